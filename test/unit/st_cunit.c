@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* st_cunit.c - main function of a CUnit test program. */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "st_cunit.h"
+
+#include <CUnit/TestDB.h>
+#include <CUnit/TestRun.h>
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define ST_CUNIT_EXIT_SKIP       77
+#define ST_CUNIT_DEFAULT_TIMEOUT 120
+
+
+/* State of one run. Main thread only, but for 'current', which the signal
+ * handler reads. */
+typedef struct {
+    const char            *suite_name;
+    const st_cunit_case_t *cases;
+    size_t                count;
+    CU_pSuite             suite;
+    unsigned              passed;
+    unsigned              failed;
+    unsigned              skipped;
+} st_cunit_run_t;
+
+
+static const char *volatile st_cunit_current;
+static const char *st_cunit_skip_reason;
+
+
+void st_cunit_skip(const char *reason)
+{
+    st_cunit_skip_reason = reason;
+}
+
+static void st_cunit_write(const char *text)
+{
+    ssize_t ret = write(STDERR_FILENO, text, strlen(text));
+
+    (void)ret;
+}
+
+static void st_cunit_on_alarm(int signo)
+{
+    (void)signo;
+    st_cunit_write("FAIL ");
+    st_cunit_write(st_cunit_current);
+    st_cunit_write(": time limit\n");
+    _exit(EXIT_FAILURE);
+}
+
+static unsigned st_cunit_timeout(void)
+{
+    const char *value = getenv("ST_CUNIT_TIMEOUT");
+
+    return (value == NULL) ? ST_CUNIT_DEFAULT_TIMEOUT :
+                             (unsigned)strtoul(value, NULL, 10);
+}
+
+static void st_cunit_print_failures(void)
+{
+    CU_pFailureRecord record;
+
+    for (record = CU_get_failure_list(); record != NULL;
+         record = record->pNext) {
+        fprintf(stdout, "  %s:%u: %s\n",
+                (record->strFileName != NULL) ? record->strFileName : "?",
+                record->uiLineNumber,
+                (record->strCondition != NULL) ? record->strCondition : "?");
+    }
+}
+
+static void st_cunit_report(st_cunit_run_t *run, const char *name)
+{
+    /* CU_run_test() clears the list of failures first */
+    if (CU_get_number_of_failure_records() > 0) {
+        ++run->failed;
+        fprintf(stdout, "FAIL %s.%s\n", run->suite_name, name);
+        st_cunit_print_failures();
+    } else if (st_cunit_skip_reason != NULL) {
+        ++run->skipped;
+        fprintf(stdout, "SKIP %s.%s: %s\n", run->suite_name, name,
+                st_cunit_skip_reason);
+    } else {
+        ++run->passed;
+        fprintf(stdout, "PASS %s.%s\n", run->suite_name, name);
+    }
+    fflush(stdout);
+}
+
+static void st_cunit_run_case(st_cunit_run_t *run, const st_cunit_case_t *tcase)
+{
+    CU_pTest test = CU_add_test(run->suite, tcase->name, tcase->func);
+
+    st_cunit_current     = tcase->name;
+    st_cunit_skip_reason = NULL;
+    if (test == NULL) {
+        ++run->failed;
+        fprintf(stdout, "FAIL %s.%s: %s\n", run->suite_name, tcase->name,
+                CU_get_error_msg());
+        return;
+    }
+
+    alarm(st_cunit_timeout());
+    CU_run_test(run->suite, test);
+    alarm(0);
+    st_cunit_report(run, tcase->name);
+}
+
+static void st_cunit_run_named(st_cunit_run_t *run, const char *name)
+{
+    size_t i;
+
+    for (i = 0; i < run->count; ++i) {
+        if (strcmp(run->cases[i].name, name) == 0) {
+            st_cunit_run_case(run, &run->cases[i]);
+            return;
+        }
+    }
+
+    ++run->failed;
+    fprintf(stdout, "FAIL %s.%s: no such case\n", run->suite_name, name);
+}
+
+static void st_cunit_run_all(st_cunit_run_t *run)
+{
+    size_t i;
+
+    for (i = 0; i < run->count; ++i) {
+        st_cunit_run_case(run, &run->cases[i]);
+    }
+}
+
+static int st_cunit_list(const st_cunit_run_t *run)
+{
+    size_t i;
+
+    for (i = 0; i < run->count; ++i) {
+        puts(run->cases[i].name);
+    }
+    return EXIT_SUCCESS;
+}
+
+static int st_cunit_select(st_cunit_run_t *run, int argc, char **argv)
+{
+    int i;
+
+    if (argc == 1) {
+        st_cunit_run_all(run);
+        return 0;
+    }
+
+    for (i = 1; i + 1 < argc; i += 2) {
+        if (strcmp(argv[i], "--case") != 0) {
+            break;
+        }
+        st_cunit_run_named(run, argv[i + 1]);
+    }
+
+    if (i < argc) {
+        fprintf(stderr, "usage: %s [--list | --case NAME ...]\n", argv[0]);
+        return -1;
+    }
+    return 0;
+}
+
+static int st_cunit_result(const st_cunit_run_t *run)
+{
+    fprintf(stdout, "%s: %u passed, %u failed, %u skipped\n", run->suite_name,
+            run->passed, run->failed, run->skipped);
+    if (run->failed > 0) {
+        return EXIT_FAILURE;
+    }
+    return ((run->passed == 0) && (run->skipped > 0)) ? ST_CUNIT_EXIT_SKIP :
+                                                        EXIT_SUCCESS;
+}
+
+int st_cunit_main(const char *suite, const st_cunit_case_t *cases, size_t count,
+                  int argc, char **argv)
+{
+    st_cunit_run_t run = {
+        .suite_name = suite,
+        .cases      = cases,
+        .count      = count
+    };
+    int ret            = EXIT_FAILURE;
+
+    if ((argc == 2) && (strcmp(argv[1], "--list") == 0)) {
+        return st_cunit_list(&run);
+    }
+
+    if (CU_initialize_registry() != CUE_SUCCESS) {
+        fprintf(stderr, "%s: %s\n", suite, CU_get_error_msg());
+        return EXIT_FAILURE;
+    }
+
+    signal(SIGALRM, st_cunit_on_alarm);
+    run.suite = CU_add_suite(suite, NULL, NULL);
+    if (run.suite == NULL) {
+        fprintf(stderr, "%s: %s\n", suite, CU_get_error_msg());
+    } else if (st_cunit_select(&run, argc, argv) == 0) {
+        ret = st_cunit_result(&run);
+    }
+
+    CU_cleanup_registry();
+    return ret;
+}
