@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ucs_gstream.h - one interface to host, HIP and CUDA streams.
+ *
+ * A stream runs commands one after the other in the order in which they were
+ * enqueued (FIFO). Commands are plain functions, 64-bit stores, waits for a
+ * 64-bit word and copies. Enqueueing never waits for the stream.
+ *
+ * The host stream is a thread of this process that runs the commands. It spins
+ * for a short time when it has nothing to do and then sleeps.
+ */
+#ifndef UCS_GSTREAM_H_
+#define UCS_GSTREAM_H_
+
+#include <ucs/type/status.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** A stream. Created by @ref ucs_gstream_create. */
+typedef struct ucs_gstream *ucs_gstream_h;
+
+
+/** What executes the commands of a stream. */
+typedef enum {
+    UCS_GSTREAM_TYPE_HOST, /**< A thread of this process */
+    UCS_GSTREAM_TYPE_HIP,  /**< A hipStream_t of the application */
+    UCS_GSTREAM_TYPE_CUDA, /**< A cudaStream_t of the application */
+    UCS_GSTREAM_TYPE_LAST
+} ucs_gstream_type_t;
+
+
+/** Fields of @ref ucs_gstream_params_t that are set. */
+enum ucs_gstream_params_field {
+    UCS_GSTREAM_PARAM_FIELD_TYPE   = 1u << 0,
+    UCS_GSTREAM_PARAM_FIELD_NATIVE = 1u << 1
+};
+
+
+/** Parameters of @ref ucs_gstream_create. */
+typedef struct ucs_gstream_params {
+    /** Mask of @ref ucs_gstream_params_field; other fields are ignored. */
+    uint64_t           field_mask;
+    /** What executes the commands; host if not set. */
+    ucs_gstream_type_t type;
+    /** The application's hipStream_t or cudaStream_t; not used by the host
+     *  stream, which makes a thread of its own. */
+    void               *native;
+} ucs_gstream_params_t;
+
+
+/** A function that a stream runs. */
+typedef void (*ucs_gstream_func_t)(void *arg);
+
+
+/** Kinds of stream commands. */
+typedef enum {
+    UCS_GSTREAM_CMD_FUNC,    /**< Run a host function */
+    UCS_GSTREAM_CMD_WRITE64, /**< Store a 64-bit word */
+    UCS_GSTREAM_CMD_WAIT64,  /**< Wait until a 64-bit word is >= a value */
+    UCS_GSTREAM_CMD_COPY     /**< Copy bytes */
+} ucs_gstream_cmd_type_t;
+
+
+/** One stream command. */
+typedef struct ucs_gstream_cmd {
+    ucs_gstream_cmd_type_t type;
+    union {
+        struct {
+            ucs_gstream_func_t func; /**< Runs in stream order */
+            void               *arg; /**< Passed to @a func */
+        } func;
+        struct {
+            volatile uint64_t *address; /**< Naturally aligned word */
+            uint64_t          value;    /**< Stored, or waited for */
+        } word;
+        struct {
+            void       *dst;   /**< At least @a length bytes */
+            const void *src;   /**< At least @a length bytes */
+            size_t     length; /**< In bytes; may be 0 */
+        } copy;
+    } u;
+} ucs_gstream_cmd_t;
+
+
+/**
+ * Create a stream.
+ *
+ * @param [in]  params   What to create.
+ * @param [out] stream_p Filled with the stream on success only.
+ *
+ * @return UCS_OK; UCS_ERR_INVALID_PARAM for an unknown type or a NULL argument;
+ *         UCS_ERR_UNSUPPORTED where the type's runtime is not there;
+ *         UCS_ERR_NO_MEMORY; UCS_ERR_NO_RESOURCE if no thread can be started.
+ *
+ * Ownership: the caller owns the stream until @ref ucs_gstream_destroy.
+ * Threads: may be called from any thread.
+ */
+ucs_status_t ucs_gstream_create(const ucs_gstream_params_t *params,
+                                ucs_gstream_h *stream_p);
+
+
+/**
+ * Destroy a stream that has run all its commands.
+ *
+ * @param [in] stream The stream.
+ *
+ * @return UCS_OK; UCS_ERR_BUSY, with no effect, while commands are pending or
+ *         when called from a command of this stream;
+ *         UCS_ERR_INVALID_PARAM if @a stream is not a live stream.
+ *
+ * Ownership: on UCS_OK the handle is gone.
+ * Threads: no other call on this stream may run at the same time.
+ */
+ucs_status_t ucs_gstream_destroy(ucs_gstream_h stream);
+
+
+/**
+ * Tell whether a handle is a live stream of this library. Any pointer value may
+ * be given; it is looked up, never dereferenced.
+ *
+ * @param [in] stream Handle to check.
+ *
+ * @return Non-zero if @a stream was created and not yet destroyed.
+ *
+ * Threads: may be called from any thread.
+ */
+int ucs_gstream_is_valid(ucs_gstream_h stream);
+
+
+/**
+ * Type of a stream.
+ *
+ * @param [in] stream A live stream.
+ *
+ * @return Its type.
+ *
+ * Threads: may be called from any thread.
+ */
+ucs_gstream_type_t ucs_gstream_type(ucs_gstream_h stream);
+
+
+/**
+ * Enqueue several commands: all of them, in order and with nothing of other
+ * threads in between, or none.
+ *
+ * A wait passes when the word is >= the value (unsigned). Stores that came
+ * before the word's store are visible to the commands after the wait. A store
+ * by a command is visible to whoever acquires it only with all that the stream
+ * did before.
+ *
+ * @param [in] stream The stream.
+ * @param [in] cmds   The commands; copied, may be reused on return.
+ * @param [in] count  How many; 0 is legal.
+ *
+ * @return UCS_OK; UCS_ERR_INVALID_PARAM for an unknown command, a misaligned or
+ *         NULL word, a NULL function, or a NULL address with a length;
+ *         UCS_ERR_NO_MEMORY. Nothing is enqueued on error.
+ *
+ * Ownership: memory that the commands name stays the caller's and must live
+ *            until they have run.
+ * Threads: may be called from any thread, also from a command of this stream.
+ */
+ucs_status_t ucs_gstream_enqueue(ucs_gstream_h stream,
+                                 const ucs_gstream_cmd_t *cmds,
+                                 size_t count);
+
+
+/**
+ * Enqueue a function.
+ *
+ * @param [in] stream The stream.
+ * @param [in] func   Runs in stream order; must not wait for this stream.
+ * @param [in] arg    Passed to @a func.
+ *
+ * @return As @ref ucs_gstream_enqueue.
+ *
+ * Ownership: @a arg stays the caller's and must live until @a func has run.
+ * Threads: as @ref ucs_gstream_enqueue.
+ */
+ucs_status_t ucs_gstream_enqueue_func(ucs_gstream_h stream,
+                                      ucs_gstream_func_t func, void *arg);
+
+
+/**
+ * Enqueue a store of a 64-bit word.
+ *
+ * @param [in] stream  The stream.
+ * @param [in] address Naturally aligned word; also a NIC's doorbell.
+ * @param [in] value   Stored with release order; sleeping waiters are woken.
+ *
+ * @return As @ref ucs_gstream_enqueue.
+ *
+ * Ownership: the word stays the caller's and must live until the command ran.
+ * Threads: as @ref ucs_gstream_enqueue.
+ */
+ucs_status_t ucs_gstream_enqueue_write64(ucs_gstream_h stream,
+                                         volatile uint64_t *address,
+                                         uint64_t value);
+
+
+/**
+ * Enqueue a wait until a 64-bit word is >= a value (unsigned).
+ *
+ * A sleeping stream sees a change at once when the writer is a stream command
+ * or calls @ref ucs_gstream_wake, and otherwise within 50 ms.
+ *
+ * @param [in] stream  The stream.
+ * @param [in] address Naturally aligned word.
+ * @param [in] value   Smallest value that lets the stream pass.
+ *
+ * @return As @ref ucs_gstream_enqueue.
+ *
+ * Ownership: the word stays the caller's and must live until the command ran.
+ * Threads: as @ref ucs_gstream_enqueue.
+ */
+ucs_status_t ucs_gstream_enqueue_wait64(ucs_gstream_h stream,
+                                        volatile uint64_t *address,
+                                        uint64_t value);
+
+
+/**
+ * Enqueue a copy.
+ *
+ * @param [in] stream The stream.
+ * @param [in] dst    Destination, at least @a length bytes.
+ * @param [in] src    Source, not overlapping @a dst.
+ * @param [in] length In bytes; 0 is legal.
+ *
+ * @return As @ref ucs_gstream_enqueue.
+ *
+ * Ownership: both buffers stay the caller's and must live until the copy ran.
+ * Threads: as @ref ucs_gstream_enqueue.
+ */
+ucs_status_t ucs_gstream_enqueue_copy(ucs_gstream_h stream, void *dst,
+                                      const void *src, size_t length);
+
+
+/**
+ * Wake the streams that sleep on a word, after storing to it. Cheap when none
+ * sleeps. Host streams only; streams of devices poll.
+ *
+ * @param [in] address The word that was stored to.
+ *
+ * Threads: may be called from any thread.
+ */
+void ucs_gstream_wake(const volatile uint64_t *address);
+
+
+/**
+ * Block the caller until all commands enqueued before this call have run.
+ *
+ * @param [in] stream The stream.
+ *
+ * @return UCS_OK; UCS_ERR_BUSY when called from a command of this stream, which
+ *         could never return; UCS_ERR_IO_ERROR if a device stream failed.
+ *
+ * Threads: may be called from any thread.
+ */
+ucs_status_t ucs_gstream_synchronize(ucs_gstream_h stream);
+
+
+/**
+ * As @ref ucs_gstream_synchronize, for at most a given time.
+ *
+ * @param [in] stream  The stream.
+ * @param [in] timeout In seconds; 0 only tests.
+ *
+ * @return As @ref ucs_gstream_synchronize; UCS_INPROGRESS if commands enqueued
+ *         before this call are still pending when the time is over.
+ *
+ * Threads: may be called from any thread.
+ */
+ucs_status_t ucs_gstream_synchronize_timeout(ucs_gstream_h stream,
+                                             double timeout);
+
+
+/**
+ * Tell whether a stream has run everything.
+ *
+ * @param [in] stream The stream.
+ *
+ * @return UCS_OK if it is idle; UCS_INPROGRESS if commands are pending;
+ *         UCS_ERR_IO_ERROR if a device stream failed.
+ *
+ * Threads: may be called from any thread.
+ */
+ucs_status_t ucs_gstream_query(ucs_gstream_h stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * uct_trig.h - triggered operations of a UCT interface.
+ *
+ * An interface of the cxi_trig transport can be given operations ahead of time
+ * that its NIC carries out when a counter reaches a threshold, with no host
+ * thread on the way. This header is the extension's whole API; the interface,
+ * its endpoints and its addresses are those of <uct/api/uct.h>.
+ *
+ * Vocabulary (libfabric's): a deferred operation waits for a trigger counter to
+ * reach its threshold (level-triggered: a threshold that is already met fires at
+ * once), is carried out once, and then adds 1 to its completion counter.
+ *
+ * Source: libfabric fi_trigger(3) deferred work; HPE Slingshot triggered
+ * operations.
+ */
+#ifndef UCT_TRIG_H_
+#define UCT_TRIG_H_
+
+#include <uct/api/uct.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** A counter: 64 bits here, at least 31 in any NIC (see max_count). */
+typedef struct uct_trig_cntr *uct_trig_cntr_h;
+
+/** A registered memory region that remote NICs may write. */
+typedef struct uct_trig_mem *uct_trig_mem_h;
+
+/** Length of a packed remote key, bytes. */
+#define UCT_TRIG_RKEY_PACKED_LEN 32
+
+/** Length of provider and device names, with the final zero. */
+#define UCT_TRIG_NAME_MAX 64
+
+
+/** What a remote key unpacks to. Plain data: copy it, nothing to release. */
+typedef struct uct_trig_rkey {
+    uint64_t key;     /**< Provider's key */
+    uint64_t address; /**< First byte of the region, owner's virtual address */
+    uint64_t length;  /**< Of the region, bytes */
+    uint64_t base;    /**< What to subtract from a virtual address to get what the
+                           provider wants: 0, or @a address */
+} uct_trig_rkey_t;
+
+
+/** How a counter is triggered from a stream. */
+typedef enum {
+    /** No address: the host must call @ref uct_trig_cntr_add. */
+    UCT_TRIG_DOORBELL_CALL,
+    /** Every 64-bit store of n to the address adds n (MMIO register). */
+    UCT_TRIG_DOORBELL_ADD,
+    /** The address takes the running total of what was ever added (memory
+     *  that the NIC polls; equal stores would coalesce). */
+    UCT_TRIG_DOORBELL_SEQ
+} uct_trig_doorbell_mode_t;
+
+
+/** Trigger address of a counter. */
+typedef struct uct_trig_doorbell {
+    uct_trig_doorbell_mode_t mode;
+    volatile uint64_t        *address; /**< NULL for UCT_TRIG_DOORBELL_CALL */
+} uct_trig_doorbell_t;
+
+
+/** Properties of the provider; @ref uct_trig_iface_attr_t.flags. */
+enum uct_trig_iface_flags {
+    /** The source of a put must be registered, and given as @a local. */
+    UCT_TRIG_IFACE_FLAG_LOCAL_MEM = 1u << 0
+};
+
+
+/** Limits and state of the trigger extension of one interface. */
+typedef struct uct_trig_iface_attr {
+    uint64_t flags;        /**< @ref uct_trig_iface_flags */
+    size_t   max_put;      /**< Largest deferred put, bytes */
+    uint64_t max_count;    /**< Largest value that a counter may reach */
+    unsigned max_entries;  /**< Deferred operations that may be pending at once */
+    unsigned free_entries; /**< Of those, neither posted nor reserved now */
+    unsigned max_cntrs;    /**< Counters that may exist at once */
+    unsigned num_cntrs;    /**< Counters that exist now */
+    char     provider[UCT_TRIG_NAME_MAX]; /**< libfabric provider */
+    char     device[UCT_TRIG_NAME_MAX];   /**< Device, as in UCX_NET_DEVICES */
+} uct_trig_iface_attr_t;
+
+
+/**
+ * Entries set aside for one owner, so that it can always post. Initialised by
+ * @ref uct_trig_iface_reserve; the fields are the library's.
+ */
+typedef struct uct_trig_resv {
+    unsigned total; /**< Entries set aside */
+    unsigned used;  /**< Of those, posted and not yet completed */
+} uct_trig_resv_t;
+
+
+/**
+ * Called from uct_iface_progress() when a deferred operation has completed and
+ * its entry is free again.
+ *
+ * @param [in] arg    As given when the operation was posted.
+ * @param [in] status UCS_OK, or why the NIC could not carry it out; then its
+ *                    completion counter was not incremented.
+ */
+typedef void (*uct_trig_done_func_t)(void *arg, ucs_status_t status);
+
+
+/** When a deferred operation fires, and what happens then. */
+typedef struct uct_trig_deferred {
+    uct_trig_cntr_h      trigger;    /**< Fires when this counter ... */
+    uint64_t             threshold;  /**< ... is >= this */
+    uct_trig_cntr_h      completion; /**< Gets 1 added when done; not NULL */
+    uct_trig_resv_t      *resv;      /**< Entry to use; NULL: a free one */
+    uct_trig_done_func_t done;       /**< May be NULL */
+    void                 *arg;       /**< Passed to @a done */
+} uct_trig_deferred_t;
+
+
+/** A deferred put. */
+typedef struct uct_trig_put {
+    const void      *buffer;     /**< Source; read when the operation fires */
+    size_t          length;      /**< In bytes, >= 1 */
+    uct_trig_mem_h  local;       /**< Region of @a buffer, or NULL where the
+                                      interface does not ask for one */
+    uint64_t        remote_addr; /**< Destination, owner's virtual address */
+    uct_trig_rkey_t rkey;        /**< Region that holds it */
+} uct_trig_put_t;
+
+
+/**
+ * Tell whether an interface has the trigger extension.
+ *
+ * @param [in] iface Any UCT interface.
+ *
+ * @return Non-zero if the other calls may be used on @a iface.
+ *
+ * Threads: may be called from any thread.
+ */
+int uct_trig_iface_is_supported(uct_iface_h iface);
+
+
+/**
+ * Query limits and state.
+ *
+ * @param [in]  iface Interface with the extension.
+ * @param [out] attr  Filled on success only.
+ *
+ * @return UCS_OK; UCS_ERR_UNSUPPORTED for any other interface.
+ *
+ * Threads: the interface's rule: one thread at a time.
+ */
+ucs_status_t uct_trig_iface_query(uct_iface_h iface,
+                                  uct_trig_iface_attr_t *attr);
+
+
+/**
+ * Set entries aside for one owner.
+ *
+ * @param [in]  iface Interface with the extension.
+ * @param [in]  count Entries to set aside; 0 is legal.
+ * @param [out] resv  Initialised on success only.
+ *
+ * @return UCS_OK; UCS_ERR_NO_RESOURCE if fewer are free;
+ *         UCS_ERR_UNSUPPORTED for any other interface.
+ *
+ * Ownership: @a resv is the caller's memory and must live and stay in place
+ *            until @ref uct_trig_iface_unreserve.
+ * Threads: one thread at a time.
+ */
+ucs_status_t uct_trig_iface_reserve(uct_iface_h iface, unsigned count,
+                                    uct_trig_resv_t *resv);
+
+
+/**
+ * Give set-aside entries back.
+ *
+ * @param [in] iface Interface that they came from.
+ * @param [in] resv  The reservation.
+ *
+ * @return UCS_OK; UCS_ERR_BUSY, with no effect, while some are posted.
+ *
+ * Threads: one thread at a time.
+ */
+ucs_status_t uct_trig_iface_unreserve(uct_iface_h iface, uct_trig_resv_t *resv);
+
+
+/**
+ * Create a counter with value 0.
+ *
+ * @param [in]  iface  Interface with the extension.
+ * @param [out] cntr_p Filled on success only.
+ *
+ * @return UCS_OK; UCS_ERR_NO_RESOURCE if the NIC has none left;
+ *         UCS_ERR_NO_MEMORY; UCS_ERR_UNSUPPORTED for any other interface;
+ *         UCS_ERR_IO_ERROR if the provider failed.
+ *
+ * Ownership: the caller's until @ref uct_trig_cntr_destroy, which must come
+ *            before the interface is closed.
+ * Threads: one thread at a time.
+ */
+ucs_status_t uct_trig_cntr_create(uct_iface_h iface, uct_trig_cntr_h *cntr_p);
+
+
+/**
+ * Destroy a counter.
+ *
+ * @param [in] cntr The counter.
+ *
+ * @return UCS_OK; UCS_ERR_BUSY, with no effect, while a pending operation or a
+ *         memory region uses it.
+ *
+ * Threads: one thread at a time; no @ref uct_trig_cntr_add may be running.
+ */
+ucs_status_t uct_trig_cntr_destroy(uct_trig_cntr_h cntr);
+
+
+/**
+ * Trigger address of a counter.
+ *
+ * @param [in]  cntr     The counter.
+ * @param [out] doorbell How to add to it from a stream.
+ *
+ * Threads: may be called from any thread.
+ */
+void uct_trig_cntr_doorbell(uct_trig_cntr_h cntr, uct_trig_doorbell_t *doorbell);
+
+
+/**
+ * Add to a counter from the host and fire what it triggers.
+ *
+ * @param [in] cntr  The counter.
+ * @param [in] value What to add.
+ *
+ * @return UCS_OK; UCS_ERR_EXCEEDS_LIMIT, with no effect, if what this host has
+ *         added would pass max_count; UCS_ERR_IO_ERROR if the provider failed.
+ *
+ * Threads: may be called from any thread, at the same time as anything but
+ *          destroying the counter.
+ */
+ucs_status_t uct_trig_cntr_add(uct_trig_cntr_h cntr, uint64_t value);
+
+
+/**
+ * Read a counter. Not for the fast path: on some NICs it costs a round trip over
+ * the bus, and is only as fresh as the last uct_iface_progress().
+ *
+ * @param [in]  cntr    The counter.
+ * @param [out] value_p Filled with the success count.
+ *
+ * @return UCS_OK; UCS_ERR_IO_ERROR if operations that count here have failed.
+ *
+ * Threads: may be called from any thread.
+ */
+ucs_status_t uct_trig_cntr_read(uct_trig_cntr_h cntr, uint64_t *value_p);
+
+
+/**
+ * Register memory for deferred puts and atomics.
+ *
+ * @param [in]  iface   Interface with the extension.
+ * @param [in]  address First byte.
+ * @param [in]  length  In bytes, >= 1.
+ * @param [in]  cntr    Gets 1 added for every put or atomic from a peer (or from
+ *                      this interface itself) that has landed in the region; may
+ *                      be NULL. At most one region a counter.
+ * @param [out] mem_p   Filled on success only.
+ *
+ * @return UCS_OK; UCS_ERR_INVALID_PARAM for a NULL address, length 0 or a
+ *         counter that has a region; UCS_ERR_INVALID_ADDR if the memory is not
+ *         mapped; UCS_ERR_NO_RESOURCE; UCS_ERR_NO_MEMORY; UCS_ERR_UNSUPPORTED;
+ *         UCS_ERR_IO_ERROR if the provider failed.
+ *
+ * Ownership: the region is the caller's until @ref uct_trig_mem_dereg; the memory
+ *            stays the caller's and must live as long.
+ * Threads: one thread at a time.
+ */
+ucs_status_t uct_trig_mem_reg(uct_iface_h iface, void *address, size_t length,
+                              uct_trig_cntr_h cntr, uct_trig_mem_h *mem_p);
+
+
+/**
+ * Deregister memory. Later accesses by peers fail there.
+ *
+ * @param [in] mem The region.
+ *
+ * @return UCS_OK; UCS_ERR_BUSY, with no effect, while a pending operation posted
+ *         here names it as @a local.
+ *
+ * Threads: one thread at a time.
+ */
+ucs_status_t uct_trig_mem_dereg(uct_trig_mem_h mem);
+
+
+/**
+ * Pack a remote key of a region, to be carried to the peers.
+ *
+ * @param [in]  mem    The region.
+ * @param [out] buffer UCT_TRIG_RKEY_PACKED_LEN bytes.
+ *
+ * Threads: may be called from any thread.
+ */
+void uct_trig_mem_pack(uct_trig_mem_h mem, void *buffer);
+
+
+/**
+ * Unpack a remote key.
+ *
+ * @param [in]  buffer What @ref uct_trig_mem_pack wrote at the peer.
+ * @param [in]  length Bytes at @a buffer.
+ * @param [out] rkey   Filled on success only.
+ *
+ * @return UCS_OK; UCS_ERR_INVALID_PARAM if the bytes are no key of this version.
+ *
+ * Threads: may be called from any thread.
+ */
+ucs_status_t uct_trig_rkey_unpack(const void *buffer, size_t length,
+                                  uct_trig_rkey_t *rkey);
+
+
+/**
+ * Post a deferred put: when it fires, @a length bytes go to the peer's memory;
+ * they are visible there before the completion counter and the region's counter
+ * count it.
+ *
+ * @param [in] ep       Endpoint to the owner of the region (may be a loop-back).
+ * @param [in] put      What to write; copied.
+ * @param [in] deferred When, and what then; copied.
+ *
+ * @return UCS_OK; UCS_ERR_NO_RESOURCE, with no effect, if no entry is free;
+ *         UCS_ERR_INVALID_PARAM for a range outside the region, length 0 or a
+ *         missing counter; UCS_ERR_EXCEEDS_LIMIT for a length above max_put or a
+ *         threshold above max_count; UCS_ERR_UNSUPPORTED;
+ *         UCS_ERR_IO_ERROR if the provider failed.
+ *
+ * Ownership: source, regions, counters and @a resv must live until @a done was
+ *            called.
+ * Threads: one thread at a time.
+ */
+ucs_status_t uct_trig_ep_put(uct_ep_h ep, const uct_trig_put_t *put,
+                             const uct_trig_deferred_t *deferred);
+
+
+/** A deferred 64-bit atomic addition. */
+typedef struct uct_trig_atomic {
+    uint64_t        value;       /**< What to add */
+    uint64_t        remote_addr; /**< Naturally aligned word, owner's address */
+    uct_trig_rkey_t rkey;        /**< Region that holds it */
+} uct_trig_atomic_t;
+
+
+/**
+ * Post a deferred atomic addition to a 64-bit word.
+ *
+ * @param [in] ep       Endpoint to the owner of the word (may be a loop-back).
+ * @param [in] atomic   What to add, and where; copied.
+ * @param [in] deferred When, and what then; copied.
+ *
+ * @return As @ref uct_trig_ep_put; UCS_ERR_INVALID_PARAM also for a misaligned
+ *         word.
+ *
+ * Ownership: as @ref uct_trig_ep_put.
+ * Threads: one thread at a time.
+ */
+ucs_status_t uct_trig_ep_atomic_add64(uct_ep_h ep,
+                                      const uct_trig_atomic_t *atomic,
+                                      const uct_trig_deferred_t *deferred);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
