@@ -1,0 +1,14 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# Creates configure and the Makefile.in files from a fresh checkout.
+set -e
+cd "$(dirname "$0")"
+for tool in autoreconf libtoolize pkg-config; do
+    if ! command -v $tool >/dev/null 2>&1; then
+        echo "autogen.sh: $tool is missing; install the packages" \
+             "autoconf, automake, libtool and pkg-config" >&2
+        exit 1
+    fi
+done
+mkdir -p config/m4 config/aux
+exec autoreconf --install --force --warnings=all,no-obsolete

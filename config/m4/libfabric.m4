@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# libfabric, for the transport.
+
+# ST_CHECK_LIBFABRIC: sets FABRIC_CPPFLAGS, FABRIC_LIBS, ST_FABRIC_VERSION.
+AC_DEFUN([ST_CHECK_LIBFABRIC], [
+    AC_ARG_WITH([libfabric],
+        [AS_HELP_STRING([--with-libfabric=PREFIX],
+            [where libfabric is installed (default: found by pkg-config)])],
+        [], [with_libfabric=yes])
+    AS_CASE([$with_libfabric],
+        [no], [ST_FAIL([UCX-ST cannot be built without libfabric])],
+        [yes], [st_fabric_path=$PKG_CONFIG_PATH],
+        [st_fabric_path=$with_libfabric/lib/pkgconfig
+         AS_IF([test -f "$st_fabric_path/libfabric.pc"], [],
+               [ST_FAIL([there is no libfabric in $with_libfabric:
+                              correct --with-libfabric=PREFIX])])])
+    AS_IF([PKG_CONFIG_PATH=$st_fabric_path $PKG_CONFIG --exists libfabric], [],
+          [ST_FAIL([libfabric is missing: install the package
+                         libfabric-dev, or name its place by
+                         --with-libfabric=PREFIX])])
+    AS_IF([PKG_CONFIG_PATH=$st_fabric_path \
+           $PKG_CONFIG --atleast-version=1.17 libfabric], [],
+          [ST_FAIL([libfabric is too old: version 1.17 or later is
+                         needed])])
+    ST_FABRIC_VERSION=$(PKG_CONFIG_PATH=$st_fabric_path \
+                        $PKG_CONFIG --modversion libfabric)
+    FABRIC_CPPFLAGS=$(PKG_CONFIG_PATH=$st_fabric_path \
+                      $PKG_CONFIG --cflags libfabric)
+    FABRIC_LIBS=$(PKG_CONFIG_PATH=$st_fabric_path \
+                  $PKG_CONFIG --libs libfabric)
+    AS_CASE([$with_libfabric], [yes], [],
+            [FABRIC_LIBS="$FABRIC_LIBS -Wl,-rpath,$with_libfabric/lib"])
+    AC_SUBST([FABRIC_CPPFLAGS])
+    AC_SUBST([FABRIC_LIBS])
+])

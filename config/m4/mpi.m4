@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# MPI, for the MPI layer, the benchmarks and the integration tests.
+
+# ST_CHECK_MPI: sets MPI_CFLAGS, MPI_LIBS, MPIRUN, ST_MPI_VERSION, HAVE_MPI.
+AC_DEFUN([ST_CHECK_MPI], [
+    AC_ARG_WITH([mpi],
+        [AS_HELP_STRING([--with-mpi=PREFIX],
+            [where OpenMPI is installed (default: found by pkg-config or
+             mpicc); --without-mpi leaves the MPI layer, the benchmarks and
+             their tests out])],
+        [], [with_mpi=yes])
+    MPI_CFLAGS= MPI_LIBS= MPIRUN= ST_MPI_VERSION=none
+    AS_CASE([$with_mpi],
+        [no], [],
+        [yes],
+        [AS_IF([$PKG_CONFIG --exists ompi-c],
+               [MPI_CFLAGS=$($PKG_CONFIG --cflags ompi-c)
+                MPI_LIBS=$($PKG_CONFIG --libs ompi-c)
+                ST_MPI_VERSION=$($PKG_CONFIG --modversion ompi-c)],
+               [AC_PATH_PROG([MPICC], [mpicc])
+                ST_MPI_WRAPPER([$MPICC])])
+         AC_PATH_PROGS([MPIRUN], [mpirun.openmpi mpirun])],
+        [MPICC=$with_mpi/bin/mpicc
+         MPIRUN=$with_mpi/bin/mpirun
+         ST_MPI_WRAPPER([$MPICC])])
+    AS_CASE([$with_mpi], [no], [], [ST_MPI_LINK])
+    AC_SUBST([MPI_CFLAGS])
+    AC_SUBST([MPI_LIBS])
+    AC_SUBST([MPIRUN])
+    AM_CONDITIONAL([HAVE_MPI], [test "x$with_mpi" != xno])
+])
+
+# ST_MPI_WRAPPER(MPICC): asks the compiler wrapper for its flags.
+AC_DEFUN([ST_MPI_WRAPPER], [
+    AS_IF([test -n "$1" && test -x "$1"], [],
+          [ST_FAIL([MPI is missing: install the package libopenmpi-dev,
+                         name its place by --with-mpi=PREFIX, or build without
+                         the MPI layer by --without-mpi])])
+    AS_IF([MPI_CFLAGS=$($1 --showme:compile 2>/dev/null) &&
+           MPI_LIBS=$($1 --showme:link 2>/dev/null)], [],
+          [ST_FAIL([$1 is not OpenMPI's: install the package
+                         libopenmpi-dev, or name OpenMPI's place by
+                         --with-mpi=PREFIX])])
+    ST_MPI_VERSION=$($1 --showme:version | sed 's/.*MPI \(@<:@0-9.@:>@*\).*/\1/')
+])
+
+# Checks that a program can be linked, and that the launcher is there.
+AC_DEFUN([ST_MPI_LINK], [
+    st_save_CPPFLAGS=$CPPFLAGS
+    st_save_LIBS=$LIBS
+    CPPFLAGS="$CPPFLAGS $MPI_CFLAGS"
+    LIBS="$MPI_LIBS $LIBS"
+    AC_MSG_CHECKING([whether OpenMPI $ST_MPI_VERSION links])
+    AC_LINK_IFELSE(
+        [AC_LANG_PROGRAM([[#include <mpi.h>
+            #ifndef OPEN_MPI
+            #error only OpenMPI is supported
+            #endif]], [[return MPI_Init(0, 0);]])],
+        [AC_MSG_RESULT([yes])],
+        [AC_MSG_RESULT([no])
+         ST_FAIL([cannot link an OpenMPI program: install the package
+                       libopenmpi-dev, or correct --with-mpi=PREFIX])])
+    CPPFLAGS=$st_save_CPPFLAGS
+    LIBS=$st_save_LIBS
+    AS_IF([test -n "$MPIRUN" && test -x "$MPIRUN"], [],
+          [ST_FAIL([mpirun is missing: install the package openmpi-bin, or
+                         build without the MPI layer by --without-mpi])])
+])
