@@ -1,0 +1,138 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: BSD-3-Clause
+# What the scripts of this folder share; they source it.
+
+ST_TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+ST_BUILD=$ST_TOP/build
+
+# What a build needs, and what the tests need beyond it
+# shellcheck disable=SC2034 # used by the scripts
+ST_BUILD_PACKAGES=(autoconf automake libtool pkg-config make gcc g++ libc6-dev
+                   libucx-dev ucx-utils libfabric-dev libopenmpi-dev
+                   openmpi-bin libcunit1-dev dpkg-dev xz-utils)
+# shellcheck disable=SC2034
+ST_TEST_PACKAGES=(shellcheck codespell doxygen procps)
+
+# Ends the script with a cause.
+st_die()
+{
+    echo "${0##*/}: $*" >&2
+    exit 1
+}
+
+st_say()
+{
+    echo "==> $*"
+}
+
+# Runs a command as root.
+st_as_root()
+{
+    if [ "$(id -u)" -eq 0 ]; then
+        "$@"
+    elif command -v sudo >/dev/null; then
+        sudo -- "$@"
+    else
+        st_die "needs root for \"$*\": run as root, install sudo, or use" \
+               "--no-deps after installing the packages yourself"
+    fi
+}
+
+# Runs a command with its output in build/NAME.log; on failure shows the end of
+# it.  Usage: st_logged NAME COMMAND...
+st_logged()
+{
+    local log=$ST_BUILD/$1.log rc=0
+    shift
+    mkdir -p "$ST_BUILD"
+    "$@" >"$log" 2>&1 || rc=$?
+    if [ $rc -ne 0 ]; then
+        echo "--- the end of $log:" >&2
+        tail -n 30 "$log" >&2
+        echo "---" >&2
+    fi
+    return $rc
+}
+
+# Prints those of the named packages that are not installed.
+st_missing_packages()
+{
+    local package
+    for package in "$@"; do
+        if [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" \
+                2>/dev/null)" != installed ]; then
+            echo "$package"
+        fi
+    done
+}
+
+# Installs what is missing of the named packages; calls apt for nothing else.
+st_install_packages()
+{
+    local missing
+    command -v apt-get >/dev/null ||
+        st_die "this system has no apt-get: install the packages named in" \
+               "contrib/common.sh in its own way and use --no-deps"
+    mapfile -t missing < <(st_missing_packages "$@")
+    if [ ${#missing[@]} -eq 0 ]; then
+        st_say "Packages: all are installed"
+        return
+    fi
+    st_say "Packages: installing ${missing[*]}"
+    st_logged apt-update st_as_root apt-get -q update ||
+        st_die "apt-get update failed"
+    st_logged apt-install st_as_root env DEBIAN_FRONTEND=noninteractive \
+        apt-get -q -y -o DPkg::Lock::Timeout=300 \
+        install --no-install-recommends "${missing[@]}" ||
+        st_die "apt-get could not install ${missing[*]}"
+}
+
+# Fetches UCX's private headers unless they are there.
+st_ucx_source()
+{
+    st_say "Private headers of UCX"
+    st_logged ucx-source "$ST_TOP/contrib/get-ucx-source.sh" ||
+        st_die "UCX's private headers could not be fetched"
+}
+
+# True when configure has to run again in folder $1.
+st_needs_configure()
+{
+    [ ! -f "$1/Makefile" ] || [ ! -f "$1/config.status" ] ||
+        [ "$ST_TOP/configure" -nt "$1/config.status" ]
+}
+
+# Configures and builds into a folder.
+# Usage: st_build DIR NAME-OF-LOG [CONFIGURE-OPTION...]
+st_build()
+{
+    local dir=$1 name=$2
+    shift 2
+    if [ ! -x "$ST_TOP/configure" ] ||
+       [ "$ST_TOP/configure.ac" -nt "$ST_TOP/configure" ]; then
+        st_say "autogen.sh"
+        st_logged autogen "$ST_TOP/autogen.sh" || return 1
+    fi
+    mkdir -p "$dir"
+    if st_needs_configure "$dir"; then
+        st_say "configure in ${dir#"$ST_TOP"/}"
+        st_logged "$name-configure" st_in "$dir" "$ST_TOP/configure" "$@" ||
+            return 1
+    fi
+    st_say "make in ${dir#"$ST_TOP"/}"
+    st_logged "$name-make" make -C "$dir" -j"$(nproc)"
+}
+
+# Runs a command in a folder.
+st_in()
+{
+    cd "$1" && shift && "$@"
+}
+
+# Keeps MPI and UCX on the loopback device, for tests and for the quick start.
+st_loopback()
+{
+    export UCX_NET_DEVICES=lo
+    export OMPI_MCA_oob_tcp_if_include=lo OMPI_MCA_btl_tcp_if_include=lo
+    export PRTE_MCA_oob_tcp_if_include=lo PMIX_MCA_ptl_tcp_if_include=lo
+}
