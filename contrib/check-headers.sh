@@ -1,0 +1,55 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Compiles each public header alone, as C11 and as C++.
+# usage: contrib/check-headers.sh [BUILD-FOLDER]
+set -euo pipefail
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+build=$(cd "${1:-$top/build}" && pwd)
+[ -f "$build/config.status" ] || {
+    echo "check-headers.sh: $build is not a configured build folder" >&2
+    exit 1
+}
+
+# Prints what configure found for a variable.
+found()
+{
+    sed -n "s/^S\\[\"$1\"\\]=\"\\(.*\\)\"\$/\\1/p" "$build/config.status"
+}
+
+read -ra flags <<<"$(found UCX_CPPFLAGS) $(found MPI_CFLAGS)"
+cc=$(found CC)
+cxx=$(found CXX)
+warnings=(-Wall -Wextra -Wpedantic -Werror -fsyntax-only)
+# OpenMPI's own header is not ours to be pedantic about
+for ((i = 0; i < ${#flags[@]}; ++i)); do
+    flags[i]=${flags[i]/#-I/-isystem}
+done
+for dir in src/ucs_ext/api src/uct/cxi_trig/api src/ucp/st/api \
+           contrib/openmpi/mpix_queue; do
+    flags+=("-I$top/$dir")
+done
+
+status=0
+count=0
+with_mpi=$(found MPI_LIBS)
+for header in "$top"/src/*/api/*.h "$top"/src/*/*/api/*.h \
+              "$top"/contrib/openmpi/mpix_queue/mpix_queue.h; do
+    [ -f "$header" ] || continue
+    case $header in
+    */mpix_queue.h) [ -n "$with_mpi" ] || continue ;;
+    esac
+    name=${header##*/}
+    for language in "$cc -x c -std=c11" "$cxx -x c++ -std=c++11" \
+                    "$cxx -x c++ -std=c++20"; do
+        # Twice, as the include guard has to work, and with a use of nothing
+        if ! printf '#include <%s>\n#include <%s>\nint st_unused;\n' \
+                 "$name" "$name" |
+             $language "${warnings[@]}" "${flags[@]}" -; then
+            echo "$name: does not compile alone with $language"
+            status=1
+        fi
+        count=$((count + 1))
+    done
+done
+echo "$count compilations"
+exit $status

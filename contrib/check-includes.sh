@@ -1,0 +1,64 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Checks that each folder includes only what its layer may include.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+libc='(aio|assert|ctype|dirent|dlfcn|errno|execinfo|fcntl|float|getopt|'
+libc+='ifaddrs|inttypes|libgen|limits|link|locale|malloc|math|netdb|poll|'
+libc+='pthread|sched|semaphore|signal|stdalign|stdarg|stdatomic|stdbool|'
+libc+='stddef|stdint|stdio|stdlib|string|strings|syslog|time|unistd)\.h|'
+libc+='(sys|linux|net|netinet|arpa)/.*'
+config='config\.h|ucx_st_config\.h'
+ours='ucs_gstream\.h|uct_trig\.h|ucp_st\.h|ucp_st_channel\.h|mpix_queue\.h'
+ucx_api='ucp/api/.*|uct/api/.*|ucs/(type|memory|time|config|sys)/.*'
+outside="mpi\.h|$ours|$ucx_api"
+status=0
+files=0
+
+# Reports the includes of a file that match neither the rule of its folder nor
+# a file of its own folder.  Usage: check_file FILE RULE
+check_file()
+{
+    local file=$1 rule=$2 dir name
+    dir=$(dirname "$file")
+    files=$((files + 1))
+    while IFS= read -r name; do
+        [[ $name =~ ^($libc|$config|$rule)$ ]] && continue
+        [ -e "$dir/$name" ] && continue
+        [ "${dir##*/}" = api ] && [ -e "${dir%/*}/$name" ] && continue
+        echo "$file: may not include $name"
+        status=1
+    done < <(sed -n 's/^ *# *include *[<"]\([^>"]*\)[>"].*/\1/p' "$file")
+}
+
+# Usage: check_folder DIR RULE [EXTRA-PATTERN EXTRA-RULE]; files whose name
+# matches the pattern may include what the extra rule says, too.
+check_folder()
+{
+    local dir=$1 rule=$2 pattern=${3:-} extra=${4:-} file
+    [ -d "$dir" ] || return 0
+    while IFS= read -r file; do
+        if [ -n "$pattern" ] && [[ $file =~ $pattern ]]; then
+            check_file "$file" "$rule|$extra"
+        else
+            check_file "$file" "$rule"
+        fi
+    done < <(find "$dir" -name '*.[ch]' -not -path '*/.*' | sort)
+}
+
+check_folder src/ucs_ext 'ucs/.*|ucs_gstream\.h' \
+    'gstream_(hip|cuda)' 'hip/.*|cuda.*'
+check_folder src/prov/cxiemu 'rdma/.*'
+check_folder src/uct/cxi_trig \
+    'ucs_ext/.*|ucs_gstream\.h|uct_trig\.h|ucs/.*|uct/(api|base)/.*|rdma/.*|cxiemu\.h'
+check_folder src/ucp/st \
+    'ucs_ext/.*|ucs_gstream\.h|ucs/.*|ucp/api/.*|uct/api/.*|uct_trig\.h|ucp_st\.h|ucp_st_channel\.h'
+check_folder src/tools "$outside"
+check_folder contrib "$outside"
+check_folder bench "$outside"
+check_folder examples "$outside"
+check_folder test/integration "$outside|CUnit/.*"
+
+echo "$files files checked"
+exit $status

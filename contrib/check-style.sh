@@ -1,0 +1,142 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Checks the rules of style that a script can check.
+# usage: contrib/check-style.sh [--diff]
+#   --diff  also show what clang-format would change since HEAD (advice only)
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+max_function=80
+max_params=5
+max_file=640
+max_line=80
+status=0
+
+complain()
+{
+    echo "$*"
+    status=1
+}
+
+# Every file that we wrote in a language with comments
+all_files()
+{
+    find src contrib bench examples test docs config .ci -type f \
+        \( -name '*.[ch]' -o -name '*.sh' -o -name '*.py' -o -name '*.am' \
+           -o -name '*.m4' -o -name '*.scd' -o -name ucx-st-run -o -name run \) \
+        -not -name 'libtool.m4' -not -name 'lt*.m4' -not -path '*/.*/*' |
+        sort
+    echo configure.ac
+    echo Makefile.am
+    echo autogen.sh
+}
+
+check_file_rules()
+{
+    local file lines
+    while IFS= read -r file; do
+        head -n 3 "$file" | grep -q 'SPDX-License-Identifier: BSD-3-Clause' ||
+            complain "$file: no SPDX line at its top"
+        lines=$(wc -l < "$file")
+        [ "$lines" -le $max_file ] ||
+            complain "$file: $lines lines (at most $max_file)"
+        ! grep -nP '\t' "$file" /dev/null | grep -qE '\.[ch]:' ||
+            complain "$file: has tabs"
+        ! grep -qE ' +$' "$file" || complain "$file: has spaces at line ends"
+    done < <(all_files)
+}
+
+# Length and parameters of functions, and lines, of the C files.  A function's
+# body is between a "{" and a "}" in the first column.  Tables that others
+# define (UCT operations, MPI calls, UCX's class macros) set the parameters of
+# the functions in them.
+check_c_rules()
+{
+    find src contrib bench examples test -name '*.[ch]' \
+        -not -path '*/.*/*' | sort |
+    xargs awk -v max_fn=$max_function -v max_par=$max_params \
+              -v max_line=$max_line '
+        function params(sig,   i, c, depth, n, open) {
+            n = 0; depth = 0; open = 0
+            for (i = 1; i <= length(sig); ++i) {
+                c = substr(sig, i, 1)
+                if (c == "(") { if (++depth == 1) { open = 1; n = 1 } }
+                else if (c == ")") { if (--depth == 0 && open) return n }
+                else if (c == "," && depth == 1) ++n
+            }
+            return n
+        }
+        function name_of(sig) {
+            if (match(sig, /[A-Za-z_0-9]+ *\(/))
+                return substr(sig, RSTART, RLENGTH - 1)
+            return "?"
+        }
+        FNR == 1 { sig = ""; inside = 0 }
+        length($0) > max_line {
+            printf "%s:%d: %d columns\n", FILENAME, FNR, length($0); bad = 1
+        }
+        /ucp_stream_/ {
+            printf "%s:%d: ucp_stream_ is a name of UCP\n", FILENAME, FNR
+            bad = 1
+        }
+        /^\{/ && sig ~ /\(/ && sig !~ /^(typedef|struct|enum|union)/ {
+            inside = 1; start = FNR; fn = name_of(sig); np = params(sig)
+            foreign = sig ~ /UCS_CLASS|UCS_F_|CU_|^MPIX?_|MPIX?_[A-Z]/ ||
+                      fn ~ /_(am_zcopy|am_short|put_zcopy|get_zcopy)$/ ||
+                      fn ~ /_(atomic[a-z0-9_]*|am_short_iov|connect_to_ep_v2)$/
+            if (np > max_par && !foreign) {
+                printf "%s:%d: %s has %d parameters (at most %d)\n",
+                       FILENAME, FNR, fn, np, max_par
+                bad = 1
+            }
+            next
+        }
+        /^\}/ && inside {
+            len = FNR - start - 1
+            print len > lengths
+            if (len > max_fn) {
+                printf "%s:%d: %s has %d lines (at most %d)\n", FILENAME,
+                       start, fn, len, max_fn
+                bad = 1
+            }
+            inside = 0; sig = ""; next
+        }
+        !inside {
+            if ($0 ~ /^[ \t]*$/ || $0 ~ /[;}]$/ || $0 ~ /^#/ ||
+                $0 ~ /^ ?[\/*]/)
+                sig = ""
+            else
+                sig = sig " " $0
+            sub(/^ +/, "", sig)
+        }
+        END { exit bad }' lengths="$1"
+}
+
+# Median and 90th percentile of the function lengths.
+check_lengths()
+{
+    local count median p90
+    count=$(wc -l < "$1")
+    [ "$count" -gt 0 ] || return 0
+    median=$(sort -n "$1" | sed -n "$(((count + 1) / 2))p")
+    p90=$(sort -n "$1" | sed -n "$(((count * 9 + 9) / 10))p")
+    echo "$count functions: median $median, 90th percentile $p90 lines"
+    [ "$median" -le 15 ] || complain "the median function is above 15 lines"
+    [ "$p90" -le 45 ] || complain "the 90th percentile is above 45 lines"
+}
+
+show_format_diff()
+{
+    command -v git-clang-format-14 >/dev/null ||
+        { echo "(clang-format 14 is not installed)"; return; }
+    git-clang-format-14 --diff HEAD -- '*.c' '*.h' || true
+}
+
+lengths=$(mktemp)
+# shellcheck disable=SC2064 # the name of now is meant
+trap "rm -f '$lengths'" EXIT
+check_file_rules
+check_c_rules "$lengths" || status=1
+check_lengths "$lengths"
+[ "${1:-}" != --diff ] || show_format_diff
+exit $status
