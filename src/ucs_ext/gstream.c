@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* gstream.c - front of the streams: checks, dispatch, registry of handles. */
+#ifdef HAVE_CONFIG_H
+#  include "config.h"
+#endif
+
+#include "gstream.h"
+#include "gstream_host.h"
+#include "gstream_sleep.h"
+
+#include <ucs/debug/log_def.h>
+
+#include <math.h>
+#include <pthread.h>
+
+
+/* Live streams; entries and their list links are protected by lock. */
+static struct {
+    pthread_mutex_t lock;
+    ucs_list_link_t streams;
+} gstream_registry = {
+    .lock    = PTHREAD_MUTEX_INITIALIZER,
+    .streams = UCS_LIST_INITIALIZER(&gstream_registry.streams,
+                                    &gstream_registry.streams)
+};
+
+
+/* Back ends by type; NULL where this build has none. */
+static const gstream_ops_t *const gstream_backends[UCS_GSTREAM_TYPE_LAST] = {
+    [UCS_GSTREAM_TYPE_HOST] = &gstream_host_ops
+};
+
+
+static const char *const gstream_type_names[UCS_GSTREAM_TYPE_LAST] = {
+    [UCS_GSTREAM_TYPE_HOST] = "host",
+    [UCS_GSTREAM_TYPE_HIP]  = "HIP",
+    [UCS_GSTREAM_TYPE_CUDA] = "CUDA"
+};
+
+
+/* The entry of a handle that may be anything; the caller holds the lock. */
+static ucs_gstream_h gstream_registry_find(ucs_gstream_h stream)
+{
+    ucs_gstream_h entry;
+
+    ucs_list_for_each(entry, &gstream_registry.streams, list) {
+        if (entry == stream) {
+            return entry;
+        }
+    }
+
+    return NULL;
+}
+
+/* Takes a live stream out and destroys it; puts it back if it is busy. The
+ * caller holds the lock. */
+static ucs_status_t gstream_registry_destroy(ucs_gstream_h stream)
+{
+    ucs_status_t status;
+
+    /* Out first: once destroyed, the memory may be another stream's */
+    ucs_list_del(&stream->list);
+    status = stream->ops->destroy(stream);
+    if (status != UCS_OK) {
+        ucs_list_add_tail(&gstream_registry.streams, &stream->list);
+    }
+    return status;
+}
+
+static ucs_gstream_type_t
+gstream_params_type(const ucs_gstream_params_t *params)
+{
+    return (params->field_mask & UCS_GSTREAM_PARAM_FIELD_TYPE) ?
+                   params->type :
+                   UCS_GSTREAM_TYPE_HOST;
+}
+
+ucs_status_t ucs_gstream_create(const ucs_gstream_params_t *params,
+                                ucs_gstream_h *stream_p)
+{
+    const gstream_ops_t *ops;
+    ucs_gstream_type_t type;
+    ucs_gstream_h stream;
+    ucs_status_t status;
+
+    if ((params == NULL) || (stream_p == NULL)) {
+        ucs_error("cannot create a stream: NULL argument");
+        return UCS_ERR_INVALID_PARAM;
+    }
+
+    type = gstream_params_type(params);
+    if ((unsigned)type >= UCS_GSTREAM_TYPE_LAST) {
+        ucs_error("cannot create a stream: unknown type %d", (int)type);
+        return UCS_ERR_INVALID_PARAM;
+    }
+
+    ops = gstream_backends[type];
+    if (ops == NULL) {
+        ucs_error("cannot create a stream: this version of the library has no "
+                  "%s streams", gstream_type_names[type]);
+        return UCS_ERR_UNSUPPORTED;
+    }
+
+    status = ops->create(params, &stream);
+    if (status != UCS_OK) {
+        return status;
+    }
+
+    pthread_mutex_lock(&gstream_registry.lock);
+    ucs_list_add_tail(&gstream_registry.streams, &stream->list);
+    pthread_mutex_unlock(&gstream_registry.lock);
+    *stream_p = stream;
+    return UCS_OK;
+}
+
+ucs_status_t ucs_gstream_destroy(ucs_gstream_h stream)
+{
+    ucs_status_t status = UCS_ERR_INVALID_PARAM;
+    ucs_gstream_h entry;
+
+    /* The lock is held to the end: a stream that is busy stays valid for
+     * everybody. An idle one is not long in ending. */
+    pthread_mutex_lock(&gstream_registry.lock);
+    entry = gstream_registry_find(stream);
+    if (entry != NULL) {
+        status = gstream_registry_destroy(entry);
+    }
+    pthread_mutex_unlock(&gstream_registry.lock);
+
+    if (entry == NULL) {
+        ucs_error("cannot destroy %p: not a live stream", (void*)stream);
+    }
+    return status;
+}
+
+int ucs_gstream_is_valid(ucs_gstream_h stream)
+{
+    int found;
+
+    pthread_mutex_lock(&gstream_registry.lock);
+    found = (gstream_registry_find(stream) != NULL);
+    pthread_mutex_unlock(&gstream_registry.lock);
+    return found;
+}
+
+ucs_gstream_type_t ucs_gstream_type(ucs_gstream_h stream)
+{
+    return (stream != NULL) ? stream->type : UCS_GSTREAM_TYPE_LAST;
+}
+
+/* What is wrong with the word of a command; NULL if nothing. */
+static const char *gstream_check_word(const volatile uint64_t *address)
+{
+    if (address == NULL) {
+        return "NULL word";
+    }
+    if (((uintptr_t)address % sizeof(*address)) != 0) {
+        return "misaligned word";
+    }
+    return NULL;
+}
+
+/* What is wrong with a command; NULL if nothing. */
+static const char *gstream_check_cmd(const ucs_gstream_cmd_t *cmd)
+{
+    switch (cmd->type) {
+    case UCS_GSTREAM_CMD_FUNC:
+        return (cmd->u.func.func == NULL) ? "NULL function" : NULL;
+    case UCS_GSTREAM_CMD_WRITE64:
+    case UCS_GSTREAM_CMD_WAIT64:
+        return gstream_check_word(cmd->u.word.address);
+    case UCS_GSTREAM_CMD_COPY:
+        return ((cmd->u.copy.length > 0) && ((cmd->u.copy.dst == NULL) ||
+                                             (cmd->u.copy.src == NULL))) ?
+                       "NULL buffer" :
+                       NULL;
+    }
+
+    return "unknown type";
+}
+
+static ucs_status_t gstream_check_cmds(ucs_gstream_h stream,
+                                       const ucs_gstream_cmd_t *cmds,
+                                       size_t count)
+{
+    const char *defect;
+    size_t i;
+
+    for (i = 0; i < count; ++i) {
+        defect = gstream_check_cmd(&cmds[i]);
+        if (ucs_unlikely(defect != NULL)) {
+            ucs_error("%s stream %p: command %zu of %zu: %s", stream->ops->name,
+                      (void*)stream, i, count, defect);
+            return UCS_ERR_INVALID_PARAM;
+        }
+    }
+
+    return UCS_OK;
+}
+
+ucs_status_t ucs_gstream_enqueue(ucs_gstream_h stream,
+                                 const ucs_gstream_cmd_t *cmds, size_t count)
+{
+    ucs_status_t status;
+
+    if (ucs_unlikely((stream == NULL) || ((cmds == NULL) && (count > 0)))) {
+        ucs_error("cannot enqueue: NULL %s",
+                  (stream == NULL) ? "stream" : "commands");
+        return UCS_ERR_INVALID_PARAM;
+    }
+
+    status = gstream_check_cmds(stream, cmds, count);
+    if ((status != UCS_OK) || (count == 0)) {
+        return status;
+    }
+
+    return stream->ops->enqueue(stream, cmds, count);
+}
+
+ucs_status_t ucs_gstream_enqueue_func(ucs_gstream_h stream,
+                                      ucs_gstream_func_t func, void *arg)
+{
+    ucs_gstream_cmd_t cmd = {
+        .type   = UCS_GSTREAM_CMD_FUNC,
+        .u.func = {func, arg}
+    };
+
+    return ucs_gstream_enqueue(stream, &cmd, 1);
+}
+
+ucs_status_t ucs_gstream_enqueue_write64(ucs_gstream_h stream,
+                                         volatile uint64_t *address,
+                                         uint64_t value)
+{
+    ucs_gstream_cmd_t cmd = {
+        .type   = UCS_GSTREAM_CMD_WRITE64,
+        .u.word = {address, value}
+    };
+
+    return ucs_gstream_enqueue(stream, &cmd, 1);
+}
+
+ucs_status_t ucs_gstream_enqueue_wait64(ucs_gstream_h stream,
+                                        volatile uint64_t *address,
+                                        uint64_t value)
+{
+    ucs_gstream_cmd_t cmd = {
+        .type   = UCS_GSTREAM_CMD_WAIT64,
+        .u.word = {address, value}
+    };
+
+    return ucs_gstream_enqueue(stream, &cmd, 1);
+}
+
+ucs_status_t ucs_gstream_enqueue_copy(ucs_gstream_h stream, void *dst,
+                                      const void *src, size_t length)
+{
+    ucs_gstream_cmd_t cmd = {
+        .type   = UCS_GSTREAM_CMD_COPY,
+        .u.copy = {dst, src, length}
+    };
+
+    return ucs_gstream_enqueue(stream, &cmd, 1);
+}
+
+void ucs_gstream_wake(const volatile uint64_t *address)
+{
+    gstream_sleep_fence();
+    gstream_sleep_wake(address);
+}
+
+ucs_status_t ucs_gstream_synchronize(ucs_gstream_h stream)
+{
+    return ucs_gstream_synchronize_timeout(stream, INFINITY);
+}
+
+ucs_status_t ucs_gstream_synchronize_timeout(ucs_gstream_h stream,
+                                             double timeout)
+{
+    if (stream == NULL) {
+        ucs_error("cannot synchronize: NULL stream");
+        return UCS_ERR_INVALID_PARAM;
+    }
+
+    /* Not a number tests only, as a negative time does */
+    return stream->ops->synchronize(stream, (timeout > 0) ? timeout : 0);
+}
+
+ucs_status_t ucs_gstream_query(ucs_gstream_h stream)
+{
+    if (stream == NULL) {
+        ucs_error("cannot query: NULL stream");
+        return UCS_ERR_INVALID_PARAM;
+    }
+
+    return stream->ops->query(stream);
+}

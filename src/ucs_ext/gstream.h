@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * gstream.h - what a back end of ucs_gstream.h must give.
+ *
+ * A back end (host, HIP, CUDA) is one const ops table. Arguments have been
+ * checked by the front (gstream.c) before a slot is called.
+ */
+#ifndef GSTREAM_H_
+#define GSTREAM_H_
+
+#include "api/ucs_gstream.h"
+
+#include <ucs/datastruct/list.h>
+
+
+/** Operations of a back end; every slot is filled. */
+typedef struct gstream_ops {
+    /** For logs. */
+    const char *name;
+
+    /** Makes a stream with ops and type set; the front registers it. */
+    ucs_status_t (*create)(const ucs_gstream_params_t *params,
+                           ucs_gstream_h *stream_p);
+
+    /** Releases an idle stream. UCS_ERR_BUSY, with no effect, if it has
+     *  commands pending or the caller is one of its commands. */
+    ucs_status_t (*destroy)(ucs_gstream_h stream);
+
+    /** Enqueues 1 or more valid commands, or none of them on error. */
+    ucs_status_t (*enqueue)(ucs_gstream_h stream, const ucs_gstream_cmd_t *cmds,
+                            size_t count);
+
+    /** Waits for what was enqueued before the call for at most timeout
+     *  seconds: 0 only tests, INFINITY is for ever, never negative or NaN. */
+    ucs_status_t (*synchronize)(ucs_gstream_h stream, double timeout);
+
+    /** UCS_OK if idle, UCS_INPROGRESS if not. */
+    ucs_status_t (*query)(ucs_gstream_h stream);
+} gstream_ops_t;
+
+
+/**
+ * Head of every back end's stream. ops and type are constant; list is protected
+ * by the lock of the front's registry.
+ */
+struct ucs_gstream {
+    const gstream_ops_t *ops;
+    ucs_gstream_type_t  type;
+    ucs_list_link_t     list;
+};
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* gstream_futex.h - sleeping on a 32-bit word of this process, and time. */
+#ifndef GSTREAM_FUTEX_H_
+#define GSTREAM_FUTEX_H_
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define GSTREAM_NSEC_PER_SEC 1000000000ull
+#define GSTREAM_TIME_FOREVER UINT64_MAX
+
+
+/* Monotonic time in ns. */
+static inline uint64_t gstream_time(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (ts.tv_sec * GSTREAM_NSEC_PER_SEC) + ts.tv_nsec;
+}
+
+/* Sleeps while the word is 'expected', for at most 'nsec' from now. Returns for
+ * any reason, also for none: the caller looks at its condition again. */
+static inline void
+gstream_futex_wait(_Atomic uint32_t *word, uint32_t expected, uint64_t nsec)
+{
+    struct timespec ts = {
+        .tv_sec  = (time_t)(nsec / GSTREAM_NSEC_PER_SEC),
+        .tv_nsec = (long)(nsec % GSTREAM_NSEC_PER_SEC)
+    };
+
+    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected,
+            (nsec == GSTREAM_TIME_FOREVER) ? NULL : &ts, NULL, 0);
+}
+
+/* Wakes everybody who sleeps on the word. */
+static inline void gstream_futex_wake(_Atomic uint32_t *word)
+{
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+#endif

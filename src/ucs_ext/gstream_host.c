@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * gstream_host.c - streams that a thread of this process executes.
+ *
+ * States of the executor thread:
+ *
+ *            push                        word too small
+ *   +------+ ---> +---------+ -----------------------------> +---------+
+ *   | IDLE |      | RUNNING |                                | WAITING |
+ *   +------+ <--- +---------+ <----------------------------- +---------+
+ *     |  ^  empty                word reached the value         |   ^
+ *     v  |                                                      v   |
+ *   asleep until a push                          asleep until the word's store
+ *
+ * IDLE and WAITING poll for a short time first (gstream_pace.h).
+ */
+#ifdef HAVE_CONFIG_H
+#  include "config.h"
+#endif
+
+#ifndef _GNU_SOURCE
+#  define _GNU_SOURCE /* pthread_setname_np() */
+#endif
+
+#include "gstream_host.h"
+#include "gstream_futex.h"
+#include "gstream_pace.h"
+#include "gstream_ring.h"
+#include "gstream_sleep.h"
+
+#include <ucs/debug/log_def.h>
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* sync_target where nobody sleeps in synchronize. */
+#define GSTREAM_HOST_NO_TARGET UINT64_MAX
+
+/* Longest run of stores with one look for sleepers. */
+#define GSTREAM_HOST_WRITES_MAX 32
+
+/* Longer timeouts of synchronize are for ever. */
+#define GSTREAM_HOST_TIMEOUT_MAX 1e9
+
+/* Longest name of a thread, with the final zero; the kernel's limit. */
+#define GSTREAM_HOST_NAME_MAX 16
+
+
+/* A host stream. Fields without a remark are constant after creation. */
+typedef struct gstream_host {
+    struct ucs_gstream    super;
+    char                  name[GSTREAM_HOST_NAME_MAX];
+    gstream_pace_config_t config;
+    pthread_t             thread;
+    gstream_ring_t        ring;   /* protects itself */
+    gstream_pace_memory_t memory; /* executor only */
+
+    /* Written by the executor for each step; commands that have run. */
+    _Atomic uint64_t      done UCS_V_ALIGNED(UCS_ARCH_CACHE_LINE_SIZE);
+
+    /* Smallest 'done' that a sleeper in synchronize waits for, and what these
+     * sleep on. Lowered by sleepers, reset by the executor; atomic. */
+    _Atomic uint64_t      sync_target UCS_V_ALIGNED(UCS_ARCH_CACHE_LINE_SIZE);
+    _Atomic uint32_t      sync_calls;
+
+    /* 1 while the executor sleeps for lack of commands, and what it sleeps on;
+     * stop is set once by destroy. Atomic. */
+    _Atomic uint32_t      asleep;
+    _Atomic uint32_t      stop;
+} gstream_host_t;
+
+
+/* The stream whose executor the calling thread is. */
+static __thread gstream_host_t *gstream_host_current;
+
+/* Number of the next stream, for its name. */
+static _Atomic unsigned gstream_host_next_id;
+
+
+static gstream_host_t *gstream_host_derived(ucs_gstream_h stream)
+{
+    return ucs_derived_of(stream, gstream_host_t);
+}
+
+/*
+ * Wakes the executor if it sleeps for lack of commands.
+ *
+ *     caller                               executor [gstream_host_sleep_idle]
+ *     store the ring's tail, or stop       store asleep = 1
+ *     load asleep [here]                   load the ring's tail, and stop
+ *
+ * All four are seq-cst, so that one of the two sees the other's store.
+ */
+static void gstream_host_wake(gstream_host_t *host)
+{
+    if ((atomic_load(&host->asleep) != 0) &&
+        (atomic_exchange(&host->asleep, 0) != 0)) {
+        gstream_futex_wake(&host->asleep);
+    }
+}
+
+/* See gstream_host_wake(). */
+static void gstream_host_sleep_idle(gstream_host_t *host)
+{
+    atomic_store(&host->asleep, 1);
+    if (gstream_ring_is_empty(&host->ring) && (atomic_load(&host->stop) == 0)) {
+        gstream_futex_wait(&host->asleep, 1, GSTREAM_TIME_FOREVER);
+    }
+    atomic_store(&host->asleep, 0);
+}
+
+/* Waits for a command or the end; 0 at the end. */
+static int gstream_host_wait_work(gstream_host_t *host)
+{
+    gstream_pace_t pace;
+
+    gstream_pace_begin_yield(&pace, &host->config);
+    while (gstream_ring_is_empty(&host->ring)) {
+        if (atomic_load(&host->stop) != 0) {
+            return 0;
+        }
+        if (!gstream_pace_step(&pace)) {
+            gstream_host_sleep_idle(host);
+        }
+    }
+
+    return 1;
+}
+
+/* One store each, in order. The bus fence keeps what the stream wrote before in
+ * front of a store to a device, and apart from it the stores to a
+ * write-combining doorbell; release order alone is for processors only. */
+static void gstream_host_write(const ucs_gstream_cmd_t *cmd)
+{
+    ucs_memory_bus_store_fence();
+    __atomic_store_n(cmd->u.word.address, cmd->u.word.value, __ATOMIC_RELEASE);
+}
+
+/* Runs the stores that the commands begin with; one fence for all of them. */
+static size_t gstream_host_run_writes(const ucs_gstream_cmd_t *cmds,
+                                      size_t count)
+{
+    size_t num_writes, i;
+
+    for (num_writes = 0; (num_writes < count) &&
+                         (num_writes < GSTREAM_HOST_WRITES_MAX) &&
+                         (cmds[num_writes].type == UCS_GSTREAM_CMD_WRITE64);
+         ++num_writes) {
+        gstream_host_write(&cmds[num_writes]);
+    }
+
+    gstream_sleep_fence(); /* pairs with the one in gstream_sleep_until() */
+    for (i = 0; i < num_writes; ++i) {
+        gstream_sleep_wake(cmds[i].u.word.address);
+    }
+    return num_writes;
+}
+
+static void gstream_host_run_wait(gstream_host_t *host,
+                                  const volatile uint64_t *address,
+                                  uint64_t value)
+{
+    gstream_pace_t pace;
+
+    if (__atomic_load_n(address, __ATOMIC_ACQUIRE) >= value) {
+        return;
+    }
+
+    gstream_pace_begin_spin(&pace, &host->config, &host->memory);
+    do {
+        if (!gstream_pace_step(&pace)) {
+            gstream_sleep_until(address, value);
+            break;
+        }
+    } while (__atomic_load_n(address, __ATOMIC_ACQUIRE) < value);
+    gstream_pace_end_spin(&pace, &host->memory);
+}
+
+/* Runs the first command, or the stores it begins; returns how many. */
+static size_t gstream_host_run(gstream_host_t *host,
+                               const ucs_gstream_cmd_t *cmds, size_t count)
+{
+    switch (cmds->type) {
+    case UCS_GSTREAM_CMD_FUNC:
+        cmds->u.func.func(cmds->u.func.arg);
+        return 1;
+    case UCS_GSTREAM_CMD_WRITE64:
+        return gstream_host_run_writes(cmds, count);
+    case UCS_GSTREAM_CMD_WAIT64:
+        gstream_host_run_wait(host, cmds->u.word.address, cmds->u.word.value);
+        return 1;
+    case UCS_GSTREAM_CMD_COPY:
+        if (cmds->u.copy.length > 0) {
+            memcpy(cmds->u.copy.dst, cmds->u.copy.src, cmds->u.copy.length);
+        }
+        return 1;
+    }
+
+    return 1; /* the front lets no other type through */
+}
+
+/*
+ * Publishes how far the stream is, and wakes those who sleep until then.
+ *
+ *     executor [here]                      sleeper [gstream_host_sleep_sync]
+ *     store done                           lower sync_target
+ *     load sync_target                     load done
+ *
+ * All four are seq-cst. The release half of the store publishes what the
+ * commands did to whoever sees it.
+ */
+static void gstream_host_set_done(gstream_host_t *host, uint64_t done)
+{
+    atomic_store(&host->done, done);
+    if (ucs_likely(done < atomic_load(&host->sync_target))) {
+        return;
+    }
+
+    /* Reset first, then call: who comes in between finds either the call or his
+     * target in place, and those whose turn it is not come again */
+    atomic_store(&host->sync_target, GSTREAM_HOST_NO_TARGET);
+    atomic_fetch_add(&host->sync_calls, 1);
+    gstream_futex_wake(&host->sync_calls);
+}
+
+static void *gstream_host_main(void *arg)
+{
+    gstream_host_t *host = arg;
+    const ucs_gstream_cmd_t *cmds;
+    size_t count;
+
+    gstream_host_current = host;
+    pthread_setname_np(pthread_self(), host->name);
+
+    do {
+        while ((count = gstream_ring_peek(&host->ring, &cmds)) > 0) {
+            count = gstream_host_run(host, cmds, count);
+            gstream_host_set_done(host, gstream_ring_pop(&host->ring, count));
+        }
+    } while (gstream_host_wait_work(host));
+
+    return NULL;
+}
+
+/* Starts the executor with all signals blocked: handlers are the application's
+ * threads' business. */
+static ucs_status_t gstream_host_start(gstream_host_t *host)
+{
+    sigset_t all, old;
+    int ret;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    ret = pthread_create(&host->thread, NULL, gstream_host_main, host);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+
+    if (ret != 0) {
+        ucs_error("host stream %s: cannot start a thread: %s", host->name,
+                  strerror(ret));
+        return UCS_ERR_NO_RESOURCE;
+    }
+    return UCS_OK;
+}
+
+/* A zeroed stream without ring and thread; NULL if there is no memory. */
+static gstream_host_t *gstream_host_alloc(void)
+{
+    gstream_host_t *host;
+    void *memory;
+
+    if (posix_memalign(&memory, UCS_ARCH_CACHE_LINE_SIZE, sizeof(*host)) != 0) {
+        return NULL;
+    }
+
+    host             = memset(memory, 0, sizeof(*host));
+    host->super.ops  = &gstream_host_ops;
+    host->super.type = UCS_GSTREAM_TYPE_HOST;
+    atomic_init(&host->done, 0);
+    atomic_init(&host->sync_target, GSTREAM_HOST_NO_TARGET);
+    atomic_init(&host->sync_calls, 0);
+    atomic_init(&host->asleep, 0);
+    atomic_init(&host->stop, 0);
+    snprintf(host->name, sizeof(host->name), "st-host-%u",
+             atomic_fetch_add(&gstream_host_next_id, 1) % 10000000);
+    return host;
+}
+
+static ucs_status_t gstream_host_create(const ucs_gstream_params_t *params,
+                                        ucs_gstream_h *stream_p)
+{
+    gstream_host_t *host;
+    ucs_status_t status;
+
+    (void)params; /* nothing but the type applies */
+
+    host = gstream_host_alloc();
+    if (host == NULL) {
+        status = UCS_ERR_NO_MEMORY;
+        ucs_error("cannot create a host stream: no memory");
+        goto err;
+    }
+
+    status = gstream_pace_config_read(&host->config);
+    if (status != UCS_OK) {
+        goto err_free;
+    }
+
+    status = gstream_ring_init(&host->ring);
+    if (status != UCS_OK) {
+        ucs_error("host stream %s: cannot create its queue: %s", host->name,
+                  ucs_status_string(status));
+        goto err_free;
+    }
+
+    status = gstream_host_start(host);
+    if (status != UCS_OK) {
+        goto err_ring;
+    }
+
+    ucs_debug("created host stream %s", host->name);
+    *stream_p = &host->super;
+    return UCS_OK;
+
+err_ring:
+    gstream_ring_cleanup(&host->ring);
+err_free:
+    free(host);
+err:
+    return status;
+}
+
+static ucs_status_t gstream_host_query(ucs_gstream_h stream)
+{
+    gstream_host_t *host = gstream_host_derived(stream);
+    uint64_t tail        = gstream_ring_tail(&host->ring);
+
+    return (atomic_load(&host->done) >= tail) ? UCS_OK : UCS_INPROGRESS;
+}
+
+static ucs_status_t gstream_host_destroy(ucs_gstream_h stream)
+{
+    gstream_host_t *host = gstream_host_derived(stream);
+
+    if (gstream_host_current == host) {
+        ucs_error("host stream %s: cannot be destroyed by its own command",
+                  host->name);
+        return UCS_ERR_BUSY;
+    }
+    if (gstream_host_query(stream) != UCS_OK) {
+        ucs_debug("host stream %s: not destroyed, commands are pending",
+                  host->name);
+        return UCS_ERR_BUSY;
+    }
+
+    atomic_store(&host->stop, 1);
+    gstream_host_wake(host);
+    pthread_join(host->thread, NULL);
+    ucs_debug("destroyed host stream %s", host->name);
+    gstream_ring_cleanup(&host->ring);
+    free(host);
+    return UCS_OK;
+}
+
+static ucs_status_t gstream_host_enqueue(ucs_gstream_h stream,
+                                         const ucs_gstream_cmd_t *cmds,
+                                         size_t count)
+{
+    gstream_host_t *host = gstream_host_derived(stream);
+    ucs_status_t status;
+
+    status = gstream_ring_push(&host->ring, cmds, count);
+    if (ucs_unlikely(status != UCS_OK)) {
+        ucs_error("host stream %s: no memory for %zu commands", host->name,
+                  count);
+        return status;
+    }
+
+    gstream_host_wake(host);
+    return UCS_OK;
+}
+
+static void gstream_host_lower_target(gstream_host_t *host, uint64_t target)
+{
+    uint64_t current = atomic_load(&host->sync_target);
+
+    while ((target < current) &&
+           !atomic_compare_exchange_weak(&host->sync_target, &current,
+                                         target)) {
+    }
+}
+
+/* Sleeps until 'target' commands have run, or a shorter time. See
+ * gstream_host_set_done(). */
+static void gstream_host_sleep_sync(gstream_host_t *host, uint64_t target,
+                                    uint64_t nsec)
+{
+    uint32_t calls = atomic_load(&host->sync_calls);
+
+    gstream_host_lower_target(host, target);
+    if (atomic_load(&host->done) < target) {
+        gstream_futex_wait(&host->sync_calls, calls, nsec);
+    }
+}
+
+/* Time from now on until the end of a timeout that began at 'start'; 0 if it is
+ * over. */
+static uint64_t gstream_host_time_left(uint64_t start, double timeout)
+{
+    uint64_t nsec, passed;
+
+    if (timeout > GSTREAM_HOST_TIMEOUT_MAX) {
+        return GSTREAM_TIME_FOREVER;
+    }
+
+    nsec   = (uint64_t)(timeout * GSTREAM_NSEC_PER_SEC);
+    passed = gstream_time() - start;
+    return (passed < nsec) ? (nsec - passed) : 0;
+}
+
+/* Blocks until 'target' commands have run. */
+static ucs_status_t gstream_host_wait_done(gstream_host_t *host,
+                                           uint64_t target, double timeout)
+{
+    uint64_t start = gstream_time();
+    uint64_t left;
+    gstream_pace_t pace;
+
+    gstream_pace_begin_yield(&pace, &host->config);
+    while (atomic_load(&host->done) < target) {
+        left = gstream_host_time_left(start, timeout);
+        if (left == 0) {
+            return UCS_INPROGRESS;
+        }
+        if (!gstream_pace_step(&pace)) {
+            gstream_host_sleep_sync(host, target, left);
+        }
+    }
+
+    return UCS_OK;
+}
+
+static ucs_status_t gstream_host_synchronize(ucs_gstream_h stream,
+                                             double timeout)
+{
+    gstream_host_t *host = gstream_host_derived(stream);
+
+    if (gstream_host_current == host) {
+        ucs_error("host stream %s: its own command cannot wait for it",
+                  host->name);
+        return UCS_ERR_BUSY;
+    }
+
+    return gstream_host_wait_done(host, gstream_ring_tail(&host->ring),
+                                  timeout);
+}
+
+const gstream_ops_t gstream_host_ops = {
+    .name        = "host",
+    .create      = gstream_host_create,
+    .destroy     = gstream_host_destroy,
+    .enqueue     = gstream_host_enqueue,
+    .synchronize = gstream_host_synchronize,
+    .query       = gstream_host_query
+};

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* gstream_pace.c - how a thread spends its time until it goes to sleep. */
+#ifdef HAVE_CONFIG_H
+#  include "config.h"
+#endif
+
+#include "gstream_pace.h"
+#include "gstream_futex.h"
+
+#include <ucs/config/parser.h>
+#include <ucs/sys/math.h>
+#include <ucs/sys/preprocessor.h>
+#include <ucs/sys/string.h>
+
+#include <sched.h>
+
+/* With a core to itself, a thread that another core answers within some
+ * microseconds is best served by pausing; where it keeps that other thread from
+ * running, pausing is lost time. */
+#define GSTREAM_PACE_SPIN_MAX 200
+#define GSTREAM_PACE_SPIN_MIN 10
+
+/* By how much auto grows with a wait that yielded in vain. Slowly: two threads
+ * that take turns on one core switch fast now and then. */
+#define GSTREAM_PACE_SPIN_STEP 5
+
+/* A yield that takes longer than this let another thread run. */
+#define GSTREAM_PACE_SWITCH_NSEC 1000
+
+/* On a busy core one yield may take the whole YIELD_TIME; a thread that gave
+ * its core away so few times has not waited long in terms of its own time. */
+#define GSTREAM_PACE_YIELDS_MIN 20
+
+#define GSTREAM_PACE_YIELD_TIME_MAX 1.0
+
+
+static ucs_config_field_t gstream_pace_config_table[] = {
+    {"SPIN", "auto",
+     "How many times a host stream that waits for a word pauses before it\n"
+     "starts to yield its core. \"auto\" is 200 on a core of its own, down to\n"
+     "10 where yielding is seen to let other threads run.",
+     ucs_offsetof(gstream_pace_config_t, spin), UCS_CONFIG_TYPE_ULUNITS},
+
+    {"YIELD_TIME", "100us",
+     "For how long a host stream that waits, for a word or for commands, and\n"
+     "a thread that synchronizes with a host stream, yield their core before\n"
+     "they sleep; a few yields at least unless it is 0. At most 1 second.",
+     ucs_offsetof(gstream_pace_config_t, yield_time), UCS_CONFIG_TYPE_TIME},
+
+    {NULL}
+};
+UCS_CONFIG_REGISTER_TABLE(gstream_pace_config_table, "Streams", "GSTREAM_",
+                          gstream_pace_config_t, &ucs_config_global_list)
+
+
+ucs_status_t gstream_pace_config_read(gstream_pace_config_t *config)
+{
+    ucs_status_t status;
+
+    status = ucs_config_parser_fill_opts(config, gstream_pace_config_table,
+                                         UCS_DEFAULT_ENV_PREFIX, "GSTREAM_", 0);
+    if (status != UCS_OK) {
+        return status;
+    }
+
+    if (!(config->yield_time >= 0)) {
+        config->yield_time = 0;
+    } else if (config->yield_time > GSTREAM_PACE_YIELD_TIME_MAX) {
+        config->yield_time = GSTREAM_PACE_YIELD_TIME_MAX;
+    }
+    return UCS_OK;
+}
+
+void gstream_pace_begin_yield(gstream_pace_t *pace,
+                              const gstream_pace_config_t *config)
+{
+    pace->pauses     = 0;
+    pace->yields     = 0;
+    pace->contended  = 0;
+    pace->yield_nsec = (uint64_t)(config->yield_time * GSTREAM_NSEC_PER_SEC);
+    pace->yields_min = (pace->yield_nsec > 0) ? GSTREAM_PACE_YIELDS_MIN : 0;
+}
+
+void gstream_pace_begin_spin(gstream_pace_t *pace,
+                             const gstream_pace_config_t *config,
+                             gstream_pace_memory_t *memory)
+{
+    gstream_pace_begin_yield(pace, config);
+    if (memory->auto_spin == 0) {
+        memory->auto_spin = GSTREAM_PACE_SPIN_MAX;
+    }
+    pace->pauses = (config->spin == UCS_ULUNITS_AUTO) ? memory->auto_spin :
+                                                        config->spin;
+}
+
+void gstream_pace_pause(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    /* yield is a no-op on most cores; isb costs about what x86's pause does */
+    __asm__ volatile("isb" ::: "memory");
+#else
+    __asm__ volatile("" ::: "memory");
+#endif
+}
+
+int gstream_pace_step(gstream_pace_t *pace)
+{
+    uint64_t now;
+
+    if (pace->pauses > 0) {
+        --pace->pauses;
+        gstream_pace_pause();
+        return 1;
+    }
+
+    now = gstream_time();
+    if (pace->yields == 0) {
+        pace->start = now;
+    } else if ((now - pace->last) > GSTREAM_PACE_SWITCH_NSEC) {
+        pace->contended = 1;
+    }
+
+    if ((pace->yields >= pace->yields_min) &&
+        ((now - pace->start) >= pace->yield_nsec)) {
+        return 0;
+    }
+
+    pace->last = now;
+    ++pace->yields;
+    sched_yield();
+    return 1;
+}
+
+void gstream_pace_end_spin(const gstream_pace_t *pace,
+                           gstream_pace_memory_t *memory)
+{
+    if (pace->contended) {
+        memory->auto_spin = GSTREAM_PACE_SPIN_MIN;
+    } else if (pace->yields > 0) {
+        memory->auto_spin = ucs_min(memory->auto_spin + GSTREAM_PACE_SPIN_STEP,
+                                    GSTREAM_PACE_SPIN_MAX);
+    }
+}

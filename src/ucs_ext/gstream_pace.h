@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * gstream_pace.h - how a thread spends its time until it goes to sleep.
+ *
+ *   begin --> pause (SPIN times) --> yield (YIELD_TIME) --> sleep
+ *
+ * A thread that polls calls gstream_pace_step() between two looks at what it
+ * waits for, until that returns 0; then it sleeps.
+ */
+#ifndef GSTREAM_PACE_H_
+#define GSTREAM_PACE_H_
+
+#include <ucs/type/status.h>
+
+#include <stdint.h>
+
+
+/** Settings, constant once read. */
+typedef struct gstream_pace_config {
+    unsigned long spin;       /**< Pauses, or UCS_ULUNITS_AUTO */
+    double        yield_time; /**< Seconds */
+} gstream_pace_config_t;
+
+
+/** One polling wait; belongs to the thread that waits. */
+typedef struct gstream_pace {
+    unsigned long pauses;    /**< Left before yielding */
+    unsigned      yields;    /**< Done so far */
+    unsigned      yields_min;
+    uint64_t      yield_nsec;
+    uint64_t      start;     /**< Of the yields, ns; valid if yields > 0 */
+    uint64_t      last;      /**< Before the last yield, ns; as start */
+    int           contended; /**< A yield let somebody else run */
+} gstream_pace_t;
+
+
+/** What a thread has learned about its core; belongs to that thread. */
+typedef struct gstream_pace_memory {
+    unsigned long auto_spin; /**< Pauses where the setting is auto */
+} gstream_pace_memory_t;
+
+
+/**
+ * Read the UCX_GSTREAM_* settings.
+ *
+ * @return UCS_OK, or the error of a value that cannot be read (logged by UCX).
+ */
+ucs_status_t gstream_pace_config_read(gstream_pace_config_t *config);
+
+
+/** Begin a wait that yields at once: for waits that are seldom short. */
+void gstream_pace_begin_yield(gstream_pace_t *pace,
+                              const gstream_pace_config_t *config);
+
+
+/** Begin a wait that pauses first, as often as the setting or, where that is
+ *  auto, the memory says. Memory starts zeroed. */
+void gstream_pace_begin_spin(gstream_pace_t *pace,
+                             const gstream_pace_config_t *config,
+                             gstream_pace_memory_t *memory);
+
+
+/** Pass a little time. Returns 0, at once, when it is time to sleep. */
+int gstream_pace_step(gstream_pace_t *pace);
+
+
+/** End a wait of gstream_pace_begin_spin() and learn from it. */
+void gstream_pace_end_spin(const gstream_pace_t *pace,
+                           gstream_pace_memory_t *memory);
+
+
+/** One pause instruction. */
+void gstream_pace_pause(void);
+
+#endif

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* gstream_ring.c - queue of commands of a host stream. */
+#ifdef HAVE_CONFIG_H
+#  include "config.h"
+#endif
+
+#include "gstream_ring.h"
+#include "gstream_pace.h"
+
+#include <ucs/sys/math.h>
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Commands of a chunk; 8 KiB. A power of 2. */
+#define GSTREAM_CHUNK_SIZE 256
+
+/* How often a producer tries the lock before it yields: the holder may have
+ * lost its core. */
+#define GSTREAM_RING_LOCK_TRIES 100
+
+
+/* Part of the queue. In the chain, next and cmds are written by producers under
+ * the lock before the tail that covers them, and read by the consumer after it
+ * has read that tail. */
+struct gstream_chunk {
+    gstream_chunk_t   *next;
+    ucs_gstream_cmd_t cmds[GSTREAM_CHUNK_SIZE];
+};
+
+
+static gstream_chunk_t *gstream_chunk_alloc(void)
+{
+    gstream_chunk_t *chunk = malloc(sizeof(*chunk));
+
+    if (chunk != NULL) {
+        chunk->next = NULL;
+    }
+    return chunk;
+}
+
+static void gstream_chunk_free_chain(gstream_chunk_t *chunk)
+{
+    gstream_chunk_t *next;
+
+    for (; chunk != NULL; chunk = next) {
+        next = chunk->next;
+        free(chunk);
+    }
+}
+
+ucs_status_t gstream_ring_init(gstream_ring_t *ring)
+{
+    gstream_chunk_t *chunk;
+
+    chunk = gstream_chunk_alloc();
+    if (chunk == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+
+    if (ucs_spinlock_init(&ring->in.lock, 0) != UCS_OK) {
+        free(chunk);
+        return UCS_ERR_NO_RESOURCE;
+    }
+
+    ring->in.tail_chunk  = chunk;
+    ring->in.last_chunk  = chunk;
+    ring->in.spare       = NULL;
+    ring->in.limit       = GSTREAM_CHUNK_SIZE;
+    ring->out.head_chunk = chunk;
+    ring->out.head       = 0;
+    atomic_init(&ring->mid.tail, 0);
+    atomic_init(&ring->mid.returned, NULL);
+    return UCS_OK;
+}
+
+void gstream_ring_cleanup(gstream_ring_t *ring)
+{
+    gstream_chunk_free_chain(ring->out.head_chunk);
+    gstream_chunk_free_chain(ring->in.spare);
+    gstream_chunk_free_chain(atomic_load(&ring->mid.returned));
+    ucs_spinlock_destroy(&ring->in.lock);
+}
+
+static void gstream_ring_lock(gstream_ring_t *ring)
+{
+    unsigned tries = 0;
+
+    while (!ucs_spin_try_lock(&ring->in.lock)) {
+        if (++tries < GSTREAM_RING_LOCK_TRIES) {
+            gstream_pace_pause();
+        } else {
+            sched_yield();
+        }
+    }
+}
+
+/* A chunk that was used before, or a new one; NULL if there is no memory. */
+static gstream_chunk_t *gstream_ring_get_chunk(gstream_ring_t *ring)
+{
+    gstream_chunk_t *chunk;
+
+    if (ring->in.spare == NULL) {
+        /* Pairs with the release in gstream_ring_return_chunk() */
+        ring->in.spare = atomic_exchange_explicit(&ring->mid.returned, NULL,
+                                                  memory_order_acquire);
+    }
+
+    chunk = ring->in.spare;
+    if (chunk == NULL) {
+        return gstream_chunk_alloc();
+    }
+
+    ring->in.spare = chunk->next;
+    chunk->next    = NULL;
+    return chunk;
+}
+
+/* Makes the chain long enough for 'end'. What was added before memory ran out
+ * stays there for later. */
+static ucs_status_t gstream_ring_reserve(gstream_ring_t *ring, uint64_t end)
+{
+    gstream_chunk_t *chunk;
+
+    while (ring->in.limit < end) {
+        chunk = gstream_ring_get_chunk(ring);
+        if (chunk == NULL) {
+            return UCS_ERR_NO_MEMORY;
+        }
+
+        ring->in.last_chunk->next = chunk;
+        ring->in.last_chunk       = chunk;
+        ring->in.limit           += GSTREAM_CHUNK_SIZE;
+    }
+
+    return UCS_OK;
+}
+
+static void gstream_ring_fill(gstream_ring_t *ring, uint64_t tail,
+                              const ucs_gstream_cmd_t *cmds, size_t count)
+{
+    size_t offset, part;
+
+    while (count > 0) {
+        offset = tail % GSTREAM_CHUNK_SIZE;
+        if ((offset == 0) && (tail > 0)) {
+            ring->in.tail_chunk = ring->in.tail_chunk->next;
+        }
+
+        part = ucs_min(count, GSTREAM_CHUNK_SIZE - offset);
+        memcpy(&ring->in.tail_chunk->cmds[offset], cmds, part * sizeof(*cmds));
+        tail  += part;
+        cmds  += part;
+        count -= part;
+    }
+}
+
+ucs_status_t gstream_ring_push(gstream_ring_t *ring,
+                               const ucs_gstream_cmd_t *cmds, size_t count)
+{
+    ucs_status_t status;
+    uint64_t tail;
+
+    gstream_ring_lock(ring);
+    tail   = atomic_load_explicit(&ring->mid.tail, memory_order_relaxed);
+    status = gstream_ring_reserve(ring, tail + count);
+    if (status == UCS_OK) {
+        gstream_ring_fill(ring, tail, cmds, count);
+        /* The release half publishes the commands to gstream_ring_peek(); the
+         * rest is the producer's side of gstream_host_wake() */
+        atomic_store(&ring->mid.tail, tail + count);
+    }
+    ucs_spin_unlock(&ring->in.lock);
+    return status;
+}
+
+uint64_t gstream_ring_tail(gstream_ring_t *ring)
+{
+    return atomic_load(&ring->mid.tail);
+}
+
+int gstream_ring_is_empty(gstream_ring_t *ring)
+{
+    return atomic_load(&ring->mid.tail) == ring->out.head;
+}
+
+/* Hands a chunk over to the producers. They take all that is there at once, so
+ * no chunk is taken and put back between the load and the exchange. */
+static void gstream_ring_return_chunk(gstream_ring_t *ring,
+                                      gstream_chunk_t *chunk)
+{
+    chunk->next = atomic_load_explicit(&ring->mid.returned,
+                                       memory_order_relaxed);
+    while (!atomic_compare_exchange_weak_explicit(&ring->mid.returned,
+                                                  &chunk->next, chunk,
+                                                  memory_order_release,
+                                                  memory_order_relaxed)) {
+    }
+}
+
+size_t gstream_ring_peek(gstream_ring_t *ring, const ucs_gstream_cmd_t **cmds)
+{
+    size_t offset = ring->out.head % GSTREAM_CHUNK_SIZE;
+    gstream_chunk_t *chunk;
+    uint64_t count;
+
+    /* Pairs with the store in gstream_ring_push() */
+    count = atomic_load_explicit(&ring->mid.tail, memory_order_acquire) -
+            ring->out.head;
+    if (count == 0) {
+        return 0;
+    }
+
+    if ((offset == 0) && (ring->out.head > 0)) {
+        chunk                = ring->out.head_chunk;
+        ring->out.head_chunk = chunk->next;
+        gstream_ring_return_chunk(ring, chunk);
+    }
+
+    *cmds = &ring->out.head_chunk->cmds[offset];
+    return ucs_min(count, GSTREAM_CHUNK_SIZE - offset);
+}
+
+uint64_t gstream_ring_pop(gstream_ring_t *ring, size_t count)
+{
+    ring->out.head += count;
+    return ring->out.head;
+}

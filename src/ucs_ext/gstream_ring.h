@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * gstream_ring.h - queue of commands of a host stream.
+ *
+ * Many producers, one consumer, no limit. Commands lie in a chain of chunks; a
+ * chunk that the consumer has left goes back to the producers, so memory is
+ * allocated only when the queue is longer than it ever was.
+ *
+ *     head_chunk            tail_chunk          last_chunk
+ *     [ done | to run ] --> [ to run | free ] --> [ reserved ]
+ *              ^ head                  ^ tail                 ^ limit
+ */
+#ifndef GSTREAM_RING_H_
+#define GSTREAM_RING_H_
+
+#include "api/ucs_gstream.h"
+
+#include <ucs/arch/cpu.h>
+#include <ucs/type/spinlock.h>
+
+#include <stdatomic.h>
+
+
+typedef struct gstream_chunk gstream_chunk_t;
+
+
+/** The queue. Positions count commands since the start. */
+typedef struct gstream_ring {
+    /** Producers' side, protected by lock. */
+    struct {
+        ucs_spinlock_t  lock;
+        gstream_chunk_t *tail_chunk; /**< Holds the last command */
+        gstream_chunk_t *last_chunk; /**< End of the chain */
+        gstream_chunk_t *spare;      /**< Chunks to be used again */
+        uint64_t        limit;       /**< End of what the chain can hold */
+    } in;
+
+    /** Shared. */
+    struct {
+        _Atomic uint64_t           tail;     /**< Written under in.lock */
+        _Atomic(gstream_chunk_t *) returned; /**< Chunks the consumer left */
+    } mid UCS_V_ALIGNED(UCS_ARCH_CACHE_LINE_SIZE);
+
+    /** Consumer's side: that thread only. */
+    struct {
+        gstream_chunk_t *head_chunk; /**< Holds the command before head */
+        uint64_t        head;
+    } out UCS_V_ALIGNED(UCS_ARCH_CACHE_LINE_SIZE);
+} gstream_ring_t;
+
+
+/** Make an empty ring. UCS_OK, UCS_ERR_NO_MEMORY or UCS_ERR_NO_RESOURCE. */
+ucs_status_t gstream_ring_init(gstream_ring_t *ring);
+
+
+/** Release a ring that nobody uses any more. */
+void gstream_ring_cleanup(gstream_ring_t *ring);
+
+
+/** Append all commands, together, or none (UCS_ERR_NO_MEMORY). The new tail is
+ *  stored with seq-cst order; any thread. */
+ucs_status_t gstream_ring_push(gstream_ring_t *ring,
+                               const ucs_gstream_cmd_t *cmds, size_t count);
+
+
+/** Position behind the last command; seq-cst load; any thread. */
+uint64_t gstream_ring_tail(gstream_ring_t *ring);
+
+
+/** Whether nothing can be run; seq-cst load of the tail; consumer only. */
+int gstream_ring_is_empty(gstream_ring_t *ring);
+
+
+/** Commands that can be run: returns how many and points to the first; 0 if
+ *  there is none. They stay in place until the next peek after
+ *  gstream_ring_pop(); consumer only. */
+size_t gstream_ring_peek(gstream_ring_t *ring, const ucs_gstream_cmd_t **cmds);
+
+
+/** Leave 'count' of the commands that were peeked at behind. Returns the new
+ *  head; consumer only. */
+uint64_t gstream_ring_pop(gstream_ring_t *ring, size_t count);
+
+#endif

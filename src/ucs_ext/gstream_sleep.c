@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* gstream_sleep.c - sleeping on a 64-bit word of memory. */
+#ifdef HAVE_CONFIG_H
+#  include "config.h"
+#endif
+
+#include "gstream_sleep.h"
+#include "gstream_futex.h"
+
+#include <ucs/datastruct/hlist.h>
+#include <ucs/datastruct/list.h>
+
+#include <pthread.h>
+
+#define GSTREAM_SLEEP_BUCKETS 64
+
+/* How long a sleeper trusts that stores are announced: first, and at most. */
+#define GSTREAM_SLEEP_NSEC_MIN 1000000ull
+#define GSTREAM_SLEEP_NSEC_MAX 50000000ull
+
+
+/* One sleeping thread. On its stack; address is constant, link is protected by
+ * the table's lock, calls counts the wake-ups and is what it sleeps on. */
+typedef struct gstream_sleeper {
+    const volatile uint64_t *address;
+    ucs_hlist_link_t        link;
+    _Atomic uint32_t        calls;
+} gstream_sleeper_t;
+
+
+/* Sleepers on the words of one hash value. The list is protected by the table's
+ * lock; count, its length, is read without it. */
+typedef struct gstream_sleep_bucket {
+    _Atomic uint32_t count;
+    ucs_hlist_head_t sleepers;
+} gstream_sleep_bucket_t;
+
+
+static struct {
+    pthread_mutex_t        lock;
+    gstream_sleep_bucket_t buckets[GSTREAM_SLEEP_BUCKETS];
+} gstream_sleep_table = {
+    .lock = PTHREAD_MUTEX_INITIALIZER
+};
+
+
+static gstream_sleep_bucket_t *
+gstream_sleep_bucket(const volatile uint64_t *address)
+{
+    uintptr_t word = (uintptr_t)address / sizeof(*address);
+
+    return &gstream_sleep_table.buckets[(word ^ (word >> 6) ^ (word >> 12)) %
+                                        GSTREAM_SLEEP_BUCKETS];
+}
+
+static void gstream_sleeper_add(gstream_sleeper_t *sleeper)
+{
+    gstream_sleep_bucket_t *bucket = gstream_sleep_bucket(sleeper->address);
+
+    pthread_mutex_lock(&gstream_sleep_table.lock);
+    ucs_hlist_add_tail(&bucket->sleepers, &sleeper->link);
+    atomic_fetch_add(&bucket->count, 1);
+    pthread_mutex_unlock(&gstream_sleep_table.lock);
+}
+
+static void gstream_sleeper_remove(gstream_sleeper_t *sleeper)
+{
+    gstream_sleep_bucket_t *bucket = gstream_sleep_bucket(sleeper->address);
+
+    pthread_mutex_lock(&gstream_sleep_table.lock);
+    ucs_hlist_del(&bucket->sleepers, &sleeper->link);
+    atomic_fetch_sub(&bucket->count, 1);
+    pthread_mutex_unlock(&gstream_sleep_table.lock);
+}
+
+void gstream_sleep_until(const volatile uint64_t *address, uint64_t value)
+{
+    gstream_sleeper_t sleeper = {
+        .address = address
+    };
+    uint64_t nsec = GSTREAM_SLEEP_NSEC_MIN;
+    uint32_t calls;
+
+    gstream_sleeper_add(&sleeper);
+    gstream_sleep_fence(); /* pairs with the wakers' one */
+
+    for (;;) {
+        /* Before the look at the word: a call that comes after it makes the
+         * futex refuse to sleep */
+        calls = atomic_load(&sleeper.calls);
+        if (__atomic_load_n(address, __ATOMIC_ACQUIRE) >= value) {
+            break;
+        }
+
+        gstream_futex_wait(&sleeper.calls, calls, nsec);
+        nsec = (nsec < (GSTREAM_SLEEP_NSEC_MAX / 2)) ? (nsec * 2) :
+                                                       GSTREAM_SLEEP_NSEC_MAX;
+    }
+
+    gstream_sleeper_remove(&sleeper);
+}
+
+void gstream_sleep_wake(const volatile uint64_t *address)
+{
+    gstream_sleep_bucket_t *bucket = gstream_sleep_bucket(address);
+    gstream_sleeper_t *sleeper;
+
+    if (atomic_load_explicit(&bucket->count, memory_order_relaxed) == 0) {
+        return;
+    }
+
+    /* Woken under the lock, because the sleeper is gone once it got the lock */
+    pthread_mutex_lock(&gstream_sleep_table.lock);
+    ucs_hlist_for_each(sleeper, &bucket->sleepers, link) {
+        if (sleeper->address == address) {
+            atomic_fetch_add(&sleeper->calls, 1);
+            gstream_futex_wake(&sleeper->calls);
+        }
+    }
+    pthread_mutex_unlock(&gstream_sleep_table.lock);
+}
