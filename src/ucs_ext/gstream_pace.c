@@ -77,6 +77,7 @@ void gstream_pace_begin_yield(gstream_pace_t *pace,
     pace->pauses     = 0;
     pace->yields     = 0;
     pace->contended  = 0;
+    pace->over       = 0;
     pace->yield_nsec = (uint64_t)(config->yield_time * GSTREAM_NSEC_PER_SEC);
     pace->yields_min = (pace->yield_nsec > 0) ? GSTREAM_PACE_YIELDS_MIN : 0;
 }
@@ -124,6 +125,7 @@ int gstream_pace_step(gstream_pace_t *pace)
 
     if ((pace->yields >= pace->yields_min) &&
         ((now - pace->start) >= pace->yield_nsec)) {
+        pace->over = 1;
         return 0;
     }
 
@@ -133,12 +135,24 @@ int gstream_pace_step(gstream_pace_t *pace)
     return 1;
 }
 
+/* Whether the last yield, after which there was no step, was a long one. Often
+ * what is waited for comes true with the very yield that lets its writer run. */
+static int gstream_pace_last_was_long(const gstream_pace_t *pace)
+{
+    return !pace->over &&
+           ((gstream_time() - pace->last) > GSTREAM_PACE_SWITCH_NSEC);
+}
+
 void gstream_pace_end_spin(const gstream_pace_t *pace,
                            gstream_pace_memory_t *memory)
 {
-    if (pace->contended) {
+    if (pace->yields == 0) {
+        return;
+    }
+
+    if (pace->contended || gstream_pace_last_was_long(pace)) {
         memory->auto_spin = GSTREAM_PACE_SPIN_MIN;
-    } else if (pace->yields > 0) {
+    } else {
         memory->auto_spin = ucs_min(memory->auto_spin + GSTREAM_PACE_SPIN_STEP,
                                     GSTREAM_PACE_SPIN_MAX);
     }

@@ -31,6 +31,7 @@ typedef struct gstream_pace {
     uint64_t      start;     /**< Of the yields, ns; valid if yields > 0 */
     uint64_t      last;      /**< Before the last yield, ns; as start */
     int           contended; /**< A yield let somebody else run */
+    int           over;      /**< The thread was told to sleep */
 } gstream_pace_t;
 
 
