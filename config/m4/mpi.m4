@@ -9,7 +9,7 @@ AC_DEFUN([ST_CHECK_MPI], [
              mpicc); --without-mpi leaves the MPI layer, the benchmarks and
              their tests out])],
         [], [with_mpi=yes])
-    MPI_CFLAGS= MPI_LIBS= MPIRUN= ST_MPI_VERSION=none
+    MPI_CFLAGS= MPI_LIBS= ST_MPI_VERSION=none
     AS_CASE([$with_mpi],
         [no], [],
         [yes],

@@ -1,0 +1,140 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Checks that configure refuses what is missing or does not fit, each time with
+# one sentence that names the cause and the remedy.
+# usage: contrib/check-configure.sh [BUILD-FOLDER]
+#   BUILD-FOLDER  a configured folder, whose settings are the good ones
+set -euo pipefail
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+build=$(cd "${1:-$top/build}" && pwd)
+source=$(sed -n 's/^S\["UCX_SOURCE_DIR"\]="\(.*\)"$/\1/p' \
+             "$build/config.status")
+release=$(sed -n 's/^S\["ST_UCX_VERSION"\]="\(.*\)"$/\1/p' \
+              "$build/config.status")
+temp=$(mktemp -d)
+# shellcheck disable=SC2064 # the name of now is meant
+trap "rm -rf '$temp'" EXIT
+status=0
+count=0
+
+# A folder with the .pc files of this machine except those named.
+pc_without()
+{
+    local dir=$1 file name
+    shift
+    mkdir -p "$dir"
+    for file in $(pkg-config --variable pc_path pkg-config | tr : ' '); do
+        [ -d "$file" ] && ln -sf "$file"/*.pc "$dir/" 2>/dev/null
+    done
+    for name in "$@"; do
+        rm -f "$dir/$name.pc"
+    done
+}
+
+# Usage: run_configure NAME [VARIABLE=VALUE...] [OPTION...]
+run_configure()
+{
+    local name=$1
+    shift
+    mkdir -p "$temp/$name"
+    (cd "$temp/$name" && cp "$temp/cache" config.cache &&
+     "$top/configure" --cache-file=config.cache \
+         --with-ucx-source="$source" "$@" >log 2>&1)
+}
+
+# Usage: refuses NAME REGEX ARGUMENT...: configure must fail with one line that
+# matches.
+refuses()
+{
+    local name=$1 regex=$2 line
+    shift 2
+    count=$((count + 1))
+    if run_configure "$name" "$@"; then
+        echo "$name: configure accepts it"
+        status=1
+        return
+    fi
+    line=$(grep '^configure: error:' "$temp/$name/log" || true)
+    if ! [[ $line =~ $regex ]] || [ "$(tail -n 1 "$temp/$name/log")" != "$line" ]
+    then
+        echo "$name: expected one line with \"$regex\", configure ended with:"
+        tail -n 4 "$temp/$name/log"
+        status=1
+    fi
+}
+
+# Usage: accepts NAME ARGUMENT...
+accepts()
+{
+    local name=$1
+    shift
+    count=$((count + 1))
+    if ! run_configure "$name" "$@"; then
+        echo "$name: configure refuses it:"
+        tail -n 4 "$temp/$name/log"
+        status=1
+    fi
+}
+
+# The compiler's checks are run once; what is looked for here is not cached
+: > "$temp/cache"
+run_configure plain
+grep -vE 'ac_cv_env_|ac_cv_(path|prog)_(ac_ct_)?(MPI|PKG)' \
+    "$temp/plain/config.cache" > "$temp/cache"
+
+pc_without "$temp/pc-ucx" ucx
+refuses no-ucx 'install the package libucx-dev' \
+    PKG_CONFIG_LIBDIR="$temp/pc-ucx"
+refuses wrong-ucx 'headers are missing in /nonexistent' \
+    --with-ucx=/nonexistent
+mkdir "$temp/prefix"
+ln -s "$(pkg-config --variable=includedir ucx)" "$temp/prefix/include"
+ln -s "$(pkg-config --variable=libdir ucx)" "$temp/prefix/lib"
+refuses no-ucx_info 'install the package ucx-utils' \
+    --with-ucx="$temp/prefix"
+refuses no-source 'run contrib/get-ucx-source.sh' \
+    --with-ucx-source=/nonexistent
+
+mkdir -p "$temp/other/src/uct/base"
+: > "$temp/other/src/uct/base/uct_iface.h"
+printf 'define([ucx_ver_major], 1)\ndefine([ucx_ver_minor], 99) # next\n' \
+    > "$temp/other/configure.ac"
+refuses mismatch "UCX $release is installed.*of version 1\\.99" \
+    --with-ucx-source="$temp/other"
+: > "$temp/other/configure.ac"
+refuses no-version 'both must be of one minor version' \
+    --with-ucx-source="$temp/other"
+
+pc_without "$temp/pc-fabric" libfabric
+refuses no-libfabric 'install the package libfabric-dev' \
+    PKG_CONFIG_LIBDIR="$temp/pc-fabric"
+refuses wrong-libfabric 'no libfabric in /nonexistent' \
+    --with-libfabric=/nonexistent
+printf 'Name: libfabric\nDescription: old\nVersion: 1.10.0\n' \
+    > "$temp/pc-fabric/libfabric.pc"
+refuses old-libfabric 'libfabric is too old' \
+    PKG_CONFIG_LIBDIR="$temp/pc-fabric"
+
+pc_without "$temp/pc-mpi" ompi-c
+refuses no-mpi 'install the package libopenmpi-dev' \
+    PKG_CONFIG_LIBDIR="$temp/pc-mpi" MPICC=/nonexistent
+refuses wrong-mpi 'MPI is missing' --with-mpi=/nonexistent
+printf '#!/bin/sh\nexit 1\n' > "$temp/mpicc"
+chmod +x "$temp/mpicc"
+refuses other-mpi "is not OpenMPI's" \
+    PKG_CONFIG_LIBDIR="$temp/pc-mpi" MPICC="$temp/mpicc"
+refuses no-mpirun 'install the package openmpi-bin' MPIRUN=/nonexistent
+
+pc_without "$temp/pc-cunit" cunit
+refuses no-cunit 'install the package libcunit1-dev' \
+    PKG_CONFIG_LIBDIR="$temp/pc-cunit"
+refuses bad-sanitizer 'cannot build with --enable-sanitizer=nonsense' \
+    --enable-sanitizer=nonsense
+
+accepts without-mpi PKG_CONFIG_LIBDIR="$temp/pc-mpi" MPICC=/nonexistent \
+    --without-mpi
+accepts without-cunit PKG_CONFIG_LIBDIR="$temp/pc-cunit" --without-cunit
+accepts gpu-prefixes --with-rocm=/opt/rocm --with-cuda=/usr/local/cuda
+
+echo "$count configurations"
+exit $status

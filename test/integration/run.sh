@@ -1,0 +1,104 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Runs the integration tests of tests.list, each within its time limit.
+set -uo pipefail
+
+usage()
+{
+    cat <<STEOF
+usage: run.sh [--list] [--build DIR] [NAME...]
+
+Runs the named tests (default: all) and prints one line for each. With one
+name the status is that of the test: 0 passed, 77 skipped, 124 out of time.
+
+    --list       print the names of the tests
+    --build DIR  the build folder (default: build of the source tree)
+
+Each line of tests.list is
+    NAME | RANKS (0: not started by mpirun) | SECONDS | COMMAND
+The command runs in the build folder and sees srcdir, builddir and UCX_ST_RUN
+(the script ucx-st-run) in its environment.
+STEOF
+}
+
+# Prints "NAME|RANKS|SECONDS|COMMAND" of each test.
+tests()
+{
+    sed -e '/^ *#/d' -e '/^ *$/d' -e 's/ *| */|/g' -e 's/^ *//' \
+        "$srcdir/test/integration/tests.list"
+}
+
+# Runs one test.  Usage: run_one RANKS SECONDS COMMAND
+run_one()
+{
+    local ranks=$1 seconds=$2 command=$3 rc=0
+    local launch=("$UCX_ST_RUN")
+    [ "$ranks" -eq 0 ] || launch+=(mpirun -n "$ranks")
+    # A command of our own scripts does its own launching
+    case $command in
+    *.sh*) launch=(bash) ;;
+    esac
+    command=${command//\$srcdir/$srcdir}
+    command=${command//\$builddir/$builddir}
+    # shellcheck disable=SC2086 # the command is words
+    (cd "$builddir" &&
+     exec timeout -k 10 "$seconds" "${launch[@]}" $command </dev/null) || rc=$?
+    [ $rc -ne 137 ] || rc=124
+    [ $rc -ne 124 ] ||
+        echo "did not end within $seconds seconds: $command ($ranks ranks)"
+    return $rc
+}
+
+srcdir=${srcdir:-$(dirname "${BASH_SOURCE[0]}")/../..}
+# automake gives the folder of this script, others give the top
+[ -f "$srcdir/test/integration/tests.list" ] || srcdir=$srcdir/../..
+srcdir=$(cd "$srcdir" && pwd)
+builddir=${ST_BUILDDIR:-$srcdir/build}
+list=no
+names=()
+while [ $# -gt 0 ]; do
+    case $1 in
+    --list) list=yes ;;
+    --build) shift; builddir=${1:?--build needs a folder} ;;
+    -h|--help) usage; exit 0 ;;
+    -*) usage >&2; exit 2 ;;
+    *) names+=("$1") ;;
+    esac
+    shift
+done
+if [ $list = yes ]; then
+    tests | cut -d '|' -f 1
+    exit 0
+fi
+if [ "${ST_INTEGRATION:-yes}" = no ]; then
+    echo "skipped: ST_INTEGRATION=no"
+    exit 77
+fi
+
+builddir=$(cd "$builddir" && pwd) || exit 1
+export srcdir builddir
+export UCX_ST_RUN=$srcdir/contrib/ucx-st-run UCX_ST_BUILD=$builddir
+# shellcheck source=contrib/common.sh
+. "$srcdir/contrib/common.sh"
+st_loopback
+
+failed=0
+ran=0
+while IFS='|' read -r name ranks seconds command; do
+    [ ${#names[@]} -eq 0 ] || [[ " ${names[*]} " == *" $name "* ]] || continue
+    ran=$((ran + 1))
+    rc=0
+    run_one "$ranks" "$seconds" "$command" || rc=$?
+    case $rc in
+    0)   echo "PASS: $name" ;;
+    77)  echo "SKIP: $name" ;;
+    124) echo "FAIL: $name (out of time)"; failed=$((failed + 1)) ;;
+    *)   echo "FAIL: $name (status $rc)"; failed=$((failed + 1)) ;;
+    esac
+    [ ${#names[@]} -ne 1 ] || exit $rc
+done < <(tests)
+if [ $ran -eq 0 ]; then
+    echo "run.sh: no such test: ${names[*]}" >&2
+    exit 2
+fi
+[ $failed -eq 0 ]
