@@ -25,6 +25,7 @@ extern "C" {
 /** A queue of stream-triggered messages. */
 typedef struct mpix_queue *MPIX_Queue;
 
+/** No queue. */
 #define MPIX_QUEUE_NULL ((MPIX_Queue)0)
 
 

@@ -68,7 +68,7 @@ typedef enum {
 
 /** One stream command. */
 typedef struct ucs_gstream_cmd {
-    ucs_gstream_cmd_type_t type;
+    ucs_gstream_cmd_type_t type; /**< Which member of @a u is valid */
     union {
         struct {
             ucs_gstream_func_t func; /**< Runs in stream order */
@@ -83,7 +83,7 @@ typedef struct ucs_gstream_cmd {
             const void *src;   /**< At least @a length bytes */
             size_t     length; /**< In bytes; may be 0 */
         } copy;
-    } u;
+    } u; /**< Arguments of the command */
 } ucs_gstream_cmd_t;
 
 

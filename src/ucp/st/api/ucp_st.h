@@ -115,7 +115,7 @@ typedef struct ucp_st_stats {
 
 /** What @ref ucp_st_worker_query tells. */
 typedef struct ucp_st_worker_attr {
-    ucp_st_stats_t stats;
+    ucp_st_stats_t stats;                     /**< Counts since the creation */
     char           provider[UCP_ST_NAME_MAX]; /**< libfabric provider of trig */
     char           device[UCP_ST_NAME_MAX];   /**< Device of the trig lane */
 } ucp_st_worker_attr_t;

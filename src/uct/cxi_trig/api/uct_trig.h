@@ -63,7 +63,7 @@ typedef enum {
 
 /** Trigger address of a counter. */
 typedef struct uct_trig_doorbell {
-    uct_trig_doorbell_mode_t mode;
+    uct_trig_doorbell_mode_t mode;     /**< What a store to it does */
     volatile uint64_t        *address; /**< NULL for UCT_TRIG_DOORBELL_CALL */
 } uct_trig_doorbell_t;
 

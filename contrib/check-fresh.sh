@@ -1,0 +1,150 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Runs the two commands of README.md in a fresh, minimal Debian system.
+set -euo pipefail
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+usage()
+{
+    cat <<STEOF
+usage: contrib/check-fresh.sh [--dir DIR] [--keep] [--suite NAME]
+                              [--only quickstart|run-tests]
+
+Makes a minimal Debian system in a temporary folder with debootstrap, copies a
+clean clone of HEAD into it, and runs in it, by chroot in a private mount
+namespace, both commands of README.md:
+    ./contrib/quickstart.sh
+    ./contrib/run-tests.sh
+Removes the folder at the end. Needs root, debootstrap, git and about 3 GB.
+
+    --dir DIR     make the system in a new folder in DIR (default: \$TMPDIR)
+    --keep        keep the folder, and say where it is
+    --suite NAME  another Debian release than bookworm
+    --only NAME   run one of the commands only
+STEOF
+}
+
+die()
+{
+    echo "check-fresh.sh: $*" >&2
+    exit 1
+}
+
+# The archive of the machine's own apt configuration that has a Debian release.
+find_mirror()
+{
+    apt-get indextargets --format '$(REPO_URI) $(CODENAME) $(COMPONENT)' \
+            'Created-By: Packages' 'Origin: Debian' 2>/dev/null |
+        awk -v suite="$suite" '$2 == suite && $3 == "main" { print $1; exit }'
+}
+
+# Copies the parts of the machine's network and apt configuration that decide
+# how the archive is reached: names, proxies, certificates.
+copy_access()
+{
+    local file
+    for file in /etc/resolv.conf /etc/hosts; do
+        [ ! -e "$file" ] || cp -L "$file" "$root$file"
+    done
+    apt-config dump | grep -E '^Acquire::(http|https|ftp)::' \
+        > "$root/etc/apt/apt.conf.d/90access" || true
+    if [ -d /usr/local/share/ca-certificates ]; then
+        mkdir -p "$root/usr/local/share"
+        cp -rL /usr/local/share/ca-certificates "$root/usr/local/share/"
+    fi
+    if [ -d /etc/apt/auth.conf.d ]; then
+        cp -rL /etc/apt/auth.conf.d/. "$root/etc/apt/auth.conf.d/"
+    fi
+}
+
+# Runs a command of the tree in the system.  The mounts exist in a namespace of
+# their own, so that they vanish with the command, whatever happens.
+in_system()
+{
+    # shellcheck disable=SC2016 # for the shell in the namespace
+    unshare --mount --pid --fork --kill-child --propagation private \
+        bash -c '
+            set -e
+            root=$1; shift
+            mount -t proc proc "$root/proc"
+            mount --rbind /dev "$root/dev"
+            mount --rbind /sys "$root/sys"
+            exec chroot "$root" /usr/bin/env -i HOME=/root LANG=C.UTF-8 \
+                PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+                http_proxy="${http_proxy:-}" https_proxy="${https_proxy:-}" \
+                no_proxy="${no_proxy:-}" \
+                bash -c "cd /ucx-st && exec \"\$@\"" - "$@"
+        ' - "$root" "$@"
+}
+
+# Never removes a tree in which something is mounted.
+clean_up()
+{
+    local rc=$?
+    trap - EXIT
+    if [ -n "${work:-}" ] && [ -d "$work" ]; then
+        if grep -qF " $work/" /proc/self/mounts; then
+            echo "check-fresh.sh: something is mounted in $work; it stays" >&2
+        elif [ $keep = yes ]; then
+            echo "kept: $work"
+        else
+            rm -rf --one-file-system "$work"
+        fi
+    fi
+    exit $rc
+}
+
+# Runs a command, shows its output and judges it.
+# Usage: run_command SCRIPT LAST-LINE-REGEX
+run_command()
+{
+    local script=$1 regex=$2 rc=0 last log=$work/${1##*/}.log start=$SECONDS
+    echo "==> $script"
+    in_system "$script" 2>&1 | tee "$log" || rc=$?
+    last=$(tail -n 1 "$log")
+    [ $rc -eq 0 ] || die "$script ended with status $rc"
+    [[ $last =~ $regex ]] || die "$script ended with: $last"
+    echo "==> $script took $((SECONDS - start)) s"
+}
+
+dir=${TMPDIR:-/tmp}
+keep=no
+suite=bookworm
+only=
+while [ $# -gt 0 ]; do
+    case $1 in
+    --dir) dir=${2:?--dir needs a folder}; shift ;;
+    --keep) keep=yes ;;
+    --suite) suite=${2:?--suite needs a name}; shift ;;
+    --only) only=${2:?--only needs a name}; shift ;;
+    -h|--help) usage; exit 0 ;;
+    *) usage >&2; exit 2 ;;
+    esac
+    shift
+done
+
+[ "$(id -u)" -eq 0 ] || die "needs root"
+for tool in debootstrap git unshare chroot; do
+    command -v $tool >/dev/null || die "$tool is missing; install it"
+done
+[ -d "$dir" ] || die "$dir: no such folder"
+mirror=$(find_mirror)
+[ -n "$mirror" ] ||
+    die "this machine's apt lists know no Debian archive with $suite"
+
+trap clean_up EXIT
+work=$(mktemp -d "$dir/ucx-st-fresh.XXXXXX")
+root=$work/root
+echo "==> A minimal $suite in $root"
+debootstrap --variant=minbase "$suite" "$root" "$mirror" \
+    > "$work/debootstrap.log" 2>&1 ||
+    { tail -n 20 "$work/debootstrap.log" >&2; die "debootstrap failed"; }
+copy_access
+git clone -q --no-hardlinks "$top" "$root/ucx-st"
+git -C "$root/ucx-st" log -1 --format='==> Commit %h: %s'
+
+[ "$only" = run-tests ] ||
+    run_command ./contrib/quickstart.sh '^quickstart: OK$'
+[ "$only" = quickstart ] ||
+    run_command ./contrib/run-tests.sh '^[0-9]+ passed, 0 failed(, .*)?$'
+echo "check-fresh: OK"

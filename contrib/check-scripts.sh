@@ -1,0 +1,69 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Checks the scripts that users run: their help, their refusals, and what
+# ucx-st-run passes on.
+# usage: contrib/check-scripts.sh [BUILD-FOLDER]
+set -uo pipefail
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+build=$(cd "${1:-$top/build}" && pwd) || exit 1
+run=$top/contrib/ucx-st-run
+temp=$(mktemp -d)
+# shellcheck disable=SC2064 # the name of now is meant
+trap "rm -rf '$temp'" EXIT
+status=0
+count=0
+export UCX_ST_BUILD=$build
+unset LD_PRELOAD
+
+# Usage: expect WHAT STATUS REGEX COMMAND...
+expect()
+{
+    local what=$1 want=$2 regex=$3 out rc=0
+    shift 3
+    count=$((count + 1))
+    out=$("$@" 2>&1) || rc=$?
+    if [ $rc -ne "$want" ] || ! [[ $out =~ $regex ]]; then
+        echo "$what: status $rc (expected $want), output without \"$regex\":"
+        echo "$out" | head -n 20
+        status=1
+    fi
+}
+
+for script in quickstart.sh run-tests.sh get-ucx-source.sh; do
+    expect "$script --help" 0 '^usage: contrib/' "$top/contrib/$script" --help
+    expect "$script --nonsense" 2 'usage' "$top/contrib/$script" --nonsense
+done
+
+plugin=libuct_cxitrig.so.0
+# shellcheck disable=SC2016 # for the shell that is run
+show='echo "preload=$LD_PRELOAD tls=$UCX_TLS pml=$OMPI_MCA_pml"'
+expect "no command" 2 'usage' "$run"
+expect "unknown command" 1 'no such command' "$run" /nonexistent
+expect "status of the command" 7 '' "$run" sh -c 'exit 7'
+expect "plain program" 0 "preload=.*$plugin tls=cxi_trig,self pml=ucx" \
+    "$run" bash -c "$show"
+expect "the user's UCX_TLS" 0 'tls=tcp' env UCX_TLS=tcp "$run" bash -c "$show"
+expect "the user's LD_PRELOAD" 0 "$plugin:/nonexistent/x.so" \
+    env LD_PRELOAD=/nonexistent/x.so "$run" --print true
+expect "no library" 1 'has no built' env UCX_ST_BUILD="$temp" "$run" true
+
+# A stand-in for mpirun shows what the real one would get
+# shellcheck disable=SC2016
+printf '#!/bin/bash\necho "own=[$LD_PRELOAD] args=[$*]"\n' > "$temp/mpirun"
+chmod +x "$temp/mpirun"
+expect "mpirun is not preloaded" 0 \
+    "own=\\[\\] args=\\[-x LD_PRELOAD=[^ ]*$plugin " "$run" "$temp/mpirun" -n 2 a
+expect "variables for the ranks" 0 '-x FI_LOG_LEVEL .*-x UCX_ST_X.* -n 2 a b' \
+    env UCX_ST_X=1 FI_LOG_LEVEL=warn "$run" "$temp/mpirun" -n 2 a b
+
+# The script as it is installed
+mkdir -p "$temp/prefix/bin" "$temp/prefix/lib"
+cp "$run" "$temp/prefix/bin/"
+expect "installed, no library" 1 'was found neither' \
+    env -u UCX_ST_BUILD "$temp/prefix/bin/ucx-st-run" true
+: > "$temp/prefix/lib/$plugin"
+expect "installed" 0 "LD_PRELOAD=$temp/prefix/lib/$plugin" \
+    env -u UCX_ST_BUILD "$temp/prefix/bin/ucx-st-run" --print true
+
+echo "$count checks"
+exit $status
