@@ -31,6 +31,7 @@ die()
 }
 
 # The archive of the machine's own apt configuration that has a Debian release.
+# shellcheck disable=SC2016 # the dollars are of apt-get
 find_mirror()
 {
     apt-get indextargets --format '$(REPO_URI) $(CODENAME) $(COMPONENT)' \
