@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * faces_mpi.c - the halo driven by the host: the baseline.
+ *
+ * Receives are posted before the pack kernel is waited for, into two sets of
+ * buffers in turn: set i % 2 is posted again only after the stream was
+ * synchronised in iteration i + 1, so after the unpack of iteration i.
+ */
+#include "faces.h"
+
+
+static void faces_mpi_none(faces_exchange_t *ex)
+{
+    (void)ex;
+}
+
+static void faces_mpi_post_recvs(faces_exchange_t *ex, unsigned set)
+{
+    const faces_field_t *field = ex->field;
+    int dir;
+
+    for (dir = 0; dir < FACES_NUM_DIRS; ++dir) {
+        bench_check(MPI_Irecv(field->recv[set][dir], field->length[dir],
+                              MPI_DOUBLE, ex->grid->neighbour[dir],
+                              faces_opposite(dir), MPI_COMM_WORLD,
+                              &ex->recv[0][dir]), "MPI_Irecv");
+    }
+}
+
+static void faces_mpi_post_sends(faces_exchange_t *ex)
+{
+    const faces_field_t *field = ex->field;
+    int dir;
+
+    for (dir = 0; dir < FACES_NUM_DIRS; ++dir) {
+        bench_check(MPI_Isend(field->send[dir], field->length[dir], MPI_DOUBLE,
+                              ex->grid->neighbour[dir], dir, MPI_COMM_WORLD,
+                              &ex->send[0][dir]), "MPI_Isend");
+    }
+}
+
+static void faces_mpi_launch(faces_exchange_t *ex, MPIX_Host_func kernel)
+{
+    bench_check(MPIX_Host_stream_launch(ex->stream, kernel, ex->field),
+                "MPIX_Host_stream_launch");
+}
+
+static void faces_mpi_synchronize(faces_exchange_t *ex)
+{
+    bench_check(MPIX_Host_stream_synchronize(ex->stream),
+                "MPIX_Host_stream_synchronize");
+}
+
+static void faces_mpi_run(faces_exchange_t *ex, int count)
+{
+    int i;
+
+    for (i = 0; i < count; ++i) {
+        faces_mpi_launch(ex, faces_kernel_pack);
+        faces_mpi_post_recvs(ex, i % ex->ops->num_sets);
+        faces_mpi_synchronize(ex);
+        faces_mpi_post_sends(ex);
+        faces_mpi_launch(ex, faces_kernel_interior);
+        bench_check(MPI_Waitall(FACES_NUM_DIRS, ex->recv[0],
+                                MPI_STATUSES_IGNORE), "MPI_Waitall");
+        bench_check(MPI_Waitall(FACES_NUM_DIRS, ex->send[0],
+                                MPI_STATUSES_IGNORE), "MPI_Waitall");
+        faces_mpi_launch(ex, faces_kernel_unpack);
+    }
+    faces_mpi_synchronize(ex);
+}
+
+const faces_ops_t faces_mpi_ops = {
+    .name     = "mpi",
+    .num_sets = 2,
+    .init     = faces_mpi_none,
+    .prepare  = faces_mpi_none,
+    .run      = faces_mpi_run,
+    .cleanup  = faces_mpi_none
+};

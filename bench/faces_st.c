@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * faces_st.c - the halo in stream order, by standard and by ready sends.
+ *
+ * The host enqueues all iterations and waits once, at the end. Each start is
+ * followed by its wait on the same queue before the next start of the request,
+ * and a kernel that writes a buffer is enqueued after the wait of the message
+ * that last used it.
+ *
+ * Ready sends. A ready send may be started only after its receive has been, so
+ * receives are started one iteration ahead, into two sets of requests and
+ * buffers. With R(r,i), S(r,i), W(r,i) the start of rank r's receives, of its
+ * sends, and the wait for both, in iteration i, the stream of r runs
+ *
+ *     R(r,0)  [host: synchronise, barrier]
+ *     for each i:  pack  R(r,i+1)  S(r,i)  interior  W(r,i)  unpack
+ *
+ * Claim: whenever a send of S(r,i) to a neighbour n starts, R(n,i) has run.
+ * i = 0: R(n,0) had run when n entered the barrier, which r has left.
+ * i > 0: r receives from each neighbour to which it sends. W(r,i-1), which runs
+ * on r's stream before S(r,i), passes only after the message of S(n,i-1) has
+ * arrived. On n's stream R(n,i) runs before S(n,i-1), hence before that
+ * arrival.
+ *
+ * Buffers of set i % 2 are free again for R(r,i): their last use was that of
+ * iteration i - 2, whose wait and unpack precede R(r,i) (in iteration i - 1) on
+ * r's stream. The last iteration starts no receives, so that every start has
+ * its message.
+ */
+#include "faces.h"
+
+
+typedef int (*faces_send_init_t)(const void *buf, int count, MPI_Datatype type,
+                                 int dest, int tag, MPI_Comm comm,
+                                 MPI_Request *request);
+
+
+/* A tag tells direction and set: with two ranks in a dimension, or one, several
+ * messages go to the same neighbour. */
+static int faces_st_tag(int dir, int set)
+{
+    return set * FACES_NUM_DIRS + dir;
+}
+
+static void faces_st_init_set(faces_exchange_t *ex, int set,
+                              faces_send_init_t send_init)
+{
+    const faces_field_t *field = ex->field;
+    int dir, peer;
+
+    for (dir = 0; dir < FACES_NUM_DIRS; ++dir) {
+        peer = ex->grid->neighbour[dir];
+        bench_check(MPI_Recv_init(field->recv[set][dir], field->length[dir],
+                                  MPI_DOUBLE, peer,
+                                  faces_st_tag(faces_opposite(dir), set),
+                                  MPI_COMM_WORLD, &ex->recv[set][dir]),
+                    "MPI_Recv_init");
+        bench_check(send_init(field->send[dir], field->length[dir], MPI_DOUBLE,
+                              peer, faces_st_tag(dir, set), MPI_COMM_WORLD,
+                              &ex->send[set][dir]), "send init");
+    }
+}
+
+/* All requests in one call: messages to oneself need both halves there. */
+static void faces_st_match(faces_exchange_t *ex)
+{
+    MPI_Request all[2 * FACES_MAX_SETS * FACES_NUM_DIRS];
+    int count = 0;
+    unsigned set;
+    int dir;
+
+    for (set = 0; set < ex->ops->num_sets; ++set) {
+        for (dir = 0; dir < FACES_NUM_DIRS; ++dir) {
+            all[count++] = ex->recv[set][dir];
+            all[count++] = ex->send[set][dir];
+        }
+    }
+    bench_check(MPIX_Matchall(count, all, MPI_STATUSES_IGNORE),
+                "MPIX_Matchall");
+}
+
+static void faces_st_init_common(faces_exchange_t *ex,
+                                 faces_send_init_t send_init)
+{
+    unsigned set;
+
+    bench_check(MPIX_Queue_init(MPIX_QUEUE_HOST, ex->stream, &ex->queue),
+                "MPIX_Queue_init");
+    for (set = 0; set < ex->ops->num_sets; ++set) {
+        faces_st_init_set(ex, set, send_init);
+    }
+    faces_st_match(ex);
+}
+
+static void faces_st_init(faces_exchange_t *ex)
+{
+    faces_st_init_common(ex, MPI_Send_init);
+}
+
+static void faces_st_ready_init(faces_exchange_t *ex)
+{
+    faces_st_init_common(ex, MPI_Rsend_init);
+}
+
+static void faces_st_cleanup(faces_exchange_t *ex)
+{
+    unsigned set;
+    int dir;
+
+    for (set = 0; set < ex->ops->num_sets; ++set) {
+        for (dir = 0; dir < FACES_NUM_DIRS; ++dir) {
+            bench_check(MPI_Request_free(&ex->recv[set][dir]),
+                        "MPI_Request_free");
+            bench_check(MPI_Request_free(&ex->send[set][dir]),
+                        "MPI_Request_free");
+        }
+    }
+    bench_check(MPIX_Queue_free(&ex->queue), "MPIX_Queue_free");
+}
+
+static void faces_st_launch(faces_exchange_t *ex, MPIX_Host_func kernel)
+{
+    bench_check(MPIX_Host_stream_launch(ex->stream, kernel, ex->field),
+                "MPIX_Host_stream_launch");
+}
+
+static void faces_st_start(faces_exchange_t *ex, MPI_Request *requests)
+{
+    bench_check(MPIX_Enqueue_startall(ex->queue, FACES_NUM_DIRS, requests),
+                "MPIX_Enqueue_startall");
+}
+
+static void faces_st_wait(faces_exchange_t *ex, int set)
+{
+    bench_check(MPIX_Enqueue_waitall(ex->queue, FACES_NUM_DIRS, ex->recv[set]),
+                "MPIX_Enqueue_waitall");
+    bench_check(MPIX_Enqueue_waitall(ex->queue, FACES_NUM_DIRS, ex->send[set]),
+                "MPIX_Enqueue_waitall");
+}
+
+/* The part of an iteration from the sends' start on. */
+static void faces_st_finish(faces_exchange_t *ex, int set)
+{
+    faces_st_start(ex, ex->send[set]);
+    ex->messages += FACES_NUM_DIRS;
+    faces_st_launch(ex, faces_kernel_interior);
+    faces_st_wait(ex, set);
+    faces_st_launch(ex, faces_kernel_unpack);
+}
+
+static void faces_st_prepare(faces_exchange_t *ex)
+{
+    (void)ex;
+}
+
+/* Receives are started before the pack kernel, so that the clear-to-send is on
+ * its way early. */
+static void faces_st_run(faces_exchange_t *ex, int count)
+{
+    int i;
+
+    for (i = 0; i < count; ++i) {
+        faces_st_start(ex, ex->recv[0]);
+        faces_st_launch(ex, faces_kernel_pack);
+        faces_st_finish(ex, 0);
+    }
+    bench_check(MPIX_Queue_wait(ex->queue), "MPIX_Queue_wait");
+    bench_check(MPIX_Host_stream_synchronize(ex->stream),
+                "MPIX_Host_stream_synchronize");
+}
+
+/* The barrier is what the proof above calls the base case. */
+static void faces_st_ready_prepare(faces_exchange_t *ex)
+{
+    faces_st_start(ex, ex->recv[0]);
+    bench_check(MPIX_Host_stream_synchronize(ex->stream),
+                "MPIX_Host_stream_synchronize");
+    bench_check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");
+}
+
+static void faces_st_ready_run(faces_exchange_t *ex, int count)
+{
+    int i;
+
+    for (i = 0; i < count; ++i) {
+        faces_st_launch(ex, faces_kernel_pack);
+        if (i + 1 < count) {
+            faces_st_start(ex, ex->recv[(i + 1) % FACES_MAX_SETS]);
+        }
+        faces_st_finish(ex, i % FACES_MAX_SETS);
+    }
+    bench_check(MPIX_Queue_wait(ex->queue), "MPIX_Queue_wait");
+    bench_check(MPIX_Host_stream_synchronize(ex->stream),
+                "MPIX_Host_stream_synchronize");
+}
+
+const faces_ops_t faces_st_ops = {
+    .name     = "st",
+    .num_sets = 1,
+    .init     = faces_st_init,
+    .prepare  = faces_st_prepare,
+    .run      = faces_st_run,
+    .cleanup  = faces_st_cleanup
+};
+
+const faces_ops_t faces_st_ready_ops = {
+    .name     = "st-ready",
+    .num_sets = FACES_MAX_SETS,
+    .init     = faces_st_ready_init,
+    .prepare  = faces_st_ready_prepare,
+    .run      = faces_st_ready_run,
+    .cleanup  = faces_st_cleanup
+};

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* pingpong_data.c - payload of the round trips, kernels and checks. */
+#include "pingpong.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+
+/* A message starts with its stamp: who sent it, and which use it is. */
+static size_t pp_stamp_size(const pp_data_t *data)
+{
+    return (data->size < sizeof(uint64_t)) ? data->size : sizeof(uint64_t);
+}
+
+static uint64_t pp_stamp(int rank, unsigned use)
+{
+    return (((uint64_t)rank + 1) << 7) + ((uint64_t)use << 16) + use % 127;
+}
+
+/* The rest depends on sender, use and place. */
+static uint8_t pp_byte(int rank, unsigned use, size_t i)
+{
+    return (uint8_t)(i * 13 + (i >> 8) * 7 + use * 31 + rank * 101);
+}
+
+static void pp_fill(pp_data_t *data, unsigned use)
+{
+    size_t i;
+
+    for (i = 0; i < data->size; ++i) {
+        data->source[i] = pp_byte(data->rank, use, i);
+    }
+}
+
+static int pp_is_wrong(const pp_data_t *data, unsigned use, unsigned stamp_use)
+{
+    int peer       = !data->rank;
+    uint64_t stamp = pp_stamp(peer, stamp_use);
+    size_t i       = pp_stamp_size(data);
+
+    if (memcmp(data->sink, &stamp, i) != 0) {
+        return 1;
+    }
+    for (; i < data->size; ++i) {
+        if (data->sink[i] != pp_byte(peer, use, i)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+void pp_data_init(pp_data_t *data, int rank, size_t max_size)
+{
+    int set;
+
+    memset(data, 0, sizeof(*data));
+    data->rank   = rank;
+    data->source = bench_alloc(max_size);
+    data->sink   = bench_alloc(max_size);
+    data->send   = bench_alloc(max_size);
+    for (set = 0; set < PP_NUM_SETS; ++set) {
+        data->recv[set] = bench_alloc(max_size);
+    }
+}
+
+void pp_data_cleanup(pp_data_t *data)
+{
+    int set;
+
+    for (set = 0; set < PP_NUM_SETS; ++set) {
+        free(data->recv[set]);
+    }
+    free(data->send);
+    free(data->sink);
+    free(data->source);
+}
+
+void pp_data_reset(pp_data_t *data, size_t size, unsigned num_sets, int full)
+{
+    int set;
+
+    data->size     = size;
+    data->num_sets = num_sets;
+    data->sent     = 0;
+    data->received = 0;
+    data->full     = full;
+    data->errors   = 0;
+    pp_fill(data, 0);
+    memset(data->sink, 0xee, size);
+    for (set = 0; set < PP_NUM_SETS; ++set) {
+        memset(data->recv[set], 0xee, size);
+    }
+}
+
+void pp_kernel_pack(void *arg)
+{
+    pp_data_t *data = arg;
+    uint64_t stamp  = pp_stamp(data->rank, data->sent);
+
+    if (data->full) {
+        pp_fill(data, data->sent);
+    }
+    memcpy(data->send, data->source, data->size);
+    memcpy(data->send, &stamp, pp_stamp_size(data));
+    ++data->sent;
+}
+
+void pp_kernel_unpack(void *arg)
+{
+    pp_data_t *data     = arg;
+    const uint8_t *recv = data->recv[data->received % data->num_sets];
+    uint64_t stamp      = pp_stamp(!data->rank, data->received);
+
+    memcpy(data->sink, recv, data->size);
+    if (memcmp(data->sink, &stamp, pp_stamp_size(data)) != 0) {
+        ++data->errors;
+    } else if (data->full &&
+               pp_is_wrong(data, data->received, data->received)) {
+        ++data->errors;
+    }
+    ++data->received;
+}
+
+uint64_t pp_data_check(pp_data_t *data, unsigned count)
+{
+    unsigned last = count - 1;
+
+    if ((data->received != count) ||
+        pp_is_wrong(data, data->full ? last : 0, last)) {
+        ++data->errors;
+    }
+    if (data->errors > 0) {
+        fprintf(stderr, "rank %d: %zu bytes: %llu of %u messages are wrong\n",
+                data->rank, data->size, (unsigned long long)data->errors,
+                count);
+    }
+    return data->errors;
+}

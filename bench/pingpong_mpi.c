@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * pingpong_mpi.c - round trips driven by the host: the baseline.
+ *
+ * Receives are posted early, into two buffers in turn: one is posted again only
+ * after the stream was synchronised once more, so after its unpack.
+ */
+#include "pingpong.h"
+
+
+static void pp_mpi_none(pp_exchange_t *ex)
+{
+    (void)ex;
+}
+
+static void pp_mpi_post(pp_exchange_t *ex, unsigned use)
+{
+    pp_data_t *data = ex->data;
+
+    bench_check(MPI_Irecv(data->recv[use % data->num_sets], (int)data->size,
+                          MPI_BYTE, !ex->rank, PP_TAG, ex->comm, &ex->recv),
+                "MPI_Irecv");
+}
+
+static void pp_mpi_prepare(pp_exchange_t *ex)
+{
+    if (ex->rank == 1) {
+        pp_mpi_post(ex, 0);
+    }
+}
+
+static void pp_mpi_launch(pp_exchange_t *ex, MPIX_Host_func kernel)
+{
+    bench_check(MPIX_Host_stream_launch(ex->stream, kernel, ex->data),
+                "MPIX_Host_stream_launch");
+}
+
+static void pp_mpi_synchronize(pp_exchange_t *ex)
+{
+    bench_check(MPIX_Host_stream_synchronize(ex->stream),
+                "MPIX_Host_stream_synchronize");
+}
+
+static void pp_mpi_send(pp_exchange_t *ex)
+{
+    bench_check(MPI_Send(ex->data->send, (int)ex->data->size, MPI_BYTE,
+                         !ex->rank, PP_TAG, ex->comm), "MPI_Send");
+}
+
+static void pp_mpi_wait(pp_exchange_t *ex)
+{
+    bench_check(MPI_Wait(&ex->recv, MPI_STATUS_IGNORE), "MPI_Wait");
+}
+
+static void pp_mpi_ping(pp_exchange_t *ex, int count)
+{
+    int i;
+
+    for (i = 0; i < count; ++i) {
+        pp_mpi_launch(ex, pp_kernel_pack);
+        pp_mpi_post(ex, i);
+        pp_mpi_synchronize(ex);
+        pp_mpi_send(ex);
+        pp_mpi_wait(ex);
+        pp_mpi_launch(ex, pp_kernel_unpack);
+    }
+}
+
+static void pp_mpi_pong(pp_exchange_t *ex, int count)
+{
+    int i;
+
+    for (i = 0; i < count; ++i) {
+        pp_mpi_wait(ex);
+        pp_mpi_launch(ex, pp_kernel_unpack);
+        pp_mpi_launch(ex, pp_kernel_pack);
+        if (i + 1 < count) {
+            pp_mpi_post(ex, i + 1);
+        }
+        pp_mpi_synchronize(ex);
+        pp_mpi_send(ex);
+    }
+}
+
+static void pp_mpi_run(pp_exchange_t *ex, int count)
+{
+    if (ex->rank == 0) {
+        pp_mpi_ping(ex, count);
+    } else {
+        pp_mpi_pong(ex, count);
+    }
+    pp_mpi_synchronize(ex);
+}
+
+const pp_ops_t pp_mpi_ops = {
+    .name     = "mpi",
+    .num_sets = PP_NUM_SETS,
+    .init     = pp_mpi_none,
+    .prepare  = pp_mpi_prepare,
+    .run      = pp_mpi_run,
+    .cleanup  = pp_mpi_none
+};

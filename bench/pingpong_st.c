@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * pingpong_st.c - round trips in stream order, by standard and by ready sends.
+ *
+ * The streams run, for i = 0, 1, ... (R start of the receive, S of the send, W
+ * wait for it):
+ *
+ *     rank 0:                 R0(i)  pack  S0(i)  W(S0) W(R0)  unpack
+ *     rank 1:  R1(0) barrier  W(R1)  unpack  pack  R1(i+1)  S1(i)  W(S1)
+ *
+ * Both kinds of send use this order, in which ready sends are legal with one
+ * buffer a side:
+ * S0(0): R1(0) had run when rank 1 entered the barrier, which rank 0 has left.
+ * S0(i+1): follows W(R0(i)), which needs the message of S1(i), before which
+ * R1(i+1) has run.
+ * S1(i): follows W(R1(i)), which needs the message of S0(i), before which R0(i)
+ * has run.
+ * A receive is started again only after the unpack kernel of its last use. The
+ * last round trip starts no R1, so that every start has its message.
+ */
+#include "pingpong.h"
+
+
+static void pp_st_init_recv(pp_exchange_t *ex)
+{
+    bench_check(MPI_Recv_init(ex->data->recv[0], (int)ex->data->size, MPI_BYTE,
+                              !ex->rank, PP_TAG, ex->comm, &ex->recv),
+                "MPI_Recv_init");
+}
+
+static void pp_st_match(pp_exchange_t *ex)
+{
+    MPI_Request both[] = {ex->recv, ex->send};
+
+    bench_check(MPIX_Matchall(2, both, MPI_STATUSES_IGNORE), "MPIX_Matchall");
+}
+
+static void pp_st_init(pp_exchange_t *ex)
+{
+    pp_st_init_recv(ex);
+    bench_check(MPI_Send_init(ex->data->send, (int)ex->data->size, MPI_BYTE,
+                              !ex->rank, PP_TAG, ex->comm, &ex->send),
+                "MPI_Send_init");
+    pp_st_match(ex);
+}
+
+static void pp_st_ready_init(pp_exchange_t *ex)
+{
+    pp_st_init_recv(ex);
+    bench_check(MPI_Rsend_init(ex->data->send, (int)ex->data->size, MPI_BYTE,
+                               !ex->rank, PP_TAG, ex->comm, &ex->send),
+                "MPI_Rsend_init");
+    pp_st_match(ex);
+}
+
+static void pp_st_cleanup(pp_exchange_t *ex)
+{
+    bench_check(MPI_Request_free(&ex->recv), "MPI_Request_free");
+    bench_check(MPI_Request_free(&ex->send), "MPI_Request_free");
+}
+
+static void pp_st_launch(pp_exchange_t *ex, MPIX_Host_func kernel)
+{
+    bench_check(MPIX_Host_stream_launch(ex->stream, kernel, ex->data),
+                "MPIX_Host_stream_launch");
+}
+
+static void pp_st_start(pp_exchange_t *ex, MPI_Request *request)
+{
+    bench_check(MPIX_Enqueue_start_req(ex->queue, request),
+                "MPIX_Enqueue_start_req");
+}
+
+static void pp_st_wait(pp_exchange_t *ex, MPI_Request *request)
+{
+    bench_check(MPIX_Enqueue_wait_req(ex->queue, request),
+                "MPIX_Enqueue_wait_req");
+}
+
+static void pp_st_send(pp_exchange_t *ex)
+{
+    pp_st_start(ex, &ex->send);
+    pp_st_wait(ex, &ex->send);
+    ++*ex->messages;
+}
+
+static void pp_st_prepare(pp_exchange_t *ex)
+{
+    if (ex->rank == 1) {
+        pp_st_start(ex, &ex->recv);
+    }
+    bench_check(MPIX_Host_stream_synchronize(ex->stream),
+                "MPIX_Host_stream_synchronize");
+    bench_check(MPI_Barrier(ex->comm), "MPI_Barrier");
+}
+
+static void pp_st_ping(pp_exchange_t *ex, int count)
+{
+    int i;
+
+    for (i = 0; i < count; ++i) {
+        pp_st_start(ex, &ex->recv);
+        pp_st_launch(ex, pp_kernel_pack);
+        pp_st_send(ex);
+        pp_st_wait(ex, &ex->recv);
+        pp_st_launch(ex, pp_kernel_unpack);
+    }
+}
+
+static void pp_st_pong(pp_exchange_t *ex, int count)
+{
+    int i;
+
+    for (i = 0; i < count; ++i) {
+        pp_st_wait(ex, &ex->recv);
+        pp_st_launch(ex, pp_kernel_unpack);
+        pp_st_launch(ex, pp_kernel_pack);
+        if (i + 1 < count) {
+            pp_st_start(ex, &ex->recv);
+        }
+        pp_st_send(ex);
+    }
+}
+
+static void pp_st_run(pp_exchange_t *ex, int count)
+{
+    if (ex->rank == 0) {
+        pp_st_ping(ex, count);
+    } else {
+        pp_st_pong(ex, count);
+    }
+    bench_check(MPIX_Queue_wait(ex->queue), "MPIX_Queue_wait");
+    bench_check(MPIX_Host_stream_synchronize(ex->stream),
+                "MPIX_Host_stream_synchronize");
+}
+
+const pp_ops_t pp_st_ops = {
+    .name     = "st",
+    .num_sets = 1,
+    .init     = pp_st_init,
+    .prepare  = pp_st_prepare,
+    .run      = pp_st_run,
+    .cleanup  = pp_st_cleanup
+};
+
+const pp_ops_t pp_st_ready_ops = {
+    .name     = "st-ready",
+    .num_sets = 1,
+    .init     = pp_st_ready_init,
+    .prepare  = pp_st_prepare,
+    .run      = pp_st_run,
+    .cleanup  = pp_st_cleanup
+};
