@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_config.c - settings of ucp_st, and what UCX's own settings mean for it.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "st_config.h"
+#include "st_log.h"
+
+#include <ucs/config/parser.h>
+#include <ucs/sys/compiler_def.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+static ucs_config_field_t ucp_st_config_table[] = {
+    {"LANES", "trig",
+     "Data lanes that a matched pair may use, in order of preference.\n"
+     "  trig - operations triggered by the NIC (transport cxi_trig)",
+     ucs_offsetof(ucp_st_config_t, lanes), UCS_CONFIG_TYPE_STRING_ARRAY},
+
+    {"PING_INTERVAL", "500ms",
+     "How often a host that waits for a peer checks that it is alive.",
+     ucs_offsetof(ucp_st_config_t, ping_interval), UCS_CONFIG_TYPE_TIME},
+
+    {NULL}
+};
+
+ucs_status_t ucp_st_config_read(ucp_st_config_t *config)
+{
+    return ucs_config_parser_fill_opts(config, ucp_st_config_table, "UCX_",
+                                       "ST_", 0);
+}
+
+void ucp_st_config_release(ucp_st_config_t *config)
+{
+    ucs_config_parser_release_opts(config, ucp_st_config_table);
+}
+
+int ucp_st_config_list_allows(const char *list, const char *name)
+{
+    size_t length = strlen(name);
+    int found     = 0;
+    int negate;
+    const char *item;
+    size_t item_length;
+
+    if (list == NULL) {
+        return 1;
+    }
+
+    negate = (list[0] == '^');
+    for (item = list + negate; *item != '\0'; item += item_length) {
+        item       += (*item == ',');
+        item_length = strcspn(item, ",");
+        if (((item_length == length) && !strncmp(item, name, length)) ||
+            ((item_length == 3) && !strncmp(item, "all", 3))) {
+            found = 1;
+        }
+    }
+    return found != negate;
+}
+
+static ucs_status_t ucp_st_config_check_lane_names(const ucp_st_config_t *config)
+{
+    unsigned i;
+
+    for (i = 0; i < config->lanes.count; ++i) {
+        if (strcmp(config->lanes.names[i], "trig")) {
+            ucs_error("UCX_ST_LANES: there is no lane '%s' (lanes: trig)",
+                      config->lanes.names[i]);
+            return UCS_ERR_INVALID_PARAM;
+        }
+    }
+    return UCS_OK;
+}
+
+ucs_status_t ucp_st_config_check_lanes(const ucp_st_config_t *config)
+{
+    const char *tls = getenv("UCX_TLS");
+    ucs_status_t status;
+
+    status = ucp_st_config_check_lane_names(config);
+    if (status != UCS_OK) {
+        return status;
+    }
+    if (config->lanes.count == 0) {
+        ucs_error("UCX_ST_LANES is empty: no lane is left");
+        return UCS_ERR_UNSUPPORTED;
+    }
+    if (!ucp_st_config_list_allows(tls, UCP_ST_TRIG_TL_NAME)) {
+        ucs_error("lane 'trig' needs the transport %s, which UCX_TLS=%s leaves "
+                  "out", UCP_ST_TRIG_TL_NAME, tls);
+        return UCS_ERR_UNSUPPORTED;
+    }
+    return UCS_OK;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_config.h - settings of ucp_st, and what UCX's own settings mean for it.
+ */
+#ifndef UCP_ST_CONFIG_H_
+#define UCP_ST_CONFIG_H_
+
+#include <ucs/type/status.h>
+#include <ucs/config/types.h>
+
+/** Name of the transport behind the trig lane. */
+#define UCP_ST_TRIG_TL_NAME "cxi_trig"
+
+/** Settings; see the table in st_config.c for units and defaults. */
+typedef struct ucp_st_config {
+    ucs_config_names_array_t lanes;
+    double                   ping_interval;
+} ucp_st_config_t;
+
+
+/**
+ * Read the settings from the environment. Release with ucp_st_config_release().
+ */
+ucs_status_t ucp_st_config_read(ucp_st_config_t *config);
+
+/** Release what ucp_st_config_read() allocated. */
+void ucp_st_config_release(ucp_st_config_t *config);
+
+/**
+ * Check UCX_ST_LANES and UCX_TLS: UCS_OK if the trig lane may be used, else
+ * UCS_ERR_UNSUPPORTED or UCS_ERR_INVALID_PARAM, logged with the reason.
+ */
+ucs_status_t ucp_st_config_check_lanes(const ucp_st_config_t *config);
+
+/**
+ * Tell whether a comma-separated list in UCX's syntax ("all", "a,b", "^a,b")
+ * allows a name. NULL allows everything.
+ */
+int ucp_st_config_list_allows(const char *list, const char *name);
+
+#endif

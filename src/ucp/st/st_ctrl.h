@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_ctrl.h - control messages: an outbox a worker, filled under its lock and
+ * sent as UCP active messages without it.
+ */
+#ifndef UCP_ST_CTRL_H_
+#define UCP_ST_CTRL_H_
+
+#include "st_peer.h"
+#include "st_worker.h"
+
+/** A message on its way to UCP, and to the peer. */
+typedef struct ucp_st_msg {
+    ucs_list_link_t list;
+    ucp_st_worker_h worker;
+    ucp_st_peer_h   peer;
+    union {
+        ucp_st_msg_hdr_t   hdr;
+        ucp_st_msg_match_t match;
+        ucp_st_msg_op_t    op;
+    } u;
+} ucp_st_msg_t;
+
+/** Register the active message handler. The lock is not held. */
+ucs_status_t ucp_st_ctrl_init(ucp_st_worker_h worker);
+
+/** Unregister it, and drop what was not sent. The lock is not held. */
+void ucp_st_ctrl_cleanup(ucp_st_worker_h worker);
+
+/**
+ * Put the match message of an operation in the outbox; `region` is NULL if no
+ * lane can carry it. The lock is held.
+ */
+ucs_status_t ucp_st_ctrl_post_match(ucp_st_op_t *op,
+                                    const ucp_st_trig_region_t *region);
+
+/**
+ * Put another message in the outbox; the head of `msg` is filled in. Without
+ * memory the peer is declared gone. The lock is held.
+ */
+void ucp_st_ctrl_post(ucp_st_peer_t *peer, ucp_st_msg_type_t type,
+                      const ucp_st_msg_op_t *msg);
+
+/** Send the outbox. The lock is not held. */
+void ucp_st_ctrl_flush(ucp_st_worker_h worker);
+
+/**
+ * Progress the UCP worker once and send the outbox; non-zero if something was
+ * done. The lock is not held.
+ */
+unsigned ucp_st_ctrl_progress(ucp_st_worker_h worker);
+
+#endif

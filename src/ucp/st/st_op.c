@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_op.c - persistent operations: creation, failure, and the end of their life.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "st_op.h"
+#include "st_ctrl.h"
+#include "st_lane.h"
+#include "st_log.h"
+#include "st_peer.h"
+#include "st_queue.h"
+#include "st_worker.h"
+
+#include <stdlib.h>
+
+#define UCP_ST_OP_FLAGS_ALL UCP_ST_OP_FLAG_ANY_TAG
+
+int ucp_st_op_has_peer(const ucp_st_op_t *op)
+{
+    return (op->peer != UCP_ST_PEER_NULL) && (op->peer != UCP_ST_PEER_ANY);
+}
+
+/* A list link that may be taken out twice */
+static void ucp_st_op_list_leave(ucs_list_link_t *link)
+{
+    ucs_list_del(link);
+    ucs_list_head_init(link);
+}
+
+/* Non-zero if moving from one state to the other is an edge of the diagram */
+static int ucp_st_op_is_legal_edge(ucp_st_op_state_t from, ucp_st_op_state_t to)
+{
+    switch (to) {
+    case UCP_ST_OP_INIT:
+    case UCP_ST_OP_MATCHED:
+        return from == UCP_ST_OP_MATCHING;
+    case UCP_ST_OP_MATCHING:
+        return from == UCP_ST_OP_INIT;
+    case UCP_ST_OP_FAILED:
+        return (from == UCP_ST_OP_MATCHING) || (from == UCP_ST_OP_MATCHED);
+    default:
+        return 0;
+    }
+}
+
+void ucp_st_op_set_state(ucp_st_op_t *op, ucp_st_op_state_t state)
+{
+    if (!ucp_st_op_is_legal_edge(op->state, state)) {
+        ucs_error("operation %p: state %d cannot follow %d", op, state,
+                  op->state);
+    }
+    op->state = state;
+}
+
+static ucp_st_op_t *ucp_st_op_find_in(ucs_list_link_t *list, uint64_t id)
+{
+    ucp_st_op_t *op;
+
+    ucs_list_for_each(op, list, list) {
+        if (op->id == id) {
+            return op;
+        }
+    }
+    return NULL;
+}
+
+ucp_st_op_t *ucp_st_op_find(ucp_st_worker_h worker, uint64_t id)
+{
+    ucp_st_op_t *op = ucp_st_op_find_in(&worker->ops, id);
+
+    return (op != NULL) ? op : ucp_st_op_find_in(&worker->zombies, id);
+}
+
+static void ucp_st_op_tell_unmatched(ucp_st_op_t *op)
+{
+    ucp_st_msg_op_t msg = {
+        .op_id     = op->remote_id,
+        .src_op_id = op->id,
+        .uses      = op->completed,
+        .status    = (op->status == UCS_OK) ? UCS_ERR_CANCELED : op->status
+    };
+
+    ucp_st_ctrl_post(op->peer, UCP_ST_MSG_UNMATCH, &msg);
+}
+
+/* A peer that is gone reads and writes nothing: no need to wait for its word */
+static int ucp_st_op_peer_is_done(const ucp_st_op_t *op)
+{
+    return !ucp_st_op_has_peer(op) || op->peer_acked ||
+           (op->peer->status != UCS_OK);
+}
+
+void ucp_st_op_fail(ucp_st_op_t *op, ucs_status_t status)
+{
+    int was_matched = (op->state == UCP_ST_OP_MATCHED);
+
+    if (op->state == UCP_ST_OP_FAILED) {
+        return;
+    }
+    ucs_debug("operation %p fails: %s", op, ucs_status_string(status));
+    ucp_st_op_set_state(op, UCP_ST_OP_FAILED);
+    __atomic_store_n(&op->status, status, __ATOMIC_RELEASE);
+    if (!was_matched) {
+        ucp_st_op_list_leave(&op->match_list);
+    }
+
+    /* Close the region, then release the streams; the host is told last */
+    if (op->lane != NULL) {
+        op->lane->revoke(op);
+        op->lane->release_waits(op);
+    }
+    if (op->started > op->completed) {
+        ++op->worker->stats.errors;
+        ucp_st_queue_fail(op->queue, op, status);
+    }
+    if (!was_matched || (op->lane == NULL)) {
+        return;
+    }
+    if (op->peer->status == UCS_OK) {
+        ucp_st_op_tell_unmatched(op);
+    } else {
+        op->lane->dispose(op);
+    }
+}
+
+static void ucp_st_op_check_limit(ucp_st_op_t *op)
+{
+    if ((op->state != UCP_ST_OP_INIT) && (op->completed >= op->max_uses) &&
+        (op->started > op->max_uses)) {
+        ucp_st_op_fail(op, UCS_ERR_CANCELED);
+    }
+}
+
+void ucp_st_op_complete_use(ucp_st_op_t *op)
+{
+    __atomic_store_n(&op->completed, op->completed + 1, __ATOMIC_RELAXED);
+    ucp_st_op_check_limit(op);
+}
+
+void ucp_st_op_limit_uses(ucp_st_op_t *op, uint64_t uses, ucs_status_t status)
+{
+    op->max_uses = uses;
+    if (status != UCS_ERR_CANCELED) {
+        ucp_st_op_fail(op, status);
+        return;
+    }
+    ucp_st_op_check_limit(op);
+}
+
+/* Commands of a stream still name the operation */
+static int ucp_st_op_is_on_stream(const ucp_st_op_t *op)
+{
+    return (op->queue != NULL) &&
+           (ucp_st_queue_passed(op->queue) < op->last_seq);
+}
+
+void ucp_st_op_reap(ucp_st_op_t *op)
+{
+    if (!op->freed || (op->state == UCP_ST_OP_MATCHING) ||
+        ucp_st_op_is_on_stream(op)) {
+        return;
+    }
+    if (op->lane != NULL) {
+        if (op->lane->is_busy(op)) {
+            return;
+        }
+        op->lane->release(op);
+    }
+    if (ucp_st_op_has_peer(op)) {
+        --op->peer->refs;
+    }
+    ucs_list_del(&op->list);
+    free(op);
+}
+
+void ucp_st_op_peer_done(ucp_st_op_t *op)
+{
+    op->peer_acked = 1;
+    if (op->state == UCP_ST_OP_MATCHING) {
+        ucp_st_op_list_leave(&op->match_list);
+        ucp_st_op_set_state(op, UCP_ST_OP_FAILED);
+    }
+    if (op->lane != NULL) {
+        op->lane->dispose(op);
+    }
+    ucp_st_op_reap(op);
+}
+
+void ucp_st_op_handle_unmatch(ucp_st_peer_t *peer, const ucp_st_msg_op_t *msg)
+{
+    ucp_st_op_t *op     = ucp_st_op_find(peer->worker, msg->op_id);
+    ucp_st_msg_op_t ack = {.op_id = msg->src_op_id};
+
+    /* The peer reads and writes here no more: what it took part in has been
+     * delivered. Once it knows that the region is closed it can get rid of what
+     * still waits there to be written here. */
+    if ((op != NULL) && (op->peer == peer)) {
+        if (op->lane != NULL) {
+            op->lane->revoke(op);
+        }
+        ucp_st_op_limit_uses(op, msg->uses, (ucs_status_t)msg->status);
+    }
+    ucp_st_ctrl_post(peer, UCP_ST_MSG_UNMATCH_ACK, &ack);
+}
+
+static ucs_status_t ucp_st_op_params_check(ucp_st_worker_h worker,
+                                           const ucp_st_op_params_t *params,
+                                           ucp_st_op_t *op)
+{
+    if ((op->buffer == NULL) && (op->length > 0)) {
+        ucs_error("operation of %zu bytes without a buffer", op->length);
+        return UCS_ERR_INVALID_PARAM;
+    }
+    if ((op->mode != UCP_ST_MODE_STANDARD) && (op->mode != UCP_ST_MODE_READY)) {
+        ucs_error("unknown send mode %d", op->mode);
+        return UCS_ERR_INVALID_PARAM;
+    }
+    if (op->flags & ~(uint64_t)UCP_ST_OP_FLAGS_ALL) {
+        ucs_error("unknown operation flags 0x%lx", params->flags);
+        return UCS_ERR_INVALID_PARAM;
+    }
+    if (ucp_st_op_has_peer(op) && (op->peer->worker != worker)) {
+        ucs_error("the operation's peer belongs to another worker");
+        return UCS_ERR_INVALID_PARAM;
+    }
+    return UCS_OK;
+}
+
+static void ucp_st_op_params_get(ucp_st_op_t *op,
+                                 const ucp_st_op_params_t *params)
+{
+    uint64_t mask = params->field_mask;
+
+    op->buffer = (mask & UCP_ST_OP_PARAM_FIELD_BUFFER) ? params->buffer : NULL;
+    op->length = (mask & UCP_ST_OP_PARAM_FIELD_LENGTH) ? params->length : 0;
+    op->peer   = (mask & UCP_ST_OP_PARAM_FIELD_PEER) ? params->peer :
+                                                      UCP_ST_PEER_NULL;
+    op->tag    = (mask & UCP_ST_OP_PARAM_FIELD_TAG) ? params->tag : 0;
+    op->scope  = (mask & UCP_ST_OP_PARAM_FIELD_SCOPE) ? params->scope : 0;
+    op->flags  = (mask & UCP_ST_OP_PARAM_FIELD_FLAGS) ? params->flags : 0;
+    op->mode   = ((mask & UCP_ST_OP_PARAM_FIELD_MODE) &&
+                  (op->dir == UCP_ST_DIR_SEND)) ? params->mode :
+                                                  UCP_ST_MODE_STANDARD;
+}
+
+static ucs_status_t ucp_st_op_create(ucp_st_worker_h worker, ucp_st_dir_t dir,
+                                     const ucp_st_op_params_t *params,
+                                     ucp_st_op_h *op_p)
+{
+    ucp_st_op_t *op;
+    ucs_status_t status;
+
+    if ((worker == NULL) || (params == NULL) || (op_p == NULL)) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    op = calloc(1, sizeof(*op));
+    if (op == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    op->worker   = worker;
+    op->dir      = dir;
+    op->max_uses = UINT64_MAX;
+    ucs_list_head_init(&op->match_list);
+    ucp_st_op_params_get(op, params);
+    status = ucp_st_op_params_check(worker, params, op);
+    if (status != UCS_OK) {
+        free(op);
+        return status;
+    }
+
+    ucp_st_worker_lock(worker);
+    op->id = worker->next_op_id++;
+    if (ucp_st_op_has_peer(op)) {
+        ++op->peer->refs;
+    }
+    ucs_list_add_tail(&worker->ops, &op->list);
+    ++worker->stats.ops;
+    ucp_st_worker_unlock(worker);
+    *op_p = op;
+    return UCS_OK;
+}
+
+ucs_status_t ucp_st_send_init(ucp_st_worker_h worker,
+                              const ucp_st_op_params_t *params,
+                              ucp_st_op_h *op_p)
+{
+    return ucp_st_op_create(worker, UCP_ST_DIR_SEND, params, op_p);
+}
+
+ucs_status_t ucp_st_recv_init(ucp_st_worker_h worker,
+                              const ucp_st_op_params_t *params,
+                              ucp_st_op_h *op_p)
+{
+    return ucp_st_op_create(worker, UCP_ST_DIR_RECV, params, op_p);
+}
+
+ucs_status_t ucp_st_op_query(ucp_st_op_h op, ucp_st_op_attr_t *attr)
+{
+    if ((op == NULL) || (attr == NULL)) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    ucp_st_worker_lock(op->worker);
+    attr->lane      = (op->lane == NULL) ? UCP_ST_LANE_NONE : op->lane->id;
+    attr->length    = op->msg_length;
+    attr->started   = op->started;
+    attr->completed = op->completed;
+    attr->status    = op->status;
+    ucp_st_worker_unlock(op->worker);
+    return UCS_OK;
+}
+
+/* Say goodbye to the counterpart, in the way that the state asks for */
+static void ucp_st_op_detach(ucp_st_op_t *op)
+{
+    ucp_st_msg_op_t msg = {.src_op_id = op->id};
+
+    switch (op->state) {
+    case UCP_ST_OP_MATCHING:
+        /* The peer may have paired it already: it stays in the list, so that
+         * the order of matching is the same on both sides, until the peer
+         * either confirms or sends its half */
+        ucp_st_ctrl_post(op->peer, UCP_ST_MSG_CANCEL, &msg);
+        break;
+    case UCP_ST_OP_MATCHED:
+        if (op->lane == NULL) {
+            break;
+        }
+        op->lane->revoke(op);
+        if (op->peer->status == UCS_OK) {
+            ucp_st_op_tell_unmatched(op);
+        }
+        break;
+    default:
+        break;
+    }
+}
+
+/* A use is under way that nobody has been told about */
+static int ucp_st_op_is_in_use(ucp_st_op_t *op)
+{
+    if ((op->state == UCP_ST_OP_FAILED) ||
+        ((op->queue != NULL) && (ucp_st_queue_status(op->queue) != UCS_OK))) {
+        return 0;
+    }
+    return (op->started > op->waited) || ucp_st_op_is_on_stream(op);
+}
+
+ucs_status_t ucp_st_op_free(ucp_st_op_h op)
+{
+    ucp_st_worker_h worker;
+
+    if (op == NULL) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    worker = op->worker;
+    ucp_st_worker_lock(worker);
+    if (ucp_st_op_is_in_use(op)) {
+        ucp_st_worker_unlock(worker);
+        return UCS_ERR_BUSY;
+    }
+    if ((op->state == UCP_ST_OP_MATCHED) && (op->started > op->completed)) {
+        /* Only in a queue in error: the use will not be waited for any more */
+        ucp_st_op_fail(op, UCS_ERR_CANCELED);
+    }
+    ucp_st_op_detach(op);
+    op->freed = 1;
+    ucs_list_del(&op->list);
+    ucs_list_add_tail(&worker->zombies, &op->list);
+    --worker->stats.ops;
+    if (ucp_st_op_peer_is_done(op) && (op->lane != NULL)) {
+        op->lane->dispose(op);
+    }
+    ucp_st_op_reap(op);
+    ucp_st_worker_unlock(worker);
+    ucp_st_ctrl_flush(worker);
+    return UCS_OK;
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_op.h - a persistent send or receive.
+ *
+ *            match given            counterpart known
+ *   INIT ------------------> MATCHING -----------> MATCHED
+ *    |                          |                     |
+ *    |                          | error               | error, or the peer
+ *    |                          v                     v freed its half
+ *    |                        FAILED <-------------- (FAILED)
+ *    |                          |
+ *    +---------- free, from every state: gone, or ZOMBIE while the NIC or the
+ *                peer may still use what it holds
+ */
+#ifndef UCP_ST_OP_H_
+#define UCP_ST_OP_H_
+
+#include <ucp_st.h>
+
+#include "st_proto.h"
+#include "st_trig.h"
+
+#include <ucs/datastruct/list.h>
+
+typedef enum {
+    UCP_ST_DIR_SEND,
+    UCP_ST_DIR_RECV
+} ucp_st_dir_t;
+
+typedef enum {
+    UCP_ST_OP_INIT,
+    UCP_ST_OP_MATCHING,
+    UCP_ST_OP_MATCHED,
+    UCP_ST_OP_FAILED
+} ucp_st_op_state_t;
+
+struct ucp_st_lane_ops;
+
+/**
+ * Protected by the worker's lock. `status` and `completed` are also read without
+ * it (relaxed: a late view is as good as an early one); `failed` is read by the
+ * stream.
+ */
+typedef struct ucp_st_op {
+    ucs_list_link_t     list;       /* in the worker's ops or zombies */
+    ucs_list_link_t     match_list; /* in the peer's unmatched */
+    ucp_st_worker_h     worker;
+    ucp_st_peer_h       peer;       /* or NULL, or UCP_ST_PEER_ANY */
+    uint64_t            id;         /* unique in the worker */
+    uint64_t            remote_id;  /* of the counterpart, once matched */
+    ucp_st_dir_t        dir;
+    ucp_st_mode_t       mode;       /* of the send, once matched */
+    ucp_st_op_state_t   state;
+    ucs_status_t        status;     /* why it failed */
+    uint64_t            tag;
+    uint64_t            scope;
+    uint64_t            flags;
+    void                *buffer;
+    size_t              length;     /* of the buffer */
+    size_t              msg_length; /* of a use, once matched */
+    int                 freed;      /* by the user */
+    int                 marked;     /* seen in the array being checked */
+
+    ucp_st_queue_h      queue;      /* of the last start */
+    uint64_t            started;    /* uses, counted when enqueued */
+    uint64_t            waited;     /* waits enqueued */
+    uint64_t            last_seq;   /* last batch of `queue` that names it */
+    uint64_t            completed;  /* uses completed */
+    uint64_t            max_uses;   /* how many the peer takes part in */
+    int                 peer_acked; /* peer's region is closed: UNMATCH_ACK */
+
+    const struct ucp_st_lane_ops *lane; /* NULL: nothing to move */
+    ucp_st_trig_op_t    trig;
+} ucp_st_op_t;
+
+/** Find a live or zombie operation by id; NULL if gone. The lock is held. */
+ucp_st_op_t *ucp_st_op_find(ucp_st_worker_h worker, uint64_t id);
+
+/**
+ * Fail an operation: stop its use, release the streams that wait for it, put its
+ * queue in error if a use is incomplete, and tell the peer if it was matched.
+ * Later calls for the same operation do nothing. The lock is held.
+ */
+void ucp_st_op_fail(ucp_st_op_t *op, ucs_status_t status);
+
+/** A use is complete: the waiting word has been counted up. The lock is held. */
+void ucp_st_op_complete_use(ucp_st_op_t *op);
+
+/**
+ * The peer's half takes part in `uses` uses and no more; fail the operation once
+ * it has started more and the others are complete. The lock is held.
+ */
+void ucp_st_op_limit_uses(ucp_st_op_t *op, uint64_t uses, ucs_status_t status);
+
+/**
+ * Destroy a freed operation if neither the NIC nor the peer uses what it holds.
+ * The lock is held; `op` may be gone afterwards.
+ */
+void ucp_st_op_reap(ucp_st_op_t *op);
+
+/**
+ * A freed operation's counterpart has closed its region, or is gone: get rid of
+ * what the NIC still holds for it. The lock is held; `op` may be gone afterwards.
+ */
+void ucp_st_op_peer_done(ucp_st_op_t *op);
+
+/** The peer freed its half, or it failed. The lock is held. */
+void ucp_st_op_handle_unmatch(ucp_st_peer_h peer, const ucp_st_msg_op_t *msg);
+
+/** Change the state along an edge of the diagram. The lock is held. */
+void ucp_st_op_set_state(ucp_st_op_t *op, ucp_st_op_state_t state);
+
+/** Non-zero for a peer that can be sent to. */
+int ucp_st_op_has_peer(const ucp_st_op_t *op);
+
+#endif

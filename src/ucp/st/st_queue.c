@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_queue.c - queues: creation, host wait, error.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "st_queue.h"
+#include "st_ctrl.h"
+#include "st_log.h"
+#include "st_worker.h"
+
+#include <stdlib.h>
+
+/* A blocked host looks after its peers this often, seconds */
+#define UCP_ST_QUEUE_WAIT_SLICE 1e-3
+
+ucs_status_t ucp_st_queue_create(ucp_st_worker_h worker,
+                                 const ucp_st_queue_params_t *params,
+                                 ucp_st_queue_h *queue_p)
+{
+    ucp_st_queue_h queue;
+
+    if ((worker == NULL) || (params == NULL) || (queue_p == NULL)) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    if (!(params->field_mask & UCP_ST_QUEUE_PARAM_FIELD_STREAM) ||
+        !ucs_gstream_is_valid(params->stream)) {
+        ucs_error("a queue needs a live stream, which the given handle is not");
+        return UCS_ERR_INVALID_PARAM;
+    }
+    queue = calloc(1, sizeof(*queue));
+    if (queue == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    queue->worker = worker;
+    queue->stream = params->stream;
+    queue->status = UCS_OK;
+
+    ucp_st_worker_lock(worker);
+    ucs_list_add_tail(&worker->queues, &queue->list);
+    ucp_st_worker_unlock(worker);
+    *queue_p = queue;
+    return UCS_OK;
+}
+
+/* The queue's operations are free to go to another one */
+static void ucp_st_queue_forget(ucp_st_queue_h queue)
+{
+    ucp_st_worker_h worker = queue->worker;
+    ucp_st_op_t *op, *tmp;
+
+    ucs_list_for_each(op, &worker->ops, list) {
+        if (op->queue == queue) {
+            op->queue = NULL;
+        }
+    }
+    ucs_list_for_each_safe(op, tmp, &worker->zombies, list) {
+        if (op->queue == queue) {
+            op->queue = NULL;
+            ucp_st_op_reap(op);
+        }
+    }
+}
+
+ucs_status_t ucp_st_queue_destroy(ucp_st_queue_h queue)
+{
+    ucp_st_worker_h worker;
+
+    if (queue == NULL) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    if (ucp_st_queue_passed(queue) < queue->seq) {
+        return UCS_ERR_BUSY;
+    }
+    worker = queue->worker;
+    ucp_st_worker_lock(worker);
+    ucp_st_queue_forget(queue);
+    ucs_list_del(&queue->list);
+    ucp_st_worker_unlock(worker);
+    free(queue->cmds);
+    free(queue);
+    return UCS_OK;
+}
+
+void ucp_st_queue_fail(ucp_st_queue_h queue, ucp_st_op_h op,
+                       ucs_status_t status)
+{
+    if (queue->status != UCS_OK) {
+        return;
+    }
+    queue->failed_op = op;
+    __atomic_store_n(&queue->status, status, __ATOMIC_RELEASE);
+}
+
+/* All has run: what the host is told */
+static ucs_status_t ucp_st_queue_result(ucp_st_queue_h queue,
+                                        ucp_st_queue_error_t *error)
+{
+    ucs_status_t status = ucp_st_queue_status(queue);
+
+    queue->seen = queue->seq;
+    if ((status != UCS_OK) && (error != NULL)) {
+        error->status = status;
+        error->op     = queue->failed_op;
+    }
+    return status;
+}
+
+ucs_status_t ucp_st_queue_query(ucp_st_queue_h queue,
+                                ucp_st_queue_error_t *error)
+{
+    if (queue == NULL) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    if (ucp_st_queue_passed(queue) < queue->seq) {
+        ucp_st_ctrl_progress(queue->worker);
+        return UCS_INPROGRESS;
+    }
+    return ucp_st_queue_result(queue, error);
+}
+
+/* Ping the peers of the operations that the queue waits for; the lock is not
+ * held */
+static void ucp_st_queue_ping(ucp_st_queue_h queue)
+{
+    ucp_st_msg_op_t msg = {.op_id = 0};
+    ucp_st_op_t *op;
+
+    ucp_st_worker_lock(queue->worker);
+    ucs_list_for_each(op, &queue->worker->ops, list) {
+        if ((op->queue == queue) && (op->started > op->completed) &&
+            ucp_st_op_has_peer(op)) {
+            ucp_st_ctrl_post(op->peer, UCP_ST_MSG_PING, &msg);
+        }
+    }
+    ucp_st_worker_unlock(queue->worker);
+}
+
+ucs_status_t ucp_st_queue_wait(ucp_st_queue_h queue,
+                               ucp_st_queue_error_t *error)
+{
+    double slices = 0;
+    ucs_status_t status;
+
+    if (queue == NULL) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    while (ucp_st_queue_passed(queue) < queue->seq) {
+        /* The stream may hold commands of others behind ours, so its being
+         * idle is not what is waited for, only what wakes up most often */
+        status = ucs_gstream_synchronize_timeout(queue->stream,
+                                                 UCP_ST_QUEUE_WAIT_SLICE);
+        if ((status != UCS_OK) && (status != UCS_INPROGRESS)) {
+            return status;
+        }
+        ucp_st_ctrl_progress(queue->worker);
+        slices += UCP_ST_QUEUE_WAIT_SLICE;
+        if (slices > queue->worker->config.ping_interval) {
+            ucp_st_queue_ping(queue);
+            slices = 0;
+        }
+    }
+    return ucp_st_queue_result(queue, error);
+}

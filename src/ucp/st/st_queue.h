@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_queue.h - communication commands in the order of one stream.
+ */
+#ifndef UCP_ST_QUEUE_H_
+#define UCP_ST_QUEUE_H_
+
+#include <ucp_st.h>
+
+#include <ucs/datastruct/list.h>
+
+/**
+ * Fields without a note are used by the thread that calls for this queue only.
+ *
+ * Every batch of commands ends with a store of its number to `passed`. The
+ * stream's release store pairs with ucp_st_queue_passed()'s acquire load.
+ */
+struct ucp_st_queue {
+    ucs_list_link_t   list;   /* in the worker's queues; worker's lock */
+    ucp_st_worker_h   worker; /* read-only */
+    ucs_gstream_h     stream; /* read-only */
+    uint64_t          seq;    /* number of the last batch */
+    uint64_t          seen;   /* batches that the host was told have run */
+    volatile uint64_t passed; /* batches that have run; written by the stream */
+    ucs_status_t      status; /* set once under the lock, read without it */
+    ucp_st_op_h       failed_op; /* first that failed; written before `status` */
+    ucs_gstream_cmd_t *cmds;  /* scratch for a batch */
+    size_t            max_cmds;
+};
+
+/** Batches that have run, and all that the stream did before. */
+static inline uint64_t ucp_st_queue_passed(ucp_st_queue_h queue)
+{
+    return __atomic_load_n(&queue->passed, __ATOMIC_ACQUIRE);
+}
+
+/** Why the queue is in error; UCS_OK if it is not. */
+static inline ucs_status_t ucp_st_queue_status(ucp_st_queue_h queue)
+{
+    return __atomic_load_n(&queue->status, __ATOMIC_ACQUIRE);
+}
+
+/** Put a queue in error because of an operation. The lock is held. */
+void ucp_st_queue_fail(ucp_st_queue_h queue, ucp_st_op_h op,
+                       ucs_status_t status);
+
+#endif

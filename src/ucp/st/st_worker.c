@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_worker.c - st workers: creation, teardown, statistics.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "st_worker.h"
+#include "st_ctrl.h"
+#include "st_log.h"
+#include "st_peer.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+/* Rounds of progress before teardown goes on, each with a yield */
+#define UCP_ST_WORKER_DRAIN_ROUNDS 20000
+
+/* A context and a worker for control messages alone */
+static ucs_status_t ucp_st_worker_own_ucp(ucp_st_worker_h worker)
+{
+    ucp_params_t params               = {
+        .field_mask = UCP_PARAM_FIELD_FEATURES,
+        .features   = UCP_FEATURE_AM
+    };
+    ucp_worker_params_t worker_params = {
+        .field_mask  = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
+        .thread_mode = UCS_THREAD_MODE_MULTI
+    };
+    ucp_config_t *config;
+    ucs_status_t status;
+
+    status = ucp_config_read(NULL, NULL, &config);
+    if (status != UCS_OK) {
+        return status;
+    }
+    status = ucp_init(&params, config, &worker->own_context);
+    ucp_config_release(config);
+    if (status != UCS_OK) {
+        ucs_error("failed to make a UCP context: %s", ucs_status_string(status));
+        return status;
+    }
+    status = ucp_worker_create(worker->own_context, &worker_params,
+                               &worker->ucp_worker);
+    if (status != UCS_OK) {
+        ucs_error("failed to make a UCP worker: %s", ucs_status_string(status));
+        ucp_cleanup(worker->own_context);
+    }
+    return status;
+}
+
+static ucs_status_t ucp_st_worker_ucp_init(ucp_st_worker_h worker,
+                                           const ucp_st_worker_params_t *params)
+{
+    uint64_t mask = params->field_mask;
+
+    worker->am_id = (mask & UCP_ST_WORKER_PARAM_FIELD_AM_ID) ?
+                    params->am_id : UCP_ST_AM_ID_DEFAULT;
+    if (mask & UCP_ST_WORKER_PARAM_FIELD_UCP_WORKER) {
+        worker->ucp_worker = params->ucp_worker;
+        return (params->ucp_worker == NULL) ? UCS_ERR_INVALID_PARAM : UCS_OK;
+    }
+    return ucp_st_worker_own_ucp(worker);
+}
+
+static void ucp_st_worker_ucp_cleanup(ucp_st_worker_h worker)
+{
+    if (worker->own_context != NULL) {
+        ucp_worker_destroy(worker->ucp_worker);
+        ucp_cleanup(worker->own_context);
+    }
+}
+
+static void ucp_st_worker_lists_init(ucp_st_worker_h worker)
+{
+    ucs_list_head_init(&worker->peers);
+    ucs_list_head_init(&worker->ops);
+    ucs_list_head_init(&worker->zombies);
+    ucs_list_head_init(&worker->queues);
+}
+
+ucs_status_t ucp_st_worker_create(const ucp_st_worker_params_t *params,
+                                  ucp_st_worker_h *worker_p)
+{
+    ucp_st_worker_h worker;
+    ucs_status_t status;
+
+    if ((params == NULL) || (worker_p == NULL)) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    worker = calloc(1, sizeof(*worker));
+    if (worker == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    ucp_st_worker_lists_init(worker);
+    if (getrandom(&worker->uuid, sizeof(worker->uuid), 0) !=
+        sizeof(worker->uuid)) {
+        ucs_error("getrandom() failed: %m");
+        status = UCS_ERR_IO_ERROR;
+        goto err_free;
+    }
+    (void)pthread_mutex_init(&worker->lock, NULL);
+
+    status = ucp_st_config_read(&worker->config);
+    if (status != UCS_OK) {
+        goto err_lock;
+    }
+    status = ucp_st_config_check_lanes(&worker->config);
+    if (status != UCS_OK) {
+        goto err_config;
+    }
+    status = ucp_st_worker_ucp_init(worker, params);
+    if (status != UCS_OK) {
+        goto err_config;
+    }
+    status = ucp_st_trig_dev_init(worker);
+    if (status != UCS_OK) {
+        goto err_ucp;
+    }
+    status = ucp_st_ctrl_init(worker);
+    if (status != UCS_OK) {
+        goto err_dev;
+    }
+    *worker_p = worker;
+    return UCS_OK;
+
+err_dev:
+    ucp_st_trig_dev_cleanup(worker);
+err_ucp:
+    ucp_st_worker_ucp_cleanup(worker);
+err_config:
+    ucp_st_config_release(&worker->config);
+err_lock:
+    (void)pthread_mutex_destroy(&worker->lock);
+err_free:
+    free(worker);
+    return status;
+}
+
+static void ucp_st_worker_post_bye(ucp_st_worker_h worker)
+{
+    ucp_st_msg_op_t msg = {.op_id = 0};
+    ucp_st_peer_t *peer;
+
+    ucs_list_for_each(peer, &worker->peers, list) {
+        if (peer->ucp_ep != NULL) {
+            ucp_st_ctrl_post(peer, UCP_ST_MSG_BYE, &msg);
+        }
+    }
+}
+
+/* Non-zero while messages are on their way, or freed operations wait for the NIC
+ * or for their peers' word */
+static int ucp_st_worker_is_draining(ucp_st_worker_h worker)
+{
+    ucp_st_op_t *op, *tmp;
+
+    ucp_st_trig_dev_progress(worker);
+    ucs_list_for_each_safe(op, tmp, &worker->zombies, list) {
+        ucp_st_op_reap(op);
+    }
+    return (worker->sends > 0) || !ucs_list_is_empty(&worker->zombies);
+}
+
+/* Give peers a bounded time to answer: one that does not is slow or gone, and
+ * what it holds up is left to the device's cleanup */
+static void ucp_st_worker_drain(ucp_st_worker_h worker)
+{
+    unsigned rounds = 0;
+    int draining;
+
+    do {
+        ucp_st_ctrl_progress(worker);
+        ucp_st_worker_lock(worker);
+        draining = ucp_st_worker_is_draining(worker);
+        ucp_st_worker_unlock(worker);
+        (void)sched_yield();
+    } while (draining && (++rounds < UCP_ST_WORKER_DRAIN_ROUNDS));
+}
+
+ucs_status_t ucp_st_worker_destroy(ucp_st_worker_h worker)
+{
+    int busy;
+
+    if (worker == NULL) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    ucp_st_worker_lock(worker);
+    busy = !ucs_list_is_empty(&worker->queues) ||
+           !ucs_list_is_empty(&worker->ops);
+    ucp_st_worker_unlock(worker);
+    if (busy) {
+        return UCS_ERR_BUSY;
+    }
+
+    ucp_st_worker_drain(worker);
+    ucp_st_worker_lock(worker);
+    ucp_st_worker_post_bye(worker);
+    ucp_st_worker_unlock(worker);
+    ucp_st_worker_drain(worker);
+    ucp_st_ctrl_cleanup(worker);
+    ucp_st_peers_cleanup(worker);
+    ucp_st_trig_dev_cleanup(worker);
+    ucp_st_worker_ucp_cleanup(worker);
+    ucp_st_config_release(&worker->config);
+    (void)pthread_mutex_destroy(&worker->lock);
+    free(worker);
+    return UCS_OK;
+}
+
+unsigned ucp_st_worker_progress(ucp_st_worker_h worker)
+{
+    return (worker == NULL) ? 0 : ucp_st_ctrl_progress(worker);
+}
+
+ucs_status_t ucp_st_worker_query(ucp_st_worker_h worker,
+                                 ucp_st_worker_attr_t *attr)
+{
+    uct_trig_iface_attr_t trig_attr;
+    ucs_status_t status;
+
+    if ((worker == NULL) || (attr == NULL)) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    ucp_st_worker_lock(worker);
+    status = uct_trig_iface_query(worker->trig.iface, &trig_attr);
+    if (status == UCS_OK) {
+        attr->stats         = worker->stats;
+        attr->stats.entries = trig_attr.max_entries - trig_attr.free_entries;
+        attr->stats.cntrs   = trig_attr.num_cntrs;
+    }
+    ucp_st_worker_unlock(worker);
+    if (status != UCS_OK) {
+        return status;
+    }
+    snprintf(attr->provider, sizeof(attr->provider), "%s", trig_attr.provider);
+    snprintf(attr->device, sizeof(attr->device), "%s", trig_attr.device);
+    return UCS_OK;
+}
+
+void ucp_st_worker_print_stats(ucp_st_worker_h worker, FILE *stream)
+{
+    ucp_st_worker_attr_t attr;
+
+    if ((stream == NULL) || (ucp_st_worker_query(worker, &attr) != UCS_OK)) {
+        return;
+    }
+    fprintf(stream, "provider %s\ndevice %s\n", attr.provider, attr.device);
+    fprintf(stream, "starts %lu\nwaits %lu\nmatches %lu\n", attr.stats.starts,
+            attr.stats.waits, attr.stats.matches);
+    fprintf(stream, "writes_posted %lu\nwrites_fired %lu\n",
+            attr.stats.writes_posted, attr.stats.writes_fired);
+    fprintf(stream, "cts_fired %lu\natomics_fired %lu\n", attr.stats.cts_fired,
+            attr.stats.atomics_fired);
+    fprintf(stream, "late_posts %lu\nproxied %lu\nerrors %lu\n",
+            attr.stats.late_posts, attr.stats.proxied, attr.stats.errors);
+    fprintf(stream, "ops %lu\nentries %lu\ncntrs %lu\n", attr.stats.ops,
+            attr.stats.entries, attr.stats.cntrs);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_worker.h - everything that belongs to one UCP worker.
+ */
+#ifndef UCP_ST_WORKER_H_
+#define UCP_ST_WORKER_H_
+
+#include <ucp_st.h>
+
+#include "st_config.h"
+#include "st_trig_dev.h"
+
+#include <ucs/datastruct/list.h>
+
+#include <pthread.h>
+
+/**
+ * Locks: `lock` protects all fields below it, and every peer, operation and
+ * trig-lane object of the worker, unless their fields say otherwise. UCP is never
+ * called with it held: UCP's callbacks take it, possibly under a lock of UCP's.
+ * Streams never take it.
+ */
+struct ucp_st_worker {
+    ucp_st_config_t   config;     /* read-only */
+    ucp_context_h     own_context;/* read-only; NULL on a user's worker */
+    ucp_worker_h      ucp_worker; /* read-only */
+    unsigned          am_id;      /* read-only */
+    uint64_t          uuid;       /* read-only */
+
+    pthread_mutex_t   lock;
+    ucs_list_link_t   peers;      /* ucp_st_peer_t */
+    ucs_list_link_t   ops;        /* live, not freed: ucp_st_op_t */
+    ucs_list_link_t   zombies;    /* freed, kept for the NIC or the peer */
+    ucs_list_link_t   queues;     /* ucp_st_queue */
+    uint64_t          next_op_id;
+    ucs_list_link_t   outbox;     /* ucp_st_msg_t in the order of sending */
+    int               outbox_busy;/* some thread is sending from it */
+    unsigned          sends;      /* given to UCP, not completed */
+    ucp_st_trig_dev_t trig;
+    ucp_st_stats_t    stats;
+};
+
+/** Take the worker's lock. */
+static inline void ucp_st_worker_lock(ucp_st_worker_h worker)
+{
+    (void)pthread_mutex_lock(&worker->lock);
+}
+
+/** Release the worker's lock. */
+static inline void ucp_st_worker_unlock(ucp_st_worker_h worker)
+{
+    (void)pthread_mutex_unlock(&worker->lock);
+}
+
+#endif
