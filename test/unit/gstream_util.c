@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* gstream_util.c - what the stream tests share. */
+#ifdef HAVE_CONFIG_H
+#  include "config.h"
+#endif
+
+#ifndef _GNU_SOURCE
+#  define _GNU_SOURCE
+#endif
+
+#include "gstream_util.h"
+
+#include <ucs/config/global_opts.h>
+
+#include <CUnit/CUnit.h>
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+
+ucs_gstream_h gstream_util_create(void)
+{
+    ucs_gstream_params_t params = {
+        .field_mask = UCS_GSTREAM_PARAM_FIELD_TYPE,
+        .type       = UCS_GSTREAM_TYPE_HOST
+    };
+    ucs_gstream_h stream = NULL;
+
+    CU_ASSERT_EQUAL_FATAL(ucs_gstream_create(&params, &stream), UCS_OK);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(stream);
+    return stream;
+}
+
+void gstream_util_finish(ucs_gstream_h stream)
+{
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
+    CU_ASSERT_EQUAL(ucs_gstream_destroy(stream), UCS_OK);
+}
+
+pid_t gstream_util_tid(void)
+{
+    return (pid_t)syscall(SYS_gettid);
+}
+
+static void gstream_util_identify(void *arg)
+{
+    gstream_util_t *util = arg;
+
+    util->tid = gstream_util_tid();
+    pthread_getcpuclockid(pthread_self(), &util->cpu_clock);
+}
+
+void gstream_util_open(gstream_util_t *util)
+{
+    util->stream = gstream_util_create();
+    CU_ASSERT_EQUAL_FATAL(ucs_gstream_enqueue_func(util->stream,
+                                                   gstream_util_identify, util),
+                          UCS_OK);
+    CU_ASSERT_EQUAL_FATAL(ucs_gstream_synchronize(util->stream), UCS_OK);
+}
+
+/* Finds "name:" in a thread's status and scans what follows. */
+static int gstream_util_status(pid_t tid, const char *name, const char *format,
+                               void *value)
+{
+    size_t length = strlen(name);
+    char path[64], line[256];
+    int found = 0;
+    FILE *file;
+
+    snprintf(path, sizeof(path), "/proc/self/task/%d/status", (int)tid);
+    file = fopen(path, "r");
+    if (file == NULL) {
+        return 0;
+    }
+
+    while (!found && (fgets(line, sizeof(line), file) != NULL)) {
+        found = (strncmp(line, name, length) == 0) &&
+                (sscanf(line + length, format, value) == 1);
+    }
+    fclose(file);
+    return found;
+}
+
+void gstream_util_until_asleep(pid_t tid)
+{
+    char state = 0;
+
+    while (state != 'S') {
+        CU_ASSERT_FATAL(gstream_util_status(tid, "State:", " %c", &state));
+        gstream_util_pass_time(1);
+    }
+}
+
+static uint64_t gstream_util_clock(clockid_t clock)
+{
+    struct timespec ts = {0};
+
+    CU_ASSERT_EQUAL(clock_gettime(clock, &ts), 0);
+    return (ts.tv_sec * 1000000000ull) + ts.tv_nsec;
+}
+
+void gstream_util_usage(const gstream_util_t *util, gstream_util_usage_t *usage)
+{
+    CU_ASSERT(gstream_util_status(util->tid, "voluntary_ctxt_switches:",
+                                  "%lu", &usage->sleeps));
+    usage->cpu_nsec = gstream_util_clock(util->cpu_clock);
+    usage->time     = gstream_util_clock(CLOCK_MONOTONIC);
+}
+
+void gstream_util_pass_time(unsigned msec)
+{
+    struct timespec ts = {
+        .tv_sec  = msec / 1000,
+        .tv_nsec = (msec % 1000) * 1000000l
+    };
+
+    nanosleep(&ts, NULL);
+}
+
+void gstream_util_store(volatile uint64_t *word, uint64_t value)
+{
+    __atomic_store_n(word, value, __ATOMIC_RELEASE);
+}
+
+uint64_t gstream_util_load(const volatile uint64_t *word)
+{
+    return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+
+void gstream_util_quiet(int quiet)
+{
+    static ucs_log_level_t saved;
+
+    if (quiet) {
+        saved = ucs_global_opts.log_component.log_level;
+        ucs_global_opts.log_component.log_level = UCS_LOG_LEVEL_FATAL;
+    } else {
+        ucs_global_opts.log_component.log_level = saved;
+    }
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* gstream_util.h - what the stream tests share. */
+#ifndef GSTREAM_UTIL_H_
+#define GSTREAM_UTIL_H_
+
+#include "ucs_gstream.h"
+
+#include <stdint.h>
+#include <sys/types.h>
+#include <time.h>
+
+
+/** A host stream and what identifies its executor thread. */
+typedef struct {
+    ucs_gstream_h stream;
+    pid_t         tid;       /**< Kernel's thread id */
+    clockid_t     cpu_clock; /**< CPU time of the thread */
+} gstream_util_t;
+
+
+/** Counters of a thread that the kernel keeps. */
+typedef struct {
+    uint64_t cpu_nsec; /**< CPU time */
+    uint64_t sleeps;   /**< Voluntary context switches */
+    uint64_t time;     /**< Monotonic time of this reading, ns */
+} gstream_util_usage_t;
+
+
+/** Creates a host stream; NULL (and a failed assertion) if it cannot. */
+ucs_gstream_h gstream_util_create(void);
+
+/** Waits for a stream and destroys it; asserts that both succeed. */
+void gstream_util_finish(ucs_gstream_h stream);
+
+/** Creates a host stream and asks its thread who it is. */
+void gstream_util_open(gstream_util_t *util);
+
+/** Returns when a thread of this process sleeps in the kernel. */
+void gstream_util_until_asleep(pid_t tid);
+
+/** Reads a stream's counters. */
+void gstream_util_usage(const gstream_util_t *util,
+                        gstream_util_usage_t *usage);
+
+/** Kernel's id of the calling thread. */
+pid_t gstream_util_tid(void);
+
+/** Lets time pass: for observing what happens meanwhile. */
+void gstream_util_pass_time(unsigned msec);
+
+/** Stores to a word without telling anybody, and loads it. */
+void gstream_util_store(volatile uint64_t *word, uint64_t value);
+uint64_t gstream_util_load(const volatile uint64_t *word);
+
+/** Sets log level to fatal while errors are provoked, and back. */
+void gstream_util_quiet(int quiet);
+
+#endif

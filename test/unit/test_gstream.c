@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_gstream.c - what streams run, and in which order. */
+#ifdef HAVE_CONFIG_H
+#  include "config.h"
+#endif
+
+#ifndef _GNU_SOURCE
+#  define _GNU_SOURCE
+#endif
+
+#include "gstream_util.h"
+#include "st_cunit.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TEST_MIXED_ROUNDS   25000
+#define TEST_PRODUCERS      4
+#define TEST_BATCHES        2000
+#define TEST_BATCH_MAX      7
+#define TEST_CHAIN_LENGTH   10000
+#define TEST_PING_PONGS     5000
+#define TEST_RUN_AHEAD      1000000
+#define TEST_RUN_AHEAD_STEP 1000
+
+
+static ucs_gstream_cmd_t test_func(ucs_gstream_func_t func, void *arg)
+{
+    ucs_gstream_cmd_t cmd = {
+        .type   = UCS_GSTREAM_CMD_FUNC,
+        .u.func = {func, arg}
+    };
+
+    return cmd;
+}
+
+static void test_count(void *arg)
+{
+    ++*(uint64_t*)arg;
+}
+
+
+/* Commands of all kinds run in the order in which they were enqueued */
+
+typedef struct {
+    volatile uint64_t word;   /* Written by the stream, then copied */
+    uint64_t          copied;
+    uint64_t          rounds; /* That the checking function has seen */
+    uint64_t          errors;
+} test_mixed_t;
+
+/* Runs last in a round: the round's store and copy, and no later ones, have
+ * run. */
+static void test_mixed_check(void *arg)
+{
+    test_mixed_t *mixed = arg;
+
+    ++mixed->rounds;
+    if ((mixed->word != mixed->rounds) || (mixed->copied != mixed->rounds)) {
+        ++mixed->errors;
+    }
+}
+
+static void test_mixed_enqueue(ucs_gstream_h stream, test_mixed_t *mixed,
+                               uint64_t round)
+{
+    ucs_status_t status;
+
+    status = ucs_gstream_enqueue_write64(stream, &mixed->word, round);
+    CU_ASSERT_EQUAL(status, UCS_OK);
+    status = ucs_gstream_enqueue_wait64(stream, &mixed->word, round);
+    CU_ASSERT_EQUAL(status, UCS_OK);
+    status = ucs_gstream_enqueue_copy(stream, &mixed->copied,
+                                      (const void*)&mixed->word,
+                                      sizeof(mixed->copied));
+    CU_ASSERT_EQUAL(status, UCS_OK);
+    status = ucs_gstream_enqueue_func(stream, test_mixed_check, mixed);
+    CU_ASSERT_EQUAL(status, UCS_OK);
+}
+
+static void test_fifo_mixed(void)
+{
+    ucs_gstream_h stream = gstream_util_create();
+    test_mixed_t mixed   = {0};
+    uint64_t round;
+
+    for (round = 1; round <= TEST_MIXED_ROUNDS; ++round) {
+        test_mixed_enqueue(stream, &mixed, round);
+    }
+
+    gstream_util_finish(stream);
+    CU_ASSERT_EQUAL(mixed.rounds, TEST_MIXED_ROUNDS);
+    CU_ASSERT_EQUAL(mixed.errors, 0);
+}
+
+
+/* Batches of several producers are complete, in order, and not interleaved */
+
+typedef struct {
+    unsigned producer;
+    unsigned batch;
+    unsigned index;
+    unsigned count;
+    void     *log;
+} test_mark_t;
+
+/* What the stream has seen; its thread only. */
+typedef struct {
+    unsigned next_batch[TEST_PRODUCERS];
+    unsigned open_producer; /* Of the batch that is not over; or none */
+    unsigned next_index;
+    uint64_t errors;
+} test_log_t;
+
+typedef struct {
+    pthread_t     thread;
+    ucs_gstream_h stream;
+    unsigned      id;
+    test_log_t    *log;
+    test_mark_t   marks[TEST_BATCHES][TEST_BATCH_MAX];
+    unsigned      failures;
+} test_producer_t;
+
+static void test_mark_run(void *arg)
+{
+    test_mark_t *mark = arg;
+    test_log_t *log   = mark->log;
+
+    if ((mark->index != log->next_index) ||
+        (mark->batch != log->next_batch[mark->producer]) ||
+        ((mark->index > 0) && (mark->producer != log->open_producer))) {
+        ++log->errors;
+    }
+
+    log->open_producer = mark->producer;
+    log->next_index    = mark->index + 1;
+    if (log->next_index == mark->count) {
+        log->next_index = 0;
+        ++log->next_batch[mark->producer];
+    }
+}
+
+static void test_producer_batch(test_producer_t *producer, unsigned batch,
+                                unsigned count)
+{
+    ucs_gstream_cmd_t cmds[TEST_BATCH_MAX];
+    unsigned i;
+
+    for (i = 0; i < count; ++i) {
+        producer->marks[batch][i] = (test_mark_t){
+            .producer = producer->id,
+            .batch    = batch,
+            .index    = i,
+            .count    = count,
+            .log      = producer->log
+        };
+        cmds[i] = test_func(test_mark_run, &producer->marks[batch][i]);
+    }
+
+    if (ucs_gstream_enqueue(producer->stream, cmds, count) != UCS_OK) {
+        ++producer->failures;
+    }
+}
+
+static void *test_producer_main(void *arg)
+{
+    test_producer_t *producer = arg;
+    unsigned batch;
+
+    for (batch = 0; batch < TEST_BATCHES; ++batch) {
+        test_producer_batch(producer, batch,
+                            1 + ((batch + producer->id) % TEST_BATCH_MAX));
+    }
+
+    return NULL;
+}
+
+static void test_producers(void)
+{
+    test_producer_t *producers = calloc(TEST_PRODUCERS, sizeof(*producers));
+    ucs_gstream_h stream       = gstream_util_create();
+    test_log_t log             = {
+        .open_producer = TEST_PRODUCERS
+    };
+    unsigned i;
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(producers);
+    for (i = 0; i < TEST_PRODUCERS; ++i) {
+        producers[i].stream = stream;
+        producers[i].id     = i;
+        producers[i].log    = &log;
+        CU_ASSERT_EQUAL_FATAL(pthread_create(&producers[i].thread, NULL,
+                                             test_producer_main, &producers[i]),
+                              0);
+    }
+
+    for (i = 0; i < TEST_PRODUCERS; ++i) {
+        pthread_join(producers[i].thread, NULL);
+        CU_ASSERT_EQUAL(producers[i].failures, 0);
+    }
+
+    gstream_util_finish(stream);
+    CU_ASSERT_EQUAL(log.errors, 0);
+    for (i = 0; i < TEST_PRODUCERS; ++i) {
+        CU_ASSERT_EQUAL(log.next_batch[i], TEST_BATCHES);
+    }
+    free(producers);
+}
+
+
+/* A command may enqueue to its own stream */
+
+typedef struct {
+    ucs_gstream_h stream;
+    uint64_t      runs;
+    uint64_t      failures;
+} test_chain_t;
+
+static void test_chain_next(void *arg)
+{
+    test_chain_t *chain = arg;
+
+    if ((++chain->runs < TEST_CHAIN_LENGTH) &&
+        (ucs_gstream_enqueue_func(chain->stream, test_chain_next, chain) !=
+         UCS_OK)) {
+        ++chain->failures;
+    }
+}
+
+static void test_enqueue_from_command(void)
+{
+    test_chain_t chain = {
+        .stream = gstream_util_create()
+    };
+
+    CU_ASSERT_EQUAL(ucs_gstream_enqueue_func(chain.stream, test_chain_next,
+                                             &chain),
+                    UCS_OK);
+    while (ucs_gstream_query(chain.stream) == UCS_INPROGRESS) {
+        CU_ASSERT_EQUAL(ucs_gstream_synchronize(chain.stream), UCS_OK);
+    }
+
+    CU_ASSERT_EQUAL(chain.runs, TEST_CHAIN_LENGTH);
+    CU_ASSERT_EQUAL(chain.failures, 0);
+    gstream_util_finish(chain.stream);
+}
+
+
+/* Copies */
+
+static void test_copy_length(ucs_gstream_h stream, size_t length)
+{
+    unsigned char *src = malloc(length + 1);
+    unsigned char *dst = malloc(length + 1);
+    size_t i;
+
+    CU_ASSERT_FATAL((src != NULL) && (dst != NULL));
+    for (i = 0; i <= length; ++i) {
+        src[i] = (unsigned char)((i * 7) + (i >> 8));
+        dst[i] = (unsigned char)~src[i];
+    }
+
+    CU_ASSERT_EQUAL(ucs_gstream_enqueue_copy(stream, dst, src, length), UCS_OK);
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
+    CU_ASSERT_EQUAL(memcmp(dst, src, length), 0);
+    CU_ASSERT_NOT_EQUAL(dst[length], src[length]);
+    free(src);
+    free(dst);
+}
+
+static void test_copy(void)
+{
+    ucs_gstream_h stream = gstream_util_create();
+
+    test_copy_length(stream, 0);
+    test_copy_length(stream, 1);
+    test_copy_length(stream, 4099);
+    test_copy_length(stream, (1 << 20) + 3);
+    CU_ASSERT_EQUAL(ucs_gstream_enqueue_copy(stream, NULL, NULL, 0), UCS_OK);
+    gstream_util_finish(stream);
+}
+
+
+/* Two streams wait for each other's words, enqueued far ahead */
+
+static void test_ping_pong(void)
+{
+    ucs_gstream_h ping       = gstream_util_create();
+    ucs_gstream_h pong       = gstream_util_create();
+    volatile uint64_t ball[2] = {0};
+    uint64_t round;
+
+    for (round = 1; round <= TEST_PING_PONGS; ++round) {
+        CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(pong, &ball[0], round),
+                        UCS_OK);
+        CU_ASSERT_EQUAL(ucs_gstream_enqueue_write64(pong, &ball[1], round),
+                        UCS_OK);
+    }
+    for (round = 1; round <= TEST_PING_PONGS; ++round) {
+        CU_ASSERT_EQUAL(ucs_gstream_enqueue_write64(ping, &ball[0], round),
+                        UCS_OK);
+        CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(ping, &ball[1], round),
+                        UCS_OK);
+    }
+
+    gstream_util_finish(ping);
+    gstream_util_finish(pong);
+    CU_ASSERT_EQUAL(ball[0], TEST_PING_PONGS);
+    CU_ASSERT_EQUAL(ball[1], TEST_PING_PONGS);
+}
+
+
+/* The host may run ahead of a blocked stream as far as it likes */
+
+static void test_run_ahead(void)
+{
+    ucs_gstream_h stream   = gstream_util_create();
+    volatile uint64_t gate = 0;
+    uint64_t runs          = 0;
+    ucs_gstream_cmd_t cmds[TEST_RUN_AHEAD_STEP];
+    unsigned i;
+
+    for (i = 0; i < TEST_RUN_AHEAD_STEP; ++i) {
+        cmds[i] = test_func(test_count, &runs);
+    }
+
+    CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(stream, &gate, 1), UCS_OK);
+    for (i = 0; i < (TEST_RUN_AHEAD / TEST_RUN_AHEAD_STEP); ++i) {
+        CU_ASSERT_EQUAL(ucs_gstream_enqueue(stream, cmds, TEST_RUN_AHEAD_STEP),
+                        UCS_OK);
+    }
+
+    CU_ASSERT_EQUAL(ucs_gstream_query(stream), UCS_INPROGRESS);
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize_timeout(stream, 0), UCS_INPROGRESS);
+    gstream_util_store(&gate, 1);
+    ucs_gstream_wake(&gate);
+    gstream_util_finish(stream);
+    CU_ASSERT_EQUAL(runs, TEST_RUN_AHEAD);
+}
+
+
+static const st_cunit_case_t test_cases[] = {
+    {"fifo_mixed", test_fifo_mixed},
+    {"producers", test_producers},
+    {"enqueue_from_command", test_enqueue_from_command},
+    {"copy", test_copy},
+    {"ping_pong", test_ping_pong},
+    {"run_ahead", test_run_ahead}
+};
+
+int main(int argc, char **argv)
+{
+    return st_cunit_main("gstream", test_cases, ST_CUNIT_COUNT(test_cases),
+                         argc, argv);
+}

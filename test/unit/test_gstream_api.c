@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_gstream_api.c - checks of arguments and life cycle of streams. */
+#ifdef HAVE_CONFIG_H
+#  include "config.h"
+#endif
+
+#ifndef _GNU_SOURCE
+#  define _GNU_SOURCE
+#endif
+
+#include "gstream_util.h"
+#include "st_cunit.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+
+static ucs_gstream_cmd_t test_func(ucs_gstream_func_t func, void *arg)
+{
+    ucs_gstream_cmd_t cmd = {
+        .type   = UCS_GSTREAM_CMD_FUNC,
+        .u.func = {func, arg}
+    };
+
+    return cmd;
+}
+
+static ucs_gstream_cmd_t test_word(ucs_gstream_cmd_type_t type,
+                                   volatile uint64_t *address, uint64_t value)
+{
+    ucs_gstream_cmd_t cmd = {
+        .type   = type,
+        .u.word = {address, value}
+    };
+
+    return cmd;
+}
+
+static void test_count(void *arg)
+{
+    ++*(uint64_t*)arg;
+}
+
+
+/* A batch with one bad command is refused as a whole */
+
+static void test_refused(ucs_gstream_h stream, const ucs_gstream_cmd_t *bad)
+{
+    uint64_t runs = 0;
+    ucs_gstream_cmd_t cmds[3];
+    ucs_status_t status;
+
+    cmds[0] = test_func(test_count, &runs);
+    cmds[1] = test_func(test_count, &runs);
+    cmds[2] = *bad;
+    status  = ucs_gstream_enqueue(stream, cmds, 3);
+    CU_ASSERT_EQUAL(status, UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(ucs_gstream_query(stream), UCS_OK);
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
+    CU_ASSERT_EQUAL(runs, 0);
+}
+
+static void test_bad_commands(void)
+{
+    ucs_gstream_h stream = gstream_util_create();
+    uint64_t words[2]    = {0};
+    volatile uint64_t *misaligned =
+            (volatile uint64_t*)((uintptr_t)&words[0] + 4);
+    ucs_gstream_cmd_t bad[] = {
+        test_func(NULL, NULL),
+        test_word(UCS_GSTREAM_CMD_WRITE64, NULL, 1),
+        test_word(UCS_GSTREAM_CMD_WAIT64, NULL, 1),
+        test_word(UCS_GSTREAM_CMD_WRITE64, misaligned, 1),
+        test_word(UCS_GSTREAM_CMD_WAIT64, misaligned, 1),
+        {.type = UCS_GSTREAM_CMD_COPY, .u.copy = {NULL, words, 1}},
+        {.type = UCS_GSTREAM_CMD_COPY, .u.copy = {words, NULL, 1}},
+        {.type = (ucs_gstream_cmd_type_t)77}
+    };
+    size_t i;
+
+    gstream_util_quiet(1);
+    for (i = 0; i < ST_CUNIT_COUNT(bad); ++i) {
+        test_refused(stream, &bad[i]);
+    }
+    gstream_util_quiet(0);
+    CU_ASSERT_EQUAL(words[0], 0);
+    CU_ASSERT_EQUAL(words[1], 0);
+    gstream_util_finish(stream);
+}
+
+static void test_bad_arguments(void)
+{
+    ucs_gstream_h stream = gstream_util_create();
+
+    gstream_util_quiet(1);
+    CU_ASSERT_EQUAL(ucs_gstream_enqueue(stream, NULL, 1),
+                    UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(ucs_gstream_enqueue(NULL, NULL, 0), UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize(NULL), UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(ucs_gstream_query(NULL), UCS_ERR_INVALID_PARAM);
+    gstream_util_quiet(0);
+    CU_ASSERT_EQUAL(ucs_gstream_enqueue(stream, NULL, 0), UCS_OK);
+    CU_ASSERT_EQUAL(ucs_gstream_query(stream), UCS_OK);
+    ucs_gstream_wake(NULL);
+    gstream_util_finish(stream);
+}
+
+
+/* Creation and handles */
+
+static void test_create_refused(const ucs_gstream_params_t *params,
+                                ucs_status_t expected)
+{
+    ucs_gstream_h stream = (ucs_gstream_h)&stream;
+    ucs_status_t status;
+
+    status = ucs_gstream_create(params, &stream);
+    CU_ASSERT_EQUAL(status, expected);
+    CU_ASSERT_PTR_EQUAL(stream, (ucs_gstream_h)&stream);
+}
+
+static void test_create(void)
+{
+    ucs_gstream_params_t params = {
+        .field_mask = UCS_GSTREAM_PARAM_FIELD_TYPE
+    };
+    ucs_gstream_h stream;
+
+    gstream_util_quiet(1);
+    test_create_refused(NULL, UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(ucs_gstream_create(&params, NULL), UCS_ERR_INVALID_PARAM);
+    params.type = UCS_GSTREAM_TYPE_LAST;
+    test_create_refused(&params, UCS_ERR_INVALID_PARAM);
+    params.type = (ucs_gstream_type_t)-1;
+    test_create_refused(&params, UCS_ERR_INVALID_PARAM);
+    params.type = UCS_GSTREAM_TYPE_HIP;
+    test_create_refused(&params, UCS_ERR_UNSUPPORTED);
+    params.type = UCS_GSTREAM_TYPE_CUDA;
+    test_create_refused(&params, UCS_ERR_UNSUPPORTED);
+    gstream_util_quiet(0);
+
+    params.field_mask = 0; /* the type is not looked at */
+    CU_ASSERT_EQUAL_FATAL(ucs_gstream_create(&params, &stream), UCS_OK);
+    CU_ASSERT_EQUAL(ucs_gstream_type(stream), UCS_GSTREAM_TYPE_HOST);
+    gstream_util_finish(stream);
+}
+
+static void test_handles(void)
+{
+    ucs_gstream_h first  = gstream_util_create();
+    ucs_gstream_h second = gstream_util_create();
+    uint64_t garbage[64];
+
+    memset(garbage, 0x5a, sizeof(garbage));
+    CU_ASSERT(ucs_gstream_is_valid(first));
+    CU_ASSERT(ucs_gstream_is_valid(second));
+    CU_ASSERT_FALSE(ucs_gstream_is_valid(NULL));
+    CU_ASSERT_FALSE(ucs_gstream_is_valid((ucs_gstream_h)garbage));
+    CU_ASSERT_FALSE(ucs_gstream_is_valid((ucs_gstream_h)(uintptr_t)1));
+
+    CU_ASSERT_EQUAL(ucs_gstream_destroy(first), UCS_OK);
+    CU_ASSERT_FALSE(ucs_gstream_is_valid(first));
+    CU_ASSERT(ucs_gstream_is_valid(second));
+    gstream_util_quiet(1);
+    CU_ASSERT_EQUAL(ucs_gstream_destroy(first), UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(ucs_gstream_destroy((ucs_gstream_h)garbage),
+                    UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(ucs_gstream_destroy(NULL), UCS_ERR_INVALID_PARAM);
+    gstream_util_quiet(0);
+    gstream_util_finish(second);
+}
+
+static void test_settings(void)
+{
+    ucs_gstream_params_t params = {0};
+    ucs_gstream_h stream;
+
+    setenv("UCX_GSTREAM_SPIN", "many", 1);
+    gstream_util_quiet(1);
+    test_create_refused(&params, UCS_ERR_INVALID_PARAM);
+    gstream_util_quiet(0);
+    setenv("UCX_GSTREAM_SPIN", "7", 1);
+    CU_ASSERT_EQUAL_FATAL(ucs_gstream_create(&params, &stream), UCS_OK);
+    unsetenv("UCX_GSTREAM_SPIN");
+    gstream_util_finish(stream);
+}
+
+
+/* A command may not wait for its own stream */
+
+typedef struct {
+    ucs_gstream_h stream;
+    ucs_status_t  statuses[4];
+} test_own_t;
+
+static void test_own_try(void *arg)
+{
+    test_own_t *own = arg;
+
+    own->statuses[0] = ucs_gstream_synchronize(own->stream);
+    own->statuses[1] = ucs_gstream_synchronize_timeout(own->stream, 1);
+    own->statuses[2] = ucs_gstream_destroy(own->stream);
+    own->statuses[3] = ucs_gstream_query(own->stream);
+}
+
+static void test_own_command(void)
+{
+    test_own_t own = {
+        .stream = gstream_util_create()
+    };
+
+    gstream_util_quiet(1);
+    CU_ASSERT_EQUAL(ucs_gstream_enqueue_func(own.stream, test_own_try, &own),
+                    UCS_OK);
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize(own.stream), UCS_OK);
+    gstream_util_quiet(0);
+    CU_ASSERT_EQUAL(own.statuses[0], UCS_ERR_BUSY);
+    CU_ASSERT_EQUAL(own.statuses[1], UCS_ERR_BUSY);
+    CU_ASSERT_EQUAL(own.statuses[2], UCS_ERR_BUSY);
+    CU_ASSERT_EQUAL(own.statuses[3], UCS_INPROGRESS);
+    CU_ASSERT(ucs_gstream_is_valid(own.stream));
+    gstream_util_finish(own.stream);
+}
+
+static void test_destroy_pending(void)
+{
+    ucs_gstream_h stream   = gstream_util_create();
+    volatile uint64_t word = 0;
+    uint64_t runs          = 0;
+
+    CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(stream, &word, 1), UCS_OK);
+    CU_ASSERT_EQUAL(ucs_gstream_destroy(stream), UCS_ERR_BUSY);
+    CU_ASSERT(ucs_gstream_is_valid(stream));
+
+    /* It had no effect */
+    CU_ASSERT_EQUAL(ucs_gstream_enqueue_func(stream, test_count, &runs),
+                    UCS_OK);
+    gstream_util_store(&word, 1);
+    ucs_gstream_wake(&word);
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
+    CU_ASSERT_EQUAL(runs, 1);
+    CU_ASSERT_EQUAL(ucs_gstream_destroy(stream), UCS_OK);
+    CU_ASSERT_FALSE(ucs_gstream_is_valid(stream));
+}
+
+
+/* The executor is a good citizen */
+
+typedef struct {
+    char     name[32];
+    unsigned unblocked; /* Signals that the thread would take */
+} test_thread_t;
+
+static void test_thread_look(void *arg)
+{
+    test_thread_t *look = arg;
+    sigset_t mask;
+
+    pthread_getname_np(pthread_self(), look->name, sizeof(look->name));
+    pthread_sigmask(SIG_SETMASK, NULL, &mask);
+    look->unblocked = !sigismember(&mask, SIGALRM) +
+                      !sigismember(&mask, SIGINT) +
+                      !sigismember(&mask, SIGTERM) +
+                      !sigismember(&mask, SIGCHLD) +
+                      !sigismember(&mask, SIGUSR1);
+}
+
+static void test_thread(void)
+{
+    ucs_gstream_h stream = gstream_util_create();
+    test_thread_t look   = {
+        .unblocked = 1
+    };
+    sigset_t mask;
+
+    CU_ASSERT_EQUAL(ucs_gstream_enqueue_func(stream, test_thread_look, &look),
+                    UCS_OK);
+    gstream_util_finish(stream);
+    CU_ASSERT_EQUAL(strncmp(look.name, "st-host-", 8), 0);
+    CU_ASSERT_EQUAL(look.unblocked, 0);
+
+    /* The caller's own mask is as it was */
+    pthread_sigmask(SIG_SETMASK, NULL, &mask);
+    CU_ASSERT_FALSE(sigismember(&mask, SIGTERM));
+}
+
+
+/* Timeouts of synchronize */
+
+static void test_timeout(void)
+{
+    static const double timeouts[] = {0, -1, -INFINITY, NAN, 1e-9, 0.01};
+    ucs_gstream_h stream           = gstream_util_create();
+    volatile uint64_t gate         = 0;
+    size_t i;
+
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize_timeout(stream, 0), UCS_OK);
+    CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(stream, &gate, 1), UCS_OK);
+    for (i = 0; i < ST_CUNIT_COUNT(timeouts); ++i) {
+        CU_ASSERT_EQUAL(ucs_gstream_synchronize_timeout(stream, timeouts[i]),
+                        UCS_INPROGRESS);
+    }
+
+    gstream_util_store(&gate, 1);
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize_timeout(stream, 1e300), UCS_OK);
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize_timeout(stream, INFINITY), UCS_OK);
+    gstream_util_finish(stream);
+}
+
+static const st_cunit_case_t test_cases[] = {
+    {"bad_commands", test_bad_commands},
+    {"bad_arguments", test_bad_arguments},
+    {"create", test_create},
+    {"handles", test_handles},
+    {"settings", test_settings},
+    {"own_command", test_own_command},
+    {"destroy_pending", test_destroy_pending},
+    {"thread", test_thread},
+    {"timeout", test_timeout}
+};
+
+int main(int argc, char **argv)
+{
+    return st_cunit_main("gstream_api", test_cases, ST_CUNIT_COUNT(test_cases),
+                         argc, argv);
+}

@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_gstream_sleep.c - what streams wait for, how they sleep and wake up. */
+#ifdef HAVE_CONFIG_H
+#  include "config.h"
+#endif
+
+#ifndef _GNU_SOURCE
+#  define _GNU_SOURCE
+#endif
+
+#include "gstream_util.h"
+#include "st_cunit.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+
+#define TEST_OBSERVE_MSEC  400
+#define TEST_SLEEPERS      20
+#define TEST_SYNCHRONIZERS 6
+#define TEST_HAND_OVERS    3000
+#define TEST_MESSAGES      3000
+
+/* A sleeping wait looks at its word after 1, 2, 4, ..., 32 ms, and then every
+ * 50 ms; a few more for what the kernel adds. */
+#define TEST_RECHECK_NSEC  50000000ull
+#define TEST_RECHECK_EXTRA 10
+
+/* Share of the time that a sleeping thread may use: 1 / this. */
+#define TEST_CPU_SHARE 50
+
+
+static void test_set(void *arg)
+{
+    __atomic_store_n((int*)arg, 1, __ATOMIC_RELEASE);
+}
+
+static int test_is_set(int *flag)
+{
+    return __atomic_load_n(flag, __ATOMIC_ACQUIRE);
+}
+
+/* Makes the streams that are created from now on sleep at once, or not. */
+static void test_sleep_at_once(int enable)
+{
+    if (enable) {
+        setenv("UCX_GSTREAM_SPIN", "0", 1);
+        setenv("UCX_GSTREAM_YIELD_TIME", "0", 1);
+    } else {
+        unsetenv("UCX_GSTREAM_SPIN");
+        unsetenv("UCX_GSTREAM_YIELD_TIME");
+    }
+}
+
+
+/* A wait passes at its value and above, as unsigned numbers */
+
+typedef struct {
+    uint64_t value; /* Waited for */
+    uint64_t below; /* Does not let it pass */
+    uint64_t enough;
+} test_value_t;
+
+static void test_wait_value(ucs_gstream_h stream, const test_value_t *value)
+{
+    volatile uint64_t word = value->below;
+    int passed             = 0;
+
+    CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(stream, &word, value->value),
+                    UCS_OK);
+    CU_ASSERT_EQUAL(ucs_gstream_enqueue_func(stream, test_set, &passed),
+                    UCS_OK);
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize_timeout(stream, 0.005),
+                    UCS_INPROGRESS);
+    CU_ASSERT_FALSE(test_is_set(&passed));
+
+    gstream_util_store(&word, value->enough);
+    ucs_gstream_wake(&word);
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
+    CU_ASSERT(test_is_set(&passed));
+    CU_ASSERT_EQUAL(word, value->enough);
+}
+
+static void test_wait_values(void)
+{
+    static const test_value_t values[] = {
+        {1, 0, 1},
+        {5, 4, 6},
+        {1ull << 32, UINT32_MAX, 1ull << 32},
+        {1ull << 62, (1ull << 62) - 1, 1ull << 62},
+        {(1ull << 62) + 1, 1ull << 62, 1ull << 63},
+        {1ull << 63, INT64_MAX, 1ull << 63},
+        {7, 6, UINT64_MAX},
+        {UINT64_MAX, UINT64_MAX - 1, UINT64_MAX}
+    };
+    ucs_gstream_h stream   = gstream_util_create();
+    volatile uint64_t word = 1ull << 63;
+    size_t i;
+
+    for (i = 0; i < ST_CUNIT_COUNT(values); ++i) {
+        test_wait_value(stream, &values[i]);
+    }
+
+    /* True from the start */
+    CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(stream, &word, 5), UCS_OK);
+    CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(stream, &word, 1ull << 63),
+                    UCS_OK);
+    CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(stream, &word, 0), UCS_OK);
+    gstream_util_finish(stream);
+}
+
+
+/* Ways to end a sleeping wait */
+
+static void test_asleep_on(gstream_util_t *util, volatile uint64_t *word,
+                           uint64_t value)
+{
+    CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(util->stream, word, value),
+                    UCS_OK);
+    gstream_util_until_asleep(util->tid);
+    CU_ASSERT_EQUAL(ucs_gstream_query(util->stream), UCS_INPROGRESS);
+}
+
+static void test_wake_by_host(void)
+{
+    volatile uint64_t word = 0;
+    gstream_util_t util;
+
+    gstream_util_open(&util);
+    test_asleep_on(&util, &word, 2);
+
+    /* Not enough: it goes back to sleep */
+    gstream_util_store(&word, 1);
+    ucs_gstream_wake(&word);
+    gstream_util_until_asleep(util.tid);
+    CU_ASSERT_EQUAL(ucs_gstream_query(util.stream), UCS_INPROGRESS);
+
+    gstream_util_store(&word, 2);
+    ucs_gstream_wake(&word);
+    gstream_util_finish(util.stream);
+}
+
+static void test_wake_by_stream(void)
+{
+    ucs_gstream_h writer   = gstream_util_create();
+    volatile uint64_t word = 0;
+    gstream_util_t util;
+
+    gstream_util_open(&util);
+    test_asleep_on(&util, &word, 9);
+    CU_ASSERT_EQUAL(ucs_gstream_enqueue_write64(writer, &word, 9), UCS_OK);
+    gstream_util_finish(util.stream);
+    gstream_util_finish(writer);
+}
+
+static void test_foreign_store(void)
+{
+    volatile uint64_t word = 0;
+    gstream_util_t util;
+
+    gstream_util_open(&util);
+    test_asleep_on(&util, &word, 3);
+    gstream_util_store(&word, 3); /* and not a word to anybody */
+    gstream_util_finish(util.stream);
+}
+
+/* Sleepers on one word and on many others, woken by one batch. */
+static void test_wake_many(void)
+{
+    volatile uint64_t words[TEST_SLEEPERS] = {0};
+    ucs_gstream_cmd_t cmds[TEST_SLEEPERS];
+    gstream_util_t sleepers[TEST_SLEEPERS];
+    ucs_gstream_h writer = gstream_util_create();
+    unsigned i;
+
+    for (i = 0; i < TEST_SLEEPERS; ++i) {
+        gstream_util_open(&sleepers[i]);
+        test_asleep_on(&sleepers[i], &words[i / 2], 100 + (i / 2));
+        cmds[i].type           = UCS_GSTREAM_CMD_WRITE64;
+        cmds[i].u.word.address = &words[i];
+        cmds[i].u.word.value   = 100 + i;
+    }
+
+    CU_ASSERT_EQUAL(ucs_gstream_enqueue(writer, cmds, TEST_SLEEPERS), UCS_OK);
+    for (i = 0; i < TEST_SLEEPERS; ++i) {
+        gstream_util_finish(sleepers[i].stream);
+    }
+    gstream_util_finish(writer);
+}
+
+
+/* Sleeping costs next to nothing */
+
+static void test_idle_cost(void)
+{
+    gstream_util_usage_t before, after;
+    gstream_util_t util;
+
+    gstream_util_open(&util);
+    gstream_util_until_asleep(util.tid);
+    gstream_util_usage(&util, &before);
+    gstream_util_pass_time(TEST_OBSERVE_MSEC);
+    gstream_util_usage(&util, &after);
+
+    CU_ASSERT(after.sleeps <= (before.sleeps + 1));
+    CU_ASSERT((after.cpu_nsec - before.cpu_nsec) <
+              ((after.time - before.time) / TEST_CPU_SHARE));
+    gstream_util_finish(util.stream);
+}
+
+static void test_waiting_cost(void)
+{
+    volatile uint64_t word = 0;
+    gstream_util_usage_t before, after;
+    gstream_util_t util;
+    uint64_t allowed;
+
+    gstream_util_open(&util);
+    test_asleep_on(&util, &word, 1);
+    gstream_util_usage(&util, &before);
+    gstream_util_pass_time(TEST_OBSERVE_MSEC);
+    gstream_util_usage(&util, &after);
+
+    allowed = ((after.time - before.time) / TEST_RECHECK_NSEC) +
+              TEST_RECHECK_EXTRA;
+    CU_ASSERT((after.sleeps - before.sleeps) <= allowed);
+    CU_ASSERT((after.cpu_nsec - before.cpu_nsec) <
+              ((after.time - before.time) / TEST_CPU_SHARE));
+
+    gstream_util_store(&word, 1);
+    ucs_gstream_wake(&word);
+    gstream_util_finish(util.stream);
+}
+
+
+/* Synchronize waits for what was enqueued before it, and no more */
+
+typedef struct {
+    pthread_t     thread;
+    ucs_gstream_h stream;
+    pid_t         tid; /* Atomic */
+    ucs_status_t  status;
+} test_synchronizer_t;
+
+static void *test_synchronizer_main(void *arg)
+{
+    test_synchronizer_t *sync = arg;
+
+    __atomic_store_n(&sync->tid, gstream_util_tid(), __ATOMIC_RELEASE);
+    sync->status = ucs_gstream_synchronize(sync->stream);
+    return NULL;
+}
+
+/* Starts a thread that synchronizes, and returns when it sleeps in there. */
+static void test_synchronizer_start(test_synchronizer_t *sync,
+                                    ucs_gstream_h stream)
+{
+    pid_t tid = 0;
+
+    sync->stream = stream;
+    sync->status = UCS_ERR_LAST;
+    sync->tid    = 0;
+    CU_ASSERT_EQUAL_FATAL(pthread_create(&sync->thread, NULL,
+                                         test_synchronizer_main, sync),
+                          0);
+    while (tid == 0) {
+        gstream_util_pass_time(1);
+        tid = __atomic_load_n(&sync->tid, __ATOMIC_ACQUIRE);
+    }
+    gstream_util_until_asleep(tid);
+}
+
+static void test_synchronizer_join(test_synchronizer_t *sync)
+{
+    pthread_join(sync->thread, NULL);
+    CU_ASSERT_EQUAL(sync->status, UCS_OK);
+}
+
+static void test_sync_prefix(void)
+{
+    ucs_gstream_h stream   = gstream_util_create();
+    volatile uint64_t step = 0;
+    test_synchronizer_t syncs[TEST_SYNCHRONIZERS];
+    unsigned i;
+
+    for (i = 0; i < TEST_SYNCHRONIZERS; ++i) {
+        CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(stream, &step, i + 1),
+                        UCS_OK);
+        test_synchronizer_start(&syncs[i], stream);
+    }
+
+    /* Each returns while the stream is blocked by the next command */
+    for (i = 0; i < TEST_SYNCHRONIZERS; ++i) {
+        CU_ASSERT_EQUAL(ucs_gstream_query(stream), UCS_INPROGRESS);
+        gstream_util_store(&step, i + 1);
+        ucs_gstream_wake(&step);
+        test_synchronizer_join(&syncs[i]);
+    }
+
+    CU_ASSERT_EQUAL(ucs_gstream_query(stream), UCS_OK);
+    gstream_util_finish(stream);
+}
+
+
+/* Nothing is lost between a thread that falls asleep and one that wakes it */
+
+static void test_hand_over(void)
+{
+    ucs_gstream_h stream;
+    int flag;
+    int i;
+
+    test_sleep_at_once(1);
+    stream = gstream_util_create();
+    test_sleep_at_once(0);
+
+    for (i = 0; i < TEST_HAND_OVERS; ++i) {
+        flag = 0;
+        CU_ASSERT_EQUAL(ucs_gstream_enqueue_func(stream, test_set, &flag),
+                        UCS_OK);
+        CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
+        CU_ASSERT(flag);
+    }
+    gstream_util_finish(stream);
+}
+
+
+/* What came before a word's store is seen after the wait, and the other way */
+
+typedef struct {
+    volatile uint64_t ready;    /* Stored by the host */
+    volatile uint64_t consumed; /* Stored by the stream */
+    uint64_t          payload;  /* Plain memory, owned as the words say */
+    uint64_t          errors;
+    uint64_t          received;
+} test_message_t;
+
+static void test_message_receive(void *arg)
+{
+    test_message_t *message = arg;
+
+    ++message->received;
+    if (message->payload != (message->received * 3)) {
+        ++message->errors;
+    }
+    message->payload = 0;
+}
+
+static void test_message_enqueue(ucs_gstream_h stream, test_message_t *message,
+                                 uint64_t number)
+{
+    ucs_gstream_cmd_t cmds[3] = {
+        {.type   = UCS_GSTREAM_CMD_WAIT64,
+         .u.word = {&message->ready, number}},
+        {.type   = UCS_GSTREAM_CMD_FUNC,
+         .u.func = {test_message_receive, message}},
+        {.type   = UCS_GSTREAM_CMD_WRITE64,
+         .u.word = {&message->consumed, number}}
+    };
+
+    CU_ASSERT_EQUAL(ucs_gstream_enqueue(stream, cmds, 3), UCS_OK);
+}
+
+static void test_messages(void)
+{
+    ucs_gstream_h stream   = gstream_util_create();
+    test_message_t message = {0};
+    uint64_t number;
+
+    for (number = 1; number <= TEST_MESSAGES; ++number) {
+        test_message_enqueue(stream, &message, number);
+    }
+
+    for (number = 1; number <= TEST_MESSAGES; ++number) {
+        CU_ASSERT_EQUAL(message.payload, 0);
+        message.payload = number * 3;
+        gstream_util_store(&message.ready, number);
+        ucs_gstream_wake(&message.ready);
+        while (gstream_util_load(&message.consumed) < number) {
+            sched_yield();
+        }
+    }
+
+    gstream_util_finish(stream);
+    CU_ASSERT_EQUAL(message.errors, 0);
+    CU_ASSERT_EQUAL(message.received, TEST_MESSAGES);
+}
+
+static const st_cunit_case_t test_cases[] = {
+    {"wait_values", test_wait_values},
+    {"wake_by_host", test_wake_by_host},
+    {"wake_by_stream", test_wake_by_stream},
+    {"foreign_store", test_foreign_store},
+    {"wake_many", test_wake_many},
+    {"idle_cost", test_idle_cost},
+    {"waiting_cost", test_waiting_cost},
+    {"sync_prefix", test_sync_prefix},
+    {"hand_over", test_hand_over},
+    {"messages", test_messages}
+};
+
+int main(int argc, char **argv)
+{
+    return st_cunit_main("gstream_sleep", test_cases,
+                         ST_CUNIT_COUNT(test_cases), argc, argv);
+}
