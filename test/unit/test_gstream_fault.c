@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_gstream_fault.c - streams where the system refuses, or never times out.
+ *
+ * Built with the library's sources, and linked with --wrap for the calls that
+ * stand at the top of this file.
+ */
+#ifdef HAVE_CONFIG_H
+#  include "config.h"
+#endif
+
+#ifndef _GNU_SOURCE
+#  define _GNU_SOURCE
+#endif
+
+#include "gstream_util.h"
+#include "st_cunit.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+
+#define TEST_CHUNK   256  /* Commands that one allocation holds */
+#define TEST_BATCH   2000
+#define TEST_LAPS    200
+#define TEST_ROUNDS  2000
+
+
+/* Which of the next calls fails; negative for none. Set by the main thread,
+ * counted in any; atomic, like the counters below. */
+static int test_fail_malloc;
+static int test_fail_memalign;
+static int test_fail_thread;
+
+static int test_num_mallocs;
+static int test_num_wakes;
+
+/* Whether sleeping ignores its time limit, so that nothing but a wake ends it. */
+static int test_no_timeouts;
+
+
+void *__real_malloc(size_t size);
+int __real_posix_memalign(void **ptr, size_t align, size_t size);
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
+                          void *(*func)(void *), void *arg);
+long __real_syscall(long number, ...);
+
+void *__wrap_malloc(size_t size);
+int __wrap_posix_memalign(void **ptr, size_t align, size_t size);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
+                          void *(*func)(void *), void *arg);
+long __wrap_syscall(long number, ...);
+
+
+static int test_get(int *number)
+{
+    return __atomic_load_n(number, __ATOMIC_SEQ_CST);
+}
+
+static void test_set(int *number, int value)
+{
+    __atomic_store_n(number, value, __ATOMIC_SEQ_CST);
+}
+
+/* Counts a call down; whether it is the one that fails. */
+static int test_fails(int *number)
+{
+    return __atomic_fetch_sub(number, 1, __ATOMIC_SEQ_CST) == 0;
+}
+
+void *__wrap_malloc(size_t size)
+{
+    __atomic_fetch_add(&test_num_mallocs, 1, __ATOMIC_SEQ_CST);
+    return test_fails(&test_fail_malloc) ? NULL : __real_malloc(size);
+}
+
+int __wrap_posix_memalign(void **ptr, size_t align, size_t size)
+{
+    return test_fails(&test_fail_memalign) ?
+                   ENOMEM :
+                   __real_posix_memalign(ptr, align, size);
+}
+
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
+                          void *(*func)(void *), void *arg)
+{
+    return test_fails(&test_fail_thread) ?
+                   EAGAIN :
+                   __real_pthread_create(thread, attr, func, arg);
+}
+
+/* All calls of the library are futex(word, operation, value, timeout). */
+long __wrap_syscall(long number, ...)
+{
+    struct timespec *timeout;
+    int operation, value;
+    va_list args;
+    void *word;
+
+    va_start(args, number);
+    word      = va_arg(args, void*);
+    operation = va_arg(args, int);
+    value     = va_arg(args, int);
+    timeout   = va_arg(args, struct timespec*);
+    va_end(args);
+
+    if (number != SYS_futex) {
+        return __real_syscall(number, word, operation, value, timeout);
+    }
+    if (operation == FUTEX_WAKE_PRIVATE) {
+        __atomic_fetch_add(&test_num_wakes, 1, __ATOMIC_SEQ_CST);
+    }
+    return __real_syscall(number, word, operation, value,
+                          test_get(&test_no_timeouts) ? NULL : timeout, NULL,
+                          0);
+}
+
+static void test_reset(void)
+{
+    test_set(&test_fail_malloc, -1);
+    test_set(&test_fail_memalign, -1);
+    test_set(&test_fail_thread, -1);
+    test_set(&test_no_timeouts, 0);
+}
+
+static void test_count(void *arg)
+{
+    ++*(uint64_t*)arg;
+}
+
+
+/* A stream that cannot be made leaves nothing behind (see the leak checkers) */
+
+static void test_create_fails(int *fault, ucs_status_t expected)
+{
+    ucs_gstream_params_t params = {0};
+    ucs_gstream_h stream        = NULL;
+
+    test_set(fault, 0);
+    gstream_util_quiet(1);
+    CU_ASSERT_EQUAL(ucs_gstream_create(&params, &stream), expected);
+    gstream_util_quiet(0);
+    CU_ASSERT_PTR_NULL(stream);
+    test_reset();
+}
+
+static void test_create(void)
+{
+    test_reset();
+    test_create_fails(&test_fail_memalign, UCS_ERR_NO_MEMORY);
+    test_create_fails(&test_fail_malloc, UCS_ERR_NO_MEMORY);
+    test_create_fails(&test_fail_thread, UCS_ERR_NO_RESOURCE);
+    gstream_util_finish(gstream_util_create());
+}
+
+
+/* A batch that does not fit into memory is not enqueued at all */
+
+static void test_fill(ucs_gstream_cmd_t *cmds, size_t count, uint64_t *runs)
+{
+    size_t i;
+
+    for (i = 0; i < count; ++i) {
+        cmds[i].type        = UCS_GSTREAM_CMD_FUNC;
+        cmds[i].u.func.func = test_count;
+        cmds[i].u.func.arg  = runs;
+    }
+}
+
+/* Enqueues a batch with its n-th allocation failing; whether one failed. */
+static int test_batch_fails(ucs_gstream_h stream, const ucs_gstream_cmd_t *cmds,
+                            int nth)
+{
+    ucs_status_t status;
+
+    gstream_util_quiet(1);
+    test_set(&test_fail_malloc, nth);
+    status = ucs_gstream_enqueue(stream, cmds, TEST_BATCH);
+    test_reset();
+    gstream_util_quiet(0);
+    CU_ASSERT((status == UCS_OK) || (status == UCS_ERR_NO_MEMORY));
+    return status != UCS_OK;
+}
+
+static void test_batch_nth(const ucs_gstream_cmd_t *cmds, uint64_t *runs,
+                           int nth)
+{
+    ucs_gstream_h stream = gstream_util_create();
+    int failed;
+
+    *runs  = 0;
+    failed = test_batch_fails(stream, cmds, nth);
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
+    CU_ASSERT_EQUAL(*runs, failed ? 0 : TEST_BATCH);
+    CU_ASSERT_EQUAL(failed, nth < (TEST_BATCH / TEST_CHUNK));
+
+    /* What it had got is of use to the next batch */
+    CU_ASSERT_EQUAL(ucs_gstream_enqueue(stream, cmds, TEST_BATCH), UCS_OK);
+    gstream_util_finish(stream);
+    CU_ASSERT_EQUAL(*runs, failed ? TEST_BATCH : (2 * TEST_BATCH));
+}
+
+static void test_batch(void)
+{
+    static ucs_gstream_cmd_t cmds[TEST_BATCH];
+    uint64_t runs;
+    int nth;
+
+    test_reset();
+    test_fill(cmds, TEST_BATCH, &runs);
+    for (nth = 0; nth <= (TEST_BATCH / TEST_CHUNK); ++nth) {
+        test_batch_nth(cmds, &runs, nth);
+    }
+}
+
+
+/* Memory that was used once is used again */
+
+static void test_recycle(void)
+{
+    static ucs_gstream_cmd_t cmds[TEST_BATCH];
+    ucs_gstream_h stream;
+    uint64_t runs = 0;
+    int before, lap;
+
+    test_reset();
+    stream = gstream_util_create();
+    test_fill(cmds, TEST_BATCH, &runs);
+    CU_ASSERT_EQUAL(ucs_gstream_enqueue(stream, cmds, TEST_BATCH), UCS_OK);
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
+
+    before = test_get(&test_num_mallocs);
+    for (lap = 0; lap < TEST_LAPS; ++lap) {
+        CU_ASSERT_EQUAL(ucs_gstream_enqueue(stream, cmds, TEST_BATCH - 256),
+                        UCS_OK);
+        CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
+    }
+    CU_ASSERT_EQUAL(test_get(&test_num_mallocs), before);
+    gstream_util_finish(stream);
+}
+
+
+/* No call is lost: with sleeps that have no time limit, it would hang */
+
+static ucs_gstream_h test_create_sleepy(void)
+{
+    ucs_gstream_h stream;
+
+    setenv("UCX_GSTREAM_SPIN", "0", 1);
+    setenv("UCX_GSTREAM_YIELD_TIME", "0", 1);
+    stream = gstream_util_create();
+    unsetenv("UCX_GSTREAM_SPIN");
+    unsetenv("UCX_GSTREAM_YIELD_TIME");
+    return stream;
+}
+
+static void test_no_lost_store(void)
+{
+    volatile uint64_t ball[2] = {0};
+    ucs_gstream_h ping, pong;
+    uint64_t round;
+
+    test_reset();
+    test_set(&test_no_timeouts, 1);
+    ping = test_create_sleepy();
+    pong = test_create_sleepy();
+    for (round = 1; round <= TEST_ROUNDS; ++round) {
+        CU_ASSERT_EQUAL(ucs_gstream_enqueue_write64(ping, &ball[0], round),
+                        UCS_OK);
+        CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(ping, &ball[1], round),
+                        UCS_OK);
+        CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(pong, &ball[0], round),
+                        UCS_OK);
+        CU_ASSERT_EQUAL(ucs_gstream_enqueue_write64(pong, &ball[1], round),
+                        UCS_OK);
+    }
+    gstream_util_finish(ping);
+    gstream_util_finish(pong);
+    CU_ASSERT_EQUAL(ball[1], TEST_ROUNDS);
+    test_reset();
+}
+
+static void test_no_lost_wake(void)
+{
+    volatile uint64_t word = 0;
+    ucs_gstream_h stream;
+    uint64_t round;
+
+    test_reset();
+    test_set(&test_no_timeouts, 1);
+    stream = test_create_sleepy();
+    for (round = 1; round <= TEST_ROUNDS; ++round) {
+        CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(stream, &word, round),
+                        UCS_OK);
+        gstream_util_store(&word, round);
+        ucs_gstream_wake(&word);
+        CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
+    }
+    gstream_util_finish(stream);
+    test_reset();
+}
+
+
+/* A wake costs a system call only if somebody sleeps on that very word */
+
+static void test_wake_calls(void)
+{
+    volatile uint64_t words[128] = {0};
+    gstream_util_t util;
+    int before;
+    size_t i;
+
+    test_reset();
+    gstream_util_open(&util);
+    CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(util.stream, &words[0], 1),
+                    UCS_OK);
+    gstream_util_until_asleep(util.tid);
+
+    before = test_get(&test_num_wakes);
+    for (i = 1; i < ST_CUNIT_COUNT(words); ++i) {
+        ucs_gstream_wake(&words[i]);
+    }
+    CU_ASSERT_EQUAL(test_get(&test_num_wakes), before);
+
+    gstream_util_store(&words[0], 1);
+    ucs_gstream_wake(&words[0]);
+    CU_ASSERT(test_get(&test_num_wakes) <= (before + 1));
+    gstream_util_finish(util.stream);
+}
+
+static const st_cunit_case_t test_cases[] = {
+    {"create", test_create},
+    {"batch", test_batch},
+    {"recycle", test_recycle},
+    {"no_lost_store", test_no_lost_store},
+    {"no_lost_wake", test_no_lost_wake},
+    {"wake_calls", test_wake_calls}
+};
+
+int main(int argc, char **argv)
+{
+    return st_cunit_main("gstream_fault", test_cases,
+                         ST_CUNIT_COUNT(test_cases), argc, argv);
+}
