@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mpix_capture.h - endpoints, worker and tags that pml/ucx uses.
+ *
+ * The library defines UCP's tag calls, which pml/ucx calls, and passes them on.
+ * While a thread captures, a call of its own is recorded and not carried out.
+ * That is how the endpoint behind (communicator, rank) becomes known without
+ * reading private structures of OpenMPI.
+ *
+ * pml/ucx's tags have 24 bits of MPI tag, 20 of rank and 20 of context id.
+ */
+#ifndef MPIX_CAPTURE_H_
+#define MPIX_CAPTURE_H_
+
+#include <mpi.h>
+#include <ucp/api/ucp.h>
+
+#include <stdint.h>
+
+#define MPIX_TAG_RANK_SHIFT  20
+#define MPIX_TAG_SHIFT       40
+#define MPIX_TAG_FIELD_MASK  0xfffffull  /* Of rank and of context */
+
+/* Contexts of MPI stay below this bit; with it set, no receive of MPI takes a
+ * message, not even one of any source and tag. */
+#define MPIX_TAG_CONTEXT_BIT (1ull << 19)
+
+
+/* Check that MPI runs over pml/ucx, that calls are captured and that tags are as
+ * described above. Needs two communicators of this process alone that nobody else
+ * uses. On UCS_OK the PML's worker is filled in; else a sentence with the cause. */
+ucs_status_t mpix_capture_check(MPI_Comm self, MPI_Comm other,
+                                ucp_worker_h *worker_p, const char **cause_p);
+
+/* Find the endpoint of a rank of a communicator, and the context id. Nothing is
+ * sent. Only after mpix_capture_check() was successful. */
+ucs_status_t mpix_capture_peer(MPI_Comm comm, int rank, ucp_ep_h *ep_p,
+                               uint64_t *context_p);
+
+/* UCP's call itself, past the capture. */
+ucs_status_ptr_t mpix_capture_real_send(ucp_ep_h ep, const void *buffer,
+                                        size_t length, ucp_tag_t tag,
+                                        const ucp_request_param_t *param);
+
+#endif

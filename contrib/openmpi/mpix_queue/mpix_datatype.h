@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mpix_datatype.h - where the bytes of an MPI buffer are.
+ */
+#ifndef MPIX_DATATYPE_H_
+#define MPIX_DATATYPE_H_
+
+#include <mpi.h>
+
+#include <stddef.h>
+
+
+/* Where (buffer, count, datatype) is in memory. Returns non-zero if its bytes are
+ * one after the other in memory, in the order in which MPI sends them; then
+ * 'start_p' and 'length_p' are filled in. */
+int mpix_datatype_is_contig(const void *buffer, int count,
+                            MPI_Datatype datatype, void **start_p,
+                            size_t *length_p);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mpix_error.h - MPI error codes, their causes and error handlers.
+ */
+#ifndef MPIX_ERROR_H_
+#define MPIX_ERROR_H_
+
+#include <mpi.h>
+
+#include <ucs/type/status.h>
+
+
+/* Print one line that says what failed and why; returns 'code'. 'func' is the
+ * function that the application called. */
+int mpix_fail(const char *func, int code, const char *fmt, ...)
+        __attribute__((format(printf, 3, 4)));
+
+/* Print one line about something that is no error of the current call. */
+void mpix_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* Hand a code other than MPI_SUCCESS to the error handler of 'comm', or of
+ * MPI_COMM_WORLD if it is MPI_COMM_NULL; returns 'code'. Not to be called with
+ * the lock held: a handler may call this library again. */
+int mpix_raise(MPI_Comm comm, int code);
+
+/* The MPI error class of a failed matching or queue. */
+int mpix_status_code(ucs_status_t status);
+
+#endif

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mpix_global.c - what a process has once: the lock and the st worker.
+ *
+ * Made at the first use. The last step of its life hangs on MPI_COMM_SELF as an
+ * attribute: MPI_Finalize frees it first, when the PML still works.
+ */
+#ifdef HAVE_CONFIG_H
+#  include "config.h"
+#endif
+
+#include "mpix_global.h"
+#include "mpix_capture.h"
+#include "mpix_error.h"
+#include "mpix_exchange.h"
+#include "mpix_request.h"
+#include "mpix_queues.h"
+
+mpix_global_t mpix_global = {
+    .lock       = PTHREAD_MUTEX_INITIALIZER,
+    .state      = MPIX_STATE_NONE,
+    .world_rank = -1,
+    .self       = MPI_COMM_NULL
+};
+
+
+int MPI_Init(int *argc, char ***argv)
+{
+    int provided;
+
+    return PMPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &provided);
+}
+
+int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
+{
+    return PMPI_Init_thread(argc, argv,
+                            (required < MPI_THREAD_FUNNELED) ?
+                                    MPI_THREAD_FUNNELED :
+                                    required,
+                            provided);
+}
+
+int mpix_mpi_is_active(void)
+{
+    int initialized, finalized;
+
+    PMPI_Initialized(&initialized);
+    PMPI_Finalized(&finalized);
+    return initialized && !finalized;
+}
+
+static int mpix_global_check_mpi(const char *func)
+{
+    int level;
+
+    if (!mpix_mpi_is_active()) {
+        return mpix_fail(func, MPI_ERR_OTHER,
+                         "MPI is not initialised, or finalised already");
+    }
+
+    PMPI_Query_thread(&level);
+    if (level < MPI_THREAD_FUNNELED) {
+        return mpix_fail(func, MPI_ERR_OTHER,
+                         "MPI was initialised without support for threads: "
+                         "initialise it by MPI_Init or MPI_Init_thread of a "
+                         "program linked with -lmpix_queue, or with at least "
+                         "MPI_THREAD_FUNNELED");
+    }
+    return MPI_SUCCESS;
+}
+
+/* Checks that the PML is what this library knows. */
+static int mpix_global_init_pml(const char *func)
+{
+    int rc = MPI_SUCCESS;
+    MPI_Comm other;
+    const char *cause;
+
+    PMPI_Comm_rank(MPI_COMM_WORLD, &mpix_global.world_rank);
+    PMPI_Comm_dup(MPI_COMM_SELF, &mpix_global.self);
+    PMPI_Comm_dup(MPI_COMM_SELF, &other);
+    PMPI_Comm_set_errhandler(mpix_global.self, MPI_ERRORS_RETURN);
+    PMPI_Comm_set_errhandler(other, MPI_ERRORS_RETURN);
+
+    if (mpix_capture_check(mpix_global.self, other, &mpix_global.pml_worker,
+                           &cause) != UCS_OK) {
+        rc = mpix_fail(func, MPI_ERR_UNSUPPORTED_OPERATION, "%s", cause);
+        PMPI_Comm_free(&mpix_global.self);
+    }
+
+    PMPI_Comm_free(&other);
+    return rc;
+}
+
+static int mpix_global_init_worker(const char *func)
+{
+    const ucp_st_worker_params_t params = {.field_mask = 0};
+    ucs_status_t status;
+
+    status = ucp_st_worker_create(&params, &mpix_global.st_worker);
+    if (status != UCS_OK) {
+        goto err;
+    }
+
+    status = ucp_st_worker_get_address(mpix_global.st_worker,
+                                       &mpix_global.address,
+                                       &mpix_global.address_length);
+    if (status != UCS_OK) {
+        goto err_destroy;
+    }
+    return MPI_SUCCESS;
+
+err_destroy:
+    ucp_st_worker_destroy(mpix_global.st_worker);
+err:
+    return mpix_fail(func,
+                     (status == UCS_ERR_NO_MEMORY) ? MPI_ERR_NO_MEM :
+                                                     MPI_ERR_OTHER,
+                     "cannot make the worker for stream-triggered messages: "
+                     "%s; UCX_TLS must allow cxi_trig, and UCX_NET_DEVICES one "
+                     "of its devices", ucs_status_string(status));
+}
+
+static void mpix_global_cleanup_worker(void)
+{
+    ucp_st_worker_release_address(mpix_global.st_worker, mpix_global.address);
+    if (ucp_st_worker_destroy(mpix_global.st_worker) != UCS_OK) {
+        mpix_warn("queues or requests are still in use at MPI_Finalize: what "
+                  "they hold is not given back");
+    }
+}
+
+/* MPI_Finalize has begun. */
+static int mpix_global_finalized(MPI_Comm comm, int keyval, void *value,
+                                 void *extra)
+{
+    MPI_Comm self;
+
+    mpix_lock();
+    mpix_queues_cleanup();
+    mpix_request_cleanup();
+    mpix_exchange_cleanup();
+    mpix_global_cleanup_worker();
+    mpix_global.state = MPIX_STATE_CLOSED;
+    self              = mpix_global.self;
+    mpix_unlock();
+
+    PMPI_Comm_free(&self);
+    return PMPI_Comm_free_keyval(&keyval);
+}
+
+static int mpix_global_init_finalize(const char *func)
+{
+    int keyval;
+
+    if ((PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, mpix_global_finalized,
+                                 &keyval, NULL) != MPI_SUCCESS) ||
+        (PMPI_Comm_set_attr(MPI_COMM_SELF, keyval, NULL) != MPI_SUCCESS)) {
+        return mpix_fail(func, MPI_ERR_OTHER,
+                         "cannot attach to MPI_COMM_SELF");
+    }
+    return MPI_SUCCESS;
+}
+
+static int mpix_global_init_locked(const char *func)
+{
+    int rc;
+
+    rc = mpix_global_init_pml(func);
+    if (rc != MPI_SUCCESS) {
+        return rc;
+    }
+
+    rc = mpix_global_init_worker(func);
+    if (rc != MPI_SUCCESS) {
+        goto err_free_self;
+    }
+
+    rc = mpix_global_init_finalize(func);
+    if (rc != MPI_SUCCESS) {
+        goto err_cleanup_worker;
+    }
+
+    mpix_global.state = MPIX_STATE_READY;
+    return MPI_SUCCESS;
+
+err_cleanup_worker:
+    mpix_global_cleanup_worker();
+err_free_self:
+    PMPI_Comm_free(&mpix_global.self);
+    return rc;
+}
+
+int mpix_global_init(const char *func)
+{
+    int rc;
+
+    rc = mpix_global_check_mpi(func);
+    if (rc != MPI_SUCCESS) {
+        return rc;
+    }
+
+    mpix_lock();
+    if (mpix_global.state == MPIX_STATE_NONE) {
+        rc = mpix_global_init_locked(func);
+    } else if (mpix_global.state == MPIX_STATE_CLOSED) {
+        rc = mpix_fail(func, MPI_ERR_OTHER, "MPI is being finalised");
+    }
+    mpix_unlock();
+    return rc;
+}

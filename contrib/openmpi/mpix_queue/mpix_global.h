@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mpix_global.h - what a process has once: the lock and the st worker.
+ */
+#ifndef MPIX_GLOBAL_H_
+#define MPIX_GLOBAL_H_
+
+#include <mpi.h>
+#include <ucp_st.h>
+
+#include <pthread.h>
+
+
+/*
+ *  NONE --- first use ---> READY --- MPI_Finalize ---> CLOSED
+ */
+typedef enum {
+    MPIX_STATE_NONE,
+    MPIX_STATE_READY,
+    MPIX_STATE_CLOSED
+} mpix_state_t;
+
+
+/* Everything but the lock is written once by mpix_global_init(), under the lock,
+ * and cleared at MPI_Finalize. */
+typedef struct mpix_global {
+    /* Protects all tables of this library, and serialises the use of the st
+     * worker. Never held while a command is enqueued or the host waits. */
+    pthread_mutex_t lock;
+    mpix_state_t    state;
+    int             world_rank;     /* -1 until known */
+    ucp_worker_h    pml_worker;     /* pml/ucx's */
+    MPI_Comm        self;           /* Own duplicate of MPI_COMM_SELF */
+    ucp_st_worker_h st_worker;
+    void            *address;       /* Of st_worker */
+    size_t          address_length;
+} mpix_global_t;
+
+extern mpix_global_t mpix_global;
+
+
+/* Non-zero between the ends of MPI_Init and of MPI_Finalize's first step. */
+int mpix_mpi_is_active(void);
+
+/* Make the st worker if there is none. 'func' is named in messages. Returns an
+ * MPI code, whose cause has been printed. Takes the lock. */
+int mpix_global_init(const char *func);
+
+static inline void mpix_lock(void)
+{
+    pthread_mutex_lock(&mpix_global.lock);
+}
+
+static inline void mpix_unlock(void)
+{
+    pthread_mutex_unlock(&mpix_global.lock);
+}
+
+#endif

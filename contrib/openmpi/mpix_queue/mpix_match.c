@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mpix_match.c - pairs persistent requests with their counterparts.
+ */
+#ifdef HAVE_CONFIG_H
+#  include "config.h"
+#endif
+
+#include "mpix_match.h"
+#include "mpix_error.h"
+#include "mpix_global.h"
+
+#include <sched.h>
+#include <time.h>
+
+/* How long to wait when nothing happens: first by polling, then by giving the
+ * processor away, then by sleeping. */
+#define MPIX_BACKOFF_POLLS    16
+#define MPIX_BACKOFF_YIELDS   64
+#define MPIX_BACKOFF_SLEEP_NS 100000l
+
+unsigned mpix_match_count;
+
+/* Both protected by the lock, in the order of the application's calls. */
+static UCS_LIST_HEAD(mpix_match_pending);
+static UCS_LIST_HEAD(mpix_match_running);
+
+
+static void mpix_match_enlist(mpix_req_t *req, mpix_req_state_t state,
+                              ucs_list_link_t *list)
+{
+    req->state = state;
+    ucs_list_add_tail(list, &req->list);
+    __atomic_store_n(&mpix_match_count, mpix_match_count + 1,
+                     __ATOMIC_RELAXED);
+}
+
+static void mpix_match_delist(mpix_req_t *req)
+{
+    ucs_list_del(&req->list);
+    __atomic_store_n(&mpix_match_count, mpix_match_count - 1,
+                     __ATOMIC_RELAXED);
+}
+
+void mpix_match_push(mpix_req_t *req)
+{
+    req->code = MPI_SUCCESS;
+    mpix_match_enlist(req, MPIX_REQ_PENDING, &mpix_match_pending);
+}
+
+/* Matching of a request, which is in no list any more, has failed. Where only
+ * resources were short the request stays what it was. */
+static void mpix_match_fail(mpix_req_t *req, ucs_status_t status)
+{
+    char str[MPIX_REQ_STR_MAX];
+
+    if (req->op != NULL) {
+        ucp_st_op_free(req->op);
+        req->op = NULL;
+    }
+
+    req->code  = mpix_status_code(status);
+    req->state = (req->code == MPI_ERR_NO_MEM) ? MPIX_REQ_IDLE :
+                                                 MPIX_REQ_FAILED;
+    mpix_fail("match", req->code, "%s: %s",
+              mpix_request_str(req, str, sizeof(str)),
+              ucs_status_string(status));
+}
+
+static ucs_status_t mpix_match_make_op(mpix_req_t *req)
+{
+    ucp_st_op_params_t params = {
+        .field_mask = UCP_ST_OP_PARAM_FIELD_BUFFER |
+                      UCP_ST_OP_PARAM_FIELD_LENGTH |
+                      UCP_ST_OP_PARAM_FIELD_PEER | UCP_ST_OP_PARAM_FIELD_TAG |
+                      UCP_ST_OP_PARAM_FIELD_SCOPE | UCP_ST_OP_PARAM_FIELD_MODE,
+        .buffer     = req->buffer,
+        .length     = req->length,
+        .peer       = (req->peer == NULL) ? UCP_ST_PEER_NULL :
+                                            req->peer->st_peer,
+        .tag        = (uint64_t)req->tag,
+        .scope      = (req->peer == NULL) ? 0 : req->peer->context,
+        .mode       = req->mode
+    };
+
+    if (req->kind == MPIX_REQ_SEND) {
+        return ucp_st_send_init(mpix_global.st_worker, &params, &req->op);
+    }
+    return ucp_st_recv_init(mpix_global.st_worker, &params, &req->op);
+}
+
+/* Gives a request whose peer is known to the st worker. */
+static void mpix_match_run(mpix_req_t *req)
+{
+    ucs_status_t status;
+
+    status = mpix_match_make_op(req);
+    if (status == UCS_OK) {
+        status = ucp_st_imatchall(&req->op, 1);
+    }
+
+    if (status != UCS_OK) {
+        mpix_match_fail(req, status);
+        return;
+    }
+    mpix_match_enlist(req, MPIX_REQ_MATCHING, &mpix_match_running);
+}
+
+static ucs_status_t mpix_match_peer_status(const mpix_req_t *req)
+{
+    return (req->peer == NULL) ? UCS_OK : req->peer->status;
+}
+
+/* Requests of one peer leave the list in its order: they wait for the same. */
+static unsigned mpix_match_progress_pending(void)
+{
+    unsigned count = 0;
+    mpix_req_t *req, *tmp;
+    ucs_status_t status;
+
+    ucs_list_for_each_safe(req, tmp, &mpix_match_pending, list) {
+        status = mpix_match_peer_status(req);
+        if (status == UCS_INPROGRESS) {
+            continue;
+        }
+
+        mpix_match_delist(req);
+        if (status == UCS_OK) {
+            mpix_match_run(req);
+        } else {
+            mpix_match_fail(req, status);
+        }
+        ++count;
+    }
+    return count;
+}
+
+static void mpix_match_end(mpix_req_t *req, ucs_status_t status)
+{
+    ucp_st_op_attr_t attr;
+
+    mpix_match_delist(req);
+    if (status == UCS_OK) {
+        status = ucp_st_op_query(req->op, &attr);
+    }
+
+    if (status != UCS_OK) {
+        mpix_match_fail(req, status);
+        return;
+    }
+    req->actual = attr.length;
+    req->state  = MPIX_REQ_MATCHED;
+}
+
+static unsigned mpix_match_progress_running(void)
+{
+    unsigned count = 0;
+    mpix_req_t *req, *tmp;
+    ucs_status_t status;
+
+    ucs_list_for_each_safe(req, tmp, &mpix_match_running, list) {
+        status = ucp_st_match_test(req->op);
+        if (status != UCS_INPROGRESS) {
+            mpix_match_end(req, status);
+            ++count;
+        }
+    }
+    return count;
+}
+
+unsigned mpix_match_progress(void)
+{
+    return mpix_peer_progress() + mpix_match_progress_pending() +
+           ucp_st_worker_progress(mpix_global.st_worker) +
+           mpix_match_progress_running();
+}
+
+void mpix_match_hook(ucp_worker_h worker)
+{
+    if ((worker != mpix_global.pml_worker) ||
+        (pthread_mutex_trylock(&mpix_global.lock) != 0)) {
+        return;
+    }
+
+    if (mpix_global.state == MPIX_STATE_READY) {
+        mpix_match_progress();
+    }
+    mpix_unlock();
+}
+
+ucs_status_t mpix_match_cancel(mpix_req_t *req)
+{
+    ucs_status_t status;
+
+    if (req->op != NULL) {
+        status = ucp_st_op_free(req->op);
+        if (status != UCS_OK) {
+            return status;
+        }
+        req->op = NULL;
+    }
+
+    if ((req->state == MPIX_REQ_PENDING) || (req->state == MPIX_REQ_MATCHING)) {
+        mpix_match_delist(req);
+    }
+    req->state = MPIX_REQ_FAILED;
+    return UCS_OK;
+}
+
+/* Counts the requests of one kind that would meet this one, a message to the
+ * process itself. */
+static int mpix_match_count_self(const ucs_list_link_t *list,
+                                 const mpix_req_t *req, mpix_req_kind_t kind)
+{
+    int count = 0;
+    const mpix_req_t *other;
+
+    ucs_list_for_each(other, list, list) {
+        count += (other->kind == kind) && (other->peer == req->peer) &&
+                 (other->tag == req->tag);
+    }
+    return count;
+}
+
+int mpix_match_lacks_half(const mpix_req_t *req)
+{
+    const mpix_req_kind_t counter = (req->kind == MPIX_REQ_SEND) ?
+                                            MPIX_REQ_RECV :
+                                            MPIX_REQ_SEND;
+
+    if ((req->peer == NULL) || !req->peer->is_self) {
+        return 0;
+    }
+
+    return (mpix_match_count_self(&mpix_match_pending, req, req->kind) +
+            mpix_match_count_self(&mpix_match_running, req, req->kind)) >
+           (mpix_match_count_self(&mpix_match_pending, req, counter) +
+            mpix_match_count_self(&mpix_match_running, req, counter));
+}
+
+void mpix_match_progress_mpi(void)
+{
+    int flag;
+
+    /* Nobody sends on this communicator: the probe finds nothing, and progresses
+     * everything of MPI */
+    PMPI_Iprobe(0, 0, mpix_global.self, &flag, MPI_STATUS_IGNORE);
+}
+
+void mpix_match_backoff(unsigned *spins)
+{
+    const struct timespec pause = {.tv_nsec = MPIX_BACKOFF_SLEEP_NS};
+
+    ++*spins;
+    if (*spins <= MPIX_BACKOFF_POLLS) {
+        return;
+    } else if (*spins <= (MPIX_BACKOFF_POLLS + MPIX_BACKOFF_YIELDS)) {
+        sched_yield();
+    } else {
+        nanosleep(&pause, NULL);
+    }
+}

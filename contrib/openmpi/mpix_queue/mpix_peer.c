@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mpix_peer.c - the process behind a rank of a communicator.
+ *
+ * The state of a peer:
+ *
+ *   UCS_INPROGRESS --- its address is there ---> UCS_OK
+ *         |
+ *         +----------- it is of no use -------> the error
+ */
+#ifdef HAVE_CONFIG_H
+#  include "config.h"
+#endif
+
+#include "mpix_peer.h"
+#include "mpix_capture.h"
+#include "mpix_error.h"
+#include "mpix_exchange.h"
+#include "mpix_global.h"
+#include "mpix_proto.h"
+
+#include <stdlib.h>
+
+/* Peers whose address is not there yet. Protected by the lock. */
+static UCS_LIST_HEAD(mpix_peers_waiting);
+
+
+/* Makes the peer of an address, or fails it. */
+static void mpix_peer_connect(mpix_peer_t *peer, const void *address,
+                              size_t length)
+{
+    peer->status = ucp_st_peer_create(mpix_global.st_worker, address, length,
+                                      &peer->st_peer);
+}
+
+/* Sends the own address to another process and waits for its. */
+static int mpix_peer_exchange(const char *func, mpix_peer_t *peer, int own_rank,
+                              ucp_ep_h ep)
+{
+    ucs_status_t status;
+
+    status = mpix_exchange_send(ep, mpix_proto_tag(own_rank, peer->context));
+    if (status != UCS_OK) {
+        return mpix_fail(func, mpix_status_code(status),
+                         "cannot send the own address to rank %d: %s",
+                         peer->rank, ucs_status_string(status));
+    }
+
+    peer->status = UCS_INPROGRESS;
+    ucs_list_add_tail(&mpix_peers_waiting, &peer->waiting);
+    return MPI_SUCCESS;
+}
+
+/* Learns from the PML how to reach the peer. */
+static int mpix_peer_resolve(const char *func, mpix_peer_t *peer,
+                             MPI_Comm comm, ucp_ep_h *ep_p)
+{
+    ucs_status_t status;
+
+    status = mpix_capture_peer(comm, peer->rank, ep_p, &peer->context);
+    if (status == UCS_ERR_UNSUPPORTED) {
+        return mpix_fail(func, MPI_ERR_UNSUPPORTED_OPERATION,
+                         "the tags of this OpenMPI's pml/ucx are laid out in a "
+                         "way that is not known");
+    } else if (status != UCS_OK) {
+        return mpix_fail(func, MPI_ERR_OTHER,
+                         "MPI has no connection to rank %d", peer->rank);
+    }
+
+    if (peer->context >= MPIX_TAG_CONTEXT_BIT) {
+        return mpix_fail(func, MPI_ERR_UNSUPPORTED_OPERATION,
+                         "the communicator's context id is %llu, only ids below "
+                         "%llu are supported",
+                         (unsigned long long)peer->context,
+                         (unsigned long long)MPIX_TAG_CONTEXT_BIT);
+    }
+
+    peer->world_rank = mpix_comm_world_rank(comm, peer->rank);
+    peer->is_self    = (peer->world_rank == mpix_global.world_rank);
+    return MPI_SUCCESS;
+}
+
+static int mpix_peer_create(const char *func, mpix_comm_t *comm, int rank,
+                            mpix_peer_t **peer_p)
+{
+    mpix_peer_t *peer;
+    ucp_ep_h ep;
+    int rc;
+
+    peer = calloc(1, sizeof(*peer));
+    if (peer == NULL) {
+        return mpix_fail(func, MPI_ERR_NO_MEM, "no memory for a peer");
+    }
+
+    peer->rank    = rank;
+    peer->st_peer = UCP_ST_PEER_NULL;
+
+    rc = mpix_peer_resolve(func, peer, comm->handle, &ep);
+    if (rc != MPI_SUCCESS) {
+        goto err;
+    }
+
+    if (peer->is_self) {
+        mpix_peer_connect(peer, mpix_global.address,
+                          mpix_global.address_length);
+    } else {
+        rc = mpix_peer_exchange(func, peer, comm->rank, ep);
+        if (rc != MPI_SUCCESS) {
+            goto err;
+        }
+    }
+
+    ucs_list_add_tail(&comm->peers, &peer->list);
+    *peer_p = peer;
+    return MPI_SUCCESS;
+
+err:
+    free(peer);
+    return rc;
+}
+
+int mpix_peer_get(const char *func, mpix_comm_t *comm, int rank,
+                  mpix_peer_t **peer_p)
+{
+    mpix_peer_t *peer;
+
+    ucs_list_for_each(peer, &comm->peers, list) {
+        if (peer->rank == rank) {
+            *peer_p = peer;
+            return MPI_SUCCESS;
+        }
+    }
+    return mpix_peer_create(func, comm, rank, peer_p);
+}
+
+void mpix_peer_destroy(mpix_peer_t *peer)
+{
+    if (peer->status == UCS_INPROGRESS) {
+        ucs_list_del(&peer->waiting);
+    }
+    ucs_list_del(&peer->list);
+    ucp_st_peer_destroy(peer->st_peer);
+    free(peer);
+}
+
+/* Handles the address that arrived from a peer. */
+static void mpix_peer_arrived(mpix_peer_t *peer, mpix_exchange_in_t *in)
+{
+    const void *address;
+    size_t length;
+
+    peer->status = mpix_exchange_in_address(in, &address, &length);
+    if (peer->status == UCS_OK) {
+        mpix_peer_connect(peer, address, length);
+    } else if (peer->status == UCS_ERR_UNSUPPORTED) {
+        mpix_warn("rank %d (%d in MPI_COMM_WORLD) runs another version of "
+                  "libmpix_queue", peer->rank, peer->world_rank);
+    }
+    ucs_list_del(&peer->waiting);
+}
+
+unsigned mpix_peer_progress(void)
+{
+    unsigned count = mpix_exchange_progress();
+    mpix_peer_t *peer, *tmp;
+    mpix_exchange_in_t *in;
+
+    ucs_list_for_each_safe(peer, tmp, &mpix_peers_waiting, waiting) {
+        in = mpix_exchange_take(mpix_proto_tag(peer->rank, peer->context),
+                                peer->world_rank);
+        if (in != NULL) {
+            mpix_peer_arrived(peer, in);
+            mpix_exchange_in_free(in);
+            ++count;
+        }
+    }
+    return count;
+}

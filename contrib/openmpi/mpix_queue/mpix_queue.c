@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mpix_queue.c - makes, waits for and frees queues.
+ */
+#ifdef HAVE_CONFIG_H
+#  include "config.h"
+#endif
+
+#include "mpix_queues.h"
+#include "mpix_error.h"
+#include "mpix_global.h"
+#include "mpix_match.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* How long the host sleeps between two looks at what MPI has to do. */
+#define MPIX_QUEUE_WAIT_SLEEP 1e-4
+
+/* Live queues. Protected by the lock. */
+static UCS_LIST_HEAD(mpix_queues);
+
+
+int mpix_queue_is_valid(MPIX_Queue queue)
+{
+    int is_valid = 0;
+    struct mpix_queue *other;
+
+    mpix_lock();
+    ucs_list_for_each(other, &mpix_queues, list) {
+        if (other == queue) {
+            is_valid = 1;
+            break;
+        }
+    }
+    mpix_unlock();
+    return is_valid;
+}
+
+static int mpix_queue_check_stream(int type, void *stream)
+{
+    static const char func[] = "MPIX_Queue_init";
+
+    switch (type) {
+    case MPIX_QUEUE_HOST:
+        break;
+    case MPIX_QUEUE_HIP:
+    case MPIX_QUEUE_CUDA:
+        return mpix_fail(func, MPI_ERR_UNSUPPORTED_OPERATION,
+                         "streams of GPUs are not supported yet");
+    default:
+        return mpix_fail(func, MPI_ERR_ARG, "unknown type %d of stream", type);
+    }
+
+    if (!ucs_gstream_is_valid(stream) ||
+        (ucs_gstream_type(stream) != UCS_GSTREAM_TYPE_HOST)) {
+        return mpix_fail(func, MPI_ERR_ARG,
+                         "%p is no stream of MPIX_Host_stream_create", stream);
+    }
+    return MPI_SUCCESS;
+}
+
+static int mpix_queue_create(ucs_gstream_h stream, MPIX_Queue *queue_p)
+{
+    const ucp_st_queue_params_t params = {
+        .field_mask = UCP_ST_QUEUE_PARAM_FIELD_STREAM,
+        .stream     = stream
+    };
+    struct mpix_queue *queue;
+    ucs_status_t status;
+
+    queue = calloc(1, sizeof(*queue));
+    if (queue == NULL) {
+        return mpix_fail("MPIX_Queue_init", MPI_ERR_NO_MEM, "no memory");
+    }
+
+    queue->stream = stream;
+
+    mpix_lock();
+    status = ucp_st_queue_create(mpix_global.st_worker, &params,
+                                 &queue->st_queue);
+    if (status == UCS_OK) {
+        ucs_list_add_tail(&mpix_queues, &queue->list);
+    }
+    mpix_unlock();
+
+    if (status != UCS_OK) {
+        free(queue);
+        return mpix_fail("MPIX_Queue_init",
+                         (status == UCS_ERR_NO_MEMORY) ? MPI_ERR_NO_MEM :
+                                                         MPI_ERR_OTHER,
+                         "cannot create a queue: %s",
+                         ucs_status_string(status));
+    }
+
+    *queue_p = queue;
+    return MPI_SUCCESS;
+}
+
+int MPIX_Queue_init(int type, void *stream, MPIX_Queue *queue)
+{
+    int rc;
+
+    if (queue == NULL) {
+        rc = mpix_fail("MPIX_Queue_init", MPI_ERR_ARG, "NULL argument");
+        return mpix_raise(MPI_COMM_NULL, rc);
+    }
+
+    rc = mpix_queue_check_stream(type, stream);
+    if (rc == MPI_SUCCESS) {
+        rc = mpix_global_init("MPIX_Queue_init");
+    }
+    if (rc == MPI_SUCCESS) {
+        rc = mpix_queue_create(stream, queue);
+    }
+    return mpix_raise(MPI_COMM_NULL, rc);
+}
+
+/* Gives a queue back, if it is idle. Needs the lock. */
+static ucs_status_t mpix_queue_destroy(struct mpix_queue *queue)
+{
+    ucs_status_t status = ucp_st_queue_destroy(queue->st_queue);
+
+    if (status == UCS_OK) {
+        ucs_list_del(&queue->list);
+        free(queue->ops);
+        free(queue);
+    }
+    return status;
+}
+
+int MPIX_Queue_free(MPIX_Queue *queue)
+{
+    static const char func[] = "MPIX_Queue_free";
+    ucs_status_t status;
+
+    if ((queue == NULL) || !mpix_queue_is_valid(*queue)) {
+        return mpix_raise(MPI_COMM_NULL,
+                          mpix_fail(func, MPI_ERR_ARG, "no live queue"));
+    }
+
+    mpix_lock();
+    status = mpix_queue_destroy(*queue);
+    mpix_unlock();
+
+    if (status != UCS_OK) {
+        return mpix_raise(MPI_COMM_NULL,
+                          mpix_fail(func, MPI_ERR_PENDING,
+                                    "commands are in flight: call "
+                                    "MPIX_Queue_wait first"));
+    }
+
+    *queue = MPIX_QUEUE_NULL;
+    return MPI_SUCCESS;
+}
+
+void mpix_queues_cleanup(void)
+{
+    unsigned count = 0;
+    struct mpix_queue *queue, *tmp;
+
+    ucs_list_for_each_safe(queue, tmp, &mpix_queues, list) {
+        mpix_queue_destroy(queue);
+        ++count;
+    }
+
+    if (count > 0) {
+        mpix_warn("%u queues were not freed before MPI_Finalize", count);
+    }
+}
+
+/* Names the operation that put a queue into error. */
+static int mpix_queue_failed(const char *func, ucs_status_t status,
+                             const ucp_st_queue_error_t *error)
+{
+    char str[MPIX_REQ_STR_MAX] = "an operation";
+    mpix_req_t *req;
+
+    mpix_lock();
+    req = mpix_request_find_op(error->op);
+    if (req != NULL) {
+        mpix_request_str(req, str, sizeof(str));
+    }
+    mpix_unlock();
+
+    return mpix_fail(func, MPI_ERR_OTHER, "%s failed: %s", str,
+                     ucs_status_string(status));
+}
+
+/* Both MPI and the st worker go on while the host waits: the commands that it
+ * waits for may need what the peers do after a message of MPI. */
+static int mpix_queue_wait(struct mpix_queue *queue)
+{
+    static const char func[]   = "MPIX_Queue_wait";
+    ucp_st_queue_error_t error = {.status = UCS_OK};
+    ucs_status_t status;
+
+    for (;;) {
+        mpix_lock();
+        ucp_st_worker_progress(mpix_global.st_worker);
+        status = ucp_st_queue_query(queue->st_queue, &error);
+        mpix_unlock();
+        if (status != UCS_INPROGRESS) {
+            break;
+        }
+
+        mpix_match_progress_mpi();
+
+        status = ucs_gstream_synchronize_timeout(queue->stream,
+                                                 MPIX_QUEUE_WAIT_SLEEP);
+        if (status == UCS_ERR_BUSY) {
+            return mpix_fail(func, MPI_ERR_OTHER,
+                             "called by a function of the queue's own stream");
+        }
+    }
+
+    return (status == UCS_OK) ? MPI_SUCCESS :
+                                mpix_queue_failed(func, status, &error);
+}
+
+int MPIX_Queue_wait(MPIX_Queue queue)
+{
+    int rc = mpix_queue_is_valid(queue) ?
+                     mpix_queue_wait(queue) :
+                     mpix_fail("MPIX_Queue_wait", MPI_ERR_ARG, "no live queue");
+
+    return mpix_raise(MPI_COMM_NULL, rc);
+}
+
+int MPIX_Queue_get_stats(MPIX_Queue_stats *stats)
+{
+    ucp_st_worker_attr_t attr = {.stats = {0}};
+
+    if (stats == NULL) {
+        return mpix_raise(MPI_COMM_NULL,
+                          mpix_fail("MPIX_Queue_get_stats", MPI_ERR_ARG,
+                                    "NULL argument"));
+    }
+
+    mpix_lock();
+    if (mpix_global.state == MPIX_STATE_READY) {
+        ucp_st_worker_query(mpix_global.st_worker, &attr);
+    }
+    mpix_unlock();
+
+    memset(stats, 0, sizeof(*stats));
+    stats->starts       = attr.stats.starts;
+    stats->waits        = attr.stats.waits;
+    stats->writes_fired = attr.stats.writes_fired;
+    stats->proxied      = attr.stats.proxied;
+    snprintf(stats->provider, sizeof(stats->provider), "%s", attr.provider);
+    snprintf(stats->device, sizeof(stats->device), "%s", attr.device);
+    return MPI_SUCCESS;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mpix_queues.h - the table of live queues.
+ */
+#ifndef MPIX_QUEUES_H_
+#define MPIX_QUEUES_H_
+
+#include "mpix_queue.h"
+
+#include <ucp_st.h>
+#include <ucs_gstream.h>
+#include <ucs/datastruct/list.h>
+
+
+/* One queue. What is not in the table is never dereferenced. */
+struct mpix_queue {
+    ucs_list_link_t list;      /* In the table; protected by the lock */
+    ucp_st_queue_h  st_queue;  /* Constant */
+    ucs_gstream_h   stream;    /* Constant */
+    ucp_st_op_h     *ops;      /* Scratch of the thread that enqueues */
+    int             max_ops;
+};
+
+
+/* Tell whether a handle, of any value, is a live queue. Takes the lock. */
+int mpix_queue_is_valid(MPIX_Queue queue);
+
+/* Destroy the queues that the application has left, and warn of them. Needs the
+ * lock. */
+void mpix_queues_cleanup(void);
+
+#endif
