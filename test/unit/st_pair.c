@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_pair.c - two st workers in one process.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "st_pair.h"
+
+#include <CUnit/CUnit.h>
+
+#include <string.h>
+
+int st_side_init(st_side_t *side)
+{
+    ucs_gstream_params_t stream_params = {
+        .field_mask = UCS_GSTREAM_PARAM_FIELD_TYPE,
+        .type       = UCS_GSTREAM_TYPE_HOST
+    };
+    ucp_st_worker_params_t params      = {.field_mask = 0};
+    ucp_st_queue_params_t queue_params = {
+        .field_mask = UCP_ST_QUEUE_PARAM_FIELD_STREAM
+    };
+    ucs_status_t status;
+
+    memset(side, 0, sizeof(*side));
+    status = ucs_gstream_create(&stream_params, &side->stream);
+    CU_ASSERT_EQUAL(status, UCS_OK);
+    if (status != UCS_OK) {
+        return 0;
+    }
+    status = ucp_st_worker_create(&params, &side->worker);
+    CU_ASSERT_EQUAL(status, UCS_OK);
+    if (status != UCS_OK) {
+        (void)ucs_gstream_destroy(side->stream);
+        return 0;
+    }
+    queue_params.stream = side->stream;
+    status = ucp_st_queue_create(side->worker, &queue_params, &side->queue);
+    CU_ASSERT_EQUAL(status, UCS_OK);
+    return status == UCS_OK;
+}
+
+void st_side_cleanup(st_side_t *side)
+{
+    if (side->queue != NULL) {
+        (void)ucp_st_queue_wait(side->queue, NULL);
+        CU_ASSERT_EQUAL(ucp_st_queue_destroy(side->queue), UCS_OK);
+    }
+    ucp_st_peer_destroy(side->peer);
+    ucp_st_peer_destroy(side->self);
+    CU_ASSERT_EQUAL(ucp_st_worker_destroy(side->worker), UCS_OK);
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize(side->stream), UCS_OK);
+    CU_ASSERT_EQUAL(ucs_gstream_destroy(side->stream), UCS_OK);
+}
+
+ucp_st_peer_h st_side_peer(st_side_t *from, st_side_t *to)
+{
+    ucp_st_peer_h peer = NULL;
+    void *address      = NULL;
+    size_t length      = 0;
+
+    CU_ASSERT_EQUAL(ucp_st_worker_get_address(to->worker, &address, &length),
+                    UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_peer_create(from->worker, address, length, &peer),
+                    UCS_OK);
+    ucp_st_worker_release_address(to->worker, address);
+    return peer;
+}
+
+int st_pair_init(st_pair_t *pair)
+{
+    st_side_t *side = pair->side;
+    int i;
+
+    if (!st_side_init(&side[ST_A])) {
+        return 0;
+    }
+    if (!st_side_init(&side[ST_B])) {
+        st_side_cleanup(&side[ST_A]);
+        return 0;
+    }
+    for (i = 0; i < 2; ++i) {
+        side[i].peer = st_side_peer(&side[i], &side[1 - i]);
+        side[i].self = st_side_peer(&side[i], &side[i]);
+    }
+    return 1;
+}
+
+void st_pair_cleanup(st_pair_t *pair)
+{
+    st_side_cleanup(&pair->side[ST_A]);
+    st_side_cleanup(&pair->side[ST_B]);
+}
+
+ucp_st_op_h st_op(st_side_t *side, int is_send, const ucp_st_op_params_t *params)
+{
+    ucp_st_op_h op = NULL;
+
+    CU_ASSERT_EQUAL((is_send ? ucp_st_send_init : ucp_st_recv_init)(
+                            side->worker, params, &op), UCS_OK);
+    return op;
+}
+
+static ucp_st_op_params_t st_op_params(st_side_t *side, void *buffer,
+                                       size_t length, uint64_t tag)
+{
+    ucp_st_op_params_t params = {
+        .field_mask = UCP_ST_OP_PARAM_FIELD_BUFFER |
+                      UCP_ST_OP_PARAM_FIELD_LENGTH |
+                      UCP_ST_OP_PARAM_FIELD_PEER | UCP_ST_OP_PARAM_FIELD_TAG,
+        .buffer     = buffer,
+        .length     = length,
+        .peer       = side->peer,
+        .tag        = tag
+    };
+
+    return params;
+}
+
+ucp_st_op_h st_send(st_side_t *side, void *buffer, size_t length, uint64_t tag)
+{
+    ucp_st_op_params_t params = st_op_params(side, buffer, length, tag);
+
+    return st_op(side, 1, &params);
+}
+
+ucp_st_op_h st_rsend(st_side_t *side, void *buffer, size_t length, uint64_t tag)
+{
+    ucp_st_op_params_t params = st_op_params(side, buffer, length, tag);
+
+    params.field_mask |= UCP_ST_OP_PARAM_FIELD_MODE;
+    params.mode        = UCP_ST_MODE_READY;
+    return st_op(side, 1, &params);
+}
+
+ucp_st_op_h st_recv(st_side_t *side, void *buffer, size_t length, uint64_t tag)
+{
+    ucp_st_op_params_t params = st_op_params(side, buffer, length, tag);
+
+    return st_op(side, 0, &params);
+}
+
+void st_match2(ucp_st_op_h op_a, ucp_st_op_h op_b, ucs_status_t *status_a,
+               ucs_status_t *status_b)
+{
+    CU_ASSERT_EQUAL(ucp_st_imatchall(&op_a, 1), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_imatchall(&op_b, 1), UCS_OK);
+    do {
+        *status_a = ucp_st_match_test(op_a);
+        *status_b = ucp_st_match_test(op_b);
+    } while ((*status_a == UCS_INPROGRESS) || (*status_b == UCS_INPROGRESS));
+}
+
+void st_match_ok(ucp_st_op_h op_a, ucp_st_op_h op_b)
+{
+    ucs_status_t status_a, status_b;
+
+    st_match2(op_a, op_b, &status_a, &status_b);
+    CU_ASSERT_EQUAL(status_a, UCS_OK);
+    CU_ASSERT_EQUAL(status_b, UCS_OK);
+}
+
+ucs_status_t st_match_end(ucp_st_op_h op)
+{
+    ucs_status_t status;
+
+    do {
+        status = ucp_st_match_test(op);
+    } while (status == UCS_INPROGRESS);
+    return status;
+}
+
+int st_start_becomes(st_pair_t *pair, st_side_t *side, ucp_st_op_h op,
+                     ucs_status_t status)
+{
+    ucs_status_t result = UCS_OK;
+    int i;
+
+    for (i = 0; i < 1000000; ++i) {
+        ucp_st_worker_progress(pair->side[ST_A].worker);
+        ucp_st_worker_progress(pair->side[ST_B].worker);
+        result = ucp_st_enqueue_start(side->queue, op);
+        if (result != UCS_OK) {
+            break;
+        }
+        /* Not refused yet, so the start was good, and so is its wait */
+        st_wait(side, op);
+    }
+    return result == status;
+}
+
+void st_start(st_side_t *side, ucp_st_op_h op)
+{
+    CU_ASSERT_EQUAL(ucp_st_enqueue_start(side->queue, op), UCS_OK);
+}
+
+void st_wait(st_side_t *side, ucp_st_op_h op)
+{
+    CU_ASSERT_EQUAL(ucp_st_enqueue_wait(side->queue, op), UCS_OK);
+}
+
+void st_use(st_side_t *side, ucp_st_op_h op)
+{
+    st_start(side, op);
+    st_wait(side, op);
+}
+
+void st_sync(st_side_t *side)
+{
+    CU_ASSERT_EQUAL(ucp_st_queue_wait(side->queue, NULL), UCS_OK);
+}
+
+void st_free(ucp_st_op_h op)
+{
+    CU_ASSERT_EQUAL(ucp_st_op_free(op), UCS_OK);
+}
+
+static uint8_t st_pattern(uint64_t seed, size_t i)
+{
+    uint64_t x = (seed + 1) * 0x9e3779b97f4a7c15ull + i * 0xbf58476d1ce4e5b9ull;
+
+    return (uint8_t)(x >> 37) ^ (uint8_t)x;
+}
+
+void st_fill(void *buffer, size_t length, uint64_t seed)
+{
+    uint8_t *p = buffer;
+    size_t i;
+
+    for (i = 0; i < length; ++i) {
+        p[i] = st_pattern(seed, i);
+    }
+}
+
+int st_check(const void *buffer, size_t length, uint64_t seed)
+{
+    const uint8_t *p = buffer;
+    size_t i;
+
+    for (i = 0; i < length; ++i) {
+        if (p[i] != st_pattern(seed, i)) {
+            return 0;
+        }
+    }
+    return 1;
+}

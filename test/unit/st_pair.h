@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_pair.h - two st workers in one process, with a stream and a queue each, that
+ * know each other: the ground on which the ucp_st cases stand.
+ */
+#ifndef ST_PAIR_H_
+#define ST_PAIR_H_
+
+#include <ucp_st.h>
+
+#define ST_A 0
+#define ST_B 1
+
+/** One of the two. */
+typedef struct {
+    ucp_st_worker_h worker;
+    ucs_gstream_h   stream;
+    ucp_st_queue_h  queue;
+    ucp_st_peer_h   peer; /* the other one */
+    ucp_st_peer_h   self;
+} st_side_t;
+
+typedef struct {
+    st_side_t side[2];
+} st_pair_t;
+
+/** Make both sides; asserts that it works. Non-zero if it did. */
+int st_pair_init(st_pair_t *pair);
+
+/** Free both sides; asserts that nothing is left over. */
+void st_pair_cleanup(st_pair_t *pair);
+
+/** Make one side without peers; asserts. Non-zero if it worked. */
+int st_side_init(st_side_t *side);
+
+/** Free one side; asserts. */
+void st_side_cleanup(st_side_t *side);
+
+/** Make `from`'s peer for `to`; asserts. */
+ucp_st_peer_h st_side_peer(st_side_t *from, st_side_t *to);
+
+/** Make an operation; asserts. */
+ucp_st_op_h st_send(st_side_t *side, void *buffer, size_t length, uint64_t tag);
+ucp_st_op_h st_rsend(st_side_t *side, void *buffer, size_t length,
+                     uint64_t tag);
+ucp_st_op_h st_recv(st_side_t *side, void *buffer, size_t length, uint64_t tag);
+
+/** As st_send() and st_recv(), with all parameters given. */
+ucp_st_op_h st_op(st_side_t *side, int is_send, const ucp_st_op_params_t *params);
+
+/** Give both to match and progress both sides until both have ended; the two
+ *  outcomes. */
+void st_match2(ucp_st_op_h op_a, ucp_st_op_h op_b, ucs_status_t *status_a,
+               ucs_status_t *status_b);
+
+/** As st_match2(), and assert that both matched. */
+void st_match_ok(ucp_st_op_h op_a, ucp_st_op_h op_b);
+
+/** Progress until `op` has left the state of being matched; its outcome. */
+ucs_status_t st_match_end(ucp_st_op_h op);
+
+/** Progress both sides until a start of `op` gives `status`; non-zero if so. */
+int st_start_becomes(st_pair_t *pair, st_side_t *side, ucp_st_op_h op,
+                     ucs_status_t status);
+
+/** Start or wait, asserting success. */
+void st_start(st_side_t *side, ucp_st_op_h op);
+void st_wait(st_side_t *side, ucp_st_op_h op);
+
+/** Start and wait once. */
+void st_use(st_side_t *side, ucp_st_op_h op);
+
+/** Host wait, asserting success. */
+void st_sync(st_side_t *side);
+
+/** Free, asserting success. */
+void st_free(ucp_st_op_h op);
+
+/** Bytes that differ for every seed. */
+void st_fill(void *buffer, size_t length, uint64_t seed);
+
+/** Non-zero if the buffer holds them. */
+int st_check(const void *buffer, size_t length, uint64_t seed);
+
+#endif

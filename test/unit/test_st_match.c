@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_st_match.c - matching: order, sizes, wildcards, refusals, cancellation.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "st_cunit.h"
+#include "st_pair.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LEN 256
+
+/* Run one use of a matched pair and check the bytes */
+static void transfer(st_pair_t *pair, ucp_st_op_h send, ucp_st_op_h recv,
+                     const void *rbuf, void *sbuf, size_t length)
+{
+    static uint64_t seed = 100;
+
+    st_fill(sbuf, length, ++seed);
+    st_use(&pair->side[ST_B], recv);
+    st_use(&pair->side[ST_A], send);
+    st_sync(&pair->side[ST_A]);
+    st_sync(&pair->side[ST_B]);
+    CU_ASSERT_TRUE(st_check(rbuf, length, seed));
+}
+
+/* Several sends and receives with one tag pair in the order of matching, which
+ * is not the order of creation */
+static void test_order_same_tag(void)
+{
+    static uint8_t sbuf[3][LEN], rbuf[3][LEN];
+    ucp_st_op_h send[3], recv[3];
+    st_pair_t pair;
+    int i;
+
+    if (!st_pair_init(&pair)) {
+        return;
+    }
+    for (i = 2; i >= 0; --i) {
+        send[i] = st_send(&pair.side[ST_A], sbuf[i], LEN, 7);
+        recv[i] = st_recv(&pair.side[ST_B], rbuf[i], LEN, 7);
+    }
+    CU_ASSERT_EQUAL(ucp_st_imatchall(send, 3), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_imatchall(recv, 3), UCS_OK);
+    for (i = 0; i < 3; ++i) {
+        while (ucp_st_match_test(send[i]) == UCS_INPROGRESS) {
+            ucp_st_worker_progress(pair.side[ST_B].worker);
+        }
+        CU_ASSERT_EQUAL(ucp_st_match_test(send[i]), UCS_OK);
+        CU_ASSERT_EQUAL(st_match_end(recv[i]), UCS_OK);
+    }
+    for (i = 0; i < 3; ++i) {
+        transfer(&pair, send[i], recv[i], rbuf[i], sbuf[i], LEN);
+    }
+    for (i = 0; i < 3; ++i) {
+        st_free(send[i]);
+        st_free(recv[i]);
+    }
+    st_pair_cleanup(&pair);
+}
+
+/* Receives matched in another order than the sends: tag and scope decide */
+static void test_order_tags_scopes(void)
+{
+    static uint8_t sbuf[4][LEN], rbuf[4][LEN];
+    ucp_st_op_params_t params = {
+        .field_mask = UCP_ST_OP_PARAM_FIELD_BUFFER |
+                      UCP_ST_OP_PARAM_FIELD_LENGTH |
+                      UCP_ST_OP_PARAM_FIELD_PEER | UCP_ST_OP_PARAM_FIELD_TAG |
+                      UCP_ST_OP_PARAM_FIELD_SCOPE,
+        .length     = LEN
+    };
+    ucp_st_op_h send[4], recv[4];
+    st_pair_t pair;
+    int i;
+
+    if (!st_pair_init(&pair)) {
+        return;
+    }
+    for (i = 0; i < 4; ++i) {
+        params.tag    = i & 1;
+        params.scope  = i >> 1;
+        params.buffer = sbuf[i];
+        params.peer   = pair.side[ST_A].peer;
+        send[i]       = st_op(&pair.side[ST_A], 1, &params);
+        params.buffer = rbuf[i];
+        params.peer   = pair.side[ST_B].peer;
+        recv[i]       = st_op(&pair.side[ST_B], 0, &params);
+    }
+    CU_ASSERT_EQUAL(ucp_st_imatchall(send, 4), UCS_OK);
+    for (i = 3; i >= 0; --i) {
+        CU_ASSERT_EQUAL(ucp_st_imatchall(&recv[i], 1), UCS_OK);
+    }
+    for (i = 0; i < 4; ++i) {
+        while (ucp_st_match_test(send[i]) == UCS_INPROGRESS) {
+            ucp_st_worker_progress(pair.side[ST_B].worker);
+        }
+        CU_ASSERT_EQUAL(st_match_end(recv[i]), UCS_OK);
+        transfer(&pair, send[i], recv[i], rbuf[i], sbuf[i], LEN);
+    }
+    for (i = 0; i < 4; ++i) {
+        st_free(send[i]);
+        st_free(recv[i]);
+    }
+    st_pair_cleanup(&pair);
+}
+
+/* S6: a larger receive gets the send's length, and no byte more */
+static void test_larger_receive(void)
+{
+    static uint8_t sbuf[100], rbuf[200];
+    ucp_st_op_attr_t attr;
+    ucp_st_op_h send, recv;
+    st_pair_t pair;
+    int i;
+
+    if (!st_pair_init(&pair)) {
+        return;
+    }
+    memset(rbuf, 0xee, sizeof(rbuf));
+    send = st_send(&pair.side[ST_A], sbuf, 100, 1);
+    recv = st_recv(&pair.side[ST_B], rbuf, 200, 1);
+    st_match_ok(send, recv);
+    CU_ASSERT_EQUAL(ucp_st_op_query(recv, &attr), UCS_OK);
+    CU_ASSERT_EQUAL(attr.length, 100);
+    CU_ASSERT_EQUAL(attr.lane, UCP_ST_LANE_TRIG);
+    transfer(&pair, send, recv, rbuf, sbuf, 100);
+    for (i = 100; i < 200; ++i) {
+        CU_ASSERT_EQUAL(rbuf[i], 0xee);
+    }
+    st_free(send);
+    st_free(recv);
+    st_pair_cleanup(&pair);
+}
+
+/* S6: truncation is told to both sides, and consumes both operations */
+static void test_truncation(void)
+{
+    static uint8_t sbuf[200], rbuf[100];
+    ucs_status_t status_a, status_b;
+    ucp_st_op_h send, recv;
+    st_pair_t pair;
+
+    if (!st_pair_init(&pair)) {
+        return;
+    }
+    send = st_send(&pair.side[ST_A], sbuf, 200, 1);
+    recv = st_recv(&pair.side[ST_B], rbuf, 100, 1);
+    st_match2(send, recv, &status_a, &status_b);
+    CU_ASSERT_EQUAL(status_a, UCS_ERR_MESSAGE_TRUNCATED);
+    CU_ASSERT_EQUAL(status_b, UCS_ERR_MESSAGE_TRUNCATED);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_start(pair.side[ST_A].queue, send),
+                    UCS_ERR_MESSAGE_TRUNCATED);
+    CU_ASSERT_EQUAL(ucp_st_match(recv), UCS_ERR_MESSAGE_TRUNCATED);
+    st_free(send);
+    st_free(recv);
+
+    /* The next pair of the same tag is not disturbed */
+    send = st_send(&pair.side[ST_A], sbuf, 100, 1);
+    recv = st_recv(&pair.side[ST_B], rbuf, 100, 1);
+    st_match_ok(send, recv);
+    transfer(&pair, send, recv, rbuf, sbuf, 100);
+    st_free(send);
+    st_free(recv);
+    st_pair_cleanup(&pair);
+}
+
+/* S7: empty messages order the streams and write nothing, also into a receive
+ * with a buffer */
+static void test_zero_length(void)
+{
+    static uint8_t rbuf[16];
+    size_t recv_length;
+    ucp_st_op_h send, recv;
+    st_pair_t pair;
+    int k;
+
+    if (!st_pair_init(&pair)) {
+        return;
+    }
+    for (recv_length = 0; recv_length <= sizeof(rbuf);
+         recv_length += sizeof(rbuf)) {
+        memset(rbuf, 0xee, sizeof(rbuf));
+        send = st_send(&pair.side[ST_A], NULL, 0, 1);
+        recv = st_recv(&pair.side[ST_B], (recv_length == 0) ? NULL : rbuf,
+                       recv_length, 1);
+        st_match_ok(send, recv);
+        for (k = 0; k < 3; ++k) {
+            st_use(&pair.side[ST_A], send);
+            st_use(&pair.side[ST_B], recv);
+        }
+        st_sync(&pair.side[ST_A]);
+        st_sync(&pair.side[ST_B]);
+        CU_ASSERT_EQUAL(rbuf[0], 0xee);
+        CU_ASSERT_EQUAL(rbuf[15], 0xee);
+        st_free(send);
+        st_free(recv);
+    }
+    st_pair_cleanup(&pair);
+}
+
+/* S7: a null peer completes at once */
+static void test_null_peer(void)
+{
+    ucp_st_op_params_t params = {.field_mask = 0};
+    ucp_st_op_attr_t attr;
+    ucp_st_op_h op[2];
+    st_pair_t pair;
+
+    if (!st_pair_init(&pair)) {
+        return;
+    }
+    op[0] = st_op(&pair.side[ST_A], 1, &params);
+    op[1] = st_op(&pair.side[ST_A], 0, &params);
+    CU_ASSERT_EQUAL(ucp_st_matchall(op, 2, NULL), UCS_OK);
+    st_use(&pair.side[ST_A], op[0]);
+    st_use(&pair.side[ST_A], op[1]);
+    st_use(&pair.side[ST_A], op[0]);
+    st_sync(&pair.side[ST_A]);
+    CU_ASSERT_EQUAL(ucp_st_op_query(op[0], &attr), UCS_OK);
+    CU_ASSERT_EQUAL(attr.lane, UCP_ST_LANE_NONE);
+    CU_ASSERT_EQUAL(attr.completed, 2);
+    st_free(op[0]);
+    st_free(op[1]);
+    st_pair_cleanup(&pair);
+}
+
+/* S7: messages to oneself; a blocking match of one half is refused */
+static void test_self(void)
+{
+    static uint8_t sbuf[LEN], rbuf[LEN];
+    st_side_t *side;
+    ucp_st_op_h op[2];
+    st_pair_t pair;
+    int k;
+
+    if (!st_pair_init(&pair)) {
+        return;
+    }
+    side       = &pair.side[ST_A];
+    ucp_st_peer_destroy(side->peer);
+    side->peer = st_side_peer(side, side);
+    op[0]      = st_send(side, sbuf, LEN, 3);
+    op[1]      = st_recv(side, rbuf, LEN, 3);
+    CU_ASSERT_EQUAL(ucp_st_match(op[0]), UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(ucp_st_match(op[1]), UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(ucp_st_match_test(op[0]), UCS_ERR_NOT_CONNECTED);
+    CU_ASSERT_EQUAL(ucp_st_matchall(op, 2, NULL), UCS_OK);
+    for (k = 0; k < 5; ++k) {
+        st_fill(sbuf, LEN, k);
+        CU_ASSERT_EQUAL(ucp_st_enqueue_startall(side->queue, op, 2), UCS_OK);
+        CU_ASSERT_EQUAL(ucp_st_enqueue_waitall(side->queue, op, 2), UCS_OK);
+        st_sync(side);
+        CU_ASSERT_TRUE(st_check(rbuf, LEN, k));
+    }
+    st_free(op[0]);
+    st_free(op[1]);
+
+    /* One half by non-blocking match, then the other by blocking match */
+    op[0] = st_send(side, sbuf, LEN, 3);
+    op[1] = st_recv(side, rbuf, LEN, 3);
+    CU_ASSERT_EQUAL(ucp_st_imatchall(&op[0], 1), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_match(op[1]), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_match_test(op[0]), UCS_OK);
+    st_free(op[0]);
+    st_free(op[1]);
+    st_pair_cleanup(&pair);
+}
+
+/* S8 and misuse of match: an error, and nothing is given to match */
+static void test_refusals(void)
+{
+    static uint8_t buf[LEN];
+    ucp_st_op_params_t params = {
+        .field_mask = UCP_ST_OP_PARAM_FIELD_PEER | UCP_ST_OP_PARAM_FIELD_FLAGS
+    };
+    ucp_st_op_h any_peer, any_tag, good, ops[2];
+    st_pair_t pair;
+
+    if (!st_pair_init(&pair)) {
+        return;
+    }
+    params.peer  = UCP_ST_PEER_ANY;
+    any_peer     = st_op(&pair.side[ST_B], 0, &params);
+    params.peer  = pair.side[ST_B].peer;
+    params.flags = UCP_ST_OP_FLAG_ANY_TAG;
+    any_tag      = st_op(&pair.side[ST_B], 0, &params);
+    good         = st_recv(&pair.side[ST_B], buf, LEN, 1);
+    CU_ASSERT_EQUAL(ucp_st_match(any_peer), UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(ucp_st_match(any_tag), UCS_ERR_INVALID_PARAM);
+
+    ops[0] = good;
+    ops[1] = any_tag;
+    CU_ASSERT_EQUAL(ucp_st_imatchall(ops, 2), UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(ucp_st_match_test(good), UCS_ERR_NOT_CONNECTED);
+    ops[1] = good;
+    CU_ASSERT_EQUAL(ucp_st_imatchall(ops, 2), UCS_ERR_INVALID_PARAM);
+    ops[1] = NULL;
+    CU_ASSERT_EQUAL(ucp_st_imatchall(ops, 2), UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(ucp_st_match_test(good), UCS_ERR_NOT_CONNECTED);
+    CU_ASSERT_EQUAL(ucp_st_imatchall(ops, 0), UCS_OK);
+
+    CU_ASSERT_EQUAL(ucp_st_imatchall(&good, 1), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_imatchall(&good, 1), UCS_ERR_BUSY);
+    CU_ASSERT_EQUAL(ucp_st_match_test(good), UCS_INPROGRESS);
+    st_free(good);
+    st_free(any_tag);
+    st_free(any_peer);
+    st_pair_cleanup(&pair);
+}
+
+static void test_bad_params(void)
+{
+    ucp_st_op_params_t params = {
+        .field_mask = UCP_ST_OP_PARAM_FIELD_LENGTH |
+                      UCP_ST_OP_PARAM_FIELD_PEER | UCP_ST_OP_PARAM_FIELD_MODE |
+                      UCP_ST_OP_PARAM_FIELD_FLAGS
+    };
+    ucp_st_op_h op;
+    st_pair_t pair;
+
+    if (!st_pair_init(&pair)) {
+        return;
+    }
+    params.length = 1; /* without a buffer */
+    CU_ASSERT_EQUAL(ucp_st_send_init(pair.side[ST_A].worker, &params, &op),
+                    UCS_ERR_INVALID_PARAM);
+    params.length = 0;
+    params.mode   = (ucp_st_mode_t)17;
+    CU_ASSERT_EQUAL(ucp_st_send_init(pair.side[ST_A].worker, &params, &op),
+                    UCS_ERR_INVALID_PARAM);
+    params.mode  = UCP_ST_MODE_STANDARD;
+    params.flags = 1u << 31;
+    CU_ASSERT_EQUAL(ucp_st_recv_init(pair.side[ST_A].worker, &params, &op),
+                    UCS_ERR_INVALID_PARAM);
+    params.flags = 0;
+    params.peer  = pair.side[ST_B].peer; /* of the other worker */
+    CU_ASSERT_EQUAL(ucp_st_recv_init(pair.side[ST_A].worker, &params, &op),
+                    UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(ucp_st_send_init(NULL, &params, &op),
+                    UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(ucp_st_op_free(NULL), UCS_ERR_INVALID_PARAM);
+    st_pair_cleanup(&pair);
+}
+
+/* An operation freed while it waits for its match leaves no trace, whether or not
+ * the peer had paired it */
+static void test_cancel(void)
+{
+    static uint8_t sbuf[LEN], rbuf[LEN];
+    ucp_st_op_h send, recv, stale;
+    st_pair_t pair;
+
+    if (!st_pair_init(&pair)) {
+        return;
+    }
+    /* The peer has not paired it */
+    stale = st_send(&pair.side[ST_A], sbuf, LEN, 5);
+    CU_ASSERT_EQUAL(ucp_st_imatchall(&stale, 1), UCS_OK);
+    st_free(stale);
+    send = st_send(&pair.side[ST_A], sbuf, LEN, 5);
+    recv = st_recv(&pair.side[ST_B], rbuf, LEN, 5);
+    st_match_ok(send, recv);
+    transfer(&pair, send, recv, rbuf, sbuf, LEN);
+    st_free(send);
+    st_free(recv);
+
+    /* The peer has: its half can be matched, but not used */
+    stale = st_send(&pair.side[ST_A], sbuf, LEN, 6);
+    recv  = st_recv(&pair.side[ST_B], rbuf, LEN, 6);
+    CU_ASSERT_EQUAL(ucp_st_imatchall(&stale, 1), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_imatchall(&recv, 1), UCS_OK);
+    CU_ASSERT_EQUAL(st_match_end(recv), UCS_OK);
+    st_free(stale);
+    CU_ASSERT_TRUE(st_start_becomes(&pair, &pair.side[ST_B], recv,
+                                    UCS_ERR_CANCELED));
+    st_free(recv);
+    st_pair_cleanup(&pair);
+}
+
+/* Bootstrap: what is no address is refused by name */
+static void test_addresses(void)
+{
+    ucp_st_peer_h peer;
+    st_pair_t pair;
+    uint8_t *address;
+    size_t length;
+
+    if (!st_pair_init(&pair)) {
+        return;
+    }
+    CU_ASSERT_EQUAL(ucp_st_worker_get_address(pair.side[ST_A].worker,
+                                              (void**)&address, &length),
+                    UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_peer_create(pair.side[ST_B].worker, address, 8,
+                                       &peer), UCS_ERR_INVALID_ADDR);
+    CU_ASSERT_EQUAL(ucp_st_peer_create(pair.side[ST_B].worker, address,
+                                       length - 1, &peer),
+                    UCS_ERR_INVALID_ADDR);
+    address[3] += 1; /* the version */
+    CU_ASSERT_EQUAL(ucp_st_peer_create(pair.side[ST_B].worker, address, length,
+                                       &peer), UCS_ERR_UNSUPPORTED);
+    address[0] += 1;
+    CU_ASSERT_EQUAL(ucp_st_peer_create(pair.side[ST_B].worker, address, length,
+                                       &peer), UCS_ERR_INVALID_ADDR);
+    address[0] -= 1;
+    address[3] -= 1;
+    /* The same worker again: the same peer */
+    CU_ASSERT_EQUAL(ucp_st_peer_create(pair.side[ST_B].worker, address, length,
+                                       &peer), UCS_OK);
+    CU_ASSERT_PTR_EQUAL(peer, pair.side[ST_B].peer);
+    ucp_st_peer_destroy(peer);
+    ucp_st_worker_release_address(pair.side[ST_A].worker, address);
+    st_pair_cleanup(&pair);
+}
+
+/* A peer that says goodbye fails what waits for it */
+static void test_goodbye(void)
+{
+    static uint8_t rbuf[LEN];
+    st_side_t a, b;
+    ucp_st_op_h recv;
+
+    if (!st_side_init(&a) || !st_side_init(&b)) {
+        return;
+    }
+    a.peer = st_side_peer(&a, &b);
+    b.peer = st_side_peer(&b, &a);
+    recv   = st_recv(&a, rbuf, LEN, 1);
+    CU_ASSERT_EQUAL(ucp_st_imatchall(&recv, 1), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_match_test(recv), UCS_INPROGRESS);
+    st_side_cleanup(&b);
+    CU_ASSERT_EQUAL(st_match_end(recv), UCS_ERR_CANCELED);
+    st_free(recv);
+    /* ... and what is given to match with it later */
+    recv = st_recv(&a, rbuf, LEN, 1);
+    CU_ASSERT_EQUAL(ucp_st_match(recv), UCS_ERR_CANCELED);
+    st_free(recv);
+    st_side_cleanup(&a);
+}
+
+static const st_cunit_case_t cases[] = {
+    {"order_same_tag", test_order_same_tag},
+    {"order_tags_scopes", test_order_tags_scopes},
+    {"larger_receive", test_larger_receive},
+    {"truncation", test_truncation},
+    {"zero_length", test_zero_length},
+    {"null_peer", test_null_peer},
+    {"self", test_self},
+    {"refusals", test_refusals},
+    {"bad_params", test_bad_params},
+    {"cancel", test_cancel},
+    {"addresses", test_addresses},
+    {"goodbye", test_goodbye}
+};
+
+int main(int argc, char **argv)
+{
+    return st_cunit_main("st_match", cases, ST_CUNIT_COUNT(cases), argc, argv);
+}

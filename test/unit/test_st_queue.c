@@ -1,0 +1,619 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_st_queue.c - starts and waits: order, reuse, refusals, run-ahead, programs
+ * P1, P2 and P7 of the semantics, resources, teardown.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "st_cunit.h"
+#include "st_pair.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LEN  512
+#define MANY 400 /* uses, with the host far ahead of the stream */
+
+/** What a stream function works on. */
+typedef struct {
+    uint8_t  *buffer;
+    size_t   length;
+    uint64_t seed;
+    int      *errors;
+} work_t;
+
+static void fill_func(void *arg)
+{
+    work_t *work = arg;
+
+    st_fill(work->buffer, work->length, work->seed);
+}
+
+/* Check, then spoil: a second look at stale data must not pass */
+static void check_func(void *arg)
+{
+    work_t *work = arg;
+
+    if (!st_check(work->buffer, work->length, work->seed)) {
+        __atomic_fetch_add(work->errors, 1, __ATOMIC_RELAXED);
+    }
+    memset(work->buffer, 0xcc, work->length);
+}
+
+static void launch(st_side_t *side, ucs_gstream_func_t func, work_t *work,
+                   uint8_t *buffer, uint64_t seed, int *errors)
+{
+    work->buffer = buffer;
+    work->length = LEN;
+    work->seed   = seed;
+    work->errors = errors;
+    CU_ASSERT_EQUAL(ucs_gstream_enqueue_func(side->stream, func, work), UCS_OK);
+}
+
+/* Enqueue `uses` times: fill, send, wait on A; receive, wait, check on B. The
+ * hosts never wait in between. */
+static void run_ahead(st_pair_t *pair, ucp_st_op_h send, ucp_st_op_h recv,
+                      uint8_t *sbuf, uint8_t *rbuf, unsigned uses)
+{
+    work_t *work = calloc(2 * uses, sizeof(*work));
+    int errors   = 0;
+    unsigned k;
+
+    for (k = 0; k < uses; ++k) {
+        launch(&pair->side[ST_A], fill_func, &work[2 * k], sbuf, k, &errors);
+        st_use(&pair->side[ST_A], send);
+    }
+    for (k = 0; k < uses; ++k) {
+        st_use(&pair->side[ST_B], recv);
+        launch(&pair->side[ST_B], check_func, &work[2 * k + 1], rbuf, k,
+               &errors);
+    }
+    st_sync(&pair->side[ST_A]);
+    st_sync(&pair->side[ST_B]);
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize(pair->side[ST_B].stream), UCS_OK);
+    CU_ASSERT_EQUAL(errors, 0);
+    free(work);
+}
+
+/* S1, S2, S4: the data of every use arrives in stream order; writes fired are the
+ * messages, and nothing is proxied */
+static void test_run_ahead(void)
+{
+    static uint8_t sbuf[LEN], rbuf[LEN];
+    ucp_st_worker_attr_t attr;
+    ucp_st_op_attr_t op_attr;
+    ucp_st_op_h send, recv;
+    st_pair_t pair;
+
+    if (!st_pair_init(&pair)) {
+        return;
+    }
+    send = st_send(&pair.side[ST_A], sbuf, LEN, 1);
+    recv = st_recv(&pair.side[ST_B], rbuf, LEN, 1);
+    st_match_ok(send, recv);
+    run_ahead(&pair, send, recv, sbuf, rbuf, MANY);
+
+    CU_ASSERT_EQUAL(ucp_st_worker_query(pair.side[ST_A].worker, &attr), UCS_OK);
+    CU_ASSERT_EQUAL(attr.stats.writes_fired, MANY);
+    CU_ASSERT_EQUAL(attr.stats.starts, MANY);
+    CU_ASSERT_EQUAL(attr.stats.waits, MANY);
+    CU_ASSERT_EQUAL(attr.stats.proxied, 0);
+    CU_ASSERT_EQUAL(ucp_st_op_query(recv, &op_attr), UCS_OK);
+    CU_ASSERT_EQUAL(op_attr.started, MANY);
+    CU_ASSERT_EQUAL(op_attr.completed, MANY);
+    st_free(send);
+    st_free(recv);
+    st_pair_cleanup(&pair);
+}
+
+/* S10: with few entries the host is not blocked; uses are posted late */
+static void test_few_entries(void)
+{
+    static uint8_t sbuf[LEN], rbuf[LEN];
+    ucp_st_worker_attr_t attr;
+    ucp_st_op_h send, recv;
+    st_pair_t pair;
+
+    setenv("UCX_CXI_TRIG_DEFERRED_ENTRIES", "4", 1);
+    if (st_pair_init(&pair)) {
+        send = st_send(&pair.side[ST_A], sbuf, LEN, 1);
+        recv = st_recv(&pair.side[ST_B], rbuf, LEN, 1);
+        st_match_ok(send, recv);
+        run_ahead(&pair, send, recv, sbuf, rbuf, MANY);
+        CU_ASSERT_EQUAL(ucp_st_worker_query(pair.side[ST_A].worker, &attr),
+                        UCS_OK);
+        CU_ASSERT(attr.stats.late_posts > 0);
+        CU_ASSERT_EQUAL(attr.stats.proxied, 0);
+        st_free(send);
+        st_free(recv);
+        st_pair_cleanup(&pair);
+    }
+    unsetenv("UCX_CXI_TRIG_DEFERRED_ENTRIES");
+}
+
+/* S10: a pair that cannot get its entries is refused on both sides, keeps what it
+ * has, and can be matched when there is room */
+static void test_no_entries(void)
+{
+    static uint8_t sbuf[2][LEN], rbuf[2][LEN];
+    ucs_status_t status_a, status_b;
+    ucp_st_op_h send[2], recv[2];
+    st_pair_t pair;
+    int i;
+
+    setenv("UCX_CXI_TRIG_DEFERRED_ENTRIES", "3", 1);
+    if (st_pair_init(&pair)) {
+        for (i = 0; i < 2; ++i) {
+            send[i] = st_send(&pair.side[ST_A], sbuf[i], LEN, i);
+            recv[i] = st_recv(&pair.side[ST_B], rbuf[i], LEN, i);
+        }
+        st_match_ok(send[0], recv[0]);
+        st_match2(send[1], recv[1], &status_a, &status_b);
+        CU_ASSERT_EQUAL(status_a, UCS_ERR_NO_RESOURCE);
+        CU_ASSERT_EQUAL(status_b, UCS_ERR_NO_RESOURCE);
+        run_ahead(&pair, send[0], recv[0], sbuf[0], rbuf[0], 10);
+        st_free(send[0]);
+        st_free(recv[0]);
+        st_match_ok(send[1], recv[1]);
+        run_ahead(&pair, send[1], recv[1], sbuf[1], rbuf[1], 10);
+        st_free(send[1]);
+        st_free(recv[1]);
+        st_pair_cleanup(&pair);
+    }
+    unsetenv("UCX_CXI_TRIG_DEFERRED_ENTRIES");
+}
+
+/* P7: ready sends whose receive has been started on time */
+static void test_ready(void)
+{
+    static uint8_t sbuf[LEN], rbuf[LEN];
+    ucp_st_worker_attr_t attr;
+    ucp_st_op_h send, recv;
+    st_pair_t pair;
+    int k;
+
+    if (!st_pair_init(&pair)) {
+        return;
+    }
+    send = st_rsend(&pair.side[ST_A], sbuf, LEN, 1);
+    recv = st_recv(&pair.side[ST_B], rbuf, LEN, 1);
+    st_match_ok(send, recv);
+    for (k = 0; k < 50; ++k) {
+        st_fill(sbuf, LEN, k);
+        st_start(&pair.side[ST_B], recv);
+        st_sync(&pair.side[ST_B]); /* the start has run */
+        st_use(&pair.side[ST_A], send);
+        st_wait(&pair.side[ST_B], recv);
+        st_sync(&pair.side[ST_A]);
+        st_sync(&pair.side[ST_B]);
+        CU_ASSERT_TRUE(st_check(rbuf, LEN, k));
+    }
+    CU_ASSERT_EQUAL(ucp_st_worker_query(pair.side[ST_B].worker, &attr), UCS_OK);
+    CU_ASSERT_EQUAL(attr.stats.cts_fired, 0);
+    CU_ASSERT_EQUAL(ucp_st_worker_query(pair.side[ST_A].worker, &attr), UCS_OK);
+    CU_ASSERT_EQUAL(attr.stats.writes_fired, 50);
+    st_free(send);
+    st_free(recv);
+    st_pair_cleanup(&pair);
+}
+
+/* S1: a standard send started long before its receive writes nothing until the
+ * receive has been started */
+static void test_send_first(void)
+{
+    static uint8_t sbuf[LEN], rbuf[LEN];
+    ucp_st_worker_attr_t attr;
+    ucp_st_op_h send, recv;
+    st_pair_t pair;
+
+    if (!st_pair_init(&pair)) {
+        return;
+    }
+    send = st_send(&pair.side[ST_A], sbuf, LEN, 1);
+    recv = st_recv(&pair.side[ST_B], rbuf, LEN, 1);
+    st_match_ok(send, recv);
+    memset(rbuf, 0xee, LEN);
+    st_fill(sbuf, LEN, 1);
+    st_start(&pair.side[ST_A], send);
+    st_sync(&pair.side[ST_A]); /* S3: the start does not block the stream */
+    CU_ASSERT_EQUAL(ucp_st_worker_query(pair.side[ST_A].worker, &attr), UCS_OK);
+    CU_ASSERT_EQUAL(attr.stats.writes_fired, 0);
+    CU_ASSERT_EQUAL(rbuf[0], 0xee);
+
+    st_use(&pair.side[ST_B], recv);
+    st_sync(&pair.side[ST_B]);
+    CU_ASSERT_TRUE(st_check(rbuf, LEN, 1));
+    st_wait(&pair.side[ST_A], send);
+    st_sync(&pair.side[ST_A]);
+    st_free(send);
+    st_free(recv);
+    st_pair_cleanup(&pair);
+}
+
+/** Messages X, Y and 1 of the programs. */
+typedef struct {
+    uint8_t     buffer[2][LEN];
+    ucp_st_op_h op[2]; /* of A and of B */
+} message_t;
+
+static void message_init(st_pair_t *pair, message_t *message, int from,
+                         uint64_t tag)
+{
+    st_fill(message->buffer[from], LEN, tag);
+    message->op[from]     = st_send(&pair->side[from], message->buffer[from],
+                                    LEN, tag);
+    message->op[1 - from] = st_recv(&pair->side[1 - from],
+                                    message->buffer[1 - from], LEN, tag);
+    st_match_ok(message->op[0], message->op[1]);
+}
+
+static void message_cleanup(message_t *message, int from, uint64_t tag)
+{
+    CU_ASSERT_TRUE(st_check(message->buffer[1 - from], LEN, tag));
+    st_free(message->op[0]);
+    st_free(message->op[1]);
+}
+
+/* P1: B waits for X before 1, A sends X only after its wait for 1 */
+static void test_p1(void)
+{
+    static message_t one, x;
+    st_side_t *a, *b;
+    st_pair_t pair;
+
+    if (!st_pair_init(&pair)) {
+        return;
+    }
+    a = &pair.side[ST_A];
+    b = &pair.side[ST_B];
+    message_init(&pair, &one, ST_A, 1);
+    message_init(&pair, &x, ST_A, 2);
+    st_use(a, one.op[ST_A]);
+    st_use(a, x.op[ST_A]);
+    st_start(b, one.op[ST_B]);
+    st_start(b, x.op[ST_B]);
+    st_wait(b, x.op[ST_B]);
+    st_wait(b, one.op[ST_B]);
+    st_sync(a);
+    st_sync(b);
+    message_cleanup(&one, ST_A, 1);
+    message_cleanup(&x, ST_A, 2);
+    st_pair_cleanup(&pair);
+}
+
+/* P2: A does not wait for 1 until Y is there, which B sends after it has 1 */
+static void test_p2(void)
+{
+    static message_t one, y;
+    st_side_t *a, *b;
+    st_pair_t pair;
+
+    if (!st_pair_init(&pair)) {
+        return;
+    }
+    a = &pair.side[ST_A];
+    b = &pair.side[ST_B];
+    message_init(&pair, &one, ST_A, 1);
+    message_init(&pair, &y, ST_B, 2);
+    st_start(a, one.op[ST_A]);
+    st_use(a, y.op[ST_A]);
+    st_wait(a, one.op[ST_A]);
+    st_use(b, one.op[ST_B]);
+    st_use(b, y.op[ST_B]);
+    st_sync(a);
+    st_sync(b);
+    message_cleanup(&one, ST_A, 1);
+    message_cleanup(&y, ST_B, 2);
+    st_pair_cleanup(&pair);
+}
+
+/* S5: every misuse is refused, and enqueues nothing: the pair still works */
+static void test_misuse(void)
+{
+    static uint8_t sbuf[LEN], rbuf[LEN];
+    ucp_st_op_h send, recv, unmatched;
+    st_side_t *a, *b;
+    st_pair_t pair;
+
+    if (!st_pair_init(&pair)) {
+        return;
+    }
+    a         = &pair.side[ST_A];
+    b         = &pair.side[ST_B];
+    send      = st_send(a, sbuf, LEN, 1);
+    recv      = st_recv(b, rbuf, LEN, 1);
+    unmatched = st_send(a, sbuf, LEN, 2);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_start(a->queue, send),
+                    UCS_ERR_NOT_CONNECTED);
+    st_match_ok(send, recv);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_start(a->queue, unmatched),
+                    UCS_ERR_NOT_CONNECTED);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_wait(a->queue, send), UCS_ERR_NO_MESSAGE);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_start(a->queue, NULL),
+                    UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_start(NULL, send), UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_start(b->queue, send),
+                    UCS_ERR_INVALID_PARAM); /* of another worker */
+    st_start(a, send);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_start(a->queue, send), UCS_ERR_BUSY);
+    CU_ASSERT_EQUAL(ucp_st_op_free(send), UCS_ERR_BUSY);
+    st_wait(a, send);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_wait(a->queue, send), UCS_ERR_NO_MESSAGE);
+    CU_ASSERT_EQUAL(ucp_st_op_free(send), UCS_ERR_BUSY); /* not passed */
+    CU_ASSERT_EQUAL(ucp_st_queue_destroy(a->queue), UCS_ERR_BUSY);
+    CU_ASSERT_EQUAL(ucp_st_queue_query(a->queue, NULL), UCS_INPROGRESS);
+    CU_ASSERT_EQUAL(ucp_st_worker_destroy(a->worker), UCS_ERR_BUSY);
+
+    st_use(b, recv);
+    st_sync(a);
+    st_sync(b);
+    run_ahead(&pair, send, recv, sbuf, rbuf, 10);
+    st_free(unmatched);
+    st_free(send);
+    st_free(recv);
+    st_pair_cleanup(&pair);
+}
+
+/* S5: startall and waitall enqueue all or nothing */
+static void test_all_or_nothing(void)
+{
+    static uint8_t sbuf[3][LEN], rbuf[3][LEN];
+    ucp_st_op_h send[3], recv[3], unmatched;
+    ucp_st_op_attr_t attr;
+    st_side_t *a, *b;
+    st_pair_t pair;
+    int i;
+
+    if (!st_pair_init(&pair)) {
+        return;
+    }
+    a = &pair.side[ST_A];
+    b = &pair.side[ST_B];
+    for (i = 0; i < 3; ++i) {
+        send[i] = st_send(a, sbuf[i], LEN, i);
+        recv[i] = st_recv(b, rbuf[i], LEN, i);
+        if (i < 2) {
+            st_match_ok(send[i], recv[i]);
+        }
+    }
+    CU_ASSERT_EQUAL(ucp_st_enqueue_startall(a->queue, send, 3),
+                    UCS_ERR_NOT_CONNECTED);
+    unmatched = send[2];
+    send[2]   = send[0];
+    CU_ASSERT_EQUAL(ucp_st_enqueue_startall(a->queue, send, 3),
+                    UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(ucp_st_op_query(send[0], &attr), UCS_OK);
+    CU_ASSERT_EQUAL(attr.started, 0);
+    CU_ASSERT_EQUAL(ucp_st_queue_query(a->queue, NULL), UCS_OK);
+
+    CU_ASSERT_EQUAL(ucp_st_enqueue_startall(a->queue, send, 2), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_waitall(a->queue, send, 3),
+                    UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_waitall(a->queue, send, 2), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_startall(b->queue, recv, 2), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_waitall(b->queue, recv, 2), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_startall(b->queue, recv, 0), UCS_OK);
+    st_sync(a);
+    st_sync(b);
+    st_free(unmatched);
+    st_free(recv[2]);
+    for (i = 0; i < 2; ++i) {
+        st_free(send[i]);
+        st_free(recv[i]);
+    }
+    st_pair_cleanup(&pair);
+}
+
+/* S5: an operation moves to another queue only after the host has seen its wait
+ * pass; a wait on another queue than the start's is refused */
+static void test_other_queue(void)
+{
+    static uint8_t sbuf[LEN], rbuf[LEN];
+    ucp_st_queue_params_t params = {
+        .field_mask = UCP_ST_QUEUE_PARAM_FIELD_STREAM
+    };
+    ucp_st_op_h send, recv;
+    ucp_st_queue_h other;
+    st_side_t *a, *b;
+    st_pair_t pair;
+
+    if (!st_pair_init(&pair)) {
+        return;
+    }
+    a             = &pair.side[ST_A];
+    b             = &pair.side[ST_B];
+    params.stream = a->stream;
+    CU_ASSERT_EQUAL(ucp_st_queue_create(a->worker, &params, &other), UCS_OK);
+    send = st_send(a, sbuf, LEN, 1);
+    recv = st_recv(b, rbuf, LEN, 1);
+    st_match_ok(send, recv);
+    st_start(a, send);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_wait(other, send), UCS_ERR_INVALID_PARAM);
+    st_wait(a, send);
+    st_use(b, recv);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_start(other, send), UCS_ERR_BUSY);
+    st_sync(b);
+    st_sync(a);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_start(other, send), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_wait(other, send), UCS_OK);
+    st_use(b, recv);
+    CU_ASSERT_EQUAL(ucp_st_queue_wait(other, NULL), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_queue_destroy(other), UCS_OK);
+    st_free(send);
+    st_free(recv);
+    st_pair_cleanup(&pair);
+}
+
+/* The host wait is for the queue, not for others' commands behind it */
+static void test_wait_is_for_queue(void)
+{
+    static uint8_t sbuf[LEN], rbuf[LEN];
+    volatile uint64_t gate = 0;
+    ucp_st_op_h send, recv;
+    st_side_t *a, *b;
+    st_pair_t pair;
+
+    if (!st_pair_init(&pair)) {
+        return;
+    }
+    a    = &pair.side[ST_A];
+    b    = &pair.side[ST_B];
+    send = st_send(a, sbuf, LEN, 1);
+    recv = st_recv(b, rbuf, LEN, 1);
+    st_match_ok(send, recv);
+    st_use(a, send);
+    CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(a->stream, &gate, 1), UCS_OK);
+    st_use(b, recv);
+    st_sync(a);
+    st_sync(b);
+    CU_ASSERT_EQUAL(ucs_gstream_query(a->stream), UCS_INPROGRESS);
+    __atomic_store_n(&gate, 1, __ATOMIC_RELEASE);
+    ucs_gstream_wake(&gate);
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize(a->stream), UCS_OK);
+    st_free(send);
+    st_free(recv);
+    st_pair_cleanup(&pair);
+}
+
+/* S12: the peer's half of a freed operation cannot be started; one under way is
+ * released, and the queue tells which it was */
+static void test_free_matched(void)
+{
+    static uint8_t sbuf[2][LEN], rbuf[2][LEN];
+    ucp_st_queue_error_t error = {0};
+    ucp_st_op_h send[2], recv[2];
+    st_side_t *a, *b;
+    st_pair_t pair;
+    int i;
+
+    if (!st_pair_init(&pair)) {
+        return;
+    }
+    a = &pair.side[ST_A];
+    b = &pair.side[ST_B];
+    for (i = 0; i < 2; ++i) {
+        send[i] = st_send(a, sbuf[i], LEN, i);
+        recv[i] = st_recv(b, rbuf[i], LEN, i);
+        st_match_ok(send[i], recv[i]);
+        st_use(a, send[i]);
+        st_use(b, recv[i]);
+    }
+    st_sync(a);
+    st_sync(b);
+    st_use(a, send[0]); /* never answered */
+    st_free(recv[0]);
+    while (ucp_st_queue_query(a->queue, &error) == UCS_INPROGRESS) {
+        ucp_st_worker_progress(b->worker);
+    }
+    CU_ASSERT_EQUAL(error.status, UCS_ERR_CANCELED);
+    CU_ASSERT_PTR_EQUAL(error.op, send[0]);
+    CU_ASSERT_EQUAL(ucp_st_queue_wait(a->queue, NULL), UCS_ERR_CANCELED);
+    /* S9: the queue stays in error, for other operations too */
+    CU_ASSERT_EQUAL(ucp_st_enqueue_start(a->queue, send[1]), UCS_ERR_CANCELED);
+    st_free(send[0]);
+    st_free(send[1]);
+    st_free(recv[1]);
+    st_pair_cleanup(&pair);
+}
+
+/* What a worker needs and does not get is an error, never another way */
+static void test_worker_refusals(void)
+{
+    ucp_st_worker_params_t params = {.field_mask = 0};
+    ucp_st_worker_h worker;
+
+    setenv("UCX_ST_LANES", "teleport", 1);
+    CU_ASSERT_EQUAL(ucp_st_worker_create(&params, &worker),
+                    UCS_ERR_INVALID_PARAM);
+    unsetenv("UCX_ST_LANES");
+    setenv("UCX_TLS", "tcp,self", 1);
+    CU_ASSERT_EQUAL(ucp_st_worker_create(&params, &worker),
+                    UCS_ERR_UNSUPPORTED);
+    setenv("UCX_TLS", "^cxi_trig", 1);
+    CU_ASSERT_EQUAL(ucp_st_worker_create(&params, &worker),
+                    UCS_ERR_UNSUPPORTED);
+    unsetenv("UCX_TLS");
+    params.field_mask = UCP_ST_WORKER_PARAM_FIELD_UCP_WORKER;
+    params.ucp_worker = NULL;
+    CU_ASSERT_EQUAL(ucp_st_worker_create(&params, &worker),
+                    UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(ucp_st_worker_create(NULL, &worker), UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(ucp_st_worker_destroy(NULL), UCS_ERR_INVALID_PARAM);
+}
+
+static void test_bad_stream(void)
+{
+    ucp_st_queue_params_t params = {.field_mask = 0};
+    ucp_st_queue_h queue;
+    int not_a_stream;
+    st_side_t side;
+
+    if (!st_side_init(&side)) {
+        return;
+    }
+    CU_ASSERT_EQUAL(ucp_st_queue_create(side.worker, &params, &queue),
+                    UCS_ERR_INVALID_PARAM);
+    params.field_mask = UCP_ST_QUEUE_PARAM_FIELD_STREAM;
+    params.stream     = (ucs_gstream_h)&not_a_stream;
+    CU_ASSERT_EQUAL(ucp_st_queue_create(side.worker, &params, &queue),
+                    UCS_ERR_INVALID_PARAM);
+    st_side_cleanup(&side);
+}
+
+/* A UCP worker of the user carries the control messages; without the feature
+ * that they need it is refused */
+static void test_user_worker(void)
+{
+    ucp_params_t ucp_params           = {
+        .field_mask = UCP_PARAM_FIELD_FEATURES,
+        .features   = UCP_FEATURE_TAG
+    };
+    ucp_worker_params_t worker_params = {.field_mask = 0};
+    ucp_st_worker_params_t params     = {
+        .field_mask = UCP_ST_WORKER_PARAM_FIELD_UCP_WORKER
+    };
+    ucp_st_worker_h worker;
+    ucp_context_h context;
+    int feature;
+
+    for (feature = 0; feature < 2; ++feature) {
+        ucp_params.features |= (feature ? UCP_FEATURE_AM : 0);
+        CU_ASSERT_EQUAL_FATAL(ucp_init(&ucp_params, NULL, &context), UCS_OK);
+        CU_ASSERT_EQUAL_FATAL(ucp_worker_create(context, &worker_params,
+                                                &params.ucp_worker), UCS_OK);
+        if (feature) {
+            CU_ASSERT_EQUAL(ucp_st_worker_create(&params, &worker), UCS_OK);
+            CU_ASSERT_EQUAL(ucp_st_worker_destroy(worker), UCS_OK);
+        } else {
+            CU_ASSERT_EQUAL(ucp_st_worker_create(&params, &worker),
+                            UCS_ERR_INVALID_PARAM);
+        }
+        ucp_worker_destroy(params.ucp_worker);
+        ucp_cleanup(context);
+    }
+}
+
+static const st_cunit_case_t cases[] = {
+    {"run_ahead", test_run_ahead},
+    {"few_entries", test_few_entries},
+    {"no_entries", test_no_entries},
+    {"ready", test_ready},
+    {"send_first", test_send_first},
+    {"p1", test_p1},
+    {"p2", test_p2},
+    {"misuse", test_misuse},
+    {"all_or_nothing", test_all_or_nothing},
+    {"other_queue", test_other_queue},
+    {"wait_is_for_queue", test_wait_is_for_queue},
+    {"free_matched", test_free_matched},
+    {"worker_refusals", test_worker_refusals},
+    {"bad_stream", test_bad_stream},
+    {"user_worker", test_user_worker}
+};
+
+int main(int argc, char **argv)
+{
+    return st_cunit_main("st_queue", cases, ST_CUNIT_COUNT(cases), argc, argv);
+}
