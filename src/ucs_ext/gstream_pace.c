@@ -47,7 +47,7 @@ static ucs_config_field_t gstream_pace_config_table[] = {
      "they sleep; a few yields at least unless it is 0. At most 1 second.",
      ucs_offsetof(gstream_pace_config_t, yield_time), UCS_CONFIG_TYPE_TIME},
 
-    {NULL}
+    {.name = NULL}
 };
 UCS_CONFIG_REGISTER_TABLE(gstream_pace_config_table, "Streams", "GSTREAM_",
                           gstream_pace_config_t, &ucs_config_global_list)
@@ -136,7 +136,7 @@ int gstream_pace_step(gstream_pace_t *pace)
 }
 
 /* Whether the last yield, after which there was no step, was a long one. Often
- * what is waited for comes true with the very yield that lets its writer run. */
+ * what is waited for comes true with the yield that lets its writer run. */
 static int gstream_pace_last_was_long(const gstream_pace_t *pace)
 {
     return !pace->over &&

@@ -16,7 +16,7 @@
  *     }
  *
  * Command line: nothing runs all cases, --list prints their names, --case NAME
- * (may be repeated) runs these. One line per case is printed: "PASS suite.name",
+ * (may be repeated) runs these. A line is printed for each: "PASS suite.name",
  * "FAIL suite.name" with the failed assertions, or "SKIP suite.name: reason".
  *
  * CUnit's assertions may be used by the main thread only.

@@ -13,6 +13,7 @@
 #  define _GNU_SOURCE
 #endif
 
+#include "gstream_pace.h"
 #include "gstream_util.h"
 #include "st_cunit.h"
 
@@ -20,6 +21,7 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -28,6 +30,8 @@
 #define TEST_BATCH   2000
 #define TEST_LAPS    200
 #define TEST_ROUNDS  2000
+#define TEST_RACES   20000
+#define TEST_DELAYS  100  /* Pauses */
 
 
 /* Which of the next calls fails; negative for none. Set by the main thread,
@@ -39,7 +43,7 @@ static int test_fail_thread;
 static int test_num_mallocs;
 static int test_num_wakes;
 
-/* Whether sleeping ignores its time limit, so that nothing but a wake ends it. */
+/* Whether sleeping has no time limit, so that nothing but a wake ends it. */
 static int test_no_timeouts;
 
 
@@ -127,6 +131,26 @@ static void test_reset(void)
     test_set(&test_no_timeouts, 0);
 }
 
+static ucs_gstream_cmd_t test_func(ucs_gstream_func_t func, void *arg)
+{
+    ucs_gstream_cmd_t cmd = {
+        .type   = UCS_GSTREAM_CMD_FUNC,
+        .u.func = {func, arg}
+    };
+
+    return cmd;
+}
+
+static ucs_gstream_cmd_t test_wait(volatile uint64_t *word, uint64_t value)
+{
+    ucs_gstream_cmd_t cmd = {
+        .type   = UCS_GSTREAM_CMD_WAIT64,
+        .u.word = {word, value}
+    };
+
+    return cmd;
+}
+
 static void test_count(void *arg)
 {
     ++*(uint64_t*)arg;
@@ -165,9 +189,7 @@ static void test_fill(ucs_gstream_cmd_t *cmds, size_t count, uint64_t *runs)
     size_t i;
 
     for (i = 0; i < count; ++i) {
-        cmds[i].type        = UCS_GSTREAM_CMD_FUNC;
-        cmds[i].u.func.func = test_count;
-        cmds[i].u.func.arg  = runs;
+        cmds[i] = test_func(test_count, runs);
     }
 }
 
@@ -284,24 +306,111 @@ static void test_no_lost_store(void)
     test_reset();
 }
 
+/* A meeting of the host and the stream's thread, so that both go on within some
+ * ns. The host then is 'delay' pauses late, or early. */
+typedef struct {
+    int      arrived; /* Atomic */
+    unsigned delay;   /* Of the stream */
+} test_meeting_t;
+
+static void test_delay(unsigned pauses)
+{
+    while (pauses-- > 0) {
+        gstream_pace_pause();
+    }
+}
+
+static void test_meet(test_meeting_t *meeting, unsigned delay)
+{
+    int polls = 0;
+
+    __atomic_fetch_add(&meeting->arrived, 1, __ATOMIC_SEQ_CST);
+    while (test_get(&meeting->arrived) < 2) {
+        if ((++polls % 1000) == 0) {
+            sched_yield();
+        }
+    }
+    test_delay(delay);
+}
+
+static void test_meet_stream(void *arg)
+{
+    test_meeting_t *meeting = arg;
+
+    test_meet(meeting, meeting->delay);
+}
+
+/* In each round, the stream falls asleep on a word while the host stores. */
 static void test_no_lost_wake(void)
 {
     volatile uint64_t word = 0;
+    test_meeting_t meeting = {0};
+    ucs_gstream_cmd_t cmds[2];
     ucs_gstream_h stream;
     uint64_t round;
 
     test_reset();
     test_set(&test_no_timeouts, 1);
-    stream = test_create_sleepy();
-    for (round = 1; round <= TEST_ROUNDS; ++round) {
-        CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(stream, &word, round),
-                        UCS_OK);
+    stream  = test_create_sleepy();
+    cmds[0] = test_func(test_meet_stream, &meeting);
+    for (round = 1; round <= TEST_RACES; ++round) {
+        test_set(&meeting.arrived, 0);
+        cmds[1] = test_wait(&word, round);
+        CU_ASSERT_EQUAL(ucs_gstream_enqueue(stream, cmds, 2), UCS_OK);
+        test_meet(&meeting, round % TEST_DELAYS);
         gstream_util_store(&word, round);
         ucs_gstream_wake(&word);
         CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
     }
     gstream_util_finish(stream);
     test_reset();
+}
+
+/* In each round, the stream falls asleep for lack of commands while the host
+ * enqueues the next one. */
+static void test_no_lost_command(void)
+{
+    test_meeting_t meeting = {0};
+    ucs_gstream_h stream;
+    uint64_t runs = 0;
+    unsigned round;
+
+    test_reset();
+    stream = test_create_sleepy();
+    for (round = 0; round < TEST_RACES; ++round) {
+        test_set(&meeting.arrived, 0);
+        CU_ASSERT_EQUAL(ucs_gstream_enqueue_func(stream, test_meet_stream,
+                                                 &meeting),
+                        UCS_OK);
+        test_meet(&meeting, round % TEST_DELAYS);
+        CU_ASSERT_EQUAL(ucs_gstream_enqueue_func(stream, test_count, &runs),
+                        UCS_OK);
+        CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
+    }
+    gstream_util_finish(stream);
+    CU_ASSERT_EQUAL(runs, TEST_RACES);
+}
+
+/* In each round, the host falls asleep in synchronize while the last command
+ * ends. */
+static void test_no_lost_end(void)
+{
+    test_meeting_t meeting = {0};
+    ucs_gstream_h stream;
+    unsigned round;
+
+    test_reset();
+    stream = test_create_sleepy();
+    for (round = 0; round < TEST_RACES; ++round) {
+        test_set(&meeting.arrived, 0);
+        meeting.delay = round % TEST_DELAYS;
+        CU_ASSERT_EQUAL(ucs_gstream_enqueue_func(stream, test_meet_stream,
+                                                 &meeting),
+                        UCS_OK);
+        test_meet(&meeting, 0);
+        CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
+    }
+    gstream_util_finish(stream);
 }
 
 
@@ -338,6 +447,8 @@ static const st_cunit_case_t test_cases[] = {
     {"recycle", test_recycle},
     {"no_lost_store", test_no_lost_store},
     {"no_lost_wake", test_no_lost_wake},
+    {"no_lost_command", test_no_lost_command},
+    {"no_lost_end", test_no_lost_end},
     {"wake_calls", test_wake_calls}
 };
 
