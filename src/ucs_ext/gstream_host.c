@@ -335,9 +335,11 @@ err:
 static ucs_status_t gstream_host_query(ucs_gstream_h stream)
 {
     gstream_host_t *host = gstream_host_derived(stream);
-    uint64_t tail        = gstream_ring_tail(&host->ring);
+    uint64_t done        = atomic_load(&host->done);
 
-    return (atomic_load(&host->done) >= tail) ? UCS_OK : UCS_INPROGRESS;
+    /* In this order: a command may enqueue another one and then be done, and
+     * against an older tail that would pass for idle */
+    return (done == gstream_ring_tail(&host->ring)) ? UCS_OK : UCS_INPROGRESS;
 }
 
 static ucs_status_t gstream_host_destroy(ucs_gstream_h stream)

@@ -19,7 +19,7 @@
 #define TEST_PRODUCERS      4
 #define TEST_BATCHES        2000
 #define TEST_BATCH_MAX      7
-#define TEST_CHAIN_LENGTH   10000
+#define TEST_CHAIN_LENGTH   100000
 #define TEST_PING_PONGS     5000
 #define TEST_RUN_AHEAD      1000000
 #define TEST_RUN_AHEAD_STEP 1000
@@ -237,8 +237,8 @@ static void test_enqueue_from_command(void)
     CU_ASSERT_EQUAL(ucs_gstream_enqueue_func(chain.stream, test_chain_next,
                                              &chain),
                     UCS_OK);
+    /* There is always one command that is pending until the last has run */
     while (ucs_gstream_query(chain.stream) == UCS_INPROGRESS) {
-        CU_ASSERT_EQUAL(ucs_gstream_synchronize(chain.stream), UCS_OK);
     }
 
     CU_ASSERT_EQUAL(chain.runs, TEST_CHAIN_LENGTH);
