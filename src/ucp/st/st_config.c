@@ -22,7 +22,7 @@ static ucs_config_field_t ucp_st_config_table[] = {
      ucs_offsetof(ucp_st_config_t, lanes), UCS_CONFIG_TYPE_STRING_ARRAY},
 
     {"PING_INTERVAL", "500ms",
-     "How often a host that waits for a peer checks that it is alive.",
+     "How often a host that waits asks whether its peers are alive.",
      ucs_offsetof(ucp_st_config_t, ping_interval), UCS_CONFIG_TYPE_TIME},
 
     {NULL}

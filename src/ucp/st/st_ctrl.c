@@ -16,6 +16,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* Handlers of the messages about one operation; the lock is held */
 typedef void (*ucp_st_ctrl_handler_t)(ucp_st_peer_t *peer,
@@ -316,10 +317,43 @@ void ucp_st_ctrl_flush(ucp_st_worker_h worker)
     ucp_st_worker_unlock(worker);
 }
 
+static double ucp_st_ctrl_now(void)
+{
+    struct timespec ts;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
+    return ts.tv_sec + (ts.tv_nsec * 1e-9);
+}
+
+/* Ask the transport about the peers that something here waits for: a message to
+ * one that is gone fails. The lock is held. */
+static void ucp_st_ctrl_ping(ucp_st_worker_h worker)
+{
+    ucp_st_msg_op_t msg     = {.op_id = 0};
+    ucp_st_peer_t *previous = NULL;
+    ucp_st_op_t *op;
+
+    ucs_list_for_each(op, &worker->ops, list) {
+        if (ucp_st_op_has_peer(op) && (op->peer != previous) &&
+            ((op->state == UCP_ST_OP_MATCHING) ||
+             (op->started > op->completed))) {
+            previous = op->peer;
+            ucp_st_ctrl_post(previous, UCP_ST_MSG_PING, &msg);
+        }
+    }
+}
+
 unsigned ucp_st_ctrl_progress(ucp_st_worker_h worker)
 {
     unsigned count = ucp_worker_progress(worker->ucp_worker);
+    double now     = ucp_st_ctrl_now();
 
+    ucp_st_worker_lock(worker);
+    if ((now - worker->last_ping) > worker->config.ping_interval) {
+        ucp_st_ctrl_ping(worker);
+        worker->last_ping = now;
+    }
+    ucp_st_worker_unlock(worker);
     ucp_st_ctrl_flush(worker);
     return count;
 }

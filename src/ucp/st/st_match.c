@@ -19,9 +19,6 @@
 #include "st_log.h"
 #include "st_worker.h"
 
-#include <ucs/sys/compiler_def.h>
-#include <ucs/time/time_def.h>
-
 #include <sched.h>
 #include <stdlib.h>
 #include <time.h>
@@ -371,24 +368,6 @@ ucs_status_t ucp_st_match_test(ucp_st_op_h op)
     return status;
 }
 
-/* Ask the transport about the peers that are waited for */
-static void ucp_st_match_ping(const ucp_st_op_h *ops, size_t count)
-{
-    ucp_st_msg_op_t msg     = {.op_id = 0};
-    ucp_st_peer_t *previous = NULL;
-    size_t i;
-
-    ucp_st_worker_lock(ops[0]->worker);
-    for (i = 0; i < count; ++i) {
-        if ((ops[i]->state == UCP_ST_OP_MATCHING) &&
-            (ops[i]->peer != previous)) {
-            previous = ops[i]->peer;
-            ucp_st_ctrl_post(previous, UCP_ST_MSG_PING, &msg);
-        }
-    }
-    ucp_st_worker_unlock(ops[0]->worker);
-}
-
 static size_t ucp_st_match_count_pending(const ucp_st_op_h *ops, size_t count)
 {
     size_t pending = 0;
@@ -415,28 +394,12 @@ static void ucp_st_match_pause(unsigned *idle_rounds, unsigned progressed)
     }
 }
 
-static double ucp_st_match_now(void)
-{
-    struct timespec ts;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
-    return ts.tv_sec + (ts.tv_nsec * 1e-9);
-}
-
 static void ucp_st_match_wait(const ucp_st_op_h *ops, size_t count)
 {
-    ucp_st_worker_h worker = ops[0]->worker;
-    double last_ping       = ucp_st_match_now();
-    unsigned idle_rounds   = 0;
-    double now;
+    unsigned idle_rounds = 0;
 
     while (ucp_st_match_count_pending(ops, count) > 0) {
-        ucp_st_match_pause(&idle_rounds, ucp_st_ctrl_progress(worker));
-        now = ucp_st_match_now();
-        if ((now - last_ping) > worker->config.ping_interval) {
-            ucp_st_match_ping(ops, count);
-            last_ping = now;
-        }
+        ucp_st_match_pause(&idle_rounds, ucp_st_ctrl_progress(ops[0]->worker));
     }
 }
 

@@ -121,33 +121,12 @@ ucs_status_t ucp_st_queue_query(ucp_st_queue_h queue,
     return ucp_st_queue_result(queue, error);
 }
 
-/* Ping the peers of the operations that the queue waits for; the lock is not
- * held */
-static void ucp_st_queue_ping(ucp_st_queue_h queue)
-{
-    ucp_st_msg_op_t msg = {.op_id = 0};
-    ucp_st_op_t *op;
-
-    ucp_st_worker_lock(queue->worker);
-    ucs_list_for_each(op, &queue->worker->ops, list) {
-        if ((op->queue == queue) && (op->started > op->completed) &&
-            ucp_st_op_has_peer(op)) {
-            ucp_st_ctrl_post(op->peer, UCP_ST_MSG_PING, &msg);
-        }
-    }
-    ucp_st_worker_unlock(queue->worker);
-}
-
 ucs_status_t ucp_st_queue_wait(ucp_st_queue_h queue,
                                ucp_st_queue_error_t *error)
 {
-    double slices = 0;
     ucs_status_t status;
 
-    if (queue == NULL) {
-        return UCS_ERR_INVALID_PARAM;
-    }
-    while (ucp_st_queue_passed(queue) < queue->seq) {
+    while ((status = ucp_st_queue_query(queue, error)) == UCS_INPROGRESS) {
         /* The stream may hold commands of others behind ours, so its being
          * idle is not what is waited for, only what wakes up most often */
         status = ucs_gstream_synchronize_timeout(queue->stream,
@@ -155,12 +134,6 @@ ucs_status_t ucp_st_queue_wait(ucp_st_queue_h queue,
         if ((status != UCS_OK) && (status != UCS_INPROGRESS)) {
             return status;
         }
-        ucp_st_ctrl_progress(queue->worker);
-        slices += UCP_ST_QUEUE_WAIT_SLICE;
-        if (slices > queue->worker->config.ping_interval) {
-            ucp_st_queue_ping(queue);
-            slices = 0;
-        }
     }
-    return ucp_st_queue_result(queue, error);
+    return status;
 }

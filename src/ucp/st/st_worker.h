@@ -36,6 +36,7 @@ struct ucp_st_worker {
     ucs_list_link_t   outbox;     /* ucp_st_msg_t in the order of sending */
     int               outbox_busy;/* some thread is sending from it */
     unsigned          sends;      /* given to UCP, not completed */
+    double            last_ping;  /* time, seconds */
     ucp_st_trig_dev_t trig;
     ucp_st_stats_t    stats;
 };
