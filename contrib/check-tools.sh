@@ -39,24 +39,11 @@ check_doxygen()
     out=$(mktemp -d)
     # shellcheck disable=SC2064 # the name of now is meant
     trap "rm -rf '$out'" EXIT
-    doxygen -q - <<STEOF
-PROJECT_NAME         = ucx-st
-INPUT                = $(echo src/*/api/*.h src/*/*/api/*.h \
-                              contrib/openmpi/mpix_queue/mpix_queue.h)
-OUTPUT_DIRECTORY     = $out
-GENERATE_HTML        = YES
-GENERATE_LATEX       = NO
-HAVE_DOT             = NO
-GENERATE_XML         = NO
-OPTIMIZE_OUTPUT_FOR_C = YES
-ENABLE_PREPROCESSING = YES
-MACRO_EXPANSION      = YES
-WARN_IF_UNDOCUMENTED = YES
-WARN_IF_DOC_ERROR    = YES
-WARN_NO_PARAMDOC     = YES
-WARN_AS_ERROR        = FAIL_ON_WARNINGS
-INPUT_FILTER         = "sed '1s|^|/** @file */ |'"
-STEOF
+    {
+        cat docs/Doxyfile
+        echo "OUTPUT_DIRECTORY = $out"
+        echo "WARN_AS_ERROR = FAIL_ON_WARNINGS"
+    } | doxygen -
 }
 
 case ${1:-} in

@@ -9,7 +9,8 @@ ST_BUILD=$ST_TOP/build
 # shellcheck disable=SC2034 # used by the scripts
 ST_BUILD_PACKAGES=(autoconf automake libtool pkg-config make gcc g++ libc6-dev
                    libucx-dev ucx-utils libfabric-dev libopenmpi-dev
-                   openmpi-bin libcunit1-dev dpkg-dev xz-utils)
+                   openmpi-bin libcunit1-dev dpkg-dev xz-utils
+                   scdoc)
 # shellcheck disable=SC2034
 ST_TEST_PACKAGES=(shellcheck codespell doxygen procps)
 
