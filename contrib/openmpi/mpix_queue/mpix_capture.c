@@ -17,8 +17,8 @@
 #include <dlfcn.h>
 #include <stddef.h>
 
-/* A receive with this tag is never matched: MPI has neither such a rank nor such
- * a context. */
+/* A receive with this tag is never matched: MPI has neither such a rank nor
+ * such a context. */
 #define MPIX_CAPTURE_TAG_NEVER UINT64_MAX
 
 /* Any tag that an application may use will do; bits far apart. */
@@ -160,8 +160,8 @@ ucs_status_ptr_t ucp_tag_recv_nbx(ucp_worker_h worker, void *buffer,
     return mpix_real.tag_recv_nbx(worker, buffer, count, tag, tag_mask, param);
 }
 
-/* Every blocking call of MPI comes through here: matching that was begun goes on
- * while the application is in MPI. */
+/* Every blocking call of MPI comes through here: matching that was begun goes
+ * on while the application is in MPI. */
 unsigned ucp_worker_progress(ucp_worker_h worker)
 {
     unsigned count = mpix_real.worker_progress(worker);

@@ -26,9 +26,10 @@
 #define MPIX_TAG_CONTEXT_BIT (1ull << 19)
 
 
-/* Check that MPI runs over pml/ucx, that calls are captured and that tags are as
- * described above. Needs two communicators of this process alone that nobody else
- * uses. On UCS_OK the PML's worker is filled in; else a sentence with the cause. */
+/* Check that MPI runs over pml/ucx, that calls are captured and that tags are
+ * as described above. Needs two communicators of this process alone that nobody
+ * else uses. On UCS_OK the PML's worker is filled in; else a sentence with the
+ * cause. */
 ucs_status_t mpix_capture_check(MPI_Comm self, MPI_Comm other,
                                 ucp_worker_h *worker_p, const char **cause_p);
 

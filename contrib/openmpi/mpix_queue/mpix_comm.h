@@ -2,8 +2,8 @@
 /*
  * mpix_comm.h - what this library keeps about a communicator.
  *
- * It hangs on the communicator as an attribute, which tells when the application
- * frees the communicator: its requests outlive it.
+ * It hangs on the communicator as an attribute, which tells when the
+ * application frees the communicator: its requests outlive it.
  */
 #ifndef MPIX_COMM_H_
 #define MPIX_COMM_H_
@@ -29,8 +29,8 @@ int mpix_comm_get(MPI_Comm handle, mpix_comm_t **comm_p);
 /* Return a reference. To be called with the lock held. */
 void mpix_comm_put(mpix_comm_t *comm);
 
-/* Rank in MPI_COMM_WORLD of a rank of a communicator (of its remote group, for an
- * intercommunicator); -1 if it is not in there. */
+/* Rank in MPI_COMM_WORLD of a rank of a communicator (of its remote group, for
+ * an intercommunicator); -1 if it is not in there. */
 int mpix_comm_world_rank(MPI_Comm comm, int rank);
 
 #endif

@@ -14,9 +14,9 @@
 #include <string.h>
 
 
-/* A type without holes may still send its bytes in another order, or some of them
- * twice: pack one item whose bytes are known. Neighbouring bytes differ, and so
- * do neighbouring blocks of 256. */
+/* A type without holes may still send its bytes in another order, or some of
+ * them twice: pack one item whose bytes are known. Neighbouring bytes differ,
+ * and so do neighbouring blocks of 256. */
 static int mpix_datatype_packs_in_order(MPI_Datatype datatype, MPI_Aint true_lb,
                                         size_t size)
 {

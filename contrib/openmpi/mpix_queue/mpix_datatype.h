@@ -10,8 +10,8 @@
 #include <stddef.h>
 
 
-/* Where (buffer, count, datatype) is in memory. Returns non-zero if its bytes are
- * one after the other in memory, in the order in which MPI sends them; then
+/* Where (buffer, count, datatype) is in memory. Returns non-zero if its bytes
+ * are one after the other in memory, in the order in which MPI sends them; then
  * 'start_p' and 'length_p' are filled in. */
 int mpix_datatype_is_contig(const void *buffer, int count,
                             MPI_Datatype datatype, void **start_p,

@@ -117,7 +117,8 @@ static int mpix_enqueue(const char *func, struct mpix_queue *queue, int count,
     return MPI_SUCCESS;
 }
 
-/* The way out of all functions here: the usual one does not look up anything. */
+/* The way out of all functions here: the usual one does not look up
+ * anything. */
 static int mpix_enqueue_return(int count, const MPI_Request *requests, int rc)
 {
     if (ucs_likely(rc == MPI_SUCCESS)) {

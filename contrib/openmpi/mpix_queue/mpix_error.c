@@ -21,9 +21,13 @@
 /* One write per line: lines of several ranks do not mix. */
 static void mpix_print(const char *level, const char *func, const char *text)
 {
-    fprintf(stderr, "mpix_queue: rank %d: %s: %s%s%s\n",
-            mpix_global.world_rank, level, func, (*func == '\0') ? "" : ": ",
-            text);
+    char rank[32] = "";
+
+    if (mpix_global.world_rank >= 0) {
+        snprintf(rank, sizeof(rank), "rank %d: ", mpix_global.world_rank);
+    }
+    fprintf(stderr, "mpix_queue: %s%s: %s%s%s\n", rank, level, func,
+            (*func == '\0') ? "" : ": ", text);
 }
 
 int mpix_fail(const char *func, int code, const char *fmt, ...)

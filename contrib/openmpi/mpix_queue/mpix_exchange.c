@@ -30,8 +30,8 @@
 typedef struct mpix_exchange_msg {
     ucs_list_link_t list;
     void            *request; /* UCP's; NULL if it completed at once */
-    int             done;     /* Release-stored by the callback, last; pairs with
-                                 the acquire in mpix_exchange_is_done() */
+    int             done;     /* Release-stored by the callback, last; pairs
+                                 with the acquire in mpix_exchange_is_done() */
     ucs_status_t    status;
 } mpix_exchange_msg_t;
 

@@ -40,8 +40,8 @@ ucs_status_t mpix_exchange_in_address(const mpix_exchange_in_t *in,
 
 void mpix_exchange_in_free(mpix_exchange_in_t *in);
 
-/* Complete what was sent, as far as that goes within a second, and drop what has
- * arrived. */
+/* Complete what was sent, as far as that goes within a second, and drop what
+ * has arrived. */
 void mpix_exchange_cleanup(void);
 
 #endif

@@ -58,6 +58,7 @@ static int mpix_global_check_mpi(const char *func)
                          "MPI is not initialised, or finalised already");
     }
 
+    PMPI_Comm_rank(MPI_COMM_WORLD, &mpix_global.world_rank);
     PMPI_Query_thread(&level);
     if (level < MPI_THREAD_FUNNELED) {
         return mpix_fail(func, MPI_ERR_OTHER,
@@ -76,7 +77,6 @@ static int mpix_global_init_pml(const char *func)
     MPI_Comm other;
     const char *cause;
 
-    PMPI_Comm_rank(MPI_COMM_WORLD, &mpix_global.world_rank);
     PMPI_Comm_dup(MPI_COMM_SELF, &mpix_global.self);
     PMPI_Comm_dup(MPI_COMM_SELF, &other);
     PMPI_Comm_set_errhandler(mpix_global.self, MPI_ERRORS_RETURN);

@@ -21,8 +21,8 @@ typedef enum {
 } mpix_state_t;
 
 
-/* Everything but the lock is written once by mpix_global_init(), under the lock,
- * and cleared at MPI_Finalize. */
+/* All but the lock and the rank is written by the first mpix_global_init(),
+ * under the lock, and not valid after MPI_Finalize. */
 typedef struct mpix_global {
     /* Protects all tables of this library, and serialises the use of the st
      * worker. Never held while a command is enqueued or the host waits. */

@@ -242,8 +242,8 @@ void mpix_match_progress_mpi(void)
 {
     int flag;
 
-    /* Nobody sends on this communicator: the probe finds nothing, and progresses
-     * everything of MPI */
+    /* Nobody sends on this communicator: the probe finds nothing, and
+     * progresses everything of MPI */
     PMPI_Iprobe(0, 0, mpix_global.self, &flag, MPI_STATUS_IGNORE);
 }
 

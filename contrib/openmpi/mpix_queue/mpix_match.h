@@ -23,12 +23,12 @@ static inline int mpix_match_is_active(void)
     return __atomic_load_n(&mpix_match_count, __ATOMIC_RELAXED) != 0;
 }
 
-/* Progress matching from within a progress call on 'worker'; does nothing unless
- * that is pml/ucx's, or if a thread is at it already. */
+/* Progress matching from within a progress call on 'worker'; does nothing
+ * unless that is pml/ucx's, or if a thread is at it already. */
 void mpix_match_hook(ucp_worker_h worker);
 
-/* Progress the exchange of addresses, the st worker and all requests. Returns the
- * number of things done. Needs the lock; not from within a UCP callback. */
+/* Progress the exchange of addresses, the st worker and all requests. Returns
+ * the number of things done. Needs the lock; not from within a UCP callback. */
 unsigned mpix_match_progress(void);
 
 /* Begin to match an IDLE request whose peer was got. Needs the lock. */

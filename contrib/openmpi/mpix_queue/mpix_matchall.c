@@ -131,22 +131,32 @@ static int mpix_matchall_begin_locked(const char *func, int count,
     return rc;
 }
 
-/* Takes back what was begun if one half of a message to oneself is alone. */
-static int mpix_matchall_check_halves(const char *func, int count,
-                                      const MPI_Request *requests)
+/* The first request that is one half of a message to the own process and lacks
+ * the other; NULL if there is none. */
+static mpix_req_t *mpix_matchall_find_half(int count,
+                                           const MPI_Request *requests)
 {
-    char str[MPIX_REQ_STR_MAX];
     mpix_req_t *req;
     int i;
 
     for (i = 0; i < count; ++i) {
         req = mpix_request_find(requests[i]);
         if (mpix_match_lacks_half(req)) {
-            break;
+            return req;
         }
     }
+    return NULL;
+}
 
-    if (i == count) {
+/* Takes back what was begun if it would wait forever. */
+static int mpix_matchall_check_halves(const char *func, int count,
+                                      const MPI_Request *requests)
+{
+    mpix_req_t *req = mpix_matchall_find_half(count, requests);
+    char str[MPIX_REQ_STR_MAX];
+    int i;
+
+    if (req == NULL) {
         return MPI_SUCCESS;
     }
 
@@ -189,7 +199,8 @@ static int mpix_matchall_begin(const char *func, int count,
     return rc;
 }
 
-/* Fills what MPI_Recv would fill, and for a send what MPI_Send's request has. */
+/* Fills what MPI_Recv would fill, and for a send what MPI_Send's request
+ * has. */
 static void mpix_matchall_fill_status(const mpix_req_t *req, MPI_Status *status)
 {
     const int is_recv = (req->kind == MPIX_REQ_RECV) &&

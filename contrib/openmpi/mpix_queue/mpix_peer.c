@@ -69,8 +69,8 @@ static int mpix_peer_resolve(const char *func, mpix_peer_t *peer,
 
     if (peer->context >= MPIX_TAG_CONTEXT_BIT) {
         return mpix_fail(func, MPI_ERR_UNSUPPORTED_OPERATION,
-                         "the communicator's context id is %llu, only ids below "
-                         "%llu are supported",
+                         "the communicator's context id is %llu, only ids "
+                         "below %llu are supported",
                          (unsigned long long)peer->context,
                          (unsigned long long)MPIX_TAG_CONTEXT_BIT);
     }

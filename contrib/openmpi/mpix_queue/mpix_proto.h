@@ -2,10 +2,11 @@
 /*
  * mpix_proto.h - the message that carries an st address to a peer.
  *
- * It travels on pml/ucx's worker and endpoint, with a tag like those of MPI: the
- * sender's rank and the context of the communicator, the top bit of the context
- * set, and a constant in place of the MPI tag. One message goes each way per
- * communicator and rank, when the first request between the two is matched.
+ * It travels on pml/ucx's worker and endpoint, with a tag like those of MPI:
+ * the sender's rank and the context of the communicator, the top bit of the
+ * context set, and a constant in place of the MPI tag. One message goes each
+ * way per communicator and rank, when the first request between the two is
+ * matched.
  */
 #ifndef MPIX_PROTO_H_
 #define MPIX_PROTO_H_

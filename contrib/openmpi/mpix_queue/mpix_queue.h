@@ -7,8 +7,8 @@
  * -lmpix_queue, before any -lucp.
  *
  * Every function returns an MPI error code, raised through the error handler of
- * the request's communicator (of MPI_COMM_WORLD where there is none), exactly as
- * MPI's own functions do. MPI_Error_string describes it.
+ * the request's communicator (of MPI_COMM_WORLD where there is none), exactly
+ * as MPI's own functions do. MPI_Error_string describes it.
  */
 #ifndef MPIX_QUEUE_H_
 #define MPIX_QUEUE_H_
@@ -59,8 +59,8 @@ int MPIX_Host_stream_create(void **stream);
  *
  * @param [in,out] stream The handle; set to NULL.
  *
- * @return MPI_SUCCESS; MPI_ERR_ARG if it is no host stream; MPI_ERR_PENDING, with
- *         no effect, while it has work.
+ * @return MPI_SUCCESS; MPI_ERR_ARG if it is no host stream; MPI_ERR_PENDING,
+ *         with no effect, while it has work.
  *
  * Threads: no other call on the stream at the same time.
  */
@@ -101,12 +101,13 @@ int MPIX_Host_stream_synchronize(void *stream);
  * @param [out] queue  Filled on success only.
  *
  * @return MPI_SUCCESS; MPI_ERR_ARG for an unknown type or a handle that is no
- *         stream; MPI_ERR_UNSUPPORTED_OPERATION for a type that is not built in,
- *         or if MPI does not run over pml/ucx; MPI_ERR_OTHER if MPI was
- *         initialised with less than MPI_THREAD_FUNNELED, is not initialised, or
- *         no lane is there (the cause is printed).
+ *         stream; MPI_ERR_UNSUPPORTED_OPERATION for a type that is not built
+ *         in, or if MPI does not run over pml/ucx; MPI_ERR_OTHER if MPI was
+ *         initialised with less than MPI_THREAD_FUNNELED, is not initialised,
+ *         or no lane is there (the cause is printed).
  *
- * Ownership: the caller's until @ref MPIX_Queue_free. The stream must outlive it.
+ * Ownership: the caller's until @ref MPIX_Queue_free. The stream must outlive
+ *            it.
  * Threads: MPI's rule for the calling thread.
  */
 int MPIX_Queue_init(int type, void *stream, MPIX_Queue *queue);
@@ -141,19 +142,24 @@ int MPIX_Queue_wait(MPIX_Queue queue);
 /**
  * Match a persistent request with its counterpart and block until that is done.
  * The n-th unmatched send to (rank, tag, communicator) is paired with the n-th
- * unmatched receive of the same, for the life of both requests. From then on the
- * request is started on queues only; MPI_Start on it is refused.
+ * unmatched receive of the same, for the life of both requests. From then on
+ * the request is started on queues only; MPI_Start on it is refused.
+ * MPI_Request_free ends the match; while a use is in flight it returns
+ * MPI_ERR_PENDING and frees nothing.
  *
  * @param [in]  request Inactive request of MPI_Send_init, MPI_Rsend_init or
  *                      MPI_Recv_init, of a contiguous datatype.
  * @param [out] status  Source, tag and actual length of a receive's message
  *                      (MPI_Get_count); may be MPI_STATUS_IGNORE.
  *
- * @return MPI_SUCCESS; MPI_ERR_REQUEST for another kind of request, an active or
- *         a matched one; MPI_ERR_TYPE for a datatype that is not contiguous;
- *         MPI_ERR_TAG, MPI_ERR_RANK for a wildcard; MPI_ERR_TRUNCATE, on both
- *         sides, for a send larger than its receive; MPI_ERR_NO_MEM where no lane
- *         has the resources; MPI_ERR_OTHER if the peer is gone.
+ * @return MPI_SUCCESS; MPI_ERR_REQUEST for another kind of request, an active
+ *         or a matched one, or one half of a message to the own process;
+ *         MPI_ERR_TYPE for a datatype that is not contiguous; MPI_ERR_TAG,
+ *         MPI_ERR_RANK for a wildcard; MPI_ERR_TRUNCATE, on both sides, for a
+ *         send larger than its receive; MPI_ERR_NO_MEM where no lane has the
+ *         resources; MPI_ERR_OTHER if the peer is gone; otherwise as
+ *         @ref MPIX_Queue_init. After MPI_ERR_TRUNCATE and MPI_ERR_OTHER from
+ *         the peer the request can only be freed.
  *
  * Threads: MPI's rule for the calling thread.
  */
@@ -167,8 +173,9 @@ int MPIX_Match(MPI_Request *request, MPI_Status *status);
  * @param [in]  requests The requests, each once.
  * @param [out] statuses One each; may be MPI_STATUSES_IGNORE.
  *
- * @return As @ref MPIX_Match; the first error. Requests are checked first: if one
- *         may not be matched, none is.
+ * @return As @ref MPIX_Match; the first error, and that of each request in
+ *         its status. Requests are checked first: if one may not be matched,
+ *         none is.
  *
  * Threads: MPI's rule for the calling thread.
  */
@@ -176,7 +183,8 @@ int MPIX_Matchall(int count, MPI_Request requests[], MPI_Status statuses[]);
 
 
 /**
- * Begin to match a request and return at once.
+ * Begin to match a request and return at once. Matching goes on in all calls
+ * of this library and of MPI that wait.
  *
  * @param [in] request As @ref MPIX_Match.
  *
@@ -221,9 +229,9 @@ int MPIX_Is_matched(MPI_Request *request, int *flag, MPI_Status *status);
  * @param [in] queue   The queue.
  * @param [in] request A matched request whose last start was waited for.
  *
- * @return MPI_SUCCESS; MPI_ERR_REQUEST if it is not matched, or started and not
- *         waited for; MPI_ERR_OTHER if the queue is in error. Nothing is enqueued
- *         on error.
+ * @return MPI_SUCCESS; MPI_ERR_REQUEST if it is not matched, or started and
+ *         not waited for; MPI_ERR_OTHER if the queue is in error. Nothing is
+ *         enqueued on error.
  *
  * Threads: one thread at a time on a queue.
  */
@@ -278,7 +286,7 @@ int MPIX_Enqueue_waitall(MPIX_Queue queue, int count, MPI_Request requests[]);
 typedef struct MPIX_Queue_stats {
     uint64_t starts;       /**< Starts enqueued */
     uint64_t waits;        /**< Waits enqueued */
-    uint64_t writes_fired; /**< Deferred payload writes carried out by the NIC */
+    uint64_t writes_fired; /**< Payload writes carried out by the NIC */
     uint64_t proxied;      /**< Messages that a host thread had to move */
     char     provider[64]; /**< libfabric provider */
     char     device[64];   /**< Device */

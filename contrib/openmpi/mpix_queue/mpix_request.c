@@ -266,8 +266,8 @@ int MPI_Bsend_init(const void *buf, int count, MPI_Datatype datatype, int dest,
                              request);
 }
 
-/* Drops the record of a request that is about to be freed. MPI_ERR_PENDING, with
- * no effect, if its operation is in use. */
+/* Drops the record of a request that is about to be freed. MPI_ERR_PENDING,
+ * with no effect, if its operation is in use. */
 static int mpix_request_drop(MPI_Request handle, MPI_Comm *comm_p)
 {
     int rc = MPI_SUCCESS;

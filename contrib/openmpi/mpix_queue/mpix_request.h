@@ -22,11 +22,11 @@ typedef enum {
 
 
 /*
- *          Match, Imatch           the peer's address came
- *   IDLE ---------------> PENDING ------------------------> MATCHING ---> MATCHED
- *    ^                       |                                  |
- *    |                       +--- the peer is no good ---+      |
- *    |                                                   v      v
+ *         Match, Imatch         the peer's address came
+ *   IDLE --------------> PENDING ----------------------> MATCHING ---> MATCHED
+ *    ^                      |                                |
+ *    |                      +--- the peer is no good ---+    |
+ *    |                                                  v    v
  *    +--- no resources ------------------------------- (error) ---> FAILED
  */
 typedef enum {
@@ -40,7 +40,7 @@ typedef enum {
 
 /* Protected by the lock. What MPI_*_init was given never changes. */
 typedef struct mpix_req {
-    ucs_list_link_t  list;       /* In matching's list while PENDING, MATCHING */
+    ucs_list_link_t  list;       /* In a list while PENDING or MATCHING */
     MPI_Request      handle;
     const char       *maker;     /* MPI function that made it */
     mpix_req_kind_t  kind;
@@ -74,11 +74,12 @@ const char *mpix_request_str(const mpix_req_t *req, char *buffer, size_t max);
  * that is known; MPI_COMM_NULL if there is none. Takes the lock. */
 MPI_Comm mpix_request_comm(int count, const MPI_Request *requests);
 
-/* The communicator is about to go: find the peers of its requests as long as that
- * is possible. Needs the lock. */
+/* The communicator is about to go: find the peers of its requests as long as
+ * that is possible. Needs the lock. */
 void mpix_request_resolve_peers(mpix_comm_t *comm);
 
-/* Free all operations and records; warns of operations in use. Needs the lock. */
+/* Free all operations and records; warns of operations in use. Needs the
+ * lock. */
 void mpix_request_cleanup(void);
 
 #define MPIX_REQ_STR_MAX 96
