@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mpix_p.c - programs that must not deadlock.
+ *
+ *     mpix_p [PROGRAM [ITERATIONS [WORDS]]]
+ *
+ * The host enqueues all iterations and then waits once; functions on the stream
+ * fill and check the data of each. P1, P2 and P7 run on pairs of ranks.
+ */
+#ifdef HAVE_CONFIG_H
+#  include "config.h"
+#endif
+
+#include "mpix_test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NEIGHBORS 27 /* With the rank itself in the middle, which is left out */
+
+static int iterations;
+static size_t words;
+
+
+static void start(mpix_test_msg_t *msg)
+{
+    MPIX_OK(MPIX_Enqueue_start_req(mpix_test.queue, &msg->request));
+}
+
+static void wait(mpix_test_msg_t *msg)
+{
+    MPIX_OK(MPIX_Enqueue_wait_req(mpix_test.queue, &msg->request));
+}
+
+static void fill(mpix_test_msg_t *msg)
+{
+    MPIX_OK(MPIX_Host_stream_launch(mpix_test.stream, mpix_test_fill, msg));
+}
+
+static void verify(mpix_test_msg_t *msg)
+{
+    MPIX_OK(MPIX_Host_stream_launch(mpix_test.stream, mpix_test_verify, msg));
+}
+
+/* The other one of a pair; -1 for the last one of an odd number. */
+static int partner(void)
+{
+    int peer = mpix_test.rank ^ 1;
+
+    return (peer < mpix_test.size) ? peer : -1;
+}
+
+static int is_first(void)
+{
+    return (mpix_test.rank % 2) == 0;
+}
+
+/* Every use that the host enqueued has run. */
+static void finish(mpix_test_msg_t *msgs, int count)
+{
+    int i;
+
+    MPIX_OK(MPIX_Queue_wait(mpix_test.queue));
+    MPIX_OK(MPIX_Host_stream_synchronize(mpix_test.stream));
+    for (i = 0; i < count; ++i) {
+        MPIX_CHECK(msgs[i].use == (uint64_t)iterations, "%llu uses of %d",
+                   (unsigned long long)msgs[i].use, iterations);
+        mpix_test_msg_free(&msgs[i]);
+    }
+}
+
+/* A sends 1, waits for it, then sends X. B waits for X before it waits for
+ * 1. */
+static void run_p1(void)
+{
+    mpix_test_msg_t msgs[2];
+    int i, k;
+
+    if (partner() < 0) {
+        return;
+    }
+
+    for (i = 0; i < 2; ++i) {
+        if (is_first()) {
+            mpix_test_send_init(&msgs[i], words, partner(), i, i);
+        } else {
+            mpix_test_recv_init(&msgs[i], words, partner(), i, i);
+        }
+    }
+
+    if (is_first()) {
+        mpix_test_match(msgs, 2, NULL, 0);
+        for (k = 0; k < iterations; ++k) {
+            for (i = 0; i < 2; ++i) {
+                fill(&msgs[i]);
+                start(&msgs[i]);
+                wait(&msgs[i]);
+            }
+        }
+    } else {
+        mpix_test_match(NULL, 0, msgs, 2);
+        for (k = 0; k < iterations; ++k) {
+            start(&msgs[0]);
+            start(&msgs[1]);
+            wait(&msgs[1]);
+            verify(&msgs[1]);
+            wait(&msgs[0]);
+            verify(&msgs[0]);
+        }
+    }
+    finish(msgs, 2);
+}
+
+/* A sends 1 and waits for it only after it has received Y, which B sends after
+ * it has received 1. */
+static void run_p2(void)
+{
+    mpix_test_msg_t msgs[2]; /* The send and the receive of this rank */
+    int k;
+
+    if (partner() < 0) {
+        return;
+    }
+
+    mpix_test_send_init(&msgs[0], words, partner(), is_first() ? 1 : 2, 0);
+    mpix_test_recv_init(&msgs[1], words, partner(), is_first() ? 2 : 1, 0);
+    mpix_test_match(&msgs[0], 1, &msgs[1], 1);
+
+    for (k = 0; k < iterations; ++k) {
+        if (is_first()) {
+            fill(&msgs[0]);
+            start(&msgs[0]);
+            start(&msgs[1]);
+            wait(&msgs[1]);
+            verify(&msgs[1]);
+            wait(&msgs[0]);
+        } else {
+            start(&msgs[1]);
+            wait(&msgs[1]);
+            verify(&msgs[1]);
+            fill(&msgs[0]);
+            start(&msgs[0]);
+            wait(&msgs[0]);
+        }
+    }
+    finish(msgs, 2);
+}
+
+/* The rank at an offset of -1, 0, 1 in each dimension of a periodic grid. */
+static int neighbor_rank(const int dims[3], int direction)
+{
+    int offset[3] = {
+        direction / 9 - 1, (direction / 3) % 3 - 1, direction % 3 - 1
+    };
+    int place[3];
+    int i;
+
+    place[0] = mpix_test.rank / (dims[1] * dims[2]);
+    place[1] = (mpix_test.rank / dims[2]) % dims[1];
+    place[2] = mpix_test.rank % dims[2];
+    for (i = 0; i < 3; ++i) {
+        place[i] = (place[i] + offset[i] + dims[i]) % dims[i];
+    }
+    return (place[0] * dims[1] + place[1]) * dims[2] + place[2];
+}
+
+/* All ranks: receive from and send to 26 neighbours at once. In a small grid
+ * one rank is several neighbours, and the rank itself is, too. */
+static void run_p5(void)
+{
+    mpix_test_msg_t sends[NEIGHBORS], recvs[NEIGHBORS], msgs[2 * NEIGHBORS];
+    MPI_Request requests[2 * NEIGHBORS];
+    int dims[3]   = {0, 0, 0};
+    int count     = 0;
+    int direction, i, k;
+
+    MPI_Dims_create(mpix_test.size, 3, dims);
+    for (direction = 0; direction < NEIGHBORS; ++direction) {
+        if (direction == (NEIGHBORS / 2)) {
+            continue;
+        }
+        /* What goes in a direction comes from the opposite one */
+        mpix_test_send_init(&sends[count], words + direction,
+                            neighbor_rank(dims, direction), direction,
+                            direction);
+        mpix_test_recv_init(&recvs[count], words + direction,
+                            neighbor_rank(dims, NEIGHBORS - 1 - direction),
+                            direction, direction);
+        ++count;
+    }
+    mpix_test_match(sends, count, recvs, count);
+
+    for (i = 0; i < count; ++i) {
+        requests[i]         = recvs[i].request;
+        requests[count + i] = sends[i].request;
+    }
+    for (k = 0; k < iterations; ++k) {
+        MPIX_OK(MPIX_Enqueue_startall(mpix_test.queue, count, requests));
+        for (i = 0; i < count; ++i) {
+            fill(&sends[i]);
+        }
+        MPIX_OK(MPIX_Enqueue_startall(mpix_test.queue, count,
+                                      requests + count));
+        MPIX_OK(MPIX_Enqueue_waitall(mpix_test.queue, 2 * count, requests));
+        for (i = 0; i < count; ++i) {
+            verify(&recvs[i]);
+        }
+    }
+
+    MPIX_OK(MPIX_Queue_wait(mpix_test.queue));
+    MPIX_OK(MPIX_Host_stream_synchronize(mpix_test.stream));
+    memcpy(msgs, sends, count * sizeof(*msgs));
+    memcpy(msgs + count, recvs, count * sizeof(*msgs));
+    finish(msgs, 2 * count);
+}
+
+/* B starts its receive and then tells A, which sends: a ready send whose
+ * receive is started on time, or a standard one. */
+static void run_p7_mode(int is_ready)
+{
+    mpix_test_msg_t msgs[2]; /* Data, and the message that asks for it */
+    int k;
+
+    if (partner() < 0) {
+        return;
+    }
+
+    if (is_first()) {
+        mpix_test_send_init(&msgs[0], words, partner(), 3, is_ready);
+        if (is_ready) {
+            MPIX_OK(MPI_Request_free(&msgs[0].request));
+            MPIX_OK(MPI_Rsend_init(msgs[0].words, words, MPI_UINT64_T,
+                                   partner(), 3, MPI_COMM_WORLD,
+                                   &msgs[0].request));
+        }
+        mpix_test_recv_init(&msgs[1], 1, partner(), 4, is_ready);
+        mpix_test_match(&msgs[0], 1, &msgs[1], 1);
+        for (k = 0; k < iterations; ++k) {
+            start(&msgs[1]);
+            fill(&msgs[0]);
+            wait(&msgs[1]);
+            verify(&msgs[1]);
+            start(&msgs[0]);
+            wait(&msgs[0]);
+        }
+    } else {
+        mpix_test_recv_init(&msgs[0], words, partner(), 3, is_ready);
+        mpix_test_send_init(&msgs[1], 1, partner(), 4, is_ready);
+        mpix_test_match(&msgs[1], 1, &msgs[0], 1);
+        for (k = 0; k < iterations; ++k) {
+            start(&msgs[0]);
+            fill(&msgs[1]);
+            start(&msgs[1]);
+            wait(&msgs[0]);
+            verify(&msgs[0]);
+            wait(&msgs[1]);
+        }
+    }
+    finish(msgs, 2);
+}
+
+static void run_p7(void)
+{
+    run_p7_mode(1);
+    run_p7_mode(0);
+}
+
+/* All was done by triggered operations. */
+static void check_stats(void)
+{
+    MPIX_Queue_stats stats;
+
+    MPIX_OK(MPIX_Queue_get_stats(&stats));
+    MPIX_CHECK(stats.starts == stats.waits, "%llu starts, %llu waits",
+               (unsigned long long)stats.starts,
+               (unsigned long long)stats.waits);
+    MPIX_CHECK(stats.proxied == 0, "%llu messages moved by a host thread",
+               (unsigned long long)stats.proxied);
+    MPIX_CHECK((stats.starts == 0) || (stats.writes_fired > 0) ||
+               !is_first(), "no deferred write was carried out");
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        void       (*func)(void);
+        int        iterations;
+    } programs[] = {
+        {"p1", run_p1, 1000},
+        {"p2", run_p2, 1000},
+        {"p5", run_p5, 1000},
+        {"p7", run_p7, 1000}
+    };
+    size_t i;
+
+    mpix_test_init(&argc, &argv);
+    words = (argc > 3) ? (size_t)atol(argv[3]) : 100;
+    for (i = 0; i < (sizeof(programs) / sizeof(programs[0])); ++i) {
+        if ((argc < 2) || !strcmp(argv[1], programs[i].name)) {
+            iterations = (argc > 2) ? atoi(argv[2]) : programs[i].iterations;
+            programs[i].func();
+            MPI_Barrier(MPI_COMM_WORLD);
+        }
+    }
+    check_stats();
+    return mpix_test_end("mpix_p");
+}

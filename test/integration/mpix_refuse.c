@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mpix_refuse.c - misuse gives an error, and changes nothing.
+ */
+#ifdef HAVE_CONFIG_H
+#  include "config.h"
+#endif
+
+#include "mpix_test.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TAG 9
+
+/* A pair of this rank with its neighbours that is matched and works. */
+static mpix_test_msg_t good_send, good_recv;
+
+
+static void make_good_pair(void)
+{
+    mpix_test_send_init(&good_send, 16, mpix_test.right, TAG, 1);
+    mpix_test_recv_init(&good_recv, 16, mpix_test.left, TAG, 1);
+    mpix_test_match(&good_send, 1, &good_recv, 1);
+}
+
+/* Nothing that was refused has had an effect on it. */
+static void use_good_pair(void)
+{
+    mpix_test_run(&good_send, 1, &good_recv, 1);
+}
+
+/* The start of the good send is enqueued, its wait is the caller's. */
+static void start_good_send(void)
+{
+    MPIX_OK(MPIX_Host_stream_launch(mpix_test.stream, mpix_test_fill,
+                                    &good_send));
+    MPIX_OK(MPIX_Enqueue_start_req(mpix_test.queue, &good_send.request));
+}
+
+static void refuse_match(int expected, MPI_Request *request)
+{
+    MPIX_IS(expected, MPIX_Match(request, MPI_STATUS_IGNORE));
+    MPIX_IS(expected, MPIX_Imatch(request));
+    MPIX_IS(expected, MPIX_Matchall(1, request, MPI_STATUSES_IGNORE));
+    MPIX_IS(expected, MPIX_Imatchall(1, request));
+}
+
+static void test_wildcards(void)
+{
+    MPI_Request request;
+    int word;
+
+    MPI_Recv_init(&word, 1, MPI_INT, MPI_ANY_SOURCE, TAG, MPI_COMM_WORLD,
+                  &request);
+    refuse_match(MPI_ERR_RANK, &request);
+    MPIX_OK(MPI_Request_free(&request));
+
+    MPI_Recv_init(&word, 1, MPI_INT, mpix_test.left, MPI_ANY_TAG,
+                  MPI_COMM_WORLD, &request);
+    refuse_match(MPI_ERR_TAG, &request);
+    MPIX_OK(MPI_Request_free(&request));
+}
+
+static void test_kinds(void)
+{
+    MPI_Request request = MPI_REQUEST_NULL;
+    int word = 0, other = 0;
+
+    MPI_Ssend_init(&word, 1, MPI_INT, mpix_test.right, TAG, MPI_COMM_WORLD,
+                   &request);
+    refuse_match(MPI_ERR_REQUEST, &request);
+    MPIX_OK(MPI_Request_free(&request));
+
+    MPI_Bsend_init(&word, 1, MPI_INT, mpix_test.right, TAG, MPI_COMM_WORLD,
+                   &request);
+    refuse_match(MPI_ERR_REQUEST, &request);
+    MPIX_OK(MPI_Request_free(&request));
+
+    refuse_match(MPI_ERR_REQUEST, &request); /* MPI_REQUEST_NULL */
+
+    MPI_Irecv(&word, 1, MPI_INT, mpix_test.rank, TAG, MPI_COMM_WORLD, &request);
+    refuse_match(MPI_ERR_REQUEST, &request);
+    MPI_Send(&other, 1, MPI_INT, mpix_test.rank, TAG, MPI_COMM_WORLD);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+/* A receive that MPI_Start has made active. */
+static void test_active(void)
+{
+    MPI_Request request;
+    int word, mine = mpix_test.rank;
+
+    MPI_Recv_init(&word, 1, MPI_INT, mpix_test.rank, TAG, MPI_COMM_WORLD,
+                  &request);
+    MPIX_OK(MPI_Start(&request));
+    refuse_match(MPI_ERR_REQUEST, &request);
+    MPI_Send(&mine, 1, MPI_INT, mpix_test.rank, TAG, MPI_COMM_WORLD);
+    MPIX_OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    MPIX_CHECK(word == mine, "%d", word);
+    MPIX_OK(MPI_Request_free(&request));
+}
+
+/* Types with holes, with another order, and with bytes that are sent twice. */
+static void test_datatypes(void)
+{
+    const int lengths[] = {1, 1}, swapped[] = {1, 0}, same[] = {0, 0};
+    int i, words[64] = {0};
+    MPI_Datatype types[4];
+    MPI_Request request;
+
+    MPI_Type_vector(2, 1, 2, MPI_INT, &types[0]);
+    MPI_Type_indexed(2, lengths, swapped, MPI_INT, &types[1]);
+    MPI_Type_indexed(2, lengths, same, MPI_INT, &types[2]);
+    MPI_Type_create_resized(MPI_INT, 0, 8, &types[3]);
+    for (i = 0; i < 4; ++i) {
+        MPI_Type_commit(&types[i]);
+        MPI_Send_init(words, 2, types[i], mpix_test.right, TAG, MPI_COMM_WORLD,
+                      &request);
+        refuse_match(MPI_ERR_TYPE, &request);
+        MPIX_OK(MPI_Request_free(&request));
+        MPI_Type_free(&types[i]);
+    }
+}
+
+/* A send that does not fit, seen by both sides; the requests are of no use
+ * then, and others are. */
+static void test_truncation(void)
+{
+    MPI_Request requests[2];
+    mpix_test_msg_t send, recv;
+    MPI_Status statuses[2];
+
+    mpix_test_send_init(&send, 20, mpix_test.right, TAG, 1);
+    mpix_test_recv_init(&recv, 19, mpix_test.left, TAG, 1);
+    requests[0] = send.request;
+    requests[1] = recv.request;
+
+    MPIX_IS(MPI_ERR_TRUNCATE, MPIX_Matchall(2, requests, statuses));
+    MPIX_CHECK((statuses[0].MPI_ERROR == MPI_ERR_TRUNCATE) &&
+               (statuses[1].MPI_ERROR == MPI_ERR_TRUNCATE), "%d %d",
+               statuses[0].MPI_ERROR, statuses[1].MPI_ERROR);
+    refuse_match(MPI_ERR_REQUEST, &send.request);
+    MPIX_IS(MPI_ERR_REQUEST,
+            MPIX_Enqueue_start_req(mpix_test.queue, &recv.request));
+    MPIX_IS(MPI_ERR_REQUEST, MPI_Start(&send.request));
+
+    recv.actual = 0; /* Nothing was written */
+    mpix_test_verify(&recv);
+    mpix_test_msg_free(&send);
+    mpix_test_msg_free(&recv);
+    use_good_pair();
+}
+
+static void test_match_twice(void)
+{
+    MPI_Request twice[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+    mpix_test_msg_t recv;
+    int flag = 1;
+
+    refuse_match(MPI_ERR_REQUEST, &good_send.request);
+
+    /* One request twice, and a good one with a matched one: all or none */
+    mpix_test_recv_init(&recv, 4, mpix_test.left, TAG + 1, 1);
+    twice[0] = recv.request;
+    twice[1] = recv.request;
+    MPIX_IS(MPI_ERR_REQUEST, MPIX_Imatchall(2, twice));
+    twice[1] = good_recv.request;
+    MPIX_IS(MPI_ERR_REQUEST, MPIX_Imatchall(2, twice));
+    MPIX_OK(MPIX_Is_matched(&recv.request, &flag, MPI_STATUS_IGNORE));
+    MPIX_CHECK(!flag, "nothing was given to match");
+
+    MPIX_IS(MPI_ERR_COUNT, MPIX_Matchall(-1, twice, MPI_STATUSES_IGNORE));
+    MPIX_IS(MPI_ERR_REQUEST, MPIX_Match(NULL, MPI_STATUS_IGNORE));
+    MPIX_IS(MPI_ERR_ARG, MPIX_Is_matched(NULL, &flag, MPI_STATUS_IGNORE));
+    MPIX_OK(MPIX_Matchall(0, NULL, MPI_STATUSES_IGNORE));
+
+    /* Still MPI's own */
+    MPIX_OK(MPI_Start(&recv.request));
+    MPIX_OK(MPI_Cancel(&recv.request));
+    MPIX_OK(MPI_Wait(&recv.request, MPI_STATUS_IGNORE));
+    recv.actual = 0;
+    mpix_test_msg_free(&recv);
+    use_good_pair();
+}
+
+static void test_start_by_mpi(void)
+{
+    MPI_Request requests[2] = {good_send.request, good_recv.request};
+
+    MPIX_IS(MPI_ERR_REQUEST, MPI_Start(&good_send.request));
+    MPIX_IS(MPI_ERR_REQUEST, MPI_Startall(2, requests));
+    use_good_pair();
+}
+
+static void test_start_twice(void)
+{
+    MPI_Request requests[2] = {good_recv.request, good_send.request};
+
+    MPIX_IS(MPI_ERR_REQUEST,
+            MPIX_Enqueue_wait_req(mpix_test.queue, &good_send.request));
+
+    /* The receive is not started by the calls that are refused */
+    start_good_send();
+    MPIX_IS(MPI_ERR_REQUEST,
+            MPIX_Enqueue_start_req(mpix_test.queue, &good_send.request));
+    MPIX_IS(MPI_ERR_REQUEST,
+            MPIX_Enqueue_startall(mpix_test.queue, 2, requests));
+    requests[1] = requests[0];
+    MPIX_IS(MPI_ERR_REQUEST,
+            MPIX_Enqueue_startall(mpix_test.queue, 2, requests));
+    requests[1] = good_send.request;
+    MPIX_IS(MPI_ERR_REQUEST,
+            MPIX_Enqueue_waitall(mpix_test.queue, 2, requests));
+
+    MPIX_OK(MPIX_Enqueue_start_req(mpix_test.queue, &good_recv.request));
+    MPIX_OK(MPIX_Enqueue_waitall(mpix_test.queue, 2, requests));
+    MPIX_IS(MPI_ERR_REQUEST,
+            MPIX_Enqueue_wait_req(mpix_test.queue, &good_recv.request));
+    MPIX_OK(MPIX_Host_stream_launch(mpix_test.stream, mpix_test_verify,
+                                    &good_recv));
+    MPIX_OK(MPIX_Queue_wait(mpix_test.queue));
+    MPIX_OK(MPIX_Host_stream_synchronize(mpix_test.stream));
+    use_good_pair();
+}
+
+static void test_unmatched(void)
+{
+    MPI_Request requests[2] = {good_send.request, MPI_REQUEST_NULL};
+    mpix_test_msg_t send;
+
+    mpix_test_send_init(&send, 4, mpix_test.right, TAG + 2, 1);
+    requests[1] = send.request;
+    MPIX_IS(MPI_ERR_REQUEST,
+            MPIX_Enqueue_start_req(mpix_test.queue, &send.request));
+    MPIX_IS(MPI_ERR_REQUEST,
+            MPIX_Enqueue_startall(mpix_test.queue, 2, requests));
+    MPIX_IS(MPI_ERR_REQUEST,
+            MPIX_Enqueue_wait_req(mpix_test.queue, &send.request));
+    requests[1] = MPI_REQUEST_NULL;
+    MPIX_IS(MPI_ERR_REQUEST,
+            MPIX_Enqueue_startall(mpix_test.queue, 2, requests));
+    MPIX_IS(MPI_ERR_COUNT,
+            MPIX_Enqueue_startall(mpix_test.queue, -1, requests));
+    MPIX_IS(MPI_ERR_REQUEST, MPIX_Enqueue_startall(mpix_test.queue, 1, NULL));
+    mpix_test_msg_free(&send);
+    use_good_pair();
+}
+
+static void test_other_queue(void)
+{
+    MPIX_Queue queue;
+    void *stream;
+
+    MPIX_OK(MPIX_Host_stream_create(&stream));
+    MPIX_OK(MPIX_Queue_init(MPIX_QUEUE_HOST, stream, &queue));
+
+    start_good_send();
+    MPIX_IS(MPI_ERR_REQUEST, MPIX_Enqueue_wait_req(queue, &good_send.request));
+    MPIX_OK(MPIX_Enqueue_start_req(mpix_test.queue, &good_recv.request));
+    MPIX_IS(MPI_ERR_REQUEST,
+            MPIX_Enqueue_waitall(queue, 1, &good_recv.request));
+    MPIX_OK(MPIX_Enqueue_wait_req(mpix_test.queue, &good_recv.request));
+    MPIX_OK(MPIX_Host_stream_launch(mpix_test.stream, mpix_test_verify,
+                                    &good_recv));
+    MPIX_OK(MPIX_Enqueue_wait_req(mpix_test.queue, &good_send.request));
+    MPIX_OK(MPIX_Queue_wait(mpix_test.queue));
+
+    MPIX_OK(MPIX_Queue_free(&queue));
+    MPIX_CHECK(queue == MPIX_QUEUE_NULL, "%p", (void*)queue);
+    MPIX_OK(MPIX_Host_stream_free(&stream));
+    use_good_pair();
+}
+
+static void test_handles(void)
+{
+    char garbage[64];
+    MPIX_Queue queue = MPIX_QUEUE_NULL;
+    void *stream     = garbage;
+
+    memset(garbage, 0x5a, sizeof(garbage));
+    MPIX_IS(MPI_ERR_ARG, MPIX_Queue_init(MPIX_QUEUE_HOST, garbage, &queue));
+    MPIX_IS(MPI_ERR_ARG, MPIX_Queue_init(MPIX_QUEUE_HOST, NULL, &queue));
+    MPIX_IS(MPI_ERR_ARG, MPIX_Queue_init(MPIX_QUEUE_HOST, (void*)8, &queue));
+    MPIX_IS(MPI_ERR_ARG, MPIX_Queue_init(17, mpix_test.stream, &queue));
+    MPIX_IS(MPI_ERR_ARG, MPIX_Queue_init(MPIX_QUEUE_HOST, mpix_test.stream,
+                                         NULL));
+    MPIX_IS(MPI_ERR_UNSUPPORTED_OPERATION,
+            MPIX_Queue_init(MPIX_QUEUE_HIP, mpix_test.stream, &queue));
+    MPIX_IS(MPI_ERR_UNSUPPORTED_OPERATION,
+            MPIX_Queue_init(MPIX_QUEUE_CUDA, mpix_test.stream, &queue));
+    MPIX_CHECK(queue == MPIX_QUEUE_NULL, "%p", (void*)queue);
+
+    MPIX_IS(MPI_ERR_ARG, MPIX_Queue_free(NULL));
+    MPIX_IS(MPI_ERR_ARG, MPIX_Queue_free(&queue));
+    MPIX_IS(MPI_ERR_ARG, MPIX_Queue_wait(MPIX_QUEUE_NULL));
+    queue = (MPIX_Queue)garbage;
+    MPIX_IS(MPI_ERR_ARG, MPIX_Queue_wait(queue));
+    MPIX_IS(MPI_ERR_ARG, MPIX_Queue_free(&queue));
+    MPIX_IS(MPI_ERR_ARG, MPIX_Enqueue_start_req(queue, &good_send.request));
+    MPIX_IS(MPI_ERR_ARG, MPIX_Enqueue_waitall(queue, 1, &good_send.request));
+
+    MPIX_IS(MPI_ERR_ARG, MPIX_Host_stream_create(NULL));
+    MPIX_IS(MPI_ERR_ARG, MPIX_Host_stream_free(NULL));
+    MPIX_IS(MPI_ERR_ARG, MPIX_Host_stream_free(&stream));
+    MPIX_IS(MPI_ERR_ARG, MPIX_Host_stream_synchronize(stream));
+    MPIX_IS(MPI_ERR_ARG, MPIX_Host_stream_launch(stream, free, NULL));
+    MPIX_IS(MPI_ERR_ARG, MPIX_Host_stream_launch(mpix_test.stream, NULL, NULL));
+    MPIX_IS(MPI_ERR_ARG, MPIX_Queue_get_stats(NULL));
+
+    /* A handle whose queue is gone */
+    MPIX_OK(MPIX_Queue_init(MPIX_QUEUE_HOST, mpix_test.stream, &queue));
+    stream = queue;
+    MPIX_OK(MPIX_Queue_free(&queue));
+    queue = stream;
+    MPIX_IS(MPI_ERR_ARG, MPIX_Queue_wait(queue));
+    use_good_pair();
+}
+
+/* Blocks the stream until the host lets it go. */
+static void hold(void *arg)
+{
+    while (!__atomic_load_n((int*)arg, __ATOMIC_ACQUIRE)) {
+        sched_yield();
+    }
+}
+
+/* What is in use is not freed. */
+static void test_busy(void)
+{
+    MPI_Request request = good_send.request;
+    void *stream        = mpix_test.stream;
+    MPIX_Queue queue    = mpix_test.queue;
+    int released        = 0;
+
+    MPIX_OK(MPIX_Host_stream_launch(mpix_test.stream, hold, &released));
+    start_good_send();
+    MPIX_IS(MPI_ERR_PENDING, MPIX_Queue_free(&queue));
+    MPIX_IS(MPI_ERR_PENDING, MPIX_Host_stream_free(&stream));
+    MPIX_IS(MPI_ERR_PENDING, MPI_Request_free(&request));
+    MPIX_CHECK((queue == mpix_test.queue) && (stream == mpix_test.stream) &&
+               (request == good_send.request), "a handle has changed");
+
+    MPIX_OK(MPIX_Enqueue_start_req(mpix_test.queue, &good_recv.request));
+    MPIX_OK(MPIX_Enqueue_wait_req(mpix_test.queue, &good_recv.request));
+    MPIX_OK(MPIX_Host_stream_launch(mpix_test.stream, mpix_test_verify,
+                                    &good_recv));
+    MPIX_OK(MPIX_Enqueue_wait_req(mpix_test.queue, &good_send.request));
+    MPIX_IS(MPI_ERR_PENDING, MPIX_Queue_free(&queue));
+    MPIX_IS(MPI_ERR_PENDING, MPI_Request_free(&request));
+
+    __atomic_store_n(&released, 1, __ATOMIC_RELEASE);
+    MPIX_OK(MPIX_Queue_wait(mpix_test.queue));
+    MPIX_OK(MPIX_Host_stream_synchronize(mpix_test.stream));
+    use_good_pair();
+}
+
+static int handler_calls, handler_code;
+
+static void handler(MPI_Comm *comm, int *code, ...)
+{
+    ++handler_calls;
+    handler_code = *code;
+}
+
+/* Errors come to the handler of the request's communicator. */
+static void test_errhandler(void)
+{
+    char text[MPI_MAX_ERROR_STRING];
+    MPI_Errhandler errhandler;
+    MPI_Request request;
+    int word, length;
+    MPI_Comm comm;
+
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_create_errhandler(handler, &errhandler);
+    MPI_Comm_set_errhandler(comm, errhandler);
+
+    MPI_Recv_init(&word, 1, MPI_INT, mpix_test.left, MPI_ANY_TAG, comm,
+                  &request);
+    MPIX_IS(MPI_ERR_TAG, MPIX_Match(&request, MPI_STATUS_IGNORE));
+    MPIX_CHECK((handler_calls == 1) && (handler_code == MPI_ERR_TAG),
+               "%d calls, code %d", handler_calls, handler_code);
+    MPIX_IS(MPI_ERR_REQUEST, MPIX_Enqueue_start_req(mpix_test.queue, &request));
+    MPIX_CHECK((handler_calls == 2) && (handler_code == MPI_ERR_REQUEST),
+               "%d calls, code %d", handler_calls, handler_code);
+    MPIX_OK(MPI_Error_string(handler_code, text, &length));
+    MPIX_CHECK(length > 0, "no text");
+
+    MPIX_OK(MPI_Request_free(&request));
+    MPI_Errhandler_free(&errhandler);
+    MPI_Comm_free(&comm);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        void       (*func)(void);
+    } tests[] = {
+        {"wildcards", test_wildcards},
+        {"kinds", test_kinds},
+        {"active", test_active},
+        {"datatypes", test_datatypes},
+        {"truncation", test_truncation},
+        {"match_twice", test_match_twice},
+        {"start_by_mpi", test_start_by_mpi},
+        {"start_twice", test_start_twice},
+        {"unmatched", test_unmatched},
+        {"other_queue", test_other_queue},
+        {"handles", test_handles},
+        {"busy", test_busy},
+        {"errhandler", test_errhandler}
+    };
+    size_t i;
+
+    mpix_test_init(&argc, &argv);
+    make_good_pair();
+    for (i = 0; i < (sizeof(tests) / sizeof(tests[0])); ++i) {
+        if ((argc < 2) || !strcmp(argv[1], tests[i].name)) {
+            tests[i].func();
+            MPI_Barrier(MPI_COMM_WORLD);
+        }
+    }
+    mpix_test_msg_free(&good_send);
+    mpix_test_msg_free(&good_recv);
+    return mpix_test_end("mpix_refuse");
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mpix_test.c - what the MPI test programs share.
+ */
+#ifdef HAVE_CONFIG_H
+#  include "config.h"
+#endif
+
+#include "mpix_test.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define MPIX_TEST_GUARD_WORD 0x6775617264677561ull
+#define MPIX_TEST_MAX_PRINT  20
+
+mpix_test_t mpix_test;
+
+
+void mpix_test_check(int ok, const char *where, const char *what,
+                     const char *fmt, ...)
+{
+    char text[256];
+    va_list ap;
+
+    if (ok || (++mpix_test.failed > MPIX_TEST_MAX_PRINT)) {
+        return;
+    }
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    printf("FAILED rank %d %s: %s: %s\n", mpix_test.rank, where, what, text);
+    fflush(stdout);
+}
+
+void mpix_test_code(int code, int expected, const char *where,
+                    const char *what)
+{
+    char text[MPI_MAX_ERROR_STRING], want[MPI_MAX_ERROR_STRING];
+    int class = code;
+    int length;
+
+    MPI_Error_class(code, &class);
+    MPI_Error_string(code, text, &length);
+    MPI_Error_string(expected, want, &length);
+    mpix_test_check(class == expected, where, what,
+                    "returned \"%s\", expected \"%s\"", text, want);
+}
+
+void mpix_test_init(int *argc, char ***argv)
+{
+    int provided;
+
+    MPI_Init_thread(argc, argv, MPI_THREAD_SINGLE, &provided);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(MPI_COMM_WORLD, &mpix_test.rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &mpix_test.size);
+    mpix_test.right = (mpix_test.rank + 1) % mpix_test.size;
+    mpix_test.left  = (mpix_test.rank + mpix_test.size - 1) % mpix_test.size;
+
+    if ((MPIX_Host_stream_create(&mpix_test.stream) != MPI_SUCCESS) ||
+        (MPIX_Queue_init(MPIX_QUEUE_HOST, mpix_test.stream, &mpix_test.queue) !=
+         MPI_SUCCESS)) {
+        printf("FAILED rank %d: no queue\n", mpix_test.rank);
+        fflush(stdout);
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+}
+
+int mpix_test_end(const char *name)
+{
+    int total = 0;
+
+    MPIX_OK(MPIX_Queue_wait(mpix_test.queue));
+    MPIX_OK(MPIX_Queue_free(&mpix_test.queue));
+    MPIX_OK(MPIX_Host_stream_free(&mpix_test.stream));
+
+    MPI_Allreduce(&mpix_test.failed, &total, 1, MPI_INT, MPI_SUM,
+                  MPI_COMM_WORLD);
+    if (mpix_test.rank == 0) {
+        printf("%s: %d ranks, %d checks failed\n", name, mpix_test.size, total);
+    }
+    MPI_Finalize();
+    return (total == 0) ? 0 : 1;
+}
+
+/* Differs in all arguments. */
+static uint64_t mpix_test_word(const mpix_test_msg_t *msg, size_t index)
+{
+    uint64_t word = (uint64_t)msg->source;
+
+    word = (word * 0x9e3779b97f4a7c15ull) + (uint64_t)msg->dest + 1;
+    word = (word * 0x9e3779b97f4a7c15ull) + (uint64_t)msg->channel + 1;
+    word = (word * 0x9e3779b97f4a7c15ull) + msg->use + 1;
+    word = (word * 0x9e3779b97f4a7c15ull) + index + 1;
+    return word ^ (word >> 29);
+}
+
+void mpix_test_fill(void *arg)
+{
+    mpix_test_msg_t *msg = arg;
+    size_t i;
+
+    for (i = 0; i < msg->actual; ++i) {
+        msg->words[i] = mpix_test_word(msg, i);
+    }
+    ++msg->use;
+}
+
+void mpix_test_verify(void *arg)
+{
+    mpix_test_msg_t *msg = arg;
+    size_t i;
+
+    for (i = 0; i < msg->actual; ++i) {
+        msg->wrong += (msg->words[i] != mpix_test_word(msg, i));
+    }
+    for (; i < (msg->count + MPIX_TEST_GUARD); ++i) {
+        msg->wrong += (msg->words[i] != MPIX_TEST_GUARD_WORD);
+    }
+    ++msg->use;
+}
+
+void mpix_test_msg_init(mpix_test_msg_t *msg, size_t count, int source,
+                        int dest, int channel)
+{
+    size_t i;
+
+    *msg = (mpix_test_msg_t){
+        .words   = malloc((count + MPIX_TEST_GUARD) * sizeof(uint64_t)),
+        .count   = count,
+        .actual  = count,
+        .source  = source,
+        .dest    = dest,
+        .channel = channel,
+        .request = MPI_REQUEST_NULL
+    };
+
+    if (msg->words == NULL) {
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    for (i = 0; i < (count + MPIX_TEST_GUARD); ++i) {
+        msg->words[i] = MPIX_TEST_GUARD_WORD;
+    }
+}
+
+void mpix_test_send_init(mpix_test_msg_t *msg, size_t count, int dest, int tag,
+                         int channel)
+{
+    mpix_test_msg_init(msg, count, mpix_test.rank, dest, channel);
+    MPIX_OK(MPI_Send_init(msg->words, count, MPI_UINT64_T, dest, tag,
+                          MPI_COMM_WORLD, &msg->request));
+}
+
+void mpix_test_recv_init(mpix_test_msg_t *msg, size_t count, int source,
+                         int tag, int channel)
+{
+    mpix_test_msg_init(msg, count, source, mpix_test.rank, channel);
+    MPIX_OK(MPI_Recv_init(msg->words, count, MPI_UINT64_T, source, tag,
+                          MPI_COMM_WORLD, &msg->request));
+}
+
+void mpix_test_send_init_comm(mpix_test_msg_t *msg, size_t count,
+                              const int peer[2], int tag, MPI_Comm comm)
+{
+    mpix_test_msg_init(msg, count, mpix_test.rank, peer[1], tag);
+    MPIX_OK(MPI_Send_init(msg->words, count, MPI_UINT64_T, peer[0], tag, comm,
+                          &msg->request));
+}
+
+void mpix_test_recv_init_comm(mpix_test_msg_t *msg, size_t count,
+                              const int peer[2], int tag, MPI_Comm comm)
+{
+    mpix_test_msg_init(msg, count, peer[1], mpix_test.rank, tag);
+    MPIX_OK(MPI_Recv_init(msg->words, count, MPI_UINT64_T, peer[0], tag, comm,
+                          &msg->request));
+}
+
+void mpix_test_msg_free(mpix_test_msg_t *msg)
+{
+    MPIX_CHECK(msg->wrong == 0,
+               "%llu wrong words of %llu uses from %d to %d, channel %d",
+               (unsigned long long)msg->wrong, (unsigned long long)msg->use,
+               msg->source, msg->dest, msg->channel);
+    if (msg->request != MPI_REQUEST_NULL) {
+        MPIX_OK(MPI_Request_free(&msg->request));
+    }
+    free(msg->words);
+    msg->words = NULL;
+}
+
+void mpix_test_run(mpix_test_msg_t *sends, int num_sends,
+                   mpix_test_msg_t *recvs, int num_recvs)
+{
+    int i;
+
+    for (i = 0; i < num_sends; ++i) {
+        MPIX_OK(MPIX_Host_stream_launch(mpix_test.stream, mpix_test_fill,
+                                        &sends[i]));
+    }
+    for (i = 0; i < num_recvs; ++i) {
+        MPIX_OK(MPIX_Enqueue_start_req(mpix_test.queue, &recvs[i].request));
+    }
+    for (i = 0; i < num_sends; ++i) {
+        MPIX_OK(MPIX_Enqueue_start_req(mpix_test.queue, &sends[i].request));
+    }
+    for (i = 0; i < num_recvs; ++i) {
+        MPIX_OK(MPIX_Enqueue_wait_req(mpix_test.queue, &recvs[i].request));
+        MPIX_OK(MPIX_Host_stream_launch(mpix_test.stream, mpix_test_verify,
+                                        &recvs[i]));
+    }
+    for (i = 0; i < num_sends; ++i) {
+        MPIX_OK(MPIX_Enqueue_wait_req(mpix_test.queue, &sends[i].request));
+    }
+    MPIX_OK(MPIX_Queue_wait(mpix_test.queue));
+    MPIX_OK(MPIX_Host_stream_synchronize(mpix_test.stream));
+}
+
+void mpix_test_match(mpix_test_msg_t *sends, int num_sends,
+                     mpix_test_msg_t *recvs, int num_recvs)
+{
+    int count             = num_sends + num_recvs;
+    MPI_Request *requests = malloc((count + 1) * sizeof(*requests));
+    int i;
+
+    if (requests == NULL) {
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    for (i = 0; i < count; ++i) {
+        requests[i] = (i < num_sends) ? sends[i].request :
+                                        recvs[i - num_sends].request;
+    }
+    MPIX_OK(MPIX_Matchall(count, requests, MPI_STATUSES_IGNORE));
+    free(requests);
+}
