@@ -21,6 +21,9 @@
  * such a context. */
 #define MPIX_CAPTURE_TAG_NEVER UINT64_MAX
 
+/* The st worker is progressed at every so many calls on the PML's worker. */
+#define MPIX_CAPTURE_POLLS 64
+
 /* Any tag that an application may use will do; bits far apart. */
 #define MPIX_CAPTURE_PROBE_TAG 0x5a5a5
 
@@ -60,6 +63,10 @@ static void __attribute__((constructor)) mpix_capture_load(void)
     mpix_real.tag_recv_nbx      = dlsym(RTLD_NEXT, "ucp_tag_recv_nbx");
     mpix_real.worker_progress   = dlsym(RTLD_NEXT, "ucp_worker_progress");
 }
+
+/* Calls of ucp_worker_progress() by this thread. */
+static __thread unsigned mpix_capture_polls
+        __attribute__((tls_model("initial-exec")));
 
 /* Ends the capture if the call is the expected one. */
 static int mpix_capture_take(const void *buffer, ucp_ep_h ep,
@@ -161,12 +168,14 @@ ucs_status_ptr_t ucp_tag_recv_nbx(ucp_worker_h worker, void *buffer,
 }
 
 /* Every blocking call of MPI comes through here: matching that was begun goes
- * on while the application is in MPI. */
+ * on while the application is in MPI, and so does, less often, what the st
+ * worker still has to tell a peer. */
 unsigned ucp_worker_progress(ucp_worker_h worker)
 {
     unsigned count = mpix_real.worker_progress(worker);
 
-    if (ucs_unlikely(mpix_match_is_active())) {
+    if (ucs_unlikely(mpix_match_is_active() ||
+                     (++mpix_capture_polls % MPIX_CAPTURE_POLLS == 0))) {
         mpix_match_hook(worker);
     }
     return count;

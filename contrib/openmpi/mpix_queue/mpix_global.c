@@ -2,8 +2,11 @@
 /*
  * mpix_global.c - what a process has once: the lock and the st worker.
  *
- * Made at the first use. The last step of its life hangs on MPI_COMM_SELF as an
- * attribute: MPI_Finalize frees it first, when the PML still works.
+ * Made at the first use. It ends in two steps. What uses the PML hangs on
+ * MPI_COMM_SELF as an attribute, which MPI_Finalize deletes first. The st worker
+ * does not use the PML and goes after MPI_Finalize, which returns only when all
+ * ranks have entered it: until then a peer's last message may need this rank's
+ * NIC.
  */
 #ifdef HAVE_CONFIG_H
 #  include "config.h"
@@ -22,6 +25,9 @@ mpix_global_t mpix_global = {
     .world_rank = -1,
     .self       = MPI_COMM_NULL
 };
+
+/* MPI_Finalize came through this library, which has the last word. */
+static int mpix_global_is_wrapped;
 
 
 int MPI_Init(int *argc, char ***argv)
@@ -125,9 +131,31 @@ static void mpix_global_cleanup_worker(void)
 {
     ucp_st_worker_release_address(mpix_global.st_worker, mpix_global.address);
     if (ucp_st_worker_destroy(mpix_global.st_worker) != UCS_OK) {
-        mpix_warn("queues or requests are still in use at MPI_Finalize: what "
-                  "they hold is not given back");
+        mpix_warn("queues or requests are still in use after MPI_Finalize: "
+                  "what they hold is not given back");
     }
+    mpix_global.st_worker = NULL;
+}
+
+static void mpix_global_cleanup(void)
+{
+    mpix_lock();
+    if (mpix_global.st_worker != NULL) {
+        mpix_queues_cleanup();
+        mpix_request_cleanup();
+        mpix_global_cleanup_worker();
+    }
+    mpix_unlock();
+}
+
+int MPI_Finalize(void)
+{
+    int rc;
+
+    mpix_global_is_wrapped = 1;
+    rc                     = PMPI_Finalize();
+    mpix_global_cleanup();
+    return rc;
 }
 
 /* MPI_Finalize has begun. */
@@ -137,15 +165,15 @@ static int mpix_global_finalized(MPI_Comm comm, int keyval, void *value,
     MPI_Comm self;
 
     mpix_lock();
-    mpix_queues_cleanup();
-    mpix_request_cleanup();
     mpix_exchange_cleanup();
-    mpix_global_cleanup_worker();
     mpix_global.state = MPIX_STATE_CLOSED;
     self              = mpix_global.self;
     mpix_unlock();
 
     PMPI_Comm_free(&self);
+    if (!mpix_global_is_wrapped) {
+        mpix_global_cleanup();
+    }
     return PMPI_Comm_free_keyval(&keyval);
 }
 

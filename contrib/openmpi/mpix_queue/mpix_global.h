@@ -13,6 +13,8 @@
 
 /*
  *  NONE --- first use ---> READY --- MPI_Finalize ---> CLOSED
+ *
+ * The st worker lives a little longer than READY.
  */
 typedef enum {
     MPIX_STATE_NONE,
@@ -31,7 +33,7 @@ typedef struct mpix_global {
     int             world_rank;     /* -1 until known */
     ucp_worker_h    pml_worker;     /* pml/ucx's */
     MPI_Comm        self;           /* Own duplicate of MPI_COMM_SELF */
-    ucp_st_worker_h st_worker;
+    ucp_st_worker_h st_worker;      /* NULL if there is none */
     void            *address;       /* Of st_worker */
     size_t          address_length;
 } mpix_global_t;

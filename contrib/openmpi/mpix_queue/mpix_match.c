@@ -182,8 +182,10 @@ void mpix_match_hook(ucp_worker_h worker)
         return;
     }
 
-    if (mpix_global.state == MPIX_STATE_READY) {
+    if ((mpix_global.state == MPIX_STATE_READY) && mpix_match_is_active()) {
         mpix_match_progress();
+    } else if (mpix_global.st_worker != NULL) {
+        ucp_st_worker_progress(mpix_global.st_worker);
     }
     mpix_unlock();
 }

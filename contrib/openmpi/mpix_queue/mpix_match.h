@@ -18,14 +18,15 @@
 extern unsigned mpix_match_count;
 
 
+/* Progress matching, or the st worker alone if nothing is being matched, from
+ * within a progress call on 'worker'. Does nothing unless that is pml/ucx's, or
+ * if a thread is at it already. */
+void mpix_match_hook(ucp_worker_h worker);
+
 static inline int mpix_match_is_active(void)
 {
     return __atomic_load_n(&mpix_match_count, __ATOMIC_RELAXED) != 0;
 }
-
-/* Progress matching from within a progress call on 'worker'; does nothing
- * unless that is pml/ucx's, or if a thread is at it already. */
-void mpix_match_hook(ucp_worker_h worker);
 
 /* Progress the exchange of addresses, the st worker and all requests. Returns
  * the number of things done. Needs the lock; not from within a UCP callback. */

@@ -139,7 +139,9 @@ void mpix_peer_destroy(mpix_peer_t *peer)
         ucs_list_del(&peer->waiting);
     }
     ucs_list_del(&peer->list);
-    ucp_st_peer_destroy(peer->st_peer);
+    if (mpix_global.st_worker != NULL) {
+        ucp_st_peer_destroy(peer->st_peer); /* Else gone with the worker */
+    }
     free(peer);
 }
 
