@@ -33,6 +33,9 @@ typedef struct ucp_st_lane_ops {
     /** Stream command that waits for use number `use`. */
     void (*wait_cmd)(ucp_st_op_t *op, uint64_t use, ucs_gstream_cmd_t *cmd);
 
+    /** Uses whose waits pass; 0 once they were released. */
+    uint64_t (*uses_done)(const ucp_st_op_t *op);
+
     /** Let all waits pass, now and later; may be called again. */
     void (*release_waits)(ucp_st_op_t *op);
 

@@ -74,12 +74,21 @@ ucp_st_op_t *ucp_st_op_find(ucp_st_worker_h worker, uint64_t id)
     return (op != NULL) ? op : ucp_st_op_find_in(&worker->zombies, id);
 }
 
+/* Uses that have completed. The NIC's own count is ahead of `completed`, which
+ * follows when the completion is reaped. */
+static uint64_t ucp_st_op_uses_done(const ucp_st_op_t *op)
+{
+    uint64_t uses = (op->lane == NULL) ? 0 : op->lane->uses_done(op);
+
+    return (uses > op->completed) ? uses : op->completed;
+}
+
 static void ucp_st_op_tell_unmatched(ucp_st_op_t *op)
 {
     ucp_st_msg_op_t msg = {
         .op_id     = op->remote_id,
         .src_op_id = op->id,
-        .uses      = op->completed,
+        .uses      = ucp_st_op_uses_done(op),
         .status    = (op->status == UCS_OK) ? UCS_ERR_CANCELED : op->status
     };
 
@@ -96,13 +105,16 @@ static int ucp_st_op_peer_is_done(const ucp_st_op_t *op)
 void ucp_st_op_fail(ucp_st_op_t *op, ucs_status_t status)
 {
     int was_matched = (op->state == UCP_ST_OP_MATCHED);
+    int in_use;
 
     if (op->state == UCP_ST_OP_FAILED) {
         return;
     }
+    op->completed = ucp_st_op_uses_done(op);
+    in_use        = (op->started > op->completed);
     ucs_debug("operation %p fails: %s", op, ucs_status_string(status));
     ucp_st_op_set_state(op, UCP_ST_OP_FAILED);
-    __atomic_store_n(&op->status, status, __ATOMIC_RELEASE);
+    op->status = status;
     if (!was_matched) {
         ucp_st_op_list_leave(&op->match_list);
     }
@@ -112,7 +124,7 @@ void ucp_st_op_fail(ucp_st_op_t *op, ucs_status_t status)
         op->lane->revoke(op);
         op->lane->release_waits(op);
     }
-    if (op->started > op->completed) {
+    if (in_use) {
         ++op->worker->stats.errors;
         ucp_st_queue_fail(op->queue, op, status);
     }
@@ -128,16 +140,18 @@ void ucp_st_op_fail(ucp_st_op_t *op, ucs_status_t status)
 
 static void ucp_st_op_check_limit(ucp_st_op_t *op)
 {
-    if ((op->state != UCP_ST_OP_INIT) && (op->completed >= op->max_uses) &&
-        (op->started > op->max_uses)) {
+    if ((op->state != UCP_ST_OP_INIT) && (op->started > op->max_uses) &&
+        (ucp_st_op_uses_done(op) >= op->max_uses)) {
         ucp_st_op_fail(op, UCS_ERR_CANCELED);
     }
 }
 
 void ucp_st_op_complete_use(ucp_st_op_t *op)
 {
-    __atomic_store_n(&op->completed, op->completed + 1, __ATOMIC_RELAXED);
-    ucp_st_op_check_limit(op);
+    if (op->state != UCP_ST_OP_FAILED) {
+        ++op->completed;
+        ucp_st_op_check_limit(op);
+    }
 }
 
 void ucp_st_op_limit_uses(ucp_st_op_t *op, uint64_t uses, ucs_status_t status)
@@ -306,7 +320,7 @@ ucs_status_t ucp_st_op_query(ucp_st_op_h op, ucp_st_op_attr_t *attr)
     attr->lane      = (op->lane == NULL) ? UCP_ST_LANE_NONE : op->lane->id;
     attr->length    = op->msg_length;
     attr->started   = op->started;
-    attr->completed = op->completed;
+    attr->completed = ucp_st_op_uses_done(op);
     attr->status    = op->status;
     ucp_st_worker_unlock(op->worker);
     return UCS_OK;
@@ -361,7 +375,8 @@ ucs_status_t ucp_st_op_free(ucp_st_op_h op)
         ucp_st_worker_unlock(worker);
         return UCS_ERR_BUSY;
     }
-    if ((op->state == UCP_ST_OP_MATCHED) && (op->started > op->completed)) {
+    if ((op->state == UCP_ST_OP_MATCHED) &&
+        (op->started > ucp_st_op_uses_done(op))) {
         /* Only in a queue in error: the use will not be waited for any more */
         ucp_st_op_fail(op, UCS_ERR_CANCELED);
     }

@@ -36,11 +36,7 @@ typedef enum {
 
 struct ucp_st_lane_ops;
 
-/**
- * Protected by the worker's lock. `status` and `completed` are also read without
- * it (relaxed: a late view is as good as an early one); `failed` is read by the
- * stream.
- */
+/** Protected by the worker's lock, but for what the lane's part says. */
 typedef struct ucp_st_op {
     ucs_list_link_t     list;       /* in the worker's ops or zombies */
     ucs_list_link_t     match_list; /* in the peer's unmatched */
@@ -65,7 +61,7 @@ typedef struct ucp_st_op {
     uint64_t            started;    /* uses, counted when enqueued */
     uint64_t            waited;     /* waits enqueued */
     uint64_t            last_seq;   /* last batch of `queue` that names it */
-    uint64_t            completed;  /* uses completed */
+    uint64_t            completed;  /* uses whose completion was reaped */
     uint64_t            max_uses;   /* how many the peer takes part in */
     int                 peer_acked; /* peer's region is closed: UNMATCH_ACK */
 

@@ -240,6 +240,17 @@ static ucs_status_t ucp_st_trig_rekey(ucp_st_op_t *op,
     return status;
 }
 
+static uint64_t ucp_st_trig_uses_done(const ucp_st_op_t *op)
+{
+    uint64_t word;
+
+    if (!op->trig.active) {
+        return 0;
+    }
+    word = __atomic_load_n(&op->trig.slot->word, __ATOMIC_ACQUIRE);
+    return (word < UCP_ST_TRIG_RELEASE) ? word : 0;
+}
+
 /* Count a finished entry; what hung on it may go on */
 static void ucp_st_trig_entry_done(ucp_st_op_t *op, ucp_st_trig_entry_t entry,
                                    ucs_status_t status)
@@ -523,6 +534,7 @@ const ucp_st_lane_ops_t ucp_st_trig_lane_ops = {
     .post          = ucp_st_trig_post,
     .start_cmd     = ucp_st_trig_start_cmd,
     .wait_cmd      = ucp_st_trig_wait_cmd,
+    .uses_done     = ucp_st_trig_uses_done,
     .release_waits = ucp_st_trig_release_waits,
     .revoke        = ucp_st_trig_revoke,
     .dispose       = ucp_st_trig_dispose,

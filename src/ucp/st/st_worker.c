@@ -225,6 +225,9 @@ ucs_status_t ucp_st_worker_query(ucp_st_worker_h worker,
         return UCS_ERR_INVALID_PARAM;
     }
     ucp_st_worker_lock(worker);
+    while (ucp_st_trig_dev_progress(worker) > 0) {
+        /* what the NIC has carried out is to be counted */
+    }
     status = uct_trig_iface_query(worker->trig.iface, &trig_attr);
     if (status == UCS_OK) {
         attr->stats         = worker->stats;
