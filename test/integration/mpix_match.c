@@ -124,6 +124,30 @@ static void test_communicators(void)
     }
 }
 
+/* Between the even and the odd ranks, whose ranks are those of the other group;
+ * the last of an odd number of ranks has no peer. */
+static void test_intercommunicator(void)
+{
+    const int half    = mpix_test.rank / 2;
+    const int is_odd  = mpix_test.rank % 2;
+    const int peer[2] = {half, 2 * half + 1 - is_odd};
+    mpix_test_msg_t send, recv;
+    MPI_Comm local, inter;
+
+    MPI_Comm_split(MPI_COMM_WORLD, is_odd, 0, &local);
+    MPI_Intercomm_create(local, 0, MPI_COMM_WORLD, 1 - is_odd, 0, &inter);
+    if (peer[1] < mpix_test.size) {
+        mpix_test_send_init_comm(&send, 12, peer, TAG, inter);
+        mpix_test_recv_init_comm(&recv, 12, peer, TAG, inter);
+        mpix_test_match(&send, 1, &recv, 1);
+        mpix_test_run(&send, 1, &recv, 1);
+        mpix_test_msg_free(&send);
+        mpix_test_msg_free(&recv);
+    }
+    MPI_Comm_free(&inter);
+    MPI_Comm_free(&local);
+}
+
 /* The requests of a communicator that was freed can still be matched. */
 static void test_freed_communicator(void)
 {
@@ -396,6 +420,7 @@ int main(int argc, char **argv)
         {"equal_tags", test_equal_tags},
         {"tags", test_tags},
         {"communicators", test_communicators},
+        {"intercommunicator", test_intercommunicator},
         {"freed_communicator", test_freed_communicator},
         {"reused_contexts", test_reused_contexts},
         {"imatch", test_imatch},

@@ -51,9 +51,14 @@ void mpix_test_code(int code, int expected, const char *where,
 
 void mpix_test_init(int *argc, char ***argv)
 {
+    mpix_test_init_thread(argc, argv, MPI_THREAD_SINGLE);
+}
+
+void mpix_test_init_thread(int *argc, char ***argv, int level)
+{
     int provided;
 
-    MPI_Init_thread(argc, argv, MPI_THREAD_SINGLE, &provided);
+    MPI_Init_thread(argc, argv, level, &provided);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_rank(MPI_COMM_WORLD, &mpix_test.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &mpix_test.size);

@@ -65,7 +65,11 @@ typedef struct mpix_test_msg {
 } mpix_test_msg_t;
 
 
-/* Initialises MPI with threads, a stream and a queue; errors are returned. */
+/* Initialises MPI, asking for a thread level, a stream and a queue; errors are
+ * returned. */
+void mpix_test_init_thread(int *argc, char ***argv, int level);
+
+/* The same with the least level, which the library raises. */
 void mpix_test_init(int *argc, char ***argv);
 
 /* Frees what mpix_test_init() made, adds the failures of all ranks and prints
