@@ -3,10 +3,10 @@
  * mpix_global.c - what a process has once: the lock and the st worker.
  *
  * Made at the first use. It ends in two steps. What uses the PML hangs on
- * MPI_COMM_SELF as an attribute, which MPI_Finalize deletes first. The st worker
- * does not use the PML and goes after MPI_Finalize, which returns only when all
- * ranks have entered it: until then a peer's last message may need this rank's
- * NIC.
+ * MPI_COMM_SELF as an attribute, which MPI_Finalize deletes first. The st
+ * worker does not use the PML and goes after MPI_Finalize, which returns only
+ * when all ranks have entered it: until then a peer's last message may need
+ * this rank's NIC.
  */
 #ifdef HAVE_CONFIG_H
 #  include "config.h"
