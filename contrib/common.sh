@@ -46,7 +46,8 @@ st_logged()
     local log=$ST_BUILD/$1.log rc=0
     shift
     mkdir -p "$ST_BUILD"
-    "$@" >"$log" 2>&1 || rc=$?
+    # In a shell of its own: what ends it must not end the script
+    ("$@") >"$log" 2>&1 || rc=$?
     if [ $rc -ne 0 ]; then
         echo "--- the end of $log:" >&2
         tail -n 30 "$log" >&2
