@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * compat.h - differences between the UCX versions that the transport supports.
+ *
+ * UCX's transport interface changes with every minor version. All conditional
+ * code outside this header tests UCT_CXI_TRIG_UCX_GE(); only 1.13 has been run.
+ */
+#ifndef UCT_CXI_TRIG_COMPAT_H_
+#define UCT_CXI_TRIG_COMPAT_H_
+
+#include <uct/api/uct.h>
+#include <uct/api/version.h>
+#include <uct/base/uct_iface.h>
+#include <uct/base/uct_md.h>
+
+/** True when compiled for UCX major.minor or later. */
+#define UCT_CXI_TRIG_UCX_GE(_major, _minor) \
+    (UCT_API >= UCT_VERSION(_major, _minor))
+
+
+/* 1.14: an MD is queried into the extended structure */
+#if UCT_CXI_TRIG_UCX_GE(1, 14)
+typedef uct_md_attr_v2_t uct_cxi_trig_md_attr_t;
+#define UCT_CXI_TRIG_MD_ATTR(_attr, _field) ((_attr)->_field)
+#else
+typedef uct_md_attr_t uct_cxi_trig_md_attr_t;
+#define UCT_CXI_TRIG_MD_ATTR(_attr, _field) ((_attr)->cap._field)
+#endif
+
+/* 1.14: registration flags moved into a structure */
+#if UCT_CXI_TRIG_UCX_GE(1, 14)
+typedef const uct_md_mem_reg_params_t *uct_cxi_trig_reg_params_t;
+#else
+typedef unsigned uct_cxi_trig_reg_params_t;
+#endif
+
+/* 1.16: the range is given again when a key is packed */
+#if UCT_CXI_TRIG_UCX_GE(1, 16)
+#define UCT_CXI_TRIG_MKEY_PACK_ARGS \
+    uct_md_h md, uct_mem_h memh, void *address, size_t length, \
+    const uct_md_mkey_pack_params_t *params, void *buffer
+#else
+#define UCT_CXI_TRIG_MKEY_PACK_ARGS \
+    uct_md_h md, uct_mem_h memh, const uct_md_mkey_pack_params_t *params, \
+    void *buffer
+#endif
+
+/* 1.19: parameters were added to unpacking */
+#if UCT_CXI_TRIG_UCX_GE(1, 19)
+#define UCT_CXI_TRIG_RKEY_UNPACK_ARGS \
+    uct_component_t *component, const void *buffer, \
+    const uct_rkey_unpack_params_t *params, uct_rkey_t *rkey_p, void **handle_p
+#else
+#define UCT_CXI_TRIG_RKEY_UNPACK_ARGS \
+    uct_component_t *component, const void *buffer, uct_rkey_t *rkey_p, \
+    void **handle_p
+#endif
+
+/* 1.21: parameters were added to invalidation */
+#if UCT_CXI_TRIG_UCX_GE(1, 21)
+#define UCT_CXI_TRIG_INVALIDATE_ARGS \
+    uct_ep_h ep, unsigned flags, const uct_ep_invalidate_params_t *params
+#else
+#define UCT_CXI_TRIG_INVALIDATE_ARGS uct_ep_h ep, unsigned flags
+#endif
+
+/* 1.22: a completion may be given to the keepalive check */
+#if UCT_CXI_TRIG_UCX_GE(1, 22)
+#define UCT_CXI_TRIG_KEEPALIVE_CHECK(_flags, _comp) \
+    UCT_EP_KEEPALIVE_CHECK_PARAM(_flags)
+#else
+#define UCT_CXI_TRIG_KEEPALIVE_CHECK(_flags, _comp) \
+    UCT_EP_KEEPALIVE_CHECK_PARAM(_flags, _comp)
+#endif
+
+/* 1.18: a hint for the copy was added */
+#if UCT_CXI_TRIG_UCX_GE(1, 18)
+#define uct_cxi_trig_am_fill(_buffer, _header, _payload, _length) \
+    uct_am_short_fill_data(_buffer, _header, _payload, _length, \
+                           UCS_ARCH_MEMCPY_NT_NONE)
+#else
+#define uct_cxi_trig_am_fill(_buffer, _header, _payload, _length) \
+    uct_am_short_fill_data(_buffer, _header, _payload, _length)
+#endif
+
+/* 1.14: a flag tells that other machines can be reached */
+#if UCT_CXI_TRIG_UCX_GE(1, 14)
+#define UCT_CXI_TRIG_FLAG_INTER_NODE UCT_IFACE_FLAG_INTER_NODE
+#else
+#define UCT_CXI_TRIG_FLAG_INTER_NODE 0
+#endif
+
+#endif

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cxi_trig_addr.c - device and interface addresses.
+ */
+#ifdef HAVE_CONFIG_H
+#  include "config.h"
+#endif
+
+#include "cxi_trig_addr.h"
+#include "cxi_trig_status.h"
+
+#include <ucs/algorithm/crc.h>
+#include <ucs/debug/log.h>
+#include <ucs/sys/uid.h>
+
+#include <rdma/fi_cm.h>
+#include <rdma/fi_errno.h>
+
+#include <string.h>
+
+
+static void uct_cxi_trig_addr_device(const uct_cxi_trig_iface_t *iface,
+                                     uct_cxi_trig_dev_addr_t *addr)
+{
+    const uct_cxi_trig_md_t *md = uct_cxi_trig_iface_md(iface);
+    const char *fabric          = md->info->fabric_attr->name;
+
+    memset(addr, 0, sizeof(*addr));
+    addr->provider = md->prov->id;
+    addr->flags    = md->loopback ? UCT_CXI_TRIG_DEV_ADDR_LOOPBACK : 0;
+    addr->fabric   = ucs_crc32(0, fabric, strlen(fabric));
+    addr->machine  = ucs_machine_guid();
+    uct_cxi_trig_proto_seal(&addr->head, sizeof(*addr));
+}
+
+ucs_status_t uct_cxi_trig_addr_get_device(uct_iface_h uct_iface,
+                                          uct_device_addr_t *address)
+{
+    uct_cxi_trig_dev_addr_t addr;
+
+    uct_cxi_trig_addr_device(ucs_derived_of(uct_iface, uct_cxi_trig_iface_t),
+                             &addr);
+    memcpy(address, &addr, sizeof(addr));
+    return UCS_OK;
+}
+
+ucs_status_t uct_cxi_trig_addr_get_iface(uct_iface_h uct_iface,
+                                         uct_iface_addr_t *address)
+{
+    uct_cxi_trig_iface_t *iface = ucs_derived_of(uct_iface,
+                                                 uct_cxi_trig_iface_t);
+    uct_cxi_trig_iface_addr_t addr;
+    size_t length               = sizeof(addr.name);
+    int ret;
+
+    memset(&addr, 0, sizeof(addr));
+    ret = fi_getname(&iface->net.ep->fid, addr.name, &length);
+    if (ret != 0) {
+        ucs_error("cannot get the name of the endpoint on %s (%zu bytes): %s",
+                  uct_cxi_trig_iface_md(iface)->info->domain_attr->name, length,
+                  fi_strerror(-ret));
+        return uct_cxi_trig_status(ret);
+    }
+
+    addr.provider    = uct_cxi_trig_iface_md(iface)->prov->id;
+    addr.name_length = length;
+    addr.seg_size    = iface->seg_size;
+    uct_cxi_trig_proto_seal(&addr.head, sizeof(addr));
+    memcpy(address, &addr, sizeof(addr));
+    return UCS_OK;
+}
+
+static const char *
+uct_cxi_trig_addr_refuse_device(const uct_cxi_trig_iface_t *iface,
+                                const uct_device_addr_t *dev_addr)
+{
+    uct_cxi_trig_dev_addr_t own, peer;
+    const char *fault;
+
+    fault = uct_cxi_trig_proto_check(dev_addr, sizeof(peer), sizeof(peer));
+    if (fault != NULL) {
+        return fault;
+    }
+
+    memcpy(&peer, dev_addr, sizeof(peer));
+    uct_cxi_trig_addr_device(iface, &own);
+    if (peer.provider != own.provider) {
+        return "it is of another libfabric provider";
+    }
+    if (peer.fabric != own.fabric) {
+        return "it is on another network";
+    }
+    if (((peer.flags | own.flags) & UCT_CXI_TRIG_DEV_ADDR_LOOPBACK) &&
+        (peer.machine != own.machine)) {
+        return "it is the loop-back device of another machine";
+    }
+    return NULL;
+}
+
+static const char *
+uct_cxi_trig_addr_refuse_iface(const uct_cxi_trig_iface_t *iface,
+                               const uct_iface_addr_t *iface_addr)
+{
+    uct_cxi_trig_iface_addr_t peer;
+    const char *fault;
+
+    fault = uct_cxi_trig_proto_check(iface_addr, sizeof(peer), sizeof(peer));
+    if (fault != NULL) {
+        return fault;
+    }
+
+    memcpy(&peer, iface_addr, sizeof(peer));
+    if (peer.provider != uct_cxi_trig_iface_md(iface)->prov->id) {
+        return "it is of another libfabric provider";
+    }
+    if ((peer.name_length == 0) || (peer.name_length > sizeof(peer.name))) {
+        return "its name is damaged";
+    }
+    if (peer.seg_size < iface->seg_size) {
+        return "the peer's UCX_CXI_TRIG_SEG_SIZE is smaller than ours";
+    }
+    return NULL;
+}
+
+const char *uct_cxi_trig_addr_refusal(const uct_cxi_trig_iface_t *iface,
+                                      const uct_device_addr_t *dev_addr,
+                                      const uct_iface_addr_t *iface_addr)
+{
+    const char *fault;
+
+    if (dev_addr == NULL) {
+        return "there is no device address";
+    }
+
+    fault = uct_cxi_trig_addr_refuse_device(iface, dev_addr);
+    if ((fault == NULL) && (iface_addr != NULL)) {
+        fault = uct_cxi_trig_addr_refuse_iface(iface, iface_addr);
+    }
+    return fault;
+}
+
+int uct_cxi_trig_addr_is_reachable(const uct_iface_h uct_iface,
+                                   const uct_device_addr_t *dev_addr,
+                                   const uct_iface_addr_t *iface_addr)
+{
+    const char *fault = uct_cxi_trig_addr_refusal(
+            ucs_derived_of(uct_iface, uct_cxi_trig_iface_t), dev_addr,
+            iface_addr);
+
+    if (fault != NULL) {
+        ucs_debug("peer cannot be reached by cxi_trig: %s", fault);
+    }
+    return fault == NULL;
+}
+
+ucs_status_t uct_cxi_trig_addr_insert(uct_cxi_trig_iface_t *iface,
+                                      const uct_iface_addr_t *iface_addr,
+                                      fi_addr_t *fi_addr_p)
+{
+    uct_cxi_trig_iface_addr_t addr;
+    int ret;
+
+    memcpy(&addr, iface_addr, sizeof(addr));
+    ret = fi_av_insert(iface->net.av, addr.name, 1, fi_addr_p, 0, NULL);
+    if (ret != 1) {
+        ucs_error("cannot insert the address of a peer on %s: %s",
+                  uct_cxi_trig_iface_md(iface)->info->domain_attr->name,
+                  fi_strerror((ret < 0) ? -ret : FI_EINVAL));
+        return (ret < 0) ? uct_cxi_trig_status(ret) : UCS_ERR_INVALID_ADDR;
+    }
+    return UCS_OK;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cxi_trig_addr.h - device and interface addresses.
+ */
+#ifndef UCT_CXI_TRIG_ADDR_H_
+#define UCT_CXI_TRIG_ADDR_H_
+
+#include "cxi_trig_iface.h"
+#include "cxi_trig_proto.h"
+
+
+/** Write the device address, sizeof(uct_cxi_trig_dev_addr_t) bytes. */
+ucs_status_t uct_cxi_trig_addr_get_device(uct_iface_h iface,
+                                          uct_device_addr_t *address);
+
+/** Write the interface address, sizeof(uct_cxi_trig_iface_addr_t) bytes. */
+ucs_status_t uct_cxi_trig_addr_get_iface(uct_iface_h iface,
+                                         uct_iface_addr_t *address);
+
+/**
+ * Check a peer's addresses and whether they can be reached from here. Returns
+ * NULL if so, or why not. @a iface_addr may be NULL.
+ */
+const char *uct_cxi_trig_addr_refusal(const uct_cxi_trig_iface_t *iface,
+                                      const uct_device_addr_t *dev_addr,
+                                      const uct_iface_addr_t *iface_addr);
+
+/** UCT's question of the same; says no without a message. */
+int uct_cxi_trig_addr_is_reachable(const uct_iface_h iface,
+                                   const uct_device_addr_t *dev_addr,
+                                   const uct_iface_addr_t *iface_addr);
+
+/** Insert the endpoint of a checked interface address into the vector. */
+ucs_status_t uct_cxi_trig_addr_insert(uct_cxi_trig_iface_t *iface,
+                                      const uct_iface_addr_t *iface_addr,
+                                      fi_addr_t *fi_addr_p);
+
+#endif

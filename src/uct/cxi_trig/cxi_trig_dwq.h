@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cxi_trig_dwq.h - deferred work: operations that wait for a counter.
+ *
+ * How a completion is learnt depends on the provider, see cxi_trig_dwq_cq.c and
+ * cxi_trig_dwq_count.c.
+ */
+#ifndef UCT_CXI_TRIG_DWQ_H_
+#define UCT_CXI_TRIG_DWQ_H_
+
+#include "cxi_trig_credit.h"
+#include "cxi_trig_req.h"
+#include "uct_trig.h"
+
+#include <ucs/datastruct/list.h>
+#include <ucs/datastruct/mpool.h>
+
+#include <rdma/fi_atomic.h>
+#include <rdma/fi_rma.h>
+
+struct uct_cxi_trig_iface;
+struct uct_cxi_trig_peer;
+struct uct_cxi_trig_dwq_slot;
+
+
+/** A deferred put or atomic; the provider's until it completes. */
+typedef struct uct_cxi_trig_dwq_op {
+    uct_cxi_trig_req_t           req; /* Must be first */
+    ucs_list_link_t              list;
+    uct_trig_deferred_t          deferred;
+    struct uct_cxi_trig_peer     *peer;
+    uct_trig_mem_h               local; /**< Source of a put; may be NULL */
+    struct uct_cxi_trig_dwq_slot *slot; /**< Of the counting back-end */
+    union {
+        struct {
+            struct fi_op_rma  op;
+            struct iovec      source;
+            struct fi_rma_iov target;
+        } put;
+        struct {
+            struct fi_op_atomic op;
+            struct fi_ioc       source;
+            struct fi_rma_ioc   target;
+            uint64_t            value;
+        } atomic;
+    };
+} uct_cxi_trig_dwq_op_t;
+
+
+/** A way to learn of completions. Every slot is filled. */
+typedef struct uct_cxi_trig_dwq_ops {
+    /** Prepare; UCS_OK, or logged error. */
+    ucs_status_t (*init)(struct uct_cxi_trig_iface *iface);
+
+    /** Undo init; the endpoint is closed. */
+    void (*cleanup)(struct uct_cxi_trig_iface *iface);
+
+    /** Hand an operation, complete but for its completion counter, to the
+     *  provider; returns libfabric's code. */
+    int (*post)(struct uct_cxi_trig_iface *iface, uct_cxi_trig_dwq_op_t *op);
+
+    /** An operation is over: release what post took. */
+    void (*release)(struct uct_cxi_trig_iface *iface,
+                    uct_cxi_trig_dwq_op_t *op, ucs_status_t status);
+
+    /** Complete what is over and has no entry in the queue; returns how many. */
+    unsigned (*poll)(struct uct_cxi_trig_iface *iface);
+
+    /** Make the next completion wake a sleeper, or UCS_ERR_BUSY if there is one
+     *  already. */
+    ucs_status_t (*arm)(struct uct_cxi_trig_iface *iface);
+
+    /** A message of the interface to itself has come. */
+    void (*woken)(struct uct_cxi_trig_iface *iface);
+} uct_cxi_trig_dwq_ops_t;
+
+
+/** Deferred work of an interface. One thread at a time. */
+typedef struct uct_cxi_trig_dwq {
+    const uct_cxi_trig_dwq_ops_t *ops;
+    uct_cxi_trig_credit_t        credit;
+    ucs_mpool_t                  mp;      /**< Of uct_cxi_trig_dwq_op_t */
+    ucs_list_link_t              pending; /**< Posted operations */
+    void                         *priv;   /**< Of the back-end */
+} uct_cxi_trig_dwq_t;
+
+
+extern const uct_cxi_trig_dwq_ops_t uct_cxi_trig_dwq_cq_ops;
+extern const uct_cxi_trig_dwq_ops_t uct_cxi_trig_dwq_count_ops;
+
+
+/** Prepare deferred work with @a entries entries; failures are logged. */
+ucs_status_t uct_cxi_trig_dwq_init(struct uct_cxi_trig_iface *iface,
+                                   unsigned entries);
+
+/** Drop everything; the endpoint is closed, so that nothing fires any more. */
+void uct_cxi_trig_dwq_cleanup(struct uct_cxi_trig_iface *iface);
+
+/** An operation is over: frees it and calls its done(). */
+void uct_cxi_trig_dwq_complete(struct uct_cxi_trig_iface *iface,
+                               uct_cxi_trig_req_t *req, size_t length,
+                               ucs_status_t status);
+
+#endif

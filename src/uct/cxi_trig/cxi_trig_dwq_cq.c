@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cxi_trig_dwq_cq.c - deferred work of providers that report each operation in
+ * the completion queue (cxi).
+ */
+#ifdef HAVE_CONFIG_H
+#  include "config.h"
+#endif
+
+#include "cxi_trig_dwq.h"
+#include "cxi_trig_cntr.h"
+#include "cxi_trig_iface.h"
+
+
+static ucs_status_t uct_cxi_trig_dwq_cq_init(uct_cxi_trig_iface_t *iface)
+{
+    return UCS_OK;
+}
+
+static void uct_cxi_trig_dwq_cq_cleanup(uct_cxi_trig_iface_t *iface)
+{
+}
+
+static int uct_cxi_trig_dwq_cq_post(uct_cxi_trig_iface_t *iface,
+                                    uct_cxi_trig_dwq_op_t *op)
+{
+    op->req.work.completion_cntr = op->deferred.completion->cntr;
+    return fi_control(&uct_cxi_trig_iface_md(iface)->domain->fid, FI_QUEUE_WORK,
+                      &op->req.work);
+}
+
+static void uct_cxi_trig_dwq_cq_release(uct_cxi_trig_iface_t *iface,
+                                        uct_cxi_trig_dwq_op_t *op,
+                                        ucs_status_t status)
+{
+}
+
+static unsigned uct_cxi_trig_dwq_cq_poll(uct_cxi_trig_iface_t *iface)
+{
+    return 0;
+}
+
+static ucs_status_t uct_cxi_trig_dwq_cq_arm(uct_cxi_trig_iface_t *iface)
+{
+    return UCS_OK;
+}
+
+static void uct_cxi_trig_dwq_cq_woken(uct_cxi_trig_iface_t *iface)
+{
+}
+
+const uct_cxi_trig_dwq_ops_t uct_cxi_trig_dwq_cq_ops = {
+    .init    = uct_cxi_trig_dwq_cq_init,
+    .cleanup = uct_cxi_trig_dwq_cq_cleanup,
+    .post    = uct_cxi_trig_dwq_cq_post,
+    .release = uct_cxi_trig_dwq_cq_release,
+    .poll    = uct_cxi_trig_dwq_cq_poll,
+    .arm     = uct_cxi_trig_dwq_cq_arm,
+    .woken   = uct_cxi_trig_dwq_cq_woken
+};

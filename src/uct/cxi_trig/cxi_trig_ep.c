@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cxi_trig_ep.c - endpoints: creation, flush, failure.
+ */
+#ifdef HAVE_CONFIG_H
+#  include "config.h"
+#endif
+
+#include "cxi_trig_ep.h"
+#include "cxi_trig_addr.h"
+#include "cxi_trig_pending.h"
+#include "cxi_trig_tx.h"
+
+#include <ucs/debug/log.h>
+#include <ucs/sys/math.h>
+
+
+static void uct_cxi_trig_ep_drop_pending(uct_pending_req_t *req, void *arg)
+{
+    ucs_warn("endpoint %p is destroyed with pending request %p", arg, req);
+}
+
+static UCS_CLASS_INIT_FUNC(uct_cxi_trig_ep_t, const uct_ep_params_t *params)
+{
+    uct_cxi_trig_iface_t *iface = ucs_derived_of(params->iface,
+                                                 uct_cxi_trig_iface_t);
+    const char *fault;
+    ucs_status_t status;
+
+    UCT_EP_PARAMS_CHECK_DEV_IFACE_ADDRS(params);
+    UCS_CLASS_CALL_SUPER_INIT(uct_base_ep_t, &iface->super);
+
+    fault = uct_cxi_trig_addr_refusal(iface, params->dev_addr,
+                                      params->iface_addr);
+    if (fault != NULL) {
+        ucs_error("address of a peer refused by cxi_trig: %s", fault);
+        return UCS_ERR_UNREACHABLE;
+    }
+
+    status = uct_cxi_trig_peer_create(iface, params->iface_addr, &self->peer);
+    if (status != UCS_OK) {
+        return status;
+    }
+
+    self->peer->ep    = self;
+    self->dispatching = 0;
+    self->fence       = 0;
+    self->status      = UCS_OK;
+    self->reporting   = 0;
+    ucs_arbiter_group_init(&self->pending);
+    return UCS_OK;
+}
+
+static UCS_CLASS_CLEANUP_FUNC(uct_cxi_trig_ep_t)
+{
+    uct_cxi_trig_pending_purge(&self->super.super, uct_cxi_trig_ep_drop_pending,
+                               self);
+    ucs_arbiter_group_cleanup(&self->pending);
+    if (self->reporting) {
+        ucs_list_del(&self->failed);
+    }
+    self->peer->ep = NULL;
+    uct_cxi_trig_track_purge(&self->peer->track, UCS_ERR_CANCELED);
+    uct_cxi_trig_peer_put(self->peer);
+}
+
+UCS_CLASS_DEFINE(uct_cxi_trig_ep_t, uct_base_ep_t);
+UCS_CLASS_DEFINE_NEW_FUNC(uct_cxi_trig_ep_t, uct_ep_t, const uct_ep_params_t*);
+UCS_CLASS_DEFINE_DELETE_FUNC(uct_cxi_trig_ep_t, uct_ep_t);
+
+void uct_cxi_trig_ep_fail(uct_cxi_trig_ep_t *ep, ucs_status_t status)
+{
+    if (ep->status != UCS_OK) {
+        return;
+    }
+
+    ep->status    = status;
+    ep->reporting = 1;
+    ucs_list_add_tail(&uct_cxi_trig_ep_iface(ep)->failed, &ep->failed);
+}
+
+static void uct_cxi_trig_ep_report(uct_cxi_trig_iface_t *iface,
+                                   uct_cxi_trig_ep_t *ep)
+{
+    ucs_status_t cause = ep->status;
+    ucs_log_level_t level;
+    ucs_status_t status;
+
+    /* The handler may destroy the endpoint */
+    status = uct_iface_handle_ep_err(&iface->super.super, &ep->super.super,
+                                     cause);
+    level  = uct_base_iface_failure_log_level(&iface->super, status, cause);
+    ucs_log(level, "endpoint %p of cxi_trig has failed: %s", ep,
+            ucs_status_string(cause));
+}
+
+unsigned uct_cxi_trig_ep_report_failed(uct_cxi_trig_iface_t *iface)
+{
+    unsigned count = 0;
+    uct_cxi_trig_ep_t *ep;
+
+    while (!ucs_list_is_empty(&iface->failed)) {
+        ep            = ucs_list_extract_head(&iface->failed, uct_cxi_trig_ep_t,
+                                              failed);
+        ep->reporting = 0;
+        uct_cxi_trig_ep_report(iface, ep);
+        ++count;
+    }
+    return count;
+}
+
+ucs_status_t uct_cxi_trig_ep_flush(uct_ep_h uct_ep, unsigned flags,
+                                   uct_completion_t *comp)
+{
+    uct_cxi_trig_ep_t *ep = ucs_derived_of(uct_ep, uct_cxi_trig_ep_t);
+    ucs_status_t status;
+
+    if (flags & UCT_FLUSH_FLAG_CANCEL) {
+        /* Whatever is still in flight reads memory of ours only */
+        uct_cxi_trig_pending_purge(uct_ep, NULL, NULL);
+        uct_cxi_trig_track_purge(&ep->peer->track, UCS_ERR_CANCELED);
+        return UCS_OK;
+    }
+
+    if (ep->status != UCS_OK) {
+        return ep->status;
+    }
+    if (uct_cxi_trig_pending_blocks(ep)) {
+        return UCS_ERR_NO_RESOURCE;
+    }
+
+    status = uct_cxi_trig_track_flush(&ep->peer->track, comp);
+    if (status == UCS_OK) {
+        UCT_TL_EP_STAT_FLUSH(&ep->super);
+    } else if (status == UCS_INPROGRESS) {
+        UCT_TL_EP_STAT_FLUSH_WAIT(&ep->super);
+    }
+    return status;
+}
+
+ucs_status_t uct_cxi_trig_ep_fence(uct_ep_h uct_ep, unsigned flags)
+{
+    uct_cxi_trig_ep_t *ep = ucs_derived_of(uct_ep, uct_cxi_trig_ep_t);
+
+    ep->fence = ep->peer->track.next;
+    UCT_TL_EP_STAT_FENCE(&ep->super);
+    return UCS_OK;
+}
+
+ucs_status_t uct_cxi_trig_ep_check(uct_ep_h uct_ep, unsigned flags,
+                                   uct_completion_t *comp)
+{
+    uct_cxi_trig_ep_t *ep = ucs_derived_of(uct_ep, uct_cxi_trig_ep_t);
+    uct_cxi_trig_tx_op_t *op;
+    ucs_status_t status;
+
+    UCT_CXI_TRIG_KEEPALIVE_CHECK(flags, comp);
+
+    if (!ucs_list_is_empty(&ep->peer->track.ops)) {
+        return UCS_OK; /* Something in flight tells as well */
+    }
+
+    status = uct_cxi_trig_tx_get(ep, &op);
+    if (status == UCS_ERR_NO_RESOURCE) {
+        return UCS_OK; /* Asked too often; the next check will tell */
+    } else if (status != UCS_OK) {
+        return status;
+    }
+
+    op->msg.type = UCT_CXI_TRIG_MSG_PROBE;
+    return uct_cxi_trig_tx_send(op, 0);
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cxi_trig_ep.h - endpoints.
+ */
+#ifndef UCT_CXI_TRIG_EP_H_
+#define UCT_CXI_TRIG_EP_H_
+
+#include "cxi_trig_iface.h"
+#include "cxi_trig_peer.h"
+
+#include <uct/base/uct_iface.h>
+
+
+/**
+ * Endpoint. One thread at a time.
+ *
+ *   working --an operation fails--> failed --progress--> reported
+ */
+typedef struct uct_cxi_trig_ep {
+    uct_base_ep_t        super;
+    uct_cxi_trig_peer_t  *peer;
+    ucs_arbiter_group_t  pending;
+    int                  dispatching; /**< A pending request is running */
+    uint64_t             fence;       /**< As uct_cxi_trig_iface_t.tx.fence */
+    ucs_status_t         status;      /**< UCS_OK, or why it has failed */
+    ucs_list_link_t      failed;      /**< On the interface's list until the
+                                           failure was reported */
+    int                  reporting;   /**< It is on that list */
+} uct_cxi_trig_ep_t;
+
+UCS_CLASS_DECLARE_NEW_FUNC(uct_cxi_trig_ep_t, uct_ep_t, const uct_ep_params_t*);
+UCS_CLASS_DECLARE_DELETE_FUNC(uct_cxi_trig_ep_t, uct_ep_t);
+
+
+/** The interface of an endpoint. */
+static inline uct_cxi_trig_iface_t *
+uct_cxi_trig_ep_iface(const uct_cxi_trig_ep_t *ep)
+{
+    return ucs_derived_of(ep->super.super.iface, uct_cxi_trig_iface_t);
+}
+
+
+/** Mark an endpoint failed, once; progress tells the user. */
+void uct_cxi_trig_ep_fail(uct_cxi_trig_ep_t *ep, ucs_status_t status);
+
+/** Tell the user of all failed endpoints; returns how many. */
+unsigned uct_cxi_trig_ep_report_failed(uct_cxi_trig_iface_t *iface);
+
+/** UCT's flush of an endpoint. */
+ucs_status_t uct_cxi_trig_ep_flush(uct_ep_h ep, unsigned flags,
+                                   uct_completion_t *comp);
+
+/** UCT's fence of an endpoint: later operations wait for earlier ones. */
+ucs_status_t uct_cxi_trig_ep_fence(uct_ep_h ep, unsigned flags);
+
+/** UCT's question whether a peer is there: sends it a message. */
+ucs_status_t uct_cxi_trig_ep_check(uct_ep_h ep, unsigned flags,
+                                   uct_completion_t *comp);
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cxi_trig_ext.c - the trigger extension of an interface: limits and entries.
+ */
+#ifdef HAVE_CONFIG_H
+#  include "config.h"
+#endif
+
+#include "uct_trig.h"
+#include "cxi_trig_iface.h"
+
+#include <ucs/sys/math.h>
+#include <ucs/sys/string.h>
+
+
+int uct_trig_iface_is_supported(uct_iface_h iface)
+{
+    return uct_cxi_trig_iface_from_uct(iface) != NULL;
+}
+
+ucs_status_t uct_trig_iface_query(uct_iface_h uct_iface,
+                                  uct_trig_iface_attr_t *attr)
+{
+    uct_cxi_trig_iface_t *iface = uct_cxi_trig_iface_from_uct(uct_iface);
+    const uct_cxi_trig_md_t *md;
+
+    if (iface == NULL) {
+        return UCS_ERR_UNSUPPORTED;
+    }
+
+    md                 = uct_cxi_trig_iface_md(iface);
+    attr->flags        = 0; /* No provider of ours asks for local keys */
+    attr->max_put      = ucs_min(md->info->ep_attr->max_msg_size,
+                                 md->prov->max_put);
+    attr->max_count    = md->prov->max_count;
+    attr->max_entries  = iface->dwq.credit.total;
+    attr->free_entries = iface->dwq.credit.free;
+    attr->max_cntrs    = md->prov->max_cntrs;
+    attr->num_cntrs    = iface->num_cntrs;
+    ucs_snprintf_zero(attr->provider, sizeof(attr->provider), "%s",
+                      md->info->fabric_attr->prov_name);
+    ucs_snprintf_zero(attr->device, sizeof(attr->device), "%s",
+                      md->info->domain_attr->name);
+    return UCS_OK;
+}
+
+ucs_status_t uct_trig_iface_reserve(uct_iface_h uct_iface, unsigned count,
+                                    uct_trig_resv_t *resv)
+{
+    uct_cxi_trig_iface_t *iface = uct_cxi_trig_iface_from_uct(uct_iface);
+
+    if (iface == NULL) {
+        return UCS_ERR_UNSUPPORTED;
+    }
+    return uct_cxi_trig_credit_reserve(&iface->dwq.credit, count, resv);
+}
+
+ucs_status_t uct_trig_iface_unreserve(uct_iface_h uct_iface,
+                                      uct_trig_resv_t *resv)
+{
+    uct_cxi_trig_iface_t *iface = uct_cxi_trig_iface_from_uct(uct_iface);
+
+    if (iface == NULL) {
+        return UCS_ERR_UNSUPPORTED;
+    }
+    return uct_cxi_trig_credit_unreserve(&iface->dwq.credit, resv);
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cxi_trig_guard.h - refusal to run in a UCX that the transport was not built
+ * for: all UCX versions have one library name, and different structures.
+ */
+#ifndef UCT_CXI_TRIG_GUARD_H_
+#define UCT_CXI_TRIG_GUARD_H_
+
+
+/**
+ * Whether a transport built for UCX built_major.built_minor fits the running
+ * version; warns if not.
+ */
+int uct_cxi_trig_guard_accepts(unsigned built_major, unsigned built_minor,
+                               unsigned major, unsigned minor);
+
+#endif

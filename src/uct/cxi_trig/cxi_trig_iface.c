@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cxi_trig_iface.c - the interface's class, settings and properties.
+ */
+#ifdef HAVE_CONFIG_H
+#  include "config.h"
+#endif
+
+#include "cxi_trig_iface.h"
+#include "cxi_trig_addr.h"
+#include "cxi_trig_am.h"
+#include "cxi_trig_cntr.h"
+#include "cxi_trig_ep.h"
+#include "cxi_trig_mem.h"
+#include "cxi_trig_pending.h"
+#include "cxi_trig_progress.h"
+#include "cxi_trig_rx.h"
+#include "cxi_trig_tx.h"
+
+#include <ucs/debug/log.h>
+#include <ucs/sys/string.h>
+
+/* UCP needs this much in one message (its UCP_MIN_BCOPY), and some to spare */
+#define UCT_CXI_TRIG_SEG_MIN 256
+#define UCT_CXI_TRIG_SEG_MAX UCS_MBYTE
+
+/* Fruitless polls before a provider's own threads get the processor */
+#define UCT_CXI_TRIG_IDLE_POLLS 8
+
+
+ucs_config_field_t uct_cxi_trig_iface_config_table[] = {
+    {"", "", NULL, ucs_offsetof(uct_cxi_trig_iface_config_t, super),
+     UCS_CONFIG_TYPE_TABLE(uct_iface_config_table)},
+
+    {"SEG_SIZE", "8k",
+     "Longest active message and buffered put, bytes (256 to 1m).",
+     ucs_offsetof(uct_cxi_trig_iface_config_t, seg_size),
+     UCS_CONFIG_TYPE_MEMUNITS},
+
+    {"TX_QUEUE_LEN", "256", "Messages and puts in flight at once.",
+     ucs_offsetof(uct_cxi_trig_iface_config_t, tx_queue_len),
+     UCS_CONFIG_TYPE_UINT},
+
+    {"RX_QUEUE_LEN", "256", "Receives that are posted at once.",
+     ucs_offsetof(uct_cxi_trig_iface_config_t, rx_queue_len),
+     UCS_CONFIG_TYPE_UINT},
+
+    {"DEFERRED_ENTRIES", "504",
+     "Deferred-work entries of an interface: operations that wait for their\n"
+     "trigger at once. All processes of a service share a NIC's.",
+     ucs_offsetof(uct_cxi_trig_iface_config_t, deferred_entries),
+     UCS_CONFIG_TYPE_UINT},
+
+    {"IDLE_POLLS", "auto",
+     "Polls in a row that find nothing before sleeping for a moment; 0: never\n"
+     "sleep. auto: 0, but 8 if the provider has threads of its own (sockets).",
+     ucs_offsetof(uct_cxi_trig_iface_config_t, idle_polls),
+     UCS_CONFIG_TYPE_ULUNITS},
+
+    {"IDLE_SLEEP", "50us",
+     "Longest such sleep; an arriving message ends it. At most 100ms.",
+     ucs_offsetof(uct_cxi_trig_iface_config_t, idle_sleep),
+     UCS_CONFIG_TYPE_TIME},
+
+    {NULL}
+};
+
+
+static uct_iface_ops_t uct_cxi_trig_iface_ops;
+
+
+static ucs_status_t uct_cxi_trig_iface_query(uct_iface_h uct_iface,
+                                             uct_iface_attr_t *attr)
+{
+    uct_cxi_trig_iface_t *iface = ucs_derived_of(uct_iface,
+                                                 uct_cxi_trig_iface_t);
+    const uct_cxi_trig_md_t *md = uct_cxi_trig_iface_md(iface);
+
+    uct_base_iface_query(&iface->super, attr);
+
+    attr->device_addr_len = sizeof(uct_cxi_trig_dev_addr_t);
+    attr->iface_addr_len  = sizeof(uct_cxi_trig_iface_addr_t);
+    attr->ep_addr_len     = 0;
+    attr->cap.flags       = UCT_IFACE_FLAG_CONNECT_TO_IFACE |
+                            UCT_IFACE_FLAG_AM_SHORT |
+                            UCT_IFACE_FLAG_AM_BCOPY |
+                            UCT_IFACE_FLAG_PENDING |
+                            UCT_IFACE_FLAG_CB_SYNC |
+                            UCT_IFACE_FLAG_EP_CHECK |
+                            UCT_IFACE_FLAG_ERRHANDLE_PEER_FAILURE;
+    if (!md->loopback) {
+        attr->cap.flags |= UCT_CXI_TRIG_FLAG_INTER_NODE;
+    }
+    if (iface->net.wait_fd >= 0) {
+        attr->cap.event_flags = UCT_IFACE_FLAG_EVENT_SEND_COMP |
+                                UCT_IFACE_FLAG_EVENT_RECV |
+                                UCT_IFACE_FLAG_EVENT_FD;
+    }
+
+    attr->cap.am.max_short       = iface->seg_size;
+    attr->cap.am.max_bcopy       = iface->seg_size;
+    attr->cap.am.opt_zcopy_align = 1;
+    attr->cap.am.align_mtu       = 1;
+    attr->cap.am.max_iov         = UCT_CXI_TRIG_MAX_IOV;
+
+    if (uct_cxi_trig_md_has_rma(md)) {
+        attr->cap.flags              |= UCT_IFACE_FLAG_PUT_SHORT |
+                                        UCT_IFACE_FLAG_PUT_BCOPY;
+        attr->cap.put.max_short       = iface->seg_size;
+        attr->cap.put.max_bcopy       = iface->seg_size;
+    }
+    attr->cap.put.opt_zcopy_align = 1;
+    attr->cap.put.align_mtu       = 1;
+    attr->cap.get.opt_zcopy_align = 1;
+    attr->cap.get.align_mtu       = 1;
+
+    attr->latency             = ucs_linear_func_make(md->prov->latency, 0);
+    attr->overhead            = md->prov->overhead;
+    attr->bandwidth.dedicated = 0;
+    attr->bandwidth.shared    = md->prov->bandwidth / (md->loopback ? 2 : 1);
+    attr->priority            = md->loopback ? 0 : 10;
+    return UCS_OK;
+}
+
+#if UCT_CXI_TRIG_UCX_GE(1, 15)
+static int
+uct_cxi_trig_is_reachable_v2(const uct_iface_h iface,
+                             const uct_iface_is_reachable_params_t *params)
+{
+    return uct_cxi_trig_addr_is_reachable(iface, params->device_addr,
+                                          params->iface_addr);
+}
+#endif
+
+static void uct_cxi_trig_iface_vfs_refresh(uct_iface_h iface)
+{
+}
+
+static ucs_status_t uct_cxi_trig_ep_query(uct_ep_h ep, uct_ep_attr_t *attr)
+{
+    return UCS_ERR_UNSUPPORTED;
+}
+
+static ucs_status_t uct_cxi_trig_ep_invalidate(UCT_CXI_TRIG_INVALIDATE_ARGS)
+{
+    return UCS_ERR_UNSUPPORTED;
+}
+
+#if UCT_CXI_TRIG_UCX_GE(1, 14)
+static ucs_status_t
+uct_cxi_trig_ep_connect_to_ep_v2(uct_ep_h ep,
+                                 const uct_device_addr_t *device_addr,
+                                 const uct_ep_addr_t *ep_addr,
+                                 const uct_ep_connect_to_ep_params_t *params)
+{
+    return UCS_ERR_UNSUPPORTED;
+}
+#endif
+
+static uct_iface_internal_ops_t uct_cxi_trig_iface_internal_ops = {
+    .iface_estimate_perf   = uct_base_iface_estimate_perf,
+    .iface_vfs_refresh     = uct_cxi_trig_iface_vfs_refresh,
+    .ep_query              = uct_cxi_trig_ep_query,
+    .ep_invalidate         = uct_cxi_trig_ep_invalidate,
+#if UCT_CXI_TRIG_UCX_GE(1, 14)
+    .ep_connect_to_ep_v2   = uct_cxi_trig_ep_connect_to_ep_v2,
+#endif
+#if UCT_CXI_TRIG_UCX_GE(1, 15)
+    .iface_is_reachable_v2 = uct_cxi_trig_is_reachable_v2,
+#endif
+#if UCT_CXI_TRIG_UCX_GE(1, 16)
+    .ep_is_connected       = uct_base_ep_is_connected,
+#endif
+#if UCT_CXI_TRIG_UCX_GE(1, 22)
+    .iface_query_v2        = uct_iface_base_query_v2
+#endif
+};
+
+static ucs_status_t uct_cxi_trig_iface_check(const uct_cxi_trig_iface_config_t
+                                                     *config)
+{
+    if ((config->seg_size < UCT_CXI_TRIG_SEG_MIN) ||
+        (config->seg_size > UCT_CXI_TRIG_SEG_MAX)) {
+        ucs_error("UCX_CXI_TRIG_SEG_SIZE is %zu, must be %d to %zu",
+                  config->seg_size, UCT_CXI_TRIG_SEG_MIN,
+                  (size_t)UCT_CXI_TRIG_SEG_MAX);
+        return UCS_ERR_INVALID_PARAM;
+    }
+    if ((config->tx_queue_len == 0) || (config->rx_queue_len == 0) ||
+        (config->tx_queue_len > UINT16_MAX) ||
+        (config->rx_queue_len > UINT16_MAX)) {
+        ucs_error("UCX_CXI_TRIG_TX_QUEUE_LEN and UCX_CXI_TRIG_RX_QUEUE_LEN "
+                  "must be 1 to %u", UINT16_MAX);
+        return UCS_ERR_INVALID_PARAM;
+    }
+    return UCS_OK;
+}
+
+static unsigned
+uct_cxi_trig_iface_entries(const uct_cxi_trig_iface_config_t *config,
+                           const uct_cxi_trig_md_t *md)
+{
+    if (config->deferred_entries > md->prov->max_entries) {
+        ucs_diag("deferred-work entries limited to %u by libfabric provider %s",
+                 md->prov->max_entries, md->info->fabric_attr->prov_name);
+        return md->prov->max_entries;
+    }
+    return config->deferred_entries;
+}
+
+static void
+uct_cxi_trig_iface_configure(uct_cxi_trig_iface_t *iface,
+                             const uct_cxi_trig_iface_config_t *config,
+                             const uct_cxi_trig_md_t *md)
+{
+    int is_auto = (config->idle_polls == UCS_ULUNITS_AUTO);
+
+    iface->seg_size           = config->seg_size;
+    iface->idle.polls         = 0;
+    iface->idle.max_polls     = !is_auto ? config->idle_polls :
+                                md->prov->own_threads ?
+                                        UCT_CXI_TRIG_IDLE_POLLS : 0;
+    iface->idle.sleep.tv_sec  = 0;
+    iface->idle.sleep.tv_nsec = ucs_min(ucs_max(config->idle_sleep, 0.0), 0.1) *
+                                1e9;
+    iface->num_cntrs          = 0;
+    ucs_list_head_init(&iface->failed);
+    ucs_list_head_init(&iface->cntrs);
+    ucs_list_head_init(&iface->mems);
+}
+
+static ucs_status_t
+uct_cxi_trig_iface_open(uct_cxi_trig_iface_t *iface,
+                        const uct_iface_params_t *params,
+                        const uct_cxi_trig_iface_config_t *config)
+{
+    uct_cxi_trig_md_t *md                = uct_cxi_trig_iface_md(iface);
+    unsigned entries                     = uct_cxi_trig_iface_entries(config,
+                                                                      md);
+    uct_cxi_trig_net_params_t net_params = {
+        .tx_ops = config->tx_queue_len + entries,
+        .rx_ops = config->rx_queue_len
+    };
+    ucs_status_t status;
+
+    status = uct_cxi_trig_net_open(&iface->net, md, &net_params);
+    if (status != UCS_OK) {
+        goto err;
+    }
+
+    status = uct_cxi_trig_tx_init(iface, config->tx_queue_len);
+    if (status != UCS_OK) {
+        goto err_net;
+    }
+
+    status = uct_cxi_trig_rx_init(iface, params, config->rx_queue_len);
+    if (status != UCS_OK) {
+        goto err_tx;
+    }
+
+    status = uct_cxi_trig_dwq_init(iface, entries);
+    if (status != UCS_OK) {
+        goto err_rx;
+    }
+    return UCS_OK;
+
+err_rx:
+    uct_cxi_trig_rx_cleanup(iface);
+err_tx:
+    uct_cxi_trig_tx_cleanup(iface);
+err_net:
+    uct_cxi_trig_net_close_ep(&iface->net);
+    uct_cxi_trig_net_close(&iface->net);
+err:
+    return status;
+}
+
+static UCS_CLASS_INIT_FUNC(uct_cxi_trig_iface_t, uct_md_h md,
+                           uct_worker_h worker,
+                           const uct_iface_params_t *params,
+                           const uct_iface_config_t *uct_config)
+{
+    const uct_cxi_trig_iface_config_t *config =
+            ucs_derived_of(uct_config, uct_cxi_trig_iface_config_t);
+    ucs_status_t status;
+
+    UCT_CHECK_PARAM(params->field_mask & UCT_IFACE_PARAM_FIELD_OPEN_MODE,
+                    "UCT_IFACE_PARAM_FIELD_OPEN_MODE is not defined");
+    if (!(params->open_mode & UCT_IFACE_OPEN_MODE_DEVICE)) {
+        ucs_error("cxi_trig opens devices only");
+        return UCS_ERR_UNSUPPORTED;
+    }
+
+    status = uct_cxi_trig_iface_check(config);
+    if (status != UCS_OK) {
+        return status;
+    }
+
+    UCS_CLASS_CALL_SUPER_INIT(uct_base_iface_t, &uct_cxi_trig_iface_ops,
+                              &uct_cxi_trig_iface_internal_ops, md, worker,
+                              params, uct_config
+                              UCS_STATS_ARG(params->stats_root)
+                              UCS_STATS_ARG(params->mode.device.dev_name));
+    uct_cxi_trig_iface_configure(self, config,
+                                 ucs_derived_of(md, uct_cxi_trig_md_t));
+    return uct_cxi_trig_iface_open(self, params, config);
+}
+
+/* The endpoint goes first: nothing of it fires or completes then. */
+static UCS_CLASS_CLEANUP_FUNC(uct_cxi_trig_iface_t)
+{
+    uct_base_iface_progress_disable(&self->super.super,
+                                    UCT_PROGRESS_SEND | UCT_PROGRESS_RECV);
+    uct_cxi_trig_net_close_ep(&self->net);
+    uct_cxi_trig_mem_cleanup(self);
+    uct_cxi_trig_dwq_cleanup(self);
+    uct_cxi_trig_cntr_cleanup(self);
+    uct_cxi_trig_rx_cleanup(self);
+    uct_cxi_trig_tx_cleanup(self);
+    uct_cxi_trig_net_close(&self->net);
+}
+
+UCS_CLASS_DEFINE(uct_cxi_trig_iface_t, uct_base_iface_t);
+UCS_CLASS_DEFINE_NEW_FUNC(uct_cxi_trig_iface_t, uct_iface_t, uct_md_h,
+                          uct_worker_h, const uct_iface_params_t*,
+                          const uct_iface_config_t*);
+static UCS_CLASS_DEFINE_DELETE_FUNC(uct_cxi_trig_iface_t, uct_iface_t);
+
+static uct_iface_ops_t uct_cxi_trig_iface_ops = {
+    .ep_put_short             = uct_cxi_trig_ep_put_short,
+    .ep_put_bcopy             = uct_cxi_trig_ep_put_bcopy,
+    .ep_am_short              = uct_cxi_trig_ep_am_short,
+    .ep_am_short_iov          = uct_cxi_trig_ep_am_short_iov,
+    .ep_am_bcopy              = uct_cxi_trig_ep_am_bcopy,
+    .ep_pending_add           = uct_cxi_trig_pending_add,
+    .ep_pending_purge         = uct_cxi_trig_pending_purge,
+    .ep_flush                 = uct_cxi_trig_ep_flush,
+    .ep_fence                 = uct_cxi_trig_ep_fence,
+    .ep_check                 = uct_cxi_trig_ep_check,
+    .ep_create                = UCS_CLASS_NEW_FUNC_NAME(uct_cxi_trig_ep_t),
+    .ep_destroy               = UCS_CLASS_DELETE_FUNC_NAME(uct_cxi_trig_ep_t),
+    .iface_flush              = uct_cxi_trig_tx_iface_flush,
+    .iface_fence              = uct_cxi_trig_tx_iface_fence,
+    .iface_progress_enable    = uct_cxi_trig_progress_enable,
+    .iface_progress_disable   = uct_base_iface_progress_disable,
+    .iface_progress           = uct_cxi_trig_progress,
+    .iface_event_fd_get       = uct_cxi_trig_event_fd_get,
+    .iface_event_arm          = uct_cxi_trig_event_arm,
+    .iface_close              =
+            UCS_CLASS_DELETE_FUNC_NAME(uct_cxi_trig_iface_t),
+    .iface_query              = uct_cxi_trig_iface_query,
+    .iface_get_device_address = uct_cxi_trig_addr_get_device,
+    .iface_get_address        = uct_cxi_trig_addr_get_iface,
+#if UCT_CXI_TRIG_UCX_GE(1, 16)
+    .iface_is_reachable       = uct_base_iface_is_reachable
+#else
+    .iface_is_reachable       = uct_cxi_trig_addr_is_reachable
+#endif
+};
+
+uct_cxi_trig_iface_t *uct_cxi_trig_iface_from_uct(uct_iface_h iface)
+{
+    if (iface->ops.iface_progress != uct_cxi_trig_progress) {
+        return NULL;
+    }
+    return ucs_derived_of(iface, uct_cxi_trig_iface_t);
+}
+
+static ucs_status_t
+uct_cxi_trig_query_devices(uct_md_h uct_md, uct_tl_device_resource_t **devices_p,
+                           unsigned *num_devices_p)
+{
+    const uct_cxi_trig_md_t *md = ucs_derived_of(uct_md, uct_cxi_trig_md_t);
+
+    return uct_single_device_resource(uct_md, md->info->domain_attr->name,
+                                      UCT_DEVICE_TYPE_NET,
+                                      UCS_SYS_DEVICE_ID_UNKNOWN, devices_p,
+                                      num_devices_p);
+}
+
+UCT_TL_DEFINE_ENTRY(&uct_cxi_trig_component, cxi_trig,
+                    uct_cxi_trig_query_devices, uct_cxi_trig_iface_t,
+                    UCT_CXI_TRIG_PREFIX, uct_cxi_trig_iface_config_table,
+                    uct_cxi_trig_iface_config_t);

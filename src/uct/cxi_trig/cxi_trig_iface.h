@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cxi_trig_iface.h - the interface: one libfabric endpoint and its queues.
+ */
+#ifndef UCT_CXI_TRIG_IFACE_H_
+#define UCT_CXI_TRIG_IFACE_H_
+
+#include "compat.h"
+#include "cxi_trig_credit.h"
+#include "cxi_trig_dwq.h"
+#include "cxi_trig_md.h"
+#include "cxi_trig_net.h"
+#include "cxi_trig_track.h"
+
+#include <ucs/datastruct/arbiter.h>
+#include <ucs/datastruct/list.h>
+#include <ucs/datastruct/mpool.h>
+
+#include <time.h>
+
+
+/** Pieces of an active message. */
+#define UCT_CXI_TRIG_MAX_IOV 16
+
+
+/** Settings of an interface. */
+typedef struct uct_cxi_trig_iface_config {
+    uct_iface_config_t super;
+    size_t             seg_size;
+    unsigned           tx_queue_len;
+    unsigned           rx_queue_len;
+    unsigned           deferred_entries;
+    size_t             idle_polls;
+    double             idle_sleep;
+} uct_cxi_trig_iface_config_t;
+
+
+/** Interface. One thread at a time, but for uct_trig_cntr_add(). */
+typedef struct uct_cxi_trig_iface {
+    uct_base_iface_t     super;
+    uct_cxi_trig_net_t   net;
+    size_t               seg_size; /**< Longest payload of a message */
+    ucs_list_link_t      failed;   /**< Endpoints to be reported */
+
+    struct {
+        unsigned                   max_polls; /**< Before sleeping; 0: never */
+        unsigned                   polls;     /**< Fruitless ones in a row */
+        struct timespec            sleep;
+    } idle;
+
+    struct {
+        ucs_mpool_t                mp;
+        unsigned                   avail;    /**< May still be posted */
+        struct uct_cxi_trig_tx_op  *backlog; /**< Provider had no room for it */
+        uct_cxi_trig_track_t       track;
+        uint64_t                   fence;    /**< Nothing before it passed */
+        ucs_arbiter_t              pending;
+    } tx;
+
+    struct {
+        ucs_mpool_t                mp;
+        ucs_list_link_t            ops;      /**< Posted receives */
+        unsigned                   posted;   /**< Of them */
+        unsigned                   queue_len;
+        int                        enabled;
+    } rx;
+
+    uct_cxi_trig_dwq_t   dwq;
+    ucs_list_link_t      cntrs;
+    unsigned             num_cntrs;
+    ucs_list_link_t      mems;
+} uct_cxi_trig_iface_t;
+
+
+extern ucs_config_field_t uct_cxi_trig_iface_config_table[];
+
+/** The transport, for its registration. */
+extern uct_tl_t UCT_TL_NAME(cxi_trig);
+
+UCS_CLASS_DECLARE_NEW_FUNC(uct_cxi_trig_iface_t, uct_iface_t, uct_md_h,
+                           uct_worker_h, const uct_iface_params_t*,
+                           const uct_iface_config_t*);
+
+
+/** The interface's memory domain. */
+static inline uct_cxi_trig_md_t *
+uct_cxi_trig_iface_md(const uct_cxi_trig_iface_t *iface)
+{
+    return ucs_derived_of(iface->super.md, uct_cxi_trig_md_t);
+}
+
+
+/** Ours, or NULL if @a iface is of another transport. */
+uct_cxi_trig_iface_t *uct_cxi_trig_iface_from_uct(uct_iface_h iface);
+
+#endif

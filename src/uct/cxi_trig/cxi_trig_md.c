@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cxi_trig_md.c - component and memory domain.
+ */
+#ifdef HAVE_CONFIG_H
+#  include "config.h"
+#endif
+
+#include "cxi_trig_md.h"
+#include "cxi_trig_mem.h"
+#include "cxi_trig_proto.h"
+#include "cxi_trig_status.h"
+
+#include <ucs/debug/log.h>
+#include <ucs/debug/memtrack_int.h>
+#include <ucs/sys/string.h>
+#include <ucs/sys/sys.h>
+
+#include <rdma/fi_errno.h>
+
+#include <limits.h>
+#include <string.h>
+
+/* Keys 0-99 are special on Cassini */
+#define UCT_CXI_TRIG_MD_FIRST_KEY 100
+
+
+/* What a UCT memory handle points to. Constant. */
+typedef struct uct_cxi_trig_memh {
+    struct fid_mr *mr; /* NULL where peers cannot reach it */
+    void          *address;
+    size_t        length;
+} uct_cxi_trig_memh_t;
+
+
+static ucs_config_field_t uct_cxi_trig_md_config_table[] = {
+    {"", "", NULL, ucs_offsetof(uct_cxi_trig_md_config_t, super),
+     UCS_CONFIG_TYPE_TABLE(uct_md_config_table)},
+
+    {"PROVIDER", "auto",
+     "libfabric provider: auto (cxi if present, else sockets), or a name. The\n"
+     "provider must have deferred work; no other one is used instead.",
+     ucs_offsetof(uct_cxi_trig_md_config_t, provider), UCS_CONFIG_TYPE_STRING},
+
+    {NULL}
+};
+
+
+int uct_cxi_trig_md_has_rma(const uct_cxi_trig_md_t *md)
+{
+    return !(md->info->domain_attr->mr_mode & FI_MR_ENDPOINT);
+}
+
+/* UCX gives no settings here: read them from the environment. */
+static ucs_status_t uct_cxi_trig_md_list(struct fi_info **info_p)
+{
+    const uct_cxi_trig_prov_t *prov;
+    uct_md_config_t *config;
+    ucs_status_t status;
+
+    status = uct_md_config_read(&uct_cxi_trig_component, NULL, NULL, &config);
+    if (status != UCS_OK) {
+        return status;
+    }
+
+    status = uct_cxi_trig_prov_find(
+            ucs_derived_of(config, uct_cxi_trig_md_config_t)->provider, &prov,
+            info_p);
+    uct_config_release(config);
+    return status;
+}
+
+static int uct_cxi_trig_md_name_fits(const struct fi_info *info)
+{
+    if (strlen(info->domain_attr->name) < UCT_MD_NAME_MAX) {
+        return 1;
+    }
+    ucs_diag("device %s is left out: its name is too long",
+             info->domain_attr->name);
+    return 0;
+}
+
+static ucs_status_t
+uct_cxi_trig_md_query_resources(uct_component_t *component,
+                                uct_md_resource_desc_t **resources_p,
+                                unsigned *num_resources_p)
+{
+    unsigned num_resources = 0;
+    struct fi_info *list, *info;
+    uct_md_resource_desc_t *resources;
+
+    *resources_p     = NULL;
+    *num_resources_p = 0;
+    if (uct_cxi_trig_md_list(&list) != UCS_OK) {
+        return UCS_OK; /* No resources; the cause was logged */
+    }
+
+    for (info = list; info != NULL; info = info->next) {
+        num_resources += uct_cxi_trig_md_name_fits(info);
+    }
+
+    resources = ucs_calloc(num_resources, sizeof(*resources),
+                           "cxi_trig_md_resources");
+    if (resources == NULL) {
+        fi_freeinfo(list);
+        return (num_resources == 0) ? UCS_OK : UCS_ERR_NO_MEMORY;
+    }
+
+    *resources_p = resources;
+    for (info = list; info != NULL; info = info->next) {
+        if (uct_cxi_trig_md_name_fits(info)) {
+            ucs_snprintf_zero((resources++)->md_name, UCT_MD_NAME_MAX, "%s",
+                              info->domain_attr->name);
+        }
+    }
+    *num_resources_p = num_resources;
+    fi_freeinfo(list);
+    return UCS_OK;
+}
+
+static ucs_status_t uct_cxi_trig_md_query(uct_md_h uct_md,
+                                          uct_cxi_trig_md_attr_t *attr)
+{
+#if UCT_CXI_TRIG_UCX_GE(1, 17)
+    uct_md_base_md_query(attr);
+#endif
+    UCT_CXI_TRIG_MD_ATTR(attr, flags)            = UCT_MD_FLAG_REG |
+                                                   UCT_MD_FLAG_NEED_RKEY;
+    UCT_CXI_TRIG_MD_ATTR(attr, reg_mem_types)    =
+            UCS_BIT(UCS_MEMORY_TYPE_HOST);
+    UCT_CXI_TRIG_MD_ATTR(attr, access_mem_types) =
+            UCS_BIT(UCS_MEMORY_TYPE_HOST);
+    UCT_CXI_TRIG_MD_ATTR(attr, alloc_mem_types)  = 0;
+    UCT_CXI_TRIG_MD_ATTR(attr, detect_mem_types) = 0;
+    UCT_CXI_TRIG_MD_ATTR(attr, max_alloc)        = 0;
+    UCT_CXI_TRIG_MD_ATTR(attr, max_reg)          = ULONG_MAX;
+    attr->rkey_packed_size = UCT_TRIG_RKEY_PACKED_LEN;
+    attr->reg_cost         = ucs_linear_func_make(5e-6, 0);
+    memset(&attr->local_cpus, 0xff, sizeof(attr->local_cpus));
+    return UCS_OK;
+}
+
+static ucs_status_t uct_cxi_trig_md_mem_reg(uct_md_h uct_md, void *address,
+                                            size_t length,
+                                            uct_cxi_trig_reg_params_t params,
+                                            uct_mem_h *memh_p)
+{
+    uct_cxi_trig_md_t *md           = ucs_derived_of(uct_md, uct_cxi_trig_md_t);
+    uct_cxi_trig_mr_params_t mr_params = {
+        .address = address,
+        .length  = length
+    };
+    uct_cxi_trig_memh_t *memh;
+    ucs_status_t status;
+
+    memh = ucs_calloc(1, sizeof(*memh), "cxi_trig_memh");
+    if (memh == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+
+    memh->address = address;
+    memh->length  = length;
+    if (uct_cxi_trig_md_has_rma(md)) {
+        status = uct_cxi_trig_mr_open(md, &mr_params, &memh->mr);
+        if (status != UCS_OK) {
+            ucs_free(memh);
+            return status;
+        }
+    }
+
+    *memh_p = memh;
+    return UCS_OK;
+}
+
+static ucs_status_t
+uct_cxi_trig_md_mem_dereg(uct_md_h md, const uct_md_mem_dereg_params_t *params)
+{
+    uct_cxi_trig_memh_t *memh;
+
+    UCT_MD_MEM_DEREG_CHECK_PARAMS(params, 0);
+
+    memh = params->memh;
+    if (memh->mr != NULL) {
+        uct_cxi_trig_mr_close(memh->mr);
+    }
+    ucs_free(memh);
+    return UCS_OK;
+}
+
+static ucs_status_t uct_cxi_trig_md_mkey_pack(UCT_CXI_TRIG_MKEY_PACK_ARGS)
+{
+    const uct_cxi_trig_memh_t *region = memh;
+
+    uct_cxi_trig_mr_pack(ucs_derived_of(md, uct_cxi_trig_md_t), region->mr,
+                         region->address, region->length, buffer);
+    return UCS_OK;
+}
+
+static ucs_status_t uct_cxi_trig_rkey_unpack_op(UCT_CXI_TRIG_RKEY_UNPACK_ARGS)
+{
+    uct_trig_rkey_t *rkey;
+    ucs_status_t status;
+
+    rkey = ucs_malloc(sizeof(*rkey), "cxi_trig_rkey");
+    if (rkey == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+
+    status = uct_trig_rkey_unpack(buffer, UCT_TRIG_RKEY_PACKED_LEN, rkey);
+    if (status != UCS_OK) {
+        ucs_free(rkey);
+        return status;
+    }
+
+    *rkey_p   = (uintptr_t)rkey;
+    *handle_p = NULL;
+    return UCS_OK;
+}
+
+static ucs_status_t uct_cxi_trig_rkey_release(uct_component_t *component,
+                                              uct_rkey_t rkey, void *handle)
+{
+    ucs_free((void*)(uintptr_t)rkey);
+    return UCS_OK;
+}
+
+static ucs_status_t uct_cxi_trig_rkey_ptr(uct_component_t *component,
+                                          uct_rkey_t rkey, void *handle,
+                                          uint64_t address, void **pointer_p)
+{
+    return UCS_ERR_UNSUPPORTED;
+}
+
+static ucs_status_t
+uct_cxi_trig_md_detect_memory_type(uct_md_h md, const void *address,
+                                   size_t length,
+                                   ucs_memory_type_t *mem_type_p)
+{
+    return UCS_ERR_UNSUPPORTED;
+}
+
+static ucs_status_t uct_cxi_trig_cm_open(uct_component_t *component,
+                                         uct_worker_h worker,
+                                         const uct_cm_config_t *config,
+                                         uct_cm_h *cm_p)
+{
+    return UCS_ERR_UNSUPPORTED;
+}
+
+static void uct_cxi_trig_md_close(uct_md_h uct_md)
+{
+    uct_cxi_trig_md_t *md = ucs_derived_of(uct_md, uct_cxi_trig_md_t);
+    int ret;
+
+    ret = fi_close(&md->domain->fid);
+    if (ret != 0) {
+        ucs_warn("cannot close domain %s: %s", md->info->domain_attr->name,
+                 fi_strerror(-ret));
+    } else {
+        fi_close(&md->fabric->fid);
+    }
+    fi_freeinfo(md->info);
+    ucs_free(md);
+}
+
+static uct_md_ops_t uct_cxi_trig_md_ops = {
+    .close              = uct_cxi_trig_md_close,
+    .query              = uct_cxi_trig_md_query,
+    .mem_reg            = uct_cxi_trig_md_mem_reg,
+    .mem_dereg          = uct_cxi_trig_md_mem_dereg,
+    .mkey_pack          = uct_cxi_trig_md_mkey_pack,
+    .detect_memory_type = uct_cxi_trig_md_detect_memory_type
+};
+
+/* The device's entry of the list, alone; the others are freed. */
+static struct fi_info *uct_cxi_trig_md_pick(struct fi_info *list,
+                                            const char *name)
+{
+    struct fi_info *info, *picked = NULL;
+
+    for (info = list; info != NULL; info = info->next) {
+        if (!strcmp(info->domain_attr->name, name)) {
+            picked = fi_dupinfo(info);
+            break;
+        }
+    }
+    fi_freeinfo(list);
+    return picked;
+}
+
+static ucs_status_t uct_cxi_trig_md_open_domain(uct_cxi_trig_md_t *md)
+{
+    int ret;
+
+    ret = fi_fabric(md->info->fabric_attr, &md->fabric, NULL);
+    if (ret != 0) {
+        goto err;
+    }
+
+    ret = fi_domain(md->fabric, md->info, &md->domain, NULL);
+    if (ret != 0) {
+        goto err_close_fabric;
+    }
+    return UCS_OK;
+
+err_close_fabric:
+    fi_close(&md->fabric->fid);
+err:
+    ucs_error("cannot open domain %s of libfabric provider %s: %s",
+              md->info->domain_attr->name, md->info->fabric_attr->prov_name,
+              fi_strerror(-ret));
+    return uct_cxi_trig_status(ret);
+}
+
+static ucs_status_t uct_cxi_trig_md_open(uct_component_t *component,
+                                         const char *md_name,
+                                         const uct_md_config_t *uct_config,
+                                         uct_md_h *md_p)
+{
+    const uct_cxi_trig_md_config_t *config =
+            ucs_derived_of(uct_config, uct_cxi_trig_md_config_t);
+    struct fi_info *list;
+    uct_cxi_trig_md_t *md;
+    ucs_status_t status;
+
+    md = ucs_calloc(1, sizeof(*md), "cxi_trig_md");
+    if (md == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+
+    status = uct_cxi_trig_prov_find(config->provider, &md->prov, &list);
+    if (status != UCS_OK) {
+        goto err_free;
+    }
+
+    md->info = uct_cxi_trig_md_pick(list, md_name);
+    if (md->info == NULL) {
+        ucs_error("libfabric provider %s has no device %s", config->provider,
+                  md_name);
+        status = UCS_ERR_NO_DEVICE;
+        goto err_free;
+    }
+
+    status = uct_cxi_trig_md_open_domain(md);
+    if (status != UCS_OK) {
+        goto err_free_info;
+    }
+
+    md->super.ops       = &uct_cxi_trig_md_ops;
+    md->super.component = &uct_cxi_trig_component;
+    md->next_key        = UCT_CXI_TRIG_MD_FIRST_KEY;
+    md->loopback        = uct_cxi_trig_prov_is_loopback(md->info);
+    *md_p               = &md->super;
+    return UCS_OK;
+
+err_free_info:
+    fi_freeinfo(md->info);
+err_free:
+    ucs_free(md);
+    return status;
+}
+
+static void uct_cxi_trig_md_vfs_init(uct_md_h md)
+{
+}
+
+uct_component_t uct_cxi_trig_component = {
+    .query_md_resources = uct_cxi_trig_md_query_resources,
+    .md_open            = uct_cxi_trig_md_open,
+    .cm_open            = uct_cxi_trig_cm_open,
+    .rkey_unpack        = uct_cxi_trig_rkey_unpack_op,
+    .rkey_ptr           = uct_cxi_trig_rkey_ptr,
+    .rkey_release       = uct_cxi_trig_rkey_release,
+#if UCT_CXI_TRIG_UCX_GE(1, 16)
+    .rkey_compare       = uct_base_rkey_compare,
+#endif
+    .name               = UCT_CXI_TRIG_NAME,
+    .md_config          = {
+        .name   = "cxi_trig memory domain",
+        .prefix = UCT_CXI_TRIG_PREFIX,
+        .table  = uct_cxi_trig_md_config_table,
+        .size   = sizeof(uct_cxi_trig_md_config_t),
+    },
+    .cm_config          = UCS_CONFIG_EMPTY_GLOBAL_LIST_ENTRY,
+    .tl_list            = UCT_COMPONENT_TL_LIST_INITIALIZER(
+                                  &uct_cxi_trig_component),
+    .flags              = 0,
+    .md_vfs_init        = uct_cxi_trig_md_vfs_init
+};

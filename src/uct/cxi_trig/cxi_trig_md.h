@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cxi_trig_md.h - the component and its memory domains, one a libfabric domain.
+ */
+#ifndef UCT_CXI_TRIG_MD_H_
+#define UCT_CXI_TRIG_MD_H_
+
+#include "compat.h"
+#include "cxi_trig_prov.h"
+
+#include <rdma/fi_domain.h>
+
+/** Name of the transport and the component. */
+#define UCT_CXI_TRIG_NAME "cxi_trig"
+
+/** Prefix of all settings, after UCX_. */
+#define UCT_CXI_TRIG_PREFIX "CXI_TRIG_"
+
+
+/** Settings of a memory domain. */
+typedef struct uct_cxi_trig_md_config {
+    uct_md_config_t super;
+    char            *provider;
+} uct_cxi_trig_md_config_t;
+
+
+/**
+ * Memory domain. Constant after it was opened, but for next_key, which is
+ * atomic.
+ */
+typedef struct uct_cxi_trig_md {
+    uct_md_t                  super;
+    const uct_cxi_trig_prov_t *prov;
+    struct fi_info            *info;
+    struct fid_fabric         *fabric;
+    struct fid_domain         *domain;
+    uint64_t                  next_key; /**< Where we choose the keys */
+    int                       loopback; /**< Reaches this machine only */
+} uct_cxi_trig_md_t;
+
+
+/** The component; registered by the library's constructor. */
+extern uct_component_t uct_cxi_trig_component;
+
+
+/**
+ * Whether memory that is registered with the domain, rather than with an
+ * interface, can be reached by peers.
+ */
+int uct_cxi_trig_md_has_rma(const uct_cxi_trig_md_t *md);
+
+#endif

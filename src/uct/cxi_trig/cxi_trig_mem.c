@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cxi_trig_mem.c - memory regions of the trigger extension.
+ */
+#ifdef HAVE_CONFIG_H
+#  include "config.h"
+#endif
+
+#include "cxi_trig_mem.h"
+#include "cxi_trig_cntr.h"
+#include "cxi_trig_iface.h"
+
+#include <ucs/debug/log.h>
+#include <ucs/debug/memtrack_int.h>
+#include <ucs/sys/math.h>
+#include <ucs/sys/sys.h>
+
+#include <sys/mman.h>
+
+
+/* Asynchronous msync() does nothing, but fails where nothing is mapped. */
+static int uct_cxi_trig_mem_is_mapped(void *address, size_t length)
+{
+    uintptr_t start = ucs_align_down_pow2((uintptr_t)address,
+                                          ucs_get_page_size());
+    uintptr_t end   = (uintptr_t)address + length;
+
+    return (end > (uintptr_t)address) &&
+           (msync((void*)start, end - start, MS_ASYNC) == 0);
+}
+
+static ucs_status_t uct_cxi_trig_mem_check(void *address, size_t length,
+                                           uct_trig_cntr_h cntr)
+{
+    if ((address == NULL) || (length == 0) ||
+        ((cntr != NULL) && (cntr->mem != NULL))) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    return uct_cxi_trig_mem_is_mapped(address, length) ?
+           UCS_OK : UCS_ERR_INVALID_ADDR;
+}
+
+static ucs_status_t uct_cxi_trig_mem_open(uct_trig_mem_h mem)
+{
+    uct_cxi_trig_iface_t *iface     = mem->iface;
+    uct_cxi_trig_mr_params_t params = {
+        .address = mem->address,
+        .length  = mem->length,
+        .ep      = iface->net.ep,
+        .cntr    = (mem->cntr == NULL) ? NULL : mem->cntr->cntr
+    };
+
+    return uct_cxi_trig_mr_open(uct_cxi_trig_iface_md(iface), &params,
+                                &mem->mr);
+}
+
+ucs_status_t uct_trig_mem_reg(uct_iface_h uct_iface, void *address,
+                              size_t length, uct_trig_cntr_h cntr,
+                              uct_trig_mem_h *mem_p)
+{
+    uct_cxi_trig_iface_t *iface = uct_cxi_trig_iface_from_uct(uct_iface);
+    uct_trig_mem_h mem;
+    ucs_status_t status;
+
+    if (iface == NULL) {
+        return UCS_ERR_UNSUPPORTED;
+    }
+
+    status = uct_cxi_trig_mem_check(address, length, cntr);
+    if (status != UCS_OK) {
+        return status;
+    }
+
+    mem = ucs_calloc(1, sizeof(*mem), "uct_trig_mem");
+    if (mem == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+
+    mem->iface   = iface;
+    mem->address = address;
+    mem->length  = length;
+    mem->cntr    = cntr;
+    status       = uct_cxi_trig_mem_open(mem);
+    if (status != UCS_OK) {
+        ucs_free(mem);
+        return status;
+    }
+
+    if (cntr != NULL) {
+        cntr->mem = mem;
+        ++cntr->refs;
+    }
+    ucs_list_add_tail(&iface->mems, &mem->list);
+    *mem_p = mem;
+    return UCS_OK;
+}
+
+static void uct_cxi_trig_mem_free(uct_trig_mem_h mem)
+{
+    uct_cxi_trig_mr_close(mem->mr);
+    if (mem->cntr != NULL) {
+        mem->cntr->mem = NULL;
+        --mem->cntr->refs;
+    }
+    ucs_list_del(&mem->list);
+    ucs_free(mem);
+}
+
+ucs_status_t uct_trig_mem_dereg(uct_trig_mem_h mem)
+{
+    if (mem->refs > 0) {
+        return UCS_ERR_BUSY;
+    }
+
+    uct_cxi_trig_mem_free(mem);
+    return UCS_OK;
+}
+
+void uct_cxi_trig_mem_cleanup(uct_cxi_trig_iface_t *iface)
+{
+    uct_trig_mem_h mem, tmp;
+
+    ucs_list_for_each_safe(mem, tmp, &iface->mems, list) {
+        ucs_warn("interface %p is closed with memory region %p", iface, mem);
+        uct_cxi_trig_mem_free(mem);
+    }
+}
+
+void uct_trig_mem_pack(uct_trig_mem_h mem, void *buffer)
+{
+    uct_cxi_trig_mr_pack(uct_cxi_trig_iface_md(mem->iface), mem->mr,
+                         mem->address, mem->length, buffer);
+}

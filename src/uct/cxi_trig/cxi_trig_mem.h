@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cxi_trig_mem.h - memory regions and their remote keys, for UCT's memory
+ * domain and for the trigger extension.
+ */
+#ifndef UCT_CXI_TRIG_MEM_H_
+#define UCT_CXI_TRIG_MEM_H_
+
+#include "cxi_trig_md.h"
+#include "uct_trig.h"
+
+#include <ucs/datastruct/list.h>
+#include <ucs/type/status.h>
+
+#include <rdma/fi_domain.h>
+
+
+/** What to register. */
+typedef struct uct_cxi_trig_mr_params {
+    void            *address;
+    size_t          length;
+    struct fid_ep   *ep;   /**< Enabled endpoint that peers reach it by; NULL if
+                                the provider does not ask for one */
+    struct fid_cntr *cntr; /**< Counts remote writes; may be NULL */
+} uct_cxi_trig_mr_params_t;
+
+
+/** A region of the trigger extension. One thread at a time. */
+struct uct_trig_mem {
+    struct uct_cxi_trig_iface *iface;
+    struct fid_mr             *mr;
+    ucs_list_link_t           list;     /**< On the interface's list */
+    void                      *address;
+    size_t                    length;
+    uct_trig_cntr_h           cntr;     /**< May be NULL */
+    unsigned                  refs;     /**< Pending operations that read it */
+};
+
+
+/** Register a range and make it reachable. Logs nothing but provider errors. */
+ucs_status_t uct_cxi_trig_mr_open(uct_cxi_trig_md_t *md,
+                                  const uct_cxi_trig_mr_params_t *params,
+                                  struct fid_mr **mr_p);
+
+/** Undo uct_cxi_trig_mr_open(); a failure is logged. */
+void uct_cxi_trig_mr_close(struct fid_mr *mr);
+
+/** Write the remote key of a region, UCT_TRIG_RKEY_PACKED_LEN bytes. */
+void uct_cxi_trig_mr_pack(uct_cxi_trig_md_t *md, struct fid_mr *mr,
+                          const void *address, size_t length, void *buffer);
+
+/** Deregister all regions left when the interface closes, with a warning. */
+void uct_cxi_trig_mem_cleanup(struct uct_cxi_trig_iface *iface);
+
+#endif

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cxi_trig_net.c - opening and closing of an interface's libfabric objects.
+ */
+#ifdef HAVE_CONFIG_H
+#  include "config.h"
+#endif
+
+#include "cxi_trig_net.h"
+#include "cxi_trig_status.h"
+
+#include <ucs/debug/log.h>
+#include <ucs/sys/math.h>
+
+#include <rdma/fi_errno.h>
+
+/* Room for what is not ours in the queues */
+#define UCT_CXI_TRIG_NET_SPARE 64
+
+
+int uct_cxi_trig_net_open_cntr(uct_cxi_trig_md_t *md, struct fid_cntr **cntr_p)
+{
+    struct fi_cntr_attr attr = {
+        .events   = FI_CNTR_EVENTS_COMP,
+        .wait_obj = FI_WAIT_NONE
+    };
+
+    return fi_cntr_open(md->domain, &attr, cntr_p, NULL);
+}
+
+/* Prefers a queue that can be slept on. */
+static int uct_cxi_trig_net_open_cq(uct_cxi_trig_net_t *net,
+                                    uct_cxi_trig_md_t *md, size_t size)
+{
+    struct fi_cq_attr attr = {
+        .size     = size,
+        .format   = FI_CQ_FORMAT_MSG,
+        .wait_obj = FI_WAIT_FD
+    };
+    int ret;
+
+    net->wait_fd = -1;
+    ret          = fi_cq_open(md->domain, &attr, &net->cq, NULL);
+    if (ret == 0) {
+        ret = fi_control(&net->cq->fid, FI_GETWAIT, &net->wait_fd);
+        if (ret == 0) {
+            return 0;
+        }
+        fi_close(&net->cq->fid);
+    }
+
+    ucs_diag("device %s cannot be slept on: %s", md->info->domain_attr->name,
+             fi_strerror(-ret));
+    net->wait_fd  = -1;
+    attr.wait_obj = FI_WAIT_NONE;
+    return fi_cq_open(md->domain, &attr, &net->cq, NULL);
+}
+
+static int uct_cxi_trig_net_bind(uct_cxi_trig_net_t *net)
+{
+    struct {
+        struct fid *fid;
+        uint64_t   flags;
+    } objects[] = {
+        {&net->cq->fid, FI_TRANSMIT | FI_RECV},
+        {&net->av->fid, 0},
+        {&net->writes->fid, FI_WRITE},
+        {&net->reads->fid, FI_READ}
+    };
+    unsigned i;
+    int ret;
+
+    for (i = 0; i < ucs_static_array_size(objects); ++i) {
+        ret = fi_ep_bind(net->ep, objects[i].fid, objects[i].flags);
+        if (ret != 0) {
+            return ret;
+        }
+    }
+    return fi_enable(net->ep);
+}
+
+static int uct_cxi_trig_net_open_ep(uct_cxi_trig_net_t *net,
+                                    uct_cxi_trig_md_t *md,
+                                    const uct_cxi_trig_net_params_t *params)
+{
+    struct fi_info *info = fi_dupinfo(md->info);
+    int ret;
+
+    if (info == NULL) {
+        return -FI_ENOMEM;
+    }
+
+    info->tx_attr->size = ucs_max(info->tx_attr->size,
+                                  params->tx_ops + UCT_CXI_TRIG_NET_SPARE);
+    info->rx_attr->size = ucs_max(info->rx_attr->size,
+                                  params->rx_ops + UCT_CXI_TRIG_NET_SPARE);
+    ret                 = fi_endpoint(md->domain, info, &net->ep, NULL);
+    fi_freeinfo(info);
+    if (ret != 0) {
+        return ret;
+    }
+
+    ret = uct_cxi_trig_net_bind(net);
+    if (ret != 0) {
+        fi_close(&net->ep->fid);
+    }
+    return ret;
+}
+
+/* The two counters are there because the cxi provider takes the endpoint's
+ * write counter for granted when a deferred atomic completes. */
+ucs_status_t uct_cxi_trig_net_open(uct_cxi_trig_net_t *net,
+                                   uct_cxi_trig_md_t *md,
+                                   const uct_cxi_trig_net_params_t *params)
+{
+    struct fi_av_attr av_attr = {
+        .type = FI_AV_TABLE
+    };
+    int ret;
+
+    ret = uct_cxi_trig_net_open_cq(net, md,
+                                   params->tx_ops + params->rx_ops +
+                                   (2 * UCT_CXI_TRIG_NET_SPARE));
+    if (ret != 0) {
+        goto err;
+    }
+
+    ret = fi_av_open(md->domain, &av_attr, &net->av, NULL);
+    if (ret != 0) {
+        goto err_close_cq;
+    }
+
+    ret = uct_cxi_trig_net_open_cntr(md, &net->writes);
+    if (ret != 0) {
+        goto err_close_av;
+    }
+
+    ret = uct_cxi_trig_net_open_cntr(md, &net->reads);
+    if (ret != 0) {
+        goto err_close_writes;
+    }
+
+    ret = uct_cxi_trig_net_open_ep(net, md, params);
+    if (ret != 0) {
+        goto err_close_reads;
+    }
+    return UCS_OK;
+
+err_close_reads:
+    fi_close(&net->reads->fid);
+err_close_writes:
+    fi_close(&net->writes->fid);
+err_close_av:
+    fi_close(&net->av->fid);
+err_close_cq:
+    fi_close(&net->cq->fid);
+err:
+    ucs_error("cannot open an endpoint on device %s of libfabric provider %s: "
+              "%s", md->info->domain_attr->name,
+              md->info->fabric_attr->prov_name, fi_strerror(-ret));
+    return uct_cxi_trig_status(ret);
+}
+
+static void uct_cxi_trig_net_close_fid(struct fid *fid, const char *name)
+{
+    int ret = fi_close(fid);
+
+    if (ret != 0) {
+        ucs_warn("cannot close %s: %s", name, fi_strerror(-ret));
+    }
+}
+
+void uct_cxi_trig_net_close_ep(uct_cxi_trig_net_t *net)
+{
+    uct_cxi_trig_net_close_fid(&net->ep->fid, "endpoint");
+}
+
+void uct_cxi_trig_net_close(uct_cxi_trig_net_t *net)
+{
+    uct_cxi_trig_net_close_fid(&net->reads->fid, "counter of reads");
+    uct_cxi_trig_net_close_fid(&net->writes->fid, "counter of writes");
+    uct_cxi_trig_net_close_fid(&net->av->fid, "address vector");
+    uct_cxi_trig_net_close_fid(&net->cq->fid, "completion queue");
+}

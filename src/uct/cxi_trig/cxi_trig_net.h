@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cxi_trig_net.h - the libfabric objects of an interface.
+ */
+#ifndef UCT_CXI_TRIG_NET_H_
+#define UCT_CXI_TRIG_NET_H_
+
+#include "cxi_trig_md.h"
+
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+
+
+/** How much each queue must hold. */
+typedef struct uct_cxi_trig_net_params {
+    size_t tx_ops; /**< Sends, puts and deferred operations at once */
+    size_t rx_ops; /**< Receives at once */
+} uct_cxi_trig_net_params_t;
+
+
+/** An enabled endpoint with all that belongs to it. Constant after opening. */
+typedef struct uct_cxi_trig_net {
+    struct fid_ep   *ep;
+    struct fid_cq   *cq;
+    struct fid_av   *av;
+    struct fid_cntr *writes; /**< Never read, see uct_cxi_trig_net_open() */
+    struct fid_cntr *reads;
+    int             wait_fd; /**< Readable when cq has entries; -1: none */
+} uct_cxi_trig_net_t;
+
+
+/** Open everything on the MD's domain; failures are logged. */
+ucs_status_t uct_cxi_trig_net_open(uct_cxi_trig_net_t *net,
+                                   uct_cxi_trig_md_t *md,
+                                   const uct_cxi_trig_net_params_t *params);
+
+/** Close the endpoint: nothing is posted or completed by it any more. */
+void uct_cxi_trig_net_close_ep(uct_cxi_trig_net_t *net);
+
+/** Close the rest, after the endpoint. */
+void uct_cxi_trig_net_close(uct_cxi_trig_net_t *net);
+
+/** Open a counter; the caller closes it by fi_close(). Logs nothing. */
+int uct_cxi_trig_net_open_cntr(uct_cxi_trig_md_t *md, struct fid_cntr **cntr_p);
+
+#endif

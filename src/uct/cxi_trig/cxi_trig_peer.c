@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cxi_trig_peer.c - peers, counted by the operations that go to them.
+ */
+#ifdef HAVE_CONFIG_H
+#  include "config.h"
+#endif
+
+#include "cxi_trig_peer.h"
+#include "cxi_trig_addr.h"
+#include "cxi_trig_ep.h"
+
+#include <ucs/debug/log.h>
+#include <ucs/debug/memtrack_int.h>
+
+#include <rdma/fi_errno.h>
+
+
+ucs_status_t uct_cxi_trig_peer_create(uct_cxi_trig_iface_t *iface,
+                                      const uct_iface_addr_t *iface_addr,
+                                      uct_cxi_trig_peer_t **peer_p)
+{
+    uct_cxi_trig_peer_t *peer;
+    ucs_status_t status;
+
+    peer = ucs_calloc(1, sizeof(*peer), "cxi_trig_peer");
+    if (peer == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+
+    status = uct_cxi_trig_addr_insert(iface, iface_addr, &peer->addr);
+    if (status != UCS_OK) {
+        ucs_free(peer);
+        return status;
+    }
+
+    peer->iface = iface;
+    peer->refs  = 1;
+    uct_cxi_trig_track_init(&peer->track);
+    *peer_p     = peer;
+    return UCS_OK;
+}
+
+void uct_cxi_trig_peer_put(uct_cxi_trig_peer_t *peer)
+{
+    int ret;
+
+    if (--peer->refs > 0) {
+        return;
+    }
+
+    ret = fi_av_remove(peer->iface->net.av, &peer->addr, 1, 0);
+    if (ret != 0) {
+        ucs_diag("cannot remove the address of a peer: %s", fi_strerror(-ret));
+    }
+    ucs_free(peer);
+}
+
+void uct_cxi_trig_peer_fail(uct_cxi_trig_peer_t *peer, ucs_status_t status)
+{
+    if (peer->ep != NULL) {
+        uct_cxi_trig_ep_fail(peer->ep, status);
+    }
+}

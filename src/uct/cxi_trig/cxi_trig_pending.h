@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cxi_trig_pending.h - requests that wait until something can be sent.
+ */
+#ifndef UCT_CXI_TRIG_PENDING_H_
+#define UCT_CXI_TRIG_PENDING_H_
+
+#include "cxi_trig_ep.h"
+
+
+/** Whether pending requests must go before a new operation of an endpoint. */
+static inline int uct_cxi_trig_pending_blocks(const uct_cxi_trig_ep_t *ep)
+{
+    return !ep->dispatching &&
+           !ucs_arbiter_group_is_empty((ucs_arbiter_group_t*)&ep->pending);
+}
+
+
+/** UCT's queueing of a request: UCS_ERR_BUSY if it can be sent now. */
+ucs_status_t uct_cxi_trig_pending_add(uct_ep_h ep, uct_pending_req_t *req,
+                                      unsigned flags);
+
+/** UCT's removal of an endpoint's requests; @a cb may be NULL. */
+void uct_cxi_trig_pending_purge(uct_ep_h ep, uct_pending_purge_callback_t cb,
+                                void *arg);
+
+/** Run what can be run, endpoints in turn; returns how many requests left. */
+unsigned uct_cxi_trig_pending_dispatch(uct_cxi_trig_iface_t *iface);
+
+#endif

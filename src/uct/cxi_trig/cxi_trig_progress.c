@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cxi_trig_progress.c - one loop over the completion queue serves messages, puts
+ * and deferred work alike.
+ */
+#ifdef HAVE_CONFIG_H
+#  include "config.h"
+#endif
+
+#include "cxi_trig_progress.h"
+#include "cxi_trig_ep.h"
+#include "cxi_trig_pending.h"
+#include "cxi_trig_req.h"
+#include "cxi_trig_rx.h"
+#include "cxi_trig_status.h"
+#include "cxi_trig_tx.h"
+
+#include <ucs/debug/log.h>
+
+#include <rdma/fi_eq.h>
+#include <rdma/fi_errno.h>
+
+#include <poll.h>
+
+/* Entries that are read at once */
+#define UCT_CXI_TRIG_PROGRESS_BATCH 16
+
+
+static void uct_cxi_trig_progress_dispatch(uct_cxi_trig_iface_t *iface,
+                                           void *context, size_t length,
+                                           ucs_status_t status)
+{
+    uct_cxi_trig_req_t *req = context;
+
+    if (req != NULL) {
+        req->complete(iface, req, length, status);
+    }
+}
+
+static unsigned uct_cxi_trig_progress_error(uct_cxi_trig_iface_t *iface)
+{
+    struct fi_cq_err_entry entry = {0};
+    ssize_t ret;
+
+    ret = fi_cq_readerr(iface->net.cq, &entry, 0);
+    if (ret != 1) {
+        return 0;
+    }
+
+    ucs_debug("operation %p failed: %s (provider's code %d)", entry.op_context,
+              fi_strerror(entry.err), entry.prov_errno);
+    uct_cxi_trig_progress_dispatch(iface, entry.op_context, 0,
+                                   uct_cxi_trig_status(
+                                           entry.err ? entry.err : FI_EIO));
+    return 1;
+}
+
+static unsigned uct_cxi_trig_progress_cq(uct_cxi_trig_iface_t *iface)
+{
+    struct fi_cq_msg_entry entries[UCT_CXI_TRIG_PROGRESS_BATCH];
+    ssize_t ret, i;
+
+    ret = fi_cq_read(iface->net.cq, entries, UCT_CXI_TRIG_PROGRESS_BATCH);
+    if (ret == -FI_EAGAIN) {
+        return 0;
+    } else if (ret == -FI_EAVAIL) {
+        return uct_cxi_trig_progress_error(iface);
+    } else if (ret < 0) {
+        ucs_diag("cannot read the completion queue: %s", fi_strerror(-ret));
+        return 0;
+    }
+
+    for (i = 0; i < ret; ++i) {
+        uct_cxi_trig_progress_dispatch(iface, entries[i].op_context,
+                                       entries[i].len, UCS_OK);
+    }
+    return ret;
+}
+
+/* A provider with threads of its own gets nowhere while we spin on its core, and
+ * yielding does not help it: it must be seen to be the only one that can run. */
+static void uct_cxi_trig_progress_idle(uct_cxi_trig_iface_t *iface)
+{
+    struct pollfd pollfd = {
+        .fd     = iface->net.wait_fd, /* Ignored if negative */
+        .events = POLLIN
+    };
+
+    if ((iface->idle.max_polls == 0) ||
+        (++iface->idle.polls < iface->idle.max_polls)) {
+        return;
+    }
+    iface->idle.polls = 0;
+    (void)ppoll(&pollfd, 1, &iface->idle.sleep, NULL);
+}
+
+unsigned uct_cxi_trig_progress(uct_iface_h uct_iface)
+{
+    uct_cxi_trig_iface_t *iface = ucs_derived_of(uct_iface,
+                                                 uct_cxi_trig_iface_t);
+    unsigned count;
+
+    count  = uct_cxi_trig_progress_cq(iface);
+    count += iface->dwq.ops->poll(iface);
+    count += uct_cxi_trig_tx_retry(iface);
+    if (ucs_unlikely(iface->rx.posted < iface->rx.queue_len)) {
+        uct_cxi_trig_rx_fill(iface);
+    }
+    if (ucs_unlikely(!ucs_list_is_empty(&iface->failed))) {
+        count += uct_cxi_trig_ep_report_failed(iface);
+    }
+    if (ucs_unlikely(!ucs_arbiter_is_empty(&iface->tx.pending))) {
+        count += uct_cxi_trig_pending_dispatch(iface);
+    }
+
+    if (count == 0) {
+        uct_cxi_trig_progress_idle(iface);
+    } else {
+        iface->idle.polls = 0;
+    }
+    return count;
+}
+
+void uct_cxi_trig_progress_enable(uct_iface_h uct_iface, unsigned flags)
+{
+    uct_cxi_trig_iface_t *iface = ucs_derived_of(uct_iface,
+                                                 uct_cxi_trig_iface_t);
+
+    if (flags & UCT_PROGRESS_RECV) {
+        iface->rx.enabled = 1;
+        uct_cxi_trig_rx_fill(iface);
+    }
+    uct_base_iface_progress_enable(uct_iface, flags);
+}
+
+ucs_status_t uct_cxi_trig_event_fd_get(uct_iface_h uct_iface, int *fd_p)
+{
+    uct_cxi_trig_iface_t *iface = ucs_derived_of(uct_iface,
+                                                 uct_cxi_trig_iface_t);
+
+    if (iface->net.wait_fd < 0) {
+        return UCS_ERR_UNSUPPORTED;
+    }
+    *fd_p = iface->net.wait_fd;
+    return UCS_OK;
+}
+
+ucs_status_t uct_cxi_trig_event_arm(uct_iface_h uct_iface, unsigned events)
+{
+    uct_cxi_trig_iface_t *iface = ucs_derived_of(uct_iface,
+                                                 uct_cxi_trig_iface_t);
+    struct fid *fid             = &iface->net.cq->fid;
+    struct pollfd pollfd        = {
+        .fd     = iface->net.wait_fd,
+        .events = POLLIN
+    };
+    ucs_status_t status;
+
+    if ((iface->tx.backlog != NULL) || !ucs_list_is_empty(&iface->failed) ||
+        (!ucs_arbiter_is_empty(&iface->tx.pending) &&
+         (iface->tx.avail > 0))) {
+        return UCS_ERR_BUSY;
+    }
+
+    status = iface->dwq.ops->arm(iface);
+    if (status != UCS_OK) {
+        return status;
+    }
+
+    /* Some providers always agree to the first question */
+    if ((fi_trywait(uct_cxi_trig_iface_md(iface)->fabric, &fid, 1) != 0) ||
+        (poll(&pollfd, 1, 0) != 0)) {
+        return UCS_ERR_BUSY;
+    }
+    return UCS_OK;
+}

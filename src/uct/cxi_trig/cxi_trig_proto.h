@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cxi_trig_proto.h - everything that goes over the wire or into an address.
+ *
+ * All formats are packed, in the byte order of the machine, and start with
+ * their version and length, so that what another version wrote is refused.
+ */
+#ifndef UCT_CXI_TRIG_PROTO_H_
+#define UCT_CXI_TRIG_PROTO_H_
+
+#include "uct_trig.h"
+
+#include <ucs/sys/compiler_def.h>
+
+/** Version of all formats; changes with any of them. */
+#define UCT_CXI_TRIG_PROTO_VERSION 1
+
+/** Longest libfabric endpoint name that fits an address. */
+#define UCT_CXI_TRIG_NAME_BLOB_MAX 28
+
+
+/** What every format but the message header starts with. */
+typedef struct uct_cxi_trig_proto_head {
+    uint8_t  version; /**< UCT_CXI_TRIG_PROTO_VERSION */
+    uint8_t  length;  /**< Of the whole format, bytes */
+    uint16_t crc;     /**< Of the whole format, this field being 0 */
+} UCS_S_PACKED uct_cxi_trig_proto_head_t;
+
+
+/** Flags of a device address. */
+enum {
+    /** A loop-back device: reached from the same machine only. */
+    UCT_CXI_TRIG_DEV_ADDR_LOOPBACK = 1u << 0
+};
+
+
+/** Device address: which network a device is on. */
+typedef struct uct_cxi_trig_dev_addr {
+    uct_cxi_trig_proto_head_t head;
+    uint8_t                   provider; /**< Provider's number */
+    uint8_t                   flags;    /**< UCT_CXI_TRIG_DEV_ADDR_xx */
+    uint16_t                  reserved;
+    uint32_t                  fabric;   /**< CRC of the fabric's name */
+    uint64_t                  machine;  /**< ucs_machine_guid() */
+} UCS_S_PACKED uct_cxi_trig_dev_addr_t;
+
+
+/** Interface address: libfabric's name of the endpoint. */
+typedef struct uct_cxi_trig_iface_addr {
+    uct_cxi_trig_proto_head_t head;
+    uint8_t                   provider; /**< Provider's number */
+    uint8_t                   name_length;
+    uint16_t                  reserved;
+    uint32_t                  seg_size; /**< Longest message it receives */
+    uint8_t                   name[UCT_CXI_TRIG_NAME_BLOB_MAX];
+} UCS_S_PACKED uct_cxi_trig_iface_addr_t;
+
+
+/** Flags of a remote key. */
+enum {
+    /** The provider wants offsets into the region, not addresses. */
+    UCT_CXI_TRIG_RKEY_OFFSET = 1u << 0
+};
+
+
+/** Remote key. */
+typedef struct uct_cxi_trig_rkey {
+    uct_cxi_trig_proto_head_t head;
+    uint32_t                  flags;   /**< UCT_CXI_TRIG_RKEY_xx */
+    uint64_t                  key;     /**< Provider's key */
+    uint64_t                  address; /**< First byte of the region */
+    uint64_t                  length;  /**< Of the region, bytes */
+} UCS_S_PACKED uct_cxi_trig_rkey_t;
+
+
+/** What a message is for. */
+typedef enum {
+    UCT_CXI_TRIG_MSG_AM,    /**< Active message */
+    UCT_CXI_TRIG_MSG_PROBE, /**< Tells the sender whether the peer is there */
+    UCT_CXI_TRIG_MSG_WAKE   /**< From this interface to itself */
+} uct_cxi_trig_msg_type_t;
+
+
+/** Message header; 8 bytes, so that the payload stays aligned. */
+typedef struct uct_cxi_trig_msg {
+    uint8_t type;  /**< @ref uct_cxi_trig_msg_type_t */
+    uint8_t am_id; /**< Of an active message */
+    uint8_t reserved[6];
+} UCS_S_PACKED uct_cxi_trig_msg_t;
+
+
+_Static_assert(sizeof(uct_cxi_trig_proto_head_t) == 4, "format has changed");
+_Static_assert(sizeof(uct_cxi_trig_dev_addr_t) == 20, "format has changed");
+_Static_assert(sizeof(uct_cxi_trig_iface_addr_t) == 40, "format has changed");
+_Static_assert(sizeof(uct_cxi_trig_rkey_t) == UCT_TRIG_RKEY_PACKED_LEN,
+               "format has changed");
+_Static_assert(sizeof(uct_cxi_trig_msg_t) == 8, "format has changed");
+
+
+/**
+ * Fill in the head of a format whose other fields are complete; @a length is
+ * that of the whole format.
+ */
+void uct_cxi_trig_proto_seal(uct_cxi_trig_proto_head_t *head, size_t length);
+
+
+/**
+ * Check what a peer has sent. @a length is that of the whole format, @a avail
+ * what there is at @a head. Returns NULL if it is good, or what is wrong.
+ */
+const char *uct_cxi_trig_proto_check(const void *head, size_t length,
+                                     size_t avail);
+
+#endif

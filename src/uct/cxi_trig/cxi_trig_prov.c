@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cxi_trig_prov.c - choice of the libfabric provider.
+ */
+#ifdef HAVE_CONFIG_H
+#  include "config.h"
+#endif
+
+#include "cxi_trig_prov.h"
+#include "cxi_trig_status.h"
+
+#include <ucs/debug/log.h>
+#include <ucs/sys/compiler.h>
+#include <ucs/sys/math.h>
+#include <ucs/sys/string.h>
+
+#include <rdma/fi_errno.h>
+
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define UCT_CXI_TRIG_PROV_AUTO "auto"
+
+
+/* The last row is for providers that are not known by name. */
+static const uct_cxi_trig_prov_t uct_cxi_trig_provs[] = {
+    {
+        /* Entries: the default pool of a service, less what is always free */
+        .name        = "cxi",
+        .id          = 1,
+        .own_threads = 0,
+        .done        = UCT_CXI_TRIG_DONE_CQ,
+        .max_entries = 504,
+        .max_cntrs   = 2000,
+        .max_count   = UCS_MASK(48),
+        .max_put     = UINT32_MAX,
+        .latency     = 2e-6,
+        .bandwidth   = 25e9,
+        .overhead    = 200e-9
+    }, {
+        /* Entries: more than 2,000 at one trigger get stuck; put: lengths are
+         * kept in an int inside */
+        .name        = "sockets",
+        .id          = 2,
+        .own_threads = 1,
+        .done        = UCT_CXI_TRIG_DONE_CNTR,
+        .max_entries = 1900,
+        .max_cntrs   = 16384,
+        .max_count   = INT32_MAX,
+        .max_put     = UCS_BIT(30),
+        .latency     = 25e-6,
+        .bandwidth   = 1e9,
+        .overhead    = 10e-6
+    }, {
+        .name        = NULL,
+        .id          = 3,
+        .own_threads = 0,
+        .done        = UCT_CXI_TRIG_DONE_CQ,
+        .max_entries = 504,
+        .max_cntrs   = 2000,
+        .max_count   = INT32_MAX,
+        .max_put     = UCS_BIT(30),
+        .latency     = 5e-6,
+        .bandwidth   = 5e9,
+        .overhead    = 1e-6
+    }
+};
+
+/* What "auto" tries, in this order */
+static const char *const uct_cxi_trig_prov_auto[] = {"cxi", "sockets"};
+
+/* The last answer: asking libfabric costs milliseconds, and UCX asks often.
+ * Protected by its mutex; the list lives as long as the process. */
+static struct {
+    pthread_mutex_t           mutex;
+    char                      *name;
+    ucs_status_t              status;
+    const uct_cxi_trig_prov_t *prov;
+    struct fi_info            *info;
+} uct_cxi_trig_prov_cache = {
+    .mutex = PTHREAD_MUTEX_INITIALIZER
+};
+
+
+static const uct_cxi_trig_prov_t *uct_cxi_trig_prov_row(const char *name)
+{
+    const uct_cxi_trig_prov_t *prov = uct_cxi_trig_provs;
+
+    while ((prov->name != NULL) && (strcmp(prov->name, name) != 0)) {
+        ++prov;
+    }
+    return prov;
+}
+
+static struct fi_info *uct_cxi_trig_prov_hints(const char *name)
+{
+    struct fi_info *hints = fi_allocinfo();
+
+    if (hints == NULL) {
+        return NULL;
+    }
+
+    hints->fabric_attr->prov_name = strdup(name);
+    if (hints->fabric_attr->prov_name == NULL) {
+        fi_freeinfo(hints);
+        return NULL;
+    }
+
+    hints->caps                    = FI_MSG | FI_RMA | FI_ATOMIC | FI_TRIGGER |
+                                     FI_RMA_EVENT;
+    hints->mode                    = FI_CONTEXT | FI_CONTEXT2;
+    hints->ep_attr->type           = FI_EP_RDM;
+    hints->domain_attr->threading  = FI_THREAD_SAFE;
+    hints->domain_attr->mr_mode    = FI_MR_ENDPOINT | FI_MR_ALLOCATED |
+                                     FI_MR_PROV_KEY | FI_MR_VIRT_ADDR |
+                                     FI_MR_RMA_EVENT;
+    hints->tx_attr->msg_order      = FI_ORDER_SAS;
+    hints->rx_attr->msg_order      = FI_ORDER_SAS;
+    return hints;
+}
+
+int uct_cxi_trig_prov_is_loopback(const struct fi_info *info)
+{
+    const struct sockaddr_in *sin   = info->src_addr;
+    const struct sockaddr_in6 *sin6 = info->src_addr;
+
+    switch (info->addr_format) {
+    case FI_SOCKADDR_IN:
+        return (sin != NULL) && ((ntohl(sin->sin_addr.s_addr) >> 24) == 127);
+    case FI_SOCKADDR_IN6:
+        return (sin6 != NULL) && IN6_IS_ADDR_LOOPBACK(&sin6->sin6_addr);
+    default:
+        return 0;
+    }
+}
+
+/* Several addresses of one device: the one with the lower rank is taken. */
+static int uct_cxi_trig_prov_rank(const struct fi_info *info)
+{
+    return (info->addr_format == FI_SOCKADDR_IN6) +
+           (uct_cxi_trig_prov_is_loopback(info) * 2);
+}
+
+static int uct_cxi_trig_prov_listed(const struct fi_info *list,
+                                    const char *domain)
+{
+    for (; list != NULL; list = list->next) {
+        if (!strcmp(list->domain_attr->name, domain)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* One entry a domain, in order of rank */
+static struct fi_info *uct_cxi_trig_prov_select(const struct fi_info *all,
+                                                const char *name)
+{
+    struct fi_info *list  = NULL;
+    struct fi_info **tail = &list;
+    const struct fi_info *info;
+    int rank;
+
+    for (rank = 0; rank <= 3; ++rank) {
+        for (info = all; info != NULL; info = info->next) {
+            if ((uct_cxi_trig_prov_rank(info) != rank) ||
+                strcmp(info->fabric_attr->prov_name, name) ||
+                uct_cxi_trig_prov_listed(list, info->domain_attr->name)) {
+                continue;
+            }
+            *tail = fi_dupinfo(info);
+            if (*tail == NULL) {
+                return list;
+            }
+            tail = &(*tail)->next;
+        }
+    }
+    return list;
+}
+
+/* No message: "auto" may try another one. */
+static ucs_status_t uct_cxi_trig_prov_query(const char *name,
+                                            struct fi_info **info_p)
+{
+    struct fi_info *hints = uct_cxi_trig_prov_hints(name);
+    struct fi_info *all   = NULL;
+    int ret;
+
+    if (hints == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+
+    ret = fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &all);
+    fi_freeinfo(hints);
+    if (ret != 0) {
+        ucs_debug("libfabric provider '%s': %s", name, fi_strerror(-ret));
+        return uct_cxi_trig_status(ret);
+    }
+
+    *info_p = uct_cxi_trig_prov_select(all, name);
+    fi_freeinfo(all);
+    return (*info_p == NULL) ? UCS_ERR_NO_DEVICE : UCS_OK;
+}
+
+static ucs_status_t
+uct_cxi_trig_prov_lookup(const char *name, const uct_cxi_trig_prov_t **prov_p,
+                         struct fi_info **info_p)
+{
+    ucs_status_t status = UCS_ERR_NO_DEVICE;
+    unsigned i;
+
+    if (strcmp(name, UCT_CXI_TRIG_PROV_AUTO)) {
+        *prov_p = uct_cxi_trig_prov_row(name);
+        status  = uct_cxi_trig_prov_query(name, info_p);
+        if (status != UCS_OK) {
+            ucs_error("libfabric provider '%s' (UCX_CXI_TRIG_PROVIDER) is not "
+                      "there or has no deferred work (see \"fi_info -l\"): "
+                      "transport cxi_trig is off", name);
+        }
+        return status;
+    }
+
+    for (i = 0; i < ucs_static_array_size(uct_cxi_trig_prov_auto); ++i) {
+        *prov_p = uct_cxi_trig_prov_row(uct_cxi_trig_prov_auto[i]);
+        status  = uct_cxi_trig_prov_query((*prov_p)->name, info_p);
+        if (status == UCS_OK) {
+            return UCS_OK;
+        }
+    }
+    ucs_error("neither of the libfabric providers 'cxi' and 'sockets' is there "
+              "(see \"fi_info -l\" and the variable FI_PROVIDER): transport "
+              "cxi_trig is off");
+    return status;
+}
+
+static void uct_cxi_trig_prov_update(const char *name)
+{
+    if ((uct_cxi_trig_prov_cache.name != NULL) &&
+        !strcmp(uct_cxi_trig_prov_cache.name, name)) {
+        return;
+    }
+
+    free(uct_cxi_trig_prov_cache.name);
+    fi_freeinfo(uct_cxi_trig_prov_cache.info);
+    uct_cxi_trig_prov_cache.info   = NULL;
+    uct_cxi_trig_prov_cache.name   = strdup(name);
+    uct_cxi_trig_prov_cache.status =
+            uct_cxi_trig_prov_lookup(name, &uct_cxi_trig_prov_cache.prov,
+                                     &uct_cxi_trig_prov_cache.info);
+}
+
+ucs_status_t uct_cxi_trig_prov_find(const char *name,
+                                    const uct_cxi_trig_prov_t **prov_p,
+                                    struct fi_info **info_p)
+{
+    ucs_status_t status;
+
+    pthread_mutex_lock(&uct_cxi_trig_prov_cache.mutex);
+    uct_cxi_trig_prov_update(name);
+    status = uct_cxi_trig_prov_cache.status;
+    if (status == UCS_OK) {
+        *prov_p = uct_cxi_trig_prov_cache.prov;
+        *info_p = uct_cxi_trig_prov_select(
+                uct_cxi_trig_prov_cache.info,
+                uct_cxi_trig_prov_cache.info->fabric_attr->prov_name);
+        status  = (*info_p == NULL) ? UCS_ERR_NO_MEMORY : UCS_OK;
+    }
+    pthread_mutex_unlock(&uct_cxi_trig_prov_cache.mutex);
+    return status;
+}

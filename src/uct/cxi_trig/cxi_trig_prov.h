@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cxi_trig_prov.h - libfabric providers: which one is used, what it has.
+ */
+#ifndef UCT_CXI_TRIG_PROV_H_
+#define UCT_CXI_TRIG_PROV_H_
+
+#include <ucs/type/status.h>
+
+#include <rdma/fabric.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+
+/** How the completion of a deferred operation is learnt. */
+typedef enum {
+    /** By an entry in the completion queue. */
+    UCT_CXI_TRIG_DONE_CQ,
+    /** By a counter; only failures have an entry in the queue. */
+    UCT_CXI_TRIG_DONE_CNTR
+} uct_cxi_trig_done_t;
+
+
+/** What libfabric does not tell about a provider. Constant. */
+typedef struct uct_cxi_trig_prov {
+    const char          *name;       /**< libfabric's; NULL: any other */
+    uint8_t             id;          /**< In addresses */
+    uint8_t             own_threads; /**< Progresses by threads of its own */
+    uct_cxi_trig_done_t done;
+    unsigned            max_entries; /**< Deferred operations pending at once */
+    unsigned            max_cntrs;   /**< Counters of one interface */
+    uint64_t            max_count;   /**< Largest value of a counter */
+    size_t              max_put;     /**< Largest deferred put, bytes */
+    double              latency;     /**< Seconds, one way */
+    double              bandwidth;   /**< Bytes per second */
+    double              overhead;    /**< Seconds of CPU per message */
+} uct_cxi_trig_prov_t;
+
+
+/**
+ * Find a provider that can serve the transport, and its devices.
+ *
+ * @a name is a provider's, or "auto"; no other one is ever taken instead. The
+ * list has one entry a domain, loop-back domains last; free it with
+ * fi_freeinfo(). Failures are logged once a name. Any thread may call this.
+ */
+ucs_status_t uct_cxi_trig_prov_find(const char *name,
+                                    const uct_cxi_trig_prov_t **prov_p,
+                                    struct fi_info **info_p);
+
+
+/** Whether a device reaches its own machine only. */
+int uct_cxi_trig_prov_is_loopback(const struct fi_info *info);
+
+#endif

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cxi_trig_rx.c - receive descriptors and dispatch of messages.
+ */
+#ifdef HAVE_CONFIG_H
+#  include "config.h"
+#endif
+
+#include "cxi_trig_rx.h"
+#include "cxi_trig_proto.h"
+#include "cxi_trig_req.h"
+
+#include <ucs/debug/log.h>
+
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
+
+/* Descriptors that are allocated together */
+#define UCT_CXI_TRIG_RX_CHUNK 32
+
+
+typedef struct uct_cxi_trig_rx_op {
+    uct_cxi_trig_req_t      req; /* Must be first */
+    ucs_list_link_t         list;
+    uct_cxi_trig_msg_t      msg;
+    uint8_t                 payload[];
+} uct_cxi_trig_rx_op_t;
+
+
+static ucs_mpool_ops_t uct_cxi_trig_rx_mpool_ops = {
+    .chunk_alloc   = ucs_mpool_chunk_malloc,
+    .chunk_release = ucs_mpool_chunk_free
+};
+
+
+ucs_status_t uct_cxi_trig_rx_init(uct_cxi_trig_iface_t *iface,
+                                  const uct_iface_params_t *params,
+                                  unsigned queue_len)
+{
+    size_t elem_size = sizeof(uct_cxi_trig_rx_op_t) + iface->seg_size;
+    size_t align, offset;
+    ucs_status_t status;
+
+    status = uct_iface_param_am_alignment(
+            params, elem_size, offsetof(uct_cxi_trig_rx_op_t, payload),
+            offsetof(uct_cxi_trig_rx_op_t, payload), &align, &offset);
+    if (status != UCS_OK) {
+        return status;
+    }
+
+    status = ucs_mpool_init(&iface->rx.mp, 0, elem_size, offset, align,
+                            UCT_CXI_TRIG_RX_CHUNK, queue_len,
+                            &uct_cxi_trig_rx_mpool_ops, "cxi_trig_rx");
+    if (status != UCS_OK) {
+        ucs_error("cannot create the pool of receive descriptors: %s",
+                  ucs_status_string(status));
+        return status;
+    }
+
+    ucs_list_head_init(&iface->rx.ops);
+    iface->rx.posted    = 0;
+    iface->rx.queue_len = queue_len;
+    iface->rx.enabled   = 0;
+    return UCS_OK;
+}
+
+static void uct_cxi_trig_rx_free(uct_cxi_trig_iface_t *iface,
+                                 uct_cxi_trig_rx_op_t *op)
+{
+    ucs_list_del(&op->list);
+    --iface->rx.posted;
+    ucs_mpool_put(op);
+}
+
+void uct_cxi_trig_rx_cleanup(uct_cxi_trig_iface_t *iface)
+{
+    uct_cxi_trig_rx_op_t *op, *tmp;
+
+    ucs_list_for_each_safe(op, tmp, &iface->rx.ops, list) {
+        uct_cxi_trig_rx_free(iface, op);
+    }
+    ucs_mpool_cleanup(&iface->rx.mp, 1);
+}
+
+static void uct_cxi_trig_rx_deliver(uct_cxi_trig_iface_t *iface,
+                                    uct_cxi_trig_rx_op_t *op, size_t length)
+{
+    if (length < sizeof(op->msg)) {
+        ucs_diag("message of %zu bytes is ignored: no header", length);
+        return;
+    }
+
+    length -= sizeof(op->msg);
+    switch (op->msg.type) {
+    case UCT_CXI_TRIG_MSG_AM:
+        if (op->msg.am_id >= UCT_AM_ID_MAX) {
+            ucs_diag("active message %u is ignored: no such handler",
+                     op->msg.am_id);
+            return;
+        }
+        uct_iface_trace_am(&iface->super, UCT_AM_TRACE_TYPE_RECV, op->msg.am_id,
+                           op->payload, length, "RX");
+        uct_iface_invoke_am(&iface->super, op->msg.am_id, op->payload, length,
+                            0);
+        return;
+    case UCT_CXI_TRIG_MSG_PROBE:
+        return;
+    case UCT_CXI_TRIG_MSG_WAKE:
+        iface->dwq.ops->woken(iface);
+        return;
+    default:
+        ucs_diag("message of unknown type %u is ignored", op->msg.type);
+    }
+}
+
+static void uct_cxi_trig_rx_complete(uct_cxi_trig_iface_t *iface,
+                                     uct_cxi_trig_req_t *req, size_t length,
+                                     ucs_status_t status)
+{
+    uct_cxi_trig_rx_op_t *op = ucs_container_of(req, uct_cxi_trig_rx_op_t, req);
+
+    if (status == UCS_OK) {
+        uct_cxi_trig_rx_deliver(iface, op, length);
+    } else {
+        ucs_diag("receive of a message failed: %s", ucs_status_string(status));
+    }
+    uct_cxi_trig_rx_free(iface, op);
+    uct_cxi_trig_rx_fill(iface);
+}
+
+void uct_cxi_trig_rx_fill(uct_cxi_trig_iface_t *iface)
+{
+    uct_cxi_trig_rx_op_t *op;
+    int ret;
+
+    while (iface->rx.enabled && (iface->rx.posted < iface->rx.queue_len)) {
+        op = ucs_mpool_get(&iface->rx.mp);
+        if (op == NULL) {
+            return;
+        }
+
+        op->req.complete = uct_cxi_trig_rx_complete;
+        ret              = fi_recv(iface->net.ep, &op->msg,
+                                   sizeof(op->msg) + iface->seg_size, NULL,
+                                   FI_ADDR_UNSPEC, &op->req);
+        if (ret != 0) {
+            ucs_mpool_put(op);
+            if (ret != -FI_EAGAIN) {
+                ucs_diag("cannot post a receive: %s", fi_strerror(-ret));
+            }
+            return; /* Progress tries again */
+        }
+
+        ucs_list_add_tail(&iface->rx.ops, &op->list);
+        ++iface->rx.posted;
+    }
+}
