@@ -12,7 +12,7 @@ temp=$(mktemp -d)
 trap "rm -rf '$temp'" EXIT
 status=0
 count=0
-export UCX_ST_BUILD=$build
+export ST_BUILDDIR=$build
 unset LD_PRELOAD
 
 # Usage: expect WHAT STATUS REGEX COMMAND...
@@ -45,7 +45,7 @@ expect "plain program" 0 "preload=.*$plugin tls=cxi_trig,self pml=ucx" \
 expect "the user's UCX_TLS" 0 'tls=tcp' env UCX_TLS=tcp "$run" bash -c "$show"
 expect "the user's LD_PRELOAD" 0 "$plugin:/nonexistent/x.so" \
     env LD_PRELOAD=/nonexistent/x.so "$run" --print true
-expect "no library" 1 'has no built' env UCX_ST_BUILD="$temp" "$run" true
+expect "no library" 1 'has no built' env ST_BUILDDIR="$temp" "$run" true
 
 # A stand-in for mpirun shows what the real one would get
 # shellcheck disable=SC2016
@@ -60,10 +60,10 @@ expect "variables for the ranks" 0 '-x FI_LOG_LEVEL .*-x UCX_ST_X.* -n 2 a b' \
 mkdir -p "$temp/prefix/bin" "$temp/prefix/lib"
 cp "$run" "$temp/prefix/bin/"
 expect "installed, no library" 1 'was found neither' \
-    env -u UCX_ST_BUILD "$temp/prefix/bin/ucx-st-run" true
+    env -u ST_BUILDDIR "$temp/prefix/bin/ucx-st-run" true
 : > "$temp/prefix/lib/$plugin"
 expect "installed" 0 "LD_PRELOAD=$temp/prefix/lib/$plugin" \
-    env -u UCX_ST_BUILD "$temp/prefix/bin/ucx-st-run" --print true
+    env -u ST_BUILDDIR "$temp/prefix/bin/ucx-st-run" --print true
 
 echo "$count checks"
 exit $status

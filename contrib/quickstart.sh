@@ -46,7 +46,7 @@ fi
 st_build "$ST_BUILD" build || fail "the build failed; see the log above"
 
 st_loopback
-export UCX_TLS=cxi_trig,self UCX_ST_BUILD=$ST_BUILD
+export UCX_TLS=cxi_trig,self ST_BUILDDIR=$ST_BUILD
 st_say "Halo exchange: 4 ranks, UCX_TLS=$UCX_TLS"
 rc=0
 timeout -k 10 300 "$ST_TOP/contrib/ucx-st-run" mpirun -n 4 \

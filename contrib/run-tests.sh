@@ -114,7 +114,7 @@ unit_tests()
     fi
     for name in $(make -s -C "$dir/test/unit" print-tests); do
         check "$prefix/$name" 120 env -C "$dir/test/unit" \
-            UCX_ST_BUILD="$dir" srcdir="$ST_TOP/test/unit" "./$name"
+            ST_BUILDDIR="$dir" srcdir="$ST_TOP/test/unit" "./$name"
     done
 }
 

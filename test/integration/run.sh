@@ -16,7 +16,7 @@ name the status is that of the test: 0 passed, 77 skipped, 124 out of time.
 
 Each line of tests.list is
     NAME | RANKS (0: not started by mpirun) | SECONDS | COMMAND
-The command runs in the build folder and sees srcdir, builddir and UCX_ST_RUN
+The command runs in the build folder and sees srcdir, builddir and ST_RUN
 (the script ucx-st-run) in its environment.
 STEOF
 }
@@ -32,7 +32,7 @@ tests()
 run_one()
 {
     local ranks=$1 seconds=$2 command=$3 rc=0
-    local launch=("$UCX_ST_RUN")
+    local launch=("$ST_RUN")
     [ "$ranks" -eq 0 ] || launch+=(mpirun -n "$ranks")
     # A command of our own scripts does its own launching
     case $command in
@@ -77,7 +77,7 @@ fi
 
 builddir=$(cd "$builddir" && pwd) || exit 1
 export srcdir builddir
-export UCX_ST_RUN=$srcdir/contrib/ucx-st-run UCX_ST_BUILD=$builddir
+export ST_RUN=$srcdir/contrib/ucx-st-run ST_BUILDDIR=$builddir
 # shellcheck source=contrib/common.sh
 . "$srcdir/contrib/common.sh"
 st_loopback
