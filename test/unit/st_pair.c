@@ -217,6 +217,20 @@ void st_free(ucp_st_op_h op)
     CU_ASSERT_EQUAL(ucp_st_op_free(op), UCS_OK);
 }
 
+void st_drain(st_pair_t *pair)
+{
+    ucp_st_worker_attr_t attr[2];
+    int i;
+
+    do {
+        for (i = 0; i < 2; ++i) {
+            ucp_st_worker_progress(pair->side[i].worker);
+            CU_ASSERT_EQUAL(ucp_st_worker_query(pair->side[i].worker, &attr[i]),
+                            UCS_OK);
+        }
+    } while ((attr[ST_A].stats.entries > 0) || (attr[ST_B].stats.entries > 0));
+}
+
 static uint8_t st_pattern(uint64_t seed, size_t i)
 {
     uint64_t x = (seed + 1) * 0x9e3779b97f4a7c15ull + i * 0xbf58476d1ce4e5b9ull;

@@ -515,6 +515,7 @@ static void test_free_matched(void)
     st_free(send[0]);
     st_free(send[1]);
     st_free(recv[1]);
+    st_drain(&pair);
     st_pair_cleanup(&pair);
 }
 

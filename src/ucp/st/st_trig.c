@@ -273,6 +273,10 @@ static void ucp_st_trig_put_done(void *arg, ucs_status_t status)
         } else {
             ++stats->cts_fired;
         }
+    } else if (status == UCS_ERR_INVALID_ADDR) {
+        /* The key was good at match: the peer has closed its region since, and
+         * its message that says so is on the way */
+        status = UCS_ERR_CANCELED;
     }
     ucp_st_trig_entry_done(op, UCP_ST_TRIG_ENTRY_PUT, status);
 }
