@@ -59,7 +59,8 @@ ucs_status_t uct_cxi_trig_dwq_init(uct_cxi_trig_iface_t *iface,
 
     uct_cxi_trig_credit_init(&dwq->credit, entries);
     ucs_list_head_init(&dwq->pending);
-    dwq->ops = uct_cxi_trig_dwq_select(uct_cxi_trig_iface_md(iface)->prov->done);
+    dwq->ops = uct_cxi_trig_dwq_select(
+            uct_cxi_trig_iface_md(iface)->prov->done);
     status   = dwq->ops->init(iface);
     if (status != UCS_OK) {
         ucs_mpool_cleanup(&dwq->mp, 1);

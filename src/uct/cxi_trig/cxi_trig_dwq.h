@@ -63,7 +63,7 @@ typedef struct uct_cxi_trig_dwq_ops {
     void (*release)(struct uct_cxi_trig_iface *iface,
                     uct_cxi_trig_dwq_op_t *op, ucs_status_t status);
 
-    /** Complete what is over and has no entry in the queue; returns how many. */
+    /** Complete what is over without an entry in the queue; how many it was. */
     unsigned (*poll)(struct uct_cxi_trig_iface *iface);
 
     /** Make the next completion wake a sleeper, or UCS_ERR_BUSY if there is one

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cxi_trig_dwq_count.c - deferred work of providers that report only failures in
- * the completion queue (sockets).
+ * cxi_trig_dwq_count.c - deferred work of providers that report only failures
+ * in the completion queue (sockets).
  *
  * Each operation completes a counter of its own, its slot's, on which two
  * deferred additions wait:
@@ -186,8 +186,8 @@ static int uct_cxi_trig_dwq_count_post(uct_cxi_trig_iface_t *iface,
                                        uct_cxi_trig_dwq_op_t *op)
 {
     uct_cxi_trig_dwq_count_t *count = iface->dwq.priv;
-    struct fid *domain              = &uct_cxi_trig_iface_md(iface)->domain->fid;
     uct_cxi_trig_dwq_slot_t *slot;
+    struct fid *domain;
     int ret;
 
     ret = uct_cxi_trig_dwq_count_get_slot(iface, &slot);
@@ -195,6 +195,7 @@ static int uct_cxi_trig_dwq_count_post(uct_cxi_trig_iface_t *iface,
         return ret;
     }
 
+    domain                       = &uct_cxi_trig_iface_md(iface)->domain->fid;
     op->slot                     = slot;
     op->req.work.completion_cntr = slot->cntr;
     ++slot->target;
@@ -253,7 +254,8 @@ static unsigned uct_cxi_trig_dwq_count_poll(uct_cxi_trig_iface_t *iface)
     return completed;
 }
 
-static ucs_status_t uct_cxi_trig_dwq_count_find_self(uct_cxi_trig_iface_t *iface)
+static ucs_status_t
+uct_cxi_trig_dwq_count_find_self(uct_cxi_trig_iface_t *iface)
 {
     uct_cxi_trig_dwq_count_t *count = iface->dwq.priv;
     uct_cxi_trig_iface_addr_t addr;
@@ -318,7 +320,7 @@ static ucs_status_t uct_cxi_trig_dwq_count_arm(uct_cxi_trig_iface_t *iface)
     if (fi_cntr_read(count->all) != count->seen) {
         return UCS_ERR_BUSY;
     }
-    /* Also with nothing pending: operations may be posted while the user sleeps */
+    /* Also with nothing pending: it may be posted while the user sleeps */
     if ((iface->num_cntrs == 0) || count->wake.awaited) {
         return UCS_OK;
     }

@@ -367,7 +367,8 @@ uct_cxi_trig_iface_t *uct_cxi_trig_iface_from_uct(uct_iface_h iface)
 }
 
 static ucs_status_t
-uct_cxi_trig_query_devices(uct_md_h uct_md, uct_tl_device_resource_t **devices_p,
+uct_cxi_trig_query_devices(uct_md_h uct_md,
+                           uct_tl_device_resource_t **devices_p,
                            unsigned *num_devices_p)
 {
     const uct_cxi_trig_md_t *md = ucs_derived_of(uct_md, uct_cxi_trig_md_t);

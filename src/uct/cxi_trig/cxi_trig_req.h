@@ -25,9 +25,9 @@ typedef void (*uct_cxi_trig_req_func_t)(struct uct_cxi_trig_iface *iface,
 
 
 /**
- * Head of the descriptor of every operation. The provider reports the address of
- * @a work.context, which must stay first: libfabric demands it of deferred work.
- * The provider's between posting and completion.
+ * Head of the descriptor of every operation. The provider reports the address
+ * of @a work.context, which must stay first: libfabric demands it of deferred
+ * work. The provider's between posting and completion.
  */
 typedef struct uct_cxi_trig_req {
     struct fi_deferred_work work;

@@ -7,7 +7,7 @@
 
 #include <ucs/type/status.h>
 
-/** Convert a libfabric return value (0 or negative) or a positive error code. */
+/** Convert a libfabric return value (0 or negative) or positive error code. */
 ucs_status_t uct_cxi_trig_status(long fi_code);
 
 /** Whether an error of an operation means that its peer is lost. */

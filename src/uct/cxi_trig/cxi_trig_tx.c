@@ -109,6 +109,9 @@ static void uct_cxi_trig_tx_complete(uct_cxi_trig_iface_t *iface,
                                                  req);
     uct_cxi_trig_peer_t *peer = op->peer;
 
+    if (status == UCS_ERR_IO_ERROR) {
+        status = UCS_ERR_CONNECTION_RESET; /* sockets' word for a dead peer */
+    }
     if (status != UCS_OK) {
         uct_cxi_trig_peer_fail(peer, status);
     }

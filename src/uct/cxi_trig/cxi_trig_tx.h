@@ -37,7 +37,8 @@ ucs_status_t uct_cxi_trig_tx_init(uct_cxi_trig_iface_t *iface,
 void uct_cxi_trig_tx_cleanup(uct_cxi_trig_iface_t *iface);
 
 /** Whether no endpoint of the interface can send now. */
-static inline int uct_cxi_trig_tx_is_exhausted(const uct_cxi_trig_iface_t *iface)
+static inline int
+uct_cxi_trig_tx_is_exhausted(const uct_cxi_trig_iface_t *iface)
 {
     return (iface->tx.avail == 0) || (iface->tx.backlog != NULL);
 }
@@ -49,8 +50,8 @@ static inline int uct_cxi_trig_tx_is_exhausted(const uct_cxi_trig_iface_t *iface
 ucs_status_t uct_cxi_trig_tx_check(uct_cxi_trig_ep_t *ep);
 
 /**
- * Take a descriptor for a message (which the caller may turn into a put). It must
- * be given to uct_cxi_trig_tx_send() or uct_cxi_trig_tx_drop().
+ * Take a descriptor for a message (which the caller may turn into a put). It
+ * must be given to uct_cxi_trig_tx_send() or uct_cxi_trig_tx_drop().
  */
 ucs_status_t uct_cxi_trig_tx_get(uct_cxi_trig_ep_t *ep,
                                  uct_cxi_trig_tx_op_t **op_p);

@@ -8,8 +8,8 @@
  * its endpoints and its addresses are those of <uct/api/uct.h>.
  *
  * Vocabulary (libfabric's): a deferred operation waits for a trigger counter to
- * reach its threshold (level-triggered: a threshold that is already met fires at
- * once), is carried out once, and then adds 1 to its completion counter.
+ * reach its threshold (level-triggered: one that is already met fires at once),
+ * is carried out once, and then adds 1 to its completion counter.
  *
  * Source: libfabric fi_trigger(3) deferred work; HPE Slingshot triggered
  * operations.
@@ -44,8 +44,8 @@ typedef struct uct_trig_rkey {
     uint64_t key;     /**< Provider's key */
     uint64_t address; /**< First byte of the region, owner's virtual address */
     uint64_t length;  /**< Of the region, bytes */
-    uint64_t base;    /**< What to subtract from a virtual address to get what the
-                           provider wants: 0, or @a address */
+    uint64_t base;    /**< What to subtract from a virtual address to get what
+                           the provider wants: 0, or @a address */
 } uct_trig_rkey_t;
 
 
@@ -80,7 +80,7 @@ typedef struct uct_trig_iface_attr {
     uint64_t flags;        /**< @ref uct_trig_iface_flags */
     size_t   max_put;      /**< Largest deferred put, bytes */
     uint64_t max_count;    /**< Largest value that a counter may reach */
-    unsigned max_entries;  /**< Deferred operations that may be pending at once */
+    unsigned max_entries;  /**< Deferred operations pending at once */
     unsigned free_entries; /**< Of those, neither posted nor reserved now */
     unsigned max_cntrs;    /**< Counters that may exist at once */
     unsigned num_cntrs;    /**< Counters that exist now */
@@ -227,7 +227,8 @@ ucs_status_t uct_trig_cntr_destroy(uct_trig_cntr_h cntr);
  *
  * Threads: may be called from any thread.
  */
-void uct_trig_cntr_doorbell(uct_trig_cntr_h cntr, uct_trig_doorbell_t *doorbell);
+void uct_trig_cntr_doorbell(uct_trig_cntr_h cntr,
+                            uct_trig_doorbell_t *doorbell);
 
 
 /**
@@ -246,8 +247,8 @@ ucs_status_t uct_trig_cntr_add(uct_trig_cntr_h cntr, uint64_t value);
 
 
 /**
- * Read a counter. Not for the fast path: on some NICs it costs a round trip over
- * the bus, and is only as fresh as the last uct_iface_progress().
+ * Read a counter. Not for the fast path: on some NICs it costs a round trip
+ * over the bus, and is only as fresh as the last uct_iface_progress().
  *
  * @param [in]  cntr    The counter.
  * @param [out] value_p Filled with the success count.
@@ -265,9 +266,9 @@ ucs_status_t uct_trig_cntr_read(uct_trig_cntr_h cntr, uint64_t *value_p);
  * @param [in]  iface   Interface with the extension.
  * @param [in]  address First byte.
  * @param [in]  length  In bytes, >= 1.
- * @param [in]  cntr    Gets 1 added for every put or atomic from a peer (or from
- *                      this interface itself) that has landed in the region; may
- *                      be NULL. At most one region a counter.
+ * @param [in]  cntr    Gets 1 added for every put or atomic from a peer (or
+ *                      from this interface itself) that has landed in the
+ *                      region; may be NULL. At most one region a counter.
  * @param [out] mem_p   Filled on success only.
  *
  * @return UCS_OK; UCS_ERR_INVALID_PARAM for a NULL address, length 0 or a
@@ -275,8 +276,8 @@ ucs_status_t uct_trig_cntr_read(uct_trig_cntr_h cntr, uint64_t *value_p);
  *         mapped; UCS_ERR_NO_RESOURCE; UCS_ERR_NO_MEMORY; UCS_ERR_UNSUPPORTED;
  *         UCS_ERR_IO_ERROR if the provider failed.
  *
- * Ownership: the region is the caller's until @ref uct_trig_mem_dereg; the memory
- *            stays the caller's and must live as long.
+ * Ownership: the region is the caller's until @ref uct_trig_mem_dereg; the
+ *            memory stays the caller's and must live as long.
  * Threads: one thread at a time.
  */
 ucs_status_t uct_trig_mem_reg(uct_iface_h iface, void *address, size_t length,
@@ -288,8 +289,8 @@ ucs_status_t uct_trig_mem_reg(uct_iface_h iface, void *address, size_t length,
  *
  * @param [in] mem The region.
  *
- * @return UCS_OK; UCS_ERR_BUSY, with no effect, while a pending operation posted
- *         here names it as @a local.
+ * @return UCS_OK; UCS_ERR_BUSY, with no effect, while a pending operation
+ *         posted here names it as @a local.
  *
  * Threads: one thread at a time.
  */
@@ -314,7 +315,8 @@ void uct_trig_mem_pack(uct_trig_mem_h mem, void *buffer);
  * @param [in]  length Bytes at @a buffer.
  * @param [out] rkey   Filled on success only.
  *
- * @return UCS_OK; UCS_ERR_INVALID_PARAM if the bytes are no key of this version.
+ * @return UCS_OK; UCS_ERR_INVALID_PARAM if the bytes are no key of this
+ *         version.
  *
  * Threads: may be called from any thread.
  */
@@ -327,18 +329,20 @@ ucs_status_t uct_trig_rkey_unpack(const void *buffer, size_t length,
  * they are visible there before the completion counter and the region's counter
  * count it.
  *
- * @param [in] ep       Endpoint to the owner of the region (may be a loop-back).
+ * @param [in] ep       Endpoint to the owner of the region (may be a
+ *                      loop-back).
  * @param [in] put      What to write; copied.
  * @param [in] deferred When, and what then; copied.
  *
  * @return UCS_OK; UCS_ERR_NO_RESOURCE, with no effect, if no entry is free;
  *         UCS_ERR_INVALID_PARAM for a range outside the region, length 0 or a
- *         missing counter; UCS_ERR_EXCEEDS_LIMIT for a length above max_put or a
- *         threshold above max_count; UCS_ERR_UNSUPPORTED;
- *         UCS_ERR_IO_ERROR if the provider failed.
+ *         missing counter; UCS_ERR_EXCEEDS_LIMIT for a length above max_put or
+ *         a threshold above max_count; UCS_ERR_UNSUPPORTED;
+ *         UCS_ERR_IO_ERROR if the provider failed; why @a ep has failed.
  *
  * Ownership: source, regions, counters and @a resv must live until @a done was
- *            called.
+ *            called, or the interface closed, which drops what is pending and
+ *            does not call @a done. @a ep may go before.
  * Threads: one thread at a time.
  */
 ucs_status_t uct_trig_ep_put(uct_ep_h ep, const uct_trig_put_t *put,
