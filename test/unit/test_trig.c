@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_trig.c - triggered operations: when they fire, what they count. */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "trig_util.h"
+
+#include <string.h>
+
+
+static void test_fires_at_threshold(void)
+{
+    trig_t trig;
+
+    CU_ASSERT_FATAL(trig_create(&trig, NULL) == 0);
+    trig_put(&trig, 0, 2, NULL);
+    CU_ASSERT(uct_trig_cntr_add(trig.trigger, 1) == UCS_OK);
+    trig_barrier(&trig);
+    CU_ASSERT(trig.done == 0);
+    CU_ASSERT(!trig_arrived(&trig, 0));
+    CU_ASSERT(trig_count(trig.completion) == 0);
+
+    CU_ASSERT(uct_trig_cntr_add(trig.trigger, 1) == UCS_OK);
+    uct_pair_wait(&trig.pair, &trig.done, 1);
+    CU_ASSERT(trig_arrived(&trig, 0));
+    CU_ASSERT(trig_count(trig.completion) == 1);
+    CU_ASSERT(trig.status == UCS_OK);
+    trig_destroy(&trig);
+}
+
+static void test_in_order(void)
+{
+    trig_t trig;
+    unsigned i;
+
+    CU_ASSERT_FATAL(trig_create(&trig, NULL) == 0);
+    for (i = 0; i < 4; ++i) {
+        trig_put(&trig, i, i + 1, NULL);
+    }
+    for (i = 0; i < 4; ++i) {
+        CU_ASSERT(uct_trig_cntr_add(trig.trigger, 1) == UCS_OK);
+        uct_pair_wait(&trig.pair, &trig.done, i + 1);
+        trig_barrier(&trig);
+        CU_ASSERT(trig_arrived(&trig, i));
+        CU_ASSERT((i == 3) || !trig_arrived(&trig, i + 1));
+    }
+    trig_destroy(&trig);
+}
+
+static void test_out_of_order(void)
+{
+    static const uint64_t thresholds[] = {3, 1, 2};
+    trig_t trig;
+    unsigned i, k;
+
+    CU_ASSERT_FATAL(trig_create(&trig, NULL) == 0);
+    for (i = 0; i < 3; ++i) {
+        trig_put(&trig, i, thresholds[i], NULL);
+    }
+    for (k = 1; k <= 3; ++k) {
+        CU_ASSERT(uct_trig_cntr_add(trig.trigger, 1) == UCS_OK);
+        uct_pair_wait(&trig.pair, &trig.done, k);
+        trig_barrier(&trig);
+        for (i = 0; i < 3; ++i) {
+            CU_ASSERT(trig_arrived(&trig, i) == (thresholds[i] <= k));
+        }
+    }
+    trig_destroy(&trig);
+}
+
+static void test_already_met(void)
+{
+    trig_t trig;
+
+    CU_ASSERT_FATAL(trig_create(&trig, NULL) == 0);
+    trig_put(&trig, 0, 0, NULL);
+    uct_pair_wait(&trig.pair, &trig.done, 1);
+    CU_ASSERT(uct_trig_cntr_add(trig.trigger, 5) == UCS_OK);
+    trig_put(&trig, 1, 3, NULL);
+    uct_pair_wait(&trig.pair, &trig.done, 2);
+    CU_ASSERT(trig_arrived(&trig, 0));
+    CU_ASSERT(trig_arrived(&trig, 1));
+    CU_ASSERT(trig_count(trig.completion) == 2);
+    trig_destroy(&trig);
+}
+
+static void test_overshoot_fires_all(void)
+{
+    trig_t trig;
+    unsigned i;
+
+    CU_ASSERT_FATAL(trig_create(&trig, NULL) == 0);
+    for (i = 0; i < TRIG_SLOTS; ++i) {
+        trig_put(&trig, i, i + 1, NULL);
+    }
+    CU_ASSERT(uct_trig_cntr_add(trig.trigger, 1000) == UCS_OK);
+    uct_pair_wait(&trig.pair, &trig.done, TRIG_SLOTS);
+    for (i = 0; i < TRIG_SLOTS; ++i) {
+        CU_ASSERT(trig_arrived(&trig, i));
+    }
+    CU_ASSERT(trig_count(trig.completion) == TRIG_SLOTS);
+    trig_destroy(&trig);
+}
+
+static void test_zero_add(void)
+{
+    trig_t trig;
+
+    CU_ASSERT_FATAL(trig_create(&trig, NULL) == 0);
+    trig_put(&trig, 0, 1, NULL);
+    CU_ASSERT(uct_trig_cntr_add(trig.trigger, 0) == UCS_OK);
+    trig_barrier(&trig);
+    CU_ASSERT(trig.done == 0);
+    CU_ASSERT(trig_count(trig.trigger) == 0);
+    CU_ASSERT(uct_trig_cntr_add(trig.trigger, 1) == UCS_OK);
+    uct_pair_wait(&trig.pair, &trig.done, 1);
+    trig_destroy(&trig);
+}
+
+/* put -> completion counter -> atomic on a local word */
+static void test_chain(void)
+{
+    trig_t trig;
+    unsigned k;
+
+    CU_ASSERT_FATAL(trig_create(&trig, NULL) == 0);
+    for (k = 1; k <= 20; ++k) {
+        memset(trig.b_buffer, 0, sizeof(trig.b_buffer));
+        trig_put(&trig, k % TRIG_SLOTS, k, NULL);
+        trig_add_word(&trig, trig.completion, k, NULL);
+        CU_ASSERT(uct_trig_cntr_add(trig.trigger, 1) == UCS_OK);
+        uct_pair_wait(&trig.pair, &trig.a_word, k);
+        CU_ASSERT(trig_arrived(&trig, k % TRIG_SLOTS));
+        CU_ASSERT(trig.a_word == k);
+        uct_pair_wait(&trig.pair, &trig.done, 2 * k);
+    }
+    trig_destroy(&trig);
+}
+
+/* The region's counter at B counts A's puts, and triggers B's own atomic */
+static void test_remote_write_triggers(void)
+{
+    trig_t trig;
+    unsigned k;
+
+    CU_ASSERT_FATAL(trig_create(&trig, NULL) == 0);
+    for (k = 1; k <= 20; ++k) {
+        memset(trig.b_buffer, 0, sizeof(trig.b_buffer));
+        trig_b_add_word(&trig, trig.b_writes, k);
+        trig_put(&trig, k % TRIG_SLOTS, k, NULL);
+        CU_ASSERT(trig.b_word == k - 1);
+        CU_ASSERT(uct_trig_cntr_add(trig.trigger, 1) == UCS_OK);
+        uct_pair_wait(&trig.pair, &trig.b_word, k);
+        CU_ASSERT(trig_arrived(&trig, k % TRIG_SLOTS));
+        uct_pair_wait(&trig.pair, &trig.done, 2 * k);
+        CU_ASSERT(trig_count(trig.b_writes) == k);
+    }
+    trig_destroy(&trig);
+}
+
+/* The standard send: host's add and peer's write make two; one is not enough */
+static void test_two_counts_add_first(void)
+{
+    trig_t trig;
+    unsigned k;
+
+    CU_ASSERT_FATAL(trig_create(&trig, NULL) == 0);
+    for (k = 1; k <= 10; ++k) {
+        trig_b_add_word(&trig, trig.b_writes, 2 * k);
+        CU_ASSERT(uct_trig_cntr_add(trig.b_writes, 1) == UCS_OK);
+        trig_barrier(&trig);
+        CU_ASSERT(trig.b_word == k - 1);
+
+        trig_put(&trig, 0, k, NULL);
+        CU_ASSERT(uct_trig_cntr_add(trig.trigger, 1) == UCS_OK);
+        uct_pair_wait(&trig.pair, &trig.b_word, k);
+        uct_pair_wait(&trig.pair, &trig.done, 2 * k);
+    }
+    trig_destroy(&trig);
+}
+
+static void test_two_counts_write_first(void)
+{
+    trig_t trig;
+    unsigned k;
+
+    CU_ASSERT_FATAL(trig_create(&trig, NULL) == 0);
+    for (k = 1; k <= 10; ++k) {
+        trig_b_add_word(&trig, trig.b_writes, 2 * k);
+        trig_put(&trig, 0, k, NULL);
+        CU_ASSERT(uct_trig_cntr_add(trig.trigger, 1) == UCS_OK);
+        uct_pair_wait(&trig.pair, &trig.done, (2 * k) - 1);
+        trig_barrier(&trig);
+        CU_ASSERT(trig_count(trig.b_writes) == (2 * k) - 1);
+        CU_ASSERT(trig.b_word == k - 1);
+
+        CU_ASSERT(uct_trig_cntr_add(trig.b_writes, 1) == UCS_OK);
+        uct_pair_wait(&trig.pair, &trig.b_word, k);
+        uct_pair_wait(&trig.pair, &trig.done, 2 * k);
+    }
+    trig_destroy(&trig);
+}
+
+/* An atomic from the peer counts like a put */
+static void test_atomic_counts_at_region(void)
+{
+    trig_t trig;
+
+    CU_ASSERT_FATAL(trig_create(&trig, NULL) == 0);
+    trig_add_remote(&trig, 0, 7);
+    uct_pair_wait(&trig.pair, &trig.done, 1);
+    CU_ASSERT(trig_count(trig.b_writes) == 1);
+    CU_ASSERT(*(uint64_t*)trig.b_buffer == 7);
+    trig_destroy(&trig);
+}
+
+static void test_large_put(void)
+{
+    enum {
+        LENGTH = 3000000
+    };
+    static uint8_t source[LENGTH], target[LENGTH];
+    trig_t trig;
+    unsigned i;
+
+    CU_ASSERT_FATAL(trig_create(&trig, NULL) == 0);
+    memset(target, 0, sizeof(target));
+    for (i = 0; i < LENGTH; ++i) {
+        source[i] = (uint8_t)(i * 31 + i / 255 + 1);
+    }
+    trig_put_large(&trig, source, target, LENGTH);
+    CU_ASSERT(memcmp(source, target, LENGTH) == 0);
+    trig_destroy(&trig);
+}
+
+static void test_source_read_when_fired(void)
+{
+    trig_t trig;
+
+    CU_ASSERT_FATAL(trig_create(&trig, NULL) == 0);
+    trig_put(&trig, 0, 1, NULL);
+    trig.a_buffer[0] = 0x5a; /* After posting, before firing */
+    CU_ASSERT(uct_trig_cntr_add(trig.trigger, 1) == UCS_OK);
+    uct_pair_wait(&trig.pair, &trig.done, 1);
+    CU_ASSERT(trig.b_buffer[0] == 0x5a);
+    trig_destroy(&trig);
+}
+
+int main(int argc, char **argv)
+{
+    static const st_cunit_case_t cases[] = {
+        {"fires_at_threshold", test_fires_at_threshold},
+        {"in_order", test_in_order},
+        {"out_of_order", test_out_of_order},
+        {"already_met", test_already_met},
+        {"overshoot_fires_all", test_overshoot_fires_all},
+        {"zero_add", test_zero_add},
+        {"chain", test_chain},
+        {"remote_write_triggers", test_remote_write_triggers},
+        {"two_counts_add_first", test_two_counts_add_first},
+        {"two_counts_write_first", test_two_counts_write_first},
+        {"atomic_counts_at_region", test_atomic_counts_at_region},
+        {"large_put", test_large_put},
+        {"source_read_when_fired", test_source_read_when_fired}
+    };
+
+    return st_cunit_main("trig", cases, ST_CUNIT_COUNT(cases), argc, argv);
+}

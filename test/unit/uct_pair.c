@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* uct_pair.c - two interfaces of the transport in one process. */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "uct_pair.h"
+
+#include <ucs/async/async_fwd.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+
+uct_component_h uct_pair_find_component(void)
+{
+    uct_component_attr_t attr = {
+        .field_mask = UCT_COMPONENT_ATTR_FIELD_NAME
+    };
+    uct_component_h found     = NULL;
+    uct_component_h *components;
+    unsigned num_components, i;
+
+    if (uct_query_components(&components, &num_components) != UCS_OK) {
+        return NULL;
+    }
+    for (i = 0; i < num_components; ++i) {
+        if ((uct_component_query(components[i], &attr) == UCS_OK) &&
+            !strcmp(attr.name, "cxi_trig")) {
+            found = components[i];
+        }
+    }
+    uct_release_component_list(components);
+    return found;
+}
+
+static ucs_status_t uct_pair_on_error(void *arg, uct_ep_h ep,
+                                      ucs_status_t status)
+{
+    uct_pair_side_t *side = arg;
+
+    ++side->errors;
+    side->error = status;
+    return UCS_OK;
+}
+
+static ucs_status_t uct_pair_open_md(uct_pair_t *pair, uct_pair_side_t *side)
+{
+    uct_md_config_t *config;
+    ucs_status_t status;
+
+    status = uct_md_config_read(pair->component, NULL, NULL, &config);
+    if (status == UCS_OK) {
+        status = uct_md_open(pair->component, UCT_PAIR_DEVICE, config,
+                             &side->md);
+        uct_config_release(config);
+    }
+    return status;
+}
+
+static ucs_status_t uct_pair_open_iface(uct_pair_t *pair, uct_pair_side_t *side,
+                                        const char *const *settings)
+{
+    uct_iface_params_t params = {
+        .field_mask           = UCT_IFACE_PARAM_FIELD_OPEN_MODE |
+                                UCT_IFACE_PARAM_FIELD_DEVICE |
+                                UCT_IFACE_PARAM_FIELD_ERR_HANDLER |
+                                UCT_IFACE_PARAM_FIELD_ERR_HANDLER_ARG,
+        .open_mode            = UCT_IFACE_OPEN_MODE_DEVICE,
+        .mode.device.tl_name  = "cxi_trig",
+        .mode.device.dev_name = UCT_PAIR_DEVICE,
+        .err_handler          = uct_pair_on_error,
+        .err_handler_arg      = side
+    };
+    uct_iface_config_t *config;
+    ucs_status_t status;
+
+    status = uct_md_iface_config_read(side->md, "cxi_trig", NULL, NULL,
+                                      &config);
+    while ((status == UCS_OK) && (settings != NULL) && (settings[0] != NULL)) {
+        status    = uct_config_modify(config, settings[0], settings[1]);
+        settings += 2;
+    }
+    if (status == UCS_OK) {
+        status = uct_iface_open(side->md, pair->worker, &params, config,
+                                &side->iface);
+        uct_config_release(config);
+    }
+    return status;
+}
+
+static ucs_status_t uct_pair_open_side(uct_pair_t *pair, uct_pair_side_t *side,
+                                       const char *const *settings)
+{
+    ucs_status_t status;
+
+    status = uct_pair_open_md(pair, side);
+    if (status == UCS_OK) {
+        status = uct_pair_open_iface(pair, side, settings);
+    }
+    if (status != UCS_OK) {
+        return status;
+    }
+
+    uct_iface_progress_enable(side->iface,
+                              UCT_PROGRESS_SEND | UCT_PROGRESS_RECV);
+    status = uct_iface_query(side->iface, &side->attr);
+    if (status != UCS_OK) {
+        return status;
+    }
+
+    side->dev_addr   = malloc(side->attr.device_addr_len);
+    side->iface_addr = malloc(side->attr.iface_addr_len);
+    status           = uct_iface_get_device_address(side->iface,
+                                                    side->dev_addr);
+    return (status != UCS_OK) ? status :
+           uct_iface_get_address(side->iface, side->iface_addr);
+}
+
+ucs_status_t uct_pair_connect(uct_iface_h iface,
+                              const uct_device_addr_t *dev_addr,
+                              const uct_iface_addr_t *iface_addr,
+                              uct_ep_h *ep_p)
+{
+    uct_ep_params_t params = {
+        .field_mask = UCT_EP_PARAM_FIELD_IFACE | UCT_EP_PARAM_FIELD_DEV_ADDR |
+                      UCT_EP_PARAM_FIELD_IFACE_ADDR,
+        .iface      = iface,
+        .dev_addr   = dev_addr,
+        .iface_addr = iface_addr
+    };
+
+    return uct_ep_create(&params, ep_p);
+}
+
+static ucs_status_t uct_pair_connect_side(uct_pair_side_t *side,
+                                          const uct_pair_side_t *other)
+{
+    ucs_status_t status;
+
+    status = uct_pair_connect(side->iface, side->dev_addr, side->iface_addr,
+                              &side->self);
+    return (status != UCS_OK) ? status :
+           uct_pair_connect(side->iface, other->dev_addr, other->iface_addr,
+                            &side->peer);
+}
+
+static ucs_status_t uct_pair_open(uct_pair_t *pair, const char *const *settings)
+{
+    ucs_status_t status;
+
+    status = ucs_async_context_create(UCS_ASYNC_MODE_THREAD_SPINLOCK,
+                                      &pair->async);
+    if (status == UCS_OK) {
+        status = uct_worker_create(pair->async, UCS_THREAD_MODE_SINGLE,
+                                   &pair->worker);
+    }
+    if (status == UCS_OK) {
+        status = uct_pair_open_side(pair, &pair->a, settings);
+    }
+    if (status == UCS_OK) {
+        status = uct_pair_open_side(pair, &pair->b, settings);
+    }
+    if (status == UCS_OK) {
+        status = uct_pair_connect_side(&pair->a, &pair->b);
+    }
+    if (status == UCS_OK) {
+        status = uct_pair_connect_side(&pair->b, &pair->a);
+    }
+    return status;
+}
+
+int uct_pair_create(uct_pair_t *pair, const char *const *settings)
+{
+    ucs_status_t status;
+
+    memset(pair, 0, sizeof(*pair));
+    pair->component = uct_pair_find_component();
+    if (pair->component == NULL) {
+        printf("transport cxi_trig is not there\n");
+        return -1;
+    }
+
+    status = uct_pair_open(pair, settings);
+    if (status != UCS_OK) {
+        printf("cannot open a pair: %s\n", ucs_status_string(status));
+        uct_pair_destroy(pair);
+        return -1;
+    }
+    return 0;
+}
+
+static void uct_pair_destroy_ep(uct_ep_h *ep_p)
+{
+    if (*ep_p != NULL) {
+        uct_ep_destroy(*ep_p);
+        *ep_p = NULL;
+    }
+}
+
+void uct_pair_close_side(uct_pair_side_t *side)
+{
+    uct_pair_destroy_ep(&side->self);
+    uct_pair_destroy_ep(&side->peer);
+    if (side->iface != NULL) {
+        uct_iface_close(side->iface);
+    }
+    if (side->md != NULL) {
+        uct_md_close(side->md);
+    }
+    free(side->iface_addr);
+    free(side->dev_addr);
+    memset(side, 0, sizeof(*side));
+}
+
+void uct_pair_destroy(uct_pair_t *pair)
+{
+    uct_pair_close_side(&pair->a);
+    uct_pair_close_side(&pair->b);
+    if (pair->worker != NULL) {
+        uct_worker_destroy(pair->worker);
+    }
+    if (pair->async != NULL) {
+        ucs_async_context_destroy(pair->async);
+    }
+}
+
+void uct_pair_progress(uct_pair_t *pair)
+{
+    uct_worker_progress(pair->worker);
+}
+
+void uct_pair_wait(uct_pair_t *pair, const volatile uint64_t *value,
+                   uint64_t target)
+{
+    while (__atomic_load_n(value, __ATOMIC_ACQUIRE) < target) {
+        uct_pair_progress(pair);
+    }
+}
+
+ucs_status_t uct_pair_flush(uct_pair_t *pair, uct_ep_h ep)
+{
+    ucs_status_t status;
+
+    do {
+        status = uct_ep_flush(ep, 0, NULL);
+        uct_pair_progress(pair);
+    } while ((status == UCS_INPROGRESS) || (status == UCS_ERR_NO_RESOURCE));
+    return status;
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * uct_pair.h - two interfaces of the transport in one process, for tests.
+ */
+#ifndef UCT_PAIR_H_
+#define UCT_PAIR_H_
+
+#include <uct/api/uct.h>
+
+#include "uct_trig.h"
+
+#include <stddef.h>
+
+/** Device that all tests use. */
+#define UCT_PAIR_DEVICE "lo"
+
+
+/** One side: an interface with endpoints to itself and to the other side. */
+typedef struct {
+    uct_md_h          md;
+    uct_iface_h       iface;
+    uct_iface_attr_t  attr;
+    uct_device_addr_t *dev_addr;
+    uct_iface_addr_t  *iface_addr;
+    uct_ep_h          self; /**< To this interface */
+    uct_ep_h          peer; /**< To the other one */
+    ucs_status_t      error;  /**< What the error handler was told */
+    unsigned          errors; /**< How often */
+} uct_pair_side_t;
+
+
+
+
+/** Both sides. One thread. */
+typedef struct {
+    ucs_async_context_t *async;
+    uct_worker_h        worker;
+    uct_component_h     component;
+    uct_pair_side_t     a;
+    uct_pair_side_t     b;
+} uct_pair_t;
+
+
+/**
+ * Make everything; returns 0, or -1 after a message. @a settings of the
+ * interfaces are names and values in turn, ended by NULL; or NULL.
+ */
+int uct_pair_create(uct_pair_t *pair, const char *const *settings);
+
+/** Undo it, endpoints that are NULL left out. */
+void uct_pair_destroy(uct_pair_t *pair);
+
+/** Close one side, which may be closed already. */
+void uct_pair_close_side(uct_pair_side_t *side);
+
+/** Progress both sides once. */
+void uct_pair_progress(uct_pair_t *pair);
+
+/** Progress until *value >= target; the program's time limit bounds it. */
+void uct_pair_wait(uct_pair_t *pair, const volatile uint64_t *value,
+                   uint64_t target);
+
+/** Progress until nothing of an endpoint is in flight. */
+ucs_status_t uct_pair_flush(uct_pair_t *pair, uct_ep_h ep);
+
+/** Make an endpoint from addresses. */
+ucs_status_t uct_pair_connect(uct_iface_h iface,
+                              const uct_device_addr_t *dev_addr,
+                              const uct_iface_addr_t *iface_addr,
+                              uct_ep_h *ep_p);
+
+/** Find the component; NULL if the transport is not loaded. */
+uct_component_h uct_pair_find_component(void);
+
+#endif
