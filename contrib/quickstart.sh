@@ -50,7 +50,7 @@ export UCX_TLS=cxi_trig,self ST_BUILDDIR=$ST_BUILD
 st_say "Halo exchange: 4 ranks, UCX_TLS=$UCX_TLS"
 rc=0
 timeout -k 10 300 "$ST_TOP/contrib/ucx-st-run" mpirun -n 4 \
-    "$ST_BUILD/bench/st_faces" --grid 2x2x1 --variants mpi,st,st-ready \
+    "$ST_BUILD/bench/st_faces" --grid 2x2x1 --middle 1 --inner 10 \
     --json "$ST_BUILD/quickstart.json" || rc=$?
 case $rc in
 0)   ;;
