@@ -11,11 +11,16 @@
 #include "mpix_global.h"
 #include "mpix_match.h"
 
+#include <ucs/sys/math.h>
+
 #include <stdlib.h>
 #include <string.h>
 
-/* How long the host sleeps between two looks at what MPI has to do. */
-#define MPIX_QUEUE_WAIT_SLEEP 1e-4
+/* How long the host sleeps between two looks at what MPI has to do, in seconds:
+ * at first, and at most. The stream wakes it as soon as it has run
+ * everything. */
+#define MPIX_QUEUE_SLEEP_MIN 1e-3
+#define MPIX_QUEUE_SLEEP_MAX 8e-3
 
 /* Live queues. Protected by the lock. */
 static UCS_LIST_HEAD(mpix_queues);
@@ -193,6 +198,7 @@ static int mpix_queue_wait(struct mpix_queue *queue)
 {
     static const char func[]   = "MPIX_Queue_wait";
     ucp_st_queue_error_t error = {.status = UCS_OK};
+    double sleep_time          = MPIX_QUEUE_SLEEP_MIN;
     ucs_status_t status;
 
     for (;;) {
@@ -206,12 +212,12 @@ static int mpix_queue_wait(struct mpix_queue *queue)
 
         mpix_match_progress_mpi();
 
-        status = ucs_gstream_synchronize_timeout(queue->stream,
-                                                 MPIX_QUEUE_WAIT_SLEEP);
+        status = ucs_gstream_synchronize_timeout(queue->stream, sleep_time);
         if (status == UCS_ERR_BUSY) {
             return mpix_fail(func, MPI_ERR_OTHER,
                              "called by a function of the queue's own stream");
         }
+        sleep_time = ucs_min(2 * sleep_time, MPIX_QUEUE_SLEEP_MAX);
     }
 
     return (status == UCS_OK) ? MPI_SUCCESS :
