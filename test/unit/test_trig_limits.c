@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_trig_limits.c - credits, refusals, failures, sleeping and threads. */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "trig_util.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <string.h>
+
+#define FEW_ENTRIES 4
+
+
+static const char *const few_entries[] = {"DEFERRED_ENTRIES", "4", NULL};
+
+
+static unsigned free_entries(trig_t *trig)
+{
+    uct_trig_iface_attr_t attr;
+
+    return (uct_trig_iface_query(trig->pair.a.iface, &attr) == UCS_OK) ?
+           attr.free_entries : ~0u;
+}
+
+static void test_query(void)
+{
+    uct_trig_iface_attr_t attr;
+    trig_t trig;
+
+    CU_ASSERT_FATAL(trig_create(&trig, few_entries) == 0);
+    CU_ASSERT(uct_trig_iface_is_supported(trig.pair.a.iface));
+    CU_ASSERT_FATAL(uct_trig_iface_query(trig.pair.a.iface, &attr) == UCS_OK);
+    CU_ASSERT(attr.max_entries == FEW_ENTRIES);
+    CU_ASSERT(attr.free_entries == FEW_ENTRIES);
+    CU_ASSERT(attr.num_cntrs == 5);
+    CU_ASSERT(attr.max_cntrs >= 2000);
+    CU_ASSERT(attr.max_count >= INT32_MAX);
+    CU_ASSERT(attr.max_put >= 1 << 20);
+    CU_ASSERT(strcmp(attr.device, UCT_PAIR_DEVICE) == 0);
+    CU_ASSERT(strcmp(attr.provider, "sockets") == 0);
+    trig_destroy(&trig);
+}
+
+static void test_exhaustion_recovers(void)
+{
+    trig_t trig;
+    unsigned round, i;
+
+    CU_ASSERT_FATAL(trig_create(&trig, few_entries) == 0);
+    for (round = 1; round <= 3; ++round) {
+        for (i = 0; i < FEW_ENTRIES; ++i) {
+            trig_put(&trig, i, round, NULL);
+        }
+        CU_ASSERT(free_entries(&trig) == 0);
+        CU_ASSERT(trig_try_put(&trig, 0, round, NULL) == UCS_ERR_NO_RESOURCE);
+        CU_ASSERT(uct_trig_cntr_add(trig.trigger, 1) == UCS_OK);
+        uct_pair_wait(&trig.pair, &trig.done, round * FEW_ENTRIES);
+        CU_ASSERT(free_entries(&trig) == FEW_ENTRIES);
+    }
+    CU_ASSERT(trig_count(trig.completion) == 3 * FEW_ENTRIES);
+    trig_destroy(&trig);
+}
+
+static void test_reservation(void)
+{
+    uct_trig_resv_t resv, other;
+    uct_iface_h iface;
+    trig_t trig;
+
+    CU_ASSERT_FATAL(trig_create(&trig, few_entries) == 0);
+    iface = trig.pair.a.iface;
+    CU_ASSERT(uct_trig_iface_reserve(iface, 1, &resv) == UCS_OK);
+    CU_ASSERT(uct_trig_iface_reserve(iface, FEW_ENTRIES, &other) ==
+              UCS_ERR_NO_RESOURCE);
+    CU_ASSERT(uct_trig_iface_reserve(iface, 0, &other) == UCS_OK);
+    CU_ASSERT(uct_trig_iface_unreserve(iface, &other) == UCS_OK);
+
+    trig_put(&trig, 0, 1, NULL);
+    trig_put(&trig, 1, 1, NULL);
+    trig_put(&trig, 2, 1, NULL);
+    CU_ASSERT(trig_try_put(&trig, 3, 1, NULL) == UCS_ERR_NO_RESOURCE);
+    trig_put(&trig, 3, 1, &resv); /* The free ones are gone, this is not */
+    CU_ASSERT(trig_try_put(&trig, 4, 1, &resv) == UCS_ERR_NO_RESOURCE);
+    CU_ASSERT(uct_trig_iface_unreserve(iface, &resv) == UCS_ERR_BUSY);
+
+    CU_ASSERT(uct_trig_cntr_add(trig.trigger, 1) == UCS_OK);
+    uct_pair_wait(&trig.pair, &trig.done, 4);
+    CU_ASSERT(free_entries(&trig) == FEW_ENTRIES - 1);
+    trig_put(&trig, 4, 1, &resv); /* And can be used again */
+    uct_pair_wait(&trig.pair, &trig.done, 5);
+    CU_ASSERT(uct_trig_iface_unreserve(iface, &resv) == UCS_OK);
+    CU_ASSERT(free_entries(&trig) == FEW_ENTRIES);
+    trig_destroy(&trig);
+}
+
+static void test_busy(void)
+{
+    uct_trig_deferred_t deferred;
+    uct_trig_mem_h local;
+    uct_trig_put_t put;
+    trig_t trig;
+
+    CU_ASSERT_FATAL(trig_create(&trig, NULL) == 0);
+    CU_ASSERT_FATAL(uct_trig_mem_reg(trig.pair.a.iface, trig.a_buffer,
+                                     sizeof(trig.a_buffer), NULL,
+                                     &local) == UCS_OK);
+    put       = trig_describe_put(&trig, 0);
+    put.local = local;
+    deferred  = trig_deferred(&trig, trig.trigger, 1);
+    CU_ASSERT(uct_trig_ep_put(trig.pair.a.peer, &put, &deferred) == UCS_OK);
+
+    CU_ASSERT(uct_trig_cntr_destroy(trig.trigger) == UCS_ERR_BUSY);
+    CU_ASSERT(uct_trig_cntr_destroy(trig.completion) == UCS_ERR_BUSY);
+    CU_ASSERT(uct_trig_cntr_destroy(trig.b_writes) == UCS_ERR_BUSY);
+    CU_ASSERT(uct_trig_mem_dereg(local) == UCS_ERR_BUSY);
+
+    CU_ASSERT(uct_trig_cntr_add(trig.trigger, 1) == UCS_OK);
+    uct_pair_wait(&trig.pair, &trig.done, 1);
+    CU_ASSERT(uct_trig_mem_dereg(local) == UCS_OK);
+    trig_destroy(&trig);
+}
+
+/* The region is gone when the operation fires */
+static void test_bad_key(void)
+{
+    uint64_t value;
+    trig_t trig;
+
+    CU_ASSERT_FATAL(trig_create(&trig, few_entries) == 0);
+    trig_put(&trig, 0, 1, NULL);
+    trig_add_word(&trig, trig.completion, 1, NULL);
+    CU_ASSERT(uct_trig_mem_dereg(trig.b_mem) == UCS_OK);
+    CU_ASSERT(uct_trig_cntr_add(trig.trigger, 1) == UCS_OK);
+    uct_pair_wait(&trig.pair, &trig.done, 1);
+    CU_ASSERT(trig.status != UCS_OK);
+    CU_ASSERT(!trig_arrived(&trig, 0));
+    CU_ASSERT(uct_trig_cntr_read(trig.completion, &value) == UCS_ERR_IO_ERROR);
+
+    /* Not counted: what waits for it has not fired. The rest goes on */
+    trig_barrier(&trig);
+    CU_ASSERT(trig.a_word == 0);
+    CU_ASSERT(free_entries(&trig) == FEW_ENTRIES - 1);
+    CU_ASSERT(uct_trig_cntr_add(trig.completion, 1) == UCS_OK);
+    uct_pair_wait(&trig.pair, &trig.a_word, 1);
+    uct_pair_wait(&trig.pair, &trig.done, 2);
+    CU_ASSERT(trig.status == UCS_OK);
+
+    CU_ASSERT(trig.pair.a.errors == 0); /* A wrong key does not end a peer */
+    CU_ASSERT(uct_trig_mem_reg(trig.pair.b.iface, trig.b_buffer,
+                               sizeof(trig.b_buffer), NULL,
+                               &trig.b_mem) == UCS_OK);
+    trig_destroy(&trig);
+}
+
+static void test_refused_puts(void)
+{
+    uct_trig_deferred_t deferred;
+    uct_trig_iface_attr_t attr;
+    uct_trig_put_t good, put;
+    uct_ep_h ep;
+    trig_t trig;
+
+    CU_ASSERT_FATAL(trig_create(&trig, NULL) == 0);
+    CU_ASSERT_FATAL(uct_trig_iface_query(trig.pair.a.iface, &attr) == UCS_OK);
+    ep       = trig.pair.a.peer;
+    deferred = trig_deferred(&trig, trig.trigger, 1);
+    good     = trig_describe_put(&trig, 0);
+
+    put         = good;
+    put.length  = 0;
+    CU_ASSERT(uct_trig_ep_put(ep, &put, &deferred) == UCS_ERR_INVALID_PARAM);
+    put         = good;
+    put.length  = sizeof(trig.b_buffer) + 1;
+    CU_ASSERT(uct_trig_ep_put(ep, &put, &deferred) == UCS_ERR_INVALID_PARAM);
+    put             = good;
+    put.remote_addr = good.rkey.address - 1;
+    CU_ASSERT(uct_trig_ep_put(ep, &put, &deferred) == UCS_ERR_INVALID_PARAM);
+    put.remote_addr = UINT64_MAX - 8;
+    CU_ASSERT(uct_trig_ep_put(ep, &put, &deferred) == UCS_ERR_INVALID_PARAM);
+    put         = good;
+    put.length  = attr.max_put + 1;
+    CU_ASSERT(uct_trig_ep_put(ep, &put, &deferred) == UCS_ERR_EXCEEDS_LIMIT);
+
+    deferred.threshold = attr.max_count + 1;
+    CU_ASSERT(uct_trig_ep_put(ep, &good, &deferred) == UCS_ERR_EXCEEDS_LIMIT);
+    deferred            = trig_deferred(&trig, trig.trigger, 1);
+    deferred.completion = NULL;
+    CU_ASSERT(uct_trig_ep_put(ep, &good, &deferred) == UCS_ERR_INVALID_PARAM);
+    deferred            = trig_deferred(&trig, trig.b_writes, 1);
+    CU_ASSERT(uct_trig_ep_put(ep, &good, &deferred) == UCS_ERR_INVALID_PARAM);
+    CU_ASSERT(free_entries(&trig) == attr.max_entries);
+    trig_destroy(&trig);
+}
+
+static void test_refused_atomics(void)
+{
+    uct_trig_deferred_t deferred;
+    uct_trig_atomic_t atomic;
+    uct_ep_h ep;
+    trig_t trig;
+
+    CU_ASSERT_FATAL(trig_create(&trig, NULL) == 0);
+    ep       = trig.pair.a.peer;
+    deferred = trig_deferred(&trig, trig.trigger, 1);
+    atomic   = (uct_trig_atomic_t){
+        .value       = 1,
+        .remote_addr = (uintptr_t)trig.b_buffer + 4,
+        .rkey        = trig.b_rkey
+    };
+    CU_ASSERT(uct_trig_ep_atomic_add64(ep, &atomic, &deferred) ==
+              UCS_ERR_INVALID_PARAM);
+    atomic.remote_addr = (uintptr_t)trig.b_buffer + sizeof(trig.b_buffer);
+    CU_ASSERT(uct_trig_ep_atomic_add64(ep, &atomic, &deferred) ==
+              UCS_ERR_INVALID_PARAM);
+    trig_destroy(&trig);
+}
+
+static void test_refused_regions(void)
+{
+    uct_trig_mem_h mem;
+    uct_iface_h iface;
+    trig_t trig;
+
+    CU_ASSERT_FATAL(trig_create(&trig, NULL) == 0);
+    iface = trig.pair.b.iface;
+    CU_ASSERT(uct_trig_mem_reg(iface, NULL, 8, NULL, &mem) ==
+              UCS_ERR_INVALID_PARAM);
+    CU_ASSERT(uct_trig_mem_reg(iface, trig.b_buffer, 0, NULL, &mem) ==
+              UCS_ERR_INVALID_PARAM);
+    CU_ASSERT(uct_trig_mem_reg(iface, trig.b_buffer, 8, trig.b_writes, &mem) ==
+              UCS_ERR_INVALID_PARAM); /* It has a region */
+    CU_ASSERT(uct_trig_mem_reg(iface, (void*)0x1000, 8, NULL, &mem) ==
+              UCS_ERR_INVALID_ADDR);
+    CU_ASSERT(uct_trig_mem_reg(iface, trig.b_buffer, SIZE_MAX, NULL, &mem) ==
+              UCS_ERR_INVALID_ADDR);
+    trig_destroy(&trig);
+}
+
+static void test_refused_keys(void)
+{
+    uint8_t packed[UCT_TRIG_RKEY_PACKED_LEN];
+    uct_trig_rkey_t rkey;
+    trig_t trig;
+    unsigned i;
+
+    CU_ASSERT_FATAL(trig_create(&trig, NULL) == 0);
+    uct_trig_mem_pack(trig.b_mem, packed);
+    CU_ASSERT(uct_trig_rkey_unpack(packed, sizeof(packed), &rkey) == UCS_OK);
+    CU_ASSERT(rkey.address == (uintptr_t)trig.b_buffer);
+    CU_ASSERT(rkey.length == sizeof(trig.b_buffer));
+    for (i = 0; i < sizeof(packed); ++i) {
+        CU_ASSERT(uct_trig_rkey_unpack(packed, i, &rkey) ==
+                  UCS_ERR_INVALID_PARAM);
+        packed[i] ^= 0x41;
+        CU_ASSERT(uct_trig_rkey_unpack(packed, sizeof(packed), &rkey) ==
+                  UCS_ERR_INVALID_PARAM);
+        packed[i] ^= 0x41;
+    }
+    trig_destroy(&trig);
+}
+
+static void test_overflow(void)
+{
+    uct_trig_iface_attr_t attr;
+    trig_t trig;
+
+    CU_ASSERT_FATAL(trig_create(&trig, NULL) == 0);
+    CU_ASSERT_FATAL(uct_trig_iface_query(trig.pair.a.iface, &attr) == UCS_OK);
+    CU_ASSERT(uct_trig_cntr_add(trig.trigger, attr.max_count - 1) == UCS_OK);
+    CU_ASSERT(uct_trig_cntr_add(trig.trigger, 2) == UCS_ERR_EXCEEDS_LIMIT);
+    CU_ASSERT(uct_trig_cntr_add(trig.trigger, UINT64_MAX) ==
+              UCS_ERR_EXCEEDS_LIMIT);
+    CU_ASSERT(trig_count(trig.trigger) == attr.max_count - 1);
+    CU_ASSERT(uct_trig_cntr_add(trig.trigger, 1) == UCS_OK);
+    trig_put(&trig, 0, attr.max_count, NULL);
+    uct_pair_wait(&trig.pair, &trig.done, 1);
+    trig_destroy(&trig);
+}
+
+static void test_doorbell(void)
+{
+    uct_trig_doorbell_t doorbell;
+    trig_t trig;
+
+    CU_ASSERT_FATAL(trig_create(&trig, NULL) == 0);
+    uct_trig_cntr_doorbell(trig.trigger, &doorbell);
+    if (doorbell.mode == UCT_TRIG_DOORBELL_CALL) {
+        CU_ASSERT(doorbell.address == NULL);
+    } else {
+        CU_ASSERT(doorbell.address != NULL);
+    }
+    trig_destroy(&trig);
+}
+
+static void test_other_transport(void)
+{
+    uct_iface_t other = {0};
+    uct_trig_iface_attr_t attr;
+    uct_trig_cntr_h cntr;
+    uct_trig_resv_t resv;
+
+    CU_ASSERT(!uct_trig_iface_is_supported(&other));
+    CU_ASSERT(uct_trig_iface_query(&other, &attr) == UCS_ERR_UNSUPPORTED);
+    CU_ASSERT(uct_trig_iface_reserve(&other, 1, &resv) == UCS_ERR_UNSUPPORTED);
+    CU_ASSERT(uct_trig_cntr_create(&other, &cntr) == UCS_ERR_UNSUPPORTED);
+}
+
+/* Endpoints may go while what they posted is pending */
+static void test_endpoint_goes_first(void)
+{
+    trig_t trig;
+
+    CU_ASSERT_FATAL(trig_create(&trig, NULL) == 0);
+    trig_put(&trig, 0, 1, NULL);
+    uct_ep_destroy(trig.pair.a.peer);
+    trig.pair.a.peer = NULL;
+    CU_ASSERT(uct_trig_cntr_add(trig.trigger, 1) == UCS_OK);
+    uct_pair_wait(&trig.pair, &trig.done, 1);
+    CU_ASSERT(trig.status == UCS_OK);
+    CU_ASSERT(trig_arrived(&trig, 0));
+    trig_destroy(&trig);
+}
+
+/* Pending operations are dropped, and neither called back nor carried out */
+static void test_close_with_pending(void)
+{
+    trig_t trig;
+
+    CU_ASSERT_FATAL(trig_create(&trig, NULL) == 0);
+    trig_put(&trig, 0, 1, NULL);
+    trig_add_word(&trig, trig.completion, 1, NULL);
+    uct_pair_close_side(&trig.pair.a);
+    uct_pair_progress(&trig.pair);
+    CU_ASSERT(trig.done == 0);
+    CU_ASSERT(!trig_arrived(&trig, 0));
+    CU_ASSERT(uct_trig_mem_dereg(trig.b_mem) == UCS_OK);
+    CU_ASSERT(uct_trig_mem_dereg(trig.b_word_mem) == UCS_OK);
+    CU_ASSERT(uct_trig_cntr_destroy(trig.b_writes) == UCS_OK);
+    CU_ASSERT(uct_trig_cntr_destroy(trig.b_words) == UCS_OK);
+    uct_pair_destroy(&trig.pair);
+}
+
+typedef struct {
+    uct_trig_cntr_h cntr;
+    unsigned        count;
+} adder_t;
+
+static void *adder_run(void *arg)
+{
+    adder_t *adder = arg;
+    unsigned i;
+
+    for (i = 0; i < adder->count; ++i) {
+        if (uct_trig_cntr_add(adder->cntr, 1) != UCS_OK) {
+            return NULL;
+        }
+    }
+    return arg;
+}
+
+/* Stream threads add while the owner posts and progresses */
+static void test_concurrent_adds(void)
+{
+    enum {
+        THREADS = 3,
+        ADDS    = 400
+    };
+    pthread_t threads[THREADS];
+    adder_t adder;
+    uint64_t posted = 0;
+    trig_t trig;
+    void *ret;
+    int i;
+
+    CU_ASSERT_FATAL(trig_create(&trig, NULL) == 0);
+    adder = (adder_t){trig.trigger, ADDS};
+    for (i = 0; i < THREADS; ++i) {
+        CU_ASSERT_FATAL(pthread_create(&threads[i], NULL, adder_run,
+                                       &adder) == 0);
+    }
+    while (posted < THREADS * ADDS) {
+        if (trig_try_put(&trig, posted % TRIG_SLOTS, posted + 1, NULL) ==
+            UCS_OK) {
+            ++posted;
+        }
+        uct_pair_progress(&trig.pair);
+    }
+    for (i = 0; i < THREADS; ++i) {
+        pthread_join(threads[i], &ret);
+        CU_ASSERT(ret == &adder);
+    }
+    uct_pair_wait(&trig.pair, &trig.done, posted);
+    CU_ASSERT(trig_count(trig.trigger) == posted);
+    CU_ASSERT(trig_count(trig.completion) == posted);
+    CU_ASSERT(trig_count(trig.b_writes) == posted);
+    trig_destroy(&trig);
+}
+
+/* All entries on one trigger fire by one add */
+static void test_all_entries_at_once(void)
+{
+    uct_trig_iface_attr_t attr;
+    trig_t trig;
+    unsigned i;
+
+    CU_ASSERT_FATAL(trig_create(&trig, NULL) == 0);
+    CU_ASSERT_FATAL(uct_trig_iface_query(trig.pair.a.iface, &attr) == UCS_OK);
+    for (i = 0; i < attr.max_entries; ++i) {
+        trig_put(&trig, i % TRIG_SLOTS, 1, NULL);
+    }
+    CU_ASSERT(uct_trig_cntr_add(trig.trigger, 1) == UCS_OK);
+    uct_pair_wait(&trig.pair, &trig.done, attr.max_entries);
+    CU_ASSERT(trig_count(trig.completion) == attr.max_entries);
+    trig_destroy(&trig);
+}
+
+/* Sleeping is allowed only when nothing is there; a completion ends it */
+static void sleep_until_done(trig_t *trig, uint64_t target)
+{
+    struct pollfd pollfd = {
+        .events = POLLIN
+    };
+    ucs_status_t status;
+
+    CU_ASSERT_FATAL(uct_iface_event_fd_get(trig->pair.a.iface, &pollfd.fd) ==
+                    UCS_OK);
+    while (trig->done < target) {
+        status = uct_iface_event_arm(trig->pair.a.iface,
+                                     UCT_EVENT_SEND_COMP | UCT_EVENT_RECV);
+        if (status == UCS_OK) {
+            CU_ASSERT(poll(&pollfd, 1, -1) == 1);
+        } else {
+            CU_ASSERT(status == UCS_ERR_BUSY);
+        }
+        uct_iface_progress(trig->pair.a.iface);
+    }
+}
+
+static void test_completion_wakes(void)
+{
+    enum {
+        ROUNDS = 50
+    };
+    pthread_t thread;
+    adder_t adder;
+    trig_t trig;
+    unsigned k;
+
+    CU_ASSERT_FATAL(trig_create(&trig, NULL) == 0);
+    adder = (adder_t){trig.trigger, 1};
+    for (k = 1; k <= ROUNDS; ++k) {
+        trig_put(&trig, 0, k, NULL);
+        trig_put(&trig, 1, k, NULL);
+        CU_ASSERT_FATAL(pthread_create(&thread, NULL, adder_run, &adder) == 0);
+        sleep_until_done(&trig, 2 * k);
+        pthread_join(thread, NULL);
+    }
+    CU_ASSERT(trig_count(trig.completion) == 2 * ROUNDS);
+    trig_destroy(&trig);
+}
+
+int main(int argc, char **argv)
+{
+    static const st_cunit_case_t cases[] = {
+        {"query", test_query},
+        {"exhaustion_recovers", test_exhaustion_recovers},
+        {"reservation", test_reservation},
+        {"busy", test_busy},
+        {"bad_key", test_bad_key},
+        {"refused_puts", test_refused_puts},
+        {"refused_atomics", test_refused_atomics},
+        {"refused_regions", test_refused_regions},
+        {"refused_keys", test_refused_keys},
+        {"overflow", test_overflow},
+        {"doorbell", test_doorbell},
+        {"other_transport", test_other_transport},
+        {"endpoint_goes_first", test_endpoint_goes_first},
+        {"close_with_pending", test_close_with_pending},
+        {"concurrent_adds", test_concurrent_adds},
+        {"all_entries_at_once", test_all_entries_at_once},
+        {"completion_wakes", test_completion_wakes}
+    };
+
+    return st_cunit_main("trig_limits", cases, ST_CUNIT_COUNT(cases), argc,
+                         argv);
+}
