@@ -247,6 +247,10 @@ static unsigned uct_cxi_trig_dwq_count_poll(uct_cxi_trig_iface_t *iface)
     count->seen = value;
     ucs_list_for_each_safe(op, tmp, &iface->dwq.pending, list) {
         if (fi_cntr_read(op->slot->cntr) >= op->slot->target) {
+            /* The count has moved, but the thread that moved it may still be
+             * about to run the two additions, which read the slot's work:
+             * adding 0 waits for that thread, or runs them here */
+            fi_cntr_add(op->slot->cntr, 0);
             uct_cxi_trig_dwq_complete(iface, &op->req, 0, UCS_OK);
             ++completed;
         }

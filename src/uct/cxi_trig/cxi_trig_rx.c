@@ -11,6 +11,7 @@
 #include "cxi_trig_req.h"
 
 #include <ucs/debug/log.h>
+#include <ucs/sys/math.h>
 
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
@@ -49,8 +50,9 @@ ucs_status_t uct_cxi_trig_rx_init(uct_cxi_trig_iface_t *iface,
     }
 
     status = ucs_mpool_init(&iface->rx.mp, 0, elem_size, offset, align,
-                            UCT_CXI_TRIG_RX_CHUNK, queue_len,
-                            &uct_cxi_trig_rx_mpool_ops, "cxi_trig_rx");
+                            ucs_min(UCT_CXI_TRIG_RX_CHUNK, queue_len),
+                            queue_len, &uct_cxi_trig_rx_mpool_ops,
+                            "cxi_trig_rx");
     if (status != UCS_OK) {
         ucs_error("cannot create the pool of receive descriptors: %s",
                   ucs_status_string(status));

@@ -11,6 +11,7 @@
 
 #include <ucs/arch/cpu.h>
 #include <ucs/debug/log.h>
+#include <ucs/sys/math.h>
 
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
@@ -33,7 +34,8 @@ ucs_status_t uct_cxi_trig_tx_init(uct_cxi_trig_iface_t *iface,
 
     status = ucs_mpool_init(&iface->tx.mp, 0,
                             sizeof(uct_cxi_trig_tx_op_t) + iface->seg_size, 0,
-                            UCS_SYS_CACHE_LINE_SIZE, UCT_CXI_TRIG_TX_CHUNK,
+                            UCS_SYS_CACHE_LINE_SIZE,
+                            ucs_min(UCT_CXI_TRIG_TX_CHUNK, queue_len),
                             queue_len, &uct_cxi_trig_tx_mpool_ops,
                             "cxi_trig_tx");
     if (status != UCS_OK) {

@@ -1,0 +1,569 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_uct_cxi_trig.c - messages, puts, flush, pending, addresses. */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "st_cunit.h"
+#include "uct_pair.h"
+
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define AM_ID     5
+#define AM_HEADER 0x0123456789abcdefull
+
+/* As in src/uct/cxi_trig/cxi_trig_guard.h */
+int uct_cxi_trig_guard_accepts(unsigned built_major, unsigned built_minor,
+                               unsigned major, unsigned minor);
+
+
+/* What a handler of messages has seen. */
+typedef struct {
+    volatile uint64_t count;
+    size_t            length;   /* Of the last one */
+    uint64_t          next;     /* Number that the next one must have */
+    unsigned          disorder; /* Those that had another one */
+    uint8_t           data[65536];
+} inbox_t;
+
+static ucs_status_t inbox_keep(void *arg, void *data, size_t length,
+                               unsigned flags)
+{
+    inbox_t *inbox = arg;
+
+    inbox->length = length;
+    memcpy(inbox->data, data, length);
+    ++inbox->count;
+    return UCS_OK;
+}
+
+static ucs_status_t inbox_check_order(void *arg, void *data, size_t length,
+                                      unsigned flags)
+{
+    inbox_t *inbox = arg;
+    uint64_t number;
+
+    memcpy(&number, data, sizeof(number));
+    inbox->disorder += (number != inbox->next++);
+    ++inbox->count;
+    return UCS_OK;
+}
+
+static void fill(uint8_t *data, size_t length, unsigned seed)
+{
+    size_t i;
+
+    for (i = 0; i < length; ++i) {
+        data[i] = (uint8_t)(seed + (i * 13) + (i >> 8));
+    }
+}
+
+typedef struct {
+    const uint8_t *data;
+    size_t        length;
+} packet_t;
+
+static size_t pack(void *dest, void *arg)
+{
+    const packet_t *packet = arg;
+
+    memcpy(dest, packet->data, packet->length);
+    return packet->length;
+}
+
+static inbox_t inbox;
+static uint8_t payload[65536];
+
+
+static void open_pair(uct_pair_t *pair, const char *const *settings,
+                      uct_am_callback_t handler)
+{
+    CU_ASSERT_FATAL(uct_pair_create(pair, settings) == 0);
+    memset(&inbox, 0, sizeof(inbox));
+    CU_ASSERT_FATAL(uct_iface_set_am_handler(pair->a.iface, AM_ID, handler,
+                                             &inbox, 0) == UCS_OK);
+    CU_ASSERT_FATAL(uct_iface_set_am_handler(pair->b.iface, AM_ID, handler,
+                                             &inbox, 0) == UCS_OK);
+}
+
+static void test_am_short(void)
+{
+    size_t lengths[] = {0, 1, 8, 1000, 0};
+    uint64_t header  = AM_HEADER;
+    uct_pair_t pair;
+    unsigned i;
+
+    open_pair(&pair, NULL, inbox_keep);
+    lengths[4] = pair.a.attr.cap.am.max_short - sizeof(header);
+    for (i = 0; i < ST_CUNIT_COUNT(lengths); ++i) {
+        fill(payload, lengths[i], i);
+        CU_ASSERT(uct_ep_am_short(pair.a.peer, AM_ID, header, payload,
+                                  lengths[i]) == UCS_OK);
+        uct_pair_wait(&pair, &inbox.count, i + 1);
+        CU_ASSERT(inbox.length == lengths[i] + sizeof(header));
+        CU_ASSERT(memcmp(inbox.data, &header, sizeof(header)) == 0);
+        CU_ASSERT(memcmp(inbox.data + sizeof(header), payload, lengths[i]) ==
+                  0);
+    }
+    uct_pair_destroy(&pair);
+}
+
+static void test_am_short_iov(void)
+{
+    uct_iov_t iov[] = {
+        {.buffer = payload, .length = 10, .count = 1},
+        {.buffer = payload + 10, .length = 0, .count = 1},
+        {.buffer = payload + 10, .length = 90, .count = 1}
+    };
+    uct_pair_t pair;
+
+    open_pair(&pair, NULL, inbox_keep);
+    fill(payload, 100, 9);
+    CU_ASSERT(uct_ep_am_short_iov(pair.a.peer, AM_ID, iov, 3) == UCS_OK);
+    uct_pair_wait(&pair, &inbox.count, 1);
+    CU_ASSERT(inbox.length == 100);
+    CU_ASSERT(memcmp(inbox.data, payload, 100) == 0);
+    uct_pair_destroy(&pair);
+}
+
+static void test_am_bcopy(void)
+{
+    size_t lengths[] = {0, 1, 64, 0};
+    packet_t packet;
+    uct_pair_t pair;
+    unsigned i;
+
+    open_pair(&pair, NULL, inbox_keep);
+    lengths[3] = pair.a.attr.cap.am.max_bcopy;
+    for (i = 0; i < ST_CUNIT_COUNT(lengths); ++i) {
+        fill(payload, lengths[i], 3 * i);
+        packet = (packet_t){payload, lengths[i]};
+        CU_ASSERT(uct_ep_am_bcopy(pair.a.peer, AM_ID, pack, &packet, 0) ==
+                  (ssize_t)lengths[i]);
+        uct_pair_wait(&pair, &inbox.count, i + 1);
+        CU_ASSERT(inbox.length == lengths[i]);
+        CU_ASSERT(memcmp(inbox.data, payload, lengths[i]) == 0);
+    }
+    uct_pair_destroy(&pair);
+}
+
+static void test_am_to_self(void)
+{
+    uct_pair_t pair;
+
+    open_pair(&pair, NULL, inbox_keep);
+    CU_ASSERT(uct_ep_am_short(pair.b.self, AM_ID, AM_HEADER, NULL, 0) ==
+              UCS_OK);
+    uct_pair_wait(&pair, &inbox.count, 1);
+    CU_ASSERT(inbox.length == sizeof(uint64_t));
+    uct_pair_destroy(&pair);
+}
+
+typedef struct {
+    uct_pending_req_t req;
+    uct_ep_h          ep;
+    uint64_t          number;
+    unsigned          *left;
+} pending_t;
+
+static ucs_status_t pending_send(uct_pending_req_t *req)
+{
+    pending_t *pending = ucs_container_of(req, pending_t, req);
+    ucs_status_t status;
+
+    status = uct_ep_am_short(pending->ep, AM_ID, pending->number, NULL, 0);
+    if (status == UCS_OK) {
+        --*pending->left;
+    }
+    return status;
+}
+
+/* Sends number, or queues it; what is queued must not be overtaken */
+static void send_or_queue(pending_t *pending, uct_ep_h ep, uint64_t number)
+{
+    ucs_status_t status;
+
+    pending->ep       = ep;
+    pending->number   = number;
+    pending->req.func = pending_send;
+    do {
+        ++*pending->left;
+        status = pending_send(&pending->req);
+        if (status == UCS_OK) {
+            return;
+        }
+        --*pending->left;
+        CU_ASSERT_FATAL(status == UCS_ERR_NO_RESOURCE);
+        status = uct_ep_pending_add(ep, &pending->req, 0);
+    } while (status == UCS_ERR_BUSY);
+    CU_ASSERT_FATAL(status == UCS_OK);
+    ++*pending->left;
+}
+
+static void test_pending_keeps_order(void)
+{
+    enum {
+        COUNT = 2000
+    };
+    static const char *const settings[] = {"TX_QUEUE_LEN", "8",
+                                           "RX_QUEUE_LEN", "8", NULL};
+    static pending_t pending[COUNT];
+    unsigned left = 0;
+    uct_pair_t pair;
+    unsigned i;
+
+    open_pair(&pair, settings, inbox_check_order);
+    for (i = 0; i < COUNT; ++i) {
+        pending[i].left = &left;
+        send_or_queue(&pending[i], pair.a.peer, i);
+    }
+    uct_pair_wait(&pair, &inbox.count, COUNT);
+    CU_ASSERT(inbox.disorder == 0);
+    CU_ASSERT(left == 0);
+    uct_pair_destroy(&pair);
+}
+
+static void purge_count(uct_pending_req_t *req, void *arg)
+{
+    ++*(unsigned*)arg;
+}
+
+static void test_pending_purge(void)
+{
+    enum {
+        COUNT = 100
+    };
+    static const char *const settings[] = {"TX_QUEUE_LEN", "4", NULL};
+    static pending_t pending[COUNT];
+    unsigned left = 0, purged = 0;
+    uct_pair_t pair;
+    unsigned i;
+
+    open_pair(&pair, settings, inbox_check_order);
+    for (i = 0; i < COUNT; ++i) {
+        pending[i].left = &left;
+        send_or_queue(&pending[i], pair.a.peer, i);
+    }
+    CU_ASSERT(uct_ep_flush(pair.a.peer, 0, NULL) == UCS_ERR_NO_RESOURCE);
+    uct_ep_pending_purge(pair.a.peer, purge_count, &purged);
+    CU_ASSERT(purged == COUNT - 4);
+    CU_ASSERT(uct_pair_flush(&pair, pair.a.peer) == UCS_OK);
+    uct_pair_destroy(&pair);
+}
+
+/* A region of B, registered with its memory domain */
+typedef struct {
+    uct_mem_h         memh;
+    uct_rkey_bundle_t rkey;
+    uint8_t           data[16384];
+} region_t;
+
+static void region_open(region_t *region, uct_pair_t *pair)
+{
+    uct_md_attr_t attr;
+    uint8_t packed[64];
+
+    memset(region, 0, sizeof(*region));
+    CU_ASSERT_FATAL(uct_md_query(pair->b.md, &attr) == UCS_OK);
+    CU_ASSERT_FATAL(attr.rkey_packed_size <= 32);
+    CU_ASSERT_FATAL(uct_md_mem_reg(pair->b.md, region->data,
+                                   sizeof(region->data), UCT_MD_MEM_ACCESS_ALL,
+                                   &region->memh) == UCS_OK);
+    CU_ASSERT_FATAL(uct_md_mkey_pack(pair->b.md, region->memh, packed) ==
+                    UCS_OK);
+    CU_ASSERT_FATAL(uct_rkey_unpack(pair->component, packed, &region->rkey) ==
+                    UCS_OK);
+    packed[0] ^= 0x10; /* Another version */
+    CU_ASSERT(uct_rkey_unpack(pair->component, packed, &region->rkey) !=
+              UCS_OK);
+}
+
+static void region_close(region_t *region, uct_pair_t *pair)
+{
+    CU_ASSERT(uct_rkey_release(pair->component, &region->rkey) == UCS_OK);
+    CU_ASSERT(uct_md_mem_dereg(pair->b.md, region->memh) == UCS_OK);
+}
+
+static region_t region;
+
+static void test_put_short(void)
+{
+    uct_pair_t pair;
+
+    open_pair(&pair, NULL, inbox_keep);
+    region_open(&region, &pair);
+    fill(payload, 1000, 77);
+    CU_ASSERT(uct_ep_put_short(pair.a.peer, payload, 1000,
+                               (uintptr_t)region.data + 5, region.rkey.rkey) ==
+              UCS_OK);
+    CU_ASSERT(uct_ep_put_short(pair.a.peer, payload, 0,
+                               (uintptr_t)region.data, region.rkey.rkey) ==
+              UCS_OK);
+    CU_ASSERT(uct_pair_flush(&pair, pair.a.peer) == UCS_OK);
+    /* A flush is over only when the data is there */
+    CU_ASSERT(memcmp(region.data + 5, payload, 1000) == 0);
+    CU_ASSERT(region.data[4] == 0);
+    CU_ASSERT(region.data[1005] == 0);
+    region_close(&region, &pair);
+    uct_pair_destroy(&pair);
+}
+
+static void test_put_bcopy(void)
+{
+    packet_t packet;
+    uct_pair_t pair;
+
+    open_pair(&pair, NULL, inbox_keep);
+    region_open(&region, &pair);
+    packet = (packet_t){payload, pair.a.attr.cap.put.max_bcopy};
+    fill(payload, packet.length, 78);
+    CU_ASSERT(uct_ep_put_bcopy(pair.a.peer, pack, &packet,
+                               (uintptr_t)region.data, region.rkey.rkey) ==
+              (ssize_t)packet.length);
+    CU_ASSERT(uct_pair_flush(&pair, pair.a.peer) == UCS_OK);
+    CU_ASSERT(memcmp(region.data, payload, packet.length) == 0);
+    region_close(&region, &pair);
+    uct_pair_destroy(&pair);
+}
+
+/* A put with a key that is gone fails the endpoint, and is reported once */
+static void test_put_with_stale_key(void)
+{
+    uct_pair_t pair;
+
+    open_pair(&pair, NULL, inbox_keep);
+    region_open(&region, &pair);
+    CU_ASSERT(uct_md_mem_dereg(pair.b.md, region.memh) == UCS_OK);
+    CU_ASSERT(uct_ep_put_short(pair.a.peer, payload, 8, (uintptr_t)region.data,
+                               region.rkey.rkey) == UCS_OK);
+    CU_ASSERT(uct_pair_flush(&pair, pair.a.peer) != UCS_OK);
+    uct_pair_progress(&pair);
+    CU_ASSERT(pair.a.errors == 1);
+    CU_ASSERT(uct_ep_am_short(pair.a.peer, AM_ID, 0, NULL, 0) ==
+              pair.a.error);
+    CU_ASSERT(uct_rkey_release(pair.component, &region.rkey) == UCS_OK);
+    uct_pair_destroy(&pair);
+}
+
+static void on_flushed(uct_completion_t *self)
+{
+}
+
+static void test_flush_completion(void)
+{
+    uct_completion_t comp = {
+        .func   = on_flushed,
+        .count  = 2,
+        .status = UCS_OK
+    };
+    uct_pair_t pair;
+
+    open_pair(&pair, NULL, inbox_keep);
+    region_open(&region, &pair);
+    CU_ASSERT(uct_ep_flush(pair.a.peer, 0, NULL) == UCS_OK);
+    CU_ASSERT(uct_ep_put_short(pair.a.peer, payload, 8, (uintptr_t)region.data,
+                               region.rkey.rkey) == UCS_OK);
+    CU_ASSERT(uct_iface_flush(pair.a.iface, 0, NULL) == UCS_INPROGRESS);
+    if (uct_ep_flush(pair.a.peer, 0, &comp) == UCS_INPROGRESS) {
+        while (comp.count == 2) {
+            uct_pair_progress(&pair);
+        }
+    }
+    CU_ASSERT(comp.status == UCS_OK);
+    CU_ASSERT(memcmp(region.data, payload, 8) == 0);
+    CU_ASSERT(uct_iface_flush(pair.a.iface, 0, NULL) == UCS_OK);
+    region_close(&region, &pair);
+    uct_pair_destroy(&pair);
+}
+
+/* What comes after a fence waits for what came before */
+static void test_fence(void)
+{
+    uct_pair_t pair;
+    uint32_t i;
+
+    open_pair(&pair, NULL, inbox_keep);
+    region_open(&region, &pair);
+    for (i = 1; i <= 50; ++i) {
+        while (uct_ep_put_short(pair.a.peer, &i, sizeof(i),
+                                (uintptr_t)region.data, region.rkey.rkey) ==
+               UCS_ERR_NO_RESOURCE) {
+            uct_pair_progress(&pair);
+        }
+        CU_ASSERT(uct_ep_fence(pair.a.peer, 0) == UCS_OK);
+        while (uct_ep_am_short(pair.a.peer, AM_ID, i, NULL, 0) ==
+               UCS_ERR_NO_RESOURCE) {
+            uct_pair_progress(&pair);
+        }
+        uct_pair_wait(&pair, &inbox.count, i);
+        CU_ASSERT(memcmp(region.data, &i, sizeof(i)) == 0);
+    }
+    region_close(&region, &pair);
+    uct_pair_destroy(&pair);
+}
+
+static void test_reachable(void)
+{
+    uct_pair_t pair;
+
+    open_pair(&pair, NULL, inbox_keep);
+    CU_ASSERT(uct_iface_is_reachable(pair.a.iface, pair.b.dev_addr,
+                                     pair.b.iface_addr));
+    CU_ASSERT(uct_iface_is_reachable(pair.a.iface, pair.b.dev_addr, NULL));
+    CU_ASSERT(pair.a.attr.device_addr_len == pair.b.attr.device_addr_len);
+    CU_ASSERT(pair.a.attr.iface_addr_len == pair.b.attr.iface_addr_len);
+    uct_pair_destroy(&pair);
+}
+
+/* Every single byte of an address is protected, its version first of all */
+static void test_refused_addresses(void)
+{
+    uct_pair_t pair;
+    uct_ep_h ep;
+    uint8_t *byte;
+    size_t i;
+
+    open_pair(&pair, NULL, inbox_keep);
+    for (i = 0; i < pair.b.attr.device_addr_len; ++i) {
+        byte   = (uint8_t*)pair.b.dev_addr + i;
+        *byte ^= 0x22;
+        CU_ASSERT(!uct_iface_is_reachable(pair.a.iface, pair.b.dev_addr, NULL));
+        *byte ^= 0x22;
+    }
+    for (i = 0; i < pair.b.attr.iface_addr_len; ++i) {
+        byte   = (uint8_t*)pair.b.iface_addr + i;
+        *byte ^= 0x22;
+        CU_ASSERT(!uct_iface_is_reachable(pair.a.iface, pair.b.dev_addr,
+                                          pair.b.iface_addr));
+        *byte ^= 0x22;
+    }
+    *(uint8_t*)pair.b.iface_addr ^= 0x01;
+    CU_ASSERT(uct_pair_connect(pair.a.iface, pair.b.dev_addr, pair.b.iface_addr,
+                               &ep) == UCS_ERR_UNREACHABLE);
+    uct_pair_destroy(&pair);
+}
+
+/* Its endpoint is gone: messages fail sooner or later, nothing hangs */
+static void test_peer_gone(void)
+{
+    ucs_status_t status;
+    uct_pair_t pair;
+
+    open_pair(&pair, NULL, inbox_keep);
+    CU_ASSERT(uct_ep_am_short(pair.a.peer, AM_ID, 0, NULL, 0) == UCS_OK);
+    uct_pair_wait(&pair, &inbox.count, 1);
+    uct_pair_close_side(&pair.b);
+    while (pair.a.errors == 0) {
+        status = uct_ep_check(pair.a.peer, 0, NULL);
+        CU_ASSERT((status == UCS_OK) || (pair.a.errors == 0));
+        uct_pair_progress(&pair);
+    }
+    CU_ASSERT(pair.a.errors == 1);
+    CU_ASSERT(uct_ep_flush(pair.a.peer, UCT_FLUSH_FLAG_CANCEL, NULL) == UCS_OK);
+    CU_ASSERT(uct_ep_am_short(pair.a.self, AM_ID, 0, NULL, 0) == UCS_OK);
+    CU_ASSERT(uct_pair_flush(&pair, pair.a.self) == UCS_OK);
+    uct_pair_destroy(&pair);
+}
+
+static void test_message_wakes(void)
+{
+    struct pollfd pollfd = {
+        .events = POLLIN
+    };
+    ucs_status_t status;
+    uct_pair_t pair;
+    unsigned i;
+
+    open_pair(&pair, NULL, inbox_keep);
+    CU_ASSERT_FATAL(uct_iface_event_fd_get(pair.b.iface, &pollfd.fd) ==
+                    UCS_OK);
+    for (i = 1; i <= 100; ++i) {
+        CU_ASSERT(uct_ep_am_short(pair.a.peer, AM_ID, i, NULL, 0) == UCS_OK);
+        CU_ASSERT(uct_pair_flush(&pair, pair.a.peer) == UCS_OK);
+        while (inbox.count < i) {
+            status = uct_iface_event_arm(pair.b.iface, UCT_EVENT_RECV);
+            if (status == UCS_OK) {
+                CU_ASSERT(poll(&pollfd, 1, -1) == 1);
+            }
+            uct_iface_progress(pair.b.iface);
+        }
+    }
+    uct_pair_destroy(&pair);
+}
+
+static void test_close_in_flight(void)
+{
+    uct_pair_t pair;
+    unsigned i;
+
+    open_pair(&pair, NULL, inbox_keep);
+    for (i = 0; i < 50; ++i) {
+        CU_ASSERT(uct_ep_am_short(pair.a.peer, AM_ID, i, NULL, 0) == UCS_OK);
+    }
+    uct_pair_destroy(&pair); /* Descriptors and peers are accounted for */
+}
+
+static void test_refused_settings(void)
+{
+    static const char *const too_short[] = {"SEG_SIZE", "100", NULL};
+    static const char *const no_queue[]  = {"TX_QUEUE_LEN", "0", NULL};
+    uct_pair_t pair;
+
+    CU_ASSERT(uct_pair_create(&pair, too_short) != 0);
+    CU_ASSERT(uct_pair_create(&pair, no_queue) != 0);
+}
+
+static void test_unknown_provider(void)
+{
+    uct_component_attr_t attr = {
+        .field_mask = UCT_COMPONENT_ATTR_FIELD_MD_RESOURCE_COUNT
+    };
+    uct_component_h component = uct_pair_find_component();
+
+    CU_ASSERT_FATAL(component != NULL);
+    CU_ASSERT_FATAL(setenv("UCX_CXI_TRIG_PROVIDER", "nosuch", 1) == 0);
+    CU_ASSERT(uct_component_query(component, &attr) == UCS_OK);
+    CU_ASSERT(attr.md_resource_count == 0);
+    CU_ASSERT_FATAL(setenv("UCX_CXI_TRIG_PROVIDER", "sockets", 1) == 0);
+    CU_ASSERT(uct_component_query(component, &attr) == UCS_OK);
+    CU_ASSERT(attr.md_resource_count > 0);
+    CU_ASSERT_FATAL(unsetenv("UCX_CXI_TRIG_PROVIDER") == 0);
+}
+
+static void test_version_guard(void)
+{
+    CU_ASSERT(uct_cxi_trig_guard_accepts(1, 13, 1, 13));
+    CU_ASSERT(!uct_cxi_trig_guard_accepts(1, 13, 1, 14));
+    CU_ASSERT(!uct_cxi_trig_guard_accepts(1, 13, 1, 12));
+    CU_ASSERT(!uct_cxi_trig_guard_accepts(1, 13, 2, 13));
+}
+
+int main(int argc, char **argv)
+{
+    static const st_cunit_case_t cases[] = {
+        {"am_short", test_am_short},
+        {"am_short_iov", test_am_short_iov},
+        {"am_bcopy", test_am_bcopy},
+        {"am_to_self", test_am_to_self},
+        {"pending_keeps_order", test_pending_keeps_order},
+        {"pending_purge", test_pending_purge},
+        {"put_short", test_put_short},
+        {"put_bcopy", test_put_bcopy},
+        {"put_with_stale_key", test_put_with_stale_key},
+        {"flush_completion", test_flush_completion},
+        {"fence", test_fence},
+        {"reachable", test_reachable},
+        {"refused_addresses", test_refused_addresses},
+        {"peer_gone", test_peer_gone},
+        {"message_wakes", test_message_wakes},
+        {"close_in_flight", test_close_in_flight},
+        {"refused_settings", test_refused_settings},
+        {"unknown_provider", test_unknown_provider},
+        {"version_guard", test_version_guard}
+    };
+
+    return st_cunit_main("uct_cxi_trig", cases, ST_CUNIT_COUNT(cases), argc,
+                         argv);
+}
