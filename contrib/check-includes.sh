@@ -11,7 +11,9 @@ libc+='stddef|stdint|stdio|stdlib|string|strings|syslog|time|unistd)\.h|'
 libc+='(sys|linux|net|netinet|arpa)/.*'
 config='config\.h|ucx_st_config\.h'
 ours='ucs_gstream\.h|uct_trig\.h|ucp_st\.h|ucp_st_channel\.h|mpix_queue\.h'
-ucx_api='ucp/api/.*|uct/api/.*|ucs/(type|memory|time|config|sys)/.*'
+# What libucx-dev installs
+ucx_api='ucp/api/.*|uct/api/.*|'
+ucx_api+='ucs/(arch|config|datastruct|memory|sys|time|type)/.*'
 outside="mpi\.h|$ours|$ucx_api"
 status=0
 files=0
@@ -50,8 +52,10 @@ check_folder()
 check_folder src/ucs_ext 'ucs/.*|ucs_gstream\.h' \
     'gstream_(hip|cuda)' 'hip/.*|cuda.*'
 check_folder src/prov/cxiemu 'rdma/.*'
+# The version of the running UCX is told by ucp alone
 check_folder src/uct/cxi_trig \
-    'ucs_ext/.*|ucs_gstream\.h|uct_trig\.h|ucs/.*|uct/(api|base)/.*|rdma/.*|cxiemu\.h'
+    'ucs_ext/.*|ucs_gstream\.h|uct_trig\.h|ucs/.*|uct/(api|base)/.*|rdma/.*|cxiemu\.h' \
+    '/cxi_trig_guard\.c$' 'ucp/api/.*'
 check_folder src/ucp/st \
     'ucs_ext/.*|ucs_gstream\.h|ucs/.*|ucp/api/.*|uct/api/.*|uct_trig\.h|ucp_st\.h|ucp_st_channel\.h'
 check_folder src/tools "$outside"
