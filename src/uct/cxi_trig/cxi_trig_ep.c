@@ -90,7 +90,8 @@ static void uct_cxi_trig_ep_report(uct_cxi_trig_iface_t *iface,
     status = uct_iface_handle_ep_err(&iface->super.super, &ep->super.super,
                                      cause);
     level  = uct_base_iface_failure_log_level(&iface->super, status, cause);
-    ucs_log(level, "endpoint %p of cxi_trig has failed: %s", ep,
+    ucs_log(ucs_max(level, UCS_LOG_LEVEL_ERROR), /* Fatal would abort */
+            "endpoint %p of cxi_trig has failed: %s", ep,
             ucs_status_string(cause));
 }
 
