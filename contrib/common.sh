@@ -120,6 +120,8 @@ st_build()
         st_say "configure in ${dir#"$ST_TOP"/}"
         st_logged "$name-configure" st_in "$dir" "$ST_TOP/configure" "$@" ||
             return 1
+        # What an older configuration built may have been built differently
+        st_logged "$name-clean" make -C "$dir" clean || return 1
     fi
     st_say "make in ${dir#"$ST_TOP"/}"
     st_logged "$name-make" make -C "$dir" -j"$(nproc)"
