@@ -50,7 +50,8 @@ static unsigned uct_cxi_trig_progress_error(uct_cxi_trig_iface_t *iface)
     ucs_debug("operation %p failed: %s (provider's code %d)", entry.op_context,
               fi_strerror(entry.err), entry.prov_errno);
     uct_cxi_trig_progress_dispatch(iface, entry.op_context, 0,
-                                   uct_cxi_trig_status(
+                                   uct_cxi_trig_prov_status(
+                                           uct_cxi_trig_iface_md(iface)->prov,
                                            entry.err ? entry.err : FI_EIO));
     return 1;
 }

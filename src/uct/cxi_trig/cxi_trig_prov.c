@@ -46,6 +46,7 @@ static const uct_cxi_trig_prov_t uct_cxi_trig_provs[] = {
         .id          = 2,
         .own_threads = 1,
         .done        = UCT_CXI_TRIG_DONE_CNTR,
+        .broken_err  = FI_EIO,
         .max_entries = 1900,
         .max_cntrs   = 16384,
         .max_count   = INT32_MAX,
@@ -269,4 +270,16 @@ ucs_status_t uct_cxi_trig_prov_find(const char *name,
     }
     pthread_mutex_unlock(&uct_cxi_trig_prov_cache.mutex);
     return status;
+}
+
+ucs_status_t uct_cxi_trig_prov_status(const uct_cxi_trig_prov_t *prov,
+                                      long fi_code)
+{
+    /* The sockets provider's words for a broken connection: EIO in the queue,
+     * ENOENT where an operation is posted */
+    if (prov->own_threads &&
+        ((labs(fi_code) == FI_EIO) || (labs(fi_code) == FI_ENOENT))) {
+        return UCS_ERR_CONNECTION_RESET;
+    }
+    return uct_cxi_trig_status(fi_code);
 }

@@ -28,6 +28,8 @@ typedef struct uct_cxi_trig_prov {
     uint8_t             id;          /**< In addresses */
     uint8_t             own_threads; /**< Progresses by threads of its own */
     uct_cxi_trig_done_t done;
+    int                 broken_err;  /**< Its one code for a broken connection;
+                                          0: libfabric's several */
     unsigned            max_entries; /**< Deferred operations pending at once */
     unsigned            max_cntrs;   /**< Counters of one interface */
     uint64_t            max_count;   /**< Largest value of a counter */
@@ -52,5 +54,10 @@ ucs_status_t uct_cxi_trig_prov_find(const char *name,
 
 /** Whether a device reaches its own machine only. */
 int uct_cxi_trig_prov_is_loopback(const struct fi_info *info);
+
+/** Convert a libfabric code of an operation with a peer; as
+ *  uct_cxi_trig_status(), but for what the provider means by it. */
+ucs_status_t uct_cxi_trig_prov_status(const uct_cxi_trig_prov_t *prov,
+                                      long fi_code);
 
 #endif
