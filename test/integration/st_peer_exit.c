@@ -31,6 +31,7 @@
 static void fail(const char *what, int line)
 {
     fprintf(stderr, "line %d: not true: %s\n", line, what);
+    (void)fflush(NULL); /* the library's messages */
     _exit(1);
 }
 
@@ -177,7 +178,7 @@ static void survivor(int fd, int in_match, pid_t pid)
         CHECK(error.op == op);
         CHECK(error.status == status);
     }
-    printf("the call returned: %s\n", ucs_status_string(status));
+    fprintf(stderr, "the call returned: %s\n", ucs_status_string(status));
     CHECK(is_death(status));
     CHECK(ucp_st_op_free(op) == UCS_OK);
     CHECK(waitpid(pid, &wstatus, 0) == pid);

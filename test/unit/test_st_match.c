@@ -381,6 +381,7 @@ static void test_cancel(void)
     CU_ASSERT_TRUE(st_start_becomes(&pair, &pair.side[ST_B], recv,
                                     UCS_ERR_CANCELED));
     st_free(recv);
+    st_drain(&pair);
     st_pair_cleanup(&pair);
 }
 

@@ -18,6 +18,7 @@
 
 #include "st_trig_dev.h"
 #include "st_log.h"
+#include "st_peer.h"
 #include "st_trig.h"
 #include "st_worker.h"
 
@@ -128,16 +129,36 @@ static void ucp_st_trig_thread_stop(ucp_st_worker_h worker)
     close(worker->trig.stop_fd);
 }
 
+/* The NIC has lost a peer. Called from progress, with the lock held. */
+static ucs_status_t ucp_st_trig_err_handler(void *arg, uct_ep_h ep,
+                                            ucs_status_t status)
+{
+    ucp_st_worker_h worker = arg;
+    ucp_st_peer_t *peer;
+
+    ucs_list_for_each(peer, &worker->peers, list) {
+        if (peer->trig_ep == ep) {
+            ucp_st_peer_fail(peer, status);
+            return UCS_OK;
+        }
+    }
+    return UCS_ERR_NO_ELEM; /* the own endpoint: the transport logs it */
+}
+
 static ucs_status_t ucp_st_trig_iface_open(ucp_st_worker_h worker,
                                            const uct_tl_resource_desc_t *tl)
 {
     ucp_st_trig_dev_t *dev    = &worker->trig;
     uct_iface_params_t params = {
         .field_mask           = UCT_IFACE_PARAM_FIELD_OPEN_MODE |
-                                UCT_IFACE_PARAM_FIELD_DEVICE,
+                                UCT_IFACE_PARAM_FIELD_DEVICE |
+                                UCT_IFACE_PARAM_FIELD_ERR_HANDLER |
+                                UCT_IFACE_PARAM_FIELD_ERR_HANDLER_ARG,
         .open_mode            = UCT_IFACE_OPEN_MODE_DEVICE,
         .mode.device.tl_name  = tl->tl_name,
-        .mode.device.dev_name = tl->dev_name
+        .mode.device.dev_name = tl->dev_name,
+        .err_handler          = ucp_st_trig_err_handler,
+        .err_handler_arg      = worker
     };
     uct_iface_config_t *config;
     ucs_status_t status;
