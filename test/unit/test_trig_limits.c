@@ -323,6 +323,47 @@ static void test_endpoint_goes_first(void)
     trig_destroy(&trig);
 }
 
+/* Whatever an operation to a peer that is gone does, done() is called */
+static void test_peer_gone(void)
+{
+    trig_t trig;
+
+    CU_ASSERT_FATAL(trig_create(&trig, few_entries) == 0);
+    trig_put(&trig, 0, 0, NULL); /* Connects */
+    uct_pair_wait(&trig.pair, &trig.done, 1);
+    trig_put(&trig, 0, 1, NULL);
+    trig_put(&trig, 1, 2, NULL);
+    CU_ASSERT(uct_trig_mem_dereg(trig.b_mem) == UCS_OK);
+    CU_ASSERT(uct_trig_mem_dereg(trig.b_word_mem) == UCS_OK);
+    CU_ASSERT(uct_trig_cntr_destroy(trig.b_writes) == UCS_OK);
+    CU_ASSERT(uct_trig_cntr_destroy(trig.b_words) == UCS_OK);
+    uct_pair_close_side(&trig.pair.b);
+
+    CU_ASSERT(uct_trig_cntr_add(trig.trigger, 1) == UCS_OK);
+    while (trig.pair.a.errors == 0) {
+        (void)uct_ep_check(trig.pair.a.peer, 0, NULL);
+        uct_pair_progress(&trig.pair);
+    }
+    uct_pair_wait(&trig.pair, &trig.done, 2);
+    CU_ASSERT(trig.status != UCS_OK);
+    CU_ASSERT(free_entries(&trig) == FEW_ENTRIES - 1);
+    CU_ASSERT(trig_try_put(&trig, 2, 3, NULL) == trig.pair.a.error);
+
+    /* The endpoint may go first; the one not yet triggered is disposed of */
+    uct_ep_destroy(trig.pair.a.peer);
+    trig.pair.a.peer = NULL;
+    CU_ASSERT(uct_trig_cntr_add(trig.trigger, 1) == UCS_OK);
+    uct_pair_wait(&trig.pair, &trig.done, 3);
+    CU_ASSERT(free_entries(&trig) == FEW_ENTRIES);
+    CU_ASSERT(uct_trig_cntr_destroy(trig.trigger) == UCS_OK);
+    CU_ASSERT(uct_trig_cntr_destroy(trig.completion) == UCS_OK);
+    CU_ASSERT(uct_trig_cntr_destroy(trig.words) == UCS_OK);
+    CU_ASSERT(uct_trig_cntr_destroy(trig.barrier[0]) == UCS_OK);
+    CU_ASSERT(uct_trig_cntr_destroy(trig.barrier[1]) == UCS_OK);
+    CU_ASSERT(uct_trig_mem_dereg(trig.a_mem) == UCS_OK);
+    uct_pair_destroy(&trig.pair);
+}
+
 /* Pending operations are dropped, and neither called back nor carried out */
 static void test_close_with_pending(void)
 {
@@ -477,6 +518,7 @@ int main(int argc, char **argv)
         {"doorbell", test_doorbell},
         {"other_transport", test_other_transport},
         {"endpoint_goes_first", test_endpoint_goes_first},
+        {"peer_gone", test_peer_gone},
         {"close_with_pending", test_close_with_pending},
         {"concurrent_adds", test_concurrent_adds},
         {"all_entries_at_once", test_all_entries_at_once},

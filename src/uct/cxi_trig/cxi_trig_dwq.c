@@ -59,6 +59,8 @@ ucs_status_t uct_cxi_trig_dwq_init(uct_cxi_trig_iface_t *iface,
 
     uct_cxi_trig_credit_init(&dwq->credit, entries);
     ucs_list_head_init(&dwq->pending);
+    ucs_list_head_init(&dwq->abandoned);
+    dwq->lost_peers = 0;
     dwq->ops = uct_cxi_trig_dwq_select(
             uct_cxi_trig_iface_md(iface)->prov->done);
     status   = dwq->ops->init(iface);
@@ -95,8 +97,21 @@ void uct_cxi_trig_dwq_cleanup(uct_cxi_trig_iface_t *iface)
         uct_cxi_trig_dwq_release(iface, op, UCS_ERR_CANCELED);
         ucs_mpool_put(op);
     }
+    ucs_list_for_each_safe(op, tmp, &dwq->abandoned, list) {
+        ucs_list_del(&op->list);
+        ucs_mpool_put(op);
+    }
     dwq->ops->cleanup(iface);
     ucs_mpool_cleanup(&dwq->mp, 1);
+}
+
+static void uct_cxi_trig_dwq_note_failure(uct_cxi_trig_dwq_op_t *op,
+                                          ucs_status_t status)
+{
+    __atomic_store_n(&op->deferred.completion->failed, 1, __ATOMIC_RELAXED);
+    if (uct_cxi_trig_status_is_peer(status)) {
+        uct_cxi_trig_peer_fail(op->peer, status);
+    }
 }
 
 void uct_cxi_trig_dwq_complete(uct_cxi_trig_iface_t *iface,
@@ -109,15 +124,38 @@ void uct_cxi_trig_dwq_complete(uct_cxi_trig_iface_t *iface,
     void *arg                 = op->deferred.arg;
 
     if (status != UCS_OK) {
-        __atomic_store_n(&op->deferred.completion->failed, 1,
-                         __ATOMIC_RELAXED);
-        if (uct_cxi_trig_status_is_peer(status)) {
-            uct_cxi_trig_peer_fail(op->peer, status);
-        }
+        uct_cxi_trig_dwq_note_failure(op, status);
     }
-
     uct_cxi_trig_dwq_release(iface, op, status);
     ucs_mpool_put(op);
+    if (done != NULL) {
+        done(arg, status);
+    }
+}
+
+/* The provider has failed an operation after all. */
+static void uct_cxi_trig_dwq_complete_abandoned(uct_cxi_trig_iface_t *iface,
+                                                uct_cxi_trig_req_t *req,
+                                                size_t length,
+                                                ucs_status_t status)
+{
+    uct_cxi_trig_dwq_op_t *op = ucs_container_of(req, uct_cxi_trig_dwq_op_t,
+                                                 req);
+
+    ucs_list_del(&op->list);
+    ucs_mpool_put(op);
+}
+
+void uct_cxi_trig_dwq_abandon(uct_cxi_trig_iface_t *iface,
+                              uct_cxi_trig_dwq_op_t *op, ucs_status_t status)
+{
+    uct_trig_done_func_t done = op->deferred.done;
+    void *arg                 = op->deferred.arg;
+
+    uct_cxi_trig_dwq_note_failure(op, status);
+    uct_cxi_trig_dwq_release(iface, op, status);
+    op->req.complete = uct_cxi_trig_dwq_complete_abandoned;
+    ucs_list_add_tail(&iface->dwq.abandoned, &op->list);
     if (done != NULL) {
         done(arg, status);
     }
@@ -203,7 +241,7 @@ static ucs_status_t uct_cxi_trig_dwq_post(uct_cxi_trig_iface_t *iface,
         return UCS_ERR_NO_RESOURCE;
     }
     ucs_error("cannot queue a deferred operation: %s", fi_strerror(-ret));
-    return UCS_ERR_IO_ERROR;
+    return uct_cxi_trig_prov_status(uct_cxi_trig_iface_md(iface)->prov, ret);
 }
 
 static ucs_status_t

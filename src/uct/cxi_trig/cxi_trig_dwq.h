@@ -79,9 +79,13 @@ typedef struct uct_cxi_trig_dwq_ops {
 typedef struct uct_cxi_trig_dwq {
     const uct_cxi_trig_dwq_ops_t *ops;
     uct_cxi_trig_credit_t        credit;
-    ucs_mpool_t                  mp;      /**< Of uct_cxi_trig_dwq_op_t */
-    ucs_list_link_t              pending; /**< Posted operations */
-    void                         *priv;   /**< Of the back-end */
+    ucs_mpool_t                  mp;         /**< Of uct_cxi_trig_dwq_op_t */
+    ucs_list_link_t              pending;    /**< Posted operations */
+    ucs_list_link_t              abandoned;  /**< Over for us, not for the
+                                                  provider */
+    unsigned                     lost_peers; /**< Peers that are lost, but have
+                                                  references */
+    void                         *priv;      /**< Of the back-end */
 } uct_cxi_trig_dwq_t;
 
 
@@ -100,5 +104,12 @@ void uct_cxi_trig_dwq_cleanup(struct uct_cxi_trig_iface *iface);
 void uct_cxi_trig_dwq_complete(struct uct_cxi_trig_iface *iface,
                                uct_cxi_trig_req_t *req, size_t length,
                                ucs_status_t status);
+
+/**
+ * An operation will never be heard of again, or only as failed: as
+ * uct_cxi_trig_dwq_complete(), but its descriptor is kept for the provider.
+ */
+void uct_cxi_trig_dwq_abandon(struct uct_cxi_trig_iface *iface,
+                              uct_cxi_trig_dwq_op_t *op, ucs_status_t status);
 
 #endif

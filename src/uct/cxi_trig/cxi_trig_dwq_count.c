@@ -13,6 +13,9 @@
  * counter moved, and nothing of the slot in use. A failed operation leaves its
  * additions behind: its slot is retired, as they cannot be cancelled.
  *
+ * An operation that fires when there is no connection to its peer is dropped by
+ * the provider without a word. It is given up once the peer is known as lost.
+ *
  * To sleep, a message to the interface itself is deferred until the counter of
  * all completions moves; its arrival is an entry in the completion queue.
  */
@@ -75,6 +78,7 @@ typedef struct uct_cxi_trig_dwq_wake {
 
 typedef struct uct_cxi_trig_dwq_count {
     struct fid_cntr         *all;    /* Of all completions */
+    struct fid_cntr         *trash;  /* Takes what nobody waits for any more */
     uint64_t                seen;    /* Its value when last looked at */
     ucs_list_link_t         free;    /* Slots */
     ucs_list_link_t         retired;
@@ -98,9 +102,14 @@ static ucs_status_t uct_cxi_trig_dwq_count_init(uct_cxi_trig_iface_t *iface)
         goto err_free;
     }
 
+    ret = uct_cxi_trig_net_open_cntr(md, &count->trash);
+    if (ret != 0) {
+        goto err_close_all;
+    }
+
     ret = uct_cxi_trig_net_open_cntr(md, &count->wake.sent);
     if (ret != 0) {
-        goto err_close;
+        goto err_close_trash;
     }
 
     ucs_list_head_init(&count->free);
@@ -108,7 +117,9 @@ static ucs_status_t uct_cxi_trig_dwq_count_init(uct_cxi_trig_iface_t *iface)
     iface->dwq.priv = count;
     return UCS_OK;
 
-err_close:
+err_close_trash:
+    fi_close(&count->trash->fid);
+err_close_all:
     fi_close(&count->all->fid);
 err_free:
     ucs_free(count);
@@ -138,6 +149,7 @@ static void uct_cxi_trig_dwq_count_cleanup(uct_cxi_trig_iface_t *iface)
         uct_cxi_trig_peer_put(count->wake.self);
     }
     fi_close(&count->wake.sent->fid);
+    fi_close(&count->trash->fid);
     fi_close(&count->all->fid);
     ucs_free(count);
 }
@@ -231,6 +243,50 @@ static void uct_cxi_trig_dwq_count_release(uct_cxi_trig_iface_t *iface,
     op->slot = NULL;
 }
 
+/*
+ * Whether an operation is over, additions and all. Its count may have moved
+ * while the thread that moved it has yet to run the additions, which read the
+ * slot: adding 0 waits for that thread, or runs them here.
+ */
+static int uct_cxi_trig_dwq_count_is_over(const uct_cxi_trig_dwq_op_t *op)
+{
+    if (fi_cntr_read(op->slot->cntr) < op->slot->target) {
+        return 0;
+    }
+    fi_cntr_add(op->slot->cntr, 0);
+    return 1;
+}
+
+/* Whether an operation has fired at a lost peer, and nothing came of it. */
+static int uct_cxi_trig_dwq_count_is_lost(const uct_cxi_trig_dwq_op_t *op)
+{
+    struct fid_cntr *trigger = op->deferred.trigger->cntr;
+
+    if ((op->peer->lost == UCS_OK) ||
+        (fi_cntr_read(trigger) < op->deferred.threshold)) {
+        return 0;
+    }
+    fi_cntr_add(trigger, 0); /* Waits for whoever is firing it now */
+    return !uct_cxi_trig_dwq_count_is_over(op);
+}
+
+static unsigned uct_cxi_trig_dwq_count_poll_lost(uct_cxi_trig_iface_t *iface)
+{
+    uct_cxi_trig_dwq_count_t *count = iface->dwq.priv;
+    unsigned given_up               = 0;
+    uct_cxi_trig_dwq_op_t *op, *tmp;
+
+    ucs_list_for_each_safe(op, tmp, &iface->dwq.pending, list) {
+        if (uct_cxi_trig_dwq_count_is_lost(op)) {
+            /* The user may destroy its counter: nothing may add to it */
+            op->slot->user.op.cntr = count->trash;
+            uct_cxi_trig_dwq_abandon(iface, op, op->peer->lost);
+            ++given_up;
+        }
+    }
+    return given_up;
+}
+
 static unsigned uct_cxi_trig_dwq_count_poll(uct_cxi_trig_iface_t *iface)
 {
     uct_cxi_trig_dwq_count_t *count = iface->dwq.priv;
@@ -238,19 +294,18 @@ static unsigned uct_cxi_trig_dwq_count_poll(uct_cxi_trig_iface_t *iface)
     unsigned completed              = 0;
     uct_cxi_trig_dwq_op_t *op, *tmp;
 
+    if (ucs_unlikely(iface->dwq.lost_peers > 0)) {
+        completed = uct_cxi_trig_dwq_count_poll_lost(iface);
+    }
     if (ucs_likely(value == count->seen)) {
-        return 0;
+        return completed;
     }
 
     /* Pairs with the provider's lock: what moved the counter came before */
     ucs_memory_cpu_load_fence();
     count->seen = value;
     ucs_list_for_each_safe(op, tmp, &iface->dwq.pending, list) {
-        if (fi_cntr_read(op->slot->cntr) >= op->slot->target) {
-            /* The count has moved, but the thread that moved it may still be
-             * about to run the two additions, which read the slot's work:
-             * adding 0 waits for that thread, or runs them here */
-            fi_cntr_add(op->slot->cntr, 0);
+        if (uct_cxi_trig_dwq_count_is_over(op)) {
             uct_cxi_trig_dwq_complete(iface, &op->req, 0, UCS_OK);
             ++completed;
         }

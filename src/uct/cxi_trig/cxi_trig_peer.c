@@ -9,6 +9,7 @@
 #include "cxi_trig_peer.h"
 #include "cxi_trig_addr.h"
 #include "cxi_trig_ep.h"
+#include "cxi_trig_status.h"
 
 #include <ucs/debug/log.h>
 #include <ucs/debug/memtrack_int.h>
@@ -36,6 +37,7 @@ ucs_status_t uct_cxi_trig_peer_create(uct_cxi_trig_iface_t *iface,
 
     peer->iface = iface;
     peer->refs  = 1;
+    peer->lost  = UCS_OK;
     uct_cxi_trig_track_init(&peer->track);
     *peer_p     = peer;
     return UCS_OK;
@@ -49,6 +51,10 @@ void uct_cxi_trig_peer_put(uct_cxi_trig_peer_t *peer)
         return;
     }
 
+    if (peer->lost != UCS_OK) {
+        --peer->iface->dwq.lost_peers;
+    }
+
     ret = fi_av_remove(peer->iface->net.av, &peer->addr, 1, 0);
     if (ret != 0) {
         ucs_diag("cannot remove the address of a peer: %s", fi_strerror(-ret));
@@ -58,6 +64,10 @@ void uct_cxi_trig_peer_put(uct_cxi_trig_peer_t *peer)
 
 void uct_cxi_trig_peer_fail(uct_cxi_trig_peer_t *peer, ucs_status_t status)
 {
+    if ((peer->lost == UCS_OK) && uct_cxi_trig_status_is_peer(status)) {
+        peer->lost = status;
+        ++peer->iface->dwq.lost_peers;
+    }
     if (peer->ep != NULL) {
         uct_cxi_trig_ep_fail(peer->ep, status);
     }

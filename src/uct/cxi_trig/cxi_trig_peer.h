@@ -19,6 +19,7 @@ typedef struct uct_cxi_trig_peer {
     struct uct_cxi_trig_ep *ep;   /**< NULL once the endpoint is gone */
     fi_addr_t              addr;
     unsigned               refs;
+    ucs_status_t           lost;  /**< UCS_OK, or how it was lost */
     uct_cxi_trig_track_t   track; /**< Immediate operations in flight */
 } uct_cxi_trig_peer_t;
 
@@ -37,7 +38,10 @@ static inline void uct_cxi_trig_peer_get(uct_cxi_trig_peer_t *peer)
 /** Give a reference back; the last one removes the address. */
 void uct_cxi_trig_peer_put(uct_cxi_trig_peer_t *peer);
 
-/** An operation to the peer has failed: its endpoint, if any, is lost. */
+/**
+ * An operation to the peer has failed: so has its endpoint, if it has one. If
+ * the status tells that the peer is lost, so are deferred operations to it.
+ */
 void uct_cxi_trig_peer_fail(uct_cxi_trig_peer_t *peer, ucs_status_t status);
 
 #endif

@@ -7,7 +7,6 @@
 #endif
 
 #include "cxi_trig_tx.h"
-#include "cxi_trig_status.h"
 
 #include <ucs/arch/cpu.h>
 #include <ucs/debug/log.h>
@@ -111,9 +110,6 @@ static void uct_cxi_trig_tx_complete(uct_cxi_trig_iface_t *iface,
                                                  req);
     uct_cxi_trig_peer_t *peer = op->peer;
 
-    if (status == UCS_ERR_IO_ERROR) {
-        status = UCS_ERR_CONNECTION_RESET; /* sockets' word for a dead peer */
-    }
     if (status != UCS_OK) {
         uct_cxi_trig_peer_fail(peer, status);
     }
@@ -190,7 +186,9 @@ static ucs_status_t uct_cxi_trig_tx_try(uct_cxi_trig_iface_t *iface,
         return UCS_OK;
     }
 
-    status = uct_cxi_trig_status(ret);
+    /* Where it cannot connect, sockets returns whatever errno is */
+    status = (ret == -FI_ENOMEM) ? UCS_ERR_NO_MEMORY :
+                                  UCS_ERR_CONNECTION_RESET;
     ucs_debug("cannot send to a peer: %s", fi_strerror(-ret));
     uct_cxi_trig_tx_complete(iface, &op->req, 0, status);
     return status;
