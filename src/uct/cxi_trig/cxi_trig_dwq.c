@@ -220,6 +220,7 @@ static ucs_status_t uct_cxi_trig_dwq_get(uct_cxi_trig_ep_t *ep,
 static ucs_status_t uct_cxi_trig_dwq_post(uct_cxi_trig_iface_t *iface,
                                           uct_cxi_trig_dwq_op_t *op)
 {
+    ucs_status_t status;
     int ret;
 
     ++op->deferred.trigger->refs;
@@ -235,13 +236,15 @@ static ucs_status_t uct_cxi_trig_dwq_post(uct_cxi_trig_iface_t *iface,
         return UCS_OK;
     }
 
-    uct_cxi_trig_dwq_release(iface, op, uct_cxi_trig_status(ret));
-    ucs_mpool_put(op);
-    if ((ret == -FI_EAGAIN) || (ret == -FI_ENOSPC)) {
-        return UCS_ERR_NO_RESOURCE;
+    status = uct_cxi_trig_prov_status(uct_cxi_trig_iface_md(iface)->prov, ret);
+    if (uct_cxi_trig_status_is_peer(status)) {
+        uct_cxi_trig_peer_fail(op->peer, status);
+    } else if (status != UCS_ERR_NO_RESOURCE) {
+        ucs_error("cannot queue a deferred operation: %s", fi_strerror(-ret));
     }
-    ucs_error("cannot queue a deferred operation: %s", fi_strerror(-ret));
-    return uct_cxi_trig_prov_status(uct_cxi_trig_iface_md(iface)->prov, ret);
+    uct_cxi_trig_dwq_release(iface, op, status);
+    ucs_mpool_put(op);
+    return status;
 }
 
 static ucs_status_t

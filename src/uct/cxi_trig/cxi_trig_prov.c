@@ -46,7 +46,6 @@ static const uct_cxi_trig_prov_t uct_cxi_trig_provs[] = {
         .id          = 2,
         .own_threads = 1,
         .done        = UCT_CXI_TRIG_DONE_CNTR,
-        .broken_err  = FI_EIO,
         .max_entries = 1900,
         .max_cntrs   = 16384,
         .max_count   = INT32_MAX,

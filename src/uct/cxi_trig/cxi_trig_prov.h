@@ -28,8 +28,6 @@ typedef struct uct_cxi_trig_prov {
     uint8_t             id;          /**< In addresses */
     uint8_t             own_threads; /**< Progresses by threads of its own */
     uct_cxi_trig_done_t done;
-    int                 broken_err;  /**< Its one code for a broken connection;
-                                          0: libfabric's several */
     unsigned            max_entries; /**< Deferred operations pending at once */
     unsigned            max_cntrs;   /**< Counters of one interface */
     uint64_t            max_count;   /**< Largest value of a counter */
