@@ -325,7 +325,7 @@ static double ucp_st_ctrl_now(void)
     return ts.tv_sec + (ts.tv_nsec * 1e-9);
 }
 
-/* Ask the transport about the peers that something here waits for: a message to
+/* Ask both transports about the peers that something here waits for: a message to
  * one that is gone fails. The lock is held. */
 static void ucp_st_ctrl_ping(ucp_st_worker_h worker)
 {
@@ -339,6 +339,7 @@ static void ucp_st_ctrl_ping(ucp_st_worker_h worker)
              (op->started > op->completed))) {
             previous = op->peer;
             ucp_st_ctrl_post(previous, UCP_ST_MSG_PING, &msg);
+            ucp_st_peer_check_nic(previous);
         }
     }
 }

@@ -139,6 +139,14 @@ ucp_st_peer_t *ucp_st_peer_get(ucp_st_worker_h worker, uint64_t uuid)
     return peer;
 }
 
+void ucp_st_peer_check_nic(ucp_st_peer_t *peer)
+{
+    if (peer->trig_ep != NULL) {
+        /* An error is told by the endpoint's error handler */
+        (void)uct_ep_check(peer->trig_ep, 0, NULL);
+    }
+}
+
 void ucp_st_peer_fail(ucp_st_peer_t *peer, ucs_status_t status)
 {
     ucp_st_worker_h worker = peer->worker;
@@ -159,6 +167,8 @@ void ucp_st_peer_fail(ucp_st_peer_t *peer, ucs_status_t status)
             ucp_st_op_peer_done(op);
         }
     }
+    /* Some NICs drop what they cannot deliver without a word until then */
+    ucp_st_peer_check_nic(peer);
 }
 
 /* UCP's error callback: the control endpoint is dead */

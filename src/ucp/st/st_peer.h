@@ -47,6 +47,9 @@ ucp_st_peer_t *ucp_st_peer_get(ucp_st_worker_h worker, uint64_t uuid);
 /** Declare a peer gone: its operations fail with `status`. The lock is held. */
 void ucp_st_peer_fail(ucp_st_peer_t *peer, ucs_status_t status);
 
+/** Have the NIC find out whether a peer is there; the lock is held. */
+void ucp_st_peer_check_nic(ucp_st_peer_t *peer);
+
 /**
  * Close the endpoints of all peers and free them. UCP is called: the lock is not
  * held, and no other thread uses the worker.
