@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * st_peer_exit.c - a peer process that dies. No MPI: the program forks first, and
- * the two processes exchange addresses over a socket pair. One argument, where the
- * peer dies:
+ * st_peer_exit.c - a peer process that dies. No MPI: the program forks first,
+ * and the two processes exchange addresses over a socket pair. One argument,
+ * where the peer dies:
  *
  *   match   while the other side is blocked in a match with it
  *   start   after the match, while the other side's stream waits for it

@@ -94,7 +94,8 @@ void st_pair_cleanup(st_pair_t *pair)
     st_side_cleanup(&pair->side[ST_B]);
 }
 
-ucp_st_op_h st_op(st_side_t *side, int is_send, const ucp_st_op_params_t *params)
+ucp_st_op_h st_op(st_side_t *side, int is_send,
+                  const ucp_st_op_params_t *params)
 {
     ucp_st_op_h op = NULL;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * st_pair.h - two st workers in one process, with a stream and a queue each, that
- * know each other: the ground on which the ucp_st cases stand.
+ * st_pair.h - two st workers in one process, with a stream and a queue each,
+ * that know each other: the ground on which the ucp_st cases stand.
  */
 #ifndef ST_PAIR_H_
 #define ST_PAIR_H_
@@ -46,7 +46,8 @@ ucp_st_op_h st_rsend(st_side_t *side, void *buffer, size_t length,
 ucp_st_op_h st_recv(st_side_t *side, void *buffer, size_t length, uint64_t tag);
 
 /** As st_send() and st_recv(), with all parameters given. */
-ucp_st_op_h st_op(st_side_t *side, int is_send, const ucp_st_op_params_t *params);
+ucp_st_op_h st_op(st_side_t *side, int is_send,
+                  const ucp_st_op_params_t *params);
 
 /** Give both to match and progress both sides until both have ended; the two
  *  outcomes. */

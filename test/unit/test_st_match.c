@@ -14,15 +14,16 @@
 
 #define LEN 256
 
-/* Run one use of a matched pair and check the bytes */
-static void transfer(st_pair_t *pair, ucp_st_op_h send, ucp_st_op_h recv,
-                     const void *rbuf, void *sbuf, size_t length)
+/* Run one use of a matched pair, A's first and B's second operation, and check
+ * the bytes */
+static void transfer(st_pair_t *pair, const ucp_st_op_h op[2], void *sbuf,
+                     const void *rbuf, size_t length)
 {
     static uint64_t seed = 100;
 
     st_fill(sbuf, length, ++seed);
-    st_use(&pair->side[ST_B], recv);
-    st_use(&pair->side[ST_A], send);
+    st_use(&pair->side[ST_B], op[ST_B]);
+    st_use(&pair->side[ST_A], op[ST_A]);
     st_sync(&pair->side[ST_A]);
     st_sync(&pair->side[ST_B]);
     CU_ASSERT_TRUE(st_check(rbuf, length, seed));
@@ -54,7 +55,8 @@ static void test_order_same_tag(void)
         CU_ASSERT_EQUAL(st_match_end(recv[i]), UCS_OK);
     }
     for (i = 0; i < 3; ++i) {
-        transfer(&pair, send[i], recv[i], rbuf[i], sbuf[i], LEN);
+        transfer(&pair, (ucp_st_op_h[]){send[i], recv[i]}, sbuf[i], rbuf[i],
+                 LEN);
     }
     for (i = 0; i < 3; ++i) {
         st_free(send[i]);
@@ -100,7 +102,8 @@ static void test_order_tags_scopes(void)
             ucp_st_worker_progress(pair.side[ST_B].worker);
         }
         CU_ASSERT_EQUAL(st_match_end(recv[i]), UCS_OK);
-        transfer(&pair, send[i], recv[i], rbuf[i], sbuf[i], LEN);
+        transfer(&pair, (ucp_st_op_h[]){send[i], recv[i]}, sbuf[i], rbuf[i],
+                 LEN);
     }
     for (i = 0; i < 4; ++i) {
         st_free(send[i]);
@@ -128,7 +131,7 @@ static void test_larger_receive(void)
     CU_ASSERT_EQUAL(ucp_st_op_query(recv, &attr), UCS_OK);
     CU_ASSERT_EQUAL(attr.length, 100);
     CU_ASSERT_EQUAL(attr.lane, UCP_ST_LANE_TRIG);
-    transfer(&pair, send, recv, rbuf, sbuf, 100);
+    transfer(&pair, (ucp_st_op_h[]){send, recv}, sbuf, rbuf, 100);
     for (i = 100; i < 200; ++i) {
         CU_ASSERT_EQUAL(rbuf[i], 0xee);
     }
@@ -163,7 +166,7 @@ static void test_truncation(void)
     send = st_send(&pair.side[ST_A], sbuf, 100, 1);
     recv = st_recv(&pair.side[ST_B], rbuf, 100, 1);
     st_match_ok(send, recv);
-    transfer(&pair, send, recv, rbuf, sbuf, 100);
+    transfer(&pair, (ucp_st_op_h[]){send, recv}, sbuf, rbuf, 100);
     st_free(send);
     st_free(recv);
     st_pair_cleanup(&pair);
@@ -347,8 +350,8 @@ static void test_bad_params(void)
     st_pair_cleanup(&pair);
 }
 
-/* An operation freed while it waits for its match leaves no trace, whether or not
- * the peer had paired it */
+/* An operation freed while it waits for its match leaves no trace, whether or
+ * not the peer had paired it */
 static void test_cancel(void)
 {
     static uint8_t sbuf[LEN], rbuf[LEN];
@@ -358,8 +361,8 @@ static void test_cancel(void)
     if (!st_pair_init(&pair)) {
         return;
     }
-    /* The peer has not paired it, and has nothing to pair it with while it hears
-     * of both its match and its end */
+    /* The peer has not paired it, and has nothing to pair it with while it
+     * hears of both its match and its end */
     stale = st_send(&pair.side[ST_A], sbuf, LEN, 5);
     CU_ASSERT_EQUAL(ucp_st_imatchall(&stale, 1), UCS_OK);
     st_free(stale);
@@ -367,7 +370,7 @@ static void test_cancel(void)
     send = st_send(&pair.side[ST_A], sbuf, LEN, 5);
     recv = st_recv(&pair.side[ST_B], rbuf, LEN, 5);
     st_match_ok(send, recv);
-    transfer(&pair, send, recv, rbuf, sbuf, LEN);
+    transfer(&pair, (ucp_st_op_h[]){send, recv}, sbuf, rbuf, LEN);
     st_free(send);
     st_free(recv);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_st_queue.c - starts and waits: order, reuse, refusals, run-ahead, programs
- * P1, P2 and P7 of the semantics, resources, teardown.
+ * test_st_queue.c - starts and waits: order, reuse, refusals, run-ahead,
+ * programs P1, P2 and P7 of the semantics, resources, teardown.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
@@ -42,43 +42,41 @@ static void check_func(void *arg)
     memset(work->buffer, 0xcc, work->length);
 }
 
-static void launch(st_side_t *side, ucs_gstream_func_t func, work_t *work,
-                   uint8_t *buffer, uint64_t seed, int *errors)
+static void launch(st_side_t *side, ucs_gstream_func_t func, work_t *work)
 {
-    work->buffer = buffer;
-    work->length = LEN;
-    work->seed   = seed;
-    work->errors = errors;
     CU_ASSERT_EQUAL(ucs_gstream_enqueue_func(side->stream, func, work), UCS_OK);
 }
 
 /* Enqueue `uses` times: fill, send, wait on A; receive, wait, check on B. The
  * hosts never wait in between. */
-static void run_ahead(st_pair_t *pair, ucp_st_op_h send, ucp_st_op_h recv,
-                      uint8_t *sbuf, uint8_t *rbuf, unsigned uses)
+static void run_ahead(st_pair_t *pair, const ucp_st_op_h op[2], uint8_t *sbuf,
+                      uint8_t *rbuf, unsigned uses)
 {
-    work_t *work = calloc(2 * uses, sizeof(*work));
-    int errors   = 0;
+    work_t *fill  = calloc(uses, sizeof(*fill));
+    work_t *check = calloc(uses, sizeof(*check));
+    int errors    = 0;
     unsigned k;
 
     for (k = 0; k < uses; ++k) {
-        launch(&pair->side[ST_A], fill_func, &work[2 * k], sbuf, k, &errors);
-        st_use(&pair->side[ST_A], send);
+        fill[k] = (work_t){.buffer = sbuf, .length = LEN, .seed = k};
+        launch(&pair->side[ST_A], fill_func, &fill[k]);
+        st_use(&pair->side[ST_A], op[ST_A]);
     }
     for (k = 0; k < uses; ++k) {
-        st_use(&pair->side[ST_B], recv);
-        launch(&pair->side[ST_B], check_func, &work[2 * k + 1], rbuf, k,
-               &errors);
+        check[k] = (work_t){rbuf, LEN, k, &errors};
+        st_use(&pair->side[ST_B], op[ST_B]);
+        launch(&pair->side[ST_B], check_func, &check[k]);
     }
     st_sync(&pair->side[ST_A]);
     st_sync(&pair->side[ST_B]);
     CU_ASSERT_EQUAL(ucs_gstream_synchronize(pair->side[ST_B].stream), UCS_OK);
     CU_ASSERT_EQUAL(errors, 0);
-    free(work);
+    free(fill);
+    free(check);
 }
 
-/* S1, S2, S4: the data of every use arrives in stream order; writes fired are the
- * messages, and nothing is proxied */
+/* S1, S2, S4: the data of every use arrives in stream order; writes fired are
+ * the messages, and nothing is proxied */
 static void test_run_ahead(void)
 {
     static uint8_t sbuf[LEN], rbuf[LEN];
@@ -93,7 +91,7 @@ static void test_run_ahead(void)
     send = st_send(&pair.side[ST_A], sbuf, LEN, 1);
     recv = st_recv(&pair.side[ST_B], rbuf, LEN, 1);
     st_match_ok(send, recv);
-    run_ahead(&pair, send, recv, sbuf, rbuf, MANY);
+    run_ahead(&pair, (ucp_st_op_h[]){send, recv}, sbuf, rbuf, MANY);
 
     CU_ASSERT_EQUAL(ucp_st_worker_query(pair.side[ST_A].worker, &attr), UCS_OK);
     CU_ASSERT_EQUAL(attr.stats.writes_fired, MANY);
@@ -121,7 +119,7 @@ static void test_few_entries(void)
         send = st_send(&pair.side[ST_A], sbuf, LEN, 1);
         recv = st_recv(&pair.side[ST_B], rbuf, LEN, 1);
         st_match_ok(send, recv);
-        run_ahead(&pair, send, recv, sbuf, rbuf, MANY);
+        run_ahead(&pair, (ucp_st_op_h[]){send, recv}, sbuf, rbuf, MANY);
         CU_ASSERT_EQUAL(ucp_st_worker_query(pair.side[ST_A].worker, &attr),
                         UCS_OK);
         CU_ASSERT(attr.stats.late_posts > 0);
@@ -133,8 +131,8 @@ static void test_few_entries(void)
     unsetenv("UCX_CXI_TRIG_DEFERRED_ENTRIES");
 }
 
-/* S10: a pair that cannot get its entries is refused on both sides, keeps what it
- * has, and can be matched when there is room */
+/* S10: a pair that cannot get its entries is refused on both sides, keeps what
+ * it has, and can be matched when there is room */
 static void test_no_entries(void)
 {
     static uint8_t sbuf[2][LEN], rbuf[2][LEN];
@@ -153,11 +151,13 @@ static void test_no_entries(void)
         st_match2(send[1], recv[1], &status_a, &status_b);
         CU_ASSERT_EQUAL(status_a, UCS_ERR_NO_RESOURCE);
         CU_ASSERT_EQUAL(status_b, UCS_ERR_NO_RESOURCE);
-        run_ahead(&pair, send[0], recv[0], sbuf[0], rbuf[0], 10);
+        run_ahead(&pair, (ucp_st_op_h[]){send[0], recv[0]}, sbuf[0],
+                  rbuf[0], 10);
         st_free(send[0]);
         st_free(recv[0]);
         st_match_ok(send[1], recv[1]);
-        run_ahead(&pair, send[1], recv[1], sbuf[1], rbuf[1], 10);
+        run_ahead(&pair, (ucp_st_op_h[]){send[1], recv[1]}, sbuf[1],
+                  rbuf[1], 10);
         st_free(send[1]);
         st_free(recv[1]);
         st_pair_cleanup(&pair);
@@ -349,7 +349,7 @@ static void test_misuse(void)
     st_use(b, recv);
     st_sync(a);
     st_sync(b);
-    run_ahead(&pair, send, recv, sbuf, rbuf, 10);
+    run_ahead(&pair, (ucp_st_op_h[]){send, recv}, sbuf, rbuf, 10);
     st_free(unmatched);
     st_free(send);
     st_free(recv);

@@ -63,7 +63,8 @@ int ucp_st_config_list_allows(const char *list, const char *name)
     return found != negate;
 }
 
-static ucs_status_t ucp_st_config_check_lane_names(const ucp_st_config_t *config)
+static ucs_status_t
+ucp_st_config_check_lane_names(const ucp_st_config_t *config)
 {
     unsigned i;
 

@@ -159,8 +159,8 @@ ucs_status_t ucp_st_ctrl_init(ucp_st_worker_h worker)
     ucs_list_head_init(&worker->outbox);
     status = ucp_st_ctrl_set_handler(worker, ucp_st_ctrl_am_handler);
     if (status != UCS_OK) {
-        ucs_error("the UCP worker cannot receive active message %u (its context "
-                  "needs UCP_FEATURE_AM): %s", worker->am_id,
+        ucs_error("the UCP worker cannot receive active message %u (its "
+                  "context needs UCP_FEATURE_AM): %s", worker->am_id,
                   ucs_status_string(status));
     }
     return status;
@@ -325,8 +325,8 @@ static double ucp_st_ctrl_now(void)
     return ts.tv_sec + (ts.tv_nsec * 1e-9);
 }
 
-/* Ask both transports about the peers that something here waits for: a message to
- * one that is gone fails. The lock is held. */
+/* Ask both transports about the peers that something here waits for: a message
+ * to one that is gone fails. The lock is held. */
 static void ucp_st_ctrl_ping(ucp_st_worker_h worker)
 {
     ucp_st_msg_op_t msg     = {.op_id = 0};

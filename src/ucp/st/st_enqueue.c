@@ -4,8 +4,8 @@
  *
  * A batch is checked whole, then given to the NIC as far as entries allow, then
  * enqueued as one sequence of stream commands that ends with the store of the
- * batch's number. Only then the operations' counts move on: an error leaves them
- * as they were, and what the NIC was given serves the next try.
+ * batch's number. Only then the operations' counts move on: an error leaves
+ * them as they were, and what the NIC was given serves the next try.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
@@ -52,8 +52,8 @@ static ucs_status_t ucp_st_start_check(ucp_st_queue_h queue,
     }
     if ((op->queue != NULL) && (op->queue != queue) &&
         (op->queue->seen < op->last_seq)) {
-        ucs_error("start of operation %p, whose last wait the host has not seen "
-                  "pass on another queue", op);
+        ucs_error("start of operation %p, whose last wait the host has not "
+                  "seen pass on another queue", op);
         return UCS_ERR_BUSY;
     }
     return UCS_OK;
@@ -88,7 +88,8 @@ static ucs_status_t ucp_st_wait_check(ucp_st_queue_h queue,
         return UCS_ERR_NO_MESSAGE;
     }
     if (op->queue != queue) {
-        ucs_error("wait for operation %p on another queue than its start's", op);
+        ucs_error("wait for operation %p on another queue than its start's",
+                  op);
         return UCS_ERR_INVALID_PARAM;
     }
     return UCS_OK;

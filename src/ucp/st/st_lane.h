@@ -20,11 +20,11 @@ typedef struct ucp_st_lane_ops {
     /** The pair is matched: learn where the peer's region is. */
     ucs_status_t (*bind)(ucp_st_op_t *op, const ucp_st_trig_region_t *region);
 
-    /** A receive whose send has 0 bytes: offer another region than the buffer. */
+    /** A receive whose send has 0 bytes: offer a region beside the buffer. */
     ucs_status_t (*rekey)(ucp_st_op_t *op, ucp_st_trig_region_t *region);
 
-    /** Give the NIC what use k = `uses` and those before it need. UCS_OK also if
-     *  some must be given later, for want of entries; then it is done later. */
+    /** Give the NIC what use k = `uses` and those before it need. UCS_OK also
+     *  if entries are short: the rest is given as soon as there are some. */
     ucs_status_t (*post)(ucp_st_op_t *op, uint64_t uses);
 
     /** Stream command that starts use number `use`. */

@@ -2,12 +2,13 @@
 /*
  * st_match.c - matching.
  *
- * Each side announces its operations to the other in the order in which they are
- * given to match, and keeps two lists a peer, both in that order: its own
+ * Each side announces its operations to the other in the order in which they
+ * are given to match, and keeps two lists a peer, both in that order: its own
  * operations and the peer's announced ones that have no counterpart yet. Two
- * entries with the same key pair as soon as both are there; as each list has the
- * same order on both sides, both sides make the same pairs, without a further
- * message. What a pair becomes follows from its two announcements alone.
+ * entries with the same key pair as soon as both are there; as each list has
+ * the same order on both sides, both sides make the same pairs, without a
+ * further message. What a pair becomes follows from its two announcements
+ * alone.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
@@ -258,7 +259,8 @@ static size_t ucp_st_match_count_self(const ucp_st_op_h *ops, size_t count,
 }
 
 /* A blocking match of one half of a message to oneself would never return */
-static ucs_status_t ucp_st_match_check_self(const ucp_st_op_h *ops, size_t count)
+static ucs_status_t ucp_st_match_check_self(const ucp_st_op_h *ops,
+                                            size_t count)
 {
     const ucp_st_op_t *op;
     size_t i;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * st_op.c - persistent operations: creation, failure, and the end of their life.
+ * st_op.c - persistent operations: creation, failure, and the end of their
+ * life.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
@@ -119,14 +120,17 @@ void ucp_st_op_fail(ucp_st_op_t *op, ucs_status_t status)
         ucp_st_op_list_leave(&op->match_list);
     }
 
-    /* Close the region, then release the streams; the host is told last */
+    /* Close the region, then release the streams. The host hears of the queue's
+     * state only once the stream has passed, so it is set before that. */
     if (op->lane != NULL) {
         op->lane->revoke(op);
-        op->lane->release_waits(op);
     }
     if (in_use) {
         ++op->worker->stats.errors;
         ucp_st_queue_fail(op->queue, op, status);
+    }
+    if (op->lane != NULL) {
+        op->lane->release_waits(op);
     }
     if (!was_matched || (op->lane == NULL)) {
         return;

@@ -73,18 +73,18 @@ typedef struct ucp_st_op {
 ucp_st_op_t *ucp_st_op_find(ucp_st_worker_h worker, uint64_t id);
 
 /**
- * Fail an operation: stop its use, release the streams that wait for it, put its
- * queue in error if a use is incomplete, and tell the peer if it was matched.
- * Later calls for the same operation do nothing. The lock is held.
+ * Fail an operation: stop its use, release the streams that wait for it, put
+ * its queue in error if a use is incomplete, and tell the peer if it was
+ * matched. Later calls for the same operation do nothing. The lock is held.
  */
 void ucp_st_op_fail(ucp_st_op_t *op, ucs_status_t status);
 
-/** A use is complete: the waiting word has been counted up. The lock is held. */
+/** A use is complete: its word was counted up. The lock is held. */
 void ucp_st_op_complete_use(ucp_st_op_t *op);
 
 /**
- * The peer's half takes part in `uses` uses and no more; fail the operation once
- * it has started more and the others are complete. The lock is held.
+ * The peer's half takes part in `uses` uses and no more; fail the operation
+ * once it has started more and the others are complete. The lock is held.
  */
 void ucp_st_op_limit_uses(ucp_st_op_t *op, uint64_t uses, ucs_status_t status);
 
@@ -96,7 +96,8 @@ void ucp_st_op_reap(ucp_st_op_t *op);
 
 /**
  * A freed operation's counterpart has closed its region, or is gone: get rid of
- * what the NIC still holds for it. The lock is held; `op` may be gone afterwards.
+ * what the NIC still holds for it. The lock is held; `op` may be gone
+ * afterwards.
  */
 void ucp_st_op_peer_done(ucp_st_op_t *op);
 

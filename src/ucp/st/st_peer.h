@@ -20,8 +20,8 @@ typedef struct ucp_st_remote_op {
 
 /**
  * Made by ucp_st_peer_create(), or by the first message from a worker that this
- * one does not know yet; then without endpoints until the user gives its address.
- * Lives as long as the worker. Protected by the worker's lock.
+ * one does not know yet; then without endpoints until the user gives its
+ * address. Lives as long as the worker. Protected by the worker's lock.
  */
 typedef struct ucp_st_peer {
     ucs_list_link_t list;       /* in the worker's peers */
@@ -51,8 +51,8 @@ void ucp_st_peer_fail(ucp_st_peer_t *peer, ucs_status_t status);
 void ucp_st_peer_check_nic(ucp_st_peer_t *peer);
 
 /**
- * Close the endpoints of all peers and free them. UCP is called: the lock is not
- * held, and no other thread uses the worker.
+ * Close the endpoints of all peers and free them. UCP is called: the lock is
+ * not held, and no other thread uses the worker.
  */
 void ucp_st_peers_cleanup(ucp_st_worker_h worker);
 

@@ -48,7 +48,7 @@ typedef struct ucp_st_msg_hdr {
     uint64_t src;     /**< Sender's uuid */
 } __attribute__((packed)) ucp_st_msg_hdr_t;
 
-/** Where the other side writes: a send's clear-to-send word, a receive's data. */
+/** Where the peer writes: a send's clear-to-send word, a receive's data. */
 typedef struct ucp_st_trig_region {
     uint64_t address;
     uint8_t  rkey[UCT_TRIG_RKEY_PACKED_LEN];

@@ -23,7 +23,7 @@ struct ucp_st_queue {
     uint64_t          seen;   /* batches that the host was told have run */
     volatile uint64_t passed; /* batches that have run; written by the stream */
     ucs_status_t      status; /* set once under the lock, read without it */
-    ucp_st_op_h       failed_op; /* first that failed; written before `status` */
+    ucp_st_op_h       failed_op; /* first that failed; set before `status` */
     ucs_gstream_cmd_t *cmds;  /* scratch for a batch */
     size_t            max_cmds;
 };

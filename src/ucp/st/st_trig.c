@@ -106,8 +106,8 @@ static void ucp_st_trig_cntrs_destroy(ucp_st_op_t *op)
     (void)uct_trig_cntr_destroy(op->trig.start);
 }
 
-/* One entry of each kind, so that the next use can always be posted whatever the
- * other operations hold (protocol-rules, rule 6) */
+/* One entry of each kind, so that the next use can always be posted whatever
+ * the other operations hold (protocol-rules, rule 6) */
 static ucs_status_t ucp_st_trig_reserve(ucp_st_op_t *op)
 {
     uct_iface_h iface = op->worker->trig.iface;
@@ -218,7 +218,7 @@ static ucs_status_t ucp_st_trig_bind(ucp_st_op_t *op,
                                 &op->trig.remote_rkey);
 }
 
-/* The send has 0 bytes and will write 1, which the user's buffer must not get */
+/* The send has 0 bytes and will write 1, which is not for the user's buffer */
 static ucs_status_t ucp_st_trig_rekey(ucp_st_op_t *op,
                                       ucp_st_trig_region_t *region)
 {
@@ -349,7 +349,8 @@ static ucs_status_t ucp_st_trig_post_word(ucp_st_op_t *op, uint64_t use,
     deferred->threshold  = use;
     deferred->completion = op->worker->trig.sink;
     deferred->done       = ucp_st_trig_word_done;
-    return uct_trig_ep_atomic_add64(op->worker->trig.self_ep, &atomic, deferred);
+    return uct_trig_ep_atomic_add64(op->worker->trig.self_ep, &atomic,
+                                    deferred);
 }
 
 /* From the operation's own entry if it is free, else from the common ones */
@@ -453,8 +454,8 @@ static void ucp_st_trig_start_func(void *arg)
 {
     ucp_st_op_t *op = arg;
 
-    /* Pairs with the release store in ucp_st_trig_release_waits(): a stream that
-     * passed a released wait starts nothing any more */
+    /* Pairs with the release store in ucp_st_trig_release_waits(): a stream
+     * that passed a released wait starts nothing any more */
     if (__atomic_load_n(&op->trig.released, __ATOMIC_ACQUIRE)) {
         return;
     }
@@ -508,8 +509,8 @@ static int ucp_st_trig_is_busy(const ucp_st_op_t *op)
     return 0;
 }
 
-/* Fire what is still armed. The region that the puts name is closed, so they fail
- * and write nothing; entries cannot be cancelled one by one. */
+/* Fire what is still armed. The region that the puts name is closed, so they
+ * fail and write nothing; entries cannot be cancelled one by one. */
 static void ucp_st_trig_dispose(ucp_st_op_t *op)
 {
     ucp_st_trig_op_t *trig = &op->trig;

@@ -13,9 +13,9 @@
  *   stream:  wait for word >= k                 stream:  wait for word >= k
  *
  * Neither side counts for use k+1 before its own wait of use k has run (a start
- * goes on the same queue, or after the host has seen that wait pass), so T >= 2k
- * is reached by the k-th start and the k-th clear-to-send together only.
- * A ready send has no clear-to-send: T >= k.
+ * goes on the same queue, or after the host has seen that wait pass), so that
+ * only the k-th start and the k-th clear-to-send together make T >= 2k. A ready
+ * send has no clear-to-send: T >= k.
  */
 #ifndef UCP_ST_TRIG_H_
 #define UCP_ST_TRIG_H_

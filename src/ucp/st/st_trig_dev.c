@@ -3,10 +3,10 @@
  * st_trig_dev.c - the NIC behind the trig lane and the thread that serves it.
  *
  * The thread reaps completions, wakes the streams that sleep on the words which
- * the NIC counted up, and posts uses that found no entry when they were enqueued.
- * It sleeps in poll() otherwise: the interface is armed under the lock, after a
- * progress that found nothing, so a completion either was reaped or makes the
- * descriptor readable.
+ * the NIC counted up, and posts uses that found no entry when they were
+ * enqueued. It sleeps in poll() otherwise: the interface is armed under the
+ * lock, after a progress that found nothing, so a completion either was reaped
+ * or makes the descriptor readable.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
@@ -163,7 +163,8 @@ static ucs_status_t ucp_st_trig_iface_open(ucp_st_worker_h worker,
     uct_iface_config_t *config;
     ucs_status_t status;
 
-    status = uct_md_iface_config_read(dev->md, tl->tl_name, NULL, NULL, &config);
+    status = uct_md_iface_config_read(dev->md, tl->tl_name, NULL, NULL,
+                                      &config);
     if (status != UCS_OK) {
         return status;
     }
@@ -486,7 +487,8 @@ err_slab:
 static ucp_st_trig_slab_t *ucp_st_trig_slab_of(ucp_st_trig_dev_t *dev,
                                                const ucp_st_trig_slot_t *slot)
 {
-    uintptr_t block          = (uintptr_t)slot & -(uintptr_t)UCP_ST_TRIG_SLAB_SIZE;
+    uintptr_t block          = (uintptr_t)slot &
+                               ~(uintptr_t)(UCP_ST_TRIG_SLAB_SIZE - 1);
     ucp_st_trig_slab_t *slab = dev->slabs;
 
     while ((uintptr_t)slab->slots != block) {

@@ -15,8 +15,8 @@
 #include <pthread.h>
 
 /**
- * A cache line of registered memory an operation: the word that streams wait on,
- * counted up by the NIC, and a place for a peer to write to.
+ * A cache line of registered memory an operation: the word that streams wait
+ * on, counted up by the NIC, and a place for a peer to write to.
  */
 typedef struct ucp_st_trig_slot {
     volatile uint64_t word;

@@ -39,7 +39,8 @@ static ucs_status_t ucp_st_worker_own_ucp(ucp_st_worker_h worker)
     status = ucp_init(&params, config, &worker->own_context);
     ucp_config_release(config);
     if (status != UCS_OK) {
-        ucs_error("failed to make a UCP context: %s", ucs_status_string(status));
+        ucs_error("failed to make a UCP context: %s",
+                  ucs_status_string(status));
         return status;
     }
     status = ucp_worker_create(worker->own_context, &worker_params,
@@ -151,8 +152,8 @@ static void ucp_st_worker_post_bye(ucp_st_worker_h worker)
     }
 }
 
-/* Non-zero while messages are on their way, or freed operations wait for the NIC
- * or for their peers' word */
+/* Non-zero while messages are on their way, or freed operations wait for the
+ * NIC or for their peers' word */
 static int ucp_st_worker_is_draining(ucp_st_worker_h worker)
 {
     ucp_st_op_t *op, *tmp;

@@ -16,9 +16,9 @@
 
 /**
  * Locks: `lock` protects all fields below it, and every peer, operation and
- * trig-lane object of the worker, unless their fields say otherwise. UCP is never
- * called with it held: UCP's callbacks take it, possibly under a lock of UCP's.
- * Streams never take it.
+ * trig-lane object of the worker, unless their fields say otherwise. UCP is
+ * never called with it held: UCP's callbacks take it, possibly under a lock of
+ * UCP's. Streams never take it.
  */
 struct ucp_st_worker {
     ucp_st_config_t   config;     /* read-only */

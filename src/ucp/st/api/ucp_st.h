@@ -104,11 +104,11 @@ typedef struct ucp_st_stats {
     uint64_t atomics_fired;  /**< Completion-word updates carried out */
     uint64_t late_posts;     /**< Uses posted after the start call returned, for
                                   want of entries */
-    uint64_t proxied;        /**< Uses whose data or control message a host thread
-                                  had to move after the trigger */
+    uint64_t proxied;        /**< Uses whose data or control message a host
+                                  thread had to move after the trigger */
     uint64_t errors;         /**< Operations failed */
     uint64_t ops;            /**< Operations that exist now */
-    uint64_t entries;        /**< Deferred-work entries in use or reserved now */
+    uint64_t entries;        /**< Deferred-work entries used or reserved now */
     uint64_t cntrs;          /**< NIC counters in use now */
 } ucp_st_stats_t;
 
@@ -309,11 +309,11 @@ typedef struct ucp_st_queue_error {
  * @param [in]  queue The queue.
  * @param [out] error Filled if the queue is in error; may be NULL.
  *
- * @return UCS_OK; UCS_ERR_BUSY when called from a command of the queue's stream;
- *         else the cause of the first failed operation, once the commands have
- *         run: UCS_ERR_ENDPOINT_TIMEOUT, UCS_ERR_CONNECTION_RESET or
- *         UCS_ERR_CANCELED for a peer that is gone, UCS_ERR_IO_ERROR for a NIC
- *         operation that failed.
+ * @return UCS_OK; UCS_ERR_BUSY when called from a command of the queue's
+ *         stream; else the cause of the first failed operation, once the
+ *         commands have run: UCS_ERR_ENDPOINT_TIMEOUT, UCS_ERR_CONNECTION_RESET
+ *         or UCS_ERR_CANCELED for a peer that is gone, UCS_ERR_IO_ERROR for a
+ *         NIC operation that failed.
  *
  * Threads: the queue's and the UCP worker's rule.
  */
@@ -327,7 +327,8 @@ ucs_status_t ucp_st_queue_wait(ucp_st_queue_h queue,
  * @param [in]  queue The queue.
  * @param [out] error Filled if the queue is in error; may be NULL.
  *
- * @return As @ref ucp_st_queue_wait; UCS_INPROGRESS while commands are in flight.
+ * @return As @ref ucp_st_queue_wait; UCS_INPROGRESS while commands are in
+ *         flight.
  *
  * Threads: the queue's rule.
  */
@@ -369,9 +370,9 @@ typedef struct ucp_st_op_params {
     uint64_t      field_mask; /**< Mask of @ref ucp_st_op_params_field */
     void          *buffer;    /**< May be NULL only if @a length is 0 */
     size_t        length;     /**< In bytes */
-    ucp_st_peer_h peer;       /**< The other side; UCP_ST_PEER_NULL if not set */
+    ucp_st_peer_h peer;       /**< The other side; the null peer if not set */
     uint64_t      tag;        /**< Any value */
-    uint64_t      scope;      /**< Communicator: operations match in one scope */
+    uint64_t      scope;      /**< Communicator: matching stays within one */
     ucp_st_mode_t mode;       /**< Of a send; standard if not set */
     uint64_t      flags;      /**< Mask of @ref ucp_st_op_flags */
 } ucp_st_op_params_t;
@@ -384,13 +385,11 @@ typedef struct ucp_st_op_params {
  * @param [in]  params What to send.
  * @param [out] op_p   Filled on success only.
  *
- * @return UCS_OK; UCS_ERR_INVALID_PARAM also for a NULL buffer with a length, an
- *         unknown mode or flag, or a peer of another worker.
+ * @return UCS_OK; UCS_ERR_INVALID_PARAM also for a NULL buffer with a length,
+ *         an unknown mode or flag, or a peer of another worker.
  *
- * Ownership: the operation is the caller's until @ref ucp_st_op_free. The buffer
- *            stays the caller's and must live until @ref ucp_st_op_query tells
- *            that the freed operation is gone, in practice until the waits of
- *            all its uses have passed.
+ * Ownership: the operation is the caller's until @ref ucp_st_op_free. The
+ *            buffer stays the caller's and must live until then.
  * Threads: as the UCP worker.
  */
 ucs_status_t ucp_st_send_init(ucp_st_worker_h worker,
@@ -416,9 +415,9 @@ ucs_status_t ucp_st_recv_init(ucp_st_worker_h worker,
 
 
 /**
- * Match an operation with its counterpart and block until that is done. The n-th
- * unmatched send to a peer with a tag and scope is paired with the n-th unmatched
- * receive from there with the same, for the life of both.
+ * Match an operation with its counterpart and block until that is done. The
+ * n-th unmatched send to a peer with a tag and scope is paired with the n-th
+ * unmatched receive from there with the same, for the life of both.
  *
  * @param [in] op Not matched yet.
  *
@@ -461,8 +460,8 @@ ucs_status_t ucp_st_matchall(const ucp_st_op_h *ops, size_t count,
  * @param [in] ops   Operations, not matched yet, each once.
  * @param [in] count How many; 0 is legal.
  *
- * @return UCS_OK, or the error of the check as @ref ucp_st_matchall; the outcome
- *         is told by @ref ucp_st_match_test.
+ * @return UCS_OK, or the error of the check as @ref ucp_st_matchall; the
+ *         outcome is told by @ref ucp_st_match_test.
  *
  * Threads: as the UCP worker.
  */
@@ -474,9 +473,9 @@ ucs_status_t ucp_st_imatchall(const ucp_st_op_h *ops, size_t count);
  *
  * @param [in] op The operation.
  *
- * @return UCS_OK if it is matched; UCS_INPROGRESS if it was given to match and is
- *         not yet; UCS_ERR_NOT_CONNECTED if it was never given to match; else the
- *         error, as @ref ucp_st_match.
+ * @return UCS_OK if it is matched; UCS_INPROGRESS if it was given to match and
+ *         is not yet; UCS_ERR_NOT_CONNECTED if it was never given to match;
+ *         else the error, as @ref ucp_st_match.
  *
  * Threads: as the UCP worker.
  */
@@ -512,29 +511,30 @@ ucs_status_t ucp_st_op_query(ucp_st_op_h op, ucp_st_op_attr_t *attr);
  *
  * @param [in] op The operation; matched, unmatched, being matched or failed.
  *
- * @return UCS_OK; UCS_ERR_BUSY, with no effect, if its last start was not waited
- *         for on the queue, or that wait has not passed.
+ * @return UCS_OK; UCS_ERR_BUSY, with no effect, if its last start was not
+ *         waited for on the queue, or that wait has not passed.
  *
  * Ownership: on UCS_OK the handle is gone.
- * Threads: as the UCP worker; the queue that it was started on must not be in use
- *          by another thread.
+ * Threads: as the UCP worker; the queue that it was started on must not be in
+ *          use by another thread.
  */
 ucs_status_t ucp_st_op_free(ucp_st_op_h op);
 
 
 /**
- * Enqueue the start of an operation: when the stream gets there, a send may read
- * its buffer and a receive's buffer may be written. Never blocks the stream.
+ * Enqueue the start of an operation: when the stream gets there, a send may
+ * read its buffer and a receive's buffer may be written. Never blocks the
+ * stream.
  *
  * @param [in] queue The queue.
  * @param [in] op    A matched operation.
  *
- * @return UCS_OK; UCS_ERR_NOT_CONNECTED if it is not matched; UCS_ERR_BUSY if it
- *         was started and no wait has been enqueued, or if its last use was on
- *         another queue and the host has not seen that wait pass;
+ * @return UCS_OK; UCS_ERR_NOT_CONNECTED if it is not matched; UCS_ERR_BUSY if
+ *         it was started and no wait has been enqueued, or if its last use was
+ *         on another queue and the host has not seen that wait pass;
  *         UCS_ERR_EXCEEDS_LIMIT after as many uses as a NIC counter can count;
- *         the cause if the operation or the queue has failed. Nothing is enqueued
- *         on error.
+ *         the cause if the operation or the queue has failed. Nothing is
+ *         enqueued on error.
  *
  * Ownership: the buffer belongs to the operation from the start's to the wait's
  *            place in the stream; a send's may be read meanwhile.
@@ -550,8 +550,8 @@ ucs_status_t ucp_st_enqueue_start(ucp_st_queue_h queue, ucp_st_op_h op);
  * @param [in] ops   Matched operations, each once.
  * @param [in] count How many; 0 is legal.
  *
- * @return As @ref ucp_st_enqueue_start; UCS_ERR_INVALID_PARAM if an operation is
- *         there twice.
+ * @return As @ref ucp_st_enqueue_start; UCS_ERR_INVALID_PARAM if an operation
+ *         is there twice.
  *
  * Ownership: as @ref ucp_st_enqueue_start.
  * Threads: the queue's rule.
@@ -561,15 +561,16 @@ ucs_status_t ucp_st_enqueue_startall(ucp_st_queue_h queue,
 
 
 /**
- * Enqueue the wait for an operation: the stream waits there until a send's buffer
- * may be reused, or a receive's data is visible.
+ * Enqueue the wait for an operation: the stream waits there until a send's
+ * buffer may be reused, or a receive's data is visible.
  *
  * @param [in] queue The queue that the operation was started on.
  * @param [in] op    A started operation.
  *
- * @return UCS_OK; UCS_ERR_NO_MESSAGE if it is not started, or its wait is enqueued
- *         already; UCS_ERR_INVALID_PARAM for another queue than the start's; the
- *         cause if the queue is in error. Nothing is enqueued on error.
+ * @return UCS_OK; UCS_ERR_NO_MESSAGE if it is not started, or its wait is
+ *         enqueued already; UCS_ERR_INVALID_PARAM for another queue than the
+ *         start's; the cause if the queue is in error. Nothing is enqueued on
+ *         error.
  *
  * Threads: the queue's rule.
  */
@@ -583,8 +584,8 @@ ucs_status_t ucp_st_enqueue_wait(ucp_st_queue_h queue, ucp_st_op_h op);
  * @param [in] ops   Started operations, each once.
  * @param [in] count How many; 0 is legal.
  *
- * @return As @ref ucp_st_enqueue_wait; UCS_ERR_INVALID_PARAM also if an operation
- *         is there twice.
+ * @return As @ref ucp_st_enqueue_wait; UCS_ERR_INVALID_PARAM also if an
+ *         operation is there twice.
  *
  * Threads: the queue's rule.
  */
