@@ -1,0 +1,92 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The transport as the programs of other projects see it.
+# usage: transport.sh listed | alone | refused VARIABLE=VALUE REGEX |
+#                     perftest [ucx_perftest-OPTION...]
+# Needs srcdir, builddir and ST_RUN in the environment, as run.sh sets them.
+set -uo pipefail
+
+fail()
+{
+    echo "transport.sh: $*" >&2
+    exit 1
+}
+
+# Skips when a program of another package is not installed.
+need()
+{
+    command -v "$1" >/dev/null && return
+    echo "skipped: $1 is not installed (package ucx-utils)"
+    exit 77
+}
+
+# ucx_info knows the transport and its loopback device.
+test_listed()
+{
+    local out
+    need ucx_info
+    out=$("$ST_RUN" ucx_info -d) || fail "ucx_info fails"
+    grep -A 1 'Transport: cxi_trig' <<<"$out" | grep -q 'Device: lo$' ||
+        fail "ucx_info does not list cxi_trig on lo"
+    ! ucx_info -d | grep -q cxi_trig ||
+        fail "ucx_info lists cxi_trig without ucx-st-run"
+}
+
+# Every lane of every endpoint of an MPI program is on the transport.
+test_alone()
+{
+    local out lanes
+    out=$(UCX_LOG_LEVEL=info "$ST_RUN" mpirun -n 2 examples/st_hello 2>&1) ||
+        fail "st_hello fails: $out"
+    lanes=$(grep -o 'ep_cfg\[[0-9]*\].*' <<<"$out" |
+            grep -o '[a-z_0-9]*/[a-z_0-9]*' | sort -u)
+    grep -qx 'cxi_trig/lo' <<<"$lanes" || fail "no lane on cxi_trig: $lanes"
+    ! grep -vxE 'cxi_trig/lo|self/memory0?' <<<"$lanes" ||
+        fail "lanes on other transports"
+}
+
+# A setting that takes the transport away is an error, not another way.
+test_refused()
+{
+    local out rc=0
+    out=$(env "$1" "$ST_RUN" mpirun -n 2 examples/st_hello 2>&1) || rc=$?
+    echo "$out"
+    [ $rc -ne 0 ] || fail "st_hello works with $1"
+    ! grep -q '^got:' <<<"$out" || fail "a message arrived with $1"
+    grep -qE "$2" <<<"$out" || fail "no line with \"$2\""
+}
+
+# Ends the server of test_perftest, whatever happened.
+stop_server()
+{
+    if kill -0 "$server" 2>/dev/null; then
+        kill "$server"
+    fi
+    wait "$server" 2>/dev/null
+}
+
+# ucx_perftest passes a test between two processes.
+test_perftest()
+{
+    local port=$((20000 + $$ % 20000)) rc=1 out
+    need ucx_perftest
+    "$ST_RUN" ucx_perftest -p $port &
+    server=$! # Global: the trap needs it
+    trap stop_server EXIT
+    # Until the server listens, a client ends at once with a refusal
+    while kill -0 "$server" 2>/dev/null; do
+        out=$("$ST_RUN" ucx_perftest 127.0.0.1 -p $port -f "$@" 2>&1) && rc=0
+        grep -q 'Connection refused' <<<"$out" || break
+    done
+    echo "$out"
+    [ $rc -eq 0 ] || fail "the client fails"
+    ! grep -q ' UCX *ERROR' <<<"$out" || fail "the client reports an error"
+    wait "$server" || fail "the server fails"
+    grep -qE '^Final:|^ *[0-9]+ +[0-9.]+' <<<"$out" || fail "no result"
+}
+
+what=${1:-}
+case $what in
+listed|alone|refused|perftest) shift; "test_$what" "$@" ;;
+*) sed -n 's/^# usage/usage/p' "$0" >&2; exit 2 ;;
+esac
