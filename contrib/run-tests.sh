@@ -160,7 +160,7 @@ sanitized()
 distcheck()
 {
     # The installed tests have run; this one is about what is distributed
-    check distcheck 600 env ST_INTEGRATION=no make -C "$ST_BUILD" \
+    check distcheck 600 env ST_INTEGRATION=no VERBOSE=1 make -C "$ST_BUILD" \
         -j"$(nproc)" distcheck
 }
 
