@@ -8,6 +8,9 @@
  * when all ranks have entered it: until then a peer's last message may need
  * this rank's NIC.
  */
+#ifndef _GNU_SOURCE
+#  define _GNU_SOURCE 1 /* dladdr() */
+#endif
 #ifdef HAVE_CONFIG_H
 #  include "config.h"
 #endif
@@ -18,6 +21,8 @@
 #include "mpix_exchange.h"
 #include "mpix_request.h"
 #include "mpix_queues.h"
+
+#include <dlfcn.h>
 
 mpix_global_t mpix_global = {
     .lock       = PTHREAD_MUTEX_INITIALIZER,
@@ -55,6 +60,16 @@ int mpix_mpi_is_active(void)
     return initialized && !finalized;
 }
 
+/* Whether the application calls this library's MPI_Send_init, and not MPI's. */
+static int mpix_global_wraps_mpi(void)
+{
+    void *called = dlsym(RTLD_DEFAULT, "MPI_Send_init");
+    Dl_info own, used;
+
+    return (dladdr(&mpix_global, &own) == 0) ||
+           (dladdr(called, &used) == 0) || (own.dli_fbase == used.dli_fbase);
+}
+
 static int mpix_global_check_mpi(const char *func)
 {
     int level;
@@ -65,13 +80,18 @@ static int mpix_global_check_mpi(const char *func)
     }
 
     PMPI_Comm_rank(MPI_COMM_WORLD, &mpix_global.world_rank);
+    if (!mpix_global_wraps_mpi()) {
+        return mpix_fail(func, MPI_ERR_OTHER,
+                         "the program calls MPI past libmpix_queue: link "
+                         "-lmpix_queue before the MPI library");
+    }
+
     PMPI_Query_thread(&level);
     if (level < MPI_THREAD_FUNNELED) {
         return mpix_fail(func, MPI_ERR_OTHER,
                          "MPI was initialised without support for threads: "
-                         "initialise it by MPI_Init or MPI_Init_thread of a "
-                         "program linked with -lmpix_queue, or with at least "
-                         "MPI_THREAD_FUNNELED");
+                         "call MPI_Init or MPI_Init_thread, which ask for it, "
+                         "and not PMPI_Init");
     }
     return MPI_SUCCESS;
 }

@@ -4,7 +4,8 @@
  *
  * Persistent requests of MPI_Send_init, MPI_Rsend_init and MPI_Recv_init are
  * matched once and then started and waited for on a stream. Link with
- * -lmpix_queue, before any -lucp.
+ * -lmpix_queue, before the MPI library and any -lucp (mpicc puts the MPI
+ * library last by itself).
  *
  * Every function returns an MPI error code, raised through the error handler of
  * the request's communicator (of MPI_COMM_WORLD where there is none), exactly
