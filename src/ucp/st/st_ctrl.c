@@ -354,6 +354,7 @@ unsigned ucp_st_ctrl_progress(ucp_st_worker_h worker)
         ucp_st_ctrl_ping(worker);
         worker->last_ping = now;
     }
+    ucp_st_op_reap_all(worker);
     ucp_st_worker_unlock(worker);
     ucp_st_ctrl_flush(worker);
     return count;

@@ -46,8 +46,8 @@ void ucp_st_ctrl_flush(ucp_st_worker_h worker);
 
 /**
  * Progress the UCP worker once, ping now and then the peers that something
- * waits for, and send the outbox; non-zero if UCP did something. The lock is
- * not held.
+ * waits for, let go of freed operations, and send the outbox; non-zero if UCP
+ * did something. The lock is not held.
  */
 unsigned ucp_st_ctrl_progress(ucp_st_worker_h worker);
 

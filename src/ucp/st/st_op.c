@@ -194,6 +194,15 @@ void ucp_st_op_reap(ucp_st_op_t *op)
     free(op);
 }
 
+void ucp_st_op_reap_all(ucp_st_worker_h worker)
+{
+    ucp_st_op_t *op, *tmp;
+
+    ucs_list_for_each_safe(op, tmp, &worker->zombies, list) {
+        ucp_st_op_reap(op);
+    }
+}
+
 void ucp_st_op_peer_done(ucp_st_op_t *op)
 {
     op->peer_acked = 1;

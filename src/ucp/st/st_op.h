@@ -94,6 +94,10 @@ void ucp_st_op_limit_uses(ucp_st_op_t *op, uint64_t uses, ucs_status_t status);
  */
 void ucp_st_op_reap(ucp_st_op_t *op);
 
+/** Try that for all freed operations: a stream may have passed the last command
+ *  that named one, which nobody is told. The lock is held. */
+void ucp_st_op_reap_all(ucp_st_worker_h worker);
+
 /**
  * A freed operation's counterpart has closed its region, or is gone: get rid of
  * what the NIC still holds for it. The lock is held; `op` may be gone

@@ -49,19 +49,19 @@ ucs_status_t ucp_st_queue_create(ucp_st_worker_h worker,
 static void ucp_st_queue_forget(ucp_st_queue_h queue)
 {
     ucp_st_worker_h worker = queue->worker;
-    ucp_st_op_t *op, *tmp;
+    ucp_st_op_t *op;
 
     ucs_list_for_each(op, &worker->ops, list) {
         if (op->queue == queue) {
             op->queue = NULL;
         }
     }
-    ucs_list_for_each_safe(op, tmp, &worker->zombies, list) {
+    ucs_list_for_each(op, &worker->zombies, list) {
         if (op->queue == queue) {
             op->queue = NULL;
-            ucp_st_op_reap(op);
         }
     }
+    ucp_st_op_reap_all(worker);
 }
 
 ucs_status_t ucp_st_queue_destroy(ucp_st_queue_h queue)

@@ -156,12 +156,8 @@ static void ucp_st_worker_post_bye(ucp_st_worker_h worker)
  * NIC or for their peers' word */
 static int ucp_st_worker_is_draining(ucp_st_worker_h worker)
 {
-    ucp_st_op_t *op, *tmp;
-
     ucp_st_trig_dev_progress(worker);
-    ucs_list_for_each_safe(op, tmp, &worker->zombies, list) {
-        ucp_st_op_reap(op);
-    }
+    ucp_st_op_reap_all(worker);
     return (worker->sends > 0) || !ucs_list_is_empty(&worker->zombies);
 }
 
