@@ -371,11 +371,28 @@ static ucs_status_t uct_cxi_trig_dwq_count_wake(uct_cxi_trig_iface_t *iface)
     return UCS_OK;
 }
 
+/* The provider leaves work behind whose trigger moved while its send queue was
+ * full, until the trigger is touched again. The queue drains by completions,
+ * each of which ends a sleep: looking before every sleep is enough. */
+static void uct_cxi_trig_dwq_count_refire(uct_cxi_trig_iface_t *iface)
+{
+    const uct_cxi_trig_dwq_op_t *op;
+
+    ucs_list_for_each(op, &iface->dwq.pending, list) {
+        if ((fi_cntr_read(op->deferred.trigger->cntr) >=
+             op->deferred.threshold) &&
+            (fi_cntr_read(op->slot->cntr) < op->slot->target)) {
+            fi_cntr_add(op->deferred.trigger->cntr, 0);
+        }
+    }
+}
+
 static ucs_status_t uct_cxi_trig_dwq_count_arm(uct_cxi_trig_iface_t *iface)
 {
     uct_cxi_trig_dwq_count_t *count = iface->dwq.priv;
     ucs_status_t status;
 
+    uct_cxi_trig_dwq_count_refire(iface);
     if (fi_cntr_read(count->all) != count->seen) {
         return UCS_ERR_BUSY;
     }
