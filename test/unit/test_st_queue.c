@@ -441,6 +441,7 @@ static void test_other_queue(void)
     st_use(b, recv);
     CU_ASSERT_EQUAL(ucp_st_queue_wait(other, NULL), UCS_OK);
     CU_ASSERT_EQUAL(ucp_st_queue_destroy(other), UCS_OK);
+    st_sync(b);
     st_free(send);
     st_free(recv);
     st_pair_cleanup(&pair);
