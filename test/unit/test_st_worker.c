@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_st_worker.c - workers: several threads, one side's operations freed, and
+ * what a worker or a queue refuses.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "st_cunit.h"
+#include "st_pair.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#define LEN  512
+#define MANY 400 /* uses, with the host far ahead of the stream */
+
+/** What one of several host threads works on. */
+typedef struct {
+    ucs_gstream_h  stream;
+    ucp_st_queue_h queue;
+    ucp_st_op_h    op;
+    int            errors;
+    pthread_t      thread;
+} driver_t;
+
+static void *driver_main(void *arg)
+{
+    driver_t *driver = arg;
+    int k;
+
+    for (k = 0; k < MANY; ++k) {
+        driver->errors += ucp_st_enqueue_start(driver->queue, driver->op) !=
+                          UCS_OK;
+        driver->errors += ucp_st_enqueue_wait(driver->queue, driver->op) !=
+                          UCS_OK;
+    }
+    driver->errors += ucp_st_queue_wait(driver->queue, NULL) != UCS_OK;
+    return NULL;
+}
+
+static void driver_start(driver_t *driver, st_side_t *side, ucp_st_op_h op)
+{
+    ucs_gstream_params_t stream_params = {.field_mask = 0};
+    ucp_st_queue_params_t params       = {
+        .field_mask = UCP_ST_QUEUE_PARAM_FIELD_STREAM
+    };
+
+    driver->op     = op;
+    driver->errors = 0;
+    CU_ASSERT_EQUAL(ucs_gstream_create(&stream_params, &driver->stream),
+                    UCS_OK);
+    params.stream = driver->stream;
+    CU_ASSERT_EQUAL(ucp_st_queue_create(side->worker, &params, &driver->queue),
+                    UCS_OK);
+    CU_ASSERT_EQUAL(pthread_create(&driver->thread, NULL, driver_main, driver),
+                    0);
+}
+
+static void driver_end(driver_t *driver)
+{
+    CU_ASSERT_EQUAL(pthread_join(driver->thread, NULL), 0);
+    CU_ASSERT_EQUAL(driver->errors, 0);
+    st_free(driver->op);
+    CU_ASSERT_EQUAL(ucp_st_queue_destroy(driver->queue), UCS_OK);
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize(driver->stream), UCS_OK);
+    CU_ASSERT_EQUAL(ucs_gstream_destroy(driver->stream), UCS_OK);
+}
+
+/* S11: one thread a queue, all at once: two on A that send, two on B */
+static void test_threads(void)
+{
+    static uint8_t sbuf[2][LEN], rbuf[2][LEN];
+    driver_t driver[4];
+    ucp_st_op_h op[4];
+    st_pair_t pair;
+    int i;
+
+    if (!st_pair_init(&pair)) {
+        return;
+    }
+    for (i = 0; i < 2; ++i) {
+        st_fill(sbuf[i], LEN, i);
+        op[i]     = st_send(&pair.side[ST_A], sbuf[i], LEN, i);
+        op[2 + i] = st_recv(&pair.side[ST_B], rbuf[i], LEN, i);
+        st_match_ok(op[i], op[2 + i]);
+    }
+    for (i = 0; i < 4; ++i) {
+        driver_start(&driver[i], &pair.side[i / 2], op[i]);
+    }
+    for (i = 0; i < 4; ++i) {
+        driver_end(&driver[i]);
+    }
+    for (i = 0; i < 2; ++i) {
+        CU_ASSERT_TRUE(st_check(rbuf[i], LEN, i));
+    }
+    st_pair_cleanup(&pair);
+}
+
+/* S12: the peer's half of a freed operation cannot be started; one under way is
+ * released, and the queue tells which it was */
+static void test_free_matched(void)
+{
+    static uint8_t sbuf[2][LEN], rbuf[2][LEN];
+    ucp_st_queue_error_t error = {0};
+    ucp_st_op_h send[2], recv[2];
+    st_side_t *a, *b;
+    st_pair_t pair;
+    int i;
+
+    if (!st_pair_init(&pair)) {
+        return;
+    }
+    a = &pair.side[ST_A];
+    b = &pair.side[ST_B];
+    for (i = 0; i < 2; ++i) {
+        send[i] = st_send(a, sbuf[i], LEN, i);
+        recv[i] = st_recv(b, rbuf[i], LEN, i);
+        st_match_ok(send[i], recv[i]);
+        st_use(a, send[i]);
+        st_use(b, recv[i]);
+    }
+    st_sync(a);
+    st_sync(b);
+    st_use(a, send[0]); /* never answered */
+    st_free(recv[0]);
+    while (ucp_st_queue_query(a->queue, &error) == UCS_INPROGRESS) {
+        ucp_st_worker_progress(b->worker);
+    }
+    CU_ASSERT_EQUAL(error.status, UCS_ERR_CANCELED);
+    CU_ASSERT_PTR_EQUAL(error.op, send[0]);
+    CU_ASSERT_EQUAL(ucp_st_queue_wait(a->queue, NULL), UCS_ERR_CANCELED);
+    /* S9: the queue stays in error, for other operations too */
+    CU_ASSERT_EQUAL(ucp_st_enqueue_start(a->queue, send[1]), UCS_ERR_CANCELED);
+    st_free(send[0]);
+    st_free(send[1]);
+    st_free(recv[1]);
+    st_drain(&pair);
+    st_pair_cleanup(&pair);
+}
+
+/* What a worker needs and does not get is an error, never another way */
+static void test_worker_refusals(void)
+{
+    ucp_st_worker_params_t params = {.field_mask = 0};
+    ucp_st_worker_h worker;
+
+    setenv("UCX_ST_LANES", "teleport", 1);
+    CU_ASSERT_EQUAL(ucp_st_worker_create(&params, &worker),
+                    UCS_ERR_INVALID_PARAM);
+    unsetenv("UCX_ST_LANES");
+    setenv("UCX_TLS", "tcp,self", 1);
+    CU_ASSERT_EQUAL(ucp_st_worker_create(&params, &worker),
+                    UCS_ERR_UNSUPPORTED);
+    setenv("UCX_TLS", "^cxi_trig", 1);
+    CU_ASSERT_EQUAL(ucp_st_worker_create(&params, &worker),
+                    UCS_ERR_UNSUPPORTED);
+    unsetenv("UCX_TLS");
+    params.field_mask = UCP_ST_WORKER_PARAM_FIELD_UCP_WORKER;
+    params.ucp_worker = NULL;
+    CU_ASSERT_EQUAL(ucp_st_worker_create(&params, &worker),
+                    UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(ucp_st_worker_create(NULL, &worker), UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(ucp_st_worker_destroy(NULL), UCS_ERR_INVALID_PARAM);
+}
+
+static void test_bad_stream(void)
+{
+    ucp_st_queue_params_t params = {.field_mask = 0};
+    ucp_st_queue_h queue;
+    int not_a_stream;
+    st_side_t side;
+
+    if (!st_side_init(&side)) {
+        return;
+    }
+    CU_ASSERT_EQUAL(ucp_st_queue_create(side.worker, &params, &queue),
+                    UCS_ERR_INVALID_PARAM);
+    params.field_mask = UCP_ST_QUEUE_PARAM_FIELD_STREAM;
+    params.stream     = (ucs_gstream_h)&not_a_stream;
+    CU_ASSERT_EQUAL(ucp_st_queue_create(side.worker, &params, &queue),
+                    UCS_ERR_INVALID_PARAM);
+    st_side_cleanup(&side);
+}
+
+/* A UCP worker of the user carries the control messages; without the feature
+ * that they need it is refused */
+static void test_user_worker(void)
+{
+    ucp_params_t ucp_params           = {
+        .field_mask = UCP_PARAM_FIELD_FEATURES,
+        .features   = UCP_FEATURE_TAG
+    };
+    ucp_worker_params_t worker_params = {.field_mask = 0};
+    ucp_st_worker_params_t params     = {
+        .field_mask = UCP_ST_WORKER_PARAM_FIELD_UCP_WORKER
+    };
+    ucp_st_worker_h worker;
+    ucp_context_h context;
+    int feature;
+
+    for (feature = 0; feature < 2; ++feature) {
+        ucp_params.features |= (feature ? UCP_FEATURE_AM : 0);
+        CU_ASSERT_EQUAL_FATAL(ucp_init(&ucp_params, NULL, &context), UCS_OK);
+        CU_ASSERT_EQUAL_FATAL(ucp_worker_create(context, &worker_params,
+                                                &params.ucp_worker), UCS_OK);
+        if (feature) {
+            CU_ASSERT_EQUAL(ucp_st_worker_create(&params, &worker), UCS_OK);
+            CU_ASSERT_EQUAL(ucp_st_worker_destroy(worker), UCS_OK);
+        } else {
+            CU_ASSERT_EQUAL(ucp_st_worker_create(&params, &worker),
+                            UCS_ERR_INVALID_PARAM);
+        }
+        ucp_worker_destroy(params.ucp_worker);
+        ucp_cleanup(context);
+    }
+}
+
+static const st_cunit_case_t cases[] = {
+    {"threads", test_threads},
+    {"free_matched", test_free_matched},
+    {"worker_refusals", test_worker_refusals},
+    {"bad_stream", test_bad_stream},
+    {"user_worker", test_user_worker}
+};
+
+int main(int argc, char **argv)
+{
+    return st_cunit_main("st_worker", cases, ST_CUNIT_COUNT(cases), argc, argv);
+}
