@@ -168,8 +168,13 @@ static ucs_status_t ucp_st_trig_iface_open(ucp_st_worker_h worker,
     if (status != UCS_OK) {
         return status;
     }
-    status = uct_iface_open(dev->md, dev->uct_worker, &params, config,
-                            &dev->iface);
+    /* Progress is called with the lock held, and by a thread that waits for
+     * events: it must not sleep itself */
+    status = uct_config_modify(config, "IDLE_POLLS", "0");
+    if (status == UCS_OK) {
+        status = uct_iface_open(dev->md, dev->uct_worker, &params, config,
+                                &dev->iface);
+    }
     uct_config_release(config);
     return status;
 }
