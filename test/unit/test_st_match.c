@@ -424,6 +424,14 @@ static void test_addresses(void)
     st_pair_cleanup(&pair);
 }
 
+/* The goodbye, or the loss of the connection that may be seen before it */
+static int is_gone(ucs_status_t status)
+{
+    return (status == UCS_ERR_CANCELED) ||
+           (status == UCS_ERR_CONNECTION_RESET) ||
+           (status == UCS_ERR_ENDPOINT_TIMEOUT);
+}
+
 /* A peer that says goodbye fails what waits for it */
 static void test_goodbye(void)
 {
@@ -440,11 +448,11 @@ static void test_goodbye(void)
     CU_ASSERT_EQUAL(ucp_st_imatchall(&recv, 1), UCS_OK);
     CU_ASSERT_EQUAL(ucp_st_match_test(recv), UCS_INPROGRESS);
     st_side_cleanup(&b);
-    CU_ASSERT_EQUAL(st_match_end(recv), UCS_ERR_CANCELED);
+    CU_ASSERT_TRUE(is_gone(st_match_end(recv)));
     st_free(recv);
     /* ... and what is given to match with it later */
     recv = st_recv(&a, rbuf, LEN, 1);
-    CU_ASSERT_EQUAL(ucp_st_match(recv), UCS_ERR_CANCELED);
+    CU_ASSERT_TRUE(is_gone(ucp_st_match(recv)));
     st_free(recv);
     st_side_cleanup(&a);
 }
