@@ -10,46 +10,67 @@
 #include <unistd.h>
 
 
-void bench_report_init(bench_report_t *report, const char *bench, int max_rows)
+static int bench_compare(const void *a, const void *b)
 {
-    memset(report, 0, sizeof(*report));
-    report->bench    = bench;
-    report->rows     = bench_alloc(max_rows * sizeof(*report->rows));
-    report->max_rows = max_rows;
+    double x = *(const double*)a;
+    double y = *(const double*)b;
+
+    return (x > y) - (x < y);
 }
 
-void bench_report_cleanup(bench_report_t *report)
+/* Sorts 'samples' in place; 'count' is at least 1. */
+static void bench_stats_get(double *samples, int count, bench_stats_t *stats)
 {
-    free(report->rows);
-    report->rows = NULL;
+    int mid = count / 2;
+
+    qsort(samples, count, sizeof(*samples), bench_compare);
+    stats->min    = samples[0];
+    stats->max    = samples[count - 1];
+    stats->median = (count % 2) ? samples[mid] :
+                                  (samples[mid - 1] + samples[mid]) / 2;
 }
 
-void bench_report_add(bench_report_t *report, const bench_row_t *row,
-                      int baseline)
+uint64_t bench_report_add(bench_report_t *report,
+                          const bench_options_t *options, size_t size,
+                          bench_result_t *results, MPI_Comm comm)
 {
-    bench_row_t *dst;
-    double base;
+    uint64_t errors = 0;
+    double base     = 0;
+    bench_stats_t setup;
+    bench_row_t *row;
+    uint64_t wrong;
+    int variant;
 
-    if (report->num_rows == report->max_rows) {
-        return;
+    for (variant = 0; variant < BENCH_NUM_VARIANTS; ++variant) {
+        if (!(options->variants & (1u << variant))) {
+            continue;
+        }
+        wrong   = bench_sum(results[variant].errors, comm);
+        errors += wrong;
+        row     = &report->rows[report->num_rows++];
+        bench_stats_get(results[variant].time_us, options->trials, &row->time);
+        bench_stats_get(results[variant].setup_us, options->trials, &setup);
+        base          = (variant == 0) ? row->time.median : base;
+        row->size     = size;
+        row->variant  = bench_variants[variant];
+        row->ratio    = (base > 0) ? row->time.median / base : 0;
+        row->setup_us = (variant == 0) ? 0 : setup.median;
+        row->verified = (wrong == 0);
     }
-
-    dst  = &report->rows[report->num_rows++];
-    *dst = *row;
-    base = (baseline < 0) ? 0 : report->rows[baseline].time.median;
-    dst->ratio = (base > 0) ? row->time.median / base : 0;
+    return errors;
 }
 
-int bench_report_count(bench_report_t *report, uint64_t messages)
+static int bench_report_count(bench_report_t *report, uint64_t messages)
 {
     MPIX_Queue_stats *totals = &report->totals;
+    MPI_Comm comm            = MPI_COMM_WORLD;
 
     bench_check(MPIX_Queue_get_stats(totals), "MPIX_Queue_get_stats");
-    report->messages     = bench_sum(messages);
-    totals->starts       = bench_sum(totals->starts);
-    totals->waits        = bench_sum(totals->waits);
-    totals->writes_fired = bench_sum(totals->writes_fired);
-    totals->proxied      = bench_sum(totals->proxied);
+    report->messages     = bench_sum(messages, comm);
+    totals->starts       = bench_sum(totals->starts, comm);
+    totals->waits        = bench_sum(totals->waits, comm);
+    totals->writes_fired = bench_sum(totals->writes_fired, comm);
+    totals->proxied      = bench_sum(totals->proxied, comm);
 
     if ((totals->writes_fired == report->messages) && (totals->proxied == 0)) {
         return 0;
@@ -84,7 +105,7 @@ static void bench_print_machine(const bench_report_t *report)
            sysconf(_SC_NPROCESSORS_ONLN), bench_load());
 }
 
-void bench_report_print(const bench_report_t *report)
+static void bench_report_print(const bench_report_t *report)
 {
     const bench_row_t *row;
 
@@ -180,7 +201,7 @@ static void bench_json_counts(FILE *file, const bench_report_t *report)
             report->totals.writes_fired, report->totals.proxied);
 }
 
-int bench_report_write(const bench_report_t *report, const char *path)
+static int bench_report_write(const bench_report_t *report, const char *path)
 {
     FILE *file = fopen(path, "w");
     int ranks, i;
@@ -211,4 +232,18 @@ int bench_report_write(const bench_report_t *report, const char *path)
         return -1;
     }
     return 0;
+}
+
+int bench_report_finish(bench_report_t *report, const bench_options_t *options,
+                        uint64_t messages)
+{
+    int ret = bench_report_count(report, messages);
+
+    if (bench_rank() == 0) {
+        bench_report_print(report);
+        if (options->json != NULL) {
+            ret |= bench_report_write(report, options->json);
+        }
+    }
+    return ret;
 }

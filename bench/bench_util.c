@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bench_util.c - options, statistics and small helpers of the benchmarks. */
+/* bench_util.c - options, loops and small helpers of the benchmarks. */
 #include "bench_util.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,12 +11,24 @@
 #define BENCH_ALIGN 64
 
 
-static int bench_rank(void)
+const char *const bench_variants[BENCH_NUM_VARIANTS] = {
+    "mpi", "st", "st-ready"
+};
+
+int bench_rank(void)
 {
     int rank;
 
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     return rank;
+}
+
+void bench_init(int *argc, char ***argv)
+{
+    int provided;
+
+    MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &provided);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
 }
 
 void bench_check(int ret, const char *what)
@@ -82,8 +93,7 @@ static size_t bench_multiplier(const char *suffix)
     return 0;
 }
 
-int bench_parse_size(const char *option, const char *text, size_t min,
-                     size_t max, size_t *value_p)
+static int bench_parse_number(const bench_option_t *option, const char *text)
 {
     char *end;
     unsigned long number;
@@ -93,92 +103,153 @@ int bench_parse_size(const char *option, const char *text, size_t min,
     number = strtoul(text, &end, 10);
     factor = bench_multiplier(end);
     if ((end == text) || (text[0] == '-') || (errno != 0) || (factor == 0) ||
-        (number > max / factor) || (number * factor < min)) {
-        bench_error("--%s: '%s' is not a number from %zu to %zu\n", option,
-                    text, min, max);
+        (number > option->max / factor) || (number * factor < option->min)) {
+        bench_error("--%s: '%s' is not a number from %zu to %zu\n",
+                    option->name, text, option->min, option->max);
         return -1;
     }
 
-    *value_p = number * factor;
-    return 0;
-}
-
-int bench_parse_int(const char *option, const char *text, int min, int max,
-                    int *value_p)
-{
-    char *end;
-    long number;
-
-    errno  = 0;
-    number = strtol(text, &end, 10);
-    if ((end == text) || (*end != '\0') || (errno != 0) || (number < min) ||
-        (number > max)) {
-        bench_error("--%s: '%s' is not a number from %d to %d\n", option, text,
-                    min, max);
-        return -1;
+    if (option->size != NULL) {
+        *option->size = number * factor;
+    } else {
+        *option->number = (int)(number * factor);
     }
-
-    *value_p = (int)number;
     return 0;
 }
 
-static int bench_find_name(const char *word, size_t length,
-                           const char *const *names)
+static int bench_find_variant(const char *word, size_t length)
 {
     int i;
 
-    for (i = 0; names[i] != NULL; ++i) {
-        if ((strlen(names[i]) == length) &&
-            (strncmp(names[i], word, length) == 0)) {
+    for (i = 0; i < BENCH_NUM_VARIANTS; ++i) {
+        if ((strlen(bench_variants[i]) == length) &&
+            (strncmp(bench_variants[i], word, length) == 0)) {
             return i;
         }
     }
     return -1;
 }
 
-int bench_parse_names(const char *option, const char *text,
-                      const char *const *names, unsigned *mask_p)
+/* Reads a list "a,b" into a mask. */
+static int bench_parse_variants(const char *word, unsigned *mask_p)
 {
-    const char *word = text;
-    unsigned mask    = 0;
+    unsigned mask = 0;
     size_t length;
     int found;
 
-    for (;;) {
+    for (;; word += length + 1) {
         length = strcspn(word, ",");
-        found  = bench_find_name(word, length, names);
+        found  = bench_find_variant(word, length);
         if (found < 0) {
-            bench_error("--%s: '%.*s' is unknown\n", option, (int)length, word);
+            bench_error("--variants: '%.*s' is unknown\n", (int)length, word);
             return -1;
         }
         mask |= 1u << found;
         if (word[length] == '\0') {
-            break;
+            *mask_p = mask;
+            return 0;
         }
-        word += length + 1;
+    }
+}
+
+/* The option of a table that "--name" or "--name=value" is, or NULL. */
+static const bench_option_t *bench_find_option(const bench_option_t *option,
+                                               const char *arg)
+{
+    size_t length;
+
+    if (strncmp(arg, "--", 2) != 0) {
+        return NULL;
     }
 
-    *mask_p = mask;
+    length = strcspn(arg + 2, "=");
+    for (; option->name != NULL; ++option) {
+        if ((strlen(option->name) == length) &&
+            (strncmp(option->name, arg + 2, length) == 0)) {
+            return option;
+        }
+    }
+    return NULL;
+}
+
+static int bench_parse_option(const bench_option_t *option, const char *arg,
+                              const char *text)
+{
+    if (option == NULL) {
+        bench_error("unknown argument '%s'\n", arg);
+        return -1;
+    }
+    if (text == NULL) {
+        bench_error("%s needs a value\n", arg);
+        return -1;
+    }
+    if (option->text == NULL) {
+        return bench_parse_number(option, text);
+    }
+    *option->text = text;
     return 0;
 }
 
-static int bench_compare(const void *a, const void *b)
+static void bench_help(const char *help)
 {
-    double x = *(const double*)a;
-    double y = *(const double*)b;
-
-    return (x > y) - (x < y);
+    if (bench_rank() == 0) {
+        printf("%s"
+               "  --trials N       repetitions, variants taking turns (3)\n"
+               "  --variants LIST  of mpi,st,st-ready (all)\n"
+               "  --json FILE      write the report to a file\n"
+               "  --help           print this and stop\n", help);
+    }
 }
 
-void bench_stats_get(double *samples, int count, bench_stats_t *stats)
+int bench_parse(bench_options_t *options, const bench_option_t *table,
+                const char *help, int argc, char **argv)
 {
-    int mid = count / 2;
+    const char *variants          = "mpi,st,st-ready";
+    const bench_option_t common[] = {
+        {.name = "trials", .min = 1, .max = BENCH_MAX_TRIALS,
+         .number = &options->trials},
+        {.name = "variants", .text = &variants},
+        {.name = "json", .text = &options->json},
+        {.name = NULL}
+    };
+    const bench_option_t *option;
+    const char *arg, *text;
+    int i;
 
-    qsort(samples, count, sizeof(*samples), bench_compare);
-    stats->min    = samples[0];
-    stats->max    = samples[count - 1];
-    stats->median = (count % 2) ? samples[mid] :
-                                  (samples[mid - 1] + samples[mid]) / 2;
+    options->trials = 3;
+    for (i = 1; i < argc; ++i) {
+        arg = argv[i];
+        if ((strcmp(arg, "--help") == 0) || (strcmp(arg, "-h") == 0)) {
+            bench_help(help);
+            return 1;
+        }
+        option = bench_find_option(table, arg);
+        option = (option != NULL) ? option : bench_find_option(common, arg);
+        text   = strchr(arg, '=');
+        if (text != NULL) {
+            ++text;
+        } else if (i + 1 < argc) {
+            text = argv[++i];
+        }
+        if (bench_parse_option(option, arg, text) != 0) {
+            return -1;
+        }
+    }
+    return bench_parse_variants(variants, &options->variants);
+}
+
+void bench_run(const bench_options_t *options, int first,
+               bench_trial_func_t func, void *arg)
+{
+    int trial, variant;
+
+    for (trial = first; trial < options->trials; ++trial) {
+        for (variant = 0; variant < BENCH_NUM_VARIANTS; ++variant) {
+            if (options->variants & (1u << variant)) {
+                func(arg, variant, trial);
+            }
+        }
+    }
 }
 
 double bench_max(double value)
@@ -190,11 +261,11 @@ double bench_max(double value)
     return result;
 }
 
-uint64_t bench_sum(uint64_t value)
+uint64_t bench_sum(uint64_t value, MPI_Comm comm)
 {
     uint64_t result = value;
 
     bench_check(MPI_Allreduce(&value, &result, 1, MPI_UINT64_T, MPI_SUM,
-                              MPI_COMM_WORLD), "MPI_Allreduce");
+                              comm), "MPI_Allreduce");
     return result;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bench_util.h - what the benchmarks share: options, statistics, the queue's
- * counts and the report.
+ * bench_util.h - what the benchmarks share: options, the loop of trials, the
+ * queues' counts and the report.
  */
 #ifndef BENCH_UTIL_H_
 #define BENCH_UTIL_H_
@@ -11,8 +11,44 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define BENCH_MAX_VARIANTS 8
+#define BENCH_NUM_VARIANTS 3
 #define BENCH_MAX_TRIALS   1000
+#define BENCH_MAX_SIZES    32 /* Factors of 2 and more, up to 1 GiB */
+
+/* What every benchmark compares; the first is the baseline. */
+extern const char *const bench_variants[BENCH_NUM_VARIANTS];
+
+
+/* What every benchmark can be told. */
+typedef struct bench_options {
+    const char *json;    /* File of the report, or NULL */
+    unsigned   variants; /* Mask */
+    int        trials;
+} bench_options_t;
+
+
+/* An option of one benchmark; one of the three pointers is set. Tables end with
+ * a name of NULL. */
+typedef struct bench_option {
+    const char *name;
+    size_t     min;     /* Of a number */
+    size_t     max;
+    int        *number;
+    size_t     *size;
+    const char **text;
+} bench_option_t;
+
+
+/* Runs one trial of a variant; 'trial' is below 0 for one that warms up. */
+typedef void (*bench_trial_func_t)(void *arg, int variant, int trial);
+
+
+/* What was measured of one variant. */
+typedef struct bench_result {
+    double   time_us[BENCH_MAX_TRIALS];  /* Of one iteration */
+    double   setup_us[BENCH_MAX_TRIALS]; /* To make and match requests */
+    uint64_t errors;                     /* Wrong results of this rank */
+} bench_result_t;
 
 
 /* Median and range of samples, microseconds. */
@@ -34,13 +70,12 @@ typedef struct bench_row {
 } bench_row_t;
 
 
-/* What a run leaves behind. Filled and printed by rank 0; main thread only. */
+/* What a run leaves behind, all 0 at first. Main thread only. */
 typedef struct bench_report {
     const char       *bench;
     char             params[256]; /* The benchmark's own JSON members, or "" */
-    bench_row_t      *rows;
+    bench_row_t      rows[BENCH_NUM_VARIANTS * BENCH_MAX_SIZES];
     int              num_rows;
-    int              max_rows;
     uint64_t         messages;    /* Messages x uses that went through queues */
     MPIX_Queue_stats totals;      /* Sums over ranks; names of rank 0 */
 } bench_report_t;
@@ -53,52 +88,45 @@ void bench_check(int ret, const char *what);
  * memory. */
 void *bench_alloc(size_t size);
 
-/* Reads a decimal option value within [min, max]; k, m, g multiply by powers of
- * 1024. Returns 0, or -1 after printing why not (rank 0 only). */
-int bench_parse_size(const char *option, const char *text, size_t min,
-                     size_t max, size_t *value_p);
+/* Starts MPI with errors returned. */
+void bench_init(int *argc, char ***argv);
 
-/* As bench_parse_size(), without multipliers. */
-int bench_parse_int(const char *option, const char *text, int min, int max,
-                    int *value_p);
+/* The rank in MPI_COMM_WORLD. */
+int bench_rank(void);
 
-/* Reads a list "a,b" of 'names' (NULL at the end) into a mask. Returns 0, or -1
- * after printing why not. */
-int bench_parse_names(const char *option, const char *text,
-                      const char *const *names, unsigned *mask_p);
+/* Reads the command line: the options of 'table' and those of all benchmarks.
+ * Numbers are decimal; k, m, g multiply by powers of 1024. Returns 0 to go on,
+ * 1 after printing 'help' and the common options, -1 after printing what is
+ * wrong (rank 0 only). */
+int bench_parse(bench_options_t *options, const bench_option_t *table,
+                const char *help, int argc, char **argv);
+
+/* Runs the trials from number 'first' on; variants take turns in each. */
+void bench_run(const bench_options_t *options, int first,
+               bench_trial_func_t func, void *arg);
 
 /* Prints to stderr, on rank 0 of MPI_COMM_WORLD only. */
 void bench_error(const char *format, ...)
     __attribute__((format(printf, 1, 2)));
 
-/* Sorts 'samples' in place; 'count' is at least 1. */
-void bench_stats_get(double *samples, int count, bench_stats_t *stats);
-
 /* Largest value of all ranks, on every rank. Collective. */
 double bench_max(double value);
 
-/* Sum of all ranks, on every rank. Collective. */
-uint64_t bench_sum(uint64_t value);
+/* Sum over the ranks of 'comm', on each of them. Collective. */
+uint64_t bench_sum(uint64_t value, MPI_Comm comm);
 
-/* Prepares an empty report with room for 'max_rows'. */
-void bench_report_init(bench_report_t *report, const char *bench, int max_rows);
+/* Adds a line for each variant that was run; ratios are taken to "mpi".
+ * 'results' has one of each variant, and is sorted. Collective over 'comm'.
+ * Returns the number of wrong results of its ranks. */
+uint64_t bench_report_add(bench_report_t *report,
+                          const bench_options_t *options, size_t size,
+                          bench_result_t *results, MPI_Comm comm);
 
-/* Frees the rows. */
-void bench_report_cleanup(bench_report_t *report);
-
-/* Adds a line. The ratio is taken to the row 'baseline', which may be the new
- * one; -1 for none. */
-void bench_report_add(bench_report_t *report, const bench_row_t *row,
-                      int baseline);
-
-/* Sums the messages and the queues' counts over the ranks. Collective. Returns
- * 0 if every message was one deferred write and no host thread moved any. */
-int bench_report_count(bench_report_t *report, uint64_t messages);
-
-/* Prints the table and the counts to stdout. Rank 0 only. */
-void bench_report_print(const bench_report_t *report);
-
-/* Writes the report to a file in JSON. Rank 0 only. Returns 0 or -1. */
-int bench_report_write(const bench_report_t *report, const char *path);
+/* Sums the messages and the queues' counts over the ranks, prints the table and
+ * the counts, and writes the file that was asked for. Collective. Returns 0 if
+ * every message was one deferred write, no host thread moved any, and the file
+ * was written. */
+int bench_report_finish(bench_report_t *report, const bench_options_t *options,
+                        uint64_t messages);
 
 #endif

@@ -33,7 +33,7 @@ typedef struct pp_data {
 
 typedef struct pp_ops pp_ops_t;
 
-/* One variant at one size. */
+/* What the two ranks work with; requests are those of one trial. */
 typedef struct pp_exchange {
     const pp_ops_t *ops;
     pp_data_t      *data;
@@ -43,7 +43,7 @@ typedef struct pp_exchange {
     MPIX_Queue     queue;      /* NULL unless a queue is used */
     MPI_Request    send;
     MPI_Request    recv;
-    uint64_t       *messages;  /* Sends started on the queue so far */
+    uint64_t       messages;   /* Sends started on the queue so far */
 } pp_exchange_t;
 
 

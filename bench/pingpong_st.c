@@ -81,7 +81,7 @@ static void pp_st_send(pp_exchange_t *ex)
 {
     pp_st_start(ex, &ex->send);
     pp_st_wait(ex, &ex->send);
-    ++*ex->messages;
+    ++ex->messages;
 }
 
 static void pp_st_prepare(pp_exchange_t *ex)

@@ -8,153 +8,83 @@
  */
 #include "pingpong.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-#define PP_NUM_VARIANTS 3
-#define PP_CHECK_COUNT  3
-#define PP_MAX_SIZES    64
-#define PP_FULL_COUNT   65536 /* Largest message that gets all round trips */
+#define PP_CHECK_COUNT 3
+#define PP_MAX_SIZE    (1ul << 30)
+#define PP_FULL_COUNT  65536 /* Largest message that gets all round trips */
 
 
 /* Command line. */
 typedef struct pp_options {
-    const char *json;
-    unsigned   variants;
-    size_t     min;
-    size_t     max;
-    int        factor;
-    int        iters;
-    int        trials;
+    bench_options_t common;
+    size_t          min;
+    size_t          max;
+    int             factor;
+    int             iters;
 } pp_options_t;
 
 
 /* The program's state. Main thread only, but for the data. */
 typedef struct pp_app {
     pp_options_t   opts;
-    int            rank;
-    MPI_Comm       comm;
-    void           *stream;
-    MPIX_Queue     queue;
     pp_data_t      data;
-    pp_exchange_t  exchange[PP_NUM_VARIANTS];
-    double         times[PP_NUM_VARIANTS][BENCH_MAX_TRIALS];
-    double         setup_us[PP_NUM_VARIANTS];
-    uint64_t       errors[PP_NUM_VARIANTS];
-    uint64_t       messages;
+    pp_exchange_t  exchange;
+    bench_result_t results[BENCH_NUM_VARIANTS];
     bench_report_t report;
 } pp_app_t;
 
 
-static const char *const pp_names[] = {"mpi", "st", "st-ready", NULL};
-
-static const pp_ops_t *const pp_ops[PP_NUM_VARIANTS] = {
+static const pp_ops_t *const pp_ops[BENCH_NUM_VARIANTS] = {
     &pp_mpi_ops, &pp_st_ops, &pp_st_ready_ops
 };
 
-static const struct option pp_long_options[] = {
-    {"min", required_argument, NULL, 'a'},
-    {"max", required_argument, NULL, 'z'},
-    {"factor", required_argument, NULL, 'f'},
-    {"iters", required_argument, NULL, 'i'},
-    {"trials", required_argument, NULL, 't'},
-    {"variants", required_argument, NULL, 'v'},
-    {"json", required_argument, NULL, 'j'},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0}
-};
+static const char pp_help[] =
+        "Usage: mpirun -n 2 st_pingpong [options]\n"
+        "Round trips of two ranks: pack kernel, send, receive, unpack kernel, "
+        "and back.\nMore ranks stay idle.\n\n"
+        "  --min SIZE       smallest message, bytes; k, m, g allowed (8)\n"
+        "  --max SIZE       largest message, always measured (1m)\n"
+        "  --factor N       from one size to the next (4)\n"
+        "  --iters N        round trips timed together (20); fewer above 64k\n";
 
 
-static void pp_usage(void)
+/* As bench_parse(). */
+static int pp_parse(pp_options_t *opts, int argc, char **argv)
 {
-    puts("Usage: mpirun -n 2 st_pingpong [options]\n"
-         "Round trips of two ranks: pack kernel, send, receive, unpack kernel, "
-         "and back.\nMore ranks stay idle.\n\n"
-         "  --min SIZE       smallest message, bytes; k, m, g allowed (8)\n"
-         "  --max SIZE       largest message, always measured (1m)\n"
-         "  --factor N       from one size to the next (4)\n"
-         "  --iters N        round trips timed together (20); fewer above 64k\n"
-         "  --trials N       repetitions, variants taking turns (3)\n"
-         "  --variants LIST  of mpi,st,st-ready (all)\n"
-         "  --json FILE      write the report to a file\n"
-         "  --help           print this and stop");
-}
+    const bench_option_t table[] = {
+        {.name = "min", .min = 1, .max = PP_MAX_SIZE, .size = &opts->min},
+        {.name = "max", .min = 1, .max = PP_MAX_SIZE, .size = &opts->max},
+        {.name = "factor", .min = 2, .max = 1024, .number = &opts->factor},
+        {.name = "iters", .min = 1, .max = 1000000, .number = &opts->iters},
+        {.name = NULL}
+    };
+    int ret = bench_parse(&opts->common, table, pp_help, argc, argv);
 
-static int pp_parse_option(pp_options_t *opts, int option, const char *text)
-{
-    switch (option) {
-    case 'a':
-        return bench_parse_size("min", text, 1, 1ul << 30, &opts->min);
-    case 'z':
-        return bench_parse_size("max", text, 1, 1ul << 30, &opts->max);
-    case 'f':
-        return bench_parse_int("factor", text, 2, 1024, &opts->factor);
-    case 'i':
-        return bench_parse_int("iters", text, 1, 1000000, &opts->iters);
-    case 't':
-        return bench_parse_int("trials", text, 1, BENCH_MAX_TRIALS,
-                               &opts->trials);
-    case 'v':
-        return bench_parse_names("variants", text, pp_names, &opts->variants);
-    case 'j':
-        opts->json = text;
-        return 0;
-    default:
-        return -1;
-    }
-}
-
-/* Returns 0 to go on, 1 after printing the help, -1 for a wrong command
- * line. */
-static int pp_parse(pp_options_t *opts, int argc, char **argv, int rank)
-{
-    int option;
-
-    opterr = (rank == 0);
-    while ((option = getopt_long(argc, argv, "h", pp_long_options, NULL)) !=
-           -1) {
-        if (option == 'h') {
-            if (rank == 0) {
-                pp_usage();
-            }
-            return 1;
-        }
-        if (pp_parse_option(opts, option, optarg) != 0) {
-            return -1;
-        }
-    }
-
-    if (optind < argc) {
-        bench_error("unknown argument '%s'\n", argv[optind]);
-        return -1;
-    }
-    if (opts->max < opts->min) {
+    if ((ret == 0) && (opts->max < opts->min)) {
         bench_error("--max is smaller than --min\n");
         return -1;
     }
-    return 0;
-}
-
-static int pp_is_selected(const pp_app_t *app, int variant)
-{
-    return (app->opts.variants & (1u << variant)) != 0;
+    return ret;
 }
 
 /* Runs round trips and checks their data; returns the time of one, us. */
-static double pp_measure(pp_app_t *app, int variant, int count, int full)
+static double pp_measure(pp_app_t *app, bench_result_t *result, int count,
+                         int full)
 {
-    pp_exchange_t *ex = &app->exchange[variant];
+    pp_exchange_t *ex = &app->exchange;
     double start, time;
 
     pp_data_reset(&app->data, app->data.size, ex->ops->num_sets, full);
     ex->ops->prepare(ex);
-    bench_check(MPI_Barrier(app->comm), "MPI_Barrier");
+    bench_check(MPI_Barrier(ex->comm), "MPI_Barrier");
     start = MPI_Wtime();
     ex->ops->run(ex, count);
     time  = MPI_Wtime() - start;
 
-    app->errors[variant] += pp_data_check(&app->data, count);
+    result->errors += pp_data_check(&app->data, count);
     return time * 1e6 / count;
 }
 
@@ -168,101 +98,50 @@ static int pp_count(const pp_options_t *opts, size_t size)
     return (count < 2) ? 2 : (int)count;
 }
 
-static void pp_setup(pp_app_t *app, int variant)
+static void pp_trial(void *arg, int variant, int trial)
 {
-    pp_exchange_t *ex = &app->exchange[variant];
+    pp_app_t *app          = arg;
+    pp_exchange_t *ex      = &app->exchange;
+    bench_result_t *result = &app->results[variant];
     double start;
 
-    *ex = (pp_exchange_t){
-        .ops      = pp_ops[variant],
-        .data     = &app->data,
-        .rank     = app->rank,
-        .comm     = app->comm,
-        .stream   = app->stream,
-        .queue    = app->queue,
-        .messages = &app->messages
-    };
-    app->errors[variant] = 0;
-    bench_check(MPI_Barrier(app->comm), "MPI_Barrier");
+    ex->ops = pp_ops[variant];
+    bench_check(MPI_Barrier(ex->comm), "MPI_Barrier");
     start = MPI_Wtime();
     ex->ops->init(ex);
-    app->setup_us[variant] = (variant == 0) ? 0 : (MPI_Wtime() - start) * 1e6;
+    result->setup_us[trial] = (MPI_Wtime() - start) * 1e6;
+
+    pp_measure(app, result, PP_CHECK_COUNT, 1);
+    result->time_us[trial] = pp_measure(app, result,
+                                        pp_count(&app->opts, app->data.size),
+                                        0);
+    bench_check(MPI_Barrier(ex->comm), "MPI_Barrier");
+    ex->ops->cleanup(ex);
 }
 
-static uint64_t pp_sum_errors(const pp_app_t *app, int variant)
-{
-    uint64_t sum = 0;
-
-    bench_check(MPI_Allreduce(&app->errors[variant], &sum, 1, MPI_UINT64_T,
-                              MPI_SUM, app->comm), "MPI_Allreduce");
-    return sum;
-}
-
-/* Adds the rows of a size. Returns the number of wrong messages. */
-static uint64_t pp_collect(pp_app_t *app)
-{
-    int baseline    = pp_is_selected(app, 0) ? app->report.num_rows : -1;
-    uint64_t errors = 0;
-    uint64_t wrong;
-    bench_row_t row;
-    int variant;
-
-    for (variant = 0; variant < PP_NUM_VARIANTS; ++variant) {
-        if (!pp_is_selected(app, variant)) {
-            continue;
-        }
-        wrong        = pp_sum_errors(app, variant);
-        errors      += wrong;
-        row.size     = app->data.size;
-        row.variant  = pp_names[variant];
-        row.setup_us = app->setup_us[variant];
-        row.verified = (wrong == 0);
-        bench_stats_get(app->times[variant], app->opts.trials, &row.time);
-        bench_report_add(&app->report, &row, baseline);
-    }
-    return errors;
-}
-
+/* Returns the number of wrong messages. */
 static uint64_t pp_run_size(pp_app_t *app, size_t size)
 {
-    int count = pp_count(&app->opts, size);
-    int trial, variant;
-
     app->data.size = size;
-    for (variant = 0; variant < PP_NUM_VARIANTS; ++variant) {
-        if (pp_is_selected(app, variant)) {
-            pp_setup(app, variant);
-        }
-    }
-
-    for (trial = 0; trial < app->opts.trials; ++trial) {
-        for (variant = 0; variant < PP_NUM_VARIANTS; ++variant) {
-            if (pp_is_selected(app, variant)) {
-                pp_measure(app, variant, PP_CHECK_COUNT, 1);
-                app->times[variant][trial] = pp_measure(app, variant, count, 0);
-            }
-        }
-    }
-
-    for (variant = 0; variant < PP_NUM_VARIANTS; ++variant) {
-        if (pp_is_selected(app, variant)) {
-            pp_ops[variant]->cleanup(&app->exchange[variant]);
-        }
-    }
-    return pp_collect(app);
+    memset(app->results, 0, sizeof(app->results));
+    bench_run(&app->opts.common, 0, pp_trial, app);
+    return bench_report_add(&app->report, &app->opts.common, size,
+                            app->results, app->exchange.comm);
 }
 
 /* The two ranks' part. Returns the number of wrong messages. */
 static uint64_t pp_run(pp_app_t *app)
 {
-    uint64_t errors = 0;
+    pp_exchange_t *ex = &app->exchange;
+    uint64_t errors   = 0;
     size_t size;
 
-    pp_data_init(&app->data, app->rank, app->opts.max);
-    bench_check(MPIX_Host_stream_create(&app->stream),
+    MPI_Comm_set_errhandler(ex->comm, MPI_ERRORS_RETURN);
+    pp_data_init(&app->data, ex->rank, app->opts.max);
+    bench_check(MPIX_Host_stream_create(&ex->stream),
                 "MPIX_Host_stream_create");
-    if (app->opts.variants & ~1u) {
-        bench_check(MPIX_Queue_init(MPIX_QUEUE_HOST, app->stream, &app->queue),
+    if (app->opts.common.variants & ~1u) {
+        bench_check(MPIX_Queue_init(MPIX_QUEUE_HOST, ex->stream, &ex->queue),
                     "MPIX_Queue_init");
     }
 
@@ -272,10 +151,10 @@ static uint64_t pp_run(pp_app_t *app)
     }
     errors += pp_run_size(app, app->opts.max);
 
-    if (app->queue != MPIX_QUEUE_NULL) {
-        bench_check(MPIX_Queue_free(&app->queue), "MPIX_Queue_free");
+    if (ex->queue != MPIX_QUEUE_NULL) {
+        bench_check(MPIX_Queue_free(&ex->queue), "MPIX_Queue_free");
     }
-    bench_check(MPIX_Host_stream_free(&app->stream), "MPIX_Host_stream_free");
+    bench_check(MPIX_Host_stream_free(&ex->stream), "MPIX_Host_stream_free");
     pp_data_cleanup(&app->data);
     return errors;
 }
@@ -283,32 +162,26 @@ static uint64_t pp_run(pp_app_t *app)
 /* All ranks. Returns 0 if everything was right. */
 static int pp_main(pp_app_t *app, int rank)
 {
-    uint64_t errors = 0;
+    pp_exchange_t *ex = &app->exchange;
+    uint64_t errors   = 0;
     int ret;
 
+    if (rank == 0) {
+        puts("st_pingpong: time is that of one round trip");
+    }
+    ex->data = &app->data;
+    ex->rank = rank;
     bench_check(MPI_Comm_split(MPI_COMM_WORLD, rank < 2 ? 0 : MPI_UNDEFINED,
-                               rank, &app->comm), "MPI_Comm_split");
-    bench_report_init(&app->report, "st_pingpong",
-                      PP_NUM_VARIANTS * PP_MAX_SIZES);
-    app->rank = rank;
-    if (app->comm != MPI_COMM_NULL) {
-        MPI_Comm_set_errhandler(app->comm, MPI_ERRORS_RETURN);
+                               rank, &ex->comm), "MPI_Comm_split");
+    if (ex->comm != MPI_COMM_NULL) {
         errors = pp_run(app);
-        MPI_Comm_free(&app->comm);
+        MPI_Comm_free(&ex->comm);
     }
 
-    ret = bench_report_count(&app->report, app->messages);
-    if (rank == 0) {
-        snprintf(app->report.params, sizeof(app->report.params),
-                 "\"iters\":%d,\"trials\":%d,", app->opts.iters,
-                 app->opts.trials);
-        puts("st_pingpong: time is that of one round trip");
-        bench_report_print(&app->report);
-        if (app->opts.json != NULL) {
-            ret |= bench_report_write(&app->report, app->opts.json);
-        }
-    }
-    bench_report_cleanup(&app->report);
+    snprintf(app->report.params, sizeof(app->report.params),
+             "\"iters\":%d,\"trials\":%d,", app->opts.iters,
+             app->opts.common.trials);
+    ret = bench_report_finish(&app->report, &app->opts.common, ex->messages);
     return (errors == 0) ? ret : -1;
 }
 
@@ -316,32 +189,27 @@ int main(int argc, char **argv)
 {
     static pp_app_t app = {
         .opts = {
-            .variants = (1u << PP_NUM_VARIANTS) - 1,
-            .min      = 8,
-            .max      = 1ul << 20,
-            .factor   = 4,
-            .iters    = 20,
-            .trials   = 3
-        }
+            .min    = 8,
+            .max    = 1ul << 20,
+            .factor = 4,
+            .iters  = 20
+        },
+        .report.bench = "st_pingpong"
     };
-    int rank, ranks, provided, ret;
+    int ranks, ret;
 
-    MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    bench_init(&argc, &argv);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
 
-    ret = pp_parse(&app.opts, argc, argv, rank);
+    ret = pp_parse(&app.opts, argc, argv);
     if ((ret == 0) && (ranks < 2)) {
         bench_error("st_pingpong needs two ranks\n");
         ret = -1;
     }
     if (ret == 0) {
-        ret = pp_main(&app, rank);
-    } else if (ret > 0) {
-        ret = 0;
+        ret = pp_main(&app, bench_rank());
     }
 
     MPI_Finalize();
-    return (ret == 0) ? EXIT_SUCCESS : EXIT_FAILURE;
+    return (ret >= 0) ? EXIT_SUCCESS : EXIT_FAILURE;
 }
