@@ -183,19 +183,23 @@ static int uct_cxi_trig_dwq_in_region(const uct_trig_rkey_t *rkey,
            (address - rkey->address <= rkey->length - length);
 }
 
+/* Checks what puts and atomics share, and takes an entry and a descriptor. */
 static ucs_status_t uct_cxi_trig_dwq_get(uct_cxi_trig_ep_t *ep,
                                          const uct_trig_deferred_t *deferred,
                                          uct_cxi_trig_dwq_op_t **op_p)
 {
-    uct_cxi_trig_dwq_t *dwq = &uct_cxi_trig_ep_iface(ep)->dwq;
+    uct_cxi_trig_iface_t *iface = uct_cxi_trig_ep_iface(ep);
+    uct_cxi_trig_dwq_t *dwq     = &iface->dwq;
     uct_cxi_trig_dwq_op_t *op;
     ucs_status_t status;
 
-    if (ep->status != UCS_OK) {
-        return ep->status;
+    status = uct_cxi_trig_dwq_check(iface, deferred);
+    if (status == UCS_OK) {
+        status = ep->status;
     }
-
-    status = uct_cxi_trig_credit_take(&dwq->credit, deferred->resv);
+    if (status == UCS_OK) {
+        status = uct_cxi_trig_credit_take(&dwq->credit, deferred->resv);
+    }
     if (status != UCS_OK) {
         return status;
     }
@@ -303,10 +307,7 @@ ucs_status_t uct_trig_ep_put(uct_ep_h uct_ep, const uct_trig_put_t *put,
         return UCS_ERR_UNSUPPORTED;
     }
 
-    status = uct_cxi_trig_dwq_check(iface, deferred);
-    if (status == UCS_OK) {
-        status = uct_cxi_trig_dwq_check_put(iface, put);
-    }
+    status = uct_cxi_trig_dwq_check_put(iface, put);
     if (status == UCS_OK) {
         status = uct_cxi_trig_dwq_get(ucs_derived_of(uct_ep, uct_cxi_trig_ep_t),
                                       deferred, &op);
@@ -359,17 +360,14 @@ ucs_status_t uct_trig_ep_atomic_add64(uct_ep_h uct_ep,
         return UCS_ERR_UNSUPPORTED;
     }
 
-    status = uct_cxi_trig_dwq_check(iface, deferred);
-    if ((status == UCS_OK) &&
-        ((atomic->remote_addr % sizeof(uint64_t)) ||
-         !uct_cxi_trig_dwq_in_region(&atomic->rkey, atomic->remote_addr,
-                                     sizeof(uint64_t)))) {
-        status = UCS_ERR_INVALID_PARAM;
+    if ((atomic->remote_addr % sizeof(uint64_t)) ||
+        !uct_cxi_trig_dwq_in_region(&atomic->rkey, atomic->remote_addr,
+                                    sizeof(uint64_t))) {
+        return UCS_ERR_INVALID_PARAM;
     }
-    if (status == UCS_OK) {
-        status = uct_cxi_trig_dwq_get(ucs_derived_of(uct_ep, uct_cxi_trig_ep_t),
-                                      deferred, &op);
-    }
+
+    status = uct_cxi_trig_dwq_get(ucs_derived_of(uct_ep, uct_cxi_trig_ep_t),
+                                  deferred, &op);
     if (status != UCS_OK) {
         return status;
     }
