@@ -3,8 +3,9 @@
  * st_pingpong.c - benchmark: round trips of two ranks with a pack and an unpack
  * kernel on each side, host-driven and stream-triggered.
  *
- * Variants take turns within each trial of a size. Before the timed round trips
- * of a trial come some whose payload changes every time and is checked in full.
+ * Variants take turns within each trial of a size. A trial makes its requests,
+ * then runs some round trips whose payload changes every time and is checked in
+ * full, then those that are timed.
  */
 #include "pingpong.h"
 
