@@ -424,14 +424,6 @@ static void test_addresses(void)
     st_pair_cleanup(&pair);
 }
 
-/* The goodbye, or the loss of the connection that may be seen before it */
-static int is_gone(ucs_status_t status)
-{
-    return (status == UCS_ERR_CANCELED) ||
-           (status == UCS_ERR_CONNECTION_RESET) ||
-           (status == UCS_ERR_ENDPOINT_TIMEOUT);
-}
-
 /* A peer that says goodbye fails what waits for it */
 static void test_goodbye(void)
 {
@@ -448,13 +440,111 @@ static void test_goodbye(void)
     CU_ASSERT_EQUAL(ucp_st_imatchall(&recv, 1), UCS_OK);
     CU_ASSERT_EQUAL(ucp_st_match_test(recv), UCS_INPROGRESS);
     st_side_cleanup(&b);
-    CU_ASSERT_TRUE(is_gone(st_match_end(recv)));
+    CU_ASSERT_EQUAL(st_match_end(recv), UCS_ERR_CANCELED);
     st_free(recv);
     /* ... and what is given to match with it later */
     recv = st_recv(&a, rbuf, LEN, 1);
-    CU_ASSERT_TRUE(is_gone(ucp_st_match(recv)));
+    CU_ASSERT_EQUAL(ucp_st_match(recv), UCS_ERR_CANCELED);
     st_free(recv);
     st_side_cleanup(&a);
+}
+
+/* A worker that matches nothing more: what has no counterpart fails, on both
+ * sides, also if it is announced later; a matched pair goes on, also a use that
+ * was begun before */
+static void test_leave(void)
+{
+    static uint8_t sbuf[LEN], rbuf[LEN];
+    ucp_st_op_h send, recv, lonely, self;
+    ucp_st_op_params_t params = {.field_mask = UCP_ST_OP_PARAM_FIELD_PEER};
+    st_pair_t pair;
+
+    if (!st_pair_init(&pair)) {
+        return;
+    }
+    send = st_send(&pair.side[ST_A], sbuf, LEN, 1);
+    recv = st_recv(&pair.side[ST_B], rbuf, LEN, 1);
+    st_match_ok(send, recv);
+    st_use(&pair.side[ST_A], send);
+    lonely = st_send(&pair.side[ST_A], sbuf, LEN, 2);
+    CU_ASSERT_EQUAL(ucp_st_imatchall(&lonely, 1), UCS_OK);
+    params.peer = pair.side[ST_B].self;
+    self        = st_op(&pair.side[ST_B], 1, &params);
+    CU_ASSERT_EQUAL(ucp_st_imatchall(&self, 1), UCS_OK);
+
+    CU_ASSERT_EQUAL(ucp_st_worker_leave(NULL), UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(ucp_st_worker_leave(pair.side[ST_B].worker), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_worker_leave(pair.side[ST_B].worker), UCS_OK);
+    CU_ASSERT_EQUAL(st_match_end(self), UCS_ERR_CANCELED);
+    CU_ASSERT_EQUAL(st_match_end(lonely), UCS_ERR_CANCELED);
+    st_free(self);
+    st_free(lonely);
+    lonely = st_send(&pair.side[ST_A], sbuf, LEN, 2);
+    CU_ASSERT_EQUAL(ucp_st_match(lonely), UCS_ERR_CANCELED);
+    st_free(lonely);
+    lonely = st_recv(&pair.side[ST_B], rbuf, LEN, 3);
+    CU_ASSERT_EQUAL(ucp_st_match(lonely), UCS_ERR_CANCELED);
+    st_free(lonely);
+
+    st_use(&pair.side[ST_B], recv);
+    st_sync(&pair.side[ST_A]);
+    st_sync(&pair.side[ST_B]);
+    transfer(&pair, (ucp_st_op_h[]){send, recv}, sbuf, rbuf, LEN);
+    st_free(send);
+    st_free(recv);
+    st_pair_cleanup(&pair);
+}
+
+/* The same to a worker that the leaving one hears of only later */
+static void test_leave_unknown(void)
+{
+    static uint8_t sbuf[LEN];
+    ucp_st_op_h send;
+    st_side_t a, b;
+
+    if (!st_side_init(&a) || !st_side_init(&b)) {
+        return;
+    }
+    CU_ASSERT_EQUAL(ucp_st_worker_leave(b.worker), UCS_OK);
+    a.peer = st_side_peer(&a, &b);
+    send   = st_send(&a, sbuf, LEN, 1);
+    CU_ASSERT_EQUAL(ucp_st_imatchall(&send, 1), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_match_test(send), UCS_INPROGRESS);
+    b.peer = st_side_peer(&b, &a);
+    ucp_st_worker_progress(b.worker);
+    CU_ASSERT_EQUAL(st_match_end(send), UCS_ERR_CANCELED);
+    st_free(send);
+    st_side_cleanup(&a);
+    st_side_cleanup(&b);
+}
+
+/* A peer goes right after its half of a use, before this side has seen that the
+ * use is complete: it completes all the same, in both directions */
+static void test_goodbye_after_use(void)
+{
+    static uint8_t sbuf[LEN], rbuf[LEN];
+    ucp_st_op_h send, recv;
+    st_pair_t pair;
+    int leaver;
+
+    for (leaver = ST_A; leaver <= ST_B; ++leaver) {
+        if (!st_pair_init(&pair)) {
+            return;
+        }
+        st_fill(sbuf, LEN, leaver);
+        send = st_send(&pair.side[ST_A], sbuf, LEN, 1);
+        recv = st_recv(&pair.side[ST_B], rbuf, LEN, 1);
+        st_match_ok(send, recv);
+        st_use(&pair.side[ST_A], send);
+        st_use(&pair.side[ST_B], recv);
+        st_sync(&pair.side[leaver]);
+        st_free((leaver == ST_A) ? send : recv);
+        st_side_cleanup(&pair.side[leaver]);
+        st_sync(&pair.side[1 - leaver]);
+        CU_ASSERT_TRUE(st_check(rbuf, LEN, leaver));
+        st_free((leaver == ST_A) ? recv : send);
+        st_side_cleanup(&pair.side[1 - leaver]);
+    }
 }
 
 static const st_cunit_case_t cases[] = {
@@ -469,7 +559,10 @@ static const st_cunit_case_t cases[] = {
     {"bad_params", test_bad_params},
     {"cancel", test_cancel},
     {"addresses", test_addresses},
-    {"goodbye", test_goodbye}
+    {"goodbye", test_goodbye},
+    {"goodbye_after_use", test_goodbye_after_use},
+    {"leave", test_leave},
+    {"leave_unknown", test_leave_unknown}
 };
 
 int main(int argc, char **argv)

@@ -10,13 +10,13 @@
 #endif
 
 #include "st_ctrl.h"
+#include "st_leave.h"
 #include "st_log.h"
 #include "st_match.h"
 #include "st_worker.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* Handlers of the messages about one operation; the lock is held */
 typedef void (*ucp_st_ctrl_handler_t)(ucp_st_peer_t *peer,
@@ -39,13 +39,6 @@ static void ucp_st_ctrl_handle_ping(ucp_st_peer_t *peer,
     (void)msg;
 }
 
-static void ucp_st_ctrl_handle_bye(ucp_st_peer_t *peer,
-                                   const ucp_st_msg_op_t *msg)
-{
-    (void)msg;
-    ucp_st_peer_fail(peer, UCS_ERR_CANCELED);
-}
-
 static const ucp_st_ctrl_handler_t ucp_st_ctrl_handlers[UCP_ST_MSG_LAST] = {
     [UCP_ST_MSG_REKEY]       = ucp_st_match_handle_rekey,
     [UCP_ST_MSG_CANCEL]      = ucp_st_match_handle_cancel,
@@ -53,7 +46,9 @@ static const ucp_st_ctrl_handler_t ucp_st_ctrl_handlers[UCP_ST_MSG_LAST] = {
     [UCP_ST_MSG_UNMATCH]     = ucp_st_op_handle_unmatch,
     [UCP_ST_MSG_UNMATCH_ACK] = ucp_st_ctrl_handle_done,
     [UCP_ST_MSG_PING]        = ucp_st_ctrl_handle_ping,
-    [UCP_ST_MSG_BYE]         = ucp_st_ctrl_handle_bye
+    [UCP_ST_MSG_LEAVE]       = ucp_st_leave_handle_leave,
+    [UCP_ST_MSG_BYE]         = ucp_st_leave_handle_bye,
+    [UCP_ST_MSG_BYE_ACK]     = ucp_st_leave_handle_bye_ack
 };
 
 /* Check what came from the network. NULL if it is to be dropped. */
@@ -239,7 +234,7 @@ static void ucp_st_ctrl_sent(ucp_st_msg_t *msg, ucs_status_t status)
     ucp_st_worker_lock(worker);
     --worker->sends;
     if (status != UCS_OK) {
-        ucp_st_peer_fail(msg->peer, status);
+        ucp_st_leave_lost(msg->peer, status);
     }
     ucp_st_worker_unlock(worker);
     free(msg);
@@ -286,7 +281,8 @@ static ucp_st_msg_t *ucp_st_ctrl_pop(ucp_st_worker_h worker)
     ucp_st_msg_t *msg, *tmp;
 
     ucs_list_for_each_safe(msg, tmp, &worker->outbox, list) {
-        if (msg->peer->status != UCS_OK) {
+        /* A goodbye is acknowledged, after all that was said before it */
+        if ((msg->peer->status != UCS_OK) && !msg->peer->said_bye) {
             ucs_list_del(&msg->list);
             free(msg);
         } else if (msg->peer->is_self || (msg->peer->ucp_ep != NULL)) {
@@ -317,14 +313,6 @@ void ucp_st_ctrl_flush(ucp_st_worker_h worker)
     ucp_st_worker_unlock(worker);
 }
 
-static double ucp_st_ctrl_now(void)
-{
-    struct timespec ts;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
-    return ts.tv_sec + (ts.tv_nsec * 1e-9);
-}
-
 /* Ask both transports about the peers that something here waits for: a message
  * to one that is gone fails. The lock is held. */
 static void ucp_st_ctrl_ping(ucp_st_worker_h worker)
@@ -346,10 +334,18 @@ static void ucp_st_ctrl_ping(ucp_st_worker_h worker)
 
 unsigned ucp_st_ctrl_progress(ucp_st_worker_h worker)
 {
-    unsigned count = ucp_worker_progress(worker->ucp_worker);
-    double now     = ucp_st_ctrl_now();
+    unsigned count;
+    uint64_t round;
+    double now;
 
     ucp_st_worker_lock(worker);
+    round = ++worker->round;
+    ucp_st_worker_unlock(worker);
+    count = ucp_worker_progress(worker->ucp_worker);
+    now   = ucp_st_worker_now();
+
+    ucp_st_worker_lock(worker);
+    ucp_st_leave_settle(worker, round, count == 0);
     if ((now - worker->last_ping) > worker->config.ping_interval) {
         ucp_st_ctrl_ping(worker);
         worker->last_ping = now;

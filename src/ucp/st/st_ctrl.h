@@ -45,9 +45,9 @@ void ucp_st_ctrl_post(ucp_st_peer_t *peer, ucp_st_msg_type_t type,
 void ucp_st_ctrl_flush(ucp_st_worker_h worker);
 
 /**
- * Progress the UCP worker once, ping now and then the peers that something
- * waits for, let go of freed operations, and send the outbox; non-zero if UCP
- * did something. The lock is not held.
+ * Progress the UCP worker once, decide about peers that are going, ping now and
+ * then those that something waits for, let go of freed operations, and send the
+ * outbox; non-zero if UCP did something. The lock is not held.
  */
 unsigned ucp_st_ctrl_progress(ucp_st_worker_h worker);
 

@@ -197,6 +197,15 @@ static void ucp_st_match_try(ucp_st_op_t *op)
     }
 }
 
+static ucs_status_t ucp_st_match_check_peer(const ucp_st_op_t *op)
+{
+    if (!ucp_st_op_has_peer(op)) {
+        return UCS_OK;
+    }
+    return ((op->peer->status == UCS_OK) && op->peer->said_leave) ?
+           UCS_ERR_CANCELED : op->peer->status;
+}
+
 /* Check one operation before anything is given to match; the lock is held */
 static ucs_status_t ucp_st_match_check(ucp_st_op_t *op)
 {
@@ -216,7 +225,10 @@ static ucs_status_t ucp_st_match_check(ucp_st_op_t *op)
         ucs_error("operation %p is there twice", op);
         return UCS_ERR_INVALID_PARAM;
     }
-    return ucp_st_op_has_peer(op) ? op->peer->status : UCS_OK;
+    if (op->worker->leaving) {
+        return UCS_ERR_CANCELED;
+    }
+    return ucp_st_match_check_peer(op);
 }
 
 static ucs_status_t ucp_st_match_checkall(const ucp_st_op_h *ops, size_t count)

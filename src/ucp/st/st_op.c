@@ -187,9 +187,6 @@ void ucp_st_op_reap(ucp_st_op_t *op)
         }
         op->lane->release(op);
     }
-    if (ucp_st_op_has_peer(op)) {
-        --op->peer->refs;
-    }
     ucs_list_del(&op->list);
     free(op);
 }
@@ -300,9 +297,6 @@ static ucs_status_t ucp_st_op_create(ucp_st_worker_h worker, ucp_st_dir_t dir,
 
     ucp_st_worker_lock(worker);
     op->id = worker->next_op_id++;
-    if (ucp_st_op_has_peer(op)) {
-        ++op->peer->refs;
-    }
     ucs_list_add_tail(&worker->ops, &op->list);
     ++worker->stats.ops;
     ucp_st_worker_unlock(worker);

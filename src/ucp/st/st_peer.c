@@ -8,6 +8,7 @@
 
 #include "st_peer.h"
 #include "st_ctrl.h"
+#include "st_leave.h"
 #include "st_log.h"
 #include "st_worker.h"
 
@@ -117,6 +118,7 @@ static ucs_status_t ucp_st_address_parse(ucp_st_worker_h worker,
 
 ucp_st_peer_t *ucp_st_peer_get(ucp_st_worker_h worker, uint64_t uuid)
 {
+    ucp_st_msg_op_t msg = {.op_id = 0};
     ucp_st_peer_t *peer;
 
     ucs_list_for_each(peer, &worker->peers, list) {
@@ -133,9 +135,13 @@ ucp_st_peer_t *ucp_st_peer_get(ucp_st_worker_h worker, uint64_t uuid)
     peer->uuid    = uuid;
     peer->is_self = (uuid == worker->uuid);
     peer->status  = UCS_OK;
+    peer->lost    = UCS_OK;
     ucs_list_head_init(&peer->unmatched);
     ucs_list_head_init(&peer->remote_ops);
     ucs_list_add_tail(&worker->peers, &peer->list);
+    if (worker->leaving) {
+        ucp_st_ctrl_post(peer, UCP_ST_MSG_LEAVE, &msg);
+    }
     return peer;
 }
 
@@ -156,7 +162,8 @@ void ucp_st_peer_fail(ucp_st_peer_t *peer, ucs_status_t status)
         return;
     }
     ucs_diag("peer 0x%lx is gone: %s", peer->uuid, ucs_status_string(status));
-    peer->status = status;
+    peer->status         = status;
+    worker->going_peers -= peer->going;
     ucs_list_for_each_safe(op, tmp, &worker->ops, list) {
         if ((op->peer == peer) && (op->state != UCP_ST_OP_INIT)) {
             ucp_st_op_fail(op, status);
@@ -179,7 +186,7 @@ static void ucp_st_peer_err_handler(void *arg, ucp_ep_h ep, ucs_status_t status)
 
     (void)ep;
     ucp_st_worker_lock(worker);
-    ucp_st_peer_fail(peer, status);
+    ucp_st_leave_lost(peer, status);
     ucp_st_worker_unlock(worker);
 }
 
@@ -285,23 +292,15 @@ ucs_status_t ucp_st_peer_create(ucp_st_worker_h worker, const void *address,
             return status;
         }
     }
-
-    ucp_st_worker_lock(worker);
-    ++peer->refs;
-    ucp_st_worker_unlock(worker);
     *peer_p = peer;
     return UCS_OK;
 }
 
 void ucp_st_peer_destroy(ucp_st_peer_h peer)
 {
-    if ((peer == UCP_ST_PEER_NULL) || (peer == UCP_ST_PEER_ANY)) {
-        return;
-    }
-    /* Endpoints stay until the worker goes: a peer is often made again */
-    ucp_st_worker_lock(peer->worker);
-    --peer->refs;
-    ucp_st_worker_unlock(peer->worker);
+    /* It stays until the worker goes: a peer is often made again, and its
+     * operations and messages may still come */
+    (void)peer;
 }
 
 void ucp_st_peers_cleanup(ucp_st_worker_h worker)

@@ -27,9 +27,14 @@ typedef struct ucp_st_peer {
     ucs_list_link_t list;       /* in the worker's peers */
     ucp_st_worker_h worker;
     uint64_t        uuid;
-    unsigned        refs;       /* the user's, and one an operation */
     int             is_self;
     ucs_status_t    status;     /* why it is gone; UCS_OK while it is not */
+    int             said_leave; /* it matches nothing more */
+    int             said_bye;   /* it has no operations any more */
+    int             going;      /* counted in the worker's going_peers */
+    ucs_status_t    lost;       /* what a transport said; UCS_OK if nothing */
+    uint64_t        lost_round; /* the worker's round then */
+    double          lost_time;  /* and the time, seconds */
     ucp_ep_h        ucp_ep;     /* control messages; NULL for self */
     uct_ep_h        trig_ep;    /* data */
     uint32_t        next_tx_seq;

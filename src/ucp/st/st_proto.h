@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 /** Changes with any change of the formats below. */
-#define UCP_ST_PROTO_VERSION 1
+#define UCP_ST_PROTO_VERSION 2
 
 /** First bytes of an address: "UST" and the version. */
 #define UCP_ST_ADDRESS_MAGIC 0x545355u
@@ -35,7 +35,9 @@ typedef enum {
     UCP_ST_MSG_UNMATCH,    /**< A matched operation was freed, or failed */
     UCP_ST_MSG_UNMATCH_ACK,/**< ... and its peer's region is closed */
     UCP_ST_MSG_PING,       /**< Nothing; fails where the peer is gone */
+    UCP_ST_MSG_LEAVE,      /**< The worker matches nothing more */
     UCP_ST_MSG_BYE,        /**< The worker is being destroyed */
+    UCP_ST_MSG_BYE_ACK,    /**< ... and is not needed any more */
     UCP_ST_MSG_LAST
 } ucp_st_msg_type_t;
 

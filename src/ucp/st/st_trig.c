@@ -9,6 +9,7 @@
 
 #include "st_trig.h"
 #include "st_lane.h"
+#include "st_leave.h"
 #include "st_log.h"
 #include "st_op.h"
 #include "st_peer.h"
@@ -262,6 +263,14 @@ static void ucp_st_trig_entry_done(ucp_st_op_t *op, ucp_st_trig_entry_t entry,
     ucp_st_op_reap(op);
 }
 
+/* The NIC says that the peer cannot be reached, not that this put is wrong */
+static int ucp_st_trig_is_loss(ucs_status_t status)
+{
+    return (status == UCS_ERR_UNREACHABLE) ||
+           (status == UCS_ERR_CONNECTION_RESET) ||
+           (status == UCS_ERR_ENDPOINT_TIMEOUT);
+}
+
 static void ucp_st_trig_put_done(void *arg, ucs_status_t status)
 {
     ucp_st_op_t *op       = arg;
@@ -277,6 +286,10 @@ static void ucp_st_trig_put_done(void *arg, ucs_status_t status)
         /* The key was good at match: the peer has closed its region since, and
          * its message that says so is on the way */
         status = UCS_ERR_CANCELED;
+    } else if (ucp_st_trig_is_loss(status)) {
+        /* The operation fails with the peer */
+        ucp_st_leave_lost(op->peer, status);
+        status = UCS_OK;
     }
     ucp_st_trig_entry_done(op, UCP_ST_TRIG_ENTRY_PUT, status);
 }

@@ -3,10 +3,10 @@
  * st_trig_dev.c - the NIC behind the trig lane and the thread that serves it.
  *
  * The thread reaps completions, wakes the streams that sleep on the words which
- * the NIC counted up, and posts uses that found no entry when they were
- * enqueued. It sleeps in poll() otherwise: the interface is armed under the
- * lock, after a progress that found nothing, so a completion either was reaped
- * or makes the descriptor readable.
+ * the NIC counted up, posts uses that found no entry when they were enqueued,
+ * and releases streams that wait for lost peers. It sleeps in poll() otherwise:
+ * the interface is armed under the lock, after a progress that found nothing,
+ * so a completion either was reaped or makes the descriptor readable.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
@@ -17,6 +17,7 @@
 #endif
 
 #include "st_trig_dev.h"
+#include "st_leave.h"
 #include "st_log.h"
 #include "st_peer.h"
 #include "st_trig.h"
@@ -64,18 +65,24 @@ static void *ucp_st_trig_thread(void *arg)
     ucp_st_worker_h worker = arg;
     struct pollfd fds[2]   = {
         {.fd = worker->trig.event_fd, .events = POLLIN},
-        {.fd = worker->trig.stop_fd, .events = POLLIN}
+        {.fd = worker->trig.wake_fd, .events = POLLIN}
     };
     int stop = 0;
-    int armed;
+    int armed, timeout;
+    uint64_t wakes;
 
     while (!stop) {
         ucp_st_worker_lock(worker);
-        armed = ucp_st_trig_thread_arm(worker);
-        stop  = worker->trig.stop;
+        armed   = ucp_st_trig_thread_arm(worker);
+        timeout = ucp_st_leave_settle_late(worker);
+        stop    = worker->trig.stop;
         ucp_st_worker_unlock(worker);
-        if (armed && !stop) {
-            (void)poll(fds, 2, -1);
+        if (!armed || stop) {
+            continue;
+        }
+        (void)poll(fds, 2, timeout);
+        if (fds[1].revents != 0) {
+            (void)!read(worker->trig.wake_fd, &wakes, sizeof(wakes));
         }
     }
     return NULL;
@@ -95,8 +102,8 @@ static ucs_status_t ucp_st_trig_thread_start(ucp_st_worker_h worker)
         return status;
     }
 
-    dev->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (dev->stop_fd < 0) {
+    dev->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (dev->wake_fd < 0) {
         ucs_error("eventfd() failed: %m");
         return UCS_ERR_NO_RESOURCE;
     }
@@ -108,25 +115,30 @@ static ucs_status_t ucp_st_trig_thread_start(ucp_st_worker_h worker)
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (ret != 0) {
         ucs_error("failed to start the trig lane's thread: %s", strerror(ret));
-        close(dev->stop_fd);
+        close(dev->wake_fd);
         return UCS_ERR_NO_RESOURCE;
     }
     (void)pthread_setname_np(dev->thread, "ucp-st-trig");
     return UCS_OK;
 }
 
-static void ucp_st_trig_thread_stop(ucp_st_worker_h worker)
+void ucp_st_trig_dev_wake(ucp_st_worker_h worker)
 {
     uint64_t one = 1;
 
+    if (write(worker->trig.wake_fd, &one, sizeof(one)) < 0) {
+        ucs_error("write() to the trig lane's thread failed: %m");
+    }
+}
+
+static void ucp_st_trig_thread_stop(ucp_st_worker_h worker)
+{
     ucp_st_worker_lock(worker);
     worker->trig.stop = 1;
     ucp_st_worker_unlock(worker);
-    if (write(worker->trig.stop_fd, &one, sizeof(one)) < 0) {
-        ucs_error("write() to the trig lane's thread failed: %m");
-    }
+    ucp_st_trig_dev_wake(worker);
     pthread_join(worker->trig.thread, NULL);
-    close(worker->trig.stop_fd);
+    close(worker->trig.wake_fd);
 }
 
 /* The NIC has lost a peer. Called from progress, with the lock held. */
@@ -138,7 +150,7 @@ static ucs_status_t ucp_st_trig_err_handler(void *arg, uct_ep_h ep,
 
     ucs_list_for_each(peer, &worker->peers, list) {
         if (peer->trig_ep == ep) {
-            ucp_st_peer_fail(peer, status);
+            ucp_st_leave_lost(peer, status);
             return UCS_OK;
         }
     }

@@ -49,7 +49,7 @@ typedef struct ucp_st_trig_dev {
 
     pthread_t             thread;     /* owner's */
     int                   event_fd;   /* of the interface; read-only */
-    int                   stop_fd;    /* read-only; wakes the thread */
+    int                   wake_fd;    /* read-only; wakes the thread */
     int                   stop;       /* the thread is to end */
 } ucp_st_trig_dev_t;
 
@@ -67,6 +67,9 @@ void ucp_st_trig_dev_cleanup(ucp_st_worker_h worker);
 /** Non-zero while the NIC holds or keeps entries. The lock is held, or no other
  *  thread uses the worker. */
 int ucp_st_trig_dev_is_busy(ucp_st_worker_h worker);
+
+/** Have the thread look at the worker again. The lock is held or not. */
+void ucp_st_trig_dev_wake(ucp_st_worker_h worker);
 
 /** Make an endpoint from the addresses that the peer's device gave. */
 ucs_status_t ucp_st_trig_dev_connect(ucp_st_worker_h worker,

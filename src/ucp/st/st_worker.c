@@ -8,6 +8,7 @@
 
 #include "st_worker.h"
 #include "st_ctrl.h"
+#include "st_leave.h"
 #include "st_log.h"
 #include "st_peer.h"
 
@@ -15,8 +16,13 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
-/* Rounds of progress before teardown goes on, each with a yield */
-#define UCP_ST_WORKER_DRAIN_ROUNDS 20000
+/* How long teardown waits for UCP to deliver messages, seconds */
+#define UCP_ST_WORKER_SEND_TIME 5.0
+
+/* And for peers that do not answer: so long, and so many rounds, each with a
+ * yield, which count where the peers share a busy processor */
+#define UCP_ST_WORKER_ANSWER_TIME   0.2
+#define UCP_ST_WORKER_ANSWER_ROUNDS 1000
 
 /* A context and a worker for control messages alone */
 static ucs_status_t ucp_st_worker_own_ucp(ucp_st_worker_h worker)
@@ -140,41 +146,41 @@ err_free:
     return status;
 }
 
-static void ucp_st_worker_post_bye(ucp_st_worker_h worker)
-{
-    ucp_st_msg_op_t msg = {.op_id = 0};
-    ucp_st_peer_t *peer;
-
-    ucs_list_for_each(peer, &worker->peers, list) {
-        if (peer->ucp_ep != NULL) {
-            ucp_st_ctrl_post(peer, UCP_ST_MSG_BYE, &msg);
-        }
-    }
-}
-
-/* Non-zero while messages are on their way, or freed operations wait for the
- * NIC or for their peers' word */
-static int ucp_st_worker_is_draining(ucp_st_worker_h worker)
+/* Non-zero if teardown goes on waiting after so many seconds and rounds: while
+ * messages are on their way, peers have not answered, or freed operations wait
+ * for the NIC or for their peers' word */
+static int ucp_st_worker_is_draining(ucp_st_worker_h worker, double time,
+                                     unsigned rounds)
 {
     ucp_st_trig_dev_progress(worker);
     ucp_st_op_reap_all(worker);
-    return (worker->sends > 0) || !ucs_list_is_empty(&worker->zombies);
+    if (worker->sends > 0) {
+        return time < UCP_ST_WORKER_SEND_TIME;
+    }
+    return (ucp_st_leave_is_waiting(worker) ||
+            !ucs_list_is_empty(&worker->zombies)) &&
+           ((time < UCP_ST_WORKER_ANSWER_TIME) ||
+            (rounds < UCP_ST_WORKER_ANSWER_ROUNDS));
 }
 
-/* Give peers a bounded time to answer: one that does not is slow or gone, and
- * what it holds up is left to the device's cleanup */
+/* Give peers a bounded time to answer. One that does not is slow or gone: it
+ * finds the goodbye when it looks, and what it holds up is left to the device's
+ * cleanup. */
 static void ucp_st_worker_drain(ucp_st_worker_h worker)
 {
+    double start    = ucp_st_worker_now();
     unsigned rounds = 0;
     int draining;
 
     do {
         ucp_st_ctrl_progress(worker);
         ucp_st_worker_lock(worker);
-        draining = ucp_st_worker_is_draining(worker);
+        draining = ucp_st_worker_is_draining(worker,
+                                             ucp_st_worker_now() - start,
+                                             ++rounds);
         ucp_st_worker_unlock(worker);
         (void)sched_yield();
-    } while (draining && (++rounds < UCP_ST_WORKER_DRAIN_ROUNDS));
+    } while (draining);
 }
 
 ucs_status_t ucp_st_worker_destroy(ucp_st_worker_h worker)
@@ -192,10 +198,7 @@ ucs_status_t ucp_st_worker_destroy(ucp_st_worker_h worker)
         return UCS_ERR_BUSY;
     }
 
-    ucp_st_worker_drain(worker);
-    ucp_st_worker_lock(worker);
-    ucp_st_worker_post_bye(worker);
-    ucp_st_worker_unlock(worker);
+    ucp_st_leave_say_bye(worker);
     ucp_st_worker_drain(worker);
     ucp_st_ctrl_cleanup(worker);
     ucp_st_peers_cleanup(worker);

@@ -13,6 +13,7 @@
 #include <ucs/datastruct/list.h>
 
 #include <pthread.h>
+#include <time.h>
 
 /**
  * Locks: `lock` protects all fields below it, and every peer, operation and
@@ -37,6 +38,9 @@ struct ucp_st_worker {
     int               outbox_busy;/* some thread is sending from it */
     unsigned          sends;      /* given to UCP, not completed */
     double            last_ping;  /* time, seconds */
+    uint64_t          round;      /* calls of ucp_st_ctrl_progress() begun */
+    unsigned          going_peers;/* not gone, but lost or leaving */
+    int               leaving;    /* nothing more is matched */
     ucp_st_trig_dev_t trig;
     ucp_st_stats_t    stats;
 };
@@ -51,6 +55,15 @@ static inline void ucp_st_worker_lock(ucp_st_worker_h worker)
 static inline void ucp_st_worker_unlock(ucp_st_worker_h worker)
 {
     (void)pthread_mutex_unlock(&worker->lock);
+}
+
+/** Monotonic time, seconds. */
+static inline double ucp_st_worker_now(void)
+{
+    struct timespec ts;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
+    return ts.tv_sec + (ts.tv_nsec * 1e-9);
 }
 
 #endif

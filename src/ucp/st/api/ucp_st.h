@@ -145,8 +145,25 @@ ucs_status_t ucp_st_worker_create(const ucp_st_worker_params_t *params,
 
 
 /**
+ * Match nothing more, and let peers know: what they gave or will give to match
+ * with this worker fails there with UCS_ERR_CANCELED. Matched operations, and
+ * those given to match here before, go on. For a process that waits for others
+ * before it may destroy the worker; progress must go on meanwhile. A second
+ * call has no effect.
+ *
+ * @param [in] worker The worker.
+ *
+ * @return UCS_OK; UCS_ERR_INVALID_PARAM for NULL.
+ *
+ * Threads: as the UCP worker.
+ */
+ucs_status_t ucp_st_worker_leave(ucp_st_worker_h worker);
+
+
+/**
  * Destroy an st worker. Says goodbye to its peers, whose remaining operations
- * with it fail.
+ * with it fail with UCS_ERR_CANCELED once the uses that this side has completed
+ * are complete there. Waits a short time for their answers.
  *
  * @param [in] worker The worker.
  *
@@ -215,8 +232,7 @@ ucs_status_t ucp_st_worker_query(ucp_st_worker_h worker,
 
 /**
  * Make a peer from its worker's address. The address of the own worker makes a
- * peer for messages to oneself. A second peer of one address is the same peer
- * with one more reference.
+ * peer for messages to oneself. A second peer of one address is the same peer.
  *
  * @param [in]  worker  The worker.
  * @param [in]  address What the peer's @ref ucp_st_worker_get_address gave.
@@ -228,7 +244,7 @@ ucs_status_t ucp_st_worker_query(ucp_st_worker_h worker,
  *         UCS_ERR_UNREACHABLE if no lane reaches it; or an error of
  *         ucp_ep_create().
  *
- * Ownership: a reference, returned by @ref ucp_st_peer_destroy.
+ * Ownership: the worker's; returned by @ref ucp_st_peer_destroy.
  * Threads: as the UCP worker.
  */
 ucs_status_t ucp_st_peer_create(ucp_st_worker_h worker, const void *address,
@@ -236,12 +252,13 @@ ucs_status_t ucp_st_peer_create(ucp_st_worker_h worker, const void *address,
 
 
 /**
- * Return a reference to a peer.
+ * Return a peer that @ref ucp_st_peer_create made. Operations made with it go
+ * on, and what was set up to reach it stays until the worker goes.
  *
  * @param [in] peer The peer; UCP_ST_PEER_NULL and UCP_ST_PEER_ANY do nothing.
  *
- * Ownership: the handle must not be used after the last reference was returned;
- *            operations hold references of their own.
+ * Ownership: the handle must not be used once it was returned as often as it
+ *            was made.
  * Threads: as the UCP worker.
  */
 void ucp_st_peer_destroy(ucp_st_peer_h peer);
