@@ -59,6 +59,11 @@ void mpix_test_init_thread(int *argc, char ***argv, int level)
     int provided;
 
     MPI_Init_thread(argc, argv, level, &provided);
+    mpix_test_start();
+}
+
+void mpix_test_start(void)
+{
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_rank(MPI_COMM_WORLD, &mpix_test.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &mpix_test.size);

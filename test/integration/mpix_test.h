@@ -72,6 +72,9 @@ void mpix_test_init_thread(int *argc, char ***argv, int level);
 /* The same with the least level, which the library raises. */
 void mpix_test_init(int *argc, char ***argv);
 
+/* What is left to do where the program has called MPI_Init itself. */
+void mpix_test_start(void);
+
 /* Frees what mpix_test_init() made, adds the failures of all ranks and prints
  * one line; returns the exit status. */
 int mpix_test_end(const char *name);

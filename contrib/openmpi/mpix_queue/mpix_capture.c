@@ -10,6 +10,7 @@
 #endif
 
 #include "mpix_capture.h"
+#include "mpix_leave.h"
 #include "mpix_match.h"
 
 #include <ucs/sys/compiler_def.h>
@@ -37,6 +38,7 @@ static struct {
     __typeof__(&ucp_tag_recv_nb)       tag_recv_nb;
     __typeof__(&ucp_tag_recv_nbx)      tag_recv_nbx;
     __typeof__(&ucp_worker_progress)   worker_progress;
+    __typeof__(&ucp_worker_destroy)    worker_destroy;
 } mpix_real;
 
 /* What a thread captures. */
@@ -62,6 +64,7 @@ static void __attribute__((constructor)) mpix_capture_load(void)
     mpix_real.tag_recv_nb       = dlsym(RTLD_NEXT, "ucp_tag_recv_nb");
     mpix_real.tag_recv_nbx      = dlsym(RTLD_NEXT, "ucp_tag_recv_nbx");
     mpix_real.worker_progress   = dlsym(RTLD_NEXT, "ucp_worker_progress");
+    mpix_real.worker_destroy    = dlsym(RTLD_NEXT, "ucp_worker_destroy");
 }
 
 /* Calls of ucp_worker_progress() by this thread. */
@@ -179,6 +182,13 @@ unsigned ucp_worker_progress(ucp_worker_h worker)
         mpix_match_hook(worker);
     }
     return count;
+}
+
+/* MPI_Finalize comes through here, when all processes have entered it. */
+void ucp_worker_destroy(ucp_worker_h worker)
+{
+    mpix_leave_end(worker);
+    mpix_real.worker_destroy(worker);
 }
 
 ucs_status_ptr_t mpix_capture_real_send(ucp_ep_h ep, const void *buffer,

@@ -107,23 +107,30 @@ static void mpix_exchange_msg_release(mpix_exchange_msg_t *msg)
     }
 }
 
-ucs_status_t mpix_exchange_send(ucp_ep_h ep, uint64_t tag)
+/* Makes a message with room for addresses. */
+static mpix_exchange_out_t *mpix_exchange_out_create(size_t length,
+                                                     size_t pml_length)
 {
-    const size_t length = mpix_global.address_length;
-    ucp_request_param_t param;
-    mpix_exchange_out_t *out;
-    ucs_status_t status;
+    mpix_exchange_out_t *out = calloc(1, sizeof(*out) + length + pml_length);
 
-    out = calloc(1, sizeof(*out) + length);
-    if (out == NULL) {
-        return UCS_ERR_NO_MEMORY;
+    if (out != NULL) {
+        out->header.magic      = MPIX_PROTO_MAGIC;
+        out->header.version    = MPIX_PROTO_VERSION;
+        out->header.world_rank = mpix_global.world_rank;
+        out->header.length     = length;
+        out->header.pml_length = pml_length;
     }
+    return out;
+}
 
-    out->header.magic      = MPIX_PROTO_MAGIC;
-    out->header.version    = MPIX_PROTO_VERSION;
-    out->header.world_rank = mpix_global.world_rank;
-    out->header.length     = length;
-    memcpy(out->address, mpix_global.address, length);
+/* Sends a message and owns it from now on. */
+static ucs_status_t mpix_exchange_post(mpix_exchange_out_t *out, ucp_ep_h ep,
+                                       uint64_t tag)
+{
+    const size_t length = sizeof(out->header) + out->header.length +
+                          out->header.pml_length;
+    ucp_request_param_t param;
+    ucs_status_t status;
 
     param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
                          UCP_OP_ATTR_FIELD_USER_DATA;
@@ -131,9 +138,8 @@ ucs_status_t mpix_exchange_send(ucp_ep_h ep, uint64_t tag)
     param.user_data    = &out->msg;
 
     status = mpix_exchange_posted(
-            &out->msg, mpix_capture_real_send(ep, &out->header,
-                                              sizeof(out->header) + length,
-                                              tag, &param));
+            &out->msg, mpix_capture_real_send(ep, &out->header, length, tag,
+                                              &param));
     if (status != UCS_OK) {
         free(out);
         return status;
@@ -141,6 +147,49 @@ ucs_status_t mpix_exchange_send(ucp_ep_h ep, uint64_t tag)
 
     ucs_list_add_tail(&mpix_exchange.out, &out->msg.list);
     return UCS_OK;
+}
+
+ucs_status_t mpix_exchange_send(ucp_ep_h ep, uint64_t tag, int dest_rank)
+{
+    mpix_exchange_out_t *out;
+
+    out = mpix_exchange_out_create(mpix_global.address_length,
+                                   mpix_global.pml_address_length);
+    if (out == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+
+    out->header.dest_rank = dest_rank;
+    memcpy(out->address, mpix_global.address, mpix_global.address_length);
+    memcpy(out->address + mpix_global.address_length, mpix_global.pml_address,
+           mpix_global.pml_address_length);
+    return mpix_exchange_post(out, ep, tag);
+}
+
+ucs_status_t mpix_exchange_refuse(const mpix_exchange_in_t *in)
+{
+    const ucp_ep_params_t params = {
+        .field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS,
+        .address    = (const ucp_address_t*)(in->address + in->header.length)
+    };
+    mpix_exchange_out_t *out;
+    ucs_status_t status;
+    ucp_ep_h ep;
+
+    /* It goes with the PML's worker, as MPI's own endpoints may: whatever UCP
+     * joins it to at the other end is not disturbed by its end */
+    status = ucp_ep_create(mpix_global.pml_worker, &params, &ep);
+    if (status != UCS_OK) {
+        return status;
+    }
+
+    out = mpix_exchange_out_create(0, 0);
+    if (out == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    return mpix_exchange_post(out, ep,
+                              mpix_proto_tag(in->header.dest_rank,
+                                             in->tag & MPIX_TAG_FIELD_MASK));
 }
 
 /* Receives a message that is there. */
@@ -214,6 +263,19 @@ unsigned mpix_exchange_progress(void)
     return count + mpix_exchange_collect();
 }
 
+mpix_exchange_in_t *mpix_exchange_take_any(void)
+{
+    mpix_exchange_in_t *in;
+
+    ucs_list_for_each(in, &mpix_exchange.in, msg.list) {
+        if (mpix_exchange_is_done(&in->msg)) {
+            ucs_list_del(&in->msg.list);
+            return in;
+        }
+    }
+    return NULL;
+}
+
 mpix_exchange_in_t *mpix_exchange_take(uint64_t tag, int world_rank)
 {
     mpix_exchange_in_t *in;
@@ -241,14 +303,23 @@ ucs_status_t mpix_exchange_in_address(const mpix_exchange_in_t *in,
         return in->msg.status;
     }
 
-    if ((in->length < sizeof(in->header)) ||
-        (in->header.magic != MPIX_PROTO_MAGIC) ||
-        (in->header.length != (in->length - sizeof(in->header)))) {
+    if ((in->length < (2 * sizeof(uint32_t))) ||
+        (in->header.magic != MPIX_PROTO_MAGIC)) {
         return UCS_ERR_INVALID_ADDR;
     }
 
     if (in->header.version != MPIX_PROTO_VERSION) {
         return UCS_ERR_UNSUPPORTED;
+    }
+
+    if ((in->length < sizeof(in->header)) ||
+        (((uint64_t)in->header.length + in->header.pml_length) !=
+         (in->length - sizeof(in->header)))) {
+        return UCS_ERR_INVALID_ADDR;
+    }
+
+    if (in->header.length == 0) {
+        return UCS_ERR_CANCELED;
     }
 
     *address_p = in->address;

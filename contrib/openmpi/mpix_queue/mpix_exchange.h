@@ -18,9 +18,12 @@
 typedef struct mpix_exchange_in mpix_exchange_in_t;
 
 
-/* Send the own address to the other end of 'ep'. Returns UCS_OK once it is on
- * its way. */
-ucs_status_t mpix_exchange_send(ucp_ep_h ep, uint64_t tag);
+/* Send the own address to the other end of 'ep', which has 'dest_rank' in the
+ * communicator. Returns UCS_OK once it is on its way. */
+ucs_status_t mpix_exchange_send(ucp_ep_h ep, uint64_t tag, int dest_rank);
+
+/* Answer an address that this process has none to give. Does not call MPI. */
+ucs_status_t mpix_exchange_refuse(const mpix_exchange_in_t *in);
 
 /* Take out what has arrived, and drop what has been sent. Returns the number of
  * messages handled. */
@@ -32,16 +35,20 @@ unsigned mpix_exchange_progress(void);
  * NULL if it is not there yet. */
 mpix_exchange_in_t *mpix_exchange_take(uint64_t tag, int world_rank);
 
-/* The address in a message. UCS_ERR_UNSUPPORTED if the sender's library is of
- * another version, UCS_ERR_INVALID_ADDR if the bytes are no address, or the
- * status of the receive. */
+/* Get any message that has arrived, the oldest first. */
+mpix_exchange_in_t *mpix_exchange_take_any(void);
+
+/* The address in a message. UCS_ERR_CANCELED if the sender is in MPI_Finalize
+ * and gives none, UCS_ERR_UNSUPPORTED if its library is of another version,
+ * UCS_ERR_INVALID_ADDR if the bytes are no address, or the status of the
+ * receive. */
 ucs_status_t mpix_exchange_in_address(const mpix_exchange_in_t *in,
                                       const void **address_p, size_t *length_p);
 
 void mpix_exchange_in_free(mpix_exchange_in_t *in);
 
-/* Complete what was sent, as far as that goes within a second, and drop what
- * has arrived. */
+/* The PML's worker goes: complete what was sent, as far as that goes within a
+ * second, and drop what has arrived. */
 void mpix_exchange_cleanup(void);
 
 #endif

@@ -2,11 +2,12 @@
 /*
  * mpix_global.c - what a process has once: the lock and the st worker.
  *
- * Made at the first use. It ends in two steps. What uses the PML hangs on
- * MPI_COMM_SELF as an attribute, which MPI_Finalize deletes first. The st
- * worker does not use the PML and goes after MPI_Finalize, which returns only
- * when all ranks have entered it: until then a peer's last message may need
- * this rank's NIC.
+ * Made at the first use. It ends in steps. An attribute of MPI_COMM_SELF, which
+ * MPI_Finalize deletes first, tells that MPI may not be called any more; peers
+ * are told that nothing more will be matched. What uses the PML's worker ends
+ * when that is destroyed. The st worker does not use the PML and goes after
+ * MPI_Finalize, which returns only when all ranks have entered it: until then
+ * a peer's last message may need this rank's NIC.
  */
 #ifndef _GNU_SOURCE
 #  define _GNU_SOURCE 1 /* dladdr() */
@@ -18,7 +19,7 @@
 #include "mpix_global.h"
 #include "mpix_capture.h"
 #include "mpix_error.h"
-#include "mpix_exchange.h"
+#include "mpix_leave.h"
 #include "mpix_request.h"
 #include "mpix_queues.h"
 
@@ -96,26 +97,42 @@ static int mpix_global_check_mpi(const char *func)
     return MPI_SUCCESS;
 }
 
-/* Checks that the PML is what this library knows. */
-static int mpix_global_init_pml(const char *func)
+ucs_status_t mpix_global_init_pml(const char **cause_p)
 {
-    int rc = MPI_SUCCESS;
+    ucs_status_t status;
     MPI_Comm other;
-    const char *cause;
 
     PMPI_Comm_dup(MPI_COMM_SELF, &mpix_global.self);
     PMPI_Comm_dup(MPI_COMM_SELF, &other);
     PMPI_Comm_set_errhandler(mpix_global.self, MPI_ERRORS_RETURN);
     PMPI_Comm_set_errhandler(other, MPI_ERRORS_RETURN);
 
-    if (mpix_capture_check(mpix_global.self, other, &mpix_global.pml_worker,
-                           &cause) != UCS_OK) {
-        rc = mpix_fail(func, MPI_ERR_UNSUPPORTED_OPERATION, "%s", cause);
-        PMPI_Comm_free(&mpix_global.self);
+    status = mpix_capture_check(mpix_global.self, other,
+                                &mpix_global.pml_worker, cause_p);
+    PMPI_Comm_free(&other);
+    if (status != UCS_OK) {
+        goto err;
     }
 
-    PMPI_Comm_free(&other);
-    return rc;
+    status = ucp_worker_get_address(mpix_global.pml_worker,
+                                    &mpix_global.pml_address,
+                                    &mpix_global.pml_address_length);
+    if (status != UCS_OK) {
+        *cause_p               = "the address of MPI's worker is not known";
+        mpix_global.pml_worker = NULL;
+        goto err;
+    }
+    return UCS_OK;
+
+err:
+    PMPI_Comm_free(&mpix_global.self);
+    return status;
+}
+
+void mpix_global_cleanup_pml(void)
+{
+    ucp_worker_release_address(mpix_global.pml_worker, mpix_global.pml_address);
+    mpix_global.pml_worker = NULL;
 }
 
 static int mpix_global_init_worker(const char *func)
@@ -173,7 +190,8 @@ int MPI_Finalize(void)
     int rc;
 
     mpix_global_is_wrapped = 1;
-    rc                     = PMPI_Finalize();
+    mpix_leave_prepare();
+    rc = PMPI_Finalize();
     mpix_global_cleanup();
     return rc;
 }
@@ -185,9 +203,8 @@ static int mpix_global_finalized(MPI_Comm comm, int keyval, void *value,
     MPI_Comm self;
 
     mpix_lock();
-    mpix_exchange_cleanup();
-    mpix_global.state = MPIX_STATE_CLOSED;
-    self              = mpix_global.self;
+    mpix_leave_begin();
+    self = mpix_global.self;
     mpix_unlock();
 
     PMPI_Comm_free(&self);
@@ -212,11 +229,11 @@ static int mpix_global_init_finalize(const char *func)
 
 static int mpix_global_init_locked(const char *func)
 {
+    const char *cause;
     int rc;
 
-    rc = mpix_global_init_pml(func);
-    if (rc != MPI_SUCCESS) {
-        return rc;
+    if (mpix_global_init_pml(&cause) != UCS_OK) {
+        return mpix_fail(func, MPI_ERR_UNSUPPORTED_OPERATION, "%s", cause);
     }
 
     rc = mpix_global_init_worker(func);
@@ -235,6 +252,7 @@ static int mpix_global_init_locked(const char *func)
 err_cleanup_worker:
     mpix_global_cleanup_worker();
 err_free_self:
+    mpix_global_cleanup_pml();
     PMPI_Comm_free(&mpix_global.self);
     return rc;
 }

@@ -13,6 +13,8 @@
 
 /*
  *  NONE --- first use ---> READY --- MPI_Finalize ---> CLOSED
+ *    |                                                   ^
+ *    +------------------- MPI_Finalize -------------------+
  *
  * The st worker lives a little longer than READY.
  */
@@ -31,7 +33,9 @@ typedef struct mpix_global {
     pthread_mutex_t lock;
     mpix_state_t    state;
     int             world_rank;     /* -1 until known */
-    ucp_worker_h    pml_worker;     /* pml/ucx's */
+    ucp_worker_h    pml_worker;     /* pml/ucx's; NULL if not known, or gone */
+    ucp_address_t   *pml_address;   /* Of pml_worker */
+    size_t          pml_address_length;
     MPI_Comm        self;           /* Own duplicate of MPI_COMM_SELF */
     ucp_st_worker_h st_worker;      /* NULL if there is none */
     void            *address;       /* Of st_worker */
@@ -47,6 +51,13 @@ int mpix_mpi_is_active(void);
 /* Make the st worker if there is none. 'func' is named in messages. Returns an
  * MPI code, whose cause has been printed. Takes the lock. */
 int mpix_global_init(const char *func);
+
+/* Check that the PML is what this library knows, and learn what there is to
+ * know. A sentence with the cause if it is not. Needs the lock. */
+ucs_status_t mpix_global_init_pml(const char **cause_p);
+
+/* Forget about the PML's worker. Needs the lock. */
+void mpix_global_cleanup_pml(void);
 
 static inline void mpix_lock(void)
 {

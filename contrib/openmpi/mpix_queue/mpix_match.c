@@ -9,6 +9,7 @@
 #include "mpix_match.h"
 #include "mpix_error.h"
 #include "mpix_global.h"
+#include "mpix_leave.h"
 
 #include <sched.h>
 #include <time.h>
@@ -48,6 +49,14 @@ void mpix_match_push(mpix_req_t *req)
     mpix_match_enlist(req, MPIX_REQ_PENDING, &mpix_match_pending);
 }
 
+static const char *mpix_match_cause(ucs_status_t status)
+{
+    return (status == UCS_ERR_CANCELED) ?
+                   "it will not be matched, the peer has entered "
+                   "MPI_Finalize" :
+                   ucs_status_string(status);
+}
+
 /* Matching of a request, which is in no list any more, has failed. Where only
  * resources were short the request stays what it was. */
 static void mpix_match_fail(mpix_req_t *req, ucs_status_t status)
@@ -64,7 +73,7 @@ static void mpix_match_fail(mpix_req_t *req, ucs_status_t status)
                                                  MPIX_REQ_FAILED;
     mpix_fail("match", req->code, "%s: %s",
               mpix_request_str(req, str, sizeof(str)),
-              ucs_status_string(status));
+              mpix_match_cause(status));
 }
 
 static ucs_status_t mpix_match_make_op(mpix_req_t *req)
@@ -186,6 +195,9 @@ void mpix_match_hook(ucp_worker_h worker)
         mpix_match_progress();
     } else if (mpix_global.st_worker != NULL) {
         ucp_st_worker_progress(mpix_global.st_worker);
+    }
+    if (mpix_global.state == MPIX_STATE_CLOSED) {
+        mpix_leave_progress();
     }
     mpix_unlock();
 }

@@ -39,7 +39,8 @@ static int mpix_peer_exchange(const char *func, mpix_peer_t *peer, int own_rank,
 {
     ucs_status_t status;
 
-    status = mpix_exchange_send(ep, mpix_proto_tag(own_rank, peer->context));
+    status = mpix_exchange_send(ep, mpix_proto_tag(own_rank, peer->context),
+                                peer->rank);
     if (status != UCS_OK) {
         return mpix_fail(func, mpix_status_code(status),
                          "cannot send the own address to rank %d: %s",

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mpix_proto.h - the message that carries an st address to a peer.
+ * mpix_proto.h - the message that carries an st address to a peer, or tells it
+ * that there will be none.
  *
  * It travels on pml/ucx's worker and endpoint, with a tag like those of MPI:
  * the sender's rank and the context of the communicator, the top bit of the
  * context set, and a constant in place of the MPI tag. One message goes each
  * way per communicator and rank, when the first request between the two is
- * matched.
+ * matched. A process in MPI_Finalize answers such a message by one without an
+ * address. It may not ask MPI for the way any more: the address of the asking
+ * PML's worker is in the message.
  */
 #ifndef MPIX_PROTO_H_
 #define MPIX_PROTO_H_
@@ -18,7 +21,7 @@
 #include <stdint.h>
 
 #define MPIX_PROTO_MAGIC   0x71787069u
-#define MPIX_PROTO_VERSION 1u
+#define MPIX_PROTO_VERSION 2u
 #define MPIX_PROTO_TAG     0x4d5158ull
 
 
@@ -26,10 +29,14 @@ typedef struct mpix_proto_address {
     uint32_t magic;
     uint32_t version;
     int32_t  world_rank; /* Of the sender, in its MPI_COMM_WORLD */
-    uint32_t length;     /* Of the address that follows, bytes */
+    int32_t  dest_rank;  /* Of the receiver, in the communicator */
+    uint32_t length;     /* Of the st address that follows, bytes; 0: none, the
+                            sender is in MPI_Finalize */
+    uint32_t pml_length; /* Of the UCP address of the sender's PML's worker,
+                            behind the st address */
 } UCS_S_PACKED mpix_proto_address_t;
 
-_Static_assert(sizeof(mpix_proto_address_t) == 16,
+_Static_assert(sizeof(mpix_proto_address_t) == 24,
                "the header has no holes");
 
 

@@ -158,9 +158,10 @@ int MPIX_Queue_wait(MPIX_Queue queue);
  *         MPI_ERR_TYPE for a datatype that is not contiguous; MPI_ERR_TAG,
  *         MPI_ERR_RANK for a wildcard; MPI_ERR_TRUNCATE, on both sides, for a
  *         send larger than its receive; MPI_ERR_NO_MEM where no lane has the
- *         resources; MPI_ERR_OTHER if the peer is gone; otherwise as
- *         @ref MPIX_Queue_init. After MPI_ERR_TRUNCATE and MPI_ERR_OTHER from
- *         the peer the request can only be freed.
+ *         resources; MPI_ERR_OTHER if the peer is gone, or has called
+ *         MPI_Finalize; otherwise as @ref MPIX_Queue_init. After
+ *         MPI_ERR_TRUNCATE and MPI_ERR_OTHER from the peer the request can only
+ *         be freed.
  *
  * Threads: MPI's rule for the calling thread.
  */
