@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mpix_death.c - the last rank dies while the others wait for it in a match:
+ * they get an error. One argument, how it dies:
+ *
+ *   exit    by _exit()
+ *   kill    by SIGKILL
+ *
+ * Each has matched with it before: until then a process knows of the other only
+ * what MPI does, which ends the whole job when a rank dies. Who survives prints
+ * a line and ends without MPI_Finalize, which would wait for the dead rank.
+ */
+#ifdef HAVE_CONFIG_H
+#  include "config.h"
+#endif
+
+#include "mpix_test.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define TAG_FIRST 1
+#define TAG_VAIN  2
+
+
+/* One pair between the last rank and each other one. */
+static void meet(int last)
+{
+    mpix_test_msg_t msg;
+    int i;
+
+    if (mpix_test.rank != last) {
+        mpix_test_send_init(&msg, 10, last, TAG_FIRST, 0);
+        MPIX_OK(MPIX_Match(&msg.request, MPI_STATUS_IGNORE));
+        return;
+    }
+    for (i = 0; i < last; ++i) {
+        mpix_test_recv_init(&msg, 10, i, TAG_FIRST, 0);
+        MPIX_OK(MPIX_Match(&msg.request, MPI_STATUS_IGNORE));
+    }
+}
+
+/* Once all others are about to wait. What it still had to tell them by MPI may
+ * be lost: they get no message from it. */
+static void die(const char *how, int last)
+{
+    int i;
+
+    for (i = 0; i < last; ++i) {
+        MPI_Recv(NULL, 0, MPI_BYTE, i, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+    if (!strcmp(how, "kill")) {
+        kill(getpid(), SIGKILL);
+    }
+    _exit(0);
+}
+
+/* Never matched: the dead rank makes no such request. */
+static void wait_in_vain(int last)
+{
+    mpix_test_msg_t msg;
+
+    mpix_test_recv_init(&msg, 10, last, TAG_VAIN, 0);
+    MPIX_IS(MPI_ERR_OTHER, MPIX_Match(&msg.request, MPI_STATUS_IGNORE));
+    mpix_test_msg_free(&msg);
+    printf("mpix_death: rank %d survives, %d checks failed\n", mpix_test.rank,
+           mpix_test.failed);
+    fflush(NULL);
+    _exit((mpix_test.failed == 0) ? 0 : 1);
+}
+
+int main(int argc, char **argv)
+{
+    int last;
+
+    if (argc != 2) {
+        fprintf(stderr, "usage: %s exit|kill\n", argv[0]);
+        return 2;
+    }
+    mpix_test_init(&argc, &argv);
+    last = mpix_test.size - 1;
+    meet(last);
+    if (mpix_test.rank == last) {
+        die(argv[1], last);
+    }
+    MPI_Send(NULL, 0, MPI_BYTE, last, 0, MPI_COMM_WORLD);
+    wait_in_vain(last);
+    return 1;
+}
