@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cxiemu.h - the emulated Cassini NIC, entered without libfabric's loader.
+ */
+#ifndef CXIEMU_H_
+#define CXIEMU_H_
+
+#include <rdma/fabric.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_eq.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define CXIEMU_PROV_NAME "cxiemu"
+
+/** As fi_getinfo(); free the list with fi_freeinfo(). Any thread. */
+int cxiemu_getinfo(uint32_t version, const char *node, const char *service,
+                   uint64_t flags, const struct fi_info *hints,
+                   struct fi_info **info);
+
+/** As fi_fabric(), for the fabric_attr of cxiemu_getinfo(). Any thread. */
+int cxiemu_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric,
+                  void *context);
+
+
+/** Name for fi_open_ops() of a domain. */
+#define FI_CXIEMU_DOMAIN_OPS "cxiemu_domain_ops_v1"
+
+/** What the emulated NIC offers beyond libfabric's interface. */
+struct fi_cxiemu_domain_ops {
+    size_t size;
+
+    /**
+     * Allocate zeroed memory that peers can map, so that payload is copied
+     * once. @a length: bytes, rounded up to pages. 0, or -FI_ENOMEM.
+     * Ownership: the caller's, until mem_free(); after that no peer reaches it.
+     * Threads: any.
+     */
+    int (*mem_alloc)(struct fid_domain *domain, size_t length, void **address);
+
+    /** Free memory of mem_alloc(); no operation uses it. 0, or -FI_EINVAL. */
+    int (*mem_free)(struct fid_domain *domain, void *address);
+
+    /**
+     * Make progress of the NIC, as polling a completion queue does but without
+     * reading one. Returns how many things were done. Threads: any.
+     */
+    unsigned (*progress)(struct fid_domain *domain);
+
+    /**
+     * Sleep until the 64-bit word at @a word, which the NIC or a thread of this
+     * process writes, is at least @a value; the NIC's own stores wake the
+     * sleeper. Threads that store to it call wake().
+     * @a timeout_ms: milliseconds, < 0 for ever. 0, or -FI_ETIMEDOUT.
+     */
+    int (*wait_word)(struct fid_domain *domain, const uint64_t *word,
+                     uint64_t value, int timeout_ms);
+
+    /** Have the sleepers of wait_word() look again. Threads: any. */
+    void (*wake)(struct fid_domain *domain);
+
+    /** Name of the data path in use, for reports: "mapped+cma" or "bounce". */
+    const char *(*data_path)(struct fid_domain *domain);
+};
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cxiemu_ep.h - endpoints.
+ */
+#ifndef CXIEMU_EP_H_
+#define CXIEMU_EP_H_
+
+#include "cxiemu_av.h"
+#include "cxiemu_cntr.h"
+#include "cxiemu_cq.h"
+#include "cxiemu_rx.h"
+#include "cxiemu_txop.h"
+
+#include <rdma/fi_endpoint.h>
+
+
+typedef struct cxiemu_ep {
+    struct fid_ep   fid;
+    cxiemu_domain_t *domain;
+    cxiemu_av_t     *av;
+    uint16_t        number;
+    int             enabled;
+    uint64_t        caps;
+    uint64_t        tx_flags;  /**< Default op_flags */
+    uint64_t        rx_flags;
+    uint64_t        tx_order;  /**< msg_order */
+    size_t          tx_size;
+    size_t          tx_used;   /**< Operations under way or HELD */
+    size_t          min_multi_recv;
+    cxiemu_cq_t     *tx_cq;
+    cxiemu_cq_t     *rx_cq;
+    int             tx_selective; /**< Completions only where FI_COMPLETION */
+    int             rx_selective;
+    cxiemu_cntr_t   *tx_cntr;    /**< FI_SEND */
+    cxiemu_cntr_t   *rx_cntr;    /**< FI_RECV */
+    cxiemu_cntr_t   *write_cntr; /**< FI_WRITE */
+    cxiemu_cntr_t   *read_cntr;  /**< FI_READ */
+    cxiemu_cntr_t   *rem_write_cntr; /**< Accepted; never counts */
+    cxiemu_cntr_t   *rem_read_cntr;
+    cxiemu_rx_t     msg;
+    cxiemu_rx_t     tagged;
+    unsigned        refs;      /**< Regions bound to it, deferred work */
+} cxiemu_ep_t;
+
+/** Take a place of the transmit queue; 0, or -FI_EAGAIN. Lock held. */
+int cxiemu_ep_take_tx(cxiemu_ep_t *ep);
+void cxiemu_ep_give_tx(cxiemu_ep_t *ep);
+
+/** The endpoint behind a handle if it is enabled, else NULL. */
+cxiemu_ep_t *cxiemu_ep_from(struct fid_ep *fid);
+
+/* Operation tables of endpoints */
+extern struct fi_ops_msg    cxiemu_msg_ops;
+extern struct fi_ops_tagged cxiemu_tagged_ops;
+extern struct fi_ops_rma    cxiemu_rma_ops;
+extern struct fi_ops_atomic cxiemu_atomic_ops;
+
+/** Turn libfabric's descriptions into an operation, refusing what CXI refuses;
+ *  0, or -FI_E*. The same code serves posting and deferred work.
+ *  @a flags: the call's, with the endpoint's defaults where it takes them. */
+int cxiemu_op_from_msg(cxiemu_ep_t *ep, const struct fi_msg *msg,
+                       uint64_t flags, cxiemu_op_t *op);
+int cxiemu_op_from_tagged(cxiemu_ep_t *ep, const struct fi_msg_tagged *msg,
+                          uint64_t flags, cxiemu_op_t *op);
+int cxiemu_op_from_rma(cxiemu_ep_t *ep, const struct fi_msg_rma *msg,
+                       uint64_t flags, cxiemu_op_t *op);
+int cxiemu_op_from_atomic(cxiemu_ep_t *ep, const struct fi_msg_atomic *msg,
+                          uint64_t flags, cxiemu_op_t *op);
+
+#endif

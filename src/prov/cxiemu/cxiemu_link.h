@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cxiemu_link.h - one direction between two NICs.
+ *
+ *   initiator: NEW -> UP -> LOST       target: UP -> LOST
+ *
+ * All functions are called with the NIC's lock held.
+ */
+#ifndef CXIEMU_LINK_H_
+#define CXIEMU_LINK_H_
+
+#include "cxiemu_addr.h"
+#include "cxiemu_nic.h"
+
+
+typedef enum {
+    CXIEMU_LINK_UP,
+    CXIEMU_LINK_LOST /**< The peer is gone; whatever was under way has failed */
+} cxiemu_link_state_t;
+
+/** A link, as the initiator or as the target has it. */
+typedef struct cxiemu_link {
+    TAILQ_ENTRY(cxiemu_link) list;    /**< nic->links */
+    TAILQ_ENTRY(cxiemu_link) stalled; /**< nic->stalled, if is_stalled */
+    cxiemu_nic_t            *nic;
+    cxiemu_link_state_t     state;
+    int                     is_tx;      /**< This NIC is the initiator */
+    int                     is_stalled;
+    uint64_t                peer;       /**< Nonce of the other NIC */
+    uint32_t                pid;        /**< Of the other process */
+    uint32_t                host;
+    int                     pidfd;      /**< Readable when the process ends */
+    int                     same_process;
+    int                     may_attach; /**< Cross-memory attach works */
+    cxiemu_map_t            *map;
+    cxiemu_link_shm_t       *shm;
+    cxiemu_map_t            *nic_map;   /**< The other NIC's memory */
+    cxiemu_nic_shm_t        *nic_shm;
+    uint32_t                port;       /**< Here */
+    uint32_t                peer_port;  /**< There */
+    /* As the initiator */
+    uint32_t                tail;       /**< Next cell */
+    uint32_t                ack_next;   /**< Next acknowledgement */
+    uint32_t                owed;       /**< Records whose ack is to come */
+    uint32_t                free_slots; /**< Bit mask */
+    struct cxiemu_txop_list pending;    /**< Operations, oldest first: those that
+                                             are not fully in the ring */
+    struct cxiemu_txop_list waiting;    /**< In the ring, not acknowledged */
+    unsigned                refs;       /**< Addresses that lead here */
+    uint64_t                sent;       /**< Operations, for the fault knobs */
+    int                     dirty;      /**< Committed, not yet told */
+    /* As the target */
+    uint32_t                head;       /**< Next cell */
+    uint32_t                ack_tail;   /**< Next acknowledgement */
+    int                     ack_dirty;  /**< Acked, not yet told */
+} cxiemu_link_t;
+
+
+/**
+ * The link towards an address, made if there is none; its process is connected
+ * to by the first call. 0, -FI_EHOSTUNREACH if there is no such NIC (any more),
+ * -FI_EACCES, -FI_ENOMEM, -FI_ENOSPC if a NIC's ports are used up.
+ * Ownership: a reference, given back by cxiemu_link_put().
+ */
+int cxiemu_link_get(cxiemu_nic_t *nic, const cxiemu_addr_t *addr,
+                    cxiemu_link_t **link_p);
+void cxiemu_link_put(cxiemu_link_t *link);
+
+/** A record with room for @a inline_length bytes of payload, or NULL if the ring
+ *  is full, or no acknowledgement may be owed any more. Type, cells and seq are
+ *  the link's business but for type, the rest the caller's. */
+cxiemu_rec_t *cxiemu_link_reserve(cxiemu_link_t *link, size_t inline_length);
+
+/** Where the payload of a record lies: in its first cell or behind it. */
+void *cxiemu_link_payload(cxiemu_rec_t *rec);
+
+/** Publish the reserved record. The peer is told by cxiemu_link_flush(). */
+void cxiemu_link_commit(cxiemu_link_t *link, cxiemu_rec_t *rec);
+
+/** Tell the peer of what was committed or acknowledged since the last flush. */
+void cxiemu_link_flush(cxiemu_link_t *link);
+
+/** A free slot, or -1; cxiemu_link_slot() is its memory. Freed by the ack that
+ *  names it. */
+int cxiemu_link_take_slot(cxiemu_link_t *link);
+void *cxiemu_link_slot(cxiemu_link_t *link, uint32_t slot);
+
+/** As the target: acknowledge a record. There is always room. */
+void cxiemu_link_ack(cxiemu_link_t *link, const cxiemu_ack_t *ack);
+
+/** A ready bit was set for this port: take what came, up to a share of
+ *  @a budget; how many things it was. Calls cxiemu_target_record() or
+ *  cxiemu_txop_ack(). A port that is not known is a new peer's. */
+unsigned cxiemu_link_drain(cxiemu_nic_t *nic, uint32_t port, unsigned budget);
+
+/** Try the stalled links' pending operations again; how many went on. */
+unsigned cxiemu_link_retry(cxiemu_nic_t *nic);
+
+/** Look which peers are gone; fails what is under way with them. */
+void cxiemu_link_check(cxiemu_nic_t *nic);
+
+/** The peer is gone: fail everything that has to do with it, with
+ *  FI_EHOSTUNREACH. */
+void cxiemu_link_lose(cxiemu_link_t *link);
+
+/** Close all links of a NIC in good order; peers learn of it. */
+void cxiemu_link_close_all(cxiemu_nic_t *nic);
+
+#endif

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cxiemu_nic.h - the emulated NIC of a domain: its memory, its lock, its
+ * progress and its sleepers.
+ *
+ * All work is done by threads of the process that owns the NIC, under one lock:
+ * by whoever triggers or waits, inline, and by a thread of the NIC when nobody
+ * does. Peers only write records into links and say so by a ready bit, hence a
+ * peer that is stopped or killed holds nothing that this process needs.
+ *
+ *   peer                                      owner
+ *   ----                                      -----
+ *   record: fields, then seq (release)
+ *   ready[w] |= bit      (seq_cst)            summary := 0     (seq_cst)
+ *   summary  |= 1 << w   (unless set)         ready[w] := 0    (seq_cst)
+ *   sleeper? kick                             record: seq (acquire), fields
+ *
+ * Either the peer's read-modify-write of ready[w] comes before the owner's, who
+ * then sees the record, or after it, and then the peer finds the summary bit
+ * clear and sets it again.
+ *
+ * Who has to be woken is decided by the peer, after its bits (seq_cst fence):
+ * waiters if any sleep; else the thread if it is asleep; else the thread if
+ * last_poll is older than CXIEMU_POLL_STALE_NS, as the application may have
+ * ceased to poll. A sleeper announces itself (seq_cst) before it looks at the
+ * summary for the last time: one of the two sees the other.
+ */
+#ifndef CXIEMU_NIC_H_
+#define CXIEMU_NIC_H_
+
+#include "cxiemu_map.h"
+#include "cxiemu_param.h"
+#include "cxiemu_proto.h"
+
+#include <pthread.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#define CXIEMU_POLL_STALE_NS 50000
+
+struct cxiemu_ep;
+struct cxiemu_link;
+struct cxiemu_cntr;
+struct cxiemu_mr;
+struct cxiemu_txop;
+struct cxiemu_dwq_entry;
+struct cxiemu_pending;
+
+TAILQ_HEAD(cxiemu_txop_list, cxiemu_txop);
+TAILQ_HEAD(cxiemu_cntr_list, cxiemu_cntr);
+TAILQ_HEAD(cxiemu_link_list, cxiemu_link);
+TAILQ_HEAD(cxiemu_pending_list, cxiemu_pending);
+
+#define CXIEMU_MAX_EPS 256
+#define CXIEMU_MR_BUCKETS 1024
+
+
+/**
+ * A NIC. The lock protects everything here and in all objects of its domain,
+ * but for what the shared memory's own rules cover. It is never held by a
+ * thread that sleeps.
+ */
+typedef struct cxiemu_nic {
+    pthread_mutex_t            lock;
+    cxiemu_map_t               *map;
+    cxiemu_nic_shm_t           *shm;
+    uint64_t                   nonce;
+    uint64_t                   rng;       /**< State of the random sequence */
+
+    struct cxiemu_link         *ports[CXIEMU_PORTS]; /**< By port; both kinds */
+    struct cxiemu_link_list    links;     /**< All, both kinds */
+    struct cxiemu_link_list    stalled;   /**< With operations that found no
+                                               room */
+    struct cxiemu_ep           *eps[CXIEMU_MAX_EPS];
+    struct cxiemu_mr           *mrs[CXIEMU_MR_BUCKETS]; /**< By key, chained */
+
+    struct cxiemu_cntr_list    cntrs;
+    struct cxiemu_cntr_list    fired;     /**< Changed; triggers to be looked
+                                               at */
+    unsigned                   num_cntrs;
+    struct cxiemu_pending_list late;      /**< strict: arrived, not in memory */
+
+    /* Local sleepers */
+    unsigned                   fd_waiters; /**< Queues with a descriptor */
+    pthread_t                  thread;
+    int                        thread_up;
+    int                        stop;       /**< The thread is to end; atomic */
+    unsigned                   watched;    /**< Counters with a doorbell that a
+                                                device may write */
+    uint64_t                   polls;      /**< Of the application; atomic */
+} cxiemu_nic_t;
+
+
+/** Make the NIC of a domain, with its thread. 0, or -FI_E*. No lock. */
+int cxiemu_nic_create(cxiemu_nic_t **nic_p);
+
+/** End the thread, tell the peers, close the links, free. No endpoint, counter
+ *  or region is left. No lock. */
+void cxiemu_nic_destroy(cxiemu_nic_t *nic);
+
+void cxiemu_nic_lock(cxiemu_nic_t *nic);
+void cxiemu_nic_unlock(cxiemu_nic_t *nic);
+
+/** Lock without waiting; whether it succeeded. */
+int cxiemu_nic_trylock(cxiemu_nic_t *nic);
+
+
+/**
+ * Do all that can be done now: records and acknowledgements that came,
+ * operations that found no room, doorbells, counters that fired. Lock held.
+ * Bounded: a peer that sends without end is left after a share.
+ * Returns how many things were done.
+ */
+unsigned cxiemu_nic_progress(cxiemu_nic_t *nic);
+
+/** As cxiemu_nic_progress(), by an application's poll: takes and gives the lock
+ *  itself (an occupied lock is left alone: its holder makes progress), and tells
+ *  peers that there is a poller. */
+unsigned cxiemu_nic_poll(cxiemu_nic_t *nic);
+
+/**
+ * Sleep until @a ready(arg) says so; it is called with the lock held after
+ * progress. The lock is held on entry and on return, not in between. Polls
+ * shortly, then sleeps. @a timeout_ms < 0: for ever; 0: one look.
+ * Returns 0, -FI_ETIMEDOUT (-FI_EAGAIN for a time-out of 0), or -FI_ECANCELED
+ * if cxiemu_nic_signal() came.
+ */
+int cxiemu_nic_wait(cxiemu_nic_t *nic, int (*ready)(void *arg), void *arg,
+                    int timeout_ms);
+
+/** Something that local sleepers wait for may have happened: have them look.
+ *  Lock held. Cheap when nobody sleeps. */
+void cxiemu_nic_wake_waiters(cxiemu_nic_t *nic);
+
+/** Have the NIC's thread look at once; any thread, no lock needed. */
+void cxiemu_nic_wake_thread(cxiemu_nic_t *nic);
+
+/** Tell the NIC of a peer that bit @a port has work, and wake who has to be.
+ *  For a peer's memory, or one's own. */
+void cxiemu_nic_ring(cxiemu_nic_shm_t *shm, uint32_t port);
+
+/** Next number of the NIC's random sequence (strict mode, faults). Lock held. */
+uint64_t cxiemu_nic_random(cxiemu_nic_t *nic);
+
+/** CLOCK_MONOTONIC in nanoseconds. */
+uint64_t cxiemu_nic_now(void);
+
+#endif
