@@ -64,6 +64,16 @@ struct fi_cxiemu_domain_ops {
     /** Have the sleepers of wait_word() look again. Threads: any. */
     void (*wake)(struct fid_domain *domain);
 
+    /**
+     * Have a function called whenever the NIC has stored 8 bytes or fewer to
+     * memory of this process by a write or an atomic; NULL to end that.
+     * It runs with the NIC's lock held: it returns soon and calls nothing of
+     * the domain. On return from this the function before is not running.
+     * Threads: any.
+     */
+    int (*on_store)(struct fid_domain *domain,
+                    void (*func)(void *arg, const void *address), void *arg);
+
     /** Name of the data path in use, for reports: "mapped+cma" or "bounce". */
     const char *(*data_path)(struct fid_domain *domain);
 };

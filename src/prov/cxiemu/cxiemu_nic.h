@@ -80,6 +80,10 @@ typedef struct cxiemu_nic {
     unsigned                   num_cntrs;
     struct cxiemu_pending_list late;      /**< strict: arrived, not in memory */
 
+    /* Told of stores of 8 bytes or fewer; may be NULL */
+    void                       (*on_store)(void *arg, const void *address);
+    void                       *on_store_arg;
+
     /* Local sleepers */
     unsigned                   fd_waiters; /**< Queues with a descriptor */
     pthread_t                  thread;
@@ -131,6 +135,15 @@ int cxiemu_nic_wait(cxiemu_nic_t *nic, int (*ready)(void *arg), void *arg,
 /** Something that local sleepers wait for may have happened: have them look.
  *  Lock held. Cheap when nobody sleeps. */
 void cxiemu_nic_wake_waiters(cxiemu_nic_t *nic);
+
+/** The NIC has stored to memory of this process. Lock held. */
+static inline void cxiemu_nic_stored(cxiemu_nic_t *nic, const void *address,
+                                     size_t length)
+{
+    if ((nic->on_store != NULL) && (length <= sizeof(uint64_t))) {
+        nic->on_store(nic->on_store_arg, address);
+    }
+}
 
 /** Have the NIC's thread look at once; any thread, no lock needed. */
 void cxiemu_nic_wake_thread(cxiemu_nic_t *nic);
