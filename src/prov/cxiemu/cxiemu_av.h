@@ -16,6 +16,8 @@ typedef struct cxiemu_av_entry {
     cxiemu_addr_t      addr;
     struct cxiemu_link *link;  /**< Made by the first use */
     int                used;
+    size_t             next;   /**< Next of its bucket, or of the free ones;
+                                    index + 1, 0 is none */
 } cxiemu_av_entry_t;
 
 typedef struct cxiemu_av {
@@ -24,6 +26,10 @@ typedef struct cxiemu_av {
     enum fi_av_type   type;
     cxiemu_av_entry_t *entries;
     size_t            count;   /**< Allocated */
+    size_t            free;    /**< First free entry: index + 1, or 0 */
+    size_t            fresh;   /**< Entries from here on were never used */
+    size_t            *buckets; /**< By NIC and endpoint: index + 1, or 0 */
+    size_t            num_buckets; /**< A power of two */
     unsigned          refs;    /**< Endpoints */
 } cxiemu_av_t;
 

@@ -25,17 +25,28 @@ typedef struct cxiemu_cntr {
     TAILQ_ENTRY(cxiemu_cntr) list;
     TAILQ_ENTRY(cxiemu_cntr) fired;
     int                     is_fired;  /**< In nic->fired */
+    enum fi_wait_obj        wait_obj;
+    uint64_t                flags;     /**< FI_GETOPSFLAG */
     uint64_t                success;   /**< 48 bits, wraps as Cassini's does */
     uint64_t                failure;   /**< 7 bits, saturates */
     uint64_t                written;   /**< Last writeback, as in wb; atomic */
-    int                     wb_wanted; /**< A read asked for a writeback */
+    uint64_t                last_read; /**< For fi_trywait() */
+    int                     wb_wanted; /**< In nic->wb_due */
+    struct cxiemu_cntr      *wb_next;  /**< Next of nic->wb_due */
     uint64_t                *wb;       /**< User's writeback buffer, or NULL */
+    int                     event_fd;  /**< FI_WAIT_FD, else -1 */
+    int                     armed;
+    unsigned                waiters;   /**< Threads in fi_cntr_wait() */
     uint8_t                 *doorbell; /**< Trigger page, or NULL */
-    uint64_t                seen[4];   /**< Doorbells' values last taken */
+    uint64_t                trapped[2]; /**< Trap mode: stores to be taken,
+                                             success and failure; atomic */
+    int                     is_watched; /**< In nic->doorbells */
+    struct cxiemu_cntr      *watch_next;
+    struct cxiemu_cntr      **watch_prev;
     struct cxiemu_dwq_entry **heap;    /**< Triggers by threshold, then age */
     size_t                  heap_count;
     size_t                  heap_size;
-    unsigned                refs;      /**< Endpoints, regions, deferred work */
+    unsigned                refs;      /**< Endpoints, regions */
     struct fid              *mr;       /**< Region whose writes it counts */
 } cxiemu_cntr_t;
 
@@ -50,6 +61,30 @@ void cxiemu_cntr_writeback(cxiemu_nic_t *nic);
 
 /** Take what was stored to doorbells; how many had something. Lock held. */
 unsigned cxiemu_cntr_doorbells(cxiemu_nic_t *nic);
+
+/** fi_trywait() for a counter: 0 if it is as it was read last, or -FI_EAGAIN.
+ *  Takes the lock. */
+int cxiemu_cntr_trywait(struct fid *fid);
+
+/** Write the counter back now. Lock held. */
+void cxiemu_cntr_write_back_now(cxiemu_cntr_t *cntr);
+
+
+/* Doorbells (cxiemu_doorbell.c); lock held but where said. */
+
+/** The counter's trigger page, made by the first call; 0, or -FI_E*. */
+int cxiemu_doorbell_expose(cxiemu_cntr_t *cntr, void **address);
+
+/** Take what was stored to a counter's doorbell; whether there was anything. */
+int cxiemu_doorbell_take(cxiemu_cntr_t *cntr);
+
+/** Something that a store could set off has come or gone: watch the doorbell,
+ *  or cease to. */
+void cxiemu_doorbell_update(cxiemu_cntr_t *cntr);
+
+/** The counter is closed: the page goes. */
+void cxiemu_doorbell_remove(cxiemu_cntr_t *cntr);
+
 
 /** A counter from a libfabric handle of the same domain, or NULL. */
 cxiemu_cntr_t *cxiemu_cntr_from(cxiemu_domain_t *domain, struct fid_cntr *fid);

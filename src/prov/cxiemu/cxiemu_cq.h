@@ -25,11 +25,17 @@ typedef struct cxiemu_cq {
     enum fi_wait_obj    wait_obj;
     int                 event_fd;  /**< FI_WAIT_FD, else -1 */
     int                 armed;     /**< fi_trywait() said that it is empty */
-    int                 signaled;  /**< fi_cq_signal() */
+    unsigned            signaled;  /**< Calls of fi_cq_signal() */
+    int                 overrun;   /**< Entries were lost; atomic */
     cxiemu_cq_event_t   *ring;     /**< Grows when it is full: no entry is lost */
     size_t              size;      /**< A power of two */
-    size_t              head;
+    size_t              head;      /**< head, tail, num_held: written with the
+                                        lock; read without it by pollers, who
+                                        take the lock only if there is work */
     size_t              tail;
+    struct cxiemu_ep    **held;    /**< cxiemu_cq_hold() */
+    size_t              num_held;
+    size_t              max_held;
     unsigned            refs;      /**< Endpoints */
 } cxiemu_cq_t;
 
@@ -37,6 +43,15 @@ typedef struct cxiemu_cq {
  *  made large enough, or grows; if memory is short, the queue overruns, which
  *  reading reports once (-FI_EOVERRUN). */
 void cxiemu_cq_push(cxiemu_cq_t *cq, const cxiemu_cq_event_t *event);
+
+/** An operation is complete that leaves no entry, but that CXI would report by
+ *  an event: its place in the endpoint's transmit queue is given back when the
+ *  queue is read next. Without memory it is given back now. Lock held. */
+void cxiemu_cq_hold(cxiemu_cq_t *cq, struct cxiemu_ep *ep);
+
+/** fi_trywait() for a queue: 0 if it is empty and its descriptor will tell of
+ *  the next entry, or -FI_EAGAIN. Takes the lock. */
+int cxiemu_cq_trywait(struct fid *fid);
 
 /** Drop what belongs to an endpoint that is closed. Lock held. */
 void cxiemu_cq_drop_ep(cxiemu_cq_t *cq, struct cxiemu_ep *ep);

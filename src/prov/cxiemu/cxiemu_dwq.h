@@ -17,13 +17,20 @@
 
 
 typedef struct cxiemu_dwq_entry {
-    TAILQ_ENTRY(cxiemu_dwq_entry) list; /**< All of the domain */
+    struct cxiemu_dwq_entry *next;  /**< All of the NIC, or the free ones */
+    struct cxiemu_dwq_entry **prev;
     uint64_t           threshold;
     uint64_t           age;        /**< Ties: first in, first out */
-    cxiemu_cntr_t      *trigger;
+    size_t             index;      /**< In the counter's heap */
+    int                queued;     /**< In the heap */
+    cxiemu_cntr_t      *trigger;   /**< NULL when started */
     cxiemu_cntr_t      *completion; /**< May be NULL */
     enum fi_op_type    type;
+    int                write_back; /**< Only a writeback of the trigger counter
+                                        (FI_CXI_CNTR_WB) */
     cxiemu_op_t        op;         /**< Operations on endpoints */
+    const void         *operand;   /**< Atomics read it when they fire */
+    const void         *compare;
     cxiemu_cntr_t      *target;    /**< FI_OP_CNTR_SET and _ADD */
     uint64_t           value;
 } cxiemu_dwq_entry_t;
@@ -32,7 +39,8 @@ typedef struct cxiemu_dwq_entry {
  *  how many. Lock held. */
 unsigned cxiemu_dwq_run(cxiemu_nic_t *nic);
 
-/** Deferred work is over: count at the completion counter (a success or a
+/** Deferred work that was started (its operation was given to
+ *  cxiemu_txop_start(), with success) is over: count at the completion counter (a success or a
  *  failure, by @a err, FI_E*) and free the entry. Lock held. */
 void cxiemu_dwq_done(cxiemu_dwq_entry_t *entry, int err);
 
@@ -40,5 +48,8 @@ void cxiemu_dwq_done(cxiemu_dwq_entry_t *entry, int err);
  *  that is. Lock held. */
 void cxiemu_dwq_drop_cntr(cxiemu_cntr_t *cntr);
 void cxiemu_dwq_drop_ep(struct cxiemu_ep *ep);
+
+/** The NIC ends: free the entries kept for reuse. */
+void cxiemu_dwq_cleanup(cxiemu_nic_t *nic);
 
 #endif

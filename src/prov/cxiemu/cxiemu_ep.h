@@ -12,6 +12,8 @@
 #include "cxiemu_txop.h"
 
 #include <rdma/fi_endpoint.h>
+#include <rdma/fi_rma.h>
+#include <rdma/fi_tagged.h>
 
 
 typedef struct cxiemu_ep {

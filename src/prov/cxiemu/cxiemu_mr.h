@@ -22,6 +22,7 @@ typedef struct cxiemu_mr {
     struct cxiemu_ep  *ep;      /**< Bound endpoint */
     cxiemu_cntr_t     *cntr;    /**< Bound, counts remote writes; or NULL */
     int               enabled;
+    int               listed;   /**< In nic->mrs */
 } cxiemu_mr_t;
 
 /** What a remote operation wants of a region. */
@@ -46,6 +47,9 @@ void cxiemu_mr_written(cxiemu_mr_t *mr);
  *  @a address, @a length bytes whole. Lock held. */
 int cxiemu_mem_locate(cxiemu_nic_t *nic, const void *address, size_t length,
                       uint32_t *fd_p, uint64_t *offset_p);
+
+/** Free what was not freed: the NIC ends. */
+void cxiemu_mem_cleanup(cxiemu_nic_t *nic);
 
 /** mem_alloc() and mem_free() of the extension. */
 int cxiemu_mem_alloc(struct fid_domain *domain, size_t length, void **address);

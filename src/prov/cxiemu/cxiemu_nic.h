@@ -45,6 +45,7 @@ struct cxiemu_mr;
 struct cxiemu_txop;
 struct cxiemu_dwq_entry;
 struct cxiemu_pending;
+struct cxiemu_mem;
 
 TAILQ_HEAD(cxiemu_txop_list, cxiemu_txop);
 TAILQ_HEAD(cxiemu_cntr_list, cxiemu_cntr);
@@ -78,6 +79,13 @@ typedef struct cxiemu_nic {
     struct cxiemu_cntr_list    fired;     /**< Changed; triggers to be looked
                                                at */
     unsigned                   num_cntrs;
+    struct cxiemu_cntr         *wb_due;   /**< Writebacks asked for */
+    struct cxiemu_cntr         *doorbells; /**< Those that are watched */
+    struct cxiemu_dwq_entry    *dwq;      /**< Deferred work, all */
+    struct cxiemu_dwq_entry    *dwq_free; /**< Entries for reuse */
+    struct cxiemu_mem          *mems;     /**< mem_alloc(), by address */
+    size_t                     num_mems;
+    size_t                     max_mems;
     struct cxiemu_pending_list late;      /**< strict: arrived, not in memory */
 
     /* Told of stores of 8 bytes or fewer; may be NULL */
