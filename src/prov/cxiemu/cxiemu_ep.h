@@ -58,8 +58,11 @@ extern struct fi_ops_rma    cxiemu_rma_ops;
 extern struct fi_ops_atomic cxiemu_atomic_ops;
 
 /** Turn libfabric's descriptions into an operation, refusing what CXI refuses;
- *  0, or -FI_E*. The same code serves posting and deferred work.
- *  @a flags: the call's, with the endpoint's defaults where it takes them. */
+ *  0, or -FI_E*. The same code serves posting and deferred work. The caller has
+ *  set op->kind (which is all that tells a read from a write, and an atomic from
+ *  a fetching one); everything else is set here.
+ *  @a flags: the call's, with the endpoint's defaults where it takes them;
+ *  FI_COMPLETION is added unless completions are selective. */
 int cxiemu_op_from_msg(cxiemu_ep_t *ep, const struct fi_msg *msg,
                        uint64_t flags, cxiemu_op_t *op);
 int cxiemu_op_from_tagged(cxiemu_ep_t *ep, const struct fi_msg_tagged *msg,
@@ -68,5 +71,13 @@ int cxiemu_op_from_rma(cxiemu_ep_t *ep, const struct fi_msg_rma *msg,
                        uint64_t flags, cxiemu_op_t *op);
 int cxiemu_op_from_atomic(cxiemu_ep_t *ep, const struct fi_msg_atomic *msg,
                           uint64_t flags, cxiemu_op_t *op);
+
+/** Add to an atomic of cxiemu_op_from_atomic() where a fetching one puts its
+ *  result, and what a comparing one (which needs both) compares with; 0, or
+ *  -FI_EINVAL. */
+int cxiemu_op_set_result(cxiemu_op_t *op, const struct fi_ioc *result,
+                         size_t count);
+int cxiemu_op_set_compare(cxiemu_op_t *op, const struct fi_ioc *compare,
+                          size_t count);
 
 #endif

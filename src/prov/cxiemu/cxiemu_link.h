@@ -12,6 +12,9 @@
 #include "cxiemu_addr.h"
 #include "cxiemu_nic.h"
 
+/** Mappings of a peer's memory that a link keeps. */
+#define CXIEMU_LINK_MEMS 8
+
 
 typedef enum {
     CXIEMU_LINK_UP,
@@ -48,11 +51,25 @@ typedef struct cxiemu_link {
     struct cxiemu_txop_list waiting;    /**< In the ring, not acknowledged */
     unsigned                refs;       /**< Addresses that lead here */
     uint64_t                sent;       /**< Operations, for the fault knobs */
+    unsigned                fencing;    /**< Operations that a fence waits for */
+    unsigned                silent;     /**< Cells since the last record that
+                                             wants an ack */
+    uint64_t                slot_offset[CXIEMU_SLOTS]; /**< Reads: where in the
+                                             operation a slot's content goes */
     int                     dirty;      /**< Committed, not yet told */
     /* As the target */
     uint32_t                head;       /**< Next cell */
     uint32_t                ack_tail;   /**< Next acknowledgement */
     int                     ack_dirty;  /**< Acked, not yet told */
+    unsigned                late;       /**< Of its records in nic->late */
+    unsigned                late_other; /**< Those that are no writes */
+    uint64_t                late_pass;  /**< Last pass that met one of them */
+    uint32_t                mem_epoch;  /**< Of the mappings in mems */
+    uint32_t                mem_next;   /**< Which is replaced next */
+    struct {
+        uint32_t            fd;
+        cxiemu_map_t        *map;
+    } mems[CXIEMU_LINK_MEMS];           /**< The peer's shared memory */
 } cxiemu_link_t;
 
 

@@ -86,7 +86,11 @@ typedef struct cxiemu_nic {
     struct cxiemu_mem          *mems;     /**< mem_alloc(), by address */
     size_t                     num_mems;
     size_t                     max_mems;
-    struct cxiemu_pending_list late;      /**< strict: arrived, not in memory */
+    struct cxiemu_pending_list late;      /**< Arrived, not yet carried out */
+    struct cxiemu_txop_pool    *txops;    /**< Made by the first operation */
+    unsigned                   next_ep;   /**< Where a free number is sought */
+    uint32_t                   mem_epoch; /**< Changes with each mem_free(), so
+                                               that peers map anew */
 
     /* Told of stores of 8 bytes or fewer; may be NULL */
     void                       (*on_store)(void *arg, const void *address);

@@ -12,9 +12,12 @@
 #include "cxiemu_link.h"
 
 #include <rdma/fi_endpoint.h>
+#include <rdma/fi_tagged.h>
 #include <sys/queue.h>
 
+struct cxiemu_cntr;
 struct cxiemu_ep;
+struct cxiemu_recv;
 
 TAILQ_HEAD(cxiemu_recv_list, cxiemu_recv);
 TAILQ_HEAD(cxiemu_unexp_list, cxiemu_unexp);
@@ -26,9 +29,43 @@ typedef struct cxiemu_rx {
     struct cxiemu_recv_list  posted;
     struct cxiemu_recv_list  active;     /**< Matched; data under way */
     struct cxiemu_unexp_list unexpected;
+    struct cxiemu_recv       *spare;     /**< Free receives */
+    uint32_t                 next_id;    /**< Of receives whose data is asked
+                                              for */
 } cxiemu_rx_t;
 
+/** A receive to be posted; checked by the caller. */
+typedef struct cxiemu_recv_req {
+    void               *buffer;
+    size_t             length;
+    fi_addr_t          src;         /**< FI_ADDR_UNSPEC: any */
+    uint64_t           tag;
+    uint64_t           ignore;
+    uint64_t           flags;       /**< FI_COMPLETION: write an entry;
+                                         FI_MULTI_RECV */
+    void               *context;
+    struct cxiemu_cntr *completion; /**< Deferred work's counter, counted
+                                         instead of the endpoint's; or NULL. It
+                                         keeps a reference while posted */
+} cxiemu_recv_req_t;
+
 void cxiemu_rx_init(cxiemu_rx_t *rx, struct cxiemu_ep *ep, int is_tagged);
+
+/** Post a receive; 0, -FI_ENOMEM, or -FI_EINVAL for an unknown source. */
+int cxiemu_rx_post(cxiemu_rx_t *rx, const cxiemu_recv_req_t *req);
+
+/** Cancel the oldest receive with this context; whether there was one. */
+int cxiemu_rx_cancel(cxiemu_rx_t *rx, void *context);
+
+/** Fetch the next share of a message that is pulled; whether that is all. */
+int cxiemu_rx_pull(struct cxiemu_recv *recv);
+
+/** Turn libfabric's description of a receive into a request, refusing what CXI
+ *  refuses; 0, or -FI_E*. For messages too (tag 0). Flags as the operations'. */
+int cxiemu_rx_from_tagged(struct cxiemu_ep *ep, const struct fi_msg_tagged *msg,
+                          uint64_t flags, cxiemu_recv_req_t *req);
+int cxiemu_rx_from_msg(struct cxiemu_ep *ep, const struct fi_msg *msg,
+                       uint64_t flags, cxiemu_recv_req_t *req);
 
 /** Drop everything; no completions. */
 void cxiemu_rx_cleanup(cxiemu_rx_t *rx);

@@ -16,10 +16,13 @@
  *  everything in it: it comes from another process. Lock held. */
 void cxiemu_target_record(cxiemu_link_t *link, cxiemu_rec_t *rec);
 
-/** strict: carry out what was put off and is due; how many. Lock held. */
+/** Go on with what was put off (strict), and with messages that are pulled in
+ *  shares; to be called by every progress, whatever the temperament. Returns
+ *  how much there was: not 0 as long as nobody may sleep. Lock held. */
 unsigned cxiemu_target_late(cxiemu_nic_t *nic);
 
-/** A peer is gone: forget what was put off for it. Lock held. */
+/** A peer is gone, or the link is about to be freed: forget what was put off for
+ *  it, and mappings of its memory. Lock held. */
 void cxiemu_target_lost(cxiemu_link_t *link);
 
 #endif

@@ -32,7 +32,8 @@ typedef enum {
     CXIEMU_OP_COMPARE_ATOMIC
 } cxiemu_op_kind_t;
 
-/** What an operation is; checked by the caller. */
+/** What an operation is; checked by the caller. An entry in the completion queue
+ *  is written if flags has FI_COMPLETION, or for an error. */
 typedef struct cxiemu_op {
     cxiemu_op_kind_t  kind;
     struct cxiemu_ep  *ep;
@@ -67,6 +68,12 @@ typedef struct cxiemu_txop {
     uint8_t                 listed;    /**< Which list of the link */
     uint8_t                 started;   /**< First record written */
     uint8_t                 go;        /**< RTS: data was asked for */
+    uint8_t                 reported;  /**< The user knows; waits for acks */
+    uint8_t                 fencing;   /**< Counted in link->fencing */
+    uint8_t                 path;      /**< How its payload travels */
+    uint32_t                mem;       /**< Descriptor of its shared memory */
+    uint64_t                mem_offset; /**< And where in it */
+    uint64_t                not_before; /**< Time when it may start */
     void                    *copy;     /**< Injected data, owned */
 } cxiemu_txop_t;
 
@@ -74,10 +81,14 @@ typedef struct cxiemu_txop {
 /**
  * Start an operation. What CXI refuses has been refused by the caller. An
  * operation that finds no room waits its turn.
- * @a entry: deferred work it belongs to, or NULL; completion is then counted
- * there, too.
- * 0, -FI_EAGAIN if the endpoint's transmit queue is full, -FI_EHOSTUNREACH if
- * the peer is gone, -FI_EINVAL for an unknown address.
+ * @a entry: deferred work it belongs to, or NULL. With it the place in the
+ * transmit queue has been taken by the caller, completion is counted at the
+ * work's counter instead of the endpoint's (as CXI does), and 0 is returned
+ * always: whatever fails, fails as an operation. The entry may be over
+ * (cxiemu_dwq_done()) when this returns.
+ * 0 (also if the peer is gone: completes in error, FI_EHOSTUNREACH), -FI_EAGAIN
+ * if the endpoint's transmit queue is full, -FI_EINVAL for an unknown address,
+ * -FI_ENOMEM, or why there is no link.
  */
 int cxiemu_txop_start(const cxiemu_op_t *op, struct cxiemu_dwq_entry *entry);
 
@@ -92,5 +103,11 @@ void cxiemu_txop_fail_all(cxiemu_link_t *link, int err);
 
 /** An endpoint is closed: its operations end without a word. */
 void cxiemu_txop_drop_ep(struct cxiemu_ep *ep);
+
+/** Whether peers may still access memory of an endpoint's operations. */
+int cxiemu_txop_exposed(struct cxiemu_ep *ep);
+
+/** Free the operations' memory; for cxiemu_nic_destroy(), after its links. */
+void cxiemu_txop_cleanup(cxiemu_nic_t *nic);
 
 #endif
