@@ -34,11 +34,16 @@ int cxiemu_map_create(const char *label, size_t length, cxiemu_map_t **map_p);
 int cxiemu_map_open(uint32_t pid, uint32_t fd, size_t length,
                     cxiemu_map_t **map_p);
 
+/** Nobody else is to open the owner's file any more: give its descriptor back.
+ *  The mapping stays. */
+void cxiemu_map_close_fd(cxiemu_map_t *map);
+
 /** Give one reference back; unmaps and closes with the last. NULL is fine. */
 void cxiemu_map_put(cxiemu_map_t *map);
 
 /** Whether this process's kernel lets it read and write memory of @a pid, which
- *  belongs to this user; probed once a process. */
+ *  belongs to this user, and settings do not forbid it; for its own number,
+ *  whether it can be done at all. Asks the kernel: keep the answer. */
 int cxiemu_map_may_attach(uint32_t pid);
 
 /** Copy by cross-memory attach from, or to, another process; 0, or -FI_E*. */

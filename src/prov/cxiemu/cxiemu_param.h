@@ -43,4 +43,8 @@ int cxiemu_param_init(void);
 /** The settings; cxiemu_param_init() has been called. */
 const cxiemu_param_t *cxiemu_param(void);
 
+/** Tell libfabric of the settings, for `fi_info -e`. Only for the module:
+ *  libfabric's table of settings exists once it has looked for providers. */
+void cxiemu_param_define(void);
+
 #endif
