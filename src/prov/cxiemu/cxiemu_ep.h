@@ -11,6 +11,7 @@
 #include "cxiemu_rx.h"
 #include "cxiemu_txop.h"
 
+#include <rdma/fi_cm.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
@@ -51,11 +52,26 @@ void cxiemu_ep_give_tx(cxiemu_ep_t *ep);
 /** The endpoint behind a handle if it is enabled, else NULL. */
 cxiemu_ep_t *cxiemu_ep_from(struct fid_ep *fid);
 
+/** Start an operation that cxiemu_op_from_*() made, as cxiemu_txop_start(). No
+ *  lock. */
+ssize_t cxiemu_ep_post(const cxiemu_op_t *op);
+
 /* Operation tables of endpoints */
+extern struct fi_ops_cm     cxiemu_cm_ops;
 extern struct fi_ops_msg    cxiemu_msg_ops;
 extern struct fi_ops_tagged cxiemu_tagged_ops;
 extern struct fi_ops_rma    cxiemu_rma_ops;
 extern struct fi_ops_atomic cxiemu_atomic_ops;
+
+/** Flags that operations take, but FI_INJECT, FI_REMOTE_CQ_DATA. */
+#define CXIEMU_OP_FLAGS (FI_COMPLETION | FI_MORE | FI_FENCE | \
+                         FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | \
+                         FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE)
+
+/** What all operations have in common: whether the endpoint has the capability
+ *  @a cap, and takes @a flags; 0, or -FI_E*. */
+int cxiemu_op_check(const cxiemu_ep_t *ep, uint64_t cap, uint64_t flags,
+                    uint64_t allowed);
 
 /** Turn libfabric's descriptions into an operation, refusing what CXI refuses;
  *  0, or -FI_E*. The same code serves posting and deferred work. The caller has
