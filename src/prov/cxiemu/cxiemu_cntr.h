@@ -38,8 +38,7 @@ typedef struct cxiemu_cntr {
     int                     armed;
     unsigned                waiters;   /**< Threads in fi_cntr_wait() */
     uint8_t                 *doorbell; /**< Trigger page, or NULL */
-    uint64_t                trapped[2]; /**< Trap mode: stores to be taken,
-                                             success and failure; atomic */
+    int                     trap;      /**< Slot of the trap mode, or -1 */
     int                     is_watched; /**< In nic->doorbells */
     struct cxiemu_cntr      *watch_next;
     struct cxiemu_cntr      **watch_prev;
@@ -84,6 +83,9 @@ void cxiemu_doorbell_update(cxiemu_cntr_t *cntr);
 
 /** The counter is closed: the page goes. */
 void cxiemu_doorbell_remove(cxiemu_cntr_t *cntr);
+
+/** Whether something was stored that was not taken yet; no lock needed. */
+int cxiemu_doorbell_has(const cxiemu_cntr_t *cntr);
 
 
 /** A counter from a libfabric handle of the same domain, or NULL. */

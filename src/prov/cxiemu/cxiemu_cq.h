@@ -25,6 +25,7 @@ typedef struct cxiemu_cq {
     enum fi_wait_obj    wait_obj;
     int                 event_fd;  /**< FI_WAIT_FD, else -1 */
     int                 armed;     /**< fi_trywait() said that it is empty */
+    int                 by_threshold; /**< FI_CQ_COND_THRESHOLD */
     unsigned            signaled;  /**< Calls of fi_cq_signal() */
     int                 overrun;   /**< Entries were lost; atomic */
     cxiemu_cq_event_t   *ring;     /**< Grows when it is full: no entry is lost */

@@ -1,0 +1,582 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cxiemu_cntr.c - counters.
+ */
+#include "cxiemu_cntr.h"
+#include "cxiemu_dwq.h"
+#include "cxiemu_log.h"
+
+#include <rdma/fi_errno.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+/* Fields of a writeback, as Cassini lays them out */
+#define CXIEMU_WB_FAILURE_SHIFT 48
+#define CXIEMU_WB_VALID         (1ull << 63)
+
+#define CXIEMU_CNTR_OPS "cxi_counter_ops"
+
+
+/* What "cxi_counter_ops" names; declared here, as distributions leave
+ * rdma/fi_cxi_ext.h out of their older libfabric. */
+struct cxiemu_cntr_ext_ops {
+    int (*set_wb_buffer)(struct fid *fid, void *buf, size_t len);
+    int (*get_mmio_addr)(struct fid *fid, void **addr, size_t *len);
+};
+
+typedef struct cxiemu_cntr_wait {
+    cxiemu_cntr_t *cntr;
+    uint64_t      threshold;
+    uint64_t      failure; /**< When the wait began */
+} cxiemu_cntr_wait_t;
+
+/* Of all domains of the process: they share the device; atomic */
+static size_t cxiemu_cntr_total;
+
+
+static cxiemu_cntr_t *cxiemu_cntr_self(struct fid_cntr *fid)
+{
+    return container_of(fid, cxiemu_cntr_t, fid);
+}
+
+cxiemu_cntr_t *cxiemu_cntr_from(cxiemu_domain_t *domain, struct fid_cntr *fid)
+{
+    cxiemu_cntr_t *cntr;
+
+    if ((fid == NULL) || (fid->fid.fclass != FI_CLASS_CNTR)) {
+        return NULL;
+    }
+
+    cntr = cxiemu_cntr_self(fid);
+    return (cntr->domain == domain) ? cntr : NULL;
+}
+
+/* The user's buffer may be polled: data that was counted is stored before. */
+void cxiemu_cntr_write_back_now(cxiemu_cntr_t *cntr)
+{
+    uint64_t word = CXIEMU_WB_VALID | cntr->success |
+                    (cntr->failure << CXIEMU_WB_FAILURE_SHIFT);
+
+    __atomic_store_n(&cntr->written, word, __ATOMIC_RELEASE);
+    if (cntr->wb != NULL) {
+        __atomic_store_n(cntr->wb, word, __ATOMIC_RELEASE);
+    }
+}
+
+static void cxiemu_cntr_want_writeback(cxiemu_cntr_t *cntr)
+{
+    cxiemu_nic_t *nic = cntr->domain->nic;
+
+    if (!cxiemu_param()->strict) {
+        cxiemu_cntr_write_back_now(cntr);
+    } else if (!cntr->wb_wanted) {
+        cntr->wb_wanted = 1;
+        cntr->wb_next   = nic->wb_due;
+        nic->wb_due     = cntr;
+    }
+}
+
+void cxiemu_cntr_writeback(cxiemu_nic_t *nic)
+{
+    cxiemu_cntr_t *cntr;
+
+    while ((cntr = nic->wb_due) != NULL) {
+        nic->wb_due     = cntr->wb_next;
+        cntr->wb_wanted = 0;
+        cxiemu_cntr_write_back_now(cntr);
+    }
+}
+
+static void cxiemu_cntr_alert(cxiemu_cntr_t *cntr)
+{
+    const uint64_t one = 1;
+
+    if (cntr->waiters > 0) {
+        cxiemu_nic_wake_waiters(cntr->domain->nic);
+    }
+    if ((cntr->event_fd >= 0) && cntr->armed) {
+        cntr->armed = 0;
+        while ((write(cntr->event_fd, &one, sizeof(one)) < 0) &&
+               (errno == EINTR)) {
+        }
+    }
+}
+
+static void cxiemu_cntr_changed(cxiemu_cntr_t *cntr)
+{
+    cxiemu_nic_t *nic = cntr->domain->nic;
+
+    if ((cntr->heap_count > 0) && !cntr->is_fired &&
+        (cntr->heap[0]->threshold <= cntr->success)) {
+        cntr->is_fired = 1;
+        TAILQ_INSERT_TAIL(&nic->fired, cntr, fired);
+    }
+    cxiemu_cntr_alert(cntr);
+}
+
+void cxiemu_cntr_count(cxiemu_cntr_t *cntr, uint64_t success, uint64_t failure)
+{
+    cntr->success  = (cntr->success + success) & CXIEMU_CNTR_SUCCESS_MAX;
+    cntr->failure += failure;
+    if (cntr->failure > CXIEMU_CNTR_FAILURE_MAX) {
+        cntr->failure = CXIEMU_CNTR_FAILURE_MAX;
+    }
+
+    if (!cxiemu_param()->strict) {
+        cxiemu_cntr_write_back_now(cntr);
+    }
+    cxiemu_cntr_changed(cntr);
+}
+
+/* To set a counter, unlike to count, has it written back. */
+void cxiemu_cntr_assign(cxiemu_cntr_t *cntr, uint64_t success)
+{
+    cntr->success = success & CXIEMU_CNTR_SUCCESS_MAX;
+    cxiemu_cntr_want_writeback(cntr);
+    cxiemu_cntr_changed(cntr);
+}
+
+unsigned cxiemu_cntr_doorbells(cxiemu_nic_t *nic)
+{
+    unsigned count = 0;
+    cxiemu_cntr_t *cntr;
+
+    for (cntr = nic->doorbells; cntr != NULL; cntr = cntr->watch_next) {
+        count += cxiemu_doorbell_take(cntr);
+    }
+    return count;
+}
+
+/* Strict: the value of the writeback before; this read asks for the next, as
+ * long as nobody has: Cassini's way, whose bit 63 says that it is done. */
+static uint64_t cxiemu_cntr_fetch_strict(cxiemu_cntr_t *cntr)
+{
+    cxiemu_nic_t *nic = cntr->domain->nic;
+    uint64_t word;
+
+    cxiemu_nic_lock(nic);
+    if (cxiemu_doorbell_take(cntr)) {
+        cxiemu_dwq_run(nic);
+    }
+    word = cntr->written;
+    if (!cntr->wb_wanted) {
+        if (cntr->wb != NULL) {
+            __atomic_fetch_and(cntr->wb, ~CXIEMU_WB_VALID, __ATOMIC_RELAXED);
+        }
+        cxiemu_cntr_want_writeback(cntr);
+    }
+    cxiemu_nic_unlock(nic);
+    return word;
+}
+
+static uint64_t cxiemu_cntr_fetch(cxiemu_cntr_t *cntr)
+{
+    cxiemu_nic_t *nic = cntr->domain->nic;
+    uint64_t word;
+
+    cxiemu_nic_poll(nic);
+    if (cxiemu_param()->strict) {
+        word = cxiemu_cntr_fetch_strict(cntr);
+    } else {
+        if (cxiemu_doorbell_has(cntr)) {
+            cxiemu_nic_lock(nic);
+            cxiemu_doorbell_take(cntr);
+            cxiemu_dwq_run(nic);
+            cxiemu_nic_unlock(nic);
+        }
+        /* Pairs with the release of the writeback: who sees the count sees
+         * the data */
+        word = __atomic_load_n(&cntr->written, __ATOMIC_ACQUIRE);
+    }
+    __atomic_store_n(&cntr->last_read, word, __ATOMIC_RELAXED);
+    return word;
+}
+
+static uint64_t cxiemu_cntr_read(struct fid_cntr *fid)
+{
+    return cxiemu_cntr_fetch(cxiemu_cntr_self(fid)) & CXIEMU_CNTR_SUCCESS_MAX;
+}
+
+static uint64_t cxiemu_cntr_readerr(struct fid_cntr *fid)
+{
+    return (cxiemu_cntr_fetch(cxiemu_cntr_self(fid)) >>
+            CXIEMU_WB_FAILURE_SHIFT) &
+           CXIEMU_CNTR_FAILURE_MAX;
+}
+
+/* Whoever triggers carries the deferred work out. */
+static int cxiemu_cntr_add(struct fid_cntr *fid, uint64_t value)
+{
+    cxiemu_cntr_t *cntr = cxiemu_cntr_self(fid);
+    cxiemu_nic_t *nic   = cntr->domain->nic;
+
+    if (value > CXIEMU_CNTR_SUCCESS_MAX) {
+        return -FI_EINVAL;
+    }
+
+    cxiemu_nic_lock(nic);
+    cxiemu_cntr_count(cntr, value, 0);
+    cxiemu_dwq_run(nic);
+    cxiemu_nic_unlock(nic);
+    return 0;
+}
+
+static int cxiemu_cntr_set(struct fid_cntr *fid, uint64_t value)
+{
+    cxiemu_cntr_t *cntr = cxiemu_cntr_self(fid);
+    cxiemu_nic_t *nic   = cntr->domain->nic;
+
+    if (value > CXIEMU_CNTR_SUCCESS_MAX) {
+        return -FI_EINVAL;
+    }
+
+    cxiemu_nic_lock(nic);
+    cxiemu_doorbell_take(cntr); /* What was added before is overwritten */
+    cxiemu_cntr_assign(cntr, value);
+    cxiemu_dwq_run(nic);
+    cxiemu_nic_unlock(nic);
+    return 0;
+}
+
+static int cxiemu_cntr_adderr(struct fid_cntr *fid, uint64_t value)
+{
+    cxiemu_cntr_t *cntr = cxiemu_cntr_self(fid);
+
+    if (value > CXIEMU_CNTR_FAILURE_MAX) {
+        return -FI_EINVAL;
+    }
+
+    cxiemu_nic_lock(cntr->domain->nic);
+    cxiemu_cntr_count(cntr, 0, value);
+    cxiemu_nic_unlock(cntr->domain->nic);
+    return 0;
+}
+
+static int cxiemu_cntr_seterr(struct fid_cntr *fid, uint64_t value)
+{
+    cxiemu_cntr_t *cntr = cxiemu_cntr_self(fid);
+
+    if (value > CXIEMU_CNTR_FAILURE_MAX) {
+        return -FI_EINVAL;
+    }
+
+    cxiemu_nic_lock(cntr->domain->nic);
+    cntr->failure = value;
+    cxiemu_cntr_want_writeback(cntr);
+    cxiemu_cntr_alert(cntr);
+    cxiemu_nic_unlock(cntr->domain->nic);
+    return 0;
+}
+
+static int cxiemu_cntr_ready(void *arg)
+{
+    const cxiemu_cntr_wait_t *wait = arg;
+
+    return (wait->cntr->success >= wait->threshold) ||
+           (wait->cntr->failure != wait->failure);
+}
+
+static int cxiemu_cntr_wait(struct fid_cntr *fid, uint64_t threshold,
+                            int timeout)
+{
+    cxiemu_cntr_t *cntr     = cxiemu_cntr_self(fid);
+    cxiemu_nic_t *nic       = cntr->domain->nic;
+    cxiemu_cntr_wait_t wait = {.cntr = cntr, .threshold = threshold};
+    int ret                 = 0;
+
+    if ((cntr->wait_obj == FI_WAIT_NONE) ||
+        (threshold > CXIEMU_CNTR_SUCCESS_MAX)) {
+        return -FI_EINVAL;
+    }
+
+    cxiemu_nic_lock(nic);
+    wait.failure = cntr->failure;
+    ++cntr->waiters;
+    cxiemu_doorbell_update(cntr);
+    cxiemu_nic_wait(nic, cxiemu_cntr_ready, &wait, timeout);
+    --cntr->waiters;
+    cxiemu_doorbell_update(cntr);
+
+    if (cntr->success >= threshold) {
+        /* CXI waits by an event that has the counter written back */
+        cxiemu_cntr_write_back_now(cntr);
+    } else {
+        ret = (cntr->failure != wait.failure) ? -FI_EAVAIL : -FI_ETIMEDOUT;
+    }
+    cxiemu_nic_unlock(nic);
+    return ret;
+}
+
+int cxiemu_cntr_trywait(struct fid *fid)
+{
+    cxiemu_cntr_t *cntr = container_of(fid, cxiemu_cntr_t, fid.fid);
+    cxiemu_nic_t *nic   = cntr->domain->nic;
+    uint64_t word, count;
+    int ret;
+
+    if (cntr->wait_obj == FI_WAIT_NONE) {
+        return -FI_EINVAL;
+    }
+
+    cxiemu_nic_lock(nic);
+    cxiemu_nic_progress(nic);
+    word = CXIEMU_WB_VALID | cntr->success |
+           (cntr->failure << CXIEMU_WB_FAILURE_SHIFT);
+    if (word != __atomic_load_n(&cntr->last_read, __ATOMIC_RELAXED)) {
+        ret = -FI_EAGAIN;
+    } else {
+        if ((cntr->event_fd >= 0) &&
+            (read(cntr->event_fd, &count, sizeof(count)) < 0)) {
+            /* It was not readable: as it should be */
+        }
+        cntr->armed = 1;
+        ret         = 0;
+    }
+    cxiemu_nic_unlock(nic);
+
+    if (ret == 0) {
+        cxiemu_nic_wake_thread(nic);
+    }
+    return ret;
+}
+
+static int cxiemu_cntr_control(struct fid *fid, int command, void *arg)
+{
+    cxiemu_cntr_t *cntr = container_of(fid, cxiemu_cntr_t, fid.fid);
+
+    if (arg == NULL) {
+        return -FI_EINVAL;
+    }
+
+    switch (command) {
+    case FI_GETWAIT:
+        if (cntr->event_fd < 0) {
+            return -FI_EINVAL;
+        }
+        *(int*)arg = cntr->event_fd;
+        return 0;
+    case FI_GETWAITOBJ:
+        *(enum fi_wait_obj*)arg = cntr->wait_obj;
+        return 0;
+    case FI_GETOPSFLAG:
+        *(uint64_t*)arg = cntr->flags;
+        return 0;
+    case FI_SETOPSFLAG:
+        cntr->flags = *(const uint64_t*)arg;
+        return 0;
+    default:
+        return -FI_EINVAL;
+    }
+}
+
+static int cxiemu_cntr_set_wb_buffer(struct fid *fid, void *buf, size_t len)
+{
+    cxiemu_cntr_t *cntr = container_of(fid, cxiemu_cntr_t, fid.fid);
+
+    if ((buf == NULL) || (len < sizeof(*cntr->wb)) ||
+        (((uintptr_t)buf % sizeof(*cntr->wb)) != 0)) {
+        return -FI_EINVAL;
+    }
+
+    cxiemu_nic_lock(cntr->domain->nic);
+    cntr->wb = buf;
+    cxiemu_cntr_write_back_now(cntr);
+    cxiemu_nic_unlock(cntr->domain->nic);
+    return 0;
+}
+
+static int cxiemu_cntr_get_mmio_addr(struct fid *fid, void **addr, size_t *len)
+{
+    cxiemu_cntr_t *cntr = container_of(fid, cxiemu_cntr_t, fid.fid);
+    int ret;
+
+    cxiemu_nic_lock(cntr->domain->nic);
+    ret = cxiemu_doorbell_expose(cntr, addr);
+    cxiemu_nic_unlock(cntr->domain->nic);
+    if (ret == 0) {
+        *len = sizeof(void*); /* That is what CXI says of its 256 bytes */
+    }
+    return ret;
+}
+
+static struct cxiemu_cntr_ext_ops cxiemu_cntr_ext_ops = {
+    .set_wb_buffer = cxiemu_cntr_set_wb_buffer,
+    .get_mmio_addr = cxiemu_cntr_get_mmio_addr
+};
+
+static int cxiemu_cntr_ops_open(struct fid *fid, const char *name,
+                                uint64_t flags, void **ops, void *context)
+{
+    (void)fid;
+    (void)flags;
+    (void)context;
+    if ((name == NULL) || strcmp(name, CXIEMU_CNTR_OPS)) {
+        return -FI_EINVAL;
+    }
+
+    *ops = &cxiemu_cntr_ext_ops;
+    return 0;
+}
+
+/* Out of all lists of the NIC. Lock held. */
+static void cxiemu_cntr_unlink(cxiemu_cntr_t *cntr)
+{
+    cxiemu_nic_t *nic = cntr->domain->nic;
+    cxiemu_cntr_t **link;
+
+    cxiemu_dwq_drop_cntr(cntr);
+    cxiemu_doorbell_remove(cntr);
+    if (cntr->is_fired) {
+        TAILQ_REMOVE(&nic->fired, cntr, fired);
+    }
+    for (link = &nic->wb_due; *link != NULL; link = &(*link)->wb_next) {
+        if (*link == cntr) {
+            *link = cntr->wb_next;
+            break;
+        }
+    }
+    TAILQ_REMOVE(&nic->cntrs, cntr, list);
+    --nic->num_cntrs;
+    --cntr->domain->refs;
+}
+
+static int cxiemu_cntr_close(struct fid *fid)
+{
+    cxiemu_cntr_t *cntr = container_of(fid, cxiemu_cntr_t, fid.fid);
+    cxiemu_nic_t *nic   = cntr->domain->nic;
+
+    cxiemu_nic_lock(nic);
+    if ((cntr->refs > 0) || (cntr->waiters > 0)) {
+        cxiemu_nic_unlock(nic);
+        return -FI_EBUSY;
+    }
+    cxiemu_cntr_unlink(cntr);
+    if (cntr->event_fd >= 0) {
+        --nic->fd_waiters;
+        close(cntr->event_fd);
+    }
+    cxiemu_nic_unlock(nic);
+
+    __atomic_fetch_sub(&cxiemu_cntr_total, 1, __ATOMIC_RELAXED);
+    free(cntr->heap);
+    free(cntr);
+    return 0;
+}
+
+static struct fi_ops cxiemu_cntr_fid_ops = {
+    .size     = sizeof(struct fi_ops),
+    .close    = cxiemu_cntr_close,
+    .bind     = cxiemu_no_bind,
+    .control  = cxiemu_cntr_control,
+    .ops_open = cxiemu_cntr_ops_open
+};
+
+static struct fi_ops_cntr cxiemu_cntr_ops = {
+    .size    = sizeof(struct fi_ops_cntr),
+    .read    = cxiemu_cntr_read,
+    .readerr = cxiemu_cntr_readerr,
+    .add     = cxiemu_cntr_add,
+    .set     = cxiemu_cntr_set,
+    .wait    = cxiemu_cntr_wait,
+    .adderr  = cxiemu_cntr_adderr,
+    .seterr  = cxiemu_cntr_seterr
+};
+
+
+/* CXI has no descriptors for counters: they are there in fast mode only. */
+static int cxiemu_cntr_check(const struct fi_cntr_attr *attr)
+{
+    if ((attr->events != FI_CNTR_EVENTS_COMP) || (attr->flags != 0)) {
+        return -FI_ENOSYS;
+    }
+
+    switch (attr->wait_obj) {
+    case FI_WAIT_NONE:
+    case FI_WAIT_UNSPEC:
+    case FI_WAIT_YIELD:
+        return 0;
+    case FI_WAIT_FD:
+        return cxiemu_param()->strict ? -FI_ENOSYS : 0;
+    default:
+        return -FI_ENOSYS;
+    }
+}
+
+static int cxiemu_cntr_make(enum fi_wait_obj wait_obj, cxiemu_cntr_t **cntr_p)
+{
+    cxiemu_cntr_t *cntr = calloc(1, sizeof(*cntr));
+
+    if (cntr == NULL) {
+        return -FI_ENOMEM;
+    }
+
+    cntr->wait_obj = wait_obj;
+    cntr->event_fd = -1;
+    cntr->trap     = -1;
+    cntr->written  = CXIEMU_WB_VALID;
+    if (wait_obj == FI_WAIT_FD) {
+        cntr->event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+        if (cntr->event_fd < 0) {
+            free(cntr);
+            return -errno;
+        }
+        cntr->armed = 1;
+    }
+    *cntr_p = cntr;
+    return 0;
+}
+
+/* The device's counters are used up: CXI's word for it is FI_EDOMAIN. */
+static int cxiemu_cntr_reserve(void)
+{
+    if (__atomic_fetch_add(&cxiemu_cntr_total, 1, __ATOMIC_RELAXED) >=
+        cxiemu_param()->max_cntrs) {
+        __atomic_fetch_sub(&cxiemu_cntr_total, 1, __ATOMIC_RELAXED);
+        cxiemu_warn(CNTR, "all %zu counters of the device are in use\n",
+                    cxiemu_param()->max_cntrs);
+        return -FI_EDOMAIN;
+    }
+    return 0;
+}
+
+int cxiemu_cntr_open(struct fid_domain *domain_fid, struct fi_cntr_attr *attr,
+                     struct fid_cntr **cntr_p, void *context)
+{
+    cxiemu_domain_t *domain = container_of(domain_fid, cxiemu_domain_t, fid);
+    cxiemu_nic_t *nic       = domain->nic;
+    cxiemu_cntr_t *cntr     = NULL;
+    int ret;
+
+    ret = (attr != NULL) ? cxiemu_cntr_check(attr) : 0;
+    if (ret != 0) {
+        return ret;
+    }
+    ret = cxiemu_cntr_reserve();
+    if (ret != 0) {
+        return ret;
+    }
+    ret = cxiemu_cntr_make((attr != NULL) ? attr->wait_obj : FI_WAIT_YIELD,
+                           &cntr);
+    if (ret != 0) {
+        __atomic_fetch_sub(&cxiemu_cntr_total, 1, __ATOMIC_RELAXED);
+        return ret;
+    }
+
+    cntr->domain          = domain;
+    cntr->fid.fid.fclass  = FI_CLASS_CNTR;
+    cntr->fid.fid.context = context;
+    cntr->fid.fid.ops     = &cxiemu_cntr_fid_ops;
+    cntr->fid.ops         = &cxiemu_cntr_ops;
+    cxiemu_nic_lock(nic);
+    TAILQ_INSERT_TAIL(&nic->cntrs, cntr, list);
+    ++nic->num_cntrs;
+    nic->fd_waiters += (cntr->event_fd >= 0);
+    ++domain->refs;
+    cxiemu_nic_unlock(nic);
+    *cntr_p = &cntr->fid;
+    return 0;
+}

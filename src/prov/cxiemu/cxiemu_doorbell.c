@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cxiemu_doorbell.c - trigger pages of counters.
+ *
+ * A store to one of Cassini's registers is an event; a store to memory is
+ * state. Here the page is memory that a device can write to: what is found in a
+ * word is taken by an exchange, so that stores which come one by one are all
+ * counted, but of two that come between two looks the later one alone is: at
+ * most one may be outstanding at a counter. An atomic addition to the word, by
+ * any thread or device, is exact. The trap mode (cxiemu_trap.c) makes plain
+ * stores of the host exact.
+ *
+ * The page is looked at by whoever makes progress, as long as a store could set
+ * something off: deferred work or a thread waits for the counter. Else it is
+ * read when the counter is.
+ */
+#include "cxiemu_dwq.h"
+#include "cxiemu_log.h"
+#include "cxiemu_trap.h"
+
+#include <rdma/fi_errno.h>
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* Words of the page, 8 bytes each */
+enum {
+    CXIEMU_DOORBELL_ADD           = 0,
+    CXIEMU_DOORBELL_ADD_FAILURE   = 64 / 8,
+    CXIEMU_DOORBELL_RESET         = 128 / 8,
+    CXIEMU_DOORBELL_RESET_FAILURE = 192 / 8
+};
+
+/* Programs reset by storing 0: the word has to tell 0 from nothing. */
+#define CXIEMU_DOORBELL_NO_RESET UINT64_MAX
+
+
+static size_t cxiemu_doorbell_length(void)
+{
+    return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* A page of its own for each counter: devices register whole pages, and many
+ * refuse to register one twice. */
+static int cxiemu_doorbell_map(void **address)
+{
+    uint64_t *words;
+
+    words = mmap(NULL, cxiemu_doorbell_length(), PROT_READ | PROT_WRITE,
+                 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (words == MAP_FAILED) {
+        return -errno;
+    }
+
+    words[CXIEMU_DOORBELL_RESET]         = CXIEMU_DOORBELL_NO_RESET;
+    words[CXIEMU_DOORBELL_RESET_FAILURE] = CXIEMU_DOORBELL_NO_RESET;
+    *address                             = words;
+    return 0;
+}
+
+int cxiemu_doorbell_expose(cxiemu_cntr_t *cntr, void **address)
+{
+    void *page;
+    int ret;
+
+    if (cntr->doorbell == NULL) {
+        if (cxiemu_param()->trap) {
+            ret = cxiemu_trap_add(cntr->domain->nic, &cntr->trap, &page);
+        } else {
+            ret = cxiemu_doorbell_map(&page);
+        }
+        if (ret != 0) {
+            return ret;
+        }
+        /* Last, as cxiemu_doorbell_has() looks without the lock */
+        __atomic_store_n(&cntr->doorbell, page, __ATOMIC_RELEASE);
+        cxiemu_doorbell_update(cntr);
+    }
+
+    *address = cntr->doorbell;
+    return 0;
+}
+
+int cxiemu_doorbell_has(const cxiemu_cntr_t *cntr)
+{
+    const uint64_t *words = (const uint64_t*)__atomic_load_n(&cntr->doorbell,
+                                                             __ATOMIC_ACQUIRE);
+
+    if (words == NULL) {
+        return 0;
+    }
+    if (cntr->trap >= 0) {
+        return cxiemu_trap_has(cntr->trap);
+    }
+    return (__atomic_load_n(&words[CXIEMU_DOORBELL_ADD], __ATOMIC_RELAXED) |
+            __atomic_load_n(&words[CXIEMU_DOORBELL_ADD_FAILURE],
+                            __ATOMIC_RELAXED) |
+            ~__atomic_load_n(&words[CXIEMU_DOORBELL_RESET], __ATOMIC_RELAXED) |
+            ~__atomic_load_n(&words[CXIEMU_DOORBELL_RESET_FAILURE],
+                             __ATOMIC_RELAXED)) != 0;
+}
+
+/* Acquire: pairs with whatever fence the device puts before its store, so that
+ * the data that the deferred work moves is what was written before. */
+static uint64_t cxiemu_doorbell_exchange(cxiemu_cntr_t *cntr, size_t word,
+                                         uint64_t nothing)
+{
+    uint64_t *words = (uint64_t*)cntr->doorbell;
+
+    return __atomic_exchange_n(&words[word], nothing, __ATOMIC_ACQ_REL);
+}
+
+static void cxiemu_doorbell_read(cxiemu_cntr_t *cntr, cxiemu_trap_taken_t *taken)
+{
+    taken->reset         = cxiemu_doorbell_exchange(cntr, CXIEMU_DOORBELL_RESET,
+                                                    CXIEMU_DOORBELL_NO_RESET) !=
+                           CXIEMU_DOORBELL_NO_RESET;
+    taken->reset_failure = cxiemu_doorbell_exchange(
+                                   cntr, CXIEMU_DOORBELL_RESET_FAILURE,
+                                   CXIEMU_DOORBELL_NO_RESET) !=
+                           CXIEMU_DOORBELL_NO_RESET;
+    taken->success = cxiemu_doorbell_exchange(cntr, CXIEMU_DOORBELL_ADD, 0);
+    taken->failure = cxiemu_doorbell_exchange(cntr,
+                                              CXIEMU_DOORBELL_ADD_FAILURE, 0);
+}
+
+int cxiemu_doorbell_take(cxiemu_cntr_t *cntr)
+{
+    cxiemu_trap_taken_t taken;
+
+    if (!cxiemu_doorbell_has(cntr)) {
+        return 0;
+    }
+
+    if (cntr->trap >= 0) {
+        cxiemu_trap_take(cntr->trap, &taken);
+    } else {
+        cxiemu_doorbell_read(cntr, &taken);
+    }
+    if (taken.reset_failure) {
+        cntr->failure = 0;
+    }
+    if (taken.reset || taken.reset_failure) {
+        cxiemu_cntr_assign(cntr, taken.reset ? 0 : cntr->success);
+    }
+    if ((taken.success != 0) || (taken.failure != 0)) {
+        cxiemu_cntr_count(cntr, taken.success & CXIEMU_CNTR_SUCCESS_MAX,
+                          taken.failure & CXIEMU_CNTR_FAILURE_MAX);
+    }
+    return 1;
+}
+
+static void cxiemu_doorbell_watch(cxiemu_cntr_t *cntr)
+{
+    cxiemu_nic_t *nic = cntr->domain->nic;
+
+    cntr->is_watched = 1;
+    cntr->watch_next = nic->doorbells;
+    cntr->watch_prev = &nic->doorbells;
+    if (nic->doorbells != NULL) {
+        nic->doorbells->watch_prev = &cntr->watch_next;
+    }
+    nic->doorbells = cntr;
+
+    /* The trap tells of a store: the thread need not poll for one */
+    if (cntr->trap < 0) {
+        __atomic_store_n(&nic->watched, nic->watched + 1, __ATOMIC_SEQ_CST);
+        cxiemu_nic_wake_thread(nic);
+    }
+}
+
+static void cxiemu_doorbell_unwatch(cxiemu_cntr_t *cntr)
+{
+    cxiemu_nic_t *nic = cntr->domain->nic;
+
+    cntr->is_watched  = 0;
+    *cntr->watch_prev = cntr->watch_next;
+    if (cntr->watch_next != NULL) {
+        cntr->watch_next->watch_prev = cntr->watch_prev;
+    }
+    if (cntr->trap < 0) {
+        __atomic_store_n(&nic->watched, nic->watched - 1, __ATOMIC_RELAXED);
+    }
+}
+
+void cxiemu_doorbell_update(cxiemu_cntr_t *cntr)
+{
+    int wanted = (cntr->doorbell != NULL) &&
+                 ((cntr->heap_count > 0) || (cntr->waiters > 0));
+
+    if (wanted && !cntr->is_watched) {
+        cxiemu_doorbell_watch(cntr);
+    } else if (!wanted && cntr->is_watched) {
+        cxiemu_doorbell_unwatch(cntr);
+    }
+}
+
+void cxiemu_doorbell_remove(cxiemu_cntr_t *cntr)
+{
+    if (cntr->doorbell == NULL) {
+        return;
+    }
+
+    if (cntr->is_watched) {
+        cxiemu_doorbell_unwatch(cntr);
+    }
+    if (cntr->trap >= 0) {
+        cxiemu_trap_remove(cntr->trap);
+    } else {
+        munmap(cntr->doorbell, cxiemu_doorbell_length());
+    }
+    cntr->doorbell = NULL;
+    cntr->trap     = -1;
+}
