@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_fab_cntr.c - counters. */
+#include "fab.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CNTR_SUCCESS_MAX ((1ull << 48) - 1)
+#define CNTR_FAILURE_MAX ((1ull << 7) - 1)
+
+
+/* A read is of the last writeback: it comes to the value with progress */
+static void reads(fab_side_t *me, struct fid_cntr *cntr, uint64_t value)
+{
+    uint64_t since = 0;
+
+    while (fi_cntr_read(cntr) != value) {
+        fab_turn(me, &since);
+    }
+}
+
+static void add_and_set(fab_side_t *me)
+{
+    struct fid_cntr *cntr = fab_cntr(me);
+
+    FAB_EQUAL(fi_cntr_read(cntr), 0);
+    FAB_EQUAL(fi_cntr_readerr(cntr), 0);
+    FAB_EQUAL(fi_cntr_add(cntr, 5), 0);
+    reads(me, cntr, 5);
+    FAB_EQUAL(fi_cntr_add(cntr, 0), 0);
+    FAB_EQUAL(fi_cntr_add(cntr, 37), 0);
+    reads(me, cntr, 42);
+    FAB_EQUAL(fi_cntr_set(cntr, 7), 0);
+    reads(me, cntr, 7);
+    FAB_EQUAL(fi_cntr_set(cntr, 0), 0);
+    reads(me, cntr, 0);
+    FAB_EQUAL(fi_cntr_readerr(cntr), 0);
+    fab_cntr_close(cntr);
+}
+
+static void failures(fab_side_t *me)
+{
+    struct fid_cntr *cntr = fab_cntr(me);
+
+    FAB_EQUAL(fi_cntr_adderr(cntr, 3), 0);
+    fab_count_errors(me, cntr, 3);
+    FAB_EQUAL(fi_cntr_read(cntr), 0);
+    FAB_EQUAL(fi_cntr_seterr(cntr, 0), 0);
+    FAB_EQUAL(fi_cntr_add(cntr, 1), 0);
+    reads(me, cntr, 1);
+    FAB_EQUAL(fi_cntr_readerr(cntr), 0);
+    fab_cntr_close(cntr);
+}
+
+/* 48 and 7 bits */
+static void width(fab_side_t *me)
+{
+    struct fid_cntr *cntr = fab_cntr(me);
+
+    FAB_EQUAL(fi_cntr_set(cntr, CNTR_SUCCESS_MAX), 0);
+    reads(me, cntr, CNTR_SUCCESS_MAX);
+    FAB_CHECK(fi_cntr_add(cntr, CNTR_SUCCESS_MAX + 1) != 0);
+    FAB_CHECK(fi_cntr_set(cntr, CNTR_SUCCESS_MAX + 1) != 0);
+    FAB_CHECK(fi_cntr_adderr(cntr, CNTR_FAILURE_MAX + 1) != 0);
+    FAB_EQUAL(fi_cntr_adderr(cntr, CNTR_FAILURE_MAX), 0);
+    fab_count_errors(me, cntr, CNTR_FAILURE_MAX);
+    FAB_EQUAL(fi_cntr_read(cntr), CNTR_SUCCESS_MAX);
+    fab_cntr_close(cntr);
+}
+
+typedef struct waiter {
+    fab_side_t      *me;
+    struct fid_cntr *cntr;
+    uint64_t        value;
+    int             ret;
+} waiter_t;
+
+static void *wait_for_it(void *arg)
+{
+    waiter_t *waiter = arg;
+
+    fab_adopt(waiter->me);
+    waiter->ret = fi_cntr_wait(waiter->cntr, waiter->value, -1);
+    return NULL;
+}
+
+/* A thread sleeps until another one adds */
+static void wait_wakes(fab_side_t *me)
+{
+    waiter_t waiter = {.me = me, .cntr = fab_cntr(me), .value = 10, .ret = 1};
+    pthread_t thread;
+    unsigned i;
+
+    FAB_REQUIRE(pthread_create(&thread, NULL, wait_for_it, &waiter) == 0);
+    for (i = 0; i < 10; ++i) {
+        usleep(1000);
+        FAB_EQUAL(fi_cntr_add(waiter.cntr, 1), 0);
+    }
+    pthread_join(thread, NULL);
+    FAB_EQUAL(waiter.ret, 0);
+    fab_cntr_close(waiter.cntr);
+}
+
+/* An error ends the wait of a value that never comes */
+static void wait_sees_failure(fab_side_t *me)
+{
+    waiter_t waiter = {.me = me, .cntr = fab_cntr(me), .value = 10, .ret = 1};
+    pthread_t thread;
+
+    FAB_REQUIRE(pthread_create(&thread, NULL, wait_for_it, &waiter) == 0);
+    usleep(10000);
+    FAB_EQUAL(fi_cntr_adderr(waiter.cntr, 1), 0);
+    pthread_join(thread, NULL);
+    FAB_EQUAL(waiter.ret, -FI_EAVAIL);
+    fab_cntr_close(waiter.cntr);
+}
+
+static void wait_times_out(fab_side_t *me)
+{
+    struct fid_cntr *cntr = fab_cntr(me);
+    uint64_t start        = fab_now();
+
+    FAB_EQUAL(fi_cntr_wait(cntr, 1, 20), -FI_ETIMEDOUT);
+    FAB_CHECK(fab_now() - start >= 19000000ull);
+    FAB_EQUAL(fi_cntr_add(cntr, 1), 0);
+    FAB_EQUAL(fi_cntr_wait(cntr, 1, 20000), 0);
+    FAB_EQUAL(fi_cntr_wait(cntr, 0, 0), 0);
+    fab_cntr_close(cntr);
+}
+
+/* A sleeping wait for what the peer does */
+static void wait_remote(fab_side_t *me)
+{
+    uint64_t word = 1;
+    unsigned i;
+
+    for (i = 1; i <= 20; ++i) {
+        if ((i % 2) == (unsigned)me->index) {
+            FAB_MUST(me, fi_inject_write(me->ep, &word, 8, me->peer,
+                                         me->theirs.base, me->theirs.key));
+        } else {
+            FAB_EQUAL(fi_cntr_wait(me->landed, (i + 1) / 2, -1), 0);
+        }
+    }
+    fab_barrier(me);
+}
+
+typedef struct adder {
+    fab_side_t      *me;
+    struct fid_cntr *cntr;
+    unsigned        count;
+} adder_t;
+
+static void *add_often(void *arg)
+{
+    adder_t *adder = arg;
+    unsigned i;
+
+    fab_adopt(adder->me);
+    for (i = 0; i < adder->count; ++i) {
+        FAB_EQUAL(fi_cntr_add(adder->cntr, 1), 0);
+    }
+    return NULL;
+}
+
+static void many_adders(fab_side_t *me)
+{
+    enum { THREADS = 4, COUNT = 2000 };
+    adder_t adder = {.me = me, .cntr = fab_cntr(me), .count = COUNT};
+    pthread_t threads[THREADS];
+    unsigned i;
+
+    for (i = 0; i < THREADS; ++i) {
+        FAB_REQUIRE(pthread_create(&threads[i], NULL, add_often, &adder) == 0);
+    }
+    FAB_EQUAL(fi_cntr_wait(adder.cntr, THREADS * COUNT, -1), 0);
+    for (i = 0; i < THREADS; ++i) {
+        pthread_join(threads[i], NULL);
+    }
+    reads(me, adder.cntr, THREADS * COUNT);
+    fab_cntr_close(adder.cntr);
+}
+
+/* Each kind of operation counts at its counter only */
+static void endpoint_counters(fab_side_t *me)
+{
+    uint64_t out = 1, in = 0;
+
+    FAB_MUST(me, fi_recv(me->ep, &in, 8, NULL, FI_ADDR_UNSPEC, NULL));
+    fab_barrier(me);
+    FAB_MUST(me, fi_send(me->ep, &out, 8, NULL, me->peer, NULL));
+    fab_count(me, me->send, 1);
+    fab_count(me, me->recv, 1);
+    FAB_MUST(me, fi_write(me->ep, &out, 8, NULL, me->peer, me->theirs.base,
+                          me->theirs.key, NULL));
+    fab_count(me, me->write, 1);
+    FAB_MUST(me, fi_read(me->ep, &in, 8, NULL, me->peer, me->theirs.base,
+                         me->theirs.key, NULL));
+    fab_count(me, me->read, 1);
+    FAB_MUST(me, fi_atomic(me->ep, &out, 1, NULL, me->peer, me->theirs.base,
+                           me->theirs.key, FI_UINT64, FI_SUM, NULL));
+    fab_count(me, me->write, 2);
+    FAB_MUST(me, fi_fetch_atomic(me->ep, &out, 1, NULL, &in, NULL, me->peer,
+                                 me->theirs.base, me->theirs.key, FI_UINT64,
+                                 FI_SUM, NULL));
+    fab_count(me, me->read, 2);
+    fab_entries(me, &me->tx, 5);
+    fab_entries(me, &me->rx, 1);
+    fab_linger(me);
+    FAB_EQUAL(fi_cntr_read(me->send), 1);
+    FAB_EQUAL(fi_cntr_read(me->recv), 1);
+    FAB_EQUAL(fi_cntr_read(me->write), 2);
+    FAB_EQUAL(fi_cntr_read(me->read), 2);
+    fab_barrier(me);
+}
+
+/* Counters of remote writes count at regions; at endpoints they never do */
+static void endpoint_remote_write(fab_side_t *me)
+{
+    struct fid_cntr *cntr = fab_cntr(me);
+    struct fid_ep *ep     = NULL;
+    uint64_t word         = 1;
+
+    FAB_REQUIRE(fi_endpoint(me->domain, me->info, &ep, NULL) == 0);
+    FAB_EQUAL(fi_ep_bind(ep, &me->tx.cq->fid, FI_TRANSMIT), 0);
+    FAB_EQUAL(fi_ep_bind(ep, &me->rx.cq->fid, FI_RECV), 0);
+    FAB_EQUAL(fi_ep_bind(ep, &me->av->fid, 0), 0);
+    FAB_EQUAL(fi_ep_bind(ep, &cntr->fid, FI_REMOTE_WRITE), 0);
+    FAB_EQUAL(fi_enable(ep), 0);
+    FAB_MUST(me, fi_write(ep, &word, 8, NULL, me->peer, me->theirs.base,
+                          me->theirs.key, NULL));
+    fab_entry(me, &me->tx);
+    fab_count(me, me->landed, 1);
+    fab_barrier(me);
+    FAB_EQUAL(fi_cntr_read(cntr), 0);
+    FAB_EQUAL(fi_close(&ep->fid), 0);
+    fab_cntr_close(cntr);
+}
+
+static void busy(fab_side_t *me)
+{
+    FAB_EQUAL(fi_close(&me->landed->fid), -FI_EBUSY);
+    FAB_EQUAL(fi_close(&me->write->fid), -FI_EBUSY);
+    FAB_EQUAL(fi_close(&me->tx.cq->fid), -FI_EBUSY);
+    FAB_EQUAL(fi_close(&me->av->fid), -FI_EBUSY);
+    FAB_EQUAL(fi_close(&me->domain->fid), -FI_EBUSY);
+    FAB_EQUAL(fi_close(&me->fabric->fid), -FI_EBUSY);
+}
+
+static const fab_case_t cases[] = {
+    {"add_and_set", add_and_set},
+    {"failures", failures},
+    {"width", width, NULL, 0, "sockets counts with 32 bits"},
+    {"wait_wakes", wait_wakes},
+    {"wait_sees_failure", wait_sees_failure, NULL, 0,
+     "sockets' wait is not ended by a failure"},
+    {"wait_times_out", wait_times_out, NULL, 0,
+     "sockets returns at once from a wait with a time-out"},
+    {"wait_remote", wait_remote},
+    {"many_adders", many_adders},
+    {"endpoint_counters", endpoint_counters},
+    {"endpoint_remote_write", endpoint_remote_write, NULL, 0,
+     "sockets counts remote writes at endpoints, CXI does not"},
+    {"busy", busy, NULL, 0, "sockets lets busy objects be closed"}
+};
+
+int main(int argc, char **argv)
+{
+    return fab_main("fab_cntr", cases, ST_CUNIT_COUNT(cases), argc, argv);
+}

@@ -1,0 +1,542 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_fab_msg.c - messages and tagged messages. */
+#include "fab.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MSG_GUARD 64
+#define MSG_CANARY 0xa5
+
+
+static const size_t msg_sizes[] = {
+    0, 1, 7, 8, 9, 63, 64, 191, 192, 193, 2047, 2048, 2049, 4096, 16384, 16385,
+    32767, 32768, 32769, 100000, 262143, 262144, 262145, FAB_MIB,
+    8 * FAB_MIB
+};
+
+/* Both kinds of messages, by one call each */
+typedef struct msg_way {
+    int      tagged;
+    uint64_t tag;
+} msg_way_t;
+
+static ssize_t msg_send(fab_side_t *me, const msg_way_t *way, const void *data,
+                        size_t length)
+{
+    return way->tagged ? fi_tsend(me->ep, data, length, NULL, me->peer,
+                                  way->tag, NULL) :
+                         fi_send(me->ep, data, length, NULL, me->peer, NULL);
+}
+
+static ssize_t msg_recv(fab_side_t *me, const msg_way_t *way, void *data,
+                        size_t length)
+{
+    return way->tagged ? fi_trecv(me->ep, data, length, NULL, FI_ADDR_UNSPEC,
+                                  way->tag, 0, NULL) :
+                         fi_recv(me->ep, data, length, NULL, FI_ADDR_UNSPEC,
+                                 NULL);
+}
+
+static uint8_t *msg_alloc(size_t length)
+{
+    uint8_t *data = malloc(length + MSG_GUARD);
+
+    FAB_REQUIRE(data != NULL);
+    memset(data, MSG_CANARY, length + MSG_GUARD);
+    return data;
+}
+
+static int msg_guard_is_whole(const uint8_t *end)
+{
+    unsigned i;
+
+    for (i = 0; (i < MSG_GUARD) && (end[i] == MSG_CANARY); ++i);
+    return i == MSG_GUARD;
+}
+
+static void msg_check(const fab_side_t *me, const uint8_t *data, size_t length,
+                      const struct fi_cq_tagged_entry *entry, uint64_t number)
+{
+    FAB_EQUAL(fab_differs(data, length, fab_tint(!me->index, number)), length);
+    FAB_CHECK(msg_guard_is_whole(data + length));
+    FAB_EQUAL(entry->len, length);
+    FAB_CHECK(entry->flags & FI_RECV);
+}
+
+/* Each sends to the other at the same time */
+static void msg_exchange(fab_side_t *me, const msg_way_t *way, size_t length,
+                         int unexpected)
+{
+    uint8_t *out = msg_alloc(length), *in = msg_alloc(length);
+    struct fi_cq_tagged_entry entry;
+
+    fab_fill(out, length, fab_tint(me->index, length));
+    if (!unexpected) {
+        FAB_MUST(me, msg_recv(me, way, in, length));
+    }
+    fab_barrier(me);
+    FAB_MUST(me, msg_send(me, way, out, length));
+    if (unexpected) {
+        fab_barrier(me);
+        FAB_MUST(me, msg_recv(me, way, in, length));
+    }
+    entry = fab_entry(me, &me->rx);
+    msg_check(me, in, length, &entry, length);
+    FAB_CHECK(!way->tagged || (entry.tag == way->tag));
+    FAB_CHECK(entry.flags & (way->tagged ? FI_TAGGED : FI_MSG));
+    entry = fab_entry(me, &me->tx);
+    FAB_CHECK(entry.flags & FI_SEND);
+    free(out);
+    free(in);
+}
+
+static void msg_all_sizes(fab_side_t *me, int tagged, int unexpected)
+{
+    msg_way_t way = {.tagged = tagged};
+    size_t i;
+
+    for (i = 0; i < ST_CUNIT_COUNT(msg_sizes); ++i) {
+        way.tag = 0x800000000000ull + i;
+        msg_exchange(me, &way, msg_sizes[i], unexpected);
+    }
+    fab_count(me, me->send, ST_CUNIT_COUNT(msg_sizes));
+    fab_count(me, me->recv, ST_CUNIT_COUNT(msg_sizes));
+}
+
+static void sizes_expected(fab_side_t *me)
+{
+    msg_all_sizes(me, 0, 0);
+}
+
+static void sizes_unexpected(fab_side_t *me)
+{
+    msg_all_sizes(me, 0, 1);
+}
+
+static void tagged_expected(fab_side_t *me)
+{
+    msg_all_sizes(me, 1, 0);
+}
+
+static void tagged_unexpected(fab_side_t *me)
+{
+    msg_all_sizes(me, 1, 1);
+}
+
+/* Random sizes and moments: nothing is lost, doubled or overtaken */
+static void random_mix(fab_side_t *me)
+{
+    enum { COUNT = 200, WINDOW = 8 };
+    uint64_t state = fab_seed() + (uint64_t)me->index;
+    uint64_t other = fab_seed() + (uint64_t)!me->index;
+    uint8_t *out[WINDOW], *in = msg_alloc(100000);
+    size_t length;
+    unsigned i;
+
+    for (i = 0; i < WINDOW; ++i) {
+        out[i] = msg_alloc(100000);
+    }
+    for (i = 0; i < COUNT; ++i) {
+        length = fab_random(&state) % ((i % 10) ? 3000 : 100000);
+        if (i >= WINDOW) {
+            fab_entry(me, &me->tx);
+        }
+        fab_fill(out[i % WINDOW], length, fab_tint(me->index, i));
+        FAB_MUST(me, fi_tsend(me->ep, out[i % WINDOW], length, NULL, me->peer,
+                              7, NULL));
+        if (i % WINDOW == WINDOW - 1) {
+            /* Take as many as have been sent: neither side runs ahead */
+            for (unsigned k = i + 1 - WINDOW; k <= i; ++k) {
+                struct fi_cq_tagged_entry entry;
+
+                length = fab_random(&other) % ((k % 10) ? 3000 : 100000);
+                FAB_MUST(me, fi_trecv(me->ep, in, 100000, NULL, me->peer, 7, 0,
+                                      NULL));
+                entry = fab_entry(me, &me->rx);
+                FAB_EQUAL(entry.len, length);
+                FAB_EQUAL(fab_differs(in, length, fab_tint(!me->index, k)),
+                          length);
+            }
+        }
+    }
+    fab_entries(me, &me->tx, WINDOW);
+    for (i = 0; i < WINDOW; ++i) {
+        free(out[i]);
+    }
+    free(in);
+}
+
+/* Messages of one tag stay in order though their sizes take different ways */
+static void order(fab_side_t *me)
+{
+    static const size_t lengths[] = {8, 100000, 0, 3000, 300000, 192, 40000};
+    enum { COUNT = 7, ROUNDS = 5 };
+    uint8_t *out[COUNT], *in[COUNT];
+    unsigned i, round;
+
+    for (i = 0; i < COUNT; ++i) {
+        out[i] = msg_alloc(lengths[i]);
+        in[i]  = msg_alloc(300000);
+    }
+    for (round = 0; round < ROUNDS; ++round) {
+        for (i = 0; i < COUNT; ++i) {
+            fab_fill(out[i], lengths[i], fab_tint(me->index, round * 10 + i));
+            FAB_MUST(me, fi_tsend(me->ep, out[i], lengths[i], NULL, me->peer,
+                                  1, out[i]));
+        }
+        for (i = 0; i < COUNT; ++i) {
+            FAB_MUST(me, fi_trecv(me->ep, in[i], 300000, NULL, FI_ADDR_UNSPEC,
+                                  0, ~0ull, in[i]));
+        }
+        fab_entries(me, &me->rx, COUNT);
+        fab_entries(me, &me->tx, COUNT);
+        for (i = 0; i < COUNT; ++i) {
+            FAB_EQUAL(fab_differs(in[i], lengths[i],
+                                  fab_tint(!me->index, round * 10 + i)),
+                      lengths[i]);
+        }
+        fab_barrier(me);
+    }
+    for (i = 0; i < COUNT; ++i) {
+        free(out[i]);
+        free(in[i]);
+    }
+}
+
+/* Receives in another order than the sends, by tag and by mask */
+static void tags(fab_side_t *me)
+{
+    enum { COUNT = 16 };
+    uint64_t out[COUNT], in[COUNT];
+    unsigned i, k;
+
+    for (i = 0; i < COUNT; ++i) {
+        out[i] = fab_tint(me->index, i);
+        FAB_MUST(me, fi_tsend(me->ep, &out[i], 8, NULL, me->peer, 0x100 + i,
+                              NULL));
+    }
+    for (i = 0; i < COUNT; i += 2) {
+        k     = COUNT - 2 - i;
+        in[k] = 0;
+        FAB_MUST(me, fi_trecv(me->ep, &in[k], 8, NULL, me->peer, 0x100 + k, 0,
+                              NULL));
+        FAB_EQUAL(fab_entry(me, &me->rx).tag, 0x100 + k);
+        FAB_EQUAL(in[k], fab_tint(!me->index, k));
+    }
+    /* What is left has odd tags: any of them, the oldest first */
+    for (i = 1; i < COUNT; i += 2) {
+        FAB_MUST(me, fi_trecv(me->ep, &in[i], 8, NULL, FI_ADDR_UNSPEC, 0x101,
+                              0xfe, NULL));
+        FAB_EQUAL(fab_entry(me, &me->rx).tag, 0x100 + i);
+        FAB_EQUAL(in[i], fab_tint(!me->index, i));
+    }
+    fab_entries(me, &me->tx, COUNT);
+}
+
+/* The two kinds do not match each other */
+static void kinds(fab_side_t *me)
+{
+    uint64_t out[2] = {fab_tint(me->index, 1), fab_tint(me->index, 2)};
+    uint64_t in[2]  = {0, 0};
+
+    FAB_MUST(me, fi_trecv(me->ep, &in[0], 8, NULL, FI_ADDR_UNSPEC, 0, ~0ull,
+                          &in[0]));
+    FAB_MUST(me, fi_recv(me->ep, &in[1], 8, NULL, FI_ADDR_UNSPEC, &in[1]));
+    fab_barrier(me);
+    FAB_MUST(me, fi_send(me->ep, &out[1], 8, NULL, me->peer, NULL));
+    FAB_CHECK(fab_entry(me, &me->rx).op_context == &in[1]);
+    FAB_MUST(me, fi_tsend(me->ep, &out[0], 8, NULL, me->peer, 3, NULL));
+    FAB_CHECK(fab_entry(me, &me->rx).op_context == &in[0]);
+    FAB_EQUAL(in[0], fab_tint(!me->index, 1));
+    FAB_EQUAL(in[1], fab_tint(!me->index, 2));
+    fab_entries(me, &me->tx, 2);
+}
+
+static void to_self(fab_side_t *me)
+{
+    size_t i, length;
+    uint8_t *out, *in;
+
+    for (i = 0; i < ST_CUNIT_COUNT(msg_sizes); ++i) {
+        length = msg_sizes[i];
+        out    = msg_alloc(length);
+        in     = msg_alloc(length);
+        fab_fill(out, length, length);
+        FAB_MUST(me, fi_tsend(me->ep, out, length, NULL, me->self, 5, NULL));
+        FAB_MUST(me, fi_trecv(me->ep, in, length, NULL, me->self, 5, 0, NULL));
+        FAB_EQUAL(fab_entry(me, &me->rx).len, length);
+        fab_entry(me, &me->tx);
+        FAB_EQUAL(fab_differs(in, length, length), length);
+        free(out);
+        free(in);
+    }
+}
+
+/* A receive that names its source takes nothing of another */
+static void directed(fab_side_t *me)
+{
+    uint64_t out[2] = {fab_tint(me->index, 1), fab_tint(me->index, 2)};
+    uint64_t in[2]  = {0, 0};
+    fi_addr_t source = FI_ADDR_UNSPEC;
+    struct fi_cq_tagged_entry entry;
+    uint64_t since = 0;
+
+    FAB_MUST(me, fi_trecv(me->ep, &in[0], 8, NULL, me->peer, 9, 0, NULL));
+    FAB_MUST(me, fi_trecv(me->ep, &in[1], 8, NULL, me->self, 9, 0, NULL));
+    fab_barrier(me);
+    FAB_MUST(me, fi_tsend(me->ep, &out[1], 8, NULL, me->self, 9, NULL));
+    while (fi_cq_readfrom(me->rx.cq, &entry, 1, &source) == -FI_EAGAIN) {
+        fi_cq_read(me->tx.cq, NULL, 0);
+        FAB_REQUIRE((since == 0) || (fab_now() - since < 60000000000ull));
+        since = (since == 0) ? fab_now() : since;
+    }
+    FAB_EQUAL(in[1], out[1]);
+    FAB_EQUAL(in[0], 0);
+    FAB_EQUAL(source, me->self);
+    FAB_MUST(me, fi_tsend(me->ep, &out[0], 8, NULL, me->peer, 9, NULL));
+    fab_entry(me, &me->rx);
+    FAB_EQUAL(in[0], fab_tint(!me->index, 1));
+    fab_entries(me, &me->tx, 2);
+}
+
+static void cancel(fab_side_t *me)
+{
+    uint64_t in[2] = {0, 0}, out = fab_tint(me->index, 4);
+    struct fi_context context[2];
+    struct fi_cq_err_entry err;
+
+    FAB_MUST(me, fi_trecv(me->ep, &in[0], 8, NULL, me->peer, 1, 0,
+                          &context[0]));
+    FAB_MUST(me, fi_trecv(me->ep, &in[1], 8, NULL, me->peer, 1, 0,
+                          &context[1]));
+    FAB_EQUAL(fi_cancel(&me->ep->fid, &context[0]), 0);
+    err = fab_error(me, &me->rx);
+    FAB_EQUAL(err.err, FI_ECANCELED);
+    FAB_CHECK(err.op_context == &context[0]);
+    /* The message goes to the one that is left */
+    fab_barrier(me);
+    FAB_MUST(me, fi_tsend(me->ep, &out, 8, NULL, me->peer, 1, NULL));
+    FAB_CHECK(fab_entry(me, &me->rx).op_context == &context[1]);
+    FAB_EQUAL(in[1], fab_tint(!me->index, 4));
+    FAB_EQUAL(in[0], 0);
+    fab_entry(me, &me->tx);
+    fi_cancel(&me->ep->fid, &context[1]);
+    FAB_CHECK(fab_is_empty(me, &me->rx));
+}
+
+static void msg_truncated(fab_side_t *me, size_t length, size_t room)
+{
+    uint8_t *out = msg_alloc(length), *in = msg_alloc(room);
+    struct fi_cq_err_entry err;
+
+    fab_fill(out, length, fab_tint(me->index, length));
+    FAB_MUST(me, fi_trecv(me->ep, in, room, NULL, me->peer, 2, 0, in));
+    fab_barrier(me);
+    FAB_MUST(me, fi_tsend(me->ep, out, length, NULL, me->peer, 2, NULL));
+    err = fab_error(me, &me->rx);
+    FAB_EQUAL(err.err, FI_ETRUNC);
+    FAB_CHECK(err.op_context == in);
+    FAB_EQUAL(err.olen, length - room);
+    FAB_CHECK(!fab_is_cxiemu() || (err.len == room));
+    FAB_CHECK(msg_guard_is_whole(in + room));
+    fab_entry(me, &me->tx);
+    fab_barrier(me);
+    free(out);
+    free(in);
+}
+
+static void truncation(fab_side_t *me)
+{
+    msg_truncated(me, 64, 10);
+    msg_truncated(me, 8, 0);
+    msg_truncated(me, 3000, 2999);
+    msg_truncated(me, 100000, 5);
+    msg_truncated(me, 300000, 70000);
+}
+
+/* One buffer for many; the last one says that the buffer is used up */
+static void multi_recv(fab_side_t *me)
+{
+    enum { LENGTH = 100, ROOM = 1000, MIN = 150, FIT = 9 };
+    uint8_t buffer[ROOM], out[LENGTH];
+    struct iovec iov     = {.iov_base = buffer, .iov_len = sizeof(buffer)};
+    struct fi_msg msg    = {
+        .msg_iov   = &iov,
+        .iov_count = 1,
+        .addr      = FI_ADDR_UNSPEC,
+        .context   = buffer
+    };
+    size_t min           = MIN;
+    struct fi_cq_tagged_entry entry;
+    unsigned i;
+
+    FAB_EQUAL(fi_setopt(&me->ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV,
+                        &min, sizeof(min)), 0);
+    FAB_MUST(me, fi_recvmsg(me->ep, &msg, FI_MULTI_RECV));
+    fab_barrier(me);
+    for (i = 0; i < FIT; ++i) {
+        fab_fill(out, LENGTH, fab_tint(me->index, i));
+        FAB_MUST(me, fi_send(me->ep, out, LENGTH, NULL, me->peer, NULL));
+        fab_entry(me, &me->tx);
+    }
+    for (i = 0; i < FIT; ++i) {
+        entry = fab_entry(me, &me->rx);
+        FAB_CHECK(entry.op_context == buffer);
+        FAB_EQUAL(entry.len, LENGTH);
+        FAB_CHECK(entry.buf == buffer + (i * LENGTH));
+        FAB_EQUAL(fab_differs(entry.buf, LENGTH, fab_tint(!me->index, i)),
+                  LENGTH);
+        FAB_EQUAL(!!(entry.flags & FI_MULTI_RECV), i == FIT - 1);
+    }
+}
+
+static void inject(fab_side_t *me)
+{
+    enum { COUNT = 100 };
+    size_t limit = me->info->tx_attr->inject_size;
+    uint8_t out[256], in[256];
+    unsigned i;
+
+    limit = (limit < 192) ? limit : 192;
+    for (i = 0; i < COUNT; ++i) {
+        fab_fill(out, limit, fab_tint(me->index, i));
+        FAB_MUST(me, fi_tinject(me->ep, out, limit, me->peer, i));
+        memset(out, 0, sizeof(out));
+    }
+    for (i = 0; i < COUNT; ++i) {
+        FAB_MUST(me, fi_trecv(me->ep, in, sizeof(in), NULL, FI_ADDR_UNSPEC,
+                              COUNT - 1 - i, 0, NULL));
+        FAB_EQUAL(fab_entry(me, &me->rx).len, limit);
+        FAB_EQUAL(fab_differs(in, limit,
+                              fab_tint(!me->index, COUNT - 1 - i)), limit);
+    }
+    FAB_CHECK(fab_is_empty(me, &me->tx));
+    fab_count(me, me->send, COUNT);
+    if (fab_is_cxiemu()) {
+        FAB_EQUAL(fi_inject(me->ep, out, limit + 1, me->peer), -FI_EMSGSIZE);
+    }
+}
+
+static void msg_flags(fab_side_t *me, uint64_t flags)
+{
+    uint64_t out         = fab_tint(me->index, flags), in = 0;
+    struct iovec iov     = {.iov_base = &out, .iov_len = sizeof(out)};
+    struct fi_msg msg    = {
+        .msg_iov   = &iov,
+        .iov_count = 1,
+        .addr      = me->peer,
+        .context   = &out
+    };
+    struct fi_cq_tagged_entry entry;
+
+    FAB_MUST(me, fi_recv(me->ep, &in, sizeof(in), NULL, FI_ADDR_UNSPEC, NULL));
+    fab_barrier(me);
+    FAB_MUST(me, fi_sendmsg(me->ep, &msg, flags | FI_COMPLETION));
+    entry = fab_entry(me, &me->tx);
+    FAB_CHECK(entry.op_context == &out);
+    fab_entry(me, &me->rx);
+    FAB_EQUAL(in, fab_tint(!me->index, flags));
+}
+
+static void flags(fab_side_t *me)
+{
+    msg_flags(me, 0);
+    msg_flags(me, FI_INJECT);
+    msg_flags(me, FI_TRANSMIT_COMPLETE);
+    msg_flags(me, FI_DELIVERY_COMPLETE);
+    msg_flags(me, FI_FENCE | FI_TRANSMIT_COMPLETE);
+}
+
+static void remote_data(fab_side_t *me)
+{
+    uint64_t out = fab_tint(me->index, 1), in = 0;
+    struct fi_cq_tagged_entry entry;
+
+    FAB_MUST(me, fi_recv(me->ep, &in, 8, NULL, FI_ADDR_UNSPEC, NULL));
+    fab_barrier(me);
+    FAB_MUST(me, fi_senddata(me->ep, &out, 8, NULL, 0x1234567890 + me->index,
+                             me->peer, NULL));
+    entry = fab_entry(me, &me->rx);
+    FAB_CHECK(entry.flags & FI_REMOTE_CQ_DATA);
+    FAB_EQUAL(entry.data, 0x1234567890 + !me->index);
+    FAB_MUST(me, fi_tsenddata(me->ep, &out, 8, NULL, 77, me->peer, 3, NULL));
+    FAB_MUST(me, fi_trecv(me->ep, &in, 8, NULL, FI_ADDR_UNSPEC, 3, 0, NULL));
+    entry = fab_entry(me, &me->rx);
+    FAB_CHECK(entry.flags & FI_REMOTE_CQ_DATA);
+    FAB_EQUAL(entry.data, 77);
+    fab_entries(me, &me->tx, 2);
+}
+
+/* Delivery-complete: not before the receive has it */
+static void delivery_complete(fab_side_t *me)
+{
+    uint64_t word           = 5;
+    struct iovec iov        = {.iov_base = &word, .iov_len = sizeof(word)};
+    struct fi_msg_tagged msg = {
+        .msg_iov   = &iov,
+        .iov_count = 1,
+        .addr      = me->peer,
+        .tag       = 4
+    };
+
+    if (me->index == 0) {
+        FAB_MUST(me, fi_tsendmsg(me->ep, &msg,
+                                 FI_DELIVERY_COMPLETE | FI_COMPLETION));
+        FAB_CHECK(fab_is_empty(me, &me->tx));
+        fab_barrier(me);
+        fab_entry(me, &me->tx);
+    } else {
+        fab_barrier(me);
+        FAB_MUST(me, fi_trecv(me->ep, &word, 8, NULL, me->peer, 4, 0, NULL));
+        fab_entry(me, &me->rx);
+    }
+}
+
+/* A thousand that nobody has asked for yet */
+static void flood(fab_side_t *me)
+{
+    enum { COUNT = 1000 };
+    uint64_t out, in;
+    unsigned i;
+
+    for (i = 0; i < COUNT; ++i) {
+        out = fab_tint(me->index, i);
+        FAB_MUST(me, fi_inject(me->ep, &out, sizeof(out), me->peer));
+    }
+    fab_barrier(me);
+    for (i = 0; i < COUNT; ++i) {
+        in = 0;
+        FAB_MUST(me, fi_recv(me->ep, &in, sizeof(in), NULL, FI_ADDR_UNSPEC,
+                             NULL));
+        fab_entry(me, &me->rx);
+        FAB_EQUAL(in, fab_tint(!me->index, i));
+    }
+}
+
+static const fab_case_t cases[] = {
+    {"sizes_expected", sizes_expected},
+    {"sizes_unexpected", sizes_unexpected},
+    {"tagged_expected", tagged_expected},
+    {"tagged_unexpected", tagged_unexpected},
+    {"random_mix", random_mix},
+    {"order", order},
+    {"tags", tags},
+    {"kinds", kinds},
+    {"to_self", to_self},
+    {"directed", directed},
+    {"cancel", cancel},
+    {"truncation", truncation},
+    {"multi_recv", multi_recv},
+    {"inject", inject},
+    {"flags", flags},
+    {"remote_data", remote_data},
+    {"delivery_complete", delivery_complete, NULL, 0,
+     "sockets completes a message that no receive has taken"},
+    {"flood", flood}
+};
+
+int main(int argc, char **argv)
+{
+    return fab_main("fab_msg", cases, ST_CUNIT_COUNT(cases), argc, argv);
+}
