@@ -2,7 +2,13 @@
 /*
  * cxiemu_link.h - one direction between two NICs.
  *
- *   initiator: NEW -> UP -> LOST       target: UP -> LOST
+ *   initiator: (get) -> UP -> LOST      target: (accept) -> UP -> LOST
+ *
+ * The initiator makes the link's memory and announces it in a port of the
+ * target's NIC; it need not wait for the target, which maps the memory when it
+ * is told of the port. A target that cannot take the link says so in the port.
+ * A link ends as LOST: because the process of the other side is gone, or its
+ * NIC closed, or it broke the protocol.
  *
  * All functions are called with the NIC's lock held.
  */
@@ -25,24 +31,26 @@ typedef enum {
 typedef struct cxiemu_link {
     TAILQ_ENTRY(cxiemu_link) list;    /**< nic->links */
     TAILQ_ENTRY(cxiemu_link) stalled; /**< nic->stalled, if is_stalled */
+    TAILQ_ENTRY(cxiemu_link) unflushed; /**< nic->dirty, if dirty */
     cxiemu_nic_t            *nic;
     cxiemu_link_state_t     state;
     int                     is_tx;      /**< This NIC is the initiator */
     int                     is_stalled;
+    int                     dirty;      /**< Committed or acknowledged since the
+                                             peer was last told */
     uint64_t                peer;       /**< Nonce of the other NIC */
     uint32_t                pid;        /**< Of the other process */
-    uint32_t                host;
-    int                     pidfd;      /**< Readable when the process ends */
     int                     same_process;
     int                     may_attach; /**< Cross-memory attach works */
     cxiemu_map_t            *map;
     cxiemu_link_shm_t       *shm;
-    cxiemu_map_t            *nic_map;   /**< The other NIC's memory */
-    cxiemu_nic_shm_t        *nic_shm;
+    struct cxiemu_peer      *other;     /**< The other NIC, referenced */
+    cxiemu_nic_shm_t        *nic_shm;   /**< Its memory */
     uint32_t                port;       /**< Here */
     uint32_t                peer_port;  /**< There */
     /* As the initiator */
     uint32_t                tail;       /**< Next cell */
+    uint32_t                tail_limit; /**< First cell that may be in use */
     uint32_t                ack_next;   /**< Next acknowledgement */
     uint32_t                owed;       /**< Records whose ack is to come */
     uint32_t                free_slots; /**< Bit mask */
@@ -56,11 +64,10 @@ typedef struct cxiemu_link {
                                              wants an ack */
     uint64_t                slot_offset[CXIEMU_SLOTS]; /**< Reads: where in the
                                              operation a slot's content goes */
-    int                     dirty;      /**< Committed, not yet told */
     /* As the target */
     uint32_t                head;       /**< Next cell */
     uint32_t                ack_tail;   /**< Next acknowledgement */
-    int                     ack_dirty;  /**< Acked, not yet told */
+    uint32_t                ack_limit;  /**< First that may be in use */
     unsigned                late;       /**< Of its records in nic->late */
     unsigned                late_other; /**< Those that are no writes */
     uint64_t                late_pass;  /**< Last pass that met one of them */
@@ -110,6 +117,9 @@ void cxiemu_link_ack(cxiemu_link_t *link, const cxiemu_ack_t *ack);
  *  cxiemu_txop_ack(). A port that is not known is a new peer's. */
 unsigned cxiemu_link_drain(cxiemu_nic_t *nic, uint32_t port, unsigned budget);
 
+/** An operation found no room, and is pending: have it tried again. */
+void cxiemu_link_stall(cxiemu_link_t *link);
+
 /** Try the stalled links' pending operations again; how many went on. */
 unsigned cxiemu_link_retry(cxiemu_nic_t *nic);
 
@@ -117,8 +127,16 @@ unsigned cxiemu_link_retry(cxiemu_nic_t *nic);
 void cxiemu_link_check(cxiemu_nic_t *nic);
 
 /** The peer is gone: fail everything that has to do with it, with
- *  FI_EHOSTUNREACH. */
+ *  FI_EHOSTUNREACH. The structure stays until cxiemu_link_reap(), or the last
+ *  cxiemu_link_put(); nobody else may remember it. */
 void cxiemu_link_lose(cxiemu_link_t *link);
+
+/** Free the links that were lost; nobody looks at one now. */
+void cxiemu_link_reap(cxiemu_nic_t *nic);
+
+/** Wait until all peers have mapped their links' memory, so that what was sent
+ *  is not lost when the NIC closes; bounded. Gives the lock away meanwhile. */
+void cxiemu_link_await_attach(cxiemu_nic_t *nic);
 
 /** Close all links of a NIC in good order; peers learn of it. */
 void cxiemu_link_close_all(cxiemu_nic_t *nic);

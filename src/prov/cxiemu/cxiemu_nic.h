@@ -40,6 +40,7 @@
 
 struct cxiemu_ep;
 struct cxiemu_link;
+struct cxiemu_peer;
 struct cxiemu_cntr;
 struct cxiemu_mr;
 struct cxiemu_txop;
@@ -51,6 +52,7 @@ TAILQ_HEAD(cxiemu_txop_list, cxiemu_txop);
 TAILQ_HEAD(cxiemu_cntr_list, cxiemu_cntr);
 TAILQ_HEAD(cxiemu_link_list, cxiemu_link);
 TAILQ_HEAD(cxiemu_pending_list, cxiemu_pending);
+TAILQ_HEAD(cxiemu_peer_list, cxiemu_peer);
 
 #define CXIEMU_MAX_EPS 256
 #define CXIEMU_MR_BUCKETS 1024
@@ -72,6 +74,12 @@ typedef struct cxiemu_nic {
     struct cxiemu_link_list    links;     /**< All, both kinds */
     struct cxiemu_link_list    stalled;   /**< With operations that found no
                                                room */
+    struct cxiemu_link_list    dirty;     /**< To be flushed */
+    struct cxiemu_link_list    graves;    /**< Lost, to be freed */
+    int                        links_seen; /**< There is, or was, a link */
+    struct cxiemu_peer_list    peers;
+    int                        epoll;     /**< Of the peers' processes */
+    uint64_t                   checked;   /**< When peers were last looked at */
     struct cxiemu_ep           *eps[CXIEMU_MAX_EPS];
     struct cxiemu_mr           *mrs[CXIEMU_MR_BUCKETS]; /**< By key, chained */
 
@@ -96,14 +104,22 @@ typedef struct cxiemu_nic {
     void                       (*on_store)(void *arg, const void *address);
     void                       *on_store_arg;
 
+    int                        in_progress;
+    int                        nudged;    /**< The thread was woken for what is
+                                               unfinished */
+    int                        may_attach; /**< Data path: cross-memory attach
+                                                is possible here */
+
     /* Local sleepers */
     unsigned                   fd_waiters; /**< Queues with a descriptor */
     pthread_t                  thread;
     int                        thread_up;
     int                        stop;       /**< The thread is to end; atomic */
     unsigned                   watched;    /**< Counters with a doorbell that a
-                                                device may write */
+                                                device may write; atomic */
     uint64_t                   polls;      /**< Of the application; atomic */
+    unsigned                   sleepy;     /**< Polls that found the thread
+                                                asleep, in a row */
 } cxiemu_nic_t;
 
 
@@ -138,8 +154,7 @@ unsigned cxiemu_nic_poll(cxiemu_nic_t *nic);
  * Sleep until @a ready(arg) says so; it is called with the lock held after
  * progress. The lock is held on entry and on return, not in between. Polls
  * shortly, then sleeps. @a timeout_ms < 0: for ever; 0: one look.
- * Returns 0, -FI_ETIMEDOUT (-FI_EAGAIN for a time-out of 0), or -FI_ECANCELED
- * if cxiemu_nic_signal() came.
+ * Returns 0, or -FI_ETIMEDOUT (-FI_EAGAIN for a time-out of 0).
  */
 int cxiemu_nic_wait(cxiemu_nic_t *nic, int (*ready)(void *arg), void *arg,
                     int timeout_ms);
@@ -163,6 +178,13 @@ void cxiemu_nic_wake_thread(cxiemu_nic_t *nic);
 /** Tell the NIC of a peer that bit @a port has work, and wake who has to be.
  *  For a peer's memory, or one's own. */
 void cxiemu_nic_ring(cxiemu_nic_shm_t *shm, uint32_t port);
+
+/** Whether something is left that nobody will ring for: room that a peer has to
+ *  make, writes that were put off, bits that progress left. Lock held. */
+int cxiemu_nic_unfinished(const cxiemu_nic_t *nic);
+
+/** A random number other than 0 that names a NIC or a link. */
+uint64_t cxiemu_nic_nonce(void);
 
 /** Next number of the NIC's random sequence (strict mode, faults). Lock held. */
 uint64_t cxiemu_nic_random(cxiemu_nic_t *nic);

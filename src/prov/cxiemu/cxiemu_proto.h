@@ -45,19 +45,20 @@ enum {
     CXIEMU_THREAD_ASLEEP /**< Must be woken */
 };
 
-/** Bits of the futex: who sleeps there. */
+/** Classes of sleepers on the futex, as bits of FUTEX_WAIT_BITSET. */
 enum {
     CXIEMU_KICK_WAITER = 1u << 0,
     CXIEMU_KICK_THREAD = 1u << 1
 };
 
-/** A port's owner word is 0 while it is free. */
+/** A port's owner word is 0 while it is free; taken by compare-and-swap, given
+ *  back by the NIC whose port it is. */
 typedef struct cxiemu_port {
-    uint64_t owner; /**< Nonce of the NIC that took it; by compare-and-swap */
-    uint64_t link;  /**< Link's nonce; written before the first ready bit */
-    uint32_t pid;   /**< Of the initiator */
-    uint32_t fd;    /**< Of the link's memory there */
-    uint64_t reserved;
+    uint64_t owner;   /**< Nonce of the NIC that took it */
+    uint64_t link;    /**< Link's nonce; written before the first ready bit */
+    uint32_t pid;     /**< Of the initiator */
+    uint32_t fd;      /**< Of the link's memory there */
+    uint64_t refused; /**< Nonce of a link that the target could not take */
 } cxiemu_port_t;
 
 static_assert(sizeof(cxiemu_port_t) == 32, "format of ports");
@@ -69,7 +70,7 @@ typedef struct cxiemu_nic_shm {
     uint64_t nonce;
     uint32_t pid;
     uint32_t reserved;
-    /* Sleeping: written by the owner, but for kick, which wakers add to */
+    /* Sleeping: written by the owner, but for kick, which wakers add 1 to */
     _Alignas(CXIEMU_CACHE_LINE) uint32_t kick; /**< Futex */
     uint32_t waiters;   /**< Threads of the application asleep on kick */
     uint32_t thread;    /**< CXIEMU_THREAD_* */
@@ -169,8 +170,10 @@ typedef struct cxiemu_link_shm {
     uint32_t nic_fd;    /**< Of the initiator's NIC memory, there */
     uint32_t port;      /**< The link's port at the initiator, for acks */
     uint32_t closed;    /**< The initiator has closed it in good order */
+    uint32_t stalled;   /**< The initiator found no room: ring when there is */
     /* Written by the target */
     _Alignas(CXIEMU_CACHE_LINE) uint32_t head; /**< Cells it is through with */
+    uint32_t attached;  /**< It has mapped this memory */
     /* Written by the initiator */
     _Alignas(CXIEMU_CACHE_LINE) uint32_t ack_head; /**< Acks it has taken */
     _Alignas(CXIEMU_CACHE_LINE) cxiemu_ack_t acks[CXIEMU_ACKS];

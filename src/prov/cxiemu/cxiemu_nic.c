@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cxiemu_nic.c - the emulated NIC: its life, its progress, its bell. */
+#include "cxiemu_cntr.h"
+#include "cxiemu_dwq.h"
+#include "cxiemu_link.h"
+#include "cxiemu_log.h"
+#include "cxiemu_target.h"
+#include "cxiemu_wait.h"
+
+#include <rdma/fi_errno.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+/* Progress is bounded by so many rounds, each of which takes so much from one
+ * link. */
+#define CXIEMU_ROUNDS 16
+#define CXIEMU_SHARE  128
+
+/* Reading the clock costs as much as a poll */
+#define CXIEMU_POLLS_PER_STAMP 16
+
+/* Polls in a row before peers are told that they need not wake the thread */
+#define CXIEMU_POLLS_TO_WAKE 100
+
+
+void cxiemu_nic_lock(cxiemu_nic_t *nic)
+{
+    pthread_mutex_lock(&nic->lock);
+}
+
+void cxiemu_nic_unlock(cxiemu_nic_t *nic)
+{
+    pthread_mutex_unlock(&nic->lock);
+}
+
+int cxiemu_nic_trylock(cxiemu_nic_t *nic)
+{
+    return pthread_mutex_trylock(&nic->lock) == 0;
+}
+
+/* The finalizer of splitmix64: each state gives another number. */
+static uint64_t cxiemu_nic_mix(uint64_t z)
+{
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+    return z ^ (z >> 31);
+}
+
+uint64_t cxiemu_nic_random(cxiemu_nic_t *nic)
+{
+    nic->rng += 0x9e3779b97f4a7c15ull;
+    return cxiemu_nic_mix(nic->rng);
+}
+
+uint64_t cxiemu_nic_nonce(void)
+{
+    static uint64_t count;
+    uint64_t nonce = 0;
+
+    if (getrandom(&nonce, sizeof(nonce), GRND_NONBLOCK) != sizeof(nonce)) {
+        nonce = cxiemu_nic_mix(cxiemu_nic_now() ^ ((uint64_t)getpid() << 40) ^
+                               __atomic_add_fetch(&count, 1, __ATOMIC_RELAXED));
+    }
+    return (nonce != 0) ? nonce : 1;
+}
+
+
+/* Takes one word of ready bits. */
+static unsigned cxiemu_nic_take_word(cxiemu_nic_t *nic, unsigned word)
+{
+    uint64_t bits  = __atomic_exchange_n(&nic->shm->ready[word], 0,
+                                         __ATOMIC_SEQ_CST);
+    unsigned count = 0;
+    unsigned bit;
+
+    while (bits != 0) {
+        bit    = (unsigned)__builtin_ctzll(bits);
+        bits  &= bits - 1;
+        count += cxiemu_link_drain(nic, word * 64 + bit, CXIEMU_SHARE);
+    }
+    return count;
+}
+
+static unsigned cxiemu_nic_take(cxiemu_nic_t *nic)
+{
+    cxiemu_nic_shm_t *shm = nic->shm;
+    unsigned count        = 0;
+    uint64_t words;
+
+    /* A look first: exchanging would take the cache line from peers that write
+     * to it, with each poll. The summary goes before the words, see
+     * cxiemu_nic.h. */
+    if (__atomic_load_n(&shm->summary, __ATOMIC_RELAXED) == 0) {
+        return 0;
+    }
+    words = __atomic_exchange_n(&shm->summary, 0, __ATOMIC_SEQ_CST);
+    while (words != 0) {
+        count += cxiemu_nic_take_word(nic, (unsigned)__builtin_ctzll(words));
+        words &= words - 1;
+    }
+    return count;
+}
+
+static void cxiemu_nic_flush(cxiemu_nic_t *nic)
+{
+    while (!TAILQ_EMPTY(&nic->dirty)) {
+        cxiemu_link_flush(TAILQ_FIRST(&nic->dirty));
+    }
+}
+
+static unsigned cxiemu_nic_round(cxiemu_nic_t *nic)
+{
+    unsigned count = cxiemu_nic_take(nic);
+
+    if (!TAILQ_EMPTY(&nic->stalled)) {
+        count += cxiemu_link_retry(nic);
+    }
+    if (nic->watched > 0) {
+        count += cxiemu_cntr_doorbells(nic);
+    }
+    cxiemu_cntr_writeback(nic);
+    if (!TAILQ_EMPTY(&nic->fired)) {
+        count += cxiemu_dwq_run(nic);
+    }
+    if (!TAILQ_EMPTY(&nic->late)) {
+        count += cxiemu_target_late(nic);
+    }
+    cxiemu_nic_flush(nic);
+    return count;
+}
+
+int cxiemu_nic_unfinished(const cxiemu_nic_t *nic)
+{
+    return !TAILQ_EMPTY(&nic->stalled) || !TAILQ_EMPTY(&nic->late) ||
+           !TAILQ_EMPTY(&nic->fired) ||
+           (__atomic_load_n(&nic->shm->summary, __ATOMIC_RELAXED) != 0);
+}
+
+unsigned cxiemu_nic_progress(cxiemu_nic_t *nic)
+{
+    unsigned rounds = 0, total = 0;
+    unsigned count;
+
+    /* What is done here may call for progress; the loop sees to it */
+    if (nic->in_progress) {
+        return 0;
+    }
+    nic->in_progress = 1;
+    do {
+        count  = cxiemu_nic_round(nic);
+        total += count;
+    } while ((count > 0) && (++rounds < CXIEMU_ROUNDS));
+    nic->in_progress = 0;
+    if (!TAILQ_EMPTY(&nic->graves)) {
+        cxiemu_link_reap(nic);
+    }
+
+    /* The caller may do something else now, and nobody rings for the rest */
+    if (cxiemu_nic_unfinished(nic) &&
+        (__atomic_load_n(&nic->shm->thread, __ATOMIC_RELAXED) ==
+         CXIEMU_THREAD_ASLEEP) &&
+        !nic->nudged) {
+        nic->nudged = 1;
+        cxiemu_nic_wake_thread(nic);
+    }
+    return total;
+}
+
+void cxiemu_nic_polled(cxiemu_nic_t *nic)
+{
+    uint64_t polls = nic->polls + 1;
+
+    /* Written with the lock held, read by the thread without */
+    __atomic_store_n(&nic->polls, polls, __ATOMIC_RELAXED);
+    if (polls % CXIEMU_POLLS_PER_STAMP == 0) {
+        __atomic_store_n(&nic->shm->last_poll, cxiemu_nic_now(),
+                         __ATOMIC_RELAXED);
+    }
+    if (__atomic_load_n(&nic->shm->thread, __ATOMIC_RELAXED) ==
+        CXIEMU_THREAD_AWAKE) {
+        nic->sleepy = 0;
+    } else if (++nic->sleepy == CXIEMU_POLLS_TO_WAKE) {
+        cxiemu_nic_wake_thread(nic);
+    }
+}
+
+unsigned cxiemu_nic_poll(cxiemu_nic_t *nic)
+{
+    unsigned count;
+
+    if (!cxiemu_nic_trylock(nic)) {
+        return 0;
+    }
+    cxiemu_nic_polled(nic);
+    count = cxiemu_nic_progress(nic);
+    cxiemu_nic_unlock(nic);
+    return count;
+}
+
+/* Whether nobody at a NIC will look for bits by himself soon. */
+static int cxiemu_nic_is_deaf(cxiemu_nic_shm_t *shm)
+{
+    uint64_t last;
+
+    if (__atomic_load_n(&shm->thread, __ATOMIC_SEQ_CST) ==
+        CXIEMU_THREAD_ASLEEP) {
+        return 1;
+    }
+    last = __atomic_load_n(&shm->last_poll, __ATOMIC_RELAXED);
+    return cxiemu_nic_now() - last > CXIEMU_POLL_STALE_NS;
+}
+
+void cxiemu_nic_ring(cxiemu_nic_shm_t *shm, uint32_t port)
+{
+    uint64_t word = 1ull << (port / 64);
+
+    __atomic_fetch_or(&shm->ready[port / 64], 1ull << (port % 64),
+                      __ATOMIC_SEQ_CST);
+    if (!(__atomic_load_n(&shm->summary, __ATOMIC_SEQ_CST) & word)) {
+        __atomic_fetch_or(&shm->summary, word, __ATOMIC_SEQ_CST);
+    }
+    /* Pairs with cxiemu_nic_sleep() and cxiemu_thread_nap_asleep(), who announce
+     * themselves and then look at the summary. One waiter is enough: it makes
+     * progress, and wakes the others if there is something for them. */
+    if (__atomic_load_n(&shm->waiters, __ATOMIC_SEQ_CST) != 0) {
+        cxiemu_kick(shm, CXIEMU_KICK_WAITER, 1);
+    } else if (cxiemu_nic_is_deaf(shm)) {
+        cxiemu_kick(shm, CXIEMU_KICK_THREAD, 1);
+    }
+}
+
+
+static void cxiemu_nic_init_lists(cxiemu_nic_t *nic)
+{
+    TAILQ_INIT(&nic->links);
+    TAILQ_INIT(&nic->stalled);
+    TAILQ_INIT(&nic->dirty);
+    TAILQ_INIT(&nic->graves);
+    TAILQ_INIT(&nic->peers);
+    TAILQ_INIT(&nic->cntrs);
+    TAILQ_INIT(&nic->fired);
+    TAILQ_INIT(&nic->late);
+}
+
+/* Lock, random numbers and the descriptor for peers. */
+static int cxiemu_nic_init(cxiemu_nic_t *nic)
+{
+    static uint64_t    count;
+    pthread_mutexattr_t attr;
+    int ret;
+
+    cxiemu_nic_init_lists(nic);
+    nic->nonce   = cxiemu_nic_nonce();
+    nic->checked = cxiemu_nic_now();
+    /* Several NICs of a process differ, and do so again in the next run */
+    nic->rng   = cxiemu_param()->seed +
+                 __atomic_fetch_add(&count, 1, __ATOMIC_RELAXED);
+    nic->epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (nic->epoll < 0) {
+        return -errno;
+    }
+    /* Held shortly: spinning a little is cheaper than sleeping */
+    pthread_mutexattr_init(&attr);
+    pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ADAPTIVE_NP);
+    ret = pthread_mutex_init(&nic->lock, &attr);
+    pthread_mutexattr_destroy(&attr);
+    if (ret != 0) {
+        close(nic->epoll);
+    }
+    return -ret;
+}
+
+static int cxiemu_nic_make_memory(cxiemu_nic_t *nic)
+{
+    int ret;
+
+    ret = cxiemu_map_create("nic", sizeof(*nic->shm), &nic->map);
+    if (ret != 0) {
+        return ret;
+    }
+    nic->shm          = nic->map->address;
+    nic->shm->magic   = CXIEMU_NIC_MAGIC;
+    nic->shm->version = CXIEMU_PROTO_VERSION;
+    nic->shm->nonce   = nic->nonce;
+    nic->shm->pid     = (uint32_t)getpid();
+    /* Nobody knows of it before an address is handed out */
+    __atomic_store_n(&nic->shm->thread, CXIEMU_THREAD_ASLEEP,
+                     __ATOMIC_SEQ_CST);
+    return 0;
+}
+
+int cxiemu_nic_create(cxiemu_nic_t **nic_p)
+{
+    cxiemu_nic_t *nic;
+    int ret;
+
+    nic = calloc(1, sizeof(*nic));
+    if (nic == NULL) {
+        return -FI_ENOMEM;
+    }
+    ret = cxiemu_nic_init(nic);
+    if (ret != 0) {
+        goto err_free;
+    }
+    ret = cxiemu_nic_make_memory(nic);
+    if (ret != 0) {
+        goto err_cleanup;
+    }
+    nic->may_attach = cxiemu_map_may_attach((uint32_t)getpid());
+    if (nic->may_attach) {
+        /* Where Yama restricts tracing to children, peers of this user are to
+         * be let in; it changes nothing for other users. An error means that
+         * there is no Yama. */
+        prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0ul, 0ul, 0ul);
+    }
+    ret = cxiemu_thread_start(nic);
+    if (ret != 0) {
+        goto err_memory;
+    }
+    cxiemu_info(FABRIC, "NIC %016llx: data path %s\n",
+                (unsigned long long)nic->nonce,
+                nic->may_attach ? "mapped+cma" : "bounce");
+    *nic_p = nic;
+    return 0;
+
+err_memory:
+    cxiemu_map_put(nic->map);
+err_cleanup:
+    pthread_mutex_destroy(&nic->lock);
+    close(nic->epoll);
+err_free:
+    free(nic);
+    return ret;
+}
+
+void cxiemu_nic_destroy(cxiemu_nic_t *nic)
+{
+    cxiemu_nic_lock(nic);
+    cxiemu_nic_progress(nic);
+    cxiemu_link_await_attach(nic);
+    cxiemu_nic_unlock(nic);
+
+    cxiemu_thread_stop(nic);
+
+    cxiemu_nic_lock(nic);
+    __atomic_store_n(&nic->shm->closed, 1, __ATOMIC_RELEASE);
+    cxiemu_link_close_all(nic);
+    cxiemu_nic_unlock(nic);
+
+    cxiemu_map_put(nic->map);
+    pthread_mutex_destroy(&nic->lock);
+    close(nic->epoll);
+    free(nic);
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cxiemu_thread.c - a NIC's thread, which makes progress while nobody else does.
+ *
+ *            the application polls
+ *   ASLEEP ------------------------> AWAKE      sleeps 1 ms, then 2, 4, 8
+ *          <------------------------
+ *            it did not since the last look
+ *
+ * AWAKE only says that peers need not wake the thread as long as the
+ * application polls. ASLEEP, it is woken for each thing that comes, and for
+ * nothing else, but for trigger pages that a device may write, for what nobody
+ * will ring for, and twice a second for the peers' processes.
+ */
+#include "cxiemu_link.h"
+#include "cxiemu_wait.h"
+
+#include <signal.h>
+#include <sys/prctl.h>
+
+#define CXIEMU_AWAKE_MIN_NS (1 * CXIEMU_NSEC_PER_MSEC)
+#define CXIEMU_AWAKE_MAX_NS (8 * CXIEMU_NSEC_PER_MSEC)
+
+/* Doorbells are looked at the less often the longer nothing happened: what is
+ * waited for is then late by an eighth of that time at most. */
+#define CXIEMU_DOORBELL_SHARE  8
+#define CXIEMU_DOORBELL_MAX_NS (16 * CXIEMU_NSEC_PER_MSEC)
+
+
+/** What the thread remembers from look to look. */
+typedef struct cxiemu_thread {
+    cxiemu_nic_t *nic;
+    uint64_t     polls;   /**< nic->polls at the last look */
+    uint64_t     awake;   /**< Time-out while the application polls */
+    uint64_t     active;  /**< When something last happened */
+    int          polling; /**< The application polled since the last look */
+} cxiemu_thread_t;
+
+
+/* How long to leave doorbells alone. */
+static uint64_t cxiemu_thread_interval(const cxiemu_thread_t *thread,
+                                       uint64_t now)
+{
+    uint64_t min  = (uint64_t)cxiemu_param()->poll_us * 1000;
+    uint64_t nsec = (now - thread->active) / CXIEMU_DOORBELL_SHARE;
+
+    if (nsec > CXIEMU_DOORBELL_MAX_NS) {
+        nsec = CXIEMU_DOORBELL_MAX_NS;
+    }
+    return (nsec < min) ? min : nsec;
+}
+
+/* Makes progress if the application does not; how long to sleep then. */
+static uint64_t cxiemu_thread_look(cxiemu_thread_t *thread)
+{
+    cxiemu_nic_t *nic = thread->nic;
+    uint64_t polls    = __atomic_load_n(&nic->polls, __ATOMIC_RELAXED);
+    uint64_t now      = cxiemu_nic_now();
+    uint64_t nsec     = CXIEMU_FOREVER;
+
+    thread->polling = (polls != thread->polls);
+    thread->polls   = polls;
+
+    cxiemu_nic_lock(nic);
+    if (now - nic->checked >= CXIEMU_CHECK_NS) {
+        nic->checked = now;
+        cxiemu_link_check(nic);
+    }
+    if (!thread->polling && (cxiemu_nic_progress(nic) > 0)) {
+        thread->active = now;
+    }
+    nic->nudged = 0;
+    if (!TAILQ_EMPTY(&nic->links)) {
+        nsec = CXIEMU_CHECK_NS;
+    }
+    if (__atomic_load_n(&nic->watched, __ATOMIC_RELAXED) > 0) {
+        nsec = cxiemu_thread_interval(thread, now);
+    }
+    if (cxiemu_nic_unfinished(nic) && (nsec > CXIEMU_AWAKE_MIN_NS)) {
+        nsec = CXIEMU_AWAKE_MIN_NS;
+    }
+    cxiemu_nic_unlock(nic);
+    return nsec;
+}
+
+/* The application polls, and might cease to. */
+static void cxiemu_thread_nap_awake(cxiemu_thread_t *thread)
+{
+    cxiemu_nic_shm_t *shm = thread->nic->shm;
+    uint32_t seen         = __atomic_load_n(&shm->kick, __ATOMIC_ACQUIRE);
+
+    thread->active = cxiemu_nic_now();
+    __atomic_store_n(&shm->thread, CXIEMU_THREAD_AWAKE, __ATOMIC_SEQ_CST);
+    if (!__atomic_load_n(&thread->nic->stop, __ATOMIC_ACQUIRE)) {
+        cxiemu_doze(shm, CXIEMU_KICK_THREAD, seen, thread->awake);
+    }
+    /* Nobody rings for a doorbell */
+    if ((thread->awake < CXIEMU_AWAKE_MAX_NS) &&
+        (__atomic_load_n(&thread->nic->watched, __ATOMIC_RELAXED) == 0)) {
+        thread->awake *= 2;
+    }
+}
+
+static void cxiemu_thread_nap_asleep(cxiemu_thread_t *thread, uint64_t nsec)
+{
+    cxiemu_nic_t *nic     = thread->nic;
+    cxiemu_nic_shm_t *shm = nic->shm;
+    uint32_t seen         = __atomic_load_n(&shm->kick, __ATOMIC_ACQUIRE);
+
+    thread->awake = CXIEMU_AWAKE_MIN_NS;
+    /* Pairs with cxiemu_nic_ring(): either it sees that the thread is asleep,
+     * or the thread sees its bit. stop is set before a kick. */
+    __atomic_store_n(&shm->thread, CXIEMU_THREAD_ASLEEP, __ATOMIC_SEQ_CST);
+    if ((__atomic_load_n(&shm->summary, __ATOMIC_SEQ_CST) == 0) &&
+        !__atomic_load_n(&nic->stop, __ATOMIC_ACQUIRE)) {
+        cxiemu_doze(shm, CXIEMU_KICK_THREAD, seen, nsec);
+    }
+}
+
+static void *cxiemu_thread_main(void *arg)
+{
+    cxiemu_nic_t *nic      = arg;
+    cxiemu_thread_t thread = {.nic    = nic,
+                              .awake  = CXIEMU_AWAKE_MIN_NS,
+                              .active = cxiemu_nic_now()};
+    uint64_t nsec;
+
+    pthread_setname_np(pthread_self(), "cxiemu");
+    /* Doorbells are polled more often than the kernel's slack of 50 us */
+    prctl(PR_SET_TIMERSLACK, 1000ul, 0ul, 0ul, 0ul);
+    while (!__atomic_load_n(&nic->stop, __ATOMIC_ACQUIRE)) {
+        nsec = cxiemu_thread_look(&thread);
+        if (thread.polling) {
+            cxiemu_thread_nap_awake(&thread);
+        } else {
+            cxiemu_thread_nap_asleep(&thread, nsec);
+        }
+    }
+    return NULL;
+}
+
+int cxiemu_thread_start(cxiemu_nic_t *nic)
+{
+    sigset_t all, old;
+    int ret;
+
+    /* Signals are for the application's threads */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    ret = pthread_create(&nic->thread, NULL, cxiemu_thread_main, nic);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    nic->thread_up = (ret == 0);
+    return -ret;
+}
+
+void cxiemu_thread_stop(cxiemu_nic_t *nic)
+{
+    if (nic->thread_up) {
+        __atomic_store_n(&nic->stop, 1, __ATOMIC_RELEASE);
+        cxiemu_nic_wake_thread(nic);
+        pthread_join(nic->thread, NULL);
+        nic->thread_up = 0;
+    }
+}
