@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cxiemu_device.c - the description of the emulated device. */
+#include "cxiemu_info.h"
+
+#include <rdma/fi_errno.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CXIEMU_DEVICE_SPEED 200000000000ull /* Slingshot's */
+#define CXIEMU_DEVICE_MTU   2048
+
+/** Device and its parts in one piece; texts are constants. */
+typedef struct cxiemu_device {
+    struct fid_nic        nic; /* First: handed out */
+    struct fi_device_attr device;
+    struct fi_bus_attr    bus;
+    struct fi_link_attr   link;
+} cxiemu_device_t;
+
+static int cxiemu_device_close(struct fid *fid);
+static int cxiemu_device_control(struct fid *fid, int command, void *arg);
+
+static struct fi_ops cxiemu_device_ops = {
+    .size     = sizeof(struct fi_ops),
+    .close    = cxiemu_device_close,
+    .bind     = cxiemu_no_bind,
+    .control  = cxiemu_device_control,
+    .ops_open = cxiemu_no_ops_open
+};
+
+
+static int cxiemu_device_close(struct fid *fid)
+{
+    free(container_of(fid, cxiemu_device_t, nic.fid));
+    return 0;
+}
+
+/* fi_dupinfo() copies the device by this. */
+static int cxiemu_device_control(struct fid *fid, int command, void *arg)
+{
+    struct fid_nic *nic;
+
+    (void)fid;
+    if (command != FI_DUP) {
+        return -FI_ENOSYS;
+    }
+    nic = cxiemu_device_new();
+    if (nic == NULL) {
+        return -FI_ENOMEM;
+    }
+    *(struct fid_nic**)arg = nic;
+    return 0;
+}
+
+struct fid_nic *cxiemu_device_new(void)
+{
+    cxiemu_device_t *device;
+
+    device = calloc(1, sizeof(*device));
+    if (device == NULL) {
+        return NULL;
+    }
+    device->nic.fid.fclass  = FI_CLASS_NIC;
+    device->nic.fid.ops     = &cxiemu_device_ops;
+    device->nic.device_attr = &device->device;
+    device->nic.bus_attr    = &device->bus;
+    device->nic.link_attr   = &device->link;
+
+    device->device.name           = (char*)CXIEMU_DOMAIN_NAME;
+    device->device.device_id      = (char*)"0x0";
+    device->device.device_version = (char*)"0";
+    device->device.vendor_id      = (char*)"0x0";
+    device->device.driver         = (char*)"cxiemu";
+    device->device.firmware       = (char*)"none";
+    device->bus.bus_type          = FI_BUS_UNKNOWN;
+    device->link.address          = (char*)CXIEMU_DOMAIN_NAME;
+    device->link.mtu              = CXIEMU_DEVICE_MTU;
+    device->link.speed            = CXIEMU_DEVICE_SPEED;
+    device->link.state            = FI_LINK_UP;
+    device->link.network_type     = (char*)"shared memory";
+    return &device->nic;
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cxiemu_info.c - what fi_getinfo() says of the emulated NIC. */
+#include "cxiemu_info.h"
+#include "cxiemu_addr.h"
+#include "cxiemu_log.h"
+
+#include <rdma/fi_errno.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CXIEMU_RX_SIZE      1024
+#define CXIEMU_RX_BUFFERED  (256ul << 20)
+#define CXIEMU_CQ_COUNT     65536
+#define CXIEMU_MR_COUNT     65536
+#define CXIEMU_PROTO_EP_VER 1
+
+
+static void cxiemu_info_fill_ep(struct fi_ep_attr *attr)
+{
+    attr->type               = FI_EP_RDM;
+    attr->protocol           = FI_PROTO_CXI;
+    attr->protocol_version   = CXIEMU_PROTO_EP_VER;
+    attr->max_msg_size       = CXIEMU_MAX_MSG;
+    attr->max_order_raw_size = SIZE_MAX;
+    attr->max_order_war_size = SIZE_MAX;
+    attr->max_order_waw_size = SIZE_MAX;
+    attr->mem_tag_format     = CXIEMU_TAG_MASK;
+    attr->tx_ctx_cnt         = 1;
+    attr->rx_ctx_cnt         = 1;
+}
+
+static void cxiemu_info_fill_queues(struct fi_info *info)
+{
+    info->tx_attr->caps          = CXIEMU_CAPS_TX;
+    info->tx_attr->msg_order     = CXIEMU_MSG_ORDER;
+    info->tx_attr->comp_order    = FI_ORDER_NONE;
+    info->tx_attr->inject_size   = CXIEMU_INJECT;
+    info->tx_attr->size          = cxiemu_param()->tx_size;
+    info->tx_attr->iov_limit     = 1;
+    info->tx_attr->rma_iov_limit = 1;
+
+    info->rx_attr->caps                = CXIEMU_CAPS_RX;
+    info->rx_attr->msg_order           = CXIEMU_MSG_ORDER;
+    info->rx_attr->comp_order          = FI_ORDER_NONE;
+    info->rx_attr->total_buffered_recv = CXIEMU_RX_BUFFERED;
+    info->rx_attr->size                = CXIEMU_RX_SIZE;
+    info->rx_attr->iov_limit           = 1;
+}
+
+static void cxiemu_info_fill_domain(struct fi_domain_attr *attr)
+{
+    attr->threading        = FI_THREAD_SAFE;
+    attr->control_progress = FI_PROGRESS_AUTO;
+    /* strict is as CXI, where counters are only written back by progress */
+    attr->data_progress    = cxiemu_param()->strict ? FI_PROGRESS_MANUAL :
+                                                      FI_PROGRESS_AUTO;
+    attr->resource_mgmt    = FI_RM_ENABLED;
+    attr->av_type          = FI_AV_UNSPEC;
+    attr->mr_mode          = CXIEMU_MR_MODE;
+    attr->mr_key_size      = sizeof(uint64_t);
+    attr->cq_data_size     = sizeof(uint64_t);
+    attr->cq_cnt           = CXIEMU_CQ_COUNT;
+    attr->ep_cnt           = CXIEMU_MAX_EPS;
+    attr->tx_ctx_cnt       = CXIEMU_MAX_EPS;
+    attr->rx_ctx_cnt       = CXIEMU_MAX_EPS;
+    attr->max_ep_tx_ctx    = 1;
+    attr->max_ep_rx_ctx    = 1;
+    attr->cntr_cnt         = cxiemu_param()->max_cntrs;
+    attr->mr_iov_limit     = 1;
+    attr->mr_cnt           = CXIEMU_MR_COUNT;
+    attr->caps             = FI_LOCAL_COMM;
+}
+
+struct fi_info *cxiemu_info_new(void)
+{
+    struct fi_info *info;
+
+    info = fi_allocinfo();
+    if (info == NULL) {
+        return NULL;
+    }
+    info->caps        = CXIEMU_CAPS_ALL;
+    info->addr_format = FI_ADDR_CXI;
+    cxiemu_info_fill_ep(info->ep_attr);
+    cxiemu_info_fill_queues(info);
+    cxiemu_info_fill_domain(info->domain_attr);
+    info->fabric_attr->prov_version = CXIEMU_PROV_VERSION;
+    info->fabric_attr->name         = strdup(CXIEMU_FABRIC_NAME);
+    info->domain_attr->name         = strdup(CXIEMU_DOMAIN_NAME);
+    info->nic                       = cxiemu_device_new();
+    if ((info->fabric_attr->name == NULL) ||
+        (info->domain_attr->name == NULL) || (info->nic == NULL)) {
+        fi_freeinfo(info);
+        return NULL;
+    }
+    return info;
+}
+
+/* The address of the peer that is meant, if one is: 1 with *addr, 0 for none,
+ * or -FI_ENODATA, -FI_EINVAL. */
+static int cxiemu_info_dest(const char *node, const char *service,
+                            uint64_t flags, const struct fi_info *hints,
+                            cxiemu_addr_t *addr)
+{
+    if (flags & FI_SOURCE) {
+        /* An endpoint's address is given, not chosen: what is asked for here is
+         * only that there be one */
+        if ((node == NULL) && (service == NULL)) {
+            return -FI_EINVAL;
+        }
+    } else if (node != NULL) {
+        return cxiemu_addr_parse(node, addr) ? -FI_ENODATA : 1;
+    }
+    if ((hints == NULL) || (hints->dest_addr == NULL)) {
+        return 0;
+    }
+    if (hints->dest_addrlen != sizeof(*addr)) {
+        return -FI_ENODATA;
+    }
+    memcpy(addr, hints->dest_addr, sizeof(*addr));
+    return 1;
+}
+
+static int cxiemu_info_set_dest(struct fi_info *info, const cxiemu_addr_t *addr)
+{
+    info->dest_addr = malloc(sizeof(*addr));
+    if (info->dest_addr == NULL) {
+        return -FI_ENOMEM;
+    }
+    memcpy(info->dest_addr, addr, sizeof(*addr));
+    info->dest_addrlen = sizeof(*addr);
+    return 0;
+}
+
+int cxiemu_info_get(uint32_t version, const char *node, const char *service,
+                    uint64_t flags, const struct fi_info *hints,
+                    struct fi_info **info_p)
+{
+    struct fi_info *info;
+    cxiemu_addr_t dest;
+    int ret, has_dest;
+
+    ret = cxiemu_param_init();
+    if (ret != 0) {
+        return ret;
+    }
+    has_dest = cxiemu_info_dest(node, service, flags, hints, &dest);
+    if (has_dest < 0) {
+        return has_dest;
+    }
+    ret = cxiemu_hints_check(version, hints);
+    if (ret != 0) {
+        return ret;
+    }
+    info = cxiemu_info_new();
+    if (info == NULL) {
+        return -FI_ENOMEM;
+    }
+    info->fabric_attr->api_version = version;
+    cxiemu_hints_apply(version, hints, info);
+    if (has_dest && (cxiemu_info_set_dest(info, &dest) != 0)) {
+        fi_freeinfo(info);
+        return -FI_ENOMEM;
+    }
+    *info_p = info;
+    return 0;
+}
