@@ -106,7 +106,7 @@ static void cxiemu_cntr_alert(cxiemu_cntr_t *cntr)
     }
 }
 
-static void cxiemu_cntr_changed(cxiemu_cntr_t *cntr)
+void cxiemu_cntr_fire(cxiemu_cntr_t *cntr)
 {
     cxiemu_nic_t *nic = cntr->domain->nic;
 
@@ -115,6 +115,11 @@ static void cxiemu_cntr_changed(cxiemu_cntr_t *cntr)
         cntr->is_fired = 1;
         TAILQ_INSERT_TAIL(&nic->fired, cntr, fired);
     }
+}
+
+static void cxiemu_cntr_changed(cxiemu_cntr_t *cntr)
+{
+    cxiemu_cntr_fire(cntr);
     cxiemu_cntr_alert(cntr);
 }
 
@@ -160,7 +165,7 @@ static uint64_t cxiemu_cntr_fetch_strict(cxiemu_cntr_t *cntr)
 
     cxiemu_nic_lock(nic);
     if (cxiemu_doorbell_take(cntr)) {
-        cxiemu_dwq_run(nic);
+        cxiemu_nic_progress(nic);
     }
     word = cntr->written;
     if (!cntr->wb_wanted) {
@@ -185,7 +190,7 @@ static uint64_t cxiemu_cntr_fetch(cxiemu_cntr_t *cntr)
         if (cxiemu_doorbell_has(cntr)) {
             cxiemu_nic_lock(nic);
             cxiemu_doorbell_take(cntr);
-            cxiemu_dwq_run(nic);
+            cxiemu_nic_progress(nic);
             cxiemu_nic_unlock(nic);
         }
         /* Pairs with the release of the writeback: who sees the count sees
@@ -220,7 +225,7 @@ static int cxiemu_cntr_add(struct fid_cntr *fid, uint64_t value)
 
     cxiemu_nic_lock(nic);
     cxiemu_cntr_count(cntr, value, 0);
-    cxiemu_dwq_run(nic);
+    cxiemu_nic_progress(nic);
     cxiemu_nic_unlock(nic);
     return 0;
 }
@@ -237,7 +242,7 @@ static int cxiemu_cntr_set(struct fid_cntr *fid, uint64_t value)
     cxiemu_nic_lock(nic);
     cxiemu_doorbell_take(cntr); /* What was added before is overwritten */
     cxiemu_cntr_assign(cntr, value);
-    cxiemu_dwq_run(nic);
+    cxiemu_nic_progress(nic);
     cxiemu_nic_unlock(nic);
     return 0;
 }

@@ -52,6 +52,10 @@ typedef struct cxiemu_cntr {
 /** Count; triggers run by the next cxiemu_dwq_run(). Lock held. */
 void cxiemu_cntr_count(cxiemu_cntr_t *cntr, uint64_t success, uint64_t failure);
 
+/** List the counter for cxiemu_dwq_run() if its first trigger is due. Lock
+ *  held. */
+void cxiemu_cntr_fire(cxiemu_cntr_t *cntr);
+
 /** Set the success count (failure stays). Lock held. */
 void cxiemu_cntr_assign(cxiemu_cntr_t *cntr, uint64_t success);
 

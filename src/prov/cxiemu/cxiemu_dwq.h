@@ -49,6 +49,22 @@ void cxiemu_dwq_done(cxiemu_dwq_entry_t *entry, int err);
 void cxiemu_dwq_drop_cntr(cxiemu_cntr_t *cntr);
 void cxiemu_dwq_drop_ep(struct cxiemu_ep *ep);
 
+/** Drop all that waits: FI_FLUSH_WORK. Lock held. */
+void cxiemu_dwq_cancel_all(cxiemu_nic_t *nic);
+
+
+/* For those who queue work (cxiemu_work.c) */
+
+/** Take entries of the process's limit; 0, or -FI_ENOSPC. */
+int cxiemu_dwq_reserve(size_t count);
+void cxiemu_dwq_release(size_t count);
+
+/** Have memory for so many entries at a counter; 0, or -FI_ENOMEM. Lock held. */
+int cxiemu_dwq_prepare(cxiemu_nic_t *nic, cxiemu_cntr_t *cntr, size_t count);
+
+/** Queue a copy of the entry, for which the above have succeeded. Lock held. */
+void cxiemu_dwq_insert(cxiemu_nic_t *nic, const cxiemu_dwq_entry_t *work);
+
 /** The NIC ends: free the entries kept for reuse. */
 void cxiemu_dwq_cleanup(cxiemu_nic_t *nic);
 

@@ -9,10 +9,8 @@
 #include <rdma/fi_errno.h>
 
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 /* CXI's names for its own operations: "dom_ops_v1" to "dom_ops_v6", each the
  * start of the next */
@@ -71,9 +69,7 @@ static int cxiemu_ext_wait_word(struct fid_domain *fid, const uint64_t *word,
     }
 
     cxiemu_nic_lock(nic);
-    do {
-        ret = cxiemu_nic_wait(nic, cxiemu_ext_word_ready, &wait, timeout_ms);
-    } while ((ret == -FI_ECANCELED) && (timeout_ms < 0));
+    ret = cxiemu_nic_wait(nic, cxiemu_ext_word_ready, &wait, timeout_ms);
     cxiemu_nic_unlock(nic);
     return (ret == -FI_EAGAIN) ? -FI_ETIMEDOUT : ret;
 }
@@ -104,8 +100,7 @@ static int cxiemu_ext_on_store(struct fid_domain *fid,
 
 static const char *cxiemu_ext_data_path(struct fid_domain *fid)
 {
-    (void)fid;
-    return cxiemu_map_may_attach((uint32_t)getpid()) ? "mapped+cma" : "bounce";
+    return cxiemu_ext_nic(fid)->may_attach ? "mapped+cma" : "bounce";
 }
 
 static struct fi_cxiemu_domain_ops cxiemu_ext_ops = {
