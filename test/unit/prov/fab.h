@@ -12,7 +12,8 @@
  * A scenario is a function that both parties run, told apart by me->index. It
  * is run with the parties as two threads with a domain each (the thread
  * sanitizer sees both sides), and again as two processes. FAB_PARTIES in the
- * environment (threads, processes) chooses one of them.
+ * environment (threads, processes) chooses one of them; FAB_NO_SKIP runs what
+ * sockets cannot all the same.
  *
  * Scenarios check with FAB_CHECK (goes on) and FAB_REQUIRE (ends both parties),
  * from any thread that fab_adopt() was called in; the case fails if any did.

@@ -215,27 +215,55 @@ static void endpoint_counters(fab_side_t *me)
     fab_barrier(me);
 }
 
+/* An endpoint with a counter of remote writes, and a region of its own */
+typedef struct counted {
+    struct fid_ep   *ep;
+    struct fid_cntr *cntr;
+    struct fid_mr   *mr;
+    uint64_t        word;
+    char            name[FAB_NAME_MAX];
+} counted_t;
+
+static void counted_open(fab_side_t *me, counted_t *counted)
+{
+    size_t length = FAB_NAME_MAX;
+
+    counted->cntr = fab_cntr(me);
+    counted->word = 0;
+    FAB_REQUIRE(fi_endpoint(me->domain, me->info, &counted->ep, NULL) == 0);
+    FAB_EQUAL(fi_ep_bind(counted->ep, &me->tx.cq->fid, FI_TRANSMIT), 0);
+    FAB_EQUAL(fi_ep_bind(counted->ep, &me->rx.cq->fid, FI_RECV), 0);
+    FAB_EQUAL(fi_ep_bind(counted->ep, &me->av->fid, 0), 0);
+    FAB_EQUAL(fi_ep_bind(counted->ep, &counted->cntr->fid, FI_REMOTE_WRITE),
+              0);
+    FAB_EQUAL(fi_enable(counted->ep), 0);
+    FAB_EQUAL(fi_getname(&counted->ep->fid, counted->name, &length), 0);
+    FAB_EQUAL(fi_mr_reg(me->domain, &counted->word, 8, FI_REMOTE_WRITE, 0, 66,
+                        0, &counted->mr, NULL), 0);
+    FAB_EQUAL(fi_mr_bind(counted->mr, &counted->ep->fid, 0), 0);
+    FAB_EQUAL(fi_mr_enable(counted->mr), 0);
+}
+
 /* Counters of remote writes count at regions; at endpoints they never do */
 static void endpoint_remote_write(fab_side_t *me)
 {
-    struct fid_cntr *cntr = fab_cntr(me);
-    struct fid_ep *ep     = NULL;
-    uint64_t word         = 1;
+    char theirs[FAB_NAME_MAX];
+    uint64_t word = 1;
+    counted_t counted;
+    fi_addr_t to;
 
-    FAB_REQUIRE(fi_endpoint(me->domain, me->info, &ep, NULL) == 0);
-    FAB_EQUAL(fi_ep_bind(ep, &me->tx.cq->fid, FI_TRANSMIT), 0);
-    FAB_EQUAL(fi_ep_bind(ep, &me->rx.cq->fid, FI_RECV), 0);
-    FAB_EQUAL(fi_ep_bind(ep, &me->av->fid, 0), 0);
-    FAB_EQUAL(fi_ep_bind(ep, &cntr->fid, FI_REMOTE_WRITE), 0);
-    FAB_EQUAL(fi_enable(ep), 0);
-    FAB_MUST(me, fi_write(ep, &word, 8, NULL, me->peer, me->theirs.base,
-                          me->theirs.key, NULL));
+    counted_open(me, &counted);
+    fab_swap(me, counted.name, theirs, sizeof(theirs));
+    FAB_EQUAL(fi_av_insert(me->av, theirs, 1, &to, 0, NULL), 1);
+    FAB_MUST(me, fi_write(me->ep, &word, 8, NULL, to, 0, 66, NULL));
     fab_entry(me, &me->tx);
-    fab_count(me, me->landed, 1);
+    fab_word(me, &counted.word, 1);
     fab_barrier(me);
-    FAB_EQUAL(fi_cntr_read(cntr), 0);
-    FAB_EQUAL(fi_close(&ep->fid), 0);
-    fab_cntr_close(cntr);
+    fab_linger(me);
+    FAB_EQUAL(fi_cntr_read(counted.cntr), 0);
+    FAB_EQUAL(fi_close(&counted.mr->fid), 0);
+    FAB_EQUAL(fi_close(&counted.ep->fid), 0);
+    fab_cntr_close(counted.cntr);
 }
 
 static void busy(fab_side_t *me)

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_fab_av.c - address vectors. */
+#include "fab.h"
+
+#include <string.h>
+
+
+static void talk(fab_side_t *me, fi_addr_t to)
+{
+    uint64_t out = fab_tint(me->index, 1), in = 0;
+
+    FAB_MUST(me, fi_trecv(me->ep, &in, 8, NULL, FI_ADDR_UNSPEC, 1, 0, NULL));
+    fab_barrier(me);
+    FAB_MUST(me, fi_tsend(me->ep, &out, 8, NULL, to, 1, NULL));
+    fab_entry(me, &me->rx);
+    fab_entry(me, &me->tx);
+    FAB_EQUAL(in, fab_tint(!me->index, 1));
+    fab_barrier(me);
+}
+
+static void lookup(fab_side_t *me)
+{
+    char name[FAB_NAME_MAX];
+    size_t length = sizeof(name);
+
+    FAB_EQUAL(fi_av_lookup(me->av, me->peer, name, &length), 0);
+    FAB_EQUAL(length, me->theirs.name_length);
+    FAB_CHECK(!memcmp(name, me->theirs.name, length));
+    length = sizeof(name);
+    FAB_EQUAL(fi_av_lookup(me->av, me->self, name, &length), 0);
+    FAB_CHECK(!memcmp(name, me->mine.name, length));
+    talk(me, me->peer);
+}
+
+/* The length that it needs is told when there is too little room */
+static void short_buffer(fab_side_t *me)
+{
+    char name[FAB_NAME_MAX];
+    size_t length = 1;
+
+    memset(name, 0xa5, sizeof(name));
+    FAB_EQUAL(fi_getname(&me->ep->fid, name, &length), -FI_ETOOSMALL);
+    FAB_EQUAL(length, me->mine.name_length);
+    length = 2;
+    fi_av_lookup(me->av, me->peer, name, &length);
+    FAB_EQUAL(length, me->theirs.name_length);
+    FAB_EQUAL((uint8_t)name[2], 0xa5);
+}
+
+/* Text of an address; different ones differ */
+static void as_text(fab_side_t *me)
+{
+    char mine[256], theirs[256];
+    size_t length = sizeof(mine);
+
+    FAB_CHECK(fi_av_straddr(me->av, me->mine.name, mine, &length) == mine);
+    FAB_EQUAL(strlen(mine) + 1, length);
+    length = sizeof(theirs);
+    fi_av_straddr(me->av, me->theirs.name, theirs, &length);
+    FAB_CHECK(strcmp(mine, theirs) != 0);
+    memset(mine, 0x7e, sizeof(mine));
+    length = 4;
+    fi_av_straddr(me->av, me->mine.name, mine, &length);
+    FAB_EQUAL(mine[4], 0x7e);
+}
+
+static void remove_and_insert(fab_side_t *me)
+{
+    unsigned i;
+
+    for (i = 0; i < 20; ++i) {
+        talk(me, me->peer);
+        FAB_EQUAL(fi_av_remove(me->av, &me->peer, 1, 0), 0);
+        me->peer = FI_ADDR_NOTAVAIL;
+        FAB_EQUAL(fi_av_insert(me->av, me->theirs.name, 1, &me->peer, 0, NULL),
+                  1);
+    }
+    talk(me, me->peer);
+}
+
+/* Many addresses at once, more than the vector was made for */
+static void many(fab_side_t *me)
+{
+    enum { COUNT = 200 };
+    char names[COUNT * FAB_NAME_MAX];
+    fi_addr_t addrs[COUNT];
+    unsigned i;
+
+    for (i = 0; i < COUNT; ++i) {
+        memcpy(names + (i * me->theirs.name_length),
+               (i % 2) ? me->theirs.name : me->mine.name,
+               me->theirs.name_length);
+    }
+    FAB_EQUAL(fi_av_insert(me->av, names, COUNT, addrs, 0, NULL), COUNT);
+    talk(me, addrs[COUNT - 1]);
+    talk(me, addrs[1]);
+    FAB_EQUAL(fi_av_remove(me->av, addrs, COUNT, 0), 0);
+    talk(me, me->peer);
+}
+
+static const fab_config_t map = {.av_type = FI_AV_MAP};
+
+static void with_map(fab_side_t *me)
+{
+    lookup(me);
+    remove_and_insert(me);
+}
+
+/* Table: numbers count up from 0, in the order of insertion */
+static void table_numbers(fab_side_t *me)
+{
+    fi_addr_t addr;
+
+    FAB_EQUAL(me->self, 0);
+    FAB_EQUAL(me->peer, 1);
+    FAB_EQUAL(fi_av_insert(me->av, me->theirs.name, 1, &addr, 0, NULL), 1);
+    FAB_EQUAL(addr, 2);
+    talk(me, 2);
+}
+
+/* An address that was never inserted, and one that is no address */
+static void unknown(fab_side_t *me)
+{
+    char nonsense[FAB_NAME_MAX];
+    uint64_t word  = 1;
+    fi_addr_t addr = 0;
+    ssize_t ret;
+
+    FAB_CHECK(fi_tsend(me->ep, &word, 8, NULL, 4711, 1, NULL) < 0);
+    FAB_CHECK(fi_write(me->ep, &word, 8, NULL, FI_ADDR_NOTAVAIL, 0, 0,
+                       NULL) < 0);
+    memset(nonsense, 0x33, sizeof(nonsense));
+    if (fi_av_insert(me->av, nonsense, 1, &addr, 0, NULL) == 1) {
+        ret = FAB_POST(me, fi_tsend(me->ep, &word, 8, NULL, addr, 1, NULL));
+        if (ret == 0) {
+            fab_error(me, &me->tx);
+        }
+    } else {
+        FAB_EQUAL(addr, FI_ADDR_NOTAVAIL);
+    }
+    fab_barrier(me);
+    talk(me, me->peer);
+}
+
+static const fab_case_t cases[] = {
+    {"lookup", lookup},
+    {"short_buffer", short_buffer},
+    {"as_text", as_text},
+    {"remove_and_insert", remove_and_insert},
+    {"many", many},
+    {"with_map", with_map, &map},
+    {"table_numbers", table_numbers},
+    {"unknown", unknown}
+};
+
+int main(int argc, char **argv)
+{
+    return fab_main("fab_av", cases, ST_CUNIT_COUNT(cases), argc, argv);
+}

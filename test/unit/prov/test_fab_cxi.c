@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_fab_cxi.c - what programs for CXI rely on beyond libfabric's interface:
+ * counters' trigger pages, and what CXI refuses.
+ */
+#include "fab_work.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* libfabric 1.17 has no rdma/fi_cxi_ext.h yet */
+#define CXI_COUNTER_OPS "cxi_counter_ops"
+
+struct cxi_counter_ops {
+    int (*set_wb_buffer)(struct fid *fid, void *buf, size_t len);
+    int (*get_mmio_addr)(struct fid *fid, void **addr, size_t *len);
+};
+
+/* Offsets of the trigger page */
+enum {
+    CXI_ADD_SUCCESS   = 0,
+    CXI_ADD_FAILURE   = 64,
+    CXI_RESET_SUCCESS = 128,
+    CXI_RESET_FAILURE = 192
+};
+
+#define ONLY_CXI "of CXI's interface only"
+
+
+static struct cxi_counter_ops *counter_ops(struct fid_cntr *cntr)
+{
+    struct cxi_counter_ops *ops = NULL;
+
+    FAB_EQUAL(fi_open_ops(&cntr->fid, CXI_COUNTER_OPS, 0, (void**)&ops, NULL),
+              0);
+    FAB_REQUIRE(ops != NULL);
+    return ops;
+}
+
+static volatile uint64_t *doorbell(struct fid_cntr *cntr, size_t offset)
+{
+    void *address = NULL;
+    size_t length = 0;
+
+    FAB_EQUAL(counter_ops(cntr)->get_mmio_addr(&cntr->fid, &address, &length),
+              0);
+    FAB_REQUIRE(address != NULL);
+    FAB_EQUAL(length, 8);
+    return (volatile uint64_t*)((char*)address + offset);
+}
+
+/* As a device stores: one store at a time, the next when it was taken */
+static void store(volatile uint64_t *address, uint64_t value)
+{
+    __atomic_store_n(address, value, __ATOMIC_RELEASE);
+}
+
+static void reads(fab_side_t *me, struct fid_cntr *cntr, uint64_t value)
+{
+    uint64_t since = 0;
+
+    while (fi_cntr_read(cntr) != value) {
+        fab_turn(me, &since);
+    }
+}
+
+static void reads_error(fab_side_t *me, struct fid_cntr *cntr, uint64_t value)
+{
+    uint64_t since = 0;
+
+    while (fi_cntr_readerr(cntr) != value) {
+        fab_turn(me, &since);
+    }
+}
+
+static void page_offsets(fab_side_t *me)
+{
+    struct fid_cntr *cntr = fab_cntr(me);
+
+    store(doorbell(cntr, CXI_ADD_SUCCESS), 5);
+    reads(me, cntr, 5);
+    store(doorbell(cntr, CXI_ADD_SUCCESS), 2);
+    reads(me, cntr, 7);
+    store(doorbell(cntr, CXI_ADD_FAILURE), 3);
+    reads_error(me, cntr, 3);
+    FAB_EQUAL(fi_cntr_read(cntr), 7);
+    store(doorbell(cntr, CXI_RESET_FAILURE), 1);
+    reads_error(me, cntr, 0);
+    store(doorbell(cntr, CXI_RESET_SUCCESS), 1);
+    reads(me, cntr, 0);
+    fab_cntr_close(cntr);
+}
+
+/* Equal stores after each other count each, if each was taken */
+static void equal_stores(fab_side_t *me)
+{
+    struct fid_cntr *cntr = fab_cntr(me);
+    uint64_t i;
+
+    for (i = 1; i <= 200; ++i) {
+        store(doorbell(cntr, CXI_ADD_SUCCESS), 1);
+        reads(me, cntr, i);
+    }
+    fab_cntr_close(cntr);
+}
+
+/* A store fires deferred work, and nobody else need do anything */
+static void store_fires(fab_side_t *me)
+{
+    struct fid_cntr *trigger = fab_cntr(me), *done = fab_cntr(me);
+    uint64_t value           = 4;
+    fab_work_t *work         = fab_works(me, 20);
+    char byte                = 'x';
+    unsigned i;
+
+    for (i = 0; i < 20; ++i) {
+        fab_work_write(me, &work[i], &value, 8, fab_there(me, 8 * i));
+        FAB_EQUAL(fab_queue(me, &work[i], fab_at(trigger, i + 1, done)), 0);
+        store(doorbell(trigger, CXI_ADD_SUCCESS), 1);
+        if (me->index == 0) {
+            fab_word(me, me->window + (8 * i), 4);
+            fab_put(me, &byte, 1);
+        } else {
+            /* The initiator sleeps: its NIC watches the page */
+            fab_get_asleep(me, &byte, 1);
+        }
+        fab_count(me, done, i + 1);
+    }
+    fab_barrier(me);
+    fab_cntr_close(trigger);
+    fab_cntr_close(done);
+    free(work);
+}
+
+static void many_pages(fab_side_t *me)
+{
+    enum { COUNT = 100 };
+    struct fid_cntr *cntrs[COUNT];
+    unsigned i;
+
+    for (i = 0; i < COUNT; ++i) {
+        cntrs[i] = fab_cntr(me);
+        store(doorbell(cntrs[i], CXI_ADD_SUCCESS), i + 1);
+    }
+    for (i = 0; i < COUNT; ++i) {
+        reads(me, cntrs[i], i + 1);
+        fab_cntr_close(cntrs[i]);
+    }
+}
+
+/* Where the device reads it: written back with the host's progress */
+static void writeback_buffer(fab_side_t *me)
+{
+    struct fid_cntr *cntr       = fab_cntr(me);
+    struct cxi_counter_ops *ops = counter_ops(cntr);
+    uint64_t *buffer, since     = 0;
+
+    FAB_REQUIRE(posix_memalign((void**)&buffer, 64, 64) == 0);
+    memset(buffer, 0, 64);
+    FAB_CHECK(ops->set_wb_buffer(&cntr->fid, buffer, 4) != 0);
+    FAB_EQUAL(ops->set_wb_buffer(&cntr->fid, buffer, 8), 0);
+    FAB_EQUAL(fi_cntr_add(cntr, 12), 0);
+    while ((__atomic_load_n(buffer, __ATOMIC_ACQUIRE) & ((1ull << 48) - 1)) !=
+           12) {
+        fi_cntr_read(cntr);
+        fab_turn(me, &since);
+    }
+    fab_cntr_close(cntr);
+    free(buffer);
+}
+
+static void unknown_ops(fab_side_t *me)
+{
+    struct fid_cntr *cntr = fab_cntr(me);
+    void *ops             = NULL;
+
+    FAB_CHECK(fi_open_ops(&cntr->fid, "no_such_ops", 0, &ops, NULL) < 0);
+    FAB_CHECK(fi_open_ops(&me->domain->fid, "no_such_ops", 0, &ops, NULL) < 0);
+    fab_cntr_close(cntr);
+}
+
+static int queue_flags(fab_side_t *me, struct fid_cntr *trigger,
+                       uint64_t flags)
+{
+    struct fid_cntr *done = fab_cntr(me);
+    static fab_work_t works[2];
+    fab_work_t *work = &works[me->index];
+    uint64_t value = 1;
+    int ret;
+
+    fab_work_write(me, work, &value, 8, fab_there(me, 0));
+    work->op.rma.flags = flags;
+    ret = fab_queue(me, work, fab_at(trigger, 1, done));
+    fab_cntr_close(done);
+    return ret;
+}
+
+static void refused_flags(fab_side_t *me)
+{
+    struct fid_cntr *trigger = fab_cntr(me);
+
+    FAB_EQUAL(queue_flags(me, trigger, FI_FENCE), -FI_EINVAL);
+    FAB_EQUAL(queue_flags(me, trigger, FI_INJECT), -FI_EINVAL);
+    FAB_EQUAL(queue_flags(me, trigger, FI_REMOTE_CQ_DATA), -FI_EINVAL);
+    FAB_EQUAL(queue_flags(me, trigger, 1ull << 60), -FI_EINVAL); /* CXI_HRP */
+    fab_barrier(me);
+    fab_cntr_close(trigger);
+}
+
+static void refused_work(fab_side_t *me)
+{
+    struct fid_cntr *trigger = fab_cntr(me), *done = fab_cntr(me);
+    fab_work_t *work         = fab_works(me, 1);
+    struct iovec two[2];
+    uint64_t word            = 0;
+
+    /* Receives above threshold 0 */
+    fab_work_recv(me, work, &word, 8);
+    FAB_CHECK(fab_queue(me, work, fab_at(trigger, 1, done)) < 0);
+    fab_work_trecv(me, work, &word, 8, 1);
+    FAB_CHECK(fab_queue(me, work, fab_at(trigger, 1, done)) < 0);
+    /* A completion counter of work that counts */
+    fab_work_count(work, FI_OP_CNTR_ADD, done, 1);
+    FAB_CHECK(fab_queue(me, work, fab_at(trigger, 1, done)) < 0);
+    /* No trigger */
+    fab_work_write(me, work, &word, 8, fab_there(me, 0));
+    FAB_CHECK(fab_queue(me, work, fab_at(NULL, 1, done)) < 0);
+    /* More than one piece */
+    memset(two, 0, sizeof(two));
+    fab_work_write(me, work, &word, 8, fab_there(me, 0));
+    work->op.rma.msg.msg_iov   = two;
+    work->op.rma.msg.iov_count = 2;
+    FAB_CHECK(fab_queue(me, work, fab_at(trigger, 1, done)) < 0);
+    /* One entry cannot be taken back */
+    fab_work_write(me, work, &word, 8, fab_there(me, 0));
+    FAB_EQUAL(fab_queue(me, work, fab_at(trigger, 1, done)), 0);
+    FAB_CHECK(fi_control(&me->domain->fid, FI_CANCEL_WORK, &work->work) < 0);
+    FAB_EQUAL(fi_control(&me->domain->fid, FI_FLUSH_WORK, NULL), 0);
+    FAB_EQUAL(fi_cntr_add(trigger, 1), 0);
+    fab_linger(me);
+    FAB_EQUAL(fi_cntr_read(done), 0);
+    fab_barrier(me);
+    FAB_EQUAL(fi_cntr_read(me->landed), 0);
+    fab_cntr_close(trigger);
+    fab_cntr_close(done);
+    free(work);
+}
+
+/* What is left out is refused, at once and without harm */
+static void left_out(fab_side_t *me)
+{
+    struct fi_info *hints;
+    struct fid_ep *ep   = NULL;
+    struct fid_stx *stx = NULL;
+    uint64_t word       = 1;
+    struct iovec iov    = {.iov_base = &word, .iov_len = 8};
+    struct fi_msg_tagged msg = {
+        .msg_iov = &iov, .iov_count = 1, .addr = me->peer
+    };
+
+    FAB_CHECK(fi_trecvmsg(me->ep, &msg, FI_PEEK) < 0);
+    FAB_CHECK(fi_trecvmsg(me->ep, &msg, FI_CLAIM) < 0);
+    FAB_EQUAL(fi_stx_context(me->domain, NULL, &stx, NULL), -FI_ENOSYS);
+    FAB_EQUAL(fi_srx_context(me->domain, NULL, &ep, NULL), -FI_ENOSYS);
+    FAB_CHECK(fi_scalable_ep(me->domain, me->info, &ep, NULL) < 0);
+    FAB_CHECK(fi_writedata(me->ep, &word, 8, NULL, 1, me->peer,
+                           me->theirs.base, me->theirs.key, NULL) < 0);
+    hints = fab_hints(me->config);
+    hints->ep_attr->type = FI_EP_MSG;
+    FAB_CHECK(fab_getinfo(hints) == NULL);
+    hints->ep_attr->type = FI_EP_DGRAM;
+    FAB_CHECK(fab_getinfo(hints) == NULL);
+    fi_freeinfo(hints);
+    FAB_CHECK(fab_is_empty(me, &me->tx));
+}
+
+/* Of fi_info: the name is its own, the ways are CXI's */
+static void information(fab_side_t *me)
+{
+    struct fi_info *info;
+
+    FAB_EQUAL(strcmp(me->info->fabric_attr->prov_name, "cxiemu"), 0);
+    FAB_EQUAL(me->info->addr_format, FI_ADDR_CXI);
+    FAB_EQUAL(me->info->ep_attr->type, FI_EP_RDM);
+    FAB_CHECK(me->info->domain_attr->mr_mode & FI_MR_ENDPOINT);
+    FAB_CHECK(!(me->info->domain_attr->mr_mode & FI_MR_VIRT_ADDR));
+    FAB_EQUAL(me->info->domain_attr->data_progress, FI_PROGRESS_MANUAL);
+    FAB_EQUAL(me->info->tx_attr->inject_size, 192);
+    FAB_EQUAL(me->info->tx_attr->iov_limit, 1);
+    FAB_CHECK(me->info->ep_attr->max_msg_size >= (1ull << 32) - 1);
+    for (info = me->info; info != NULL; info = info->next) {
+        FAB_CHECK(strcmp(info->fabric_attr->prov_name, "cxi") != 0);
+        FAB_CHECK(strcmp(info->domain_attr->name, "cxi0") != 0);
+    }
+}
+
+static const fab_case_t cases[] = {
+    {"page_offsets", page_offsets, NULL, 0, ONLY_CXI},
+    {"equal_stores", equal_stores, NULL, 0, ONLY_CXI},
+    {"store_fires", store_fires, NULL, 0, ONLY_CXI},
+    {"many_pages", many_pages, NULL, 0, ONLY_CXI},
+    {"writeback_buffer", writeback_buffer, NULL, 0, ONLY_CXI},
+    {"unknown_ops", unknown_ops, NULL, 0, ONLY_CXI},
+    {"refused_flags", refused_flags, NULL, 0, ONLY_CXI},
+    {"refused_work", refused_work, NULL, 0, ONLY_CXI},
+    {"left_out", left_out, NULL, 0, ONLY_CXI},
+    {"information", information, NULL, 0, ONLY_CXI}
+};
+
+int main(int argc, char **argv)
+{
+    return fab_main("fab_cxi", cases, ST_CUNIT_COUNT(cases), argc, argv);
+}

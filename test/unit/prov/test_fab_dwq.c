@@ -1,0 +1,552 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_fab_dwq.c - deferred work: when it fires, what it counts. */
+#include "fab_work.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SLOT 64
+
+
+/* Counters of a party's deferred work */
+typedef struct chain {
+    struct fid_cntr *trigger;
+    struct fid_cntr *done;
+    fab_work_t      *works;
+} chain_t;
+
+static void chain_open(fab_side_t *me, chain_t *chain, size_t works)
+{
+    chain->trigger = fab_cntr(me);
+    chain->done    = fab_cntr(me);
+    chain->works   = fab_works(me, works);
+}
+
+static void chain_close(fab_side_t *me, chain_t *chain)
+{
+    fab_barrier(me);
+    fab_cntr_close(chain->trigger);
+    fab_cntr_close(chain->done);
+    free(chain->works);
+}
+
+static void fire(struct fid_cntr *trigger, uint64_t value)
+{
+    FAB_EQUAL(fi_cntr_add(trigger, value), 0);
+}
+
+static uint64_t word_at(const fab_side_t *me, size_t offset)
+{
+    return __atomic_load_n((const uint64_t*)(me->window + offset),
+                           __ATOMIC_ACQUIRE);
+}
+
+static void write_at_threshold(fab_side_t *me)
+{
+    uint8_t out[SLOT];
+    chain_t chain;
+
+    chain_open(me, &chain, 1);
+    fab_fill(out, SLOT, fab_tint(me->index, 0));
+    fab_work_write(me, chain.works, out, SLOT, fab_there(me, 128));
+    FAB_EQUAL(fab_queue(me, chain.works, fab_at(chain.trigger, 2, chain.done)),
+              0);
+    fire(chain.trigger, 1);
+    fab_barrier(me);
+    fab_linger(me);
+    FAB_EQUAL(word_at(me, 128), 0);
+    FAB_EQUAL(fi_cntr_read(chain.done), 0);
+    fab_barrier(me);
+    fire(chain.trigger, 1);
+    fab_count(me, chain.done, 1);
+    fab_count(me, me->landed, 1);
+    FAB_EQUAL(fab_differs(me->window + 128, SLOT, fab_tint(!me->index, 0)),
+              SLOT);
+    FAB_EQUAL(fi_cntr_read(chain.trigger), 2);
+    chain_close(me, &chain);
+}
+
+static const fab_config_t large = {.window = 2 * FAB_MIB};
+
+/* The source is read when the operation fires, whatever its size */
+static void write_sizes(fab_side_t *me)
+{
+    static const size_t sizes[] = {
+        1, 8, 192, 2048, 2049, 32768, 100000, 262144, 262145, FAB_MIB
+    };
+    uint8_t *out = malloc(FAB_MIB);
+    chain_t chain;
+    size_t i, size;
+
+    FAB_REQUIRE(out != NULL);
+    chain_open(me, &chain, ST_CUNIT_COUNT(sizes));
+    for (i = 0; i < ST_CUNIT_COUNT(sizes); ++i) {
+        size = sizes[i];
+        fab_work_write(me, &chain.works[i], out, size, fab_there(me, 8));
+        FAB_EQUAL(fab_queue(me, &chain.works[i],
+                            fab_at(chain.trigger, i + 1, chain.done)), 0);
+        fab_fill(out, size, fab_tint(me->index, i));
+        fire(chain.trigger, 1);
+        fab_count(me, chain.done, i + 1);
+        fab_count(me, me->landed, i + 1);
+        FAB_EQUAL(fab_differs(me->window + 8, size, fab_tint(!me->index, i)),
+                  size);
+        fab_barrier(me);
+    }
+    chain_close(me, &chain);
+    free(out);
+}
+
+static void reads(fab_side_t *me)
+{
+    uint8_t *in = malloc(FAB_MIB);
+    chain_t chain;
+
+    FAB_REQUIRE(in != NULL);
+    chain_open(me, &chain, 2);
+    fab_fill(me->window, FAB_MIB, fab_tint(me->index, 9));
+    fab_barrier(me);
+    memset(in, 0, 64);
+    fab_work_read(me, &chain.works[0], in, 64, fab_there(me, 0));
+    FAB_EQUAL(fab_queue(me, &chain.works[0],
+                        fab_at(chain.trigger, 1, chain.done)), 0);
+    fire(chain.trigger, 1);
+    fab_count(me, chain.done, 1);
+    FAB_EQUAL(fab_differs(in, 64, fab_tint(!me->index, 9)), 64);
+    fab_work_read(me, &chain.works[1], in, FAB_MIB, fab_there(me, 0));
+    FAB_EQUAL(fab_queue(me, &chain.works[1],
+                        fab_at(chain.trigger, 2, chain.done)), 0);
+    fire(chain.trigger, 1);
+    fab_count(me, chain.done, 2);
+    FAB_EQUAL(fab_differs(in, FAB_MIB, fab_tint(!me->index, 9)), FAB_MIB);
+    chain_close(me, &chain);
+    free(in);
+}
+
+static void atomics(fab_side_t *me)
+{
+    chain_t chain;
+
+    chain_open(me, &chain, 3);
+    fab_work_add(me, &chain.works[0], 100, fab_there(me, 0));
+    FAB_EQUAL(fab_queue(me, &chain.works[0],
+                        fab_at(chain.trigger, 1, chain.done)), 0);
+    fire(chain.trigger, 1);
+    fab_count(me, chain.done, 1);
+    fab_word(me, me->window, 100);
+    fab_work_fetch_add(me, &chain.works[1], 11, fab_there(me, 0));
+    FAB_EQUAL(fab_queue(me, &chain.works[1],
+                        fab_at(chain.trigger, 2, chain.done)), 0);
+    fire(chain.trigger, 1);
+    fab_count(me, chain.done, 2);
+    FAB_EQUAL(chain.works[1].result, 100);
+    fab_work_swap(me, &chain.works[2], 111, 7000, fab_there(me, 0));
+    FAB_EQUAL(fab_queue(me, &chain.works[2],
+                        fab_at(chain.trigger, 3, chain.done)), 0);
+    fire(chain.trigger, 1);
+    fab_count(me, chain.done, 3);
+    FAB_EQUAL(chain.works[2].result, 111);
+    fab_barrier(me);
+    FAB_EQUAL(word_at(me, 0), 7000);
+    chain_close(me, &chain);
+}
+
+/* Deferred sends and receives without a threshold */
+static void messages(fab_side_t *me)
+{
+    uint64_t out[2] = {fab_tint(me->index, 1), fab_tint(me->index, 2)};
+    uint64_t in[2]  = {0, 0};
+    chain_t chain;
+    struct fid_cntr *received;
+
+    chain_open(me, &chain, 4);
+    received = fab_cntr(me);
+    fab_work_recv(me, &chain.works[0], &in[0], 8);
+    FAB_EQUAL(fab_queue(me, &chain.works[0],
+                        fab_at(chain.trigger, 0, received)), 0);
+    fab_work_trecv(me, &chain.works[1], &in[1], 8, 0x77);
+    FAB_EQUAL(fab_queue(me, &chain.works[1],
+                        fab_at(chain.trigger, 0, received)), 0);
+    fab_barrier(me);
+    fab_work_send(me, &chain.works[2], &out[0], 8);
+    FAB_EQUAL(fab_queue(me, &chain.works[2],
+                        fab_at(chain.trigger, 1, chain.done)), 0);
+    fab_work_tsend(me, &chain.works[3], &out[1], 8, 0x77);
+    FAB_EQUAL(fab_queue(me, &chain.works[3],
+                        fab_at(chain.trigger, 2, chain.done)), 0);
+    fire(chain.trigger, 2);
+    fab_count(me, received, 2);
+    fab_count(me, chain.done, 2);
+    FAB_EQUAL(in[0], fab_tint(!me->index, 1));
+    FAB_EQUAL(in[1], fab_tint(!me->index, 2));
+    fab_barrier(me);
+    fab_cntr_close(received);
+    chain_close(me, &chain);
+}
+
+/* A deferred send of any size to a receive that is there or not yet */
+static void tagged_sizes(fab_side_t *me)
+{
+    static const size_t sizes[] = {0, 1, 192, 2049, 20000, 100000, 400000};
+    uint8_t *out = malloc(400000), *in = malloc(400000);
+    chain_t chain;
+    size_t i;
+
+    FAB_REQUIRE((out != NULL) && (in != NULL));
+    chain_open(me, &chain, ST_CUNIT_COUNT(sizes));
+    for (i = 0; i < ST_CUNIT_COUNT(sizes); ++i) {
+        fab_work_tsend(me, &chain.works[i], out, sizes[i], i);
+        FAB_EQUAL(fab_queue(me, &chain.works[i],
+                            fab_at(chain.trigger, i + 1, chain.done)), 0);
+        fab_fill(out, sizes[i], fab_tint(me->index, i));
+        fire(chain.trigger, 1);
+        FAB_MUST(me, fi_trecv(me->ep, in, 400000, NULL, me->peer, i, 0, NULL));
+        FAB_EQUAL(fab_entry(me, &me->rx).len, sizes[i]);
+        FAB_EQUAL(fab_differs(in, sizes[i], fab_tint(!me->index, i)),
+                  sizes[i]);
+        fab_count(me, chain.done, i + 1);
+    }
+    chain_close(me, &chain);
+    free(out);
+    free(in);
+}
+
+static void out_of_order(fab_side_t *me)
+{
+    static const uint64_t thresholds[] = {5, 1, 3, 2, 4};
+    enum { COUNT = 5 };
+    uint64_t values[COUNT], since;
+    chain_t chain;
+    unsigned i, k;
+
+    chain_open(me, &chain, COUNT);
+    for (i = 0; i < COUNT; ++i) {
+        values[i] = 1 + i;
+        fab_work_write(me, &chain.works[i], &values[i], 8,
+                       fab_there(me, SLOT * i));
+        FAB_EQUAL(fab_queue(me, &chain.works[i],
+                            fab_at(chain.trigger, thresholds[i], chain.done)),
+                  0);
+    }
+    for (k = 1; k <= COUNT; ++k) {
+        fire(chain.trigger, 1);
+        fab_count(me, chain.done, k);
+        fab_count(me, me->landed, k);
+        fab_barrier(me);
+        for (i = 0, since = 0; i < COUNT; ++i) {
+            FAB_EQUAL(word_at(me, SLOT * i),
+                      (thresholds[i] <= k) ? 1 + i : 0);
+        }
+        FAB_EQUAL(fi_cntr_read(chain.done), k);
+        fab_barrier(me);
+    }
+    (void)since;
+    chain_close(me, &chain);
+}
+
+static void already_met(fab_side_t *me)
+{
+    uint64_t value = 3;
+    chain_t chain;
+
+    chain_open(me, &chain, 3);
+    fab_work_write(me, &chain.works[0], &value, 8, fab_there(me, 0));
+    FAB_EQUAL(fab_queue(me, &chain.works[0],
+                        fab_at(chain.trigger, 0, chain.done)), 0);
+    fab_count(me, chain.done, 1);
+    fire(chain.trigger, 5);
+    fab_work_write(me, &chain.works[1], &value, 8, fab_there(me, 8));
+    FAB_EQUAL(fab_queue(me, &chain.works[1],
+                        fab_at(chain.trigger, 3, chain.done)), 0);
+    fab_count(me, chain.done, 2);
+    fab_work_write(me, &chain.works[2], &value, 8, fab_there(me, 16));
+    FAB_EQUAL(fab_queue(me, &chain.works[2],
+                        fab_at(chain.trigger, 5, chain.done)), 0);
+    fab_count(me, chain.done, 3);
+    fab_count(me, me->landed, 3);
+    chain_close(me, &chain);
+}
+
+/* Setting a counter fires, and so does a step that passes the threshold */
+static void set_and_overshoot(fab_side_t *me)
+{
+    enum { COUNT = 100 };
+    uint64_t value = 3;
+    chain_t chain;
+    unsigned i;
+
+    chain_open(me, &chain, COUNT + 1);
+    fab_work_write(me, &chain.works[COUNT], &value, 8, fab_there(me, 0));
+    FAB_EQUAL(fab_queue(me, &chain.works[COUNT],
+                        fab_at(chain.trigger, 4, chain.done)), 0);
+    FAB_EQUAL(fi_cntr_set(chain.trigger, 4), 0);
+    fab_count(me, chain.done, 1);
+    FAB_EQUAL(fi_cntr_set(chain.trigger, 0), 0);
+    for (i = 0; i < COUNT; ++i) {
+        fab_work_write(me, &chain.works[i], &value, 8, fab_there(me, 0));
+        FAB_EQUAL(fab_queue(me, &chain.works[i],
+                            fab_at(chain.trigger, i + 1, chain.done)), 0);
+    }
+    fire(chain.trigger, 100000);
+    fab_count(me, chain.done, COUNT + 1);
+    fab_count(me, me->landed, COUNT + 1);
+    chain_close(me, &chain);
+}
+
+static void count_work(fab_side_t *me)
+{
+    struct fid_cntr *target = fab_cntr(me);
+    uint64_t since          = 0;
+    chain_t chain;
+
+    chain_open(me, &chain, 3);
+    fab_work_count(&chain.works[0], FI_OP_CNTR_ADD, target, 5);
+    FAB_EQUAL(fab_queue(me, &chain.works[0], fab_at(chain.trigger, 1, NULL)),
+              0);
+    fab_work_count(&chain.works[1], FI_OP_CNTR_SET, target, 100);
+    FAB_EQUAL(fab_queue(me, &chain.works[1], fab_at(chain.trigger, 2, NULL)),
+              0);
+    fab_work_count(&chain.works[2], FI_OP_CNTR_ADD, target, 3);
+    FAB_EQUAL(fab_queue(me, &chain.works[2], fab_at(chain.trigger, 3, NULL)),
+              0);
+    fire(chain.trigger, 1);
+    fab_count(me, target, 5);
+    fire(chain.trigger, 1);
+    fab_count(me, target, 100);
+    fire(chain.trigger, 1);
+    while (fi_cntr_read(target) != 103) {
+        fab_turn(me, &since);
+    }
+    fab_cntr_close(target);
+    chain_close(me, &chain);
+}
+
+/* trigger -> write -> completion -> atomic on one's own word */
+static void chain_local(fab_side_t *me)
+{
+    enum { ROUNDS = 50 };
+    uint8_t out[SLOT];
+    struct fid_cntr *words;
+    chain_t chain;
+    uint64_t k;
+
+    chain_open(me, &chain, 2 * ROUNDS);
+    words = fab_cntr(me);
+    for (k = 1; k <= ROUNDS; ++k) {
+        fab_work_write(me, &chain.works[2 * k - 2], out, SLOT,
+                       fab_there(me, 1024));
+        FAB_EQUAL(fab_queue(me, &chain.works[2 * k - 2],
+                            fab_at(chain.trigger, k, chain.done)), 0);
+        fab_work_add(me, &chain.works[2 * k - 1], 1, fab_here(me, 0));
+        FAB_EQUAL(fab_queue(me, &chain.works[2 * k - 1],
+                            fab_at(chain.done, k, words)), 0);
+    }
+    for (k = 1; k <= ROUNDS; ++k) {
+        fab_fill(out, SLOT, fab_tint(me->index, k));
+        fire(chain.trigger, 1);
+        fab_word(me, me->window, k);
+        fab_barrier(me);
+        FAB_EQUAL(fab_differs(me->window + 1024, SLOT,
+                              fab_tint(!me->index, k)), SLOT);
+        fab_barrier(me);
+    }
+    fab_count(me, words, ROUNDS);
+    fab_barrier(me);
+    fab_cntr_close(words);
+    chain_close(me, &chain);
+}
+
+/* A remote write counts at the region, which triggers the next write back: a
+ * chain that goes to and fro with nobody's help after the first step */
+static void chain_across(fab_side_t *me)
+{
+    enum { ROUNDS = 100 };
+    uint64_t value = 1;
+    chain_t chain;
+    uint64_t k;
+
+    chain_open(me, &chain, ROUNDS);
+    for (k = 1; k <= ROUNDS; ++k) {
+        fab_work_write(me, &chain.works[k - 1], &value, 8,
+                       fab_there(me, 8 * k));
+        /* Party 0's first write is by its trigger; then each answers */
+        FAB_EQUAL(fab_queue(me, &chain.works[k - 1],
+                            ((me->index == 0) && (k == 1)) ?
+                            fab_at(chain.trigger, 1, chain.done) :
+                            fab_at(me->landed, k - (me->index == 0),
+                                   chain.done)), 0);
+    }
+    fab_barrier(me);
+    if (me->index == 0) {
+        fire(chain.trigger, 1);
+    }
+    fab_count(me, me->landed, ROUNDS);
+    fab_count(me, chain.done, ROUNDS);
+    for (k = 1; k <= ROUNDS; ++k) {
+        FAB_EQUAL(word_at(me, 8 * k), 1);
+    }
+    chain_close(me, &chain);
+}
+
+/* The same structure again and again, as its work is done */
+static void reuse(fab_side_t *me)
+{
+    enum { ROUNDS = 300 };
+    chain_t chain;
+    uint64_t k;
+
+    chain_open(me, &chain, 1);
+    for (k = 1; k <= ROUNDS; ++k) {
+        fab_work_write(me, chain.works, &k, 8, fab_there(me, 0));
+        FAB_EQUAL(FAB_POST(me, fab_queue(me, chain.works,
+                                         fab_at(chain.trigger, k,
+                                                chain.done))), 0);
+        fire(chain.trigger, 1);
+        fab_count(me, chain.done, k);
+    }
+    fab_count(me, me->landed, ROUNDS);
+    FAB_EQUAL(word_at(me, 0), ROUNDS);
+    chain_close(me, &chain);
+}
+
+/* Several threads trigger; each operation fires once */
+typedef struct firing {
+    fab_side_t      *me;
+    struct fid_cntr *trigger;
+    unsigned        count;
+} firing_t;
+
+static void *fire_often(void *arg)
+{
+    firing_t *firing = arg;
+    unsigned i;
+
+    fab_adopt(firing->me);
+    for (i = 0; i < firing->count; ++i) {
+        fire(firing->trigger, 1);
+    }
+    return NULL;
+}
+
+static void many_firing(fab_side_t *me)
+{
+    enum { THREADS = 4, COUNT = 50 };
+    uint64_t value = 1;
+    pthread_t threads[THREADS];
+    firing_t firing;
+    chain_t chain;
+    unsigned i;
+
+    chain_open(me, &chain, THREADS * COUNT);
+    for (i = 0; i < THREADS * COUNT; ++i) {
+        fab_work_add(me, &chain.works[i], value, fab_there(me, 0));
+        FAB_EQUAL(fab_queue(me, &chain.works[i],
+                            fab_at(chain.trigger, i + 1, chain.done)), 0);
+    }
+    firing.me      = me;
+    firing.trigger = chain.trigger;
+    firing.count   = COUNT;
+    for (i = 0; i < THREADS; ++i) {
+        FAB_REQUIRE(pthread_create(&threads[i], NULL, fire_often, &firing) ==
+                    0);
+    }
+    for (i = 0; i < THREADS; ++i) {
+        pthread_join(threads[i], NULL);
+    }
+    fab_count(me, chain.done, THREADS * COUNT);
+    fab_count(me, me->landed, THREADS * COUNT);
+    FAB_EQUAL(word_at(me, 0), THREADS * COUNT);
+    chain_close(me, &chain);
+}
+
+/* What fails counts as a failure, and what hangs on it waits for ever */
+static void failure_stalls(fab_side_t *me)
+{
+    uint64_t value = 1;
+    fab_place_t bad = fab_there(me, 0);
+    struct fid_cntr *words;
+    chain_t chain;
+
+    bad.key = 999;
+    chain_open(me, &chain, 2);
+    words = fab_cntr(me);
+    fab_work_write(me, &chain.works[0], &value, 8, bad);
+    FAB_EQUAL(fab_queue(me, &chain.works[0],
+                        fab_at(chain.trigger, 1, chain.done)), 0);
+    fab_work_add(me, &chain.works[1], 1, fab_here(me, 0));
+    FAB_EQUAL(fab_queue(me, &chain.works[1], fab_at(chain.done, 1, words)), 0);
+    fire(chain.trigger, 1);
+    fab_count_errors(me, chain.done, 1);
+    fab_error(me, &me->tx);
+    fab_linger(me);
+    FAB_EQUAL(fi_cntr_read(chain.done), 0);
+    FAB_EQUAL(word_at(me, 0), 0);
+    /* Closing the domain takes along what is left */
+    FAB_EQUAL(fi_control(&me->domain->fid, FI_FLUSH_WORK, NULL), 0);
+    fab_barrier(me);
+    fab_cntr_close(words);
+    chain_close(me, &chain);
+}
+
+/* Without a completion counter: the data is there all the same */
+static void no_completion(fab_side_t *me)
+{
+    uint64_t value = 55;
+    chain_t chain;
+
+    chain_open(me, &chain, 1);
+    fab_work_write(me, chain.works, &value, 8, fab_there(me, 0));
+    FAB_EQUAL(fab_queue(me, chain.works, fab_at(chain.trigger, 1, NULL)), 0);
+    fire(chain.trigger, 1);
+    fab_count(me, me->landed, 1);
+    FAB_EQUAL(word_at(me, 0), 55);
+    chain_close(me, &chain);
+}
+
+/* A counter that its own trigger adds to */
+static void self_trigger(fab_side_t *me)
+{
+    struct fid_cntr *target = fab_cntr(me);
+    chain_t chain;
+
+    chain_open(me, &chain, 2);
+    fab_work_count(&chain.works[0], FI_OP_CNTR_ADD, chain.trigger, 1);
+    FAB_EQUAL(fab_queue(me, &chain.works[0], fab_at(chain.trigger, 1, NULL)),
+              0);
+    fab_work_count(&chain.works[1], FI_OP_CNTR_ADD, target, 9);
+    FAB_EQUAL(fab_queue(me, &chain.works[1], fab_at(chain.trigger, 2, NULL)),
+              0);
+    fire(chain.trigger, 1);
+    fab_count(me, target, 9);
+    fab_cntr_close(target);
+    chain_close(me, &chain);
+}
+
+static const fab_case_t cases[] = {
+    {"write_at_threshold", write_at_threshold},
+    {"write_sizes", write_sizes, &large},
+    {"reads", reads, &large},
+    {"atomics", atomics},
+    {"messages", messages},
+    {"tagged_sizes", tagged_sizes},
+    {"out_of_order", out_of_order},
+    {"already_met", already_met},
+    {"set_and_overshoot", set_and_overshoot},
+    {"count_work", count_work},
+    {"chain_local", chain_local},
+    {"chain_across", chain_across},
+    {"reuse", reuse},
+    {"many_firing", many_firing},
+    {"failure_stalls", failure_stalls, NULL, 0,
+     "sockets counts no failure of deferred work, and cannot flush it"},
+    {"no_completion", no_completion, NULL, 0,
+     "sockets crashes without a completion counter"},
+    {"self_trigger", self_trigger, NULL, 0,
+     "sockets deadlocks when a trigger adds to its own counter"}
+};
+
+int main(int argc, char **argv)
+{
+    return fab_main("fab_dwq", cases, ST_CUNIT_COUNT(cases), argc, argv);
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_fab_limits.c - Cassini's limits: entries, counters, transmit queues. */
+#include "fab_work.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ONLY_CXI "sockets has no such limit"
+
+/** Of the process: both parties' if they are threads. */
+#define LIMIT_ENTRIES 504
+#define LIMIT_CNTRS   2048
+
+
+/* So many entries, then no more; each that fires makes room for one */
+static void entries(fab_side_t *me)
+{
+    struct fid_cntr *trigger, *done;
+    fab_work_t *works;
+    unsigned i;
+    uint64_t since = 0;
+
+    if (me->index == 1) {
+        fab_barrier(me);
+        return;
+    }
+
+    trigger = fab_cntr(me);
+    done    = fab_cntr(me);
+    works   = fab_works(me, LIMIT_ENTRIES + 1);
+    for (i = 0; i < LIMIT_ENTRIES; ++i) {
+        fab_work_add(me, &works[i], 1, fab_there(me, 0));
+        FAB_EQUAL(fab_queue(me, &works[i], fab_at(trigger, i + 1, done)), 0);
+    }
+    fab_work_add(me, &works[i], 1, fab_there(me, 0));
+    FAB_CHECK(fab_queue(me, &works[i], fab_at(trigger, i + 1, done)) < 0);
+    FAB_EQUAL(fi_cntr_add(trigger, 1), 0);
+    fab_count(me, done, 1);
+    while (fab_queue(me, &works[i], fab_at(trigger, i + 1, done)) != 0) {
+        fab_turn(me, &since);
+    }
+    FAB_EQUAL(fi_cntr_add(trigger, LIMIT_ENTRIES), 0);
+    fab_count(me, done, LIMIT_ENTRIES + 1);
+    fab_barrier(me);
+    fab_cntr_close(trigger);
+    fab_cntr_close(done);
+    free(works);
+}
+
+static void counters(fab_side_t *me)
+{
+    struct fid_cntr *cntrs[LIMIT_CNTRS + 1];
+    struct fi_cntr_attr attr = {
+        .events   = FI_CNTR_EVENTS_COMP,
+        .wait_obj = FI_WAIT_UNSPEC
+    };
+    unsigned count           = 0;
+
+    while ((count <= LIMIT_CNTRS) &&
+           (fi_cntr_open(me->domain, &attr, &cntrs[count], NULL) == 0)) {
+        ++count;
+    }
+    FAB_CHECK(count <= LIMIT_CNTRS);
+    FAB_CHECK(count >= LIMIT_CNTRS - 16);
+    FAB_CHECK(fi_cntr_open(me->domain, &attr, &cntrs[count], NULL) ==
+              -FI_ENOSPC);
+    while (count > 0) {
+        fab_cntr_close(cntrs[--count]);
+    }
+    cntrs[0] = fab_cntr(me);
+    fab_cntr_close(cntrs[0]);
+}
+
+/* A counter counts for one region */
+static void one_region(fab_side_t *me)
+{
+    struct fid_cntr *cntr = fab_cntr(me);
+    uint64_t words[2]     = {0};
+    struct fid_mr *first, *second = NULL;
+
+    first = fab_register(me, &words[0], 8, 80, cntr);
+    FAB_EQUAL(fi_mr_reg(me->domain, &words[1], 8, FI_REMOTE_WRITE, 0, 81,
+                        FI_RMA_EVENT, &second, NULL), 0);
+    FAB_CHECK(fi_mr_bind(second, &cntr->fid, FI_REMOTE_WRITE) < 0);
+    FAB_EQUAL(fi_close(&second->fid), 0);
+    FAB_EQUAL(fi_close(&first->fid), 0);
+    /* and then for another */
+    first = fab_register(me, &words[0], 8, 80, cntr);
+    FAB_EQUAL(fi_close(&first->fid), 0);
+    fab_cntr_close(cntr);
+}
+
+static const fab_config_t narrow = {.tx_size = 64};
+
+/* Who does not reap the queue is told so; strict counts entries that were not
+ * read, too */
+static void transmit_size(fab_side_t *me)
+{
+    uint64_t word   = 1;
+    unsigned posted = 0;
+    size_t size     = me->info->tx_attr->size;
+    ssize_t ret;
+
+    FAB_CHECK(size >= 64);
+    do {
+        ret = fi_write(me->ep, &word, 8, NULL, me->peer, me->theirs.base,
+                       me->theirs.key, NULL);
+        posted += (ret == 0);
+        /* No entry is read, whatever progress there is */
+        fi_cntr_read(me->write);
+    } while ((ret == 0) && (posted < 4 * size));
+    if (fab_subject() == FAB_STRICT) {
+        FAB_EQUAL(ret, -FI_EAGAIN);
+        FAB_EQUAL(posted, size);
+        fab_count(me, me->write, 1);
+    } else {
+        FAB_CHECK((ret == 0) || (ret == -FI_EAGAIN));
+    }
+    fab_entries(me, &me->tx, posted);
+    FAB_MUST(me, fi_write(me->ep, &word, 8, NULL, me->peer, me->theirs.base,
+                          me->theirs.key, NULL));
+    fab_entry(me, &me->tx);
+    fab_barrier(me);
+}
+
+static void sizes(fab_side_t *me)
+{
+    struct fi_info *hints, *info;
+    uint8_t byte = 0;
+
+    hints = fab_hints(me->config);
+    hints->tx_attr->size = 1u << 20;
+    FAB_CHECK(fab_getinfo(hints) == NULL);
+    hints->tx_attr->size = 16384;
+    info = fab_getinfo(hints);
+    FAB_CHECK(info != NULL);
+    fi_freeinfo(info);
+    hints->tx_attr->inject_size = 193;
+    FAB_CHECK(fab_getinfo(hints) == NULL);
+    hints->tx_attr->inject_size   = 0;
+    hints->ep_attr->max_msg_size  = 1ull << 40;
+    FAB_CHECK(fab_getinfo(hints) == NULL);
+    fi_freeinfo(hints);
+    FAB_CHECK(fi_send(me->ep, &byte, (4ull << 30) + 1, NULL, me->peer, NULL) <
+              0);
+    FAB_CHECK(fi_tsend(me->ep, &byte, 1, NULL, me->peer, 1ull << 48, NULL) <
+              0);
+}
+
+static const fab_case_t cases[] = {
+    {"entries", entries, NULL, 0, ONLY_CXI},
+    {"counters", counters, NULL, 0, ONLY_CXI},
+    {"one_region", one_region, NULL, 0, ONLY_CXI},
+    {"transmit_size", transmit_size, &narrow, 0, ONLY_CXI},
+    {"sizes", sizes, NULL, 0, ONLY_CXI}
+};
+
+int main(int argc, char **argv)
+{
+    return fab_main("fab_limits", cases, ST_CUNIT_COUNT(cases), argc, argv);
+}
