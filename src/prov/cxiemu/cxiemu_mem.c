@@ -140,6 +140,8 @@ int cxiemu_mem_free(struct fid_domain *fid, void *address)
         memmove(&nic->mems[rank - 1], &nic->mems[rank],
                 (nic->num_mems - rank) * sizeof(*nic->mems));
         --nic->num_mems;
+        /* The descriptor's number is soon another file's */
+        ++nic->mem_epoch;
     }
     cxiemu_nic_unlock(nic);
 

@@ -4,6 +4,7 @@
 #include "cxiemu_dwq.h"
 #include "cxiemu_link.h"
 #include "cxiemu_log.h"
+#include "cxiemu_mr.h"
 #include "cxiemu_target.h"
 #include "cxiemu_wait.h"
 
@@ -120,7 +121,7 @@ static unsigned cxiemu_nic_round(cxiemu_nic_t *nic)
     if (!TAILQ_EMPTY(&nic->stalled)) {
         count += cxiemu_link_retry(nic);
     }
-    if (nic->watched > 0) {
+    if (nic->doorbells != NULL) {
         count += cxiemu_cntr_doorbells(nic);
     }
     cxiemu_cntr_writeback(nic);
@@ -352,6 +353,9 @@ void cxiemu_nic_destroy(cxiemu_nic_t *nic)
     cxiemu_link_close_all(nic);
     cxiemu_nic_unlock(nic);
 
+    cxiemu_txop_cleanup(nic);
+    cxiemu_dwq_cleanup(nic);
+    cxiemu_mem_cleanup(nic);
     cxiemu_map_put(nic->map);
     pthread_mutex_destroy(&nic->lock);
     close(nic->epoll);

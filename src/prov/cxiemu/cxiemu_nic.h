@@ -163,10 +163,12 @@ int cxiemu_nic_wait(cxiemu_nic_t *nic, int (*ready)(void *arg), void *arg,
  *  Lock held. Cheap when nobody sleeps. */
 void cxiemu_nic_wake_waiters(cxiemu_nic_t *nic);
 
-/** The NIC has stored to memory of this process. Lock held. */
+/** The NIC has stored to memory of this process: a thread may sleep on a word of
+ *  it, other than the one that made this progress. Lock held. */
 static inline void cxiemu_nic_stored(cxiemu_nic_t *nic, const void *address,
                                      size_t length)
 {
+    cxiemu_nic_wake_waiters(nic);
     if ((nic->on_store != NULL) && (length <= sizeof(uint64_t))) {
         nic->on_store(nic->on_store_arg, address);
     }
