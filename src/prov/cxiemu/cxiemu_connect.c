@@ -9,6 +9,8 @@
 
 #include <rdma/fi_errno.h>
 
+#include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
@@ -207,7 +209,8 @@ void cxiemu_link_put(cxiemu_link_t *link)
 }
 
 
-/* Maps what a port announces; the errors of cxiemu_link_get(), or -FI_EINVAL. */
+/* Maps what a port announces: 0, -FI_EAGAIN if it announces nothing yet,
+ * -FI_EINVAL, or the errors of cxiemu_link_get(). */
 static int cxiemu_port_map(cxiemu_nic_t *nic, const cxiemu_port_t *entry,
                            cxiemu_map_t **map_p)
 {
@@ -295,8 +298,8 @@ cxiemu_link_t *cxiemu_link_accept(cxiemu_nic_t *nic, uint32_t port)
     if (ret == -FI_EHOSTUNREACH) {
         cxiemu_port_give(nic, port);
     } else if (ret != -FI_EAGAIN) {
-        /* The initiator finds this when it looks after its peers. The port stays
-         * its own until then: a later one must not find the mark. */
+        /* The initiator finds this when it looks after its peers. The port
+         * stays its own until then: a later one must not find the mark. */
         cxiemu_warn(EP_CTRL, "cannot take the link of process %u: %d\n",
                     entry->pid, ret);
         __atomic_store_n(&entry->refused,
@@ -306,6 +309,26 @@ cxiemu_link_t *cxiemu_link_accept(cxiemu_nic_t *nic, uint32_t port)
     return NULL;
 }
 
+
+/* Ports of processes that ended between taking one and saying so. */
+void cxiemu_port_sweep(cxiemu_nic_t *nic)
+{
+    unsigned free_ports = 0;
+    cxiemu_port_t *entry;
+    uint32_t i;
+
+    /* The lowest is taken first: far behind the last one none is in use */
+    for (i = 0; (i < CXIEMU_PORTS) && (free_ports < 64); ++i) {
+        entry = &nic->shm->ports[i];
+        if (__atomic_load_n(&entry->owner, __ATOMIC_ACQUIRE) == 0) {
+            ++free_ports;
+        } else if ((nic->ports[i] == NULL) &&
+                   (__atomic_load_n(&entry->link, __ATOMIC_ACQUIRE) != 0) &&
+                   (kill((pid_t)entry->pid, 0) != 0) && (errno == ESRCH)) {
+            cxiemu_port_give(nic, i);
+        }
+    }
+}
 
 int cxiemu_link_is_closed(const cxiemu_link_t *link)
 {

@@ -109,8 +109,8 @@ static int cxiemu_fabric_trywait(struct fid_fabric *fabric, struct fid **fids,
     return ret;
 }
 
-int cxiemu_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric_p,
-                       void *context)
+int cxiemu_fabric_open(struct fi_fabric_attr *attr,
+                       struct fid_fabric **fabric_p, void *context)
 {
     cxiemu_fabric_t *fabric;
     int ret;

@@ -60,8 +60,8 @@ static int cxiemu_link_want_cells(cxiemu_link_t *link, uint32_t end)
     if (cxiemu_link_has_cells(link, end)) {
         return 1;
     }
-    /* Pairs with cxiemu_link_publish_head(): either the target sees the wish, or
-     * its new head is seen here */
+    /* Pairs with cxiemu_link_publish_head(): either the target sees the wish,
+     * or its new head is seen here */
     __atomic_store_n(&link->shm->stalled, 1, __ATOMIC_SEQ_CST);
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     return cxiemu_link_has_cells(link, end);
@@ -207,9 +207,9 @@ static int cxiemu_link_is_sound(const cxiemu_link_t *link,
     return rec->length <= room;
 }
 
-/* Takes the payload's cells out of use: what is in them must not be mistaken for
- * a number of the ring's next lap. The initiator writes them again only after
- * the head. */
+/* Takes the payload's cells out of use: what is in them must not be mistaken
+ * for a number of the ring's next lap. The initiator writes them again only
+ * after the head. */
 static void cxiemu_link_wipe(cxiemu_link_t *link, uint32_t cells)
 {
     uint32_t i;
@@ -321,6 +321,11 @@ unsigned cxiemu_link_drain(cxiemu_nic_t *nic, uint32_t port, unsigned budget)
         if (link == NULL) {
             return 0;
         }
+    }
+    if (link->is_tx && (link->map->fd >= 0) &&
+        __atomic_load_n(&link->shm->attached, __ATOMIC_ACQUIRE)) {
+        /* Nobody has to find it any more: one descriptor a peer is enough */
+        cxiemu_map_close_fd(link->map);
     }
     /* Read before the rings: who closes has written all that he will */
     closed = cxiemu_link_is_closed(link);

@@ -225,9 +225,10 @@ void cxiemu_nic_ring(cxiemu_nic_shm_t *shm, uint32_t port)
     if (!(__atomic_load_n(&shm->summary, __ATOMIC_SEQ_CST) & word)) {
         __atomic_fetch_or(&shm->summary, word, __ATOMIC_SEQ_CST);
     }
-    /* Pairs with cxiemu_nic_sleep() and cxiemu_thread_nap_asleep(), who announce
-     * themselves and then look at the summary. One waiter is enough: it makes
-     * progress, and wakes the others if there is something for them. */
+    /* Pairs with cxiemu_nic_sleep() and cxiemu_thread_nap_asleep(), who
+     * announce themselves and then look at the summary. One waiter is enough:
+     * it makes progress, and wakes the others if there is something for
+     * them. */
     if (__atomic_load_n(&shm->waiters, __ATOMIC_SEQ_CST) != 0) {
         cxiemu_kick(shm, CXIEMU_KICK_WAITER, 1);
     } else if (cxiemu_nic_is_deaf(shm)) {

@@ -61,8 +61,8 @@ static void cxiemu_peer_unwatch(cxiemu_peer_t *peer)
 }
 
 /* Maps the NIC's memory and makes sure that it is the one that was meant. The
- * process was opened before: if it is still there after, its number has not been
- * given to another one. */
+ * process was opened before: if it is still there after, its number has not
+ * been given to another one. */
 static int cxiemu_peer_map(cxiemu_peer_t *peer, uint32_t fd)
 {
     cxiemu_nic_shm_t *shm;
@@ -205,9 +205,10 @@ void cxiemu_link_check(cxiemu_nic_t *nic)
     cxiemu_peer_t *peer, *next;
     int i, count;
 
-    if (TAILQ_EMPTY(&nic->links)) {
+    if (!nic->links_seen) {
         return;
     }
+    cxiemu_port_sweep(nic);
     cxiemu_link_check_each(nic);
     count = epoll_wait(nic->epoll, events, CXIEMU_PEER_EVENTS, 0);
     for (i = 0; i < count; ++i) {

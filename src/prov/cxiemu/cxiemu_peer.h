@@ -39,6 +39,9 @@ int cxiemu_peer_is_dead(const cxiemu_peer_t *peer);
  *  NULL. */
 cxiemu_link_t *cxiemu_link_accept(cxiemu_nic_t *nic, uint32_t port);
 
+/** Give back the ports that processes took which are gone. */
+void cxiemu_port_sweep(cxiemu_nic_t *nic);
+
 /** Whether the other side has closed the link, or its NIC. */
 int cxiemu_link_is_closed(const cxiemu_link_t *link);
 

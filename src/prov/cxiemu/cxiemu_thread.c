@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cxiemu_thread.c - a NIC's thread, which makes progress while nobody else does.
+ * cxiemu_thread.c - a NIC's thread, which makes progress while nobody else
+ * does.
  *
  *            the application polls
  *   ASLEEP ------------------------> AWAKE      sleeps 1 ms, then 2, 4, 8
