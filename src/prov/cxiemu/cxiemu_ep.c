@@ -154,6 +154,8 @@ static int cxiemu_ep_close(struct fid *fid)
     cxiemu_ep_unbind(ep);
     nic->eps[ep->number] = NULL;
     --ep->domain->refs;
+    /* Tells peers whose messages were dropped */
+    (void)cxiemu_nic_progress(nic);
     cxiemu_nic_unlock(nic);
 
     free(ep);

@@ -95,6 +95,7 @@ typedef struct cxiemu_nic {
     size_t                     num_mems;
     size_t                     max_mems;
     struct cxiemu_pending_list late;      /**< Arrived, not yet carried out */
+    uint64_t                   late_pass; /**< Passes over them */
     struct cxiemu_txop_pool    *txops;    /**< Made by the first operation */
     unsigned                   next_ep;   /**< Where a free number is sought */
     uint32_t                   mem_epoch; /**< Changes with each mem_free(), so

@@ -114,6 +114,21 @@ enum {
     CXIEMU_REC_ORDERED   = 1u << 8   /**< Not before earlier ones of its kind */
 };
 
+/** Source with CXIEMU_REC_MEM: an offset, and the initiator's mem_epoch: when it
+ *  has changed, what mem names may be another memory. */
+#define CXIEMU_MEM_SOURCE(_offset, _epoch) \
+    ((uint64_t)(_offset) | ((uint64_t)(uint16_t)(_epoch) << 48))
+#define CXIEMU_MEM_OFFSET(_source) ((_source) & ((1ull << 48) - 1))
+#define CXIEMU_MEM_EPOCH(_source)  ((uint32_t)((_source) >> 48))
+
+/** What an ATOMIC does: kind (0 plain, 1 fetching, 2 comparing), enum fi_op and
+ *  enum fi_datatype. */
+#define CXIEMU_ATOMIC_CODE(_kind, _op, _datatype) \
+    ((uint32_t)(_kind) | ((uint32_t)(_op) << 8) | ((uint32_t)(_datatype) << 16))
+#define CXIEMU_ATOMIC_KIND(_code)     ((_code) & 0xff)
+#define CXIEMU_ATOMIC_OP(_code)       (((_code) >> 8) & 0xff)
+#define CXIEMU_ATOMIC_DATATYPE(_code) (((_code) >> 16) & 0xff)
+
 /** A record's first cell; payload of more than 8 bytes in those behind it. */
 typedef struct cxiemu_rec {
     uint32_t seq;      /**< Position + 1 in the ring, stored last (release) */

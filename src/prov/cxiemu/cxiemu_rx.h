@@ -15,6 +15,7 @@
 #include <rdma/fi_tagged.h>
 #include <sys/queue.h>
 
+struct cxiemu_arrival;
 struct cxiemu_cntr;
 struct cxiemu_ep;
 struct cxiemu_recv;
@@ -71,7 +72,7 @@ int cxiemu_rx_from_msg(struct cxiemu_ep *ep, const struct fi_msg *msg,
 void cxiemu_rx_cleanup(cxiemu_rx_t *rx);
 
 /** A SEND, RTS or DATA record has come. Acknowledges it. */
-void cxiemu_rx_record(cxiemu_link_t *link, cxiemu_rec_t *rec);
+void cxiemu_rx_arrived(const struct cxiemu_arrival *arrival);
 
 /** A peer is gone: fail receives whose data was under way from it, forget its
  *  unexpected messages that are not complete. */

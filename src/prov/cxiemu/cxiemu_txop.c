@@ -1,0 +1,626 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cxiemu_txop.c - operations as their initiator has them: start to completion.
+ *
+ * What of an operation goes into which records is cxiemu_emit.c's.
+ */
+#include "cxiemu_txop.h"
+#include "cxiemu_dwq.h"
+#include "cxiemu_emit.h"
+#include "cxiemu_ep.h"
+#include "cxiemu_log.h"
+
+#include <rdma/fi_errno.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Operations are allocated so many at a time, and found by their number */
+#define CXIEMU_TXOP_CHUNK 256
+
+/* Which list of its link an operation is in */
+enum {
+    CXIEMU_TXOP_NOWHERE,
+    CXIEMU_TXOP_PENDING,
+    CXIEMU_TXOP_WAITING
+};
+
+typedef struct cxiemu_txop_pool {
+    cxiemu_txop_t           **chunks;
+    uint32_t                num_chunks;
+    struct cxiemu_txop_list free;
+} cxiemu_txop_pool_t;
+
+
+static cxiemu_txop_pool_t *cxiemu_txop_get_pool(cxiemu_nic_t *nic)
+{
+    cxiemu_txop_pool_t *pool = nic->txops;
+
+    if (pool == NULL) {
+        pool = calloc(1, sizeof(*pool));
+        if (pool == NULL) {
+            return NULL;
+        }
+        TAILQ_INIT(&pool->free);
+        nic->txops = pool;
+    }
+    return pool;
+}
+
+static int cxiemu_txop_grow(cxiemu_txop_pool_t *pool)
+{
+    cxiemu_txop_t **chunks, *chunk;
+    uint32_t i;
+
+    chunks = realloc(pool->chunks, (pool->num_chunks + 1) * sizeof(*chunks));
+    if (chunks == NULL) {
+        return -FI_ENOMEM;
+    }
+    pool->chunks = chunks;
+
+    chunk = calloc(CXIEMU_TXOP_CHUNK, sizeof(*chunk));
+    if (chunk == NULL) {
+        return -FI_ENOMEM;
+    }
+    for (i = 0; i < CXIEMU_TXOP_CHUNK; ++i) {
+        chunk[i].id = pool->num_chunks * CXIEMU_TXOP_CHUNK + i;
+        TAILQ_INSERT_TAIL(&pool->free, &chunk[i], list);
+    }
+    chunks[pool->num_chunks++] = chunk;
+    return 0;
+}
+
+static cxiemu_txop_t *cxiemu_txop_alloc(cxiemu_nic_t *nic)
+{
+    cxiemu_txop_pool_t *pool = cxiemu_txop_get_pool(nic);
+    cxiemu_txop_t *txop;
+
+    if ((pool == NULL) ||
+        (TAILQ_EMPTY(&pool->free) && (cxiemu_txop_grow(pool) != 0))) {
+        return NULL;
+    }
+
+    /* The one used last is the one in the cache */
+    txop = TAILQ_FIRST(&pool->free);
+    TAILQ_REMOVE(&pool->free, txop, list);
+    return txop;
+}
+
+/* The operation that an acknowledgement names, if it is one of that link that
+ * waits for one. */
+static cxiemu_txop_t *cxiemu_txop_find(cxiemu_link_t *link, uint32_t id)
+{
+    cxiemu_txop_pool_t *pool = link->nic->txops;
+    cxiemu_txop_t *txop;
+
+    if ((pool == NULL) || (id / CXIEMU_TXOP_CHUNK >= pool->num_chunks)) {
+        return NULL;
+    }
+
+    txop = &pool->chunks[id / CXIEMU_TXOP_CHUNK][id % CXIEMU_TXOP_CHUNK];
+    return ((txop->link == link) && (txop->owed > 0)) ? txop : NULL;
+}
+
+void cxiemu_txop_cleanup(cxiemu_nic_t *nic)
+{
+    cxiemu_txop_pool_t *pool = nic->txops;
+    uint32_t i;
+
+    if (pool == NULL) {
+        return;
+    }
+    for (i = 0; i < pool->num_chunks; ++i) {
+        free(pool->chunks[i]);
+    }
+    free(pool->chunks);
+    free(pool);
+    nic->txops = NULL;
+}
+
+
+static void cxiemu_txop_unlist(cxiemu_txop_t *txop)
+{
+    if (txop->listed == CXIEMU_TXOP_PENDING) {
+        TAILQ_REMOVE(&txop->link->pending, txop, list);
+    } else if (txop->listed == CXIEMU_TXOP_WAITING) {
+        TAILQ_REMOVE(&txop->link->waiting, txop, list);
+    }
+    txop->listed = CXIEMU_TXOP_NOWHERE;
+}
+
+static void cxiemu_txop_list(cxiemu_txop_t *txop, int which)
+{
+    if (txop->listed == which) {
+        return;
+    }
+    cxiemu_txop_unlist(txop);
+    if (which == CXIEMU_TXOP_PENDING) {
+        TAILQ_INSERT_TAIL(&txop->link->pending, txop, list);
+    } else {
+        TAILQ_INSERT_TAIL(&txop->link->waiting, txop, list);
+    }
+    txop->listed = which;
+}
+
+static void cxiemu_txop_free(cxiemu_txop_t *txop)
+{
+    cxiemu_nic_t *nic = txop->link->nic;
+
+    cxiemu_txop_unlist(txop);
+    if (txop->fencing) {
+        --txop->link->fencing;
+    }
+    free(txop->copy);
+    txop->copy = NULL;
+    txop->link = NULL;
+    txop->owed = 0;
+    TAILQ_INSERT_HEAD(&nic->txops->free, txop, list);
+}
+
+
+static cxiemu_cntr_t *cxiemu_txop_cntr(const cxiemu_op_t *op)
+{
+    switch (op->kind) {
+    case CXIEMU_OP_SEND:
+    case CXIEMU_OP_TSEND:
+        return op->ep->tx_cntr;
+    case CXIEMU_OP_WRITE:
+    case CXIEMU_OP_ATOMIC:
+        return op->ep->write_cntr;
+    default:
+        return op->ep->read_cntr;
+    }
+}
+
+static uint64_t cxiemu_txop_event_flags(const cxiemu_op_t *op)
+{
+    switch (op->kind) {
+    case CXIEMU_OP_SEND:
+        return FI_SEND | FI_MSG;
+    case CXIEMU_OP_TSEND:
+        return FI_SEND | FI_TAGGED;
+    case CXIEMU_OP_WRITE:
+        return FI_WRITE | FI_RMA;
+    case CXIEMU_OP_READ:
+        return FI_READ | FI_RMA;
+    case CXIEMU_OP_ATOMIC:
+        return FI_WRITE | FI_ATOMIC;
+    default:
+        return FI_READ | FI_ATOMIC;
+    }
+}
+
+static void cxiemu_txop_push_event(const cxiemu_op_t *op, int err,
+                                   cxiemu_ep_t *tx)
+{
+    cxiemu_cq_event_t event;
+
+    memset(&event, 0, sizeof(event));
+    event.entry.op_context = op->context;
+    event.entry.flags      = cxiemu_txop_event_flags(op);
+    event.entry.err        = err;
+    event.entry.prov_errno = err;
+    event.src              = FI_ADDR_NOTAVAIL;
+    event.tx               = tx;
+    cxiemu_cq_push(op->ep->tx_cq, &event);
+}
+
+/* Tell the completion queue, and give the place in the transmit queue back: now,
+ * or in strict mode when the queue is read. CXI has no event for what is
+ * injected. */
+static void cxiemu_txop_complete_cq(const cxiemu_op_t *op, int err)
+{
+    cxiemu_ep_t *ep = op->ep;
+    int event       = (err != 0) || (op->flags & FI_COMPLETION);
+    int hold        = cxiemu_param()->strict && (ep->tx_cq != NULL) &&
+                      (event || !(op->flags & FI_INJECT));
+
+    if (!hold) {
+        cxiemu_ep_give_tx(ep);
+    }
+    if (event && (ep->tx_cq != NULL)) {
+        cxiemu_txop_push_event(op, err, hold ? ep : NULL);
+    } else if (hold) {
+        cxiemu_cq_hold(ep->tx_cq, ep);
+    }
+}
+
+/* The operation is over as far as the user is concerned. */
+static void cxiemu_txop_report(cxiemu_txop_t *txop, int err)
+{
+    cxiemu_dwq_entry_t *entry = txop->entry;
+    const cxiemu_op_t *op     = &txop->op;
+    cxiemu_cntr_t *cntr;
+
+    if (txop->reported) {
+        return;
+    }
+    txop->reported = 1;
+    txop->entry    = NULL;
+
+    /* Deferred work's own counter takes the place of the endpoint's */
+    if ((entry == NULL) || (entry->completion == NULL)) {
+        cntr = cxiemu_txop_cntr(op);
+        if (cntr != NULL) {
+            cxiemu_cntr_count(cntr, err == 0, err != 0);
+        }
+    }
+    cxiemu_txop_complete_cq(op, err);
+    if (entry != NULL) {
+        cxiemu_dwq_done(entry, err);
+    }
+}
+
+/* An operation that fails before it is one of a link. */
+static void cxiemu_txop_fail_early(const cxiemu_op_t *op,
+                                   cxiemu_dwq_entry_t *entry, int err)
+{
+    cxiemu_txop_t txop = {.op = *op, .entry = entry};
+
+    cxiemu_txop_report(&txop, err);
+}
+
+/* All records are written: wait for the rest, or that was it. */
+static void cxiemu_txop_emitted(cxiemu_txop_t *txop)
+{
+    if (txop->owed == 0) {
+        cxiemu_txop_report(txop, txop->status);
+        cxiemu_txop_free(txop);
+        return;
+    }
+
+    if (cxiemu_emit_is_early(txop)) {
+        /* The data is out of the user's hands */
+        cxiemu_txop_report(txop, 0);
+    }
+    cxiemu_txop_list(txop, CXIEMU_TXOP_WAITING);
+}
+
+
+/* Whether an operation at the head of its link's queue may go on. */
+static int cxiemu_txop_may_start(cxiemu_txop_t *txop)
+{
+    cxiemu_link_t *link = txop->link;
+
+    if (txop->started) {
+        return 1;
+    }
+    if ((txop->not_before != 0) && (cxiemu_nic_now() < txop->not_before)) {
+        return 0;
+    }
+    /* With strict order each operation is behind all others */
+    return (link->fencing == 0) ||
+           (!(txop->op.flags & FI_FENCE) &&
+            (cxiemu_param()->order != CXIEMU_ORDER_STRICT));
+}
+
+/* Write what can be written; whether that is all there was to write. */
+static int cxiemu_txop_go_on(cxiemu_txop_t *txop)
+{
+    if (!cxiemu_txop_may_start(txop)) {
+        return 0;
+    }
+
+    if (!txop->started) {
+        cxiemu_emit_route(txop);
+        txop->started = 1;
+        /* A message that waits for its receive would block a fence for ever */
+        if (txop->path != CXIEMU_PATH_RENDEZVOUS) {
+            txop->fencing = 1;
+            ++txop->link->fencing;
+        }
+    }
+    return cxiemu_emit(txop);
+}
+
+unsigned cxiemu_txop_push(cxiemu_link_t *link)
+{
+    unsigned count = 0;
+    cxiemu_txop_t *txop;
+
+    while ((link->state == CXIEMU_LINK_UP) &&
+           ((txop = TAILQ_FIRST(&link->pending)) != NULL) &&
+           cxiemu_txop_go_on(txop)) {
+        cxiemu_txop_emitted(txop);
+        ++count;
+    }
+    return count;
+}
+
+/* Let an operation wait for room. Injected data is the user's again, so a copy
+ * is kept. */
+static int cxiemu_txop_queue(cxiemu_txop_t *txop)
+{
+    cxiemu_op_t *op = &txop->op;
+
+    if ((op->flags & FI_INJECT) && (op->buffer != NULL) && (op->length > 0) &&
+        (txop->offset == 0)) {
+        txop->copy = malloc(op->length);
+        if (txop->copy == NULL) {
+            return -FI_ENOMEM;
+        }
+        memcpy(txop->copy, op->buffer, op->length);
+        op->buffer = txop->copy;
+    }
+    cxiemu_txop_list(txop, CXIEMU_TXOP_PENDING);
+    cxiemu_link_stall(txop->link);
+    return 0;
+}
+
+static int cxiemu_txop_launch(cxiemu_txop_t *txop)
+{
+    cxiemu_link_t *link = txop->link;
+
+    if (TAILQ_EMPTY(&link->pending) && cxiemu_txop_go_on(txop)) {
+        cxiemu_txop_emitted(txop);
+        return 0;
+    }
+    return cxiemu_txop_queue(txop);
+}
+
+static void cxiemu_txop_init(cxiemu_txop_t *txop, const cxiemu_op_t *op,
+                             cxiemu_link_t *link, uint16_t dst_ep)
+{
+    size_t delay = cxiemu_param()->delay_us;
+
+    txop->op         = *op;
+    txop->link       = link;
+    txop->dst_ep     = dst_ep;
+    txop->offset     = 0;
+    txop->owed       = 0;
+    txop->status     = 0;
+    txop->listed     = CXIEMU_TXOP_NOWHERE;
+    txop->started    = 0;
+    txop->go         = 0;
+    txop->reported   = 0;
+    txop->fencing    = 0;
+    txop->not_before = (delay == 0) ? 0 : cxiemu_nic_now() + delay * 1000;
+}
+
+/* The link to where an operation goes. */
+static int cxiemu_txop_link(const cxiemu_op_t *op, cxiemu_link_t **link_p,
+                            uint16_t *dst_ep_p)
+{
+    cxiemu_av_entry_t *entry = cxiemu_av_entry(op->ep->av, op->dest);
+    int ret;
+
+    if (entry == NULL) {
+        return -FI_EINVAL;
+    }
+    if (entry->link == NULL) {
+        ret = cxiemu_link_get(op->ep->domain->nic, &entry->addr, &entry->link);
+        if (ret != 0) {
+            entry->link = NULL;
+            return ret;
+        }
+    }
+
+    *link_p   = entry->link;
+    *dst_ep_p = entry->addr.ep;
+    return 0;
+}
+
+/* The fault that befalls an operation, or 0. */
+static int cxiemu_txop_fault(cxiemu_link_t *link)
+{
+    const cxiemu_param_t *param = cxiemu_param();
+
+    if ((param->vanish != 0) && (++link->sent > param->vanish) &&
+        (link->state == CXIEMU_LINK_UP)) {
+        cxiemu_link_lose(link);
+    }
+    if (link->state != CXIEMU_LINK_UP) {
+        return FI_EHOSTUNREACH;
+    }
+    if ((param->fail_every != 0) &&
+        (cxiemu_nic_random(link->nic) % param->fail_every == 0)) {
+        return FI_EIO;
+    }
+    return 0;
+}
+
+/* As cxiemu_txop_start(), with the place taken; a positive FI_E* is an operation
+ * that fails. */
+static int cxiemu_txop_begin(const cxiemu_op_t *op, cxiemu_dwq_entry_t *entry)
+{
+    cxiemu_nic_t *nic   = op->ep->domain->nic;
+    cxiemu_link_t *link = NULL;
+    uint16_t dst_ep     = 0;
+    cxiemu_txop_t *txop;
+    int ret;
+
+    ret = cxiemu_txop_link(op, &link, &dst_ep);
+    if (ret != 0) {
+        return (ret == -FI_EHOSTUNREACH) ? FI_EHOSTUNREACH : ret;
+    }
+    ret = cxiemu_txop_fault(link);
+    if (ret != 0) {
+        return ret;
+    }
+    txop = cxiemu_txop_alloc(nic);
+    if (txop == NULL) {
+        return -FI_ENOMEM;
+    }
+
+    cxiemu_txop_init(txop, op, link, dst_ep);
+    txop->entry = entry;
+    ret         = cxiemu_txop_launch(txop);
+    if (ret != 0) {
+        cxiemu_txop_free(txop);
+        return ret;
+    }
+
+    /* Progress tells the peers itself, once for all that it did */
+    if (!nic->in_progress) {
+        cxiemu_link_flush(link);
+    }
+    return 0;
+}
+
+int cxiemu_txop_start(const cxiemu_op_t *op, cxiemu_dwq_entry_t *entry)
+{
+    cxiemu_ep_t *ep = op->ep;
+    int ret;
+
+    if ((entry == NULL) && (cxiemu_ep_take_tx(ep) != 0)) {
+        return -FI_EAGAIN;
+    }
+
+    ret = cxiemu_txop_begin(op, entry);
+    if (ret == 0) {
+        return 0;
+    }
+    if ((ret < 0) && (entry == NULL)) {
+        cxiemu_ep_give_tx(ep);
+        return ret;
+    }
+    cxiemu_txop_fail_early(op, entry, (ret < 0) ? -ret : ret);
+    return 0;
+}
+
+
+/* What has come back with an acknowledgement goes where the user wants it. */
+static void cxiemu_txop_take_result(cxiemu_txop_t *txop,
+                                    const cxiemu_ack_t *ack)
+{
+    cxiemu_op_t *op     = &txop->op;
+    cxiemu_link_t *link = txop->link;
+    size_t offset, length;
+
+    if (op->kind == CXIEMU_OP_READ) {
+        if ((txop->path == CXIEMU_PATH_INLINE) && (op->length > 0)) {
+            memcpy((void*)op->buffer, &ack->value, op->length);
+        } else if ((txop->path == CXIEMU_PATH_SLOTS) &&
+                   (ack->slot < CXIEMU_SLOTS)) {
+            offset = link->slot_offset[ack->slot];
+            if (offset >= op->length) {
+                return;
+            }
+            length = op->length - offset;
+            length = (length < CXIEMU_SLOT_SIZE) ? length : CXIEMU_SLOT_SIZE;
+            memcpy((uint8_t*)op->buffer + offset,
+                   cxiemu_link_slot(link, ack->slot), length);
+        }
+    } else if (op->result != NULL) {
+        memcpy(op->result, &ack->value, op->length);
+    }
+}
+
+void cxiemu_txop_ack(cxiemu_link_t *link, const cxiemu_ack_t *ack)
+{
+    cxiemu_txop_t *txop = cxiemu_txop_find(link, ack->op);
+
+    if (txop == NULL) {
+        cxiemu_info(EP_DATA, "process %u acknowledges operation %u unasked\n",
+                    link->pid, ack->op);
+        return;
+    }
+
+    --txop->owed;
+    if ((ack->status != 0) && (txop->status == 0)) {
+        txop->status = ack->status;
+    }
+    if ((ack->type == CXIEMU_ACK_GO) && (ack->status == 0) &&
+        (txop->path == CXIEMU_PATH_RENDEZVOUS) && !txop->go && txop->op.ep) {
+        txop->go = 1;
+        txop->rx = ack->value;
+        cxiemu_txop_list(txop, CXIEMU_TXOP_PENDING);
+        cxiemu_link_stall(link);
+    } else {
+        if ((ack->status == 0) && (txop->op.ep != NULL)) {
+            cxiemu_txop_take_result(txop, ack);
+        }
+        if ((txop->owed == 0) && (txop->listed != CXIEMU_TXOP_PENDING)) {
+            cxiemu_txop_report(txop, txop->status);
+            cxiemu_txop_free(txop);
+        }
+    }
+
+    if (!TAILQ_EMPTY(&link->pending)) {
+        cxiemu_txop_push(link);
+    }
+}
+
+
+void cxiemu_txop_fail_all(cxiemu_link_t *link, int err)
+{
+    cxiemu_txop_t *txop;
+
+    while (((txop = TAILQ_FIRST(&link->waiting)) != NULL) ||
+           ((txop = TAILQ_FIRST(&link->pending)) != NULL)) {
+        cxiemu_txop_report(txop, err);
+        cxiemu_txop_free(txop);
+    }
+}
+
+/* Nothing more is read from or written to memory of the operation's user here;
+ * its acknowledgements are still to come. */
+static void cxiemu_txop_orphan(cxiemu_txop_t *txop)
+{
+    cxiemu_dwq_entry_t *entry = txop->entry;
+
+    txop->reported = 1;
+    txop->entry    = NULL;
+    txop->op.ep    = NULL;
+    txop->status   = FI_ECANCELED;
+    if (entry != NULL) {
+        cxiemu_dwq_done(entry, FI_ECANCELED);
+    }
+    if (txop->owed == 0) {
+        cxiemu_txop_free(txop);
+    } else {
+        cxiemu_txop_list(txop, CXIEMU_TXOP_WAITING);
+    }
+}
+
+static void cxiemu_txop_drop_list(struct cxiemu_txop_list *list,
+                                  cxiemu_ep_t *ep)
+{
+    cxiemu_txop_t *txop, *next;
+
+    for (txop = TAILQ_FIRST(list); txop != NULL; txop = next) {
+        next = TAILQ_NEXT(txop, list);
+        if (txop->op.ep == ep) {
+            cxiemu_txop_orphan(txop);
+        }
+    }
+}
+
+void cxiemu_txop_drop_ep(cxiemu_ep_t *ep)
+{
+    cxiemu_link_t *link;
+
+    TAILQ_FOREACH(link, &ep->domain->nic->links, list) {
+        if (link->is_tx) {
+            cxiemu_txop_drop_list(&link->pending, ep);
+            cxiemu_txop_drop_list(&link->waiting, ep);
+        }
+    }
+}
+
+static int cxiemu_txop_list_exposed(struct cxiemu_txop_list *list,
+                                    cxiemu_ep_t *ep)
+{
+    cxiemu_txop_t *txop;
+
+    TAILQ_FOREACH(txop, list, list) {
+        if ((txop->op.ep == ep) && (txop->owed > 0) &&
+            cxiemu_emit_is_exposed(txop)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+int cxiemu_txop_exposed(cxiemu_ep_t *ep)
+{
+    cxiemu_link_t *link;
+
+    TAILQ_FOREACH(link, &ep->domain->nic->links, list) {
+        if (link->is_tx && (cxiemu_txop_list_exposed(&link->pending, ep) ||
+                            cxiemu_txop_list_exposed(&link->waiting, ep))) {
+            return 1;
+        }
+    }
+    return 0;
+}
