@@ -99,6 +99,7 @@ struct fab_world;
 typedef struct fab_side {
     int                  index;    /**< 0 or 1 */
     int                  threads;  /**< The parties are threads */
+    int                  victim;   /**< Party 1 does not come to its end */
     int                  oob;      /**< Socket to the other party */
     struct fab_world     *world;
     const fab_config_t   *config;
@@ -132,6 +133,7 @@ typedef struct fab_case {
     const fab_config_t *config;  /**< NULL: all defaults */
     unsigned           parties;  /**< FAB_*; 0: FAB_BOTH */
     const char         *sockets; /**< Why sockets cannot; NULL: it can */
+    int                victim;   /**< Party 1 is killed (processes only) */
 } fab_case_t;
 
 

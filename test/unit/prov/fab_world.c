@@ -91,7 +91,9 @@ static void *fab_party(void *arg)
     fab_open(me);
     fab_connect(me);
     fab_scenario(me);
-    fab_barrier(me);
+    if (!me->victim) {
+        fab_barrier(me);
+    }
     fab_close(me);
     return NULL;
 }
@@ -121,12 +123,15 @@ static void fab_child(fab_side_t *sides, int index)
     _exit(EXIT_SUCCESS);
 }
 
-static void fab_reap(pid_t pid)
+static void fab_reap(pid_t pid, int victim)
 {
     int status;
 
     CU_ASSERT_FATAL(waitpid(pid, &status, 0) == pid);
     if (WIFEXITED(status) && (WEXITSTATUS(status) == 0)) {
+        return;
+    }
+    if (victim && WIFSIGNALED(status) && (WTERMSIG(status) == SIGKILL)) {
         return;
     }
     printf("a party ended with status %#x\n", status);
@@ -150,9 +155,12 @@ static void fab_as_processes(fab_side_t *sides)
         close(sides[i].oob);
         sides[i].oob = -1;
     }
-    for (i = 0; i < 2; ++i) {
-        fab_reap(pids[i]);
+    fab_reap(pids[0], 0);
+    if (sides[1].victim) {
+        /* It may be stopped */
+        kill(pids[1], SIGKILL);
     }
+    fab_reap(pids[1], sides[1].victim);
 }
 
 static void fab_report(const fab_world_t *world)
@@ -186,6 +194,7 @@ static void fab_run_as(const fab_case_t *fcase, unsigned parties)
         sides[i].index  = i;
         sides[i].oob    = pair[i];
         sides[i].world  = world;
+        sides[i].victim = fcase->victim;
         sides[i].config = (fcase->config != NULL) ? fcase->config : &defaults;
     }
 
@@ -216,7 +225,8 @@ static unsigned fab_parties(void)
 
 void fab_run(const fab_case_t *fcase)
 {
-    unsigned parties = (fcase->parties != 0) ? fcase->parties : FAB_BOTH;
+    unsigned parties = fcase->victim ? FAB_PROCESSES :
+                       (fcase->parties != 0) ? fcase->parties : FAB_BOTH;
 
     if ((fab_subject() == FAB_SOCKETS) && (fcase->sockets != NULL) &&
         (getenv("FAB_NO_SKIP") == NULL)) {

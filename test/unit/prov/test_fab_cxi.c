@@ -156,7 +156,7 @@ static void writeback_buffer(fab_side_t *me)
 {
     struct fid_cntr *cntr       = fab_cntr(me);
     struct cxi_counter_ops *ops = counter_ops(cntr);
-    uint64_t *buffer, since     = 0;
+    uint64_t *buffer = NULL, since = 0;
 
     FAB_REQUIRE(posix_memalign((void**)&buffer, 64, 64) == 0);
     memset(buffer, 0, 64);

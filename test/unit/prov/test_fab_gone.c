@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_fab_gone.c - peers that are killed, stopped or closed, and what is left
+ * behind. Party 1 is the victim.
+ */
+#include "fab_work.h"
+
+#include <dirent.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SOCKETS_IS_SILENT "sockets does not tell of a peer that is gone"
+
+/** Promised: two seconds; more is granted to a loaded machine. */
+#define GONE_NS 20000000000ull
+
+
+static void kill_peer(fab_side_t *me)
+{
+    FAB_REQUIRE(kill((pid_t)me->theirs.pid, SIGKILL) == 0);
+}
+
+/* The victim makes progress until it is killed */
+static void suffer(fab_side_t *me)
+{
+    for (;;) {
+        fab_progress(me);
+        usleep(200);
+    }
+}
+
+/* Every operation that is owed ends, well or not; how many did not */
+static unsigned settle(fab_side_t *me, unsigned owed)
+{
+    struct fi_cq_tagged_entry entry;
+    struct fi_cq_err_entry err;
+    uint64_t start  = fab_now();
+    unsigned errors = 0;
+    ssize_t ret;
+
+    while (owed > 0) {
+        ret = fi_cq_read(me->tx.cq, &entry, 1);
+        if (ret == -FI_EAVAIL) {
+            FAB_REQUIRE(fi_cq_readerr(me->tx.cq, &err, 0) == 1);
+            FAB_EQUAL(err.err, FI_EHOSTUNREACH);
+            ++errors;
+        }
+        if (ret != -FI_EAGAIN) {
+            --owed;
+            continue;
+        }
+        if (fab_now() - start > GONE_NS) {
+            printf("  %u operations never ended\n", owed);
+            FAB_REQUIRE(!"an operation to a killed peer ends");
+        }
+        usleep(100);
+    }
+    return errors;
+}
+
+/* A later operation fails, at once or by an entry */
+static void stays_gone(fab_side_t *me)
+{
+    uint64_t word = 1;
+    ssize_t ret;
+
+    ret = fi_tsend(me->ep, &word, 8, NULL, me->peer, 1, NULL);
+    if (ret == 0) {
+        FAB_EQUAL(settle(me, 1), 1);
+    } else {
+        FAB_EQUAL(ret, -FI_EHOSTUNREACH);
+    }
+    /* The endpoint itself is well */
+    FAB_MUST(me, fi_write(me->ep, &word, 8, NULL, me->self, me->mine.base,
+                          me->mine.key, NULL));
+    fab_entry(me, &me->tx);
+}
+
+static const fab_config_t large = {.window = 4 * FAB_MIB};
+
+/* Writes of all ways, when the target is killed at a random moment */
+static void writes(fab_side_t *me)
+{
+    static const size_t sizes[] = {8, 1000, 30000, 200000, FAB_MIB};
+    uint64_t state              = fab_seed();
+    uint8_t *data               = calloc(1, FAB_MIB);
+    unsigned i, posted          = 0;
+    uint64_t end;
+
+    if (me->index == 1) {
+        suffer(me);
+    }
+    end = fab_now() + (fab_random(&state) % 3000000);
+    for (i = 0; fab_now() < end; ++i) {
+        posted += fi_write(me->ep, data, sizes[i % 5], NULL, me->peer,
+                           me->theirs.base, me->theirs.key, NULL) == 0;
+        if (posted >= 500) {
+            settle(me, posted);
+            posted = 0;
+        }
+    }
+    kill_peer(me);
+    for (i = 0; i < 50; ++i) {
+        posted += fi_write(me->ep, data, sizes[i % 5], NULL, me->peer,
+                           me->theirs.base, me->theirs.key, NULL) == 0;
+    }
+    settle(me, posted);
+    stays_gone(me);
+    free(data);
+}
+
+static void reads(fab_side_t *me)
+{
+    uint8_t *data = calloc(4, FAB_MIB);
+    unsigned i, posted = 0;
+
+    if (me->index == 1) {
+        suffer(me);
+    }
+    for (i = 0; i < 20; ++i) {
+        posted += fi_read(me->ep, data, 4 * FAB_MIB, NULL, me->peer,
+                          me->theirs.base, me->theirs.key, NULL) == 0;
+    }
+    kill_peer(me);
+    settle(me, posted);
+    stays_gone(me);
+    free(data);
+}
+
+/* Messages that nobody asked for, large ones among them */
+static void sends(fab_side_t *me)
+{
+    uint8_t *data = calloc(1, FAB_MIB);
+    struct fi_context context;
+    uint64_t word = 0;
+    unsigned i;
+
+    if (me->index == 1) {
+        suffer(me);
+    }
+    FAB_MUST(me, fi_trecv(me->ep, &word, 8, NULL, me->peer, 9, 0, &context));
+    for (i = 0; i < 8; ++i) {
+        FAB_MUST(me, fi_tsend(me->ep, data, FAB_MIB, NULL, me->peer, i, NULL));
+    }
+    kill_peer(me);
+    FAB_EQUAL(settle(me, 8), 8);
+    stays_gone(me);
+    /* The receive can still be taken back */
+    FAB_EQUAL(fi_cancel(&me->ep->fid, &context), 0);
+    FAB_EQUAL(fab_error(me, &me->rx).err, FI_ECANCELED);
+    free(data);
+}
+
+/* Deferred work that fires when its target is dead counts as a failure, and
+ * the chain behind it stands still */
+static void deferred(fab_side_t *me)
+{
+    fab_work_t *works = fab_works(me, 2);
+    struct fid_cntr *trigger, *done, *words;
+    uint64_t word     = 1;
+
+    if (me->index == 1) {
+        suffer(me);
+    }
+    trigger = fab_cntr(me);
+    done    = fab_cntr(me);
+    words   = fab_cntr(me);
+    fab_work_write(me, &works[0], &word, 8, fab_there(me, 0));
+    FAB_EQUAL(fab_queue(me, &works[0], fab_at(trigger, 1, done)), 0);
+    fab_work_add(me, &works[1], 1, fab_here(me, 0));
+    FAB_EQUAL(fab_queue(me, &works[1], fab_at(done, 1, words)), 0);
+    kill_peer(me);
+    usleep(10000);
+    FAB_EQUAL(fi_cntr_add(trigger, 1), 0);
+    fab_count_errors(me, done, 1);
+    fab_linger(me);
+    FAB_EQUAL(fi_cntr_read(words), 0);
+    FAB_EQUAL(fi_control(&me->domain->fid, FI_FLUSH_WORK, NULL), 0);
+    fab_error(me, &me->tx);
+    fab_cntr_close(trigger);
+    fab_cntr_close(done);
+    fab_cntr_close(words);
+    free(works);
+}
+
+/* A waiter that sleeps learns of it, too */
+static const fab_config_t sleeping = {
+    .window = 4 * FAB_MIB,
+    .wait   = FI_WAIT_UNSPEC
+};
+
+static void sleeper(fab_side_t *me)
+{
+    uint8_t *data = calloc(1, FAB_MIB);
+    struct fi_cq_tagged_entry entry;
+    char byte     = 'x';
+
+    if (me->index == 1) {
+        fab_put(me, &byte, 1);
+        suffer(me);
+    }
+    fab_get(me, &byte, 1);
+    FAB_MUST(me, fi_tsend(me->ep, data, FAB_MIB, NULL, me->peer, 1, NULL));
+    kill_peer(me);
+    FAB_EQUAL(fi_cq_sread(me->tx.cq, &entry, 1, NULL, 30000), -FI_EAVAIL);
+    FAB_EQUAL(fab_error(me, &me->tx).err, FI_EHOSTUNREACH);
+    free(data);
+}
+
+/* A stopped peer costs patience, and nothing else */
+static void stopped(fab_side_t *me)
+{
+    enum { COUNT = 20 };
+    uint8_t *data = malloc(FAB_MIB);
+    unsigned i, posted = 0, own = 0;
+
+    if (me->index == 1) {
+        fab_count(me, me->landed, COUNT);
+        FAB_EQUAL(fab_differs(me->window, FAB_MIB, 77), FAB_MIB);
+        return;
+    }
+    fab_fill(data, FAB_MIB, 77);
+    FAB_REQUIRE(kill((pid_t)me->theirs.pid, SIGSTOP) == 0);
+    for (i = 0; i < COUNT; ++i) {
+        posted += fi_write(me->ep, data, FAB_MIB, NULL, me->peer,
+                           me->theirs.base, me->theirs.key, data) == 0;
+    }
+    FAB_EQUAL(posted, COUNT);
+    /* Meanwhile others are served */
+    for (i = 0; i < 100; ++i) {
+        FAB_MUST(me, fi_write(me->ep, data, 1000, NULL, me->self,
+                              me->mine.base, me->mine.key, me));
+        while (fab_entry(me, &me->tx).op_context != me) {
+            FAB_CHECK(!"a stopped process has carried something out");
+        }
+        ++own;
+    }
+    FAB_EQUAL(own, 100);
+    FAB_REQUIRE(kill((pid_t)me->theirs.pid, SIGCONT) == 0);
+    fab_entries(me, &me->tx, COUNT);
+    free(data);
+}
+
+/* Closing with operations under way to a peer that is stopped */
+static void close_while_stopped(fab_side_t *me)
+{
+    static uint8_t data[4 * FAB_MIB];
+    unsigned i;
+
+    if (me->index == 1) {
+        suffer(me);
+    }
+    FAB_REQUIRE(kill((pid_t)me->theirs.pid, SIGSTOP) == 0);
+    for (i = 0; i < 20; ++i) {
+        FAB_MUST(me, fi_write(me->ep, data, FAB_MIB, NULL, me->peer,
+                              me->theirs.base, me->theirs.key, NULL));
+        FAB_MUST(me, fi_tsend(me->ep, data, FAB_MIB, NULL, me->peer, 1, NULL));
+    }
+    /* fab_close() comes next, with the peer as it is */
+}
+
+/* A peer that leaves in good order leaves error entries, too */
+static void closed(fab_side_t *me)
+{
+    uint8_t *data = calloc(1, FAB_MIB);
+    struct fid_ep *ep;
+    char name[FAB_NAME_MAX];
+    size_t length = sizeof(name);
+    fi_addr_t addr;
+
+    if (me->index == 1) {
+        ep = fab_endpoint(me);
+        FAB_EQUAL(fi_getname(&ep->fid, name, &length), 0);
+        fab_put(me, name, sizeof(name));
+        fab_barrier(me);
+        FAB_EQUAL(fi_close(&ep->fid), 0);
+        fab_barrier(me);
+        free(data);
+        return;
+    }
+    fab_get(me, name, sizeof(name));
+    FAB_EQUAL(fi_av_insert(me->av, name, 1, &addr, 0, NULL), 1);
+    FAB_MUST(me, fi_tsend(me->ep, data, FAB_MIB, NULL, addr, 1, NULL));
+    fab_linger(me);
+    fab_barrier(me);
+    fab_barrier(me);
+    fab_error(me, &me->tx);
+    if (FAB_POST(me, fi_tsend(me->ep, data, 8, NULL, addr, 1, NULL)) == 0) {
+        fab_error(me, &me->tx);
+    }
+    free(data);
+}
+
+/* Descriptors, threads and files of this process and of the system */
+static unsigned count_dir(const char *path, const char *part)
+{
+    char name[512], target[256];
+    struct dirent *entry;
+    unsigned count = 0;
+    DIR *dir       = opendir(path);
+    ssize_t length;
+
+    while ((dir != NULL) && ((entry = readdir(dir)) != NULL)) {
+        snprintf(name, sizeof(name), "%s/%s", path, entry->d_name);
+        length = readlink(name, target, sizeof(target) - 1);
+        target[(length > 0) ? length : 0] = '\0';
+        count += (strstr(entry->d_name, part) != NULL) ||
+                 (strstr(target, part) != NULL);
+    }
+    if (dir != NULL) {
+        closedir(dir);
+    }
+    return count;
+}
+
+static void nothing_left(fab_side_t *me)
+{
+    static const fab_config_t none = {.no_window = 1};
+    fab_side_t other = *me;
+
+    FAB_EQUAL(count_dir("/dev/shm", "cxiemu"), 0);
+    FAB_EQUAL(count_dir("/tmp", "cxiemu"), 0);
+    if (me->index == 0) {
+        unsigned fds = count_dir("/proc/self/fd", "");
+        unsigned threads = count_dir("/proc/self/task", "");
+        unsigned i;
+
+        for (i = 0; i < 5; ++i) {
+            other.config = &none;
+            other.mr     = NULL;
+            other.window = NULL;
+            memset(&other.tx, 0, sizeof(other.tx));
+            memset(&other.rx, 0, sizeof(other.rx));
+            fab_open(&other);
+            fab_close(&other);
+        }
+        FAB_EQUAL(count_dir("/proc/self/fd", ""), fds);
+        FAB_EQUAL(count_dir("/proc/self/task", ""), threads);
+    }
+}
+
+/* What is shared is for this user alone */
+static void private_memory(fab_side_t *me)
+{
+    char name[64], target[256];
+    struct dirent *entry;
+    struct stat st;
+    DIR *dir = opendir("/proc/self/fd");
+    ssize_t length;
+
+    FAB_REQUIRE(dir != NULL);
+    while ((entry = readdir(dir)) != NULL) {
+        snprintf(name, sizeof(name), "/proc/self/fd/%.20s", entry->d_name);
+        length = readlink(name, target, sizeof(target) - 1);
+        target[(length > 0) ? length : 0] = '\0';
+        if ((strstr(target, "memfd:") == NULL) || (stat(name, &st) != 0)) {
+            continue;
+        }
+        FAB_EQUAL(st.st_mode & 07777, 0600);
+        FAB_EQUAL(st.st_uid, geteuid());
+    }
+    closedir(dir);
+    (void)me;
+}
+
+static const fab_case_t cases[] = {
+    {"writes", writes, &large, 0, SOCKETS_IS_SILENT, 1},
+    {"writes_again", writes, &large, 0, SOCKETS_IS_SILENT, 1},
+    {"reads", reads, &large, 0, SOCKETS_IS_SILENT, 1},
+    {"sends", sends, NULL, 0, SOCKETS_IS_SILENT, 1},
+    {"deferred", deferred, NULL, 0, SOCKETS_IS_SILENT, 1},
+    {"sleeper", sleeper, &sleeping, 0, SOCKETS_IS_SILENT, 1},
+    {"stopped", stopped, &large, FAB_PROCESSES, SOCKETS_IS_SILENT},
+    {"close_while_stopped", close_while_stopped, &large, 0, SOCKETS_IS_SILENT,
+     1},
+    {"closed", closed, NULL, 0, SOCKETS_IS_SILENT},
+    {"nothing_left", nothing_left, NULL, FAB_PROCESSES, SOCKETS_IS_SILENT},
+    {"private_memory", private_memory, NULL, FAB_PROCESSES, SOCKETS_IS_SILENT}
+};
+
+int main(int argc, char **argv)
+{
+    return fab_main("fab_gone", cases, ST_CUNIT_COUNT(cases), argc, argv);
+}
