@@ -197,6 +197,17 @@ static void cxiemu_emit_commit(cxiemu_txop_t *txop, cxiemu_rec_t *rec)
 }
 
 
+/* Whether the endpoint at the other end is there, and takes messages. */
+static int cxiemu_emit_is_open(const cxiemu_txop_t *txop)
+{
+    const cxiemu_nic_shm_t *shm = txop->link->nic_shm;
+    unsigned number             = txop->dst_ep;
+
+    return (shm != NULL) && (number < CXIEMU_MAX_EPS) &&
+           (__atomic_load_n(&shm->open_eps[number / 64], __ATOMIC_RELAXED) &
+            (1ull << (number % 64)));
+}
+
 /* A message or a write whose payload travels in its record. */
 static int cxiemu_emit_inline(cxiemu_txop_t *txop, cxiemu_rec_type_t type)
 {
@@ -213,7 +224,7 @@ static int cxiemu_emit_inline(cxiemu_txop_t *txop, cxiemu_rec_type_t type)
         memcpy(cxiemu_link_payload(rec), op->buffer, op->length);
     }
     if ((type == CXIEMU_REC_SEND) && !cxiemu_param()->strict &&
-        !(op->flags & CXIEMU_ACKED_FLAGS)) {
+        !(op->flags & CXIEMU_ACKED_FLAGS) && cxiemu_emit_is_open(txop)) {
         /* It has been copied, and errors that it may meet are the receiver's */
         rec->flags &= ~CXIEMU_REC_ACK;
     }

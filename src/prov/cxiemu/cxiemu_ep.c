@@ -100,6 +100,16 @@ static int cxiemu_ep_number(cxiemu_ep_t *ep)
     return -FI_ENOSPC;
 }
 
+/* Tell peers whether the endpoint takes messages. */
+static void cxiemu_ep_show(cxiemu_ep_t *ep, int open)
+{
+    uint64_t *word = &ep->domain->nic->shm->open_eps[ep->number / 64];
+    uint64_t bit   = 1ull << (ep->number % 64);
+
+    __atomic_store_n(word, open ? (*word | bit) : (*word & ~bit),
+                     __ATOMIC_RELEASE);
+}
+
 static int cxiemu_ep_settled(void *arg)
 {
     return !cxiemu_txop_exposed(arg);
@@ -143,6 +153,7 @@ static int cxiemu_ep_close(struct fid *fid)
 
     /* Nothing new from here on */
     __atomic_store_n(&ep->enabled, 0, __ATOMIC_RELAXED);
+    cxiemu_ep_show(ep, 0);
     cxiemu_dwq_drop_ep(ep);
     if (cxiemu_txop_exposed(ep)) {
         (void)cxiemu_nic_wait(nic, cxiemu_ep_settled, ep, CXIEMU_EP_CLOSE_MS);
@@ -277,6 +288,7 @@ static int cxiemu_ep_enable(cxiemu_ep_t *ep)
         ret = -FI_ENOCQ;
     } else {
         __atomic_store_n(&ep->enabled, 1, __ATOMIC_RELAXED);
+        cxiemu_ep_show(ep, 1);
     }
     return ret;
 }

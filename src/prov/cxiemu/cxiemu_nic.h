@@ -54,7 +54,6 @@ TAILQ_HEAD(cxiemu_link_list, cxiemu_link);
 TAILQ_HEAD(cxiemu_pending_list, cxiemu_pending);
 TAILQ_HEAD(cxiemu_peer_list, cxiemu_peer);
 
-#define CXIEMU_MAX_EPS 256
 #define CXIEMU_MR_BUCKETS 1024
 
 

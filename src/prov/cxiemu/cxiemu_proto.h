@@ -26,6 +26,9 @@
 #define CXIEMU_PORTS           4096
 #define CXIEMU_READY_WORDS     (CXIEMU_PORTS / 64)
 
+/** Endpoints of a NIC, numbered from 0. */
+#define CXIEMU_MAX_EPS         256
+
 /** Cells of a link's ring, and the largest payload that travels in it. */
 #define CXIEMU_CELLS           1024u
 #define CXIEMU_CELL_SIZE       64
@@ -80,6 +83,8 @@ typedef struct cxiemu_nic_shm {
     /* Bit i of the summary: word i of ready is not 0 */
     _Alignas(CXIEMU_CACHE_LINE) uint64_t summary;
     _Alignas(CXIEMU_CACHE_LINE) uint64_t ready[CXIEMU_READY_WORDS];
+    /* Bit i: endpoint i takes messages. Peers want no acknowledgement then */
+    _Alignas(CXIEMU_CACHE_LINE) uint64_t open_eps[CXIEMU_MAX_EPS / 64];
     cxiemu_port_t ports[CXIEMU_PORTS];
 } cxiemu_nic_shm_t;
 
