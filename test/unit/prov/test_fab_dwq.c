@@ -63,6 +63,7 @@ static void write_at_threshold(fab_side_t *me)
     fab_count(me, me->landed, 1);
     FAB_EQUAL(fab_differs(me->window + 128, SLOT, fab_tint(!me->index, 0)),
               SLOT);
+    fab_count(me, chain.trigger, 2);
     FAB_EQUAL(fi_cntr_read(chain.trigger), 2);
     chain_close(me, &chain);
 }

@@ -55,6 +55,11 @@ static void counters(fab_side_t *me)
         .wait_obj = FI_WAIT_UNSPEC
     };
     unsigned count           = 0;
+    int ret;
+
+    if (me->threads && (me->index == 1)) {
+        return;
+    }
 
     while ((count <= LIMIT_CNTRS) &&
            (fi_cntr_open(me->domain, &attr, &cntrs[count], NULL) == 0)) {
@@ -62,8 +67,8 @@ static void counters(fab_side_t *me)
     }
     FAB_CHECK(count <= LIMIT_CNTRS);
     FAB_CHECK(count >= LIMIT_CNTRS - 16);
-    FAB_CHECK(fi_cntr_open(me->domain, &attr, &cntrs[count], NULL) ==
-              -FI_ENOSPC);
+    ret = fi_cntr_open(me->domain, &attr, &cntrs[count], NULL);
+    FAB_EQUAL(ret, -FI_EDOMAIN);
     while (count > 0) {
         fab_cntr_close(cntrs[--count]);
     }
