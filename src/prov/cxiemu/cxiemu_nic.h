@@ -118,6 +118,8 @@ typedef struct cxiemu_nic {
     unsigned                   watched;    /**< Counters with a doorbell that a
                                                 device may write; atomic */
     uint64_t                   polls;      /**< Of the application; atomic */
+    uint64_t                   spin_ns;    /**< How long waiters pause before
+                                                they yield */
     unsigned                   sleepy;     /**< Polls that found the thread
                                                 asleep, in a row */
 } cxiemu_nic_t;

@@ -13,11 +13,14 @@
 
 #define CXIEMU_NSEC_PER_SEC 1000000000ull
 
-/* A waiter polls for so long before it sleeps: first with pauses, for a peer on
- * another core; then giving the core away, for one on the same. Waking costs
- * more than that, on either side. */
-#define CXIEMU_SPIN_NS  20000
-#define CXIEMU_YIELD_NS 60000
+/* A waiter polls for so long before it sleeps: waking costs more than that, on
+ * either side. First with pauses, for a peer on another core; then giving the
+ * core away, for one on the same. How long the first lasts depends on what was
+ * of use before: where the peer can only run after a yield, pauses are a loss,
+ * where it need not, they are the fastest. */
+#define CXIEMU_SPIN_MIN_NS 500
+#define CXIEMU_SPIN_MAX_NS 16000
+#define CXIEMU_YIELD_NS    60000
 
 /* As long as something is left that nobody will ring for */
 #define CXIEMU_UNFINISHED_NS 100000
@@ -124,6 +127,21 @@ static uint64_t cxiemu_nic_nap(const cxiemu_nic_t *nic, uint64_t now,
     return nsec;
 }
 
+/* A wait has ended after so much of polling. */
+static void cxiemu_nic_learn(cxiemu_nic_t *nic, uint64_t nsec)
+{
+    if (nsec < nic->spin_ns) {
+        nic->spin_ns *= 2;
+    } else if (nsec < CXIEMU_YIELD_NS) {
+        nic->spin_ns /= 2;
+    }
+    if (nic->spin_ns > CXIEMU_SPIN_MAX_NS) {
+        nic->spin_ns = CXIEMU_SPIN_MAX_NS;
+    } else if (nic->spin_ns < CXIEMU_SPIN_MIN_NS) {
+        nic->spin_ns = CXIEMU_SPIN_MIN_NS;
+    }
+}
+
 int cxiemu_nic_wait(cxiemu_nic_t *nic, int (*ready)(void *arg), void *arg,
                     int timeout_ms)
 {
@@ -143,12 +161,13 @@ int cxiemu_nic_wait(cxiemu_nic_t *nic, int (*ready)(void *arg), void *arg,
     }
     do {
         if (now - start < CXIEMU_YIELD_NS) {
-            cxiemu_nic_pause(nic, now - start >= CXIEMU_SPIN_NS);
+            cxiemu_nic_pause(nic, now - start >= nic->spin_ns);
         } else {
             cxiemu_nic_sleep(nic, cxiemu_nic_nap(nic, now, end));
         }
         cxiemu_nic_progress(nic);
         if (ready(arg)) {
+            cxiemu_nic_learn(nic, now - start);
             return 0;
         }
         now = cxiemu_nic_now();
