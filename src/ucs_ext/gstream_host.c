@@ -25,6 +25,7 @@
 #include "gstream_host.h"
 #include "gstream_futex.h"
 #include "gstream_pace.h"
+#include "gstream_poll.h"
 #include "gstream_ring.h"
 #include "gstream_sleep.h"
 
@@ -170,12 +171,16 @@ static void gstream_host_run_wait(gstream_host_t *host,
     }
 
     gstream_pace_begin_spin(&pace, &host->config, &host->memory);
-    do {
+    for (;;) {
+        gstream_poll();
+        if (__atomic_load_n(address, __ATOMIC_ACQUIRE) >= value) {
+            break;
+        }
         if (!gstream_pace_step(&pace)) {
             gstream_sleep_until(address, value);
             break;
         }
-    } while (__atomic_load_n(address, __ATOMIC_ACQUIRE) < value);
+    }
     gstream_pace_end_spin(&pace, &host->memory);
 }
 

@@ -252,6 +252,48 @@ void ucs_gstream_wake(const volatile uint64_t *address);
 
 
 /**
+ * Makes progress of something that streams wait for; called again and again by
+ * host streams that wait for a word, before they sleep.
+ *
+ * @param [in] arg As given to @ref ucs_gstream_poller_add. The function returns
+ *                 soon, may run in several threads at once, and calls no
+ *                 function of this header but @ref ucs_gstream_wake.
+ */
+typedef void (*ucs_gstream_poll_func_t)(void *arg);
+
+
+/**
+ * Have all host streams of the process call a function while they wait for a
+ * word: for NICs that the waiting processor drives.
+ *
+ * @param [in] func The function.
+ * @param [in] arg  Passed to @a func.
+ *
+ * @return UCS_OK; UCS_ERR_INVALID_PARAM if @a func is NULL;
+ *         UCS_ERR_NO_RESOURCE if there are 16 already.
+ *
+ * Ownership: @a arg stays the caller's and must live until
+ *            @ref ucs_gstream_poller_remove.
+ * Threads: may be called from any thread, but not from a poller.
+ */
+ucs_status_t ucs_gstream_poller_add(ucs_gstream_poll_func_t func, void *arg);
+
+
+/**
+ * Undo @ref ucs_gstream_poller_add. On return no stream runs the function.
+ *
+ * @param [in] func As it was added.
+ * @param [in] arg  As it was added.
+ *
+ * @return UCS_OK; UCS_ERR_NO_ELEM if it is not there; UCS_ERR_INVALID_PARAM if
+ *         @a func is NULL.
+ *
+ * Threads: may be called from any thread, but not from a poller.
+ */
+ucs_status_t ucs_gstream_poller_remove(ucs_gstream_poll_func_t func, void *arg);
+
+
+/**
  * Block the caller until all commands enqueued before this call have run.
  *
  * @param [in] stream The stream.

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * gstream_poll.h - functions that waiting host streams call.
+ */
+#ifndef GSTREAM_POLL_H_
+#define GSTREAM_POLL_H_
+
+/** Call all pollers once; any thread. Cheap when there are none. */
+void gstream_poll(void);
+
+#endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_gstream_poll.c - functions that waiting host streams call. */
+#ifdef HAVE_CONFIG_H
+#  include "config.h"
+#endif
+
+#include "gstream_util.h"
+#include "st_cunit.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#define MAX_POLLERS 16
+
+
+/* What a poller of the tests does: counts, and lets a word through in time. */
+typedef struct {
+    _Atomic unsigned calls;
+    _Atomic unsigned inside;
+    unsigned         last; /* Stores to the word in this call; 0 for never */
+    uint64_t         word;
+} poller_t;
+
+static void poll_word(void *arg)
+{
+    poller_t *poller = arg;
+
+    atomic_fetch_add(&poller->inside, 1);
+    if (atomic_fetch_add(&poller->calls, 1) + 1 == poller->last) {
+        gstream_util_store(&poller->word, 1);
+    }
+    atomic_fetch_sub(&poller->inside, 1);
+}
+
+/* A wait ends by what the poller does, and by nothing else */
+static void test_drives(void)
+{
+    ucs_gstream_h stream = gstream_util_create();
+    poller_t poller      = {.last = 3};
+
+    CU_ASSERT_EQUAL(ucs_gstream_poller_add(poll_word, &poller), UCS_OK);
+    CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(stream, &poller.word, 1),
+                    UCS_OK);
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
+    CU_ASSERT(atomic_load(&poller.calls) == 3);
+    CU_ASSERT_EQUAL(ucs_gstream_poller_remove(poll_word, &poller), UCS_OK);
+    gstream_util_finish(stream);
+}
+
+/* Every one of them is called */
+static void test_all(void)
+{
+    ucs_gstream_h stream = gstream_util_create();
+    poller_t pollers[MAX_POLLERS + 1] = {{0}};
+    unsigned i;
+
+    for (i = 0; i < MAX_POLLERS; ++i) {
+        CU_ASSERT_EQUAL(ucs_gstream_poller_add(poll_word, &pollers[i]),
+                        UCS_OK);
+    }
+    CU_ASSERT_EQUAL(ucs_gstream_poller_add(poll_word, &pollers[MAX_POLLERS]),
+                    UCS_ERR_NO_RESOURCE);
+    pollers[MAX_POLLERS - 1].last = 2;
+    CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(
+                            stream, &pollers[MAX_POLLERS - 1].word, 1),
+                    UCS_OK);
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
+    for (i = 0; i < MAX_POLLERS; ++i) {
+        CU_ASSERT(atomic_load(&pollers[i].calls) == 2);
+        CU_ASSERT_EQUAL(ucs_gstream_poller_remove(poll_word, &pollers[i]),
+                        UCS_OK);
+    }
+    CU_ASSERT(atomic_load(&pollers[MAX_POLLERS].calls) == 0);
+    gstream_util_finish(stream);
+}
+
+/* After removal nobody is inside, though a stream still waits */
+static void test_removed(void)
+{
+    ucs_gstream_h stream = gstream_util_create();
+    uint64_t gate        = 0;
+    poller_t *poller;
+    unsigned i, calls;
+
+    CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(stream, &gate, 1), UCS_OK);
+    for (i = 0; i < 100; ++i) {
+        poller = calloc(1, sizeof(*poller));
+        CU_ASSERT_FATAL(poller != NULL);
+        CU_ASSERT_EQUAL(ucs_gstream_poller_add(poll_word, poller), UCS_OK);
+        CU_ASSERT_EQUAL(ucs_gstream_poller_remove(poll_word, poller), UCS_OK);
+        CU_ASSERT(atomic_load(&poller->inside) == 0);
+        calls = atomic_load(&poller->calls);
+        sched_yield();
+        CU_ASSERT(atomic_load(&poller->calls) == calls);
+        free(poller); /* a sanitizer sees a call that comes late */
+    }
+    gstream_util_store(&gate, 1);
+    gstream_util_finish(stream);
+}
+
+static void test_refused(void)
+{
+    poller_t poller = {0};
+
+    CU_ASSERT_EQUAL(ucs_gstream_poller_add(NULL, &poller),
+                    UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(ucs_gstream_poller_remove(NULL, &poller),
+                    UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(ucs_gstream_poller_remove(poll_word, &poller),
+                    UCS_ERR_NO_ELEM);
+}
+
+static const st_cunit_case_t test_cases[] = {
+    {"drives", test_drives},
+    {"all", test_all},
+    {"removed", test_removed},
+    {"refused", test_refused}
+};
+
+int main(int argc, char **argv)
+{
+    return st_cunit_main("gstream_poll", test_cases,
+                         ST_CUNIT_COUNT(test_cases), argc, argv);
+}
