@@ -341,6 +341,43 @@ static ucs_status_t ucp_st_trig_dev_setup(ucp_st_worker_h worker)
     return UCS_OK;
 }
 
+/* A host stream waits for a word that the NIC writes */
+static void ucp_st_trig_poll(void *arg)
+{
+    (void)uct_trig_iface_progress_nic(arg);
+}
+
+static void ucp_st_trig_stored(void *arg, const void *address)
+{
+    (void)arg;
+    ucs_gstream_wake(address);
+}
+
+/* An emulated NIC is driven by the streams that wait for it, and wakes those
+ * that sleep. Without that its own threads and ours do it, later. */
+static void ucp_st_trig_help_start(ucp_st_trig_dev_t *dev)
+{
+    dev->helped = 0;
+    if (!(dev->attr.flags & UCT_TRIG_IFACE_FLAG_EMULATED)) {
+        return;
+    }
+    if (ucs_gstream_poller_add(ucp_st_trig_poll, dev->iface) != UCS_OK) {
+        ucs_diag("host streams do not drive device %s: there are too many",
+                 dev->attr.device);
+        return;
+    }
+    (void)uct_trig_iface_on_store(dev->iface, ucp_st_trig_stored, NULL);
+    dev->helped = 1;
+}
+
+static void ucp_st_trig_help_stop(ucp_st_trig_dev_t *dev)
+{
+    if (dev->helped) {
+        (void)uct_trig_iface_on_store(dev->iface, NULL, NULL);
+        (void)ucs_gstream_poller_remove(ucp_st_trig_poll, dev->iface);
+    }
+}
+
 ucs_status_t ucp_st_trig_dev_init(ucp_st_worker_h worker)
 {
     ucp_st_trig_dev_t *dev = &worker->trig;
@@ -368,6 +405,7 @@ ucs_status_t ucp_st_trig_dev_init(ucp_st_worker_h worker)
     if (status != UCS_OK) {
         goto err_setup;
     }
+    ucp_st_trig_help_start(dev);
     return UCS_OK;
 
 err_setup:
@@ -389,7 +427,7 @@ int ucp_st_trig_dev_is_busy(ucp_st_worker_h worker)
     uct_trig_iface_attr_t attr;
 
     return (uct_trig_iface_query(worker->trig.iface, &attr) != UCS_OK) ||
-           (attr.free_entries != attr.max_entries);
+           (attr.used_entries != 0);
 }
 
 static void ucp_st_trig_slabs_release(ucp_st_trig_dev_t *dev)
@@ -409,6 +447,7 @@ void ucp_st_trig_dev_cleanup(ucp_st_worker_h worker)
 {
     ucp_st_trig_dev_t *dev = &worker->trig;
 
+    ucp_st_trig_help_stop(dev);
     ucp_st_trig_thread_stop(worker);
     if (ucp_st_trig_dev_is_busy(worker)) {
         /* Closing would free what the NIC still reads and writes */

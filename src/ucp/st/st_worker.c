@@ -231,7 +231,7 @@ ucs_status_t ucp_st_worker_query(ucp_st_worker_h worker,
     status = uct_trig_iface_query(worker->trig.iface, &trig_attr);
     if (status == UCS_OK) {
         attr->stats         = worker->stats;
-        attr->stats.entries = trig_attr.max_entries - trig_attr.free_entries;
+        attr->stats.entries = trig_attr.used_entries;
         attr->stats.cntrs   = trig_attr.num_cntrs;
     }
     ucp_st_worker_unlock(worker);

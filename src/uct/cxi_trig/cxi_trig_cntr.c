@@ -31,7 +31,8 @@ struct fi_cxi_cntr_ops {
 #endif
 
 
-/* The register at offset 0 of what the provider gives adds to the counter. */
+/* The register at offset 0 of what the provider gives adds to the counter. An
+ * emulated one is memory that somebody has to watch: a call is better. */
 static void uct_cxi_trig_cntr_find_doorbell(uct_trig_cntr_h cntr)
 {
     struct fi_cxi_cntr_ops *ops = NULL;
@@ -40,7 +41,8 @@ static void uct_cxi_trig_cntr_find_doorbell(uct_trig_cntr_h cntr)
 
     cntr->doorbell.mode    = UCT_TRIG_DOORBELL_CALL;
     cntr->doorbell.address = NULL;
-    if ((fi_open_ops(&cntr->cntr->fid, FI_CXI_COUNTER_OPS, 0, (void**)&ops,
+    if (!uct_cxi_trig_iface_md(cntr->iface)->prov->doorbell ||
+        (fi_open_ops(&cntr->cntr->fid, FI_CXI_COUNTER_OPS, 0, (void**)&ops,
                      NULL) != 0) ||
         (ops == NULL) ||
         (ops->get_mmio_addr(&cntr->cntr->fid, &address, &length) != 0)) {

@@ -8,6 +8,9 @@
 
 #include "uct_trig.h"
 #include "cxi_trig_iface.h"
+#include "cxi_trig_status.h"
+
+#include <cxiemu.h>
 
 #include <ucs/sys/math.h>
 #include <ucs/sys/string.h>
@@ -29,12 +32,14 @@ ucs_status_t uct_trig_iface_query(uct_iface_h uct_iface,
     }
 
     md                 = uct_cxi_trig_iface_md(iface);
-    attr->flags        = 0; /* No provider of ours asks for local keys */
+    /* No provider of ours asks for local keys */
+    attr->flags        = (md->emu == NULL) ? 0 : UCT_TRIG_IFACE_FLAG_EMULATED;
     attr->max_put      = ucs_min(md->info->ep_attr->max_msg_size,
                                  md->prov->max_put);
     attr->max_count    = md->prov->max_count;
     attr->max_entries  = iface->dwq.credit.total;
-    attr->free_entries = iface->dwq.credit.free;
+    attr->free_entries = uct_cxi_trig_credit_avail(&iface->dwq.credit);
+    attr->used_entries = iface->dwq.credit.total - iface->dwq.credit.free;
     attr->max_cntrs    = md->prov->max_cntrs;
     attr->num_cntrs    = iface->num_cntrs;
     ucs_snprintf_zero(attr->provider, sizeof(attr->provider), "%s",
@@ -64,4 +69,32 @@ ucs_status_t uct_trig_iface_unreserve(uct_iface_h uct_iface,
         return UCS_ERR_UNSUPPORTED;
     }
     return uct_cxi_trig_credit_unreserve(&iface->dwq.credit, resv);
+}
+
+unsigned uct_trig_iface_progress_nic(uct_iface_h uct_iface)
+{
+    uct_cxi_trig_iface_t *iface = uct_cxi_trig_iface_from_uct(uct_iface);
+    uct_cxi_trig_md_t *md;
+
+    if (iface == NULL) {
+        return 0;
+    }
+    md = uct_cxi_trig_iface_md(iface);
+    return (md->emu == NULL) ? 0 : md->emu->progress(md->domain);
+}
+
+ucs_status_t uct_trig_iface_on_store(uct_iface_h uct_iface,
+                                     uct_trig_store_func_t func, void *arg)
+{
+    uct_cxi_trig_iface_t *iface = uct_cxi_trig_iface_from_uct(uct_iface);
+    uct_cxi_trig_md_t *md;
+
+    if (iface == NULL) {
+        return UCS_ERR_UNSUPPORTED;
+    }
+    md = uct_cxi_trig_iface_md(iface);
+    if (md->emu == NULL) {
+        return UCS_ERR_UNSUPPORTED;
+    }
+    return uct_cxi_trig_status(md->emu->on_store(md->domain, func, arg));
 }

@@ -24,8 +24,12 @@
 #define UCT_CXI_TRIG_SEG_MIN 256
 #define UCT_CXI_TRIG_SEG_MAX UCS_MBYTE
 
-/* Fruitless polls before a provider's own threads get the processor */
-#define UCT_CXI_TRIG_IDLE_POLLS 8
+/* Fruitless polls before others get the processor, by what is done then */
+static const unsigned uct_cxi_trig_iface_idle_polls[] = {
+    [UCT_CXI_TRIG_IDLE_SPIN]  = 0,
+    [UCT_CXI_TRIG_IDLE_YIELD] = 64,
+    [UCT_CXI_TRIG_IDLE_SLEEP] = 8
+};
 
 
 ucs_config_field_t uct_cxi_trig_iface_config_table[] = {
@@ -52,8 +56,9 @@ ucs_config_field_t uct_cxi_trig_iface_config_table[] = {
      UCS_CONFIG_TYPE_UINT},
 
     {"IDLE_POLLS", "auto",
-     "Polls in a row that find nothing before sleeping for a moment; 0: never\n"
-     "sleep. auto: 0, but 8 if the provider has threads of its own (sockets).",
+     "Polls in a row that find nothing before giving way to others; 0: never.\n"
+     "auto: 0 on cxi; 64 on cxiemu, which then yields the processor; 8 on\n"
+     "sockets, which then sleeps for UCX_CXI_TRIG_IDLE_SLEEP.",
      ucs_offsetof(uct_cxi_trig_iface_config_t, idle_polls),
      UCS_CONFIG_TYPE_ULUNITS},
 
@@ -218,8 +223,7 @@ uct_cxi_trig_iface_configure(uct_cxi_trig_iface_t *iface,
     iface->seg_size           = config->seg_size;
     iface->idle.polls         = 0;
     iface->idle.max_polls     = !is_auto ? config->idle_polls :
-                                md->prov->own_threads ?
-                                        UCT_CXI_TRIG_IDLE_POLLS : 0;
+                                uct_cxi_trig_iface_idle_polls[md->prov->idle];
     iface->idle.sleep.tv_sec  = 0;
     iface->idle.sleep.tv_nsec = ucs_min(ucs_max(config->idle_sleep, 0.0), 0.1) *
                                 1e9;

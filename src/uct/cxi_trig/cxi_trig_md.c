@@ -11,6 +11,8 @@
 #include "cxi_trig_proto.h"
 #include "cxi_trig_status.h"
 
+#include <cxiemu.h>
+
 #include <ucs/debug/log.h>
 #include <ucs/debug/memtrack_int.h>
 #include <ucs/sys/string.h>
@@ -38,8 +40,9 @@ static ucs_config_field_t uct_cxi_trig_md_config_table[] = {
      UCS_CONFIG_TYPE_TABLE(uct_md_config_table)},
 
     {"PROVIDER", "auto",
-     "libfabric provider: auto (cxi if present, else sockets), or a name. The\n"
-     "provider must have deferred work; no other one is used instead.",
+     "libfabric provider: auto (cxi if present, else cxiemu, the emulated NIC,\n"
+     "else sockets), or a name. The provider must have deferred work; no other\n"
+     "one is used instead.",
      ucs_offsetof(uct_cxi_trig_md_config_t, provider), UCS_CONFIG_TYPE_STRING},
 
     {NULL}
@@ -292,7 +295,7 @@ static ucs_status_t uct_cxi_trig_md_open_domain(uct_cxi_trig_md_t *md)
 {
     int ret;
 
-    ret = fi_fabric(md->info->fabric_attr, &md->fabric, NULL);
+    ret = md->prov->ops->fabric(md->info->fabric_attr, &md->fabric, NULL);
     if (ret != 0) {
         goto err;
     }
@@ -310,6 +313,19 @@ err:
               md->info->domain_attr->name, md->info->fabric_attr->prov_name,
               fi_strerror(-ret));
     return uct_cxi_trig_status(ret);
+}
+
+/* NULL for other providers */
+static struct fi_cxiemu_domain_ops *
+uct_cxi_trig_md_find_emu(uct_cxi_trig_md_t *md)
+{
+    void *ops = NULL;
+
+    if (fi_open_ops(&md->domain->fid, FI_CXIEMU_DOMAIN_OPS, 0, &ops,
+                    NULL) != 0) {
+        return NULL;
+    }
+    return ops;
 }
 
 static ucs_status_t uct_cxi_trig_md_open(uct_component_t *component,
@@ -349,7 +365,8 @@ static ucs_status_t uct_cxi_trig_md_open(uct_component_t *component,
     md->super.ops       = &uct_cxi_trig_md_ops;
     md->super.component = &uct_cxi_trig_component;
     md->next_key        = UCT_CXI_TRIG_MD_FIRST_KEY;
-    md->loopback        = uct_cxi_trig_prov_is_loopback(md->info);
+    md->emu             = uct_cxi_trig_md_find_emu(md);
+    md->loopback        = uct_cxi_trig_prov_is_local(md->prov, md->info);
     *md_p               = &md->super;
     return UCS_OK;
 

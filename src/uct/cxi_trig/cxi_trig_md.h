@@ -28,12 +28,15 @@ typedef struct uct_cxi_trig_md_config {
  * Memory domain. Constant after it was opened, but for next_key, which is
  * atomic.
  */
+struct fi_cxiemu_domain_ops;
+
 typedef struct uct_cxi_trig_md {
     uct_md_t                  super;
     const uct_cxi_trig_prov_t *prov;
     struct fi_info            *info;
     struct fid_fabric         *fabric;
     struct fid_domain         *domain;
+    struct fi_cxiemu_domain_ops *emu;   /**< Of the emulated NIC, or NULL */
     uint64_t                  next_key; /**< Where we choose the keys */
     int                       loopback; /**< Reaches this machine only */
 } uct_cxi_trig_md_t;

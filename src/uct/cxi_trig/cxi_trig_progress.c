@@ -21,6 +21,7 @@
 #include <rdma/fi_errno.h>
 
 #include <poll.h>
+#include <sched.h>
 
 /* Entries that are read at once */
 #define UCT_CXI_TRIG_PROGRESS_BATCH 16
@@ -93,6 +94,10 @@ static void uct_cxi_trig_progress_idle(uct_cxi_trig_iface_t *iface)
         return;
     }
     iface->idle.polls = 0;
+    if (uct_cxi_trig_iface_md(iface)->prov->idle != UCT_CXI_TRIG_IDLE_SLEEP) {
+        sched_yield();
+        return;
+    }
     (void)ppoll(&pollfd, 1, &iface->idle.sleep, NULL);
 }
 

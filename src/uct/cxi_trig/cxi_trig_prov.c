@@ -7,7 +7,10 @@
 #endif
 
 #include "cxi_trig_prov.h"
+#include "cxi_trig_credit.h"
 #include "cxi_trig_status.h"
+
+#include <cxiemu.h>
 
 #include <ucs/debug/log.h>
 #include <ucs/sys/compiler.h>
@@ -24,13 +27,35 @@
 #define UCT_CXI_TRIG_PROV_AUTO "auto"
 
 
+/* Found by libfabric's loader */
+static const uct_cxi_trig_prov_ops_t uct_cxi_trig_prov_libfabric = {
+    .getinfo = fi_getinfo,
+    .fabric  = fi_fabric
+};
+
+/* Part of this library: needs no loader and no environment */
+static const uct_cxi_trig_prov_ops_t uct_cxi_trig_prov_embedded = {
+    .getinfo = cxiemu_getinfo,
+    .fabric  = cxiemu_fabric
+};
+
+/* Entries in use, by provider */
+static uct_cxi_trig_credit_pool_t uct_cxi_trig_prov_pool_cxi;
+static uct_cxi_trig_credit_pool_t uct_cxi_trig_prov_pool_cxiemu;
+static uct_cxi_trig_credit_pool_t uct_cxi_trig_prov_pool_sockets;
+static uct_cxi_trig_credit_pool_t uct_cxi_trig_prov_pool_other;
+
 /* The last row is for providers that are not known by name. */
 static const uct_cxi_trig_prov_t uct_cxi_trig_provs[] = {
     {
         /* Entries: the default pool of a service, less what is always free */
         .name        = "cxi",
+        .ops         = &uct_cxi_trig_prov_libfabric,
         .id          = 1,
-        .own_threads = 0,
+        .local       = 0,
+        .doorbell    = 1,
+        .idle        = UCT_CXI_TRIG_IDLE_SPIN,
+        .pool        = &uct_cxi_trig_prov_pool_cxi,
         .done        = UCT_CXI_TRIG_DONE_CQ,
         .max_entries = 504,
         .max_cntrs   = 2000,
@@ -43,8 +68,12 @@ static const uct_cxi_trig_prov_t uct_cxi_trig_provs[] = {
         /* Entries: more than 2,000 at one trigger get stuck; put: lengths are
          * kept in an int inside */
         .name        = "sockets",
+        .ops         = &uct_cxi_trig_prov_libfabric,
         .id          = 2,
-        .own_threads = 1,
+        .local       = 0,
+        .doorbell    = 1,
+        .idle        = UCT_CXI_TRIG_IDLE_SLEEP,
+        .pool        = &uct_cxi_trig_prov_pool_sockets,
         .done        = UCT_CXI_TRIG_DONE_CNTR,
         .max_entries = 1900,
         .max_cntrs   = 16384,
@@ -54,9 +83,30 @@ static const uct_cxi_trig_prov_t uct_cxi_trig_provs[] = {
         .bandwidth   = 1e9,
         .overhead    = 10e-6
     }, {
+        /* Entries, counters: as Cassini's; the rest as measured on the node */
+        .name        = CXIEMU_PROV_NAME,
+        .ops         = &uct_cxi_trig_prov_embedded,
+        .id          = 4,
+        .local       = 1,
+        .doorbell    = 0,
+        .idle        = UCT_CXI_TRIG_IDLE_YIELD,
+        .pool        = &uct_cxi_trig_prov_pool_cxiemu,
+        .done        = UCT_CXI_TRIG_DONE_CQ,
+        .max_entries = 504,
+        .max_cntrs   = 2000,
+        .max_count   = UCS_MASK(48),
+        .max_put     = UINT32_MAX,
+        .latency     = 0.5e-6,
+        .bandwidth   = 16e9,
+        .overhead    = 200e-9
+    }, {
         .name        = NULL,
+        .ops         = &uct_cxi_trig_prov_libfabric,
         .id          = 3,
-        .own_threads = 0,
+        .local       = 0,
+        .doorbell    = 1,
+        .idle        = UCT_CXI_TRIG_IDLE_SPIN,
+        .pool        = &uct_cxi_trig_prov_pool_other,
         .done        = UCT_CXI_TRIG_DONE_CQ,
         .max_entries = 504,
         .max_cntrs   = 2000,
@@ -69,7 +119,8 @@ static const uct_cxi_trig_prov_t uct_cxi_trig_provs[] = {
 };
 
 /* What "auto" tries, in this order */
-static const char *const uct_cxi_trig_prov_auto[] = {"cxi", "sockets"};
+static const char *const uct_cxi_trig_prov_auto[] = {"cxi", CXIEMU_PROV_NAME,
+                                                     "sockets"};
 
 /* The last answer: asking libfabric costs milliseconds, and UCX asks often.
  * Protected by its mutex; the list lives as long as the process. */
@@ -121,7 +172,7 @@ static struct fi_info *uct_cxi_trig_prov_hints(const char *name)
     return hints;
 }
 
-int uct_cxi_trig_prov_is_loopback(const struct fi_info *info)
+static int uct_cxi_trig_prov_is_loopback(const struct fi_info *info)
 {
     const struct sockaddr_in *sin   = info->src_addr;
     const struct sockaddr_in6 *sin6 = info->src_addr;
@@ -134,6 +185,12 @@ int uct_cxi_trig_prov_is_loopback(const struct fi_info *info)
     default:
         return 0;
     }
+}
+
+int uct_cxi_trig_prov_is_local(const uct_cxi_trig_prov_t *prov,
+                               const struct fi_info *info)
+{
+    return prov->local || uct_cxi_trig_prov_is_loopback(info);
 }
 
 /* Several addresses of one device: the one with the lower rank is taken. */
@@ -181,7 +238,8 @@ static struct fi_info *uct_cxi_trig_prov_select(const struct fi_info *all,
 }
 
 /* No message: "auto" may try another one. */
-static ucs_status_t uct_cxi_trig_prov_query(const char *name,
+static ucs_status_t uct_cxi_trig_prov_query(const uct_cxi_trig_prov_t *prov,
+                                            const char *name,
                                             struct fi_info **info_p)
 {
     struct fi_info *hints = uct_cxi_trig_prov_hints(name);
@@ -192,7 +250,7 @@ static ucs_status_t uct_cxi_trig_prov_query(const char *name,
         return UCS_ERR_NO_MEMORY;
     }
 
-    ret = fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &all);
+    ret = prov->ops->getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &all);
     fi_freeinfo(hints);
     if (ret != 0) {
         ucs_debug("libfabric provider '%s': %s", name, fi_strerror(-ret));
@@ -213,7 +271,7 @@ uct_cxi_trig_prov_lookup(const char *name, const uct_cxi_trig_prov_t **prov_p,
 
     if (strcmp(name, UCT_CXI_TRIG_PROV_AUTO)) {
         *prov_p = uct_cxi_trig_prov_row(name);
-        status  = uct_cxi_trig_prov_query(name, info_p);
+        status  = uct_cxi_trig_prov_query(*prov_p, name, info_p);
         if (status != UCS_OK) {
             ucs_error("libfabric provider '%s' (UCX_CXI_TRIG_PROVIDER) is not "
                       "there or has no deferred work (see \"fi_info -l\"): "
@@ -224,14 +282,14 @@ uct_cxi_trig_prov_lookup(const char *name, const uct_cxi_trig_prov_t **prov_p,
 
     for (i = 0; i < ucs_static_array_size(uct_cxi_trig_prov_auto); ++i) {
         *prov_p = uct_cxi_trig_prov_row(uct_cxi_trig_prov_auto[i]);
-        status  = uct_cxi_trig_prov_query((*prov_p)->name, info_p);
+        status  = uct_cxi_trig_prov_query(*prov_p, (*prov_p)->name, info_p);
         if (status == UCS_OK) {
             return UCS_OK;
         }
     }
-    ucs_error("neither of the libfabric providers 'cxi' and 'sockets' is there "
-              "(see \"fi_info -l\" and the variable FI_PROVIDER): transport "
-              "cxi_trig is off");
+    ucs_error("none of the libfabric providers 'cxi', 'cxiemu' and 'sockets' is "
+              "there (see \"fi_info -l\" and the variable FI_PROVIDER): "
+              "transport cxi_trig is off");
     return status;
 }
 
@@ -276,7 +334,7 @@ ucs_status_t uct_cxi_trig_prov_status(const uct_cxi_trig_prov_t *prov,
 {
     /* The sockets provider's words for a broken connection: EIO in the queue,
      * ENOENT where an operation is posted */
-    if (prov->own_threads &&
+    if ((prov->idle == UCT_CXI_TRIG_IDLE_SLEEP) &&
         ((labs(fi_code) == FI_EIO) || (labs(fi_code) == FI_ENOENT))) {
         return UCS_ERR_CONNECTION_RESET;
     }

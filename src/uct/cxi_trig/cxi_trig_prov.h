@@ -22,13 +22,42 @@ typedef enum {
 } uct_cxi_trig_done_t;
 
 
+/** What to do when polling finds nothing for a while. */
+typedef enum {
+    /** Nothing: the NIC works beside us. */
+    UCT_CXI_TRIG_IDLE_SPIN,
+    /** Let others run: what we wait for may need our core. */
+    UCT_CXI_TRIG_IDLE_YIELD,
+    /** Sleep shortly: threads of the provider need our core. */
+    UCT_CXI_TRIG_IDLE_SLEEP
+} uct_cxi_trig_idle_t;
+
+
+/** Entry points of a provider. */
+typedef struct uct_cxi_trig_prov_ops {
+    int (*getinfo)(uint32_t version, const char *node, const char *service,
+                   uint64_t flags, const struct fi_info *hints,
+                   struct fi_info **info);
+    int (*fabric)(struct fi_fabric_attr *attr, struct fid_fabric **fabric,
+                  void *context);
+} uct_cxi_trig_prov_ops_t;
+
+
+struct uct_cxi_trig_credit_pool;
+
+
 /** What libfabric does not tell about a provider. Constant. */
 typedef struct uct_cxi_trig_prov {
     const char          *name;       /**< libfabric's; NULL: any other */
+    const uct_cxi_trig_prov_ops_t *ops;
     uint8_t             id;          /**< In addresses */
-    uint8_t             own_threads; /**< Progresses by threads of its own */
+    uint8_t             local;       /**< Reaches its own machine only */
+    uint8_t             doorbell;    /**< A store is the best trigger */
+    uct_cxi_trig_idle_t idle;
     uct_cxi_trig_done_t done;
-    unsigned            max_entries; /**< Deferred operations pending at once */
+    struct uct_cxi_trig_credit_pool *pool; /**< Entries that are in use */
+    unsigned            max_entries; /**< Deferred operations pending at once,
+                                          in a process */
     unsigned            max_cntrs;   /**< Counters of one interface */
     uint64_t            max_count;   /**< Largest value of a counter */
     size_t              max_put;     /**< Largest deferred put, bytes */
@@ -51,7 +80,8 @@ ucs_status_t uct_cxi_trig_prov_find(const char *name,
 
 
 /** Whether a device reaches its own machine only. */
-int uct_cxi_trig_prov_is_loopback(const struct fi_info *info);
+int uct_cxi_trig_prov_is_local(const uct_cxi_trig_prov_t *prov,
+                               const struct fi_info *info);
 
 /** Convert a libfabric code of an operation with a peer; as
  *  uct_cxi_trig_status(), but for what the provider means by it. */

@@ -71,7 +71,11 @@ typedef struct uct_trig_doorbell {
 /** Properties of the provider; @ref uct_trig_iface_attr_t.flags. */
 enum uct_trig_iface_flags {
     /** The source of a put must be registered, and given as @a local. */
-    UCT_TRIG_IFACE_FLAG_LOCAL_MEM = 1u << 0
+    UCT_TRIG_IFACE_FLAG_LOCAL_MEM  = 1u << 0,
+    /** The NIC is emulated: it works faster while threads that wait for it call
+     *  @ref uct_trig_iface_progress_nic, and tells of its stores
+     *  (@ref uct_trig_iface_on_store). */
+    UCT_TRIG_IFACE_FLAG_EMULATED   = 1u << 1
 };
 
 
@@ -81,7 +85,9 @@ typedef struct uct_trig_iface_attr {
     size_t   max_put;      /**< Largest deferred put, bytes */
     uint64_t max_count;    /**< Largest value that a counter may reach */
     unsigned max_entries;  /**< Deferred operations pending at once */
-    unsigned free_entries; /**< Of those, neither posted nor reserved now */
+    unsigned free_entries; /**< Of those, neither posted nor reserved now by any
+                                interface of the process */
+    unsigned used_entries; /**< Posted or reserved by this interface */
     unsigned max_cntrs;    /**< Counters that may exist at once */
     unsigned num_cntrs;    /**< Counters that exist now */
     char     provider[UCT_TRIG_NAME_MAX]; /**< libfabric provider */
@@ -187,6 +193,50 @@ ucs_status_t uct_trig_iface_reserve(uct_iface_h iface, unsigned count,
  * Threads: one thread at a time.
  */
 ucs_status_t uct_trig_iface_unreserve(uct_iface_h iface, uct_trig_resv_t *resv);
+
+
+/**
+ * Make an emulated NIC do what it can, in the calling thread. For threads that
+ * wait for a word that the NIC writes; completions are still reported from
+ * uct_iface_progress() alone.
+ *
+ * @param [in] iface Interface.
+ *
+ * @return How many things were done; 0 where the NIC needs no help.
+ *
+ * Threads: any, at any time while the interface is open.
+ */
+unsigned uct_trig_iface_progress_nic(uct_iface_h iface);
+
+
+/**
+ * Called when an emulated NIC has stored to a word of 8 bytes or fewer.
+ *
+ * @param [in] arg     As given to @ref uct_trig_iface_on_store.
+ * @param [in] address What was stored to.
+ *
+ * Threads: any thread of the process, inside other calls of the interface, or a
+ * thread of the NIC; calls nothing of the interface, and returns soon.
+ */
+typedef void (*uct_trig_store_func_t)(void *arg, const void *address);
+
+
+/**
+ * Have an emulated NIC tell of its stores, so that who sleeps on a word can be
+ * woken. One function for all interfaces of a memory domain.
+ *
+ * @param [in] iface Interface.
+ * @param [in] func  Called after each store; NULL to end that. On return from
+ *                   that the function is not running.
+ * @param [in] arg   Passed to @a func.
+ *
+ * @return UCS_OK; UCS_ERR_UNSUPPORTED where the NIC is not emulated.
+ *
+ * Ownership: @a arg stays the caller's.
+ * Threads: any.
+ */
+ucs_status_t uct_trig_iface_on_store(uct_iface_h iface,
+                                     uct_trig_store_func_t func, void *arg);
 
 
 /**
