@@ -133,10 +133,32 @@ st_in()
     cd "$1" && shift && "$@"
 }
 
-# Keeps MPI and UCX on the loopback device, for tests and for the quick start.
+# The NICs that tests run on: the emulated one in its two temperaments, and the
+# sockets provider.
+# shellcheck disable=SC2034 # used by the scripts
+ST_NICS=(strict fast sockets)
+
+# Sets the environment for one of them.
+st_nic()
+{
+    export ST_NIC=$1
+    case $1 in
+    strict|fast)
+        export UCX_CXI_TRIG_PROVIDER=cxiemu FI_CXIEMU_MODE=$1 ST_DEVICE=cxiemu0
+        unset UCX_NET_DEVICES
+        ;;
+    sockets)
+        export UCX_CXI_TRIG_PROVIDER=sockets UCX_NET_DEVICES=lo ST_DEVICE=lo
+        ;;
+    *)
+        st_die "there is no NIC \"$1\"; there are: ${ST_NICS[*]}"
+        ;;
+    esac
+}
+
+# Keeps MPI on the loopback device, for tests and for the quick start.
 st_loopback()
 {
-    export UCX_NET_DEVICES=lo
     export OMPI_MCA_oob_tcp_if_include=lo OMPI_MCA_btl_tcp_if_include=lo
     export PRTE_MCA_oob_tcp_if_include=lo PMIX_MCA_ptl_tcp_if_include=lo
 }

@@ -103,33 +103,63 @@ static_checks()
     check check/scripts 120 contrib/check-scripts.sh "$ST_BUILD"
 }
 
-# The unit tests of a build folder.  Usage: unit_tests DIR PREFIX
-unit_tests()
+# Builds the unit tests of a folder.  Usage: unit_build DIR PREFIX
+unit_build()
 {
-    local dir=$1 prefix=$2 name log=$logs/$2-build.log start=$SECONDS
+    local dir=$1 prefix=$2 log=$logs/$2-build.log start=$SECONDS
     if ! timeout -k 10 600 make -C "$dir/test/unit" -j"$(nproc)" check TESTS= \
              >"$log" 2>&1; then
         count "$prefix/build" 1 $((SECONDS - start)) "$log"
-        return
+        return 1
     fi
-    for name in $(make -s -C "$dir/test/unit" print-tests); do
+}
+
+# Runs the unit tests that a make target prints.
+# Usage: unit_run DIR PREFIX TARGET
+unit_run()
+{
+    local dir=$1 prefix=$2 target=$3 name
+    for name in $(make -s -C "$dir/test/unit" "$target"); do
         check "$prefix/$name" 120 env -C "$dir/test/unit" \
             ST_BUILDDIR="$dir" srcdir="$ST_TOP/test/unit" "./$name"
     done
 }
 
+# The unit tests of a build folder, all of them on the emulated NIC.
+# Usage: unit_tests DIR PREFIX
+unit_tests()
+{
+    unit_build "$1" "$2" || return
+    st_nic strict
+    unit_run "$1" "$2" print-tests
+}
+
+# Again on the other NICs, those that use one.
+unit_tests_elsewhere()
+{
+    local nic
+    for nic in "${ST_NICS[@]:1}"; do
+        st_nic "$nic"
+        unit_run "$ST_BUILD" "unit-$nic" print-nic-tests
+    done
+}
+
+# The same programs on every NIC.
 integration_tests()
 {
-    local name log=$logs/integration-build.log start=$SECONDS
+    local name nic log=$logs/integration-build.log start=$SECONDS
     if ! timeout -k 10 600 make -C "$ST_BUILD/test/integration" -j"$(nproc)" \
              check TESTS= >"$log" 2>&1; then
         count integration/build 1 $((SECONDS - start)) "$log"
         return
     fi
     # The driver has each test's own limit; this one is for the driver
-    for name in $(test/integration/run.sh --list); do
-        check "integration/$name" 600 \
-            test/integration/run.sh --build "$ST_BUILD" "$name"
+    for nic in "${ST_NICS[@]}"; do
+        st_nic "$nic"
+        for name in $(test/integration/run.sh --list); do
+            check "integration-$nic/$name" 600 \
+                test/integration/run.sh --build "$ST_BUILD" "$name"
+        done
     done
 }
 
@@ -191,6 +221,7 @@ if set_up; then
     static_checks
     st_say "Unit tests"
     unit_tests "$ST_BUILD" unit
+    unit_tests_elsewhere
     st_say "Integration tests"
     integration_tests
     if [ $quick = no ]; then

@@ -6,26 +6,30 @@ set -uo pipefail
 usage()
 {
     cat <<STEOF
-usage: run.sh [--list] [--build DIR] [NAME...]
+usage: run.sh [--list] [--build DIR] [--nic NIC] [NAME...]
 
 Runs the named tests (default: all) and prints one line for each. With one
 name the status is that of the test: 0 passed, 77 skipped, 124 out of time.
 
     --list       print the names of the tests
     --build DIR  the build folder (default: build of the source tree)
+    --nic NIC    strict or fast (the emulated NIC, default strict) or sockets;
+                 ST_NIC in the environment says the same
 
 Each line of tests.list is
     NAME | RANKS (0: not started by mpirun) | SECONDS | COMMAND
-The command runs in the build folder and sees srcdir, builddir and ST_RUN
-(the script ucx-st-run) in its environment.
+The command runs in the build folder and sees srcdir, builddir, ST_RUN (the
+script ucx-st-run), ST_NIC and ST_DEVICE (the device in UCX's terms) in its
+environment. A NAME that ends in @NIC is for that NIC alone.
 STEOF
 }
 
-# Prints "NAME|RANKS|SECONDS|COMMAND" of each test.
+# Prints "NAME|RANKS|SECONDS|COMMAND" of each test that is for this NIC.
 tests()
 {
     sed -e '/^ *#/d' -e '/^ *$/d' -e 's/ *| */|/g' -e 's/^ *//' \
-        "$srcdir/test/integration/tests.list"
+        "$srcdir/test/integration/tests.list" |
+        grep -E "^([^@|]*|[^@|]*@$nic)\|"
 }
 
 # Runs one test.  Usage: run_one RANKS SECONDS COMMAND
@@ -40,6 +44,7 @@ run_one()
     esac
     command=${command//\$srcdir/$srcdir}
     command=${command//\$builddir/$builddir}
+    command=${command//\$device/$ST_DEVICE}
     # shellcheck disable=SC2086 # the command is words
     (cd "$builddir" &&
      exec timeout -k 10 "$seconds" "${launch[@]}" $command </dev/null) || rc=$?
@@ -55,10 +60,12 @@ srcdir=${srcdir:-$(dirname "${BASH_SOURCE[0]}")/../..}
 srcdir=$(cd "$srcdir" && pwd)
 builddir=${ST_BUILDDIR:-$srcdir/build}
 list=no
+nic=${ST_NIC:-strict}
 names=()
 while [ $# -gt 0 ]; do
     case $1 in
     --list) list=yes ;;
+    --nic) shift; nic=${1:?--nic needs a name} ;;
     --build) shift; builddir=${1:?--build needs a folder} ;;
     -h|--help) usage; exit 0 ;;
     -*) usage >&2; exit 2 ;;
@@ -81,6 +88,7 @@ export ST_RUN=$srcdir/contrib/ucx-st-run ST_BUILDDIR=$builddir
 # shellcheck source=contrib/common.sh
 . "$srcdir/contrib/common.sh"
 st_loopback
+st_nic "$nic"
 
 failed=0
 ran=0

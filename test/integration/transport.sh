@@ -3,7 +3,8 @@
 # The transport as the programs of other projects see it.
 # usage: transport.sh listed | alone | refused VARIABLE=VALUE REGEX |
 #                     perftest [ucx_perftest-OPTION...]
-# Needs srcdir, builddir and ST_RUN in the environment, as run.sh sets them.
+# Needs srcdir, builddir, ST_RUN and ST_DEVICE in the environment, as run.sh
+# sets them.
 set -uo pipefail
 
 fail()
@@ -20,14 +21,14 @@ need()
     exit 77
 }
 
-# ucx_info knows the transport and its loopback device.
+# ucx_info knows the transport and its device.
 test_listed()
 {
     local out
     need ucx_info
     out=$("$ST_RUN" ucx_info -d) || fail "ucx_info fails"
-    grep -A 1 'Transport: cxi_trig' <<<"$out" | grep -q 'Device: lo$' ||
-        fail "ucx_info does not list cxi_trig on lo"
+    grep -A 1 'Transport: cxi_trig' <<<"$out" | grep -q "Device: $ST_DEVICE\$" ||
+        fail "ucx_info does not list cxi_trig on $ST_DEVICE"
     ! ucx_info -d | grep -q cxi_trig ||
         fail "ucx_info lists cxi_trig without ucx-st-run"
 }
@@ -40,8 +41,9 @@ test_alone()
         fail "st_hello fails: $out"
     lanes=$(grep -o 'ep_cfg\[[0-9]*\].*' <<<"$out" |
             grep -o '[a-z_0-9]*/[a-z_0-9]*' | sort -u)
-    grep -qx 'cxi_trig/lo' <<<"$lanes" || fail "no lane on cxi_trig: $lanes"
-    ! grep -vxE 'cxi_trig/lo|self/memory0?' <<<"$lanes" ||
+    grep -qx "cxi_trig/$ST_DEVICE" <<<"$lanes" ||
+        fail "no lane on cxi_trig: $lanes"
+    ! grep -vxE "cxi_trig/$ST_DEVICE|self/memory0?" <<<"$lanes" ||
         fail "lanes on other transports"
 }
 
