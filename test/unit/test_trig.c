@@ -19,12 +19,12 @@ static void test_fires_at_threshold(void)
     trig_barrier(&trig);
     CU_ASSERT(trig.done == 0);
     CU_ASSERT(!trig_arrived(&trig, 0));
-    CU_ASSERT(trig_count(trig.completion) == 0);
+    CU_ASSERT(trig_count(&trig, trig.completion) == 0);
 
     CU_ASSERT(uct_trig_cntr_add(trig.trigger, 1) == UCS_OK);
     uct_pair_wait(&trig.pair, &trig.done, 1);
     CU_ASSERT(trig_arrived(&trig, 0));
-    CU_ASSERT(trig_count(trig.completion) == 1);
+    CU_ASSERT(trig_count(&trig, trig.completion) == 1);
     CU_ASSERT(trig.status == UCS_OK);
     trig_destroy(&trig);
 }
@@ -81,7 +81,7 @@ static void test_already_met(void)
     uct_pair_wait(&trig.pair, &trig.done, 2);
     CU_ASSERT(trig_arrived(&trig, 0));
     CU_ASSERT(trig_arrived(&trig, 1));
-    CU_ASSERT(trig_count(trig.completion) == 2);
+    CU_ASSERT(trig_count(&trig, trig.completion) == 2);
     trig_destroy(&trig);
 }
 
@@ -99,7 +99,7 @@ static void test_overshoot_fires_all(void)
     for (i = 0; i < TRIG_SLOTS; ++i) {
         CU_ASSERT(trig_arrived(&trig, i));
     }
-    CU_ASSERT(trig_count(trig.completion) == TRIG_SLOTS);
+    CU_ASSERT(trig_count(&trig, trig.completion) == TRIG_SLOTS);
     trig_destroy(&trig);
 }
 
@@ -112,7 +112,7 @@ static void test_zero_add(void)
     CU_ASSERT(uct_trig_cntr_add(trig.trigger, 0) == UCS_OK);
     trig_barrier(&trig);
     CU_ASSERT(trig.done == 0);
-    CU_ASSERT(trig_count(trig.trigger) == 0);
+    CU_ASSERT(trig_count(&trig, trig.trigger) == 0);
     CU_ASSERT(uct_trig_cntr_add(trig.trigger, 1) == UCS_OK);
     uct_pair_wait(&trig.pair, &trig.done, 1);
     trig_destroy(&trig);
@@ -154,7 +154,7 @@ static void test_remote_write_triggers(void)
         uct_pair_wait(&trig.pair, &trig.b_word, k);
         CU_ASSERT(trig_arrived(&trig, k % TRIG_SLOTS));
         uct_pair_wait(&trig.pair, &trig.done, 2 * k);
-        CU_ASSERT(trig_count(trig.b_writes) == k);
+        CU_ASSERT(trig_count(&trig, trig.b_writes) == k);
     }
     trig_destroy(&trig);
 }
@@ -192,7 +192,7 @@ static void test_two_counts_write_first(void)
         CU_ASSERT(uct_trig_cntr_add(trig.trigger, 1) == UCS_OK);
         uct_pair_wait(&trig.pair, &trig.done, (2 * k) - 1);
         trig_barrier(&trig);
-        CU_ASSERT(trig_count(trig.b_writes) == (2 * k) - 1);
+        CU_ASSERT(trig_count(&trig, trig.b_writes) == (2 * k) - 1);
         CU_ASSERT(trig.b_word == k - 1);
 
         CU_ASSERT(uct_trig_cntr_add(trig.b_writes, 1) == UCS_OK);
@@ -210,7 +210,7 @@ static void test_atomic_counts_at_region(void)
     CU_ASSERT_FATAL(trig_create(&trig, NULL) == 0);
     trig_add_remote(&trig, 0, 7);
     uct_pair_wait(&trig.pair, &trig.done, 1);
-    CU_ASSERT(trig_count(trig.b_writes) == 1);
+    CU_ASSERT(trig_count(&trig, trig.b_writes) == 1);
     CU_ASSERT(*(uint64_t*)trig.b_buffer == 7);
     trig_destroy(&trig);
 }

@@ -64,7 +64,7 @@ static void test_exhaustion_recovers(void)
         uct_pair_wait(&trig.pair, &trig.done, round * FEW_ENTRIES);
         CU_ASSERT(free_entries(&trig) == FEW_ENTRIES);
     }
-    CU_ASSERT(trig_count(trig.completion) == 3 * FEW_ENTRIES);
+    CU_ASSERT(trig_count(&trig, trig.completion) == 3 * FEW_ENTRIES);
     trig_destroy(&trig);
 }
 
@@ -277,7 +277,7 @@ static void test_overflow(void)
     CU_ASSERT(uct_trig_cntr_add(trig.trigger, 2) == UCS_ERR_EXCEEDS_LIMIT);
     CU_ASSERT(uct_trig_cntr_add(trig.trigger, UINT64_MAX) ==
               UCS_ERR_EXCEEDS_LIMIT);
-    CU_ASSERT(trig_count(trig.trigger) == attr.max_count - 1);
+    CU_ASSERT(trig_count(&trig, trig.trigger) == attr.max_count - 1);
     CU_ASSERT(uct_trig_cntr_add(trig.trigger, 1) == UCS_OK);
     trig_put(&trig, 0, attr.max_count, NULL);
     uct_pair_wait(&trig.pair, &trig.done, 1);
@@ -438,9 +438,9 @@ static void test_concurrent_adds(void)
         CU_ASSERT(ret == &adder);
     }
     uct_pair_wait(&trig.pair, &trig.done, posted);
-    CU_ASSERT(trig_count(trig.trigger) == posted);
-    CU_ASSERT(trig_count(trig.completion) == posted);
-    CU_ASSERT(trig_count(trig.b_writes) == posted);
+    CU_ASSERT(trig_count(&trig, trig.trigger) == posted);
+    CU_ASSERT(trig_count(&trig, trig.completion) == posted);
+    CU_ASSERT(trig_count(&trig, trig.b_writes) == posted);
     trig_destroy(&trig);
 }
 
@@ -458,7 +458,7 @@ static void test_all_entries_at_once(void)
     }
     CU_ASSERT(uct_trig_cntr_add(trig.trigger, 1) == UCS_OK);
     uct_pair_wait(&trig.pair, &trig.done, attr.max_entries);
-    CU_ASSERT(trig_count(trig.completion) == attr.max_entries);
+    CU_ASSERT(trig_count(&trig, trig.completion) == attr.max_entries);
     trig_destroy(&trig);
 }
 
@@ -503,7 +503,7 @@ static void test_completion_wakes(void)
         sleep_until_done(&trig, 2 * k);
         pthread_join(thread, NULL);
     }
-    CU_ASSERT(trig_count(trig.completion) == 2 * ROUNDS);
+    CU_ASSERT(trig_count(&trig, trig.completion) == 2 * ROUNDS);
     trig_destroy(&trig);
 }
 

@@ -233,10 +233,13 @@ int trig_arrived(const trig_t *trig, unsigned slot)
                    trig->b_buffer + (slot * TRIG_LENGTH), TRIG_LENGTH);
 }
 
-uint64_t trig_count(uct_trig_cntr_h cntr)
+uint64_t trig_count(trig_t *trig, uct_trig_cntr_h cntr)
 {
     uint64_t value;
 
+    /* Some NICs write a counter back only when they are asked, later */
+    (void)uct_trig_cntr_read(cntr, &value);
+    uct_pair_progress(&trig->pair);
     return (uct_trig_cntr_read(cntr, &value) == UCS_OK) ? value : UINT64_MAX;
 }
 

@@ -80,7 +80,7 @@ void trig_add_remote(trig_t *trig, uint64_t threshold, uint64_t value);
 int trig_arrived(const trig_t *trig, unsigned slot);
 
 /** Value of a counter; UINT64_MAX if it cannot be read. */
-uint64_t trig_count(uct_trig_cntr_h cntr);
+uint64_t trig_count(trig_t *trig, uct_trig_cntr_h cntr);
 
 /**
  * Post, fire and complete operations of A and of B: whatever could have fired

@@ -332,11 +332,19 @@ ucs_status_t uct_cxi_trig_prov_find(const char *name,
 ucs_status_t uct_cxi_trig_prov_status(const uct_cxi_trig_prov_t *prov,
                                       long fi_code)
 {
-    /* The sockets provider's words for a broken connection: EIO in the queue,
-     * ENOENT where an operation is posted */
-    if ((prov->idle == UCT_CXI_TRIG_IDLE_SLEEP) &&
-        ((labs(fi_code) == FI_EIO) || (labs(fi_code) == FI_ENOENT))) {
+    switch (labs(fi_code)) {
+    case FI_EHOSTUNREACH:
+        /* It was reached before: the word of cxi and cxiemu for a peer that is
+         * gone */
         return UCS_ERR_CONNECTION_RESET;
+    case FI_EIO:
+    case FI_ENOENT:
+        /* The sockets provider's words for a broken connection: EIO in the
+         * queue, ENOENT where an operation is posted */
+        if (prov->idle == UCT_CXI_TRIG_IDLE_SLEEP) {
+            return UCS_ERR_CONNECTION_RESET;
+        }
+        break;
     }
     return uct_cxi_trig_status(fi_code);
 }
