@@ -33,6 +33,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+/* Where streams need no help of the thread, completions are reaped together */
+#define UCP_ST_TRIG_LAZY_MSEC 1
+
 #define UCP_ST_TRIG_SLAB_SIZE  4096
 #define UCP_ST_TRIG_SLAB_SLOTS (UCP_ST_TRIG_SLAB_SIZE / \
                                 sizeof(ucp_st_trig_slot_t))
@@ -68,7 +71,7 @@ static void *ucp_st_trig_thread(void *arg)
         {.fd = worker->trig.wake_fd, .events = POLLIN}
     };
     int stop = 0;
-    int armed, timeout;
+    int armed, timeout, is_lazy;
     uint64_t wakes;
 
     while (!stop) {
@@ -76,6 +79,7 @@ static void *ucp_st_trig_thread(void *arg)
         armed   = ucp_st_trig_thread_arm(worker);
         timeout = ucp_st_leave_settle_late(worker);
         stop    = worker->trig.stop;
+        is_lazy = worker->trig.helped && ucs_list_is_empty(&worker->trig.late);
         ucp_st_worker_unlock(worker);
         if (!armed || stop) {
             continue;
@@ -83,6 +87,8 @@ static void *ucp_st_trig_thread(void *arg)
         (void)poll(fds, 2, timeout);
         if (fds[1].revents != 0) {
             (void)!read(worker->trig.wake_fd, &wakes, sizeof(wakes));
+        } else if (is_lazy) {
+            (void)poll(&fds[1], 1, UCP_ST_TRIG_LAZY_MSEC);
         }
     }
     return NULL;
