@@ -28,7 +28,7 @@ typedef struct uct_cxi_trig_credit {
     uct_cxi_trig_credit_pool_t *pool;
     unsigned                   max;   /**< Of the pool */
     unsigned                   total; /**< The interface's allowance */
-    unsigned                   free;  /**< Of it, neither posted nor set aside */
+    unsigned                   free;  /**< Neither posted nor set aside */
 } uct_cxi_trig_credit_t;
 
 

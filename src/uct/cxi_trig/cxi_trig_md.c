@@ -40,9 +40,9 @@ static ucs_config_field_t uct_cxi_trig_md_config_table[] = {
      UCS_CONFIG_TYPE_TABLE(uct_md_config_table)},
 
     {"PROVIDER", "auto",
-     "libfabric provider: auto (cxi if present, else cxiemu, the emulated NIC,\n"
-     "else sockets), or a name. The provider must have deferred work; no other\n"
-     "one is used instead.",
+     "libfabric provider: auto (cxi if present, else cxiemu, the emulated\n"
+     "NIC, else sockets), or a name. The provider must have deferred work; no\n"
+     "other one is used instead.",
      ucs_offsetof(uct_cxi_trig_md_config_t, provider), UCS_CONFIG_TYPE_STRING},
 
     {NULL}

@@ -287,8 +287,8 @@ uct_cxi_trig_prov_lookup(const char *name, const uct_cxi_trig_prov_t **prov_p,
             return UCS_OK;
         }
     }
-    ucs_error("none of the libfabric providers 'cxi', 'cxiemu' and 'sockets' is "
-              "there (see \"fi_info -l\" and the variable FI_PROVIDER): "
+    ucs_error("none of the libfabric providers 'cxi', 'cxiemu' and 'sockets' "
+              "is there (see \"fi_info -l\" and the variable FI_PROVIDER): "
               "transport cxi_trig is off");
     return status;
 }
