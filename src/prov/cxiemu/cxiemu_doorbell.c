@@ -152,6 +152,18 @@ int cxiemu_doorbell_take(cxiemu_cntr_t *cntr)
     return 1;
 }
 
+/* The thread decides how long to sleep with the lock held: what it finds there
+ * is what was left here. */
+static void cxiemu_doorbell_kick(cxiemu_nic_t *nic)
+{
+    uint64_t now = cxiemu_nic_now();
+
+    if (now >= nic->watch_time + CXIEMU_WATCH_KICK_NS) {
+        nic->watch_time = now;
+        cxiemu_nic_wake_thread(nic);
+    }
+}
+
 static void cxiemu_doorbell_watch(cxiemu_cntr_t *cntr)
 {
     cxiemu_nic_t *nic = cntr->domain->nic;
@@ -166,8 +178,10 @@ static void cxiemu_doorbell_watch(cxiemu_cntr_t *cntr)
 
     /* The trap tells of a store: the thread need not poll for one */
     if (cntr->trap < 0) {
-        __atomic_store_n(&nic->watched, nic->watched + 1, __ATOMIC_SEQ_CST);
-        cxiemu_nic_wake_thread(nic);
+        __atomic_store_n(&nic->watched, nic->watched + 1, __ATOMIC_RELAXED);
+        if (nic->watched == 1) {
+            cxiemu_doorbell_kick(nic);
+        }
     }
 }
 

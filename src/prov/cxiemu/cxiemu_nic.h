@@ -38,6 +38,11 @@
 
 #define CXIEMU_POLL_STALE_NS 50000
 
+/** The thread is told of doorbells to watch at most that often: where the host
+ *  triggers, they come and go with each operation. It watches for twice that
+ *  long, so that nobody is missed. */
+#define CXIEMU_WATCH_KICK_NS 8000000
+
 struct cxiemu_ep;
 struct cxiemu_link;
 struct cxiemu_peer;
@@ -115,6 +120,8 @@ typedef struct cxiemu_nic {
     pthread_t                  thread;
     int                        thread_up;
     int                        stop;       /**< The thread is to end; atomic */
+    uint64_t                   watch_time; /**< When the thread was last kicked
+                                                to watch a doorbell */
     unsigned                   watched;    /**< Counters with a doorbell that a
                                                 device may write; atomic */
     uint64_t                   polls;      /**< Of the application; atomic */

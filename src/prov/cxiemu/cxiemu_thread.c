@@ -34,6 +34,7 @@ typedef struct cxiemu_thread {
     uint64_t     polls;   /**< nic->polls at the last look */
     uint64_t     awake;   /**< Time-out while the application polls */
     uint64_t     active;  /**< When something last happened */
+    uint32_t     seen;    /**< Kicks before the last look */
     int          polling; /**< The application polled since the last look */
 } cxiemu_thread_t;
 
@@ -43,12 +44,26 @@ static uint64_t cxiemu_thread_interval(const cxiemu_thread_t *thread,
                                        uint64_t now)
 {
     uint64_t min  = (uint64_t)cxiemu_param()->poll_us * 1000;
-    uint64_t nsec = (now - thread->active) / CXIEMU_DOORBELL_SHARE;
+    uint64_t idle = (now > thread->active) ? (now - thread->active) : 0;
+    uint64_t nsec = idle / CXIEMU_DOORBELL_SHARE;
 
     if (nsec > CXIEMU_DOORBELL_MAX_NS) {
         nsec = CXIEMU_DOORBELL_MAX_NS;
     }
     return (nsec < min) ? min : nsec;
+}
+
+/* Doorbells are watched, or were until a moment ago and may be so again without
+ * a kick. Lock held. */
+static int cxiemu_thread_is_watching(cxiemu_thread_t *thread, uint64_t now)
+{
+    const cxiemu_nic_t *nic = thread->nic;
+
+    if (nic->watch_time > thread->active) {
+        thread->active = nic->watch_time;
+    }
+    return (nic->watched > 0) ||
+           (now < nic->watch_time + (2 * CXIEMU_WATCH_KICK_NS));
 }
 
 /* Makes progress if the application does not; how long to sleep then. */
@@ -59,6 +74,8 @@ static uint64_t cxiemu_thread_look(cxiemu_thread_t *thread)
     uint64_t now      = cxiemu_nic_now();
     uint64_t nsec     = CXIEMU_FOREVER;
 
+    /* Before the look: a kick that comes from now on is for the next one */
+    thread->seen    = __atomic_load_n(&nic->shm->kick, __ATOMIC_ACQUIRE);
     thread->polling = (polls != thread->polls);
     thread->polls   = polls;
 
@@ -67,6 +84,7 @@ static uint64_t cxiemu_thread_look(cxiemu_thread_t *thread)
         nic->checked = now;
         cxiemu_link_check(nic);
     }
+    nic->nudged = 1; /* It need not kick itself */
     if (!thread->polling && (cxiemu_nic_progress(nic) > 0)) {
         thread->active = now;
     }
@@ -74,7 +92,7 @@ static uint64_t cxiemu_thread_look(cxiemu_thread_t *thread)
     if (!TAILQ_EMPTY(&nic->links)) {
         nsec = CXIEMU_CHECK_NS;
     }
-    if (__atomic_load_n(&nic->watched, __ATOMIC_RELAXED) > 0) {
+    if (cxiemu_thread_is_watching(thread, now)) {
         nsec = cxiemu_thread_interval(thread, now);
     }
     if (cxiemu_nic_unfinished(nic) && (nsec > CXIEMU_AWAKE_MIN_NS)) {
@@ -88,12 +106,11 @@ static uint64_t cxiemu_thread_look(cxiemu_thread_t *thread)
 static void cxiemu_thread_nap_awake(cxiemu_thread_t *thread)
 {
     cxiemu_nic_shm_t *shm = thread->nic->shm;
-    uint32_t seen         = __atomic_load_n(&shm->kick, __ATOMIC_ACQUIRE);
 
     thread->active = cxiemu_nic_now();
     __atomic_store_n(&shm->thread, CXIEMU_THREAD_AWAKE, __ATOMIC_SEQ_CST);
     if (!__atomic_load_n(&thread->nic->stop, __ATOMIC_ACQUIRE)) {
-        cxiemu_doze(shm, CXIEMU_KICK_THREAD, seen, thread->awake);
+        cxiemu_doze(shm, CXIEMU_KICK_THREAD, thread->seen, thread->awake);
     }
     /* Nobody rings for a doorbell */
     if ((thread->awake < CXIEMU_AWAKE_MAX_NS) &&
@@ -106,7 +123,6 @@ static void cxiemu_thread_nap_asleep(cxiemu_thread_t *thread, uint64_t nsec)
 {
     cxiemu_nic_t *nic     = thread->nic;
     cxiemu_nic_shm_t *shm = nic->shm;
-    uint32_t seen         = __atomic_load_n(&shm->kick, __ATOMIC_ACQUIRE);
 
     thread->awake = CXIEMU_AWAKE_MIN_NS;
     /* Pairs with cxiemu_nic_ring(): either it sees that the thread is asleep,
@@ -114,7 +130,7 @@ static void cxiemu_thread_nap_asleep(cxiemu_thread_t *thread, uint64_t nsec)
     __atomic_store_n(&shm->thread, CXIEMU_THREAD_ASLEEP, __ATOMIC_SEQ_CST);
     if ((__atomic_load_n(&shm->summary, __ATOMIC_SEQ_CST) == 0) &&
         !__atomic_load_n(&nic->stop, __ATOMIC_ACQUIRE)) {
-        cxiemu_doze(shm, CXIEMU_KICK_THREAD, seen, nsec);
+        cxiemu_doze(shm, CXIEMU_KICK_THREAD, thread->seen, nsec);
     }
 }
 
