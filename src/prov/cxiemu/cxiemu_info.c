@@ -52,9 +52,9 @@ static void cxiemu_info_fill_domain(struct fi_domain_attr *attr)
 {
     attr->threading        = FI_THREAD_SAFE;
     attr->control_progress = FI_PROGRESS_AUTO;
-    /* As CXI. There is strong progress, too; programs that need it ask for it,
-     * others must not come to rely on it. */
-    attr->data_progress    = FI_PROGRESS_MANUAL;
+    /* strict is as CXI, where counters are only written back by progress */
+    attr->data_progress    = cxiemu_param()->strict ? FI_PROGRESS_MANUAL :
+                                                      FI_PROGRESS_AUTO;
     attr->resource_mgmt    = FI_RM_ENABLED;
     attr->av_type          = FI_AV_UNSPEC;
     attr->mr_mode          = CXIEMU_MR_MODE;
