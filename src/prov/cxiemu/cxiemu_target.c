@@ -102,6 +102,25 @@ static int cxiemu_target_mapped(const cxiemu_arrival_t *arrival,
     return 0;
 }
 
+/* Words are stored as a whole, and after everything before: somebody may poll
+ * them. */
+static void cxiemu_target_put(void *to, const void *from, size_t length)
+{
+    uint64_t word;
+    uint32_t half;
+
+    if ((length == sizeof(word)) && ((uintptr_t)to % sizeof(word) == 0)) {
+        memcpy(&word, from, sizeof(word));
+        __atomic_store_n((uint64_t*)to, word, __ATOMIC_RELEASE);
+    } else if ((length == sizeof(half)) &&
+               ((uintptr_t)to % sizeof(half) == 0)) {
+        memcpy(&half, from, sizeof(half));
+        __atomic_store_n((uint32_t*)to, half, __ATOMIC_RELEASE);
+    } else {
+        memcpy(to, from, length);
+    }
+}
+
 int cxiemu_target_fetch(const cxiemu_arrival_t *arrival, uint64_t offset,
                         void *to, size_t length)
 {
@@ -114,7 +133,7 @@ int cxiemu_target_fetch(const cxiemu_arrival_t *arrival, uint64_t offset,
         return 0;
     }
     if (arrival->payload != NULL) {
-        memcpy(to, arrival->payload + offset, length);
+        cxiemu_target_put(to, arrival->payload + offset, length);
         return 0;
     }
     if ((link == NULL) || (link->state != CXIEMU_LINK_UP)) {
@@ -173,29 +192,6 @@ static int cxiemu_target_find(const cxiemu_arrival_t *arrival, uint64_t access,
     return cxiemu_mr_find(arrival->link->nic, &want, mr_p, address_p);
 }
 
-/* Words are stored as a whole, and after everything before: somebody may poll
- * them. Payload that is not here yet is fetched to its place. */
-static int cxiemu_target_put(const cxiemu_arrival_t *arrival, uint64_t offset,
-                             void *to, size_t length)
-{
-    uint64_t word;
-    uint32_t half;
-
-    if ((arrival->payload != NULL) && (length == sizeof(word)) &&
-        ((uintptr_t)to % sizeof(word) == 0)) {
-        memcpy(&word, arrival->payload + offset, sizeof(word));
-        __atomic_store_n((uint64_t*)to, word, __ATOMIC_RELEASE);
-        return 0;
-    }
-    if ((arrival->payload != NULL) && (length == sizeof(half)) &&
-        ((uintptr_t)to % sizeof(half) == 0)) {
-        memcpy(&half, arrival->payload + offset, sizeof(half));
-        __atomic_store_n((uint32_t*)to, half, __ATOMIC_RELEASE);
-        return 0;
-    }
-    return cxiemu_target_fetch(arrival, offset, to, length);
-}
-
 int cxiemu_target_land(const cxiemu_arrival_t *arrival, uint64_t offset,
                        size_t length, cxiemu_mr_t **mr_p)
 {
@@ -212,7 +208,7 @@ int cxiemu_target_land(const cxiemu_arrival_t *arrival, uint64_t offset,
     }
 
     to  = (uint8_t*)address + offset;
-    err = cxiemu_target_put(arrival, offset, to, length);
+    err = cxiemu_target_fetch(arrival, offset, to, length);
     if (err == 0) {
         cxiemu_nic_stored(arrival->link->nic, to, length);
     }
