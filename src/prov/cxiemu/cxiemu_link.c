@@ -32,7 +32,12 @@ void cxiemu_link_flush(cxiemu_link_t *link)
     if (link->dirty) {
         link->dirty = 0;
         TAILQ_REMOVE(&link->nic->dirty, link, unflushed);
-        cxiemu_nic_ring(link->nic_shm, link->peer_port);
+        if ((link->nic_shm == link->nic->shm) && link->nic->in_progress) {
+            /* To oneself: the progress that is being made goes on with it */
+            cxiemu_nic_mark(link->nic_shm, link->peer_port);
+        } else {
+            cxiemu_nic_ring(link->nic_shm, link->peer_port);
+        }
     }
 }
 

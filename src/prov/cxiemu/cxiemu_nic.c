@@ -216,7 +216,7 @@ static int cxiemu_nic_is_deaf(cxiemu_nic_shm_t *shm)
     return cxiemu_nic_now() - last > CXIEMU_POLL_STALE_NS;
 }
 
-void cxiemu_nic_ring(cxiemu_nic_shm_t *shm, uint32_t port)
+void cxiemu_nic_mark(cxiemu_nic_shm_t *shm, uint32_t port)
 {
     uint64_t word = 1ull << (port / 64);
 
@@ -225,6 +225,11 @@ void cxiemu_nic_ring(cxiemu_nic_shm_t *shm, uint32_t port)
     if (!(__atomic_load_n(&shm->summary, __ATOMIC_SEQ_CST) & word)) {
         __atomic_fetch_or(&shm->summary, word, __ATOMIC_SEQ_CST);
     }
+}
+
+void cxiemu_nic_ring(cxiemu_nic_shm_t *shm, uint32_t port)
+{
+    cxiemu_nic_mark(shm, port);
     /* Pairs with cxiemu_nic_sleep() and cxiemu_thread_nap_asleep(), who
      * announce themselves and then look at the summary. One waiter is enough:
      * it makes progress, and wakes the others if there is something for

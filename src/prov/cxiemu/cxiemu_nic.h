@@ -190,6 +190,9 @@ void cxiemu_nic_wake_thread(cxiemu_nic_t *nic);
  *  For a peer's memory, or one's own. */
 void cxiemu_nic_ring(cxiemu_nic_shm_t *shm, uint32_t port);
 
+/** As cxiemu_nic_ring(), but wake nobody: the caller sees to it. */
+void cxiemu_nic_mark(cxiemu_nic_shm_t *shm, uint32_t port);
+
 /** Whether something is left that nobody will ring for: room that a peer has to
  *  make, writes that were put off, bits that progress left. Lock held. */
 int cxiemu_nic_unfinished(const cxiemu_nic_t *nic);
