@@ -1,0 +1,90 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# libfabric's own programs over the provider cxiemu, loaded as a module.
+# usage: provider.sh info|pingpong MODE [fi_pingpong's arguments...]
+# The build folder is ST_BUILDDIR, or the current one.
+set -uo pipefail
+
+export FI_PROVIDER_PATH=${ST_BUILDDIR:-.}/src/prov/cxiemu/.libs
+temp=$(mktemp -d)
+# shellcheck disable=SC2064 # the name of now is meant
+trap "rm -rf '$temp'" EXIT
+
+need()
+{
+    command -v "$1" >/dev/null && return
+    echo "skipped: $1 is not installed"
+    exit 77
+}
+
+# The provider is there, under its own name only, and for reliable datagrams
+# only.
+info()
+{
+    need fi_info
+    fi_info -p cxiemu > "$temp/info" || { cat "$temp/info"; exit 1; }
+    cat "$temp/info"
+    grep -qx 'provider: cxiemu' "$temp/info" || exit 1
+    if grep -E '^provider:' "$temp/info" | grep -qvx 'provider: cxiemu'; then
+        echo "fi_info shows other names, too"
+        exit 1
+    fi
+    if grep -E '^ *type:' "$temp/info" | grep -qv FI_EP_RDM; then
+        echo "fi_info shows other endpoint types, too"
+        exit 1
+    fi
+    fi_info -p cxi > "$temp/cxi" 2>&1
+    if grep -q cxiemu "$temp/cxi"; then
+        echo "cxiemu answers to the name cxi"
+        exit 1
+    fi
+    fi_info -e > "$temp/env"
+    for variable in MODE SEED ORDER DWQ_ENTRIES CNTRS TX_SIZE CMA CMA_MIN \
+                    TRAP DOORBELL_POLL DELAY FAIL VANISH; do
+        grep -q "FI_CXIEMU_$variable" "$temp/env" ||
+            { echo "fi_info -e does not show FI_CXIEMU_$variable"; exit 1; }
+    done
+}
+
+# Two processes; the control port is one that is likely to be free, and another
+# one if it is not.
+pingpong()
+{
+    local port rc=1 server try
+    need fi_pingpong
+    export FI_CXIEMU_MODE=${1%-no-cma}
+    [ "$1" = "$FI_CXIEMU_MODE" ] || export FI_CXIEMU_CMA=0
+    shift
+    for try in 1 2 3; do
+        port=$((20000 + (RANDOM % 20000)))
+        fi_pingpong -p cxiemu -e rdm -B $port "$@" \
+            > "$temp/server" 2>&1 </dev/null &
+        server=$!
+        # The client tries again while nobody listens
+        for _ in 1 2 3 4 5 6 7 8 9 10; do
+            rc=0
+            fi_pingpong -p cxiemu -e rdm -P $port "$@" 127.0.0.1 \
+                > "$temp/client" 2>&1 </dev/null || rc=$?
+            if [ $rc -eq 0 ] || ! kill -0 $server 2>/dev/null; then
+                break
+            fi
+            sleep 0.2
+        done
+        if [ $rc -eq 0 ]; then
+            wait $server || rc=$?
+            break
+        fi
+        kill $server 2>/dev/null
+        wait $server 2>/dev/null
+        echo "attempt $try failed:"
+        tail -n 5 "$temp/client" "$temp/server"
+    done
+    cat "$temp/client"
+    [ $rc -eq 0 ] && ! grep -qiE 'error|mismatch|fail' "$temp/client"
+}
+
+case ${1:-} in
+info) info ;;
+pingpong) shift; pingpong "$@" ;;
+*) sed -n 's/^# usage/usage/p' "$0" >&2; exit 2 ;;
+esac
