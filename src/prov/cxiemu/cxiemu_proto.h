@@ -80,9 +80,11 @@ typedef struct cxiemu_nic_shm {
     uint32_t closed;    /**< The owner has closed the NIC in good order */
     /* Time of the owner's last progress, CLOCK_MONOTONIC, nanoseconds */
     _Alignas(CXIEMU_CACHE_LINE) uint64_t last_poll;
-    /* Bit i of the summary: word i of ready is not 0 */
+    /* Bit i of the summary: word i of ready is not 0. The first words, which
+     * most processes need no more than, share its cache line: ringing and
+     * looking move one line, not two */
     _Alignas(CXIEMU_CACHE_LINE) uint64_t summary;
-    _Alignas(CXIEMU_CACHE_LINE) uint64_t ready[CXIEMU_READY_WORDS];
+    uint64_t ready[CXIEMU_READY_WORDS];
     /* Bit i: endpoint i takes messages. Peers want no acknowledgement then */
     _Alignas(CXIEMU_CACHE_LINE) uint64_t open_eps[CXIEMU_MAX_EPS / 64];
     cxiemu_port_t ports[CXIEMU_PORTS];
