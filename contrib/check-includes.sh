@@ -7,7 +7,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 libc='(aio|assert|ctype|dirent|dlfcn|errno|execinfo|fcntl|float|getopt|'
 libc+='ifaddrs|inttypes|libgen|limits|link|locale|malloc|math|netdb|poll|'
 libc+='pthread|sched|semaphore|signal|stdalign|stdarg|stdatomic|stdbool|'
-libc+='stddef|stdint|stdio|stdlib|string|strings|syslog|time|unistd)\.h|'
+libc+='stddef|stdint|stdio|stdlib|string|strings|syslog|time|ucontext|unistd)\.h|'
 libc+='(sys|linux|net|netinet|arpa)/.*'
 config='config\.h|ucx_st_config\.h'
 ours='ucs_gstream\.h|uct_trig\.h|ucp_st\.h|ucp_st_channel\.h|mpix_queue\.h'

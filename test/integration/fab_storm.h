@@ -10,7 +10,7 @@
 
 #define STORM_WORKERS  3
 #define STORM_NAME_MAX 128
-#define STORM_ROUNDS   60
+#define STORM_ROUNDS   40
 
 
 /** What a worker tells, in memory that all share. Atomic accesses. */

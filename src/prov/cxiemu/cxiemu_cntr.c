@@ -31,7 +31,7 @@ struct cxiemu_cntr_ext_ops {
 typedef struct cxiemu_cntr_wait {
     cxiemu_cntr_t *cntr;
     uint64_t      threshold;
-    uint64_t      failure; /**< When the wait began */
+    uint64_t      failure; /**< What was known when the wait began */
 } cxiemu_cntr_wait_t;
 
 /* Of all domains of the process: they share the device; atomic */
@@ -65,6 +65,11 @@ void cxiemu_cntr_write_back_now(cxiemu_cntr_t *cntr)
     if (cntr->wb != NULL) {
         __atomic_store_n(cntr->wb, word, __ATOMIC_RELEASE);
     }
+}
+
+static void cxiemu_cntr_know(cxiemu_cntr_t *cntr, uint64_t failure)
+{
+    __atomic_store_n(&cntr->known_failure, failure, __ATOMIC_RELAXED);
 }
 
 static void cxiemu_cntr_want_writeback(cxiemu_cntr_t *cntr)
@@ -198,6 +203,8 @@ static uint64_t cxiemu_cntr_fetch(cxiemu_cntr_t *cntr)
         word = __atomic_load_n(&cntr->written, __ATOMIC_ACQUIRE);
     }
     __atomic_store_n(&cntr->last_read, word, __ATOMIC_RELAXED);
+    cxiemu_cntr_know(cntr, (word >> CXIEMU_WB_FAILURE_SHIFT) &
+                                   CXIEMU_CNTR_FAILURE_MAX);
     return word;
 }
 
@@ -242,6 +249,7 @@ static int cxiemu_cntr_set(struct fid_cntr *fid, uint64_t value)
     cxiemu_nic_lock(nic);
     cxiemu_doorbell_take(cntr); /* What was added before is overwritten */
     cxiemu_cntr_assign(cntr, value);
+    cxiemu_cntr_know(cntr, cntr->failure);
     cxiemu_nic_progress(nic);
     cxiemu_nic_unlock(nic);
     return 0;
@@ -271,6 +279,7 @@ static int cxiemu_cntr_seterr(struct fid_cntr *fid, uint64_t value)
 
     cxiemu_nic_lock(cntr->domain->nic);
     cntr->failure = value;
+    cxiemu_cntr_know(cntr, value);
     cxiemu_cntr_want_writeback(cntr);
     cxiemu_cntr_alert(cntr);
     cxiemu_nic_unlock(cntr->domain->nic);
@@ -299,7 +308,8 @@ static int cxiemu_cntr_wait(struct fid_cntr *fid, uint64_t threshold,
     }
 
     cxiemu_nic_lock(nic);
-    wait.failure = cntr->failure;
+    /* Not the count of now: a failure may be quicker than the waiter */
+    wait.failure = __atomic_load_n(&cntr->known_failure, __ATOMIC_RELAXED);
     ++cntr->waiters;
     cxiemu_doorbell_update(cntr);
     cxiemu_nic_wait(nic, cxiemu_cntr_ready, &wait, timeout);
@@ -312,6 +322,7 @@ static int cxiemu_cntr_wait(struct fid_cntr *fid, uint64_t threshold,
     } else {
         ret = (cntr->failure != wait.failure) ? -FI_EAVAIL : -FI_ETIMEDOUT;
     }
+    cxiemu_cntr_know(cntr, cntr->failure);
     cxiemu_nic_unlock(nic);
     return ret;
 }

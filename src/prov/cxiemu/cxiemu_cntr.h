@@ -31,6 +31,8 @@ typedef struct cxiemu_cntr {
     uint64_t                failure;   /**< 7 bits, saturates */
     uint64_t                written;   /**< Last writeback, as in wb; atomic */
     uint64_t                last_read; /**< For fi_trywait() */
+    uint64_t                known_failure; /**< What the user knows of: more than
+                                                that ends a wait; atomic */
     int                     wb_wanted; /**< In nic->wb_due */
     struct cxiemu_cntr      *wb_next;  /**< Next of nic->wb_due */
     uint64_t                *wb;       /**< User's writeback buffer, or NULL */

@@ -211,6 +211,49 @@ static void sleeper(fab_side_t *me)
     free(data);
 }
 
+/* Whether all threads of a process are stopped: the last of them may run for a
+ * while after the signal */
+static int is_stopped(uint64_t pid)
+{
+    int stopped = 1;
+    char path[320], line[256], *name_end;
+    struct dirent *task;
+    FILE *file;
+    DIR *dir;
+
+    snprintf(path, sizeof(path), "/proc/%lu/task", (unsigned long)pid);
+    dir = opendir(path);
+    while ((dir != NULL) && ((task = readdir(dir)) != NULL)) {
+        snprintf(path, sizeof(path), "/proc/%lu/task/%s/stat",
+                 (unsigned long)pid, task->d_name);
+        file = (task->d_name[0] == '.') ? NULL : fopen(path, "r");
+        if (file == NULL) {
+            continue;
+        }
+        if (fgets(line, sizeof(line), file) != NULL) {
+            name_end = strrchr(line, ')');
+            stopped &= (name_end != NULL) && (name_end[1] == ' ') &&
+                       (name_end[2] == 'T');
+        }
+        fclose(file);
+    }
+    if (dir != NULL) {
+        closedir(dir);
+    }
+    return stopped && (dir != NULL);
+}
+
+static void stop_peer(fab_side_t *me)
+{
+    uint64_t start = fab_now();
+
+    FAB_REQUIRE(kill((pid_t)me->theirs.pid, SIGSTOP) == 0);
+    while (!is_stopped(me->theirs.pid)) {
+        FAB_REQUIRE(fab_now() - start < FAB_PATIENCE_S * 1000000000ull);
+        usleep(100);
+    }
+}
+
 /* A stopped peer costs patience, and nothing else */
 static void stopped(fab_side_t *me)
 {
@@ -224,7 +267,7 @@ static void stopped(fab_side_t *me)
         return;
     }
     fab_fill(data, FAB_MIB, 77);
-    FAB_REQUIRE(kill((pid_t)me->theirs.pid, SIGSTOP) == 0);
+    stop_peer(me);
     for (i = 0; i < COUNT; ++i) {
         posted += fi_write(me->ep, data, FAB_MIB, NULL, me->peer,
                            me->theirs.base, me->theirs.key, data) == 0;
@@ -254,7 +297,7 @@ static void close_while_stopped(fab_side_t *me)
     if (me->index == 1) {
         suffer(me);
     }
-    FAB_REQUIRE(kill((pid_t)me->theirs.pid, SIGSTOP) == 0);
+    stop_peer(me);
     for (i = 0; i < 20; ++i) {
         FAB_MUST(me, fi_write(me->ep, data, FAB_MIB, NULL, me->peer,
                               me->theirs.base, me->theirs.key, NULL));
