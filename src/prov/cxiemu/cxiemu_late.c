@@ -5,7 +5,9 @@
  * Strict mode: a write waits for a random number of progress calls; then its
  * payload lands in pieces, in random order. Cassini promises no more, unless
  * order is asked for. What does not write is put off only if it has to stay
- * behind something that is.
+ * behind something that is. Nor does Cassini promise that a write is in memory
+ * when it is acknowledged, unless FI_DELIVERY_COMPLETE is asked for: some are
+ * acknowledged before they land.
  *
  * Both modes: long messages are fetched in shares, as the NIC's lock is held
  * while one is copied.
@@ -72,36 +74,76 @@ static void cxiemu_late_cut(cxiemu_pending_t *pending)
     pending->missing = (1u << ((pieces > 0) ? pieces : 1)) - 1;
 }
 
+/* Whether a record has to stay behind what is put off of its link. */
+static int cxiemu_late_behind(const cxiemu_arrival_t *arrival)
+{
+    const cxiemu_link_t *link = arrival->link;
+
+    return (link->late > 0) &&
+           ((arrival->rec.flags & (CXIEMU_REC_FENCE | CXIEMU_REC_ORDERED)) ||
+            (!cxiemu_late_writes(arrival) && (link->late_other > 0)));
+}
+
+/* Whether a write is acknowledged before it lands. One that cannot land is not:
+ * its initiator is to learn of it. */
+static int cxiemu_late_is_early(const cxiemu_arrival_t *arrival)
+{
+    const cxiemu_rec_t *rec = &arrival->rec;
+    cxiemu_mr_t *mr;
+
+    return cxiemu_late_writes(arrival) &&
+           !(rec->flags & (CXIEMU_REC_DELIVERY | CXIEMU_REC_FENCE)) &&
+           (cxiemu_nic_random(arrival->link->nic) % 2 == 0) &&
+           (cxiemu_target_land(arrival, 0, 0, &mr) == 0);
+}
+
+/* A record with its payload, if that must not stay where it is; or NULL. */
+static cxiemu_pending_t *cxiemu_late_keep(const cxiemu_arrival_t *arrival)
+{
+    const cxiemu_rec_t *rec = &arrival->rec;
+    int early               = cxiemu_late_is_early(arrival);
+    int aside               = early || ((arrival->payload != NULL) &&
+                                        !(rec->flags & CXIEMU_REC_SLOT));
+    cxiemu_pending_t *pending;
+
+    pending = calloc(1, sizeof(*pending) + (aside ? rec->length : 0));
+    if (pending == NULL) {
+        return NULL;
+    }
+    if (aside && (cxiemu_target_fetch(arrival, 0, pending->data,
+                                      rec->length) != 0)) {
+        free(pending);
+        return NULL;
+    }
+
+    pending->arrival = *arrival;
+    if (aside) {
+        pending->arrival.payload = pending->data;
+    }
+    if (early) {
+        cxiemu_target_ack(arrival, CXIEMU_ACK_DONE, 0, 0);
+        pending->arrival.rec.flags &= ~CXIEMU_REC_ACK;
+    }
+    return pending;
+}
+
 int cxiemu_late_takes(const cxiemu_arrival_t *arrival)
 {
-    cxiemu_link_t *link     = arrival->link;
-    cxiemu_nic_t *nic       = link->nic;
-    const cxiemu_rec_t *rec = &arrival->rec;
-    int writes              = cxiemu_late_writes(arrival);
-    int in_ring             = (arrival->payload != NULL) &&
-                              !(rec->flags & CXIEMU_REC_SLOT);
-    int behind              = (link->late > 0) &&
-                              ((rec->flags & (CXIEMU_REC_FENCE |
-                                              CXIEMU_REC_ORDERED)) ||
-                               (!writes && (link->late_other > 0)));
+    cxiemu_link_t *link = arrival->link;
+    cxiemu_nic_t *nic   = link->nic;
+    int writes          = cxiemu_late_writes(arrival);
+    int behind          = cxiemu_late_behind(arrival);
     cxiemu_pending_t *pending;
 
     if (!writes && !behind) {
         return 0;
     }
 
-    pending = calloc(1, sizeof(*pending) + (in_ring ? rec->length : 0));
+    pending = cxiemu_late_keep(arrival);
     if (pending == NULL) {
         return 0; /* In time is no worse than late */
     }
-    pending->arrival = *arrival;
     pending->ordered = behind;
-    if (in_ring) {
-        if (rec->length > 0) {
-            memcpy(pending->data, arrival->payload, rec->length);
-        }
-        pending->arrival.payload = pending->data;
-    }
     if (writes) {
         pending->wait = cxiemu_nic_random(nic) % CXIEMU_LATE_MAX;
         cxiemu_late_cut(pending);
@@ -161,8 +203,9 @@ static int cxiemu_late_has_chunks(cxiemu_nic_t *nic,
     return 0;
 }
 
-/* One piece of a write, or what follows the last one. */
-static void cxiemu_late_land(cxiemu_nic_t *nic, cxiemu_pending_t *pending)
+/* One piece of a write, or what follows the last one; whether it is over, and
+ * freed. */
+static int cxiemu_late_land(cxiemu_nic_t *nic, cxiemu_pending_t *pending)
 {
     size_t length   = pending->arrival.rec.length;
     cxiemu_mr_t *mr = NULL;
@@ -176,7 +219,7 @@ static void cxiemu_late_land(cxiemu_nic_t *nic, cxiemu_pending_t *pending)
     }
     if ((pending->missing == (1u << piece)) &&
         cxiemu_late_has_chunks(nic, pending)) {
-        return;
+        return 0;
     }
 
     offset = piece * pending->piece;
@@ -185,10 +228,12 @@ static void cxiemu_late_land(cxiemu_nic_t *nic, cxiemu_pending_t *pending)
     err    = cxiemu_target_land(&pending->arrival, offset, share, &mr);
 
     pending->missing &= ~(1u << piece);
-    if ((pending->missing == 0) || (err != 0)) {
-        cxiemu_target_landed(&pending->arrival, mr, err);
-        cxiemu_late_free(nic, pending);
+    if ((pending->missing != 0) && (err == 0)) {
+        return 0;
     }
+    cxiemu_target_landed(&pending->arrival, mr, err);
+    cxiemu_late_free(nic, pending);
+    return 1;
 }
 
 /* Whether something was done. */
@@ -205,7 +250,7 @@ static int cxiemu_late_step(cxiemu_nic_t *nic, cxiemu_pending_t *pending,
         return 0;
     }
     if (cxiemu_late_writes(arrival)) {
-        cxiemu_late_land(nic, pending);
+        (void)cxiemu_late_land(nic, pending);
     } else {
         cxiemu_target_execute(arrival);
         cxiemu_late_free(nic, pending);
@@ -241,6 +286,26 @@ unsigned cxiemu_target_late(cxiemu_nic_t *nic)
     return count;
 }
 
+/* What has been acknowledged lands, whatever becomes of its initiator. */
+static void cxiemu_late_settle(cxiemu_nic_t *nic, cxiemu_pending_t *pending)
+{
+    if (cxiemu_late_writes(&pending->arrival) &&
+        !(pending->arrival.rec.flags & CXIEMU_REC_ACK)) {
+        /* Its chunks have landed, or are lost with their initiator */
+        while (pending->missing & (pending->missing - 1)) {
+            if (cxiemu_late_land(nic, pending)) {
+                return;
+            }
+        }
+        if (cxiemu_late_has_chunks(nic, pending) ||
+            !cxiemu_late_land(nic, pending)) {
+            cxiemu_late_free(nic, pending);
+        }
+    } else {
+        cxiemu_late_free(nic, pending);
+    }
+}
+
 void cxiemu_target_lost(cxiemu_link_t *link)
 {
     cxiemu_nic_t *nic = link->nic;
@@ -250,7 +315,7 @@ void cxiemu_target_lost(cxiemu_link_t *link)
     for (pending = TAILQ_FIRST(&nic->late); pending != NULL; pending = next) {
         next = TAILQ_NEXT(pending, list);
         if ((pending->recv == NULL) && (pending->arrival.link == link)) {
-            cxiemu_late_free(nic, pending);
+            cxiemu_late_settle(nic, pending);
         }
     }
     for (i = 0; i < CXIEMU_LINK_MEMS; ++i) {
