@@ -337,6 +337,8 @@ static void chain_local(fab_side_t *me)
     for (k = 1; k <= ROUNDS; ++k) {
         fab_work_write(me, &chain.works[2 * k - 2], out, SLOT,
                        fab_there(me, 1024));
+        /* Else the completion says only that the target has got it */
+        chain.works[2 * k - 2].op.rma.flags = FI_DELIVERY_COMPLETE;
         FAB_EQUAL(fab_queue(me, &chain.works[2 * k - 2],
                             fab_at(chain.trigger, k, chain.done)), 0);
         fab_work_add(me, &chain.works[2 * k - 1], 1, fab_here(me, 0));
