@@ -5,10 +5,9 @@
  */
 #include "fab_work.h"
 
-#include <signal.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 /* libfabric 1.17 has no rdma/fi_cxi_ext.h yet */
@@ -91,6 +90,68 @@ static void page_offsets(fab_side_t *me)
     reads_error(me, cntr, 0);
     store(doorbell(cntr, CXI_RESET_SUCCESS), 1);
     reads(me, cntr, 0);
+    fab_cntr_close(cntr);
+}
+
+/* What programs for CXI do: the value of a reset says nothing */
+static void reset_by_zero(fab_side_t *me)
+{
+    struct fid_cntr *cntr = fab_cntr(me);
+
+    FAB_EQUAL(fi_cntr_add(cntr, 9), 0);
+    reads(me, cntr, 9);
+    store(doorbell(cntr, CXI_RESET_SUCCESS), 0);
+    reads(me, cntr, 0);
+    FAB_EQUAL(fi_cntr_adderr(cntr, 2), 0);
+    reads_error(me, cntr, 2);
+    store(doorbell(cntr, CXI_RESET_FAILURE), 0);
+    reads_error(me, cntr, 0);
+    fab_cntr_close(cntr);
+}
+
+static int is_trapped(void)
+{
+    return getenv("FI_CXIEMU_TRAP") != NULL;
+}
+
+typedef struct ringer {
+    fab_side_t        *me;
+    volatile uint64_t *page;
+} ringer_t;
+
+/* Several threads at one page: atomic additions are exact; with the trap plain
+ * stores are */
+static void *ring_often(void *arg)
+{
+    ringer_t *ringer = arg;
+    unsigned i;
+
+    for (i = 0; i < 500; ++i) {
+        if (is_trapped()) {
+            store(ringer->page, 1);
+        } else {
+            __atomic_fetch_add(ringer->page, 1, __ATOMIC_ACQ_REL);
+        }
+    }
+    return NULL;
+}
+
+static void exact_rings(fab_side_t *me)
+{
+    enum { THREADS = 4 };
+    struct fid_cntr *cntr = fab_cntr(me);
+    ringer_t ringer       = {.me = me, .page = doorbell(cntr, 0)};
+    pthread_t threads[THREADS];
+    unsigned i;
+
+    for (i = 0; i < THREADS; ++i) {
+        FAB_REQUIRE(pthread_create(&threads[i], NULL, ring_often, &ringer) ==
+                    0);
+    }
+    for (i = 0; i < THREADS; ++i) {
+        pthread_join(threads[i], NULL);
+    }
+    reads(me, cntr, THREADS * 500);
     fab_cntr_close(cntr);
 }
 
@@ -303,6 +364,8 @@ static void information(fab_side_t *me)
 
 static const fab_case_t cases[] = {
     {"page_offsets", page_offsets, NULL, 0, ONLY_CXI},
+    {"reset_by_zero", reset_by_zero, NULL, 0, ONLY_CXI},
+    {"exact_rings", exact_rings, NULL, 0, ONLY_CXI},
     {"equal_stores", equal_stores, NULL, 0, ONLY_CXI},
     {"store_fires", store_fires, NULL, 0, ONLY_CXI},
     {"many_pages", many_pages, NULL, 0, ONLY_CXI},

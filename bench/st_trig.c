@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_trig.c - from a trigger to the word that a remote process waits for.
+ *
+ * Two processes of this machine. The variants take turns, so that the load of
+ * the machine hits all of them.
+ */
+#include "trig_bench.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <signal.h>
+#include <unistd.h>
+
+#define ST_TRIG_MAX_ROWS   64
+#define ST_TRIG_MAX_TRIALS 101
+#define ST_TRIG_RATE_SIZE  (1ul << 20)
+
+
+typedef struct st_trig {
+    trig_rank_t me;
+    trig_fab_t  *fab;
+    const char  *provider;
+    const char  *json;
+    int         trials;
+    unsigned    count;    /* Half round trips of a trial, small sizes */
+    size_t      max;
+    double      idle_s;
+    pid_t       child;
+} st_trig_t;
+
+typedef struct st_trig_row st_trig_row_t;
+
+/* A line of the report, and how its samples are got */
+struct st_trig_row {
+    const char  *variant;
+    trig_step_t step;
+    double      (*run)(st_trig_t *bench, const st_trig_row_t *row);
+    int         baseline; /* Row to compare with, -1: none */
+    double      samples[ST_TRIG_MAX_TRIALS];
+    int         num_samples;
+};
+
+static struct {
+    st_trig_row_t rows[ST_TRIG_MAX_ROWS];
+    int           count;
+} st_trig_table;
+
+
+static double run_copy(st_trig_t *bench, const st_trig_row_t *row)
+{
+    return trig_copy(&bench->me, row->step.size, row->step.count);
+}
+
+static double run_attach(st_trig_t *bench, const st_trig_row_t *row)
+{
+    return trig_attach(&bench->me, row->step.size, row->step.count);
+}
+
+static double run_futex(st_trig_t *bench, const st_trig_row_t *row)
+{
+    return trig_futex(&bench->me, row->step.count);
+}
+
+static double run_write(st_trig_t *bench, const st_trig_row_t *row)
+{
+    return trig_fab_write(bench->fab, &row->step);
+}
+
+static double run_tagged(st_trig_t *bench, const st_trig_row_t *row)
+{
+    return trig_fab_tagged(bench->fab, row->step.count);
+}
+
+static double run_stream(st_trig_t *bench, const st_trig_row_t *row)
+{
+    return trig_fab_stream(bench->fab, &row->step);
+}
+
+/* Both machines' ways to copy; the better one is what a row is compared with */
+static double run_best_copy(st_trig_t *bench, const st_trig_row_t *row)
+{
+    double copy   = trig_copy(&bench->me, row->step.size, row->step.count);
+    double attach = trig_attach(&bench->me, row->step.size, row->step.count);
+
+    return ((attach > 0) && (attach < copy)) ? attach : copy;
+}
+
+typedef struct st_trig_make {
+    const char  *variant;
+    double      (*run)(st_trig_t *bench, const st_trig_row_t *row);
+    int         baseline;
+    trig_step_t step;
+} st_trig_make_t;
+
+static int add_row(const st_trig_make_t *make)
+{
+    st_trig_row_t *row = &st_trig_table.rows[st_trig_table.count];
+
+    row->variant  = make->variant;
+    row->run      = make->run;
+    row->baseline = make->baseline;
+    row->step     = make->step;
+    return st_trig_table.count++;
+}
+
+static unsigned count_for(const st_trig_t *bench, size_t size)
+{
+    unsigned count = (unsigned)(bench->count / (1 + (size / 4096)));
+
+    return (count < 20) ? 20 : count;
+}
+
+static void add_size(const st_trig_t *bench, size_t size)
+{
+    st_trig_make_t make = {
+        .variant  = "copy",
+        .run      = run_copy,
+        .baseline = -1,
+        .step     = {.size = size, .count = count_for(bench, size)}
+    };
+    int base            = add_row(&make);
+
+    make.baseline = base;
+    if (size > 8) {
+        make.variant = "attach";
+        make.run     = run_attach;
+        add_row(&make);
+    }
+    make.variant = "raw";
+    make.run     = run_write;
+    add_row(&make);
+    if (size > 8) {
+        make.variant     = "raw-mapped";
+        make.step.mapped = 1;
+        add_row(&make);
+    }
+}
+
+static void add_words(const st_trig_t *bench)
+{
+    st_trig_make_t make = {
+        .variant  = "futex",
+        .run      = run_futex,
+        .baseline = -1,
+        .step     = {.size = 8, .count = bench->count}
+    };
+
+    if (trig_fab_can_sleep(bench->fab)) {
+        make.baseline    = add_row(&make);
+        make.variant     = "raw-sleeping";
+        make.run         = run_write;
+        make.step.asleep = 1;
+        add_row(&make);
+    }
+    make.variant      = "raw-pending-10";
+    make.run          = run_write;
+    make.baseline     = -1;
+    make.step.asleep  = 0;
+    make.step.count   = 200;
+    make.step.pending = 10;
+    make.baseline     = add_row(&make);
+    st_trig_table.rows[make.baseline].baseline = make.baseline;
+    make.variant      = "raw-pending-500";
+    make.step.pending = 500;
+    add_row(&make);
+    make.variant      = "tagged";
+    make.run          = run_tagged;
+    make.baseline     = -1;
+    make.step.pending = 0;
+    make.step.count   = bench->count;
+    add_row(&make);
+}
+
+static void add_rate(void)
+{
+    st_trig_make_t make = {
+        .variant  = "copy-rate",
+        .run      = run_best_copy,
+        .baseline = -1,
+        .step     = {.size = ST_TRIG_RATE_SIZE, .count = 50}
+    };
+
+    make.baseline    = add_row(&make);
+    make.variant     = "write-rate";
+    make.run         = run_stream;
+    make.step.count  = 100;
+    add_row(&make);
+    make.variant     = "write-rate-mapped";
+    make.step.mapped = 1;
+    add_row(&make);
+}
+
+static double cpu_seconds(void)
+{
+    struct rusage usage;
+
+    getrusage(RUSAGE_SELF, &usage);
+    return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+           ((double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6);
+}
+
+/* What an open endpoint costs while nothing happens, of one core */
+static void run_idle(st_trig_t *bench)
+{
+    double start;
+
+    trig_barrier(&bench->me);
+    /* Let the threads see that nobody polls */
+    usleep(100000);
+    start = cpu_seconds();
+    usleep((useconds_t)(bench->idle_s * 1e6));
+    bench->me.page->cpu[bench->me.rank] = (cpu_seconds() - start) /
+                                          bench->idle_s;
+    trig_barrier(&bench->me);
+}
+
+static void run_all(st_trig_t *bench)
+{
+    trig_page_t *page = bench->me.page;
+    st_trig_row_t *row;
+    int trial, i;
+    double us;
+
+    page->pid[bench->me.rank]      = getpid();
+    page->user[bench->me.rank]     = (uintptr_t)bench->me.user;
+    page->verified[bench->me.rank] = 1;
+    bench->fab = trig_fab_open(&bench->me, bench->provider);
+    add_size(bench, 8);
+    add_words(bench);
+    for (i = 64; (size_t)i <= bench->max; i *= 4) {
+        add_size(bench, (size_t)i);
+    }
+    if (bench->max >= ST_TRIG_RATE_SIZE) {
+        add_rate();
+    }
+    /* The first trial warms up */
+    for (trial = -1; trial < bench->trials; ++trial) {
+        for (i = 0; i < st_trig_table.count; ++i) {
+            row = &st_trig_table.rows[i];
+            us  = row->run(bench, row);
+            if ((trial >= 0) && (us >= 0)) {
+                row->samples[row->num_samples++] = us;
+            }
+        }
+    }
+    run_idle(bench);
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double*)a;
+    double y = *(const double*)b;
+
+    return (x > y) - (x < y);
+}
+
+static double median(const st_trig_row_t *row)
+{
+    int mid = row->num_samples / 2;
+
+    return (row->num_samples % 2) ? row->samples[mid] :
+           (row->samples[mid - 1] + row->samples[mid]) / 2;
+}
+
+static double load_average(void)
+{
+    double load = -1;
+
+    return (getloadavg(&load, 1) == 1) ? load : -1;
+}
+
+static void print_table(const st_trig_t *bench)
+{
+    const st_trig_row_t *row, *base;
+    int i;
+
+    printf("provider %s, data path %s, %ld cores, load %.2f, %d trials\n",
+           bench->provider, trig_fab_path(bench->fab),
+           sysconf(_SC_NPROCESSORS_ONLN), load_average(), bench->trials);
+    printf("%9s %-18s %10s %10s %10s %7s\n", "bytes", "variant", "median us",
+           "min us", "max us", "ratio");
+    for (i = 0; i < st_trig_table.count; ++i) {
+        row = &st_trig_table.rows[i];
+        if (row->num_samples == 0) {
+            continue;
+        }
+        printf("%9zu %-18s %10.3f %10.3f %10.3f", row->step.size, row->variant,
+               median(row), row->samples[0],
+               row->samples[row->num_samples - 1]);
+        base = (row->baseline < 0) ? NULL : &st_trig_table.rows[row->baseline];
+        if ((base != NULL) && (base->num_samples > 0)) {
+            printf(" %7.3f", median(row) / median(base));
+        }
+        printf("\n");
+    }
+    printf("idle: %.3f %% and %.3f %% of a core; data %s\n",
+           100 * bench->me.page->cpu[0], 100 * bench->me.page->cpu[1],
+           (bench->me.page->verified[0] && bench->me.page->verified[1]) ?
+           "right" : "WRONG");
+}
+
+static void write_row(FILE *file, const st_trig_row_t *row, int verified)
+{
+    const st_trig_row_t *base = (row->baseline < 0) ? NULL :
+                                &st_trig_table.rows[row->baseline];
+
+    fprintf(file, "\n  {\"size\":%zu,\"variant\":\"%s\",\"median_us\":%.4f,"
+            "\"min_us\":%.4f,\"max_us\":%.4f,\"ratio\":", row->step.size,
+            row->variant, median(row), row->samples[0],
+            row->samples[row->num_samples - 1]);
+    if ((base != NULL) && (base->num_samples > 0)) {
+        fprintf(file, "%.4f", median(row) / median(base));
+    } else {
+        fprintf(file, "null");
+    }
+    fprintf(file, ",\"verified\":%s}", verified ? "true" : "false");
+}
+
+static int write_json(const st_trig_t *bench)
+{
+    trig_page_t *page = bench->me.page;
+    FILE *file        = fopen(bench->json, "w");
+    const char *comma = "";
+    int i;
+
+    if (file == NULL) {
+        perror(bench->json);
+        return -1;
+    }
+    fprintf(file, "{\"bench\":\"st_trig\",\"provider\":\"%s\","
+            "\"data_path\":\"%s\",\"stream\":\"host\",\"ranks\":2,"
+            "\"cores\":%ld,\"load\":%.2f,\"trials\":%d,\"idle\":[%.5f,%.5f],"
+            "\"rows\":[", bench->provider, trig_fab_path(bench->fab),
+            sysconf(_SC_NPROCESSORS_ONLN), load_average(), bench->trials,
+            page->cpu[0], page->cpu[1]);
+    for (i = 0; i < st_trig_table.count; ++i) {
+        if (st_trig_table.rows[i].num_samples > 0) {
+            fputs(comma, file);
+            write_row(file, &st_trig_table.rows[i],
+                      page->verified[0] && page->verified[1]);
+            comma = ",";
+        }
+    }
+    fputs("\n]}\n", file);
+    return fclose(file);
+}
+
+static int usage(void)
+{
+    printf("usage: st_trig [--provider NAME] [--max BYTES] [--trials N] "
+           "[--count N]\n               [--idle SECONDS] [--json FILE]\n");
+    return -1;
+}
+
+static int parse(st_trig_t *bench, int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"provider", required_argument, NULL, 'p'},
+        {"max", required_argument, NULL, 'm'},
+        {"trials", required_argument, NULL, 't'},
+        {"count", required_argument, NULL, 'c'},
+        {"idle", required_argument, NULL, 'i'},
+        {"json", required_argument, NULL, 'j'},
+        {NULL, 0, NULL, 0}
+    };
+    int opt;
+
+    while ((opt = getopt_long(argc, argv, "p:", options, NULL)) != -1) {
+        switch (opt) {
+        case 'p':
+            bench->provider = optarg;
+            break;
+        case 'm':
+            bench->max = strtoul(optarg, NULL, 0);
+            break;
+        case 't':
+            bench->trials = atoi(optarg);
+            break;
+        case 'c':
+            bench->count = (unsigned)strtoul(optarg, NULL, 0);
+            break;
+        case 'i':
+            bench->idle_s = atof(optarg);
+            break;
+        case 'j':
+            bench->json = optarg;
+            break;
+        default:
+            return usage();
+        }
+    }
+    return ((bench->trials >= 1) && (bench->trials <= ST_TRIG_MAX_TRIALS) &&
+            (bench->max >= 8) && (bench->max <= TRIG_MAX_SIZE) &&
+            (bench->count >= 1) && (bench->idle_s > 0)) ? 0 : usage();
+}
+
+static int report(st_trig_t *bench)
+{
+    trig_page_t *page = bench->me.page;
+    int i, ret = 0;
+
+    for (i = 0; i < st_trig_table.count; ++i) {
+        qsort(st_trig_table.rows[i].samples, st_trig_table.rows[i].num_samples,
+              sizeof(double), compare);
+    }
+    print_table(bench);
+    if (bench->json != NULL) {
+        ret = write_json(bench);
+    }
+    return ((ret == 0) && page->verified[0] && page->verified[1]) ?
+           EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int main(int argc, char **argv)
+{
+    st_trig_t bench = {
+        .provider = "cxiemu",
+        .trials   = 9,
+        .count    = 1000,
+        .max      = TRIG_MAX_SIZE,
+        .idle_s   = 3
+    };
+    int status = EXIT_SUCCESS, child = 0;
+
+    if (parse(&bench, argc, argv) != 0) {
+        return 2;
+    }
+    bench.me.page = mmap(NULL, sizeof(trig_page_t), PROT_READ | PROT_WRITE,
+                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    bench.me.user = malloc(TRIG_MAX_SIZE);
+    if ((bench.me.page == MAP_FAILED) || (bench.me.user == NULL)) {
+        perror("st_trig");
+        return EXIT_FAILURE;
+    }
+    memset(bench.me.user, 1, TRIG_MAX_SIZE);
+    memset(bench.me.page, 0, sizeof(trig_page_t));
+    bench.child = fork();
+    if (bench.child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        bench.me.rank = 1;
+    }
+    run_all(&bench);
+    if (bench.me.rank == 0) {
+        status = report(&bench);
+    }
+    trig_fab_close(bench.fab);
+    free(bench.me.user);
+    if (bench.me.rank == 0) {
+        waitpid(bench.child, &child, 0);
+    }
+    return (child == 0) ? status : EXIT_FAILURE;
+}

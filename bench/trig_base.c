@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* trig_base.c - lock step, and what the machine itself can do. */
+#include "trig_bench.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+
+double trig_now(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return ((double)ts.tv_sec * 1e6) + ((double)ts.tv_nsec / 1e3);
+}
+
+void trig_give_up(trig_rank_t *me, const char *what, int ret)
+{
+    fprintf(stderr, "st_trig, rank %d: %s failed (%d)\n", me->rank, what, ret);
+    __atomic_store_n(&me->page->broken, 1, __ATOMIC_RELEASE);
+    exit(EXIT_FAILURE);
+}
+
+void trig_turn(trig_rank_t *me, unsigned *turns)
+{
+    if (++*turns % 256 != 0) {
+        __builtin_ia32_pause();
+        return;
+    }
+    if (__atomic_load_n(&me->page->broken, __ATOMIC_ACQUIRE)) {
+        exit(EXIT_FAILURE);
+    }
+    sched_yield();
+}
+
+void trig_barrier(trig_rank_t *me)
+{
+    uint32_t step = ++me->page->barrier[me->rank];
+    unsigned turns = 0;
+
+    __atomic_store_n(&me->page->barrier[me->rank], step, __ATOMIC_RELEASE);
+    while ((int32_t)(__atomic_load_n(&me->page->barrier[!me->rank],
+                                     __ATOMIC_ACQUIRE) - step) < 0) {
+        trig_turn(me, &turns);
+    }
+}
+
+static void trig_wait_flag(trig_rank_t *me, const uint64_t *flag,
+                           uint64_t value)
+{
+    unsigned turns = 0;
+
+    while (__atomic_load_n(flag, __ATOMIC_ACQUIRE) < value) {
+        trig_turn(me, &turns);
+    }
+}
+
+double trig_copy(trig_rank_t *me, size_t size, unsigned count)
+{
+    trig_page_t *page = me->page;
+    unsigned i;
+    double start;
+
+    __atomic_store_n(&page->flag[me->rank], 0, __ATOMIC_RELEASE);
+    trig_barrier(me);
+    start = trig_now();
+    for (i = 1; i <= count; ++i) {
+        if (me->rank == 1) {
+            trig_wait_flag(me, &page->flag[0], i);
+        }
+        memcpy(page->data[me->rank], me->user, size);
+        __atomic_store_n(&page->flag[me->rank], i, __ATOMIC_RELEASE);
+        if (me->rank == 0) {
+            trig_wait_flag(me, &page->flag[1], i);
+        }
+    }
+    return (trig_now() - start) / (2.0 * count);
+}
+
+double trig_attach(trig_rank_t *me, size_t size, unsigned count)
+{
+    trig_page_t *page  = me->page;
+    struct iovec local = {.iov_base = me->user, .iov_len = size};
+    struct iovec remote;
+    ssize_t ret = 0;
+    unsigned i;
+    double start;
+
+    remote.iov_base = (void*)(uintptr_t)page->user[!me->rank];
+    remote.iov_len  = size;
+    __atomic_store_n(&page->flag[me->rank], 0, __ATOMIC_RELEASE);
+    trig_barrier(me);
+    start = trig_now();
+    for (i = 1; i <= count; ++i) {
+        if (me->rank == 1) {
+            trig_wait_flag(me, &page->flag[0], i);
+        }
+        ret = process_vm_readv(page->pid[!me->rank], &local, 1, &remote, 1, 0);
+        __atomic_store_n(&page->flag[me->rank], i, __ATOMIC_RELEASE);
+        if (me->rank == 0) {
+            trig_wait_flag(me, &page->flag[1], i);
+        }
+    }
+    return (ret == (ssize_t)size) ? (trig_now() - start) / (2.0 * count) : -1;
+}
+
+static void trig_sleep(uint32_t *word, uint32_t old)
+{
+    while (__atomic_load_n(word, __ATOMIC_ACQUIRE) == old) {
+        if ((syscall(SYS_futex, word, FUTEX_WAIT, old, NULL, NULL, 0) != 0) &&
+            (errno != EAGAIN) && (errno != EINTR)) {
+            return;
+        }
+    }
+}
+
+static void trig_wake(uint32_t *word, uint32_t value)
+{
+    __atomic_store_n(word, value, __ATOMIC_RELEASE);
+    syscall(SYS_futex, word, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+double trig_futex(trig_rank_t *me, unsigned count)
+{
+    trig_page_t *page = me->page;
+    unsigned i;
+    double start;
+
+    page->futex[me->rank] = 0;
+    trig_barrier(me);
+    start = trig_now();
+    for (i = 1; i <= count; ++i) {
+        if (me->rank == 1) {
+            trig_sleep(&page->futex[0], i - 1);
+        }
+        trig_wake(&page->futex[me->rank], i);
+        if (me->rank == 0) {
+            trig_sleep(&page->futex[1], i - 1);
+        }
+    }
+    return (trig_now() - start) / (2.0 * count);
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * trig_bench.h - what the parts of st_trig share: two processes in lock step.
+ *
+ * The initiator is rank 0, the target rank 1; both run the same steps. Times
+ * are of a half round trip, measured by rank 0 over many of them.
+ */
+#ifndef TRIG_BENCH_H_
+#define TRIG_BENCH_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define TRIG_MAX_SIZE (1ul << 20)
+#define TRIG_NAME_MAX 128
+#define TRIG_WAIT_S   120
+
+
+/** Memory that both have from the start; for baselines and for control. */
+typedef struct trig_page {
+    _Alignas(64) uint32_t barrier[2]; /**< Steps of each rank */
+    _Alignas(64) uint64_t flag[2];    /**< Words of the baselines */
+    _Alignas(64) uint32_t futex[2];
+    _Alignas(64) int      broken;     /**< One has given up */
+    char     name[2][TRIG_NAME_MAX];
+    size_t   name_length[2];
+    uint64_t key[2];
+    uint64_t key_mapped[2];
+    uint64_t key_word[2];
+    uint64_t user[2];                 /**< Private buffers, for attaching */
+    double   cpu[2];                  /**< Of the idle time, seconds */
+    int      verified[2];
+    int      pid[2];
+    _Alignas(4096) uint8_t data[2][TRIG_MAX_SIZE];
+} trig_page_t;
+
+/** A process. */
+typedef struct trig_rank {
+    int         rank;
+    trig_page_t *page;
+    uint8_t     *user; /**< Private memory, TRIG_MAX_SIZE */
+} trig_rank_t;
+
+
+/** Microseconds, of a clock that both processes share. */
+double trig_now(void);
+
+/** Both have come here; gives up (exit) if the other one has. */
+void trig_barrier(trig_rank_t *me);
+
+/** Ends both processes after a message. */
+void trig_give_up(trig_rank_t *me, const char *what, int ret)
+    __attribute__((noreturn));
+
+/** One turn of a loop that polls: pauses, looks whether the other one has
+ *  given up now and then, and yields where cores are short. */
+void trig_turn(trig_rank_t *me, unsigned *turns);
+
+
+/* Baselines; microseconds of a half round trip */
+
+/** A copy into memory that both map, and a flag. */
+double trig_copy(trig_rank_t *me, size_t size, unsigned count);
+
+/** As trig_copy(), by process_vm_readv(); < 0 where it is forbidden. */
+double trig_attach(trig_rank_t *me, size_t size, unsigned count);
+
+/** A word and a futex. */
+double trig_futex(trig_rank_t *me, unsigned count);
+
+
+/* The provider */
+
+typedef struct trig_fab trig_fab_t;
+
+/** How a step waits and what it moves. */
+typedef struct trig_step {
+    size_t   size;
+    unsigned count;    /**< Half round trips of each direction */
+    unsigned pending;  /**< Other deferred operations that never fire */
+    int      mapped;   /**< Memory of the provider's own */
+    int      asleep;   /**< The waiter sleeps */
+} trig_step_t;
+
+trig_fab_t *trig_fab_open(trig_rank_t *me, const char *provider);
+void trig_fab_close(trig_fab_t *fab);
+
+/** Name of the data path, or "". */
+const char *trig_fab_path(const trig_fab_t *fab);
+
+/** Deferred writes, to and fro. */
+double trig_fab_write(trig_fab_t *fab, const trig_step_t *step);
+
+/** Tagged words, to and fro. */
+double trig_fab_tagged(trig_fab_t *fab, unsigned count);
+
+/** Writes in a row, by rank 0; of one of them. */
+double trig_fab_stream(trig_fab_t *fab, const trig_step_t *step);
+
+/** Can the waiter sleep on a word? */
+int trig_fab_can_sleep(const trig_fab_t *fab);
+
+#endif
