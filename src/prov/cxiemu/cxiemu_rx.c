@@ -11,7 +11,7 @@
 #include "cxiemu_rx.h"
 #include "cxiemu_ep.h"
 #include "cxiemu_log.h"
-#include "cxiemu_target.h"
+#include "cxiemu_recv.h"
 
 #include <rdma/fi_errno.h>
 
@@ -21,33 +21,6 @@
 /* What is fetched at a time of a long message */
 #define CXIEMU_PULL_SHARE (1024 * 1024)
 
-
-typedef struct cxiemu_recv {
-    TAILQ_ENTRY(cxiemu_recv) list;
-    cxiemu_rx_t              *rx;
-    uint8_t                  *buffer;
-    size_t                   length;
-    uint64_t                 tag;
-    uint64_t                 ignore;
-    uint64_t                 flags;     /* FI_COMPLETION, FI_MULTI_RECV */
-    void                     *context;
-    cxiemu_cntr_t            *completion;
-    int                      any;       /* From anybody; else from: */
-    uint64_t                 peer;
-    uint16_t                 src_ep;
-    /* Multi-receive */
-    struct cxiemu_recv       *parent;
-    size_t                   used;      /* Bytes that children have */
-    unsigned                 children;  /* Not over */
-    int                      closed;    /* Takes no more */
-    int                      canceled;
-    /* Matched */
-    int                      is_active; /* In rx->active */
-    uint32_t                 id;        /* For DATA records */
-    uint64_t                 total;     /* Bytes of the message */
-    uint64_t                 done;      /* Bytes that have come */
-    cxiemu_arrival_t         arrival;
-} cxiemu_recv_t;
 
 /* A message that nobody waits for. */
 typedef struct cxiemu_unexp {
@@ -64,130 +37,6 @@ void cxiemu_rx_init(cxiemu_rx_t *rx, cxiemu_ep_t *ep, int is_tagged)
     TAILQ_INIT(&rx->posted);
     TAILQ_INIT(&rx->active);
     TAILQ_INIT(&rx->unexpected);
-}
-
-static cxiemu_recv_t *cxiemu_rx_alloc(cxiemu_rx_t *rx)
-{
-    cxiemu_recv_t *recv = rx->spare;
-
-    if (recv == NULL) {
-        recv = malloc(sizeof(*recv));
-        if (recv == NULL) {
-            return NULL;
-        }
-    } else {
-        rx->spare = recv->parent;
-    }
-
-    recv->rx        = rx;
-    recv->parent    = NULL;
-    recv->used      = 0;
-    recv->children  = 0;
-    recv->closed    = 0;
-    recv->canceled  = 0;
-    recv->is_active = 0;
-    recv->done      = 0;
-    return recv;
-}
-
-static void cxiemu_rx_free(cxiemu_recv_t *recv)
-{
-    if ((recv->completion != NULL) && (recv->parent == NULL)) {
-        --recv->completion->refs;
-    }
-    recv->parent    = recv->rx->spare;
-    recv->rx->spare = recv;
-}
-
-static size_t cxiemu_rx_taken(const cxiemu_recv_t *recv)
-{
-    return (recv->total < recv->length) ? recv->total : recv->length;
-}
-
-
-static void cxiemu_rx_count(const cxiemu_recv_t *recv, int err)
-{
-    cxiemu_cntr_t *cntr = (recv->completion != NULL) ? recv->completion :
-                                                       recv->rx->ep->rx_cntr;
-
-    if (cntr != NULL) {
-        cxiemu_cntr_count(cntr, err == 0, err != 0);
-    }
-}
-
-static void cxiemu_rx_event(const cxiemu_recv_t *recv, int err, uint64_t flags)
-{
-    const cxiemu_rx_t *rx = recv->rx;
-    cxiemu_ep_t *ep       = rx->ep;
-    cxiemu_cq_event_t event;
-
-    if ((ep->rx_cq == NULL) ||
-        ((err == 0) && !(recv->flags & FI_COMPLETION) &&
-         !(flags & FI_MULTI_RECV))) {
-        return;
-    }
-
-    memset(&event, 0, sizeof(event));
-    event.entry.op_context = recv->context;
-    event.entry.flags      = flags | FI_RECV |
-                             (rx->is_tagged ? FI_TAGGED : FI_MSG);
-    event.entry.err        = err;
-    event.entry.prov_errno = err;
-    event.entry.buf        = recv->buffer;
-    event.src              = FI_ADDR_NOTAVAIL;
-    if (err != FI_ECANCELED) {
-        event.entry.len = cxiemu_rx_taken(recv);
-        event.entry.tag = rx->is_tagged ? recv->arrival.rec.tag : 0;
-        if (recv->arrival.rec.flags & CXIEMU_REC_CQ_DATA) {
-            event.entry.flags |= FI_REMOTE_CQ_DATA;
-            event.entry.data   = recv->arrival.rec.data;
-        }
-        if (err == FI_ETRUNC) {
-            event.entry.olen = recv->total - recv->length;
-        }
-        if (ep->caps & FI_SOURCE) {
-            event.src = cxiemu_av_find(ep->av, recv->arrival.peer,
-                                       recv->arrival.rec.src_ep);
-        }
-    }
-    cxiemu_cq_push(ep->rx_cq, &event);
-}
-
-static void cxiemu_rx_report_cancel(cxiemu_recv_t *recv)
-{
-    cxiemu_rx_count(recv, FI_ECANCELED);
-    cxiemu_rx_event(recv, FI_ECANCELED, recv->flags & FI_MULTI_RECV);
-    cxiemu_rx_free(recv);
-}
-
-/* A child is over; whether the buffer is the user's again with it. */
-static int cxiemu_rx_leave_parent(cxiemu_recv_t *parent)
-{
-    return (--parent->children == 0) && parent->closed;
-}
-
-/* A receive is over. */
-static void cxiemu_rx_finish(cxiemu_recv_t *recv, int err)
-{
-    cxiemu_recv_t *parent = recv->parent;
-    int last              = (parent != NULL) && cxiemu_rx_leave_parent(parent);
-    int canceled          = last && parent->canceled;
-
-    if (recv->is_active) {
-        TAILQ_REMOVE(&recv->rx->active, recv, list);
-    }
-    if ((err == 0) && (recv->total > recv->length)) {
-        err = FI_ETRUNC;
-    }
-    cxiemu_rx_count(recv, err);
-    cxiemu_rx_event(recv, err, (last && !canceled) ? FI_MULTI_RECV : 0);
-    cxiemu_rx_free(recv);
-
-    if (canceled) {
-        cxiemu_rx_report_cancel(parent);
-    } else if (last) {
-        cxiemu_rx_free(parent);
-    }
 }
 
 
@@ -211,7 +60,7 @@ static void cxiemu_rx_activate(cxiemu_recv_t *recv)
 
 int cxiemu_rx_pull(cxiemu_recv_t *recv)
 {
-    size_t taken = cxiemu_rx_taken(recv);
+    size_t taken = cxiemu_recv_taken(recv);
     size_t share = taken - recv->done;
     int err;
 
@@ -224,7 +73,7 @@ int cxiemu_rx_pull(cxiemu_recv_t *recv)
     }
 
     cxiemu_target_ack(&recv->arrival, CXIEMU_ACK_DONE, err, taken);
-    cxiemu_rx_finish(recv, err);
+    cxiemu_recv_finish(recv, err);
     return 1;
 }
 
@@ -250,7 +99,7 @@ static void cxiemu_rx_rendezvous(cxiemu_recv_t *recv)
 
     if ((recv->arrival.link == NULL) ||
         (recv->arrival.link->state != CXIEMU_LINK_UP)) {
-        cxiemu_rx_finish(recv, FI_EHOSTUNREACH);
+        cxiemu_recv_finish(recv, FI_EHOSTUNREACH);
         return;
     }
 
@@ -282,9 +131,9 @@ static void cxiemu_rx_take(cxiemu_recv_t *recv, const cxiemu_arrival_t *arrival)
 
     recv->total = arrival->rec.length;
     err         = cxiemu_target_fetch(arrival, 0, recv->buffer,
-                                      cxiemu_rx_taken(recv));
-    cxiemu_target_ack(arrival, CXIEMU_ACK_DONE, err, cxiemu_rx_taken(recv));
-    cxiemu_rx_finish(recv, err);
+                                      cxiemu_recv_taken(recv));
+    cxiemu_target_ack(arrival, CXIEMU_ACK_DONE, err, cxiemu_recv_taken(recv));
+    cxiemu_recv_finish(recv, err);
 }
 
 /* Part of a multi-receive buffer for one message; the rest stays, if there is
@@ -296,7 +145,7 @@ static cxiemu_recv_t *cxiemu_rx_split(cxiemu_recv_t *parent,
     uint64_t total       = (arrival->rec.type == CXIEMU_REC_RTS) ?
                                    arrival->rec.addr :
                                    arrival->rec.length;
-    cxiemu_recv_t *child = cxiemu_rx_alloc(rx);
+    cxiemu_recv_t *child = cxiemu_recv_get(rx);
     size_t rest          = parent->length - parent->used;
 
     if (child == NULL) {
@@ -408,9 +257,9 @@ static void cxiemu_rx_data(cxiemu_rx_t *rx, const cxiemu_arrival_t *arrival)
                                      length);
     }
     recv->done += rec->length;
-    cxiemu_target_ack(arrival, CXIEMU_ACK_DONE, err, cxiemu_rx_taken(recv));
+    cxiemu_target_ack(arrival, CXIEMU_ACK_DONE, err, cxiemu_recv_taken(recv));
     if ((err != 0) || (rec->flags & CXIEMU_REC_LAST)) {
-        cxiemu_rx_finish(recv, (recv->done < recv->total) ? FI_EIO : err);
+        cxiemu_recv_finish(recv, (recv->done < recv->total) ? FI_EIO : err);
     }
 }
 
@@ -489,7 +338,7 @@ static int cxiemu_rx_match_unexpected(cxiemu_recv_t *recv)
 
 int cxiemu_rx_post(cxiemu_rx_t *rx, const cxiemu_recv_req_t *req)
 {
-    cxiemu_recv_t *recv = cxiemu_rx_alloc(rx);
+    cxiemu_recv_t *recv = cxiemu_recv_get(rx);
     int multi           = !!(req->flags & FI_MULTI_RECV);
     int ret;
 
@@ -509,7 +358,7 @@ int cxiemu_rx_post(cxiemu_rx_t *rx, const cxiemu_recv_req_t *req)
     }
     ret = cxiemu_rx_set_source(recv, req->src);
     if (ret != 0) {
-        cxiemu_rx_free(recv);
+        cxiemu_recv_put(recv);
         return ret;
     }
 
@@ -541,7 +390,7 @@ int cxiemu_rx_cancel(cxiemu_rx_t *rx, void *context)
         recv->closed   = 1;
         recv->canceled = 1;
     } else {
-        cxiemu_rx_report_cancel(recv);
+        cxiemu_recv_cancel(recv);
     }
     return 1;
 }
@@ -553,10 +402,10 @@ static void cxiemu_rx_free_list(struct cxiemu_recv_list *list)
 
     while ((recv = TAILQ_FIRST(list)) != NULL) {
         TAILQ_REMOVE(list, recv, list);
-        if ((recv->parent != NULL) && cxiemu_rx_leave_parent(recv->parent)) {
-            cxiemu_rx_free(recv->parent);
+        if ((recv->parent != NULL) && cxiemu_recv_leave(recv->parent)) {
+            cxiemu_recv_put(recv->parent);
         }
-        cxiemu_rx_free(recv);
+        cxiemu_recv_put(recv);
     }
 }
 
@@ -591,7 +440,7 @@ static void cxiemu_rx_lose(cxiemu_rx_t *rx, cxiemu_link_t *link)
         next = TAILQ_NEXT(recv, list);
         if (recv->arrival.link == link) {
             cxiemu_late_drop(link->nic, recv);
-            cxiemu_rx_finish(recv, FI_EHOSTUNREACH);
+            cxiemu_recv_finish(recv, FI_EHOSTUNREACH);
         }
     }
     for (unexp = TAILQ_FIRST(&rx->unexpected); unexp != NULL;

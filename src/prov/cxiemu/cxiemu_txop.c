@@ -9,14 +9,12 @@
 #include "cxiemu_emit.h"
 #include "cxiemu_ep.h"
 #include "cxiemu_log.h"
+#include "cxiemu_pool.h"
 
 #include <rdma/fi_errno.h>
 
 #include <stdlib.h>
 #include <string.h>
-
-/* Operations are allocated so many at a time, and found by their number */
-#define CXIEMU_TXOP_CHUNK 256
 
 /* Which list of its link an operation is in */
 enum {
@@ -24,98 +22,6 @@ enum {
     CXIEMU_TXOP_PENDING,
     CXIEMU_TXOP_WAITING
 };
-
-typedef struct cxiemu_txop_pool {
-    cxiemu_txop_t           **chunks;
-    uint32_t                num_chunks;
-    struct cxiemu_txop_list free;
-} cxiemu_txop_pool_t;
-
-
-static cxiemu_txop_pool_t *cxiemu_txop_get_pool(cxiemu_nic_t *nic)
-{
-    cxiemu_txop_pool_t *pool = nic->txops;
-
-    if (pool == NULL) {
-        pool = calloc(1, sizeof(*pool));
-        if (pool == NULL) {
-            return NULL;
-        }
-        TAILQ_INIT(&pool->free);
-        nic->txops = pool;
-    }
-    return pool;
-}
-
-static int cxiemu_txop_grow(cxiemu_txop_pool_t *pool)
-{
-    cxiemu_txop_t **chunks, *chunk;
-    uint32_t i;
-
-    chunks = realloc(pool->chunks, (pool->num_chunks + 1) * sizeof(*chunks));
-    if (chunks == NULL) {
-        return -FI_ENOMEM;
-    }
-    pool->chunks = chunks;
-
-    chunk = calloc(CXIEMU_TXOP_CHUNK, sizeof(*chunk));
-    if (chunk == NULL) {
-        return -FI_ENOMEM;
-    }
-    for (i = 0; i < CXIEMU_TXOP_CHUNK; ++i) {
-        chunk[i].id = pool->num_chunks * CXIEMU_TXOP_CHUNK + i;
-        TAILQ_INSERT_TAIL(&pool->free, &chunk[i], list);
-    }
-    chunks[pool->num_chunks++] = chunk;
-    return 0;
-}
-
-static cxiemu_txop_t *cxiemu_txop_alloc(cxiemu_nic_t *nic)
-{
-    cxiemu_txop_pool_t *pool = cxiemu_txop_get_pool(nic);
-    cxiemu_txop_t *txop;
-
-    if ((pool == NULL) ||
-        (TAILQ_EMPTY(&pool->free) && (cxiemu_txop_grow(pool) != 0))) {
-        return NULL;
-    }
-
-    /* The one used last is the one in the cache */
-    txop = TAILQ_FIRST(&pool->free);
-    TAILQ_REMOVE(&pool->free, txop, list);
-    return txop;
-}
-
-/* The operation that an acknowledgement names, if it is one of that link that
- * waits for one. */
-static cxiemu_txop_t *cxiemu_txop_find(cxiemu_link_t *link, uint32_t id)
-{
-    cxiemu_txop_pool_t *pool = link->nic->txops;
-    cxiemu_txop_t *txop;
-
-    if ((pool == NULL) || (id / CXIEMU_TXOP_CHUNK >= pool->num_chunks)) {
-        return NULL;
-    }
-
-    txop = &pool->chunks[id / CXIEMU_TXOP_CHUNK][id % CXIEMU_TXOP_CHUNK];
-    return ((txop->link == link) && (txop->owed > 0)) ? txop : NULL;
-}
-
-void cxiemu_txop_cleanup(cxiemu_nic_t *nic)
-{
-    cxiemu_txop_pool_t *pool = nic->txops;
-    uint32_t i;
-
-    if (pool == NULL) {
-        return;
-    }
-    for (i = 0; i < pool->num_chunks; ++i) {
-        free(pool->chunks[i]);
-    }
-    free(pool->chunks);
-    free(pool);
-    nic->txops = NULL;
-}
 
 
 static void cxiemu_txop_unlist(cxiemu_txop_t *txop)
@@ -154,7 +60,7 @@ static void cxiemu_txop_free(cxiemu_txop_t *txop)
     txop->copy = NULL;
     txop->link = NULL;
     txop->owed = 0;
-    TAILQ_INSERT_HEAD(&nic->txops->free, txop, list);
+    cxiemu_pool_put(nic, txop);
 }
 
 
@@ -437,7 +343,7 @@ static int cxiemu_txop_begin(const cxiemu_op_t *op, cxiemu_dwq_entry_t *entry)
     if (ret != 0) {
         return ret;
     }
-    txop = cxiemu_txop_alloc(nic);
+    txop = cxiemu_pool_get(nic);
     if (txop == NULL) {
         return -FI_ENOMEM;
     }
@@ -508,7 +414,7 @@ static void cxiemu_txop_take_result(cxiemu_txop_t *txop,
 
 void cxiemu_txop_ack(cxiemu_link_t *link, const cxiemu_ack_t *ack)
 {
-    cxiemu_txop_t *txop = cxiemu_txop_find(link, ack->op);
+    cxiemu_txop_t *txop = cxiemu_pool_find(link, ack->op);
 
     if (txop == NULL) {
         cxiemu_info(EP_DATA, "process %u acknowledges operation %u unasked\n",
