@@ -48,7 +48,6 @@ typedef struct cxiemu_cntr {
     size_t                  heap_count;
     size_t                  heap_size;
     unsigned                refs;      /**< Endpoints, regions */
-    struct fid              *mr;       /**< Region whose writes it counts */
 } cxiemu_cntr_t;
 
 /** Count; triggers run by the next cxiemu_dwq_run(). Lock held. */

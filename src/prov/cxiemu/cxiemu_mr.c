@@ -117,15 +117,13 @@ static int cxiemu_mr_bind_cntr(cxiemu_mr_t *mr, struct fid *bfid,
 {
     cxiemu_cntr_t *cntr = container_of(bfid, cxiemu_cntr_t, fid.fid);
 
-    /* One region a counter, one counter a region: what facts about Cassini's
-     * counters are built on */
+    /* One counter a region; a counter may have several regions */
     if ((cntr->domain != mr->domain) || mr->enabled || (mr->cntr != NULL) ||
-        (cntr->mr != NULL) || !(flags & FI_REMOTE_WRITE)) {
+        !(flags & FI_REMOTE_WRITE)) {
         return -FI_EINVAL;
     }
 
     mr->cntr = cntr;
-    cntr->mr = &mr->fid.fid;
     ++cntr->refs;
     return 0;
 }
@@ -192,7 +190,6 @@ static int cxiemu_mr_close(struct fid *fid)
         cxiemu_mr_unlist(mr);
     }
     if (mr->cntr != NULL) {
-        mr->cntr->mr = NULL;
         --mr->cntr->refs;
     }
     if (mr->ep != NULL) {
