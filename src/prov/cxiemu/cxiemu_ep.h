@@ -75,8 +75,8 @@ int cxiemu_op_check(const cxiemu_ep_t *ep, uint64_t cap, uint64_t flags,
 
 /** Turn libfabric's descriptions into an operation, refusing what CXI refuses;
  *  0, or -FI_E*. The same code serves posting and deferred work. The caller has
- *  set op->kind (which is all that tells a read from a write, and an atomic from
- *  a fetching one); everything else is set here.
+ *  set op->kind (which is all that tells a read from a write, and an atomic
+ *  from a fetching one); everything else is set here.
  *  @a flags: the call's, with the endpoint's defaults where it takes them;
  *  FI_COMPLETION is added unless completions are selective. */
 int cxiemu_op_from_msg(cxiemu_ep_t *ep, const struct fi_msg *msg,

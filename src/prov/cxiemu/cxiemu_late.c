@@ -62,7 +62,8 @@ static void cxiemu_late_free(cxiemu_nic_t *nic, cxiemu_pending_t *pending)
 static void cxiemu_late_cut(cxiemu_pending_t *pending)
 {
     size_t length = pending->arrival.rec.length;
-    size_t lines  = (length + CXIEMU_LATE_PIECE_MIN - 1) / CXIEMU_LATE_PIECE_MIN;
+    size_t lines  = (length + CXIEMU_LATE_PIECE_MIN - 1) /
+                    CXIEMU_LATE_PIECE_MIN;
     size_t pieces;
 
     pending->piece = ((lines + CXIEMU_LATE_PIECES - 1) / CXIEMU_LATE_PIECES) *

@@ -2,8 +2,8 @@
 /*
  * cxiemu_pool.h - memory of operations.
  *
- * All functions are called with the NIC's lock held. cxiemu_txop_cleanup() frees
- * the pool.
+ * All functions are called with the NIC's lock held. cxiemu_txop_cleanup()
+ * frees the pool.
  */
 #ifndef CXIEMU_POOL_H_
 #define CXIEMU_POOL_H_

@@ -60,7 +60,8 @@ static void cxiemu_recv_count(const cxiemu_recv_t *recv, int err)
     }
 }
 
-static void cxiemu_recv_event(const cxiemu_recv_t *recv, int err, uint64_t flags)
+static void cxiemu_recv_event(const cxiemu_recv_t *recv, int err,
+                              uint64_t flags)
 {
     const cxiemu_rx_t *rx = recv->rx;
     cxiemu_ep_t *ep       = rx->ep;

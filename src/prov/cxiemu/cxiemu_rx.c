@@ -45,7 +45,8 @@ static int cxiemu_rx_fits(const cxiemu_recv_t *recv,
 {
     const cxiemu_rec_t *rec = &arrival->rec;
 
-    if (recv->rx->is_tagged && (((rec->tag ^ recv->tag) & ~recv->ignore) != 0)) {
+    if (recv->rx->is_tagged &&
+        (((rec->tag ^ recv->tag) & ~recv->ignore) != 0)) {
         return 0;
     }
     return recv->any || ((recv->peer == arrival->peer) &&

@@ -62,7 +62,7 @@ int cxiemu_rx_cancel(cxiemu_rx_t *rx, void *context);
 int cxiemu_rx_pull(struct cxiemu_recv *recv);
 
 /** Turn libfabric's description of a receive into a request, refusing what CXI
- *  refuses; 0, or -FI_E*. For messages too (tag 0). Flags as the operations'. */
+ *  refuses; 0, or -FI_E*. Flags as the operations'. */
 int cxiemu_rx_from_tagged(struct cxiemu_ep *ep, const struct fi_msg_tagged *msg,
                           uint64_t flags, cxiemu_recv_req_t *req);
 int cxiemu_rx_from_msg(struct cxiemu_ep *ep, const struct fi_msg *msg,

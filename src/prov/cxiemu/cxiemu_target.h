@@ -40,8 +40,8 @@ int cxiemu_target_fetch(const cxiemu_arrival_t *arrival, uint64_t offset,
 void cxiemu_target_ack(const cxiemu_arrival_t *arrival, cxiemu_ack_type_t type,
                        int status, uint64_t value);
 
-/** A write: store @a length bytes of it from @a offset on, in the region that is
- *  returned; 0, or FI_E*. Then, when all is stored or has failed, count and
+/** A write: store @a length bytes of it from @a offset on, in the region that
+ *  is returned; 0, or FI_E*. Then, when all is stored or has failed, count and
  *  acknowledge. Lock held. */
 int cxiemu_target_land(const cxiemu_arrival_t *arrival, uint64_t offset,
                        size_t length, struct cxiemu_mr **mr_p);
@@ -60,13 +60,13 @@ int cxiemu_late_pull(cxiemu_nic_t *nic, struct cxiemu_recv *recv);
 void cxiemu_late_drop(cxiemu_nic_t *nic, struct cxiemu_recv *recv);
 
 /** Go on with what was put off (strict), and with messages that are pulled in
- *  shares; to be called by every progress, whatever the temperament. Returns how
- *  many were gone on with; as long as nic->late has something, nobody may sleep
+ *  shares; to be called by every progress, whatever the temperament. Returns
+ *  how many were gone on with; as long as nic->late has something, nobody may sleep
  *  for long. Lock held. */
 unsigned cxiemu_target_late(cxiemu_nic_t *nic);
 
-/** A peer is gone, or the link is about to be freed: forget what was put off for
- *  it, and mappings of its memory. Lock held. */
+/** A peer is gone, or the link is about to be freed: forget what was put off
+ *  for it, and mappings of its memory. Lock held. */
 void cxiemu_target_lost(cxiemu_link_t *link);
 
 #endif

@@ -111,8 +111,8 @@ static void cxiemu_txop_push_event(const cxiemu_op_t *op, int err,
     cxiemu_cq_push(op->ep->tx_cq, &event);
 }
 
-/* Tell the completion queue, and give the place in the transmit queue back: now,
- * or in strict mode when the queue is read. CXI has no event for what is
+/* Tell the completion queue, and give the place in the transmit queue back:
+ * now, or in strict mode when the queue is read. CXI has no event for what is
  * injected. */
 static void cxiemu_txop_complete_cq(const cxiemu_op_t *op, int err)
 {
@@ -325,8 +325,8 @@ static int cxiemu_txop_fault(cxiemu_link_t *link)
     return 0;
 }
 
-/* As cxiemu_txop_start(), with the place taken; a positive FI_E* is an operation
- * that fails. */
+/* As cxiemu_txop_start(), with the place taken; a positive FI_E* is an
+ * operation that fails. */
 static int cxiemu_txop_begin(const cxiemu_op_t *op, cxiemu_dwq_entry_t *entry)
 {
     cxiemu_nic_t *nic   = op->ep->domain->nic;

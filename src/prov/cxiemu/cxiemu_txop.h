@@ -32,8 +32,8 @@ typedef enum {
     CXIEMU_OP_COMPARE_ATOMIC
 } cxiemu_op_kind_t;
 
-/** What an operation is; checked by the caller. An entry in the completion queue
- *  is written if flags has FI_COMPLETION, or for an error. */
+/** What an operation is; checked by the caller. An entry in the completion
+ *  queue is written if flags has FI_COMPLETION, or for an error. */
 typedef struct cxiemu_op {
     cxiemu_op_kind_t  kind;
     struct cxiemu_ep  *ep;
