@@ -88,10 +88,10 @@ void trig_fab_close(trig_fab_t *fab);
 /** Name of the data path, or "". */
 const char *trig_fab_path(const trig_fab_t *fab);
 
-/** Deferred writes, to and fro. */
+/** Deferred writes, back and forth. */
 double trig_fab_write(trig_fab_t *fab, const trig_step_t *step);
 
-/** Tagged words, to and fro. */
+/** Tagged words, back and forth. */
 double trig_fab_tagged(trig_fab_t *fab, unsigned count);
 
 /** Writes in a row, by rank 0; of one of them. */

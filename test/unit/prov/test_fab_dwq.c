@@ -361,7 +361,7 @@ static void chain_local(fab_side_t *me)
 }
 
 /* A remote write counts at the region, which triggers the next write back: a
- * chain that goes to and fro with nobody's help after the first step */
+ * chain that goes back and forth with nobody's help after the first step */
 static void chain_across(fab_side_t *me)
 {
     enum { ROUNDS = 100 };
