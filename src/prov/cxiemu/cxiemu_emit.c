@@ -14,6 +14,9 @@
 /* What a target copies for one record: it holds its lock meanwhile */
 #define CXIEMU_DIRECT_CHUNK (1024 * 1024)
 
+/* And how many such records of one operation are under way, at most */
+#define CXIEMU_DIRECT_WINDOW 8
+
 /* The user wants to know that the target has got it, or more */
 #define CXIEMU_ACKED_FLAGS (FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | \
                             FI_MATCH_COMPLETE)
@@ -349,6 +352,9 @@ static int cxiemu_emit_direct(cxiemu_txop_t *txop, cxiemu_rec_type_t type)
     size_t share;
 
     while ((txop->offset < txop->op.length) && (txop->status == 0)) {
+        if (txop->owed >= CXIEMU_DIRECT_WINDOW) {
+            return 0; /* The next acknowledgement has this tried again */
+        }
         share = cxiemu_emit_share(txop, CXIEMU_DIRECT_CHUNK);
         rec   = cxiemu_emit_reserve(txop, type, 0);
         if (rec == NULL) {

@@ -101,6 +101,7 @@ typedef struct cxiemu_nic {
     struct cxiemu_pending_list late;      /**< Arrived, not yet carried out */
     uint64_t                   late_pass; /**< Passes over them */
     struct cxiemu_txop_pool    *txops;    /**< Made by the first operation */
+    uint64_t                   num_ops;   /**< Started; tells which will fail */
     unsigned                   next_ep;   /**< Where a free number is sought */
     uint32_t                   mem_epoch; /**< Changes with each mem_free(), so
                                                that peers map anew */

@@ -306,6 +306,17 @@ static int cxiemu_txop_link(const cxiemu_op_t *op, cxiemu_link_t **link_p,
     return 0;
 }
 
+/* Whether an operation is one of those that fail: by its number and the seed
+ * alone, so that a run can be repeated. */
+static int cxiemu_txop_is_doomed(cxiemu_nic_t *nic, size_t every)
+{
+    uint64_t number = ++nic->num_ops + cxiemu_param()->seed;
+
+    /* A product's upper bits depend on all of the factor's */
+    number = (number ^ (number >> 32)) * 0x9e3779b97f4a7c15ull;
+    return (number >> 32) % every == 0;
+}
+
 /* The fault that befalls an operation, or 0. */
 static int cxiemu_txop_fault(cxiemu_link_t *link)
 {
@@ -319,7 +330,7 @@ static int cxiemu_txop_fault(cxiemu_link_t *link)
         return FI_EHOSTUNREACH;
     }
     if ((param->fail_every != 0) &&
-        (cxiemu_nic_random(link->nic) % param->fail_every == 0)) {
+        cxiemu_txop_is_doomed(link->nic, param->fail_every)) {
         return FI_EIO;
     }
     return 0;
