@@ -268,7 +268,8 @@ static ssize_t cxiemu_cq_readerr(struct fid_cq *fid,
 
     (void)flags;
     cxiemu_nic_lock(nic);
-    if ((cq->head != cq->tail) && (cxiemu_cq_at(cq, cq->head)->entry.err != 0)) {
+    if ((cq->head != cq->tail) &&
+        (cxiemu_cq_at(cq, cq->head)->entry.err != 0)) {
         cxiemu_cq_copy_err(buf, &cxiemu_cq_at(cq, cq->head)->entry);
         cxiemu_cq_pop(cq);
         ret = 1;
@@ -554,7 +555,8 @@ static int cxiemu_cq_make(const struct fi_cq_attr *attr, cxiemu_cq_t **cq_p)
 int cxiemu_cq_open(struct fid_domain *domain_fid, struct fi_cq_attr *attr,
                    struct fid_cq **cq_p, void *context)
 {
-    cxiemu_domain_t *domain     = container_of(domain_fid, cxiemu_domain_t, fid);
+    cxiemu_domain_t *domain     = container_of(domain_fid, cxiemu_domain_t,
+                                               fid);
     struct fi_cq_attr plain     = {.wait_obj = FI_WAIT_NONE};
     struct fi_cq_attr *settings = (attr != NULL) ? attr : &plain;
     cxiemu_cq_t *cq;

@@ -112,7 +112,8 @@ static uint64_t cxiemu_doorbell_exchange(cxiemu_cntr_t *cntr, size_t word,
     return __atomic_exchange_n(&words[word], nothing, __ATOMIC_ACQ_REL);
 }
 
-static void cxiemu_doorbell_read(cxiemu_cntr_t *cntr, cxiemu_trap_taken_t *taken)
+static void cxiemu_doorbell_read(cxiemu_cntr_t *cntr,
+                                 cxiemu_trap_taken_t *taken)
 {
     taken->reset         = cxiemu_doorbell_exchange(cntr, CXIEMU_DOORBELL_RESET,
                                                     CXIEMU_DOORBELL_NO_RESET) !=
