@@ -336,6 +336,10 @@ static ucs_status_t ucp_st_match_startall(const ucp_st_op_h *ops, size_t count,
 
     worker = ops[0]->worker;
     ucp_st_worker_lock(worker);
+    /* Entries of uses that are over must not be missing here */
+    while (ucp_st_trig_dev_progress(worker) > 0) {
+        /* finite: nothing new is posted */
+    }
     status = ucp_st_match_checkall(ops, count);
     if ((status == UCS_OK) && blocking) {
         status = ucp_st_match_check_self(ops, count);

@@ -433,6 +433,11 @@ static ucs_status_t ucp_st_trig_post(ucp_st_op_t *op, uint64_t uses)
     }
     if (!op->trig.is_late) {
         op->trig.is_late = 1;
+        if (op->worker->trig.helped &&
+            ucs_list_is_empty(&op->worker->trig.late)) {
+            /* The thread takes its time while nobody is late */
+            ucp_st_trig_dev_wake(op->worker);
+        }
         ucs_list_add_tail(&op->worker->trig.late, &op->trig.late_list);
     }
     return UCS_OK;
