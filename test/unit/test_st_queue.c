@@ -166,6 +166,44 @@ static void test_no_entries(void)
     unsetenv("UCX_CXI_TRIG_DEFERRED_ENTRIES");
 }
 
+/* However many uses wait for a stream, there is room to match another pair */
+static void test_match_while_ahead(void)
+{
+    static uint8_t sbuf[2][LEN], rbuf[2][LEN];
+    ucp_st_op_h send[2], recv[2];
+    uint64_t gate = 0;
+    st_pair_t pair;
+    unsigned i;
+
+    setenv("UCX_CXI_TRIG_DEFERRED_ENTRIES", "40", 1);
+    if (st_pair_init(&pair)) {
+        for (i = 0; i < 2; ++i) {
+            send[i] = st_send(&pair.side[ST_A], sbuf[i], LEN, i);
+            recv[i] = st_recv(&pair.side[ST_B], rbuf[i], LEN, i);
+        }
+        st_match_ok(send[0], recv[0]);
+        for (i = 0; i < 2; ++i) {
+            CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(pair.side[i].stream,
+                                                       &gate, 1), UCS_OK);
+        }
+        for (i = 0; i < MANY; ++i) {
+            st_use(&pair.side[ST_A], send[0]);
+            st_use(&pair.side[ST_B], recv[0]);
+        }
+        st_match_ok(send[1], recv[1]);
+        __atomic_store_n(&gate, 1, __ATOMIC_RELEASE);
+        ucs_gstream_wake(&gate);
+        st_sync(&pair.side[ST_A]);
+        st_sync(&pair.side[ST_B]);
+        for (i = 0; i < 2; ++i) {
+            st_free(send[i]);
+            st_free(recv[i]);
+        }
+        st_pair_cleanup(&pair);
+    }
+    unsetenv("UCX_CXI_TRIG_DEFERRED_ENTRIES");
+}
+
 /* P7: ready sends whose receive has been started on time */
 static void test_ready(void)
 {
@@ -483,6 +521,7 @@ static const st_cunit_case_t cases[] = {
     {"run_ahead", test_run_ahead},
     {"few_entries", test_few_entries},
     {"no_entries", test_no_entries},
+    {"match_while_ahead", test_match_while_ahead},
     {"ready", test_ready},
     {"send_first", test_send_first},
     {"p1", test_p1},

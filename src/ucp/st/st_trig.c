@@ -325,6 +325,23 @@ static void ucp_st_trig_word_done(void *arg, ucs_status_t status)
     ucp_st_trig_entry_done(op, UCP_ST_TRIG_ENTRY_WORD, status);
 }
 
+/* The same for entries that were not the operation's own */
+static void ucp_st_trig_ahead_put_done(void *arg, ucs_status_t status)
+{
+    ucp_st_op_t *op = arg;
+
+    --op->worker->trig.ahead;
+    ucp_st_trig_put_done(arg, status);
+}
+
+static void ucp_st_trig_ahead_word_done(void *arg, ucs_status_t status)
+{
+    ucp_st_op_t *op = arg;
+
+    --op->worker->trig.ahead;
+    ucp_st_trig_word_done(arg, status);
+}
+
 static ucs_status_t ucp_st_trig_post_put(ucp_st_op_t *op, uint64_t use,
                                          uct_trig_deferred_t *deferred)
 {
@@ -344,7 +361,8 @@ static ucs_status_t ucp_st_trig_post_put(ucp_st_op_t *op, uint64_t use,
     deferred->trigger    = trig->start;
     deferred->threshold  = two_count ? (2 * use) : use;
     deferred->completion = is_send ? trig->data : op->worker->trig.sink;
-    deferred->done       = ucp_st_trig_put_done;
+    deferred->done       = (deferred->resv != NULL) ?
+                           ucp_st_trig_put_done : ucp_st_trig_ahead_put_done;
     return uct_trig_ep_put(op->peer->trig_ep, &put, deferred);
 }
 
@@ -361,7 +379,8 @@ static ucs_status_t ucp_st_trig_post_word(ucp_st_op_t *op, uint64_t use,
     deferred->trigger    = trig->data;
     deferred->threshold  = use;
     deferred->completion = op->worker->trig.sink;
-    deferred->done       = ucp_st_trig_word_done;
+    deferred->done       = (deferred->resv != NULL) ?
+                           ucp_st_trig_word_done : ucp_st_trig_ahead_word_done;
     return uct_trig_ep_atomic_add64(op->worker->trig.self_ep, &atomic,
                                     deferred);
 }
@@ -371,15 +390,24 @@ static ucs_status_t ucp_st_trig_post_entry(ucp_st_op_t *op,
                                            ucp_st_trig_entry_t entry,
                                            uint64_t use)
 {
+    ucp_st_trig_dev_t *dev       = &op->worker->trig;
     uct_trig_resv_t *resv        = &op->trig.resv[entry];
     uct_trig_deferred_t deferred = {
         .resv = (resv->used < resv->total) ? resv : NULL,
         .arg  = op
     };
+    ucs_status_t status;
 
-    return (entry == UCP_ST_TRIG_ENTRY_PUT) ?
-           ucp_st_trig_post_put(op, use, &deferred) :
-           ucp_st_trig_post_word(op, use, &deferred);
+    if ((deferred.resv == NULL) && (dev->ahead >= dev->max_ahead)) {
+        return UCS_ERR_NO_RESOURCE;
+    }
+    status = (entry == UCP_ST_TRIG_ENTRY_PUT) ?
+             ucp_st_trig_post_put(op, use, &deferred) :
+             ucp_st_trig_post_word(op, use, &deferred);
+    if ((status == UCS_OK) && (deferred.resv == NULL)) {
+        ++dev->ahead;
+    }
+    return status;
 }
 
 /* Post one kind of entry up to use number `uses` */

@@ -43,6 +43,8 @@ typedef struct ucp_st_trig_dev {
     uct_trig_iface_attr_t attr;       /* limits; read-only */
     uct_ep_h              self_ep;    /* for the own words */
     uct_trig_cntr_h       sink;       /* completions that nothing waits for */
+    unsigned              ahead;      /* entries in use that nobody reserved */
+    unsigned              max_ahead;  /* of them: the rest is for matches */
     int                   helped;     /* streams drive it; owner's */
     ucp_st_trig_slab_t    *slabs;
     ucp_st_trig_slot_t    *free_slots;
