@@ -409,14 +409,15 @@ ucs_status_t ucp_st_trig_dev_init(ucp_st_worker_h worker)
     if (status != UCS_OK) {
         goto err_iface;
     }
+    ucp_st_trig_help_start(dev);
     status = ucp_st_trig_thread_start(worker);
     if (status != UCS_OK) {
-        goto err_setup;
+        goto err_help;
     }
-    ucp_st_trig_help_start(dev);
     return UCS_OK;
 
-err_setup:
+err_help:
+    ucp_st_trig_help_stop(dev);
     (void)uct_trig_cntr_destroy(dev->sink);
     uct_ep_destroy(dev->self_ep);
 err_iface:
