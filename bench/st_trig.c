@@ -73,6 +73,11 @@ static double run_write(st_trig_t *bench, const st_trig_row_t *row)
     return trig_fab_write(bench->fab, &row->step);
 }
 
+static double run_wake(st_trig_t *bench, const st_trig_row_t *row)
+{
+    return trig_fab_wake(bench->fab, row->step.count);
+}
+
 static double run_tagged(st_trig_t *bench, const st_trig_row_t *row)
 {
     return trig_fab_tagged(bench->fab, row->step.count);
@@ -149,20 +154,18 @@ static void add_words(const st_trig_t *bench)
         .variant  = "futex",
         .run      = run_futex,
         .baseline = -1,
-        .step     = {.size = 8, .count = bench->count}
+        .step     = {.size = 8, .count = 50}
     };
 
     if (trig_fab_can_sleep(bench->fab)) {
-        make.baseline    = add_row(&make);
-        make.variant     = "raw-sleeping";
-        make.run         = run_write;
-        make.step.asleep = 1;
+        make.baseline = add_row(&make);
+        make.variant  = "raw-sleeping";
+        make.run      = run_wake;
         add_row(&make);
     }
     make.variant      = "raw-pending-10";
     make.run          = run_write;
     make.baseline     = -1;
-    make.step.asleep  = 0;
     make.step.count   = 200;
     make.step.pending = 10;
     make.baseline     = add_row(&make);

@@ -82,7 +82,9 @@ double trig_copy(trig_rank_t *me, size_t size, unsigned count)
             trig_wait_flag(me, &page->flag[1], i);
         }
     }
-    return (trig_now() - start) / (2.0 * count);
+    start = trig_now() - start;
+    trig_barrier(me);
+    return start / (2.0 * count);
 }
 
 double trig_attach(trig_rank_t *me, size_t size, unsigned count)
@@ -109,7 +111,9 @@ double trig_attach(trig_rank_t *me, size_t size, unsigned count)
             trig_wait_flag(me, &page->flag[1], i);
         }
     }
-    return (ret == (ssize_t)size) ? (trig_now() - start) / (2.0 * count) : -1;
+    start = trig_now() - start;
+    trig_barrier(me);
+    return (ret == (ssize_t)size) ? start / (2.0 * count) : -1;
 }
 
 static void trig_sleep(uint32_t *word, uint32_t old)
@@ -128,23 +132,31 @@ static void trig_wake(uint32_t *word, uint32_t value)
     syscall(SYS_futex, word, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
+void trig_let_sleep(trig_rank_t *me)
+{
+    trig_barrier(me);
+    usleep(TRIG_SLEEP_US);
+}
+
 double trig_futex(trig_rank_t *me, unsigned count)
 {
     trig_page_t *page = me->page;
     unsigned i;
-    double start;
 
-    page->futex[me->rank] = 0;
+    page->elapsed = 0;
+    __atomic_store_n(&page->futex, 0, __ATOMIC_RELEASE);
     trig_barrier(me);
-    start = trig_now();
     for (i = 1; i <= count; ++i) {
-        if (me->rank == 1) {
-            trig_sleep(&page->futex[0], i - 1);
-        }
-        trig_wake(&page->futex[me->rank], i);
         if (me->rank == 0) {
-            trig_sleep(&page->futex[1], i - 1);
+            trig_let_sleep(me);
+            page->sent = trig_now();
+            trig_wake(&page->futex, i);
+        } else {
+            trig_barrier(me);
+            trig_sleep(&page->futex, i - 1);
+            page->elapsed += trig_now() - page->sent;
         }
+        trig_barrier(me);
     }
-    return (trig_now() - start) / (2.0 * count);
+    return page->elapsed / count;
 }

@@ -14,13 +14,16 @@
 #define TRIG_MAX_SIZE (1ul << 20)
 #define TRIG_NAME_MAX 128
 #define TRIG_WAIT_S   120
+#define TRIG_SLEEP_US 300
 
 
 /** Memory that both have from the start; for baselines and for control. */
 typedef struct trig_page {
     _Alignas(64) uint32_t barrier[2]; /**< Steps of each rank */
     _Alignas(64) uint64_t flag[2];    /**< Words of the baselines */
-    _Alignas(64) uint32_t futex[2];
+    _Alignas(64) uint32_t futex;
+    _Alignas(64) double   sent;       /**< When rank 0 woke rank 1 */
+    double   elapsed;                 /**< Sum of what it took */
     _Alignas(64) int      broken;     /**< One has given up */
     char     name[2][TRIG_NAME_MAX];
     size_t   name_length[2];
@@ -65,7 +68,10 @@ double trig_copy(trig_rank_t *me, size_t size, unsigned count);
 /** As trig_copy(), by process_vm_readv(); < 0 where it is forbidden. */
 double trig_attach(trig_rank_t *me, size_t size, unsigned count);
 
-/** A word and a futex. */
+/** Rank 0: let the other one fall asleep first. */
+void trig_let_sleep(trig_rank_t *me);
+
+/** One way: a word and a futex that wakes the other one. */
 double trig_futex(trig_rank_t *me, unsigned count);
 
 
@@ -79,7 +85,6 @@ typedef struct trig_step {
     unsigned count;    /**< Half round trips of each direction */
     unsigned pending;  /**< Other deferred operations that never fire */
     int      mapped;   /**< Memory of the provider's own */
-    int      asleep;   /**< The waiter sleeps */
 } trig_step_t;
 
 trig_fab_t *trig_fab_open(trig_rank_t *me, const char *provider);
@@ -90,6 +95,9 @@ const char *trig_fab_path(const trig_fab_t *fab);
 
 /** Deferred writes, back and forth. */
 double trig_fab_write(trig_fab_t *fab, const trig_step_t *step);
+
+/** One way: a deferred word that wakes the other one. */
+double trig_fab_wake(trig_fab_t *fab, unsigned count);
 
 /** Tagged words, back and forth. */
 double trig_fab_tagged(trig_fab_t *fab, unsigned count);

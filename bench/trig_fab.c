@@ -74,7 +74,6 @@ struct trig_fab {
     uint64_t                    fired;
     uint64_t                    held;     /* Pending ones that fired */
     uint64_t                    extra;    /* Their completions */
-    uint64_t                    written;  /* Writes without a trigger */
     uint64_t                    owed;     /* Completions to be counted */
     uint64_t                    word;     /* Last value of the word sent */
     uint64_t                    *source;  /* Words to be written */
@@ -406,18 +405,11 @@ static void trig_prepare(trig_fab_t *fab, const trig_step_t *step,
     }
 }
 
-static void trig_await_word(trig_fab_t *fab, const trig_step_t *step,
-                            uint64_t value)
+static void trig_await_word(trig_fab_t *fab, uint64_t value)
 {
     const uint64_t *word = (uint64_t*)(fab->word_page + TRIG_WORD);
     unsigned turns       = 0;
 
-    if (step->asleep) {
-        trig_must(fab, "wait_word",
-                  fab->ops->wait_word(fab->domain, word, value,
-                                      TRIG_WAIT_S * 1000));
-        return;
-    }
     while (__atomic_load_n(word, __ATOMIC_ACQUIRE) < value) {
         if (fab->ops != NULL) {
             fab->ops->progress(fab->domain);
@@ -441,17 +433,17 @@ static double trig_batch(trig_fab_t *fab, const trig_step_t *step,
     start = trig_now();
     for (i = 1; i <= count; ++i) {
         if (fab->me->rank == 1) {
-            trig_await_word(fab, step, base + i);
+            trig_await_word(fab, base + i);
         }
         trig_must(fab, "fi_cntr_add", fi_cntr_add(fab->trigger, 1));
         if (fab->me->rank == 0) {
-            trig_await_word(fab, step, base + i);
+            trig_await_word(fab, base + i);
         }
     }
     start       = trig_now() - start;
     fab->word  += count;
     fab->fired += count;
-    trig_reach(fab, fab->done, fab->fired);
+    trig_reach(fab, fab->done, fab->fired + fab->extra);
     if (step->size != 8) {
         fab->regions[step->mapped].writes += count;
         fab->owed                         += count;
@@ -524,6 +516,39 @@ double trig_fab_write(trig_fab_t *fab, const trig_step_t *step)
     return total / (2.0 * step->count);
 }
 
+double trig_fab_wake(trig_fab_t *fab, unsigned count)
+{
+    trig_step_t step    = {.size = 8};
+    trig_page_t *page   = fab->me->page;
+    uint64_t *word      = (uint64_t*)(fab->word_page + TRIG_WORD);
+    unsigned i;
+
+    page->elapsed = 0;
+    trig_barrier(fab->me);
+    for (i = 1; i <= count; ++i) {
+        if (fab->me->rank == 0) {
+            trig_prepare(fab, &step, 1);
+            ++fab->fired;
+            trig_let_sleep(fab->me);
+            page->sent = trig_now();
+            trig_must(fab, "fi_cntr_add", fi_cntr_add(fab->trigger, 1));
+            trig_reach(fab, fab->done, fab->fired + fab->extra);
+        } else {
+            trig_barrier(fab->me);
+            trig_must(fab, "wait_word",
+                      fab->ops->wait_word(fab->domain, word, fab->word + 1,
+                                          TRIG_WAIT_S * 1000));
+            page->elapsed += trig_now() - page->sent;
+        }
+        ++fab->word;
+        trig_barrier(fab->me);
+    }
+    /* The other direction's word is where it was: both count alike */
+    __atomic_store_n(word, fab->word, __ATOMIC_RELEASE);
+    trig_barrier(fab->me);
+    return page->elapsed / count;
+}
+
 static void trig_take(trig_fab_t *fab, unsigned count)
 {
     struct fi_cq_tagged_entry entry;
@@ -586,6 +611,7 @@ double trig_fab_stream(trig_fab_t *fab, const trig_step_t *step)
 {
     trig_region_t *region = &fab->regions[step->mapped];
     uint64_t target       = region->writes + step->count;
+    uint64_t written      = fi_cntr_read(fab->bound[0]);
     unsigned turns        = 0, i;
     double start;
     ssize_t ret;
@@ -603,9 +629,7 @@ double trig_fab_stream(trig_fab_t *fab, const trig_step_t *step)
                 trig_turn(fab->me, &turns);
             }
         }
-        fab->written += step->count;
-        trig_reach(fab, fab->bound[0], fab->written + fab->fired + fab->extra +
-                   fab->owed);
+        trig_reach(fab, fab->bound[0], written + step->count);
     } else {
         trig_reach(fab, region->landed, target);
         region->writes = target;
