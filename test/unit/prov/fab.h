@@ -40,6 +40,13 @@
 #define FAB_KIB 1024ul
 #define FAB_MIB (1024 * FAB_KIB)
 
+/** The largest payload of the suites */
+#ifdef __SANITIZE_THREAD__
+#define FAB_LARGEST FAB_MIB
+#else
+#define FAB_LARGEST (8 * FAB_MIB)
+#endif
+
 /** How long a scenario waits before it calls a thing lost. */
 #define FAB_PATIENCE_S 60
 

@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RMA_WINDOW (8 * FAB_MIB + 64)
+#define RMA_WINDOW (FAB_LARGEST + (2 * FAB_MIB))
 
 
 static const size_t rma_sizes[] = {
     1, 7, 8, 9, 64, 192, 2047, 2048, 2049, 4096, 5000, 32767, 32768, 32769,
-    100001, 262143, 262144, 262145, FAB_MIB, 8 * FAB_MIB
+    100001, 262143, 262144, 262145, 600000, FAB_LARGEST
 };
 
 static const fab_config_t large = {.window = RMA_WINDOW};
