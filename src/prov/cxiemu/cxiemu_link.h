@@ -54,12 +54,12 @@ typedef struct cxiemu_link {
     uint32_t                ack_next;   /**< Next acknowledgement */
     uint32_t                owed;       /**< Records whose ack is to come */
     uint32_t                free_slots; /**< Bit mask */
-    struct cxiemu_txop_list pending;    /**< Operations, oldest first: those that
-                                             are not fully in the ring */
+    struct cxiemu_txop_list pending;    /**< Operations, oldest first: those
+                                             not fully in the ring */
     struct cxiemu_txop_list waiting;    /**< In the ring, not acknowledged */
     unsigned                refs;       /**< Addresses that lead here */
     uint64_t                sent;       /**< Operations, for the fault knobs */
-    unsigned                fencing;    /**< Operations that a fence waits for */
+    unsigned                fencing;    /**< Operations a fence waits for */
     unsigned                silent;     /**< Cells since the last record that
                                              wants an ack */
     uint64_t                slot_offset[CXIEMU_SLOTS]; /**< Reads: where in the
@@ -90,9 +90,9 @@ int cxiemu_link_get(cxiemu_nic_t *nic, const cxiemu_addr_t *addr,
                     cxiemu_link_t **link_p);
 void cxiemu_link_put(cxiemu_link_t *link);
 
-/** A record with room for @a inline_length bytes of payload, or NULL if the ring
- *  is full, or no acknowledgement may be owed any more. Type, cells and seq are
- *  the link's business but for type, the rest the caller's. */
+/** A record with room for @a inline_length bytes of payload, or NULL if the
+ *  ring is full, or no acknowledgement may be owed any more. Its cells and seq
+ *  are the link's business, the rest the caller's. */
 cxiemu_rec_t *cxiemu_link_reserve(cxiemu_link_t *link, size_t inline_length);
 
 /** Where the payload of a record lies: in its first cell or behind it. */

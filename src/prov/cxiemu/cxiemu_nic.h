@@ -156,8 +156,8 @@ int cxiemu_nic_trylock(cxiemu_nic_t *nic);
 unsigned cxiemu_nic_progress(cxiemu_nic_t *nic);
 
 /** As cxiemu_nic_progress(), by an application's poll: takes and gives the lock
- *  itself (an occupied lock is left alone: its holder makes progress), and tells
- *  peers that there is a poller. */
+ *  itself (an occupied lock is left alone: its holder makes progress), and
+ *  tells peers that there is a poller. */
 unsigned cxiemu_nic_poll(cxiemu_nic_t *nic);
 
 /**
@@ -173,8 +173,8 @@ int cxiemu_nic_wait(cxiemu_nic_t *nic, int (*ready)(void *arg), void *arg,
  *  Lock held. Cheap when nobody sleeps. */
 void cxiemu_nic_wake_waiters(cxiemu_nic_t *nic);
 
-/** The NIC has stored to memory of this process: a thread may sleep on a word of
- *  it, other than the one that made this progress. Lock held. */
+/** The NIC has stored to memory of this process: a thread may sleep on a word
+ *  of it, other than the one that made this progress. Lock held. */
 static inline void cxiemu_nic_stored(cxiemu_nic_t *nic, const void *address,
                                      size_t length)
 {
@@ -201,7 +201,7 @@ int cxiemu_nic_unfinished(const cxiemu_nic_t *nic);
 /** A random number other than 0 that names a NIC or a link. */
 uint64_t cxiemu_nic_nonce(void);
 
-/** Next number of the NIC's random sequence (strict mode, faults). Lock held. */
+/** Next number of the NIC's random sequence (strict mode). Lock held. */
 uint64_t cxiemu_nic_random(cxiemu_nic_t *nic);
 
 /** CLOCK_MONOTONIC in nanoseconds. */
