@@ -3,8 +3,8 @@
  * cxiemu_cntr.h - counters and their doorbells.
  *
  * A counter has the value that the NIC counts with, and the value last written
- * back, which is what the host reads. In strict mode a read asks for a writeback
- * and returns the one before; fast mode progresses and writes back at once.
+ * back, which is what the host reads. In strict mode a read asks for a
+ * writeback and returns the one before; fast mode progresses and writes back at once.
  */
 #ifndef CXIEMU_CNTR_H_
 #define CXIEMU_CNTR_H_
@@ -31,8 +31,9 @@ typedef struct cxiemu_cntr {
     uint64_t                failure;   /**< 7 bits, saturates */
     uint64_t                written;   /**< Last writeback, as in wb; atomic */
     uint64_t                last_read; /**< For fi_trywait() */
-    uint64_t                known_failure; /**< What the user knows of: more than
-                                                that ends a wait; atomic */
+    uint64_t                known_failure; /**< What the user knows of: more
+                                                than that ends a wait;
+                                                atomic */
     int                     wb_wanted; /**< In nic->wb_due */
     struct cxiemu_cntr      *wb_next;  /**< Next of nic->wb_due */
     uint64_t                *wb;       /**< User's writeback buffer, or NULL */

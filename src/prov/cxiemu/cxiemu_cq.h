@@ -28,7 +28,7 @@ typedef struct cxiemu_cq {
     int                 by_threshold; /**< FI_CQ_COND_THRESHOLD */
     unsigned            signaled;  /**< Calls of fi_cq_signal() */
     int                 overrun;   /**< Entries were lost; atomic */
-    cxiemu_cq_event_t   *ring;     /**< Grows when it is full: no entry is lost */
+    cxiemu_cq_event_t   *ring;     /**< Grows when it is full */
     size_t              size;      /**< A power of two */
     size_t              head;      /**< head, tail, num_held: written with the
                                         lock; read without it by pollers, who

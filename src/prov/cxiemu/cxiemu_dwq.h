@@ -40,8 +40,8 @@ typedef struct cxiemu_dwq_entry {
 unsigned cxiemu_dwq_run(cxiemu_nic_t *nic);
 
 /** Deferred work that was started (its operation was given to
- *  cxiemu_txop_start(), with success) is over: count at the completion counter (a success or a
- *  failure, by @a err, FI_E*) and free the entry. Lock held. */
+ *  cxiemu_txop_start(), with success) is over: count at the completion counter
+ *  (a success or a failure, by @a err, FI_E*) and free the entry. Lock held. */
 void cxiemu_dwq_done(cxiemu_dwq_entry_t *entry, int err);
 
 /** Drop the work that waits at a counter that is closed, or is of an endpoint
@@ -59,7 +59,7 @@ void cxiemu_dwq_cancel_all(cxiemu_nic_t *nic);
 int cxiemu_dwq_reserve(size_t count);
 void cxiemu_dwq_release(size_t count);
 
-/** Have memory for so many entries at a counter; 0, or -FI_ENOMEM. Lock held. */
+/** Have memory for so many entries of a counter; 0 or -FI_ENOMEM. Lock held. */
 int cxiemu_dwq_prepare(cxiemu_nic_t *nic, cxiemu_cntr_t *cntr, size_t count);
 
 /** Queue a copy of the entry, for which the above have succeeded. Lock held. */

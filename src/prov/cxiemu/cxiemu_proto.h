@@ -114,15 +114,16 @@ enum {
     CXIEMU_REC_FENCE     = 1u << 2,  /**< After all that came before */
     CXIEMU_REC_ACK       = 1u << 3,  /**< An acknowledgement is wanted */
     CXIEMU_REC_SLOT      = 1u << 4,  /**< source is a slot's number */
-    CXIEMU_REC_MEM       = 1u << 5,  /**< source is an offset in shared memory of
-                                          the initiator, mem its descriptor */
+    CXIEMU_REC_MEM       = 1u << 5,  /**< source is an offset in shared memory
+                                          of the initiator, mem its
+                                          descriptor */
     CXIEMU_REC_LAST      = 1u << 6,  /**< Last chunk of its operation */
     CXIEMU_REC_DELIVERY  = 1u << 7,  /**< Acknowledge when it is in memory */
     CXIEMU_REC_ORDERED   = 1u << 8   /**< Not before earlier ones of its kind */
 };
 
-/** Source with CXIEMU_REC_MEM: an offset, and the initiator's mem_epoch: when it
- *  has changed, what mem names may be another memory. */
+/** Source with CXIEMU_REC_MEM: an offset, and the initiator's mem_epoch: when
+ *  it has changed, what mem names may be another memory. */
 #define CXIEMU_MEM_SOURCE(_offset, _epoch) \
     ((uint64_t)(_offset) | ((uint64_t)(uint16_t)(_epoch) << 48))
 #define CXIEMU_MEM_OFFSET(_source) ((_source) & ((1ull << 48) - 1))

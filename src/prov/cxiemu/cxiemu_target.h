@@ -61,8 +61,8 @@ void cxiemu_late_drop(cxiemu_nic_t *nic, struct cxiemu_recv *recv);
 
 /** Go on with what was put off (strict), and with messages that are pulled in
  *  shares; to be called by every progress, whatever the temperament. Returns
- *  how many were gone on with; as long as nic->late has something, nobody may sleep
- *  for long. Lock held. */
+ *  how many were gone on with; as long as nic->late has something, nobody may
+ *  sleep for long. Lock held. */
 unsigned cxiemu_target_late(cxiemu_nic_t *nic);
 
 /** A peer is gone, or the link is about to be freed: forget what was put off

@@ -3,8 +3,8 @@
  * cxiemu_trap.h - doorbells whose stores are events, as a NIC's are.
  *
  * The page may not be written to. The fault of each store of the host is
- * decoded, its value counted, and the store skipped. For x86-64; elsewhere there
- * is no trap mode.
+ * decoded, its value counted, and the store skipped. For x86-64; elsewhere
+ * there is no trap mode.
  */
 #ifndef CXIEMU_TRAP_H_
 #define CXIEMU_TRAP_H_

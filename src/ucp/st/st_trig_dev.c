@@ -321,7 +321,7 @@ static ucs_status_t ucp_st_trig_dev_setup(ucp_st_worker_h worker)
                   ucs_status_string(status));
         return status;
     }
-    /* However far the host is ahead of its streams, there is room for a match */
+    /* However far the host is ahead of its streams, a match finds room */
     dev->max_ahead = dev->attr.max_entries - (dev->attr.max_entries / 4);
     uct_iface_progress_enable(dev->iface, UCT_PROGRESS_SEND);
 
