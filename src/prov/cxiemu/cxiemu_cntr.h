@@ -4,7 +4,8 @@
  *
  * A counter has the value that the NIC counts with, and the value last written
  * back, which is what the host reads. In strict mode a read asks for a
- * writeback and returns the one before; fast mode progresses and writes back at once.
+ * writeback and returns the one before; fast mode progresses and writes back at
+ * once.
  */
 #ifndef CXIEMU_CNTR_H_
 #define CXIEMU_CNTR_H_
