@@ -491,12 +491,28 @@ static void remote_data(fab_side_t *me)
     entry = fab_entry(me, &me->rx);
     FAB_CHECK(entry.flags & FI_REMOTE_CQ_DATA);
     FAB_EQUAL(entry.data, 0x1234567890 + !me->index);
-    FAB_MUST(me, fi_tsenddata(me->ep, &out, 8, NULL, 77, me->peer, 3, NULL));
     FAB_MUST(me, fi_trecv(me->ep, &in, 8, NULL, FI_ADDR_UNSPEC, 3, 0, NULL));
+    fab_barrier(me);
+    FAB_MUST(me, fi_tsenddata(me->ep, &out, 8, NULL, 77, me->peer, 3, NULL));
     entry = fab_entry(me, &me->rx);
     FAB_CHECK(entry.flags & FI_REMOTE_CQ_DATA);
     FAB_EQUAL(entry.data, 77);
     fab_entries(me, &me->tx, 2);
+}
+
+static void remote_data_unexpected(fab_side_t *me)
+{
+    uint64_t out = fab_tint(me->index, 1), in = 0;
+    struct fi_cq_tagged_entry entry;
+
+    FAB_MUST(me, fi_tsenddata(me->ep, &out, 8, NULL, 77, me->peer, 3, NULL));
+    fab_barrier(me);
+    FAB_MUST(me, fi_trecv(me->ep, &in, 8, NULL, FI_ADDR_UNSPEC, 3, 0, NULL));
+    entry = fab_entry(me, &me->rx);
+    FAB_CHECK(entry.flags & FI_REMOTE_CQ_DATA);
+    FAB_EQUAL(entry.data, 77);
+    FAB_EQUAL(in, fab_tint(!me->index, 1));
+    fab_entry(me, &me->tx);
 }
 
 /* Delivery-complete: not before the receive has it */
@@ -562,6 +578,8 @@ static const fab_case_t cases[] = {
     {"inject", inject},
     {"flags", flags},
     {"remote_data", remote_data},
+    {"remote_data_unexpected", remote_data_unexpected, NULL, 0,
+     "sockets forgets that an unexpected message has data"},
     {"delivery_complete", delivery_complete, NULL, 0,
      "sockets completes a message that no receive has taken"},
     {"flood", flood}
