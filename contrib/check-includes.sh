@@ -61,7 +61,7 @@ check_folder src/ucp/st \
 check_folder src/tools "$outside"
 check_folder contrib "$outside"
 check_folder bench "$outside" '/trig_' 'rdma/.*|cxiemu\.h'
-check_folder examples "$outside"
+check_folder examples "$outside" '/cxi_chain\.c$' 'rdma/.*'
 check_folder test/integration "$outside|CUnit/.*" '/fab_' 'rdma/.*'
 
 echo "$files files checked"

@@ -1,7 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # libfabric's own programs over the provider cxiemu, loaded as a module.
-# usage: provider.sh info|pingpong MODE [fi_pingpong's arguments...]
+# usage: provider.sh info | pingpong MODE [fi_pingpong's arguments...]
+#        provider.sh run PROGRAM [ARGUMENTS...] [NAME=VALUE...]
+# "run" is for programs of the build folder; the settings are FI_CXIEMU_NAME.
 # The build folder is ST_BUILDDIR, or the current one.
 set -uo pipefail
 
@@ -83,8 +85,22 @@ pingpong()
     [ $rc -eq 0 ] && ! grep -qiE 'error|mismatch|fail' "$temp/client"
 }
 
+run()
+{
+    local word program=$1 arguments=()
+    shift
+    for word in "$@"; do
+        case $word in
+        [A-Z]*=*) export "FI_CXIEMU_${word?}" ;;
+        *) arguments+=("$word") ;;
+        esac
+    done
+    "${ST_BUILDDIR:-.}/$program" "${arguments[@]}"
+}
+
 case ${1:-} in
 info) info ;;
+run) shift; run "$@" ;;
 pingpong) shift; pingpong "$@" ;;
 *) sed -n 's/^# usage/usage/p' "$0" >&2; exit 2 ;;
 esac

@@ -141,6 +141,7 @@ typedef struct fab_case {
     unsigned           parties;  /**< FAB_*; 0: FAB_BOTH */
     const char         *sockets; /**< Why sockets cannot; NULL: it can */
     int                victim;   /**< Party 1 is killed (processes only) */
+    const char         *env;     /**< Only where this variable is set */
 } fab_case_t;
 
 

@@ -234,6 +234,11 @@ void fab_run(const fab_case_t *fcase)
         return;
     }
 
+    if ((fcase->env != NULL) && (getenv(fcase->env) == NULL)) {
+        st_cunit_skip(fcase->env);
+        return;
+    }
+
     parties &= fab_parties();
     if (parties == 0) {
         st_cunit_skip("not with FAB_PARTIES as it is");

@@ -339,6 +339,61 @@ static void closed(fab_side_t *me)
     free(data);
 }
 
+/* FI_CXIEMU_FAIL: some operations fail, and none is lost */
+static void injected_failures(fab_side_t *me)
+{
+    enum { COUNT = 600 };
+    uint64_t word = 1, since = 0;
+    unsigned i, failed = 0, good = 0;
+    struct fi_cq_tagged_entry entry;
+    struct fi_cq_err_entry err;
+    ssize_t ret;
+
+    for (i = 0; i < COUNT; ++i) {
+        FAB_EQUAL(fi_write(me->ep, &word, 8, NULL, me->peer, me->theirs.base,
+                           me->theirs.key, NULL), 0);
+        do {
+            ret = fi_cq_read(me->tx.cq, &entry, 1);
+            FAB_REQUIRE((since == 0) || (fab_now() - since < GONE_NS));
+        } while (ret == -FI_EAGAIN);
+        since = fab_now();
+        if (ret == 1) {
+            ++good;
+        } else {
+            FAB_EQUAL(ret, -FI_EAVAIL);
+            FAB_EQUAL(fi_cq_readerr(me->tx.cq, &err, 0), 1);
+            FAB_CHECK(err.err != 0);
+            ++failed;
+        }
+    }
+    FAB_EQUAL(good + failed, COUNT);
+    FAB_CHECK((failed > 0) && (good > 0));
+    fab_barrier(me);
+}
+
+/* FI_CXIEMU_VANISH: from some moment on nothing gets through any more */
+static void injected_loss(fab_side_t *me)
+{
+    enum { COUNT = 2000 };
+    uint64_t word = 1;
+    unsigned i, accepted = 0, failed = 0;
+
+    for (i = 0; (i < COUNT) && (failed == 0); ++i) {
+        if (FAB_POST(me, fi_write(me->ep, &word, 8, NULL, me->peer,
+                                  me->theirs.base, me->theirs.key, NULL)) !=
+            0) {
+            ++failed;
+            break;
+        }
+        ++accepted;
+        failed += settle(me, 1);
+    }
+    FAB_CHECK(accepted > 0);
+    FAB_CHECK(failed > 0);
+    stays_gone(me);
+    fab_barrier(me);
+}
+
 /* Descriptors, threads and files of this process and of the system */
 static unsigned count_dir(const char *path, const char *part)
 {
@@ -422,6 +477,10 @@ static const fab_case_t cases[] = {
     {"close_while_stopped", close_while_stopped, &large, 0, SOCKETS_IS_SILENT,
      1},
     {"closed", closed, NULL, 0, SOCKETS_IS_SILENT},
+    {"injected_failures", injected_failures, NULL, 0, SOCKETS_IS_SILENT, 0,
+     "FI_CXIEMU_FAIL"},
+    {"injected_loss", injected_loss, NULL, 0, SOCKETS_IS_SILENT, 0,
+     "FI_CXIEMU_VANISH"},
     {"nothing_left", nothing_left, NULL, FAB_PROCESSES, SOCKETS_IS_SILENT},
     {"private_memory", private_memory, NULL, FAB_PROCESSES, SOCKETS_IS_SILENT}
 };

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* trig_fab.h - what st_trig has of a provider. */
+#ifndef TRIG_FAB_H_
+#define TRIG_FAB_H_
+
+#include "trig_bench.h"
+
+#include <cxiemu.h>
+#include <rdma/fi_atomic.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
+#include <rdma/fi_tagged.h>
+#include <rdma/fi_trigger.h>
+
+#define TRIG_BATCH   200u /* Operations queued at once; entries are 504 */
+#define TRIG_PENDING 500u
+#define TRIG_WORD    64u   /* Offset of the word that is waited for */
+#define TRIG_SCRATCH 1024u /* Where pending operations would write */
+#define TRIG_WORDS   4096u
+
+
+typedef struct trig_work {
+    struct fi_deferred_work work;
+    struct iovec            iov;
+    struct fi_rma_iov       rma_iov;
+    struct fi_ioc           ioc;
+    struct fi_rma_ioc       rma_ioc;
+    struct fi_op_rma        rma;
+    struct fi_op_atomic     atomic;
+    uint64_t                operand;
+} trig_work_t;
+
+/* A registered buffer with its counter of remote writes */
+typedef struct trig_region {
+    uint8_t         *base;
+    struct fid_mr   *mr;
+    struct fid_cntr *landed;
+    uint64_t        writes;  /* That have landed */
+    uint64_t        key;     /* Of the other side */
+} trig_region_t;
+
+struct trig_fab {
+    trig_rank_t                 *me;
+    struct fi_info              *info;
+    struct fid_fabric           *fabric;
+    struct fid_domain           *domain;
+    struct fid_av               *av;
+    struct fid_cq               *cq;
+    struct fid_ep               *ep;
+    struct fid_cntr             *bound[2];
+    struct fid_cntr             *trigger;
+    struct fid_cntr             *done;
+    struct fid_cntr             *words;
+    struct fid_cntr             *never;
+    struct fi_cxiemu_domain_ops *ops;     /* NULL for other providers */
+    fi_addr_t                   self;
+    fi_addr_t                   peer;
+    trig_region_t               regions[2]; /* Private, mapped: data that
+                                               comes, then data that goes */
+    struct fid_mr               *word_mr;
+    uint8_t                     *word_page;
+    uint64_t                    word_key;  /* Of the other side */
+    trig_work_t                 *works;
+    uint64_t                    fired;
+    uint64_t                    held;     /* Pending ones that fired */
+    uint64_t                    extra;    /* Their completions */
+    uint64_t                    owed;     /* Completions to be counted */
+    uint64_t                    word;     /* Last value of the word sent */
+    uint64_t                    *source;  /* Words to be written */
+};
+
+
+/** Gives up unless 'ret' is 0. */
+void trig_must(trig_fab_t *fab, const char *what, ssize_t ret);
+
+#endif
