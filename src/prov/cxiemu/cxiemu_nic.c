@@ -29,7 +29,7 @@
 /* Polls in a row before peers are told that they need not wake the thread */
 #define CXIEMU_POLLS_TO_WAKE 100
 
-/** Empty polls of a thread after which it lets others run: microseconds. */
+/* Empty polls of a thread, some microseconds, until it lets others run */
 #define CXIEMU_POLLS_PER_YIELD 128
 
 
