@@ -142,6 +142,7 @@ double trig_futex(trig_rank_t *me, unsigned count)
 {
     trig_page_t *page = me->page;
     unsigned i;
+    double us;
 
     page->elapsed = 0;
     __atomic_store_n(&page->futex, 0, __ATOMIC_RELEASE);
@@ -158,5 +159,7 @@ double trig_futex(trig_rank_t *me, unsigned count)
         }
         trig_barrier(me);
     }
-    return page->elapsed / count;
+    us = page->elapsed / count;
+    trig_barrier(me);
+    return us;
 }

@@ -247,6 +247,7 @@ double trig_fab_wake(trig_fab_t *fab, unsigned count)
     trig_page_t *page   = fab->me->page;
     uint64_t *word      = (uint64_t*)(fab->word_page + TRIG_WORD);
     unsigned i;
+    double us;
 
     page->elapsed = 0;
     trig_barrier(fab->me);
@@ -270,8 +271,9 @@ double trig_fab_wake(trig_fab_t *fab, unsigned count)
     }
     /* The other direction's word is where it was: both count alike */
     __atomic_store_n(word, fab->word, __ATOMIC_RELEASE);
+    us = page->elapsed / count;
     trig_barrier(fab->me);
-    return page->elapsed / count;
+    return us;
 }
 
 static void trig_take(trig_fab_t *fab, unsigned count)
