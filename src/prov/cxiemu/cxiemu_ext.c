@@ -103,15 +103,22 @@ static const char *cxiemu_ext_data_path(struct fid_domain *fid)
     return cxiemu_ext_nic(fid)->may_attach ? "mapped+cma" : "bounce";
 }
 
+static size_t cxiemu_ext_max_entries(struct fid_domain *fid)
+{
+    (void)fid;
+    return cxiemu_param()->max_entries;
+}
+
 static struct fi_cxiemu_domain_ops cxiemu_ext_ops = {
-    .size      = sizeof(struct fi_cxiemu_domain_ops),
-    .mem_alloc = cxiemu_mem_alloc,
-    .mem_free  = cxiemu_mem_free,
-    .progress  = cxiemu_ext_progress,
-    .wait_word = cxiemu_ext_wait_word,
-    .wake      = cxiemu_ext_wake,
-    .on_store  = cxiemu_ext_on_store,
-    .data_path = cxiemu_ext_data_path
+    .size        = sizeof(struct fi_cxiemu_domain_ops),
+    .mem_alloc   = cxiemu_mem_alloc,
+    .mem_free    = cxiemu_mem_free,
+    .progress    = cxiemu_ext_progress,
+    .wait_word   = cxiemu_ext_wait_word,
+    .wake        = cxiemu_ext_wake,
+    .on_store    = cxiemu_ext_on_store,
+    .data_path   = cxiemu_ext_data_path,
+    .max_entries = cxiemu_ext_max_entries
 };
 
 

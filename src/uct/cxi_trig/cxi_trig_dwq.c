@@ -44,8 +44,8 @@ uct_cxi_trig_dwq_select(uct_cxi_trig_done_t done)
 ucs_status_t uct_cxi_trig_dwq_init(uct_cxi_trig_iface_t *iface,
                                    unsigned entries)
 {
-    const uct_cxi_trig_prov_t *prov = uct_cxi_trig_iface_md(iface)->prov;
-    uct_cxi_trig_dwq_t *dwq         = &iface->dwq;
+    const uct_cxi_trig_md_t *md = uct_cxi_trig_iface_md(iface);
+    uct_cxi_trig_dwq_t *dwq     = &iface->dwq;
     ucs_status_t status;
 
     status = ucs_mpool_init(&dwq->mp, 0, sizeof(uct_cxi_trig_dwq_op_t), 0,
@@ -58,12 +58,12 @@ ucs_status_t uct_cxi_trig_dwq_init(uct_cxi_trig_iface_t *iface,
         return status;
     }
 
-    uct_cxi_trig_credit_init(&dwq->credit, prov->pool, prov->max_entries,
-                             entries);
+    uct_cxi_trig_credit_init(&dwq->credit, md->prov->pool,
+                             uct_cxi_trig_md_max_entries(md), entries);
     ucs_list_head_init(&dwq->pending);
     ucs_list_head_init(&dwq->abandoned);
     dwq->lost_peers = 0;
-    dwq->ops        = uct_cxi_trig_dwq_select(prov->done);
+    dwq->ops        = uct_cxi_trig_dwq_select(md->prov->done);
     status          = dwq->ops->init(iface);
     if (status != UCS_OK) {
         ucs_mpool_cleanup(&dwq->mp, 1);

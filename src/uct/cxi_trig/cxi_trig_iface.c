@@ -205,10 +205,12 @@ static unsigned
 uct_cxi_trig_iface_entries(const uct_cxi_trig_iface_config_t *config,
                            const uct_cxi_trig_md_t *md)
 {
-    if (config->deferred_entries > md->prov->max_entries) {
+    unsigned max = uct_cxi_trig_md_max_entries(md);
+
+    if (config->deferred_entries > max) {
         ucs_diag("deferred-work entries limited to %u by libfabric provider %s",
-                 md->prov->max_entries, md->info->fabric_attr->prov_name);
-        return md->prov->max_entries;
+                 max, md->info->fabric_attr->prov_name);
+        return max;
     }
     return config->deferred_entries;
 }

@@ -15,6 +15,7 @@
 
 #include <ucs/debug/log.h>
 #include <ucs/debug/memtrack_int.h>
+#include <ucs/sys/math.h>
 #include <ucs/sys/string.h>
 #include <ucs/sys/sys.h>
 
@@ -313,6 +314,17 @@ err:
               md->info->domain_attr->name, md->info->fabric_attr->prov_name,
               fi_strerror(-ret));
     return uct_cxi_trig_status(ret);
+}
+
+unsigned uct_cxi_trig_md_max_entries(const uct_cxi_trig_md_t *md)
+{
+    size_t max = md->prov->max_entries;
+
+    /* An emulated NIC can be told to have fewer */
+    if (md->emu != NULL) {
+        max = ucs_min(max, md->emu->max_entries(md->domain));
+    }
+    return max;
 }
 
 /* NULL for other providers */

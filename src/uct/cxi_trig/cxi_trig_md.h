@@ -42,6 +42,10 @@ typedef struct uct_cxi_trig_md {
 } uct_cxi_trig_md_t;
 
 
+/** Deferred-work entries that the process may use of the NIC. */
+unsigned uct_cxi_trig_md_max_entries(const uct_cxi_trig_md_t *md);
+
+
 /** The component; registered by the library's constructor. */
 extern uct_component_t uct_cxi_trig_component;
 
