@@ -6,6 +6,7 @@
  * the machine hits all of them.
  */
 #include "trig_bench.h"
+#include "trig_uct.h"
 
 #include <getopt.h>
 #include <stdio.h>
@@ -26,6 +27,7 @@
 typedef struct st_trig {
     trig_rank_t me;
     trig_fab_t  *fab;
+    trig_uct_t  *uct;
     const char  *provider;
     const char  *json;
     int         trials;
@@ -71,6 +73,11 @@ static double run_futex(st_trig_t *bench, const st_trig_row_t *row)
 static double run_write(st_trig_t *bench, const st_trig_row_t *row)
 {
     return trig_fab_write(bench->fab, &row->step);
+}
+
+static double run_uct(st_trig_t *bench, const st_trig_row_t *row)
+{
+    return trig_uct_write(bench->uct, &row->step);
 }
 
 static double run_wake(st_trig_t *bench, const st_trig_row_t *row)
@@ -131,6 +138,7 @@ static void add_size(const st_trig_t *bench, size_t size)
         .step     = {.size = size, .count = count_for(bench, size)}
     };
     int base            = add_row(&make);
+    int raw;
 
     make.baseline = base;
     if (size > 8) {
@@ -138,11 +146,17 @@ static void add_size(const st_trig_t *bench, size_t size)
         make.run     = run_attach;
         add_row(&make);
     }
-    make.variant = "raw";
-    make.run     = run_write;
+    make.variant  = "raw";
+    make.run      = run_write;
+    raw           = add_row(&make);
+    make.variant  = "uct_trig";
+    make.run      = run_uct;
+    make.baseline = raw;
     add_row(&make);
     if (size > 8) {
         make.variant     = "raw-mapped";
+        make.run         = run_write;
+        make.baseline    = base;
         make.step.mapped = 1;
         add_row(&make);
     }
@@ -235,6 +249,7 @@ static void run_all(st_trig_t *bench)
     page->user[bench->me.rank]     = (uintptr_t)bench->me.user;
     page->verified[bench->me.rank] = 1;
     bench->fab = trig_fab_open(&bench->me, bench->provider);
+    bench->uct = trig_uct_open(&bench->me, bench->provider);
     add_size(bench, 8);
     add_words(bench);
     for (i = 64; (size_t)i <= bench->max; i *= 4) {
@@ -253,6 +268,7 @@ static void run_all(st_trig_t *bench)
             }
         }
     }
+    trig_uct_close(bench->uct);
     run_idle(bench);
 }
 
@@ -355,10 +371,12 @@ static int write_json(const st_trig_t *bench)
     return fclose(file);
 }
 
-static int usage(void)
+static int usage(FILE *file)
 {
-    printf("usage: st_trig [--provider NAME] [--max BYTES] [--trials N] "
-           "[--count N]\n               [--idle SECONDS] [--json FILE]\n");
+    fprintf(file,
+            "usage: st_trig [--provider NAME] [--max BYTES] [--trials N] "
+            "[--count N]\n               [--idle SECONDS] [--json FILE] "
+            "[--help]\n");
     return -1;
 }
 
@@ -371,11 +389,12 @@ static int parse(st_trig_t *bench, int argc, char **argv)
         {"count", required_argument, NULL, 'c'},
         {"idle", required_argument, NULL, 'i'},
         {"json", required_argument, NULL, 'j'},
+        {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0}
     };
     int opt;
 
-    while ((opt = getopt_long(argc, argv, "p:", options, NULL)) != -1) {
+    while ((opt = getopt_long(argc, argv, "hp:", options, NULL)) != -1) {
         switch (opt) {
         case 'p':
             bench->provider = optarg;
@@ -395,13 +414,17 @@ static int parse(st_trig_t *bench, int argc, char **argv)
         case 'j':
             bench->json = optarg;
             break;
+        case 'h':
+            usage(stdout);
+            exit(EXIT_SUCCESS);
         default:
-            return usage();
+            return usage(stderr);
         }
     }
-    return ((bench->trials >= 1) && (bench->trials <= ST_TRIG_MAX_TRIALS) &&
+    return ((optind == argc) &&
+            (bench->trials >= 1) && (bench->trials <= ST_TRIG_MAX_TRIALS) &&
             (bench->max >= 8) && (bench->max <= TRIG_MAX_SIZE) &&
-            (bench->count >= 1) && (bench->idle_s > 0)) ? 0 : usage();
+            (bench->count >= 1) && (bench->idle_s > 0)) ? 0 : usage(stderr);
 }
 
 static int report(st_trig_t *bench)

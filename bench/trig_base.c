@@ -53,6 +53,28 @@ void trig_barrier(trig_rank_t *me)
     }
 }
 
+static uint8_t trig_byte(unsigned seed, size_t i)
+{
+    return (uint8_t)(seed + (i * 7) + (i >> 8));
+}
+
+void trig_fill(uint8_t *data, size_t size, unsigned seed)
+{
+    size_t i;
+
+    for (i = 0; i < size; ++i) {
+        data[i] = trig_byte(seed, i);
+    }
+}
+
+int trig_is_filled(const uint8_t *data, size_t size, unsigned seed)
+{
+    size_t i;
+
+    for (i = 0; (i < size) && (data[i] == trig_byte(seed, i)); ++i);
+    return i == size;
+}
+
 static void trig_wait_flag(trig_rank_t *me, const uint64_t *flag,
                            uint64_t value)
 {

@@ -15,6 +15,10 @@
 #define TRIG_NAME_MAX 128
 #define TRIG_WAIT_S   120
 #define TRIG_SLEEP_US 300
+#define TRIG_CARD_MAX 512
+#define TRIG_BATCH    200u  /* Operations queued at once; entries are 504 */
+#define TRIG_WORD     64u   /* Offset of the word that is waited for */
+#define TRIG_WORDS    4096u /* Length of the region around it */
 
 
 /** Memory that both have from the start; for baselines and for control. */
@@ -34,6 +38,7 @@ typedef struct trig_page {
     double   cpu[2];                  /**< Of the idle time, seconds */
     int      verified[2];
     int      pid[2];
+    _Alignas(64) uint8_t card[2][TRIG_CARD_MAX]; /**< UCT's addresses, keys */
     _Alignas(4096) uint8_t data[2][TRIG_MAX_SIZE];
 } trig_page_t;
 
@@ -58,6 +63,10 @@ void trig_give_up(trig_rank_t *me, const char *what, int ret)
 /** One turn of a loop that polls: pauses, looks whether the other one has
  *  given up now and then, and yields where cores are short. */
 void trig_turn(trig_rank_t *me, unsigned *turns);
+
+/** Data that depends on who sends it, and whether it is all there. */
+void trig_fill(uint8_t *data, size_t size, unsigned seed);
+int trig_is_filled(const uint8_t *data, size_t size, unsigned seed);
 
 
 /* Baselines; microseconds of a half round trip */

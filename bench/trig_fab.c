@@ -174,28 +174,6 @@ static double trig_batch(trig_fab_t *fab, const trig_step_t *step,
     return start;
 }
 
-static uint8_t trig_byte(unsigned seed, size_t i)
-{
-    return (uint8_t)(seed + (i * 7) + (i >> 8));
-}
-
-static void trig_fill(uint8_t *data, size_t size, unsigned seed)
-{
-    size_t i;
-
-    for (i = 0; i < size; ++i) {
-        data[i] = trig_byte(seed, i);
-    }
-}
-
-static int trig_is_filled(const uint8_t *data, size_t size, unsigned seed)
-{
-    size_t i;
-
-    for (i = 0; (i < size) && (data[i] == trig_byte(seed, i)); ++i);
-    return i == size;
-}
-
 /* These fire at the end, after the measurement */
 static void trig_hold(trig_fab_t *fab, unsigned count)
 {

@@ -14,11 +14,8 @@
 #include <rdma/fi_tagged.h>
 #include <rdma/fi_trigger.h>
 
-#define TRIG_BATCH   200u /* Operations queued at once; entries are 504 */
 #define TRIG_PENDING 500u
-#define TRIG_WORD    64u   /* Offset of the word that is waited for */
 #define TRIG_SCRATCH 1024u /* Where pending operations would write */
-#define TRIG_WORDS   4096u
 
 
 typedef struct trig_work {
