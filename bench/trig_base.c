@@ -174,6 +174,7 @@ double trig_futex(trig_rank_t *me, unsigned count)
             trig_let_sleep(me);
             page->sent = trig_now();
             trig_wake(&page->futex, i);
+            sched_yield();
         } else {
             trig_barrier(me);
             trig_sleep(&page->futex, i - 1);

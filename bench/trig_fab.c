@@ -236,6 +236,8 @@ double trig_fab_wake(trig_fab_t *fab, unsigned count)
             trig_let_sleep(fab->me);
             page->sent = trig_now();
             trig_must(fab, "fi_cntr_add", fi_cntr_add(fab->trigger, 1));
+            /* Who sleeps may have been woken on this very core */
+            sched_yield();
             trig_reach(fab, fab->done, fab->fired + fab->extra);
         } else {
             trig_barrier(fab->me);

@@ -231,6 +231,7 @@ static int cxiemu_cntr_add(struct fid_cntr *fid, uint64_t value)
     }
 
     cxiemu_nic_lock(nic);
+    cxiemu_nic_stamp(nic);
     cxiemu_cntr_count(cntr, value, 0);
     cxiemu_nic_progress(nic);
     cxiemu_nic_unlock(nic);

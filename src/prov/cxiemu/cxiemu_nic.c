@@ -26,6 +26,9 @@
 /* Reading the clock costs as much as a poll */
 #define CXIEMU_POLLS_PER_STAMP 16
 
+/* A stamp that is younger needs no other one: well below CXIEMU_POLL_STALE_NS */
+#define CXIEMU_STAMP_NS 15000
+
 /* Polls in a row before peers are told that they need not wake the thread */
 #define CXIEMU_POLLS_TO_WAKE 100
 
@@ -176,6 +179,17 @@ unsigned cxiemu_nic_progress(cxiemu_nic_t *nic)
     return total;
 }
 
+void cxiemu_nic_stamp(cxiemu_nic_t *nic)
+{
+    uint64_t now = cxiemu_nic_now();
+
+    /* Peers read it with each ring: a store takes the line from them */
+    if (now - nic->stamp >= CXIEMU_STAMP_NS) {
+        nic->stamp = now;
+        __atomic_store_n(&nic->shm->last_poll, now, __ATOMIC_RELAXED);
+    }
+}
+
 void cxiemu_nic_polled(cxiemu_nic_t *nic)
 {
     uint64_t polls = nic->polls + 1;
@@ -183,8 +197,7 @@ void cxiemu_nic_polled(cxiemu_nic_t *nic)
     /* Written with the lock held, read by the thread without */
     __atomic_store_n(&nic->polls, polls, __ATOMIC_RELAXED);
     if (polls % CXIEMU_POLLS_PER_STAMP == 0) {
-        __atomic_store_n(&nic->shm->last_poll, cxiemu_nic_now(),
-                         __ATOMIC_RELAXED);
+        cxiemu_nic_stamp(nic);
     }
     if (__atomic_load_n(&nic->shm->thread, __ATOMIC_RELAXED) ==
         CXIEMU_THREAD_AWAKE) {

@@ -125,6 +125,7 @@ typedef struct cxiemu_nic {
                                                 to watch a doorbell */
     unsigned                   watched;    /**< Counters with a doorbell that a
                                                 device may write; atomic */
+    uint64_t                   stamp;      /**< shm->last_poll */
     uint64_t                   polls;      /**< Of the application; atomic */
     uint64_t                   spin_ns;    /**< How long waiters pause before
                                                 they yield */
@@ -159,6 +160,10 @@ unsigned cxiemu_nic_progress(cxiemu_nic_t *nic);
  *  itself (an occupied lock is left alone: its holder makes progress), and
  *  tells peers that there is a poller. */
 unsigned cxiemu_nic_poll(cxiemu_nic_t *nic);
+
+/** The application is at work with the NIC, and will poll: a peer need not wake
+ *  the thread for what it answers at once. Lock held. */
+void cxiemu_nic_stamp(cxiemu_nic_t *nic);
 
 /**
  * Sleep until @a ready(arg) says so; it is called with the lock held after
