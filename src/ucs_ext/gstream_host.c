@@ -172,11 +172,12 @@ static void gstream_host_run_wait(gstream_host_t *host,
 
     gstream_pace_begin_spin(&pace, &host->config, &host->memory);
     for (;;) {
-        gstream_poll();
+        gstream_poll(0);
         if (__atomic_load_n(address, __ATOMIC_ACQUIRE) >= value) {
             break;
         }
         if (!gstream_pace_step(&pace)) {
+            gstream_poll(1);
             gstream_sleep_until(address, value);
             break;
         }

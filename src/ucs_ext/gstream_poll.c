@@ -45,7 +45,7 @@ static struct {
 };
 
 
-static void gstream_poll_slot(gstream_poll_slot_t *slot)
+static void gstream_poll_slot(gstream_poll_slot_t *slot, int is_last)
 {
     ucs_gstream_poll_func_t func;
 
@@ -56,19 +56,19 @@ static void gstream_poll_slot(gstream_poll_slot_t *slot)
     atomic_fetch_add(&slot->users, 1);
     func = atomic_load(&slot->func);
     if (func != NULL) {
-        func(slot->arg);
+        func(slot->arg, is_last);
     }
     atomic_fetch_sub(&slot->users, 1);
 }
 
-void gstream_poll(void)
+void gstream_poll(int is_last)
 {
     unsigned count = atomic_load_explicit(&gstream_pollers.count,
                                           memory_order_relaxed);
     unsigned i;
 
     for (i = 0; i < count; ++i) {
-        gstream_poll_slot(&gstream_pollers.slots[i]);
+        gstream_poll_slot(&gstream_pollers.slots[i], is_last);
     }
 }
 

@@ -18,15 +18,19 @@
 typedef struct {
     _Atomic unsigned calls;
     _Atomic unsigned inside;
+    _Atomic unsigned lasts; /* Calls before the stream slept */
     unsigned         last; /* Stores to the word in this call; 0 for never */
     uint64_t         word;
 } poller_t;
 
-static void poll_word(void *arg)
+static void poll_word(void *arg, int is_last)
 {
     poller_t *poller = arg;
 
     atomic_fetch_add(&poller->inside, 1);
+    if (is_last) {
+        atomic_fetch_add(&poller->lasts, 1);
+    }
     if (atomic_fetch_add(&poller->calls, 1) + 1 == poller->last) {
         gstream_util_store(&poller->word, 1);
     }
@@ -99,6 +103,30 @@ static void test_removed(void)
     gstream_util_finish(stream);
 }
 
+/* Before it sleeps a stream says so, once */
+static void test_last(void)
+{
+    poller_t poller = {0};
+    gstream_util_t util;
+    uint64_t gate   = 0;
+
+    gstream_util_open(&util);
+    CU_ASSERT_EQUAL(ucs_gstream_poller_add(poll_word, &poller), UCS_OK);
+    CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(util.stream, &gate, 1), UCS_OK);
+    gstream_util_until_asleep(util.tid);
+    while (atomic_load(&poller.lasts) == 0) {
+        sched_yield(); /* asleep before the wait, for lack of commands */
+    }
+    gstream_util_until_asleep(util.tid);
+    CU_ASSERT(atomic_load(&poller.lasts) == 1);
+    gstream_util_store(&gate, 1);
+    ucs_gstream_wake(&gate);
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize(util.stream), UCS_OK);
+    CU_ASSERT(atomic_load(&poller.lasts) == 1);
+    CU_ASSERT_EQUAL(ucs_gstream_poller_remove(poll_word, &poller), UCS_OK);
+    gstream_util_finish(util.stream);
+}
+
 static void test_refused(void)
 {
     poller_t poller = {0};
@@ -115,6 +143,7 @@ static const st_cunit_case_t test_cases[] = {
     {"drives", test_drives},
     {"all", test_all},
     {"removed", test_removed},
+    {"last", test_last},
     {"refused", test_refused}
 };
 

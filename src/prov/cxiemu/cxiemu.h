@@ -53,6 +53,12 @@ struct fi_cxiemu_domain_ops {
     unsigned (*progress)(struct fid_domain *domain);
 
     /**
+     * As progress(), for a thread that has polled and is about to sleep: from
+     * now on the NIC's own thread is woken for what comes. Threads: any.
+     */
+    unsigned (*rest)(struct fid_domain *domain);
+
+    /**
      * Sleep until the 64-bit word at @a word, which the NIC or a thread of this
      * process writes, is at least @a value; the NIC's own stores wake the
      * sleeper. Threads that store to it call wake().

@@ -231,7 +231,6 @@ static int cxiemu_cntr_add(struct fid_cntr *fid, uint64_t value)
     }
 
     cxiemu_nic_lock(nic);
-    cxiemu_nic_stamp(nic);
     cxiemu_cntr_count(cntr, value, 0);
     cxiemu_nic_progress(nic);
     cxiemu_nic_unlock(nic);
@@ -352,12 +351,11 @@ int cxiemu_cntr_trywait(struct fid *fid)
         }
         cntr->armed = 1;
         ret         = 0;
+        /* The caller is about to sleep where the NIC does not see it; what
+         * comes from now on makes the descriptor readable */
+        cxiemu_nic_rest(nic);
     }
     cxiemu_nic_unlock(nic);
-
-    if (ret == 0) {
-        cxiemu_nic_wake_thread(nic);
-    }
     return ret;
 }
 

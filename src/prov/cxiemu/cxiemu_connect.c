@@ -134,7 +134,7 @@ static int cxiemu_link_announce(cxiemu_link_t *link)
     __atomic_store_n(&entry->link, link->shm->nonce, __ATOMIC_RELEASE);
     cxiemu_link_enter(link);
     /* The target maps the memory before there is need of it */
-    cxiemu_nic_ring(link->nic_shm, link->peer_port);
+    cxiemu_nic_ring(link->nic_shm, link->peer_port, 1);
     return 0;
 }
 
@@ -365,7 +365,7 @@ static void cxiemu_link_leave(cxiemu_link_t *link)
     if (link->is_tx) {
         __atomic_store_n(&link->shm->closed, 1, __ATOMIC_RELEASE);
     }
-    cxiemu_nic_ring(link->nic_shm, link->peer_port);
+    cxiemu_nic_ring(link->nic_shm, link->peer_port, 1);
     cxiemu_port_give(nic, link->port);
 }
 

@@ -373,13 +373,11 @@ int cxiemu_cq_trywait(struct fid *fid)
         }
         cq->armed = 1;
         ret       = 0;
+        /* The caller is about to sleep where the NIC does not see it; what
+         * comes from now on makes the descriptor readable */
+        cxiemu_nic_rest(nic);
     }
     cxiemu_nic_unlock(nic);
-
-    /* The caller is about to sleep where the NIC does not see it */
-    if (ret == 0) {
-        cxiemu_nic_wake_thread(nic);
-    }
     return ret;
 }
 

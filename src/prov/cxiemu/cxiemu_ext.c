@@ -49,6 +49,17 @@ static unsigned cxiemu_ext_progress(struct fid_domain *fid)
     return cxiemu_nic_poll(cxiemu_ext_nic(fid));
 }
 
+static unsigned cxiemu_ext_rest(struct fid_domain *fid)
+{
+    cxiemu_nic_t *nic = cxiemu_ext_nic(fid);
+    unsigned count;
+
+    cxiemu_nic_lock(nic);
+    count = cxiemu_nic_rest(nic);
+    cxiemu_nic_unlock(nic);
+    return count;
+}
+
 /* Acquire: pairs with the release, or the order, of the store that counts. */
 static int cxiemu_ext_word_ready(void *arg)
 {
@@ -114,6 +125,7 @@ static struct fi_cxiemu_domain_ops cxiemu_ext_ops = {
     .mem_alloc   = cxiemu_mem_alloc,
     .mem_free    = cxiemu_mem_free,
     .progress    = cxiemu_ext_progress,
+    .rest        = cxiemu_ext_rest,
     .wait_word   = cxiemu_ext_wait_word,
     .wake        = cxiemu_ext_wake,
     .on_store    = cxiemu_ext_on_store,

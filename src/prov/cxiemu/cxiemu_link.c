@@ -36,8 +36,10 @@ void cxiemu_link_flush(cxiemu_link_t *link)
             /* To oneself: the progress that is being made goes on with it */
             cxiemu_nic_mark(link->nic_shm, link->peer_port);
         } else {
-            cxiemu_nic_ring(link->nic_shm, link->peer_port);
+            cxiemu_nic_ring(link->nic_shm, link->peer_port,
+                            link->is_tx || link->urgent);
         }
+        link->urgent = 0;
     }
 }
 
@@ -164,6 +166,12 @@ void cxiemu_link_ack(cxiemu_link_t *link, const cxiemu_ack_t *ack)
             return;
         }
     }
+    /* What only says that an operation is over can wait for the next look; what
+     * the initiator has to go on with cannot */
+    if ((ack->type != CXIEMU_ACK_DONE) || (ack->status != 0) ||
+        (ack->slot != UINT32_MAX) || (ack->value != 0)) {
+        link->urgent = 1;
+    }
     cell         = &link->shm->acks[link->ack_tail & CXIEMU_ACK_MASK];
     cell->type   = ack->type;
     cell->status = ack->status;
@@ -183,6 +191,7 @@ static void cxiemu_link_publish_head(cxiemu_link_t *link)
     __atomic_store_n(&link->shm->head, link->head, __ATOMIC_SEQ_CST);
     if (__atomic_load_n(&link->shm->stalled, __ATOMIC_SEQ_CST)) {
         __atomic_store_n(&link->shm->stalled, 0, __ATOMIC_RELAXED);
+        link->urgent = 1;
         cxiemu_link_soil(link);
     }
 }

@@ -36,6 +36,7 @@ typedef struct cxiemu_link {
     cxiemu_link_state_t     state;
     int                     is_tx;      /**< This NIC is the initiator */
     int                     is_stalled;
+    int                     urgent;     /**< The peer has to go on with it */
     int                     dirty;      /**< Committed or acknowledged since the
                                              peer was last told */
     uint64_t                peer;       /**< Nonce of the other NIC */

@@ -179,7 +179,7 @@ unsigned cxiemu_nic_progress(cxiemu_nic_t *nic)
     return total;
 }
 
-void cxiemu_nic_stamp(cxiemu_nic_t *nic)
+static void cxiemu_nic_stamp(cxiemu_nic_t *nic)
 {
     uint64_t now = cxiemu_nic_now();
 
@@ -188,6 +188,22 @@ void cxiemu_nic_stamp(cxiemu_nic_t *nic)
         nic->stamp = now;
         __atomic_store_n(&nic->shm->last_poll, now, __ATOMIC_RELAXED);
     }
+}
+
+unsigned cxiemu_nic_rest(cxiemu_nic_t *nic)
+{
+    unsigned count;
+
+    /* Pairs with cxiemu_nic_ring(): either the peer sees the 0 and wakes the
+     * thread, or its bit is seen here */
+    nic->stamp = 0;
+    __atomic_store_n(&nic->shm->last_poll, 0, __ATOMIC_SEQ_CST);
+    (void)__atomic_load_n(&nic->shm->summary, __ATOMIC_SEQ_CST);
+    count = cxiemu_nic_progress(nic);
+    if (cxiemu_nic_unfinished(nic) || (nic->watched > 0)) {
+        cxiemu_nic_wake_thread(nic); /* Nobody rings for that */
+    }
+    return count;
 }
 
 void cxiemu_nic_polled(cxiemu_nic_t *nic)
@@ -234,8 +250,8 @@ unsigned cxiemu_nic_poll(cxiemu_nic_t *nic)
     return count;
 }
 
-/* Whether nobody at a NIC will look for bits by himself soon. */
-static int cxiemu_nic_is_deaf(cxiemu_nic_shm_t *shm)
+/* Whether nobody at a NIC will look for bits by himself soon enough. */
+static int cxiemu_nic_is_deaf(cxiemu_nic_shm_t *shm, int is_urgent)
 {
     uint64_t last;
 
@@ -243,8 +259,9 @@ static int cxiemu_nic_is_deaf(cxiemu_nic_shm_t *shm)
         CXIEMU_THREAD_ASLEEP) {
         return 1;
     }
-    last = __atomic_load_n(&shm->last_poll, __ATOMIC_RELAXED);
-    return cxiemu_nic_now() - last > CXIEMU_POLL_STALE_NS;
+    last = __atomic_load_n(&shm->last_poll, __ATOMIC_SEQ_CST);
+    return (last == 0) ||
+           (is_urgent && (cxiemu_nic_now() - last > CXIEMU_POLL_STALE_NS));
 }
 
 void cxiemu_nic_mark(cxiemu_nic_shm_t *shm, uint32_t port)
@@ -258,7 +275,7 @@ void cxiemu_nic_mark(cxiemu_nic_shm_t *shm, uint32_t port)
     }
 }
 
-void cxiemu_nic_ring(cxiemu_nic_shm_t *shm, uint32_t port)
+void cxiemu_nic_ring(cxiemu_nic_shm_t *shm, uint32_t port, int is_urgent)
 {
     cxiemu_nic_mark(shm, port);
     /* Pairs with cxiemu_nic_sleep() and cxiemu_thread_nap_asleep(), who
@@ -267,7 +284,7 @@ void cxiemu_nic_ring(cxiemu_nic_shm_t *shm, uint32_t port)
      * them. */
     if (__atomic_load_n(&shm->waiters, __ATOMIC_SEQ_CST) != 0) {
         cxiemu_kick(shm, CXIEMU_KICK_WAITER, 1);
-    } else if (cxiemu_nic_is_deaf(shm)) {
+    } else if (cxiemu_nic_is_deaf(shm, is_urgent)) {
         cxiemu_kick(shm, CXIEMU_KICK_THREAD, 1);
     }
 }

@@ -20,9 +20,11 @@
  * clear and sets it again.
  *
  * Who has to be woken is decided by the peer, after its bits (seq_cst fence):
- * waiters if any sleep; else the thread if it is asleep; else the thread if
- * last_poll is older than CXIEMU_POLL_STALE_NS, as the application may have
- * ceased to poll. A sleeper announces itself (seq_cst) before it looks at the
+ * waiters if any sleep; else the thread if it is asleep, or if the application
+ * has said that it rests (last_poll is 0); else the thread if last_poll is
+ * older than CXIEMU_POLL_STALE_NS, as the application may have ceased to poll,
+ * and if it is urgent: waking costs the peer 10 us where cores are idle, and a
+ * thread that is not asleep looks within milliseconds by itself. A sleeper announces itself (seq_cst) before it looks at the
  * summary for the last time: one of the two sees the other.
  */
 #ifndef CXIEMU_NIC_H_
@@ -161,9 +163,12 @@ unsigned cxiemu_nic_progress(cxiemu_nic_t *nic);
  *  tells peers that there is a poller. */
 unsigned cxiemu_nic_poll(cxiemu_nic_t *nic);
 
-/** The application is at work with the NIC, and will poll: a peer need not wake
- *  the thread for what it answers at once. Lock held. */
-void cxiemu_nic_stamp(cxiemu_nic_t *nic);
+/**
+ * The application ceases to poll, for now: from here on peers wake the thread
+ * for what they ring for. Makes progress a last time; what it returns is how
+ * many things were done. Lock held.
+ */
+unsigned cxiemu_nic_rest(cxiemu_nic_t *nic);
 
 /**
  * Sleep until @a ready(arg) says so; it is called with the lock held after
@@ -194,7 +199,7 @@ void cxiemu_nic_wake_thread(cxiemu_nic_t *nic);
 
 /** Tell the NIC of a peer that bit @a port has work, and wake who has to be.
  *  For a peer's memory, or one's own. */
-void cxiemu_nic_ring(cxiemu_nic_shm_t *shm, uint32_t port);
+void cxiemu_nic_ring(cxiemu_nic_shm_t *shm, uint32_t port, int is_urgent);
 
 /** As cxiemu_nic_ring(), but wake nobody: the caller sees to it. */
 void cxiemu_nic_mark(cxiemu_nic_shm_t *shm, uint32_t port);

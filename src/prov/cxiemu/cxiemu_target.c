@@ -35,6 +35,10 @@ void cxiemu_target_ack(const cxiemu_arrival_t *arrival, cxiemu_ack_type_t type,
         .slot   = (rec->flags & CXIEMU_REC_SLOT) ? rec->source : UINT32_MAX,
         .value  = value
     };
+    if ((rec->type == CXIEMU_REC_READ) || (rec->type == CXIEMU_REC_PUSH) ||
+        (rec->type == CXIEMU_REC_ATOMIC)) {
+        arrival->link->urgent = 1; /* Somebody may wait for data of it */
+    }
     cxiemu_link_ack(arrival->link, &ack);
 }
 

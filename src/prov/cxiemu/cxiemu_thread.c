@@ -76,7 +76,10 @@ static uint64_t cxiemu_thread_look(cxiemu_thread_t *thread)
 
     /* Before the look: a kick that comes from now on is for the next one */
     thread->seen    = __atomic_load_n(&nic->shm->kick, __ATOMIC_ACQUIRE);
-    thread->polling = (polls != thread->polls);
+    /* Who rests has polled, but will not */
+    thread->polling = (polls != thread->polls) &&
+                      (__atomic_load_n(&nic->shm->last_poll,
+                                       __ATOMIC_RELAXED) != 0);
     thread->polls   = polls;
 
     cxiemu_nic_lock(nic);

@@ -350,9 +350,9 @@ static ucs_status_t ucp_st_trig_dev_setup(ucp_st_worker_h worker)
 }
 
 /* A host stream waits for a word that the NIC writes */
-static void ucp_st_trig_poll(void *arg)
+static void ucp_st_trig_poll(void *arg, int is_last)
 {
-    (void)uct_trig_iface_progress_nic(arg);
+    (void)uct_trig_iface_progress_nic(arg, is_last);
 }
 
 static void ucp_st_trig_stored(void *arg, const void *address)

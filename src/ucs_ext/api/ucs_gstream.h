@@ -255,11 +255,14 @@ void ucs_gstream_wake(const volatile uint64_t *address);
  * Makes progress of something that streams wait for; called again and again by
  * host streams that wait for a word, before they sleep.
  *
- * @param [in] arg As given to @ref ucs_gstream_poller_add. The function returns
- *                 soon, may run in several threads at once, and calls no
- *                 function of this header but @ref ucs_gstream_wake.
+ * The function returns soon, may run in several threads at once, and calls no
+ * function of this header but @ref ucs_gstream_wake.
+ *
+ * @param [in] arg     As given to @ref ucs_gstream_poller_add.
+ * @param [in] is_last Non-zero: the stream sleeps if it finds nothing after
+ *                     this.
  */
-typedef void (*ucs_gstream_poll_func_t)(void *arg);
+typedef void (*ucs_gstream_poll_func_t)(void *arg, int is_last);
 
 
 /**

@@ -71,7 +71,7 @@ ucs_status_t uct_trig_iface_unreserve(uct_iface_h uct_iface,
     return uct_cxi_trig_credit_unreserve(&iface->dwq.credit, resv);
 }
 
-unsigned uct_trig_iface_progress_nic(uct_iface_h uct_iface)
+unsigned uct_trig_iface_progress_nic(uct_iface_h uct_iface, int is_last)
 {
     uct_cxi_trig_iface_t *iface = uct_cxi_trig_iface_from_uct(uct_iface);
     uct_cxi_trig_md_t *md;
@@ -80,7 +80,10 @@ unsigned uct_trig_iface_progress_nic(uct_iface_h uct_iface)
         return 0;
     }
     md = uct_cxi_trig_iface_md(iface);
-    return (md->emu == NULL) ? 0 : md->emu->progress(md->domain);
+    if (md->emu == NULL) {
+        return 0;
+    }
+    return is_last ? md->emu->rest(md->domain) : md->emu->progress(md->domain);
 }
 
 ucs_status_t uct_trig_iface_on_store(uct_iface_h uct_iface,

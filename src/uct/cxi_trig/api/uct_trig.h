@@ -200,13 +200,15 @@ ucs_status_t uct_trig_iface_unreserve(uct_iface_h iface, uct_trig_resv_t *resv);
  * wait for a word that the NIC writes; completions are still reported from
  * uct_iface_progress() alone.
  *
- * @param [in] iface Interface.
+ * @param [in] iface   Interface.
+ * @param [in] is_last Non-zero: the caller will sleep if it finds nothing; from
+ *                     now on a thread of the NIC does what comes.
  *
  * @return How many things were done; 0 where the NIC needs no help.
  *
  * Threads: any, at any time while the interface is open.
  */
-unsigned uct_trig_iface_progress_nic(uct_iface_h iface);
+unsigned uct_trig_iface_progress_nic(uct_iface_h iface, int is_last);
 
 
 /**
