@@ -5,8 +5,8 @@
 #ifndef GSTREAM_POLL_H_
 #define GSTREAM_POLL_H_
 
-/** Call all pollers once; any thread. Cheap when there are none. @a is_last: the
- *  caller is about to sleep. */
+/** Call all pollers once; any thread. Cheap when there are none. @a is_last:
+ *  the caller is about to sleep. */
 void gstream_poll(int is_last);
 
 #endif

@@ -19,13 +19,16 @@
  * then sees the record, or after it, and then the peer finds the summary bit
  * clear and sets it again.
  *
- * Who has to be woken is decided by the peer, after its bits (seq_cst fence):
- * waiters if any sleep; else the thread if it is asleep, or if the application
- * has said that it rests (last_poll is 0); else the thread if last_poll is
- * older than CXIEMU_POLL_STALE_NS, as the application may have ceased to poll,
- * and if it is urgent: waking costs the peer 10 us where cores are idle, and a
- * thread that is not asleep looks within milliseconds by itself. A sleeper announces itself (seq_cst) before it looks at the
- * summary for the last time: one of the two sees the other.
+ * Who has to be woken is decided by the peer, after its bits (seq_cst):
+ *   - waiters, if any sleep;
+ *   - else the thread, if it is asleep, or if the application has said that it
+ *     rests (last_poll is 0);
+ *   - else the thread, if it is urgent and last_poll is older than
+ *     CXIEMU_POLL_STALE_NS: the application may have ceased to poll. Waking
+ *     costs the peer 10 us where cores are idle, and a thread that is not
+ *     asleep looks by itself within milliseconds.
+ * A sleeper announces itself (seq_cst) before it looks at the summary for the
+ * last time: one of the two sees the other.
  */
 #ifndef CXIEMU_NIC_H_
 #define CXIEMU_NIC_H_
