@@ -26,7 +26,7 @@
 /* Reading the clock costs as much as a poll */
 #define CXIEMU_POLLS_PER_STAMP 16
 
-/* A stamp that is younger needs no other one: well below CXIEMU_POLL_STALE_NS */
+/* A stamp that is younger will do; well below CXIEMU_POLL_STALE_NS */
 #define CXIEMU_STAMP_NS 15000
 
 /* Polls in a row before peers are told that they need not wake the thread */
