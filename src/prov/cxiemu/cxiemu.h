@@ -83,7 +83,7 @@ struct fi_cxiemu_domain_ops {
     /** Name of the data path in use, for reports: "mapped+cma" or "bounce". */
     const char *(*data_path)(struct fid_domain *domain);
 
-    /** Entries for deferred work that the process has (FI_CXIEMU_DWQ_ENTRIES). */
+    /** The process's entries for deferred work (FI_CXIEMU_DWQ_ENTRIES). */
     size_t (*max_entries)(struct fid_domain *domain);
 };
 
