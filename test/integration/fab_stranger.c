@@ -2,7 +2,8 @@
 /*
  * fab_stranger.c - a process of another user can neither read nor write what a
  * domain of cxiemu shares, though it knows the address and the key. Needs root,
- * to become somebody else; skipped (77) otherwise.
+ * to become somebody else; skipped (77) otherwise. Before that: a process may
+ * end with everything open.
  */
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
@@ -87,11 +88,20 @@ static void side_close(side_t *side)
 /* Posts a write; 0, or the error that came back one way or the other */
 static int side_write(side_t *side, fi_addr_t to, uint64_t value)
 {
+    struct iovec local           = {&value, sizeof(value)};
+    struct fi_rma_iov remote     = {.len = sizeof(value), .key = KEY};
+    struct fi_msg_rma msg        = {
+        .msg_iov       = &local,
+        .iov_count     = 1,
+        .addr          = to,
+        .rma_iov       = &remote,
+        .rma_iov_count = 1
+    };
     struct fi_cq_err_entry error = {0};
     struct fi_cq_entry entry;
     ssize_t ret;
 
-    ret = fi_write(side->ep, &value, sizeof(value), NULL, to, 0, KEY, NULL);
+    ret = fi_writemsg(side->ep, &msg, FI_COMPLETION | FI_DELIVERY_COMPLETE);
     if (ret != 0) {
         return (int)-ret;
     }
@@ -161,6 +171,25 @@ static void stranger(side_t *side, int fd)
     exit(0);
 }
 
+/* libfabric unloads the module when the process exits; the domain's thread is
+ * still there */
+static void check_exit(side_t *side)
+{
+    int i, status;
+    pid_t pid;
+
+    for (i = 0; i < 30; ++i) {
+        pid = fork();
+        CHECK(pid >= 0);
+        if (pid == 0) {
+            side_open(side);
+            exit(0);
+        }
+        CHECK(waitpid(pid, &status, 0) == pid);
+        CHECK(WIFEXITED(status) && (WEXITSTATUS(status) == 0));
+    }
+}
+
 int main(void)
 {
     char name[64]   = {0};
@@ -172,13 +201,14 @@ int main(void)
     side_t side;
     pid_t pid;
 
+    /* The module is loaded by root, the stranger might not be let in there; but
+     * nothing is open yet that a child would inherit */
+    side_find(&side);
+    check_exit(&side);
     if (geteuid() != 0) {
         printf("skipped: only root can become another user\n");
         return 77;
     }
-    /* The module is loaded by root, the stranger might not be let in there; but
-     * nothing is open yet that a child would inherit */
-    side_find(&side);
     CHECK(pipe(fds) == 0);
     pid = fork();
     CHECK(pid >= 0);
