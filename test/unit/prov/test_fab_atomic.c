@@ -10,10 +10,15 @@ static const enum fi_datatype types[] = {
     FI_INT32, FI_UINT32, FI_INT64, FI_UINT64
 };
 static const enum fi_op base_ops[] = {
-    FI_SUM, FI_BOR, FI_BAND, FI_BXOR
+    FI_SUM, FI_BOR, FI_BAND, FI_BXOR, FI_MIN, FI_MAX, FI_LOR, FI_LAND, FI_LXOR
 };
 static const enum fi_op fetch_ops[] = {
-    FI_SUM, FI_BOR, FI_BAND, FI_BXOR, FI_ATOMIC_WRITE, FI_ATOMIC_READ
+    FI_SUM, FI_BOR, FI_BAND, FI_BXOR, FI_ATOMIC_WRITE, FI_ATOMIC_READ,
+    FI_MIN, FI_MAX, FI_LOR, FI_LAND, FI_LXOR
+};
+static const enum fi_op compare_ops[] = {
+    FI_CSWAP, FI_CSWAP_NE, FI_CSWAP_LE, FI_CSWAP_LT, FI_CSWAP_GE, FI_CSWAP_GT,
+    FI_MSWAP
 };
 
 
@@ -22,14 +27,51 @@ static size_t type_size(enum fi_datatype type)
     return ((type == FI_INT32) || (type == FI_UINT32)) ? 4 : 8;
 }
 
+static uint64_t type_mask(enum fi_datatype type)
+{
+    return (type_size(type) == 4) ? 0xffffffffull : ~0ull;
+}
+
+/* < 0, 0 or > 0, as numbers of the type */
+static int type_cmp(enum fi_datatype type, uint64_t a, uint64_t b)
+{
+    switch (type) {
+    case FI_INT32:
+        return ((int32_t)a > (int32_t)b) - ((int32_t)a < (int32_t)b);
+    case FI_UINT32:
+        return ((uint32_t)a > (uint32_t)b) - ((uint32_t)a < (uint32_t)b);
+    case FI_INT64:
+        return ((int64_t)a > (int64_t)b) - ((int64_t)a < (int64_t)b);
+    default:
+        return (a > b) - (a < b);
+    }
+}
+
 /* What is in memory afterwards; the first 32 bits alone for the small types */
 static uint64_t model(enum fi_op op, enum fi_datatype type, uint64_t old,
                       uint64_t operand)
 {
-    uint64_t mask = (type_size(type) == 4) ? 0xffffffffull : ~0ull;
+    uint64_t mask = type_mask(type);
+    int a         = (old & mask) != 0;
+    int b         = (operand & mask) != 0;
     uint64_t value;
 
     switch (op) {
+    case FI_MIN:
+        value = (type_cmp(type, operand, old) < 0) ? operand : old;
+        break;
+    case FI_MAX:
+        value = (type_cmp(type, operand, old) > 0) ? operand : old;
+        break;
+    case FI_LOR:
+        value = a || b;
+        break;
+    case FI_LAND:
+        value = a && b;
+        break;
+    case FI_LXOR:
+        value = a != b;
+        break;
     case FI_SUM:
         value = old + operand;
         break;
@@ -133,38 +175,62 @@ static void fetch(fab_side_t *me)
     fab_barrier(me);
 }
 
-static void one_compare(fab_side_t *me, enum fi_datatype type, int equal,
-                        uint64_t *state)
+/* The same for swaps: the comparison is that of fi_atomic(3), compare value on
+ * the left */
+static uint64_t model_swap(enum fi_op op, enum fi_datatype type, uint64_t old,
+                           const uint64_t values[2])
 {
-    uint64_t old, value, compare, operand = fab_random(state);
-    uint64_t result = 0;
+    uint64_t operand = values[0], compare = values[1];
+    int order        = type_cmp(type, compare, old);
+    int swaps        = ((op == FI_CSWAP) && (order == 0)) ||
+                       ((op == FI_CSWAP_NE) && (order != 0)) ||
+                       ((op == FI_CSWAP_LE) && (order <= 0)) ||
+                       ((op == FI_CSWAP_LT) && (order < 0)) ||
+                       ((op == FI_CSWAP_GE) && (order >= 0)) ||
+                       ((op == FI_CSWAP_GT) && (order > 0));
+
+    if (op == FI_MSWAP) {
+        operand = (operand & compare) | (old & ~compare);
+        swaps   = 1;
+    }
+    return model(swaps ? FI_ATOMIC_WRITE : FI_ATOMIC_READ, type, old, operand);
+}
+
+static void one_compare(fab_side_t *me, enum fi_op op, enum fi_datatype type,
+                        int equal, uint64_t *state)
+{
+    uint64_t old, value, operand = fab_random(state);
+    uint64_t compare = fab_random(state);
+    uint64_t result  = 0;
     size_t count;
 
-    if (fi_compare_atomicvalid(me->ep, type, FI_CSWAP, &count) != 0) {
+    if (fi_compare_atomicvalid(me->ep, type, op, &count) != 0) {
         FAB_CHECK(!fab_is_cxiemu());
         return;
     }
 
     read_word(me, &old);
-    compare = equal ? old : ~old;
+    compare = equal ? old : compare;
     FAB_MUST(me, fi_compare_atomic(me->ep, &operand, 1, NULL, &compare, NULL,
                                    &result, NULL, me->peer, there(me),
-                                   me->theirs.key, type, FI_CSWAP, NULL));
+                                   me->theirs.key, type, op, NULL));
     fab_entry(me, &me->tx);
     read_word(me, &value);
-    FAB_EQUAL(value, model(equal ? FI_ATOMIC_WRITE : FI_ATOMIC_READ, type, old,
-                           operand));
+    FAB_EQUAL(value, model_swap(op, type, old,
+                                (const uint64_t[]){operand, compare}));
     FAB_CHECK(!memcmp(&result, &old, type_size(type)));
 }
 
 static void compare(fab_side_t *me)
 {
     uint64_t state = fab_seed() + me->index;
-    size_t i;
+    size_t i, k;
 
-    for (i = 0; i < ST_CUNIT_COUNT(types); ++i) {
-        one_compare(me, types[i], 0, &state);
-        one_compare(me, types[i], 1, &state);
+    for (i = 0; i < ST_CUNIT_COUNT(compare_ops); ++i) {
+        for (k = 0; k < ST_CUNIT_COUNT(types); ++k) {
+            one_compare(me, compare_ops[i], types[k], 0, &state);
+            one_compare(me, compare_ops[i], types[k], 1, &state);
+        }
     }
     fab_barrier(me);
 }
