@@ -249,7 +249,7 @@ static void endpoint_remote_write(fab_side_t *me)
 {
     char theirs[FAB_NAME_MAX];
     uint64_t word = 1;
-    counted_t counted;
+    counted_t counted = {0};
     fi_addr_t to;
 
     counted_open(me, &counted);
