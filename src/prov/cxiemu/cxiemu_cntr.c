@@ -455,7 +455,6 @@ static void cxiemu_cntr_unlink(cxiemu_cntr_t *cntr)
         }
     }
     TAILQ_REMOVE(&nic->cntrs, cntr, list);
-    --nic->num_cntrs;
     --cntr->domain->refs;
 }
 
@@ -471,7 +470,6 @@ static int cxiemu_cntr_close(struct fid *fid)
     }
     cxiemu_cntr_unlink(cntr);
     if (cntr->event_fd >= 0) {
-        --nic->fd_waiters;
         close(cntr->event_fd);
     }
     cxiemu_nic_unlock(nic);
@@ -588,8 +586,6 @@ int cxiemu_cntr_open(struct fid_domain *domain_fid, struct fi_cntr_attr *attr,
     cntr->fid.ops         = &cxiemu_cntr_ops;
     cxiemu_nic_lock(nic);
     TAILQ_INSERT_TAIL(&nic->cntrs, cntr, list);
-    ++nic->num_cntrs;
-    nic->fd_waiters += (cntr->event_fd >= 0);
     ++domain->refs;
     cxiemu_nic_unlock(nic);
     *cntr_p = &cntr->fid;

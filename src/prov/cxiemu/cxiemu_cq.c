@@ -393,7 +393,6 @@ static int cxiemu_cq_get_fd(cxiemu_cq_t *cq)
                                EFD_NONBLOCK | EFD_CLOEXEC);
         if (cq->event_fd >= 0) {
             cq->armed = (cq->head == cq->tail);
-            ++nic->fd_waiters;
         }
     }
     fd = (cq->event_fd >= 0) ? cq->event_fd : -errno;
@@ -458,7 +457,6 @@ static int cxiemu_cq_close(struct fid *fid)
         return -FI_EBUSY;
     }
     if (cq->event_fd >= 0) {
-        --nic->fd_waiters;
         close(cq->event_fd);
     }
     --cq->domain->refs;

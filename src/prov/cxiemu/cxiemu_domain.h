@@ -11,11 +11,10 @@
 #include <rdma/fi_endpoint.h>
 
 /** Limits that fi_info tells. */
-#define CXIEMU_MAX_MSG     (4ull << 30)
-#define CXIEMU_MAX_TX      16384
-#define CXIEMU_TX_DEFAULT  1024
-#define CXIEMU_INJECT      192
-#define CXIEMU_TAG_MASK    ((1ull << 48) - 1)
+#define CXIEMU_MAX_MSG  (4ull << 30)
+#define CXIEMU_MAX_TX   16384
+#define CXIEMU_INJECT   192
+#define CXIEMU_TAG_MASK ((1ull << 48) - 1)
 
 
 typedef struct cxiemu_fabric {

@@ -95,7 +95,6 @@ typedef struct cxiemu_nic {
     struct cxiemu_cntr_list    cntrs;
     struct cxiemu_cntr_list    fired;     /**< Changed; triggers to be looked
                                                at */
-    unsigned                   num_cntrs;
     struct cxiemu_cntr         *wb_due;   /**< Writebacks asked for */
     struct cxiemu_cntr         *doorbells; /**< Those that are watched */
     struct cxiemu_dwq_entry    *dwq;      /**< Deferred work, all */
@@ -121,8 +120,7 @@ typedef struct cxiemu_nic {
     int                        may_attach; /**< Data path: cross-memory attach
                                                 is possible here */
 
-    /* Local sleepers */
-    unsigned                   fd_waiters; /**< Queues with a descriptor */
+    /* The thread, and local sleepers */
     pthread_t                  thread;
     int                        thread_up;
     int                        stop;       /**< The thread is to end; atomic */
