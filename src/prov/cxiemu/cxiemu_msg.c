@@ -66,11 +66,6 @@ int cxiemu_rx_from_msg(cxiemu_ep_t *ep, const struct fi_msg *msg,
     return 0;
 }
 
-static uint64_t cxiemu_msg_defaults(const cxiemu_ep_t *ep)
-{
-    return ep->tx_flags & ((CXIEMU_OP_FLAGS & ~FI_FENCE) | FI_INJECT);
-}
-
 static ssize_t cxiemu_msg_post(struct fid_ep *fid, const struct fi_msg *msg,
                                uint64_t flags, uint64_t without)
 {
@@ -91,6 +86,19 @@ static ssize_t cxiemu_msg_post(struct fid_ep *fid, const struct fi_msg *msg,
     return cxiemu_ep_post(&op);
 }
 
+/* One of the calls without flags: the endpoint's own ones, and these. */
+static ssize_t cxiemu_msg_vector(struct fid_ep *fid, const struct fi_msg *msg,
+                                 uint64_t flags)
+{
+    cxiemu_ep_t *ep = cxiemu_ep_from(fid);
+
+    if (ep == NULL) {
+        return -FI_EOPBADSTATE;
+    }
+    flags |= ep->tx_flags & ((CXIEMU_OP_FLAGS & ~FI_FENCE) | FI_INJECT);
+    return cxiemu_msg_post(fid, msg, flags, 0);
+}
+
 static ssize_t cxiemu_msg_sendmsg(struct fid_ep *fid, const struct fi_msg *msg,
                                   uint64_t flags)
 {
@@ -101,7 +109,6 @@ static ssize_t cxiemu_msg_sendv(struct fid_ep *fid, const struct iovec *iov,
                                 void **desc, size_t count, fi_addr_t dest,
                                 void *context)
 {
-    cxiemu_ep_t *ep   = cxiemu_ep_from(fid);
     struct fi_msg msg = {
         .msg_iov   = iov,
         .desc      = desc,
@@ -110,10 +117,7 @@ static ssize_t cxiemu_msg_sendv(struct fid_ep *fid, const struct iovec *iov,
         .context   = context
     };
 
-    if (ep == NULL) {
-        return -FI_EOPBADSTATE;
-    }
-    return cxiemu_msg_post(fid, &msg, cxiemu_msg_defaults(ep), 0);
+    return cxiemu_msg_vector(fid, &msg, 0);
 }
 
 static ssize_t cxiemu_msg_send(struct fid_ep *fid, const void *buf, size_t len,
@@ -128,7 +132,6 @@ static ssize_t cxiemu_msg_senddata(struct fid_ep *fid, const void *buf,
                                    size_t len, void *desc, uint64_t data,
                                    fi_addr_t dest, void *context)
 {
-    cxiemu_ep_t *ep   = cxiemu_ep_from(fid);
     struct iovec iov  = {.iov_base = (void*)buf, .iov_len = len};
     struct fi_msg msg = {
         .msg_iov   = &iov,
@@ -139,11 +142,7 @@ static ssize_t cxiemu_msg_senddata(struct fid_ep *fid, const void *buf,
         .data      = data
     };
 
-    if (ep == NULL) {
-        return -FI_EOPBADSTATE;
-    }
-    return cxiemu_msg_post(fid, &msg,
-                           cxiemu_msg_defaults(ep) | FI_REMOTE_CQ_DATA, 0);
+    return cxiemu_msg_vector(fid, &msg, FI_REMOTE_CQ_DATA);
 }
 
 static ssize_t cxiemu_msg_injectdata(struct fid_ep *fid, const void *buf,

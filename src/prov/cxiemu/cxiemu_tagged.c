@@ -100,11 +100,6 @@ int cxiemu_rx_from_tagged(cxiemu_ep_t *ep, const struct fi_msg_tagged *msg,
     return 0;
 }
 
-static uint64_t cxiemu_tagged_defaults(const cxiemu_ep_t *ep)
-{
-    return ep->tx_flags & ((CXIEMU_OP_FLAGS & ~FI_FENCE) | FI_INJECT);
-}
-
 static ssize_t cxiemu_tagged_post(struct fid_ep *fid,
                                   const struct fi_msg_tagged *msg,
                                   uint64_t flags, uint64_t without)
@@ -126,6 +121,20 @@ static ssize_t cxiemu_tagged_post(struct fid_ep *fid,
     return cxiemu_ep_post(&op);
 }
 
+/* One of the calls without flags: the endpoint's own ones, and these. */
+static ssize_t cxiemu_tagged_vector(struct fid_ep *fid,
+                                    const struct fi_msg_tagged *msg,
+                                    uint64_t flags)
+{
+    cxiemu_ep_t *ep = cxiemu_ep_from(fid);
+
+    if (ep == NULL) {
+        return -FI_EOPBADSTATE;
+    }
+    flags |= ep->tx_flags & ((CXIEMU_OP_FLAGS & ~FI_FENCE) | FI_INJECT);
+    return cxiemu_tagged_post(fid, msg, flags, 0);
+}
+
 static ssize_t cxiemu_tagged_sendmsg(struct fid_ep *fid,
                                      const struct fi_msg_tagged *msg,
                                      uint64_t flags)
@@ -137,7 +146,6 @@ static ssize_t cxiemu_tagged_sendv(struct fid_ep *fid, const struct iovec *iov,
                                    void **desc, size_t count, fi_addr_t dest,
                                    uint64_t tag, void *context)
 {
-    cxiemu_ep_t *ep          = cxiemu_ep_from(fid);
     struct fi_msg_tagged msg = {
         .msg_iov   = iov,
         .desc      = desc,
@@ -147,10 +155,7 @@ static ssize_t cxiemu_tagged_sendv(struct fid_ep *fid, const struct iovec *iov,
         .context   = context
     };
 
-    if (ep == NULL) {
-        return -FI_EOPBADSTATE;
-    }
-    return cxiemu_tagged_post(fid, &msg, cxiemu_tagged_defaults(ep), 0);
+    return cxiemu_tagged_vector(fid, &msg, 0);
 }
 
 static ssize_t cxiemu_tagged_send(struct fid_ep *fid, const void *buf,
@@ -167,7 +172,6 @@ static ssize_t cxiemu_tagged_senddata(struct fid_ep *fid, const void *buf,
                                       fi_addr_t dest, uint64_t tag,
                                       void *context)
 {
-    cxiemu_ep_t *ep          = cxiemu_ep_from(fid);
     struct iovec iov         = {.iov_base = (void*)buf, .iov_len = len};
     struct fi_msg_tagged msg = {
         .msg_iov   = &iov,
@@ -179,12 +183,7 @@ static ssize_t cxiemu_tagged_senddata(struct fid_ep *fid, const void *buf,
         .data      = data
     };
 
-    if (ep == NULL) {
-        return -FI_EOPBADSTATE;
-    }
-    return cxiemu_tagged_post(fid, &msg,
-                              cxiemu_tagged_defaults(ep) | FI_REMOTE_CQ_DATA,
-                              0);
+    return cxiemu_tagged_vector(fid, &msg, FI_REMOTE_CQ_DATA);
 }
 
 static ssize_t cxiemu_tagged_injectdata(struct fid_ep *fid, const void *buf,
