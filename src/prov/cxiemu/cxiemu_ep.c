@@ -60,6 +60,17 @@ ssize_t cxiemu_ep_post(const cxiemu_op_t *op)
     return ret;
 }
 
+int cxiemu_ep_post_recv(cxiemu_rx_t *rx, const cxiemu_recv_req_t *req)
+{
+    cxiemu_nic_t *nic = rx->ep->domain->nic;
+    int ret;
+
+    cxiemu_nic_lock(nic);
+    ret = cxiemu_rx_post(rx, req);
+    cxiemu_nic_unlock(nic);
+    return ret;
+}
+
 int cxiemu_op_check(const cxiemu_ep_t *ep, uint64_t cap, uint64_t flags,
                     uint64_t allowed)
 {

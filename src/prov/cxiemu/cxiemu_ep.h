@@ -56,6 +56,10 @@ cxiemu_ep_t *cxiemu_ep_from(struct fid_ep *fid);
  *  lock. */
 ssize_t cxiemu_ep_post(const cxiemu_op_t *op);
 
+/** Post a receive that cxiemu_rx_from_*() made, as cxiemu_rx_post(). No
+ *  lock. */
+int cxiemu_ep_post_recv(cxiemu_rx_t *rx, const cxiemu_recv_req_t *req);
+
 /* Operation tables of endpoints */
 extern struct fi_ops_cm     cxiemu_cm_ops;
 extern struct fi_ops_msg    cxiemu_msg_ops;

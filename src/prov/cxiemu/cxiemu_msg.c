@@ -181,14 +181,7 @@ static ssize_t cxiemu_msg_recvmsg(struct fid_ep *fid, const struct fi_msg *msg,
     }
 
     ret = cxiemu_rx_from_msg(ep, msg, flags, &req);
-    if (ret != 0) {
-        return ret;
-    }
-
-    cxiemu_nic_lock(ep->domain->nic);
-    ret = cxiemu_rx_post(&ep->msg, &req);
-    cxiemu_nic_unlock(ep->domain->nic);
-    return ret;
+    return (ret != 0) ? ret : cxiemu_ep_post_recv(&ep->msg, &req);
 }
 
 static ssize_t cxiemu_msg_recvv(struct fid_ep *fid, const struct iovec *iov,

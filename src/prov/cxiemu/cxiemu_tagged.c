@@ -230,14 +230,7 @@ static ssize_t cxiemu_tagged_recvmsg(struct fid_ep *fid,
     }
 
     ret = cxiemu_rx_from_tagged(ep, msg, flags, &req);
-    if (ret != 0) {
-        return ret;
-    }
-
-    cxiemu_nic_lock(ep->domain->nic);
-    ret = cxiemu_rx_post(&ep->tagged, &req);
-    cxiemu_nic_unlock(ep->domain->nic);
-    return ret;
+    return (ret != 0) ? ret : cxiemu_ep_post_recv(&ep->tagged, &req);
 }
 
 static ssize_t cxiemu_tagged_recvv(struct fid_ep *fid, const struct iovec *iov,
