@@ -79,8 +79,10 @@ static uint64_t cxiemu_rma_defaults(const cxiemu_ep_t *ep,
             ((kind == CXIEMU_OP_WRITE) ? FI_INJECT : 0));
 }
 
+/* Without FI_COMPLETION: what was injected leaves no entry unless it fails. */
 static ssize_t cxiemu_rma_post(struct fid_ep *fid, const struct fi_msg_rma *msg,
-                               uint64_t flags, cxiemu_op_kind_t kind)
+                               cxiemu_op_kind_t kind, uint64_t flags,
+                               uint64_t without)
 {
     cxiemu_ep_t *ep = cxiemu_ep_from(fid);
     cxiemu_op_t op  = {.kind = kind};
@@ -91,20 +93,26 @@ static ssize_t cxiemu_rma_post(struct fid_ep *fid, const struct fi_msg_rma *msg,
     }
 
     ret = cxiemu_op_from_rma(ep, msg, flags, &op);
-    return (ret != 0) ? ret : cxiemu_ep_post(&op);
+    if (ret != 0) {
+        return ret;
+    }
+
+    op.flags &= ~without;
+    return cxiemu_ep_post(&op);
 }
 
-/* One of the calls without flags. The length is the buffer's at both ends. */
+/* One of the calls without flags: the endpoint's own ones, and these. The
+ * length is the buffer's at both ends. */
 static ssize_t cxiemu_rma_vector(struct fid_ep *fid, struct fi_msg_rma *msg,
-                                 uint64_t flags, cxiemu_op_kind_t kind)
+                                 cxiemu_op_kind_t kind, uint64_t flags)
 {
     cxiemu_ep_t *ep = cxiemu_ep_from(fid);
 
     if (ep == NULL) {
         return -FI_EOPBADSTATE;
     }
-    return cxiemu_rma_post(fid, msg, cxiemu_rma_defaults(ep, kind) | flags,
-                           kind);
+    return cxiemu_rma_post(fid, msg, kind,
+                           cxiemu_rma_defaults(ep, kind) | flags, 0);
 }
 
 static ssize_t cxiemu_rma_readv(struct fid_ep *fid, const struct iovec *iov,
@@ -122,7 +130,7 @@ static ssize_t cxiemu_rma_readv(struct fid_ep *fid, const struct iovec *iov,
         .context       = context
     };
 
-    return cxiemu_rma_vector(fid, &msg, 0, CXIEMU_OP_READ);
+    return cxiemu_rma_vector(fid, &msg, CXIEMU_OP_READ, 0);
 }
 
 static ssize_t cxiemu_rma_read(struct fid_ep *fid, void *buf, size_t len,
@@ -137,7 +145,7 @@ static ssize_t cxiemu_rma_read(struct fid_ep *fid, void *buf, size_t len,
 static ssize_t cxiemu_rma_readmsg(struct fid_ep *fid,
                                   const struct fi_msg_rma *msg, uint64_t flags)
 {
-    return cxiemu_rma_post(fid, msg, flags, CXIEMU_OP_READ);
+    return cxiemu_rma_post(fid, msg, CXIEMU_OP_READ, flags, 0);
 }
 
 static ssize_t cxiemu_rma_writev(struct fid_ep *fid, const struct iovec *iov,
@@ -155,7 +163,7 @@ static ssize_t cxiemu_rma_writev(struct fid_ep *fid, const struct iovec *iov,
         .context       = context
     };
 
-    return cxiemu_rma_vector(fid, &msg, 0, CXIEMU_OP_WRITE);
+    return cxiemu_rma_vector(fid, &msg, CXIEMU_OP_WRITE, 0);
 }
 
 static ssize_t cxiemu_rma_write(struct fid_ep *fid, const void *buf, size_t len,
@@ -170,7 +178,7 @@ static ssize_t cxiemu_rma_write(struct fid_ep *fid, const void *buf, size_t len,
 static ssize_t cxiemu_rma_writemsg(struct fid_ep *fid,
                                    const struct fi_msg_rma *msg, uint64_t flags)
 {
-    return cxiemu_rma_post(fid, msg, flags, CXIEMU_OP_WRITE);
+    return cxiemu_rma_post(fid, msg, CXIEMU_OP_WRITE, flags, 0);
 }
 
 static ssize_t cxiemu_rma_writedata(struct fid_ep *fid, const void *buf,
@@ -194,30 +202,7 @@ static ssize_t cxiemu_rma_writedata(struct fid_ep *fid, const void *buf,
     if (cxiemu_param()->strict) {
         return -FI_ENOSYS;
     }
-    return cxiemu_rma_vector(fid, &msg, FI_REMOTE_CQ_DATA, CXIEMU_OP_WRITE);
-}
-
-/* An operation whose buffer is the caller's again at once, and which leaves no
- * entry unless it fails. */
-static ssize_t cxiemu_rma_post_inject(struct fid_ep *fid,
-                                      const struct fi_msg_rma *msg,
-                                      uint64_t flags)
-{
-    cxiemu_ep_t *ep = cxiemu_ep_from(fid);
-    cxiemu_op_t op  = {.kind = CXIEMU_OP_WRITE};
-    int ret;
-
-    if (ep == NULL) {
-        return -FI_EOPBADSTATE;
-    }
-
-    ret = cxiemu_op_from_rma(ep, msg, FI_INJECT | flags, &op);
-    if (ret != 0) {
-        return ret;
-    }
-
-    op.flags &= ~FI_COMPLETION;
-    return cxiemu_ep_post(&op);
+    return cxiemu_rma_vector(fid, &msg, CXIEMU_OP_WRITE, FI_REMOTE_CQ_DATA);
 }
 
 static ssize_t cxiemu_rma_injectdata(struct fid_ep *fid, const void *buf,
@@ -238,7 +223,8 @@ static ssize_t cxiemu_rma_injectdata(struct fid_ep *fid, const void *buf,
     if (cxiemu_param()->strict) {
         return -FI_ENOSYS;
     }
-    return cxiemu_rma_post_inject(fid, &msg, FI_REMOTE_CQ_DATA);
+    return cxiemu_rma_post(fid, &msg, CXIEMU_OP_WRITE,
+                           FI_INJECT | FI_REMOTE_CQ_DATA, FI_COMPLETION);
 }
 
 static ssize_t cxiemu_rma_inject(struct fid_ep *fid, const void *buf,
@@ -255,7 +241,8 @@ static ssize_t cxiemu_rma_inject(struct fid_ep *fid, const void *buf,
         .rma_iov_count = 1
     };
 
-    return cxiemu_rma_post_inject(fid, &msg, 0);
+    return cxiemu_rma_post(fid, &msg, CXIEMU_OP_WRITE, FI_INJECT,
+                           FI_COMPLETION);
 }
 
 struct fi_ops_rma cxiemu_rma_ops = {
