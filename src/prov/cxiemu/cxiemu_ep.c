@@ -67,6 +67,11 @@ int cxiemu_ep_post_recv(cxiemu_rx_t *rx, const cxiemu_recv_req_t *req)
 
     cxiemu_nic_lock(nic);
     ret = cxiemu_rx_post(rx, req);
+    /* A message that was there may go on now, or be what deferred work waits
+     * for, and the caller need not poll */
+    if (cxiemu_nic_unfinished(nic)) {
+        cxiemu_nic_progress(nic);
+    }
     cxiemu_nic_unlock(nic);
     return ret;
 }

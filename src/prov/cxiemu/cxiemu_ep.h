@@ -56,8 +56,8 @@ cxiemu_ep_t *cxiemu_ep_from(struct fid_ep *fid);
  *  lock. */
 ssize_t cxiemu_ep_post(const cxiemu_op_t *op);
 
-/** Post a receive that cxiemu_rx_from_*() made, as cxiemu_rx_post(). No
- *  lock. */
+/** Post a receive that cxiemu_rx_from_*() made, as cxiemu_rx_post(), and see to
+ *  what a message that was there before it sets off. No lock. */
 int cxiemu_ep_post_recv(cxiemu_rx_t *rx, const cxiemu_recv_req_t *req);
 
 /* Operation tables of endpoints */

@@ -215,7 +215,6 @@ static int cxiemu_work_receive(cxiemu_ep_t *ep,
                                const struct fi_deferred_work *work,
                                uint64_t flags, cxiemu_cntr_t *completion)
 {
-    cxiemu_nic_t *nic     = ep->domain->nic;
     int is_tagged         = (work->op_type == FI_OP_TRECV);
     cxiemu_recv_req_t req = {0};
     int ret;
@@ -234,11 +233,7 @@ static int cxiemu_work_receive(cxiemu_ep_t *ep,
     }
 
     req.completion = completion;
-    cxiemu_nic_lock(nic);
-    ret = cxiemu_rx_post(is_tagged ? &ep->tagged : &ep->msg, &req);
-    cxiemu_nic_progress(nic);
-    cxiemu_nic_unlock(nic);
-    return ret;
+    return cxiemu_ep_post_recv(is_tagged ? &ep->tagged : &ep->msg, &req);
 }
 
 /* Counters are changed without an endpoint; CXI has no completion for it. */

@@ -526,6 +526,66 @@ static void self_trigger(fab_side_t *me)
     chain_close(me, &chain);
 }
 
+/* The message is there, and the party has not polled for a while. */
+static void receive_asleep(fab_side_t *me, void *in, size_t size)
+{
+    uint64_t value = 0;
+
+    fab_get_asleep(me, &value, sizeof(value));
+    FAB_EQUAL(fi_recv(me->ep, in, size, NULL, me->peer, NULL), 0);
+    fab_get_asleep(me, &value, sizeof(value));
+    FAB_EQUAL(value, size);
+}
+
+static void await_asleep(fab_side_t *me, uint64_t landed)
+{
+    uint64_t value = 0;
+
+    fab_linger(me);
+    fab_put(me, &value, sizeof(value));
+    fab_count(me, me->landed, landed);
+    value = word_at(me, 0);
+    fab_put(me, &value, sizeof(value));
+}
+
+/* A receive whose message was there before it counts too, and what that
+ * triggers needs nobody who polls */
+static void late_receive(fab_side_t *me)
+{
+    static const uint64_t sizes[] = {8, FAB_MIB};
+    uint8_t *out = malloc(FAB_MIB);
+    uint8_t *in  = malloc(FAB_MIB);
+    chain_t chain;
+    uint64_t i;
+    int turn;
+
+    FAB_REQUIRE((out != NULL) && (in != NULL));
+    chain_open(me, &chain, 1);
+    fab_fill(out, FAB_MIB, fab_tint(me->index, 3));
+    for (i = 0; i < ST_CUNIT_COUNT(sizes); ++i) {
+        FAB_MUST(me, fi_send(me->ep, out, sizes[i], NULL, me->peer, NULL));
+        fab_work_write(me, chain.works, &sizes[i], 8, fab_there(me, 0));
+        FAB_EQUAL(fab_queue(me, chain.works,
+                            fab_at(me->recv, i + 1, chain.done)), 0);
+        fab_barrier(me);
+        for (turn = 0; turn < 2; ++turn) {
+            if (me->index == turn) {
+                receive_asleep(me, in, sizes[i]);
+            } else {
+                await_asleep(me, i + 1);
+            }
+        }
+        fab_count(me, chain.done, i + 1);
+        fab_entries(me, &me->rx, 1);
+        fab_entries(me, &me->tx, 1);
+        FAB_EQUAL(fab_differs(in, sizes[i], fab_tint(!me->index, 3)),
+                  sizes[i]);
+    }
+    chain_close(me, &chain);
+    free(in);
+    free(out);
+}
+
 static const fab_case_t cases[] = {
     {"write_at_threshold", write_at_threshold},
     {"write_sizes", write_sizes, &large},
@@ -541,6 +601,7 @@ static const fab_case_t cases[] = {
     {"chain_across", chain_across},
     {"reuse", reuse},
     {"many_firing", many_firing},
+    {"late_receive", late_receive},
     {"failure_stalls", failure_stalls, NULL, 0,
      "sockets counts no failure of deferred work, and cannot flush it"},
     {"no_completion", no_completion, NULL, 0,
