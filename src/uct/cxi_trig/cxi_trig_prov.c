@@ -54,6 +54,7 @@ static const uct_cxi_trig_prov_t uct_cxi_trig_provs[] = {
         .id          = 1,
         .local       = 0,
         .doorbell    = 1,
+        .eio_is_loss = 0,
         .idle        = UCT_CXI_TRIG_IDLE_SPIN,
         .pool        = &uct_cxi_trig_prov_pool_cxi,
         .done        = UCT_CXI_TRIG_DONE_CQ,
@@ -66,12 +67,14 @@ static const uct_cxi_trig_prov_t uct_cxi_trig_provs[] = {
         .overhead    = 200e-9
     }, {
         /* Entries: more than 2,000 at one trigger get stuck; put: lengths are
-         * kept in an int inside */
+         * kept in an int inside; it has no code of its own for a broken
+         * connection */
         .name        = "sockets",
         .ops         = &uct_cxi_trig_prov_libfabric,
         .id          = 2,
         .local       = 0,
         .doorbell    = 1,
+        .eio_is_loss = 1,
         .idle        = UCT_CXI_TRIG_IDLE_SLEEP,
         .pool        = &uct_cxi_trig_prov_pool_sockets,
         .done        = UCT_CXI_TRIG_DONE_CNTR,
@@ -89,6 +92,7 @@ static const uct_cxi_trig_prov_t uct_cxi_trig_provs[] = {
         .id          = 4,
         .local       = 1,
         .doorbell    = 0,
+        .eio_is_loss = 0,
         .idle        = UCT_CXI_TRIG_IDLE_YIELD,
         .pool        = &uct_cxi_trig_prov_pool_cxiemu,
         .done        = UCT_CXI_TRIG_DONE_CQ,
@@ -105,6 +109,7 @@ static const uct_cxi_trig_prov_t uct_cxi_trig_provs[] = {
         .id          = 3,
         .local       = 0,
         .doorbell    = 1,
+        .eio_is_loss = 0,
         .idle        = UCT_CXI_TRIG_IDLE_SPIN,
         .pool        = &uct_cxi_trig_prov_pool_other,
         .done        = UCT_CXI_TRIG_DONE_CQ,
@@ -339,9 +344,8 @@ ucs_status_t uct_cxi_trig_prov_status(const uct_cxi_trig_prov_t *prov,
         return UCS_ERR_CONNECTION_RESET;
     case FI_EIO:
     case FI_ENOENT:
-        /* The sockets provider's words for a broken connection: EIO in the
-         * queue, ENOENT where an operation is posted */
-        if (prov->idle == UCT_CXI_TRIG_IDLE_SLEEP) {
+        /* EIO in the queue, ENOENT where an operation is posted */
+        if (prov->eio_is_loss) {
             return UCS_ERR_CONNECTION_RESET;
         }
         break;

@@ -53,6 +53,8 @@ typedef struct uct_cxi_trig_prov {
     uint8_t             id;          /**< In addresses */
     uint8_t             local;       /**< Reaches its own machine only */
     uint8_t             doorbell;    /**< A store is the best trigger */
+    uint8_t             eio_is_loss; /**< FI_EIO and FI_ENOENT tell a broken
+                                          connection */
     uct_cxi_trig_idle_t idle;
     uct_cxi_trig_done_t done;
     struct uct_cxi_trig_credit_pool *pool; /**< Entries that are in use */
