@@ -6,7 +6,8 @@
  */
 #include "cxiemu_decode.h"
 
-/* An instruction is 15 bytes at most; these are the prefixes that matter */
+/* More than assemblers make, for the sake of alignment. With so many only an
+ * immediate can reach beyond CXIEMU_DECODE_MAX bytes. */
 #define CXIEMU_DECODE_MAX_PREFIXES 6
 
 enum {
@@ -17,6 +18,7 @@ enum {
 
 typedef struct cxiemu_insn {
     const uint8_t  *next;
+    const uint8_t  *limit; /**< No instruction goes on here */
     const uint64_t *regs;
     uint8_t        rex;
     int            short_operand; /**< Prefix 66: 16 bits */
@@ -140,6 +142,7 @@ static int cxiemu_insn_decode(cxiemu_insn_t *insn, cxiemu_decode_t *decode)
 {
     uint8_t opcode = *insn->next++;
     size_t size    = cxiemu_insn_size(insn);
+    size_t bytes;
 
     switch (opcode) {
     case 0x0f:
@@ -162,13 +165,12 @@ static int cxiemu_insn_decode(cxiemu_insn_t *insn, cxiemu_decode_t *decode)
     case 0xc7:
     case 0x81: /* add */
     case 0x83:
-        if (!cxiemu_insn_modrm(insn) || (insn->modrm & 0x38)) {
+        bytes = ((size == 1) || (opcode == 0x83)) ? 1 : (size < 4) ? size : 4;
+        if (!cxiemu_insn_modrm(insn) || (insn->modrm & 0x38) ||
+            (insn->next + bytes > insn->limit)) {
             return 0;
         }
-        decode->value = cxiemu_insn_immediate(
-                insn,
-                ((size == 1) || (opcode == 0x83)) ? 1 : (size < 4) ? size : 4,
-                size);
+        decode->value = cxiemu_insn_immediate(insn, bytes, size);
         break;
     case 0xff: /* inc */
         if (!cxiemu_insn_modrm(insn) || (insn->modrm & 0x38)) {
@@ -187,7 +189,9 @@ int cxiemu_decode_store(const uint8_t *code,
                         const uint64_t regs[CXIEMU_DECODE_REGS],
                         cxiemu_decode_t *decode)
 {
-    cxiemu_insn_t insn = {.next = code, .regs = regs};
+    cxiemu_insn_t insn = {.next  = code,
+                          .limit = code + CXIEMU_DECODE_MAX,
+                          .regs  = regs};
 
     decode->result = -1;
     cxiemu_insn_prefixes(&insn);

@@ -12,6 +12,9 @@
  *  rbp, rsi, rdi, r8 to r15. */
 #define CXIEMU_DECODE_REGS 16
 
+/** Longest instruction that processors carry out, bytes. */
+#define CXIEMU_DECODE_MAX 15
+
 typedef struct cxiemu_decode {
     size_t   length;  /**< Of the instruction, bytes */
     size_t   size;    /**< Of the store, bytes: 1, 2, 4, 8 */
@@ -21,8 +24,8 @@ typedef struct cxiemu_decode {
 
 /**
  * Decode the instruction at @a code: a store of a register or of an immediate,
- * an exchange, or an addition to memory. Async-signal-safe. 0 if it is none of
- * these.
+ * an exchange, or an addition to memory. Nothing behind it is read, nor more
+ * than CXIEMU_DECODE_MAX bytes. Async-signal-safe. 0 if it is none of these.
  */
 int cxiemu_decode_store(const uint8_t *code,
                         const uint64_t regs[CXIEMU_DECODE_REGS],
