@@ -225,6 +225,7 @@ static unsigned fab_parties(void)
 
 void fab_run(const fab_case_t *fcase)
 {
+    static char reason[80]; /* kept until the case has ended */
     unsigned parties = fcase->victim ? FAB_PROCESSES :
                        (fcase->parties != 0) ? fcase->parties : FAB_BOTH;
 
@@ -235,7 +236,8 @@ void fab_run(const fab_case_t *fcase)
     }
 
     if ((fcase->env != NULL) && (getenv(fcase->env) == NULL)) {
-        st_cunit_skip(fcase->env);
+        snprintf(reason, sizeof(reason), "%s is not set", fcase->env);
+        st_cunit_skip(reason);
         return;
     }
 

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_fab_device.c - counters' trigger pages written by a device: by a GPU
+ * where there is one, and by the kernel, as its stand-in, through a page that
+ * stays pinned.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1 /* MAP_ANONYMOUS */
+#endif
+
+#include "fab_device.h"
+#include "fab_work.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* libfabric 1.17 has no rdma/fi_cxi_ext.h yet */
+struct cxi_counter_ops {
+    int (*set_wb_buffer)(struct fid *fid, void *buf, size_t len);
+    int (*get_mmio_addr)(struct fid *fid, void **addr, size_t *len);
+};
+
+/* Offsets of the trigger page */
+enum {
+    CXI_ADD_SUCCESS   = 0,
+    CXI_ADD_FAILURE   = 64,
+    CXI_RESET_SUCCESS = 128,
+    CXI_RESET_FAILURE = 192
+};
+
+#define ONLY_CXI "of CXI's interface only"
+
+/** A counter whose trigger page a device has registered. */
+typedef struct bell {
+    struct fid_cntr        *cntr;
+    const fab_device_ops_t *ops;
+    fab_device_t           *device;
+} bell_t;
+
+static size_t page_length(void)
+{
+    return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static void bell_open(fab_side_t *me, const fab_device_ops_t *ops, bell_t *bell)
+{
+    struct cxi_counter_ops *cntr_ops = NULL;
+    void *address                    = NULL;
+    size_t length                    = 0;
+
+    bell->ops  = ops;
+    bell->cntr = fab_cntr(me);
+    FAB_EQUAL(fi_open_ops(&bell->cntr->fid, "cxi_counter_ops", 0,
+                          (void**)&cntr_ops, NULL), 0);
+    FAB_REQUIRE(cntr_ops != NULL);
+    FAB_EQUAL(cntr_ops->get_mmio_addr(&bell->cntr->fid, &address, &length), 0);
+    /* Whole pages are what a device can register */
+    FAB_EQUAL((uintptr_t)address % page_length(), 0);
+    bell->device = ops->open(address, page_length());
+    FAB_REQUIRE(bell->device != NULL);
+}
+
+static void bell_close(bell_t *bell)
+{
+    bell->ops->close(bell->device);
+    fab_cntr_close(bell->cntr);
+}
+
+static void ring(bell_t *bell, size_t offset, uint64_t value)
+{
+    FAB_REQUIRE(bell->ops->store(bell->device, offset, value));
+}
+
+static void reads(fab_side_t *me, bell_t *bell, uint64_t value)
+{
+    uint64_t since = 0;
+
+    while (fi_cntr_read(bell->cntr) != value) {
+        fab_turn(me, &since);
+    }
+}
+
+static void reads_error(fab_side_t *me, bell_t *bell, uint64_t value)
+{
+    uint64_t since = 0;
+
+    while (fi_cntr_readerr(bell->cntr) != value) {
+        fab_turn(me, &since);
+    }
+}
+
+static void rings_all(fab_side_t *me, const fab_device_ops_t *ops)
+{
+    bell_t bell;
+
+    bell_open(me, ops, &bell);
+    ring(&bell, CXI_ADD_SUCCESS, 5);
+    reads(me, &bell, 5);
+    ring(&bell, CXI_ADD_SUCCESS, 2);
+    reads(me, &bell, 7);
+    ring(&bell, CXI_ADD_FAILURE, 3);
+    reads_error(me, &bell, 3);
+    ring(&bell, CXI_RESET_FAILURE, 0);
+    reads_error(me, &bell, 0);
+    ring(&bell, CXI_RESET_SUCCESS, 0);
+    reads(me, &bell, 0);
+    bell_close(&bell);
+}
+
+/* A device's store fires deferred work while its host sleeps in the kernel */
+static void store_fires(fab_side_t *me, const fab_device_ops_t *ops)
+{
+    enum { COUNT = 20 };
+    struct fid_cntr *done = fab_cntr(me);
+    uint64_t value        = 4;
+    fab_work_t *work      = fab_works(me, COUNT);
+    char byte             = 'x';
+    bell_t bell;
+    unsigned i;
+
+    bell_open(me, ops, &bell);
+    for (i = 0; i < COUNT; ++i) {
+        fab_work_write(me, &work[i], &value, 8, fab_there(me, 8 * i));
+        FAB_EQUAL(fab_queue(me, &work[i], fab_at(bell.cntr, i + 1, done)), 0);
+        ring(&bell, CXI_ADD_SUCCESS, 1);
+        if (me->index == 0) {
+            fab_word(me, me->window + (8 * i), 4);
+            fab_put(me, &byte, 1);
+        } else {
+            fab_get_asleep(me, &byte, 1);
+        }
+        fab_count(me, done, i + 1);
+    }
+    fab_barrier(me);
+    bell_close(&bell);
+    fab_cntr_close(done);
+    free(work);
+}
+
+static void kernel_rings_all(fab_side_t *me)
+{
+    rings_all(me, &fab_device_kernel);
+}
+
+static void kernel_store_fires(fab_side_t *me)
+{
+    store_fires(me, &fab_device_kernel);
+}
+
+static void cuda_rings_all(fab_side_t *me)
+{
+    rings_all(me, &fab_device_cuda);
+}
+
+static void cuda_store_fires(fab_side_t *me)
+{
+    store_fires(me, &fab_device_cuda);
+}
+
+static const fab_case_t cases[] = {
+    {"kernel_rings_all", kernel_rings_all, NULL, 0, ONLY_CXI, 0,
+     "FAB_HAS_KERNEL"},
+    {"kernel_store_fires", kernel_store_fires, NULL, 0, ONLY_CXI, 0,
+     "FAB_HAS_KERNEL"},
+    {"cuda_rings_all", cuda_rings_all, NULL, 0, ONLY_CXI, 0, "FAB_HAS_CUDA"},
+    {"cuda_store_fires", cuda_store_fires, NULL, 0, ONLY_CXI, 0,
+     "FAB_HAS_CUDA"}
+};
+
+/* In a process of its own, as CUDA does not survive a fork */
+static int can_store(const fab_device_ops_t *ops)
+{
+    void *page = mmap(NULL, page_length(), PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    fab_device_t *device = ops->open(page, page_length());
+
+    return (page != MAP_FAILED) && (device != NULL) &&
+           ops->store(device, CXI_ADD_FAILURE, 7) &&
+           (__atomic_load_n((uint64_t*)((char*)page + CXI_ADD_FAILURE),
+                            __ATOMIC_ACQUIRE) == 7);
+}
+
+static void probe(const fab_device_ops_t *ops, const char *variable)
+{
+    pid_t child = fork();
+    int status;
+
+    if (child == 0) {
+        _exit(can_store(ops) ? EXIT_SUCCESS : EXIT_FAILURE);
+    }
+    if ((waitpid(child, &status, 0) == child) && (status == 0)) {
+        setenv(variable, "1", 1);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    probe(&fab_device_kernel, "FAB_HAS_KERNEL");
+    probe(&fab_device_cuda, "FAB_HAS_CUDA");
+    return fab_main("fab_device", cases, ST_CUNIT_COUNT(cases), argc, argv);
+}
