@@ -7,6 +7,7 @@
 #endif
 
 #include "st_config.h"
+#include "st_lane.h"
 #include "st_log.h"
 
 #include <ucs/config/parser.h>
@@ -63,37 +64,42 @@ int ucp_st_config_list_allows(const char *list, const char *name)
     return found != negate;
 }
 
-static ucs_status_t
-ucp_st_config_check_lane_names(const ucp_st_config_t *config)
+ucs_status_t ucp_st_config_check_names(const ucp_st_config_t *config)
 {
-    unsigned i;
+    const char *name;
+    unsigned i, j;
 
+    if (config->lanes.count == 0) {
+        ucs_error("UCX_ST_LANES is empty: no lane is left");
+        return UCS_ERR_UNSUPPORTED;
+    }
     for (i = 0; i < config->lanes.count; ++i) {
-        if (strcmp(config->lanes.names[i], "trig")) {
-            ucs_error("UCX_ST_LANES: there is no lane '%s' (lanes: trig)",
-                      config->lanes.names[i]);
+        name = config->lanes.names[i];
+        if (ucp_st_lane_find(name) == NULL) {
+            ucs_error("UCX_ST_LANES: there is no lane '%s' (lanes: %s)", name,
+                      ucp_st_lane_names());
             return UCS_ERR_INVALID_PARAM;
+        }
+        for (j = 0; j < i; ++j) {
+            if (!strcmp(config->lanes.names[j], name)) {
+                ucs_error("UCX_ST_LANES: lane '%s' is there twice", name);
+                return UCS_ERR_INVALID_PARAM;
+            }
         }
     }
     return UCS_OK;
 }
 
-ucs_status_t ucp_st_config_check_lanes(const ucp_st_config_t *config)
+ucs_status_t ucp_st_config_check_lane(ucp_st_worker_h worker,
+                                      ucp_st_lane_t lane)
 {
     const char *tls = getenv("UCX_TLS");
-    ucs_status_t status;
 
-    status = ucp_st_config_check_lane_names(config);
-    if (status != UCS_OK) {
-        return status;
-    }
-    if (config->lanes.count == 0) {
-        ucs_error("UCX_ST_LANES is empty: no lane is left");
-        return UCS_ERR_UNSUPPORTED;
-    }
-    if (!ucp_st_config_list_allows(tls, UCP_ST_TRIG_TL_NAME)) {
-        ucs_error("lane 'trig' needs the transport %s, which UCX_TLS=%s leaves "
-                  "out", UCP_ST_TRIG_TL_NAME, tls);
+    if ((lane == UCP_ST_LANE_TRIG) &&
+        !ucp_st_config_list_allows(tls, UCP_ST_TRIG_TL_NAME)) {
+        ucs_log(ucp_st_lane_log_level(worker),
+                "lane 'trig' needs the transport %s, which UCX_TLS=%s leaves "
+                "out", UCP_ST_TRIG_TL_NAME, tls);
         return UCS_ERR_UNSUPPORTED;
     }
     return UCS_OK;

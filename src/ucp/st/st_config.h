@@ -5,6 +5,8 @@
 #ifndef UCP_ST_CONFIG_H_
 #define UCP_ST_CONFIG_H_
 
+#include <ucp_st.h>
+
 #include <ucs/type/status.h>
 #include <ucs/config/types.h>
 
@@ -27,10 +29,17 @@ ucs_status_t ucp_st_config_read(ucp_st_config_t *config);
 void ucp_st_config_release(ucp_st_config_t *config);
 
 /**
- * Check UCX_ST_LANES and UCX_TLS: UCS_OK if the trig lane may be used, else
- * UCS_ERR_UNSUPPORTED or UCS_ERR_INVALID_PARAM, logged with the reason.
+ * Check UCX_ST_LANES: UCS_ERR_INVALID_PARAM for an unknown or repeated name,
+ * UCS_ERR_UNSUPPORTED for an empty list, logged.
  */
-ucs_status_t ucp_st_config_check_lanes(const ucp_st_config_t *config);
+ucs_status_t ucp_st_config_check_names(const ucp_st_config_t *config);
+
+/**
+ * Check whether UCX_TLS leaves a lane what it needs: UCS_OK, or
+ * UCS_ERR_UNSUPPORTED, logged as ucp_st_lane_log_level() says.
+ */
+ucs_status_t ucp_st_config_check_lane(ucp_st_worker_h worker,
+                                      ucp_st_lane_t lane);
 
 /**
  * Tell whether a comma-separated list in UCX's syntax ("all", "a,b", "^a,b")

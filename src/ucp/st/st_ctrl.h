@@ -9,17 +9,14 @@
 #include "st_peer.h"
 #include "st_worker.h"
 
-/** A message on its way to UCP, and to the peer. */
-typedef struct ucp_st_msg {
+/** Messages to one peer on their way to UCP: one active message. */
+typedef struct ucp_st_frame_buf {
     ucs_list_link_t list;
     ucp_st_worker_h worker;
     ucp_st_peer_h   peer;
-    union {
-        ucp_st_msg_hdr_t   hdr;
-        ucp_st_msg_match_t match;
-        ucp_st_msg_op_t    op;
-    } u;
-} ucp_st_msg_t;
+    size_t          length; /* of what is filled in */
+    uint8_t         data[]; /* ucp_st_frame_t and messages */
+} ucp_st_frame_buf_t;
 
 /** Register the active message handler. The lock is not held. */
 ucs_status_t ucp_st_ctrl_init(ucp_st_worker_h worker);
@@ -28,16 +25,20 @@ ucs_status_t ucp_st_ctrl_init(ucp_st_worker_h worker);
 void ucp_st_ctrl_cleanup(ucp_st_worker_h worker);
 
 /**
- * Put the match message of an operation in the outbox; `region` is NULL if no
- * lane can carry it. The lock is held.
+ * Put the match message of an operation in the outbox. The lock is held.
  */
-ucs_status_t ucp_st_ctrl_post_match(ucp_st_op_t *op,
-                                    const ucp_st_trig_region_t *region);
+ucs_status_t ucp_st_ctrl_post_match(ucp_st_op_t *op);
 
 /**
- * Put another message in the outbox; the head of `msg` is filled in. Without
- * memory the peer is declared gone. The lock is held.
+ * Put a message and the bytes that follow it in the outbox; type and length of
+ * the head of `msg` are filled in. Without memory the peer is declared gone.
+ * The lock is held.
  */
+void ucp_st_ctrl_post_with(ucp_st_peer_t *peer, ucp_st_msg_type_t type,
+                           const ucp_st_msg_op_t *msg, const void *data,
+                           size_t length);
+
+/** The same with nothing behind it. */
 void ucp_st_ctrl_post(ucp_st_peer_t *peer, ucp_st_msg_type_t type,
                       const ucp_st_msg_op_t *msg);
 

@@ -2,10 +2,16 @@
 /*
  * st_enqueue.c - starts and waits as commands of a stream.
  *
- * A batch is checked whole, then given to the NIC as far as entries allow, then
- * enqueued as one sequence of stream commands that ends with the store of the
- * batch's number. Only then the operations' counts move on: an error leaves
- * them as they were, and what the NIC was given serves the next try.
+ * A batch is checked whole, then given to the lanes as far as they have room,
+ * then enqueued as one sequence of stream commands that ends with the store of
+ * the batch's number. Only then the operations' counts move on: an error leaves
+ * them as they were, and what a lane was given serves the next try.
+ *
+ * A start gives work to the lane and so takes the worker's lock. A wait takes
+ * no lock: what it reads of an operation was written by a start of the same
+ * queue, and what it writes belongs to who calls for that queue. An operation
+ * that fails meanwhile has a start that is not complete, so that it puts the
+ * queue in error itself, and its waits pass.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
@@ -19,18 +25,12 @@
 
 #include <stdlib.h>
 
-/** What makes a start a start, and a wait a wait. The lock is held. */
-typedef struct ucp_st_enqueue_ops {
-    /** Whether the operation may be in this batch. */
-    ucs_status_t (*check)(ucp_st_queue_h queue, const ucp_st_op_t *op);
-    /** Get it ready; may be repeated. */
-    ucs_status_t (*prepare)(ucp_st_op_t *op);
-    /** Its stream command; the operation has a lane. */
-    void (*cmd)(ucp_st_op_t *op, ucs_gstream_cmd_t *cmd);
-    /** The batch is enqueued. */
-    void (*commit)(ucp_st_queue_h queue, ucp_st_op_t *op);
-} ucp_st_enqueue_ops_t;
+static ucp_st_lane_t ucp_st_enqueue_lane(const ucp_st_op_t *op)
+{
+    return (op->lane == NULL) ? UCP_ST_LANE_NONE : op->lane->id;
+}
 
+/* The lock is held */
 static ucs_status_t ucp_st_start_check(ucp_st_queue_h queue,
                                        const ucp_st_op_t *op)
 {
@@ -59,27 +59,6 @@ static ucs_status_t ucp_st_start_check(ucp_st_queue_h queue,
     return UCS_OK;
 }
 
-static ucs_status_t ucp_st_start_prepare(ucp_st_op_t *op)
-{
-    return (op->lane == NULL) ? UCS_OK : op->lane->post(op, op->started + 1);
-}
-
-static void ucp_st_start_cmd(ucp_st_op_t *op, ucs_gstream_cmd_t *cmd)
-{
-    op->lane->start_cmd(op, op->started + 1, cmd);
-}
-
-static void ucp_st_start_commit(ucp_st_queue_h queue, ucp_st_op_t *op)
-{
-    op->queue    = queue;
-    op->last_seq = queue->seq;
-    ++op->started;
-    ++queue->worker->stats.starts;
-    if (op->lane == NULL) {
-        op->completed = op->started;
-    }
-}
-
 static ucs_status_t ucp_st_wait_check(ucp_st_queue_h queue,
                                       const ucp_st_op_t *op)
 {
@@ -95,41 +74,12 @@ static ucs_status_t ucp_st_wait_check(ucp_st_queue_h queue,
     return UCS_OK;
 }
 
-static ucs_status_t ucp_st_wait_prepare(ucp_st_op_t *op)
-{
-    (void)op;
-    return UCS_OK;
-}
-
-static void ucp_st_wait_cmd(ucp_st_op_t *op, ucs_gstream_cmd_t *cmd)
-{
-    op->lane->wait_cmd(op, op->started, cmd);
-}
-
-static void ucp_st_wait_commit(ucp_st_queue_h queue, ucp_st_op_t *op)
-{
-    op->last_seq = queue->seq;
-    op->waited   = op->started;
-    ++queue->worker->stats.waits;
-}
-
-static const ucp_st_enqueue_ops_t ucp_st_start_ops = {
-    .check   = ucp_st_start_check,
-    .prepare = ucp_st_start_prepare,
-    .cmd     = ucp_st_start_cmd,
-    .commit  = ucp_st_start_commit
-};
-
-static const ucp_st_enqueue_ops_t ucp_st_wait_ops = {
-    .check   = ucp_st_wait_check,
-    .prepare = ucp_st_wait_prepare,
-    .cmd     = ucp_st_wait_cmd,
-    .commit  = ucp_st_wait_commit
-};
+typedef ucs_status_t (*ucp_st_check_func_t)(ucp_st_queue_h queue,
+                                            const ucp_st_op_t *op);
 
 static ucs_status_t ucp_st_enqueue_check_op(ucp_st_queue_h queue,
                                             ucp_st_op_t *op,
-                                            const ucp_st_enqueue_ops_t *ops)
+                                            ucp_st_check_func_t check)
 {
     if (op == NULL) {
         return UCS_ERR_INVALID_PARAM;
@@ -142,19 +92,19 @@ static ucs_status_t ucp_st_enqueue_check_op(ucp_st_queue_h queue,
         ucs_error("operation %p is there twice", op);
         return UCS_ERR_INVALID_PARAM;
     }
-    return ops->check(queue, op);
+    return check(queue, op);
 }
 
 static ucs_status_t ucp_st_enqueue_check(ucp_st_queue_h queue,
                                          const ucp_st_op_h *op_array,
                                          size_t count,
-                                         const ucp_st_enqueue_ops_t *ops)
+                                         ucp_st_check_func_t check)
 {
     ucs_status_t status = ucp_st_queue_status(queue);
     size_t i, marked;
 
     for (marked = 0; (marked < count) && (status == UCS_OK); ++marked) {
-        status = ucp_st_enqueue_check_op(queue, op_array[marked], ops);
+        status = ucp_st_enqueue_check_op(queue, op_array[marked], check);
         if (status != UCS_OK) {
             break;
         }
@@ -166,99 +116,145 @@ static ucs_status_t ucp_st_enqueue_check(ucp_st_queue_h queue,
     return status;
 }
 
-/* Room for one command an operation and the store of the batch's number */
+/* Room for the commands of so many operations and the store of the batch's
+ * number */
 static ucs_status_t ucp_st_enqueue_grow(ucp_st_queue_h queue, size_t count)
 {
+    size_t needed = (count * UCP_ST_LANE_MAX_CMDS) + 1;
     ucs_gstream_cmd_t *cmds;
 
-    if (count < queue->max_cmds) {
+    if (needed <= queue->max_cmds) {
         return UCS_OK;
     }
-    cmds = realloc(queue->cmds, 2 * (count + 1) * sizeof(*cmds));
+    cmds = realloc(queue->cmds, 2 * needed * sizeof(*cmds));
     if (cmds == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
     queue->cmds     = cmds;
-    queue->max_cmds = 2 * (count + 1);
+    queue->max_cmds = 2 * needed;
     return UCS_OK;
 }
 
-/* All operations are good: enqueue the batch; the lock is held */
-static ucs_status_t ucp_st_enqueue_batch(ucp_st_queue_h queue,
-                                         const ucp_st_op_h *op_array,
-                                         size_t count,
-                                         const ucp_st_enqueue_ops_t *ops)
+/* The commands of a batch are there: have the stream run them, and then store
+ * the batch's number */
+static ucs_status_t ucp_st_enqueue_cmds(ucp_st_queue_h queue, size_t num_cmds)
 {
-    size_t num_cmds     = 0;
-    ucs_status_t status = UCS_OK;
-    ucs_gstream_cmd_t *last;
-    size_t i;
+    ucs_gstream_cmd_t *last = &queue->cmds[num_cmds];
+    ucs_status_t status;
 
-    for (i = 0; (i < count) && (status == UCS_OK); ++i) {
-        status = ops->prepare(op_array[i]);
-        if (op_array[i]->lane != NULL) {
-            ops->cmd(op_array[i], &queue->cmds[num_cmds++]);
-        }
-    }
-    if (status != UCS_OK) {
-        return status;
-    }
-
-    last                 = &queue->cmds[num_cmds++];
     last->type           = UCS_GSTREAM_CMD_WRITE64;
     last->u.word.address = &queue->passed;
     last->u.word.value   = queue->seq + 1;
-    status = ucs_gstream_enqueue(queue->stream, queue->cmds, num_cmds);
-    if (status != UCS_OK) {
-        return status;
+    status = ucs_gstream_enqueue(queue->stream, queue->cmds, num_cmds + 1);
+    if (status == UCS_OK) {
+        ++queue->seq;
     }
-    ++queue->seq;
-    for (i = 0; i < count; ++i) {
-        ops->commit(queue, op_array[i]);
-    }
-    return UCS_OK;
+    return status;
 }
 
-static ucs_status_t ucp_st_enqueue(ucp_st_queue_h queue,
-                                   const ucp_st_op_h *op_array, size_t count,
-                                   const ucp_st_enqueue_ops_t *ops)
+static void ucp_st_start_commit(ucp_st_queue_h queue, ucp_st_op_t *op)
 {
-    ucs_status_t status;
+    op->queue    = queue;
+    op->last_seq = queue->seq;
+    ++op->started;
+    ucp_st_queue_count(&queue->starts[ucp_st_enqueue_lane(op)], 1);
+    if (op->lane == NULL) {
+        op->completed = op->started;
+    }
+}
 
-    if ((queue == NULL) || ((op_array == NULL) && (count > 0))) {
+/* All operations are good: enqueue their starts; the lock is held */
+static ucs_status_t ucp_st_start_batch(ucp_st_queue_h queue,
+                                       const ucp_st_op_h *ops, size_t count)
+{
+    size_t num_cmds     = 0;
+    ucs_status_t status = UCS_OK;
+    ucp_st_op_t *op;
+    size_t i;
+
+    for (i = 0; (i < count) && (status == UCS_OK); ++i) {
+        op = ops[i];
+        if (op->lane != NULL) {
+            status    = op->lane->post(op, op->started + 1);
+            num_cmds += op->lane->start_cmds(op, op->started + 1,
+                                             &queue->cmds[num_cmds]);
+        }
+    }
+    if (status == UCS_OK) {
+        status = ucp_st_enqueue_cmds(queue, num_cmds);
+    }
+    for (i = 0; (i < count) && (status == UCS_OK); ++i) {
+        ucp_st_start_commit(queue, ops[i]);
+    }
+    return status;
+}
+
+static ucs_status_t ucp_st_enqueue_begin(ucp_st_queue_h queue,
+                                         const ucp_st_op_h *ops, size_t count)
+{
+    if ((queue == NULL) || ((ops == NULL) && (count > 0))) {
         return UCS_ERR_INVALID_PARAM;
     }
-    status = ucp_st_enqueue_grow(queue, count);
-    if (status != UCS_OK) {
-        return status;
-    }
-    ucp_st_worker_lock(queue->worker);
-    status = ucp_st_enqueue_check(queue, op_array, count, ops);
-    if ((status == UCS_OK) && (count > 0)) {
-        status = ucp_st_enqueue_batch(queue, op_array, count, ops);
-    }
-    ucp_st_worker_unlock(queue->worker);
-    return status;
+    return ucp_st_enqueue_grow(queue, count);
 }
 
 ucs_status_t ucp_st_enqueue_startall(ucp_st_queue_h queue,
                                      const ucp_st_op_h *ops, size_t count)
 {
-    return ucp_st_enqueue(queue, ops, count, &ucp_st_start_ops);
+    ucs_status_t status = ucp_st_enqueue_begin(queue, ops, count);
+
+    if (status != UCS_OK) {
+        return status;
+    }
+    ucp_st_worker_lock(queue->worker);
+    status = ucp_st_enqueue_check(queue, ops, count, ucp_st_start_check);
+    if ((status == UCS_OK) && (count > 0)) {
+        status = ucp_st_start_batch(queue, ops, count);
+    }
+    ucp_st_worker_unlock(queue->worker);
+    return status;
 }
 
 ucs_status_t ucp_st_enqueue_start(ucp_st_queue_h queue, ucp_st_op_h op)
 {
-    return ucp_st_enqueue(queue, &op, 1, &ucp_st_start_ops);
+    return ucp_st_enqueue_startall(queue, &op, 1);
+}
+
+static void ucp_st_wait_commit(ucp_st_queue_h queue, ucp_st_op_t *op)
+{
+    op->last_seq = queue->seq;
+    op->waited   = op->started;
+    ucp_st_queue_count(&queue->waits[ucp_st_enqueue_lane(op)], 1);
 }
 
 ucs_status_t ucp_st_enqueue_waitall(ucp_st_queue_h queue,
                                     const ucp_st_op_h *ops, size_t count)
 {
-    return ucp_st_enqueue(queue, ops, count, &ucp_st_wait_ops);
+    ucs_status_t status = ucp_st_enqueue_begin(queue, ops, count);
+    size_t num_cmds     = 0;
+    size_t i;
+
+    if (status != UCS_OK) {
+        return status;
+    }
+    status = ucp_st_enqueue_check(queue, ops, count, ucp_st_wait_check);
+    if ((status != UCS_OK) || (count == 0)) {
+        return status;
+    }
+    for (i = 0; i < count; ++i) {
+        if (ops[i]->lane != NULL) {
+            num_cmds += ops[i]->lane->wait_cmds(ops[i], ops[i]->started,
+                                                &queue->cmds[num_cmds]);
+        }
+    }
+    status = ucp_st_enqueue_cmds(queue, num_cmds);
+    for (i = 0; (i < count) && (status == UCS_OK); ++i) {
+        ucp_st_wait_commit(queue, ops[i]);
+    }
+    return status;
 }
 
 ucs_status_t ucp_st_enqueue_wait(ucp_st_queue_h queue, ucp_st_op_h op)
 {
-    return ucp_st_enqueue(queue, &op, 1, &ucp_st_wait_ops);
+    return ucp_st_enqueue_waitall(queue, &op, 1);
 }

@@ -1,37 +1,83 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * st_lane.h - what a data lane does for an operation. Nothing above this table
- * knows which lane carries it.
+ * st_lane.h - what a data lane does for workers, peers and operations. Nothing
+ * above this table knows which lane carries an operation.
+ *
+ * Two operations that were paired choose their lane together: each side offers
+ * what all of its lanes can do (offer), sends that to the other, and both keep
+ * the first lane in the order of the send's worker that both offered (bind);
+ * the other lanes' offers are given back (release).
  */
 #ifndef UCP_ST_LANE_H_
 #define UCP_ST_LANE_H_
 
 #include "st_op.h"
+#include "st_peer.h"
 
-/** All functions are called with the worker's lock held. */
+#include <ucs/config/types.h>
+
+/** Stream commands that a start or a wait of one operation may need. */
+#define UCP_ST_LANE_MAX_CMDS 16
+
+/** Where a function does not say otherwise the worker's lock is held. */
 typedef struct ucp_st_lane_ops {
     const char    *name;
     ucp_st_lane_t id;
 
-    /** Get all that one use needs, and describe it to the peer in `region`.
+    /** Get all that operations share. Logs why not, at ucp_st_lane_log_level().
+     *  The lock is not held, no other thread uses the worker. */
+    ucs_status_t (*open)(ucp_st_worker_h worker);
+
+    /** Give it back. All operations and peers are gone. The lock is not held,
+     *  no other thread uses the worker. */
+    void (*close)(ucp_st_worker_h worker);
+
+    /** Bytes that address_pack() writes. The lock is not held. */
+    size_t (*address_length)(ucp_st_worker_h worker);
+
+    /** Write what a peer needs to reach this worker. The lock is not held. */
+    ucs_status_t (*address_pack)(ucp_st_worker_h worker, void *buffer);
+
+    /** Reap what is complete, and go on with what waited for that. Non-zero if
+     *  there was something. */
+    unsigned (*progress)(ucp_st_worker_h worker);
+
+    /** Add this lane's part to what the user is told. */
+    ucs_status_t (*query)(ucp_st_worker_h worker, ucp_st_worker_attr_t *attr);
+
+    /** Get what reaches a peer, from what its address_pack() wrote.
+     *  UCS_ERR_UNREACHABLE if nothing does. The lock is not held. */
+    ucs_status_t (*connect)(ucp_st_peer_t *peer, const void *address,
+                            size_t length);
+
+    /** Give that back. The lock is not held, no other thread uses the
+     *  worker. */
+    void (*disconnect)(ucp_st_peer_t *peer);
+
+    /** Find out whether the peer is there; ucp_st_leave_lost() if not. */
+    void (*check)(ucp_st_peer_t *peer);
+
+    /** The operation was paired: get all that one use needs, and describe it to
+     *  the peer in `blob`, of UCP_ST_PROTO_MAX_BLOB bytes; `length_p` is set to
+     *  what it takes. UCS_ERR_NO_RESOURCE if the lane has no room now.
      *  Nothing is held on error. */
-    ucs_status_t (*offer)(ucp_st_op_t *op, ucp_st_trig_region_t *region);
+    ucs_status_t (*offer)(ucp_st_op_t *op, void *blob, size_t *length_p);
 
-    /** The pair is matched: learn where the peer's region is. */
-    ucs_status_t (*bind)(ucp_st_op_t *op, const ucp_st_trig_region_t *region);
+    /** Both sides use this lane: learn what the peer's offer() wrote. */
+    ucs_status_t (*bind)(ucp_st_op_t *op, const void *blob, size_t length);
 
-    /** A receive whose send has 0 bytes: offer a region beside the buffer. */
-    ucs_status_t (*rekey)(ucp_st_op_t *op, ucp_st_trig_region_t *region);
-
-    /** Give the NIC what use k = `uses` and those before it need. UCS_OK also
-     *  if entries are short: the rest is given as soon as there are some. */
+    /** Get use number `uses`, and those before it, ready to be started. UCS_OK
+     *  also if they are not yet, and will be when they can. */
     ucs_status_t (*post)(ucp_st_op_t *op, uint64_t uses);
 
-    /** Stream command that starts use number `use`. */
-    void (*start_cmd)(ucp_st_op_t *op, uint64_t use, ucs_gstream_cmd_t *cmd);
+    /** Stream commands that start use number `use`; how many. */
+    size_t (*start_cmds)(ucp_st_op_t *op, uint64_t use,
+                         ucs_gstream_cmd_t *cmds);
 
-    /** Stream command that waits for use number `use`. */
-    void (*wait_cmd)(ucp_st_op_t *op, uint64_t use, ucs_gstream_cmd_t *cmd);
+    /** Stream commands that wait for use number `use`; how many. The lock is
+     *  not held. */
+    size_t (*wait_cmds)(ucp_st_op_t *op, uint64_t use,
+                        ucs_gstream_cmd_t *cmds);
 
     /** Uses whose waits pass; 0 once they were released. */
     uint64_t (*uses_done)(const ucp_st_op_t *op);
@@ -39,19 +85,61 @@ typedef struct ucp_st_lane_ops {
     /** Let all waits pass, now and later; may be called again. */
     void (*release_waits)(ucp_st_op_t *op);
 
-    /** The peer must not reach this side any more. */
+    /** The peer must not reach this side any more; may be called again. */
     void (*revoke)(ucp_st_op_t *op);
 
     /** The peer cannot be reached any more: get rid of what still waits to. */
     void (*dispose)(ucp_st_op_t *op);
 
-    /** Non-zero while the NIC holds something of this operation. */
+    /** Non-zero while something outside holds a part of this operation. */
     int (*is_busy)(const ucp_st_op_t *op);
 
     /** Give back all that offer() got. The operation is not busy. */
     void (*release)(ucp_st_op_t *op);
+
+    /** Name of the protocol that a matched operation uses. */
+    const char *(*protocol)(const ucp_st_op_t *op);
 } ucp_st_lane_ops_t;
 
 extern const ucp_st_lane_ops_t ucp_st_trig_lane_ops;
+
+/** A lane's functions by its id; NULL where there is no such lane. */
+const ucp_st_lane_ops_t *ucp_st_lane_get(ucp_st_lane_t id);
+
+/** A lane's functions by its name in UCX_ST_LANES; NULL if there is none. */
+const ucp_st_lane_ops_t *ucp_st_lane_find(const char *name);
+
+/** Names of all lanes, for messages. */
+const char *ucp_st_lane_names(void);
+
+/**
+ * Open the lanes that UCX_ST_LANES asks for and UCX_TLS leaves. UCS_OK if there
+ * is at least one; else why the first of them cannot serve, logged.
+ */
+ucs_status_t ucp_st_lanes_open(ucp_st_worker_h worker);
+
+/** Close all open lanes. */
+void ucp_st_lanes_close(ucp_st_worker_h worker);
+
+/** How loud a lane is to say that it cannot be opened: an error if nothing is
+ *  left without it. */
+ucs_log_level_t ucp_st_lane_log_level(ucp_st_worker_h worker);
+
+/** progress() of all open lanes until there is nothing. The lock is held. */
+void ucp_st_lanes_progress_all(ucp_st_worker_h worker);
+
+/** revoke() by all lanes that hold something for the operation; the lock is
+ *  held. */
+void ucp_st_lanes_revoke(ucp_st_op_t *op);
+
+/** Non-zero if is_busy() for one of them; the lock is held. */
+int ucp_st_lanes_are_busy(const ucp_st_op_t *op);
+
+/** release() by all of them but those in the bit mask `keep`; the lock is
+ *  held. */
+void ucp_st_lanes_release(ucp_st_op_t *op, unsigned keep);
+
+/** check() of all lanes that reach a peer. The lock is held. */
+void ucp_st_lanes_check(ucp_st_peer_t *peer);
 
 #endif

@@ -34,8 +34,8 @@ static int ucp_st_leave_has_open_use(const ucp_st_peer_t *peer)
 {
     ucp_st_op_t *op;
 
-    ucs_list_for_each(op, &peer->worker->ops, list) {
-        if ((op->peer == peer) && (op->state != UCP_ST_OP_FAILED) &&
+    ucs_list_for_each(op, &peer->ops, peer_list) {
+        if (!op->freed && (op->state != UCP_ST_OP_FAILED) &&
             (op->started > op->completed)) {
             return 1;
         }

@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * st_match.c - matching.
- *
- * Each side announces its operations to the other in the order in which they
- * are given to match, and keeps two lists a peer, both in that order: its own
- * operations and the peer's announced ones that have no counterpart yet. Two
- * entries with the same key pair as soon as both are there; as each list has
- * the same order on both sides, both sides make the same pairs, without a
- * further message. What a pair becomes follows from its two announcements
- * alone.
+ * st_match.c - operations are given to match, and the outcome is told. How they
+ * find their counterparts is in st_match_pair.c.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
@@ -21,181 +14,11 @@
 #include "st_worker.h"
 
 #include <sched.h>
-#include <stdlib.h>
 #include <time.h>
 
 /* Empty rounds of progress before a blocked match sleeps, and for how long */
 #define UCP_ST_MATCH_YIELDS   200
 #define UCP_ST_MATCH_SLEEP_NS 50000
-
-static int ucp_st_match_is_pair(const ucp_st_op_t *op,
-                                const ucp_st_msg_match_t *msg)
-{
-    return (op->tag == msg->tag) && (op->scope == msg->scope) &&
-           ((uint8_t)op->dir != msg->dir);
-}
-
-/* The operation leaves the state MATCHING without a lane */
-static void ucp_st_match_end(ucp_st_op_t *op, ucs_status_t status)
-{
-    if (op->lane != NULL) {
-        op->lane->release(op);
-        op->lane = NULL;
-    }
-    if (status == UCS_ERR_NO_RESOURCE) {
-        ucp_st_op_set_state(op, UCP_ST_OP_INIT); /* may be tried again */
-        op->status = status;
-    } else {
-        ucp_st_op_fail(op, status);
-    }
-    ucp_st_op_reap(op);
-}
-
-static void ucp_st_match_success(ucp_st_op_t *op)
-{
-    ucp_st_msg_op_t msg = {
-        .op_id     = op->remote_id,
-        .src_op_id = op->id,
-        .status    = UCS_ERR_CANCELED
-    };
-
-    ucp_st_op_set_state(op, UCP_ST_OP_MATCHED);
-    ++op->worker->stats.matches;
-    if (op->freed) {
-        /* Freed while its announcement was on the way */
-        op->lane->revoke(op);
-        ucp_st_ctrl_post(op->peer, UCP_ST_MSG_UNMATCH, &msg);
-        ucp_st_op_reap(op);
-    }
-}
-
-/* The receive's buffer must not get the byte that an empty send writes: the
- * receiver offers another region, and the sender waits for it */
-static void ucp_st_match_empty_send(ucp_st_op_t *op)
-{
-    ucp_st_msg_op_t msg = {.op_id = op->remote_id, .src_op_id = op->id};
-    ucs_status_t status;
-
-    if (op->dir == UCP_ST_DIR_SEND) {
-        return; /* ucp_st_match_handle_rekey() goes on */
-    }
-    status     = op->lane->rekey(op, &msg.region);
-    msg.status = status;
-    ucp_st_ctrl_post(op->peer, UCP_ST_MSG_REKEY, &msg);
-    if (status == UCS_OK) {
-        ucp_st_match_success(op);
-    } else {
-        ucp_st_match_end(op, status);
-    }
-}
-
-/* Both announcements are known, and the operation is in no list any more */
-static void ucp_st_match_pair(ucp_st_op_t *op, const ucp_st_msg_match_t *msg)
-{
-    int is_send        = (op->dir == UCP_ST_DIR_SEND);
-    size_t send_length = is_send ? op->length : msg->length;
-    size_t recv_length = is_send ? msg->length : op->length;
-    ucs_status_t status;
-
-    op->remote_id  = msg->op_id;
-    op->msg_length = send_length;
-    op->mode       = is_send ? op->mode : (ucp_st_mode_t)msg->mode;
-    if (send_length > recv_length) {
-        ucs_diag("tag 0x%lx: send of %zu bytes for a receive of %zu", op->tag,
-                 send_length, recv_length);
-        ucp_st_match_end(op, UCS_ERR_MESSAGE_TRUNCATED);
-        return;
-    }
-    if ((op->lane == NULL) || !(msg->lanes & (1u << op->lane->id))) {
-        ucp_st_match_end(op, UCS_ERR_NO_RESOURCE);
-        return;
-    }
-    status = op->lane->bind(op, &msg->region);
-    if (status != UCS_OK) {
-        ucp_st_match_end(op, status);
-    } else if ((send_length == 0) && (recv_length > 0)) {
-        ucp_st_match_empty_send(op);
-    } else {
-        ucp_st_match_success(op);
-    }
-}
-
-void ucp_st_match_handle(ucp_st_peer_t *peer, const ucp_st_msg_match_t *msg)
-{
-    ucp_st_remote_op_t *remote;
-    ucp_st_op_t *op;
-
-    ucs_list_for_each(op, &peer->unmatched, match_list) {
-        if (ucp_st_match_is_pair(op, msg)) {
-            ucs_list_del(&op->match_list);
-            ucs_list_head_init(&op->match_list);
-            ucp_st_match_pair(op, msg);
-            return;
-        }
-    }
-
-    remote = malloc(sizeof(*remote));
-    if (remote == NULL) {
-        ucp_st_peer_fail(peer, UCS_ERR_NO_MEMORY);
-        return;
-    }
-    remote->msg = *msg;
-    ucs_list_add_tail(&peer->remote_ops, &remote->list);
-}
-
-void ucp_st_match_handle_rekey(ucp_st_peer_t *peer, const ucp_st_msg_op_t *msg)
-{
-    ucp_st_op_t *op = ucp_st_op_find(peer->worker, msg->op_id);
-    ucs_status_t status;
-
-    if ((op == NULL) || (op->peer != peer) ||
-        (op->state != UCP_ST_OP_MATCHING) || (op->lane == NULL)) {
-        return;
-    }
-    status = (ucs_status_t)msg->status;
-    if (status == UCS_OK) {
-        status = op->lane->bind(op, &msg->region);
-    }
-    if (status == UCS_OK) {
-        ucp_st_match_success(op);
-    } else {
-        ucp_st_match_end(op, status);
-    }
-}
-
-void ucp_st_match_handle_cancel(ucp_st_peer_t *peer, const ucp_st_msg_op_t *msg)
-{
-    ucp_st_msg_op_t ack = {.op_id = msg->src_op_id};
-    ucp_st_remote_op_t *remote;
-
-    ucs_list_for_each(remote, &peer->remote_ops, list) {
-        if (remote->msg.op_id == msg->src_op_id) {
-            ucs_list_del(&remote->list);
-            free(remote);
-            ucp_st_ctrl_post(peer, UCP_ST_MSG_CANCEL_ACK, &ack);
-            return;
-        }
-    }
-    /* Paired already: our announcement is on the way to the peer, which finds
-     * the freed operation in its list and undoes the match */
-}
-
-/* Take the peer's first announced counterpart, if it is there */
-static void ucp_st_match_try(ucp_st_op_t *op)
-{
-    ucp_st_remote_op_t *remote;
-
-    ucs_list_for_each(remote, &op->peer->remote_ops, list) {
-        if (ucp_st_match_is_pair(op, &remote->msg)) {
-            ucs_list_del(&remote->list);
-            ucs_list_del(&op->match_list);
-            ucs_list_head_init(&op->match_list);
-            ucp_st_match_pair(op, &remote->msg);
-            free(remote);
-            return;
-        }
-    }
-}
 
 static ucs_status_t ucp_st_match_check_peer(const ucp_st_op_t *op)
 {
@@ -251,49 +74,57 @@ static ucs_status_t ucp_st_match_checkall(const ucp_st_op_h *ops, size_t count)
     return status;
 }
 
-/* Operations with the same key as `op`, in one direction */
-static size_t ucp_st_match_count_self(const ucp_st_op_h *ops, size_t count,
-                                      const ucp_st_op_t *op, ucp_st_dir_t dir)
+/* The key of an operation to oneself; NULL for others, or if there is none */
+static ucp_st_key_t *ucp_st_match_self_key(const ucp_st_op_t *op, int add)
 {
-    size_t result = 0;
-    ucp_st_op_t *other;
-    size_t i;
+    if (!ucp_st_op_has_peer(op) || !op->peer->is_self) {
+        return NULL;
+    }
+    return ucp_st_match_key(op->peer, op->tag, op->scope, add);
+}
 
-    for (i = 0; i < count; ++i) {
-        result += (ops[i]->peer == op->peer) && (ops[i]->dir == dir) &&
-                  (ops[i]->tag == op->tag) && (ops[i]->scope == op->scope);
-    }
-    ucs_list_for_each(other, &op->peer->unmatched, match_list) {
-        result += (other->dir == dir) && !other->freed &&
-                  (other->tag == op->tag) && (other->scope == op->scope);
-    }
-    return result;
+static int ucp_st_key_is_even(const ucp_st_key_t *key)
+{
+    return (key->count[UCP_ST_DIR_SEND] + key->added[UCP_ST_DIR_SEND]) ==
+           (key->count[UCP_ST_DIR_RECV] + key->added[UCP_ST_DIR_RECV]);
 }
 
 /* A blocking match of one half of a message to oneself would never return */
 static ucs_status_t ucp_st_match_check_self(const ucp_st_op_h *ops,
                                             size_t count)
 {
-    const ucp_st_op_t *op;
+    ucs_status_t status = UCS_OK;
+    ucp_st_key_t *key;
     size_t i;
 
     for (i = 0; i < count; ++i) {
-        op = ops[i];
-        if (ucp_st_op_has_peer(op) && op->peer->is_self &&
-            (ucp_st_match_count_self(ops, count, op, UCP_ST_DIR_SEND) !=
-             ucp_st_match_count_self(ops, count, op, UCP_ST_DIR_RECV))) {
-            ucs_error("a blocking match of one half of a message to oneself "
-                      "(tag 0x%lx)", op->tag);
-            return UCS_ERR_INVALID_PARAM;
+        key = ucp_st_match_self_key(ops[i], 1);
+        if (key != NULL) {
+            ++key->added[ops[i]->dir];
         }
     }
-    return UCS_OK;
+    for (i = 0; (i < count) && (status == UCS_OK); ++i) {
+        key = ucp_st_match_self_key(ops[i], 0);
+        if ((key != NULL) && !ucp_st_key_is_even(key)) {
+            ucs_error("a blocking match of one half of a message to oneself "
+                      "(tag 0x%lx)", ops[i]->tag);
+            status = UCS_ERR_INVALID_PARAM;
+        }
+    }
+    for (i = 0; i < count; ++i) {
+        key = ucp_st_match_self_key(ops[i], 0);
+        if (key != NULL) {
+            key->added[UCP_ST_DIR_SEND] = 0;
+            key->added[UCP_ST_DIR_RECV] = 0;
+            ucp_st_match_key_put(ops[i]->peer, key);
+        }
+    }
+    return status;
 }
 
 /* Announce one operation; the lock is held */
 static void ucp_st_match_start(ucp_st_op_t *op)
 {
-    ucp_st_trig_region_t region;
     ucs_status_t status;
 
     ucp_st_op_set_state(op, UCP_ST_OP_MATCHING);
@@ -303,15 +134,10 @@ static void ucp_st_match_start(ucp_st_op_t *op)
         return;
     }
 
-    status = ucp_st_trig_lane_ops.offer(op, &region);
+    status = ucp_st_match_add(op);
     if (status == UCS_OK) {
-        op->lane = &ucp_st_trig_lane_ops;
-    } else {
-        ucs_diag("operation %p: lane %s cannot serve: %s", op,
-                 ucp_st_trig_lane_ops.name, ucs_status_string(status));
+        status = ucp_st_ctrl_post_match(op);
     }
-    ucs_list_add_tail(&op->peer->unmatched, &op->match_list);
-    status = ucp_st_ctrl_post_match(op, (op->lane == NULL) ? NULL : &region);
     if (status != UCS_OK) {
         ucp_st_op_fail(op, status);
         return;
@@ -336,10 +162,8 @@ static ucs_status_t ucp_st_match_startall(const ucp_st_op_h *ops, size_t count,
 
     worker = ops[0]->worker;
     ucp_st_worker_lock(worker);
-    /* Entries of uses that are over must not be missing here */
-    while (ucp_st_trig_dev_progress(worker) > 0) {
-        /* finite: nothing new is posted */
-    }
+    /* What uses hold that are over must not be missing here */
+    ucp_st_lanes_progress_all(worker);
     status = ucp_st_match_checkall(ops, count);
     if ((status == UCS_OK) && blocking) {
         status = ucp_st_match_check_self(ops, count);

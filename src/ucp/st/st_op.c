@@ -11,6 +11,7 @@
 #include "st_ctrl.h"
 #include "st_lane.h"
 #include "st_log.h"
+#include "st_match.h"
 #include "st_peer.h"
 #include "st_queue.h"
 #include "st_worker.h"
@@ -22,13 +23,6 @@
 int ucp_st_op_has_peer(const ucp_st_op_t *op)
 {
     return (op->peer != UCP_ST_PEER_NULL) && (op->peer != UCP_ST_PEER_ANY);
-}
-
-/* A list link that may be taken out twice */
-static void ucp_st_op_list_leave(ucs_list_link_t *link)
-{
-    ucs_list_del(link);
-    ucs_list_head_init(link);
 }
 
 /* Non-zero if moving from one state to the other is an edge of the diagram */
@@ -53,26 +47,39 @@ void ucp_st_op_set_state(ucp_st_op_t *op, ucp_st_op_state_t state)
         ucs_error("operation %p: state %d cannot follow %d", op, state,
                   op->state);
     }
-    op->state = state;
+    __atomic_store_n(&op->state, state, __ATOMIC_RELEASE);
 }
 
-static ucp_st_op_t *ucp_st_op_find_in(ucs_list_link_t *list, uint64_t id)
+ucp_st_op_t *ucp_st_op_find(ucp_st_peer_t *peer, uint64_t id)
 {
-    ucp_st_op_t *op;
+    khash_t(ucp_st_ops) *table = &peer->worker->op_table;
+    khiter_t iter              = kh_get(ucp_st_ops, table, id);
 
-    ucs_list_for_each(op, list, list) {
-        if (op->id == id) {
-            return op;
-        }
+    if ((iter == kh_end(table)) || (kh_value(table, iter)->peer != peer)) {
+        return NULL;
     }
-    return NULL;
+    return kh_value(table, iter);
 }
 
-ucp_st_op_t *ucp_st_op_find(ucp_st_worker_h worker, uint64_t id)
+static ucs_status_t ucp_st_op_table_add(ucp_st_op_t *op)
 {
-    ucp_st_op_t *op = ucp_st_op_find_in(&worker->ops, id);
+    khash_t(ucp_st_ops) *table = &op->worker->op_table;
+    khiter_t iter;
+    int ret;
 
-    return (op != NULL) ? op : ucp_st_op_find_in(&worker->zombies, id);
+    iter = kh_put(ucp_st_ops, table, op->id, &ret);
+    if (ret < 0) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    kh_value(table, iter) = op;
+    return UCS_OK;
+}
+
+static void ucp_st_op_table_del(ucp_st_op_t *op)
+{
+    khash_t(ucp_st_ops) *table = &op->worker->op_table;
+
+    kh_del(ucp_st_ops, table, kh_get(ucp_st_ops, table, op->id));
 }
 
 /* Uses that have completed. The NIC's own count is ahead of `completed`, which
@@ -117,14 +124,12 @@ void ucp_st_op_fail(ucp_st_op_t *op, ucs_status_t status)
     ucp_st_op_set_state(op, UCP_ST_OP_FAILED);
     op->status = status;
     if (!was_matched) {
-        ucp_st_op_list_leave(&op->match_list);
+        ucp_st_match_forget(op);
     }
 
     /* Close the region, then release the streams. The host hears of the queue's
      * state only once the stream has passed, so it is set before that. */
-    if (op->lane != NULL) {
-        op->lane->revoke(op);
-    }
+    ucp_st_lanes_revoke(op);
     if (in_use) {
         ++op->worker->stats.errors;
         ucp_st_queue_fail(op->queue, op, status);
@@ -177,25 +182,27 @@ static int ucp_st_op_is_on_stream(const ucp_st_op_t *op)
 
 void ucp_st_op_reap(ucp_st_op_t *op)
 {
-    if (!op->freed || (op->state == UCP_ST_OP_MATCHING) ||
-        ucp_st_op_is_on_stream(op)) {
+    if (!op->freed || ucp_st_op_is_on_stream(op)) {
         return;
     }
-    if (op->lane != NULL) {
-        if (op->lane->is_busy(op)) {
-            return;
-        }
-        op->lane->release(op);
-    }
+    /* No command names it any more: what is left to wait for calls here */
     ucs_list_del(&op->list);
+    ucs_list_add_tail(&op->worker->zombies, &op->list);
+    if ((op->state == UCP_ST_OP_MATCHING) || ucp_st_lanes_are_busy(op)) {
+        return;
+    }
+    ucp_st_lanes_release(op, 0);
+    ucs_list_del(&op->list);
+    ucs_list_del(&op->peer_list);
+    ucp_st_op_table_del(op);
     free(op);
 }
 
-void ucp_st_op_reap_all(ucp_st_worker_h worker)
+void ucp_st_op_reap_limbo(ucp_st_worker_h worker)
 {
     ucp_st_op_t *op, *tmp;
 
-    ucs_list_for_each_safe(op, tmp, &worker->zombies, list) {
+    ucs_list_for_each_safe(op, tmp, &worker->limbo, list) {
         ucp_st_op_reap(op);
     }
 }
@@ -204,7 +211,7 @@ void ucp_st_op_peer_done(ucp_st_op_t *op)
 {
     op->peer_acked = 1;
     if (op->state == UCP_ST_OP_MATCHING) {
-        ucp_st_op_list_leave(&op->match_list);
+        ucp_st_match_forget(op);
         ucp_st_op_set_state(op, UCP_ST_OP_FAILED);
     }
     if (op->lane != NULL) {
@@ -215,16 +222,14 @@ void ucp_st_op_peer_done(ucp_st_op_t *op)
 
 void ucp_st_op_handle_unmatch(ucp_st_peer_t *peer, const ucp_st_msg_op_t *msg)
 {
-    ucp_st_op_t *op     = ucp_st_op_find(peer->worker, msg->op_id);
+    ucp_st_op_t *op     = ucp_st_op_find(peer, msg->op_id);
     ucp_st_msg_op_t ack = {.op_id = msg->src_op_id};
 
     /* The peer reads and writes here no more: what it took part in has been
      * delivered. Once it knows that the region is closed it can get rid of what
      * still waits there to be written here. */
-    if ((op != NULL) && (op->peer == peer)) {
-        if (op->lane != NULL) {
-            op->lane->revoke(op);
-        }
+    if (op != NULL) {
+        ucp_st_lanes_revoke(op);
         ucp_st_op_limit_uses(op, msg->uses, (ucs_status_t)msg->status);
     }
     ucp_st_ctrl_post(peer, UCP_ST_MSG_UNMATCH_ACK, &ack);
@@ -270,6 +275,25 @@ static void ucp_st_op_params_get(ucp_st_op_t *op,
                                                   UCP_ST_MODE_STANDARD;
 }
 
+/* The lock is held */
+static ucs_status_t ucp_st_op_insert(ucp_st_op_t *op)
+{
+    ucp_st_worker_h worker = op->worker;
+    ucs_status_t status;
+
+    op->id = worker->next_op_id++;
+    status = ucp_st_op_table_add(op);
+    if (status != UCS_OK) {
+        return status;
+    }
+    ucs_list_add_tail(&worker->ops, &op->list);
+    if (ucp_st_op_has_peer(op)) {
+        ucs_list_add_tail(&op->peer->ops, &op->peer_list);
+    }
+    ++worker->stats.ops;
+    return UCS_OK;
+}
+
 static ucs_status_t ucp_st_op_create(ucp_st_worker_h worker, ucp_st_dir_t dir,
                                      const ucp_st_op_params_t *params,
                                      ucp_st_op_h *op_p)
@@ -288,18 +312,18 @@ static ucs_status_t ucp_st_op_create(ucp_st_worker_h worker, ucp_st_dir_t dir,
     op->dir      = dir;
     op->max_uses = UINT64_MAX;
     ucs_list_head_init(&op->match_list);
+    ucs_list_head_init(&op->peer_list);
     ucp_st_op_params_get(op, params);
     status = ucp_st_op_params_check(worker, params, op);
+    if (status == UCS_OK) {
+        ucp_st_worker_lock(worker);
+        status = ucp_st_op_insert(op);
+        ucp_st_worker_unlock(worker);
+    }
     if (status != UCS_OK) {
         free(op);
         return status;
     }
-
-    ucp_st_worker_lock(worker);
-    op->id = worker->next_op_id++;
-    ucs_list_add_tail(&worker->ops, &op->list);
-    ++worker->stats.ops;
-    ucp_st_worker_unlock(worker);
     *op_p = op;
     return UCS_OK;
 }
@@ -325,6 +349,7 @@ ucs_status_t ucp_st_op_query(ucp_st_op_h op, ucp_st_op_attr_t *attr)
     }
     ucp_st_worker_lock(op->worker);
     attr->lane      = (op->lane == NULL) ? UCP_ST_LANE_NONE : op->lane->id;
+    attr->protocol  = (op->lane == NULL) ? "none" : op->lane->protocol(op);
     attr->length    = op->msg_length;
     attr->started   = op->started;
     attr->completed = ucp_st_op_uses_done(op);
@@ -343,13 +368,16 @@ static void ucp_st_op_detach(ucp_st_op_t *op)
         /* The peer may have paired it already: it stays in the list, so that
          * the order of matching is the same on both sides, until the peer
          * either confirms or sends its half */
+        if (op->key != NULL) {
+            --op->key->count[op->dir];
+        }
         ucp_st_ctrl_post(op->peer, UCP_ST_MSG_CANCEL, &msg);
         break;
     case UCP_ST_OP_MATCHED:
         if (op->lane == NULL) {
             break;
         }
-        op->lane->revoke(op);
+        ucp_st_lanes_revoke(op);
         if (op->peer->status == UCS_OK) {
             ucp_st_op_tell_unmatched(op);
         }
@@ -390,7 +418,7 @@ ucs_status_t ucp_st_op_free(ucp_st_op_h op)
     ucp_st_op_detach(op);
     op->freed = 1;
     ucs_list_del(&op->list);
-    ucs_list_add_tail(&worker->zombies, &op->list);
+    ucs_list_add_tail(&worker->limbo, &op->list);
     --worker->stats.ops;
     if (ucp_st_op_peer_is_done(op) && (op->lane != NULL)) {
         op->lane->dispose(op);

@@ -9,8 +9,9 @@
  *    |                          v                     v freed its half
  *    |                        FAILED <-------------- (FAILED)
  *    |                          |
- *    +---------- free, from every state: gone, or ZOMBIE while the NIC or the
- *                peer may still use what it holds
+ *    +---------- free, from every state: gone; or in limbo while commands of
+ *                a stream name it, and a zombie while a lane or the peer may
+ *                still use what it holds
  */
 #ifndef UCP_ST_OP_H_
 #define UCP_ST_OP_H_
@@ -36,10 +37,18 @@ typedef enum {
 
 struct ucp_st_lane_ops;
 
-/** Protected by the worker's lock, but for what the lane's part says. */
+/**
+ * Protected by the worker's lock, but for what the lane's part says, and for
+ * `waited` and `last_seq`, which belong to who calls for the operation's queue;
+ * once it was freed nobody changes these. `state` is stored with the lock held
+ * and may be read without it.
+ */
 typedef struct ucp_st_op {
-    ucs_list_link_t     list;       /* in the worker's ops or zombies */
+    ucs_list_link_t     list;       /* in the worker's ops, limbo or zombies */
+    ucs_list_link_t     peer_list;  /* in the peer's ops, if it has one */
     ucs_list_link_t     match_list; /* in the peer's unmatched */
+    ucs_list_link_t     key_list;   /* in its key's local operations */
+    struct ucp_st_key   *key;       /* while in that list */
     ucp_st_worker_h     worker;
     ucp_st_peer_h       peer;       /* or NULL, or UCP_ST_PEER_ANY */
     uint64_t            id;         /* unique in the worker */
@@ -53,7 +62,8 @@ typedef struct ucp_st_op {
     uint64_t            flags;
     void                *buffer;
     size_t              length;     /* of the buffer */
-    size_t              msg_length; /* of a use, once matched */
+    size_t              msg_length; /* of a use, once paired */
+    size_t              recv_length;/* of the receive's buffer, once paired */
     int                 freed;      /* by the user */
     int                 marked;     /* seen in the array being checked */
 
@@ -65,12 +75,16 @@ typedef struct ucp_st_op {
     uint64_t            max_uses;   /* how many the peer takes part in */
     int                 peer_acked; /* peer's region is closed: UNMATCH_ACK */
 
-    const struct ucp_st_lane_ops *lane; /* NULL: nothing to move */
+    uint8_t             lane_order[UCP_ST_PROTO_MAX_LANES]; /* once paired */
+    unsigned            offered;    /* lanes that hold something for it */
+    const struct ucp_st_lane_ops *lane; /* NULL: none chosen, or nothing to
+                                           move */
     ucp_st_trig_op_t    trig;
 } ucp_st_op_t;
 
-/** Find a live or zombie operation by id; NULL if gone. The lock is held. */
-ucp_st_op_t *ucp_st_op_find(ucp_st_worker_h worker, uint64_t id);
+/** Find an operation of the peer, live or freed, by id; NULL if it is gone. The
+ *  lock is held. */
+ucp_st_op_t *ucp_st_op_find(ucp_st_peer_h peer, uint64_t id);
 
 /**
  * Fail an operation: stop its use, release the streams that wait for it, put
@@ -94,9 +108,9 @@ void ucp_st_op_limit_uses(ucp_st_op_t *op, uint64_t uses, ucs_status_t status);
  */
 void ucp_st_op_reap(ucp_st_op_t *op);
 
-/** Try that for all freed operations: a stream may have passed the last command
- *  that named one, which nobody is told. The lock is held. */
-void ucp_st_op_reap_all(ucp_st_worker_h worker);
+/** Try that for those in limbo: a stream may have passed the last command that
+ *  named one, which nobody is told. The lock is held. */
+void ucp_st_op_reap_limbo(ucp_st_worker_h worker);
 
 /**
  * A freed operation's counterpart has closed its region, or is gone: get rid of

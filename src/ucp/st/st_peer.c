@@ -8,8 +8,10 @@
 
 #include "st_peer.h"
 #include "st_ctrl.h"
+#include "st_lane.h"
 #include "st_leave.h"
 #include "st_log.h"
+#include "st_match.h"
 #include "st_worker.h"
 
 #include <stdlib.h>
@@ -17,20 +19,52 @@
 
 /** What an address holds, as pointers into it. */
 typedef struct ucp_st_address {
-    uint64_t   uuid;
-    const void *ucp_addr;
-    const void *dev_addr;
-    const void *iface_addr;
+    uint64_t      uuid;
+    const void    *ucp_addr;
+    const uint8_t *lanes;    /* the first one's head */
+    const uint8_t *end;
+    unsigned      num_lanes;
 } ucp_st_address_t;
+
+static size_t ucp_st_address_lanes_length(ucp_st_worker_h worker)
+{
+    size_t length = 0;
+    unsigned i;
+
+    for (i = 0; i < worker->num_lanes; ++i) {
+        length += sizeof(ucp_st_address_lane_t) +
+                  worker->lanes[i]->address_length(worker);
+    }
+    return length;
+}
+
+static ucs_status_t ucp_st_address_lanes_pack(ucp_st_worker_h worker,
+                                              uint8_t *p)
+{
+    ucp_st_address_lane_t *head;
+    ucs_status_t status;
+    unsigned i;
+
+    for (i = 0; i < worker->num_lanes; ++i) {
+        head         = (ucp_st_address_lane_t*)p;
+        head->lane   = worker->lanes[i]->id;
+        head->length = worker->lanes[i]->address_length(worker);
+        status       = worker->lanes[i]->address_pack(worker, head + 1);
+        if (status != UCS_OK) {
+            return status;
+        }
+        p += sizeof(*head) + head->length;
+    }
+    return UCS_OK;
+}
 
 ucs_status_t ucp_st_worker_get_address(ucp_st_worker_h worker,
                                        void **address_p, size_t *length_p)
 {
     ucp_st_address_hdr_t *hdr;
     ucp_address_t *ucp_addr;
-    size_t ucp_length, dev_length, iface_length, length;
+    size_t ucp_length, length;
     ucs_status_t status;
-    uint8_t *p;
 
     if ((worker == NULL) || (address_p == NULL) || (length_p == NULL)) {
         return UCS_ERR_INVALID_PARAM;
@@ -40,24 +74,20 @@ ucs_status_t ucp_st_worker_get_address(ucp_st_worker_h worker,
         return status;
     }
 
-    dev_length   = worker->trig.iface_attr.device_addr_len;
-    iface_length = worker->trig.iface_attr.iface_addr_len;
-    length       = sizeof(*hdr) + ucp_length + dev_length + iface_length;
-    hdr          = calloc(1, length);
+    length = sizeof(*hdr) + ucp_length + ucp_st_address_lanes_length(worker);
+    hdr    = calloc(1, length);
     if (hdr == NULL) {
         status = UCS_ERR_NO_MEMORY;
         goto out;
     }
-    hdr->magic        = UCP_ST_ADDRESS_MAGIC;
-    hdr->version      = UCP_ST_PROTO_VERSION;
-    hdr->ucp_length   = ucp_length;
-    hdr->dev_length   = dev_length;
-    hdr->iface_length = iface_length;
-    hdr->uuid         = worker->uuid;
-    p                 = (uint8_t*)(hdr + 1);
-    memcpy(p, ucp_addr, ucp_length);
-    p     += ucp_length;
-    status = ucp_st_trig_dev_address(worker, p, p + dev_length);
+    hdr->magic      = UCP_ST_ADDRESS_MAGIC;
+    hdr->version    = UCP_ST_PROTO_VERSION;
+    hdr->ucp_length = ucp_length;
+    hdr->num_lanes  = worker->num_lanes;
+    hdr->uuid       = worker->uuid;
+    memcpy(hdr + 1, ucp_addr, ucp_length);
+    status = ucp_st_address_lanes_pack(worker,
+                                       (uint8_t*)(hdr + 1) + ucp_length);
     if (status != UCS_OK) {
         free(hdr);
         goto out;
@@ -76,13 +106,40 @@ void ucp_st_worker_release_address(ucp_st_worker_h worker, void *address)
     free(address);
 }
 
-static ucs_status_t ucp_st_address_parse(ucp_st_worker_h worker,
-                                         const void *buffer, size_t length,
+/* The next lane's address, and where it ends; NULL if it is cut off */
+static const ucp_st_address_lane_t *
+ucp_st_address_next_lane(const uint8_t **p, const uint8_t *end)
+{
+    const ucp_st_address_lane_t *head = (const ucp_st_address_lane_t*)*p;
+
+    if (((size_t)(end - *p) < sizeof(*head)) ||
+        ((size_t)(end - *p) < (sizeof(*head) + head->length))) {
+        return NULL;
+    }
+    *p += sizeof(*head) + head->length;
+    return head;
+}
+
+static ucs_status_t ucp_st_address_check_lanes(const ucp_st_address_t *address)
+{
+    const uint8_t *p = address->lanes;
+    unsigned i;
+
+    for (i = 0; i < address->num_lanes; ++i) {
+        if (ucp_st_address_next_lane(&p, address->end) == NULL) {
+            ucs_error("worker address is truncated in lane %u of %u", i + 1,
+                      address->num_lanes);
+            return UCS_ERR_INVALID_ADDR;
+        }
+    }
+    return UCS_OK;
+}
+
+static ucs_status_t ucp_st_address_parse(const void *buffer, size_t length,
                                          ucp_st_address_t *address)
 {
-    const uct_iface_attr_t *attr = &worker->trig.iface_attr;
-    ucp_st_address_hdr_t hdr;
     const uint8_t *p = buffer;
+    ucp_st_address_hdr_t hdr;
 
     if (length < sizeof(hdr)) {
         ucs_error("worker address of %zu bytes is truncated", length);
@@ -98,22 +155,16 @@ static ucs_status_t ucp_st_address_parse(ucp_st_worker_h worker,
                   "version %d", hdr.version, UCP_ST_PROTO_VERSION);
         return UCS_ERR_UNSUPPORTED;
     }
-    if (length < (sizeof(hdr) + (size_t)hdr.ucp_length + hdr.dev_length +
-                  hdr.iface_length)) {
+    if (length < (sizeof(hdr) + (size_t)hdr.ucp_length)) {
         ucs_error("worker address of %zu bytes is truncated", length);
         return UCS_ERR_INVALID_ADDR;
     }
-    if ((hdr.dev_length != attr->device_addr_len) ||
-        (hdr.iface_length != attr->iface_addr_len)) {
-        ucs_error("the peer's trig lane uses another provider");
-        return UCS_ERR_UNREACHABLE;
-    }
-
-    address->uuid       = hdr.uuid;
-    address->ucp_addr   = p + sizeof(hdr);
-    address->dev_addr   = p + sizeof(hdr) + hdr.ucp_length;
-    address->iface_addr = (const uint8_t*)address->dev_addr + hdr.dev_length;
-    return UCS_OK;
+    address->uuid      = hdr.uuid;
+    address->ucp_addr  = p + sizeof(hdr);
+    address->lanes     = p + sizeof(hdr) + hdr.ucp_length;
+    address->end       = p + length;
+    address->num_lanes = hdr.num_lanes;
+    return ucp_st_address_check_lanes(address);
 }
 
 ucp_st_peer_t *ucp_st_peer_get(ucp_st_worker_h worker, uint64_t uuid)
@@ -136,21 +187,14 @@ ucp_st_peer_t *ucp_st_peer_get(ucp_st_worker_h worker, uint64_t uuid)
     peer->is_self = (uuid == worker->uuid);
     peer->status  = UCS_OK;
     peer->lost    = UCS_OK;
+    ucs_list_head_init(&peer->ops);
     ucs_list_head_init(&peer->unmatched);
-    ucs_list_head_init(&peer->remote_ops);
+    kh_init_inplace(ucp_st_keys, &peer->keys);
     ucs_list_add_tail(&worker->peers, &peer->list);
     if (worker->leaving) {
         ucp_st_ctrl_post(peer, UCP_ST_MSG_LEAVE, &msg);
     }
     return peer;
-}
-
-void ucp_st_peer_check_nic(ucp_st_peer_t *peer)
-{
-    if (peer->trig_ep != NULL) {
-        /* An error is told by the endpoint's error handler */
-        (void)uct_ep_check(peer->trig_ep, 0, NULL);
-    }
 }
 
 void ucp_st_peer_fail(ucp_st_peer_t *peer, ucs_status_t status)
@@ -164,18 +208,15 @@ void ucp_st_peer_fail(ucp_st_peer_t *peer, ucs_status_t status)
     ucs_diag("peer 0x%lx is gone: %s", peer->uuid, ucs_status_string(status));
     peer->status         = status;
     worker->going_peers -= peer->going;
-    ucs_list_for_each_safe(op, tmp, &worker->ops, list) {
-        if ((op->peer == peer) && (op->state != UCP_ST_OP_INIT)) {
+    ucs_list_for_each_safe(op, tmp, &peer->ops, peer_list) {
+        if (op->freed) {
+            ucp_st_op_peer_done(op);
+        } else if (op->state != UCP_ST_OP_INIT) {
             ucp_st_op_fail(op, status);
         }
     }
-    ucs_list_for_each_safe(op, tmp, &worker->zombies, list) {
-        if (op->peer == peer) {
-            ucp_st_op_peer_done(op);
-        }
-    }
     /* Some NICs drop what they cannot deliver without a word until then */
-    ucp_st_peer_check_nic(peer);
+    ucp_st_lanes_check(peer);
 }
 
 /* UCP's error callback: the control endpoint is dead */
@@ -233,36 +274,75 @@ static void ucp_st_ep_close(ucp_worker_h ucp_worker, ucp_ep_h ep)
     ucp_request_free(request);
 }
 
+static void ucp_st_peer_disconnect(ucp_st_peer_t *peer)
+{
+    ucp_st_worker_h worker = peer->worker;
+    unsigned i;
+
+    for (i = 0; i < worker->num_lanes; ++i) {
+        if (peer->lanes & UCS_BIT(worker->lanes[i]->id)) {
+            worker->lanes[i]->disconnect(peer);
+        }
+    }
+    peer->lanes = 0;
+    ucp_st_ep_close(worker->ucp_worker, peer->ucp_ep);
+    peer->ucp_ep = NULL;
+}
+
+/* Connect one lane if both sides have it */
+static void ucp_st_peer_connect_lane(ucp_st_peer_t *peer,
+                                     const ucp_st_address_lane_t *head)
+{
+    ucp_st_worker_h worker = peer->worker;
+    const ucp_st_lane_ops_t *lane;
+    ucs_status_t status;
+    unsigned i;
+
+    for (i = 0; i < worker->num_lanes; ++i) {
+        lane = worker->lanes[i];
+        if (lane->id != (ucp_st_lane_t)head->lane) {
+            continue;
+        }
+        status = lane->connect(peer, head + 1, head->length);
+        if (status == UCS_OK) {
+            peer->lanes |= UCS_BIT(lane->id);
+        } else {
+            ucs_diag("lane %s does not reach peer 0x%lx: %s", lane->name,
+                     peer->uuid, ucs_status_string(status));
+        }
+    }
+}
+
 static ucs_status_t ucp_st_peer_connect(ucp_st_peer_t *peer,
                                         const ucp_st_address_t *address)
 {
     ucp_st_worker_h worker = peer->worker;
+    const uint8_t *p       = address->lanes;
     ucs_status_t status;
-    uct_ep_h trig_ep;
     ucp_ep_h ucp_ep;
+    unsigned i;
 
+    for (i = 0; i < address->num_lanes; ++i) {
+        ucp_st_peer_connect_lane(peer,
+                                 ucp_st_address_next_lane(&p, address->end));
+    }
+    if (peer->lanes == 0) {
+        ucs_error("no lane reaches peer 0x%lx: it has none of this side's (see "
+                  "UCX_ST_LANES), or uses another provider", peer->uuid);
+        return UCS_ERR_UNREACHABLE;
+    }
     status = ucp_st_peer_ucp_connect(peer, address, &ucp_ep);
     if (status != UCS_OK) {
         ucs_error("failed to connect to peer 0x%lx: %s", peer->uuid,
                   ucs_status_string(status));
+        ucp_st_peer_disconnect(peer);
         return status;
     }
-
     ucp_st_worker_lock(worker);
-    status = ucp_st_trig_dev_connect(worker, address->dev_addr,
-                                     address->iface_addr, &trig_ep);
-    if (status == UCS_OK) {
-        peer->ucp_ep  = ucp_ep;
-        peer->trig_ep = trig_ep;
-    }
+    peer->ucp_ep    = ucp_ep;
+    peer->connected = 1;
     ucp_st_worker_unlock(worker);
-    if (status != UCS_OK) {
-        ucs_error("lane 'trig' on device %s does not reach peer 0x%lx: %s",
-                  worker->trig.attr.device, peer->uuid,
-                  ucs_status_string(status));
-        ucp_st_ep_close(worker->ucp_worker, ucp_ep);
-    }
-    return status;
+    return UCS_OK;
 }
 
 ucs_status_t ucp_st_peer_create(ucp_st_worker_h worker, const void *address,
@@ -275,7 +355,7 @@ ucs_status_t ucp_st_peer_create(ucp_st_worker_h worker, const void *address,
     if ((worker == NULL) || (address == NULL) || (peer_p == NULL)) {
         return UCS_ERR_INVALID_PARAM;
     }
-    status = ucp_st_address_parse(worker, address, length, &parsed);
+    status = ucp_st_address_parse(address, length, &parsed);
     if (status != UCS_OK) {
         return status;
     }
@@ -286,7 +366,7 @@ ucs_status_t ucp_st_peer_create(ucp_st_worker_h worker, const void *address,
     if (peer == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
-    if (peer->trig_ep == NULL) {
+    if (!peer->connected) {
         status = ucp_st_peer_connect(peer, &parsed);
         if (status != UCS_OK) {
             return status;
@@ -305,21 +385,11 @@ void ucp_st_peer_destroy(ucp_st_peer_h peer)
 
 void ucp_st_peers_cleanup(ucp_st_worker_h worker)
 {
-    ucp_st_remote_op_t *remote, *tmp_remote;
     ucp_st_peer_t *peer, *tmp;
-    int trig_busy;
 
-    ucp_st_worker_lock(worker);
-    trig_busy = ucp_st_trig_dev_is_busy(worker);
-    ucp_st_worker_unlock(worker);
     ucs_list_for_each_safe(peer, tmp, &worker->peers, list) {
-        ucp_st_ep_close(worker->ucp_worker, peer->ucp_ep);
-        if ((peer->trig_ep != NULL) && !trig_busy) {
-            uct_ep_destroy(peer->trig_ep);
-        }
-        ucs_list_for_each_safe(remote, tmp_remote, &peer->remote_ops, list) {
-            free(remote);
-        }
+        ucp_st_peer_disconnect(peer);
+        ucp_st_match_cleanup(peer);
         ucs_list_del(&peer->list);
         free(peer);
     }

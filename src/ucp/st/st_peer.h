@@ -10,13 +10,48 @@
 #include "st_op.h"
 #include "st_proto.h"
 
+#include <uct/api/uct.h>
+
+#include <ucs/datastruct/khash.h>
 #include <ucs/datastruct/list.h>
+
+struct ucp_st_frame_buf;
+
+/** What two operations that pair have in common. */
+typedef struct ucp_st_key_id {
+    uint64_t tag;
+    uint64_t scope;
+} ucp_st_key_id_t;
 
 /** A match message that no operation here has taken yet. */
 typedef struct ucp_st_remote_op {
-    ucs_list_link_t    list;
+    ucs_list_link_t    list;     /* in its key's remote operations */
+    struct ucp_st_key  *key;
     ucp_st_msg_match_t msg;
 } ucp_st_remote_op_t;
+
+/** Operations with one tag and scope that wait for their counterparts, each
+ *  list in the order of being given to match, by @ref ucp_st_dir_t. */
+typedef struct ucp_st_key {
+    ucp_st_key_id_t id;
+    ucs_list_link_t local[2];  /* ucp_st_op_t */
+    ucs_list_link_t remote[2]; /* ucp_st_remote_op_t */
+    size_t          count[2];  /* local ones that are not freed */
+    size_t          added[2];  /* scratch: given to match now */
+} ucp_st_key_t;
+
+static inline khint_t ucp_st_key_hash(ucp_st_key_id_t id)
+{
+    return kh_int64_hash_func(id.tag * 0x9e3779b97f4a7c15ul + id.scope);
+}
+
+static inline int ucp_st_key_equal(ucp_st_key_id_t a, ucp_st_key_id_t b)
+{
+    return (a.tag == b.tag) && (a.scope == b.scope);
+}
+
+KHASH_INIT(ucp_st_keys, ucp_st_key_id_t, ucp_st_key_t*, 1, ucp_st_key_hash,
+           ucp_st_key_equal)
 
 /**
  * Made by ucp_st_peer_create(), or by the first message from a worker that this
@@ -28,6 +63,7 @@ typedef struct ucp_st_peer {
     ucp_st_worker_h worker;
     uint64_t        uuid;
     int             is_self;
+    int             connected;  /* its address is known */
     ucs_status_t    status;     /* why it is gone; UCS_OK while it is not */
     int             said_leave; /* it matches nothing more */
     int             said_bye;   /* it has no operations any more */
@@ -36,11 +72,14 @@ typedef struct ucp_st_peer {
     uint64_t        lost_round; /* the worker's round then */
     double          lost_time;  /* and the time, seconds */
     ucp_ep_h        ucp_ep;     /* control messages; NULL for self */
-    uct_ep_h        trig_ep;    /* data */
+    unsigned        lanes;      /* bit mask of those that reach it */
+    uct_ep_h        trig_ep;    /* the trig lane's */
     uint32_t        next_tx_seq;
     uint32_t        next_rx_seq;
+    struct ucp_st_frame_buf *frame; /* last in the outbox, or NULL */
+    ucs_list_link_t ops;        /* all with this peer: ucp_st_op_t */
     ucs_list_link_t unmatched;  /* local operations: ucp_st_op_t */
-    ucs_list_link_t remote_ops; /* ucp_st_remote_op_t */
+    khash_t(ucp_st_keys) keys;  /* of what waits for a counterpart */
 } ucp_st_peer_t;
 
 /**
@@ -51,9 +90,6 @@ ucp_st_peer_t *ucp_st_peer_get(ucp_st_worker_h worker, uint64_t uuid);
 
 /** Declare a peer gone: its operations fail with `status`. The lock is held. */
 void ucp_st_peer_fail(ucp_st_peer_t *peer, ucs_status_t status);
-
-/** Have the NIC find out whether a peer is there; the lock is held. */
-void ucp_st_peer_check_nic(ucp_st_peer_t *peer);
 
 /**
  * Close the endpoints of all peers and free them. UCP is called: the lock is

@@ -45,23 +45,32 @@ ucs_status_t ucp_st_queue_create(ucp_st_worker_h worker,
     return UCS_OK;
 }
 
-/* The queue's operations are free to go to another one */
+static void ucp_st_queue_forget_list(ucp_st_queue_h queue,
+                                     ucs_list_link_t *list)
+{
+    ucp_st_op_t *op;
+
+    ucs_list_for_each(op, list, list) {
+        if (op->queue == queue) {
+            op->queue = NULL;
+        }
+    }
+}
+
+/* The queue's operations are free to go to another one, and its counts stay */
 static void ucp_st_queue_forget(ucp_st_queue_h queue)
 {
     ucp_st_worker_h worker = queue->worker;
-    ucp_st_op_t *op;
+    unsigned i;
 
-    ucs_list_for_each(op, &worker->ops, list) {
-        if (op->queue == queue) {
-            op->queue = NULL;
-        }
+    ucp_st_queue_forget_list(queue, &worker->ops);
+    ucp_st_queue_forget_list(queue, &worker->limbo);
+    ucp_st_queue_forget_list(queue, &worker->zombies);
+    ucp_st_op_reap_limbo(worker);
+    for (i = 0; i < UCP_ST_LANE_LAST; ++i) {
+        worker->stats.lanes[i].starts += queue->starts[i];
+        worker->stats.lanes[i].waits  += queue->waits[i];
     }
-    ucs_list_for_each(op, &worker->zombies, list) {
-        if (op->queue == queue) {
-            op->queue = NULL;
-        }
-    }
-    ucp_st_op_reap_all(worker);
 }
 
 ucs_status_t ucp_st_queue_destroy(ucp_st_queue_h queue)

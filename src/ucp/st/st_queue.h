@@ -26,7 +26,21 @@ struct ucp_st_queue {
     ucp_st_op_h       failed_op; /* first that failed; set before `status` */
     ucs_gstream_cmd_t *cmds;  /* scratch for a batch */
     size_t            max_cmds;
+    uint64_t          starts[UCP_ST_LANE_LAST]; /* enqueued, by lane; see */
+    uint64_t          waits[UCP_ST_LANE_LAST];  /* ucp_st_queue_count() */
 };
+
+/** Add to one of the queue's counts: only who calls for the queue does. Others
+ *  may read it by adding 0. The new value. */
+static inline uint64_t ucp_st_queue_count(uint64_t *count, uint64_t value)
+{
+    uint64_t result = __atomic_load_n(count, __ATOMIC_RELAXED) + value;
+
+    if (value > 0) {
+        __atomic_store_n(count, result, __ATOMIC_RELAXED);
+    }
+    return result;
+}
 
 /** Batches that have run, and all that the stream did before. */
 static inline uint64_t ucp_st_queue_passed(ucp_st_queue_h queue)

@@ -37,13 +37,6 @@ static size_t ucp_st_trig_wire_length(size_t length)
     return (length == 0) ? 1 : length;
 }
 
-static void ucp_st_trig_describe(ucp_st_op_t *op, const void *address,
-                                 ucp_st_trig_region_t *region)
-{
-    region->address = (uintptr_t)address;
-    uct_trig_mem_pack(op->trig.mem, region->rkey);
-}
-
 /* The region that the peer writes: a send's clear-to-send word, counted by the
  * counter that starts the send; a receive's buffer, counted by D */
 static ucs_status_t ucp_st_trig_region_reg(ucp_st_op_t *op,
@@ -57,15 +50,17 @@ static ucs_status_t ucp_st_trig_region_reg(ucp_st_op_t *op,
     ucs_status_t status;
 
     if (op->dir == UCP_ST_DIR_RECV) {
+        /* An empty send writes a byte, which is not for the user's buffer */
         cntr = trig->data;
-        if (op->length > 0) {
+        if (op->msg_length > 0) {
             address = op->buffer;
             length  = op->length;
         }
     }
     status = uct_trig_mem_reg(iface, address, length, cntr, &trig->mem);
     if (status == UCS_OK) {
-        ucp_st_trig_describe(op, address, region);
+        region->address = (uintptr_t)address;
+        uct_trig_mem_pack(trig->mem, region->rkey);
     }
     return status;
 }
@@ -138,8 +133,8 @@ static void ucp_st_trig_unreserve(ucp_st_op_t *op)
     }
 }
 
-static ucs_status_t ucp_st_trig_offer(ucp_st_op_t *op,
-                                      ucp_st_trig_region_t *region)
+static ucs_status_t ucp_st_trig_offer(ucp_st_op_t *op, void *blob,
+                                      size_t *length_p)
 {
     ucp_st_trig_op_t *trig = &op->trig;
     ucs_status_t status;
@@ -161,12 +156,13 @@ static ucs_status_t ucp_st_trig_offer(ucp_st_op_t *op,
     if (status != UCS_OK) {
         goto err_resv;
     }
-    status = ucp_st_trig_region_reg(op, region);
+    status = ucp_st_trig_region_reg(op, blob);
     if (status != UCS_OK) {
         goto err_local;
     }
     uct_trig_cntr_doorbell(trig->start, &trig->doorbell);
     trig->active = 1;
+    *length_p    = sizeof(ucp_st_trig_region_t);
     return UCS_OK;
 
 err_local:
@@ -211,34 +207,17 @@ static void ucp_st_trig_release(ucp_st_op_t *op)
     trig->active = 0;
 }
 
-static ucs_status_t ucp_st_trig_bind(ucp_st_op_t *op,
-                                     const ucp_st_trig_region_t *region)
+static ucs_status_t ucp_st_trig_bind(ucp_st_op_t *op, const void *blob,
+                                     size_t length)
 {
+    const ucp_st_trig_region_t *region = blob;
+
+    if (length != sizeof(*region)) {
+        return UCS_ERR_INVALID_PARAM;
+    }
     op->trig.remote_address = region->address;
     return uct_trig_rkey_unpack(region->rkey, sizeof(region->rkey),
                                 &op->trig.remote_rkey);
-}
-
-/* The send has 0 bytes and will write 1, which is not for the user's buffer */
-static ucs_status_t ucp_st_trig_rekey(ucp_st_op_t *op,
-                                      ucp_st_trig_region_t *region)
-{
-    ucp_st_trig_op_t *trig = &op->trig;
-    ucs_status_t status;
-
-    status = uct_trig_mem_dereg(trig->mem);
-    if (status != UCS_OK) {
-        return status;
-    }
-    trig->mem = NULL;
-    status    = uct_trig_mem_reg(op->worker->trig.iface,
-                                 (void*)&trig->slot->pad,
-                                 sizeof(trig->slot->pad), trig->data,
-                                 &trig->mem);
-    if (status == UCS_OK) {
-        ucp_st_trig_describe(op, (const void*)&trig->slot->pad, region);
-    }
-    return status;
 }
 
 static uint64_t ucp_st_trig_uses_done(const ucp_st_op_t *op)
@@ -510,8 +489,8 @@ static void ucp_st_trig_start_func(void *arg)
     }
 }
 
-static void ucp_st_trig_start_cmd(ucp_st_op_t *op, uint64_t use,
-                                  ucs_gstream_cmd_t *cmd)
+static size_t ucp_st_trig_start_cmds(ucp_st_op_t *op, uint64_t use,
+                                     ucs_gstream_cmd_t *cmd)
 {
     const uct_trig_doorbell_t *doorbell = &op->trig.doorbell;
 
@@ -519,19 +498,21 @@ static void ucp_st_trig_start_cmd(ucp_st_op_t *op, uint64_t use,
         cmd->type        = UCS_GSTREAM_CMD_FUNC;
         cmd->u.func.func = ucp_st_trig_start_func;
         cmd->u.func.arg  = op;
-        return;
+        return 1;
     }
     cmd->type           = UCS_GSTREAM_CMD_WRITE64;
     cmd->u.word.address = doorbell->address;
     cmd->u.word.value   = (doorbell->mode == UCT_TRIG_DOORBELL_ADD) ? 1 : use;
+    return 1;
 }
 
-static void ucp_st_trig_wait_cmd(ucp_st_op_t *op, uint64_t use,
-                                 ucs_gstream_cmd_t *cmd)
+static size_t ucp_st_trig_wait_cmds(ucp_st_op_t *op, uint64_t use,
+                                    ucs_gstream_cmd_t *cmd)
 {
     cmd->type           = UCS_GSTREAM_CMD_WAIT64;
     cmd->u.word.address = &op->trig.slot->word;
     cmd->u.word.value   = use;
+    return 1;
 }
 
 static void ucp_st_trig_revoke(ucp_st_op_t *op)
@@ -576,19 +557,33 @@ static void ucp_st_trig_dispose(ucp_st_op_t *op)
     }
 }
 
+static const char *ucp_st_trig_protocol(const ucp_st_op_t *op)
+{
+    return (op->mode == UCP_ST_MODE_READY) ? "ready" : "standard";
+}
+
 const ucp_st_lane_ops_t ucp_st_trig_lane_ops = {
-    .name          = "trig",
-    .id            = UCP_ST_LANE_TRIG,
-    .offer         = ucp_st_trig_offer,
-    .bind          = ucp_st_trig_bind,
-    .rekey         = ucp_st_trig_rekey,
-    .post          = ucp_st_trig_post,
-    .start_cmd     = ucp_st_trig_start_cmd,
-    .wait_cmd      = ucp_st_trig_wait_cmd,
-    .uses_done     = ucp_st_trig_uses_done,
-    .release_waits = ucp_st_trig_release_waits,
-    .revoke        = ucp_st_trig_revoke,
-    .dispose       = ucp_st_trig_dispose,
-    .is_busy       = ucp_st_trig_is_busy,
-    .release       = ucp_st_trig_release
+    .name           = "trig",
+    .id             = UCP_ST_LANE_TRIG,
+    .open           = ucp_st_trig_dev_init,
+    .close          = ucp_st_trig_dev_cleanup,
+    .address_length = ucp_st_trig_dev_address_length,
+    .address_pack   = ucp_st_trig_dev_address_pack,
+    .progress       = ucp_st_trig_dev_progress,
+    .query          = ucp_st_trig_dev_query,
+    .connect        = ucp_st_trig_dev_connect,
+    .disconnect     = ucp_st_trig_dev_disconnect,
+    .check          = ucp_st_trig_dev_check,
+    .offer          = ucp_st_trig_offer,
+    .bind           = ucp_st_trig_bind,
+    .post           = ucp_st_trig_post,
+    .start_cmds     = ucp_st_trig_start_cmds,
+    .wait_cmds      = ucp_st_trig_wait_cmds,
+    .uses_done      = ucp_st_trig_uses_done,
+    .release_waits  = ucp_st_trig_release_waits,
+    .revoke         = ucp_st_trig_revoke,
+    .dispose        = ucp_st_trig_dispose,
+    .is_busy        = ucp_st_trig_is_busy,
+    .release        = ucp_st_trig_release,
+    .protocol       = ucp_st_trig_protocol
 };

@@ -30,6 +30,14 @@
  *  2^63, for a NIC's further additions and for CUDA's cyclic comparison. */
 #define UCP_ST_TRIG_RELEASE (1ull << 62)
 
+/** Where the peer writes: a send's clear-to-send word, a receive's data. */
+typedef struct ucp_st_trig_region {
+    uint64_t address;
+    uint8_t  rkey[UCT_TRIG_RKEY_PACKED_LEN];
+} __attribute__((packed)) ucp_st_trig_region_t;
+
+_Static_assert(sizeof(ucp_st_trig_region_t) == 40, "wire format");
+
 /** The two kinds of entries of a use. */
 typedef enum {
     UCP_ST_TRIG_ENTRY_PUT,  /**< Send: the data; receive: the clear-to-send */

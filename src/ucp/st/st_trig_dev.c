@@ -1,22 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * st_trig_dev.c - the NIC behind the trig lane and the thread that serves it.
- *
- * The thread reaps completions, wakes the streams that sleep on the words which
- * the NIC counted up, posts uses that found no entry when they were enqueued,
- * and releases streams that wait for lost peers. It sleeps in poll() otherwise:
- * the interface is armed under the lock, after a progress that found nothing,
- * so a completion either was reaped or makes the descriptor readable.
+ * st_trig_dev.c - the NIC behind the trig lane, and what the service thread
+ * does for it.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #endif
 
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1 /* pthread_setname_np() */
-#endif
-
 #include "st_trig_dev.h"
+#include "st_lane.h"
 #include "st_leave.h"
 #include "st_log.h"
 #include "st_peer.h"
@@ -25,13 +17,8 @@
 
 #include <ucs/type/thread_mode.h>
 
-#include <errno.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 /* Where streams need no help of the thread, completions are reaped together */
 #define UCP_ST_TRIG_LAZY_MSEC 1
@@ -50,101 +37,51 @@ unsigned ucp_st_trig_dev_progress(ucp_st_worker_h worker)
     return count;
 }
 
-/* Non-zero: nothing to do until the event fd is readable */
-static int ucp_st_trig_thread_arm(ucp_st_worker_h worker)
+/* In the service thread: reap completions, wake the streams that sleep on the
+ * words which the NIC counted up, post uses that found no entry when they were
+ * enqueued, and release streams that wait for lost peers. The interface is
+ * armed under the lock, after a progress that found nothing, so a completion
+ * either was reaped or makes the descriptor readable. */
+static int ucp_st_trig_serve(void *arg)
 {
+    ucp_st_worker_h worker = arg;
+    ucp_st_trig_dev_t *dev = &worker->trig;
     ucs_status_t status;
+    int timeout;
 
+    ucp_st_worker_lock(worker);
     while (ucp_st_trig_dev_progress(worker) > 0) {
         /* reap all that is there */
     }
-    status = uct_iface_event_arm(worker->trig.iface,
-                                 UCT_EVENT_SEND_COMP | UCT_EVENT_RECV);
-    return status != UCS_ERR_BUSY;
+    status  = uct_iface_event_arm(dev->iface,
+                                  UCT_EVENT_SEND_COMP | UCT_EVENT_RECV);
+    timeout = ucp_st_leave_settle_late(worker);
+    dev->service.lazy_msec = (dev->helped && ucs_list_is_empty(&dev->late)) ?
+                             UCP_ST_TRIG_LAZY_MSEC : 0;
+    ucp_st_worker_unlock(worker);
+    return (status == UCS_ERR_BUSY) ? 0 : timeout;
 }
 
-static void *ucp_st_trig_thread(void *arg)
-{
-    ucp_st_worker_h worker = arg;
-    struct pollfd fds[2]   = {
-        {.fd = worker->trig.event_fd, .events = POLLIN},
-        {.fd = worker->trig.wake_fd, .events = POLLIN}
-    };
-    int stop = 0;
-    int armed, timeout, is_lazy;
-    uint64_t wakes;
-
-    while (!stop) {
-        ucp_st_worker_lock(worker);
-        armed   = ucp_st_trig_thread_arm(worker);
-        timeout = ucp_st_leave_settle_late(worker);
-        stop    = worker->trig.stop;
-        is_lazy = worker->trig.helped && ucs_list_is_empty(&worker->trig.late);
-        ucp_st_worker_unlock(worker);
-        if (!armed || stop) {
-            continue;
-        }
-        (void)poll(fds, 2, timeout);
-        if (fds[1].revents != 0) {
-            (void)!read(worker->trig.wake_fd, &wakes, sizeof(wakes));
-        } else if (is_lazy) {
-            (void)poll(&fds[1], 1, UCP_ST_TRIG_LAZY_MSEC);
-        }
-    }
-    return NULL;
-}
-
-static ucs_status_t ucp_st_trig_thread_start(ucp_st_worker_h worker)
+static ucs_status_t ucp_st_trig_service_start(ucp_st_worker_h worker)
 {
     ucp_st_trig_dev_t *dev = &worker->trig;
-    sigset_t all, old;
     ucs_status_t status;
-    int ret;
 
-    status = uct_iface_event_fd_get(dev->iface, &dev->event_fd);
+    dev->service.serve   = ucp_st_trig_serve;
+    dev->service.arg     = worker;
+    dev->service.num_fds = 1;
+    status = uct_iface_event_fd_get(dev->iface, &dev->service.fds[0]);
     if (status != UCS_OK) {
         ucs_error("device %s: no event descriptor: %s", dev->attr.device,
                   ucs_status_string(status));
         return status;
     }
-
-    dev->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (dev->wake_fd < 0) {
-        ucs_error("eventfd() failed: %m");
-        return UCS_ERR_NO_RESOURCE;
-    }
-
-    /* The application's signal handlers run on its own threads */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    ret = pthread_create(&dev->thread, NULL, ucp_st_trig_thread, worker);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (ret != 0) {
-        ucs_error("failed to start the trig lane's thread: %s", strerror(ret));
-        close(dev->wake_fd);
-        return UCS_ERR_NO_RESOURCE;
-    }
-    (void)pthread_setname_np(dev->thread, "ucp-st-trig");
-    return UCS_OK;
+    return ucp_st_service_add(&dev->service);
 }
 
 void ucp_st_trig_dev_wake(ucp_st_worker_h worker)
 {
-    uint64_t one = 1;
-
-    if (write(worker->trig.wake_fd, &one, sizeof(one)) < 0) {
-        ucs_error("write() to the trig lane's thread failed: %m");
-    }
-}
-
-static void ucp_st_trig_thread_stop(ucp_st_worker_h worker)
-{
-    ucp_st_worker_lock(worker);
-    worker->trig.stop = 1;
-    ucp_st_worker_unlock(worker);
-    ucp_st_trig_dev_wake(worker);
-    pthread_join(worker->trig.thread, NULL);
-    close(worker->trig.wake_fd);
+    ucp_st_service_wake(&worker->trig.service);
 }
 
 /* The NIC has lost a peer. Called from progress, with the lock held. */
@@ -295,15 +232,73 @@ static ucs_status_t ucp_st_trig_device_open(ucp_st_worker_h worker)
     }
     uct_release_component_list(components);
     if (status == UCS_ERR_NO_DEVICE) {
-        ucs_error("lane 'trig': transport %s has no device%s%s (is it loaded, "
+        ucs_log(ucp_st_lane_log_level(worker),
+                "lane 'trig': transport %s has no device%s%s (is it loaded, "
                   "and its provider there?)", UCP_ST_TRIG_TL_NAME,
                   (allowed == NULL) ? "" : " that UCX_NET_DEVICES allows: ",
                   (allowed == NULL) ? "" : allowed);
     } else if (status != UCS_OK) {
-        ucs_error("lane 'trig': failed to open a device: %s",
-                  ucs_status_string(status));
+        ucs_log(ucp_st_lane_log_level(worker),
+                "lane 'trig': failed to open a device: %s",
+                ucs_status_string(status));
     }
     return status;
+}
+
+size_t ucp_st_trig_dev_address_length(ucp_st_worker_h worker)
+{
+    const uct_iface_attr_t *attr = &worker->trig.iface_attr;
+
+    return attr->device_addr_len + attr->iface_addr_len;
+}
+
+ucs_status_t ucp_st_trig_dev_address_pack(ucp_st_worker_h worker, void *buffer)
+{
+    const ucp_st_trig_dev_t *dev = &worker->trig;
+    ucs_status_t status;
+
+    status = uct_iface_get_device_address(dev->iface, buffer);
+    if (status != UCS_OK) {
+        return status;
+    }
+    return uct_iface_get_address(dev->iface,
+                                 UCS_PTR_BYTE_OFFSET(
+                                         buffer,
+                                         dev->iface_attr.device_addr_len));
+}
+
+/* An endpoint to what an address_pack() described; the lock is held, or no
+ * other thread uses the worker */
+static ucs_status_t ucp_st_trig_ep_create(ucp_st_worker_h worker,
+                                          const void *address, uct_ep_h *ep_p)
+{
+    const ucp_st_trig_dev_t *dev = &worker->trig;
+    const void *iface_addr       = UCS_PTR_BYTE_OFFSET(
+            address, dev->iface_attr.device_addr_len);
+    uct_ep_params_t params       = {
+        .field_mask = UCT_EP_PARAM_FIELD_IFACE | UCT_EP_PARAM_FIELD_DEV_ADDR |
+                      UCT_EP_PARAM_FIELD_IFACE_ADDR,
+        .iface      = dev->iface,
+        .dev_addr   = address,
+        .iface_addr = iface_addr
+    };
+
+    if (!uct_iface_is_reachable(dev->iface, address, iface_addr)) {
+        return UCS_ERR_UNREACHABLE;
+    }
+    return uct_ep_create(&params, ep_p);
+}
+
+static ucs_status_t ucp_st_trig_self_connect(ucp_st_worker_h worker)
+{
+    uint8_t address[ucp_st_trig_dev_address_length(worker)];
+    ucs_status_t status;
+
+    status = ucp_st_trig_dev_address_pack(worker, address);
+    if (status != UCS_OK) {
+        return status;
+    }
+    return ucp_st_trig_ep_create(worker, address, &worker->trig.self_ep);
 }
 
 /* The interface is open: check it, and make what all operations share */
@@ -325,16 +320,7 @@ static ucs_status_t ucp_st_trig_dev_setup(ucp_st_worker_h worker)
     dev->max_ahead = dev->attr.max_entries - (dev->attr.max_entries / 4);
     uct_iface_progress_enable(dev->iface, UCT_PROGRESS_SEND);
 
-    {
-        uint8_t dev_addr[dev->iface_attr.device_addr_len + 1];
-        uint8_t iface_addr[dev->iface_attr.iface_addr_len + 1];
-
-        status = ucp_st_trig_dev_address(worker, dev_addr, iface_addr);
-        if (status == UCS_OK) {
-            status = ucp_st_trig_dev_connect(worker, dev_addr, iface_addr,
-                                             &dev->self_ep);
-        }
-    }
+    status = ucp_st_trig_self_connect(worker);
     if (status != UCS_OK) {
         ucs_error("lane 'trig': device %s cannot reach itself: %s",
                   dev->attr.device, ucs_status_string(status));
@@ -410,7 +396,7 @@ ucs_status_t ucp_st_trig_dev_init(ucp_st_worker_h worker)
         goto err_iface;
     }
     ucp_st_trig_help_start(dev);
-    status = ucp_st_trig_thread_start(worker);
+    status = ucp_st_trig_service_start(worker);
     if (status != UCS_OK) {
         goto err_help;
     }
@@ -431,7 +417,7 @@ err:
     return status;
 }
 
-int ucp_st_trig_dev_is_busy(ucp_st_worker_h worker)
+static int ucp_st_trig_dev_is_busy(ucp_st_worker_h worker)
 {
     uct_trig_iface_attr_t attr;
 
@@ -457,7 +443,7 @@ void ucp_st_trig_dev_cleanup(ucp_st_worker_h worker)
     ucp_st_trig_dev_t *dev = &worker->trig;
 
     ucp_st_trig_help_stop(dev);
-    ucp_st_trig_thread_stop(worker);
+    ucp_st_service_remove(&dev->service);
     if (ucp_st_trig_dev_is_busy(worker)) {
         /* Closing would free what the NIC still reads and writes */
         ucs_warn("lane 'trig': device %s still holds operations of failed "
@@ -473,34 +459,51 @@ void ucp_st_trig_dev_cleanup(ucp_st_worker_h worker)
     ucs_async_context_destroy(dev->async);
 }
 
-ucs_status_t ucp_st_trig_dev_connect(ucp_st_worker_h worker,
-                                     const void *dev_addr,
-                                     const void *iface_addr, uct_ep_h *ep_p)
+ucs_status_t ucp_st_trig_dev_connect(ucp_st_peer_t *peer, const void *address,
+                                     size_t length)
 {
-    uct_ep_params_t params = {
-        .field_mask = UCT_EP_PARAM_FIELD_IFACE | UCT_EP_PARAM_FIELD_DEV_ADDR |
-                      UCT_EP_PARAM_FIELD_IFACE_ADDR,
-        .iface      = worker->trig.iface,
-        .dev_addr   = dev_addr,
-        .iface_addr = iface_addr
-    };
-
-    if (!uct_iface_is_reachable(worker->trig.iface, dev_addr, iface_addr)) {
-        return UCS_ERR_UNREACHABLE;
-    }
-    return uct_ep_create(&params, ep_p);
-}
-
-ucs_status_t ucp_st_trig_dev_address(ucp_st_worker_h worker, void *dev_addr,
-                                     void *iface_addr)
-{
+    ucp_st_worker_h worker = peer->worker;
     ucs_status_t status;
 
-    status = uct_iface_get_device_address(worker->trig.iface, dev_addr);
+    if (length != ucp_st_trig_dev_address_length(worker)) {
+        return UCS_ERR_UNREACHABLE; /* of another provider */
+    }
+    ucp_st_worker_lock(worker);
+    status = ucp_st_trig_ep_create(worker, address, &peer->trig_ep);
+    ucp_st_worker_unlock(worker);
+    return status;
+}
+
+void ucp_st_trig_dev_disconnect(ucp_st_peer_t *peer)
+{
+    /* Closing would free what the NIC still reads and writes */
+    if ((peer->trig_ep != NULL) && !ucp_st_trig_dev_is_busy(peer->worker)) {
+        uct_ep_destroy(peer->trig_ep);
+    }
+    peer->trig_ep = NULL;
+}
+
+void ucp_st_trig_dev_check(ucp_st_peer_t *peer)
+{
+    /* An error is told by the endpoint's error handler */
+    (void)uct_ep_check(peer->trig_ep, 0, NULL);
+}
+
+ucs_status_t ucp_st_trig_dev_query(ucp_st_worker_h worker,
+                                   ucp_st_worker_attr_t *attr)
+{
+    uct_trig_iface_attr_t trig_attr;
+    ucs_status_t status;
+
+    status = uct_trig_iface_query(worker->trig.iface, &trig_attr);
     if (status != UCS_OK) {
         return status;
     }
-    return uct_iface_get_address(worker->trig.iface, iface_addr);
+    attr->stats.entries = trig_attr.used_entries;
+    attr->stats.cntrs   = trig_attr.num_cntrs;
+    snprintf(attr->provider, sizeof(attr->provider), "%s", trig_attr.provider);
+    snprintf(attr->device, sizeof(attr->device), "%s", trig_attr.device);
+    return UCS_OK;
 }
 
 static ucs_status_t ucp_st_trig_slab_add(ucp_st_trig_dev_t *dev)

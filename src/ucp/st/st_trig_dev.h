@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * st_trig_dev.h - the NIC behind the trig lane: one interface on the transport
- * cxi_trig, opened through UCT's public API, and the thread that serves it.
+ * cxi_trig, opened through UCT's public API.
  */
 #ifndef UCP_ST_TRIG_DEV_H_
 #define UCP_ST_TRIG_DEV_H_
@@ -12,7 +12,7 @@
 #include <ucs/async/async_fwd.h>
 #include <ucs/datastruct/list.h>
 
-#include <pthread.h>
+#include "st_service.h"
 
 /**
  * A cache line of registered memory an operation: the word that streams wait
@@ -50,10 +50,7 @@ typedef struct ucp_st_trig_dev {
     ucp_st_trig_slot_t    *free_slots;
     ucs_list_link_t       late;       /* operations with uses to post */
 
-    pthread_t             thread;     /* owner's */
-    int                   event_fd;   /* of the interface; read-only */
-    int                   wake_fd;    /* read-only; wakes the thread */
-    int                   stop;       /* the thread is to end */
+    ucp_st_service_client_t service;  /* its own */
 } ucp_st_trig_dev_t;
 
 /**
@@ -67,21 +64,19 @@ ucs_status_t ucp_st_trig_dev_init(ucp_st_worker_h worker);
  */
 void ucp_st_trig_dev_cleanup(ucp_st_worker_h worker);
 
-/** Non-zero while the NIC holds or keeps entries. The lock is held, or no other
- *  thread uses the worker. */
-int ucp_st_trig_dev_is_busy(ucp_st_worker_h worker);
-
-/** Have the thread look at the worker again. The lock is held or not. */
+/** Have the service thread look at the worker again. With the lock held or
+ *  not. */
 void ucp_st_trig_dev_wake(ucp_st_worker_h worker);
 
-/** Make an endpoint from the addresses that the peer's device gave. */
-ucs_status_t ucp_st_trig_dev_connect(ucp_st_worker_h worker,
-                                     const void *dev_addr,
-                                     const void *iface_addr, uct_ep_h *ep_p);
-
-/** Write device and interface address, of the lengths in iface_attr. */
-ucs_status_t ucp_st_trig_dev_address(ucp_st_worker_h worker, void *dev_addr,
-                                     void *iface_addr);
+/** The lane's functions for workers and peers: see st_lane.h. */
+size_t ucp_st_trig_dev_address_length(ucp_st_worker_h worker);
+ucs_status_t ucp_st_trig_dev_address_pack(ucp_st_worker_h worker, void *buffer);
+ucs_status_t ucp_st_trig_dev_query(ucp_st_worker_h worker,
+                                   ucp_st_worker_attr_t *attr);
+ucs_status_t ucp_st_trig_dev_connect(ucp_st_peer_h peer, const void *address,
+                                     size_t length);
+void ucp_st_trig_dev_disconnect(ucp_st_peer_h peer);
+void ucp_st_trig_dev_check(ucp_st_peer_h peer);
 
 /** Get a slot with its words 0, and the slab it is in. The lock is held. */
 ucs_status_t ucp_st_trig_slot_get(ucp_st_worker_h worker,

@@ -8,9 +8,11 @@
 
 #include "st_worker.h"
 #include "st_ctrl.h"
+#include "st_lane.h"
 #include "st_leave.h"
 #include "st_log.h"
 #include "st_peer.h"
+#include "st_queue.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -84,8 +86,10 @@ static void ucp_st_worker_lists_init(ucp_st_worker_h worker)
 {
     ucs_list_head_init(&worker->peers);
     ucs_list_head_init(&worker->ops);
+    ucs_list_head_init(&worker->limbo);
     ucs_list_head_init(&worker->zombies);
     ucs_list_head_init(&worker->queues);
+    kh_init_inplace(ucp_st_ops, &worker->op_table);
 }
 
 ucs_status_t ucp_st_worker_create(const ucp_st_worker_params_t *params,
@@ -114,7 +118,7 @@ ucs_status_t ucp_st_worker_create(const ucp_st_worker_params_t *params,
     if (status != UCS_OK) {
         goto err_lock;
     }
-    status = ucp_st_config_check_lanes(&worker->config);
+    status = ucp_st_config_check_names(&worker->config);
     if (status != UCS_OK) {
         goto err_config;
     }
@@ -122,19 +126,19 @@ ucs_status_t ucp_st_worker_create(const ucp_st_worker_params_t *params,
     if (status != UCS_OK) {
         goto err_config;
     }
-    status = ucp_st_trig_dev_init(worker);
+    status = ucp_st_lanes_open(worker);
     if (status != UCS_OK) {
         goto err_ucp;
     }
     status = ucp_st_ctrl_init(worker);
     if (status != UCS_OK) {
-        goto err_dev;
+        goto err_lanes;
     }
     *worker_p = worker;
     return UCS_OK;
 
-err_dev:
-    ucp_st_trig_dev_cleanup(worker);
+err_lanes:
+    ucp_st_lanes_close(worker);
 err_ucp:
     ucp_st_worker_ucp_cleanup(worker);
 err_config:
@@ -152,12 +156,13 @@ err_free:
 static int ucp_st_worker_is_draining(ucp_st_worker_h worker, double time,
                                      unsigned rounds)
 {
-    ucp_st_trig_dev_progress(worker);
-    ucp_st_op_reap_all(worker);
+    ucp_st_lanes_progress_all(worker);
+    ucp_st_op_reap_limbo(worker);
     if (worker->sends > 0) {
         return time < UCP_ST_WORKER_SEND_TIME;
     }
     return (ucp_st_leave_is_waiting(worker) ||
+            !ucs_list_is_empty(&worker->limbo) ||
             !ucs_list_is_empty(&worker->zombies)) &&
            ((time < UCP_ST_WORKER_ANSWER_TIME) ||
             (rounds < UCP_ST_WORKER_ANSWER_ROUNDS));
@@ -202,8 +207,9 @@ ucs_status_t ucp_st_worker_destroy(ucp_st_worker_h worker)
     ucp_st_worker_drain(worker);
     ucp_st_ctrl_cleanup(worker);
     ucp_st_peers_cleanup(worker);
-    ucp_st_trig_dev_cleanup(worker);
+    ucp_st_lanes_close(worker);
     ucp_st_worker_ucp_cleanup(worker);
+    kh_destroy_inplace(ucp_st_ops, &worker->op_table);
     ucp_st_config_release(&worker->config);
     (void)pthread_mutex_destroy(&worker->lock);
     free(worker);
@@ -215,44 +221,70 @@ unsigned ucp_st_worker_progress(ucp_st_worker_h worker)
     return (worker == NULL) ? 0 : ucp_st_ctrl_progress(worker);
 }
 
+/* Starts and waits are counted by their queues: see ucp_st_queue_count() */
+static void ucp_st_worker_add_counts(ucp_st_worker_h worker,
+                                     ucp_st_stats_t *stats)
+{
+    ucp_st_queue_h queue;
+    unsigned i;
+
+    ucs_list_for_each(queue, &worker->queues, list) {
+        for (i = 0; i < UCP_ST_LANE_LAST; ++i) {
+            stats->lanes[i].starts += ucp_st_queue_count(&queue->starts[i], 0);
+            stats->lanes[i].waits  += ucp_st_queue_count(&queue->waits[i], 0);
+        }
+    }
+    for (i = 0; i < UCP_ST_LANE_LAST; ++i) {
+        stats->starts += stats->lanes[i].starts;
+        stats->waits  += stats->lanes[i].waits;
+    }
+}
+
 ucs_status_t ucp_st_worker_query(ucp_st_worker_h worker,
                                  ucp_st_worker_attr_t *attr)
 {
-    uct_trig_iface_attr_t trig_attr;
-    ucs_status_t status;
+    ucp_st_worker_attr_t result = {.num_lanes = 0};
+    ucs_status_t status         = UCS_OK;
+    unsigned i;
 
     if ((worker == NULL) || (attr == NULL)) {
         return UCS_ERR_INVALID_PARAM;
     }
     ucp_st_worker_lock(worker);
-    while (ucp_st_trig_dev_progress(worker) > 0) {
-        /* what the NIC has carried out is to be counted */
-    }
-    status = uct_trig_iface_query(worker->trig.iface, &trig_attr);
-    if (status == UCS_OK) {
-        attr->stats         = worker->stats;
-        attr->stats.entries = trig_attr.used_entries;
-        attr->stats.cntrs   = trig_attr.num_cntrs;
+    ucp_st_lanes_progress_all(worker); /* what is done is to be counted */
+    result.stats = worker->stats;
+    ucp_st_worker_add_counts(worker, &result.stats);
+    for (i = 0; (i < worker->num_lanes) && (status == UCS_OK); ++i) {
+        result.lanes[result.num_lanes++] = worker->lanes[i]->id;
+        status = worker->lanes[i]->query(worker, &result);
     }
     ucp_st_worker_unlock(worker);
-    if (status != UCS_OK) {
-        return status;
+    if (status == UCS_OK) {
+        *attr = result;
     }
-    snprintf(attr->provider, sizeof(attr->provider), "%s", trig_attr.provider);
-    snprintf(attr->device, sizeof(attr->device), "%s", trig_attr.device);
-    return UCS_OK;
+    return status;
 }
 
 void ucp_st_worker_print_stats(ucp_st_worker_h worker, FILE *stream)
 {
     ucp_st_worker_attr_t attr;
+    const char *name;
+    unsigned i;
 
     if ((stream == NULL) || (ucp_st_worker_query(worker, &attr) != UCS_OK)) {
         return;
     }
     fprintf(stream, "provider %s\ndevice %s\n", attr.provider, attr.device);
-    fprintf(stream, "starts %lu\nwaits %lu\nmatches %lu\n", attr.stats.starts,
-            attr.stats.waits, attr.stats.matches);
+    fprintf(stream, "starts %lu\nwaits %lu\nmatches %lu\nfallbacks %lu\n",
+            attr.stats.starts, attr.stats.waits, attr.stats.matches,
+            attr.stats.fallbacks);
+    for (i = 0; i < attr.num_lanes; ++i) {
+        name = ucp_st_lane_get(attr.lanes[i])->name;
+        fprintf(stream, "%s_starts %lu\n%s_waits %lu\n%s_matches %lu\n", name,
+                attr.stats.lanes[attr.lanes[i]].starts, name,
+                attr.stats.lanes[attr.lanes[i]].waits, name,
+                attr.stats.lanes[attr.lanes[i]].matches);
+    }
     fprintf(stream, "writes_posted %lu\nwrites_fired %lu\n",
             attr.stats.writes_posted, attr.stats.writes_fired);
     fprintf(stream, "cts_fired %lu\natomics_fired %lu\n", attr.stats.cts_fired,

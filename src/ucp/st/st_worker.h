@@ -8,8 +8,10 @@
 #include <ucp_st.h>
 
 #include "st_config.h"
+#include "st_proto.h"
 #include "st_trig_dev.h"
 
+#include <ucs/datastruct/khash.h>
 #include <ucs/datastruct/list.h>
 
 #include <pthread.h>
@@ -21,20 +23,31 @@
  * never called with it held: UCP's callbacks take it, possibly under a lock of
  * UCP's. Streams never take it.
  */
+struct ucp_st_lane_ops;
+
+KHASH_MAP_INIT_INT64(ucp_st_ops, struct ucp_st_op*)
+
 struct ucp_st_worker {
     ucp_st_config_t   config;     /* read-only */
     ucp_context_h     own_context;/* read-only; NULL on a user's worker */
     ucp_worker_h      ucp_worker; /* read-only */
     unsigned          am_id;      /* read-only */
     uint64_t          uuid;       /* read-only */
+    size_t            max_frame;  /* longest active message; read-only */
+    const struct ucp_st_lane_ops *lanes[UCP_ST_PROTO_MAX_LANES]; /* that are
+                                     open, in order of preference; read-only */
+    unsigned          num_lanes;
+    ucs_log_level_t   lane_log_level; /* while lanes are opened */
 
     pthread_mutex_t   lock;
     ucs_list_link_t   peers;      /* ucp_st_peer_t */
     ucs_list_link_t   ops;        /* live, not freed: ucp_st_op_t */
-    ucs_list_link_t   zombies;    /* freed, kept for the NIC or the peer */
+    ucs_list_link_t   limbo;      /* freed, may be named by a stream */
+    ucs_list_link_t   zombies;    /* freed, kept for a lane or the peer */
+    khash_t(ucp_st_ops) op_table; /* all of them by id */
     ucs_list_link_t   queues;     /* ucp_st_queue */
     uint64_t          next_op_id;
-    ucs_list_link_t   outbox;     /* ucp_st_msg_t in the order of sending */
+    ucs_list_link_t   outbox;     /* ucp_st_frame_buf_t, in order of sending */
     int               outbox_busy;/* some thread is sending from it */
     unsigned          sends;      /* given to UCP, not completed */
     double            last_ping;  /* time, seconds */

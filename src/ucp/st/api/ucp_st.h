@@ -29,6 +29,7 @@
 #ifndef UCP_ST_H_
 #define UCP_ST_H_
 
+#include <ucp_st_def.h>
 #include <ucs_gstream.h>
 #include <ucp/api/ucp.h>
 
@@ -39,36 +40,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/** Everything that belongs to one UCP worker. */
-typedef struct ucp_st_worker *ucp_st_worker_h;
-
-/** A remote worker (or the own one). */
-typedef struct ucp_st_peer *ucp_st_peer_h;
-
-/** Communication commands in the order of one stream. */
-typedef struct ucp_st_queue *ucp_st_queue_h;
-
-/** A persistent send or receive. */
-typedef struct ucp_st_op *ucp_st_op_h;
-
-/** Peer of an operation that moves nothing and completes at once. */
-#define UCP_ST_PEER_NULL ((ucp_st_peer_h)0)
-
-/** "Any source": refused by match. */
-#define UCP_ST_PEER_ANY ((ucp_st_peer_h)-1)
-
-/** Longest name of a lane, provider or device, with the final zero. */
-#define UCP_ST_NAME_MAX 64
-
-
-/** How a pair moves its data. */
-typedef enum {
-    UCP_ST_LANE_NONE, /**< Not matched, or nothing to move (null peer) */
-    UCP_ST_LANE_TRIG, /**< Triggered operations of the NIC */
-    UCP_ST_LANE_LAST
-} ucp_st_lane_t;
-
 
 /** Fields of @ref ucp_st_worker_params_t that are set. */
 enum ucp_st_worker_params_field {
@@ -93,29 +64,11 @@ typedef struct ucp_st_worker_params {
 #define UCP_ST_AM_ID_DEFAULT 23
 
 
-/** What a worker has done so far, and what it holds now. */
-typedef struct ucp_st_stats {
-    uint64_t starts;         /**< Starts enqueued */
-    uint64_t waits;          /**< Waits enqueued */
-    uint64_t matches;        /**< Operations matched */
-    uint64_t writes_posted;  /**< Deferred writes of payload posted */
-    uint64_t writes_fired;   /**< Of those, carried out by the NIC */
-    uint64_t cts_fired;      /**< Clear-to-send writes carried out */
-    uint64_t atomics_fired;  /**< Completion-word updates carried out */
-    uint64_t late_posts;     /**< Uses posted after the start call returned, for
-                                  want of entries */
-    uint64_t proxied;        /**< Uses whose data or control message a host
-                                  thread had to move after the trigger */
-    uint64_t errors;         /**< Operations failed */
-    uint64_t ops;            /**< Operations that exist now */
-    uint64_t entries;        /**< Deferred-work entries used or reserved now */
-    uint64_t cntrs;          /**< NIC counters in use now */
-} ucp_st_stats_t;
-
-
 /** What @ref ucp_st_worker_query tells. */
 typedef struct ucp_st_worker_attr {
     ucp_st_stats_t stats;                     /**< Counts since the creation */
+    unsigned       num_lanes;                 /**< Lanes that are open */
+    ucp_st_lane_t  lanes[UCP_ST_LANE_LAST];   /**< In order of preference */
     char           provider[UCP_ST_NAME_MAX]; /**< libfabric provider of trig */
     char           device[UCP_ST_NAME_MAX];   /**< Device of the trig lane */
 } ucp_st_worker_attr_t;
@@ -502,6 +455,7 @@ ucs_status_t ucp_st_match_test(ucp_st_op_h op);
 /** What @ref ucp_st_op_query tells. */
 typedef struct ucp_st_op_attr {
     ucp_st_lane_t lane;      /**< Lane of a matched operation */
+    const char    *protocol; /**< How the lane moves it; a constant string */
     size_t        length;    /**< Bytes that a use moves: those of the send */
     uint64_t      started;   /**< Starts enqueued */
     uint64_t      completed; /**< Uses completed */

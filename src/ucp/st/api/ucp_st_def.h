@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ucp_st_def.h - handles, constants and counts of ucp_st.h, which includes it.
+ */
+#ifndef UCP_ST_DEF_H_
+#define UCP_ST_DEF_H_
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Everything that belongs to one UCP worker. */
+typedef struct ucp_st_worker *ucp_st_worker_h;
+
+/** A remote worker (or the own one). */
+typedef struct ucp_st_peer *ucp_st_peer_h;
+
+/** Communication commands in the order of one stream. */
+typedef struct ucp_st_queue *ucp_st_queue_h;
+
+/** A persistent send or receive. */
+typedef struct ucp_st_op *ucp_st_op_h;
+
+/** Peer of an operation that moves nothing and completes at once. */
+#define UCP_ST_PEER_NULL ((ucp_st_peer_h)0)
+
+/** "Any source": refused by match. */
+#define UCP_ST_PEER_ANY ((ucp_st_peer_h)-1)
+
+/** Longest name of a lane, provider or device, with the final zero. */
+#define UCP_ST_NAME_MAX 64
+
+
+/** How a pair moves its data. */
+typedef enum {
+    UCP_ST_LANE_NONE, /**< Not matched, or nothing to move (null peer) */
+    UCP_ST_LANE_TRIG, /**< Triggered operations of the NIC */
+    UCP_ST_LANE_LAST
+} ucp_st_lane_t;
+
+
+/** What the operations of one lane have done. */
+typedef struct ucp_st_lane_stats {
+    uint64_t matches;        /**< Operations matched */
+    uint64_t starts;         /**< Starts enqueued */
+    uint64_t waits;          /**< Waits enqueued */
+} ucp_st_lane_stats_t;
+
+
+/** What a worker has done so far, and what it holds now. */
+typedef struct ucp_st_stats {
+    uint64_t starts;         /**< Starts enqueued */
+    uint64_t waits;          /**< Waits enqueued */
+    uint64_t matches;        /**< Operations matched */
+    uint64_t fallbacks;      /**< Of those, not on the lane of first choice */
+    uint64_t writes_posted;  /**< Deferred writes of payload posted */
+    uint64_t writes_fired;   /**< Of those, carried out by the NIC */
+    uint64_t cts_fired;      /**< Clear-to-send writes carried out */
+    uint64_t atomics_fired;  /**< Completion-word updates carried out */
+    uint64_t late_posts;     /**< Uses posted after the start call returned, for
+                                  want of entries */
+    uint64_t proxied;        /**< Uses whose data or control message a host
+                                  thread had to move after the trigger */
+    uint64_t errors;         /**< Operations failed */
+    uint64_t ops;            /**< Operations that exist now */
+    uint64_t entries;        /**< Deferred-work entries used or reserved now */
+    uint64_t cntrs;          /**< NIC counters in use now */
+    ucp_st_lane_stats_t lanes[UCP_ST_LANE_LAST]; /**< By lane; what has nothing
+                                                      to move under "none" */
+} ucp_st_stats_t;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
