@@ -21,8 +21,8 @@ void ucp_st_match_handle_cancel(ucp_st_peer_t *peer,
  *  that it does nothing. The lock is held. */
 void ucp_st_match_forget(ucp_st_op_t *op);
 
-/** What waits under a tag and scope of a peer; made if it is not there and `add`
- *  is set. NULL if not, or without memory. The lock is held. */
+/** What waits under a tag and scope of a peer; made if it is not there and
+ *  `add` is set. NULL if not, or without memory. The lock is held. */
 ucp_st_key_t *ucp_st_match_key(ucp_st_peer_t *peer, uint64_t tag,
                                uint64_t scope, int add);
 
