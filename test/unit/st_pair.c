@@ -229,7 +229,8 @@ void st_drain(st_pair_t *pair)
             CU_ASSERT_EQUAL(ucp_st_worker_query(pair->side[i].worker, &attr[i]),
                             UCS_OK);
         }
-    } while ((attr[ST_A].stats.entries > 0) || (attr[ST_B].stats.entries > 0));
+    } while ((attr[ST_A].stats.freed > 0) || (attr[ST_B].stats.freed > 0) ||
+             (attr[ST_A].stats.entries > 0) || (attr[ST_B].stats.entries > 0));
 }
 
 static uint8_t st_pattern(uint64_t seed, size_t i)

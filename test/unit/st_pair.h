@@ -74,8 +74,8 @@ void st_use(st_side_t *side, ucp_st_op_h op);
 /** Host wait, asserting success. */
 void st_sync(st_side_t *side);
 
-/** Progress both sides until neither holds an entry of the NIC: all operations
- *  were freed, and what they left behind is gone. */
+/** Progress both sides until neither holds an entry of the NIC or a part of an
+ *  operation: all were freed, and what they left behind is gone. */
 void st_drain(st_pair_t *pair);
 
 /** Free, asserting success. */

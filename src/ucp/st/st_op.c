@@ -195,6 +195,7 @@ void ucp_st_op_reap(ucp_st_op_t *op)
     ucs_list_del(&op->list);
     ucs_list_del(&op->peer_list);
     ucp_st_op_table_del(op);
+    --op->worker->stats.freed;
     free(op);
 }
 
@@ -420,6 +421,7 @@ ucs_status_t ucp_st_op_free(ucp_st_op_h op)
     ucs_list_del(&op->list);
     ucs_list_add_tail(&worker->limbo, &op->list);
     --worker->stats.ops;
+    ++worker->stats.freed;
     if (ucp_st_op_peer_is_done(op) && (op->lane != NULL)) {
         op->lane->dispose(op);
     }

@@ -291,6 +291,7 @@ void ucp_st_worker_print_stats(ucp_st_worker_h worker, FILE *stream)
             attr.stats.atomics_fired);
     fprintf(stream, "late_posts %lu\nproxied %lu\nerrors %lu\n",
             attr.stats.late_posts, attr.stats.proxied, attr.stats.errors);
-    fprintf(stream, "ops %lu\nentries %lu\ncntrs %lu\n", attr.stats.ops,
-            attr.stats.entries, attr.stats.cntrs);
+    fprintf(stream, "ops %lu\nfreed %lu\nentries %lu\ncntrs %lu\n",
+            attr.stats.ops, attr.stats.freed, attr.stats.entries,
+            attr.stats.cntrs);
 }

@@ -65,6 +65,8 @@ typedef struct ucp_st_stats {
                                   thread had to move after the trigger */
     uint64_t errors;         /**< Operations failed */
     uint64_t ops;            /**< Operations that exist now */
+    uint64_t freed;          /**< Freed ones that a stream, a lane or the peer
+                                  still holds now */
     uint64_t entries;        /**< Deferred-work entries used or reserved now */
     uint64_t cntrs;          /**< NIC counters in use now */
     ucp_st_lane_stats_t lanes[UCP_ST_LANE_LAST]; /**< By lane; what has nothing
