@@ -180,15 +180,10 @@ static int ucp_st_op_is_on_stream(const ucp_st_op_t *op)
            (ucp_st_queue_passed(op->queue) < op->last_seq);
 }
 
-void ucp_st_op_reap(ucp_st_op_t *op)
+/* Nothing waits for the operation any more but, possibly, a lane */
+static void ucp_st_op_destroy(ucp_st_op_t *op)
 {
-    if (!op->freed || ucp_st_op_is_on_stream(op)) {
-        return;
-    }
-    /* No command names it any more: what is left to wait for calls here */
-    ucs_list_del(&op->list);
-    ucs_list_add_tail(&op->worker->zombies, &op->list);
-    if ((op->state == UCP_ST_OP_MATCHING) || ucp_st_lanes_are_busy(op)) {
+    if (ucp_st_lanes_are_busy(op)) {
         return;
     }
     ucp_st_lanes_release(op, 0);
@@ -197,6 +192,30 @@ void ucp_st_op_reap(ucp_st_op_t *op)
     ucp_st_op_table_del(op);
     --op->worker->stats.freed;
     free(op);
+}
+
+void ucp_st_op_drop_all(ucp_st_worker_h worker)
+{
+    ucp_st_op_t *op, *tmp;
+
+    ucp_st_op_reap_limbo(worker); /* no queue is left: these become zombies */
+    ucs_list_for_each_safe(op, tmp, &worker->zombies, list) {
+        ucp_st_match_forget(op);
+        ucp_st_op_destroy(op);
+    }
+}
+
+void ucp_st_op_reap(ucp_st_op_t *op)
+{
+    if (!op->freed || ucp_st_op_is_on_stream(op)) {
+        return;
+    }
+    /* No command names it any more: what is left to wait for calls here */
+    ucs_list_del(&op->list);
+    ucs_list_add_tail(&op->worker->zombies, &op->list);
+    if (op->state != UCP_ST_OP_MATCHING) {
+        ucp_st_op_destroy(op);
+    }
 }
 
 void ucp_st_op_reap_limbo(ucp_st_worker_h worker)

@@ -112,6 +112,10 @@ void ucp_st_op_reap(ucp_st_op_t *op);
  *  named one, which nobody is told. The lock is held. */
 void ucp_st_op_reap_limbo(ucp_st_worker_h worker);
 
+/** The worker goes: let go of all freed operations whatever their peers have
+ *  not said yet; those that a lane holds stay. The lock is held. */
+void ucp_st_op_drop_all(ucp_st_worker_h worker);
+
 /**
  * A freed operation's counterpart has closed its region, or is gone: get rid of
  * what the NIC still holds for it. The lock is held; `op` may be gone

@@ -110,7 +110,13 @@ static ucs_status_t ucp_st_queue_result(ucp_st_queue_h queue,
     ucs_status_t status = ucp_st_queue_status(queue);
 
     queue->seen = queue->seq;
-    if ((status != UCS_OK) && (error != NULL)) {
+    if (status == UCS_OK) {
+        return UCS_OK;
+    }
+    /* The service thread may have failed the operation: its peer is told before
+     * the host is */
+    ucp_st_ctrl_flush(queue->worker);
+    if (error != NULL) {
         error->status = status;
         error->op     = queue->failed_op;
     }

@@ -11,6 +11,7 @@
 #include "st_lane.h"
 #include "st_leave.h"
 #include "st_log.h"
+#include "st_op.h"
 #include "st_peer.h"
 #include "st_queue.h"
 
@@ -206,6 +207,9 @@ ucs_status_t ucp_st_worker_destroy(ucp_st_worker_h worker)
     ucp_st_leave_say_bye(worker);
     ucp_st_worker_drain(worker);
     ucp_st_ctrl_cleanup(worker);
+    ucp_st_worker_lock(worker);
+    ucp_st_op_drop_all(worker);
+    ucp_st_worker_unlock(worker);
     ucp_st_peers_cleanup(worker);
     ucp_st_lanes_close(worker);
     ucp_st_worker_ucp_cleanup(worker);

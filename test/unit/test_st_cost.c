@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_st_cost.c - what an enqueue asks of the system in steady state: no
+ * memory, no system call but one wake of a stream that sleeps, and no lock but
+ * the one around what is given to the NIC.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "st_cunit.h"
+#include "st_intercept.h"
+#include "st_pair.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define NUM_OPS 8
+#define LENGTH  64
+#define WARM_UP 40
+#define ROUNDS  200
+
+/** What the calling thread's enqueues asked for, summed up. */
+typedef struct cost {
+    st_intercept_counts_t starts;
+    st_intercept_counts_t waits;
+} cost_t;
+
+static uint8_t buffers[2][NUM_OPS][LENGTH];
+
+
+static void add(st_intercept_counts_t *sum, const st_intercept_counts_t *counts)
+{
+    sum->allocations  += counts->allocations;
+    sum->frees        += counts->frees;
+    sum->mutex_locks  += counts->mutex_locks;
+    sum->system_calls += counts->system_calls;
+}
+
+static void start_all(st_side_t *side, ucp_st_op_h *ops, cost_t *cost)
+{
+    st_intercept_counts_t counts;
+    ucs_status_t status;
+
+    st_intercept_start(ST_INTERCEPT_ST, 1);
+    status = ucp_st_enqueue_startall(side->queue, ops, NUM_OPS);
+    counts = st_intercept_stop();
+    add(&cost->starts, &counts);
+    CU_ASSERT_EQUAL(status, UCS_OK);
+}
+
+static void wait_all(st_side_t *side, ucp_st_op_h *ops, cost_t *cost)
+{
+    st_intercept_counts_t counts;
+    ucs_status_t status;
+
+    st_intercept_start(ST_INTERCEPT_ST, 1);
+    status = ucp_st_enqueue_waitall(side->queue, ops, NUM_OPS);
+    counts = st_intercept_stop();
+    add(&cost->waits, &counts);
+    CU_ASSERT_EQUAL(status, UCS_OK);
+}
+
+static void rounds(st_pair_t *pair, ucp_st_op_h ops[2][NUM_OPS], unsigned count,
+                   cost_t *cost)
+{
+    unsigned i;
+    int j;
+
+    for (i = 0; i < count; ++i) {
+        for (j = 1; j >= 0; --j) {
+            start_all(&pair->side[j], ops[j], cost);
+            wait_all(&pair->side[j], ops[j], cost);
+        }
+        st_sync(&pair->side[ST_A]);
+        st_sync(&pair->side[ST_B]);
+    }
+}
+
+static void check(const st_intercept_counts_t *counts, unsigned locks)
+{
+    CU_ASSERT_EQUAL(counts->allocations, 0);
+    CU_ASSERT_EQUAL(counts->frees, 0);
+    CU_ASSERT(counts->mutex_locks <= locks);
+    CU_ASSERT(counts->system_calls <= 2 * ROUNDS);
+    if (counts->allocations + counts->frees > 0) {
+        printf("%lu allocations, %lu frees\n", counts->allocations,
+               counts->frees);
+    }
+}
+
+static void test_steady_state(void)
+{
+    ucp_st_op_h ops[2][NUM_OPS];
+    cost_t cost = {.starts = {0}};
+    st_pair_t pair;
+    unsigned i;
+
+    if (!st_intercept_is_possible()) {
+        st_cunit_skip("a sanitizer stands in front of the allocator");
+        return;
+    }
+    if (!st_pair_init(&pair)) {
+        return;
+    }
+    for (i = 0; i < NUM_OPS; ++i) {
+        ops[ST_A][i] = (i % 2) ? st_rsend(&pair.side[ST_A], buffers[ST_A][i],
+                                          LENGTH, i) :
+                                 st_send(&pair.side[ST_A], buffers[ST_A][i],
+                                         LENGTH, i);
+        ops[ST_B][i] = st_recv(&pair.side[ST_B], buffers[ST_B][i], LENGTH, i);
+        st_match_ok(ops[ST_A][i], ops[ST_B][i]);
+    }
+    rounds(&pair, ops, WARM_UP, &cost);
+    memset(&cost, 0, sizeof(cost));
+    rounds(&pair, ops, ROUNDS, &cost);
+    check(&cost.starts, 2 * ROUNDS);
+    check(&cost.waits, 0);
+    for (i = 0; i < NUM_OPS; ++i) {
+        st_free(ops[ST_A][i]);
+        st_free(ops[ST_B][i]);
+    }
+    st_pair_cleanup(&pair);
+}
+
+static const st_cunit_case_t cases[] = {
+    {"steady_state", test_steady_state}
+};
+
+int main(int argc, char **argv)
+{
+    return st_cunit_main("st_cost", cases, ST_CUNIT_COUNT(cases), argc, argv);
+}

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_st_fault.c - st workers where memory runs out: every allocation that the
+ * libraries make on the way from creation to the last wait fails once. The
+ * emulated NIC's are among them, so that libfabric's calls fail, too.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "st_cunit.h"
+#include "st_intercept.h"
+
+#include <ucp_st.h>
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define NUM_OPS 4
+#define LENGTH  20000
+#define USES    3
+
+/** One of two workers that know each other. */
+typedef struct side {
+    ucs_gstream_h   stream;
+    ucp_st_worker_h worker;
+    ucp_st_queue_h  queue;
+    ucp_st_peer_h   peer;
+    ucp_st_op_h     ops[NUM_OPS];
+    ucs_status_t    destroyed;
+    uint8_t         data[NUM_OPS][LENGTH];
+} side_t;
+
+static side_t sides[2];
+
+static const size_t lengths[NUM_OPS] = {8, 1000, LENGTH, 0};
+
+
+static ucs_status_t open_side(side_t *side)
+{
+    ucs_gstream_params_t stream_params = {.field_mask = 0};
+    ucp_st_worker_params_t params      = {.field_mask = 0};
+    ucp_st_queue_params_t queue_params = {
+        .field_mask = UCP_ST_QUEUE_PARAM_FIELD_STREAM
+    };
+    ucs_status_t status;
+
+    status = ucs_gstream_create(&stream_params, &side->stream);
+    if (status != UCS_OK) {
+        return status;
+    }
+    status = ucp_st_worker_create(&params, &side->worker);
+    if (status != UCS_OK) {
+        return status;
+    }
+    queue_params.stream = side->stream;
+    return ucp_st_queue_create(side->worker, &queue_params, &side->queue);
+}
+
+static ucs_status_t connect_side(side_t *side, side_t *other)
+{
+    ucs_status_t status;
+    void *address;
+    size_t length;
+
+    status = ucp_st_worker_get_address(other->worker, &address, &length);
+    if (status != UCS_OK) {
+        return status;
+    }
+    status = ucp_st_peer_create(side->worker, address, length, &side->peer);
+    ucp_st_worker_release_address(other->worker, address);
+    return status;
+}
+
+static ucs_status_t make_ops(side_t *side, int is_send)
+{
+    ucp_st_op_params_t params = {
+        .field_mask = UCP_ST_OP_PARAM_FIELD_BUFFER |
+                      UCP_ST_OP_PARAM_FIELD_LENGTH |
+                      UCP_ST_OP_PARAM_FIELD_PEER | UCP_ST_OP_PARAM_FIELD_TAG |
+                      UCP_ST_OP_PARAM_FIELD_MODE,
+        .peer       = side->peer
+    };
+    ucs_status_t status = UCS_OK;
+    unsigned i;
+
+    for (i = 0; (i < NUM_OPS) && (status == UCS_OK); ++i) {
+        params.buffer = side->data[i];
+        params.length = lengths[i];
+        params.tag    = i;
+        params.mode   = (i == 1) ? UCP_ST_MODE_READY : UCP_ST_MODE_STANDARD;
+        status        = is_send ?
+                        ucp_st_send_init(side->worker, &params, &side->ops[i]) :
+                        ucp_st_recv_init(side->worker, &params, &side->ops[i]);
+    }
+    return status;
+}
+
+/* Progress both sides until all operations are matched, or one is in error */
+static ucs_status_t match_all(void)
+{
+    ucs_status_t status, result;
+    unsigned i, j;
+
+    for (i = 0; i < 2; ++i) {
+        status = ucp_st_imatchall(sides[i].ops, NUM_OPS);
+        if (status != UCS_OK) {
+            return status;
+        }
+    }
+    do {
+        result = UCS_OK;
+        for (i = 0; i < 2; ++i) {
+            for (j = 0; j < NUM_OPS; ++j) {
+                status = ucp_st_match_test(sides[i].ops[j]);
+                if ((status != UCS_OK) && (status != UCS_INPROGRESS)) {
+                    return status;
+                }
+                result = (status == UCS_OK) ? result : status;
+            }
+        }
+        (void)sched_yield();
+    } while (result == UCS_INPROGRESS);
+    return result;
+}
+
+/* Receives first, for the ready send; each side's waits pass in stream order */
+static ucs_status_t use_all(void)
+{
+    ucs_status_t status;
+    int i;
+
+    for (i = 1; i >= 0; --i) {
+        status = ucp_st_enqueue_startall(sides[i].queue, sides[i].ops, NUM_OPS);
+        if (status != UCS_OK) {
+            return status;
+        }
+        status = ucs_gstream_synchronize(sides[i].stream);
+        if (status != UCS_OK) {
+            return status;
+        }
+    }
+    for (i = 0; i < 2; ++i) {
+        status = ucp_st_enqueue_waitall(sides[i].queue, sides[i].ops, NUM_OPS);
+        if (status != UCS_OK) {
+            return status;
+        }
+    }
+    return UCS_OK;
+}
+
+/* Both hosts call: what goes wrong at one side is told to the other then */
+static ucs_status_t wait_both(void)
+{
+    ucs_status_t status[2];
+
+    do {
+        status[0] = ucp_st_queue_query(sides[0].queue, NULL);
+        status[1] = ucp_st_queue_query(sides[1].queue, NULL);
+        (void)sched_yield();
+    } while ((status[0] == UCS_INPROGRESS) || (status[1] == UCS_INPROGRESS));
+    return (status[0] == UCS_OK) ? status[1] : status[0];
+}
+
+static ucs_status_t use_often(void)
+{
+    ucs_status_t status = UCS_OK;
+    unsigned i, j;
+
+    for (i = 0; (i < USES) && (status == UCS_OK); ++i) {
+        for (j = 0; j < NUM_OPS; ++j) {
+            memset(sides[0].data[j], 'a' + i, lengths[j]);
+        }
+        status = use_all();
+        if (status == UCS_OK) {
+            status = wait_both();
+        }
+        for (j = 0; (j < NUM_OPS) && (status == UCS_OK); ++j) {
+            CU_ASSERT_EQUAL(memcmp(sides[0].data[j], sides[1].data[j],
+                                   lengths[j]), 0);
+        }
+    }
+    return status;
+}
+
+static ucs_status_t run(void)
+{
+    ucs_status_t status = UCS_OK;
+    unsigned i;
+
+    for (i = 0; (i < 2) && (status == UCS_OK); ++i) {
+        status = open_side(&sides[i]);
+    }
+    for (i = 0; (i < 2) && (status == UCS_OK); ++i) {
+        status = connect_side(&sides[i], &sides[!i]);
+    }
+    for (i = 0; (i < 2) && (status == UCS_OK); ++i) {
+        status = make_ops(&sides[i], i == 0);
+    }
+    if (status == UCS_OK) {
+        status = match_all();
+    }
+    return (status == UCS_OK) ? use_often() : status;
+}
+
+/* Operations first: a stream that waits for a use which will not come is
+ * released when the other side's operation goes */
+static void close_ops(side_t *side)
+{
+    ucs_status_t status;
+    unsigned i;
+
+    for (i = 0; i < NUM_OPS; ++i) {
+        if (side->ops[i] == NULL) {
+            continue;
+        }
+        do {
+            status = ucp_st_op_free(side->ops[i]);
+            (void)ucp_st_worker_progress(sides[0].worker);
+            (void)ucp_st_worker_progress(sides[1].worker);
+        } while (status == UCS_ERR_BUSY);
+        CU_ASSERT_EQUAL(status, UCS_OK);
+    }
+}
+
+static void close_queue(side_t *side)
+{
+    if (side->queue != NULL) {
+        (void)ucp_st_queue_wait(side->queue, NULL);
+        CU_ASSERT_EQUAL(ucp_st_queue_destroy(side->queue), UCS_OK);
+    }
+}
+
+/* In a thread of its own, as each side waits for the other's last word */
+static void *destroy_worker(void *arg)
+{
+    side_t *side = arg;
+
+    side->destroyed = (side->worker == NULL) ?
+                      UCS_OK : ucp_st_worker_destroy(side->worker);
+    return NULL;
+}
+
+static void destroy_workers(void)
+{
+    pthread_t thread;
+    int ret;
+
+    ret = pthread_create(&thread, NULL, destroy_worker, &sides[1]);
+    CU_ASSERT_EQUAL_FATAL(ret, 0);
+    (void)destroy_worker(&sides[0]);
+    (void)pthread_join(thread, NULL);
+    CU_ASSERT_EQUAL(sides[0].destroyed, UCS_OK);
+    CU_ASSERT_EQUAL(sides[1].destroyed, UCS_OK);
+}
+
+static void close_stream(side_t *side)
+{
+    if (side->stream != NULL) {
+        CU_ASSERT_EQUAL(ucs_gstream_synchronize(side->stream), UCS_OK);
+        CU_ASSERT_EQUAL(ucs_gstream_destroy(side->stream), UCS_OK);
+    }
+}
+
+static ucs_status_t scenario(void)
+{
+    ucs_status_t status;
+    unsigned i;
+
+    memset(sides, 0, sizeof(sides));
+    status = run();
+    for (i = 0; i < 2; ++i) {
+        close_ops(&sides[i]);
+    }
+    if ((sides[0].queue != NULL) && (sides[1].queue != NULL)) {
+        (void)wait_both();
+    }
+    close_queue(&sides[0]);
+    close_queue(&sides[1]);
+    destroy_workers();
+    close_stream(&sides[0]);
+    close_stream(&sides[1]);
+    return status;
+}
+
+/* What is said where memory is missing: here, by a NIC or a peer that had none,
+ * or by UCP, which goes on without a transport that it could not open */
+static int is_fair(ucs_status_t status)
+{
+    return (status == UCS_ERR_NO_MEMORY) || (status == UCS_ERR_NO_RESOURCE) ||
+           (status == UCS_ERR_IO_ERROR) || (status == UCS_ERR_CANCELED) ||
+           (status == UCS_ERR_UNREACHABLE) || (status == UCS_ERR_NO_DEVICE) ||
+           (status == UCS_ERR_CONNECTION_RESET) ||
+           (status == UCS_ERR_UNSUPPORTED);
+}
+
+static void say(int number, ucs_status_t status, const char *what)
+{
+    printf("allocation %d fails", number);
+    st_intercept_print(st_intercept_failed_caller());
+    printf(": %s%s\n", ucs_status_string(status), what);
+    fflush(stdout);
+}
+
+static int get_number(const char *name, int value)
+{
+    return (getenv(name) == NULL) ? value : atoi(getenv(name));
+}
+
+/* One in five in a run, from another first one each time: a scenario is slow.
+ * ST_FAULT_STEP=1 ST_FAULT_FIRST=0 are all of them. */
+static void test_every_allocation(void)
+{
+    ucs_status_t status = UCS_OK;
+    unsigned errors     = 0;
+    int number, first, step;
+    int64_t before;
+
+    if (!st_intercept_is_possible()) {
+        st_cunit_skip("a sanitizer stands in front of the allocator");
+        return;
+    }
+    CU_ASSERT_EQUAL_FATAL(scenario(), UCS_OK);
+    before = st_intercept_outstanding();
+    CU_ASSERT_EQUAL_FATAL(scenario(), UCS_OK);
+    CU_ASSERT_EQUAL(st_intercept_outstanding(), before);
+    step  = get_number("ST_FAULT_STEP", 5);
+    first = get_number("ST_FAULT_FIRST", (int)(time(NULL) % step));
+    printf("ST_FAULT_STEP=%d ST_FAULT_FIRST=%d\n", step, first);
+    for (number = first; number < 100000; number += step) {
+        st_intercept_fail(number);
+        status = scenario();
+        if (!st_intercept_has_failed()) {
+            break;
+        }
+        if (getenv("ST_VERBOSE") != NULL) {
+            say(number, status, "");
+        }
+        errors += (status != UCS_OK);
+        if ((status != UCS_OK) && !is_fair(status)) {
+            say(number, status, ": unexpected");
+            CU_FAIL("what is said");
+        }
+        if (st_intercept_outstanding() != before) {
+            say(number, status, ": something is left over");
+            st_intercept_print_outstanding();
+            printf("\n");
+            CU_FAIL("what is left over");
+            before = st_intercept_outstanding();
+        }
+    }
+    CU_ASSERT_EQUAL(status, UCS_OK);
+    CU_ASSERT(number > NUM_OPS);
+    CU_ASSERT((errors > NUM_OPS) || (first > 0));
+    printf("%d of %d allocations failed, %u calls said so\n",
+           (number - first) / step, number, errors);
+}
+
+static const st_cunit_case_t cases[] = {
+    {"every_allocation", test_every_allocation}
+};
+
+int main(int argc, char **argv)
+{
+    return st_cunit_main("st_fault", cases, ST_CUNIT_COUNT(cases), argc, argv);
+}
