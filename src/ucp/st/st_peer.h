@@ -9,8 +9,7 @@
 
 #include "st_op.h"
 #include "st_proto.h"
-
-#include <uct/api/uct.h>
+#include "st_trig_peer.h"
 
 #include <ucs/datastruct/khash.h>
 #include <ucs/datastruct/list.h>
@@ -73,7 +72,7 @@ typedef struct ucp_st_peer {
     double          lost_time;  /* and the time, seconds */
     ucp_ep_h        ucp_ep;     /* control messages; NULL for self */
     unsigned        lanes;      /* bit mask of those that reach it */
-    uct_ep_h        trig_ep;    /* the trig lane's */
+    ucp_st_trig_peer_t trig;
     uint32_t        next_tx_seq;
     uint32_t        next_rx_seq;
     struct ucp_st_frame_buf *frame; /* last in the outbox, or NULL */

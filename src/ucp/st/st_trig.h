@@ -15,7 +15,7 @@
  * Neither side counts for use k+1 before its own wait of use k has run (a start
  * goes on the same queue, or after the host has seen that wait pass), so that
  * only the k-th start and the k-th clear-to-send together make T >= 2k. A ready
- * send has no clear-to-send: T >= k.
+ * send has no clear-to-send: T >= k, and the receive's start triggers nothing.
  */
 #ifndef UCP_ST_TRIG_H_
 #define UCP_ST_TRIG_H_
@@ -23,6 +23,7 @@
 #include <ucp_st.h>
 
 #include "st_trig_dev.h"
+#include "st_trig_plan.h"
 
 #include <ucs/datastruct/list.h>
 
@@ -30,13 +31,26 @@
  *  2^63, for a NIC's further additions and for CUDA's cyclic comparison. */
 #define UCP_ST_TRIG_RELEASE (1ull << 62)
 
+struct ucp_st_op;
+
+/**
+ * A cache line of registered memory: the word that streams wait on, counted up
+ * by the NIC, and a place for the peer to write to.
+ */
+typedef struct ucp_st_trig_slot {
+    volatile uint64_t word;
+    uint64_t          pad; /* clear-to-send word, or target of empty sends */
+    uint64_t          reserved[6];
+} ucp_st_trig_slot_t;
+
+_Static_assert(sizeof(ucp_st_trig_slot_t) == 64, "one cache line");
+
 /** Where the peer writes: a send's clear-to-send word, a receive's data. */
 typedef struct ucp_st_trig_region {
-    uint64_t address;
-    uint8_t  rkey[UCT_TRIG_RKEY_PACKED_LEN];
+    uint8_t rkey[UCT_TRIG_RKEY_PACKED_LEN]; /**< Of exactly that */
 } __attribute__((packed)) ucp_st_trig_region_t;
 
-_Static_assert(sizeof(ucp_st_trig_region_t) == 40, "wire format");
+_Static_assert(sizeof(ucp_st_trig_region_t) == 32, "wire format");
 
 /** The two kinds of entries of a use. */
 typedef enum {
@@ -45,27 +59,60 @@ typedef enum {
     UCP_ST_TRIG_ENTRY_LAST
 } ucp_st_trig_entry_t;
 
+/** What an operation has on one NIC. Protected by the worker's lock. */
+typedef struct ucp_st_trig_part {
+    struct ucp_st_op    *op;
+    ucp_st_trig_rail_t  *rail;
+    uct_ep_h            ep;       /* to the peer */
+    ucp_st_trig_piece_t piece;    /* that the slot is */
+    ucp_st_trig_slot_t  *slot;
+    uct_trig_cntr_h     start;    /* T or R: streams add to it; or NULL */
+    uct_trig_cntr_h     data;     /* C or D: counts the data */
+    uct_trig_doorbell_t doorbell; /* of `start` */
+    uct_trig_mem_h      mem;      /* what the peer writes; NULL once revoked */
+    uct_trig_mem_h      local;    /* source of puts, where it must be given */
+    uct_trig_rkey_t     remote;   /* where to put */
+    uct_trig_resv_t     resv[UCP_ST_TRIG_ENTRY_LAST];
+    uint64_t            posted[UCP_ST_TRIG_ENTRY_LAST];
+    uint64_t            done[UCP_ST_TRIG_ENTRY_LAST]; /* or failed */
+} ucp_st_trig_part_t;
+
 /**
  * Protected by the worker's lock; `released` is also read by the stream.
  */
 typedef struct ucp_st_trig_op {
-    ucs_list_link_t     late_list; /* in the device's late */
-    int                 is_late;
-    int                 active;    /* offered: what follows exists */
-    int                 released;  /* starts must have no effect any more */
-    ucp_st_trig_slot_t  *slot;
-    uct_trig_rkey_t     slot_rkey;
-    uct_trig_cntr_h     start;     /* T or R: streams add to it */
-    uct_trig_cntr_h     data;      /* C or D: counts the data */
-    uct_trig_doorbell_t doorbell;  /* of `start` */
-    uct_trig_mem_h      mem;       /* what the peer writes; NULL once revoked */
-    uct_trig_mem_h      local;     /* source of puts, where it must be given */
-    uint64_t            remote_address; /* where to put */
-    uct_trig_rkey_t     remote_rkey;
-    uct_trig_resv_t     resv[UCP_ST_TRIG_ENTRY_LAST];
-    uint64_t            posted[UCP_ST_TRIG_ENTRY_LAST]; /* uses */
-    uint64_t            done[UCP_ST_TRIG_ENTRY_LAST];   /* uses, or failed */
+    ucs_list_link_t    late_list; /* in the lane's late */
+    int                is_late;
+    int                released;  /* starts must have no effect any more */
+    ucp_st_trig_plan_t plan;
+    unsigned           num_parts; /* 0: nothing is offered */
+    ucp_st_trig_part_t *parts;
 } ucp_st_trig_op_t;
+
+/** Non-zero if the operation puts something to its peer: a send its data, a
+ *  receive clear-to-sends. */
+int ucp_st_trig_has_put(const struct ucp_st_op *op);
+
+/** The lane's functions for operations: see st_lane.h. */
+ucs_status_t ucp_st_trig_offer(struct ucp_st_op *op, void *blob,
+                               size_t *length_p);
+ucs_status_t ucp_st_trig_bind(struct ucp_st_op *op, const void *blob,
+                              size_t length);
+ucs_status_t ucp_st_trig_post(struct ucp_st_op *op, uint64_t uses);
+size_t ucp_st_trig_start_cmds(struct ucp_st_op *op, uint64_t use,
+                              ucs_gstream_cmd_t *cmds);
+size_t ucp_st_trig_wait_cmds(struct ucp_st_op *op, uint64_t use,
+                             ucs_gstream_cmd_t *cmds);
+uint64_t ucp_st_trig_uses_done(const struct ucp_st_op *op);
+void ucp_st_trig_release_waits(struct ucp_st_op *op);
+void ucp_st_trig_revoke(struct ucp_st_op *op);
+void ucp_st_trig_dispose(struct ucp_st_op *op);
+int ucp_st_trig_is_busy(const struct ucp_st_op *op);
+void ucp_st_trig_release(struct ucp_st_op *op);
+
+/** Take an operation from the list of those with uses to post. The lock is
+ *  held. */
+void ucp_st_trig_late_del(ucp_st_trig_op_t *trig);
 
 /** Post the uses of late operations as entries allow. The lock is held. */
 void ucp_st_trig_post_late(ucp_st_worker_h worker);

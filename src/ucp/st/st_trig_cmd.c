@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_trig_cmd.c - the trig lane: what the stream does for one operation.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "st_trig.h"
+#include "st_log.h"
+#include "st_op.h"
+
+/* Runs on the stream, where the NIC has no trigger address */
+static void ucp_st_trig_start_func(void *arg)
+{
+    ucp_st_trig_part_t *part = arg;
+
+    /* Pairs with the release store in ucp_st_trig_release_waits(): a stream
+     * that passed a released wait starts nothing any more */
+    if (__atomic_load_n(&part->op->trig.released, __ATOMIC_ACQUIRE)) {
+        return;
+    }
+    if (uct_trig_cntr_add(part->start, 1) != UCS_OK) {
+        ucs_error("operation %p: failed to trigger the NIC", part->op);
+    }
+}
+
+/* Add 1 to T or R; `use` is how often that is done then */
+static void ucp_st_trig_start_cmd(ucp_st_trig_part_t *part, uint64_t use,
+                                  ucs_gstream_cmd_t *cmd)
+{
+    const uct_trig_doorbell_t *doorbell = &part->doorbell;
+
+    if (doorbell->mode == UCT_TRIG_DOORBELL_CALL) {
+        cmd->type        = UCS_GSTREAM_CMD_FUNC;
+        cmd->u.func.func = ucp_st_trig_start_func;
+        cmd->u.func.arg  = part;
+        return;
+    }
+    cmd->type           = UCS_GSTREAM_CMD_WRITE64;
+    cmd->u.word.address = doorbell->address;
+    cmd->u.word.value   = (doorbell->mode == UCT_TRIG_DOORBELL_ADD) ? 1 : use;
+}
+
+size_t ucp_st_trig_start_cmds(ucp_st_op_t *op, uint64_t use,
+                              ucs_gstream_cmd_t *cmds)
+{
+    unsigned i;
+
+    if (!ucp_st_trig_has_put(op)) {
+        return 0;
+    }
+    for (i = 0; i < op->trig.num_parts; ++i) {
+        ucp_st_trig_start_cmd(&op->trig.parts[i], use, &cmds[i]);
+    }
+    return op->trig.num_parts;
+}
+
+size_t ucp_st_trig_wait_cmds(ucp_st_op_t *op, uint64_t use,
+                             ucs_gstream_cmd_t *cmds)
+{
+    unsigned i;
+
+    for (i = 0; i < op->trig.num_parts; ++i) {
+        cmds[i].type           = UCS_GSTREAM_CMD_WAIT64;
+        cmds[i].u.word.address = &op->trig.parts[i].slot->word;
+        cmds[i].u.word.value   = use;
+    }
+    return op->trig.num_parts;
+}

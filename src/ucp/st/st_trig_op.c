@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_trig_op.c - the trig lane: counters, regions and reservations of one
+ * operation, from its pairing to its end.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "st_trig.h"
+#include "st_op.h"
+#include "st_peer.h"
+#include "st_worker.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int ucp_st_trig_has_put(const ucp_st_op_t *op)
+{
+    return (op->dir == UCP_ST_DIR_SEND) ||
+           (op->trig.plan.proto != UCP_ST_TRIG_READY);
+}
+
+/* The peer puts something here: to a receive its data, to a send
+ * clear-to-sends */
+static int ucp_st_trig_is_target(const ucp_st_op_t *op)
+{
+    return (op->dir == UCP_ST_DIR_RECV) ||
+           (op->trig.plan.proto != UCP_ST_TRIG_READY);
+}
+
+static ucs_status_t ucp_st_trig_slot_get(ucp_st_trig_part_t *part)
+{
+    ucs_status_t status;
+
+    status = ucp_st_trig_pool_get(&part->rail->pool, part->rail->iface,
+                                  sizeof(*part->slot), &part->piece);
+    if (status == UCS_OK) {
+        part->slot       = part->piece.address;
+        part->slot->word = 0;
+        part->slot->pad  = 0;
+    }
+    return status;
+}
+
+static void ucp_st_trig_slot_put(ucp_st_trig_part_t *part)
+{
+    ucp_st_trig_pool_put(&part->rail->pool, &part->piece, sizeof(*part->slot));
+}
+
+/* A ready receive starts nothing */
+static ucs_status_t ucp_st_trig_cntrs_create(ucp_st_trig_part_t *part)
+{
+    uct_iface_h iface = part->rail->iface;
+    ucs_status_t status;
+
+    status = uct_trig_cntr_create(iface, &part->data);
+    if ((status != UCS_OK) || !ucp_st_trig_has_put(part->op)) {
+        return status;
+    }
+    status = uct_trig_cntr_create(iface, &part->start);
+    if (status != UCS_OK) {
+        (void)uct_trig_cntr_destroy(part->data);
+        return status;
+    }
+    uct_trig_cntr_doorbell(part->start, &part->doorbell);
+    return UCS_OK;
+}
+
+static void ucp_st_trig_cntrs_destroy(ucp_st_trig_part_t *part)
+{
+    if (part->start != NULL) {
+        (void)uct_trig_cntr_destroy(part->start);
+    }
+    (void)uct_trig_cntr_destroy(part->data);
+}
+
+/* The entries of one use, so that the next use can always be posted whatever
+ * the other operations hold (protocol-rules, rule 6) */
+static ucs_status_t ucp_st_trig_reserve(ucp_st_trig_part_t *part)
+{
+    unsigned puts     = ucp_st_trig_has_put(part->op);
+    uct_iface_h iface = part->rail->iface;
+    ucs_status_t status;
+
+    status = uct_trig_iface_reserve(iface, puts,
+                                    &part->resv[UCP_ST_TRIG_ENTRY_PUT]);
+    if (status != UCS_OK) {
+        return status;
+    }
+    status = uct_trig_iface_reserve(iface, 1,
+                                    &part->resv[UCP_ST_TRIG_ENTRY_WORD]);
+    if (status != UCS_OK) {
+        (void)uct_trig_iface_unreserve(iface,
+                                       &part->resv[UCP_ST_TRIG_ENTRY_PUT]);
+    }
+    return status;
+}
+
+static void ucp_st_trig_unreserve(ucp_st_trig_part_t *part)
+{
+    unsigned i;
+
+    for (i = 0; i < UCP_ST_TRIG_ENTRY_LAST; ++i) {
+        (void)uct_trig_iface_unreserve(part->rail->iface, &part->resv[i]);
+    }
+}
+
+static ucs_status_t ucp_st_trig_local_reg(ucp_st_trig_part_t *part)
+{
+    const ucp_st_op_t *op = part->op;
+    int empty             = (op->msg_length == 0);
+
+    if ((op->dir != UCP_ST_DIR_SEND) ||
+        !(part->rail->attr.flags & UCT_TRIG_IFACE_FLAG_LOCAL_MEM)) {
+        return UCS_OK;
+    }
+    return uct_trig_mem_reg(part->rail->iface,
+                            empty ? (void*)&part->slot->pad : op->buffer,
+                            empty ? sizeof(part->slot->pad) : op->msg_length,
+                            NULL, &part->local);
+}
+
+/* What the peer writes: a send's clear-to-send word, counted by the counter
+ * that starts the send; a receive's data, counted by D. An empty send writes a
+ * byte, which is not for the user's buffer. */
+static ucs_status_t ucp_st_trig_mem_reg(ucp_st_trig_part_t *part)
+{
+    const ucp_st_op_t *op = part->op;
+    uct_iface_h iface     = part->rail->iface;
+
+    if (!ucp_st_trig_is_target(op)) {
+        return UCS_OK;
+    }
+    if (op->dir == UCP_ST_DIR_SEND) {
+        return uct_trig_mem_reg(iface, &part->slot->pad,
+                                sizeof(part->slot->pad), part->start,
+                                &part->mem);
+    }
+    if (op->msg_length == 0) {
+        return uct_trig_mem_reg(iface, &part->slot->pad,
+                                sizeof(part->slot->pad), part->data,
+                                &part->mem);
+    }
+    return uct_trig_mem_reg(iface, op->buffer, op->msg_length, part->data,
+                            &part->mem);
+}
+
+static ucs_status_t ucp_st_trig_part_init(ucp_st_trig_part_t *part)
+{
+    ucs_status_t status;
+
+    status = ucp_st_trig_slot_get(part);
+    if (status != UCS_OK) {
+        goto err;
+    }
+    status = ucp_st_trig_cntrs_create(part);
+    if (status != UCS_OK) {
+        goto err_slot;
+    }
+    status = ucp_st_trig_reserve(part);
+    if (status != UCS_OK) {
+        goto err_cntrs;
+    }
+    status = ucp_st_trig_local_reg(part);
+    if (status != UCS_OK) {
+        goto err_resv;
+    }
+    status = ucp_st_trig_mem_reg(part);
+    if (status != UCS_OK) {
+        goto err_local;
+    }
+    return UCS_OK;
+
+err_local:
+    if (part->local != NULL) {
+        (void)uct_trig_mem_dereg(part->local);
+    }
+err_resv:
+    ucp_st_trig_unreserve(part);
+err_cntrs:
+    ucp_st_trig_cntrs_destroy(part);
+err_slot:
+    ucp_st_trig_slot_put(part);
+err:
+    return status;
+}
+
+static void ucp_st_trig_part_revoke(ucp_st_trig_part_t *part)
+{
+    if (part->mem != NULL) {
+        (void)uct_trig_mem_dereg(part->mem);
+        part->mem = NULL;
+    }
+}
+
+static void ucp_st_trig_part_cleanup(ucp_st_trig_part_t *part)
+{
+    ucp_st_trig_part_revoke(part);
+    if (part->local != NULL) {
+        (void)uct_trig_mem_dereg(part->local);
+    }
+    ucp_st_trig_unreserve(part);
+    ucp_st_trig_cntrs_destroy(part);
+    ucp_st_trig_slot_put(part);
+}
+
+static void ucp_st_trig_parts_cleanup(ucp_st_trig_op_t *trig)
+{
+    while (trig->num_parts > 0) {
+        ucp_st_trig_part_cleanup(&trig->parts[--trig->num_parts]);
+    }
+    free(trig->parts);
+    trig->parts = NULL;
+}
+
+static ucs_status_t ucp_st_trig_parts_init(ucp_st_op_t *op)
+{
+    ucp_st_trig_op_t *trig = &op->trig;
+    ucp_st_trig_part_t *part;
+    ucs_status_t status;
+
+    trig->parts = calloc(1, sizeof(*trig->parts));
+    if (trig->parts == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    part       = &trig->parts[0];
+    part->op   = op;
+    part->rail = &op->worker->trig.rails[0];
+    part->ep   = op->peer->trig.ep[0];
+    status     = ucp_st_trig_part_init(part);
+    if (status != UCS_OK) {
+        ucp_st_trig_parts_cleanup(trig);
+        return status;
+    }
+    trig->num_parts = 1;
+    return UCS_OK;
+}
+
+static void ucp_st_trig_plan_op(ucp_st_op_t *op)
+{
+    ucp_st_trig_facts_t facts = {
+        .mode   = op->mode,
+        .length = op->msg_length
+    };
+
+    ucp_st_trig_plan_make(&facts, &op->trig.plan);
+}
+
+ucs_status_t ucp_st_trig_offer(ucp_st_op_t *op, void *blob, size_t *length_p)
+{
+    ucp_st_trig_op_t *trig       = &op->trig;
+    ucp_st_trig_region_t *region = blob;
+    ucs_status_t status;
+    unsigned i;
+
+    memset(trig, 0, sizeof(*trig));
+    ucp_st_trig_plan_op(op);
+    status = ucp_st_trig_parts_init(op);
+    if (status != UCS_OK) {
+        return status;
+    }
+    for (i = 0; i < trig->num_parts; ++i) {
+        memset(&region[i], 0, sizeof(region[i]));
+        if (trig->parts[i].mem != NULL) {
+            uct_trig_mem_pack(trig->parts[i].mem, region[i].rkey);
+        }
+    }
+    *length_p = trig->num_parts * sizeof(*region);
+    return UCS_OK;
+}
+
+ucs_status_t ucp_st_trig_bind(ucp_st_op_t *op, const void *blob, size_t length)
+{
+    const ucp_st_trig_region_t *region = blob;
+    ucp_st_trig_op_t *trig             = &op->trig;
+    ucs_status_t status;
+    unsigned i;
+
+    if (length != (trig->num_parts * sizeof(*region))) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    for (i = 0; (i < trig->num_parts) && ucp_st_trig_has_put(op); ++i) {
+        status = uct_trig_rkey_unpack(region[i].rkey, sizeof(region[i].rkey),
+                                      &trig->parts[i].remote);
+        if (status != UCS_OK) {
+            return status;
+        }
+    }
+    return UCS_OK;
+}
+
+uint64_t ucp_st_trig_uses_done(const ucp_st_op_t *op)
+{
+    const ucp_st_trig_op_t *trig = &op->trig;
+    uint64_t uses                = UINT64_MAX;
+    uint64_t word;
+    unsigned i;
+
+    for (i = 0; i < trig->num_parts; ++i) {
+        word = __atomic_load_n(&trig->parts[i].slot->word, __ATOMIC_ACQUIRE);
+        uses = (word < uses) ? word : uses;
+    }
+    return (uses < UCP_ST_TRIG_RELEASE) ? uses : 0;
+}
+
+void ucp_st_trig_release_waits(ucp_st_op_t *op)
+{
+    ucp_st_trig_op_t *trig = &op->trig;
+    ucp_st_trig_slot_t *slot;
+    unsigned i;
+
+    ucp_st_trig_late_del(trig);
+    __atomic_store_n(&trig->released, 1, __ATOMIC_RELEASE);
+    for (i = 0; i < trig->num_parts; ++i) {
+        slot = trig->parts[i].slot;
+        __atomic_store_n(&slot->word, UCP_ST_TRIG_RELEASE, __ATOMIC_RELEASE);
+        ucs_gstream_wake(&slot->word);
+    }
+}
+
+void ucp_st_trig_revoke(ucp_st_op_t *op)
+{
+    unsigned i;
+
+    for (i = 0; i < op->trig.num_parts; ++i) {
+        ucp_st_trig_part_revoke(&op->trig.parts[i]);
+    }
+}
+
+int ucp_st_trig_is_busy(const ucp_st_op_t *op)
+{
+    const ucp_st_trig_part_t *part;
+    unsigned i, entry;
+
+    for (i = 0; i < op->trig.num_parts; ++i) {
+        part = &op->trig.parts[i];
+        for (entry = 0; entry < UCP_ST_TRIG_ENTRY_LAST; ++entry) {
+            if (part->done[entry] < part->posted[entry]) {
+                return 1;
+            }
+        }
+    }
+    return 0;
+}
+
+/* Fire what is still armed. The region that the puts name is closed, so they
+ * fail and write nothing; entries cannot be cancelled one by one. */
+static void ucp_st_trig_part_dispose(ucp_st_trig_part_t *part)
+{
+    uint64_t puts  = part->posted[UCP_ST_TRIG_ENTRY_PUT] -
+                     part->done[UCP_ST_TRIG_ENTRY_PUT];
+    uint64_t words = part->posted[UCP_ST_TRIG_ENTRY_WORD] -
+                     part->done[UCP_ST_TRIG_ENTRY_WORD];
+
+    if (puts > 0) {
+        (void)uct_trig_cntr_add(part->start, 2 * puts);
+    }
+    if (words > 0) {
+        (void)uct_trig_cntr_add(part->data, words);
+    }
+}
+
+void ucp_st_trig_dispose(ucp_st_op_t *op)
+{
+    unsigned i;
+
+    for (i = 0; i < op->trig.num_parts; ++i) {
+        ucp_st_trig_part_dispose(&op->trig.parts[i]);
+    }
+}
+
+void ucp_st_trig_release(ucp_st_op_t *op)
+{
+    ucp_st_trig_late_del(&op->trig);
+    ucp_st_trig_parts_cleanup(&op->trig);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_trig_peer.h - how the trig lane reaches a peer.
+ */
+#ifndef UCP_ST_TRIG_PEER_H_
+#define UCP_ST_TRIG_PEER_H_
+
+#include <ucp_st.h>
+
+#include "st_trig_dev.h"
+
+/** A peer's part of this lane; protected by the worker's lock. */
+typedef struct ucp_st_trig_peer {
+    unsigned num_rails;                 /* that both sides have */
+    uct_ep_h ep[UCP_ST_TRIG_MAX_RAILS]; /* to the peer's rail of that number */
+} ucp_st_trig_peer_t;
+
+/** A NIC has lost a peer; uct_error_handler_t. Called from progress, with the
+ *  lock held. */
+ucs_status_t ucp_st_trig_peer_err_handler(void *arg, uct_ep_h ep,
+                                          ucs_status_t status);
+
+/** The lane's functions for peers: see st_lane.h. */
+size_t ucp_st_trig_address_length(ucp_st_worker_h worker);
+ucs_status_t ucp_st_trig_address_pack(ucp_st_worker_h worker, void *buffer);
+ucs_status_t ucp_st_trig_peer_connect(ucp_st_peer_h peer, const void *address,
+                                      size_t length);
+void ucp_st_trig_peer_disconnect(ucp_st_peer_h peer);
+void ucp_st_trig_peer_check(ucp_st_peer_h peer);
+
+#endif
