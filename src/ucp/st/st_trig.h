@@ -84,6 +84,9 @@ typedef struct ucp_st_trig_op {
     ucs_list_link_t    late_list; /* in the lane's late */
     int                is_late;
     int                released;  /* starts must have no effect any more */
+    ucs_list_link_t    doubt_list;/* in the lane's doubtful */
+    ucs_status_t       doubt;     /* why a put may have failed; or UCS_OK */
+    double             doubt_time;/* since when, seconds */
     ucp_st_trig_plan_t plan;
     unsigned           num_parts; /* 0: nothing is offered */
     ucp_st_trig_part_t *parts;
@@ -113,6 +116,17 @@ void ucp_st_trig_release(struct ucp_st_op *op);
 /** Take an operation from the list of those with uses to post. The lock is
  *  held. */
 void ucp_st_trig_late_del(ucp_st_trig_op_t *trig);
+
+/** A put failed, for this reason or because the peer closed its region. The
+ *  lock is held. */
+void ucp_st_trig_doubt_add(struct ucp_st_op *op, ucs_status_t status);
+
+/** Why it failed is known, or does not matter any more. The lock is held. */
+void ucp_st_trig_doubt_del(ucp_st_trig_op_t *trig);
+
+/** Decide about those that were in doubt for long enough. Milliseconds until it
+ *  is to be called again, or -1. The lock is held. */
+int ucp_st_trig_doubts_settle(ucp_st_worker_h worker);
 
 /** Post the uses of late operations as entries allow. The lock is held. */
 void ucp_st_trig_post_late(ucp_st_worker_h worker);

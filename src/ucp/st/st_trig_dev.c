@@ -46,11 +46,17 @@ static ucs_status_t ucp_st_trig_arm(ucp_st_trig_dev_t *dev)
     return status;
 }
 
+/* The sooner of two times, of which -1 is never */
+static int ucp_st_trig_sooner(int a, int b)
+{
+    return ((a < 0) || ((b >= 0) && (b < a))) ? b : a;
+}
+
 /* In the service thread: reap completions, wake the streams that sleep on the
  * words which the NICs counted up, post uses that found no entry when they were
- * enqueued, and release streams that wait for lost peers. The interfaces are
- * armed under the lock, after a progress that found nothing, so a completion
- * either was reaped or makes its descriptor readable. */
+ * enqueued, and release streams that wait for lost peers or after failed puts.
+ * The interfaces are armed under the lock, after a progress that found nothing,
+ * so a completion either was reaped or makes its descriptor readable. */
 static int ucp_st_trig_serve(void *arg)
 {
     ucp_st_worker_h worker = arg;
@@ -63,7 +69,8 @@ static int ucp_st_trig_serve(void *arg)
         /* reap all that is there */
     }
     status  = ucp_st_trig_arm(dev);
-    timeout = ucp_st_leave_settle_late(worker);
+    timeout = ucp_st_trig_sooner(ucp_st_leave_settle_late(worker),
+                                 ucp_st_trig_doubts_settle(worker));
     dev->service.lazy_msec = (dev->helped && ucs_list_is_empty(&dev->late)) ?
                              UCP_ST_TRIG_LAZY_MSEC : 0;
     ucp_st_worker_unlock(worker);
@@ -143,6 +150,7 @@ ucs_status_t ucp_st_trig_dev_init(ucp_st_worker_h worker)
     ucs_status_t status;
 
     ucs_list_head_init(&dev->late);
+    ucs_list_head_init(&dev->doubtful);
     status = ucs_async_context_create(UCS_ASYNC_MODE_THREAD_MUTEX, &dev->async);
     if (status != UCS_OK) {
         goto err;

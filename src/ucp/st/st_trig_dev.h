@@ -25,6 +25,7 @@ typedef struct ucp_st_trig_dev {
     unsigned            num_rails; /* that are open; read-only */
     int                 helped;    /* streams drive all of them; read-only */
     ucs_list_link_t     late;      /* operations with uses to post */
+    ucs_list_link_t     doubtful;  /* operations with failed puts */
 
     ucp_st_service_client_t service; /* its own */
 } ucp_st_trig_dev_t;

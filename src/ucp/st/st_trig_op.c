@@ -311,6 +311,7 @@ void ucp_st_trig_release_waits(ucp_st_op_t *op)
     unsigned i;
 
     ucp_st_trig_late_del(trig);
+    ucp_st_trig_doubt_del(trig);
     __atomic_store_n(&trig->released, 1, __ATOMIC_RELEASE);
     for (i = 0; i < trig->num_parts; ++i) {
         slot = trig->parts[i].slot;
@@ -373,5 +374,6 @@ void ucp_st_trig_dispose(ucp_st_op_t *op)
 void ucp_st_trig_release(ucp_st_op_t *op)
 {
     ucp_st_trig_late_del(&op->trig);
+    ucp_st_trig_doubt_del(&op->trig);
     ucp_st_trig_parts_cleanup(&op->trig);
 }

@@ -45,26 +45,35 @@ static int ucp_st_trig_is_loss(ucs_status_t status)
            (status == UCS_ERR_ENDPOINT_TIMEOUT);
 }
 
+/* A put failed: what the operation's status is then */
+static ucs_status_t ucp_st_trig_put_failed(ucp_st_op_t *op, ucs_status_t status)
+{
+    if (ucp_st_trig_is_loss(status)) {
+        /* The operation fails with the peer */
+        ucp_st_leave_lost(op->peer, status);
+        return UCS_OK;
+    }
+    if (status == UCS_ERR_INVALID_ADDR) {
+        /* The key was good at match: the peer has closed its region since, and
+         * its message that says so is on the way */
+        return UCS_ERR_CANCELED;
+    }
+    ucp_st_trig_doubt_add(op, status);
+    return UCS_OK;
+}
+
 static void ucp_st_trig_put_done(void *arg, ucs_status_t status)
 {
     ucp_st_trig_part_t *part = arg;
     ucp_st_op_t *op          = part->op;
     ucp_st_stats_t *stats    = &op->worker->stats;
 
-    if (status == UCS_OK) {
-        if (op->dir == UCP_ST_DIR_SEND) {
-            ++stats->writes_fired;
-        } else {
-            ++stats->cts_fired;
-        }
-    } else if (status == UCS_ERR_INVALID_ADDR) {
-        /* The key was good at match: the peer has closed its region since, and
-         * its message that says so is on the way */
-        status = UCS_ERR_CANCELED;
-    } else if (ucp_st_trig_is_loss(status)) {
-        /* The operation fails with the peer */
-        ucp_st_leave_lost(op->peer, status);
-        status = UCS_OK;
+    if (status != UCS_OK) {
+        status = ucp_st_trig_put_failed(op, status);
+    } else if (op->dir == UCP_ST_DIR_SEND) {
+        ++stats->writes_fired;
+    } else {
+        ++stats->cts_fired;
     }
     ucp_st_trig_entry_done(part, UCP_ST_TRIG_ENTRY_PUT, status);
 }
