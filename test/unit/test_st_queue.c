@@ -14,6 +14,7 @@
 #include <string.h>
 
 #define LEN  512
+#define LONG 16384 /* longer than what is sent ahead */
 #define MANY 400 /* uses, with the host far ahead of the stream */
 
 /** What a stream function works on. */
@@ -238,11 +239,11 @@ static void test_ready(void)
     st_pair_cleanup(&pair);
 }
 
-/* S1: a standard send started long before its receive writes nothing until the
- * receive has been started */
+/* S1: a standard send started long before its receive, and too long to be sent
+ * ahead, writes nothing until the receive has been started */
 static void test_send_first(void)
 {
-    static uint8_t sbuf[LEN], rbuf[LEN];
+    static uint8_t sbuf[LONG], rbuf[LONG];
     ucp_st_worker_attr_t attr;
     ucp_st_op_h send, recv;
     st_pair_t pair;
@@ -250,11 +251,11 @@ static void test_send_first(void)
     if (!st_pair_init(&pair)) {
         return;
     }
-    send = st_send(&pair.side[ST_A], sbuf, LEN, 1);
-    recv = st_recv(&pair.side[ST_B], rbuf, LEN, 1);
+    send = st_send(&pair.side[ST_A], sbuf, LONG, 1);
+    recv = st_recv(&pair.side[ST_B], rbuf, LONG, 1);
     st_match_ok(send, recv);
-    memset(rbuf, 0xee, LEN);
-    st_fill(sbuf, LEN, 1);
+    memset(rbuf, 0xee, LONG);
+    st_fill(sbuf, LONG, 1);
     st_start(&pair.side[ST_A], send);
     st_sync(&pair.side[ST_A]); /* S3: the start does not block the stream */
     CU_ASSERT_EQUAL(ucp_st_worker_query(pair.side[ST_A].worker, &attr), UCS_OK);
@@ -263,7 +264,7 @@ static void test_send_first(void)
 
     st_use(&pair.side[ST_B], recv);
     st_sync(&pair.side[ST_B]);
-    CU_ASSERT_TRUE(st_check(rbuf, LEN, 1));
+    CU_ASSERT_TRUE(st_check(rbuf, LONG, 1));
     st_wait(&pair.side[ST_A], send);
     st_sync(&pair.side[ST_A]);
     st_free(send);

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #define LEN  512
+#define LONG 16384 /* longer than what is sent ahead */
 #define MANY 400 /* uses, with the host far ahead of the stream */
 
 /** What one of several host threads works on. */
@@ -102,7 +103,7 @@ static void test_threads(void)
  * released, and the queue tells which it was */
 static void test_free_matched(void)
 {
-    static uint8_t sbuf[2][LEN], rbuf[2][LEN];
+    static uint8_t sbuf[2][LONG], rbuf[2][LONG];
     ucp_st_queue_error_t error = {0};
     ucp_st_op_h send[2], recv[2];
     st_side_t *a, *b;
@@ -115,8 +116,8 @@ static void test_free_matched(void)
     a = &pair.side[ST_A];
     b = &pair.side[ST_B];
     for (i = 0; i < 2; ++i) {
-        send[i] = st_send(a, sbuf[i], LEN, i);
-        recv[i] = st_recv(b, rbuf[i], LEN, i);
+        send[i] = st_send(a, sbuf[i], LONG, i);
+        recv[i] = st_recv(b, rbuf[i], LONG, i);
         st_match_ok(send[i], recv[i]);
         st_use(a, send[i]);
         st_use(b, recv[i]);

@@ -26,6 +26,13 @@ static ucs_config_field_t ucp_st_config_table[] = {
      "How often a host that waits asks whether its peers are alive.",
      ucs_offsetof(ucp_st_config_t, ping_interval), UCS_CONFIG_TYPE_TIME},
 
+    {"EAGER_MAX", "8k",
+     "Longest message of a standard send that lane trig sends ahead, before\n"
+     "its receive is started: to memory of the library, from where the\n"
+     "receive's wait copies it. At most 1m; 0: none. The smaller one of both\n"
+     "sides' counts.",
+     ucs_offsetof(ucp_st_config_t, eager_max), UCS_CONFIG_TYPE_MEMUNITS},
+
     {NULL}
 };
 

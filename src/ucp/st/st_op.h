@@ -73,6 +73,8 @@ typedef struct ucp_st_op {
     uint64_t            last_seq;   /* last batch of `queue` that names it */
     uint64_t            completed;  /* uses whose completion was reaped */
     uint64_t            max_uses;   /* how many the peer takes part in */
+    int                 early;      /* of a receive: a use's data may be here
+                                       before it is started */
     int                 peer_acked; /* peer's region is closed: UNMATCH_ACK */
 
     uint8_t             lane_order[UCP_ST_PROTO_MAX_LANES]; /* once paired */

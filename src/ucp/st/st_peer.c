@@ -197,6 +197,15 @@ ucp_st_peer_t *ucp_st_peer_get(ucp_st_worker_h worker, uint64_t uuid)
     return peer;
 }
 
+/* The peer has freed its half after so many uses, whose data is here: they can
+ * be started and waited for without it. More than those fail as they always
+ * do. */
+static int ucp_st_peer_is_done_with(const ucp_st_op_t *op)
+{
+    return op->early && (op->state == UCP_ST_OP_MATCHED) &&
+           (op->max_uses != UINT64_MAX);
+}
+
 void ucp_st_peer_fail(ucp_st_peer_t *peer, ucs_status_t status)
 {
     ucp_st_worker_h worker = peer->worker;
@@ -211,7 +220,8 @@ void ucp_st_peer_fail(ucp_st_peer_t *peer, ucs_status_t status)
     ucs_list_for_each_safe(op, tmp, &peer->ops, peer_list) {
         if (op->freed) {
             ucp_st_op_peer_done(op);
-        } else if (op->state != UCP_ST_OP_INIT) {
+        } else if ((op->state != UCP_ST_OP_INIT) &&
+                   !ucp_st_peer_is_done_with(op)) {
             ucp_st_op_fail(op, status);
         }
     }

@@ -12,7 +12,13 @@
 
 static const char *ucp_st_trig_protocol(const ucp_st_op_t *op)
 {
-    return (op->trig.plan.proto == UCP_ST_TRIG_READY) ? "ready" : "standard";
+    static const char *const names[] = {
+        [UCP_ST_TRIG_READY]    = "ready",
+        [UCP_ST_TRIG_STANDARD] = "standard",
+        [UCP_ST_TRIG_EAGER]    = "eager-ahead"
+    };
+
+    return names[op->trig.plan.proto];
 }
 
 const ucp_st_lane_ops_t ucp_st_trig_lane_ops = {

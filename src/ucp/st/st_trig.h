@@ -16,6 +16,41 @@
  * goes on the same queue, or after the host has seen that wait pass), so that
  * only the k-th start and the k-th clear-to-send together make T >= 2k. A ready
  * send has no clear-to-send: T >= k, and the receive's start triggers nothing.
+ *
+ * A use k of a small one, eager-ahead (rule 2): the clear-to-send is given one
+ * use ahead, so that the data need not wait for the receive's start; it goes to
+ * memory of the library, the receive's inbox.
+ *
+ *   sender                                      receiver
+ *   stream:  start adds 1 to T
+ *   NIC:     T >= 2k-1: put the data  ------->  inbox; D counts it
+ *            C >= k: word += 1                  NIC:     D >= k: word += 1
+ *   stream:  wait for word >= k                 stream:  wait for word >= k,
+ *                                                        copy inbox to buffer,
+ *                                                        fence, add 1 to R
+ *            T counts that put too  <---------  NIC:     R >= k: put to the
+ *                                                        sender's pad
+ *
+ * The first use needs none: the inbox is free at match. With g starts and c
+ * clear-to-sends counted by T and f uses fired: start k+1 comes after the
+ * sender's wait of use k, which passes after put k, so g <= f+1; clear-to-send
+ * k comes after the receiver's wait of use k, which passes after put k landed,
+ * so c <= f. T = g+c >= 2f+1 thus forces both g = f+1 and c = f: use f+1 is
+ * started, and the inbox has been copied out f times. The copy's loads are over
+ * when R is added to, by the fence: put f+1 cannot change what copy f reads.
+ * Nobody adds to R out of the order of one stream, as nobody adds to T.
+ *
+ * A send is complete once its data is in the inbox, and its side may go before
+ * the receive is started: see `early` in st_op.h. The clear-to-send that
+ * follows the peer's last use reaches nobody, which is no error.
+ *
+ * Errors: the regions are closed, then the words are released (st_op.c). A
+ * stream that passes a released wait copies what the inbox then holds - the
+ * buffer is undefined after an error - and neither starts nor clears to send
+ * any more (`released`); where the NIC is triggered by a store, which cannot
+ * look at that, what it triggers names a region of the peer that is closed, or
+ * clears a put for the inbox, whose region is. Inbox, word and counters stay
+ * until the stream has passed the last command that names them.
  */
 #ifndef UCP_ST_TRIG_H_
 #define UCP_ST_TRIG_H_
@@ -24,6 +59,7 @@
 
 #include "st_trig_dev.h"
 #include "st_trig_plan.h"
+#include "st_trig_proto.h"
 
 #include <ucs/datastruct/list.h>
 
@@ -45,13 +81,6 @@ typedef struct ucp_st_trig_slot {
 
 _Static_assert(sizeof(ucp_st_trig_slot_t) == 64, "one cache line");
 
-/** Where the peer writes: a send's clear-to-send word, a receive's data. */
-typedef struct ucp_st_trig_region {
-    uint8_t rkey[UCT_TRIG_RKEY_PACKED_LEN]; /**< Of exactly that */
-} __attribute__((packed)) ucp_st_trig_region_t;
-
-_Static_assert(sizeof(ucp_st_trig_region_t) == 32, "wire format");
-
 /** The two kinds of entries of a use. */
 typedef enum {
     UCP_ST_TRIG_ENTRY_PUT,  /**< Send: the data; receive: the clear-to-send */
@@ -66,6 +95,7 @@ typedef struct ucp_st_trig_part {
     uct_ep_h            ep;       /* to the peer */
     ucp_st_trig_piece_t piece;    /* that the slot is */
     ucp_st_trig_slot_t  *slot;
+    ucp_st_trig_piece_t inbox;    /* of an eager-ahead receive */
     uct_trig_cntr_h     start;    /* T or R: streams add to it; or NULL */
     uct_trig_cntr_h     data;     /* C or D: counts the data */
     uct_trig_doorbell_t doorbell; /* of `start` */
@@ -95,6 +125,9 @@ typedef struct ucp_st_trig_op {
 /** Non-zero if the operation puts something to its peer: a send its data, a
  *  receive clear-to-sends. */
 int ucp_st_trig_has_put(const struct ucp_st_op *op);
+
+/** Non-zero for a receive whose data goes to an inbox. */
+int ucp_st_trig_has_inbox(const struct ucp_st_op *op);
 
 /** The lane's functions for operations: see st_lane.h. */
 ucs_status_t ucp_st_trig_offer(struct ucp_st_op *op, void *blob,

@@ -25,7 +25,17 @@ static void ucp_st_trig_start_func(void *arg)
     }
 }
 
-/* Add 1 to T or R; `use` is how often that is done then */
+/* The same behind a copy out of the inbox. The loads of the copy come before
+ * all that the NIC does from here on; the peer's next put writes what they
+ * read. */
+static void ucp_st_trig_cts_func(void *arg)
+{
+    __sync_synchronize();
+    ucp_st_trig_start_func(arg);
+}
+
+/* Add 1 to T or R; `use` is how often that is done then. A stream's store to a
+ * doorbell comes after all that the stream did before, loads as well. */
 static void ucp_st_trig_start_cmd(ucp_st_trig_part_t *part, uint64_t use,
                                   ucs_gstream_cmd_t *cmd)
 {
@@ -33,7 +43,8 @@ static void ucp_st_trig_start_cmd(ucp_st_trig_part_t *part, uint64_t use,
 
     if (doorbell->mode == UCT_TRIG_DOORBELL_CALL) {
         cmd->type        = UCS_GSTREAM_CMD_FUNC;
-        cmd->u.func.func = ucp_st_trig_start_func;
+        cmd->u.func.func = ucp_st_trig_has_inbox(part->op) ?
+                           ucp_st_trig_cts_func : ucp_st_trig_start_func;
         cmd->u.func.arg  = part;
         return;
     }
@@ -47,13 +58,30 @@ size_t ucp_st_trig_start_cmds(ucp_st_op_t *op, uint64_t use,
 {
     unsigned i;
 
-    if (!ucp_st_trig_has_put(op)) {
-        return 0;
+    if (!ucp_st_trig_has_put(op) || ucp_st_trig_has_inbox(op)) {
+        return 0; /* the peer waits for nothing that is done here */
     }
     for (i = 0; i < op->trig.num_parts; ++i) {
         ucp_st_trig_start_cmd(&op->trig.parts[i], use, &cmds[i]);
     }
     return op->trig.num_parts;
+}
+
+/* What follows an eager-ahead receive's wait */
+static size_t ucp_st_trig_inbox_cmds(ucp_st_op_t *op, uint64_t use,
+                                     ucs_gstream_cmd_t *cmds)
+{
+    ucp_st_trig_part_t *part = &op->trig.parts[0];
+
+    if (!ucp_st_trig_has_inbox(op)) {
+        return 0;
+    }
+    cmds[0].type          = UCS_GSTREAM_CMD_COPY;
+    cmds[0].u.copy.dst    = op->buffer;
+    cmds[0].u.copy.src    = part->inbox.address;
+    cmds[0].u.copy.length = op->msg_length;
+    ucp_st_trig_start_cmd(part, use, &cmds[1]);
+    return 2;
 }
 
 size_t ucp_st_trig_wait_cmds(ucp_st_op_t *op, uint64_t use,
@@ -66,5 +94,6 @@ size_t ucp_st_trig_wait_cmds(ucp_st_op_t *op, uint64_t use,
         cmds[i].u.word.address = &op->trig.parts[i].slot->word;
         cmds[i].u.word.value   = use;
     }
-    return op->trig.num_parts;
+    return op->trig.num_parts +
+           ucp_st_trig_inbox_cmds(op, use, &cmds[op->trig.num_parts]);
 }

@@ -21,6 +21,12 @@ int ucp_st_trig_has_put(const ucp_st_op_t *op)
            (op->trig.plan.proto != UCP_ST_TRIG_READY);
 }
 
+int ucp_st_trig_has_inbox(const ucp_st_op_t *op)
+{
+    return (op->dir == UCP_ST_DIR_RECV) &&
+           (op->trig.plan.proto == UCP_ST_TRIG_EAGER);
+}
+
 /* The peer puts something here: to a receive its data, to a send
  * clear-to-sends */
 static int ucp_st_trig_is_target(const ucp_st_op_t *op)
@@ -29,23 +35,38 @@ static int ucp_st_trig_is_target(const ucp_st_op_t *op)
            (op->trig.plan.proto != UCP_ST_TRIG_READY);
 }
 
-static ucs_status_t ucp_st_trig_slot_get(ucp_st_trig_part_t *part)
+static ucs_status_t ucp_st_trig_pieces_get(ucp_st_trig_part_t *part)
 {
+    ucp_st_trig_pool_t *pool = &part->rail->pool;
     ucs_status_t status;
 
-    status = ucp_st_trig_pool_get(&part->rail->pool, part->rail->iface,
-                                  sizeof(*part->slot), &part->piece);
-    if (status == UCS_OK) {
-        part->slot       = part->piece.address;
-        part->slot->word = 0;
-        part->slot->pad  = 0;
+    status = ucp_st_trig_pool_get(pool, part->rail->iface, sizeof(*part->slot),
+                                  &part->piece);
+    if (status != UCS_OK) {
+        return status;
+    }
+    part->slot       = part->piece.address;
+    part->slot->word = 0;
+    part->slot->pad  = 0;
+    if (!ucp_st_trig_has_inbox(part->op)) {
+        return UCS_OK;
+    }
+    status = ucp_st_trig_pool_get(pool, part->rail->iface,
+                                  part->op->msg_length, &part->inbox);
+    if (status != UCS_OK) {
+        ucp_st_trig_pool_put(pool, &part->piece, sizeof(*part->slot));
     }
     return status;
 }
 
-static void ucp_st_trig_slot_put(ucp_st_trig_part_t *part)
+static void ucp_st_trig_pieces_put(ucp_st_trig_part_t *part)
 {
-    ucp_st_trig_pool_put(&part->rail->pool, &part->piece, sizeof(*part->slot));
+    ucp_st_trig_pool_t *pool = &part->rail->pool;
+
+    if (ucp_st_trig_has_inbox(part->op)) {
+        ucp_st_trig_pool_put(pool, &part->inbox, part->op->msg_length);
+    }
+    ucp_st_trig_pool_put(pool, &part->piece, sizeof(*part->slot));
 }
 
 /* A ready receive starts nothing */
@@ -142,21 +163,25 @@ static ucs_status_t ucp_st_trig_mem_reg(ucp_st_trig_part_t *part)
                                 sizeof(part->slot->pad), part->data,
                                 &part->mem);
     }
-    return uct_trig_mem_reg(iface, op->buffer, op->msg_length, part->data,
-                            &part->mem);
+    /* Also where the memory is registered already: this key is for the pair
+     * alone, counts for it, and is closed when it fails */
+    return uct_trig_mem_reg(iface,
+                            ucp_st_trig_has_inbox(op) ? part->inbox.address :
+                                                        op->buffer,
+                            op->msg_length, part->data, &part->mem);
 }
 
 static ucs_status_t ucp_st_trig_part_init(ucp_st_trig_part_t *part)
 {
     ucs_status_t status;
 
-    status = ucp_st_trig_slot_get(part);
+    status = ucp_st_trig_pieces_get(part);
     if (status != UCS_OK) {
         goto err;
     }
     status = ucp_st_trig_cntrs_create(part);
     if (status != UCS_OK) {
-        goto err_slot;
+        goto err_pieces;
     }
     status = ucp_st_trig_reserve(part);
     if (status != UCS_OK) {
@@ -180,8 +205,8 @@ err_resv:
     ucp_st_trig_unreserve(part);
 err_cntrs:
     ucp_st_trig_cntrs_destroy(part);
-err_slot:
-    ucp_st_trig_slot_put(part);
+err_pieces:
+    ucp_st_trig_pieces_put(part);
 err:
     return status;
 }
@@ -202,7 +227,7 @@ static void ucp_st_trig_part_cleanup(ucp_st_trig_part_t *part)
     }
     ucp_st_trig_unreserve(part);
     ucp_st_trig_cntrs_destroy(part);
-    ucp_st_trig_slot_put(part);
+    ucp_st_trig_pieces_put(part);
 }
 
 static void ucp_st_trig_parts_cleanup(ucp_st_trig_op_t *trig)
@@ -241,7 +266,8 @@ static void ucp_st_trig_plan_op(ucp_st_op_t *op)
 {
     ucp_st_trig_facts_t facts = {
         .mode   = op->mode,
-        .length = op->msg_length
+        .length = op->msg_length,
+        .limits = op->peer->trig.limits
     };
 
     ucp_st_trig_plan_make(&facts, &op->trig.plan);
@@ -280,6 +306,7 @@ ucs_status_t ucp_st_trig_bind(ucp_st_op_t *op, const void *blob, size_t length)
     if (length != (trig->num_parts * sizeof(*region))) {
         return UCS_ERR_INVALID_PARAM;
     }
+    op->early = ucp_st_trig_has_inbox(op);
     for (i = 0; (i < trig->num_parts) && ucp_st_trig_has_put(op); ++i) {
         status = uct_trig_rkey_unpack(region[i].rkey, sizeof(region[i].rkey),
                                       &trig->parts[i].remote);

@@ -11,6 +11,12 @@
 void ucp_st_trig_plan_make(const ucp_st_trig_facts_t *facts,
                            ucp_st_trig_plan_t *plan)
 {
-    plan->proto = (facts->mode == UCP_ST_MODE_READY) ? UCP_ST_TRIG_READY :
-                                                       UCP_ST_TRIG_STANDARD;
+    if (facts->mode == UCP_ST_MODE_READY) {
+        plan->proto = UCP_ST_TRIG_READY;
+    } else if ((facts->length > 0) &&
+               (facts->length <= facts->limits.eager_max)) {
+        plan->proto = UCP_ST_TRIG_EAGER;
+    } else {
+        plan->proto = UCP_ST_TRIG_STANDARD;
+    }
 }

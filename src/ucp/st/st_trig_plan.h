@@ -13,13 +13,20 @@
 /** See st_trig.h. */
 typedef enum {
     UCP_ST_TRIG_READY,
-    UCP_ST_TRIG_STANDARD
+    UCP_ST_TRIG_STANDARD,
+    UCP_ST_TRIG_EAGER
 } ucp_st_trig_proto_t;
+
+/** What both sides of a pair can do: the smaller one's. */
+typedef struct ucp_st_trig_limits {
+    size_t eager_max; /**< Longest eager-ahead message, bytes */
+} ucp_st_trig_limits_t;
 
 /** What a pair is, known to both sides once it was made. */
 typedef struct ucp_st_trig_facts {
-    ucp_st_mode_t mode;   /**< Of the send */
-    size_t        length; /**< Of the message, bytes */
+    ucp_st_mode_t        mode;   /**< Of the send */
+    size_t               length; /**< Of the message, bytes */
+    ucp_st_trig_limits_t limits; /**< From both addresses */
 } ucp_st_trig_facts_t;
 
 typedef struct ucp_st_trig_plan {

@@ -127,7 +127,8 @@ static uint64_t ucp_st_trig_put_threshold(const ucp_st_op_t *op, uint64_t use)
         (op->trig.plan.proto == UCP_ST_TRIG_READY)) {
         return use;
     }
-    return 2 * use;
+    return (op->trig.plan.proto == UCP_ST_TRIG_EAGER) ? ((2 * use) - 1) :
+                                                        (2 * use);
 }
 
 static ucs_status_t ucp_st_trig_post_put(ucp_st_trig_part_t *part, uint64_t use,
@@ -197,14 +198,41 @@ static ucs_status_t ucp_st_trig_post_entry(ucp_st_trig_part_t *part,
     return status;
 }
 
+/* The clear-to-send of an eager-ahead use is for the one after it: the sender's
+ * last one has none, and that of a sender that is lost is as good as done. Its
+ * data may be here all the same. */
+static uint64_t ucp_st_trig_puts_wanted(const ucp_st_op_t *op, uint64_t uses)
+{
+    if (!ucp_st_trig_has_inbox(op) || (uses < op->max_uses)) {
+        return uses;
+    }
+    return (op->max_uses > 0) ? (op->max_uses - 1) : 0;
+}
+
+static ucs_status_t ucp_st_trig_post_to_lost(ucp_st_trig_part_t *part,
+                                             ucs_status_t status)
+{
+    if (!ucp_st_trig_has_inbox(part->op) || !ucp_st_trig_is_loss(status)) {
+        return status;
+    }
+    ucp_st_leave_lost(part->op->peer, status);
+    ++part->posted[UCP_ST_TRIG_ENTRY_PUT];
+    ++part->done[UCP_ST_TRIG_ENTRY_PUT];
+    return UCS_OK;
+}
+
 static ucs_status_t ucp_st_trig_post_puts(ucp_st_trig_part_t *part,
                                           uint64_t uses)
 {
     const ucp_st_op_t *op = part->op;
+    uint64_t puts         = ucp_st_trig_puts_wanted(op, uses);
     ucs_status_t status;
 
-    while (part->posted[UCP_ST_TRIG_ENTRY_PUT] < uses) {
+    while (part->posted[UCP_ST_TRIG_ENTRY_PUT] < puts) {
         status = ucp_st_trig_post_entry(part, UCP_ST_TRIG_ENTRY_PUT);
+        if (status != UCS_OK) {
+            status = ucp_st_trig_post_to_lost(part, status);
+        }
         if (status != UCS_OK) {
             return status;
         }

@@ -308,7 +308,9 @@ ucs_status_t ucp_st_queue_query(ucp_st_queue_h queue,
 
 /** How a send relates to its receive. */
 typedef enum {
-    /** Data moves once both have been started. */
+    /** The receive's buffer is written once both have been started; a short
+     *  message may be sent ahead of that (UCX_ST_EAGER_MAX), and the send then
+     *  completes without its receive. */
     UCP_ST_MODE_STANDARD,
     /** Data moves once the send has been started; the program guarantees that
      *  the receive was started before. Sends only: a receive takes either. */

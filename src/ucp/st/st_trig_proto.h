@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_trig_proto.h - what the trig lanes of two workers tell each other. Their
+ * version is that of st_proto.h.
+ */
+#ifndef UCP_ST_TRIG_PROTO_H_
+#define UCP_ST_TRIG_PROTO_H_
+
+#include <uct_trig.h>
+
+#include <stdint.h>
+
+/** The lane's address; the NIC's device and interface address follow. */
+typedef struct ucp_st_trig_address {
+    uint64_t eager_max; /**< UCX_ST_EAGER_MAX */
+} __attribute__((packed)) ucp_st_trig_address_t;
+
+/** Where the peer writes: a send's clear-to-send word, a receive's data. Zero
+ *  where it does not. */
+typedef struct ucp_st_trig_region {
+    uint8_t rkey[UCT_TRIG_RKEY_PACKED_LEN]; /**< Of exactly that */
+} __attribute__((packed)) ucp_st_trig_region_t;
+
+_Static_assert(sizeof(ucp_st_trig_address_t) == 8, "wire format");
+_Static_assert(sizeof(ucp_st_trig_region_t) == 32, "wire format");
+
+#endif
