@@ -23,7 +23,8 @@ static ucs_config_field_t ucp_st_config_table[] = {
      ucs_offsetof(ucp_st_config_t, lanes), UCS_CONFIG_TYPE_STRING_ARRAY},
 
     {"PING_INTERVAL", "500ms",
-     "How often a host that waits asks whether its peers are alive.",
+     "How often peers are asked whether they are alive: all by a host that\n"
+     "waits, and by the service thread those that streams wait for.",
      ucs_offsetof(ucp_st_config_t, ping_interval), UCS_CONFIG_TYPE_TIME},
 
     {"EAGER_MAX", "8k",
@@ -32,6 +33,10 @@ static ucs_config_field_t ucp_st_config_table[] = {
      "receive's wait copies it. At most 1m; 0: none. The smaller one of both\n"
      "sides' counts.",
      ucs_offsetof(ucp_st_config_t, eager_max), UCS_CONFIG_TYPE_MEMUNITS},
+    {"ERR_TIMEOUT", "10s",
+     "Longest time from the moment a peer is known to be dead until the\n"
+     "streams that wait for it are released.",
+     ucs_offsetof(ucp_st_config_t, err_timeout), UCS_CONFIG_TYPE_TIME},
 
     {NULL}
 };

@@ -9,14 +9,18 @@
 #include "st_leave.h"
 #include "st_ctrl.h"
 #include "st_log.h"
+#include "st_watch.h"
 #include "st_worker.h"
+
+#include <ucs/sys/math.h>
 
 /* Where UCP always has something to do, a loss is decided after so many calls
  * of its progress */
 #define UCP_ST_LEAVE_LOST_ROUNDS 1000
 
-/* How long a stream waits for a lost peer while the host makes no call that
- * would read what the peer said last, seconds */
+/* How long a stream waits for a lost peer, at most, while the host makes no
+ * call that would read what the peer said last, seconds. The rest of
+ * UCX_ST_ERR_TIMEOUT is for what the lanes have to end. */
 #define UCP_ST_LEAVE_LOST_TIME 1.0
 
 /* The peer is among those that ucp_st_leave_settle() looks at */
@@ -30,7 +34,7 @@ static void ucp_st_leave_begin(ucp_st_peer_t *peer)
 
 /* Uses under way that the peer takes part in. `completed` counts what this
  * side's NIC is done with. */
-static int ucp_st_leave_has_open_use(const ucp_st_peer_t *peer)
+int ucp_st_leave_has_open_use(const ucp_st_peer_t *peer)
 {
     ucp_st_op_t *op;
 
@@ -54,7 +58,7 @@ void ucp_st_leave_lost(ucp_st_peer_t *peer, ucs_status_t status)
     peer->lost_time  = ucp_st_worker_now();
     ucp_st_leave_begin(peer);
     /* The thread decides if no host call does */
-    ucp_st_trig_dev_wake(peer->worker);
+    ucp_st_watch_wake(peer->worker);
 }
 
 /* All that a peer which goes in order leaves behind is CANCELED, also if a
@@ -138,7 +142,9 @@ void ucp_st_leave_settle(ucp_st_worker_h worker, uint64_t round, int is_idle)
 
 int ucp_st_leave_settle_late(ucp_st_worker_h worker)
 {
-    double next = -1;
+    double lost_time = ucs_min(UCP_ST_LEAVE_LOST_TIME,
+                               worker->config.err_timeout / 2);
+    double next      = -1;
     ucp_st_peer_t *peer;
     double left;
 
@@ -151,7 +157,7 @@ int ucp_st_leave_settle_late(ucp_st_worker_h worker)
             !ucp_st_leave_has_open_use(peer)) {
             continue;
         }
-        left = peer->lost_time + UCP_ST_LEAVE_LOST_TIME - ucp_st_worker_now();
+        left = peer->lost_time + lost_time - ucp_st_worker_now();
         if (left <= 0) {
             ucp_st_leave_declare(peer);
         } else if ((next < 0) || (left < next)) {

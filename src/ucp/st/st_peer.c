@@ -12,6 +12,7 @@
 #include "st_leave.h"
 #include "st_log.h"
 #include "st_match.h"
+#include "st_watch.h"
 #include "st_worker.h"
 
 #include <stdlib.h>
@@ -352,6 +353,7 @@ static ucs_status_t ucp_st_peer_connect(ucp_st_peer_t *peer,
     peer->ucp_ep    = ucp_ep;
     peer->connected = 1;
     ucp_st_worker_unlock(worker);
+    ucp_st_watch_wake(worker);
     return UCS_OK;
 }
 

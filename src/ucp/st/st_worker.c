@@ -14,6 +14,7 @@
 #include "st_op.h"
 #include "st_peer.h"
 #include "st_queue.h"
+#include "st_watch.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -135,9 +136,15 @@ ucs_status_t ucp_st_worker_create(const ucp_st_worker_params_t *params,
     if (status != UCS_OK) {
         goto err_lanes;
     }
+    status = ucp_st_watch_start(worker);
+    if (status != UCS_OK) {
+        goto err_ctrl;
+    }
     *worker_p = worker;
     return UCS_OK;
 
+err_ctrl:
+    ucp_st_ctrl_cleanup(worker);
 err_lanes:
     ucp_st_lanes_close(worker);
 err_ucp:
@@ -206,6 +213,7 @@ ucs_status_t ucp_st_worker_destroy(ucp_st_worker_h worker)
 
     ucp_st_leave_say_bye(worker);
     ucp_st_worker_drain(worker);
+    ucp_st_watch_stop(worker);
     ucp_st_ctrl_cleanup(worker);
     ucp_st_worker_lock(worker);
     ucp_st_op_drop_all(worker);

@@ -51,6 +51,8 @@ struct ucp_st_worker {
     int               outbox_busy;/* some thread is sending from it */
     unsigned          sends;      /* given to UCP, not completed */
     double            last_ping;  /* time, seconds */
+    ucp_st_service_client_t watch;/* its own */
+    double            watch_time; /* of its last questions; its own */
     uint64_t          round;      /* calls of ucp_st_ctrl_progress() begun */
     unsigned          going_peers;/* not gone, but lost or leaving */
     int               leaving;    /* nothing more is matched */

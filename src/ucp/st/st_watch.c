@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_watch.c - the service thread looks after peers.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "st_watch.h"
+#include "st_lane.h"
+#include "st_leave.h"
+#include "st_peer.h"
+
+#include <ucs/sys/math.h>
+
+/* Non-zero if streams may come to wait for the peer */
+static int ucp_st_watch_is_needed(const ucp_st_peer_t *peer)
+{
+    return peer->connected && !peer->is_self && (peer->status == UCS_OK);
+}
+
+/* Ask about the peers that streams wait for. Non-zero if there are peers at
+ * all. The lock is held. */
+static int ucp_st_watch_ask(ucp_st_worker_h worker, int is_time)
+{
+    int is_needed = 0;
+    ucp_st_peer_t *peer;
+
+    ucs_list_for_each(peer, &worker->peers, list) {
+        if (!ucp_st_watch_is_needed(peer)) {
+            continue;
+        }
+        is_needed = 1;
+        if (is_time && ucp_st_leave_has_open_use(peer)) {
+            ucp_st_lanes_check(peer);
+        }
+    }
+    return is_needed;
+}
+
+/* While there are peers it looks at them at a fixed, slow pace: no start has to
+ * tell it that streams may wait from now on */
+static int ucp_st_watch_serve(void *arg)
+{
+    ucp_st_worker_h worker = arg;
+    double interval        = worker->config.ping_interval;
+    double now             = ucp_st_worker_now();
+    double left            = worker->watch_time + interval - now;
+    int is_needed, settle;
+
+    ucp_st_worker_lock(worker);
+    is_needed = ucp_st_watch_ask(worker, left <= 0);
+    settle    = ucp_st_leave_settle_late(worker);
+    ucp_st_worker_unlock(worker);
+    if (left <= 0) {
+        worker->watch_time = now;
+        left               = interval;
+    }
+    if (!is_needed) {
+        return settle;
+    }
+    left = ucs_min(1 + (left * 1e3), 1e6);
+    return (settle < 0) ? (int)left : ucs_min(settle, (int)left);
+}
+
+ucs_status_t ucp_st_watch_start(ucp_st_worker_h worker)
+{
+    worker->watch.serve = ucp_st_watch_serve;
+    worker->watch.arg   = worker;
+    return ucp_st_service_add(&worker->watch);
+}
+
+void ucp_st_watch_stop(ucp_st_worker_h worker)
+{
+    ucp_st_service_remove(&worker->watch);
+}
+
+void ucp_st_watch_wake(ucp_st_worker_h worker)
+{
+    ucp_st_service_wake(&worker->watch);
+}
