@@ -14,6 +14,7 @@
 #include "st_op.h"
 #include "st_peer.h"
 #include "st_queue.h"
+#include "st_ucp.h"
 #include "st_watch.h"
 
 #include <sched.h>
@@ -31,23 +32,14 @@
 /* A context and a worker for control messages alone */
 static ucs_status_t ucp_st_worker_own_ucp(ucp_st_worker_h worker)
 {
-    ucp_params_t params               = {
-        .field_mask = UCP_PARAM_FIELD_FEATURES,
-        .features   = UCP_FEATURE_AM
-    };
     ucp_worker_params_t worker_params = {
         .field_mask  = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
         .thread_mode = UCS_THREAD_MODE_MULTI
     };
-    ucp_config_t *config;
     ucs_status_t status;
 
-    status = ucp_config_read(NULL, NULL, &config);
-    if (status != UCS_OK) {
-        return status;
-    }
-    status = ucp_init(&params, config, &worker->own_context);
-    ucp_config_release(config);
+    status = ucp_st_ucp_context_create(worker, UCP_FEATURE_AM, "ucp_st",
+                                       &worker->own_context);
     if (status != UCS_OK) {
         ucs_error("failed to make a UCP context: %s",
                   ucs_status_string(status));

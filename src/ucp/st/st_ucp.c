@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_ucp.c - UCP contexts of the library's own.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "st_ucp.h"
+#include "st_config.h"
+#include "st_worker.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static int ucp_st_ucp_is_set(const char *const *names)
+{
+    for (; *names != NULL; ++names) {
+        if (getenv(*names) != NULL) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* UCP warns about settings of transports that it does not use */
+static int ucp_st_ucp_has_shm(void)
+{
+    static const char *const names[] = {"posix", "sysv", "xpmem", "mm", "sm",
+                                        "shm", NULL};
+    const char *tls                  = getenv("UCX_TLS");
+    unsigned i;
+
+    for (i = 0; names[i] != NULL; ++i) {
+        if (ucp_st_config_list_allows(tls, names[i])) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Transports of shared memory do not look after peers unless told to, and are
+ * then of no use where errors are to be handled */
+static ucs_status_t ucp_st_ucp_config_shm(ucp_config_t *config)
+{
+    static const char *const names[] = {"UCX_MM_ERROR_HANDLING",
+                                        "UCX_POSIX_ERROR_HANDLING",
+                                        "UCX_SYSV_ERROR_HANDLING",
+                                        "UCX_XPMEM_ERROR_HANDLING", NULL};
+
+    if (!ucp_st_ucp_has_shm() || ucp_st_ucp_is_set(names)) {
+        return UCS_OK;
+    }
+    return ucp_config_modify(config, "MM_ERROR_HANDLING", "y");
+}
+
+static ucs_status_t ucp_st_ucp_config_keepalive(ucp_st_worker_h worker,
+                                                ucp_config_t *config)
+{
+    char interval[32];
+
+    if (getenv("UCX_KEEPALIVE_INTERVAL") != NULL) {
+        return UCS_OK;
+    }
+    snprintf(interval, sizeof(interval), "%.0fms",
+             worker->config.ping_interval * 1e3);
+    return ucp_config_modify(config, "KEEPALIVE_INTERVAL", interval);
+}
+
+ucs_status_t ucp_st_ucp_context_create(ucp_st_worker_h worker,
+                                       uint64_t features, const char *name,
+                                       ucp_context_h *context_p)
+{
+    ucp_params_t params = {
+        .field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_NAME,
+        .features   = features,
+        .name       = name
+    };
+    ucp_config_t *config;
+    ucs_status_t status;
+
+    status = ucp_config_read(NULL, NULL, &config);
+    if (status != UCS_OK) {
+        return status;
+    }
+    status = ucp_st_ucp_config_keepalive(worker, config);
+    if (status == UCS_OK) {
+        status = ucp_st_ucp_config_shm(config);
+    }
+    if (status == UCS_OK) {
+        status = ucp_init(&params, config, context_p);
+    }
+    ucp_config_release(config);
+    return status;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_ucp.h - UCP contexts of the library's own.
+ */
+#ifndef UCP_ST_UCP_H_
+#define UCP_ST_UCP_H_
+
+#include <ucp_st.h>
+
+/**
+ * Make a UCP context with the settings of the environment. What that does not
+ * say is set so that dead peers are found: UCP asks them as often as
+ * UCX_ST_PING_INTERVAL says, also those that shared memory reaches.
+ */
+ucs_status_t ucp_st_ucp_context_create(ucp_st_worker_h worker,
+                                       uint64_t features, const char *name,
+                                       ucp_context_h *context_p);
+
+#endif
