@@ -94,6 +94,10 @@ typedef struct ucp_st_lane_ops {
     /** Non-zero while something outside holds a part of this operation. */
     int (*is_busy)(const ucp_st_op_t *op);
 
+    /** Non-zero while the user's buffer is read or written by what cannot be
+     *  stopped. */
+    int (*uses_buffer)(const ucp_st_op_t *op);
+
     /** Give back all that offer() got. The operation is not busy. */
     void (*release)(ucp_st_op_t *op);
 

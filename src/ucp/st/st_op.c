@@ -407,9 +407,12 @@ static void ucp_st_op_detach(ucp_st_op_t *op)
     }
 }
 
-/* A use is under way that nobody has been told about */
+/* A use is under way that nobody has been told about, or cannot be stopped */
 static int ucp_st_op_is_in_use(ucp_st_op_t *op)
 {
+    if ((op->lane != NULL) && op->lane->uses_buffer(op)) {
+        return 1;
+    }
     if ((op->state == UCP_ST_OP_FAILED) ||
         ((op->queue != NULL) && (ucp_st_queue_status(op->queue) != UCS_OK))) {
         return 0;

@@ -21,6 +21,12 @@ static const char *ucp_st_trig_protocol(const ucp_st_op_t *op)
     return names[op->trig.plan.proto];
 }
 
+static int ucp_st_trig_uses_buffer(const ucp_st_op_t *op)
+{
+    (void)op;
+    return 0; /* a closed region is written no more */
+}
+
 const ucp_st_lane_ops_t ucp_st_trig_lane_ops = {
     .name           = "trig",
     .id             = UCP_ST_LANE_TRIG,
@@ -43,6 +49,7 @@ const ucp_st_lane_ops_t ucp_st_trig_lane_ops = {
     .revoke         = ucp_st_trig_revoke,
     .dispose        = ucp_st_trig_dispose,
     .is_busy        = ucp_st_trig_is_busy,
+    .uses_buffer    = ucp_st_trig_uses_buffer,
     .release        = ucp_st_trig_release,
     .protocol       = ucp_st_trig_protocol
 };
