@@ -47,10 +47,12 @@ test_alone()
         fail "lanes on other transports"
 }
 
-# A setting that takes the transport away is an error, not another way.
+# A setting that takes the transport away is an error, not another way, where
+# no other way is allowed.
 test_refused()
 {
     local out rc=0
+    export UCX_ST_LANES=trig
     out=$(env "$1" "$ST_RUN" mpirun -n 2 examples/st_hello 2>&1) || rc=$?
     echo "$out"
     [ $rc -ne 0 ] || fail "st_hello works with $1"

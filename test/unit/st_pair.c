@@ -10,7 +10,37 @@
 
 #include <CUnit/CUnit.h>
 
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
 #include <string.h>
+
+ucp_st_lane_t st_lane(void)
+{
+    const char *name = getenv("ST_LANE");
+
+    return ((name != NULL) && !strcmp(name, "host")) ? UCP_ST_LANE_HOST :
+                                                       UCP_ST_LANE_TRIG;
+}
+
+char *st_env_set(const char *name, const char *value)
+{
+    const char *old = getenv(name);
+    char *before    = (old == NULL) ? NULL : strdup(old);
+
+    if (value == NULL) {
+        unsetenv(name);
+    } else {
+        setenv(name, value, 1);
+    }
+    return before;
+}
+
+void st_env_restore(const char *name, char *before)
+{
+    free(st_env_set(name, before));
+    free(before);
+}
 
 int st_side_init(st_side_t *side)
 {
@@ -88,9 +118,38 @@ int st_pair_init(st_pair_t *pair)
     return 1;
 }
 
+/** A thread that makes the calls of a side. */
+typedef struct {
+    st_side_t *side;
+    int       stop;
+    pthread_t thread;
+} caller_t;
+
+static void *caller_main(void *arg)
+{
+    caller_t *caller = arg;
+
+    while (!__atomic_load_n(&caller->stop, __ATOMIC_ACQUIRE)) {
+        ucp_st_worker_progress(caller->side->worker);
+        (void)sched_yield();
+    }
+    return NULL;
+}
+
+void st_side_leave(st_side_t *side, st_side_t *other)
+{
+    caller_t caller = {.side = other};
+
+    CU_ASSERT_EQUAL(pthread_create(&caller.thread, NULL, caller_main, &caller),
+                    0);
+    st_side_cleanup(side);
+    __atomic_store_n(&caller.stop, 1, __ATOMIC_RELEASE);
+    CU_ASSERT_EQUAL(pthread_join(caller.thread, NULL), 0);
+}
+
 void st_pair_cleanup(st_pair_t *pair)
 {
-    st_side_cleanup(&pair->side[ST_A]);
+    st_side_leave(&pair->side[ST_A], &pair->side[ST_B]);
     st_side_cleanup(&pair->side[ST_B]);
 }
 

@@ -24,6 +24,16 @@ typedef struct {
     st_side_t side[2];
 } st_pair_t;
 
+/** The lane that pairs are to take: ST_LANE of the environment, or trig. */
+ucp_st_lane_t st_lane(void);
+
+/** Set a variable of the environment, or remove it if `value` is NULL; its
+ *  value before, for st_env_restore(). */
+char *st_env_set(const char *name, const char *value);
+
+/** Set it to what st_env_set() returned, which is gone afterwards. */
+void st_env_restore(const char *name, char *before);
+
 /** Make both sides; asserts that it works. Non-zero if it did. */
 int st_pair_init(st_pair_t *pair);
 
@@ -35,6 +45,10 @@ int st_side_init(st_side_t *side);
 
 /** Free one side; asserts. */
 void st_side_cleanup(st_side_t *side);
+
+/** Free one side while the other makes calls, without which some transports do
+ *  not deliver the goodbye; asserts. */
+void st_side_leave(st_side_t *side, st_side_t *other);
 
 /** Make `from`'s peer for `to`; asserts. */
 ucp_st_peer_h st_side_peer(st_side_t *from, st_side_t *to);

@@ -145,19 +145,20 @@ static void test_free_matched(void)
 static void test_worker_refusals(void)
 {
     ucp_st_worker_params_t params = {.field_mask = 0};
+    char *lanes = st_env_set("UCX_ST_LANES", "teleport");
+    char *tls   = st_env_set("UCX_TLS", "tcp,self");
     ucp_st_worker_h worker;
 
-    setenv("UCX_ST_LANES", "teleport", 1);
     CU_ASSERT_EQUAL(ucp_st_worker_create(&params, &worker),
                     UCS_ERR_INVALID_PARAM);
-    unsetenv("UCX_ST_LANES");
-    setenv("UCX_TLS", "tcp,self", 1);
+    setenv("UCX_ST_LANES", "trig", 1);
     CU_ASSERT_EQUAL(ucp_st_worker_create(&params, &worker),
                     UCS_ERR_UNSUPPORTED);
     setenv("UCX_TLS", "^cxi_trig", 1);
     CU_ASSERT_EQUAL(ucp_st_worker_create(&params, &worker),
                     UCS_ERR_UNSUPPORTED);
-    unsetenv("UCX_TLS");
+    st_env_restore("UCX_TLS", tls);
+    st_env_restore("UCX_ST_LANES", lanes);
     params.field_mask = UCP_ST_WORKER_PARAM_FIELD_UCP_WORKER;
     params.ucp_worker = NULL;
     CU_ASSERT_EQUAL(ucp_st_worker_create(&params, &worker),

@@ -17,9 +17,10 @@
 #include <string.h>
 
 static ucs_config_field_t ucp_st_config_table[] = {
-    {"LANES", "trig",
+    {"LANES", "trig,host",
      "Data lanes that a matched pair may use, in order of preference.\n"
-     "  trig - operations triggered by the NIC (transport cxi_trig)",
+     "  trig - operations triggered by the NIC (transport cxi_trig)\n"
+     "  host - messages of UCP, sent by the library's thread (any transport)",
      ucs_offsetof(ucp_st_config_t, lanes), UCS_CONFIG_TYPE_STRING_ARRAY},
 
     {"PING_INTERVAL", "500ms",

@@ -14,7 +14,8 @@
 #include <string.h>
 
 static const ucp_st_lane_ops_t *const ucp_st_lane_table[UCP_ST_LANE_LAST] = {
-    [UCP_ST_LANE_TRIG] = &ucp_st_trig_lane_ops
+    [UCP_ST_LANE_TRIG] = &ucp_st_trig_lane_ops,
+    [UCP_ST_LANE_HOST] = &ucp_st_host_lane_ops
 };
 
 const ucp_st_lane_ops_t *ucp_st_lane_get(ucp_st_lane_t id)
@@ -37,7 +38,7 @@ const ucp_st_lane_ops_t *ucp_st_lane_find(const char *name)
 
 const char *ucp_st_lane_names(void)
 {
-    return "trig";
+    return "trig, host";
 }
 
 ucs_log_level_t ucp_st_lane_log_level(ucp_st_worker_h worker)

@@ -106,6 +106,7 @@ typedef struct ucp_st_lane_ops {
 } ucp_st_lane_ops_t;
 
 extern const ucp_st_lane_ops_t ucp_st_trig_lane_ops;
+extern const ucp_st_lane_ops_t ucp_st_host_lane_ops;
 
 /** A lane's functions by its id; NULL where there is no such lane. */
 const ucp_st_lane_ops_t *ucp_st_lane_get(ucp_st_lane_t id);

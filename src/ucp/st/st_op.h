@@ -18,6 +18,7 @@
 
 #include <ucp_st.h>
 
+#include "st_host.h"
 #include "st_proto.h"
 #include "st_trig.h"
 
@@ -82,6 +83,7 @@ typedef struct ucp_st_op {
     const struct ucp_st_lane_ops *lane; /* NULL: none chosen, or nothing to
                                            move */
     ucp_st_trig_op_t    trig;
+    ucp_st_host_op_t    host;
 } ucp_st_op_t;
 
 /** Find an operation of the peer, live or freed, by id; NULL if it is gone. The

@@ -263,11 +263,11 @@ static ucs_status_t ucp_st_peer_ucp_connect(ucp_st_peer_t *peer,
     return ucp_ep_create(peer->worker->ucp_worker, &params, ep_p);
 }
 
-static void ucp_st_ep_close(ucp_worker_h ucp_worker, ucp_ep_h ep)
+void ucp_st_ep_close(ucp_worker_h ucp_worker, ucp_ep_h ep, unsigned flags)
 {
     ucp_request_param_t param = {
         .op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,
-        .flags        = UCP_EP_CLOSE_FLAG_FORCE
+        .flags        = flags
     };
     ucs_status_ptr_t request;
 
@@ -296,7 +296,7 @@ static void ucp_st_peer_disconnect(ucp_st_peer_t *peer)
         }
     }
     peer->lanes = 0;
-    ucp_st_ep_close(worker->ucp_worker, peer->ucp_ep);
+    ucp_st_ep_close(worker->ucp_worker, peer->ucp_ep, UCP_EP_CLOSE_FLAG_FORCE);
     peer->ucp_ep = NULL;
 }
 

@@ -15,6 +15,7 @@
 #include <ucs/datastruct/list.h>
 
 struct ucp_st_frame_buf;
+struct ucp_st_host_ep;
 
 /** What two operations that pair have in common. */
 typedef struct ucp_st_key_id {
@@ -73,6 +74,7 @@ typedef struct ucp_st_peer {
     ucp_ep_h        ucp_ep;     /* control messages; NULL for self */
     unsigned        lanes;      /* bit mask of those that reach it */
     ucp_st_trig_peer_t trig;
+    struct ucp_st_host_ep *host_ep; /* the host lane's */
     uint32_t        next_tx_seq;
     uint32_t        next_rx_seq;
     struct ucp_st_frame_buf *frame; /* last in the outbox, or NULL */
@@ -86,6 +88,10 @@ typedef struct ucp_st_peer {
  * memory. The lock is held.
  */
 ucp_st_peer_t *ucp_st_peer_get(ucp_st_worker_h worker, uint64_t uuid);
+
+/** Close an endpoint with flags of ucp_ep_close_nbx(); nothing remote is waited
+ *  for. UCP is called: the lock is not held. */
+void ucp_st_ep_close(ucp_worker_h ucp_worker, ucp_ep_h ep, unsigned flags);
 
 /** Declare a peer gone: its operations fail with `status`. The lock is held. */
 void ucp_st_peer_fail(ucp_st_peer_t *peer, ucs_status_t status);

@@ -100,6 +100,13 @@ typedef struct ucp_st_msg_op {
     int32_t          status;    /**< UNMATCH: why, for the receiver */
 } __attribute__((packed)) ucp_st_msg_op_t;
 
+/** Head of every active message of the host lane. */
+typedef struct ucp_st_host_hdr {
+    uint64_t op_id; /**< Receiver's operation */
+    uint64_t use;   /**< Of it, from 1 */
+    uint64_t src;   /**< Sender's uuid */
+} __attribute__((packed)) ucp_st_host_hdr_t;
+
 /** Longest message. */
 #define UCP_ST_MSG_MAX \
     (sizeof(ucp_st_msg_op_t) + UCP_ST_PROTO_MAX_LANES * \
@@ -111,6 +118,7 @@ _Static_assert(sizeof(ucp_st_frame_t) == 16, "wire format");
 _Static_assert(sizeof(ucp_st_msg_hdr_t) == 4, "wire format");
 _Static_assert(sizeof(ucp_st_msg_match_t) == 44, "wire format");
 _Static_assert(sizeof(ucp_st_msg_offer_t) == 2, "wire format");
+_Static_assert(sizeof(ucp_st_host_hdr_t) == 24, "wire format");
 _Static_assert(sizeof(ucp_st_msg_op_t) == 32, "wire format");
 
 #endif

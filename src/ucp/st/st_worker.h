@@ -8,6 +8,7 @@
 #include <ucp_st.h>
 
 #include "st_config.h"
+#include "st_host_dev.h"
 #include "st_proto.h"
 #include "st_trig_dev.h"
 
@@ -57,6 +58,7 @@ struct ucp_st_worker {
     unsigned          going_peers;/* not gone, but lost or leaving */
     int               leaving;    /* nothing more is matched */
     ucp_st_trig_dev_t trig;
+    ucp_st_host_dev_t host;
     ucp_st_stats_t    stats;
 };
 

@@ -5,7 +5,8 @@
  * A send and a receive are made once (persistent operations), matched once, and
  * then started and waited for on a stream any number of times. Matching is done
  * by the hosts ahead of time; starts and waits are commands of a stream, and no
- * host thread takes part in moving the data.
+ * call of the application takes part in moving the data. On the trig lane the
+ * network card moves it, on the host lane a thread of the library.
  *
  *     sender                               receiver
  *     ucp_st_send_init(...)                ucp_st_recv_init(...)
@@ -75,20 +76,27 @@ typedef struct ucp_st_worker_attr {
 
 
 /**
- * Create an st worker.
+ * Create an st worker, with the lanes that UCX_ST_LANES names and that can be
+ * opened here. A pair takes the first one that can serve it on both sides.
  *
- * The trig lane opens its own interface on the transport cxi_trig, on the first
- * device that UCX_NET_DEVICES allows (a loop-back device only if named or if
- * there is no other). It starts one thread, which sleeps unless the NIC has
- * something for the host to do.
+ * - trig: its own interface on the transport cxi_trig, on the first device that
+ *   UCX_NET_DEVICES allows (a loop-back device only if named or if there is no
+ *   other).
+ * - host: a UCP context and worker of its own, with UCX's settings of the
+ *   environment. What the application set in the context of @a ucp_worker is
+ *   not known here: with it the lane's transports may be others.
+ *
+ * The first worker of a process starts one thread, which sleeps unless a lane
+ * has something for it to do.
  *
  * @param [in]  params   Parameters.
  * @param [out] worker_p Filled on success only.
  *
  * @return UCS_OK; UCS_ERR_UNSUPPORTED if UCX_TLS or UCX_ST_LANES leave no lane;
- *         UCS_ERR_NO_DEVICE if no device can serve the lane that is asked for
+ *         UCS_ERR_NO_DEVICE if no device can serve the lanes that are asked for
  *         (logged with the reason); UCS_ERR_INVALID_PARAM if the UCP worker's
- *         context lacks UCP_FEATURE_AM; UCS_ERR_NO_RESOURCE.
+ *         context lacks UCP_FEATURE_AM; UCS_ERR_NO_RESOURCE; an error of
+ *         ucp_init() or ucp_worker_create().
  *
  * Ownership: the caller's until @ref ucp_st_worker_destroy.
  * Threads: may be called from any thread that may use the UCP worker.
@@ -479,13 +487,16 @@ ucs_status_t ucp_st_op_query(ucp_st_op_h op, ucp_st_op_attr_t *attr);
 
 
 /**
- * Free an operation. Returns at once: what the NIC still needs is kept until it
+ * Free an operation. Returns at once: what a lane still needs is kept until it
  * is done with it. The peer's operation can not be started any more.
  *
  * @param [in] op The operation; matched, unmatched, being matched or failed.
  *
  * @return UCS_OK; UCS_ERR_BUSY, with no effect, if its last start was not
- *         waited for on the queue, or that wait has not passed.
+ *         waited for on the queue, or that wait has not passed. In a queue in
+ *         error an operation may be freed before that, but for one whose buffer
+ *         is being read or written on the host lane: until that is over, or the
+ *         peer is declared dead.
  *
  * Ownership: on UCS_OK the handle is gone.
  * Threads: as the UCP worker; the queue that it was started on must not be in

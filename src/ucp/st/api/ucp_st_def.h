@@ -37,6 +37,7 @@ typedef struct ucp_st_op *ucp_st_op_h;
 typedef enum {
     UCP_ST_LANE_NONE, /**< Not matched, or nothing to move (null peer) */
     UCP_ST_LANE_TRIG, /**< Triggered operations of the NIC */
+    UCP_ST_LANE_HOST, /**< Messages of UCP, sent by a thread of the library */
     UCP_ST_LANE_LAST
 } ucp_st_lane_t;
 

@@ -1,0 +1,560 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_host_dev.c - the UCP worker behind the host lane, and what the service
+ * thread does with it.
+ *
+ * Streams hand over the operations that they start on a stack: a stream pushes
+ * with one compare-and-swap, the service thread takes all that is there at
+ * once, so that neither waits for the other and no node is popped while another
+ * thread looks at it. An operation is in the stack at most once: `queued` is
+ * set by who pushes it and cleared by the service thread before it looks at
+ * what the operation has to do, both by read-modify-write, so that a stream
+ * that finds it set knows that its start will be seen.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "st_host_dev.h"
+#include "st_host.h"
+#include "st_lane.h"
+#include "st_leave.h"
+#include "st_log.h"
+#include "st_op.h"
+#include "st_peer.h"
+#include "st_ucp.h"
+#include "st_worker.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Rounds until other clients of the service thread have their turn */
+#define UCP_ST_HOST_MAX_ROUNDS 64
+
+/* Times that UCP says it must not sleep, with nothing to do, until it is looked
+ * at only every millisecond: a transport waits for a peer that does not read */
+#define UCP_ST_HOST_MAX_IDLE 100
+
+/* How long the end of a worker waits until all that was sent has left, seconds
+ */
+#define UCP_ST_HOST_FLUSH_TIME 5.0
+
+void ucp_st_host_dev_push(ucp_st_op_t *op)
+{
+    ucp_st_host_dev_t *dev = &op->worker->host;
+    ucp_st_op_t *head;
+
+    if (__atomic_exchange_n(&op->host.queued, 1, __ATOMIC_ACQ_REL)) {
+        return;
+    }
+    head = __atomic_load_n(&dev->begun, __ATOMIC_RELAXED);
+    do {
+        op->host.next = head;
+    } while (!__atomic_compare_exchange_n(&dev->begun, &head, op, 1,
+                                          __ATOMIC_RELEASE, __ATOMIC_RELAXED));
+    ucp_st_service_wake(&dev->service);
+}
+
+/* There is something new in a list; the lock is held */
+static void ucp_st_host_dev_wake(ucp_st_host_dev_t *dev)
+{
+    if (!dev->is_awake) {
+        ucp_st_service_wake(&dev->service);
+    }
+}
+
+void ucp_st_host_dev_add(ucp_st_op_t *op)
+{
+    ucp_st_host_dev_t *dev = &op->worker->host;
+
+    if (!op->host.is_listed) {
+        op->host.is_listed = 1;
+        ucs_list_add_tail(&dev->work, &op->host.list);
+        ucp_st_host_dev_wake(dev);
+    }
+}
+
+void ucp_st_host_dev_drop(ucp_st_worker_h worker, ucp_st_host_msg_t *msg)
+{
+    ucs_list_add_tail(&worker->host.trash, &msg->list);
+    ucp_st_host_dev_wake(&worker->host);
+}
+
+/* What streams have pushed becomes work. An operation counts as busy all the
+ * time: the lock is held. */
+static void ucp_st_host_dev_take_begun(ucp_st_host_dev_t *dev)
+{
+    ucp_st_op_t *op, *next;
+
+    op = __atomic_exchange_n(&dev->begun, NULL, __ATOMIC_ACQUIRE);
+    for (; op != NULL; op = next) {
+        next = op->host.next;
+        ucp_st_host_dev_add(op);
+        (void)__atomic_exchange_n(&op->host.queued, 0, __ATOMIC_ACQ_REL);
+    }
+}
+
+/* Give back to UCP what nobody wants; the lock is held, and released meanwhile
+ */
+static unsigned ucp_st_host_dev_empty_trash(ucp_st_worker_h worker)
+{
+    ucp_st_host_dev_t *dev = &worker->host;
+    unsigned count         = 0;
+    ucp_st_host_msg_t *msg;
+
+    while (!ucs_list_is_empty(&dev->trash)) {
+        msg = ucs_list_extract_head(&dev->trash, ucp_st_host_msg_t, list);
+        ucp_st_worker_unlock(worker);
+        ucp_am_data_release(dev->ucp_worker, msg->data);
+        free(msg);
+        ++count;
+        ucp_st_worker_lock(worker);
+    }
+    return count;
+}
+
+/* Close the endpoints of peers that are gone, which ends what UCP still does
+ * for them; the lock is held, and released meanwhile */
+static unsigned ucp_st_host_dev_close_eps(ucp_st_worker_h worker)
+{
+    ucp_st_host_dev_t *dev = &worker->host;
+    unsigned count         = 0;
+    ucp_st_host_ep_t *hep;
+    ucp_ep_h ep;
+
+    while (!ucs_list_is_empty(&dev->closing)) {
+        hep = ucs_list_extract_head(&dev->closing, ucp_st_host_ep_t, list);
+        hep->closing = 0;
+        ep           = hep->ep;
+        hep->ep      = NULL;
+        ucp_st_worker_unlock(worker);
+        ucp_st_ep_close(dev->ucp_worker, ep, UCP_EP_CLOSE_FLAG_FORCE);
+        ++count;
+        ucp_st_worker_lock(worker);
+    }
+    return count;
+}
+
+/* Run the operations that have something to do; how many. What comes up
+ * meanwhile is for the next round. The lock is held, and released meanwhile. */
+static unsigned ucp_st_host_dev_run_ops(ucp_st_host_dev_t *dev)
+{
+    unsigned count = 0;
+    ucs_list_link_t work;
+    ucp_st_op_t *op;
+
+    ucs_list_head_init(&work);
+    ucs_list_splice_tail(&work, &dev->work);
+    ucs_list_head_init(&dev->work);
+    while (!ucs_list_is_empty(&work)) {
+        op = ucs_list_extract_head(&work, ucp_st_op_t, host.list);
+        op->host.is_listed = 0;
+        ucp_st_host_run(op);
+        ++count;
+    }
+    return count;
+}
+
+/* Do what is there to do, once; how much it was. While the lock was not held
+ * others may have added to the lists without a wake: that counts, too. */
+static unsigned ucp_st_host_dev_work(ucp_st_worker_h worker)
+{
+    ucp_st_host_dev_t *dev = &worker->host;
+    unsigned count;
+
+    ucp_st_worker_lock(worker);
+    dev->is_awake = 1;
+    ucp_st_worker_unlock(worker);
+    count = ucp_worker_progress(dev->ucp_worker);
+
+    ucp_st_worker_lock(worker);
+    ucp_st_host_dev_take_begun(dev);
+    count += ucp_st_host_dev_run_ops(dev);
+    count += ucp_st_host_dev_empty_trash(worker);
+    count += ucp_st_host_dev_close_eps(worker);
+    count += !ucs_list_is_empty(&dev->work) || !ucs_list_is_empty(&dev->trash);
+    dev->is_awake = (count > 0);
+    ucp_st_worker_unlock(worker);
+    return count;
+}
+
+/* In the service thread. UCP is armed after a round that found nothing: what
+ * comes later makes its descriptor readable, or wakes the client. */
+static int ucp_st_host_dev_serve(void *arg)
+{
+    ucp_st_worker_h worker = arg;
+    ucp_st_host_dev_t *dev = &worker->host;
+    unsigned rounds        = 0;
+    ucs_status_t status;
+
+    while (ucp_st_host_dev_work(worker) > 0) {
+        dev->idle = 0;
+        if (++rounds == UCP_ST_HOST_MAX_ROUNDS) {
+            return 0;
+        }
+    }
+    status = ucp_worker_arm(dev->ucp_worker);
+    if (status == UCS_OK) {
+        dev->idle = 0;
+        return -1;
+    }
+    return (++dev->idle < UCP_ST_HOST_MAX_IDLE) ? 0 : 1;
+}
+
+/* What came from the network; zero if it is no message of this lane. The lock
+ * is held. */
+static int ucp_st_host_dev_header(ucp_st_worker_h worker, const void *data,
+                                  size_t length, ucp_st_host_hdr_t *header)
+{
+    if (length != sizeof(*header)) {
+        ucs_error("dropped a message with a header of %zu bytes", length);
+        return 0;
+    }
+    memcpy(header, data, sizeof(*header));
+    return worker->host.is_served; /* operations and peers still exist */
+}
+
+static ucs_status_t
+ucp_st_host_data_am_handler(void *arg, const void *header, size_t header_length,
+                            void *data, size_t length,
+                            const ucp_am_recv_param_t *param)
+{
+    ucp_st_worker_h worker = arg;
+    int is_taken           = 0;
+    ucp_st_host_msg_t *msg = malloc(sizeof(*msg));
+    ucp_st_host_hdr_t hdr;
+
+    if (msg != NULL) {
+        msg->data    = data;
+        msg->is_rndv = !!(param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV);
+    }
+    ucp_st_worker_lock(worker);
+    if (ucp_st_host_dev_header(worker, header, header_length, &hdr)) {
+        is_taken = ucp_st_host_handle_data(worker, &hdr, msg, length);
+    }
+    ucp_st_worker_unlock(worker);
+    if (!is_taken) {
+        free(msg);
+    }
+    return is_taken ? UCS_INPROGRESS : UCS_OK;
+}
+
+static ucs_status_t
+ucp_st_host_ack_am_handler(void *arg, const void *header, size_t header_length,
+                           void *data, size_t length,
+                           const ucp_am_recv_param_t *param)
+{
+    ucp_st_worker_h worker = arg;
+    ucp_st_host_hdr_t hdr;
+
+    (void)data;
+    (void)length;
+    (void)param;
+    ucp_st_worker_lock(worker);
+    if (ucp_st_host_dev_header(worker, header, header_length, &hdr)) {
+        ucp_st_host_handle_ack(worker, &hdr);
+    }
+    ucp_st_worker_unlock(worker);
+    return UCS_OK;
+}
+
+static ucs_status_t ucp_st_host_dev_set_handler(ucp_st_worker_h worker,
+                                                unsigned id, unsigned flags,
+                                                ucp_am_recv_callback_t cb)
+{
+    ucp_am_handler_param_t param = {
+        .field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID |
+                      UCP_AM_HANDLER_PARAM_FIELD_FLAGS |
+                      UCP_AM_HANDLER_PARAM_FIELD_CB |
+                      UCP_AM_HANDLER_PARAM_FIELD_ARG,
+        .id         = id,
+        .flags      = UCP_AM_FLAG_WHOLE_MSG | flags,
+        .cb         = cb,
+        .arg        = worker
+    };
+
+    return ucp_worker_set_am_recv_handler(worker->host.ucp_worker, &param);
+}
+
+static ucs_status_t ucp_st_host_dev_worker(ucp_st_worker_h worker)
+{
+    ucp_st_host_dev_t *dev     = &worker->host;
+    ucp_worker_params_t params = {
+        .field_mask  = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
+        .thread_mode = UCS_THREAD_MODE_SERIALIZED
+    };
+    ucs_status_t status;
+
+    status = ucp_worker_create(dev->context, &params, &dev->ucp_worker);
+    if (status != UCS_OK) {
+        return status;
+    }
+    status = ucp_worker_get_address(dev->ucp_worker, &dev->address,
+                                    &dev->address_length);
+    if (status != UCS_OK) {
+        goto err;
+    }
+    status = ucp_st_host_dev_set_handler(worker, UCP_ST_HOST_AM_DATA,
+                                         UCP_AM_FLAG_PERSISTENT_DATA,
+                                         ucp_st_host_data_am_handler);
+    if (status == UCS_OK) {
+        status = ucp_st_host_dev_set_handler(worker, UCP_ST_HOST_AM_ACK, 0,
+                                             ucp_st_host_ack_am_handler);
+    }
+    if (status != UCS_OK) {
+        goto err_address;
+    }
+    return UCS_OK;
+
+err_address:
+    ucp_worker_release_address(dev->ucp_worker, dev->address);
+err:
+    ucp_worker_destroy(dev->ucp_worker);
+    return status;
+}
+
+static ucs_status_t ucp_st_host_dev_serve_start(ucp_st_worker_h worker)
+{
+    ucp_st_host_dev_t *dev = &worker->host;
+    ucs_status_t status;
+
+    dev->service.serve   = ucp_st_host_dev_serve;
+    dev->service.arg     = worker;
+    dev->service.num_fds = 1;
+    status = ucp_worker_get_efd(dev->ucp_worker, &dev->service.fds[0]);
+    if (status == UCS_OK) {
+        dev->is_served = 1;
+        status         = ucp_st_service_add(&dev->service);
+    }
+    return status;
+}
+
+ucs_status_t ucp_st_host_dev_init(ucp_st_worker_h worker)
+{
+    ucp_st_host_dev_t *dev = &worker->host;
+    ucs_status_t status;
+
+    ucs_list_head_init(&dev->work);
+    ucs_list_head_init(&dev->trash);
+    ucs_list_head_init(&dev->closing);
+    status = ucp_st_ucp_context_create(worker,
+                                       UCP_FEATURE_AM | UCP_FEATURE_WAKEUP,
+                                       "ucp_st_host", &dev->context);
+    if (status != UCS_OK) {
+        goto err;
+    }
+    status = ucp_st_host_dev_worker(worker);
+    if (status != UCS_OK) {
+        goto err_context;
+    }
+    status = ucp_st_host_dev_serve_start(worker);
+    if (status != UCS_OK) {
+        goto err_worker;
+    }
+    return UCS_OK;
+
+err_worker:
+    ucp_worker_release_address(dev->ucp_worker, dev->address);
+    ucp_worker_destroy(dev->ucp_worker);
+err_context:
+    ucp_cleanup(dev->context);
+err:
+    ucs_log(ucp_st_lane_log_level(worker),
+            "lane 'host': no UCP worker that can sleep: %s",
+            ucs_status_string(status));
+    return status;
+}
+
+/* From now on this thread, and no other, works for the lane */
+static void ucp_st_host_dev_stop(ucp_st_host_dev_t *dev)
+{
+    if (dev->is_served) {
+        ucp_st_service_remove(&dev->service);
+        dev->is_served = 0;
+        dev->stop_time = ucp_st_worker_now() + UCP_ST_HOST_FLUSH_TIME;
+    }
+}
+
+void ucp_st_host_dev_cleanup(ucp_st_worker_h worker)
+{
+    ucp_st_host_dev_t *dev = &worker->host;
+
+    ucp_st_host_dev_stop(dev);
+    ucp_st_worker_lock(worker);
+    (void)ucp_st_host_dev_empty_trash(worker);
+    ucp_st_worker_unlock(worker);
+    ucp_worker_release_address(dev->ucp_worker, dev->address);
+    ucp_worker_destroy(dev->ucp_worker);
+    ucp_cleanup(dev->context);
+}
+
+size_t ucp_st_host_dev_address_length(ucp_st_worker_h worker)
+{
+    return worker->host.address_length;
+}
+
+ucs_status_t ucp_st_host_dev_address_pack(ucp_st_worker_h worker, void *buffer)
+{
+    memcpy(buffer, worker->host.address, worker->host.address_length);
+    return UCS_OK;
+}
+
+ucs_status_t ucp_st_host_dev_connect(ucp_st_peer_t *peer, const void *address,
+                                     size_t length)
+{
+    ucp_st_host_ep_t *hep = calloc(1, sizeof(*hep) + length);
+
+    if (hep == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    hep->peer = peer;
+    memcpy(hep->address, address, length);
+    peer->host_ep = hep;
+    return UCS_OK;
+}
+
+/* UCP's error callback: the peer is dead, or has closed its endpoint */
+static void ucp_st_host_dev_err_handler(void *arg, ucp_ep_h ep,
+                                        ucs_status_t status)
+{
+    ucp_st_peer_t *peer    = arg;
+    ucp_st_worker_h worker = peer->worker;
+
+    (void)ep;
+    ucp_st_worker_lock(worker);
+    ucp_st_leave_lost(peer, status);
+    ucp_st_worker_unlock(worker);
+}
+
+ucs_status_t ucp_st_host_dev_get_ep(const ucp_st_op_t *op, ucp_ep_h *ep_p)
+{
+    ucp_st_worker_h worker = op->worker;
+    ucp_st_peer_t *peer    = op->peer;
+    ucp_st_host_ep_t *hep  = peer->host_ep;
+    ucp_ep_params_t params = {
+        .field_mask      = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS |
+                           UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
+                           UCP_EP_PARAM_FIELD_ERR_HANDLER,
+        .address         = (const ucp_address_t*)hep->address,
+        /* Not all that is fit for messages to oneself can tell errors */
+        .err_mode        = peer->is_self ? UCP_ERR_HANDLING_MODE_NONE :
+                                           UCP_ERR_HANDLING_MODE_PEER,
+        .err_handler.cb  = ucp_st_host_dev_err_handler,
+        .err_handler.arg = peer
+    };
+    ucs_status_t status;
+
+    ucp_st_worker_lock(worker);
+    status = peer->status;
+    *ep_p  = hep->ep;
+    ucp_st_worker_unlock(worker);
+    if ((status != UCS_OK) || (*ep_p != NULL)) {
+        return status;
+    }
+    status = ucp_ep_create(worker->host.ucp_worker, &params, ep_p);
+    if (status != UCS_OK) {
+        ucs_error("lane 'host': failed to connect to peer 0x%lx: %s",
+                  peer->uuid, ucs_status_string(status));
+        return status;
+    }
+    ucp_st_worker_lock(worker);
+    hep->ep = *ep_p;
+    ucp_st_worker_unlock(worker);
+    return UCS_OK;
+}
+
+/* UCP asks by itself, at the pace of its keepalive. Once a peer is gone its
+ * endpoint is closed: UCP ends what it still does for operations with it, whose
+ * waits are released then. */
+void ucp_st_host_dev_check(ucp_st_peer_t *peer)
+{
+    ucp_st_host_ep_t *hep = peer->host_ep;
+
+    if ((peer->status != UCS_OK) && (hep->ep != NULL) && !hep->closing) {
+        hep->closing = 1;
+        ucs_list_add_tail(&peer->worker->host.closing, &hep->list);
+        ucp_st_host_dev_wake(&peer->worker->host);
+    }
+}
+
+/* Wait, not without bound, until all that was sent has left this process */
+static void ucp_st_host_dev_flush(ucp_st_host_dev_t *dev, ucp_ep_h ep)
+{
+    ucp_request_param_t param = {.op_attr_mask = 0};
+    ucs_status_ptr_t request  = ucp_ep_flush_nbx(ep, &param);
+
+    if (!UCS_PTR_IS_PTR(request)) {
+        return;
+    }
+    while ((ucp_request_check_status(request) == UCS_INPROGRESS) &&
+           (ucp_st_worker_now() < dev->stop_time)) {
+        ucp_worker_progress(dev->ucp_worker);
+        (void)sched_yield();
+    }
+    ucp_request_free(request);
+}
+
+static void ucp_st_host_dev_close_ep(ucp_st_host_dev_t *dev,
+                                     ucp_st_host_ep_t *hep)
+{
+    if (hep->ep != NULL) {
+        ucp_st_ep_close(dev->ucp_worker, hep->ep,
+                        hep->peer->is_self ? 0 : UCP_EP_CLOSE_FLAG_FORCE);
+        hep->ep = NULL;
+    }
+}
+
+/* UCP still works for an operation with that peer */
+static int ucp_st_host_dev_is_used(ucp_st_peer_t *peer)
+{
+    int is_used = 0;
+    ucp_st_op_t *op;
+
+    ucp_st_worker_lock(peer->worker);
+    ucs_list_for_each(op, &peer->ops, peer_list) {
+        is_used |= op->host.is_moving || op->host.is_sending;
+    }
+    ucp_st_worker_unlock(peer->worker);
+    return is_used;
+}
+
+/* End all that is under way with a peer, at the end of the worker */
+static void ucp_st_host_dev_end(ucp_st_peer_t *peer)
+{
+    ucp_st_worker_h worker = peer->worker;
+    ucp_st_host_dev_t *dev = &worker->host;
+    ucp_st_host_ep_t *hep  = peer->host_ep;
+
+    ucp_st_host_dev_stop(dev);
+    (void)ucp_st_host_dev_work(worker);
+    if ((hep->ep != NULL) && (peer->status == UCS_OK)) {
+        ucp_st_host_dev_flush(dev, hep->ep);
+    }
+    ucp_st_host_dev_close_ep(dev, hep);
+    /* UCP ends what it does for a closed endpoint in its progress */
+    while (ucp_st_host_dev_is_used(peer) &&
+           (ucp_st_worker_now() < dev->stop_time)) {
+        (void)ucp_st_host_dev_work(worker);
+        (void)sched_yield();
+    }
+    (void)ucp_st_host_dev_work(worker);
+}
+
+/* A peer that was never used may go any time, others at the end of the worker
+ * only */
+void ucp_st_host_dev_disconnect(ucp_st_peer_t *peer)
+{
+    ucp_st_worker_h worker = peer->worker;
+    ucp_st_host_ep_t *hep  = peer->host_ep;
+    int is_used;
+
+    ucp_st_worker_lock(worker);
+    is_used = (hep->ep != NULL) || !ucs_list_is_empty(&peer->ops);
+    ucp_st_worker_unlock(worker);
+    if (is_used) {
+        ucp_st_host_dev_end(peer);
+    }
+    peer->host_ep = NULL;
+    free(hep);
+}

@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_st_host.c - the host lane: sizes and rendezvous, as the second choice
+ * after the trig lane, ends of pairs with messages under way, sleep.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "st_cunit.h"
+#include "st_pair.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MAX_LEN ((1u << 20) + 5)
+#define LEN     (64u << 10)
+#define USES    20
+
+static uint8_t *sbuf, *rbuf; /* of MAX_LEN bytes */
+
+/* Pairs take the host lane, and messages of more than 1 KiB a rendezvous if
+ * `is_rndv` is set. Zero, and nothing made, on error. */
+static int host_pair_init(st_pair_t *pair, int is_rndv)
+{
+    char *lanes = st_env_set("UCX_ST_LANES", "host");
+    char *rndv  = is_rndv ? st_env_set("UCX_RNDV_THRESH", "1k") : NULL;
+    int is_good = st_pair_init(pair);
+
+    if (is_rndv) {
+        st_env_restore("UCX_RNDV_THRESH", rndv);
+    }
+    st_env_restore("UCX_ST_LANES", lanes);
+    sbuf = malloc(MAX_LEN);
+    rbuf = malloc(MAX_LEN);
+    return is_good;
+}
+
+static void host_pair_cleanup(st_pair_t *pair)
+{
+    st_pair_cleanup(pair);
+    free(sbuf);
+    free(rbuf);
+}
+
+/* Some uses of a message to the other side, or to itself, each checked */
+static void transfer(st_pair_t *pair, ucp_st_op_h send, ucp_st_op_h recv,
+                     size_t length)
+{
+    int k;
+
+    for (k = 0; k < 3; ++k) {
+        st_fill(sbuf, length, length + k);
+        memset(rbuf, 0xee, MAX_LEN);
+        st_start(&pair->side[ST_A], send);
+        st_use(&pair->side[ST_B], recv);
+        st_wait(&pair->side[ST_A], send);
+        st_sync(&pair->side[ST_A]);
+        st_sync(&pair->side[ST_B]);
+        CU_ASSERT_TRUE(st_check(rbuf, length, length + k));
+        CU_ASSERT((length == MAX_LEN) || (rbuf[length] == 0xee));
+    }
+}
+
+static void run_sizes(int is_rndv)
+{
+    static const size_t lengths[] = {0, 1, 8, 1024, 1025, 8192, LEN, MAX_LEN};
+    ucp_st_worker_attr_t attr;
+    ucp_st_op_h send, recv;
+    st_pair_t pair;
+    size_t i;
+
+    if (!host_pair_init(&pair, is_rndv)) {
+        return;
+    }
+    for (i = 0; i < ST_CUNIT_COUNT(lengths); ++i) {
+        send = (i & 1) ? st_rsend(&pair.side[ST_A], sbuf, lengths[i], 1) :
+                         st_send(&pair.side[ST_A], sbuf, lengths[i], 1);
+        recv = st_recv(&pair.side[ST_B], rbuf, MAX_LEN, 1);
+        st_match_ok(send, recv);
+        transfer(&pair, send, recv, lengths[i]);
+        st_free(send);
+        st_free(recv);
+    }
+    for (i = 0; i < 2; ++i) {
+        CU_ASSERT_EQUAL(ucp_st_worker_query(pair.side[i].worker, &attr),
+                        UCS_OK);
+        CU_ASSERT_EQUAL(attr.num_lanes, 1);
+        CU_ASSERT_EQUAL(attr.lanes[0], UCP_ST_LANE_HOST);
+        CU_ASSERT_EQUAL(attr.stats.proxied, 3 * ST_CUNIT_COUNT(lengths));
+        CU_ASSERT_EQUAL(attr.stats.fallbacks, 0);
+        CU_ASSERT_EQUAL(attr.stats.errors, 0);
+        CU_ASSERT_EQUAL(attr.stats.writes_posted, 0);
+    }
+    host_pair_cleanup(&pair);
+}
+
+static void test_sizes(void)
+{
+    run_sizes(0);
+}
+
+static void test_sizes_rndv(void)
+{
+    run_sizes(1);
+}
+
+/* A message to oneself, by rendezvous */
+static void test_self_rndv(void)
+{
+    st_side_t *side;
+    ucp_st_op_h op[2];
+    st_pair_t pair;
+
+    if (!host_pair_init(&pair, 1)) {
+        return;
+    }
+    side       = &pair.side[ST_A];
+    ucp_st_peer_destroy(side->peer);
+    side->peer = side->self;
+    side->self = st_side_peer(side, side);
+    op[0]      = st_send(side, sbuf, MAX_LEN, 3);
+    op[1]      = st_recv(side, rbuf, MAX_LEN, 3);
+    CU_ASSERT_EQUAL(ucp_st_matchall(op, 2, NULL), UCS_OK);
+    st_fill(sbuf, MAX_LEN, 1);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_startall(side->queue, op, 2), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_waitall(side->queue, op, 2), UCS_OK);
+    st_sync(side);
+    CU_ASSERT_TRUE(st_check(rbuf, MAX_LEN, 1));
+    st_free(op[0]);
+    st_free(op[1]);
+    host_pair_cleanup(&pair);
+}
+
+/* Two pairs, the second one on the host lane for want of entries of the NIC.
+ * Zero, and nothing made, if this is not to be tested here. */
+static int mixed_init(st_pair_t *pair, ucp_st_op_h op[2][2],
+                      uint64_t value[2][2])
+{
+    char *lanes;
+    int i, dir;
+
+    if (st_lane() != UCP_ST_LANE_TRIG) {
+        st_cunit_skip("the trig lane is left out");
+        return 0;
+    }
+    lanes = st_env_set("UCX_ST_LANES", "trig,host");
+    if (getenv("FI_CXIEMU_DWQ_ENTRIES") == NULL) {
+        setenv("UCX_CXI_TRIG_DEFERRED_ENTRIES", "3", 1);
+    }
+    i = st_pair_init(pair);
+    unsetenv("UCX_CXI_TRIG_DEFERRED_ENTRIES");
+    st_env_restore("UCX_ST_LANES", lanes);
+    if (!i) {
+        return 0;
+    }
+    for (dir = 0; dir < 2; ++dir) {
+        op[dir][dir]     = st_send(&pair->side[dir], &value[dir][dir],
+                                   sizeof(uint64_t), dir);
+        op[dir][1 - dir] = st_recv(&pair->side[1 - dir], &value[dir][1 - dir],
+                                   sizeof(uint64_t), dir);
+        st_match_ok(op[dir][0], op[dir][1]);
+    }
+    return 1;
+}
+
+/* S10: a pair that finds no entries takes the next lane, and is counted */
+static void test_fallback(void)
+{
+    uint64_t value[2][2] = {{0}};
+    ucp_st_op_h op[2][2];
+    ucp_st_worker_attr_t attr;
+    ucp_st_op_attr_t op_attr;
+    st_pair_t pair;
+    int i;
+
+    if (!mixed_init(&pair, op, value)) {
+        return;
+    }
+    for (i = 0; i < 2; ++i) {
+        CU_ASSERT_EQUAL(ucp_st_op_query(op[0][i], &op_attr), UCS_OK);
+        CU_ASSERT_EQUAL(op_attr.lane, UCP_ST_LANE_TRIG);
+        CU_ASSERT_EQUAL(ucp_st_op_query(op[1][i], &op_attr), UCS_OK);
+        CU_ASSERT_EQUAL(op_attr.lane, UCP_ST_LANE_HOST);
+        CU_ASSERT_EQUAL(ucp_st_worker_query(pair.side[i].worker, &attr),
+                        UCS_OK);
+        CU_ASSERT_EQUAL(attr.num_lanes, 2);
+        CU_ASSERT_EQUAL(attr.lanes[0], UCP_ST_LANE_TRIG);
+        CU_ASSERT_EQUAL(attr.lanes[1], UCP_ST_LANE_HOST);
+        CU_ASSERT_EQUAL(attr.stats.matches, 2);
+        CU_ASSERT_EQUAL(attr.stats.fallbacks, 1);
+        CU_ASSERT_EQUAL(attr.stats.lanes[UCP_ST_LANE_HOST].matches, 1);
+    }
+    for (i = 0; i < 2; ++i) {
+        st_free(op[i][0]);
+        st_free(op[i][1]);
+    }
+    st_pair_cleanup(&pair);
+}
+
+/** What the streams of P8 do. */
+typedef struct {
+    uint64_t (*value)[2];
+    uint64_t count;
+    int      errors;
+} p8_t;
+
+/* B adds one to what came on the trig lane and sends it on the host lane */
+static void p8_add(void *arg)
+{
+    p8_t *p8 = arg;
+
+    p8->value[1][ST_B] = p8->value[0][ST_B] + 1;
+}
+
+/* A sends what came on the host lane on the trig lane */
+static void p8_turn(void *arg)
+{
+    p8_t *p8 = arg;
+
+    p8->errors         += (p8->value[1][ST_A] != ++p8->count);
+    p8->value[0][ST_A]  = p8->value[1][ST_A];
+}
+
+/* P8: the wait of an operation on the host lane, then a start on the trig lane,
+ * on the same stream */
+static void test_p8(void)
+{
+    uint64_t value[2][2] = {{0}};
+    p8_t p8              = {.value = value};
+    ucp_st_op_h op[2][2];
+    st_pair_t pair;
+    int k;
+
+    if (!mixed_init(&pair, op, value)) {
+        return;
+    }
+    for (k = 0; k < USES; ++k) {
+        st_use(&pair.side[ST_A], op[0][ST_A]);
+        st_use(&pair.side[ST_A], op[1][ST_A]);
+        CU_ASSERT_EQUAL(ucs_gstream_enqueue_func(pair.side[ST_A].stream,
+                                                 p8_turn, &p8), UCS_OK);
+        st_use(&pair.side[ST_B], op[0][ST_B]);
+        CU_ASSERT_EQUAL(ucs_gstream_enqueue_func(pair.side[ST_B].stream,
+                                                 p8_add, &p8), UCS_OK);
+        st_use(&pair.side[ST_B], op[1][ST_B]);
+    }
+    st_sync(&pair.side[ST_A]);
+    st_sync(&pair.side[ST_B]);
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize(pair.side[ST_A].stream), UCS_OK);
+    CU_ASSERT_EQUAL(p8.count, USES);
+    CU_ASSERT_EQUAL(p8.errors, 0);
+    for (k = 0; k < 2; ++k) {
+        st_free(op[k][0]);
+        st_free(op[k][1]);
+    }
+    st_pair_cleanup(&pair);
+}
+
+/* One side has started a use when the other one frees its half: the use is
+ * released and nothing of it is left, whether the message was small enough to
+ * be there already or not */
+static void run_freed(int is_rndv, int waiter)
+{
+    ucp_st_queue_error_t error = {0};
+    ucp_st_op_h op[2];
+    st_pair_t pair;
+
+    if (!host_pair_init(&pair, is_rndv)) {
+        return;
+    }
+    op[ST_A] = st_send(&pair.side[ST_A], sbuf, LEN, 1);
+    op[ST_B] = st_recv(&pair.side[ST_B], rbuf, LEN, 1);
+    st_match_ok(op[ST_A], op[ST_B]);
+    transfer(&pair, op[ST_A], op[ST_B], LEN);
+    memset(rbuf, 0xee, LEN);
+    st_use(&pair.side[waiter], op[waiter]);
+    st_free(op[1 - waiter]);
+    while (ucp_st_queue_query(pair.side[waiter].queue, &error) ==
+           UCS_INPROGRESS) {
+        ucp_st_worker_progress(pair.side[1 - waiter].worker);
+    }
+    CU_ASSERT_EQUAL(error.status, UCS_ERR_CANCELED);
+    CU_ASSERT_PTR_EQUAL(error.op, op[waiter]);
+    CU_ASSERT_EQUAL(rbuf[0], 0xee);
+    CU_ASSERT_EQUAL(rbuf[LEN - 1], 0xee);
+    st_free(op[waiter]);
+    host_pair_cleanup(&pair);
+}
+
+static void test_freed_receive(void)
+{
+    run_freed(0, ST_A);
+    run_freed(1, ST_A);
+}
+
+static void test_freed_send(void)
+{
+    run_freed(0, ST_B);
+    run_freed(1, ST_B);
+}
+
+/* A worker ends with a message that nobody took, and its peer hears of it */
+static void run_unconsumed(int is_rndv)
+{
+    ucp_st_queue_error_t error = {0};
+    ucp_st_op_h send, recv;
+    st_pair_t pair;
+
+    if (!host_pair_init(&pair, is_rndv)) {
+        return;
+    }
+    send = st_send(&pair.side[ST_A], sbuf, LEN, 1);
+    recv = st_recv(&pair.side[ST_B], rbuf, LEN, 1);
+    st_match_ok(send, recv);
+    transfer(&pair, send, recv, LEN);
+    st_use(&pair.side[ST_A], send);
+    st_free(recv);
+    st_side_leave(&pair.side[ST_B], &pair.side[ST_A]);
+    CU_ASSERT_EQUAL(ucp_st_queue_wait(pair.side[ST_A].queue, &error),
+                    UCS_ERR_CANCELED);
+    st_free(send);
+    st_side_cleanup(&pair.side[ST_A]);
+    free(sbuf);
+    free(rbuf);
+}
+
+static void test_unconsumed(void)
+{
+    run_unconsumed(0);
+    run_unconsumed(1);
+}
+
+static double cpu_time(void)
+{
+    struct timespec ts;
+
+    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+    return ts.tv_sec + (ts.tv_nsec * 1e-9);
+}
+
+/* While a stream waits for a message that does not come nobody works for it.
+ * The sleep is what is measured. */
+static void test_sleeps(void)
+{
+    ucp_st_op_h send, recv;
+    st_pair_t pair;
+    double time;
+
+    if (!host_pair_init(&pair, 0)) {
+        return;
+    }
+    send = st_send(&pair.side[ST_A], sbuf, LEN, 1);
+    recv = st_recv(&pair.side[ST_B], rbuf, LEN, 1);
+    st_match_ok(send, recv);
+    transfer(&pair, send, recv, LEN);
+    st_use(&pair.side[ST_B], recv);
+    time = cpu_time();
+    (void)usleep(1000000);
+    time = cpu_time() - time;
+    CU_ASSERT(time < 0.25);
+    st_use(&pair.side[ST_A], send);
+    st_sync(&pair.side[ST_A]);
+    st_sync(&pair.side[ST_B]);
+    st_free(send);
+    st_free(recv);
+    host_pair_cleanup(&pair);
+}
+
+static const st_cunit_case_t cases[] = {
+    {"sizes", test_sizes},
+    {"sizes_rndv", test_sizes_rndv},
+    {"self_rndv", test_self_rndv},
+    {"fallback", test_fallback},
+    {"p8", test_p8},
+    {"freed_receive", test_freed_receive},
+    {"freed_send", test_freed_send},
+    {"unconsumed", test_unconsumed},
+    {"sleeps", test_sleeps}
+};
+
+int main(int argc, char **argv)
+{
+    return st_cunit_main("st_host", cases, ST_CUNIT_COUNT(cases), argc, argv);
+}

@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_st_prog.c - programs P3, P4, P5 and P10 of the semantics: nothing that
+ * one side does late, or not at all, may hold up what has been started.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "st_cunit.h"
+#include "st_pair.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LEN   256
+#define OPS   64
+#define USES  160 /* of 64 operations: more than 10,000 starts */
+#define P5_OPS  26
+#define P5_USES 50
+
+/** A further stream of a side, with a queue. */
+typedef struct {
+    ucs_gstream_h  stream;
+    ucp_st_queue_h queue;
+} more_t;
+
+static void more_init(more_t *more, st_side_t *side)
+{
+    ucs_gstream_params_t stream_params = {.field_mask = 0};
+    ucp_st_queue_params_t params       = {
+        .field_mask = UCP_ST_QUEUE_PARAM_FIELD_STREAM
+    };
+
+    CU_ASSERT_EQUAL(ucs_gstream_create(&stream_params, &more->stream), UCS_OK);
+    params.stream = more->stream;
+    CU_ASSERT_EQUAL(ucp_st_queue_create(side->worker, &params, &more->queue),
+                    UCS_OK);
+}
+
+static void more_cleanup(more_t *more)
+{
+    CU_ASSERT_EQUAL(ucp_st_queue_wait(more->queue, NULL), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_queue_destroy(more->queue), UCS_OK);
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize(more->stream), UCS_OK);
+    CU_ASSERT_EQUAL(ucs_gstream_destroy(more->stream), UCS_OK);
+}
+
+static void start_on(ucp_st_queue_h queue, ucp_st_op_h op)
+{
+    CU_ASSERT_EQUAL(ucp_st_enqueue_start(queue, op), UCS_OK);
+}
+
+static void wait_on(ucp_st_queue_h queue, ucp_st_op_h op)
+{
+    CU_ASSERT_EQUAL(ucp_st_enqueue_wait(queue, op), UCS_OK);
+}
+
+/** A message of the programs: 1 goes from A to B, Y from B to A. */
+typedef struct {
+    uint8_t     buffer[2][LEN];
+    ucp_st_op_h op[2]; /* of A and of B */
+} message_t;
+
+static void message_init(st_pair_t *pair, message_t *message, int from,
+                         uint64_t tag)
+{
+    st_fill(message->buffer[from], LEN, tag);
+    message->op[from]     = st_send(&pair->side[from], message->buffer[from],
+                                    LEN, tag);
+    message->op[1 - from] = st_recv(&pair->side[1 - from],
+                                    message->buffer[1 - from], LEN, tag);
+    st_match_ok(message->op[0], message->op[1]);
+}
+
+static void message_cleanup(message_t *message, int from, uint64_t tag)
+{
+    CU_ASSERT_TRUE(st_check(message->buffer[1 - from], LEN, tag));
+    st_free(message->op[0]);
+    st_free(message->op[1]);
+}
+
+/* P2 with message 1 on a queue of its own, at A alone or on both sides */
+static void run_p3(int is_both)
+{
+    static message_t one, y;
+    ucp_st_queue_h first[2];
+    more_t more[2];
+    st_pair_t pair;
+    int i;
+
+    if (!st_pair_init(&pair)) {
+        return;
+    }
+    message_init(&pair, &one, ST_A, 1);
+    message_init(&pair, &y, ST_B, 2);
+    for (i = 0; i < 2; ++i) {
+        more_init(&more[i], &pair.side[i]);
+    }
+    first[ST_A] = more[ST_A].queue;
+    first[ST_B] = is_both ? more[ST_B].queue : pair.side[ST_B].queue;
+    start_on(first[ST_A], one.op[ST_A]);
+    st_use(&pair.side[ST_A], y.op[ST_A]);
+    start_on(first[ST_B], one.op[ST_B]);
+    if (!is_both) {
+        wait_on(first[ST_B], one.op[ST_B]);
+    }
+    st_use(&pair.side[ST_B], y.op[ST_B]);
+    st_sync(&pair.side[ST_A]);
+    st_sync(&pair.side[ST_B]);
+    wait_on(first[ST_A], one.op[ST_A]);
+    if (is_both) {
+        wait_on(first[ST_B], one.op[ST_B]);
+    }
+    for (i = 0; i < 2; ++i) {
+        CU_ASSERT_EQUAL(ucp_st_queue_wait(first[i], NULL), UCS_OK);
+    }
+    message_cleanup(&one, ST_A, 1);
+    message_cleanup(&y, ST_B, 2);
+    for (i = 0; i < 2; ++i) {
+        more_cleanup(&more[i]);
+    }
+    st_pair_cleanup(&pair);
+}
+
+static void test_p3_one_side(void)
+{
+    run_p3(0);
+}
+
+static void test_p3_both_sides(void)
+{
+    run_p3(1);
+}
+
+/* P3: no stream waits for anything, the hosts look */
+static void test_p3_query(void)
+{
+    static message_t one;
+    ucp_st_op_attr_t attr;
+    st_pair_t pair;
+    int i;
+
+    if (!st_pair_init(&pair)) {
+        return;
+    }
+    message_init(&pair, &one, ST_A, 1);
+    for (i = 0; i < 2; ++i) {
+        st_start(&pair.side[i], one.op[i]);
+    }
+    for (i = 0; i < 2; ++i) {
+        do {
+            CU_ASSERT_EQUAL(ucp_st_op_query(one.op[i], &attr), UCS_OK);
+        } while (attr.completed == 0);
+    }
+    CU_ASSERT_TRUE(st_check(one.buffer[ST_B], LEN, 1));
+    for (i = 0; i < 2; ++i) {
+        st_wait(&pair.side[i], one.op[i]);
+        st_sync(&pair.side[i]);
+    }
+    message_cleanup(&one, ST_A, 1);
+    st_pair_cleanup(&pair);
+}
+
+static void raise_func(void *arg)
+{
+    __atomic_store_n((int*)arg, 1, __ATOMIC_RELEASE);
+}
+
+/* P10: both hosts compute, and make no call until their streams are through */
+static void test_p10_compute(void)
+{
+    static message_t one, y;
+    volatile double x = 1;
+    int done[2]       = {0, 0};
+    st_pair_t pair;
+    int i;
+
+    if (!st_pair_init(&pair)) {
+        return;
+    }
+    message_init(&pair, &one, ST_A, 1);
+    message_init(&pair, &y, ST_B, 2);
+    st_use(&pair.side[ST_A], one.op[ST_A]);
+    st_use(&pair.side[ST_A], y.op[ST_A]);
+    st_use(&pair.side[ST_B], one.op[ST_B]);
+    st_use(&pair.side[ST_B], y.op[ST_B]);
+    for (i = 0; i < 2; ++i) {
+        CU_ASSERT_EQUAL(ucs_gstream_enqueue_func(pair.side[i].stream,
+                                                 raise_func, &done[i]), UCS_OK);
+    }
+    for (i = 0; i < 2; ++i) {
+        while (!__atomic_load_n(&done[i], __ATOMIC_ACQUIRE)) {
+            x = (x * 1.5) + 1 / x;
+        }
+    }
+    for (i = 0; i < 2; ++i) {
+        st_sync(&pair.side[i]);
+    }
+    message_cleanup(&one, ST_A, 1);
+    message_cleanup(&y, ST_B, 2);
+    st_pair_cleanup(&pair);
+}
+
+/** Many pairs from A to B, and what the streams do with their data. */
+typedef struct {
+    size_t      count;
+    ucp_st_op_h op[2][OPS];
+    uint64_t    value[2][OPS];
+    uint64_t    filled;  /* uses, by A's stream */
+    uint64_t    checked; /* uses, by B's stream */
+    int         errors;
+} many_t;
+
+static void many_fill(void *arg)
+{
+    many_t *many = arg;
+    size_t i;
+
+    ++many->filled;
+    for (i = 0; i < many->count; ++i) {
+        many->value[ST_A][i] = (many->filled * OPS) + i;
+    }
+}
+
+static void many_check(void *arg)
+{
+    many_t *many = arg;
+    size_t i;
+
+    ++many->checked;
+    for (i = 0; i < many->count; ++i) {
+        many->errors         += many->value[ST_B][i] !=
+                                ((many->checked * OPS) + i);
+        many->value[ST_B][i]  = 0;
+    }
+}
+
+static void many_init(many_t *many, st_pair_t *pair, size_t count)
+{
+    size_t i;
+
+    memset(many, 0, sizeof(*many));
+    many->count = count;
+    for (i = 0; i < count; ++i) {
+        many->op[ST_A][i] = st_send(&pair->side[ST_A], &many->value[ST_A][i],
+                                    sizeof(uint64_t), i);
+        many->op[ST_B][i] = st_recv(&pair->side[ST_B], &many->value[ST_B][i],
+                                    sizeof(uint64_t), i);
+        st_match_ok(many->op[ST_A][i], many->op[ST_B][i]);
+    }
+}
+
+/* One use of all pairs, as one side sees it */
+static void many_use(many_t *many, st_pair_t *pair, int i)
+{
+    st_side_t *side = &pair->side[i];
+
+    if (i == ST_A) {
+        CU_ASSERT_EQUAL(ucs_gstream_enqueue_func(side->stream, many_fill, many),
+                        UCS_OK);
+    }
+    CU_ASSERT_EQUAL(ucp_st_enqueue_startall(side->queue, many->op[i],
+                                            many->count), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_waitall(side->queue, many->op[i],
+                                           many->count), UCS_OK);
+    if (i == ST_B) {
+        CU_ASSERT_EQUAL(ucs_gstream_enqueue_func(side->stream, many_check,
+                                                 many), UCS_OK);
+    }
+}
+
+static void many_cleanup(many_t *many, st_pair_t *pair, uint64_t uses)
+{
+    size_t i;
+
+    st_sync(&pair->side[ST_A]);
+    st_sync(&pair->side[ST_B]);
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize(pair->side[ST_B].stream), UCS_OK);
+    CU_ASSERT_EQUAL(many->checked, uses);
+    CU_ASSERT_EQUAL(many->errors, 0);
+    for (i = 0; i < many->count; ++i) {
+        st_free(many->op[ST_A][i]);
+        st_free(many->op[ST_B][i]);
+    }
+}
+
+/* P4: more than 10,000 starts of 64 operations before the peer enqueues
+ * anything. 64 pairs take 128 entries and counters of each side's NIC; with the
+ * few that the next case leaves only some pairs get theirs. */
+static void run_p4(void)
+{
+    static many_t many;
+    st_pair_t pair;
+    int k;
+
+    if (!st_pair_init(&pair)) {
+        return;
+    }
+    many_init(&many, &pair, OPS);
+    for (k = 0; k < USES; ++k) {
+        many_use(&many, &pair, ST_A);
+    }
+    for (k = 0; k < USES; ++k) {
+        many_use(&many, &pair, ST_B);
+    }
+    many_cleanup(&many, &pair, USES);
+    st_pair_cleanup(&pair);
+}
+
+static void test_p4_ahead(void)
+{
+    run_p4();
+}
+
+static void test_p4_few_entries(void)
+{
+    char *lanes = st_env_set("UCX_ST_LANES", (st_lane() == UCP_ST_LANE_TRIG) ?
+                                             "trig,host" : "host");
+
+    setenv("UCX_CXI_TRIG_DEFERRED_ENTRIES", "16", 1);
+    run_p4();
+    unsetenv("UCX_CXI_TRIG_DEFERRED_ENTRIES");
+    st_env_restore("UCX_ST_LANES", lanes);
+}
+
+/* P4: many uses of message 1 on one queue of A, then Y on another one, which B
+ * needs before it starts the first use; with few entries */
+static void test_p4_other_queue(void)
+{
+    static message_t one, y;
+    more_t more;
+    st_pair_t pair;
+    int k;
+
+    setenv("UCX_CXI_TRIG_DEFERRED_ENTRIES", "16", 1);
+    if (st_pair_init(&pair)) {
+        message_init(&pair, &one, ST_A, 1);
+        message_init(&pair, &y, ST_A, 2);
+        more_init(&more, &pair.side[ST_A]);
+        for (k = 0; k < USES; ++k) {
+            st_use(&pair.side[ST_A], one.op[ST_A]);
+        }
+        start_on(more.queue, y.op[ST_A]);
+        wait_on(more.queue, y.op[ST_A]);
+        st_use(&pair.side[ST_B], y.op[ST_B]);
+        for (k = 0; k < USES; ++k) {
+            st_use(&pair.side[ST_B], one.op[ST_B]);
+        }
+        st_sync(&pair.side[ST_A]);
+        st_sync(&pair.side[ST_B]);
+        CU_ASSERT_EQUAL(ucp_st_queue_wait(more.queue, NULL), UCS_OK);
+        message_cleanup(&one, ST_A, 1);
+        message_cleanup(&y, ST_A, 2);
+        more_cleanup(&more);
+        st_pair_cleanup(&pair);
+    }
+    unsetenv("UCX_CXI_TRIG_DEFERRED_ENTRIES");
+}
+
+/* P5: 26 neighbours, both sides as far ahead as they like */
+static void test_p5(void)
+{
+    static many_t many;
+    st_pair_t pair;
+    int k;
+
+    if (!st_pair_init(&pair)) {
+        return;
+    }
+    many_init(&many, &pair, P5_OPS);
+    for (k = 0; k < P5_USES; ++k) {
+        many_use(&many, &pair, ST_B);
+        many_use(&many, &pair, ST_A);
+    }
+    many_cleanup(&many, &pair, P5_USES);
+    st_pair_cleanup(&pair);
+}
+
+static const st_cunit_case_t cases[] = {
+    {"p3_one_side", test_p3_one_side},
+    {"p3_both_sides", test_p3_both_sides},
+    {"p3_query", test_p3_query},
+    {"p4_ahead", test_p4_ahead},
+    {"p4_few_entries", test_p4_few_entries},
+    {"p4_other_queue", test_p4_other_queue},
+    {"p5", test_p5},
+    {"p10_compute", test_p10_compute}
+};
+
+int main(int argc, char **argv)
+{
+    return st_cunit_main("st_prog", cases, ST_CUNIT_COUNT(cases), argc, argv);
+}
