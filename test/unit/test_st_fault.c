@@ -32,6 +32,7 @@ typedef struct side {
     ucp_st_peer_h   peer;
     ucp_st_op_h     ops[NUM_OPS];
     ucs_status_t    destroyed;
+    int             is_gone;
     uint8_t         data[NUM_OPS][LENGTH];
 } side_t;
 
@@ -153,17 +154,23 @@ static ucs_status_t use_all(void)
     return UCS_OK;
 }
 
-/* Both hosts call: what goes wrong at one side is told to the other then */
+/* Until both are done, or one is in error */
 static ucs_status_t wait_both(void)
 {
-    ucs_status_t status[2];
+    ucs_status_t status;
+    int i, is_done[2];
 
     do {
-        status[0] = ucp_st_queue_query(sides[0].queue, NULL);
-        status[1] = ucp_st_queue_query(sides[1].queue, NULL);
+        for (i = 0; i < 2; ++i) {
+            status     = ucp_st_queue_query(sides[i].queue, NULL);
+            is_done[i] = (status == UCS_OK);
+            if (!is_done[i] && (status != UCS_INPROGRESS)) {
+                return status;
+            }
+        }
         (void)sched_yield();
-    } while ((status[0] == UCS_INPROGRESS) || (status[1] == UCS_INPROGRESS));
-    return (status[0] == UCS_OK) ? status[1] : status[0];
+    } while (!is_done[0] || !is_done[1]);
+    return UCS_OK;
 }
 
 static ucs_status_t use_often(void)
@@ -207,8 +214,8 @@ static ucs_status_t run(void)
     return (status == UCS_OK) ? use_often() : status;
 }
 
-/* Operations first: a stream that waits for a use which will not come is
- * released when the other side's operation goes */
+/* An operation of a stream that still waits is busy: the peer's end, which is
+ * found out by and by, releases it */
 static void close_ops(side_t *side)
 {
     ucs_status_t status;
@@ -222,6 +229,7 @@ static void close_ops(side_t *side)
             status = ucp_st_op_free(side->ops[i]);
             (void)ucp_st_worker_progress(sides[0].worker);
             (void)ucp_st_worker_progress(sides[1].worker);
+            (void)sched_yield();
         } while (status == UCS_ERR_BUSY);
         CU_ASSERT_EQUAL(status, UCS_OK);
     }
@@ -242,20 +250,24 @@ static void *destroy_worker(void *arg)
 
     side->destroyed = (side->worker == NULL) ?
                       UCS_OK : ucp_st_worker_destroy(side->worker);
+    __atomic_store_n(&side->is_gone, 1, __ATOMIC_RELEASE);
     return NULL;
 }
 
-static void destroy_workers(void)
+static pthread_t destroy_begin(side_t *side)
 {
     pthread_t thread;
-    int ret;
+    int ret = pthread_create(&thread, NULL, destroy_worker, side);
 
-    ret = pthread_create(&thread, NULL, destroy_worker, &sides[1]);
     CU_ASSERT_EQUAL_FATAL(ret, 0);
-    (void)destroy_worker(&sides[0]);
+    return thread;
+}
+
+static void destroy_end(side_t *side, pthread_t thread)
+{
     (void)pthread_join(thread, NULL);
-    CU_ASSERT_EQUAL(sides[0].destroyed, UCS_OK);
-    CU_ASSERT_EQUAL(sides[1].destroyed, UCS_OK);
+    CU_ASSERT_EQUAL(side->destroyed, UCS_OK);
+    side->worker = NULL;
 }
 
 static void close_stream(side_t *side)
@@ -266,22 +278,62 @@ static void close_stream(side_t *side)
     }
 }
 
+/* All is well, and both may go at the same time */
+static void close_both(void)
+{
+    pthread_t threads[2];
+    int i;
+
+    close_ops(&sides[0]);
+    close_ops(&sides[1]);
+    close_queue(&sides[0]);
+    close_queue(&sides[1]);
+    for (i = 0; i < 2; ++i) {
+        threads[i] = destroy_begin(&sides[i]);
+    }
+    for (i = 0; i < 2; ++i) {
+        destroy_end(&sides[i], threads[i]);
+    }
+}
+
+/* Something failed: the other side may not know of it, but by this one's end,
+ * to which it answers */
+static void close_one(side_t *side, side_t *other)
+{
+    pthread_t thread;
+
+    close_ops(side);
+    close_queue(side);
+    thread = destroy_begin(side);
+    while (!__atomic_load_n(&side->is_gone, __ATOMIC_ACQUIRE)) {
+        (void)ucp_st_worker_progress(other->worker);
+        (void)sched_yield();
+    }
+    destroy_end(side, thread);
+}
+
+static int is_in_error(side_t *side)
+{
+    ucs_status_t status = (side->queue == NULL) ?
+                          UCS_OK : ucp_st_queue_query(side->queue, NULL);
+
+    return (status != UCS_OK) && (status != UCS_INPROGRESS);
+}
+
 static ucs_status_t scenario(void)
 {
     ucs_status_t status;
-    unsigned i;
+    int first;
 
     memset(sides, 0, sizeof(sides));
     status = run();
-    for (i = 0; i < 2; ++i) {
-        close_ops(&sides[i]);
+    if (status == UCS_OK) {
+        close_both();
+    } else {
+        first = is_in_error(&sides[1]);
+        close_one(&sides[first], &sides[!first]);
+        close_one(&sides[!first], &sides[first]);
     }
-    if ((sides[0].queue != NULL) && (sides[1].queue != NULL)) {
-        (void)wait_both();
-    }
-    close_queue(&sides[0]);
-    close_queue(&sides[1]);
-    destroy_workers();
     close_stream(&sides[0]);
     close_stream(&sides[1]);
     return status;

@@ -153,7 +153,7 @@ static void test_p3_query(void)
             CU_ASSERT_EQUAL(ucp_st_op_query(one.op[i], &attr), UCS_OK);
         } while (attr.completed == 0);
     }
-    /* It has arrived; the wait, which passes at once, puts it into the buffer */
+    /* It has arrived; the wait passes at once and puts it into the buffer */
     for (i = 0; i < 2; ++i) {
         st_wait(&pair.side[i], one.op[i]);
         st_sync(&pair.side[i]);

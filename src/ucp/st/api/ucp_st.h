@@ -468,8 +468,8 @@ typedef struct ucp_st_op_attr {
     const char    *protocol; /**< How the lane moves it; a constant string */
     size_t        length;    /**< Bytes that a use moves: those of the send */
     uint64_t      started;   /**< Starts enqueued */
-    uint64_t      completed; /**< Uses whose waits pass; a receive's buffer holds
-                                  the data once the wait itself has passed */
+    uint64_t      completed; /**< Uses whose waits pass; a receive has the data
+                                  in its buffer once the wait has passed */
     ucs_status_t  status;    /**< UCS_OK, or why the operation failed */
 } ucp_st_op_attr_t;
 
