@@ -12,6 +12,8 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define LEN  512
 #define LONG 16384 /* longer than what is sent ahead */
@@ -219,12 +221,91 @@ static void test_user_worker(void)
     }
 }
 
+/* In a child: calls that would wait for what only the parent has. The number of
+ * the first one that was not refused, or 0. */
+static int try_all(st_pair_t *pair, ucp_st_op_h op)
+{
+    ucp_st_worker_params_t worker_params = {.field_mask = 0};
+    ucp_st_queue_params_t queue_params   = {.field_mask = 0};
+    ucp_st_op_params_t op_params         = {.field_mask = 0};
+    st_side_t *side                      = &pair->side[ST_A];
+    ucp_st_worker_attr_t attr;
+    ucp_st_worker_h worker;
+    ucp_st_queue_h queue;
+    ucp_st_op_attr_t op_attr;
+    size_t length;
+    void *address;
+    unsigned i;
+    const ucs_status_t statuses[] = {
+        ucp_st_worker_create(&worker_params, &worker),
+        ucp_st_worker_get_address(side->worker, &address, &length),
+        ucp_st_worker_query(side->worker, &attr),
+        ucp_st_queue_create(side->worker, &queue_params, &queue),
+        ucp_st_send_init(side->worker, &op_params, &op),
+        ucp_st_recv_init(side->worker, &op_params, &op),
+        ucp_st_match(op),
+        ucp_st_imatchall(&op, 1),
+        ucp_st_match_test(op),
+        ucp_st_op_query(op, &op_attr),
+        ucp_st_enqueue_start(side->queue, op),
+        ucp_st_enqueue_wait(side->queue, op),
+        ucp_st_queue_query(side->queue, NULL),
+        ucp_st_queue_wait(side->queue, NULL),
+        ucp_st_op_free(op),
+        ucp_st_queue_destroy(side->queue),
+        ucp_st_worker_leave(side->worker),
+        ucp_st_worker_destroy(side->worker)
+    };
+
+    for (i = 0; i < ST_CUNIT_COUNT(statuses); ++i) {
+        if (statuses[i] != UCS_ERR_UNSUPPORTED) {
+            return i + 1;
+        }
+    }
+    return (ucp_st_worker_progress(side->worker) == 0) ? 0 : (i + 1);
+}
+
+/* A child of fork() is refused everything, and the parent does not notice */
+static void test_fork(void)
+{
+    static uint8_t sbuf[64], rbuf[64];
+    ucp_st_op_h send, recv;
+    st_pair_t pair;
+    pid_t child;
+    int status;
+
+    if (!st_pair_init(&pair)) {
+        return;
+    }
+    send = st_send(&pair.side[ST_A], sbuf, sizeof(sbuf), 1);
+    recv = st_recv(&pair.side[ST_B], rbuf, sizeof(rbuf), 1);
+    st_match_ok(send, recv);
+    child = fork();
+    if (child == 0) {
+        _exit(try_all(&pair, send));
+    }
+    CU_ASSERT(child > 0);
+    CU_ASSERT_EQUAL(waitpid(child, &status, 0), child);
+    CU_ASSERT_EQUAL(status, 0);
+
+    st_fill(sbuf, sizeof(sbuf), 7);
+    st_start(&pair.side[ST_B], recv);
+    st_use(&pair.side[ST_A], send);
+    st_wait(&pair.side[ST_B], recv);
+    st_sync(&pair.side[ST_B]);
+    CU_ASSERT_TRUE(st_check(rbuf, sizeof(rbuf), 7));
+    st_free(send);
+    st_free(recv);
+    st_pair_cleanup(&pair);
+}
+
 static const st_cunit_case_t cases[] = {
     {"threads", test_threads},
     {"free_matched", test_free_matched},
     {"worker_refusals", test_worker_refusals},
     {"bad_stream", test_bad_stream},
-    {"user_worker", test_user_worker}
+    {"user_worker", test_user_worker},
+    {"fork", test_fork}
 };
 
 int main(int argc, char **argv)

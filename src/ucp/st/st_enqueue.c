@@ -18,6 +18,7 @@
 #endif
 
 #include "st_ctrl.h"
+#include "st_fork.h"
 #include "st_lane.h"
 #include "st_log.h"
 #include "st_queue.h"
@@ -192,6 +193,9 @@ static ucs_status_t ucp_st_start_batch(ucp_st_queue_h queue,
 static ucs_status_t ucp_st_enqueue_begin(ucp_st_queue_h queue,
                                          const ucp_st_op_h *ops, size_t count)
 {
+    if (ucp_st_fork_is_child) {
+        return ucp_st_fork_refuse();
+    }
     if ((queue == NULL) || ((ops == NULL) && (count > 0))) {
         return UCS_ERR_INVALID_PARAM;
     }

@@ -8,6 +8,7 @@
 
 #include "st_leave.h"
 #include "st_ctrl.h"
+#include "st_fork.h"
 #include "st_log.h"
 #include "st_watch.h"
 #include "st_worker.h"
@@ -253,6 +254,9 @@ int ucp_st_leave_is_waiting(ucp_st_worker_h worker)
 
 ucs_status_t ucp_st_worker_leave(ucp_st_worker_h worker)
 {
+    if (ucp_st_fork_is_child) {
+        return ucp_st_fork_refuse();
+    }
     if (worker == NULL) {
         return UCS_ERR_INVALID_PARAM;
     }

@@ -9,6 +9,7 @@
 
 #include "st_match.h"
 #include "st_ctrl.h"
+#include "st_fork.h"
 #include "st_lane.h"
 #include "st_log.h"
 #include "st_worker.h"
@@ -156,6 +157,9 @@ static ucs_status_t ucp_st_match_startall(const ucp_st_op_h *ops, size_t count,
     if (count == 0) {
         return UCS_OK;
     }
+    if (ucp_st_fork_is_child) {
+        return ucp_st_fork_refuse();
+    }
     if ((ops == NULL) || (ops[0] == NULL)) {
         return UCS_ERR_INVALID_PARAM;
     }
@@ -200,6 +204,9 @@ ucs_status_t ucp_st_match_test(ucp_st_op_h op)
 {
     ucs_status_t status;
 
+    if (ucp_st_fork_is_child) {
+        return ucp_st_fork_refuse();
+    }
     if (op == NULL) {
         return UCS_ERR_INVALID_PARAM;
     }

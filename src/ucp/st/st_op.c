@@ -9,6 +9,7 @@
 
 #include "st_op.h"
 #include "st_ctrl.h"
+#include "st_fork.h"
 #include "st_lane.h"
 #include "st_log.h"
 #include "st_match.h"
@@ -321,6 +322,9 @@ static ucs_status_t ucp_st_op_create(ucp_st_worker_h worker, ucp_st_dir_t dir,
     ucp_st_op_t *op;
     ucs_status_t status;
 
+    if (ucp_st_fork_is_child) {
+        return ucp_st_fork_refuse();
+    }
     if ((worker == NULL) || (params == NULL) || (op_p == NULL)) {
         return UCS_ERR_INVALID_PARAM;
     }
@@ -364,6 +368,9 @@ ucs_status_t ucp_st_recv_init(ucp_st_worker_h worker,
 
 ucs_status_t ucp_st_op_query(ucp_st_op_h op, ucp_st_op_attr_t *attr)
 {
+    if (ucp_st_fork_is_child) {
+        return ucp_st_fork_refuse();
+    }
     if ((op == NULL) || (attr == NULL)) {
         return UCS_ERR_INVALID_PARAM;
     }
@@ -424,6 +431,9 @@ ucs_status_t ucp_st_op_free(ucp_st_op_h op)
 {
     ucp_st_worker_h worker;
 
+    if (ucp_st_fork_is_child) {
+        return ucp_st_fork_refuse();
+    }
     if (op == NULL) {
         return UCS_ERR_INVALID_PARAM;
     }

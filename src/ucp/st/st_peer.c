@@ -8,6 +8,7 @@
 
 #include "st_peer.h"
 #include "st_ctrl.h"
+#include "st_fork.h"
 #include "st_lane.h"
 #include "st_leave.h"
 #include "st_log.h"
@@ -67,6 +68,9 @@ ucs_status_t ucp_st_worker_get_address(ucp_st_worker_h worker,
     size_t ucp_length, length;
     ucs_status_t status;
 
+    if (ucp_st_fork_is_child) {
+        return ucp_st_fork_refuse();
+    }
     if ((worker == NULL) || (address_p == NULL) || (length_p == NULL)) {
         return UCS_ERR_INVALID_PARAM;
     }
@@ -364,6 +368,9 @@ ucs_status_t ucp_st_peer_create(ucp_st_worker_h worker, const void *address,
     ucp_st_peer_t *peer;
     ucs_status_t status;
 
+    if (ucp_st_fork_is_child) {
+        return ucp_st_fork_refuse();
+    }
     if ((worker == NULL) || (address == NULL) || (peer_p == NULL)) {
         return UCS_ERR_INVALID_PARAM;
     }

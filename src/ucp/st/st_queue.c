@@ -8,6 +8,7 @@
 
 #include "st_queue.h"
 #include "st_ctrl.h"
+#include "st_fork.h"
 #include "st_log.h"
 #include "st_worker.h"
 
@@ -22,6 +23,9 @@ ucs_status_t ucp_st_queue_create(ucp_st_worker_h worker,
 {
     ucp_st_queue_h queue;
 
+    if (ucp_st_fork_is_child) {
+        return ucp_st_fork_refuse();
+    }
     if ((worker == NULL) || (params == NULL) || (queue_p == NULL)) {
         return UCS_ERR_INVALID_PARAM;
     }
@@ -77,6 +81,9 @@ ucs_status_t ucp_st_queue_destroy(ucp_st_queue_h queue)
 {
     ucp_st_worker_h worker;
 
+    if (ucp_st_fork_is_child) {
+        return ucp_st_fork_refuse();
+    }
     if (queue == NULL) {
         return UCS_ERR_INVALID_PARAM;
     }
@@ -126,6 +133,9 @@ static ucs_status_t ucp_st_queue_result(ucp_st_queue_h queue,
 ucs_status_t ucp_st_queue_query(ucp_st_queue_h queue,
                                 ucp_st_queue_error_t *error)
 {
+    if (ucp_st_fork_is_child) {
+        return ucp_st_fork_refuse();
+    }
     if (queue == NULL) {
         return UCS_ERR_INVALID_PARAM;
     }

@@ -8,6 +8,7 @@
 
 #include "st_worker.h"
 #include "st_ctrl.h"
+#include "st_fork.h"
 #include "st_lane.h"
 #include "st_leave.h"
 #include "st_log.h"
@@ -86,15 +87,12 @@ static void ucp_st_worker_lists_init(ucp_st_worker_h worker)
     kh_init_inplace(ucp_st_ops, &worker->op_table);
 }
 
-ucs_status_t ucp_st_worker_create(const ucp_st_worker_params_t *params,
-                                  ucp_st_worker_h *worker_p)
+static ucs_status_t ucp_st_worker_open(const ucp_st_worker_params_t *params,
+                                       ucp_st_worker_h *worker_p)
 {
     ucp_st_worker_h worker;
     ucs_status_t status;
 
-    if ((params == NULL) || (worker_p == NULL)) {
-        return UCS_ERR_INVALID_PARAM;
-    }
     worker = calloc(1, sizeof(*worker));
     if (worker == NULL) {
         return UCS_ERR_NO_MEMORY;
@@ -150,6 +148,28 @@ err_free:
     return status;
 }
 
+ucs_status_t ucp_st_worker_create(const ucp_st_worker_params_t *params,
+                                  ucp_st_worker_h *worker_p)
+{
+    ucs_status_t status;
+
+    if (ucp_st_fork_is_child) {
+        return ucp_st_fork_refuse();
+    }
+    if ((params == NULL) || (worker_p == NULL)) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    status = ucp_st_fork_enter();
+    if (status != UCS_OK) {
+        return status;
+    }
+    status = ucp_st_worker_open(params, worker_p);
+    if (status != UCS_OK) {
+        ucp_st_fork_leave();
+    }
+    return status;
+}
+
 /* Non-zero if teardown goes on waiting after so many seconds and rounds: while
  * messages are on their way, peers have not answered, or freed operations wait
  * for the NIC or for their peers' word */
@@ -192,6 +212,9 @@ ucs_status_t ucp_st_worker_destroy(ucp_st_worker_h worker)
 {
     int busy;
 
+    if (ucp_st_fork_is_child) {
+        return ucp_st_fork_refuse();
+    }
     if (worker == NULL) {
         return UCS_ERR_INVALID_PARAM;
     }
@@ -217,12 +240,14 @@ ucs_status_t ucp_st_worker_destroy(ucp_st_worker_h worker)
     ucp_st_config_release(&worker->config);
     (void)pthread_mutex_destroy(&worker->lock);
     free(worker);
+    ucp_st_fork_leave();
     return UCS_OK;
 }
 
 unsigned ucp_st_worker_progress(ucp_st_worker_h worker)
 {
-    return (worker == NULL) ? 0 : ucp_st_ctrl_progress(worker);
+    return ((worker == NULL) || ucp_st_fork_is_child) ?
+           0 : ucp_st_ctrl_progress(worker);
 }
 
 /* Starts and waits are counted by their queues: see ucp_st_queue_count() */
@@ -251,6 +276,9 @@ ucs_status_t ucp_st_worker_query(ucp_st_worker_h worker,
     ucs_status_t status         = UCS_OK;
     unsigned i;
 
+    if (ucp_st_fork_is_child) {
+        return ucp_st_fork_refuse();
+    }
     if ((worker == NULL) || (attr == NULL)) {
         return UCS_ERR_INVALID_PARAM;
     }
