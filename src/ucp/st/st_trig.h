@@ -17,28 +17,37 @@
  * only the k-th start and the k-th clear-to-send together make T >= 2k. A ready
  * send has no clear-to-send: T >= k, and the receive's start triggers nothing.
  *
- * A use k of a small one, eager-ahead (rule 2): the clear-to-send is given one
- * use ahead, so that the data need not wait for the receive's start; it goes to
- * memory of the library, the receive's inbox.
+ * A use k of a small one, eager-ahead (rules 2 and 3): the data need not wait
+ * for the receive's start; it goes to memory of the library, the receive's
+ * inbox, which has room for N uses. A clear-to-send is for all of it, given
+ * when the last of N uses has been copied out.
  *
  *   sender                                      receiver
- *   stream:  start adds 1 to T
- *   NIC:     T >= 2k-1: put the data  ------->  inbox; D counts it
+ *   stream:  start adds 2 to T
+ *   NIC:     T >= 2k + (k-1)/N: put   ------->  place k % N of the inbox;
+ *            the data                           D counts it
  *            C >= k: word += 1                  NIC:     D >= k: word += 1
  *   stream:  wait for word >= k                 stream:  wait for word >= k,
- *                                                        copy inbox to buffer,
- *                                                        fence, add 1 to R
- *            T counts that put too  <---------  NIC:     R >= k: put to the
+ *                                                        copy it to the buffer;
+ *                                                        k = jN: fence, add 1
+ *                                                        to R
+ *            T counts that put too  <---------  NIC:     R >= j: put to the
  *                                                        sender's pad
  *
- * The first use needs none: the inbox is free at match. With g starts and c
+ * The first N uses need none: the inbox is free at match. With g starts and c
  * clear-to-sends counted by T and f uses fired: start k+1 comes after the
  * sender's wait of use k, which passes after put k, so g <= f+1; clear-to-send
- * k comes after the receiver's wait of use k, which passes after put k landed,
- * so c <= f. T = g+c >= 2f+1 thus forces both g = f+1 and c = f: use f+1 is
- * started, and the inbox has been copied out f times. The copy's loads are over
- * when R is added to, by the fence: put f+1 cannot change what copy f reads.
+ * j comes after the receiver's wait of use jN, which passes after put jN
+ * landed, so c <= f/N, rounded down. The threshold of use f+1, 2(f+1) + f/N, is
+ * the largest value that T = 2g+c can have, which forces both: use f+1 is
+ * started, and j = f/N clear-to-sends have come, so that uses up to jN >= f+1-N
+ * have been copied out, also the one whose place it takes. The copies' loads
+ * are over when R is added to, by the fence: no put changes what a copy reads.
  * Nobody adds to R out of the order of one stream, as nobody adds to T.
+ *
+ * D is one counter for all places: put k+1 fires after C >= k, when put k was
+ * visible at the receiver (uct_trig_ep_put()), so if D >= k then it is,
+ * whatever the order in which D counts.
  *
  * A send is complete once its data is in the inbox, and its side may go before
  * the receive is started: see `early` in st_op.h. The clear-to-send that
@@ -128,6 +137,9 @@ int ucp_st_trig_has_put(const struct ucp_st_op *op);
 
 /** Non-zero for a receive whose data goes to an inbox. */
 int ucp_st_trig_has_inbox(const struct ucp_st_op *op);
+
+/** Where in the inbox the data of a use is, bytes. */
+size_t ucp_st_trig_inbox_offset(const struct ucp_st_op *op, uint64_t use);
 
 /** The lane's functions for operations: see st_lane.h. */
 ucs_status_t ucp_st_trig_offer(struct ucp_st_op *op, void *blob,

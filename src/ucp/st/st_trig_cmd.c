@@ -10,6 +10,13 @@
 #include "st_log.h"
 #include "st_op.h"
 
+/* What a start adds to T, or a receive to R */
+static uint64_t ucp_st_trig_weight(const ucp_st_op_t *op)
+{
+    return ((op->dir == UCP_ST_DIR_SEND) &&
+            (op->trig.plan.proto == UCP_ST_TRIG_EAGER)) ? 2 : 1;
+}
+
 /* Runs on the stream, where the NIC has no trigger address */
 static void ucp_st_trig_start_func(void *arg)
 {
@@ -20,7 +27,8 @@ static void ucp_st_trig_start_func(void *arg)
     if (__atomic_load_n(&part->op->trig.released, __ATOMIC_ACQUIRE)) {
         return;
     }
-    if (uct_trig_cntr_add(part->start, 1) != UCS_OK) {
+    if (uct_trig_cntr_add(part->start, ucp_st_trig_weight(part->op)) !=
+        UCS_OK) {
         ucs_error("operation %p: failed to trigger the NIC", part->op);
     }
 }
@@ -34,12 +42,13 @@ static void ucp_st_trig_cts_func(void *arg)
     ucp_st_trig_start_func(arg);
 }
 
-/* Add 1 to T or R; `use` is how often that is done then. A stream's store to a
- * doorbell comes after all that the stream did before, loads as well. */
-static void ucp_st_trig_start_cmd(ucp_st_trig_part_t *part, uint64_t use,
+/* Add to T or R for the `count`-th time. A stream's store to a doorbell comes
+ * after all that the stream did before, loads as well. */
+static void ucp_st_trig_start_cmd(ucp_st_trig_part_t *part, uint64_t count,
                                   ucs_gstream_cmd_t *cmd)
 {
     const uct_trig_doorbell_t *doorbell = &part->doorbell;
+    uint64_t weight                     = ucp_st_trig_weight(part->op);
 
     if (doorbell->mode == UCT_TRIG_DOORBELL_CALL) {
         cmd->type        = UCS_GSTREAM_CMD_FUNC;
@@ -50,7 +59,8 @@ static void ucp_st_trig_start_cmd(ucp_st_trig_part_t *part, uint64_t use,
     }
     cmd->type           = UCS_GSTREAM_CMD_WRITE64;
     cmd->u.word.address = doorbell->address;
-    cmd->u.word.value   = (doorbell->mode == UCT_TRIG_DOORBELL_ADD) ? 1 : use;
+    cmd->u.word.value   = (doorbell->mode == UCT_TRIG_DOORBELL_ADD) ?
+                          weight : (count * weight);
 }
 
 size_t ucp_st_trig_start_cmds(ucp_st_op_t *op, uint64_t use,
@@ -78,9 +88,13 @@ static size_t ucp_st_trig_inbox_cmds(ucp_st_op_t *op, uint64_t use,
     }
     cmds[0].type          = UCS_GSTREAM_CMD_COPY;
     cmds[0].u.copy.dst    = op->buffer;
-    cmds[0].u.copy.src    = part->inbox.address;
+    cmds[0].u.copy.src    = UCS_PTR_BYTE_OFFSET(
+            part->inbox.address, ucp_st_trig_inbox_offset(op, use));
     cmds[0].u.copy.length = op->msg_length;
-    ucp_st_trig_start_cmd(part, use, &cmds[1]);
+    if ((use % op->trig.plan.depth) != 0) {
+        return 1;
+    }
+    ucp_st_trig_start_cmd(part, use / op->trig.plan.depth, &cmds[1]);
     return 2;
 }
 

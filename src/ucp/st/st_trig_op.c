@@ -27,6 +27,16 @@ int ucp_st_trig_has_inbox(const ucp_st_op_t *op)
            (op->trig.plan.proto == UCP_ST_TRIG_EAGER);
 }
 
+size_t ucp_st_trig_inbox_offset(const ucp_st_op_t *op, uint64_t use)
+{
+    return ((use - 1) % op->trig.plan.depth) * op->trig.plan.stride;
+}
+
+static size_t ucp_st_trig_inbox_length(const ucp_st_op_t *op)
+{
+    return op->trig.plan.depth * op->trig.plan.stride;
+}
+
 /* The peer puts something here: to a receive its data, to a send
  * clear-to-sends */
 static int ucp_st_trig_is_target(const ucp_st_op_t *op)
@@ -52,7 +62,8 @@ static ucs_status_t ucp_st_trig_pieces_get(ucp_st_trig_part_t *part)
         return UCS_OK;
     }
     status = ucp_st_trig_pool_get(pool, part->rail->iface,
-                                  part->op->msg_length, &part->inbox);
+                                  ucp_st_trig_inbox_length(part->op),
+                                  &part->inbox);
     if (status != UCS_OK) {
         ucp_st_trig_pool_put(pool, &part->piece, sizeof(*part->slot));
     }
@@ -64,7 +75,8 @@ static void ucp_st_trig_pieces_put(ucp_st_trig_part_t *part)
     ucp_st_trig_pool_t *pool = &part->rail->pool;
 
     if (ucp_st_trig_has_inbox(part->op)) {
-        ucp_st_trig_pool_put(pool, &part->inbox, part->op->msg_length);
+        ucp_st_trig_pool_put(pool, &part->inbox,
+                             ucp_st_trig_inbox_length(part->op));
     }
     ucp_st_trig_pool_put(pool, &part->piece, sizeof(*part->slot));
 }
@@ -148,27 +160,24 @@ static ucs_status_t ucp_st_trig_local_reg(ucp_st_trig_part_t *part)
 static ucs_status_t ucp_st_trig_mem_reg(ucp_st_trig_part_t *part)
 {
     const ucp_st_op_t *op = part->op;
-    uct_iface_h iface     = part->rail->iface;
+    int is_send           = (op->dir == UCP_ST_DIR_SEND);
+    void *address         = op->buffer;
+    size_t length         = op->msg_length;
 
     if (!ucp_st_trig_is_target(op)) {
         return UCS_OK;
     }
-    if (op->dir == UCP_ST_DIR_SEND) {
-        return uct_trig_mem_reg(iface, &part->slot->pad,
-                                sizeof(part->slot->pad), part->start,
-                                &part->mem);
-    }
-    if (op->msg_length == 0) {
-        return uct_trig_mem_reg(iface, &part->slot->pad,
-                                sizeof(part->slot->pad), part->data,
-                                &part->mem);
+    if (is_send || (op->msg_length == 0)) {
+        address = &part->slot->pad;
+        length  = sizeof(part->slot->pad);
+    } else if (ucp_st_trig_has_inbox(op)) {
+        address = part->inbox.address;
+        length  = ucp_st_trig_inbox_length(op);
     }
     /* Also where the memory is registered already: this key is for the pair
      * alone, counts for it, and is closed when it fails */
-    return uct_trig_mem_reg(iface,
-                            ucp_st_trig_has_inbox(op) ? part->inbox.address :
-                                                        op->buffer,
-                            op->msg_length, part->data, &part->mem);
+    return uct_trig_mem_reg(part->rail->iface, address, length,
+                            is_send ? part->start : part->data, &part->mem);
 }
 
 static ucs_status_t ucp_st_trig_part_init(ucp_st_trig_part_t *part)
@@ -373,7 +382,8 @@ int ucp_st_trig_is_busy(const ucp_st_op_t *op)
 }
 
 /* Fire what is still armed. The region that the puts name is closed, so they
- * fail and write nothing; entries cannot be cancelled one by one. */
+ * fail and write nothing; entries cannot be cancelled one by one. Thresholds
+ * are 3 apart at most. */
 static void ucp_st_trig_part_dispose(ucp_st_trig_part_t *part)
 {
     uint64_t puts  = part->posted[UCP_ST_TRIG_ENTRY_PUT] -
@@ -382,7 +392,7 @@ static void ucp_st_trig_part_dispose(ucp_st_trig_part_t *part)
                      part->done[UCP_ST_TRIG_ENTRY_WORD];
 
     if (puts > 0) {
-        (void)uct_trig_cntr_add(part->start, 2 * puts);
+        (void)uct_trig_cntr_add(part->start, 3 * puts);
     }
     if (words > 0) {
         (void)uct_trig_cntr_add(part->data, words);

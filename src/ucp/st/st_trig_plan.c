@@ -8,6 +8,26 @@
 
 #include "st_trig_plan.h"
 
+#include <ucs/sys/math.h>
+
+/* The deeper an inbox, the fewer clear-to-sends; uses beyond these gain
+ * little */
+#define UCP_ST_TRIG_DEPTH_MAX 8
+
+/* Data of different uses is in different cache lines */
+#define UCP_ST_TRIG_ALIGN 64
+
+/* As many uses as fit into what the longest message takes */
+static void ucp_st_trig_plan_inbox(const ucp_st_trig_facts_t *facts,
+                                   ucp_st_trig_plan_t *plan)
+{
+    size_t room;
+
+    plan->stride = ucs_align_up(facts->length, UCP_ST_TRIG_ALIGN);
+    room         = facts->limits.eager_max / plan->stride;
+    plan->depth  = ucs_min(ucs_max(room, 1), UCP_ST_TRIG_DEPTH_MAX);
+}
+
 void ucp_st_trig_plan_make(const ucp_st_trig_facts_t *facts,
                            ucp_st_trig_plan_t *plan)
 {
@@ -16,6 +36,7 @@ void ucp_st_trig_plan_make(const ucp_st_trig_facts_t *facts,
     } else if ((facts->length > 0) &&
                (facts->length <= facts->limits.eager_max)) {
         plan->proto = UCP_ST_TRIG_EAGER;
+        ucp_st_trig_plan_inbox(facts, plan);
     } else {
         plan->proto = UCP_ST_TRIG_STANDARD;
     }

@@ -31,6 +31,8 @@ typedef struct ucp_st_trig_facts {
 
 typedef struct ucp_st_trig_plan {
     ucp_st_trig_proto_t proto;
+    unsigned            depth;  /**< Uses that an inbox has room for */
+    size_t              stride; /**< Bytes from one's data to the next one's */
 } ucp_st_trig_plan_t;
 
 /**

@@ -127,8 +127,18 @@ static uint64_t ucp_st_trig_put_threshold(const ucp_st_op_t *op, uint64_t use)
         (op->trig.plan.proto == UCP_ST_TRIG_READY)) {
         return use;
     }
-    return (op->trig.plan.proto == UCP_ST_TRIG_EAGER) ? ((2 * use) - 1) :
-                                                        (2 * use);
+    if (op->trig.plan.proto == UCP_ST_TRIG_STANDARD) {
+        return 2 * use;
+    }
+    return (2 * use) + ((use - 1) / op->trig.plan.depth);
+}
+
+/* Where the data of a use goes; a clear-to-send always goes to the pad */
+static uint64_t ucp_st_trig_put_offset(const ucp_st_op_t *op, uint64_t use)
+{
+    return ((op->dir == UCP_ST_DIR_SEND) &&
+            (op->trig.plan.proto == UCP_ST_TRIG_EAGER)) ?
+           ucp_st_trig_inbox_offset(op, use) : 0;
 }
 
 static ucs_status_t ucp_st_trig_post_put(ucp_st_trig_part_t *part, uint64_t use,
@@ -142,7 +152,7 @@ static ucs_status_t ucp_st_trig_post_put(ucp_st_trig_part_t *part, uint64_t use,
         .length      = is_send ? ucp_st_trig_wire_length(op->msg_length) :
                                  sizeof(part->slot->pad),
         .local       = part->local,
-        .remote_addr = part->remote.address,
+        .remote_addr = part->remote.address + ucp_st_trig_put_offset(op, use),
         .rkey        = part->remote
     };
 
@@ -198,15 +208,18 @@ static ucs_status_t ucp_st_trig_post_entry(ucp_st_trig_part_t *part,
     return status;
 }
 
-/* The clear-to-send of an eager-ahead use is for the one after it: the sender's
- * last one has none, and that of a sender that is lost is as good as done. Its
- * data may be here all the same. */
+/* Puts up to a use. An eager-ahead receive's clear-to-sends are one for as many
+ * uses as the inbox holds, ahead of these: what follows the sender's last use
+ * is not wanted. Its data may be here although it is gone. */
 static uint64_t ucp_st_trig_puts_wanted(const ucp_st_op_t *op, uint64_t uses)
 {
-    if (!ucp_st_trig_has_inbox(op) || (uses < op->max_uses)) {
+    if (!ucp_st_trig_has_inbox(op)) {
         return uses;
     }
-    return (op->max_uses > 0) ? (op->max_uses - 1) : 0;
+    if (op->max_uses > 0) {
+        uses = ucs_min(uses, op->max_uses - 1);
+    }
+    return uses / op->trig.plan.depth;
 }
 
 static ucs_status_t ucp_st_trig_post_to_lost(ucp_st_trig_part_t *part,
@@ -280,10 +293,10 @@ static ucs_status_t ucp_st_trig_try_post(ucp_st_op_t *op, uint64_t uses)
     return result;
 }
 
-/* Thresholds of a send count twice a use */
+/* A send's counter gets 3 a use at most */
 static int ucp_st_trig_exceeds(const ucp_st_op_t *op, uint64_t uses)
 {
-    return uses > (op->trig.parts[0].rail->attr.max_count / 2);
+    return uses > (op->trig.parts[0].rail->attr.max_count / 3);
 }
 
 ucs_status_t ucp_st_trig_post(ucp_st_op_t *op, uint64_t uses)
