@@ -41,7 +41,7 @@ info()
         exit 1
     fi
     fi_info -e > "$temp/env"
-    for variable in MODE SEED ORDER DWQ_ENTRIES CNTRS TX_SIZE CMA CMA_MIN \
+    for variable in MODE SEED ORDER DWQ_ENTRIES CNTRS DEVICES TX_SIZE CMA CMA_MIN \
                     TRAP DOORBELL_POLL DELAY FAIL VANISH; do
         grep -q "FI_CXIEMU_$variable" "$temp/env" ||
             { echo "fi_info -e does not show FI_CXIEMU_$variable"; exit 1; }

@@ -1,18 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cxiemu_device.c - the description of the emulated device. */
+/* cxiemu_device.c - the descriptions of the emulated devices. */
 #include "cxiemu_info.h"
+#include "cxiemu_param.h"
 
 #include <rdma/fi_errno.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define CXIEMU_DEVICE_SPEED 200000000000ull /* Slingshot's */
 #define CXIEMU_DEVICE_MTU   2048
 
-/** Device and its parts in one piece; texts are constants. */
+/* Name of a device, with the final zero */
+#define CXIEMU_DEVICE_NAME_MAX 16
+
+/** Device and its parts in one piece; other texts are constants. */
 typedef struct cxiemu_device {
     struct fid_nic        nic; /* First: handed out */
+    unsigned              number;
+    char                  name[CXIEMU_DEVICE_NAME_MAX];
     struct fi_device_attr device;
     struct fi_bus_attr    bus;
     struct fi_link_attr   link;
@@ -41,18 +48,44 @@ static int cxiemu_device_control(struct fid *fid, int command, void *arg)
 {
     struct fid_nic *nic;
 
-    (void)fid;
     if (command != FI_DUP) {
         return -FI_ENOSYS;
     }
     /* Also if it is NULL: the copy still has the original there, and libfabric
      * 1.17 would free that with it */
-    nic                    = cxiemu_device_new();
+    nic = cxiemu_device_new(
+            container_of(fid, cxiemu_device_t, nic.fid)->number);
     *(struct fid_nic**)arg = nic;
     return (nic == NULL) ? -FI_ENOMEM : 0;
 }
 
-struct fid_nic *cxiemu_device_new(void)
+static void cxiemu_device_print(unsigned number,
+                                char name[CXIEMU_DEVICE_NAME_MAX])
+{
+    snprintf(name, CXIEMU_DEVICE_NAME_MAX, CXIEMU_DEVICE_NAME "%u", number);
+}
+
+int cxiemu_device_is_named(unsigned number, const char *name)
+{
+    char own[CXIEMU_DEVICE_NAME_MAX];
+
+    cxiemu_device_print(number, own);
+    return (name == NULL) || !strcmp(name, own);
+}
+
+int cxiemu_device_exists(const char *name)
+{
+    unsigned number;
+
+    for (number = 0; number < cxiemu_param()->devices; ++number) {
+        if (cxiemu_device_is_named(number, name)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+struct fid_nic *cxiemu_device_new(unsigned number)
 {
     cxiemu_device_t *device;
 
@@ -60,20 +93,22 @@ struct fid_nic *cxiemu_device_new(void)
     if (device == NULL) {
         return NULL;
     }
+    device->number          = number;
+    cxiemu_device_print(number, device->name);
     device->nic.fid.fclass  = FI_CLASS_NIC;
     device->nic.fid.ops     = &cxiemu_device_ops;
     device->nic.device_attr = &device->device;
     device->nic.bus_attr    = &device->bus;
     device->nic.link_attr   = &device->link;
 
-    device->device.name           = (char*)CXIEMU_DOMAIN_NAME;
+    device->device.name           = device->name;
     device->device.device_id      = (char*)"0x0";
     device->device.device_version = (char*)"0";
     device->device.vendor_id      = (char*)"0x0";
     device->device.driver         = (char*)"cxiemu";
     device->device.firmware       = (char*)"none";
     device->bus.bus_type          = FI_BUS_UNKNOWN;
-    device->link.address          = (char*)CXIEMU_DOMAIN_NAME;
+    device->link.address          = device->name;
     device->link.mtu              = CXIEMU_DEVICE_MTU;
     device->link.speed            = CXIEMU_DEVICE_SPEED;
     device->link.state            = FI_LINK_UP;

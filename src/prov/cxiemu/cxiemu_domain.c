@@ -7,7 +7,6 @@
 #include <rdma/fi_errno.h>
 
 #include <stdlib.h>
-#include <string.h>
 
 static int cxiemu_domain_close(struct fid *fid);
 static int cxiemu_domain_control(struct fid *fid, int command, void *arg);
@@ -128,11 +127,7 @@ static int cxiemu_domain_check(const struct fi_info *info)
     if ((info == NULL) || (info->domain_attr == NULL)) {
         return -FI_EINVAL;
     }
-    if ((info->domain_attr->name != NULL) &&
-        strcmp(info->domain_attr->name, CXIEMU_DOMAIN_NAME)) {
-        return -FI_ENODEV;
-    }
-    return 0;
+    return cxiemu_device_exists(info->domain_attr->name) ? 0 : -FI_ENODEV;
 }
 
 int cxiemu_domain_open(struct fid_fabric *fabric, struct fi_info *info,

@@ -125,7 +125,7 @@ static int cxiemu_hints_check_mr(uint32_t version, int mr_mode, uint64_t caps)
 
 static int cxiemu_hints_check_domain(const struct fi_domain_attr *attr)
 {
-    if ((attr->name != NULL) && strcmp(attr->name, CXIEMU_DOMAIN_NAME)) {
+    if (!cxiemu_device_exists(attr->name)) {
         return cxiemu_hints_refuse("another domain");
     }
     if ((attr->threading > FI_THREAD_ENDPOINT) ||

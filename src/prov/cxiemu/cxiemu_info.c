@@ -72,7 +72,7 @@ static void cxiemu_info_fill_domain(struct fi_domain_attr *attr)
     attr->caps             = FI_LOCAL_COMM;
 }
 
-struct fi_info *cxiemu_info_new(void)
+struct fi_info *cxiemu_info_new(unsigned device)
 {
     struct fi_info *info;
 
@@ -87,14 +87,19 @@ struct fi_info *cxiemu_info_new(void)
     cxiemu_info_fill_domain(info->domain_attr);
     info->fabric_attr->prov_version = CXIEMU_PROV_VERSION;
     info->fabric_attr->name         = strdup(CXIEMU_FABRIC_NAME);
-    info->domain_attr->name         = strdup(CXIEMU_DOMAIN_NAME);
-    info->nic                       = cxiemu_device_new();
-    if ((info->fabric_attr->name == NULL) ||
-        (info->domain_attr->name == NULL) || (info->nic == NULL)) {
-        fi_freeinfo(info);
-        return NULL;
+    info->nic                       = cxiemu_device_new(device);
+    if ((info->fabric_attr->name == NULL) || (info->nic == NULL)) {
+        goto err;
+    }
+    info->domain_attr->name = strdup(info->nic->device_attr->name);
+    if (info->domain_attr->name == NULL) {
+        goto err;
     }
     return info;
+
+err:
+    fi_freeinfo(info);
+    return NULL;
 }
 
 /* The address of the peer that is meant, if one is: 1 with *addr, 0 for none,
@@ -133,6 +138,50 @@ static int cxiemu_info_set_dest(struct fi_info *info, const cxiemu_addr_t *addr)
     return 0;
 }
 
+/* The description that one device has for hints that can be met */
+static struct fi_info *cxiemu_info_make(unsigned device, uint32_t version,
+                                        const struct fi_info *hints,
+                                        const cxiemu_addr_t *dest)
+{
+    struct fi_info *info = cxiemu_info_new(device);
+
+    if (info == NULL) {
+        return NULL;
+    }
+    info->fabric_attr->api_version = version;
+    cxiemu_hints_apply(version, hints, info);
+    if ((dest != NULL) && (cxiemu_info_set_dest(info, dest) != 0)) {
+        fi_freeinfo(info);
+        return NULL;
+    }
+    return info;
+}
+
+/* Those of all devices that the hints ask for; NULL if memory is short */
+static struct fi_info *cxiemu_info_list(uint32_t version,
+                                        const struct fi_info *hints,
+                                        const cxiemu_addr_t *dest)
+{
+    const char *name      = ((hints != NULL) && (hints->domain_attr != NULL)) ?
+                            hints->domain_attr->name : NULL;
+    struct fi_info *list  = NULL;
+    struct fi_info **tail = &list;
+    unsigned device;
+
+    for (device = 0; device < cxiemu_param()->devices; ++device) {
+        if (!cxiemu_device_is_named(device, name)) {
+            continue;
+        }
+        *tail = cxiemu_info_make(device, version, hints, dest);
+        if (*tail == NULL) {
+            fi_freeinfo(list);
+            return NULL;
+        }
+        tail = &(*tail)->next;
+    }
+    return list;
+}
+
 int cxiemu_info_get(uint32_t version, const char *node, const char *service,
                     uint64_t flags, const struct fi_info *hints,
                     struct fi_info **info_p)
@@ -153,14 +202,8 @@ int cxiemu_info_get(uint32_t version, const char *node, const char *service,
     if (ret != 0) {
         return ret;
     }
-    info = cxiemu_info_new();
+    info = cxiemu_info_list(version, hints, has_dest ? &dest : NULL);
     if (info == NULL) {
-        return -FI_ENOMEM;
-    }
-    info->fabric_attr->api_version = version;
-    cxiemu_hints_apply(version, hints, info);
-    if (has_dest && (cxiemu_info_set_dest(info, &dest) != 0)) {
-        fi_freeinfo(info);
         return -FI_ENOMEM;
     }
     *info_p = info;

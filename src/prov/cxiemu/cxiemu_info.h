@@ -10,7 +10,7 @@
 #include <rdma/fabric.h>
 
 #define CXIEMU_FABRIC_NAME  "cxiemu"
-#define CXIEMU_DOMAIN_NAME  "cxiemu0"
+#define CXIEMU_DEVICE_NAME  "cxiemu" /**< A number follows */
 #define CXIEMU_PROV_VERSION FI_VERSION(0, 1)
 
 /** Capabilities, as libfabric divides them: the first kind is only given if it
@@ -49,12 +49,19 @@
 #define CXIEMU_MR_MODE (FI_MR_ENDPOINT | FI_MR_ALLOCATED)
 
 
-/** A description with everything that there is; NULL if memory is short. */
-struct fi_info *cxiemu_info_new(void);
+/** A description with everything that a device has; NULL if memory is short. */
+struct fi_info *cxiemu_info_new(unsigned device);
 
-/** Description of the emulated device, for fi_info.nic; NULL if memory is
+/** Description of an emulated device, for fi_info.nic; NULL if memory is
  *  short. fi_freeinfo() frees it. */
-struct fid_nic *cxiemu_device_new(void);
+struct fid_nic *cxiemu_device_new(unsigned device);
+
+/** Whether a domain's name is that of a device; any, if there is no name. The
+ *  settings have been read. */
+int cxiemu_device_is_named(unsigned device, const char *name);
+
+/** Whether a domain's name, which may be NULL, is that of one of them. */
+int cxiemu_device_exists(const char *name);
 
 /** Whether the hints can be met: 0, or -FI_ENODATA, with a log message. */
 int cxiemu_hints_check(uint32_t version, const struct fi_info *hints);

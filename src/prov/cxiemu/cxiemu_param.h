@@ -9,6 +9,9 @@
 #include <stdint.h>
 
 
+/** Most devices that can be asked for. */
+#define CXIEMU_MAX_DEVICES 8
+
 /** How closely writes of one endpoint to another keep their order. */
 typedef enum {
     CXIEMU_ORDER_RELAXED, /**< None, but for fences */
@@ -24,6 +27,7 @@ typedef struct cxiemu_param {
     cxiemu_order_t order;       /**< FI_CXIEMU_ORDER */
     size_t         max_entries; /**< FI_CXIEMU_DWQ_ENTRIES, of the process */
     size_t         max_cntrs;   /**< FI_CXIEMU_CNTRS, of a device */
+    size_t         devices;     /**< FI_CXIEMU_DEVICES, that are offered */
     size_t         tx_size;     /**< FI_CXIEMU_TX_SIZE, default of endpoints */
     int            cma;         /**< FI_CXIEMU_CMA: 0 never, 1 where possible */
     size_t         cma_min;     /**< FI_CXIEMU_CMA_MIN, bytes */

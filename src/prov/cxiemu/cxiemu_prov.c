@@ -30,6 +30,7 @@ int cxiemu_getinfo(uint32_t version, const char *node, const char *service,
                    uint64_t flags, const struct fi_info *hints,
                    struct fi_info **info)
 {
+    struct fi_info *entry;
     int ret;
 
     if ((hints != NULL) && (hints->fabric_attr != NULL) &&
@@ -41,11 +42,13 @@ int cxiemu_getinfo(uint32_t version, const char *node, const char *service,
     if (ret != 0) {
         return ret;
     }
-    (*info)->fabric_attr->prov_name = strdup(CXIEMU_PROV_NAME);
-    if ((*info)->fabric_attr->prov_name == NULL) {
-        fi_freeinfo(*info);
-        *info = NULL;
-        return -FI_ENOMEM;
+    for (entry = *info; entry != NULL; entry = entry->next) {
+        entry->fabric_attr->prov_name = strdup(CXIEMU_PROV_NAME);
+        if (entry->fabric_attr->prov_name == NULL) {
+            fi_freeinfo(*info);
+            *info = NULL;
+            return -FI_ENOMEM;
+        }
     }
     return 0;
 }

@@ -362,6 +362,43 @@ static void information(fab_side_t *me)
     }
 }
 
+/* How many there are, each found by its name alone, and opened */
+static void devices(fab_side_t *me)
+{
+    const char *setting   = getenv("FI_CXIEMU_DEVICES");
+    unsigned count        = (setting == NULL) ? 1 : atoi(setting);
+    struct fi_info *hints = fab_hints(me->config);
+    struct fid_domain *domain;
+    struct fi_info *all, *info, *one;
+    unsigned found = 0;
+    char name[32];
+
+    all = fab_getinfo(hints);
+    for (info = all; info != NULL; info = info->next) {
+        snprintf(name, sizeof(name), "cxiemu%u", found++);
+        FAB_EQUAL(strcmp(info->domain_attr->name, name), 0);
+        FAB_EQUAL(strcmp(info->nic->device_attr->name, name), 0);
+        FAB_EQUAL(strcmp(info->fabric_attr->prov_name, "cxiemu"), 0);
+        FAB_EQUAL(fi_domain(me->fabric, info, &domain, NULL), 0);
+        FAB_EQUAL(fi_close(&domain->fid), 0);
+
+        hints->domain_attr->name = name;
+        one                      = fab_getinfo(hints);
+        FAB_REQUIRE(one != NULL);
+        FAB_EQUAL(strcmp(one->domain_attr->name, name), 0);
+        FAB_CHECK(one->next == NULL);
+        fi_freeinfo(one);
+    }
+    FAB_EQUAL(found, count);
+
+    snprintf(name, sizeof(name), "cxiemu%u", found);
+    hints->domain_attr->name = name;
+    FAB_CHECK(fab_getinfo(hints) == NULL);
+    hints->domain_attr->name = NULL;
+    fi_freeinfo(hints);
+    fi_freeinfo(all);
+}
+
 static const fab_case_t cases[] = {
     {"page_offsets", page_offsets, NULL, 0, ONLY_CXI},
     {"reset_by_zero", reset_by_zero, NULL, 0, ONLY_CXI},
@@ -374,7 +411,8 @@ static const fab_case_t cases[] = {
     {"refused_flags", refused_flags, NULL, 0, ONLY_CXI},
     {"refused_work", refused_work, NULL, 0, ONLY_CXI},
     {"left_out", left_out, NULL, 0, ONLY_CXI},
-    {"information", information, NULL, 0, ONLY_CXI}
+    {"information", information, NULL, 0, ONLY_CXI},
+    {"devices", devices, NULL, 0, ONLY_CXI}
 };
 
 int main(int argc, char **argv)
