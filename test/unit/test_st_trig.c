@@ -181,6 +181,104 @@ static void test_limit_of_both(void)
     flow_free(&flow);
 }
 
+/* Two sides with so many devices each; how many A has got */
+static unsigned devices_init(st_pair_t *pair, unsigned count_a,
+                             unsigned count_b)
+{
+    const unsigned counts[2] = {count_a, count_b};
+    ucp_st_worker_attr_t attr;
+    unsigned got = 1;
+    char text[8];
+    char *p;
+    int i;
+
+    for (i = 0; i < 2; ++i) {
+        snprintf(text, sizeof(text), "%u", counts[i]);
+        setenv("UCX_ST_TRIG_DEVICES", text, 1);
+        CU_ASSERT_FATAL(st_side_init(&pair->side[i]));
+    }
+    unsetenv("UCX_ST_TRIG_DEVICES");
+    for (i = 0; i < 2; ++i) {
+        pair->side[i].peer = st_side_peer(&pair->side[i], &pair->side[1 - i]);
+    }
+    CU_ASSERT_EQUAL(ucp_st_worker_query(pair->side[ST_A].worker, &attr),
+                    UCS_OK);
+    for (p = strchr(attr.device, ','); p != NULL; p = strchr(p + 1, ',')) {
+        ++got;
+    }
+    return got;
+}
+
+/* Many small pairs, spread over the devices that both sides have */
+static void devices_transfer(st_pair_t *pair)
+{
+    enum {
+        PAIRS = 16,
+        LEN   = 300
+    };
+    static uint8_t sbuf[PAIRS][LEN], rbuf[PAIRS][LEN];
+    st_side_t *a = &pair->side[ST_A];
+    st_side_t *b = &pair->side[ST_B];
+    ucp_st_op_h send[PAIRS], recv[PAIRS];
+    int i, k;
+
+    for (i = 0; i < PAIRS; ++i) {
+        send[i] = st_send(a, sbuf[i], LEN, i);
+        recv[i] = st_recv(b, rbuf[i], LEN, i);
+        st_match_ok(send[i], recv[i]);
+    }
+    for (k = 0; k < 20; ++k) {
+        for (i = 0; i < PAIRS; ++i) {
+            st_fill(sbuf[i], LEN, i + k);
+        }
+        CU_ASSERT_EQUAL(ucp_st_enqueue_startall(b->queue, recv, PAIRS), UCS_OK);
+        CU_ASSERT_EQUAL(ucp_st_enqueue_startall(a->queue, send, PAIRS), UCS_OK);
+        CU_ASSERT_EQUAL(ucp_st_enqueue_waitall(a->queue, send, PAIRS), UCS_OK);
+        CU_ASSERT_EQUAL(ucp_st_enqueue_waitall(b->queue, recv, PAIRS), UCS_OK);
+        st_sync(a);
+        st_sync(b);
+        for (i = 0; i < PAIRS; ++i) {
+            CU_ASSERT_TRUE(st_check(rbuf[i], LEN, i + k));
+        }
+    }
+    for (i = 0; i < PAIRS; ++i) {
+        st_free(send[i]);
+        st_free(recv[i]);
+    }
+}
+
+/* A side has as many devices as it asks for and there are; both sides use those
+ * that both have */
+static void test_devices(void)
+{
+    static const unsigned counts[][2] = {{1, 1}, {2, 2}, {4, 4}, {1, 4},
+                                         {3, 2}};
+    st_pair_t pair;
+    unsigned got;
+    size_t i;
+
+    for (i = 0; i < ST_CUNIT_COUNT(counts); ++i) {
+        memset(&pair, 0, sizeof(pair));
+        got = devices_init(&pair, counts[i][0], counts[i][1]);
+        if (got < counts[i][0]) {
+            st_cunit_skip("the provider has too few devices");
+        }
+        devices_transfer(&pair);
+        st_pair_cleanup(&pair);
+    }
+}
+
+static void test_no_devices(void)
+{
+    ucp_st_worker_params_t params = {.field_mask = 0};
+    ucp_st_worker_h worker;
+
+    setenv("UCX_ST_TRIG_DEVICES", "0", 1);
+    CU_ASSERT_EQUAL(ucp_st_worker_create(&params, &worker),
+                    UCS_ERR_INVALID_PARAM);
+    unsetenv("UCX_ST_TRIG_DEVICES");
+}
+
 /** What a stream function works on. */
 typedef struct {
     flow_t   *flow;
@@ -514,6 +612,8 @@ static void test_gone_in_the_middle(void)
 static const st_cunit_case_t cases[] = {
     {"borders", test_borders},
     {"limit_of_both", test_limit_of_both},
+    {"devices", test_devices},
+    {"no_devices", test_no_devices},
     {"few_entries", test_few_entries},
     {"reuse", test_reuse},
     {"eager_is_ahead", test_eager_is_ahead},
@@ -524,5 +624,6 @@ static const st_cunit_case_t cases[] = {
 
 int main(int argc, char **argv)
 {
+    setenv("FI_CXIEMU_DEVICES", "4", 0);
     return st_cunit_main("st_trig", cases, ST_CUNIT_COUNT(cases), argc, argv);
 }

@@ -40,6 +40,13 @@ static ucs_config_field_t ucp_st_config_table[] = {
      "streams that wait for it are released.",
      ucs_offsetof(ucp_st_config_t, err_timeout), UCS_CONFIG_TYPE_TIME},
 
+    {"TRIG_DEVICES", "1",
+     "NICs that lane trig uses: the first ones that UCX_NET_DEVICES allows,\n"
+     "at most 4. Operations are spread over those that both sides have. With\n"
+     "several processes on a node one each is best: counters and entries of a\n"
+     "NIC are scarce, and a process takes them of all the NICs that it uses.",
+     ucs_offsetof(ucp_st_config_t, trig_devices), UCS_CONFIG_TYPE_UINT},
+
     {NULL}
 };
 

@@ -19,6 +19,7 @@ typedef struct ucp_st_config {
     double                   ping_interval;
     size_t                   eager_max;
     double                   err_timeout;
+    unsigned                 trig_devices;
 } ucp_st_config_t;
 
 

@@ -260,8 +260,8 @@ static ucs_status_t ucp_st_trig_parts_init(ucp_st_op_t *op)
     }
     part       = &trig->parts[0];
     part->op   = op;
-    part->rail = &op->worker->trig.rails[0];
-    part->ep   = op->peer->trig.ep[0];
+    part->rail = &op->worker->trig.rails[trig->plan.rail];
+    part->ep   = op->peer->trig.ep[trig->plan.rail];
     status     = ucp_st_trig_part_init(part);
     if (status != UCS_OK) {
         ucp_st_trig_parts_cleanup(trig);
@@ -276,6 +276,7 @@ static void ucp_st_trig_plan_op(ucp_st_op_t *op)
     ucp_st_trig_facts_t facts = {
         .mode   = op->mode,
         .length = op->msg_length,
+        .id     = (op->dir == UCP_ST_DIR_SEND) ? op->id : op->remote_id,
         .limits = op->peer->trig.limits
     };
 

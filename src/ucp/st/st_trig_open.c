@@ -11,12 +11,15 @@
 #include "st_trig_dev.h"
 #include "st_worker.h"
 
+#include <ucs/sys/math.h>
+
 #include <stdlib.h>
 #include <string.h>
 
 static int ucp_st_trig_open_has_room(ucp_st_worker_h worker)
 {
-    return worker->trig.num_rails < 1;
+    return worker->trig.num_rails < ucs_min(worker->config.trig_devices,
+                                            UCP_ST_TRIG_MAX_RAILS);
 }
 
 /* The first device of a memory domain that UCX_NET_DEVICES allows; the domain
@@ -128,7 +131,12 @@ ucs_status_t ucp_st_trig_open_rails(ucp_st_worker_h worker)
     ucs_status_t status;
 
     dev->num_rails = 0;
-    status         = uct_query_components(&components, &num_components);
+    if (worker->config.trig_devices == 0) {
+        ucs_error("UCX_ST_TRIG_DEVICES must be 1 to %d",
+                  UCP_ST_TRIG_MAX_RAILS);
+        return UCS_ERR_INVALID_PARAM;
+    }
+    status = uct_query_components(&components, &num_components);
     if (status != UCS_OK) {
         return status;
     }

@@ -14,35 +14,59 @@
 
 #include <ucs/sys/math.h>
 
+#include <string.h>
+
 /* What this side can do */
 static void ucp_st_trig_limits_get(ucp_st_worker_h worker,
                                    ucp_st_trig_limits_t *limits)
 {
+    limits->num_rails = worker->trig.num_rails;
     limits->eager_max = ucs_min(worker->config.eager_max,
                                 UCP_ST_TRIG_PIECE_MAX);
 }
 
 size_t ucp_st_trig_address_length(ucp_st_worker_h worker)
 {
+    const ucp_st_trig_dev_t *dev = &worker->trig;
+
     return sizeof(ucp_st_trig_address_t) +
-           ucp_st_trig_rail_address_length(&worker->trig.rails[0]);
+           (dev->num_rails * ucp_st_trig_rail_address_length(&dev->rails[0]));
+}
+
+/* The address of one rail. All have the same length: they are of one
+ * provider. */
+static void *ucp_st_trig_address_rail(const ucp_st_trig_address_t *address,
+                                      unsigned index)
+{
+    return UCS_PTR_BYTE_OFFSET(address, sizeof(*address) +
+                               (index * address->rail_length));
 }
 
 ucs_status_t ucp_st_trig_address_pack(ucp_st_worker_h worker, void *buffer)
 {
+    const ucp_st_trig_dev_t *dev   = &worker->trig;
     ucp_st_trig_address_t *address = buffer;
+    ucs_status_t status            = UCS_OK;
     ucp_st_trig_limits_t limits;
+    unsigned i;
 
     ucp_st_trig_limits_get(worker, &limits);
-    address->eager_max = limits.eager_max;
-    return ucp_st_trig_rail_address_pack(&worker->trig.rails[0], address + 1);
+    memset(address, 0, sizeof(*address));
+    address->num_rails   = limits.num_rails;
+    address->rail_length = ucp_st_trig_rail_address_length(&dev->rails[0]);
+    address->eager_max   = limits.eager_max;
+    for (i = 0; (i < dev->num_rails) && (status == UCS_OK); ++i) {
+        status = ucp_st_trig_rail_address_pack(
+                &dev->rails[i], ucp_st_trig_address_rail(address, i));
+    }
+    return status;
 }
 
 static int ucp_st_trig_peer_has_ep(const ucp_st_trig_peer_t *trig, uct_ep_h ep)
 {
     unsigned i;
 
-    for (i = 0; i < trig->num_rails; ++i) {
+    for (i = 0; i < trig->limits.num_rails; ++i) {
         if (trig->ep[i] == ep) {
             return 1;
         }
@@ -66,13 +90,45 @@ ucs_status_t ucp_st_trig_peer_err_handler(void *arg, uct_ep_h ep,
 }
 
 /* The limits of both sides: each sees the same two */
-static void ucp_st_trig_peer_set_limits(ucp_st_peer_t *peer,
-                                        const ucp_st_trig_address_t *address)
+static void ucp_st_trig_limits_merge(ucp_st_trig_limits_t *limits,
+                                     const ucp_st_trig_address_t *address)
 {
-    ucp_st_trig_limits_t *limits = &peer->trig.limits;
-
-    ucp_st_trig_limits_get(peer->worker, limits);
+    limits->num_rails = ucs_min(limits->num_rails, address->num_rails);
     limits->eager_max = ucs_min(limits->eager_max, address->eager_max);
+}
+
+static int ucp_st_trig_address_is_valid(ucp_st_worker_h worker,
+                                        const ucp_st_trig_address_t *address,
+                                        size_t length)
+{
+    return (length >= sizeof(*address)) && (address->num_rails > 0) &&
+           (address->rail_length ==
+            ucp_st_trig_rail_address_length(&worker->trig.rails[0])) &&
+           (length == (sizeof(*address) +
+                       (address->num_rails * (size_t)address->rail_length)));
+}
+
+/* Connect rail to rail, the lock is held. Which of them reach each other is the
+ * same seen from both sides, and those behind one that does not are not used:
+ * so both use the same number. */
+static ucs_status_t
+ucp_st_trig_peer_connect_rails(ucp_st_peer_t *peer,
+                               const ucp_st_trig_address_t *address,
+                               unsigned max_rails)
+{
+    ucp_st_trig_peer_t *trig = &peer->trig;
+    ucs_status_t status      = UCS_OK;
+    unsigned i;
+
+    trig->limits.num_rails = 0;
+    for (i = 0; (i < max_rails) && (status == UCS_OK); ++i) {
+        status = ucp_st_trig_rail_ep_create(
+                &peer->worker->trig.rails[i],
+                ucp_st_trig_address_rail(address, i), &trig->ep[i]);
+        trig->limits.num_rails += (status == UCS_OK);
+    }
+    return ((status == UCS_ERR_UNREACHABLE) && (trig->limits.num_rails > 0)) ?
+           UCS_OK : status;
 }
 
 ucs_status_t ucp_st_trig_peer_connect(ucp_st_peer_t *peer, const void *buffer,
@@ -80,18 +136,18 @@ ucs_status_t ucp_st_trig_peer_connect(ucp_st_peer_t *peer, const void *buffer,
 {
     const ucp_st_trig_address_t *address = buffer;
     ucp_st_worker_h worker               = peer->worker;
-    ucp_st_trig_peer_t *trig             = &peer->trig;
+    ucp_st_trig_limits_t *limits         = &peer->trig.limits;
     ucs_status_t status;
 
-    if (length != ucp_st_trig_address_length(worker)) {
+    if (!ucp_st_trig_address_is_valid(worker, address, length)) {
         return UCS_ERR_UNREACHABLE; /* of another provider */
     }
     ucp_st_worker_lock(worker);
-    status = ucp_st_trig_rail_ep_create(&worker->trig.rails[0], address + 1,
-                                        &trig->ep[0]);
-    if (status == UCS_OK) {
-        ucp_st_trig_peer_set_limits(peer, address);
-        trig->num_rails = 1;
+    ucp_st_trig_limits_get(worker, limits);
+    ucp_st_trig_limits_merge(limits, address);
+    status = ucp_st_trig_peer_connect_rails(peer, address, limits->num_rails);
+    if (status != UCS_OK) {
+        ucp_st_trig_peer_disconnect(peer);
     }
     ucp_st_worker_unlock(worker);
     return status;
@@ -100,13 +156,13 @@ ucs_status_t ucp_st_trig_peer_connect(ucp_st_peer_t *peer, const void *buffer,
 void ucp_st_trig_peer_disconnect(ucp_st_peer_t *peer)
 {
     ucp_st_trig_peer_t *trig = &peer->trig;
+    unsigned i;
 
-    while (trig->num_rails > 0) {
-        --trig->num_rails;
+    while (trig->limits.num_rails > 0) {
+        i = --trig->limits.num_rails;
         /* Closing would free what the NIC still reads and writes */
-        if (!ucp_st_trig_rail_is_busy(
-                    &peer->worker->trig.rails[trig->num_rails])) {
-            uct_ep_destroy(trig->ep[trig->num_rails]);
+        if (!ucp_st_trig_rail_is_busy(&peer->worker->trig.rails[i])) {
+            uct_ep_destroy(trig->ep[i]);
         }
     }
 }
@@ -116,7 +172,7 @@ void ucp_st_trig_peer_check(ucp_st_peer_t *peer)
     unsigned i;
 
     /* An error is told by the endpoint's error handler */
-    for (i = 0; i < peer->trig.num_rails; ++i) {
+    for (i = 0; i < peer->trig.limits.num_rails; ++i) {
         (void)uct_ep_check(peer->trig.ep[i], 0, NULL);
     }
 }

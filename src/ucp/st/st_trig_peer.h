@@ -12,9 +12,9 @@
 
 /** A peer's part of this lane; protected by the worker's lock. */
 typedef struct ucp_st_trig_peer {
-    unsigned num_rails;                 /* that both sides have */
-    uct_ep_h ep[UCP_ST_TRIG_MAX_RAILS]; /* to the peer's rail of that number */
     ucp_st_trig_limits_t limits;        /* of both sides */
+    uct_ep_h ep[UCP_ST_TRIG_MAX_RAILS]; /* to the peer's rail of that number,
+                                           for as many as both sides have */
 } ucp_st_trig_peer_t;
 
 /** A NIC has lost a peer; uct_error_handler_t. Called from progress, with the

@@ -28,9 +28,18 @@ static void ucp_st_trig_plan_inbox(const ucp_st_trig_facts_t *facts,
     plan->depth  = ucs_min(ucs_max(room, 1), UCP_ST_TRIG_DEPTH_MAX);
 }
 
+/* Pairs are spread evenly, whatever pattern their operations were made in */
+static unsigned ucp_st_trig_plan_rail(const ucp_st_trig_facts_t *facts)
+{
+    uint64_t hash = (facts->id + 1) * 0x9e3779b97f4a7c15ul;
+
+    return (hash >> 32) % facts->limits.num_rails;
+}
+
 void ucp_st_trig_plan_make(const ucp_st_trig_facts_t *facts,
                            ucp_st_trig_plan_t *plan)
 {
+    plan->rail = ucp_st_trig_plan_rail(facts);
     if (facts->mode == UCP_ST_MODE_READY) {
         plan->proto = UCP_ST_TRIG_READY;
     } else if ((facts->length > 0) &&

@@ -19,18 +19,21 @@ typedef enum {
 
 /** What both sides of a pair can do: the smaller one's. */
 typedef struct ucp_st_trig_limits {
-    size_t eager_max; /**< Longest eager-ahead message, bytes */
+    unsigned num_rails; /**< NICs */
+    size_t   eager_max; /**< Longest eager-ahead message, bytes */
 } ucp_st_trig_limits_t;
 
 /** What a pair is, known to both sides once it was made. */
 typedef struct ucp_st_trig_facts {
     ucp_st_mode_t        mode;   /**< Of the send */
     size_t               length; /**< Of the message, bytes */
+    uint64_t             id;     /**< Of the send, in its worker */
     ucp_st_trig_limits_t limits; /**< From both addresses */
 } ucp_st_trig_facts_t;
 
 typedef struct ucp_st_trig_plan {
     ucp_st_trig_proto_t proto;
+    unsigned            rail;   /**< That it goes over */
     unsigned            depth;  /**< Uses that an inbox has room for */
     size_t              stride; /**< Bytes from one's data to the next one's */
 } ucp_st_trig_plan_t;

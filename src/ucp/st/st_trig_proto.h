@@ -10,9 +10,14 @@
 
 #include <stdint.h>
 
-/** The lane's address; the NIC's device and interface address follow. */
+/** The lane's address; that of each rail follows: the NIC's device and
+ *  interface address. */
 typedef struct ucp_st_trig_address {
-    uint64_t eager_max; /**< UCX_ST_EAGER_MAX */
+    uint8_t  num_rails;
+    uint8_t  reserved;
+    uint16_t rail_length; /**< Bytes of the address of one */
+    uint32_t reserved2;
+    uint64_t eager_max;   /**< UCX_ST_EAGER_MAX */
 } __attribute__((packed)) ucp_st_trig_address_t;
 
 /** Where the peer writes: a send's clear-to-send word, a receive's data. Zero
@@ -21,7 +26,7 @@ typedef struct ucp_st_trig_region {
     uint8_t rkey[UCT_TRIG_RKEY_PACKED_LEN]; /**< Of exactly that */
 } __attribute__((packed)) ucp_st_trig_region_t;
 
-_Static_assert(sizeof(ucp_st_trig_address_t) == 8, "wire format");
+_Static_assert(sizeof(ucp_st_trig_address_t) == 16, "wire format");
 _Static_assert(sizeof(ucp_st_trig_region_t) == 32, "wire format");
 
 #endif

@@ -72,7 +72,8 @@ typedef struct ucp_st_worker_attr {
     unsigned       num_lanes;                 /**< Lanes that are open */
     ucp_st_lane_t  lanes[UCP_ST_LANE_LAST];   /**< In order of preference */
     char           provider[UCP_ST_NAME_MAX]; /**< libfabric provider of trig */
-    char           device[UCP_ST_NAME_MAX];   /**< Device of the trig lane */
+    char           device[UCP_ST_NAME_MAX];   /**< Device of the trig lane, or
+                                                   several: "a,b" */
 } ucp_st_worker_attr_t;
 
 
@@ -82,7 +83,7 @@ typedef struct ucp_st_worker_attr {
  *
  * - trig: its own interface on the transport cxi_trig, on the first device that
  *   UCX_NET_DEVICES allows (a loop-back device only if named or if there is no
- *   other).
+ *   other), or on the first few (UCX_ST_TRIG_DEVICES).
  * - host: a UCP context and worker of its own, with UCX's settings of the
  *   environment. What the application set in the context of @a ucp_worker is
  *   not known here: with it the lane's transports may be others.
