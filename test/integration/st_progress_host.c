@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_progress_host.c - P8, P9 and P10: two lanes on one stream, ranks that are
+ * stopped, hosts that never call the library.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "st_progress.h"
+
+#include <math.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#define HOST_STOP_TIME 0.4 /* A rank is stopped for so long, seconds */
+
+
+void st_progress_compute(const uint64_t *word, uint64_t value)
+{
+    volatile double x = 1;
+    int i;
+
+    while (__atomic_load_n(word, __ATOMIC_ACQUIRE) < value) {
+        for (i = 0; i < 20000; ++i) {
+            x = sqrt(x + i);
+        }
+        sched_yield(); /* Streams may share the processor */
+    }
+}
+
+void st_progress_count(void *word)
+{
+    __atomic_add_fetch((uint64_t*)word, 1, __ATOMIC_RELEASE);
+}
+
+/* A rank of a pair with a worker for each lane, all on one stream */
+typedef struct {
+    st_rank_t      *me;
+    st_node_t      node[2];
+    ucp_st_queue_h queue[2];
+    st_msg_t       out[2];
+    st_msg_t       in[2];
+} lanes_t;
+
+static void p8_open(st_rank_t *me, lanes_t *lanes)
+{
+    const char *const *names = st_progress_options(me)->lanes;
+    ucs_status_t status;
+    int i;
+
+    memset(lanes, 0, sizeof(*lanes));
+    lanes->me = me;
+    for (i = 0; i < 2; ++i) {
+        status = st_rank_open(me, &lanes->node[i], names[i]);
+        if (status == UCS_ERR_INVALID_PARAM) {
+            st_rank_skip(me, "there is no lane \"%s\"", names[i]);
+        }
+        ST_OK(me, status);
+        lanes->queue[i] = st_rank_queue(me, &lanes->node[i], 0);
+    }
+}
+
+static void p8_match(lanes_t *lanes)
+{
+    st_msg_params_t params = {.length = 700};
+    ucp_st_op_attr_t attr[2];
+    st_msg_t msgs[2];
+    int i;
+
+    for (i = 0; i < 2; ++i) {
+        params.node    = &lanes->node[i];
+        params.tag     = (uint64_t)i;
+        params.is_send = 1;
+        params.peer    = (lanes->me->index + 1) % lanes->me->count;
+        st_msg_init(lanes->me, &msgs[0], &params);
+        params.is_send = 0;
+        params.peer    = (lanes->me->index + lanes->me->count - 1) %
+                         lanes->me->count;
+        st_msg_init(lanes->me, &msgs[1], &params);
+        st_msg_match(lanes->me, msgs, 2);
+        ST_OK(lanes->me, ucp_st_op_query(msgs[0].op, &attr[i]));
+        lanes->out[i] = msgs[0];
+        lanes->in[i]  = msgs[1];
+    }
+    if (attr[0].lane == attr[1].lane) {
+        st_rank_skip(lanes->me, "both operations took the same lane");
+    }
+}
+
+static void p8_close(lanes_t *lanes)
+{
+    int i;
+
+    for (i = 0; i < 2; ++i) {
+        ST_OK(lanes->me, ucp_st_queue_destroy(lanes->queue[i]));
+        st_msg_free(&lanes->out[i]);
+        st_msg_free(&lanes->in[i]);
+        st_rank_settle(lanes->me, &lanes->node[i]);
+        st_rank_close(lanes->me, &lanes->node[i]);
+    }
+}
+
+/* A wait of an operation on one lane, followed on the same stream by a start on
+ * the other, both ways, in a ring */
+void st_p8(st_rank_t *me)
+{
+    int uses             = st_progress_iterations(me, 300);
+    ucs_gstream_h stream = st_rank_stream(me, 0);
+    lanes_t lanes;
+    int i, k;
+
+    p8_open(me, &lanes);
+    p8_match(&lanes);
+    for (k = 0; k < uses; ++k) {
+        for (i = 0; i < 2; ++i) {
+            st_msg_work(&lanes.out[i], stream);
+            st_msg_start(&lanes.in[i], lanes.queue[i]);
+            st_msg_start(&lanes.out[i], lanes.queue[i]);
+            st_msg_wait(&lanes.out[i], lanes.queue[i]);
+            st_msg_wait(&lanes.in[i], lanes.queue[i]);
+            st_msg_work(&lanes.in[i], stream);
+        }
+    }
+    st_rank_at(me, "waiting for its queues");
+    for (i = 0; i < 2; ++i) {
+        st_msg_sync_stream(me, lanes.queue[i], stream);
+    }
+    p8_close(&lanes);
+}
+
+static int p9_is_stopped(st_rank_t *me, pid_t pid)
+{
+    char text[512] = "";
+    const char *state;
+    FILE *file;
+
+    snprintf(text, sizeof(text), "/proc/%d/stat", (int)pid);
+    file = fopen(text, "r");
+    ST_CHECK(me, file != NULL);
+    text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
+    (void)fclose(file);
+    state = strrchr(text, ')');
+    ST_CHECK(me, state != NULL);
+    return state[2] == 'T';
+}
+
+/* Until a rank stands still; then for some time, in which nothing is to fail,
+ * and on it goes */
+static void p9_hold(st_rank_t *me, ucp_st_queue_h queue, int rank)
+{
+    pid_t pid = me->world->rank[rank].pid;
+    double until;
+    ucs_status_t status;
+
+    st_rank_at(me, "waiting for rank %d to be stopped", rank);
+    while (!p9_is_stopped(me, pid)) {
+        st_rank_pause(me);
+    }
+    until = st_world_now() + HOST_STOP_TIME;
+    while (st_world_now() < until) {
+        status = ucp_st_queue_query(queue, NULL);
+        if (status != UCS_INPROGRESS) {
+            ST_OK(me, status);
+        }
+        st_rank_pause(me);
+    }
+    ST_CHECK(me, kill(pid, SIGCONT) == 0);
+    st_rank_alive(me);
+}
+
+static void p9_stop_self(void *arg)
+{
+    (void)arg;
+    (void)kill(getpid(), SIGSTOP);
+}
+
+/* B's part of one use: it stops itself as a whole, before its start, on its
+ * stream between start and wait, or before its host wait */
+static void p9_victim(st_rank_t *me, st_msg_t *msg, ucp_st_queue_h queue,
+                      int when)
+{
+    ucs_gstream_h stream = st_rank_stream(me, 0);
+
+    if (when == 0) {
+        p9_stop_self(NULL);
+    }
+    if (msg->is_send) {
+        st_msg_work(msg, stream);
+    }
+    st_msg_start(msg, queue);
+    if (when == 1) {
+        ST_OK(me, ucs_gstream_enqueue_func(stream, p9_stop_self, NULL));
+    }
+    st_msg_wait(msg, queue);
+    if (!msg->is_send) {
+        st_msg_work(msg, stream);
+    }
+    if (when == 2) {
+        p9_stop_self(NULL);
+    }
+    st_msg_sync_stream(me, queue, stream);
+}
+
+/* A waits for B, which is stopped, in both directions and at three moments:
+ * that is slow, not dead */
+void st_p9_stop(st_rank_t *me)
+{
+    ucs_gstream_h stream = st_rank_stream(me, 0);
+    ucp_st_queue_h queue = st_rank_queue(me, &me->node, 0);
+    st_msg_t msgs[2];
+    int i;
+
+    st_progress_pair(me, &msgs[0], 0, 1);
+    st_progress_pair(me, &msgs[1], 1, 2);
+    st_msg_match(me, msgs, 2);
+    for (i = 0; i < 6; ++i) {
+        if (me->index == 0) {
+            st_msg_use(&msgs[i / 3], queue, stream);
+            p9_hold(me, queue, 1);
+            st_rank_at(me, "waiting for its queue, moment %d", i);
+            st_msg_sync_stream(me, queue, stream);
+        } else {
+            st_rank_at(me, "moment %d", i);
+            p9_victim(me, &msgs[i / 3], queue, i % 3);
+        }
+    }
+    ST_OK(me, ucp_st_queue_destroy(queue));
+    for (i = 0; i < 2; ++i) {
+        st_msg_free(&msgs[i]);
+    }
+}
+
+/* Far more ranks than processors; one of them stops the others, each for some
+ * time, while all exchange with all their neighbours */
+void st_p9_many(st_rank_t *me)
+{
+    int iterations       = st_progress_iterations(me, 80);
+    ucs_gstream_h stream = st_rank_stream(me, 0);
+    ucp_st_queue_h queue = st_rank_queue(me, &me->node, 0);
+    st_halo_t halo;
+    int k, victim;
+
+    st_halo_init(me, &halo, 64);
+    for (k = 0; k < iterations; ++k) {
+        st_halo_enqueue(&halo, queue, stream);
+    }
+    for (victim = 1; (me->index == 0) && (victim < me->count); ++victim) {
+        ST_CHECK(me, kill(me->world->rank[victim].pid, SIGSTOP) == 0);
+        p9_hold(me, queue, victim);
+    }
+    st_rank_at(me, "waiting for its queue");
+    st_msg_sync_stream(me, queue, stream);
+    ST_OK(me, ucp_st_queue_destroy(queue));
+    st_halo_free(&halo);
+}
+
+/* Plain work of a stream, some tens of microseconds */
+static void p10_kernel(void *arg)
+{
+    volatile double x = 1;
+    int i;
+
+    (void)arg;
+    for (i = 0; i < 10000; ++i) {
+        x = sqrt(x + i);
+    }
+}
+
+/* Exchanges and plain kernels are enqueued; then the hosts compute until their
+ * streams have run all of it */
+void st_p10_halo(st_rank_t *me)
+{
+    int iterations       = st_progress_iterations(me, 100);
+    ucs_gstream_h stream = st_rank_stream(me, 0);
+    ucp_st_queue_h queue = st_rank_queue(me, &me->node, 0);
+    uint64_t done        = 0;
+    st_halo_t halo;
+    int k;
+
+    st_halo_init(me, &halo, 500);
+    st_rank_barrier(me);
+    for (k = 0; k < iterations; ++k) {
+        st_halo_enqueue(&halo, queue, stream);
+        ST_OK(me, ucs_gstream_enqueue_func(stream, p10_kernel, NULL));
+    }
+    ST_OK(me, ucs_gstream_enqueue_func(stream, st_progress_count, &done));
+    st_rank_at(me, "computing until its stream has run everything");
+    st_progress_compute(&done, 1);
+    st_rank_barrier_idle(me);
+    st_msg_sync_stream(me, queue, stream);
+    ST_OK(me, ucp_st_queue_destroy(queue));
+    st_halo_free(&halo);
+}
+
+static void p10_idle_use(st_rank_t *me, st_msg_t *msg, ucp_st_queue_h queue,
+                         uint64_t *received)
+{
+    ucs_gstream_h stream = st_rank_stream(me, 0);
+
+    if (msg->is_send) {
+        st_msg_work(msg, stream);
+        st_msg_start(msg, queue);
+        ST_OK(me, ucs_gstream_enqueue_func(stream, p10_kernel, NULL));
+    } else {
+        st_msg_use(msg, queue, stream);
+        ST_OK(me, ucs_gstream_enqueue_func(stream, st_progress_count,
+                                           received));
+    }
+}
+
+/* The sender's stream has nothing to wait for and runs plain kernels; its host
+ * computes until the receiver's stream has the message, and so does that one */
+void st_p10_idle(st_rank_t *me)
+{
+    int uses             = st_progress_iterations(me, 200);
+    uint64_t *received   = (uint64_t*)me->shared + (me->index / 2);
+    ucs_gstream_h stream = st_rank_stream(me, 0);
+    ucp_st_queue_h queue;
+    st_msg_t msg;
+    int k;
+
+    if (st_progress_partner(me) < 0) {
+        return;
+    }
+    queue = st_rank_queue(me, &me->node, 0);
+    st_progress_pair(me, &msg, 0, 1);
+    st_msg_match(me, &msg, 1);
+    for (k = 0; k < uses; ++k) {
+        st_rank_at(me, "computing, use %d", k);
+        p10_idle_use(me, &msg, queue, received);
+        st_progress_compute(received, (uint64_t)k + 1);
+        if (msg.is_send) {
+            st_msg_wait(&msg, queue);
+        }
+    }
+    st_msg_sync_stream(me, queue, stream);
+    ST_OK(me, ucp_st_queue_destroy(queue));
+    st_msg_free(&msg);
+}
