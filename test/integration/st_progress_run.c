@@ -10,6 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A word of 64 bits for each pair of ranks */
+#define ST_PROGRESS_SHARED (ST_WORLD_MAX_RANKS * sizeof(uint64_t))
+
 
 /** What a rank is given. */
 typedef struct {
@@ -97,13 +100,13 @@ static int st_progress_run_case(const st_progress_case_t *pcase,
     const char *env[]        = {"UCX_ST_PING_INTERVAL", pcase->ping, NULL};
     st_progress_arg_t arg    = {pcase, options};
     st_world_params_t params = {
-        .count       = (options->ranks > 0) ? options->ranks : pcase->ranks,
-        .as_threads  = options->as_threads,
-        .limit       = options->limit,
-        .shared_size = ST_WORLD_MAX_RANKS * sizeof(uint64_t),
-        .env         = (pcase->ping != NULL) ? env : NULL,
-        .arg         = &arg,
-        .main        = st_progress_main
+        .count      = (options->ranks > 0) ? options->ranks : pcase->ranks,
+        .as_threads = options->as_threads,
+        .limit      = options->limit,
+        .shared     = st_world_alloc(ST_PROGRESS_SHARED),
+        .env        = (pcase->ping != NULL) ? env : NULL,
+        .arg        = &arg,
+        .main       = st_progress_main
     };
     char reason[ST_WORLD_REASON];
     int result;
@@ -114,6 +117,7 @@ static int st_progress_run_case(const st_progress_case_t *pcase,
     } else {
         result = st_world_run(&params, reason);
     }
+    st_world_free(params.shared, ST_PROGRESS_SHARED);
     st_progress_print(pcase, result, &params, reason);
     return result;
 }

@@ -29,7 +29,6 @@
 typedef struct {
     const st_world_params_t *params;
     st_world_t              *world;
-    void                    *shared;
     int                     count;                    /* Processes */
     pid_t                   pids[ST_WORLD_MAX_RANKS];
     struct pollfd           ends[ST_WORLD_MAX_RANKS]; /* -1: it has ended */
@@ -141,7 +140,7 @@ static void st_process_ranks_init(st_process_t *process)
         rank->count  = group->params->count;
         rank->params = group->params;
         rank->world  = group->world;
-        rank->shared = group->shared;
+        rank->shared = group->params->shared;
         rank->arg    = group->params->arg;
     }
 }
@@ -346,7 +345,7 @@ static int st_group_result(const st_group_t *group, char *reason)
            (end == ST_WORLD_SKIPPED) ? ST_WORLD_SKIP : EXIT_SUCCESS;
 }
 
-static void *st_world_map(size_t size)
+void *st_world_alloc(size_t size)
 {
     void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -354,19 +353,23 @@ static void *st_world_map(size_t size)
     return (memory == MAP_FAILED) ? NULL : memory;
 }
 
-int st_world_run(const st_world_params_t *params, char reason[ST_WORLD_REASON])
+void st_world_free(void *memory, size_t size)
 {
-    st_group_t group   = {.params = params};
-    size_t shared_size = params->shared_size + 1;
-    int processes      = params->as_threads ? 1 : params->count;
-    int result         = EXIT_FAILURE;
-    int i;
+    if (memory != NULL) {
+        (void)munmap(memory, size);
+    }
+}
 
-    group.world  = st_world_map(sizeof(*group.world));
-    group.shared = st_world_map(shared_size);
-    if ((group.world == NULL) || (group.shared == NULL) ||
-        (pipe(group.report) != 0)) {
+int st_world_run(const st_world_params_t *params, char *reason)
+{
+    st_group_t group = {.params = params};
+    int processes    = params->as_threads ? 1 : params->count;
+    int result, i;
+
+    group.world = st_world_alloc(sizeof(*group.world));
+    if ((group.world == NULL) || (pipe(group.report) != 0)) {
         snprintf(reason, ST_WORLD_REASON, "no memory or pipe: %m");
+        st_world_free(group.world, sizeof(*group.world));
         return EXIT_FAILURE;
     }
     (void)fflush(NULL);
@@ -378,7 +381,6 @@ int st_world_run(const st_world_params_t *params, char reason[ST_WORLD_REASON])
     st_group_watch(&group);
     st_group_kill(&group);
     result = st_group_result(&group, reason);
-    munmap(group.shared, shared_size);
-    munmap(group.world, sizeof(*group.world));
+    st_world_free(group.world, sizeof(*group.world));
     return result;
 }

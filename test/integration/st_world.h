@@ -33,7 +33,8 @@ typedef struct st_world_params {
     int               as_threads;  /**< In one process */
     unsigned          limit;       /**< Seconds without st_rank_alive() or a
                                         barrier */
-    size_t            shared_size; /**< Of the ranks' `shared` memory, zeroed */
+    void              *shared;     /**< As the ranks' `shared`: NULL, or of
+                                        st_world_alloc() */
     const char *const *env;        /**< NAME, VALUE, ..., NULL; or NULL */
     const void        *arg;        /**< As the ranks' `arg` */
 
@@ -57,7 +58,7 @@ typedef enum {
 /** What ranks share. Atomic accesses, but for what the barriers order. */
 typedef struct st_world {
     uint32_t end;        /**< st_world_end_t: why the group ends */
-    char     reason[ST_WORLD_REASON]; /**< By whom `end` was claimed */
+    char     reason[ST_WORLD_REASON]; /**< By who has claimed `end` */
     uint32_t epoch;      /**< Goes up while the group gets on */
     uint32_t arrived;    /**< At the barrier */
     uint32_t generation; /**< Of the barrier; ranks sleep on it */
@@ -72,8 +73,14 @@ typedef struct st_world {
 
 
 /** Run a group. 0: passed; 1: failed; ST_WORLD_SKIP; the latter two with a
- *  reason. Prints what the ranks of a hanging group are at. */
-int st_world_run(const st_world_params_t *params, char reason[ST_WORLD_REASON]);
+ *  reason, of up to ST_WORLD_REASON bytes. Prints what the ranks of a hanging
+ *  group are at. */
+int st_world_run(const st_world_params_t *params, char *reason);
+
+/** Memory that the caller and the ranks share, zeroed; NULL if none is left. */
+void *st_world_alloc(size_t size);
+
+void st_world_free(void *memory, size_t size);
 
 /** To be called first in main(): settings that UCX reads when it is loaded. */
 void st_world_prepare(char **argv);

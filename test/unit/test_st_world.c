@@ -24,14 +24,16 @@ static char reason[ST_WORLD_REASON];
 static int run(void (*func)(st_rank_t *me), int as_threads, unsigned limit)
 {
     st_world_params_t params = {
-        .count       = RANKS,
-        .as_threads  = as_threads,
-        .limit       = limit,
-        .shared_size = RANKS * sizeof(uint32_t),
-        .main        = func
+        .count      = RANKS,
+        .as_threads = as_threads,
+        .limit      = limit,
+        .shared     = st_world_alloc(RANKS * sizeof(uint32_t)),
+        .main       = func
     };
+    int result               = st_world_run(&params, reason);
 
-    return st_world_run(&params, reason);
+    st_world_free(params.shared, RANKS * sizeof(uint32_t));
+    return result;
 }
 
 static void meet_main(st_rank_t *me)
