@@ -121,19 +121,19 @@ static void st_gen_ready(st_prog_t *prog, st_sim_t *sim, uint64_t *random)
 
     for (i = 0; i < prog->num_msgs; ++i) {
         prog->msgs[i].is_ready = st_sim_is_on_time(sim, i) &&
-                                 st_gen_chance(random, 70);
+                                 st_gen_chance(random, 85);
     }
 }
 
 static int st_gen_try(st_prog_t *prog, st_sim_t *sim, uint64_t *random,
                       const st_gen_options_t *options, st_gen_counts_t *counts)
 {
-    uint8_t token[ST_PROG_MAX_MSGS] = {0};
+    st_gen_plan_t plan = {0};
     unsigned i;
 
     ++counts->drawn;
-    st_gen_plan(prog, random, options, token);
-    st_gen_steps(prog, random, token);
+    st_gen_plan(prog, random, options, &plan);
+    st_gen_steps(prog, random, &plan);
     if (st_sim_run(sim, prog) != ST_SIM_LEGAL) {
         return 0;
     }

@@ -41,16 +41,20 @@ typedef struct st_gen_counts {
 void st_gen_program(st_prog_t *prog, st_sim_t *sim, uint64_t seed,
                     const st_gen_options_t *options, st_gen_counts_t *counts);
 
-/** Of st_gen_plan.c: draw ranks, queues, messages and the order of matching.
- *  token[m], if not 0, is 1 more than the number of the message that asks for
- *  message m: it goes the other way, once the receive of m was started. */
+/** What is decided before the steps are drawn. */
+typedef struct st_gen_plan {
+    int     is_ahead; /**< Hosts do not wait, and messages are used often */
+    uint8_t token[ST_PROG_MAX_MSGS]; /**< Not 0: 1 more than the message that
+                                          asks for this one. It goes the other
+                                          way, once the receive was started. */
+} st_gen_plan_t;
+
+/** Of st_gen_plan.c: draw ranks, queues, messages and the order of matching. */
 void st_gen_plan(st_prog_t *prog, uint64_t *random,
-                 const st_gen_options_t *options,
-                 uint8_t token[ST_PROG_MAX_MSGS]);
+                 const st_gen_options_t *options, st_gen_plan_t *plan);
 
 /** Of st_gen_draw.c: draw the steps. */
-void st_gen_steps(st_prog_t *prog, uint64_t *random,
-                  const uint8_t token[ST_PROG_MAX_MSGS]);
+void st_gen_steps(st_prog_t *prog, uint64_t *random, const st_gen_plan_t *plan);
 
 /** A number from 0 to `limit` - 1. */
 unsigned st_gen_below(uint64_t *random, unsigned limit);

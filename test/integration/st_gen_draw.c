@@ -33,12 +33,12 @@ typedef struct {
 
 /** State of the drawing. */
 typedef struct {
-    st_prog_t     *prog;
-    uint64_t      *random;
-    const uint8_t *token;
-    uint8_t       asks[ST_PROG_MAX_MSGS]; /* The message, plus 1, whose token
-                                             this one is */
-    st_gen_op_t   ops[ST_PROG_MAX_OPS];
+    st_prog_t           *prog;
+    uint64_t            *random;
+    const st_gen_plan_t *plan;
+    uint8_t             asks[ST_PROG_MAX_MSGS]; /* The message, plus 1, whose
+                                                   token this one is */
+    st_gen_op_t         ops[ST_PROG_MAX_OPS];
 } st_gen_t;
 
 
@@ -50,6 +50,12 @@ static unsigned st_gen_pick(st_gen_t *gen, unsigned limit)
 static int st_gen_may(st_gen_t *gen, unsigned percent)
 {
     return st_gen_chance(gen->random, percent);
+}
+
+/* The same for what makes the host wait */
+static int st_gen_host_may(st_gen_t *gen, unsigned percent)
+{
+    return !gen->plan->is_ahead && st_gen_may(gen, percent);
 }
 
 static st_prog_rank_t *st_gen_part(st_gen_t *gen, int op)
@@ -82,10 +88,10 @@ static void st_gen_fix_queues(st_gen_t *gen)
     int msg, ask, side, queue;
 
     for (msg = 0; msg < gen->prog->num_msgs; ++msg) {
-        if (gen->token[msg] == 0) {
+        if (gen->plan->token[msg] == 0) {
             continue;
         }
-        ask            = gen->token[msg] - 1;
+        ask            = gen->plan->token[msg] - 1;
         gen->asks[ask] = (uint8_t)(msg + 1);
         for (side = 0; side < 2; ++side) {
             queue = st_gen_random_queue(gen, 2 * msg + side);
@@ -134,7 +140,7 @@ static void st_gen_choose_queue(st_gen_t *gen, int op)
     }
     if (o->queue < 0) {
         o->queue = st_gen_random_queue(gen, op);
-    } else if (st_gen_may(gen, 12)) {
+    } else if (st_gen_host_may(gen, 12)) {
         st_gen_see(gen, op);
         o->queue = st_gen_random_queue(gen, op);
     }
@@ -144,6 +150,7 @@ static int st_gen_can_start(const st_gen_t *gen, int op)
 {
     const st_gen_op_t *o = &gen->ops[op];
     int msg              = ST_PROG_MSG(op);
+    int token            = gen->plan->token[msg];
 
     if ((o->state != ST_GEN_IDLE) ||
         (o->started == gen->prog->msgs[msg].uses)) {
@@ -157,8 +164,8 @@ static int st_gen_can_start(const st_gen_t *gen, int op)
         return gen->ops[ST_PROG_RECV(gen->asks[msg] - 1)].started > o->started;
     }
     /* ... and what it asks for when it has come */
-    return (gen->token[msg] == 0) ||
-           (gen->ops[ST_PROG_RECV(gen->token[msg] - 1)].waited > o->started);
+    return (token == 0) ||
+           (gen->ops[ST_PROG_RECV(token - 1)].waited > o->started);
 }
 
 /* What has to be in a buffer before its next use; or is to be looked at */
@@ -172,7 +179,7 @@ static void st_gen_prepare(st_gen_t *gen, int op)
         }
         o->is_clean = 0;
     } else if (!o->is_full) {
-        if (st_gen_may(gen, 10)) {
+        if (st_gen_host_may(gen, 10)) {
             if (o->started > 0) {
                 st_gen_see(gen, op);
             }
@@ -276,7 +283,7 @@ static void st_gen_check(st_gen_t *gen, int op)
     if (!is_last && st_gen_may(gen, 15)) {
         return; /* The next use is started right behind */
     }
-    if (st_gen_may(gen, 15)) {
+    if (st_gen_host_may(gen, 15)) {
         st_gen_see(gen, op);
         st_gen_add(gen, ST_STEP_HOST_CHECK, op);
     } else {
@@ -288,7 +295,7 @@ static void st_gen_check(st_gen_t *gen, int op)
 /* After the last use */
 static void st_gen_end(st_gen_t *gen, int op)
 {
-    if (st_gen_may(gen, 15)) {
+    if (st_gen_host_may(gen, 15)) {
         st_gen_add_queue(gen, ST_STEP_HOST_WAIT,
                          st_prog_rank_of(gen->prog, op), gen->ops[op].queue);
         st_gen_add(gen, ST_STEP_FREE, op);
@@ -341,14 +348,14 @@ static void st_gen_noise(st_gen_t *gen)
     };
     int rank = (int)st_gen_pick(gen, gen->prog->num_ranks);
 
-    st_gen_add_queue(gen, types[st_gen_pick(gen, 7)], rank,
+    st_gen_add_queue(gen, types[st_gen_pick(gen, gen->plan->is_ahead ? 3 : 7)],
+                     rank,
                      (int)st_gen_pick(gen, gen->prog->ranks[rank].num_queues));
 }
 
-void st_gen_steps(st_prog_t *prog, uint64_t *random,
-                  const uint8_t token[ST_PROG_MAX_MSGS])
+void st_gen_steps(st_prog_t *prog, uint64_t *random, const st_gen_plan_t *plan)
 {
-    st_gen_t gen   = {.prog = prog, .random = random, .token = token};
+    st_gen_t gen   = {.prog = prog, .random = random, .plan = plan};
     unsigned noise = st_gen_pick(&gen, 8);
     unsigned count, i;
     uint8_t alive[ST_PROG_MAX_OPS];

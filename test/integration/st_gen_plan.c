@@ -74,11 +74,13 @@ static unsigned st_gen_room(const st_prog_t *prog, const st_prog_msg_t *msg)
     return uses;
 }
 
+/* Uses of a message: few, or in so many of 100 cases up to many */
 static unsigned st_gen_uses(const st_prog_t *prog, uint64_t *random,
-                            const st_prog_msg_t *msg, unsigned max_uses)
+                            const st_prog_msg_t *msg, unsigned max_uses,
+                            unsigned percent)
 {
-    unsigned uses = 1 + st_gen_below(random, st_gen_chance(random, 85) ?
-                                     4 : max_uses);
+    unsigned uses = 1 + st_gen_below(random, st_gen_chance(random, percent) ?
+                                     max_uses : 4);
     unsigned room = st_gen_room(prog, msg);
 
     uses = (uses > max_uses) ? max_uses : uses;
@@ -117,7 +119,7 @@ static void st_gen_plan_token(st_prog_t *prog, uint64_t *random,
 
 static void st_gen_plan_msgs(st_prog_t *prog, uint64_t *random,
                              const st_gen_options_t *options,
-                             uint8_t token[ST_PROG_MAX_MSGS])
+                             st_gen_plan_t *plan)
 {
     unsigned count = 2 + st_gen_below(random, 5u * prog->num_ranks);
     unsigned tags  = 1 + st_gen_below(random, 3);
@@ -134,13 +136,14 @@ static void st_gen_plan_msgs(st_prog_t *prog, uint64_t *random,
         msg.space   = msg.length + (st_gen_chance(random, 20) ?
                                     1 + st_gen_below(random, 100) : 0);
         msg.uses    = (uint16_t)st_gen_uses(prog, random, &msg,
-                                            options->max_uses);
+                                            options->max_uses,
+                                            plan->is_ahead ? 80 : 15);
         msg.is_late = st_gen_chance(random, 8) && !options->no_late;
         if (msg.is_late) {
             msg.tag = ST_GEN_LATE_TAG + i; /* Its order is open */
         }
-        if (st_gen_add_msg(prog, &msg) && st_gen_chance(random, 15)) {
-            st_gen_plan_token(prog, random, token);
+        if (st_gen_add_msg(prog, &msg) && st_gen_chance(random, 20)) {
+            st_gen_plan_token(prog, random, plan->token);
         }
     }
 }
@@ -197,13 +200,13 @@ static void st_gen_plan_match(st_prog_t *prog, uint64_t *random, int rank)
 }
 
 void st_gen_plan(st_prog_t *prog, uint64_t *random,
-                 const st_gen_options_t *options,
-                 uint8_t token[ST_PROG_MAX_MSGS])
+                 const st_gen_options_t *options, st_gen_plan_t *plan)
 {
     int i;
 
+    plan->is_ahead = st_gen_chance(random, 30);
     st_gen_plan_ranks(prog, random, options);
-    st_gen_plan_msgs(prog, random, options, token);
+    st_gen_plan_msgs(prog, random, options, plan);
     for (i = 0; i < prog->num_ranks; ++i) {
         st_gen_plan_match(prog, random, i);
     }

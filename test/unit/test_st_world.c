@@ -62,6 +62,21 @@ static void test_barrier(void)
     CU_ASSERT_EQUAL(run(meet_main, 1, 60), 0);
 }
 
+static void nothing_main(st_rank_t *me)
+{
+    (void)me;
+}
+
+/* Workers that go as soon as they know each other */
+static void test_open_close(void)
+{
+    int i;
+
+    for (i = 0; i < 8; ++i) {
+        CU_ASSERT_EQUAL(run(nothing_main, i % 2, 60), 0);
+    }
+}
+
 /* Several groups of messages, one after the other; what they held is given back
  * every time */
 static void reuse_main(st_rank_t *me)
@@ -208,6 +223,7 @@ static void test_bytes(void)
 static const st_cunit_case_t cases[] = {
     {"bytes", test_bytes},
     {"barrier", test_barrier},
+    {"open_close", test_open_close},
     {"reuse", test_reuse},
     {"failure", test_failure},
     {"death", test_death},
