@@ -2,33 +2,10 @@
 /* bench_report.c - table, counts and JSON file of a benchmark. */
 #include "bench_util.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-
-static int bench_compare(const void *a, const void *b)
-{
-    double x = *(const double*)a;
-    double y = *(const double*)b;
-
-    return (x > y) - (x < y);
-}
-
-/* Sorts 'samples' in place; 'count' is at least 1. */
-static void bench_stats_get(double *samples, int count, bench_stats_t *stats)
-{
-    int mid = count / 2;
-
-    qsort(samples, count, sizeof(*samples), bench_compare);
-    stats->min    = samples[0];
-    stats->max    = samples[count - 1];
-    stats->median = (count % 2) ? samples[mid] :
-                                  (samples[mid - 1] + samples[mid]) / 2;
-}
 
 uint64_t bench_report_add(bench_report_t *report,
                           const bench_options_t *options, size_t size,
@@ -36,8 +13,8 @@ uint64_t bench_report_add(bench_report_t *report,
 {
     uint64_t errors = 0;
     double base     = 0;
-    bench_stats_t setup;
-    bench_row_t *row;
+    st_report_stats_t setup;
+    st_report_row_t *row;
     uint64_t wrong;
     int variant;
 
@@ -48,8 +25,9 @@ uint64_t bench_report_add(bench_report_t *report,
         wrong   = bench_sum(results[variant].errors, comm);
         errors += wrong;
         row     = &report->rows[report->num_rows++];
-        bench_stats_get(results[variant].time_us, options->trials, &row->time);
-        bench_stats_get(results[variant].setup_us, options->trials, &setup);
+        st_report_stats_get(results[variant].time_us, options->trials,
+                            &row->time);
+        st_report_stats_get(results[variant].setup_us, options->trials, &setup);
         base          = (variant == 0) ? row->time.median : base;
         row->size     = size;
         row->variant  = bench_variants[variant];
@@ -80,34 +58,19 @@ static int bench_report_count(bench_report_t *report, uint64_t messages)
     return -1;
 }
 
-/* Load of the last minute, -1 if unknown. */
-static double bench_load(void)
-{
-    double load;
-
-    return (getloadavg(&load, 1) == 1) ? load : -1;
-}
-
-static const char *bench_tls(void)
-{
-    const char *tls = getenv("UCX_TLS");
-
-    return (tls == NULL) ? "" : tls;
-}
-
 static void bench_print_machine(const bench_report_t *report)
 {
     const MPIX_Queue_stats *totals = &report->totals;
 
     printf("provider %s on %s, host stream, UCX_TLS=%s, %ld cores, load %.2f\n",
            (totals->provider[0] == '\0') ? "none" : totals->provider,
-           (totals->device[0] == '\0') ? "none" : totals->device, bench_tls(),
-           sysconf(_SC_NPROCESSORS_ONLN), bench_load());
+           (totals->device[0] == '\0') ? "none" : totals->device,
+           st_report_tls(), st_report_cores(), st_report_load());
 }
 
 static void bench_report_print(const bench_report_t *report)
 {
-    const bench_row_t *row;
+    const st_report_row_t *row;
 
     printf("\n%10s  %-9s %12s %12s %12s %7s %12s  %s\n", "bytes", "variant",
            "median us", "min us", "max us", "ratio", "setup us", "verified");
@@ -130,57 +93,6 @@ static void bench_report_print(const bench_report_t *report)
     fflush(stdout);
 }
 
-static void bench_json_string(FILE *file, const char *name, const char *text)
-{
-    const char *p;
-
-    fprintf(file, "\"%s\":\"", name);
-    for (p = text; *p != '\0'; ++p) {
-        if ((*p == '"') || (*p == '\\')) {
-            fprintf(file, "\\%c", *p);
-        } else if ((unsigned char)*p < ' ') {
-            fprintf(file, "\\u%04x", *p);
-        } else {
-            fputc(*p, file);
-        }
-    }
-    fputs("\",", file);
-}
-
-static void bench_json_row(FILE *file, const bench_row_t *row)
-{
-    fprintf(file, "\n  {\"size\":%zu,\"variant\":\"%s\",\"median_us\":%.3f,"
-            "\"min_us\":%.3f,\"max_us\":%.3f,", row->size, row->variant,
-            row->time.median, row->time.min, row->time.max);
-    if (row->ratio > 0) {
-        fprintf(file, "\"ratio\":%.4f,", row->ratio);
-    } else {
-        fprintf(file, "\"ratio\":null,");
-    }
-    fprintf(file, "\"setup_us\":%.3f,\"verified\":%s}", row->setup_us,
-            row->verified ? "true" : "false");
-}
-
-/* Threads of this process, 0 if unknown. */
-static int bench_num_threads(void)
-{
-    FILE *file  = fopen("/proc/self/status", "r");
-    int threads = 0;
-    char line[256];
-
-    if (file == NULL) {
-        return 0;
-    }
-
-    while (fgets(line, sizeof(line), file) != NULL) {
-        if (sscanf(line, "Threads: %d", &threads) == 1) {
-            break;
-        }
-    }
-    fclose(file);
-    return threads;
-}
-
 static void bench_json_machine(FILE *file)
 {
     char version[MPI_MAX_LIBRARY_VERSION_STRING];
@@ -188,10 +100,8 @@ static void bench_json_machine(FILE *file)
 
     MPI_Get_library_version(version, &length);
     version[strcspn(version, ",\n")] = '\0';
-    bench_json_string(file, "mpi", version);
-    bench_json_string(file, "ucx_tls", bench_tls());
-    fprintf(file, "\"load\":%.2f,\"cores\":%ld,\"threads\":%d,", bench_load(),
-            sysconf(_SC_NPROCESSORS_ONLN), bench_num_threads());
+    st_report_json_string(file, "mpi", version);
+    st_report_json_machine(file);
 }
 
 static void bench_json_counts(FILE *file, const bench_report_t *report)
@@ -203,35 +113,29 @@ static void bench_json_counts(FILE *file, const bench_report_t *report)
 
 static int bench_report_write(const bench_report_t *report, const char *path)
 {
-    FILE *file = fopen(path, "w");
+    FILE *file = st_report_open(path);
     int ranks, i;
 
     if (file == NULL) {
-        bench_error("cannot write %s: %s\n", path, strerror(errno));
         return -1;
     }
 
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     fputc('{', file);
-    bench_json_string(file, "bench", report->bench);
-    bench_json_string(file, "provider", report->totals.provider);
-    bench_json_string(file, "device", report->totals.device);
-    bench_json_string(file, "stream", "host");
+    st_report_json_string(file, "bench", report->bench);
+    st_report_json_string(file, "provider", report->totals.provider);
+    st_report_json_string(file, "device", report->totals.device);
+    st_report_json_string(file, "stream", "host");
     fprintf(file, "\"ranks\":%d,", ranks);
     bench_json_machine(file);
     bench_json_counts(file, report);
     fprintf(file, "%s\"rows\":[", report->params);
     for (i = 0; i < report->num_rows; ++i) {
-        bench_json_row(file, &report->rows[i]);
+        st_report_json_row(file, &report->rows[i]);
         fputs((i + 1 < report->num_rows) ? "," : "", file);
     }
     fputs("\n]}\n", file);
-
-    if (ferror(file) | fclose(file)) {
-        bench_error("cannot write %s\n", path);
-        return -1;
-    }
-    return 0;
+    return st_report_close(file, path);
 }
 
 int bench_report_finish(bench_report_t *report, const bench_options_t *options,

@@ -2,7 +2,8 @@
 /* bench_util.c - options, loops and small helpers of the benchmarks. */
 #include "bench_util.h"
 
-#include <errno.h>
+#include <st_number.h>
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,46 +74,20 @@ void bench_error(const char *format, ...)
     va_end(ap);
 }
 
-static size_t bench_multiplier(const char *suffix)
-{
-    static const struct {
-        const char *suffix;
-        size_t     factor;
-    } table[] = {
-        {"", 1},           {"k", 1ul << 10}, {"K", 1ul << 10},
-        {"m", 1ul << 20},  {"M", 1ul << 20}, {"g", 1ul << 30},
-        {"G", 1ul << 30}
-    };
-    size_t i;
-
-    for (i = 0; i < sizeof(table) / sizeof(table[0]); ++i) {
-        if (strcmp(suffix, table[i].suffix) == 0) {
-            return table[i].factor;
-        }
-    }
-    return 0;
-}
-
 static int bench_parse_number(const bench_option_t *option, const char *text)
 {
-    char *end;
-    unsigned long number;
-    size_t factor;
+    size_t number;
 
-    errno  = 0;
-    number = strtoul(text, &end, 10);
-    factor = bench_multiplier(end);
-    if ((end == text) || (text[0] == '-') || (errno != 0) || (factor == 0) ||
-        (number > option->max / factor) || (number * factor < option->min)) {
+    if (st_number_parse(text, option->min, option->max, &number) != 0) {
         bench_error("--%s: '%s' is not a number from %zu to %zu\n",
                     option->name, text, option->min, option->max);
         return -1;
     }
 
     if (option->size != NULL) {
-        *option->size = number * factor;
+        *option->size = number;
     } else {
-        *option->number = (int)(number * factor);
+        *option->number = (int)number;
     }
     return 0;
 }

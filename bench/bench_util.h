@@ -8,6 +8,8 @@
 
 #include <mpix_queue.h>
 
+#include <st_report.h>
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -51,30 +53,11 @@ typedef struct bench_result {
 } bench_result_t;
 
 
-/* Median and range of samples, microseconds. */
-typedef struct bench_stats {
-    double median;
-    double min;
-    double max;
-} bench_stats_t;
-
-
-/* One line of the report. */
-typedef struct bench_row {
-    size_t        size;      /* Bytes of the (largest) message */
-    const char    *variant;
-    bench_stats_t time;      /* Of one iteration */
-    double        ratio;     /* To the baseline's median; 0: no baseline */
-    double        setup_us;  /* To make and match requests; 0: none */
-    int           verified;  /* All data was right on all ranks */
-} bench_row_t;
-
-
 /* What a run leaves behind, all 0 at first. Main thread only. */
 typedef struct bench_report {
     const char       *bench;
     char             params[256]; /* The benchmark's own JSON members, or "" */
-    bench_row_t      rows[BENCH_NUM_VARIANTS * BENCH_MAX_SIZES];
+    st_report_row_t  rows[BENCH_NUM_VARIANTS * BENCH_MAX_SIZES];
     int              num_rows;
     uint64_t         messages;    /* Messages x uses that went through queues */
     MPIX_Queue_stats totals;      /* Sums over ranks; names of rank 0 */

@@ -8,6 +8,8 @@
 #include "trig_bench.h"
 #include "trig_uct.h"
 
+#include <st_report.h>
+
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -272,103 +274,84 @@ static void run_all(st_trig_t *bench)
     run_idle(bench);
 }
 
-static int compare(const void *a, const void *b)
+/* What the report says of a row, 0 if there is nothing to say */
+static int get_row(const st_trig_t *bench, st_trig_row_t *row,
+                   st_report_row_t *out)
 {
-    double x = *(const double*)a;
-    double y = *(const double*)b;
+    trig_page_t *page   = bench->me.page;
+    st_trig_row_t *base = (row->baseline < 0) ? NULL :
+                          &st_trig_table.rows[row->baseline];
+    st_report_stats_t stats;
 
-    return (x > y) - (x < y);
-}
-
-static double median(const st_trig_row_t *row)
-{
-    int mid = row->num_samples / 2;
-
-    return (row->num_samples % 2) ? row->samples[mid] :
-           (row->samples[mid - 1] + row->samples[mid]) / 2;
-}
-
-static double load_average(void)
-{
-    double load = -1;
-
-    return (getloadavg(&load, 1) == 1) ? load : -1;
+    if (row->num_samples == 0) {
+        return 0;
+    }
+    memset(out, 0, sizeof(*out));
+    out->size     = row->step.size;
+    out->variant  = row->variant;
+    out->setup_us = -1;
+    out->verified = page->verified[0] && page->verified[1];
+    st_report_stats_get(row->samples, row->num_samples, &out->time);
+    if ((base != NULL) && (base->num_samples > 0)) {
+        st_report_stats_get(base->samples, base->num_samples, &stats);
+        out->ratio = out->time.median / stats.median;
+    }
+    return 1;
 }
 
 static void print_table(const st_trig_t *bench)
 {
-    const st_trig_row_t *row, *base;
+    trig_page_t *page = bench->me.page;
+    st_report_row_t row;
     int i;
 
     printf("provider %s, data path %s, %ld cores, load %.2f, %d trials\n",
-           bench->provider, trig_fab_path(bench->fab),
-           sysconf(_SC_NPROCESSORS_ONLN), load_average(), bench->trials);
+           bench->provider, trig_fab_path(bench->fab), st_report_cores(),
+           st_report_load(), bench->trials);
     printf("%9s %-18s %10s %10s %10s %7s\n", "bytes", "variant", "median us",
            "min us", "max us", "ratio");
     for (i = 0; i < st_trig_table.count; ++i) {
-        row = &st_trig_table.rows[i];
-        if (row->num_samples == 0) {
+        if (!get_row(bench, &st_trig_table.rows[i], &row)) {
             continue;
         }
-        printf("%9zu %-18s %10.3f %10.3f %10.3f", row->step.size, row->variant,
-               median(row), row->samples[0],
-               row->samples[row->num_samples - 1]);
-        base = (row->baseline < 0) ? NULL : &st_trig_table.rows[row->baseline];
-        if ((base != NULL) && (base->num_samples > 0)) {
-            printf(" %7.3f", median(row) / median(base));
+        printf("%9zu %-18s %10.3f %10.3f %10.3f", row.size, row.variant,
+               row.time.median, row.time.min, row.time.max);
+        if (row.ratio > 0) {
+            printf(" %7.3f", row.ratio);
         }
         printf("\n");
     }
     printf("idle: %.3f %% and %.3f %% of a core; data %s\n",
-           100 * bench->me.page->cpu[0], 100 * bench->me.page->cpu[1],
-           (bench->me.page->verified[0] && bench->me.page->verified[1]) ?
-           "right" : "WRONG");
-}
-
-static void write_row(FILE *file, const st_trig_row_t *row, int verified)
-{
-    const st_trig_row_t *base = (row->baseline < 0) ? NULL :
-                                &st_trig_table.rows[row->baseline];
-
-    fprintf(file, "\n  {\"size\":%zu,\"variant\":\"%s\",\"median_us\":%.4f,"
-            "\"min_us\":%.4f,\"max_us\":%.4f,\"ratio\":", row->step.size,
-            row->variant, median(row), row->samples[0],
-            row->samples[row->num_samples - 1]);
-    if ((base != NULL) && (base->num_samples > 0)) {
-        fprintf(file, "%.4f", median(row) / median(base));
-    } else {
-        fprintf(file, "null");
-    }
-    fprintf(file, ",\"verified\":%s}", verified ? "true" : "false");
+           100 * page->cpu[0], 100 * page->cpu[1],
+           (page->verified[0] && page->verified[1]) ? "right" : "WRONG");
 }
 
 static int write_json(const st_trig_t *bench)
 {
     trig_page_t *page = bench->me.page;
-    FILE *file        = fopen(bench->json, "w");
+    FILE *file        = st_report_open(bench->json);
     const char *comma = "";
+    st_report_row_t row;
     int i;
 
     if (file == NULL) {
-        perror(bench->json);
         return -1;
     }
     fprintf(file, "{\"bench\":\"st_trig\",\"provider\":\"%s\","
             "\"data_path\":\"%s\",\"stream\":\"host\",\"ranks\":2,"
             "\"cores\":%ld,\"load\":%.2f,\"trials\":%d,\"idle\":[%.5f,%.5f],"
             "\"rows\":[", bench->provider, trig_fab_path(bench->fab),
-            sysconf(_SC_NPROCESSORS_ONLN), load_average(), bench->trials,
+            st_report_cores(), st_report_load(), bench->trials,
             page->cpu[0], page->cpu[1]);
     for (i = 0; i < st_trig_table.count; ++i) {
-        if (st_trig_table.rows[i].num_samples > 0) {
+        if (get_row(bench, &st_trig_table.rows[i], &row)) {
             fputs(comma, file);
-            write_row(file, &st_trig_table.rows[i],
-                      page->verified[0] && page->verified[1]);
+            st_report_json_row(file, &row);
             comma = ",";
         }
     }
     fputs("\n]}\n", file);
-    return fclose(file);
+    return st_report_close(file, bench->json);
 }
 
 static int usage(FILE *file)
@@ -430,12 +413,8 @@ static int parse(st_trig_t *bench, int argc, char **argv)
 static int report(st_trig_t *bench)
 {
     trig_page_t *page = bench->me.page;
-    int i, ret = 0;
+    int ret           = 0;
 
-    for (i = 0; i < st_trig_table.count; ++i) {
-        qsort(st_trig_table.rows[i].samples, st_trig_table.rows[i].num_samples,
-              sizeof(double), compare);
-    }
     print_table(bench);
     if (bench->json != NULL) {
         ret = write_json(bench);

@@ -60,7 +60,9 @@ check_folder src/ucp/st \
     'ucs_ext/.*|ucs_gstream\.h|ucs/.*|ucp/api/.*|uct/api/.*|uct_trig\.h|ucp_st\.h|ucp_st_def\.h|ucp_st_channel\.h'
 check_folder src/tools "$outside"
 check_folder contrib "$outside"
-check_folder bench "$outside" '/trig_' 'rdma/.*|cxiemu\.h'
+# What the programs share
+check_folder bench "$outside|st_(number|report)\.h" \
+    '/trig_' 'rdma/.*|cxiemu\.h'
 check_folder examples "$outside" '/cxi_chain\.c$' 'rdma/.*'
 check_folder test/integration "$outside|CUnit/.*" '/fab_' 'rdma/.*'
 
