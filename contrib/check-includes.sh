@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-libc='(aio|assert|ctype|dirent|dlfcn|errno|execinfo|fcntl|float|getopt|'
+libc='(aio|assert|ctype|dirent|dlfcn|endian|errno|execinfo|fcntl|float|getopt|'
 libc+='ifaddrs|inttypes|libgen|limits|link|locale|malloc|math|netdb|poll|'
 libc+='pthread|sched|semaphore|signal|stdalign|stdarg|stdatomic|stdbool|'
 libc+='stddef|stdint|stdio|stdlib|string|strings|syslog|time|ucontext|unistd)\.h|'
