@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* perftest_report.c - what the client prints and writes. */
+#include "ucx_st_config.h"
+
+#include "perftest_report.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+
+perftest_ret_t perftest_report_create(perftest_report_t *report,
+                                      const perftest_options_t *options)
+{
+    report->options  = options;
+    report->num_rows = 0;
+    report->json     = NULL;
+    if (options->json == NULL) {
+        return PERFTEST_OK;
+    }
+    report->json = fopen(options->json, "w");
+    if (report->json == NULL) {
+        return perftest_fail(PERFTEST_REFUSED, "cannot write %s: %m",
+                             options->json);
+    }
+    return PERFTEST_OK;
+}
+
+void perftest_report_destroy(perftest_report_t *report)
+{
+    if (report->json != NULL) {
+        (void)fclose(report->json);
+    }
+}
+
+void perftest_report_begin(const perftest_report_t *report)
+{
+    const perftest_options_t *options = report->options;
+
+    if (options->only_final) {
+        return;
+    }
+    if (options->csv) {
+        printf("size,test,median_us,min_us,max_us,ratio,mb_per_s,"
+               "messages_per_s,setup_us,lane,verified\n");
+        return;
+    }
+    printf("%zu trials of %zu iterations after %zu; window %zu, streams %zu, "
+           "ahead %zu\n", options->trials, options->iterations,
+           options->warmup, options->window, options->streams, options->ahead);
+    printf("%10s  %-8s %10s %10s %10s %7s %10s %-7s %s\n", "bytes", "test",
+           "median us", "min us", "max us", "ratio", "MB/s", "lane", "data");
+}
+
+static const char *perftest_verdict(const st_report_row_t *row, int is_csv)
+{
+    if (row->verified < 0) {
+        return is_csv ? "" : "-";
+    }
+    return row->verified ? "right" : "WRONG";
+}
+
+static void perftest_row_print_csv(const perftest_row_t *row)
+{
+    printf("%zu,%s,%.4f,%.4f,%.4f,", row->row.size, row->row.variant,
+           row->row.time.median, row->row.time.min, row->row.time.max);
+    if (row->row.ratio > 0) {
+        printf("%.4f", row->row.ratio);
+    }
+    printf(",%.3f,%.0f,%.3f,%s,%s\n", row->mb_per_s, row->rate,
+           row->row.setup_us, row->lane, perftest_verdict(&row->row, 1));
+}
+
+static void perftest_row_print(const perftest_row_t *row)
+{
+    char ratio[16] = "-";
+
+    if (row->row.ratio > 0) {
+        (void)snprintf(ratio, sizeof(ratio), "%.2f", row->row.ratio);
+    }
+    printf("%10zu  %-8s %10.3f %10.3f %10.3f %7s %10.2f %-7s %s\n",
+           row->row.size, row->row.variant, row->row.time.median,
+           row->row.time.min, row->row.time.max, ratio, row->mb_per_s,
+           row->lane, perftest_verdict(&row->row, 0));
+}
+
+static void perftest_row_init(const perftest_report_t *report,
+                              perftest_row_t *row, perftest_result_t *result)
+{
+    const perftest_options_t *options = report->options;
+    double parallel;
+
+    st_report_stats_get(result->time_us, (int)options->trials, &row->row.time);
+    row->row.variant  = result->test->name;
+    row->row.ratio    = 0;
+    row->row.setup_us = result->setup_us;
+    row->row.verified = options->check ? (result->errors == 0) : -1;
+    row->row.more     = row->more;
+    row->lane         = result->lane;
+    /* The time of a latency test is that of one of the streams */
+    parallel      = (result->test->pattern == PERFTEST_PATTERN_LAT) ?
+                    (double)options->streams : 1;
+    row->rate     = parallel * 1e6 / row->row.time.median;
+    row->mb_per_s = row->rate * (double)row->row.size / 1e6;
+    (void)snprintf(row->more, sizeof(row->more), ",\"lane\":\"%s\","
+                   "\"mb_per_s\":%.3f,\"messages_per_s\":%.1f", row->lane,
+                   row->mb_per_s, row->rate);
+}
+
+/* Ratios to the baselines among the rows of one size */
+static void perftest_rows_compare(perftest_row_t *rows,
+                                  const perftest_result_t *results, int count)
+{
+    const char *name;
+    int i, j;
+
+    for (i = 0; i < count; ++i) {
+        name = results[i].test->baseline;
+        name = (name == NULL) ? results[i].test->name : name;
+        for (j = 0; j < count; ++j) {
+            if (strcmp(rows[j].row.variant, name) == 0) {
+                rows[i].row.ratio = rows[i].row.time.median /
+                                    rows[j].row.time.median;
+            }
+        }
+    }
+}
+
+void perftest_report_add(perftest_report_t *report, size_t size,
+                         perftest_result_t *results)
+{
+    perftest_row_t *rows = &report->rows[report->num_rows];
+    int count            = (int)report->options->num_tests;
+    int i;
+
+    for (i = 0; i < count; ++i) {
+        rows[i].row.size = size;
+        perftest_row_init(report, &rows[i], &results[i]);
+    }
+    perftest_rows_compare(rows, results, count);
+    for (i = 0; i < count; ++i) {
+        if (report->options->csv) {
+            perftest_row_print_csv(&rows[i]);
+        } else {
+            perftest_row_print(&rows[i]);
+        }
+    }
+    (void)fflush(stdout);
+    report->num_rows += count;
+}
+
+/* The value of a name in the counts, of '*length' characters; "" if it is not
+ * there */
+static const char *perftest_counts_find(const char *counts, const char *name,
+                                        int *length)
+{
+    size_t size = strlen(name);
+
+    while (counts[0] != '\0') {
+        if ((strncmp(counts, name, size) == 0) && (counts[size] == ' ')) {
+            *length = (int)strcspn(counts + size + 1, "\n");
+            return counts + size + 1;
+        }
+        counts += strcspn(counts, "\n");
+        counts += (counts[0] == '\n');
+    }
+    *length = 0;
+    return "";
+}
+
+static int perftest_is_number(const char *text)
+{
+    size_t length = strspn(text, "0123456789");
+
+    return (length > 0) && (text[length] == '\0');
+}
+
+/* Calls 'func' for each pair of the counts */
+static void perftest_counts_each(const char *counts,
+                                 void (*func)(FILE *file, const char *name,
+                                              const char *value, int is_first),
+                                 FILE *file)
+{
+    char *copy   = strdup(counts);
+    char *next   = copy;
+    int is_first = 1;
+    char *line, *value;
+
+    while ((next != NULL) && ((line = strsep(&next, "\n")) != NULL)) {
+        value = line;
+        (void)strsep(&value, " ");
+        if (value != NULL) {
+            func(file, line, value, is_first);
+            is_first = 0;
+        }
+    }
+    free(copy);
+}
+
+static void perftest_counts_json(FILE *file, const char *name,
+                                 const char *value, int is_first)
+{
+    fputs(is_first ? "" : ",", file);
+    st_report_json_text(file, name);
+    fputc(':', file);
+    if (perftest_is_number(value)) {
+        fputs(value, file);
+    } else {
+        st_report_json_text(file, value);
+    }
+}
+
+static void perftest_counts_print(FILE *file, const char *name,
+                                  const char *value, int is_first)
+{
+    if (perftest_is_number(value)) {
+        (void)is_first;
+        fprintf(file, " %s=%s", name, value);
+    }
+}
+
+static void perftest_report_print_counts(const char *side, const char *counts)
+{
+    if (counts[0] == '\0') {
+        return;
+    }
+    printf("%s:", side);
+    perftest_counts_each(counts, perftest_counts_print, stdout);
+    printf("\n");
+}
+
+static void perftest_report_json_name(FILE *file, const char *name,
+                                      const char *counts)
+{
+    char text[128];
+    const char *value;
+    int length;
+
+    value = perftest_counts_find(counts, name, &length);
+    (void)snprintf(text, sizeof(text), "%.*s", length, value);
+    st_report_json_string(file, name, text);
+}
+
+static void perftest_report_json_options(FILE *file,
+                                         const perftest_options_t *options)
+{
+    st_report_json_string(file, "version", PACKAGE_VERSION);
+    st_report_json_string(file, "memory", "host");
+    fprintf(file, "\"iterations\":%zu,\"warmup\":%zu,\"trials\":%zu,"
+            "\"window\":%zu,\"streams\":%zu,\"ahead\":%zu,\"check\":%s,",
+            options->iterations, options->warmup, options->trials,
+            options->window, options->streams, options->ahead,
+            options->check ? "true" : "false");
+}
+
+static void perftest_report_json_counts(FILE *file, const char *side,
+                                        const char *counts)
+{
+    fprintf(file, "\n  \"%s\":{", side);
+    perftest_counts_each(counts, perftest_counts_json, file);
+    fputc('}', file);
+}
+
+static perftest_ret_t perftest_report_write(perftest_report_t *report,
+                                            const char *client,
+                                            const char *server)
+{
+    FILE *file = report->json;
+    int i;
+
+    fputc('{', file);
+    st_report_json_string(file, "bench", "ucx_st_perftest");
+    perftest_report_json_name(file, "provider", client);
+    perftest_report_json_name(file, "device", client);
+    st_report_json_string(file, "stream", "host");
+    fprintf(file, "\"ranks\":2,");
+    st_report_json_machine(file);
+    perftest_report_json_options(file, report->options);
+    fprintf(file, "\"rows\":[");
+    for (i = 0; i < report->num_rows; ++i) {
+        fputs((i > 0) ? "," : "", file);
+        st_report_json_row(file, &report->rows[i].row);
+    }
+    fprintf(file, "\n],\"stats\":{");
+    perftest_report_json_counts(file, "client", client);
+    fputc(',', file);
+    perftest_report_json_counts(file, "server", server);
+    fputs("\n}}\n", file);
+    report->json = NULL;
+    return (st_report_close(file, report->options->json) == 0) ?
+           PERFTEST_OK : PERFTEST_REFUSED;
+}
+
+static void perftest_report_print_end(const char *client, const char *server)
+{
+    const char *provider, *device;
+    int provider_length, device_length;
+
+    provider = perftest_counts_find(client, "provider", &provider_length);
+    device   = perftest_counts_find(client, "device", &device_length);
+    printf("provider %.*s on %.*s, host stream, UCX_TLS=%s, %ld cores, "
+           "load %.2f\n", (provider_length > 0) ? provider_length : 4,
+           (provider_length > 0) ? provider : "none",
+           (device_length > 0) ? device_length : 4,
+           (device_length > 0) ? device : "none", st_report_tls(),
+           st_report_cores(), st_report_load());
+    perftest_report_print_counts("client", client);
+    perftest_report_print_counts("server", server);
+}
+
+perftest_ret_t perftest_report_end(perftest_report_t *report,
+                                   const char *client, const char *server)
+{
+    if (!report->options->only_final && !report->options->csv) {
+        perftest_report_print_end(client, server);
+    }
+    (void)fflush(stdout);
+    return (report->json == NULL) ? PERFTEST_OK :
+           perftest_report_write(report, client, server);
+}
