@@ -21,7 +21,7 @@
  * Status codes that every call may return and that are not repeated below:
  * UCS_ERR_INVALID_PARAM for a NULL handle or pointer, UCS_ERR_NO_MEMORY.
  * No call aborts, exits or throws. In a process that was forked from one with
- * st workers every call returns UCS_ERR_UNSUPPORTED and does nothing, until exec.
+ * st workers every call returns UCS_ERR_UNSUPPORTED and does nothing.
  *
  * Threads: calls on different queues may come from different threads. Calls on
  * one queue must be serialised by the caller, as those on a stream. Matching,
