@@ -47,6 +47,17 @@ static ucs_config_field_t ucp_st_config_table[] = {
      "NIC are scarce, and a process takes them of all the NICs that it uses.",
      ucs_offsetof(ucp_st_config_t, trig_devices), UCS_CONFIG_TYPE_UINT},
 
+    {"CHUNK_MIN", "64k",
+     "Least part of a message that lane trig gives to a NIC where it has\n"
+     "several: longer ones are split over as many as that leaves. The larger\n"
+     "one of both sides' counts.",
+     ucs_offsetof(ucp_st_config_t, chunk_min), UCS_CONFIG_TYPE_MEMUNITS},
+
+    {"CHUNK_MAX", "inf",
+     "Longest write of lane trig: a NIC's part is split into such. At most\n"
+     "what the NIC can write at once. The smaller one of both sides' counts.",
+     ucs_offsetof(ucp_st_config_t, chunk_max), UCS_CONFIG_TYPE_MEMUNITS},
+
     {NULL}
 };
 

@@ -20,6 +20,8 @@ typedef struct ucp_st_config {
     size_t                   eager_max;
     double                   err_timeout;
     unsigned                 trig_devices;
+    size_t                   chunk_min;
+    size_t                   chunk_max;
 } ucp_st_config_t;
 
 

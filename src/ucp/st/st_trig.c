@@ -10,6 +10,16 @@
 #include "st_lane.h"
 #include "st_trig_peer.h"
 
+/* A message in several writes, by the number of NICs */
+static const char *ucp_st_trig_chunked_name(const ucp_st_op_t *op)
+{
+    static const char *const names[UCP_ST_TRIG_MAX_RAILS] = {
+        "chunked", "chunked-2", "chunked-3", "chunked-4"
+    };
+
+    return names[op->trig.plan.num_shares - 1];
+}
+
 static const char *ucp_st_trig_protocol(const ucp_st_op_t *op)
 {
     static const char *const names[] = {
@@ -18,6 +28,9 @@ static const char *ucp_st_trig_protocol(const ucp_st_op_t *op)
         [UCP_ST_TRIG_EAGER]    = "eager-ahead"
     };
 
+    if ((op->trig.plan.num_shares > 1) || (op->trig.parts[0].share.puts > 1)) {
+        return ucp_st_trig_chunked_name(op);
+    }
     return names[op->trig.plan.proto];
 }
 

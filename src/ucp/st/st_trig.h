@@ -49,6 +49,13 @@
  * visible at the receiver (uct_trig_ep_put()), so if D >= k then it is,
  * whatever the order in which D counts.
  *
+ * Chunked: a long message is split over the NICs that both sides have, and each
+ * NIC's part into as many writes as the NIC needs. Each part is a message of
+ * its own as above, with its own T, R, C, D, pad and word: a start adds to all
+ * of them, a wait waits for all words. All n writes of a part's use k have the
+ * same threshold, and C and D count n a use: word k is due at n*k. Use k+1 of a
+ * part fires only after its C >= n*k, as before.
+ *
  * A send is complete once its data is in the inbox, and its side may go before
  * the receive is started: see `early` in st_op.h. The clear-to-send that
  * follows the peer's last use reaches nobody, which is no error.
@@ -102,6 +109,7 @@ typedef struct ucp_st_trig_part {
     struct ucp_st_op    *op;
     ucp_st_trig_rail_t  *rail;
     uct_ep_h            ep;       /* to the peer */
+    ucp_st_trig_share_t share;    /* of a message that it carries */
     ucp_st_trig_piece_t piece;    /* that the slot is */
     ucp_st_trig_slot_t  *slot;
     ucp_st_trig_piece_t inbox;    /* of an eager-ahead receive */
@@ -114,6 +122,7 @@ typedef struct ucp_st_trig_part {
     uct_trig_resv_t     resv[UCP_ST_TRIG_ENTRY_LAST];
     uint64_t            posted[UCP_ST_TRIG_ENTRY_LAST];
     uint64_t            done[UCP_ST_TRIG_ENTRY_LAST]; /* or failed */
+    uint64_t            words;    /* of the latter: counted up */
 } ucp_st_trig_part_t;
 
 /**
@@ -126,6 +135,7 @@ typedef struct ucp_st_trig_op {
     ucs_list_link_t    doubt_list;/* in the lane's doubtful */
     ucs_status_t       doubt;     /* why a put may have failed; or UCS_OK */
     double             doubt_time;/* since when, seconds */
+    uint64_t           uses;      /* that all parts have counted up */
     ucp_st_trig_plan_t plan;
     unsigned           num_parts; /* 0: nothing is offered */
     ucp_st_trig_part_t *parts;
@@ -134,6 +144,10 @@ typedef struct ucp_st_trig_op {
 /** Non-zero if the operation puts something to its peer: a send its data, a
  *  receive clear-to-sends. */
 int ucp_st_trig_has_put(const struct ucp_st_op *op);
+
+/** Puts of a part's use, where it has any: of a send its writes, of a receive
+ *  one clear-to-send. */
+size_t ucp_st_trig_puts_per_use(const ucp_st_trig_part_t *part);
 
 /** Non-zero for a receive whose data goes to an inbox. */
 int ucp_st_trig_has_inbox(const struct ucp_st_op *op);

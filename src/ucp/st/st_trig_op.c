@@ -12,6 +12,8 @@
 #include "st_peer.h"
 #include "st_worker.h"
 
+#include <ucs/sys/math.h>
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +21,11 @@ int ucp_st_trig_has_put(const ucp_st_op_t *op)
 {
     return (op->dir == UCP_ST_DIR_SEND) ||
            (op->trig.plan.proto != UCP_ST_TRIG_READY);
+}
+
+size_t ucp_st_trig_puts_per_use(const ucp_st_trig_part_t *part)
+{
+    return (part->op->dir == UCP_ST_DIR_SEND) ? part->share.puts : 1;
 }
 
 int ucp_st_trig_has_inbox(const ucp_st_op_t *op)
@@ -112,10 +119,14 @@ static void ucp_st_trig_cntrs_destroy(ucp_st_trig_part_t *part)
  * the other operations hold (protocol-rules, rule 6) */
 static ucs_status_t ucp_st_trig_reserve(ucp_st_trig_part_t *part)
 {
-    unsigned puts     = ucp_st_trig_has_put(part->op);
+    size_t puts       = ucp_st_trig_has_put(part->op) *
+                        ucp_st_trig_puts_per_use(part);
     uct_iface_h iface = part->rail->iface;
     ucs_status_t status;
 
+    if (puts > part->rail->attr.max_entries) {
+        return UCS_ERR_NO_RESOURCE;
+    }
     status = uct_trig_iface_reserve(iface, puts,
                                     &part->resv[UCP_ST_TRIG_ENTRY_PUT]);
     if (status != UCS_OK) {
@@ -142,16 +153,20 @@ static void ucp_st_trig_unreserve(ucp_st_trig_part_t *part)
 static ucs_status_t ucp_st_trig_local_reg(ucp_st_trig_part_t *part)
 {
     const ucp_st_op_t *op = part->op;
-    int empty             = (op->msg_length == 0);
+    void *address         = UCS_PTR_BYTE_OFFSET(op->buffer,
+                                                part->share.offset);
+    size_t length         = part->share.length;
 
     if ((op->dir != UCP_ST_DIR_SEND) ||
         !(part->rail->attr.flags & UCT_TRIG_IFACE_FLAG_LOCAL_MEM)) {
         return UCS_OK;
     }
-    return uct_trig_mem_reg(part->rail->iface,
-                            empty ? (void*)&part->slot->pad : op->buffer,
-                            empty ? sizeof(part->slot->pad) : op->msg_length,
-                            NULL, &part->local);
+    if (length == 0) {
+        address = &part->slot->pad;
+        length  = sizeof(part->slot->pad);
+    }
+    return uct_trig_mem_reg(part->rail->iface, address, length, NULL,
+                            &part->local);
 }
 
 /* What the peer writes: a send's clear-to-send word, counted by the counter
@@ -161,8 +176,9 @@ static ucs_status_t ucp_st_trig_mem_reg(ucp_st_trig_part_t *part)
 {
     const ucp_st_op_t *op = part->op;
     int is_send           = (op->dir == UCP_ST_DIR_SEND);
-    void *address         = op->buffer;
-    size_t length         = op->msg_length;
+    void *address         = UCS_PTR_BYTE_OFFSET(op->buffer,
+                                                part->share.offset);
+    size_t length         = part->share.length;
 
     if (!ucp_st_trig_is_target(op)) {
         return UCS_OK;
@@ -251,24 +267,27 @@ static void ucp_st_trig_parts_cleanup(ucp_st_trig_op_t *trig)
 static ucs_status_t ucp_st_trig_parts_init(ucp_st_op_t *op)
 {
     ucp_st_trig_op_t *trig = &op->trig;
+    ucs_status_t status    = UCS_OK;
     ucp_st_trig_part_t *part;
-    ucs_status_t status;
+    unsigned i;
 
-    trig->parts = calloc(1, sizeof(*trig->parts));
+    trig->parts = calloc(trig->plan.num_shares, sizeof(*trig->parts));
     if (trig->parts == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
-    part       = &trig->parts[0];
-    part->op   = op;
-    part->rail = &op->worker->trig.rails[trig->plan.rail];
-    part->ep   = op->peer->trig.ep[trig->plan.rail];
-    status     = ucp_st_trig_part_init(part);
+    for (i = 0; (i < trig->plan.num_shares) && (status == UCS_OK); ++i) {
+        part     = &trig->parts[i];
+        part->op = op;
+        ucp_st_trig_plan_share(&trig->plan, i, &part->share);
+        part->rail       = &op->worker->trig.rails[part->share.rail];
+        part->ep         = op->peer->trig.ep[part->share.rail];
+        status           = ucp_st_trig_part_init(part);
+        trig->num_parts += (status == UCS_OK);
+    }
     if (status != UCS_OK) {
         ucp_st_trig_parts_cleanup(trig);
-        return status;
     }
-    trig->num_parts = 1;
-    return UCS_OK;
+    return status;
 }
 
 static void ucp_st_trig_plan_op(ucp_st_op_t *op)
@@ -383,20 +402,22 @@ int ucp_st_trig_is_busy(const ucp_st_op_t *op)
 }
 
 /* Fire what is still armed. The region that the puts name is closed, so they
- * fail and write nothing; entries cannot be cancelled one by one. Thresholds
- * are 3 apart at most. */
+ * fail and write nothing; entries cannot be cancelled one by one. Thresholds of
+ * uses are 3 apart at most. */
 static void ucp_st_trig_part_dispose(ucp_st_trig_part_t *part)
 {
-    uint64_t puts  = part->posted[UCP_ST_TRIG_ENTRY_PUT] -
-                     part->done[UCP_ST_TRIG_ENTRY_PUT];
+    size_t puts    = ucp_st_trig_puts_per_use(part);
+    uint64_t uses  = ucs_div_round_up(part->posted[UCP_ST_TRIG_ENTRY_PUT],
+                                      puts) -
+                     (part->done[UCP_ST_TRIG_ENTRY_PUT] / puts);
     uint64_t words = part->posted[UCP_ST_TRIG_ENTRY_WORD] -
                      part->done[UCP_ST_TRIG_ENTRY_WORD];
 
-    if (puts > 0) {
-        (void)uct_trig_cntr_add(part->start, 3 * puts);
+    if (uses > 0) {
+        (void)uct_trig_cntr_add(part->start, 3 * uses);
     }
     if (words > 0) {
-        (void)uct_trig_cntr_add(part->data, words);
+        (void)uct_trig_cntr_add(part->data, words * part->share.puts);
     }
 }
 

@@ -20,9 +20,17 @@
 static void ucp_st_trig_limits_get(ucp_st_worker_h worker,
                                    ucp_st_trig_limits_t *limits)
 {
+    unsigned i;
+
     limits->num_rails = worker->trig.num_rails;
     limits->eager_max = ucs_min(worker->config.eager_max,
                                 UCP_ST_TRIG_PIECE_MAX);
+    limits->share_min = worker->config.chunk_min;
+    limits->put_max   = ucs_max(worker->config.chunk_max, 1);
+    for (i = 0; i < worker->trig.num_rails; ++i) {
+        limits->put_max = ucs_min(limits->put_max,
+                                  worker->trig.rails[i].attr.max_put);
+    }
 }
 
 size_t ucp_st_trig_address_length(ucp_st_worker_h worker)
@@ -55,6 +63,8 @@ ucs_status_t ucp_st_trig_address_pack(ucp_st_worker_h worker, void *buffer)
     address->num_rails   = limits.num_rails;
     address->rail_length = ucp_st_trig_rail_address_length(&dev->rails[0]);
     address->eager_max   = limits.eager_max;
+    address->share_min   = limits.share_min;
+    address->put_max     = limits.put_max;
     for (i = 0; (i < dev->num_rails) && (status == UCS_OK); ++i) {
         status = ucp_st_trig_rail_address_pack(
                 &dev->rails[i], ucp_st_trig_address_rail(address, i));
@@ -95,6 +105,8 @@ static void ucp_st_trig_limits_merge(ucp_st_trig_limits_t *limits,
 {
     limits->num_rails = ucs_min(limits->num_rails, address->num_rails);
     limits->eager_max = ucs_min(limits->eager_max, address->eager_max);
+    limits->share_min = ucs_max(limits->share_min, address->share_min);
+    limits->put_max   = ucs_min(limits->put_max, ucs_max(address->put_max, 1));
 }
 
 static int ucp_st_trig_address_is_valid(ucp_st_worker_h worker,

@@ -10,11 +10,14 @@
 
 #include <ucs/sys/math.h>
 
+#include <string.h>
+
 /* The deeper an inbox, the fewer clear-to-sends; uses beyond these gain
  * little */
 #define UCP_ST_TRIG_DEPTH_MAX 8
 
-/* Data of different uses is in different cache lines */
+/* Data of different uses, and of different rails, is in different cache
+ * lines */
 #define UCP_ST_TRIG_ALIGN 64
 
 /* As many uses as fit into what the longest message takes */
@@ -28,6 +31,18 @@ static void ucp_st_trig_plan_inbox(const ucp_st_trig_facts_t *facts,
     plan->depth  = ucs_min(ucs_max(room, 1), UCP_ST_TRIG_DEPTH_MAX);
 }
 
+static ucp_st_trig_proto_t
+ucp_st_trig_plan_proto(const ucp_st_trig_facts_t *facts)
+{
+    if (facts->mode == UCP_ST_MODE_READY) {
+        return UCP_ST_TRIG_READY;
+    }
+    return ((facts->length > 0) &&
+            (facts->length <= ucs_min(facts->limits.eager_max,
+                                      facts->limits.put_max))) ?
+           UCP_ST_TRIG_EAGER : UCP_ST_TRIG_STANDARD;
+}
+
 /* Pairs are spread evenly, whatever pattern their operations were made in */
 static unsigned ucp_st_trig_plan_rail(const ucp_st_trig_facts_t *facts)
 {
@@ -36,17 +51,44 @@ static unsigned ucp_st_trig_plan_rail(const ucp_st_trig_facts_t *facts)
     return (hash >> 32) % facts->limits.num_rails;
 }
 
+/* Equal shares, so that the last one may be shorter, of no less than share_min
+ * bytes; an inbox is not split */
+static void ucp_st_trig_plan_split(const ucp_st_trig_facts_t *facts,
+                                   ucp_st_trig_plan_t *plan)
+{
+    size_t shares = facts->length / ucs_max(facts->limits.share_min, 1);
+
+    shares = ucs_max(ucs_min(shares, facts->limits.num_rails), 1);
+    if ((shares == 1) || (plan->proto == UCP_ST_TRIG_EAGER)) {
+        plan->share      = facts->length;
+        plan->num_shares = 1;
+        return;
+    }
+    plan->share      = ucs_align_up(ucs_div_round_up(facts->length, shares),
+                                    UCP_ST_TRIG_ALIGN);
+    plan->num_shares = ucs_div_round_up(facts->length, plan->share);
+}
+
 void ucp_st_trig_plan_make(const ucp_st_trig_facts_t *facts,
                            ucp_st_trig_plan_t *plan)
 {
-    plan->rail = ucp_st_trig_plan_rail(facts);
-    if (facts->mode == UCP_ST_MODE_READY) {
-        plan->proto = UCP_ST_TRIG_READY;
-    } else if ((facts->length > 0) &&
-               (facts->length <= facts->limits.eager_max)) {
-        plan->proto = UCP_ST_TRIG_EAGER;
+    memset(plan, 0, sizeof(*plan));
+    plan->proto     = ucp_st_trig_plan_proto(facts);
+    plan->rail      = ucp_st_trig_plan_rail(facts);
+    plan->num_rails = facts->limits.num_rails;
+    plan->length    = facts->length;
+    plan->put_max   = facts->limits.put_max;
+    ucp_st_trig_plan_split(facts, plan);
+    if (plan->proto == UCP_ST_TRIG_EAGER) {
         ucp_st_trig_plan_inbox(facts, plan);
-    } else {
-        plan->proto = UCP_ST_TRIG_STANDARD;
     }
+}
+
+void ucp_st_trig_plan_share(const ucp_st_trig_plan_t *plan, unsigned index,
+                            ucp_st_trig_share_t *share)
+{
+    share->rail   = (plan->rail + index) % plan->num_rails;
+    share->offset = index * plan->share;
+    share->length = ucs_min(plan->share, plan->length - share->offset);
+    share->puts   = ucs_max(ucs_div_round_up(share->length, plan->put_max), 1);
 }

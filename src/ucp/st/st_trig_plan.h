@@ -17,10 +17,12 @@ typedef enum {
     UCP_ST_TRIG_EAGER
 } ucp_st_trig_proto_t;
 
-/** What both sides of a pair can do: the smaller one's. */
+/** What both sides of a pair can do, and want. */
 typedef struct ucp_st_trig_limits {
-    unsigned num_rails; /**< NICs */
+    unsigned num_rails; /**< NICs; 1 at least */
     size_t   eager_max; /**< Longest eager-ahead message, bytes */
+    size_t   share_min; /**< Shortest share of a rail, bytes */
+    size_t   put_max;   /**< Longest write, bytes; 1 at least */
 } ucp_st_trig_limits_t;
 
 /** What a pair is, known to both sides once it was made. */
@@ -33,16 +35,36 @@ typedef struct ucp_st_trig_facts {
 
 typedef struct ucp_st_trig_plan {
     ucp_st_trig_proto_t proto;
-    unsigned            rail;   /**< That it goes over */
-    unsigned            depth;  /**< Uses that an inbox has room for */
-    size_t              stride; /**< Bytes from one's data to the next one's */
+    unsigned            num_shares; /**< Rails that it goes over */
+    unsigned            rail;       /**< The first of them */
+    unsigned            num_rails;  /**< Behind the last one comes rail 0 */
+    size_t              length;     /**< Of the message, bytes */
+    size_t              share;      /**< Of a rail but the last, bytes */
+    size_t              put_max;    /**< Longest write, bytes */
+    unsigned            depth;      /**< Uses that an inbox has room for */
+    size_t              stride;     /**< From one's data to the next one's */
 } ucp_st_trig_plan_t;
+
+/** What goes over one rail. */
+typedef struct ucp_st_trig_share {
+    unsigned rail;
+    size_t   offset; /**< In the message, bytes */
+    size_t   length; /**< In bytes */
+    size_t   puts;   /**< Writes; an empty message has one as well */
+} ucp_st_trig_share_t;
 
 /**
  * Make the plan of a pair. Both sides make the same one, although they do not
- * talk about it: it is a function of its argument alone.
+ * talk about it: it is a function of its argument alone, and its argument is
+ * the same on both. Mode, length and id come from the two announcements, which
+ * both sides have; the limits are the smaller, or for `share_min` the larger,
+ * of the two that the workers' addresses tell.
  */
 void ucp_st_trig_plan_make(const ucp_st_trig_facts_t *facts,
                            ucp_st_trig_plan_t *plan);
+
+/** One of the plan's shares, which together are the message. */
+void ucp_st_trig_plan_share(const ucp_st_trig_plan_t *plan, unsigned index,
+                            ucp_st_trig_share_t *share);
 
 #endif

@@ -78,6 +78,18 @@ static void ucp_st_trig_put_done(void *arg, ucs_status_t status)
     ucp_st_trig_entry_done(part, UCP_ST_TRIG_ENTRY_PUT, status);
 }
 
+/* Uses that all parts have counted up */
+static uint64_t ucp_st_trig_uses_counted(const ucp_st_trig_op_t *trig)
+{
+    uint64_t uses = UINT64_MAX;
+    unsigned i;
+
+    for (i = 0; i < trig->num_parts; ++i) {
+        uses = ucs_min(uses, trig->parts[i].words);
+    }
+    return uses;
+}
+
 static void ucp_st_trig_word_done(void *arg, ucs_status_t status)
 {
     ucp_st_trig_part_t *part = arg;
@@ -86,7 +98,11 @@ static void ucp_st_trig_word_done(void *arg, ucs_status_t status)
     if (status == UCS_OK) {
         ++op->worker->stats.atomics_fired;
         ucs_gstream_wake(&part->slot->word);
-        ucp_st_op_complete_use(op);
+        ++part->words;
+        if (ucp_st_trig_uses_counted(&op->trig) > op->trig.uses) {
+            ++op->trig.uses;
+            ucp_st_op_complete_use(op);
+        }
     }
     if (op->trig.released) {
         /* A NIC's addition that was under way may have read the word before the
@@ -114,13 +130,6 @@ static void ucp_st_trig_ahead_word_done(void *arg, ucs_status_t status)
     ucp_st_trig_word_done(arg, status);
 }
 
-/* Bytes that go over the network: empty sends write one, because a write of 0
- * bytes is not counted everywhere */
-static size_t ucp_st_trig_wire_length(size_t length)
-{
-    return (length == 0) ? 1 : length;
-}
-
 static uint64_t ucp_st_trig_put_threshold(const ucp_st_op_t *op, uint64_t use)
 {
     if ((op->dir == UCP_ST_DIR_RECV) ||
@@ -133,34 +142,54 @@ static uint64_t ucp_st_trig_put_threshold(const ucp_st_op_t *op, uint64_t use)
     return (2 * use) + ((use - 1) / op->trig.plan.depth);
 }
 
-/* Where the data of a use goes; a clear-to-send always goes to the pad */
-static uint64_t ucp_st_trig_put_offset(const ucp_st_op_t *op, uint64_t use)
+/* One write of a use's data. An empty message is a byte, because a write of 0
+ * bytes is not counted everywhere. */
+static void ucp_st_trig_fill_data(const ucp_st_trig_part_t *part, uint64_t use,
+                                  size_t chunk, uct_trig_put_t *put)
 {
-    return ((op->dir == UCP_ST_DIR_SEND) &&
-            (op->trig.plan.proto == UCP_ST_TRIG_EAGER)) ?
-           ucp_st_trig_inbox_offset(op, use) : 0;
+    const ucp_st_op_t *op = part->op;
+    size_t offset         = chunk * op->trig.plan.put_max;
+
+    if (part->share.length == 0) {
+        put->buffer = &part->slot->pad;
+        put->length = 1;
+        return;
+    }
+    put->buffer       = UCS_PTR_BYTE_OFFSET(op->buffer,
+                                            part->share.offset + offset);
+    put->length       = ucs_min(part->share.length - offset,
+                                op->trig.plan.put_max);
+    put->remote_addr += offset;
+    if (op->trig.plan.proto == UCP_ST_TRIG_EAGER) {
+        put->remote_addr += ucp_st_trig_inbox_offset(op, use);
+    }
 }
 
-static ucs_status_t ucp_st_trig_post_put(ucp_st_trig_part_t *part, uint64_t use,
+/* Put number `index` of the part, counted from 0 */
+static ucs_status_t ucp_st_trig_post_put(ucp_st_trig_part_t *part,
+                                         uint64_t index,
                                          uct_trig_deferred_t *deferred)
 {
     const ucp_st_op_t *op = part->op;
-    int is_send           = (op->dir == UCP_ST_DIR_SEND);
-    int from_pad          = !is_send || (op->msg_length == 0);
+    size_t puts           = ucp_st_trig_puts_per_use(part);
+    uint64_t use          = (index / puts) + 1;
     uct_trig_put_t put    = {
-        .buffer      = from_pad ? (const void*)&part->slot->pad : op->buffer,
-        .length      = is_send ? ucp_st_trig_wire_length(op->msg_length) :
-                                 sizeof(part->slot->pad),
+        .buffer      = &part->slot->pad,
+        .length      = sizeof(part->slot->pad),
         .local       = part->local,
-        .remote_addr = part->remote.address + ucp_st_trig_put_offset(op, use),
+        .remote_addr = part->remote.address,
         .rkey        = part->remote
     };
 
-    deferred->trigger    = part->start;
-    deferred->threshold  = ucp_st_trig_put_threshold(op, use);
-    deferred->completion = is_send ? part->data : part->rail->sink;
-    deferred->done       = (deferred->resv != NULL) ?
-                           ucp_st_trig_put_done : ucp_st_trig_ahead_put_done;
+    deferred->completion = part->rail->sink;
+    if (op->dir == UCP_ST_DIR_SEND) {
+        ucp_st_trig_fill_data(part, use, index % puts, &put);
+        deferred->completion = part->data;
+    }
+    deferred->trigger   = part->start;
+    deferred->threshold = ucp_st_trig_put_threshold(op, use);
+    deferred->done      = (deferred->resv != NULL) ?
+                          ucp_st_trig_put_done : ucp_st_trig_ahead_put_done;
     return uct_trig_ep_put(part->ep, &put, deferred);
 }
 
@@ -175,7 +204,7 @@ static ucs_status_t ucp_st_trig_post_word(ucp_st_trig_part_t *part,
     };
 
     deferred->trigger    = part->data;
-    deferred->threshold  = use;
+    deferred->threshold  = use * part->share.puts;
     deferred->completion = part->rail->sink;
     deferred->done       = (deferred->resv != NULL) ?
                            ucp_st_trig_word_done : ucp_st_trig_ahead_word_done;
@@ -188,7 +217,7 @@ static ucs_status_t ucp_st_trig_post_entry(ucp_st_trig_part_t *part,
 {
     ucp_st_trig_rail_t *rail     = part->rail;
     uct_trig_resv_t *resv        = &part->resv[entry];
-    uint64_t use                 = part->posted[entry] + 1;
+    uint64_t index               = part->posted[entry];
     uct_trig_deferred_t deferred = {
         .resv = (resv->used < resv->total) ? resv : NULL,
         .arg  = part
@@ -199,8 +228,8 @@ static ucs_status_t ucp_st_trig_post_entry(ucp_st_trig_part_t *part,
         return UCS_ERR_NO_RESOURCE;
     }
     status = (entry == UCP_ST_TRIG_ENTRY_PUT) ?
-             ucp_st_trig_post_put(part, use, &deferred) :
-             ucp_st_trig_post_word(part, use, &deferred);
+             ucp_st_trig_post_put(part, index, &deferred) :
+             ucp_st_trig_post_word(part, index + 1, &deferred);
     if (status == UCS_OK) {
         ++part->posted[entry];
         rail->ahead += (deferred.resv == NULL);
@@ -211,10 +240,13 @@ static ucs_status_t ucp_st_trig_post_entry(ucp_st_trig_part_t *part,
 /* Puts up to a use. An eager-ahead receive's clear-to-sends are one for as many
  * uses as the inbox holds, ahead of these: what follows the sender's last use
  * is not wanted. Its data may be here although it is gone. */
-static uint64_t ucp_st_trig_puts_wanted(const ucp_st_op_t *op, uint64_t uses)
+static uint64_t ucp_st_trig_puts_wanted(const ucp_st_trig_part_t *part,
+                                        uint64_t uses)
 {
+    const ucp_st_op_t *op = part->op;
+
     if (!ucp_st_trig_has_inbox(op)) {
-        return uses;
+        return uses * ucp_st_trig_puts_per_use(part);
     }
     if (op->max_uses > 0) {
         uses = ucs_min(uses, op->max_uses - 1);
@@ -238,7 +270,7 @@ static ucs_status_t ucp_st_trig_post_puts(ucp_st_trig_part_t *part,
                                           uint64_t uses)
 {
     const ucp_st_op_t *op = part->op;
-    uint64_t puts         = ucp_st_trig_puts_wanted(op, uses);
+    uint64_t puts         = ucp_st_trig_puts_wanted(part, uses);
     ucs_status_t status;
 
     while (part->posted[UCP_ST_TRIG_ENTRY_PUT] < puts) {
@@ -293,10 +325,13 @@ static ucs_status_t ucp_st_trig_try_post(ucp_st_op_t *op, uint64_t uses)
     return result;
 }
 
-/* A send's counter gets 3 a use at most */
+/* A counter gets 3 a use at most, or one for each write; no other part has more
+ * of these than the first one */
 static int ucp_st_trig_exceeds(const ucp_st_op_t *op, uint64_t uses)
 {
-    return uses > (op->trig.parts[0].rail->attr.max_count / 3);
+    const ucp_st_trig_part_t *part = &op->trig.parts[0];
+
+    return uses > (part->rail->attr.max_count / ucs_max(part->share.puts, 3));
 }
 
 ucs_status_t ucp_st_trig_post(ucp_st_op_t *op, uint64_t uses)

@@ -18,6 +18,9 @@ typedef struct ucp_st_trig_address {
     uint16_t rail_length; /**< Bytes of the address of one */
     uint32_t reserved2;
     uint64_t eager_max;   /**< UCX_ST_EAGER_MAX */
+    uint64_t share_min;   /**< UCX_ST_CHUNK_MIN */
+    uint64_t put_max;     /**< What all its NICs can write at once, at most
+                               UCX_ST_CHUNK_MAX */
 } __attribute__((packed)) ucp_st_trig_address_t;
 
 /** Where the peer writes: a send's clear-to-send word, a receive's data. Zero
@@ -26,7 +29,7 @@ typedef struct ucp_st_trig_region {
     uint8_t rkey[UCT_TRIG_RKEY_PACKED_LEN]; /**< Of exactly that */
 } __attribute__((packed)) ucp_st_trig_region_t;
 
-_Static_assert(sizeof(ucp_st_trig_address_t) == 16, "wire format");
+_Static_assert(sizeof(ucp_st_trig_address_t) == 32, "wire format");
 _Static_assert(sizeof(ucp_st_trig_region_t) == 32, "wire format");
 
 #endif
