@@ -75,6 +75,10 @@ ucs_status_t ucp_st_lanes_open(ucp_st_worker_h worker)
         }
         if (status == UCS_OK) {
             worker->lanes[worker->num_lanes++] = lane;
+        } else if (status == UCS_ERR_INVALID_PARAM) {
+            /* A setting is wrong: another lane would hide that */
+            ucp_st_lanes_close(worker);
+            return status;
         } else if (result == UCS_OK) {
             result = status;
         }

@@ -119,7 +119,8 @@ const char *ucp_st_lane_names(void);
 
 /**
  * Open the lanes that UCX_ST_LANES asks for and UCX_TLS leaves. UCS_OK if there
- * is at least one; else why the first of them cannot serve, logged.
+ * is at least one; else why the first of them cannot serve, logged; or
+ * UCS_ERR_INVALID_PARAM if one has a setting that is wrong.
  */
 ucs_status_t ucp_st_lanes_open(ucp_st_worker_h worker);
 
