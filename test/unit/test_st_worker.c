@@ -299,13 +299,224 @@ static void test_fork(void)
     st_pair_cleanup(&pair);
 }
 
+/* A stream and a queue beside the side's own */
+static void make_queue(st_side_t *side)
+{
+    ucs_gstream_params_t stream_params = {.field_mask = 0};
+    ucp_st_queue_params_t params       = {
+        .field_mask = UCP_ST_QUEUE_PARAM_FIELD_STREAM
+    };
+
+    CU_ASSERT_EQUAL(ucs_gstream_create(&stream_params, &side->stream), UCS_OK);
+    params.stream = side->stream;
+    CU_ASSERT_EQUAL(ucp_st_queue_create(side->worker, &params, &side->queue),
+                    UCS_OK);
+}
+
+/* S9: a queue in error is alone in that: another one, of another stream, goes
+ * on with the same peer, and the one in error can be destroyed */
+static void test_error_is_local(void)
+{
+    static uint8_t sbuf[2][LEN], rbuf[2][LEN];
+    ucp_st_queue_error_t error = {0};
+    ucp_st_op_h send[2], recv[2];
+    st_pair_t pair;
+    st_side_t other, *a, *b;
+    int i;
+
+    if (!st_pair_init(&pair)) {
+        return;
+    }
+    a = &pair.side[ST_A];
+    b = &pair.side[ST_B];
+    for (i = 0; i < 2; ++i) {
+        st_fill(sbuf[i], LEN, i);
+        send[i] = st_send(a, sbuf[i], LEN, i);
+        recv[i] = st_recv(b, rbuf[i], LEN, i);
+        st_match_ok(send[i], recv[i]);
+    }
+    other = *a;
+    make_queue(&other);
+    st_use(&other, send[0]); /* never answered */
+    st_free(recv[0]);
+    while (ucp_st_queue_query(other.queue, &error) == UCS_INPROGRESS) {
+        ucp_st_worker_progress(b->worker);
+    }
+    CU_ASSERT_EQUAL(error.status, UCS_ERR_CANCELED);
+    CU_ASSERT_PTR_EQUAL(error.op, send[0]);
+
+    st_use(a, send[1]);
+    st_use(b, recv[1]);
+    st_sync(a);
+    st_sync(b);
+    CU_ASSERT_TRUE(st_check(rbuf[1], LEN, 1));
+    CU_ASSERT_EQUAL(ucp_st_enqueue_start(other.queue, send[1]),
+                    UCS_ERR_CANCELED);
+    st_free(send[0]);
+    CU_ASSERT_EQUAL(ucp_st_queue_destroy(other.queue), UCS_OK);
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize(other.stream), UCS_OK);
+    CU_ASSERT_EQUAL(ucs_gstream_destroy(other.stream), UCS_OK);
+    st_free(send[1]);
+    st_free(recv[1]);
+    st_drain(&pair);
+    st_pair_cleanup(&pair);
+}
+
+/** What a thread that only looks works on. */
+typedef struct {
+    st_side_t   *side;
+    ucp_st_op_h op;
+    uint64_t    stop;
+    int         errors;
+} looker_t;
+
+static void *looker_main(void *arg)
+{
+    looker_t *looker = arg;
+    ucp_st_worker_attr_t attr;
+    ucp_st_op_attr_t op_attr;
+    uint64_t last = 0;
+
+    while (!__atomic_load_n(&looker->stop, __ATOMIC_ACQUIRE)) {
+        looker->errors += ucp_st_worker_query(looker->side->worker, &attr) !=
+                          UCS_OK;
+        looker->errors += ucp_st_op_query(looker->op, &op_attr) != UCS_OK;
+        looker->errors += (op_attr.completed < last) ||
+                          (op_attr.completed > op_attr.started);
+        last            = op_attr.completed;
+    }
+    return NULL;
+}
+
+/* S11: another thread may ask for counts at any time; they only grow */
+static void test_looking_on(void)
+{
+    static uint8_t sbuf[LEN], rbuf[LEN];
+    looker_t looker = {.errors = 0};
+    ucp_st_op_h send, recv;
+    pthread_t thread;
+    st_pair_t pair;
+    int k;
+
+    if (!st_pair_init(&pair)) {
+        return;
+    }
+    send = st_send(&pair.side[ST_A], sbuf, LEN, 1);
+    recv = st_recv(&pair.side[ST_B], rbuf, LEN, 1);
+    st_match_ok(send, recv);
+    looker.side = &pair.side[ST_A];
+    looker.op   = send;
+    CU_ASSERT_EQUAL(pthread_create(&thread, NULL, looker_main, &looker), 0);
+    for (k = 0; k < MANY; ++k) {
+        st_use(&pair.side[ST_A], send);
+        st_use(&pair.side[ST_B], recv);
+    }
+    st_sync(&pair.side[ST_A]);
+    st_sync(&pair.side[ST_B]);
+    __atomic_store_n(&looker.stop, 1, __ATOMIC_RELEASE);
+    CU_ASSERT_EQUAL(pthread_join(thread, NULL), 0);
+    CU_ASSERT_EQUAL(looker.errors, 0);
+    st_free(send);
+    st_free(recv);
+    st_pair_cleanup(&pair);
+}
+
+/* S12: a side that is through frees its operation before the other side has
+ * enqueued its wait, which passes all the same */
+static void test_free_first(void)
+{
+    static uint8_t sbuf[LEN], rbuf[LEN];
+    ucp_st_op_h send, recv;
+    st_side_t *a, *b;
+    st_pair_t pair;
+    int round;
+
+    if (!st_pair_init(&pair)) {
+        return;
+    }
+    a = &pair.side[ST_A];
+    b = &pair.side[ST_B];
+    for (round = 0; round < 4; ++round) {
+        st_fill(sbuf, LEN, round);
+        send = st_send(a, sbuf, LEN, 1);
+        recv = st_recv(b, rbuf, LEN, 1);
+        st_match_ok(send, recv);
+        st_start(b, recv);
+        st_start(a, send);
+        if (round % 2) {
+            st_wait(a, send);
+            st_sync(a);
+            st_free(send);
+            ucp_st_worker_progress(b->worker);
+            st_wait(b, recv);
+            st_sync(b);
+            st_free(recv);
+        } else {
+            st_wait(b, recv);
+            st_sync(b);
+            st_free(recv);
+            ucp_st_worker_progress(a->worker);
+            st_wait(a, send);
+            st_sync(a);
+            st_free(send);
+        }
+        CU_ASSERT_TRUE(st_check(rbuf, LEN, round));
+    }
+    st_drain(&pair);
+    st_pair_cleanup(&pair);
+}
+
+/* S12: a worker whose operations are there is not destroyed, and works on */
+static void test_destroy_refused(void)
+{
+    static uint8_t sbuf[LEN], rbuf[LEN];
+    ucp_st_op_h ops[2];
+    st_side_t side;
+    ucp_st_op_params_t params = {
+        .field_mask = UCP_ST_OP_PARAM_FIELD_BUFFER |
+                      UCP_ST_OP_PARAM_FIELD_LENGTH | UCP_ST_OP_PARAM_FIELD_PEER,
+        .length     = LEN
+    };
+    int i;
+
+    if (!st_side_init(&side)) {
+        return;
+    }
+    side.self   = st_side_peer(&side, &side);
+    params.peer = side.self;
+    for (i = 0; i < 2; ++i) {
+        params.buffer = i ? sbuf : rbuf;
+        ops[i]        = st_op(&side, i, &params);
+    }
+    CU_ASSERT_EQUAL(ucp_st_worker_destroy(side.worker), UCS_ERR_BUSY);
+    CU_ASSERT_EQUAL(ucp_st_matchall(ops, 2, NULL), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_worker_destroy(side.worker), UCS_ERR_BUSY);
+    st_fill(sbuf, LEN, 1);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_startall(side.queue, ops, 2), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_op_free(ops[0]), UCS_ERR_BUSY);
+    CU_ASSERT_EQUAL(ucp_st_op_free(ops[1]), UCS_ERR_BUSY);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_waitall(side.queue, ops, 2), UCS_OK);
+    st_sync(&side);
+    CU_ASSERT_TRUE(st_check(rbuf, LEN, 1));
+    CU_ASSERT_EQUAL(ucp_st_queue_destroy(side.queue), UCS_OK);
+    side.queue = NULL;
+    CU_ASSERT_EQUAL(ucp_st_worker_destroy(side.worker), UCS_ERR_BUSY);
+    st_free(ops[0]);
+    st_free(ops[1]);
+    st_side_cleanup(&side);
+}
+
 static const st_cunit_case_t cases[] = {
     {"threads", test_threads},
     {"free_matched", test_free_matched},
     {"worker_refusals", test_worker_refusals},
     {"bad_stream", test_bad_stream},
     {"user_worker", test_user_worker},
-    {"fork", test_fork}
+    {"fork", test_fork},
+    {"error_is_local", test_error_is_local},
+    {"looking_on", test_looking_on},
+    {"free_first", test_free_first},
+    {"destroy_refused", test_destroy_refused}
 };
 
 int main(int argc, char **argv)
