@@ -342,9 +342,9 @@ static void test_truncation(void)
     CU_ASSERT_EQUAL(ucp_st_imatchall(recv, 3), UCS_OK);
     for (i = 0; i < 3; ++i) {
         expected = (i == 1) ? UCS_ERR_MESSAGE_TRUNCATED : UCS_OK;
-        while ((ucp_st_match_test(send[i]) == UCS_INPROGRESS) ||
+        /* Progress of both, whatever the first one says */
+        while ((ucp_st_match_test(send[i]) == UCS_INPROGRESS) |
                (ucp_st_match_test(recv[i]) == UCS_INPROGRESS)) {
-            /* progress of both */
         }
         CU_ASSERT_EQUAL(ucp_st_match_test(send[i]), expected);
         CU_ASSERT_EQUAL(ucp_st_match_test(recv[i]), expected);
@@ -514,6 +514,8 @@ static const st_cunit_case_t cases[] = {
 
 int main(int argc, char **argv)
 {
+    /* Cases look at sends that wait for their receives to be started */
+    setenv("UCX_ST_EAGER_MAX", "0", 1);
     return st_cunit_main("st_promises", cases, ST_CUNIT_COUNT(cases), argc,
                          argv);
 }

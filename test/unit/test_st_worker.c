@@ -292,6 +292,7 @@ static void test_fork(void)
     st_start(&pair.side[ST_B], recv);
     st_use(&pair.side[ST_A], send);
     st_wait(&pair.side[ST_B], recv);
+    st_sync(&pair.side[ST_A]);
     st_sync(&pair.side[ST_B]);
     CU_ASSERT_TRUE(st_check(rbuf, sizeof(rbuf), 7));
     st_free(send);
