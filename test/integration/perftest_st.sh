@@ -210,9 +210,11 @@ test_spoil()
     expect_text client ' WRONG$'
 }
 
-# A side that cannot be set up says so to the other one.
+# A side that cannot be set up says so to the other one. No other lane is to
+# help out.
 test_setup()
 {
+    export UCX_ST_LANES=trig
     start_server
     UCX_TLS=self run_client -t st_lat
     wait_server
