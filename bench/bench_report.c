@@ -48,9 +48,11 @@ static int bench_report_count(bench_report_t *report, uint64_t messages)
     totals->starts       = bench_sum(totals->starts, comm);
     totals->waits        = bench_sum(totals->waits, comm);
     totals->writes_fired = bench_sum(totals->writes_fired, comm);
+    totals->chunks       = bench_sum(totals->chunks, comm);
     totals->proxied      = bench_sum(totals->proxied, comm);
 
-    if ((totals->writes_fired == report->messages) && (totals->proxied == 0)) {
+    if (((totals->writes_fired - totals->chunks) == report->messages) &&
+        (totals->proxied == 0)) {
         return 0;
     }
 
@@ -90,6 +92,10 @@ static void bench_report_print(const bench_report_t *report)
            ", operations proxied = %" PRIu64 "\n",
            report->messages, report->totals.writes_fired,
            report->totals.proxied);
+    if (report->totals.chunks > 0) {
+        printf("of the writes %" PRIu64 " are further parts of a message\n",
+               report->totals.chunks);
+    }
     fflush(stdout);
 }
 
@@ -107,8 +113,9 @@ static void bench_json_machine(FILE *file)
 static void bench_json_counts(FILE *file, const bench_report_t *report)
 {
     fprintf(file, "\"messages\":%" PRIu64 ",\"deferred_writes_fired\":%" PRIu64
-            ",\"operations_proxied\":%" PRIu64 ",", report->messages,
-            report->totals.writes_fired, report->totals.proxied);
+            ",\"chunks\":%" PRIu64 ",\"operations_proxied\":%" PRIu64 ",",
+            report->messages, report->totals.writes_fired,
+            report->totals.chunks, report->totals.proxied);
 }
 
 static int bench_report_write(const bench_report_t *report, const char *path)

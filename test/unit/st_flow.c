@@ -65,11 +65,16 @@ void flow_set_chunks(const char *devices, const char *chunk_max)
     set_or_not("UCX_ST_CHUNK_MAX", chunk_max);
 }
 
-int flow_init(flow_t *flow, size_t length, int is_ready)
+static int flow_begin(flow_t *flow, size_t length)
 {
     flow->sbuf = malloc(length + 1);
     flow->rbuf = malloc(length + 64);
-    if (!st_pair_init(&flow->pair)) {
+    return st_pair_init(&flow->pair);
+}
+
+int flow_init(flow_t *flow, size_t length, int is_ready)
+{
+    if (!flow_begin(flow, length)) {
         return 0;
     }
     flow_match(flow, length, is_ready);
@@ -90,23 +95,25 @@ void flow_cleanup(flow_t *flow)
     flow_free(flow);
 }
 
-/* With the settings that a protocol needs; zero also if there are too few
- * devices for it, and then the case is skipped, in part */
 int flow_init_proto(flow_t *flow, const proto_t *proto)
 {
     unsigned devices = (proto->devices == NULL) ? 1 : atoi(proto->devices);
     int has_begun;
 
     flow_set_chunks(proto->devices, proto->chunk_max);
-    has_begun = flow_init(flow, proto->length, proto->is_ready);
+    has_begun = flow_begin(flow, proto->length);
     flow_set_chunks(NULL, NULL);
-    if (has_begun &&
-        (flow_count_devices(flow->pair.side[ST_A].worker) < devices)) {
-        flow_cleanup(flow);
+    if (!has_begun) {
+        return 0;
+    }
+    if (flow_count_devices(flow->pair.side[ST_A].worker) < devices) {
+        st_pair_cleanup(&flow->pair);
+        flow_free(flow);
         st_cunit_skip("the provider has too few devices");
         return 0;
     }
-    return has_begun;
+    flow_match(flow, proto->length, proto->is_ready);
+    return 1;
 }
 
 void flow_check_protocol(ucp_st_op_h op, const char *name, size_t length)

@@ -282,6 +282,7 @@ static void test_send_first(void)
     st_sync(&pair.side[ST_A]); /* S3: the start does not block the stream */
     CU_ASSERT_EQUAL(ucp_st_worker_query(pair.side[ST_A].worker, &attr), UCS_OK);
     CU_ASSERT_EQUAL(attr.stats.writes_fired, 0);
+    CU_ASSERT_EQUAL(attr.stats.cts_waits, 1);
     CU_ASSERT_EQUAL(rbuf[0], 0xee);
 
     st_use(&pair.side[ST_B], recv);
@@ -289,6 +290,10 @@ static void test_send_first(void)
     CU_ASSERT_TRUE(st_check(rbuf, LONG, 1));
     st_wait(&pair.side[ST_A], send);
     st_sync(&pair.side[ST_A]);
+    CU_ASSERT_EQUAL(ucp_st_worker_query(pair.side[ST_A].worker, &attr), UCS_OK);
+    CU_ASSERT_EQUAL(attr.stats.writes_fired, 1);
+    CU_ASSERT_EQUAL(attr.stats.eager, 0);
+    CU_ASSERT_EQUAL(attr.stats.chunks, 0);
     st_free(send);
     st_free(recv);
     st_pair_cleanup(&pair);

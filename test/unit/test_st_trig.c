@@ -112,6 +112,7 @@ static void test_chunk_borders(void)
             CU_ASSERT_EQUAL(ucp_st_worker_query(flow.pair.side[ST_A].worker,
                                                 &attr), UCS_OK);
             CU_ASSERT_EQUAL(attr.stats.writes_fired, 3 * border->writes);
+            CU_ASSERT_EQUAL(attr.stats.chunks, 3 * (border->writes - 1));
             flow_cleanup(&flow);
         }
         unsetenv("UCX_ST_EAGER_MAX");
@@ -285,6 +286,7 @@ static void test_few_entries(void)
             CU_ASSERT_EQUAL(ucp_st_worker_query(flow.pair.side[ST_A].worker,
                                                 &attr), UCS_OK);
             CU_ASSERT_EQUAL(attr.stats.writes_fired, MANY * proto->writes);
+            CU_ASSERT_EQUAL(attr.stats.eager, (proto->ahead > 0) ? MANY : 0);
             CU_ASSERT(attr.stats.late_posts > 0);
             CU_ASSERT_EQUAL(attr.stats.proxied, 0);
             flow_cleanup(&flow);
@@ -391,6 +393,9 @@ static void eager_is_ahead(size_t length, int ahead)
     expect_use(&flow, k);
     CU_ASSERT_EQUAL(ucp_st_worker_query(b->worker, &attr), UCS_OK);
     CU_ASSERT(attr.stats.cts_fired <= (1 + (uint64_t)ahead) / ahead);
+    CU_ASSERT_EQUAL(attr.stats.eager, 1 + (uint64_t)ahead);
+    CU_ASSERT_EQUAL(ucp_st_worker_query(a->worker, &attr), UCS_OK);
+    CU_ASSERT_EQUAL(attr.stats.cts_waits, 1); /* the one more */
     flow_cleanup(&flow);
 }
 

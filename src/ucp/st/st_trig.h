@@ -91,7 +91,8 @@ struct ucp_st_op;
  */
 typedef struct ucp_st_trig_slot {
     volatile uint64_t word;
-    uint64_t          pad; /* clear-to-send word, or target of empty sends */
+    uint64_t          pad; /* source and target of clear-to-sends, which tell
+                              their number, and of empty sends */
     uint64_t          reserved[6];
 } ucp_st_trig_slot_t;
 
@@ -123,6 +124,7 @@ typedef struct ucp_st_trig_part {
     uint64_t            posted[UCP_ST_TRIG_ENTRY_LAST];
     uint64_t            done[UCP_ST_TRIG_ENTRY_LAST]; /* or failed */
     uint64_t            words;    /* of the latter: counted up */
+    uint64_t            run;      /* starts, or clear-to-sends; the stream's */
 } ucp_st_trig_part_t;
 
 /**
@@ -151,6 +153,12 @@ size_t ucp_st_trig_puts_per_use(const ucp_st_trig_part_t *part);
 
 /** Non-zero for a receive whose data goes to an inbox. */
 int ucp_st_trig_has_inbox(const struct ucp_st_op *op);
+
+/** What a start adds to T, or a receive to R. */
+uint64_t ucp_st_trig_weight(const struct ucp_st_op *op);
+
+/** Clear-to-sends that a send's use needs, of all that there were. */
+uint64_t ucp_st_trig_cts_needed(const struct ucp_st_op *op, uint64_t use);
 
 /** Where in the inbox the data of a use is, bytes. */
 size_t ucp_st_trig_inbox_offset(const struct ucp_st_op *op, uint64_t use);

@@ -9,12 +9,32 @@
 #include "st_trig.h"
 #include "st_log.h"
 #include "st_op.h"
+#include "st_worker.h"
 
-/* What a start adds to T, or a receive to R */
-static uint64_t ucp_st_trig_weight(const ucp_st_op_t *op)
+/* Of a send's first part: see whether the clear-to-send is there already. The
+ * NIC has stored its number to the pad; only a statistic hangs on that. */
+static void ucp_st_trig_look(ucp_st_trig_part_t *part)
 {
-    return ((op->dir == UCP_ST_DIR_SEND) &&
-            (op->trig.plan.proto == UCP_ST_TRIG_EAGER)) ? 2 : 1;
+    const ucp_st_op_t *op = part->op;
+    uint64_t seen         = __atomic_load_n(&part->slot->pad, __ATOMIC_RELAXED);
+
+    if ((part == op->trig.parts) &&
+        (seen < ucp_st_trig_cts_needed(op, part->run))) {
+        __atomic_fetch_add(&op->worker->trig.cts_waits, 1, __ATOMIC_RELAXED);
+    }
+}
+
+/* Count what is triggered now */
+static void ucp_st_trig_count_run(ucp_st_trig_part_t *part)
+{
+    ++part->run;
+    if (part->op->dir == UCP_ST_DIR_SEND) {
+        ucp_st_trig_look(part);
+    } else {
+        /* The clear-to-send reads it, and the one before has been read: its
+         * use is complete */
+        __atomic_store_n(&part->slot->pad, part->run, __ATOMIC_RELAXED);
+    }
 }
 
 /* Runs on the stream, where the NIC has no trigger address */
@@ -27,6 +47,7 @@ static void ucp_st_trig_start_func(void *arg)
     if (__atomic_load_n(&part->op->trig.released, __ATOMIC_ACQUIRE)) {
         return;
     }
+    ucp_st_trig_count_run(part);
     if (uct_trig_cntr_add(part->start, ucp_st_trig_weight(part->op)) !=
         UCS_OK) {
         ucs_error("operation %p: failed to trigger the NIC", part->op);

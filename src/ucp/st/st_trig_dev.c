@@ -235,6 +235,7 @@ ucs_status_t ucp_st_trig_dev_query(ucp_st_worker_h worker,
                            "%s%s", (i == 0) ? "" : ",", trig_attr.device);
         length  = ucs_min(length, sizeof(attr->device) - 1);
     }
+    attr->stats.cts_waits = __atomic_load_n(&dev->cts_waits, __ATOMIC_RELAXED);
     snprintf(attr->provider, sizeof(attr->provider), "%s", trig_attr.provider);
     return UCS_OK;
 }

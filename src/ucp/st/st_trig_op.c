@@ -34,6 +34,24 @@ int ucp_st_trig_has_inbox(const ucp_st_op_t *op)
            (op->trig.plan.proto == UCP_ST_TRIG_EAGER);
 }
 
+uint64_t ucp_st_trig_weight(const ucp_st_op_t *op)
+{
+    return ((op->dir == UCP_ST_DIR_SEND) &&
+            (op->trig.plan.proto == UCP_ST_TRIG_EAGER)) ? 2 : 1;
+}
+
+uint64_t ucp_st_trig_cts_needed(const ucp_st_op_t *op, uint64_t use)
+{
+    switch (op->trig.plan.proto) {
+    case UCP_ST_TRIG_READY:
+        return 0;
+    case UCP_ST_TRIG_STANDARD:
+        return use;
+    default:
+        return (use - 1) / op->trig.plan.depth;
+    }
+}
+
 size_t ucp_st_trig_inbox_offset(const ucp_st_op_t *op, uint64_t use)
 {
     return ((use - 1) % op->trig.plan.depth) * op->trig.plan.stride;

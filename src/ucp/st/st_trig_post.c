@@ -62,6 +62,13 @@ static ucs_status_t ucp_st_trig_put_failed(ucp_st_op_t *op, ucs_status_t status)
     return UCS_OK;
 }
 
+/* Of a use's writes all count but one */
+static int ucp_st_trig_is_chunk(const ucp_st_trig_part_t *part)
+{
+    return (part != part->op->trig.parts) ||
+           ((part->done[UCP_ST_TRIG_ENTRY_PUT] % part->share.puts) != 0);
+}
+
 static void ucp_st_trig_put_done(void *arg, ucs_status_t status)
 {
     ucp_st_trig_part_t *part = arg;
@@ -72,6 +79,7 @@ static void ucp_st_trig_put_done(void *arg, ucs_status_t status)
         status = ucp_st_trig_put_failed(op, status);
     } else if (op->dir == UCP_ST_DIR_SEND) {
         ++stats->writes_fired;
+        stats->chunks += ucp_st_trig_is_chunk(part);
     } else {
         ++stats->cts_fired;
     }
@@ -101,6 +109,8 @@ static void ucp_st_trig_word_done(void *arg, ucs_status_t status)
         ++part->words;
         if (ucp_st_trig_uses_counted(&op->trig) > op->trig.uses) {
             ++op->trig.uses;
+            op->worker->stats.eager +=
+                    (op->trig.plan.proto == UCP_ST_TRIG_EAGER);
             ucp_st_op_complete_use(op);
         }
     }
@@ -130,16 +140,13 @@ static void ucp_st_trig_ahead_word_done(void *arg, ucs_status_t status)
     ucp_st_trig_word_done(arg, status);
 }
 
+/* See st_trig.h. What a start adds and the clear-to-sends that there are. */
 static uint64_t ucp_st_trig_put_threshold(const ucp_st_op_t *op, uint64_t use)
 {
-    if ((op->dir == UCP_ST_DIR_RECV) ||
-        (op->trig.plan.proto == UCP_ST_TRIG_READY)) {
+    if (op->dir == UCP_ST_DIR_RECV) {
         return use;
     }
-    if (op->trig.plan.proto == UCP_ST_TRIG_STANDARD) {
-        return 2 * use;
-    }
-    return (2 * use) + ((use - 1) / op->trig.plan.depth);
+    return (use * ucp_st_trig_weight(op)) + ucp_st_trig_cts_needed(op, use);
 }
 
 /* One write of a use's data. An empty message is a byte, because a write of 0

@@ -319,7 +319,10 @@ void ucp_st_worker_print_stats(ucp_st_worker_h worker, FILE *stream)
     }
     fprintf(stream, "writes_posted %lu\nwrites_fired %lu\n",
             attr.stats.writes_posted, attr.stats.writes_fired);
-    fprintf(stream, "cts_fired %lu\natomics_fired %lu\n", attr.stats.cts_fired,
+    fprintf(stream, "chunks %lu\neager %lu\n", attr.stats.chunks,
+            attr.stats.eager);
+    fprintf(stream, "cts_fired %lu\ncts_waits %lu\natomics_fired %lu\n",
+            attr.stats.cts_fired, attr.stats.cts_waits,
             attr.stats.atomics_fired);
     fprintf(stream, "late_posts %lu\nproxied %lu\nerrors %lu\n",
             attr.stats.late_posts, attr.stats.proxied, attr.stats.errors);

@@ -58,7 +58,14 @@ typedef struct ucp_st_stats {
     uint64_t fallbacks;      /**< Of those, not on the lane of first choice */
     uint64_t writes_posted;  /**< Deferred writes of payload posted */
     uint64_t writes_fired;   /**< Of those, carried out by the NIC */
+    uint64_t chunks;         /**< Of those, all but one of each use that was
+                                  split: writes_fired - chunks uses are sent */
+    uint64_t eager;          /**< Uses complete, of sends and receives, that
+                                  went ahead of the receive's start */
     uint64_t cts_fired;      /**< Clear-to-send writes carried out */
+    uint64_t cts_waits;      /**< Starts of sends that ran before their
+                                  clear-to-send was there; only counted where
+                                  streams trigger the NIC by a call */
     uint64_t atomics_fired;  /**< Completion-word updates carried out */
     uint64_t late_posts;     /**< Uses posted after the start call returned, for
                                   want of entries */
