@@ -51,8 +51,8 @@ static unsigned ucp_st_trig_plan_rail(const ucp_st_trig_facts_t *facts)
     return (hash >> 32) % facts->limits.num_rails;
 }
 
-/* Equal shares, so that the last one may be shorter, of no less than share_min
- * bytes; an inbox is not split */
+/* Equal shares, of cache lines, so that the last one may be a little shorter:
+ * of share_min bytes, but for that. An inbox is not split. */
 static void ucp_st_trig_plan_split(const ucp_st_trig_facts_t *facts,
                                    ucp_st_trig_plan_t *plan)
 {
