@@ -23,7 +23,8 @@ all_files()
 {
     find src contrib bench examples test docs config .ci -type f \
         \( -name '*.[ch]' -o -name '*.sh' -o -name '*.py' -o -name '*.am' \
-           -o -name '*.m4' -o -name '*.scd' -o -name ucx-st-run -o -name run \) \
+           -o -name '*.m4' -o -name '*.scd' -o -name '*.pml' \
+           -o -name ucx-st-run -o -name run \) \
         -not -path 'config/aux/*' -not -name 'libtool.m4' -not -name 'lt*.m4' -not -path '*/.*/*' |
         sort
     echo configure.ac
@@ -40,8 +41,11 @@ check_file_rules()
         lines=$(wc -l < "$file")
         [ "$lines" -le $max_file ] ||
             complain "$file: $lines lines (at most $max_file)"
-        ! grep -nP '\t' "$file" /dev/null | grep -qE '\.[ch]:' ||
+        ! grep -nP '\t' "$file" /dev/null | grep -qE '\.([ch]|pml):' ||
             complain "$file: has tabs"
+        # check_c_rules() looks at the lines of C
+        [[ $file != *.pml ]] || ! grep -qE ".{$((max_line + 1))}" "$file" ||
+            complain "$file: has lines above $max_line columns"
         ! grep -qE ' +$' "$file" || complain "$file: has spaces at line ends"
     done < <(all_files)
 }
