@@ -12,7 +12,8 @@ ST_BUILD_PACKAGES=(autoconf automake libtool pkg-config make gcc g++ libc6-dev
                    openmpi-bin libcunit1-dev dpkg-dev xz-utils
                    scdoc)
 # shellcheck disable=SC2034
-ST_TEST_PACKAGES=(shellcheck codespell doxygen procps python3 libfabric-bin)
+ST_TEST_PACKAGES=(shellcheck codespell doxygen procps python3 libfabric-bin
+                  spin)
 
 # Ends the script with a cause.
 st_die()

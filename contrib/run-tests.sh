@@ -103,6 +103,12 @@ static_checks()
     check check/scripts 120 contrib/check-scripts.sh "$ST_BUILD"
 }
 
+# The protocols, by exhaustive search of their models; gcc builds the searches.
+protocol_models()
+{
+    check models 600 test/model/run-models.sh
+}
+
 # Builds the unit tests of a folder.  Usage: unit_build DIR PREFIX
 unit_build()
 {
@@ -219,6 +225,8 @@ if set_up; then
     count build 0 $SECONDS /dev/null
     st_say "Checks of the sources"
     static_checks
+    st_say "Models of the protocols"
+    protocol_models
     st_say "Unit tests"
     unit_tests "$ST_BUILD" unit
     unit_tests_elsewhere
