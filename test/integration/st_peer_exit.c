@@ -23,7 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define LEN 1024
+#define LEN 16384 /* more than is sent ahead of its receive */
 
 #define CHECK(_cond) \
     ((_cond) ? (void)0 : fail(#_cond, __LINE__))

@@ -7,9 +7,13 @@
 #endif
 
 #include "st_trig.h"
+#include "st_lane.h"
 #include "st_log.h"
 #include "st_op.h"
 #include "st_worker.h"
+
+_Static_assert((UCP_ST_TRIG_MAX_RAILS <= UCP_ST_LANE_MAX_CMDS) &&
+               (3 <= UCP_ST_LANE_MAX_CMDS), "commands of all rails");
 
 /* Of a send's first part: see whether the clear-to-send is there already. The
  * NIC has stored its number to the pad; only a statistic hangs on that. */

@@ -23,6 +23,9 @@ int ucp_st_trig_has_put(const ucp_st_op_t *op)
            (op->trig.plan.proto != UCP_ST_TRIG_READY);
 }
 
+_Static_assert((UCP_ST_TRIG_MAX_RAILS * sizeof(ucp_st_trig_region_t)) <=
+               UCP_ST_PROTO_MAX_BLOB, "regions of all rails fit");
+
 size_t ucp_st_trig_puts_per_use(const ucp_st_trig_part_t *part)
 {
     return (part->op->dir == UCP_ST_DIR_SEND) ? part->share.puts : 1;

@@ -26,9 +26,9 @@ static int ucp_st_trig_open_has_room(ucp_st_worker_h worker)
  * is the rail's then. UCS_ERR_NO_DEVICE if there is none. */
 static ucs_status_t ucp_st_trig_open_rail(ucp_st_worker_h worker, uct_md_h md)
 {
-    const char *allowed     = getenv("UCX_NET_DEVICES");
-    ucp_st_trig_dev_t *dev  = &worker->trig;
-    ucs_status_t result     = UCS_ERR_NO_DEVICE;
+    const char *allowed    = getenv("UCX_NET_DEVICES");
+    ucp_st_trig_dev_t *dev = &worker->trig;
+    ucs_status_t result    = UCS_ERR_NO_DEVICE;
     uct_tl_resource_desc_t *tls;
     unsigned num_tls, i;
     ucs_status_t status;
