@@ -157,6 +157,22 @@ st_nic()
     esac
 }
 
+# The lanes that suites of ucp_st run on: trig is what is chosen where nothing
+# is said, and the other lanes are there for what it cannot serve.
+# shellcheck disable=SC2034 # used by the scripts
+ST_LANES=(trig host)
+
+# Sets the environment for one of them.
+st_lane()
+{
+    export ST_LANE=$1
+    case $1 in
+    trig) unset UCX_ST_LANES ;;
+    host) export UCX_ST_LANES=host ;;
+    *) st_die "there is no lane \"$1\"; there are: ${ST_LANES[*]}" ;;
+    esac
+}
+
 # Keeps MPI on the loopback device, for tests and for the quick start.
 st_loopback()
 {

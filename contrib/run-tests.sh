@@ -131,23 +131,39 @@ unit_run()
     done
 }
 
-# The unit tests of a build folder, all of them on the emulated NIC.
+# The unit tests of a build folder, all of them on the emulated NIC, and those
+# of ucp_st on the host lane too.
 # Usage: unit_tests DIR PREFIX
 unit_tests()
 {
     unit_build "$1" "$2" || return
     st_nic strict
     unit_run "$1" "$2" print-tests
+    st_lane host
+    unit_run "$1" "$2-host" print-lane-tests
+    st_lane trig
 }
 
-# Again on the other NICs, those that use one.
+# Again on the other NICs, those that use one, and the host lane on transports
+# of UCX.
 unit_tests_elsewhere()
 {
-    local nic
+    local nic tls outer=$UCX_TLS
     for nic in "${ST_NICS[@]:1}"; do
         st_nic "$nic"
         unit_run "$ST_BUILD" "unit-$nic" print-nic-tests
+        st_lane host
+        unit_run "$ST_BUILD" "unit-$nic-host" print-lane-tests
+        st_lane trig
     done
+    st_nic strict
+    st_lane host
+    for tls in tcp posix; do
+        export UCX_TLS=$tls,self
+        unit_run "$ST_BUILD" "unit-$tls-host" print-lane-tests
+    done
+    st_lane trig
+    export UCX_TLS=$outer
 }
 
 # The same programs on every NIC.
@@ -214,6 +230,7 @@ cd "$ST_TOP" || exit 1
 mkdir -p "$logs"
 rm -f "$logs"/*.log
 st_loopback
+st_lane trig
 export UCX_TLS=cxi_trig,self
 export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0
 export UBSAN_OPTIONS=print_stacktrace=1

@@ -4,8 +4,12 @@
  * and the two processes exchange addresses over a socket pair. One argument,
  * where the peer dies:
  *
- *   match   while the other side is blocked in a match with it
- *   start   after the match, while the other side's stream waits for it
+ *   match    while the other side is blocked in a match with it
+ *   start    after the match, while the other side's stream waits for its send
+ *   receive  the same with a receive
+ *   compute  the same, and the other side's host makes no call meanwhile
+ *   moving   while a message is being moved to the other side's buffer; before
+ *            that it is stopped for a while, which is no reason to give it up
  *
  * The surviving side's call must return the error of a dead peer, its queue and
  * operations must be freeable, and a new pair of another peer must still work.
@@ -16,14 +20,36 @@
 
 #include <ucp_st.h>
 
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define LEN 16384 /* more than is sent ahead of its receive */
+#define LEN        16384 /* more than is sent ahead of its receive */
+#define MOVING_LEN (256ul << 20)
+
+/** What is to happen. */
+typedef enum {
+    MODE_MATCH,
+    MODE_START,
+    MODE_RECEIVE,
+    MODE_COMPUTE,
+    MODE_MOVING,
+    MODE_LAST
+} exit_mode_t;
+
+static const char *const mode_names[MODE_LAST] = {
+    [MODE_MATCH]   = "match",
+    [MODE_START]   = "start",
+    [MODE_RECEIVE] = "receive",
+    [MODE_COMPUTE] = "compute",
+    [MODE_MOVING]  = "moving"
+};
 
 #define CHECK(_cond) \
     ((_cond) ? (void)0 : fail(#_cond, __LINE__))
@@ -74,15 +100,15 @@ static void side_connect(side_t *side, int fd)
     CHECK(ucp_st_peer_create(side->worker, buffer, ret, &side->peer) == UCS_OK);
 }
 
-static ucp_st_op_h make_op(side_t *side, ucp_st_peer_h peer, int is_send,
-                           void *buffer)
+static ucp_st_op_h make_op_of(side_t *side, ucp_st_peer_h peer, int is_send,
+                              void *buffer, size_t length)
 {
     ucp_st_op_params_t params = {
         .field_mask = UCP_ST_OP_PARAM_FIELD_BUFFER |
                       UCP_ST_OP_PARAM_FIELD_LENGTH |
                       UCP_ST_OP_PARAM_FIELD_PEER,
         .buffer     = buffer,
-        .length     = LEN,
+        .length     = length,
         .peer       = peer
     };
     ucp_st_op_h op;
@@ -92,6 +118,12 @@ static ucp_st_op_h make_op(side_t *side, ucp_st_peer_h peer, int is_send,
     return op;
 }
 
+static ucp_st_op_h make_op(side_t *side, ucp_st_peer_h peer, int is_send,
+                           void *buffer)
+{
+    return make_op_of(side, peer, is_send, buffer, LEN);
+}
+
 static int is_death(ucs_status_t status)
 {
     return (status == UCS_ERR_ENDPOINT_TIMEOUT) ||
@@ -99,8 +131,33 @@ static int is_death(ucs_status_t status)
            (status == UCS_ERR_REJECTED) || (status == UCS_ERR_CANCELED);
 }
 
+/* Memory that is touched only as far as it is used */
+static char *big_buffer(void)
+{
+    void *buffer = mmap(NULL, MOVING_LEN, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    CHECK(buffer != MAP_FAILED);
+    return buffer;
+}
+
+/* The sender of a message that is never through: killed by the survivor */
+static void peer_send(side_t *side)
+{
+    char *buffer = big_buffer();
+    ucp_st_op_h op;
+
+    memset(buffer, 0x5a, MOVING_LEN);
+    op = make_op_of(side, side->peer, 1, buffer, MOVING_LEN);
+    CHECK(ucp_st_match(op) == UCS_OK);
+    CHECK(ucp_st_enqueue_start(side->queue, op) == UCS_OK);
+    for (;;) {
+        pause();
+    }
+}
+
 /* Never calls a destructor: this is a crash */
-static void peer_process(int fd, int in_match)
+static void peer_process(int fd, exit_mode_t mode)
 {
     static char buffer[LEN];
     ucp_st_op_h op;
@@ -109,12 +166,15 @@ static void peer_process(int fd, int in_match)
 
     side_init(&side);
     side_connect(&side, fd);
-    if (!in_match) {
-        op = make_op(&side, side.peer, 0, buffer);
+    if (mode == MODE_MOVING) {
+        peer_send(&side);
+    }
+    if (mode != MODE_MATCH) {
+        op = make_op(&side, side.peer, mode != MODE_START, buffer);
         CHECK(ucp_st_match(op) == UCS_OK);
     }
     CHECK(read(fd, &c, 1) == 1);
-    if (in_match) {
+    if (mode == MODE_MATCH) {
         /* Let the survivor block first, as far as one can tell: its message has
          * come or will never be answered; either way its match must end */
         ucp_st_worker_progress(side.worker);
@@ -154,36 +214,125 @@ static void check_self_message(side_t *side)
     ucp_st_peer_destroy(self);
 }
 
-static void survivor(int fd, int in_match, pid_t pid)
+static void raise_func(void *arg)
 {
-    static char buffer[LEN];
+    __atomic_store_n((int*)arg, 1, __ATOMIC_RELEASE);
+}
+
+/* A use that the peer will not take part in; what the host wait returns */
+static ucs_status_t use_in_vain(side_t *side, int fd, ucp_st_op_h op,
+                                exit_mode_t mode)
+{
     ucp_st_queue_error_t error = {0};
+    int done                   = 0;
+    volatile double x          = 1;
+    ucs_status_t status;
+
+    CHECK(ucp_st_match(op) == UCS_OK);
+    CHECK(ucp_st_enqueue_start(side->queue, op) == UCS_OK);
+    CHECK(ucp_st_enqueue_wait(side->queue, op) == UCS_OK);
+    CHECK(ucs_gstream_enqueue_func(side->stream, raise_func, &done) == UCS_OK);
+    CHECK(write(fd, "", 1) == 1);
+    while ((mode == MODE_COMPUTE) &&
+           !__atomic_load_n(&done, __ATOMIC_ACQUIRE)) {
+        x = (x * 1.5) + 1 / x;
+    }
+    status = ucp_st_queue_wait(side->queue, &error);
+    CHECK(error.op == op);
+    CHECK(error.status == status);
+    return status;
+}
+
+/* Wait for the first byte of the message, and stop the peer then. The last one
+ * must not be there yet. */
+static void stop_peer(const volatile char *buffer, pid_t pid)
+{
+    while (buffer[0] == 0) {
+        /* it comes without a call of this thread */
+    }
+    CHECK(kill(pid, SIGSTOP) == 0);
+    (void)usleep(500000); /* what is in the network arrives */
+    CHECK(buffer[MOVING_LEN - 1] == 0);
+}
+
+/* A receive under way. No sleep here synchronises: each gives time in which
+ * something wrong would happen. */
+static ucs_status_t receive_in_vain(side_t *side, ucp_st_op_h op,
+                                    const char *buffer, pid_t pid)
+{
+    char *copy = big_buffer();
+    ucs_status_t status;
+
+    CHECK(ucp_st_match(op) == UCS_OK);
+    CHECK(ucp_st_enqueue_start(side->queue, op) == UCS_OK);
+    CHECK(ucp_st_enqueue_wait(side->queue, op) == UCS_OK);
+    stop_peer(buffer, pid);
+    (void)usleep(2000000);
+    CHECK(ucp_st_queue_query(side->queue, NULL) == UCS_INPROGRESS);
+    CHECK(ucp_st_op_free(op) == UCS_ERR_BUSY);
+    CHECK(kill(pid, SIGKILL) == 0);
+    status = ucp_st_queue_wait(side->queue, NULL);
+    memcpy(copy, buffer, MOVING_LEN);
+    (void)usleep(200000);
+    CHECK(!memcmp(copy, buffer, MOVING_LEN));
+    munmap(copy, MOVING_LEN);
+    return status;
+}
+
+/** Takes note of the peer's end, as another process would: as long as nobody
+ *  does, a dead process still exists. */
+typedef struct {
+    pid_t     pid;
+    int       wstatus;
+    pthread_t thread;
+} reaper_t;
+
+static void *reaper_main(void *arg)
+{
+    reaper_t *reaper = arg;
+
+    CHECK(waitpid(reaper->pid, &reaper->wstatus, 0) == reaper->pid);
+    return NULL;
+}
+
+static void reaper_end(reaper_t *reaper, int is_killed)
+{
+    CHECK(pthread_join(reaper->thread, NULL) == 0);
+    if (is_killed) {
+        CHECK(WIFSIGNALED(reaper->wstatus));
+    } else {
+        CHECK(WIFEXITED(reaper->wstatus) && !WEXITSTATUS(reaper->wstatus));
+    }
+}
+
+static void survivor(int fd, exit_mode_t mode, pid_t pid)
+{
+    reaper_t reaper    = {.pid = pid};
+    int is_moving      = (mode == MODE_MOVING);
+    int is_send        = (mode == MODE_MATCH) || (mode == MODE_START);
+    static char small[LEN];
+    char *buffer       = is_moving ? big_buffer() : small;
     ucs_status_t status;
     ucp_st_op_h op;
     side_t side;
-    int wstatus;
 
+    CHECK(pthread_create(&reaper.thread, NULL, reaper_main, &reaper) == 0);
     side_init(&side);
     side_connect(&side, fd);
-    op = make_op(&side, side.peer, 1, buffer);
-    if (in_match) {
+    op = make_op_of(&side, side.peer, is_send, buffer,
+                    is_moving ? MOVING_LEN : LEN);
+    if (mode == MODE_MATCH) {
         CHECK(write(fd, "", 1) == 1);
         status = ucp_st_match(op);
+    } else if (is_moving) {
+        status = receive_in_vain(&side, op, buffer, pid);
     } else {
-        CHECK(ucp_st_match(op) == UCS_OK);
-        CHECK(ucp_st_enqueue_start(side.queue, op) == UCS_OK);
-        CHECK(ucp_st_enqueue_wait(side.queue, op) == UCS_OK);
-        CHECK(write(fd, "", 1) == 1);
-        status = ucp_st_queue_wait(side.queue, &error);
-        CHECK(error.op == op);
-        CHECK(error.status == status);
+        status = use_in_vain(&side, fd, op, mode);
     }
     fprintf(stderr, "the call returned: %s\n", ucs_status_string(status));
     CHECK(is_death(status));
     CHECK(ucp_st_op_free(op) == UCS_OK);
-    CHECK(waitpid(pid, &wstatus, 0) == pid);
-    CHECK(WIFEXITED(wstatus) && (WEXITSTATUS(wstatus) == 0));
-
+    reaper_end(&reaper, is_moving);
     check_self_message(&side);
     CHECK(ucp_st_queue_destroy(side.queue) == UCS_OK);
     ucp_st_peer_destroy(side.peer);
@@ -191,14 +340,25 @@ static void survivor(int fd, int in_match, pid_t pid)
     CHECK(ucs_gstream_destroy(side.stream) == UCS_OK);
 }
 
+static exit_mode_t mode_of(const char *name)
+{
+    unsigned i;
+
+    for (i = 0; (i < MODE_LAST) && strcmp(mode_names[i], name); ++i) {
+        /* look on */
+    }
+    return (exit_mode_t)i;
+}
+
 int main(int argc, char **argv)
 {
-    int in_match = (argc == 2) && !strcmp(argv[1], "match");
+    exit_mode_t mode = (argc == 2) ? mode_of(argv[1]) : MODE_LAST;
     int fds[2];
     pid_t pid;
 
-    if (!in_match && ((argc != 2) || strcmp(argv[1], "start"))) {
-        fprintf(stderr, "usage: %s match|start\n", argv[0]);
+    if (mode == MODE_LAST) {
+        fprintf(stderr, "usage: %s match|start|receive|compute|moving\n",
+                argv[0]);
         return 2;
     }
     CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fds) == 0);
@@ -206,9 +366,9 @@ int main(int argc, char **argv)
     CHECK(pid >= 0);
     if (pid == 0) {
         close(fds[0]);
-        peer_process(fds[1], in_match);
+        peer_process(fds[1], mode);
     }
     close(fds[1]);
-    survivor(fds[0], in_match, pid);
+    survivor(fds[0], mode, pid);
     return 0;
 }

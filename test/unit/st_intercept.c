@@ -31,6 +31,9 @@
 #define ST_INTERCEPT_SANITIZED 0
 #endif
 
+/* With a sanitizer */
+#define ST_INTERCEPT_UNUSED __attribute__((unused))
+
 /** Code of a library. */
 typedef struct st_intercept_range {
     uintptr_t begin;
@@ -106,7 +109,7 @@ static void __attribute__((constructor)) find_ranges(void)
     dl_iterate_phdr(add_ranges, NULL);
 }
 
-static unsigned caller_library(const void *address)
+static unsigned ST_INTERCEPT_UNUSED caller_library(const void *address)
 {
     unsigned i;
 
@@ -120,7 +123,7 @@ static unsigned caller_library(const void *address)
 }
 
 /* Non-zero if a call of this library in this thread is counted */
-static int is_counted(unsigned library)
+static int ST_INTERCEPT_UNUSED is_counted(unsigned library)
 {
     return (library & ATOMIC_GET(counting)) &&
            (!ATOMIC_GET(is_one_thread) ||

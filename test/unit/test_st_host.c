@@ -18,6 +18,7 @@
 #define MAX_LEN ((1u << 20) + 5)
 #define LEN     (64u << 10)
 #define USES    20
+#define PAIRS   8
 
 static uint8_t *sbuf, *rbuf; /* of MAX_LEN bytes */
 
@@ -134,13 +135,13 @@ static void test_self_rndv(void)
     host_pair_cleanup(&pair);
 }
 
-/* Two pairs, the second one on the host lane for want of entries of the NIC.
- * Zero, and nothing made, if this is not to be tested here. */
-static int mixed_init(st_pair_t *pair, ucp_st_op_h op[2][2],
-                      uint64_t value[2][2])
+/* A pair whose NIC has entries for one operation a side, or what the
+ * environment of the NIC says. Zero, and nothing made, if this is not to be
+ * tested here. */
+static int mixed_pair_init(st_pair_t *pair)
 {
     char *lanes;
-    int i, dir;
+    int is_good;
 
     if (st_lane() != UCP_ST_LANE_TRIG) {
         st_cunit_skip("the trig lane is left out");
@@ -150,10 +151,88 @@ static int mixed_init(st_pair_t *pair, ucp_st_op_h op[2][2],
     if (getenv("FI_CXIEMU_DWQ_ENTRIES") == NULL) {
         setenv("UCX_CXI_TRIG_DEFERRED_ENTRIES", "3", 1);
     }
-    i = st_pair_init(pair);
+    is_good = st_pair_init(pair);
     unsetenv("UCX_CXI_TRIG_DEFERRED_ENTRIES");
     st_env_restore("UCX_ST_LANES", lanes);
-    if (!i) {
+    return is_good;
+}
+
+/* The lane that a matched pair has taken, the same on both sides */
+static ucp_st_lane_t lane_of(const ucp_st_op_h op[2])
+{
+    ucp_st_op_attr_t attr[2];
+    int i;
+
+    for (i = 0; i < 2; ++i) {
+        CU_ASSERT_EQUAL(ucp_st_op_query(op[i], &attr[i]), UCS_OK);
+    }
+    CU_ASSERT_EQUAL(attr[0].lane, attr[1].lane);
+    return attr[0].lane;
+}
+
+/* What a side says about its pairs, `on_host` of them on the host lane */
+static void check_fallbacks(const st_side_t *side, unsigned on_host)
+{
+    ucp_st_worker_attr_t attr;
+
+    CU_ASSERT_EQUAL(ucp_st_worker_query(side->worker, &attr), UCS_OK);
+    CU_ASSERT_EQUAL(attr.num_lanes, 2);
+    CU_ASSERT_EQUAL(attr.lanes[0], UCP_ST_LANE_TRIG);
+    CU_ASSERT_EQUAL(attr.lanes[1], UCP_ST_LANE_HOST);
+    CU_ASSERT_EQUAL(attr.stats.matches, PAIRS);
+    CU_ASSERT_EQUAL(attr.stats.fallbacks, on_host);
+    CU_ASSERT_EQUAL(attr.stats.lanes[UCP_ST_LANE_HOST].matches, on_host);
+    CU_ASSERT_EQUAL(attr.stats.lanes[UCP_ST_LANE_TRIG].matches,
+                    PAIRS - on_host);
+}
+
+/* S10: a pair that finds no entries takes the next lane, and is counted */
+static void test_fallback(void)
+{
+    uint64_t value[2][PAIRS];
+    ucp_st_op_h op[PAIRS][2];
+    unsigned on_host = 0;
+    st_pair_t pair;
+    int i, k;
+
+    if (!mixed_pair_init(&pair)) {
+        return;
+    }
+    for (i = 0; i < PAIRS; ++i) {
+        op[i][ST_A] = st_send(&pair.side[ST_A], &value[ST_A][i], 8, i);
+        op[i][ST_B] = st_recv(&pair.side[ST_B], &value[ST_B][i], 8, i);
+        st_match_ok(op[i][ST_A], op[i][ST_B]);
+        on_host += (lane_of(op[i]) == UCP_ST_LANE_HOST);
+    }
+    CU_ASSERT(on_host > 0);
+    check_fallbacks(&pair.side[ST_A], on_host);
+    check_fallbacks(&pair.side[ST_B], on_host);
+    for (k = 0; k < 3; ++k) {
+        for (i = 0; i < PAIRS; ++i) {
+            value[ST_A][i] = (10 * k) + i;
+            st_start(&pair.side[ST_A], op[i][ST_A]);
+            st_use(&pair.side[ST_B], op[i][ST_B]);
+            st_wait(&pair.side[ST_A], op[i][ST_A]);
+        }
+        st_sync(&pair.side[ST_A]);
+        st_sync(&pair.side[ST_B]);
+        for (i = 0; i < PAIRS; ++i) {
+            CU_ASSERT_EQUAL(value[ST_B][i], (10 * k) + i);
+        }
+    }
+    for (i = 0; i < PAIRS; ++i) {
+        st_free(op[i][ST_A]);
+        st_free(op[i][ST_B]);
+    }
+    st_pair_cleanup(&pair);
+}
+
+/* Two pairs, from A to B on the trig lane and back on the host lane */
+static int p8_init(st_pair_t *pair, ucp_st_op_h op[2][2], uint64_t value[2][2])
+{
+    int dir;
+
+    if (!mixed_pair_init(pair)) {
         return 0;
     }
     for (dir = 0; dir < 2; ++dir) {
@@ -163,41 +242,9 @@ static int mixed_init(st_pair_t *pair, ucp_st_op_h op[2][2],
                                    sizeof(uint64_t), dir);
         st_match_ok(op[dir][0], op[dir][1]);
     }
+    CU_ASSERT_EQUAL(lane_of(op[0]), UCP_ST_LANE_TRIG);
+    CU_ASSERT_EQUAL(lane_of(op[1]), UCP_ST_LANE_HOST);
     return 1;
-}
-
-/* S10: a pair that finds no entries takes the next lane, and is counted */
-static void test_fallback(void)
-{
-    uint64_t value[2][2] = {{0}};
-    ucp_st_op_h op[2][2];
-    ucp_st_worker_attr_t attr;
-    ucp_st_op_attr_t op_attr;
-    st_pair_t pair;
-    int i;
-
-    if (!mixed_init(&pair, op, value)) {
-        return;
-    }
-    for (i = 0; i < 2; ++i) {
-        CU_ASSERT_EQUAL(ucp_st_op_query(op[0][i], &op_attr), UCS_OK);
-        CU_ASSERT_EQUAL(op_attr.lane, UCP_ST_LANE_TRIG);
-        CU_ASSERT_EQUAL(ucp_st_op_query(op[1][i], &op_attr), UCS_OK);
-        CU_ASSERT_EQUAL(op_attr.lane, UCP_ST_LANE_HOST);
-        CU_ASSERT_EQUAL(ucp_st_worker_query(pair.side[i].worker, &attr),
-                        UCS_OK);
-        CU_ASSERT_EQUAL(attr.num_lanes, 2);
-        CU_ASSERT_EQUAL(attr.lanes[0], UCP_ST_LANE_TRIG);
-        CU_ASSERT_EQUAL(attr.lanes[1], UCP_ST_LANE_HOST);
-        CU_ASSERT_EQUAL(attr.stats.matches, 2);
-        CU_ASSERT_EQUAL(attr.stats.fallbacks, 1);
-        CU_ASSERT_EQUAL(attr.stats.lanes[UCP_ST_LANE_HOST].matches, 1);
-    }
-    for (i = 0; i < 2; ++i) {
-        st_free(op[i][0]);
-        st_free(op[i][1]);
-    }
-    st_pair_cleanup(&pair);
 }
 
 /** What the streams of P8 do. */
@@ -234,7 +281,7 @@ static void test_p8(void)
     st_pair_t pair;
     int k;
 
-    if (!mixed_init(&pair, op, value)) {
+    if (!p8_init(&pair, op, value)) {
         return;
     }
     for (k = 0; k < USES; ++k) {

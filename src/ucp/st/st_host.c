@@ -62,26 +62,10 @@ static void ucp_st_host_complete(ucp_st_op_t *op, uint64_t use)
     ucp_st_op_complete_use(op);
 }
 
-/* UCP could not do it for want of something here, not because of the peer */
-static int ucp_st_host_is_local(ucs_status_t status)
-{
-    switch (status) {
-    case UCS_ERR_NO_MEMORY:
-    case UCS_ERR_NO_RESOURCE:
-    case UCS_ERR_INVALID_PARAM:
-    case UCS_ERR_UNSUPPORTED:
-    case UCS_ERR_MESSAGE_TRUNCATED:
-    case UCS_ERR_EXCEEDS_LIMIT:
-        return 1;
-    default:
-        return 0;
-    }
-}
-
 static void ucp_st_host_failed(ucp_st_op_t *op, ucs_status_t status)
 {
     ucs_debug("operation %p: UCP: %s", op, ucs_status_string(status));
-    if (op->peer->is_self || ucp_st_host_is_local(status)) {
+    if (op->peer->is_self || ucp_st_host_dev_is_local(status)) {
         ucp_st_op_fail(op, status);
     } else {
         /* The operation fails with the peer */
@@ -485,10 +469,12 @@ static void ucp_st_host_drop_msg(ucp_st_op_t *op)
 }
 
 /* A message that is being moved to the buffer cannot be stopped: the waits are
- * released, and the buffer given back, when that is over */
+ * released, and the buffer given back, when that is over. The peer reaches
+ * nothing of a send; its word of what it has may come after it freed its half.
+ */
 static void ucp_st_host_revoke(ucp_st_op_t *op)
 {
-    if (op->host.is_active) {
+    if (op->host.is_active && !ucp_st_host_is_send(op)) {
         op->host.is_revoked = 1;
         ucp_st_host_drop_msg(op);
     }

@@ -63,7 +63,7 @@ typedef struct ucp_st_host_op {
     int                 is_running;
     int                 is_active; /* offered */
     int                 is_bound;  /* the peer has the other half */
-    int                 is_revoked;/* no further message is taken */
+    int                 is_revoked;/* receive: no further message is taken */
     int                 release;   /* release the waits once not moving */
     int                 is_moving; /* UCP uses the buffer */
     int                 is_sending;/* UCP uses `header` */

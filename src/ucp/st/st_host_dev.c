@@ -427,6 +427,22 @@ static void ucp_st_host_dev_err_handler(void *arg, ucp_ep_h ep,
     ucp_st_worker_unlock(worker);
 }
 
+int ucp_st_host_dev_is_local(ucs_status_t status)
+{
+    switch (status) {
+    case UCS_ERR_NO_MEMORY:
+    case UCS_ERR_NO_RESOURCE:
+    case UCS_ERR_INVALID_PARAM:
+    case UCS_ERR_UNSUPPORTED:
+    case UCS_ERR_MESSAGE_TRUNCATED:
+    case UCS_ERR_EXCEEDS_LIMIT:
+    case UCS_ERR_UNREACHABLE:
+        return 1;
+    default:
+        return 0;
+    }
+}
+
 ucs_status_t ucp_st_host_dev_get_ep(const ucp_st_op_t *op, ucp_ep_h *ep_p)
 {
     ucp_st_worker_h worker = op->worker;
@@ -456,7 +472,9 @@ ucs_status_t ucp_st_host_dev_get_ep(const ucp_st_op_t *op, ucp_ep_h *ep_p)
     if (status != UCS_OK) {
         ucs_error("lane 'host': failed to connect to peer 0x%lx: %s",
                   peer->uuid, ucs_status_string(status));
-        return status;
+        /* Transports fail in many ways to reach who is not there any more */
+        return ucp_st_host_dev_is_local(status) ? status :
+                                                  UCS_ERR_CONNECTION_RESET;
     }
     ucp_st_worker_lock(worker);
     hep->ep = *ep_p;

@@ -54,7 +54,9 @@ void ucp_st_leave_lost(ucp_st_peer_t *peer, ucs_status_t status)
         return;
     }
     ucs_debug("peer 0x%lx is lost: %s", peer->uuid, ucs_status_string(status));
-    peer->lost       = status;
+    /* Transports find many ways to say that nobody is there */
+    peer->lost       = (status == UCS_ERR_ENDPOINT_TIMEOUT) ?
+                       status : UCS_ERR_CONNECTION_RESET;
     peer->lost_round = peer->worker->round;
     peer->lost_time  = ucp_st_worker_now();
     ucp_st_leave_begin(peer);

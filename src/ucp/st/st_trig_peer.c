@@ -183,8 +183,10 @@ void ucp_st_trig_peer_check(ucp_st_peer_t *peer)
 {
     unsigned i;
 
-    /* An error is told by the endpoint's error handler */
+    /* An error is told by the endpoint's error handler, in the next progress */
     for (i = 0; i < peer->trig.limits.num_rails; ++i) {
-        (void)uct_ep_check(peer->trig.ep[i], 0, NULL);
+        if (UCS_STATUS_IS_ERR(uct_ep_check(peer->trig.ep[i], 0, NULL))) {
+            ucp_st_trig_dev_wake(peer->worker);
+        }
     }
 }
