@@ -54,8 +54,8 @@ static ucs_status_t ucp_st_trig_put_failed(ucp_st_op_t *op, ucs_status_t status)
         return UCS_OK;
     }
     /* Where the NIC tells of a bad key: it was good at match, so the peer has
-     * closed its region since. Whether this side misses anything by that is what
-     * its message says; a clear-to-send behind the last use is not missed. */
+     * closed its region since. Its message says whether this side misses
+     * anything by that; a clear-to-send behind the last use is not missed. */
     ucp_st_trig_doubt_add(op, (status == UCS_ERR_INVALID_ADDR) ?
                               UCS_ERR_CANCELED : status);
     return UCS_OK;
