@@ -538,6 +538,55 @@ static void test_gone_in_the_middle(void)
     }
 }
 
+/* Uses until the NIC fails one, or all; what both sides' queues say then */
+static void use_until_failure(flow_t *flow, ucs_status_t status[2])
+{
+    st_side_t *side = flow->pair.side;
+    ucp_st_op_h op[2];
+    int i, k;
+
+    op[ST_A] = flow->send;
+    op[ST_B] = flow->recv;
+    for (i = 0; i < 2; ++i) {
+        status[i] = UCS_OK;
+        for (k = 0; (k < MANY) && (status[i] == UCS_OK); ++k) {
+            status[i] = ucp_st_enqueue_start(side[i].queue, op[i]);
+            if (status[i] == UCS_OK) {
+                status[i] = ucp_st_enqueue_wait(side[i].queue, op[i]);
+            }
+        }
+    }
+    for (i = 0; i < 2; ++i) {
+        status[i] = ucp_st_queue_wait(side[i].queue, NULL);
+    }
+}
+
+/* S9: a NIC that fails operations at random, data, clear-to-sends and words
+ * alike: both sides' streams are released, and both hosts are told */
+static void test_injected_failures(void)
+{
+    ucs_status_t status[2];
+    flow_t flow;
+    size_t i;
+    int k;
+
+    if (getenv("FI_CXIEMU_FAIL") == NULL) {
+        st_cunit_skip("needs FI_CXIEMU_FAIL");
+        return;
+    }
+    for (i = 0; i < FLOW_NUM_PROTOS; ++i) {
+        if (!flow_protos[i].is_ready &&
+            flow_init_proto(&flow, &flow_protos[i])) {
+            use_until_failure(&flow, status);
+            for (k = 0; k < 2; ++k) { /* one may fail after the other's end */
+                CU_ASSERT((status[k] == UCS_OK) ||
+                          (status[k] == UCS_ERR_IO_ERROR));
+            }
+            flow_cleanup(&flow);
+        }
+    }
+}
+
 static const st_cunit_case_t cases[] = {
     {"borders", test_borders},
     {"chunk_borders", test_chunk_borders},
@@ -550,12 +599,16 @@ static const st_cunit_case_t cases[] = {
     {"eager_is_ahead", test_eager_is_ahead},
     {"eager_sender_gone", test_eager_sender_gone},
     {"freed_in_the_middle", test_freed_in_the_middle},
-    {"gone_in_the_middle", test_gone_in_the_middle}
+    {"gone_in_the_middle", test_gone_in_the_middle},
+    {"injected_failures", test_injected_failures}
 };
 
 int main(int argc, char **argv)
 {
     setenv("FI_CXIEMU_DEVICES", "4", 0);
     setenv("UCX_ST_LANES", "trig", 1); /* no other one is to help out */
+    if (getenv("FI_CXIEMU_FAIL") != NULL) {
+        unsetenv("UCX_TLS"); /* control messages go another way */
+    }
     return st_cunit_main("st_trig", cases, ST_CUNIT_COUNT(cases), argc, argv);
 }

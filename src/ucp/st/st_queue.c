@@ -120,8 +120,7 @@ static ucs_status_t ucp_st_queue_result(ucp_st_queue_h queue,
     if (status == UCS_OK) {
         return UCS_OK;
     }
-    /* The service thread may have failed the operation: its peer is told before
-     * the host is */
+    /* Peers are told before the host is, which may make no call for long */
     ucp_st_ctrl_flush(queue->worker);
     if (error != NULL) {
         error->status = status;
