@@ -55,6 +55,11 @@ int st_progress_partner(const st_rank_t *me);
  *  with the even number if `from` is 0, else from the odd one. */
 void st_progress_pair(st_rank_t *me, st_msg_t *msg, int from, uint64_t tag);
 
+/** All ranks have matched what they need. Threads share the entries of a card,
+ *  so they wait for each other, or who runs ahead would take them all; ranks
+ *  without a partner have to call this as well. */
+void st_progress_matched(st_rank_t *me);
+
 /** Compute, without a call of any library, until a word is >= a value. */
 void st_progress_compute(const uint64_t *word, uint64_t value);
 

@@ -170,6 +170,7 @@ void st_p4_second(st_rank_t *me)
     int i;
 
     if (st_progress_partner(me) < 0) {
+        st_progress_matched(me);
         return;
     }
     for (i = 0; i < 2; ++i) {
@@ -182,6 +183,7 @@ void st_p4_second(st_rank_t *me)
     if (matched < 2) {
         st_rank_skip(me, "only %zu of 2 operations found a lane", matched);
     }
+    st_progress_matched(me);
     if ((me->index % 2) == 0) {
         p4_second_a(me, msgs, queue, uses);
     } else {
@@ -244,6 +246,7 @@ void st_halo_init(st_rank_t *me, st_halo_t *halo, size_t length)
     st_msg_match(me, msgs, 2 * halo->count);
     memcpy(halo->recvs, msgs, sizeof(halo->recvs));
     memcpy(halo->sends, msgs + 26, sizeof(halo->sends));
+    st_progress_matched(me);
 }
 
 void st_halo_enqueue(st_halo_t *halo, ucp_st_queue_h queue,

@@ -88,6 +88,7 @@ static void p8_match(lanes_t *lanes)
     if (attr[0].lane == attr[1].lane) {
         st_rank_skip(lanes->me, "both operations took the same lane");
     }
+    st_progress_matched(lanes->me);
 }
 
 static void p8_close(lanes_t *lanes)

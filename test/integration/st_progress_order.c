@@ -37,6 +37,7 @@ static int order_init(st_rank_t *me, order_t *order, int two_from, int uses)
 
     memset(order, 0, sizeof(*order));
     if (st_progress_partner(me) < 0) {
+        st_progress_matched(me);
         return 0;
     }
     order->me   = me;
@@ -51,6 +52,7 @@ static int order_init(st_rank_t *me, order_t *order, int two_from, int uses)
     st_progress_pair(me, order->one, 0, ORDER_ONE);
     st_progress_pair(me, order->two, two_from, ORDER_TWO);
     st_msg_match(me, order->msgs, 2);
+    st_progress_matched(me);
     return 1;
 }
 
@@ -315,24 +317,22 @@ void st_p3_poll(st_rank_t *me)
  * has been started. */
 static void p7_mode(st_rank_t *me, ucp_st_mode_t mode)
 {
-    st_msg_params_t params = {.is_send = 1, .tag = ORDER_ONE, .length = 3000};
+    st_msg_params_t params = {.tag = ORDER_ONE, .length = 3000};
     order_t order;
     int k;
 
     if (!order_init(me, &order, 1, 1000)) {
+        st_progress_matched(me);
         return;
     }
-    if (order.is_a) {
-        /* Another send in the place of the standard one */
-        st_msg_free(order.one);
-    } else {
-        st_msg_free(order.one);
-        params.is_send = 0;
-    }
-    params.mode = mode;
-    params.peer = st_progress_partner(me);
+    /* A message of this mode in the place of the standard one */
+    st_msg_free(order.one);
+    params.is_send = order.is_a;
+    params.mode    = mode;
+    params.peer    = st_progress_partner(me);
     st_msg_init(me, order.one, &params);
     st_msg_match(me, order.one, 1);
+    st_progress_matched(me);
     for (k = 0; k < order.uses; ++k) {
         if (order.is_a) {
             st_msg_use(order.two, order.queue[0], order.stream[0]);

@@ -75,6 +75,14 @@ void st_progress_pair(st_rank_t *me, st_msg_t *msg, int from, uint64_t tag)
     st_msg_init(me, msg, &params);
 }
 
+void st_progress_matched(st_rank_t *me)
+{
+    if (me->params->as_threads) {
+        st_rank_at(me, "the barrier after matching");
+        st_rank_barrier(me);
+    }
+}
+
 static void st_progress_main(st_rank_t *me)
 {
     const st_progress_arg_t *arg = me->arg;

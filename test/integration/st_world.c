@@ -295,12 +295,14 @@ static void st_group_watch(st_group_t *group)
     uint32_t epoch     = 0;
     st_world_t *world  = group->world;
     uint32_t now_epoch;
+    double left;
     int i;
 
     while ((st_group_alive(group) > 0) &&
            (st_group_end(group) < ST_WORLD_FAILED)) {
+        left = deadline - st_world_now();
         (void)poll(group->ends, group->count,
-                   1 + (int)(1e3 * (deadline - st_world_now())));
+                   (left > 0) ? 1 + (int)(1e3 * left) : 0);
         for (i = 0; i < group->count; ++i) {
             if ((group->ends[i].fd >= 0) && (group->ends[i].revents != 0)) {
                 st_group_reap(group, i);
