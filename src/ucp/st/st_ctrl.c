@@ -21,14 +21,20 @@
 
 #include <ucs/sys/math.h>
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* Longest frame; what UCP can send may be less */
 #define UCP_ST_CTRL_MAX_FRAME 4096
 
 /* Frames that are given to UCP at once */
 #define UCP_ST_CTRL_MAX_SENDS 64
+
+/* Empty rounds of progress before a blocked host sleeps, and for how long */
+#define UCP_ST_CTRL_YIELDS   200
+#define UCP_ST_CTRL_SLEEP_NS 50000
 
 /* Handlers of the messages about one operation; the lock is held */
 typedef void (*ucp_st_ctrl_handler_t)(ucp_st_peer_t *peer,
@@ -447,22 +453,41 @@ void ucp_st_ctrl_flush(ucp_st_worker_h worker)
     ucp_st_worker_unlock(worker);
 }
 
-/* Ask all transports about the peers that something here waits for: a message
- * to one that is gone fails. The lock is held. */
+/* Ask all transports about a peer: a message to one that is gone fails */
+static void ucp_st_ctrl_ping_peer(ucp_st_peer_t *peer, ucp_st_peer_t **last_p)
+{
+    ucp_st_msg_op_t msg = {.op_id = 0};
+
+    if (peer != *last_p) {
+        *last_p = peer;
+        ucp_st_ctrl_post(peer, UCP_ST_MSG_PING, &msg);
+        ucp_st_lanes_check(peer);
+    }
+}
+
+/* Ask about the peers that something here waits for; the lock is held */
 static void ucp_st_ctrl_ping(ucp_st_worker_h worker)
 {
-    ucp_st_msg_op_t msg     = {.op_id = 0};
-    ucp_st_peer_t *previous = NULL;
+    ucp_st_peer_t *last = NULL;
     ucp_st_op_t *op;
 
     ucs_list_for_each(op, &worker->ops, list) {
-        if (ucp_st_op_has_peer(op) && (op->peer != previous) &&
-            ((op->state == UCP_ST_OP_MATCHING) ||
-             (op->started > op->completed))) {
-            previous = op->peer;
-            ucp_st_ctrl_post(previous, UCP_ST_MSG_PING, &msg);
-            ucp_st_lanes_check(previous);
+        if (ucp_st_op_has_peer(op) && ((op->state == UCP_ST_OP_MATCHING) ||
+                                       (op->started > op->completed))) {
+            ucp_st_ctrl_ping_peer(op->peer, &last);
         }
+    }
+}
+
+void ucp_st_ctrl_pause(unsigned *idle_rounds, unsigned progressed)
+{
+    struct timespec ts = {.tv_nsec = UCP_ST_CTRL_SLEEP_NS};
+
+    *idle_rounds = (progressed > 0) ? 0 : (*idle_rounds + 1);
+    if (*idle_rounds > UCP_ST_CTRL_YIELDS) {
+        (void)nanosleep(&ts, NULL);
+    } else {
+        (void)sched_yield(); /* peers may share the processor */
     }
 }
 

@@ -42,6 +42,12 @@ void ucp_st_ctrl_post_with(ucp_st_peer_t *peer, ucp_st_msg_type_t type,
 void ucp_st_ctrl_post(ucp_st_peer_t *peer, ucp_st_msg_type_t type,
                       const ucp_st_msg_op_t *msg);
 
+/**
+ * Give the processor away between two calls of ucp_st_ctrl_progress(), the
+ * first of which returned `progressed`. `idle_rounds` is 0 at first.
+ */
+void ucp_st_ctrl_pause(unsigned *idle_rounds, unsigned progressed);
+
 /** Send the outbox. The lock is not held. */
 void ucp_st_ctrl_flush(ucp_st_worker_h worker);
 

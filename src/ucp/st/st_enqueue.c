@@ -24,8 +24,6 @@
 #include "st_queue.h"
 #include "st_worker.h"
 
-#include <stdlib.h>
-
 static ucp_st_lane_t ucp_st_enqueue_lane(const ucp_st_op_t *op)
 {
     return (op->lane == NULL) ? UCP_ST_LANE_NONE : op->lane->id;
@@ -117,42 +115,6 @@ static ucs_status_t ucp_st_enqueue_check(ucp_st_queue_h queue,
     return status;
 }
 
-/* Room for the commands of so many operations and the store of the batch's
- * number */
-static ucs_status_t ucp_st_enqueue_grow(ucp_st_queue_h queue, size_t count)
-{
-    size_t needed = (count * UCP_ST_LANE_MAX_CMDS) + 1;
-    ucs_gstream_cmd_t *cmds;
-
-    if (needed <= queue->max_cmds) {
-        return UCS_OK;
-    }
-    cmds = realloc(queue->cmds, 2 * needed * sizeof(*cmds));
-    if (cmds == NULL) {
-        return UCS_ERR_NO_MEMORY;
-    }
-    queue->cmds     = cmds;
-    queue->max_cmds = 2 * needed;
-    return UCS_OK;
-}
-
-/* The commands of a batch are there: have the stream run them, and then store
- * the batch's number */
-static ucs_status_t ucp_st_enqueue_cmds(ucp_st_queue_h queue, size_t num_cmds)
-{
-    ucs_gstream_cmd_t *last = &queue->cmds[num_cmds];
-    ucs_status_t status;
-
-    last->type           = UCS_GSTREAM_CMD_WRITE64;
-    last->u.word.address = &queue->passed;
-    last->u.word.value   = queue->seq + 1;
-    status = ucs_gstream_enqueue(queue->stream, queue->cmds, num_cmds + 1);
-    if (status == UCS_OK) {
-        ++queue->seq;
-    }
-    return status;
-}
-
 static void ucp_st_start_commit(ucp_st_queue_h queue, ucp_st_op_t *op)
 {
     op->queue    = queue;
@@ -182,7 +144,7 @@ static ucs_status_t ucp_st_start_batch(ucp_st_queue_h queue,
         }
     }
     if (status == UCS_OK) {
-        status = ucp_st_enqueue_cmds(queue, num_cmds);
+        status = ucp_st_queue_enqueue(queue, num_cmds);
     }
     for (i = 0; (i < count) && (status == UCS_OK); ++i) {
         ucp_st_start_commit(queue, ops[i]);
@@ -199,7 +161,7 @@ static ucs_status_t ucp_st_enqueue_begin(ucp_st_queue_h queue,
     if ((queue == NULL) || ((ops == NULL) && (count > 0))) {
         return UCS_ERR_INVALID_PARAM;
     }
-    return ucp_st_enqueue_grow(queue, count);
+    return ucp_st_queue_reserve(queue, count * UCP_ST_LANE_MAX_CMDS);
 }
 
 ucs_status_t ucp_st_enqueue_startall(ucp_st_queue_h queue,
@@ -251,7 +213,7 @@ ucs_status_t ucp_st_enqueue_waitall(ucp_st_queue_h queue,
                                                 &queue->cmds[num_cmds]);
         }
     }
-    status = ucp_st_enqueue_cmds(queue, num_cmds);
+    status = ucp_st_queue_enqueue(queue, num_cmds);
     for (i = 0; (i < count) && (status == UCS_OK); ++i) {
         ucp_st_wait_commit(queue, ops[i]);
     }

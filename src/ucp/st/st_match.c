@@ -14,13 +14,6 @@
 #include "st_log.h"
 #include "st_worker.h"
 
-#include <sched.h>
-#include <time.h>
-
-/* Empty rounds of progress before a blocked match sleeps, and for how long */
-#define UCP_ST_MATCH_YIELDS   200
-#define UCP_ST_MATCH_SLEEP_NS 50000
-
 static ucs_status_t ucp_st_match_check_peer(const ucp_st_op_t *op)
 {
     if (!ucp_st_op_has_peer(op)) {
@@ -230,25 +223,12 @@ static size_t ucp_st_match_count_pending(const ucp_st_op_h *ops, size_t count)
     return pending;
 }
 
-/* Give the processor away: peers may share it */
-static void ucp_st_match_pause(unsigned *idle_rounds, unsigned progressed)
-{
-    struct timespec ts = {.tv_nsec = UCP_ST_MATCH_SLEEP_NS};
-
-    *idle_rounds = (progressed > 0) ? 0 : (*idle_rounds + 1);
-    if (*idle_rounds > UCP_ST_MATCH_YIELDS) {
-        (void)nanosleep(&ts, NULL);
-    } else {
-        (void)sched_yield();
-    }
-}
-
 static void ucp_st_match_wait(const ucp_st_op_h *ops, size_t count)
 {
     unsigned idle_rounds = 0;
 
     while (ucp_st_match_count_pending(ops, count) > 0) {
-        ucp_st_match_pause(&idle_rounds, ucp_st_ctrl_progress(ops[0]->worker));
+        ucp_st_ctrl_pause(&idle_rounds, ucp_st_ctrl_progress(ops[0]->worker));
     }
 }
 

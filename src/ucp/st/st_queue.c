@@ -110,6 +110,38 @@ void ucp_st_queue_fail(ucp_st_queue_h queue, ucp_st_op_h op,
     __atomic_store_n(&queue->status, status, __ATOMIC_RELEASE);
 }
 
+ucs_status_t ucp_st_queue_reserve(ucp_st_queue_h queue, size_t num_cmds)
+{
+    size_t needed = num_cmds + 1;
+    ucs_gstream_cmd_t *cmds;
+
+    if (needed <= queue->max_cmds) {
+        return UCS_OK;
+    }
+    cmds = realloc(queue->cmds, 2 * needed * sizeof(*cmds));
+    if (cmds == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    queue->cmds     = cmds;
+    queue->max_cmds = 2 * needed;
+    return UCS_OK;
+}
+
+ucs_status_t ucp_st_queue_enqueue(ucp_st_queue_h queue, size_t num_cmds)
+{
+    ucs_gstream_cmd_t *last = &queue->cmds[num_cmds];
+    ucs_status_t status;
+
+    last->type           = UCS_GSTREAM_CMD_WRITE64;
+    last->u.word.address = &queue->passed;
+    last->u.word.value   = queue->seq + 1;
+    status = ucs_gstream_enqueue(queue->stream, queue->cmds, num_cmds + 1);
+    if (status == UCS_OK) {
+        ++queue->seq;
+    }
+    return status;
+}
+
 /* All has run: what the host is told */
 static ucs_status_t ucp_st_queue_result(ucp_st_queue_h queue,
                                         ucp_st_queue_error_t *error)

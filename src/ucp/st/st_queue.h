@@ -58,4 +58,11 @@ static inline ucs_status_t ucp_st_queue_status(ucp_st_queue_h queue)
 void ucp_st_queue_fail(ucp_st_queue_h queue, ucp_st_op_h op,
                        ucs_status_t status);
 
+/** Room in `cmds` for so many commands and what ucp_st_queue_enqueue() adds. */
+ucs_status_t ucp_st_queue_reserve(ucp_st_queue_h queue, size_t num_cmds);
+
+/** Have the stream run the commands in `cmds`, and then store the number of the
+ *  batch that they are. */
+ucs_status_t ucp_st_queue_enqueue(ucp_st_queue_h queue, size_t num_cmds);
+
 #endif
