@@ -8,6 +8,7 @@
  *   start    after the match, while the other side's stream waits for its send
  *   receive  the same with a receive
  *   compute  the same, and the other side's host makes no call meanwhile
+ *   batch    the same, and the receive is a message that is used once
  *   moving   while a message is being moved to the other side's buffer; before
  *            that it is stopped for a while, which is no reason to give it up
  *
@@ -39,6 +40,7 @@ typedef enum {
     MODE_START,
     MODE_RECEIVE,
     MODE_COMPUTE,
+    MODE_BATCH,
     MODE_MOVING,
     MODE_LAST
 } exit_mode_t;
@@ -48,6 +50,7 @@ static const char *const mode_names[MODE_LAST] = {
     [MODE_START]   = "start",
     [MODE_RECEIVE] = "receive",
     [MODE_COMPUTE] = "compute",
+    [MODE_BATCH]   = "batch",
     [MODE_MOVING]  = "moving"
 };
 
@@ -219,26 +222,50 @@ static void raise_func(void *arg)
     __atomic_store_n((int*)arg, 1, __ATOMIC_RELEASE);
 }
 
+/* A receive of that peer's message, from now on in the stream */
+static void start_message(side_t *side)
+{
+    static char buffer[LEN];
+    ucp_st_msg_params_t params = {
+        .field_mask = UCP_ST_MSG_PARAM_FIELD_BUFFER |
+                      UCP_ST_MSG_PARAM_FIELD_LENGTH |
+                      UCP_ST_MSG_PARAM_FIELD_PEER,
+        .buffer     = buffer,
+        .length     = LEN,
+        .peer       = side->peer
+    };
+
+    CHECK(ucp_st_enqueue_recv(side->queue, &params, NULL) == UCS_OK);
+    CHECK(ucp_st_enqueue_batch_start(side->queue) == UCS_OK);
+    CHECK(ucp_st_enqueue_batch_wait(side->queue) == UCS_OK);
+}
+
 /* A use that the peer will not take part in; what the host wait returns */
 static ucs_status_t use_in_vain(side_t *side, int fd, ucp_st_op_h op,
                                 exit_mode_t mode)
 {
     ucp_st_queue_error_t error = {0};
     int done                   = 0;
+    int is_batch               = (mode == MODE_BATCH);
     volatile double x          = 1;
     ucs_status_t status;
 
     CHECK(ucp_st_match(op) == UCS_OK);
-    CHECK(ucp_st_enqueue_start(side->queue, op) == UCS_OK);
-    CHECK(ucp_st_enqueue_wait(side->queue, op) == UCS_OK);
+    if (is_batch) {
+        start_message(side);
+    } else {
+        CHECK(ucp_st_enqueue_start(side->queue, op) == UCS_OK);
+        CHECK(ucp_st_enqueue_wait(side->queue, op) == UCS_OK);
+    }
     CHECK(ucs_gstream_enqueue_func(side->stream, raise_func, &done) == UCS_OK);
     CHECK(write(fd, "", 1) == 1);
-    while ((mode == MODE_COMPUTE) &&
+    while (((mode == MODE_COMPUTE) || is_batch) &&
            !__atomic_load_n(&done, __ATOMIC_ACQUIRE)) {
         x = (x * 1.5) + 1 / x;
     }
     status = ucp_st_queue_wait(side->queue, &error);
-    CHECK(error.op == op);
+    CHECK(error.op == (is_batch ? NULL : op));
+    CHECK((error.req != NULL) == is_batch);
     CHECK(error.status == status);
     return status;
 }
@@ -357,7 +384,8 @@ int main(int argc, char **argv)
     pid_t pid;
 
     if (mode == MODE_LAST) {
-        fprintf(stderr, "usage: %s match|start|receive|compute|moving\n",
+        fprintf(stderr, "usage: %s match|start|receive|compute|batch|"
+                "moving\n",
                 argv[0]);
         return 2;
     }

@@ -42,25 +42,24 @@ void st_env_restore(const char *name, char *before)
     free(before);
 }
 
-int st_side_init(st_side_t *side)
+static int st_side_init_on(st_side_t *side,
+                           const ucp_st_worker_params_t *params)
 {
     ucs_gstream_params_t stream_params = {
         .field_mask = UCS_GSTREAM_PARAM_FIELD_TYPE,
         .type       = UCS_GSTREAM_TYPE_HOST
     };
-    ucp_st_worker_params_t params      = {.field_mask = 0};
     ucp_st_queue_params_t queue_params = {
         .field_mask = UCP_ST_QUEUE_PARAM_FIELD_STREAM
     };
     ucs_status_t status;
 
-    memset(side, 0, sizeof(*side));
     status = ucs_gstream_create(&stream_params, &side->stream);
     CU_ASSERT_EQUAL(status, UCS_OK);
     if (status != UCS_OK) {
         return 0;
     }
-    status = ucp_st_worker_create(&params, &side->worker);
+    status = ucp_st_worker_create(params, &side->worker);
     CU_ASSERT_EQUAL(status, UCS_OK);
     if (status != UCS_OK) {
         (void)ucs_gstream_destroy(side->stream);
@@ -70,6 +69,39 @@ int st_side_init(st_side_t *side)
     status = ucp_st_queue_create(side->worker, &queue_params, &side->queue);
     CU_ASSERT_EQUAL(status, UCS_OK);
     return status == UCS_OK;
+}
+
+int st_side_init(st_side_t *side)
+{
+    ucp_st_worker_params_t params = {.field_mask = 0};
+
+    memset(side, 0, sizeof(*side));
+    return st_side_init_on(side, &params);
+}
+
+int st_side_init_user(st_side_t *side, uint64_t features,
+                      ucs_thread_mode_t mode)
+{
+    ucp_params_t ucp_params           = {
+        .field_mask = UCP_PARAM_FIELD_FEATURES,
+        .features   = features
+    };
+    ucp_worker_params_t worker_params = {
+        .field_mask  = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
+        .thread_mode = mode
+    };
+    ucp_st_worker_params_t params     = {
+        .field_mask   = UCP_ST_WORKER_PARAM_FIELD_UCP_WORKER |
+                        UCP_ST_WORKER_PARAM_FIELD_UCP_FEATURES,
+        .ucp_features = features
+    };
+
+    memset(side, 0, sizeof(*side));
+    CU_ASSERT_EQUAL_FATAL(ucp_init(&ucp_params, NULL, &side->context), UCS_OK);
+    CU_ASSERT_EQUAL_FATAL(ucp_worker_create(side->context, &worker_params,
+                                            &side->ucp_worker), UCS_OK);
+    params.ucp_worker = side->ucp_worker;
+    return st_side_init_on(side, &params);
 }
 
 void st_side_cleanup(st_side_t *side)
@@ -83,6 +115,10 @@ void st_side_cleanup(st_side_t *side)
     CU_ASSERT_EQUAL(ucp_st_worker_destroy(side->worker), UCS_OK);
     CU_ASSERT_EQUAL(ucs_gstream_synchronize(side->stream), UCS_OK);
     CU_ASSERT_EQUAL(ucs_gstream_destroy(side->stream), UCS_OK);
+    if (side->context != NULL) {
+        ucp_worker_destroy(side->ucp_worker);
+        ucp_cleanup(side->context);
+    }
 }
 
 ucp_st_peer_h st_side_peer(st_side_t *from, st_side_t *to)
@@ -99,10 +135,20 @@ ucp_st_peer_h st_side_peer(st_side_t *from, st_side_t *to)
     return peer;
 }
 
+/* Both sides know each other, and themselves */
+static void st_pair_meet(st_side_t *side)
+{
+    int i;
+
+    for (i = 0; i < 2; ++i) {
+        side[i].peer = st_side_peer(&side[i], &side[1 - i]);
+        side[i].self = st_side_peer(&side[i], &side[i]);
+    }
+}
+
 int st_pair_init(st_pair_t *pair)
 {
     st_side_t *side = pair->side;
-    int i;
 
     if (!st_side_init(&side[ST_A])) {
         return 0;
@@ -111,10 +157,22 @@ int st_pair_init(st_pair_t *pair)
         st_side_cleanup(&side[ST_A]);
         return 0;
     }
-    for (i = 0; i < 2; ++i) {
-        side[i].peer = st_side_peer(&side[i], &side[1 - i]);
-        side[i].self = st_side_peer(&side[i], &side[i]);
+    st_pair_meet(side);
+    return 1;
+}
+
+int st_pair_init_user(st_pair_t *pair, uint64_t features)
+{
+    st_side_t *side = pair->side;
+
+    if (!st_side_init_user(&side[ST_A], features, UCS_THREAD_MODE_MULTI)) {
+        return 0;
     }
+    if (!st_side_init_user(&side[ST_B], features, UCS_THREAD_MODE_MULTI)) {
+        st_side_cleanup(&side[ST_A]);
+        return 0;
+    }
+    st_pair_meet(side);
     return 1;
 }
 

@@ -18,6 +18,8 @@ typedef struct {
     ucp_st_queue_h  queue;
     ucp_st_peer_h   peer; /* the other one */
     ucp_st_peer_h   self;
+    ucp_context_h   context;    /* of the test; or NULL */
+    ucp_worker_h    ucp_worker; /* the same */
 } st_side_t;
 
 typedef struct {
@@ -37,11 +39,18 @@ void st_env_restore(const char *name, char *before);
 /** Make both sides; asserts that it works. Non-zero if it did. */
 int st_pair_init(st_pair_t *pair);
 
+/** The same on UCP workers of the test that several threads may use. */
+int st_pair_init_user(st_pair_t *pair, uint64_t features);
+
 /** Free both sides; asserts that nothing is left over. */
 void st_pair_cleanup(st_pair_t *pair);
 
 /** Make one side without peers; asserts. Non-zero if it worked. */
 int st_side_init(st_side_t *side);
+
+/** The same on a UCP worker of the test, with these features. */
+int st_side_init_user(st_side_t *side, uint64_t features,
+                      ucs_thread_mode_t mode);
 
 /** Free one side; asserts. */
 void st_side_cleanup(st_side_t *side);

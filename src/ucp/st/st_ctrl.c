@@ -17,6 +17,7 @@
 #include "st_leave.h"
 #include "st_log.h"
 #include "st_match.h"
+#include "st_req.h"
 #include "st_worker.h"
 
 #include <ucs/sys/math.h>
@@ -469,12 +470,18 @@ static void ucp_st_ctrl_ping_peer(ucp_st_peer_t *peer, ucp_st_peer_t **last_p)
 static void ucp_st_ctrl_ping(ucp_st_worker_h worker)
 {
     ucp_st_peer_t *last = NULL;
+    ucp_st_req_t *req;
     ucp_st_op_t *op;
 
     ucs_list_for_each(op, &worker->ops, list) {
         if (ucp_st_op_has_peer(op) && ((op->state == UCP_ST_OP_MATCHING) ||
                                        (op->started > op->completed))) {
             ucp_st_ctrl_ping_peer(op->peer, &last);
+        }
+    }
+    ucs_list_for_each(req, &worker->batch.posted, list) {
+        if (ucp_st_req_has_peer(req)) {
+            ucp_st_ctrl_ping_peer(req->peer, &last);
         }
     }
 }

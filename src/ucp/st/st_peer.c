@@ -7,6 +7,7 @@
 #endif
 
 #include "st_peer.h"
+#include "st_batch.h"
 #include "st_ctrl.h"
 #include "st_fork.h"
 #include "st_lane.h"
@@ -230,6 +231,7 @@ void ucp_st_peer_fail(ucp_st_peer_t *peer, ucs_status_t status)
             ucp_st_op_fail(op, status);
         }
     }
+    ucp_st_batch_peer_gone(peer);
     /* Some NICs drop what they cannot deliver without a word until then */
     ucp_st_lanes_check(peer);
 }

@@ -41,6 +41,7 @@ ucs_status_t ucp_st_queue_create(ucp_st_worker_h worker,
     queue->worker = worker;
     queue->stream = params->stream;
     queue->status = UCS_OK;
+    ucp_st_batch_queue_init(&queue->batch);
 
     ucp_st_worker_lock(worker);
     ucs_list_add_tail(&worker->queues, &queue->list);
@@ -93,6 +94,7 @@ ucs_status_t ucp_st_queue_destroy(ucp_st_queue_h queue)
     worker = queue->worker;
     ucp_st_worker_lock(worker);
     ucp_st_queue_forget(queue);
+    ucp_st_batch_queue_gone(queue);
     ucs_list_del(&queue->list);
     ucp_st_worker_unlock(worker);
     free(queue->cmds);
@@ -108,6 +110,15 @@ void ucp_st_queue_fail(ucp_st_queue_h queue, ucp_st_op_h op,
     }
     queue->failed_op = op;
     __atomic_store_n(&queue->status, status, __ATOMIC_RELEASE);
+}
+
+void ucp_st_queue_fail_req(ucp_st_queue_h queue, ucp_st_req_h req,
+                           ucs_status_t status)
+{
+    if (queue->status == UCS_OK) {
+        queue->failed_req = req;
+        ucp_st_queue_fail(queue, NULL, status);
+    }
 }
 
 ucs_status_t ucp_st_queue_reserve(ucp_st_queue_h queue, size_t num_cmds)
@@ -157,6 +168,7 @@ static ucs_status_t ucp_st_queue_result(ucp_st_queue_h queue,
     if (error != NULL) {
         error->status = status;
         error->op     = queue->failed_op;
+        error->req    = queue->failed_req;
     }
     return status;
 }

@@ -7,7 +7,13 @@
 
 #include <ucp_st.h>
 
+#include "st_batch.h"
+
 #include <ucs/datastruct/list.h>
+
+/** Stored to a word of a queue in error to let its waits pass: above any count,
+ *  and below 2^63, for CUDA's cyclic comparison. */
+#define UCP_ST_QUEUE_RELEASE (1ull << 62)
 
 /**
  * Fields without a note are used by the thread that calls for this queue only.
@@ -23,7 +29,9 @@ struct ucp_st_queue {
     uint64_t          seen;   /* batches that the host was told have run */
     volatile uint64_t passed; /* batches that have run; written by the stream */
     ucs_status_t      status; /* set once under the lock, read without it */
-    ucp_st_op_h       failed_op; /* first that failed; set before `status` */
+    ucp_st_op_h       failed_op; /* first that failed, or else `failed_req`; */
+    ucp_st_req_h      failed_req;/* set before `status` */
+    ucp_st_queue_batch_t batch;  /* its own */
     ucs_gstream_cmd_t *cmds;  /* scratch for a batch */
     size_t            max_cmds;
     uint64_t          starts[UCP_ST_LANE_LAST]; /* enqueued, by lane; see */
@@ -57,6 +65,10 @@ static inline ucs_status_t ucp_st_queue_status(ucp_st_queue_h queue)
 /** Put a queue in error because of an operation. The lock is held. */
 void ucp_st_queue_fail(ucp_st_queue_h queue, ucp_st_op_h op,
                        ucs_status_t status);
+
+/** The same because of a message. */
+void ucp_st_queue_fail_req(ucp_st_queue_h queue, ucp_st_req_h req,
+                           ucs_status_t status);
 
 /** Room in `cmds` for so many commands and what ucp_st_queue_enqueue() adds. */
 ucs_status_t ucp_st_queue_reserve(ucp_st_queue_h queue, size_t num_cmds);

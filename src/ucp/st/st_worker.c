@@ -30,7 +30,11 @@
 #define UCP_ST_WORKER_ANSWER_TIME   0.2
 #define UCP_ST_WORKER_ANSWER_ROUNDS 1000
 
-/* A context and a worker for control messages alone */
+/* What messages of batches need, and to sleep until there is something */
+#define UCP_ST_WORKER_FEATURES \
+    (UCP_FEATURE_AM | UCP_FEATURE_TAG | UCP_FEATURE_WAKEUP)
+
+/* A context and a worker for what the library does by itself */
 static ucs_status_t ucp_st_worker_own_ucp(ucp_st_worker_h worker)
 {
     ucp_worker_params_t worker_params = {
@@ -39,8 +43,11 @@ static ucs_status_t ucp_st_worker_own_ucp(ucp_st_worker_h worker)
     };
     ucs_status_t status;
 
-    status = ucp_st_ucp_context_create(worker, UCP_FEATURE_AM, "ucp_st",
-                                       &worker->own_context);
+    worker->ucp_features = UCP_ST_WORKER_FEATURES;
+    status               = ucp_st_ucp_context_create(worker,
+                                                     worker->ucp_features,
+                                                     "ucp_st",
+                                                     &worker->own_context);
     if (status != UCS_OK) {
         ucs_error("failed to make a UCP context: %s",
                   ucs_status_string(status));
@@ -62,6 +69,9 @@ static ucs_status_t ucp_st_worker_ucp_init(ucp_st_worker_h worker,
 
     worker->am_id = (mask & UCP_ST_WORKER_PARAM_FIELD_AM_ID) ?
                     params->am_id : UCP_ST_AM_ID_DEFAULT;
+    if (mask & UCP_ST_WORKER_PARAM_FIELD_UCP_FEATURES) {
+        worker->ucp_features = params->ucp_features;
+    }
     if (mask & UCP_ST_WORKER_PARAM_FIELD_UCP_WORKER) {
         worker->ucp_worker = params->ucp_worker;
         return (params->ucp_worker == NULL) ? UCS_ERR_INVALID_PARAM : UCS_OK;
@@ -85,6 +95,7 @@ static void ucp_st_worker_lists_init(ucp_st_worker_h worker)
     ucs_list_head_init(&worker->zombies);
     ucs_list_head_init(&worker->queues);
     kh_init_inplace(ucp_st_ops, &worker->op_table);
+    ucp_st_batch_init(&worker->batch);
 }
 
 static ucs_status_t ucp_st_worker_open(const ucp_st_worker_params_t *params,
@@ -142,6 +153,7 @@ err_ucp:
 err_config:
     ucp_st_config_release(&worker->config);
 err_lock:
+    ucp_st_batch_cleanup(worker);
     (void)pthread_mutex_destroy(&worker->lock);
 err_free:
     free(worker);
@@ -178,7 +190,7 @@ static int ucp_st_worker_is_draining(ucp_st_worker_h worker, double time,
 {
     ucp_st_lanes_progress_all(worker);
     ucp_st_op_reap_limbo(worker);
-    if (worker->sends > 0) {
+    if ((worker->sends > 0) || ucp_st_batch_is_sending(worker)) {
         return time < UCP_ST_WORKER_SEND_TIME;
     }
     return (ucp_st_leave_is_waiting(worker) ||
@@ -220,7 +232,7 @@ ucs_status_t ucp_st_worker_destroy(ucp_st_worker_h worker)
     }
     ucp_st_worker_lock(worker);
     busy = !ucs_list_is_empty(&worker->queues) ||
-           !ucs_list_is_empty(&worker->ops);
+           !ucs_list_is_empty(&worker->ops) || (worker->batch.handles > 0);
     ucp_st_worker_unlock(worker);
     if (busy) {
         return UCS_ERR_BUSY;
@@ -229,11 +241,13 @@ ucs_status_t ucp_st_worker_destroy(ucp_st_worker_h worker)
     ucp_st_leave_say_bye(worker);
     ucp_st_worker_drain(worker);
     ucp_st_watch_stop(worker);
+    ucp_st_batch_stop(worker);
     ucp_st_ctrl_cleanup(worker);
     ucp_st_worker_lock(worker);
     ucp_st_op_drop_all(worker);
     ucp_st_worker_unlock(worker);
     ucp_st_peers_cleanup(worker);
+    ucp_st_batch_cleanup(worker);
     ucp_st_lanes_close(worker);
     ucp_st_worker_ucp_cleanup(worker);
     kh_destroy_inplace(ucp_st_ops, &worker->op_table);

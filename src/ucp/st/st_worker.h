@@ -7,6 +7,7 @@
 
 #include <ucp_st.h>
 
+#include "st_batch.h"
 #include "st_config.h"
 #include "st_host_dev.h"
 #include "st_proto.h"
@@ -32,6 +33,8 @@ struct ucp_st_worker {
     ucp_st_config_t   config;     /* read-only */
     ucp_context_h     own_context;/* read-only; NULL on a user's worker */
     ucp_worker_h      ucp_worker; /* read-only */
+    uint64_t          ucp_features;/* of its context, as far as known; read-only
+                                     */
     unsigned          am_id;      /* read-only */
     uint64_t          uuid;       /* read-only */
     size_t            max_frame;  /* longest active message; read-only */
@@ -57,6 +60,7 @@ struct ucp_st_worker {
     uint64_t          round;      /* calls of ucp_st_ctrl_progress() begun */
     unsigned          going_peers;/* not gone, but lost or leaving */
     int               leaving;    /* nothing more is matched */
+    ucp_st_batch_t    batch;
     ucp_st_trig_dev_t trig;
     ucp_st_host_dev_t host;
     ucp_st_stats_t    stats;

@@ -31,6 +31,7 @@
 #ifndef UCP_ST_H_
 #define UCP_ST_H_
 
+#include <ucp_st_batch.h>
 #include <ucp_st_def.h>
 #include <ucs_gstream.h>
 #include <ucp/api/ucp.h>
@@ -45,8 +46,9 @@ extern "C" {
 
 /** Fields of @ref ucp_st_worker_params_t that are set. */
 enum ucp_st_worker_params_field {
-    UCP_ST_WORKER_PARAM_FIELD_UCP_WORKER = 1u << 0,
-    UCP_ST_WORKER_PARAM_FIELD_AM_ID      = 1u << 1
+    UCP_ST_WORKER_PARAM_FIELD_UCP_WORKER   = 1u << 0,
+    UCP_ST_WORKER_PARAM_FIELD_AM_ID        = 1u << 1,
+    UCP_ST_WORKER_PARAM_FIELD_UCP_FEATURES = 1u << 2
 };
 
 
@@ -60,6 +62,10 @@ typedef struct ucp_st_worker_params {
     /** Active message id for control messages, the same at all peers and used
      *  for nothing else on @a ucp_worker; UCP_ST_AM_ID_DEFAULT if not set. */
     unsigned     am_id;
+    /** Features of the context of @a ucp_worker: UCP does not tell them. With
+     *  UCP_FEATURE_WAKEUP in them the library's thread sleeps while messages of
+     *  ucp_st_batch.h are under way, and else looks every millisecond. */
+    uint64_t     ucp_features;
 } ucp_st_worker_params_t;
 
 /** Active message id of control messages unless another is given. */
@@ -131,7 +137,7 @@ ucs_status_t ucp_st_worker_leave(ucp_st_worker_h worker);
  * @param [in] worker The worker.
  *
  * @return UCS_OK; UCS_ERR_BUSY, with no effect, while a queue exists, or an
- *         operation that was not freed.
+ *         operation or a request of a message that was not freed.
  *
  * Ownership: on UCS_OK the handle and all peers made on it are gone.
  * Threads: no other call on this worker may run at the same time.
@@ -262,7 +268,7 @@ ucs_status_t ucp_st_queue_create(ucp_st_worker_h worker,
 
 
 /**
- * Destroy a queue.
+ * Destroy a queue. Messages that are started go on; others are cancelled.
  *
  * @param [in] queue The queue.
  *
@@ -278,7 +284,8 @@ ucs_status_t ucp_st_queue_destroy(ucp_st_queue_h queue);
 typedef struct ucp_st_queue_error {
     ucs_status_t status; /**< Cause */
     ucp_st_op_h  op;     /**< First operation that failed; may be freed already,
-                              compare only */
+                              compare only. NULL if a message failed first */
+    ucp_st_req_h req;    /**< First message that failed, or NULL; the same */
 } ucp_st_queue_error_t;
 
 

@@ -23,6 +23,9 @@ typedef struct ucp_st_queue *ucp_st_queue_h;
 /** A persistent send or receive. */
 typedef struct ucp_st_op *ucp_st_op_h;
 
+/** A message that is used once. */
+typedef struct ucp_st_req *ucp_st_req_h;
+
 /** Peer of an operation that moves nothing and completes at once. */
 #define UCP_ST_PEER_NULL ((ucp_st_peer_h)0)
 

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ucp_st_batch.h - messages on a stream that are used once and matched when
+ * they run: a part of ucp_st.h, which includes it.
+ *
+ * Messages are enqueued one by one and started together by a command of the
+ * stream. They are ordinary UCP tagged messages of the worker's UCP worker, so
+ * that the other side may use ucp_tag_recv_nbx() and ucp_tag_send_nbx(), or
+ * these calls.
+ *
+ *     kernel fills the buffer
+ *     ucp_st_enqueue_recv(queue, &recv_params, &recv_req)
+ *     ucp_st_enqueue_send(queue, &send_params, &send_req)
+ *     ucp_st_enqueue_batch_start(queue)    both, in this order
+ *     ucp_st_enqueue_batch_wait(queue)
+ *     kernel reads what came
+ *     ucp_st_req_wait(recv_req, &info)     only if the host wants to know
+ *     ucp_st_req_free(recv_req), ucp_st_req_free(send_req)
+ *
+ * When the stream reaches the start, the library's thread gives the messages to
+ * UCP; no call of the application takes part. While some are with UCP that
+ * thread progresses the UCP worker: callbacks of the application may run in it.
+ * It sleeps on the worker's descriptor if the UCP worker has the feature
+ * UCP_FEATURE_WAKEUP (see ucp_st_worker_params_t.ucp_features), and else looks
+ * every millisecond. An application must not sleep on that descriptor itself
+ * meanwhile.
+ *
+ * The UCP worker must be of UCS_THREAD_MODE_MULTI and its context have
+ * UCP_FEATURE_TAG; the library's own is.
+ */
+#ifndef UCP_ST_BATCH_H_
+#define UCP_ST_BATCH_H_
+
+#include <ucp_st_def.h>
+#include <ucp/api/ucp.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Fields of @ref ucp_st_msg_params_t that are set. */
+enum ucp_st_msg_params_field {
+    UCP_ST_MSG_PARAM_FIELD_BUFFER   = 1u << 0,
+    UCP_ST_MSG_PARAM_FIELD_LENGTH   = 1u << 1,
+    UCP_ST_MSG_PARAM_FIELD_PEER     = 1u << 2,
+    UCP_ST_MSG_PARAM_FIELD_TAG      = 1u << 3,
+    UCP_ST_MSG_PARAM_FIELD_TAG_MASK = 1u << 4
+};
+
+
+/** A message. Fields that are not set are 0. */
+typedef struct ucp_st_msg_params {
+    uint64_t      field_mask; /**< Mask of @ref ucp_st_msg_params_field */
+    void          *buffer;    /**< May be NULL only if @a length is 0 */
+    size_t        length;     /**< In bytes; of a receive: room */
+    /** Of a send: the other side; the null peer if not set, to which nothing is
+     *  sent. Of a receive: UCP_ST_PEER_ANY if not set; messages of every source
+     *  match, told apart by tag alone, and a receive that names a peer fails if
+     *  that one is gone. From the null peer nothing is received. */
+    ucp_st_peer_h peer;
+    ucp_tag_t     tag;        /**< Sent, or to be matched */
+    ucp_tag_t     tag_mask;   /**< Of a receive: bits of the tag that must be
+                                   equal; all if not set */
+} ucp_st_msg_params_t;
+
+
+/** What is known about a message. */
+typedef struct ucp_st_req_info {
+    ucs_status_t status;     /**< As @ref ucp_st_req_test returns it */
+    size_t       length;     /**< Bytes sent or received, once complete */
+    ucp_tag_t    sender_tag; /**< Tag of a received message, once complete */
+} ucp_st_req_info_t;
+
+
+/**
+ * Enqueue a send. Nothing happens before the stream reaches the start that
+ * @ref ucp_st_enqueue_batch_start enqueues.
+ *
+ * @param [in]  queue  The queue.
+ * @param [in]  params The message; copied.
+ * @param [out] req_p  Filled on success only; NULL if nobody wants to know.
+ *
+ * @return UCS_OK; UCS_ERR_INVALID_PARAM also for a NULL buffer with a length,
+ *         UCP_ST_PEER_ANY, or a peer of another worker; UCS_ERR_UNSUPPORTED,
+ *         logged with the cause, if the UCP worker is not of
+ *         UCS_THREAD_MODE_MULTI or has no UCP_FEATURE_TAG; the cause if the
+ *         queue is in error, or the peer is gone. Nothing is enqueued on error.
+ *
+ * Ownership: the request is the caller's until @ref ucp_st_req_free. The buffer
+ *            stays the caller's; it must live, and not be changed after the
+ *            start's place in the stream, until the request is complete.
+ * Threads: the queue's rule; the first message of a worker not from a callback
+ *          of UCP.
+ */
+ucs_status_t ucp_st_enqueue_send(ucp_st_queue_h queue,
+                                 const ucp_st_msg_params_t *params,
+                                 ucp_st_req_h *req_p);
+
+
+/**
+ * Enqueue a receive. It matches like ucp_tag_recv_nbx(), from the moment at
+ * which the stream has reached its start.
+ *
+ * @param [in]  queue  The queue.
+ * @param [in]  params The message; copied.
+ * @param [out] req_p  Filled on success only; NULL if nobody wants to know.
+ *
+ * @return As @ref ucp_st_enqueue_send, but that UCP_ST_PEER_ANY is legal.
+ *
+ * Ownership: as @ref ucp_st_enqueue_send; the buffer is written until the
+ *            request is complete.
+ * Threads: as @ref ucp_st_enqueue_send.
+ */
+ucs_status_t ucp_st_enqueue_recv(ucp_st_queue_h queue,
+                                 const ucp_st_msg_params_t *params,
+                                 ucp_st_req_h *req_p);
+
+
+/**
+ * Enqueue one start of all messages that were enqueued since the last one, in
+ * the order of these calls. Never blocks the stream.
+ *
+ * @param [in] queue The queue.
+ *
+ * @return UCS_OK, also if there are none; UCS_ERR_NO_MEMORY; the cause if the
+ *         queue is in error. On error nothing is started and the messages stay
+ *         as they are: to be started by another try, or freed.
+ *
+ * Threads: the queue's rule.
+ */
+ucs_status_t ucp_st_enqueue_batch_start(ucp_st_queue_h queue);
+
+
+/**
+ * Enqueue the wait for all messages of the queue that were started before: the
+ * stream waits there until their buffers may be reused, and what was received
+ * is visible. Messages that are enqueued and not started are not waited for.
+ *
+ * If a started message fails, or is cancelled, the queue is in error and the
+ * stream does not wait for its messages any more: once no receive of the queue
+ * may write any more, all such waits pass, and messages that the stream starts
+ * later are not given to UCP but cancelled. Receives that UCP has not matched
+ * yet are cancelled for that. Buffers of sends are the caller's again when
+ * their requests are complete.
+ *
+ * @param [in] queue The queue.
+ *
+ * @return UCS_OK, also if there is nothing to wait for; UCS_ERR_NO_MEMORY; the
+ *         cause if the queue is in error. Nothing is enqueued on error.
+ *
+ * Threads: the queue's rule.
+ */
+ucs_status_t ucp_st_enqueue_batch_wait(ucp_st_queue_h queue);
+
+
+/**
+ * Tell whether a message is complete. Progresses the UCP worker once if it is
+ * not.
+ *
+ * @param [in]  req  The request.
+ * @param [out] info Filled in any case; may be NULL.
+ *
+ * @return UCS_INPROGRESS, also before it is started; UCS_OK;
+ *         UCS_ERR_MESSAGE_TRUNCATED if what came was longer than the buffer;
+ *         UCS_ERR_CANCELED if it was cancelled, or not begun because its queue
+ *         was in error or is gone; UCS_ERR_ENDPOINT_TIMEOUT or
+ *         UCS_ERR_CONNECTION_RESET if the peer is gone; or another error of
+ *         UCP.
+ *
+ * Threads: may be called from any thread.
+ */
+ucs_status_t ucp_st_req_test(ucp_st_req_h req, ucp_st_req_info_t *info);
+
+
+/**
+ * Block the host until a message is complete, and progress the UCP worker
+ * meanwhile.
+ *
+ * @param [in]  req  The request.
+ * @param [out] info Filled in any case; may be NULL.
+ *
+ * @return As @ref ucp_st_req_test, but UCS_INPROGRESS; UCS_ERR_NO_MESSAGE, at
+ *         once, if its start was not enqueued.
+ *
+ * Threads: may be called from any thread, but not from a stream or a callback.
+ */
+ucs_status_t ucp_st_req_wait(ucp_st_req_h req, ucp_st_req_info_t *info);
+
+
+/**
+ * Cancel a message. One that is not started is complete on return. A started
+ * receive that has not matched, and a send that the stream has not reached,
+ * will be complete soon; the queue is then in error, see
+ * @ref ucp_st_enqueue_batch_wait. What has matched is received all the same.
+ *
+ * @param [in] req The request.
+ *
+ * @return UCS_OK: @ref ucp_st_req_test tells what came of it;
+ *         UCS_ERR_UNSUPPORTED, with no effect, for a send that UCP has.
+ *
+ * Threads: may be called from any thread; for one whose start was not enqueued
+ *          the queue's rule.
+ */
+ucs_status_t ucp_st_req_cancel(ucp_st_req_h req);
+
+
+/**
+ * Give a request back. Returns at once: a message that is started goes on, and
+ * its buffer must live as long. One that is not started is cancelled.
+ *
+ * @param [in] req The request; NULL is legal.
+ *
+ * @return UCS_OK.
+ *
+ * Ownership: the handle is gone.
+ * Threads: as @ref ucp_st_req_cancel.
+ */
+ucs_status_t ucp_st_req_free(ucp_st_req_h req);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,494 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_batch.c - messages that streams start: what the service thread does with
+ * them.
+ *
+ * UCP is called without the worker's lock. It is of UCS_THREAD_MODE_MULTI: the
+ * application may progress it, and so run the callbacks here, at any time.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "st_batch.h"
+#include "st_ctrl.h"
+#include "st_log.h"
+#include "st_peer.h"
+#include "st_queue.h"
+#include "st_req.h"
+#include "st_worker.h"
+
+#include <ucs/sys/math.h>
+
+#include <sched.h>
+
+/* Rounds until other clients of the service thread have their turn */
+#define UCP_ST_BATCH_MAX_ROUNDS 64
+
+/* Rounds that find nothing until the thread naps for a millisecond, where it
+ * cannot sleep until there is something */
+#define UCP_ST_BATCH_MAX_IDLE 50
+
+/* How long the end of a worker waits for UCP to end what is left, seconds */
+#define UCP_ST_BATCH_STOP_TIME 1.0
+
+void ucp_st_batch_init(ucp_st_batch_t *batch)
+{
+    (void)pthread_mutex_init(&batch->ready_lock, NULL);
+    ucs_list_head_init(&batch->work);
+    ucs_list_head_init(&batch->posted);
+    batch->fd = -1;
+}
+
+void ucp_st_batch_queue_init(ucp_st_queue_batch_t *batch)
+{
+    ucs_list_head_init(&batch->enqueued);
+}
+
+void ucp_st_batch_wake(ucp_st_worker_h worker)
+{
+    ucp_st_service_wake(&worker->batch.service);
+}
+
+/* The message is complete; it is gone if nobody wants to know. The lock is
+ * held. */
+static void ucp_st_batch_finish(ucp_st_req_t *req,
+                                const ucp_st_req_info_t *info)
+{
+    ucp_st_req_done(req, info);
+    if (req->is_freed && !req->is_calling) {
+        ucp_st_req_destroy(req);
+    }
+}
+
+static void ucp_st_batch_finish_status(ucp_st_req_t *req, ucs_status_t status)
+{
+    ucp_st_req_info_t info = {.status = status};
+
+    ucp_st_batch_finish(req, &info);
+}
+
+/* UCP's callback: in any thread, without the lock */
+static void ucp_st_batch_completed(ucp_st_req_t *req, void *request,
+                                   const ucp_st_req_info_t *info)
+{
+    ucp_st_worker_h worker = req->worker;
+    int is_calling;
+
+    ucp_st_worker_lock(worker);
+    is_calling = req->is_calling;
+    ucp_st_batch_finish(req, info);
+    ucp_st_worker_unlock(worker);
+    if (!is_calling) {
+        ucp_request_free(request);
+    }
+}
+
+static void ucp_st_batch_sent_cb(void *request, ucs_status_t status, void *arg)
+{
+    ucp_st_req_t *req      = arg;
+    ucp_st_req_info_t info = {.status = status, .length = req->length};
+
+    ucp_st_batch_completed(req, request, &info);
+}
+
+static void ucp_st_batch_received_cb(void *request, ucs_status_t status,
+                                     const ucp_tag_recv_info_t *tag_info,
+                                     void *arg)
+{
+    ucp_st_req_info_t info = {
+        .status     = status,
+        .length     = tag_info->length,
+        .sender_tag = tag_info->sender_tag
+    };
+
+    ucp_st_batch_completed(arg, request, &info);
+}
+
+/* An endpoint to oneself; in the service thread */
+static ucs_status_t ucp_st_batch_get_self_ep(ucp_st_worker_h worker,
+                                             ucp_ep_h *ep_p)
+{
+    ucp_st_batch_t *batch  = &worker->batch;
+    ucp_ep_params_t params = {
+        .field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS
+    };
+    ucp_address_t *address;
+    size_t length;
+    ucs_status_t status;
+
+    if (batch->self_ep == NULL) {
+        status = ucp_worker_get_address(worker->ucp_worker, &address, &length);
+        if (status != UCS_OK) {
+            return status;
+        }
+        params.address = address;
+        status = ucp_ep_create(worker->ucp_worker, &params, &batch->self_ep);
+        ucp_worker_release_address(worker->ucp_worker, address);
+        if (status != UCS_OK) {
+            return status;
+        }
+    }
+    *ep_p = batch->self_ep;
+    return UCS_OK;
+}
+
+static ucs_status_ptr_t ucp_st_batch_send(ucp_st_req_t *req)
+{
+    ucp_request_param_t param = {
+        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
+                        UCP_OP_ATTR_FIELD_USER_DATA,
+        .cb.send      = ucp_st_batch_sent_cb,
+        .user_data    = req
+    };
+    ucp_ep_h ep               = req->peer->ucp_ep;
+    ucs_status_t status       = UCS_OK;
+
+    if (req->peer->is_self) {
+        status = ucp_st_batch_get_self_ep(req->worker, &ep);
+    }
+    if (status != UCS_OK) {
+        return UCS_STATUS_PTR(status);
+    }
+    return ucp_tag_send_nbx(ep, req->buffer, req->length, req->tag, &param);
+}
+
+/* UCX 1.13 tells length and tag of what has arrived before to a callback only,
+ * and calls that then before it returns */
+static ucs_status_ptr_t ucp_st_batch_recv(ucp_st_req_t *req)
+{
+    ucp_request_param_t param = {
+        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
+                        UCP_OP_ATTR_FIELD_USER_DATA |
+                        UCP_OP_ATTR_FLAG_NO_IMM_CMPL,
+        .cb.recv      = ucp_st_batch_received_cb,
+        .user_data    = req
+    };
+
+    return ucp_tag_recv_nbx(req->worker->ucp_worker, req->buffer, req->length,
+                            req->tag, req->tag_mask, &param);
+}
+
+/* Give a message to UCP; the lock is held, and released meanwhile */
+static void ucp_st_batch_post(ucp_st_req_t *req)
+{
+    ucp_st_worker_h worker = req->worker;
+    int is_send            = (req->dir == UCP_ST_DIR_SEND);
+    ucp_st_req_info_t info = {.length = is_send ? req->length : 0};
+    ucs_status_ptr_t request;
+    int is_done;
+
+    ucp_st_req_set_state(req, UCP_ST_REQ_POSTED);
+    ucs_list_add_tail(&worker->batch.posted, &req->list);
+    if (!is_send && (req->queue != NULL)) {
+        ++req->queue->batch.receives;
+    }
+    ++worker->stats.proxied;
+    req->is_calling = 1;
+    ucp_st_worker_unlock(worker);
+    request = is_send ? ucp_st_batch_send(req) : ucp_st_batch_recv(req);
+    ucp_st_worker_lock(worker);
+    req->is_calling = 0;
+
+    if (!UCS_PTR_IS_PTR(request)) {
+        info.status = UCS_PTR_STATUS(request);
+        ucp_st_batch_finish(req, &info);
+        return;
+    }
+    is_done      = (req->state == UCP_ST_REQ_DONE);
+    req->request = request;
+    if (is_done && req->is_freed) {
+        ucp_st_req_destroy(req);
+    }
+    if (is_done) {
+        ucp_st_worker_unlock(worker);
+        ucp_request_free(request);
+        ucp_st_worker_lock(worker);
+    }
+}
+
+/* What streams have started since becomes work; the lock is held. The stack has
+ * the last start on top. */
+static void ucp_st_batch_take_begun(ucp_st_batch_t *batch)
+{
+    ucp_st_req_t *first = NULL;
+    ucp_st_req_t *head, *next, *req;
+
+    head = __atomic_exchange_n(&batch->begun, NULL, __ATOMIC_ACQUIRE);
+    for (; head != NULL; head = next) {
+        next             = head->next_batch;
+        head->next_batch = first;
+        first            = head;
+    }
+    for (; first != NULL; first = next) {
+        next = first->next_batch;
+        for (req = first; req != NULL; req = req->next) {
+            ucs_list_add_tail(&batch->work, &req->list);
+        }
+    }
+}
+
+/* What a started message fails with before UCP gets it; UCS_OK if it does not
+ */
+static ucs_status_t ucp_st_batch_check(const ucp_st_req_t *req)
+{
+    if (req->is_cancelled) {
+        return req->cause;
+    }
+    if ((req->queue != NULL) && (ucp_st_queue_status(req->queue) != UCS_OK)) {
+        return UCS_ERR_CANCELED;
+    }
+    return ucp_st_req_has_peer(req) ? req->peer->status : UCS_OK;
+}
+
+/* In the order in which they were enqueued; the lock is held, and released
+ * meanwhile */
+static unsigned ucp_st_batch_post_all(ucp_st_batch_t *batch)
+{
+    unsigned count = 0;
+    ucp_st_req_t *req;
+    ucs_status_t status;
+
+    while (!ucs_list_is_empty(&batch->work)) {
+        req    = ucs_list_extract_head(&batch->work, ucp_st_req_t, list);
+        status = ucp_st_batch_check(req);
+        if ((status != UCS_OK) || (req->peer == UCP_ST_PEER_NULL)) {
+            ucp_st_batch_finish_status(req, status);
+        } else {
+            ucp_st_batch_post(req);
+        }
+        ++count;
+    }
+    return count;
+}
+
+/* One that is to be cancelled, and UCP was not told; the lock is held */
+static ucp_st_req_t *ucp_st_batch_next_cancel(ucp_st_batch_t *batch)
+{
+    ucp_st_req_t *req;
+
+    ucs_list_for_each(req, &batch->posted, list) {
+        if (req->is_cancelled && !req->is_cancelling) {
+            return req;
+        }
+    }
+    return NULL;
+}
+
+/* Tell UCP; the lock is held, and released meanwhile. A receive that has
+ * matched is not cancelled by that. */
+static void ucp_st_batch_cancel(ucp_st_req_t *req)
+{
+    ucp_st_worker_h worker = req->worker;
+    void *request          = req->request;
+    int is_done;
+
+    req->is_cancelling = 1;
+    req->is_calling    = 1;
+    --worker->batch.cancels;
+    ucp_st_worker_unlock(worker);
+    ucp_request_cancel(worker->ucp_worker, request);
+    ucp_st_worker_lock(worker);
+    req->is_calling = 0;
+    is_done         = (req->state == UCP_ST_REQ_DONE);
+    if (is_done && req->is_freed) {
+        ucp_st_req_destroy(req);
+    }
+    if (is_done) {
+        ucp_st_worker_unlock(worker);
+        ucp_request_free(request);
+        ucp_st_worker_lock(worker);
+    }
+}
+
+static unsigned ucp_st_batch_cancel_all(ucp_st_batch_t *batch)
+{
+    unsigned count = 0;
+    ucp_st_req_t *req;
+
+    while ((batch->cancels > 0) &&
+           ((req = ucp_st_batch_next_cancel(batch)) != NULL)) {
+        ucp_st_batch_cancel(req);
+        ++count;
+    }
+    return count;
+}
+
+/* Do what there is to do, once; how much it was. `is_pending_p` tells whether
+ * UCP still has messages. */
+static unsigned ucp_st_batch_work(ucp_st_worker_h worker, int *is_pending_p)
+{
+    ucp_st_batch_t *batch = &worker->batch;
+    unsigned count;
+
+    ucp_st_worker_lock(worker);
+    ucp_st_batch_take_begun(batch);
+    count         = ucp_st_batch_post_all(batch);
+    count        += ucp_st_batch_cancel_all(batch);
+    *is_pending_p = !ucs_list_is_empty(&batch->posted);
+    ucp_st_worker_unlock(worker);
+    return count + (*is_pending_p ? ucp_st_ctrl_progress(worker) : 0);
+}
+
+/* UCP has messages and found nothing to do: when to look again, milliseconds.
+ * Peers that messages wait for are asked at the worker's pace. */
+static int ucp_st_batch_sleep(ucp_st_worker_h worker)
+{
+    ucp_st_batch_t *batch = &worker->batch;
+
+    if ((batch->fd >= 0) &&
+        (ucp_worker_arm(worker->ucp_worker) == UCS_OK)) {
+        batch->idle            = 0;
+        batch->service.num_fds = 1;
+        return 1 + (int)ucs_min(worker->config.ping_interval * 1e3, 1e6);
+    }
+    return (++batch->idle < UCP_ST_BATCH_MAX_IDLE) ? 0 : 1;
+}
+
+/* In the service thread, which looks at UCP's descriptor only while UCP has
+ * messages */
+static int ucp_st_batch_serve(void *arg)
+{
+    ucp_st_worker_h worker = arg;
+    ucp_st_batch_t *batch  = &worker->batch;
+    unsigned rounds        = 0;
+    int is_pending;
+
+    batch->service.num_fds = 0;
+    while (ucp_st_batch_work(worker, &is_pending) > 0) {
+        batch->idle = 0;
+        if (++rounds == UCP_ST_BATCH_MAX_ROUNDS) {
+            return 0;
+        }
+    }
+    return is_pending ? ucp_st_batch_sleep(worker) : -1;
+}
+
+ucs_status_t ucp_st_batch_serve_start(ucp_st_worker_h worker)
+{
+    ucp_st_batch_t *batch = &worker->batch;
+    ucs_status_t status;
+
+    if (worker->ucp_features & UCP_FEATURE_WAKEUP) {
+        status = ucp_worker_get_efd(worker->ucp_worker, &batch->fd);
+        if (status != UCS_OK) {
+            return status;
+        }
+    }
+    batch->service.serve  = ucp_st_batch_serve;
+    batch->service.arg    = worker;
+    batch->service.fds[0] = batch->fd;
+    return ucp_st_service_add(&batch->service);
+}
+
+void ucp_st_batch_peer_gone(ucp_st_peer_t *peer)
+{
+    ucp_st_req_t *req;
+
+    ucs_list_for_each(req, &peer->worker->batch.posted, list) {
+        if (req->peer != peer) {
+            continue;
+        }
+        if (req->dir == UCP_ST_DIR_RECV) {
+            ucp_st_req_abort(req, peer->status);
+        } else {
+            /* UCP ends the send when its endpoint fails; a stream need not wait
+             * for that */
+            ucp_st_req_fail_queue(req, peer->status);
+        }
+    }
+}
+
+static void ucp_st_batch_forget(ucs_list_link_t *list, ucp_st_queue_h queue)
+{
+    ucp_st_req_t *req;
+
+    ucs_list_for_each(req, list, list) {
+        if (req->queue == queue) {
+            req->queue = NULL;
+        }
+    }
+}
+
+void ucp_st_batch_queue_gone(ucp_st_queue_h queue)
+{
+    ucp_st_batch_t *batch = &queue->worker->batch;
+    ucp_st_req_t *req;
+
+    while (!ucs_list_is_empty(&queue->batch.enqueued)) {
+        req = ucs_list_extract_head(&queue->batch.enqueued, ucp_st_req_t, list);
+        ucp_st_batch_finish_status(req, UCS_ERR_CANCELED);
+    }
+    ucp_st_batch_take_begun(batch);
+    ucp_st_batch_forget(&batch->work, queue);
+    ucp_st_batch_forget(&batch->posted, queue);
+    if (!ucs_list_is_empty(&batch->work)) {
+        ucp_st_batch_wake(queue->worker);
+    }
+}
+
+int ucp_st_batch_is_sending(ucp_st_worker_h worker)
+{
+    ucp_st_batch_t *batch = &worker->batch;
+    ucp_st_req_t *req;
+
+    if (!ucs_list_is_empty(&batch->work)) {
+        return 1;
+    }
+    ucs_list_for_each(req, &batch->posted, list) {
+        if (req->dir == UCP_ST_DIR_SEND) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Progress, for a time, until UCP has nothing any more */
+static void ucp_st_batch_drain(ucp_st_worker_h worker)
+{
+    double start = ucp_st_worker_now();
+    int is_pending;
+
+    do {
+        (void)ucp_st_batch_work(worker, &is_pending);
+        (void)sched_yield();
+    } while (is_pending &&
+             ((ucp_st_worker_now() - start) < UCP_ST_BATCH_STOP_TIME));
+}
+
+void ucp_st_batch_stop(ucp_st_worker_h worker)
+{
+    ucp_st_batch_t *batch = &worker->batch;
+    ucp_st_req_t *req;
+
+    if (!batch->is_ready) {
+        return;
+    }
+    ucp_st_service_remove(&batch->service);
+    ucp_st_worker_lock(worker);
+    while (!ucs_list_is_empty(&batch->work)) {
+        req = ucs_list_extract_head(&batch->work, ucp_st_req_t, list);
+        ucp_st_batch_finish_status(req, UCS_ERR_CANCELED);
+    }
+    ucs_list_for_each(req, &batch->posted, list) {
+        if (req->dir == UCP_ST_DIR_RECV) {
+            ucp_st_req_abort(req, UCS_ERR_CANCELED);
+        }
+    }
+    (void)ucp_st_batch_cancel_all(batch);
+    ucp_st_worker_unlock(worker);
+}
+
+void ucp_st_batch_cleanup(ucp_st_worker_h worker)
+{
+    ucp_st_batch_t *batch = &worker->batch;
+
+    if (batch->is_ready) {
+        ucp_st_ep_close(worker->ucp_worker, batch->self_ep, 0);
+        ucp_st_batch_drain(worker);
+        if (!ucs_list_is_empty(&batch->posted)) {
+            ucs_warn("UCP does not end what was enqueued and not waited for");
+        }
+    }
+    (void)pthread_mutex_destroy(&batch->ready_lock);
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_batch_enqueue.c - messages that streams start: how they are enqueued.
+ *
+ * A start is one command, which pushes the first of its messages on a stack of
+ * the worker. As with the host lane a stream pushes with one compare-and-swap,
+ * and the service thread takes the whole stack at once.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "st_batch.h"
+#include "st_log.h"
+#include "st_peer.h"
+#include "st_queue.h"
+#include "st_req.h"
+#include "st_worker.h"
+
+/* UCP cannot be asked whether a context has a feature; a receive that matches
+ * nothing tells. */
+static ucs_status_t ucp_st_batch_check_tag(ucp_st_worker_h worker)
+{
+    ucp_request_param_t param = {
+        .op_attr_mask = UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL
+    };
+    ucs_status_ptr_t request;
+
+    request = ucp_tag_recv_nbx(worker->ucp_worker, NULL, 0, worker->uuid,
+                               UINT64_MAX, &param);
+    return (UCS_PTR_STATUS(request) == UCS_ERR_INVALID_PARAM) ?
+           UCS_ERR_UNSUPPORTED : UCS_OK;
+}
+
+static ucs_status_t ucp_st_batch_check_worker(ucp_st_worker_h worker)
+{
+    ucp_worker_attr_t attr = {.field_mask = UCP_WORKER_ATTR_FIELD_THREAD_MODE};
+    ucs_status_t status    = ucp_worker_query(worker->ucp_worker, &attr);
+
+    if (status != UCS_OK) {
+        return status;
+    }
+    if (attr.thread_mode != UCS_THREAD_MODE_MULTI) {
+        ucs_error("messages of batches are sent by a thread of the library: "
+                  "the UCP worker must be of UCS_THREAD_MODE_MULTI");
+        return UCS_ERR_UNSUPPORTED;
+    }
+    status = ucp_st_batch_check_tag(worker);
+    if (status != UCS_OK) {
+        ucs_error("messages of batches need a UCP worker whose context has "
+                  "UCP_FEATURE_TAG");
+    }
+    return status;
+}
+
+/* The first message of the worker */
+static ucs_status_t ucp_st_batch_make_ready(ucp_st_worker_h worker)
+{
+    ucp_st_batch_t *batch = &worker->batch;
+    ucs_status_t status   = UCS_OK;
+
+    if (__atomic_load_n(&batch->is_ready, __ATOMIC_ACQUIRE)) {
+        return UCS_OK;
+    }
+    (void)pthread_mutex_lock(&batch->ready_lock);
+    if (!batch->is_ready) {
+        status = ucp_st_batch_check_worker(worker);
+        if (status == UCS_OK) {
+            status = ucp_st_batch_serve_start(worker);
+        }
+        if (status == UCS_OK) {
+            __atomic_store_n(&batch->is_ready, 1, __ATOMIC_RELEASE);
+        }
+    }
+    (void)pthread_mutex_unlock(&batch->ready_lock);
+    return status;
+}
+
+static ucs_status_t ucp_st_batch_check_params(const ucp_st_req_t *req)
+{
+    if ((req->buffer == NULL) && (req->length > 0)) {
+        ucs_error("message of %zu bytes without a buffer", req->length);
+        return UCS_ERR_INVALID_PARAM;
+    }
+    if ((req->peer == UCP_ST_PEER_ANY) && (req->dir == UCP_ST_DIR_SEND)) {
+        ucs_error("a send needs a peer");
+        return UCS_ERR_INVALID_PARAM;
+    }
+    if (ucp_st_req_has_peer(req) && (req->peer->worker != req->worker)) {
+        ucs_error("the message's peer belongs to another worker");
+        return UCS_ERR_INVALID_PARAM;
+    }
+    return UCS_OK;
+}
+
+/* The last step of enqueueing a message; the lock is held */
+static ucs_status_t ucp_st_batch_add(ucp_st_req_t *req, ucp_st_req_h *req_p)
+{
+    ucs_status_t status = ucp_st_req_has_peer(req) ? req->peer->status : UCS_OK;
+
+    if (status != UCS_OK) {
+        return status;
+    }
+    ucs_list_add_tail(&req->queue->batch.enqueued, &req->list);
+    if (req_p == NULL) {
+        req->is_freed = 1;
+    } else {
+        ++req->worker->batch.handles;
+        *req_p = req;
+    }
+    return UCS_OK;
+}
+
+static ucs_status_t ucp_st_batch_enqueue(ucp_st_queue_h queue, ucp_st_dir_t dir,
+                                         const ucp_st_msg_params_t *params,
+                                         ucp_st_req_h *req_p)
+{
+    ucp_st_req_t *req;
+    ucs_status_t status;
+
+    if ((queue == NULL) || (params == NULL)) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    status = ucp_st_queue_status(queue);
+    if (status == UCS_OK) {
+        status = ucp_st_batch_make_ready(queue->worker);
+    }
+    if (status != UCS_OK) {
+        return status;
+    }
+    req = ucp_st_req_create(queue, dir, params);
+    if (req == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    status = ucp_st_batch_check_params(req);
+    if (status == UCS_OK) {
+        ucp_st_worker_lock(queue->worker);
+        status = ucp_st_batch_add(req, req_p);
+        ucp_st_worker_unlock(queue->worker);
+    }
+    if (status != UCS_OK) {
+        ucp_st_req_destroy(req);
+    }
+    return status;
+}
+
+ucs_status_t ucp_st_enqueue_send(ucp_st_queue_h queue,
+                                 const ucp_st_msg_params_t *params,
+                                 ucp_st_req_h *req_p)
+{
+    return ucp_st_batch_enqueue(queue, UCP_ST_DIR_SEND, params, req_p);
+}
+
+ucs_status_t ucp_st_enqueue_recv(ucp_st_queue_h queue,
+                                 const ucp_st_msg_params_t *params,
+                                 ucp_st_req_h *req_p)
+{
+    return ucp_st_batch_enqueue(queue, UCP_ST_DIR_RECV, params, req_p);
+}
+
+/* Runs on the stream. The release of the swap pairs with the acquire of who
+ * takes the stack: what the stream did before is in the buffers. */
+static void ucp_st_batch_start_func(void *arg)
+{
+    ucp_st_req_t *first   = arg;
+    ucp_st_batch_t *batch = &first->worker->batch;
+    ucp_st_req_t *head;
+
+    head = __atomic_load_n(&batch->begun, __ATOMIC_RELAXED);
+    do {
+        first->next_batch = head;
+    } while (!__atomic_compare_exchange_n(&batch->begun, &head, first, 1,
+                                          __ATOMIC_RELEASE, __ATOMIC_RELAXED));
+    ucp_st_service_wake(&batch->service);
+}
+
+/* Make one start of all enqueued messages, or undo that; how many they are */
+static uint64_t ucp_st_batch_link(ucp_st_queue_h queue,
+                                  ucp_st_req_state_t state)
+{
+    uint64_t count = 0;
+    ucp_st_req_t *req;
+
+    ucp_st_worker_lock(queue->worker);
+    ucs_list_for_each(req, &queue->batch.enqueued, list) {
+        ucp_st_req_set_state(req, state);
+        req->next = (req->list.next == &queue->batch.enqueued) ? NULL :
+                    ucs_list_next(&req->list, ucp_st_req_t, list);
+        ++count;
+    }
+    ucp_st_worker_unlock(queue->worker);
+    return count;
+}
+
+ucs_status_t ucp_st_enqueue_batch_start(ucp_st_queue_h queue)
+{
+    ucs_list_link_t *list;
+    ucp_st_req_t *first;
+    ucs_status_t status;
+    uint64_t count;
+
+    if (queue == NULL) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    status = ucp_st_queue_status(queue);
+    if (status == UCS_OK) {
+        status = ucp_st_queue_reserve(queue, 1);
+    }
+    list = &queue->batch.enqueued;
+    if ((status != UCS_OK) || ucs_list_is_empty(list)) {
+        return status;
+    }
+    /* From the moment the command is enqueued on the messages may be anywhere,
+     * and gone: the list must not be looked at any more */
+    first                      = ucs_list_head(list, ucp_st_req_t, list);
+    count                      = ucp_st_batch_link(queue, UCP_ST_REQ_STARTED);
+    queue->cmds[0].type        = UCS_GSTREAM_CMD_FUNC;
+    queue->cmds[0].u.func.func = ucp_st_batch_start_func;
+    queue->cmds[0].u.func.arg  = first;
+    status                     = ucp_st_queue_enqueue(queue, 1);
+    if (status != UCS_OK) {
+        (void)ucp_st_batch_link(queue, UCP_ST_REQ_ENQUEUED);
+        return status;
+    }
+    ucs_list_head_init(list);
+    queue->batch.started += count;
+    return UCS_OK;
+}
+
+ucs_status_t ucp_st_enqueue_batch_wait(ucp_st_queue_h queue)
+{
+    ucs_status_t status;
+
+    if (queue == NULL) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    status = ucp_st_queue_status(queue);
+    if (status == UCS_OK) {
+        status = ucp_st_queue_reserve(queue, 1);
+    }
+    if ((status != UCS_OK) || (queue->batch.waited == queue->batch.started)) {
+        return status;
+    }
+    queue->cmds[0].type           = UCS_GSTREAM_CMD_WAIT64;
+    queue->cmds[0].u.word.address = &queue->batch.word;
+    queue->cmds[0].u.word.value   = queue->batch.started;
+    status                        = ucp_st_queue_enqueue(queue, 1);
+    if (status == UCS_OK) {
+        queue->batch.waited = queue->batch.started;
+    }
+    return status;
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_msg.c - messages that are used once.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "st_msg.h"
+
+#include <CUnit/CUnit.h>
+
+ucp_st_msg_params_t st_msg_params(ucp_st_peer_h peer, void *buffer,
+                                      size_t length, ucp_tag_t tag)
+{
+    ucp_st_msg_params_t params = {
+        .field_mask = UCP_ST_MSG_PARAM_FIELD_BUFFER |
+                      UCP_ST_MSG_PARAM_FIELD_LENGTH |
+                      UCP_ST_MSG_PARAM_FIELD_PEER | UCP_ST_MSG_PARAM_FIELD_TAG,
+        .buffer     = buffer,
+        .length     = length,
+        .peer       = peer,
+        .tag        = tag
+    };
+
+    return params;
+}
+
+ucp_st_req_h st_msg_send(st_side_t *side, ucp_st_peer_h peer, void *buffer,
+                             size_t length, ucp_tag_t tag)
+{
+    ucp_st_msg_params_t params = st_msg_params(peer, buffer, length, tag);
+    ucp_st_req_h req           = NULL;
+
+    CU_ASSERT_EQUAL(ucp_st_enqueue_send(side->queue, &params, &req), UCS_OK);
+    return req;
+}
+
+ucp_st_req_h st_msg_recv(st_side_t *side, void *buffer, size_t length,
+                             ucp_tag_t tag)
+{
+    ucp_st_msg_params_t params = st_msg_params(UCP_ST_PEER_ANY, buffer, length,
+                                            tag);
+    ucp_st_req_h req           = NULL;
+
+    CU_ASSERT_EQUAL(ucp_st_enqueue_recv(side->queue, &params, &req), UCS_OK);
+    return req;
+}
+
+/* A message that nobody asks about: to the side's peer, or from anywhere */
+void st_enqueue(st_side_t *side, int is_send, void *buffer, size_t length,
+                    ucp_tag_t tag)
+{
+    ucp_st_msg_params_t params = st_msg_params(is_send ? side->peer :
+                                                      UCP_ST_PEER_ANY,
+                                            buffer, length, tag);
+
+    CU_ASSERT_EQUAL((is_send ? ucp_st_enqueue_send : ucp_st_enqueue_recv)(
+                            side->queue, &params, NULL), UCS_OK);
+}
+
+void st_batch_start(st_side_t *side)
+{
+    CU_ASSERT_EQUAL(ucp_st_enqueue_batch_start(side->queue), UCS_OK);
+}
+
+void st_batch_wait(st_side_t *side)
+{
+    CU_ASSERT_EQUAL(ucp_st_enqueue_batch_wait(side->queue), UCS_OK);
+}
+
+void st_batch_run(st_side_t *side)
+{
+    st_batch_start(side);
+    st_batch_wait(side);
+}
+
+/* Wait for a message and give it back; its length */
+size_t st_msg_end(ucp_st_req_h req, ucs_status_t status)
+{
+    ucp_st_req_info_t info = {.length = 0};
+
+    CU_ASSERT_EQUAL(ucp_st_req_wait(req, &info), status);
+    CU_ASSERT_EQUAL(info.status, status);
+    CU_ASSERT_EQUAL(ucp_st_req_free(req), UCS_OK);
+    return info.length;
+}
+
+/* One that is complete already, as the stream has passed the wait */
+void st_msg_is_done(ucp_st_req_h req, size_t length, ucp_tag_t tag)
+{
+    ucp_st_req_info_t info = {.length = 0};
+
+    CU_ASSERT_EQUAL(ucp_st_req_test(req, &info), UCS_OK);
+    CU_ASSERT_EQUAL(info.length, length);
+    CU_ASSERT((tag == 0) || (info.sender_tag == tag));
+    CU_ASSERT_EQUAL(ucp_st_req_free(req), UCS_OK);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_msg.h - messages that are used once, for the cases about them.
+ */
+#ifndef ST_MSG_H_
+#define ST_MSG_H_
+
+#include "st_pair.h"
+
+/** Parameters of a message. */
+ucp_st_msg_params_t st_msg_params(ucp_st_peer_h peer, void *buffer,
+                                  size_t length, ucp_tag_t tag);
+
+/** Enqueue a message; asserts. Receives are from anywhere. */
+ucp_st_req_h st_msg_send(st_side_t *side, ucp_st_peer_h peer, void *buffer,
+                         size_t length, ucp_tag_t tag);
+ucp_st_req_h st_msg_recv(st_side_t *side, void *buffer, size_t length,
+                         ucp_tag_t tag);
+
+/** One that nobody asks about: to the side's peer, or from anywhere. */
+void st_enqueue(st_side_t *side, int is_send, void *buffer, size_t length,
+                ucp_tag_t tag);
+
+/** Start what is enqueued, wait for it on the stream, or both; asserts. */
+void st_batch_start(st_side_t *side);
+void st_batch_wait(st_side_t *side);
+void st_batch_run(st_side_t *side);
+
+/** Wait for a message, which ends with `status`, and give it back; its
+ *  length. */
+size_t st_msg_end(ucp_st_req_h req, ucs_status_t status);
+
+/** Give a message back that is complete already, as the stream has passed the
+ *  wait for it. */
+void st_msg_is_done(ucp_st_req_h req, size_t length, ucp_tag_t tag);
+
+#endif

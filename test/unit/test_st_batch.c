@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_st_batch.c - messages that are used once: with plain UCP on the other
+ * side, order, wildcards, sizes, hosts that make no call.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "st_cunit.h"
+#include "st_msg.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LEN     512
+#define BIG_LEN ((1u << 20) + 3)
+#define BATCHES 50
+
+#define FEATURES (UCP_FEATURE_AM | UCP_FEATURE_TAG)
+
+/** What a stream function does. */
+typedef struct {
+    uint8_t  *buffer;
+    size_t   length;
+    uint64_t seed;
+    int      *errors;
+} work_t;
+
+static void fill_func(void *arg)
+{
+    work_t *work = arg;
+
+    st_fill(work->buffer, work->length, work->seed);
+}
+
+static void check_func(void *arg)
+{
+    work_t *work = arg;
+
+    if (!st_check(work->buffer, work->length, work->seed)) {
+        __atomic_fetch_add(work->errors, 1, __ATOMIC_RELAXED);
+    }
+    memset(work->buffer, 0xcc, work->length);
+}
+
+static void launch(st_side_t *side, ucs_gstream_func_t func, void *arg)
+{
+    CU_ASSERT_EQUAL(ucs_gstream_enqueue_func(side->stream, func, arg), UCS_OK);
+}
+
+/* Plain UCP calls of the test, progressed by whoever does */
+static void plain_end(st_side_t *side, ucs_status_ptr_t request)
+{
+    if (!UCS_PTR_IS_PTR(request)) {
+        CU_ASSERT_EQUAL(UCS_PTR_STATUS(request), UCS_OK);
+        return;
+    }
+    while (ucp_request_check_status(request) == UCS_INPROGRESS) {
+        ucp_worker_progress(side->ucp_worker);
+    }
+    CU_ASSERT_EQUAL(ucp_request_check_status(request), UCS_OK);
+    ucp_request_free(request);
+}
+
+static ucp_ep_h plain_ep(st_side_t *from, st_side_t *to)
+{
+    ucp_ep_params_t params = {
+        .field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS
+    };
+    ucp_address_t *address;
+    size_t length;
+    ucp_ep_h ep = NULL;
+
+    CU_ASSERT_EQUAL_FATAL(ucp_worker_get_address(to->ucp_worker, &address,
+                                                 &length), UCS_OK);
+    params.address = address;
+    CU_ASSERT_EQUAL_FATAL(ucp_ep_create(from->ucp_worker, &params, &ep),
+                          UCS_OK);
+    ucp_worker_release_address(to->ucp_worker, address);
+    return ep;
+}
+
+/* Sends of a stream, received by plain UCP */
+static void run_plain_recv(uint64_t features)
+{
+    static uint8_t sbuf[3][LEN], rbuf[3][LEN];
+    ucp_request_param_t param = {.op_attr_mask = 0};
+    ucs_status_ptr_t request[3];
+    ucp_st_req_h req[3];
+    work_t work[3];
+    st_pair_t pair;
+    int i;
+
+    if (!st_pair_init_user(&pair, features)) {
+        return;
+    }
+    for (i = 0; i < 3; ++i) {
+        work[i] = (work_t){.buffer = sbuf[i], .length = LEN, .seed = i};
+        launch(&pair.side[ST_A], fill_func, &work[i]);
+        req[i] = st_msg_send(&pair.side[ST_A], pair.side[ST_A].peer, sbuf[i],
+                             LEN, 10 + i);
+    }
+    st_batch_run(&pair.side[ST_A]);
+    for (i = 2; i >= 0; --i) {
+        request[i] = ucp_tag_recv_nbx(pair.side[ST_B].ucp_worker, rbuf[i], LEN,
+                                      10 + i, UINT64_MAX, &param);
+    }
+    for (i = 0; i < 3; ++i) {
+        plain_end(&pair.side[ST_B], request[i]);
+        CU_ASSERT_TRUE(st_check(rbuf[i], LEN, i));
+    }
+    st_sync(&pair.side[ST_A]);
+    for (i = 0; i < 3; ++i) {
+        st_msg_is_done(req[i], LEN, 0);
+    }
+    st_pair_cleanup(&pair);
+}
+
+static void test_plain_recv(void)
+{
+    run_plain_recv(FEATURES | UCP_FEATURE_WAKEUP);
+}
+
+/* The thread naps where UCP cannot wake it */
+static void test_plain_recv_naps(void)
+{
+    run_plain_recv(FEATURES);
+}
+
+/* Receives of a stream from plain UCP, with actual length and tag */
+static void test_plain_send(void)
+{
+    static uint8_t sbuf[LEN], rbuf[LEN];
+    ucp_request_param_t param = {.op_attr_mask = 0};
+    int errors                = 0;
+    work_t work;
+    ucp_st_req_h req;
+    st_pair_t pair;
+    ucp_ep_h ep;
+
+    if (!st_pair_init_user(&pair, FEATURES | UCP_FEATURE_WAKEUP)) {
+        return;
+    }
+    ep   = plain_ep(&pair.side[ST_B], &pair.side[ST_A]);
+    req  = st_msg_recv(&pair.side[ST_A], rbuf, LEN, 5);
+    work = (work_t){rbuf, LEN / 2, 7, &errors};
+    st_batch_run(&pair.side[ST_A]);
+    launch(&pair.side[ST_A], check_func, &work);
+    st_fill(sbuf, LEN / 2, 7);
+    plain_end(&pair.side[ST_B], ucp_tag_send_nbx(ep, sbuf, LEN / 2, 5, &param));
+    st_sync(&pair.side[ST_A]);
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize(pair.side[ST_A].stream), UCS_OK);
+    CU_ASSERT_EQUAL(errors, 0);
+    st_msg_is_done(req, LEN / 2, 5);
+    st_pair_cleanup(&pair);
+}
+
+/* Several batches of equal tags: messages match in the order in which they were
+ * enqueued, one wait covers all that were started, and nobody asks the host */
+static void test_order(void)
+{
+    static uint8_t sbuf[BATCHES][2][8], rbuf[BATCHES][2][8];
+    static work_t fill[BATCHES][2], check[BATCHES][2];
+    int errors = 0;
+    st_pair_t pair;
+    int k, i;
+
+    if (!st_pair_init(&pair)) {
+        return;
+    }
+    for (k = 0; k < BATCHES; ++k) {
+        for (i = 0; i < 2; ++i) {
+            fill[k][i] = (work_t){.buffer = sbuf[k][i],
+                                  .length = 8,
+                                  .seed   = (2 * k) + i};
+            launch(&pair.side[ST_A], fill_func, &fill[k][i]);
+            st_enqueue(&pair.side[ST_A], 1, sbuf[k][i], 8, 1);
+            st_enqueue(&pair.side[ST_B], 0, rbuf[k][i], 8, 1);
+        }
+        st_batch_start(&pair.side[ST_A]);
+        st_batch_start(&pair.side[ST_B]);
+        if ((k % 3) == 2) {
+            st_batch_wait(&pair.side[ST_A]);
+            st_batch_wait(&pair.side[ST_B]);
+        }
+    }
+    st_batch_wait(&pair.side[ST_B]);
+    st_batch_wait(&pair.side[ST_B]); /* nothing is left to wait for */
+    st_batch_wait(&pair.side[ST_A]);
+    for (k = 0; k < BATCHES; ++k) {
+        for (i = 0; i < 2; ++i) {
+            check[k][i] = (work_t){rbuf[k][i], 8, (2 * k) + i, &errors};
+            launch(&pair.side[ST_B], check_func, &check[k][i]);
+        }
+    }
+    st_sync(&pair.side[ST_A]);
+    st_sync(&pair.side[ST_B]);
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize(pair.side[ST_B].stream), UCS_OK);
+    CU_ASSERT_EQUAL(errors, 0);
+    st_pair_cleanup(&pair);
+}
+
+/* S8: any source and any tag, or a part of it */
+static void test_wildcards(void)
+{
+    static uint8_t sbuf[3][LEN], rbuf[3][LEN];
+    static const ucp_tag_t masks[] = {0, 0xff00, UINT64_MAX};
+    static const ucp_tag_t tags[]  = {0x1234, 0x55aa, 0x5507};
+    ucp_st_msg_params_t params;
+    ucp_st_req_h req[3];
+    st_pair_t pair;
+    int i;
+
+    if (!st_pair_init(&pair)) {
+        return;
+    }
+    for (i = 0; i < 3; ++i) {
+        params             = st_msg_params(UCP_ST_PEER_ANY, rbuf[i], LEN,
+                                           0x5507);
+        params.field_mask |= UCP_ST_MSG_PARAM_FIELD_TAG_MASK;
+        params.tag_mask    = masks[i];
+        if (i == 0) {
+            params.field_mask &= ~(uint64_t)UCP_ST_MSG_PARAM_FIELD_PEER;
+        }
+        CU_ASSERT_EQUAL(ucp_st_enqueue_recv(pair.side[ST_B].queue, &params,
+                                            &req[i]), UCS_OK);
+        /* One after the other: the first takes anything */
+        st_batch_run(&pair.side[ST_B]);
+        st_fill(sbuf[i], LEN, i);
+        st_enqueue(&pair.side[ST_A], 1, sbuf[i], 100 + i, tags[i]);
+        st_batch_run(&pair.side[ST_A]);
+        st_sync(&pair.side[ST_A]);
+        st_sync(&pair.side[ST_B]);
+        CU_ASSERT_TRUE(st_check(rbuf[i], 100 + i, i));
+        st_msg_is_done(req[i], 100 + i, tags[i]);
+    }
+    st_pair_cleanup(&pair);
+}
+
+/* Sizes up to a rendezvous, both to the other side and to oneself */
+static void test_sizes(void)
+{
+    static const size_t lengths[] = {0, 1, 1000, 65536, BIG_LEN};
+    uint8_t *sbuf                 = malloc(BIG_LEN);
+    uint8_t *rbuf                 = malloc(BIG_LEN);
+    ucp_st_req_h send, recv;
+    st_side_t *to;
+    st_pair_t pair;
+    size_t i, k;
+
+    if (!st_pair_init(&pair)) {
+        return;
+    }
+    for (i = 0; i < (2 * ST_CUNIT_COUNT(lengths)); ++i) {
+        k  = i / 2;
+        to = &pair.side[i % 2];
+        st_fill(sbuf, lengths[k], i);
+        memset(rbuf, 0xee, BIG_LEN);
+        recv = st_msg_recv(to, rbuf, BIG_LEN, i);
+        send = st_msg_send(&pair.side[ST_A], (i % 2) ? pair.side[ST_A].peer :
+                                                    pair.side[ST_A].self,
+                        sbuf, lengths[k], i);
+        st_batch_run(&pair.side[ST_A]);
+        st_batch_run(&pair.side[ST_B]);
+        st_sync(&pair.side[ST_A]);
+        st_sync(&pair.side[ST_B]);
+        CU_ASSERT_TRUE(st_check(rbuf, lengths[k], i));
+        CU_ASSERT((lengths[k] == BIG_LEN) || (rbuf[lengths[k]] == 0xee));
+        st_msg_is_done(send, lengths[k], 0);
+        st_msg_is_done(recv, lengths[k], i);
+    }
+    free(sbuf);
+    free(rbuf);
+    st_pair_cleanup(&pair);
+}
+
+static void raise_func(void *arg)
+{
+    __atomic_store_n((int*)arg, 1, __ATOMIC_RELEASE);
+}
+
+/* P10: both hosts compute, and make no call until their streams are through */
+static void test_compute(void)
+{
+    static uint8_t sbuf[2][LEN], rbuf[2][LEN];
+    volatile double x = 1;
+    int done[2]       = {0, 0};
+    st_side_t *side;
+    st_pair_t pair;
+    int i;
+
+    if (!st_pair_init(&pair)) {
+        return;
+    }
+    for (i = 0; i < 2; ++i) {
+        side = &pair.side[i];
+        st_fill(sbuf[i], LEN, i);
+        /* Given back before its start: it does not happen */
+        (void)ucp_st_req_free(st_msg_recv(side, rbuf[i], LEN, 1));
+        st_enqueue(side, 0, rbuf[i], LEN, 1);
+        st_enqueue(side, 1, sbuf[i], LEN, 1);
+        st_batch_run(side);
+        launch(side, raise_func, &done[i]);
+    }
+    for (i = 0; i < 2; ++i) {
+        while (!__atomic_load_n(&done[i], __ATOMIC_ACQUIRE)) {
+            x = (x * 1.5) + 1 / x;
+        }
+    }
+    for (i = 0; i < 2; ++i) {
+        CU_ASSERT_TRUE(st_check(rbuf[i], LEN, 1 - i));
+        st_sync(&pair.side[i]);
+    }
+    st_pair_cleanup(&pair);
+}
+
+static const st_cunit_case_t cases[] = {
+    {"plain_recv", test_plain_recv},
+    {"plain_recv_naps", test_plain_recv_naps},
+    {"plain_send", test_plain_send},
+    {"order", test_order},
+    {"wildcards", test_wildcards},
+    {"sizes", test_sizes},
+    {"compute", test_compute}
+};
+
+int main(int argc, char **argv)
+{
+    return st_cunit_main("st_batch", cases, ST_CUNIT_COUNT(cases), argc, argv);
+}
