@@ -411,7 +411,10 @@ void ucp_st_peers_cleanup(ucp_st_worker_h worker)
     ucs_list_for_each_safe(peer, tmp, &worker->peers, list) {
         ucp_st_peer_disconnect(peer);
         ucp_st_match_cleanup(peer);
+        /* The service thread looks for the peer of an endpoint that failed */
+        ucp_st_worker_lock(worker);
         ucs_list_del(&peer->list);
+        ucp_st_worker_unlock(worker);
         free(peer);
     }
 }

@@ -143,6 +143,21 @@ ucp_st_trig_peer_connect_rails(ucp_st_peer_t *peer,
            UCS_OK : status;
 }
 
+/* The lock is held */
+static void ucp_st_trig_peer_close(ucp_st_peer_t *peer)
+{
+    ucp_st_trig_peer_t *trig = &peer->trig;
+    unsigned i;
+
+    while (trig->limits.num_rails > 0) {
+        i = --trig->limits.num_rails;
+        /* Closing would free what the NIC still reads and writes */
+        if (!ucp_st_trig_rail_is_busy(&peer->worker->trig.rails[i])) {
+            uct_ep_destroy(trig->ep[i]);
+        }
+    }
+}
+
 ucs_status_t ucp_st_trig_peer_connect(ucp_st_peer_t *peer, const void *buffer,
                                       size_t length)
 {
@@ -159,7 +174,7 @@ ucs_status_t ucp_st_trig_peer_connect(ucp_st_peer_t *peer, const void *buffer,
     ucp_st_trig_limits_merge(limits, address);
     status = ucp_st_trig_peer_connect_rails(peer, address, limits->num_rails);
     if (status != UCS_OK) {
-        ucp_st_trig_peer_disconnect(peer);
+        ucp_st_trig_peer_close(peer);
     }
     ucp_st_worker_unlock(worker);
     return status;
@@ -167,16 +182,10 @@ ucs_status_t ucp_st_trig_peer_connect(ucp_st_peer_t *peer, const void *buffer,
 
 void ucp_st_trig_peer_disconnect(ucp_st_peer_t *peer)
 {
-    ucp_st_trig_peer_t *trig = &peer->trig;
-    unsigned i;
-
-    while (trig->limits.num_rails > 0) {
-        i = --trig->limits.num_rails;
-        /* Closing would free what the NIC still reads and writes */
-        if (!ucp_st_trig_rail_is_busy(&peer->worker->trig.rails[i])) {
-            uct_ep_destroy(trig->ep[i]);
-        }
-    }
+    /* The service thread progresses the interfaces until the lane is closed */
+    ucp_st_worker_lock(peer->worker);
+    ucp_st_trig_peer_close(peer);
+    ucp_st_worker_unlock(peer->worker);
 }
 
 void ucp_st_trig_peer_check(ucp_st_peer_t *peer)
