@@ -185,6 +185,19 @@ static void peer_process(int fd, exit_mode_t mode)
     _exit(0);
 }
 
+/* A peer for messages to oneself */
+static ucp_st_peer_h self_peer(side_t *side)
+{
+    ucp_st_peer_h self;
+    size_t length;
+    void *address;
+
+    CHECK(ucp_st_worker_get_address(side->worker, &address, &length) == UCS_OK);
+    CHECK(ucp_st_peer_create(side->worker, address, length, &self) == UCS_OK);
+    ucp_st_worker_release_address(side->worker, address);
+    return self;
+}
+
 /* What does not involve the dead peer goes on: a message to oneself */
 static void check_self_message(side_t *side)
 {
@@ -193,15 +206,10 @@ static void check_self_message(side_t *side)
         .field_mask = UCP_ST_QUEUE_PARAM_FIELD_STREAM,
         .stream     = side->stream
     };
+    ucp_st_peer_h self = self_peer(side);
     ucp_st_queue_h queue;
-    ucp_st_peer_h self;
     ucp_st_op_h ops[2];
-    size_t length;
-    void *address;
 
-    CHECK(ucp_st_worker_get_address(side->worker, &address, &length) == UCS_OK);
-    CHECK(ucp_st_peer_create(side->worker, address, length, &self) == UCS_OK);
-    ucp_st_worker_release_address(side->worker, address);
     CHECK(ucp_st_queue_create(side->worker, &params, &queue) == UCS_OK);
     ops[0] = make_op(side, self, 1, sbuf);
     ops[1] = make_op(side, self, 0, rbuf);
@@ -283,26 +291,47 @@ static void stop_peer(const volatile char *buffer, pid_t pid)
 }
 
 /* A receive under way. No sleep here synchronises: each gives time in which
- * something wrong would happen. */
+ * something wrong would happen. The queue is in error before the peer dies,
+ * because of a message to oneself: the buffer is still not given back. */
 static ucs_status_t receive_in_vain(side_t *side, ucp_st_op_h op,
                                     const char *buffer, pid_t pid)
 {
-    char *copy = big_buffer();
+    static char small[2][LEN];
+    ucp_st_queue_error_t error = {0};
+    char *copy                 = big_buffer();
+    ucp_st_peer_h self         = self_peer(side);
+    ucp_st_op_attr_t attr;
+    ucp_st_op_h both[2];
     ucs_status_t status;
 
+    both[0] = make_op(side, self, 1, small[0]);
+    both[1] = make_op(side, self, 0, small[1]);
+    CHECK(ucp_st_matchall(both, 2, NULL) == UCS_OK);
     CHECK(ucp_st_match(op) == UCS_OK);
+    CHECK(ucp_st_enqueue_start(side->queue, both[1]) == UCS_OK);
     CHECK(ucp_st_enqueue_start(side->queue, op) == UCS_OK);
     CHECK(ucp_st_enqueue_wait(side->queue, op) == UCS_OK);
+    CHECK(ucp_st_enqueue_wait(side->queue, both[1]) == UCS_OK);
     stop_peer(buffer, pid);
     (void)usleep(2000000);
     CHECK(ucp_st_queue_query(side->queue, NULL) == UCS_INPROGRESS);
     CHECK(ucp_st_op_free(op) == UCS_ERR_BUSY);
+    CHECK(ucp_st_op_free(both[0]) == UCS_OK);
+    do {
+        ucp_st_worker_progress(side->worker);
+        CHECK(ucp_st_op_query(both[1], &attr) == UCS_OK);
+    } while (attr.status == UCS_OK);
+    CHECK(ucp_st_enqueue_wait(side->queue, op) == UCS_ERR_CANCELED);
+    CHECK(ucp_st_op_free(op) == UCS_ERR_BUSY);
     CHECK(kill(pid, SIGKILL) == 0);
-    status = ucp_st_queue_wait(side->queue, NULL);
+    status = ucp_st_queue_wait(side->queue, &error);
+    CHECK(error.op == both[1]);
     memcpy(copy, buffer, MOVING_LEN);
     (void)usleep(200000);
     CHECK(!memcmp(copy, buffer, MOVING_LEN));
     munmap(copy, MOVING_LEN);
+    CHECK(ucp_st_op_free(both[1]) == UCS_OK);
+    ucp_st_peer_destroy(self);
     return status;
 }
 

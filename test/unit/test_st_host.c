@@ -227,6 +227,42 @@ static void test_fallback(void)
     st_pair_cleanup(&pair);
 }
 
+/* A side that has the host lane alone, and one that would like another */
+static void test_one_side(void)
+{
+    char *lanes = st_env_set("UCX_ST_LANES", "trig,host");
+    ucp_st_op_attr_t attr;
+    ucp_st_op_h send, recv;
+    st_pair_t pair;
+    st_side_t *a, *b;
+    int is_good;
+
+    a       = &pair.side[ST_A];
+    b       = &pair.side[ST_B];
+    is_good = st_side_init(a);
+    setenv("UCX_ST_LANES", "host", 1);
+    is_good = is_good && st_side_init(b);
+    st_env_restore("UCX_ST_LANES", lanes);
+    if (!is_good) {
+        return;
+    }
+    a->peer = st_side_peer(a, b);
+    b->peer = st_side_peer(b, a);
+    sbuf    = malloc(MAX_LEN);
+    rbuf    = malloc(MAX_LEN);
+    send    = st_send(a, sbuf, LEN, 1);
+    recv    = st_recv(b, rbuf, LEN, 1);
+    st_match_ok(send, recv);
+    CU_ASSERT_EQUAL(ucp_st_op_query(send, &attr), UCS_OK);
+    CU_ASSERT_EQUAL(attr.lane, UCP_ST_LANE_HOST);
+    CU_ASSERT_EQUAL(ucp_st_op_query(recv, &attr), UCS_OK);
+    CU_ASSERT_EQUAL(attr.lane, UCP_ST_LANE_HOST);
+    transfer(&pair, send, recv, LEN);
+    st_free(send);
+    st_free(recv);
+    host_pair_cleanup(&pair);
+}
+
 /* Two pairs, from A to B on the trig lane and back on the host lane */
 static int p8_init(st_pair_t *pair, ucp_st_op_h op[2][2], uint64_t value[2][2])
 {
@@ -421,6 +457,7 @@ static const st_cunit_case_t cases[] = {
     {"sizes_rndv", test_sizes_rndv},
     {"self_rndv", test_self_rndv},
     {"fallback", test_fallback},
+    {"one_side", test_one_side},
     {"p8", test_p8},
     {"freed_receive", test_freed_receive},
     {"freed_send", test_freed_send},

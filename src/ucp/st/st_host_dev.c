@@ -436,7 +436,6 @@ int ucp_st_host_dev_is_local(ucs_status_t status)
     case UCS_ERR_UNSUPPORTED:
     case UCS_ERR_MESSAGE_TRUNCATED:
     case UCS_ERR_EXCEEDS_LIMIT:
-    case UCS_ERR_UNREACHABLE:
         return 1;
     default:
         return 0;
@@ -473,8 +472,9 @@ ucs_status_t ucp_st_host_dev_get_ep(const ucp_st_op_t *op, ucp_ep_h *ep_p)
         ucs_error("lane 'host': failed to connect to peer 0x%lx: %s",
                   peer->uuid, ucs_status_string(status));
         /* Transports fail in many ways to reach who is not there any more */
-        return ucp_st_host_dev_is_local(status) ? status :
-                                                  UCS_ERR_CONNECTION_RESET;
+        return (ucp_st_host_dev_is_local(status) ||
+                (status == UCS_ERR_UNREACHABLE)) ? status :
+                                                   UCS_ERR_CONNECTION_RESET;
     }
     ucp_st_worker_lock(worker);
     hep->ep = *ep_p;

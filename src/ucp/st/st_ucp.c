@@ -57,13 +57,16 @@ static ucs_status_t ucp_st_ucp_config_shm(ucp_config_t *config)
 static ucs_status_t ucp_st_ucp_config_keepalive(ucp_st_worker_h worker,
                                                 ucp_config_t *config)
 {
+    double seconds = worker->config.ping_interval;
     char interval[32];
 
-    if (getenv("UCX_KEEPALIVE_INTERVAL") != NULL) {
+    /* None, or for ever, is UCP's to say */
+    if ((getenv("UCX_KEEPALIVE_INTERVAL") != NULL) || !(seconds >= 1e-3) ||
+        (seconds > 1e6)) {
         return UCS_OK;
     }
     snprintf(interval, sizeof(interval), "%.0fms",
-             worker->config.ping_interval * 1e3);
+             seconds * 1e3);
     return ucp_config_modify(config, "KEEPALIVE_INTERVAL", interval);
 }
 

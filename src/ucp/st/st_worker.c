@@ -320,7 +320,10 @@ void ucp_st_worker_print_stats(ucp_st_worker_h worker, FILE *stream)
     if ((stream == NULL) || (ucp_st_worker_query(worker, &attr) != UCS_OK)) {
         return;
     }
-    fprintf(stream, "provider %s\ndevice %s\n", attr.provider, attr.device);
+    if (attr.provider[0] != '\0') {
+        fprintf(stream, "provider %s\ndevice %s\n", attr.provider,
+                attr.device);
+    }
     fprintf(stream, "starts %lu\nwaits %lu\nmatches %lu\nfallbacks %lu\n",
             attr.stats.starts, attr.stats.waits, attr.stats.matches,
             attr.stats.fallbacks);
