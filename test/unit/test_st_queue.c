@@ -266,6 +266,7 @@ static void test_ready(void)
 static void test_send_first(void)
 {
     static uint8_t sbuf[LONG], rbuf[LONG];
+    int is_trig = (st_lane() == UCP_ST_LANE_TRIG);
     ucp_st_worker_attr_t attr;
     ucp_st_op_h send, recv;
     st_pair_t pair;
@@ -282,7 +283,7 @@ static void test_send_first(void)
     st_sync(&pair.side[ST_A]); /* S3: the start does not block the stream */
     CU_ASSERT_EQUAL(ucp_st_worker_query(pair.side[ST_A].worker, &attr), UCS_OK);
     CU_ASSERT_EQUAL(attr.stats.writes_fired, 0);
-    CU_ASSERT_EQUAL(attr.stats.cts_waits, 1);
+    CU_ASSERT_EQUAL(attr.stats.cts_waits, is_trig ? 1 : 0);
     CU_ASSERT_EQUAL(rbuf[0], 0xee);
 
     st_use(&pair.side[ST_B], recv);
@@ -291,7 +292,7 @@ static void test_send_first(void)
     st_wait(&pair.side[ST_A], send);
     st_sync(&pair.side[ST_A]);
     CU_ASSERT_EQUAL(ucp_st_worker_query(pair.side[ST_A].worker, &attr), UCS_OK);
-    CU_ASSERT_EQUAL(attr.stats.writes_fired, 1);
+    CU_ASSERT_EQUAL(attr.stats.writes_fired, is_trig ? 1 : 0);
     CU_ASSERT_EQUAL(attr.stats.eager, 0);
     CU_ASSERT_EQUAL(attr.stats.chunks, 0);
     st_free(send);

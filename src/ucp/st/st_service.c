@@ -33,6 +33,10 @@
 #include <time.h>
 #include <unistd.h>
 
+/* When the thread looks again if it could not look at all descriptors,
+ * seconds */
+#define UCP_ST_SERVICE_RETRY 10e-3
+
 /**
  * `lock` serialises adding and removing, and protects the thread's existence;
  * `serving` protects the list of clients. The thread holds `serving` but while
@@ -59,6 +63,7 @@ typedef struct ucp_st_service_fds {
     struct pollfd *fds;
     unsigned      count;
     unsigned      max;
+    int           is_short; /* some are missing, for want of memory */
 } ucp_st_service_fds_t;
 
 static double ucp_st_service_now(void)
@@ -109,7 +114,7 @@ static void ucp_st_service_serve(void)
     }
 }
 
-/* Room for one more; without memory the descriptor is not looked at now */
+/* Room for one more; without memory the descriptor is looked at later */
 static void ucp_st_service_fd_add(ucp_st_service_fds_t *set, int fd)
 {
     unsigned max = set->max + 64;
@@ -118,6 +123,7 @@ static void ucp_st_service_fd_add(ucp_st_service_fds_t *set, int fd)
     if (set->count == set->max) {
         fds = realloc(set->fds, max * sizeof(*fds));
         if (fds == NULL) {
+            set->is_short = 1;
             return;
         }
         set->fds = fds;
@@ -136,7 +142,8 @@ static int ucp_st_service_prepare(ucp_st_service_fds_t *set)
     ucp_st_service_client_t *client;
     unsigned i;
 
-    set->count = 0;
+    set->count    = 0;
+    set->is_short = 0;
     ucp_st_service_fd_add(set, ucp_st_service.wake_fd);
     ucs_list_for_each(client, &ucp_st_service.clients, list) {
         for (i = 0; (i < client->num_fds) && !client->lazy; ++i) {
@@ -151,6 +158,9 @@ static int ucp_st_service_prepare(ucp_st_service_fds_t *set)
     }
     if (__atomic_load_n(&ucp_st_service.stop, __ATOMIC_SEQ_CST)) {
         next = 0;
+    }
+    if (set->is_short) {
+        next = ucs_min(next, ucp_st_service_now() + UCP_ST_SERVICE_RETRY);
     }
     if (next == INFINITY) {
         return -1;
@@ -196,7 +206,7 @@ static void ucp_st_service_sleep(ucp_st_service_fds_t *set)
     (void)!read(ucp_st_service.wake_fd, &wakes, sizeof(wakes));
     /* Which client a descriptor belongs to is known while the list is the same;
      * one that is still readable is found the next time */
-    if (!ucp_st_service.changed) {
+    if (!ucp_st_service.changed && !set->is_short) {
         ucp_st_service_collect(set);
     }
 }
