@@ -142,9 +142,7 @@ static perftest_ret_t perftest_st_destroy(perftest_run_t *run)
         if (run->channels[i].engine == NULL) {
             continue;
         }
-        /* After a failure the streams may still have something to run */
-        (void)ucp_st_queue_wait(run->side->streams[i].queue, NULL);
-        (void)ucs_gstream_synchronize(run->side->streams[i].stream);
+        perftest_st_flow_drain(run->channels[i].engine);
         status = perftest_st_flow_destroy(run->channels[i].engine);
         if (status != UCS_OK) {
             ret = perftest_fail(PERFTEST_BROKEN, "an operation of %s cannot be "

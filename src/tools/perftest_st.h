@@ -60,4 +60,9 @@ ucs_status_t perftest_st_flow_prepare(perftest_st_flow_t *flow);
 /* Enqueues the next iteration of the channel. */
 ucs_status_t perftest_st_flow_step(perftest_st_flow_t *flow);
 
+/* Waits for all that is started and not waited for, however it ends: after a
+ * failure there may be uses that ended well before, and are to be waited for
+ * before their operations can be freed. Then the stream has nothing to run. */
+void perftest_st_flow_drain(perftest_st_flow_t *flow);
+
 #endif

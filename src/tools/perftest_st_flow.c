@@ -275,3 +275,22 @@ ucs_status_t perftest_st_flow_prepare(perftest_st_flow_t *flow)
     return (status == UCS_OK) ? ucs_gstream_synchronize(flow->stream->stream) :
                                 status;
 }
+
+void perftest_st_flow_drain(perftest_st_flow_t *flow)
+{
+    unsigned slots = flow->channel->slots;
+    unsigned i;
+
+    flow->is_running = 0;
+    for (i = 0; (flow->sends != NULL) && (i < slots); ++i) {
+        (void)perftest_st_wait(flow, &flow->sends[i]);
+    }
+    for (i = 0; (flow->recvs != NULL) && (i < slots); ++i) {
+        (void)perftest_st_wait(flow, &flow->recvs[i]);
+    }
+    for (i = 0; i < flow->num_acks; ++i) {
+        (void)perftest_st_wait(flow, &flow->acks[i]);
+    }
+    (void)ucp_st_queue_wait(flow->stream->queue, NULL);
+    (void)ucs_gstream_synchronize(flow->stream->stream);
+}
