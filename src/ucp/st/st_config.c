@@ -67,6 +67,18 @@ ucs_status_t ucp_st_config_read(ucp_st_config_t *config)
                                        "ST_", 0);
 }
 
+/* UCX warns about settings that nobody has read when it makes a context. In an
+ * MPI program that is before the first worker of this library. */
+static void __attribute__((constructor)) ucp_st_config_announce(void)
+{
+    ucp_st_config_t config;
+
+    if (ucs_config_parser_fill_opts(&config, ucp_st_config_table, "UCX_", "ST_",
+                                    1) == UCS_OK) {
+        ucs_config_parser_release_opts(&config, ucp_st_config_table);
+    }
+}
+
 void ucp_st_config_release(ucp_st_config_t *config)
 {
     ucs_config_parser_release_opts(config, ucp_st_config_table);

@@ -19,8 +19,9 @@
  *
  * When the stream reaches the start, the library's thread gives the messages to
  * UCP; no call of the application takes part. While some are with UCP that
- * thread progresses the UCP worker: callbacks of the application may run in it.
- * It sleeps on the worker's descriptor if the UCP worker has the feature
+ * thread progresses the UCP worker: callbacks of the application may run in it,
+ * and must not create or destroy st workers nor wait for the thread. It sleeps
+ * on the worker's descriptor if the UCP worker has the feature
  * UCP_FEATURE_WAKEUP (see ucp_st_worker_params_t.ucp_features), and else looks
  * every millisecond. An application must not sleep on that descriptor itself
  * meanwhile.
