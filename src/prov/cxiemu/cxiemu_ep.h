@@ -72,6 +72,10 @@ extern struct fi_ops_atomic cxiemu_atomic_ops;
                          FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | \
                          FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE)
 
+/** Flags that receives take; CXI has no use for most of them. */
+#define CXIEMU_RECV_FLAGS (FI_COMPLETION | FI_MULTI_RECV | FI_MORE | \
+                           FI_REMOTE_CQ_DATA | FI_INJECT)
+
 /** What all operations have in common: whether the endpoint has the capability
  *  @a cap, and takes @a flags; 0, or -FI_E*. */
 int cxiemu_op_check(const cxiemu_ep_t *ep, uint64_t cap, uint64_t flags,

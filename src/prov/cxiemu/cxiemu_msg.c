@@ -8,9 +8,6 @@
 #include <rdma/fi_errno.h>
 #include <rdma/fi_tagged.h>
 
-#define CXIEMU_RECV_FLAGS (FI_COMPLETION | FI_MULTI_RECV | FI_MORE | \
-                           FI_REMOTE_CQ_DATA | FI_INJECT)
-
 
 int cxiemu_op_from_msg(cxiemu_ep_t *ep, const struct fi_msg *msg,
                        uint64_t flags, cxiemu_op_t *op)

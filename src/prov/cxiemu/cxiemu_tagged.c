@@ -7,10 +7,6 @@
 #include <rdma/fi_errno.h>
 #include <rdma/fi_tagged.h>
 
-/* Flags that CXI takes with receives without need */
-#define CXIEMU_RECV_FLAGS (FI_COMPLETION | FI_MULTI_RECV | FI_MORE | \
-                           FI_REMOTE_CQ_DATA | FI_INJECT)
-
 
 static int cxiemu_tagged_iov(const struct fi_msg_tagged *msg, struct iovec *iov)
 {
