@@ -8,6 +8,7 @@
 
 #include "st_cunit.h"
 #include "st_flow.h"
+#include "st_stream.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -176,11 +177,6 @@ static void check_func(void *arg)
     memset(flow->rbuf, FLOW_GUARD, flow->length);
 }
 
-static void launch(st_side_t *side, ucs_gstream_func_t func, work_t *work)
-{
-    CU_ASSERT_EQUAL(ucs_gstream_enqueue_func(side->stream, func, work), UCS_OK);
-}
-
 /* The hosts enqueue all uses before one can run: the streams wait for a gate */
 void flow_run_ahead(flow_t *flow, unsigned uses)
 {
@@ -192,18 +188,17 @@ void flow_run_ahead(flow_t *flow, unsigned uses)
     int errors     = 0;
     unsigned k;
 
-    CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(a->stream, &gate, 1), UCS_OK);
-    CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(b->stream, &gate, 1), UCS_OK);
+    st_hold(a, &gate);
+    st_hold(b, &gate);
     for (k = 0; k < uses; ++k) {
         fill[k] = (work_t){.flow = flow, .seed = k};
-        launch(a, fill_func, &fill[k]);
+        st_launch(a, fill_func, &fill[k]);
         st_use(a, flow->send);
         check[k] = (work_t){flow, k, &errors};
         st_use(b, flow->recv);
-        launch(b, check_func, &check[k]);
+        st_launch(b, check_func, &check[k]);
     }
-    __atomic_store_n(&gate, 1, __ATOMIC_RELEASE);
-    ucs_gstream_wake(&gate);
+    st_let_go(&gate);
     st_sync(a);
     st_sync(b);
     CU_ASSERT_EQUAL(ucs_gstream_synchronize(b->stream), UCS_OK);

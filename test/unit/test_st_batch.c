@@ -9,6 +9,7 @@
 
 #include "st_cunit.h"
 #include "st_msg.h"
+#include "st_stream.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,36 +19,6 @@
 #define BATCHES 50
 
 #define FEATURES (UCP_FEATURE_AM | UCP_FEATURE_TAG)
-
-/** What a stream function does. */
-typedef struct {
-    uint8_t  *buffer;
-    size_t   length;
-    uint64_t seed;
-    int      *errors;
-} work_t;
-
-static void fill_func(void *arg)
-{
-    work_t *work = arg;
-
-    st_fill(work->buffer, work->length, work->seed);
-}
-
-static void check_func(void *arg)
-{
-    work_t *work = arg;
-
-    if (!st_check(work->buffer, work->length, work->seed)) {
-        __atomic_fetch_add(work->errors, 1, __ATOMIC_RELAXED);
-    }
-    memset(work->buffer, 0xcc, work->length);
-}
-
-static void launch(st_side_t *side, ucs_gstream_func_t func, void *arg)
-{
-    CU_ASSERT_EQUAL(ucs_gstream_enqueue_func(side->stream, func, arg), UCS_OK);
-}
 
 /* Plain UCP calls of the test, progressed by whoever does */
 static void plain_end(st_side_t *side, ucs_status_ptr_t request)
@@ -88,7 +59,7 @@ static void run_plain_recv(uint64_t features)
     ucp_request_param_t param = {.op_attr_mask = 0};
     ucs_status_ptr_t request[3];
     ucp_st_req_h req[3];
-    work_t work[3];
+    st_work_t work[3];
     st_pair_t pair;
     int i;
 
@@ -96,8 +67,8 @@ static void run_plain_recv(uint64_t features)
         return;
     }
     for (i = 0; i < 3; ++i) {
-        work[i] = (work_t){.buffer = sbuf[i], .length = LEN, .seed = i};
-        launch(&pair.side[ST_A], fill_func, &work[i]);
+        work[i] = (st_work_t){.buffer = sbuf[i], .length = LEN, .seed = i};
+        st_launch(&pair.side[ST_A], st_fill_func, &work[i]);
         req[i] = st_msg_send(&pair.side[ST_A], pair.side[ST_A].peer, sbuf[i],
                              LEN, 10 + i);
     }
@@ -134,7 +105,7 @@ static void test_plain_send(void)
     static uint8_t sbuf[LEN], rbuf[LEN];
     ucp_request_param_t param = {.op_attr_mask = 0};
     int errors                = 0;
-    work_t work;
+    st_work_t work;
     ucp_st_req_h req;
     st_pair_t pair;
     ucp_ep_h ep;
@@ -144,9 +115,9 @@ static void test_plain_send(void)
     }
     ep   = plain_ep(&pair.side[ST_B], &pair.side[ST_A]);
     req  = st_msg_recv(&pair.side[ST_A], rbuf, LEN, 5);
-    work = (work_t){rbuf, LEN / 2, 7, &errors};
+    work = (st_work_t){rbuf, LEN / 2, 7, &errors};
     st_batch_run(&pair.side[ST_A]);
-    launch(&pair.side[ST_A], check_func, &work);
+    st_launch(&pair.side[ST_A], st_check_func, &work);
     st_fill(sbuf, LEN / 2, 7);
     plain_end(&pair.side[ST_B], ucp_tag_send_nbx(ep, sbuf, LEN / 2, 5, &param));
     st_sync(&pair.side[ST_A]);
@@ -161,7 +132,7 @@ static void test_plain_send(void)
 static void test_order(void)
 {
     static uint8_t sbuf[BATCHES][2][8], rbuf[BATCHES][2][8];
-    static work_t fill[BATCHES][2], check[BATCHES][2];
+    static st_work_t fill[BATCHES][2], check[BATCHES][2];
     int errors = 0;
     st_pair_t pair;
     int k, i;
@@ -171,10 +142,10 @@ static void test_order(void)
     }
     for (k = 0; k < BATCHES; ++k) {
         for (i = 0; i < 2; ++i) {
-            fill[k][i] = (work_t){.buffer = sbuf[k][i],
-                                  .length = 8,
-                                  .seed   = (2 * k) + i};
-            launch(&pair.side[ST_A], fill_func, &fill[k][i]);
+            fill[k][i] = (st_work_t){.buffer = sbuf[k][i],
+                                     .length = 8,
+                                     .seed   = (2 * k) + i};
+            st_launch(&pair.side[ST_A], st_fill_func, &fill[k][i]);
             st_enqueue(&pair.side[ST_A], 1, sbuf[k][i], 8, 1);
             st_enqueue(&pair.side[ST_B], 0, rbuf[k][i], 8, 1);
         }
@@ -190,8 +161,8 @@ static void test_order(void)
     st_batch_wait(&pair.side[ST_A]);
     for (k = 0; k < BATCHES; ++k) {
         for (i = 0; i < 2; ++i) {
-            check[k][i] = (work_t){rbuf[k][i], 8, (2 * k) + i, &errors};
-            launch(&pair.side[ST_B], check_func, &check[k][i]);
+            check[k][i] = (st_work_t){rbuf[k][i], 8, (2 * k) + i, &errors};
+            st_launch(&pair.side[ST_B], st_check_func, &check[k][i]);
         }
     }
     st_sync(&pair.side[ST_A]);
@@ -275,17 +246,11 @@ static void test_sizes(void)
     st_pair_cleanup(&pair);
 }
 
-static void raise_func(void *arg)
-{
-    __atomic_store_n((int*)arg, 1, __ATOMIC_RELEASE);
-}
-
 /* P10: both hosts compute, and make no call until their streams are through */
 static void test_compute(void)
 {
     static uint8_t sbuf[2][LEN], rbuf[2][LEN];
-    volatile double x = 1;
-    int done[2]       = {0, 0};
+    int done[2] = {0, 0};
     st_side_t *side;
     st_pair_t pair;
     int i;
@@ -301,13 +266,9 @@ static void test_compute(void)
         st_enqueue(side, 0, rbuf[i], LEN, 1);
         st_enqueue(side, 1, sbuf[i], LEN, 1);
         st_batch_run(side);
-        launch(side, raise_func, &done[i]);
+        st_launch(side, st_raise_func, &done[i]);
     }
-    for (i = 0; i < 2; ++i) {
-        while (!__atomic_load_n(&done[i], __ATOMIC_ACQUIRE)) {
-            x = (x * 1.5) + 1 / x;
-        }
-    }
+    st_compute_until(done);
     for (i = 0; i < 2; ++i) {
         CU_ASSERT_TRUE(st_check(rbuf[i], LEN, 1 - i));
         st_sync(&pair.side[i]);

@@ -9,6 +9,7 @@
 
 #include "st_cunit.h"
 #include "st_msg.h"
+#include "st_stream.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -113,13 +114,11 @@ static void test_cancel(void)
             st_batch_run(b);
             st_sync(b);
         } else if (stage == 1) {
-            CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(b->stream, &gate, 1),
-                            UCS_OK);
+            st_hold(b, &gate);
             st_batch_run(b);
             CU_ASSERT_EQUAL(ucp_st_req_cancel(recv), UCS_OK);
             CU_ASSERT_EQUAL(ucp_st_queue_query(b->queue, NULL), UCS_INPROGRESS);
-            __atomic_store_n(&gate, 1, __ATOMIC_RELEASE);
-            ucs_gstream_wake(&gate);
+            st_let_go(&gate);
             check_error(b, UCS_ERR_CANCELED, recv);
         } else {
             st_batch_start(b);

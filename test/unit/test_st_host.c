@@ -8,7 +8,7 @@
 #endif
 
 #include "st_cunit.h"
-#include "st_pair.h"
+#include "st_stream.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -323,11 +323,9 @@ static void test_p8(void)
     for (k = 0; k < USES; ++k) {
         st_use(&pair.side[ST_A], op[0][ST_A]);
         st_use(&pair.side[ST_A], op[1][ST_A]);
-        CU_ASSERT_EQUAL(ucs_gstream_enqueue_func(pair.side[ST_A].stream,
-                                                 p8_turn, &p8), UCS_OK);
+        st_launch(&pair.side[ST_A], p8_turn, &p8);
         st_use(&pair.side[ST_B], op[0][ST_B]);
-        CU_ASSERT_EQUAL(ucs_gstream_enqueue_func(pair.side[ST_B].stream,
-                                                 p8_add, &p8), UCS_OK);
+        st_launch(&pair.side[ST_B], p8_add, &p8);
         st_use(&pair.side[ST_B], op[1][ST_B]);
     }
     st_sync(&pair.side[ST_A]);

@@ -8,7 +8,7 @@
 #endif
 
 #include "st_cunit.h"
-#include "st_pair.h"
+#include "st_stream.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -163,17 +163,11 @@ static void test_p3_query(void)
     st_pair_cleanup(&pair);
 }
 
-static void raise_func(void *arg)
-{
-    __atomic_store_n((int*)arg, 1, __ATOMIC_RELEASE);
-}
-
 /* P10: both hosts compute, and make no call until their streams are through */
 static void test_p10_compute(void)
 {
     static message_t one, y;
-    volatile double x = 1;
-    int done[2]       = {0, 0};
+    int done[2] = {0, 0};
     st_pair_t pair;
     int i;
 
@@ -187,14 +181,9 @@ static void test_p10_compute(void)
     st_use(&pair.side[ST_B], one.op[ST_B]);
     st_use(&pair.side[ST_B], y.op[ST_B]);
     for (i = 0; i < 2; ++i) {
-        CU_ASSERT_EQUAL(ucs_gstream_enqueue_func(pair.side[i].stream,
-                                                 raise_func, &done[i]), UCS_OK);
+        st_launch(&pair.side[i], st_raise_func, &done[i]);
     }
-    for (i = 0; i < 2; ++i) {
-        while (!__atomic_load_n(&done[i], __ATOMIC_ACQUIRE)) {
-            x = (x * 1.5) + 1 / x;
-        }
-    }
+    st_compute_until(done);
     for (i = 0; i < 2; ++i) {
         st_sync(&pair.side[i]);
     }
@@ -258,16 +247,14 @@ static void many_use(many_t *many, st_pair_t *pair, int i)
     st_side_t *side = &pair->side[i];
 
     if (i == ST_A) {
-        CU_ASSERT_EQUAL(ucs_gstream_enqueue_func(side->stream, many_fill, many),
-                        UCS_OK);
+        st_launch(side, many_fill, many);
     }
     CU_ASSERT_EQUAL(ucp_st_enqueue_startall(side->queue, many->op[i],
                                             many->count), UCS_OK);
     CU_ASSERT_EQUAL(ucp_st_enqueue_waitall(side->queue, many->op[i],
                                            many->count), UCS_OK);
     if (i == ST_B) {
-        CU_ASSERT_EQUAL(ucs_gstream_enqueue_func(side->stream, many_check,
-                                                 many), UCS_OK);
+        st_launch(side, many_check, many);
     }
 }
 

@@ -9,7 +9,7 @@
 #endif
 
 #include "st_cunit.h"
-#include "st_pair.h"
+#include "st_stream.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -59,25 +59,9 @@ static void waitall(st_side_t *side, const ucp_st_op_h *ops)
     CU_ASSERT_EQUAL(ucp_st_enqueue_waitall(side->queue, ops, OPS), UCS_OK);
 }
 
-static void hold(st_side_t *side, uint64_t *gate)
-{
-    CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(side->stream, gate, 1), UCS_OK);
-}
-
-static void let_go(uint64_t *gate)
-{
-    __atomic_store_n(gate, 1, __ATOMIC_RELEASE);
-    ucs_gstream_wake(gate);
-}
-
 static void count_func(void *arg)
 {
     __atomic_add_fetch((uint64_t*)arg, 1, __ATOMIC_ACQ_REL);
-}
-
-static void launch(st_side_t *side, ucs_gstream_func_t func, void *arg)
-{
-    CU_ASSERT_EQUAL(ucs_gstream_enqueue_func(side->stream, func, arg), UCS_OK);
 }
 
 static uint64_t started(ucp_st_op_h op)
@@ -104,11 +88,11 @@ static void test_late_read(void)
     recv = st_recv(&pair.side[ST_B], rbuf, LEN, 1);
     st_match_ok(send, recv);
     st_fill(sbuf, LEN, 1);
-    hold(&pair.side[ST_A], &gate);
+    st_hold(&pair.side[ST_A], &gate);
     st_use(&pair.side[ST_A], send);
     st_use(&pair.side[ST_B], recv);
     st_fill(sbuf, LEN, 2);
-    let_go(&gate);
+    st_let_go(&gate);
     st_sync(&pair.side[ST_A]);
     st_sync(&pair.side[ST_B]);
     CU_ASSERT_TRUE(st_check(rbuf, LEN, 2));
@@ -145,13 +129,13 @@ static void test_two_queues(void)
         st_match_ok(send[i], recv[i]);
     }
     st_start(a, send[0]);
-    launch(a, count_func, &count);
+    st_launch(a, count_func, &count);
     st_sync(a);
     st_wait(a, send[0]);
-    launch(a, count_func, &count);
+    st_launch(a, count_func, &count);
     CU_ASSERT_EQUAL(ucp_st_enqueue_start(other, send[1]), UCS_OK);
     CU_ASSERT_EQUAL(ucp_st_enqueue_wait(other, send[1]), UCS_OK);
-    launch(a, count_func, &count);
+    st_launch(a, count_func, &count);
 
     /* The receive behind is started first: it gets nothing yet */
     st_start(b, recv[1]);
@@ -189,14 +173,14 @@ static void test_asynchronous(void)
     a = &pair.side[ST_A];
     b = &pair.side[ST_B];
     batch_init(&pair, &batch);
-    hold(a, &gate);
+    st_hold(a, &gate);
     for (k = 0; k < 30; ++k) {
         startall(a, batch.send);
         waitall(a, batch.send);
     }
     CU_ASSERT_EQUAL(ucp_st_queue_query(a->queue, NULL), UCS_INPROGRESS);
     CU_ASSERT_EQUAL(gate, 0);
-    let_go(&gate);
+    st_let_go(&gate);
     for (k = 0; k < 30; ++k) {
         startall(b, batch.recv);
         waitall(b, batch.recv);
@@ -229,7 +213,7 @@ static void test_start_passes(void)
         count = 0;
         startall(&pair.side[first],
                  (first == ST_A) ? batch.send : batch.recv);
-        launch(&pair.side[first], count_func, &count);
+        st_launch(&pair.side[first], count_func, &count);
         st_sync(&pair.side[first]);
         CU_ASSERT_EQUAL(ucs_gstream_synchronize(pair.side[first].stream),
                         UCS_OK);

@@ -8,7 +8,7 @@
 #endif
 
 #include "st_cunit.h"
-#include "st_pair.h"
+#include "st_stream.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,56 +17,25 @@
 #define LONG 16384 /* longer than what is sent ahead */
 #define MANY 400 /* uses, with the host far ahead of the stream */
 
-/** What a stream function works on. */
-typedef struct {
-    uint8_t  *buffer;
-    size_t   length;
-    uint64_t seed;
-    int      *errors;
-} work_t;
-
-static void fill_func(void *arg)
-{
-    work_t *work = arg;
-
-    st_fill(work->buffer, work->length, work->seed);
-}
-
-/* Check, then spoil: a second look at stale data must not pass */
-static void check_func(void *arg)
-{
-    work_t *work = arg;
-
-    if (!st_check(work->buffer, work->length, work->seed)) {
-        __atomic_fetch_add(work->errors, 1, __ATOMIC_RELAXED);
-    }
-    memset(work->buffer, 0xcc, work->length);
-}
-
-static void launch(st_side_t *side, ucs_gstream_func_t func, work_t *work)
-{
-    CU_ASSERT_EQUAL(ucs_gstream_enqueue_func(side->stream, func, work), UCS_OK);
-}
-
 /* Enqueue `uses` times: fill, send, wait on A; receive, wait, check on B. The
  * hosts never wait in between. */
 static void run_ahead(st_pair_t *pair, const ucp_st_op_h op[2], uint8_t *sbuf,
                       uint8_t *rbuf, unsigned uses)
 {
-    work_t *fill  = calloc(uses, sizeof(*fill));
-    work_t *check = calloc(uses, sizeof(*check));
-    int errors    = 0;
+    st_work_t *fill  = calloc(uses, sizeof(*fill));
+    st_work_t *check = calloc(uses, sizeof(*check));
+    int errors       = 0;
     unsigned k;
 
     for (k = 0; k < uses; ++k) {
-        fill[k] = (work_t){.buffer = sbuf, .length = LEN, .seed = k};
-        launch(&pair->side[ST_A], fill_func, &fill[k]);
+        fill[k] = (st_work_t){.buffer = sbuf, .length = LEN, .seed = k};
+        st_launch(&pair->side[ST_A], st_fill_func, &fill[k]);
         st_use(&pair->side[ST_A], op[ST_A]);
     }
     for (k = 0; k < uses; ++k) {
-        check[k] = (work_t){rbuf, LEN, k, &errors};
+        check[k] = (st_work_t){rbuf, LEN, k, &errors};
         st_use(&pair->side[ST_B], op[ST_B]);
-        launch(&pair->side[ST_B], check_func, &check[k]);
+        st_launch(&pair->side[ST_B], st_check_func, &check[k]);
     }
     st_sync(&pair->side[ST_A]);
     st_sync(&pair->side[ST_B]);
@@ -206,16 +175,14 @@ static void test_match_while_ahead(void)
         }
         st_match_ok(send[0], recv[0]);
         for (i = 0; i < 2; ++i) {
-            CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(pair.side[i].stream,
-                                                       &gate, 1), UCS_OK);
+            st_hold(&pair.side[i], &gate);
         }
         for (i = 0; i < MANY; ++i) {
             st_use(&pair.side[ST_A], send[0]);
             st_use(&pair.side[ST_B], recv[0]);
         }
         st_match_ok(send[1], recv[1]);
-        __atomic_store_n(&gate, 1, __ATOMIC_RELEASE);
-        ucs_gstream_wake(&gate);
+        st_let_go(&gate);
         st_sync(&pair.side[ST_A]);
         st_sync(&pair.side[ST_B]);
         for (i = 0; i < 2; ++i) {
@@ -519,8 +486,8 @@ static void test_other_queue(void)
 static void test_wait_is_for_queue(void)
 {
     static uint8_t sbuf[LEN], rbuf[LEN];
-    volatile uint64_t gate = 0;
     ucp_st_op_h send, recv;
+    uint64_t gate = 0;
     st_side_t *a, *b;
     st_pair_t pair;
 
@@ -533,13 +500,12 @@ static void test_wait_is_for_queue(void)
     recv = st_recv(b, rbuf, LEN, 1);
     st_match_ok(send, recv);
     st_use(a, send);
-    CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(a->stream, &gate, 1), UCS_OK);
+    st_hold(a, &gate);
     st_use(b, recv);
     st_sync(a);
     st_sync(b);
     CU_ASSERT_EQUAL(ucs_gstream_query(a->stream), UCS_INPROGRESS);
-    __atomic_store_n(&gate, 1, __ATOMIC_RELEASE);
-    ucs_gstream_wake(&gate);
+    st_let_go(&gate);
     CU_ASSERT_EQUAL(ucs_gstream_synchronize(a->stream), UCS_OK);
     st_free(send);
     st_free(recv);

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_stream.c - what the cases have their streams do beside messages.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "st_stream.h"
+
+#include <CUnit/CUnit.h>
+
+#include <string.h>
+
+void st_fill_func(void *arg)
+{
+    st_work_t *work = arg;
+
+    st_fill(work->buffer, work->length, work->seed);
+}
+
+void st_check_func(void *arg)
+{
+    st_work_t *work = arg;
+
+    if (!st_check(work->buffer, work->length, work->seed)) {
+        __atomic_fetch_add(work->errors, 1, __ATOMIC_RELAXED);
+    }
+    memset(work->buffer, 0xcc, work->length);
+}
+
+void st_raise_func(void *arg)
+{
+    __atomic_store_n((int*)arg, 1, __ATOMIC_RELEASE);
+}
+
+void st_compute_until(const int done[2])
+{
+    volatile double x = 1;
+    int i;
+
+    for (i = 0; i < 2; ++i) {
+        while (!__atomic_load_n(&done[i], __ATOMIC_ACQUIRE)) {
+            x = (x * 1.5) + 1 / x;
+        }
+    }
+}
+
+void st_launch(st_side_t *side, ucs_gstream_func_t func, void *arg)
+{
+    CU_ASSERT_EQUAL(ucs_gstream_enqueue_func(side->stream, func, arg), UCS_OK);
+}
+
+void st_hold(st_side_t *side, uint64_t *gate)
+{
+    CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(side->stream, gate, 1), UCS_OK);
+}
+
+void st_let_go(uint64_t *gate)
+{
+    __atomic_store_n(gate, 1, __ATOMIC_RELEASE);
+    ucs_gstream_wake(gate);
+}
