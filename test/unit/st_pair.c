@@ -42,15 +42,24 @@ void st_env_restore(const char *name, char *before)
     free(before);
 }
 
+ucp_st_queue_h st_queue(st_side_t *side, ucs_gstream_h stream)
+{
+    ucp_st_queue_params_t params = {
+        .field_mask = UCP_ST_QUEUE_PARAM_FIELD_STREAM,
+        .stream     = stream
+    };
+    ucp_st_queue_h queue         = NULL;
+
+    CU_ASSERT_EQUAL(ucp_st_queue_create(side->worker, &params, &queue), UCS_OK);
+    return queue;
+}
+
 static int st_side_init_on(st_side_t *side,
                            const ucp_st_worker_params_t *params)
 {
     ucs_gstream_params_t stream_params = {
         .field_mask = UCS_GSTREAM_PARAM_FIELD_TYPE,
         .type       = UCS_GSTREAM_TYPE_HOST
-    };
-    ucp_st_queue_params_t queue_params = {
-        .field_mask = UCP_ST_QUEUE_PARAM_FIELD_STREAM
     };
     ucs_status_t status;
 
@@ -65,10 +74,8 @@ static int st_side_init_on(st_side_t *side,
         (void)ucs_gstream_destroy(side->stream);
         return 0;
     }
-    queue_params.stream = side->stream;
-    status = ucp_st_queue_create(side->worker, &queue_params, &side->queue);
-    CU_ASSERT_EQUAL(status, UCS_OK);
-    return status == UCS_OK;
+    side->queue = st_queue(side, side->stream);
+    return side->queue != NULL;
 }
 
 int st_side_init(st_side_t *side)
@@ -102,6 +109,22 @@ int st_side_init_user(st_side_t *side, uint64_t features,
                                             &side->ucp_worker), UCS_OK);
     params.ucp_worker = side->ucp_worker;
     return st_side_init_on(side, &params);
+}
+
+void st_more_init(st_side_t *more, const st_side_t *side)
+{
+    ucs_gstream_params_t params = {.field_mask = 0};
+
+    *more = *side;
+    CU_ASSERT_EQUAL(ucs_gstream_create(&params, &more->stream), UCS_OK);
+    more->queue = st_queue(more, more->stream);
+}
+
+void st_more_cleanup(st_side_t *more)
+{
+    CU_ASSERT_EQUAL(ucp_st_queue_destroy(more->queue), UCS_OK);
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize(more->stream), UCS_OK);
+    CU_ASSERT_EQUAL(ucs_gstream_destroy(more->stream), UCS_OK);
 }
 
 void st_side_cleanup(st_side_t *side)

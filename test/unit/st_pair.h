@@ -59,6 +59,15 @@ void st_side_cleanup(st_side_t *side);
  *  not deliver the goodbye; asserts. */
 void st_side_leave(st_side_t *side, st_side_t *other);
 
+/** Make a queue of the side on a stream; asserts. */
+ucp_st_queue_h st_queue(st_side_t *side, ucs_gstream_h stream);
+
+/** Make `more` the same side with a further stream and queue; asserts. */
+void st_more_init(st_side_t *more, const st_side_t *side);
+
+/** Destroy both, when all has run, also if the queue is in error; asserts. */
+void st_more_cleanup(st_side_t *more);
+
 /** Make `from`'s peer for `to`; asserts. */
 ucp_st_peer_h st_side_peer(st_side_t *from, st_side_t *to);
 

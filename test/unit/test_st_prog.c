@@ -19,43 +19,6 @@
 #define P5_OPS  26
 #define P5_USES 50
 
-/** A further stream of a side, with a queue. */
-typedef struct {
-    ucs_gstream_h  stream;
-    ucp_st_queue_h queue;
-} more_t;
-
-static void more_init(more_t *more, st_side_t *side)
-{
-    ucs_gstream_params_t stream_params = {.field_mask = 0};
-    ucp_st_queue_params_t params       = {
-        .field_mask = UCP_ST_QUEUE_PARAM_FIELD_STREAM
-    };
-
-    CU_ASSERT_EQUAL(ucs_gstream_create(&stream_params, &more->stream), UCS_OK);
-    params.stream = more->stream;
-    CU_ASSERT_EQUAL(ucp_st_queue_create(side->worker, &params, &more->queue),
-                    UCS_OK);
-}
-
-static void more_cleanup(more_t *more)
-{
-    CU_ASSERT_EQUAL(ucp_st_queue_wait(more->queue, NULL), UCS_OK);
-    CU_ASSERT_EQUAL(ucp_st_queue_destroy(more->queue), UCS_OK);
-    CU_ASSERT_EQUAL(ucs_gstream_synchronize(more->stream), UCS_OK);
-    CU_ASSERT_EQUAL(ucs_gstream_destroy(more->stream), UCS_OK);
-}
-
-static void start_on(ucp_st_queue_h queue, ucp_st_op_h op)
-{
-    CU_ASSERT_EQUAL(ucp_st_enqueue_start(queue, op), UCS_OK);
-}
-
-static void wait_on(ucp_st_queue_h queue, ucp_st_op_h op)
-{
-    CU_ASSERT_EQUAL(ucp_st_enqueue_wait(queue, op), UCS_OK);
-}
-
 /** A message of the programs: 1 goes from A to B, Y from B to A. */
 typedef struct {
     uint8_t     buffer[2][LEN];
@@ -84,8 +47,8 @@ static void message_cleanup(message_t *message, int from, uint64_t tag)
 static void run_p3(int is_both)
 {
     static message_t one, y;
-    ucp_st_queue_h first[2];
-    more_t more[2];
+    st_side_t *first[2];
+    st_side_t more[2];
     st_pair_t pair;
     int i;
 
@@ -95,30 +58,31 @@ static void run_p3(int is_both)
     message_init(&pair, &one, ST_A, 1);
     message_init(&pair, &y, ST_B, 2);
     for (i = 0; i < 2; ++i) {
-        more_init(&more[i], &pair.side[i]);
+        st_more_init(&more[i], &pair.side[i]);
     }
-    first[ST_A] = more[ST_A].queue;
-    first[ST_B] = is_both ? more[ST_B].queue : pair.side[ST_B].queue;
-    start_on(first[ST_A], one.op[ST_A]);
+    first[ST_A] = &more[ST_A];
+    first[ST_B] = is_both ? &more[ST_B] : &pair.side[ST_B];
+    st_start(first[ST_A], one.op[ST_A]);
     st_use(&pair.side[ST_A], y.op[ST_A]);
-    start_on(first[ST_B], one.op[ST_B]);
+    st_start(first[ST_B], one.op[ST_B]);
     if (!is_both) {
-        wait_on(first[ST_B], one.op[ST_B]);
+        st_wait(first[ST_B], one.op[ST_B]);
     }
     st_use(&pair.side[ST_B], y.op[ST_B]);
     st_sync(&pair.side[ST_A]);
     st_sync(&pair.side[ST_B]);
-    wait_on(first[ST_A], one.op[ST_A]);
+    st_wait(first[ST_A], one.op[ST_A]);
     if (is_both) {
-        wait_on(first[ST_B], one.op[ST_B]);
+        st_wait(first[ST_B], one.op[ST_B]);
     }
     for (i = 0; i < 2; ++i) {
-        CU_ASSERT_EQUAL(ucp_st_queue_wait(first[i], NULL), UCS_OK);
+        st_sync(first[i]);
+        st_sync(&more[i]);
     }
     message_cleanup(&one, ST_A, 1);
     message_cleanup(&y, ST_B, 2);
     for (i = 0; i < 2; ++i) {
-        more_cleanup(&more[i]);
+        st_more_cleanup(&more[i]);
     }
     st_pair_cleanup(&pair);
 }
@@ -317,7 +281,7 @@ static void test_p4_few_entries(void)
 static void test_p4_other_queue(void)
 {
     static message_t one, y;
-    more_t more;
+    st_side_t more;
     st_pair_t pair;
     int k;
 
@@ -325,22 +289,21 @@ static void test_p4_other_queue(void)
     if (st_pair_init(&pair)) {
         message_init(&pair, &one, ST_A, 1);
         message_init(&pair, &y, ST_A, 2);
-        more_init(&more, &pair.side[ST_A]);
+        st_more_init(&more, &pair.side[ST_A]);
         for (k = 0; k < USES; ++k) {
             st_use(&pair.side[ST_A], one.op[ST_A]);
         }
-        start_on(more.queue, y.op[ST_A]);
-        wait_on(more.queue, y.op[ST_A]);
+        st_use(&more, y.op[ST_A]);
         st_use(&pair.side[ST_B], y.op[ST_B]);
         for (k = 0; k < USES; ++k) {
             st_use(&pair.side[ST_B], one.op[ST_B]);
         }
         st_sync(&pair.side[ST_A]);
         st_sync(&pair.side[ST_B]);
-        CU_ASSERT_EQUAL(ucp_st_queue_wait(more.queue, NULL), UCS_OK);
+        st_sync(&more);
         message_cleanup(&one, ST_A, 1);
         message_cleanup(&y, ST_A, 2);
-        more_cleanup(&more);
+        st_more_cleanup(&more);
         st_pair_cleanup(&pair);
     }
     unsetenv("UCX_CXI_TRIG_DEFERRED_ENTRIES");

@@ -106,9 +106,6 @@ static void test_late_read(void)
 static void test_two_queues(void)
 {
     static uint8_t sbuf[2][LEN], rbuf[2][LEN];
-    ucp_st_queue_params_t params = {
-        .field_mask = UCP_ST_QUEUE_PARAM_FIELD_STREAM
-    };
     ucp_st_op_h send[2], recv[2];
     ucp_st_queue_h other;
     uint64_t count = 0;
@@ -119,10 +116,9 @@ static void test_two_queues(void)
     if (!st_pair_init(&pair)) {
         return;
     }
-    a             = &pair.side[ST_A];
-    b             = &pair.side[ST_B];
-    params.stream = a->stream;
-    CU_ASSERT_EQUAL(ucp_st_queue_create(a->worker, &params, &other), UCS_OK);
+    a     = &pair.side[ST_A];
+    b     = &pair.side[ST_B];
+    other = st_queue(a, a->stream);
     for (i = 0; i < 2; ++i) {
         send[i] = st_send(a, sbuf[i], LEN, i);
         recv[i] = st_recv(b, rbuf[i], LEN, i);

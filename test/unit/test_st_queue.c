@@ -446,9 +446,6 @@ static void test_all_or_nothing(void)
 static void test_other_queue(void)
 {
     static uint8_t sbuf[LEN], rbuf[LEN];
-    ucp_st_queue_params_t params = {
-        .field_mask = UCP_ST_QUEUE_PARAM_FIELD_STREAM
-    };
     ucp_st_op_h send, recv;
     ucp_st_queue_h other;
     st_side_t *a, *b;
@@ -457,10 +454,9 @@ static void test_other_queue(void)
     if (!st_pair_init(&pair)) {
         return;
     }
-    a             = &pair.side[ST_A];
-    b             = &pair.side[ST_B];
-    params.stream = a->stream;
-    CU_ASSERT_EQUAL(ucp_st_queue_create(a->worker, &params, &other), UCS_OK);
+    a     = &pair.side[ST_A];
+    b     = &pair.side[ST_B];
+    other = st_queue(a, a->stream);
     send = st_send(a, sbuf, LEN, 1);
     recv = st_recv(b, rbuf, LEN, 1);
     st_match_ok(send, recv);

@@ -21,42 +21,31 @@
 
 /** What one of several host threads works on. */
 typedef struct {
-    ucs_gstream_h  stream;
-    ucp_st_queue_h queue;
-    ucp_st_op_h    op;
-    int            errors;
-    pthread_t      thread;
+    st_side_t   side; /* with a stream and a queue of its own */
+    ucp_st_op_h op;
+    int         errors;
+    pthread_t   thread;
 } driver_t;
 
 static void *driver_main(void *arg)
 {
-    driver_t *driver = arg;
+    driver_t *driver     = arg;
+    ucp_st_queue_h queue = driver->side.queue;
     int k;
 
     for (k = 0; k < MANY; ++k) {
-        driver->errors += ucp_st_enqueue_start(driver->queue, driver->op) !=
-                          UCS_OK;
-        driver->errors += ucp_st_enqueue_wait(driver->queue, driver->op) !=
-                          UCS_OK;
+        driver->errors += ucp_st_enqueue_start(queue, driver->op) != UCS_OK;
+        driver->errors += ucp_st_enqueue_wait(queue, driver->op) != UCS_OK;
     }
-    driver->errors += ucp_st_queue_wait(driver->queue, NULL) != UCS_OK;
+    driver->errors += ucp_st_queue_wait(queue, NULL) != UCS_OK;
     return NULL;
 }
 
 static void driver_start(driver_t *driver, st_side_t *side, ucp_st_op_h op)
 {
-    ucs_gstream_params_t stream_params = {.field_mask = 0};
-    ucp_st_queue_params_t params       = {
-        .field_mask = UCP_ST_QUEUE_PARAM_FIELD_STREAM
-    };
-
     driver->op     = op;
     driver->errors = 0;
-    CU_ASSERT_EQUAL(ucs_gstream_create(&stream_params, &driver->stream),
-                    UCS_OK);
-    params.stream = driver->stream;
-    CU_ASSERT_EQUAL(ucp_st_queue_create(side->worker, &params, &driver->queue),
-                    UCS_OK);
+    st_more_init(&driver->side, side);
     CU_ASSERT_EQUAL(pthread_create(&driver->thread, NULL, driver_main, driver),
                     0);
 }
@@ -66,9 +55,7 @@ static void driver_end(driver_t *driver)
     CU_ASSERT_EQUAL(pthread_join(driver->thread, NULL), 0);
     CU_ASSERT_EQUAL(driver->errors, 0);
     st_free(driver->op);
-    CU_ASSERT_EQUAL(ucp_st_queue_destroy(driver->queue), UCS_OK);
-    CU_ASSERT_EQUAL(ucs_gstream_synchronize(driver->stream), UCS_OK);
-    CU_ASSERT_EQUAL(ucs_gstream_destroy(driver->stream), UCS_OK);
+    st_more_cleanup(&driver->side);
 }
 
 /* S11: one thread a queue, all at once: two on A that send, two on B */
@@ -300,20 +287,6 @@ static void test_fork(void)
     st_pair_cleanup(&pair);
 }
 
-/* A stream and a queue beside the side's own */
-static void make_queue(st_side_t *side)
-{
-    ucs_gstream_params_t stream_params = {.field_mask = 0};
-    ucp_st_queue_params_t params       = {
-        .field_mask = UCP_ST_QUEUE_PARAM_FIELD_STREAM
-    };
-
-    CU_ASSERT_EQUAL(ucs_gstream_create(&stream_params, &side->stream), UCS_OK);
-    params.stream = side->stream;
-    CU_ASSERT_EQUAL(ucp_st_queue_create(side->worker, &params, &side->queue),
-                    UCS_OK);
-}
-
 /* S9: a queue in error is alone in that: another one, of another stream, goes
  * on with the same peer, and the one in error can be destroyed */
 static void test_error_is_local(void)
@@ -336,8 +309,7 @@ static void test_error_is_local(void)
         recv[i] = st_recv(b, rbuf[i], LEN, i);
         st_match_ok(send[i], recv[i]);
     }
-    other = *a;
-    make_queue(&other);
+    st_more_init(&other, a);
     st_use(&other, send[0]); /* never answered */
     st_free(recv[0]);
     while (ucp_st_queue_query(other.queue, &error) == UCS_INPROGRESS) {
@@ -354,9 +326,7 @@ static void test_error_is_local(void)
     CU_ASSERT_EQUAL(ucp_st_enqueue_start(other.queue, send[1]),
                     UCS_ERR_CANCELED);
     st_free(send[0]);
-    CU_ASSERT_EQUAL(ucp_st_queue_destroy(other.queue), UCS_OK);
-    CU_ASSERT_EQUAL(ucs_gstream_synchronize(other.stream), UCS_OK);
-    CU_ASSERT_EQUAL(ucs_gstream_destroy(other.stream), UCS_OK);
+    st_more_cleanup(&other);
     st_free(send[1]);
     st_free(recv[1]);
     st_drain(&pair);
