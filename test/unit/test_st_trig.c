@@ -470,9 +470,12 @@ static void await_error(st_pair_t *pair, int who, ucp_st_op_h op)
     CU_ASSERT_PTR_EQUAL(error.op, op);
 }
 
-/* S9: one half is freed while the other one waits, a few uses on; what waits is
- * released, also uses that were enqueued behind it */
-static void test_freed_in_the_middle(void)
+/* What is to happen after a few uses of a flow, when the half of `leaver` goes
+ * while the other one waits, in all the uses that it can start */
+typedef void (*leave_func_t)(flow_t *flow, int leaver, ucp_st_op_h op[2]);
+
+/* In all protocols, for both halves */
+static void leave_in_the_middle(int uses, leave_func_t leave)
 {
     ucp_st_op_h op[2];
     flow_t flow;
@@ -489,53 +492,49 @@ static void test_freed_in_the_middle(void)
         }
         op[ST_A] = flow.send;
         op[ST_B] = flow.recv;
-        flow_use(&flow, 1);
-        flow_use(&flow, 2);
+        for (k = 1; k <= uses; ++k) {
+            flow_use(&flow, k);
+        }
         for (k = 0; k < 2 + flow_protos[i / 2].ahead; ++k) {
             st_use(&flow.pair.side[1 - leaver], op[1 - leaver]);
         }
         st_free(op[leaver]);
-        await_error(&flow.pair, 1 - leaver, op[1 - leaver]);
-        st_free(op[1 - leaver]);
-        st_drain(&flow.pair);
-        st_pair_cleanup(&flow.pair);
+        leave(&flow, leaver, op);
         flow_free(&flow);
     }
+}
+
+static void leave_freed(flow_t *flow, int leaver, ucp_st_op_h op[2])
+{
+    await_error(&flow->pair, 1 - leaver, op[1 - leaver]);
+    st_free(op[1 - leaver]);
+    st_drain(&flow->pair);
+    st_pair_cleanup(&flow->pair);
+}
+
+/* S9: one half is freed while the other one waits, a few uses on; what waits is
+ * released, also uses that were enqueued behind it */
+static void test_freed_in_the_middle(void)
+{
+    leave_in_the_middle(2, leave_freed);
+}
+
+static void leave_gone(flow_t *flow, int leaver, ucp_st_op_h op[2])
+{
+    st_side_t *left = &flow->pair.side[1 - leaver];
+
+    st_side_cleanup(&flow->pair.side[leaver]);
+    CU_ASSERT_EQUAL(ucp_st_queue_wait(left->queue, NULL), UCS_ERR_CANCELED);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_start(left->queue, op[1 - leaver]),
+                    UCS_ERR_CANCELED);
+    st_free(op[1 - leaver]);
+    st_side_cleanup(left);
 }
 
 /* The same where the whole worker goes */
 static void test_gone_in_the_middle(void)
 {
-    ucp_st_op_h op[2];
-    st_side_t *left;
-    flow_t flow;
-    int leaver, k;
-    size_t i;
-
-    for (i = 0; i < 2 * FLOW_NUM_PROTOS; ++i) {
-        leaver = i % 2;
-        if (flow_protos[i / 2].is_ready && (leaver == ST_B)) {
-            continue; /* a ready send waits for nobody */
-        }
-        if (!flow_init_proto(&flow, &flow_protos[i / 2])) {
-            continue;
-        }
-        op[ST_A] = flow.send;
-        op[ST_B] = flow.recv;
-        left     = &flow.pair.side[1 - leaver];
-        flow_use(&flow, 1);
-        for (k = 0; k < 2 + flow_protos[i / 2].ahead; ++k) {
-            st_use(left, op[1 - leaver]);
-        }
-        st_free(op[leaver]);
-        st_side_cleanup(&flow.pair.side[leaver]);
-        CU_ASSERT_EQUAL(ucp_st_queue_wait(left->queue, NULL), UCS_ERR_CANCELED);
-        CU_ASSERT_EQUAL(ucp_st_enqueue_start(left->queue, op[1 - leaver]),
-                        UCS_ERR_CANCELED);
-        st_free(op[1 - leaver]);
-        st_side_cleanup(left);
-        flow_free(&flow);
-    }
+    leave_in_the_middle(1, leave_gone);
 }
 
 /* Uses until the NIC fails one, or all; what both sides' queues say then */
