@@ -13,40 +13,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEN   256
 #define OPS   64
 #define USES  160 /* of 64 operations: more than 10,000 starts */
 #define P5_OPS  26
 #define P5_USES 50
 
-/** A message of the programs: 1 goes from A to B, Y from B to A. */
-typedef struct {
-    uint8_t     buffer[2][LEN];
-    ucp_st_op_h op[2]; /* of A and of B */
-} message_t;
-
-static void message_init(st_pair_t *pair, message_t *message, int from,
-                         uint64_t tag)
-{
-    st_fill(message->buffer[from], LEN, tag);
-    message->op[from]     = st_send(&pair->side[from], message->buffer[from],
-                                    LEN, tag);
-    message->op[1 - from] = st_recv(&pair->side[1 - from],
-                                    message->buffer[1 - from], LEN, tag);
-    st_match_ok(message->op[0], message->op[1]);
-}
-
-static void message_cleanup(message_t *message, int from, uint64_t tag)
-{
-    CU_ASSERT_TRUE(st_check(message->buffer[1 - from], LEN, tag));
-    st_free(message->op[0]);
-    st_free(message->op[1]);
-}
-
 /* P2 with message 1 on a queue of its own, at A alone or on both sides */
 static void run_p3(int is_both)
 {
-    static message_t one, y;
+    static st_message_t one, y;
     st_side_t *first[2];
     st_side_t more[2];
     st_pair_t pair;
@@ -55,8 +30,8 @@ static void run_p3(int is_both)
     if (!st_pair_init(&pair)) {
         return;
     }
-    message_init(&pair, &one, ST_A, 1);
-    message_init(&pair, &y, ST_B, 2);
+    st_message_init(&pair, &one, ST_A, 1);
+    st_message_init(&pair, &y, ST_B, 2);
     for (i = 0; i < 2; ++i) {
         st_more_init(&more[i], &pair.side[i]);
     }
@@ -79,8 +54,8 @@ static void run_p3(int is_both)
         st_sync(first[i]);
         st_sync(&more[i]);
     }
-    message_cleanup(&one, ST_A, 1);
-    message_cleanup(&y, ST_B, 2);
+    st_message_cleanup(&one, ST_A, 1);
+    st_message_cleanup(&y, ST_B, 2);
     for (i = 0; i < 2; ++i) {
         st_more_cleanup(&more[i]);
     }
@@ -100,7 +75,7 @@ static void test_p3_both_sides(void)
 /* P3: no stream waits for anything, the hosts look */
 static void test_p3_query(void)
 {
-    static message_t one;
+    static st_message_t one;
     ucp_st_op_attr_t attr;
     st_pair_t pair;
     int i;
@@ -108,7 +83,7 @@ static void test_p3_query(void)
     if (!st_pair_init(&pair)) {
         return;
     }
-    message_init(&pair, &one, ST_A, 1);
+    st_message_init(&pair, &one, ST_A, 1);
     for (i = 0; i < 2; ++i) {
         st_start(&pair.side[i], one.op[i]);
     }
@@ -122,15 +97,15 @@ static void test_p3_query(void)
         st_wait(&pair.side[i], one.op[i]);
         st_sync(&pair.side[i]);
     }
-    CU_ASSERT_TRUE(st_check(one.buffer[ST_B], LEN, 1));
-    message_cleanup(&one, ST_A, 1);
+    CU_ASSERT_TRUE(st_check(one.buffer[ST_B], ST_MESSAGE_LEN, 1));
+    st_message_cleanup(&one, ST_A, 1);
     st_pair_cleanup(&pair);
 }
 
 /* P10: both hosts compute, and make no call until their streams are through */
 static void test_p10_compute(void)
 {
-    static message_t one, y;
+    static st_message_t one, y;
     int done[2] = {0, 0};
     st_pair_t pair;
     int i;
@@ -138,8 +113,8 @@ static void test_p10_compute(void)
     if (!st_pair_init(&pair)) {
         return;
     }
-    message_init(&pair, &one, ST_A, 1);
-    message_init(&pair, &y, ST_B, 2);
+    st_message_init(&pair, &one, ST_A, 1);
+    st_message_init(&pair, &y, ST_B, 2);
     st_use(&pair.side[ST_A], one.op[ST_A]);
     st_use(&pair.side[ST_A], y.op[ST_A]);
     st_use(&pair.side[ST_B], one.op[ST_B]);
@@ -151,8 +126,8 @@ static void test_p10_compute(void)
     for (i = 0; i < 2; ++i) {
         st_sync(&pair.side[i]);
     }
-    message_cleanup(&one, ST_A, 1);
-    message_cleanup(&y, ST_B, 2);
+    st_message_cleanup(&one, ST_A, 1);
+    st_message_cleanup(&y, ST_B, 2);
     st_pair_cleanup(&pair);
 }
 
@@ -280,15 +255,15 @@ static void test_p4_few_entries(void)
  * needs before it starts the first use; with few entries */
 static void test_p4_other_queue(void)
 {
-    static message_t one, y;
+    static st_message_t one, y;
     st_side_t more;
     st_pair_t pair;
     int k;
 
     setenv("UCX_CXI_TRIG_DEFERRED_ENTRIES", "16", 1);
     if (st_pair_init(&pair)) {
-        message_init(&pair, &one, ST_A, 1);
-        message_init(&pair, &y, ST_A, 2);
+        st_message_init(&pair, &one, ST_A, 1);
+        st_message_init(&pair, &y, ST_A, 2);
         st_more_init(&more, &pair.side[ST_A]);
         for (k = 0; k < USES; ++k) {
             st_use(&pair.side[ST_A], one.op[ST_A]);
@@ -301,8 +276,8 @@ static void test_p4_other_queue(void)
         st_sync(&pair.side[ST_A]);
         st_sync(&pair.side[ST_B]);
         st_sync(&more);
-        message_cleanup(&one, ST_A, 1);
-        message_cleanup(&y, ST_A, 2);
+        st_message_cleanup(&one, ST_A, 1);
+        st_message_cleanup(&y, ST_A, 2);
         st_more_cleanup(&more);
         st_pair_cleanup(&pair);
     }

@@ -9,6 +9,7 @@
 #endif
 
 #include "st_cunit.h"
+#include "st_flow.h"
 #include "st_stream.h"
 
 #include <stdlib.h>
@@ -76,29 +77,22 @@ static uint64_t started(ucp_st_op_h op)
  * host enqueues it */
 static void test_late_read(void)
 {
-    static uint8_t sbuf[LEN], rbuf[LEN];
-    ucp_st_op_h send, recv;
     uint64_t gate = 0;
-    st_pair_t pair;
+    flow_t flow;
 
-    if (!st_pair_init(&pair)) {
+    if (!flow_init(&flow, LEN, 0)) {
         return;
     }
-    send = st_send(&pair.side[ST_A], sbuf, LEN, 1);
-    recv = st_recv(&pair.side[ST_B], rbuf, LEN, 1);
-    st_match_ok(send, recv);
-    st_fill(sbuf, LEN, 1);
-    st_hold(&pair.side[ST_A], &gate);
-    st_use(&pair.side[ST_A], send);
-    st_use(&pair.side[ST_B], recv);
-    st_fill(sbuf, LEN, 2);
+    st_fill(flow.sbuf, LEN, 1);
+    st_hold(&flow.pair.side[ST_A], &gate);
+    st_use(&flow.pair.side[ST_A], flow.send);
+    st_use(&flow.pair.side[ST_B], flow.recv);
+    st_fill(flow.sbuf, LEN, 2);
     st_let_go(&gate);
-    st_sync(&pair.side[ST_A]);
-    st_sync(&pair.side[ST_B]);
-    CU_ASSERT_TRUE(st_check(rbuf, LEN, 2));
-    st_free(send);
-    st_free(recv);
-    st_pair_cleanup(&pair);
+    st_sync(&flow.pair.side[ST_A]);
+    st_sync(&flow.pair.side[ST_B]);
+    CU_ASSERT_TRUE(st_check(flow.rbuf, LEN, 2));
+    flow_cleanup(&flow);
 }
 
 /* S1: two queues of one stream are in one order, with functions between; what

@@ -8,6 +8,7 @@
 #endif
 
 #include "st_cunit.h"
+#include "st_flow.h"
 #include "st_stream.h"
 
 #include <stdlib.h>
@@ -58,50 +59,41 @@ static void check_moved(const ucp_st_worker_attr_t *attr, uint64_t messages)
 /* S1, S2, S4: the data of every use arrives in stream order */
 static void test_run_ahead(void)
 {
-    static uint8_t sbuf[LEN], rbuf[LEN];
     ucp_st_worker_attr_t attr;
     ucp_st_op_attr_t op_attr;
-    ucp_st_op_h send, recv;
-    st_pair_t pair;
+    flow_t flow;
 
-    if (!st_pair_init(&pair)) {
+    if (!flow_init(&flow, LEN, 0)) {
         return;
     }
-    send = st_send(&pair.side[ST_A], sbuf, LEN, 1);
-    recv = st_recv(&pair.side[ST_B], rbuf, LEN, 1);
-    st_match_ok(send, recv);
-    run_ahead(&pair, (ucp_st_op_h[]){send, recv}, sbuf, rbuf, MANY);
+    run_ahead(&flow.pair, (ucp_st_op_h[]){flow.send, flow.recv}, flow.sbuf,
+              flow.rbuf, MANY);
 
-    CU_ASSERT_EQUAL(ucp_st_worker_query(pair.side[ST_A].worker, &attr), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_worker_query(flow.pair.side[ST_A].worker, &attr),
+                    UCS_OK);
     check_moved(&attr, MANY);
     CU_ASSERT_EQUAL(attr.stats.starts, MANY);
     CU_ASSERT_EQUAL(attr.stats.waits, MANY);
     CU_ASSERT_EQUAL(attr.stats.lanes[st_lane()].matches, 1);
     CU_ASSERT_EQUAL(attr.stats.lanes[st_lane()].starts, MANY);
     CU_ASSERT_EQUAL(attr.stats.lanes[st_lane()].waits, MANY);
-    CU_ASSERT_EQUAL(ucp_st_op_query(recv, &op_attr), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_op_query(flow.recv, &op_attr), UCS_OK);
     CU_ASSERT_EQUAL(op_attr.started, MANY);
     CU_ASSERT_EQUAL(op_attr.completed, MANY);
-    st_free(send);
-    st_free(recv);
-    st_pair_cleanup(&pair);
+    flow_cleanup(&flow);
 }
 
 /* S10: with few entries the host is not blocked; uses are posted late */
 static void test_few_entries(void)
 {
-    static uint8_t sbuf[LEN], rbuf[LEN];
     ucp_st_worker_attr_t attr;
-    ucp_st_op_h send, recv;
-    st_pair_t pair;
+    flow_t flow;
 
     setenv("UCX_CXI_TRIG_DEFERRED_ENTRIES", "4", 1);
-    if (st_pair_init(&pair)) {
-        send = st_send(&pair.side[ST_A], sbuf, LEN, 1);
-        recv = st_recv(&pair.side[ST_B], rbuf, LEN, 1);
-        st_match_ok(send, recv);
-        run_ahead(&pair, (ucp_st_op_h[]){send, recv}, sbuf, rbuf, MANY);
-        CU_ASSERT_EQUAL(ucp_st_worker_query(pair.side[ST_A].worker, &attr),
+    if (flow_init(&flow, LEN, 0)) {
+        run_ahead(&flow.pair, (ucp_st_op_h[]){flow.send, flow.recv}, flow.sbuf,
+                  flow.rbuf, MANY);
+        CU_ASSERT_EQUAL(ucp_st_worker_query(flow.pair.side[ST_A].worker, &attr),
                         UCS_OK);
         check_moved(&attr, MANY);
         if (st_lane() == UCP_ST_LANE_TRIG) {
@@ -109,9 +101,7 @@ static void test_few_entries(void)
         } else {
             CU_ASSERT_EQUAL(attr.stats.late_posts, 0);
         }
-        st_free(send);
-        st_free(recv);
-        st_pair_cleanup(&pair);
+        flow_cleanup(&flow);
     }
     unsetenv("UCX_CXI_TRIG_DEFERRED_ENTRIES");
 }
@@ -197,104 +187,63 @@ static void test_match_while_ahead(void)
 /* P7: ready sends whose receive has been started on time */
 static void test_ready(void)
 {
-    static uint8_t sbuf[LEN], rbuf[LEN];
     ucp_st_worker_attr_t attr;
-    ucp_st_op_h send, recv;
-    st_pair_t pair;
+    flow_t flow;
     int k;
 
-    if (!st_pair_init(&pair)) {
+    if (!flow_init(&flow, LEN, 1)) {
         return;
     }
-    send = st_rsend(&pair.side[ST_A], sbuf, LEN, 1);
-    recv = st_recv(&pair.side[ST_B], rbuf, LEN, 1);
-    st_match_ok(send, recv);
     for (k = 0; k < 50; ++k) {
-        st_fill(sbuf, LEN, k);
-        st_start(&pair.side[ST_B], recv);
-        st_sync(&pair.side[ST_B]); /* the start has run */
-        st_use(&pair.side[ST_A], send);
-        st_wait(&pair.side[ST_B], recv);
-        st_sync(&pair.side[ST_A]);
-        st_sync(&pair.side[ST_B]);
-        CU_ASSERT_TRUE(st_check(rbuf, LEN, k));
+        flow_use(&flow, k); /* the receive's start has run before */
     }
-    CU_ASSERT_EQUAL(ucp_st_worker_query(pair.side[ST_B].worker, &attr), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_worker_query(flow.pair.side[ST_B].worker, &attr),
+                    UCS_OK);
     CU_ASSERT_EQUAL(attr.stats.cts_fired, 0);
-    CU_ASSERT_EQUAL(ucp_st_worker_query(pair.side[ST_A].worker, &attr), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_worker_query(flow.pair.side[ST_A].worker, &attr),
+                    UCS_OK);
     check_moved(&attr, 50);
-    st_free(send);
-    st_free(recv);
-    st_pair_cleanup(&pair);
+    flow_cleanup(&flow);
 }
 
 /* S1: a standard send started long before its receive, and too long to be sent
  * ahead, writes nothing until the receive has been started */
 static void test_send_first(void)
 {
-    static uint8_t sbuf[LONG], rbuf[LONG];
     int is_trig = (st_lane() == UCP_ST_LANE_TRIG);
     ucp_st_worker_attr_t attr;
-    ucp_st_op_h send, recv;
-    st_pair_t pair;
+    flow_t flow;
 
-    if (!st_pair_init(&pair)) {
+    if (!flow_init(&flow, LONG, 0)) {
         return;
     }
-    send = st_send(&pair.side[ST_A], sbuf, LONG, 1);
-    recv = st_recv(&pair.side[ST_B], rbuf, LONG, 1);
-    st_match_ok(send, recv);
-    memset(rbuf, 0xee, LONG);
-    st_fill(sbuf, LONG, 1);
-    st_start(&pair.side[ST_A], send);
-    st_sync(&pair.side[ST_A]); /* S3: the start does not block the stream */
-    CU_ASSERT_EQUAL(ucp_st_worker_query(pair.side[ST_A].worker, &attr), UCS_OK);
+    memset(flow.rbuf, 0xee, LONG);
+    st_fill(flow.sbuf, LONG, 1);
+    st_start(&flow.pair.side[ST_A], flow.send);
+    st_sync(&flow.pair.side[ST_A]); /* S3: the start does not block it */
+    CU_ASSERT_EQUAL(ucp_st_worker_query(flow.pair.side[ST_A].worker, &attr),
+                    UCS_OK);
     CU_ASSERT_EQUAL(attr.stats.writes_fired, 0);
     CU_ASSERT_EQUAL(attr.stats.cts_waits, is_trig ? 1 : 0);
-    CU_ASSERT_EQUAL(rbuf[0], 0xee);
+    CU_ASSERT_EQUAL(flow.rbuf[0], 0xee);
 
-    st_use(&pair.side[ST_B], recv);
-    st_sync(&pair.side[ST_B]);
-    CU_ASSERT_TRUE(st_check(rbuf, LONG, 1));
-    st_wait(&pair.side[ST_A], send);
-    st_sync(&pair.side[ST_A]);
-    CU_ASSERT_EQUAL(ucp_st_worker_query(pair.side[ST_A].worker, &attr), UCS_OK);
+    st_use(&flow.pair.side[ST_B], flow.recv);
+    st_sync(&flow.pair.side[ST_B]);
+    CU_ASSERT_TRUE(st_check(flow.rbuf, LONG, 1));
+    st_wait(&flow.pair.side[ST_A], flow.send);
+    st_sync(&flow.pair.side[ST_A]);
+    CU_ASSERT_EQUAL(ucp_st_worker_query(flow.pair.side[ST_A].worker, &attr),
+                    UCS_OK);
     CU_ASSERT_EQUAL(attr.stats.writes_fired, is_trig ? 1 : 0);
     CU_ASSERT_EQUAL(attr.stats.eager, 0);
     CU_ASSERT_EQUAL(attr.stats.chunks, 0);
-    st_free(send);
-    st_free(recv);
-    st_pair_cleanup(&pair);
-}
-
-/** Messages X, Y and 1 of the programs. */
-typedef struct {
-    uint8_t     buffer[2][LEN];
-    ucp_st_op_h op[2]; /* of A and of B */
-} message_t;
-
-static void message_init(st_pair_t *pair, message_t *message, int from,
-                         uint64_t tag)
-{
-    st_fill(message->buffer[from], LEN, tag);
-    message->op[from]     = st_send(&pair->side[from], message->buffer[from],
-                                    LEN, tag);
-    message->op[1 - from] = st_recv(&pair->side[1 - from],
-                                    message->buffer[1 - from], LEN, tag);
-    st_match_ok(message->op[0], message->op[1]);
-}
-
-static void message_cleanup(message_t *message, int from, uint64_t tag)
-{
-    CU_ASSERT_TRUE(st_check(message->buffer[1 - from], LEN, tag));
-    st_free(message->op[0]);
-    st_free(message->op[1]);
+    flow_cleanup(&flow);
 }
 
 /* P1: B waits for X before 1, A sends X only after its wait for 1 */
 static void test_p1(void)
 {
-    static message_t one, x;
+    static st_message_t one, x;
     st_side_t *a, *b;
     st_pair_t pair;
 
@@ -303,8 +252,8 @@ static void test_p1(void)
     }
     a = &pair.side[ST_A];
     b = &pair.side[ST_B];
-    message_init(&pair, &one, ST_A, 1);
-    message_init(&pair, &x, ST_A, 2);
+    st_message_init(&pair, &one, ST_A, 1);
+    st_message_init(&pair, &x, ST_A, 2);
     st_use(a, one.op[ST_A]);
     st_use(a, x.op[ST_A]);
     st_start(b, one.op[ST_B]);
@@ -313,15 +262,15 @@ static void test_p1(void)
     st_wait(b, one.op[ST_B]);
     st_sync(a);
     st_sync(b);
-    message_cleanup(&one, ST_A, 1);
-    message_cleanup(&x, ST_A, 2);
+    st_message_cleanup(&one, ST_A, 1);
+    st_message_cleanup(&x, ST_A, 2);
     st_pair_cleanup(&pair);
 }
 
 /* P2: A does not wait for 1 until Y is there, which B sends after it has 1 */
 static void test_p2(void)
 {
-    static message_t one, y;
+    static st_message_t one, y;
     st_side_t *a, *b;
     st_pair_t pair;
 
@@ -330,8 +279,8 @@ static void test_p2(void)
     }
     a = &pair.side[ST_A];
     b = &pair.side[ST_B];
-    message_init(&pair, &one, ST_A, 1);
-    message_init(&pair, &y, ST_B, 2);
+    st_message_init(&pair, &one, ST_A, 1);
+    st_message_init(&pair, &y, ST_B, 2);
     st_start(a, one.op[ST_A]);
     st_use(a, y.op[ST_A]);
     st_wait(a, one.op[ST_A]);
@@ -339,8 +288,8 @@ static void test_p2(void)
     st_use(b, y.op[ST_B]);
     st_sync(a);
     st_sync(b);
-    message_cleanup(&one, ST_A, 1);
-    message_cleanup(&y, ST_B, 2);
+    st_message_cleanup(&one, ST_A, 1);
+    st_message_cleanup(&y, ST_B, 2);
     st_pair_cleanup(&pair);
 }
 
@@ -445,67 +394,54 @@ static void test_all_or_nothing(void)
  * pass; a wait on another queue than the start's is refused */
 static void test_other_queue(void)
 {
-    static uint8_t sbuf[LEN], rbuf[LEN];
-    ucp_st_op_h send, recv;
     ucp_st_queue_h other;
     st_side_t *a, *b;
-    st_pair_t pair;
+    flow_t flow;
 
-    if (!st_pair_init(&pair)) {
+    if (!flow_init(&flow, LEN, 0)) {
         return;
     }
-    a     = &pair.side[ST_A];
-    b     = &pair.side[ST_B];
+    a     = &flow.pair.side[ST_A];
+    b     = &flow.pair.side[ST_B];
     other = st_queue(a, a->stream);
-    send = st_send(a, sbuf, LEN, 1);
-    recv = st_recv(b, rbuf, LEN, 1);
-    st_match_ok(send, recv);
-    st_start(a, send);
-    CU_ASSERT_EQUAL(ucp_st_enqueue_wait(other, send), UCS_ERR_INVALID_PARAM);
-    st_wait(a, send);
-    st_use(b, recv);
-    CU_ASSERT_EQUAL(ucp_st_enqueue_start(other, send), UCS_ERR_BUSY);
+    st_start(a, flow.send);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_wait(other, flow.send),
+                    UCS_ERR_INVALID_PARAM);
+    st_wait(a, flow.send);
+    st_use(b, flow.recv);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_start(other, flow.send), UCS_ERR_BUSY);
     st_sync(b);
     st_sync(a);
-    CU_ASSERT_EQUAL(ucp_st_enqueue_start(other, send), UCS_OK);
-    CU_ASSERT_EQUAL(ucp_st_enqueue_wait(other, send), UCS_OK);
-    st_use(b, recv);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_start(other, flow.send), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_wait(other, flow.send), UCS_OK);
+    st_use(b, flow.recv);
     CU_ASSERT_EQUAL(ucp_st_queue_wait(other, NULL), UCS_OK);
     CU_ASSERT_EQUAL(ucp_st_queue_destroy(other), UCS_OK);
     st_sync(b);
-    st_free(send);
-    st_free(recv);
-    st_pair_cleanup(&pair);
+    flow_cleanup(&flow);
 }
 
 /* The host wait is for the queue, not for others' commands behind it */
 static void test_wait_is_for_queue(void)
 {
-    static uint8_t sbuf[LEN], rbuf[LEN];
-    ucp_st_op_h send, recv;
     uint64_t gate = 0;
     st_side_t *a, *b;
-    st_pair_t pair;
+    flow_t flow;
 
-    if (!st_pair_init(&pair)) {
+    if (!flow_init(&flow, LEN, 0)) {
         return;
     }
-    a    = &pair.side[ST_A];
-    b    = &pair.side[ST_B];
-    send = st_send(a, sbuf, LEN, 1);
-    recv = st_recv(b, rbuf, LEN, 1);
-    st_match_ok(send, recv);
-    st_use(a, send);
+    a = &flow.pair.side[ST_A];
+    b = &flow.pair.side[ST_B];
+    st_use(a, flow.send);
     st_hold(a, &gate);
-    st_use(b, recv);
+    st_use(b, flow.recv);
     st_sync(a);
     st_sync(b);
     CU_ASSERT_EQUAL(ucs_gstream_query(a->stream), UCS_INPROGRESS);
     st_let_go(&gate);
     CU_ASSERT_EQUAL(ucs_gstream_synchronize(a->stream), UCS_OK);
-    st_free(send);
-    st_free(recv);
-    st_pair_cleanup(&pair);
+    flow_cleanup(&flow);
 }
 
 static const st_cunit_case_t cases[] = {

@@ -8,7 +8,7 @@
 #endif
 
 #include "st_cunit.h"
-#include "st_pair.h"
+#include "st_flow.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -255,36 +255,23 @@ static int try_all(st_pair_t *pair, ucp_st_op_h op)
 /* A child of fork() is refused everything, and the parent does not notice */
 static void test_fork(void)
 {
-    static uint8_t sbuf[64], rbuf[64];
-    ucp_st_op_h send, recv;
-    st_pair_t pair;
+    flow_t flow;
     pid_t child;
     int status;
 
-    if (!st_pair_init(&pair)) {
+    if (!flow_init(&flow, 64, 0)) {
         return;
     }
-    send = st_send(&pair.side[ST_A], sbuf, sizeof(sbuf), 1);
-    recv = st_recv(&pair.side[ST_B], rbuf, sizeof(rbuf), 1);
-    st_match_ok(send, recv);
     child = fork();
     if (child == 0) {
-        _exit(try_all(&pair, send));
+        _exit(try_all(&flow.pair, flow.send));
     }
     CU_ASSERT(child > 0);
     CU_ASSERT_EQUAL(waitpid(child, &status, 0), child);
     CU_ASSERT_EQUAL(status, 0);
 
-    st_fill(sbuf, sizeof(sbuf), 7);
-    st_start(&pair.side[ST_B], recv);
-    st_use(&pair.side[ST_A], send);
-    st_wait(&pair.side[ST_B], recv);
-    st_sync(&pair.side[ST_A]);
-    st_sync(&pair.side[ST_B]);
-    CU_ASSERT_TRUE(st_check(rbuf, sizeof(rbuf), 7));
-    st_free(send);
-    st_free(recv);
-    st_pair_cleanup(&pair);
+    flow_use(&flow, 7);
+    flow_cleanup(&flow);
 }
 
 /* S9: a queue in error is alone in that: another one, of another stream, goes
@@ -362,34 +349,27 @@ static void *looker_main(void *arg)
 /* S11: another thread may ask for counts at any time; they only grow */
 static void test_looking_on(void)
 {
-    static uint8_t sbuf[LEN], rbuf[LEN];
     looker_t looker = {.errors = 0};
-    ucp_st_op_h send, recv;
     pthread_t thread;
-    st_pair_t pair;
+    flow_t flow;
     int k;
 
-    if (!st_pair_init(&pair)) {
+    if (!flow_init(&flow, LEN, 0)) {
         return;
     }
-    send = st_send(&pair.side[ST_A], sbuf, LEN, 1);
-    recv = st_recv(&pair.side[ST_B], rbuf, LEN, 1);
-    st_match_ok(send, recv);
-    looker.side = &pair.side[ST_A];
-    looker.op   = send;
+    looker.side = &flow.pair.side[ST_A];
+    looker.op   = flow.send;
     CU_ASSERT_EQUAL(pthread_create(&thread, NULL, looker_main, &looker), 0);
     for (k = 0; k < MANY; ++k) {
-        st_use(&pair.side[ST_A], send);
-        st_use(&pair.side[ST_B], recv);
+        st_use(&flow.pair.side[ST_A], flow.send);
+        st_use(&flow.pair.side[ST_B], flow.recv);
     }
-    st_sync(&pair.side[ST_A]);
-    st_sync(&pair.side[ST_B]);
+    st_sync(&flow.pair.side[ST_A]);
+    st_sync(&flow.pair.side[ST_B]);
     __atomic_store_n(&looker.stop, 1, __ATOMIC_RELEASE);
     CU_ASSERT_EQUAL(pthread_join(thread, NULL), 0);
     CU_ASSERT_EQUAL(looker.errors, 0);
-    st_free(send);
-    st_free(recv);
-    st_pair_cleanup(&pair);
+    flow_cleanup(&flow);
 }
 
 /* S12: a side that is through frees its operation before the other side has
