@@ -94,59 +94,68 @@ static void sync_queue(order_t *order, int queue)
     st_msg_sync(order->me, order->queue[queue]);
 }
 
-/* A: s(1) w(1) s(X) w(X). B: r(1) r(X) w(X) w(1). */
-void st_p1(st_rank_t *me)
+/** What one rank of the pair does for one use. */
+typedef void (*order_use_t)(order_t *order);
+
+/* A program: so many uses, of which A does one thing and B another */
+static void order_run(st_rank_t *me, int two_from, int uses, order_use_t use_a,
+                      order_use_t use_b)
 {
     order_t order;
     int k;
 
-    if (!order_init(me, &order, 0, 1000)) {
+    if (!order_init(me, &order, two_from, uses)) {
         return;
     }
     for (k = 0; k < order.uses; ++k) {
-        if (order.is_a) {
-            st_msg_use(order.one, order.queue[0], order.stream[0]);
-            st_msg_use(order.two, order.queue[0], order.stream[0]);
-        } else {
-            start(&order, order.one, 0);
-            start(&order, order.two, 0);
-            wait(&order, order.two, 0);
-            work(&order, order.two, 0);
-            wait(&order, order.one, 0);
-            work(&order, order.one, 0);
-        }
+        st_rank_at(me, "use %d", k);
+        (order.is_a ? use_a : use_b)(&order);
     }
     order_end(&order);
 }
 
-/* A: s(1) r(Y) w(Y) w(1). B: r(1) w(1) s(Y) w(Y). */
-void st_p2(st_rank_t *me)
+/* One message after the other, each with its wait */
+static void use_in_turn(order_t *order)
 {
-    order_t order;
-    int k;
-
-    if (!order_init(me, &order, 1, 1000)) {
-        return;
-    }
-    for (k = 0; k < order.uses; ++k) {
-        if (order.is_a) {
-            work(&order, order.one, 0);
-            start(&order, order.one, 0);
-            start(&order, order.two, 0);
-            wait(&order, order.two, 0);
-            work(&order, order.two, 0);
-            wait(&order, order.one, 0);
-        } else {
-            st_msg_use(order.one, order.queue[0], order.stream[0]);
-            st_msg_use(order.two, order.queue[0], order.stream[0]);
-        }
-    }
-    order_end(&order);
+    st_msg_use(order->one, order->queue[0], order->stream[0]);
+    st_msg_use(order->two, order->queue[0], order->stream[0]);
 }
 
-/* One use of A's part of P2, with 1 on the first queue and Y on the other: no
- * stream of A waits for 1 until the host has seen Y */
-static void p3_a(order_t *order)
+/* Both started, waited for in the other order; for their receiver */
+static void use_swapped(order_t *order)
+{
+    start(order, order->one, 0);
+    start(order, order->two, 0);
+    wait(order, order->two, 0);
+    work(order, order->two, 0);
+    wait(order, order->one, 0);
+    work(order, order->one, 0);
+}
+
+/* The same where 1 is sent */
+static void use_around(order_t *order)
+{
+    work(order, order->one, 0);
+    start(order, order->one, 0);
+    start(order, order->two, 0);
+    wait(order, order->two, 0);
+    work(order, order->two, 0);
+    wait(order, order->one, 0);
+}
+
+/* The other message on the second queue, between start and wait of 1: no stream
+ * waits for 1 until the host has seen the other one. For the receiver of 1. */
+static void use_beside(order_t *order)
+{
+    start(order, order->one, 0);
+    st_msg_use(order->two, order->queue[1], order->stream[1]);
+    sync_queue(order, 1);
+    wait(order, order->one, 0);
+    work(order, order->one, 0);
+}
+
+/* The same for its sender */
+static void use_beside_sent(order_t *order)
 {
     work(order, order->one, 0);
     start(order, order->one, 0);
@@ -155,75 +164,35 @@ static void p3_a(order_t *order)
     wait(order, order->one, 0);
 }
 
+/* A: s(1) w(1) s(X) w(X). B: r(1) r(X) w(X) w(1). */
+void st_p1(st_rank_t *me)
+{
+    order_run(me, 0, 1000, use_in_turn, use_swapped);
+}
+
+/* A: s(1) r(Y) w(Y) w(1). B: r(1) w(1) s(Y) w(Y). */
+void st_p2(st_rank_t *me)
+{
+    order_run(me, 1, 1000, use_around, use_in_turn);
+}
+
 /* P2 with two queues on A's side alone */
 void st_p3_one_side(st_rank_t *me)
 {
-    order_t order;
-    int k;
-
-    if (!order_init(me, &order, 1, 300)) {
-        return;
-    }
-    for (k = 0; k < order.uses; ++k) {
-        st_rank_at(me, "use %d", k);
-        if (order.is_a) {
-            p3_a(&order);
-        } else {
-            st_msg_use(order.one, order.queue[0], order.stream[0]);
-            st_msg_use(order.two, order.queue[0], order.stream[0]);
-        }
-    }
-    order_end(&order);
+    order_run(me, 1, 300, use_beside_sent, use_in_turn);
 }
 
 /* ... and on both sides: neither waits for 1 before Y is over */
 void st_p3_both_sides(st_rank_t *me)
 {
-    order_t order;
-    int k;
-
-    if (!order_init(me, &order, 1, 300)) {
-        return;
-    }
-    for (k = 0; k < order.uses; ++k) {
-        st_rank_at(me, "use %d", k);
-        if (order.is_a) {
-            p3_a(&order);
-        } else {
-            start(&order, order.one, 0);
-            st_msg_use(order.two, order.queue[1], order.stream[1]);
-            sync_queue(&order, 1);
-            wait(&order, order.one, 0);
-            work(&order, order.one, 0);
-        }
-    }
-    order_end(&order);
+    order_run(me, 1, 300, use_beside_sent, use_beside);
 }
 
 /* P1 with B's receive of 1 on a queue on which nothing waits: A's wait for 1
  * must pass */
 void st_p3_idle_queue(st_rank_t *me)
 {
-    order_t order;
-    int k;
-
-    if (!order_init(me, &order, 0, 300)) {
-        return;
-    }
-    for (k = 0; k < order.uses; ++k) {
-        st_rank_at(me, "use %d", k);
-        if (order.is_a) {
-            st_msg_use(order.one, order.queue[0], order.stream[0]);
-            st_msg_use(order.two, order.queue[0], order.stream[0]);
-        } else {
-            start(&order, order.one, 0);
-            st_msg_use(order.two, order.queue[1], order.stream[1]);
-            sync_queue(&order, 1);
-            wait(&order, order.one, 0);
-            work(&order, order.one, 0);
-        }
-    }
-    order_end(&order);
+    order_run(me, 0, 300, use_in_turn, use_beside);
 }
 
 /* P2 with two queues on A's side, all uses enqueued; then both hosts compute
@@ -250,8 +219,7 @@ void st_p3_compute(st_rank_t *me)
                                                  k + 1));
             wait(&order, order.one, 0);
         } else {
-            st_msg_use(order.one, order.queue[0], order.stream[0]);
-            st_msg_use(order.two, order.queue[0], order.stream[0]);
+            use_in_turn(&order);
         }
     }
     for (k = 0; k < 2; ++k) {
@@ -281,36 +249,39 @@ static void p3_poll_for(order_t *order, st_msg_t *msg)
     }
 }
 
+/* What follows the polls of a use */
+static void p3_poll_end(order_t *order)
+{
+    wait(order, order->one, 0);
+    wait(order, order->two, 1);
+    work(order, order->is_a ? order->two : order->one, order->is_a);
+    sync_queue(order, 0);
+    sync_queue(order, 1);
+}
+
+static void p3_poll_a(order_t *order)
+{
+    work(order, order->one, 0);
+    start(order, order->one, 0);
+    start(order, order->two, 1);
+    p3_poll_for(order, order->two);
+    p3_poll_end(order);
+}
+
+static void p3_poll_b(order_t *order)
+{
+    start(order, order->one, 0);
+    p3_poll_for(order, order->one);
+    work(order, order->two, 1);
+    start(order, order->two, 1);
+    p3_poll_for(order, order->two);
+    p3_poll_end(order);
+}
+
 /* P2 where no stream waits: the hosts poll */
 void st_p3_poll(st_rank_t *me)
 {
-    order_t order;
-    int k;
-
-    if (!order_init(me, &order, 1, 200)) {
-        return;
-    }
-    for (k = 0; k < order.uses; ++k) {
-        st_rank_at(me, "use %d", k);
-        if (order.is_a) {
-            work(&order, order.one, 0);
-            start(&order, order.one, 0);
-            start(&order, order.two, 1);
-            p3_poll_for(&order, order.two);
-        } else {
-            start(&order, order.one, 0);
-            p3_poll_for(&order, order.one);
-            work(&order, order.two, 1);
-            start(&order, order.two, 1);
-            p3_poll_for(&order, order.two);
-        }
-        wait(&order, order.one, 0);
-        wait(&order, order.two, 1);
-        work(&order, order.is_a ? order.two : order.one, order.is_a);
-        sync_queue(&order, 0);
-        sync_queue(&order, 1);
-    }
-    order_end(&order);
+    order_run(me, 1, 200, p3_poll_a, p3_poll_b);
 }
 
 /* B: r(1) s(T) w(T) w(1). A: r(T) w(T) s(1) w(1): when A starts 1, its receive
