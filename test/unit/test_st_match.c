@@ -316,6 +316,29 @@ static void test_refusals(void)
     st_pair_cleanup(&pair);
 }
 
+/* Operations of two workers are not given to match by one call, which has only
+ * the lock of the first one's */
+static void test_two_workers(void)
+{
+    static uint8_t sbuf[LEN], rbuf[LEN];
+    ucp_st_op_h op[2];
+    st_pair_t pair;
+
+    if (!st_pair_init(&pair)) {
+        return;
+    }
+    op[ST_A] = st_send(&pair.side[ST_A], sbuf, LEN, 1);
+    op[ST_B] = st_recv(&pair.side[ST_B], rbuf, LEN, 1);
+    CU_ASSERT_EQUAL(ucp_st_imatchall(op, 2), UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(ucp_st_match_test(op[ST_A]), UCS_ERR_NOT_CONNECTED);
+    CU_ASSERT_EQUAL(ucp_st_match_test(op[ST_B]), UCS_ERR_NOT_CONNECTED);
+    st_match_ok(op[ST_A], op[ST_B]);
+    transfer(&pair, op, sbuf, rbuf, LEN);
+    st_free(op[ST_A]);
+    st_free(op[ST_B]);
+    st_pair_cleanup(&pair);
+}
+
 static void test_bad_params(void)
 {
     ucp_st_op_params_t params = {
@@ -566,6 +589,7 @@ static const st_cunit_case_t cases[] = {
     {"null_peer", test_null_peer},
     {"self", test_self},
     {"refusals", test_refusals},
+    {"two_workers", test_two_workers},
     {"bad_params", test_bad_params},
     {"cancel", test_cancel},
     {"addresses", test_addresses},

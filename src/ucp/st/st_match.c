@@ -23,9 +23,15 @@ static ucs_status_t ucp_st_match_check_peer(const ucp_st_op_t *op)
            UCS_ERR_CANCELED : op->peer->status;
 }
 
-/* Check one operation before anything is given to match; the lock is held */
-static ucs_status_t ucp_st_match_check(ucp_st_op_t *op)
+/* Check one operation before anything is given to match; the lock of the worker
+ * is held, which is that of all */
+static ucs_status_t ucp_st_match_check(ucp_st_worker_h worker, ucp_st_op_t *op)
 {
+    if (op->worker != worker) {
+        ucs_error("operation %p belongs to another worker than the first one",
+                  op);
+        return UCS_ERR_INVALID_PARAM;
+    }
     if ((op->peer == UCP_ST_PEER_ANY) || (op->flags & UCP_ST_OP_FLAG_ANY_TAG)) {
         ucs_error("operation %p: a wildcard source or tag cannot be matched "
                   "ahead of time", op);
@@ -42,7 +48,7 @@ static ucs_status_t ucp_st_match_check(ucp_st_op_t *op)
         ucs_error("operation %p is there twice", op);
         return UCS_ERR_INVALID_PARAM;
     }
-    if (op->worker->leaving) {
+    if (worker->leaving) {
         return UCS_ERR_CANCELED;
     }
     return ucp_st_match_check_peer(op);
@@ -53,17 +59,17 @@ static ucs_status_t ucp_st_match_checkall(const ucp_st_op_h *ops, size_t count)
     ucs_status_t status = UCS_OK;
     size_t i, checked;
 
-    for (checked = 0; (checked < count) && (status == UCS_OK); ++checked) {
-        status = (ops[checked] == NULL) ? UCS_ERR_INVALID_PARAM :
-                                          ucp_st_match_check(ops[checked]);
-        if (status == UCS_OK) {
-            ops[checked]->marked = 1;
+    for (checked = 0; checked < count; ++checked) {
+        status = (ops[checked] == NULL) ?
+                 UCS_ERR_INVALID_PARAM :
+                 ucp_st_match_check(ops[0]->worker, ops[checked]);
+        if (status != UCS_OK) {
+            break;
         }
+        ops[checked]->marked = 1;
     }
     for (i = 0; i < checked; ++i) {
-        if (ops[i] != NULL) {
-            ops[i]->marked = 0;
-        }
+        ops[i]->marked = 0;
     }
     return status;
 }
