@@ -9,6 +9,7 @@
 
 #include "st_cunit.h"
 #include "st_flow.h"
+#include "st_msg.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -210,11 +211,12 @@ static void test_user_worker(void)
 
 /* In a child: calls that would wait for what only the parent has. The number of
  * the first one that was not refused, or 0. */
-static int try_all(st_pair_t *pair, ucp_st_op_h op)
+static int try_all(st_pair_t *pair, ucp_st_op_h op, ucp_st_req_h req)
 {
     ucp_st_worker_params_t worker_params = {.field_mask = 0};
     ucp_st_queue_params_t queue_params   = {.field_mask = 0};
     ucp_st_op_params_t op_params         = {.field_mask = 0};
+    ucp_st_msg_params_t msg_params       = {.field_mask = 0};
     st_side_t *side                      = &pair->side[ST_A];
     ucp_st_worker_attr_t attr;
     ucp_st_worker_h worker;
@@ -236,8 +238,16 @@ static int try_all(st_pair_t *pair, ucp_st_op_h op)
         ucp_st_op_query(op, &op_attr),
         ucp_st_enqueue_start(side->queue, op),
         ucp_st_enqueue_wait(side->queue, op),
+        ucp_st_enqueue_send(side->queue, &msg_params, NULL),
+        ucp_st_enqueue_recv(side->queue, &msg_params, NULL),
+        ucp_st_enqueue_batch_start(side->queue),
+        ucp_st_enqueue_batch_wait(side->queue),
+        ucp_st_req_test(req, NULL),
+        ucp_st_req_wait(req, NULL),
+        ucp_st_req_cancel(req),
         ucp_st_queue_query(side->queue, NULL),
         ucp_st_queue_wait(side->queue, NULL),
+        ucp_st_req_free(req),
         ucp_st_op_free(op),
         ucp_st_queue_destroy(side->queue),
         ucp_st_worker_leave(side->worker),
@@ -255,6 +265,7 @@ static int try_all(st_pair_t *pair, ucp_st_op_h op)
 /* A child of fork() is refused everything, and the parent does not notice */
 static void test_fork(void)
 {
+    ucp_st_req_h req;
     flow_t flow;
     pid_t child;
     int status;
@@ -262,15 +273,17 @@ static void test_fork(void)
     if (!flow_init(&flow, 64, 0)) {
         return;
     }
+    req   = st_msg_recv(&flow.pair.side[ST_A], NULL, 0, 1);
     child = fork();
     if (child == 0) {
-        _exit(try_all(&flow.pair, flow.send));
+        _exit(try_all(&flow.pair, flow.send, req));
     }
     CU_ASSERT(child > 0);
     CU_ASSERT_EQUAL(waitpid(child, &status, 0), child);
     CU_ASSERT_EQUAL(status, 0);
 
     flow_use(&flow, 7);
+    CU_ASSERT_EQUAL(ucp_st_req_free(req), UCS_OK);
     flow_cleanup(&flow);
 }
 

@@ -11,6 +11,7 @@
 #endif
 
 #include "st_batch.h"
+#include "st_fork.h"
 #include "st_log.h"
 #include "st_peer.h"
 #include "st_queue.h"
@@ -118,6 +119,9 @@ static ucs_status_t ucp_st_batch_enqueue(ucp_st_queue_h queue, ucp_st_dir_t dir,
     ucp_st_req_t *req;
     ucs_status_t status;
 
+    if (ucp_st_fork_is_child) {
+        return ucp_st_fork_refuse();
+    }
     if ((queue == NULL) || (params == NULL)) {
         return UCS_ERR_INVALID_PARAM;
     }
@@ -199,6 +203,9 @@ ucs_status_t ucp_st_enqueue_batch_start(ucp_st_queue_h queue)
     ucs_status_t status;
     uint64_t count;
 
+    if (ucp_st_fork_is_child) {
+        return ucp_st_fork_refuse();
+    }
     if (queue == NULL) {
         return UCS_ERR_INVALID_PARAM;
     }
@@ -231,6 +238,9 @@ ucs_status_t ucp_st_enqueue_batch_wait(ucp_st_queue_h queue)
 {
     ucs_status_t status;
 
+    if (ucp_st_fork_is_child) {
+        return ucp_st_fork_refuse();
+    }
     if (queue == NULL) {
         return UCS_ERR_INVALID_PARAM;
     }

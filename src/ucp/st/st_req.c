@@ -10,6 +10,7 @@
 #include "st_req.h"
 #include "st_batch.h"
 #include "st_ctrl.h"
+#include "st_fork.h"
 #include "st_log.h"
 #include "st_queue.h"
 #include "st_worker.h"
@@ -177,6 +178,9 @@ static ucs_status_t ucp_st_req_get_info(const ucp_st_req_t *req,
 
 ucs_status_t ucp_st_req_test(ucp_st_req_h req, ucp_st_req_info_t *info)
 {
+    if (ucp_st_fork_is_child) {
+        return ucp_st_fork_refuse();
+    }
     if (req == NULL) {
         return UCS_ERR_INVALID_PARAM;
     }
@@ -191,6 +195,9 @@ ucs_status_t ucp_st_req_wait(ucp_st_req_h req, ucp_st_req_info_t *info)
     unsigned idle_rounds = 0;
     ucp_st_req_state_t state;
 
+    if (ucp_st_fork_is_child) {
+        return ucp_st_fork_refuse();
+    }
     if (req == NULL) {
         return UCS_ERR_INVALID_PARAM;
     }
@@ -218,6 +225,9 @@ ucs_status_t ucp_st_req_cancel(ucp_st_req_h req)
 {
     ucs_status_t status = UCS_OK;
 
+    if (ucp_st_fork_is_child) {
+        return ucp_st_fork_refuse();
+    }
     if (req == NULL) {
         return UCS_ERR_INVALID_PARAM;
     }
@@ -238,6 +248,9 @@ ucs_status_t ucp_st_req_free(ucp_st_req_h req)
 {
     ucp_st_worker_h worker;
 
+    if (ucp_st_fork_is_child) {
+        return ucp_st_fork_refuse();
+    }
     if (req == NULL) {
         return UCS_OK;
     }
