@@ -2,8 +2,8 @@
 /*
  * st_worker.h - everything that belongs to one UCP worker.
  */
-#ifndef UCP_ST_WORKER_H_
-#define UCP_ST_WORKER_H_
+#ifndef UCP_ST_WORKER_H_INTERNAL_
+#define UCP_ST_WORKER_H_INTERNAL_
 
 #include <ucp_st.h>
 

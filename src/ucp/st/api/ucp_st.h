@@ -18,21 +18,32 @@
  *                                            kernel reads the buffer
  *     ucp_st_queue_wait(queue, NULL)       ucp_st_queue_wait(queue, NULL)
  *
+ * This file has queues and operations; ucp_st_def.h has handles and counts,
+ * ucp_st_worker.h workers and peers, ucp_st_batch.h messages that are used
+ * once. The examples among the comments are functions of a program that is one
+ * of the tests.
+ *
  * Status codes that every call may return and that are not repeated below:
- * UCS_ERR_INVALID_PARAM for a NULL handle or pointer, UCS_ERR_NO_MEMORY.
- * No call aborts, exits or throws. In a process that was forked from one with
- * st workers every call returns UCS_ERR_UNSUPPORTED and does nothing.
+ * UCS_ERR_INVALID_PARAM for a NULL handle or pointer, unless NULL is said to be
+ * legal, and UCS_ERR_NO_MEMORY. No call aborts, exits or throws. A call that
+ * fails has no effect unless one is told, and fills nothing.
+ *
+ * In a process that was forked from one with st workers every call returns
+ * UCS_ERR_UNSUPPORTED and does nothing; those that return no status do nothing.
  *
  * Threads: calls on different queues may come from different threads. Calls on
- * one queue must be serialised by the caller, as those on a stream. Matching,
- * and all that makes or frees peers and operations, uses the UCP worker: it may
- * be called from the threads that may use that worker.
+ * one queue must be serialised by the caller, as those on a stream; below this
+ * is "the queue's rule". Matching, and all that makes or frees peers and
+ * operations, uses the UCP worker: it may be called from the threads that may
+ * use that worker, which below is "as the UCP worker". The library's own UCP
+ * worker may be used from all threads.
  */
 #ifndef UCP_ST_H_
 #define UCP_ST_H_
 
 #include <ucp_st_batch.h>
 #include <ucp_st_def.h>
+#include <ucp_st_worker.h>
 #include <ucs_gstream.h>
 #include <ucp/api/ucp.h>
 
@@ -43,195 +54,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/** Fields of @ref ucp_st_worker_params_t that are set. */
-enum ucp_st_worker_params_field {
-    UCP_ST_WORKER_PARAM_FIELD_UCP_WORKER   = 1u << 0,
-    UCP_ST_WORKER_PARAM_FIELD_AM_ID        = 1u << 1,
-    UCP_ST_WORKER_PARAM_FIELD_UCP_FEATURES = 1u << 2
-};
-
-
-/** Parameters of @ref ucp_st_worker_create. */
-typedef struct ucp_st_worker_params {
-    /** Mask of @ref ucp_st_worker_params_field. */
-    uint64_t     field_mask;
-    /** Carries control messages. Its context must have UCP_FEATURE_AM. Must
-     *  outlive the st worker. If not set, a context and a worker are made. */
-    ucp_worker_h ucp_worker;
-    /** Active message id for control messages, the same at all peers and used
-     *  for nothing else on @a ucp_worker; UCP_ST_AM_ID_DEFAULT if not set. */
-    unsigned     am_id;
-    /** Features of the context of @a ucp_worker: UCP does not tell them. With
-     *  UCP_FEATURE_WAKEUP in them the library's thread sleeps while messages of
-     *  ucp_st_batch.h are under way, and else looks every millisecond. */
-    uint64_t     ucp_features;
-} ucp_st_worker_params_t;
-
-/** Active message id of control messages unless another is given. */
-#define UCP_ST_AM_ID_DEFAULT 23
-
-
-/** What @ref ucp_st_worker_query tells. */
-typedef struct ucp_st_worker_attr {
-    ucp_st_stats_t stats;                     /**< Counts since the creation */
-    unsigned       num_lanes;                 /**< Lanes that are open */
-    ucp_st_lane_t  lanes[UCP_ST_LANE_LAST];   /**< In order of preference */
-    char           provider[UCP_ST_NAME_MAX]; /**< libfabric provider of trig */
-    char           device[UCP_ST_NAME_MAX];   /**< Device of the trig lane, or
-                                                   several: "a,b" */
-} ucp_st_worker_attr_t;
-
-
-/**
- * Create an st worker, with the lanes that UCX_ST_LANES names and that can be
- * opened here. A pair takes the first one that can serve it on both sides.
- *
- * - trig: its own interface on the transport cxi_trig, on the first device that
- *   UCX_NET_DEVICES allows (a loop-back device only if named or if there is no
- *   other), or on the first few (UCX_ST_TRIG_DEVICES).
- * - host: a UCP context and worker of its own, with UCX's settings of the
- *   environment. What the application set in the context of @a ucp_worker is
- *   not known here: with it the lane's transports may be others.
- *
- * The first worker of a process starts one thread, which sleeps unless a lane
- * has something for it to do.
- *
- * @param [in]  params   Parameters.
- * @param [out] worker_p Filled on success only.
- *
- * @return UCS_OK; UCS_ERR_UNSUPPORTED if UCX_TLS or UCX_ST_LANES leave no lane;
- *         UCS_ERR_NO_DEVICE if no device can serve the lanes that are asked for
- *         (logged with the reason); UCS_ERR_INVALID_PARAM if the UCP worker's
- *         context lacks UCP_FEATURE_AM; UCS_ERR_NO_RESOURCE; an error of
- *         ucp_init() or ucp_worker_create().
- *
- * Ownership: the caller's until @ref ucp_st_worker_destroy.
- * Threads: may be called from any thread that may use the UCP worker.
- */
-ucs_status_t ucp_st_worker_create(const ucp_st_worker_params_t *params,
-                                  ucp_st_worker_h *worker_p);
-
-
-/**
- * Match nothing more, and let peers know: what they gave or will give to match
- * with this worker fails there with UCS_ERR_CANCELED. Matched operations, and
- * those given to match here before, go on. For a process that waits for others
- * before it may destroy the worker; progress must go on meanwhile. A second
- * call has no effect.
- *
- * @param [in] worker The worker.
- *
- * @return UCS_OK; UCS_ERR_INVALID_PARAM for NULL.
- *
- * Threads: as the UCP worker.
- */
-ucs_status_t ucp_st_worker_leave(ucp_st_worker_h worker);
-
-
-/**
- * Destroy an st worker. Says goodbye to its peers, whose remaining operations
- * with it fail with UCS_ERR_CANCELED once the uses that this side has completed
- * are complete there. Waits a short time for their answers.
- *
- * @param [in] worker The worker.
- *
- * @return UCS_OK; UCS_ERR_BUSY, with no effect, while a queue exists, or an
- *         operation or a request of a message that was not freed.
- *
- * Ownership: on UCS_OK the handle and all peers made on it are gone.
- * Threads: no other call on this worker may run at the same time.
- */
-ucs_status_t ucp_st_worker_destroy(ucp_st_worker_h worker);
-
-
-/**
- * Get the address of a worker, to be carried to the peers.
- *
- * @param [in]  worker    The worker.
- * @param [out] address_p Filled with the address.
- * @param [out] length_p  Filled with its length, bytes.
- *
- * @return UCS_OK, or an error of ucp_worker_get_address().
- *
- * Ownership: release with @ref ucp_st_worker_release_address.
- * Threads: as the UCP worker.
- */
-ucs_status_t ucp_st_worker_get_address(ucp_st_worker_h worker,
-                                       void **address_p, size_t *length_p);
-
-
-/**
- * Release an address.
- *
- * @param [in] worker  The worker it came from.
- * @param [in] address The address; NULL is legal.
- *
- * Threads: may be called from any thread.
- */
-void ucp_st_worker_release_address(ucp_st_worker_h worker, void *address);
-
-
-/**
- * Progress the UCP worker, and with it matching and the detection of failed
- * peers. Starts and waits progress without it.
- *
- * @param [in] worker The worker.
- *
- * @return Non-zero if something was done.
- *
- * Threads: as the UCP worker.
- */
-unsigned ucp_st_worker_progress(ucp_st_worker_h worker);
-
-
-/**
- * Query counts and names.
- *
- * @param [in]  worker The worker.
- * @param [out] attr   Filled on success only.
- *
- * @return UCS_OK.
- *
- * Threads: may be called from any thread.
- */
-ucs_status_t ucp_st_worker_query(ucp_st_worker_h worker,
-                                 ucp_st_worker_attr_t *attr);
-
-
-/**
- * Make a peer from its worker's address. The address of the own worker makes a
- * peer for messages to oneself. A second peer of one address is the same peer.
- *
- * @param [in]  worker  The worker.
- * @param [in]  address What the peer's @ref ucp_st_worker_get_address gave.
- * @param [in]  length  Its length, bytes.
- * @param [out] peer_p  Filled on success only.
- *
- * @return UCS_OK; UCS_ERR_INVALID_ADDR if the bytes are no address;
- *         UCS_ERR_UNSUPPORTED if it is of another version (both are logged);
- *         UCS_ERR_UNREACHABLE if no lane reaches it; or an error of
- *         ucp_ep_create().
- *
- * Ownership: the worker's; returned by @ref ucp_st_peer_destroy.
- * Threads: as the UCP worker.
- */
-ucs_status_t ucp_st_peer_create(ucp_st_worker_h worker, const void *address,
-                                size_t length, ucp_st_peer_h *peer_p);
-
-
-/**
- * Return a peer that @ref ucp_st_peer_create made. Operations made with it go
- * on, and what was set up to reach it stays until the worker goes.
- *
- * @param [in] peer The peer; UCP_ST_PEER_NULL and UCP_ST_PEER_ANY do nothing.
- *
- * Ownership: the handle must not be used once it was returned as often as it
- *            was made.
- * Threads: as the UCP worker.
- */
-void ucp_st_peer_destroy(ucp_st_peer_h peer);
-
 
 /** Fields of @ref ucp_st_queue_params_t that are set. */
 enum ucp_st_queue_params_field {
@@ -252,6 +74,30 @@ typedef struct ucp_st_queue_params {
 /**
  * Create a queue. Local. Several queues may use one stream.
  *
+ * @code
+ * static ucs_status_t make_queue(ucp_st_worker_h worker,
+ *                                ucs_gstream_h *stream_p,
+ *                                ucp_st_queue_h *queue_p)
+ * {
+ *     ucs_gstream_params_t host    = {.field_mask = 0};
+ *     ucp_st_queue_params_t params = {
+ *         .field_mask = UCP_ST_QUEUE_PARAM_FIELD_STREAM
+ *     };
+ *     ucs_status_t status;
+ *
+ *     status = ucs_gstream_create(&host, stream_p);
+ *     if (status != UCS_OK) {
+ *         return status;
+ *     }
+ *     params.stream = *stream_p;
+ *     status        = ucp_st_queue_create(worker, &params, queue_p);
+ *     if (status != UCS_OK) {
+ *         (void)ucs_gstream_destroy(*stream_p);
+ *     }
+ *     return status;
+ * }
+ * @endcode
+ *
  * @param [in]  worker  The worker.
  * @param [in]  params  Parameters.
  * @param [out] queue_p Filled on success only.
@@ -268,7 +114,8 @@ ucs_status_t ucp_st_queue_create(ucp_st_worker_h worker,
 
 
 /**
- * Destroy a queue. Messages that are started go on; others are cancelled.
+ * Destroy a queue. Messages (ucp_st_batch.h) that are started go on; others are
+ * cancelled. Operations may be started on another queue from then on.
  *
  * @param [in] queue The queue.
  *
@@ -291,16 +138,20 @@ typedef struct ucp_st_queue_error {
 
 /**
  * Block the host until all commands enqueued so far have run (host wait).
- * Progresses the UCP worker meanwhile.
+ * Progresses the UCP worker meanwhile. A failed operation does not keep it: the
+ * waits of a queue in error pass, and only then the error is told.
  *
  * @param [in]  queue The queue.
- * @param [out] error Filled if the queue is in error; may be NULL.
+ * @param [out] error Filled if the queue is in error, and only then; may be
+ *                    NULL.
  *
  * @return UCS_OK; UCS_ERR_BUSY when called from a command of the queue's
- *         stream; else the cause of the first failed operation, once the
- *         commands have run: UCS_ERR_ENDPOINT_TIMEOUT, UCS_ERR_CONNECTION_RESET
- *         or UCS_ERR_CANCELED for a peer that is gone, UCS_ERR_IO_ERROR for a
- *         NIC operation that failed.
+ *         stream; UCS_ERR_IO_ERROR if a device stream failed; else the cause of
+ *         the first failed operation or message, once the commands have run:
+ *         UCS_ERR_ENDPOINT_TIMEOUT, UCS_ERR_CONNECTION_RESET or
+ *         UCS_ERR_CANCELED for a peer, or its half of the operation, that is
+ *         gone; UCS_ERR_IO_ERROR or another error of the transport for a write
+ *         that failed; for a message as @ref ucp_st_req_test.
  *
  * Threads: the queue's and the UCP worker's rule.
  */
@@ -310,14 +161,15 @@ ucs_status_t ucp_st_queue_wait(ucp_st_queue_h queue,
 
 /**
  * Tell whether all commands enqueued so far have run, without waiting.
+ * Progresses the UCP worker once while they have not.
  *
  * @param [in]  queue The queue.
- * @param [out] error Filled if the queue is in error; may be NULL.
+ * @param [out] error As @ref ucp_st_queue_wait.
  *
- * @return As @ref ucp_st_queue_wait; UCS_INPROGRESS while commands are in
- *         flight.
+ * @return As @ref ucp_st_queue_wait, but UCS_ERR_BUSY; UCS_INPROGRESS while
+ *         commands are in flight.
  *
- * Threads: the queue's rule.
+ * Threads: the queue's and the UCP worker's rule.
  */
 ucs_status_t ucp_st_queue_query(ucp_st_queue_h queue,
                                 ucp_st_queue_error_t *error);
@@ -413,13 +265,16 @@ ucs_status_t ucp_st_recv_init(ucp_st_worker_h worker,
  * @return UCS_OK; UCS_ERR_INVALID_PARAM for a wildcard, or for one half of a
  *         message to oneself (match both in one @ref ucp_st_matchall);
  *         UCS_ERR_BUSY if the operation was given to match before;
- *         UCS_ERR_MESSAGE_TRUNCATED, on both sides, if the send is larger than
- *         the receive; UCS_ERR_NO_RESOURCE, on both sides, if no lane has the
- *         counters, regions or entries that the pair needs;
+ *         UCS_ERR_CANCELED after @ref ucp_st_worker_leave.
+ *         On both sides: UCS_ERR_MESSAGE_TRUNCATED if the send is larger than
+ *         the receive; UCS_ERR_UNREACHABLE if they have no lane in common;
+ *         UCS_ERR_NO_RESOURCE if no lane has the counters, regions or entries
+ *         that the pair needs.
  *         UCS_ERR_ENDPOINT_TIMEOUT, UCS_ERR_CONNECTION_RESET or
- *         UCS_ERR_CANCELED if the peer is gone. After an error of the latter
- *         three kinds and after truncation the operation is consumed: it can
- *         only be freed.
+ *         UCS_ERR_CANCELED if the peer, or its half, is gone; UCS_ERR_IO_ERROR
+ *         if what it sent makes no sense. After truncation and what follows it
+ *         here the operation is consumed: it can only be freed. After
+ *         UCS_ERR_NO_RESOURCE it may be given to match again, on both sides.
  *
  * Threads: as the UCP worker; progresses it.
  */
@@ -430,12 +285,51 @@ ucs_status_t ucp_st_match(ucp_st_op_h op);
  * Match several operations and block until all are done. Every operation is
  * checked before any is given to match.
  *
- * @param [in]  ops      Operations, not matched yet, each once.
+ * @code
+ * static ucs_status_t make_ops(ucp_st_worker_h worker, ucp_st_peer_h peer,
+ *                              double value[2], ucp_st_op_h ops[2])
+ * {
+ *     ucp_st_op_params_t params = {
+ *         .field_mask = UCP_ST_OP_PARAM_FIELD_BUFFER |
+ *                       UCP_ST_OP_PARAM_FIELD_LENGTH |
+ *                       UCP_ST_OP_PARAM_FIELD_PEER |
+ *                       UCP_ST_OP_PARAM_FIELD_TAG,
+ *         .length     = sizeof(double),
+ *         .peer       = peer,
+ *         .tag        = 7
+ *     };
+ *     ucs_status_t status;
+ *
+ *     params.buffer = &value[0];
+ *     status        = ucp_st_send_init(worker, &params, &ops[0]);
+ *     if (status != UCS_OK) {
+ *         return status;
+ *     }
+ *     params.buffer = &value[1];
+ *     status        = ucp_st_recv_init(worker, &params, &ops[1]);
+ *     if (status != UCS_OK) {
+ *         goto err_send;
+ *     }
+ *     status = ucp_st_matchall(ops, 2, NULL);
+ *     if (status == UCS_OK) {
+ *         return UCS_OK;
+ *     }
+ *     (void)ucp_st_op_free(ops[1]);
+ * err_send:
+ *     (void)ucp_st_op_free(ops[0]);
+ *     return status;
+ * }
+ * @endcode
+ *
+ * @param [in]  ops      Operations of one worker, not matched yet, each once.
  * @param [in]  count    How many; 0 is legal.
  * @param [out] statuses Status of each, as @ref ucp_st_match; may be NULL.
  *
- * @return UCS_OK if all matched, else the first error. If the check failed,
- *         nothing was given to match and @a statuses is not written.
+ * @return UCS_OK if all matched, else the first error in the order of @a ops,
+ *         as @ref ucp_st_match; UCS_ERR_INVALID_PARAM also if an operation is
+ *         there twice or belongs to another worker than the first one. If the
+ *         check failed, nothing was given to match and @a statuses is not
+ *         written.
  *
  * Threads: as the UCP worker; progresses it.
  */
@@ -446,7 +340,7 @@ ucs_status_t ucp_st_matchall(const ucp_st_op_h *ops, size_t count,
 /**
  * Start matching several operations and return at once.
  *
- * @param [in] ops   Operations, not matched yet, each once.
+ * @param [in] ops   Operations of one worker, not matched yet, each once.
  * @param [in] count How many; 0 is legal.
  *
  * @return UCS_OK, or the error of the check as @ref ucp_st_matchall; the
@@ -474,12 +368,15 @@ ucs_status_t ucp_st_match_test(ucp_st_op_h op);
 /** What @ref ucp_st_op_query tells. */
 typedef struct ucp_st_op_attr {
     ucp_st_lane_t lane;      /**< Lane of a matched operation */
-    const char    *protocol; /**< How the lane moves it; a constant string */
-    size_t        length;    /**< Bytes that a use moves: those of the send */
+    const char    *protocol; /**< How the lane moves it, "none" without one; a
+                                  constant string */
+    size_t        length;    /**< Bytes that a use moves: those of the send.
+                                  0 before the match, and for the null peer */
     uint64_t      started;   /**< Starts enqueued */
     uint64_t      completed; /**< Uses whose waits pass; a receive has the data
                                   in its buffer once the wait has passed */
-    ucs_status_t  status;    /**< UCS_OK, or why the operation failed */
+    ucs_status_t  status;    /**< UCS_OK, or why the operation or its last match
+                                  failed */
 } ucp_st_op_attr_t;
 
 
@@ -499,6 +396,35 @@ ucs_status_t ucp_st_op_query(ucp_st_op_h op, ucp_st_op_attr_t *attr);
 /**
  * Free an operation. Returns at once: what a lane still needs is kept until it
  * is done with it. The peer's operation can not be started any more.
+ *
+ * This example waits for a queue, says what went wrong, and frees the
+ * operations in any case.
+ *
+ * @code
+ * static ucs_status_t finish(ucp_st_worker_h worker, ucp_st_queue_h queue,
+ *                            const ucp_st_op_h ops[2])
+ * {
+ *     ucp_st_queue_error_t error = {.op = NULL};
+ *     ucs_status_t result, status;
+ *     unsigned i;
+ *
+ *     result = ucp_st_queue_wait(queue, &error);
+ *     if (error.op != NULL) {
+ *         fprintf(stderr, "the %s failed: %s\n",
+ *                 (error.op == ops[0]) ? "send" : "receive",
+ *                 ucs_status_string(error.status));
+ *     }
+ *     for (i = 0; i < 2; ++i) {
+ *         status = ucp_st_op_free(ops[i]);
+ *         while ((status == UCS_ERR_BUSY) && (result != UCS_OK)) {
+ *             (void)ucp_st_worker_progress(worker);
+ *             status = ucp_st_op_free(ops[i]);
+ *         }
+ *         result = (result == UCS_OK) ? status : result;
+ *     }
+ *     return result;
+ * }
+ * @endcode
  *
  * @param [in] op The operation; matched, unmatched, being matched or failed.
  *
@@ -526,9 +452,11 @@ ucs_status_t ucp_st_op_free(ucp_st_op_h op);
  * @return UCS_OK; UCS_ERR_NOT_CONNECTED if it is not matched; UCS_ERR_BUSY if
  *         it was started and no wait has been enqueued, or if its last use was
  *         on another queue and the host has not seen that wait pass;
+ *         UCS_ERR_INVALID_PARAM if it belongs to another worker than the queue;
+ *         UCS_ERR_CANCELED if the peer has freed its half;
  *         UCS_ERR_EXCEEDS_LIMIT after as many uses as a NIC counter can count;
- *         the cause if the operation or the queue has failed. Nothing is
- *         enqueued on error.
+ *         the cause if the operation or the queue has failed; an error of the
+ *         NIC that does not take the work. Nothing is enqueued on error.
  *
  * Ownership: the buffer belongs to the operation from the start's to the wait's
  *            place in the stream; a send's may be read meanwhile.
@@ -539,6 +467,30 @@ ucs_status_t ucp_st_enqueue_start(ucp_st_queue_h queue, ucp_st_op_h op);
 
 /**
  * Enqueue the start of several operations: all, or none.
+ *
+ * In this example a kernel makes each value that is sent of the one that was
+ * received before. The host enqueues all of it without waiting for anything.
+ *
+ * @code
+ * static ucs_status_t iterate(ucp_st_queue_h queue, ucs_gstream_h stream,
+ *                             const ucp_st_op_h ops[2],
+ *                             ucs_gstream_func_t kernel, double value[2])
+ * {
+ *     ucs_status_t status = UCS_OK;
+ *     unsigned i;
+ *
+ *     for (i = 0; (i < 100) && (status == UCS_OK); ++i) {
+ *         status = ucs_gstream_enqueue_func(stream, kernel, value);
+ *         if (status == UCS_OK) {
+ *             status = ucp_st_enqueue_startall(queue, ops, 2);
+ *         }
+ *         if (status == UCS_OK) {
+ *             status = ucp_st_enqueue_waitall(queue, ops, 2);
+ *         }
+ *     }
+ *     return status;
+ * }
+ * @endcode
  *
  * @param [in] queue The queue.
  * @param [in] ops   Matched operations, each once.
@@ -563,8 +515,8 @@ ucs_status_t ucp_st_enqueue_startall(ucp_st_queue_h queue,
  *
  * @return UCS_OK; UCS_ERR_NO_MESSAGE if it is not started, or its wait is
  *         enqueued already; UCS_ERR_INVALID_PARAM for another queue than the
- *         start's; the cause if the queue is in error. Nothing is enqueued on
- *         error.
+ *         start's, or another worker's; the cause if the queue is in error.
+ *         Nothing is enqueued on error.
  *
  * Threads: the queue's rule.
  */

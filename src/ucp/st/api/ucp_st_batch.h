@@ -87,8 +87,10 @@ typedef struct ucp_st_req_info {
  * @return UCS_OK; UCS_ERR_INVALID_PARAM also for a NULL buffer with a length,
  *         UCP_ST_PEER_ANY, or a peer of another worker; UCS_ERR_UNSUPPORTED,
  *         logged with the cause, if the UCP worker is not of
- *         UCS_THREAD_MODE_MULTI or has no UCP_FEATURE_TAG; the cause if the
- *         queue is in error, or the peer is gone. Nothing is enqueued on error.
+ *         UCS_THREAD_MODE_MULTI or has no UCP_FEATURE_TAG; an error of
+ *         ucp_worker_get_efd() for the first message of a worker; the cause if
+ *         the queue is in error, or the peer is gone. Nothing is enqueued on
+ *         error.
  *
  * Ownership: the request is the caller's until @ref ucp_st_req_free. The buffer
  *            stays the caller's; it must live, and not be changed after the
@@ -147,6 +149,48 @@ ucs_status_t ucp_st_enqueue_batch_start(ucp_st_queue_h queue);
  * yet are cancelled for that. Buffers of sends are the caller's again when
  * their requests are complete.
  *
+ * This example sends a number to a peer and gets one from there, which the
+ * stream uses and the host is told the length of.
+ *
+ * @code
+ * static ucs_status_t swap_once(ucp_st_queue_h queue, ucp_st_peer_h peer,
+ *                               uint64_t value[2], size_t *length_p)
+ * {
+ *     ucp_st_msg_params_t params = {
+ *         .field_mask = UCP_ST_MSG_PARAM_FIELD_BUFFER |
+ *                       UCP_ST_MSG_PARAM_FIELD_LENGTH |
+ *                       UCP_ST_MSG_PARAM_FIELD_PEER |
+ *                       UCP_ST_MSG_PARAM_FIELD_TAG,
+ *         .length     = sizeof(uint64_t),
+ *         .peer       = peer,
+ *         .tag        = 9
+ *     };
+ *     ucp_st_req_info_t info;
+ *     ucs_status_t status;
+ *     ucp_st_req_h req;
+ *
+ *     params.buffer = &value[1];
+ *     status        = ucp_st_enqueue_recv(queue, &params, &req);
+ *     if (status != UCS_OK) {
+ *         return status;
+ *     }
+ *     params.buffer = &value[0];
+ *     status        = ucp_st_enqueue_send(queue, &params, NULL);
+ *     if (status == UCS_OK) {
+ *         status = ucp_st_enqueue_batch_start(queue);
+ *     }
+ *     if (status == UCS_OK) {
+ *         status = ucp_st_enqueue_batch_wait(queue);
+ *     }
+ *     if (status == UCS_OK) {
+ *         status    = ucp_st_req_wait(req, &info);
+ *         *length_p = info.length;
+ *     }
+ *     (void)ucp_st_req_free(req);
+ *     return status;
+ * }
+ * @endcode
+ *
  * @param [in] queue The queue.
  *
  * @return UCS_OK, also if there is nothing to wait for; UCS_ERR_NO_MEMORY; the
@@ -164,7 +208,7 @@ ucs_status_t ucp_st_enqueue_batch_wait(ucp_st_queue_h queue);
  * @param [in]  req  The request.
  * @param [out] info Filled in any case; may be NULL.
  *
- * @return UCS_INPROGRESS, also before it is started; UCS_OK;
+ * @return UCS_INPROGRESS, also before it is started; UCS_OK if it is complete;
  *         UCS_ERR_MESSAGE_TRUNCATED if what came was longer than the buffer;
  *         UCS_ERR_CANCELED if it was cancelled, or not begun because its queue
  *         was in error or is gone; UCS_ERR_ENDPOINT_TIMEOUT or

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ucp_st_worker.h - workers and peers of ucp_st.h, which includes it and says
+ * what holds for all calls.
+ */
+#ifndef UCP_ST_WORKER_H_
+#define UCP_ST_WORKER_H_
+
+#include <ucp_st_def.h>
+#include <ucp/api/ucp.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Fields of @ref ucp_st_worker_params_t that are set. */
+enum ucp_st_worker_params_field {
+    UCP_ST_WORKER_PARAM_FIELD_UCP_WORKER   = 1u << 0,
+    UCP_ST_WORKER_PARAM_FIELD_AM_ID        = 1u << 1,
+    UCP_ST_WORKER_PARAM_FIELD_UCP_FEATURES = 1u << 2
+};
+
+
+/** Parameters of @ref ucp_st_worker_create. */
+typedef struct ucp_st_worker_params {
+    /** Mask of @ref ucp_st_worker_params_field. */
+    uint64_t     field_mask;
+    /** Carries control messages. Its context must have UCP_FEATURE_AM. Must
+     *  outlive the st worker. If not set, a context and a worker are made. */
+    ucp_worker_h ucp_worker;
+    /** Active message id for control messages, the same at all peers and used
+     *  for nothing else on @a ucp_worker; UCP_ST_AM_ID_DEFAULT if not set. */
+    unsigned     am_id;
+    /** Features of the context of @a ucp_worker: UCP does not tell them. With
+     *  UCP_FEATURE_WAKEUP in them the library's thread sleeps while messages of
+     *  ucp_st_batch.h are under way, and else looks every millisecond. */
+    uint64_t     ucp_features;
+} ucp_st_worker_params_t;
+
+/** Active message id of control messages unless another is given. */
+#define UCP_ST_AM_ID_DEFAULT 23
+
+
+/** What @ref ucp_st_worker_query tells. Names are empty without the lane
+ *  trig. */
+typedef struct ucp_st_worker_attr {
+    ucp_st_stats_t stats;                     /**< Counts since the creation */
+    unsigned       num_lanes;                 /**< Lanes that are open */
+    ucp_st_lane_t  lanes[UCP_ST_LANE_LAST];   /**< In order of preference */
+    char           provider[UCP_ST_NAME_MAX]; /**< libfabric provider of trig */
+    char           device[UCP_ST_NAME_MAX];   /**< Device of the trig lane, or
+                                                   several: "a,b" */
+} ucp_st_worker_attr_t;
+
+
+/**
+ * Create an st worker, with the lanes that UCX_ST_LANES names and that can be
+ * opened here. A pair takes the first one that can serve it on both sides.
+ *
+ * - trig: its own interface on the transport cxi_trig, on the first device that
+ *   UCX_NET_DEVICES allows (a loop-back device only if named or if there is no
+ *   other), or on the first few (UCX_ST_TRIG_DEVICES).
+ * - host: a UCP context and worker of its own, with UCX's settings of the
+ *   environment. What the application set in the context of @a ucp_worker is
+ *   not known here: with it the lane's transports may be others.
+ *
+ * The first worker of a process starts one thread, which sleeps unless a lane
+ * has something for it to do.
+ *
+ * @code
+ * static ucs_status_t make_worker(ucp_worker_h ucp_worker,
+ *                                 ucp_st_worker_h *worker_p)
+ * {
+ *     ucp_st_worker_params_t params = {.field_mask = 0};
+ *
+ *     if (ucp_worker != NULL) {
+ *         params.field_mask |= UCP_ST_WORKER_PARAM_FIELD_UCP_WORKER;
+ *         params.ucp_worker  = ucp_worker;
+ *     }
+ *     return ucp_st_worker_create(&params, worker_p);
+ * }
+ * @endcode
+ *
+ * @param [in]  params   Parameters; copied.
+ * @param [out] worker_p Filled on success only.
+ *
+ * @return UCS_OK; UCS_ERR_UNSUPPORTED if UCX_TLS or UCX_ST_LANES leave no lane,
+ *         or the UCP worker's active messages are too short;
+ *         UCS_ERR_INVALID_PARAM if a setting of UCX_ST_* has a value that it
+ *         cannot have (an unknown lane), or the UCP worker's context lacks
+ *         UCP_FEATURE_AM; UCS_ERR_NO_DEVICE if no device can serve the lanes
+ *         that are asked for; UCS_ERR_NO_RESOURCE if no thread can be started;
+ *         UCS_ERR_IO_ERROR; an error of ucp_init(), of ucp_worker_create() or
+ *         of the transport that could not open its device. The reason is
+ *         logged.
+ *
+ * Ownership: the caller's until @ref ucp_st_worker_destroy.
+ * Threads: may be called from any thread that may use the UCP worker.
+ */
+ucs_status_t ucp_st_worker_create(const ucp_st_worker_params_t *params,
+                                  ucp_st_worker_h *worker_p);
+
+
+/**
+ * Match nothing more, and let peers know: what they gave or will give to match
+ * with this worker fails there with UCS_ERR_CANCELED. Matched operations, and
+ * those given to match here before, go on. For a process that waits for others
+ * before it may destroy the worker; progress must go on meanwhile. A second
+ * call has no effect.
+ *
+ * @param [in] worker The worker.
+ *
+ * @return UCS_OK; UCS_ERR_INVALID_PARAM for NULL.
+ *
+ * Threads: as the UCP worker.
+ */
+ucs_status_t ucp_st_worker_leave(ucp_st_worker_h worker);
+
+
+/**
+ * Destroy an st worker. Says goodbye to its peers, whose remaining operations
+ * with it fail with UCS_ERR_CANCELED once the uses that this side has completed
+ * are complete there. Waits for their answers for some 0.2 seconds, and for UCP
+ * to send what it has for 5 seconds at most. All operations must have been
+ * freed, but the peers need not know of that yet.
+ *
+ * @param [in] worker The worker.
+ *
+ * @return UCS_OK; UCS_ERR_BUSY, with no effect, while a queue exists, or an
+ *         operation or a request of a message that was not freed.
+ *
+ * Ownership: on UCS_OK the handle and all peers made on it are gone.
+ * Threads: no other call on this worker may run at the same time.
+ */
+ucs_status_t ucp_st_worker_destroy(ucp_st_worker_h worker);
+
+
+/**
+ * Get the address of a worker, to be carried to the peers.
+ *
+ * @param [in]  worker    The worker.
+ * @param [out] address_p Filled with the address.
+ * @param [out] length_p  Filled with its length, bytes.
+ *
+ * @return UCS_OK; UCS_ERR_NO_MEMORY; an error of ucp_worker_get_address() or of
+ *         a lane's transport. Nothing is filled on error.
+ *
+ * Ownership: release with @ref ucp_st_worker_release_address.
+ * Threads: as the UCP worker.
+ */
+ucs_status_t ucp_st_worker_get_address(ucp_st_worker_h worker,
+                                       void **address_p, size_t *length_p);
+
+
+/**
+ * Release an address.
+ *
+ * @param [in] worker  The worker it came from.
+ * @param [in] address The address; NULL is legal.
+ *
+ * Threads: may be called from any thread.
+ */
+void ucp_st_worker_release_address(ucp_st_worker_h worker, void *address);
+
+
+/**
+ * Progress the UCP worker, and with it matching and the detection of failed
+ * peers. Starts and waits progress without it.
+ *
+ * @param [in] worker The worker.
+ *
+ * @return Non-zero if something was done.
+ *
+ * Threads: as the UCP worker.
+ */
+unsigned ucp_st_worker_progress(ucp_st_worker_h worker);
+
+
+/**
+ * Query counts and names. See also ucp_st_worker_print_stats().
+ *
+ * @code
+ * static ucs_status_t print_fallbacks(ucp_st_worker_h worker)
+ * {
+ *     ucp_st_worker_attr_t attr;
+ *     ucs_status_t status;
+ *
+ *     status = ucp_st_worker_query(worker, &attr);
+ *     if (status == UCS_OK) {
+ *         printf("%lu operations matched, %lu not on the first lane\n",
+ *                (unsigned long)attr.stats.matches,
+ *                (unsigned long)attr.stats.fallbacks);
+ *     }
+ *     return status;
+ * }
+ * @endcode
+ *
+ * @param [in]  worker The worker.
+ * @param [out] attr   Filled on success only.
+ *
+ * @return UCS_OK; an error of a lane's transport.
+ *
+ * Threads: may be called from any thread.
+ */
+ucs_status_t ucp_st_worker_query(ucp_st_worker_h worker,
+                                 ucp_st_worker_attr_t *attr);
+
+
+/**
+ * Make a peer from its worker's address. The address of the own worker makes a
+ * peer for messages to oneself. A second peer of one address is the same peer.
+ *
+ * In this example swap_addresses() is how the application sends bytes to a
+ * process, and gets those that this one sends, in memory of malloc().
+ *
+ * @code
+ * static ucs_status_t make_peer(ucp_st_worker_h worker,
+ *                               ucp_st_peer_h *peer_p)
+ * {
+ *     void *mine, *theirs;
+ *     size_t length, their_length;
+ *     ucs_status_t status;
+ *
+ *     status = ucp_st_worker_get_address(worker, &mine, &length);
+ *     if (status != UCS_OK) {
+ *         return status;
+ *     }
+ *     status = swap_addresses(mine, length, &theirs, &their_length);
+ *     if (status == UCS_OK) {
+ *         status = ucp_st_peer_create(worker, theirs, their_length, peer_p);
+ *         free(theirs);
+ *     }
+ *     ucp_st_worker_release_address(worker, mine);
+ *     return status;
+ * }
+ * @endcode
+ *
+ * @param [in]  worker  The worker.
+ * @param [in]  address What the peer's @ref ucp_st_worker_get_address gave.
+ * @param [in]  length  Its length, bytes.
+ * @param [out] peer_p  Filled on success only.
+ *
+ * @return UCS_OK; UCS_ERR_INVALID_ADDR if the bytes are no address;
+ *         UCS_ERR_UNSUPPORTED if it is of another version (both are logged);
+ *         UCS_ERR_UNREACHABLE if no lane reaches it (logged with the lanes); or
+ *         an error of ucp_ep_create(). UCS_OK also for a peer that is known to
+ *         be gone: what is matched with it fails.
+ *
+ * Ownership: the worker's; returned by @ref ucp_st_peer_destroy.
+ * Threads: as the UCP worker.
+ */
+ucs_status_t ucp_st_peer_create(ucp_st_worker_h worker, const void *address,
+                                size_t length, ucp_st_peer_h *peer_p);
+
+
+/**
+ * Return a peer that @ref ucp_st_peer_create made. Operations made with it go
+ * on, and what was set up to reach it stays until the worker goes.
+ *
+ * @param [in] peer The peer; UCP_ST_PEER_NULL and UCP_ST_PEER_ANY do nothing.
+ *
+ * Ownership: the handle must not be used once it was returned as often as it
+ *            was made.
+ * Threads: as the UCP worker.
+ */
+void ucp_st_peer_destroy(ucp_st_peer_h peer);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

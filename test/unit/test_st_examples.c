@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_st_examples.c - the examples of ucp_st.h and of what it includes, as one
+ * program of two ranks. Their text is taken from the headers.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "st_cunit.h"
+
+#include <ucp_st.h>
+
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int peer_socket;
+
+static int send_all(const void *buffer, size_t length)
+{
+    return write(peer_socket, buffer, length) == (ssize_t)length;
+}
+
+static int recv_all(void *buffer, size_t length)
+{
+    return recv(peer_socket, buffer, length, MSG_WAITALL) == (ssize_t)length;
+}
+
+/* The application's part of an example */
+static ucs_status_t swap_addresses(const void *mine, size_t length,
+                                   void **theirs_p, size_t *their_length_p)
+{
+    if (!send_all(&length, sizeof(length)) || !send_all(mine, length) ||
+        !recv_all(their_length_p, sizeof(*their_length_p))) {
+        return UCS_ERR_IO_ERROR;
+    }
+    *theirs_p = malloc(*their_length_p);
+    if (*theirs_p == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    if (!recv_all(*theirs_p, *their_length_p)) {
+        free(*theirs_p);
+        return UCS_ERR_IO_ERROR;
+    }
+    return UCS_OK;
+}
+
+/* An example that nothing here calls is an unused function, and no program */
+#include "st_examples.h"
+
+/** A rank, as the examples leave it. */
+typedef struct {
+    ucp_st_worker_h worker;
+    ucp_st_peer_h   peer;
+    ucs_gstream_h   stream;
+    ucp_st_queue_h  queue;
+} rank_t;
+
+static void rank_check(int condition, const char *text)
+{
+    if (!condition) {
+        fprintf(stderr, "process %d: not so: %s\n", (int)getpid(), text);
+        _exit(EXIT_FAILURE);
+    }
+}
+
+#define RANK_CHECK(condition) rank_check((condition), #condition)
+
+static void rank_init(rank_t *rank)
+{
+    RANK_CHECK(make_worker(NULL, &rank->worker) == UCS_OK);
+    RANK_CHECK(make_peer(rank->worker, &rank->peer) == UCS_OK);
+    RANK_CHECK(make_queue(rank->worker, &rank->stream, &rank->queue) == UCS_OK);
+}
+
+/* Neither rank goes on before the other one is here */
+static void rank_meet(rank_t *rank)
+{
+    char byte = 0;
+    ssize_t ret;
+
+    RANK_CHECK(send_all(&byte, 1));
+    while ((ret = recv(peer_socket, &byte, 1, MSG_DONTWAIT)) != 1) {
+        RANK_CHECK(ret != 0); /* it is there */
+        (void)ucp_st_worker_progress(rank->worker);
+    }
+}
+
+static void rank_cleanup(rank_t *rank)
+{
+    RANK_CHECK(ucp_st_queue_destroy(rank->queue) == UCS_OK);
+    ucp_st_peer_destroy(rank->peer);
+    rank_meet(rank);
+    RANK_CHECK(ucp_st_worker_destroy(rank->worker) == UCS_OK);
+    RANK_CHECK(ucs_gstream_synchronize(rank->stream) == UCS_OK);
+    RANK_CHECK(ucs_gstream_destroy(rank->stream) == UCS_OK);
+}
+
+/* What has come, and one more */
+static void add_one(void *arg)
+{
+    double *value = arg;
+
+    value[0] = value[1] + 1;
+}
+
+static void run_ops(rank_t *rank, int index)
+{
+    double value[2] = {0, index};
+    ucp_st_op_h ops[2];
+
+    RANK_CHECK(make_ops(rank->worker, rank->peer, value, ops) == UCS_OK);
+    RANK_CHECK(iterate(rank->queue, rank->stream, ops, add_one, value) ==
+               UCS_OK);
+    RANK_CHECK(finish(rank->worker, rank->queue, ops) == UCS_OK);
+    RANK_CHECK(ucs_gstream_synchronize(rank->stream) == UCS_OK);
+    /* It went to the other rank and back, each time one more */
+    RANK_CHECK(value[1] == (100 + index));
+    RANK_CHECK(print_fallbacks(rank->worker) == UCS_OK);
+}
+
+/* Rank 1 frees its halves; rank 0 waits for one more use, and is told */
+static void run_error(rank_t *rank, int index)
+{
+    double value[2] = {0, 0};
+    ucp_st_op_h ops[2];
+
+    RANK_CHECK(make_ops(rank->worker, rank->peer, value, ops) == UCS_OK);
+    if (index == 0) {
+        RANK_CHECK(ucp_st_enqueue_startall(rank->queue, ops, 2) == UCS_OK);
+        RANK_CHECK(ucp_st_enqueue_waitall(rank->queue, ops, 2) == UCS_OK);
+    }
+    rank_meet(rank); /* a start would be refused once the halves are freed */
+    RANK_CHECK(finish(rank->worker, rank->queue, ops) ==
+               ((index == 0) ? UCS_ERR_CANCELED : UCS_OK));
+}
+
+static void run_batch(rank_t *rank, int index)
+{
+    uint64_t value[2] = {10 + index, 0};
+    size_t length     = 0;
+
+    RANK_CHECK(swap_once(rank->queue, rank->peer, value, &length) == UCS_OK);
+    RANK_CHECK(value[1] == (uint64_t)(11 - index));
+    RANK_CHECK(length == sizeof(value[1]));
+    RANK_CHECK(ucp_st_queue_wait(rank->queue, NULL) == UCS_OK);
+}
+
+typedef void (*run_func_t)(rank_t *rank, int index);
+
+/* Two processes, of which none has used the library before */
+static void run_ranks(run_func_t run)
+{
+    int sockets[2], status, i;
+    rank_t rank;
+    pid_t child[2];
+
+    CU_ASSERT_EQUAL_FATAL(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets), 0);
+    for (i = 0; i < 2; ++i) {
+        child[i] = fork();
+        CU_ASSERT_NOT_EQUAL_FATAL(child[i], -1);
+        if (child[i] == 0) {
+            peer_socket = sockets[i];
+            (void)close(sockets[1 - i]);
+            alarm(60);
+            rank_init(&rank);
+            run(&rank, i);
+            rank_cleanup(&rank);
+            _exit(EXIT_SUCCESS);
+        }
+    }
+    for (i = 0; i < 2; ++i) {
+        (void)close(sockets[i]);
+        CU_ASSERT_EQUAL(waitpid(child[i], &status, 0), child[i]);
+        CU_ASSERT_EQUAL(status, 0);
+    }
+}
+
+static void test_ops(void)
+{
+    run_ranks(run_ops);
+}
+
+static void test_error(void)
+{
+    run_ranks(run_error);
+}
+
+static void test_batch(void)
+{
+    run_ranks(run_batch);
+}
+
+static const st_cunit_case_t cases[] = {
+    {"ops", test_ops},
+    {"error", test_error},
+    {"batch", test_batch}
+};
+
+int main(int argc, char **argv)
+{
+    return st_cunit_main("st_examples", cases, ST_CUNIT_COUNT(cases), argc,
+                         argv);
+}
