@@ -4,10 +4,10 @@
  *
  *            match given            counterpart known
  *   INIT ------------------> MATCHING -----------> MATCHED
- *    |                          |                     |
- *    |                          | error               | error, or the peer
- *    |                          v                     v freed its half
- *    |                        FAILED <-------------- (FAILED)
+ *    |  <------------------     |                     |
+ *    |    no lane had room      | error               | error, or more uses
+ *    |                          v                     | than the peer's half
+ *    |                        FAILED <----------------+ takes part in
  *    |                          |
  *    +---------- free, from every state: gone; or in limbo while commands of
  *                a stream name it, and a zombie while a lane or the peer may

@@ -272,9 +272,11 @@ ucs_status_t ucp_st_recv_init(ucp_st_worker_h worker,
  *         that the pair needs.
  *         UCS_ERR_ENDPOINT_TIMEOUT, UCS_ERR_CONNECTION_RESET or
  *         UCS_ERR_CANCELED if the peer, or its half, is gone; UCS_ERR_IO_ERROR
- *         if what it sent makes no sense. After truncation and what follows it
- *         here the operation is consumed: it can only be freed. After
- *         UCS_ERR_NO_RESOURCE it may be given to match again, on both sides.
+ *         if what it sent makes no sense.
+ *         UCS_ERR_INVALID_PARAM and UCS_ERR_BUSY leave the operation as it was.
+ *         After UCS_ERR_NO_RESOURCE both halves may be given to match again.
+ *         After any other error the operation is consumed: it can only be
+ *         freed.
  *
  * Threads: as the UCP worker; progresses it.
  */
