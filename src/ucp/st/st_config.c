@@ -58,6 +58,11 @@ static ucs_config_field_t ucp_st_config_table[] = {
      "what the NIC can write at once. The smaller one of both sides' counts.",
      ucs_offsetof(ucp_st_config_t, chunk_max), UCS_CONFIG_TYPE_MEMUNITS},
 
+    {"STATS", "n",
+     "Write the counts of each st worker to the standard error output when it\n"
+     "is destroyed, or when the process exits with it.",
+     ucs_offsetof(ucp_st_config_t, stats), UCS_CONFIG_TYPE_BOOL},
+
     {NULL}
 };
 

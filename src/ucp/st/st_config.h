@@ -22,6 +22,7 @@ typedef struct ucp_st_config {
     unsigned                 trig_devices;
     size_t                   chunk_min;
     size_t                   chunk_max;
+    int                      stats;
 } ucp_st_config_t;
 
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * st_worker.c - st workers: creation, teardown, statistics.
+ * st_worker.c - st workers: creation, teardown.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
@@ -14,7 +14,7 @@
 #include "st_log.h"
 #include "st_op.h"
 #include "st_peer.h"
-#include "st_queue.h"
+#include "st_stats.h"
 #include "st_ucp.h"
 #include "st_watch.h"
 
@@ -141,6 +141,7 @@ static ucs_status_t ucp_st_worker_open(const ucp_st_worker_params_t *params,
     if (status != UCS_OK) {
         goto err_ctrl;
     }
+    ucp_st_stats_add_worker(worker);
     *worker_p = worker;
     return UCS_OK;
 
@@ -240,6 +241,7 @@ ucs_status_t ucp_st_worker_destroy(ucp_st_worker_h worker)
 
     ucp_st_leave_say_bye(worker);
     ucp_st_worker_drain(worker);
+    ucp_st_stats_remove_worker(worker);
     ucp_st_watch_stop(worker);
     ucp_st_batch_stop(worker);
     ucp_st_ctrl_cleanup(worker);
@@ -262,88 +264,4 @@ unsigned ucp_st_worker_progress(ucp_st_worker_h worker)
 {
     return ((worker == NULL) || ucp_st_fork_is_child) ?
            0 : ucp_st_ctrl_progress(worker);
-}
-
-/* Starts and waits are counted by their queues: see ucp_st_queue_count() */
-static void ucp_st_worker_add_counts(ucp_st_worker_h worker,
-                                     ucp_st_stats_t *stats)
-{
-    ucp_st_queue_h queue;
-    unsigned i;
-
-    ucs_list_for_each(queue, &worker->queues, list) {
-        for (i = 0; i < UCP_ST_LANE_LAST; ++i) {
-            stats->lanes[i].starts += ucp_st_queue_count(&queue->starts[i], 0);
-            stats->lanes[i].waits  += ucp_st_queue_count(&queue->waits[i], 0);
-        }
-    }
-    for (i = 0; i < UCP_ST_LANE_LAST; ++i) {
-        stats->starts += stats->lanes[i].starts;
-        stats->waits  += stats->lanes[i].waits;
-    }
-}
-
-ucs_status_t ucp_st_worker_query(ucp_st_worker_h worker,
-                                 ucp_st_worker_attr_t *attr)
-{
-    ucp_st_worker_attr_t result = {.num_lanes = 0};
-    ucs_status_t status         = UCS_OK;
-    unsigned i;
-
-    if (ucp_st_fork_is_child) {
-        return ucp_st_fork_refuse();
-    }
-    if ((worker == NULL) || (attr == NULL)) {
-        return UCS_ERR_INVALID_PARAM;
-    }
-    ucp_st_worker_lock(worker);
-    ucp_st_lanes_progress_all(worker); /* what is done is to be counted */
-    result.stats = worker->stats;
-    ucp_st_worker_add_counts(worker, &result.stats);
-    for (i = 0; (i < worker->num_lanes) && (status == UCS_OK); ++i) {
-        result.lanes[result.num_lanes++] = worker->lanes[i]->id;
-        status = worker->lanes[i]->query(worker, &result);
-    }
-    ucp_st_worker_unlock(worker);
-    if (status == UCS_OK) {
-        *attr = result;
-    }
-    return status;
-}
-
-void ucp_st_worker_print_stats(ucp_st_worker_h worker, FILE *stream)
-{
-    ucp_st_worker_attr_t attr;
-    const char *name;
-    unsigned i;
-
-    if ((stream == NULL) || (ucp_st_worker_query(worker, &attr) != UCS_OK)) {
-        return;
-    }
-    if (attr.provider[0] != '\0') {
-        fprintf(stream, "provider %s\ndevice %s\n", attr.provider,
-                attr.device);
-    }
-    fprintf(stream, "starts %lu\nwaits %lu\nmatches %lu\nfallbacks %lu\n",
-            attr.stats.starts, attr.stats.waits, attr.stats.matches,
-            attr.stats.fallbacks);
-    for (i = 0; i < attr.num_lanes; ++i) {
-        name = ucp_st_lane_get(attr.lanes[i])->name;
-        fprintf(stream, "%s_starts %lu\n%s_waits %lu\n%s_matches %lu\n", name,
-                attr.stats.lanes[attr.lanes[i]].starts, name,
-                attr.stats.lanes[attr.lanes[i]].waits, name,
-                attr.stats.lanes[attr.lanes[i]].matches);
-    }
-    fprintf(stream, "writes_posted %lu\nwrites_fired %lu\n",
-            attr.stats.writes_posted, attr.stats.writes_fired);
-    fprintf(stream, "chunks %lu\neager %lu\n", attr.stats.chunks,
-            attr.stats.eager);
-    fprintf(stream, "cts_fired %lu\ncts_waits %lu\natomics_fired %lu\n",
-            attr.stats.cts_fired, attr.stats.cts_waits,
-            attr.stats.atomics_fired);
-    fprintf(stream, "late_posts %lu\nproxied %lu\nerrors %lu\n",
-            attr.stats.late_posts, attr.stats.proxied, attr.stats.errors);
-    fprintf(stream, "ops %lu\nfreed %lu\nentries %lu\ncntrs %lu\n",
-            attr.stats.ops, attr.stats.freed, attr.stats.entries,
-            attr.stats.cntrs);
 }

@@ -64,6 +64,8 @@ struct ucp_st_worker {
     ucp_st_trig_dev_t trig;
     ucp_st_host_dev_t host;
     ucp_st_stats_t    stats;
+    ucs_list_link_t   stats_list; /* st_stats.c's; its lock */
+    unsigned          number;     /* in the process, from 0; read-only */
 };
 
 /** Take the worker's lock. */

@@ -542,7 +542,9 @@ ucs_status_t ucp_st_enqueue_waitall(ucp_st_queue_h queue,
 
 
 /**
- * Print the counts of a worker, one "name value" pair a line.
+ * Print the counts of a worker, one "name value" pair a line. With
+ * UCX_ST_STATS=y the library does it by itself at the end of each worker: see
+ * @ref ucp_st_worker_destroy.
  *
  * @param [in] worker The worker.
  * @param [in] stream Where to print.

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_st_stats.c - what a worker writes of its counts when it goes
+ * (UCX_ST_STATS).
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "st_cunit.h"
+#include "st_pair.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define LEN 64
+
+static uint8_t sent[LEN], received[LEN];
+
+/** The standard error output, while it goes to a file. */
+typedef struct {
+    FILE *file;
+    int  before;
+    char text[8192];
+} capture_t;
+
+static int capture_start(capture_t *capture)
+{
+    capture->file   = tmpfile();
+    capture->before = dup(STDERR_FILENO);
+    if ((capture->file == NULL) || (capture->before < 0)) {
+        CU_FAIL("tmpfile() or dup()");
+        return 0;
+    }
+    fflush(stderr);
+    CU_ASSERT(dup2(fileno(capture->file), STDERR_FILENO) >= 0);
+    return 1;
+}
+
+static void capture_stop(capture_t *capture)
+{
+    size_t length;
+
+    fflush(stderr);
+    CU_ASSERT(dup2(capture->before, STDERR_FILENO) >= 0);
+    close(capture->before);
+    rewind(capture->file);
+    length = fread(capture->text, 1, sizeof(capture->text) - 1, capture->file);
+    capture->text[length] = '\0';
+    fclose(capture->file);
+    fputs(capture->text, stderr);
+}
+
+static unsigned count_text(const char *text, const char *what)
+{
+    unsigned count = 0;
+
+    for (text = strstr(text, what); text != NULL;
+         text = strstr(text + 1, what)) {
+        ++count;
+    }
+    return count;
+}
+
+static void use_pair(st_pair_t *pair)
+{
+    ucp_st_op_h send, recv;
+
+    send = st_send(&pair->side[ST_A], sent, LEN, 1);
+    recv = st_recv(&pair->side[ST_B], received, LEN, 1);
+    st_match_ok(send, recv);
+    st_start(&pair->side[ST_B], recv);
+    st_use(&pair->side[ST_A], send);
+    st_wait(&pair->side[ST_B], recv);
+    st_sync(&pair->side[ST_A]);
+    st_sync(&pair->side[ST_B]);
+    st_free(send);
+    st_free(recv);
+}
+
+/* Two workers of the process `pid` are in the text, with two starts in all */
+static void check_two(const char *text, pid_t pid, const char *when)
+{
+    char name[128];
+
+    (void)snprintf(name, sizeof(name), ":%d (%s), worker ", (int)pid,
+                   program_invocation_short_name);
+    CU_ASSERT_EQUAL(count_text(text, name), 2);
+    (void)snprintf(name, sizeof(name), ", at %s\n", when);
+    CU_ASSERT_EQUAL(count_text(text, name), 2);
+    CU_ASSERT_EQUAL(count_text(text, "\nstarts 1\nwaits 1\nmatches 1\n"), 2);
+    CU_ASSERT_EQUAL(count_text(text, (st_lane() == UCP_ST_LANE_TRIG) ?
+                                     "\nproxied 0\n" : "\nhost_starts 1\n"),
+                    2);
+    CU_ASSERT_EQUAL(count_text(text, "\nerrors 0\n"), 2);
+    /* The blocks are whole, one behind the other */
+    CU_ASSERT_EQUAL(count_text(text, "\n---\n"), 2);
+    CU_ASSERT_EQUAL(count_text(text, "ucp_st counts"), 2);
+}
+
+/* The process ends with both workers open. First of all cases: where none has
+ * made a worker, a child may. */
+static void test_exit(void)
+{
+    static st_pair_t pair; /* reachable: no leak */
+    int status = -1;
+    capture_t capture;
+    pid_t child;
+
+    if (!capture_start(&capture)) {
+        return;
+    }
+    child = fork();
+    if (child == 0) {
+        (void)st_env_set("UCX_ST_STATS", "y");
+        if (!st_pair_init(&pair)) {
+            _exit(1);
+        }
+        use_pair(&pair);
+        exit(0);
+    }
+    CU_ASSERT_EQUAL(waitpid(child, &status, 0), child);
+    capture_stop(&capture);
+    CU_ASSERT_EQUAL(status, 0);
+    check_two(capture.text, child, "exit");
+}
+
+static void destroy_pair(const char *setting, capture_t *capture)
+{
+    char *before = st_env_set("UCX_ST_STATS", setting);
+    st_pair_t pair;
+
+    if (st_pair_init(&pair)) {
+        use_pair(&pair);
+        if (capture_start(capture)) {
+            st_pair_cleanup(&pair);
+            capture_stop(capture);
+        }
+    }
+    st_env_restore("UCX_ST_STATS", before);
+}
+
+static void test_destroy(void)
+{
+    capture_t capture;
+
+    destroy_pair("y", &capture);
+    check_two(capture.text, getpid(), "its end");
+}
+
+/* Nothing is said unless it is asked for */
+static void test_default(void)
+{
+    capture_t capture;
+
+    destroy_pair(NULL, &capture);
+    CU_ASSERT_EQUAL(count_text(capture.text, "ucp_st counts"), 0);
+    destroy_pair("n", &capture);
+    CU_ASSERT_EQUAL(count_text(capture.text, "ucp_st counts"), 0);
+}
+
+static const st_cunit_case_t cases[] = {
+    {"exit", test_exit},
+    {"destroy", test_destroy},
+    {"default", test_default}
+};
+
+int main(int argc, char **argv)
+{
+    return st_cunit_main("st_stats", cases, ST_CUNIT_COUNT(cases), argc, argv);
+}
