@@ -2,8 +2,11 @@
 /* bench_report.c - table, counts and JSON file of a benchmark. */
 #include "bench_util.h"
 
+#include <st_counts.h>
+
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 
@@ -38,10 +41,83 @@ uint64_t bench_report_add(bench_report_t *report,
     return errors;
 }
 
+/* This rank's counts; free() them. */
+static char *bench_counts(void)
+{
+    char *text  = NULL;
+    size_t size = 0;
+    FILE *file  = open_memstream(&text, &size);
+
+    if (file == NULL) {
+        bench_check(MPI_ERR_NO_MEM, "open_memstream");
+    } else {
+        bench_check(MPIX_Queue_print_stats(file), "MPIX_Queue_print_stats");
+        fclose(file);
+    }
+    return text;
+}
+
+/* How long the text of each rank is, and where it begins; returns the sum. */
+static int bench_gather_lengths(int length, int *lengths, int *offsets)
+{
+    int total = 0;
+    int ranks, i;
+
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    bench_check(MPI_Gather(&length, 1, MPI_INT, lengths, 1, MPI_INT, 0,
+                           MPI_COMM_WORLD), "MPI_Gather");
+    for (i = 0; (bench_rank() == 0) && (i < ranks); ++i) {
+        offsets[i] = total;
+        total     += lengths[i];
+    }
+    return total;
+}
+
+/* All ranks' counts to rank 0. */
+static void bench_gather_counts(bench_report_t *report)
+{
+    char *mine = bench_counts();
+    int length = (int)strlen(mine) + 1;
+    int *lengths, *offsets;
+    int ranks;
+
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    lengths        = bench_alloc(2 * ranks * sizeof(*lengths));
+    offsets        = lengths + ranks;
+    report->counts = bench_alloc(bench_gather_lengths(length, lengths,
+                                                      offsets));
+    bench_check(MPI_Gatherv(mine, length, MPI_CHAR, report->counts, lengths,
+                            offsets, MPI_CHAR, 0, MPI_COMM_WORLD),
+                "MPI_Gatherv");
+    report->host_starts = bench_sum(st_counts_number(mine, "host_starts"),
+                                    MPI_COMM_WORLD);
+    free(lengths);
+    free(mine);
+}
+
+/* Of rank 0: calls st_counts_check_trig() for each rank. */
+static int bench_check_lane(const bench_report_t *report)
+{
+    const char *counts = report->counts;
+    int ret            = 0;
+    char who[32];
+    int ranks, i;
+
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    for (i = 0; i < ranks; ++i) {
+        snprintf(who, sizeof(who), "rank %d", i);
+        ret    |= st_counts_check_trig(report->bench, who, counts);
+        counts += strlen(counts) + 1;
+    }
+    return ret;
+}
+
 static int bench_report_count(bench_report_t *report, uint64_t messages)
 {
     MPIX_Queue_stats *totals = &report->totals;
     MPI_Comm comm            = MPI_COMM_WORLD;
+    int ret                  = 0;
+    uint64_t moved;
 
     bench_check(MPIX_Queue_get_stats(totals), "MPIX_Queue_get_stats");
     report->messages     = bench_sum(messages, comm);
@@ -50,10 +126,16 @@ static int bench_report_count(bench_report_t *report, uint64_t messages)
     totals->writes_fired = bench_sum(totals->writes_fired, comm);
     totals->chunks       = bench_sum(totals->chunks, comm);
     totals->proxied      = bench_sum(totals->proxied, comm);
+    bench_gather_counts(report);
+    if (bench_rank() == 0) {
+        ret = bench_check_lane(report);
+    }
 
-    if (((totals->writes_fired - totals->chunks) == report->messages) &&
-        (totals->proxied == 0)) {
-        return 0;
+    /* On the host lane each message is a start of its send and one of its
+     * receive */
+    moved = totals->writes_fired - totals->chunks + (report->host_starts / 2);
+    if (moved == report->messages) {
+        return ret;
     }
 
     bench_error("%s: the counts of messages are wrong\n", report->bench);
@@ -118,6 +200,23 @@ static void bench_json_counts(FILE *file, const bench_report_t *report)
             report->totals.chunks, report->totals.proxied);
 }
 
+static void bench_json_stats(FILE *file, const bench_report_t *report)
+{
+    const char *counts = report->counts;
+    char who[32];
+    int ranks, i;
+
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    fprintf(file, "\n],\"stats\":{");
+    for (i = 0; i < ranks; ++i) {
+        snprintf(who, sizeof(who), "rank %d", i);
+        fputs((i > 0) ? "," : "", file);
+        st_counts_json(file, who, counts);
+        counts += strlen(counts) + 1;
+    }
+    fputs("\n}}\n", file);
+}
+
 static int bench_report_write(const bench_report_t *report, const char *path)
 {
     FILE *file = st_report_open(path);
@@ -141,7 +240,7 @@ static int bench_report_write(const bench_report_t *report, const char *path)
         st_report_json_row(file, &report->rows[i]);
         fputs((i + 1 < report->num_rows) ? "," : "", file);
     }
-    fputs("\n]}\n", file);
+    bench_json_stats(file, report);
     return st_report_close(file, path);
 }
 
@@ -156,5 +255,6 @@ int bench_report_finish(bench_report_t *report, const bench_options_t *options,
             ret |= bench_report_write(report, options->json);
         }
     }
+    free(report->counts);
     return ret;
 }

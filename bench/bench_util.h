@@ -61,6 +61,9 @@ typedef struct bench_report {
     int              num_rows;
     uint64_t         messages;    /* Messages x uses that went through queues */
     MPIX_Queue_stats totals;      /* Sums over ranks; names of rank 0 */
+    uint64_t         host_starts; /* Sum over ranks, of the host lane */
+    char             *counts;     /* Of each rank, one behind the other, each
+                                     with its final zero; of rank 0 */
 } bench_report_t;
 
 
@@ -107,8 +110,9 @@ uint64_t bench_report_add(bench_report_t *report,
 
 /* Sums the messages and the queues' counts over the ranks, prints the table and
  * the counts, and writes the file that was asked for. Collective. Returns 0 if
- * every message was one deferred write, no host thread moved any, and the file
- * was written. */
+ * every message was one deferred write or went over the host lane, no host
+ * thread moved any where the trig lane is asked for, and the file was
+ * written. */
 int bench_report_finish(bench_report_t *report, const bench_options_t *options,
                         uint64_t messages);
 

@@ -61,7 +61,7 @@ check_folder src/ucp/st \
 check_folder src/tools "$outside"
 check_folder contrib "$outside"
 # What the programs share
-check_folder bench "$outside|st_(number|report)\.h" \
+check_folder bench "$outside|st_(counts|number|report)\.h" \
     '/trig_' 'rdma/.*|cxiemu\.h'
 check_folder examples "$outside" '/cxi_chain\.c$' 'rdma/.*'
 check_folder test/integration "$outside|CUnit/.*" '/fab_' 'rdma/.*'

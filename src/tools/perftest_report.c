@@ -3,9 +3,8 @@
 #include "ucx_st_config.h"
 
 #include "perftest_report.h"
+#include "st_counts.h"
 
-#include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 
 
@@ -149,86 +148,6 @@ void perftest_report_add(perftest_report_t *report, size_t size,
     report->num_rows += count;
 }
 
-/* The value of a name in the counts, of '*length' characters; "" if it is not
- * there */
-static const char *perftest_counts_find(const char *counts, const char *name,
-                                        int *length)
-{
-    size_t size = strlen(name);
-
-    while (counts[0] != '\0') {
-        if ((strncmp(counts, name, size) == 0) && (counts[size] == ' ')) {
-            *length = (int)strcspn(counts + size + 1, "\n");
-            return counts + size + 1;
-        }
-        counts += strcspn(counts, "\n");
-        counts += (counts[0] == '\n');
-    }
-    *length = 0;
-    return "";
-}
-
-static int perftest_is_number(const char *text)
-{
-    size_t length = strspn(text, "0123456789");
-
-    return (length > 0) && (text[length] == '\0');
-}
-
-/* Calls 'func' for each pair of the counts */
-static void perftest_counts_each(const char *counts,
-                                 void (*func)(FILE *file, const char *name,
-                                              const char *value, int is_first),
-                                 FILE *file)
-{
-    char *copy   = strdup(counts);
-    char *next   = copy;
-    int is_first = 1;
-    char *line, *value;
-
-    while ((next != NULL) && ((line = strsep(&next, "\n")) != NULL)) {
-        value = line;
-        (void)strsep(&value, " ");
-        if (value != NULL) {
-            func(file, line, value, is_first);
-            is_first = 0;
-        }
-    }
-    free(copy);
-}
-
-static void perftest_counts_json(FILE *file, const char *name,
-                                 const char *value, int is_first)
-{
-    fputs(is_first ? "" : ",", file);
-    st_report_json_text(file, name);
-    fputc(':', file);
-    if (perftest_is_number(value)) {
-        fputs(value, file);
-    } else {
-        st_report_json_text(file, value);
-    }
-}
-
-static void perftest_counts_print(FILE *file, const char *name,
-                                  const char *value, int is_first)
-{
-    if (perftest_is_number(value)) {
-        (void)is_first;
-        fprintf(file, " %s=%s", name, value);
-    }
-}
-
-static void perftest_report_print_counts(const char *side, const char *counts)
-{
-    if (counts[0] == '\0') {
-        return;
-    }
-    printf("%s:", side);
-    perftest_counts_each(counts, perftest_counts_print, stdout);
-    printf("\n");
-}
-
 static void perftest_report_json_name(FILE *file, const char *name,
                                       const char *counts)
 {
@@ -236,7 +155,7 @@ static void perftest_report_json_name(FILE *file, const char *name,
     const char *value;
     int length;
 
-    value = perftest_counts_find(counts, name, &length);
+    value = st_counts_find(counts, name, &length);
     (void)snprintf(text, sizeof(text), "%.*s", length, value);
     st_report_json_string(file, name, text);
 }
@@ -251,14 +170,6 @@ static void perftest_report_json_options(FILE *file,
             options->iterations, options->warmup, options->trials,
             options->window, options->streams, options->ahead,
             options->check ? "true" : "false");
-}
-
-static void perftest_report_json_counts(FILE *file, const char *side,
-                                        const char *counts)
-{
-    fprintf(file, "\n  \"%s\":{", side);
-    perftest_counts_each(counts, perftest_counts_json, file);
-    fputc('}', file);
 }
 
 static perftest_ret_t perftest_report_write(perftest_report_t *report,
@@ -282,9 +193,9 @@ static perftest_ret_t perftest_report_write(perftest_report_t *report,
         st_report_json_row(file, &report->rows[i].row);
     }
     fprintf(file, "\n],\"stats\":{");
-    perftest_report_json_counts(file, "client", client);
+    st_counts_json(file, "client", client);
     fputc(',', file);
-    perftest_report_json_counts(file, "server", server);
+    st_counts_json(file, "server", server);
     fputs("\n}}\n", file);
     report->json = NULL;
     return (st_report_close(file, report->options->json) == 0) ?
@@ -296,16 +207,16 @@ static void perftest_report_print_end(const char *client, const char *server)
     const char *provider, *device;
     int provider_length, device_length;
 
-    provider = perftest_counts_find(client, "provider", &provider_length);
-    device   = perftest_counts_find(client, "device", &device_length);
+    provider = st_counts_find(client, "provider", &provider_length);
+    device   = st_counts_find(client, "device", &device_length);
     printf("provider %.*s on %.*s, host stream, UCX_TLS=%s, %ld cores, "
            "load %.2f\n", (provider_length > 0) ? provider_length : 4,
            (provider_length > 0) ? provider : "none",
            (device_length > 0) ? device_length : 4,
            (device_length > 0) ? device : "none", st_report_tls(),
            st_report_cores(), st_report_load());
-    perftest_report_print_counts("client", client);
-    perftest_report_print_counts("server", server);
+    st_counts_print("client", client);
+    st_counts_print("server", server);
 }
 
 perftest_ret_t perftest_report_end(perftest_report_t *report,
@@ -315,6 +226,8 @@ perftest_ret_t perftest_report_end(perftest_report_t *report,
         perftest_report_print_end(client, server);
     }
     (void)fflush(stdout);
+    (void)st_counts_check_trig("ucx_st_perftest", "client", client);
+    (void)st_counts_check_trig("ucx_st_perftest", "server", server);
     return (report->json == NULL) ? PERFTEST_OK :
            perftest_report_write(report, client, server);
 }

@@ -308,6 +308,7 @@ static void test_handles(void)
     MPIX_IS(MPI_ERR_ARG, MPIX_Host_stream_launch(stream, free, NULL));
     MPIX_IS(MPI_ERR_ARG, MPIX_Host_stream_launch(mpix_test.stream, NULL, NULL));
     MPIX_IS(MPI_ERR_ARG, MPIX_Queue_get_stats(NULL));
+    MPIX_IS(MPI_ERR_ARG, MPIX_Queue_print_stats(NULL));
 
     /* A handle whose queue is gone */
     MPIX_OK(MPIX_Queue_init(MPIX_QUEUE_HOST, mpix_test.stream, &queue));

@@ -259,3 +259,19 @@ int MPIX_Queue_get_stats(MPIX_Queue_stats *stats)
     snprintf(stats->device, sizeof(stats->device), "%s", attr.device);
     return MPI_SUCCESS;
 }
+
+int MPIX_Queue_print_stats(FILE *stream)
+{
+    if (stream == NULL) {
+        return mpix_raise(MPI_COMM_NULL,
+                          mpix_fail("MPIX_Queue_print_stats", MPI_ERR_ARG,
+                                    "NULL argument"));
+    }
+
+    mpix_lock();
+    if (mpix_global.state == MPIX_STATE_READY) {
+        ucp_st_worker_print_stats(mpix_global.st_worker, stream);
+    }
+    mpix_unlock();
+    return MPI_SUCCESS;
+}

@@ -309,6 +309,20 @@ typedef struct MPIX_Queue_stats {
 int MPIX_Queue_get_stats(MPIX_Queue_stats *stats);
 
 
+/**
+ * Print all that is counted of what the process has done so far, one "name
+ * value" pair a line: what ucp_st_worker_print_stats() prints. For reports;
+ * names may come and go with versions.
+ *
+ * @param [in] stream Where to print; nothing before the first queue.
+ *
+ * @return MPI_SUCCESS; MPI_ERR_ARG for NULL.
+ *
+ * Threads: any.
+ */
+int MPIX_Queue_print_stats(FILE *stream);
+
+
 /*
  * Reserved for HPE's family, which comes later: MPIX_Create_queue,
  * MPIX_Free_queue, MPIX_Enqueue_send, MPIX_Enqueue_recv, MPIX_Enqueue_start,

@@ -1,0 +1,89 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# What the benchmarks report of the lanes that moved their messages.
+# usage: bench.sh trig|host|mixed RANKS PROGRAM [OPTION...] | cost [OPTION...]
+#   trig   the network card moves everything, and the report's counts say so
+#   host   the same of the host lane, where it is asked for
+#   mixed  a thread moves some although the card is to: that is said, and an
+#          error
+#   cost   st_cost measures what it is to, on all lanes
+# Needs builddir and ST_RUN in the environment, as run.sh sets them.
+set -uo pipefail
+
+temp=$(mktemp -d)
+trap 'rm -rf "$temp"' EXIT
+
+fail()
+{
+    echo "bench.sh: $*" >&2
+    sed 's/^/    /' "$temp/out" >&2
+    exit 1
+}
+
+# Runs a program with a report; sets rc.
+run_program()
+{
+    rc=0
+    "$@" --json "$temp/json" >"$temp/out" 2>&1 || rc=$?
+    cat "$temp/out"
+    command -v python3 >/dev/null ||
+        { echo "skipped: python3 is not installed"; exit 77; }
+    python3 -m json.tool "$temp/json" >"$temp/pretty" || fail "this is no JSON"
+}
+
+# Usage: run_ranks RANKS PROGRAM [OPTION...]
+run_ranks()
+{
+    local ranks=$1 program=$2
+    shift 2
+    run_program "$ST_RUN" mpirun -n "$ranks" "${builddir:?}/bench/$program" "$@"
+}
+
+# The values of a count, one for each process, are so many and match.
+# Usage: expect_counts NUMBER NAME REGEX
+expect_counts()
+{
+    local found
+    found=$(grep -cE "^            \"$2\": ($3),?$" "$temp/pretty")
+    [ "$found" -eq "$1" ] ||
+        fail "$found of $1 processes report $2 of the form $3"
+}
+
+expect_quiet()
+{
+    [ "$rc" -eq 0 ] || fail "status $rc"
+    ! grep -q 'WARNING' "$temp/out" || fail "it warns"
+}
+
+test_trig()
+{
+    run_ranks "$@"
+    expect_quiet
+    expect_counts "$1" trig_starts '[1-9][0-9]*'
+    expect_counts "$1" writes_fired '[1-9][0-9]*'
+    expect_counts "$1" host_starts 0
+    expect_counts "$1" proxied 0
+}
+
+test_host()
+{
+    UCX_ST_LANES=host run_ranks "$@"
+    expect_quiet
+    expect_counts "$1" host_starts '[1-9][0-9]*'
+    expect_counts "$1" proxied '[1-9][0-9]*'
+    ! grep -q 'trig_starts' "$temp/pretty" || fail "there is a trig lane"
+}
+
+test_mixed()
+{
+    FI_CXIEMU_DWQ_ENTRIES=16 run_ranks "$@"
+    [ "$rc" -ne 0 ] || fail "it succeeds"
+    grep -qE 'rank [0-9]+: WARNING: the trig lane is asked for' "$temp/out" ||
+        fail "it does not warn"
+    expect_counts "$1" host_starts '[1-9][0-9]*'
+}
+
+case ${1:-} in
+trig|host|mixed|cost) "test_$1" "${@:2}" ;;
+*) fail "there is no test \"${1:-}\"" ;;
+esac
