@@ -16,7 +16,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <signal.h>
 #include <unistd.h>
@@ -216,30 +215,6 @@ static void add_rate(void)
     add_row(&make);
 }
 
-static double cpu_seconds(void)
-{
-    struct rusage usage;
-
-    getrusage(RUSAGE_SELF, &usage);
-    return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-           ((double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6);
-}
-
-/* What an open endpoint costs while nothing happens, of one core */
-static void run_idle(st_trig_t *bench)
-{
-    double start;
-
-    trig_barrier(&bench->me);
-    /* Let the threads see that nobody polls */
-    usleep(100000);
-    start = cpu_seconds();
-    usleep((useconds_t)(bench->idle_s * 1e6));
-    bench->me.page->cpu[bench->me.rank] = (cpu_seconds() - start) /
-                                          bench->idle_s;
-    trig_barrier(&bench->me);
-}
-
 static void run_all(st_trig_t *bench)
 {
     trig_page_t *page = bench->me.page;
@@ -271,7 +246,7 @@ static void run_all(st_trig_t *bench)
         }
     }
     trig_uct_close(bench->uct);
-    run_idle(bench);
+    trig_idle(&bench->me, bench->idle_s);
 }
 
 /* What the report says of a row, 0 if there is nothing to say */

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
@@ -24,7 +25,8 @@ double trig_now(void)
 
 void trig_give_up(trig_rank_t *me, const char *what, int ret)
 {
-    fprintf(stderr, "st_trig, rank %d: %s failed (%d)\n", me->rank, what, ret);
+    fprintf(stderr, "%s, rank %d: %s failed (%d)\n",
+            program_invocation_short_name, me->rank, what, ret);
     __atomic_store_n(&me->page->broken, 1, __ATOMIC_RELEASE);
     exit(EXIT_FAILURE);
 }
@@ -41,16 +43,50 @@ void trig_turn(trig_rank_t *me, unsigned *turns)
     sched_yield();
 }
 
-void trig_barrier(trig_rank_t *me)
+uint32_t trig_arrive(trig_rank_t *me)
 {
-    uint32_t step = ++me->page->barrier[me->rank];
-    unsigned turns = 0;
+    uint32_t step = me->page->barrier[me->rank] + 1;
 
     __atomic_store_n(&me->page->barrier[me->rank], step, __ATOMIC_RELEASE);
-    while ((int32_t)(__atomic_load_n(&me->page->barrier[!me->rank],
-                                     __ATOMIC_ACQUIRE) - step) < 0) {
+    return step;
+}
+
+int trig_is_met(const trig_rank_t *me, uint32_t step)
+{
+    return (int32_t)(__atomic_load_n(&me->page->barrier[!me->rank],
+                                     __ATOMIC_ACQUIRE) - step) >= 0;
+}
+
+void trig_barrier(trig_rank_t *me)
+{
+    uint32_t step  = trig_arrive(me);
+    unsigned turns = 0;
+
+    while (!trig_is_met(me, step)) {
         trig_turn(me, &turns);
     }
+}
+
+static double trig_cpu_seconds(void)
+{
+    struct rusage usage;
+
+    getrusage(RUSAGE_SELF, &usage);
+    return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+           ((double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6);
+}
+
+void trig_idle(trig_rank_t *me, double seconds)
+{
+    double start;
+
+    trig_barrier(me);
+    /* Let the threads see that nobody polls */
+    usleep(TRIG_CALM_US);
+    start = trig_cpu_seconds();
+    usleep((useconds_t)(seconds * 1e6));
+    me->page->cpu[me->rank] = (trig_cpu_seconds() - start) / seconds;
+    trig_barrier(me);
 }
 
 static uint8_t trig_byte(unsigned seed, size_t i)

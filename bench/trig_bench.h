@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * trig_bench.h - what the parts of st_trig share: two processes in lock step.
+ * trig_bench.h - what the parts of st_trig, and st_cost, share: two processes
+ * in lock step.
  *
  * The initiator is rank 0, the target rank 1; both run the same steps. Times
  * are of a half round trip, measured by rank 0 over many of them.
@@ -15,6 +16,7 @@
 #define TRIG_NAME_MAX 128
 #define TRIG_WAIT_S   120
 #define TRIG_SLEEP_US 300
+#define TRIG_CALM_US  100000
 #define TRIG_CARD_MAX 512
 #define TRIG_BATCH    200u  /* Operations queued at once; entries are 504 */
 #define TRIG_WORD     64u   /* Offset of the word that is waited for */
@@ -35,7 +37,7 @@ typedef struct trig_page {
     uint64_t key_mapped[2];
     uint64_t key_word[2];
     uint64_t user[2];                 /**< Private buffers, for attaching */
-    double   cpu[2];                  /**< Of the idle time, seconds */
+    double   cpu[2];                  /**< Of the idle time, in cores */
     int      verified[2];
     int      pid[2];
     _Alignas(64) uint8_t card[2][TRIG_CARD_MAX]; /**< UCT's addresses, keys */
@@ -55,6 +57,14 @@ double trig_now(void);
 
 /** Both have come here; gives up (exit) if the other one has. */
 void trig_barrier(trig_rank_t *me);
+
+/** The same in two steps, for who has something to do meanwhile: the step that
+ *  has been reached, and whether the other one has reached it. */
+uint32_t trig_arrive(trig_rank_t *me);
+int trig_is_met(const trig_rank_t *me, uint32_t step);
+
+/** Does nothing for so long; what that cost goes to the page. */
+void trig_idle(trig_rank_t *me, double seconds);
 
 /** Ends both processes after a message. */
 void trig_give_up(trig_rank_t *me, const char *what, int ret)
@@ -101,6 +111,10 @@ void trig_fab_close(trig_fab_t *fab);
 
 /** Name of the data path, or "". */
 const char *trig_fab_path(const trig_fab_t *fab);
+
+/** Microseconds that queueing the work of writes has taken so far: one call for
+ *  a write of 8 bytes, two for another. */
+double trig_fab_post_time(const trig_fab_t *fab);
 
 /** Deferred writes, back and forth. */
 double trig_fab_write(trig_fab_t *fab, const trig_step_t *step);

@@ -100,9 +100,9 @@ static void trig_describe_word(trig_fab_t *fab, trig_work_t *work)
     work->work.op.atomic = &work->atomic;
 }
 
-/* Queue what a batch fires: the word counts up by 1 each time. */
-static void trig_prepare(trig_fab_t *fab, const trig_step_t *step,
-                         unsigned count)
+/* What a batch fires: the word counts up by 1 each time. */
+static void trig_describe(trig_fab_t *fab, const trig_step_t *step,
+                          unsigned count)
 {
     trig_region_t *region = &fab->regions[step->mapped];
     unsigned i;
@@ -119,11 +119,34 @@ static void trig_prepare(trig_fab_t *fab, const trig_step_t *step,
                                 step->size, 0);
             work->rma_iov.key = region->key;
             trig_describe_word(fab, work + 1);
+        }
+    }
+}
+
+static void trig_prepare(trig_fab_t *fab, const trig_step_t *step,
+                         unsigned count)
+{
+    trig_region_t *region = &fab->regions[step->mapped];
+    double start;
+    unsigned i;
+
+    trig_describe(fab, step, count);
+    start = trig_now();
+    for (i = 0; i < count; ++i) {
+        trig_work_t *work = &fab->works[2 * i];
+
+        if (step->size != 8) {
             trig_queue(fab, work + 1, region->landed, region->writes + i + 1,
                        fab->words);
         }
         trig_queue(fab, work, fab->trigger, fab->fired + i + 1, fab->done);
     }
+    fab->post_us += trig_now() - start;
+}
+
+double trig_fab_post_time(const trig_fab_t *fab)
+{
+    return fab->post_us;
 }
 
 static void trig_await_word(trig_fab_t *fab, uint64_t value)

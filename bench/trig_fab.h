@@ -66,6 +66,7 @@ struct trig_fab {
     uint64_t                    owed;     /* Completions to be counted */
     uint64_t                    word;     /* Last value of the word sent */
     uint64_t                    *source;  /* Words to be written */
+    double                      post_us;  /* See trig_fab_post_time() */
 };
 
 

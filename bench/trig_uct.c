@@ -58,6 +58,7 @@ struct trig_uct {
     uint64_t            word;      /* Last value of the word sent */
     uint64_t            posted;
     uint64_t            over;      /* Of those */
+    double              post_us;   /* See trig_uct_post_time() */
 };
 
 
@@ -160,13 +161,13 @@ static void trig_uct_check(trig_uct_t *uct, const char *provider)
     trig_uct_must(uct, "uct_trig_iface_query",
                   uct_trig_iface_query(uct->iface, &attr));
     if (strcmp(attr.provider, provider)) {
-        fprintf(stderr, "st_trig: the transport uses provider %s, not %s\n",
+        fprintf(stderr, "the transport uses provider %s, not %s\n",
                 attr.provider, provider);
         trig_give_up(uct->me, "uct_trig's choice of a provider", 0);
     }
     if ((attr.max_put < TRIG_MAX_SIZE) ||
         (attr.free_entries < 2 * TRIG_BATCH)) {
-        fprintf(stderr, "st_trig: device %s: puts to %zu bytes, %u free "
+        fprintf(stderr, "device %s: puts to %zu bytes, %u free "
                 "entries; needed are %lu, %u\n", attr.device, attr.max_put,
                 attr.free_entries, TRIG_MAX_SIZE, 2 * TRIG_BATCH);
         trig_give_up(uct->me, "uct_trig's limits", 0);
@@ -371,6 +372,7 @@ static void trig_uct_add_word(trig_uct_t *uct, unsigned count)
 static void trig_uct_prepare(trig_uct_t *uct, const trig_step_t *step,
                              unsigned count)
 {
+    double start = trig_now();
     unsigned i;
 
     for (i = 0; i < count; ++i) {
@@ -379,6 +381,12 @@ static void trig_uct_prepare(trig_uct_t *uct, const trig_step_t *step,
         }
         trig_uct_put(uct, step, i);
     }
+    uct->post_us += trig_now() - start;
+}
+
+double trig_uct_post_time(const trig_uct_t *uct)
+{
+    return uct->post_us;
 }
 
 static void trig_uct_await_word(trig_uct_t *uct, uint64_t value)

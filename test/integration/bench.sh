@@ -83,6 +83,42 @@ test_mixed()
     expect_counts "$1" host_starts '[1-9][0-9]*'
 }
 
+# Usage: expect_row SIZE VARIANT MEMBER...
+expect_row()
+{
+    local row member size=$1 variant=$2
+    shift 2
+    row=$(grep -E "^ +\{\"size\":$size,\"variant\":\"$variant\"," "$temp/json")
+    [ -n "$row" ] || fail "no row $variant of size $size"
+    for member; do
+        [[ $row =~ \"$member\": ]] || fail "row $variant has no $member"
+    done
+}
+
+test_cost()
+{
+    local lane
+    run_program "$ST_RUN" "${builddir:?}/bench/st_cost" "$@"
+    expect_quiet
+    for lane in trig host both; do
+        expect_row 0 idle-$lane percent_of_a_core
+    done
+    for lane in trig host; do
+        expect_row 100 match-$lane us_per_pair malloc_bytes_per_pair limit
+        expect_row 64 "start-send-$lane"
+        expect_row 64 "waitall-recv-$lane"
+    done
+    expect_row 64 startall-send-trig beside_provider_ns
+    expect_row 64 post-raw-send
+    expect_counts 2 trig_starts '[1-9][0-9]*'
+    expect_counts 2 host_starts '[1-9][0-9]*'
+    # The card cannot hold so many: that is said
+    expect_row '[12][0-9][0-9]' match-trig limit
+    grep -qE 'match-trig .*; of 10000: no resource' "$temp/out" ||
+        fail "no limit of the card"
+    expect_row 10000 match-host limit
+}
+
 case ${1:-} in
 trig|host|mixed|cost) "test_$1" "${@:2}" ;;
 *) fail "there is no test \"${1:-}\"" ;;
