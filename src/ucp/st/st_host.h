@@ -54,19 +54,19 @@ typedef struct ucp_st_host_op {
     volatile uint64_t   word;      /* streams wait on it; stored with the lock
                                       held */
     uint64_t            begun;     /* uses; streams add to it, atomically */
-    int                 queued;    /* in the device's stack; atomic */
-    int                 released;  /* starts must have no effect any more;
+    uint8_t             queued;    /* in the device's stack; atomic */
+    uint8_t             released;  /* starts must have no effect any more;
                                       stored with the lock, read by streams */
     struct ucp_st_op    *next;     /* there; of who took it from there */
     ucs_list_link_t     list;      /* in the device's work */
-    int                 is_listed;
-    int                 is_running;
-    int                 is_active; /* offered */
-    int                 is_bound;  /* the peer has the other half */
-    int                 is_revoked;/* receive: no further message is taken */
-    int                 release;   /* release the waits once not moving */
-    int                 is_moving; /* UCP uses the buffer */
-    int                 is_sending;/* UCP uses `header` */
+    uint8_t             is_listed;
+    uint8_t             is_running;
+    uint8_t             is_active; /* offered */
+    uint8_t             is_bound;  /* the peer has the other half */
+    uint8_t             is_revoked;/* receive: no further message is taken */
+    uint8_t             release;   /* release the waits once not moving */
+    uint8_t             is_moving; /* UCP uses the buffer */
+    uint8_t             is_sending;/* UCP uses `header` */
     uint64_t            sent;      /* uses: messages or acknowledgements */
     uint64_t            moved;     /* uses: UCP is done with the buffer */
     uint64_t            acked;     /* send: uses that the receiver has */

@@ -58,6 +58,8 @@ typedef struct ucp_st_op {
     ucp_st_mode_t       mode;       /* of the send, once matched */
     ucp_st_op_state_t   state;
     ucs_status_t        status;     /* why it failed */
+    uint8_t             freed;      /* by the user */
+    uint8_t             marked;     /* seen in the array being checked */
     uint64_t            tag;
     uint64_t            scope;
     uint64_t            flags;
@@ -65,8 +67,6 @@ typedef struct ucp_st_op {
     size_t              length;     /* of the buffer */
     size_t              msg_length; /* of a use, once paired */
     size_t              recv_length;/* of the receive's buffer, once paired */
-    int                 freed;      /* by the user */
-    int                 marked;     /* seen in the array being checked */
 
     ucp_st_queue_h      queue;      /* of the last start */
     uint64_t            started;    /* uses, counted when enqueued */
@@ -74,17 +74,21 @@ typedef struct ucp_st_op {
     uint64_t            last_seq;   /* last batch of `queue` that names it */
     uint64_t            completed;  /* uses whose completion was reaped */
     uint64_t            max_uses;   /* how many the peer takes part in */
-    int                 early;      /* of a receive: a use's data may be here
+    uint8_t             early;      /* of a receive: a use's data may be here
                                        before it is started */
-    int                 peer_acked; /* peer's region is closed: UNMATCH_ACK */
+    uint8_t             peer_acked; /* peer's region is closed: UNMATCH_ACK */
 
     uint8_t             lane_order[UCP_ST_PROTO_MAX_LANES]; /* once paired */
-    unsigned            offered;    /* lanes that hold something for it */
+    uint8_t             offered;    /* lanes that hold something for it */
     const struct ucp_st_lane_ops *lane; /* NULL: none chosen, or nothing to
                                            move */
     ucp_st_trig_op_t    trig;
     ucp_st_host_op_t    host;
 } ucp_st_op_t;
+
+/* A pair, two of them, is to take 1 KiB at most beside what its lane needs,
+ * with what an allocator adds */
+_Static_assert(sizeof(ucp_st_op_t) <= 504, "memory of a pair");
 
 /** Find an operation of the peer, live or freed, by id; NULL if it is gone. The
  *  lock is held. */
