@@ -20,6 +20,7 @@
 #define TRIG_CARD_MAX 512
 #define TRIG_BATCH    200u  /* Operations queued at once; entries are 504 */
 #define TRIG_WORD     64u   /* Offset of the word that is waited for */
+#define TRIG_SCRATCH  1024u /* The same of one that nobody waits for */
 #define TRIG_WORDS    4096u /* Length of the region around it */
 
 
@@ -112,9 +113,10 @@ void trig_fab_close(trig_fab_t *fab);
 /** Name of the data path, or "". */
 const char *trig_fab_path(const trig_fab_t *fab);
 
-/** Microseconds that queueing the work of writes has taken so far: one call for
- *  a write of 8 bytes, two for another. */
-double trig_fab_post_time(const trig_fab_t *fab);
+/** Queueing a deferred write, and an atomic on one's own word that it triggers,
+ *  for each of 'count' pairs of counters, at most TRIG_BATCH; of one pair. They
+ *  fire afterwards. The count is the same with each call. */
+double trig_fab_post(trig_fab_t *fab, size_t size, unsigned count);
 
 /** Deferred writes, back and forth. */
 double trig_fab_write(trig_fab_t *fab, const trig_step_t *step);

@@ -100,9 +100,9 @@ static void trig_describe_word(trig_fab_t *fab, trig_work_t *work)
     work->work.op.atomic = &work->atomic;
 }
 
-/* What a batch fires: the word counts up by 1 each time. */
-static void trig_describe(trig_fab_t *fab, const trig_step_t *step,
-                          unsigned count)
+/* Queue what a batch fires: the word counts up by 1 each time. */
+static void trig_prepare(trig_fab_t *fab, const trig_step_t *step,
+                         unsigned count)
 {
     trig_region_t *region = &fab->regions[step->mapped];
     unsigned i;
@@ -119,34 +119,11 @@ static void trig_describe(trig_fab_t *fab, const trig_step_t *step,
                                 step->size, 0);
             work->rma_iov.key = region->key;
             trig_describe_word(fab, work + 1);
-        }
-    }
-}
-
-static void trig_prepare(trig_fab_t *fab, const trig_step_t *step,
-                         unsigned count)
-{
-    trig_region_t *region = &fab->regions[step->mapped];
-    double start;
-    unsigned i;
-
-    trig_describe(fab, step, count);
-    start = trig_now();
-    for (i = 0; i < count; ++i) {
-        trig_work_t *work = &fab->works[2 * i];
-
-        if (step->size != 8) {
             trig_queue(fab, work + 1, region->landed, region->writes + i + 1,
                        fab->words);
         }
         trig_queue(fab, work, fab->trigger, fab->fired + i + 1, fab->done);
     }
-    fab->post_us += trig_now() - start;
-}
-
-double trig_fab_post_time(const trig_fab_t *fab)
-{
-    return fab->post_us;
 }
 
 static void trig_await_word(trig_fab_t *fab, uint64_t value)
@@ -368,4 +345,48 @@ double trig_fab_stream(trig_fab_t *fab, const trig_step_t *step)
     start = trig_now() - start;
     trig_barrier(fab->me);
     return start / step->count;
+}
+
+static void trig_open_pairs(trig_fab_t *fab, unsigned count)
+{
+    unsigned i;
+
+    for (i = 0; (i < count) && (fab->posts == 0); ++i) {
+        fab->pairs[i][0] = trig_cntr(fab);
+        fab->pairs[i][1] = trig_cntr(fab);
+    }
+}
+
+double trig_fab_post(trig_fab_t *fab, size_t size, unsigned count)
+{
+    trig_region_t *region = &fab->regions[0];
+    trig_work_t *work;
+    double us;
+    unsigned i;
+
+    trig_open_pairs(fab, count);
+    for (i = 0; i < count; ++i) {
+        work = &fab->works[2 * i];
+        trig_describe_write(fab, work, region->base + TRIG_MAX_SIZE, size, 0);
+        work->rma_iov.key = region->key;
+        trig_describe_word(fab, work + 1);
+        work[1].rma_ioc.addr = TRIG_SCRATCH;
+    }
+    trig_barrier(fab->me);
+    ++fab->posts;
+    us = trig_now();
+    for (i = 0; i < count; ++i) {
+        work = &fab->works[2 * i];
+        trig_queue(fab, work, fab->pairs[i][0], fab->posts, fab->pairs[i][1]);
+        trig_queue(fab, work + 1, fab->pairs[i][1], fab->posts, fab->words);
+    }
+    us = trig_now() - us;
+    for (i = 0; i < count; ++i) {
+        trig_must(fab, "fi_cntr_add", fi_cntr_add(fab->pairs[i][0], 1));
+    }
+    region->writes += count;
+    fab->owed      += count;
+    trig_reach(fab, fab->words, fab->owed);
+    trig_barrier(fab->me);
+    return us / count;
 }

@@ -15,7 +15,6 @@
 #include <rdma/fi_trigger.h>
 
 #define TRIG_PENDING 500u
-#define TRIG_SCRATCH 1024u /* Where pending operations would write */
 
 
 typedef struct trig_work {
@@ -66,9 +65,13 @@ struct trig_fab {
     uint64_t                    owed;     /* Completions to be counted */
     uint64_t                    word;     /* Last value of the word sent */
     uint64_t                    *source;  /* Words to be written */
-    double                      post_us;  /* See trig_fab_post_time() */
+    struct fid_cntr             *pairs[TRIG_BATCH][2]; /* Of trig_fab_post() */
+    uint64_t                    posts;    /* Its calls */
 };
 
+
+/** Opens a counter. */
+struct fid_cntr *trig_cntr(trig_fab_t *fab);
 
 /** Gives up unless 'ret' is 0. */
 void trig_must(trig_fab_t *fab, const char *what, ssize_t ret);

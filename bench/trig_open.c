@@ -40,7 +40,7 @@ static void trig_getinfo(trig_fab_t *fab, const char *provider)
     fi_freeinfo(hints);
 }
 
-static struct fid_cntr *trig_cntr(trig_fab_t *fab)
+struct fid_cntr *trig_cntr(trig_fab_t *fab)
 {
     struct fi_cntr_attr attr = {.events = FI_CNTR_EVENTS_COMP};
     struct fid_cntr *cntr    = NULL;
@@ -183,6 +183,16 @@ static void trig_close_region(trig_fab_t *fab, trig_region_t *region,
     }
 }
 
+static void trig_close_pairs(trig_fab_t *fab)
+{
+    unsigned i;
+
+    for (i = 0; (i < TRIG_BATCH) && (fab->pairs[i][0] != NULL); ++i) {
+        fi_close(&fab->pairs[i][0]->fid);
+        fi_close(&fab->pairs[i][1]->fid);
+    }
+}
+
 void trig_fab_close(trig_fab_t *fab)
 {
     trig_close_region(fab, &fab->regions[0], 0);
@@ -190,6 +200,7 @@ void trig_fab_close(trig_fab_t *fab)
     fi_close(&fab->word_mr->fid);
     free(fab->word_page);
     fi_close(&fab->ep->fid);
+    trig_close_pairs(fab);
     fi_close(&fab->bound[0]->fid);
     fi_close(&fab->bound[1]->fid);
     fi_close(&fab->trigger->fid);

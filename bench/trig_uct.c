@@ -58,7 +58,9 @@ struct trig_uct {
     uint64_t            word;      /* Last value of the word sent */
     uint64_t            posted;
     uint64_t            over;      /* Of those */
-    double              post_us;   /* See trig_uct_post_time() */
+    uct_trig_cntr_h     pairs[TRIG_BATCH][2]; /* Of trig_uct_post() */
+    unsigned            num_pairs;
+    uint64_t            posts;     /* Its calls */
 };
 
 
@@ -297,6 +299,10 @@ void trig_uct_close(trig_uct_t *uct)
         trig_uct_must(uct, "uct_trig_cntr_destroy",
                       uct_trig_cntr_destroy(cntrs[i]));
     }
+    for (i = 0; i < 2 * uct->num_pairs; ++i) {
+        trig_uct_must(uct, "uct_trig_cntr_destroy",
+                      uct_trig_cntr_destroy(uct->pairs[i / 2][i % 2]));
+    }
     uct_iface_close(uct->iface);
     uct_md_close(uct->md);
     uct_worker_destroy(uct->worker);
@@ -372,7 +378,6 @@ static void trig_uct_add_word(trig_uct_t *uct, unsigned count)
 static void trig_uct_prepare(trig_uct_t *uct, const trig_step_t *step,
                              unsigned count)
 {
-    double start = trig_now();
     unsigned i;
 
     for (i = 0; i < count; ++i) {
@@ -381,12 +386,6 @@ static void trig_uct_prepare(trig_uct_t *uct, const trig_step_t *step,
         }
         trig_uct_put(uct, step, i);
     }
-    uct->post_us += trig_now() - start;
-}
-
-double trig_uct_post_time(const trig_uct_t *uct)
-{
-    return uct->post_us;
 }
 
 static void trig_uct_await_word(trig_uct_t *uct, uint64_t value)
@@ -463,4 +462,71 @@ double trig_uct_write(trig_uct_t *uct, const trig_step_t *step)
         me->page->verified[me->rank] = 0;
     }
     return total / (2.0 * step->count);
+}
+
+static void trig_uct_open_pairs(trig_uct_t *uct, unsigned count)
+{
+    for (; uct->num_pairs < count; ++uct->num_pairs) {
+        trig_uct_must(uct, "uct_trig_cntr_create",
+                      uct_trig_cntr_create(uct->iface,
+                                           &uct->pairs[uct->num_pairs][0]));
+        trig_uct_must(uct, "uct_trig_cntr_create",
+                      uct_trig_cntr_create(uct->iface,
+                                           &uct->pairs[uct->num_pairs][1]));
+    }
+}
+
+static void trig_uct_post_one(trig_uct_t *uct, size_t size,
+                              const uct_trig_cntr_h *pair)
+{
+    uct_trig_deferred_t deferred = {
+        .trigger    = pair[0],
+        .threshold  = uct->posts,
+        .completion = pair[1],
+        .done       = trig_uct_on_done,
+        .arg        = uct
+    };
+    uct_trig_put_t put           = {
+        .buffer      = uct->data + TRIG_MAX_SIZE,
+        .length      = size,
+        .local       = uct->data_mem,
+        .remote_addr = uct->data_rkey.address,
+        .rkey        = uct->data_rkey
+    };
+    uct_trig_atomic_t atomic     = {
+        .value       = 1,
+        .remote_addr = uct->self_rkey.address + TRIG_SCRATCH,
+        .rkey        = uct->self_rkey
+    };
+
+    trig_uct_must(uct, "uct_trig_ep_put",
+                  uct_trig_ep_put(uct->peer, &put, &deferred));
+    deferred.trigger    = pair[1];
+    deferred.completion = uct->words;
+    trig_uct_must(uct, "uct_trig_ep_atomic_add64",
+                  uct_trig_ep_atomic_add64(uct->self, &atomic, &deferred));
+    uct->posted += 2;
+}
+
+double trig_uct_post(trig_uct_t *uct, size_t size, unsigned count)
+{
+    double us;
+    unsigned i;
+
+    trig_uct_open_pairs(uct, count);
+    trig_barrier(uct->me);
+    ++uct->posts;
+    us = trig_now();
+    for (i = 0; i < count; ++i) {
+        trig_uct_post_one(uct, size, uct->pairs[i]);
+    }
+    us = trig_now() - us;
+    for (i = 0; i < count; ++i) {
+        trig_uct_must(uct, "uct_trig_cntr_add",
+                      uct_trig_cntr_add(uct->pairs[i][0], 1));
+    }
+    uct->writes += count;
+    trig_uct_reap(uct);
+    trig_barrier(uct->me);
+    return us / count;
 }

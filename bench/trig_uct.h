@@ -15,12 +15,11 @@ trig_uct_t *trig_uct_open(trig_rank_t *me, const char *provider);
 /** Both ranks, when nothing is deferred any more. */
 void trig_uct_close(trig_uct_t *uct);
 
-/** Microseconds that posting the deferred operations of writes has taken so
- *  far: one for a write of 8 bytes, two for another. */
-double trig_uct_post_time(const trig_uct_t *uct);
-
 /** Deferred writes, back and forth: as trig_fab_write(), but nothing of the
  *  step is pending or mapped. */
 double trig_uct_write(trig_uct_t *uct, const trig_step_t *step);
+
+/** As trig_fab_post(). */
+double trig_uct_post(trig_uct_t *uct, size_t size, unsigned count);
 
 #endif
