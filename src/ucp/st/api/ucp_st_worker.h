@@ -127,6 +127,11 @@ ucs_status_t ucp_st_worker_leave(ucp_st_worker_h worker);
  * to send what it has for 5 seconds at most. All operations must have been
  * freed, but the peers need not know of that yet.
  *
+ * With UCX_ST_STATS=y it then writes the worker's counts to the standard error
+ * output, as @ref ucp_st_worker_print_stats, in one piece and behind a line
+ * that names host, process and worker; so does the exit of a process for
+ * workers that are open.
+ *
  * @param [in] worker The worker.
  *
  * @return UCS_OK; UCS_ERR_BUSY, with no effect, while a queue exists, or an
