@@ -18,16 +18,18 @@ ucs_status_t uct_cxi_trig_status(long fi_code)
     switch (labs(fi_code)) {
     case 0:
         return UCS_OK;
-    case FI_EAGAIN:
-        return UCS_ERR_NO_RESOURCE;
     case FI_ENOMEM:
         return UCS_ERR_NO_MEMORY;
+    case FI_EAGAIN:
     case FI_ENOSPC:
+    case FI_EDOMAIN: /* The word of cxi and cxiemu for "no counter is left" */
+    case FI_EMFILE:
         return UCS_ERR_NO_RESOURCE;
     case FI_ENODATA:
     case FI_ENODEV:
         return UCS_ERR_NO_DEVICE;
     case FI_ENOSYS:
+    case FI_EOPNOTSUPP:
         return UCS_ERR_UNSUPPORTED;
     case FI_ECANCELED:
         return UCS_ERR_CANCELED;
