@@ -128,12 +128,14 @@ typedef struct ucp_st_trig_part {
 } ucp_st_trig_part_t;
 
 /**
- * Protected by the worker's lock; `released` is also read by the stream.
+ * Protected by the worker's lock; `released` is also read by the stream, and
+ * `untriggered` is set by it.
  */
 typedef struct ucp_st_trig_op {
     ucs_list_link_t    late_list; /* in the lane's late */
     int                is_late;
     int                released;  /* starts must have no effect any more */
+    int                untriggered; /* a start had none; atomic */
     ucs_list_link_t    doubt_list;/* in the lane's doubtful */
     ucs_status_t       doubt;     /* why a put may have failed; or UCS_OK */
     double             doubt_time;/* since when, seconds */

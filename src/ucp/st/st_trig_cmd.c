@@ -41,10 +41,22 @@ static void ucp_st_trig_count_run(ucp_st_trig_part_t *part)
     }
 }
 
+/* The use will never complete. A stream takes no lock: the service thread fails
+ * the operation. */
+static void ucp_st_trig_start_failed(ucp_st_op_t *op, ucs_status_t status)
+{
+    ucs_error("operation %p: failed to trigger the NIC: %s", op,
+              ucs_status_string(status));
+    __atomic_store_n(&op->trig.untriggered, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&op->worker->trig.untriggered, 1, __ATOMIC_RELEASE);
+    ucp_st_trig_dev_wake(op->worker);
+}
+
 /* Runs on the stream, where the NIC has no trigger address */
 static void ucp_st_trig_start_func(void *arg)
 {
     ucp_st_trig_part_t *part = arg;
+    ucs_status_t status;
 
     /* Pairs with the release store in ucp_st_trig_release_waits(): a stream
      * that passed a released wait starts nothing any more */
@@ -52,9 +64,9 @@ static void ucp_st_trig_start_func(void *arg)
         return;
     }
     ucp_st_trig_count_run(part);
-    if (uct_trig_cntr_add(part->start, ucp_st_trig_weight(part->op)) !=
-        UCS_OK) {
-        ucs_error("operation %p: failed to trigger the NIC", part->op);
+    status = uct_trig_cntr_add(part->start, ucp_st_trig_weight(part->op));
+    if (status != UCS_OK) {
+        ucp_st_trig_start_failed(part->op, status);
     }
 }
 

@@ -10,6 +10,7 @@
 #include "st_trig_dev.h"
 #include "st_leave.h"
 #include "st_log.h"
+#include "st_op.h"
 #include "st_trig.h"
 #include "st_worker.h"
 
@@ -52,6 +53,27 @@ static int ucp_st_trig_sooner(int a, int b)
     return ((a < 0) || ((b >= 0) && (b < a))) ? b : a;
 }
 
+static void ucp_st_trig_fail_untriggered_of(ucs_list_link_t *ops)
+{
+    ucp_st_op_t *op;
+
+    ucs_list_for_each(op, ops, list) {
+        if (__atomic_load_n(&op->trig.untriggered, __ATOMIC_RELAXED)) {
+            ucp_st_op_fail(op, UCS_ERR_IO_ERROR);
+        }
+    }
+}
+
+/* Operations whose start had no effect */
+static void ucp_st_trig_fail_untriggered(ucp_st_worker_h worker)
+{
+    if (__atomic_exchange_n(&worker->trig.untriggered, 0, __ATOMIC_ACQUIRE)) {
+        ucp_st_trig_fail_untriggered_of(&worker->ops);
+        ucp_st_trig_fail_untriggered_of(&worker->limbo);
+        ucp_st_trig_fail_untriggered_of(&worker->zombies);
+    }
+}
+
 /* In the service thread: reap completions, wake the streams that sleep on the
  * words which the NICs counted up, post uses that found no entry when they were
  * enqueued, and release streams that wait for lost peers or after failed puts.
@@ -68,6 +90,7 @@ static int ucp_st_trig_serve(void *arg)
     while (ucp_st_trig_dev_progress(worker) > 0) {
         /* reap all that is there */
     }
+    ucp_st_trig_fail_untriggered(worker);
     status  = ucp_st_trig_arm(dev);
     timeout = ucp_st_trig_sooner(ucp_st_leave_settle_late(worker),
                                  ucp_st_trig_doubts_settle(worker));

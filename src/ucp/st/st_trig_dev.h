@@ -27,6 +27,7 @@ typedef struct ucp_st_trig_dev {
     ucs_list_link_t     late;      /* operations with uses to post */
     ucs_list_link_t     doubtful;  /* operations with failed puts */
     uint64_t            cts_waits; /* see ucp_st_stats_t; atomic, by streams */
+    int                 untriggered; /* operations are; atomic, by streams */
 
     ucp_st_service_client_t service; /* its own */
 } ucp_st_trig_dev_t;
