@@ -9,6 +9,7 @@
 #include "st_watch.h"
 #include "st_lane.h"
 #include "st_leave.h"
+#include "st_op.h"
 #include "st_peer.h"
 
 #include <ucs/sys/math.h>
@@ -17,6 +18,36 @@
 static int ucp_st_watch_is_needed(const ucp_st_peer_t *peer)
 {
     return peer->connected && !peer->is_self && (peer->status == UCS_OK);
+}
+
+/* A NIC still holds something of operations with a peer that is gone */
+static int ucp_st_watch_has_rest(const ucp_st_peer_t *peer)
+{
+    ucp_st_op_t *op;
+
+    ucs_list_for_each(op, &peer->ops, peer_list) {
+        if ((op->state == UCP_ST_OP_FAILED) && ucp_st_lanes_are_busy(op)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+int ucp_st_watch_ask_gone(ucp_st_worker_h worker, int is_time)
+{
+    int is_needed = 0;
+    ucp_st_peer_t *peer;
+
+    ucs_list_for_each(peer, &worker->peers, list) {
+        if ((peer->status == UCS_OK) || !ucp_st_watch_has_rest(peer)) {
+            continue;
+        }
+        is_needed = 1;
+        if (is_time) {
+            ucp_st_lanes_check(peer);
+        }
+    }
+    return is_needed;
 }
 
 /* Ask about the peers that streams wait for. Non-zero if there are peers at
@@ -49,7 +80,8 @@ static int ucp_st_watch_serve(void *arg)
     int is_needed, settle;
 
     ucp_st_worker_lock(worker);
-    is_needed = ucp_st_watch_ask(worker, left <= 0);
+    is_needed = ucp_st_watch_ask(worker, left <= 0) |
+                ucp_st_watch_ask_gone(worker, left <= 0);
     settle    = ucp_st_leave_settle_late(worker);
     ucp_st_worker_unlock(worker);
     if (left <= 0) {

@@ -30,6 +30,9 @@
 #define UCP_ST_WORKER_ANSWER_TIME   0.2
 #define UCP_ST_WORKER_ANSWER_ROUNDS 1000
 
+/* Rounds between questions about peers that are gone */
+#define UCP_ST_WORKER_ASK_ROUNDS 50
+
 /* What messages of batches need, and to sleep until there is something */
 #define UCP_ST_WORKER_FEATURES \
     (UCP_FEATURE_AM | UCP_FEATURE_TAG | UCP_FEATURE_WAKEUP)
@@ -189,6 +192,8 @@ ucs_status_t ucp_st_worker_create(const ucp_st_worker_params_t *params,
 static int ucp_st_worker_is_draining(ucp_st_worker_h worker, double time,
                                      unsigned rounds)
 {
+    (void)ucp_st_watch_ask_gone(worker,
+                                (rounds % UCP_ST_WORKER_ASK_ROUNDS) == 0);
     ucp_st_lanes_progress_all(worker);
     ucp_st_op_reap_limbo(worker);
     if ((worker->sends > 0) || ucp_st_batch_is_sending(worker)) {
