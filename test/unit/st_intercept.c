@@ -109,7 +109,7 @@ static void __attribute__((constructor)) find_ranges(void)
     dl_iterate_phdr(add_ranges, NULL);
 }
 
-static unsigned ST_INTERCEPT_UNUSED caller_library(const void *address)
+unsigned st_intercept_library(const void *address)
 {
     unsigned i;
 
@@ -270,7 +270,7 @@ static void forget(unsigned library, void *ptr)
 void *malloc(size_t size)
 {
     const void *caller = __builtin_return_address(0);
-    unsigned library   = caller_library(caller);
+    unsigned library   = st_intercept_library(caller);
 
     if (begin_allocation(library, caller)) {
         return NULL;
@@ -281,7 +281,7 @@ void *malloc(size_t size)
 void *calloc(size_t count, size_t size)
 {
     const void *caller = __builtin_return_address(0);
-    unsigned library   = caller_library(caller);
+    unsigned library   = st_intercept_library(caller);
 
     if (begin_allocation(library, caller)) {
         return NULL;
@@ -292,7 +292,7 @@ void *calloc(size_t count, size_t size)
 void *realloc(void *ptr, size_t size)
 {
     const void *caller = __builtin_return_address(0);
-    unsigned library   = caller_library(caller);
+    unsigned library   = st_intercept_library(caller);
     void *result;
 
     if (begin_allocation(library, caller)) {
@@ -309,7 +309,7 @@ void *realloc(void *ptr, size_t size)
 void *aligned_alloc(size_t align, size_t size)
 {
     const void *caller = __builtin_return_address(0);
-    unsigned library   = caller_library(caller);
+    unsigned library   = st_intercept_library(caller);
 
     if (begin_allocation(library, caller)) {
         return NULL;
@@ -320,7 +320,7 @@ void *aligned_alloc(size_t align, size_t size)
 int posix_memalign(void **ptr, size_t align, size_t size)
 {
     const void *caller = __builtin_return_address(0);
-    unsigned library   = caller_library(caller);
+    unsigned library   = st_intercept_library(caller);
 
     if (begin_allocation(library, caller)) {
         return 12; /* ENOMEM */
@@ -331,7 +331,7 @@ int posix_memalign(void **ptr, size_t align, size_t size)
 
 void free(void *ptr)
 {
-    forget(caller_library(__builtin_return_address(0)), ptr);
+    forget(st_intercept_library(__builtin_return_address(0)), ptr);
     __libc_free(ptr);
 }
 
@@ -345,7 +345,7 @@ int pthread_mutex_lock(pthread_mutex_t *mutex)
 {
     REAL(pthread_mutex_lock)
 
-    if (is_counted(caller_library(__builtin_return_address(0)))) {
+    if (is_counted(st_intercept_library(__builtin_return_address(0)))) {
         ATOMIC_ADD(counts.mutex_locks, 1);
     }
     return real_pthread_mutex_lock(mutex);
@@ -353,7 +353,7 @@ int pthread_mutex_lock(pthread_mutex_t *mutex)
 
 static void count_system_call(const void *caller)
 {
-    if (is_counted(caller_library(caller))) {
+    if (is_counted(st_intercept_library(caller))) {
         ATOMIC_ADD(counts.system_calls, 1);
     }
 }

@@ -27,6 +27,9 @@ typedef struct st_intercept_counts {
 } st_intercept_counts_t;
 
 
+/** The library whose code an address is in; 0: another one. */
+unsigned st_intercept_library(const void *address);
+
 /** Zero if this build can intercept nothing. */
 int st_intercept_is_possible(void);
 

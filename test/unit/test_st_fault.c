@@ -10,345 +10,11 @@
 
 #include "st_cunit.h"
 #include "st_intercept.h"
+#include "st_life.h"
 
-#include <ucp_st.h>
-
-#include <pthread.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
-
-#define NUM_OPS 4
-#define LENGTH  20000
-#define USES    3
-
-/** One of two workers that know each other. */
-typedef struct side {
-    ucs_gstream_h   stream;
-    ucp_st_worker_h worker;
-    ucp_st_queue_h  queue;
-    ucp_st_peer_h   peer;
-    ucp_st_op_h     ops[NUM_OPS];
-    ucs_status_t    destroyed;
-    int             is_gone;
-    uint8_t         data[NUM_OPS][LENGTH];
-} side_t;
-
-static side_t sides[2];
-
-static const size_t lengths[NUM_OPS] = {8, 1000, LENGTH, 0};
-
-
-static ucs_status_t open_side(side_t *side)
-{
-    ucs_gstream_params_t stream_params = {.field_mask = 0};
-    ucp_st_worker_params_t params      = {.field_mask = 0};
-    ucp_st_queue_params_t queue_params = {
-        .field_mask = UCP_ST_QUEUE_PARAM_FIELD_STREAM
-    };
-    ucs_status_t status;
-
-    status = ucs_gstream_create(&stream_params, &side->stream);
-    if (status != UCS_OK) {
-        return status;
-    }
-    status = ucp_st_worker_create(&params, &side->worker);
-    if (status != UCS_OK) {
-        return status;
-    }
-    queue_params.stream = side->stream;
-    return ucp_st_queue_create(side->worker, &queue_params, &side->queue);
-}
-
-static ucs_status_t connect_side(side_t *side, side_t *other)
-{
-    ucs_status_t status;
-    void *address;
-    size_t length;
-
-    status = ucp_st_worker_get_address(other->worker, &address, &length);
-    if (status != UCS_OK) {
-        return status;
-    }
-    status = ucp_st_peer_create(side->worker, address, length, &side->peer);
-    ucp_st_worker_release_address(other->worker, address);
-    return status;
-}
-
-static ucs_status_t make_ops(side_t *side, int is_send)
-{
-    ucp_st_op_params_t params = {
-        .field_mask = UCP_ST_OP_PARAM_FIELD_BUFFER |
-                      UCP_ST_OP_PARAM_FIELD_LENGTH |
-                      UCP_ST_OP_PARAM_FIELD_PEER | UCP_ST_OP_PARAM_FIELD_TAG |
-                      UCP_ST_OP_PARAM_FIELD_MODE,
-        .peer       = side->peer
-    };
-    ucs_status_t status = UCS_OK;
-    unsigned i;
-
-    for (i = 0; (i < NUM_OPS) && (status == UCS_OK); ++i) {
-        params.buffer = side->data[i];
-        params.length = lengths[i];
-        params.tag    = i;
-        params.mode   = (i == 1) ? UCP_ST_MODE_READY : UCP_ST_MODE_STANDARD;
-        status        = is_send ?
-                        ucp_st_send_init(side->worker, &params, &side->ops[i]) :
-                        ucp_st_recv_init(side->worker, &params, &side->ops[i]);
-    }
-    return status;
-}
-
-/* Progress both sides until all operations are matched, or one is in error */
-static ucs_status_t match_all(void)
-{
-    ucs_status_t status, result;
-    unsigned i, j;
-
-    for (i = 0; i < 2; ++i) {
-        status = ucp_st_imatchall(sides[i].ops, NUM_OPS);
-        if (status != UCS_OK) {
-            return status;
-        }
-    }
-    do {
-        result = UCS_OK;
-        for (i = 0; i < 2; ++i) {
-            for (j = 0; j < NUM_OPS; ++j) {
-                status = ucp_st_match_test(sides[i].ops[j]);
-                if ((status != UCS_OK) && (status != UCS_INPROGRESS)) {
-                    return status;
-                }
-                result = (status == UCS_OK) ? result : status;
-            }
-        }
-        (void)sched_yield();
-    } while (result == UCS_INPROGRESS);
-    return result;
-}
-
-/* Receives first, for the ready send; each side's waits pass in stream order */
-static ucs_status_t use_all(void)
-{
-    ucs_status_t status;
-    int i;
-
-    for (i = 1; i >= 0; --i) {
-        status = ucp_st_enqueue_startall(sides[i].queue, sides[i].ops, NUM_OPS);
-        if (status != UCS_OK) {
-            return status;
-        }
-        status = ucs_gstream_synchronize(sides[i].stream);
-        if (status != UCS_OK) {
-            return status;
-        }
-    }
-    for (i = 0; i < 2; ++i) {
-        status = ucp_st_enqueue_waitall(sides[i].queue, sides[i].ops, NUM_OPS);
-        if (status != UCS_OK) {
-            return status;
-        }
-    }
-    return UCS_OK;
-}
-
-/* Until both are done, or one is in error */
-static ucs_status_t wait_both(void)
-{
-    ucs_status_t status;
-    int i, is_done[2];
-
-    do {
-        for (i = 0; i < 2; ++i) {
-            status     = ucp_st_queue_query(sides[i].queue, NULL);
-            is_done[i] = (status == UCS_OK);
-            if (!is_done[i] && (status != UCS_INPROGRESS)) {
-                return status;
-            }
-        }
-        (void)sched_yield();
-    } while (!is_done[0] || !is_done[1]);
-    return UCS_OK;
-}
-
-static ucs_status_t use_often(void)
-{
-    ucs_status_t status = UCS_OK;
-    unsigned i, j;
-
-    for (i = 0; (i < USES) && (status == UCS_OK); ++i) {
-        for (j = 0; j < NUM_OPS; ++j) {
-            memset(sides[0].data[j], 'a' + i, lengths[j]);
-        }
-        status = use_all();
-        if (status == UCS_OK) {
-            status = wait_both();
-        }
-        for (j = 0; (j < NUM_OPS) && (status == UCS_OK); ++j) {
-            CU_ASSERT_EQUAL(memcmp(sides[0].data[j], sides[1].data[j],
-                                   lengths[j]), 0);
-        }
-    }
-    return status;
-}
-
-static ucs_status_t run(void)
-{
-    ucs_status_t status = UCS_OK;
-    unsigned i;
-
-    for (i = 0; (i < 2) && (status == UCS_OK); ++i) {
-        status = open_side(&sides[i]);
-    }
-    for (i = 0; (i < 2) && (status == UCS_OK); ++i) {
-        status = connect_side(&sides[i], &sides[!i]);
-    }
-    for (i = 0; (i < 2) && (status == UCS_OK); ++i) {
-        status = make_ops(&sides[i], i == 0);
-    }
-    if (status == UCS_OK) {
-        status = match_all();
-    }
-    return (status == UCS_OK) ? use_often() : status;
-}
-
-/* An operation of a stream that still waits is busy: the peer's end, which is
- * found out by and by, releases it */
-static void close_ops(side_t *side)
-{
-    ucs_status_t status;
-    unsigned i;
-
-    for (i = 0; i < NUM_OPS; ++i) {
-        if (side->ops[i] == NULL) {
-            continue;
-        }
-        do {
-            status = ucp_st_op_free(side->ops[i]);
-            (void)ucp_st_worker_progress(sides[0].worker);
-            (void)ucp_st_worker_progress(sides[1].worker);
-            (void)sched_yield();
-        } while (status == UCS_ERR_BUSY);
-        CU_ASSERT_EQUAL(status, UCS_OK);
-    }
-}
-
-static void close_queue(side_t *side)
-{
-    if (side->queue != NULL) {
-        (void)ucp_st_queue_wait(side->queue, NULL);
-        CU_ASSERT_EQUAL(ucp_st_queue_destroy(side->queue), UCS_OK);
-    }
-}
-
-/* In a thread of its own, as each side waits for the other's last word */
-static void *destroy_worker(void *arg)
-{
-    side_t *side = arg;
-
-    side->destroyed = (side->worker == NULL) ?
-                      UCS_OK : ucp_st_worker_destroy(side->worker);
-    __atomic_store_n(&side->is_gone, 1, __ATOMIC_RELEASE);
-    return NULL;
-}
-
-static pthread_t destroy_begin(side_t *side)
-{
-    pthread_t thread;
-    int ret = pthread_create(&thread, NULL, destroy_worker, side);
-
-    CU_ASSERT_EQUAL_FATAL(ret, 0);
-    return thread;
-}
-
-static void destroy_end(side_t *side, pthread_t thread)
-{
-    (void)pthread_join(thread, NULL);
-    CU_ASSERT_EQUAL(side->destroyed, UCS_OK);
-    side->worker = NULL;
-}
-
-static void close_stream(side_t *side)
-{
-    if (side->stream != NULL) {
-        CU_ASSERT_EQUAL(ucs_gstream_synchronize(side->stream), UCS_OK);
-        CU_ASSERT_EQUAL(ucs_gstream_destroy(side->stream), UCS_OK);
-    }
-}
-
-/* All is well, and both may go at the same time */
-static void close_both(void)
-{
-    pthread_t threads[2];
-    int i;
-
-    close_ops(&sides[0]);
-    close_ops(&sides[1]);
-    close_queue(&sides[0]);
-    close_queue(&sides[1]);
-    for (i = 0; i < 2; ++i) {
-        threads[i] = destroy_begin(&sides[i]);
-    }
-    for (i = 0; i < 2; ++i) {
-        destroy_end(&sides[i], threads[i]);
-    }
-}
-
-/* Something failed: the other side may not know of it, but by this one's end,
- * to which it answers */
-static void close_one(side_t *side, side_t *other)
-{
-    pthread_t thread;
-
-    close_ops(side);
-    close_queue(side);
-    thread = destroy_begin(side);
-    while (!__atomic_load_n(&side->is_gone, __ATOMIC_ACQUIRE)) {
-        (void)ucp_st_worker_progress(other->worker);
-        (void)sched_yield();
-    }
-    destroy_end(side, thread);
-}
-
-static int is_in_error(side_t *side)
-{
-    ucs_status_t status = (side->queue == NULL) ?
-                          UCS_OK : ucp_st_queue_query(side->queue, NULL);
-
-    return (status != UCS_OK) && (status != UCS_INPROGRESS);
-}
-
-static ucs_status_t scenario(void)
-{
-    ucs_status_t status;
-    int first;
-
-    memset(sides, 0, sizeof(sides));
-    status = run();
-    if (status == UCS_OK) {
-        close_both();
-    } else {
-        first = is_in_error(&sides[1]);
-        close_one(&sides[first], &sides[!first]);
-        close_one(&sides[!first], &sides[first]);
-    }
-    close_stream(&sides[0]);
-    close_stream(&sides[1]);
-    return status;
-}
-
-/* What is said where memory is missing: here, by a NIC or a peer that had none,
- * or by UCP, which goes on without a transport that it could not open */
-static int is_fair(ucs_status_t status)
-{
-    return (status == UCS_ERR_NO_MEMORY) || (status == UCS_ERR_NO_RESOURCE) ||
-           (status == UCS_ERR_IO_ERROR) || (status == UCS_ERR_CANCELED) ||
-           (status == UCS_ERR_UNREACHABLE) || (status == UCS_ERR_NO_DEVICE) ||
-           (status == UCS_ERR_CONNECTION_RESET) ||
-           (status == UCS_ERR_UNSUPPORTED);
-}
 
 static void say(int number, ucs_status_t status, const char *what)
 {
@@ -376,16 +42,16 @@ static void test_every_allocation(void)
         st_cunit_skip("a sanitizer stands in front of the allocator");
         return;
     }
-    CU_ASSERT_EQUAL_FATAL(scenario(), UCS_OK);
+    CU_ASSERT_EQUAL_FATAL(st_life(), UCS_OK);
     before = st_intercept_outstanding();
-    CU_ASSERT_EQUAL_FATAL(scenario(), UCS_OK);
+    CU_ASSERT_EQUAL_FATAL(st_life(), UCS_OK);
     CU_ASSERT_EQUAL(st_intercept_outstanding(), before);
     step  = get_number("ST_FAULT_STEP", 5);
     first = get_number("ST_FAULT_FIRST", (int)(time(NULL) % step));
     printf("ST_FAULT_STEP=%d ST_FAULT_FIRST=%d\n", step, first);
     for (number = first; number < 100000; number += step) {
         st_intercept_fail(number);
-        status = scenario();
+        status = st_life();
         if (!st_intercept_has_failed()) {
             break;
         }
@@ -393,7 +59,7 @@ static void test_every_allocation(void)
             say(number, status, "");
         }
         errors += (status != UCS_OK);
-        if ((status != UCS_OK) && !is_fair(status)) {
+        if ((status != UCS_OK) && !st_life_is_fair(status)) {
             say(number, status, ": unexpected");
             CU_FAIL("what is said");
         }
@@ -406,8 +72,8 @@ static void test_every_allocation(void)
         }
     }
     CU_ASSERT_EQUAL(status, UCS_OK);
-    CU_ASSERT(number > NUM_OPS);
-    CU_ASSERT((errors > NUM_OPS) || (first > 0));
+    CU_ASSERT(number > ST_LIFE_OPS);
+    CU_ASSERT((errors > ST_LIFE_OPS) || (first > 0));
     printf("%d of %d allocations failed, %u calls said so\n",
            (number - first) / step, number, errors);
 }

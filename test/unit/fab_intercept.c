@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * fab_intercept.c - what the transport asks of libfabric.
+ *
+ * The program's uct_cxi_trig_prov_find() stands in front of the transport's and
+ * gives it a fabric whose operations are those of this file, and so on for all
+ * that is opened by it. Objects are the provider's own; only their tables are
+ * copies, one for each class, with some functions replaced.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1 /* RTLD_NEXT */
+#endif
+
+#include "fab_intercept.h"
+#include "st_intercept.h"
+
+#include <cxi_trig_prov.h>
+
+#include <rdma/fabric.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_eq.h>
+#include <rdma/fi_rma.h>
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <string.h>
+
+#define FAB_MAX_CLASSES 64
+
+#define ATOMIC_ADD(_word, _value) \
+    __atomic_add_fetch(&(_word), _value, __ATOMIC_SEQ_CST)
+#define ATOMIC_GET(_word)         __atomic_load_n(&(_word), __ATOMIC_SEQ_CST)
+#define ATOMIC_SET(_word, _value) \
+    __atomic_store_n(&(_word), _value, __ATOMIC_SEQ_CST)
+
+/* Of the function that it stands in */
+#define CALLER __builtin_return_address(0)
+
+/* All atomic */
+static int        fail_number = -1;
+static int        fail_code;
+static fab_call_t fail_call = FAB_CALL_LAST; /* all of these */
+static fab_call_t failed_call = FAB_CALL_LAST;
+static const void *failed_caller;
+static uint64_t   counts[FAB_CALL_LAST];
+static int64_t    num_open;
+
+static const char *const names[FAB_CALL_LAST] = {
+    [FAB_CALL_FABRIC]     = "fi_fabric",
+    [FAB_CALL_DOMAIN]     = "fi_domain",
+    [FAB_CALL_CQ]         = "fi_cq_open",
+    [FAB_CALL_AV]         = "fi_av_open",
+    [FAB_CALL_CNTR]       = "fi_cntr_open",
+    [FAB_CALL_EP]         = "fi_endpoint",
+    [FAB_CALL_MR]         = "fi_mr_reg",
+    [FAB_CALL_BIND]       = "fi_bind",
+    [FAB_CALL_ENABLE]     = "fi_enable",
+    [FAB_CALL_GETWAIT]    = "fi_control(FI_GETWAIT)",
+    [FAB_CALL_GETNAME]    = "fi_getname",
+    [FAB_CALL_INSERT]     = "fi_av_insert",
+    [FAB_CALL_SEND]       = "fi_send",
+    [FAB_CALL_RECV]       = "fi_recv",
+    [FAB_CALL_WRITE]      = "fi_writemsg",
+    [FAB_CALL_QUEUE_WORK] = "fi_control(FI_QUEUE_WORK)",
+    [FAB_CALL_CNTR_ADD]   = "fi_cntr_add"
+};
+
+/* The provider's operations and their replacements. Written with the lock held,
+ * the same values each time; read by who has an object, which came after. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static struct fi_ops *real_fid_ops[FAB_MAX_CLASSES];
+static struct fi_ops fid_ops[FAB_MAX_CLASSES];
+
+#define TABLE(_type, _name) \
+    static struct _type *real_##_name; \
+    static struct _type my_##_name;
+
+TABLE(fi_ops_fabric, fabric)
+TABLE(fi_ops_domain, domain)
+TABLE(fi_ops_mr, mr)
+TABLE(fi_ops_cm, cm)
+TABLE(fi_ops_msg, msg)
+TABLE(fi_ops_rma, rma)
+TABLE(fi_ops_av, av)
+TABLE(fi_ops_cntr, cntr)
+
+static const uct_cxi_trig_prov_ops_t *real_prov;
+
+/* Have an object use the copy of a table, in which a function is replaced */
+#define REPLACE(_ops_p, _name, _slot, _func) \
+    do { \
+        (void)pthread_mutex_lock(&lock); \
+        if (*(_ops_p) != &my_##_name) { \
+            real_##_name = *(_ops_p); \
+            if (my_##_name.size == 0) { \
+                my_##_name = *real_##_name; \
+            } \
+            *(_ops_p) = &my_##_name; \
+        } \
+        my_##_name._slot = _func; \
+        (void)pthread_mutex_unlock(&lock); \
+    } while (0)
+
+
+void fab_intercept_fail(int number, int code)
+{
+    memset(counts, 0, sizeof(counts));
+    ATOMIC_SET(failed_call, FAB_CALL_LAST);
+    ATOMIC_SET(fail_code, code);
+    ATOMIC_SET(fail_number, number);
+}
+
+void fab_intercept_fail_all(fab_call_t call, int code)
+{
+    ATOMIC_SET(fail_code, code);
+    ATOMIC_SET(fail_call, call);
+}
+
+fab_call_t fab_intercept_failed(void)
+{
+    return ATOMIC_GET(failed_call);
+}
+
+const char *fab_intercept_name(fab_call_t call)
+{
+    return (call < FAB_CALL_LAST) ? names[call] : "none";
+}
+
+const void *fab_intercept_failed_caller(void)
+{
+    return ATOMIC_GET(failed_caller);
+}
+
+uint64_t fab_intercept_count(fab_call_t call)
+{
+    return ATOMIC_GET(counts[call]);
+}
+
+int64_t fab_intercept_open(void)
+{
+    return ATOMIC_GET(num_open);
+}
+
+/* 0, or what the call is to return */
+static int refuse(fab_call_t call, const void *caller)
+{
+    if (st_intercept_library(caller) != ST_INTERCEPT_TRIG) {
+        return 0; /* the provider itself */
+    }
+    ATOMIC_ADD(counts[call], 1);
+    if (ATOMIC_GET(fail_call) == call) {
+        return -ATOMIC_GET(fail_code);
+    }
+    if ((ATOMIC_GET(fail_number) < 0) || (ATOMIC_ADD(fail_number, -1) != -1)) {
+        return 0;
+    }
+    ATOMIC_SET(failed_caller, caller);
+    ATOMIC_SET(failed_call, call);
+    return -ATOMIC_GET(fail_code);
+}
+
+static int hook_close(struct fid *fid)
+{
+    size_t class = fid->fclass;
+    int ret      = real_fid_ops[class]->close(fid);
+
+    if (ret == 0) {
+        ATOMIC_ADD(num_open, -1);
+    }
+    return ret;
+}
+
+static int hook_bind(struct fid *fid, struct fid *other, uint64_t flags)
+{
+    int ret = refuse(FAB_CALL_BIND, CALLER);
+
+    return (ret != 0) ? ret :
+                        real_fid_ops[fid->fclass]->bind(fid, other, flags);
+}
+
+static int hook_control(struct fid *fid, int command, void *arg)
+{
+    int ret = 0;
+
+    switch (command) {
+    case FI_QUEUE_WORK:
+        ret = refuse(FAB_CALL_QUEUE_WORK, CALLER);
+        break;
+    case FI_ENABLE:
+        ret = refuse(FAB_CALL_ENABLE, CALLER);
+        break;
+    case FI_GETWAIT:
+        ret = refuse(FAB_CALL_GETWAIT, CALLER);
+        break;
+    }
+    return (ret != 0) ? ret :
+                        real_fid_ops[fid->fclass]->control(fid, command, arg);
+}
+
+/* A new object; the same for all classes */
+static void hook_fid(struct fid *fid)
+{
+    struct fi_ops *ops = &fid_ops[fid->fclass];
+
+    (void)pthread_mutex_lock(&lock);
+    real_fid_ops[fid->fclass] = fid->ops;
+    if (ops->size == 0) {
+        *ops         = *fid->ops;
+        ops->close   = hook_close;
+        ops->bind    = hook_bind;
+        ops->control = hook_control;
+    }
+    fid->ops = ops;
+    (void)pthread_mutex_unlock(&lock);
+    ATOMIC_ADD(num_open, 1);
+}
+
+static int hook_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr,
+                        struct fid_cq **cq, void *context)
+{
+    int ret = refuse(FAB_CALL_CQ, CALLER);
+
+    if (ret == 0) {
+        ret = real_domain->cq_open(domain, attr, cq, context);
+    }
+    if (ret == 0) {
+        hook_fid(&(*cq)->fid);
+    }
+    return ret;
+}
+
+static int hook_insert(struct fid_av *av, const void *address, size_t count,
+                       fi_addr_t *fi_addr, uint64_t flags, void *context)
+{
+    int ret = refuse(FAB_CALL_INSERT, CALLER);
+
+    return (ret != 0) ? ret : real_av->insert(av, address, count, fi_addr,
+                                              flags, context);
+}
+
+static int hook_av_open(struct fid_domain *domain, struct fi_av_attr *attr,
+                        struct fid_av **av, void *context)
+{
+    int ret = refuse(FAB_CALL_AV, CALLER);
+
+    if (ret == 0) {
+        ret = real_domain->av_open(domain, attr, av, context);
+    }
+    if (ret == 0) {
+        hook_fid(&(*av)->fid);
+        REPLACE(&(*av)->ops, av, insert, hook_insert);
+    }
+    return ret;
+}
+
+static int hook_cntr_add(struct fid_cntr *cntr, uint64_t value)
+{
+    int ret = refuse(FAB_CALL_CNTR_ADD, CALLER);
+
+    return (ret != 0) ? ret : real_cntr->add(cntr, value);
+}
+
+static int hook_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr,
+                          struct fid_cntr **cntr, void *context)
+{
+    int ret = refuse(FAB_CALL_CNTR, CALLER);
+
+    if (ret == 0) {
+        ret = real_domain->cntr_open(domain, attr, cntr, context);
+    }
+    if (ret == 0) {
+        hook_fid(&(*cntr)->fid);
+        REPLACE(&(*cntr)->ops, cntr, add, hook_cntr_add);
+    }
+    return ret;
+}
+
+static int hook_getname(struct fid *fid, void *address, size_t *length)
+{
+    int ret = refuse(FAB_CALL_GETNAME, CALLER);
+
+    return (ret != 0) ? ret : real_cm->getname(fid, address, length);
+}
+
+static ssize_t hook_send(struct fid_ep *ep, const void *buffer, size_t length,
+                         void *desc, fi_addr_t address, void *context)
+{
+    int ret = refuse(FAB_CALL_SEND, CALLER);
+
+    return (ret != 0) ? ret : real_msg->send(ep, buffer, length, desc, address,
+                                             context);
+}
+
+static ssize_t hook_recv(struct fid_ep *ep, void *buffer, size_t length,
+                         void *desc, fi_addr_t address, void *context)
+{
+    int ret = refuse(FAB_CALL_RECV, CALLER);
+
+    return (ret != 0) ? ret : real_msg->recv(ep, buffer, length, desc, address,
+                                             context);
+}
+
+static ssize_t hook_writemsg(struct fid_ep *ep, const struct fi_msg_rma *msg,
+                             uint64_t flags)
+{
+    int ret = refuse(FAB_CALL_WRITE, CALLER);
+
+    return (ret != 0) ? ret : real_rma->writemsg(ep, msg, flags);
+}
+
+static int hook_ep_open(struct fid_domain *domain, struct fi_info *info,
+                        struct fid_ep **ep, void *context)
+{
+    int ret = refuse(FAB_CALL_EP, CALLER);
+
+    if (ret == 0) {
+        ret = real_domain->endpoint(domain, info, ep, context);
+    }
+    if (ret == 0) {
+        hook_fid(&(*ep)->fid);
+        REPLACE(&(*ep)->cm, cm, getname, hook_getname);
+        REPLACE(&(*ep)->msg, msg, send, hook_send);
+        REPLACE(&(*ep)->msg, msg, recv, hook_recv);
+        REPLACE(&(*ep)->rma, rma, writemsg, hook_writemsg);
+    }
+    return ret;
+}
+
+static int hook_mr_reg(struct fid *fid, const void *buffer, size_t length,
+                       uint64_t access, uint64_t offset, uint64_t key,
+                       uint64_t flags, struct fid_mr **mr, void *context)
+{
+    int ret = refuse(FAB_CALL_MR, CALLER);
+
+    if (ret == 0) {
+        ret = real_mr->reg(fid, buffer, length, access, offset, key, flags, mr,
+                           context);
+    }
+    if (ret == 0) {
+        hook_fid(&(*mr)->fid);
+    }
+    return ret;
+}
+
+static int hook_domain_open(struct fid_fabric *fabric, struct fi_info *info,
+                            struct fid_domain **domain, void *context)
+{
+    int ret = refuse(FAB_CALL_DOMAIN, CALLER);
+
+    if (ret == 0) {
+        ret = real_fabric->domain(fabric, info, domain, context);
+    }
+    if (ret == 0) {
+        hook_fid(&(*domain)->fid);
+        REPLACE(&(*domain)->ops, domain, cq_open, hook_cq_open);
+        REPLACE(&(*domain)->ops, domain, av_open, hook_av_open);
+        REPLACE(&(*domain)->ops, domain, cntr_open, hook_cntr_open);
+        REPLACE(&(*domain)->ops, domain, endpoint, hook_ep_open);
+        REPLACE(&(*domain)->mr, mr, reg, hook_mr_reg);
+    }
+    return ret;
+}
+
+static int hook_fabric_open(struct fi_fabric_attr *attr,
+                            struct fid_fabric **fabric, void *context)
+{
+    int ret = refuse(FAB_CALL_FABRIC, CALLER);
+
+    if (ret == 0) {
+        ret = real_prov->fabric(attr, fabric, context);
+    }
+    if (ret == 0) {
+        hook_fid(&(*fabric)->fid);
+        REPLACE(&(*fabric)->ops, fabric, domain, hook_domain_open);
+    }
+    return ret;
+}
+
+/* In front of the transport's function: the same row with our way in */
+ucs_status_t uct_cxi_trig_prov_find(const char *name,
+                                    const uct_cxi_trig_prov_t **prov_p,
+                                    struct fi_info **info_p)
+{
+    static __typeof__(&uct_cxi_trig_prov_find) real_find;
+    static uct_cxi_trig_prov_ops_t my_ops;
+    static uct_cxi_trig_prov_t my_prov;
+    ucs_status_t status;
+
+    (void)pthread_mutex_lock(&lock);
+    if (real_find == NULL) {
+        *(void**)&real_find = dlsym(RTLD_NEXT, "uct_cxi_trig_prov_find");
+    }
+    status = real_find(name, prov_p, info_p);
+    if (status == UCS_OK) {
+        real_prov     = (*prov_p)->ops;
+        my_ops        = *real_prov;
+        my_ops.fabric = hook_fabric_open;
+        my_prov       = **prov_p;
+        my_prov.ops   = &my_ops;
+        *prov_p       = &my_prov;
+    }
+    (void)pthread_mutex_unlock(&lock);
+    return status;
+}

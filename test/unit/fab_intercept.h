@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * fab_intercept.h - what the transport asks of libfabric: refused on demand,
+ * whatever the provider. The operations of the objects that it opens stand in
+ * front of the provider's; what a provider does inside passes through.
+ */
+#ifndef FAB_INTERCEPT_H_
+#define FAB_INTERCEPT_H_
+
+#include <stdint.h>
+
+/** Calls that may be refused. */
+typedef enum fab_call {
+    FAB_CALL_FABRIC,
+    FAB_CALL_DOMAIN,
+    FAB_CALL_CQ,
+    FAB_CALL_AV,
+    FAB_CALL_CNTR,
+    FAB_CALL_EP,
+    FAB_CALL_MR,
+    FAB_CALL_BIND,
+    FAB_CALL_ENABLE,
+    FAB_CALL_GETWAIT,
+    FAB_CALL_GETNAME,
+    FAB_CALL_INSERT,
+    FAB_CALL_SEND,
+    FAB_CALL_RECV,
+    FAB_CALL_WRITE,
+    FAB_CALL_QUEUE_WORK,
+    FAB_CALL_CNTR_ADD,
+    FAB_CALL_LAST
+} fab_call_t;
+
+
+/** Have call number `number` (from 0) from now on fail with -`code`; a negative
+ *  number ends that. */
+void fab_intercept_fail(int number, int code);
+
+/** Have all calls of a kind fail with -`code`; FAB_CALL_LAST ends that. */
+void fab_intercept_fail_all(fab_call_t call, int code);
+
+/** Which call was refused; FAB_CALL_LAST: none so far. */
+fab_call_t fab_intercept_failed(void);
+
+/** Its name. */
+const char *fab_intercept_name(fab_call_t call);
+
+/** Where it was made: an address in the transport's code. */
+const void *fab_intercept_failed_caller(void);
+
+/** How often a call was made since fab_intercept_fail(). */
+uint64_t fab_intercept_count(fab_call_t call);
+
+/** Objects that were opened and not closed. */
+int64_t fab_intercept_open(void);
+
+#endif

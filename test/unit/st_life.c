@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_life.c - the life of two st workers in one process, whatever happens to
+ * them.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "st_life.h"
+
+#include <CUnit/CUnit.h>
+
+#include <pthread.h>
+#include <sched.h>
+#include <string.h>
+
+#define NUM_OPS ST_LIFE_OPS
+#define LENGTH  20000
+#define USES    3
+
+/** One of two workers that know each other. */
+typedef struct side {
+    ucs_gstream_h   stream;
+    ucp_st_worker_h worker;
+    ucp_st_queue_h  queue;
+    ucp_st_peer_h   peer;
+    ucp_st_op_h     ops[NUM_OPS];
+    ucs_status_t    destroyed;
+    int             is_gone;
+    uint8_t         data[NUM_OPS][LENGTH];
+} side_t;
+
+static side_t sides[2];
+
+static const size_t lengths[NUM_OPS] = {8, 1000, LENGTH, 0};
+
+
+static ucs_status_t open_side(side_t *side)
+{
+    ucs_gstream_params_t stream_params = {.field_mask = 0};
+    ucp_st_worker_params_t params      = {.field_mask = 0};
+    ucp_st_queue_params_t queue_params = {
+        .field_mask = UCP_ST_QUEUE_PARAM_FIELD_STREAM
+    };
+    ucs_status_t status;
+
+    status = ucs_gstream_create(&stream_params, &side->stream);
+    if (status != UCS_OK) {
+        return status;
+    }
+    status = ucp_st_worker_create(&params, &side->worker);
+    if (status != UCS_OK) {
+        return status;
+    }
+    queue_params.stream = side->stream;
+    return ucp_st_queue_create(side->worker, &queue_params, &side->queue);
+}
+
+static ucs_status_t connect_side(side_t *side, side_t *other)
+{
+    ucs_status_t status;
+    void *address;
+    size_t length;
+
+    status = ucp_st_worker_get_address(other->worker, &address, &length);
+    if (status != UCS_OK) {
+        return status;
+    }
+    status = ucp_st_peer_create(side->worker, address, length, &side->peer);
+    ucp_st_worker_release_address(other->worker, address);
+    return status;
+}
+
+static ucs_status_t make_ops(side_t *side, int is_send)
+{
+    ucp_st_op_params_t params = {
+        .field_mask = UCP_ST_OP_PARAM_FIELD_BUFFER |
+                      UCP_ST_OP_PARAM_FIELD_LENGTH |
+                      UCP_ST_OP_PARAM_FIELD_PEER | UCP_ST_OP_PARAM_FIELD_TAG |
+                      UCP_ST_OP_PARAM_FIELD_MODE,
+        .peer       = side->peer
+    };
+    ucs_status_t status = UCS_OK;
+    unsigned i;
+
+    for (i = 0; (i < NUM_OPS) && (status == UCS_OK); ++i) {
+        params.buffer = side->data[i];
+        params.length = lengths[i];
+        params.tag    = i;
+        params.mode   = (i == 1) ? UCP_ST_MODE_READY : UCP_ST_MODE_STANDARD;
+        status        = is_send ?
+                        ucp_st_send_init(side->worker, &params, &side->ops[i]) :
+                        ucp_st_recv_init(side->worker, &params, &side->ops[i]);
+    }
+    return status;
+}
+
+/* Progress both sides until all operations are matched, or one is in error */
+static ucs_status_t match_all(void)
+{
+    ucs_status_t status, result;
+    unsigned i, j;
+
+    for (i = 0; i < 2; ++i) {
+        status = ucp_st_imatchall(sides[i].ops, NUM_OPS);
+        if (status != UCS_OK) {
+            return status;
+        }
+    }
+    do {
+        result = UCS_OK;
+        for (i = 0; i < 2; ++i) {
+            for (j = 0; j < NUM_OPS; ++j) {
+                status = ucp_st_match_test(sides[i].ops[j]);
+                if ((status != UCS_OK) && (status != UCS_INPROGRESS)) {
+                    return status;
+                }
+                result = (status == UCS_OK) ? result : status;
+            }
+        }
+        (void)sched_yield();
+    } while (result == UCS_INPROGRESS);
+    return result;
+}
+
+/* Receives first, for the ready send; each side's waits pass in stream order */
+static ucs_status_t use_all(void)
+{
+    ucs_status_t status;
+    int i;
+
+    for (i = 1; i >= 0; --i) {
+        status = ucp_st_enqueue_startall(sides[i].queue, sides[i].ops, NUM_OPS);
+        if (status != UCS_OK) {
+            return status;
+        }
+        status = ucs_gstream_synchronize(sides[i].stream);
+        if (status != UCS_OK) {
+            return status;
+        }
+    }
+    for (i = 0; i < 2; ++i) {
+        status = ucp_st_enqueue_waitall(sides[i].queue, sides[i].ops, NUM_OPS);
+        if (status != UCS_OK) {
+            return status;
+        }
+    }
+    return UCS_OK;
+}
+
+/* Until both are done, or one is in error */
+static ucs_status_t wait_both(void)
+{
+    ucs_status_t status;
+    int i, is_done[2];
+
+    do {
+        for (i = 0; i < 2; ++i) {
+            status     = ucp_st_queue_query(sides[i].queue, NULL);
+            is_done[i] = (status == UCS_OK);
+            if (!is_done[i] && (status != UCS_INPROGRESS)) {
+                return status;
+            }
+        }
+        (void)sched_yield();
+    } while (!is_done[0] || !is_done[1]);
+    return UCS_OK;
+}
+
+static ucs_status_t use_often(void)
+{
+    ucs_status_t status = UCS_OK;
+    unsigned i, j;
+
+    for (i = 0; (i < USES) && (status == UCS_OK); ++i) {
+        for (j = 0; j < NUM_OPS; ++j) {
+            memset(sides[0].data[j], 'a' + i, lengths[j]);
+        }
+        status = use_all();
+        if (status == UCS_OK) {
+            status = wait_both();
+        }
+        for (j = 0; (j < NUM_OPS) && (status == UCS_OK); ++j) {
+            CU_ASSERT_EQUAL(memcmp(sides[0].data[j], sides[1].data[j],
+                                   lengths[j]), 0);
+        }
+    }
+    return status;
+}
+
+static ucs_status_t run(void)
+{
+    ucs_status_t status = UCS_OK;
+    unsigned i;
+
+    for (i = 0; (i < 2) && (status == UCS_OK); ++i) {
+        status = open_side(&sides[i]);
+    }
+    for (i = 0; (i < 2) && (status == UCS_OK); ++i) {
+        status = connect_side(&sides[i], &sides[!i]);
+    }
+    for (i = 0; (i < 2) && (status == UCS_OK); ++i) {
+        status = make_ops(&sides[i], i == 0);
+    }
+    if (status == UCS_OK) {
+        status = match_all();
+    }
+    return (status == UCS_OK) ? use_often() : status;
+}
+
+/* An operation of a stream that still waits is busy: the peer's end, which is
+ * found out by and by, releases it */
+static void close_ops(side_t *side)
+{
+    ucs_status_t status;
+    unsigned i;
+
+    for (i = 0; i < NUM_OPS; ++i) {
+        if (side->ops[i] == NULL) {
+            continue;
+        }
+        do {
+            status = ucp_st_op_free(side->ops[i]);
+            (void)ucp_st_worker_progress(sides[0].worker);
+            (void)ucp_st_worker_progress(sides[1].worker);
+            (void)sched_yield();
+        } while (status == UCS_ERR_BUSY);
+        CU_ASSERT_EQUAL(status, UCS_OK);
+    }
+}
+
+static void close_queue(side_t *side)
+{
+    if (side->queue != NULL) {
+        (void)ucp_st_queue_wait(side->queue, NULL);
+        CU_ASSERT_EQUAL(ucp_st_queue_destroy(side->queue), UCS_OK);
+    }
+}
+
+/* In a thread of its own, as each side waits for the other's last word */
+static void *destroy_worker(void *arg)
+{
+    side_t *side = arg;
+
+    side->destroyed = (side->worker == NULL) ?
+                      UCS_OK : ucp_st_worker_destroy(side->worker);
+    __atomic_store_n(&side->is_gone, 1, __ATOMIC_RELEASE);
+    return NULL;
+}
+
+static pthread_t destroy_begin(side_t *side)
+{
+    pthread_t thread;
+    int ret = pthread_create(&thread, NULL, destroy_worker, side);
+
+    CU_ASSERT_EQUAL_FATAL(ret, 0);
+    return thread;
+}
+
+static void destroy_end(side_t *side, pthread_t thread)
+{
+    (void)pthread_join(thread, NULL);
+    CU_ASSERT_EQUAL(side->destroyed, UCS_OK);
+    side->worker = NULL;
+}
+
+static void close_stream(side_t *side)
+{
+    if (side->stream != NULL) {
+        CU_ASSERT_EQUAL(ucs_gstream_synchronize(side->stream), UCS_OK);
+        CU_ASSERT_EQUAL(ucs_gstream_destroy(side->stream), UCS_OK);
+    }
+}
+
+/* All is well, and both may go at the same time */
+static void close_both(void)
+{
+    pthread_t threads[2];
+    int i;
+
+    close_ops(&sides[0]);
+    close_ops(&sides[1]);
+    close_queue(&sides[0]);
+    close_queue(&sides[1]);
+    for (i = 0; i < 2; ++i) {
+        threads[i] = destroy_begin(&sides[i]);
+    }
+    for (i = 0; i < 2; ++i) {
+        destroy_end(&sides[i], threads[i]);
+    }
+}
+
+/* Something failed: the other side may not know of it, but by this one's end,
+ * to which it answers */
+static void close_one(side_t *side, side_t *other)
+{
+    pthread_t thread;
+
+    close_ops(side);
+    close_queue(side);
+    thread = destroy_begin(side);
+    while (!__atomic_load_n(&side->is_gone, __ATOMIC_ACQUIRE)) {
+        (void)ucp_st_worker_progress(other->worker);
+        (void)sched_yield();
+    }
+    destroy_end(side, thread);
+}
+
+static int is_in_error(side_t *side)
+{
+    ucs_status_t status = (side->queue == NULL) ?
+                          UCS_OK : ucp_st_queue_query(side->queue, NULL);
+
+    return (status != UCS_OK) && (status != UCS_INPROGRESS);
+}
+
+ucs_status_t st_life(void)
+{
+    ucs_status_t status;
+    int first;
+
+    memset(sides, 0, sizeof(sides));
+    status = run();
+    if (status == UCS_OK) {
+        close_both();
+    } else {
+        first = is_in_error(&sides[1]);
+        close_one(&sides[first], &sides[!first]);
+        close_one(&sides[!first], &sides[first]);
+    }
+    close_stream(&sides[0]);
+    close_stream(&sides[1]);
+    return status;
+}
+
+/* By this side, by a NIC or a peer that had no room, or by UCP, which goes on
+ * without a transport that it could not open */
+int st_life_is_fair(ucs_status_t status)
+{
+    return (status == UCS_ERR_NO_MEMORY) || (status == UCS_ERR_NO_RESOURCE) ||
+           (status == UCS_ERR_IO_ERROR) || (status == UCS_ERR_CANCELED) ||
+           (status == UCS_ERR_UNREACHABLE) || (status == UCS_ERR_NO_DEVICE) ||
+           (status == UCS_ERR_CONNECTION_RESET) ||
+           (status == UCS_ERR_UNSUPPORTED);
+}
