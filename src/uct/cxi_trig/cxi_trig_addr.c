@@ -13,7 +13,6 @@
 #include <ucs/debug/log.h>
 #include <ucs/sys/uid.h>
 
-#include <rdma/fi_cm.h>
 #include <rdma/fi_errno.h>
 
 #include <string.h>
@@ -50,20 +49,11 @@ ucs_status_t uct_cxi_trig_addr_get_iface(uct_iface_h uct_iface,
     uct_cxi_trig_iface_t *iface = ucs_derived_of(uct_iface,
                                                  uct_cxi_trig_iface_t);
     uct_cxi_trig_iface_addr_t addr;
-    size_t length               = sizeof(addr.name);
-    int ret;
 
     memset(&addr, 0, sizeof(addr));
-    ret = fi_getname(&iface->net.ep->fid, addr.name, &length);
-    if (ret != 0) {
-        ucs_error("cannot get the name of the endpoint on %s (%zu bytes): %s",
-                  uct_cxi_trig_iface_md(iface)->info->domain_attr->name, length,
-                  fi_strerror(-ret));
-        return uct_cxi_trig_status(ret);
-    }
-
+    memcpy(addr.name, iface->net.name, iface->net.name_length);
     addr.provider    = uct_cxi_trig_iface_md(iface)->prov->id;
-    addr.name_length = length;
+    addr.name_length = iface->net.name_length;
     addr.seg_size    = iface->seg_size;
     uct_cxi_trig_proto_seal(&addr.head, sizeof(addr));
     memcpy(address, &addr, sizeof(addr));

@@ -406,7 +406,7 @@ static ucs_status_t uct_cxi_trig_dwq_count_arm(uct_cxi_trig_iface_t *iface)
 
     status = uct_cxi_trig_dwq_count_find_self(iface);
     if (status != UCS_OK) {
-        return status;
+        return UCS_ERR_BUSY; /* The user polls on, and asks again */
     }
 
     iface->rx.enabled = 1; /* The message must be received */

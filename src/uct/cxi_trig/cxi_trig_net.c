@@ -12,6 +12,7 @@
 #include <ucs/debug/log.h>
 #include <ucs/sys/math.h>
 
+#include <rdma/fi_cm.h>
 #include <rdma/fi_errno.h>
 
 /* Room for what is not ours in the queues */
@@ -101,6 +102,13 @@ static int uct_cxi_trig_net_open_ep(uct_cxi_trig_net_t *net,
     }
 
     ret = uct_cxi_trig_net_bind(net);
+    if (ret == 0) {
+        /* Asked once, and never by a call that must not fail: UCX 1.13 uses an
+         * endpoint on whose way an address could not be had */
+        net->name_length = sizeof(net->name);
+        ret              = fi_getname(&net->ep->fid, net->name,
+                                      &net->name_length);
+    }
     if (ret != 0) {
         fi_close(&net->ep->fid);
     }

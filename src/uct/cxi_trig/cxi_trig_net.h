@@ -6,6 +6,7 @@
 #define UCT_CXI_TRIG_NET_H_
 
 #include "cxi_trig_md.h"
+#include "cxi_trig_proto.h"
 
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
@@ -25,6 +26,8 @@ typedef struct uct_cxi_trig_net {
     struct fid_av   *av;
     struct fid_cntr *writes; /**< Never read, see uct_cxi_trig_net_open() */
     struct fid_cntr *reads;
+    uint8_t         name[UCT_CXI_TRIG_NAME_BLOB_MAX]; /**< Of the endpoint */
+    size_t          name_length;
     int             wait_fd; /**< Readable when cq has entries; -1: none */
 } uct_cxi_trig_net_t;
 
