@@ -29,6 +29,35 @@ static void test_fires_at_threshold(void)
     trig_destroy(&trig);
 }
 
+/* What nobody counts is done all the same, or failed */
+static void test_no_completion(void)
+{
+    uct_trig_deferred_t deferred;
+    uct_trig_put_t put;
+    trig_t trig;
+
+    CU_ASSERT_FATAL(trig_create(&trig, NULL) == 0);
+    deferred            = trig_deferred(&trig, trig.trigger, 1);
+    deferred.completion = NULL;
+    put                 = trig_describe_put(&trig, 0);
+    CU_ASSERT(uct_trig_ep_put(trig.pair.a.peer, &put, &deferred) == UCS_OK);
+    deferred.threshold = 2;
+    put                = trig_describe_put(&trig, 1);
+    ++put.rkey.key; /* There is no such key */
+    CU_ASSERT(uct_trig_ep_put(trig.pair.a.peer, &put, &deferred) == UCS_OK);
+
+    CU_ASSERT(uct_trig_cntr_add(trig.trigger, 1) == UCS_OK);
+    uct_pair_wait(&trig.pair, &trig.done, 1);
+    CU_ASSERT(trig_arrived(&trig, 0));
+    CU_ASSERT(trig.status == UCS_OK);
+    CU_ASSERT(uct_trig_cntr_add(trig.trigger, 1) == UCS_OK);
+    uct_pair_wait(&trig.pair, &trig.done, 2);
+    CU_ASSERT(!trig_arrived(&trig, 1));
+    CU_ASSERT(trig.status != UCS_OK);
+    CU_ASSERT(trig_count(&trig, trig.completion) == 0);
+    trig_destroy(&trig);
+}
+
 static void test_in_order(void)
 {
     trig_t trig;
@@ -251,6 +280,7 @@ int main(int argc, char **argv)
 {
     static const st_cunit_case_t cases[] = {
         {"fires_at_threshold", test_fires_at_threshold},
+        {"no_completion", test_no_completion},
         {"in_order", test_in_order},
         {"out_of_order", test_out_of_order},
         {"already_met", test_already_met},

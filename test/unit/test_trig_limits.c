@@ -191,7 +191,7 @@ static void test_refused_puts(void)
     deferred.threshold = attr.max_count + 1;
     CU_ASSERT(uct_trig_ep_put(ep, &good, &deferred) == UCS_ERR_EXCEEDS_LIMIT);
     deferred            = trig_deferred(&trig, trig.trigger, 1);
-    deferred.completion = NULL;
+    deferred.completion = trig.b_writes;
     CU_ASSERT(uct_trig_ep_put(ep, &good, &deferred) == UCS_ERR_INVALID_PARAM);
     deferred            = trig_deferred(&trig, trig.b_writes, 1);
     CU_ASSERT(uct_trig_ep_put(ep, &good, &deferred) == UCS_ERR_INVALID_PARAM);

@@ -187,7 +187,6 @@ static ucs_status_t ucp_st_trig_post_put(ucp_st_trig_part_t *part,
         .rkey        = part->remote
     };
 
-    deferred->completion = part->rail->sink;
     if (op->dir == UCP_ST_DIR_SEND) {
         ucp_st_trig_fill_data(part, use, index % puts, &put);
         deferred->completion = part->data;
@@ -209,11 +208,10 @@ static ucs_status_t ucp_st_trig_post_word(ucp_st_trig_part_t *part,
         .rkey        = part->piece.slab->rkey
     };
 
-    deferred->trigger    = part->data;
-    deferred->threshold  = use * part->share.puts;
-    deferred->completion = part->rail->sink;
-    deferred->done       = (deferred->resv != NULL) ?
-                           ucp_st_trig_word_done : ucp_st_trig_ahead_word_done;
+    deferred->trigger   = part->data;
+    deferred->threshold = use * part->share.puts;
+    deferred->done      = (deferred->resv != NULL) ?
+                          ucp_st_trig_word_done : ucp_st_trig_ahead_word_done;
     return uct_trig_ep_atomic_add64(part->rail->self_ep, &atomic, deferred);
 }
 

@@ -116,15 +116,8 @@ static ucs_status_t ucp_st_trig_rail_setup(ucp_st_trig_rail_t *rail)
     if (status != UCS_OK) {
         ucs_error("lane 'trig': device %s cannot reach itself: %s",
                   rail->attr.device, ucs_status_string(status));
-        return status;
     }
-
-    status = uct_trig_cntr_create(rail->iface, &rail->sink);
-    if (status != UCS_OK) {
-        uct_ep_destroy(rail->self_ep);
-        return status;
-    }
-    return UCS_OK;
+    return status;
 }
 
 ucs_status_t ucp_st_trig_rail_open(ucp_st_trig_rail_t *rail,
@@ -148,7 +141,6 @@ ucs_status_t ucp_st_trig_rail_open(ucp_st_trig_rail_t *rail,
 void ucp_st_trig_rail_close(ucp_st_trig_rail_t *rail)
 {
     ucp_st_trig_pool_cleanup(&rail->pool);
-    (void)uct_trig_cntr_destroy(rail->sink);
     uct_ep_destroy(rail->self_ep);
     uct_iface_close(rail->iface);
     uct_md_close(rail->md);

@@ -18,7 +18,6 @@ typedef struct ucp_st_trig_rail {
     uct_iface_attr_t      iface_attr; /* read-only */
     uct_trig_iface_attr_t attr;       /* limits; read-only */
     uct_ep_h              self_ep;    /* for the own words */
-    uct_trig_cntr_h       sink;       /* completions that nothing waits for */
     unsigned              ahead;      /* entries in use that nobody reserved */
     unsigned              max_ahead;  /* of them: the rest is for matches */
     int                   helped;     /* streams drive it; owner's */

@@ -79,7 +79,9 @@ static void uct_cxi_trig_dwq_release(uct_cxi_trig_iface_t *iface,
     ucs_list_del(&op->list);
     iface->dwq.ops->release(iface, op, status);
     --op->deferred.trigger->refs;
-    --op->deferred.completion->refs;
+    if (op->deferred.completion != NULL) {
+        --op->deferred.completion->refs;
+    }
     if (op->local != NULL) {
         --op->local->refs;
     }
@@ -109,7 +111,9 @@ void uct_cxi_trig_dwq_cleanup(uct_cxi_trig_iface_t *iface)
 static void uct_cxi_trig_dwq_note_failure(uct_cxi_trig_dwq_op_t *op,
                                           ucs_status_t status)
 {
-    __atomic_store_n(&op->deferred.completion->failed, 1, __ATOMIC_RELAXED);
+    if (op->deferred.completion != NULL) {
+        __atomic_store_n(&op->deferred.completion->failed, 1, __ATOMIC_RELAXED);
+    }
     if (uct_cxi_trig_status_is_peer(status)) {
         uct_cxi_trig_peer_fail(op->peer, status);
     }
@@ -166,9 +170,9 @@ static ucs_status_t
 uct_cxi_trig_dwq_check(const uct_cxi_trig_iface_t *iface,
                        const uct_trig_deferred_t *deferred)
 {
-    if ((deferred->trigger == NULL) || (deferred->completion == NULL) ||
-        (deferred->trigger->iface != iface) ||
-        (deferred->completion->iface != iface)) {
+    if ((deferred->trigger == NULL) || (deferred->trigger->iface != iface) ||
+        ((deferred->completion != NULL) &&
+         (deferred->completion->iface != iface))) {
         return UCS_ERR_INVALID_PARAM;
     }
     if (deferred->threshold > uct_cxi_trig_iface_md(iface)->prov->max_count) {
@@ -229,7 +233,9 @@ static ucs_status_t uct_cxi_trig_dwq_post(uct_cxi_trig_iface_t *iface,
     int ret;
 
     ++op->deferred.trigger->refs;
-    ++op->deferred.completion->refs;
+    if (op->deferred.completion != NULL) {
+        ++op->deferred.completion->refs;
+    }
     if (op->local != NULL) {
         ++op->local->refs;
     }

@@ -6,7 +6,7 @@
  * Each operation completes a counter of its own, its slot's, on which two
  * deferred additions wait:
  *
- *   operation --done--> slot's counter --+--add 1--> user's completion counter
+ *   operation --done--> slot's counter --+--add 1--> user's counter, if any
  *                                        +--add 1--> counter of all completions
  *
  * They run in this order, so that who sees the last one move finds the user's
@@ -211,11 +211,12 @@ static int uct_cxi_trig_dwq_count_post(uct_cxi_trig_iface_t *iface,
     op->slot                     = slot;
     op->req.work.completion_cntr = slot->cntr;
     ++slot->target;
-    uct_cxi_trig_dwq_count_setup_add(slot, &slot->user,
-                                     op->deferred.completion->cntr);
     uct_cxi_trig_dwq_count_setup_add(slot, &slot->all, count->all);
-
-    ret = fi_control(domain, FI_QUEUE_WORK, &slot->user.work);
+    if (op->deferred.completion != NULL) {
+        uct_cxi_trig_dwq_count_setup_add(slot, &slot->user,
+                                         op->deferred.completion->cntr);
+        ret = fi_control(domain, FI_QUEUE_WORK, &slot->user.work);
+    }
     if (ret == 0) {
         ret = fi_control(domain, FI_QUEUE_WORK, &slot->all.work);
     }

@@ -65,8 +65,7 @@ static int uct_cxi_trig_net_bind(uct_cxi_trig_net_t *net)
     } objects[] = {
         {&net->cq->fid, FI_TRANSMIT | FI_RECV},
         {&net->av->fid, 0},
-        {&net->writes->fid, FI_WRITE},
-        {&net->reads->fid, FI_READ}
+        {&net->cntr->fid, FI_WRITE | FI_READ}
     };
     unsigned i;
     int ret;
@@ -115,8 +114,8 @@ static int uct_cxi_trig_net_open_ep(uct_cxi_trig_net_t *net,
     return ret;
 }
 
-/* The two counters are there because the cxi provider takes the endpoint's
- * write counter for granted when a deferred atomic completes. */
+/* The counter is there because the cxi provider takes those of the endpoint for
+ * granted when a deferred atomic completes. One is enough: they are scarce. */
 ucs_status_t uct_cxi_trig_net_open(uct_cxi_trig_net_t *net,
                                    uct_cxi_trig_md_t *md,
                                    const uct_cxi_trig_net_params_t *params)
@@ -138,26 +137,19 @@ ucs_status_t uct_cxi_trig_net_open(uct_cxi_trig_net_t *net,
         goto err_close_cq;
     }
 
-    ret = uct_cxi_trig_net_open_cntr(md, &net->writes);
+    ret = uct_cxi_trig_net_open_cntr(md, &net->cntr);
     if (ret != 0) {
         goto err_close_av;
     }
 
-    ret = uct_cxi_trig_net_open_cntr(md, &net->reads);
-    if (ret != 0) {
-        goto err_close_writes;
-    }
-
     ret = uct_cxi_trig_net_open_ep(net, md, params);
     if (ret != 0) {
-        goto err_close_reads;
+        goto err_close_cntr;
     }
     return UCS_OK;
 
-err_close_reads:
-    fi_close(&net->reads->fid);
-err_close_writes:
-    fi_close(&net->writes->fid);
+err_close_cntr:
+    fi_close(&net->cntr->fid);
 err_close_av:
     fi_close(&net->av->fid);
 err_close_cq:
@@ -185,8 +177,7 @@ void uct_cxi_trig_net_close_ep(uct_cxi_trig_net_t *net)
 
 void uct_cxi_trig_net_close(uct_cxi_trig_net_t *net)
 {
-    uct_cxi_trig_net_close_fid(&net->reads->fid, "counter of reads");
-    uct_cxi_trig_net_close_fid(&net->writes->fid, "counter of writes");
+    uct_cxi_trig_net_close_fid(&net->cntr->fid, "counter of the endpoint");
     uct_cxi_trig_net_close_fid(&net->av->fid, "address vector");
     uct_cxi_trig_net_close_fid(&net->cq->fid, "completion queue");
 }

@@ -24,8 +24,7 @@ typedef struct uct_cxi_trig_net {
     struct fid_ep   *ep;
     struct fid_cq   *cq;
     struct fid_av   *av;
-    struct fid_cntr *writes; /**< Never read, see uct_cxi_trig_net_open() */
-    struct fid_cntr *reads;
+    struct fid_cntr *cntr;   /**< Of all that needs one which nobody reads */
     uint8_t         name[UCT_CXI_TRIG_NAME_BLOB_MAX]; /**< Of the endpoint */
     size_t          name_length;
     int             wait_fd; /**< Readable when cq has entries; -1: none */

@@ -120,7 +120,7 @@ typedef void (*uct_trig_done_func_t)(void *arg, ucs_status_t status);
 typedef struct uct_trig_deferred {
     uct_trig_cntr_h      trigger;    /**< Fires when this counter ... */
     uint64_t             threshold;  /**< ... is >= this */
-    uct_trig_cntr_h      completion; /**< Gets 1 added when done; not NULL */
+    uct_trig_cntr_h      completion; /**< Gets 1 added when done; NULL: none */
     uct_trig_resv_t      *resv;      /**< Entry to use; NULL: a free one */
     uct_trig_done_func_t done;       /**< May be NULL */
     void                 *arg;       /**< Passed to @a done */
