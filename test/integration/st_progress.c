@@ -20,7 +20,7 @@ static const char usage_text[] =
     "  --threads         ranks are threads of one process\n"
     "  --ranks N         1 to 8; each program has a number of its own\n"
     "  --percent N       of the iterations\n"
-    "  --needs-all       p4: a pair that finds no lane is a failure\n"
+    "  --needs-all       p4, p5: a pair that finds no lane is a failure\n"
     "  --lanes NAME,NAME p8: the lanes of its operations (host,trig)\n"
     "  --limit SECONDS   in which something must go on (60)\n";
 

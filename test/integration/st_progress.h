@@ -69,11 +69,14 @@ void st_progress_count(void *word);
 /** Exchange with 26 neighbours. */
 typedef struct st_halo {
     st_rank_t *me;
-    size_t    count;
+    size_t    num_recvs;
+    size_t    num_sends;
     st_msg_t  recvs[26];
     st_msg_t  sends[26];
 } st_halo_t;
 
+/** Match with all neighbours; _some: or with those that a lane is found for. */
+void st_halo_init_some(st_rank_t *me, st_halo_t *halo, size_t length);
 void st_halo_init(st_rank_t *me, st_halo_t *halo, size_t length);
 void st_halo_enqueue(st_halo_t *halo, ucp_st_queue_h queue,
                      ucs_gstream_h stream);
