@@ -97,6 +97,7 @@ void st_p5(st_rank_t *me);
 void st_p7_ready(st_rank_t *me);
 void st_p7_standard(st_rank_t *me);
 void st_p8(st_rank_t *me);
+void st_p8_fallback(st_rank_t *me);
 void st_p9_many(st_rank_t *me);
 void st_p9_stop(st_rank_t *me);
 void st_p10_halo(st_rank_t *me);

@@ -35,6 +35,7 @@ const st_progress_case_t st_progress_cases[] = {
     {"p7_ready", 2, 0, st_p7_ready, NULL},
     {"p7_standard", 2, 0, st_p7_standard, NULL},
     {"p8", 2, 0, st_p8, NULL},
+    {"p8_fallback", 2, 0, st_p8_fallback, NULL},
     {"p9_stop", 2, ST_PROGRESS_PROCESSES, st_p9_stop, "50ms"},
     {"p9_many", 8, ST_PROGRESS_PROCESSES, st_p9_many, "50ms"},
     {"p10_halo", 4, 0, st_p10_halo, NULL},
