@@ -26,7 +26,9 @@ typedef struct gstream_ops {
      *  commands pending or the caller is one of its commands. */
     ucs_status_t (*destroy)(ucs_gstream_h stream);
 
-    /** Enqueues 1 or more valid commands, or none of them on error. */
+    /** Enqueues 1 or more valid commands, or none of them on error.
+     *  UCS_ERR_UNSUPPORTED while the stream is being captured into a graph,
+     *  where a back end's streams can be. */
     ucs_status_t (*enqueue)(ucs_gstream_h stream, const ucs_gstream_cmd_t *cmds,
                             size_t count);
 

@@ -159,7 +159,8 @@ ucs_gstream_type_t ucs_gstream_type(ucs_gstream_h stream);
  *
  * @return UCS_OK; UCS_ERR_INVALID_PARAM for an unknown command, a misaligned or
  *         NULL word, a NULL function, or a NULL address with a length;
- *         UCS_ERR_NO_MEMORY. Nothing is enqueued on error.
+ *         UCS_ERR_UNSUPPORTED while a device stream is being captured into a
+ *         graph; UCS_ERR_NO_MEMORY. Nothing is enqueued on error.
  *
  * Ownership: memory that the commands name stays the caller's and must live
  *            until they have run.

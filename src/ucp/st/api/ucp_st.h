@@ -457,6 +457,7 @@ ucs_status_t ucp_st_op_free(ucp_st_op_h op);
  *         UCS_ERR_INVALID_PARAM if it belongs to another worker than the queue;
  *         UCS_ERR_CANCELED if the peer has freed its half;
  *         UCS_ERR_EXCEEDS_LIMIT after as many uses as a NIC counter can count;
+ *         UCS_ERR_UNSUPPORTED while the stream is being captured into a graph;
  *         the cause if the operation or the queue has failed; an error of the
  *         NIC that does not take the work. Nothing is enqueued on error.
  *
