@@ -67,8 +67,8 @@ static const char *const names[FAB_CALL_LAST] = {
     [FAB_CALL_CNTR_ADD]   = "fi_cntr_add"
 };
 
-/* The provider's operations and their replacements. Written with the lock held,
- * the same values each time; read by who has an object, which came after. */
+/* The one provider's operations and their replacements. Written once, with the
+ * lock held, before there is an object that has them. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static struct fi_ops *real_fid_ops[FAB_MAX_CLASSES];
@@ -93,14 +93,14 @@ static const uct_cxi_trig_prov_ops_t *real_prov;
 #define REPLACE(_ops_p, _name, _slot, _func) \
     do { \
         (void)pthread_mutex_lock(&lock); \
-        if (*(_ops_p) != &my_##_name) { \
+        if (real_##_name == NULL) { \
             real_##_name = *(_ops_p); \
-            if (my_##_name.size == 0) { \
-                my_##_name = *real_##_name; \
-            } \
-            *(_ops_p) = &my_##_name; \
+            my_##_name   = *real_##_name; \
         } \
-        my_##_name._slot = _func; \
+        if (my_##_name._slot != _func) { \
+            my_##_name._slot = _func; \
+        } \
+        *(_ops_p) = &my_##_name; \
         (void)pthread_mutex_unlock(&lock); \
     } while (0)
 
@@ -206,8 +206,9 @@ static void hook_fid(struct fid *fid)
     struct fi_ops *ops = &fid_ops[fid->fclass];
 
     (void)pthread_mutex_lock(&lock);
-    real_fid_ops[fid->fclass] = fid->ops;
     if (ops->size == 0) {
+        real_fid_ops[fid->fclass] = fid->ops;
+
         *ops         = *fid->ops;
         ops->close   = hook_close;
         ops->bind    = hook_bind;
@@ -394,13 +395,15 @@ ucs_status_t uct_cxi_trig_prov_find(const char *name,
         *(void**)&real_find = dlsym(RTLD_NEXT, "uct_cxi_trig_prov_find");
     }
     status = real_find(name, prov_p, info_p);
-    if (status == UCS_OK) {
+    if ((status == UCS_OK) && (real_prov == NULL)) {
         real_prov     = (*prov_p)->ops;
         my_ops        = *real_prov;
         my_ops.fabric = hook_fabric_open;
         my_prov       = **prov_p;
         my_prov.ops   = &my_ops;
-        *prov_p       = &my_prov;
+    }
+    if (status == UCS_OK) {
+        *prov_p = &my_prov;
     }
     (void)pthread_mutex_unlock(&lock);
     return status;
