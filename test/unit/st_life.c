@@ -291,8 +291,8 @@ static void close_both(void)
     }
 }
 
-/* Something failed: the other side may not know of it, but by this one's end,
- * to which it answers */
+/* Something failed, at this side or at the other one, whose streams are
+ * released as well; each answers to the other one's end */
 static void close_one(side_t *side, side_t *other)
 {
     pthread_t thread;
@@ -307,27 +307,17 @@ static void close_one(side_t *side, side_t *other)
     destroy_end(side, thread);
 }
 
-static int is_in_error(side_t *side)
-{
-    ucs_status_t status = (side->queue == NULL) ?
-                          UCS_OK : ucp_st_queue_query(side->queue, NULL);
-
-    return (status != UCS_OK) && (status != UCS_INPROGRESS);
-}
-
 ucs_status_t st_life(void)
 {
     ucs_status_t status;
-    int first;
 
     memset(sides, 0, sizeof(sides));
     status = run();
     if (status == UCS_OK) {
         close_both();
     } else {
-        first = is_in_error(&sides[1]);
-        close_one(&sides[first], &sides[!first]);
-        close_one(&sides[!first], &sides[first]);
+        close_one(&sides[0], &sides[1]);
+        close_one(&sides[1], &sides[0]);
     }
     close_stream(&sides[0]);
     close_stream(&sides[1]);

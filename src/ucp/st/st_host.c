@@ -382,6 +382,50 @@ void ucp_st_host_handle_ack(ucp_st_worker_h worker,
     ucp_st_host_complete(op, ucs_min(op->host.moved, op->host.acked));
 }
 
+static ucs_status_t ucp_st_host_open(ucp_st_worker_h worker)
+{
+    ucs_status_t status = ucp_st_host_dev_open(worker);
+
+    if (status != UCS_OK) {
+        ucs_log(ucp_st_lane_log_level(worker),
+                "lane 'host': no UCP worker that can sleep: %s",
+                ucs_status_string(status));
+    }
+    return status;
+}
+
+static void ucp_st_host_close(ucp_st_worker_h worker)
+{
+    (void)worker; /* the device is for notices, too */
+}
+
+static size_t ucp_st_host_address_length(ucp_st_worker_h worker)
+{
+    (void)worker;
+    return 0; /* the device's address is there anyway */
+}
+
+static ucs_status_t ucp_st_host_address_pack(ucp_st_worker_h worker,
+                                             void *buffer)
+{
+    (void)worker;
+    (void)buffer;
+    return UCS_OK;
+}
+
+static ucs_status_t ucp_st_host_connect(ucp_st_peer_t *peer,
+                                        const void *address, size_t length)
+{
+    (void)address;
+    (void)length;
+    return (peer->host_ep == NULL) ? UCS_ERR_UNREACHABLE : UCS_OK;
+}
+
+static void ucp_st_host_disconnect(ucp_st_peer_t *peer)
+{
+    (void)peer;
+}
+
 static ucs_status_t ucp_st_host_offer(ucp_st_op_t *op, void *blob,
                                       size_t *length_p)
 {
@@ -535,14 +579,14 @@ static ucs_status_t ucp_st_host_query(ucp_st_worker_h worker,
 const ucp_st_lane_ops_t ucp_st_host_lane_ops = {
     .name           = "host",
     .id             = UCP_ST_LANE_HOST,
-    .open           = ucp_st_host_dev_init,
-    .close          = ucp_st_host_dev_cleanup,
-    .address_length = ucp_st_host_dev_address_length,
-    .address_pack   = ucp_st_host_dev_address_pack,
+    .open           = ucp_st_host_open,
+    .close          = ucp_st_host_close,
+    .address_length = ucp_st_host_address_length,
+    .address_pack   = ucp_st_host_address_pack,
     .progress       = ucp_st_host_progress,
     .query          = ucp_st_host_query,
-    .connect        = ucp_st_host_dev_connect,
-    .disconnect     = ucp_st_host_dev_disconnect,
+    .connect        = ucp_st_host_connect,
+    .disconnect     = ucp_st_host_disconnect,
     .check          = ucp_st_host_dev_check,
     .offer          = ucp_st_host_offer,
     .bind           = ucp_st_host_bind,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * st_host_dev.c - the UCP worker behind the host lane, and what the service
- * thread does with it.
+ * st_host_dev.c - the UCP worker that the service thread drives, and what that
+ * does with it.
  *
  * Streams hand over the operations that they start on a stack: a stream pushes
  * with one compare-and-swap, the service thread takes all that is there at
@@ -18,14 +18,13 @@
 #include "st_host_dev.h"
 #include "st_host.h"
 #include "st_lane.h"
-#include "st_leave.h"
 #include "st_log.h"
+#include "st_notice.h"
 #include "st_op.h"
 #include "st_peer.h"
 #include "st_ucp.h"
 #include "st_worker.h"
 
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,8 +55,7 @@ void ucp_st_host_dev_push(ucp_st_op_t *op)
     ucp_st_service_wake(&dev->service);
 }
 
-/* There is something new in a list; the lock is held */
-static void ucp_st_host_dev_wake(ucp_st_host_dev_t *dev)
+void ucp_st_host_dev_wake(ucp_st_host_dev_t *dev)
 {
     if (!dev->is_awake) {
         ucp_st_service_wake(&dev->service);
@@ -156,9 +154,9 @@ static unsigned ucp_st_host_dev_run_ops(ucp_st_host_dev_t *dev)
     return count;
 }
 
-/* Do what is there to do, once; how much it was. While the lock was not held
- * others may have added to the lists without a wake: that counts, too. */
-static unsigned ucp_st_host_dev_work(ucp_st_worker_h worker)
+/* While the lock was not held others may have added to the lists without a
+ * wake: that counts, too. */
+unsigned ucp_st_host_dev_work(ucp_st_worker_h worker)
 {
     ucp_st_host_dev_t *dev = &worker->host;
     unsigned count;
@@ -173,6 +171,7 @@ static unsigned ucp_st_host_dev_work(ucp_st_worker_h worker)
     count += ucp_st_host_dev_run_ops(dev);
     count += ucp_st_host_dev_empty_trash(worker);
     count += ucp_st_host_dev_close_eps(worker);
+    count += ucp_st_notice_send_all(worker);
     count += !ucs_list_is_empty(&dev->work) || !ucs_list_is_empty(&dev->trash);
     dev->is_awake = (count > 0);
     ucp_st_worker_unlock(worker);
@@ -259,6 +258,30 @@ ucp_st_host_ack_am_handler(void *arg, const void *header, size_t header_length,
     return UCS_OK;
 }
 
+static ucs_status_t
+ucp_st_host_notice_am_handler(void *arg, const void *header,
+                              size_t header_length, void *data, size_t length,
+                              const ucp_am_recv_param_t *param)
+{
+    ucp_st_worker_h worker = arg;
+    ucp_st_notice_msg_t msg;
+
+    (void)data;
+    (void)length;
+    (void)param;
+    if (header_length != sizeof(msg)) {
+        ucs_error("dropped a notice of %zu bytes", header_length);
+        return UCS_OK;
+    }
+    memcpy(&msg, header, sizeof(msg));
+    ucp_st_worker_lock(worker);
+    if (worker->host.is_served) { /* operations and peers still exist */
+        ucp_st_notice_handle(worker, &msg);
+    }
+    ucp_st_worker_unlock(worker);
+    return UCS_OK;
+}
+
 static ucs_status_t ucp_st_host_dev_set_handler(ucp_st_worker_h worker,
                                                 unsigned id, unsigned flags,
                                                 ucp_am_recv_callback_t cb)
@@ -302,6 +325,10 @@ static ucs_status_t ucp_st_host_dev_worker(ucp_st_worker_h worker)
         status = ucp_st_host_dev_set_handler(worker, UCP_ST_HOST_AM_ACK, 0,
                                              ucp_st_host_ack_am_handler);
     }
+    if (status == UCS_OK) {
+        status = ucp_st_host_dev_set_handler(worker, UCP_ST_HOST_AM_NOTICE, 0,
+                                             ucp_st_host_notice_am_handler);
+    }
     if (status != UCS_OK) {
         goto err_address;
     }
@@ -330,7 +357,7 @@ static ucs_status_t ucp_st_host_dev_serve_start(ucp_st_worker_h worker)
     return status;
 }
 
-ucs_status_t ucp_st_host_dev_init(ucp_st_worker_h worker)
+static ucs_status_t ucp_st_host_dev_init(ucp_st_worker_h worker)
 {
     ucp_st_host_dev_t *dev = &worker->host;
     ucs_status_t status;
@@ -338,8 +365,9 @@ ucs_status_t ucp_st_host_dev_init(ucp_st_worker_h worker)
     ucs_list_head_init(&dev->work);
     ucs_list_head_init(&dev->trash);
     ucs_list_head_init(&dev->closing);
+    ucs_list_head_init(&dev->notices);
     status = ucp_st_ucp_context_create(worker,
-                                       UCP_FEATURE_AM | UCP_FEATURE_WAKEUP,
+                                       UCP_FEATURE_AM | UCP_FEATURE_WAKEUP, 1,
                                        "ucp_st_host", &dev->context);
     if (status != UCS_OK) {
         goto err;
@@ -360,14 +388,21 @@ err_worker:
 err_context:
     ucp_cleanup(dev->context);
 err:
-    ucs_log(ucp_st_lane_log_level(worker),
-            "lane 'host': no UCP worker that can sleep: %s",
-            ucs_status_string(status));
     return status;
 }
 
-/* From now on this thread, and no other, works for the lane */
-static void ucp_st_host_dev_stop(ucp_st_host_dev_t *dev)
+ucs_status_t ucp_st_host_dev_open(ucp_st_worker_h worker)
+{
+    ucp_st_host_dev_t *dev = &worker->host;
+
+    if (!dev->is_tried) {
+        dev->is_tried = 1;
+        dev->status   = ucp_st_host_dev_init(worker);
+    }
+    return dev->status;
+}
+
+void ucp_st_host_dev_stop(ucp_st_host_dev_t *dev)
 {
     if (dev->is_served) {
         ucp_st_service_remove(&dev->service);
@@ -376,14 +411,18 @@ static void ucp_st_host_dev_stop(ucp_st_host_dev_t *dev)
     }
 }
 
-void ucp_st_host_dev_cleanup(ucp_st_worker_h worker)
+void ucp_st_host_dev_close(ucp_st_worker_h worker)
 {
     ucp_st_host_dev_t *dev = &worker->host;
 
+    if (!dev->is_tried || (dev->status != UCS_OK)) {
+        return;
+    }
     ucp_st_host_dev_stop(dev);
     ucp_st_worker_lock(worker);
     (void)ucp_st_host_dev_empty_trash(worker);
     ucp_st_worker_unlock(worker);
+    ucp_st_notice_cleanup(worker);
     ucp_worker_release_address(dev->ucp_worker, dev->address);
     ucp_worker_destroy(dev->ucp_worker);
     ucp_cleanup(dev->context);
@@ -391,188 +430,11 @@ void ucp_st_host_dev_cleanup(ucp_st_worker_h worker)
 
 size_t ucp_st_host_dev_address_length(ucp_st_worker_h worker)
 {
-    return worker->host.address_length;
+    return (worker->host.status == UCS_OK) ? worker->host.address_length : 0;
 }
 
-ucs_status_t ucp_st_host_dev_address_pack(ucp_st_worker_h worker, void *buffer)
+void ucp_st_host_dev_address_pack(ucp_st_worker_h worker, void *buffer)
 {
-    memcpy(buffer, worker->host.address, worker->host.address_length);
-    return UCS_OK;
-}
-
-ucs_status_t ucp_st_host_dev_connect(ucp_st_peer_t *peer, const void *address,
-                                     size_t length)
-{
-    ucp_st_host_ep_t *hep = calloc(1, sizeof(*hep) + length);
-
-    if (hep == NULL) {
-        return UCS_ERR_NO_MEMORY;
-    }
-    hep->peer = peer;
-    memcpy(hep->address, address, length);
-    peer->host_ep = hep;
-    return UCS_OK;
-}
-
-/* UCP's error callback: the peer is dead, or has closed its endpoint */
-static void ucp_st_host_dev_err_handler(void *arg, ucp_ep_h ep,
-                                        ucs_status_t status)
-{
-    ucp_st_peer_t *peer    = arg;
-    ucp_st_worker_h worker = peer->worker;
-
-    (void)ep;
-    ucp_st_worker_lock(worker);
-    ucp_st_leave_lost(peer, status);
-    ucp_st_worker_unlock(worker);
-}
-
-int ucp_st_host_dev_is_local(ucs_status_t status)
-{
-    switch (status) {
-    case UCS_ERR_NO_MEMORY:
-    case UCS_ERR_NO_RESOURCE:
-    case UCS_ERR_INVALID_PARAM:
-    case UCS_ERR_UNSUPPORTED:
-    case UCS_ERR_MESSAGE_TRUNCATED:
-    case UCS_ERR_EXCEEDS_LIMIT:
-        return 1;
-    default:
-        return 0;
-    }
-}
-
-ucs_status_t ucp_st_host_dev_get_ep(const ucp_st_op_t *op, ucp_ep_h *ep_p)
-{
-    ucp_st_worker_h worker = op->worker;
-    ucp_st_peer_t *peer    = op->peer;
-    ucp_st_host_ep_t *hep  = peer->host_ep;
-    ucp_ep_params_t params = {
-        .field_mask      = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS |
-                           UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
-                           UCP_EP_PARAM_FIELD_ERR_HANDLER,
-        .address         = (const ucp_address_t*)hep->address,
-        /* Not all that is fit for messages to oneself can tell errors */
-        .err_mode        = peer->is_self ? UCP_ERR_HANDLING_MODE_NONE :
-                                           UCP_ERR_HANDLING_MODE_PEER,
-        .err_handler.cb  = ucp_st_host_dev_err_handler,
-        .err_handler.arg = peer
-    };
-    ucs_status_t status;
-
-    ucp_st_worker_lock(worker);
-    status = peer->status;
-    *ep_p  = hep->ep;
-    ucp_st_worker_unlock(worker);
-    if ((status != UCS_OK) || (*ep_p != NULL)) {
-        return status;
-    }
-    status = ucp_ep_create(worker->host.ucp_worker, &params, ep_p);
-    if (status != UCS_OK) {
-        ucs_error("lane 'host': failed to connect to peer 0x%lx: %s",
-                  peer->uuid, ucs_status_string(status));
-        /* Transports fail in many ways to reach who is not there any more */
-        return (ucp_st_host_dev_is_local(status) ||
-                (status == UCS_ERR_UNREACHABLE)) ? status :
-                                                   UCS_ERR_CONNECTION_RESET;
-    }
-    ucp_st_worker_lock(worker);
-    hep->ep = *ep_p;
-    ucp_st_worker_unlock(worker);
-    return UCS_OK;
-}
-
-/* UCP asks by itself, at the pace of its keepalive. Once a peer is gone its
- * endpoint is closed: UCP ends what it still does for operations with it, whose
- * waits are released then. */
-void ucp_st_host_dev_check(ucp_st_peer_t *peer)
-{
-    ucp_st_host_ep_t *hep = peer->host_ep;
-
-    if ((peer->status != UCS_OK) && (hep->ep != NULL) && !hep->closing) {
-        hep->closing = 1;
-        ucs_list_add_tail(&peer->worker->host.closing, &hep->list);
-        ucp_st_host_dev_wake(&peer->worker->host);
-    }
-}
-
-/* Wait, not without bound, until all that was sent has left this process */
-static void ucp_st_host_dev_flush(ucp_st_host_dev_t *dev, ucp_ep_h ep)
-{
-    ucp_request_param_t param = {.op_attr_mask = 0};
-    ucs_status_ptr_t request  = ucp_ep_flush_nbx(ep, &param);
-
-    if (!UCS_PTR_IS_PTR(request)) {
-        return;
-    }
-    while ((ucp_request_check_status(request) == UCS_INPROGRESS) &&
-           (ucp_st_worker_now() < dev->stop_time)) {
-        ucp_worker_progress(dev->ucp_worker);
-        (void)sched_yield();
-    }
-    ucp_request_free(request);
-}
-
-static void ucp_st_host_dev_close_ep(ucp_st_host_dev_t *dev,
-                                     ucp_st_host_ep_t *hep)
-{
-    if (hep->ep != NULL) {
-        ucp_st_ep_close(dev->ucp_worker, hep->ep,
-                        hep->peer->is_self ? 0 : UCP_EP_CLOSE_FLAG_FORCE);
-        hep->ep = NULL;
-    }
-}
-
-/* UCP still works for an operation with that peer */
-static int ucp_st_host_dev_is_used(ucp_st_peer_t *peer)
-{
-    int is_used = 0;
-    ucp_st_op_t *op;
-
-    ucp_st_worker_lock(peer->worker);
-    ucs_list_for_each(op, &peer->ops, peer_list) {
-        is_used |= op->host.is_moving || op->host.is_sending;
-    }
-    ucp_st_worker_unlock(peer->worker);
-    return is_used;
-}
-
-/* End all that is under way with a peer, at the end of the worker */
-static void ucp_st_host_dev_end(ucp_st_peer_t *peer)
-{
-    ucp_st_worker_h worker = peer->worker;
-    ucp_st_host_dev_t *dev = &worker->host;
-    ucp_st_host_ep_t *hep  = peer->host_ep;
-
-    ucp_st_host_dev_stop(dev);
-    (void)ucp_st_host_dev_work(worker);
-    if ((hep->ep != NULL) && (peer->status == UCS_OK)) {
-        ucp_st_host_dev_flush(dev, hep->ep);
-    }
-    ucp_st_host_dev_close_ep(dev, hep);
-    /* UCP ends what it does for a closed endpoint in its progress */
-    while (ucp_st_host_dev_is_used(peer) &&
-           (ucp_st_worker_now() < dev->stop_time)) {
-        (void)ucp_st_host_dev_work(worker);
-        (void)sched_yield();
-    }
-    (void)ucp_st_host_dev_work(worker);
-}
-
-/* A peer that was never used may go any time, others at the end of the worker
- * only */
-void ucp_st_host_dev_disconnect(ucp_st_peer_t *peer)
-{
-    ucp_st_worker_h worker = peer->worker;
-    ucp_st_host_ep_t *hep  = peer->host_ep;
-    int is_used;
-
-    ucp_st_worker_lock(worker);
-    is_used = (hep->ep != NULL) || !ucs_list_is_empty(&peer->ops);
-    ucp_st_worker_unlock(worker);
-    if (is_used) {
-        ucp_st_host_dev_end(peer);
-    }
-    peer->host_ep = NULL;
-    free(hep);
+    memcpy(buffer, worker->host.address,
+           ucp_st_host_dev_address_length(worker));
 }

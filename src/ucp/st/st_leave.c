@@ -99,6 +99,7 @@ void ucp_st_leave_handle_bye(ucp_st_peer_t *peer, const ucp_st_msg_op_t *msg)
 {
     ucp_st_leave_handle_leave(peer, msg);
     peer->said_bye = 1;
+    peer->closed   = 1;
     if (ucp_st_leave_has_open_use(peer)) {
         ucp_st_leave_begin(peer);
     } else {
@@ -110,6 +111,8 @@ void ucp_st_leave_handle_bye_ack(ucp_st_peer_t *peer,
                                  const ucp_st_msg_op_t *msg)
 {
     (void)msg;
+    peer->said_bye = 1; /* or what comes to the same */
+    peer->closed   = 1;
     ucp_st_peer_fail(peer, UCS_ERR_CANCELED);
 }
 
@@ -155,9 +158,10 @@ int ucp_st_leave_settle_late(ucp_st_worker_h worker)
         return -1;
     }
     ucs_list_for_each(peer, &worker->peers, list) {
-        /* Only streams: a host that waits for the peer makes calls */
+        /* Only streams, and a peer that has given up this side: a host that
+         * waits for the peer makes calls */
         if ((peer->lost == UCS_OK) || (peer->status != UCS_OK) ||
-            !ucp_st_leave_has_open_use(peer)) {
+            (!peer->said_gone && !ucp_st_leave_has_open_use(peer))) {
             continue;
         }
         left = peer->lost_time + lost_time - ucp_st_worker_now();

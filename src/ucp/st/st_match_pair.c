@@ -140,12 +140,6 @@ static void ucp_st_match_end(ucp_st_op_t *op, ucs_status_t status)
 
 static void ucp_st_match_success(ucp_st_op_t *op)
 {
-    ucp_st_msg_op_t msg = {
-        .op_id     = op->remote_id,
-        .src_op_id = op->id,
-        .status    = UCS_ERR_CANCELED
-    };
-
     ucp_st_op_set_state(op, UCP_ST_OP_MATCHED);
     ++op->worker->stats.matches;
     ++op->worker->stats.lanes[op->lane->id].matches;
@@ -154,7 +148,7 @@ static void ucp_st_match_success(ucp_st_op_t *op)
     if (op->freed) {
         /* Freed while its announcement was on the way */
         ucp_st_lanes_revoke(op);
-        ucp_st_ctrl_post(op->peer, UCP_ST_MSG_UNMATCH, &msg);
+        ucp_st_op_tell_unmatched(op);
         ucp_st_op_reap(op);
     }
 }

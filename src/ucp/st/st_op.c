@@ -15,6 +15,7 @@
 #include "st_match.h"
 #include "st_peer.h"
 #include "st_queue.h"
+#include "st_watch.h"
 #include "st_worker.h"
 
 #include <stdlib.h>
@@ -92,7 +93,7 @@ static uint64_t ucp_st_op_uses_done(const ucp_st_op_t *op)
     return (uses > op->completed) ? uses : op->completed;
 }
 
-static void ucp_st_op_tell_unmatched(ucp_st_op_t *op)
+void ucp_st_op_tell_unmatched(ucp_st_op_t *op)
 {
     ucp_st_msg_op_t msg = {
         .op_id     = op->remote_id,
@@ -101,14 +102,21 @@ static void ucp_st_op_tell_unmatched(ucp_st_op_t *op)
         .status    = (op->status == UCS_OK) ? UCS_ERR_CANCELED : op->status
     };
 
+    op->is_told     = 1;
+    op->told_uses   = msg.uses;
+    op->told_status = (ucs_status_t)msg.status;
+    op->told_time   = ucp_st_worker_now();
     ucp_st_ctrl_post(op->peer, UCP_ST_MSG_UNMATCH, &msg);
+    if (op->state == UCP_ST_OP_FAILED) {
+        ucp_st_watch_wake(op->worker); /* no host may make a call */
+    }
 }
 
-/* A peer that is gone reads and writes nothing: no need to wait for its word */
+/* What still waits to be put to the peer can reach nothing there */
 static int ucp_st_op_peer_is_done(const ucp_st_op_t *op)
 {
-    return !ucp_st_op_has_peer(op) || op->peer_acked ||
-           (op->peer->status != UCS_OK);
+    return !ucp_st_op_has_peer(op) || op->peer_closed ||
+           ((op->peer->status != UCS_OK) && op->peer->closed);
 }
 
 void ucp_st_op_fail(ucp_st_op_t *op, ucs_status_t status)
@@ -143,7 +151,8 @@ void ucp_st_op_fail(ucp_st_op_t *op, ucs_status_t status)
     }
     if (op->peer->status == UCS_OK) {
         ucp_st_op_tell_unmatched(op);
-    } else {
+    }
+    if (ucp_st_op_peer_is_done(op)) {
         op->lane->dispose(op);
     }
 }
@@ -181,13 +190,24 @@ static int ucp_st_op_is_on_stream(const ucp_st_op_t *op)
            (ucp_st_queue_passed(op->queue) < op->last_seq);
 }
 
-/* Nothing waits for the operation any more but, possibly, a lane */
-static void ucp_st_op_destroy(ucp_st_op_t *op)
+/* The peer was told that the operation ends, and may not know it yet: if its
+ * host does not confirm, the service thread says it again */
+static int ucp_st_op_is_unconfirmed(const ucp_st_op_t *op)
+{
+    return op->is_told && !op->peer_closed && (op->peer->status == UCS_OK);
+}
+
+/* Nothing waits for the operation any more but, possibly, a lane and the peer,
+ * for which nothing of the lane is needed */
+static void ucp_st_op_destroy(ucp_st_op_t *op, int is_forced)
 {
     if (ucp_st_lanes_are_busy(op)) {
         return;
     }
     ucp_st_lanes_release(op, 0);
+    if (ucp_st_op_is_unconfirmed(op) && !is_forced) {
+        return;
+    }
     ucs_list_del(&op->list);
     ucs_list_del(&op->peer_list);
     ucp_st_op_table_del(op);
@@ -202,7 +222,7 @@ void ucp_st_op_drop_all(ucp_st_worker_h worker)
     ucp_st_op_reap_limbo(worker); /* no queue is left: these become zombies */
     ucs_list_for_each_safe(op, tmp, &worker->zombies, list) {
         ucp_st_match_forget(op);
-        ucp_st_op_destroy(op);
+        ucp_st_op_destroy(op, 1);
     }
 }
 
@@ -215,7 +235,7 @@ void ucp_st_op_reap(ucp_st_op_t *op)
     ucs_list_del(&op->list);
     ucs_list_add_tail(&op->worker->zombies, &op->list);
     if (op->state != UCP_ST_OP_MATCHING) {
-        ucp_st_op_destroy(op);
+        ucp_st_op_destroy(op, 0);
     }
 }
 
@@ -228,17 +248,34 @@ void ucp_st_op_reap_limbo(ucp_st_worker_h worker)
     }
 }
 
-void ucp_st_op_peer_done(ucp_st_op_t *op)
+void ucp_st_op_peer_gone(ucp_st_op_t *op)
 {
-    op->peer_acked = 1;
     if (op->state == UCP_ST_OP_MATCHING) {
         ucp_st_match_forget(op);
         ucp_st_op_set_state(op, UCP_ST_OP_FAILED);
     }
-    if (op->lane != NULL) {
+    if ((op->lane != NULL) && ucp_st_op_peer_is_done(op)) {
         op->lane->dispose(op);
     }
     ucp_st_op_reap(op);
+}
+
+void ucp_st_op_peer_done(ucp_st_op_t *op)
+{
+    op->peer_closed = 1;
+    ucp_st_op_peer_gone(op);
+}
+
+/* The peer reads and writes here no more: what it took part in has been
+ * delivered. Its own region is closed as well. */
+void ucp_st_op_unmatched(ucp_st_op_t *op, uint64_t uses, ucs_status_t status)
+{
+    op->peer_closed = 1;
+    ucp_st_lanes_revoke(op);
+    ucp_st_op_limit_uses(op, uses, status);
+    if ((op->state == UCP_ST_OP_FAILED) && (op->lane != NULL)) {
+        op->lane->dispose(op);
+    }
 }
 
 void ucp_st_op_handle_unmatch(ucp_st_peer_t *peer, const ucp_st_msg_op_t *msg)
@@ -246,13 +283,11 @@ void ucp_st_op_handle_unmatch(ucp_st_peer_t *peer, const ucp_st_msg_op_t *msg)
     ucp_st_op_t *op     = ucp_st_op_find(peer, msg->op_id);
     ucp_st_msg_op_t ack = {.op_id = msg->src_op_id};
 
-    /* The peer reads and writes here no more: what it took part in has been
-     * delivered. Once it knows that the region is closed it can get rid of what
-     * still waits there to be written here. */
     if (op != NULL) {
-        ucp_st_lanes_revoke(op);
-        ucp_st_op_limit_uses(op, msg->uses, (ucs_status_t)msg->status);
+        ucp_st_op_unmatched(op, msg->uses, (ucs_status_t)msg->status);
     }
+    /* Once the peer knows that the region is closed it can get rid of what
+     * still waits there to be written here */
     ucp_st_ctrl_post(peer, UCP_ST_MSG_UNMATCH_ACK, &ack);
 }
 

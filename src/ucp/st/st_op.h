@@ -76,7 +76,12 @@ typedef struct ucp_st_op {
     uint64_t            max_uses;   /* how many the peer takes part in */
     uint8_t             early;      /* of a receive: a use's data may be here
                                        before it is started */
-    uint8_t             peer_acked; /* peer's region is closed: UNMATCH_ACK */
+    uint8_t             peer_closed;/* the peer's region: it has said so */
+    uint8_t             is_told;    /* to the peer, that it ends */
+    uint8_t             is_noticed; /* its service thread was, too */
+    ucs_status_t        told_status;/* what it was told, ... */
+    uint64_t            told_uses;
+    double              told_time;  /* ... and when, seconds */
 
     uint8_t             lane_order[UCP_ST_PROTO_MAX_LANES]; /* once paired */
     uint8_t             offered;    /* lanes that hold something for it */
@@ -100,6 +105,9 @@ ucp_st_op_t *ucp_st_op_find(ucp_st_peer_h peer, uint64_t id);
  * matched. Later calls for the same operation do nothing. The lock is held.
  */
 void ucp_st_op_fail(ucp_st_op_t *op, ucs_status_t status);
+
+/** Tell the peer that this half ends. The lock is held. */
+void ucp_st_op_tell_unmatched(ucp_st_op_t *op);
 
 /** A use is complete: its word was counted up. The lock is held. */
 void ucp_st_op_complete_use(ucp_st_op_t *op);
@@ -125,11 +133,18 @@ void ucp_st_op_reap_limbo(ucp_st_worker_h worker);
 void ucp_st_op_drop_all(ucp_st_worker_h worker);
 
 /**
- * A freed operation's counterpart has closed its region, or is gone: get rid of
- * what the NIC still holds for it. The lock is held; `op` may be gone
- * afterwards.
+ * An operation's counterpart has closed its region: get rid of what the NIC
+ * still holds for it. The lock is held; `op` may be gone afterwards.
  */
 void ucp_st_op_peer_done(ucp_st_op_t *op);
+
+/** A freed operation's peer is gone, so that nobody answers. The lock is held;
+ *  `op` may be gone afterwards. */
+void ucp_st_op_peer_gone(ucp_st_op_t *op);
+
+/** The peer's half has ended after so many uses: close the region, and fail the
+ *  operation if it needs more. May be called again. The lock is held. */
+void ucp_st_op_unmatched(ucp_st_op_t *op, uint64_t uses, ucs_status_t status);
 
 /** The peer freed its half, or it failed. The lock is held. */
 void ucp_st_op_handle_unmatch(ucp_st_peer_h peer, const ucp_st_msg_op_t *msg);

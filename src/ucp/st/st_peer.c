@@ -31,7 +31,8 @@ typedef struct ucp_st_address {
 
 static size_t ucp_st_address_lanes_length(ucp_st_worker_h worker)
 {
-    size_t length = 0;
+    size_t length = sizeof(ucp_st_address_lane_t) +
+                    ucp_st_host_dev_address_length(worker);
     unsigned i;
 
     for (i = 0; i < worker->num_lanes; ++i) {
@@ -58,6 +59,10 @@ static ucs_status_t ucp_st_address_lanes_pack(ucp_st_worker_h worker,
         }
         p += sizeof(*head) + head->length;
     }
+    head         = (ucp_st_address_lane_t*)p;
+    head->lane   = UCP_ST_PROTO_SERVICE;
+    head->length = ucp_st_host_dev_address_length(worker);
+    ucp_st_host_dev_address_pack(worker, head + 1);
     return UCS_OK;
 }
 
@@ -89,7 +94,7 @@ ucs_status_t ucp_st_worker_get_address(ucp_st_worker_h worker,
     hdr->magic      = UCP_ST_ADDRESS_MAGIC;
     hdr->version    = UCP_ST_PROTO_VERSION;
     hdr->ucp_length = ucp_length;
-    hdr->num_lanes  = worker->num_lanes;
+    hdr->num_lanes  = worker->num_lanes + 1;
     hdr->uuid       = worker->uuid;
     memcpy(hdr + 1, ucp_addr, ucp_length);
     status = ucp_st_address_lanes_pack(worker,
@@ -225,7 +230,7 @@ void ucp_st_peer_fail(ucp_st_peer_t *peer, ucs_status_t status)
     worker->going_peers -= peer->going;
     ucs_list_for_each_safe(op, tmp, &peer->ops, peer_list) {
         if (op->freed) {
-            ucp_st_op_peer_done(op);
+            ucp_st_op_peer_gone(op);
         } else if ((op->state != UCP_ST_OP_INIT) &&
                    !ucp_st_peer_is_done_with(op)) {
             ucp_st_op_fail(op, status);
@@ -234,6 +239,23 @@ void ucp_st_peer_fail(ucp_st_peer_t *peer, ucs_status_t status)
     ucp_st_batch_peer_gone(peer);
     /* Some NICs drop what they cannot deliver without a word until then */
     ucp_st_lanes_check(peer);
+    /* It may be there all the same: the thread tells it */
+    ucp_st_watch_wake(worker);
+}
+
+void ucp_st_peer_closed(ucp_st_peer_t *peer)
+{
+    ucp_st_op_t *op, *tmp;
+
+    peer->closed = 1;
+    if (peer->status == UCS_OK) {
+        return;
+    }
+    ucs_list_for_each_safe(op, tmp, &peer->ops, peer_list) {
+        if ((op->state == UCP_ST_OP_FAILED) || op->freed) {
+            ucp_st_op_peer_gone(op);
+        }
+    }
 }
 
 /* UCP's error callback: the control endpoint is dead */
@@ -302,6 +324,7 @@ static void ucp_st_peer_disconnect(ucp_st_peer_t *peer)
         }
     }
     peer->lanes = 0;
+    ucp_st_host_dev_disconnect(peer);
     ucp_st_ep_close(worker->ucp_worker, peer->ucp_ep, UCP_EP_CLOSE_FLAG_FORCE);
     peer->ucp_ep = NULL;
 }
@@ -330,6 +353,25 @@ static void ucp_st_peer_connect_lane(ucp_st_peer_t *peer,
     }
 }
 
+/* What reaches the peer's service thread, which lane host needs as well */
+static ucs_status_t
+ucp_st_peer_connect_service(ucp_st_peer_t *peer,
+                            const ucp_st_address_t *address)
+{
+    const uint8_t *p    = address->lanes;
+    ucs_status_t status = UCS_OK;
+    const ucp_st_address_lane_t *head;
+    unsigned i;
+
+    for (i = 0; (i < address->num_lanes) && (status == UCS_OK); ++i) {
+        head = ucp_st_address_next_lane(&p, address->end);
+        if (head->lane == UCP_ST_PROTO_SERVICE) {
+            status = ucp_st_host_dev_connect(peer, head + 1, head->length);
+        }
+    }
+    return status;
+}
+
 static ucs_status_t ucp_st_peer_connect(ucp_st_peer_t *peer,
                                         const ucp_st_address_t *address)
 {
@@ -339,6 +381,10 @@ static ucs_status_t ucp_st_peer_connect(ucp_st_peer_t *peer,
     ucp_ep_h ucp_ep;
     unsigned i;
 
+    status = ucp_st_peer_connect_service(peer, address);
+    if (status != UCS_OK) {
+        return status;
+    }
     for (i = 0; i < address->num_lanes; ++i) {
         ucp_st_peer_connect_lane(peer,
                                  ucp_st_address_next_lane(&p, address->end));
@@ -346,6 +392,7 @@ static ucs_status_t ucp_st_peer_connect(ucp_st_peer_t *peer,
     if (peer->lanes == 0) {
         ucs_error("no lane reaches peer 0x%lx: it has none of this side's (see "
                   "UCX_ST_LANES), or uses another provider", peer->uuid);
+        ucp_st_peer_disconnect(peer);
         return UCS_ERR_UNREACHABLE;
     }
     status = ucp_st_peer_ucp_connect(peer, address, &ucp_ep);

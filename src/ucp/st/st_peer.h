@@ -67,6 +67,11 @@ typedef struct ucp_st_peer {
     ucs_status_t    status;     /* why it is gone; UCS_OK while it is not */
     int             said_leave; /* it matches nothing more */
     int             said_bye;   /* it has no operations any more */
+    int             said_gone;  /* it has declared this side gone */
+    int             is_noticed; /* it was told that it is declared gone */
+    int             closed;     /* nothing that is put to it can reach anything:
+                                   its regions are closed, or no transport
+                                   reaches it; of interest once it is gone */
     int             going;      /* counted in the worker's going_peers */
     ucs_status_t    lost;       /* what a transport said; UCS_OK if nothing */
     uint64_t        lost_round; /* the worker's round then */
@@ -74,7 +79,7 @@ typedef struct ucp_st_peer {
     ucp_ep_h        ucp_ep;     /* control messages; NULL for self */
     unsigned        lanes;      /* bit mask of those that reach it */
     ucp_st_trig_peer_t trig;
-    struct ucp_st_host_ep *host_ep; /* the host lane's */
+    struct ucp_st_host_ep *host_ep; /* to its service thread; or NULL */
     uint32_t        next_tx_seq;
     uint32_t        next_rx_seq;
     struct ucp_st_frame_buf *frame; /* last in the outbox, or NULL */
@@ -95,6 +100,10 @@ void ucp_st_ep_close(ucp_worker_h ucp_worker, ucp_ep_h ep, unsigned flags);
 
 /** Declare a peer gone: its operations fail with `status`. The lock is held. */
 void ucp_st_peer_fail(ucp_st_peer_t *peer, ucs_status_t status);
+
+/** Nothing that is put to the peer can reach anything there from now on. The
+ *  lock is held. */
+void ucp_st_peer_closed(ucp_st_peer_t *peer);
 
 /**
  * Close the endpoints of all peers and free them. UCP is called: the lock is

@@ -12,13 +12,17 @@
 #include <stdint.h>
 
 /** Changes with any change of the formats below. */
-#define UCP_ST_PROTO_VERSION 4
+#define UCP_ST_PROTO_VERSION 5
 
 /** First bytes of an address: "UST" and the version. */
 #define UCP_ST_ADDRESS_MAGIC 0x545355u
 
 /** Lanes that a message can name; 0 ends a shorter list. */
 #define UCP_ST_PROTO_MAX_LANES 4
+
+/** In place of a lane's number: the address of the UCP worker that the service
+ *  thread drives, for notices and lane host. */
+#define UCP_ST_PROTO_SERVICE 255
 
 /** Longest description of an operation's half by one lane, bytes. */
 #define UCP_ST_PROTO_MAX_BLOB 224
@@ -35,7 +39,7 @@ typedef struct ucp_st_address_hdr {
 
 /** Head of one lane's address; its bytes follow. */
 typedef struct ucp_st_address_lane {
-    uint8_t  lane;   /**< @ref ucp_st_lane_t */
+    uint8_t  lane;   /**< @ref ucp_st_lane_t, or UCP_ST_PROTO_SERVICE */
     uint8_t  reserved;
     uint16_t length; /**< Bytes that follow */
 } __attribute__((packed)) ucp_st_address_lane_t;
@@ -107,6 +111,26 @@ typedef struct ucp_st_host_hdr {
     uint64_t src;   /**< Sender's uuid */
 } __attribute__((packed)) ucp_st_host_hdr_t;
 
+/** What a service thread says to another one. */
+typedef enum {
+    UCP_ST_NOTICE_UNMATCH,     /**< A matched operation was freed, or failed */
+    UCP_ST_NOTICE_UNMATCH_ACK, /**< ... and its peer's region is closed */
+    UCP_ST_NOTICE_GONE         /**< The receiver was declared gone, and no
+                                    region is open to it any more */
+} ucp_st_notice_type_t;
+
+/** A notice: all of an active message. What a type does not need is 0. */
+typedef struct ucp_st_notice_msg {
+    uint8_t  type;      /**< @ref ucp_st_notice_type_t */
+    uint8_t  reserved[3];
+    int32_t  status;    /**< UNMATCH: why, for the receiver */
+    uint64_t src;       /**< Sender's uuid */
+    uint64_t dst;       /**< Receiver's uuid */
+    uint64_t op_id;     /**< Receiver's operation */
+    uint64_t src_op_id; /**< Sender's operation */
+    uint64_t uses;      /**< UNMATCH: uses that will still complete */
+} __attribute__((packed)) ucp_st_notice_msg_t;
+
 /** Longest message. */
 #define UCP_ST_MSG_MAX \
     (sizeof(ucp_st_msg_op_t) + UCP_ST_PROTO_MAX_LANES * \
@@ -119,6 +143,7 @@ _Static_assert(sizeof(ucp_st_msg_hdr_t) == 4, "wire format");
 _Static_assert(sizeof(ucp_st_msg_match_t) == 44, "wire format");
 _Static_assert(sizeof(ucp_st_msg_offer_t) == 2, "wire format");
 _Static_assert(sizeof(ucp_st_host_hdr_t) == 24, "wire format");
+_Static_assert(sizeof(ucp_st_notice_msg_t) == 48, "wire format");
 _Static_assert(sizeof(ucp_st_msg_op_t) == 32, "wire format");
 
 #endif

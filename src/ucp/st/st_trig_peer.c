@@ -72,12 +72,14 @@ ucs_status_t ucp_st_trig_address_pack(ucp_st_worker_h worker, void *buffer)
     return status;
 }
 
-static int ucp_st_trig_peer_has_ep(const ucp_st_trig_peer_t *trig, uct_ep_h ep)
+static int ucp_st_trig_peer_has_ep(const ucp_st_trig_peer_t *trig, uct_ep_h ep,
+                                   unsigned *index_p)
 {
     unsigned i;
 
     for (i = 0; i < trig->limits.num_rails; ++i) {
         if (trig->ep[i] == ep) {
+            *index_p = i;
             return 1;
         }
     }
@@ -89,10 +91,15 @@ ucs_status_t ucp_st_trig_peer_err_handler(void *arg, uct_ep_h ep,
 {
     ucp_st_worker_h worker = arg;
     ucp_st_peer_t *peer;
+    unsigned index;
 
     ucs_list_for_each(peer, &worker->peers, list) {
-        if (ucp_st_trig_peer_has_ep(&peer->trig, ep)) {
+        if (ucp_st_trig_peer_has_ep(&peer->trig, ep, &index)) {
+            peer->trig.lost |= UCS_BIT(index);
             ucp_st_leave_lost(peer, status);
+            if (peer->trig.lost == UCS_MASK(peer->trig.limits.num_rails)) {
+                ucp_st_peer_closed(peer); /* nothing arrives there */
+            }
             return UCS_OK;
         }
     }

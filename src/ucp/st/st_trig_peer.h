@@ -15,6 +15,8 @@ typedef struct ucp_st_trig_peer {
     ucp_st_trig_limits_t limits;        /* of both sides */
     uct_ep_h ep[UCP_ST_TRIG_MAX_RAILS]; /* to the peer's rail of that number,
                                            for as many as both sides have */
+    unsigned lost;                      /* bit mask of those that the NICs have
+                                           lost */
 } ucp_st_trig_peer_t;
 
 /** A NIC has lost a peer; uct_error_handler_t. Called from progress, with the

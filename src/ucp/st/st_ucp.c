@@ -70,8 +70,17 @@ static ucs_status_t ucp_st_ucp_config_keepalive(ucp_st_worker_h worker,
     return ucp_config_modify(config, "KEEPALIVE_INTERVAL", interval);
 }
 
+/* A worker that sleeps until somebody sends to it for the first time: UCP
+ * leaves interfaces without endpoints to its own thread, whose word that
+ * something has come does not reach who is asleep */
+static ucs_status_t ucp_st_ucp_config_sleeper(ucp_config_t *config)
+{
+    return ucp_config_modify(config, "ADAPTIVE_PROGRESS", "n");
+}
+
 ucs_status_t ucp_st_ucp_context_create(ucp_st_worker_h worker,
-                                       uint64_t features, const char *name,
+                                       uint64_t features, int is_sleeper,
+                                       const char *name,
                                        ucp_context_h *context_p)
 {
     ucp_params_t params = {
@@ -89,6 +98,9 @@ ucs_status_t ucp_st_ucp_context_create(ucp_st_worker_h worker,
     status = ucp_st_ucp_config_keepalive(worker, config);
     if (status == UCS_OK) {
         status = ucp_st_ucp_config_shm(config);
+    }
+    if (status == UCS_OK) {
+        status = is_sleeper ? ucp_st_ucp_config_sleeper(config) : UCS_OK;
     }
     if (status == UCS_OK) {
         status = ucp_init(&params, config, context_p);

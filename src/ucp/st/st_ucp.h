@@ -10,10 +10,12 @@
 /**
  * Make a UCP context with the settings of the environment. What that does not
  * say is set so that dead peers are found: UCP asks them as often as
- * UCX_ST_PING_INTERVAL says, also those that shared memory reaches.
+ * UCX_ST_PING_INTERVAL says, also those that shared memory reaches. Workers of
+ * a sleeper are waited for in poll() alone.
  */
 ucs_status_t ucp_st_ucp_context_create(ucp_st_worker_h worker,
-                                       uint64_t features, const char *name,
+                                       uint64_t features, int is_sleeper,
+                                       const char *name,
                                        ucp_context_h *context_p);
 
 #endif

@@ -9,15 +9,19 @@
 #include "st_watch.h"
 #include "st_lane.h"
 #include "st_leave.h"
+#include "st_notice.h"
 #include "st_op.h"
 #include "st_peer.h"
 
 #include <ucs/sys/math.h>
 
-/* Non-zero if streams may come to wait for the peer */
+/* Non-zero if streams may come to wait for the peer, or it is to be told that
+ * it is gone, or found out whether NICs still reach it */
 static int ucp_st_watch_is_needed(const ucp_st_peer_t *peer)
 {
-    return peer->connected && !peer->is_self && (peer->status == UCS_OK);
+    return peer->connected && !peer->is_self &&
+           ((peer->status == UCS_OK) || !peer->closed ||
+            ucp_st_notice_is_wanted(peer));
 }
 
 /* A NIC still holds something of operations with a peer that is gone */
@@ -50,11 +54,12 @@ int ucp_st_watch_ask_gone(ucp_st_worker_h worker, int is_time)
     return is_needed;
 }
 
-/* Ask about the peers that streams wait for. Non-zero if there are peers at
- * all. The lock is held. */
+/* Ask about the peers that streams wait for, and tell those that do not know
+ * yet what failed. Non-zero if there are peers at all. The lock is held. */
 static int ucp_st_watch_ask(ucp_st_worker_h worker, int is_time)
 {
     int is_needed = 0;
+    double now    = ucp_st_worker_now();
     ucp_st_peer_t *peer;
 
     ucs_list_for_each(peer, &worker->peers, list) {
@@ -62,7 +67,9 @@ static int ucp_st_watch_ask(ucp_st_worker_h worker, int is_time)
             continue;
         }
         is_needed = 1;
-        if (is_time && ucp_st_leave_has_open_use(peer)) {
+        ucp_st_notice_look(peer, now);
+        if (is_time && ((peer->status != UCS_OK) ||
+                        ucp_st_leave_has_open_use(peer))) {
             ucp_st_lanes_check(peer);
         }
     }

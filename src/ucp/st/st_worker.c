@@ -12,6 +12,7 @@
 #include "st_lane.h"
 #include "st_leave.h"
 #include "st_log.h"
+#include "st_notice.h"
 #include "st_op.h"
 #include "st_peer.h"
 #include "st_stats.h"
@@ -48,7 +49,7 @@ static ucs_status_t ucp_st_worker_own_ucp(ucp_st_worker_h worker)
 
     worker->ucp_features = UCP_ST_WORKER_FEATURES;
     status               = ucp_st_ucp_context_create(worker,
-                                                     worker->ucp_features,
+                                                     worker->ucp_features, 0,
                                                      "ucp_st",
                                                      &worker->own_context);
     if (status != UCS_OK) {
@@ -136,6 +137,11 @@ static ucs_status_t ucp_st_worker_open(const ucp_st_worker_params_t *params,
     if (status != UCS_OK) {
         goto err_ucp;
     }
+    if (ucp_st_host_dev_open(worker) != UCS_OK) {
+        ucs_warn("no UCP worker that can sleep (%s): failures reach peers only "
+                 "when both hosts make calls",
+                 ucs_status_string(worker->host.status));
+    }
     status = ucp_st_ctrl_init(worker);
     if (status != UCS_OK) {
         goto err_lanes;
@@ -151,6 +157,7 @@ static ucs_status_t ucp_st_worker_open(const ucp_st_worker_params_t *params,
 err_ctrl:
     ucp_st_ctrl_cleanup(worker);
 err_lanes:
+    ucp_st_host_dev_close(worker);
     ucp_st_lanes_close(worker);
 err_ucp:
     ucp_st_worker_ucp_cleanup(worker);
@@ -196,10 +203,12 @@ static int ucp_st_worker_is_draining(ucp_st_worker_h worker, double time,
                                 (rounds % UCP_ST_WORKER_ASK_ROUNDS) == 0);
     ucp_st_lanes_progress_all(worker);
     ucp_st_op_reap_limbo(worker);
+    ucp_st_notice_look_all(worker);
     if ((worker->sends > 0) || ucp_st_batch_is_sending(worker)) {
         return time < UCP_ST_WORKER_SEND_TIME;
     }
     return (ucp_st_leave_is_waiting(worker) ||
+            (worker->host.num_notices > 0) ||
             !ucs_list_is_empty(&worker->limbo) ||
             !ucs_list_is_empty(&worker->zombies)) &&
            ((time < UCP_ST_WORKER_ANSWER_TIME) ||
@@ -255,6 +264,7 @@ ucs_status_t ucp_st_worker_destroy(ucp_st_worker_h worker)
     ucp_st_worker_unlock(worker);
     ucp_st_peers_cleanup(worker);
     ucp_st_batch_cleanup(worker);
+    ucp_st_host_dev_close(worker);
     ucp_st_lanes_close(worker);
     ucp_st_worker_ucp_cleanup(worker);
     kh_destroy_inplace(ucp_st_ops, &worker->op_table);

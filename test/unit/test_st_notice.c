@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_st_notice.c - failures that one side's service thread finds while no
+ * host makes a call: the streams of both sides go on.
+ *
+ * What a NIC or a transport would say is said to the library from inside, so
+ * that it happens at one side alone and at a known moment.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "st_cunit.h"
+#include "st_pair.h"
+
+#include "st_leave.h"
+#include "st_notice.h"
+#include "st_op.h"
+#include "st_peer.h"
+#include "st_worker.h"
+
+#include <semaphore.h>
+#include <string.h>
+
+#define LEN 16384 /* more than is sent ahead of its receive */
+
+/** A pair of operations from A to B, and what tells the hosts that their
+ *  streams have passed the wait. */
+typedef struct {
+    st_pair_t   pair;
+    ucp_st_op_h op[2];
+    sem_t       passed[2];
+    uint64_t    gate;
+    uint8_t     sbuf[LEN];
+    uint8_t     rbuf[LEN];
+} scene_t;
+
+static int scene_init(scene_t *scene, int is_ready)
+{
+    int i;
+
+    if (!st_pair_init(&scene->pair)) {
+        return 0;
+    }
+    for (i = 0; i < 2; ++i) {
+        CU_ASSERT_EQUAL(sem_init(&scene->passed[i], 0, 0), 0);
+    }
+    scene->gate     = 0;
+    scene->op[ST_A] = (is_ready ? st_rsend : st_send)(
+            &scene->pair.side[ST_A], scene->sbuf, LEN, 1);
+    scene->op[ST_B] = st_recv(&scene->pair.side[ST_B], scene->rbuf, LEN, 1);
+    st_match_ok(scene->op[ST_A], scene->op[ST_B]);
+    return 1;
+}
+
+static void scene_cleanup(scene_t *scene)
+{
+    int i;
+
+    for (i = 0; i < 2; ++i) {
+        st_free(scene->op[i]);
+        CU_ASSERT_EQUAL(sem_destroy(&scene->passed[i]), 0);
+    }
+    st_pair_cleanup(&scene->pair);
+}
+
+static void raise_func(void *arg)
+{
+    (void)sem_post(arg);
+}
+
+/* A use of one side's half; its host hears when the stream has passed it */
+static void scene_use(scene_t *scene, int i)
+{
+    st_use(&scene->pair.side[i], scene->op[i]);
+    CU_ASSERT_EQUAL(ucs_gstream_enqueue_func(scene->pair.side[i].stream,
+                                             raise_func, &scene->passed[i]),
+                    UCS_OK);
+}
+
+/* The host does nothing but wait until its stream says so */
+static void scene_block(scene_t *scene, int i)
+{
+    while (sem_wait(&scene->passed[i]) != 0) {
+        /* a signal */
+    }
+}
+
+static void scene_close_gate(scene_t *scene, int i)
+{
+    CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(scene->pair.side[i].stream,
+                                               &scene->gate, 1), UCS_OK);
+}
+
+static void scene_open_gate(scene_t *scene)
+{
+    __atomic_store_n(&scene->gate, 1, __ATOMIC_RELEASE);
+    ucs_gstream_wake(&scene->gate);
+}
+
+static void scene_fail(scene_t *scene, int i, ucs_status_t status)
+{
+    ucp_st_worker_h worker = scene->pair.side[i].worker;
+
+    ucp_st_worker_lock(worker);
+    ucp_st_op_fail(scene->op[i], status);
+    ucp_st_worker_unlock(worker);
+}
+
+static void scene_lose(scene_t *scene, int i, ucs_status_t status)
+{
+    ucp_st_worker_h worker = scene->pair.side[i].worker;
+
+    ucp_st_worker_lock(worker);
+    ucp_st_leave_lost(scene->pair.side[i].peer, status);
+    ucp_st_worker_unlock(worker);
+}
+
+static void scene_check_error(scene_t *scene, int i, ucs_status_t status)
+{
+    ucp_st_queue_error_t error = {0};
+
+    CU_ASSERT_EQUAL(ucp_st_queue_wait(scene->pair.side[i].queue, &error),
+                    status);
+    CU_ASSERT_EQUAL(error.status, status);
+    CU_ASSERT_PTR_EQUAL(error.op, scene->op[i]);
+}
+
+/* An operation fails at one side, whose stream has not come to it yet: the
+ * other side's stream waits for it and is released */
+static void run_op_fails(int failing, int is_ready)
+{
+    static scene_t scene;
+
+    if (!scene_init(&scene, is_ready)) {
+        return;
+    }
+    memset(scene.rbuf, 0xee, LEN);
+    scene_close_gate(&scene, failing);
+    scene_use(&scene, failing);
+    scene_use(&scene, !failing);
+    scene_fail(&scene, failing, UCS_ERR_IO_ERROR);
+    scene_block(&scene, !failing);
+    /* What the stream starts now does not happen */
+    scene_open_gate(&scene);
+    scene_block(&scene, failing);
+    scene_check_error(&scene, ST_A, UCS_ERR_IO_ERROR);
+    scene_check_error(&scene, ST_B, UCS_ERR_IO_ERROR);
+    CU_ASSERT_EQUAL(scene.rbuf[0], 0xee);
+    CU_ASSERT_EQUAL(scene.rbuf[LEN - 1], 0xee);
+    scene_cleanup(&scene);
+}
+
+static void test_send_fails(void)
+{
+    run_op_fails(ST_A, 0);
+    run_op_fails(ST_A, 1);
+}
+
+static void test_recv_fails(void)
+{
+    run_op_fails(ST_B, 0);
+}
+
+/* One side has declared the other one gone, which lives: both streams wait,
+ * each for something that the other side has not started */
+static void run_declared_gone(int declaring)
+{
+    static scene_t scene;
+    static uint8_t sbuf[LEN], rbuf[LEN];
+    ucp_st_op_h other[2];
+    int i;
+
+    if (!scene_init(&scene, 0)) {
+        return;
+    }
+    other[ST_A] = st_send(&scene.pair.side[ST_A], sbuf, LEN, 2);
+    other[ST_B] = st_recv(&scene.pair.side[ST_B], rbuf, LEN, 2);
+    st_match_ok(other[ST_A], other[ST_B]);
+    scene_use(&scene, ST_A);
+    st_use(&scene.pair.side[ST_B], other[ST_B]);
+    scene_use(&scene, ST_B);
+    scene_lose(&scene, declaring, UCS_ERR_ENDPOINT_TIMEOUT);
+    scene_block(&scene, declaring);
+    scene_block(&scene, !declaring);
+    CU_ASSERT_EQUAL(ucp_st_queue_wait(scene.pair.side[declaring].queue, NULL),
+                    UCS_ERR_ENDPOINT_TIMEOUT);
+    CU_ASSERT_EQUAL(ucp_st_queue_wait(scene.pair.side[!declaring].queue, NULL),
+                    UCS_ERR_CONNECTION_RESET);
+    for (i = 0; i < 2; ++i) {
+        st_free(other[i]);
+    }
+    scene_cleanup(&scene);
+}
+
+static void test_declared_gone(void)
+{
+    run_declared_gone(ST_A);
+    run_declared_gone(ST_B);
+}
+
+/* A side frees its half, and its peer's host computes */
+static void run_freed(int freeing)
+{
+    static scene_t scene;
+    ucp_st_worker_attr_t attr;
+
+    if (!scene_init(&scene, 0)) {
+        return;
+    }
+    scene_use(&scene, !freeing);
+    st_free(scene.op[freeing]);
+    scene_block(&scene, !freeing);
+    /* What was freed does not wait for that host either */
+    do {
+        CU_ASSERT_EQUAL(ucp_st_worker_query(scene.pair.side[freeing].worker,
+                                            &attr), UCS_OK);
+    } while (attr.stats.freed > 0);
+    scene_check_error(&scene, !freeing, UCS_ERR_CANCELED);
+    scene.op[freeing] = st_send(&scene.pair.side[freeing], scene.sbuf, LEN, 3);
+    scene_cleanup(&scene);
+}
+
+static void test_freed(void)
+{
+    run_freed(ST_A);
+    run_freed(ST_B);
+}
+
+/* Take a notice as if it had come from the other side */
+static void scene_handle(scene_t *scene, int i, ucp_st_notice_msg_t *msg)
+{
+    ucp_st_worker_h worker = scene->pair.side[i].worker;
+
+    ucp_st_worker_lock(worker);
+    ucp_st_notice_handle(worker, msg);
+    ucp_st_worker_unlock(worker);
+}
+
+/* Notices of somebody's former life, of other pairs, and of no type at all do
+ * nothing */
+static void test_strangers(void)
+{
+    static scene_t scene;
+    ucp_st_notice_msg_t good, msg;
+    st_side_t *side;
+
+    if (!scene_init(&scene, 0)) {
+        return;
+    }
+    side = scene.pair.side;
+    good = (ucp_st_notice_msg_t){
+        .type      = UCP_ST_NOTICE_UNMATCH,
+        .status    = UCS_ERR_IO_ERROR,
+        .src       = side[ST_A].worker->uuid,
+        .dst       = side[ST_B].worker->uuid,
+        .op_id     = scene.op[ST_B]->id,
+        .src_op_id = scene.op[ST_A]->id
+    };
+    msg     = good;
+    msg.src = good.src + 1;
+    scene_handle(&scene, ST_B, &msg);
+    msg     = good;
+    msg.dst = good.dst + 1;
+    scene_handle(&scene, ST_B, &msg);
+    msg.type = UCP_ST_NOTICE_GONE;
+    scene_handle(&scene, ST_B, &msg);
+    msg           = good;
+    msg.src_op_id = good.src_op_id + 1;
+    scene_handle(&scene, ST_B, &msg);
+    msg      = good;
+    msg.type = 99;
+    scene_handle(&scene, ST_B, &msg);
+    msg      = good;
+    msg.type = UCP_ST_NOTICE_UNMATCH_ACK; /* of what was not told */
+    scene_handle(&scene, ST_B, &msg);
+
+    st_start(&side[ST_B], scene.op[ST_B]);
+    st_use(&side[ST_A], scene.op[ST_A]);
+    st_wait(&side[ST_B], scene.op[ST_B]);
+    st_sync(&side[ST_A]);
+    st_sync(&side[ST_B]);
+
+    /* The good one counts, and may come again */
+    good.uses = 1;
+    scene_handle(&scene, ST_B, &good);
+    scene_handle(&scene, ST_B, &good);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_start(side[ST_B].queue, scene.op[ST_B]),
+                    UCS_ERR_IO_ERROR);
+    scene_cleanup(&scene);
+}
+
+static const st_cunit_case_t cases[] = {
+    {"send_fails", test_send_fails},
+    {"recv_fails", test_recv_fails},
+    {"declared_gone", test_declared_gone},
+    {"freed", test_freed},
+    {"strangers", test_strangers}
+};
+
+int main(int argc, char **argv)
+{
+    return st_cunit_main("st_notice", cases, ST_CUNIT_COUNT(cases), argc, argv);
+}
