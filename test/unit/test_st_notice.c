@@ -199,6 +199,53 @@ static void test_declared_gone(void)
     run_declared_gone(ST_B);
 }
 
+/* What stands behind a failed receive in its queue sends what was not received:
+ * it sends nothing, and its peer is told, whose stream waits for it */
+static void run_queue_halts(int is_ready)
+{
+    static scene_t scene;
+    static uint8_t sbuf[LEN], rbuf[LEN];
+    ucp_st_queue_error_t error = {0};
+    ucp_st_op_h on[2];
+    st_side_t *side;
+    int i;
+
+    if (!scene_init(&scene, 0)) {
+        return;
+    }
+    side = scene.pair.side;
+    memset(rbuf, 0xee, LEN);
+    on[ST_B] = (is_ready ? st_rsend : st_send)(&side[ST_B], sbuf, LEN, 2);
+    on[ST_A] = st_recv(&side[ST_A], rbuf, LEN, 2);
+    st_match_ok(on[ST_A], on[ST_B]);
+    st_use(&side[ST_A], on[ST_A]);
+    CU_ASSERT_EQUAL(ucs_gstream_enqueue_func(side[ST_A].stream, raise_func,
+                                             &scene.passed[ST_A]), UCS_OK);
+    st_use(&side[ST_B], scene.op[ST_B]);
+    st_use(&side[ST_B], on[ST_B]);
+    CU_ASSERT_EQUAL(ucs_gstream_enqueue_func(side[ST_B].stream, raise_func,
+                                             &scene.passed[ST_B]), UCS_OK);
+    scene_fail(&scene, ST_B, UCS_ERR_IO_ERROR);
+    scene_block(&scene, ST_B);
+    scene_block(&scene, ST_A);
+    scene_check_error(&scene, ST_B, UCS_ERR_IO_ERROR);
+    CU_ASSERT_EQUAL(ucp_st_queue_wait(side[ST_A].queue, &error),
+                    UCS_ERR_CANCELED);
+    CU_ASSERT_PTR_EQUAL(error.op, on[ST_A]);
+    CU_ASSERT_EQUAL(rbuf[0], 0xee);
+    CU_ASSERT_EQUAL(rbuf[LEN - 1], 0xee);
+    for (i = 0; i < 2; ++i) {
+        st_free(on[i]);
+    }
+    scene_cleanup(&scene);
+}
+
+static void test_queue_halts(void)
+{
+    run_queue_halts(0);
+    run_queue_halts(1);
+}
+
 /* A side frees its half, and its peer's host computes */
 static void run_freed(int freeing)
 {
@@ -294,6 +341,7 @@ static const st_cunit_case_t cases[] = {
     {"send_fails", test_send_fails},
     {"recv_fails", test_recv_fails},
     {"declared_gone", test_declared_gone},
+    {"queue_halts", test_queue_halts},
     {"freed", test_freed},
     {"strangers", test_strangers}
 };

@@ -594,6 +594,7 @@ const ucp_st_lane_ops_t ucp_st_host_lane_ops = {
     .start_cmds     = ucp_st_host_start_cmds,
     .wait_cmds      = ucp_st_host_wait_cmds,
     .uses_done      = ucp_st_host_uses_done,
+    .uses_begun     = ucp_st_host_begun,
     .release_waits  = ucp_st_host_release_waits,
     .revoke         = ucp_st_host_revoke,
     .dispose        = ucp_st_host_dispose,

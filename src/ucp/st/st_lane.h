@@ -82,7 +82,12 @@ typedef struct ucp_st_lane_ops {
     /** Uses whose waits pass; 0 once they were released. */
     uint64_t (*uses_done)(const ucp_st_op_t *op);
 
-    /** Let all waits pass, now and later; may be called again. */
+    /** Uses whose starts the stream has run; all that were enqueued where the
+     *  lane cannot tell, or where starts have no effect. */
+    uint64_t (*uses_begun)(const ucp_st_op_t *op);
+
+    /** Starts have no effect any more from now on. Let all waits pass, now and
+     *  later, as soon as nothing uses the buffer; may be called again. */
     void (*release_waits)(ucp_st_op_t *op);
 
     /** The peer must not reach this side any more; may be called again. */

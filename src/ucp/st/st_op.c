@@ -157,6 +157,18 @@ void ucp_st_op_fail(ucp_st_op_t *op, ucs_status_t status)
     }
 }
 
+void ucp_st_op_fail_unbegun(ucp_st_queue_h queue)
+{
+    ucp_st_op_t *op;
+
+    ucs_list_for_each(op, &queue->worker->ops, list) {
+        if ((op->queue == queue) && (op->state == UCP_ST_OP_MATCHED) &&
+            (op->lane != NULL) && (op->lane->uses_begun(op) < op->started)) {
+            ucp_st_op_fail(op, UCS_ERR_CANCELED);
+        }
+    }
+}
+
 static void ucp_st_op_check_limit(ucp_st_op_t *op)
 {
     if ((op->state != UCP_ST_OP_INIT) && (op->started > op->max_uses) &&
@@ -474,6 +486,9 @@ ucs_status_t ucp_st_op_free(ucp_st_op_h op)
     }
     worker = op->worker;
     ucp_st_worker_lock(worker);
+    if ((op->lane != NULL) && op->lane->uses_buffer(op)) {
+        (void)op->lane->progress(worker); /* that may be over */
+    }
     if (ucp_st_op_is_in_use(op)) {
         ucp_st_worker_unlock(worker);
         return UCS_ERR_BUSY;

@@ -106,6 +106,11 @@ ucp_st_op_t *ucp_st_op_find(ucp_st_peer_h peer, uint64_t id);
  */
 void ucp_st_op_fail(ucp_st_op_t *op, ucs_status_t status);
 
+/** The queue is in error: its stream will run starts whose buffers may depend
+ *  on what failed. These are to do nothing, and their waits to pass. The lock
+ *  is held. */
+void ucp_st_op_fail_unbegun(ucp_st_queue_h queue);
+
 /** Tell the peer that this half ends. The lock is held. */
 void ucp_st_op_tell_unmatched(ucp_st_op_t *op);
 

@@ -10,6 +10,7 @@
 #include "st_ctrl.h"
 #include "st_fork.h"
 #include "st_log.h"
+#include "st_op.h"
 #include "st_worker.h"
 
 #include <stdlib.h>
@@ -110,6 +111,7 @@ void ucp_st_queue_fail(ucp_st_queue_h queue, ucp_st_op_h op,
     }
     queue->failed_op = op;
     __atomic_store_n(&queue->status, status, __ATOMIC_RELEASE);
+    ucp_st_op_fail_unbegun(queue);
 }
 
 void ucp_st_queue_fail_req(ucp_st_queue_h queue, ucp_st_req_h req,

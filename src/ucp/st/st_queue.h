@@ -62,7 +62,8 @@ static inline ucs_status_t ucp_st_queue_status(ucp_st_queue_h queue)
     return __atomic_load_n(&queue->status, __ATOMIC_ACQUIRE);
 }
 
-/** Put a queue in error because of an operation. The lock is held. */
+/** Put a queue in error because of an operation. Those whose starts its stream
+ *  has not run yet fail, too. The lock is held. */
 void ucp_st_queue_fail(ucp_st_queue_h queue, ucp_st_op_h op,
                        ucs_status_t status);
 

@@ -34,10 +34,10 @@ static const char *ucp_st_trig_protocol(const ucp_st_op_t *op)
     return names[op->trig.plan.proto];
 }
 
+/* A closed region is written no more, but puts read */
 static int ucp_st_trig_uses_buffer(const ucp_st_op_t *op)
 {
-    (void)op;
-    return 0; /* a closed region is written no more */
+    return op->trig.is_draining;
 }
 
 const ucp_st_lane_ops_t ucp_st_trig_lane_ops = {
@@ -58,6 +58,7 @@ const ucp_st_lane_ops_t ucp_st_trig_lane_ops = {
     .start_cmds     = ucp_st_trig_start_cmds,
     .wait_cmds      = ucp_st_trig_wait_cmds,
     .uses_done      = ucp_st_trig_uses_done,
+    .uses_begun     = ucp_st_trig_uses_begun,
     .release_waits  = ucp_st_trig_release_waits,
     .revoke         = ucp_st_trig_revoke,
     .dispose        = ucp_st_trig_dispose,

@@ -60,10 +60,11 @@
  * the receive is started: see `early` in st_op.h. The clear-to-send that
  * follows the peer's last use reaches nobody, which is no error.
  *
- * Errors: the regions are closed, then the words are released (st_op.c). A
+ * Errors: the regions are closed, then the words are released (st_op.c), a
+ * send's when the NIC does not read its buffer any more (st_trig_drain.c). A
  * stream that passes a released wait copies what the inbox then holds - the
  * buffer is undefined after an error - and neither starts nor clears to send
- * any more (`released`); where the NIC is triggered by a store, which cannot
+ * any more (`halted`); where the NIC is triggered by a store, which cannot
  * look at that, what it triggers names a region of the peer that is closed, or
  * clears a put for the inbox, whose region is. Inbox, word and counters stay
  * until the stream has passed the last command that names them.
@@ -124,21 +125,33 @@ typedef struct ucp_st_trig_part {
     uint64_t            posted[UCP_ST_TRIG_ENTRY_LAST];
     uint64_t            done[UCP_ST_TRIG_ENTRY_LAST]; /* or failed */
     uint64_t            words;    /* of the latter: counted up */
-    uint64_t            run;      /* starts, or clear-to-sends; the stream's */
+    uint64_t            run;      /* starts, or clear-to-sends, that were
+                                     called for; the stream's, read by others */
 } ucp_st_trig_part_t;
 
 /**
- * Protected by the worker's lock; `released` is also read by the stream, and
+ * Protected by the worker's lock; `halted` is also read by the stream, and
  * `untriggered` is set by it.
  */
 typedef struct ucp_st_trig_op {
     ucs_list_link_t    late_list; /* in the lane's late */
-    int                is_late;
-    int                released;  /* starts must have no effect any more */
-    int                untriggered; /* a start had none; atomic */
-    ucs_list_link_t    doubt_list;/* in the lane's doubtful */
+    uint8_t            is_late;
+    uint8_t            halted;    /* starts must have no effect any more */
+    uint8_t            untriggered; /* a start had none; atomic */
+    uint8_t            released;  /* all waits pass */
+    uint8_t            disposed;  /* what is armed has been fired */
+    uint8_t            is_draining;
     ucs_status_t       doubt;     /* why a put may have failed; or UCS_OK */
-    double             doubt_time;/* since when, seconds */
+    union {
+        struct { /* of an operation that is matched */
+            ucs_list_link_t doubt_list; /* in the lane's doubtful */
+            double          doubt_time; /* since when, seconds */
+        };
+        struct { /* of one that has failed */
+            ucs_list_link_t drain_list; /* in the lane's draining */
+            double          drain_time; /* since when, seconds */
+        };
+    };
     uint64_t           uses;      /* that all parts have counted up */
     ucp_st_trig_plan_t plan;
     unsigned           num_parts; /* 0: nothing is offered */
@@ -176,6 +189,7 @@ size_t ucp_st_trig_start_cmds(struct ucp_st_op *op, uint64_t use,
 size_t ucp_st_trig_wait_cmds(struct ucp_st_op *op, uint64_t use,
                              ucs_gstream_cmd_t *cmds);
 uint64_t ucp_st_trig_uses_done(const struct ucp_st_op *op);
+uint64_t ucp_st_trig_uses_begun(const struct ucp_st_op *op);
 void ucp_st_trig_release_waits(struct ucp_st_op *op);
 void ucp_st_trig_revoke(struct ucp_st_op *op);
 void ucp_st_trig_dispose(struct ucp_st_op *op);
@@ -196,6 +210,21 @@ void ucp_st_trig_doubt_del(ucp_st_trig_op_t *trig);
 /** Decide about those that were in doubt for long enough. Milliseconds until it
  *  is to be called again, or -1. The lock is held. */
 int ucp_st_trig_doubts_settle(ucp_st_worker_h worker);
+
+/** Store the release to the words, again where an addition of the NIC may have
+ *  been between its load and its store. The lock is held. */
+void ucp_st_trig_store_release(struct ucp_st_op *op);
+
+/** A put is over: let the waits pass if only that was missing. The lock is
+ *  held. */
+void ucp_st_trig_drain_check(struct ucp_st_op *op);
+
+/** The operation goes. The lock is held. */
+void ucp_st_trig_drain_del(ucp_st_trig_op_t *trig);
+
+/** Let the waits pass of those that have been kept for long enough.
+ *  Milliseconds until it is to be called again, or -1. The lock is held. */
+int ucp_st_trig_drains_settle(ucp_st_worker_h worker);
 
 /** Post the uses of late operations as entries allow. The lock is held. */
 void ucp_st_trig_post_late(ucp_st_worker_h worker);

@@ -31,7 +31,7 @@ static void ucp_st_trig_look(ucp_st_trig_part_t *part)
 /* Count what is triggered now */
 static void ucp_st_trig_count_run(ucp_st_trig_part_t *part)
 {
-    ++part->run;
+    __atomic_store_n(&part->run, part->run + 1, __ATOMIC_RELAXED);
     if (part->op->dir == UCP_ST_DIR_SEND) {
         ucp_st_trig_look(part);
     } else {
@@ -60,7 +60,7 @@ static void ucp_st_trig_start_func(void *arg)
 
     /* Pairs with the release store in ucp_st_trig_release_waits(): a stream
      * that passed a released wait starts nothing any more */
-    if (__atomic_load_n(&part->op->trig.released, __ATOMIC_ACQUIRE)) {
+    if (__atomic_load_n(&part->op->trig.halted, __ATOMIC_ACQUIRE)) {
         return;
     }
     ucp_st_trig_count_run(part);

@@ -94,6 +94,7 @@ static int ucp_st_trig_serve(void *arg)
     status  = ucp_st_trig_arm(dev);
     timeout = ucp_st_trig_sooner(ucp_st_leave_settle_late(worker),
                                  ucp_st_trig_doubts_settle(worker));
+    timeout = ucp_st_trig_sooner(timeout, ucp_st_trig_drains_settle(worker));
     dev->service.lazy_msec = (dev->helped && ucs_list_is_empty(&dev->late)) ?
                              UCP_ST_TRIG_LAZY_MSEC : 0;
     ucp_st_worker_unlock(worker);
@@ -174,6 +175,7 @@ ucs_status_t ucp_st_trig_dev_init(ucp_st_worker_h worker)
 
     ucs_list_head_init(&dev->late);
     ucs_list_head_init(&dev->doubtful);
+    ucs_list_head_init(&dev->draining);
     status = ucs_async_context_create(UCS_ASYNC_MODE_THREAD_MUTEX, &dev->async);
     if (status != UCS_OK) {
         goto err;

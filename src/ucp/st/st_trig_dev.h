@@ -26,6 +26,7 @@ typedef struct ucp_st_trig_dev {
     int                 helped;    /* streams drive all of them; read-only */
     ucs_list_link_t     late;      /* operations with uses to post */
     ucs_list_link_t     doubtful;  /* operations with failed puts */
+    ucs_list_link_t     draining;  /* failed ones whose puts are not over */
     uint64_t            cts_waits; /* see ucp_st_stats_t; atomic, by streams */
     int                 untriggered; /* operations are; atomic, by streams */
 

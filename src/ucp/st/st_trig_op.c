@@ -381,20 +381,22 @@ uint64_t ucp_st_trig_uses_done(const ucp_st_op_t *op)
     return (uses < UCP_ST_TRIG_RELEASE) ? uses : 0;
 }
 
-void ucp_st_trig_release_waits(ucp_st_op_t *op)
+uint64_t ucp_st_trig_uses_begun(const ucp_st_op_t *op)
 {
-    ucp_st_trig_op_t *trig = &op->trig;
-    ucp_st_trig_slot_t *slot;
+    uint64_t uses = op->started;
+    const ucp_st_trig_part_t *part;
     unsigned i;
 
-    ucp_st_trig_late_del(trig);
-    ucp_st_trig_doubt_del(trig);
-    __atomic_store_n(&trig->released, 1, __ATOMIC_RELEASE);
-    for (i = 0; i < trig->num_parts; ++i) {
-        slot = trig->parts[i].slot;
-        __atomic_store_n(&slot->word, UCP_ST_TRIG_RELEASE, __ATOMIC_RELEASE);
-        ucs_gstream_wake(&slot->word);
+    if (!ucp_st_trig_has_put(op) || ucp_st_trig_has_inbox(op)) {
+        return uses; /* its start does nothing */
     }
+    for (i = 0; i < op->trig.num_parts; ++i) {
+        part = &op->trig.parts[i];
+        if (part->doorbell.mode == UCT_TRIG_DOORBELL_CALL) {
+            uses = ucs_min(uses, __atomic_load_n(&part->run, __ATOMIC_RELAXED));
+        }
+    }
+    return uses;
 }
 
 void ucp_st_trig_revoke(ucp_st_op_t *op)
@@ -422,38 +424,10 @@ int ucp_st_trig_is_busy(const ucp_st_op_t *op)
     return 0;
 }
 
-/* Fire what is still armed. The region that the puts name is closed, so they
- * fail and write nothing; entries cannot be cancelled one by one. Thresholds of
- * uses are 3 apart at most. */
-static void ucp_st_trig_part_dispose(ucp_st_trig_part_t *part)
-{
-    size_t puts    = ucp_st_trig_puts_per_use(part);
-    uint64_t uses  = ucs_div_round_up(part->posted[UCP_ST_TRIG_ENTRY_PUT],
-                                      puts) -
-                     (part->done[UCP_ST_TRIG_ENTRY_PUT] / puts);
-    uint64_t words = part->posted[UCP_ST_TRIG_ENTRY_WORD] -
-                     part->done[UCP_ST_TRIG_ENTRY_WORD];
-
-    if (uses > 0) {
-        (void)uct_trig_cntr_add(part->start, 3 * uses);
-    }
-    if (words > 0) {
-        (void)uct_trig_cntr_add(part->data, words * part->share.puts);
-    }
-}
-
-void ucp_st_trig_dispose(ucp_st_op_t *op)
-{
-    unsigned i;
-
-    for (i = 0; i < op->trig.num_parts; ++i) {
-        ucp_st_trig_part_dispose(&op->trig.parts[i]);
-    }
-}
-
 void ucp_st_trig_release(ucp_st_op_t *op)
 {
     ucp_st_trig_late_del(&op->trig);
     ucp_st_trig_doubt_del(&op->trig);
+    ucp_st_trig_drain_del(&op->trig);
     ucp_st_trig_parts_cleanup(&op->trig);
 }

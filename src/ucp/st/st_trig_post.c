@@ -34,6 +34,7 @@ static void ucp_st_trig_entry_done(ucp_st_trig_part_t *part,
     if (status != UCS_OK) {
         ucp_st_op_fail(op, status);
     }
+    ucp_st_trig_drain_check(op);
     ucp_st_op_reap(op);
 }
 
@@ -117,7 +118,7 @@ static void ucp_st_trig_word_done(void *arg, ucs_status_t status)
         /* A NIC's addition that was under way may have read the word before the
          * release was stored and written it after: each such addition ends up
          * here, so the last one to finish is followed by this store. */
-        ucp_st_trig_release_waits(op);
+        ucp_st_trig_store_release(op);
     }
     ucp_st_trig_entry_done(part, UCP_ST_TRIG_ENTRY_WORD, status);
 }
@@ -374,7 +375,8 @@ static uint64_t ucp_st_trig_uses_posted(const ucp_st_op_t *op)
     return uses;
 }
 
-void ucp_st_trig_post_late(ucp_st_worker_h worker)
+/* Non-zero if an operation failed, and others with it */
+static int ucp_st_trig_try_post_late(ucp_st_worker_h worker)
 {
     ucp_st_op_t *op, *tmp;
     ucs_status_t status;
@@ -393,6 +395,15 @@ void ucp_st_trig_post_late(ucp_st_worker_h worker)
         ucp_st_trig_late_del(&op->trig);
         if (status != UCS_OK) {
             ucp_st_op_fail(op, status);
+            return 1;
         }
+    }
+    return 0;
+}
+
+void ucp_st_trig_post_late(ucp_st_worker_h worker)
+{
+    while (ucp_st_trig_try_post_late(worker)) {
+        /* the list is another one */
     }
 }

@@ -433,8 +433,8 @@ ucs_status_t ucp_st_op_query(ucp_st_op_h op, ucp_st_op_attr_t *attr);
  * @return UCS_OK; UCS_ERR_BUSY, with no effect, if its last start was not
  *         waited for on the queue, or that wait has not passed. In a queue in
  *         error an operation may be freed before that, but for one whose buffer
- *         is being read or written on the host lane: until that is over, or the
- *         peer is declared dead.
+ *         is being read or written: until that is over, or the peer is declared
+ *         dead; on the trig lane for two seconds at most.
  *
  * Ownership: on UCS_OK the handle is gone.
  * Threads: as the UCP worker; the queue that it was started on must not be in
