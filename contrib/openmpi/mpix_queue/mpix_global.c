@@ -160,8 +160,12 @@ err:
                      (status == UCS_ERR_NO_MEMORY) ? MPI_ERR_NO_MEM :
                                                      MPI_ERR_OTHER,
                      "cannot make the worker for stream-triggered messages: "
-                     "%s; UCX_TLS must allow cxi_trig, and UCX_NET_DEVICES one "
-                     "of its devices", ucs_status_string(status));
+                     "%s%s", ucs_status_string(status),
+                     ((status == UCS_ERR_NO_DEVICE) ||
+                      (status == UCS_ERR_UNSUPPORTED)) ?
+                     "; UCX_TLS must allow cxi_trig, and UCX_NET_DEVICES one "
+                     "of its devices" :
+                     "; the message of UCX above says why");
 }
 
 static void mpix_global_cleanup_worker(void)

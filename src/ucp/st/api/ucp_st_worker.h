@@ -63,9 +63,10 @@ typedef struct ucp_st_worker_attr {
  * - trig: its own interface on the transport cxi_trig, on the first device that
  *   UCX_NET_DEVICES allows (a loop-back device only if named or if there is no
  *   other), or on the first few (UCX_ST_TRIG_DEVICES).
- * - host: a UCP context and worker of its own, with UCX's settings of the
- *   environment. What the application set in the context of @a ucp_worker is
- *   not known here: with it the lane's transports may be others.
+ * - host: a UCP context and worker of the library's own, with UCX's settings
+ *   of the environment. What the application set in the context of
+ *   @a ucp_worker is not known here: with it the lane's transports may be
+ *   others. It is there without this lane, too: failures are told over it.
  *
  * The first worker of a process starts one thread, which sleeps unless a lane
  * has something for it to do.
