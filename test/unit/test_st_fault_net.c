@@ -166,7 +166,7 @@ static void test_every_call(void)
 {
     unsigned errors = 0;
     unsigned tests  = 0;
-    int step, first, number, code;
+    int step, first, number, code, is_used;
     double start;
     rest_t before;
 
@@ -180,6 +180,9 @@ static void test_every_call(void)
         return;
     }
     CU_ASSERT_EQUAL(fab_intercept_open(), before.objects);
+    /* UCP opens domains to ask what they can do, also of what UCX_TLS leaves
+     * out, and goes on without those that fail */
+    is_used = (fab_intercept_count(FAB_CALL_EP) > 0);
     step  = 1 + (int)(count_calls() * (now() - start) / RUN_TIME);
     step  = get_number("ST_FAULT_STEP", step);
     first = get_number("ST_FAULT_FIRST", (int)(time(NULL) % step));
@@ -192,7 +195,7 @@ static void test_every_call(void)
     }
     fab_intercept_fail(-1, 0);
     CU_ASSERT(tests > NUM_CODES);
-    CU_ASSERT((errors > 0) || (tests < (2 * NUM_CODES)));
+    CU_ASSERT((errors > 0) || !is_used || (tests < (2 * NUM_CODES)));
     printf("%u of %d calls failed, %u lives ended so\n", tests, number, errors);
 }
 
