@@ -102,11 +102,35 @@ static void check_two(const char *text, pid_t pid, const char *when)
     CU_ASSERT_EQUAL(count_text(text, "ucp_st counts"), 2);
 }
 
+static int is_left_open;
+
+/* Asked by AddressSanitizer, where it is built in, before it looks for leaks */
+int __lsan_is_turned_off(void);
+
+int __lsan_is_turned_off(void)
+{
+    return is_left_open;
+}
+
+/* In a child, whose workers stay open: UCX keeps some of their memory where
+ * AddressSanitizer does not find it */
+static void leave_open(void)
+{
+    st_pair_t pair;
+
+    is_left_open = 1;
+    (void)st_env_set("UCX_ST_STATS", "y");
+    if (!st_pair_init(&pair)) {
+        _exit(1);
+    }
+    use_pair(&pair);
+    exit(0);
+}
+
 /* The process ends with both workers open. First of all cases: where none has
  * made a worker, a child may. */
 static void test_exit(void)
 {
-    static st_pair_t pair; /* reachable: no leak */
     int status = -1;
     capture_t capture;
     pid_t child;
@@ -116,12 +140,7 @@ static void test_exit(void)
     }
     child = fork();
     if (child == 0) {
-        (void)st_env_set("UCX_ST_STATS", "y");
-        if (!st_pair_init(&pair)) {
-            _exit(1);
-        }
-        use_pair(&pair);
-        exit(0);
+        leave_open();
     }
     CU_ASSERT_EQUAL(waitpid(child, &status, 0), child);
     capture_stop(&capture);
