@@ -58,12 +58,12 @@ copy_access()
     fi
 }
 
-# Runs a command of the tree in the system.  The mounts exist in a namespace of
-# their own, so that they vanish with the command, whatever happens.
-in_system()
+# Becomes a command of the tree in the system.  The mounts exist in a namespace
+# of their own, so that they vanish with the command, whatever happens.
+enter_system()
 {
     # shellcheck disable=SC2016 # for the shell in the namespace
-    unshare --mount --pid --fork --kill-child --propagation private \
+    exec unshare --mount --pid --fork --kill-child --propagation private \
         bash -c '
             set -e
             root=$1; shift
@@ -83,6 +83,11 @@ clean_up()
 {
     local rc=$?
     trap - EXIT
+    if [ -n "$runner" ]; then
+        # Takes all that runs in the system with it
+        kill -KILL "$runner" 2>/dev/null || true
+        wait "$runner" 2>/dev/null || true
+    fi
     if [ -n "${work:-}" ] && [ -d "$work" ]; then
         if grep -qF " $work/" /proc/self/mounts; then
             echo "check-fresh.sh: something is mounted in $work; it stays" >&2
@@ -101,7 +106,12 @@ run_command()
 {
     local script=$1 regex=$2 rc=0 last log=$work/${1##*/}.log start=$SECONDS
     echo "==> $script"
-    in_system "$script" 2>&1 | tee "$log" || rc=$?
+    : >"$log"
+    enter_system "$script" >"$log" 2>&1 &
+    runner=$!
+    tail -n +1 -f --pid=$runner "$log"
+    wait $runner || rc=$?
+    runner=
     last=$(tail -n 1 "$log")
     [ $rc -eq 0 ] || die "$script ended with status $rc"
     [[ $last =~ $regex ]] || die "$script ended with: $last"
@@ -112,6 +122,7 @@ dir=${TMPDIR:-/tmp}
 keep=no
 suite=bookworm
 only=
+runner=
 while [ $# -gt 0 ]; do
     case $1 in
     --dir) dir=${2:?--dir needs a folder}; shift ;;
