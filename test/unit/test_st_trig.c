@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define MAX_LEN (FLOW_EAGER_MAX + 64)
 #define MANY    1000 /* uses, with the host far ahead of the stream */
@@ -604,12 +605,26 @@ static const st_cunit_case_t cases[] = {
     {"injected_failures", test_injected_failures}
 };
 
+/* Only what belongs to uses is to fail: control messages go another way, and
+ * nobody asks whether the peer is there, for a question that fails is a peer
+ * that is lost */
+static void fail_uses(void)
+{
+    char seed[32];
+
+    unsetenv("UCX_TLS");
+    setenv("UCX_ST_PING_INTERVAL", "10m", 1);
+    snprintf(seed, sizeof(seed), "%ld", (long)time(NULL));
+    setenv("FI_CXIEMU_SEED", seed, 0);
+    printf("FI_CXIEMU_SEED=%s\n", getenv("FI_CXIEMU_SEED"));
+}
+
 int main(int argc, char **argv)
 {
     setenv("FI_CXIEMU_DEVICES", "4", 0);
     setenv("UCX_ST_LANES", "trig", 1); /* no other one is to help out */
     if (getenv("FI_CXIEMU_FAIL") != NULL) {
-        unsetenv("UCX_TLS"); /* control messages go another way */
+        fail_uses();
     }
     return st_cunit_main("st_trig", cases, ST_CUNIT_COUNT(cases), argc, argv);
 }
