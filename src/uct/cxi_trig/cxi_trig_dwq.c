@@ -28,11 +28,84 @@
 #define UCT_CXI_TRIG_DWQ_FLAGS (FI_COMPLETION | FI_DELIVERY_COMPLETE)
 
 
-static ucs_mpool_ops_t uct_cxi_trig_dwq_mpool_ops = {
+static void uct_cxi_trig_dwq_init_put(ucs_mpool_t *mp, void *obj, void *chunk)
+{
+    uct_cxi_trig_iface_t *iface = ucs_container_of(mp, uct_cxi_trig_iface_t,
+                                                   dwq.puts);
+    uct_cxi_trig_dwq_op_t *op   = obj;
+    struct fi_op_rma *rma       = &op->put.op;
+
+    memset(op, 0, sizeof(*op));
+    ucs_list_add_tail(&iface->dwq.all, &op->all_list);
+    rma->ep                = iface->net.ep;
+    rma->flags             = UCT_CXI_TRIG_DWQ_FLAGS;
+    rma->msg.msg_iov       = &op->put.source;
+    rma->msg.iov_count     = 1;
+    rma->msg.rma_iov       = &op->put.target;
+    rma->msg.rma_iov_count = 1;
+    rma->msg.context       = &op->req.work.context;
+
+    op->req.complete       = uct_cxi_trig_dwq_complete;
+    op->req.work.op_type   = FI_OP_WRITE;
+    op->req.work.op.rma    = rma;
+}
+
+static void uct_cxi_trig_dwq_init_atomic(ucs_mpool_t *mp, void *obj,
+                                         void *chunk)
+{
+    uct_cxi_trig_iface_t *iface = ucs_container_of(mp, uct_cxi_trig_iface_t,
+                                                   dwq.atomics);
+    uct_cxi_trig_dwq_op_t *op   = obj;
+    struct fi_op_atomic *add    = &op->atomic.op;
+
+    memset(op, 0, sizeof(*op));
+    ucs_list_add_tail(&iface->dwq.all, &op->all_list);
+    op->atomic.source.addr  = &op->atomic.value;
+    op->atomic.source.count = 1;
+    op->atomic.target.count = 1;
+
+    add->ep                 = iface->net.ep;
+    add->flags              = UCT_CXI_TRIG_DWQ_FLAGS;
+    add->msg.msg_iov        = &op->atomic.source;
+    add->msg.iov_count      = 1;
+    add->msg.rma_iov        = &op->atomic.target;
+    add->msg.rma_iov_count  = 1;
+    add->msg.datatype       = FI_UINT64;
+    add->msg.op             = FI_SUM;
+    add->msg.context        = &op->req.work.context;
+
+    op->req.complete        = uct_cxi_trig_dwq_complete;
+    op->req.work.op_type    = FI_OP_ATOMIC;
+    op->req.work.op.atomic  = add;
+}
+
+static ucs_mpool_ops_t uct_cxi_trig_dwq_put_ops = {
     .chunk_alloc   = ucs_mpool_chunk_malloc,
-    .chunk_release = ucs_mpool_chunk_free
+    .chunk_release = ucs_mpool_chunk_free,
+    .obj_init      = uct_cxi_trig_dwq_init_put
 };
 
+static ucs_mpool_ops_t uct_cxi_trig_dwq_atomic_ops = {
+    .chunk_alloc   = ucs_mpool_chunk_malloc,
+    .chunk_release = ucs_mpool_chunk_free,
+    .obj_init      = uct_cxi_trig_dwq_init_atomic
+};
+
+static ucs_status_t uct_cxi_trig_dwq_init_pool(ucs_mpool_t *mp,
+                                               ucs_mpool_ops_t *ops,
+                                               const char *name)
+{
+    ucs_status_t status;
+
+    status = ucs_mpool_init(mp, 0, sizeof(uct_cxi_trig_dwq_op_t), 0,
+                            UCS_SYS_CACHE_LINE_SIZE, UCT_CXI_TRIG_DWQ_CHUNK,
+                            UINT_MAX, ops, name);
+    if (status != UCS_OK) {
+        ucs_error("cannot create the pool %s: %s", name,
+                  ucs_status_string(status));
+    }
+    return status;
+}
 
 static const uct_cxi_trig_dwq_ops_t *
 uct_cxi_trig_dwq_select(uct_cxi_trig_done_t done)
@@ -48,36 +121,48 @@ ucs_status_t uct_cxi_trig_dwq_init(uct_cxi_trig_iface_t *iface,
     uct_cxi_trig_dwq_t *dwq     = &iface->dwq;
     ucs_status_t status;
 
-    status = ucs_mpool_init(&dwq->mp, 0, sizeof(uct_cxi_trig_dwq_op_t), 0,
-                            UCS_SYS_CACHE_LINE_SIZE, UCT_CXI_TRIG_DWQ_CHUNK,
-                            UINT_MAX, &uct_cxi_trig_dwq_mpool_ops,
-                            "cxi_trig_dwq");
+    status = uct_cxi_trig_dwq_init_pool(&dwq->puts, &uct_cxi_trig_dwq_put_ops,
+                                        "cxi_trig_dwq_put");
     if (status != UCS_OK) {
-        ucs_error("cannot create the pool of deferred operations: %s",
-                  ucs_status_string(status));
         return status;
+    }
+    status = uct_cxi_trig_dwq_init_pool(&dwq->atomics,
+                                        &uct_cxi_trig_dwq_atomic_ops,
+                                        "cxi_trig_dwq_atomic");
+    if (status != UCS_OK) {
+        goto err_puts;
     }
 
     uct_cxi_trig_credit_init(&dwq->credit, md->prov->pool,
                              uct_cxi_trig_md_max_entries(md), entries);
-    ucs_list_head_init(&dwq->pending);
-    ucs_list_head_init(&dwq->abandoned);
+    ucs_list_head_init(&dwq->all);
     dwq->lost_peers = 0;
     dwq->ops        = uct_cxi_trig_dwq_select(md->prov->done);
     status          = dwq->ops->init(iface);
     if (status != UCS_OK) {
-        ucs_mpool_cleanup(&dwq->mp, 1);
+        goto err_atomics;
     }
+    return UCS_OK;
+
+err_atomics:
+    ucs_mpool_cleanup(&dwq->atomics, 1);
+err_puts:
+    ucs_mpool_cleanup(&dwq->puts, 1);
     return status;
 }
 
-/* Undo what posting took, but for the descriptor. */
-static void uct_cxi_trig_dwq_release(uct_cxi_trig_iface_t *iface,
-                                     uct_cxi_trig_dwq_op_t *op,
-                                     ucs_status_t status)
+/* The provider has not got it any more. */
+static void uct_cxi_trig_dwq_unpost(uct_cxi_trig_iface_t *iface,
+                                    uct_cxi_trig_dwq_op_t *op,
+                                    ucs_status_t status)
 {
-    ucs_list_del(&op->list);
+    op->is_posted = 0;
     iface->dwq.ops->release(iface, op, status);
+}
+
+void uct_cxi_trig_dwq_free(uct_cxi_trig_iface_t *iface,
+                           uct_cxi_trig_dwq_op_t *op)
+{
     --op->deferred.trigger->refs;
     if (op->deferred.completion != NULL) {
         --op->deferred.completion->refs;
@@ -87,25 +172,45 @@ static void uct_cxi_trig_dwq_release(uct_cxi_trig_iface_t *iface,
     }
     uct_cxi_trig_credit_give(&iface->dwq.credit, op->deferred.resv);
     uct_cxi_trig_peer_put(op->peer);
+    if (!op->is_abandoned) {
+        ucs_mpool_put(op);
+    }
+}
+
+/* The interface closes: whatever an operation is, it ends. */
+static void uct_cxi_trig_dwq_drop(uct_cxi_trig_iface_t *iface,
+                                  uct_cxi_trig_dwq_op_t *op)
+{
+    int is_ours = op->is_posted || op->is_kept;
+
+    if (op->is_kept) {
+        ucs_warn("interface %p is closed with operation %p", iface, op);
+    } else if (op->is_posted) {
+        ucs_debug("interface %p is closed with deferred operation %p", iface,
+                  op);
+    }
+    if (op->is_posted) {
+        uct_cxi_trig_dwq_unpost(iface, op, UCS_ERR_CANCELED);
+    }
+    if (is_ours) {
+        op->is_abandoned = 0;
+        uct_cxi_trig_dwq_free(iface, op);
+    } else if (op->is_abandoned) {
+        ucs_mpool_put(op);
+    }
 }
 
 void uct_cxi_trig_dwq_cleanup(uct_cxi_trig_iface_t *iface)
 {
     uct_cxi_trig_dwq_t *dwq = &iface->dwq;
-    uct_cxi_trig_dwq_op_t *op, *tmp;
+    uct_cxi_trig_dwq_op_t *op;
 
-    ucs_list_for_each_safe(op, tmp, &dwq->pending, list) {
-        ucs_debug("interface %p is closed with deferred operation %p", iface,
-                  op);
-        uct_cxi_trig_dwq_release(iface, op, UCS_ERR_CANCELED);
-        ucs_mpool_put(op);
-    }
-    ucs_list_for_each_safe(op, tmp, &dwq->abandoned, list) {
-        ucs_list_del(&op->list);
-        ucs_mpool_put(op);
+    ucs_list_for_each(op, &dwq->all, all_list) {
+        uct_cxi_trig_dwq_drop(iface, op);
     }
     dwq->ops->cleanup(iface);
-    ucs_mpool_cleanup(&dwq->mp, 1);
+    ucs_mpool_cleanup(&dwq->atomics, 1);
+    ucs_mpool_cleanup(&dwq->puts, 1);
 }
 
 static void uct_cxi_trig_dwq_note_failure(uct_cxi_trig_dwq_op_t *op,
@@ -131,10 +236,12 @@ void uct_cxi_trig_dwq_complete(uct_cxi_trig_iface_t *iface,
     if (status != UCS_OK) {
         uct_cxi_trig_dwq_note_failure(op, status);
     }
-    uct_cxi_trig_dwq_release(iface, op, status);
-    ucs_mpool_put(op);
+    uct_cxi_trig_dwq_unpost(iface, op, status);
+    if (!op->is_kept) {
+        uct_cxi_trig_dwq_free(iface, op);
+    }
     if (done != NULL) {
-        done(arg, status);
+        done(arg, status); /* may destroy it, if it is kept */
     }
 }
 
@@ -147,8 +254,11 @@ static void uct_cxi_trig_dwq_complete_abandoned(uct_cxi_trig_iface_t *iface,
     uct_cxi_trig_dwq_op_t *op = ucs_container_of(req, uct_cxi_trig_dwq_op_t,
                                                  req);
 
-    ucs_list_del(&op->list);
-    ucs_mpool_put(op);
+    op->is_abandoned = 0;
+    op->req.complete = uct_cxi_trig_dwq_complete;
+    if (!op->is_kept) {
+        ucs_mpool_put(op);
+    }
 }
 
 void uct_cxi_trig_dwq_abandon(uct_cxi_trig_iface_t *iface,
@@ -158,9 +268,12 @@ void uct_cxi_trig_dwq_abandon(uct_cxi_trig_iface_t *iface,
     void *arg                 = op->deferred.arg;
 
     uct_cxi_trig_dwq_note_failure(op, status);
-    uct_cxi_trig_dwq_release(iface, op, status);
+    uct_cxi_trig_dwq_unpost(iface, op, status);
+    op->is_abandoned = 1;
     op->req.complete = uct_cxi_trig_dwq_complete_abandoned;
-    ucs_list_add_tail(&iface->dwq.abandoned, &op->list);
+    if (!op->is_kept) {
+        uct_cxi_trig_dwq_free(iface, op);
+    }
     if (done != NULL) {
         done(arg, status);
     }
@@ -188,8 +301,9 @@ static int uct_cxi_trig_dwq_in_region(const uct_trig_rkey_t *rkey,
            (address - rkey->address <= rkey->length - length);
 }
 
-/* Checks what puts and atomics share, and takes an entry and a descriptor. */
-static ucs_status_t uct_cxi_trig_dwq_get(uct_cxi_trig_ep_t *ep,
+/* Checks what puts and atomics share, and takes an entry and a descriptor of
+ * the pool, which has all but what differs between two of them. */
+static ucs_status_t uct_cxi_trig_dwq_get(uct_cxi_trig_ep_t *ep, ucs_mpool_t *mp,
                                          const uct_trig_deferred_t *deferred,
                                          uct_cxi_trig_dwq_op_t **op_p)
 {
@@ -209,39 +323,36 @@ static ucs_status_t uct_cxi_trig_dwq_get(uct_cxi_trig_ep_t *ep,
         return status;
     }
 
-    op = ucs_mpool_get(&dwq->mp);
+    op = ucs_mpool_get(mp);
     if (op == NULL) {
         uct_cxi_trig_credit_give(&dwq->credit, deferred->resv);
         return UCS_ERR_NO_MEMORY;
     }
 
-    memset(op, 0, sizeof(*op));
-    op->deferred                  = *deferred;
-    op->peer                      = ep->peer;
-    op->req.complete              = uct_cxi_trig_dwq_complete;
-    op->req.work.threshold        = deferred->threshold;
-    op->req.work.triggering_cntr  = deferred->trigger->cntr;
-    *op_p                         = op;
+    op->deferred                 = *deferred;
+    op->peer                     = ep->peer;
+    op->local                    = NULL;
+    op->req.work.threshold       = deferred->threshold;
+    op->req.work.triggering_cntr = deferred->trigger->cntr;
+    op->req.work.completion_cntr = iface->net.cntr; /* cxi wants one for all */
+    ++deferred->trigger->refs;
+    if (deferred->completion != NULL) {
+        op->req.work.completion_cntr = deferred->completion->cntr;
+        ++deferred->completion->refs;
+    }
+    uct_cxi_trig_peer_get(op->peer);
+    *op_p                        = op;
     return UCS_OK;
 }
 
-/* The operation is pending before it is posted: it may complete at once. */
-static ucs_status_t uct_cxi_trig_dwq_post(uct_cxi_trig_iface_t *iface,
-                                          uct_cxi_trig_dwq_op_t *op)
+ucs_status_t uct_cxi_trig_dwq_post(uct_cxi_trig_iface_t *iface,
+                                   uct_cxi_trig_dwq_op_t *op)
 {
     ucs_status_t status;
     int ret;
 
-    ++op->deferred.trigger->refs;
-    if (op->deferred.completion != NULL) {
-        ++op->deferred.completion->refs;
-    }
-    if (op->local != NULL) {
-        ++op->local->refs;
-    }
-    uct_cxi_trig_peer_get(op->peer);
-    ucs_list_add_tail(&iface->dwq.pending, &op->list);
-
+    /* It may complete at once */
+    op->is_posted = 1;
     ret = iface->dwq.ops->post(iface, op);
     if (ret == 0) {
         return UCS_OK;
@@ -253,8 +364,7 @@ static ucs_status_t uct_cxi_trig_dwq_post(uct_cxi_trig_iface_t *iface,
     } else if (status != UCS_ERR_NO_RESOURCE) {
         ucs_error("cannot queue a deferred operation: %s", fi_strerror(-ret));
     }
-    uct_cxi_trig_dwq_release(iface, op, status);
-    ucs_mpool_put(op);
+    uct_cxi_trig_dwq_unpost(iface, op, status);
     return status;
 }
 
@@ -277,34 +387,10 @@ uct_cxi_trig_dwq_check_put(const uct_cxi_trig_iface_t *iface,
            UCS_OK : UCS_ERR_INVALID_PARAM;
 }
 
-static void uct_cxi_trig_dwq_fill_put(uct_cxi_trig_iface_t *iface,
-                                      uct_cxi_trig_dwq_op_t *op,
-                                      const uct_trig_put_t *put)
-{
-    struct fi_op_rma *rma = &op->put.op;
-
-    op->local               = put->local;
-    op->put.source.iov_base = (void*)put->buffer;
-    op->put.source.iov_len  = put->length;
-    op->put.target.addr     = put->remote_addr - put->rkey.base;
-    op->put.target.len      = put->length;
-    op->put.target.key      = put->rkey.key;
-
-    rma->ep                 = iface->net.ep;
-    rma->flags              = UCT_CXI_TRIG_DWQ_FLAGS;
-    rma->msg.msg_iov        = &op->put.source;
-    rma->msg.iov_count      = 1;
-    rma->msg.addr           = op->peer->addr;
-    rma->msg.rma_iov        = &op->put.target;
-    rma->msg.rma_iov_count  = 1;
-    rma->msg.context        = &op->req.work.context;
-
-    op->req.work.op_type    = FI_OP_WRITE;
-    op->req.work.op.rma     = rma;
-}
-
-ucs_status_t uct_trig_ep_put(uct_ep_h uct_ep, const uct_trig_put_t *put,
-                             const uct_trig_deferred_t *deferred)
+ucs_status_t uct_cxi_trig_dwq_get_put(uct_ep_h uct_ep,
+                                      const uct_trig_put_t *put,
+                                      const uct_trig_deferred_t *deferred,
+                                      uct_cxi_trig_dwq_op_t **op_p)
 {
     uct_cxi_trig_iface_t *iface = uct_cxi_trig_iface_from_uct(uct_ep->iface);
     uct_cxi_trig_dwq_op_t *op;
@@ -317,47 +403,30 @@ ucs_status_t uct_trig_ep_put(uct_ep_h uct_ep, const uct_trig_put_t *put,
     status = uct_cxi_trig_dwq_check_put(iface, put);
     if (status == UCS_OK) {
         status = uct_cxi_trig_dwq_get(ucs_derived_of(uct_ep, uct_cxi_trig_ep_t),
-                                      deferred, &op);
+                                      &iface->dwq.puts, deferred, &op);
     }
     if (status != UCS_OK) {
         return status;
     }
 
-    uct_cxi_trig_dwq_fill_put(iface, op, put);
-    return uct_cxi_trig_dwq_post(iface, op);
+    if (put->local != NULL) {
+        op->local = put->local;
+        ++op->local->refs;
+    }
+    op->put.source.iov_base = (void*)put->buffer;
+    op->put.source.iov_len  = put->length;
+    op->put.target.addr     = put->remote_addr - put->rkey.base;
+    op->put.target.len      = put->length;
+    op->put.target.key      = put->rkey.key;
+    op->put.op.msg.addr     = op->peer->addr;
+    *op_p                   = op;
+    return UCS_OK;
 }
 
-static void uct_cxi_trig_dwq_fill_atomic(uct_cxi_trig_iface_t *iface,
-                                         uct_cxi_trig_dwq_op_t *op,
-                                         const uct_trig_atomic_t *atomic)
-{
-    struct fi_op_atomic *add = &op->atomic.op;
-
-    op->atomic.value         = atomic->value;
-    op->atomic.source.addr   = &op->atomic.value;
-    op->atomic.source.count  = 1;
-    op->atomic.target.addr   = atomic->remote_addr - atomic->rkey.base;
-    op->atomic.target.count  = 1;
-    op->atomic.target.key    = atomic->rkey.key;
-
-    add->ep                  = iface->net.ep;
-    add->flags               = UCT_CXI_TRIG_DWQ_FLAGS;
-    add->msg.msg_iov         = &op->atomic.source;
-    add->msg.iov_count       = 1;
-    add->msg.addr            = op->peer->addr;
-    add->msg.rma_iov         = &op->atomic.target;
-    add->msg.rma_iov_count   = 1;
-    add->msg.datatype        = FI_UINT64;
-    add->msg.op              = FI_SUM;
-    add->msg.context         = &op->req.work.context;
-
-    op->req.work.op_type     = FI_OP_ATOMIC;
-    op->req.work.op.atomic   = add;
-}
-
-ucs_status_t uct_trig_ep_atomic_add64(uct_ep_h uct_ep,
-                                      const uct_trig_atomic_t *atomic,
-                                      const uct_trig_deferred_t *deferred)
+ucs_status_t uct_cxi_trig_dwq_get_add64(uct_ep_h uct_ep,
+                                        const uct_trig_atomic_t *atomic,
+                                        const uct_trig_deferred_t *deferred,
+                                        uct_cxi_trig_dwq_op_t **op_p)
 {
     uct_cxi_trig_iface_t *iface = uct_cxi_trig_iface_from_uct(uct_ep->iface);
     uct_cxi_trig_dwq_op_t *op;
@@ -374,11 +443,48 @@ ucs_status_t uct_trig_ep_atomic_add64(uct_ep_h uct_ep,
     }
 
     status = uct_cxi_trig_dwq_get(ucs_derived_of(uct_ep, uct_cxi_trig_ep_t),
-                                  deferred, &op);
+                                  &iface->dwq.atomics, deferred, &op);
     if (status != UCS_OK) {
         return status;
     }
 
-    uct_cxi_trig_dwq_fill_atomic(iface, op, atomic);
-    return uct_cxi_trig_dwq_post(iface, op);
+    op->atomic.value       = atomic->value;
+    op->atomic.target.addr = atomic->remote_addr - atomic->rkey.base;
+    op->atomic.target.key  = atomic->rkey.key;
+    op->atomic.op.msg.addr = op->peer->addr;
+    *op_p                  = op;
+    return UCS_OK;
+}
+
+/* Its entry and descriptor are free again once it is over. */
+static ucs_status_t uct_cxi_trig_dwq_post_once(uct_cxi_trig_dwq_op_t *op)
+{
+    uct_cxi_trig_iface_t *iface = op->peer->iface;
+    ucs_status_t status         = uct_cxi_trig_dwq_post(iface, op);
+
+    if (status != UCS_OK) {
+        uct_cxi_trig_dwq_free(iface, op);
+    }
+    return status;
+}
+
+ucs_status_t uct_trig_ep_put(uct_ep_h ep, const uct_trig_put_t *put,
+                             const uct_trig_deferred_t *deferred)
+{
+    uct_cxi_trig_dwq_op_t *op;
+    ucs_status_t status;
+
+    status = uct_cxi_trig_dwq_get_put(ep, put, deferred, &op);
+    return (status == UCS_OK) ? uct_cxi_trig_dwq_post_once(op) : status;
+}
+
+ucs_status_t uct_trig_ep_atomic_add64(uct_ep_h ep,
+                                      const uct_trig_atomic_t *atomic,
+                                      const uct_trig_deferred_t *deferred)
+{
+    uct_cxi_trig_dwq_op_t *op;
+    ucs_status_t status;
+
+    status = uct_cxi_trig_dwq_get_add64(ep, atomic, deferred, &op);
+    return (status == UCS_OK) ? uct_cxi_trig_dwq_post_once(op) : status;
 }

@@ -23,25 +23,37 @@ struct uct_cxi_trig_peer;
 struct uct_cxi_trig_dwq_slot;
 
 
-/** A deferred put or atomic; the provider's until it completes. */
-typedef struct uct_cxi_trig_dwq_op {
-    uct_cxi_trig_req_t           req; /* Must be first */
-    ucs_list_link_t              list;
-    uct_trig_deferred_t          deferred;
+/**
+ * A deferred put or atomic; the provider's until it completes. What is the same
+ * for all puts, or atomics, is last, and written once, when the pool makes it.
+ *
+ * Posting and completing often happen on different cores: of what the one
+ * writes the other one uses but @a is_posted and its neighbours.
+ */
+typedef struct uct_trig_op {
+    uct_cxi_trig_req_t           req;    /* Must be first */
+    ucs_list_link_t              all_list;
     struct uct_cxi_trig_peer     *peer;
-    uct_trig_mem_h               local; /**< Source of a put; may be NULL */
-    struct uct_cxi_trig_dwq_slot *slot; /**< Of the counting back-end */
+    uct_trig_mem_h               local;  /**< Source of a put; may be NULL */
+    uint64_t                     offset; /**< If kept: in the address */
+    uint64_t                     room;   /**< If kept: the highest one */
+    uint8_t                      is_kept;      /**< Its owner posts it again */
+    uint8_t                      is_abandoned; /**< But the provider's still */
+    struct uct_cxi_trig_dwq_slot *slot;  /**< Of the counting back-end, ... */
+    ucs_list_link_t              list;   /**< ... and those that have one */
+    uct_trig_deferred_t          deferred;
+    uint8_t                      is_posted;
     union {
         struct {
-            struct fi_op_rma  op;
             struct iovec      source;
             struct fi_rma_iov target;
+            struct fi_op_rma  op;
         } put;
         struct {
-            struct fi_op_atomic op;
+            uint64_t            value;
             struct fi_ioc       source;
             struct fi_rma_ioc   target;
-            uint64_t            value;
+            struct fi_op_atomic op;
         } atomic;
     };
 } uct_cxi_trig_dwq_op_t;
@@ -79,10 +91,9 @@ typedef struct uct_cxi_trig_dwq_ops {
 typedef struct uct_cxi_trig_dwq {
     const uct_cxi_trig_dwq_ops_t *ops;
     uct_cxi_trig_credit_t        credit;
-    ucs_mpool_t                  mp;         /**< Of uct_cxi_trig_dwq_op_t */
-    ucs_list_link_t              pending;    /**< Posted operations */
-    ucs_list_link_t              abandoned;  /**< Over for us, not for the
-                                                  provider */
+    ucs_mpool_t                  puts;       /**< Of uct_cxi_trig_dwq_op_t */
+    ucs_mpool_t                  atomics;    /**< The same */
+    ucs_list_link_t              all;        /**< Of both, in use or not */
     unsigned                     lost_peers; /**< Peers that are lost, but have
                                                   references */
     void                         *priv;      /**< Of the back-end */
@@ -100,7 +111,31 @@ ucs_status_t uct_cxi_trig_dwq_init(struct uct_cxi_trig_iface *iface,
 /** Drop everything; the endpoint is closed, so that nothing fires any more. */
 void uct_cxi_trig_dwq_cleanup(struct uct_cxi_trig_iface *iface);
 
-/** An operation is over: frees it and calls its done(). */
+/**
+ * Check, and take an entry and a descriptor for a put.
+ *
+ * @return As uct_trig_ep_put().
+ */
+ucs_status_t uct_cxi_trig_dwq_get_put(uct_ep_h ep, const uct_trig_put_t *put,
+                                      const uct_trig_deferred_t *deferred,
+                                      uct_cxi_trig_dwq_op_t **op_p);
+
+/** The same for an atomic. */
+ucs_status_t uct_cxi_trig_dwq_get_add64(uct_ep_h ep,
+                                        const uct_trig_atomic_t *atomic,
+                                        const uct_trig_deferred_t *deferred,
+                                        uct_cxi_trig_dwq_op_t **op_p);
+
+/** Give it all back, the descriptor when the provider is done with it; it is
+ *  not posted. */
+void uct_cxi_trig_dwq_free(struct uct_cxi_trig_iface *iface,
+                           uct_cxi_trig_dwq_op_t *op);
+
+/** Hand an operation to the provider; it stays the caller's if that fails. */
+ucs_status_t uct_cxi_trig_dwq_post(struct uct_cxi_trig_iface *iface,
+                                   uct_cxi_trig_dwq_op_t *op);
+
+/** An operation is over: frees it, unless it is kept, and calls its done(). */
 void uct_cxi_trig_dwq_complete(struct uct_cxi_trig_iface *iface,
                                uct_cxi_trig_req_t *req, size_t length,
                                ucs_status_t status);

@@ -80,6 +80,7 @@ typedef struct uct_cxi_trig_dwq_count {
     struct fid_cntr         *all;    /* Of all completions */
     struct fid_cntr         *trash;  /* Takes what nobody waits for any more */
     uint64_t                seen;    /* Its value when last looked at */
+    ucs_list_link_t         pending; /* Operations with a slot */
     ucs_list_link_t         free;    /* Slots */
     ucs_list_link_t         retired;
     uct_cxi_trig_dwq_wake_t wake;
@@ -112,6 +113,7 @@ static ucs_status_t uct_cxi_trig_dwq_count_init(uct_cxi_trig_iface_t *iface)
         goto err_close_trash;
     }
 
+    ucs_list_head_init(&count->pending);
     ucs_list_head_init(&count->free);
     ucs_list_head_init(&count->retired);
     iface->dwq.priv = count;
@@ -209,6 +211,7 @@ static int uct_cxi_trig_dwq_count_post(uct_cxi_trig_iface_t *iface,
 
     domain                       = &uct_cxi_trig_iface_md(iface)->domain->fid;
     op->slot                     = slot;
+    ucs_list_add_tail(&count->pending, &op->list);
     op->req.work.completion_cntr = slot->cntr;
     ++slot->target;
     uct_cxi_trig_dwq_count_setup_add(slot, &slot->all, count->all);
@@ -241,6 +244,7 @@ static void uct_cxi_trig_dwq_count_release(uct_cxi_trig_iface_t *iface,
     } else {
         ucs_list_add_tail(&count->retired, &op->slot->list);
     }
+    ucs_list_del(&op->list);
     op->slot = NULL;
 }
 
@@ -264,7 +268,7 @@ static int uct_cxi_trig_dwq_count_is_lost(const uct_cxi_trig_dwq_op_t *op)
     struct fid_cntr *trigger = op->deferred.trigger->cntr;
 
     if ((op->peer->lost == UCS_OK) ||
-        (fi_cntr_read(trigger) < op->deferred.threshold)) {
+        (fi_cntr_read(trigger) < op->req.work.threshold)) {
         return 0;
     }
     fi_cntr_add(trigger, 0); /* Waits for whoever is firing it now */
@@ -277,7 +281,7 @@ static unsigned uct_cxi_trig_dwq_count_poll_lost(uct_cxi_trig_iface_t *iface)
     unsigned given_up               = 0;
     uct_cxi_trig_dwq_op_t *op, *tmp;
 
-    ucs_list_for_each_safe(op, tmp, &iface->dwq.pending, list) {
+    ucs_list_for_each_safe(op, tmp, &count->pending, list) {
         if (uct_cxi_trig_dwq_count_is_lost(op)) {
             /* The user may destroy its counter: nothing may add to it */
             op->slot->user.op.cntr = count->trash;
@@ -305,7 +309,7 @@ static unsigned uct_cxi_trig_dwq_count_poll(uct_cxi_trig_iface_t *iface)
     /* Pairs with the provider's lock: what moved the counter came before */
     ucs_memory_cpu_load_fence();
     count->seen = value;
-    ucs_list_for_each_safe(op, tmp, &iface->dwq.pending, list) {
+    ucs_list_for_each_safe(op, tmp, &count->pending, list) {
         if (uct_cxi_trig_dwq_count_is_over(op)) {
             uct_cxi_trig_dwq_complete(iface, &op->req, 0, UCS_OK);
             ++completed;
@@ -377,11 +381,12 @@ static ucs_status_t uct_cxi_trig_dwq_count_wake(uct_cxi_trig_iface_t *iface)
  * each of which ends a sleep: looking before every sleep is enough. */
 static void uct_cxi_trig_dwq_count_refire(uct_cxi_trig_iface_t *iface)
 {
+    uct_cxi_trig_dwq_count_t *count = iface->dwq.priv;
     const uct_cxi_trig_dwq_op_t *op;
 
-    ucs_list_for_each(op, &iface->dwq.pending, list) {
+    ucs_list_for_each(op, &count->pending, list) {
         if ((fi_cntr_read(op->deferred.trigger->cntr) >=
-             op->deferred.threshold) &&
+             op->req.work.threshold) &&
             (fi_cntr_read(op->slot->cntr) < op->slot->target)) {
             fi_cntr_add(op->deferred.trigger->cntr, 0);
         }

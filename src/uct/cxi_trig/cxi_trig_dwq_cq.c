@@ -24,11 +24,6 @@ static void uct_cxi_trig_dwq_cq_cleanup(uct_cxi_trig_iface_t *iface)
 static int uct_cxi_trig_dwq_cq_post(uct_cxi_trig_iface_t *iface,
                                     uct_cxi_trig_dwq_op_t *op)
 {
-    uct_trig_cntr_h completion = op->deferred.completion;
-
-    /* cxi wants one for every operation */
-    op->req.work.completion_cntr = (completion == NULL) ? iface->net.cntr :
-                                                          completion->cntr;
     return fi_control(&uct_cxi_trig_iface_md(iface)->domain->fid, FI_QUEUE_WORK,
                       &op->req.work);
 }

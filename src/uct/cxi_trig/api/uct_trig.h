@@ -29,6 +29,9 @@ extern "C" {
 /** A counter: 64 bits here, at least 31 in any NIC (see max_count). */
 typedef struct uct_trig_cntr *uct_trig_cntr_h;
 
+/** A deferred operation that is described once and posted many times. */
+typedef struct uct_trig_op *uct_trig_op_h;
+
 /** A registered memory region that remote NICs may write. */
 typedef struct uct_trig_mem *uct_trig_mem_h;
 
@@ -425,6 +428,73 @@ typedef struct uct_trig_atomic {
 ucs_status_t uct_trig_ep_atomic_add64(uct_ep_h ep,
                                       const uct_trig_atomic_t *atomic,
                                       const uct_trig_deferred_t *deferred);
+
+
+/**
+ * Describe a deferred put that is posted many times: to post it again costs
+ * less than to post another one, and neither looks for an entry nor allocates.
+ *
+ * @param [in]  ep       As in @ref uct_trig_ep_put.
+ * @param [in]  put      What to write; copied.
+ * @param [in]  deferred What then; copied. The threshold is not looked at. The
+ *                       entry, of @a resv or a free one, is the operation's
+ *                       until it is destroyed.
+ * @param [out] op_p     The operation, not posted; written on success only.
+ *
+ * @return As @ref uct_trig_ep_put.
+ *
+ * Ownership: the caller destroys the operation; source, regions, counters and
+ *            @a resv must live until then. @a ep may go before. The interface
+ *            destroys, with a warning, what is left when it is closed.
+ * Threads: one thread at a time.
+ */
+ucs_status_t uct_trig_op_create_put(uct_ep_h ep, const uct_trig_put_t *put,
+                                    const uct_trig_deferred_t *deferred,
+                                    uct_trig_op_h *op_p);
+
+
+/**
+ * Describe a deferred atomic addition that is posted many times: see @ref
+ * uct_trig_op_create_put and @ref uct_trig_ep_atomic_add64.
+ */
+ucs_status_t uct_trig_op_create_add64(uct_ep_h ep,
+                                      const uct_trig_atomic_t *atomic,
+                                      const uct_trig_deferred_t *deferred,
+                                      uct_trig_op_h *op_p);
+
+
+/**
+ * Post an operation. It is over when its done() is called, and may be posted
+ * again from there on.
+ *
+ * @param [in] op        The operation.
+ * @param [in] threshold Fires when the trigger counter is >= this.
+ * @param [in] offset    Bytes to add to the destination of a put; 0 for an
+ *                       atomic.
+ *
+ * @return UCS_OK; with no effect: UCS_ERR_BUSY while it is posted, or since the
+ *         provider has lost it; UCS_ERR_NO_RESOURCE if the provider has no
+ *         room now; UCS_ERR_INVALID_PARAM for a range outside the region;
+ *         UCS_ERR_EXCEEDS_LIMIT for a threshold above max_count;
+ *         UCS_ERR_IO_ERROR if the provider failed; why its endpoint, or its
+ *         peer, has failed.
+ *
+ * Threads: one thread at a time.
+ */
+ucs_status_t uct_trig_op_post(uct_trig_op_h op, uint64_t threshold,
+                              size_t offset);
+
+
+/**
+ * Destroy an operation.
+ *
+ * @param [in] op The operation.
+ *
+ * @return UCS_OK; UCS_ERR_BUSY, with no effect, while it is posted.
+ *
+ * Threads: one thread at a time.
+ */
+ucs_status_t uct_trig_op_destroy(uct_trig_op_h op);
 
 #ifdef __cplusplus
 }

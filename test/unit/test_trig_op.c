@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_trig_op.c - deferred operations that are posted again and again. */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "trig_util.h"
+
+#include <string.h>
+
+enum {
+    ENTRIES = 4
+};
+
+static const char *const few_entries[] = {"DEFERRED_ENTRIES", "4", NULL};
+
+
+static unsigned free_entries(trig_t *trig)
+{
+    uct_trig_iface_attr_t attr;
+
+    CU_ASSERT_FATAL(uct_trig_iface_query(trig->pair.a.iface, &attr) == UCS_OK);
+    return attr.free_entries;
+}
+
+/* A put of A's piece 0 to B's, with offset 0 */
+static uct_trig_op_h create_put(trig_t *trig, uct_trig_resv_t *resv)
+{
+    uct_trig_deferred_t deferred = trig_deferred(trig, trig->trigger, 0);
+    uct_trig_put_t put           = trig_describe_put(trig, 0);
+    uct_trig_op_h op;
+
+    deferred.resv = resv;
+    CU_ASSERT_FATAL(uct_trig_op_create_put(trig->pair.a.peer, &put, &deferred,
+                                           &op) == UCS_OK);
+    return op;
+}
+
+/* One that adds 3 to a_word for each such put */
+static uct_trig_op_h create_add(trig_t *trig)
+{
+    uct_trig_deferred_t deferred = trig_deferred(trig, trig->completion, 0);
+    uct_trig_atomic_t atomic     = {
+        .value       = 3,
+        .remote_addr = (uintptr_t)&trig->a_word,
+        .rkey        = trig->a_rkey
+    };
+    uct_trig_op_h op;
+
+    deferred.completion = trig->words;
+    CU_ASSERT_FATAL(uct_trig_op_create_add64(trig->pair.a.self, &atomic,
+                                             &deferred, &op) == UCS_OK);
+    return op;
+}
+
+/* Every use has its own data and destination */
+static void test_again(void)
+{
+    uct_trig_op_h put, add;
+    size_t offset;
+    unsigned use;
+    trig_t trig;
+
+    CU_ASSERT_FATAL(trig_create(&trig, few_entries) == 0);
+    put = create_put(&trig, NULL);
+    add = create_add(&trig);
+    for (use = 1; use <= 3 * TRIG_SLOTS; ++use) {
+        offset = (use % TRIG_SLOTS) * TRIG_LENGTH;
+        memset(trig.a_buffer, (int)use, TRIG_LENGTH);
+        CU_ASSERT(uct_trig_op_post(put, use, offset) == UCS_OK);
+        CU_ASSERT(uct_trig_op_post(add, use, 0) == UCS_OK);
+        CU_ASSERT(free_entries(&trig) == ENTRIES - 2);
+        CU_ASSERT(uct_trig_cntr_add(trig.trigger, 1) == UCS_OK);
+        uct_pair_wait(&trig.pair, &trig.done, 2 * use);
+        CU_ASSERT(trig.status == UCS_OK);
+        CU_ASSERT(memcmp(trig.b_buffer + offset, trig.a_buffer,
+                         TRIG_LENGTH) == 0);
+        CU_ASSERT(trig.a_word == 3 * use);
+    }
+    CU_ASSERT(trig_count(&trig, trig.completion) == 3 * TRIG_SLOTS);
+    CU_ASSERT(trig_count(&trig, trig.words) == 3 * TRIG_SLOTS);
+    CU_ASSERT(free_entries(&trig) == ENTRIES - 2);
+    CU_ASSERT(uct_trig_op_destroy(put) == UCS_OK);
+    CU_ASSERT(uct_trig_op_destroy(add) == UCS_OK);
+    CU_ASSERT(free_entries(&trig) == ENTRIES);
+    trig_destroy(&trig);
+}
+
+/* Nothing fires before its threshold, and an operation is posted once at a
+ * time */
+static void test_busy(void)
+{
+    uct_trig_deferred_t deferred;
+    uct_trig_mem_h local;
+    uct_trig_put_t put;
+    uct_trig_op_h op;
+    trig_t trig;
+
+    CU_ASSERT_FATAL(trig_create(&trig, NULL) == 0);
+    CU_ASSERT_FATAL(uct_trig_mem_reg(trig.pair.a.iface, trig.a_buffer,
+                                     sizeof(trig.a_buffer), NULL,
+                                     &local) == UCS_OK);
+    put       = trig_describe_put(&trig, 0);
+    put.local = local;
+    deferred  = trig_deferred(&trig, trig.trigger, 0);
+    CU_ASSERT_FATAL(uct_trig_op_create_put(trig.pair.a.peer, &put, &deferred,
+                                           &op) == UCS_OK);
+    CU_ASSERT(uct_trig_op_post(op, 2, 0) == UCS_OK);
+    CU_ASSERT(uct_trig_op_post(op, 1, 0) == UCS_ERR_BUSY);
+    CU_ASSERT(uct_trig_op_destroy(op) == UCS_ERR_BUSY);
+    CU_ASSERT(uct_trig_cntr_add(trig.trigger, 1) == UCS_OK);
+    trig_barrier(&trig);
+    CU_ASSERT(trig.done == 0);
+    CU_ASSERT(!trig_arrived(&trig, 0));
+    CU_ASSERT(uct_trig_cntr_add(trig.trigger, 1) == UCS_OK);
+    uct_pair_wait(&trig.pair, &trig.done, 1);
+    CU_ASSERT(trig_arrived(&trig, 0));
+
+    /* What it names is in use although it is not posted */
+    CU_ASSERT(uct_trig_cntr_destroy(trig.trigger) == UCS_ERR_BUSY);
+    CU_ASSERT(uct_trig_cntr_destroy(trig.completion) == UCS_ERR_BUSY);
+    CU_ASSERT(uct_trig_mem_dereg(local) == UCS_ERR_BUSY);
+    CU_ASSERT(uct_trig_op_destroy(op) == UCS_OK);
+    CU_ASSERT(uct_trig_mem_dereg(local) == UCS_OK);
+    trig_destroy(&trig);
+}
+
+static void test_entries(void)
+{
+    uct_trig_op_h ops[ENTRIES];
+    uct_trig_deferred_t deferred;
+    uct_trig_resv_t resv;
+    uct_trig_put_t put;
+    trig_t trig;
+    unsigned i;
+
+    CU_ASSERT_FATAL(trig_create(&trig, few_entries) == 0);
+    CU_ASSERT(uct_trig_iface_reserve(trig.pair.a.iface, 1, &resv) == UCS_OK);
+    for (i = 1; i < ENTRIES; ++i) {
+        ops[i] = create_put(&trig, NULL);
+    }
+    put      = trig_describe_put(&trig, 0);
+    deferred = trig_deferred(&trig, trig.trigger, 0);
+    CU_ASSERT(uct_trig_op_create_put(trig.pair.a.peer, &put, &deferred,
+                                     &ops[0]) == UCS_ERR_NO_RESOURCE);
+    ops[0] = create_put(&trig, &resv);
+    CU_ASSERT(uct_trig_iface_unreserve(trig.pair.a.iface, &resv) ==
+              UCS_ERR_BUSY);
+    for (i = 0; i < ENTRIES; ++i) {
+        CU_ASSERT(uct_trig_op_post(ops[i], 1, i * TRIG_LENGTH) == UCS_OK);
+    }
+    CU_ASSERT(uct_trig_cntr_add(trig.trigger, 1) == UCS_OK);
+    uct_pair_wait(&trig.pair, &trig.done, ENTRIES);
+    for (i = 0; i < ENTRIES; ++i) {
+        CU_ASSERT(uct_trig_op_destroy(ops[i]) == UCS_OK);
+    }
+    CU_ASSERT(free_entries(&trig) == ENTRIES - 1);
+    CU_ASSERT(uct_trig_iface_unreserve(trig.pair.a.iface, &resv) == UCS_OK);
+    trig_destroy(&trig);
+}
+
+static void test_refused(void)
+{
+    uct_trig_deferred_t deferred;
+    uct_trig_iface_attr_t attr;
+    uct_trig_atomic_t atomic;
+    uct_trig_op_h put, add;
+    uct_trig_put_t bad;
+    uct_iface_h iface;
+    trig_t trig;
+
+    CU_ASSERT_FATAL(trig_create(&trig, few_entries) == 0);
+    iface = trig.pair.a.iface;
+    CU_ASSERT_FATAL(uct_trig_iface_query(iface, &attr) == UCS_OK);
+    put = create_put(&trig, NULL);
+    add = create_add(&trig);
+    CU_ASSERT(uct_trig_op_post(put, 1, sizeof(trig.b_buffer) - TRIG_LENGTH +
+                                       1) == UCS_ERR_INVALID_PARAM);
+    CU_ASSERT(uct_trig_op_post(put, 1, SIZE_MAX) == UCS_ERR_INVALID_PARAM);
+    CU_ASSERT(uct_trig_op_post(add, 1, 8) == UCS_ERR_INVALID_PARAM);
+    CU_ASSERT(uct_trig_op_post(put, attr.max_count + 1, 0) ==
+              UCS_ERR_EXCEEDS_LIMIT);
+
+    deferred   = trig_deferred(&trig, trig.trigger, 0);
+    bad        = trig_describe_put(&trig, 0);
+    bad.length = 0;
+    CU_ASSERT(uct_trig_op_create_put(trig.pair.a.peer, &bad, &deferred, &put) ==
+              UCS_ERR_INVALID_PARAM);
+    atomic = (uct_trig_atomic_t){
+        .remote_addr = (uintptr_t)&trig.a_word + 1,
+        .rkey        = trig.a_rkey
+    };
+    CU_ASSERT(uct_trig_op_create_add64(trig.pair.a.self, &atomic, &deferred,
+                                       &add) == UCS_ERR_INVALID_PARAM);
+
+    /* None of that has posted or lost anything */
+    CU_ASSERT(free_entries(&trig) == ENTRIES - 2);
+    CU_ASSERT(uct_trig_op_destroy(put) == UCS_OK);
+    CU_ASSERT(uct_trig_op_destroy(add) == UCS_OK);
+    CU_ASSERT(free_entries(&trig) == ENTRIES);
+    trig_destroy(&trig);
+}
+
+/* One that failed may be posted again */
+static void test_bad_key(void)
+{
+    uct_trig_deferred_t deferred;
+    uct_trig_put_t put;
+    uct_trig_op_h op;
+    trig_t trig;
+    unsigned i;
+
+    CU_ASSERT_FATAL(trig_create(&trig, NULL) == 0);
+    deferred = trig_deferred(&trig, trig.trigger, 0);
+    put      = trig_describe_put(&trig, 0);
+    ++put.rkey.key;
+    CU_ASSERT_FATAL(uct_trig_op_create_put(trig.pair.a.peer, &put, &deferred,
+                                           &op) == UCS_OK);
+    for (i = 1; i <= 3; ++i) {
+        trig.status = UCS_OK;
+        CU_ASSERT(uct_trig_op_post(op, i, 0) == UCS_OK);
+        CU_ASSERT(uct_trig_cntr_add(trig.trigger, 1) == UCS_OK);
+        uct_pair_wait(&trig.pair, &trig.done, i);
+        CU_ASSERT(trig.status != UCS_OK);
+    }
+    CU_ASSERT(!trig_arrived(&trig, 0));
+    CU_ASSERT(trig.pair.a.errors == 0);
+    CU_ASSERT(uct_trig_op_destroy(op) == UCS_OK);
+    trig_destroy(&trig);
+}
+
+static void test_endpoint_goes_first(void)
+{
+    uct_trig_op_h op;
+    trig_t trig;
+
+    CU_ASSERT_FATAL(trig_create(&trig, NULL) == 0);
+    op = create_put(&trig, NULL);
+    uct_ep_destroy(trig.pair.a.peer);
+    trig.pair.a.peer = NULL;
+    CU_ASSERT(uct_trig_op_post(op, 1, 0) == UCS_OK);
+    CU_ASSERT(uct_trig_cntr_add(trig.trigger, 1) == UCS_OK);
+    uct_pair_wait(&trig.pair, &trig.done, 1);
+    CU_ASSERT(trig.status == UCS_OK);
+    CU_ASSERT(trig_arrived(&trig, 0));
+    CU_ASSERT(uct_trig_op_destroy(op) == UCS_OK);
+    trig_destroy(&trig);
+}
+
+static void close_b(trig_t *trig)
+{
+    CU_ASSERT(uct_trig_mem_dereg(trig->b_mem) == UCS_OK);
+    CU_ASSERT(uct_trig_mem_dereg(trig->b_word_mem) == UCS_OK);
+    CU_ASSERT(uct_trig_cntr_destroy(trig->b_writes) == UCS_OK);
+    CU_ASSERT(uct_trig_cntr_destroy(trig->b_words) == UCS_OK);
+}
+
+/* Those that the loss meets armed are over, and none can be posted any more */
+static void test_peer_gone(void)
+{
+    uct_trig_op_h fired, armed, idle;
+    trig_t trig;
+
+    CU_ASSERT_FATAL(trig_create(&trig, few_entries) == 0);
+    fired = create_put(&trig, NULL);
+    armed = create_put(&trig, NULL);
+    idle  = create_put(&trig, NULL);
+    CU_ASSERT(uct_trig_op_post(fired, 0, 0) == UCS_OK); /* Connects */
+    uct_pair_wait(&trig.pair, &trig.done, 1);
+    CU_ASSERT(uct_trig_op_post(fired, 1, 0) == UCS_OK);
+    CU_ASSERT(uct_trig_op_post(armed, 2, 0) == UCS_OK);
+    close_b(&trig);
+    uct_pair_close_side(&trig.pair.b);
+
+    CU_ASSERT(uct_trig_cntr_add(trig.trigger, 1) == UCS_OK);
+    while (trig.pair.a.errors == 0) {
+        (void)uct_ep_check(trig.pair.a.peer, 0, NULL);
+        uct_pair_progress(&trig.pair);
+    }
+    uct_pair_wait(&trig.pair, &trig.done, 2);
+    CU_ASSERT(trig.status != UCS_OK);
+    CU_ASSERT(uct_trig_op_post(idle, 3, 0) == trig.pair.a.error);
+    CU_ASSERT(uct_trig_op_post(fired, 3, 0) == trig.pair.a.error);
+    CU_ASSERT(uct_trig_op_destroy(armed) == UCS_ERR_BUSY);
+    CU_ASSERT(uct_trig_op_destroy(fired) == UCS_OK);
+
+    CU_ASSERT(uct_trig_cntr_add(trig.trigger, 1) == UCS_OK);
+    uct_pair_wait(&trig.pair, &trig.done, 3);
+    CU_ASSERT(uct_trig_op_destroy(armed) == UCS_OK);
+    CU_ASSERT(uct_trig_op_destroy(idle) == UCS_OK);
+    CU_ASSERT(free_entries(&trig) == ENTRIES);
+    CU_ASSERT(uct_trig_cntr_destroy(trig.trigger) == UCS_OK);
+    CU_ASSERT(uct_trig_cntr_destroy(trig.completion) == UCS_OK);
+    CU_ASSERT(uct_trig_cntr_destroy(trig.words) == UCS_OK);
+    CU_ASSERT(uct_trig_cntr_destroy(trig.barrier[0]) == UCS_OK);
+    CU_ASSERT(uct_trig_cntr_destroy(trig.barrier[1]) == UCS_OK);
+    CU_ASSERT(uct_trig_mem_dereg(trig.a_mem) == UCS_OK);
+    uct_pair_destroy(&trig.pair);
+}
+
+/* The interface takes along what was not destroyed, armed or not */
+static void test_close(void)
+{
+    uct_trig_op_h op;
+    trig_t trig;
+
+    CU_ASSERT_FATAL(trig_create(&trig, NULL) == 0);
+    op = create_put(&trig, NULL);
+    (void)create_put(&trig, NULL);
+    (void)create_add(&trig);
+    CU_ASSERT(uct_trig_op_post(op, 1, 0) == UCS_OK);
+    uct_pair_close_side(&trig.pair.a);
+    uct_pair_progress(&trig.pair);
+    CU_ASSERT(trig.done == 0);
+    CU_ASSERT(!trig_arrived(&trig, 0));
+    close_b(&trig);
+    uct_pair_destroy(&trig.pair);
+}
+
+typedef struct {
+    uct_trig_op_h     op;
+    volatile uint64_t left; /* Uses, but the first */
+    volatile uint64_t is_destroyed;
+} chain_t;
+
+static void chain_on_done(void *arg, ucs_status_t status)
+{
+    chain_t *chain = arg;
+
+    CU_ASSERT(status == UCS_OK);
+    if (chain->left > 0) {
+        --chain->left;
+        CU_ASSERT(uct_trig_op_post(chain->op, 1, 0) == UCS_OK);
+    } else {
+        CU_ASSERT(uct_trig_op_destroy(chain->op) == UCS_OK);
+        chain->is_destroyed = 1;
+    }
+}
+
+/* done() may post it again, or destroy it */
+static void test_from_done(void)
+{
+    chain_t chain = {.left = 5};
+    uct_trig_deferred_t deferred;
+    uct_trig_put_t put;
+    trig_t trig;
+
+    CU_ASSERT_FATAL(trig_create(&trig, NULL) == 0);
+    put           = trig_describe_put(&trig, 0);
+    deferred      = trig_deferred(&trig, trig.trigger, 0);
+    deferred.done = chain_on_done;
+    deferred.arg  = &chain;
+    CU_ASSERT_FATAL(uct_trig_op_create_put(trig.pair.a.peer, &put, &deferred,
+                                           &chain.op) == UCS_OK);
+    CU_ASSERT(uct_trig_op_post(chain.op, 1, 0) == UCS_OK);
+    CU_ASSERT(uct_trig_cntr_add(trig.trigger, 1) == UCS_OK);
+    uct_pair_wait(&trig.pair, &chain.is_destroyed, 1);
+    CU_ASSERT(trig_count(&trig, trig.completion) == 6);
+    trig_destroy(&trig);
+}
+
+int main(int argc, char **argv)
+{
+    static const st_cunit_case_t cases[] = {
+        {"again", test_again},
+        {"busy", test_busy},
+        {"entries", test_entries},
+        {"refused", test_refused},
+        {"bad_key", test_bad_key},
+        {"endpoint_goes_first", test_endpoint_goes_first},
+        {"peer_gone", test_peer_gone},
+        {"close", test_close},
+        {"from_done", test_from_done}
+    };
+
+    return st_cunit_main("trig_op", cases, ST_CUNIT_COUNT(cases), argc, argv);
+}
