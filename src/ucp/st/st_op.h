@@ -50,16 +50,9 @@ typedef struct ucp_st_op {
     ucs_list_link_t     match_list; /* in the peer's unmatched */
     ucs_list_link_t     key_list;   /* in its key's local operations */
     struct ucp_st_key   *key;       /* while in that list */
-    ucp_st_worker_h     worker;
     ucp_st_peer_h       peer;       /* or NULL, or UCP_ST_PEER_ANY */
     uint64_t            id;         /* unique in the worker */
     uint64_t            remote_id;  /* of the counterpart, once matched */
-    ucp_st_dir_t        dir;
-    ucp_st_mode_t       mode;       /* of the send, once matched */
-    ucp_st_op_state_t   state;
-    ucs_status_t        status;     /* why it failed */
-    uint8_t             freed;      /* by the user */
-    uint8_t             marked;     /* seen in the array being checked */
     uint64_t            tag;
     uint64_t            scope;
     uint64_t            flags;
@@ -67,24 +60,31 @@ typedef struct ucp_st_op {
     size_t              length;     /* of the buffer */
     size_t              msg_length; /* of a use, once paired */
     size_t              recv_length;/* of the receive's buffer, once paired */
+    uint64_t            completed;  /* uses whose completion was reaped */
+    uint64_t            told_uses;  /* what the peer was told, and when (s) */
+    double              told_time;
+    ucs_status_t        told_status;
+    uint8_t             freed;      /* by the user */
+    uint8_t             peer_closed;/* the peer's region: it has said so */
+    uint8_t             is_told;    /* to the peer, that it ends */
+    uint8_t             is_noticed; /* its service thread was, too */
+    uint8_t             lane_order[UCP_ST_PROTO_MAX_LANES]; /* once paired */
+    uint8_t             offered;    /* lanes that hold something for it */
 
+    /* From here to what the lane has first, starts and waits look at all */
+    uint8_t             early;      /* of a receive: a use's data may be here
+                                       before it is started */
+    ucs_status_t        status;     /* why it failed */
+    uint8_t             marked;     /* seen in the array being checked */
+    ucp_st_dir_t        dir;
+    ucp_st_mode_t       mode;       /* of the send, once matched */
+    ucp_st_op_state_t   state;
+    ucp_st_worker_h     worker;
     ucp_st_queue_h      queue;      /* of the last start */
     uint64_t            started;    /* uses, counted when enqueued */
     uint64_t            waited;     /* waits enqueued */
     uint64_t            last_seq;   /* last batch of `queue` that names it */
-    uint64_t            completed;  /* uses whose completion was reaped */
     uint64_t            max_uses;   /* how many the peer takes part in */
-    uint8_t             early;      /* of a receive: a use's data may be here
-                                       before it is started */
-    uint8_t             peer_closed;/* the peer's region: it has said so */
-    uint8_t             is_told;    /* to the peer, that it ends */
-    uint8_t             is_noticed; /* its service thread was, too */
-    ucs_status_t        told_status;/* what it was told, ... */
-    uint64_t            told_uses;
-    double              told_time;  /* ... and when, seconds */
-
-    uint8_t             lane_order[UCP_ST_PROTO_MAX_LANES]; /* once paired */
-    uint8_t             offered;    /* lanes that hold something for it */
     const struct ucp_st_lane_ops *lane; /* NULL: none chosen, or nothing to
                                            move */
     ucp_st_trig_op_t    trig;

@@ -110,19 +110,23 @@ typedef enum {
 typedef struct ucp_st_trig_part {
     struct ucp_st_op    *op;
     ucp_st_trig_rail_t  *rail;
-    uct_ep_h            ep;       /* to the peer */
+    /* The work of a use, posted for use after use */
+    uct_trig_op_h       *puts;    /* as many as a use has: */
+    uct_trig_op_h       put;      /* these, if it is one */
+    uct_trig_op_h       word_add;
+    uint64_t            posted[UCP_ST_TRIG_ENTRY_LAST];
     ucp_st_trig_share_t share;    /* of a message that it carries */
+    uct_trig_doorbell_t doorbell; /* of `start` */
+    uct_ep_h            ep;       /* to the peer */
     ucp_st_trig_piece_t piece;    /* that the slot is */
     ucp_st_trig_slot_t  *slot;
     ucp_st_trig_piece_t inbox;    /* of an eager-ahead receive */
     uct_trig_cntr_h     start;    /* T or R: streams add to it; or NULL */
     uct_trig_cntr_h     data;     /* C or D: counts the data */
-    uct_trig_doorbell_t doorbell; /* of `start` */
     uct_trig_mem_h      mem;      /* what the peer writes; NULL once revoked */
     uct_trig_mem_h      local;    /* source of puts, where it must be given */
     uct_trig_rkey_t     remote;   /* where to put */
     uct_trig_resv_t     resv[UCP_ST_TRIG_ENTRY_LAST];
-    uint64_t            posted[UCP_ST_TRIG_ENTRY_LAST];
     uint64_t            done[UCP_ST_TRIG_ENTRY_LAST]; /* or failed */
     uint64_t            words;    /* of the latter: counted up */
     uint64_t            run;      /* starts, or clear-to-sends, that were
@@ -134,6 +138,9 @@ typedef struct ucp_st_trig_part {
  * `untriggered` is set by it.
  */
 typedef struct ucp_st_trig_op {
+    unsigned           num_parts; /* 0: nothing is offered */
+    ucp_st_trig_part_t *parts;
+    ucp_st_trig_plan_t plan;
     ucs_list_link_t    late_list; /* in the lane's late */
     uint8_t            is_late;
     uint8_t            halted;    /* starts must have no effect any more */
@@ -153,30 +160,7 @@ typedef struct ucp_st_trig_op {
         };
     };
     uint64_t           uses;      /* that all parts have counted up */
-    ucp_st_trig_plan_t plan;
-    unsigned           num_parts; /* 0: nothing is offered */
-    ucp_st_trig_part_t *parts;
 } ucp_st_trig_op_t;
-
-/** Non-zero if the operation puts something to its peer: a send its data, a
- *  receive clear-to-sends. */
-int ucp_st_trig_has_put(const struct ucp_st_op *op);
-
-/** Puts of a part's use, where it has any: of a send its writes, of a receive
- *  one clear-to-send. */
-size_t ucp_st_trig_puts_per_use(const ucp_st_trig_part_t *part);
-
-/** Non-zero for a receive whose data goes to an inbox. */
-int ucp_st_trig_has_inbox(const struct ucp_st_op *op);
-
-/** What a start adds to T, or a receive to R. */
-uint64_t ucp_st_trig_weight(const struct ucp_st_op *op);
-
-/** Clear-to-sends that a send's use needs, of all that there were. */
-uint64_t ucp_st_trig_cts_needed(const struct ucp_st_op *op, uint64_t use);
-
-/** Where in the inbox the data of a use is, bytes. */
-size_t ucp_st_trig_inbox_offset(const struct ucp_st_op *op, uint64_t use);
 
 /** The lane's functions for operations: see st_lane.h. */
 ucs_status_t ucp_st_trig_offer(struct ucp_st_op *op, void *blob,

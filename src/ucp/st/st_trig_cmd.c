@@ -6,7 +6,7 @@
 #include "config.h"
 #endif
 
-#include "st_trig.h"
+#include "st_trig_use.h"
 #include "st_lane.h"
 #include "st_log.h"
 #include "st_op.h"

@@ -16,7 +16,7 @@
 #include "config.h"
 #endif
 
-#include "st_trig.h"
+#include "st_trig_use.h"
 #include "st_log.h"
 #include "st_op.h"
 #include "st_worker.h"

@@ -7,7 +7,7 @@
 #include "config.h"
 #endif
 
-#include "st_trig.h"
+#include "st_trig_use.h"
 #include "st_op.h"
 #include "st_peer.h"
 #include "st_worker.h"
@@ -17,48 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-int ucp_st_trig_has_put(const ucp_st_op_t *op)
-{
-    return (op->dir == UCP_ST_DIR_SEND) ||
-           (op->trig.plan.proto != UCP_ST_TRIG_READY);
-}
-
 _Static_assert((UCP_ST_TRIG_MAX_RAILS * sizeof(ucp_st_trig_region_t)) <=
                UCP_ST_PROTO_MAX_BLOB, "regions of all rails fit");
-
-size_t ucp_st_trig_puts_per_use(const ucp_st_trig_part_t *part)
-{
-    return (part->op->dir == UCP_ST_DIR_SEND) ? part->share.puts : 1;
-}
-
-int ucp_st_trig_has_inbox(const ucp_st_op_t *op)
-{
-    return (op->dir == UCP_ST_DIR_RECV) &&
-           (op->trig.plan.proto == UCP_ST_TRIG_EAGER);
-}
-
-uint64_t ucp_st_trig_weight(const ucp_st_op_t *op)
-{
-    return ((op->dir == UCP_ST_DIR_SEND) &&
-            (op->trig.plan.proto == UCP_ST_TRIG_EAGER)) ? 2 : 1;
-}
-
-uint64_t ucp_st_trig_cts_needed(const ucp_st_op_t *op, uint64_t use)
-{
-    switch (op->trig.plan.proto) {
-    case UCP_ST_TRIG_READY:
-        return 0;
-    case UCP_ST_TRIG_STANDARD:
-        return use;
-    default:
-        return (use - 1) / op->trig.plan.depth;
-    }
-}
-
-size_t ucp_st_trig_inbox_offset(const ucp_st_op_t *op, uint64_t use)
-{
-    return ((use - 1) % op->trig.plan.depth) * op->trig.plan.stride;
-}
 
 static size_t ucp_st_trig_inbox_length(const ucp_st_op_t *op)
 {
@@ -268,6 +228,7 @@ static void ucp_st_trig_part_revoke(ucp_st_trig_part_t *part)
 static void ucp_st_trig_part_cleanup(ucp_st_trig_part_t *part)
 {
     ucp_st_trig_part_revoke(part);
+    ucp_st_trig_entries_destroy(part);
     if (part->local != NULL) {
         (void)uct_trig_mem_dereg(part->local);
     }
@@ -346,6 +307,18 @@ ucs_status_t ucp_st_trig_offer(ucp_st_op_t *op, void *blob, size_t *length_p)
     return UCS_OK;
 }
 
+static ucs_status_t ucp_st_trig_part_bind(ucp_st_trig_part_t *part,
+                                          const ucp_st_trig_region_t *region)
+{
+    ucs_status_t status = UCS_OK;
+
+    if (ucp_st_trig_has_put(part->op)) {
+        status = uct_trig_rkey_unpack(region->rkey, sizeof(region->rkey),
+                                      &part->remote);
+    }
+    return (status == UCS_OK) ? ucp_st_trig_entries_create(part) : status;
+}
+
 ucs_status_t ucp_st_trig_bind(ucp_st_op_t *op, const void *blob, size_t length)
 {
     const ucp_st_trig_region_t *region = blob;
@@ -357,9 +330,8 @@ ucs_status_t ucp_st_trig_bind(ucp_st_op_t *op, const void *blob, size_t length)
         return UCS_ERR_INVALID_PARAM;
     }
     op->early = ucp_st_trig_has_inbox(op);
-    for (i = 0; (i < trig->num_parts) && ucp_st_trig_has_put(op); ++i) {
-        status = uct_trig_rkey_unpack(region[i].rkey, sizeof(region[i].rkey),
-                                      &trig->parts[i].remote);
+    for (i = 0; i < trig->num_parts; ++i) {
+        status = ucp_st_trig_part_bind(&trig->parts[i], &region[i]);
         if (status != UCS_OK) {
             return status;
         }

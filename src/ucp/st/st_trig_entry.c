@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_trig_entry.c - the trig lane: the deferred work of one use, and what
+ * happens when it is done.
+ *
+ * The work of one use is an operation's own, described once and posted for use
+ * after use. While it is armed for one use, what is posted for the next ones
+ * takes free entries, as far as these go (`ahead`).
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "st_trig_use.h"
+#include "st_leave.h"
+#include "st_op.h"
+#include "st_peer.h"
+#include "st_worker.h"
+
+#include <ucs/sys/math.h>
+
+#include <stdlib.h>
+
+/* Count a finished entry; what hung on it may go on */
+static void ucp_st_trig_entry_done(ucp_st_trig_part_t *part,
+                                   ucp_st_trig_entry_t entry,
+                                   ucs_status_t status)
+{
+    ucp_st_op_t *op = part->op;
+
+    ++part->done[entry];
+    if (status != UCS_OK) {
+        ucp_st_op_fail(op, status);
+    }
+    ucp_st_trig_drain_check(op);
+    ucp_st_op_reap(op);
+}
+
+int ucp_st_trig_is_loss(ucs_status_t status)
+{
+    return (status == UCS_ERR_UNREACHABLE) ||
+           (status == UCS_ERR_CONNECTION_RESET) ||
+           (status == UCS_ERR_ENDPOINT_TIMEOUT);
+}
+
+/* A put failed: what the operation's status is then */
+static ucs_status_t ucp_st_trig_put_failed(ucp_st_op_t *op, ucs_status_t status)
+{
+    if (ucp_st_trig_is_loss(status)) {
+        /* The operation fails with the peer */
+        ucp_st_leave_lost(op->peer, status);
+        return UCS_OK;
+    }
+    /* Where the NIC tells of a bad key: it was good at match, so the peer has
+     * closed its region since. Its message says whether this side misses
+     * anything by that; a clear-to-send behind the last use is not missed. */
+    ucp_st_trig_doubt_add(op, (status == UCS_ERR_INVALID_ADDR) ?
+                              UCS_ERR_CANCELED : status);
+    return UCS_OK;
+}
+
+/* Of a use's writes all count but one */
+static int ucp_st_trig_is_chunk(const ucp_st_trig_part_t *part)
+{
+    return (part != part->op->trig.parts) ||
+           ((part->done[UCP_ST_TRIG_ENTRY_PUT] % part->share.puts) != 0);
+}
+
+static void ucp_st_trig_put_done(void *arg, ucs_status_t status)
+{
+    ucp_st_trig_part_t *part = arg;
+    ucp_st_op_t *op          = part->op;
+    ucp_st_stats_t *stats    = &op->worker->stats;
+
+    if (status != UCS_OK) {
+        status = ucp_st_trig_put_failed(op, status);
+    } else if (op->dir == UCP_ST_DIR_SEND) {
+        ++stats->writes_fired;
+        stats->chunks += ucp_st_trig_is_chunk(part);
+    } else {
+        ++stats->cts_fired;
+    }
+    ucp_st_trig_entry_done(part, UCP_ST_TRIG_ENTRY_PUT, status);
+}
+
+/* Uses that all parts have counted up */
+static uint64_t ucp_st_trig_uses_counted(const ucp_st_trig_op_t *trig)
+{
+    uint64_t uses = UINT64_MAX;
+    unsigned i;
+
+    for (i = 0; i < trig->num_parts; ++i) {
+        uses = ucs_min(uses, trig->parts[i].words);
+    }
+    return uses;
+}
+
+static void ucp_st_trig_word_done(void *arg, ucs_status_t status)
+{
+    ucp_st_trig_part_t *part = arg;
+    ucp_st_op_t *op          = part->op;
+
+    if (status == UCS_OK) {
+        ++op->worker->stats.atomics_fired;
+        ucs_gstream_wake(&part->slot->word);
+        ++part->words;
+        if (ucp_st_trig_uses_counted(&op->trig) > op->trig.uses) {
+            ++op->trig.uses;
+            op->worker->stats.eager +=
+                    (op->trig.plan.proto == UCP_ST_TRIG_EAGER);
+            ucp_st_op_complete_use(op);
+        }
+    }
+    if (op->trig.released) {
+        /* A NIC's addition that was under way may have read the word before the
+         * release was stored and written it after: each such addition ends up
+         * here, so the last one to finish is followed by this store. */
+        ucp_st_trig_store_release(op);
+    }
+    ucp_st_trig_entry_done(part, UCP_ST_TRIG_ENTRY_WORD, status);
+}
+
+/* The same for entries that were not the operation's own */
+static void ucp_st_trig_ahead_put_done(void *arg, ucs_status_t status)
+{
+    ucp_st_trig_part_t *part = arg;
+
+    --part->rail->ahead;
+    ucp_st_trig_put_done(arg, status);
+}
+
+static void ucp_st_trig_ahead_word_done(void *arg, ucs_status_t status)
+{
+    ucp_st_trig_part_t *part = arg;
+
+    --part->rail->ahead;
+    ucp_st_trig_word_done(arg, status);
+}
+
+/* One write of a use's data. An empty message is a byte, because a write of 0
+ * bytes is not counted everywhere. */
+static void ucp_st_trig_fill_data(const ucp_st_trig_part_t *part, size_t chunk,
+                                  uct_trig_put_t *put)
+{
+    const ucp_st_op_t *op = part->op;
+    size_t offset         = chunk * op->trig.plan.put_max;
+
+    if (part->share.length == 0) {
+        put->buffer = &part->slot->pad;
+        put->length = 1;
+        return;
+    }
+    put->buffer       = UCS_PTR_BYTE_OFFSET(op->buffer,
+                                            part->share.offset + offset);
+    put->length       = ucs_min(part->share.length - offset,
+                                op->trig.plan.put_max);
+    put->remote_addr += offset;
+}
+
+/* Put number `chunk` of a use, counted from 0, to where the first use has it */
+static void ucp_st_trig_fill_put(ucp_st_trig_part_t *part, size_t chunk,
+                                 uct_trig_put_t *put,
+                                 uct_trig_deferred_t *deferred)
+{
+    *put = (uct_trig_put_t){
+        .buffer      = &part->slot->pad,
+        .length      = sizeof(part->slot->pad),
+        .local       = part->local,
+        .remote_addr = part->remote.address,
+        .rkey        = part->remote
+    };
+    *deferred = (uct_trig_deferred_t){
+        .trigger = part->start,
+        .resv    = &part->resv[UCP_ST_TRIG_ENTRY_PUT],
+        .done    = ucp_st_trig_put_done,
+        .arg     = part
+    };
+    if (part->op->dir == UCP_ST_DIR_SEND) {
+        ucp_st_trig_fill_data(part, chunk, put);
+        deferred->completion = part->data;
+    }
+}
+
+static void ucp_st_trig_fill_word(ucp_st_trig_part_t *part,
+                                  uct_trig_atomic_t *atomic,
+                                  uct_trig_deferred_t *deferred)
+{
+    *atomic = (uct_trig_atomic_t){
+        .value       = 1,
+        .remote_addr = (uintptr_t)&part->slot->word,
+        .rkey        = part->piece.slab->rkey
+    };
+    *deferred = (uct_trig_deferred_t){
+        .trigger = part->data,
+        .resv    = &part->resv[UCP_ST_TRIG_ENTRY_WORD],
+        .done    = ucp_st_trig_word_done,
+        .arg     = part
+    };
+}
+
+static ucs_status_t ucp_st_trig_entries_create_puts(ucp_st_trig_part_t *part)
+{
+    size_t count        = ucp_st_trig_puts_per_use(part);
+    ucs_status_t status = UCS_OK;
+    uct_trig_deferred_t deferred;
+    uct_trig_put_t put;
+    size_t i;
+
+    part->puts = (count == 1) ? &part->put :
+                                calloc(count, sizeof(*part->puts));
+    if (part->puts == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    for (i = 0; (i < count) && (status == UCS_OK); ++i) {
+        ucp_st_trig_fill_put(part, i, &put, &deferred);
+        status = uct_trig_op_create_put(part->ep, &put, &deferred,
+                                        &part->puts[i]);
+    }
+    return status;
+}
+
+ucs_status_t ucp_st_trig_entries_create(ucp_st_trig_part_t *part)
+{
+    ucs_status_t status = UCS_OK;
+    uct_trig_deferred_t deferred;
+    uct_trig_atomic_t atomic;
+
+    if (ucp_st_trig_has_put(part->op)) {
+        status = ucp_st_trig_entries_create_puts(part);
+    }
+    if (status != UCS_OK) {
+        return status;
+    }
+    ucp_st_trig_fill_word(part, &atomic, &deferred);
+    return uct_trig_op_create_add64(part->rail->self_ep, &atomic, &deferred,
+                                    &part->word_add);
+}
+
+static void ucp_st_trig_entry_destroy(uct_trig_op_h entry)
+{
+    if (entry != NULL) {
+        (void)uct_trig_op_destroy(entry);
+    }
+}
+
+void ucp_st_trig_entries_destroy(ucp_st_trig_part_t *part)
+{
+    size_t i;
+
+    for (i = 0; (part->puts != NULL) && (i < ucp_st_trig_puts_per_use(part));
+         ++i) {
+        ucp_st_trig_entry_destroy(part->puts[i]);
+    }
+    if (part->puts != &part->put) {
+        free(part->puts);
+    }
+    ucp_st_trig_entry_destroy(part->word_add);
+}
+
+/* Put number `index` of the part, counted from 0 */
+static ucs_status_t ucp_st_trig_entry_post_put(ucp_st_trig_part_t *part,
+                                               uint64_t index)
+{
+    const ucp_st_op_t *op = part->op;
+    size_t puts           = ucp_st_trig_puts_per_use(part);
+    uint64_t use          = 1 + ((puts == 1) ? index : (index / puts));
+    size_t chunk          = (puts == 1) ? 0 : (index % puts);
+    uint64_t threshold    = ucp_st_trig_put_threshold(op, use);
+    size_t offset         = ucp_st_trig_put_offset(op, use);
+    uct_trig_deferred_t deferred;
+    ucs_status_t status;
+    uct_trig_put_t put;
+
+    status = uct_trig_op_post(part->puts[chunk], threshold, offset);
+    if (status != UCS_ERR_BUSY) {
+        return status;
+    }
+    if (part->rail->ahead >= part->rail->max_ahead) {
+        return UCS_ERR_NO_RESOURCE;
+    }
+    ucp_st_trig_fill_put(part, chunk, &put, &deferred);
+    put.remote_addr   += offset;
+    deferred.threshold = threshold;
+    deferred.resv      = NULL;
+    deferred.done      = ucp_st_trig_ahead_put_done;
+    status             = uct_trig_ep_put(part->ep, &put, &deferred);
+    part->rail->ahead += (status == UCS_OK);
+    return status;
+}
+
+static ucs_status_t ucp_st_trig_entry_post_word(ucp_st_trig_part_t *part,
+                                                uint64_t use)
+{
+    uint64_t threshold = use * part->share.puts;
+    uct_trig_deferred_t deferred;
+    uct_trig_atomic_t atomic;
+    ucs_status_t status;
+
+    status = uct_trig_op_post(part->word_add, threshold, 0);
+    if (status != UCS_ERR_BUSY) {
+        return status;
+    }
+    if (part->rail->ahead >= part->rail->max_ahead) {
+        return UCS_ERR_NO_RESOURCE;
+    }
+    ucp_st_trig_fill_word(part, &atomic, &deferred);
+    deferred.threshold = threshold;
+    deferred.resv      = NULL;
+    deferred.done      = ucp_st_trig_ahead_word_done;
+    status             = uct_trig_ep_atomic_add64(part->rail->self_ep, &atomic,
+                                                  &deferred);
+    part->rail->ahead += (status == UCS_OK);
+    return status;
+}
+
+ucs_status_t ucp_st_trig_entry_post(ucp_st_trig_part_t *part,
+                                    ucp_st_trig_entry_t entry)
+{
+    uint64_t index = part->posted[entry];
+    ucs_status_t status;
+
+    status = (entry == UCP_ST_TRIG_ENTRY_PUT) ?
+             ucp_st_trig_entry_post_put(part, index) :
+             ucp_st_trig_entry_post_word(part, index + 1);
+    part->posted[entry] += (status == UCS_OK);
+    return status;
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_trig_use.h - the trig lane: what a use of an operation consists of.
+ */
+#ifndef UCP_ST_TRIG_USE_H_
+#define UCP_ST_TRIG_USE_H_
+
+#include "st_op.h"
+#include "st_trig.h"
+
+/** Non-zero if the operation puts something to its peer: a send its data, a
+ *  receive clear-to-sends. */
+static inline int ucp_st_trig_has_put(const ucp_st_op_t *op)
+{
+    return (op->dir == UCP_ST_DIR_SEND) ||
+           (op->trig.plan.proto != UCP_ST_TRIG_READY);
+}
+
+/** Puts of a part's use, where it has any: of a send its writes, of a receive
+ *  one clear-to-send. */
+static inline size_t ucp_st_trig_puts_per_use(const ucp_st_trig_part_t *part)
+{
+    return (part->op->dir == UCP_ST_DIR_SEND) ? part->share.puts : 1;
+}
+
+/** Non-zero for a receive whose data goes to an inbox. */
+static inline int ucp_st_trig_has_inbox(const ucp_st_op_t *op)
+{
+    return (op->dir == UCP_ST_DIR_RECV) &&
+           (op->trig.plan.proto == UCP_ST_TRIG_EAGER);
+}
+
+/** What a start adds to T, or a receive to R. */
+static inline uint64_t ucp_st_trig_weight(const ucp_st_op_t *op)
+{
+    return ((op->dir == UCP_ST_DIR_SEND) &&
+            (op->trig.plan.proto == UCP_ST_TRIG_EAGER)) ? 2 : 1;
+}
+
+/** Clear-to-sends that a send's use needs, of all that there were. */
+static inline uint64_t ucp_st_trig_cts_needed(const ucp_st_op_t *op,
+                                              uint64_t use)
+{
+    switch (op->trig.plan.proto) {
+    case UCP_ST_TRIG_READY:
+        return 0;
+    case UCP_ST_TRIG_STANDARD:
+        return use;
+    default:
+        return (use - 1) / op->trig.plan.depth;
+    }
+}
+
+/** Where in the inbox the data of a use is, bytes. */
+static inline size_t ucp_st_trig_inbox_offset(const ucp_st_op_t *op,
+                                              uint64_t use)
+{
+    return ((use - 1) % op->trig.plan.depth) * op->trig.plan.stride;
+}
+
+/** Bytes from where the first use's data is at the peer to where this one's
+ *  is. */
+static inline size_t ucp_st_trig_put_offset(const ucp_st_op_t *op, uint64_t use)
+{
+    return ((op->dir == UCP_ST_DIR_SEND) &&
+            (op->trig.plan.proto == UCP_ST_TRIG_EAGER)) ?
+           ucp_st_trig_inbox_offset(op, use) : 0;
+}
+
+/** What a put waits for: what a start adds, and the clear-to-sends that there
+ *  are. See st_trig.h. */
+static inline uint64_t ucp_st_trig_put_threshold(const ucp_st_op_t *op,
+                                                 uint64_t use)
+{
+    return (op->dir == UCP_ST_DIR_RECV) ?
+           use : ((use * ucp_st_trig_weight(op)) +
+                  ucp_st_trig_cts_needed(op, use));
+}
+
+/** The NIC says that the peer cannot be reached, not that a put is wrong. */
+int ucp_st_trig_is_loss(ucs_status_t status);
+
+/** Describe the work of a use; the entries are set aside. What was made before
+ *  an error is destroyed with the part. */
+ucs_status_t ucp_st_trig_entries_create(ucp_st_trig_part_t *part);
+
+/** Undo it; nothing is posted. */
+void ucp_st_trig_entries_destroy(ucp_st_trig_part_t *part);
+
+/** Post the next put or word: UCS_OK, UCS_ERR_NO_RESOURCE if no entry is free
+ *  for it, or another error; no effect then. */
+ucs_status_t ucp_st_trig_entry_post(ucp_st_trig_part_t *part,
+                                    ucp_st_trig_entry_t entry);
+
+#endif
