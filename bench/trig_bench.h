@@ -114,9 +114,13 @@ void trig_fab_close(trig_fab_t *fab);
 const char *trig_fab_path(const trig_fab_t *fab);
 
 /** Queueing a deferred write, and an atomic on one's own word that it triggers,
- *  for each of 'count' pairs of counters, at most TRIG_BATCH; of one pair. They
- *  fire afterwards. The count is the same with each call. */
+ *  for each of 'count' pairs of counters, at most TRIG_BATCH; of one pair. The
+ *  size and the count are the same with each call. */
 double trig_fab_post(trig_fab_t *fab, size_t size, unsigned count);
+
+/** Of that trig_fab_t: fire what was posted and wait for its end. May be called
+ *  in another thread while the poster waits. */
+void trig_fab_fire(void *arg);
 
 /** Deferred writes, back and forth. */
 double trig_fab_write(trig_fab_t *fab, const trig_step_t *step);

@@ -380,13 +380,20 @@ double trig_fab_post(trig_fab_t *fab, size_t size, unsigned count)
         trig_queue(fab, work, fab->pairs[i][0], fab->posts, fab->pairs[i][1]);
         trig_queue(fab, work + 1, fab->pairs[i][1], fab->posts, fab->words);
     }
-    us = trig_now() - us;
-    for (i = 0; i < count; ++i) {
+    us              = trig_now() - us;
+    fab->num_posted = count;
+    return us / count;
+}
+
+void trig_fab_fire(void *arg)
+{
+    trig_fab_t *fab = arg;
+    unsigned i;
+
+    for (i = 0; i < fab->num_posted; ++i) {
         trig_must(fab, "fi_cntr_add", fi_cntr_add(fab->pairs[i][0], 1));
     }
-    region->writes += count;
-    fab->owed      += count;
+    fab->regions[0].writes += fab->num_posted;
+    fab->owed              += fab->num_posted;
     trig_reach(fab, fab->words, fab->owed);
-    trig_barrier(fab->me);
-    return us / count;
 }

@@ -67,6 +67,7 @@ struct trig_fab {
     uint64_t                    *source;  /* Words to be written */
     struct fid_cntr             *pairs[TRIG_BATCH][2]; /* Of trig_fab_post() */
     uint64_t                    posts;    /* Its calls */
+    unsigned                    num_posted; /* By the last one */
 };
 
 

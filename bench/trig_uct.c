@@ -32,6 +32,14 @@ typedef struct trig_uct_card {
 
 _Static_assert(sizeof(trig_uct_card_t) <= TRIG_CARD_MAX, "it is too long");
 
+/* A write that a counter triggers, and an atomic when it is done */
+typedef struct trig_uct_pair {
+    uct_trig_cntr_h trigger;
+    uct_trig_cntr_h written;
+    uct_trig_op_h   write;
+    uct_trig_op_h   word;
+} trig_uct_pair_t;
+
 struct trig_uct {
     trig_rank_t         *me;
     ucs_async_context_t *async;
@@ -58,8 +66,9 @@ struct trig_uct {
     uint64_t            word;      /* Last value of the word sent */
     uint64_t            posted;
     uint64_t            over;      /* Of those */
-    uct_trig_cntr_h     pairs[TRIG_BATCH][2]; /* Of trig_uct_post() */
+    trig_uct_pair_t     pairs[TRIG_BATCH]; /* Of trig_uct_post() */
     unsigned            num_pairs;
+    unsigned            num_posted;        /* The last time */
     uint64_t            posts;     /* Its calls */
 };
 
@@ -291,6 +300,12 @@ void trig_uct_close(trig_uct_t *uct)
 
     /* The other one may still be writing here */
     trig_barrier(uct->me);
+    for (i = 0; i < uct->num_pairs; ++i) {
+        trig_uct_must(uct, "uct_trig_op_destroy",
+                      uct_trig_op_destroy(uct->pairs[i].write));
+        trig_uct_must(uct, "uct_trig_op_destroy",
+                      uct_trig_op_destroy(uct->pairs[i].word));
+    }
     uct_ep_destroy(uct->self);
     uct_ep_destroy(uct->peer);
     trig_uct_must(uct, "uct_trig_mem_dereg", uct_trig_mem_dereg(uct->data_mem));
@@ -299,9 +314,11 @@ void trig_uct_close(trig_uct_t *uct)
         trig_uct_must(uct, "uct_trig_cntr_destroy",
                       uct_trig_cntr_destroy(cntrs[i]));
     }
-    for (i = 0; i < 2 * uct->num_pairs; ++i) {
+    for (i = 0; i < uct->num_pairs; ++i) {
         trig_uct_must(uct, "uct_trig_cntr_destroy",
-                      uct_trig_cntr_destroy(uct->pairs[i / 2][i % 2]));
+                      uct_trig_cntr_destroy(uct->pairs[i].trigger));
+        trig_uct_must(uct, "uct_trig_cntr_destroy",
+                      uct_trig_cntr_destroy(uct->pairs[i].written));
     }
     uct_iface_close(uct->iface);
     uct_md_close(uct->md);
@@ -464,27 +481,12 @@ double trig_uct_write(trig_uct_t *uct, const trig_step_t *step)
     return total / (2.0 * step->count);
 }
 
-static void trig_uct_open_pairs(trig_uct_t *uct, unsigned count)
-{
-    for (; uct->num_pairs < count; ++uct->num_pairs) {
-        trig_uct_must(uct, "uct_trig_cntr_create",
-                      uct_trig_cntr_create(uct->iface,
-                                           &uct->pairs[uct->num_pairs][0]));
-        trig_uct_must(uct, "uct_trig_cntr_create",
-                      uct_trig_cntr_create(uct->iface,
-                                           &uct->pairs[uct->num_pairs][1]));
-    }
-}
-
-static void trig_uct_post_one(trig_uct_t *uct, size_t size,
-                              const uct_trig_cntr_h *pair)
+static void trig_uct_open_pair(trig_uct_t *uct, size_t size,
+                               trig_uct_pair_t *pair)
 {
     uct_trig_deferred_t deferred = {
-        .trigger    = pair[0],
-        .threshold  = uct->posts,
-        .completion = pair[1],
-        .done       = trig_uct_on_done,
-        .arg        = uct
+        .done = trig_uct_on_done,
+        .arg  = uct
     };
     uct_trig_put_t put           = {
         .buffer      = uct->data + TRIG_MAX_SIZE,
@@ -499,13 +501,20 @@ static void trig_uct_post_one(trig_uct_t *uct, size_t size,
         .rkey        = uct->self_rkey
     };
 
-    trig_uct_must(uct, "uct_trig_ep_put",
-                  uct_trig_ep_put(uct->peer, &put, &deferred));
-    deferred.trigger    = pair[1];
+    trig_uct_must(uct, "uct_trig_cntr_create",
+                  uct_trig_cntr_create(uct->iface, &pair->trigger));
+    trig_uct_must(uct, "uct_trig_cntr_create",
+                  uct_trig_cntr_create(uct->iface, &pair->written));
+    deferred.trigger    = pair->trigger;
+    deferred.completion = pair->written;
+    trig_uct_must(uct, "uct_trig_op_create_put",
+                  uct_trig_op_create_put(uct->peer, &put, &deferred,
+                                         &pair->write));
+    deferred.trigger    = pair->written;
     deferred.completion = uct->words;
-    trig_uct_must(uct, "uct_trig_ep_atomic_add64",
-                  uct_trig_ep_atomic_add64(uct->self, &atomic, &deferred));
-    uct->posted += 2;
+    trig_uct_must(uct, "uct_trig_op_create_add64",
+                  uct_trig_op_create_add64(uct->self, &atomic, &deferred,
+                                           &pair->word));
 }
 
 double trig_uct_post(trig_uct_t *uct, size_t size, unsigned count)
@@ -513,20 +522,33 @@ double trig_uct_post(trig_uct_t *uct, size_t size, unsigned count)
     double us;
     unsigned i;
 
-    trig_uct_open_pairs(uct, count);
+    for (; uct->num_pairs < count; ++uct->num_pairs) {
+        trig_uct_open_pair(uct, size, &uct->pairs[uct->num_pairs]);
+    }
     trig_barrier(uct->me);
     ++uct->posts;
     us = trig_now();
     for (i = 0; i < count; ++i) {
-        trig_uct_post_one(uct, size, uct->pairs[i]);
+        trig_uct_must(uct, "uct_trig_op_post",
+                      uct_trig_op_post(uct->pairs[i].write, uct->posts, 0));
+        trig_uct_must(uct, "uct_trig_op_post",
+                      uct_trig_op_post(uct->pairs[i].word, uct->posts, 0));
     }
-    us = trig_now() - us;
-    for (i = 0; i < count; ++i) {
-        trig_uct_must(uct, "uct_trig_cntr_add",
-                      uct_trig_cntr_add(uct->pairs[i][0], 1));
-    }
-    uct->writes += count;
-    trig_uct_reap(uct);
-    trig_barrier(uct->me);
+    us              = trig_now() - us;
+    uct->posted    += 2 * count;
+    uct->num_posted = count;
     return us / count;
+}
+
+void trig_uct_fire(void *arg)
+{
+    trig_uct_t *uct = arg;
+    unsigned i;
+
+    for (i = 0; i < uct->num_posted; ++i) {
+        trig_uct_must(uct, "uct_trig_cntr_add",
+                      uct_trig_cntr_add(uct->pairs[i].trigger, 1));
+    }
+    uct->writes += uct->num_posted;
+    trig_uct_reap(uct);
 }
