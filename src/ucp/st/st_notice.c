@@ -88,16 +88,6 @@ void ucp_st_notice_look(ucp_st_peer_t *peer, double now)
     }
 }
 
-void ucp_st_notice_look_all(ucp_st_worker_h worker)
-{
-    double now = ucp_st_worker_now();
-    ucp_st_peer_t *peer;
-
-    ucs_list_for_each(peer, &worker->peers, list) {
-        ucp_st_notice_look(peer, now);
-    }
-}
-
 /* For want of something here it is tried again later */
 static void ucp_st_notice_again(const ucp_st_notice_t *notice)
 {

@@ -40,9 +40,6 @@ typedef struct ucp_st_notice {
  */
 void ucp_st_notice_look(ucp_st_peer_t *peer, double now);
 
-/** The same for all peers of a worker. */
-void ucp_st_notice_look_all(ucp_st_worker_h worker);
-
 /** Non-zero if a peer that is gone is still to be told that. The lock is
  *  held. */
 int ucp_st_notice_is_wanted(const ucp_st_peer_t *peer);

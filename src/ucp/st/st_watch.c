@@ -15,20 +15,14 @@
 
 #include <ucs/sys/math.h>
 
-/* Non-zero if streams may come to wait for the peer, or it is to be told that
- * it is gone, or found out whether NICs still reach it */
-static int ucp_st_watch_is_needed(const ucp_st_peer_t *peer)
-{
-    return peer->connected && !peer->is_self &&
-           ((peer->status == UCS_OK) || !peer->closed ||
-            ucp_st_notice_is_wanted(peer));
-}
-
 /* A NIC still holds something of operations with a peer that is gone */
 static int ucp_st_watch_has_rest(const ucp_st_peer_t *peer)
 {
     ucp_st_op_t *op;
 
+    if (peer->status == UCS_OK) {
+        return 0;
+    }
     ucs_list_for_each(op, &peer->ops, peer_list) {
         if ((op->state == UCP_ST_OP_FAILED) && ucp_st_lanes_are_busy(op)) {
             return 1;
@@ -37,26 +31,17 @@ static int ucp_st_watch_has_rest(const ucp_st_peer_t *peer)
     return 0;
 }
 
-int ucp_st_watch_ask_gone(ucp_st_worker_h worker, int is_time)
+/* Non-zero if streams may come to wait for the peer, or it is gone: to be told
+ * that, or found out whether NICs still reach it, or can end what they hold */
+static int ucp_st_watch_is_needed(const ucp_st_peer_t *peer)
 {
-    int is_needed = 0;
-    ucp_st_peer_t *peer;
-
-    ucs_list_for_each(peer, &worker->peers, list) {
-        if ((peer->status == UCS_OK) || !ucp_st_watch_has_rest(peer)) {
-            continue;
-        }
-        is_needed = 1;
-        if (is_time) {
-            ucp_st_lanes_check(peer);
-        }
-    }
-    return is_needed;
+    return (peer->connected && !peer->is_self &&
+            ((peer->status == UCS_OK) || !peer->closed ||
+             ucp_st_notice_is_wanted(peer))) ||
+           ucp_st_watch_has_rest(peer);
 }
 
-/* Ask about the peers that streams wait for, and tell those that do not know
- * yet what failed. Non-zero if there are peers at all. The lock is held. */
-static int ucp_st_watch_ask(ucp_st_worker_h worker, int is_time)
+int ucp_st_watch_ask(ucp_st_worker_h worker, int is_time)
 {
     int is_needed = 0;
     double now    = ucp_st_worker_now();
@@ -87,8 +72,7 @@ static int ucp_st_watch_serve(void *arg)
     int is_needed, settle;
 
     ucp_st_worker_lock(worker);
-    is_needed = ucp_st_watch_ask(worker, left <= 0) |
-                ucp_st_watch_ask_gone(worker, left <= 0);
+    is_needed = ucp_st_watch_ask(worker, left <= 0);
     settle    = ucp_st_leave_settle_late(worker);
     ucp_st_worker_unlock(worker);
     if (left <= 0) {

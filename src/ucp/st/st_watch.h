@@ -16,12 +16,12 @@ ucs_status_t ucp_st_watch_start(ucp_st_worker_h worker);
 void ucp_st_watch_stop(ucp_st_worker_h worker);
 
 /**
- * Ask, if it is time, about the peers that are gone and of which a NIC still
- * holds something: some drop what they cannot deliver without a word, and tell
- * only who asks once nobody is there. Non-zero if there are any. The lock is
- * held.
+ * Tell peers that do not know yet what failed, and ask, if it is time, about
+ * those that streams wait for and those that are gone: some NICs drop what they
+ * cannot deliver without a word, and tell only who asks once nobody is there.
+ * Non-zero if there are peers to look after. The lock is held.
  */
-int ucp_st_watch_ask_gone(ucp_st_worker_h worker, int is_time);
+int ucp_st_watch_ask(ucp_st_worker_h worker, int is_time);
 
 /** Look now: there is a new peer, or one is lost. With the lock held or not. */
 void ucp_st_watch_wake(ucp_st_worker_h worker);

@@ -12,7 +12,6 @@
 #include "st_lane.h"
 #include "st_leave.h"
 #include "st_log.h"
-#include "st_notice.h"
 #include "st_op.h"
 #include "st_peer.h"
 #include "st_stats.h"
@@ -199,11 +198,10 @@ ucs_status_t ucp_st_worker_create(const ucp_st_worker_params_t *params,
 static int ucp_st_worker_is_draining(ucp_st_worker_h worker, double time,
                                      unsigned rounds)
 {
-    (void)ucp_st_watch_ask_gone(worker,
-                                (rounds % UCP_ST_WORKER_ASK_ROUNDS) == 0);
     ucp_st_lanes_progress_all(worker);
     ucp_st_op_reap_limbo(worker);
-    ucp_st_notice_look_all(worker);
+    /* After what may find a peer gone, which is to be told that */
+    (void)ucp_st_watch_ask(worker, (rounds % UCP_ST_WORKER_ASK_ROUNDS) == 0);
     if ((worker->sends > 0) || ucp_st_batch_is_sending(worker)) {
         return time < UCP_ST_WORKER_SEND_TIME;
     }
