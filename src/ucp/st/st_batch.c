@@ -169,6 +169,25 @@ static ucs_status_ptr_t ucp_st_batch_recv(ucp_st_req_t *req)
                             req->tag, req->tag_mask, &param);
 }
 
+/* A call of UCP for a message has returned, whose request is `request`: if the
+ * message is complete meanwhile the callback has left that to its caller. The
+ * lock is held, and released meanwhile. */
+static void ucp_st_batch_called(ucp_st_req_t *req, void *request)
+{
+    ucp_st_worker_h worker = req->worker;
+
+    req->is_calling = 0;
+    if (req->state != UCP_ST_REQ_DONE) {
+        return;
+    }
+    if (req->is_freed) {
+        ucp_st_req_destroy(req);
+    }
+    ucp_st_worker_unlock(worker);
+    ucp_request_free(request);
+    ucp_st_worker_lock(worker);
+}
+
 /* Give a message to UCP; the lock is held, and released meanwhile */
 static void ucp_st_batch_post(ucp_st_req_t *req)
 {
@@ -176,7 +195,6 @@ static void ucp_st_batch_post(ucp_st_req_t *req)
     int is_send            = (req->dir == UCP_ST_DIR_SEND);
     ucp_st_req_info_t info = {.length = is_send ? req->length : 0};
     ucs_status_ptr_t request;
-    int is_done;
 
     ucp_st_req_set_state(req, UCP_ST_REQ_POSTED);
     ucs_list_add_tail(&worker->batch.posted, &req->list);
@@ -188,22 +206,14 @@ static void ucp_st_batch_post(ucp_st_req_t *req)
     ucp_st_worker_unlock(worker);
     request = is_send ? ucp_st_batch_send(req) : ucp_st_batch_recv(req);
     ucp_st_worker_lock(worker);
-    req->is_calling = 0;
 
-    if (!UCS_PTR_IS_PTR(request)) {
-        info.status = UCS_PTR_STATUS(request);
+    if (UCS_PTR_IS_PTR(request)) {
+        req->request = request;
+        ucp_st_batch_called(req, request);
+    } else {
+        req->is_calling = 0;
+        info.status     = UCS_PTR_STATUS(request);
         ucp_st_batch_finish(req, &info);
-        return;
-    }
-    is_done      = (req->state == UCP_ST_REQ_DONE);
-    req->request = request;
-    if (is_done && req->is_freed) {
-        ucp_st_req_destroy(req);
-    }
-    if (is_done) {
-        ucp_st_worker_unlock(worker);
-        ucp_request_free(request);
-        ucp_st_worker_lock(worker);
     }
 }
 
@@ -281,7 +291,6 @@ static void ucp_st_batch_cancel(ucp_st_req_t *req)
 {
     ucp_st_worker_h worker = req->worker;
     void *request          = req->request;
-    int is_done;
 
     req->is_cancelling = 1;
     req->is_calling    = 1;
@@ -289,16 +298,7 @@ static void ucp_st_batch_cancel(ucp_st_req_t *req)
     ucp_st_worker_unlock(worker);
     ucp_request_cancel(worker->ucp_worker, request);
     ucp_st_worker_lock(worker);
-    req->is_calling = 0;
-    is_done         = (req->state == UCP_ST_REQ_DONE);
-    if (is_done && req->is_freed) {
-        ucp_st_req_destroy(req);
-    }
-    if (is_done) {
-        ucp_st_worker_unlock(worker);
-        ucp_request_free(request);
-        ucp_st_worker_lock(worker);
-    }
+    ucp_st_batch_called(req, request);
 }
 
 static unsigned ucp_st_batch_cancel_all(ucp_st_batch_t *batch)

@@ -196,12 +196,11 @@ static uint64_t ucp_st_batch_link(ucp_st_queue_h queue,
     return count;
 }
 
-ucs_status_t ucp_st_enqueue_batch_start(ucp_st_queue_h queue)
+/* What comes before one command is enqueued: UCS_OK if it may be, and there is
+ * room for it */
+static ucs_status_t ucp_st_batch_prepare(ucp_st_queue_h queue)
 {
-    ucs_list_link_t *list;
-    ucp_st_req_t *first;
     ucs_status_t status;
-    uint64_t count;
 
     if (ucp_st_fork_is_child) {
         return ucp_st_fork_refuse();
@@ -210,12 +209,22 @@ ucs_status_t ucp_st_enqueue_batch_start(ucp_st_queue_h queue)
         return UCS_ERR_INVALID_PARAM;
     }
     status = ucp_st_queue_status(queue);
-    if (status == UCS_OK) {
-        status = ucp_st_queue_reserve(queue, 1);
+    return (status == UCS_OK) ? ucp_st_queue_reserve(queue, 1) : status;
+}
+
+ucs_status_t ucp_st_enqueue_batch_start(ucp_st_queue_h queue)
+{
+    ucs_status_t status = ucp_st_batch_prepare(queue);
+    ucs_list_link_t *list;
+    ucp_st_req_t *first;
+    uint64_t count;
+
+    if (status != UCS_OK) {
+        return status;
     }
     list = &queue->batch.enqueued;
-    if ((status != UCS_OK) || ucs_list_is_empty(list)) {
-        return status;
+    if (ucs_list_is_empty(list)) {
+        return UCS_OK;
     }
     /* From the moment the command is enqueued on the messages may be anywhere,
      * and gone: the list must not be looked at any more */
@@ -236,18 +245,8 @@ ucs_status_t ucp_st_enqueue_batch_start(ucp_st_queue_h queue)
 
 ucs_status_t ucp_st_enqueue_batch_wait(ucp_st_queue_h queue)
 {
-    ucs_status_t status;
+    ucs_status_t status = ucp_st_batch_prepare(queue);
 
-    if (ucp_st_fork_is_child) {
-        return ucp_st_fork_refuse();
-    }
-    if (queue == NULL) {
-        return UCS_ERR_INVALID_PARAM;
-    }
-    status = ucp_st_queue_status(queue);
-    if (status == UCS_OK) {
-        status = ucp_st_queue_reserve(queue, 1);
-    }
     if ((status != UCS_OK) || (queue->batch.waited == queue->batch.started)) {
         return status;
     }
