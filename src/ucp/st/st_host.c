@@ -50,7 +50,7 @@ static void ucp_st_host_settle(ucp_st_op_t *op)
         return;
     }
     __atomic_store_n(&host->released, 1, __ATOMIC_RELEASE);
-    ucp_st_host_store_word(host, UCP_ST_HOST_RELEASE);
+    ucp_st_host_store_word(host, UCP_ST_RELEASE);
 }
 
 static void ucp_st_host_complete(ucp_st_op_t *op, uint64_t use)
@@ -493,7 +493,7 @@ static uint64_t ucp_st_host_uses_done(const ucp_st_op_t *op)
 {
     uint64_t word = op->host.word;
 
-    return (word < UCP_ST_HOST_RELEASE) ? word : 0;
+    return (word < UCP_ST_RELEASE) ? word : 0;
 }
 
 static void ucp_st_host_release_waits(ucp_st_op_t *op)

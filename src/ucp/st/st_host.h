@@ -32,10 +32,6 @@
 #include <ucs/datastruct/list.h>
 #include <ucs/type/status.h>
 
-/** Added to a word to let its waits pass: above any count of uses, and below
- *  2^63, for CUDA's cyclic comparison. */
-#define UCP_ST_HOST_RELEASE (1ull << 62)
-
 struct ucp_st_op;
 
 /** A message that has arrived, and is not in a buffer yet. */

@@ -24,6 +24,11 @@
 
 #include <ucs/datastruct/list.h>
 
+/** Stored to a word that streams wait on, to let its waits pass: above any
+ *  count, and below 2^63, for a NIC's further additions and for CUDA's cyclic
+ *  comparison. */
+#define UCP_ST_RELEASE (1ull << 62)
+
 typedef enum {
     UCP_ST_DIR_SEND,
     UCP_ST_DIR_RECV

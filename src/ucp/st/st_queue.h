@@ -11,10 +11,6 @@
 
 #include <ucs/datastruct/list.h>
 
-/** Stored to a word of a queue in error to let its waits pass: above any count,
- *  and below 2^63, for CUDA's cyclic comparison. */
-#define UCP_ST_QUEUE_RELEASE (1ull << 62)
-
 /**
  * Fields without a note are used by the thread that calls for this queue only.
  *

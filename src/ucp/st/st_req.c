@@ -76,7 +76,7 @@ static void ucp_st_req_store_word(ucp_st_queue_h queue, uint64_t value)
 static void ucp_st_req_settle_queue(ucp_st_queue_h queue)
 {
     if (queue->batch.is_failing && (queue->batch.receives == 0)) {
-        ucp_st_req_store_word(queue, UCP_ST_QUEUE_RELEASE);
+        ucp_st_req_store_word(queue, UCP_ST_RELEASE);
     }
 }
 

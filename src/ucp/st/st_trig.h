@@ -80,10 +80,6 @@
 
 #include <ucs/datastruct/list.h>
 
-/** Added to a word to let its waits pass: above any count of uses, and below
- *  2^63, for a NIC's further additions and for CUDA's cyclic comparison. */
-#define UCP_ST_TRIG_RELEASE (1ull << 62)
-
 struct ucp_st_op;
 
 /**

@@ -50,7 +50,7 @@ void ucp_st_trig_store_release(ucp_st_op_t *op)
 
     for (i = 0; i < op->trig.num_parts; ++i) {
         slot = op->trig.parts[i].slot;
-        __atomic_store_n(&slot->word, UCP_ST_TRIG_RELEASE, __ATOMIC_RELEASE);
+        __atomic_store_n(&slot->word, UCP_ST_RELEASE, __ATOMIC_RELEASE);
         ucs_gstream_wake(&slot->word);
     }
 }

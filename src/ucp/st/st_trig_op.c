@@ -350,7 +350,7 @@ uint64_t ucp_st_trig_uses_done(const ucp_st_op_t *op)
         word = __atomic_load_n(&trig->parts[i].slot->word, __ATOMIC_ACQUIRE);
         uses = (word < uses) ? word : uses;
     }
-    return (uses < UCP_ST_TRIG_RELEASE) ? uses : 0;
+    return (uses < UCP_ST_RELEASE) ? uses : 0;
 }
 
 uint64_t ucp_st_trig_uses_begun(const ucp_st_op_t *op)
