@@ -276,21 +276,25 @@ ucs_status_t perftest_st_flow_prepare(perftest_st_flow_t *flow)
                                 status;
 }
 
+/* Wait for what is started of an array that there may be, whatever fails */
+static void perftest_st_drain_uses(perftest_st_flow_t *flow,
+                                   perftest_st_use_t *uses, unsigned count)
+{
+    unsigned i;
+
+    for (i = 0; (uses != NULL) && (i < count); ++i) {
+        (void)perftest_st_wait(flow, &uses[i]);
+    }
+}
+
 void perftest_st_flow_drain(perftest_st_flow_t *flow)
 {
     unsigned slots = flow->channel->slots;
-    unsigned i;
 
     flow->is_running = 0;
-    for (i = 0; (flow->sends != NULL) && (i < slots); ++i) {
-        (void)perftest_st_wait(flow, &flow->sends[i]);
-    }
-    for (i = 0; (flow->recvs != NULL) && (i < slots); ++i) {
-        (void)perftest_st_wait(flow, &flow->recvs[i]);
-    }
-    for (i = 0; i < flow->num_acks; ++i) {
-        (void)perftest_st_wait(flow, &flow->acks[i]);
-    }
+    perftest_st_drain_uses(flow, flow->sends, slots);
+    perftest_st_drain_uses(flow, flow->recvs, slots);
+    perftest_st_drain_uses(flow, flow->acks, flow->num_acks);
     (void)ucp_st_queue_wait(flow->stream->queue, NULL);
     (void)ucs_gstream_synchronize(flow->stream->stream);
 }
