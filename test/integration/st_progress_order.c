@@ -74,19 +74,22 @@ static void order_end(order_t *order)
     }
 }
 
-static void start(order_t *order, st_msg_t *msg, int queue)
+/* The first half of a use: a send's payload, and the start */
+static void begin(order_t *order, st_msg_t *msg, int queue)
 {
+    if (msg->is_send) {
+        st_msg_work(msg, order->stream[queue]);
+    }
     st_msg_start(msg, order->queue[queue]);
 }
 
-static void wait(order_t *order, st_msg_t *msg, int queue)
+/* The other half: the wait, and a receive's payload */
+static void end(order_t *order, st_msg_t *msg, int queue)
 {
     st_msg_wait(msg, order->queue[queue]);
-}
-
-static void work(order_t *order, st_msg_t *msg, int queue)
-{
-    st_msg_work(msg, order->stream[queue]);
+    if (!msg->is_send) {
+        st_msg_work(msg, order->stream[queue]);
+    }
 }
 
 static void sync_queue(order_t *order, int queue)
@@ -121,47 +124,23 @@ static void use_in_turn(order_t *order)
     st_msg_use(order->two, order->queue[0], order->stream[0]);
 }
 
-/* Both started, waited for in the other order; for their receiver */
+/* Both started, waited for in the other order */
 static void use_swapped(order_t *order)
 {
-    start(order, order->one, 0);
-    start(order, order->two, 0);
-    wait(order, order->two, 0);
-    work(order, order->two, 0);
-    wait(order, order->one, 0);
-    work(order, order->one, 0);
-}
-
-/* The same where 1 is sent */
-static void use_around(order_t *order)
-{
-    work(order, order->one, 0);
-    start(order, order->one, 0);
-    start(order, order->two, 0);
-    wait(order, order->two, 0);
-    work(order, order->two, 0);
-    wait(order, order->one, 0);
+    begin(order, order->one, 0);
+    begin(order, order->two, 0);
+    end(order, order->two, 0);
+    end(order, order->one, 0);
 }
 
 /* The other message on the second queue, between start and wait of 1: no stream
- * waits for 1 until the host has seen the other one. For the receiver of 1. */
+ * waits for 1 until the host has seen the other one */
 static void use_beside(order_t *order)
 {
-    start(order, order->one, 0);
+    begin(order, order->one, 0);
     st_msg_use(order->two, order->queue[1], order->stream[1]);
     sync_queue(order, 1);
-    wait(order, order->one, 0);
-    work(order, order->one, 0);
-}
-
-/* The same for its sender */
-static void use_beside_sent(order_t *order)
-{
-    work(order, order->one, 0);
-    start(order, order->one, 0);
-    st_msg_use(order->two, order->queue[1], order->stream[1]);
-    sync_queue(order, 1);
-    wait(order, order->one, 0);
+    end(order, order->one, 0);
 }
 
 /* A: s(1) w(1) s(X) w(X). B: r(1) r(X) w(X) w(1). */
@@ -173,19 +152,19 @@ void st_p1(st_rank_t *me)
 /* A: s(1) r(Y) w(Y) w(1). B: r(1) w(1) s(Y) w(Y). */
 void st_p2(st_rank_t *me)
 {
-    order_run(me, 1, 1000, use_around, use_in_turn);
+    order_run(me, 1, 1000, use_swapped, use_in_turn);
 }
 
 /* P2 with two queues on A's side alone */
 void st_p3_one_side(st_rank_t *me)
 {
-    order_run(me, 1, 300, use_beside_sent, use_in_turn);
+    order_run(me, 1, 300, use_beside, use_in_turn);
 }
 
 /* ... and on both sides: neither waits for 1 before Y is over */
 void st_p3_both_sides(st_rank_t *me)
 {
-    order_run(me, 1, 300, use_beside_sent, use_beside);
+    order_run(me, 1, 300, use_beside, use_beside);
 }
 
 /* P1 with B's receive of 1 on a queue on which nothing waits: A's wait for 1
@@ -210,14 +189,13 @@ void st_p3_compute(st_rank_t *me)
     }
     for (k = 0; k < order.uses; ++k) {
         if (order.is_a) {
-            work(&order, order.one, 0);
-            start(&order, order.one, 0);
+            begin(&order, order.one, 0);
             st_msg_use(order.two, order.queue[1], order.stream[1]);
             ST_OK(me, ucs_gstream_enqueue_write64(order.stream[1], &passed,
                                                   k + 1));
             ST_OK(me, ucs_gstream_enqueue_wait64(order.stream[0], &passed,
                                                  k + 1));
-            wait(&order, order.one, 0);
+            end(&order, order.one, 0);
         } else {
             use_in_turn(&order);
         }
@@ -252,28 +230,25 @@ static void p3_poll_for(order_t *order, st_msg_t *msg)
 /* What follows the polls of a use */
 static void p3_poll_end(order_t *order)
 {
-    wait(order, order->one, 0);
-    wait(order, order->two, 1);
-    work(order, order->is_a ? order->two : order->one, order->is_a);
+    end(order, order->one, 0);
+    end(order, order->two, 1);
     sync_queue(order, 0);
     sync_queue(order, 1);
 }
 
 static void p3_poll_a(order_t *order)
 {
-    work(order, order->one, 0);
-    start(order, order->one, 0);
-    start(order, order->two, 1);
+    begin(order, order->one, 0);
+    begin(order, order->two, 1);
     p3_poll_for(order, order->two);
     p3_poll_end(order);
 }
 
 static void p3_poll_b(order_t *order)
 {
-    start(order, order->one, 0);
+    begin(order, order->one, 0);
     p3_poll_for(order, order->one);
-    work(order, order->two, 1);
-    start(order, order->two, 1);
+    begin(order, order->two, 1);
     p3_poll_for(order, order->two);
     p3_poll_end(order);
 }
@@ -309,12 +284,7 @@ static void p7_mode(st_rank_t *me, ucp_st_mode_t mode)
             st_msg_use(order.two, order.queue[0], order.stream[0]);
             st_msg_use(order.one, order.queue[0], order.stream[0]);
         } else {
-            work(&order, order.two, 0);
-            start(&order, order.one, 0);
-            start(&order, order.two, 0);
-            wait(&order, order.two, 0);
-            wait(&order, order.one, 0);
-            work(&order, order.one, 0);
+            use_swapped(&order);
         }
     }
     order_end(&order);
