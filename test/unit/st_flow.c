@@ -110,7 +110,7 @@ int flow_init_proto(flow_t *flow, const proto_t *proto)
     if (flow_count_devices(flow->pair.side[ST_A].worker) < devices) {
         st_pair_cleanup(&flow->pair);
         flow_free(flow);
-        st_cunit_skip("the provider has too few devices");
+        st_cunit_skip("the provider has too few devices for all of it");
         return 0;
     }
     flow_match(flow, proto->length, proto->is_ready);

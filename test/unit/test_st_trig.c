@@ -247,7 +247,7 @@ static void test_devices(void)
         memset(&pair, 0, sizeof(pair));
         got = devices_init(&pair, counts[i][0], counts[i][1]);
         if (got < counts[i][0]) {
-            st_cunit_skip("the provider has too few devices");
+            st_cunit_skip("the provider has too few devices for all of it");
         }
         devices_transfer(&pair);
         st_pair_cleanup(&pair);
@@ -266,9 +266,13 @@ static void test_no_devices(void)
 }
 
 /* S10: with no more entries than one use needs, however far the host is ahead;
- * a ready send cannot be so far ahead of its receive */
+ * a ready send cannot be so far ahead of its receive. Sockets takes some 5 ms
+ * for a use that is posted late. */
 static void test_few_entries(void)
 {
+    const char *nic = getenv("ST_NIC");
+    unsigned uses   = ((nic != NULL) && !strcmp(nic, "sockets")) ? MANY / 5 :
+                                                                   MANY;
     const proto_t *proto;
     ucp_st_worker_attr_t attr;
     flow_t flow;
@@ -283,11 +287,11 @@ static void test_few_entries(void)
         if (flow_init_proto(&flow, proto)) {
             flow_check_protocol(flow.send, proto->name, proto->length);
             flow_check_protocol(flow.recv, proto->name, proto->length);
-            flow_run_ahead(&flow, MANY);
+            flow_run_ahead(&flow, uses);
             CU_ASSERT_EQUAL(ucp_st_worker_query(flow.pair.side[ST_A].worker,
                                                 &attr), UCS_OK);
-            CU_ASSERT_EQUAL(attr.stats.writes_fired, MANY * proto->writes);
-            CU_ASSERT_EQUAL(attr.stats.eager, (proto->ahead > 0) ? MANY : 0);
+            CU_ASSERT_EQUAL(attr.stats.writes_fired, uses * proto->writes);
+            CU_ASSERT_EQUAL(attr.stats.eager, (proto->ahead > 0) ? uses : 0);
             CU_ASSERT(attr.stats.late_posts > 0);
             CU_ASSERT_EQUAL(attr.stats.proxied, 0);
             flow_cleanup(&flow);
