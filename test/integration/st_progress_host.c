@@ -12,7 +12,6 @@
 #include <math.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 
 #define HOST_STOP_TIME      0.4 /* A rank is stopped for so long, seconds */
@@ -188,22 +187,6 @@ void st_p8_fallback(st_rank_t *me)
     }
 }
 
-static int p9_is_stopped(st_rank_t *me, pid_t pid)
-{
-    char text[512] = "";
-    const char *state;
-    FILE *file;
-
-    snprintf(text, sizeof(text), "/proc/%d/stat", (int)pid);
-    file = fopen(text, "r");
-    ST_CHECK(me, file != NULL);
-    text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
-    (void)fclose(file);
-    state = strrchr(text, ')');
-    ST_CHECK(me, state != NULL);
-    return state[2] == 'T';
-}
-
 /* Until a rank stands still; then for some time, in which nothing is to fail,
  * and on it goes */
 static void p9_hold(st_rank_t *me, ucp_st_queue_h queue, int rank)
@@ -213,7 +196,7 @@ static void p9_hold(st_rank_t *me, ucp_st_queue_h queue, int rank)
     ucs_status_t status;
 
     st_rank_at(me, "waiting for rank %d to be stopped", rank);
-    while (!p9_is_stopped(me, pid)) {
+    while (!st_world_is_stopped(pid)) {
         st_rank_pause(me);
     }
     until = st_world_now() + HOST_STOP_TIME;

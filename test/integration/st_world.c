@@ -6,6 +6,7 @@
 
 #include "st_rank.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <linux/futex.h>
 #include <poll.h>
@@ -67,6 +68,46 @@ void st_world_sleep(const uint32_t *word, uint32_t value, unsigned ms)
 void st_world_wake(const uint32_t *word)
 {
     (void)syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+}
+
+/* Of a thread that has gone meanwhile: it does not run either */
+static int st_world_thread_is_stopped(pid_t pid, const char *thread)
+{
+    char text[512];
+    const char *state;
+    FILE *file;
+    size_t length;
+
+    snprintf(text, sizeof(text), "/proc/%d/task/%s/stat", (int)pid, thread);
+    file = fopen(text, "r");
+    if (file == NULL) {
+        return 1;
+    }
+    length       = fread(text, 1, sizeof(text) - 1, file);
+    text[length] = '\0';
+    (void)fclose(file);
+    state = strrchr(text, ')');
+    return (state == NULL) || (state[2] == 'T');
+}
+
+int st_world_is_stopped(pid_t pid)
+{
+    int is_stopped = 1;
+    char name[64];
+    struct dirent *entry;
+    DIR *dir;
+
+    snprintf(name, sizeof(name), "/proc/%d/task", (int)pid);
+    dir = opendir(name);
+    if (dir == NULL) {
+        return 0;
+    }
+    while (is_stopped && ((entry = readdir(dir)) != NULL)) {
+        is_stopped = (entry->d_name[0] == '.') ||
+                     st_world_thread_is_stopped(pid, entry->d_name);
+    }
+    (void)closedir(dir);
+    return is_stopped;
 }
 
 /* UCX's memory hooks call intercepted functions from threads that are past the

@@ -92,6 +92,10 @@ void st_world_sleep(const uint32_t *word, uint32_t value, unsigned ms);
 /** Wake who sleeps on a word. */
 void st_world_wake(const uint32_t *word);
 
+/** Non-zero if all threads of a process are stopped, and not on their way
+ *  there. */
+int st_world_is_stopped(pid_t pid);
+
 /** Seconds of a clock that only goes forward. */
 double st_world_now(void);
 
