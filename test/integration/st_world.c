@@ -204,14 +204,22 @@ static void st_process_run_ranks(st_process_t *process)
     }
 }
 
+static void st_process_setenv(const char *const *env)
+{
+    for (; (env != NULL) && (env[0] != NULL); env += 2) {
+        setenv(env[0], env[1], 1);
+    }
+}
+
 /* Exits in order: a sanitizer looks for leaks then */
 static void st_process_main(st_process_t *process)
 {
-    const char *const *env = process->group->params->env;
+    const st_world_params_t *params = process->group->params;
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    for (; (env != NULL) && (env[0] != NULL); env += 2) {
-        setenv(env[0], env[1], 1);
+    st_process_setenv(params->env);
+    if (process->first == 0) {
+        st_process_setenv(params->env_first);
     }
     st_process_require(pipe(process->stop) == 0, "pipe");
     st_process_ranks_init(process);

@@ -36,6 +36,7 @@ typedef struct st_world_params {
     void              *shared;     /**< As the ranks' `shared`: NULL, or of
                                         st_world_alloc() */
     const char *const *env;        /**< NAME, VALUE, ..., NULL; or NULL */
+    const char *const *env_first;  /**< The same, of the first process alone */
     const void        *arg;        /**< As the ranks' `arg` */
 
     /** The rank's program; has a worker that all others are peers of. */
