@@ -6,18 +6,21 @@ set -uo pipefail
 usage()
 {
     cat <<STEOF
-usage: run.sh [--list] [--build DIR] [--nic NIC] [NAME...]
+usage: run.sh [--list] [--busy] [--build DIR] [--nic NIC] [NAME...]
 
 Runs the named tests (default: all) and prints one line for each. With one
 name the status is that of the test: 0 passed, 77 skipped, 124 out of time.
 
     --list       print the names of the tests
+    --busy       the same, and how many processors each test keeps busy: one for
+                 each rank of MPI, "all" for what measures, else 1
     --build DIR  the build folder (default: build of the source tree)
     --nic NIC    strict or fast (the emulated NIC, default strict) or sockets;
                  ST_NIC in the environment says the same
 
 Each line of tests.list is
-    NAME | RANKS (0: not started by mpirun) | SECONDS | COMMAND
+    NAME | RANKS (of MPI) | SECONDS | COMMAND
+mpirun starts the ranks, but for a script, which starts them itself.
 The command runs in the build folder and sees srcdir, builddir, ST_RUN (the
 script ucx-st-run), ST_NIC and ST_DEVICE (the device in UCX's terms) in its
 environment. A NAME that ends in @NIC is for that NIC alone.
@@ -32,13 +35,24 @@ tests()
         grep -E "^([^@|]*|[^@|]*@$nic)\|"
 }
 
+# Prints "NAME PROCESSORS" of each.
+busy()
+{
+    local name ranks seconds command
+    while IFS='|' read -r name ranks seconds command; do
+        case $command in
+        *bench*) ranks=all ;;
+        esac
+        echo "$name ${ranks/#0/1}"
+    done < <(tests)
+}
+
 # Runs one test.  Usage: run_one RANKS SECONDS COMMAND
 run_one()
 {
     local ranks=$1 seconds=$2 command=$3 rc=0
     local launch=("$ST_RUN")
     [ "$ranks" -eq 0 ] || launch+=(mpirun -n "$ranks")
-    # A command of our own scripts does its own launching
     case $command in
     *.sh*) launch=(bash) ;;
     esac
@@ -64,7 +78,7 @@ nic=${ST_NIC:-strict}
 names=()
 while [ $# -gt 0 ]; do
     case $1 in
-    --list) list=yes ;;
+    --list|--busy) list=${1#--} ;;
     --nic) shift; nic=${1:?--nic needs a name} ;;
     --build) shift; builddir=${1:?--build needs a folder} ;;
     -h|--help) usage; exit 0 ;;
@@ -73,10 +87,10 @@ while [ $# -gt 0 ]; do
     esac
     shift
 done
-if [ $list = yes ]; then
-    tests | cut -d '|' -f 1
-    exit 0
-fi
+case $list in
+list) tests | cut -d '|' -f 1; exit 0 ;;
+busy) busy; exit 0 ;;
+esac
 if [ "${ST_INTEGRATION:-yes}" = no ]; then
     echo "skipped: ST_INTEGRATION=no"
     exit 77
