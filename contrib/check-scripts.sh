@@ -34,6 +34,11 @@ for script in quickstart.sh run-tests.sh get-ucx-source.sh; do
     expect "$script --nonsense" 2 'usage' "$top/contrib/$script" --nonsense
 done
 
+for number in 0 2x ''; do
+    expect "run-tests.sh --jobs '$number'" 2 'usage' \
+        "$top/contrib/run-tests.sh" --jobs "$number"
+done
+
 plugin=libuct_cxitrig.so.0
 # shellcheck disable=SC2016 # for the shell that is run
 show='echo "preload=$LD_PRELOAD tls=$UCX_TLS pml=$OMPI_MCA_pml"'

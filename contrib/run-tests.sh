@@ -8,15 +8,19 @@ set -uo pipefail
 usage()
 {
     cat <<STEOF
-usage: contrib/run-tests.sh [--no-deps] [--quick] [--help] [PATTERN...]
+usage: contrib/run-tests.sh [--no-deps] [--quick] [--jobs N] [--help]
+                            [PATTERN...]
 
 Installs what the tests need (packages by apt-get, as root or with sudo; UCX's
 private headers into .deps/), builds into build/ (build-asan/, build-tsan/ for
 the sanitizers), runs every test and ends with "N passed, N failed". Each test
-has a time limit; its output is in build/test-logs/.
+has a time limit; its output is in build/test-logs/. Tests run side by side and
+are told when they end; those that measure, or have more busy processes than
+there are processors, run alone.
 
     --no-deps  install and download nothing
     --quick    leave out the sanitizer builds and "make distcheck"
+    --jobs N   so many at a time (default: one a processor, and one more)
     PATTERN    run only the tests whose names match one of these (bash patterns)
 
 The status is 0 if nothing failed.
@@ -25,22 +29,35 @@ STEOF
 
 deps=yes
 quick=no
+places=$(($(nproc) + 1))
 patterns=()
-for arg in "$@"; do
-    case $arg in
+while [ $# -gt 0 ]; do
+    case $1 in
     --no-deps) deps=no ;;
     --quick)   quick=yes ;;
+    --jobs)
+        [[ ${2:-} =~ ^[1-9][0-9]*$ ]] || { usage >&2; exit 2; }
+        places=$2
+        shift
+        ;;
     -h|--help) usage; exit 0 ;;
     -*) usage >&2; exit 2 ;;
-    *) patterns+=("$arg") ;;
+    *) patterns+=("$1") ;;
     esac
+    shift
 done
 
 passed=0
 failed=0
 skipped=0
+has_unit=no
+has_integration=no
 failures=()
 logs=$ST_BUILD/test-logs
+# What runs now: by process id, "NAME PLACES SECOND-OF-ITS-START"
+declare -A running=()
+taken=0
+declare -A builders=() # By sanitizer, the process that builds for it
 
 # True if the test is asked for.
 wanted()
@@ -79,16 +96,66 @@ count()
     esac
 }
 
-# Runs one test.  Usage: check NAME SECONDS COMMAND...
+log_of()
+{
+    echo "$logs/${1//\//_}.log"
+}
+
+# Waits until one of the running tests ends, and counts it.
+reap()
+{
+    local pid name size start rc=0
+    wait -n -p pid "${!running[@]}" || rc=$?
+    read -r name size start <<<"${running[$pid]}"
+    unset "running[$pid]"
+    taken=$((taken - size))
+    [ $rc -ne 137 ] || rc=124
+    count "$name" $rc $((SECONDS - start)) "$(log_of "$name")"
+}
+
+# Until all have ended.
+reap_all()
+{
+    while [ ${#running[@]} -gt 0 ]; do
+        reap
+    done
+}
+
+# Runs a test beside others, in the environment of now, once there are so many
+# places; without waiting for its end.
+# Usage: check_sized PLACES NAME SECONDS COMMAND...
+check_sized()
+{
+    local size=$1 name=$2 limit=$3
+    shift 3
+    wanted "$name" || return 0
+    [ "$size" -le "$places" ] || size=$places
+    while [ $((taken + size)) -gt "$places" ]; do
+        reap
+    done
+    timeout -k 10 "$limit" "$@" >"$(log_of "$name")" 2>&1 </dev/null &
+    running[$!]="$name $size $SECONDS"
+    taken=$((taken + size))
+}
+
+# Usage: check NAME SECONDS COMMAND...
 check()
 {
-    local name=$1 limit=$2 log=$logs/${1//\//_}.log rc=0 start=$SECONDS
-    shift 2
-    wanted "$name" || return 0
-    timeout -k 10 "$limit" "$@" >"$log" 2>&1 </dev/null || rc=$?
-    [ $rc -ne 137 ] || rc=124
-    count "$name" $rc $((SECONDS - start)) "$log"
+    check_sized 1 "$@"
 }
+
+# Ends what runs when this script is ended.
+stop()
+{
+    local pid
+    trap - INT TERM
+    for pid in "${!running[@]}" "${builders[@]/#/-}"; do
+        kill -- "$pid" 2>/dev/null
+    done
+    wait
+    exit 1
+}
+trap stop INT TERM
 
 # Checks of the sources.
 static_checks()
@@ -109,13 +176,19 @@ protocol_models()
     check models 600 test/model/run-models.sh
 }
 
-# Builds the unit tests of a folder.  Usage: unit_build DIR PREFIX
-unit_build()
+# Builds the tests of a folder: unit or integration.
+# Usage: tests_build DIR KIND
+tests_build()
 {
-    local dir=$1 prefix=$2 log=$logs/$2-build.log start=$SECONDS
-    if ! timeout -k 10 600 make -C "$dir/test/unit" -j"$(nproc)" check TESTS= \
-             >"$log" 2>&1; then
-        count "$prefix/build" 1 $((SECONDS - start)) "$log"
+    timeout -k 10 600 make -C "$1/test/$2" -j"$(nproc)" check TESTS=
+}
+
+# The same for this build; counts a failure.  Usage: build_tests KIND
+build_tests()
+{
+    local log=$logs/$1-build.log start=$SECONDS
+    if ! tests_build "$ST_BUILD" "$1" >"$log" 2>&1; then
+        count "$1/build" 1 $((SECONDS - start)) "$log"
         return 1
     fi
 }
@@ -136,7 +209,6 @@ unit_run()
 # Usage: unit_tests DIR PREFIX
 unit_tests()
 {
-    unit_build "$1" "$2" || return
     st_nic strict
     unit_run "$1" "$2" print-tests
     st_lane host
@@ -170,47 +242,67 @@ unit_tests_elsewhere()
     unset UCX_MM_ERROR_HANDLING UCX_WARN_UNUSED_ENV_VARS
 }
 
-# The same programs on every NIC.
+# The same programs on every NIC. Ranks of MPI poll, each on a processor. What
+# needs the same number of places comes together, so that few places stay free.
 integration_tests()
 {
-    local name nic log=$logs/integration-build.log start=$SECONDS
-    if ! timeout -k 10 600 make -C "$ST_BUILD/test/integration" -j"$(nproc)" \
-             check TESTS= >"$log" 2>&1; then
-        count integration/build 1 $((SECONDS - start)) "$log"
-        return
-    fi
+    local name nic size
     # The driver has each test's own limit; this one is for the driver
     for nic in "${ST_NICS[@]}"; do
         st_nic "$nic"
-        for name in $(test/integration/run.sh --list); do
-            check "integration-$nic/$name" 600 \
+        while read -r name size; do
+            [ "$size" != all ] || size=$places
+            check_sized "$size" "integration-$nic/$name" 600 \
                 test/integration/run.sh --build "$ST_BUILD" "$name"
-        done
+        done < <(test/integration/run.sh --busy | sort -s -k 2,2)
     done
 }
 
-# A sanitizer build and its unit tests.  Usage: sanitized LIST NAME
+# Builds for a sanitizer, with the unit tests; 77 if programs built so do not
+# start here.  Usage: sanitizer_build LIST NAME
+sanitizer_build()
+{
+    local list=$1 name=$2 dir=$ST_TOP/build-$2 probe rc=0
+    probe=$(mktemp)
+    echo 'int main(void) { return 0; }' |
+        gcc -x c "-fsanitize=$list" -o "$probe" - && "$probe" || rc=77
+    rm -f "$probe"
+    if [ $rc -ne 0 ]; then
+        echo "a program built with -fsanitize=$list does not start here"
+        return $rc
+    fi
+    st_build "$dir" "$name" --enable-sanitizer="$list" --without-mpi \
+        CFLAGS='-O1 -g' && tests_build "$dir" unit
+}
+
+# Begins to build for a sanitizer, with what the tests leave of the processors.
+# Usage: sanitizer_begin LIST NAME
+sanitizer_begin()
+{
+    local list=$1 name=$2 start=$SECONDS rc=0
+    wanted "$name/build" || [[ "${patterns[*]}" == *"$name/"* ]] ||
+        [[ "${patterns[*]}" == *"$name-host/"* ]] || return 0
+    set -m # A process group of its own, with all that it starts
+    (
+        renice -n 19 $BASHPID
+        sanitizer_build "$list" "$name" || rc=$?
+        echo $((SECONDS - start)) >"$logs/$name-seconds.log"
+        exit $rc
+    ) >"$logs/$name-build.log" 2>&1 </dev/null &
+    set +m
+    builders[$name]=$!
+}
+
+# Its unit tests.  Usage: sanitized NAME
 sanitized()
 {
-    local list=$1 name=$2 dir=$ST_TOP/build-$2 start=$SECONDS probe
-    wanted "$name/build" || [[ "${patterns[*]}" == *"$name/"* ]] || return 0
-    probe=$(mktemp)
-    if ! echo 'int main(void) { return 0; }' |
-            gcc -x c "-fsanitize=$list" -o "$probe" - || ! "$probe"; then
-        echo "a program built with -fsanitize=$list does not start here" \
-            > "$logs/$name-build.log"
-        count "$name/build" 77 0 "$logs/$name-build.log"
-        rm -f "$probe"
-        return
-    fi
-    rm -f "$probe"
-    if ! st_build "$dir" "$name" --enable-sanitizer="$list" --without-mpi \
-             CFLAGS='-O1 -g' >/dev/null; then
-        count "$name/build" 1 $((SECONDS - start)) "$ST_BUILD/$name-make.log"
-        return
-    fi
-    count "$name/build" 0 $((SECONDS - start)) "$ST_BUILD/$name-make.log"
-    unit_tests "$dir" "$name"
+    local name=$1 rc=0
+    [ -n "${builders[$name]:-}" ] || return 0
+    wait "${builders[$name]}" || rc=$?
+    unset "builders[$name]"
+    count "$name/build" $rc "$(cat "$logs/$name-seconds.log")" \
+        "$logs/$name-build.log"
+    [ $rc -ne 0 ] || unit_tests "$ST_TOP/build-$name" "$name"
 }
 
 distcheck()
@@ -244,23 +336,32 @@ export TSAN_OPTIONS=ignore_noninstrumented_modules=1
 
 if set_up; then
     count build 0 $SECONDS /dev/null
-    st_say "Checks of the sources"
-    static_checks
-    st_say "Models of the protocols"
+    st_say "Checks of the sources, models of the protocols"
     protocol_models
+    static_checks
+    reap_all
+    st_say "Programs of the tests"
+    build_tests unit && has_unit=yes
+    build_tests integration && has_integration=yes
     st_say "Unit tests"
-    unit_tests "$ST_BUILD" unit
-    unit_tests_elsewhere
-    st_say "Integration tests"
-    integration_tests
-    if [ $quick = no ]; then
-        st_say "Unit tests with AddressSanitizer and UBSan"
-        sanitized address,undefined asan
-        st_say "Unit tests with ThreadSanitizer"
-        sanitized thread tsan
-        st_say "make distcheck"
-        distcheck
+    if [ $has_unit = yes ]; then
+        unit_tests "$ST_BUILD" unit
+        unit_tests_elsewhere
     fi
+    if [ $quick = no ]; then
+        st_say "Builds with AddressSanitizer and UBSan, with ThreadSanitizer"
+        sanitizer_begin address,undefined asan
+        sanitizer_begin thread tsan
+    fi
+    st_say "Integration tests"
+    [ $has_integration = no ] || integration_tests
+    if [ $quick = no ]; then
+        st_say "make distcheck, unit tests with the sanitizers"
+        distcheck
+        sanitized asan
+        sanitized tsan
+    fi
+    reap_all
 else
     failed=$((failed + 1))
     failures+=(build)
