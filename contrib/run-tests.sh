@@ -328,6 +328,8 @@ rm -f "$logs"/*.log
 st_loopback
 st_lane trig
 export UCX_TLS=cxi_trig,self
+# The sockets provider's threads are not to spin on cores that others need
+export FI_SOCKETS_PE_WAITTIME=0
 export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0
 export UBSAN_OPTIONS=print_stacktrace=1
 export LSAN_OPTIONS=suppressions=$ST_TOP/test/lsan.supp
