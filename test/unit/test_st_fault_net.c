@@ -74,8 +74,9 @@ static int is_passing(fab_call_t call, int code)
 {
     switch (call) {
     case FAB_CALL_SEND:
-    case FAB_CALL_RECV:
     case FAB_CALL_WRITE:
+        return (code == FI_EAGAIN) || (code == FI_ENOMEM);
+    case FAB_CALL_RECV:
         return code == FI_EAGAIN;
     case FAB_CALL_QUEUE_WORK:
         return (code == FI_EAGAIN) || (code == FI_ENOSPC);

@@ -17,6 +17,9 @@
 
 #include <string.h>
 
+/* How often an address is tried to be inserted */
+#define UCT_CXI_TRIG_ADDR_TRIES 10
+
 
 static void uct_cxi_trig_addr_device(const uct_cxi_trig_iface_t *iface,
                                      uct_cxi_trig_dev_addr_t *addr)
@@ -147,11 +150,16 @@ ucs_status_t uct_cxi_trig_addr_insert(uct_cxi_trig_iface_t *iface,
                                       const uct_iface_addr_t *iface_addr,
                                       fi_addr_t *fi_addr_p)
 {
+    unsigned tries = 0;
     uct_cxi_trig_iface_addr_t addr;
     int ret;
 
     memcpy(&addr, iface_addr, sizeof(addr));
-    ret = fi_av_insert(iface->net.av, addr.name, 1, fi_addr_p, 0, NULL);
+    /* Where it answers a peer's wish to connect, UCP drops an error, and the
+     * peer waits for ever: what is short for a moment is not to be one */
+    do {
+        ret = fi_av_insert(iface->net.av, addr.name, 1, fi_addr_p, 0, NULL);
+    } while ((ret != 1) && (++tries < UCT_CXI_TRIG_ADDR_TRIES));
     if (ret != 1) {
         ucs_error("cannot insert the address of a peer on %s: %s",
                   uct_cxi_trig_iface_md(iface)->info->domain_attr->name,

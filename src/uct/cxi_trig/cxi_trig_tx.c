@@ -174,9 +174,10 @@ static ucs_status_t uct_cxi_trig_tx_try(uct_cxi_trig_iface_t *iface,
                                         uct_cxi_trig_tx_op_t *op)
 {
     int ret = uct_cxi_trig_tx_post(op);
-    ucs_status_t status;
 
-    if (ret == -FI_EAGAIN) {
+    /* Memory that the provider lacks now it will have: an error would end the
+     * endpoint, and UCP cannot tell the peer that waits to be connected */
+    if ((ret == -FI_EAGAIN) || (ret == -FI_ENOMEM)) {
         iface->tx.backlog = op;
         return UCS_OK;
     }
@@ -187,11 +188,9 @@ static ucs_status_t uct_cxi_trig_tx_try(uct_cxi_trig_iface_t *iface,
     }
 
     /* Where it cannot connect, sockets returns whatever errno is */
-    status = (ret == -FI_ENOMEM) ? UCS_ERR_NO_MEMORY :
-                                  UCS_ERR_CONNECTION_RESET;
     ucs_debug("cannot send to a peer: %s", fi_strerror(-ret));
-    uct_cxi_trig_tx_complete(iface, &op->req, 0, status);
-    return status;
+    uct_cxi_trig_tx_complete(iface, &op->req, 0, UCS_ERR_CONNECTION_RESET);
+    return UCS_ERR_CONNECTION_RESET;
 }
 
 ucs_status_t uct_cxi_trig_tx_send(uct_cxi_trig_tx_op_t *op, size_t length)
