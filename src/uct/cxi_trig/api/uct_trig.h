@@ -454,8 +454,18 @@ ucs_status_t uct_trig_op_create_put(uct_ep_h ep, const uct_trig_put_t *put,
 
 
 /**
- * Describe a deferred atomic addition that is posted many times: see @ref
- * uct_trig_op_create_put and @ref uct_trig_ep_atomic_add64.
+ * Describe a deferred atomic addition that is posted many times, as @ref
+ * uct_trig_op_create_put does a put.
+ *
+ * @param [in]  ep       As in @ref uct_trig_ep_atomic_add64.
+ * @param [in]  atomic   What to add, and where; copied.
+ * @param [in]  deferred As in @ref uct_trig_op_create_put.
+ * @param [out] op_p     The operation, not posted; written on success only.
+ *
+ * @return As @ref uct_trig_ep_atomic_add64.
+ *
+ * Ownership: as @ref uct_trig_op_create_put.
+ * Threads: one thread at a time.
  */
 ucs_status_t uct_trig_op_create_add64(uct_ep_h ep,
                                       const uct_trig_atomic_t *atomic,
