@@ -16,6 +16,9 @@
 #include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
 
+/* How often the provider is asked to send */
+#define UCT_CXI_TRIG_TX_TRIES 3
+
 /* Descriptors that are allocated together */
 #define UCT_CXI_TRIG_TX_CHUNK 32
 
@@ -169,15 +172,34 @@ void uct_cxi_trig_tx_drop(uct_cxi_trig_tx_op_t *op)
     ucs_mpool_put(op);
 }
 
+/* The provider has no room, or no memory, now: it will have. */
+static int uct_cxi_trig_tx_may_wait(int ret)
+{
+    return (ret == -FI_EAGAIN) || (ret == -FI_ENOMEM);
+}
+
+/* An error ends the endpoint. While UCP connects two sides it may not be able
+ * to tell the other one, which then waits for ever: what is refused once is not
+ * to be an error yet. */
+static int uct_cxi_trig_tx_try_post(uct_cxi_trig_tx_op_t *op)
+{
+    unsigned tries = 0;
+    int ret;
+
+    do {
+        ret = uct_cxi_trig_tx_post(op);
+    } while ((ret != 0) && !uct_cxi_trig_tx_may_wait(ret) &&
+             (++tries < UCT_CXI_TRIG_TX_TRIES));
+    return ret;
+}
+
 /* Whatever comes of it, the operation is the interface's from now on. */
 static ucs_status_t uct_cxi_trig_tx_try(uct_cxi_trig_iface_t *iface,
                                         uct_cxi_trig_tx_op_t *op)
 {
-    int ret = uct_cxi_trig_tx_post(op);
+    int ret = uct_cxi_trig_tx_try_post(op);
 
-    /* Memory that the provider lacks now it will have: an error would end the
-     * endpoint, and UCP cannot tell the peer that waits to be connected */
-    if ((ret == -FI_EAGAIN) || (ret == -FI_ENOMEM)) {
+    if (uct_cxi_trig_tx_may_wait(ret)) {
         iface->tx.backlog = op;
         return UCS_OK;
     }
