@@ -92,6 +92,9 @@ static void cost_start_use(cost_rank_t *rank, cost_start_t *cost, int lane,
     double *first     = &value[call];
     double *second    = &value[call + 1];
 
+    if (lane == 0) { /* as with the provider's calls: nothing is under way */
+        cost_settle(rank, side, cost->entries);
+    }
     cost_barrier(rank);
     cost_must(rank, "ucs_gstream_enqueue_func",
               ucs_gstream_enqueue_func(side->stream, cost_gate, &cost->gate));
