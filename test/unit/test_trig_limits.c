@@ -17,14 +17,6 @@
 static const char *const few_entries[] = {"DEFERRED_ENTRIES", "4", NULL};
 
 
-static unsigned free_entries(trig_t *trig)
-{
-    uct_trig_iface_attr_t attr;
-
-    return (uct_trig_iface_query(trig->pair.a.iface, &attr) == UCS_OK) ?
-           attr.free_entries : ~0u;
-}
-
 static void test_query(void)
 {
     const char *provider = getenv("UCX_CXI_TRIG_PROVIDER");
@@ -58,11 +50,11 @@ static void test_exhaustion_recovers(void)
         for (i = 0; i < FEW_ENTRIES; ++i) {
             trig_put(&trig, i, round, NULL);
         }
-        CU_ASSERT(free_entries(&trig) == 0);
+        CU_ASSERT(trig_free_entries(&trig) == 0);
         CU_ASSERT(trig_try_put(&trig, 0, round, NULL) == UCS_ERR_NO_RESOURCE);
         CU_ASSERT(uct_trig_cntr_add(trig.trigger, 1) == UCS_OK);
         uct_pair_wait(&trig.pair, &trig.done, round * FEW_ENTRIES);
-        CU_ASSERT(free_entries(&trig) == FEW_ENTRIES);
+        CU_ASSERT(trig_free_entries(&trig) == FEW_ENTRIES);
     }
     CU_ASSERT(trig_count(&trig, trig.completion) == 3 * FEW_ENTRIES);
     trig_destroy(&trig);
@@ -92,11 +84,11 @@ static void test_reservation(void)
 
     CU_ASSERT(uct_trig_cntr_add(trig.trigger, 1) == UCS_OK);
     uct_pair_wait(&trig.pair, &trig.done, 4);
-    CU_ASSERT(free_entries(&trig) == FEW_ENTRIES - 1);
+    CU_ASSERT(trig_free_entries(&trig) == FEW_ENTRIES - 1);
     trig_put(&trig, 4, 1, &resv); /* And can be used again */
     uct_pair_wait(&trig.pair, &trig.done, 5);
     CU_ASSERT(uct_trig_iface_unreserve(iface, &resv) == UCS_OK);
-    CU_ASSERT(free_entries(&trig) == FEW_ENTRIES);
+    CU_ASSERT(trig_free_entries(&trig) == FEW_ENTRIES);
     trig_destroy(&trig);
 }
 
@@ -146,7 +138,7 @@ static void test_bad_key(void)
     /* Not counted: what waits for it has not fired. The rest goes on */
     trig_barrier(&trig);
     CU_ASSERT(trig.a_word == 0);
-    CU_ASSERT(free_entries(&trig) == FEW_ENTRIES - 1);
+    CU_ASSERT(trig_free_entries(&trig) == FEW_ENTRIES - 1);
     CU_ASSERT(uct_trig_cntr_add(trig.completion, 1) == UCS_OK);
     uct_pair_wait(&trig.pair, &trig.a_word, 1);
     uct_pair_wait(&trig.pair, &trig.done, 2);
@@ -195,7 +187,7 @@ static void test_refused_puts(void)
     CU_ASSERT(uct_trig_ep_put(ep, &good, &deferred) == UCS_ERR_INVALID_PARAM);
     deferred            = trig_deferred(&trig, trig.b_writes, 1);
     CU_ASSERT(uct_trig_ep_put(ep, &good, &deferred) == UCS_ERR_INVALID_PARAM);
-    CU_ASSERT(free_entries(&trig) == attr.max_entries);
+    CU_ASSERT(trig_free_entries(&trig) == attr.max_entries);
     trig_destroy(&trig);
 }
 
@@ -338,20 +330,10 @@ static void test_peer_gone(void)
     uct_pair_wait(&trig.pair, &trig.done, 1);
     trig_put(&trig, 0, 1, NULL);
     trig_put(&trig, 1, 2, NULL);
-    CU_ASSERT(uct_trig_mem_dereg(trig.b_mem) == UCS_OK);
-    CU_ASSERT(uct_trig_mem_dereg(trig.b_word_mem) == UCS_OK);
-    CU_ASSERT(uct_trig_cntr_destroy(trig.b_writes) == UCS_OK);
-    CU_ASSERT(uct_trig_cntr_destroy(trig.b_words) == UCS_OK);
-    uct_pair_close_side(&trig.pair.b);
-
-    CU_ASSERT(uct_trig_cntr_add(trig.trigger, 1) == UCS_OK);
-    while (trig.pair.a.errors == 0) {
-        (void)uct_ep_check(trig.pair.a.peer, 0, NULL);
-        uct_pair_progress(&trig.pair);
-    }
+    trig_lose_b(&trig);
     uct_pair_wait(&trig.pair, &trig.done, 2);
     CU_ASSERT(trig.status != UCS_OK);
-    CU_ASSERT(free_entries(&trig) == FEW_ENTRIES - 1);
+    CU_ASSERT(trig_free_entries(&trig) == FEW_ENTRIES - 1);
     CU_ASSERT(trig_try_put(&trig, 2, 3, NULL) == trig.pair.a.error);
 
     /* The endpoint may go first; the one not yet triggered is disposed of */
@@ -359,13 +341,8 @@ static void test_peer_gone(void)
     trig.pair.a.peer = NULL;
     CU_ASSERT(uct_trig_cntr_add(trig.trigger, 1) == UCS_OK);
     uct_pair_wait(&trig.pair, &trig.done, 3);
-    CU_ASSERT(free_entries(&trig) == FEW_ENTRIES);
-    CU_ASSERT(uct_trig_cntr_destroy(trig.trigger) == UCS_OK);
-    CU_ASSERT(uct_trig_cntr_destroy(trig.completion) == UCS_OK);
-    CU_ASSERT(uct_trig_cntr_destroy(trig.words) == UCS_OK);
-    CU_ASSERT(uct_trig_cntr_destroy(trig.barrier[0]) == UCS_OK);
-    CU_ASSERT(uct_trig_cntr_destroy(trig.barrier[1]) == UCS_OK);
-    CU_ASSERT(uct_trig_mem_dereg(trig.a_mem) == UCS_OK);
+    CU_ASSERT(trig_free_entries(&trig) == FEW_ENTRIES);
+    trig_destroy_a(&trig);
     uct_pair_destroy(&trig.pair);
 }
 
@@ -381,10 +358,7 @@ static void test_close_with_pending(void)
     uct_pair_progress(&trig.pair);
     CU_ASSERT(trig.done == 0);
     CU_ASSERT(!trig_arrived(&trig, 0));
-    CU_ASSERT(uct_trig_mem_dereg(trig.b_mem) == UCS_OK);
-    CU_ASSERT(uct_trig_mem_dereg(trig.b_word_mem) == UCS_OK);
-    CU_ASSERT(uct_trig_cntr_destroy(trig.b_writes) == UCS_OK);
-    CU_ASSERT(uct_trig_cntr_destroy(trig.b_words) == UCS_OK);
+    trig_destroy_b(&trig);
     uct_pair_destroy(&trig.pair);
 }
 

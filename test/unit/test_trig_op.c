@@ -15,14 +15,6 @@ enum {
 static const char *const few_entries[] = {"DEFERRED_ENTRIES", "4", NULL};
 
 
-static unsigned free_entries(trig_t *trig)
-{
-    uct_trig_iface_attr_t attr;
-
-    CU_ASSERT_FATAL(uct_trig_iface_query(trig->pair.a.iface, &attr) == UCS_OK);
-    return attr.free_entries;
-}
-
 /* A put of A's piece 0 to B's, with offset 0 */
 static uct_trig_op_h create_put(trig_t *trig, uct_trig_resv_t *resv)
 {
@@ -69,7 +61,7 @@ static void test_again(void)
         memset(trig.a_buffer, (int)use, TRIG_LENGTH);
         CU_ASSERT(uct_trig_op_post(put, use, offset) == UCS_OK);
         CU_ASSERT(uct_trig_op_post(add, use, 0) == UCS_OK);
-        CU_ASSERT(free_entries(&trig) == ENTRIES - 2);
+        CU_ASSERT(trig_free_entries(&trig) == ENTRIES - 2);
         CU_ASSERT(uct_trig_cntr_add(trig.trigger, 1) == UCS_OK);
         uct_pair_wait(&trig.pair, &trig.done, 2 * use);
         CU_ASSERT(trig.status == UCS_OK);
@@ -79,10 +71,10 @@ static void test_again(void)
     }
     CU_ASSERT(trig_count(&trig, trig.completion) == 3 * TRIG_SLOTS);
     CU_ASSERT(trig_count(&trig, trig.words) == 3 * TRIG_SLOTS);
-    CU_ASSERT(free_entries(&trig) == ENTRIES - 2);
+    CU_ASSERT(trig_free_entries(&trig) == ENTRIES - 2);
     CU_ASSERT(uct_trig_op_destroy(put) == UCS_OK);
     CU_ASSERT(uct_trig_op_destroy(add) == UCS_OK);
-    CU_ASSERT(free_entries(&trig) == ENTRIES);
+    CU_ASSERT(trig_free_entries(&trig) == ENTRIES);
     trig_destroy(&trig);
 }
 
@@ -154,7 +146,7 @@ static void test_entries(void)
     for (i = 0; i < ENTRIES; ++i) {
         CU_ASSERT(uct_trig_op_destroy(ops[i]) == UCS_OK);
     }
-    CU_ASSERT(free_entries(&trig) == ENTRIES - 1);
+    CU_ASSERT(trig_free_entries(&trig) == ENTRIES - 1);
     CU_ASSERT(uct_trig_iface_unreserve(trig.pair.a.iface, &resv) == UCS_OK);
     trig_destroy(&trig);
 }
@@ -194,10 +186,10 @@ static void test_refused(void)
                                        &add) == UCS_ERR_INVALID_PARAM);
 
     /* None of that has posted or lost anything */
-    CU_ASSERT(free_entries(&trig) == ENTRIES - 2);
+    CU_ASSERT(trig_free_entries(&trig) == ENTRIES - 2);
     CU_ASSERT(uct_trig_op_destroy(put) == UCS_OK);
     CU_ASSERT(uct_trig_op_destroy(add) == UCS_OK);
-    CU_ASSERT(free_entries(&trig) == ENTRIES);
+    CU_ASSERT(trig_free_entries(&trig) == ENTRIES);
     trig_destroy(&trig);
 }
 
@@ -247,14 +239,6 @@ static void test_endpoint_goes_first(void)
     trig_destroy(&trig);
 }
 
-static void close_b(trig_t *trig)
-{
-    CU_ASSERT(uct_trig_mem_dereg(trig->b_mem) == UCS_OK);
-    CU_ASSERT(uct_trig_mem_dereg(trig->b_word_mem) == UCS_OK);
-    CU_ASSERT(uct_trig_cntr_destroy(trig->b_writes) == UCS_OK);
-    CU_ASSERT(uct_trig_cntr_destroy(trig->b_words) == UCS_OK);
-}
-
 /* Those that the loss meets armed are over, and none can be posted any more */
 static void test_peer_gone(void)
 {
@@ -269,14 +253,7 @@ static void test_peer_gone(void)
     uct_pair_wait(&trig.pair, &trig.done, 1);
     CU_ASSERT(uct_trig_op_post(fired, 1, 0) == UCS_OK);
     CU_ASSERT(uct_trig_op_post(armed, 2, 0) == UCS_OK);
-    close_b(&trig);
-    uct_pair_close_side(&trig.pair.b);
-
-    CU_ASSERT(uct_trig_cntr_add(trig.trigger, 1) == UCS_OK);
-    while (trig.pair.a.errors == 0) {
-        (void)uct_ep_check(trig.pair.a.peer, 0, NULL);
-        uct_pair_progress(&trig.pair);
-    }
+    trig_lose_b(&trig);
     uct_pair_wait(&trig.pair, &trig.done, 2);
     CU_ASSERT(trig.status != UCS_OK);
     CU_ASSERT(uct_trig_op_post(idle, 3, 0) == trig.pair.a.error);
@@ -288,13 +265,8 @@ static void test_peer_gone(void)
     uct_pair_wait(&trig.pair, &trig.done, 3);
     CU_ASSERT(uct_trig_op_destroy(armed) == UCS_OK);
     CU_ASSERT(uct_trig_op_destroy(idle) == UCS_OK);
-    CU_ASSERT(free_entries(&trig) == ENTRIES);
-    CU_ASSERT(uct_trig_cntr_destroy(trig.trigger) == UCS_OK);
-    CU_ASSERT(uct_trig_cntr_destroy(trig.completion) == UCS_OK);
-    CU_ASSERT(uct_trig_cntr_destroy(trig.words) == UCS_OK);
-    CU_ASSERT(uct_trig_cntr_destroy(trig.barrier[0]) == UCS_OK);
-    CU_ASSERT(uct_trig_cntr_destroy(trig.barrier[1]) == UCS_OK);
-    CU_ASSERT(uct_trig_mem_dereg(trig.a_mem) == UCS_OK);
+    CU_ASSERT(trig_free_entries(&trig) == ENTRIES);
+    trig_destroy_a(&trig);
     uct_pair_destroy(&trig.pair);
 }
 
@@ -313,7 +285,7 @@ static void test_close(void)
     uct_pair_progress(&trig.pair);
     CU_ASSERT(trig.done == 0);
     CU_ASSERT(!trig_arrived(&trig, 0));
-    close_b(&trig);
+    trig_destroy_b(&trig);
     uct_pair_destroy(&trig.pair);
 }
 

@@ -102,19 +102,48 @@ int trig_create(trig_t *trig, const char *const *settings)
             (trig_register(trig) == UCS_OK)) ? 0 : -1;
 }
 
-void trig_destroy(trig_t *trig)
+void trig_destroy_a(trig_t *trig)
 {
     CU_ASSERT(uct_trig_mem_dereg(trig->a_mem) == UCS_OK);
-    CU_ASSERT(uct_trig_mem_dereg(trig->b_mem) == UCS_OK);
-    CU_ASSERT(uct_trig_mem_dereg(trig->b_word_mem) == UCS_OK);
     CU_ASSERT(uct_trig_cntr_destroy(trig->trigger) == UCS_OK);
     CU_ASSERT(uct_trig_cntr_destroy(trig->completion) == UCS_OK);
     CU_ASSERT(uct_trig_cntr_destroy(trig->words) == UCS_OK);
     CU_ASSERT(uct_trig_cntr_destroy(trig->barrier[0]) == UCS_OK);
     CU_ASSERT(uct_trig_cntr_destroy(trig->barrier[1]) == UCS_OK);
+}
+
+void trig_destroy_b(trig_t *trig)
+{
+    CU_ASSERT(uct_trig_mem_dereg(trig->b_mem) == UCS_OK);
+    CU_ASSERT(uct_trig_mem_dereg(trig->b_word_mem) == UCS_OK);
     CU_ASSERT(uct_trig_cntr_destroy(trig->b_writes) == UCS_OK);
     CU_ASSERT(uct_trig_cntr_destroy(trig->b_words) == UCS_OK);
+}
+
+void trig_destroy(trig_t *trig)
+{
+    trig_destroy_a(trig);
+    trig_destroy_b(trig);
     uct_pair_destroy(&trig->pair);
+}
+
+void trig_lose_b(trig_t *trig)
+{
+    trig_destroy_b(trig);
+    uct_pair_close_side(&trig->pair.b);
+    CU_ASSERT(uct_trig_cntr_add(trig->trigger, 1) == UCS_OK);
+    while (trig->pair.a.errors == 0) {
+        (void)uct_ep_check(trig->pair.a.peer, 0, NULL);
+        uct_pair_progress(&trig->pair);
+    }
+}
+
+unsigned trig_free_entries(const trig_t *trig)
+{
+    uct_trig_iface_attr_t attr;
+
+    return (uct_trig_iface_query(trig->pair.a.iface, &attr) == UCS_OK) ?
+           attr.free_entries : ~0u;
 }
 
 uct_trig_deferred_t trig_deferred(trig_t *trig, uct_trig_cntr_h trigger,

@@ -47,6 +47,17 @@ int trig_create(trig_t *trig, const char *const *settings);
 /** Undo it, checking that nothing is busy. */
 void trig_destroy(trig_t *trig);
 
+/** The counters and regions of one side alone, with the same checks. */
+void trig_destroy_a(trig_t *trig);
+void trig_destroy_b(trig_t *trig);
+
+/** Close B with all that it has, add 1 to the trigger, and wait until A knows
+ *  that B is gone. */
+void trig_lose_b(trig_t *trig);
+
+/** Entries that A can have now. */
+unsigned trig_free_entries(const trig_t *trig);
+
 /** A deferred operation on a counter with the usual done(). */
 uct_trig_deferred_t trig_deferred(trig_t *trig, uct_trig_cntr_h trigger,
                                   uint64_t threshold);
