@@ -111,7 +111,8 @@ static ucs_status_t ucp_st_trig_try_post(ucp_st_op_t *op, uint64_t uses)
 }
 
 /* A counter gets 3 a use at most, or one for each write; no other part has more
- * of these than the first one. All uses before this one have passed. */
+ * of these than the first one. Uses come one by one, each looked at here, so
+ * that the product does not wrap. */
 static int ucp_st_trig_exceeds(const ucp_st_op_t *op, uint64_t uses)
 {
     const ucp_st_trig_part_t *part = &op->trig.parts[0];

@@ -28,6 +28,17 @@
 #define UCT_CXI_TRIG_DWQ_FLAGS (FI_COMPLETION | FI_DELIVERY_COMPLETE)
 
 
+/* What all descriptors of an interface have. */
+static void uct_cxi_trig_dwq_init_op(uct_cxi_trig_iface_t *iface,
+                                     uct_cxi_trig_dwq_op_t *op,
+                                     enum fi_op_type type)
+{
+    memset(op, 0, sizeof(*op));
+    ucs_list_add_tail(&iface->dwq.all, &op->all_list);
+    op->req.complete     = uct_cxi_trig_dwq_complete;
+    op->req.work.op_type = type;
+}
+
 static void uct_cxi_trig_dwq_init_put(ucs_mpool_t *mp, void *obj, void *chunk)
 {
     uct_cxi_trig_iface_t *iface = ucs_container_of(mp, uct_cxi_trig_iface_t,
@@ -35,8 +46,8 @@ static void uct_cxi_trig_dwq_init_put(ucs_mpool_t *mp, void *obj, void *chunk)
     uct_cxi_trig_dwq_op_t *op   = obj;
     struct fi_op_rma *rma       = &op->put.op;
 
-    memset(op, 0, sizeof(*op));
-    ucs_list_add_tail(&iface->dwq.all, &op->all_list);
+    uct_cxi_trig_dwq_init_op(iface, op, FI_OP_WRITE);
+    op->req.work.op.rma    = rma;
     rma->ep                = iface->net.ep;
     rma->flags             = UCT_CXI_TRIG_DWQ_FLAGS;
     rma->msg.msg_iov       = &op->put.source;
@@ -44,10 +55,6 @@ static void uct_cxi_trig_dwq_init_put(ucs_mpool_t *mp, void *obj, void *chunk)
     rma->msg.rma_iov       = &op->put.target;
     rma->msg.rma_iov_count = 1;
     rma->msg.context       = &op->req.work.context;
-
-    op->req.complete       = uct_cxi_trig_dwq_complete;
-    op->req.work.op_type   = FI_OP_WRITE;
-    op->req.work.op.rma    = rma;
 }
 
 static void uct_cxi_trig_dwq_init_atomic(ucs_mpool_t *mp, void *obj,
@@ -58,8 +65,8 @@ static void uct_cxi_trig_dwq_init_atomic(ucs_mpool_t *mp, void *obj,
     uct_cxi_trig_dwq_op_t *op   = obj;
     struct fi_op_atomic *add    = &op->atomic.op;
 
-    memset(op, 0, sizeof(*op));
-    ucs_list_add_tail(&iface->dwq.all, &op->all_list);
+    uct_cxi_trig_dwq_init_op(iface, op, FI_OP_ATOMIC);
+    op->req.work.op.atomic  = add;
     op->atomic.source.addr  = &op->atomic.value;
     op->atomic.source.count = 1;
     op->atomic.target.count = 1;
@@ -73,10 +80,6 @@ static void uct_cxi_trig_dwq_init_atomic(ucs_mpool_t *mp, void *obj,
     add->msg.datatype       = FI_UINT64;
     add->msg.op             = FI_SUM;
     add->msg.context        = &op->req.work.context;
-
-    op->req.complete        = uct_cxi_trig_dwq_complete;
-    op->req.work.op_type    = FI_OP_ATOMIC;
-    op->req.work.op.atomic  = add;
 }
 
 static ucs_mpool_ops_t uct_cxi_trig_dwq_put_ops = {
