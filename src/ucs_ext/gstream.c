@@ -9,6 +9,7 @@
 #include "gstream_sleep.h"
 
 #include <ucs/debug/log_def.h>
+#include <ucs/sys/preprocessor.h>
 
 #include <math.h>
 #include <pthread.h>
@@ -160,6 +161,21 @@ static const char *gstream_check_word(const volatile uint64_t *address)
     return NULL;
 }
 
+/* What is wrong with a kernel; NULL if nothing. */
+static const char *gstream_check_launch(const ucs_gstream_cmd_t *cmd)
+{
+    if (cmd->u.launch.func == NULL) {
+        return "NULL function";
+    }
+    if (cmd->u.launch.size > UCS_GSTREAM_ARGS_MAX) {
+        return "arguments above " UCS_PP_MAKE_STRING(UCS_GSTREAM_ARGS_MAX)
+               " bytes";
+    }
+    return ((cmd->u.launch.size > 0) && (cmd->u.launch.args == NULL)) ?
+                   "NULL arguments" :
+                   NULL;
+}
+
 /* What is wrong with a command; NULL if nothing. */
 static const char *gstream_check_cmd(const ucs_gstream_cmd_t *cmd)
 {
@@ -174,9 +190,12 @@ static const char *gstream_check_cmd(const ucs_gstream_cmd_t *cmd)
                                              (cmd->u.copy.src == NULL))) ?
                        "NULL buffer" :
                        NULL;
+    case UCS_GSTREAM_CMD_LAUNCH:
+        break; /* here it would make a jump table of the switch */
     }
 
-    return "unknown type";
+    return (cmd->type == UCS_GSTREAM_CMD_LAUNCH) ? gstream_check_launch(cmd) :
+                                                   "unknown type";
 }
 
 static ucs_status_t gstream_check_cmds(ucs_gstream_h stream,
@@ -223,6 +242,18 @@ ucs_status_t ucs_gstream_enqueue_func(ucs_gstream_h stream,
     ucs_gstream_cmd_t cmd = {
         .type   = UCS_GSTREAM_CMD_FUNC,
         .u.func = {func, arg}
+    };
+
+    return ucs_gstream_enqueue(stream, &cmd, 1);
+}
+
+ucs_status_t ucs_gstream_enqueue_launch(ucs_gstream_h stream,
+                                        ucs_gstream_func_t func,
+                                        const void *args, size_t size)
+{
+    ucs_gstream_cmd_t cmd = {
+        .type     = UCS_GSTREAM_CMD_LAUNCH,
+        .u.launch = {func, args, size}
     };
 
     return ucs_gstream_enqueue(stream, &cmd, 1);

@@ -203,9 +203,13 @@ static size_t gstream_host_run(gstream_host_t *host,
             memcpy(cmds->u.copy.dst, cmds->u.copy.src, cmds->u.copy.length);
         }
         return 1;
+    case UCS_GSTREAM_CMD_LAUNCH:
+        break; /* here it would make a jump table of the switch */
     }
 
-    return 1; /* the front lets no other type through */
+    /* A kernel; the front lets no other type through */
+    cmds->u.launch.func((void*)cmds->u.launch.args); /* the ring's copy */
+    return gstream_ring_slots(cmds);
 }
 
 /*

@@ -10,10 +10,11 @@
 #include <ucs/sys/math.h>
 
 #include <sched.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Commands of a chunk; 8 KiB. A power of 2. */
+/* Slots of a chunk; 8 KiB. A power of 2. */
 #define GSTREAM_CHUNK_SIZE 256
 
 /* How often a producer tries the lock before it yields: the holder may have
@@ -26,8 +27,16 @@
  * has read that tail. */
 struct gstream_chunk {
     gstream_chunk_t   *next;
-    ucs_gstream_cmd_t cmds[GSTREAM_CHUNK_SIZE];
+    ucs_gstream_cmd_t cmds[GSTREAM_CHUNK_SIZE]
+            UCS_V_ALIGNED(_Alignof(max_align_t));
 };
+
+_Static_assert((sizeof(ucs_gstream_cmd_t) % _Alignof(max_align_t)) == 0,
+               "arguments, which lie in slots, have malloc()'s alignment");
+_Static_assert((UCS_GSTREAM_ARGS_MAX % sizeof(ucs_gstream_cmd_t)) == 0 &&
+               ((UCS_GSTREAM_ARGS_MAX / sizeof(ucs_gstream_cmd_t)) <
+                GSTREAM_CHUNK_SIZE),
+               "a kernel with its arguments fits into a chunk");
 
 
 static gstream_chunk_t *gstream_chunk_alloc(void)
@@ -137,39 +146,138 @@ static ucs_status_t gstream_ring_reserve(gstream_ring_t *ring, uint64_t end)
     return UCS_OK;
 }
 
-static void gstream_ring_fill(gstream_ring_t *ring, uint64_t tail,
-                              const ucs_gstream_cmd_t *cmds, size_t count)
+/* Where a command goes that comes next: its slots are all in one chunk. */
+static uint64_t gstream_ring_place(uint64_t tail, const ucs_gstream_cmd_t *cmd)
 {
-    size_t offset, part;
+    size_t left = GSTREAM_CHUNK_SIZE - (tail % GSTREAM_CHUNK_SIZE);
 
-    while (count > 0) {
-        offset = tail % GSTREAM_CHUNK_SIZE;
-        if ((offset == 0) && (tail > 0)) {
-            ring->in.tail_chunk = ring->in.tail_chunk->next;
-        }
+    return (gstream_ring_slots(cmd) <= left) ? tail : (tail + left);
+}
 
-        part = ucs_min(count, GSTREAM_CHUNK_SIZE - offset);
-        memcpy(&ring->in.tail_chunk->cmds[offset], cmds, part * sizeof(*cmds));
-        tail  += part;
-        cmds  += part;
-        count -= part;
+/* How many commands come before the first kernel. */
+static UCS_F_ALWAYS_INLINE size_t
+gstream_ring_num_plain(const ucs_gstream_cmd_t *cmds, size_t count)
+{
+    size_t num_plain = 0;
+
+    while ((num_plain < count) &&
+           (cmds[num_plain].type != UCS_GSTREAM_CMD_LAUNCH)) {
+        ++num_plain;
+    }
+    return num_plain;
+}
+
+/* Where the ring ends behind these commands. As gstream_ring_fill_launches(),
+ * not a part of gstream_ring_push(). */
+static UCS_F_NOINLINE uint64_t
+gstream_ring_end(uint64_t tail, const ucs_gstream_cmd_t *cmds, size_t count)
+{
+    size_t i;
+
+    for (i = 0; i < count; ++i) {
+        tail = gstream_ring_place(tail, &cmds[i]) +
+               gstream_ring_slots(&cmds[i]);
+    }
+    return tail;
+}
+
+/* The slot at the tail; goes on to the chunk that it begins. */
+static ucs_gstream_cmd_t *gstream_ring_enter(gstream_ring_t *ring,
+                                             uint64_t tail)
+{
+    size_t offset = tail % GSTREAM_CHUNK_SIZE;
+
+    if ((offset == 0) && (tail > 0)) {
+        ring->in.tail_chunk = ring->in.tail_chunk->next;
+    }
+    return &ring->in.tail_chunk->cmds[offset];
+}
+
+/* Fills in commands that are no kernels. Inline for gstream_ring_push(). */
+static UCS_F_ALWAYS_INLINE void
+gstream_ring_fill_plain(gstream_ring_t *ring, uint64_t tail,
+                        const ucs_gstream_cmd_t *cmds, size_t count)
+{
+    size_t part;
+
+    for (; count > 0; tail += part, cmds += part, count -= part) {
+        part = ucs_min(count,
+                       GSTREAM_CHUNK_SIZE - (tail % GSTREAM_CHUNK_SIZE));
+        memcpy(gstream_ring_enter(ring, tail), cmds, part * sizeof(*cmds));
+    }
+}
+
+static void gstream_ring_skip(void *args)
+{
+    (void)args;
+}
+
+/* Fills in a kernel and the copy of its arguments; returns where they end. */
+static uint64_t gstream_ring_fill_launch(gstream_ring_t *ring, uint64_t tail,
+                                         const ucs_gstream_cmd_t *cmd)
+{
+    uint64_t place = gstream_ring_place(tail, cmd);
+    ucs_gstream_cmd_t *slot;
+
+    if (place > tail) {
+        slot                = gstream_ring_enter(ring, tail);
+        slot->type          = UCS_GSTREAM_CMD_LAUNCH;
+        slot->u.launch.func = gstream_ring_skip;
+        slot->u.launch.args = NULL;
+        slot->u.launch.size = (place - tail - 1) * sizeof(*slot);
+    }
+
+    slot                = gstream_ring_enter(ring, place);
+    *slot               = *cmd;
+    slot->u.launch.args = (cmd->u.launch.size == 0) ?
+                                  NULL :
+                                  memcpy(slot + 1, cmd->u.launch.args,
+                                         cmd->u.launch.size);
+    return place + gstream_ring_slots(cmd);
+}
+
+/* Fills in commands of which the first one is a kernel. It stays out of
+ * gstream_ring_push(), where it would cost other commands a nanosecond. */
+static UCS_F_NOINLINE void
+gstream_ring_fill_launches(gstream_ring_t *ring, uint64_t tail,
+                           const ucs_gstream_cmd_t *cmds, size_t count)
+{
+    const ucs_gstream_cmd_t *end = cmds + count;
+    size_t num_plain;
+
+    while (cmds < end) {
+        tail      = gstream_ring_fill_launch(ring, tail, cmds++);
+        num_plain = gstream_ring_num_plain(cmds, (size_t)(end - cmds));
+        gstream_ring_fill_plain(ring, tail, cmds, num_plain);
+        tail += num_plain;
+        cmds += num_plain;
     }
 }
 
 ucs_status_t gstream_ring_push(gstream_ring_t *ring,
                                const ucs_gstream_cmd_t *cmds, size_t count)
 {
+    size_t num_plain = gstream_ring_num_plain(cmds, count);
     ucs_status_t status;
-    uint64_t tail;
+    uint64_t tail, end;
 
     gstream_ring_lock(ring);
     tail   = atomic_load_explicit(&ring->mid.tail, memory_order_relaxed);
-    status = gstream_ring_reserve(ring, tail + count);
+    end    = tail + num_plain;
+    if (num_plain < count) {
+        end = gstream_ring_end(end, cmds + num_plain, count - num_plain);
+    }
+
+    status = gstream_ring_reserve(ring, end);
     if (status == UCS_OK) {
-        gstream_ring_fill(ring, tail, cmds, count);
+        gstream_ring_fill_plain(ring, tail, cmds, num_plain);
+        if (num_plain < count) {
+            gstream_ring_fill_launches(ring, tail + num_plain,
+                                       cmds + num_plain, count - num_plain);
+        }
         /* The release half publishes the commands to gstream_ring_peek(); the
          * rest is the producer's side of gstream_host_wake() */
-        atomic_store(&ring->mid.tail, tail + count);
+        atomic_store(&ring->mid.tail, end);
     }
     ucs_spin_unlock(&ring->in.lock);
     return status;

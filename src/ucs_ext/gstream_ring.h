@@ -9,6 +9,10 @@
  *     head_chunk            tail_chunk          last_chunk
  *     [ done | to run ] --> [ to run | free ] --> [ reserved ]
  *              ^ head                  ^ tail                 ^ limit
+ *
+ * A command takes a slot of a chunk. The copy of a kernel's arguments takes the
+ * slots behind the kernel's own, in the same chunk; where there is no room for
+ * both, the rest of the chunk holds a kernel that does nothing.
  */
 #ifndef GSTREAM_RING_H_
 #define GSTREAM_RING_H_
@@ -16,6 +20,7 @@
 #include "api/ucs_gstream.h"
 
 #include <ucs/arch/cpu.h>
+#include <ucs/sys/math.h>
 #include <ucs/type/spinlock.h>
 
 #include <stdatomic.h>
@@ -24,7 +29,7 @@
 typedef struct gstream_chunk gstream_chunk_t;
 
 
-/** The queue. Positions count commands since the start. */
+/** The queue. Positions count slots since the start. */
 typedef struct gstream_ring {
     /** Producers' side, protected by lock. */
     struct {
@@ -71,14 +76,23 @@ uint64_t gstream_ring_tail(gstream_ring_t *ring);
 int gstream_ring_is_empty(gstream_ring_t *ring);
 
 
-/** Commands that can be run: returns how many and points to the first; 0 if
- *  there is none. They stay in place until the next peek after
- *  gstream_ring_pop(); consumer only. */
+/** Slots of the command in the ring. */
+static inline size_t gstream_ring_slots(const ucs_gstream_cmd_t *cmd)
+{
+    return 1 + ((cmd->type != UCS_GSTREAM_CMD_LAUNCH) ?
+                        0 :
+                        ucs_div_round_up(cmd->u.launch.size, sizeof(*cmd)));
+}
+
+
+/** Commands that can be run: returns their slots and points to the first; 0 if
+ *  there is none. A kernel's arguments are the ring's copy. They stay in place
+ *  until the next peek after gstream_ring_pop(); consumer only. */
 size_t gstream_ring_peek(gstream_ring_t *ring, const ucs_gstream_cmd_t **cmds);
 
 
-/** Leave 'count' of the commands that were peeked at behind. Returns the new
- *  head; consumer only. */
+/** Leave 'count' slots, of whole commands, that were peeked at behind. Returns
+ *  the new head; consumer only. */
 uint64_t gstream_ring_pop(gstream_ring_t *ring, size_t count);
 
 #endif

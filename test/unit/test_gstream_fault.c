@@ -266,6 +266,92 @@ static void test_recycle(void)
 }
 
 
+/* Kernels need no memory of their own, however long their arguments are */
+
+typedef struct {
+    uint64_t      *runs;
+    unsigned char rest[1000];
+} test_args_t;
+
+static void test_count_args(void *args)
+{
+    ++*((test_args_t*)args)->runs;
+}
+
+static void test_launch_lap(ucs_gstream_h stream, uint64_t *runs)
+{
+    test_args_t args = {
+        .runs = runs
+    };
+    unsigned i;
+
+    for (i = 0; i < TEST_CHUNK; ++i) {
+        CU_ASSERT_EQUAL(ucs_gstream_enqueue_launch(stream, test_count_args,
+                                                   &args, sizeof(args)),
+                        UCS_OK);
+    }
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
+}
+
+static void test_recycle_args(void)
+{
+    static ucs_gstream_cmd_t cmds[TEST_BATCH * 10];
+    ucs_gstream_h stream;
+    uint64_t runs = 0;
+    int before, lap;
+
+    /* The longest queue that there is before is as long as a lap of kernels */
+    test_reset();
+    stream = gstream_util_create();
+    test_fill(cmds, ST_CUNIT_COUNT(cmds), &runs);
+    CU_ASSERT_EQUAL(ucs_gstream_enqueue(stream, cmds, ST_CUNIT_COUNT(cmds)),
+                    UCS_OK);
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
+
+    runs   = 0;
+    before = test_get(&test_num_mallocs);
+    for (lap = 0; lap < TEST_LAPS; ++lap) {
+        test_launch_lap(stream, &runs);
+    }
+    CU_ASSERT_EQUAL(test_get(&test_num_mallocs), before);
+    gstream_util_finish(stream);
+    CU_ASSERT_EQUAL(runs, TEST_LAPS * TEST_CHUNK);
+}
+
+/* A kernel that finds no memory is not enqueued; nothing else is spoilt */
+static void test_launch_fails(void)
+{
+    ucs_gstream_h stream;
+    volatile uint64_t gate = 0;
+    uint64_t runs          = 0;
+    uint64_t launched      = 0;
+    test_args_t args       = {
+        .runs = &runs
+    };
+    ucs_status_t status;
+    unsigned i;
+
+    test_reset();
+    stream = gstream_util_create();
+    CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(stream, &gate, 1), UCS_OK);
+    gstream_util_quiet(1);
+    for (i = 0; i < TEST_CHUNK; ++i) {
+        test_set(&test_fail_malloc, (int)(i % 2)); /* each one, or none */
+        status = ucs_gstream_enqueue_launch(stream, test_count_args, &args,
+                                            sizeof(args));
+        CU_ASSERT((status == UCS_OK) || (status == UCS_ERR_NO_MEMORY));
+        launched += (status == UCS_OK);
+    }
+    test_reset();
+    gstream_util_quiet(0);
+    CU_ASSERT(launched >= (TEST_CHUNK / 2));
+    CU_ASSERT(launched < TEST_CHUNK);
+    gstream_util_store(&gate, 1);
+    gstream_util_finish(stream);
+    CU_ASSERT_EQUAL(runs, launched);
+}
+
+
 /* No call is lost: with sleeps that have no time limit, it would hang */
 
 static ucs_gstream_h test_create_sleepy(void)
@@ -445,6 +531,8 @@ static const st_cunit_case_t test_cases[] = {
     {"create", test_create},
     {"batch", test_batch},
     {"recycle", test_recycle},
+    {"recycle_args", test_recycle_args},
+    {"launch_fails", test_launch_fails},
     {"no_lost_store", test_no_lost_store},
     {"no_lost_wake", test_no_lost_wake},
     {"no_lost_command", test_no_lost_command},

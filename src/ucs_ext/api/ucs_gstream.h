@@ -3,8 +3,9 @@
  * ucs_gstream.h - one interface to host, HIP and CUDA streams.
  *
  * A stream runs commands one after the other in the order in which they were
- * enqueued (FIFO). Commands are plain functions, 64-bit stores, waits for a
- * 64-bit word and copies. Enqueueing never waits for the stream.
+ * enqueued (FIFO). Commands are plain functions, kernels (functions with their
+ * arguments copied in), 64-bit stores, waits for a 64-bit word and copies.
+ * Enqueueing never waits for the stream.
  *
  * The host stream is a thread of this process that runs the commands. It spins
  * for a short time when it has nothing to do and then sleeps.
@@ -20,6 +21,10 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/** Longest arguments of a kernel, in bytes. */
+#define UCS_GSTREAM_ARGS_MAX 4096
+
 
 /** A stream. Created by @ref ucs_gstream_create. */
 typedef struct ucs_gstream *ucs_gstream_h;
@@ -62,7 +67,9 @@ typedef enum {
     UCS_GSTREAM_CMD_FUNC,    /**< Run a host function */
     UCS_GSTREAM_CMD_WRITE64, /**< Store a 64-bit word */
     UCS_GSTREAM_CMD_WAIT64,  /**< Wait until a 64-bit word is >= a value */
-    UCS_GSTREAM_CMD_COPY     /**< Copy bytes */
+    UCS_GSTREAM_CMD_COPY,    /**< Copy bytes */
+    UCS_GSTREAM_CMD_LAUNCH   /**< Run a host function on a copy of its
+                                  arguments */
 } ucs_gstream_cmd_type_t;
 
 
@@ -83,6 +90,12 @@ typedef struct ucs_gstream_cmd {
             const void *src;   /**< At least @a length bytes */
             size_t     length; /**< In bytes; may be 0 */
         } copy;
+        struct {
+            ucs_gstream_func_t func; /**< Runs in stream order */
+            const void         *args; /**< At least @a size bytes; copied */
+            size_t             size; /**< At most UCS_GSTREAM_ARGS_MAX; may be
+                                          0 */
+        } launch;
     } u; /**< Arguments of the command */
 } ucs_gstream_cmd_t;
 
@@ -154,11 +167,13 @@ ucs_gstream_type_t ucs_gstream_type(ucs_gstream_h stream);
  * did before.
  *
  * @param [in] stream The stream.
- * @param [in] cmds   The commands; copied, may be reused on return.
+ * @param [in] cmds   The commands; they, and arguments of kernels, are copied
+ *                    and may be reused on return.
  * @param [in] count  How many; 0 is legal.
  *
  * @return UCS_OK; UCS_ERR_INVALID_PARAM for an unknown command, a misaligned or
- *         NULL word, a NULL function, or a NULL address with a length;
+ *         NULL word, a NULL function, a NULL address with a length, or
+ *         arguments longer than UCS_GSTREAM_ARGS_MAX;
  *         UCS_ERR_UNSUPPORTED while a device stream is being captured into a
  *         graph; UCS_ERR_NO_MEMORY. Nothing is enqueued on error.
  *
@@ -185,6 +200,29 @@ ucs_status_t ucs_gstream_enqueue(ucs_gstream_h stream,
  */
 ucs_status_t ucs_gstream_enqueue_func(ucs_gstream_h stream,
                                       ucs_gstream_func_t func, void *arg);
+
+
+/**
+ * Enqueue a kernel: a function with its arguments copied in.
+ *
+ * @param [in] stream The stream.
+ * @param [in] func   Runs in stream order; must not wait for this stream. It is
+ *                    passed a copy of the arguments, which it may change and
+ *                    which is gone when it returns, aligned as for malloc(); if
+ *                    @a size is 0, NULL.
+ * @param [in] args   The arguments; copied, may be reused on return. May be
+ *                    NULL if @a size is 0.
+ * @param [in] size   Bytes of the arguments, at most UCS_GSTREAM_ARGS_MAX.
+ *
+ * @return As @ref ucs_gstream_enqueue.
+ *
+ * Ownership: what the arguments point to stays the caller's and must live until
+ *            @a func has run.
+ * Threads: as @ref ucs_gstream_enqueue.
+ */
+ucs_status_t ucs_gstream_enqueue_launch(ucs_gstream_h stream,
+                                        ucs_gstream_func_t func,
+                                        const void *args, size_t size);
 
 
 /**
