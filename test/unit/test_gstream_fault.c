@@ -17,6 +17,8 @@
 #include "gstream_util.h"
 #include "st_cunit.h"
 
+#include <ucs_gstream_event.h>
+
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
@@ -179,6 +181,48 @@ static void test_create(void)
     test_create_fails(&test_fail_malloc, UCS_ERR_NO_MEMORY);
     test_create_fails(&test_fail_thread, UCS_ERR_NO_RESOURCE);
     gstream_util_finish(gstream_util_create());
+}
+
+
+/* Neither does an event that cannot be made, or not be recorded: it is what it
+ * was */
+
+static void test_event(void)
+{
+    ucs_gstream_h stream      = gstream_util_create();
+    ucs_gstream_event_h event = NULL;
+    int before, i;
+
+    test_reset();
+    gstream_util_quiet(1);
+    test_set(&test_fail_malloc, 0);
+    CU_ASSERT_EQUAL(ucs_gstream_event_create(&event), UCS_ERR_NO_MEMORY);
+    CU_ASSERT_PTR_NULL(event);
+    test_reset();
+    CU_ASSERT_EQUAL_FATAL(ucs_gstream_event_create(&event), UCS_OK);
+
+    test_set(&test_fail_malloc, 0);
+    CU_ASSERT_EQUAL(ucs_gstream_enqueue_record(stream, event),
+                    UCS_ERR_NO_MEMORY);
+    test_reset();
+    CU_ASSERT_EQUAL(ucs_gstream_query(stream), UCS_OK);
+    CU_ASSERT_EQUAL(ucs_gstream_event_query(event), UCS_ERR_NO_ELEM);
+    gstream_util_quiet(0);
+
+    /* Recordings are used again: one is the last one, one is made meanwhile */
+    for (i = 0; i < 2; ++i) {
+        CU_ASSERT_EQUAL(ucs_gstream_enqueue_record(stream, event), UCS_OK);
+        CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
+    }
+    before = test_get(&test_num_mallocs);
+    for (i = 0; i < (TEST_CHUNK / 4); ++i) {
+        CU_ASSERT_EQUAL(ucs_gstream_enqueue_record(stream, event), UCS_OK);
+        CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait_event(stream, event), UCS_OK);
+        CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
+    }
+    CU_ASSERT_EQUAL(test_get(&test_num_mallocs), before);
+    CU_ASSERT_EQUAL(ucs_gstream_event_destroy(event), UCS_OK);
+    gstream_util_finish(stream);
 }
 
 
@@ -529,6 +573,7 @@ static void test_wake_calls(void)
 
 static const st_cunit_case_t test_cases[] = {
     {"create", test_create},
+    {"event", test_event},
     {"batch", test_batch},
     {"recycle", test_recycle},
     {"recycle_args", test_recycle_args},
