@@ -10,7 +10,7 @@ libc+='pthread|sched|semaphore|signal|stdalign|stdarg|stdatomic|stdbool|'
 libc+='stddef|stdint|stdio|stdlib|string|strings|syslog|time|ucontext|unistd)\.h|'
 libc+='(sys|linux|net|netinet|arpa)/.*'
 config='config\.h|ucx_st_config\.h'
-ours='ucs_gstream(_event)?\.h|uct_trig\.h|ucp_st\.h|ucp_st_batch\.h|ucp_st_def\.h|ucp_st_channel\.h|mpix_queue\.h'
+ours='ucs_gstream(_event|_group)?\.h|uct_trig\.h|ucp_st\.h|ucp_st_batch\.h|ucp_st_def\.h|ucp_st_channel\.h|mpix_queue\.h'
 # What libucx-dev installs
 ucx_api='ucp/api/.*|uct/api/.*|'
 ucx_api+='ucs/(arch|config|datastruct|memory|sys|time|type)/.*'
@@ -49,7 +49,7 @@ check_folder()
     done < <(find "$dir" -name '*.[ch]' -not -path '*/.*' | sort)
 }
 
-check_folder src/ucs_ext 'ucs/.*|ucs_gstream(_event)?\.h' \
+check_folder src/ucs_ext 'ucs/.*|ucs_gstream(_event|_group)?\.h' \
     'gstream_(hip|cuda)' 'hip/.*|cuda.*'
 check_folder src/prov/cxiemu 'rdma/.*'
 # The version of the running UCX is told by ucp alone

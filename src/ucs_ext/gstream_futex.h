@@ -3,7 +3,6 @@
 #ifndef GSTREAM_FUTEX_H_
 #define GSTREAM_FUTEX_H_
 
-#include <limits.h>
 #include <linux/futex.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -38,10 +37,10 @@ gstream_futex_wait(_Atomic uint32_t *word, uint32_t expected, uint64_t nsec)
             (nsec == GSTREAM_TIME_FOREVER) ? NULL : &ts, NULL, 0);
 }
 
-/* Wakes everybody who sleeps on the word. */
-static inline void gstream_futex_wake(_Atomic uint32_t *word)
+/* Wakes so many of those who sleep on the word, or all if they are fewer. */
+static inline void gstream_futex_wake(_Atomic uint32_t *word, int count)
 {
-    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
 }
 
 #endif

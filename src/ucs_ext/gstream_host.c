@@ -2,7 +2,8 @@
 /*
  * gstream_host.c - streams that a thread of this process executes.
  *
- * States of the executor thread:
+ * The executor is a thread of the stream's own, or whichever thread of its
+ * group has its task (gstream_sched.h). States of a thread of its own:
  *
  *            push                        word too small
  *   +------+ ---> +---------+ -----------------------------> +---------+
@@ -24,15 +25,17 @@
 
 #include "gstream_host.h"
 #include "gstream_futex.h"
+#include "gstream_group.h"
 #include "gstream_pace.h"
 #include "gstream_poll.h"
 #include "gstream_ring.h"
 #include "gstream_sleep.h"
+#include "gstream_thread.h"
 
 #include <ucs/debug/log_def.h>
 
+#include <limits.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,16 +49,15 @@
 /* Longer timeouts of synchronize are for ever. */
 #define GSTREAM_HOST_TIMEOUT_MAX 1e9
 
-/* Longest name of a thread, with the final zero; the kernel's limit. */
-#define GSTREAM_HOST_NAME_MAX 16
-
 
 /* A host stream. Fields without a remark are constant after creation. */
 typedef struct gstream_host {
     struct ucs_gstream    super;
-    char                  name[GSTREAM_HOST_NAME_MAX];
+    char                  name[GSTREAM_THREAD_NAME_MAX];
     gstream_pace_config_t config;
-    pthread_t             thread;
+    pthread_t             thread; /* if task has no sched */
+    gstream_task_t        task;   /* protected by its sched; no sched if the
+                                     stream has its own thread */
     gstream_ring_t        ring;   /* protects itself */
     gstream_pace_memory_t memory; /* executor only */
 
@@ -67,14 +69,14 @@ typedef struct gstream_host {
     _Atomic uint64_t      sync_target UCS_V_ALIGNED(UCS_ARCH_CACHE_LINE_SIZE);
     _Atomic uint32_t      sync_calls;
 
-    /* 1 while the executor sleeps for lack of commands, and what it sleeps on;
-     * stop is set once by destroy. Atomic. */
+    /* 1 while a thread of the stream's own sleeps for lack of commands, and
+     * what it sleeps on; stop is set once by destroy. Atomic. */
     _Atomic uint32_t      asleep;
     _Atomic uint32_t      stop;
 } gstream_host_t;
 
 
-/* The stream whose executor the calling thread is. */
+/* The stream of which the calling thread runs a command, or could. */
 static __thread gstream_host_t *gstream_host_current;
 
 /* Number of the next stream, for its name. */
@@ -99,7 +101,7 @@ static void gstream_host_wake(gstream_host_t *host)
 {
     if ((atomic_load(&host->asleep) != 0) &&
         (atomic_exchange(&host->asleep, 0) != 0)) {
-        gstream_futex_wake(&host->asleep);
+        gstream_futex_wake(&host->asleep, 1);
     }
 }
 
@@ -185,9 +187,11 @@ static void gstream_host_run_wait(gstream_host_t *host,
     gstream_pace_end_spin(&pace, &host->memory);
 }
 
-/* Runs the first command, or the stores it begins; returns how many. */
-static size_t gstream_host_run(gstream_host_t *host,
-                               const ucs_gstream_cmd_t *cmds, size_t count)
+/* Runs the first command, or the stores it begins; returns how many slots. Part
+ * of both loops over commands: a call would be a tenth of a short one. */
+static UCS_F_ALWAYS_INLINE size_t
+gstream_host_run(gstream_host_t *host, const ucs_gstream_cmd_t *cmds,
+                 size_t count)
 {
     switch (cmds->type) {
     case UCS_GSTREAM_CMD_FUNC:
@@ -220,9 +224,10 @@ static size_t gstream_host_run(gstream_host_t *host,
  *     load sync_target                     load done
  *
  * All four are seq-cst. The release half of the store publishes what the
- * commands did to whoever sees it.
+ * commands did to whoever sees it. Part of both loops, as gstream_host_run().
  */
-static void gstream_host_set_done(gstream_host_t *host, uint64_t done)
+static UCS_F_ALWAYS_INLINE void
+gstream_host_set_done(gstream_host_t *host, uint64_t done)
 {
     atomic_store(&host->done, done);
     if (ucs_likely(done < atomic_load(&host->sync_target))) {
@@ -233,7 +238,7 @@ static void gstream_host_set_done(gstream_host_t *host, uint64_t done)
      * target in place, and those whose turn it is not come again */
     atomic_store(&host->sync_target, GSTREAM_HOST_NO_TARGET);
     atomic_fetch_add(&host->sync_calls, 1);
-    gstream_futex_wake(&host->sync_calls);
+    gstream_futex_wake(&host->sync_calls, INT_MAX);
 }
 
 static void *gstream_host_main(void *arg)
@@ -255,24 +260,100 @@ static void *gstream_host_main(void *arg)
     return NULL;
 }
 
-/* Starts the executor with all signals blocked: handlers are the application's
- * threads' business. */
-static ucs_status_t gstream_host_start(gstream_host_t *host)
+/* As gstream_host_run(), for a thread of a group: 0 where it would wait. */
+static size_t gstream_host_try(gstream_host_t *host,
+                               const ucs_gstream_cmd_t *cmds, size_t count)
 {
-    sigset_t all, old;
-    int ret;
-
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    ret = pthread_create(&host->thread, NULL, gstream_host_main, host);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-
-    if (ret != 0) {
-        ucs_error("host stream %s: cannot start a thread: %s", host->name,
-                  strerror(ret));
-        return UCS_ERR_NO_RESOURCE;
+    if (cmds->type != UCS_GSTREAM_CMD_WAIT64) {
+        return gstream_host_run(host, cmds, count);
     }
-    return UCS_OK;
+    if (__atomic_load_n(cmds->u.word.address, __ATOMIC_ACQUIRE) >=
+        cmds->u.word.value) {
+        return 1;
+    }
+
+    host->task.sleeper.address = cmds->u.word.address;
+    host->task.value           = cmds->u.word.value;
+    return 0;
+}
+
+gstream_turn_t gstream_host_run_turn(gstream_task_t *task, uint64_t nsec)
+{
+    gstream_host_t *host = ucs_container_of(task, gstream_host_t, task);
+    uint64_t start       = gstream_time();
+    gstream_turn_t turn  = GSTREAM_TURN_IDLE;
+    const ucs_gstream_cmd_t *cmds;
+    size_t count;
+
+    gstream_host_current = host;
+    while ((turn == GSTREAM_TURN_IDLE) &&
+           ((count = gstream_ring_peek(&host->ring, &cmds)) > 0)) {
+        count = gstream_host_try(host, cmds, count);
+        if (count == 0) {
+            turn = GSTREAM_TURN_WAITS;
+        } else {
+            gstream_host_set_done(host, gstream_ring_pop(&host->ring, count));
+            if ((gstream_time() - start) >= nsec) {
+                turn = GSTREAM_TURN_OVER;
+            }
+        }
+    }
+    gstream_host_current = NULL;
+    return turn;
+}
+
+/* What is wrong with the parameters; NULL if nothing. */
+static const char *gstream_host_check(const ucs_gstream_params_t *params)
+{
+    int has_group = !!(params->field_mask & UCS_GSTREAM_PARAM_FIELD_GROUP);
+
+    if (has_group && (params->group == NULL)) {
+        return "NULL group";
+    }
+    if (has_group && (params->field_mask & UCS_GSTREAM_PARAM_FIELD_CPUS)) {
+        return "processors are those of its group";
+    }
+    if ((params->field_mask & UCS_GSTREAM_PARAM_FIELD_PRIORITY) &&
+        ((params->priority > GSTREAM_PRIORITY_LEAST) ||
+         (params->priority < GSTREAM_PRIORITY_GREATEST))) {
+        return "priority out of range";
+    }
+    return NULL;
+}
+
+/* Gives the stream an executor. */
+static ucs_status_t gstream_host_start(gstream_host_t *host,
+                                       const ucs_gstream_params_t *params)
+{
+    uint64_t fields = params->field_mask;
+
+    if (fields & UCS_GSTREAM_PARAM_FIELD_GROUP) {
+        gstream_sched_add(gstream_group_sched(params->group), &host->task,
+                          &host->ring,
+                          (fields & UCS_GSTREAM_PARAM_FIELD_PRIORITY) ?
+                                  params->priority :
+                                  0);
+        return UCS_OK;
+    }
+
+    return gstream_thread_start(&host->thread, host->name,
+                                (fields & UCS_GSTREAM_PARAM_FIELD_CPUS) ?
+                                        &params->cpus :
+                                        NULL,
+                                gstream_host_main, host);
+}
+
+/* Undoes gstream_host_start() once all commands have run. */
+static void gstream_host_stop(gstream_host_t *host)
+{
+    if (host->task.sched != NULL) {
+        gstream_sched_remove(&host->task);
+        return;
+    }
+
+    atomic_store(&host->stop, 1);
+    gstream_host_wake(host);
+    pthread_join(host->thread, NULL);
 }
 
 /* A zeroed stream without ring and thread; NULL if there is no memory. */
@@ -301,10 +382,15 @@ static gstream_host_t *gstream_host_alloc(void)
 static ucs_status_t gstream_host_create(const ucs_gstream_params_t *params,
                                         ucs_gstream_h *stream_p)
 {
+    const char *defect = gstream_host_check(params);
     gstream_host_t *host;
     ucs_status_t status;
 
-    (void)params; /* nothing but the type applies */
+    if (defect != NULL) {
+        status = UCS_ERR_INVALID_PARAM;
+        ucs_error("cannot create a host stream: %s", defect);
+        goto err;
+    }
 
     host = gstream_host_alloc();
     if (host == NULL) {
@@ -325,7 +411,7 @@ static ucs_status_t gstream_host_create(const ucs_gstream_params_t *params,
         goto err_free;
     }
 
-    status = gstream_host_start(host);
+    status = gstream_host_start(host, params);
     if (status != UCS_OK) {
         goto err_ring;
     }
@@ -367,9 +453,7 @@ static ucs_status_t gstream_host_destroy(ucs_gstream_h stream)
         return UCS_ERR_BUSY;
     }
 
-    atomic_store(&host->stop, 1);
-    gstream_host_wake(host);
-    pthread_join(host->thread, NULL);
+    gstream_host_stop(host);
     ucs_debug("destroyed host stream %s", host->name);
     gstream_ring_cleanup(&host->ring);
     free(host);
@@ -390,7 +474,11 @@ static ucs_status_t gstream_host_enqueue(ucs_gstream_h stream,
         return status;
     }
 
-    gstream_host_wake(host);
+    if (host->task.sched != NULL) {
+        gstream_sched_submit(&host->task);
+    } else {
+        gstream_host_wake(host);
+    }
     return UCS_OK;
 }
 
@@ -454,14 +542,24 @@ static ucs_status_t gstream_host_wait_done(gstream_host_t *host,
     return UCS_OK;
 }
 
+/* Whether the calling thread is one that the stream may need. */
+static int gstream_host_is_needed(const gstream_host_t *host)
+{
+    const gstream_host_t *current = gstream_host_current;
+
+    return (current == host) ||
+           ((current != NULL) && (host->task.sched != NULL) &&
+            (current->task.sched == host->task.sched));
+}
+
 static ucs_status_t gstream_host_synchronize(ucs_gstream_h stream,
                                              double timeout)
 {
     gstream_host_t *host = gstream_host_derived(stream);
 
-    if (gstream_host_current == host) {
-        ucs_error("host stream %s: its own command cannot wait for it",
-                  host->name);
+    if (gstream_host_is_needed(host)) {
+        ucs_error("host stream %s: a command of it or of its group cannot wait "
+                  "for it", host->name);
         return UCS_ERR_BUSY;
     }
 

@@ -4,9 +4,15 @@
 #define GSTREAM_HOST_H_
 
 #include "gstream.h"
+#include "gstream_sched.h"
 
 
 /** The back end of UCS_GSTREAM_TYPE_HOST. */
 extern const gstream_ops_t gstream_host_ops;
+
+
+/** Run a stream's commands until there are none, or one waits for a word, or
+ *  'nsec' have passed; the calling thread has taken the stream's task. */
+gstream_turn_t gstream_host_run_turn(gstream_task_t *task, uint64_t nsec);
 
 #endif

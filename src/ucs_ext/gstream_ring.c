@@ -79,6 +79,7 @@ ucs_status_t gstream_ring_init(gstream_ring_t *ring)
     ring->in.limit       = GSTREAM_CHUNK_SIZE;
     ring->out.head_chunk = chunk;
     ring->out.head       = 0;
+    ring->out.end        = GSTREAM_CHUNK_SIZE;
     atomic_init(&ring->mid.tail, 0);
     atomic_init(&ring->mid.returned, NULL);
     return UCS_OK;
@@ -309,9 +310,8 @@ static void gstream_ring_return_chunk(gstream_ring_t *ring,
 
 size_t gstream_ring_peek(gstream_ring_t *ring, const ucs_gstream_cmd_t **cmds)
 {
-    size_t offset = ring->out.head % GSTREAM_CHUNK_SIZE;
     gstream_chunk_t *chunk;
-    uint64_t count;
+    uint64_t count, left;
 
     /* Pairs with the store in gstream_ring_push() */
     count = atomic_load_explicit(&ring->mid.tail, memory_order_acquire) -
@@ -320,14 +320,16 @@ size_t gstream_ring_peek(gstream_ring_t *ring, const ucs_gstream_cmd_t **cmds)
         return 0;
     }
 
-    if ((offset == 0) && (ring->out.head > 0)) {
+    if (ring->out.head == ring->out.end) {
         chunk                = ring->out.head_chunk;
         ring->out.head_chunk = chunk->next;
+        ring->out.end       += GSTREAM_CHUNK_SIZE;
         gstream_ring_return_chunk(ring, chunk);
     }
 
-    *cmds = &ring->out.head_chunk->cmds[offset];
-    return ucs_min(count, GSTREAM_CHUNK_SIZE - offset);
+    left  = ring->out.end - ring->out.head;
+    *cmds = &ring->out.head_chunk->cmds[GSTREAM_CHUNK_SIZE - left];
+    return ucs_min(count, left);
 }
 
 uint64_t gstream_ring_pop(gstream_ring_t *ring, size_t count)

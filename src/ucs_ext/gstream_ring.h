@@ -48,8 +48,10 @@ typedef struct gstream_ring {
 
     /** Consumer's side: that thread only. */
     struct {
-        gstream_chunk_t *head_chunk; /**< Holds the command before head */
+        gstream_chunk_t *head_chunk; /**< Holds the command before head, or
+                                          what was peeked at */
         uint64_t        head;
+        uint64_t        end;         /**< Of head_chunk */
     } out UCS_V_ALIGNED(UCS_ARCH_CACHE_LINE_SIZE);
 } gstream_ring_t;
 
@@ -86,8 +88,9 @@ static inline size_t gstream_ring_slots(const ucs_gstream_cmd_t *cmd)
 
 
 /** Commands that can be run: returns their slots and points to the first; 0 if
- *  there is none. A kernel's arguments are the ring's copy. They stay in place
- *  until the next peek after gstream_ring_pop(); consumer only. */
+ *  there is none; the same ones until gstream_ring_pop(). A kernel's arguments
+ *  are the ring's copy. They stay in place until the next peek after that;
+ *  consumer only. */
 size_t gstream_ring_peek(gstream_ring_t *ring, const ucs_gstream_cmd_t **cmds);
 
 

@@ -7,25 +7,11 @@
 #include "gstream_sleep.h"
 #include "gstream_futex.h"
 
-#include <ucs/datastruct/hlist.h>
 #include <ucs/datastruct/list.h>
 
 #include <pthread.h>
 
 #define GSTREAM_SLEEP_BUCKETS 64
-
-/* How long a sleeper trusts that stores are announced: first, and at most. */
-#define GSTREAM_SLEEP_NSEC_MIN 1000000ull
-#define GSTREAM_SLEEP_NSEC_MAX 50000000ull
-
-
-/* One sleeping thread. On its stack; address is constant, link is protected by
- * the table's lock, calls counts the wake-ups and is what it sleeps on. */
-typedef struct gstream_sleeper {
-    const volatile uint64_t *address;
-    ucs_hlist_link_t        link;
-    _Atomic uint32_t        calls;
-} gstream_sleeper_t;
 
 
 /* Sleepers on the words of one hash value. The list is protected by the table's
@@ -53,7 +39,7 @@ gstream_sleep_bucket(const volatile uint64_t *address)
                                         GSTREAM_SLEEP_BUCKETS];
 }
 
-static void gstream_sleeper_add(gstream_sleeper_t *sleeper)
+void gstream_sleeper_add(gstream_sleeper_t *sleeper)
 {
     gstream_sleep_bucket_t *bucket = gstream_sleep_bucket(sleeper->address);
 
@@ -63,7 +49,7 @@ static void gstream_sleeper_add(gstream_sleeper_t *sleeper)
     pthread_mutex_unlock(&gstream_sleep_table.lock);
 }
 
-static void gstream_sleeper_remove(gstream_sleeper_t *sleeper)
+void gstream_sleeper_remove(gstream_sleeper_t *sleeper)
 {
     gstream_sleep_bucket_t *bucket = gstream_sleep_bucket(sleeper->address);
 
@@ -75,8 +61,10 @@ static void gstream_sleeper_remove(gstream_sleeper_t *sleeper)
 
 void gstream_sleep_until(const volatile uint64_t *address, uint64_t value)
 {
-    gstream_sleeper_t sleeper = {
-        .address = address
+    _Atomic uint32_t num_calls = 0;
+    gstream_sleeper_t sleeper  = {
+        .address = address,
+        .calls   = &num_calls
     };
     uint64_t nsec = GSTREAM_SLEEP_NSEC_MIN;
     uint32_t calls;
@@ -87,14 +75,13 @@ void gstream_sleep_until(const volatile uint64_t *address, uint64_t value)
     for (;;) {
         /* Before the look at the word: a call that comes after it makes the
          * futex refuse to sleep */
-        calls = atomic_load(&sleeper.calls);
+        calls = atomic_load(&num_calls);
         if (__atomic_load_n(address, __ATOMIC_ACQUIRE) >= value) {
             break;
         }
 
-        gstream_futex_wait(&sleeper.calls, calls, nsec);
-        nsec = (nsec < (GSTREAM_SLEEP_NSEC_MAX / 2)) ? (nsec * 2) :
-                                                       GSTREAM_SLEEP_NSEC_MAX;
+        gstream_futex_wait(&num_calls, calls, nsec);
+        nsec = gstream_sleep_next(nsec);
     }
 
     gstream_sleeper_remove(&sleeper);
@@ -113,8 +100,8 @@ void gstream_sleep_wake(const volatile uint64_t *address)
     pthread_mutex_lock(&gstream_sleep_table.lock);
     ucs_hlist_for_each(sleeper, &bucket->sleepers, link) {
         if (sleeper->address == address) {
-            atomic_fetch_add(&sleeper->calls, 1);
-            gstream_futex_wake(&sleeper->calls);
+            atomic_fetch_add(sleeper->calls, 1);
+            gstream_futex_wake(sleeper->calls, 1);
         }
     }
     pthread_mutex_unlock(&gstream_sleep_table.lock);

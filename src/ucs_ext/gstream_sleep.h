@@ -18,8 +18,34 @@
 #ifndef GSTREAM_SLEEP_H_
 #define GSTREAM_SLEEP_H_
 
+#include <ucs/datastruct/hlist.h>
+#include <ucs/sys/math.h>
+
 #include <stdatomic.h>
 #include <stdint.h>
+
+/* How long a sleeper trusts that stores are announced: first, and at most. */
+#define GSTREAM_SLEEP_NSEC_MIN 1000000ull
+#define GSTREAM_SLEEP_NSEC_MAX 50000000ull
+
+
+/** Somebody who sleeps on a word, while he is in the table. address and calls
+ *  are constant then; link is protected by the table's lock. */
+typedef struct gstream_sleeper {
+    const volatile uint64_t *address;
+    _Atomic uint32_t        *calls; /**< Counts wake-ups, and is slept on; one
+                                         of the threads there is woken */
+    ucs_hlist_link_t        link;
+} gstream_sleeper_t;
+
+
+/** Publish a sleeper. The caller fences and looks at the word before it sleeps
+ *  on *calls, which it has loaded before that look. */
+void gstream_sleeper_add(gstream_sleeper_t *sleeper);
+
+
+/** Undo gstream_sleeper_add(). */
+void gstream_sleeper_remove(gstream_sleeper_t *sleeper);
 
 
 /** Sleep until the word is >= value; its last load has acquire order. */
@@ -29,6 +55,13 @@ void gstream_sleep_until(const volatile uint64_t *address, uint64_t value);
 /** Wake those who sleep on the word. The caller has stored to it and then
  *  called gstream_sleep_fence(); one fence serves any number of words. */
 void gstream_sleep_wake(const volatile uint64_t *address);
+
+
+/** How long to trust it after a sleep of 'nsec'. */
+static inline uint64_t gstream_sleep_next(uint64_t nsec)
+{
+    return ucs_min(2 * nsec, GSTREAM_SLEEP_NSEC_MAX);
+}
 
 
 /** Order the caller's stores before its search for sleepers. */

@@ -16,6 +16,7 @@
 
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -23,15 +24,55 @@
 
 ucs_gstream_h gstream_util_create(void)
 {
+    return gstream_util_create_on(NULL, 0);
+}
+
+ucs_gstream_group_h gstream_util_group(unsigned num_threads)
+{
+    ucs_gstream_group_params_t params = {
+        .field_mask  = UCS_GSTREAM_GROUP_PARAM_FIELD_NUM_THREADS,
+        .num_threads = num_threads
+    };
+    ucs_gstream_group_h group = NULL;
+
+    CU_ASSERT_EQUAL_FATAL(ucs_gstream_group_create(&params, &group), UCS_OK);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(group);
+    return group;
+}
+
+ucs_gstream_h gstream_util_create_on(ucs_gstream_group_h group, int priority)
+{
     ucs_gstream_params_t params = {
-        .field_mask = UCS_GSTREAM_PARAM_FIELD_TYPE,
-        .type       = UCS_GSTREAM_TYPE_HOST
+        .field_mask = UCS_GSTREAM_PARAM_FIELD_TYPE |
+                      UCS_GSTREAM_PARAM_FIELD_PRIORITY,
+        .type       = UCS_GSTREAM_TYPE_HOST,
+        .group      = group,
+        .priority   = priority
     };
     ucs_gstream_h stream = NULL;
 
+    if (group != NULL) {
+        params.field_mask |= UCS_GSTREAM_PARAM_FIELD_GROUP;
+    }
     CU_ASSERT_EQUAL_FATAL(ucs_gstream_create(&params, &stream), UCS_OK);
     CU_ASSERT_PTR_NOT_NULL_FATAL(stream);
     return stream;
+}
+
+void gstream_util_group_finish(ucs_gstream_group_h group)
+{
+    CU_ASSERT_EQUAL(ucs_gstream_group_destroy(group), UCS_OK);
+}
+
+void gstream_util_sleepy(int enable)
+{
+    if (enable) {
+        setenv("UCX_GSTREAM_SPIN", "0", 1);
+        setenv("UCX_GSTREAM_YIELD_TIME", "0", 1);
+    } else {
+        unsetenv("UCX_GSTREAM_SPIN");
+        unsetenv("UCX_GSTREAM_YIELD_TIME");
+    }
 }
 
 void gstream_util_finish(ucs_gstream_h stream)
@@ -55,7 +96,12 @@ static void gstream_util_identify(void *arg)
 
 void gstream_util_open(gstream_util_t *util)
 {
-    util->stream = gstream_util_create();
+    gstream_util_open_on(util, NULL);
+}
+
+void gstream_util_open_on(gstream_util_t *util, ucs_gstream_group_h group)
+{
+    util->stream = gstream_util_create_on(group, 0);
     CU_ASSERT_EQUAL_FATAL(ucs_gstream_enqueue_func(util->stream,
                                                    gstream_util_identify, util),
                           UCS_OK);

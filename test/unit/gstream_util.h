@@ -29,11 +29,27 @@ typedef struct {
 /** Creates a host stream; NULL (and a failed assertion) if it cannot. */
 ucs_gstream_h gstream_util_create(void);
 
+/** Creates a group of so many threads; NULL (and a failed assertion) if it
+ *  cannot. */
+ucs_gstream_group_h gstream_util_group(unsigned num_threads);
+
+/** Creates a stream on a group, or with a thread of its own if it is NULL. */
+ucs_gstream_h gstream_util_create_on(ucs_gstream_group_h group, int priority);
+
+/** Destroys a group; asserts that it can be. */
+void gstream_util_group_finish(ucs_gstream_group_h group);
+
+/** Makes what is created from now on sleep at once when it waits, or not. */
+void gstream_util_sleepy(int enable);
+
 /** Waits for a stream and destroys it; asserts that both succeed. */
 void gstream_util_finish(ucs_gstream_h stream);
 
 /** Creates a host stream and asks its thread who it is. */
 void gstream_util_open(gstream_util_t *util);
+
+/** The same on a group, or with a thread of its own if it is NULL. */
+void gstream_util_open_on(gstream_util_t *util, ucs_gstream_group_h group);
 
 /** Returns when a thread of this process sleeps in the kernel. */
 void gstream_util_until_asleep(pid_t tid);

@@ -402,11 +402,9 @@ static ucs_gstream_h test_create_sleepy(void)
 {
     ucs_gstream_h stream;
 
-    setenv("UCX_GSTREAM_SPIN", "0", 1);
-    setenv("UCX_GSTREAM_YIELD_TIME", "0", 1);
+    gstream_util_sleepy(1);
     stream = gstream_util_create();
-    unsetenv("UCX_GSTREAM_SPIN");
-    unsetenv("UCX_GSTREAM_YIELD_TIME");
+    gstream_util_sleepy(0);
     return stream;
 }
 

@@ -13,7 +13,6 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <stdlib.h>
 
 #define TEST_OBSERVE_MSEC  400
 #define TEST_SLEEPERS      20
@@ -38,18 +37,6 @@ static void test_set(void *arg)
 static int test_is_set(int *flag)
 {
     return __atomic_load_n(flag, __ATOMIC_ACQUIRE);
-}
-
-/* Makes the streams that are created from now on sleep at once, or not. */
-static void test_sleep_at_once(int enable)
-{
-    if (enable) {
-        setenv("UCX_GSTREAM_SPIN", "0", 1);
-        setenv("UCX_GSTREAM_YIELD_TIME", "0", 1);
-    } else {
-        unsetenv("UCX_GSTREAM_SPIN");
-        unsetenv("UCX_GSTREAM_YIELD_TIME");
-    }
 }
 
 
@@ -310,9 +297,9 @@ static void test_hand_over(void)
     int flag;
     int i;
 
-    test_sleep_at_once(1);
+    gstream_util_sleepy(1);
     stream = gstream_util_create();
-    test_sleep_at_once(0);
+    gstream_util_sleepy(0);
 
     for (i = 0; i < TEST_HAND_OVERS; ++i) {
         flag = 0;

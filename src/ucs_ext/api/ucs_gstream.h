@@ -7,12 +7,14 @@
  * arguments copied in), 64-bit stores, waits for a 64-bit word and copies.
  * Enqueueing never waits for the stream.
  *
- * The host stream is a thread of this process that runs the commands. It spins
- * for a short time when it has nothing to do and then sleeps.
+ * The commands of a host stream are run by a thread of this process: by one of
+ * its own, or by the threads of a group (ucs_gstream_group.h). That spins for a
+ * short time when it has nothing to do and then sleeps.
  */
 #ifndef UCS_GSTREAM_H_
 #define UCS_GSTREAM_H_
 
+#include <ucs_gstream_group.h>
 #include <ucs/type/status.h>
 
 #include <stddef.h>
@@ -32,7 +34,7 @@ typedef struct ucs_gstream *ucs_gstream_h;
 
 /** What executes the commands of a stream. */
 typedef enum {
-    UCS_GSTREAM_TYPE_HOST, /**< A thread of this process */
+    UCS_GSTREAM_TYPE_HOST, /**< Threads of this process */
     UCS_GSTREAM_TYPE_HIP,  /**< A hipStream_t of the application */
     UCS_GSTREAM_TYPE_CUDA, /**< A cudaStream_t of the application */
     UCS_GSTREAM_TYPE_LAST
@@ -41,20 +43,33 @@ typedef enum {
 
 /** Fields of @ref ucs_gstream_params_t that are set. */
 enum ucs_gstream_params_field {
-    UCS_GSTREAM_PARAM_FIELD_TYPE   = 1u << 0,
-    UCS_GSTREAM_PARAM_FIELD_NATIVE = 1u << 1
+    UCS_GSTREAM_PARAM_FIELD_TYPE     = 1u << 0,
+    UCS_GSTREAM_PARAM_FIELD_NATIVE   = 1u << 1,
+    UCS_GSTREAM_PARAM_FIELD_GROUP    = 1u << 2,
+    UCS_GSTREAM_PARAM_FIELD_PRIORITY = 1u << 3,
+    UCS_GSTREAM_PARAM_FIELD_CPUS     = 1u << 4
 };
 
 
 /** Parameters of @ref ucs_gstream_create. */
 typedef struct ucs_gstream_params {
     /** Mask of @ref ucs_gstream_params_field; other fields are ignored. */
-    uint64_t           field_mask;
+    uint64_t            field_mask;
     /** What executes the commands; host if not set. */
-    ucs_gstream_type_t type;
-    /** The application's hipStream_t or cudaStream_t; not used by the host
-     *  stream, which makes a thread of its own. */
-    void               *native;
+    ucs_gstream_type_t  type;
+    /** The application's hipStream_t or cudaStream_t; not used by host
+     *  streams. */
+    void                *native;
+    /** Whose threads run a host stream; a thread of its own if not set. */
+    ucs_gstream_group_h group;
+    /** Of a host stream, in the range of @ref ucs_gstream_priority_range; 0 if
+     *  not set. It orders streams of a group; a stream with a thread of its own
+     *  has the same whatever it is, as the kernel schedules that thread. */
+    int                 priority;
+    /** The thread of a host stream's own runs on one of these processors, of
+     *  which those are ignored that the process cannot use; where the caller
+     *  may if not set. Not with a group, whose threads have theirs. */
+    ucs_gstream_cpus_t  cpus;
 } ucs_gstream_params_t;
 
 
@@ -106,11 +121,14 @@ typedef struct ucs_gstream_cmd {
  * @param [in]  params   What to create.
  * @param [out] stream_p Filled with the stream on success only.
  *
- * @return UCS_OK; UCS_ERR_INVALID_PARAM for an unknown type or a NULL argument;
+ * @return UCS_OK; UCS_ERR_INVALID_PARAM for an unknown type, a NULL argument or
+ *         group, a priority out of range, processors of which the process can
+ *         use none or that come with a group, or a setting that cannot be read;
  *         UCS_ERR_UNSUPPORTED where the type's runtime is not there;
  *         UCS_ERR_NO_MEMORY; UCS_ERR_NO_RESOURCE if no thread can be started.
  *
- * Ownership: the caller owns the stream until @ref ucs_gstream_destroy.
+ * Ownership: the caller owns the stream until @ref ucs_gstream_destroy. Its
+ *            group stays the caller's and must live until then.
  * Threads: may be called from any thread.
  */
 ucs_status_t ucs_gstream_create(const ucs_gstream_params_t *params,
@@ -190,7 +208,8 @@ ucs_status_t ucs_gstream_enqueue(ucs_gstream_h stream,
  * Enqueue a function.
  *
  * @param [in] stream The stream.
- * @param [in] func   Runs in stream order; must not wait for this stream.
+ * @param [in] func   Runs in stream order; must not wait for this stream, nor
+ *                    for another one of its group.
  * @param [in] arg    Passed to @a func.
  *
  * @return As @ref ucs_gstream_enqueue.
@@ -206,10 +225,10 @@ ucs_status_t ucs_gstream_enqueue_func(ucs_gstream_h stream,
  * Enqueue a kernel: a function with its arguments copied in.
  *
  * @param [in] stream The stream.
- * @param [in] func   Runs in stream order; must not wait for this stream. It is
- *                    passed a copy of the arguments, which it may change and
- *                    which is gone when it returns, aligned as for malloc(); if
- *                    @a size is 0, NULL.
+ * @param [in] func   Runs in stream order; must not wait for this stream, nor
+ *                    for another one of its group. It is passed a copy of the
+ *                    arguments, which it may change and which is gone when it
+ *                    returns, aligned as for malloc(); if @a size is 0, NULL.
  * @param [in] args   The arguments; copied, may be reused on return. May be
  *                    NULL if @a size is 0.
  * @param [in] size   Bytes of the arguments, at most UCS_GSTREAM_ARGS_MAX.
@@ -246,7 +265,8 @@ ucs_status_t ucs_gstream_enqueue_write64(ucs_gstream_h stream,
  * Enqueue a wait until a 64-bit word is >= a value (unsigned).
  *
  * A sleeping stream sees a change at once when the writer is a stream command
- * or calls @ref ucs_gstream_wake, and otherwise within 50 ms.
+ * or calls @ref ucs_gstream_wake, and otherwise within 50 ms. One of a group
+ * sees it so, too, or when a thread of the group gets to the end of a turn.
  *
  * @param [in] stream  The stream.
  * @param [in] address Naturally aligned word.
@@ -292,13 +312,13 @@ void ucs_gstream_wake(const volatile uint64_t *address);
 
 /**
  * Makes progress of something that streams wait for; called again and again by
- * host streams that wait for a word, before they sleep.
+ * the threads of host streams that wait for a word, before they sleep.
  *
  * The function returns soon, may run in several threads at once, and calls no
  * function of this header but @ref ucs_gstream_wake.
  *
  * @param [in] arg     As given to @ref ucs_gstream_poller_add.
- * @param [in] is_last Non-zero: the stream sleeps if it finds nothing after
+ * @param [in] is_last Non-zero: the thread sleeps if it finds nothing after
  *                     this.
  */
 typedef void (*ucs_gstream_poll_func_t)(void *arg, int is_last);
@@ -341,7 +361,9 @@ ucs_status_t ucs_gstream_poller_remove(ucs_gstream_poll_func_t func, void *arg);
  * @param [in] stream The stream.
  *
  * @return UCS_OK; UCS_ERR_BUSY when called from a command of this stream, which
- *         could never return; UCS_ERR_IO_ERROR if a device stream failed.
+ *         could never return, or of another one of its group, which holds one
+ *         of the threads that this stream needs; UCS_ERR_IO_ERROR if a device
+ *         stream failed.
  *
  * Threads: may be called from any thread.
  */

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * gstream_sched.c - which stream of a group a thread runs next.
+ *
+ * Nobody may be left waiting while threads sleep. A sleeping thread is called
+ *
+ * - by who submits a task, if no thread polls:
+ *
+ *     submitter                            thread
+ *     push to submitted                    no longer poll (sleep, take a task)
+ *     load num_polling, num_asleep         look at submitted
+ *
+ * - by who stores to a word, if its waiting tasks are in the table of sleepers.
+ *   They come there when a thread falls asleep (gstream_sleep.h);
+ *
+ * - by a thread that takes a task and leaves nobody who polls, but ready tasks,
+ *   or waiting ones that are not in the table, or that none of those asleep
+ *   looks at from time to time for stores that nobody announces.
+ *
+ * Where no thread is asleep, each comes back here at the end of a turn. All
+ * these loads and stores are seq-cst.
+ */
+#ifdef HAVE_CONFIG_H
+#  include "config.h"
+#endif
+
+#include "gstream_sched.h"
+#include "gstream_futex.h"
+
+#include <limits.h>
+#include <sched.h>
+
+
+void gstream_sched_init(gstream_sched_t *sched, unsigned num_threads)
+{
+    unsigned level;
+
+    pthread_mutex_init(&sched->lock, NULL);
+    for (level = 0; level < GSTREAM_PRIORITIES; ++level) {
+        ucs_list_head_init(&sched->ready[level]);
+    }
+    ucs_list_head_init(&sched->waiting);
+    sched->num_tasks    = 0;
+    sched->num_unlisted = 0;
+    sched->is_watched   = 0;
+    atomic_init(&sched->num_waiting, 0);
+    atomic_init(&sched->num_polling, num_threads);
+    atomic_init(&sched->num_asleep, 0);
+    atomic_init(&sched->is_stopped, 0);
+    atomic_init(&sched->calls, 0);
+    atomic_init(&sched->submitted, NULL);
+}
+
+void gstream_sched_cleanup(gstream_sched_t *sched)
+{
+    pthread_mutex_destroy(&sched->lock);
+}
+
+static void gstream_sched_call(gstream_sched_t *sched, int num_threads)
+{
+    atomic_fetch_add(&sched->calls, 1);
+    gstream_futex_wake(&sched->calls, num_threads);
+}
+
+int gstream_sched_stop(gstream_sched_t *sched)
+{
+    int is_empty;
+
+    pthread_mutex_lock(&sched->lock);
+    is_empty = (sched->num_tasks == 0);
+    pthread_mutex_unlock(&sched->lock);
+    if (is_empty) {
+        atomic_store(&sched->is_stopped, 1);
+        gstream_sched_call(sched, INT_MAX);
+    }
+    return is_empty;
+}
+
+void gstream_sched_add(gstream_sched_t *sched, gstream_task_t *task,
+                       gstream_ring_t *ring, int priority)
+{
+    task->sched         = sched;
+    task->ring          = ring;
+    task->level         = (unsigned)(priority - GSTREAM_PRIORITY_GREATEST);
+    task->state         = GSTREAM_TASK_IDLE;
+    task->is_listed     = 0;
+    task->sleeper.calls = &sched->calls;
+    atomic_init(&task->active, 0);
+    pthread_mutex_lock(&sched->lock);
+    ++sched->num_tasks;
+    pthread_mutex_unlock(&sched->lock);
+}
+
+/* The functions from here to gstream_sched_needs_call() are called with the
+ * lock */
+
+static void gstream_sched_make_ready(gstream_task_t *task)
+{
+    task->state = GSTREAM_TASK_READY;
+    ucs_list_add_tail(&task->sched->ready[task->level], &task->list);
+}
+
+/* Takes out what was submitted; of one priority, in that order. */
+static void gstream_sched_drain(gstream_sched_t *sched)
+{
+    gstream_task_t *first = NULL;
+    gstream_task_t *task, *next;
+
+    if (atomic_load(&sched->submitted) == NULL) {
+        return;
+    }
+
+    for (task = atomic_exchange(&sched->submitted, NULL); task != NULL;
+         task = next) {
+        next       = task->next;
+        task->next = first;
+        first      = task;
+    }
+    for (task = first; task != NULL; task = next) {
+        next = task->next;
+        gstream_sched_make_ready(task);
+    }
+}
+
+static void gstream_sched_end_wait(gstream_task_t *task)
+{
+    gstream_sched_t *sched = task->sched;
+
+    ucs_list_del(&task->list);
+    atomic_fetch_sub(&sched->num_waiting, 1);
+    if (task->is_listed) {
+        gstream_sleeper_remove(&task->sleeper);
+        task->is_listed = 0;
+    } else {
+        --sched->num_unlisted;
+    }
+    gstream_sched_make_ready(task);
+}
+
+/* Finds what has become ready. */
+static void gstream_sched_look(gstream_sched_t *sched)
+{
+    gstream_task_t *task, *next;
+
+    gstream_sched_drain(sched);
+    ucs_list_for_each_safe(task, next, &sched->waiting, list) {
+        if (__atomic_load_n(task->sleeper.address, __ATOMIC_ACQUIRE) >=
+            task->value) {
+            gstream_sched_end_wait(task);
+        }
+    }
+}
+
+/* The ready task whose turn it is; NULL if there is none. */
+static gstream_task_t *gstream_sched_first(gstream_sched_t *sched)
+{
+    unsigned level;
+
+    for (level = 0; level < GSTREAM_PRIORITIES; ++level) {
+        if (!ucs_list_is_empty(&sched->ready[level])) {
+            return ucs_list_head(&sched->ready[level], gstream_task_t, list);
+        }
+    }
+    return NULL;
+}
+
+/* Whether a thread that goes to run a task has to call another one. */
+static int gstream_sched_needs_call(gstream_sched_t *sched)
+{
+    if ((atomic_load(&sched->num_polling) > 0) ||
+        (atomic_load(&sched->num_asleep) == 0)) {
+        return 0;
+    }
+
+    return (gstream_sched_first(sched) != NULL) ||
+           (sched->num_unlisted > 0) ||
+           (!ucs_list_is_empty(&sched->waiting) && !sched->is_watched);
+}
+
+gstream_task_t *gstream_sched_take(gstream_sched_t *sched)
+{
+    int needs_call = 0;
+    gstream_task_t *task;
+
+    if (pthread_mutex_trylock(&sched->lock) != 0) {
+        return NULL;
+    }
+
+    gstream_sched_look(sched);
+    task = gstream_sched_first(sched);
+    if (task != NULL) {
+        ucs_list_del(&task->list);
+        task->state = GSTREAM_TASK_RUNNING;
+        atomic_fetch_sub(&sched->num_polling, 1);
+        gstream_sched_drain(sched); /* of who has seen this thread poll */
+        needs_call = gstream_sched_needs_call(sched);
+    }
+    pthread_mutex_unlock(&sched->lock);
+
+    if (needs_call) {
+        gstream_sched_call(sched, 1);
+    }
+    return task;
+}
+
+/*
+ * Lets a task go unless it has got commands meanwhile. The caller holds the
+ * lock, and is the ring's consumer as long as it does.
+ *
+ *     gstream_sched_submit()               here
+ *     store the ring's tail                store active = 0
+ *     load active                          load the ring's tail
+ *
+ * All four are seq-cst, so that one of the two sees the other's store; the
+ * exchange decides where both do.
+ */
+static void gstream_sched_let_go(gstream_task_t *task)
+{
+    task->state = GSTREAM_TASK_IDLE;
+    atomic_store(&task->active, 0);
+    if (!gstream_ring_is_empty(task->ring) &&
+        (atomic_exchange(&task->active, 1) == 0)) {
+        gstream_sched_make_ready(task);
+    }
+}
+
+void gstream_sched_put(gstream_task_t *task, gstream_turn_t turn)
+{
+    gstream_sched_t *sched = task->sched;
+
+    pthread_mutex_lock(&sched->lock);
+    atomic_fetch_add(&sched->num_polling, 1);
+    switch (turn) {
+    case GSTREAM_TURN_IDLE:
+        gstream_sched_let_go(task);
+        break;
+    case GSTREAM_TURN_WAITS:
+        task->state = GSTREAM_TASK_WAITING;
+        ucs_list_add_tail(&sched->waiting, &task->list);
+        atomic_fetch_add(&sched->num_waiting, 1);
+        ++sched->num_unlisted;
+        break;
+    case GSTREAM_TURN_OVER:
+        gstream_sched_make_ready(task);
+        break;
+    }
+    pthread_mutex_unlock(&sched->lock);
+}
+
+/* See gstream_sched_let_go(), and on top of this file. */
+void gstream_sched_submit(gstream_task_t *task)
+{
+    gstream_sched_t *sched = task->sched;
+
+    if ((atomic_load(&task->active) != 0) ||
+        (atomic_exchange(&task->active, 1) != 0)) {
+        return;
+    }
+
+    task->next = atomic_load(&sched->submitted);
+    while (!atomic_compare_exchange_weak(&sched->submitted, &task->next,
+                                         task)) {
+    }
+    if ((atomic_load(&sched->num_polling) == 0) &&
+        (atomic_load(&sched->num_asleep) > 0)) {
+        gstream_sched_call(sched, 1);
+    }
+}
+
+void gstream_sched_remove(gstream_task_t *task)
+{
+    gstream_sched_t *sched = task->sched;
+
+    pthread_mutex_lock(&sched->lock);
+    gstream_sched_drain(sched);
+    while (task->state == GSTREAM_TASK_RUNNING) {
+        /* It has run its last command and is about to be put back */
+        pthread_mutex_unlock(&sched->lock);
+        sched_yield();
+        pthread_mutex_lock(&sched->lock);
+    }
+    if (task->state == GSTREAM_TASK_READY) {
+        ucs_list_del(&task->list); /* for commands that had run already */
+    }
+    --sched->num_tasks;
+    pthread_mutex_unlock(&sched->lock);
+}
+
+/* Puts the sleepers of all waiting tasks into the table; the caller holds the
+ * lock. */
+static void gstream_sched_list_all(gstream_sched_t *sched)
+{
+    gstream_task_t *task;
+
+    if (sched->num_unlisted == 0) {
+        return;
+    }
+
+    ucs_list_for_each(task, &sched->waiting, list) {
+        if (!task->is_listed) {
+            gstream_sleeper_add(&task->sleeper);
+            task->is_listed = 1;
+        }
+    }
+    sched->num_unlisted = 0;
+}
+
+/* Prepares to sleep, and looks whether there is a reason not to; 0 if there is
+ * one. The caller holds the lock. */
+static int gstream_sched_fall_asleep(gstream_sched_t *sched, uint32_t *calls_p)
+{
+    gstream_sched_list_all(sched);
+
+    /* Before the looks: a call that comes after them makes the futex refuse to
+     * sleep */
+    *calls_p = atomic_load(&sched->calls);
+    atomic_fetch_add(&sched->num_asleep, 1);
+    atomic_fetch_sub(&sched->num_polling, 1);
+    gstream_sleep_fence(); /* pairs with that of who stores to a word */
+    gstream_sched_look(sched);
+    return (gstream_sched_first(sched) == NULL) &&
+           !atomic_load(&sched->is_stopped);
+}
+
+int gstream_sched_sleep(gstream_sched_t *sched, uint64_t nsec)
+{
+    int is_watch = 0;
+    int sleeps;
+    uint32_t calls;
+
+    pthread_mutex_lock(&sched->lock);
+    sleeps = gstream_sched_fall_asleep(sched, &calls);
+    if (sleeps && !sched->is_watched && !ucs_list_is_empty(&sched->waiting)) {
+        sched->is_watched = is_watch = 1;
+    }
+    pthread_mutex_unlock(&sched->lock);
+
+    if (sleeps) {
+        gstream_futex_wait(&sched->calls, calls,
+                           is_watch ? nsec : GSTREAM_TIME_FOREVER);
+    }
+
+    pthread_mutex_lock(&sched->lock);
+    atomic_fetch_add(&sched->num_polling, 1);
+    atomic_fetch_sub(&sched->num_asleep, 1);
+    if (is_watch) {
+        sched->is_watched = 0;
+    }
+    pthread_mutex_unlock(&sched->lock);
+    return !sleeps || (atomic_load(&sched->calls) != calls);
+}

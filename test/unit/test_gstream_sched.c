@@ -1,0 +1,583 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_gstream_sched.c - more streams than threads: order, waits for each
+ * other, sleeping and waking up.
+ */
+#ifdef HAVE_CONFIG_H
+#  include "config.h"
+#endif
+
+#ifndef _GNU_SOURCE
+#  define _GNU_SOURCE
+#endif
+
+#include "gstream_util.h"
+#include "st_cunit.h"
+
+#include <ucs_gstream_event.h>
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#define TEST_STREAMS      16
+#define TEST_STEPS        4000
+#define TEST_SEEDS        24
+#define TEST_THREADS_MAX  4
+#define TEST_PING_PONGS   5000
+#define TEST_CHURNERS     3
+#define TEST_CHURN_ROUNDS 400
+#define TEST_SLEEP_ROUNDS 50
+#define TEST_OBSERVE_MSEC 400
+
+/* One thread looks at the words of all waiting streams, as often as a stream
+ * with its own thread does; see test_gstream_sleep.c */
+#define TEST_RECHECK_NSEC  50000000ull
+#define TEST_RECHECK_EXTRA 10
+#define TEST_CPU_SHARE     50
+
+
+static void test_count(void *arg)
+{
+    ++*(uint64_t*)arg;
+}
+
+static void test_func(ucs_gstream_h stream, ucs_gstream_func_t func, void *arg)
+{
+    CU_ASSERT_EQUAL(ucs_gstream_enqueue_func(stream, func, arg), UCS_OK);
+}
+
+static void test_write(ucs_gstream_h stream, volatile uint64_t *word,
+                       uint64_t value)
+{
+    CU_ASSERT_EQUAL(ucs_gstream_enqueue_write64(stream, word, value), UCS_OK);
+}
+
+static void test_wait(ucs_gstream_h stream, volatile uint64_t *word,
+                      uint64_t value)
+{
+    CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(stream, word, value), UCS_OK);
+}
+
+static void test_store(volatile uint64_t *word, uint64_t value)
+{
+    gstream_util_store(word, value);
+    ucs_gstream_wake(word);
+}
+
+
+/* Random programs: each step is a kernel that counts, with a store of the count
+ * behind it, or a wait for a count of any stream that is reached by then. Drawn
+ * in an order in which they could run on one thread, they must end on any
+ * number of threads, with kernels in order and their effects seen behind
+ * waits. */
+
+typedef struct {
+    volatile uint64_t word;                /* Steps that were announced */
+    uint64_t          enqueued;
+    uint64_t          runs;                /* That stream only */
+    uint64_t          log[TEST_STEPS + 1]; /* Step k writes k to the k-th one */
+} test_clock_t;
+
+typedef struct {
+    test_clock_t clocks[TEST_STREAMS];
+    uint64_t     errors; /* Atomic */
+} test_program_t;
+
+typedef struct {
+    test_program_t *program;
+    unsigned       where;
+    uint64_t       when;
+} test_step_t;
+
+static void test_error(test_program_t *program)
+{
+    __atomic_fetch_add(&program->errors, 1, __ATOMIC_RELAXED);
+}
+
+static void test_step(void *args)
+{
+    const test_step_t *step = args;
+    test_clock_t *clock     = &step->program->clocks[step->where];
+
+    /* A stream's own state is plain: two threads may never run it at once */
+    if (++clock->runs != step->when) {
+        test_error(step->program);
+    }
+    clock->log[step->when] = step->when;
+}
+
+static void test_seen(void *args)
+{
+    const test_step_t *step = args;
+
+    /* A plain load: the wait orders it, or a sanitizer complains */
+    if (step->program->clocks[step->where].log[step->when] != step->when) {
+        test_error(step->program);
+    }
+}
+
+static void test_launch(ucs_gstream_h stream, ucs_gstream_func_t func,
+                        const test_step_t *step)
+{
+    CU_ASSERT_EQUAL(ucs_gstream_enqueue_launch(stream, func, step,
+                                               sizeof(*step)),
+                    UCS_OK);
+}
+
+static void test_program_draw(test_program_t *program, ucs_gstream_h *streams,
+                              unsigned *seed)
+{
+    unsigned me       = rand_r(seed) % TEST_STREAMS;
+    test_step_t step  = {
+        .program = program,
+        .where   = rand_r(seed) % TEST_STREAMS
+    };
+
+    if (rand_r(seed) % 2) {
+        step.where = me;
+        step.when  = ++program->clocks[me].enqueued;
+        test_launch(streams[me], test_step, &step);
+        test_write(streams[me], &program->clocks[me].word, step.when);
+        return;
+    }
+
+    step.when = program->clocks[step.where].enqueued;
+    if (step.when > 0) {
+        test_wait(streams[me], &program->clocks[step.where].word, step.when);
+        test_launch(streams[me], test_seen, &step);
+    }
+}
+
+static void test_random_run(ucs_gstream_group_h group, unsigned seed)
+{
+    test_program_t *program = calloc(1, sizeof(*program));
+    ucs_gstream_h streams[TEST_STREAMS];
+    unsigned i;
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(program);
+    for (i = 0; i < TEST_STREAMS; ++i) {
+        streams[i] = gstream_util_create_on(group, (int)(i % 3) - 1);
+    }
+    for (i = 0; i < TEST_STEPS; ++i) {
+        test_program_draw(program, streams, &seed);
+    }
+    for (i = 0; i < TEST_STREAMS; ++i) {
+        gstream_util_finish(streams[i]);
+        CU_ASSERT_EQUAL(program->clocks[i].runs, program->clocks[i].enqueued);
+    }
+    CU_ASSERT_EQUAL(program->errors, 0);
+    free(program);
+}
+
+/* On 1 to 4 threads, which sleep at once in every other program. */
+static void test_random(void)
+{
+    ucs_gstream_group_h group;
+    unsigned seed;
+
+    for (seed = 0; seed < TEST_SEEDS; ++seed) {
+        gstream_util_sleepy((seed / TEST_THREADS_MAX) % 2);
+        group = gstream_util_group(1 + (seed % TEST_THREADS_MAX));
+        test_random_run(group, seed);
+        gstream_util_group_finish(group);
+        gstream_util_sleepy(0);
+    }
+}
+
+
+/* Each stream waits for the next one, the last for the host: on one thread they
+ * all wait at once, and pass in the order opposite to that in which they
+ * came. */
+static void test_chain(void)
+{
+    volatile uint64_t words[TEST_STREAMS + 1] = {0};
+    ucs_gstream_group_h group                 = gstream_util_group(1);
+    ucs_gstream_h streams[TEST_STREAMS];
+    unsigned i;
+
+    for (i = 0; i < TEST_STREAMS; ++i) {
+        streams[i] = gstream_util_create_on(group, 0);
+        test_wait(streams[i], &words[i + 1], 1);
+        test_write(streams[i], &words[i], 1);
+    }
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize_timeout(streams[0], 0.005),
+                    UCS_INPROGRESS);
+    CU_ASSERT_EQUAL(gstream_util_load(&words[0]), 0);
+    test_store(&words[TEST_STREAMS], 1);
+    for (i = 0; i < TEST_STREAMS; ++i) {
+        gstream_util_finish(streams[i]);
+        CU_ASSERT_EQUAL(words[i], 1);
+    }
+    gstream_util_group_finish(group);
+}
+
+
+/* Two streams take turns: of one group, of two, and one with its own thread */
+
+static void test_ping_pong_on(ucs_gstream_h ping, ucs_gstream_h pong)
+{
+    volatile uint64_t ball[2] = {0};
+    uint64_t round;
+
+    for (round = 1; round <= TEST_PING_PONGS; ++round) {
+        test_wait(pong, &ball[0], round);
+        test_write(pong, &ball[1], round);
+        test_write(ping, &ball[0], round);
+        test_wait(ping, &ball[1], round);
+    }
+    gstream_util_finish(ping);
+    gstream_util_finish(pong);
+    CU_ASSERT_EQUAL(ball[0], TEST_PING_PONGS);
+    CU_ASSERT_EQUAL(ball[1], TEST_PING_PONGS);
+}
+
+static void test_ping_pong(void)
+{
+    ucs_gstream_group_h groups[2] = {gstream_util_group(1),
+                                     gstream_util_group(2)};
+
+    test_ping_pong_on(gstream_util_create_on(groups[0], 0),
+                      gstream_util_create_on(groups[0], 0));
+    test_ping_pong_on(gstream_util_create_on(groups[1], 0),
+                      gstream_util_create_on(groups[1], 0));
+    test_ping_pong_on(gstream_util_create_on(groups[0], 0),
+                      gstream_util_create_on(groups[1], 0));
+    test_ping_pong_on(gstream_util_create_on(groups[0], 0),
+                      gstream_util_create());
+    gstream_util_group_finish(groups[0]);
+    gstream_util_group_finish(groups[1]);
+}
+
+
+/* A stream that waits is served while a function holds another thread up: the
+ * function waits until it was. The store is announced, or is not. */
+
+typedef struct {
+    volatile uint64_t word;
+    volatile uint64_t is_served;
+    int               is_announced;
+} test_service_t;
+
+static void test_service_block(void *arg)
+{
+    test_service_t *service = arg;
+
+    gstream_util_store(&service->word, 1);
+    if (service->is_announced) {
+        ucs_gstream_wake(&service->word);
+    }
+    while (gstream_util_load(&service->is_served) == 0) {
+        sched_yield();
+    }
+}
+
+static void test_service_run(ucs_gstream_group_h group, int is_announced)
+{
+    ucs_gstream_h waiter   = gstream_util_create_on(group, 0);
+    ucs_gstream_h blocker  = gstream_util_create_on(group, 0);
+    uint64_t runs          = 0;
+    test_service_t service = {
+        .is_announced = is_announced
+    };
+
+    test_wait(waiter, &service.word, 1);
+    test_write(waiter, &service.is_served, 1);
+    if (!is_announced) {
+        /* The one who looks at the word from time to time in his sleep is to be
+         * the one who is called for the function, once in a while */
+        gstream_util_pass_time(2);
+        test_func(blocker, test_count, &runs);
+        CU_ASSERT_EQUAL(ucs_gstream_synchronize(blocker), UCS_OK);
+        gstream_util_pass_time(1);
+    }
+    test_func(blocker, test_service_block, &service);
+    gstream_util_finish(blocker);
+    gstream_util_finish(waiter);
+}
+
+static void test_service(void)
+{
+    ucs_gstream_group_h group;
+    unsigned sleepy, i;
+
+    for (sleepy = 0; sleepy < 2; ++sleepy) {
+        gstream_util_sleepy((int)sleepy);
+        group = gstream_util_group(2);
+        gstream_util_sleepy(0);
+        for (i = 0; i < TEST_SLEEP_ROUNDS; ++i) {
+            test_service_run(group, (int)(i % 2));
+        }
+        gstream_util_group_finish(group);
+    }
+}
+
+/* Functions of as many streams as there are threads run at once. */
+typedef struct {
+    _Atomic unsigned arrived;
+    unsigned         expected;
+} test_meeting_t;
+
+static void test_meet(void *arg)
+{
+    test_meeting_t *meeting = arg;
+
+    atomic_fetch_add(&meeting->arrived, 1);
+    while (atomic_load(&meeting->arrived) < meeting->expected) {
+        sched_yield();
+    }
+}
+
+/* All become ready by one store while all threads sleep, or at once. */
+static void test_meet_round(ucs_gstream_h *streams, unsigned count)
+{
+    volatile uint64_t word = 0;
+    test_meeting_t meeting = {
+        .expected = count
+    };
+    unsigned i;
+
+    for (i = 0; i < count; ++i) {
+        test_wait(streams[i], &word, 1);
+        test_func(streams[i], test_meet, &meeting);
+    }
+    test_store(&word, 1);
+    for (i = 0; i < count; ++i) {
+        CU_ASSERT_EQUAL(ucs_gstream_synchronize(streams[i]), UCS_OK);
+    }
+}
+
+static void test_at_once(void)
+{
+    ucs_gstream_h streams[TEST_THREADS_MAX];
+    ucs_gstream_group_h group;
+    unsigned sleepy, i;
+
+    for (sleepy = 0; sleepy < 2; ++sleepy) {
+        gstream_util_sleepy((int)sleepy);
+        group = gstream_util_group(TEST_THREADS_MAX);
+        for (i = 0; i < TEST_THREADS_MAX; ++i) {
+            streams[i] = gstream_util_create_on(group, 0);
+        }
+        gstream_util_sleepy(0);
+        for (i = 0; i < TEST_SLEEP_ROUNDS; ++i) {
+            test_meet_round(streams, TEST_THREADS_MAX);
+        }
+        for (i = 0; i < TEST_THREADS_MAX; ++i) {
+            gstream_util_finish(streams[i]);
+        }
+        gstream_util_group_finish(group);
+    }
+}
+
+
+/* Streams come and go on a group that others keep busy */
+
+typedef struct {
+    pthread_t           thread;
+    ucs_gstream_group_h group;
+    uint64_t            failures;
+} test_churner_t;
+
+static void *test_churner_main(void *arg)
+{
+    test_churner_t *churner     = arg;
+    ucs_gstream_params_t params = {
+        .field_mask = UCS_GSTREAM_PARAM_FIELD_GROUP,
+        .group      = churner->group
+    };
+    ucs_gstream_h stream;
+    unsigned round;
+    uint64_t runs;
+
+    for (round = 0; round < TEST_CHURN_ROUNDS; ++round) {
+        runs = 0;
+        if ((ucs_gstream_create(&params, &stream) != UCS_OK) ||
+            (ucs_gstream_enqueue_func(stream, test_count, &runs) != UCS_OK) ||
+            (ucs_gstream_enqueue_func(stream, test_count, &runs) != UCS_OK)) {
+            ++churner->failures;
+            break;
+        }
+        while (ucs_gstream_destroy(stream) == UCS_ERR_BUSY) {
+            sched_yield();
+        }
+        churner->failures += (runs != 2);
+    }
+    return NULL;
+}
+
+static void test_churn(void)
+{
+    ucs_gstream_group_h group              = gstream_util_group(2);
+    test_churner_t churners[TEST_CHURNERS] = {{0}};
+    unsigned i;
+
+    for (i = 0; i < TEST_CHURNERS; ++i) {
+        churners[i].group = group;
+        CU_ASSERT_EQUAL_FATAL(pthread_create(&churners[i].thread, NULL,
+                                             test_churner_main, &churners[i]),
+                              0);
+    }
+    test_ping_pong_on(gstream_util_create_on(group, 0),
+                      gstream_util_create_on(group, 0));
+    for (i = 0; i < TEST_CHURNERS; ++i) {
+        pthread_join(churners[i].thread, NULL);
+        CU_ASSERT_EQUAL(churners[i].failures, 0);
+    }
+    gstream_util_group_finish(group);
+}
+
+
+/* Sleeping. All streams of a group of one thread, of which the first one tells
+ * who that is */
+
+typedef struct {
+    ucs_gstream_group_h group;
+    gstream_util_t      first;
+    ucs_gstream_h       streams[TEST_STREAMS];
+    volatile uint64_t   words[TEST_STREAMS];
+} test_sleepers_t;
+
+static void test_sleepers_open(test_sleepers_t *sleepers)
+{
+    unsigned i;
+
+    sleepers->group = gstream_util_group(1);
+    gstream_util_open_on(&sleepers->first, sleepers->group);
+    for (i = 0; i < TEST_STREAMS; ++i) {
+        sleepers->words[i]   = 0;
+        sleepers->streams[i] = gstream_util_create_on(sleepers->group, 0);
+        test_wait(sleepers->streams[i], &sleepers->words[i], 1);
+    }
+    gstream_util_until_asleep(sleepers->first.tid);
+}
+
+static void test_sleepers_close(test_sleepers_t *sleepers)
+{
+    unsigned i;
+
+    for (i = 0; i < TEST_STREAMS; ++i) {
+        gstream_util_finish(sleepers->streams[i]);
+    }
+    gstream_util_finish(sleepers->first.stream);
+    gstream_util_group_finish(sleepers->group);
+}
+
+/* Each is woken by the host, by a stream, or by itself, and no other one goes
+ * on. */
+static void test_wake_each(void)
+{
+    ucs_gstream_h writer = gstream_util_create();
+    test_sleepers_t sleepers;
+    unsigned i;
+
+    test_sleepers_open(&sleepers);
+    for (i = 0; i < TEST_STREAMS; ++i) {
+        gstream_util_until_asleep(sleepers.first.tid);
+        CU_ASSERT_EQUAL(ucs_gstream_query(sleepers.streams[i]),
+                        UCS_INPROGRESS);
+        switch (i % 3) {
+        case 0:
+            test_store(&sleepers.words[i], 1);
+            break;
+        case 1:
+            test_write(writer, &sleepers.words[i], 1);
+            break;
+        default:
+            gstream_util_store(&sleepers.words[i], 1);
+            break;
+        }
+        CU_ASSERT_EQUAL(ucs_gstream_synchronize(sleepers.streams[i]), UCS_OK);
+    }
+    test_sleepers_close(&sleepers);
+    gstream_util_finish(writer);
+}
+
+static void test_sleep_cost(void)
+{
+    gstream_util_usage_t before, after;
+    test_sleepers_t sleepers;
+    uint64_t allowed;
+    unsigned i;
+
+    test_sleepers_open(&sleepers);
+    gstream_util_usage(&sleepers.first, &before);
+    gstream_util_pass_time(TEST_OBSERVE_MSEC);
+    gstream_util_usage(&sleepers.first, &after);
+    allowed = ((after.time - before.time) / TEST_RECHECK_NSEC) +
+              TEST_RECHECK_EXTRA;
+    CU_ASSERT((after.sleeps - before.sleeps) <= allowed);
+    CU_ASSERT((after.cpu_nsec - before.cpu_nsec) <
+              ((after.time - before.time) / TEST_CPU_SHARE));
+
+    /* With no stream that waits it sleeps for good */
+    for (i = 0; i < TEST_STREAMS; ++i) {
+        test_store(&sleepers.words[i], 1);
+        CU_ASSERT_EQUAL(ucs_gstream_synchronize(sleepers.streams[i]), UCS_OK);
+    }
+    gstream_util_until_asleep(sleepers.first.tid);
+    gstream_util_usage(&sleepers.first, &before);
+    gstream_util_pass_time(TEST_OBSERVE_MSEC);
+    gstream_util_usage(&sleepers.first, &after);
+    CU_ASSERT(after.sleeps <= (before.sleeps + 1));
+    test_sleepers_close(&sleepers);
+}
+
+
+/* What the waiting processor drives is driven: the poller stores the words */
+
+typedef struct {
+    _Atomic unsigned  calls;
+    _Atomic unsigned  lasts;
+    volatile uint64_t words[2];
+} test_poller_t;
+
+static void test_poll(void *arg, int is_last)
+{
+    test_poller_t *poller = arg;
+
+    if (atomic_fetch_add(&poller->calls, 1) == 3) {
+        gstream_util_store(&poller->words[0], 1);
+    }
+    if (is_last && (atomic_fetch_add(&poller->lasts, 1) == 0)) {
+        gstream_util_store(&poller->words[1], 1);
+    }
+}
+
+static void test_poller(void)
+{
+    ucs_gstream_group_h group = gstream_util_group(1);
+    test_poller_t poller      = {0};
+    ucs_gstream_h streams[2];
+    unsigned i;
+
+    CU_ASSERT_EQUAL(ucs_gstream_poller_add(test_poll, &poller), UCS_OK);
+    for (i = 0; i < 2; ++i) {
+        streams[i] = gstream_util_create_on(group, 0);
+        test_wait(streams[i], &poller.words[i], 1);
+    }
+    gstream_util_finish(streams[0]);
+    gstream_util_finish(streams[1]);
+    CU_ASSERT(atomic_load(&poller.calls) > 3);
+    CU_ASSERT_EQUAL(ucs_gstream_poller_remove(test_poll, &poller), UCS_OK);
+    gstream_util_group_finish(group);
+}
+
+static const st_cunit_case_t test_cases[] = {
+    {"random", test_random},
+    {"chain", test_chain},
+    {"ping_pong", test_ping_pong},
+    {"service", test_service},
+    {"at_once", test_at_once},
+    {"churn", test_churn},
+    {"wake_each", test_wake_each},
+    {"sleep_cost", test_sleep_cost},
+    {"poller", test_poller}
+};
+
+int main(int argc, char **argv)
+{
+    return st_cunit_main("gstream_sched", test_cases,
+                         ST_CUNIT_COUNT(test_cases), argc, argv);
+}
