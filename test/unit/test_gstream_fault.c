@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * test_gstream_fault.c - streams where the system refuses, or never times out.
- *
- * Built with the library's sources, and linked with --wrap for the calls that
- * stand at the top of this file.
- */
+/* test_gstream_fault.c - streams where the system refuses, or never times
+ * out. */
 #ifdef HAVE_CONFIG_H
 #  include "config.h"
 #endif
@@ -15,18 +11,13 @@
 
 #include "gstream_pace.h"
 #include "gstream_util.h"
+#include "gstream_wrap.h"
 #include "st_cunit.h"
 
 #include <ucs_gstream_event.h>
 
-#include <errno.h>
-#include <limits.h>
-#include <linux/futex.h>
-#include <pthread.h>
 #include <sched.h>
-#include <stdarg.h>
 #include <stdlib.h>
-#include <sys/syscall.h>
 
 #define TEST_CHUNK   256  /* Commands that one allocation holds */
 #define TEST_BATCH   2000
@@ -35,103 +26,6 @@
 #define TEST_RACES   20000
 #define TEST_DELAYS  100  /* Pauses */
 
-
-/* Which of the next calls fails; negative for none. Set by the main thread,
- * counted in any; atomic, like the counters below. */
-static int test_fail_malloc;
-static int test_fail_memalign;
-static int test_fail_thread;
-
-static int test_num_mallocs;
-static int test_num_wakes;
-
-/* Whether sleeping has no time limit, so that nothing but a wake ends it. */
-static int test_no_timeouts;
-
-
-void *__real_malloc(size_t size);
-int __real_posix_memalign(void **ptr, size_t align, size_t size);
-int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
-                          void *(*func)(void *), void *arg);
-long __real_syscall(long number, ...);
-
-void *__wrap_malloc(size_t size);
-int __wrap_posix_memalign(void **ptr, size_t align, size_t size);
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
-                          void *(*func)(void *), void *arg);
-long __wrap_syscall(long number, ...);
-
-
-static int test_get(int *number)
-{
-    return __atomic_load_n(number, __ATOMIC_SEQ_CST);
-}
-
-static void test_set(int *number, int value)
-{
-    __atomic_store_n(number, value, __ATOMIC_SEQ_CST);
-}
-
-/* Counts a call down; whether it is the one that fails. */
-static int test_fails(int *number)
-{
-    return __atomic_fetch_sub(number, 1, __ATOMIC_SEQ_CST) == 0;
-}
-
-void *__wrap_malloc(size_t size)
-{
-    __atomic_fetch_add(&test_num_mallocs, 1, __ATOMIC_SEQ_CST);
-    return test_fails(&test_fail_malloc) ? NULL : __real_malloc(size);
-}
-
-int __wrap_posix_memalign(void **ptr, size_t align, size_t size)
-{
-    return test_fails(&test_fail_memalign) ?
-                   ENOMEM :
-                   __real_posix_memalign(ptr, align, size);
-}
-
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
-                          void *(*func)(void *), void *arg)
-{
-    return test_fails(&test_fail_thread) ?
-                   EAGAIN :
-                   __real_pthread_create(thread, attr, func, arg);
-}
-
-/* All calls of the library are futex(word, operation, value, timeout). */
-long __wrap_syscall(long number, ...)
-{
-    struct timespec *timeout;
-    int operation, value;
-    va_list args;
-    void *word;
-
-    va_start(args, number);
-    word      = va_arg(args, void*);
-    operation = va_arg(args, int);
-    value     = va_arg(args, int);
-    timeout   = va_arg(args, struct timespec*);
-    va_end(args);
-
-    if (number != SYS_futex) {
-        return __real_syscall(number, word, operation, value, timeout);
-    }
-    if (operation == FUTEX_WAKE_PRIVATE) {
-        __atomic_fetch_add(&test_num_wakes, 1, __ATOMIC_SEQ_CST);
-    }
-    return __real_syscall(number, word, operation, value,
-                          test_get(&test_no_timeouts) ? NULL : timeout, NULL,
-                          0);
-}
-
-static void test_reset(void)
-{
-    test_set(&test_fail_malloc, -1);
-    test_set(&test_fail_memalign, -1);
-    test_set(&test_fail_thread, -1);
-    test_set(&test_no_timeouts, 0);
-}
 
 static ucs_gstream_cmd_t test_func(ucs_gstream_func_t func, void *arg)
 {
@@ -166,20 +60,20 @@ static void test_create_fails(int *fault, ucs_status_t expected)
     ucs_gstream_params_t params = {0};
     ucs_gstream_h stream        = NULL;
 
-    test_set(fault, 0);
+    gstream_wrap_set(fault, 0);
     gstream_util_quiet(1);
     CU_ASSERT_EQUAL(ucs_gstream_create(&params, &stream), expected);
     gstream_util_quiet(0);
     CU_ASSERT_PTR_NULL(stream);
-    test_reset();
+    gstream_wrap_reset();
 }
 
 static void test_create(void)
 {
-    test_reset();
-    test_create_fails(&test_fail_memalign, UCS_ERR_NO_MEMORY);
-    test_create_fails(&test_fail_malloc, UCS_ERR_NO_MEMORY);
-    test_create_fails(&test_fail_thread, UCS_ERR_NO_RESOURCE);
+    gstream_wrap_reset();
+    test_create_fails(&gstream_wrap.fail_memalign, UCS_ERR_NO_MEMORY);
+    test_create_fails(&gstream_wrap.fail_malloc, UCS_ERR_NO_MEMORY);
+    test_create_fails(&gstream_wrap.fail_thread, UCS_ERR_NO_RESOURCE);
     gstream_util_finish(gstream_util_create());
 }
 
@@ -193,18 +87,18 @@ static void test_event(void)
     ucs_gstream_event_h event = NULL;
     int before, i;
 
-    test_reset();
+    gstream_wrap_reset();
     gstream_util_quiet(1);
-    test_set(&test_fail_malloc, 0);
+    gstream_wrap_set(&gstream_wrap.fail_malloc, 0);
     CU_ASSERT_EQUAL(ucs_gstream_event_create(&event), UCS_ERR_NO_MEMORY);
     CU_ASSERT_PTR_NULL(event);
-    test_reset();
+    gstream_wrap_reset();
     CU_ASSERT_EQUAL_FATAL(ucs_gstream_event_create(&event), UCS_OK);
 
-    test_set(&test_fail_malloc, 0);
+    gstream_wrap_set(&gstream_wrap.fail_malloc, 0);
     CU_ASSERT_EQUAL(ucs_gstream_enqueue_record(stream, event),
                     UCS_ERR_NO_MEMORY);
-    test_reset();
+    gstream_wrap_reset();
     CU_ASSERT_EQUAL(ucs_gstream_query(stream), UCS_OK);
     CU_ASSERT_EQUAL(ucs_gstream_event_query(event), UCS_ERR_NO_ELEM);
     gstream_util_quiet(0);
@@ -214,13 +108,13 @@ static void test_event(void)
         CU_ASSERT_EQUAL(ucs_gstream_enqueue_record(stream, event), UCS_OK);
         CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
     }
-    before = test_get(&test_num_mallocs);
+    before = gstream_wrap_get(&gstream_wrap.num_mallocs);
     for (i = 0; i < (TEST_CHUNK / 4); ++i) {
         CU_ASSERT_EQUAL(ucs_gstream_enqueue_record(stream, event), UCS_OK);
         CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait_event(stream, event), UCS_OK);
         CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
     }
-    CU_ASSERT_EQUAL(test_get(&test_num_mallocs), before);
+    CU_ASSERT_EQUAL(gstream_wrap_get(&gstream_wrap.num_mallocs), before);
     CU_ASSERT_EQUAL(ucs_gstream_event_destroy(event), UCS_OK);
     gstream_util_finish(stream);
 }
@@ -244,9 +138,9 @@ static int test_batch_fails(ucs_gstream_h stream, const ucs_gstream_cmd_t *cmds,
     ucs_status_t status;
 
     gstream_util_quiet(1);
-    test_set(&test_fail_malloc, nth);
+    gstream_wrap_set(&gstream_wrap.fail_malloc, nth);
     status = ucs_gstream_enqueue(stream, cmds, TEST_BATCH);
-    test_reset();
+    gstream_wrap_reset();
     gstream_util_quiet(0);
     CU_ASSERT((status == UCS_OK) || (status == UCS_ERR_NO_MEMORY));
     return status != UCS_OK;
@@ -276,7 +170,7 @@ static void test_batch(void)
     uint64_t runs;
     int nth;
 
-    test_reset();
+    gstream_wrap_reset();
     test_fill(cmds, TEST_BATCH, &runs);
     for (nth = 0; nth <= (TEST_BATCH / TEST_CHUNK); ++nth) {
         test_batch_nth(cmds, &runs, nth);
@@ -293,19 +187,19 @@ static void test_recycle(void)
     uint64_t runs = 0;
     int before, lap;
 
-    test_reset();
+    gstream_wrap_reset();
     stream = gstream_util_create();
     test_fill(cmds, TEST_BATCH, &runs);
     CU_ASSERT_EQUAL(ucs_gstream_enqueue(stream, cmds, TEST_BATCH), UCS_OK);
     CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
 
-    before = test_get(&test_num_mallocs);
+    before = gstream_wrap_get(&gstream_wrap.num_mallocs);
     for (lap = 0; lap < TEST_LAPS; ++lap) {
         CU_ASSERT_EQUAL(ucs_gstream_enqueue(stream, cmds, TEST_BATCH - 256),
                         UCS_OK);
         CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
     }
-    CU_ASSERT_EQUAL(test_get(&test_num_mallocs), before);
+    CU_ASSERT_EQUAL(gstream_wrap_get(&gstream_wrap.num_mallocs), before);
     gstream_util_finish(stream);
 }
 
@@ -345,7 +239,7 @@ static void test_recycle_args(void)
     int before, lap;
 
     /* The longest queue that there is before is as long as a lap of kernels */
-    test_reset();
+    gstream_wrap_reset();
     stream = gstream_util_create();
     test_fill(cmds, ST_CUNIT_COUNT(cmds), &runs);
     CU_ASSERT_EQUAL(ucs_gstream_enqueue(stream, cmds, ST_CUNIT_COUNT(cmds)),
@@ -353,11 +247,11 @@ static void test_recycle_args(void)
     CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
 
     runs   = 0;
-    before = test_get(&test_num_mallocs);
+    before = gstream_wrap_get(&gstream_wrap.num_mallocs);
     for (lap = 0; lap < TEST_LAPS; ++lap) {
         test_launch_lap(stream, &runs);
     }
-    CU_ASSERT_EQUAL(test_get(&test_num_mallocs), before);
+    CU_ASSERT_EQUAL(gstream_wrap_get(&gstream_wrap.num_mallocs), before);
     gstream_util_finish(stream);
     CU_ASSERT_EQUAL(runs, TEST_LAPS * TEST_CHUNK);
 }
@@ -375,18 +269,18 @@ static void test_launch_fails(void)
     ucs_status_t status;
     unsigned i;
 
-    test_reset();
+    gstream_wrap_reset();
     stream = gstream_util_create();
     CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(stream, &gate, 1), UCS_OK);
     gstream_util_quiet(1);
-    for (i = 0; i < TEST_CHUNK; ++i) {
-        test_set(&test_fail_malloc, (int)(i % 2)); /* each one, or none */
+    for (i = 0; i < TEST_CHUNK; ++i) { /* the next allocation fails, or none */
+        gstream_wrap_set(&gstream_wrap.fail_malloc, (int)(i % 2));
         status = ucs_gstream_enqueue_launch(stream, test_count_args, &args,
                                             sizeof(args));
         CU_ASSERT((status == UCS_OK) || (status == UCS_ERR_NO_MEMORY));
         launched += (status == UCS_OK);
     }
-    test_reset();
+    gstream_wrap_reset();
     gstream_util_quiet(0);
     CU_ASSERT(launched >= (TEST_CHUNK / 2));
     CU_ASSERT(launched < TEST_CHUNK);
@@ -414,8 +308,8 @@ static void test_no_lost_store(void)
     ucs_gstream_h ping, pong;
     uint64_t round;
 
-    test_reset();
-    test_set(&test_no_timeouts, 1);
+    gstream_wrap_reset();
+    gstream_wrap_set(&gstream_wrap.no_timeouts, 1);
     ping = test_create_sleepy();
     pong = test_create_sleepy();
     for (round = 1; round <= TEST_ROUNDS; ++round) {
@@ -431,7 +325,7 @@ static void test_no_lost_store(void)
     gstream_util_finish(ping);
     gstream_util_finish(pong);
     CU_ASSERT_EQUAL(ball[1], TEST_ROUNDS);
-    test_reset();
+    gstream_wrap_reset();
 }
 
 /* A meeting of the host and the stream's thread, so that both go on within some
@@ -453,7 +347,7 @@ static void test_meet(test_meeting_t *meeting, unsigned delay)
     int polls = 0;
 
     __atomic_fetch_add(&meeting->arrived, 1, __ATOMIC_SEQ_CST);
-    while (test_get(&meeting->arrived) < 2) {
+    while (gstream_wrap_get(&meeting->arrived) < 2) {
         if ((++polls % 1000) == 0) {
             sched_yield();
         }
@@ -477,12 +371,12 @@ static void test_no_lost_wake(void)
     ucs_gstream_h stream;
     uint64_t round;
 
-    test_reset();
-    test_set(&test_no_timeouts, 1);
+    gstream_wrap_reset();
+    gstream_wrap_set(&gstream_wrap.no_timeouts, 1);
     stream  = test_create_sleepy();
     cmds[0] = test_func(test_meet_stream, &meeting);
     for (round = 1; round <= TEST_RACES; ++round) {
-        test_set(&meeting.arrived, 0);
+        gstream_wrap_set(&meeting.arrived, 0);
         cmds[1] = test_wait(&word, round);
         CU_ASSERT_EQUAL(ucs_gstream_enqueue(stream, cmds, 2), UCS_OK);
         test_meet(&meeting, round % TEST_DELAYS);
@@ -491,7 +385,7 @@ static void test_no_lost_wake(void)
         CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
     }
     gstream_util_finish(stream);
-    test_reset();
+    gstream_wrap_reset();
 }
 
 /* In each round, the stream falls asleep for lack of commands while the host
@@ -503,10 +397,10 @@ static void test_no_lost_command(void)
     uint64_t runs = 0;
     unsigned round;
 
-    test_reset();
+    gstream_wrap_reset();
     stream = test_create_sleepy();
     for (round = 0; round < TEST_RACES; ++round) {
-        test_set(&meeting.arrived, 0);
+        gstream_wrap_set(&meeting.arrived, 0);
         CU_ASSERT_EQUAL(ucs_gstream_enqueue_func(stream, test_meet_stream,
                                                  &meeting),
                         UCS_OK);
@@ -527,10 +421,10 @@ static void test_no_lost_end(void)
     ucs_gstream_h stream;
     unsigned round;
 
-    test_reset();
+    gstream_wrap_reset();
     stream = test_create_sleepy();
     for (round = 0; round < TEST_RACES; ++round) {
-        test_set(&meeting.arrived, 0);
+        gstream_wrap_set(&meeting.arrived, 0);
         meeting.delay = round % TEST_DELAYS;
         CU_ASSERT_EQUAL(ucs_gstream_enqueue_func(stream, test_meet_stream,
                                                  &meeting),
@@ -551,21 +445,21 @@ static void test_wake_calls(void)
     int before;
     size_t i;
 
-    test_reset();
+    gstream_wrap_reset();
     gstream_util_open(&util);
     CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(util.stream, &words[0], 1),
                     UCS_OK);
     gstream_util_until_asleep(util.tid);
 
-    before = test_get(&test_num_wakes);
+    before = gstream_wrap_get(&gstream_wrap.num_wakes);
     for (i = 1; i < ST_CUNIT_COUNT(words); ++i) {
         ucs_gstream_wake(&words[i]);
     }
-    CU_ASSERT_EQUAL(test_get(&test_num_wakes), before);
+    CU_ASSERT_EQUAL(gstream_wrap_get(&gstream_wrap.num_wakes), before);
 
     gstream_util_store(&words[0], 1);
     ucs_gstream_wake(&words[0]);
-    CU_ASSERT(test_get(&test_num_wakes) <= (before + 1));
+    CU_ASSERT(gstream_wrap_get(&gstream_wrap.num_wakes) <= (before + 1));
     gstream_util_finish(util.stream);
 }
 
