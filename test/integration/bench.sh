@@ -1,12 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # What the benchmarks report of the lanes that moved their messages.
-# usage: bench.sh trig|host|mixed RANKS PROGRAM [OPTION...] | cost [OPTION...]
+# usage: bench.sh trig|host|mixed RANKS PROGRAM [OPTION...] |
+#                 cost|wrt [OPTION...]
 #   trig   the network card moves everything, and the report's counts say so
 #   host   the same of the host lane, where it is asked for
 #   mixed  a thread moves some although the card is to: that is said, and an
 #          error
 #   cost   st_cost measures what it is to, on all lanes
+#   wrt    st_wrt does, for 1 to 4 streams
 # Needs builddir and ST_RUN in the environment, as run.sh sets them.
 set -uo pipefail
 
@@ -119,7 +121,24 @@ test_cost()
     expect_row 10000 match-host limit
 }
 
+test_wrt()
+{
+    local streams who how
+    run_program "${builddir:?}/bench/st_wrt" --streams 4 "$@"
+    expect_quiet
+    for streams in 1 2 4; do
+        for who in own group-1 group-2; do
+            for how in poll sleep; do
+                expect_row "$streams" "$who-$how" median_us min_us max_us \
+                    ratio worst_us
+            done
+        done
+    done
+    ! grep -qE '"size":(0|[5-9]|3)' "$temp/json" || fail "too many rows"
+    ! grep -q '"verified":false' "$temp/json" || fail "words are wrong"
+}
+
 case ${1:-} in
-trig|host|mixed|cost) "test_$1" "${@:2}" ;;
+trig|host|mixed|cost|wrt) "test_$1" "${@:2}" ;;
 *) fail "there is no test \"${1:-}\"" ;;
 esac

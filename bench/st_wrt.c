@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_wrt.c - wait reaction time: from the store of a word to the moment at
+ * which the stream that waits for it goes on, against the number of streams
+ * that wait.
+ *
+ * Each stream waits for a word of its own. The host stores to one of them after
+ * the other; a kernel behind the wait takes the time. The variants take turns.
+ */
+#include <st_number.h>
+#include <st_report.h>
+#include <ucs_gstream.h>
+
+#include <getopt.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define ST_WRT_MAX_STREAMS 256
+#define ST_WRT_MAX_TRIALS  101
+#define ST_WRT_MAX_COUNT   100000
+#define ST_WRT_MAX_ROWS    64
+#define ST_WRT_LINE        64  /* Bytes that no two streams share */
+#define ST_WRT_POLL_US     20  /* Until a stream is surely at its wait */
+#define ST_WRT_SLEEP_US    300 /* Until it is surely asleep there */
+
+
+/* Whose threads run the streams, and what they do while they wait */
+typedef struct st_wrt_variant {
+    const char *name;
+    unsigned   num_threads; /* Of a group; 0: one of each stream's own */
+    int        sleeps;
+} st_wrt_variant_t;
+
+static const st_wrt_variant_t st_wrt_variants[] = {
+    {"own-poll", 0, 0},
+    {"own-sleep", 0, 1},
+    {"group-1-poll", 1, 0},
+    {"group-1-sleep", 1, 1},
+    {"group-2-poll", 2, 0},
+    {"group-2-sleep", 2, 1}
+};
+
+#define ST_WRT_NUM_VARIANTS \
+    (sizeof(st_wrt_variants) / sizeof(st_wrt_variants[0]))
+
+
+/* A line of the report */
+typedef struct st_wrt_row {
+    const st_wrt_variant_t *variant;
+    size_t                 num_streams;
+    int                    baseline;  /* The row of one stream */
+    double                 samples[ST_WRT_MAX_TRIALS]; /* Medians of trials */
+    double                 worst;     /* Of all reactions */
+    char                   more[64];  /* Of the JSON */
+} st_wrt_row_t;
+
+
+/* A stream that waits; the word has a cache line of its own, as has what the
+ * kernel writes. */
+typedef struct st_wrt_stream {
+    _Alignas(ST_WRT_LINE) volatile uint64_t word;
+    _Alignas(ST_WRT_LINE) ucs_gstream_h stream;
+    double   seen;   /* us; when the wait was over */
+    uint64_t passed; /* Round of that; atomic */
+    uint64_t errors; /* Words that were not there */
+} st_wrt_stream_t;
+
+
+typedef struct st_wrt {
+    const char          *json;
+    size_t              trials;
+    size_t              count;       /* Reactions of a trial */
+    size_t              max_streams;
+    st_wrt_row_t        rows[ST_WRT_MAX_ROWS];
+    int                 num_rows;
+    ucs_gstream_group_h group;       /* Of the row that runs */
+    st_wrt_stream_t     *streams;    /* max_streams */
+    double              *reactions;  /* count */
+    uint64_t            errors;
+} st_wrt_t;
+
+
+/* A kernel's arguments */
+typedef struct st_wrt_args {
+    st_wrt_stream_t *stream;
+    uint64_t        round;
+} st_wrt_args_t;
+
+
+static double now_us(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (ts.tv_sec * 1e6) + (ts.tv_nsec / 1e3);
+}
+
+/* Gives up unless the status is UCS_OK. */
+static void must(const char *what, ucs_status_t status)
+{
+    if (status != UCS_OK) {
+        fprintf(stderr, "st_wrt: %s: status %d\n", what, (int)status);
+        exit(EXIT_FAILURE);
+    }
+}
+
+static void *must_alloc(size_t size)
+{
+    void *memory;
+
+    if (posix_memalign(&memory, ST_WRT_LINE, size) != 0) {
+        fprintf(stderr, "st_wrt: no memory\n");
+        exit(EXIT_FAILURE);
+    }
+    return memory;
+}
+
+static void set_pace(const char *spin, const char *yield_time)
+{
+    if ((setenv("UCX_GSTREAM_SPIN", spin, 1) != 0) ||
+        (setenv("UCX_GSTREAM_YIELD_TIME", yield_time, 1) != 0)) {
+        perror("st_wrt: setenv");
+        exit(EXIT_FAILURE);
+    }
+}
+
+/* Runs behind the wait. */
+static void react(void *arg)
+{
+    const st_wrt_args_t *args = arg;
+    st_wrt_stream_t *stream   = args->stream;
+
+    stream->seen    = now_us();
+    stream->errors += (stream->word != args->round);
+    __atomic_store_n(&stream->passed, args->round, __ATOMIC_RELEASE);
+}
+
+static void enqueue_wait(st_wrt_stream_t *stream, uint64_t round)
+{
+    const st_wrt_args_t args = {stream, round};
+
+    must("ucs_gstream_enqueue_wait64",
+         ucs_gstream_enqueue_wait64(stream->stream, &stream->word, round));
+    must("ucs_gstream_enqueue_launch",
+         ucs_gstream_enqueue_launch(stream->stream, react, &args,
+                                    sizeof(args)));
+}
+
+static void open_streams(st_wrt_t *bench, const st_wrt_row_t *row)
+{
+    const ucs_gstream_group_params_t group_params = {
+        .field_mask  = UCS_GSTREAM_GROUP_PARAM_FIELD_NUM_THREADS,
+        .num_threads = row->variant->num_threads
+    };
+    ucs_gstream_params_t params                   = {0};
+    size_t i;
+
+    set_pace(row->variant->sleeps ? "0" : "auto",
+             row->variant->sleeps ? "0" : "1s");
+    if (row->variant->num_threads > 0) {
+        must("ucs_gstream_group_create",
+             ucs_gstream_group_create(&group_params, &bench->group));
+        params.field_mask = UCS_GSTREAM_PARAM_FIELD_GROUP;
+        params.group      = bench->group;
+    }
+    for (i = 0; i < row->num_streams; ++i) {
+        memset(&bench->streams[i], 0, sizeof(bench->streams[i]));
+        must("ucs_gstream_create",
+             ucs_gstream_create(&params, &bench->streams[i].stream));
+        enqueue_wait(&bench->streams[i], 1);
+    }
+}
+
+/* Lets the last wait of each stream pass, and ends it. */
+static void close_streams(st_wrt_t *bench, const st_wrt_row_t *row)
+{
+    st_wrt_stream_t *stream;
+    size_t i;
+
+    for (i = 0; i < row->num_streams; ++i) {
+        stream = &bench->streams[i];
+        __atomic_store_n(&stream->word, stream->passed + 1, __ATOMIC_RELEASE);
+        ucs_gstream_wake(&stream->word);
+        must("ucs_gstream_synchronize",
+             ucs_gstream_synchronize(stream->stream));
+        must("ucs_gstream_destroy", ucs_gstream_destroy(stream->stream));
+        bench->errors += stream->errors;
+    }
+    if (row->variant->num_threads > 0) {
+        must("ucs_gstream_group_destroy",
+             ucs_gstream_group_destroy(bench->group));
+    }
+}
+
+/* Lets the streams get to where the measurement begins. */
+static void let_wait(const st_wrt_row_t *row)
+{
+    const struct timespec ts = {
+        .tv_nsec = ST_WRT_SLEEP_US * 1000
+    };
+    double start             = now_us();
+
+    if (row->variant->sleeps) {
+        (void)nanosleep(&ts, NULL);
+        return;
+    }
+    do {
+        sched_yield();
+    } while ((now_us() - start) < ST_WRT_POLL_US);
+}
+
+/* One reaction, in microseconds. */
+static double run_round(st_wrt_stream_t *stream, uint64_t round)
+{
+    double start = now_us();
+
+    __atomic_store_n(&stream->word, round, __ATOMIC_RELEASE);
+    ucs_gstream_wake(&stream->word);
+    while (__atomic_load_n(&stream->passed, __ATOMIC_ACQUIRE) != round) {
+        sched_yield();
+    }
+    return stream->seen - start;
+}
+
+/* Median of the reactions of a trial */
+static double run_row(st_wrt_t *bench, st_wrt_row_t *row)
+{
+    st_wrt_stream_t *stream;
+    st_report_stats_t stats;
+    uint64_t round;
+    size_t i;
+
+    open_streams(bench, row);
+    for (i = 0; i < bench->count; ++i) {
+        stream              = &bench->streams[i % row->num_streams];
+        round               = 1 + (i / row->num_streams);
+        let_wait(row);
+        bench->reactions[i] = run_round(stream, round);
+        enqueue_wait(stream, round + 1);
+    }
+    close_streams(bench, row);
+    st_report_stats_get(bench->reactions, (int)bench->count, &stats);
+    row->worst = (stats.max > row->worst) ? stats.max : row->worst;
+    return stats.median;
+}
+
+static void add_rows(st_wrt_t *bench)
+{
+    size_t num_streams, i;
+    st_wrt_row_t *row;
+
+    for (num_streams = 1; num_streams <= bench->max_streams;
+         num_streams *= 2) {
+        for (i = 0; i < ST_WRT_NUM_VARIANTS; ++i) {
+            row              = &bench->rows[bench->num_rows++];
+            row->variant     = &st_wrt_variants[i];
+            row->num_streams = num_streams;
+            row->baseline    = (int)i;
+        }
+    }
+}
+
+static void run_all(st_wrt_t *bench)
+{
+    st_wrt_row_t *row;
+    size_t trial;
+    int i;
+
+    bench->streams   = must_alloc(bench->max_streams *
+                                  sizeof(*bench->streams));
+    bench->reactions = must_alloc(bench->count * sizeof(*bench->reactions));
+    add_rows(bench);
+    /* The first trial warms up: the next one overwrites it */
+    for (trial = 0; trial <= bench->trials; ++trial) {
+        for (i = 0; i < bench->num_rows; ++i) {
+            row        = &bench->rows[i];
+            row->worst = (trial == 1) ? 0 : row->worst;
+            row->samples[(trial == 0) ? 0 : (trial - 1)] = run_row(bench, row);
+        }
+    }
+    free(bench->reactions);
+    free(bench->streams);
+}
+
+/* What the report says of a row; sorts its samples */
+static void get_row(st_wrt_t *bench, st_wrt_row_t *row, st_report_row_t *out)
+{
+    st_report_stats_t base;
+
+    st_report_stats_get(bench->rows[row->baseline].samples, (int)bench->trials,
+                        &base);
+    memset(out, 0, sizeof(*out));
+    st_report_stats_get(row->samples, (int)bench->trials, &out->time);
+    snprintf(row->more, sizeof(row->more), ",\"worst_us\":%.4f", row->worst);
+    out->size     = row->num_streams;
+    out->variant  = row->variant->name;
+    out->ratio    = out->time.median / base.median;
+    out->setup_us = -1;
+    out->verified = (bench->errors == 0);
+    out->more     = row->more;
+}
+
+static void print_table(st_wrt_t *bench)
+{
+    st_report_row_t row;
+    int i;
+
+    printf("host streams, %ld cores, load %.2f, %zu trials of %zu reactions\n",
+           st_report_cores(), st_report_load(), bench->trials, bench->count);
+    printf("%7s %-14s %10s %10s %10s %7s %10s\n", "streams", "variant",
+           "median us", "min us", "max us", "ratio", "worst us");
+    for (i = 0; i < bench->num_rows; ++i) {
+        get_row(bench, &bench->rows[i], &row);
+        printf("%7zu %-14s %10.3f %10.3f %10.3f %7.3f %10.3f\n", row.size,
+               row.variant, row.time.median, row.time.min, row.time.max,
+               row.ratio, bench->rows[i].worst);
+    }
+    printf("words %s\n", (bench->errors == 0) ? "right" : "WRONG");
+}
+
+static int write_json(st_wrt_t *bench)
+{
+    FILE *file = st_report_open(bench->json);
+    st_report_row_t row;
+    int i;
+
+    if (file == NULL) {
+        return -1;
+    }
+    fputc('{', file);
+    st_report_json_string(file, "bench", "st_wrt");
+    st_report_json_string(file, "provider", "none");
+    st_report_json_string(file, "stream", "host");
+    fprintf(file, "\"ranks\":1,\"trials\":%zu,\"count\":%zu,", bench->trials,
+            bench->count);
+    st_report_json_machine(file);
+    fprintf(file, "\"rows\":[");
+    for (i = 0; i < bench->num_rows; ++i) {
+        get_row(bench, &bench->rows[i], &row);
+        fputs((i > 0) ? "," : "", file);
+        st_report_json_row(file, &row);
+    }
+    fputs("\n]}\n", file);
+    return st_report_close(file, bench->json);
+}
+
+static void usage(FILE *file)
+{
+    fprintf(file,
+            "Usage: st_wrt [options]\n"
+            "Wait reaction time: from the store of a word to the moment at "
+            "which the stream\nthat waits for it goes on, against the number "
+            "of streams that wait.\n\n"
+            "  --streams N  most streams that wait, 1 to %d (32)\n"
+            "  --trials N   repetitions, all taking turns, 1 to %d (9)\n"
+            "  --count N    reactions of a trial, 1 to %d (200)\n"
+            "  --json FILE  write the report to a file\n"
+            "  --help       print this and stop\n", ST_WRT_MAX_STREAMS,
+            ST_WRT_MAX_TRIALS, ST_WRT_MAX_COUNT);
+}
+
+static int parse_number(const char *name, size_t max, size_t *number)
+{
+    if (st_number_parse(optarg, 1, max, number) != 0) {
+        fprintf(stderr, "st_wrt: --%s: '%s' is not a number from 1 to %zu\n",
+                name, optarg, max);
+        return -1;
+    }
+    return 0;
+}
+
+static int parse_option(st_wrt_t *bench, int opt)
+{
+    switch (opt) {
+    case 's':
+        return parse_number("streams", ST_WRT_MAX_STREAMS,
+                            &bench->max_streams);
+    case 't':
+        return parse_number("trials", ST_WRT_MAX_TRIALS, &bench->trials);
+    case 'c':
+        return parse_number("count", ST_WRT_MAX_COUNT, &bench->count);
+    case 'j':
+        bench->json = optarg;
+        return 0;
+    case 'h':
+        usage(stdout);
+        exit(EXIT_SUCCESS);
+    default:
+        usage(stderr);
+        return -1;
+    }
+}
+
+static int parse(st_wrt_t *bench, int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"streams", required_argument, NULL, 's'},
+        {"trials", required_argument, NULL, 't'},
+        {"count", required_argument, NULL, 'c'},
+        {"json", required_argument, NULL, 'j'},
+        {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0}
+    };
+    int opt;
+
+    while ((opt = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+        if (parse_option(bench, opt) != 0) {
+            return -1;
+        }
+    }
+    if (optind < argc) {
+        fprintf(stderr, "st_wrt: '%s' is no option\n", argv[optind]);
+        return -1;
+    }
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    static st_wrt_t bench = {
+        .trials      = 9,
+        .count       = 200,
+        .max_streams = 32
+    };
+    int ret               = 0;
+
+    if (parse(&bench, argc, argv) != 0) {
+        return 2;
+    }
+    run_all(&bench);
+    print_table(&bench);
+    if (bench.json != NULL) {
+        ret = write_json(&bench);
+    }
+    return ((ret == 0) && (bench.errors == 0)) ? EXIT_SUCCESS : EXIT_FAILURE;
+}
