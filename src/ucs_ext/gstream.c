@@ -176,15 +176,29 @@ static const char *gstream_check_launch(const ucs_gstream_cmd_t *cmd)
                    NULL;
 }
 
+static const char *gstream_check_helper(const ucs_gstream_helper_t *helper)
+{
+    if ((helper == NULL) || (helper->func == NULL)) {
+        return "NULL helper";
+    }
+    return (helper->bell == NULL) ? "helper without a bell" : NULL;
+}
+
 /* What is wrong with a command; NULL if nothing. */
 static const char *gstream_check_cmd(const ucs_gstream_cmd_t *cmd)
 {
+    const char *defect;
+
     switch (cmd->type) {
     case UCS_GSTREAM_CMD_FUNC:
         return (cmd->u.func.func == NULL) ? "NULL function" : NULL;
     case UCS_GSTREAM_CMD_WRITE64:
     case UCS_GSTREAM_CMD_WAIT64:
         return gstream_check_word(cmd->u.word.address);
+    case UCS_GSTREAM_CMD_HELP64:
+        defect = gstream_check_helper(cmd->u.word.helper);
+        return (defect != NULL) ? defect :
+                                  gstream_check_word(cmd->u.word.address);
     case UCS_GSTREAM_CMD_COPY:
         return ((cmd->u.copy.length > 0) && ((cmd->u.copy.dst == NULL) ||
                                              (cmd->u.copy.src == NULL))) ?
@@ -265,7 +279,7 @@ ucs_status_t ucs_gstream_enqueue_write64(ucs_gstream_h stream,
 {
     ucs_gstream_cmd_t cmd = {
         .type   = UCS_GSTREAM_CMD_WRITE64,
-        .u.word = {address, value}
+        .u.word = {.address = address, .value = value}
     };
 
     return ucs_gstream_enqueue(stream, &cmd, 1);
@@ -277,7 +291,7 @@ ucs_status_t ucs_gstream_enqueue_wait64(ucs_gstream_h stream,
 {
     ucs_gstream_cmd_t cmd = {
         .type   = UCS_GSTREAM_CMD_WAIT64,
-        .u.word = {address, value}
+        .u.word = {.address = address, .value = value}
     };
 
     return ucs_gstream_enqueue(stream, &cmd, 1);
@@ -298,6 +312,12 @@ void ucs_gstream_wake(const volatile uint64_t *address)
 {
     gstream_sleep_fence();
     gstream_sleep_wake(address);
+}
+
+void ucs_gstream_bell_ring(ucs_gstream_bell_t *bell)
+{
+    gstream_sleep_fence();
+    gstream_sleep_ring(bell);
 }
 
 ucs_status_t ucs_gstream_synchronize(ucs_gstream_h stream)

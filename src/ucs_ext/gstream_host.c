@@ -162,9 +162,33 @@ static size_t gstream_host_run_writes(const ucs_gstream_cmd_t *cmds,
     return num_writes;
 }
 
+/* Call who drives what the stream waits for. */
+static void gstream_host_poll(const ucs_gstream_helper_t *helper,
+                              ucs_gstream_help_t when)
+{
+    if (when != UCS_GSTREAM_HELP_END) {
+        gstream_poll(when == UCS_GSTREAM_HELP_LAST);
+    }
+    if (helper != NULL) {
+        helper->func(helper->arg, when);
+    }
+}
+
+static void gstream_host_sleep(const volatile uint64_t *address,
+                               uint64_t value,
+                               const ucs_gstream_helper_t *helper)
+{
+    if (helper == NULL) {
+        gstream_sleep_until(address, value);
+    } else {
+        gstream_sleep_help(address, value, helper);
+    }
+}
+
 static void gstream_host_run_wait(gstream_host_t *host,
                                   const volatile uint64_t *address,
-                                  uint64_t value)
+                                  uint64_t value,
+                                  const ucs_gstream_helper_t *helper)
 {
     gstream_pace_t pace;
 
@@ -174,17 +198,18 @@ static void gstream_host_run_wait(gstream_host_t *host,
 
     gstream_pace_begin_spin(&pace, &host->config, &host->memory);
     for (;;) {
-        gstream_poll(0);
+        gstream_host_poll(helper, UCS_GSTREAM_HELP_POLL);
         if (__atomic_load_n(address, __ATOMIC_ACQUIRE) >= value) {
             break;
         }
         if (!gstream_pace_step(&pace)) {
-            gstream_poll(1);
-            gstream_sleep_until(address, value);
+            gstream_host_poll(helper, UCS_GSTREAM_HELP_LAST);
+            gstream_host_sleep(address, value, helper);
             break;
         }
     }
     gstream_pace_end_spin(&pace, &host->memory);
+    gstream_host_poll(helper, UCS_GSTREAM_HELP_END);
 }
 
 /* Runs the first command, or the stores it begins; returns how many slots. Part
@@ -200,7 +225,12 @@ gstream_host_run(gstream_host_t *host, const ucs_gstream_cmd_t *cmds,
     case UCS_GSTREAM_CMD_WRITE64:
         return gstream_host_run_writes(cmds, count);
     case UCS_GSTREAM_CMD_WAIT64:
-        gstream_host_run_wait(host, cmds->u.word.address, cmds->u.word.value);
+        gstream_host_run_wait(host, cmds->u.word.address, cmds->u.word.value,
+                              NULL);
+        return 1;
+    case UCS_GSTREAM_CMD_HELP64:
+        gstream_host_run_wait(host, cmds->u.word.address, cmds->u.word.value,
+                              cmds->u.word.helper);
         return 1;
     case UCS_GSTREAM_CMD_COPY:
         if (cmds->u.copy.length > 0) {
@@ -264,7 +294,9 @@ static void *gstream_host_main(void *arg)
 static size_t gstream_host_try(gstream_host_t *host,
                                const ucs_gstream_cmd_t *cmds, size_t count)
 {
-    if (cmds->type != UCS_GSTREAM_CMD_WAIT64) {
+    int has_helper = (cmds->type == UCS_GSTREAM_CMD_HELP64);
+
+    if ((cmds->type != UCS_GSTREAM_CMD_WAIT64) && !has_helper) {
         return gstream_host_run(host, cmds, count);
     }
     if (__atomic_load_n(cmds->u.word.address, __ATOMIC_ACQUIRE) >=
@@ -274,6 +306,7 @@ static size_t gstream_host_try(gstream_host_t *host,
 
     host->task.sleeper.address = cmds->u.word.address;
     host->task.value           = cmds->u.word.value;
+    host->task.helper          = has_helper ? cmds->u.word.helper : NULL;
     return 0;
 }
 

@@ -42,6 +42,7 @@ void gstream_sched_init(gstream_sched_t *sched, unsigned num_threads)
     ucs_list_head_init(&sched->waiting);
     sched->num_tasks    = 0;
     sched->num_unlisted = 0;
+    sched->num_helped   = 0;
     sched->is_watched   = 0;
     atomic_init(&sched->num_waiting, 0);
     atomic_init(&sched->num_polling, num_threads);
@@ -85,6 +86,8 @@ void gstream_sched_add(gstream_sched_t *sched, gstream_task_t *task,
     task->state         = GSTREAM_TASK_IDLE;
     task->is_listed     = 0;
     task->sleeper.calls = &sched->calls;
+    task->sleeper.bell  = NULL;
+    task->helper        = NULL;
     atomic_init(&task->active, 0);
     pthread_mutex_lock(&sched->lock);
     ++sched->num_tasks;
@@ -122,9 +125,19 @@ static void gstream_sched_drain(gstream_sched_t *sched)
     }
 }
 
+static void gstream_task_help(gstream_task_t *task, ucs_gstream_help_t when)
+{
+    if (task->helper != NULL) {
+        task->helper->func(task->helper->arg, when);
+    }
+}
+
 static void gstream_sched_end_wait(gstream_task_t *task)
 {
     gstream_sched_t *sched = task->sched;
+
+    gstream_task_help(task, UCS_GSTREAM_HELP_END);
+    sched->num_helped -= (task->helper != NULL);
 
     ucs_list_del(&task->list);
     atomic_fetch_sub(&sched->num_waiting, 1);
@@ -137,13 +150,14 @@ static void gstream_sched_end_wait(gstream_task_t *task)
     gstream_sched_make_ready(task);
 }
 
-/* Finds what has become ready. */
-static void gstream_sched_look(gstream_sched_t *sched)
+/* Finds what has become ready; 'when' is for the helpers. */
+static void gstream_sched_look(gstream_sched_t *sched, ucs_gstream_help_t when)
 {
     gstream_task_t *task, *next;
 
     gstream_sched_drain(sched);
     ucs_list_for_each_safe(task, next, &sched->waiting, list) {
+        gstream_task_help(task, when);
         if (__atomic_load_n(task->sleeper.address, __ATOMIC_ACQUIRE) >=
             task->value) {
             gstream_sched_end_wait(task);
@@ -186,12 +200,15 @@ gstream_task_t *gstream_sched_take(gstream_sched_t *sched)
         return NULL;
     }
 
-    gstream_sched_look(sched);
+    gstream_sched_look(sched, UCS_GSTREAM_HELP_POLL);
     task = gstream_sched_first(sched);
     if (task != NULL) {
         ucs_list_del(&task->list);
         task->state = GSTREAM_TASK_RUNNING;
-        atomic_fetch_sub(&sched->num_polling, 1);
+        if ((atomic_fetch_sub(&sched->num_polling, 1) == 1) &&
+            (sched->num_helped > 0)) {
+            gstream_sched_look(sched, UCS_GSTREAM_HELP_PARK);
+        }
         gstream_sched_drain(sched); /* of who has seen this thread poll */
         needs_call = gstream_sched_needs_call(sched);
     }
@@ -237,6 +254,7 @@ void gstream_sched_put(gstream_task_t *task, gstream_turn_t turn)
     case GSTREAM_TURN_WAITS:
         task->state = GSTREAM_TASK_WAITING;
         ucs_list_add_tail(&sched->waiting, &task->list);
+        sched->num_helped += (task->helper != NULL);
         atomic_fetch_add(&sched->num_waiting, 1);
         ++sched->num_unlisted;
         break;
@@ -317,7 +335,8 @@ static int gstream_sched_fall_asleep(gstream_sched_t *sched, uint32_t *calls_p)
     atomic_fetch_add(&sched->num_asleep, 1);
     atomic_fetch_sub(&sched->num_polling, 1);
     gstream_sleep_fence(); /* pairs with that of who stores to a word */
-    gstream_sched_look(sched);
+    gstream_sched_look(sched, (atomic_load(&sched->num_polling) == 0) ?
+                              UCS_GSTREAM_HELP_PARK : UCS_GSTREAM_HELP_POLL);
     return (gstream_sched_first(sched) == NULL) &&
            !atomic_load(&sched->is_stopped);
 }

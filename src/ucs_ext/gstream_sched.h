@@ -18,6 +18,8 @@
  *
  * A thread polls, runs a task, or is asleep. Threads that poll look at the
  * words of all waiting tasks, and so does each that is about to take a task.
+ * Helpers of these tasks are told when nobody polls any more: the threads do
+ * not sleep on their bells, which are too many.
  */
 #ifndef GSTREAM_SCHED_H_
 #define GSTREAM_SCHED_H_
@@ -73,6 +75,8 @@ typedef struct gstream_task {
                                          runs the task */
     uint64_t             value;     /**< Smallest one that ends the wait; as
                                          sleeper.address */
+    const ucs_gstream_helper_t *helper; /**< Of the wait, or NULL; as
+                                         sleeper.address */
     struct gstream_task  *next;     /**< Of those submitted; written by who
                                          submits, read by who takes them out */
 
@@ -90,6 +94,7 @@ struct gstream_sched {
     unsigned                  num_tasks;
     unsigned                  num_unlisted; /**< Waiting tasks whose sleepers
                                                  are not in the table */
+    unsigned                  num_helped;   /**< Waiting tasks with helpers */
     int                       is_watched;   /**< One of those asleep looks at
                                                  the words from time to time */
 

@@ -87,6 +87,55 @@ void gstream_sleep_until(const volatile uint64_t *address, uint64_t value)
     gstream_sleeper_remove(&sleeper);
 }
 
+void gstream_sleep_help(const volatile uint64_t *address, uint64_t value,
+                        const ucs_gstream_helper_t *helper)
+{
+    ucs_gstream_bell_t *bell  = helper->bell;
+    gstream_sleeper_t sleeper = {
+        .address = address,
+        .bell    = bell
+    };
+    uint64_t nsec = GSTREAM_SLEEP_NSEC_MIN;
+    uint32_t calls;
+
+    gstream_sleeper_add(&sleeper);
+    __atomic_fetch_add(&bell->sleepers, 1, __ATOMIC_SEQ_CST);
+    gstream_sleep_fence(); /* pairs with the wakers' one */
+
+    for (;;) {
+        /* As above, and before what the helper looks at */
+        calls = __atomic_load_n(&bell->calls, __ATOMIC_SEQ_CST);
+        helper->func(helper->arg, UCS_GSTREAM_HELP_LAST);
+        if (__atomic_load_n(address, __ATOMIC_ACQUIRE) >= value) {
+            break;
+        }
+
+        gstream_futex_wait_shared(&bell->calls, calls, nsec);
+        nsec = gstream_sleep_next(nsec);
+    }
+
+    __atomic_fetch_sub(&bell->sleepers, 1, __ATOMIC_SEQ_CST);
+    gstream_sleeper_remove(&sleeper);
+}
+
+void gstream_sleep_ring(ucs_gstream_bell_t *bell)
+{
+    if (__atomic_load_n(&bell->sleepers, __ATOMIC_RELAXED) > 0) {
+        __atomic_fetch_add(&bell->calls, 1, __ATOMIC_SEQ_CST);
+        gstream_futex_wake_shared(&bell->calls);
+    }
+}
+
+static void gstream_sleeper_wake(gstream_sleeper_t *sleeper)
+{
+    if (sleeper->bell != NULL) {
+        gstream_sleep_ring(sleeper->bell);
+    } else {
+        atomic_fetch_add(sleeper->calls, 1);
+        gstream_futex_wake(sleeper->calls, 1);
+    }
+}
+
 void gstream_sleep_wake(const volatile uint64_t *address)
 {
     gstream_sleep_bucket_t *bucket = gstream_sleep_bucket(address);
@@ -100,8 +149,7 @@ void gstream_sleep_wake(const volatile uint64_t *address)
     pthread_mutex_lock(&gstream_sleep_table.lock);
     ucs_hlist_for_each(sleeper, &bucket->sleepers, link) {
         if (sleeper->address == address) {
-            atomic_fetch_add(sleeper->calls, 1);
-            gstream_futex_wake(sleeper->calls, 1);
+            gstream_sleeper_wake(sleeper);
         }
     }
     pthread_mutex_unlock(&gstream_sleep_table.lock);

@@ -14,9 +14,15 @@
  * Of the two fences one comes first in their total order, so either the
  * sleeper sees the store or the waker sees the sleeper. A store that nobody
  * announces is found by looking again from time to time.
+ *
+ * Who has a helper sleeps on its bell, which other processes may ring: for them
+ * the bell's count of sleepers is what the table is for this process. The
+ * helper is called behind the fence, each time before the thread sleeps.
  */
 #ifndef GSTREAM_SLEEP_H_
 #define GSTREAM_SLEEP_H_
+
+#include "api/ucs_gstream.h"
 
 #include <ucs/datastruct/hlist.h>
 #include <ucs/sys/math.h>
@@ -29,12 +35,13 @@
 #define GSTREAM_SLEEP_NSEC_MAX 50000000ull
 
 
-/** Somebody who sleeps on a word, while he is in the table. address and calls
- *  are constant then; link is protected by the table's lock. */
+/** Somebody who sleeps on a word, while he is in the table. address and what he
+ *  sleeps on are constant then; link is protected by the table's lock. */
 typedef struct gstream_sleeper {
     const volatile uint64_t *address;
     _Atomic uint32_t        *calls; /**< Counts wake-ups, and is slept on; one
                                          of the threads there is woken */
+    ucs_gstream_bell_t      *bell;  /**< NULL, or what is slept on instead */
     ucs_hlist_link_t        link;
 } gstream_sleeper_t;
 
@@ -52,9 +59,19 @@ void gstream_sleeper_remove(gstream_sleeper_t *sleeper);
 void gstream_sleep_until(const volatile uint64_t *address, uint64_t value);
 
 
+/** The same with a helper. */
+void gstream_sleep_help(const volatile uint64_t *address, uint64_t value,
+                        const ucs_gstream_helper_t *helper);
+
+
 /** Wake those who sleep on the word. The caller has stored to it and then
  *  called gstream_sleep_fence(); one fence serves any number of words. */
 void gstream_sleep_wake(const volatile uint64_t *address);
+
+
+/** Wake those who sleep on the bell; the caller has called
+ *  gstream_sleep_fence(). */
+void gstream_sleep_ring(ucs_gstream_bell_t *bell);
 
 
 /** How long to trust it after a sleep of 'nsec'. */

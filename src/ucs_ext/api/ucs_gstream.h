@@ -83,9 +83,55 @@ typedef enum {
     UCS_GSTREAM_CMD_WRITE64, /**< Store a 64-bit word */
     UCS_GSTREAM_CMD_WAIT64,  /**< Wait until a 64-bit word is >= a value */
     UCS_GSTREAM_CMD_COPY,    /**< Copy bytes */
-    UCS_GSTREAM_CMD_LAUNCH   /**< Run a host function on a copy of its
+    UCS_GSTREAM_CMD_LAUNCH,  /**< Run a host function on a copy of its
                                   arguments */
+    UCS_GSTREAM_CMD_HELP64   /**< As WAIT64, and help meanwhile */
 } ucs_gstream_cmd_type_t;
+
+
+/**
+ * What a thread sleeps on, in memory that other processes may have mapped. All
+ * bytes are 0 at first.
+ */
+typedef struct ucs_gstream_bell {
+    uint32_t calls;    /**< Counts the calls; a futex */
+    uint32_t sleepers; /**< Who sleeps on it, or is about to */
+} ucs_gstream_bell_t;
+
+
+/** When a helper is called. */
+typedef enum {
+    UCS_GSTREAM_HELP_POLL, /**< The stream waits, and looks again soon */
+    UCS_GSTREAM_HELP_LAST, /**< The stream sleeps on the bell if the word is
+                                still too small after this */
+    UCS_GSTREAM_HELP_PARK, /**< The stream is of a group whose threads run
+                                other streams or sleep, not on the bell: it is
+                                woken by @ref ucs_gstream_wake alone */
+    UCS_GSTREAM_HELP_END   /**< The word was large enough: the stream goes on */
+} ucs_gstream_help_t;
+
+
+/**
+ * Makes progress of what the stream waits for: called by a host stream again
+ * and again while a UCS_GSTREAM_CMD_HELP64 of it waits, also after each time
+ * that it slept, and then once with UCS_GSTREAM_HELP_END. Not called at all if
+ * the word is large enough when the stream comes to it.
+ *
+ * The function returns soon and calls no function of this header but
+ * @ref ucs_gstream_wake and @ref ucs_gstream_bell_ring.
+ *
+ * @param [in] arg  As in @ref ucs_gstream_helper_t.
+ * @param [in] when What the stream does after this.
+ */
+typedef void (*ucs_gstream_help_func_t)(void *arg, ucs_gstream_help_t when);
+
+
+/** Who makes progress of what a stream waits for. */
+typedef struct ucs_gstream_helper {
+    ucs_gstream_help_func_t func;  /**< What to call */
+    void                    *arg;  /**< Passed to @a func */
+    ucs_gstream_bell_t      *bell; /**< The stream sleeps on this */
+} ucs_gstream_helper_t;
 
 
 /** One stream command. */
@@ -99,6 +145,7 @@ typedef struct ucs_gstream_cmd {
         struct {
             volatile uint64_t *address; /**< Naturally aligned word */
             uint64_t          value;    /**< Stored, or waited for */
+            const ucs_gstream_helper_t *helper; /**< HELP64 only */
         } word;
         struct {
             void       *dst;   /**< At least @a length bytes */
@@ -184,14 +231,17 @@ ucs_gstream_type_t ucs_gstream_type(ucs_gstream_h stream);
  * by a command is visible to whoever acquires it only with all that the stream
  * did before.
  *
+ * Streams of devices wait without their helpers.
+ *
  * @param [in] stream The stream.
  * @param [in] cmds   The commands; they, and arguments of kernels, are copied
  *                    and may be reused on return.
  * @param [in] count  How many; 0 is legal.
  *
  * @return UCS_OK; UCS_ERR_INVALID_PARAM for an unknown command, a misaligned or
- *         NULL word, a NULL function, a NULL address with a length, or
- *         arguments longer than UCS_GSTREAM_ARGS_MAX;
+ *         NULL word, a NULL function, a NULL address with a length, arguments
+ *         longer than UCS_GSTREAM_ARGS_MAX, or a helper without function or
+ *         bell;
  *         UCS_ERR_UNSUPPORTED while a device stream is being captured into a
  *         graph; UCS_ERR_NO_MEMORY. Nothing is enqueued on error.
  *
@@ -308,6 +358,17 @@ ucs_status_t ucs_gstream_enqueue_copy(ucs_gstream_h stream, void *dst,
  * Threads: may be called from any thread.
  */
 void ucs_gstream_wake(const volatile uint64_t *address);
+
+
+/**
+ * Call the streams that sleep on a bell, of whatever process, after storing
+ * what their helpers look at. Cheap when none sleeps.
+ *
+ * @param [in] bell The bell, at its address in this process.
+ *
+ * Threads: may be called from any thread.
+ */
+void ucs_gstream_bell_ring(ucs_gstream_bell_t *bell);
 
 
 /**

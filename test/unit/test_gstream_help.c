@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_gstream_help.c - waits of host streams with a helper, and bells, which
+ * other processes ring.
+ */
+#ifdef HAVE_CONFIG_H
+#  include "config.h"
+#endif
+
+#include "gstream_util.h"
+#include "st_cunit.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define NUM_ROUNDS 100
+
+
+/* What two processes share. */
+typedef struct {
+    ucs_gstream_bell_t bell;
+    volatile uint64_t  there; /* What the helper takes to the word */
+    volatile uint64_t  asked; /* How much of it the other process is to store */
+} shared_t;
+
+/* A helper that looks at what is shared, and how it was called. */
+typedef struct {
+    ucs_gstream_helper_t super;
+    shared_t             *shared;
+    uint64_t             word;
+    uint64_t             enough;   /* Stores by itself after so many calls */
+    _Atomic unsigned     polls;
+    _Atomic unsigned     lasts;
+    _Atomic unsigned     parks;
+    _Atomic unsigned     ends;
+    _Atomic unsigned     after_end;/* Calls since the last end */
+} scene_t;
+
+
+static void help(void *arg, ucs_gstream_help_t when)
+{
+    scene_t *scene = arg;
+    uint64_t there = gstream_util_load(&scene->shared->there);
+
+    atomic_fetch_add(&scene->after_end, 1);
+    switch (when) {
+    case UCS_GSTREAM_HELP_POLL:
+        atomic_fetch_add(&scene->polls, 1);
+        break;
+    case UCS_GSTREAM_HELP_LAST:
+        atomic_fetch_add(&scene->lasts, 1);
+        break;
+    case UCS_GSTREAM_HELP_PARK:
+        atomic_fetch_add(&scene->parks, 1);
+        break;
+    case UCS_GSTREAM_HELP_END:
+        atomic_fetch_add(&scene->ends, 1);
+        atomic_store(&scene->after_end, 0);
+        return;
+    }
+    if (there > scene->word) {
+        gstream_util_store(&scene->word, there);
+    } else if ((scene->enough > 0) &&
+               (atomic_load(&scene->polls) >= scene->enough)) {
+        gstream_util_store(&scene->word, 1);
+    }
+}
+
+static void scene_init(scene_t *scene)
+{
+    *scene            = (scene_t) {.word = 0};
+    scene->shared     = mmap(NULL, sizeof(*scene->shared),
+                             PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+                             -1, 0);
+    CU_ASSERT_FATAL(scene->shared != MAP_FAILED);
+    scene->super.func = help;
+    scene->super.arg  = scene;
+    scene->super.bell = &scene->shared->bell;
+}
+
+static void scene_cleanup(scene_t *scene)
+{
+    CU_ASSERT_EQUAL(scene->shared->bell.sleepers, 0);
+    CU_ASSERT_EQUAL(munmap(scene->shared, sizeof(*scene->shared)), 0);
+}
+
+static void scene_wait(scene_t *scene, ucs_gstream_h stream, uint64_t value)
+{
+    ucs_gstream_cmd_t cmd = {
+        .type   = UCS_GSTREAM_CMD_HELP64,
+        .u.word = {
+            .address = &scene->word,
+            .value   = value,
+            .helper  = &scene->super
+        }
+    };
+
+    CU_ASSERT_EQUAL(ucs_gstream_enqueue(stream, &cmd, 1), UCS_OK);
+}
+
+/* A wait ends by what its helper does; then the helper is told once */
+static void test_drives(void)
+{
+    ucs_gstream_h stream = gstream_util_create();
+    scene_t scene;
+
+    scene_init(&scene);
+    scene.enough = 3;
+    scene_wait(&scene, stream, 1);
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
+    CU_ASSERT(atomic_load(&scene.polls) >= 3);
+    CU_ASSERT(atomic_load(&scene.ends) == 1);
+    CU_ASSERT(atomic_load(&scene.after_end) == 0);
+
+    /* What is there already needs no help */
+    scene_wait(&scene, stream, 1);
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
+    CU_ASSERT(atomic_load(&scene.ends) == 1);
+    CU_ASSERT(atomic_load(&scene.after_end) == 0);
+    gstream_util_finish(stream);
+    scene_cleanup(&scene);
+}
+
+static int is_asleep(const scene_t *scene)
+{
+    return __atomic_load_n(&scene->shared->bell.sleepers,
+                           __ATOMIC_SEQ_CST) > 0;
+}
+
+/* Who stores the word and wakes the stream, and knows nothing of bells, wakes
+ * one that sleeps on a bell */
+static void test_wake(void)
+{
+    gstream_util_t util;
+    scene_t scene;
+    unsigned i;
+
+    scene_init(&scene);
+    gstream_util_open(&util);
+    for (i = 1; i <= 10; ++i) {
+        scene_wait(&scene, util.stream, i);
+        while (!is_asleep(&scene)) {
+            /* it is about to sleep */
+        }
+        gstream_util_until_asleep(util.tid);
+        gstream_util_store(&scene.word, i);
+        ucs_gstream_wake(&scene.word);
+        CU_ASSERT_EQUAL(ucs_gstream_synchronize(util.stream), UCS_OK);
+        CU_ASSERT(atomic_load(&scene.ends) == i);
+    }
+    CU_ASSERT(atomic_load(&scene.lasts) >= 10);
+    CU_ASSERT(scene.shared->bell.calls >= 10);
+    gstream_util_finish(util.stream);
+    scene_cleanup(&scene);
+}
+
+/* The other process: it does what it is asked for, and rings */
+static void ring_on_demand(shared_t *shared)
+{
+    uint64_t done = 0;
+
+    while (done < NUM_ROUNDS) {
+        if (gstream_util_load(&shared->asked) > done) {
+            gstream_util_store(&shared->there, ++done);
+            ucs_gstream_bell_ring(&shared->bell);
+        } else {
+            (void)usleep(10);
+        }
+    }
+}
+
+/* Another process rings, at any moment of a stream that falls asleep */
+static void test_ring(void)
+{
+    ucs_gstream_h stream = gstream_util_create();
+    int status           = -1;
+    scene_t scene;
+    unsigned i;
+    pid_t child;
+
+    scene_init(&scene);
+    child = fork();
+    if (child == 0) {
+        ring_on_demand(scene.shared);
+        _exit(0);
+    }
+    CU_ASSERT_FATAL(child > 0);
+    for (i = 1; i <= NUM_ROUNDS; ++i) {
+        scene_wait(&scene, stream, i);
+        if ((i % 4) != 0) {
+            while (!is_asleep(&scene)) {
+                /* it is about to sleep */
+            }
+        }
+        gstream_util_store(&scene.shared->asked, i);
+        CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
+        CU_ASSERT_EQUAL(scene.word, i);
+    }
+    CU_ASSERT_EQUAL(waitpid(child, &status, 0), child);
+    CU_ASSERT_EQUAL(status, 0);
+    CU_ASSERT(atomic_load(&scene.ends) == NUM_ROUNDS);
+    CU_ASSERT(scene.shared->bell.calls >= (NUM_ROUNDS / 2));
+    gstream_util_finish(stream);
+    scene_cleanup(&scene);
+}
+
+static void until_parked(void *arg)
+{
+    scene_t *scene = arg;
+
+    while (atomic_load(&scene->parks) == 0) {
+        /* who took this command has parked the wait */
+    }
+    gstream_util_store(&scene->shared->there, 1);
+}
+
+/* The only thread of a group runs another stream: the wait is parked before
+ * that, and helped again afterwards. While the thread sleeps the wait is parked
+ * as well, and ends by a wake. */
+static void test_park(void)
+{
+    ucs_gstream_group_h group = gstream_util_group(1);
+    ucs_gstream_h stream[2]   = {gstream_util_create_on(group, 0),
+                                 gstream_util_create_on(group, 0)};
+    scene_t scene;
+    unsigned parks;
+
+    scene_init(&scene);
+    scene_wait(&scene, stream[0], 1);
+    CU_ASSERT_EQUAL(ucs_gstream_enqueue_func(stream[1], until_parked, &scene),
+                    UCS_OK);
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream[0]), UCS_OK);
+    CU_ASSERT(atomic_load(&scene.ends) == 1);
+
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream[1]), UCS_OK);
+    parks = atomic_load(&scene.parks);
+    scene_wait(&scene, stream[0], 2);
+    while (atomic_load(&scene.parks) == parks) {
+        /* the thread is about to sleep */
+    }
+    CU_ASSERT_EQUAL(scene.shared->bell.sleepers, 0);
+    gstream_util_store(&scene.word, 2);
+    ucs_gstream_wake(&scene.word);
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream[0]), UCS_OK);
+    CU_ASSERT(atomic_load(&scene.ends) == 2);
+    CU_ASSERT(atomic_load(&scene.lasts) == 0);
+
+    gstream_util_finish(stream[0]);
+    gstream_util_finish(stream[1]);
+    gstream_util_group_finish(group);
+    scene_cleanup(&scene);
+}
+
+/* Nobody sleeps: a bell is not rung */
+static void test_silent(void)
+{
+    ucs_gstream_bell_t bell = {0};
+
+    ucs_gstream_bell_ring(&bell);
+    CU_ASSERT_EQUAL(bell.calls, 0);
+}
+
+static void test_refused(void)
+{
+    ucs_gstream_h stream = gstream_util_create();
+    scene_t scene;
+    ucs_gstream_helper_t helpers[2];
+    ucs_gstream_cmd_t cmd = {.type = UCS_GSTREAM_CMD_HELP64};
+    unsigned i;
+
+    scene_init(&scene);
+    helpers[0]         = scene.super;
+    helpers[1]         = scene.super;
+    helpers[0].func    = NULL;
+    helpers[1].bell    = NULL;
+    cmd.u.word.address = &scene.word;
+    gstream_util_quiet(1);
+    CU_ASSERT_EQUAL(ucs_gstream_enqueue(stream, &cmd, 1),
+                    UCS_ERR_INVALID_PARAM);
+    for (i = 0; i < 2; ++i) {
+        cmd.u.word.helper = &helpers[i];
+        CU_ASSERT_EQUAL(ucs_gstream_enqueue(stream, &cmd, 1),
+                        UCS_ERR_INVALID_PARAM);
+    }
+    cmd.u.word.helper  = &scene.super;
+    cmd.u.word.address = NULL;
+    CU_ASSERT_EQUAL(ucs_gstream_enqueue(stream, &cmd, 1),
+                    UCS_ERR_INVALID_PARAM);
+    gstream_util_quiet(0);
+    CU_ASSERT_EQUAL(ucs_gstream_query(stream), UCS_OK);
+    gstream_util_finish(stream);
+    scene_cleanup(&scene);
+}
+
+static const st_cunit_case_t cases[] = {
+    {"drives", test_drives},
+    {"wake", test_wake},
+    {"ring", test_ring},
+    {"park", test_park},
+    {"silent", test_silent},
+    {"refused", test_refused}
+};
+
+int main(int argc, char **argv)
+{
+    return st_cunit_main("gstream_help", cases, ST_CUNIT_COUNT(cases), argc,
+                         argv);
+}
