@@ -61,7 +61,7 @@ typedef struct bench_report {
     int              num_rows;
     uint64_t         messages;    /* Messages x uses that went through queues */
     MPIX_Queue_stats totals;      /* Sums over ranks; names of rank 0 */
-    uint64_t         host_starts; /* Sum over ranks, of the host lane */
+    uint64_t         half_starts; /* Sum over ranks, of lanes host and direct */
     char             *counts;     /* Of each rank, one behind the other, each
                                      with its final zero; of rank 0 */
 } bench_report_t;

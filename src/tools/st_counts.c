@@ -108,6 +108,10 @@ static int st_counts_trig_is_asked_for(const char *counts)
         return (strncmp(lanes, "trig", 4) == 0) &&
                ((lanes[4] == '\0') || (lanes[4] == ','));
     }
+    (void)st_counts_find(counts, "direct_starts", &length);
+    if (length > 0) {
+        return 0; /* it comes first */
+    }
     (void)st_counts_find(counts, "trig_starts", &length);
     return length > 0;
 }

@@ -31,7 +31,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define LEN        16384 /* more than is sent ahead of its receive */
+#define LEN        131072 /* more than is sent ahead of its receive */
 #define MOVING_LEN (256ul << 20)
 
 /** What is to happen. */

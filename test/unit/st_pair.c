@@ -19,8 +19,13 @@ ucp_st_lane_t st_lane(void)
 {
     const char *name = getenv("ST_LANE");
 
-    return ((name != NULL) && !strcmp(name, "host")) ? UCP_ST_LANE_HOST :
-                                                       UCP_ST_LANE_TRIG;
+    if (name == NULL) {
+        return UCP_ST_LANE_TRIG;
+    }
+    if (!strcmp(name, "direct")) {
+        return UCP_ST_LANE_DIRECT;
+    }
+    return strcmp(name, "host") ? UCP_ST_LANE_TRIG : UCP_ST_LANE_HOST;
 }
 
 char *st_env_set(const char *name, const char *value)

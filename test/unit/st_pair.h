@@ -28,6 +28,9 @@ typedef struct {
     st_side_t side[2];
 } st_pair_t;
 
+/** Longer than what any lane sends ahead of its receive, bytes. */
+#define ST_LONG (128u << 10)
+
 /** The lane that pairs are to take: ST_LANE of the environment, or trig. */
 ucp_st_lane_t st_lane(void);
 

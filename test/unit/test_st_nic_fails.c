@@ -18,7 +18,7 @@
 #include <string.h>
 
 #define USES  4000
-#define LEN   16384 /* more than is sent ahead of its receive */
+#define LEN   ST_LONG
 #define SHORT 64
 #define LIMIT 60    /* seconds */
 

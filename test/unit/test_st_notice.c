@@ -22,7 +22,7 @@
 #include <semaphore.h>
 #include <string.h>
 
-#define LEN 16384 /* more than is sent ahead of its receive */
+#define LEN ST_LONG
 
 /** A pair of operations from A to B, and what tells the hosts that their
  *  streams have passed the wait. */

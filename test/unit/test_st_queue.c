@@ -15,7 +15,7 @@
 #include <string.h>
 
 #define LEN  512
-#define LONG 16384 /* longer than what is sent ahead */
+#define LONG ST_LONG
 #define MANY 400 /* uses, with the host far ahead of the stream */
 
 /* Enqueue `uses` times: fill, send, wait on A; receive, wait, check on B. The
@@ -47,13 +47,18 @@ static void run_ahead(st_pair_t *pair, const ucp_st_op_h op[2], uint8_t *sbuf,
 }
 
 /* What a side that sends has done for its messages: the NIC has written them,
- * and nothing was proxied; or the service thread has sent them all */
+ * or the stream has copied them, and nothing was proxied; or the service thread
+ * has sent them all */
 static void check_moved(const ucp_st_worker_attr_t *attr, uint64_t messages)
 {
-    int is_trig = (st_lane() == UCP_ST_LANE_TRIG);
+    ucp_st_lane_t lane          = st_lane();
+    const ucp_st_stats_t *stats = &attr->stats;
 
-    CU_ASSERT_EQUAL(attr->stats.writes_fired, is_trig ? messages : 0);
-    CU_ASSERT_EQUAL(attr->stats.proxied, is_trig ? 0 : messages);
+    CU_ASSERT_EQUAL(stats->writes_fired,
+                    (lane == UCP_ST_LANE_TRIG) ? messages : 0);
+    CU_ASSERT_EQUAL(stats->copies,
+                    (lane == UCP_ST_LANE_DIRECT) ? messages : 0);
+    CU_ASSERT_EQUAL(stats->proxied, (lane == UCP_ST_LANE_HOST) ? messages : 0);
 }
 
 /* S1, S2, S4: the data of every use arrives in stream order */

@@ -93,8 +93,8 @@ static void check_two(const char *text, pid_t pid, const char *when)
     (void)snprintf(name, sizeof(name), ", at %s\n", when);
     CU_ASSERT_EQUAL(count_text(text, name), 2);
     CU_ASSERT_EQUAL(count_text(text, "\nstarts 1\nwaits 1\nmatches 1\n"), 2);
-    CU_ASSERT_EQUAL(count_text(text, (st_lane() == UCP_ST_LANE_TRIG) ?
-                                     "\nproxied 0\n" : "\nhost_starts 1\n"),
+    CU_ASSERT_EQUAL(count_text(text, (st_lane() == UCP_ST_LANE_HOST) ?
+                                     "\nhost_starts 1\n" : "\nproxied 0\n"),
                     2);
     CU_ASSERT_EQUAL(count_text(text, "\nerrors 0\n"), 2);
     /* The blocks are whole, one behind the other */

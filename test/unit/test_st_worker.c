@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #define LEN  512
-#define LONG 16384 /* longer than what is sent ahead */
+#define LONG ST_LONG
 #define MANY 400 /* uses, with the host far ahead of the stream */
 
 /** What one of several host threads works on. */

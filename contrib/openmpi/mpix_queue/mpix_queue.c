@@ -254,6 +254,7 @@ int MPIX_Queue_get_stats(MPIX_Queue_stats *stats)
     stats->waits        = attr.stats.waits;
     stats->writes_fired = attr.stats.writes_fired;
     stats->chunks       = attr.stats.chunks;
+    stats->copies       = attr.stats.copies;
     stats->proxied      = attr.stats.proxied;
     snprintf(stats->provider, sizeof(stats->provider), "%s", attr.provider);
     snprintf(stats->device, sizeof(stats->device), "%s", attr.device);

@@ -291,6 +291,8 @@ typedef struct MPIX_Queue_stats {
     uint64_t writes_fired; /**< Payload writes carried out by the NIC */
     uint64_t chunks;       /**< Of those, all but one of each message that was
                                 split */
+    uint64_t copies;       /**< Pieces of messages that streams copied to
+                                processes of the same node */
     uint64_t proxied;      /**< Messages that a host thread had to move */
     char     provider[64]; /**< libfabric provider */
     char     device[64];   /**< Device */

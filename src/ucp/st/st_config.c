@@ -9,6 +9,7 @@
 #include "st_config.h"
 #include "st_lane.h"
 #include "st_log.h"
+#include "st_ucp.h"
 
 #include <ucs/config/parser.h>
 #include <ucs/sys/compiler_def.h>
@@ -17,8 +18,10 @@
 #include <string.h>
 
 static ucs_config_field_t ucp_st_config_table[] = {
-    {"LANES", "trig,host",
+    {"LANES", "direct,trig,host",
      "Data lanes that a matched pair may use, in order of preference.\n"
+     "  direct - streams of one node copy through shared memory (UCX_TLS\n"
+     "           must leave one of UCX's transports of shared memory)\n"
      "  trig - operations triggered by the NIC (transport cxi_trig)\n"
      "  host - messages of UCP, sent by the library's thread (any transport)",
      ucs_offsetof(ucp_st_config_t, lanes), UCS_CONFIG_TYPE_STRING_ARRAY},
@@ -57,6 +60,23 @@ static ucs_config_field_t ucp_st_config_table[] = {
      "Longest write of lane trig: a NIC's part is split into such. At most\n"
      "what the NIC can write at once. The smaller one of both sides' counts.",
      ucs_offsetof(ucp_st_config_t, chunk_max), UCS_CONFIG_TYPE_MEMUNITS},
+
+    {"DIRECT_SIZE", "1g",
+     "Room for lane direct's slots in a worker's shared memory. Memory is\n"
+     "taken as it is used. 64k to 1t.",
+     ucs_offsetof(ucp_st_config_t, direct_size), UCS_CONFIG_TYPE_MEMUNITS},
+
+    {"DIRECT_PIECE", "16k",
+     "Longest piece of a message that lane direct copies through a slot:\n"
+     "longer ones go through four of them, one side copying in while the\n"
+     "other copies out. 1k to 1m. The receive's side counts.",
+     ucs_offsetof(ucp_st_config_t, direct_piece), UCS_CONFIG_TYPE_MEMUNITS},
+
+    {"DIRECT_MAP_MIN", "32k",
+     "Shortest message that lane direct copies straight to its place where\n"
+     "one side has the other's buffer mapped: memory of ucp_st_mem_alloc(),\n"
+     "or of the same process. The larger one of both sides' counts.",
+     ucs_offsetof(ucp_st_config_t, direct_map_min), UCS_CONFIG_TYPE_MEMUNITS},
 
     {"STATS", "n",
      "Write the counts of each st worker to the standard error output when it\n"
@@ -144,6 +164,12 @@ ucs_status_t ucp_st_config_check_lane(ucp_st_worker_h worker,
 {
     const char *tls = getenv("UCX_TLS");
 
+    if ((lane == UCP_ST_LANE_DIRECT) && !ucp_st_ucp_has_shm()) {
+        ucs_log(ucp_st_lane_log_level(worker),
+                "lane 'direct' needs a transport of shared memory (sm), which "
+                "UCX_TLS=%s leaves out", tls);
+        return UCS_ERR_UNSUPPORTED;
+    }
     if ((lane == UCP_ST_LANE_TRIG) &&
         !ucp_st_config_list_allows(tls, UCP_ST_TRIG_TL_NAME)) {
         ucs_log(ucp_st_lane_log_level(worker),

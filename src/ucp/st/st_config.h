@@ -22,6 +22,9 @@ typedef struct ucp_st_config {
     unsigned                 trig_devices;
     size_t                   chunk_min;
     size_t                   chunk_max;
+    size_t                   direct_size;
+    size_t                   direct_piece;
+    size_t                   direct_map_min;
     int                      stats;
 } ucp_st_config_t;
 

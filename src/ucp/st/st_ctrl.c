@@ -475,7 +475,8 @@ static void ucp_st_ctrl_ping(ucp_st_worker_h worker)
 
     ucs_list_for_each(op, &worker->ops, list) {
         if (ucp_st_op_has_peer(op) && ((op->state == UCP_ST_OP_MATCHING) ||
-                                       (op->started > op->completed))) {
+                                       (op->started >
+                                        ucp_st_op_uses_ended(op)))) {
             ucp_st_ctrl_ping_peer(op->peer, &last);
         }
     }
@@ -516,6 +517,7 @@ unsigned ucp_st_ctrl_progress(ucp_st_worker_h worker)
         ucp_st_ctrl_ping(worker);
         worker->last_ping = now;
     }
+    ucp_st_lanes_poll(worker);
     ucp_st_op_reap_limbo(worker);
     ucp_st_worker_unlock(worker);
     ucp_st_ctrl_flush(worker);

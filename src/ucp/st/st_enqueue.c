@@ -139,7 +139,7 @@ static ucs_status_t ucp_st_start_batch(ucp_st_queue_h queue,
         op = ops[i];
         if (op->lane != NULL) {
             status    = op->lane->post(op, op->started + 1);
-            num_cmds += op->lane->start_cmds(op, op->started + 1,
+            num_cmds += op->lane->start_cmds(op, queue, op->started + 1,
                                              &queue->cmds[num_cmds]);
         }
     }

@@ -470,9 +470,10 @@ static void ucp_st_host_start_func(void *arg)
     ucp_st_host_dev_push(op);
 }
 
-static size_t ucp_st_host_start_cmds(ucp_st_op_t *op, uint64_t use,
-                                     ucs_gstream_cmd_t *cmd)
+static size_t ucp_st_host_start_cmds(ucp_st_op_t *op, ucp_st_queue_h queue,
+                                     uint64_t use, ucs_gstream_cmd_t *cmd)
 {
+    (void)queue;
     (void)use;
     cmd->type        = UCS_GSTREAM_CMD_FUNC;
     cmd->u.func.func = ucp_st_host_start_func;
@@ -487,6 +488,12 @@ static size_t ucp_st_host_wait_cmds(ucp_st_op_t *op, uint64_t use,
     cmd->u.word.address = &op->host.word;
     cmd->u.word.value   = use;
     return 1;
+}
+
+static void ucp_st_host_leave_queue(ucp_st_op_t *op, ucp_st_queue_h queue)
+{
+    (void)op;
+    (void)queue; /* the service thread has what is under way */
 }
 
 static uint64_t ucp_st_host_uses_done(const ucp_st_op_t *op)
@@ -568,6 +575,11 @@ static unsigned ucp_st_host_progress(ucp_st_worker_h worker)
     return 0; /* the service thread does it all */
 }
 
+static void ucp_st_host_poll(ucp_st_worker_h worker)
+{
+    (void)worker;
+}
+
 static ucs_status_t ucp_st_host_query(ucp_st_worker_h worker,
                                       ucp_st_worker_attr_t *attr)
 {
@@ -584,6 +596,7 @@ const ucp_st_lane_ops_t ucp_st_host_lane_ops = {
     .address_length = ucp_st_host_address_length,
     .address_pack   = ucp_st_host_address_pack,
     .progress       = ucp_st_host_progress,
+    .poll           = ucp_st_host_poll,
     .query          = ucp_st_host_query,
     .connect        = ucp_st_host_connect,
     .disconnect     = ucp_st_host_disconnect,
@@ -593,6 +606,7 @@ const ucp_st_lane_ops_t ucp_st_host_lane_ops = {
     .post           = ucp_st_host_post,
     .start_cmds     = ucp_st_host_start_cmds,
     .wait_cmds      = ucp_st_host_wait_cmds,
+    .leave_queue    = ucp_st_host_leave_queue,
     .uses_done      = ucp_st_host_uses_done,
     .uses_begun     = ucp_st_host_begun,
     .release_waits  = ucp_st_host_release_waits,

@@ -14,8 +14,9 @@
 #include <string.h>
 
 static const ucp_st_lane_ops_t *const ucp_st_lane_table[UCP_ST_LANE_LAST] = {
-    [UCP_ST_LANE_TRIG] = &ucp_st_trig_lane_ops,
-    [UCP_ST_LANE_HOST] = &ucp_st_host_lane_ops
+    [UCP_ST_LANE_TRIG]   = &ucp_st_trig_lane_ops,
+    [UCP_ST_LANE_HOST]   = &ucp_st_host_lane_ops,
+    [UCP_ST_LANE_DIRECT] = &ucp_st_direct_lane_ops
 };
 
 const ucp_st_lane_ops_t *ucp_st_lane_get(ucp_st_lane_t id)
@@ -38,7 +39,7 @@ const ucp_st_lane_ops_t *ucp_st_lane_find(const char *name)
 
 const char *ucp_st_lane_names(void)
 {
-    return "trig, host";
+    return "direct, trig, host";
 }
 
 ucs_log_level_t ucp_st_lane_log_level(ucp_st_worker_h worker)
@@ -101,6 +102,15 @@ void ucp_st_lanes_progress_all(ucp_st_worker_h worker)
         while (worker->lanes[i]->progress(worker) > 0) {
             /* finite: nothing new is started here */
         }
+    }
+}
+
+void ucp_st_lanes_poll(ucp_st_worker_h worker)
+{
+    unsigned i;
+
+    for (i = 0; i < worker->num_lanes; ++i) {
+        worker->lanes[i]->poll(worker);
     }
 }
 

@@ -24,6 +24,9 @@ typedef struct ucp_st_lane_ops {
     const char    *name;
     ucp_st_lane_t id;
 
+    /** uses_done() is final: no completion is reaped later. */
+    int           is_exact;
+
     /** Get all that operations share. Logs why not, at ucp_st_lane_log_level().
      *  The lock is not held, no other thread uses the worker. */
     ucs_status_t (*open)(ucp_st_worker_h worker);
@@ -41,6 +44,10 @@ typedef struct ucp_st_lane_ops {
     /** Reap what is complete, and go on with what waited for that. Non-zero if
      *  there was something. */
     unsigned (*progress)(ucp_st_worker_h worker);
+
+    /** The host asks whether something is done: do what this side can do for
+     *  it, and no stream may be there to do. */
+    void (*poll)(ucp_st_worker_h worker);
 
     /** Add this lane's part to what the user is told. */
     ucs_status_t (*query)(ucp_st_worker_h worker, ucp_st_worker_attr_t *attr);
@@ -70,14 +77,17 @@ typedef struct ucp_st_lane_ops {
      *  also if they are not yet, and will be when they can. */
     ucs_status_t (*post)(ucp_st_op_t *op, uint64_t uses);
 
-    /** Stream commands that start use number `use`; how many. */
-    size_t (*start_cmds)(ucp_st_op_t *op, uint64_t use,
+    /** Stream commands that start use number `use` on a queue; how many. */
+    size_t (*start_cmds)(ucp_st_op_t *op, ucp_st_queue_h queue, uint64_t use,
                          ucs_gstream_cmd_t *cmds);
 
     /** Stream commands that wait for use number `use`; how many. The lock is
      *  not held. */
     size_t (*wait_cmds)(ucp_st_op_t *op, uint64_t use,
                         ucs_gstream_cmd_t *cmds);
+
+    /** A queue goes, on which the operation may have been started last. */
+    void (*leave_queue)(ucp_st_op_t *op, ucp_st_queue_h queue);
 
     /** Uses whose waits pass; 0 once they were released. */
     uint64_t (*uses_done)(const ucp_st_op_t *op);
@@ -112,6 +122,7 @@ typedef struct ucp_st_lane_ops {
 
 extern const ucp_st_lane_ops_t ucp_st_trig_lane_ops;
 extern const ucp_st_lane_ops_t ucp_st_host_lane_ops;
+extern const ucp_st_lane_ops_t ucp_st_direct_lane_ops;
 
 /** A lane's functions by its id; NULL where there is no such lane. */
 const ucp_st_lane_ops_t *ucp_st_lane_get(ucp_st_lane_t id);
@@ -149,6 +160,9 @@ int ucp_st_lanes_are_busy(const ucp_st_op_t *op);
 /** release() by all of them but those in the bit mask `keep`; the lock is
  *  held. */
 void ucp_st_lanes_release(ucp_st_op_t *op, unsigned keep);
+
+/** poll() of all open lanes. The lock is held. */
+void ucp_st_lanes_poll(ucp_st_worker_h worker);
 
 /** check() of all lanes that reach a peer. The lock is held. */
 void ucp_st_lanes_check(ucp_st_peer_t *peer);

@@ -41,7 +41,7 @@ int ucp_st_leave_has_open_use(const ucp_st_peer_t *peer)
 
     ucs_list_for_each(op, &peer->ops, peer_list) {
         if (!op->freed && (op->state != UCP_ST_OP_FAILED) &&
-            (op->started > op->completed)) {
+            (op->started > ucp_st_op_uses_ended(op))) {
             return 1;
         }
     }

@@ -93,6 +93,12 @@ static uint64_t ucp_st_op_uses_done(const ucp_st_op_t *op)
     return (uses > op->completed) ? uses : op->completed;
 }
 
+uint64_t ucp_st_op_uses_ended(const ucp_st_op_t *op)
+{
+    return ((op->lane != NULL) && op->lane->is_exact) ?
+           ucp_st_op_uses_done(op) : op->completed;
+}
+
 void ucp_st_op_tell_unmatched(ucp_st_op_t *op)
 {
     ucp_st_msg_op_t msg = {
@@ -422,6 +428,7 @@ ucs_status_t ucp_st_op_query(ucp_st_op_h op, ucp_st_op_attr_t *attr)
         return UCS_ERR_INVALID_PARAM;
     }
     ucp_st_worker_lock(op->worker);
+    ucp_st_lanes_poll(op->worker);
     attr->lane      = (op->lane == NULL) ? UCP_ST_LANE_NONE : op->lane->id;
     attr->protocol  = (op->lane == NULL) ? "none" : op->lane->protocol(op);
     attr->length    = op->msg_length;

@@ -41,6 +41,7 @@ typedef enum {
     UCP_ST_OP_FAILED
 } ucp_st_op_state_t;
 
+struct ucp_st_direct_op;
 struct ucp_st_lane_ops;
 
 /**
@@ -81,8 +82,9 @@ typedef struct ucp_st_op {
                                        before it is started */
     ucs_status_t        status;     /* why it failed */
     uint8_t             marked;     /* seen in the array being checked */
-    ucp_st_dir_t        dir;
-    ucp_st_mode_t       mode;       /* of the send, once matched */
+    uint8_t             dir;        /* ucp_st_dir_t */
+    uint8_t             mode;       /* ucp_st_mode_t; of the send, once matched
+                                     */
     ucp_st_op_state_t   state;
     ucp_st_worker_h     worker;
     ucp_st_queue_h      queue;      /* of the last start */
@@ -92,6 +94,7 @@ typedef struct ucp_st_op {
     uint64_t            max_uses;   /* how many the peer takes part in */
     const struct ucp_st_lane_ops *lane; /* NULL: none chosen, or nothing to
                                            move */
+    struct ucp_st_direct_op *direct; /* NULL if that lane holds nothing */
     ucp_st_trig_op_t    trig;
     ucp_st_host_op_t    host;
 } ucp_st_op_t;
@@ -99,6 +102,9 @@ typedef struct ucp_st_op {
 /* A pair, two of them, is to take 1 KiB at most beside what its lane needs,
  * with what an allocator adds */
 _Static_assert(sizeof(ucp_st_op_t) <= 504, "memory of a pair");
+
+/** Uses that this side has no part in any more. */
+uint64_t ucp_st_op_uses_ended(const ucp_st_op_t *op);
 
 /** Find an operation of the peer, live or freed, by id; NULL if it is gone. The
  *  lock is held. */

@@ -7,6 +7,7 @@
 
 #include <ucp_st.h>
 
+#include "st_direct_dev.h"
 #include "st_op.h"
 #include "st_proto.h"
 #include "st_trig_peer.h"
@@ -78,6 +79,7 @@ typedef struct ucp_st_peer {
     double          lost_time;  /* and the time, seconds */
     ucp_ep_h        ucp_ep;     /* control messages; NULL for self */
     unsigned        lanes;      /* bit mask of those that reach it */
+    ucp_st_direct_peer_t direct;
     ucp_st_trig_peer_t trig;
     struct ucp_st_host_ep *host_ep; /* to its service thread; or NULL */
     uint32_t        next_tx_seq;

@@ -9,6 +9,7 @@
 #include "st_queue.h"
 #include "st_ctrl.h"
 #include "st_fork.h"
+#include "st_lane.h"
 #include "st_log.h"
 #include "st_op.h"
 #include "st_worker.h"
@@ -23,6 +24,7 @@ ucs_status_t ucp_st_queue_create(ucp_st_worker_h worker,
                                  ucp_st_queue_h *queue_p)
 {
     ucp_st_queue_h queue;
+    int is_ready;
 
     if (ucp_st_fork_is_child) {
         return ucp_st_fork_refuse();
@@ -43,10 +45,21 @@ ucs_status_t ucp_st_queue_create(ucp_st_worker_h worker,
     queue->stream = params->stream;
     queue->status = UCS_OK;
     ucp_st_batch_queue_init(&queue->batch);
-
     ucp_st_worker_lock(worker);
-    ucs_list_add_tail(&worker->queues, &queue->list);
+    if (worker->direct.is_open) {
+        queue->direct = ucp_st_direct_dev_get_stream(worker, queue->stream);
+    }
+    is_ready = !worker->direct.is_open || (queue->direct != NULL);
+    if (is_ready) {
+        ucs_list_add_tail(&worker->queues, &queue->list);
+    }
     ucp_st_worker_unlock(worker);
+    if (!is_ready) {
+        ucs_error("no memory for a queue, or no room for it in shared memory "
+                  "(UCX_ST_DIRECT_SIZE)");
+        free(queue);
+        return UCS_ERR_NO_MEMORY;
+    }
     *queue_p = queue;
     return UCS_OK;
 }
@@ -57,6 +70,9 @@ static void ucp_st_queue_forget_list(ucp_st_queue_h queue,
     ucp_st_op_t *op;
 
     ucs_list_for_each(op, list, list) {
+        if (op->lane != NULL) {
+            op->lane->leave_queue(op, queue);
+        }
         if (op->queue == queue) {
             op->queue = NULL;
         }
@@ -76,6 +92,9 @@ static void ucp_st_queue_forget(ucp_st_queue_h queue)
     for (i = 0; i < UCP_ST_LANE_LAST; ++i) {
         worker->stats.lanes[i].starts += queue->starts[i];
         worker->stats.lanes[i].waits  += queue->waits[i];
+    }
+    if (queue->direct != NULL) {
+        ucp_st_direct_dev_put_stream(worker, queue->direct);
     }
 }
 
@@ -140,14 +159,53 @@ ucs_status_t ucp_st_queue_reserve(ucp_st_queue_h queue, size_t num_cmds)
     return UCS_OK;
 }
 
+/* While the stream waits, for whatever lane, it goes on with what it has begun
+ * on the direct one */
+static void ucp_st_queue_add_helper(ucp_st_queue_h queue, size_t num_cmds)
+{
+    size_t i;
+
+    for (i = 0; i < num_cmds; ++i) {
+        if (queue->cmds[i].type == UCS_GSTREAM_CMD_WAIT64) {
+            queue->cmds[i].type          = UCS_GSTREAM_CMD_HELP64;
+            queue->cmds[i].u.word.helper = &queue->direct->helper;
+        }
+    }
+}
+
+/* Runs on the stream. Nobody sleeps for the count, so that nobody is looked
+ * for. */
+static void ucp_st_queue_pass_func(void *arg)
+{
+    ucp_st_queue_h queue = arg;
+
+    /* Pairs with the acquire load in ucp_st_queue_passed() */
+    __atomic_store_n(&queue->passed, queue->passed + 1, __ATOMIC_RELEASE);
+}
+
+/* The stream counts the batch that ends here; one of a device can only store */
+static void ucp_st_queue_pass_cmd(ucp_st_queue_h queue, ucs_gstream_cmd_t *cmd)
+{
+    if (ucs_gstream_type(queue->stream) == UCS_GSTREAM_TYPE_HOST) {
+        cmd->type        = UCS_GSTREAM_CMD_FUNC;
+        cmd->u.func.func = ucp_st_queue_pass_func;
+        cmd->u.func.arg  = queue;
+    } else {
+        cmd->type           = UCS_GSTREAM_CMD_WRITE64;
+        cmd->u.word.address = &queue->passed;
+        cmd->u.word.value   = queue->seq + 1;
+    }
+}
+
 ucs_status_t ucp_st_queue_enqueue(ucp_st_queue_h queue, size_t num_cmds)
 {
-    ucs_gstream_cmd_t *last = &queue->cmds[num_cmds];
     ucs_status_t status;
 
-    last->type           = UCS_GSTREAM_CMD_WRITE64;
-    last->u.word.address = &queue->passed;
-    last->u.word.value   = queue->seq + 1;
+    if (queue->direct != NULL) {
+        ucp_st_queue_add_helper(queue, num_cmds);
+    }
+
+    ucp_st_queue_pass_cmd(queue, &queue->cmds[num_cmds]);
     status = ucs_gstream_enqueue(queue->stream, queue->cmds, num_cmds + 1);
     if (status == UCS_OK) {
         ++queue->seq;

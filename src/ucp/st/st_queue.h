@@ -8,6 +8,7 @@
 #include <ucp_st.h>
 
 #include "st_batch.h"
+#include "st_direct.h"
 
 #include <ucs/datastruct/list.h>
 
@@ -28,6 +29,7 @@ struct ucp_st_queue {
     ucp_st_op_h       failed_op; /* first that failed, or else `failed_req`; */
     ucp_st_req_h      failed_req;/* set before `status` */
     ucp_st_queue_batch_t batch;  /* its own */
+    ucp_st_direct_stream_t *direct; /* NULL without that lane; read-only */
     ucs_gstream_cmd_t *cmds;  /* scratch for a batch */
     size_t            max_cmds;
     uint64_t          starts[UCP_ST_LANE_LAST]; /* enqueued, by lane; see */

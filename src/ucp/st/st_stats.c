@@ -112,6 +112,7 @@ static void ucp_st_stats_print(const ucp_st_worker_attr_t *attr, FILE *stream)
     fprintf(stream, "chunks %lu\neager %lu\n", stats->chunks, stats->eager);
     fprintf(stream, "cts_fired %lu\ncts_waits %lu\natomics_fired %lu\n",
             stats->cts_fired, stats->cts_waits, stats->atomics_fired);
+    fprintf(stream, "copies %lu\n", stats->copies);
     fprintf(stream, "late_posts %lu\nproxied %lu\nerrors %lu\n",
             stats->late_posts, stats->proxied, stats->errors);
     fprintf(stream, "ops %lu\nfreed %lu\nentries %lu\ncntrs %lu\n", stats->ops,

@@ -40,6 +40,17 @@ static int ucp_st_trig_uses_buffer(const ucp_st_op_t *op)
     return op->trig.is_draining;
 }
 
+static void ucp_st_trig_poll(ucp_st_worker_h worker)
+{
+    (void)worker; /* the NIC does it all */
+}
+
+static void ucp_st_trig_leave_queue(ucp_st_op_t *op, ucp_st_queue_h queue)
+{
+    (void)op;
+    (void)queue; /* the NIC has what is under way */
+}
+
 const ucp_st_lane_ops_t ucp_st_trig_lane_ops = {
     .name           = "trig",
     .id             = UCP_ST_LANE_TRIG,
@@ -48,6 +59,7 @@ const ucp_st_lane_ops_t ucp_st_trig_lane_ops = {
     .address_length = ucp_st_trig_address_length,
     .address_pack   = ucp_st_trig_address_pack,
     .progress       = ucp_st_trig_dev_progress,
+    .poll           = ucp_st_trig_poll,
     .query          = ucp_st_trig_dev_query,
     .connect        = ucp_st_trig_peer_connect,
     .disconnect     = ucp_st_trig_peer_disconnect,
@@ -57,6 +69,7 @@ const ucp_st_lane_ops_t ucp_st_trig_lane_ops = {
     .post           = ucp_st_trig_post,
     .start_cmds     = ucp_st_trig_start_cmds,
     .wait_cmds      = ucp_st_trig_wait_cmds,
+    .leave_queue    = ucp_st_trig_leave_queue,
     .uses_done      = ucp_st_trig_uses_done,
     .uses_begun     = ucp_st_trig_uses_begun,
     .release_waits  = ucp_st_trig_release_waits,

@@ -164,7 +164,8 @@ ucs_status_t ucp_st_trig_offer(struct ucp_st_op *op, void *blob,
 ucs_status_t ucp_st_trig_bind(struct ucp_st_op *op, const void *blob,
                               size_t length);
 ucs_status_t ucp_st_trig_post(struct ucp_st_op *op, uint64_t uses);
-size_t ucp_st_trig_start_cmds(struct ucp_st_op *op, uint64_t use,
+size_t ucp_st_trig_start_cmds(struct ucp_st_op *op, ucp_st_queue_h queue,
+                              uint64_t use,
                               ucs_gstream_cmd_t *cmds);
 size_t ucp_st_trig_wait_cmds(struct ucp_st_op *op, uint64_t use,
                              ucs_gstream_cmd_t *cmds);

@@ -100,11 +100,12 @@ static void ucp_st_trig_start_cmd(ucp_st_trig_part_t *part, uint64_t count,
                           weight : (count * weight);
 }
 
-size_t ucp_st_trig_start_cmds(ucp_st_op_t *op, uint64_t use,
-                              ucs_gstream_cmd_t *cmds)
+size_t ucp_st_trig_start_cmds(ucp_st_op_t *op, ucp_st_queue_h queue,
+                              uint64_t use, ucs_gstream_cmd_t *cmds)
 {
     unsigned i;
 
+    (void)queue;
     if (!ucp_st_trig_has_put(op) || ucp_st_trig_has_inbox(op)) {
         return 0; /* the peer waits for nothing that is done here */
     }

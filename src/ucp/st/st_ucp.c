@@ -23,8 +23,7 @@ static int ucp_st_ucp_is_set(const char *const *names)
     return 0;
 }
 
-/* UCP warns about settings of transports that it does not use */
-static int ucp_st_ucp_has_shm(void)
+int ucp_st_ucp_has_shm(void)
 {
     static const char *const names[] = {"posix", "sysv", "xpmem", "mm", "sm",
                                         "shm", NULL};

@@ -18,4 +18,7 @@ ucs_status_t ucp_st_ucp_context_create(ucp_st_worker_h worker,
                                        const char *name,
                                        ucp_context_h *context_p);
 
+/** Non-zero if UCX_TLS leaves a transport of shared memory. */
+int ucp_st_ucp_has_shm(void);
+
 #endif

@@ -9,6 +9,7 @@
 
 #include "st_batch.h"
 #include "st_config.h"
+#include "st_direct_dev.h"
 #include "st_host_dev.h"
 #include "st_proto.h"
 #include "st_trig_dev.h"
@@ -60,7 +61,9 @@ struct ucp_st_worker {
     uint64_t          round;      /* calls of ucp_st_ctrl_progress() begun */
     unsigned          going_peers;/* not gone, but lost or leaving */
     int               leaving;    /* nothing more is matched */
+    int               is_ending;  /* no peer is waited for any more */
     ucp_st_batch_t    batch;
+    ucp_st_direct_dev_t direct;
     ucp_st_trig_dev_t trig;
     ucp_st_host_dev_t host;
     ucp_st_stats_t    stats;

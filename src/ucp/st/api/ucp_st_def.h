@@ -41,6 +41,7 @@ typedef enum {
     UCP_ST_LANE_NONE, /**< Not matched, or nothing to move (null peer) */
     UCP_ST_LANE_TRIG, /**< Triggered operations of the NIC */
     UCP_ST_LANE_HOST, /**< Messages of UCP, sent by a thread of the library */
+    UCP_ST_LANE_DIRECT, /**< Copies by the streams of one node */
     UCP_ST_LANE_LAST
 } ucp_st_lane_t;
 
@@ -70,6 +71,8 @@ typedef struct ucp_st_stats {
                                   clear-to-send was there; only counted where
                                   streams trigger the NIC by a call */
     uint64_t atomics_fired;  /**< Completion-word updates carried out */
+    uint64_t copies;         /**< Pieces of messages copied by this side on the
+                                  direct lane */
     uint64_t late_posts;     /**< Uses posted after the start call returned, for
                                   want of entries */
     uint64_t proxied;        /**< Uses whose data or control message a host

@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_direct.c - the direct lane: what a pair gets when it is matched, and the
+ * lane's table of functions.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "st_direct.h"
+#include "st_direct_dev.h"
+#include "st_lane.h"
+#include "st_log.h"
+#include "st_op.h"
+#include "st_peer.h"
+#include "st_queue.h"
+#include "st_worker.h"
+
+#include <ucs/sys/math.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Slots of a message that is one piece: that many uses can be under way */
+#define UCP_ST_DIRECT_INLINE_SLOTS 4
+#define UCP_ST_DIRECT_WHOLE_SLOTS  2
+
+/* Slots of a message of several pieces */
+#define UCP_ST_DIRECT_PIPE_SLOTS 4
+
+/* Least piece of a mapped message: shorter ones cost more to claim than the
+ * second processor saves */
+#define UCP_ST_DIRECT_PIECE_MAPPED (32ul << 10)
+
+static size_t ucp_st_direct_align(size_t length)
+{
+    return ucs_align_up_pow2(length, 64);
+}
+
+/* What a receive's slots look like */
+static void ucp_st_direct_plan_slots(ucp_st_direct_op_t *direct,
+                                     size_t piece_max)
+{
+    size_t length = direct->length;
+
+    if (length <= UCP_ST_DIRECT_INLINE) {
+        direct->piece     = UCP_ST_DIRECT_INLINE;
+        direct->num_slots = UCP_ST_DIRECT_INLINE_SLOTS;
+    } else if (length <= piece_max) {
+        direct->piece     = ucp_st_direct_align(length);
+        direct->num_slots = UCP_ST_DIRECT_WHOLE_SLOTS;
+    } else {
+        direct->piece     = piece_max;
+        direct->num_slots = UCP_ST_DIRECT_PIPE_SLOTS;
+    }
+}
+
+static size_t ucp_st_direct_pair_size(const ucp_st_direct_op_t *direct)
+{
+    size_t data = (direct->piece <= UCP_ST_DIRECT_INLINE) ? 0 : direct->piece;
+
+    return sizeof(ucp_st_direct_pair_t) +
+           (direct->num_slots * (sizeof(ucp_st_direct_slot_t) + data));
+}
+
+/* The pair is in the segment of the receive's worker */
+static ucs_status_t ucp_st_direct_get_pair(ucp_st_op_t *op)
+{
+    ucp_st_direct_op_t *direct = op->direct;
+    ucp_st_worker_h worker     = op->worker;
+
+    ucp_st_direct_plan_slots(direct, worker->config.direct_piece);
+    direct->pair_size = ucp_st_direct_pair_size(direct);
+    direct->pair      = ucp_st_direct_seg_get(&worker->direct.seg,
+                                              direct->pair_size);
+    if (direct->pair == NULL) {
+        ucs_diag("lane 'direct': no room for %zu bytes (UCX_ST_DIRECT_SIZE)",
+                 direct->pair_size);
+        return UCS_ERR_NO_RESOURCE;
+    }
+    memset(direct->pair, 0, sizeof(*direct->pair) +
+                            (direct->num_slots * sizeof(*direct->pair->slots)));
+    return UCS_OK;
+}
+
+static void ucp_st_direct_describe(const ucp_st_op_t *op,
+                                   ucp_st_direct_blob_t *blob)
+{
+    ucp_st_direct_op_t *direct = op->direct;
+
+    memset(blob, 0, sizeof(*blob));
+    blob->address = (uintptr_t)op->buffer;
+    blob->map_min = op->worker->config.direct_map_min;
+    if (direct->map != NULL) {
+        blob->is_mappable = 1;
+        blob->file        = direct->map->file;
+        blob->offset      = UCS_PTR_BYTE_DIFF(direct->map->address, op->buffer);
+    }
+    if (direct->pair != NULL) {
+        blob->pair      = UCS_PTR_BYTE_DIFF(op->worker->direct.seg.map->address,
+                                            direct->pair);
+        blob->piece     = direct->piece;
+        blob->num_slots = direct->num_slots;
+    }
+}
+
+static ucs_status_t ucp_st_direct_offer(ucp_st_op_t *op, void *buffer,
+                                        size_t *length_p)
+{
+    ucp_st_direct_op_t *direct = calloc(1, sizeof(*direct));
+    ucp_st_direct_blob_t blob;
+    ucs_status_t status = UCS_OK;
+
+    if (direct == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    op->direct     = direct;
+    direct->op     = op;
+    direct->dir    = op->dir;
+    direct->length = op->msg_length;
+    direct->buffer = op->buffer;
+    if (op->dir == UCP_ST_DIR_RECV) {
+        status = ucp_st_direct_get_pair(op);
+    }
+    if (status != UCS_OK) {
+        op->direct = NULL;
+        free(direct);
+        return status;
+    }
+    if (op->msg_length >= op->worker->config.direct_map_min) {
+        direct->map = ucp_st_direct_map_find(op->buffer, op->msg_length);
+    }
+    ucp_st_direct_describe(op, &blob);
+    memcpy(buffer, &blob, sizeof(blob));
+    *length_p = sizeof(blob);
+    return UCS_OK;
+}
+
+/* Both sides come to the same answer */
+static int ucp_st_direct_is_mapped(const ucp_st_op_t *op,
+                                   const ucp_st_direct_blob_t *blob)
+{
+    return (op->msg_length > 0) &&
+           (op->msg_length >= ucs_max(op->worker->config.direct_map_min,
+                                      blob->map_min)) &&
+           ((op->direct->map != NULL) || blob->is_mappable ||
+            op->peer->direct.is_near);
+}
+
+static ucs_status_t ucp_st_direct_map_far(ucp_st_op_t *op,
+                                          const ucp_st_direct_blob_t *blob)
+{
+    ucp_st_direct_op_t *direct = op->direct;
+    ucs_status_t status;
+
+    if (op->peer->direct.is_near) {
+        direct->far = (uint8_t*)(uintptr_t)blob->address;
+        return UCS_OK;
+    }
+    if (!blob->is_mappable) {
+        return UCS_OK; /* the other side moves it all */
+    }
+    status = ucp_st_direct_map_open(&blob->file, &direct->far_map);
+    if (status != UCS_OK) {
+        return status;
+    }
+    if ((blob->offset > direct->far_map->length) ||
+        (direct->length > (direct->far_map->length - blob->offset))) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    direct->far = UCS_PTR_BYTE_OFFSET(direct->far_map->address, blob->offset);
+    return UCS_OK;
+}
+
+static ucs_status_t ucp_st_direct_bind_mapped(ucp_st_op_t *op,
+                                              const ucp_st_direct_blob_t *blob)
+{
+    ucp_st_direct_op_t *direct = op->direct;
+    size_t least = ucs_div_round_up(direct->length, UCP_ST_DIRECT_MAX_PIECES);
+
+    direct->proto = UCP_ST_DIRECT_MAPPED;
+    direct->piece = ucs_max(ucp_st_direct_align(least),
+                            UCP_ST_DIRECT_PIECE_MAPPED);
+    return ucp_st_direct_map_far(op, blob);
+}
+
+/* The sender learns where the slots are */
+static ucs_status_t ucp_st_direct_bind_pair(ucp_st_op_t *op,
+                                            const ucp_st_direct_blob_t *blob)
+{
+    const ucp_st_direct_map_t *map = op->peer->direct.map;
+    ucp_st_direct_op_t *direct     = op->direct;
+
+    direct->piece     = blob->piece;
+    direct->num_slots = blob->num_slots;
+    direct->pair      = UCS_PTR_BYTE_OFFSET(map->address, blob->pair);
+    if ((direct->piece == 0) || !ucs_is_pow2(direct->num_slots) ||
+        (blob->pair >= map->length) ||
+        (ucp_st_direct_pair_size(direct) > (map->length - blob->pair))) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    return UCS_OK;
+}
+
+static ucs_status_t ucp_st_direct_bind(ucp_st_op_t *op, const void *buffer,
+                                       size_t length)
+{
+    ucp_st_direct_op_t *direct = op->direct;
+    ucs_status_t status        = UCS_OK;
+    ucp_st_direct_blob_t blob;
+
+    if (length != sizeof(blob)) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    memcpy(&blob, buffer, sizeof(blob));
+    if (op->dir == UCP_ST_DIR_SEND) {
+        status = ucp_st_direct_bind_pair(op, &blob);
+    }
+    if (status != UCS_OK) {
+        return status;
+    }
+    direct->segment  = op->peer->direct.map->address;
+    direct->limit    = direct->num_slots;
+    direct->is_bound = 1;
+    direct->proto    = UCP_ST_DIRECT_SLOTS;
+    if (direct->piece > UCP_ST_DIRECT_INLINE) {
+        direct->data = (uint8_t*)&direct->pair->slots[direct->num_slots];
+    }
+    if (ucp_st_direct_is_mapped(op, &blob)) {
+        status = ucp_st_direct_bind_mapped(op, &blob);
+    }
+    direct->num_pieces = ucs_max(1, ucs_div_round_up(direct->length,
+                                                     direct->piece));
+    /* A message that fits into the slots may be there before its receive is
+     * started, and outlive its sender */
+    op->early = (op->dir == UCP_ST_DIR_RECV) &&
+                (direct->proto == UCP_ST_DIRECT_SLOTS) &&
+                (direct->num_pieces <= direct->num_slots);
+    return status;
+}
+
+static ucs_status_t ucp_st_direct_post(ucp_st_op_t *op, uint64_t uses)
+{
+    (void)op;
+    (void)uses;
+    return UCS_OK; /* nothing is made ready ahead of the stream */
+}
+
+static size_t ucp_st_direct_start_cmds(ucp_st_op_t *op, ucp_st_queue_h queue,
+                                       uint64_t use, ucs_gstream_cmd_t *cmd)
+{
+    (void)use;
+    op->direct->stream = queue->direct;
+    cmd->type          = UCS_GSTREAM_CMD_FUNC;
+    cmd->u.func.func   = ucp_st_direct_start;
+    cmd->u.func.arg    = op->direct;
+    return 1;
+}
+
+static size_t ucp_st_direct_wait_cmds(ucp_st_op_t *op, uint64_t use,
+                                      ucs_gstream_cmd_t *cmd)
+{
+    cmd->type           = UCS_GSTREAM_CMD_WAIT64;
+    cmd->u.word.address = &op->direct->word;
+    cmd->u.word.value   = use;
+    return 1;
+}
+
+uint64_t ucp_st_direct_uses_done(const ucp_st_op_t *op)
+{
+    uint64_t word = __atomic_load_n(&op->direct->word, __ATOMIC_ACQUIRE);
+
+    return (word < UCP_ST_RELEASE) ? word : 0;
+}
+
+static uint64_t ucp_st_direct_uses_begun(const ucp_st_op_t *op)
+{
+    return __atomic_load_n(&op->direct->begun, __ATOMIC_ACQUIRE);
+}
+
+/* Look after an operation that ends: in the service thread, until it is gone */
+static void ucp_st_direct_end(ucp_st_op_t *op)
+{
+    ucp_st_direct_op_t *direct = op->direct;
+
+    if (!direct->is_listed) {
+        direct->is_listed = 1;
+        ucs_list_add_tail(&op->worker->direct.ending, &direct->ending);
+        ucp_st_direct_dev_wake(op->worker);
+    }
+}
+
+static void ucp_st_direct_release_waits(ucp_st_op_t *op)
+{
+    if (op->direct != NULL) {
+        op->direct->release = 1;
+        if (ucp_st_direct_settle(op->direct)) {
+            ucp_st_direct_end(op);
+        }
+    }
+}
+
+static void ucp_st_direct_revoke(ucp_st_op_t *op)
+{
+    if ((op->direct != NULL) && op->direct->is_bound) {
+        ucp_st_direct_halt(op->direct);
+        ucp_st_direct_end(op);
+    }
+}
+
+static void ucp_st_direct_dispose(ucp_st_op_t *op)
+{
+    (void)op; /* nothing is under way to the peer but what streams do */
+}
+
+/* Nobody but this side uses what the lane holds for the operation */
+static int ucp_st_direct_is_alone(const ucp_st_op_t *op)
+{
+    return op->peer_closed || (op->direct == NULL) ||
+           ((op->state != UCP_ST_OP_FAILED) && !op->direct->is_bound) ||
+           ucp_st_direct_dev_is_dead(op->peer);
+}
+
+/* A peer that was declared gone may be there all the same, and one that has not
+ * answered when the worker goes: what they can reach goes with the segment */
+static int ucp_st_direct_is_busy(const ucp_st_op_t *op)
+{
+    const ucp_st_direct_op_t *direct = op->direct;
+
+    return ((direct != NULL) && direct->release && !direct->released) ||
+           (!ucp_st_direct_is_alone(op) && (op->peer->status == UCS_OK) &&
+            !op->worker->is_ending);
+}
+
+static int ucp_st_direct_uses_buffer(const ucp_st_op_t *op)
+{
+    return op->direct->release && !op->direct->released;
+}
+
+/* What a live peer may still write to is not used again */
+static void ucp_st_direct_release(ucp_st_op_t *op)
+{
+    ucp_st_direct_op_t *direct = op->direct;
+
+    if (direct == NULL) {
+        return;
+    }
+    if (direct->pair_size == 0) {
+        /* the peer's */
+    } else if (ucp_st_direct_is_alone(op)) {
+        ucp_st_direct_seg_put(&op->worker->direct.seg, direct->pair,
+                              direct->pair_size);
+    } else {
+        ucs_diag("operation %p: %zu bytes are left to a peer that is gone", op,
+                 direct->pair_size);
+    }
+    if (direct->is_listed) {
+        ucs_list_del(&direct->ending);
+    }
+    ucp_st_direct_map_put(direct->map);
+    ucp_st_direct_map_put(direct->far_map);
+    op->direct = NULL;
+    free(direct);
+}
+
+static void ucp_st_direct_leave_queue(ucp_st_op_t *op, ucp_st_queue_h queue)
+{
+    if ((op->direct != NULL) && (op->direct->stream == queue->direct) &&
+        (queue->direct->refs == 1)) {
+        ucp_st_direct_move_stream(op->direct, &op->worker->direct.orphans);
+    }
+}
+
+static const char *ucp_st_direct_protocol(const ucp_st_op_t *op)
+{
+    const ucp_st_direct_op_t *direct = op->direct;
+
+    if (direct->proto == UCP_ST_DIRECT_MAPPED) {
+        return "mapped";
+    }
+    if (direct->data == NULL) {
+        return "inline";
+    }
+    return (direct->num_pieces == 1) ? "slot" : "pipelined";
+}
+
+static ucs_status_t ucp_st_direct_query(ucp_st_worker_h worker,
+                                        ucp_st_worker_attr_t *attr)
+{
+    ucp_st_direct_stream_t *stream;
+
+    ucp_st_direct_stream_count(&worker->direct.orphans, &attr->stats);
+    ucs_list_for_each(stream, &worker->direct.streams, list) {
+        ucp_st_direct_stream_count(stream, &attr->stats);
+    }
+    return UCS_OK;
+}
+
+const ucp_st_lane_ops_t ucp_st_direct_lane_ops = {
+    .name           = "direct",
+    .id             = UCP_ST_LANE_DIRECT,
+    .is_exact       = 1,
+    .open           = ucp_st_direct_dev_open,
+    .close          = ucp_st_direct_dev_close,
+    .address_length = ucp_st_direct_dev_address_length,
+    .address_pack   = ucp_st_direct_dev_address_pack,
+    .progress       = ucp_st_direct_dev_progress,
+    .poll           = ucp_st_direct_dev_poll,
+    .query          = ucp_st_direct_query,
+    .connect        = ucp_st_direct_dev_connect,
+    .disconnect     = ucp_st_direct_dev_disconnect,
+    .check          = ucp_st_direct_dev_check,
+    .offer          = ucp_st_direct_offer,
+    .bind           = ucp_st_direct_bind,
+    .post           = ucp_st_direct_post,
+    .start_cmds     = ucp_st_direct_start_cmds,
+    .wait_cmds      = ucp_st_direct_wait_cmds,
+    .leave_queue    = ucp_st_direct_leave_queue,
+    .uses_done      = ucp_st_direct_uses_done,
+    .uses_begun     = ucp_st_direct_uses_begun,
+    .release_waits  = ucp_st_direct_release_waits,
+    .revoke         = ucp_st_direct_revoke,
+    .dispose        = ucp_st_direct_dispose,
+    .is_busy        = ucp_st_direct_is_busy,
+    .uses_buffer    = ucp_st_direct_uses_buffer,
+    .release        = ucp_st_direct_release,
+    .protocol       = ucp_st_direct_protocol
+};

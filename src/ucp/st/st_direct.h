@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_direct.h - the direct lane of one operation: the streams of two processes
+ * of one node move the data themselves, through memory that both have mapped.
+ *
+ * Slots. The receive's worker has a ring of slots in its segment. A message is
+ * one piece, or several; they are numbered from 1 over all uses:
+ *
+ *   sender                                    receiver
+ *   start, or any wait later, or the thread:  start, or any wait later, or the
+ *                                             thread:
+ *     while fewer than `num_slots` are          while seq of the next piece's
+ *     in use: copy the next piece to a slot,    slot is its number: copy it to
+ *     seq = its number  --------------------->  the buffer,
+ *     (all of use k: word = k)  <-------------  count = pieces taken
+ *                                               (all of use k: word = k)
+ *   wait for word >= k                        wait for word >= k
+ *
+ * Only the sender's process reads the send's buffer and only the receiver's
+ * writes the receive's, each with the stream's lock held: that a piece is
+ * moved once, and not after an error was told, needs nothing of the other side.
+ * A message that fits into the slots is on its way when its start has run,
+ * whether or not its receive is started, and outlives the sender.
+ *
+ * Mapped. Where a process has the other side's buffer mapped, because it was
+ * allocated by ucp_st_mem_alloc() or belongs to the same process, it is copied
+ * to its place at once, in pieces that both sides claim, once both have begun.
+ * `claim` is one word (use, poison, pieces left at the low end and at the high
+ * end): the receiver takes pieces from its low end and the sender from its high
+ * end, by compare-and-swap; a use's pieces are there to be claimed when all of
+ * the last use are claimed and both sides have begun the use, which they do
+ * only when the last one is complete. It is complete when both sides' counts of
+ * pieces copied say so. The number of the use in the word makes a claim that
+ * has been slow fail.
+ *
+ * Errors: the pair's word is poisoned, so that nothing is claimed any more; the
+ * waits are released when what the other side had claimed is copied or its
+ * process is dead.
+ *
+ * Who moves (semantics, P1 to P3): the start, as far as it can go at once; any
+ * wait of the same stream; a host call that asks; and the service thread, when
+ * a peer that is about to sleep wakes it (`kick`), because this side has begun
+ * and its stream does not attend to it: it runs a kernel, or nothing. Who
+ * attends and sleeps is woken by its bell when the other side has moved
+ * something.
+ */
+#ifndef UCP_ST_DIRECT_H_
+#define UCP_ST_DIRECT_H_
+
+#include <ucp_st.h>
+
+#include "st_direct_seg.h"
+
+#include <ucs/datastruct/list.h>
+
+#include <pthread.h>
+
+struct ucp_st_op;
+
+/** How much is moved before others have their turn. */
+#define UCP_ST_DIRECT_TURN 4
+
+/** Who moves. */
+typedef enum {
+    UCP_ST_DIRECT_STREAM, /* the one that began the uses */
+    UCP_ST_DIRECT_HOST,   /* a call of the user's */
+    UCP_ST_DIRECT_THREAD  /* the service thread */
+} ucp_st_direct_mover_t;
+
+/**
+ * The open uses of a stream, whatever queues of the worker they went through.
+ * The lock protects these, and what the operations say that were last started
+ * on the stream: it is held for a few pieces' copies at most, by streams, by
+ * the service thread and by host calls. Who holds it takes no other lock.
+ */
+typedef struct ucp_st_direct_stream {
+    ucs_gstream_h        handle;   /* NULL: what has lost its stream; read-only
+                                    */
+    unsigned             refs;     /* queues; worker's lock */
+    ucs_list_link_t      list;     /* in the device's; worker's lock */
+    pthread_mutex_t      lock;
+    uint32_t             num_open; /* in the list; read without the lock */
+    uint8_t              is_sleepy;/* it is counted among the segment's
+                                      sleepers; the stream's own */
+    ucs_list_link_t      open;     /* ucp_st_direct_op_t */
+    uint64_t             copies;   /* pieces moved */
+    uint64_t             proxied;  /* uses that the service thread finished */
+    ucp_st_direct_segment_t *segment; /* the worker's; read-only */
+    ucp_st_direct_desk_t *desk;    /* in the segment; read-only */
+    ucs_gstream_helper_t helper;   /* read-only */
+} ucp_st_direct_stream_t;
+
+/** How a pair's data gets over. */
+typedef enum {
+    UCP_ST_DIRECT_SLOTS,
+    UCP_ST_DIRECT_MAPPED
+} ucp_st_direct_proto_t;
+
+/**
+ * The lane's part of an operation; there while the lane holds something for it.
+ * Protected by the lock of the stream on which it was started last, but for
+ * what says otherwise; read-only means from bind() on.
+ */
+typedef struct ucp_st_direct_op {
+    volatile uint64_t     word;      /* uses; streams wait on it */
+    uint64_t              begun;     /* uses that the stream has started */
+    uint64_t              pos;       /* slots: pieces moved */
+    uint32_t              left;      /* slots: pieces of the last use begun that
+                                        are not */
+    uint64_t              limit;     /* slots, send: pieces there is room for */
+    ucp_st_direct_stream_t *stream;  /* of the last start; worker's lock */
+    ucs_list_link_t       list;      /* in the stream's open uses */
+    uint8_t               is_open;   /* ... it is there */
+    uint8_t               halted;    /* nothing is moved any more */
+    uint8_t               released;  /* starts have no effect any more */
+    uint8_t               release;   /* asked for; worker's lock */
+    uint8_t               is_bound;  /* read-only */
+    uint8_t               proto;     /* read-only */
+    uint8_t               dir;       /* read-only */
+    uint32_t              num_pieces;/* of a use; read-only */
+    uint32_t              num_slots; /* a power of 2; read-only */
+    size_t                piece;     /* bytes, but of the last one; read-only */
+    size_t                length;    /* of a use; read-only */
+    uint8_t               *buffer;   /* the user's; read-only */
+    ucp_st_direct_pair_t  *pair;     /* read-only */
+    uint8_t               *data;     /* of the slots; read-only */
+    uint8_t               *far;      /* the other side's buffer, or NULL: not
+                                        mapped here; read-only */
+    ucp_st_direct_segment_t *segment;/* the peer's; read-only */
+    struct ucp_st_op      *op;       /* read-only */
+    ucp_st_direct_map_t   *map;      /* of the own buffer, or NULL; worker's */
+    ucp_st_direct_map_t   *far_map;  /* of `far`, or NULL; worker's lock */
+    size_t                pair_size; /* receive: of `pair`, bytes; worker's */
+    ucs_list_link_t       ending;    /* in the device's list; worker's lock */
+    uint8_t               is_listed; /* ... it is there; worker's lock */
+    uint8_t               is_left;   /* by the peer, or by the user: its last
+                                        uses are to be told the service thread
+                                        */
+} ucp_st_direct_op_t;
+
+/** Make one ready: of a stream, or of what has lost its stream (NULL).
+ *  UCS_ERR_NO_RESOURCE if the segment is full. The worker's lock is held. */
+ucs_status_t ucp_st_direct_stream_init(ucp_st_direct_stream_t *stream,
+                                       ucp_st_direct_seg_t *seg,
+                                       ucs_gstream_h handle);
+
+/** Undo that; nothing is open. The worker's lock is held. */
+void ucp_st_direct_stream_cleanup(ucp_st_direct_stream_t *stream,
+                                  ucp_st_direct_seg_t *seg);
+
+/** Move what can be moved now of a stream's open uses, if nobody else does;
+ *  non-zero if that was something. */
+int ucp_st_direct_stream_serve(ucp_st_direct_stream_t *stream,
+                               ucp_st_direct_mover_t mover);
+
+/** Wake the service threads of peers that have begun what this stream's open
+ *  uses need, and whose streams do not attend to it. */
+void ucp_st_direct_stream_kick(ucp_st_direct_stream_t *stream);
+
+/** Runs on the stream: begin a use. `arg` is a ucp_st_direct_op_t. */
+void ucp_st_direct_start(void *arg);
+
+/** Take no further part in moving: after this nothing of the peer's is touched
+ *  but what was claimed before. The worker's lock is held. */
+void ucp_st_direct_halt(ucp_st_direct_op_t *direct);
+
+/** Let waits pass if `release` is set and nobody moves; non-zero if it is and
+ *  somebody does. The worker's lock is held. */
+int ucp_st_direct_settle(ucp_st_direct_op_t *direct);
+
+/** The stream of an operation's last start goes: another one takes care of it.
+ *  The worker's lock is held. */
+void ucp_st_direct_move_stream(ucp_st_direct_op_t *direct,
+                               ucp_st_direct_stream_t *stream);
+
+/** Add what a stream has counted. The worker's lock is held. */
+void ucp_st_direct_stream_count(ucp_st_direct_stream_t *stream,
+                                ucp_st_stats_t *stats);
+
+/** Uses whose waits pass; 0 once they were released. */
+uint64_t ucp_st_direct_uses_done(const struct ucp_st_op *op);
+
+#endif

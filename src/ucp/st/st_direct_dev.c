@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_direct_dev.c - what the direct lane has once for a worker and for each of
+ * its peers: shared memory, and ways to wake service threads and to know that a
+ * process has ended.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1 /* pipe2() */
+#endif
+
+#include "st_direct_dev.h"
+#include "st_direct.h"
+#include "st_lane.h"
+#include "st_leave.h"
+#include "st_log.h"
+#include "st_op.h"
+#include "st_peer.h"
+#include "st_worker.h"
+
+#include <ucs/sys/uid.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Times that the service thread looks once more, after it has moved something,
+ * before it sleeps: the peer that wanted it has its next piece ready soon */
+#define UCP_ST_DIRECT_ROUNDS 50
+
+/* What a claimed piece's end is looked for at, milliseconds */
+#define UCP_ST_DIRECT_SETTLE_MSEC 1
+
+void ucp_st_direct_dev_wake(ucp_st_worker_h worker)
+{
+    ucp_st_service_wake(&worker->direct.service);
+}
+
+void ucp_st_direct_dev_kick(ucp_st_peer_t *peer)
+{
+    char byte = 0;
+
+    (void)!write(peer->direct.kick_fd, &byte, sizeof(byte));
+}
+
+/* Uses that have completed since the last time, of operations that their peers
+ * have left, and waits that are to be released; non-zero if one has to wait.
+ * The lock is held. */
+static int ucp_st_direct_dev_end(ucp_st_worker_h worker)
+{
+    int is_moving = 0;
+    ucp_st_direct_op_t *direct, *tmp;
+    ucp_st_op_t *op;
+    uint64_t done;
+
+    ucs_list_for_each_safe(direct, tmp, &worker->direct.ending, ending) {
+        op         = direct->op;
+        is_moving |= ucp_st_direct_settle(direct);
+        done       = ucp_st_direct_uses_done(op);
+        while (op->completed < done) {
+            ucp_st_op_complete_use(op);
+        }
+    }
+    return is_moving;
+}
+
+/* Move what streams do not; the lock is held */
+static int ucp_st_direct_dev_serve_all(ucp_st_worker_h worker,
+                                       ucp_st_direct_mover_t mover)
+{
+    ucp_st_direct_dev_t *dev = &worker->direct;
+    int count                = ucp_st_direct_stream_serve(&dev->orphans, mover);
+    ucp_st_direct_stream_t *stream;
+
+    ucs_list_for_each(stream, &dev->streams, list) {
+        count += ucp_st_direct_stream_serve(stream, mover);
+    }
+    return count;
+}
+
+static void ucp_st_direct_dev_drain_pipe(ucp_st_direct_dev_t *dev)
+{
+    char buffer[256];
+
+    while (read(dev->kick[0], buffer, sizeof(buffer)) == sizeof(buffer)) {
+        /* until it is empty: it does not block */
+    }
+}
+
+/* In the service thread */
+static int ucp_st_direct_dev_serve(void *arg)
+{
+    ucp_st_worker_h worker   = arg;
+    ucp_st_direct_dev_t *dev = &worker->direct;
+    int is_moving, count;
+
+    ucp_st_direct_dev_drain_pipe(dev);
+    ucp_st_worker_lock(worker);
+    count     = ucp_st_direct_dev_serve_all(worker, UCP_ST_DIRECT_THREAD);
+    is_moving = ucp_st_direct_dev_end(worker);
+    ucp_st_worker_unlock(worker);
+    if (count > 0) {
+        dev->rounds = UCP_ST_DIRECT_ROUNDS;
+    }
+    if (dev->rounds > 0) {
+        --dev->rounds;
+        (void)sched_yield();
+        return 0;
+    }
+    return is_moving ? UCP_ST_DIRECT_SETTLE_MSEC : -1;
+}
+
+unsigned ucp_st_direct_dev_progress(ucp_st_worker_h worker)
+{
+    (void)ucp_st_direct_dev_end(worker);
+    return 0;
+}
+
+/* A host asks again and again, and no stream may wait: what this side can do is
+ * done, and peers that have to go on are woken */
+void ucp_st_direct_dev_poll(ucp_st_worker_h worker)
+{
+    ucp_st_direct_stream_t *stream;
+
+    if (ucp_st_direct_dev_serve_all(worker, UCP_ST_DIRECT_HOST) > 0) {
+        return;
+    }
+    ucp_st_direct_stream_kick(&worker->direct.orphans);
+    ucs_list_for_each(stream, &worker->direct.streams, list) {
+        ucp_st_direct_stream_kick(stream);
+    }
+}
+
+ucp_st_direct_stream_t *ucp_st_direct_dev_get_stream(ucp_st_worker_h worker,
+                                                     ucs_gstream_h handle)
+{
+    ucp_st_direct_dev_t *dev = &worker->direct;
+    ucp_st_direct_stream_t *stream;
+
+    ucs_list_for_each(stream, &dev->streams, list) {
+        if (stream->handle == handle) {
+            ++stream->refs;
+            return stream;
+        }
+    }
+    stream = calloc(1, sizeof(*stream));
+    if (stream == NULL) {
+        return NULL;
+    }
+    if (ucp_st_direct_stream_init(stream, &dev->seg, handle) != UCS_OK) {
+        free(stream);
+        return NULL;
+    }
+    stream->refs = 1;
+    ucs_list_add_tail(&dev->streams, &stream->list);
+    return stream;
+}
+
+void ucp_st_direct_dev_put_stream(ucp_st_worker_h worker,
+                                  ucp_st_direct_stream_t *stream)
+{
+    if (--stream->refs > 0) {
+        return;
+    }
+    ucp_st_direct_stream_count(stream, &worker->stats);
+    ucs_list_del(&stream->list);
+    ucp_st_direct_stream_cleanup(stream, &worker->direct.seg);
+    free(stream);
+}
+
+static ucs_status_t ucp_st_direct_dev_pipe_open(ucp_st_direct_dev_t *dev)
+{
+    if (pipe2(dev->kick, O_CLOEXEC | O_NONBLOCK) != 0) {
+        return UCS_ERR_NO_RESOURCE;
+    }
+    if (ucp_st_direct_file_get(dev->kick[1], &dev->kick_file) != UCS_OK) {
+        close(dev->kick[0]);
+        close(dev->kick[1]);
+        return UCS_ERR_IO_ERROR;
+    }
+    return UCS_OK;
+}
+
+static void ucp_st_direct_dev_pipe_close(ucp_st_direct_dev_t *dev)
+{
+    close(dev->kick[0]);
+    close(dev->kick[1]);
+}
+
+static ucs_status_t ucp_st_direct_dev_init(ucp_st_worker_h worker)
+{
+    ucp_st_direct_dev_t *dev = &worker->direct;
+    ucs_status_t status;
+
+    ucs_list_head_init(&dev->ending);
+    ucs_list_head_init(&dev->streams);
+    status = ucp_st_direct_seg_init(&dev->seg, worker->config.direct_size,
+                                    worker->uuid);
+    if (status != UCS_OK) {
+        goto err;
+    }
+    status = ucp_st_direct_dev_pipe_open(dev);
+    if (status != UCS_OK) {
+        goto err_seg;
+    }
+    dev->service.serve   = ucp_st_direct_dev_serve;
+    dev->service.arg     = worker;
+    dev->service.fds[0]  = dev->kick[0];
+    dev->service.num_fds = 1;
+    status = ucp_st_direct_stream_init(&dev->orphans, &dev->seg, NULL);
+    if (status != UCS_OK) {
+        goto err_pipe;
+    }
+    dev->is_open = 1;
+    status       = ucp_st_service_add(&dev->service);
+    if (status != UCS_OK) {
+        goto err_queue;
+    }
+    return UCS_OK;
+
+err_queue:
+    dev->is_open = 0;
+    ucp_st_direct_stream_cleanup(&dev->orphans, &dev->seg);
+err_pipe:
+    ucp_st_direct_dev_pipe_close(dev);
+err_seg:
+    ucp_st_direct_seg_cleanup(&dev->seg);
+err:
+    return status;
+}
+
+static ucs_status_t ucp_st_direct_dev_check_range(const char *name,
+                                                  size_t value, size_t min,
+                                                  size_t max)
+{
+    if ((value >= min) && (value <= max)) {
+        return UCS_OK;
+    }
+    ucs_error("UCX_ST_%s: %zu bytes are not between %zu and %zu", name, value,
+              min, max);
+    return UCS_ERR_INVALID_PARAM;
+}
+
+static ucs_status_t
+ucp_st_direct_dev_check_config(const ucp_st_config_t *config)
+{
+    ucs_status_t status;
+
+    status = ucp_st_direct_dev_check_range("DIRECT_SIZE", config->direct_size,
+                                           64ul << 10, 1ul << 40);
+    return (status != UCS_OK) ? status :
+           ucp_st_direct_dev_check_range("DIRECT_PIECE", config->direct_piece,
+                                         1ul << 10, 1ul << 20);
+}
+
+ucs_status_t ucp_st_direct_dev_open(ucp_st_worker_h worker)
+{
+    ucs_status_t status = ucp_st_direct_dev_check_config(&worker->config);
+
+    if (status != UCS_OK) {
+        return status;
+    }
+    status = ucp_st_direct_dev_init(worker);
+    if (status != UCS_OK) {
+        ucs_log(ucp_st_lane_log_level(worker),
+                "lane 'direct': no shared memory: %s (%m)",
+                ucs_status_string(status));
+    }
+    return status;
+}
+
+void ucp_st_direct_dev_close(ucp_st_worker_h worker)
+{
+    ucp_st_direct_dev_t *dev = &worker->direct;
+
+    ucp_st_service_remove(&dev->service);
+    dev->is_open = 0;
+    ucp_st_direct_stream_cleanup(&dev->orphans, &dev->seg);
+    ucp_st_direct_dev_pipe_close(dev);
+    ucp_st_direct_seg_cleanup(&dev->seg);
+}
+
+size_t ucp_st_direct_dev_address_length(ucp_st_worker_h worker)
+{
+    (void)worker;
+    return sizeof(ucp_st_direct_address_t);
+}
+
+/* What a process number means: processes that see different numbers for one
+ * another cannot reach each other */
+static ucs_status_t ucp_st_direct_dev_place(uint64_t *system, uint64_t *pid_ns)
+{
+    struct stat st;
+
+    if (stat("/proc/self/ns/pid", &st) != 0) {
+        return UCS_ERR_UNSUPPORTED;
+    }
+    *system = ucs_get_system_id();
+    *pid_ns = st.st_ino;
+    return UCS_OK;
+}
+
+ucs_status_t ucp_st_direct_dev_address_pack(ucp_st_worker_h worker,
+                                            void *buffer)
+{
+    ucp_st_direct_dev_t *dev        = &worker->direct;
+    ucp_st_direct_address_t address = {
+        .segment = dev->seg.map->file,
+        .kick    = dev->kick_file
+    };
+    ucs_status_t status;
+    uint64_t system, pid_ns;
+
+    status = ucp_st_direct_dev_place(&system, &pid_ns);
+    if (status != UCS_OK) {
+        return status;
+    }
+    address.system = system;
+    address.pid_ns = pid_ns;
+    memcpy(buffer, &address, sizeof(address));
+    return UCS_OK;
+}
+
+static int
+ucp_st_direct_dev_is_here(const ucp_st_direct_address_t *address)
+{
+    uint64_t system, pid_ns;
+
+    return (ucp_st_direct_dev_place(&system, &pid_ns) == UCS_OK) &&
+           (address->system == system) && (address->pid_ns == pid_ns);
+}
+
+static ucs_status_t
+ucp_st_direct_dev_attach(ucp_st_peer_t *peer,
+                         const ucp_st_direct_address_t *address)
+{
+    ucp_st_direct_peer_t *direct = &peer->direct;
+    ucs_status_t status;
+
+    /* First, so that it is of the process whose files are opened next, or of
+     * one that has its number later: these are gone then */
+    direct->pid_fd = (int)syscall(SYS_pidfd_open, address->segment.pid, 0);
+    status         = ucp_st_direct_map_open(&address->segment, &direct->map);
+    if (status != UCS_OK) {
+        goto err;
+    }
+    /* Who has it open for reading, too, gets no signal when the peer is gone */
+    direct->kick_fd = ucp_st_direct_file_open(&address->kick, "pipe:", O_RDWR);
+    if ((direct->kick_fd < 0) ||
+        !ucp_st_direct_seg_is_valid(direct->map, peer->uuid)) {
+        status = UCS_ERR_UNREACHABLE;
+        goto err_map;
+    }
+    return UCS_OK;
+
+err_map:
+    if (direct->kick_fd >= 0) {
+        close(direct->kick_fd);
+    }
+    ucp_st_direct_map_put(direct->map);
+err:
+    if (direct->pid_fd >= 0) {
+        close(direct->pid_fd);
+    }
+    return status;
+}
+
+ucs_status_t ucp_st_direct_dev_connect(ucp_st_peer_t *peer, const void *buffer,
+                                       size_t length)
+{
+    ucp_st_direct_address_t address;
+
+    if (length != sizeof(address)) {
+        return UCS_ERR_INVALID_ADDR;
+    }
+    memcpy(&address, buffer, sizeof(address));
+    if (!ucp_st_direct_dev_is_here(&address)) {
+        return UCS_ERR_UNREACHABLE; /* it is on another node */
+    }
+    peer->direct.pid     = address.segment.pid;
+    peer->direct.is_near = (address.segment.pid == (uint32_t)getpid());
+    return ucp_st_direct_dev_attach(peer, &address);
+}
+
+void ucp_st_direct_dev_disconnect(ucp_st_peer_t *peer)
+{
+    close(peer->direct.kick_fd);
+    if (peer->direct.pid_fd >= 0) {
+        close(peer->direct.pid_fd);
+    }
+    ucp_st_direct_map_put(peer->direct.map);
+}
+
+int ucp_st_direct_dev_is_dead(ucp_st_peer_t *peer)
+{
+    ucp_st_direct_peer_t *direct = &peer->direct;
+    struct pollfd fd             = {.fd = direct->pid_fd, .events = POLLIN};
+
+    if (direct->is_dead || direct->is_near || peer->is_self) {
+        return direct->is_dead;
+    }
+    if (direct->pid_fd >= 0) {
+        direct->is_dead = (poll(&fd, 1, 0) > 0);
+    } else {
+        direct->is_dead = (kill((pid_t)direct->pid, 0) != 0) &&
+                          (errno == ESRCH);
+    }
+    return direct->is_dead;
+}
+
+void ucp_st_direct_dev_check(ucp_st_peer_t *peer)
+{
+    if (ucp_st_direct_dev_is_dead(peer)) {
+        ucp_st_leave_lost(peer, UCS_ERR_CONNECTION_RESET);
+        ucp_st_peer_closed(peer); /* nothing there reads or writes any more */
+    }
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_direct_dev.h - what the direct lane has once for a worker, and once for
+ * each of its peers.
+ */
+#ifndef UCP_ST_DIRECT_DEV_H_
+#define UCP_ST_DIRECT_DEV_H_
+
+#include <ucp_st.h>
+
+#include "st_direct.h"
+#include "st_direct_seg.h"
+#include "st_service.h"
+
+#include <ucs/datastruct/list.h>
+
+/** Protected by the worker's lock but for what says otherwise. */
+typedef struct ucp_st_direct_dev {
+    ucp_st_direct_seg_t     seg;
+    int                     is_open;   /* read-only */
+    int                     kick[2];   /* pipe: what wakes the service thread */
+    ucp_st_direct_file_t    kick_file; /* its end for writing; read-only */
+    ucs_list_link_t         ending;    /* ucp_st_direct_op_t that peers have
+                                          left, or that failed */
+    ucs_list_link_t         streams;   /* ucp_st_direct_stream_t */
+    ucp_st_direct_stream_t  orphans;   /* what has lost its stream */
+    unsigned                rounds;    /* that found nothing; the thread's */
+    ucp_st_service_client_t service;   /* its own */
+} ucp_st_direct_dev_t;
+
+/** What reaches a peer. Protected by the worker's lock, but for what is
+ *  read-only once the peer is connected. */
+typedef struct ucp_st_direct_peer {
+    ucp_st_direct_map_t *map;       /* its segment; read-only */
+    uint32_t            pid;        /* read-only */
+    int                 is_near;    /* it is in this process; read-only */
+    int                 kick_fd;    /* wakes its service thread; read-only */
+    int                 pid_fd;     /* or -1: the kernel has none */
+    int                 is_dead;
+} ucp_st_direct_peer_t;
+
+/** The lane's functions of these names: see st_lane.h. */
+ucs_status_t ucp_st_direct_dev_open(ucp_st_worker_h worker);
+void ucp_st_direct_dev_close(ucp_st_worker_h worker);
+size_t ucp_st_direct_dev_address_length(ucp_st_worker_h worker);
+ucs_status_t ucp_st_direct_dev_address_pack(ucp_st_worker_h worker,
+                                            void *buffer);
+ucs_status_t ucp_st_direct_dev_connect(ucp_st_peer_h peer, const void *address,
+                                       size_t length);
+void ucp_st_direct_dev_disconnect(ucp_st_peer_h peer);
+void ucp_st_direct_dev_check(ucp_st_peer_h peer);
+unsigned ucp_st_direct_dev_progress(ucp_st_worker_h worker);
+void ucp_st_direct_dev_poll(ucp_st_worker_h worker);
+
+/** What the queues of a stream share; made for the first one. NULL without
+ *  memory, or room in the segment. The worker's lock is held. */
+ucp_st_direct_stream_t *ucp_st_direct_dev_get_stream(ucp_st_worker_h worker,
+                                                     ucs_gstream_h handle);
+
+/** A queue goes that has got it: the last one's operations have left it. The
+ *  worker's lock is held. */
+void ucp_st_direct_dev_put_stream(ucp_st_worker_h worker,
+                                  ucp_st_direct_stream_t *stream);
+
+/** Have the service thread look. */
+void ucp_st_direct_dev_wake(ucp_st_worker_h worker);
+
+/** Have a peer's service thread look. Needs no lock. */
+void ucp_st_direct_dev_kick(ucp_st_peer_h peer);
+
+/** Non-zero if it is certain that the peer's process has ended. The worker's
+ *  lock is held. */
+int ucp_st_direct_dev_is_dead(ucp_st_peer_h peer);
+
+#endif

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_direct_seg.c - a worker's shared memory, in pieces for pairs.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "st_direct_seg.h"
+
+#include <ucs/sys/compiler_def.h>
+
+#include <string.h>
+
+/** What a free piece holds. Nobody but its owner looks at it then. */
+typedef struct ucp_st_direct_free {
+    uint64_t next;
+} ucp_st_direct_free_t;
+
+ucs_status_t ucp_st_direct_seg_init(ucp_st_direct_seg_t *seg, size_t length,
+                                    uint64_t uuid)
+{
+    ucp_st_direct_segment_t *head;
+    ucs_status_t status;
+
+    status = ucp_st_direct_map_create(length, &seg->map);
+    if (status != UCS_OK) {
+        return status;
+    }
+    head        = seg->map->address;
+    head->magic = UCP_ST_DIRECT_MAGIC;
+    head->uuid  = uuid;
+    seg->used   = sizeof(*head);
+    return UCS_OK;
+}
+
+void ucp_st_direct_seg_cleanup(ucp_st_direct_seg_t *seg)
+{
+    ucp_st_direct_map_put(seg->map);
+    seg->map = NULL;
+}
+
+static unsigned ucp_st_direct_seg_class(size_t length)
+{
+    unsigned class = 0;
+
+    while (((size_t)UCP_ST_DIRECT_PIECE_MIN << class) < length) {
+        ++class;
+    }
+    return class;
+}
+
+void *ucp_st_direct_seg_get(ucp_st_direct_seg_t *seg, size_t length)
+{
+    unsigned class = ucp_st_direct_seg_class(length);
+    size_t size    = (size_t)UCP_ST_DIRECT_PIECE_MIN << class;
+    ucp_st_direct_free_t *piece;
+
+    if (seg->free[class] != 0) {
+        piece            = UCS_PTR_BYTE_OFFSET(seg->map->address,
+                                               seg->free[class]);
+        seg->free[class] = piece->next;
+        return piece;
+    }
+    if (size > (seg->map->length - seg->used)) {
+        return NULL;
+    }
+    piece      = UCS_PTR_BYTE_OFFSET(seg->map->address, seg->used);
+    seg->used += size;
+    return piece;
+}
+
+void ucp_st_direct_seg_put(ucp_st_direct_seg_t *seg, void *piece, size_t length)
+{
+    unsigned class             = ucp_st_direct_seg_class(length);
+    ucp_st_direct_free_t *free = piece;
+
+    free->next       = seg->free[class];
+    seg->free[class] = UCS_PTR_BYTE_DIFF(seg->map->address, piece);
+}
+
+ucp_st_direct_desk_t *ucp_st_direct_seg_get_desk(ucp_st_direct_seg_t *seg)
+{
+    ucp_st_direct_desk_t *desk;
+
+    if (seg->desks != 0) {
+        desk       = UCS_PTR_BYTE_OFFSET(seg->map->address, seg->desks);
+        seg->desks = desk->next;
+        return desk;
+    }
+    desk = ucp_st_direct_seg_get(seg, sizeof(*desk));
+    if (desk != NULL) {
+        memset(desk, 0, sizeof(*desk));
+    }
+    return desk;
+}
+
+void ucp_st_direct_seg_put_desk(ucp_st_direct_seg_t *seg,
+                                ucp_st_direct_desk_t *desk)
+{
+    desk->next = seg->desks;
+    seg->desks = UCS_PTR_BYTE_DIFF(seg->map->address, desk);
+}
+
+int ucp_st_direct_seg_is_valid(const ucp_st_direct_map_t *map, uint64_t uuid)
+{
+    const ucp_st_direct_segment_t *head = map->address;
+
+    return (map->length >= sizeof(*head)) &&
+           (head->magic == UCP_ST_DIRECT_MAGIC) && (head->uuid == uuid);
+}
