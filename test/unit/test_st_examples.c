@@ -108,9 +108,13 @@ static void add_one(void *arg)
 
 static void run_ops(rank_t *rank, int index)
 {
-    double value[2] = {0, index};
+    int is_mappable;
+    double *value = get_buffer(2 * sizeof(*value), &is_mappable);
     ucp_st_op_h ops[2];
 
+    RANK_CHECK(value != NULL);
+    value[0] = 0;
+    value[1] = index;
     RANK_CHECK(make_ops(rank->worker, rank->peer, value, ops) == UCS_OK);
     RANK_CHECK(iterate(rank->queue, rank->stream, ops, add_one, value) ==
                UCS_OK);
@@ -119,6 +123,7 @@ static void run_ops(rank_t *rank, int index)
     /* It went to the other rank and back, each time one more */
     RANK_CHECK(value[1] == (100 + index));
     RANK_CHECK(print_fallbacks(rank->worker) == UCS_OK);
+    put_buffer(value, is_mappable);
 }
 
 /* Rank 1 frees its halves; rank 0 waits for one more use, and is told */

@@ -43,6 +43,7 @@
 
 #include <ucp_st_batch.h>
 #include <ucp_st_def.h>
+#include <ucp_st_mem.h>
 #include <ucp_st_worker.h>
 #include <ucs_gstream.h>
 #include <ucp/api/ucp.h>

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ucp_st_mem.h - memory that messages go to and come from faster; ucp_st.h
+ * includes it.
+ */
+#ifndef UCP_ST_MEM_H_
+#define UCP_ST_MEM_H_
+
+#include <ucs/type/status.h>
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * Allocate memory that other processes of the node can map: between two of
+ * them, long messages are copied once instead of twice if one of the two
+ * buffers lies in such memory, and by both sides at once if both do. Everywhere
+ * else it is memory like any other.
+ *
+ * @code
+ * static void *get_buffer(size_t length, int *is_mappable_p)
+ * {
+ *     void *buffer;
+ *
+ *     *is_mappable_p = (ucp_st_mem_alloc(length, &buffer) == UCS_OK);
+ *     return *is_mappable_p ? buffer : malloc(length);
+ * }
+ *
+ * static void put_buffer(void *buffer, int is_mappable)
+ * {
+ *     if (is_mappable) {
+ *         (void)ucp_st_mem_free(buffer);
+ *     } else {
+ *         free(buffer);
+ *     }
+ * }
+ * @endcode
+ *
+ * @param [in]  length    Bytes, not 0. Its contents are undefined; memory is
+ *                        taken as it is written to.
+ * @param [out] address_p Filled, on success only, with its address: a multiple
+ *                        of 64, of the page's size from 1 MiB on.
+ *
+ * @return UCS_OK; UCS_ERR_INVALID_PARAM for length 0 or a NULL argument;
+ *         UCS_ERR_NO_MEMORY; UCS_ERR_IO_ERROR where the system has no such
+ *         memory, or no file descriptor for it: what malloc() gives serves as
+ *         well, more slowly; UCS_ERR_UNSUPPORTED in a process that was forked
+ *         from one with workers.
+ *
+ * Ownership: the caller's, until @ref ucp_st_mem_free; it may outlive workers.
+ * Threads: any.
+ */
+ucs_status_t ucp_st_mem_alloc(size_t length, void **address_p);
+
+/**
+ * Free what @ref ucp_st_mem_alloc gave.
+ *
+ * @param [in] address The address; no operation that uses it exists any more.
+ *
+ * @return UCS_OK; UCS_ERR_INVALID_PARAM if it was not given, or freed before;
+ *         UCS_ERR_UNSUPPORTED as above.
+ *
+ * Threads: any.
+ */
+ucs_status_t ucp_st_mem_free(void *address);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
