@@ -13,7 +13,7 @@
 
 
 const char *const bench_variants[BENCH_NUM_VARIANTS] = {
-    "mpi", "st", "st-ready"
+    "mpi", "st", "st-ready", "raw"
 };
 
 int bench_rank(void)
@@ -92,12 +92,12 @@ static int bench_parse_number(const bench_option_t *option, const char *text)
     return 0;
 }
 
-static int bench_find_variant(const char *word, size_t length)
+static int bench_find_variant(const char *word, size_t length, unsigned known)
 {
     int i;
 
     for (i = 0; i < BENCH_NUM_VARIANTS; ++i) {
-        if ((strlen(bench_variants[i]) == length) &&
+        if ((known & (1u << i)) && (strlen(bench_variants[i]) == length) &&
             (strncmp(bench_variants[i], word, length) == 0)) {
             return i;
         }
@@ -106,7 +106,8 @@ static int bench_find_variant(const char *word, size_t length)
 }
 
 /* Reads a list "a,b" into a mask. */
-static int bench_parse_variants(const char *word, unsigned *mask_p)
+static int bench_parse_variants(const char *word, unsigned known,
+                                unsigned *mask_p)
 {
     unsigned mask = 0;
     size_t length;
@@ -114,7 +115,7 @@ static int bench_parse_variants(const char *word, unsigned *mask_p)
 
     for (;; word += length + 1) {
         length = strcspn(word, ",");
-        found  = bench_find_variant(word, length);
+        found  = bench_find_variant(word, length, known);
         if (found < 0) {
             bench_error("--variants: '%.*s' is unknown\n", (int)length, word);
             return -1;
@@ -165,14 +166,17 @@ static int bench_parse_option(const bench_option_t *option, const char *arg,
     return 0;
 }
 
-static void bench_help(const char *help)
+static void bench_help(const char *help, unsigned known)
 {
+    int has_raw = (known & BENCH_VARIANT_RAW) != 0;
+
     if (bench_rank() == 0) {
         printf("%s"
                "  --trials N       repetitions, variants taking turns (3)\n"
-               "  --variants LIST  of mpi,st,st-ready (all)\n"
+               "  --variants LIST  of mpi,st,st-ready%s\n"
                "  --json FILE      write the report to a file\n"
-               "  --help           print this and stop\n", help);
+               "  --help           print this and stop\n", help,
+               has_raw ? ",raw (all but raw)" : " (all)");
     }
 }
 
@@ -195,7 +199,7 @@ int bench_parse(bench_options_t *options, const bench_option_t *table,
     for (i = 1; i < argc; ++i) {
         arg = argv[i];
         if ((strcmp(arg, "--help") == 0) || (strcmp(arg, "-h") == 0)) {
-            bench_help(help);
+            bench_help(help, options->known);
             return 1;
         }
         option = bench_find_option(table, arg);
@@ -210,7 +214,7 @@ int bench_parse(bench_options_t *options, const bench_option_t *table,
             return -1;
         }
     }
-    return bench_parse_variants(variants, &options->variants);
+    return bench_parse_variants(variants, options->known, &options->variants);
 }
 
 void bench_run(const bench_options_t *options, int first,

@@ -13,18 +13,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define BENCH_NUM_VARIANTS 3
+#define BENCH_NUM_VARIANTS 4
+#define BENCH_VARIANT_RAW  (1u << 3)
 #define BENCH_MAX_TRIALS   1000
 #define BENCH_MAX_SIZES    32 /* Factors of 2 and more, up to 1 GiB */
 
-/* What every benchmark compares; the first is the baseline. */
+/* What benchmarks compare; the first is the baseline. */
 extern const char *const bench_variants[BENCH_NUM_VARIANTS];
 
 
 /* What every benchmark can be told. */
 typedef struct bench_options {
     const char *json;    /* File of the report, or NULL */
-    unsigned   variants; /* Mask */
+    unsigned   known;    /* Mask of the variants that there are; set before */
+    unsigned   variants; /* Mask of those to run; raw only if asked for */
     int        trials;
 } bench_options_t;
 

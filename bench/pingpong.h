@@ -18,6 +18,7 @@
 /* Data of one rank. The kernels' argument: changed by them in stream order. */
 typedef struct pp_data {
     int      rank;
+    int      by_mpi;             /* Messages' buffers are MPI's */
     size_t   size;
     uint8_t  *source;            /* Packed into 'send' */
     uint8_t  *sink;              /* Unpacked from 'recv' */
@@ -64,10 +65,12 @@ struct pp_ops {
 extern const pp_ops_t pp_mpi_ops;
 extern const pp_ops_t pp_st_ops;
 extern const pp_ops_t pp_st_ready_ops;
+extern const pp_ops_t pp_raw_ops;
 
 
-/* Allocates buffers for messages of up to 'max_size'. */
-void pp_data_init(pp_data_t *data, int rank, size_t max_size);
+/* Allocates buffers for messages of up to 'max_size': if 'by_mpi', those that
+ * are sent and received by MPI_Alloc_mem(). */
+void pp_data_init(pp_data_t *data, int rank, size_t max_size, int by_mpi);
 
 /* Frees them. */
 void pp_data_cleanup(pp_data_t *data);

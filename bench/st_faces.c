@@ -193,6 +193,7 @@ int main(int argc, char **argv)
 {
     static faces_app_t app = {
         .opts = {
+            .common = {.known = BENCH_VARIANT_RAW - 1},
             .block  = 8,
             .order  = 2,
             .outer  = 1,

@@ -25,6 +25,7 @@ typedef struct pp_options {
     size_t          max;
     int             factor;
     int             iters;
+    const char      *memory;
 } pp_options_t;
 
 
@@ -39,17 +40,20 @@ typedef struct pp_app {
 
 
 static const pp_ops_t *const pp_ops[BENCH_NUM_VARIANTS] = {
-    &pp_mpi_ops, &pp_st_ops, &pp_st_ready_ops
+    &pp_mpi_ops, &pp_st_ops, &pp_st_ready_ops, &pp_raw_ops
 };
 
 static const char pp_help[] =
         "Usage: mpirun -n 2 st_pingpong [options]\n"
         "Round trips of two ranks: pack kernel, send, receive, unpack kernel, "
-        "and back.\nMore ranks stay idle.\n\n"
+        "and back.\nMore ranks stay idle. Variant raw is the floor: "
+        "both threads spin, and copy once.\n\n"
         "  --min SIZE       smallest message, bytes; k, m, g allowed (8)\n"
         "  --max SIZE       largest message, always measured (1m)\n"
         "  --factor N       from one size to the next (4)\n"
-        "  --iters N        round trips timed together (20); fewer above 64k\n";
+        "  --iters N        round trips timed together (20); fewer above 64k\n"
+        "  --memory WHOSE   malloc, or mpi: MPI_Alloc_mem() for messages "
+        "(malloc)\n";
 
 
 /* As bench_parse(). */
@@ -60,12 +64,19 @@ static int pp_parse(pp_options_t *opts, int argc, char **argv)
         {.name = "max", .min = 1, .max = PP_MAX_SIZE, .size = &opts->max},
         {.name = "factor", .min = 2, .max = 1024, .number = &opts->factor},
         {.name = "iters", .min = 1, .max = 1000000, .number = &opts->iters},
+        {.name = "memory", .text = &opts->memory},
         {.name = NULL}
     };
     int ret = bench_parse(&opts->common, table, pp_help, argc, argv);
 
     if ((ret == 0) && (opts->max < opts->min)) {
         bench_error("--max is smaller than --min\n");
+        return -1;
+    }
+    if ((ret == 0) && strcmp(opts->memory, "malloc") &&
+        strcmp(opts->memory, "mpi")) {
+        bench_error("--memory: '%s' is neither malloc nor mpi\n",
+                    opts->memory);
         return -1;
     }
     return ret;
@@ -138,10 +149,11 @@ static uint64_t pp_run(pp_app_t *app)
     size_t size;
 
     MPI_Comm_set_errhandler(ex->comm, MPI_ERRORS_RETURN);
-    pp_data_init(&app->data, ex->rank, app->opts.max);
+    pp_data_init(&app->data, ex->rank, app->opts.max,
+                 strcmp(app->opts.memory, "mpi") == 0);
     bench_check(MPIX_Host_stream_create(&ex->stream),
                 "MPIX_Host_stream_create");
-    if (app->opts.common.variants & ~1u) {
+    if (app->opts.common.variants & ~(1u | BENCH_VARIANT_RAW)) {
         bench_check(MPIX_Queue_init(MPIX_QUEUE_HOST, ex->stream, &ex->queue),
                     "MPIX_Queue_init");
     }
@@ -180,8 +192,8 @@ static int pp_main(pp_app_t *app, int rank)
     }
 
     snprintf(app->report.params, sizeof(app->report.params),
-             "\"iters\":%d,\"trials\":%d,", app->opts.iters,
-             app->opts.common.trials);
+             "\"iters\":%d,\"trials\":%d,\"memory\":\"%s\",",
+             app->opts.iters, app->opts.common.trials, app->opts.memory);
     ret = bench_report_finish(&app->report, &app->opts.common, ex->messages);
     return (errors == 0) ? ret : -1;
 }
@@ -190,10 +202,12 @@ int main(int argc, char **argv)
 {
     static pp_app_t app = {
         .opts = {
+            .common = {.known = (1u << BENCH_NUM_VARIANTS) - 1},
             .min    = 8,
             .max    = 1ul << 20,
             .factor = 4,
-            .iters  = 20
+            .iters  = 20,
+            .memory = "malloc"
         },
         .report.bench = "st_pingpong"
     };
