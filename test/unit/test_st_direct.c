@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_st_direct.c - the direct lane: sizes and protocols, settings, a segment
+ * that is full.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "st_cunit.h"
+#include "st_near.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define USES   3
+#define MANY   (10ul << 20) /* bytes: one use takes long enough */
+#define PAIRS  40
+#define ROUNDS 1000
+#define SHORT  1000
+
+/** What the case expects of a message. */
+typedef struct {
+    const char *protocol;
+    uint64_t   copies; /* of a use, by both sides */
+} plan_t;
+
+static uint64_t div_up(uint64_t a, uint64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+static plan_t plan_of(size_t length, size_t piece, size_t map_min)
+{
+    size_t mapped;
+
+    if ((length > 0) && (length >= map_min)) {
+        mapped = (div_up(length, 4095) + 63) & ~63ul;
+        mapped = (mapped > NEAR_PIECE_MAPPED) ? mapped : NEAR_PIECE_MAPPED;
+        return (plan_t){"mapped", div_up(length, mapped)};
+    }
+    if (length <= NEAR_INLINE) {
+        return (plan_t){"inline", 2};
+    }
+    return (length <= piece) ? (plan_t){"slot", 2} :
+                               (plan_t){"pipelined", 2 * div_up(length, piece)};
+}
+
+static uint64_t count_copies(const near_t *near)
+{
+    return near_stats(&near->pair.side[ST_A]).copies +
+           near_stats(&near->pair.side[ST_B]).copies;
+}
+
+/* Some uses of a message, whose protocol and pieces are as planned */
+static void run_message(near_t *near, size_t length, int is_ready,
+                        const plan_t *plan)
+{
+    uint64_t before = count_copies(near);
+    int uses        = (length > MANY) ? 1 : USES;
+    int k;
+
+    near_match(near, length, is_ready);
+    near_check_protocol(near, plan->protocol);
+    for (k = 0; k < uses; ++k) {
+        near_use(near, length + k);
+    }
+    CU_ASSERT_EQUAL(count_copies(near) - before, uses * plan->copies);
+    near_unmatch(near);
+}
+
+static const size_t lengths[] = {
+    0, 1, 8, 55, NEAR_INLINE, NEAR_INLINE + 1, 64, 1000, 4097, NEAR_PIECE - 1,
+    NEAR_PIECE, NEAR_PIECE + 1, (2 * NEAR_PIECE) - 3, NEAR_MAP_MIN,
+    NEAR_MAP_MIN + 1, (4 * NEAR_PIECE), (4 * NEAR_PIECE) + 1,
+    (8 * NEAR_PIECE) + 12345, (1ul << 20) + 5, (5ul << 20) - 77
+};
+
+static void run_sizes(const char *const *env, size_t piece, size_t map_min)
+{
+    near_t near;
+    plan_t plan;
+    size_t i;
+
+    if (!near_pair_init(&near.pair, env, env)) {
+        return;
+    }
+    for (i = 0; i < 2 * ST_CUNIT_COUNT(lengths); ++i) {
+        plan = plan_of(lengths[i / 2], piece, map_min);
+        run_message(&near, lengths[i / 2], i & 1, &plan);
+    }
+    for (i = 0; i < 2; ++i) {
+        CU_ASSERT_EQUAL(near_stats(&near.pair.side[i]).errors, 0);
+        CU_ASSERT_EQUAL(near_stats(&near.pair.side[i]).fallbacks, 0);
+    }
+    st_pair_cleanup(&near.pair);
+}
+
+static void test_sizes(void)
+{
+    run_sizes(NULL, NEAR_PIECE, NEAR_MAP_MIN);
+}
+
+static void test_sizes_slots(void)
+{
+    run_sizes((const char*[])NEAR_SLOTS, NEAR_PIECE, SIZE_MAX);
+}
+
+/* The ends of the ranges of settings, and a piece that is no multiple of
+ * anything */
+static void test_sizes_settings(void)
+{
+    run_sizes((const char*[]){"UCX_ST_DIRECT_PIECE", "1k",
+                              "UCX_ST_DIRECT_MAP_MIN", "0", NULL}, 1024, 0);
+    run_sizes((const char*[]){"UCX_ST_DIRECT_PIECE", "3001",
+                              "UCX_ST_DIRECT_MAP_MIN", "inf", NULL}, 3001,
+              SIZE_MAX);
+    run_sizes((const char*[]){"UCX_ST_DIRECT_PIECE", "1m",
+                              "UCX_ST_DIRECT_MAP_MIN", "inf", NULL}, 1ul << 20,
+              SIZE_MAX);
+}
+
+/* More pieces than a claim can count become longer ones */
+static void test_many_pieces(void)
+{
+    const size_t length = (4096ul * NEAR_PIECE_MAPPED) + 1;
+    plan_t plan         = plan_of(length, NEAR_PIECE, NEAR_MAP_MIN);
+    near_t near;
+
+    CU_ASSERT(plan.copies <= 4095);
+    if (!near_pair_init(&near.pair, NULL, NULL)) {
+        return;
+    }
+    run_message(&near, length, 0, &plan);
+    st_pair_cleanup(&near.pair);
+}
+
+/* The receive's side says how long pieces are; who maps less says when that is
+ * done */
+static void test_settings_differ(void)
+{
+    const char *const env_a[] = {"UCX_ST_DIRECT_PIECE", "1k",
+                                 "UCX_ST_DIRECT_MAP_MIN", "16k", NULL};
+    const char *const env_b[] = {"UCX_ST_DIRECT_PIECE", "64k",
+                                 "UCX_ST_DIRECT_MAP_MIN", "100k", NULL};
+    st_side_t swap;
+    near_t near;
+    plan_t plan;
+    size_t i;
+    int dir;
+
+    if (!near_pair_init(&near.pair, env_a, env_b)) {
+        return;
+    }
+    for (dir = 0; dir < 2; ++dir) {
+        for (i = 0; i < ST_CUNIT_COUNT(lengths); ++i) {
+            plan = plan_of(lengths[i], (dir == 0) ? 64ul << 10 : 1ul << 10,
+                           100ul << 10);
+            run_message(&near, lengths[i], 0, &plan);
+        }
+        swap                 = near.pair.side[ST_A];
+        near.pair.side[ST_A] = near.pair.side[ST_B];
+        near.pair.side[ST_B] = swap;
+    }
+    st_pair_cleanup(&near.pair);
+}
+
+/* No worker with a setting that is out of its range, whatever other lanes are
+ * there, and nothing left of it */
+static void test_bad_settings(void)
+{
+    static const char *const bad[][2] = {
+        {"UCX_ST_DIRECT_PIECE", "0"}, {"UCX_ST_DIRECT_PIECE", "1023"},
+        {"UCX_ST_DIRECT_PIECE", "1025k"}, {"UCX_ST_DIRECT_PIECE", "inf"},
+        {"UCX_ST_DIRECT_SIZE", "0"}, {"UCX_ST_DIRECT_SIZE", "1000"},
+        {"UCX_ST_DIRECT_SIZE", "65535"}, {"UCX_ST_DIRECT_SIZE", "1025g"},
+        {"UCX_ST_DIRECT_SIZE", "inf"}, {"UCX_ST_DIRECT_PIECE", "many"},
+        {"UCX_ST_DIRECT_MAP_MIN", "many"}
+    };
+    ucp_st_worker_params_t params = {.field_mask = 0};
+    int fds                       = near_count_fds();
+    const char *env[]             = {"UCX_TLS", "posix,self", "UCX_ST_LANES",
+                                     "direct,host", NULL, NULL, NULL};
+    char *before[NEAR_MAX_ENV];
+    ucp_st_worker_h worker;
+    ucs_status_t status;
+    size_t i;
+
+    for (i = 0; i < ST_CUNIT_COUNT(bad); ++i) {
+        env[4] = bad[i][0];
+        env[5] = bad[i][1];
+        near_env_set(env, before);
+        status = ucp_st_worker_create(&params, &worker);
+        near_env_restore(env, before);
+        CU_ASSERT_EQUAL(status, UCS_ERR_INVALID_PARAM);
+        if (status == UCS_OK) {
+            (void)ucp_st_worker_destroy(worker);
+        }
+    }
+    CU_ASSERT_EQUAL(near_count_fds(), fds);
+    CU_ASSERT_EQUAL(near_count_maps(), 0);
+}
+
+/** Pairs of short messages, of which a small segment has room for some. */
+typedef struct {
+    st_pair_t   pair;
+    uint8_t     sbuf[PAIRS][SHORT];
+    uint8_t     rbuf[PAIRS][SHORT];
+    ucp_st_op_h op[PAIRS][2];
+} crowd_t;
+
+static void crowd_make(crowd_t *crowd, int i)
+{
+    st_side_t *side = crowd->pair.side;
+
+    crowd->op[i][ST_A] = st_send(&side[ST_A], crowd->sbuf[i], SHORT, i);
+    crowd->op[i][ST_B] = st_recv(&side[ST_B], crowd->rbuf[i], SHORT, i);
+}
+
+static void crowd_free(crowd_t *crowd, int i)
+{
+    st_free(crowd->op[i][ST_A]);
+    st_free(crowd->op[i][ST_B]);
+}
+
+/* One use of each of the first pairs, all of them under way at a time */
+static void crowd_use(crowd_t *crowd, int count)
+{
+    st_side_t *side = crowd->pair.side;
+    int i;
+
+    for (i = 0; i < count; ++i) {
+        st_fill(crowd->sbuf[i], SHORT, i);
+        st_start(&side[ST_A], crowd->op[i][ST_A]);
+        st_start(&side[ST_B], crowd->op[i][ST_B]);
+    }
+    for (i = 0; i < count; ++i) {
+        st_wait(&side[ST_A], crowd->op[i][ST_A]);
+        st_wait(&side[ST_B], crowd->op[i][ST_B]);
+    }
+    st_sync(&side[ST_A]);
+    st_sync(&side[ST_B]);
+    for (i = 0; i < count; ++i) {
+        CU_ASSERT_TRUE(st_check(crowd->rbuf[i], SHORT, i));
+    }
+}
+
+/* S10: a pair for which the segment has no room is refused on both sides, as
+ * long as nothing is freed */
+static void test_full(void)
+{
+    static crowd_t crowd;
+    const char *const env[] = {"UCX_ST_DIRECT_SIZE", "64k", NULL};
+    ucs_status_t status[2]  = {UCS_OK, UCS_OK};
+    int count               = -1;
+
+    if (!near_pair_init(&crowd.pair, env, env)) {
+        return;
+    }
+    while ((status[ST_A] == UCS_OK) && (count < PAIRS - 1)) {
+        crowd_make(&crowd, ++count);
+        st_match2(crowd.op[count][ST_A], crowd.op[count][ST_B], &status[ST_A],
+                  &status[ST_B]);
+    }
+    CU_ASSERT(count > 1);
+    CU_ASSERT_EQUAL(status[ST_A], UCS_ERR_NO_RESOURCE);
+    CU_ASSERT_EQUAL(status[ST_B], UCS_ERR_NO_RESOURCE);
+    crowd_use(&crowd, count);
+    crowd_free(&crowd, 0);
+    st_drain(&crowd.pair);
+    st_match_ok(crowd.op[count][ST_A], crowd.op[count][ST_B]);
+    crowd_make(&crowd, 0);
+    st_match2(crowd.op[0][ST_A], crowd.op[0][ST_B], &status[ST_A],
+              &status[ST_B]);
+    CU_ASSERT_EQUAL(status[ST_A], UCS_ERR_NO_RESOURCE);
+    CU_ASSERT_EQUAL(status[ST_B], UCS_ERR_NO_RESOURCE);
+    crowd_free(&crowd, 1);
+    st_drain(&crowd.pair);
+    st_match_ok(crowd.op[0][ST_A], crowd.op[0][ST_B]);
+    crowd_make(&crowd, 1);
+    for (; count >= 0; --count) {
+        crowd_free(&crowd, count);
+    }
+    st_pair_cleanup(&crowd.pair);
+}
+
+/* What a side counts of its pairs */
+static void check_fallbacks(const st_side_t *side, unsigned on_host)
+{
+    ucp_st_stats_t stats = near_stats(side);
+
+    CU_ASSERT_EQUAL(stats.fallbacks, on_host);
+    CU_ASSERT_EQUAL(stats.lanes[UCP_ST_LANE_HOST].matches, on_host);
+    CU_ASSERT_EQUAL(stats.lanes[UCP_ST_LANE_DIRECT].matches, PAIRS - on_host);
+}
+
+/* The same where there is a second lane: what finds no room takes that */
+static void test_fallback(void)
+{
+    static crowd_t crowd;
+    const char *const env[] = {"UCX_ST_DIRECT_SIZE", "64k", "UCX_ST_LANES",
+                               "direct,host", NULL};
+    unsigned on_host        = 0;
+    ucp_st_op_attr_t attr[2];
+    int i;
+
+    if (!near_pair_init(&crowd.pair, env, env)) {
+        return;
+    }
+    for (i = 0; i < PAIRS; ++i) {
+        crowd_make(&crowd, i);
+        st_match_ok(crowd.op[i][ST_A], crowd.op[i][ST_B]);
+        CU_ASSERT_EQUAL(ucp_st_op_query(crowd.op[i][ST_A], &attr[ST_A]),
+                        UCS_OK);
+        CU_ASSERT_EQUAL(ucp_st_op_query(crowd.op[i][ST_B], &attr[ST_B]),
+                        UCS_OK);
+        CU_ASSERT_EQUAL(attr[ST_A].lane, attr[ST_B].lane);
+        on_host += (attr[ST_A].lane == UCP_ST_LANE_HOST);
+    }
+    CU_ASSERT((on_host > 0) && (on_host < PAIRS));
+    check_fallbacks(&crowd.pair.side[ST_A], on_host);
+    check_fallbacks(&crowd.pair.side[ST_B], on_host);
+    crowd_use(&crowd, PAIRS);
+    for (i = 0; i < PAIRS; ++i) {
+        crowd_free(&crowd, i);
+    }
+    st_pair_cleanup(&crowd.pair);
+}
+
+/* A small segment serves any number of pairs of all sizes that it has room for,
+ * one after the other, and of queues */
+static void test_reuse(void)
+{
+    static const size_t sizes[] = {8, 500, 8000, 1500, 40, 0, 4000};
+    const char *const env[]     = {"UCX_ST_DIRECT_SIZE", "64k", NULL};
+    ucp_st_queue_h queue;
+    near_t near;
+    int i;
+
+    if (!near_pair_init(&near.pair, env, env)) {
+        return;
+    }
+    for (i = 0; i < ROUNDS; ++i) {
+        near_match(&near, sizes[i % ST_CUNIT_COUNT(sizes)], i & 1);
+        if (i % 100 == 0) {
+            near_use(&near, i);
+        }
+        near_unmatch(&near);
+        st_drain(&near.pair);
+        queue = st_queue(&near.pair.side[ST_B], near.pair.side[ST_B].stream);
+        CU_ASSERT_EQUAL(ucp_st_queue_destroy(queue), UCS_OK);
+    }
+    CU_ASSERT_EQUAL(near_stats(&near.pair.side[ST_A]).lanes[
+                            UCP_ST_LANE_DIRECT].matches, ROUNDS);
+    st_pair_cleanup(&near.pair);
+}
+
+/* A pair on the lane, and all that it took is given back */
+static void live_once(void)
+{
+    near_t near;
+
+    if (near_init(&near, NULL, NEAR_MAP_MIN)) {
+        near_use(&near, 1);
+        near_cleanup(&near);
+    }
+}
+
+static void test_nothing_left(void)
+{
+    int fds, i;
+
+    live_once(); /* UCX keeps what it opens first */
+    fds = near_count_fds();
+    for (i = 0; i < 5; ++i) {
+        live_once();
+        CU_ASSERT_EQUAL(near_count_fds(), fds);
+        CU_ASSERT_EQUAL(near_count_maps(), 0);
+    }
+}
+
+static const st_cunit_case_t cases[] = {
+    {"sizes", test_sizes},
+    {"sizes_slots", test_sizes_slots},
+    {"sizes_settings", test_sizes_settings},
+    {"many_pieces", test_many_pieces},
+    {"settings_differ", test_settings_differ},
+    {"bad_settings", test_bad_settings},
+    {"full", test_full},
+    {"fallback", test_fallback},
+    {"reuse", test_reuse},
+    {"nothing_left", test_nothing_left}
+};
+
+int main(int argc, char **argv)
+{
+    return st_cunit_main("st_direct", cases, ST_CUNIT_COUNT(cases), argc, argv);
+}
