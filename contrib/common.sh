@@ -160,7 +160,7 @@ st_nic()
 # The lanes that suites of ucp_st run on: trig is what is chosen where nothing
 # is said, and the other lanes are there for what it cannot serve.
 # shellcheck disable=SC2034 # used by the scripts
-ST_LANES=(trig host)
+ST_LANES=(trig host direct)
 
 # Sets the environment for one of them.
 st_lane()
@@ -168,7 +168,7 @@ st_lane()
     export ST_LANE=$1
     case $1 in
     trig) unset UCX_ST_LANES ;;
-    host) export UCX_ST_LANES=host ;;
+    host|direct) export UCX_ST_LANES=$1 ;;
     *) st_die "there is no lane \"$1\"; there are: ${ST_LANES[*]}" ;;
     esac
 }

@@ -216,13 +216,28 @@ unit_tests()
     st_lane trig
 }
 
-# Again on the other NICs, those that use one, and the host lane on transports
-# of UCX.
+# The unit tests of ucp_st on the direct lane, where UCX has shared memory alone.
+# Usage: unit_tests_direct DIR PREFIX
+unit_tests_direct()
+{
+    local outer=$UCX_TLS
+    # Without this UCX uses no shared memory where dead peers are to be noticed;
+    # what tests make themselves has UCX's defaults
+    export UCX_MM_ERROR_HANDLING=y UCX_WARN_UNUSED_ENV_VARS=n
+    export UCX_TLS=posix,self
+    st_lane direct
+    unit_run "$1" "$2" print-lane-tests
+    st_lane trig
+    export UCX_TLS=$outer
+    unset UCX_MM_ERROR_HANDLING UCX_WARN_UNUSED_ENV_VARS
+}
+
+# Again on the other NICs, those that use one, the host lane on transports of
+# UCX, and the direct lane.
 unit_tests_elsewhere()
 {
     local nic tls outer=$UCX_TLS
-    # Without this UCX uses no shared memory where dead peers are to be noticed;
-    # what tests make themselves has UCX's defaults
+    # As unit_tests_direct() does
     export UCX_MM_ERROR_HANDLING=y UCX_WARN_UNUSED_ENV_VARS=n
     for nic in "${ST_NICS[@]:1}"; do
         st_nic "$nic"
@@ -240,6 +255,7 @@ unit_tests_elsewhere()
     st_lane trig
     export UCX_TLS=$outer
     unset UCX_MM_ERROR_HANDLING UCX_WARN_UNUSED_ENV_VARS
+    unit_tests_direct "$ST_BUILD" unit-posix-direct
 }
 
 # The same programs on every NIC. Ranks of MPI poll, each on a processor. What
@@ -283,7 +299,8 @@ sanitizer_begin()
 {
     local list=$1 name=$2 start=$SECONDS rc=0
     wanted "$name/build" || [[ "${patterns[*]}" == *"$name/"* ]] ||
-        [[ "${patterns[*]}" == *"$name-host/"* ]] || return 0
+        [[ "${patterns[*]}" == *"$name-host/"* ]] ||
+        [[ "${patterns[*]}" == *"$name-direct/"* ]] || return 0
     set -m # A process group of its own, with all that it starts
     (
         renice -n 19 $BASHPID
@@ -304,7 +321,9 @@ sanitized()
     unset "builders[$name]"
     count "$name/build" $rc "$(cat "$logs/$name-seconds.log")" \
         "$logs/$name-build.log"
-    [ $rc -ne 0 ] || unit_tests "$ST_TOP/build-$name" "$name"
+    [ $rc -eq 0 ] || return 0
+    unit_tests "$ST_TOP/build-$name" "$name"
+    unit_tests_direct "$ST_TOP/build-$name" "$name-direct"
 }
 
 distcheck()
