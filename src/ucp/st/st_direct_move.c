@@ -511,27 +511,32 @@ static void ucp_st_direct_unlock_op(ucp_st_direct_op_t *direct)
     }
 }
 
-/* A receive's slots are this side's own memory: what the peer left there may be
- * taken after it has gone */
+/* The first time, as the peer may use the pair for something else once it was
+ * told of the end. A receive's slots are this side's own memory: what the peer
+ * left there may be taken after it has gone. */
 void ucp_st_direct_halt(ucp_st_direct_op_t *direct)
 {
     ucp_st_direct_lock_op(direct);
+    if ((direct->proto == UCP_ST_DIRECT_MAPPED) && !direct->halted) {
+        (void)__atomic_fetch_or(&direct->pair->claim, UCP_ST_DIRECT_POISON,
+                                __ATOMIC_ACQ_REL);
+    }
     direct->halted |= (direct->dir == UCP_ST_DIR_SEND) ||
                       (direct->proto == UCP_ST_DIRECT_MAPPED);
     direct->is_left = 1;
     ucp_st_direct_unlock_op(direct);
 }
 
-/* What the other side has claimed and not copied. Movers of this side hold the
- * lock, as the caller does. */
+/* What the other side has claimed, before it was poisoned, and not copied.
+ * Movers of this side hold the lock, as the caller does. */
 static int ucp_st_direct_is_claimed(const ucp_st_direct_op_t *direct)
 {
     const ucp_st_direct_side_t *side = direct->pair->side;
     ucp_st_direct_claim_t claim;
     uint64_t claimed;
 
-    claim = ucp_st_direct_claim_unpack(__atomic_fetch_or(
-            &direct->pair->claim, UCP_ST_DIRECT_POISON, __ATOMIC_ACQ_REL));
+    claim = ucp_st_direct_claim_unpack(__atomic_load_n(&direct->pair->claim,
+                                                       __ATOMIC_ACQUIRE));
     if (claim.use == 0) {
         return 0;
     }
@@ -549,7 +554,7 @@ int ucp_st_direct_settle(ucp_st_direct_op_t *direct)
     }
     ucp_st_direct_lock_op(direct);
     direct->halted = 1;
-    is_moving      = direct->is_bound &&
+    is_moving      = direct->is_bound && !direct->op->peer_closed &&
                      (direct->proto == UCP_ST_DIRECT_MAPPED) &&
                      ucp_st_direct_is_claimed(direct) &&
                      !ucp_st_direct_dev_is_dead(direct->op->peer);
@@ -578,7 +583,9 @@ void ucp_st_direct_move_stream(ucp_st_direct_op_t *direct,
 
     (void)pthread_mutex_lock(&stream->lock);
     direct->stream = stream;
-    ucp_st_direct_sit(direct);
+    if (!direct->halted) {
+        ucp_st_direct_sit(direct); /* else the pair may be another one's */
+    }
     if (is_open) {
         ucp_st_direct_open(direct);
     }
