@@ -67,7 +67,8 @@ static int ucp_st_direct_dev_end(ucp_st_worker_h worker)
         op         = direct->op;
         is_moving |= ucp_st_direct_settle(direct);
         done       = ucp_st_direct_uses_done(op);
-        while (op->completed < done) {
+        /* One that failed may complete a use while it settles */
+        while ((op->state != UCP_ST_OP_FAILED) && (op->completed < done)) {
             ucp_st_op_complete_use(op);
         }
     }
