@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_st_direct_progress.c - the direct lane's progress: who moves data when a
+ * stream runs something else, when no stream waits, and when a queue is gone.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "st_cunit.h"
+#include "st_near.h"
+#include "st_stream.h"
+
+#include "st_direct.h"
+#include "st_queue.h"
+
+#include <sched.h>
+#include <semaphore.h>
+#include <stdlib.h>
+
+#define LARGE  ((1ul << 20) + 3) /* does not fit into its slots */
+#define SHORT  100
+#define PIECES ((LARGE + NEAR_PIECE - 1) / NEAR_PIECE)
+#define SLOTS  4
+#define SLEEPS 20
+
+/** A kernel that runs as long as the case wants: not a wait of the stream, so
+ *  that nothing else is done meanwhile. */
+typedef struct {
+    sem_t runs;
+    sem_t may_end;
+} kernel_t;
+
+static void kernel_func(void *arg)
+{
+    kernel_t *kernel = arg;
+
+    (void)sem_post(&kernel->runs);
+    while (sem_wait(&kernel->may_end) != 0) {
+        /* a signal */
+    }
+}
+
+/* It runs when this returns */
+static void kernel_launch(kernel_t *kernel, st_side_t *side)
+{
+    CU_ASSERT_EQUAL(sem_init(&kernel->runs, 0, 0), 0);
+    CU_ASSERT_EQUAL(sem_init(&kernel->may_end, 0, 0), 0);
+    st_launch(side, kernel_func, kernel);
+    while (sem_wait(&kernel->runs) != 0) {
+        /* a signal */
+    }
+}
+
+static void kernel_end(kernel_t *kernel, st_side_t *side)
+{
+    (void)sem_post(&kernel->may_end);
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize(side->stream), UCS_OK);
+    CU_ASSERT_EQUAL(sem_destroy(&kernel->runs), 0);
+    CU_ASSERT_EQUAL(sem_destroy(&kernel->may_end), 0);
+}
+
+/* One side's stream runs a kernel behind its start: the other side's wait
+ * passes, as the service thread moves what the first one's stream does not. The
+ * last pieces may be in their slots then, of a short message all of it. */
+static void run_busy(const char *const *env, size_t length, int busy)
+{
+    uint64_t pieces = (length > SHORT) ? PIECES - SLOTS : 0;
+    ucp_st_stats_t before, after;
+    st_side_t *side;
+    kernel_t kernel;
+    near_t near;
+
+    if (!near_init(&near, env, length)) {
+        return;
+    }
+    side = near.pair.side;
+    near_use(&near, 1);
+    near_fill(&near, 2);
+    st_start(&side[busy], near.op[busy]);
+    kernel_launch(&kernel, &side[busy]);
+    before = near_stats(&side[busy]);
+    st_use(&side[!busy], near.op[!busy]);
+    st_sync(&side[!busy]);
+    after = near_stats(&side[busy]);
+    CU_ASSERT(after.copies - before.copies >= pieces);
+    if (busy == ST_A) {
+        near_check(&near, 2);
+        CU_ASSERT_EQUAL(after.proxied - before.proxied, length > SHORT);
+    }
+    kernel_end(&kernel, &side[busy]);
+    st_wait(&side[busy], near.op[busy]);
+    st_sync(&side[busy]);
+    near_check(&near, 2);
+    near_cleanup(&near);
+}
+
+static void test_busy(void)
+{
+    const char *const slots[] = NEAR_SLOTS;
+
+    run_busy(slots, LARGE, ST_A);
+    run_busy(slots, LARGE, ST_B);
+    run_busy(slots, SHORT, ST_A);
+    run_busy(slots, SHORT, ST_B);
+}
+
+/* The same where who waits can move all of it */
+static void run_busy_mapped(int busy)
+{
+    ucp_st_stats_t before;
+    st_side_t *side;
+    kernel_t kernel;
+    near_t near;
+
+    if (!near_init(&near, NULL, LARGE)) {
+        return;
+    }
+    side = near.pair.side;
+    near_check_protocol(&near, "mapped");
+    near_fill(&near, 2);
+    st_start(&side[busy], near.op[busy]);
+    kernel_launch(&kernel, &side[busy]);
+    before = near_stats(&side[!busy]);
+    st_use(&side[!busy], near.op[!busy]);
+    st_sync(&side[!busy]);
+    near_check(&near, 2);
+    CU_ASSERT(near_stats(&side[!busy]).copies > before.copies);
+    kernel_end(&kernel, &side[busy]);
+    st_wait(&side[busy], near.op[busy]);
+    st_sync(&side[busy]);
+    near_cleanup(&near);
+}
+
+static void test_busy_mapped(void)
+{
+    run_busy_mapped(ST_A);
+    run_busy_mapped(ST_B);
+}
+
+static uint64_t completed(ucp_st_op_h op)
+{
+    ucp_st_op_attr_t attr;
+
+    CU_ASSERT_EQUAL(ucp_st_op_query(op, &attr), UCS_OK);
+    return attr.completed;
+}
+
+/* No stream waits, both run kernels, and one host asks again and again */
+static void run_polled(const char *const *env, int poller)
+{
+    kernel_t kernel[2];
+    st_side_t *side;
+    near_t near;
+    int i;
+
+    if (!near_init(&near, env, LARGE)) {
+        return;
+    }
+    side = near.pair.side;
+    near_fill(&near, 2);
+    for (i = 0; i < 2; ++i) {
+        st_start(&side[i], near.op[i]);
+        kernel_launch(&kernel[i], &side[i]);
+    }
+    while (completed(near.op[poller]) == 0) {
+        /* the call does what this side can */
+    }
+    while (completed(near.op[!poller]) == 0) {
+        /* its last pieces may be there untaken */
+    }
+    near_check(&near, 2);
+    for (i = 0; i < 2; ++i) {
+        kernel_end(&kernel[i], &side[i]);
+        st_wait(&side[i], near.op[i]);
+        st_sync(&side[i]);
+    }
+    near_cleanup(&near);
+}
+
+static void test_polled(void)
+{
+    const char *const slots[] = NEAR_SLOTS;
+
+    run_polled(slots, ST_A);
+    run_polled(slots, ST_B);
+    run_polled(NULL, ST_A);
+    run_polled(NULL, ST_B);
+}
+
+/* The queue of a use that nobody waits for goes: the message is moved all the
+ * same, whole, and counted */
+static void run_queue_gone(const char *const *env, int gone)
+{
+    st_side_t *side, more;
+    near_t near;
+
+    if (!near_init(&near, env, LARGE)) {
+        return;
+    }
+    side = near.pair.side;
+    near_fill(&near, 7);
+    st_more_init(&more, &side[gone]);
+    st_start(&more, near.op[gone]);
+    st_sync(&more);
+    st_more_cleanup(&more);
+    CU_ASSERT_EQUAL(completed(near.op[gone]), 0);
+    st_use(&side[!gone], near.op[!gone]);
+    st_sync(&side[!gone]);
+    while (completed(near.op[gone]) == 0) {
+        /* its last pieces may be there untaken */
+    }
+    near_check(&near, 7);
+    /* Nobody was told, so that it may be in use for all that is known */
+    CU_ASSERT_EQUAL(ucp_st_op_free(near.op[gone]), UCS_ERR_BUSY);
+    st_free(near.op[!gone]);
+    st_side_leave(&side[!gone], &side[gone]);
+    while (ucp_st_op_free(near.op[gone]) == UCS_ERR_BUSY) {
+        ucp_st_worker_progress(side[gone].worker);
+    }
+    st_side_cleanup(&side[gone]);
+    free(near.sbuf);
+    free(near.rbuf);
+}
+
+static void test_queue_gone(void)
+{
+    const char *const slots[] = NEAR_SLOTS;
+
+    run_queue_gone(slots, ST_A);
+    run_queue_gone(slots, ST_B);
+}
+
+/** Two messages of the same two sides. */
+typedef struct {
+    near_t first;
+    near_t second; /* has the same pair */
+} two_t;
+
+static int two_init(two_t *two, const char *const *env, size_t length)
+{
+    if (!near_init(&two->first, env, length)) {
+        return 0;
+    }
+    two->second = two->first;
+    near_match(&two->second, length, 0);
+    return 1;
+}
+
+static void two_cleanup(two_t *two)
+{
+    near_unmatch(&two->second);
+    near_cleanup(&two->first);
+}
+
+/* P1: A waits for its first send, B for its second receive: the first one is
+ * moved by streams that wait for something else */
+static void run_serves_others(const char *const *env)
+{
+    st_side_t *side;
+    two_t two;
+    int k;
+
+    if (!two_init(&two, env, LARGE)) {
+        return;
+    }
+    side = two.first.pair.side;
+    for (k = 0; k < 10; ++k) {
+        near_fill(&two.first, k);
+        near_fill(&two.second, 100 + k);
+        st_use(&side[ST_A], two.first.op[ST_A]);
+        st_use(&side[ST_A], two.second.op[ST_A]);
+        st_start(&side[ST_B], two.first.op[ST_B]);
+        st_use(&side[ST_B], two.second.op[ST_B]);
+        st_wait(&side[ST_B], two.first.op[ST_B]);
+        st_sync(&side[ST_A]);
+        st_sync(&side[ST_B]);
+        near_check(&two.first, k);
+        near_check(&two.second, 100 + k);
+    }
+    two_cleanup(&two);
+}
+
+static void test_serves_others(void)
+{
+    run_serves_others((const char*[])NEAR_SLOTS);
+    run_serves_others(NULL);
+}
+
+/* One side's stream sleeps now */
+static ucs_gstream_bell_t *await_sleep(const st_side_t *side)
+{
+    ucs_gstream_bell_t *bell = &side->queue->direct->desk->bell;
+
+    while (__atomic_load_n(&bell->sleepers, __ATOMIC_ACQUIRE) == 0) {
+        (void)sched_yield();
+    }
+    return bell;
+}
+
+/* A stream that sleeps when the other side begins the use is called */
+static void run_sleeper(const char *const *env, size_t length, int sleeper)
+{
+    ucs_gstream_bell_t *bell;
+    st_side_t *side;
+    uint32_t calls;
+    near_t near;
+    int k;
+
+    if (!near_init(&near, env, length)) {
+        return;
+    }
+    side = near.pair.side;
+    for (k = 0; k < SLEEPS; ++k) {
+        near_fill(&near, k);
+        st_use(&side[sleeper], near.op[sleeper]);
+        bell  = await_sleep(&side[sleeper]);
+        calls = __atomic_load_n(&bell->calls, __ATOMIC_ACQUIRE);
+        st_use(&side[!sleeper], near.op[!sleeper]);
+        st_sync(&side[sleeper]);
+        st_sync(&side[!sleeper]);
+        CU_ASSERT(__atomic_load_n(&bell->calls, __ATOMIC_ACQUIRE) > calls);
+        near_check(&near, k);
+    }
+    near_cleanup(&near);
+}
+
+static void test_sleeper(void)
+{
+    const char *const slots[] = NEAR_SLOTS;
+
+    run_sleeper(slots, SHORT, ST_B);
+    run_sleeper(slots, LARGE, ST_A);
+    run_sleeper(slots, LARGE, ST_B);
+    run_sleeper(NULL, LARGE, ST_A);
+    run_sleeper(NULL, LARGE, ST_B);
+}
+
+static const st_cunit_case_t cases[] = {
+    {"busy", test_busy},
+    {"busy_mapped", test_busy_mapped},
+    {"polled", test_polled},
+    {"queue_gone", test_queue_gone},
+    {"serves_others", test_serves_others},
+    {"sleeper", test_sleeper}
+};
+
+int main(int argc, char **argv)
+{
+    return st_cunit_main("st_direct_progress", cases, ST_CUNIT_COUNT(cases),
+                         argc, argv);
+}
