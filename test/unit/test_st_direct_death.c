@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_st_direct_death.c - a process that is killed while it talks to this one
+ * on the direct lane: between messages, in the midst of one, and with a piece
+ * claimed that is never copied. This program is the other process, too.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "st_cunit.h"
+#include "st_near.h"
+
+#include "st_direct.h"
+#include "st_op.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PIECES  8
+#define LEN     (PIECES * NEAR_PIECE_MAPPED)
+#define ADDRESS 4096
+
+/* As st_direct_move.c packs a claim: the first piece of the first use */
+#define FIRST_PIECE ((1ull << 25) | (1ull << 12) | PIECES)
+
+/* What the other process is to do, in its environment */
+#define OTHER "ST_DIRECT_OTHER"
+
+/** What it does before it is killed. */
+typedef enum {
+    MODE_IDLE,   /* it has matched */
+    MODE_STARTED,/* it has started its half, and nobody waits there */
+    MODE_CLAIMED /* the same, and it has claimed a piece */
+} death_mode_t;
+
+/** One of the two processes. */
+typedef struct {
+    st_side_t   side;
+    int         fd; /* to the other one */
+    pid_t       pid; /* of the other one */
+    uint8_t     *buffer;
+    ucp_st_op_h op;
+} life_t;
+
+/* In memory that the other process maps if `is_mapped` is set */
+static void life_init(life_t *life, int is_send, int is_mapped)
+{
+    uint8_t address[ADDRESS];
+    size_t length;
+    void *own;
+
+    CU_ASSERT_TRUE_FATAL(near_side_init(&life->side, NULL));
+    CU_ASSERT_EQUAL(ucp_st_worker_get_address(life->side.worker, &own, &length),
+                    UCS_OK);
+    CU_ASSERT_EQUAL(write(life->fd, own, length), (ssize_t)length);
+    ucp_st_worker_release_address(life->side.worker, own);
+    length = (size_t)read(life->fd, address, sizeof(address));
+    CU_ASSERT_EQUAL_FATAL(ucp_st_peer_create(life->side.worker, address, length,
+                                             &life->side.peer), UCS_OK);
+    if (is_mapped) {
+        CU_ASSERT_EQUAL(ucp_st_mem_alloc(LEN, (void**)&life->buffer), UCS_OK);
+    } else {
+        life->buffer = malloc(LEN);
+    }
+    st_fill(life->buffer, LEN, is_send);
+    life->op = (is_send ? st_send : st_recv)(&life->side, life->buffer, LEN, 1);
+    CU_ASSERT_EQUAL(ucp_st_match(life->op), UCS_OK);
+}
+
+static void life_cleanup(life_t *life, int is_mapped)
+{
+    st_free(life->op);
+    st_side_cleanup(&life->side);
+    if (is_mapped) {
+        CU_ASSERT_EQUAL(ucp_st_mem_free(life->buffer), UCS_OK);
+    } else {
+        free(life->buffer);
+    }
+}
+
+/* The other process. It is killed in the end, and never returns. */
+static void run_other(void)
+{
+    life_t life = {.fd = -1};
+    int mode    = MODE_IDLE;
+    int is_send = 0, is_mapped = 0;
+
+    CU_ASSERT_EQUAL_FATAL(sscanf(getenv(OTHER), "%d %d %d %d", &life.fd, &mode,
+                                 &is_send, &is_mapped), 4);
+    life_init(&life, is_send, is_mapped);
+    if (mode == MODE_CLAIMED) {
+        life.op->direct->pair->claim = FIRST_PIECE;
+    }
+    if (mode != MODE_IDLE) {
+        st_start(&life.side, life.op);
+        CU_ASSERT_EQUAL(ucs_gstream_synchronize(life.side.stream), UCS_OK);
+    }
+    CU_ASSERT_EQUAL(write(life.fd, "", 1), 1);
+    for (;;) {
+        pause();
+    }
+}
+
+/* Start the other process */
+static void other_start(life_t *life, death_mode_t mode, int is_send,
+                        int is_mapped)
+{
+    char text[64];
+    int fds[2];
+
+    CU_ASSERT_EQUAL_FATAL(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fds), 0);
+    snprintf(text, sizeof(text), "%d %d %d %d", fds[1], mode, is_send,
+             is_mapped);
+    setenv(OTHER, text, 1);
+    (void)fflush(NULL);
+    life->fd  = fds[0];
+    life->pid = fork();
+    if (life->pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        execl("/proc/self/exe", "other", NULL);
+        _exit(EXIT_FAILURE);
+    }
+    unsetenv(OTHER);
+    close(fds[1]);
+}
+
+static void other_kill(life_t *life)
+{
+    int status;
+
+    CU_ASSERT_EQUAL(kill(life->pid, SIGKILL), 0);
+    CU_ASSERT_EQUAL(waitpid(life->pid, &status, 0), life->pid);
+    CU_ASSERT_TRUE(WIFSIGNALED(status));
+    close(life->fd);
+}
+
+static int is_death(ucs_status_t status)
+{
+    return (status == UCS_ERR_ENDPOINT_TIMEOUT) ||
+           (status == UCS_ERR_CONNECTION_RESET);
+}
+
+/* Until it is found out that the other process is dead; all the time the host
+ * asks, which is to have no effect on this process */
+static void await_death(life_t *life)
+{
+    ucp_st_op_attr_t attr;
+
+    do {
+        CU_ASSERT_EQUAL(ucp_st_op_query(life->op, &attr), UCS_OK);
+        ucp_st_worker_progress(life->side.worker);
+    } while (attr.status == UCS_OK);
+    CU_ASSERT_TRUE(is_death(attr.status));
+}
+
+/* A use that it takes no part in any more, or not to the end. What is mapped
+ * can be copied without it, but for a piece that it has claimed. */
+static void run_death(death_mode_t mode, int is_send, int is_mapped,
+                      int is_polled)
+{
+    ucp_st_queue_error_t error = {0};
+    ucs_status_t status;
+    life_t life;
+    char byte;
+
+    other_start(&life, mode, !is_send, is_mapped);
+    life_init(&life, is_send, is_mapped);
+    CU_ASSERT_EQUAL_FATAL(read(life.fd, &byte, 1), 1);
+    CU_ASSERT_EQUAL(kill(life.pid, SIGSTOP), 0);
+    st_start(&life.side, life.op);
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize(life.side.stream), UCS_OK);
+    if (is_polled) {
+        other_kill(&life);
+        await_death(&life);
+        CU_ASSERT_TRUE(is_death(ucp_st_enqueue_wait(life.side.queue, life.op)));
+    } else {
+        st_wait(&life.side, life.op);
+        other_kill(&life);
+    }
+    status = ucp_st_queue_wait(life.side.queue, &error);
+    if (is_mapped && (mode == MODE_STARTED)) {
+        CU_ASSERT_EQUAL(status, UCS_OK);
+        CU_ASSERT_TRUE(st_check(life.buffer, LEN, 1));
+    } else {
+        CU_ASSERT_TRUE(is_death(status));
+        CU_ASSERT_EQUAL(error.status, status);
+        CU_ASSERT_PTR_EQUAL(error.op, life.op);
+    }
+    life_cleanup(&life, is_mapped);
+}
+
+/* Whatever was killed, nothing is left of it here */
+static void run_all(death_mode_t mode, int is_polled)
+{
+    int is_send, is_mapped, fds, maps;
+    void *block;
+    near_t near;
+
+    /* UCX keeps what it opens first, and the library the first block's file */
+    CU_ASSERT_EQUAL(ucp_st_mem_alloc(LEN, &block), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_mem_free(block), UCS_OK);
+    if (near_init(&near, NULL, LEN)) {
+        near_cleanup(&near);
+    }
+    fds  = near_count_fds();
+    maps = near_count_maps();
+    for (is_mapped = (mode == MODE_CLAIMED); is_mapped < 2; ++is_mapped) {
+        for (is_send = 0; is_send < 2; ++is_send) {
+            run_death(mode, is_send, is_mapped, is_polled);
+            CU_ASSERT_EQUAL(near_count_fds(), fds);
+            CU_ASSERT_EQUAL(near_count_maps(), maps);
+        }
+    }
+}
+
+static void test_idle(void)
+{
+    run_all(MODE_IDLE, 0);
+}
+
+static void test_idle_polled(void)
+{
+    run_all(MODE_IDLE, 1);
+}
+
+static void test_started(void)
+{
+    run_all(MODE_STARTED, 0);
+}
+
+static void test_claimed(void)
+{
+    run_all(MODE_CLAIMED, 0);
+}
+
+static void test_claimed_polled(void)
+{
+    run_all(MODE_CLAIMED, 1);
+}
+
+static const st_cunit_case_t other_cases[] = {
+    {"other", run_other}
+};
+
+static const st_cunit_case_t cases[] = {
+    {"idle", test_idle},
+    {"idle_polled", test_idle_polled},
+    {"started", test_started},
+    {"claimed", test_claimed},
+    {"claimed_polled", test_claimed_polled}
+};
+
+int main(int argc, char **argv)
+{
+    if (getenv(OTHER) != NULL) {
+        return st_cunit_main("st_direct_other", other_cases, 1, argc, argv);
+    }
+    return st_cunit_main("st_direct_death", cases, ST_CUNIT_COUNT(cases), argc,
+                         argv);
+}
