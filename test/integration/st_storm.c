@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_storm.c - kills one of 2 to 4 ranks that send to each other, again and
+ * again, each time at another step of theirs: see st_storm_rank.c for what the
+ * others must do. Each storm starts anew, and the last one kills nobody: what
+ * was killed before is in nobody's way.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "st_storm.h"
+#include "st_bytes.h"
+#include "st_world.h"
+
+#include <dirent.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define STORM_PATIENCE 60.0 /* seconds */
+
+
+typedef struct storm {
+    uint64_t      seed;
+    unsigned      kills;
+    unsigned      first;  /* number of the first storm */
+    uint64_t      steps[STORM_MAX_RANKS + 1]; /* of a storm that kills nobody,
+                                                 by ranks */
+    unsigned      errors; /* queues that ended */
+    unsigned      late;   /* storms whose step nobody made */
+    storm_board_t *board;
+    pid_t         pids[STORM_MAX_RANKS]; /* 0: it has ended */
+} storm_t;
+
+
+static int start(storm_t *storm, int *alive)
+{
+    storm_board_t *board = storm->board;
+    int i;
+
+    (void)fflush(NULL);
+    for (i = 0; i < board->ranks; ++i) {
+        storm->pids[i] = fork();
+        if (storm->pids[i] < 0) {
+            storm->pids[i] = 0;
+            perror("fork");
+            return -1;
+        }
+        if (storm->pids[i] == 0) {
+            (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+            while (!__atomic_load_n(&board->go, __ATOMIC_ACQUIRE)) {
+                st_world_sleep(&board->go, 0, 1000);
+            }
+            exit(storm_rank_main(board, i));
+        }
+        board->card[i].pid = storm->pids[i];
+        ++*alive;
+    }
+    __atomic_store_n(&board->go, 1, __ATOMIC_RELEASE);
+    st_world_wake(&board->go);
+    return 0;
+}
+
+/* 0 if a rank has ended as it should */
+static int judge(const storm_board_t *board, int index, int status)
+{
+    if ((WIFEXITED(status) && (WEXITSTATUS(status) == EXIT_SUCCESS)) ||
+        (WIFSIGNALED(status) && (WTERMSIG(status) == SIGKILL) &&
+         board->killed && (index == board->victim))) {
+        return 0;
+    }
+    printf("rank %d, %s, ended with status %#x: %s\n", index,
+           board->card[index].where, status, board->card[index].complaint);
+    return -1;
+}
+
+/* What hangs, or is left by a failure */
+static void kill_all(storm_t *storm)
+{
+    int i;
+
+    for (i = 0; i < STORM_MAX_RANKS; ++i) {
+        if (storm->pids[i] > 0) {
+            printf("rank %d is killed, %s\n", i, storm->board->card[i].where);
+            (void)kill(storm->pids[i], SIGKILL);
+            (void)waitpid(storm->pids[i], NULL, 0);
+            storm->pids[i] = 0;
+        }
+    }
+}
+
+/* Dead ranks are taken note of at once, as elsewhere: before that they exist */
+static int finish(storm_t *storm, int alive)
+{
+    double end = st_world_now() + STORM_PATIENCE;
+    int ret    = 0;
+    int status, i;
+    pid_t pid;
+
+    while ((alive > 0) && (ret == 0) && (st_world_now() < end)) {
+        pid = waitpid(-1, &status, WNOHANG);
+        for (i = 0; (i < STORM_MAX_RANKS) && (pid > 0); ++i) {
+            if (storm->pids[i] == pid) {
+                storm->pids[i] = 0;
+                ret           |= judge(storm->board, i, status);
+                --alive;
+            }
+        }
+        if (pid == 0) {
+            (void)usleep(500);
+        }
+    }
+    kill_all(storm);
+    return (alive == 0) ? ret : -1;
+}
+
+/* One storm, of a number that says all about it */
+static int run(storm_t *storm, unsigned number, int ranks, int is_calm)
+{
+    storm_board_t *board = storm->board;
+    uint64_t state       = st_bytes_mix(storm->seed, number);
+    int alive            = 0;
+    int ret, i;
+
+    memset(board, 0, sizeof(*board));
+    board->seed   = st_bytes_random(&state);
+    board->ranks  = ranks;
+    board->victim = (int)(st_bytes_random(&state) % (uint64_t)ranks);
+    board->moment = is_calm ? STORM_NEVER :
+                    (st_bytes_random(&state) % storm->steps[ranks]);
+    ret           = start(storm, &alive);
+    ret          |= finish(storm, alive);
+    if (ret != 0) {
+        printf("failed: storm %u of seed %llu, %d ranks, rank %d killed at "
+               "step %lld\n", number, (unsigned long long)storm->seed, ranks,
+               board->victim, (long long)board->moment);
+        return -1;
+    }
+    if (is_calm) {
+        storm->steps[ranks] = board->steps;
+    } else {
+        storm->late += !board->killed;
+    }
+    for (i = 0; i < ranks; ++i) {
+        storm->errors += board->card[i].errors;
+    }
+    return 0;
+}
+
+/* Nothing of the kinds that libraries here could leave */
+static int left_behind(const char *path)
+{
+    DIR *dir  = opendir(path);
+    int found = 0;
+    struct dirent *entry;
+
+    while ((dir != NULL) && ((entry = readdir(dir)) != NULL)) {
+        if ((strstr(entry->d_name, "cxiemu") != NULL) ||
+            (strstr(entry->d_name, "ucp-st") != NULL)) {
+            printf("left behind: %s/%s\n", path, entry->d_name);
+            found = 1;
+        }
+    }
+    if (dir != NULL) {
+        (void)closedir(dir);
+    }
+    return found;
+}
+
+static int run_all(storm_t *storm)
+{
+    unsigned number;
+    int ranks;
+
+    for (ranks = 2; ranks <= STORM_MAX_RANKS; ++ranks) {
+        if (run(storm, 0, ranks, 1) != 0) {
+            return -1;
+        }
+    }
+    for (number = storm->first; number < (storm->first + storm->kills);
+         ++number) {
+        ranks = 2 + (int)(number % (STORM_MAX_RANKS - 1));
+        if (run(storm, number, ranks, 0) != 0) {
+            return -1;
+        }
+    }
+    if (storm->errors > 0) {
+        printf("%u queues have ended\n", storm->errors);
+    }
+    return run(storm, 0, STORM_MAX_RANKS, 1) | left_behind("/dev/shm") |
+           left_behind("/tmp");
+}
+
+static int parse(storm_t *storm, int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"kills", required_argument, NULL, 'k'},
+        {"lanes", required_argument, NULL, 'l'},
+        {"seed", required_argument, NULL, 's'},
+        {"storm", required_argument, NULL, 'n'},
+        {NULL}
+    };
+    int opt;
+
+    while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
+        switch (opt) {
+        case 'k':
+            storm->kills = (unsigned)strtoul(optarg, NULL, 0);
+            break;
+        case 'l':
+            setenv("UCX_ST_LANES", optarg, 1);
+            break;
+        case 's':
+            storm->seed = strtoull(optarg, NULL, 0);
+            break;
+        case 'n':
+            storm->first = (unsigned)strtoul(optarg, NULL, 0);
+            break;
+        default:
+            printf("usage: st_storm [--kills N] [--lanes LANES] [--seed N] "
+                   "[--storm FIRST]\n");
+            return -1;
+        }
+    }
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    storm_t storm = {
+        .kills = 200,
+        .seed  = (uint64_t)time(NULL) ^ ((uint64_t)getpid() << 20)
+    };
+    int ret;
+
+    st_world_prepare(argv);
+    if (parse(&storm, argc, argv) != 0) {
+        return 2;
+    }
+    storm.board = st_world_alloc(sizeof(*storm.board));
+    if (storm.board == NULL) {
+        perror("memory");
+        return EXIT_FAILURE;
+    }
+    printf("seed %llu\n", (unsigned long long)storm.seed);
+    ret = run_all(&storm);
+    st_world_free(storm.board, sizeof(*storm.board));
+    if (ret != 0) {
+        return EXIT_FAILURE;
+    }
+    printf("%u storms, %u of them over too early: nothing hangs, nothing is "
+           "wrong\n", storm.kills, storm.late);
+    return EXIT_SUCCESS;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_storm.h - ranks that send to each other while one of them is killed.
+ */
+#ifndef ST_STORM_H_
+#define ST_STORM_H_
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define STORM_MAX_RANKS 4
+#define STORM_ADDRESS   4096
+#define STORM_USES      60
+#define STORM_NEVER     UINT64_MAX
+
+
+/** What a rank tells, in memory that all share. Atomic accesses, but for the
+ *  address, which `length` announces. */
+typedef struct storm_card {
+    pid_t    pid;
+    uint32_t length;           /**< Of its worker's address */
+    uint8_t  address[STORM_ADDRESS];
+    uint32_t done;             /**< Its number is anybody's from now on */
+    uint32_t errors;           /**< Queues that the victim's end has ended */
+    char     where[64];        /**< What it is at */
+    char     complaint[256];   /**< What is wrong */
+} storm_card_t;
+
+/** One storm. Constant from `go` on where nothing else is said. */
+typedef struct storm_board {
+    uint64_t     seed;
+    int          ranks;
+    int          victim;
+    uint64_t     moment;  /**< The step that kills it; or STORM_NEVER */
+    uint64_t     steps;   /**< That all ranks have made; atomic */
+    uint32_t     go;      /**< All have been forked; atomic, slept on */
+    uint32_t     killed;  /**< Set before that; atomic */
+    storm_card_t card[STORM_MAX_RANKS];
+} storm_board_t;
+
+
+/** A rank's life: its exit status. */
+int storm_rank_main(storm_board_t *board, int index);
+
+#endif
