@@ -292,7 +292,7 @@ static void enqueue_use(link_t *link)
     step(rank);
 }
 
-/* The host is told, with the operation; and what was received before is right */
+/* The host is told, with the operation; what was received before is right */
 static void wait_link(link_t *link)
 {
     ucp_st_queue_error_t error = {0};
@@ -327,7 +327,7 @@ static void use_links(rank_t *rank)
     int other;
 
     for (uses = 0; uses < STORM_USES; uses += ahead) {
-        /* All ranks draw the same number, so that each use has its other half */
+        /* All ranks draw the same number: each use has its other half */
         ahead = 1 + (unsigned)(st_bytes_mix(rank->board->seed, 1000 + uses) %
                                MAX_AHEAD);
         for (other = 0; other < rank->board->ranks; ++other) {

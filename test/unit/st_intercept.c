@@ -12,6 +12,7 @@
 #include "st_intercept.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <link.h>
 #include <poll.h>
 #include <pthread.h>
@@ -52,6 +53,7 @@ static st_intercept_counts_t counts;
 static int                   fail_number = -1;
 static int                   has_failed;
 static const void            *failed_caller;
+static int                   has_no_pidfd;
 
 /* Addresses of the libraries' live allocations: an open hash */
 static uintptr_t  own[ST_INTERCEPT_MAX_OWN];
@@ -183,6 +185,11 @@ int st_intercept_has_failed(void)
 const void *st_intercept_failed_caller(void)
 {
     return ATOMIC_GET(failed_caller);
+}
+
+void st_intercept_no_pidfd(int is_missing)
+{
+    ATOMIC_SET(has_no_pidfd, is_missing);
 }
 
 int64_t st_intercept_outstanding(void)
@@ -382,6 +389,10 @@ long syscall(long number, ...)
     REAL(syscall)
 
     count_system_call(__builtin_return_address(0));
+    if ((number == SYS_pidfd_open) && ATOMIC_GET(has_no_pidfd)) {
+        errno = ENOSYS;
+        return -1;
+    }
     va_start(args, number);
     for (i = 0; i < 6; ++i) {
         arg[i] = va_arg(args, long);

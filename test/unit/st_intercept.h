@@ -56,6 +56,9 @@ int64_t st_intercept_outstanding(void);
 /** Print where those were made that came since the last st_intercept_fail(). */
 void st_intercept_print_outstanding(void);
 
+/** Whether the kernel is to have no pidfd_open(), from now on. */
+void st_intercept_no_pidfd(int is_missing);
+
 /** Print an address of a library's code, as addr2line takes it. */
 void st_intercept_print(const void *caller);
 

@@ -9,6 +9,7 @@
 #endif
 
 #include "st_cunit.h"
+#include "st_intercept.h"
 #include "st_near.h"
 
 #include "st_direct.h"
@@ -244,6 +245,18 @@ static void test_claimed_polled(void)
     run_all(MODE_CLAIMED, 1);
 }
 
+/* Where the kernel cannot name processes but by their number */
+static void test_no_pidfd(void)
+{
+    if (!st_intercept_is_possible()) {
+        st_cunit_skip("a sanitizer stands in front of the kernel");
+        return;
+    }
+    st_intercept_no_pidfd(1);
+    run_all(MODE_CLAIMED, 0);
+    st_intercept_no_pidfd(0);
+}
+
 static const st_cunit_case_t other_cases[] = {
     {"other", run_other}
 };
@@ -253,7 +266,8 @@ static const st_cunit_case_t cases[] = {
     {"idle_polled", test_idle_polled},
     {"started", test_started},
     {"claimed", test_claimed},
-    {"claimed_polled", test_claimed_polled}
+    {"claimed_polled", test_claimed_polled},
+    {"no_pidfd", test_no_pidfd}
 };
 
 int main(int argc, char **argv)

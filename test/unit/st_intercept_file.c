@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_intercept_file.c - memory and pipes of libucp_st.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1 /* RTLD_NEXT, the functions themselves */
+#endif
+
+#include "st_intercept_file.h"
+#include "st_intercept.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Atomic */
+static int        fail_number = -1;
+static const char *failed;
+
+void st_intercept_file_fail(int number)
+{
+    __atomic_store_n(&failed, NULL, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&fail_number, number, __ATOMIC_SEQ_CST);
+}
+
+const char *st_intercept_file_failed(void)
+{
+    return __atomic_load_n(&failed, __ATOMIC_SEQ_CST);
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+
+/* Non-zero, and errno set, if a call from this address is to fail */
+static int fails(const void *caller, const char *name, int error)
+{
+    if ((st_intercept_library(caller) != ST_INTERCEPT_ST) ||
+        (__atomic_load_n(&fail_number, __ATOMIC_SEQ_CST) < 0) ||
+        (__atomic_add_fetch(&fail_number, -1, __ATOMIC_SEQ_CST) != -1)) {
+        return 0;
+    }
+    __atomic_store_n(&failed, name, __ATOMIC_SEQ_CST);
+    errno = error;
+    return 1;
+}
+
+/* A function of the C library behind the one of this name here */
+#define REAL(_name) ((__typeof__(&_name))dlsym(RTLD_NEXT, #_name))
+
+#define FAILS(_name, _error) \
+    fails(__builtin_return_address(0), _name, _error)
+
+int memfd_create(const char *name, unsigned flags)
+{
+    return FAILS("memfd_create", EMFILE) ? -1 : REAL(memfd_create)(name, flags);
+}
+
+int ftruncate(int fd, off_t length)
+{
+    return FAILS("ftruncate", ENOSPC) ? -1 : REAL(ftruncate)(fd, length);
+}
+
+int fchmod(int fd, mode_t mode)
+{
+    return FAILS("fchmod", EPERM) ? -1 : REAL(fchmod)(fd, mode);
+}
+
+int fcntl(int fd, int command, ...)
+{
+    va_list args;
+    void *arg;
+
+    va_start(args, command);
+    arg = va_arg(args, void*);
+    va_end(args);
+    return FAILS("fcntl", EINVAL) ? -1 : REAL(fcntl)(fd, command, arg);
+}
+
+void *mmap(void *address, size_t length, int prot, int flags, int fd,
+           off_t offset)
+{
+    return FAILS("mmap", ENOMEM) ? MAP_FAILED :
+           (void*)syscall(SYS_mmap, address, length, prot, flags, fd, offset);
+}
+
+int pipe2(int fds[2], int flags)
+{
+    return FAILS("pipe2", EMFILE) ? -1 : REAL(pipe2)(fds, flags);
+}
+
+int open(const char *path, int flags, ...)
+{
+    va_list args;
+    mode_t mode;
+
+    va_start(args, flags);
+    mode = va_arg(args, mode_t);
+    va_end(args);
+    return FAILS("open", EMFILE) ? -1 :
+           (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+}
+
+ssize_t readlink(const char *path, char *buffer, size_t length)
+{
+    return FAILS("readlink", EACCES) ? -1 : REAL(readlink)(path, buffer,
+                                                           length);
+}
+
+int fstat(int fd, struct stat *st)
+{
+    return FAILS("fstat", ENOMEM) ? -1 : REAL(fstat)(fd, st);
+}
+
+int stat(const char *path, struct stat *st)
+{
+    return FAILS("stat", EACCES) ? -1 : REAL(stat)(path, st);
+}
+
+#endif
