@@ -250,10 +250,14 @@ static size_t ucp_st_direct_start_cmds(ucp_st_op_t *op, ucp_st_queue_h queue,
                                        uint64_t use, ucs_gstream_cmd_t *cmd)
 {
     (void)use;
-    op->direct->stream = queue->direct;
-    cmd->type          = UCS_GSTREAM_CMD_FUNC;
-    cmd->u.func.func   = ucp_st_direct_start;
-    cmd->u.func.arg    = op->direct;
+    /* On another stream than the last use's, which is over: else the stream may
+     * be reading it */
+    if (op->direct->stream != queue->direct) {
+        op->direct->stream = queue->direct;
+    }
+    cmd->type        = UCS_GSTREAM_CMD_FUNC;
+    cmd->u.func.func = ucp_st_direct_start;
+    cmd->u.func.arg  = op->direct;
     return 1;
 }
 
