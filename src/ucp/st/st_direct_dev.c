@@ -184,7 +184,7 @@ static ucs_status_t ucp_st_direct_dev_pipe_open(ucp_st_direct_dev_t *dev)
     if (pipe2(dev->kick, O_CLOEXEC | O_NONBLOCK) != 0) {
         return UCS_ERR_NO_RESOURCE;
     }
-    if (ucp_st_direct_file_get(dev->kick[1], &dev->kick_file) != UCS_OK) {
+    if (ucp_st_direct_file_get(dev->kick[1], &dev->address.kick) != UCS_OK) {
         close(dev->kick[0]);
         close(dev->kick[1]);
         return UCS_ERR_IO_ERROR;
@@ -198,6 +198,21 @@ static void ucp_st_direct_dev_pipe_close(ucp_st_direct_dev_t *dev)
     close(dev->kick[1]);
 }
 
+/* Where this is, and what a process number means here: processes that see
+ * different numbers for one another cannot reach each other */
+static ucs_status_t
+ucp_st_direct_dev_find_place(ucp_st_direct_address_t *address)
+{
+    struct stat st;
+
+    if (stat("/proc/self/ns/pid", &st) != 0) {
+        return UCS_ERR_UNSUPPORTED;
+    }
+    address->system = ucs_get_system_id();
+    address->pid_ns = st.st_ino;
+    return UCS_OK;
+}
+
 static ucs_status_t ucp_st_direct_dev_init(ucp_st_worker_h worker)
 {
     ucp_st_direct_dev_t *dev = &worker->direct;
@@ -205,11 +220,16 @@ static ucs_status_t ucp_st_direct_dev_init(ucp_st_worker_h worker)
 
     ucs_list_head_init(&dev->ending);
     ucs_list_head_init(&dev->streams);
+    status = ucp_st_direct_dev_find_place(&dev->address);
+    if (status != UCS_OK) {
+        goto err;
+    }
     status = ucp_st_direct_seg_init(&dev->seg, worker->config.direct_size,
                                     worker->uuid);
     if (status != UCS_OK) {
         goto err;
     }
+    dev->address.segment = dev->seg.map->file;
     status = ucp_st_direct_dev_pipe_open(dev);
     if (status != UCS_OK) {
         goto err_seg;
@@ -297,48 +317,18 @@ size_t ucp_st_direct_dev_address_length(ucp_st_worker_h worker)
     return sizeof(ucp_st_direct_address_t);
 }
 
-/* What a process number means: processes that see different numbers for one
- * another cannot reach each other */
-static ucs_status_t ucp_st_direct_dev_place(uint64_t *system, uint64_t *pid_ns)
-{
-    struct stat st;
-
-    if (stat("/proc/self/ns/pid", &st) != 0) {
-        return UCS_ERR_UNSUPPORTED;
-    }
-    *system = ucs_get_system_id();
-    *pid_ns = st.st_ino;
-    return UCS_OK;
-}
-
 ucs_status_t ucp_st_direct_dev_address_pack(ucp_st_worker_h worker,
                                             void *buffer)
 {
-    ucp_st_direct_dev_t *dev        = &worker->direct;
-    ucp_st_direct_address_t address = {
-        .segment = dev->seg.map->file,
-        .kick    = dev->kick_file
-    };
-    ucs_status_t status;
-    uint64_t system, pid_ns;
-
-    status = ucp_st_direct_dev_place(&system, &pid_ns);
-    if (status != UCS_OK) {
-        return status;
-    }
-    address.system = system;
-    address.pid_ns = pid_ns;
-    memcpy(buffer, &address, sizeof(address));
+    memcpy(buffer, &worker->direct.address, sizeof(worker->direct.address));
     return UCS_OK;
 }
 
-static int
-ucp_st_direct_dev_is_here(const ucp_st_direct_address_t *address)
+static int ucp_st_direct_dev_is_here(const ucp_st_direct_address_t *own,
+                                     const ucp_st_direct_address_t *address)
 {
-    uint64_t system, pid_ns;
-
-    return (ucp_st_direct_dev_place(&system, &pid_ns) == UCS_OK) &&
-           (address->system == system) && (address->pid_ns == pid_ns);
+    return (address->system == own->system) &&
+           (address->pid_ns == own->pid_ns);
 }
 
 static ucs_status_t
@@ -385,7 +375,7 @@ ucs_status_t ucp_st_direct_dev_connect(ucp_st_peer_t *peer, const void *buffer,
         return UCS_ERR_INVALID_ADDR;
     }
     memcpy(&address, buffer, sizeof(address));
-    if (!ucp_st_direct_dev_is_here(&address)) {
+    if (!ucp_st_direct_dev_is_here(&peer->worker->direct.address, &address)) {
         return UCS_ERR_UNREACHABLE; /* it is on another node */
     }
     peer->direct.pid     = address.segment.pid;

@@ -19,7 +19,7 @@ typedef struct ucp_st_direct_dev {
     ucp_st_direct_seg_t     seg;
     int                     is_open;   /* read-only */
     int                     kick[2];   /* pipe: what wakes the service thread */
-    ucp_st_direct_file_t    kick_file; /* its end for writing; read-only */
+    ucp_st_direct_address_t address;   /* read-only */
     ucs_list_link_t         ending;    /* ucp_st_direct_op_t that peers have
                                           left, or that failed */
     ucs_list_link_t         streams;   /* ucp_st_direct_stream_t */
