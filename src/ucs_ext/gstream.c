@@ -7,6 +7,7 @@
 #include "gstream.h"
 #include "gstream_host.h"
 #include "gstream_sleep.h"
+#include "api/ucs_trace.h"
 
 #include <ucs/debug/log_def.h>
 #include <ucs/sys/preprocessor.h>
@@ -102,7 +103,10 @@ ucs_status_t ucs_gstream_create(const ucs_gstream_params_t *params,
         return UCS_ERR_UNSUPPORTED;
     }
 
-    status = ops->create(params, &stream);
+    status = ucs_trace_open();
+    if (status == UCS_OK) {
+        status = ops->create(params, &stream);
+    }
     if (status != UCS_OK) {
         return status;
     }
@@ -328,13 +332,18 @@ ucs_status_t ucs_gstream_synchronize(ucs_gstream_h stream)
 ucs_status_t ucs_gstream_synchronize_timeout(ucs_gstream_h stream,
                                              double timeout)
 {
+    uint64_t begin = ucs_trace_begin();
+    ucs_status_t status;
+
     if (stream == NULL) {
         ucs_error("cannot synchronize: NULL stream");
         return UCS_ERR_INVALID_PARAM;
     }
 
     /* Not a number tests only, as a negative time does */
-    return stream->ops->synchronize(stream, (timeout > 0) ? timeout : 0);
+    status = stream->ops->synchronize(stream, (timeout > 0) ? timeout : 0);
+    ucs_trace_end("ucs_gstream_synchronize", begin);
+    return status;
 }
 
 ucs_status_t ucs_gstream_query(ucs_gstream_h stream)

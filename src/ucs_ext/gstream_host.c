@@ -31,6 +31,7 @@
 #include "gstream_ring.h"
 #include "gstream_sleep.h"
 #include "gstream_thread.h"
+#include "gstream_trace.h"
 
 #include <ucs/debug/log_def.h>
 
@@ -185,15 +186,25 @@ static void gstream_host_sleep(const volatile uint64_t *address,
     }
 }
 
-static void gstream_host_run_wait(gstream_host_t *host,
-                                  const volatile uint64_t *address,
-                                  uint64_t value,
-                                  const ucs_gstream_helper_t *helper)
+/* Who helps a wait; NULL if nobody does. */
+static const ucs_gstream_helper_t *
+gstream_host_helper(const ucs_gstream_cmd_t *wait)
 {
+    return (wait->type == UCS_GSTREAM_CMD_HELP64) ? wait->u.word.helper : NULL;
+}
+
+/* Returns how the wait ended, for the trace. */
+static const char *gstream_host_run_wait(gstream_host_t *host,
+                                         const ucs_gstream_cmd_t *wait)
+{
+    const ucs_gstream_helper_t *helper = gstream_host_helper(wait);
+    const volatile uint64_t *address   = wait->u.word.address;
+    uint64_t value                     = wait->u.word.value;
+    const char *how                    = "polled";
     gstream_pace_t pace;
 
     if (__atomic_load_n(address, __ATOMIC_ACQUIRE) >= value) {
-        return;
+        return "at once";
     }
 
     gstream_pace_begin_spin(&pace, &host->config, &host->memory);
@@ -205,11 +216,31 @@ static void gstream_host_run_wait(gstream_host_t *host,
         if (!gstream_pace_step(&pace)) {
             gstream_host_poll(helper, UCS_GSTREAM_HELP_LAST);
             gstream_host_sleep(address, value, helper);
+            how = "slept";
             break;
         }
     }
     gstream_pace_end_spin(&pace, &host->memory);
     gstream_host_poll(helper, UCS_GSTREAM_HELP_END);
+    return how;
+}
+
+static void gstream_host_run_kernel(ucs_gstream_func_t func, void *arg)
+{
+    uint64_t begin = gstream_trace_func_begin();
+
+    func(arg);
+    gstream_trace_func_end(begin, func);
+}
+
+static void gstream_host_run_copy(const ucs_gstream_cmd_t *cmd)
+{
+    uint64_t begin = ucs_trace_begin();
+
+    if (cmd->u.copy.length > 0) {
+        memcpy(cmd->u.copy.dst, cmd->u.copy.src, cmd->u.copy.length);
+    }
+    gstream_trace_copy_end(begin, cmd->u.copy.length);
 }
 
 /* Runs the first command, or the stores it begins; returns how many slots. Part
@@ -218,31 +249,31 @@ static UCS_F_ALWAYS_INLINE size_t
 gstream_host_run(gstream_host_t *host, const ucs_gstream_cmd_t *cmds,
                  size_t count)
 {
+    uint64_t begin;
+    const char *how;
+
     switch (cmds->type) {
     case UCS_GSTREAM_CMD_FUNC:
-        cmds->u.func.func(cmds->u.func.arg);
+        gstream_host_run_kernel(cmds->u.func.func, cmds->u.func.arg);
         return 1;
     case UCS_GSTREAM_CMD_WRITE64:
         return gstream_host_run_writes(cmds, count);
     case UCS_GSTREAM_CMD_WAIT64:
-        gstream_host_run_wait(host, cmds->u.word.address, cmds->u.word.value,
-                              NULL);
-        return 1;
     case UCS_GSTREAM_CMD_HELP64:
-        gstream_host_run_wait(host, cmds->u.word.address, cmds->u.word.value,
-                              cmds->u.word.helper);
+        begin = ucs_trace_begin();
+        how   = gstream_host_run_wait(host, cmds);
+        gstream_trace_wait_end(begin, how, cmds);
         return 1;
     case UCS_GSTREAM_CMD_COPY:
-        if (cmds->u.copy.length > 0) {
-            memcpy(cmds->u.copy.dst, cmds->u.copy.src, cmds->u.copy.length);
-        }
+        gstream_host_run_copy(cmds);
         return 1;
     case UCS_GSTREAM_CMD_LAUNCH:
         break; /* here it would make a jump table of the switch */
     }
 
-    /* A kernel; the front lets no other type through */
-    cmds->u.launch.func((void*)cmds->u.launch.args); /* the ring's copy */
+    /* The front lets no other type through */
+    gstream_host_run_kernel(cmds->u.launch.func,
+                            (void*)cmds->u.launch.args); /* the ring's copy */
     return gstream_ring_slots(cmds);
 }
 
@@ -294,9 +325,8 @@ static void *gstream_host_main(void *arg)
 static size_t gstream_host_try(gstream_host_t *host,
                                const ucs_gstream_cmd_t *cmds, size_t count)
 {
-    int has_helper = (cmds->type == UCS_GSTREAM_CMD_HELP64);
-
-    if ((cmds->type != UCS_GSTREAM_CMD_WAIT64) && !has_helper) {
+    if ((cmds->type != UCS_GSTREAM_CMD_WAIT64) &&
+        (cmds->type != UCS_GSTREAM_CMD_HELP64)) {
         return gstream_host_run(host, cmds, count);
     }
     if (__atomic_load_n(cmds->u.word.address, __ATOMIC_ACQUIRE) >=
@@ -306,7 +336,7 @@ static size_t gstream_host_try(gstream_host_t *host,
 
     host->task.sleeper.address = cmds->u.word.address;
     host->task.value           = cmds->u.word.value;
-    host->task.helper          = has_helper ? cmds->u.word.helper : NULL;
+    host->task.helper          = gstream_host_helper(cmds);
     return 0;
 }
 

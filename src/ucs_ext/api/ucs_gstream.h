@@ -172,7 +172,8 @@ typedef struct ucs_gstream_cmd {
  *         group, a priority out of range, processors of which the process can
  *         use none or that come with a group, or a setting that cannot be read;
  *         UCS_ERR_UNSUPPORTED where the type's runtime is not there;
- *         UCS_ERR_NO_MEMORY; UCS_ERR_NO_RESOURCE if no thread can be started.
+ *         UCS_ERR_NO_MEMORY; UCS_ERR_NO_RESOURCE if no thread can be started;
+ *         an error of ucs_trace_open().
  *
  * Ownership: the caller owns the stream until @ref ucs_gstream_destroy. Its
  *            group stays the caller's and must live until then.
