@@ -16,6 +16,7 @@
 #include "st_peer.h"
 #include "st_queue.h"
 #include "st_req.h"
+#include "st_trace.h"
 #include "st_worker.h"
 
 /* UCP cannot be asked whether a context has a feature; a receive that matches
@@ -209,15 +210,18 @@ static ucs_status_t ucp_st_batch_prepare(ucp_st_queue_h queue)
         return UCS_ERR_INVALID_PARAM;
     }
     status = ucp_st_queue_status(queue);
-    return (status == UCS_OK) ? ucp_st_queue_reserve(queue, 1) : status;
+    return (status == UCS_OK) ?
+           ucp_st_queue_reserve(queue, 1 + UCP_ST_TRACE_MAX_CMDS) : status;
 }
 
 ucs_status_t ucp_st_enqueue_batch_start(ucp_st_queue_h queue)
 {
     ucs_status_t status = ucp_st_batch_prepare(queue);
     ucs_list_link_t *list;
+    ucs_gstream_cmd_t *cmd;
     ucp_st_req_t *first;
     uint64_t count;
+    size_t num_cmds;
 
     if (status != UCS_OK) {
         return status;
@@ -228,12 +232,16 @@ ucs_status_t ucp_st_enqueue_batch_start(ucp_st_queue_h queue)
     }
     /* From the moment the command is enqueued on the messages may be anywhere,
      * and gone: the list must not be looked at any more */
-    first                      = ucs_list_head(list, ucp_st_req_t, list);
-    count                      = ucp_st_batch_link(queue, UCP_ST_REQ_STARTED);
-    queue->cmds[0].type        = UCS_GSTREAM_CMD_FUNC;
-    queue->cmds[0].u.func.func = ucp_st_batch_start_func;
-    queue->cmds[0].u.func.arg  = first;
-    status                     = ucp_st_queue_enqueue(queue, 1);
+    first            = ucs_list_head(list, ucp_st_req_t, list);
+    count            = ucp_st_batch_link(queue, UCP_ST_REQ_STARTED);
+    num_cmds         = ucp_st_trace_cmd(UCP_ST_TRACE_PUSH, NULL, queue->cmds);
+    cmd              = &queue->cmds[num_cmds++];
+    cmd->type        = UCS_GSTREAM_CMD_FUNC;
+    cmd->u.func.func = ucp_st_batch_start_func;
+    cmd->u.func.arg  = first;
+    num_cmds        += ucp_st_trace_cmd(UCP_ST_TRACE_BATCH_START, NULL,
+                                        &queue->cmds[num_cmds]);
+    status           = ucp_st_queue_enqueue(queue, num_cmds);
     if (status != UCS_OK) {
         (void)ucp_st_batch_link(queue, UCP_ST_REQ_ENQUEUED);
         return status;
@@ -246,14 +254,21 @@ ucs_status_t ucp_st_enqueue_batch_start(ucp_st_queue_h queue)
 ucs_status_t ucp_st_enqueue_batch_wait(ucp_st_queue_h queue)
 {
     ucs_status_t status = ucp_st_batch_prepare(queue);
+    ucs_gstream_cmd_t *cmd;
+    size_t num_cmds;
 
     if ((status != UCS_OK) || (queue->batch.waited == queue->batch.started)) {
         return status;
     }
-    queue->cmds[0].type           = UCS_GSTREAM_CMD_WAIT64;
-    queue->cmds[0].u.word.address = &queue->batch.word;
-    queue->cmds[0].u.word.value   = queue->batch.started;
-    status                        = ucp_st_queue_enqueue(queue, 1);
+    num_cmds            = ucp_st_trace_cmd(UCP_ST_TRACE_PUSH, NULL,
+                                           queue->cmds);
+    cmd                 = &queue->cmds[num_cmds++];
+    cmd->type           = UCS_GSTREAM_CMD_WAIT64;
+    cmd->u.word.address = &queue->batch.word;
+    cmd->u.word.value   = queue->batch.started;
+    num_cmds           += ucp_st_trace_cmd(UCP_ST_TRACE_BATCH_WAIT, NULL,
+                                           &queue->cmds[num_cmds]);
+    status              = ucp_st_queue_enqueue(queue, num_cmds);
     if (status == UCS_OK) {
         queue->batch.waited = queue->batch.started;
     }

@@ -22,6 +22,7 @@
 #include "st_lane.h"
 #include "st_log.h"
 #include "st_queue.h"
+#include "st_trace.h"
 #include "st_worker.h"
 
 static ucp_st_lane_t ucp_st_enqueue_lane(const ucp_st_op_t *op)
@@ -139,8 +140,12 @@ static ucs_status_t ucp_st_start_batch(ucp_st_queue_h queue,
         op = ops[i];
         if (op->lane != NULL) {
             status    = op->lane->post(op, op->started + 1);
+            num_cmds += ucp_st_trace_cmd(UCP_ST_TRACE_PUSH, op,
+                                         &queue->cmds[num_cmds]);
             num_cmds += op->lane->start_cmds(op, queue, op->started + 1,
                                              &queue->cmds[num_cmds]);
+            num_cmds += ucp_st_trace_cmd(UCP_ST_TRACE_START, op,
+                                         &queue->cmds[num_cmds]);
         }
     }
     if (status == UCS_OK) {
@@ -161,12 +166,14 @@ static ucs_status_t ucp_st_enqueue_begin(ucp_st_queue_h queue,
     if ((queue == NULL) || ((ops == NULL) && (count > 0))) {
         return UCS_ERR_INVALID_PARAM;
     }
-    return ucp_st_queue_reserve(queue, count * UCP_ST_LANE_MAX_CMDS);
+    return ucp_st_queue_reserve(queue, count * (UCP_ST_LANE_MAX_CMDS +
+                                                 UCP_ST_TRACE_MAX_CMDS));
 }
 
 ucs_status_t ucp_st_enqueue_startall(ucp_st_queue_h queue,
                                      const ucp_st_op_h *ops, size_t count)
 {
+    uint64_t begin      = ucs_trace_begin();
     ucs_status_t status = ucp_st_enqueue_begin(queue, ops, count);
 
     if (status != UCS_OK) {
@@ -178,6 +185,7 @@ ucs_status_t ucp_st_enqueue_startall(ucp_st_queue_h queue,
         status = ucp_st_start_batch(queue, ops, count);
     }
     ucp_st_worker_unlock(queue->worker);
+    ucs_trace_end("ucp_st_enqueue_startall", begin);
     return status;
 }
 
@@ -196,6 +204,7 @@ static void ucp_st_wait_commit(ucp_st_queue_h queue, ucp_st_op_t *op)
 ucs_status_t ucp_st_enqueue_waitall(ucp_st_queue_h queue,
                                     const ucp_st_op_h *ops, size_t count)
 {
+    uint64_t begin      = ucs_trace_begin();
     ucs_status_t status = ucp_st_enqueue_begin(queue, ops, count);
     size_t num_cmds     = 0;
     size_t i;
@@ -209,14 +218,19 @@ ucs_status_t ucp_st_enqueue_waitall(ucp_st_queue_h queue,
     }
     for (i = 0; i < count; ++i) {
         if (ops[i]->lane != NULL) {
+            num_cmds += ucp_st_trace_cmd(UCP_ST_TRACE_PUSH, ops[i],
+                                         &queue->cmds[num_cmds]);
             num_cmds += ops[i]->lane->wait_cmds(ops[i], ops[i]->started,
                                                 &queue->cmds[num_cmds]);
+            num_cmds += ucp_st_trace_cmd(UCP_ST_TRACE_WAIT, ops[i],
+                                         &queue->cmds[num_cmds]);
         }
     }
     status = ucp_st_queue_enqueue(queue, num_cmds);
     for (i = 0; (i < count) && (status == UCS_OK); ++i) {
         ucp_st_wait_commit(queue, ops[i]);
     }
+    ucs_trace_end("ucp_st_enqueue_waitall", begin);
     return status;
 }
 

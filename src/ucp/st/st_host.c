@@ -14,6 +14,7 @@
 #include "st_log.h"
 #include "st_op.h"
 #include "st_peer.h"
+#include "st_trace.h"
 #include "st_worker.h"
 
 #include <ucs/sys/math.h>
@@ -82,6 +83,7 @@ static void ucp_st_host_sent(ucp_st_op_t *op, ucs_status_t status)
     host->is_sending = 0;
     if (status == UCS_OK) {
         host->moved = host->sent;
+        ucp_st_trace_moved(op, host->moved);
         ++op->worker->stats.proxied;
         ucp_st_host_complete(op, ucs_min(host->moved, host->acked));
     } else {
@@ -98,6 +100,7 @@ static void ucp_st_host_received(ucp_st_op_t *op, ucs_status_t status)
     host->is_moving = 0;
     if ((status == UCS_OK) && !host->release) {
         ++host->moved;
+        ucp_st_trace_moved(op, host->moved);
         ++op->worker->stats.proxied;
         ucp_st_host_complete(op, host->moved);
     } else if (status != UCS_OK) {
@@ -183,6 +186,7 @@ static void ucp_st_host_send_data(ucp_st_op_t *op)
 
     op->host.is_moving  = 1;
     op->host.is_sending = 1;
+    ucp_st_trace_move(op);
     ucp_st_worker_unlock(op->worker);
     request = ucp_st_host_am_send(op, UCP_ST_HOST_AM_DATA, use, &param);
     ucp_st_worker_lock(op->worker);
@@ -242,6 +246,7 @@ static void ucp_st_host_recv_data(ucp_st_op_t *op)
 
     op->host.msg       = NULL;
     op->host.is_moving = 1;
+    ucp_st_trace_move(op);
     ucp_st_worker_unlock(op->worker);
     request = ucp_st_host_take(op, msg);
     free(msg);

@@ -14,6 +14,8 @@
 #include "st_log.h"
 #include "st_worker.h"
 
+#include <ucs_trace.h>
+
 static ucs_status_t ucp_st_match_check_peer(const ucp_st_op_t *op)
 {
     if (!ucp_st_op_has_peer(op)) {
@@ -241,6 +243,7 @@ static void ucp_st_match_wait(const ucp_st_op_h *ops, size_t count)
 ucs_status_t ucp_st_matchall(const ucp_st_op_h *ops, size_t count,
                              ucs_status_t *statuses)
 {
+    uint64_t begin      = ucs_trace_begin();
     ucs_status_t result = UCS_OK;
     ucs_status_t status;
     size_t i;
@@ -262,6 +265,7 @@ ucs_status_t ucp_st_matchall(const ucp_st_op_h *ops, size_t count,
         }
     }
     ucp_st_worker_unlock(ops[0]->worker);
+    ucs_trace_end("ucp_st_matchall", begin);
     return result;
 }
 

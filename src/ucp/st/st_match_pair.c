@@ -28,6 +28,7 @@
 #include "st_ctrl.h"
 #include "st_lane.h"
 #include "st_log.h"
+#include "st_trace.h"
 #include "st_worker.h"
 
 #include <stdlib.h>
@@ -96,6 +97,7 @@ void ucp_st_match_forget(ucp_st_op_t *op)
     key->count[op->dir] -= !op->freed;
     ucs_list_del(&op->match_list);
     ucs_list_del(&op->key_list);
+    op->trace = NULL;
     ucp_st_match_key_put(op->peer, key);
 }
 
@@ -142,6 +144,7 @@ static void ucp_st_match_success(ucp_st_op_t *op)
 {
     ucp_st_op_set_state(op, UCP_ST_OP_MATCHED);
     ++op->worker->stats.matches;
+    ucp_st_trace_match(op);
     ++op->worker->stats.lanes[op->lane->id].matches;
     ucs_debug("operation %p: tag 0x%lx, %zu bytes: lane %s, %s", op, op->tag,
               op->msg_length, op->lane->name, op->lane->protocol(op));

@@ -15,6 +15,7 @@
 #include "st_match.h"
 #include "st_peer.h"
 #include "st_queue.h"
+#include "st_trace.h"
 #include "st_watch.h"
 #include "st_worker.h"
 
@@ -230,6 +231,7 @@ static void ucp_st_op_destroy(ucp_st_op_t *op, int is_forced)
     ucs_list_del(&op->peer_list);
     ucp_st_op_table_del(op);
     --op->worker->stats.freed;
+    ucp_st_trace_release(op);
     free(op);
 }
 

@@ -54,7 +54,10 @@ typedef struct ucp_st_op {
     ucs_list_link_t     list;       /* in the worker's ops, limbo or zombies */
     ucs_list_link_t     peer_list;  /* in the peer's ops, if it has one */
     ucs_list_link_t     match_list; /* in the peer's unmatched */
-    ucs_list_link_t     key_list;   /* in its key's local operations */
+    union {
+        ucs_list_link_t key_list;   /* in its key's local operations */
+        struct ucp_st_trace_op *trace; /* else: st_trace.h's, or NULL */
+    };
     struct ucp_st_key   *key;       /* while in that list */
     ucp_st_peer_h       peer;       /* or NULL, or UCP_ST_PEER_ANY */
     uint64_t            id;         /* unique in the worker */

@@ -14,6 +14,8 @@
 #include "st_op.h"
 #include "st_worker.h"
 
+#include <ucs_trace.h>
+
 #include <stdlib.h>
 
 /* A blocked host looks after its peers this often, seconds */
@@ -252,6 +254,7 @@ ucs_status_t ucp_st_queue_query(ucp_st_queue_h queue,
 ucs_status_t ucp_st_queue_wait(ucp_st_queue_h queue,
                                ucp_st_queue_error_t *error)
 {
+    uint64_t begin = ucs_trace_begin();
     ucs_status_t status;
 
     while ((status = ucp_st_queue_query(queue, error)) == UCS_INPROGRESS) {
@@ -260,8 +263,9 @@ ucs_status_t ucp_st_queue_wait(ucp_st_queue_h queue,
         status = ucs_gstream_synchronize_timeout(queue->stream,
                                                  UCP_ST_QUEUE_WAIT_SLICE);
         if ((status != UCS_OK) && (status != UCS_INPROGRESS)) {
-            return status;
+            break;
         }
     }
+    ucs_trace_end("ucp_st_queue_wait", begin);
     return status;
 }

@@ -15,11 +15,22 @@
 #include "st_leave.h"
 #include "st_op.h"
 #include "st_peer.h"
+#include "st_trace.h"
 #include "st_worker.h"
 
 #include <ucs/sys/math.h>
 
 #include <stdlib.h>
+
+/* For the trace */
+static const char *ucp_st_trig_entry_name(const ucp_st_op_t *op,
+                                          ucp_st_trig_entry_t entry)
+{
+    if (entry == UCP_ST_TRIG_ENTRY_WORD) {
+        return "word";
+    }
+    return (op->dir == UCP_ST_DIR_SEND) ? "write" : "clear-to-send";
+}
 
 /* Count a finished entry; what hung on it may go on */
 static void ucp_st_trig_entry_done(ucp_st_trig_part_t *part,
@@ -29,6 +40,8 @@ static void ucp_st_trig_entry_done(ucp_st_trig_part_t *part,
     ucp_st_op_t *op = part->op;
 
     ++part->done[entry];
+    ucp_st_trace_nic(op, UCP_ST_TRACE_REAP, ucp_st_trig_entry_name(op, entry),
+                     part->done[entry]);
     if (status != UCS_OK) {
         ucp_st_op_fail(op, status);
     }
@@ -322,6 +335,10 @@ ucs_status_t ucp_st_trig_entry_post(ucp_st_trig_part_t *part,
     status = (entry == UCP_ST_TRIG_ENTRY_PUT) ?
              ucp_st_trig_entry_post_put(part, index) :
              ucp_st_trig_entry_post_word(part, index + 1);
-    part->posted[entry] += (status == UCS_OK);
+    if (status == UCS_OK) {
+        ++part->posted[entry];
+        ucp_st_trace_nic(part->op, UCP_ST_TRACE_POST,
+                         ucp_st_trig_entry_name(part->op, entry), index + 1);
+    }
     return status;
 }

@@ -18,6 +18,8 @@
 #include "st_ucp.h"
 #include "st_watch.h"
 
+#include <ucs_trace.h>
+
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/random.h>
@@ -185,7 +187,10 @@ ucs_status_t ucp_st_worker_create(const ucp_st_worker_params_t *params,
     if (status != UCS_OK) {
         return status;
     }
-    status = ucp_st_worker_open(params, worker_p);
+    status = ucs_trace_open();
+    if (status == UCS_OK) {
+        status = ucp_st_worker_open(params, worker_p);
+    }
     if (status != UCS_OK) {
         ucp_st_fork_leave();
     }
@@ -271,6 +276,7 @@ ucs_status_t ucp_st_worker_destroy(ucp_st_worker_h worker)
     (void)pthread_mutex_destroy(&worker->lock);
     free(worker);
     ucp_st_fork_leave();
+    (void)ucs_trace_flush(); /* logged; the exit tries again */
     return UCS_OK;
 }
 

@@ -94,9 +94,9 @@ typedef struct ucp_st_worker_attr {
  *         cannot have (an unknown lane), or the UCP worker's context lacks
  *         UCP_FEATURE_AM; UCS_ERR_NO_DEVICE if no device can serve the lanes
  *         that are asked for; UCS_ERR_NO_RESOURCE if no thread can be started;
- *         UCS_ERR_IO_ERROR; an error of ucp_init(), of ucp_worker_create() or
- *         of the transport that could not open its device. The reason is
- *         logged.
+ *         UCS_ERR_IO_ERROR; an error of ucp_init(), of ucp_worker_create(), of
+ *         ucs_trace_open() or of the transport that could not open its device.
+ *         The reason is logged.
  *
  * Ownership: the caller's until @ref ucp_st_worker_destroy.
  * Threads: may be called from any thread that may use the UCP worker.
@@ -131,7 +131,7 @@ ucs_status_t ucp_st_worker_leave(ucp_st_worker_h worker);
  * With UCX_ST_STATS=y it then writes the worker's counts to the standard error
  * output, as @ref ucp_st_worker_print_stats, in one piece and behind a line
  * that names host, process and worker; so does the exit of a process for
- * workers that are open.
+ * workers that are open. With UCX_ST_TRACE it writes the process's trace.
  *
  * @param [in] worker The worker.
  *
