@@ -8,6 +8,8 @@
  */
 #include "faces.h"
 
+#include <ucs_trace.h>
+
 
 static void faces_mpi_none(faces_exchange_t *ex)
 {
@@ -17,6 +19,7 @@ static void faces_mpi_none(faces_exchange_t *ex)
 static void faces_mpi_post_recvs(faces_exchange_t *ex, unsigned set)
 {
     const faces_field_t *field = ex->field;
+    uint64_t begin             = ucs_trace_begin();
     int dir;
 
     for (dir = 0; dir < FACES_NUM_DIRS; ++dir) {
@@ -25,11 +28,13 @@ static void faces_mpi_post_recvs(faces_exchange_t *ex, unsigned set)
                               faces_opposite(dir), MPI_COMM_WORLD,
                               &ex->recv[0][dir]), "MPI_Irecv");
     }
+    ucs_trace_end("MPI_Irecv", begin);
 }
 
 static void faces_mpi_post_sends(faces_exchange_t *ex)
 {
     const faces_field_t *field = ex->field;
+    uint64_t begin             = ucs_trace_begin();
     int dir;
 
     for (dir = 0; dir < FACES_NUM_DIRS; ++dir) {
@@ -37,6 +42,18 @@ static void faces_mpi_post_sends(faces_exchange_t *ex)
                               ex->grid->neighbour[dir], dir, MPI_COMM_WORLD,
                               &ex->send[0][dir]), "MPI_Isend");
     }
+    ucs_trace_end("MPI_Isend", begin);
+}
+
+static void faces_mpi_waitall(faces_exchange_t *ex)
+{
+    uint64_t begin = ucs_trace_begin();
+
+    bench_check(MPI_Waitall(FACES_NUM_DIRS, ex->recv[0], MPI_STATUSES_IGNORE),
+                "MPI_Waitall");
+    bench_check(MPI_Waitall(FACES_NUM_DIRS, ex->send[0], MPI_STATUSES_IGNORE),
+                "MPI_Waitall");
+    ucs_trace_end("MPI_Waitall", begin);
 }
 
 static void faces_mpi_launch(faces_exchange_t *ex, MPIX_Host_func kernel)
@@ -61,10 +78,7 @@ static void faces_mpi_run(faces_exchange_t *ex, int count)
         faces_mpi_synchronize(ex);
         faces_mpi_post_sends(ex);
         faces_mpi_launch(ex, faces_kernel_interior);
-        bench_check(MPI_Waitall(FACES_NUM_DIRS, ex->recv[0],
-                                MPI_STATUSES_IGNORE), "MPI_Waitall");
-        bench_check(MPI_Waitall(FACES_NUM_DIRS, ex->send[0],
-                                MPI_STATUSES_IGNORE), "MPI_Waitall");
+        faces_mpi_waitall(ex);
         faces_mpi_launch(ex, faces_kernel_unpack);
     }
     faces_mpi_synchronize(ex);

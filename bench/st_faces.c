@@ -9,6 +9,8 @@
  */
 #include "faces.h"
 
+#include <ucs_trace.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -75,14 +77,17 @@ static double faces_middle(faces_app_t *app, bench_result_t *result)
 {
     faces_exchange_t *ex = &app->exchange;
     double start, time;
+    uint64_t begin;
 
     faces_field_reset(&app->field, ex->ops->num_sets);
     ex->ops->prepare(ex);
     bench_check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");
 
+    begin = ucs_trace_begin();
     start = MPI_Wtime();
     ex->ops->run(ex, app->opts.inner);
     time  = bench_max(MPI_Wtime() - start);
+    ucs_trace_end(ex->ops->name, begin);
 
     if (faces_check(&app->field, app->expected, ex->ops->name) != 0) {
         ++result->errors;
