@@ -14,6 +14,7 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <stdio.h>
 
 
 /* Live streams; entries and their list links are protected by lock. */
@@ -77,10 +78,28 @@ gstream_params_type(const ucs_gstream_params_t *params)
                    UCS_GSTREAM_TYPE_HOST;
 }
 
+ucs_status_t ucs_gstream_query_type(ucs_gstream_type_t type,
+                                    ucs_gstream_type_attr_t *attr)
+{
+    if ((attr == NULL) || ((unsigned)type >= UCS_GSTREAM_TYPE_LAST)) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+
+    snprintf(attr->name, sizeof(attr->name), "%s", gstream_type_names[type]);
+    if (gstream_backends[type] == NULL) {
+        snprintf(attr->reason, sizeof(attr->reason),
+                 "this version of the library has no %s streams",
+                 gstream_type_names[type]);
+        return UCS_ERR_UNSUPPORTED;
+    }
+    attr->reason[0] = '\0';
+    return UCS_OK;
+}
+
 ucs_status_t ucs_gstream_create(const ucs_gstream_params_t *params,
                                 ucs_gstream_h *stream_p)
 {
-    const gstream_ops_t *ops;
+    ucs_gstream_type_attr_t attr;
     ucs_gstream_type_t type;
     ucs_gstream_h stream;
     ucs_status_t status;
@@ -96,16 +115,15 @@ ucs_status_t ucs_gstream_create(const ucs_gstream_params_t *params,
         return UCS_ERR_INVALID_PARAM;
     }
 
-    ops = gstream_backends[type];
-    if (ops == NULL) {
-        ucs_error("cannot create a stream: this version of the library has no "
-                  "%s streams", gstream_type_names[type]);
-        return UCS_ERR_UNSUPPORTED;
+    status = ucs_gstream_query_type(type, &attr);
+    if (status != UCS_OK) {
+        ucs_error("cannot create a stream: %s", attr.reason);
+        return status;
     }
 
     status = ucs_trace_open();
     if (status == UCS_OK) {
-        status = ops->create(params, &stream);
+        status = gstream_backends[type]->create(params, &stream);
     }
     if (status != UCS_OK) {
         return status;

@@ -206,6 +206,36 @@ static void test_own_try(void *arg)
     own->statuses[3] = ucs_gstream_query(own->stream);
 }
 
+/* A type is queried as it is created */
+static void test_types(void)
+{
+    ucs_gstream_params_t params = {
+        .field_mask = UCS_GSTREAM_PARAM_FIELD_TYPE
+    };
+    ucs_gstream_type_attr_t attr;
+    ucs_status_t status;
+    int type;
+
+    gstream_util_quiet(1);
+    for (type = 0; type < UCS_GSTREAM_TYPE_LAST; ++type) {
+        params.type = (ucs_gstream_type_t)type;
+        status      = ucs_gstream_query_type(params.type, &attr);
+        CU_ASSERT(attr.name[0] != '\0');
+        CU_ASSERT_EQUAL(status == UCS_OK, attr.reason[0] == '\0');
+        if (status != UCS_OK) {
+            test_create_refused(&params, status);
+        }
+    }
+    CU_ASSERT_EQUAL(ucs_gstream_query_type(UCS_GSTREAM_TYPE_HOST, &attr),
+                    UCS_OK);
+    CU_ASSERT_STRING_EQUAL(attr.name, "host");
+    CU_ASSERT_EQUAL(ucs_gstream_query_type(UCS_GSTREAM_TYPE_LAST, &attr),
+                    UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(ucs_gstream_query_type(UCS_GSTREAM_TYPE_HOST, NULL),
+                    UCS_ERR_INVALID_PARAM);
+    gstream_util_quiet(0);
+}
+
 static void test_own_command(void)
 {
     test_own_t own = {
@@ -314,6 +344,7 @@ static const st_cunit_case_t test_cases[] = {
     {"bad_commands", test_bad_commands},
     {"bad_arguments", test_bad_arguments},
     {"create", test_create},
+    {"types", test_types},
     {"handles", test_handles},
     {"settings", test_settings},
     {"own_command", test_own_command},

@@ -183,6 +183,33 @@ ucs_status_t ucs_gstream_create(const ucs_gstream_params_t *params,
                                 ucs_gstream_h *stream_p);
 
 
+/** Longest text of @ref ucs_gstream_type_attr_t, with the final zero. */
+#define UCS_GSTREAM_TEXT_MAX 128
+
+
+/** What @ref ucs_gstream_query_type tells. */
+typedef struct ucs_gstream_type_attr {
+    char name[UCS_GSTREAM_TEXT_MAX];   /**< Of the type */
+    char reason[UCS_GSTREAM_TEXT_MAX]; /**< Why no stream of it can be created;
+                                            empty if one can */
+} ucs_gstream_type_attr_t;
+
+
+/**
+ * Tell whether streams of a type can be created.
+ *
+ * @param [in]  type The type.
+ * @param [out] attr Filled, also on UCS_ERR_UNSUPPORTED.
+ *
+ * @return UCS_OK; UCS_ERR_UNSUPPORTED if they cannot, with the reason;
+ *         UCS_ERR_INVALID_PARAM for an unknown type or a NULL argument.
+ *
+ * Threads: may be called from any thread.
+ */
+ucs_status_t ucs_gstream_query_type(ucs_gstream_type_t type,
+                                    ucs_gstream_type_attr_t *attr);
+
+
 /**
  * Destroy a stream that has run all its commands.
  *
