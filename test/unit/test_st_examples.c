@@ -123,6 +123,7 @@ static void run_ops(rank_t *rank, int index)
     /* It went to the other rank and back, each time one more */
     RANK_CHECK(value[1] == (100 + index));
     RANK_CHECK(print_fallbacks(rank->worker) == UCS_OK);
+    print_lanes();
     put_buffer(value, is_mappable);
 }
 

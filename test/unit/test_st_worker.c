@@ -13,6 +13,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -155,6 +156,35 @@ static void test_worker_refusals(void)
                     UCS_ERR_INVALID_PARAM);
     CU_ASSERT_EQUAL(ucp_st_worker_create(NULL, &worker), UCS_ERR_INVALID_PARAM);
     CU_ASSERT_EQUAL(ucp_st_worker_destroy(NULL), UCS_ERR_INVALID_PARAM);
+}
+
+/* Lanes are told as a worker has them; without a worker each has a reason */
+static void test_lanes_query(void)
+{
+    ucp_st_worker_params_t params = {.field_mask = 0};
+    ucp_st_lanes_attr_t attr;
+    unsigned open = 0;
+    char *lanes;
+    unsigned i;
+
+    CU_ASSERT_EQUAL(ucp_st_lanes_query(&params, &attr), UCS_OK);
+    CU_ASSERT(attr.count >= 2);
+    for (i = 0; i < attr.count; ++i) {
+        CU_ASSERT_EQUAL(attr.lanes[i].is_open == 0,
+                        attr.lanes[i].reason[0] != '\0');
+        CU_ASSERT((attr.lanes[i].lane != st_lane()) || attr.lanes[i].is_open);
+        open += (attr.lanes[i].is_open != 0);
+    }
+    CU_ASSERT(open >= 1);
+    lanes = st_env_set("UCX_ST_LANES", "teleport");
+    CU_ASSERT_EQUAL(ucp_st_lanes_query(&params, &attr), UCS_ERR_INVALID_PARAM);
+    for (i = 0; i < attr.count; ++i) {
+        CU_ASSERT(!attr.lanes[i].is_open);
+        CU_ASSERT_PTR_NOT_NULL(strstr(attr.lanes[i].reason, "'teleport'"));
+    }
+    st_env_restore("UCX_ST_LANES", lanes);
+    CU_ASSERT_EQUAL(ucp_st_lanes_query(NULL, &attr), UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(ucp_st_lanes_query(&params, NULL), UCS_ERR_INVALID_PARAM);
 }
 
 static void test_bad_stream(void)
@@ -474,6 +504,7 @@ static const st_cunit_case_t cases[] = {
     {"threads", test_threads},
     {"free_matched", test_free_matched},
     {"worker_refusals", test_worker_refusals},
+    {"lanes_query", test_lanes_query},
     {"bad_stream", test_bad_stream},
     {"user_worker", test_user_worker},
     {"fork", test_fork},

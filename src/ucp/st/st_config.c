@@ -10,9 +10,11 @@
 #include "st_lane.h"
 #include "st_log.h"
 #include "st_ucp.h"
+#include "st_worker.h"
 
 #include <ucs/config/parser.h>
 #include <ucs/sys/compiler_def.h>
+#include <ucs/sys/preprocessor.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -85,6 +87,8 @@ static ucs_config_field_t ucp_st_config_table[] = {
 
     {NULL}
 };
+UCS_CONFIG_REGISTER_TABLE(ucp_st_config_table, "Stream-triggered messages",
+                          "ST_", ucp_st_config_t, &ucs_config_global_list)
 
 ucs_status_t ucp_st_config_read(ucp_st_config_t *config)
 {
@@ -133,25 +137,30 @@ int ucp_st_config_list_allows(const char *list, const char *name)
     return found != negate;
 }
 
-ucs_status_t ucp_st_config_check_names(const ucp_st_config_t *config)
+ucs_status_t ucp_st_config_check_names(ucp_st_worker_h worker)
 {
+    const ucs_config_names_array_t *lanes = &worker->config.lanes;
     const char *name;
     unsigned i, j;
 
-    if (config->lanes.count == 0) {
-        ucs_error("UCX_ST_LANES is empty: no lane is left");
+    if (lanes->count == 0) {
+        ucp_st_lane_refuse(worker, UCP_ST_LANE_NONE,
+                           "UCX_ST_LANES is empty: no lane is left");
         return UCS_ERR_UNSUPPORTED;
     }
-    for (i = 0; i < config->lanes.count; ++i) {
-        name = config->lanes.names[i];
+    for (i = 0; i < lanes->count; ++i) {
+        name = lanes->names[i];
         if (ucp_st_lane_find(name) == NULL) {
-            ucs_error("UCX_ST_LANES: there is no lane '%s' (lanes: %s)", name,
-                      ucp_st_lane_names());
+            ucp_st_lane_refuse(worker, UCP_ST_LANE_NONE,
+                               "UCX_ST_LANES: there is no lane '%s' (lanes: "
+                               "%s)", name, ucp_st_lane_names());
             return UCS_ERR_INVALID_PARAM;
         }
         for (j = 0; j < i; ++j) {
-            if (!strcmp(config->lanes.names[j], name)) {
-                ucs_error("UCX_ST_LANES: lane '%s' is there twice", name);
+            if (!strcmp(lanes->names[j], name)) {
+                ucp_st_lane_refuse(worker, UCP_ST_LANE_NONE,
+                                   "UCX_ST_LANES: lane '%s' is there twice",
+                                   name);
                 return UCS_ERR_INVALID_PARAM;
             }
         }
@@ -165,16 +174,16 @@ ucs_status_t ucp_st_config_check_lane(ucp_st_worker_h worker,
     const char *tls = getenv("UCX_TLS");
 
     if ((lane == UCP_ST_LANE_DIRECT) && !ucp_st_ucp_has_shm()) {
-        ucs_log(ucp_st_lane_log_level(worker),
-                "lane 'direct' needs a transport of shared memory (sm), which "
-                "UCX_TLS=%s leaves out", tls);
+        ucp_st_lane_refuse(worker, lane,
+                           "lane 'direct' needs a transport of shared memory "
+                           "(sm), which UCX_TLS=%s leaves out", tls);
         return UCS_ERR_UNSUPPORTED;
     }
     if ((lane == UCP_ST_LANE_TRIG) &&
         !ucp_st_config_list_allows(tls, UCP_ST_TRIG_TL_NAME)) {
-        ucs_log(ucp_st_lane_log_level(worker),
-                "lane 'trig' needs the transport %s, which UCX_TLS=%s leaves "
-                "out", UCP_ST_TRIG_TL_NAME, tls);
+        ucp_st_lane_refuse(worker, lane,
+                           "lane 'trig' needs the transport %s, which "
+                           "UCX_TLS=%s leaves out", UCP_ST_TRIG_TL_NAME, tls);
         return UCS_ERR_UNSUPPORTED;
     }
     return UCS_OK;

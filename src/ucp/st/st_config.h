@@ -39,13 +39,13 @@ void ucp_st_config_release(ucp_st_config_t *config);
 
 /**
  * Check UCX_ST_LANES: UCS_ERR_INVALID_PARAM for an unknown or repeated name,
- * UCS_ERR_UNSUPPORTED for an empty list, logged.
+ * UCS_ERR_UNSUPPORTED for an empty list, after ucp_st_lane_refuse().
  */
-ucs_status_t ucp_st_config_check_names(const ucp_st_config_t *config);
+ucs_status_t ucp_st_config_check_names(ucp_st_worker_h worker);
 
 /**
  * Check whether UCX_TLS leaves a lane what it needs: UCS_OK, or
- * UCS_ERR_UNSUPPORTED, logged as ucp_st_lane_log_level() says.
+ * UCS_ERR_UNSUPPORTED after ucp_st_lane_refuse().
  */
 ucs_status_t ucp_st_config_check_lane(ucp_st_worker_h worker,
                                       ucp_st_lane_t lane);

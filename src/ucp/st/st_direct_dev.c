@@ -293,9 +293,9 @@ ucs_status_t ucp_st_direct_dev_open(ucp_st_worker_h worker)
     }
     status = ucp_st_direct_dev_init(worker);
     if (status != UCS_OK) {
-        ucs_log(ucp_st_lane_log_level(worker),
-                "lane 'direct': no shared memory: %s (%m)",
-                ucs_status_string(status));
+        ucp_st_lane_refuse(worker, UCP_ST_LANE_DIRECT,
+                           "lane 'direct': no shared memory: %s (%m)",
+                           ucs_status_string(status));
     }
     return status;
 }

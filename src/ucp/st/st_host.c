@@ -392,9 +392,9 @@ static ucs_status_t ucp_st_host_open(ucp_st_worker_h worker)
     ucs_status_t status = ucp_st_host_dev_open(worker);
 
     if (status != UCS_OK) {
-        ucs_log(ucp_st_lane_log_level(worker),
-                "lane 'host': no UCP worker that can sleep: %s",
-                ucs_status_string(status));
+        ucp_st_lane_refuse(worker, UCP_ST_LANE_HOST,
+                           "lane 'host': no UCP worker that can sleep: %s",
+                           ucs_status_string(status));
     }
     return status;
 }

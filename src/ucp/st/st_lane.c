@@ -42,11 +42,6 @@ const char *ucp_st_lane_names(void)
     return "direct, trig, host";
 }
 
-ucs_log_level_t ucp_st_lane_log_level(ucp_st_worker_h worker)
-{
-    return worker->lane_log_level;
-}
-
 /* The last one that is left must serve; one that was named should */
 static void ucp_st_lane_set_log_level(ucp_st_worker_h worker, int is_last)
 {
@@ -67,6 +62,7 @@ ucs_status_t ucp_st_lanes_open(ucp_st_worker_h worker)
     ucs_status_t status;
     unsigned i;
 
+    ucp_st_lane_skip_unnamed(worker);
     for (i = 0; i < names->count; ++i) {
         lane = ucp_st_lane_find(names->names[i]);
         ucp_st_lane_set_log_level(worker, i == (names->count - 1));
@@ -83,6 +79,7 @@ ucs_status_t ucp_st_lanes_open(ucp_st_worker_h worker)
         } else if (result == UCS_OK) {
             result = status;
         }
+        ucp_st_lane_failed(worker, lane->id, status);
     }
     return (worker->num_lanes > 0) ? UCS_OK : result;
 }

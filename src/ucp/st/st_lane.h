@@ -11,6 +11,7 @@
 #ifndef UCP_ST_LANE_H_
 #define UCP_ST_LANE_H_
 
+#include "st_lane_attr.h"
 #include "st_op.h"
 #include "st_peer.h"
 
@@ -27,7 +28,7 @@ typedef struct ucp_st_lane_ops {
     /** uses_done() is final: no completion is reaped later. */
     int           is_exact;
 
-    /** Get all that operations share. Logs why not, at ucp_st_lane_log_level().
+    /** Get all that operations share. Logs why not, at ucp_st_lane_refuse().
      *  The lock is not held, no other thread uses the worker. */
     ucs_status_t (*open)(ucp_st_worker_h worker);
 
@@ -142,10 +143,6 @@ ucs_status_t ucp_st_lanes_open(ucp_st_worker_h worker);
 
 /** Close all open lanes. */
 void ucp_st_lanes_close(ucp_st_worker_h worker);
-
-/** How loud a lane is to say that it cannot be opened: an error if nothing is
- *  left without it. */
-ucs_log_level_t ucp_st_lane_log_level(ucp_st_worker_h worker);
 
 /** progress() of all open lanes until there is nothing. The lock is held. */
 void ucp_st_lanes_progress_all(ucp_st_worker_h worker);

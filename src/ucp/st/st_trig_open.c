@@ -109,17 +109,21 @@ static void ucp_st_trig_open_complain(ucp_st_worker_h worker,
                                       ucs_status_t status)
 {
     const char *allowed = getenv("UCX_NET_DEVICES");
+    char reason[UCT_TRIG_REASON_MAX];
 
-    if (status == UCS_ERR_NO_DEVICE) {
-        ucs_log(ucp_st_lane_log_level(worker),
-                "lane 'trig': transport %s has no device%s%s (is it loaded, "
-                  "and its provider there?)", UCP_ST_TRIG_TL_NAME,
-                  (allowed == NULL) ? "" : " that UCX_NET_DEVICES allows: ",
-                  (allowed == NULL) ? "" : allowed);
+    uct_trig_off_reason(reason, sizeof(reason));
+    if (status != UCS_ERR_NO_DEVICE) {
+        ucp_st_lane_refuse(worker, UCP_ST_LANE_TRIG,
+                           "lane 'trig': failed to open a device: %s",
+                           ucs_status_string(status));
+    } else if (reason[0] != '\0') {
+        ucp_st_lane_refuse(worker, UCP_ST_LANE_TRIG, "lane 'trig': %s", reason);
     } else {
-        ucs_log(ucp_st_lane_log_level(worker),
-                "lane 'trig': failed to open a device: %s",
-                ucs_status_string(status));
+        ucp_st_lane_refuse(worker, UCP_ST_LANE_TRIG,
+                           "lane 'trig': transport %s has no device%s%s (is it "
+                           "loaded?)", UCP_ST_TRIG_TL_NAME, (allowed == NULL) ?
+                           "" : " that UCX_NET_DEVICES allows: ",
+                           (allowed == NULL) ? "" : allowed);
     }
 }
 
@@ -132,8 +136,9 @@ ucs_status_t ucp_st_trig_open_rails(ucp_st_worker_h worker)
 
     dev->num_rails = 0;
     if (worker->config.trig_devices == 0) {
-        ucs_error("UCX_ST_TRIG_DEVICES must be 1 to %d",
-                  UCP_ST_TRIG_MAX_RAILS);
+        ucp_st_lane_refuse(worker, UCP_ST_LANE_NONE,
+                           "UCX_ST_TRIG_DEVICES must be 1 to %d",
+                           UCP_ST_TRIG_MAX_RAILS);
         return UCS_ERR_INVALID_PARAM;
     }
     status = uct_query_components(&components, &num_components);

@@ -103,7 +103,9 @@ static void ucp_st_worker_lists_init(ucp_st_worker_h worker)
     ucp_st_batch_init(&worker->batch);
 }
 
+/* Tells `attr`, if it is given, of the lanes that cannot be opened */
 static ucs_status_t ucp_st_worker_open(const ucp_st_worker_params_t *params,
+                                       ucp_st_lanes_attr_t *attr,
                                        ucp_st_worker_h *worker_p)
 {
     ucp_st_worker_h worker;
@@ -113,6 +115,7 @@ static ucs_status_t ucp_st_worker_open(const ucp_st_worker_params_t *params,
     if (worker == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
+    worker->lanes_attr = attr;
     ucp_st_worker_lists_init(worker);
     if (getrandom(&worker->uuid, sizeof(worker->uuid), 0) !=
         sizeof(worker->uuid)) {
@@ -126,7 +129,7 @@ static ucs_status_t ucp_st_worker_open(const ucp_st_worker_params_t *params,
     if (status != UCS_OK) {
         goto err_lock;
     }
-    status = ucp_st_config_check_names(&worker->config);
+    status = ucp_st_config_check_names(worker);
     if (status != UCS_OK) {
         goto err_config;
     }
@@ -172,29 +175,58 @@ err_free:
     return status;
 }
 
-ucs_status_t ucp_st_worker_create(const ucp_st_worker_params_t *params,
-                                  ucp_st_worker_h *worker_p)
+static ucs_status_t ucp_st_worker_make(const ucp_st_worker_params_t *params,
+                                       ucp_st_lanes_attr_t *attr,
+                                       ucp_st_worker_h *worker_p)
 {
     ucs_status_t status;
 
-    if (ucp_st_fork_is_child) {
-        return ucp_st_fork_refuse();
-    }
-    if ((params == NULL) || (worker_p == NULL)) {
-        return UCS_ERR_INVALID_PARAM;
-    }
     status = ucp_st_fork_enter();
     if (status != UCS_OK) {
         return status;
     }
     status = ucs_trace_open();
     if (status == UCS_OK) {
-        status = ucp_st_worker_open(params, worker_p);
+        status = ucp_st_worker_open(params, attr, worker_p);
     }
     if (status != UCS_OK) {
         ucp_st_fork_leave();
     }
     return status;
+}
+
+ucs_status_t ucp_st_worker_create(const ucp_st_worker_params_t *params,
+                                  ucp_st_worker_h *worker_p)
+{
+    if (ucp_st_fork_is_child) {
+        return ucp_st_fork_refuse();
+    }
+    if ((params == NULL) || (worker_p == NULL)) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    return ucp_st_worker_make(params, NULL, worker_p);
+}
+
+ucs_status_t ucp_st_lanes_query(const ucp_st_worker_params_t *params,
+                                ucp_st_lanes_attr_t *attr)
+{
+    ucp_st_worker_h worker;
+    ucs_status_t status;
+
+    if (ucp_st_fork_is_child) {
+        return ucp_st_fork_refuse();
+    }
+    if ((params == NULL) || (attr == NULL)) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    ucp_st_lanes_attr_init(attr);
+    status = ucp_st_worker_make(params, attr, &worker);
+    if (status != UCS_OK) {
+        ucp_st_lanes_attr_fail(status, attr);
+        return status;
+    }
+    ucp_st_lanes_attr_fill(worker, attr);
+    return ucp_st_worker_destroy(worker);
 }
 
 /* Non-zero if teardown goes on waiting after so many seconds and rounds: while

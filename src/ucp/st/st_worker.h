@@ -42,7 +42,8 @@ struct ucp_st_worker {
     const struct ucp_st_lane_ops *lanes[UCP_ST_PROTO_MAX_LANES]; /* that are
                                      open, in order of preference; read-only */
     unsigned          num_lanes;
-    ucs_log_level_t   lane_log_level; /* while lanes are opened */
+    ucs_log_level_t   lane_log_level; /* while lanes are opened, as is */
+    ucp_st_lanes_attr_t *lanes_attr; /* who wants to know of them, or NULL */
 
     pthread_mutex_t   lock;
     ucs_list_link_t   peers;      /* ucp_st_peer_t */

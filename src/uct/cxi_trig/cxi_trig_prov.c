@@ -11,6 +11,7 @@
 #include "cxi_trig_status.h"
 
 #include <cxiemu.h>
+#include <uct_trig.h>
 
 #include <ucs/debug/log.h>
 #include <ucs/sys/compiler.h>
@@ -21,6 +22,8 @@
 
 #include <netinet/in.h>
 #include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -135,6 +138,7 @@ static struct {
     ucs_status_t              status;
     const uct_cxi_trig_prov_t *prov;
     struct fi_info            *info;
+    char                      reason[UCT_TRIG_REASON_MAX]; /* of an error */
 } uct_cxi_trig_prov_cache = {
     .mutex = PTHREAD_MUTEX_INITIALIZER
 };
@@ -267,6 +271,20 @@ static ucs_status_t uct_cxi_trig_prov_query(const uct_cxi_trig_prov_t *prov,
     return (*info_p == NULL) ? UCS_ERR_NO_DEVICE : UCS_OK;
 }
 
+/* Say why there is no provider, and keep that for uct_trig_off_reason(). The
+ * mutex is held. */
+static void UCS_F_PRINTF(1, 2)
+uct_cxi_trig_prov_complain(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(uct_cxi_trig_prov_cache.reason,
+              sizeof(uct_cxi_trig_prov_cache.reason), format, args);
+    va_end(args);
+    ucs_error("%s", uct_cxi_trig_prov_cache.reason);
+}
+
 static ucs_status_t
 uct_cxi_trig_prov_lookup(const char *name, const uct_cxi_trig_prov_t **prov_p,
                          struct fi_info **info_p)
@@ -278,9 +296,10 @@ uct_cxi_trig_prov_lookup(const char *name, const uct_cxi_trig_prov_t **prov_p,
         *prov_p = uct_cxi_trig_prov_row(name);
         status  = uct_cxi_trig_prov_query(*prov_p, name, info_p);
         if (status != UCS_OK) {
-            ucs_error("libfabric provider '%s' (UCX_CXI_TRIG_PROVIDER) is not "
-                      "there or has no deferred work (see \"fi_info -l\"): "
-                      "transport cxi_trig is off", name);
+            uct_cxi_trig_prov_complain(
+                    "libfabric provider '%s' (UCX_CXI_TRIG_PROVIDER) is not "
+                    "there or has no deferred work (see \"fi_info -l\"): "
+                    "transport cxi_trig is off", name);
         }
         return status;
     }
@@ -292,9 +311,10 @@ uct_cxi_trig_prov_lookup(const char *name, const uct_cxi_trig_prov_t **prov_p,
             return UCS_OK;
         }
     }
-    ucs_error("none of the libfabric providers 'cxi', 'cxiemu' and 'sockets' "
-              "is there (see \"fi_info -l\" and the variable FI_PROVIDER): "
-              "transport cxi_trig is off");
+    uct_cxi_trig_prov_complain(
+            "none of the libfabric providers 'cxi', 'cxiemu' and 'sockets' is "
+            "there (see \"fi_info -l\" and the variable FI_PROVIDER): "
+            "transport cxi_trig is off");
     return status;
 }
 
@@ -307,6 +327,7 @@ static void uct_cxi_trig_prov_update(const char *name)
 
     free(uct_cxi_trig_prov_cache.name);
     fi_freeinfo(uct_cxi_trig_prov_cache.info);
+    uct_cxi_trig_prov_cache.reason[0] = '\0';
     uct_cxi_trig_prov_cache.info   = NULL;
     uct_cxi_trig_prov_cache.name   = strdup(name);
     uct_cxi_trig_prov_cache.status =
@@ -332,6 +353,13 @@ ucs_status_t uct_cxi_trig_prov_find(const char *name,
     }
     pthread_mutex_unlock(&uct_cxi_trig_prov_cache.mutex);
     return status;
+}
+
+void uct_trig_off_reason(char *text, size_t max)
+{
+    pthread_mutex_lock(&uct_cxi_trig_prov_cache.mutex);
+    snprintf(text, max, "%s", uct_cxi_trig_prov_cache.reason);
+    pthread_mutex_unlock(&uct_cxi_trig_prov_cache.mutex);
 }
 
 ucs_status_t uct_cxi_trig_prov_status(const uct_cxi_trig_prov_t *prov,

@@ -35,6 +35,9 @@ typedef struct ucp_st_req *ucp_st_req_h;
 /** Longest name of a lane, provider or device, with the final zero. */
 #define UCP_ST_NAME_MAX 64
 
+/** Longest reason for the absence of a lane, with the final zero. */
+#define UCP_ST_REASON_MAX 384
+
 
 /** How a pair moves its data. */
 typedef enum {

@@ -56,6 +56,23 @@ typedef struct ucp_st_worker_attr {
 } ucp_st_worker_attr_t;
 
 
+/** One lane in @ref ucp_st_lanes_attr_t. */
+typedef struct ucp_st_lane_attr {
+    ucp_st_lane_t lane;                      /**< Which one */
+    char          name[UCP_ST_NAME_MAX];     /**< As in UCX_ST_LANES */
+    int           is_open;                   /**< Non-zero: it can be used */
+    char          reason[UCP_ST_REASON_MAX]; /**< Why not, as it is logged; or
+                                                  empty */
+} ucp_st_lane_attr_t;
+
+
+/** What @ref ucp_st_lanes_query tells. */
+typedef struct ucp_st_lanes_attr {
+    unsigned           count;                   /**< Lanes of the library */
+    ucp_st_lane_attr_t lanes[UCP_ST_LANE_LAST]; /**< All of them */
+} ucp_st_lanes_attr_t;
+
+
 /**
  * Create an st worker, with the lanes that UCX_ST_LANES names and that can be
  * opened here. A pair takes the first one that can serve it on both sides.
@@ -103,6 +120,39 @@ typedef struct ucp_st_worker_attr {
  */
 ucs_status_t ucp_st_worker_create(const ucp_st_worker_params_t *params,
                                   ucp_st_worker_h *worker_p);
+
+
+/**
+ * Tell which lanes an st worker has that is created now, and why it has not the
+ * others. Creates one and destroys it again.
+ *
+ * @code
+ * static void print_lanes(void)
+ * {
+ *     ucp_st_worker_params_t params = {.field_mask = 0};
+ *     ucp_st_lanes_attr_t attr;
+ *     unsigned i;
+ *
+ *     (void)ucp_st_lanes_query(&params, &attr);
+ *     for (i = 0; i < attr.count; ++i) {
+ *         printf("lane %s: %s\n", attr.lanes[i].name,
+ *                attr.lanes[i].is_open ? "on" : attr.lanes[i].reason);
+ *     }
+ * }
+ * @endcode
+ *
+ * @param [in]  params As of @ref ucp_st_worker_create.
+ * @param [out] attr   Filled, also where no worker can be created, which is
+ *                     then the reason of all lanes that have no other.
+ *
+ * @return What @ref ucp_st_worker_create returns: UCS_OK if there is a lane.
+ *         UCS_ERR_INVALID_PARAM for NULL and UCS_ERR_UNSUPPORTED in a forked
+ *         process fill nothing.
+ *
+ * Threads: as @ref ucp_st_worker_create.
+ */
+ucs_status_t ucp_st_lanes_query(const ucp_st_worker_params_t *params,
+                                ucp_st_lanes_attr_t *attr);
 
 
 /**

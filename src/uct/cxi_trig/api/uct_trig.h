@@ -153,6 +153,23 @@ typedef struct uct_trig_put {
 int uct_trig_iface_is_supported(uct_iface_h iface);
 
 
+/** Longest text of @ref uct_trig_off_reason, with the final zero. */
+#define UCT_TRIG_REASON_MAX 256
+
+
+/**
+ * Tell why the transport has no device, as it was logged when UCX looked for
+ * devices last.
+ *
+ * @param [out] text Filled with the reason; empty if there is a provider, or
+ *                   nobody has looked yet.
+ * @param [in]  max  Bytes at @a text, >= 1; longer texts are cut.
+ *
+ * Threads: may be called from any thread.
+ */
+void uct_trig_off_reason(char *text, size_t max);
+
+
 /**
  * Query limits and state.
  *
