@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* info_devices.c - devices of the transport cxi_trig for ucx_st_info. */
+#include "st_info.h"
+
+#include <uct/api/uct.h>
+
+#include <uct_trig.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define INFO_TL "cxi_trig"
+
+
+/* What interfaces are opened on, and how many there were. */
+typedef struct info_context {
+    ucs_async_context_t *async;
+    uct_worker_h        worker;
+    unsigned            found;
+} info_context_t;
+
+
+static void info_print_device(const uct_trig_iface_attr_t *attr)
+{
+    int is_emulated = (attr->flags & UCT_TRIG_IFACE_FLAG_EMULATED) != 0;
+
+    printf("#   Device: %s\n", attr->device);
+    printf("#             provider: %s%s\n", attr->provider,
+           is_emulated ? " (emulated)" : "");
+    printf("#     deferred entries: %u, %u of them free\n", attr->max_entries,
+           attr->free_entries);
+    printf("#             counters: %u, each up to %" PRIu64 "\n",
+           attr->max_cntrs, attr->max_count);
+    printf("#       deferred write: <= %zu bytes%s\n", attr->max_put,
+           (attr->flags & UCT_TRIG_IFACE_FLAG_LOCAL_MEM) ?
+                   ", from registered memory" : "");
+}
+
+static ucs_status_t info_query(uct_iface_h iface)
+{
+    uct_trig_iface_attr_t attr;
+    ucs_status_t status;
+
+    status = uct_trig_iface_query(iface, &attr);
+    if (status == UCS_OK) {
+        info_print_device(&attr);
+    }
+    return status;
+}
+
+static ucs_status_t info_open_iface(info_context_t *context, uct_md_h md,
+                                    const uct_tl_resource_desc_t *tl)
+{
+    uct_iface_params_t params = {
+        .field_mask           = UCT_IFACE_PARAM_FIELD_OPEN_MODE |
+                                UCT_IFACE_PARAM_FIELD_DEVICE,
+        .open_mode            = UCT_IFACE_OPEN_MODE_DEVICE,
+        .mode.device.tl_name  = tl->tl_name,
+        .mode.device.dev_name = tl->dev_name
+    };
+    uct_iface_config_t *config;
+    ucs_status_t status;
+    uct_iface_h iface;
+
+    status = uct_md_iface_config_read(md, tl->tl_name, NULL, NULL, &config);
+    if (status != UCS_OK) {
+        return status;
+    }
+    status = uct_iface_open(md, context->worker, &params, config, &iface);
+    uct_config_release(config);
+    if (status != UCS_OK) {
+        return status;
+    }
+    status = info_query(iface);
+    uct_iface_close(iface);
+    return status;
+}
+
+static ucs_status_t info_md(info_context_t *context, uct_md_h md)
+{
+    uct_tl_resource_desc_t *tls;
+    ucs_status_t status;
+    unsigned count, i;
+
+    status = uct_md_query_tl_resources(md, &tls, &count);
+    if (status != UCS_OK) {
+        return status;
+    }
+    for (i = 0; i < count; ++i) {
+        status = info_open_iface(context, md, &tls[i]);
+        if (status != UCS_OK) {
+            printf("#   Device: %s: cannot be opened: %s\n", tls[i].dev_name,
+                   ucs_status_string(status));
+        } else {
+            ++context->found;
+        }
+    }
+    uct_release_tl_resource_list(tls);
+    return UCS_OK;
+}
+
+static ucs_status_t info_open_md(info_context_t *context,
+                                 uct_component_h component, const char *name)
+{
+    uct_md_config_t *config;
+    ucs_status_t status;
+    uct_md_h md;
+
+    status = uct_md_config_read(component, NULL, NULL, &config);
+    if (status != UCS_OK) {
+        return status;
+    }
+    status = uct_md_open(component, name, config, &md);
+    uct_config_release(config);
+    if (status != UCS_OK) {
+        return status;
+    }
+    status = info_md(context, md);
+    uct_md_close(md);
+    return status;
+}
+
+static ucs_status_t info_component(info_context_t *context,
+                                   uct_component_h component)
+{
+    uct_component_attr_t attr = {
+        .field_mask = UCT_COMPONENT_ATTR_FIELD_NAME |
+                      UCT_COMPONENT_ATTR_FIELD_MD_RESOURCE_COUNT
+    };
+    ucs_status_t status;
+    unsigned i;
+
+    status = uct_component_query(component, &attr);
+    if ((status != UCS_OK) || (strcmp(attr.name, INFO_TL) != 0) ||
+        (attr.md_resource_count == 0)) {
+        return UCS_OK;
+    }
+
+    {
+        uct_md_resource_desc_t mds[attr.md_resource_count];
+
+        attr.field_mask   = UCT_COMPONENT_ATTR_FIELD_MD_RESOURCES;
+        attr.md_resources = mds;
+        status            = uct_component_query(component, &attr);
+        for (i = 0; (i < attr.md_resource_count) && (status == UCS_OK); ++i) {
+            status = info_open_md(context, component, mds[i].md_name);
+        }
+    }
+    return status;
+}
+
+static ucs_status_t info_components(info_context_t *context)
+{
+    uct_component_h *components;
+    ucs_status_t status;
+    unsigned count, i;
+
+    status = uct_query_components(&components, &count);
+    if (status != UCS_OK) {
+        return status;
+    }
+    for (i = 0; (i < count) && (status == UCS_OK); ++i) {
+        status = info_component(context, components[i]);
+    }
+    uct_release_component_list(components);
+    return status;
+}
+
+static ucs_status_t info_open(info_context_t *context)
+{
+    ucs_status_t status;
+
+    status = ucs_async_context_create(UCS_ASYNC_MODE_THREAD_SPINLOCK,
+                                      &context->async);
+    if (status != UCS_OK) {
+        return status;
+    }
+    status = uct_worker_create(context->async, UCS_THREAD_MODE_SINGLE,
+                               &context->worker);
+    if (status == UCS_OK) {
+        status = info_components(context);
+        uct_worker_destroy(context->worker);
+    }
+    ucs_async_context_destroy(context->async);
+    return status;
+}
+
+unsigned info_devices(void)
+{
+    info_context_t context = {.found = 0};
+    char reason[UCT_TRIG_REASON_MAX];
+    ucs_status_t status;
+
+    printf("# Transport: " INFO_TL "\n");
+    status = info_open(&context);
+    if (status != UCS_OK) {
+        printf("#   failed: %s\n", ucs_status_string(status));
+    } else if (context.found == 0) {
+        uct_trig_off_reason(reason, sizeof(reason));
+        printf("#   no device%s%s\n", (reason[0] == '\0') ? "" : ": ", reason);
+    }
+    return context.found;
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ucx_st_info.c - what UCX-ST has here: devices, lanes, streams, settings; as
+ * ucx_info is for UCX.
+ */
+#include "ucx_st_config.h"
+
+#include "st_info.h"
+
+#include <ucp/api/ucp.h>
+
+#include <getopt.h>
+#include <stdio.h>
+
+
+/* Command line; in the order in which the parts are printed. */
+typedef struct info_options {
+    int version;
+    int devices;
+    int lanes;
+    int streams;
+    int settings;
+    int full;
+    int help;
+} info_options_t;
+
+
+static void info_help(void)
+{
+    printf("Usage: ucx_st_info [options]\n\n"
+           "At least one of:\n"
+           "  -v   versions\n"
+           "  -d   devices of the transport cxi_trig, and their limits\n"
+           "  -l   lanes that a worker has, and why it has not the others\n"
+           "  -s   types of streams, and why one is not there\n"
+           "  -c   settings: UCX_CXI_TRIG_*, UCX_GSTREAM_*, UCX_ST_*\n"
+           "  -h   this text\n"
+           "With -c:\n"
+           "  -f   what each of them means, and its default\n\n"
+           "Exit status: 0; 1 if there is no device, lane or stream that was "
+           "asked for;\n2 for wrong options.\n");
+}
+
+static void info_version(void)
+{
+    printf("# UCX-ST %s, built for UCX %u.%u\n# UCX %s\n", PACKAGE_VERSION,
+           (unsigned)UCP_API_MAJOR, (unsigned)UCP_API_MINOR,
+           ucp_get_version_string());
+}
+
+/* Returns 0, or -1 after printing why not */
+static int info_parse(info_options_t *options, int argc, char **argv)
+{
+    int opt;
+
+    while ((opt = getopt(argc, argv, "vdlscfh")) != -1) {
+        options->version  |= (opt == 'v');
+        options->devices  |= (opt == 'd');
+        options->lanes    |= (opt == 'l');
+        options->streams  |= (opt == 's');
+        options->settings |= (opt == 'c');
+        options->full     |= (opt == 'f');
+        options->help     |= (opt == 'h');
+        if (opt == '?') {
+            return -1;
+        }
+    }
+    if (optind < argc) {
+        fprintf(stderr, "ucx_st_info: what is \"%s\"? -h tells what there is\n",
+                argv[optind]);
+        return -1;
+    }
+    if (!options->version && !options->devices && !options->lanes &&
+        !options->streams && !options->settings && !options->help) {
+        fprintf(stderr, "ucx_st_info: nothing is asked for; -h tells what "
+                "there is\n");
+        return -1;
+    }
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    info_options_t options = {0};
+    int is_missing         = 0;
+
+    if (info_parse(&options, argc, argv) != 0) {
+        return 2;
+    }
+    if (options.help) {
+        info_help();
+        return 0;
+    }
+    if (options.version) {
+        info_version();
+    }
+    if (options.devices) {
+        is_missing |= (info_devices() == 0);
+    }
+    if (options.lanes) {
+        is_missing |= (info_lanes() == 0);
+    }
+    if (options.streams) {
+        is_missing |= (info_streams() == 0);
+    }
+    if (options.settings) {
+        info_settings(options.full);
+    }
+    return is_missing ? 1 : 0;
+}

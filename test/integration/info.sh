@@ -1,0 +1,127 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# What ucx_st_info tells in several environments.
+# usage: info.sh here | lanes | provider | settings | options
+#   here      the device of this environment, both lanes, host streams
+#   lanes     lanes that settings take away, and settings that are wrong
+#   provider  no provider
+#   settings  all of them, with values, meaning and defaults
+# Needs builddir, ST_RUN and ST_DEVICE in the environment, as run.sh sets them.
+set -uo pipefail
+
+info=${builddir:?}/src/tools/ucx_st_info
+
+fail()
+{
+    echo "info.sh: $*" >&2
+    echo "$out" >&2
+    exit 1
+}
+
+# Runs it with settings; fails unless it ends with the status.
+# Usage: ask STATUS OPTIONS [VARIABLE=VALUE...]
+ask()
+{
+    local want=$1 options=$2 rc=0
+    shift 2
+    out=$(env "$@" "$ST_RUN" "$info" "$options" 2>&1) || rc=$?
+    [ $rc -eq "$want" ] || fail "$options with $* ends with $rc, not $want"
+}
+
+# Each argument is a line of the output, as a regular expression.
+has()
+{
+    local line
+    for line; do
+        grep -qxE -e "$line" <<<"$out" || fail "no line \"$line\""
+    done
+}
+
+test_here()
+{
+    local provider=cxiemu
+    [ "${ST_NIC:?}" != sockets ] || provider=sockets
+    ask 0 -dls
+    has '# Transport: cxi_trig' "#   Device: $ST_DEVICE" \
+        "# +provider: $provider( \(emulated\))?" \
+        '# +deferred entries: 504, 504 of them free' \
+        '# +counters: [0-9]+, each up to [0-9]+' \
+        '# +deferred write: <= [0-9]+ bytes.*' \
+        '# Lane trig: on' '# Lane host: on' '# Streams: host: on' \
+        '# Streams: HIP: off: this version of the library has no HIP streams'
+    ask 0 -d UCX_CXI_TRIG_DEFERRED_ENTRIES=20
+    has '# +deferred entries: 20, 20 of them free'
+}
+
+test_lanes()
+{
+    local text
+    text="lane 'trig' needs the transport cxi_trig, which UCX_TLS=tcp,self \
+leaves out"
+    ask 0 -l UCX_TLS=tcp,self
+    has "# Lane trig: off: $text" '# Lane host: on'
+    ask 1 -l UCX_TLS=tcp,self UCX_ST_LANES=trig
+    has "# Lane trig: off: $text" ".* ERROR $text" \
+        '# Lane host: off: UCX_ST_LANES does not name it'
+    ask 0 -l UCX_ST_LANES=host
+    has '# Lane trig: off: UCX_ST_LANES does not name it' '# Lane host: on'
+
+    text="UCX_ST_LANES: there is no lane 'fast' \(lanes: .*\)"
+    ask 1 -l UCX_ST_LANES=fast,host
+    has "# Lane trig: off: $text" "# Lane host: off: $text" ".* ERROR $text"
+    ask 1 -l UCX_ST_LANES=
+    has '# Lane host: off: UCX_ST_LANES is empty: no lane is left'
+    ask 1 -l UCX_ST_LANES=host,host
+    has "# Lane host: off: UCX_ST_LANES: lane 'host' is there twice"
+    ask 1 -l UCX_ST_TRIG_DEVICES=0
+    has '# Lane trig: off: UCX_ST_TRIG_DEVICES must be 1 to 4'
+    ask 0 -l UCX_NET_DEVICES=nonsense
+    has "# Lane trig: off: lane 'trig': transport cxi_trig has no device that \
+UCX_NET_DEVICES allows: nonsense .*" '# Lane host: on'
+}
+
+test_provider()
+{
+    local text
+    text="libfabric provider 'nonsense' \(UCX_CXI_TRIG_PROVIDER\) is not \
+there or has no deferred work .*"
+    ask 1 -dl UCX_CXI_TRIG_PROVIDER=nonsense
+    has "#   no device: $text" "# Lane trig: off: lane 'trig': $text" \
+        '# Lane host: on' ".* ERROR $text"
+}
+
+test_settings()
+{
+    local name
+    ask 0 -c UCX_ST_EAGER_MAX=4k UCX_CXI_TRIG_TX_QUEUE_LEN=17 \
+        UCX_GSTREAM_SPIN=3
+    has UCX_ST_EAGER_MAX=4K UCX_CXI_TRIG_TX_QUEUE_LEN=17 UCX_GSTREAM_SPIN=3 \
+        UCX_ST_TRACE_SIZE=8M UCX_ST_STATS=n
+    ! grep -q default <<<"$out" || fail "-c tells defaults"
+    ask 0 -cf UCX_ST_EAGER_MAX=4k
+    has UCX_ST_EAGER_MAX=4K '# default: 8k' '# syntax: memory units.*' \
+        '# Longest message of a standard send that lane trig sends ahead.*'
+    # Whatever docs/settings.md has of these libraries is there
+    while read -r name; do
+        has "$name=.*"
+    done < <(grep -oE '^\| `UCX_(ST|CXI_TRIG|GSTREAM)_[^|]*' \
+                 "${srcdir:?}/docs/settings.md" | grep -oE 'UCX_[A-Z_]+')
+}
+
+test_options()
+{
+    ask 0 -v
+    has '# UCX-ST [0-9.]+, built for UCX [0-9.]+' '# UCX [0-9.]+'
+    ask 0 -h
+    has 'Usage: ucx_st_info \[options\]'
+    ask 2 -x
+    ask 2 --
+    has '.*nothing is asked for.*'
+    ask 2 what
+    has '.*what is "what".*'
+}
+
+case ${1:-} in
+here|lanes|provider|settings|options) "test_$1" ;;
+*) out=; fail "there is no test \"${1:-}\"" ;;
+esac
