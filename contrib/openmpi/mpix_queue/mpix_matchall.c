@@ -12,6 +12,8 @@
 #include "mpix_match.h"
 #include "mpix_request.h"
 
+#include <ucs_trace.h>
+
 #include <stddef.h>
 
 
@@ -285,19 +287,22 @@ static int mpix_matchall_finish(int count, const MPI_Request *requests,
 
 int MPIX_Match(MPI_Request *request, MPI_Status *status)
 {
-    int rc = mpix_matchall_begin("MPIX_Match", 1, request, 1);
+    uint64_t begin = ucs_trace_begin();
+    int rc         = mpix_matchall_begin("MPIX_Match", 1, request, 1);
 
     if (rc == MPI_SUCCESS) {
         mpix_matchall_wait(1, request);
         rc = mpix_matchall_finish(
                 1, request, (status == MPI_STATUS_IGNORE) ? NULL : status);
     }
+    ucs_trace_end("MPIX_Match", begin);
     return mpix_raise(mpix_request_comm(1, request), rc);
 }
 
 int MPIX_Matchall(int count, MPI_Request requests[], MPI_Status statuses[])
 {
-    int rc = mpix_matchall_begin("MPIX_Matchall", count, requests, 1);
+    uint64_t begin = ucs_trace_begin();
+    int rc         = mpix_matchall_begin("MPIX_Matchall", count, requests, 1);
 
     if (rc == MPI_SUCCESS) {
         mpix_matchall_wait(count, requests);
@@ -305,6 +310,7 @@ int MPIX_Matchall(int count, MPI_Request requests[], MPI_Status statuses[])
                 count, requests,
                 (statuses == MPI_STATUSES_IGNORE) ? NULL : statuses);
     }
+    ucs_trace_end("MPIX_Matchall", begin);
     return mpix_raise(mpix_request_comm(count, requests), rc);
 }
 

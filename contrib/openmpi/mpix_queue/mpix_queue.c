@@ -11,6 +11,7 @@
 #include "mpix_global.h"
 #include "mpix_match.h"
 
+#include <ucs_trace.h>
 #include <ucs/sys/math.h>
 
 #include <stdlib.h>
@@ -226,10 +227,12 @@ static int mpix_queue_wait(struct mpix_queue *queue)
 
 int MPIX_Queue_wait(MPIX_Queue queue)
 {
-    int rc = mpix_queue_is_valid(queue) ?
+    uint64_t begin = ucs_trace_begin();
+    int rc         = mpix_queue_is_valid(queue) ?
                      mpix_queue_wait(queue) :
                      mpix_fail("MPIX_Queue_wait", MPI_ERR_ARG, "no live queue");
 
+    ucs_trace_end("MPIX_Queue_wait", begin);
     return mpix_raise(MPI_COMM_NULL, rc);
 }
 
