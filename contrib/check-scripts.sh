@@ -61,6 +61,21 @@ expect "mpirun is not preloaded" 0 \
 expect "variables for the ranks" 0 '-x FI_LOG_LEVEL .*-x UCX_ST_X.* -n 2 a b' \
     env UCX_ST_X=1 FI_LOG_LEVEL=warn "$run" "$temp/mpirun" -n 2 a b
 
+# What is written in Python
+if command -v python3 >/dev/null; then
+    for script in st-trace-merge st-trace-plot; do
+        expect "$script compiles" 0 '' python3 -c \
+            'import sys; compile(open(sys.argv[1]).read(), sys.argv[1], "exec")' \
+            "$top/contrib/$script"
+        expect "$script --help" 0 '^usage: ' "$top/contrib/$script" --help
+        expect "$script without arguments" 2 'usage' "$top/contrib/$script"
+    done
+    echo 'raise ImportError' > "$temp/matplotlib.py"
+    expect "no matplotlib" 1 'needs matplotlib .package python3-matplotlib' \
+        env PYTHONPATH="$temp" "$top/contrib/st-trace-plot" /nonexistent \
+        -o "$temp/x.svg" --panel a=b
+fi
+
 # The script as it is installed
 mkdir -p "$temp/prefix/bin" "$temp/prefix/lib"
 cp "$run" "$temp/prefix/bin/"

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # What the trace of two ranks tells (UCX_ST_TRACE), and what st-trace-merge
 # makes of it and of files that are no traces.
-# usage: trace.sh faces LANE | refused | files
+# usage: trace.sh faces LANE | plot | refused | files
 #   faces    every start, wait and message of st_faces is there
+#   plot     st-trace-plot draws that
 #   refused  a file that cannot be written is an error
 #   files    files that are no traces, or not whole
 # Needs builddir, srcdir and ST_RUN in the environment, as run.sh sets them.
@@ -31,7 +32,8 @@ expect()
     "$@" >"$temp/out" 2>&1 || rc=$?
     [ "$want" != error ] || [ $rc -eq 0 ] || want=$rc
     [ "$rc" = "$want" ] || fail "\"$*\" ends with $rc instead of $want"
-    grep -qE -e "$regex" "$temp/out" || fail "\"$*\" does not say \"$regex\""
+    [ -z "$regex" ] || grep -qE -e "$regex" "$temp/out" ||
+        fail "\"$*\" does not say \"$regex\""
 }
 
 # Runs two ranks with a trace each.
@@ -95,6 +97,29 @@ e['args']['entry'] == 'write'"
     else
         expect_entries "$starts" "e['ph'] == 'b' and e['cat'] == 'data'"
     fi
+}
+
+test_plot()
+{
+    local text plot=${srcdir:?}/contrib/st-trace-plot
+    python3 -c 'import matplotlib' 2>/dev/null ||
+        { echo "skipped: python3-matplotlib is not installed"; exit 77; }
+    run_faces || fail "st_faces fails"
+    expect 0 '^processes=2' "$merge" --check -o "$temp/joined" "$temp"/rank.*
+    expect 0 '' "$plot" "$temp/joined" -o "$temp/plot.svg" \
+        --panel Driven=mpi --panel Triggered=st --note 'A note'
+    for text in 'rank 0, host' 'rank 1, stream 0' 'Driven: [0-9]* µs' \
+                'Triggered: [0-9]* µs' 'wait for a message' 'A note'; do
+        grep -q "$text" "$temp/plot.svg" || fail "no \"$text\" in the picture"
+    done
+    expect 1 'no number 4' "$plot" "$temp/joined" -o "$temp/plot.svg" \
+        --panel a=mpi --step 4
+    expect 1 'no span "nothing"' "$plot" "$temp/joined" -o "$temp/plot.svg" \
+        --panel a=nothing
+    expect 1 'is not what st-trace-merge makes' "$plot" "$temp/plot.svg" \
+        -o "$temp/plot.svg" --panel a=mpi
+    expect 1 'st-trace-plot: .*xyz' "$plot" "$temp/joined" \
+        -o "$temp/plot.xyz" --panel a=mpi
 }
 
 test_refused()
@@ -180,6 +205,6 @@ send 5" "$merge" --check "$temp/use"
 }
 
 case ${1:-} in
-faces|refused|files) "test_$1" "${@:2}" ;;
+faces|plot|refused|files) "test_$1" "${@:2}" ;;
 *) fail "there is no test \"${1:-}\"" ;;
 esac
