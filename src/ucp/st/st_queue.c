@@ -185,10 +185,12 @@ static void ucp_st_queue_pass_func(void *arg)
     __atomic_store_n(&queue->passed, queue->passed + 1, __ATOMIC_RELEASE);
 }
 
-/* The stream counts the batch that ends here; one of a device can only store */
+/* The stream counts the batch that ends here; one of a device can only store. A
+ * function would be a kernel for the trace. */
 static void ucp_st_queue_pass_cmd(ucp_st_queue_h queue, ucs_gstream_cmd_t *cmd)
 {
-    if (ucs_gstream_type(queue->stream) == UCS_GSTREAM_TYPE_HOST) {
+    if ((ucs_gstream_type(queue->stream) == UCS_GSTREAM_TYPE_HOST) &&
+        !ucs_trace_is_on()) {
         cmd->type        = UCS_GSTREAM_CMD_FUNC;
         cmd->u.func.func = ucp_st_queue_pass_func;
         cmd->u.func.arg  = queue;
