@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * direct_slots.pml - lane direct as src/ucp/st does it: messages that go
- * through slots in pieces, streams that sleep, and who wakes whom (st_direct.h).
+ * through slots in pieces, streams that sleep, and who wakes whom
+ * (st_direct.h).
  *
  * A message has a ring of slots at its receiver. The send's side copies piece
  * after piece to a slot and then stores its number there (`seq`); the receive's
@@ -14,8 +15,8 @@
  *   the service thread of the rank, when it was kicked, for queues that nobody
  *     attends to.
  * Who has moved something rings the other side's stream, which may sleep. Who
- * is about to sleep says so, looks once more, and kicks the other rank's thread if
- * that side has begun, has something to do, and does not attend. A sleeper does
+ * is about to sleep says so, looks once more, and kicks the other rank's thread
+ * if that side has begun, has something to do, and does not attend. A sleeper does
  * nothing until it is rung: that the futex sleeps for 50 ms at most is not
  * needed. LOOKS is how many times in a run sleepers may look by themselves,
  * when all stand still: 0.
