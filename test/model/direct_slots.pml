@@ -16,8 +16,8 @@
  *     attends to.
  * Who has moved something rings the other side's stream, which may sleep. Who
  * is about to sleep says so, looks once more, and kicks the other rank's thread
- * if that side has begun, has something to do, and does not attend. A sleeper does
- * nothing until it is rung: that the futex sleeps for 50 ms at most is not
+ * if that side has begun, has something to do, and does not attend. A sleeper
+ * does nothing until it is rung: that the futex sleeps for 50 ms at most is not
  * needed. LOOKS is how many times in a run sleepers may look by themselves,
  * when all stand still: 0.
  *
