@@ -148,10 +148,16 @@ ucs_status_t ucp_st_direct_stream_init(ucp_st_direct_stream_t *stream,
 void ucp_st_direct_stream_cleanup(ucp_st_direct_stream_t *stream,
                                   ucp_st_direct_seg_t *seg);
 
-/** Move what can be moved now of a stream's open uses, if nobody else does;
- *  non-zero if that was something. */
-int ucp_st_direct_stream_serve(ucp_st_direct_stream_t *stream,
-                               ucp_st_direct_mover_t mover);
+/** Move what can be moved now of a stream's open uses, some pieces of each, if
+ *  nobody else does; non-zero if that was something. */
+int ucp_st_direct_stream_poll(ucp_st_direct_stream_t *stream,
+                              ucp_st_direct_mover_t mover);
+
+/** The same by the service thread, unless the stream attends to its uses. If
+ *  somebody else moves just now `is_busy_p` is set: it is to be tried again, as
+ *  who moves may have looked already. */
+unsigned ucp_st_direct_stream_relieve(ucp_st_direct_stream_t *stream,
+                                      int *is_busy_p);
 
 /** Wake the service threads of peers that have begun what this stream's open
  *  uses need, and whose streams do not attend to it. */
@@ -159,6 +165,24 @@ void ucp_st_direct_stream_kick(ucp_st_direct_stream_t *stream);
 
 /** Runs on the stream: begin a use. `arg` is a ucp_st_direct_op_t. */
 void ucp_st_direct_start(void *arg);
+
+/** Move some pieces of an operation; how many. The stream's lock is held, as it
+ *  is for the next three. */
+unsigned ucp_st_direct_move(ucp_st_direct_op_t *direct, unsigned max);
+
+/** Non-zero if the last use begun is complete. */
+int ucp_st_direct_is_complete(const ucp_st_direct_op_t *direct);
+
+/** The last use begun is complete: its wait may pass. */
+void ucp_st_direct_complete(ucp_st_direct_op_t *direct,
+                            ucp_st_direct_mover_t mover);
+
+/** Non-zero if the peer has begun what this side waits for and can go on with
+ *  it, but nobody attends to it there. */
+int ucp_st_direct_needs_kick(const ucp_st_direct_op_t *direct);
+
+/** Something was moved or begun: call the other side's stream if it sleeps. */
+void ucp_st_direct_ring(const ucp_st_direct_op_t *direct);
 
 /** Take no further part in moving: after this nothing of the peer's is touched
  *  but what was claimed before. The worker's lock is held. */

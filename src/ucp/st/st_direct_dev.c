@@ -38,8 +38,9 @@
  * before it sleeps: the peer that wanted it has its next piece ready soon */
 #define UCP_ST_DIRECT_ROUNDS 50
 
-/* What a claimed piece's end is looked for at, milliseconds */
-#define UCP_ST_DIRECT_SETTLE_MSEC 1
+/* When it looks again for the end of a claimed piece, or of somebody's turn,
+ * milliseconds */
+#define UCP_ST_DIRECT_AGAIN_MSEC 1
 
 void ucp_st_direct_dev_wake(ucp_st_worker_h worker)
 {
@@ -76,15 +77,25 @@ static int ucp_st_direct_dev_end(ucp_st_worker_h worker)
 }
 
 /* Move what streams do not; the lock is held */
-static int ucp_st_direct_dev_serve_all(ucp_st_worker_h worker,
-                                       ucp_st_direct_mover_t mover)
+static unsigned ucp_st_direct_dev_relieve_all(ucp_st_direct_dev_t *dev,
+                                              int *is_busy_p)
 {
-    ucp_st_direct_dev_t *dev = &worker->direct;
-    int count                = ucp_st_direct_stream_serve(&dev->orphans, mover);
+    unsigned count = ucp_st_direct_stream_relieve(&dev->orphans, is_busy_p);
     ucp_st_direct_stream_t *stream;
 
     ucs_list_for_each(stream, &dev->streams, list) {
-        count += ucp_st_direct_stream_serve(stream, mover);
+        count += ucp_st_direct_stream_relieve(stream, is_busy_p);
+    }
+    return count;
+}
+
+static int ucp_st_direct_dev_poll_all(ucp_st_direct_dev_t *dev)
+{
+    int count = ucp_st_direct_stream_poll(&dev->orphans, UCP_ST_DIRECT_HOST);
+    ucp_st_direct_stream_t *stream;
+
+    ucs_list_for_each(stream, &dev->streams, list) {
+        count += ucp_st_direct_stream_poll(stream, UCP_ST_DIRECT_HOST);
     }
     return count;
 }
@@ -103,12 +114,13 @@ static int ucp_st_direct_dev_serve(void *arg)
 {
     ucp_st_worker_h worker   = arg;
     ucp_st_direct_dev_t *dev = &worker->direct;
-    int is_moving, count;
+    int is_busy              = 0;
+    unsigned count;
 
     ucp_st_direct_dev_drain_pipe(dev);
     ucp_st_worker_lock(worker);
-    count     = ucp_st_direct_dev_serve_all(worker, UCP_ST_DIRECT_THREAD);
-    is_moving = ucp_st_direct_dev_end(worker);
+    count    = ucp_st_direct_dev_relieve_all(dev, &is_busy);
+    is_busy |= ucp_st_direct_dev_end(worker);
     ucp_st_worker_unlock(worker);
     if (count > 0) {
         dev->rounds = UCP_ST_DIRECT_ROUNDS;
@@ -118,7 +130,7 @@ static int ucp_st_direct_dev_serve(void *arg)
         (void)sched_yield();
         return 0;
     }
-    return is_moving ? UCP_ST_DIRECT_SETTLE_MSEC : -1;
+    return is_busy ? UCP_ST_DIRECT_AGAIN_MSEC : -1;
 }
 
 unsigned ucp_st_direct_dev_progress(ucp_st_worker_h worker)
@@ -133,7 +145,7 @@ void ucp_st_direct_dev_poll(ucp_st_worker_h worker)
 {
     ucp_st_direct_stream_t *stream;
 
-    if (ucp_st_direct_dev_serve_all(worker, UCP_ST_DIRECT_HOST) > 0) {
+    if (ucp_st_direct_dev_poll_all(&worker->direct) > 0) {
         return;
     }
     ucp_st_direct_stream_kick(&worker->direct.orphans);

@@ -86,7 +86,7 @@ ucp_st_direct_other_desk(const ucp_st_direct_op_t *direct)
  * of who is about to sleep, after which he looks once more: he sees what was
  * stored before, or is seen. The count is looked at first, as it changes
  * seldom. */
-static void ucp_st_direct_ring(const ucp_st_direct_op_t *direct)
+void ucp_st_direct_ring(const ucp_st_direct_op_t *direct)
 {
     ucp_st_direct_desk_t *desk;
 
@@ -229,8 +229,7 @@ static int ucp_st_direct_copy_mapped(ucp_st_direct_op_t *direct)
     return 1;
 }
 
-/* The last use begun is complete */
-static int ucp_st_direct_is_complete(const ucp_st_direct_op_t *direct)
+int ucp_st_direct_is_complete(const ucp_st_direct_op_t *direct)
 {
     const ucp_st_direct_side_t *side = direct->pair->side;
 
@@ -254,8 +253,7 @@ static int ucp_st_direct_move_piece(ucp_st_direct_op_t *direct)
                                               ucp_st_direct_take(direct);
 }
 
-/* Move some pieces of an operation; how many. The stream's lock is held. */
-static unsigned ucp_st_direct_move(ucp_st_direct_op_t *direct, unsigned max)
+unsigned ucp_st_direct_move(ucp_st_direct_op_t *direct, unsigned max)
 {
     unsigned count = 0;
 
@@ -288,9 +286,8 @@ static void ucp_st_direct_shut(ucp_st_direct_op_t *direct)
     }
 }
 
-/* The last use begun is over: its wait may pass */
-static void ucp_st_direct_complete(ucp_st_direct_op_t *direct,
-                                   ucp_st_direct_mover_t mover)
+void ucp_st_direct_complete(ucp_st_direct_op_t *direct,
+                            ucp_st_direct_mover_t mover)
 {
     ucp_st_direct_shut(direct);
     direct->stream->proxied += (mover == UCP_ST_DIRECT_THREAD);
@@ -311,63 +308,46 @@ static void ucp_st_direct_sit(ucp_st_direct_op_t *direct)
                                           direct->stream->desk));
 }
 
+/* The use is open before `begun` is told, so that a thread that a peer wakes
+ * because of that finds it. What is moved comes before: who sees `begun` and
+ * not that has a reason to wake it. */
+static void ucp_st_direct_begin(ucp_st_direct_op_t *direct)
+{
+    int is_done = 0;
+
+    ucp_st_direct_sit(direct);
+    if (direct->proto == UCP_ST_DIRECT_SLOTS) {
+        (void)ucp_st_direct_move(direct, direct->num_slots);
+        is_done = (direct->left == 0);
+    }
+    if (!is_done) {
+        ucp_st_direct_open(direct);
+    }
+    ucp_st_direct_store(&ucp_st_direct_mine(direct)->begun, direct->begun);
+    ucp_st_direct_ring(direct);
+    if (is_done) {
+        ucp_st_direct_complete(direct, UCP_ST_DIRECT_STREAM);
+    }
+}
+
+/* Where nothing is moved any more, the pair may be another one's */
 void ucp_st_direct_start(void *arg)
 {
-    ucp_st_direct_op_t *direct   = arg;
+    ucp_st_direct_op_t *direct     = arg;
     ucp_st_direct_stream_t *stream = direct->stream;
-    ucp_st_direct_side_t *mine   = ucp_st_direct_mine(direct);
-    unsigned max;
 
     (void)pthread_mutex_lock(&stream->lock);
     if (!direct->released) {
         __atomic_store_n(&direct->begun, direct->begun + 1, __ATOMIC_RELAXED);
         direct->left = direct->num_pieces;
-        ucp_st_direct_sit(direct);
-        max = (direct->proto == UCP_ST_DIRECT_SLOTS) ? direct->num_slots : 0;
-        (void)ucp_st_direct_move(direct, max);
-        /* Behind what was moved: who sees this and not that is to kick */
-        ucp_st_direct_store(&mine->begun, direct->begun);
-        ucp_st_direct_ring(direct);
-        if ((max > 0) && (direct->left == 0)) {
-            ucp_st_direct_complete(direct, UCP_ST_DIRECT_STREAM);
-        } else {
-            ucp_st_direct_open(direct);
+        if (!direct->halted) {
+            ucp_st_direct_begin(direct);
         }
     }
     (void)pthread_mutex_unlock(&stream->lock);
 }
 
-int ucp_st_direct_stream_serve(ucp_st_direct_stream_t *stream,
-                              ucp_st_direct_mover_t mover)
-{
-    unsigned count = 0;
-    ucp_st_direct_op_t *direct, *tmp;
-    unsigned moved;
-
-    if ((__atomic_load_n(&stream->num_open, __ATOMIC_RELAXED) == 0) ||
-        ((mover == UCP_ST_DIRECT_THREAD) &&
-         __atomic_load_n(&stream->desk->is_attended, __ATOMIC_RELAXED)) ||
-        (pthread_mutex_trylock(&stream->lock) != 0)) {
-        return 0;
-    }
-    ucs_list_for_each_safe(direct, tmp, &stream->open, list) {
-        moved  = ucp_st_direct_move(direct, UCP_ST_DIRECT_TURN);
-        count += moved;
-        if (moved > 0) {
-            ucp_st_direct_ring(direct);
-        }
-        if (ucp_st_direct_is_complete(direct)) {
-            ucp_st_direct_complete(direct, mover);
-            ++count;
-        }
-    }
-    (void)pthread_mutex_unlock(&stream->lock);
-    return count > 0;
-}
-
-/* The peer has begun what this side waits for and can go on with it, but nobody
- * attends to it there */
-static int ucp_st_direct_needs_kick(const ucp_st_direct_op_t *direct)
+int ucp_st_direct_needs_kick(const ucp_st_direct_op_t *direct)
 {
     const ucp_st_direct_side_t *other = ucp_st_direct_other(direct);
     ucp_st_direct_desk_t *desk        = ucp_st_direct_other_desk(direct);
@@ -385,116 +365,6 @@ static int ucp_st_direct_needs_kick(const ucp_st_direct_op_t *direct)
     }
     /* What comes with `begun` is there already */
     return (begun >= direct->begun) && !ucp_st_direct_is_there(direct);
-}
-
-void ucp_st_direct_stream_kick(ucp_st_direct_stream_t *stream)
-{
-    ucp_st_direct_op_t *direct;
-
-    if (pthread_mutex_trylock(&stream->lock) != 0) {
-        return;
-    }
-    ucs_list_for_each(direct, &stream->open, list) {
-        if (ucp_st_direct_needs_kick(direct)) {
-            ucp_st_direct_dev_kick(direct->op->peer);
-        }
-    }
-    (void)pthread_mutex_unlock(&stream->lock);
-}
-
-/* What peers are to know of the stream. Its own thread, or one that holds its
- * group's lock. The fence comes before the look that is taken next, which sees
- * what a peer moved before it knew that the stream is parked. */
-static void ucp_st_direct_stream_tell(ucp_st_direct_stream_t *stream,
-                                      int is_attended, int is_parked)
-{
-    ucp_st_direct_desk_t *desk = stream->desk;
-
-    if ((desk->is_attended == (uint32_t)is_attended) &&
-        (desk->is_parked == (uint32_t)is_parked)) {
-        return;
-    }
-    __atomic_store_n(&desk->is_attended, is_attended, __ATOMIC_RELEASE);
-    __atomic_store_n(&desk->is_parked, is_parked, __ATOMIC_RELEASE);
-    if (is_parked) {
-        __sync_synchronize();
-    }
-}
-
-/* Who moves something calls the stream from when it may sleep until its wait is
- * over */
-static void ucp_st_direct_stream_rest(ucp_st_direct_stream_t *stream,
-                                      int is_sleepy)
-{
-    if (stream->is_sleepy != is_sleepy) {
-        stream->is_sleepy = is_sleepy;
-        __atomic_fetch_add(&stream->segment->sleepers, is_sleepy ? 1 : -1,
-                           __ATOMIC_SEQ_CST);
-    }
-}
-
-/* The stream waits, for whatever word, and may not look again soon */
-static void ucp_st_direct_stream_leave(ucp_st_direct_stream_t *stream,
-                                       ucp_st_direct_mover_t mover)
-{
-    ucp_st_direct_stream_rest(stream, 1);
-    if (!ucp_st_direct_stream_serve(stream, mover) &&
-        (__atomic_load_n(&stream->num_open, __ATOMIC_RELAXED) > 0)) {
-        ucp_st_direct_stream_kick(stream);
-    }
-}
-
-/* Called for the stream while it waits */
-static void ucp_st_direct_stream_help(void *arg, ucs_gstream_help_t when)
-{
-    ucp_st_direct_stream_t *stream = arg;
-
-    switch (when) {
-    case UCS_GSTREAM_HELP_POLL:
-        ucp_st_direct_stream_tell(stream, 1, 0);
-        (void)ucp_st_direct_stream_serve(stream, UCP_ST_DIRECT_STREAM);
-        break;
-    case UCS_GSTREAM_HELP_LAST:
-        ucp_st_direct_stream_tell(stream, 1, 0);
-        ucp_st_direct_stream_leave(stream, UCP_ST_DIRECT_STREAM);
-        break;
-    case UCS_GSTREAM_HELP_PARK:
-        /* A move wakes it, as that of any other thread does */
-        ucp_st_direct_stream_tell(stream, 0, 1);
-        ucp_st_direct_stream_leave(stream, UCP_ST_DIRECT_HOST);
-        break;
-    case UCS_GSTREAM_HELP_END:
-        ucp_st_direct_stream_tell(stream, 0, 0);
-        ucp_st_direct_stream_rest(stream, 0);
-        (void)ucp_st_direct_stream_serve(stream, UCP_ST_DIRECT_STREAM);
-        break;
-    }
-}
-
-ucs_status_t ucp_st_direct_stream_init(ucp_st_direct_stream_t *stream,
-                                       ucp_st_direct_seg_t *seg,
-                                       ucs_gstream_h handle)
-{
-    stream->desk = ucp_st_direct_seg_get_desk(seg);
-    if (stream->desk == NULL) {
-        return UCS_ERR_NO_RESOURCE;
-    }
-    (void)pthread_mutex_init(&stream->lock, NULL);
-    ucs_list_head_init(&stream->open);
-    stream->handle      = handle;
-    stream->refs        = 0;
-    stream->segment     = seg->map->address;
-    stream->helper.func = ucp_st_direct_stream_help;
-    stream->helper.arg  = stream;
-    stream->helper.bell = &stream->desk->bell;
-    return UCS_OK;
-}
-
-void ucp_st_direct_stream_cleanup(ucp_st_direct_stream_t *stream,
-                                 ucp_st_direct_seg_t *seg)
-{
-    (void)pthread_mutex_destroy(&stream->lock);
-    ucp_st_direct_seg_put_desk(seg, stream->desk);
 }
 
 static void ucp_st_direct_lock_op(ucp_st_direct_op_t *direct)
@@ -520,6 +390,11 @@ void ucp_st_direct_halt(ucp_st_direct_op_t *direct)
     if ((direct->proto == UCP_ST_DIRECT_MAPPED) && !direct->halted) {
         (void)__atomic_fetch_or(&direct->pair->claim, UCP_ST_DIRECT_POISON,
                                 __ATOMIC_ACQ_REL);
+    }
+    /* The last use that the peer took part in may be complete without this
+     * side's having looked */
+    if (direct->is_open && ucp_st_direct_is_complete(direct)) {
+        ucp_st_direct_complete(direct, UCP_ST_DIRECT_HOST);
     }
     direct->halted |= (direct->dir == UCP_ST_DIR_SEND) ||
                       (direct->proto == UCP_ST_DIRECT_MAPPED);
@@ -589,14 +464,5 @@ void ucp_st_direct_move_stream(ucp_st_direct_op_t *direct,
     if (is_open) {
         ucp_st_direct_open(direct);
     }
-    (void)pthread_mutex_unlock(&stream->lock);
-}
-
-void ucp_st_direct_stream_count(ucp_st_direct_stream_t *stream,
-                               ucp_st_stats_t *stats)
-{
-    (void)pthread_mutex_lock(&stream->lock);
-    stats->copies  += stream->copies;
-    stats->proxied += stream->proxied;
     (void)pthread_mutex_unlock(&stream->lock);
 }
