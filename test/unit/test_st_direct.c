@@ -13,11 +13,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define USES   3
-#define MANY   (10ul << 20) /* bytes: one use takes long enough */
-#define PAIRS  40
-#define ROUNDS 1000
-#define SHORT  1000
+#define USES       3
+#define MANY       (10ul << 20) /* bytes: one use takes long enough */
+#define PAIRS      40
+#define ROUNDS     1000
+#define SHORT      1000
+#define TINY       8
+#define TINY_PAIRS 300
 
 /** What the case expects of a message. */
 typedef struct {
@@ -284,6 +286,52 @@ static void test_full(void)
     st_pair_cleanup(&crowd.pair);
 }
 
+/* A stream for which the segment has no room left waits all the same: peers
+ * wake the service thread for it. Of two streams one has no room for sure. */
+static void test_no_desk(void)
+{
+    static uint8_t buffer[2][TINY];
+    static ucp_st_op_h op[TINY_PAIRS][2];
+    const char *const env[] = {"UCX_ST_DIRECT_SIZE", "64k", NULL};
+    ucs_status_t status[2]  = {UCS_OK, UCS_OK};
+    unsigned count          = 0;
+    st_side_t more[2];
+    st_pair_t pair;
+    unsigned i;
+
+    if (!near_pair_init(&pair, env, env)) {
+        return;
+    }
+    while ((status[ST_B] == UCS_OK) && (count < TINY_PAIRS)) {
+        op[count][ST_A] = st_send(&pair.side[ST_A], buffer[ST_A], TINY, count);
+        op[count][ST_B] = st_recv(&pair.side[ST_B], buffer[ST_B], TINY, count);
+        st_match2(op[count][ST_A], op[count][ST_B], &status[ST_A],
+                  &status[ST_B]);
+        ++count;
+    }
+    CU_ASSERT_EQUAL(status[ST_B], UCS_ERR_NO_RESOURCE);
+    for (i = 0; i < 2; ++i) {
+        st_more_init(&more[i], &pair.side[ST_B]);
+        st_fill(buffer[ST_A], TINY, i);
+        st_use(&more[i], op[0][ST_B]);
+        st_use(&pair.side[ST_A], op[0][ST_A]);
+        /* Without a call of the library */
+        CU_ASSERT_EQUAL(ucs_gstream_synchronize(more[i].stream), UCS_OK);
+        st_sync(&more[i]);
+        st_sync(&pair.side[ST_A]);
+        CU_ASSERT_TRUE(st_check(buffer[ST_B], TINY, i));
+    }
+    CU_ASSERT(near_stats(&pair.side[ST_B]).proxied > 0);
+    for (i = 0; i < 2; ++i) {
+        st_more_cleanup(&more[i]);
+    }
+    for (i = 0; i < count; ++i) {
+        st_free(op[i][ST_A]);
+        st_free(op[i][ST_B]);
+    }
+    st_pair_cleanup(&pair);
+}
+
 /* What a side counts of its pairs */
 static void check_fallbacks(const st_side_t *side, unsigned on_host)
 {
@@ -387,6 +435,7 @@ static const st_cunit_case_t cases[] = {
     {"settings_differ", test_settings_differ},
     {"bad_settings", test_bad_settings},
     {"full", test_full},
+    {"no_desk", test_no_desk},
     {"fallback", test_fallback},
     {"reuse", test_reuse},
     {"nothing_left", test_nothing_left}

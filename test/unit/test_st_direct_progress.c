@@ -194,6 +194,7 @@ static void run_queue_gone(const char *const *env, int gone)
 {
     st_side_t *side, more;
     near_t near;
+    int i;
 
     if (!near_init(&near, env, LARGE)) {
         return;
@@ -205,22 +206,26 @@ static void run_queue_gone(const char *const *env, int gone)
     st_sync(&more);
     st_more_cleanup(&more);
     CU_ASSERT_EQUAL(completed(near.op[gone]), 0);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_start(side[gone].queue, near.op[gone]),
+                    UCS_ERR_BUSY);
+    CU_ASSERT_EQUAL(ucp_st_op_free(near.op[gone]), UCS_ERR_BUSY);
     st_use(&side[!gone], near.op[!gone]);
     st_sync(&side[!gone]);
     while (completed(near.op[gone]) == 0) {
         /* its last pieces may be there untaken */
     }
     near_check(&near, 7);
-    /* Nobody was told, so that it may be in use for all that is known */
-    CU_ASSERT_EQUAL(ucp_st_op_free(near.op[gone]), UCS_ERR_BUSY);
-    st_free(near.op[!gone]);
-    st_side_leave(&side[!gone], &side[gone]);
-    while (ucp_st_op_free(near.op[gone]) == UCS_ERR_BUSY) {
-        ucp_st_worker_progress(side[gone].worker);
+    /* Nobody can wait for it any more: it is used again, and freed */
+    near_fill(&near, 8);
+    for (i = 0; i < 2; ++i) {
+        st_start(&side[i], near.op[i]);
     }
-    st_side_cleanup(&side[gone]);
-    free(near.sbuf);
-    free(near.rbuf);
+    for (i = 0; i < 2; ++i) {
+        st_wait(&side[i], near.op[i]);
+        st_sync(&side[i]);
+    }
+    near_check(&near, 8);
+    near_cleanup(&near);
 }
 
 static void test_queue_gone(void)

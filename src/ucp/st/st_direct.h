@@ -148,6 +148,10 @@ ucs_status_t ucp_st_direct_stream_init(ucp_st_direct_stream_t *stream,
 void ucp_st_direct_stream_cleanup(ucp_st_direct_stream_t *stream,
                                   ucp_st_direct_seg_t *seg);
 
+/** Nobody attends to its uses but the service thread, which peers wake whenever
+ *  they have moved something. The worker's lock is held. */
+void ucp_st_direct_stream_park(ucp_st_direct_stream_t *stream);
+
 /** Move what can be moved now of a stream's open uses, some pieces of each, if
  *  nobody else does; non-zero if that was something. */
 int ucp_st_direct_stream_poll(ucp_st_direct_stream_t *stream,

@@ -168,21 +168,29 @@ ucp_st_direct_stream_t *ucp_st_direct_dev_get_stream(ucp_st_worker_h worker,
     }
     stream = calloc(1, sizeof(*stream));
     if (stream == NULL) {
-        return NULL;
+        goto err;
     }
     if (ucp_st_direct_stream_init(stream, &dev->seg, handle) != UCS_OK) {
-        free(stream);
-        return NULL;
+        goto err_free;
     }
     stream->refs = 1;
     ucs_list_add_tail(&dev->streams, &stream->list);
     return stream;
+
+err_free:
+    free(stream);
+err:
+    ucs_diag("stream %p: no room in shared memory (UCX_ST_DIRECT_SIZE): the "
+             "service thread attends to it", handle);
+    ++dev->orphans.refs;
+    ucp_st_direct_stream_park(&dev->orphans);
+    return &dev->orphans;
 }
 
 void ucp_st_direct_dev_put_stream(ucp_st_worker_h worker,
                                   ucp_st_direct_stream_t *stream)
 {
-    if (--stream->refs > 0) {
+    if ((--stream->refs > 0) || (stream == &worker->direct.orphans)) {
         return;
     }
     ucp_st_direct_stream_count(stream, &worker->stats);

@@ -52,8 +52,9 @@ void ucp_st_direct_dev_check(ucp_st_peer_h peer);
 unsigned ucp_st_direct_dev_progress(ucp_st_worker_h worker);
 void ucp_st_direct_dev_poll(ucp_st_worker_h worker);
 
-/** What the queues of a stream share; made for the first one. NULL without
- *  memory, or room in the segment. The worker's lock is held. */
+/** What the queues of a stream share, made for the first one; without memory,
+ *  or room in the segment, what has lost its stream. The worker's lock is held.
+ */
 ucp_st_direct_stream_t *ucp_st_direct_dev_get_stream(ucp_st_worker_h worker,
                                                      ucs_gstream_h handle);
 

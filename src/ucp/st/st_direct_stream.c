@@ -130,6 +130,12 @@ static void ucp_st_direct_stream_rest(ucp_st_direct_stream_t *stream,
     }
 }
 
+void ucp_st_direct_stream_park(ucp_st_direct_stream_t *stream)
+{
+    ucp_st_direct_stream_tell(stream, 0, 1);
+    ucp_st_direct_stream_rest(stream, 1);
+}
+
 /* The stream waits, for whatever word, and may not look again soon: from here
  * on it is called. What is left then needs a peer. It does not do to leave that
  * to who has the lock just now, and has looked already. */

@@ -45,7 +45,7 @@ static ucs_status_t ucp_st_start_check(ucp_st_queue_h queue,
         ucs_error("start of operation %p, whose peer has freed its half", op);
         return UCS_ERR_CANCELED;
     }
-    if (op->started > op->waited) {
+    if ((op->started > op->waited) && !ucp_st_op_is_left(op)) {
         ucs_error("start of operation %p, which was started and not waited for",
                   op);
         return UCS_ERR_BUSY;

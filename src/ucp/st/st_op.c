@@ -100,6 +100,12 @@ uint64_t ucp_st_op_uses_ended(const ucp_st_op_t *op)
            ucp_st_op_uses_done(op) : op->completed;
 }
 
+int ucp_st_op_is_left(const ucp_st_op_t *op)
+{
+    return (op->queue == NULL) && (op->started > op->waited) &&
+           (ucp_st_op_uses_done(op) >= op->started);
+}
+
 void ucp_st_op_tell_unmatched(ucp_st_op_t *op)
 {
     ucp_st_msg_op_t msg = {
@@ -480,7 +486,8 @@ static int ucp_st_op_is_in_use(ucp_st_op_t *op)
         ((op->queue != NULL) && (ucp_st_queue_status(op->queue) != UCS_OK))) {
         return 0;
     }
-    return (op->started > op->waited) || ucp_st_op_is_on_stream(op);
+    return ((op->started > op->waited) && !ucp_st_op_is_left(op)) ||
+           ucp_st_op_is_on_stream(op);
 }
 
 ucs_status_t ucp_st_op_free(ucp_st_op_h op)

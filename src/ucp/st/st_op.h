@@ -109,6 +109,10 @@ _Static_assert(sizeof(ucp_st_op_t) <= 504, "memory of a pair");
 /** Uses that this side has no part in any more. */
 uint64_t ucp_st_op_uses_ended(const ucp_st_op_t *op);
 
+/** The queue of its last start has gone before a wait, and the use is complete:
+ *  it may go on without. The lock is held. */
+int ucp_st_op_is_left(const ucp_st_op_t *op);
+
 /** Find an operation of the peer, live or freed, by id; NULL if it is gone. The
  *  lock is held. */
 ucp_st_op_t *ucp_st_op_find(ucp_st_peer_h peer, uint64_t id);

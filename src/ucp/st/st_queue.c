@@ -26,7 +26,6 @@ ucs_status_t ucp_st_queue_create(ucp_st_worker_h worker,
                                  ucp_st_queue_h *queue_p)
 {
     ucp_st_queue_h queue;
-    int is_ready;
 
     if (ucp_st_fork_is_child) {
         return ucp_st_fork_refuse();
@@ -51,17 +50,8 @@ ucs_status_t ucp_st_queue_create(ucp_st_worker_h worker,
     if (worker->direct.is_open) {
         queue->direct = ucp_st_direct_dev_get_stream(worker, queue->stream);
     }
-    is_ready = !worker->direct.is_open || (queue->direct != NULL);
-    if (is_ready) {
-        ucs_list_add_tail(&worker->queues, &queue->list);
-    }
+    ucs_list_add_tail(&worker->queues, &queue->list);
     ucp_st_worker_unlock(worker);
-    if (!is_ready) {
-        ucs_error("no memory for a queue, or no room for it in shared memory "
-                  "(UCX_ST_DIRECT_SIZE)");
-        free(queue);
-        return UCS_ERR_NO_MEMORY;
-    }
     *queue_p = queue;
     return UCS_OK;
 }
@@ -205,7 +195,7 @@ ucs_status_t ucp_st_queue_enqueue(ucp_st_queue_h queue, size_t num_cmds)
 {
     ucs_status_t status;
 
-    if (queue->direct != NULL) {
+    if ((queue->direct != NULL) && (queue->direct->handle != NULL)) {
         ucp_st_queue_add_helper(queue, num_cmds);
     }
 

@@ -83,7 +83,7 @@ static ucs_status_t ucp_st_trig_open_component(ucp_st_worker_h worker,
                       UCT_COMPONENT_ATTR_FIELD_MD_RESOURCE_COUNT
     };
     ucs_status_t status;
-    unsigned i;
+    unsigned i, count;
 
     status = uct_component_query(component, &attr);
     if ((status != UCS_OK) || strcmp(attr.name, UCP_ST_TRIG_TL_NAME) ||
@@ -94,10 +94,14 @@ static ucs_status_t ucp_st_trig_open_component(ucp_st_worker_h worker,
     {
         uct_md_resource_desc_t mds[attr.md_resource_count];
 
-        attr.field_mask   = UCT_COMPONENT_ATTR_FIELD_MD_RESOURCES;
+        /* It looks for them again, and may find fewer */
+        count             = attr.md_resource_count;
+        attr.field_mask   = UCT_COMPONENT_ATTR_FIELD_MD_RESOURCE_COUNT |
+                            UCT_COMPONENT_ATTR_FIELD_MD_RESOURCES;
         attr.md_resources = mds;
         status            = uct_component_query(component, &attr);
-        for (i = 0; (i < attr.md_resource_count) && (status == UCS_OK) &&
+        count             = ucs_min(count, attr.md_resource_count);
+        for (i = 0; (i < count) && (status == UCS_OK) &&
                     ucp_st_trig_open_has_room(worker); ++i) {
             status = ucp_st_trig_open_md(worker, component, mds[i].md_name);
         }

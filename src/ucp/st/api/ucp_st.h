@@ -116,7 +116,8 @@ ucs_status_t ucp_st_queue_create(ucp_st_worker_h worker,
 
 /**
  * Destroy a queue. Messages (ucp_st_batch.h) that are started go on; others are
- * cancelled. Operations may be started on another queue from then on.
+ * cancelled. Operations may be started on another queue from then on, or freed:
+ * one that was started and not waited for is busy until that use is complete.
  *
  * @param [in] queue The queue.
  *
