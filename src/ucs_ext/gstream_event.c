@@ -338,7 +338,7 @@ static void gstream_record_wait_host(const gstream_record_t *record)
     gstream_pace_begin_yield(&pace, &record->event->config);
     while (!gstream_record_is_passed(record)) {
         if (!gstream_pace_step(&pace)) {
-            gstream_sleep_until(&record->word, 1);
+            gstream_sleep_until(&record->word, 1, NULL);
         }
     }
 }

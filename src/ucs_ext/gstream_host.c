@@ -61,6 +61,7 @@ typedef struct gstream_host {
                                      stream has its own thread */
     gstream_ring_t        ring;   /* protects itself */
     gstream_pace_memory_t memory; /* executor only */
+    trace_spans_t         spans;  /* while no thread has it; executor only */
 
     /* Written by the executor for each step; commands that have run. */
     _Atomic uint64_t      done UCS_V_ALIGNED(UCS_ARCH_CACHE_LINE_SIZE);
@@ -175,17 +176,6 @@ static void gstream_host_poll(const ucs_gstream_helper_t *helper,
     }
 }
 
-static void gstream_host_sleep(const volatile uint64_t *address,
-                               uint64_t value,
-                               const ucs_gstream_helper_t *helper)
-{
-    if (helper == NULL) {
-        gstream_sleep_until(address, value);
-    } else {
-        gstream_sleep_help(address, value, helper);
-    }
-}
-
 /* Who helps a wait; NULL if nobody does. */
 static const ucs_gstream_helper_t *
 gstream_host_helper(const ucs_gstream_cmd_t *wait)
@@ -215,7 +205,7 @@ static const char *gstream_host_run_wait(gstream_host_t *host,
         }
         if (!gstream_pace_step(&pace)) {
             gstream_host_poll(helper, UCS_GSTREAM_HELP_LAST);
-            gstream_host_sleep(address, value, helper);
+            gstream_sleep_until(address, value, helper);
             how = "slept";
             break;
         }
@@ -349,6 +339,7 @@ gstream_turn_t gstream_host_run_turn(gstream_task_t *task, uint64_t nsec)
     size_t count;
 
     gstream_host_current = host;
+    gstream_trace_switch(&host->spans);
     while ((turn == GSTREAM_TURN_IDLE) &&
            ((count = gstream_ring_peek(&host->ring, &cmds)) > 0)) {
         count = gstream_host_try(host, cmds, count);
@@ -361,6 +352,7 @@ gstream_turn_t gstream_host_run_turn(gstream_task_t *task, uint64_t nsec)
             }
         }
     }
+    gstream_trace_switch(&host->spans);
     gstream_host_current = NULL;
     return turn;
 }

@@ -59,7 +59,8 @@ void gstream_sleeper_remove(gstream_sleeper_t *sleeper)
     pthread_mutex_unlock(&gstream_sleep_table.lock);
 }
 
-void gstream_sleep_until(const volatile uint64_t *address, uint64_t value)
+static void gstream_sleep_alone(const volatile uint64_t *address,
+                                uint64_t value)
 {
     _Atomic uint32_t num_calls = 0;
     gstream_sleeper_t sleeper  = {
@@ -87,8 +88,9 @@ void gstream_sleep_until(const volatile uint64_t *address, uint64_t value)
     gstream_sleeper_remove(&sleeper);
 }
 
-void gstream_sleep_help(const volatile uint64_t *address, uint64_t value,
-                        const ucs_gstream_helper_t *helper)
+static void gstream_sleep_help(const volatile uint64_t *address,
+                               uint64_t value,
+                               const ucs_gstream_helper_t *helper)
 {
     ucs_gstream_bell_t *bell  = helper->bell;
     gstream_sleeper_t sleeper = {
@@ -116,6 +118,16 @@ void gstream_sleep_help(const volatile uint64_t *address, uint64_t value,
 
     __atomic_fetch_sub(&bell->sleepers, 1, __ATOMIC_SEQ_CST);
     gstream_sleeper_remove(&sleeper);
+}
+
+void gstream_sleep_until(const volatile uint64_t *address, uint64_t value,
+                         const ucs_gstream_helper_t *helper)
+{
+    if (helper == NULL) {
+        gstream_sleep_alone(address, value);
+    } else {
+        gstream_sleep_help(address, value, helper);
+    }
 }
 
 void gstream_sleep_ring(ucs_gstream_bell_t *bell)

@@ -55,13 +55,10 @@ void gstream_sleeper_add(gstream_sleeper_t *sleeper);
 void gstream_sleeper_remove(gstream_sleeper_t *sleeper);
 
 
-/** Sleep until the word is >= value; its last load has acquire order. */
-void gstream_sleep_until(const volatile uint64_t *address, uint64_t value);
-
-
-/** The same with a helper. */
-void gstream_sleep_help(const volatile uint64_t *address, uint64_t value,
-                        const ucs_gstream_helper_t *helper);
+/** Sleep until the word is >= value; its last load has acquire order. @a helper
+ *  may be NULL. */
+void gstream_sleep_until(const volatile uint64_t *address, uint64_t value,
+                         const ucs_gstream_helper_t *helper);
 
 
 /** Wake those who sleep on the word. The caller has stored to it and then

@@ -10,6 +10,7 @@
 
 #include "api/ucs_gstream.h"
 #include "api/ucs_trace.h"
+#include "trace_ring.h"
 
 #include <ucs/sys/compiler_def.h>
 
@@ -46,6 +47,14 @@ static inline void gstream_trace_wait_end(uint64_t begin, const char *how,
 
     if (ucs_unlikely(begin != 0)) {
         ucs_trace_record(&gstream_trace_wait, begin, 0, values);
+    }
+}
+
+/** A stream comes to a thread, or leaves it, with its open spans. */
+static inline void gstream_trace_switch(trace_spans_t *spans)
+{
+    if (ucs_trace_is_on()) {
+        trace_spans_swap(spans);
     }
 }
 

@@ -296,10 +296,10 @@ void ucs_trace_push(void)
     trace_ring_t *ring = trace_ring_get();
 
     if (ring != NULL) {
-        if (ring->depth < TRACE_RING_MAX_DEPTH) {
-            ring->begins[ring->depth] = ucs_trace_time();
+        if (ring->open.depth < TRACE_RING_MAX_DEPTH) {
+            ring->open.begins[ring->open.depth] = ucs_trace_time();
         }
-        ++ring->depth;
+        ++ring->open.depth;
     }
 }
 
@@ -308,16 +308,29 @@ void ucs_trace_pop(const ucs_trace_kind_t *kind, uint64_t id,
 {
     trace_ring_t *ring = trace_ring_mine;
 
-    if ((ring == NULL) || (ring->depth == 0)) {
+    if ((ring == NULL) || (ring->open.depth == 0)) {
         atomic_fetch_add(&trace_state.lost, 1); /* it was not begun */
         return;
     }
-    if (--ring->depth < TRACE_RING_MAX_DEPTH) {
-        ucs_trace_record(kind, ring->begins[ring->depth], id, values);
+    if (--ring->open.depth < TRACE_RING_MAX_DEPTH) {
+        ucs_trace_record(kind, ring->open.begins[ring->open.depth], id,
+                         values);
+    }
+}
+
+void trace_spans_swap(trace_spans_t *spans)
+{
+    trace_ring_t *ring = trace_ring_get();
+    trace_spans_t mine;
+
+    if (ring != NULL) {
+        mine       = ring->open;
+        ring->open = *spans;
+        *spans     = mine;
     }
 }
 
 unsigned ucs_trace_depth(void)
 {
-    return (trace_ring_mine == NULL) ? 0 : trace_ring_mine->depth;
+    return (trace_ring_mine == NULL) ? 0 : trace_ring_mine->open.depth;
 }

@@ -40,15 +40,21 @@ typedef struct trace_event {
 #define TRACE_RING_WORDS (sizeof(trace_event_t) / sizeof(uint64_t))
 
 
-/** A thread's events. Constant once it is in the list, but for `depth` and
- *  `begins`, which are the thread's, and what is atomic. */
+/** Spans that are begun and not ended. */
+typedef struct trace_spans {
+    unsigned depth;
+    uint64_t begins[TRACE_RING_MAX_DEPTH];
+} trace_spans_t;
+
+
+/** A thread's events. Constant once it is in the list, but for `open`, which is
+ *  the thread's, and what is atomic. */
 typedef struct trace_ring {
     struct trace_ring *next;
     uint64_t          size; /**< Events */
     int               tid;
     char              name[TRACE_RING_NAME_MAX];
-    unsigned          depth;
-    uint64_t          begins[TRACE_RING_MAX_DEPTH];
+    trace_spans_t     open;
     _Atomic uint64_t  begun; /**< Events written, or being written */
     _Atomic uint64_t  count; /**< Events written */
     _Atomic uint64_t  words[];
@@ -58,6 +64,11 @@ typedef struct trace_ring {
 /** Make a ring of so many bytes for the calling thread, and put it into the
  *  list; NULL without memory. */
 trace_ring_t *trace_ring_create(size_t bytes);
+
+
+/** Exchange the calling thread's open spans for others: a stream's that goes
+ *  from thread to thread. */
+void trace_spans_swap(trace_spans_t *spans);
 
 
 /** The last ring that was put into the list, from which `next` leads to all the

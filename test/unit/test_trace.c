@@ -25,6 +25,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define NUM_SPANS   20
 #define NUM_THREADS 4
 #define NUM_EVENTS 1000
 
@@ -311,6 +312,44 @@ static void test_stream(void)
 }
 
 /* Neither memory nor time is taken where nothing is recorded */
+static void store_func(void *arg)
+{
+    gstream_util_store(arg, 1);
+}
+
+/* The span of one stream of a group is open while another one has its threads:
+ * two of them, so that it may end in another thread than it began in */
+static void child_group(void)
+{
+    ucs_gstream_group_h group = gstream_util_group(2);
+    ucs_gstream_h waits       = gstream_util_create_on(group, 0);
+    ucs_gstream_h runs        = gstream_util_create_on(group, 0);
+    uint64_t words[NUM_SPANS] = {0};
+    unsigned i;
+
+    for (i = 0; i < NUM_SPANS; ++i) {
+        CHECK(ucs_gstream_enqueue_func(waits, push_func, NULL) == UCS_OK);
+        CHECK(ucs_gstream_enqueue_wait64(waits, &words[i], 1) == UCS_OK);
+        CHECK(ucs_gstream_enqueue_func(waits, pop_func, NULL) == UCS_OK);
+        CHECK(ucs_gstream_enqueue_func(runs, kernel, NULL) == UCS_OK);
+        CHECK(ucs_gstream_synchronize(runs) == UCS_OK);
+        CHECK(ucs_gstream_enqueue_func(runs, store_func, &words[i]) == UCS_OK);
+        CHECK(ucs_gstream_synchronize(waits) == UCS_OK);
+    }
+    gstream_util_finish(waits);
+    gstream_util_finish(runs);
+    gstream_util_group_finish(group);
+}
+
+static void test_group(void)
+{
+    CU_ASSERT_EQUAL(run_child(path, "1m", child_group), 0);
+    read_file(path);
+    CU_ASSERT_EQUAL(count_text("\"cat\":\"kernel\""), 2 * NUM_SPANS);
+    CU_ASSERT_EQUAL(count_text("{\"value\":77}"), NUM_SPANS);
+    CU_ASSERT_EQUAL(head_number("dropped"), 0);
+}
+
 static void child_off(void)
 {
     run_stream();
@@ -496,6 +535,7 @@ static const st_cunit_case_t test_cases[] = {
     {"threads", test_threads},
     {"exits", test_exits},
     {"stream", test_stream},
+    {"group", test_group},
     {"off", test_off},
     {"memory", test_memory},
     {"lost", test_lost},
