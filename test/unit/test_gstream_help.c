@@ -61,7 +61,7 @@ static void help(void *arg, ucs_gstream_help_t when)
         atomic_store(&scene->after_end, 0);
         return;
     }
-    if (there > scene->word) {
+    if (there > gstream_util_load(&scene->word)) {
         gstream_util_store(&scene->word, there);
     } else if ((scene->enough > 0) &&
                (atomic_load(&scene->polls) >= scene->enough)) {
@@ -197,7 +197,7 @@ static void test_ring(void)
         }
         gstream_util_store(&scene.shared->asked, i);
         CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
-        CU_ASSERT_EQUAL(scene.word, i);
+        CU_ASSERT_EQUAL(gstream_util_load(&scene.word), i);
     }
     CU_ASSERT_EQUAL(waitpid(child, &status, 0), child);
     CU_ASSERT_EQUAL(status, 0);
