@@ -321,7 +321,7 @@ static void test_fork(void)
  * on with the same peer, and the one in error can be destroyed */
 static void test_error_is_local(void)
 {
-    static uint8_t sbuf[2][LEN], rbuf[2][LEN];
+    static uint8_t sbuf[2][LONG], rbuf[2][LONG];
     ucp_st_queue_error_t error = {0};
     ucp_st_op_h send[2], recv[2];
     st_pair_t pair;
@@ -334,9 +334,9 @@ static void test_error_is_local(void)
     a = &pair.side[ST_A];
     b = &pair.side[ST_B];
     for (i = 0; i < 2; ++i) {
-        st_fill(sbuf[i], LEN, i);
-        send[i] = st_send(a, sbuf[i], LEN, i);
-        recv[i] = st_recv(b, rbuf[i], LEN, i);
+        st_fill(sbuf[i], LONG, i);
+        send[i] = st_send(a, sbuf[i], LONG, i);
+        recv[i] = st_recv(b, rbuf[i], LONG, i);
         st_match_ok(send[i], recv[i]);
     }
     st_more_init(&other, a);
@@ -352,7 +352,7 @@ static void test_error_is_local(void)
     st_use(b, recv[1]);
     st_sync(a);
     st_sync(b);
-    CU_ASSERT_TRUE(st_check(rbuf[1], LEN, 1));
+    CU_ASSERT_TRUE(st_check(rbuf[1], LONG, 1));
     CU_ASSERT_EQUAL(ucp_st_enqueue_start(other.queue, send[1]),
                     UCS_ERR_CANCELED);
     st_free(send[0]);
