@@ -313,8 +313,10 @@ static void test_no_desk(void)
     for (i = 0; i < 2; ++i) {
         st_more_init(&more[i], &pair.side[ST_B]);
         st_fill(buffer[ST_A], TINY, i);
-        st_use(&more[i], op[0][ST_B]);
+        st_start(&more[i], op[0][ST_B]);
+        CU_ASSERT_EQUAL(ucs_gstream_synchronize(more[i].stream), UCS_OK);
         st_use(&pair.side[ST_A], op[0][ST_A]);
+        st_wait(&more[i], op[0][ST_B]);
         /* Without a call of the library */
         CU_ASSERT_EQUAL(ucs_gstream_synchronize(more[i].stream), UCS_OK);
         st_sync(&more[i]);
