@@ -301,7 +301,7 @@ static void test_p2(void)
 /* S5: every misuse is refused, and enqueues nothing: the pair still works */
 static void test_misuse(void)
 {
-    static uint8_t sbuf[LEN], rbuf[LEN];
+    static uint8_t sbuf[LONG], rbuf[LONG];
     ucp_st_op_h send, recv, unmatched;
     st_side_t *a, *b;
     st_pair_t pair;
@@ -311,9 +311,9 @@ static void test_misuse(void)
     }
     a         = &pair.side[ST_A];
     b         = &pair.side[ST_B];
-    send      = st_send(a, sbuf, LEN, 1);
-    recv      = st_recv(b, rbuf, LEN, 1);
-    unmatched = st_send(a, sbuf, LEN, 2);
+    send      = st_send(a, sbuf, LONG, 1);
+    recv      = st_recv(b, rbuf, LONG, 1);
+    unmatched = st_send(a, sbuf, LONG, 2);
     CU_ASSERT_EQUAL(ucp_st_enqueue_start(a->queue, send),
                     UCS_ERR_NOT_CONNECTED);
     st_match_ok(send, recv);

@@ -21,6 +21,9 @@ static unsigned ucp_st_direct_stream_turn(ucp_st_direct_stream_t *stream,
     unsigned moved;
 
     ucs_list_for_each_safe(direct, tmp, &stream->open, list) {
+        if (direct->halted) {
+            continue; /* the pair may be another one's */
+        }
         moved  = ucp_st_direct_move(direct, UCP_ST_DIRECT_TURN);
         count += moved;
         if (moved > 0) {
