@@ -129,7 +129,7 @@ static ucs_status_t info_component(info_context_t *context,
                       UCT_COMPONENT_ATTR_FIELD_MD_RESOURCE_COUNT
     };
     ucs_status_t status;
-    unsigned i;
+    unsigned i, count;
 
     status = uct_component_query(component, &attr);
     if ((status != UCS_OK) || (strcmp(attr.name, INFO_TL) != 0) ||
@@ -140,10 +140,15 @@ static ucs_status_t info_component(info_context_t *context,
     {
         uct_md_resource_desc_t mds[attr.md_resource_count];
 
-        attr.field_mask   = UCT_COMPONENT_ATTR_FIELD_MD_RESOURCES;
+        /* It looks for them again, and may find fewer */
+        count             = attr.md_resource_count;
+        attr.field_mask   = UCT_COMPONENT_ATTR_FIELD_MD_RESOURCE_COUNT |
+                            UCT_COMPONENT_ATTR_FIELD_MD_RESOURCES;
         attr.md_resources = mds;
         status            = uct_component_query(component, &attr);
-        for (i = 0; (i < attr.md_resource_count) && (status == UCS_OK); ++i) {
+        count             = (attr.md_resource_count < count) ?
+                            attr.md_resource_count : count;
+        for (i = 0; (i < count) && (status == UCS_OK); ++i) {
             status = info_open_md(context, component, mds[i].md_name);
         }
     }
