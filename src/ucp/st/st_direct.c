@@ -393,7 +393,6 @@ static ucs_status_t ucp_st_direct_query(ucp_st_worker_h worker,
 {
     ucp_st_direct_stream_t *stream;
 
-    ucp_st_direct_stream_count(&worker->direct.orphans, &attr->stats);
     ucs_list_for_each(stream, &worker->direct.streams, list) {
         ucp_st_direct_stream_count(stream, &attr->stats);
     }

@@ -76,30 +76,6 @@ static int ucp_st_direct_dev_end(ucp_st_worker_h worker)
     return is_moving;
 }
 
-/* Move what streams do not; the lock is held */
-static unsigned ucp_st_direct_dev_relieve_all(ucp_st_direct_dev_t *dev,
-                                              int *is_busy_p)
-{
-    unsigned count = ucp_st_direct_stream_relieve(&dev->orphans, is_busy_p);
-    ucp_st_direct_stream_t *stream;
-
-    ucs_list_for_each(stream, &dev->streams, list) {
-        count += ucp_st_direct_stream_relieve(stream, is_busy_p);
-    }
-    return count;
-}
-
-static int ucp_st_direct_dev_poll_all(ucp_st_direct_dev_t *dev)
-{
-    int count = ucp_st_direct_stream_poll(&dev->orphans, UCP_ST_DIRECT_HOST);
-    ucp_st_direct_stream_t *stream;
-
-    ucs_list_for_each(stream, &dev->streams, list) {
-        count += ucp_st_direct_stream_poll(stream, UCP_ST_DIRECT_HOST);
-    }
-    return count;
-}
-
 static void ucp_st_direct_dev_drain_pipe(ucp_st_direct_dev_t *dev)
 {
     char buffer[256];
@@ -114,12 +90,15 @@ static int ucp_st_direct_dev_serve(void *arg)
 {
     ucp_st_worker_h worker   = arg;
     ucp_st_direct_dev_t *dev = &worker->direct;
+    unsigned count           = 0;
     int is_busy              = 0;
-    unsigned count;
+    ucp_st_direct_stream_t *stream;
 
     ucp_st_direct_dev_drain_pipe(dev);
     ucp_st_worker_lock(worker);
-    count    = ucp_st_direct_dev_relieve_all(dev, &is_busy);
+    ucs_list_for_each(stream, &dev->streams, list) {
+        count += ucp_st_direct_stream_relieve(stream, &is_busy);
+    }
     is_busy |= ucp_st_direct_dev_end(worker);
     ucp_st_worker_unlock(worker);
     if (count > 0) {
@@ -143,12 +122,15 @@ unsigned ucp_st_direct_dev_progress(ucp_st_worker_h worker)
  * done, and peers that have to go on are woken */
 void ucp_st_direct_dev_poll(ucp_st_worker_h worker)
 {
+    int has_moved = 0;
     ucp_st_direct_stream_t *stream;
 
-    if (ucp_st_direct_dev_poll_all(&worker->direct) > 0) {
+    ucs_list_for_each(stream, &worker->direct.streams, list) {
+        has_moved |= ucp_st_direct_stream_poll(stream, UCP_ST_DIRECT_HOST);
+    }
+    if (has_moved) {
         return;
     }
-    ucp_st_direct_stream_kick(&worker->direct.orphans);
     ucs_list_for_each(stream, &worker->direct.streams, list) {
         ucp_st_direct_stream_kick(stream);
     }
@@ -262,14 +244,15 @@ static ucs_status_t ucp_st_direct_dev_init(ucp_st_worker_h worker)
     if (status != UCS_OK) {
         goto err_pipe;
     }
+    ucs_list_add_tail(&dev->streams, &dev->orphans.list);
     dev->is_open = 1;
     status       = ucp_st_service_add(&dev->service);
     if (status != UCS_OK) {
-        goto err_queue;
+        goto err_orphans;
     }
     return UCS_OK;
 
-err_queue:
+err_orphans:
     dev->is_open = 0;
     ucp_st_direct_stream_cleanup(&dev->orphans, &dev->seg);
 err_pipe:
@@ -280,33 +263,36 @@ err:
     return status;
 }
 
-static ucs_status_t ucp_st_direct_dev_check_range(const char *name,
-                                                  size_t value, size_t min,
-                                                  size_t max)
+static ucs_status_t
+ucp_st_direct_dev_check_range(ucp_st_worker_h worker, const char *name,
+                              size_t value, size_t min, size_t max)
 {
     if ((value >= min) && (value <= max)) {
         return UCS_OK;
     }
-    ucs_error("UCX_ST_%s: %zu bytes are not between %zu and %zu", name, value,
-              min, max);
+    ucp_st_lane_refuse(worker, UCP_ST_LANE_NONE,
+                       "UCX_ST_%s: %zu bytes are not between %zu and %zu", name,
+                       value, min, max);
     return UCS_ERR_INVALID_PARAM;
 }
 
-static ucs_status_t
-ucp_st_direct_dev_check_config(const ucp_st_config_t *config)
+static ucs_status_t ucp_st_direct_dev_check_config(ucp_st_worker_h worker)
 {
+    const ucp_st_config_t *config = &worker->config;
     ucs_status_t status;
 
-    status = ucp_st_direct_dev_check_range("DIRECT_SIZE", config->direct_size,
-                                           64ul << 10, 1ul << 40);
+    status = ucp_st_direct_dev_check_range(worker, "DIRECT_SIZE",
+                                           config->direct_size, 64ul << 10,
+                                           1ul << 40);
     return (status != UCS_OK) ? status :
-           ucp_st_direct_dev_check_range("DIRECT_PIECE", config->direct_piece,
-                                         1ul << 10, 1ul << 20);
+           ucp_st_direct_dev_check_range(worker, "DIRECT_PIECE",
+                                         config->direct_piece, 1ul << 10,
+                                         1ul << 20);
 }
 
 ucs_status_t ucp_st_direct_dev_open(ucp_st_worker_h worker)
 {
-    ucs_status_t status = ucp_st_direct_dev_check_config(&worker->config);
+    ucs_status_t status = ucp_st_direct_dev_check_config(worker);
 
     if (status != UCS_OK) {
         return status;

@@ -23,8 +23,9 @@ typedef struct ucp_st_direct_dev {
     ucs_list_link_t         ending;    /* ucp_st_direct_op_t that peers have
                                           left, or that failed */
     ucs_list_link_t         streams;   /* ucp_st_direct_stream_t */
-    ucp_st_direct_stream_t  orphans;   /* what has lost its stream */
-    unsigned                rounds;    /* that found nothing; the thread's */
+    ucp_st_direct_stream_t  orphans;   /* what has lost its stream; the first
+                                          one there */
+    unsigned                rounds;    /* until it sleeps; the thread's */
     ucp_st_service_client_t service;   /* its own */
 } ucp_st_direct_dev_t;
 

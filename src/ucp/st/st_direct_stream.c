@@ -202,14 +202,14 @@ ucs_status_t ucp_st_direct_stream_init(ucp_st_direct_stream_t *stream,
 }
 
 void ucp_st_direct_stream_cleanup(ucp_st_direct_stream_t *stream,
-                                 ucp_st_direct_seg_t *seg)
+                                  ucp_st_direct_seg_t *seg)
 {
     (void)pthread_mutex_destroy(&stream->lock);
     ucp_st_direct_seg_put_desk(seg, stream->desk);
 }
 
 void ucp_st_direct_stream_count(ucp_st_direct_stream_t *stream,
-                               ucp_st_stats_t *stats)
+                                ucp_st_stats_t *stats)
 {
     (void)pthread_mutex_lock(&stream->lock);
     stats->copies  += stream->copies;
