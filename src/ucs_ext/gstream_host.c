@@ -164,13 +164,9 @@ static size_t gstream_host_run_writes(const ucs_gstream_cmd_t *cmds,
     return num_writes;
 }
 
-/* Call who drives what the stream waits for. */
-static void gstream_host_poll(const ucs_gstream_helper_t *helper,
+static void gstream_host_help(const ucs_gstream_helper_t *helper,
                               ucs_gstream_help_t when)
 {
-    if (when != UCS_GSTREAM_HELP_END) {
-        gstream_poll(when == UCS_GSTREAM_HELP_LAST);
-    }
     if (helper != NULL) {
         helper->func(helper->arg, when);
     }
@@ -199,19 +195,20 @@ static const char *gstream_host_run_wait(gstream_host_t *host,
 
     gstream_pace_begin_spin(&pace, &host->config, &host->memory);
     for (;;) {
-        gstream_host_poll(helper, UCS_GSTREAM_HELP_POLL);
+        gstream_poll(0);
+        gstream_host_help(helper, UCS_GSTREAM_HELP_POLL);
         if (__atomic_load_n(address, __ATOMIC_ACQUIRE) >= value) {
             break;
         }
         if (!gstream_pace_step(&pace)) {
-            gstream_host_poll(helper, UCS_GSTREAM_HELP_LAST);
+            gstream_poll(1);
             gstream_sleep_until(address, value, helper);
             how = "slept";
             break;
         }
     }
     gstream_pace_end_spin(&pace, &host->memory);
-    gstream_host_poll(helper, UCS_GSTREAM_HELP_END);
+    gstream_host_help(helper, UCS_GSTREAM_HELP_END);
     return how;
 }
 

@@ -59,40 +59,11 @@ void gstream_sleeper_remove(gstream_sleeper_t *sleeper)
     pthread_mutex_unlock(&gstream_sleep_table.lock);
 }
 
-static void gstream_sleep_alone(const volatile uint64_t *address,
-                                uint64_t value)
+void gstream_sleep_until(const volatile uint64_t *address, uint64_t value,
+                         const ucs_gstream_helper_t *helper)
 {
-    _Atomic uint32_t num_calls = 0;
-    gstream_sleeper_t sleeper  = {
-        .address = address,
-        .calls   = &num_calls
-    };
-    uint64_t nsec = GSTREAM_SLEEP_NSEC_MIN;
-    uint32_t calls;
-
-    gstream_sleeper_add(&sleeper);
-    gstream_sleep_fence(); /* pairs with the wakers' one */
-
-    for (;;) {
-        /* Before the look at the word: a call that comes after it makes the
-         * futex refuse to sleep */
-        calls = atomic_load(&num_calls);
-        if (__atomic_load_n(address, __ATOMIC_ACQUIRE) >= value) {
-            break;
-        }
-
-        gstream_futex_wait(&num_calls, calls, nsec);
-        nsec = gstream_sleep_next(nsec);
-    }
-
-    gstream_sleeper_remove(&sleeper);
-}
-
-static void gstream_sleep_help(const volatile uint64_t *address,
-                               uint64_t value,
-                               const ucs_gstream_helper_t *helper)
-{
-    ucs_gstream_bell_t *bell  = helper->bell;
+    ucs_gstream_bell_t own    = {0}; /* of who has no helper */
+    ucs_gstream_bell_t *bell  = (helper != NULL) ? helper->bell : &own;
     gstream_sleeper_t sleeper = {
         .address = address,
         .bell    = bell
@@ -105,9 +76,12 @@ static void gstream_sleep_help(const volatile uint64_t *address,
     gstream_sleep_fence(); /* pairs with the wakers' one */
 
     for (;;) {
-        /* As above, and before what the helper looks at */
+        /* Before the look at the word, and at what the helper moves: a call
+         * that comes after it makes the futex refuse to sleep */
         calls = __atomic_load_n(&bell->calls, __ATOMIC_SEQ_CST);
-        helper->func(helper->arg, UCS_GSTREAM_HELP_LAST);
+        if (helper != NULL) {
+            helper->func(helper->arg, UCS_GSTREAM_HELP_LAST);
+        }
         if (__atomic_load_n(address, __ATOMIC_ACQUIRE) >= value) {
             break;
         }
@@ -118,16 +92,6 @@ static void gstream_sleep_help(const volatile uint64_t *address,
 
     __atomic_fetch_sub(&bell->sleepers, 1, __ATOMIC_SEQ_CST);
     gstream_sleeper_remove(&sleeper);
-}
-
-void gstream_sleep_until(const volatile uint64_t *address, uint64_t value,
-                         const ucs_gstream_helper_t *helper)
-{
-    if (helper == NULL) {
-        gstream_sleep_alone(address, value);
-    } else {
-        gstream_sleep_help(address, value, helper);
-    }
 }
 
 void gstream_sleep_ring(ucs_gstream_bell_t *bell)
