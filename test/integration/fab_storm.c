@@ -4,8 +4,8 @@
  * moments; or stops one, and demands that the others go on.
  */
 #include "fab_storm.h"
+#include "storm_left.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <getopt.h>
 #include <signal.h>
@@ -171,24 +171,6 @@ static int once(storm_t *storm)
     return ret;
 }
 
-static int left_behind(const char *path)
-{
-    struct dirent *entry;
-    DIR *dir  = opendir(path);
-    int found = 0;
-
-    while ((dir != NULL) && ((entry = readdir(dir)) != NULL)) {
-        if (strstr(entry->d_name, "cxiemu") != NULL) {
-            printf("left behind: %s/%s\n", path, entry->d_name);
-            found = 1;
-        }
-    }
-    if (dir != NULL) {
-        closedir(dir);
-    }
-    return found;
-}
-
 static int parse(storm_t *storm, int argc, char **argv)
 {
     static const struct option options[] = {
@@ -258,7 +240,7 @@ int main(int argc, char **argv)
             return EXIT_FAILURE;
         }
     }
-    if (left_behind("/dev/shm") || left_behind("/tmp")) {
+    if (storm_left_behind((const char*[]){"cxiemu", NULL})) {
         return EXIT_FAILURE;
     }
     printf("%u storms (%u before the victim had a name, %u when it was "

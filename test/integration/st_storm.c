@@ -12,8 +12,8 @@
 #include "st_storm.h"
 #include "st_bytes.h"
 #include "st_world.h"
+#include "storm_left.h"
 
-#include <dirent.h>
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
@@ -154,26 +154,6 @@ static int run(storm_t *storm, unsigned number, int ranks, int is_calm)
     return 0;
 }
 
-/* Nothing of the kinds that libraries here could leave */
-static int left_behind(const char *path)
-{
-    DIR *dir  = opendir(path);
-    int found = 0;
-    struct dirent *entry;
-
-    while ((dir != NULL) && ((entry = readdir(dir)) != NULL)) {
-        if ((strstr(entry->d_name, "cxiemu") != NULL) ||
-            (strstr(entry->d_name, "ucp-st") != NULL)) {
-            printf("left behind: %s/%s\n", path, entry->d_name);
-            found = 1;
-        }
-    }
-    if (dir != NULL) {
-        (void)closedir(dir);
-    }
-    return found;
-}
-
 static int run_all(storm_t *storm)
 {
     unsigned number;
@@ -194,8 +174,9 @@ static int run_all(storm_t *storm)
     if (storm->errors > 0) {
         printf("%u queues have ended\n", storm->errors);
     }
-    return run(storm, 0, STORM_MAX_RANKS, 1) | left_behind("/dev/shm") |
-           left_behind("/tmp");
+    /* Of the kinds that libraries here could leave */
+    return run(storm, 0, STORM_MAX_RANKS, 1) |
+           storm_left_behind((const char*[]){"cxiemu", "ucp-st", NULL});
 }
 
 static int parse(storm_t *storm, int argc, char **argv)
