@@ -30,11 +30,16 @@
 /* As st_direct_move.c packs a claim: the first piece of the first use */
 #define FIRST_PIECE ((1ull << 25) | (1ull << 12) | PIECES)
 
+/* Lanes of a process that is met when it is dead already: UCP is what misses
+ * it, as direct would be given up for the next lane */
+static const char *const other_env[] = {"UCX_ST_LANES", "host", NULL};
+
 /* What the other process is to do, in its environment */
 #define OTHER "ST_DIRECT_OTHER"
 
 /** What it does before it is killed. */
 typedef enum {
+    MODE_THERE,  /* it has told its address */
     MODE_IDLE,   /* it has matched */
     MODE_STARTED,/* it has started its half, and nobody waits there */
     MODE_CLAIMED /* the same, and it has claimed a piece */
@@ -60,18 +65,25 @@ typedef struct {
     ucp_st_op_h op;
 } life_t;
 
+static void life_open(life_t *life, const char *const *env)
+{
+    size_t length;
+    void *own;
+
+    CU_ASSERT_TRUE_FATAL(near_side_init(&life->side, env));
+    CU_ASSERT_EQUAL(ucp_st_worker_get_address(life->side.worker, &own, &length),
+                    UCS_OK);
+    CU_ASSERT_EQUAL(write(life->fd, own, length), (ssize_t)length);
+    ucp_st_worker_release_address(life->side.worker, own);
+}
+
 /* In memory that the other process maps if `is_mapped` is set */
 static void life_init(life_t *life, int is_send, int is_mapped)
 {
     uint8_t address[ADDRESS];
     size_t length;
-    void *own;
 
-    CU_ASSERT_TRUE_FATAL(near_side_init(&life->side, NULL));
-    CU_ASSERT_EQUAL(ucp_st_worker_get_address(life->side.worker, &own, &length),
-                    UCS_OK);
-    CU_ASSERT_EQUAL(write(life->fd, own, length), (ssize_t)length);
-    ucp_st_worker_release_address(life->side.worker, own);
+    life_open(life, NULL);
     length = (size_t)read(life->fd, address, sizeof(address));
     CU_ASSERT_EQUAL_FATAL(ucp_st_peer_create(life->side.worker, address, length,
                                              &life->side.peer), UCS_OK);
@@ -105,6 +117,12 @@ static void run_other(void)
 
     CU_ASSERT_EQUAL_FATAL(sscanf(getenv(OTHER), "%d %d %d %d", &life.fd, &mode,
                                  &is_send, &is_mapped), 4);
+    if (mode == MODE_THERE) {
+        life_open(&life, other_env);
+        for (;;) {
+            pause();
+        }
+    }
     life_init(&life, is_send, is_mapped);
     if (mode == MODE_CLAIMED) {
         life.op->direct->pair->claim = FIRST_PIECE;
@@ -268,11 +286,29 @@ static void test_no_pidfd(void)
     st_intercept_no_pidfd(0);
 }
 
+/* Whoever is connected with it afterwards is told that it is not there */
+static void test_before(void)
+{
+    uint8_t address[ADDRESS];
+    ucp_st_peer_h peer;
+    size_t length;
+    life_t life;
+
+    other_start(&life, MODE_THERE, 0, 0);
+    length = (size_t)read(life.fd, address, sizeof(address));
+    other_kill(&life);
+    CU_ASSERT_TRUE_FATAL(near_side_init(&life.side, other_env));
+    CU_ASSERT_EQUAL(ucp_st_peer_create(life.side.worker, address, length,
+                                       &peer), UCS_ERR_CONNECTION_RESET);
+    st_side_cleanup(&life.side);
+}
+
 static const st_cunit_case_t other_cases[] = {
     {"other", run_other}
 };
 
 static const st_cunit_case_t cases[] = {
+    {"before", test_before},
     {"idle", test_idle},
     {"idle_polled", test_idle_polled},
     {"started", test_started},

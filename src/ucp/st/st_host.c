@@ -15,6 +15,7 @@
 #include "st_op.h"
 #include "st_peer.h"
 #include "st_trace.h"
+#include "st_ucp.h"
 #include "st_worker.h"
 
 #include <ucs/sys/math.h>
@@ -66,7 +67,7 @@ static void ucp_st_host_complete(ucp_st_op_t *op, uint64_t use)
 static void ucp_st_host_failed(ucp_st_op_t *op, ucs_status_t status)
 {
     ucs_debug("operation %p: UCP: %s", op, ucs_status_string(status));
-    if (op->peer->is_self || ucp_st_host_dev_is_local(status)) {
+    if (op->peer->is_self || ucp_st_ucp_is_local(status)) {
         ucp_st_op_fail(op, status);
     } else {
         /* The operation fails with the peer */

@@ -118,10 +118,6 @@ void ucp_st_host_dev_add(struct ucp_st_op *op);
 /** Have the service thread give a message back. The lock is held. */
 void ucp_st_host_dev_drop(ucp_st_worker_h worker, struct ucp_st_host_msg *msg);
 
-/** UCP could not do something for want of something here: non-zero; else it is
- *  because of the peer. */
-int ucp_st_host_dev_is_local(ucs_status_t status);
-
 /**
  * The endpoint to an operation's peer, made if it is not there yet. In the
  * service thread, without the lock.

@@ -12,6 +12,7 @@
 #include "st_log.h"
 #include "st_op.h"
 #include "st_peer.h"
+#include "st_ucp.h"
 #include "st_worker.h"
 
 #include <sched.h>
@@ -74,29 +75,6 @@ static void ucp_st_host_dev_notice_err_handler(void *arg, ucp_ep_h ep,
     ucp_st_worker_unlock(worker);
 }
 
-int ucp_st_host_dev_is_local(ucs_status_t status)
-{
-    switch (status) {
-    case UCS_ERR_NO_MEMORY:
-    case UCS_ERR_NO_RESOURCE:
-    case UCS_ERR_INVALID_PARAM:
-    case UCS_ERR_UNSUPPORTED:
-    case UCS_ERR_MESSAGE_TRUNCATED:
-    case UCS_ERR_EXCEEDS_LIMIT:
-        return 1;
-    default:
-        return 0;
-    }
-}
-
-/* Transports fail in many ways to reach who is not there any more */
-static ucs_status_t ucp_st_host_dev_connect_status(ucs_status_t status)
-{
-    return (ucp_st_host_dev_is_local(status) ||
-            (status == UCS_ERR_UNREACHABLE)) ? status :
-                                               UCS_ERR_CONNECTION_RESET;
-}
-
 static ucs_status_t ucp_st_host_dev_ep_create(ucp_st_peer_t *peer,
                                               ucp_err_handler_cb_t cb,
                                               ucp_ep_h *ep_p)
@@ -135,7 +113,7 @@ ucs_status_t ucp_st_host_dev_notice_ep(ucp_st_peer_t *peer, ucp_ep_h *ep_p)
     if (status != UCS_OK) {
         ucs_diag("no notice reaches peer 0x%lx: %s", peer->uuid,
                  ucs_status_string(status));
-        return ucp_st_host_dev_connect_status(status);
+        return ucp_st_ucp_connect_status(status);
     }
     ucp_st_worker_lock(worker);
     hep->notice_ep = *ep_p;
@@ -161,7 +139,7 @@ ucs_status_t ucp_st_host_dev_get_ep(const ucp_st_op_t *op, ucp_ep_h *ep_p)
     if (status != UCS_OK) {
         ucs_error("lane 'host': failed to connect to peer 0x%lx: %s",
                   peer->uuid, ucs_status_string(status));
-        return ucp_st_host_dev_connect_status(status);
+        return ucp_st_ucp_connect_status(status);
     }
     ucp_st_worker_lock(worker);
     hep->ep = *ep_p;

@@ -11,6 +11,7 @@
 #include "st_leave.h"
 #include "st_log.h"
 #include "st_op.h"
+#include "st_ucp.h"
 
 #include <stdlib.h>
 
@@ -112,7 +113,7 @@ static void ucp_st_notice_sent(ucp_st_notice_t *notice, ucs_status_t status)
     ucs_debug("notice %u to peer 0x%lx is sent: %s", notice->msg.type,
               notice->peer->uuid, ucs_status_string(status));
     --worker->host.num_notices;
-    if (ucp_st_host_dev_is_local(status)) {
+    if (ucp_st_ucp_is_local(status)) {
         ucp_st_notice_again(notice);
     } else if (status != UCS_OK) {
         ucp_st_host_dev_notice_lost(notice->peer, status);

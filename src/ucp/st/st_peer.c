@@ -14,6 +14,7 @@
 #include "st_leave.h"
 #include "st_log.h"
 #include "st_match.h"
+#include "st_ucp.h"
 #include "st_watch.h"
 #include "st_worker.h"
 
@@ -400,7 +401,7 @@ static ucs_status_t ucp_st_peer_connect(ucp_st_peer_t *peer,
         ucs_error("failed to connect to peer 0x%lx: %s", peer->uuid,
                   ucs_status_string(status));
         ucp_st_peer_disconnect(peer);
-        return status;
+        return ucp_st_ucp_connect_status(status);
     }
     ucp_st_worker_lock(worker);
     peer->ucp_ep    = ucp_ep;

@@ -107,3 +107,25 @@ ucs_status_t ucp_st_ucp_context_create(ucp_st_worker_h worker,
     ucp_config_release(config);
     return status;
 }
+
+int ucp_st_ucp_is_local(ucs_status_t status)
+{
+    switch (status) {
+    case UCS_ERR_NO_MEMORY:
+    case UCS_ERR_NO_RESOURCE:
+    case UCS_ERR_INVALID_PARAM:
+    case UCS_ERR_UNSUPPORTED:
+    case UCS_ERR_MESSAGE_TRUNCATED:
+    case UCS_ERR_EXCEEDS_LIMIT:
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+ucs_status_t ucp_st_ucp_connect_status(ucs_status_t status)
+{
+    return (ucp_st_ucp_is_local(status) ||
+            (status == UCS_ERR_UNREACHABLE)) ? status :
+                                               UCS_ERR_CONNECTION_RESET;
+}

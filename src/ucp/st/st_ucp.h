@@ -21,4 +21,12 @@ ucs_status_t ucp_st_ucp_context_create(ucp_st_worker_h worker,
 /** Non-zero if UCX_TLS leaves a transport of shared memory. */
 int ucp_st_ucp_has_shm(void);
 
+/** UCP could not do something for want of something here: non-zero; else it is
+ *  because of the peer. */
+int ucp_st_ucp_is_local(ucs_status_t status);
+
+/** What to say where UCP could not connect: transports fail in many ways to
+ *  reach who is not there any more. */
+ucs_status_t ucp_st_ucp_connect_status(ucs_status_t status);
+
 #endif

@@ -301,9 +301,11 @@ ucs_status_t ucp_st_worker_query(ucp_st_worker_h worker,
  *
  * @return UCS_OK; UCS_ERR_INVALID_ADDR if the bytes are no address;
  *         UCS_ERR_UNSUPPORTED if it is of another version (both are logged);
- *         UCS_ERR_UNREACHABLE if no lane reaches it (logged with the lanes); or
- *         an error of ucp_ep_create(). UCS_OK also for a peer that is known to
- *         be gone: what is matched with it fails.
+ *         UCS_ERR_UNREACHABLE if no lane reaches it (logged with the lanes);
+ *         UCS_ERR_CONNECTION_RESET if it is not there any more, as UCP finds
+ *         it (logged with what UCP says); or an error of ucp_ep_create() that
+ *         has its cause here. UCS_OK also for a peer that is known to be gone,
+ *         and where UCP connects later: what is matched with it fails.
  *
  * Ownership: the worker's; returned by @ref ucp_st_peer_destroy.
  * Threads: as the UCP worker.
