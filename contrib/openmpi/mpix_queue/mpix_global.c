@@ -36,20 +36,25 @@ mpix_global_t mpix_global = {
 static int mpix_global_is_wrapped;
 
 
+int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
+{
+    int rc = PMPI_Init_thread(argc, argv,
+                              (required < MPI_THREAD_FUNNELED) ?
+                                      MPI_THREAD_FUNNELED :
+                                      required,
+                              provided);
+
+    if (rc == MPI_SUCCESS) {
+        mpix_global.is_serial = (*provided < MPI_THREAD_MULTIPLE);
+    }
+    return rc;
+}
+
 int MPI_Init(int *argc, char ***argv)
 {
     int provided;
 
-    return PMPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &provided);
-}
-
-int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
-{
-    return PMPI_Init_thread(argc, argv,
-                            (required < MPI_THREAD_FUNNELED) ?
-                                    MPI_THREAD_FUNNELED :
-                                    required,
-                            provided);
+    return MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &provided);
 }
 
 int mpix_mpi_is_active(void)

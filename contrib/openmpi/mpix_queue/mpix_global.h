@@ -25,12 +25,17 @@ typedef enum {
 } mpix_state_t;
 
 
-/* All but the lock and the rank is written by the first mpix_global_init(),
- * under the lock, and not valid after MPI_Finalize. */
+/* All but the lock, the rank and is_serial is written by the first
+ * mpix_global_init(), under the lock, and not valid after MPI_Finalize. */
 typedef struct mpix_global {
     /* Protects all tables of this library, and serialises the use of the st
      * worker. Never held while a command is enqueued or the host waits. */
     pthread_mutex_t lock;
+    int             is_serial;      /* Set by MPI_Init: the application makes
+                                       one call of MPI at a time, and no thread
+                                       of this library's own takes the lock;
+                                       is_locked is in its place */
+    int             is_locked;
     mpix_state_t    state;
     int             world_rank;     /* -1 until known */
     ucp_worker_h    pml_worker;     /* pml/ucx's; NULL if not known, or gone */
@@ -61,12 +66,34 @@ void mpix_global_cleanup_pml(void);
 
 static inline void mpix_lock(void)
 {
-    pthread_mutex_lock(&mpix_global.lock);
+    if (mpix_global.is_serial) {
+        mpix_global.is_locked = 1;
+    } else {
+        pthread_mutex_lock(&mpix_global.lock);
+    }
+}
+
+/* Non-zero if that could be done at once. The thread that has the lock may ask,
+ * and does not get it again. */
+static inline int mpix_trylock(void)
+{
+    if (!mpix_global.is_serial) {
+        return pthread_mutex_trylock(&mpix_global.lock) == 0;
+    }
+    if (mpix_global.is_locked) {
+        return 0;
+    }
+    mpix_global.is_locked = 1;
+    return 1;
 }
 
 static inline void mpix_unlock(void)
 {
-    pthread_mutex_unlock(&mpix_global.lock);
+    if (mpix_global.is_serial) {
+        mpix_global.is_locked = 0;
+    } else {
+        pthread_mutex_unlock(&mpix_global.lock);
+    }
 }
 
 #endif

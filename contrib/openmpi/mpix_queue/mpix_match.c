@@ -186,8 +186,7 @@ unsigned mpix_match_progress(void)
 
 void mpix_match_hook(ucp_worker_h worker)
 {
-    if ((worker != mpix_global.pml_worker) ||
-        (pthread_mutex_trylock(&mpix_global.lock) != 0)) {
+    if ((worker != mpix_global.pml_worker) || !mpix_trylock()) {
         return;
     }
 

@@ -122,7 +122,7 @@ int MPIX_Queue_init(int type, void *stream, MPIX_Queue *queue);
  * @return MPI_SUCCESS; MPI_ERR_PENDING, with no effect, while commands are in
  *         flight; MPI_ERR_ARG.
  *
- * Threads: one thread at a time on a queue.
+ * Threads: MPI's rule for the calling thread; one at a time on a queue.
  */
 int MPIX_Queue_free(MPIX_Queue *queue);
 
@@ -135,7 +135,7 @@ int MPIX_Queue_free(MPIX_Queue *queue);
  * @return MPI_SUCCESS; MPI_ERR_OTHER if an operation failed (the cause is
  *         printed); MPI_ERR_ARG.
  *
- * Threads: one thread at a time on a queue.
+ * Threads: MPI's rule for the calling thread; one at a time on a queue.
  */
 int MPIX_Queue_wait(MPIX_Queue queue);
 
@@ -235,7 +235,7 @@ int MPIX_Is_matched(MPI_Request *request, int *flag, MPI_Status *status);
  *         not waited for; MPI_ERR_OTHER if the queue is in error. Nothing is
  *         enqueued on error.
  *
- * Threads: one thread at a time on a queue.
+ * Threads: MPI's rule for the calling thread; one at a time on a queue.
  */
 int MPIX_Enqueue_start_req(MPIX_Queue queue, MPI_Request *request);
 
@@ -249,7 +249,7 @@ int MPIX_Enqueue_start_req(MPIX_Queue queue, MPI_Request *request);
  *
  * @return As @ref MPIX_Enqueue_start_req.
  *
- * Threads: one thread at a time on a queue.
+ * Threads: MPI's rule for the calling thread; one at a time on a queue.
  */
 int MPIX_Enqueue_startall(MPIX_Queue queue, int count, MPI_Request requests[]);
 
@@ -265,7 +265,7 @@ int MPIX_Enqueue_startall(MPIX_Queue queue, int count, MPI_Request requests[]);
  *         another queue; MPI_ERR_OTHER if the queue is in error. Nothing is
  *         enqueued on error.
  *
- * Threads: one thread at a time on a queue.
+ * Threads: MPI's rule for the calling thread; one at a time on a queue.
  */
 int MPIX_Enqueue_wait_req(MPIX_Queue queue, MPI_Request *request);
 
@@ -279,7 +279,7 @@ int MPIX_Enqueue_wait_req(MPIX_Queue queue, MPI_Request *request);
  *
  * @return As @ref MPIX_Enqueue_wait_req.
  *
- * Threads: one thread at a time on a queue.
+ * Threads: MPI's rule for the calling thread; one at a time on a queue.
  */
 int MPIX_Enqueue_waitall(MPIX_Queue queue, int count, MPI_Request requests[]);
 
@@ -306,7 +306,7 @@ typedef struct MPIX_Queue_stats {
  *
  * @return MPI_SUCCESS; MPI_ERR_ARG for NULL.
  *
- * Threads: any.
+ * Threads: MPI's rule for the calling thread.
  */
 int MPIX_Queue_get_stats(MPIX_Queue_stats *stats);
 
@@ -320,7 +320,7 @@ int MPIX_Queue_get_stats(MPIX_Queue_stats *stats);
  *
  * @return MPI_SUCCESS; MPI_ERR_ARG for NULL.
  *
- * Threads: any.
+ * Threads: MPI's rule for the calling thread.
  */
 int MPIX_Queue_print_stats(FILE *stream);
 
