@@ -17,15 +17,24 @@
 #include <stdio.h>
 
 
-/* Live streams; entries and their list links are protected by lock. */
+/* Live streams; entries and their list links are protected by lock. A stream
+ * that ends is counted, atomically, before it does. */
 static struct {
     pthread_mutex_t lock;
     ucs_list_link_t streams;
+    uint64_t        num_ends;
 } gstream_registry = {
     .lock    = PTHREAD_MUTEX_INITIALIZER,
     .streams = UCS_LIST_INITIALIZER(&gstream_registry.streams,
                                     &gstream_registry.streams)
 };
+
+
+/* What the calling thread has found last, and how many streams had ended. */
+static __thread struct {
+    ucs_gstream_h stream;
+    uint64_t      num_ends;
+} gstream_found;
 
 
 /* Back ends by type; NULL where this build has none. */
@@ -63,6 +72,7 @@ static ucs_status_t gstream_registry_destroy(ucs_gstream_h stream)
 
     /* Out first: once destroyed, the memory may be another stream's */
     ucs_list_del(&stream->list);
+    __atomic_fetch_add(&gstream_registry.num_ends, 1, __ATOMIC_RELEASE);
     status = stream->ops->destroy(stream);
     if (status != UCS_OK) {
         ucs_list_add_tail(&gstream_registry.streams, &stream->list);
@@ -158,11 +168,22 @@ ucs_status_t ucs_gstream_destroy(ucs_gstream_h stream)
 
 int ucs_gstream_is_valid(ucs_gstream_h stream)
 {
+    uint64_t num_ends = __atomic_load_n(&gstream_registry.num_ends,
+                                        __ATOMIC_ACQUIRE);
     int found;
+
+    if ((stream != NULL) && (gstream_found.stream == stream) &&
+        (gstream_found.num_ends == num_ends)) {
+        return 1;
+    }
 
     pthread_mutex_lock(&gstream_registry.lock);
     found = (gstream_registry_find(stream) != NULL);
     pthread_mutex_unlock(&gstream_registry.lock);
+    if (found) {
+        gstream_found.stream   = stream;
+        gstream_found.num_ends = num_ends;
+    }
     return found;
 }
 

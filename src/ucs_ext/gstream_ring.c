@@ -68,11 +68,7 @@ ucs_status_t gstream_ring_init(gstream_ring_t *ring)
         return UCS_ERR_NO_MEMORY;
     }
 
-    if (ucs_spinlock_init(&ring->in.lock, 0) != UCS_OK) {
-        free(chunk);
-        return UCS_ERR_NO_RESOURCE;
-    }
-
+    atomic_init(&ring->in.lock, 0);
     ring->in.tail_chunk  = chunk;
     ring->in.last_chunk  = chunk;
     ring->in.spare       = NULL;
@@ -90,14 +86,13 @@ void gstream_ring_cleanup(gstream_ring_t *ring)
     gstream_chunk_free_chain(ring->out.head_chunk);
     gstream_chunk_free_chain(ring->in.spare);
     gstream_chunk_free_chain(atomic_load(&ring->mid.returned));
-    ucs_spinlock_destroy(&ring->in.lock);
 }
 
 static void gstream_ring_lock(gstream_ring_t *ring)
 {
     unsigned tries = 0;
 
-    while (!ucs_spin_try_lock(&ring->in.lock)) {
+    while (atomic_exchange_explicit(&ring->in.lock, 1, memory_order_acquire)) {
         if (++tries < GSTREAM_RING_LOCK_TRIES) {
             gstream_pace_pause();
         } else {
@@ -280,7 +275,7 @@ ucs_status_t gstream_ring_push(gstream_ring_t *ring,
          * rest is the producer's side of gstream_host_wake() */
         atomic_store(&ring->mid.tail, end);
     }
-    ucs_spin_unlock(&ring->in.lock);
+    atomic_store_explicit(&ring->in.lock, 0, memory_order_release);
     return status;
 }
 

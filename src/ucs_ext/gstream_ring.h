@@ -21,7 +21,6 @@
 
 #include <ucs/arch/cpu.h>
 #include <ucs/sys/math.h>
-#include <ucs/type/spinlock.h>
 
 #include <stdatomic.h>
 
@@ -33,7 +32,7 @@ typedef struct gstream_chunk gstream_chunk_t;
 typedef struct gstream_ring {
     /** Producers' side, protected by lock. */
     struct {
-        ucs_spinlock_t  lock;
+        _Atomic int     lock;        /**< 1 while somebody has it */
         gstream_chunk_t *tail_chunk; /**< Holds the last command */
         gstream_chunk_t *last_chunk; /**< End of the chain */
         gstream_chunk_t *spare;      /**< Chunks to be used again */
@@ -56,7 +55,7 @@ typedef struct gstream_ring {
 } gstream_ring_t;
 
 
-/** Make an empty ring. UCS_OK, UCS_ERR_NO_MEMORY or UCS_ERR_NO_RESOURCE. */
+/** Make an empty ring. UCS_OK or UCS_ERR_NO_MEMORY. */
 ucs_status_t gstream_ring_init(gstream_ring_t *ring);
 
 
