@@ -12,6 +12,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define USES       3
 #define MANY       (10ul << 20) /* bytes: one use takes long enough */
@@ -20,6 +21,7 @@
 #define SHORT      1000
 #define TINY       8
 #define TINY_PAIRS 300
+#define BATCH      1200 /* more than two commands of the stream hold */
 
 /** What the case expects of a message. */
 typedef struct {
@@ -416,6 +418,60 @@ static void live_once(void)
     }
 }
 
+/* Half of a batch each way, in one call; each has its own number */
+static void batch_init(near_t *near, uint64_t *numbers,
+                       ucp_st_op_h ops[][BATCH])
+{
+    st_side_t *side = near->pair.side;
+    int i, from;
+
+    for (i = 0; i < BATCH; ++i) {
+        from          = i % 2;
+        ops[from][i]  = st_send(&side[from], &numbers[i], TINY, (uint64_t)i);
+        ops[!from][i] = st_recv(&side[!from], &numbers[BATCH + i], TINY,
+                                (uint64_t)i);
+        st_match_ok(ops[ST_A][i], ops[ST_B][i]);
+    }
+}
+
+/* More starts than one command holds, with one call */
+static void test_startall(void)
+{
+    static uint64_t numbers[2 * BATCH];
+    static ucp_st_op_h ops[2][BATCH];
+    st_side_t *side;
+    near_t near;
+    int use, i;
+
+    if (!near_pair_init(&near.pair, NULL, NULL)) {
+        return;
+    }
+    side = near.pair.side;
+    batch_init(&near, numbers, ops);
+    for (use = 0; use < USES; ++use) {
+        for (i = 0; i < BATCH; ++i) {
+            numbers[i]         = (uint64_t)((use * BATCH) + i + 1);
+            numbers[BATCH + i] = 0;
+        }
+        for (i = 0; i < 2; ++i) {
+            CU_ASSERT_EQUAL(ucp_st_enqueue_startall(side[i].queue, ops[i],
+                                                    BATCH), UCS_OK);
+            CU_ASSERT_EQUAL(ucp_st_enqueue_waitall(side[i].queue, ops[i],
+                                                   BATCH), UCS_OK);
+        }
+        st_sync(&side[ST_A]);
+        st_sync(&side[ST_B]);
+        CU_ASSERT_EQUAL(memcmp(numbers, &numbers[BATCH],
+                               BATCH * sizeof(*numbers)), 0);
+    }
+    for (i = 0; i < BATCH; ++i) {
+        st_free(ops[ST_A][i]);
+        st_free(ops[ST_B][i]);
+    }
+    st_pair_cleanup(&near.pair);
+}
+
+
 static void test_nothing_left(void)
 {
     int fds, i;
@@ -440,6 +496,7 @@ static const st_cunit_case_t cases[] = {
     {"no_desk", test_no_desk},
     {"fallback", test_fallback},
     {"reuse", test_reuse},
+    {"startall", test_startall},
     {"nothing_left", test_nothing_left}
 };
 

@@ -111,6 +111,7 @@ typedef struct ucp_st_direct_op {
     ucp_st_direct_stream_t *stream;  /* of the last start; worker's lock */
     ucs_list_link_t       list;      /* in the stream's open uses */
     uint8_t               is_open;   /* ... it is there */
+    uint8_t               has_news;  /* for the other side's stream */
     uint8_t               halted;    /* nothing is moved any more */
     uint8_t               released;  /* starts have no effect any more */
     uint8_t               release;   /* asked for; worker's lock */
@@ -170,6 +171,10 @@ void ucp_st_direct_stream_kick(ucp_st_direct_stream_t *stream);
 /** Runs on the stream: begin a use. `arg` is a ucp_st_direct_op_t. */
 void ucp_st_direct_start(void *arg);
 
+/** The same for several, of one queue. `arg` is an array of pointers that ends
+ *  with NULL. */
+void ucp_st_direct_startall(void *arg);
+
 /** Move some pieces of an operation; how many. The stream's lock is held, as it
  *  is for the next three. */
 unsigned ucp_st_direct_move(ucp_st_direct_op_t *direct, unsigned max);
@@ -185,7 +190,8 @@ void ucp_st_direct_complete(ucp_st_direct_op_t *direct,
  *  it, but nobody attends to it there. */
 int ucp_st_direct_needs_kick(const ucp_st_direct_op_t *direct);
 
-/** Something was moved or begun: call the other side's stream if it sleeps. */
+/** Something was moved or begun: call the other side's stream if it sleeps. A
+ *  fence was there in between. */
 void ucp_st_direct_ring(const ucp_st_direct_op_t *direct);
 
 /** Take no further part in moving: after this nothing of the peer's is touched

@@ -82,15 +82,14 @@ ucp_st_direct_other_desk(const ucp_st_direct_op_t *direct)
     return (offset == 0) ? NULL : UCS_PTR_BYTE_OFFSET(direct->segment, offset);
 }
 
-/* Wake the other side's stream if it sleeps. The fence pairs with the counting
- * of who is about to sleep, after which he looks once more: he sees what was
- * stored before, or is seen. The count is looked at first, as it changes
- * seldom. */
+/* Wake the other side's stream if it sleeps. The caller's fence pairs with the
+ * counting of who is about to sleep, after which he looks once more: he sees
+ * what was stored before, or is seen. The count is looked at first, as it
+ * changes seldom. */
 void ucp_st_direct_ring(const ucp_st_direct_op_t *direct)
 {
     ucp_st_direct_desk_t *desk;
 
-    __sync_synchronize();
     if (__atomic_load_n(&direct->segment->sleepers, __ATOMIC_RELAXED) == 0) {
         return;
     }
@@ -324,27 +323,51 @@ static void ucp_st_direct_begin(ucp_st_direct_op_t *direct)
         ucp_st_direct_open(direct);
     }
     ucp_st_direct_store(&ucp_st_direct_mine(direct)->begun, direct->begun);
-    ucp_st_direct_ring(direct);
     if (is_done) {
         ucp_st_direct_complete(direct, UCP_ST_DIRECT_STREAM);
     }
 }
 
-/* Where nothing is moved any more, the pair may be another one's */
-void ucp_st_direct_start(void *arg)
+/* Where nothing is moved any more, the pair may be another one's; non-zero if
+ * this one is begun */
+static int ucp_st_direct_start_locked(ucp_st_direct_op_t *direct)
 {
-    ucp_st_direct_op_t *direct     = arg;
-    ucp_st_direct_stream_t *stream = direct->stream;
+    if (direct->released) {
+        return 0;
+    }
+    __atomic_store_n(&direct->begun, direct->begun + 1, __ATOMIC_RELAXED);
+    direct->left = direct->num_pieces;
+    if (direct->halted) {
+        return 0;
+    }
+    ucp_st_direct_begin(direct);
+    return 1;
+}
+
+void ucp_st_direct_startall(void *arg)
+{
+    ucp_st_direct_op_t **list      = arg;
+    ucp_st_direct_stream_t *stream = list[0]->stream;
+    size_t i;
 
     (void)pthread_mutex_lock(&stream->lock);
-    if (!direct->released) {
-        __atomic_store_n(&direct->begun, direct->begun + 1, __ATOMIC_RELAXED);
-        direct->left = direct->num_pieces;
-        if (!direct->halted) {
-            ucp_st_direct_begin(direct);
+    for (i = 0; list[i] != NULL; ++i) {
+        list[i]->has_news = ucp_st_direct_start_locked(list[i]);
+    }
+    __sync_synchronize(); /* see ucp_st_direct_ring() */
+    for (i = 0; list[i] != NULL; ++i) {
+        if (list[i]->has_news) {
+            ucp_st_direct_ring(list[i]);
         }
     }
     (void)pthread_mutex_unlock(&stream->lock);
+}
+
+void ucp_st_direct_start(void *arg)
+{
+    ucp_st_direct_op_t *list[] = {arg, NULL};
+
+    ucp_st_direct_startall(list);
 }
 
 int ucp_st_direct_needs_kick(const ucp_st_direct_op_t *direct)

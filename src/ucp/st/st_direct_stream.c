@@ -13,20 +13,37 @@
 
 /* Some pieces of each open use; zero if there was nothing to do. The stream's
  * lock is held. */
+static unsigned ucp_st_direct_stream_move(ucp_st_direct_stream_t *stream)
+{
+    unsigned count = 0;
+    ucp_st_direct_op_t *direct;
+    unsigned moved;
+
+    ucs_list_for_each(direct, &stream->open, list) {
+        /* Once it is halted the pair may be another one's */
+        moved = direct->halted ? 0 : ucp_st_direct_move(direct,
+                                                        UCP_ST_DIRECT_TURN);
+        direct->has_news = (moved > 0);
+        count           += moved;
+    }
+    return count;
+}
+
+/* The same, and what follows from that */
 static unsigned ucp_st_direct_stream_turn(ucp_st_direct_stream_t *stream,
                                           ucp_st_direct_mover_t mover)
 {
-    unsigned count = 0;
+    unsigned count = ucp_st_direct_stream_move(stream);
     ucp_st_direct_op_t *direct, *tmp;
-    unsigned moved;
 
+    if (count > 0) {
+        __sync_synchronize(); /* see ucp_st_direct_ring() */
+    }
     ucs_list_for_each_safe(direct, tmp, &stream->open, list) {
         if (direct->halted) {
-            continue; /* the pair may be another one's */
+            continue;
         }
-        moved  = ucp_st_direct_move(direct, UCP_ST_DIRECT_TURN);
-        count += moved;
-        if (moved > 0) {
+        if (direct->has_news) {
             ucp_st_direct_ring(direct);
         }
         if (ucp_st_direct_is_complete(direct)) {

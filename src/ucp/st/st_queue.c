@@ -109,6 +109,7 @@ ucs_status_t ucp_st_queue_destroy(ucp_st_queue_h queue)
     ucp_st_batch_queue_gone(queue);
     ucs_list_del(&queue->list);
     ucp_st_worker_unlock(worker);
+    free(queue->starts_list);
     free(queue->cmds);
     free(queue);
     return UCS_OK;
@@ -137,8 +138,10 @@ void ucp_st_queue_fail_req(ucp_st_queue_h queue, ucp_st_req_h req,
 ucs_status_t ucp_st_queue_reserve(ucp_st_queue_h queue, size_t num_cmds)
 {
     size_t needed = num_cmds + 1;
+    ucp_st_direct_op_t **list;
     ucs_gstream_cmd_t *cmds;
 
+    queue->num_listed = 0;
     if (needed <= queue->max_cmds) {
         return UCS_OK;
     }
@@ -146,8 +149,13 @@ ucs_status_t ucp_st_queue_reserve(ucp_st_queue_h queue, size_t num_cmds)
     if (cmds == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
-    queue->cmds     = cmds;
-    queue->max_cmds = 2 * needed;
+    queue->cmds = cmds;
+    list        = realloc(queue->starts_list, 2 * needed * sizeof(*list));
+    if (list == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    queue->starts_list = list;
+    queue->max_cmds    = 2 * needed;
     return UCS_OK;
 }
 

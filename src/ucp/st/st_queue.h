@@ -32,6 +32,9 @@ struct ucp_st_queue {
     ucp_st_direct_stream_t *direct; /* NULL without that lane; read-only */
     ucs_gstream_cmd_t *cmds;  /* scratch for a batch */
     size_t            max_cmds;
+    ucp_st_direct_op_t **starts_list; /* the same, for the direct lane; as many
+                                         as commands */
+    size_t            num_listed;
     uint64_t          starts[UCP_ST_LANE_LAST]; /* enqueued, by lane; see */
     uint64_t          waits[UCP_ST_LANE_LAST];  /* ucp_st_queue_count() */
 };
@@ -69,7 +72,8 @@ void ucp_st_queue_fail(ucp_st_queue_h queue, ucp_st_op_h op,
 void ucp_st_queue_fail_req(ucp_st_queue_h queue, ucp_st_req_h req,
                            ucs_status_t status);
 
-/** Room in `cmds` for so many commands and what ucp_st_queue_enqueue() adds. */
+/** Begin a batch: room in `cmds` for so many commands and what
+ *  ucp_st_queue_enqueue() adds. */
 ucs_status_t ucp_st_queue_reserve(ucp_st_queue_h queue, size_t num_cmds);
 
 /** Have the stream run the commands in `cmds`, and then store the number of the
