@@ -32,6 +32,13 @@ typedef struct faces_grid {
 } faces_grid_t;
 
 
+/* A node of an element at the surface of the block. */
+typedef struct faces_rim {
+    uint32_t node;
+    uint32_t surface; /* Its place, counted among those of the surface */
+} faces_rim_t;
+
+
 /* Data of one rank. The kernels' arguments: changed by them in stream order. */
 typedef struct faces_field {
     int      rank;
@@ -41,11 +48,16 @@ typedef struct faces_field {
     size_t   num_values; /* Nodes of all elements */
     size_t   num_places; /* width^3 */
     double   *value;     /* Of the nodes, element by element */
+    double   *source;    /* Of the nodes, added in each iteration */
     double   *sum;       /* Of the places */
-    uint32_t *first;     /* num_places + 1; nodes of a place: node[first...] */
-    uint32_t *node;      /* num_values; ascending within a place */
+    uint32_t *place;     /* Of the nodes */
+    size_t   num_rims;
+    faces_rim_t *rim;    /* Ascending */
+    size_t   num_surface;
+    double   *surface;   /* Sums at the places of the surface */
     size_t   length[FACES_NUM_DIRS]; /* Of a message, in doubles */
-    uint32_t *place[FACES_NUM_DIRS]; /* Places of a message, in order */
+    uint32_t *from[FACES_NUM_DIRS];  /* In order; of the surface's places */
+    uint32_t *to[FACES_NUM_DIRS];    /* The same, of all places */
     double   *send[FACES_NUM_DIRS];
     double   *recv[FACES_MAX_SETS][FACES_NUM_DIRS];
     unsigned num_sets;   /* Receive buffers used in turn: 1 or 2 */
@@ -109,12 +121,15 @@ void faces_field_cleanup(faces_field_t *field);
 /* Sets the start values and spoils all message buffers and sums. */
 void faces_field_reset(faces_field_t *field, unsigned num_sets);
 
-/* Start value, and value added in an iteration, of a node of a rank. */
+/* Start value of a node of a rank, and what each iteration adds to it. */
 double faces_start_value(size_t num_values, int rank, size_t node);
-double faces_source(size_t num_values, int rank, size_t node, unsigned iter);
+double faces_source(size_t num_values, int rank, size_t node);
+
+/* What an iteration adds to all nodes besides. */
+double faces_drift(unsigned iter);
 
 /* Value of a node after the element update of an iteration. */
-double faces_update(double value, double source);
+double faces_update(double value, double source, double drift);
 
 /* Kernels; the argument is a faces_field_t. */
 void faces_kernel_pack(void *arg);

@@ -34,26 +34,53 @@ static uint32_t faces_node_place(const faces_field_t *field, size_t node)
     return place;
 }
 
-/* Counting sort of the nodes by place; keeps their order within a place. */
-static void faces_field_sort_nodes(faces_field_t *field)
+static int faces_is_surface(const faces_field_t *field, uint32_t place)
 {
-    uint32_t *fill = bench_alloc(field->num_places * sizeof(*fill));
+    int dim, at;
+
+    for (dim = 0; dim < 3; ++dim) {
+        at     = place % field->width;
+        place /= field->width;
+        if ((at == 0) || (at == field->width - 1)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Numbers the places of the surface; the numbers of others are not used. */
+static uint32_t *faces_field_number_surface(faces_field_t *field)
+{
+    uint32_t *number = bench_alloc(field->num_places * sizeof(*number));
     size_t i;
 
-    field->first = bench_alloc((field->num_places + 1) * sizeof(uint32_t));
-    field->node  = bench_alloc(field->num_values * sizeof(uint32_t));
-
-    for (i = 0; i < field->num_values; ++i) {
-        ++field->first[faces_node_place(field, i) + 1];
-    }
+    field->num_surface = 0;
     for (i = 0; i < field->num_places; ++i) {
-        field->first[i + 1] += field->first[i];
-        fill[i]              = field->first[i];
+        if (faces_is_surface(field, i)) {
+            number[i] = field->num_surface++;
+        }
     }
+    return number;
+}
+
+/* Lists where the nodes are, and those at the surface once more. */
+static void faces_field_list_nodes(faces_field_t *field, const uint32_t *number)
+{
+    size_t i;
+
+    field->place    = bench_alloc(field->num_values * sizeof(uint32_t));
+    field->rim      = bench_alloc(field->num_values * sizeof(faces_rim_t));
+    field->surface  = bench_alloc(field->num_surface * sizeof(double));
+    field->num_rims = 0;
     for (i = 0; i < field->num_values; ++i) {
-        field->node[fill[faces_node_place(field, i)]++] = i;
+        field->place[i] = faces_node_place(field, i);
+        if (faces_is_surface(field, field->place[i])) {
+            field->rim[field->num_rims++] = (faces_rim_t) {
+                .node    = i,
+                .surface = number[field->place[i]]
+            };
+        }
     }
-    free(fill);
 }
 
 /* First and last place of a message in one dimension. */
@@ -67,10 +94,12 @@ static void faces_dir_range(const faces_field_t *field, int dir, int dim,
 }
 
 /* Lists the places of a message, x first: as on the other side. */
-static void faces_field_list_places(faces_field_t *field, int dir)
+static void faces_field_list_places(faces_field_t *field, int dir,
+                                    const uint32_t *number)
 {
     size_t count = 0;
     int begin[3], end[3];
+    uint32_t place;
     int dim, x, y, z;
 
     field->length[dir] = 1;
@@ -79,24 +108,27 @@ static void faces_field_list_places(faces_field_t *field, int dir)
         field->length[dir] *= end[dim] - begin[dim] + 1;
     }
 
-    field->place[dir] = bench_alloc(field->length[dir] * sizeof(uint32_t));
+    field->from[dir] = bench_alloc(field->length[dir] * sizeof(uint32_t));
+    field->to[dir]   = bench_alloc(field->length[dir] * sizeof(uint32_t));
     for (z = begin[2]; z <= end[2]; ++z) {
         for (y = begin[1]; y <= end[1]; ++y) {
             for (x = begin[0]; x <= end[0]; ++x) {
-                field->place[dir][count++] =
-                    (z * field->width + y) * field->width + x;
+                place = (z * field->width + y) * field->width + x;
+                field->from[dir][count] = number[place];
+                field->to[dir][count++] = place;
             }
         }
     }
 }
 
-static void faces_field_init_messages(faces_field_t *field)
+static void faces_field_init_messages(faces_field_t *field,
+                                      const uint32_t *number)
 {
     size_t size;
     int dir, set;
 
     for (dir = 0; dir < FACES_NUM_DIRS; ++dir) {
-        faces_field_list_places(field, dir);
+        faces_field_list_places(field, dir, number);
         size             = field->length[dir] * sizeof(double);
         field->send[dir] = bench_alloc(size);
         for (set = 0; set < FACES_MAX_SETS; ++set) {
@@ -108,6 +140,7 @@ static void faces_field_init_messages(faces_field_t *field)
 void faces_field_init(faces_field_t *field, int rank, int block, int order)
 {
     size_t nodes_axis = (size_t)block * (order + 1);
+    uint32_t *number;
 
     field->rank       = rank;
     field->block      = block;
@@ -116,9 +149,12 @@ void faces_field_init(faces_field_t *field, int rank, int block, int order)
     field->num_values = nodes_axis * nodes_axis * nodes_axis;
     field->num_places = (size_t)field->width * field->width * field->width;
     field->value      = bench_alloc(field->num_values * sizeof(double));
+    field->source     = bench_alloc(field->num_values * sizeof(double));
     field->sum        = bench_alloc(field->num_places * sizeof(double));
-    faces_field_sort_nodes(field);
-    faces_field_init_messages(field);
+    number            = faces_field_number_surface(field);
+    faces_field_list_nodes(field, number);
+    faces_field_init_messages(field, number);
+    free(number);
 }
 
 void faces_field_cleanup(faces_field_t *field)
@@ -130,11 +166,14 @@ void faces_field_cleanup(faces_field_t *field)
             free(field->recv[set][dir]);
         }
         free(field->send[dir]);
-        free(field->place[dir]);
+        free(field->to[dir]);
+        free(field->from[dir]);
     }
-    free(field->node);
-    free(field->first);
+    free(field->surface);
+    free(field->rim);
+    free(field->place);
     free(field->sum);
+    free(field->source);
     free(field->value);
 }
 
@@ -153,7 +192,8 @@ void faces_field_reset(faces_field_t *field, unsigned num_sets)
     int dir, set;
 
     for (i = 0; i < field->num_values; ++i) {
-        field->value[i] = faces_start_value(field->num_values, field->rank, i);
+        field->value[i]  = faces_start_value(field->num_values, field->rank, i);
+        field->source[i] = faces_source(field->num_values, field->rank, i);
     }
 
     faces_spoil(field->sum, field->num_places);
@@ -168,53 +208,55 @@ void faces_field_reset(faces_field_t *field, unsigned num_sets)
     field->iter     = 0;
 }
 
-/* A number in [0, 1), different for nodes, ranks and iterations near by. */
-double faces_source(size_t num_values, int rank, size_t node, unsigned iter)
+/* A number in [0, 1), different for what is near by. */
+static double faces_scatter(uint32_t id)
 {
-    uint32_t id = (uint32_t)(rank * num_values + node);
+    return ((id * 40503u) & 0xffff) * (1.0 / 65536);
+}
 
-    return ((id * 40503u + iter * 9973u) & 0xffff) * (1.0 / 65536);
+double faces_source(size_t num_values, int rank, size_t node)
+{
+    return faces_scatter((uint32_t)(rank * num_values + node));
 }
 
 double faces_start_value(size_t num_values, int rank, size_t node)
 {
-    return faces_source(num_values, rank, node, 0xf00d);
+    return 1 - faces_source(num_values, rank, node);
+}
+
+double faces_drift(unsigned iter)
+{
+    return faces_scatter(iter);
 }
 
 /* The factor keeps sums of up to 8 nodes bounded over any number of uses. */
-double faces_update(double value, double source)
+double faces_update(double value, double source, double drift)
 {
-    return value * 0.0625 + source;
+    return value * 0.0625 + (source + drift);
 }
 
-static double faces_place_sum(const faces_field_t *field, uint32_t place)
-{
-    const uint32_t *node = field->node + field->first[place];
-    const uint32_t *end  = field->node + field->first[place + 1];
-    double sum           = field->value[*node];
-
-    while (++node < end) {
-        sum += field->value[*node];
-    }
-    return sum;
-}
-
+/* Sums begin with 0 and nodes are ascending, as the reference has it. */
 void faces_kernel_pack(void *arg)
 {
-    faces_field_t *field = arg;
+    faces_field_t *field   = arg;
+    const faces_rim_t *rim = field->rim;
+    double drift           = faces_drift(field->iter);
     size_t i;
     int dir;
 
     for (i = 0; i < field->num_values; ++i) {
-        field->value[i] = faces_update(field->value[i],
-                                       faces_source(field->num_values,
-                                                    field->rank, i,
-                                                    field->iter));
+        field->value[i] = faces_update(field->value[i], field->source[i],
+                                       drift);
+    }
+
+    memset(field->surface, 0, field->num_surface * sizeof(double));
+    for (i = 0; i < field->num_rims; ++i) {
+        field->surface[rim[i].surface] += field->value[rim[i].node];
     }
 
     for (dir = 0; dir < FACES_NUM_DIRS; ++dir) {
         for (i = 0; i < field->length[dir]; ++i) {
-            field->send[dir][i] = faces_place_sum(field, field->place[dir][i]);
+            field->send[dir][i] = field->surface[field->from[dir][i]];
         }
     }
 }
@@ -224,8 +266,9 @@ void faces_kernel_interior(void *arg)
     faces_field_t *field = arg;
     size_t i;
 
-    for (i = 0; i < field->num_places; ++i) {
-        field->sum[i] = faces_place_sum(field, i);
+    memset(field->sum, 0, field->num_places * sizeof(double));
+    for (i = 0; i < field->num_values; ++i) {
+        field->sum[field->place[i]] += field->value[i];
     }
 }
 
@@ -233,20 +276,17 @@ void faces_kernel_unpack(void *arg)
 {
     faces_field_t *field = arg;
     double **recv        = field->recv[field->iter % field->num_sets];
-    uint32_t n;
     size_t i;
     int dir;
 
     for (dir = 0; dir < FACES_NUM_DIRS; ++dir) {
         for (i = 0; i < field->length[dir]; ++i) {
-            field->sum[field->place[dir][i]] += recv[dir][i];
+            field->sum[field->to[dir][i]] += recv[dir][i];
         }
     }
 
-    for (i = 0; i < field->num_places; ++i) {
-        for (n = field->first[i]; n < field->first[i + 1]; ++n) {
-            field->value[field->node[n]] = field->sum[i];
-        }
+    for (i = 0; i < field->num_values; ++i) {
+        field->value[i] = field->sum[field->place[i]];
     }
     ++field->iter;
 }

@@ -91,7 +91,8 @@ static void faces_global_update(faces_global_t *global, unsigned iter)
         value = global->value + rank * num_values;
         for (i = 0; i < num_values; ++i) {
             value[i] = faces_update(value[i],
-                                    faces_source(num_values, rank, i, iter));
+                                    faces_source(num_values, rank, i),
+                                    faces_drift(iter));
         }
         faces_block_each(global->field, value,
                          global->local + rank * num_places, faces_node_add);

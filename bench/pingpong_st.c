@@ -5,8 +5,8 @@
  * The streams run, for i = 0, 1, ... (R start of the receive, S of the send, W
  * wait for it):
  *
- *     rank 0:                 R0(i)  pack  S0(i)  W(S0) W(R0)  unpack
- *     rank 1:  R1(0) barrier  W(R1)  unpack  pack  R1(i+1)  S1(i)  W(S1)
+ *     rank 0:                 R0(i)  pack  S0(i)  W(S0, R0)  unpack
+ *     rank 1:  R1(0) barrier  W(S1(i-1), R1)  unpack  pack  R1(i+1)  S1(i)
  *
  * Both kinds of send use this order, in which ready sends are legal with one
  * buffer a side:
@@ -77,10 +77,17 @@ static void pp_st_wait(pp_exchange_t *ex, MPI_Request *request)
                 "MPIX_Enqueue_wait_req");
 }
 
+static void pp_st_wait_both(pp_exchange_t *ex)
+{
+    MPI_Request both[] = {ex->send, ex->recv};
+
+    bench_check(MPIX_Enqueue_waitall(ex->queue, 2, both),
+                "MPIX_Enqueue_waitall");
+}
+
 static void pp_st_send(pp_exchange_t *ex)
 {
     pp_st_start(ex, &ex->send);
-    pp_st_wait(ex, &ex->send);
     ++ex->messages;
 }
 
@@ -102,7 +109,7 @@ static void pp_st_ping(pp_exchange_t *ex, int count)
         pp_st_start(ex, &ex->recv);
         pp_st_launch(ex, pp_kernel_pack);
         pp_st_send(ex);
-        pp_st_wait(ex, &ex->recv);
+        pp_st_wait_both(ex);
         pp_st_launch(ex, pp_kernel_unpack);
     }
 }
@@ -112,7 +119,11 @@ static void pp_st_pong(pp_exchange_t *ex, int count)
     int i;
 
     for (i = 0; i < count; ++i) {
-        pp_st_wait(ex, &ex->recv);
+        if (i == 0) {
+            pp_st_wait(ex, &ex->recv);
+        } else {
+            pp_st_wait_both(ex);
+        }
         pp_st_launch(ex, pp_kernel_unpack);
         pp_st_launch(ex, pp_kernel_pack);
         if (i + 1 < count) {
@@ -120,6 +131,7 @@ static void pp_st_pong(pp_exchange_t *ex, int count)
         }
         pp_st_send(ex);
     }
+    pp_st_wait(ex, &ex->send);
 }
 
 static void pp_st_run(pp_exchange_t *ex, int count)
