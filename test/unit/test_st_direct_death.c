@@ -15,6 +15,8 @@
 #include "st_direct.h"
 #include "st_op.h"
 
+#include <ucs/debug/log_def.h>
+
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,6 +57,9 @@ const char *__lsan_default_suppressions(void)
     return "leak:libuct.so.0\n";
 }
 #endif
+
+/* Lines that a user would see; threads of the library add to it */
+static _Atomic unsigned num_errors;
 
 /** One of the two processes. */
 typedef struct {
@@ -170,6 +175,22 @@ static void other_kill(life_t *life)
     close(life->fd);
 }
 
+static ucs_log_func_rc_t count_error(const char *file, unsigned line,
+                                     const char *function,
+                                     ucs_log_level_t level,
+                                     const ucs_log_component_config_t *config,
+                                     const char *message, va_list ap)
+{
+    (void)file;
+    (void)line;
+    (void)function;
+    (void)config;
+    (void)message;
+    (void)ap;
+    num_errors += (level <= UCS_LOG_LEVEL_ERROR);
+    return UCS_LOG_FUNC_RC_CONTINUE;
+}
+
 static int is_death(ucs_status_t status)
 {
     return (status == UCS_ERR_ENDPOINT_TIMEOUT) ||
@@ -225,7 +246,7 @@ static void run_death(death_mode_t mode, int is_send, int is_mapped,
     life_cleanup(&life, is_mapped);
 }
 
-/* Whatever was killed, nothing is left of it here */
+/* Whatever was killed, nothing is left of it here, and nobody looks for it */
 static void run_all(death_mode_t mode, int is_polled)
 {
     int is_send, is_mapped, fds, maps;
@@ -238,8 +259,10 @@ static void run_all(death_mode_t mode, int is_polled)
     if (near_init(&near, NULL, LEN)) {
         near_cleanup(&near);
     }
-    fds  = near_count_fds();
-    maps = near_count_maps();
+    fds        = near_count_fds();
+    maps       = near_count_maps();
+    num_errors = 0;
+    ucs_log_push_handler(count_error);
     for (is_mapped = (mode == MODE_CLAIMED); is_mapped < 2; ++is_mapped) {
         for (is_send = 0; is_send < 2; ++is_send) {
             run_death(mode, is_send, is_mapped, is_polled);
@@ -247,6 +270,8 @@ static void run_all(death_mode_t mode, int is_polled)
             CU_ASSERT_EQUAL(near_count_maps(), maps);
         }
     }
+    ucs_log_pop_handler();
+    CU_ASSERT_EQUAL(num_errors, 0);
 }
 
 static void test_idle(void)
