@@ -8,7 +8,6 @@
 
 #include "mpix_test.h"
 
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -319,12 +318,85 @@ static void test_handles(void)
     use_good_pair();
 }
 
-/* Blocks the stream until the host lets it go. */
-static void hold(void *arg)
+/* Handles of groups and events, and what they are asked to do */
+static void test_host_handles(void)
 {
-    while (!__atomic_load_n((int*)arg, __ATOMIC_ACQUIRE)) {
-        sched_yield();
-    }
+    MPIX_Host_group group = MPIX_HOST_GROUP_NULL;
+    MPIX_Host_event event = MPIX_HOST_EVENT_NULL;
+    void *stream          = mpix_test.stream;
+    unsigned cpu          = ~0u;
+    double seconds        = 0;
+    int flag              = 0;
+    int least, greatest;
+
+    MPIX_OK(MPIX_Host_priority_range(&least, &greatest));
+    MPIX_IS(MPI_ERR_ARG, MPIX_Host_priority_range(NULL, &greatest));
+    MPIX_IS(MPI_ERR_ARG, MPIX_Host_stream_create_bound(-1, &cpu, &stream));
+    MPIX_IS(MPI_ERR_ARG, MPIX_Host_stream_create_bound(0, &cpu, &stream));
+    MPIX_IS(MPI_ERR_ARG, MPIX_Host_stream_create_bound(1, NULL, &stream));
+    MPIX_IS(MPI_ERR_ARG, MPIX_Host_stream_create_bound(1, &cpu, &stream));
+    MPIX_IS(MPI_ERR_ARG, MPIX_Host_group_create(-1, 0, NULL, &group));
+    MPIX_IS(MPI_ERR_ARG, MPIX_Host_group_create(1, -1, &cpu, &group));
+    MPIX_IS(MPI_ERR_ARG, MPIX_Host_group_create(1, 1, NULL, &group));
+    MPIX_IS(MPI_ERR_ARG, MPIX_Host_group_create(1, 1, &cpu, &group));
+    MPIX_IS(MPI_ERR_ARG, MPIX_Host_group_create(1000000, 0, NULL, &group));
+    MPIX_IS(MPI_ERR_ARG, MPIX_Host_group_create(1, 0, NULL, NULL));
+    MPIX_IS(MPI_ERR_ARG, MPIX_Host_stream_create_on(group, 0, &stream));
+    MPIX_IS(MPI_ERR_ARG, MPIX_Host_group_free(&group));
+    MPIX_IS(MPI_ERR_ARG, MPIX_Host_group_free(NULL));
+    MPIX_CHECK((stream == mpix_test.stream) && (group == NULL),
+               "a handle has changed");
+
+    MPIX_IS(MPI_ERR_ARG, MPIX_Host_event_create(NULL));
+    MPIX_IS(MPI_ERR_ARG, MPIX_Host_event_free(NULL));
+    MPIX_IS(MPI_ERR_ARG, MPIX_Host_event_free(&event));
+    MPIX_IS(MPI_ERR_ARG, MPIX_Host_event_record(stream, event));
+    MPIX_IS(MPI_ERR_ARG, MPIX_Host_event_wait(stream, event));
+    MPIX_IS(MPI_ERR_ARG, MPIX_Host_event_query(event, &flag));
+    MPIX_IS(MPI_ERR_ARG, MPIX_Host_event_synchronize(event));
+
+    /* Never recorded, nor taken for what it is not */
+    MPIX_OK(MPIX_Host_event_create(&event));
+    MPIX_OK(MPIX_Host_group_create(0, 0, NULL, &group));
+    MPIX_IS(MPI_ERR_ARG, MPIX_Host_event_wait(stream, event));
+    MPIX_IS(MPI_ERR_ARG, MPIX_Host_event_query(event, &flag));
+    MPIX_IS(MPI_ERR_ARG, MPIX_Host_event_synchronize(event));
+    MPIX_IS(MPI_ERR_ARG, MPIX_Host_event_elapsed(event, event, &seconds));
+    MPIX_IS(MPI_ERR_ARG, MPIX_Host_event_record(event, event));
+    MPIX_IS(MPI_ERR_ARG, MPIX_Host_event_record(stream, stream));
+    MPIX_IS(MPI_ERR_ARG, MPIX_Host_event_wait(stream, (void*)group));
+    MPIX_IS(MPI_ERR_ARG, MPIX_Host_stream_create_on(group, least + 1, &stream));
+    MPIX_IS(MPI_ERR_ARG,
+            MPIX_Host_stream_create_on(group, greatest - 1, &stream));
+    MPIX_IS(MPI_ERR_ARG, MPIX_Host_stream_create_on(group, 0, NULL));
+    MPIX_IS(MPI_ERR_ARG, MPIX_Host_stream_create_on((void*)event, 0, &stream));
+    MPIX_CHECK(stream == mpix_test.stream, "%p", stream);
+    MPIX_OK(MPIX_Host_group_free(&group));
+    MPIX_CHECK(group == MPIX_HOST_GROUP_NULL, "%p", (void*)group);
+    MPIX_OK(MPIX_Host_event_record(stream, event));
+    MPIX_IS(MPI_ERR_ARG, MPIX_Host_event_query(event, NULL));
+    MPIX_OK(MPIX_Host_event_synchronize(event));
+    MPIX_IS(MPI_ERR_ARG, MPIX_Host_event_elapsed(event, event, NULL));
+    MPIX_IS(MPI_ERR_ARG, MPIX_Host_event_elapsed(event, NULL, &seconds));
+    MPIX_OK(MPIX_Host_event_free(&event));
+    MPIX_CHECK(event == MPIX_HOST_EVENT_NULL, "%p", (void*)event);
+    use_good_pair();
+}
+
+static void test_kernels(void)
+{
+    static char args[MPIX_HOST_ARGS_MAX + 1];
+    void *stream = mpix_test.stream;
+
+    MPIX_IS(MPI_ERR_ARG,
+            MPIX_Host_stream_launch_copy(stream, mpix_test_hold, args,
+                                         sizeof(args)));
+    MPIX_IS(MPI_ERR_ARG,
+            MPIX_Host_stream_launch_copy(stream, mpix_test_hold, NULL, 1));
+    MPIX_IS(MPI_ERR_ARG, MPIX_Host_stream_launch_copy(stream, NULL, args, 1));
+    MPIX_IS(MPI_ERR_ARG,
+            MPIX_Host_stream_launch_copy(args, mpix_test_hold, args, 1));
+    use_good_pair();
 }
 
 /* What is in use is not freed. */
@@ -335,7 +407,8 @@ static void test_busy(void)
     MPIX_Queue queue    = mpix_test.queue;
     int released        = 0;
 
-    MPIX_OK(MPIX_Host_stream_launch(mpix_test.stream, hold, &released));
+    MPIX_OK(MPIX_Host_stream_launch(mpix_test.stream, mpix_test_hold,
+                                    &released));
     start_good_send();
     MPIX_IS(MPI_ERR_PENDING, MPIX_Queue_free(&queue));
     MPIX_IS(MPI_ERR_PENDING, MPIX_Host_stream_free(&stream));
@@ -411,6 +484,8 @@ int main(int argc, char **argv)
         {"unmatched", test_unmatched},
         {"other_queue", test_other_queue},
         {"handles", test_handles},
+        {"host_handles", test_host_handles},
+        {"kernels", test_kernels},
         {"busy", test_busy},
         {"errhandler", test_errhandler}
     };

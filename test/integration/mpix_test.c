@@ -8,6 +8,7 @@
 
 #include "mpix_test.h"
 
+#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -131,6 +132,13 @@ void mpix_test_verify(void *arg)
         msg->wrong += (msg->words[i] != MPIX_TEST_GUARD_WORD);
     }
     ++msg->use;
+}
+
+void mpix_test_hold(void *arg)
+{
+    while (!__atomic_load_n((int*)arg, __ATOMIC_ACQUIRE)) {
+        sched_yield();
+    }
 }
 
 void mpix_test_msg_init(mpix_test_msg_t *msg, size_t count, int source,

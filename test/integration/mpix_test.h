@@ -113,6 +113,10 @@ void mpix_test_msg_free(mpix_test_msg_t *msg);
 void mpix_test_fill(void *arg);
 void mpix_test_verify(void *arg);
 
+/* Another one: blocks the stream until the host stores something else than 0 to
+ * the int that is the argument. */
+void mpix_test_hold(void *arg);
+
 /* Runs one use of matched sends and receives and waits for it on the host. */
 void mpix_test_run(mpix_test_msg_t *sends, int num_sends,
                    mpix_test_msg_t *recvs, int num_recvs);

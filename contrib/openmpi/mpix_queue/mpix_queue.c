@@ -9,6 +9,7 @@
 #include "mpix_queues.h"
 #include "mpix_error.h"
 #include "mpix_global.h"
+#include "mpix_handle.h"
 #include "mpix_match.h"
 
 #include <ucs_trace.h>
@@ -29,18 +30,7 @@ static UCS_LIST_HEAD(mpix_queues);
 
 int mpix_queue_is_valid(MPIX_Queue queue)
 {
-    int is_valid = 0;
-    struct mpix_queue *other;
-
-    mpix_lock();
-    ucs_list_for_each(other, &mpix_queues, list) {
-        if (other == queue) {
-            is_valid = 1;
-            break;
-        }
-    }
-    mpix_unlock();
-    return is_valid;
+    return mpix_handle_is_valid(&mpix_queues, queue);
 }
 
 static int mpix_queue_check_stream(int type, void *stream)

@@ -14,7 +14,8 @@
 
 /* One queue. What is not in the table is never dereferenced. */
 struct mpix_queue {
-    ucs_list_link_t list;      /* In the table; protected by the lock */
+    ucs_list_link_t list;      /* In the table; protected by the lock. First:
+                                  mpix_handle.h */
     ucp_st_queue_h  st_queue;  /* Constant */
     ucs_gstream_h   stream;    /* Constant */
     ucp_st_op_h     *ops;      /* Scratch of the thread that enqueues */

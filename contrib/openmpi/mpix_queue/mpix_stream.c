@@ -6,14 +6,18 @@
 #  include "config.h"
 #endif
 
+#include "mpix_stream.h"
 #include "mpix_queue.h"
 #include "mpix_error.h"
+#include "mpix_group.h"
+#include "mpix_handle.h"
 
 #include <ucs_gstream.h>
 
+_Static_assert(MPIX_HOST_ARGS_MAX == UCS_GSTREAM_ARGS_MAX, "arguments");
 
-/* Converts what a stream call returned, and raises it. */
-static int mpix_stream_return(const char *func, ucs_status_t status)
+
+int mpix_stream_return(const char *func, ucs_status_t status)
 {
     int code;
 
@@ -21,9 +25,11 @@ static int mpix_stream_return(const char *func, ucs_status_t status)
     case UCS_OK:
         return MPI_SUCCESS;
     case UCS_ERR_INVALID_PARAM:
+    case UCS_ERR_NO_ELEM: /* An event that was never recorded */
         code = MPI_ERR_ARG;
         break;
     case UCS_ERR_BUSY:
+    case UCS_INPROGRESS:
         code = MPI_ERR_PENDING;
         break;
     case UCS_ERR_NO_MEMORY:
@@ -39,11 +45,27 @@ static int mpix_stream_return(const char *func, ucs_status_t status)
     return mpix_raise(MPI_COMM_NULL, code);
 }
 
-static int mpix_stream_invalid(const char *func, void *stream)
+int mpix_stream_refuse(const char *func, const void *stream)
 {
-    mpix_fail(func, MPI_ERR_ARG, "%p is no stream of MPIX_Host_stream_create",
-              stream);
-    return mpix_raise(MPI_COMM_NULL, MPI_ERR_ARG);
+    return mpix_handle_refuse(func, stream,
+                              "stream of MPIX_Host_stream_create");
+}
+
+static int mpix_stream_create(const char *func,
+                              const ucs_gstream_params_t *params, void **stream)
+{
+    ucs_gstream_h gstream;
+    ucs_status_t status;
+
+    if (stream == NULL) {
+        return mpix_stream_return(func, UCS_ERR_INVALID_PARAM);
+    }
+
+    status = ucs_gstream_create(params, &gstream);
+    if (status == UCS_OK) {
+        *stream = gstream;
+    }
+    return mpix_stream_return(func, status);
 }
 
 int MPIX_Host_stream_create(void **stream)
@@ -52,19 +74,45 @@ int MPIX_Host_stream_create(void **stream)
         .field_mask = UCS_GSTREAM_PARAM_FIELD_TYPE,
         .type       = UCS_GSTREAM_TYPE_HOST
     };
-    ucs_gstream_h gstream;
-    ucs_status_t status;
 
-    if (stream == NULL) {
-        return mpix_stream_return("MPIX_Host_stream_create",
-                                  UCS_ERR_INVALID_PARAM);
-    }
+    return mpix_stream_create("MPIX_Host_stream_create", &params, stream);
+}
 
-    status = ucs_gstream_create(&params, &gstream);
-    if (status == UCS_OK) {
-        *stream = gstream;
+int MPIX_Host_stream_create_bound(int count, const unsigned cpus[],
+                                  void **stream)
+{
+    static const char func[]          = "MPIX_Host_stream_create_bound";
+    const ucs_gstream_params_t params = {
+        .field_mask = UCS_GSTREAM_PARAM_FIELD_TYPE |
+                      UCS_GSTREAM_PARAM_FIELD_CPUS,
+        .type       = UCS_GSTREAM_TYPE_HOST,
+        .cpus       = {cpus, (size_t)count}
+    };
+
+    if (count < 0) {
+        mpix_fail(func, MPI_ERR_ARG, "%d processors", count);
+        return mpix_raise(MPI_COMM_NULL, MPI_ERR_ARG);
     }
-    return mpix_stream_return("MPIX_Host_stream_create", status);
+    return mpix_stream_create(func, &params, stream);
+}
+
+int MPIX_Host_stream_create_on(MPIX_Host_group group, int priority,
+                               void **stream)
+{
+    static const char func[]          = "MPIX_Host_stream_create_on";
+    const ucs_gstream_params_t params = {
+        .field_mask = UCS_GSTREAM_PARAM_FIELD_TYPE |
+                      UCS_GSTREAM_PARAM_FIELD_GROUP |
+                      UCS_GSTREAM_PARAM_FIELD_PRIORITY,
+        .type       = UCS_GSTREAM_TYPE_HOST,
+        .group      = mpix_group_get(group),
+        .priority   = priority
+    };
+
+    if (params.group == NULL) {
+        return mpix_group_refuse(func, group);
+    }
+    return mpix_stream_create(func, &params, stream);
 }
 
 int MPIX_Host_stream_free(void **stream)
@@ -72,7 +120,7 @@ int MPIX_Host_stream_free(void **stream)
     ucs_status_t status;
 
     if ((stream == NULL) || !ucs_gstream_is_valid(*stream)) {
-        return mpix_stream_invalid("MPIX_Host_stream_free",
+        return mpix_stream_refuse("MPIX_Host_stream_free",
                                    (stream == NULL) ? NULL : *stream);
     }
 
@@ -86,17 +134,29 @@ int MPIX_Host_stream_free(void **stream)
 int MPIX_Host_stream_launch(void *stream, MPIX_Host_func func, void *arg)
 {
     if (!ucs_gstream_is_valid(stream)) {
-        return mpix_stream_invalid("MPIX_Host_stream_launch", stream);
+        return mpix_stream_refuse("MPIX_Host_stream_launch", stream);
     }
 
     return mpix_stream_return("MPIX_Host_stream_launch",
                               ucs_gstream_enqueue_func(stream, func, arg));
 }
 
+int MPIX_Host_stream_launch_copy(void *stream, MPIX_Host_func func,
+                                 const void *args, size_t size)
+{
+    if (!ucs_gstream_is_valid(stream)) {
+        return mpix_stream_refuse("MPIX_Host_stream_launch_copy", stream);
+    }
+
+    return mpix_stream_return("MPIX_Host_stream_launch_copy",
+                              ucs_gstream_enqueue_launch(stream, func, args,
+                                                         size));
+}
+
 int MPIX_Host_stream_synchronize(void *stream)
 {
     if (!ucs_gstream_is_valid(stream)) {
-        return mpix_stream_invalid("MPIX_Host_stream_synchronize", stream);
+        return mpix_stream_refuse("MPIX_Host_stream_synchronize", stream);
     }
 
     return mpix_stream_return("MPIX_Host_stream_synchronize",

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mpix_stream.h - host streams for MPI programs.
+ */
+#ifndef MPIX_STREAM_H_
+#define MPIX_STREAM_H_
+
+#include <ucs/type/status.h>
+
+
+/* Print why a call on streams, groups or events failed, if it did, and raise
+ * it; returns an MPI code. */
+int mpix_stream_return(const char *func, ucs_status_t status);
+
+/* Raise that a handle is no stream; returns the code. */
+int mpix_stream_refuse(const char *func, const void *stream);
+
+#endif
