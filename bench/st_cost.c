@@ -190,17 +190,6 @@ static void usage(FILE *file)
             "  --help           print this and stop\n", ST_COST_MAX_OPS);
 }
 
-static int parse_number(const char *name, size_t min, size_t max,
-                        size_t *number)
-{
-    if (st_number_parse(optarg, min, max, number) != 0) {
-        fprintf(stderr, "st_cost: --%s: '%s' is not a number from %zu to %zu\n",
-                name, optarg, min, max);
-        return -1;
-    }
-    return 0;
-}
-
 static int parse_option(st_cost_t *bench, int opt)
 {
     switch (opt) {
@@ -208,14 +197,15 @@ static int parse_option(st_cost_t *bench, int opt)
         bench->rank.provider = optarg;
         return 0;
     case 't':
-        return parse_number("trials", 1, COST_MAX_TRIALS, &bench->trials);
+        return st_number_option("trials", 1, COST_MAX_TRIALS, &bench->trials);
     case 'n':
-        return parse_number("pairs", 1, ST_COST_MAX_PAIRS,
-                            &bench->rank.max_pairs);
+        return st_number_option("pairs", 1, ST_COST_MAX_PAIRS,
+                                &bench->rank.max_pairs);
     case 'o':
-        return parse_number("ops", 1, ST_COST_MAX_OPS, &bench->rank.num_ops);
+        return st_number_option("ops", 1, ST_COST_MAX_OPS,
+                                &bench->rank.num_ops);
     case 'i':
-        return parse_number("idle", 1, 1000000, &bench->idle_ms);
+        return st_number_option("idle", 1, 1000000, &bench->idle_ms);
     case 'j':
         bench->json = optarg;
         return 0;

@@ -8,6 +8,7 @@
 #include "trig_bench.h"
 #include "trig_uct.h"
 
+#include <st_number.h>
 #include <st_report.h>
 
 #include <getopt.h>
@@ -22,6 +23,7 @@
 
 #define ST_TRIG_MAX_ROWS   64
 #define ST_TRIG_MAX_TRIALS 101
+#define ST_TRIG_MAX_COUNT  1000000
 #define ST_TRIG_RATE_SIZE  (1ul << 20)
 
 
@@ -31,8 +33,8 @@ typedef struct st_trig {
     trig_uct_t  *uct;
     const char  *provider;
     const char  *json;
-    int         trials;
-    unsigned    count;    /* Half round trips of a trial, small sizes */
+    size_t      trials;
+    size_t      count;    /* Half round trips of a trial, small sizes */
     size_t      max;
     double      idle_s;
     pid_t       child;
@@ -192,7 +194,7 @@ static void add_words(const st_trig_t *bench)
     make.run          = run_tagged;
     make.baseline     = -1;
     make.step.pending = 0;
-    make.step.count   = bench->count;
+    make.step.count   = (unsigned)bench->count;
     add_row(&make);
 }
 
@@ -236,7 +238,7 @@ static void run_all(st_trig_t *bench)
         add_rate();
     }
     /* The first trial warms up */
-    for (trial = -1; trial < bench->trials; ++trial) {
+    for (trial = -1; trial < (int)bench->trials; ++trial) {
         for (i = 0; i < st_trig_table.count; ++i) {
             row = &st_trig_table.rows[i];
             us  = row->run(bench, row);
@@ -280,7 +282,7 @@ static void print_table(const st_trig_t *bench)
     st_report_row_t row;
     int i;
 
-    printf("provider %s, data path %s, %ld cores, load %.2f, %d trials\n",
+    printf("provider %s, data path %s, %ld cores, load %.2f, %zu trials\n",
            bench->provider, trig_fab_path(bench->fab), st_report_cores(),
            st_report_load(), bench->trials);
     printf("%9s %-18s %10s %10s %10s %7s\n", "bytes", "variant", "median us",
@@ -314,7 +316,7 @@ static int write_json(const st_trig_t *bench)
     }
     fprintf(file, "{\"bench\":\"st_trig\",\"provider\":\"%s\","
             "\"data_path\":\"%s\",\"stream\":\"host\",\"ranks\":2,"
-            "\"cores\":%ld,\"load\":%.2f,\"trials\":%d,\"idle\":[%.5f,%.5f],"
+            "\"cores\":%ld,\"load\":%.2f,\"trials\":%zu,\"idle\":[%.5f,%.5f],"
             "\"rows\":[", bench->provider, trig_fab_path(bench->fab),
             st_report_cores(), st_report_load(), bench->trials,
             page->cpu[0], page->cpu[1]);
@@ -338,6 +340,33 @@ static int usage(FILE *file)
     return -1;
 }
 
+static int parse_option(st_trig_t *bench, int opt)
+{
+    switch (opt) {
+    case 'p':
+        bench->provider = optarg;
+        return 0;
+    case 'm':
+        return st_number_option("max", 8, TRIG_MAX_SIZE, &bench->max);
+    case 't':
+        return st_number_option("trials", 1, ST_TRIG_MAX_TRIALS,
+                                &bench->trials);
+    case 'c':
+        return st_number_option("count", 1, ST_TRIG_MAX_COUNT, &bench->count);
+    case 'i':
+        bench->idle_s = atof(optarg);
+        return (bench->idle_s > 0) ? 0 : usage(stderr);
+    case 'j':
+        bench->json = optarg;
+        return 0;
+    case 'h':
+        usage(stdout);
+        exit(EXIT_SUCCESS);
+    default:
+        return usage(stderr);
+    }
+}
+
 static int parse(st_trig_t *bench, int argc, char **argv)
 {
     static const struct option options[] = {
@@ -353,36 +382,11 @@ static int parse(st_trig_t *bench, int argc, char **argv)
     int opt;
 
     while ((opt = getopt_long(argc, argv, "hp:", options, NULL)) != -1) {
-        switch (opt) {
-        case 'p':
-            bench->provider = optarg;
-            break;
-        case 'm':
-            bench->max = strtoul(optarg, NULL, 0);
-            break;
-        case 't':
-            bench->trials = atoi(optarg);
-            break;
-        case 'c':
-            bench->count = (unsigned)strtoul(optarg, NULL, 0);
-            break;
-        case 'i':
-            bench->idle_s = atof(optarg);
-            break;
-        case 'j':
-            bench->json = optarg;
-            break;
-        case 'h':
-            usage(stdout);
-            exit(EXIT_SUCCESS);
-        default:
-            return usage(stderr);
+        if (parse_option(bench, opt) != 0) {
+            return -1;
         }
     }
-    return ((optind == argc) &&
-            (bench->trials >= 1) && (bench->trials <= ST_TRIG_MAX_TRIALS) &&
-            (bench->max >= 8) && (bench->max <= TRIG_MAX_SIZE) &&
-            (bench->count >= 1) && (bench->idle_s > 0)) ? 0 : usage(stderr);
+    return (optind == argc) ? 0 : usage(stderr);
 }
 
 static int report(st_trig_t *bench)

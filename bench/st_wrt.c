@@ -362,26 +362,16 @@ static void usage(FILE *file)
             ST_WRT_MAX_TRIALS, ST_WRT_MAX_COUNT);
 }
 
-static int parse_number(const char *name, size_t max, size_t *number)
-{
-    if (st_number_parse(optarg, 1, max, number) != 0) {
-        fprintf(stderr, "st_wrt: --%s: '%s' is not a number from 1 to %zu\n",
-                name, optarg, max);
-        return -1;
-    }
-    return 0;
-}
-
 static int parse_option(st_wrt_t *bench, int opt)
 {
     switch (opt) {
     case 's':
-        return parse_number("streams", ST_WRT_MAX_STREAMS,
-                            &bench->max_streams);
+        return st_number_option("streams", 1, ST_WRT_MAX_STREAMS,
+                                &bench->max_streams);
     case 't':
-        return parse_number("trials", ST_WRT_MAX_TRIALS, &bench->trials);
+        return st_number_option("trials", 1, ST_WRT_MAX_TRIALS, &bench->trials);
     case 'c':
-        return parse_number("count", ST_WRT_MAX_COUNT, &bench->count);
+        return st_number_option("count", 1, ST_WRT_MAX_COUNT, &bench->count);
     case 'j':
         bench->json = optarg;
         return 0;

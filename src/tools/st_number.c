@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* st_number.c - numbers of a command line. */
+#ifndef _GNU_SOURCE
+#  define _GNU_SOURCE /* program_invocation_short_name */
+#endif
+
 #include "st_number.h"
 
 #include <ctype.h>
 #include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,5 +49,15 @@ int st_number_parse(const char *text, size_t min, size_t max, size_t *number_p)
         return -1;
     }
     *number_p = number * factor;
+    return 0;
+}
+
+int st_number_option(const char *name, size_t min, size_t max, size_t *number_p)
+{
+    if (st_number_parse(optarg, min, max, number_p) != 0) {
+        fprintf(stderr, "%s: --%s: '%s' is not a number from %zu to %zu\n",
+                program_invocation_short_name, name, optarg, min, max);
+        return -1;
+    }
     return 0;
 }

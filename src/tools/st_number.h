@@ -9,4 +9,9 @@
  * powers of 1024. Returns 0, or -1 with '*number_p' as it was. */
 int st_number_parse(const char *text, size_t min, size_t max, size_t *number_p);
 
+/* The same of the argument that getopt_long() has found for an option; prints
+ * what is wrong with it. */
+int st_number_option(const char *name, size_t min, size_t max,
+                     size_t *number_p);
+
 #endif

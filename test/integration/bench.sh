@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # What the benchmarks report of the lanes that moved their messages.
 # usage: bench.sh trig|host|mixed RANKS PROGRAM [OPTION...] |
-#                 cost|wrt [OPTION...]
+#                 cost|wrt [OPTION...] | numbers
 #   trig   the network card moves everything, and the report's counts say so
 #   host   the same of the host lane, where it is asked for
 #   mixed  a thread moves some although the card is to: that is said, and an
 #          error
 #   cost   st_cost measures what it is to, on all lanes
 #   wrt    st_wrt does, for 1 to 4 streams
+#   numbers  what is no number, or too large or small, is refused by name
 # Needs builddir and ST_RUN in the environment, as run.sh sets them.
 set -uo pipefail
 
@@ -138,7 +139,31 @@ test_wrt()
     ! grep -q '"verified":false' "$temp/json" || fail "words are wrong"
 }
 
+# Usage: refused PROGRAM OPTION...
+refused()
+{
+    local program=$1 option value rc
+    shift
+    for option; do
+        for value in 0 -1 x 1x '' 1.5 99999999999999999999; do
+            rc=0
+            "${builddir:?}/bench/$program" "--$option" "$value" \
+                >"$temp/out" 2>&1 || rc=$?
+            [ "$rc" -eq 2 ] || fail "$program --$option '$value': status $rc"
+            grep -qE "^$program: --$option: '$value' is not a number from [1-9]" \
+                "$temp/out" || fail "$program --$option '$value': what is wrong?"
+        done
+    done
+}
+
+test_numbers()
+{
+    refused st_cost trials pairs ops idle
+    refused st_wrt streams trials count
+    refused st_trig max trials count
+}
+
 case ${1:-} in
-trig|host|mixed|cost|wrt) "test_$1" "${@:2}" ;;
+trig|host|mixed|cost|wrt|numbers) "test_$1" "${@:2}" ;;
 *) fail "there is no test \"${1:-}\"" ;;
 esac
