@@ -338,6 +338,8 @@ set_up()
     if [ $deps = yes ]; then
         (st_install_packages "${ST_BUILD_PACKAGES[@]}" \
                              "${ST_TEST_PACKAGES[@]}") || return 1
+        (st_install_packages "${ST_OPTIONAL_PACKAGES[@]}") ||
+            st_say "Tests that need ${ST_OPTIONAL_PACKAGES[*]} are skipped"
         (st_ucx_source) || return 1
     fi
     st_build "$ST_BUILD" build

@@ -103,7 +103,7 @@ test_plot()
 {
     local text plot=${srcdir:?}/contrib/st-trace-plot
     python3 -c 'import matplotlib' 2>/dev/null ||
-        { echo "skipped: python3-matplotlib is not installed"; exit 77; }
+        { echo "skipped: this python3 has no matplotlib"; exit 77; }
     run_faces || fail "st_faces fails"
     expect 0 '^processes=2' "$merge" --check -o "$temp/joined" "$temp"/rank.*
     expect 0 '' "$plot" "$temp/joined" -o "$temp/plot.svg" \
