@@ -269,9 +269,10 @@ static perftest_ret_t perftest_st_run(perftest_run_t *run)
 static const char *perftest_st_lane(const perftest_run_t *run)
 {
     static const char *const names[UCP_ST_LANE_LAST] = {
-        [UCP_ST_LANE_NONE] = "none",
-        [UCP_ST_LANE_TRIG] = "trig",
-        [UCP_ST_LANE_HOST] = "host"
+        [UCP_ST_LANE_NONE]   = "none",
+        [UCP_ST_LANE_DIRECT] = "direct",
+        [UCP_ST_LANE_TRIG]   = "trig",
+        [UCP_ST_LANE_HOST]   = "host"
     };
     const perftest_st_flow_t *flow = run->channels[0].engine;
     const perftest_st_use_t *use   = (flow->sends != NULL) ? flow->sends :

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # ucx_st_perftest between two processes, what it refuses, and what a side says
 # whose peer dies.
-# usage: perftest_st.sh measure [OPTION...] | die server|client TESTS POINT... |
+# usage: perftest_st.sh measure|direct [OPTION...] |
+#                       die server|client TESTS POINT... |
 #                       stop server|client | spoil server|client | setup |
 #                       options | differ | strangers | silent | port
 # Needs builddir and ST_RUN in the environment, as run.sh sets them.
@@ -117,6 +118,13 @@ test_measure()
         [ "$(grep -cE "^            \"$key\": [0-9]+,?$" "$temp/pretty")" -eq 2 ] ||
             fail "the JSON has not both sides' $key"
     done
+}
+
+test_direct()
+{
+    export UCX_ST_LANES=direct UCX_TLS=tcp,posix,self
+    test_measure "$@"
+    expect_text client ' st_lat .* direct +right$'
 }
 
 # One side kills itself; the other one says so, by status and text.
@@ -402,7 +410,7 @@ test_port()
 
 what=${1:-}
 case $what in
-measure|die|stop|spoil|setup|options|differ|strangers|silent|port)
+measure|direct|die|stop|spoil|setup|options|differ|strangers|silent|port)
     shift
     "test_$what" "$@"
     ;;
