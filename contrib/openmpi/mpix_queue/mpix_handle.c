@@ -8,8 +8,10 @@
 
 #include "mpix_handle.h"
 #include "mpix_error.h"
-#include "mpix_global.h"
 
+#include <mpi.h>
+
+#include <pthread.h>
 #include <stdlib.h>
 
 
@@ -20,16 +22,18 @@ typedef struct mpix_handle {
 } mpix_handle_t;
 
 
-int mpix_handle_is_valid(ucs_list_link_t *table, const void *handle)
-{
-    const ucs_list_link_t *link;
+/* Protects tables of handles: those of host streams need not keep to MPI's rule
+ * for threads. */
+static pthread_mutex_t mpix_handle_lock = PTHREAD_MUTEX_INITIALIZER;
 
-    mpix_lock();
-    link = table->next;
+
+int mpix_handle_is_valid(const ucs_list_link_t *table, const void *handle)
+{
+    const ucs_list_link_t *link = table->next;
+
     while ((link != table) && (link != handle)) {
         link = link->next;
     }
-    mpix_unlock();
     return link != table;
 }
 
@@ -42,25 +46,28 @@ void *mpix_handle_create(ucs_list_link_t *table, void *object)
     }
 
     handle->object = object;
-    mpix_lock();
+    pthread_mutex_lock(&mpix_handle_lock);
     ucs_list_add_tail(table, &handle->list);
-    mpix_unlock();
+    pthread_mutex_unlock(&mpix_handle_lock);
     return handle;
 }
 
 void mpix_handle_destroy(void *handle)
 {
-    mpix_lock();
+    pthread_mutex_lock(&mpix_handle_lock);
     ucs_list_del(handle);
-    mpix_unlock();
+    pthread_mutex_unlock(&mpix_handle_lock);
     free(handle);
 }
 
-void *mpix_handle_object(ucs_list_link_t *table, void *handle)
+void *mpix_handle_object(const ucs_list_link_t *table, void *handle)
 {
-    return mpix_handle_is_valid(table, handle) ?
-                   ((mpix_handle_t*)handle)->object :
-                   NULL;
+    int is_valid;
+
+    pthread_mutex_lock(&mpix_handle_lock);
+    is_valid = mpix_handle_is_valid(table, handle);
+    pthread_mutex_unlock(&mpix_handle_lock);
+    return is_valid ? ((mpix_handle_t*)handle)->object : NULL;
 }
 
 int mpix_handle_refuse(const char *func, const void *handle, const char *what)

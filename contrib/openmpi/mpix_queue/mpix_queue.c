@@ -30,7 +30,12 @@ static UCS_LIST_HEAD(mpix_queues);
 
 int mpix_queue_is_valid(MPIX_Queue queue)
 {
-    return mpix_handle_is_valid(&mpix_queues, queue);
+    int is_valid;
+
+    mpix_lock();
+    is_valid = mpix_handle_is_valid(&mpix_queues, queue);
+    mpix_unlock();
+    return is_valid;
 }
 
 static int mpix_queue_check_stream(int type, void *stream)
