@@ -74,6 +74,19 @@ if command -v python3 >/dev/null; then
     expect "no matplotlib" 1 'needs matplotlib .package python3-matplotlib' \
         env PYTHONPATH="$temp" "$top/contrib/st-trace-plot" /nonexistent \
         -o "$temp/x.svg" --panel a=b
+    bench=$top/bench/run-all
+    expect "run-all --help" 0 '^usage: ' "$bench" --help
+    for words in '--nonsense' '--bench pingpong,x' '--sizes 8' '--sizes 8:4' \
+                 '--sizes 8:64:1' '--sizes 8:4x' '--runs 0' '--limit -1'; do
+        # shellcheck disable=SC2086 # an option and its value
+        expect "run-all $words" 2 'usage' "$bench" $words
+    done
+    expect "run-all, nothing built" 1 'st_wrt is missing: build it' \
+        "$bench" --build "$temp" --bench wrt
+    expect "run-all, no such file" 1 'No such file' "$bench" --from "$temp/x"
+    echo '{"format": "other"}' > "$temp/x.json"
+    expect "run-all, another file" 1 'is not what run-all writes' \
+        "$bench" --from "$temp/x.json"
 fi
 
 # The script as it is installed

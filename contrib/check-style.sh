@@ -24,7 +24,8 @@ all_files()
     find src contrib bench examples test docs config .ci -type f \
         \( -name '*.[ch]' -o -name '*.sh' -o -name '*.py' -o -name '*.am' \
            -o -name '*.m4' -o -name '*.scd' -o -name '*.pml' \
-           -o -name ucx-st-run -o -name 'st-trace-*' -o -name run \) \
+           -o -name ucx-st-run -o -name 'st-trace-*' -o -name run \
+           -o -name run-all \) \
         -not -path 'config/aux/*' -not -name 'libtool.m4' -not -name 'lt*.m4' -not -path '*/.*/*' |
         sort
     echo configure.ac

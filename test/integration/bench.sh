@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # What the benchmarks report of the lanes that moved their messages.
 # usage: bench.sh trig|host|mixed RANKS PROGRAM [OPTION...] |
-#                 cost|wrt [OPTION...] | numbers
+#                 cost|wrt [OPTION...] | numbers | all | fails
 #   trig   the network card moves everything, and the report's counts say so
 #   host   the same of the host lane, where it is asked for
 #   mixed  a thread moves some although the card is to: that is said, and an
@@ -10,7 +10,9 @@
 #   cost   st_cost measures what it is to, on all lanes
 #   wrt    st_wrt does, for 1 to 4 streams
 #   numbers  what is no number, or too large or small, is refused by name
-# Needs builddir and ST_RUN in the environment, as run.sh sets them.
+#   all    run-all runs everything once, and its file, tables and plots have it
+#   fails  it tells what failed, and keeps the rest
+# Needs srcdir, builddir and ST_RUN in the environment, as run.sh sets them.
 set -uo pipefail
 
 temp=$(mktemp -d)
@@ -163,7 +165,86 @@ test_numbers()
     refused st_trig max trials count
 }
 
+# Runs run-all with the options; sets rc.
+run_everything()
+{
+    rc=0
+    command -v python3 >/dev/null ||
+        { echo "skipped: python3 is not installed"; exit 77; }
+    "${srcdir:?}/bench/run-all" --build "$builddir" --quick \
+        -o "$temp/all" "$@" >"$temp/out" 2>&1 || rc=$?
+    cat "$temp/out"
+}
+
+# The program of Python finds what it is to in the file, as "all".
+# Usage: expect_file WHAT PROGRAM
+expect_file()
+{
+    python3 -c "import json, sys
+all = json.load(open(sys.argv[1]))
+$2" "$temp/all.json" >>"$temp/out" 2>&1 || fail "$1"
+}
+
+test_all()
+{
+    local name
+    run_everything
+    [ "$rc" -eq 0 ] || fail "status $rc"
+    expect_file "not all ran, or settings or load are not told" "
+assert {run['bench'] for run in all['runs']} == {
+    'st_pingpong', 'st_faces', 'st_cost', 'st_wrt', 'st_trig'}
+for run in all['runs']:
+    assert 'error' not in run and run['report']['rows']
+    assert run['load_before'] >= 0 and run['load_after'] >= 0
+    assert run['environment'].items() >= all['settings'][run['setting']].items()
+assert all['machine']['cores'] > 0 and all['quick']"
+    expect_file "ratios are not those to the best baseline" "
+points = {}
+for figure in all['figures']:
+    if figure['bench'] == 'st_pingpong':
+        points.setdefault((figure['memory'], figure['size']), {})[
+            figure['series']] = figure
+assert {memory for memory, _ in points} == {'malloc', 'mpi'}
+for point in points.values():
+    best = min(point['mpi, ' + name]['time_us']['median']
+               for name in ('direct', 'cma', 'ob1'))
+    assert point['mpi best']['time_us']['median'] == best
+    for name in ('direct st', 'direct st-ready', 'trig st', 'trig st-ready',
+                 'floor'):
+        time = point[name]['time_us']['median']
+        assert abs(point[name]['ratio']['median'] - time / best) < 1e-3"
+    expect_file "targets are not judged" "
+judged = {target['what']: target for target in all['targets']}
+target = judged['direct, malloc, to 8 KiB: round trip / mpi']
+assert target['figures'] > 0
+assert target['pass'] == (target['worst'] <= target['must'])
+assert 'pass' not in judged['direct, malloc, 64 KiB: round trip / mpi']"
+    grep -q '^quick: these figures are no results' "$temp/out" ||
+        fail "it does not say that these are no results"
+    if ! python3 -c 'import matplotlib' 2>"$temp/err"; then
+        grep -q 'no plots were drawn .*package python3-matplotlib' \
+            "$temp/out" || fail "it does not say what was not drawn"
+        return
+    fi
+    for name in latency ratio faces; do
+        grep -q '</svg>' "$temp/all-$name.svg" || fail "no whole plot of $name"
+        [ -s "$temp/all-$name.png" ] || fail "no picture of $name"
+    done
+}
+
+test_fails()
+{
+    FI_CXIEMU_DWQ_ENTRIES=16 run_everything --bench faces
+    [ "$rc" -eq 1 ] || fail "status $rc"
+    grep -q '^run-all: st_faces, trig, 2 ranks: status' "$temp/out" ||
+        fail "it does not say what failed"
+    expect_file "the file does not tell it, or not the rest" "
+failed = [run['setting'] for run in all['runs'] if 'error' in run]
+assert failed == ['trig'] and len(all['runs']) == 4
+assert any(figure['series'] == 'direct st' for figure in all['figures'])"
+}
+
 case ${1:-} in
-trig|host|mixed|cost|wrt|numbers) "test_$1" "${@:2}" ;;
+trig|host|mixed|cost|wrt|numbers|all|fails) "test_$1" "${@:2}" ;;
 *) fail "there is no test \"${1:-}\"" ;;
 esac

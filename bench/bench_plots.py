@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Draws what run-all has measured."""
+import bench_results
+
+# Colours that the colour-blind tell apart (Okabe and Ito), markers and lines
+STYLES = {
+    bench_results.BEST: ("best MPI", "black", "o", "-"),
+    "direct st": ("st, direct lane", "#0072b2", "s", "-"),
+    "direct st-ready": ("st-ready, direct lane", "#56b4e9", "D", "--"),
+    "trig st": ("st, trig lane", "#d55e00", "^", "-"),
+    "trig st-ready": ("st-ready, trig lane", "#e69f00", "v", "--"),
+    bench_results.FLOOR: ("floor: no streams, one copy", "#808080", "x", ":"),
+}
+BARS = tuple(name for name in STYLES
+             if name not in (bench_results.BEST, bench_results.FLOOR))
+MEMORY = {"malloc": "memory of malloc()", "mpi": "memory of MPI_Alloc_mem()"}
+MUST = ("#009e73", "direct lane: at most")
+RATIOS = (0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50)
+WIDTH, HEIGHT = 11.0, 6.0
+EDGE = 0.02
+DPI = 110
+
+
+def points(figures, member, **where):
+    """By series, (size, median, least, most) of a member."""
+    found = {}
+    for figure in figures:
+        if member in figure and all(figure[name] == value
+                                    for name, value in where.items()):
+            found.setdefault(figure["series"], []).append(
+                (figure["size"], *(figure[member][name] for name
+                                   in ("median", "min", "max"))))
+    return {series: sorted(found[series]) for series in STYLES
+            if series in found}
+
+
+def draw_series(axes, series, values):
+    """A line with the range of the runs."""
+    label, color, marker, line = STYLES[series]
+    sizes, median, low, high = zip(*values)
+    axes.fill_between(sizes, low, high, color=color, alpha=0.15, linewidth=0)
+    axes.plot(sizes, median, color=color, marker=marker, linestyle=line,
+              markersize=4, linewidth=1.3, label=label)
+
+
+def set_sizes(axes, sizes):
+    """A logarithmic axis of bytes with units."""
+    low, high = min(sizes), max(sizes)
+    axes.set_xscale("log", base=2)
+    axes.set_xlim(low / 1.3, high * 1.3)
+    ticks = [1 << power for power in range(0, 40)
+             if low <= 1 << power <= high]
+    ticks = ticks[::max(1, len(ticks) // 8)]
+    axes.set_xticks(ticks, [bench_results.size_text(size) for size in ticks],
+                    rotation=45, ha="right", fontsize=8)
+    axes.minorticks_off()
+    axes.tick_params(axis="y", labelsize=8)
+    axes.grid(True, color="#e0e0e0", linewidth=0.6)
+    axes.set_axisbelow(True)
+
+
+def set_times(axes, values):
+    """A logarithmic axis of microseconds with units."""
+    low, high = min(values), max(values)
+    ticks = {10.0 ** power: f"{10 ** (power % 3)} {unit}"
+             for power, unit in zip(range(-3, 9), 3 * ["ns"] + 3 * ["µs"] +
+                                    3 * ["ms"] + 3 * ["s"])}
+    axes.set_yscale("log")
+    axes.set_ylim(low / 1.5, high * 1.5)
+    axes.set_yticks([tick for tick in ticks if low / 1.5 <= tick <= high * 1.5],
+                    [text for tick, text in ticks.items()
+                     if low / 1.5 <= tick <= high * 1.5])
+
+
+def set_ratios(axes, values):
+    """A logarithmic axis of ratios."""
+    low, high = min(values) / 1.2, max(1.0, *values) * 1.2
+    ticks = [ratio for ratio in RATIOS if low <= ratio <= high]
+    axes.set_yscale("log")
+    axes.set_ylim(low, high)
+    axes.set_yticks(ticks, [f"{ratio:g}" for ratio in ticks])
+    axes.minorticks_off()
+
+
+def draw_bounds(axes, memory, sizes):
+    """What the ratios on the direct lane must not exceed."""
+    label = MUST[1]
+    place = bench_results.MEMORIES.index(memory)
+    for _, low, high, *bounds in bench_results.DIRECT_BOUNDS:
+        low = max(low, min(sizes))
+        if low <= max(sizes):
+            axes.plot([low / 1.2, min(high, max(sizes)) * 1.2],
+                      2 * [bounds[place]], color=MUST[0], linewidth=4,
+                      alpha=0.6, solid_capstyle="butt", label=label)
+            label = None
+
+
+def caption(content, names):
+    """The machine, its load and the settings."""
+    lines = bench_results.head_text(content).strip().split("\n")
+    for name in names:
+        words = [f"{key}={value}" for key, value
+                 in content["settings"][name].items()]
+        lines.append(f"{name}: {' '.join(words)}")
+    lines.append("Medians of the runs, with their range. Best MPI: that of "
+                 "direct, cma and ob1, in each run for each size.")
+    return "\n".join(lines)
+
+
+def panels(matplotlib, content, title, count):
+    """A figure with so many axes beside each other, caption below."""
+    figure, axes = matplotlib.pyplot.subplots(
+        1, count, figsize=(WIDTH, HEIGHT), sharey=True, squeeze=False)
+    text = caption(content, ("direct", "cma", "ob1", "trig"))
+    figure.suptitle(title, fontsize=11, x=EDGE, ha="left")
+    figure.text(EDGE, 0.02, text, fontsize=7, va="bottom", linespacing=1.4)
+    figure.subplots_adjust(left=0.07, right=0.99, top=0.85, wspace=0.06,
+                           bottom=0.31)
+    return figure, axes[0]
+
+
+def set_legend(figure, axes):
+    """One for all panels, above them."""
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="upper left", ncol=len(labels),
+                  fontsize=8, frameon=False, bbox_to_anchor=(EDGE, 0.935),
+                  borderaxespad=0, handlelength=2.4, columnspacing=1.4)
+
+
+def draw_pingpong(matplotlib, content, member):
+    """Round trips: their time, or its ratio to that of the best MPI."""
+    title, label, scale = {
+        "time_us": ("Round trip of two ranks", "time", set_times),
+        "ratio": ("Round trip of two ranks against the best MPI", "ratio",
+                  set_ratios)}[member]
+    shown = {memory: points(content["figures"], member, bench="st_pingpong",
+                            memory=memory) for memory in MEMORY}
+    shown = {memory: series for memory, series in shown.items() if series}
+    if not shown:
+        return None
+    figure, row = panels(matplotlib, content, title, len(shown))
+    for axes, (memory, series) in zip(row, shown.items()):
+        sizes = [value[0] for values in series.values() for value in values]
+        if member == "ratio":
+            draw_bounds(axes, memory, sizes)
+        for name, values in series.items():
+            draw_series(axes, name, values)
+        set_sizes(axes, sizes)
+        axes.set_title(MEMORY[memory], fontsize=9, loc="left")
+        axes.set_xlabel("size of a message", fontsize=9)
+    row[0].set_ylabel(label, fontsize=9)
+    scale(row[0], [number for series in shown.values() for values
+                   in series.values() for value in values
+                   for number in value[1:]])
+    set_legend(figure, row[0])
+    return figure
+
+
+def draw_faces(matplotlib, content):
+    """Halo: ratios against the number of ranks."""
+    found = {}
+    for item in content["figures"]:
+        if item["bench"] == "st_faces" and item["series"] in BARS:
+            found.setdefault(item["series"], {})[item["ranks"]] = item["ratio"]
+    if not found:
+        return None
+    figure, (axes,) = panels(
+        matplotlib, content, "Halo exchange of 26 neighbours against the best "
+        "MPI, block of 8³ elements", 1)
+    ranks = sorted({number for values in found.values() for number in values})
+    width = 0.8 / len(found)
+    axes.axhline(1, color="black", linewidth=1, label="best MPI")
+    for place, name in enumerate(name for name in BARS if name in found):
+        label, color, _, _ = STYLES[name]
+        values = [found[name].get(number) for number in ranks]
+        places = [level + (place - (len(found) - 1) / 2) * width
+                  for level, value in enumerate(values) if value]
+        values = [value for value in values if value]
+        median = [value["median"] for value in values]
+        axes.bar(places, median, width * 0.9, color=color, label=label)
+        axes.errorbar(places, median, fmt="none", ecolor="#606060",
+                      elinewidth=1, capsize=3, yerr=[
+                          [value["median"] - value["min"] for value in values],
+                          [value["max"] - value["median"] for value in values]])
+    axes.set_xticks(range(len(ranks)), [f"{number} ranks" for number in ranks],
+                    fontsize=9)
+    axes.tick_params(axis="y", labelsize=8)
+    axes.set_ylabel("ratio", fontsize=9)
+    axes.grid(True, axis="y", color="#e0e0e0", linewidth=0.6)
+    axes.set_axisbelow(True)
+    set_legend(figure, axes)
+    return figure
+
+
+def pictures(matplotlib, content):
+    """Names and figures of what there is."""
+    yield "latency", draw_pingpong(matplotlib, content, "time_us")
+    yield "ratio", draw_pingpong(matplotlib, content, "ratio")
+    yield "faces", draw_faces(matplotlib, content)
+
+
+def draw(content, prefix):
+    """Writes the pictures. Returns their paths, and why there are none or
+    None."""
+    try:
+        import matplotlib
+        matplotlib.use("Agg")
+        import matplotlib.pyplot
+    except ImportError:
+        return [], (f"no plots were drawn ({prefix}-latency.svg and others): "
+                    "they need matplotlib (package python3-matplotlib); "
+                    "run-all --from draws them later")
+    # The same picture from the same figures, its text as text
+    matplotlib.rcParams["svg.fonttype"] = "none"
+    matplotlib.rcParams["svg.hashsalt"] = "ucx-st-bench"
+    drawn = []
+    for name, figure in pictures(matplotlib, content):
+        if figure is None:
+            continue
+        for kind, metadata in (("svg", {"Date": None}), ("png", None)):
+            path = f"{prefix}-{name}.{kind}"
+            figure.savefig(path, dpi=DPI, metadata=metadata)
+            drawn.append(path)
+        matplotlib.pyplot.close(figure)
+    return drawn, None

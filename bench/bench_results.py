@@ -1,0 +1,405 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the runs of run-all say together: medians, ratios to the best baseline,
+targets and tables."""
+import collections
+import statistics
+
+# Settings of OpenMPI of which the best one is the baseline
+BASELINES = ("direct", "cma", "ob1")
+BEST = "mpi best"
+FLOOR = "floor"
+# Of the benchmarks of MPI
+COMPARED = ("st_pingpong", "st_faces")
+K = 1 << 10
+M = 1 << 20
+STANDARD = ("st",)
+BOTH = ("st", "st-ready")
+MEMORIES = ("malloc", "mpi")
+# Of round trips on lane direct: sizes from, to, and at most what ratio to MPI
+# with memory of malloc and of MPI
+DIRECT_BOUNDS = (("to 8 KiB", 0, 8 * K, 0.20, 0.20),
+                 ("32 KiB", 32 * K, 32 * K, 0.40, 0.40),
+                 ("64 KiB", 64 * K, 64 * K, 0.50, 0.50),
+                 ("128 KiB", 128 * K, 128 * K, 0.65, 0.65),
+                 ("256 KiB", 256 * K, 256 * K, 0.80, 0.55),
+                 ("512 KiB to 4 MiB", 512 * K, 4 * M, 1.0, 0.80),
+                 ("8 to 64 MiB", 8 * M, 64 * M, 1.05, 1.0))
+
+
+class Target:
+    """What must hold: a bound on figures of one benchmark."""
+
+    def __init__(self, what, must, bench, series, **where):
+        self.what = what
+        self.must = must
+        self.bench = bench
+        self.series = series
+        self.where = where
+
+    def fits(self, figure):
+        """It is one of those that the bound is for."""
+        low, high = self.where.get("sizes", (0, float("inf")))
+        return (figure["bench"] == self.bench and
+                figure["series"] in self.series and
+                low <= figure["size"] <= high and
+                self.member() in figure and
+                all(figure[name] == self.where.get(name, figure[name])
+                    for name in ("memory", "ranks")))
+
+    def member(self):
+        """Which number of a figure."""
+        return self.where.get("member", "ratio")
+
+    def value(self, figure):
+        """What the bound is for."""
+        return figure[self.member()]["median"]
+
+    def judge(self, figures):
+        """The worst of them against the bound."""
+        found = [figure for figure in figures if self.fits(figure)]
+        verdict = {"what": self.what, "must": self.must,
+                   "unit": self.where.get("unit", ""), "figures": len(found)}
+        if found:
+            worst = max(found, key=self.value)
+            verdict["worst"] = self.value(worst)
+            verdict["of"] = describe(worst)
+            verdict["pass"] = verdict["worst"] <= self.must
+        return verdict
+
+
+def lane_series(lane, variants):
+    """Names of the series of a lane."""
+    return tuple(f"{lane} {variant}" for variant in variants)
+
+
+def pingpong_targets():
+    """Of st_pingpong."""
+    direct = lane_series("direct", BOTH)
+    trig = lane_series("trig", BOTH)
+    for text, low, high, *bounds in DIRECT_BOUNDS:
+        for memory, must in zip(MEMORIES, bounds):
+            yield Target(f"direct, {memory}, {text}: round trip / mpi", must,
+                         "st_pingpong", direct, memory=memory,
+                         sizes=(low, high))
+    yield Target("trig, to 8 KiB: round trip / mpi", 0.30, "st_pingpong", trig,
+                 sizes=(0, 8 * K))
+    yield Target("trig, all sizes: round trip / mpi", 1.0, "st_pingpong", trig)
+
+
+def faces_targets():
+    """Of st_faces."""
+    for lane, must in (("direct", 0.60), ("trig", 1.0)):
+        for ranks in (2, 4, 8):
+            yield Target(f"{lane}, {ranks} ranks: halo / mpi", must, "st_faces",
+                         lane_series(lane, STANDARD), ranks=ranks)
+    yield Target("standard / ready send in the halo", 1.10, "st_faces",
+                 ("direct st/st-ready", "trig st/st-ready"))
+
+
+def other_targets():
+    """Of those without MPI."""
+    yield Target("uct_trig / raw provider", 1.10, "st_trig", ("uct_trig",))
+    yield Target("8 B deferred write, polling waiter", 1.0, "st_trig",
+                 ("raw",), sizes=(8, 8), member="time_us", unit="us")
+    yield Target("the same, sleeping waiter, over a bare futex wake", 2.0,
+                 "st_trig", ("raw-sleeping over futex",), member="time_us",
+                 unit="us")
+    yield Target("host's cost of a start beside the provider's call", 150,
+                 "st_cost", ("start-send-trig", "startall-send-trig"),
+                 member="beside_provider_ns", unit="ns")
+    yield Target("idle process with an open queue", 0.3, "st_cost",
+                 ("idle-trig", "idle-host", "idle-both"),
+                 member="percent_of_a_core", unit="% of a core")
+    yield Target("memory of a matched pair, both sides", 1024, "st_cost",
+                 ("match-trig", "match-host"), member="bytes_per_pair",
+                 unit="B")
+
+
+def size_text(size):
+    """Bytes with a unit."""
+    for unit, factor in (("MiB", M), ("KiB", K)):
+        if size >= factor and size % factor == 0:
+            return f"{size // factor} {unit}"
+    return f"{size} B"
+
+
+def describe(figure):
+    """Where a figure comes from, in words."""
+    parts = [figure["series"]]
+    if figure["bench"] == "st_pingpong":
+        parts += [size_text(figure["size"]), figure["memory"]]
+    elif figure["bench"] == "st_faces":
+        parts.append(f"{figure['ranks']} ranks")
+    elif figure["bench"] == "st_trig":
+        parts.append(size_text(figure["size"]))
+    return ", ".join(parts)
+
+
+def judge(figures):
+    """All targets that run-all knows."""
+    targets = [*pingpong_targets(), *faces_targets(), *other_targets()]
+    return [target.judge(figures) for target in targets]
+
+
+def set_spread(figure, member, values):
+    """Sets a member to the median and the range of its values, if any."""
+    values = list(values)
+    if values:
+        figure[member] = {"median": round(statistics.median(values), 4),
+                          "min": round(min(values), 4),
+                          "max": round(max(values), 4)}
+
+
+def series_name(run, row):
+    """In the words of the plots."""
+    if row["variant"] == "raw":
+        return FLOOR
+    if row["variant"] == "mpi":
+        return f"mpi, {run['setting']}"
+    return f"{run['setting']} {row['variant']}"
+
+
+class Point:
+    """One size of one benchmark with so many ranks and such memory."""
+
+    def __init__(self):
+        # By series, and by round, the median and its ratio to mpi in its run
+        self.times = collections.defaultdict(dict)
+        self.in_run = collections.defaultdict(dict)
+
+    def add(self, run, row):
+        """Takes a row of a report."""
+        name = series_name(run, row)
+        self.times[name][run["round"]] = row["median_us"]
+        if row["ratio"] is not None:
+            self.in_run[name][run["round"]] = row["ratio"]
+
+    def find_best(self):
+        """The best baseline of each round becomes a series. Returns, by round,
+        whose it was."""
+        best = {}
+        for setting in BASELINES:
+            for number, time in self.times.get(f"mpi, {setting}", {}).items():
+                if number not in best or time < best[number][0]:
+                    best[number] = (time, setting)
+        for number, (time, _) in best.items():
+            self.times[BEST][number] = time
+        return {number: setting for number, (_, setting) in best.items()}
+
+    def figures(self, head):
+        """What it says of each series."""
+        best_of = self.find_best()
+        best = self.times.get(BEST, {})
+        for name, times in sorted(self.times.items()):
+            figure = {**head, "series": name, "rounds": len(times)}
+            set_spread(figure, "time_us", times.values())
+            set_spread(figure, "ratio", (
+                time / best[number] for number, time in times.items()
+                if number in best))
+            set_spread(figure, "ratio_in_run",
+                       self.in_run.get(name, {}).values())
+            if name == BEST:
+                figure["best_of"] = [best_of[number] for number
+                                     in sorted(best_of)]
+            yield figure
+
+    def standard_to_ready(self, head):
+        """Ratios of the two kinds of sends, of one run each."""
+        for lane in ("direct", "trig"):
+            standard, ready = (self.times.get(name, {}) for name
+                               in lane_series(lane, BOTH))
+            ratios = [time / ready[number] for number, time
+                      in standard.items() if number in ready]
+            if ratios:
+                figure = {**head, "series": f"{lane} st/st-ready",
+                          "rounds": len(ratios)}
+                set_spread(figure, "ratio", ratios)
+                yield figure
+
+
+def combine_compared(runs):
+    """Figures of the benchmarks that compare with MPI."""
+    points = collections.defaultdict(Point)
+    for run in runs:
+        if run["bench"] in COMPARED:
+            for row in run["report"]["rows"]:
+                points[run["bench"], run["ranks"], run["memory"] or "malloc",
+                       row["size"]].add(run, row)
+    for (bench, ranks, memory, size), point in points.items():
+        head = {"bench": bench, "ranks": ranks, "memory": memory, "size": size}
+        yield from point.figures(head)
+        if bench == "st_faces":
+            yield from point.standard_to_ready(head)
+
+
+def other_members(row):
+    """What a row of another benchmark says beside its times."""
+    members = {name: max(value) if isinstance(value, list) else value
+               for name, value in row.items() if name in (
+                   "beside_provider_ns", "percent_of_a_core", "worst_us")}
+    if "malloc_bytes_per_pair" in row:
+        members["bytes_per_pair"] = (row["malloc_bytes_per_pair"] +
+                                     row["mapped_bytes_per_pair"])
+    if row["ratio"] is not None:
+        members["ratio"] = row["ratio"]
+    return members
+
+
+def wake_rows(rows):
+    """Of st_trig: by how much a wake takes longer than the bare one."""
+    times = {row["variant"]: row["median_us"] for row in rows
+             if row["size"] == 8}
+    if "futex" in times and "raw-sleeping" in times:
+        yield {"size": 8, "variant": "raw-sleeping over futex", "ratio": None,
+               "median_us": times["raw-sleeping"] - times["futex"]}
+
+
+def combine_others(runs):
+    """Figures of the benchmarks without MPI."""
+    points = collections.defaultdict(lambda: collections.defaultdict(list))
+    for run in runs:
+        if run["bench"] in COMPARED:
+            continue
+        rows = run["report"]["rows"]
+        if run["bench"] == "st_trig":
+            rows = rows + list(wake_rows(rows))
+        for row in rows:
+            point = points[run["bench"], row["size"], row["variant"]]
+            point["time_us"].append(row["median_us"])
+            for name, value in other_members(row).items():
+                point[name].append(value)
+    for (bench, size, variant), members in points.items():
+        figure = {"bench": bench, "ranks": None, "memory": None, "size": size,
+                  "series": variant, "rounds": len(members["time_us"])}
+        for name, values in members.items():
+            set_spread(figure, name, values)
+        yield figure
+
+
+def combine(runs):
+    """Figures of all runs that have a report."""
+    whole = [run for run in runs if "report" in run]
+    return [*combine_compared(whole), *combine_others(whole)]
+
+
+def range_text(values, digits):
+    """A median with its range, if it has one."""
+    median, low, high = (f"{values[name]:.{digits}f}"
+                         for name in ("median", "min", "max"))
+    return median if low == high else f"{median} ({low}-{high})"
+
+
+def ratio_text(figure):
+    """A ratio with its range."""
+    if figure is None or "ratio" not in figure:
+        return "-"
+    return range_text(figure["ratio"], 2)
+
+
+def time_text(figure):
+    """A median, with the baseline that was best most often."""
+    if figure is None:
+        return "-"
+    text = f"{figure['time_us']['median']:.2f}"
+    if "best_of" in figure:
+        text += f" {statistics.mode(figure['best_of'])}"
+    return text
+
+
+def table(title, columns, lines):
+    """Text in columns, the first one to the left."""
+    widths = [max(len(line[i]) for line in [columns] + lines)
+              for i in range(len(columns))]
+    text = f"{title}\n"
+    for line in [columns] + lines:
+        cells = [cell.ljust(width) if i == 0 else cell.rjust(width)
+                 for i, (cell, width) in enumerate(zip(line, widths))]
+        text += "  ".join(cells).rstrip() + "\n"
+    return text + "\n"
+
+
+def compared_table(figures, title, key):
+    """Baseline, floor and lanes of one benchmark; `key` gives the name of a
+    line."""
+    lines = collections.defaultdict(dict)
+    for figure in figures:
+        lines[key(figure)][figure["series"]] = figure
+    columns = ["", "mpi best, us", "floor", "direct st", "ratio",
+               "ready: ratio", "trig st", "ratio", "ready: ratio"]
+    return table(title, columns, [
+        [name, time_text(line.get(BEST)), time_text(line.get(FLOOR)),
+         time_text(line.get("direct st")), ratio_text(line.get("direct st")),
+         ratio_text(line.get("direct st-ready")),
+         time_text(line.get("trig st")), ratio_text(line.get("trig st")),
+         ratio_text(line.get("trig st-ready"))]
+        for name, line in lines.items()])
+
+
+def other_table(figures, bench):
+    """Of a benchmark without MPI."""
+    columns = ["", "size", "us", "ratio", "else"]
+    extra = ("beside_provider_ns", "percent_of_a_core", "bytes_per_pair",
+             "worst_us")
+    return table(bench, columns, [
+        [figure["series"], str(figure["size"]),
+         range_text(figure["time_us"], 3), ratio_text(figure),
+         ", ".join(f"{name} {figure[name]['median']:g}" for name in extra
+                   if name in figure)] for figure in figures])
+
+
+def targets_table(targets):
+    """What must hold, and what does."""
+    lines = []
+    for target in targets:
+        state = "not measured"
+        found = "-"
+        if "worst" in target:
+            state = "pass" if target["pass"] else "FAIL"
+            found = f"{target['worst']:.4g}"
+        lines.append([target["what"], f"{target['must']:g} {target['unit']}",
+                      found, state, target.get("of", "")])
+    return table("What must hold (the worst figure counts)",
+                 ["", "at most", "found", "", "at"], lines)
+
+
+def head_text(content):
+    """The machine and its load."""
+    machine = content["machine"]
+    text = (f"{machine['cpu']}, {machine['usable_cores']} of "
+            f"{machine['cores']} cores; commit {content['commit'][:12]}"
+            f"{'+' if content['commit'].endswith('+') else ''}; "
+            f"{content['rounds']} runs, {load_text(content)}\n")
+    if content["quick"]:
+        text += "quick: these figures are no results\n"
+    return text + "\n"
+
+
+def load_text(content):
+    """The machine's load around the runs."""
+    words = []
+    for name in ("before", "after"):
+        loads = [run[f"load_{name}"] for run in content["runs"]]
+        words.append(f"{min(loads):.1f}-{max(loads):.1f} {name}")
+    return f"load {', '.join(words)} each"
+
+
+def tables(content):
+    """Everything as text."""
+    text = head_text(content)
+    figures = content["figures"]
+    for memory in MEMORIES:
+        some = [figure for figure in figures if figure["bench"] ==
+                "st_pingpong" and figure["memory"] == memory]
+        if some:
+            text += compared_table(
+                some, f"st_pingpong, memory by {memory}: round trip",
+                lambda figure: size_text(figure["size"]))
+    some = [figure for figure in figures if figure["bench"] == "st_faces"]
+    if some:
+        text += compared_table(some, "st_faces: iteration",
+                               lambda figure: f"{figure['ranks']} ranks")
+    for bench in ("st_trig", "st_cost", "st_wrt"):
+        some = [figure for figure in figures if figure["bench"] == bench]
+        if some:
+            text += other_table(some, bench)
+    return text + targets_table(content["targets"])
