@@ -121,7 +121,9 @@ void ucp_st_direct_stream_kick(ucp_st_direct_stream_t *stream)
 
 /* What peers are to know of the stream. Its own thread, or one that holds its
  * group's lock. When it ceases to attend, the fence comes before the look that
- * is taken next, which sees what a peer moved before it knew that. */
+ * is taken next, which sees what a peer moved before it knew that. Nothing is
+ * looked at where nothing is open: only this thread opens anything, and what it
+ * opens tells the peer `begun`, which is stored behind these. */
 static void ucp_st_direct_stream_tell(ucp_st_direct_stream_t *stream,
                                       int is_attended, int is_parked)
 {
@@ -133,7 +135,7 @@ static void ucp_st_direct_stream_tell(ucp_st_direct_stream_t *stream,
     }
     __atomic_store_n(&desk->is_attended, is_attended, __ATOMIC_RELEASE);
     __atomic_store_n(&desk->is_parked, is_parked, __ATOMIC_RELEASE);
-    if (!is_attended) {
+    if (!is_attended && ucp_st_direct_stream_has_open(stream)) {
         __sync_synchronize();
     }
 }
