@@ -6,7 +6,7 @@
  * wait for it):
  *
  *     rank 0:                 R0(i)  pack  S0(i)  W(S0, R0)  unpack
- *     rank 1:  R1(0) barrier  W(S1(i-1), R1)  unpack  pack  R1(i+1)  S1(i)
+ *     rank 1:  R1(0) barrier  W(S1(i-1), R1)  unpack  pack  (R1(i+1), S1(i))
  *
  * Both kinds of send use this order, in which ready sends are legal with one
  * buffer a side:
@@ -77,18 +77,20 @@ static void pp_st_wait(pp_exchange_t *ex, MPI_Request *request)
                 "MPIX_Enqueue_wait_req");
 }
 
+static void pp_st_start_both(pp_exchange_t *ex)
+{
+    MPI_Request both[] = {ex->recv, ex->send};
+
+    bench_check(MPIX_Enqueue_startall(ex->queue, 2, both),
+                "MPIX_Enqueue_startall");
+}
+
 static void pp_st_wait_both(pp_exchange_t *ex)
 {
     MPI_Request both[] = {ex->send, ex->recv};
 
     bench_check(MPIX_Enqueue_waitall(ex->queue, 2, both),
                 "MPIX_Enqueue_waitall");
-}
-
-static void pp_st_send(pp_exchange_t *ex)
-{
-    pp_st_start(ex, &ex->send);
-    ++ex->messages;
 }
 
 static void pp_st_prepare(pp_exchange_t *ex)
@@ -108,7 +110,8 @@ static void pp_st_ping(pp_exchange_t *ex, int count)
     for (i = 0; i < count; ++i) {
         pp_st_start(ex, &ex->recv);
         pp_st_launch(ex, pp_kernel_pack);
-        pp_st_send(ex);
+        pp_st_start(ex, &ex->send);
+        ++ex->messages;
         pp_st_wait_both(ex);
         pp_st_launch(ex, pp_kernel_unpack);
     }
@@ -127,9 +130,11 @@ static void pp_st_pong(pp_exchange_t *ex, int count)
         pp_st_launch(ex, pp_kernel_unpack);
         pp_st_launch(ex, pp_kernel_pack);
         if (i + 1 < count) {
-            pp_st_start(ex, &ex->recv);
+            pp_st_start_both(ex);
+        } else {
+            pp_st_start(ex, &ex->send);
         }
-        pp_st_send(ex);
+        ++ex->messages;
     }
     pp_st_wait(ex, &ex->send);
 }

@@ -476,7 +476,8 @@ int MPIX_Enqueue_start_req(MPIX_Queue queue, MPI_Request *request);
 
 
 /**
- * Enqueue the start of several matched requests: all or none.
+ * Enqueue the start of several matched requests, in the order of the array: all
+ * or none.
  *
  * @param [in] queue    The queue.
  * @param [in] count    Number of requests.
