@@ -13,6 +13,7 @@
 #include "st_near.h"
 
 #include "st_direct.h"
+#include "st_lane.h"
 #include "st_op.h"
 
 #include <ucs/debug/log_def.h>
@@ -20,6 +21,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -44,7 +46,9 @@ typedef enum {
     MODE_THERE,  /* it has told its address */
     MODE_IDLE,   /* it has matched */
     MODE_STARTED,/* it has started its half, and nobody waits there */
-    MODE_CLAIMED /* the same, and it has claimed a piece */
+    MODE_CLAIMED,/* the same, and it has claimed a piece */
+    MODE_TAKEN   /* it has started its half, and no memory is where its buffer
+                    was */
 } death_mode_t;
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -95,7 +99,8 @@ static void life_init(life_t *life, int is_send, int is_mapped)
     if (is_mapped) {
         CU_ASSERT_EQUAL(ucp_st_mem_alloc(LEN, (void**)&life->buffer), UCS_OK);
     } else {
-        life->buffer = malloc(LEN);
+        life->buffer = mmap(NULL, LEN, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     }
     st_fill(life->buffer, LEN, is_send);
     life->op = (is_send ? st_send : st_recv)(&life->side, life->buffer, LEN, 1);
@@ -109,7 +114,7 @@ static void life_cleanup(life_t *life, int is_mapped)
     if (is_mapped) {
         CU_ASSERT_EQUAL(ucp_st_mem_free(life->buffer), UCS_OK);
     } else {
-        free(life->buffer);
+        CU_ASSERT_EQUAL(munmap(life->buffer, LEN), 0);
     }
 }
 
@@ -131,6 +136,9 @@ static void run_other(void)
     life_init(&life, is_send, is_mapped);
     if (mode == MODE_CLAIMED) {
         life.op->direct->pair->claim = FIRST_PIECE;
+    }
+    if (mode == MODE_TAKEN) {
+        CU_ASSERT_EQUAL(munmap(life.buffer, LEN), 0);
     }
     if (mode != MODE_IDLE) {
         st_start(&life.side, life.op);
@@ -328,6 +336,39 @@ static void test_before(void)
     st_side_cleanup(&life.side);
 }
 
+/* The kernel copies between the two processes: whoever finds out that it cannot
+ * fails, and tells the other one */
+static void run_taken(int is_send)
+{
+    ucp_st_queue_error_t error = {0};
+    ucs_status_t status;
+    life_t life;
+    char byte;
+
+    other_start(&life, MODE_TAKEN, !is_send, 0);
+    life_init(&life, is_send, 0);
+    CU_ASSERT_STRING_EQUAL(life.op->lane->protocol(life.op), "attached");
+    CU_ASSERT_EQUAL_FATAL(read(life.fd, &byte, 1), 1);
+    st_start(&life.side, life.op);
+    st_wait(&life.side, life.op);
+    status = ucp_st_queue_wait(life.side.queue, &error);
+    CU_ASSERT_TRUE((status == UCS_ERR_IO_ERROR) ||
+                   (status == UCS_ERR_CANCELED));
+    CU_ASSERT_EQUAL(error.status, status);
+    CU_ASSERT_PTR_EQUAL(error.op, life.op);
+    other_kill(&life);
+    life_cleanup(&life, 0);
+}
+
+static void test_taken(void)
+{
+    char *before = st_env_set("UCX_ST_DIRECT_ATTACH_MIN", "1");
+
+    run_taken(0);
+    run_taken(1);
+    st_env_restore("UCX_ST_DIRECT_ATTACH_MIN", before);
+}
+
 static const st_cunit_case_t other_cases[] = {
     {"other", run_other}
 };
@@ -339,7 +380,8 @@ static const st_cunit_case_t cases[] = {
     {"started", test_started},
     {"claimed", test_claimed},
     {"claimed_polled", test_claimed_polled},
-    {"no_pidfd", test_no_pidfd}
+    {"no_pidfd", test_no_pidfd},
+    {"taken", test_taken}
 };
 
 int main(int argc, char **argv)

@@ -32,6 +32,9 @@
  * second processor saves */
 #define UCP_ST_DIRECT_PIECE_MAPPED (32ul << 10)
 
+/* ... where the kernel copies it, which has to look up the memory first */
+#define UCP_ST_DIRECT_PIECE_ATTACHED (128ul << 10)
+
 static size_t ucp_st_direct_align(size_t length)
 {
     return ucs_align_up_pow2(length, 64);
@@ -90,7 +93,9 @@ static void ucp_st_direct_describe(const ucp_st_op_t *op,
 
     memset(blob, 0, sizeof(*blob));
     blob->address = (uintptr_t)op->buffer;
-    blob->map_min = op->worker->config.direct_map_min;
+    blob->map_min    = op->worker->config.direct_map_min;
+    blob->attach_min = op->worker->config.direct_attach_min;
+    blob->can_attach = op->peer->direct.can_attach;
     if (direct->map != NULL) {
         blob->is_mappable = 1;
         blob->file        = direct->map->file;
@@ -136,7 +141,7 @@ static ucs_status_t ucp_st_direct_offer(ucp_st_op_t *op, void *buffer,
     return UCS_OK;
 }
 
-/* Both sides come to the same answer */
+/* Both sides come to the same answer, as they do to the next one */
 static int ucp_st_direct_is_mapped(const ucp_st_op_t *op,
                                    const ucp_st_direct_blob_t *blob)
 {
@@ -145,6 +150,15 @@ static int ucp_st_direct_is_mapped(const ucp_st_op_t *op,
                                       blob->map_min)) &&
            ((op->direct->map != NULL) || blob->is_mappable ||
             op->peer->direct.is_near);
+}
+
+static int ucp_st_direct_is_attached(const ucp_st_op_t *op,
+                                     const ucp_st_direct_blob_t *blob)
+{
+    return (op->msg_length > 0) &&
+           (op->msg_length >= ucs_max(op->worker->config.direct_attach_min,
+                                      blob->attach_min)) &&
+           (op->peer->direct.can_attach || blob->can_attach);
 }
 
 static ucs_status_t ucp_st_direct_map_far(ucp_st_op_t *op,
@@ -177,11 +191,20 @@ static ucs_status_t ucp_st_direct_bind_mapped(ucp_st_op_t *op,
 {
     ucp_st_direct_op_t *direct = op->direct;
     size_t least = ucs_div_round_up(direct->length, UCP_ST_DIRECT_MAX_PIECES);
+    ucs_status_t status;
 
-    direct->proto = UCP_ST_DIRECT_MAPPED;
-    direct->piece = ucs_max(ucp_st_direct_align(least),
-                            UCP_ST_DIRECT_PIECE_MAPPED);
-    return ucp_st_direct_map_far(op, blob);
+    direct->proto       = UCP_ST_DIRECT_MAPPED;
+    direct->is_attached = !ucp_st_direct_is_mapped(op, blob);
+    direct->piece       = ucs_max(ucp_st_direct_align(least),
+                                  direct->is_attached ?
+                                          UCP_ST_DIRECT_PIECE_ATTACHED :
+                                          UCP_ST_DIRECT_PIECE_MAPPED);
+    status              = ucp_st_direct_map_far(op, blob);
+    if ((status == UCS_OK) && (direct->far == NULL) &&
+        op->peer->direct.can_attach && ucp_st_direct_is_attached(op, blob)) {
+        direct->far_address = blob->address;
+    }
+    return status;
 }
 
 /* The sender learns where the slots are */
@@ -226,7 +249,8 @@ static ucs_status_t ucp_st_direct_bind(ucp_st_op_t *op, const void *buffer,
     if (direct->piece > UCP_ST_DIRECT_INLINE) {
         direct->data = (uint8_t*)&direct->pair->slots[direct->num_slots];
     }
-    if (ucp_st_direct_is_mapped(op, &blob)) {
+    if (ucp_st_direct_is_mapped(op, &blob) ||
+        ucp_st_direct_is_attached(op, &blob)) {
         status = ucp_st_direct_bind_mapped(op, &blob);
     }
     direct->num_pieces = ucs_max(1, ucs_div_round_up(direct->length,
@@ -414,7 +438,7 @@ static const char *ucp_st_direct_protocol(const ucp_st_op_t *op)
     const ucp_st_direct_op_t *direct = op->direct;
 
     if (direct->proto == UCP_ST_DIRECT_MAPPED) {
-        return "mapped";
+        return direct->is_attached ? "attached" : "mapped";
     }
     if (direct->data == NULL) {
         return "inline";

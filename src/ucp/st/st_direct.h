@@ -33,6 +33,12 @@
  * pieces copied say so. The number of the use in the word makes a claim that
  * has been slow fail.
  *
+ * Attached. The same where the kernel copies between the two processes: neither
+ * buffer is mapped, or one only and that side shall have help. A copy can fail
+ * here. The side that cannot carry out its claim poisons the pair's word, says
+ * so in its count, which the other side takes for the end of the claim and
+ * never for a complete use, and has its service thread fail the operation.
+ *
  * Errors: the pair's word is poisoned, so that nothing is claimed any more; the
  * waits are released when what the other side had claimed is copied or its
  * process is dead.
@@ -127,6 +133,11 @@ typedef struct ucp_st_direct_op {
     uint8_t               *data;     /* of the slots; read-only */
     uint8_t               *far;      /* the other side's buffer, or NULL: not
                                         mapped here; read-only */
+    uint64_t              far_address;/* ... in its process, if it is attached
+                                        to; else 0; read-only */
+    uint8_t               is_attached;/* no buffer is mapped; read-only */
+    ucs_status_t          broken;    /* why a piece could not be copied, until
+                                        that is told; UCS_OK */
     ucp_st_direct_segment_t *segment;/* the peer's; read-only */
     struct ucp_st_op      *op;       /* read-only */
     ucp_st_direct_map_t   *map;      /* of the own buffer, or NULL; worker's */
@@ -207,9 +218,23 @@ int ucp_st_direct_settle(ucp_st_direct_op_t *direct);
 void ucp_st_direct_move_stream(ucp_st_direct_op_t *direct,
                                ucp_st_direct_stream_t *stream);
 
+/** One of the stream's operations whose copy has failed, once, and why; NULL if
+ *  there is none. The worker's lock is held. */
+struct ucp_st_op *ucp_st_direct_stream_broken(ucp_st_direct_stream_t *stream,
+                                              ucs_status_t *status_p);
+
 /** Add what a stream has counted. The worker's lock is held. */
 void ucp_st_direct_stream_count(ucp_st_direct_stream_t *stream,
                                 ucp_st_stats_t *stats);
+
+/** Non-zero if the memory of a process can be read and written: `probe` is
+ *  where it has this number. */
+int ucp_st_direct_attach_probe(uint32_t pid, uint64_t probe, uint64_t uuid);
+
+/** Copy between the buffer and the attached one. UCS_OK;
+ *  UCS_ERR_CONNECTION_RESET if that process has ended; UCS_ERR_IO_ERROR. */
+ucs_status_t ucp_st_direct_attach_copy(const ucp_st_direct_op_t *direct,
+                                       size_t offset, size_t length);
 
 /** Uses whose waits pass; 0 once they were released. */
 uint64_t ucp_st_direct_uses_done(const struct ucp_st_op *op);

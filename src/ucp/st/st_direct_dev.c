@@ -85,6 +85,30 @@ static void ucp_st_direct_dev_drain_pipe(ucp_st_direct_dev_t *dev)
     }
 }
 
+void ucp_st_direct_dev_break(ucp_st_worker_h worker)
+{
+    __atomic_store_n(&worker->direct.has_broken, 1, __ATOMIC_RELEASE);
+    ucp_st_direct_dev_wake(worker);
+}
+
+/* Fail what could not be copied. The lock is held. */
+static void ucp_st_direct_dev_fail_broken(ucp_st_worker_h worker)
+{
+    ucp_st_direct_dev_t *dev = &worker->direct;
+    ucp_st_direct_stream_t *stream;
+    ucs_status_t status;
+    ucp_st_op_t *op;
+
+    if (!__atomic_exchange_n(&dev->has_broken, 0, __ATOMIC_ACQUIRE)) {
+        return;
+    }
+    ucs_list_for_each(stream, &dev->streams, list) {
+        while ((op = ucp_st_direct_stream_broken(stream, &status)) != NULL) {
+            ucp_st_op_fail(op, status);
+        }
+    }
+}
+
 /* In the service thread */
 static int ucp_st_direct_dev_serve(void *arg)
 {
@@ -99,6 +123,7 @@ static int ucp_st_direct_dev_serve(void *arg)
     ucs_list_for_each(stream, &dev->streams, list) {
         count += ucp_st_direct_stream_relieve(stream, &is_busy);
     }
+    ucp_st_direct_dev_fail_broken(worker);
     is_busy |= ucp_st_direct_dev_end(worker);
     ucp_st_worker_unlock(worker);
     if (count > 0) {
@@ -203,14 +228,16 @@ static void ucp_st_direct_dev_pipe_close(ucp_st_direct_dev_t *dev)
 /* Where this is, and what a process number means here: processes that see
  * different numbers for one another cannot reach each other */
 static ucs_status_t
-ucp_st_direct_dev_find_place(ucp_st_direct_address_t *address)
+ucp_st_direct_dev_find_place(ucp_st_worker_h worker)
 {
+    ucp_st_direct_address_t *address = &worker->direct.address;
     struct stat st;
 
     if (stat("/proc/self/ns/pid", &st) != 0) {
         return UCS_ERR_UNSUPPORTED;
     }
     address->system = ucs_get_system_id();
+    address->probe  = (uintptr_t)&worker->uuid;
     address->pid_ns = st.st_ino;
     return UCS_OK;
 }
@@ -222,7 +249,7 @@ static ucs_status_t ucp_st_direct_dev_init(ucp_st_worker_h worker)
 
     ucs_list_head_init(&dev->ending);
     ucs_list_head_init(&dev->streams);
-    status = ucp_st_direct_dev_find_place(&dev->address);
+    status = ucp_st_direct_dev_find_place(worker);
     if (status != UCS_OK) {
         goto err;
     }
@@ -338,8 +365,8 @@ static int ucp_st_direct_dev_is_here(const ucp_st_direct_address_t *own,
 }
 
 static ucs_status_t
-ucp_st_direct_dev_attach(ucp_st_peer_t *peer,
-                         const ucp_st_direct_address_t *address)
+ucp_st_direct_dev_open_peer(ucp_st_peer_t *peer,
+                            const ucp_st_direct_address_t *address)
 {
     ucp_st_direct_peer_t *direct = &peer->direct;
     ucs_status_t status;
@@ -386,7 +413,11 @@ ucs_status_t ucp_st_direct_dev_connect(ucp_st_peer_t *peer, const void *buffer,
     }
     peer->direct.pid     = address.segment.pid;
     peer->direct.is_near = (address.segment.pid == (uint32_t)getpid());
-    return ucp_st_direct_dev_attach(peer, &address);
+    peer->direct.can_attach =
+            !peer->direct.is_near &&
+            ucp_st_direct_attach_probe(peer->direct.pid, address.probe,
+                                       peer->uuid);
+    return ucp_st_direct_dev_open_peer(peer, &address);
 }
 
 void ucp_st_direct_dev_disconnect(ucp_st_peer_t *peer)
@@ -398,19 +429,22 @@ void ucp_st_direct_dev_disconnect(ucp_st_peer_t *peer)
     ucp_st_direct_map_put(peer->direct.map);
 }
 
+int ucp_st_direct_dev_has_ended(const ucp_st_direct_peer_t *direct)
+{
+    struct pollfd fd = {.fd = direct->pid_fd, .events = POLLIN};
+
+    if (direct->pid_fd >= 0) {
+        return poll(&fd, 1, 0) > 0;
+    }
+    return (kill((pid_t)direct->pid, 0) != 0) && (errno == ESRCH);
+}
+
 int ucp_st_direct_dev_is_dead(ucp_st_peer_t *peer)
 {
     ucp_st_direct_peer_t *direct = &peer->direct;
-    struct pollfd fd             = {.fd = direct->pid_fd, .events = POLLIN};
 
-    if (direct->is_dead || direct->is_near || peer->is_self) {
-        return direct->is_dead;
-    }
-    if (direct->pid_fd >= 0) {
-        direct->is_dead = (poll(&fd, 1, 0) > 0);
-    } else {
-        direct->is_dead = (kill((pid_t)direct->pid, 0) != 0) &&
-                          (errno == ESRCH);
+    if (!direct->is_dead && !direct->is_near && !peer->is_self) {
+        direct->is_dead = ucp_st_direct_dev_has_ended(direct);
     }
     return direct->is_dead;
 }

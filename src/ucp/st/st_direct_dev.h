@@ -26,6 +26,7 @@ typedef struct ucp_st_direct_dev {
     ucp_st_direct_stream_t  orphans;   /* what has lost its stream; the first
                                           one there */
     unsigned                rounds;    /* until it sleeps; the thread's */
+    uint32_t                has_broken;/* an operation is to fail; atomic */
     ucp_st_service_client_t service;   /* its own */
 } ucp_st_direct_dev_t;
 
@@ -38,6 +39,8 @@ typedef struct ucp_st_direct_peer {
     int                 kick_fd;    /* wakes its service thread; read-only */
     int                 pid_fd;     /* or -1: the kernel has none */
     int                 is_dead;
+    int                 can_attach; /* its memory can be read and written;
+                                       read-only */
 } ucp_st_direct_peer_t;
 
 /** The lane's functions of these names: see st_lane.h. */
@@ -69,6 +72,13 @@ void ucp_st_direct_dev_wake(ucp_st_worker_h worker);
 
 /** Have a peer's service thread look. Needs no lock. */
 void ucp_st_direct_dev_kick(ucp_st_peer_h peer);
+
+/** Non-zero if the process that was connected with has ended. Needs no lock. */
+int ucp_st_direct_dev_has_ended(const ucp_st_direct_peer_t *direct);
+
+/** Have the service thread fail operations whose pieces cannot be copied. Needs
+ *  no lock. */
+void ucp_st_direct_dev_break(ucp_st_worker_h worker);
 
 /** Non-zero if it is certain that the peer's process has ended. The worker's
  *  lock is held. */

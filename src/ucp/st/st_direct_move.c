@@ -209,20 +209,53 @@ static int ucp_st_direct_claim(ucp_st_direct_op_t *direct, uint32_t *index_p)
     return 1;
 }
 
+static void ucp_st_direct_poison(const ucp_st_direct_op_t *direct)
+{
+    (void)__atomic_fetch_or(&direct->pair->claim, UCP_ST_DIRECT_POISON,
+                            __ATOMIC_ACQ_REL);
+}
+
+/* A piece that was claimed cannot be copied */
+static void ucp_st_direct_break(ucp_st_direct_op_t *direct,
+                                ucs_status_t status)
+{
+    ucp_st_direct_poison(direct);
+    ucp_st_direct_store(&ucp_st_direct_mine(direct)->count,
+                        UCP_ST_DIRECT_BROKEN);
+    direct->halted = 1;
+    direct->broken = status;
+    ucp_st_direct_dev_break(direct->op->worker);
+}
+
+static ucs_status_t ucp_st_direct_copy_far(const ucp_st_direct_op_t *direct,
+                                           size_t offset, size_t length)
+{
+    int is_send = (direct->dir == UCP_ST_DIR_SEND);
+
+    if (direct->far == NULL) {
+        return ucp_st_direct_attach_copy(direct, offset, length);
+    }
+    memcpy((is_send ? direct->far : direct->buffer) + offset,
+           (is_send ? direct->buffer : direct->far) + offset, length);
+    return UCS_OK;
+}
+
 static int ucp_st_direct_copy_mapped(ucp_st_direct_op_t *direct)
 {
     ucp_st_direct_side_t *mine = ucp_st_direct_mine(direct);
-    int is_send                = (direct->dir == UCP_ST_DIR_SEND);
-    size_t offset, length;
+    ucs_status_t status;
     uint32_t index;
 
-    if ((direct->far == NULL) || !ucp_st_direct_claim(direct, &index)) {
+    if (((direct->far == NULL) && (direct->far_address == 0)) ||
+        !ucp_st_direct_claim(direct, &index)) {
         return 0;
     }
-    offset = index * direct->piece;
-    length = ucp_st_direct_piece_length(direct, index);
-    memcpy((is_send ? direct->far : direct->buffer) + offset,
-           (is_send ? direct->buffer : direct->far) + offset, length);
+    status = ucp_st_direct_copy_far(direct, index * direct->piece,
+                                    ucp_st_direct_piece_length(direct, index));
+    if (status != UCS_OK) {
+        ucp_st_direct_break(direct, status);
+        return 0;
+    }
     /* Only this side writes it, with the lock held */
     ucp_st_direct_store(&mine->count, mine->count + 1);
     return 1;
@@ -411,8 +444,7 @@ void ucp_st_direct_halt(ucp_st_direct_op_t *direct)
 {
     ucp_st_direct_lock_op(direct);
     if ((direct->proto == UCP_ST_DIRECT_MAPPED) && !direct->halted) {
-        (void)__atomic_fetch_or(&direct->pair->claim, UCP_ST_DIRECT_POISON,
-                                __ATOMIC_ACQ_REL);
+        ucp_st_direct_poison(direct);
     }
     /* The last use that the peer took part in may be complete without this
      * side's having looked */

@@ -21,6 +21,10 @@
 /** Pieces that a mapped message has at most: what a claim can count. */
 #define UCP_ST_DIRECT_MAX_PIECES 4095
 
+/** Mapped: a side's count once it could not copy what it had claimed. No sum
+ *  with it is that of all pieces, and each is that of all claimed. */
+#define UCP_ST_DIRECT_BROKEN (1ull << 62)
+
 /** A file of memory that belongs to a process: found, and opened, by its
  *  descriptor there. */
 typedef struct ucp_st_direct_file {
@@ -36,6 +40,7 @@ typedef struct ucp_st_direct_address {
     uint64_t             pid_ns; /**< ... and what its pid means */
     ucp_st_direct_file_t segment;
     ucp_st_direct_file_t kick;   /**< Pipe that wakes its service thread */
+    uint64_t             probe;  /**< Where its uuid is, in its process */
 } __attribute__((packed)) ucp_st_direct_address_t;
 
 /** What one side offers. */
@@ -45,10 +50,13 @@ typedef struct ucp_st_direct_blob {
     uint64_t             piece;       /**< Receive: bytes that a slot takes */
     uint32_t             num_slots;   /**< Receive: a power of 2 */
     uint8_t              is_mappable; /**< The buffer lies in `file` */
-    uint8_t              reserved[3];
+    uint8_t              can_attach;  /**< It can read and write the other's
+                                           memory */
+    uint8_t              reserved[2];
     uint64_t             offset;      /**< ... there */
     uint64_t             address;     /**< Of the buffer in its process */
     uint64_t             map_min;     /**< Shortest message that is mapped */
+    uint64_t             attach_min;  /**< ... that is attached to */
     ucp_st_direct_file_t file;
 } __attribute__((packed)) ucp_st_direct_blob_t;
 
@@ -64,7 +72,8 @@ typedef struct ucp_st_direct_slot {
 typedef struct ucp_st_direct_side {
     volatile uint64_t begun; /**< Uses started */
     volatile uint64_t count; /**< Pieces: receive with slots: taken out of
-                                  these; mapped: that this side has copied */
+                                  these; mapped: that this side has copied, or
+                                  UCP_ST_DIRECT_BROKEN */
     volatile uint64_t desk;  /**< Where its queue's desk is, from the begin of
                                   its worker's segment; 0: it has none yet */
 } UCS_V_ALIGNED(64) ucp_st_direct_side_t;
@@ -99,8 +108,8 @@ typedef struct ucp_st_direct_segment {
 } ucp_st_direct_segment_t;
 
 _Static_assert(sizeof(ucp_st_direct_file_t) == 24, "wire format");
-_Static_assert(sizeof(ucp_st_direct_address_t) == 64, "wire format");
-_Static_assert(sizeof(ucp_st_direct_blob_t) == 72, "wire format");
+_Static_assert(sizeof(ucp_st_direct_address_t) == 72, "wire format");
+_Static_assert(sizeof(ucp_st_direct_blob_t) == 80, "wire format");
 _Static_assert(sizeof(ucp_st_direct_slot_t) == 64, "wire format");
 _Static_assert(sizeof(ucp_st_direct_side_t) == 64, "wire format");
 _Static_assert(sizeof(ucp_st_direct_pair_t) == 192, "wire format");

@@ -227,6 +227,25 @@ void ucp_st_direct_stream_cleanup(ucp_st_direct_stream_t *stream,
     ucp_st_direct_seg_put_desk(seg, stream->desk);
 }
 
+ucp_st_op_t *ucp_st_direct_stream_broken(ucp_st_direct_stream_t *stream,
+                                         ucs_status_t *status_p)
+{
+    ucp_st_op_t *op = NULL;
+    ucp_st_direct_op_t *direct;
+
+    (void)pthread_mutex_lock(&stream->lock);
+    ucs_list_for_each(direct, &stream->open, list) {
+        if (direct->broken != UCS_OK) {
+            *status_p      = direct->broken;
+            direct->broken = UCS_OK;
+            op             = direct->op;
+            break;
+        }
+    }
+    (void)pthread_mutex_unlock(&stream->lock);
+    return op;
+}
+
 void ucp_st_direct_stream_count(ucp_st_direct_stream_t *stream,
                                 ucp_st_stats_t *stats)
 {
