@@ -7,6 +7,11 @@
 #ifndef ST_INTERCEPT_FILE_H_
 #define ST_INTERCEPT_FILE_H_
 
+/** To be called first in main(): UCX puts functions of its own in front of
+ *  mmap() unless the environment forbids it when the program begins, so that
+ *  the program is begun once more. */
+void st_intercept_file_init(char **argv);
+
 /** Have call number `number` (from 0) from now on fail; a negative number ends
  *  that. */
 void st_intercept_file_fail(int number);

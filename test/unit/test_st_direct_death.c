@@ -9,6 +9,7 @@
 #endif
 
 #include "st_cunit.h"
+#include "st_far.h"
 #include "st_intercept.h"
 #include "st_near.h"
 
@@ -22,14 +23,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define PIECES  8
-#define LEN     (PIECES * NEAR_PIECE_MAPPED)
-#define ADDRESS 4096
+#define PIECES 8
+#define LEN    (PIECES * NEAR_PIECE_MAPPED)
 
 /* As st_direct_move.c packs a claim: the first piece of the first use */
 #define FIRST_PIECE ((1ull << 25) | (1ull << 12) | PIECES)
@@ -37,9 +35,6 @@
 /* Lanes of a process that is met when it is dead already: UCP is what misses
  * it, as direct would be given up for the next lane */
 static const char *const other_env[] = {"UCX_ST_LANES", "host", NULL};
-
-/* What the other process is to do, in its environment */
-#define OTHER "ST_DIRECT_OTHER"
 
 /** What it does before it is killed. */
 typedef enum {
@@ -68,32 +63,25 @@ static _Atomic unsigned num_errors;
 /** One of the two processes. */
 typedef struct {
     st_side_t   side;
-    int         fd; /* to the other one */
-    pid_t       pid; /* of the other one */
+    st_far_t    far; /* the other one */
     uint8_t     *buffer;
     ucp_st_op_h op;
 } life_t;
 
 static void life_open(life_t *life, const char *const *env)
 {
-    size_t length;
-    void *own;
-
     CU_ASSERT_TRUE_FATAL(near_side_init(&life->side, env));
-    CU_ASSERT_EQUAL(ucp_st_worker_get_address(life->side.worker, &own, &length),
-                    UCS_OK);
-    CU_ASSERT_EQUAL(write(life->fd, own, length), (ssize_t)length);
-    ucp_st_worker_release_address(life->side.worker, own);
+    CU_ASSERT_EQUAL(st_far_tell(&life->far, life->side.worker), UCS_OK);
 }
 
 /* In memory that the other process maps if `is_mapped` is set */
 static void life_init(life_t *life, int is_send, int is_mapped)
 {
-    uint8_t address[ADDRESS];
+    uint8_t address[ST_FAR_ADDRESS];
     size_t length;
 
     life_open(life, NULL);
-    length = (size_t)read(life->fd, address, sizeof(address));
+    length = st_far_hear(&life->far, address);
     CU_ASSERT_EQUAL_FATAL(ucp_st_peer_create(life->side.worker, address, length,
                                              &life->side.peer), UCS_OK);
     if (is_mapped) {
@@ -121,12 +109,12 @@ static void life_cleanup(life_t *life, int is_mapped)
 /* The other process. It is killed in the end, and never returns. */
 static void run_other(void)
 {
-    life_t life = {.fd = -1};
+    life_t life = {.buffer = NULL};
     int mode    = MODE_IDLE;
     int is_send = 0, is_mapped = 0;
 
-    CU_ASSERT_EQUAL_FATAL(sscanf(getenv(OTHER), "%d %d %d %d", &life.fd, &mode,
-                                 &is_send, &is_mapped), 4);
+    CU_ASSERT_EQUAL_FATAL(sscanf(st_far_task(&life.far), "%d %d %d", &mode,
+                                 &is_send, &is_mapped), 3);
     if (mode == MODE_THERE) {
         life_open(&life, other_env);
         for (;;) {
@@ -144,7 +132,7 @@ static void run_other(void)
         st_start(&life.side, life.op);
         CU_ASSERT_EQUAL(ucs_gstream_synchronize(life.side.stream), UCS_OK);
     }
-    CU_ASSERT_EQUAL(write(life.fd, "", 1), 1);
+    CU_ASSERT_EQUAL(write(life.far.fd, "", 1), 1);
     for (;;) {
         pause();
     }
@@ -154,33 +142,20 @@ static void run_other(void)
 static void other_start(life_t *life, death_mode_t mode, int is_send,
                         int is_mapped)
 {
-    char text[64];
-    int fds[2];
+    char task[64];
 
-    CU_ASSERT_EQUAL_FATAL(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fds), 0);
-    snprintf(text, sizeof(text), "%d %d %d %d", fds[1], mode, is_send,
-             is_mapped);
-    setenv(OTHER, text, 1);
-    (void)fflush(NULL);
-    life->fd  = fds[0];
-    life->pid = fork();
-    if (life->pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        execl("/proc/self/exe", "other", NULL);
-        _exit(EXIT_FAILURE);
-    }
-    unsetenv(OTHER);
-    close(fds[1]);
+    snprintf(task, sizeof(task), "%d %d %d", mode, is_send, is_mapped);
+    st_far_start(&life->far, task);
 }
 
 static void other_kill(life_t *life)
 {
     int status;
 
-    CU_ASSERT_EQUAL(kill(life->pid, SIGKILL), 0);
-    CU_ASSERT_EQUAL(waitpid(life->pid, &status, 0), life->pid);
+    CU_ASSERT_EQUAL(kill(life->far.pid, SIGKILL), 0);
+    CU_ASSERT_EQUAL(waitpid(life->far.pid, &status, 0), life->far.pid);
     CU_ASSERT_TRUE(WIFSIGNALED(status));
-    close(life->fd);
+    close(life->far.fd);
 }
 
 static ucs_log_func_rc_t count_error(const char *file, unsigned line,
@@ -230,8 +205,8 @@ static void run_death(death_mode_t mode, int is_send, int is_mapped,
 
     other_start(&life, mode, !is_send, is_mapped);
     life_init(&life, is_send, is_mapped);
-    CU_ASSERT_EQUAL_FATAL(read(life.fd, &byte, 1), 1);
-    CU_ASSERT_EQUAL(kill(life.pid, SIGSTOP), 0);
+    CU_ASSERT_EQUAL_FATAL(read(life.far.fd, &byte, 1), 1);
+    CU_ASSERT_EQUAL(kill(life.far.pid, SIGSTOP), 0);
     st_start(&life.side, life.op);
     CU_ASSERT_EQUAL(ucs_gstream_synchronize(life.side.stream), UCS_OK);
     if (is_polled) {
@@ -322,13 +297,13 @@ static void test_no_pidfd(void)
 /* Whoever is connected with it afterwards is told that it is not there */
 static void test_before(void)
 {
-    uint8_t address[ADDRESS];
+    uint8_t address[ST_FAR_ADDRESS];
     ucp_st_peer_h peer;
     size_t length;
     life_t life;
 
     other_start(&life, MODE_THERE, 0, 0);
-    length = (size_t)read(life.fd, address, sizeof(address));
+    length = st_far_hear(&life.far, address);
     other_kill(&life);
     CU_ASSERT_TRUE_FATAL(near_side_init(&life.side, other_env));
     CU_ASSERT_EQUAL(ucp_st_peer_create(life.side.worker, address, length,
@@ -348,7 +323,7 @@ static void run_taken(int is_send)
     other_start(&life, MODE_TAKEN, !is_send, 0);
     life_init(&life, is_send, 0);
     CU_ASSERT_STRING_EQUAL(life.op->lane->protocol(life.op), "attached");
-    CU_ASSERT_EQUAL_FATAL(read(life.fd, &byte, 1), 1);
+    CU_ASSERT_EQUAL_FATAL(read(life.far.fd, &byte, 1), 1);
     st_start(&life.side, life.op);
     st_wait(&life.side, life.op);
     status = ucp_st_queue_wait(life.side.queue, &error);
@@ -386,7 +361,9 @@ static const st_cunit_case_t cases[] = {
 
 int main(int argc, char **argv)
 {
-    if (getenv(OTHER) != NULL) {
+    st_far_t far;
+
+    if (st_far_task(&far) != NULL) {
         return st_cunit_main("st_direct_other", other_cases, 1, argc, argv);
     }
     return st_cunit_main("st_direct_death", cases, ST_CUNIT_COUNT(cases), argc,

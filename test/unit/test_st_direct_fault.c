@@ -3,13 +3,16 @@
  * test_st_direct_fault.c - the direct lane where memory runs out, or the kernel
  * refuses what the lane asks for: every allocation, and every call that makes
  * or finds shared memory and pipes, fails once on the way from the creation of
- * two workers to their last wait.
+ * two workers to their last wait. They are of one process, or the second one is
+ * of a process in which nothing fails, whose files are mapped.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #endif
 
 #include "st_cunit.h"
+#include "st_far.h"
+#include "st_far_life.h"
 #include "st_intercept.h"
 #include "st_intercept_file.h"
 #include "st_life.h"
@@ -57,86 +60,143 @@ static void judge(int number, const char *what, ucs_status_t status,
     }
 }
 
-/* Lives with the lanes of the environment, until nothing fails any more; how
- * many did, and how many of them in an error */
-static int run_lives(int is_calls, int *errors_p)
+/** Whose lives they are. */
+typedef ucs_status_t (*life_func_t)(void);
+
+/** How many lives had something that failed. */
+typedef struct {
+    int lives;
+    int errors; /* of these, those that ended with one */
+    int maps;   /* ... in which memory was not mapped */
+} faults_t;
+
+/* Lives with the lanes of the environment, until nothing fails any more */
+static faults_t run_lives(life_func_t life, int is_calls)
 {
+    faults_t faults     = {.lives = 0};
     ucs_status_t status = UCS_OK;
     const char *what    = "allocation";
     holding_t before;
-    int number;
 
-    *errors_p = 0;
-    CU_ASSERT_EQUAL_FATAL(st_life(), UCS_OK); /* UCX keeps what it opens */
+    CU_ASSERT_EQUAL_FATAL(life(), UCS_OK); /* UCX keeps what it opens */
     before = holding();
-    for (number = 0; ; ++number) {
+    for (;; ++faults.lives) {
         if (is_calls) {
-            st_intercept_file_fail(number);
-            status = st_life();
+            st_intercept_file_fail(faults.lives);
+            status = life();
             what   = st_intercept_file_failed();
             st_intercept_file_fail(-1);
         } else {
-            st_intercept_fail(number);
-            status = st_life();
+            st_intercept_fail(faults.lives);
+            status = life();
             what   = st_intercept_has_failed() ? what : NULL;
             st_intercept_fail(-1);
         }
+        judge(faults.lives, (what == NULL) ? "nothing" : what, status, &before);
         if (what == NULL) {
             break;
         }
-        judge(number, what, status, &before);
-        *errors_p += (status != UCS_OK);
+        faults.errors += (status != UCS_OK);
+        faults.maps   += !strcmp(what, "mmap");
     }
     CU_ASSERT_EQUAL(status, UCS_OK);
-    return number;
+    return faults;
 }
 
 /* With these lanes; where there are several, no call that fails is in anybody's
  * way */
-static void run_with(const char *lanes, int is_calls)
+static void run_with(life_func_t life, const char *lanes, int is_calls)
 {
     const char *const env[] = {"UCX_TLS", "posix,self", "UCX_ST_LANES", lanes,
                                NULL};
     char *before[NEAR_MAX_ENV];
-    int errors, number;
+    faults_t faults;
 
     if (!st_intercept_is_possible()) {
         st_cunit_skip("a sanitizer stands in front of what is to fail");
         return;
     }
     near_env_set(env, before);
-    number = run_lives(is_calls, &errors);
+    faults = run_lives(life, is_calls);
     near_env_restore(env, before);
-    CU_ASSERT(number > 20);
-    printf("lanes %s: %d failures, %d errors\n", lanes, number, errors);
+    CU_ASSERT(faults.lives > 20);
+    printf("lanes %s: %d failures, %d errors\n", lanes, faults.lives,
+           faults.errors);
     if (is_calls) {
-        CU_ASSERT_EQUAL(errors > 0, !strcmp(lanes, "direct"));
+        CU_ASSERT_EQUAL(faults.errors > 0, !strcmp(lanes, "direct"));
+        CU_ASSERT(faults.maps > 0);
     }
 }
 
 static void test_every_call(void)
 {
-    run_with("direct", 1);
+    run_with(st_life, "direct", 1);
 }
 
 static void test_every_call_fallback(void)
 {
-    run_with("direct,host", 1);
+    run_with(st_life, "direct,host", 1);
 }
 
 static void test_every_allocation(void)
 {
-    run_with("direct", 0);
+    run_with(st_life, "direct", 0);
 }
+
+static ucs_status_t far_send(void)
+{
+    return st_far_life(1);
+}
+
+static ucs_status_t far_recv(void)
+{
+    return st_far_life(0);
+}
+
+static void run_far(life_func_t life, int is_calls)
+{
+    run_with(life, "direct", is_calls);
+    if (st_intercept_is_possible()) {
+        st_far_life_end();
+    }
+}
+
+static void test_far_call_send(void)
+{
+    run_far(far_send, 1);
+}
+
+static void test_far_call_recv(void)
+{
+    run_far(far_recv, 1);
+}
+
+static void test_far_allocation(void)
+{
+    run_far(far_send, 0);
+}
+
+static const st_cunit_case_t other_cases[] = {
+    {"other", st_far_life_other}
+};
 
 static const st_cunit_case_t cases[] = {
     {"every_call", test_every_call},
     {"every_call_fallback", test_every_call_fallback},
-    {"every_allocation", test_every_allocation}
+    {"every_allocation", test_every_allocation},
+    {"far_call_send", test_far_call_send},
+    {"far_call_recv", test_far_call_recv},
+    {"far_allocation", test_far_allocation}
 };
 
 int main(int argc, char **argv)
 {
+    st_far_t far;
+
+    st_intercept_file_init(argv);
+    if (st_far_task(&far) != NULL) {
+        return st_cunit_main("st_direct_other", other_cases, 1, argc, argv);
+    }
     return st_cunit_main("st_direct_fault", cases, ST_CUNIT_COUNT(cases), argc,
                          argv);
 }

@@ -81,10 +81,10 @@ static ucs_config_field_t ucp_st_config_table[] = {
      ucs_offsetof(ucp_st_config_t, direct_map_min), UCS_CONFIG_TYPE_MEMUNITS},
 
     {"DIRECT_ATTACH_MIN", "512k",
-     "Shortest message that lane direct copies straight to its place where no\n"
-     "side has the other's buffer mapped, if the kernel lets one side at least\n"
-     "read and write the other's memory (cross-memory attach); inf: none. The\n"
-     "larger one of both sides' counts.",
+     "Shortest message that lane direct copies straight to its place where\n"
+     "no side has the other's buffer mapped, if the kernel lets one side at\n"
+     "least read and write the other's memory (cross-memory attach); inf:\n"
+     "none. The larger one of both sides' counts.",
      ucs_offsetof(ucp_st_config_t, direct_attach_min),
      UCS_CONFIG_TYPE_MEMUNITS},
 

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_far.h - another process, which runs the same program as this one and has
+ * st workers of its own.
+ */
+#ifndef ST_FAR_H_
+#define ST_FAR_H_
+
+#include <ucp_st.h>
+
+#include <sys/types.h>
+
+/** Longest address of a worker, bytes. */
+#define ST_FAR_ADDRESS 4096
+
+/** One of the two processes, as the other one sees it. */
+typedef struct {
+    int   fd;  /* to it: a socket that keeps messages apart */
+    pid_t pid; /* -1 where it is the first one */
+} st_far_t;
+
+/** Start the program once more, with the present environment, to do `task`.
+ *  It is killed when this process ends. Asserts. */
+void st_far_start(st_far_t *far, const char *task);
+
+/** What this process was started to do, and who has started it; NULL in the
+ *  first process. */
+const char *st_far_task(st_far_t *far);
+
+/** Tell the other process, if it is there, the address of a worker; what
+ *  ucp_st_worker_get_address() returns. */
+ucs_status_t st_far_tell(const st_far_t *far, ucp_st_worker_h worker);
+
+/** What the other process has told, of ST_FAR_ADDRESS bytes at most; its
+ *  length, 0 if it parts, or is gone. */
+size_t st_far_hear(const st_far_t *far, void *address);
+
+/** Wait until the other process is here, too; 0 if it parts, or is gone. */
+int st_far_meet(const st_far_t *far);
+
+/** Have the other process's st_far_hear() and st_far_meet() return 0 up to its
+ *  st_far_rejoin(). */
+void st_far_part(const st_far_t *far);
+
+/** Wait until the other process has parted, too. */
+void st_far_rejoin(const st_far_t *far);
+
+#endif
