@@ -471,8 +471,8 @@ ucs_status_t ucp_st_enqueue_start(ucp_st_queue_h queue, ucp_st_op_h op);
 
 
 /**
- * Enqueue the start of several operations: all, or none. They start in the order
- * of the array.
+ * Enqueue the start of several operations: all, or none. They start in the
+ * order of the array.
  *
  * In this example a kernel makes each value that is sent of the one that was
  * received before. The host enqueues all of it without waiting for anything.
