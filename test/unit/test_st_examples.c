@@ -154,6 +154,30 @@ static void run_batch(rank_t *rank, int index)
     RANK_CHECK(ucp_st_queue_wait(rank->queue, NULL) == UCS_OK);
 }
 
+static void run_rma(rank_t *rank, int index)
+{
+    uint64_t *memory = calloc(3, sizeof(*memory));
+    ucp_st_mem_h memh;
+    ucp_st_rkey_h rkey;
+    uint64_t count;
+
+    RANK_CHECK(memory != NULL);
+    RANK_CHECK(ucp_st_mem_reg(rank->worker, memory, 3 * sizeof(*memory),
+                              &memh) == UCS_OK);
+    RANK_CHECK(swap_keys(rank->peer, memh, &rkey) == UCS_OK);
+    for (count = 1; count <= 10; ++count) {
+        memory[0] = (10 * count) + index;
+        RANK_CHECK(put_once(rank->queue, memh, rkey, count) == UCS_OK);
+        RANK_CHECK(ucp_st_queue_wait(rank->queue, NULL) == UCS_OK);
+        RANK_CHECK(memory[1] == ((10 * count) + 1 - index));
+        rank_meet(rank); /* the next number goes to the same place */
+    }
+    RANK_CHECK(ucp_st_rkey_destroy(rkey) == UCS_OK);
+    rank_meet(rank);
+    RANK_CHECK(ucp_st_mem_dereg(memh) == UCS_OK);
+    free(memory);
+}
+
 typedef void (*run_func_t)(rank_t *rank, int index);
 
 /* Two processes, of which none has used the library before */
@@ -199,10 +223,16 @@ static void test_batch(void)
     run_ranks(run_batch);
 }
 
+static void test_rma(void)
+{
+    run_ranks(run_rma);
+}
+
 static const st_cunit_case_t cases[] = {
     {"ops", test_ops},
     {"error", test_error},
-    {"batch", test_batch}
+    {"batch", test_batch},
+    {"rma", test_rma}
 };
 
 int main(int argc, char **argv)

@@ -19,6 +19,9 @@
 #include "st_trace.h"
 #include "st_worker.h"
 
+/* A start or a wait, and its span */
+#define UCP_ST_BATCH_CMDS (1 + UCP_ST_TRACE_MAX_CMDS)
+
 /* UCP cannot be asked whether a context has a feature; a receive that matches
  * nothing tells. */
 static ucs_status_t ucp_st_batch_check_tag(ucp_st_worker_h worker)
@@ -197,26 +200,9 @@ static uint64_t ucp_st_batch_link(ucp_st_queue_h queue,
     return count;
 }
 
-/* What comes before one command is enqueued: UCS_OK if it may be, and there is
- * room for it */
-static ucs_status_t ucp_st_batch_prepare(ucp_st_queue_h queue)
-{
-    ucs_status_t status;
-
-    if (ucp_st_fork_is_child) {
-        return ucp_st_fork_refuse();
-    }
-    if (queue == NULL) {
-        return UCS_ERR_INVALID_PARAM;
-    }
-    status = ucp_st_queue_status(queue);
-    return (status == UCS_OK) ?
-           ucp_st_queue_reserve(queue, 1 + UCP_ST_TRACE_MAX_CMDS) : status;
-}
-
 ucs_status_t ucp_st_enqueue_batch_start(ucp_st_queue_h queue)
 {
-    ucs_status_t status = ucp_st_batch_prepare(queue);
+    ucs_status_t status = ucp_st_queue_prepare(queue, UCP_ST_BATCH_CMDS);
     ucs_list_link_t *list;
     ucs_gstream_cmd_t *cmd;
     ucp_st_req_t *first;
@@ -253,7 +239,7 @@ ucs_status_t ucp_st_enqueue_batch_start(ucp_st_queue_h queue)
 
 ucs_status_t ucp_st_enqueue_batch_wait(ucp_st_queue_h queue)
 {
-    ucs_status_t status = ucp_st_batch_prepare(queue);
+    ucs_status_t status = ucp_st_queue_prepare(queue, UCP_ST_BATCH_CMDS);
     ucs_gstream_cmd_t *cmd;
     size_t num_cmds;
 

@@ -160,7 +160,7 @@ static ucs_status_ptr_t ucp_st_host_am_send(ucp_st_op_t *op, unsigned am_id,
     ucs_status_t status;
     ucp_ep_h ep;
 
-    status = ucp_st_host_dev_get_ep(op, &ep);
+    status = ucp_st_host_dev_get_ep(op->peer, &ep);
     if (status != UCS_OK) {
         return UCS_STATUS_PTR(status);
     }
@@ -265,7 +265,7 @@ static void ucp_st_host_reach(ucp_st_op_t *op)
 
     op->host.is_bound = 2;
     ucp_st_worker_unlock(op->worker);
-    status = ucp_st_host_dev_get_ep(op, &ep);
+    status = ucp_st_host_dev_get_ep(op->peer, &ep);
     ucp_st_worker_lock(op->worker);
     if (status != UCS_OK) {
         ucp_st_op_fail(op, status);

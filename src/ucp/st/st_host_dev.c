@@ -22,6 +22,7 @@
 #include "st_notice.h"
 #include "st_op.h"
 #include "st_peer.h"
+#include "st_rma_host.h"
 #include "st_ucp.h"
 #include "st_worker.h"
 
@@ -172,6 +173,7 @@ unsigned ucp_st_host_dev_work(ucp_st_worker_h worker)
     count += ucp_st_host_dev_empty_trash(worker);
     count += ucp_st_host_dev_close_eps(worker);
     count += ucp_st_notice_send_all(worker);
+    count += ucp_st_rma_host_work(worker);
     count += !ucs_list_is_empty(&dev->work) || !ucs_list_is_empty(&dev->trash);
     dev->is_awake = (count > 0);
     ucp_st_worker_unlock(worker);
@@ -328,6 +330,14 @@ static ucs_status_t ucp_st_host_dev_worker(ucp_st_worker_h worker)
     if (status == UCS_OK) {
         status = ucp_st_host_dev_set_handler(worker, UCP_ST_HOST_AM_NOTICE, 0,
                                              ucp_st_host_notice_am_handler);
+    }
+    if (status == UCS_OK) {
+        status = ucp_st_host_dev_set_handler(worker, UCP_ST_HOST_AM_RMA, 0,
+                                             ucp_st_rma_request_am_handler);
+    }
+    if (status == UCS_OK) {
+        status = ucp_st_host_dev_set_handler(worker, UCP_ST_HOST_AM_RMA_REPLY,
+                                             0, ucp_st_rma_reply_am_handler);
     }
     if (status != UCS_OK) {
         goto err_address;

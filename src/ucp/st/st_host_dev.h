@@ -19,9 +19,11 @@ struct ucp_st_host_msg;
 
 /** Active messages of the UCP worker. */
 enum {
-    UCP_ST_HOST_AM_DATA, /**< A use's data */
-    UCP_ST_HOST_AM_ACK,  /**< It is in place */
-    UCP_ST_HOST_AM_NOTICE/**< See st_notice.h */
+    UCP_ST_HOST_AM_DATA,   /**< A use's data */
+    UCP_ST_HOST_AM_ACK,    /**< It is in place */
+    UCP_ST_HOST_AM_NOTICE, /**< See st_notice.h */
+    UCP_ST_HOST_AM_RMA,    /**< See st_rma_proto.h: a request */
+    UCP_ST_HOST_AM_RMA_REPLY
 };
 
 /**
@@ -119,9 +121,9 @@ void ucp_st_host_dev_add(struct ucp_st_op *op);
 void ucp_st_host_dev_drop(ucp_st_worker_h worker, struct ucp_st_host_msg *msg);
 
 /**
- * The endpoint to an operation's peer, made if it is not there yet. In the
- * service thread, without the lock.
+ * The endpoint to a peer, made if it is not there yet. In the service thread,
+ * without the lock.
  */
-ucs_status_t ucp_st_host_dev_get_ep(const struct ucp_st_op *op, ucp_ep_h *ep_p);
+ucs_status_t ucp_st_host_dev_get_ep(ucp_st_peer_h peer, ucp_ep_h *ep_p);
 
 #endif

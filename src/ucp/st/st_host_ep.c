@@ -121,10 +121,9 @@ ucs_status_t ucp_st_host_dev_notice_ep(ucp_st_peer_t *peer, ucp_ep_h *ep_p)
     return UCS_OK;
 }
 
-ucs_status_t ucp_st_host_dev_get_ep(const ucp_st_op_t *op, ucp_ep_h *ep_p)
+ucs_status_t ucp_st_host_dev_get_ep(ucp_st_peer_t *peer, ucp_ep_h *ep_p)
 {
-    ucp_st_worker_h worker = op->worker;
-    ucp_st_peer_t *peer    = op->peer;
+    ucp_st_worker_h worker = peer->worker;
     ucp_st_host_ep_t *hep  = peer->host_ep;
     ucs_status_t status;
 
@@ -206,10 +205,11 @@ static void ucp_st_host_dev_end_notices(ucp_st_host_dev_t *dev,
 /* UCP still works for an operation with that peer */
 static int ucp_st_host_dev_is_used(ucp_st_peer_t *peer)
 {
-    int is_used = 0;
+    int is_used;
     ucp_st_op_t *op;
 
     ucp_st_worker_lock(peer->worker);
+    is_used = !ucs_list_is_empty(&peer->rma_ops);
     ucs_list_for_each(op, &peer->ops, peer_list) {
         is_used |= op->host.is_moving || op->host.is_sending;
     }

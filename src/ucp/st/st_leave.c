@@ -39,6 +39,9 @@ int ucp_st_leave_has_open_use(const ucp_st_peer_t *peer)
 {
     ucp_st_op_t *op;
 
+    if (peer->rma_ops.next != &peer->rma_ops) {
+        return 1;
+    }
     ucs_list_for_each(op, &peer->ops, peer_list) {
         if (!op->freed && (op->state != UCP_ST_OP_FAILED) &&
             (op->started > ucp_st_op_uses_ended(op))) {
@@ -46,6 +49,12 @@ int ucp_st_leave_has_open_use(const ucp_st_peer_t *peer)
         }
     }
     return 0;
+}
+
+int ucp_st_leave_is_awaited(const ucp_st_peer_t *peer)
+{
+    return (__atomic_load_n(&peer->rma_waits, __ATOMIC_RELAXED) > 0) ||
+           ucp_st_leave_has_open_use(peer);
 }
 
 void ucp_st_leave_lost(ucp_st_peer_t *peer, ucs_status_t status)
@@ -161,7 +170,7 @@ int ucp_st_leave_settle_late(ucp_st_worker_h worker)
         /* Only streams, and a peer that has given up this side: a host that
          * waits for the peer makes calls */
         if ((peer->lost == UCS_OK) || (peer->status != UCS_OK) ||
-            (!peer->said_gone && !ucp_st_leave_has_open_use(peer))) {
+            (!peer->said_gone && !ucp_st_leave_is_awaited(peer))) {
             continue;
         }
         left = peer->lost_time + lost_time - ucp_st_worker_now();

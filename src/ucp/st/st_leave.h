@@ -17,9 +17,12 @@
 
 #include "st_peer.h"
 
-/** Non-zero while this side has a use under way that the peer takes part in.
- *  The lock is held. */
+/** Non-zero while this side has a use or a one-sided operation under way that
+ *  the peer takes part in. The lock is held. */
 int ucp_st_leave_has_open_use(const ucp_st_peer_t *peer);
+
+/** The same, or a stream waits for a signal of the peer. */
+int ucp_st_leave_is_awaited(const ucp_st_peer_t *peer);
 
 /** Note that a transport has lost a peer. The lock is held. */
 void ucp_st_leave_lost(ucp_st_peer_t *peer, ucs_status_t status);

@@ -170,19 +170,6 @@ unsigned ucp_st_notice_send_all(ucp_st_worker_h worker)
     return count;
 }
 
-static ucp_st_peer_t *ucp_st_notice_find_peer(ucp_st_worker_h worker,
-                                              uint64_t uuid)
-{
-    ucp_st_peer_t *peer;
-
-    ucs_list_for_each(peer, &worker->peers, list) {
-        if (peer->uuid == uuid) {
-            return peer;
-        }
-    }
-    return NULL;
-}
-
 static void ucp_st_notice_handle_unmatch(ucp_st_peer_t *peer,
                                          const ucp_st_notice_msg_t *msg)
 {
@@ -228,7 +215,7 @@ static void ucp_st_notice_handle_gone(ucp_st_peer_t *peer)
 void ucp_st_notice_handle(ucp_st_worker_h worker,
                           const ucp_st_notice_msg_t *msg)
 {
-    ucp_st_peer_t *peer = ucp_st_notice_find_peer(worker, msg->src);
+    ucp_st_peer_t *peer = ucp_st_peer_find(worker, msg->src);
 
     ucs_debug("notice %u of peer 0x%lx: operation %lu", msg->type, msg->src,
               msg->op_id);

@@ -14,6 +14,7 @@
 #include "st_leave.h"
 #include "st_log.h"
 #include "st_match.h"
+#include "st_rma.h"
 #include "st_ucp.h"
 #include "st_watch.h"
 #include "st_worker.h"
@@ -118,8 +119,7 @@ void ucp_st_worker_release_address(ucp_st_worker_h worker, void *address)
     free(address);
 }
 
-/* The next lane's address, and where it ends; NULL if it is cut off */
-static const ucp_st_address_lane_t *
+const ucp_st_address_lane_t *
 ucp_st_address_next_lane(const uint8_t **p, const uint8_t *end)
 {
     const ucp_st_address_lane_t *head = (const ucp_st_address_lane_t*)*p;
@@ -179,9 +179,8 @@ static ucs_status_t ucp_st_address_parse(const void *buffer, size_t length,
     return ucp_st_address_check_lanes(address);
 }
 
-ucp_st_peer_t *ucp_st_peer_get(ucp_st_worker_h worker, uint64_t uuid)
+ucp_st_peer_t *ucp_st_peer_find(ucp_st_worker_h worker, uint64_t uuid)
 {
-    ucp_st_msg_op_t msg = {.op_id = 0};
     ucp_st_peer_t *peer;
 
     ucs_list_for_each(peer, &worker->peers, list) {
@@ -189,7 +188,17 @@ ucp_st_peer_t *ucp_st_peer_get(ucp_st_worker_h worker, uint64_t uuid)
             return peer;
         }
     }
+    return NULL;
+}
 
+ucp_st_peer_t *ucp_st_peer_get(ucp_st_worker_h worker, uint64_t uuid)
+{
+    ucp_st_msg_op_t msg = {.op_id = 0};
+    ucp_st_peer_t *peer = ucp_st_peer_find(worker, uuid);
+
+    if (peer != NULL) {
+        return peer;
+    }
     peer = calloc(1, sizeof(*peer));
     if (peer == NULL) {
         return NULL;
@@ -201,6 +210,7 @@ ucp_st_peer_t *ucp_st_peer_get(ucp_st_worker_h worker, uint64_t uuid)
     peer->lost    = UCS_OK;
     ucs_list_head_init(&peer->ops);
     ucs_list_head_init(&peer->unmatched);
+    ucs_list_head_init(&peer->rma_ops);
     kh_init_inplace(ucp_st_keys, &peer->keys);
     ucs_list_add_tail(&worker->peers, &peer->list);
     if (worker->leaving) {
@@ -238,6 +248,7 @@ void ucp_st_peer_fail(ucp_st_peer_t *peer, ucs_status_t status)
         }
     }
     ucp_st_batch_peer_gone(peer);
+    ucp_st_rma_peer_gone(peer);
     /* Some NICs drop what they cannot deliver without a word until then */
     ucp_st_lanes_check(peer);
     /* It may be there all the same: the thread tells it */

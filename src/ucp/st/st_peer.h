@@ -87,14 +87,24 @@ typedef struct ucp_st_peer {
     struct ucp_st_frame_buf *frame; /* last in the outbox, or NULL */
     ucs_list_link_t ops;        /* all with this peer: ucp_st_op_t */
     ucs_list_link_t unmatched;  /* local operations: ucp_st_op_t */
+    ucs_list_link_t rma_ops;    /* of lane host: ucp_st_rma_host_op_t */
+    unsigned        rma_waits;  /* for signals, whose end it is; atomic */
     khash_t(ucp_st_keys) keys;  /* of what waits for a counterpart */
 } ucp_st_peer_t;
+
+/** Find a worker's peer by uuid, or NULL. The lock is held. */
+ucp_st_peer_t *ucp_st_peer_find(ucp_st_worker_h worker, uint64_t uuid);
 
 /**
  * Find a worker's peer by uuid, or make one without endpoints. NULL without
  * memory. The lock is held.
  */
 ucp_st_peer_t *ucp_st_peer_get(ucp_st_worker_h worker, uint64_t uuid);
+
+/** The next lane's part of an address or a key at `*p`, which is set to where
+ *  it ends; NULL if it is cut off. */
+const ucp_st_address_lane_t *ucp_st_address_next_lane(const uint8_t **p,
+                                                      const uint8_t *end);
 
 /** Close an endpoint with flags of ucp_ep_close_nbx(); nothing remote is waited
  *  for. UCP is called: the lock is not held. */

@@ -46,6 +46,7 @@ ucs_status_t ucp_st_queue_create(ucp_st_worker_h worker,
     queue->stream = params->stream;
     queue->status = UCS_OK;
     ucp_st_batch_queue_init(&queue->batch);
+    ucp_st_rma_queue_init(queue);
     ucp_st_worker_lock(worker);
     if (worker->direct.is_open) {
         queue->direct = ucp_st_direct_dev_get_stream(worker, queue->stream);
@@ -85,6 +86,8 @@ static void ucp_st_queue_forget(ucp_st_queue_h queue)
         worker->stats.lanes[i].starts += queue->starts[i];
         worker->stats.lanes[i].waits  += queue->waits[i];
     }
+    ucp_st_rma_queue_count(queue, &worker->stats);
+    ucp_st_rma_queue_cleanup(queue);
     if (queue->direct != NULL) {
         ucp_st_direct_dev_put_stream(worker, queue->direct);
     }
@@ -100,7 +103,8 @@ ucs_status_t ucp_st_queue_destroy(ucp_st_queue_h queue)
     if (queue == NULL) {
         return UCS_ERR_INVALID_PARAM;
     }
-    if (ucp_st_queue_passed(queue) < queue->seq) {
+    if ((ucp_st_queue_passed(queue) < queue->seq) ||
+        ucp_st_rma_queue_is_busy(queue)) {
         return UCS_ERR_BUSY;
     }
     worker = queue->worker;
@@ -124,6 +128,7 @@ void ucp_st_queue_fail(ucp_st_queue_h queue, ucp_st_op_h op,
     queue->failed_op = op;
     __atomic_store_n(&queue->status, status, __ATOMIC_RELEASE);
     ucp_st_op_fail_unbegun(queue);
+    ucp_st_rma_look(queue->worker);
 }
 
 void ucp_st_queue_fail_req(ucp_st_queue_h queue, ucp_st_req_h req,
@@ -157,6 +162,20 @@ ucs_status_t ucp_st_queue_reserve(ucp_st_queue_h queue, size_t num_cmds)
     queue->starts_list = list;
     queue->max_cmds    = 2 * needed;
     return UCS_OK;
+}
+
+ucs_status_t ucp_st_queue_prepare(ucp_st_queue_h queue, size_t num_cmds)
+{
+    ucs_status_t status;
+
+    if (ucp_st_fork_is_child) {
+        return ucp_st_fork_refuse();
+    }
+    if (queue == NULL) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    status = ucp_st_queue_status(queue);
+    return (status == UCS_OK) ? ucp_st_queue_reserve(queue, num_cmds) : status;
 }
 
 /* While the stream waits, for whatever lane, it goes on with what it has begun

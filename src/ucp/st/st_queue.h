@@ -9,6 +9,7 @@
 
 #include "st_batch.h"
 #include "st_direct.h"
+#include "st_rma.h"
 
 #include <ucs/datastruct/list.h>
 
@@ -29,6 +30,7 @@ struct ucp_st_queue {
     ucp_st_op_h       failed_op; /* first that failed, or else `failed_req`; */
     ucp_st_req_h      failed_req;/* set before `status` */
     ucp_st_queue_batch_t batch;  /* its own */
+    ucp_st_queue_rma_t rma;   /* its own */
     ucp_st_direct_stream_t *direct; /* NULL without that lane; read-only */
     ucs_gstream_cmd_t *cmds;  /* scratch for a batch */
     size_t            max_cmds;
@@ -75,6 +77,10 @@ void ucp_st_queue_fail_req(ucp_st_queue_h queue, ucp_st_req_h req,
 /** Begin a batch: room in `cmds` for so many commands and what
  *  ucp_st_queue_enqueue() adds. */
 ucs_status_t ucp_st_queue_reserve(ucp_st_queue_h queue, size_t num_cmds);
+
+/** What comes before a call enqueues so many commands: UCS_OK if the handle is
+ *  one, the queue is not in error, and there is room. */
+ucs_status_t ucp_st_queue_prepare(ucp_st_queue_h queue, size_t num_cmds);
 
 /** Have the stream run the commands in `cmds`, and then store the number of the
  *  batch that they are. */

@@ -43,6 +43,7 @@ static void ucp_st_stats_add_queues(ucp_st_worker_h worker,
             stats->lanes[i].starts += ucp_st_queue_count(&queue->starts[i], 0);
             stats->lanes[i].waits  += ucp_st_queue_count(&queue->waits[i], 0);
         }
+        ucp_st_rma_queue_count(queue, stats);
     }
     for (i = 0; i < UCP_ST_LANE_LAST; ++i) {
         stats->starts += stats->lanes[i].starts;
@@ -104,8 +105,9 @@ static void ucp_st_stats_print(const ucp_st_worker_attr_t *attr, FILE *stream)
     for (i = 0; i < attr->num_lanes; ++i) {
         name = ucp_st_lane_get(attr->lanes[i])->name;
         lane = &stats->lanes[attr->lanes[i]];
-        fprintf(stream, "%s_starts %lu\n%s_waits %lu\n%s_matches %lu\n", name,
-                lane->starts, name, lane->waits, name, lane->matches);
+        fprintf(stream, "%s_starts %lu\n%s_waits %lu\n%s_matches %lu\n"
+                "%s_rmas %lu\n", name, lane->starts, name, lane->waits, name,
+                lane->matches, name, lane->rmas);
     }
     fprintf(stream, "writes_posted %lu\nwrites_fired %lu\n",
             stats->writes_posted, stats->writes_fired);
@@ -113,6 +115,10 @@ static void ucp_st_stats_print(const ucp_st_worker_attr_t *attr, FILE *stream)
     fprintf(stream, "cts_fired %lu\ncts_waits %lu\natomics_fired %lu\n",
             stats->cts_fired, stats->cts_waits, stats->atomics_fired);
     fprintf(stream, "copies %lu\n", stats->copies);
+    fprintf(stream, "puts %lu\ngets %lu\nsignals %lu\n", stats->puts,
+            stats->gets, stats->signals);
+    fprintf(stream, "signal_waits %lu\nquiets %lu\n", stats->signal_waits,
+            stats->quiets);
     fprintf(stream, "late_posts %lu\nproxied %lu\nerrors %lu\n",
             stats->late_posts, stats->proxied, stats->errors);
     fprintf(stream, "ops %lu\nfreed %lu\nentries %lu\ncntrs %lu\n", stats->ops,

@@ -67,6 +67,30 @@ static const ucs_trace_kind_t ucp_st_trace_batch_wait = {
     .type     = UCS_TRACE_SPAN
 };
 
+static const ucs_trace_kind_t ucp_st_trace_put = {
+    .name     = "put",
+    .category = "start",
+    .type     = UCS_TRACE_SPAN
+};
+
+static const ucs_trace_kind_t ucp_st_trace_get = {
+    .name     = "get",
+    .category = "start",
+    .type     = UCS_TRACE_SPAN
+};
+
+static const ucs_trace_kind_t ucp_st_trace_signal_wait = {
+    .name     = "wait signal",
+    .category = "wait",
+    .type     = UCS_TRACE_SPAN
+};
+
+static const ucs_trace_kind_t ucp_st_trace_quiet = {
+    .name     = "quiet",
+    .category = "wait",
+    .type     = UCS_TRACE_SPAN
+};
+
 /* All bits of the result depend on all of both values (the last steps are those
  * of splitmix64, by S. Vigna) */
 static uint64_t ucp_st_trace_mix(uint64_t a, uint64_t b)
@@ -166,6 +190,30 @@ static void ucp_st_trace_batch_wait_func(void *arg)
     ucs_trace_pop(&ucp_st_trace_batch_wait, 0, NULL);
 }
 
+static void ucp_st_trace_put_func(void *arg)
+{
+    (void)arg;
+    ucs_trace_pop(&ucp_st_trace_put, 0, NULL);
+}
+
+static void ucp_st_trace_get_func(void *arg)
+{
+    (void)arg;
+    ucs_trace_pop(&ucp_st_trace_get, 0, NULL);
+}
+
+static void ucp_st_trace_signal_wait_func(void *arg)
+{
+    (void)arg;
+    ucs_trace_pop(&ucp_st_trace_signal_wait, 0, NULL);
+}
+
+static void ucp_st_trace_quiet_func(void *arg)
+{
+    (void)arg;
+    ucs_trace_pop(&ucp_st_trace_quiet, 0, NULL);
+}
+
 size_t ucp_st_trace_make_cmd(ucp_st_trace_cmd_t which, const ucp_st_op_t *op,
                              ucs_gstream_cmd_t *cmd)
 {
@@ -174,7 +222,11 @@ size_t ucp_st_trace_make_cmd(ucp_st_trace_cmd_t which, const ucp_st_op_t *op,
         [UCP_ST_TRACE_START]       = ucp_st_trace_start_func,
         [UCP_ST_TRACE_WAIT]        = ucp_st_trace_wait_func,
         [UCP_ST_TRACE_BATCH_START] = ucp_st_trace_batch_start_func,
-        [UCP_ST_TRACE_BATCH_WAIT]  = ucp_st_trace_batch_wait_func
+        [UCP_ST_TRACE_BATCH_WAIT]  = ucp_st_trace_batch_wait_func,
+        [UCP_ST_TRACE_PUT]         = ucp_st_trace_put_func,
+        [UCP_ST_TRACE_GET]         = ucp_st_trace_get_func,
+        [UCP_ST_TRACE_SIGNAL_WAIT] = ucp_st_trace_signal_wait_func,
+        [UCP_ST_TRACE_QUIET]       = ucp_st_trace_quiet_func
     };
 
     if ((op != NULL) && (op->trace == NULL)) {

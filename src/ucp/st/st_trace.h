@@ -47,13 +47,17 @@ void ucp_st_trace_match(ucp_st_op_t *op);
 void ucp_st_trace_release(ucp_st_op_t *op);
 
 /** Stream commands around those of an operation's start or wait, or of messages
- *  that are used once (no operation). */
+ *  that are used once or one-sided operations (no operation). */
 typedef enum {
     UCP_ST_TRACE_PUSH,        /**< Begins a span */
     UCP_ST_TRACE_START,       /**< Ends that of a start */
     UCP_ST_TRACE_WAIT,        /**< Of a wait */
     UCP_ST_TRACE_BATCH_START, /**< Of a start of messages */
-    UCP_ST_TRACE_BATCH_WAIT   /**< Of a wait for them */
+    UCP_ST_TRACE_BATCH_WAIT,  /**< Of a wait for them */
+    UCP_ST_TRACE_PUT,         /**< Of a put, or a signal */
+    UCP_ST_TRACE_GET,         /**< Of a get */
+    UCP_ST_TRACE_SIGNAL_WAIT, /**< Of a wait for a signal */
+    UCP_ST_TRACE_QUIET        /**< Of a wait for puts, gets and signals */
 } ucp_st_trace_cmd_t;
 
 /** What ucp_st_trace_cmd() does while events are recorded. */

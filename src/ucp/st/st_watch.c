@@ -54,7 +54,7 @@ int ucp_st_watch_ask(ucp_st_worker_h worker, int is_time)
         is_needed = 1;
         ucp_st_notice_look(peer, now);
         if (is_time && ((peer->status != UCS_OK) ||
-                        ucp_st_leave_has_open_use(peer))) {
+                        ucp_st_leave_is_awaited(peer))) {
             ucp_st_lanes_check(peer);
         }
     }

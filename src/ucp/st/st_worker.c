@@ -101,6 +101,7 @@ static void ucp_st_worker_lists_init(ucp_st_worker_h worker)
     ucs_list_head_init(&worker->queues);
     kh_init_inplace(ucp_st_ops, &worker->op_table);
     ucp_st_batch_init(&worker->batch);
+    ucp_st_rma_init(worker);
 }
 
 /* Tells `attr`, if it is given, of the lanes that cannot be opened */
@@ -154,10 +155,16 @@ static ucs_status_t ucp_st_worker_open(const ucp_st_worker_params_t *params,
     if (status != UCS_OK) {
         goto err_ctrl;
     }
+    status = ucp_st_rma_serve_start(worker);
+    if (status != UCS_OK) {
+        goto err_watch;
+    }
     ucp_st_stats_add_worker(worker);
     *worker_p = worker;
     return UCS_OK;
 
+err_watch:
+    ucp_st_watch_stop(worker);
 err_ctrl:
     ucp_st_ctrl_cleanup(worker);
 err_lanes:
@@ -168,6 +175,7 @@ err_ucp:
 err_config:
     ucp_st_config_release(&worker->config);
 err_lock:
+    ucp_st_rma_cleanup(worker);
     ucp_st_batch_cleanup(worker);
     (void)pthread_mutex_destroy(&worker->lock);
 err_free:
@@ -282,7 +290,8 @@ ucs_status_t ucp_st_worker_destroy(ucp_st_worker_h worker)
     }
     ucp_st_worker_lock(worker);
     busy = !ucs_list_is_empty(&worker->queues) ||
-           !ucs_list_is_empty(&worker->ops) || (worker->batch.handles > 0);
+           !ucs_list_is_empty(&worker->ops) || (worker->batch.handles > 0) ||
+           (kh_size(&worker->rma.mems) > 0) || (worker->rma.num_rkeys > 0);
     ucp_st_worker_unlock(worker);
     if (busy) {
         return UCS_ERR_BUSY;
@@ -291,6 +300,7 @@ ucs_status_t ucp_st_worker_destroy(ucp_st_worker_h worker)
     ucp_st_leave_say_bye(worker);
     ucp_st_worker_drain(worker);
     ucp_st_stats_remove_worker(worker);
+    ucp_st_rma_serve_stop(worker);
     ucp_st_watch_stop(worker);
     ucp_st_batch_stop(worker);
     ucp_st_ctrl_cleanup(worker);
@@ -303,6 +313,7 @@ ucs_status_t ucp_st_worker_destroy(ucp_st_worker_h worker)
     ucp_st_host_dev_close(worker);
     ucp_st_lanes_close(worker);
     ucp_st_worker_ucp_cleanup(worker);
+    ucp_st_rma_cleanup(worker);
     kh_destroy_inplace(ucp_st_ops, &worker->op_table);
     ucp_st_config_release(&worker->config);
     (void)pthread_mutex_destroy(&worker->lock);

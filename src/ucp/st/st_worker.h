@@ -12,6 +12,7 @@
 #include "st_direct_dev.h"
 #include "st_host_dev.h"
 #include "st_proto.h"
+#include "st_rma.h"
 #include "st_trig_dev.h"
 
 #include <ucs/datastruct/khash.h>
@@ -64,6 +65,7 @@ struct ucp_st_worker {
     int               leaving;    /* nothing more is matched */
     int               is_ending;  /* no peer is waited for any more */
     ucp_st_batch_t    batch;
+    ucp_st_rma_dev_t  rma;
     ucp_st_direct_dev_t direct;
     ucp_st_trig_dev_t trig;
     ucp_st_host_dev_t host;

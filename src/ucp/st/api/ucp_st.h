@@ -20,8 +20,8 @@
  *
  * This file has queues and operations; ucp_st_def.h has handles and counts,
  * ucp_st_worker.h workers and peers, ucp_st_batch.h messages that are used
- * once. The examples among the comments are functions of a program that is one
- * of the tests.
+ * once, ucp_st_rma.h one-sided operations. The examples among the comments are
+ * functions of a program that is one of the tests.
  *
  * Status codes that every call may return and that are not repeated below:
  * UCS_ERR_INVALID_PARAM for a NULL handle or pointer, unless NULL is said to be
@@ -44,6 +44,7 @@
 #include <ucp_st_batch.h>
 #include <ucp_st_def.h>
 #include <ucp_st_mem.h>
+#include <ucp_st_rma.h>
 #include <ucp_st_worker.h>
 #include <ucs_gstream.h>
 #include <ucp/api/ucp.h>
@@ -121,7 +122,8 @@ ucs_status_t ucp_st_queue_create(ucp_st_worker_h worker,
  *
  * @param [in] queue The queue.
  *
- * @return UCS_OK; UCS_ERR_BUSY, with no effect, while commands are in flight.
+ * @return UCS_OK; UCS_ERR_BUSY, with no effect, while commands are in flight,
+ *         or one-sided operations of the queue, for which a quiet waits.
  *
  * Ownership: on UCS_OK the handle is gone; the stream stays the caller's.
  * Threads: the queue's rule.
@@ -133,7 +135,8 @@ ucs_status_t ucp_st_queue_destroy(ucp_st_queue_h queue);
 typedef struct ucp_st_queue_error {
     ucs_status_t status; /**< Cause */
     ucp_st_op_h  op;     /**< First operation that failed; may be freed already,
-                              compare only. NULL if a message failed first */
+                              compare only. NULL if a message or a one-sided
+                              operation failed first */
     ucp_st_req_h req;    /**< First message that failed, or NULL; the same */
 } ucp_st_queue_error_t;
 

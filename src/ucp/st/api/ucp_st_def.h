@@ -26,6 +26,12 @@ typedef struct ucp_st_op *ucp_st_op_h;
 /** A message that is used once. */
 typedef struct ucp_st_req *ucp_st_req_h;
 
+/** Registered memory of this process, for one-sided operations. */
+typedef struct ucp_st_memh *ucp_st_mem_h;
+
+/** Registered memory of a peer. */
+typedef struct ucp_st_rkey *ucp_st_rkey_h;
+
 /** Peer of an operation that moves nothing and completes at once. */
 #define UCP_ST_PEER_NULL ((ucp_st_peer_h)0)
 
@@ -54,6 +60,9 @@ typedef struct ucp_st_lane_stats {
     uint64_t matches;        /**< Operations matched */
     uint64_t starts;         /**< Starts enqueued */
     uint64_t waits;          /**< Waits enqueued */
+    uint64_t rmas;           /**< One-sided operations enqueued; a signal that
+                                  goes over another lane than its put is one of
+                                  its own */
 } ucp_st_lane_stats_t;
 
 
@@ -80,6 +89,11 @@ typedef struct ucp_st_stats {
                                   want of entries */
     uint64_t proxied;        /**< Uses whose data or control message a host
                                   thread had to move after the trigger */
+    uint64_t puts;           /**< Puts enqueued, with signals or without */
+    uint64_t gets;           /**< Gets enqueued */
+    uint64_t signals;        /**< Signals enqueued, with puts or alone */
+    uint64_t signal_waits;   /**< Waits for signals enqueued */
+    uint64_t quiets;         /**< Quiets enqueued */
     uint64_t errors;         /**< Operations failed */
     uint64_t ops;            /**< Operations that exist now */
     uint64_t freed;          /**< Freed ones that a stream, a lane or the peer

@@ -185,8 +185,9 @@ ucs_status_t ucp_st_worker_leave(ucp_st_worker_h worker);
  *
  * @param [in] worker The worker.
  *
- * @return UCS_OK; UCS_ERR_BUSY, with no effect, while a queue exists, or an
- *         operation or a request of a message that was not freed.
+ * @return UCS_OK; UCS_ERR_BUSY, with no effect, while a queue exists, an
+ *         operation or a request of a message that was not freed, registered
+ *         memory, or an unpacked key.
  *
  * Ownership: on UCS_OK the handle and all peers made on it are gone.
  * Threads: no other call on this worker may run at the same time.

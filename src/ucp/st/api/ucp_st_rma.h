@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ucp_st_rma.h - one-sided operations on a stream: a part of ucp_st.h, which
+ * includes it.
+ *
+ * A process registers memory and gives its key to others, which from then on
+ * write to and read from that memory by commands of their streams. No call and
+ * no stream of the owner takes part, but it can have a stream wait for a signal
+ * that comes behind the data.
+ *
+ *     origin                                  target
+ *                                             ucp_st_mem_reg(...)
+ *     ucp_st_rkey_unpack(...)  <---- bytes    ucp_st_rkey_pack(...)
+ *     loop:                                   loop:
+ *       kernel fills the source
+ *       ucp_st_enqueue_put_signal(...)          ucp_st_enqueue_wait_signal(...)
+ *                                               kernel reads what was put
+ *     ucp_st_enqueue_quiet(queue)
+ *     ucp_st_queue_wait(queue, NULL)          ucp_st_queue_wait(queue, NULL)
+ *
+ * An operation takes effect at some time after the stream has come to it, and
+ * does not hold the stream up; the source of a put must stay as it is, and the
+ * destination of a get is undefined, until the stream has passed a quiet, or
+ * for a put something that tells that its signal has come.
+ *
+ * Order. Operations are relaxed: they take effect in any order. One with
+ * UCP_ST_RMA_FLAG_STRICT takes effect after all those that were enqueued before
+ * it on that queue and go to the same peer, strict or not. A signal takes
+ * effect after the data of its own put in either case. Where an operation and
+ * those before it go over different lanes the stream waits for these.
+ *
+ * Lanes. Each key has a lane, chosen when it is unpacked.
+ *
+ * - direct: the streams copy themselves, to and from memory of
+ *   ucp_st_mem_alloc(), or of whatever kind in the own process.
+ * - host: messages of UCP, which the library's threads of both sides handle.
+ *
+ * Errors. When an operation fails, or its peer is declared gone, its queue is
+ * in error (see @ref ucp_st_queue_wait): quiets and waits for signals pass once
+ * nothing of the queue's reads or writes memory any more, and operations that
+ * the stream comes to later have no effect.
+ */
+#ifndef UCP_ST_RMA_H_
+#define UCP_ST_RMA_H_
+
+#include <ucp_st_def.h>
+#include <ucs/type/status.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * Register memory, for all lanes of the worker that can serve it: others may
+ * access it once they have its key, and operations of the own queues may name
+ * it.
+ *
+ * @param [in]  worker  The worker.
+ * @param [in]  address First byte.
+ * @param [in]  length  Bytes, not 0.
+ * @param [out] memh_p  Filled on success only.
+ *
+ * @return UCS_OK; UCS_ERR_INVALID_PARAM also for length 0, or an address range
+ *         that wraps around; UCS_ERR_NO_RESOURCE or an error of the transport
+ *         if no lane can serve the memory (logged).
+ *
+ * Ownership: the handle is the caller's until @ref ucp_st_mem_dereg; the memory
+ *            stays the caller's and must live as long.
+ * Threads: as the UCP worker.
+ */
+ucs_status_t ucp_st_mem_reg(ucp_st_worker_h worker, void *address,
+                            size_t length, ucp_st_mem_h *memh_p);
+
+
+/**
+ * Undo that. No operation of a peer may be under way: one that comes later
+ * fails there.
+ *
+ * @param [in] memh The handle.
+ *
+ * @return UCS_OK; UCS_ERR_BUSY, with no effect, while an operation or a wait
+ *         of the own queues that names it is enqueued or under way, or while a
+ *         peer is just writing or reading.
+ *
+ * Ownership: on UCS_OK the handle is gone.
+ * Threads: as the UCP worker.
+ */
+ucs_status_t ucp_st_mem_dereg(ucp_st_mem_h memh);
+
+
+/**
+ * Get the key of registered memory, to be carried to peers.
+ *
+ * @param [in]  memh     The memory.
+ * @param [out] buffer_p Filled with the key's bytes.
+ * @param [out] length_p Filled with their number.
+ *
+ * @return UCS_OK; nothing is filled on error.
+ *
+ * Ownership: release with @ref ucp_st_rkey_buffer_release.
+ * Threads: as the UCP worker.
+ */
+ucs_status_t ucp_st_rkey_pack(ucp_st_mem_h memh, void **buffer_p,
+                              size_t *length_p);
+
+
+/**
+ * Release the bytes of a key.
+ *
+ * @param [in] buffer The bytes; NULL is legal.
+ *
+ * Threads: may be called from any thread.
+ */
+void ucp_st_rkey_buffer_release(void *buffer);
+
+
+/**
+ * Make a key usable that a peer has packed. It gets the first lane, in the
+ * order of UCX_ST_LANES, over which both sides can do it.
+ *
+ * In this example swap_addresses() is how the application sends bytes to a
+ * process, and gets those that this one sends, in memory of malloc().
+ *
+ * @code
+ * static ucs_status_t swap_keys(ucp_st_peer_h peer, ucp_st_mem_h memh,
+ *                               ucp_st_rkey_h *rkey_p)
+ * {
+ *     size_t length, their_length;
+ *     void *mine, *theirs;
+ *     ucs_status_t status;
+ *
+ *     status = ucp_st_rkey_pack(memh, &mine, &length);
+ *     if (status != UCS_OK) {
+ *         return status;
+ *     }
+ *     status = swap_addresses(mine, length, &theirs, &their_length);
+ *     if (status == UCS_OK) {
+ *         status = ucp_st_rkey_unpack(peer, theirs, their_length, rkey_p);
+ *         free(theirs);
+ *     }
+ *     ucp_st_rkey_buffer_release(mine);
+ *     return status;
+ * }
+ * @endcode
+ *
+ * @param [in]  peer   Who has packed it; may be the own worker.
+ * @param [in]  buffer What its @ref ucp_st_rkey_pack gave.
+ * @param [in]  length Bytes of that.
+ * @param [out] rkey_p Filled on success only.
+ *
+ * @return UCS_OK; UCS_ERR_INVALID_ADDR if the bytes are no key, or one of
+ *         another worker than the peer; UCS_ERR_UNSUPPORTED if it is of another
+ *         version; UCS_ERR_UNREACHABLE if no lane can do it (all are logged;
+ *         why a lane was passed over is logged as a diagnostic); why the peer
+ *         is gone; UCS_ERR_INVALID_PARAM also for UCP_ST_PEER_ANY.
+ *
+ * Ownership: the key is the caller's until @ref ucp_st_rkey_destroy.
+ * Threads: as the UCP worker.
+ */
+ucs_status_t ucp_st_rkey_unpack(ucp_st_peer_h peer, const void *buffer,
+                                size_t length, ucp_st_rkey_h *rkey_p);
+
+
+/**
+ * Destroy an unpacked key.
+ *
+ * @param [in] rkey The key.
+ *
+ * @return UCS_OK; UCS_ERR_BUSY, with no effect, while an operation that names
+ *         it is enqueued or under way.
+ *
+ * Ownership: on UCS_OK the handle is gone.
+ * Threads: as the UCP worker.
+ */
+ucs_status_t ucp_st_rkey_destroy(ucp_st_rkey_h rkey);
+
+
+/** What @ref ucp_st_rkey_query tells. */
+typedef struct ucp_st_rkey_attr {
+    ucp_st_lane_t lane;   /**< Over which its operations go */
+    size_t        length; /**< Of the memory, bytes */
+} ucp_st_rkey_attr_t;
+
+
+/**
+ * Query an unpacked key.
+ *
+ * @param [in]  rkey The key.
+ * @param [out] attr Filled on success only.
+ *
+ * @return UCS_OK.
+ *
+ * Threads: may be called from any thread.
+ */
+ucs_status_t ucp_st_rkey_query(ucp_st_rkey_h rkey, ucp_st_rkey_attr_t *attr);
+
+
+/** Fields of @ref ucp_st_rma_params_t that are set. */
+enum ucp_st_rma_params_field {
+    UCP_ST_RMA_PARAM_FIELD_MEMH          = 1u << 0,
+    UCP_ST_RMA_PARAM_FIELD_OFFSET        = 1u << 1,
+    UCP_ST_RMA_PARAM_FIELD_LENGTH        = 1u << 2,
+    UCP_ST_RMA_PARAM_FIELD_RKEY          = 1u << 3,
+    UCP_ST_RMA_PARAM_FIELD_REMOTE_OFFSET = 1u << 4,
+    UCP_ST_RMA_PARAM_FIELD_FLAGS         = 1u << 5
+};
+
+
+/** Flags of a one-sided operation. */
+enum ucp_st_rma_flags {
+    /** Takes effect after all operations of the queue to the same peer that
+     *  were enqueued before. */
+    UCP_ST_RMA_FLAG_STRICT = 1u << 0
+};
+
+
+/** What is put or got. Fields that are not set are 0. */
+typedef struct ucp_st_rma_params {
+    uint64_t      field_mask;    /**< Mask of @ref ucp_st_rma_params_field */
+    ucp_st_mem_h  memh;          /**< Memory here; may be NULL only if @a length
+                                      is 0 */
+    size_t        offset;        /**< From its begin, bytes */
+    size_t        length;        /**< In bytes; 0 is legal */
+    ucp_st_rkey_h rkey;          /**< Memory at the peer; may be NULL only in a
+                                      put with signal whose @a length is 0 */
+    size_t        remote_offset; /**< From its begin, bytes */
+    uint64_t      flags;         /**< Mask of @ref ucp_st_rma_flags */
+} ucp_st_rma_params_t;
+
+
+/**
+ * Enqueue a put: when the stream gets there bytes are written to the peer's
+ * memory.
+ *
+ * @param [in] queue  The queue.
+ * @param [in] params What to put; copied.
+ *
+ * @return UCS_OK; UCS_ERR_INVALID_PARAM also for bytes outside the memory here
+ *         or at the peer, an unknown flag, or a handle of another worker than
+ *         the queue's (logged); UCS_ERR_NO_RESOURCE if the lane has no room for
+ *         it now; UCS_ERR_UNSUPPORTED while the stream is being captured into
+ *         a graph; the cause if the queue is in error, or the peer is gone.
+ *         Nothing is enqueued on error.
+ *
+ * Ownership: the source must not be changed until a quiet that is enqueued
+ *            later has passed.
+ * Threads: the queue's rule.
+ */
+ucs_status_t ucp_st_enqueue_put(ucp_st_queue_h queue,
+                                const ucp_st_rma_params_t *params);
+
+
+/**
+ * Enqueue a get: when the stream gets there bytes are read from the peer's
+ * memory.
+ *
+ * @param [in] queue  The queue.
+ * @param [in] params What to get; copied.
+ *
+ * @return As @ref ucp_st_enqueue_put.
+ *
+ * Ownership: the destination belongs to the operation until a quiet that is
+ *            enqueued later has passed.
+ * Threads: the queue's rule.
+ */
+ucs_status_t ucp_st_enqueue_get(ucp_st_queue_h queue,
+                                const ucp_st_rma_params_t *params);
+
+
+/** What a signal does to its word. */
+typedef enum {
+    UCP_ST_SIGNAL_SET, /**< Stores the value */
+    UCP_ST_SIGNAL_ADD  /**< Adds it. Atomic to other signals that come over the
+                            same lane, and to the processors on lanes direct and
+                            host */
+} ucp_st_signal_op_t;
+
+
+/** Fields of @ref ucp_st_signal_params_t that are set. */
+enum ucp_st_signal_params_field {
+    UCP_ST_SIGNAL_PARAM_FIELD_RKEY   = 1u << 0,
+    UCP_ST_SIGNAL_PARAM_FIELD_OFFSET = 1u << 1,
+    UCP_ST_SIGNAL_PARAM_FIELD_VALUE  = 1u << 2,
+    UCP_ST_SIGNAL_PARAM_FIELD_OP     = 1u << 3
+};
+
+
+/** A signal. Fields that are not set are 0. */
+typedef struct ucp_st_signal_params {
+    uint64_t           field_mask; /**< Mask of
+                                        @ref ucp_st_signal_params_field */
+    ucp_st_rkey_h      rkey;       /**< Memory that holds the word, at the peer
+                                        that the data goes to; must be set */
+    size_t             offset;     /**< Of the word, 64 bits, naturally
+                                        aligned */
+    uint64_t           value;      /**< Stored or added */
+    ucp_st_signal_op_t op;         /**< Set if not set */
+} ucp_st_signal_params_t;
+
+
+/**
+ * Enqueue a put and a signal: a word of the peer's memory that changes once the
+ * data is there. With a length of 0 it is a signal alone. A stream of the peer
+ * that waits for the word is woken (@ref ucp_st_enqueue_wait_signal).
+ *
+ * This example puts a number to a peer, and waits for the one that the peer
+ * puts here. The memory on both sides holds what is sent, what comes, and the
+ * signal, which counts.
+ *
+ * @code
+ * static ucs_status_t put_once(ucp_st_queue_h queue, ucp_st_mem_h memh,
+ *                              ucp_st_rkey_h rkey, uint64_t count)
+ * {
+ *     ucp_st_rma_params_t params = {
+ *         .field_mask    = UCP_ST_RMA_PARAM_FIELD_MEMH |
+ *                          UCP_ST_RMA_PARAM_FIELD_LENGTH |
+ *                          UCP_ST_RMA_PARAM_FIELD_RKEY |
+ *                          UCP_ST_RMA_PARAM_FIELD_REMOTE_OFFSET,
+ *         .memh          = memh,
+ *         .length        = sizeof(uint64_t),
+ *         .rkey          = rkey,
+ *         .remote_offset = sizeof(uint64_t)
+ *     };
+ *     ucp_st_signal_params_t signal = {
+ *         .field_mask = UCP_ST_SIGNAL_PARAM_FIELD_RKEY |
+ *                       UCP_ST_SIGNAL_PARAM_FIELD_OFFSET |
+ *                       UCP_ST_SIGNAL_PARAM_FIELD_VALUE,
+ *         .rkey       = rkey,
+ *         .offset     = 2 * sizeof(uint64_t),
+ *         .value      = count
+ *     };
+ *     ucp_st_wait_signal_params_t wait = {
+ *         .field_mask = UCP_ST_WAIT_SIGNAL_PARAM_FIELD_MEMH |
+ *                       UCP_ST_WAIT_SIGNAL_PARAM_FIELD_OFFSET |
+ *                       UCP_ST_WAIT_SIGNAL_PARAM_FIELD_VALUE,
+ *         .memh       = memh,
+ *         .offset     = 2 * sizeof(uint64_t),
+ *         .value      = count
+ *     };
+ *     ucs_status_t status;
+ *
+ *     status = ucp_st_enqueue_put_signal(queue, &params, &signal);
+ *     if (status == UCS_OK) {
+ *         status = ucp_st_enqueue_wait_signal(queue, &wait);
+ *     }
+ *     return (status == UCS_OK) ? ucp_st_enqueue_quiet(queue) : status;
+ * }
+ * @endcode
+ *
+ * @param [in] queue  The queue.
+ * @param [in] params The data; copied.
+ * @param [in] signal The signal; copied.
+ *
+ * @return As @ref ucp_st_enqueue_put; UCS_ERR_INVALID_PARAM also for a signal
+ *         without key, to another peer than the data's, of an unknown kind, or
+ *         whose word is misaligned or outside the memory.
+ *
+ * Ownership: as @ref ucp_st_enqueue_put.
+ * Threads: the queue's rule.
+ */
+ucs_status_t ucp_st_enqueue_put_signal(ucp_st_queue_h queue,
+                                       const ucp_st_rma_params_t *params,
+                                       const ucp_st_signal_params_t *signal);
+
+
+/** When a wait for a signal passes. */
+typedef enum {
+    UCP_ST_SIGNAL_GE, /**< The word is >= the value (unsigned) */
+    UCP_ST_SIGNAL_EQ  /**< The word is the value. A stream that sleeps may miss
+                           a value that does not stay. */
+} ucp_st_signal_cmp_t;
+
+
+/** Fields of @ref ucp_st_wait_signal_params_t that are set. */
+enum ucp_st_wait_signal_params_field {
+    UCP_ST_WAIT_SIGNAL_PARAM_FIELD_MEMH   = 1u << 0,
+    UCP_ST_WAIT_SIGNAL_PARAM_FIELD_OFFSET = 1u << 1,
+    UCP_ST_WAIT_SIGNAL_PARAM_FIELD_CMP    = 1u << 2,
+    UCP_ST_WAIT_SIGNAL_PARAM_FIELD_VALUE  = 1u << 3,
+    UCP_ST_WAIT_SIGNAL_PARAM_FIELD_PEER   = 1u << 4
+};
+
+
+/** What to wait for. Fields that are not set are 0. */
+typedef struct ucp_st_wait_signal_params {
+    uint64_t            field_mask; /**< Mask of
+                                         @ref ucp_st_wait_signal_params_field */
+    ucp_st_mem_h        memh;   /**< Memory that holds the word; must be set */
+    size_t              offset; /**< Of the word, 64 bits, naturally aligned */
+    ucp_st_signal_cmp_t cmp;    /**< Greater or equal if not set */
+    uint64_t            value;  /**< To compare with */
+    ucp_st_peer_h       peer;   /**< Whose end ends the wait; NULL, or not set:
+                                     nobody's */
+} ucp_st_wait_signal_params_t;
+
+
+/**
+ * Enqueue a wait for a signal: the stream waits there until a word of the own
+ * memory has a value. What was put before the signal is visible after it.
+ *
+ * A stream that sleeps is woken by the signals of peers; one of a network card
+ * that cannot tell is seen within a millisecond or so.
+ *
+ * Nobody knows where the signal is to come from unless the peer is named. If
+ * one is, and is declared gone before the wait has passed, the queue is in
+ * error and the stream goes on. Else it waits as long as the queue is not in
+ * error for another reason.
+ *
+ * @param [in] queue  The queue.
+ * @param [in] params What to wait for; copied.
+ *
+ * @return UCS_OK; UCS_ERR_INVALID_PARAM also for memory that is not set, a word
+ *         that is misaligned or outside of it, an unknown comparison, or a
+ *         handle of another worker than the queue's (logged);
+ *         UCS_ERR_UNSUPPORTED while the stream is being captured into a graph;
+ *         the cause if the queue is in error, or the peer is gone. Nothing is
+ *         enqueued on error.
+ *
+ * Threads: the queue's rule.
+ */
+ucs_status_t
+ucp_st_enqueue_wait_signal(ucp_st_queue_h queue,
+                           const ucp_st_wait_signal_params_t *params);
+
+
+/**
+ * Enqueue the wait for all one-sided operations that were enqueued on the queue
+ * before: the stream waits there until puts and signals are complete at their
+ * targets, and what was got is here.
+ *
+ * @param [in] queue The queue.
+ *
+ * @return UCS_OK, also if there are none; UCS_ERR_NO_RESOURCE if a lane has no
+ *         room for it now; UCS_ERR_UNSUPPORTED while the stream is being
+ *         captured into a graph; the cause if the queue is in error. Nothing is
+ *         enqueued on error.
+ *
+ * Threads: the queue's rule.
+ */
+ucs_status_t ucp_st_enqueue_quiet(ucp_st_queue_h queue);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

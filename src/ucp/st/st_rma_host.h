@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_rma_host.h - one-sided operations on lane host: messages between service
+ * threads.
+ *
+ *   origin                                  target
+ *   stream: hands the operation over
+ *   thread: request, with a put's data ---> thread: moves the data,
+ *                                                   carries the signal out
+ *           word of the queue + 1  <-------         reply, with a get's data
+ *   stream: quiet waits for the word
+ *
+ * A strict operation is sent once its flow (st_rma.h) has nothing in front of
+ * it. The target answers over the endpoint that UCP gives it for that: it needs
+ * not know the origin.
+ */
+#ifndef UCP_ST_RMA_HOST_H_
+#define UCP_ST_RMA_HOST_H_
+
+#include <ucp_st.h>
+#include <ucp/api/ucp.h>
+
+/** Give UCP what is to be sent; how much there was to do. In the service
+ *  thread, with the lock held, which is released meanwhile. */
+unsigned ucp_st_rma_host_work(ucp_st_worker_h worker);
+
+/** UCP's callbacks for requests and replies. */
+ucs_status_t
+ucp_st_rma_request_am_handler(void *arg, const void *header,
+                              size_t header_length, void *data, size_t length,
+                              const ucp_am_recv_param_t *param);
+ucs_status_t
+ucp_st_rma_reply_am_handler(void *arg, const void *header, size_t header_length,
+                            void *data, size_t length,
+                            const ucp_am_recv_param_t *param);
+
+/** The peer is gone: end what waits for its answer. The lock is held. */
+void ucp_st_rma_host_peer_gone(ucp_st_peer_h peer);
+
+/** Free what is not used any more, at the worker's end. */
+void ucp_st_rma_host_cleanup(ucp_st_worker_h worker);
+
+#endif

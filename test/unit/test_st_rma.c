@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_st_rma.c - one-sided operations: what they move, in which order, and
+ * what wakes who waits for a signal.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "st_cunit.h"
+#include "st_stream.h"
+#include "st_window.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LEN    4096
+#define ROUNDS 200
+
+/* The largest is above what UCP sends at once */
+static const size_t lengths[] = {0, 1, 8, 1000, 65536, 1u << 20};
+
+static void check_lane(const st_window_t *window)
+{
+    ucp_st_rkey_attr_t attr;
+
+    CU_ASSERT_EQUAL(ucp_st_rkey_query(window->rkey, &attr), UCS_OK);
+    CU_ASSERT_EQUAL(attr.lane, st_lane());
+    CU_ASSERT(attr.length > window->length);
+}
+
+static void run_sizes(int is_library, int is_get)
+{
+    st_window_t windows[2];
+    st_window_t *from, *to;
+    st_pair_t pair;
+    size_t i;
+
+    if (!st_pair_init(&pair)) {
+        return;
+    }
+    st_windows_init(&pair, windows, (1u << 20) + 1, is_library);
+    from = &windows[is_get ? ST_B : ST_A];
+    to   = &windows[is_get ? ST_A : ST_B];
+    if (is_library) {
+        check_lane(&windows[ST_A]);
+    }
+    for (i = 0; i < ST_CUNIT_COUNT(lengths); ++i) {
+        st_fill(from->memory, lengths[i], i);
+        memset(to->memory, 0xee, lengths[i] + 1);
+        (is_get ? st_get : st_put)(&windows[ST_A], 0, lengths[i], 0);
+        st_quiet(&windows[ST_A]);
+        st_sync(&pair.side[ST_A]);
+        CU_ASSERT_TRUE(st_check(to->memory, lengths[i], i));
+        CU_ASSERT_EQUAL(to->memory[lengths[i]], 0xee);
+    }
+    st_windows_cleanup(windows);
+    st_pair_cleanup(&pair);
+}
+
+static void test_put(void)
+{
+    run_sizes(1, 0);
+    run_sizes(0, 0);
+}
+
+static void test_get(void)
+{
+    run_sizes(1, 1);
+    run_sizes(0, 1);
+}
+
+/* The stream reads a put's source when it comes to it, not before, and has a
+ * get's bytes behind the quiet */
+static void test_stream_order(void)
+{
+    st_window_t windows[2];
+    st_work_t fill, check;
+    int errors = 0;
+    st_pair_t pair;
+
+    if (!st_pair_init(&pair)) {
+        return;
+    }
+    st_windows_init(&pair, windows, LEN, 1);
+    fill  = (st_work_t){.buffer = windows[ST_A].memory, .length = LEN,
+                        .seed = 3};
+    check = (st_work_t){windows[ST_A].memory, LEN, 3, &errors};
+    st_launch(&pair.side[ST_A], st_fill_func, &fill);
+    st_put(&windows[ST_A], 0, LEN, 0);
+    st_quiet(&windows[ST_A]);
+    st_launch(&pair.side[ST_A], st_check_func, &check); /* spoils it */
+    st_get(&windows[ST_A], 0, LEN, 0);
+    st_quiet(&windows[ST_A]);
+    st_launch(&pair.side[ST_A], st_check_func, &check);
+    st_quiet(&windows[ST_A]); /* nothing is left to wait for */
+    st_sync(&pair.side[ST_A]);
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize(pair.side[ST_A].stream), UCS_OK);
+    CU_ASSERT_EQUAL(errors, 0);
+    CU_ASSERT_TRUE(st_check(windows[ST_B].memory, LEN, 3));
+    st_windows_cleanup(windows);
+    st_pair_cleanup(&pair);
+}
+
+/* Both sides' streams wait for the other one's signal, again and again: the
+ * data is there with it, and nobody asks the host. Long data must not be
+ * overtaken. */
+static void run_ping_pong(size_t length)
+{
+    static st_work_t fill[2][ROUNDS], check[2][ROUNDS];
+    int errors = 0;
+    st_window_t windows[2];
+    st_window_t *window;
+    st_pair_t pair;
+    int k, i, side;
+
+    if (!st_pair_init(&pair)) {
+        return;
+    }
+    st_windows_init(&pair, windows, length, 1);
+    for (k = 0; k < ROUNDS; ++k) {
+        for (i = 0; i < 2; ++i) {
+            side           = (i == 0) ? ST_A : ST_B;
+            window         = &windows[side];
+            fill[side][k]  = (st_work_t){.buffer = window->memory,
+                                         .length = length,
+                                         .seed   = (2 * k) + side};
+            check[side][k] = (st_work_t){window->memory, length,
+                                         (2 * k) + 1 - side, &errors};
+            if (side == ST_B) {
+                st_wait_signal(window, 0, k + 1);
+                st_launch(window->side, st_check_func, &check[side][k]);
+            }
+            st_launch(window->side, st_fill_func, &fill[side][k]);
+            st_put_signal(window, length, 0, k + 1);
+            if (side == ST_A) {
+                st_wait_signal(window, 0, k + 1);
+                st_launch(window->side, st_check_func, &check[side][k]);
+            }
+        }
+    }
+    for (i = 0; i < 2; ++i) {
+        st_quiet(&windows[i]);
+        st_sync(&pair.side[i]);
+    }
+    CU_ASSERT_EQUAL(errors, 0);
+    st_windows_cleanup(windows);
+    st_pair_cleanup(&pair);
+}
+
+static void test_signal(void)
+{
+    run_ping_pong(64);
+    run_ping_pong(100000);
+}
+
+/* Streams that have slept for long are woken; equality, and addition */
+static void test_sleepers(void)
+{
+    ucp_st_signal_params_t signal;
+    ucp_st_wait_signal_params_t wait;
+    ucp_st_rma_params_t params;
+    st_window_t windows[2];
+    int done = 0;
+    st_pair_t pair;
+    int i;
+
+    if (!st_pair_init(&pair)) {
+        return;
+    }
+    st_windows_init(&pair, windows, LEN, 1);
+    wait             = st_wait_params(&windows[ST_B], 3, 15);
+    wait.field_mask |= UCP_ST_WAIT_SIGNAL_PARAM_FIELD_CMP |
+                       UCP_ST_WAIT_SIGNAL_PARAM_FIELD_PEER;
+    wait.cmp         = UCP_ST_SIGNAL_EQ;
+    wait.peer        = pair.side[ST_B].peer;
+    CU_ASSERT_EQUAL(ucp_st_enqueue_wait_signal(pair.side[ST_B].queue, &wait),
+                    UCS_OK);
+    st_launch(&pair.side[ST_B], st_raise_func, &done);
+    params             = st_rma_params(&windows[ST_A], 0, 0);
+    signal             = st_signal_params(&windows[ST_A], 3, 5);
+    signal.field_mask |= UCP_ST_SIGNAL_PARAM_FIELD_OP;
+    signal.op          = UCP_ST_SIGNAL_ADD;
+    for (i = 0; i < 3; ++i) {
+        CU_ASSERT_EQUAL(ucs_gstream_synchronize_timeout(
+                                pair.side[ST_B].stream, 0.02), UCS_INPROGRESS);
+        CU_ASSERT_EQUAL(__atomic_load_n(&done, __ATOMIC_ACQUIRE), 0);
+        CU_ASSERT_EQUAL(ucp_st_enqueue_put_signal(pair.side[ST_A].queue,
+                                                  &params, &signal), UCS_OK);
+    }
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize(pair.side[ST_B].stream), UCS_OK);
+    CU_ASSERT_EQUAL(done, 1);
+    CU_ASSERT_EQUAL(*st_signal(&windows[ST_B], 3), 15);
+    st_quiet(&windows[ST_A]);
+    st_sync(&pair.side[ST_A]);
+    st_sync(&pair.side[ST_B]);
+    st_windows_cleanup(windows);
+    st_pair_cleanup(&pair);
+}
+
+/* Strict puts to one place: the last one stays, and a strict signal alone says
+ * that all of them are there */
+static void test_strict(void)
+{
+    ucp_st_rma_params_t params;
+    ucp_st_signal_params_t signal;
+    uint64_t *source, *place;
+    st_window_t windows[2];
+    int errors = 0;
+    st_pair_t pair;
+    uint64_t k;
+    int i;
+
+    if (!st_pair_init(&pair)) {
+        return;
+    }
+    st_windows_init(&pair, windows, 2 * LEN, 1);
+    source = (uint64_t*)(windows[ST_A].memory + LEN);
+    place  = (uint64_t*)windows[ST_B].memory;
+    for (k = 1; k <= ROUNDS; ++k) {
+        for (i = 0; i < 2; ++i) {
+            source[i] = (2 * k) + i;
+            params             = st_rma_params(&windows[ST_A],
+                                               LEN + (i * sizeof(*source)),
+                                               sizeof(*source));
+            params.remote_offset = 0;
+            params.field_mask |= UCP_ST_RMA_PARAM_FIELD_FLAGS;
+            params.flags       = UCP_ST_RMA_FLAG_STRICT;
+            CU_ASSERT_EQUAL(ucp_st_enqueue_put(pair.side[ST_A].queue, &params),
+                            UCS_OK);
+        }
+        signal        = st_signal_params(&windows[ST_A], 0, k);
+        params.length = 0;
+        CU_ASSERT_EQUAL(ucp_st_enqueue_put_signal(pair.side[ST_A].queue,
+                                                  &params, &signal), UCS_OK);
+        st_wait_signal(&windows[ST_B], 0, k);
+        st_sync(&pair.side[ST_B]);
+        errors += (*place != (2 * k) + 1);
+        st_quiet(&windows[ST_A]);
+        st_sync(&pair.side[ST_A]);
+    }
+    CU_ASSERT_EQUAL(errors, 0);
+    st_windows_cleanup(windows);
+    st_pair_cleanup(&pair);
+}
+
+/* Many relaxed puts and gets at once, all of which a quiet waits for */
+static void test_many(void)
+{
+    st_window_t windows[2];
+    st_pair_t pair;
+    int i;
+
+    if (!st_pair_init(&pair)) {
+        return;
+    }
+    st_windows_init(&pair, windows, 2 * ROUNDS * 64, 1);
+    st_fill(windows[ST_A].memory, ROUNDS * 64, 1);
+    st_fill(windows[ST_B].memory + (ROUNDS * 64), ROUNDS * 64, 2);
+    for (i = 0; i < ROUNDS; ++i) {
+        st_put(&windows[ST_A], i * 64, 64, (i % 7) == 3);
+        st_get(&windows[ST_A], (ROUNDS + i) * 64, 64, (i % 5) == 3);
+    }
+    st_quiet(&windows[ST_A]);
+    st_sync(&pair.side[ST_A]);
+    CU_ASSERT_TRUE(st_check(windows[ST_B].memory, ROUNDS * 64, 1));
+    CU_ASSERT_TRUE(st_check(windows[ST_A].memory + (ROUNDS * 64), ROUNDS * 64,
+                            2));
+    st_windows_cleanup(windows);
+    st_pair_cleanup(&pair);
+}
+
+/* S7: to oneself */
+static void test_self(void)
+{
+    st_window_t window;
+    st_pair_t pair;
+    ucp_st_rma_params_t params;
+
+    if (!st_pair_init(&pair)) {
+        return;
+    }
+    st_window_init(&pair.side[ST_A], &window, 2 * LEN, 1);
+    window.rkey = st_window_key(pair.side[ST_A].self, &window);
+    st_fill(window.memory, LEN, 5);
+    params               = st_rma_params(&window, 0, LEN);
+    params.remote_offset = LEN;
+    CU_ASSERT_EQUAL(ucp_st_enqueue_put(pair.side[ST_A].queue, &params), UCS_OK);
+    st_quiet(&window);
+    st_put_signal(&window, 0, 0, 1);
+    st_wait_signal(&window, 0, 1);
+    st_quiet(&window);
+    st_sync(&pair.side[ST_A]);
+    CU_ASSERT_TRUE(st_check(window.memory + LEN, LEN, 5));
+    st_window_cleanup(&window);
+    st_pair_cleanup(&pair);
+}
+
+/* P10: both hosts compute, and make no call until their streams are through */
+static void test_compute(void)
+{
+    int done[2] = {0, 0};
+    st_window_t windows[2];
+    st_pair_t pair;
+    int i;
+
+    if (!st_pair_init(&pair)) {
+        return;
+    }
+    st_windows_init(&pair, windows, LEN, 1);
+    for (i = 0; i < 2; ++i) {
+        st_fill(windows[i].memory, LEN / 2, i);
+    }
+    for (i = 0; i < 2; ++i) {
+        ucp_st_rma_params_t params    = st_rma_params(&windows[i], 0, LEN / 2);
+        ucp_st_signal_params_t signal = st_signal_params(&windows[i], 0, 1);
+
+        params.remote_offset = LEN / 2;
+        CU_ASSERT_EQUAL(ucp_st_enqueue_put_signal(pair.side[i].queue, &params,
+                                                  &signal), UCS_OK);
+        st_wait_signal(&windows[i], 0, 1);
+        st_quiet(&windows[i]);
+        st_launch(&pair.side[i], st_raise_func, &done[i]);
+    }
+    st_compute_until(done);
+    for (i = 0; i < 2; ++i) {
+        CU_ASSERT_TRUE(st_check(windows[i].memory + (LEN / 2), LEN / 2, 1 - i));
+        st_sync(&pair.side[i]);
+    }
+    st_windows_cleanup(windows);
+    st_pair_cleanup(&pair);
+}
+
+/* What is counted */
+static void test_stats(void)
+{
+    ucp_st_worker_attr_t attr;
+    st_window_t windows[2];
+    st_pair_t pair;
+
+    if (!st_pair_init(&pair)) {
+        return;
+    }
+    st_windows_init(&pair, windows, LEN, 1);
+    st_put(&windows[ST_A], 0, LEN, 0);
+    st_get(&windows[ST_A], 0, LEN, 1);
+    st_put_signal(&windows[ST_A], 8, 0, 1);
+    st_put_signal(&windows[ST_A], 0, 1, 1);
+    st_wait_signal(&windows[ST_B], 1, 1);
+    st_quiet(&windows[ST_A]);
+    st_sync(&pair.side[ST_A]);
+    st_sync(&pair.side[ST_B]);
+    CU_ASSERT_EQUAL(ucp_st_worker_query(pair.side[ST_A].worker, &attr), UCS_OK);
+    CU_ASSERT_EQUAL(attr.stats.puts, 2);
+    CU_ASSERT_EQUAL(attr.stats.gets, 1);
+    CU_ASSERT_EQUAL(attr.stats.signals, 2);
+    CU_ASSERT_EQUAL(attr.stats.quiets, 1);
+    CU_ASSERT_EQUAL(attr.stats.signal_waits, 0);
+    CU_ASSERT_EQUAL(attr.stats.errors, 0);
+    CU_ASSERT_EQUAL(attr.stats.lanes[st_lane()].rmas, 4);
+    CU_ASSERT_EQUAL(ucp_st_worker_query(pair.side[ST_B].worker, &attr), UCS_OK);
+    CU_ASSERT_EQUAL(attr.stats.signal_waits, 1);
+    CU_ASSERT_EQUAL(attr.stats.puts, 0);
+    st_windows_cleanup(windows);
+    st_pair_cleanup(&pair);
+}
+
+static const st_cunit_case_t cases[] = {
+    {"put", test_put},
+    {"get", test_get},
+    {"stream_order", test_stream_order},
+    {"signal", test_signal},
+    {"sleepers", test_sleepers},
+    {"strict", test_strict},
+    {"many", test_many},
+    {"self", test_self},
+    {"compute", test_compute},
+    {"stats", test_stats}
+};
+
+int main(int argc, char **argv)
+{
+    return st_cunit_main("st_rma", cases, ST_CUNIT_COUNT(cases), argc, argv);
+}
