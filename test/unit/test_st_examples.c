@@ -12,6 +12,7 @@
 #include <ucp_st.h>
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -156,12 +157,14 @@ static void run_batch(rank_t *rank, int index)
 
 static void run_rma(rank_t *rank, int index)
 {
-    uint64_t *memory = calloc(3, sizeof(*memory));
+    int is_mappable;
+    uint64_t *memory = get_buffer(3 * sizeof(*memory), &is_mappable);
     ucp_st_mem_h memh;
     ucp_st_rkey_h rkey;
     uint64_t count;
 
     RANK_CHECK(memory != NULL);
+    memset(memory, 0, 3 * sizeof(*memory));
     RANK_CHECK(ucp_st_mem_reg(rank->worker, memory, 3 * sizeof(*memory),
                               &memh) == UCS_OK);
     RANK_CHECK(swap_keys(rank->peer, memh, &rkey) == UCS_OK);
@@ -175,7 +178,7 @@ static void run_rma(rank_t *rank, int index)
     RANK_CHECK(ucp_st_rkey_destroy(rkey) == UCS_OK);
     rank_meet(rank);
     RANK_CHECK(ucp_st_mem_dereg(memh) == UCS_OK);
-    free(memory);
+    put_buffer(memory, is_mappable);
 }
 
 typedef void (*run_func_t)(rank_t *rank, int index);

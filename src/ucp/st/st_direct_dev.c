@@ -126,6 +126,7 @@ static int ucp_st_direct_dev_serve(void *arg)
     ucp_st_direct_dev_fail_broken(worker);
     is_busy |= ucp_st_direct_dev_end(worker);
     ucp_st_worker_unlock(worker);
+    ucp_st_rma_signaled(worker);
     if (count > 0) {
         dev->rounds = UCP_ST_DIRECT_ROUNDS;
     }

@@ -105,6 +105,9 @@ typedef struct ucp_st_direct_segment {
     uint64_t          uuid;     /**< Of the worker */
     volatile uint64_t sleepers UCS_V_ALIGNED(64); /**< Streams that sleep, or
                                                        are about to */
+    uint64_t          signal_desk; /**< Of a stream that sleeps until a signal
+                                        comes, from the begin; or 0 */
+    uint32_t          signal_sleepers; /**< All streams that do */
 } ucp_st_direct_segment_t;
 
 _Static_assert(sizeof(ucp_st_direct_file_t) == 24, "wire format");

@@ -17,6 +17,7 @@
 
 #include <ucp_st.h>
 
+#include "st_direct_map.h"
 #include "st_rma_proto.h"
 #include "st_service.h"
 
@@ -40,6 +41,7 @@ typedef struct ucp_st_memh {
     size_t          length;
     uint64_t        id;    /* unique in the worker */
     unsigned        lanes; /* bit mask of those that serve it */
+    ucp_st_direct_map_t *map; /* that it lies in, or NULL */
     unsigned        refs;
 } ucp_st_memh_t;
 
@@ -53,6 +55,8 @@ typedef struct ucp_st_rkey {
     uint64_t                           remote; /* address there */
     size_t                             length;
     unsigned                           refs;
+    ucp_st_direct_map_t                *map;   /* lane direct: or NULL */
+    uint8_t                            *far;   /* lane direct: address here */
 } ucp_st_rkey_t;
 
 /** An operation that was found good. */
@@ -72,8 +76,8 @@ typedef struct ucp_st_rma {
     ucp_st_signal_op_t signal_op;
 } ucp_st_rma_t;
 
-/** Operations of one queue with one peer. Of who calls for the queue, but for
- *  `ops`, which the worker's lock protects. Lives as long as the queue. */
+/** Operations of one queue with one peer. Protected by the worker's lock. Lives
+ *  as long as the queue. */
 typedef struct ucp_st_rma_flow {
     ucs_list_link_t list;                   /* in the queue's */
     ucp_st_peer_h   peer;
@@ -93,7 +97,8 @@ typedef enum {
     UCP_ST_RMA_COUNT_LAST
 } ucp_st_rma_count_t;
 
-/** A queue's part. Of who calls for the queue, but for `words`. */
+/** A queue's part. Of who calls for the queue, but for `words`, and for
+ *  `flows`, which the worker's lock protects. */
 typedef struct ucp_st_queue_rma {
     volatile uint64_t words[UCP_ST_LANE_LAST];  /* operations that have ended;
                                                    streams wait on them */
@@ -159,6 +164,7 @@ typedef struct ucp_st_rma_lane_ops {
     void (*undo)(ucp_st_rma_flow_t *flow);
 } ucp_st_rma_lane_ops_t;
 
+extern const ucp_st_rma_lane_ops_t ucp_st_rma_direct_ops;
 extern const ucp_st_rma_lane_ops_t ucp_st_rma_host_ops;
 
 /** A lane's functions; NULL where it has none. */

@@ -177,7 +177,12 @@ static ucs_status_ptr_t ucp_st_rma_host_give(ucp_st_rma_host_op_t *op)
     ucs_status_t status;
     ucp_ep_h ep;
 
-    status = ucp_st_host_dev_get_ep(op->rma.peer, &ep);
+    /* UCP 1.13 does not look after a peer over an endpoint that waits for its
+     * first answer, as one does that is to be answered over; the other does */
+    status = ucp_st_host_dev_notice_ep(op->rma.peer, &ep);
+    if (status == UCS_OK) {
+        status = ucp_st_host_dev_get_ep(op->rma.peer, &ep);
+    }
     if (status != UCS_OK) {
         return UCS_STATUS_PTR(status);
     }
@@ -212,6 +217,8 @@ static void ucp_st_rma_host_run(ucp_st_rma_host_op_t *op)
     if (status != UCS_OK) {
         op->status = status;
         ucp_st_rma_host_end(op);
+    } else if (op->rma.peer->lost != UCS_OK) {
+        op->pending = UCP_ST_RMA_HOST_AWAITING; /* it fails with the peer */
     } else if (!op->rma.is_strict || (op->flow->ops.next == &op->flow_list)) {
         ucp_st_rma_host_send(op);
     }

@@ -26,7 +26,8 @@ typedef struct ucp_st_rkey_parts {
 const ucp_st_rma_lane_ops_t *ucp_st_rma_lane(ucp_st_lane_t id)
 {
     static const ucp_st_rma_lane_ops_t *const table[UCP_ST_LANE_LAST] = {
-        [UCP_ST_LANE_HOST] = &ucp_st_rma_host_ops
+        [UCP_ST_LANE_DIRECT] = &ucp_st_rma_direct_ops,
+        [UCP_ST_LANE_HOST]   = &ucp_st_rma_host_ops
     };
 
     return table[id];

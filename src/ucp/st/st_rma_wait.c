@@ -16,11 +16,14 @@
 
 #include "st_rma.h"
 #include "st_lane.h"
+#include "st_leave.h"
 #include "st_log.h"
 #include "st_peer.h"
 #include "st_queue.h"
+#include "st_rma_direct.h"
 #include "st_rma_host.h"
 #include "st_trace.h"
+#include "st_ucp.h"
 #include "st_worker.h"
 
 #include <stdlib.h>
@@ -83,43 +86,65 @@ void ucp_st_rma_look(ucp_st_worker_h worker)
 
 void ucp_st_rma_signaled(ucp_st_worker_h worker)
 {
-    /* Pairs with the addition in ucp_st_rma_wait_doze() */
+    /* Pairs with the addition in ucp_st_rma_wait_doze(): who does not see the
+     * other's is seen */
     if (__atomic_fetch_add(&worker->rma.sleepers, 0, __ATOMIC_SEQ_CST) > 0) {
         ucp_st_rma_look(worker);
     }
 }
 
-/* The stream may sleep from now on, or does no more. The service thread looks
- * after the peer from then on. */
-static void ucp_st_rma_wait_doze(ucp_st_rma_wait_t *wait, int is_sleepy)
+/* What sleeps on the bell of a desk that peers know */
+static int ucp_st_rma_wait_has_desk(const ucp_st_rma_wait_t *wait)
+{
+    return (wait->queue->direct != NULL) &&
+           (wait->queue->direct->handle != NULL);
+}
+
+/* The stream may sleep from now on. The service thread looks after the peer. */
+static void ucp_st_rma_wait_doze(ucp_st_rma_wait_t *wait, int is_on_bell)
 {
     ucp_st_rma_dev_t *dev = &wait->queue->worker->rma;
 
-    if (wait->is_sleepy == is_sleepy) {
+    if (wait->is_sleepy) {
         return;
     }
-    wait->is_sleepy = is_sleepy;
-    __atomic_fetch_add(&dev->sleepers, is_sleepy ? 1 : -1, __ATOMIC_SEQ_CST);
-    if (is_sleepy && (wait->peer != NULL)) {
+    wait->is_sleepy = 1;
+    __atomic_fetch_add(&dev->sleepers, 1, __ATOMIC_SEQ_CST);
+    if (wait->queue->direct != NULL) {
+        ucp_st_rma_direct_doze(wait->queue,
+                               is_on_bell && ucp_st_rma_wait_has_desk(wait));
+    }
+    if (wait->peer != NULL) {
         ucp_st_service_wake(&dev->service);
     }
+}
+
+static void ucp_st_rma_wait_rouse(ucp_st_rma_wait_t *wait)
+{
+    if (!wait->is_sleepy) {
+        return;
+    }
+    wait->is_sleepy = 0;
+    if (wait->queue->direct != NULL) {
+        ucp_st_rma_direct_rouse(wait->queue);
+    }
+    __atomic_fetch_sub(&wait->queue->worker->rma.sleepers, 1, __ATOMIC_SEQ_CST);
 }
 
 /* Called for the stream while it waits */
 static void ucp_st_rma_wait_help(void *arg, ucs_gstream_help_t when)
 {
-    ucp_st_rma_wait_t *wait        = arg;
-    ucp_st_direct_stream_t *direct = wait->queue->direct;
+    ucp_st_rma_wait_t *wait = arg;
 
-    if ((direct != NULL) && (direct->handle != NULL)) {
-        direct->helper.func(direct->helper.arg, when);
+    if (ucp_st_rma_wait_has_desk(wait)) {
+        wait->queue->direct->helper.func(wait->queue->direct->helper.arg, when);
     }
     if (when == UCS_GSTREAM_HELP_END) {
-        ucp_st_rma_wait_doze(wait, 0);
+        ucp_st_rma_wait_rouse(wait);
         return;
     }
     if (when != UCS_GSTREAM_HELP_POLL) {
-        ucp_st_rma_wait_doze(wait, 1);
+        ucp_st_rma_wait_doze(wait, when == UCS_GSTREAM_HELP_LAST);
     }
     if (ucp_st_rma_wait_try(wait) && (when == UCS_GSTREAM_HELP_PARK)) {
         ucs_gstream_wake(&wait->word);
@@ -201,9 +226,28 @@ static void ucp_st_rma_wait_end_dead(ucp_st_worker_h worker)
     }
 }
 
+/* Operations that streams have not come to, and that nobody else ends */
+static void ucp_st_rma_fail_flows(ucp_st_peer_t *peer)
+{
+    ucp_st_queue_h queue;
+    ucp_st_rma_flow_t *flow;
+
+    ucs_list_for_each(queue, &peer->worker->queues, list) {
+        ucs_list_for_each(flow, &queue->rma.flows, list) {
+            if ((flow->peer == peer) &&
+                (flow->last[UCP_ST_LANE_DIRECT] >
+                 __atomic_load_n(&queue->rma.words[UCP_ST_LANE_DIRECT],
+                                 __ATOMIC_ACQUIRE))) {
+                ucp_st_queue_fail(queue, NULL, peer->status);
+            }
+        }
+    }
+}
+
 void ucp_st_rma_peer_gone(ucp_st_peer_t *peer)
 {
     ucp_st_rma_wait_end_dead(peer->worker);
+    ucp_st_rma_fail_flows(peer);
     ucp_st_rma_host_peer_gone(peer);
 }
 
@@ -229,13 +273,21 @@ static ucp_st_peer_h ucp_st_rma_wait_next_peer(ucp_st_rma_dev_t *dev)
 /* Over lane host nobody hears of a peer's end who has no endpoint to it */
 static void ucp_st_rma_wait_reach(ucp_st_worker_h worker)
 {
+    ucs_status_t status;
     ucp_st_peer_h peer;
     ucp_ep_h ep;
 
     while ((peer = ucp_st_rma_wait_next_peer(&worker->rma)) != NULL) {
-        if ((peer->lanes & UCS_BIT(UCP_ST_LANE_HOST)) &&
-            (ucp_st_host_dev_get_ep(peer, &ep) == UCS_OK)) {
+        if (!(peer->lanes & UCS_BIT(UCP_ST_LANE_HOST))) {
+            continue;
+        }
+        status = ucp_st_host_dev_notice_ep(peer, &ep);
+        if (status == UCS_OK) {
             ucp_st_service_wake(&worker->host.service);
+        } else if (!ucp_st_ucp_is_local(status)) {
+            ucp_st_worker_lock(worker);
+            ucp_st_leave_lost(peer, status);
+            ucp_st_worker_unlock(worker);
         }
     }
 }
@@ -358,12 +410,10 @@ ucp_st_rma_wait_check(ucp_st_queue_h queue,
 
 static void ucp_st_rma_wait_set_helper(ucp_st_rma_wait_t *wait)
 {
-    ucp_st_direct_stream_t *direct = wait->queue->direct;
-
     wait->helper.func = ucp_st_rma_wait_help;
     wait->helper.arg  = wait;
-    wait->helper.bell = ((direct != NULL) && (direct->handle != NULL)) ?
-                        direct->helper.bell : &wait->bell;
+    wait->helper.bell = ucp_st_rma_wait_has_desk(wait) ?
+                        wait->queue->direct->helper.bell : &wait->bell;
 }
 
 static size_t ucp_st_rma_wait_func_cmd(ucp_st_rma_wait_t *wait,

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_st_rma_far.c - one-sided operations with another process: data and
+ * signals to and fro, also to who sleeps, and what becomes of them when that
+ * process is killed. This program is the other process, too.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "st_cunit.h"
+#include "st_stream.h"
+#include "st_window.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define LEN     100000 /* more than UCP sends at once */
+#define ROUNDS  100
+#define MESSAGE 4096   /* longest address or key */
+
+/* What the other process is to do, in its environment */
+#define OTHER "ST_RMA_OTHER"
+
+/** What it does. */
+typedef enum {
+    MODE_ECHO, /* answers each signal with one */
+    MODE_IDLE  /* nothing, until it is killed */
+} far_mode_t;
+
+#if defined(__SANITIZE_ADDRESS__)
+const char *__lsan_default_suppressions(void);
+
+/* UCX 1.13 forgets the table of segments of an endpoint of shared memory whose
+ * peer is dead; nothing of ours is below that library here */
+const char *__lsan_default_suppressions(void)
+{
+    return "leak:libuct.so.0\n";
+}
+#endif
+
+/** One of the two processes. */
+typedef struct {
+    st_side_t   side;
+    st_window_t window;
+    int         fd;  /* to the other one */
+    pid_t       pid; /* of the other one */
+} far_t;
+
+static void far_tell(far_t *far)
+{
+    CU_ASSERT_EQUAL(write(far->fd, "", 1), 1);
+}
+
+static void far_hear(far_t *far)
+{
+    char byte;
+
+    CU_ASSERT_EQUAL_FATAL(read(far->fd, &byte, 1), 1);
+}
+
+static size_t far_swap(far_t *far, const void *mine, size_t length,
+                       uint8_t theirs[MESSAGE])
+{
+    ssize_t ret;
+
+    CU_ASSERT_EQUAL(write(far->fd, mine, length), (ssize_t)length);
+    ret = read(far->fd, theirs, MESSAGE);
+    CU_ASSERT_FATAL(ret > 0);
+    return ret;
+}
+
+static void far_init(far_t *far)
+{
+    uint8_t theirs[MESSAGE];
+    size_t length;
+    void *mine;
+
+    CU_ASSERT_TRUE_FATAL(st_side_init(&far->side));
+    CU_ASSERT_EQUAL(ucp_st_worker_get_address(far->side.worker, &mine, &length),
+                    UCS_OK);
+    length = far_swap(far, mine, length, theirs);
+    CU_ASSERT_EQUAL_FATAL(ucp_st_peer_create(far->side.worker, theirs, length,
+                                             &far->side.peer), UCS_OK);
+    ucp_st_worker_release_address(far->side.worker, mine);
+    st_window_init(&far->side, &far->window, LEN, 1);
+    CU_ASSERT_EQUAL(ucp_st_rkey_pack(far->window.memh, &mine, &length), UCS_OK);
+    length = far_swap(far, mine, length, theirs);
+    CU_ASSERT_EQUAL_FATAL(ucp_st_rkey_unpack(far->side.peer, theirs, length,
+                                             &far->window.rkey), UCS_OK);
+    ucp_st_rkey_buffer_release(mine);
+}
+
+static void far_cleanup(far_t *far)
+{
+    st_window_cleanup(&far->window);
+    st_side_cleanup(&far->side);
+    close(far->fd);
+}
+
+/* One side's part of a round: it waits for the signal and has the data, then
+ * puts other data; the first one begins */
+static void far_round(far_t *far, int is_first, uint64_t k, st_work_t work[2])
+{
+    if (!is_first) {
+        st_wait_signal(&far->window, 0, k);
+        st_launch(&far->side, st_check_func, &work[0]);
+    }
+    st_launch(&far->side, st_fill_func, &work[1]);
+    st_put_signal(&far->window, LEN, 0, k);
+    if (is_first) {
+        st_wait_signal(&far->window, 0, k);
+        st_launch(&far->side, st_check_func, &work[0]);
+    }
+}
+
+static void far_rounds(far_t *far, int is_first)
+{
+    static st_work_t work[ROUNDS][2];
+    int errors = 0;
+    uint64_t k;
+
+    for (k = 1; k <= ROUNDS; ++k) {
+        work[k - 1][0] = (st_work_t){far->window.memory, LEN,
+                                     (2 * k) + !is_first, &errors};
+        work[k - 1][1] = (st_work_t){far->window.memory, LEN,
+                                     (2 * k) + is_first, NULL};
+        far_round(far, is_first, k, work[k - 1]);
+    }
+    st_quiet(&far->window);
+    st_sync(&far->side);
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize(far->side.stream), UCS_OK);
+    CU_ASSERT_EQUAL(errors, 0);
+}
+
+/* The other process */
+static void run_other(void)
+{
+    far_t far;
+    int mode;
+
+    CU_ASSERT_EQUAL_FATAL(sscanf(getenv(OTHER), "%d %d", &far.fd, &mode), 2);
+    far_init(&far);
+    far_tell(&far);
+    if (mode == MODE_IDLE) {
+        for (;;) {
+            pause();
+        }
+    }
+    far_rounds(&far, 0);
+    far_tell(&far);
+    far_hear(&far);
+    far_cleanup(&far);
+}
+
+/* Start the other process, and know it */
+static void other_start(far_t *far, far_mode_t mode)
+{
+    char text[64];
+    int fds[2];
+
+    CU_ASSERT_EQUAL_FATAL(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fds), 0);
+    snprintf(text, sizeof(text), "%d %d", fds[1], mode);
+    setenv(OTHER, text, 1);
+    (void)fflush(NULL);
+    far->fd  = fds[0];
+    far->pid = fork();
+    if (far->pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        execl("/proc/self/exe", "other", NULL);
+        _exit(EXIT_FAILURE);
+    }
+    unsetenv(OTHER);
+    close(fds[1]);
+    far_init(far);
+    far_hear(far);
+}
+
+static void other_kill(far_t *far)
+{
+    int status;
+
+    CU_ASSERT_EQUAL(kill(far->pid, SIGKILL), 0);
+    CU_ASSERT_EQUAL(waitpid(far->pid, &status, 0), far->pid);
+    CU_ASSERT_TRUE(WIFSIGNALED(status));
+}
+
+static int is_death(ucs_status_t status)
+{
+    return (status == UCS_ERR_ENDPOINT_TIMEOUT) ||
+           (status == UCS_ERR_CONNECTION_RESET);
+}
+
+/* Data and signals to and fro, as the streams go */
+static void test_echo(void)
+{
+    ucp_st_rkey_attr_t attr;
+    int status;
+    far_t far;
+
+    other_start(&far, MODE_ECHO);
+    CU_ASSERT_EQUAL(ucp_st_rkey_query(far.window.rkey, &attr), UCS_OK);
+    CU_ASSERT_EQUAL(attr.lane, st_lane());
+    /* The other stream has slept for long when the first signal comes */
+    CU_ASSERT_EQUAL(poll(NULL, 0, 60), 0);
+    far_rounds(&far, 1);
+    far_hear(&far);
+    far_tell(&far);
+    CU_ASSERT_EQUAL(waitpid(far.pid, &status, 0), far.pid);
+    CU_ASSERT_EQUAL(status, 0);
+    far_cleanup(&far);
+}
+
+/* After the death the queue is in error, and takes nothing more */
+static void far_check_dead(far_t *far)
+{
+    ucp_st_rma_params_t params = st_rma_params(&far->window, 0, LEN);
+    ucp_st_queue_error_t error = {.status = UCS_OK};
+    ucs_status_t status        = ucp_st_queue_wait(far->side.queue, &error);
+
+    CU_ASSERT_TRUE(is_death(status));
+    CU_ASSERT_EQUAL(error.status, status);
+    CU_ASSERT_PTR_NULL(error.op);
+    CU_ASSERT_PTR_NULL(error.req);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_put(far->side.queue, &params), status);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_get(far->side.queue, &params), status);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_quiet(far->side.queue), status);
+}
+
+/* A stream waits for a signal of a process that is killed; the host computes */
+static void test_wait_death(void)
+{
+    ucp_st_wait_signal_params_t wait;
+    far_t far;
+
+    other_start(&far, MODE_IDLE);
+    wait             = st_wait_params(&far.window, 0, 1);
+    wait.field_mask |= UCP_ST_WAIT_SIGNAL_PARAM_FIELD_PEER;
+    wait.peer        = far.side.peer;
+    CU_ASSERT_EQUAL(ucp_st_enqueue_wait_signal(far.side.queue, &wait), UCS_OK);
+    other_kill(&far);
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize(far.side.stream), UCS_OK);
+    far_check_dead(&far);
+    CU_ASSERT_TRUE(is_death(ucp_st_enqueue_wait_signal(far.side.queue, &wait)));
+    far_cleanup(&far);
+}
+
+/* Operations with a process that does not answer, and is then killed; those of
+ * lane direct need no answer. A strict one waits for the others. */
+static void test_death(void)
+{
+    far_t far;
+    int i;
+
+    other_start(&far, MODE_IDLE);
+    CU_ASSERT_EQUAL(kill(far.pid, SIGSTOP), 0);
+    for (i = 0; i < 10; ++i) {
+        st_put(&far.window, 0, LEN, 0);
+        st_put(&far.window, 0, 100, 1);
+        st_get(&far.window, 0, LEN, 0);
+        st_put_signal(&far.window, 100, 0, 1);
+    }
+    st_quiet(&far.window);
+    other_kill(&far);
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize(far.side.stream), UCS_OK);
+    if (st_lane() == UCP_ST_LANE_DIRECT) {
+        st_sync(&far.side);
+    } else {
+        far_check_dead(&far);
+    }
+    far_cleanup(&far);
+}
+
+static const st_cunit_case_t other_cases[] = {
+    {"other", run_other}
+};
+
+static const st_cunit_case_t cases[] = {
+    {"echo", test_echo},
+    {"wait_death", test_wait_death},
+    {"death", test_death}
+};
+
+int main(int argc, char **argv)
+{
+    if (getenv(OTHER) != NULL) {
+        return st_cunit_main("st_rma_other", other_cases, 1, argc, argv);
+    }
+    return st_cunit_main("st_rma_far", cases, ST_CUNIT_COUNT(cases), argc,
+                         argv);
+}
