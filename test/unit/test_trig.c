@@ -263,6 +263,40 @@ static void test_large_put(void)
     trig_destroy(&trig);
 }
 
+static void test_get(void)
+{
+    uct_trig_deferred_t deferred;
+    uct_trig_get_t get;
+    trig_t trig;
+    int i;
+
+    CU_ASSERT_FATAL(trig_create(&trig, NULL) == 0);
+    memset(trig.b_buffer, 0x11, sizeof(trig.b_buffer));
+    get = (uct_trig_get_t){
+        .buffer      = trig.a_buffer,
+        .length      = TRIG_LENGTH,
+        .remote_addr = (uintptr_t)trig.b_buffer + TRIG_LENGTH,
+        .rkey        = trig.b_rkey
+    };
+    for (i = 1; i <= 3; ++i) {
+        deferred = trig_deferred(&trig, trig.trigger, i);
+        CU_ASSERT(uct_trig_ep_get(trig.pair.a.peer, &get, &deferred) == UCS_OK);
+        trig_barrier(&trig);
+        CU_ASSERT(trig.done == (uint64_t)(i - 1));
+        memset(trig.b_buffer + TRIG_LENGTH, 0x20 + i, TRIG_LENGTH);
+        CU_ASSERT(uct_trig_cntr_add(trig.trigger, 1) == UCS_OK);
+        uct_pair_wait(&trig.pair, &trig.done, i);
+        CU_ASSERT(trig.status == UCS_OK);
+        CU_ASSERT(trig_count(&trig, trig.completion) == (uint64_t)i);
+        CU_ASSERT(memcmp(trig.a_buffer, trig.b_buffer + TRIG_LENGTH,
+                         TRIG_LENGTH) == 0);
+    }
+    get.remote_addr += sizeof(trig.b_buffer);
+    CU_ASSERT(uct_trig_ep_get(trig.pair.a.peer, &get, &deferred) ==
+              UCS_ERR_INVALID_PARAM);
+    trig_destroy(&trig);
+}
+
 static void test_source_read_when_fired(void)
 {
     trig_t trig;
@@ -292,6 +326,7 @@ int main(int argc, char **argv)
         {"two_counts_write_first", test_two_counts_write_first},
         {"atomic_counts_at_region", test_atomic_counts_at_region},
         {"large_put", test_large_put},
+        {"get", test_get},
         {"source_read_when_fired", test_source_read_when_fired}
     };
 

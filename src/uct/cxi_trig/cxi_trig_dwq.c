@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cxi_trig_dwq.c - deferred puts and atomics, whatever the back-end.
+ * cxi_trig_dwq.c - deferred puts, gets and atomics, whatever the back-end.
  */
 #ifdef HAVE_CONFIG_H
 #  include "config.h"
@@ -39,22 +39,36 @@ static void uct_cxi_trig_dwq_init_op(uct_cxi_trig_iface_t *iface,
     op->req.work.op_type = type;
 }
 
-static void uct_cxi_trig_dwq_init_put(ucs_mpool_t *mp, void *obj, void *chunk)
+static void uct_cxi_trig_dwq_init_rma(uct_cxi_trig_iface_t *iface,
+                                      uct_cxi_trig_dwq_op_t *op,
+                                      enum fi_op_type type, uint64_t flags)
 {
-    uct_cxi_trig_iface_t *iface = ucs_container_of(mp, uct_cxi_trig_iface_t,
-                                                   dwq.puts);
-    uct_cxi_trig_dwq_op_t *op   = obj;
-    struct fi_op_rma *rma       = &op->put.op;
+    struct fi_op_rma *rma = &op->put.op;
 
-    uct_cxi_trig_dwq_init_op(iface, op, FI_OP_WRITE);
+    uct_cxi_trig_dwq_init_op(iface, op, type);
     op->req.work.op.rma    = rma;
     rma->ep                = iface->net.ep;
-    rma->flags             = UCT_CXI_TRIG_DWQ_FLAGS;
+    rma->flags             = flags;
     rma->msg.msg_iov       = &op->put.source;
     rma->msg.iov_count     = 1;
     rma->msg.rma_iov       = &op->put.target;
     rma->msg.rma_iov_count = 1;
     rma->msg.context       = &op->req.work.context;
+}
+
+static void uct_cxi_trig_dwq_init_put(ucs_mpool_t *mp, void *obj, void *chunk)
+{
+    uct_cxi_trig_dwq_init_rma(ucs_container_of(mp, uct_cxi_trig_iface_t,
+                                               dwq.puts), obj, FI_OP_WRITE,
+                              UCT_CXI_TRIG_DWQ_FLAGS);
+}
+
+/* What was read is here when it is complete, whatever the flags */
+static void uct_cxi_trig_dwq_init_get(ucs_mpool_t *mp, void *obj, void *chunk)
+{
+    uct_cxi_trig_dwq_init_rma(ucs_container_of(mp, uct_cxi_trig_iface_t,
+                                               dwq.gets), obj, FI_OP_READ,
+                              FI_COMPLETION);
 }
 
 static void uct_cxi_trig_dwq_init_atomic(ucs_mpool_t *mp, void *obj,
@@ -86,6 +100,12 @@ static ucs_mpool_ops_t uct_cxi_trig_dwq_put_ops = {
     .chunk_alloc   = ucs_mpool_chunk_malloc,
     .chunk_release = ucs_mpool_chunk_free,
     .obj_init      = uct_cxi_trig_dwq_init_put
+};
+
+static ucs_mpool_ops_t uct_cxi_trig_dwq_get_ops = {
+    .chunk_alloc   = ucs_mpool_chunk_malloc,
+    .chunk_release = ucs_mpool_chunk_free,
+    .obj_init      = uct_cxi_trig_dwq_init_get
 };
 
 static ucs_mpool_ops_t uct_cxi_trig_dwq_atomic_ops = {
@@ -129,11 +149,16 @@ ucs_status_t uct_cxi_trig_dwq_init(uct_cxi_trig_iface_t *iface,
     if (status != UCS_OK) {
         return status;
     }
+    status = uct_cxi_trig_dwq_init_pool(&dwq->gets, &uct_cxi_trig_dwq_get_ops,
+                                        "cxi_trig_dwq_get");
+    if (status != UCS_OK) {
+        goto err_puts;
+    }
     status = uct_cxi_trig_dwq_init_pool(&dwq->atomics,
                                         &uct_cxi_trig_dwq_atomic_ops,
                                         "cxi_trig_dwq_atomic");
     if (status != UCS_OK) {
-        goto err_puts;
+        goto err_gets;
     }
 
     uct_cxi_trig_credit_init(&dwq->credit, md->prov->pool,
@@ -149,6 +174,8 @@ ucs_status_t uct_cxi_trig_dwq_init(uct_cxi_trig_iface_t *iface,
 
 err_atomics:
     ucs_mpool_cleanup(&dwq->atomics, 1);
+err_gets:
+    ucs_mpool_cleanup(&dwq->gets, 1);
 err_puts:
     ucs_mpool_cleanup(&dwq->puts, 1);
     return status;
@@ -213,6 +240,7 @@ void uct_cxi_trig_dwq_cleanup(uct_cxi_trig_iface_t *iface)
     }
     dwq->ops->cleanup(iface);
     ucs_mpool_cleanup(&dwq->atomics, 1);
+    ucs_mpool_cleanup(&dwq->gets, 1);
     ucs_mpool_cleanup(&dwq->puts, 1);
 }
 
@@ -304,7 +332,7 @@ static int uct_cxi_trig_dwq_in_region(const uct_trig_rkey_t *rkey,
            (address - rkey->address <= rkey->length - length);
 }
 
-/* Checks what puts and atomics share, and takes an entry and a descriptor of
+/* Checks what all kinds share, and takes an entry and a descriptor of
  * the pool, which has all but what differs between two of them. */
 static ucs_status_t uct_cxi_trig_dwq_get(uct_cxi_trig_ep_t *ep, ucs_mpool_t *mp,
                                          const uct_trig_deferred_t *deferred,
@@ -371,6 +399,7 @@ ucs_status_t uct_cxi_trig_dwq_post(uct_cxi_trig_iface_t *iface,
     return status;
 }
 
+/* Also a get, which is described in the same way */
 static ucs_status_t
 uct_cxi_trig_dwq_check_put(const uct_cxi_trig_iface_t *iface,
                            const uct_trig_put_t *put)
@@ -390,23 +419,19 @@ uct_cxi_trig_dwq_check_put(const uct_cxi_trig_iface_t *iface,
            UCS_OK : UCS_ERR_INVALID_PARAM;
 }
 
-ucs_status_t uct_cxi_trig_dwq_get_put(uct_ep_h uct_ep,
-                                      const uct_trig_put_t *put,
-                                      const uct_trig_deferred_t *deferred,
-                                      uct_cxi_trig_dwq_op_t **op_p)
+static ucs_status_t
+uct_cxi_trig_dwq_get_rma(uct_ep_h uct_ep, ucs_mpool_t *mp,
+                         const uct_trig_put_t *put,
+                         const uct_trig_deferred_t *deferred,
+                         uct_cxi_trig_dwq_op_t **op_p)
 {
-    uct_cxi_trig_iface_t *iface = uct_cxi_trig_iface_from_uct(uct_ep->iface);
+    uct_cxi_trig_ep_t *ep = ucs_derived_of(uct_ep, uct_cxi_trig_ep_t);
     uct_cxi_trig_dwq_op_t *op;
     ucs_status_t status;
 
-    if (iface == NULL) {
-        return UCS_ERR_UNSUPPORTED;
-    }
-
-    status = uct_cxi_trig_dwq_check_put(iface, put);
+    status = uct_cxi_trig_dwq_check_put(uct_cxi_trig_ep_iface(ep), put);
     if (status == UCS_OK) {
-        status = uct_cxi_trig_dwq_get(ucs_derived_of(uct_ep, uct_cxi_trig_ep_t),
-                                      &iface->dwq.puts, deferred, &op);
+        status = uct_cxi_trig_dwq_get(ep, mp, deferred, &op);
     }
     if (status != UCS_OK) {
         return status;
@@ -424,6 +449,18 @@ ucs_status_t uct_cxi_trig_dwq_get_put(uct_ep_h uct_ep,
     op->put.op.msg.addr     = op->peer->addr;
     *op_p                   = op;
     return UCS_OK;
+}
+
+ucs_status_t uct_cxi_trig_dwq_get_put(uct_ep_h uct_ep,
+                                      const uct_trig_put_t *put,
+                                      const uct_trig_deferred_t *deferred,
+                                      uct_cxi_trig_dwq_op_t **op_p)
+{
+    uct_cxi_trig_iface_t *iface = uct_cxi_trig_iface_from_uct(uct_ep->iface);
+
+    return (iface == NULL) ? UCS_ERR_UNSUPPORTED :
+           uct_cxi_trig_dwq_get_rma(uct_ep, &iface->dwq.puts, put, deferred,
+                                    op_p);
 }
 
 ucs_status_t uct_cxi_trig_dwq_get_add64(uct_ep_h uct_ep,
@@ -478,6 +515,28 @@ ucs_status_t uct_trig_ep_put(uct_ep_h ep, const uct_trig_put_t *put,
     ucs_status_t status;
 
     status = uct_cxi_trig_dwq_get_put(ep, put, deferred, &op);
+    return (status == UCS_OK) ? uct_cxi_trig_dwq_post_once(op) : status;
+}
+
+ucs_status_t uct_trig_ep_get(uct_ep_h ep, const uct_trig_get_t *get,
+                             const uct_trig_deferred_t *deferred)
+{
+    uct_cxi_trig_iface_t *iface = uct_cxi_trig_iface_from_uct(ep->iface);
+    const uct_trig_put_t rma    = {
+        .buffer      = get->buffer,
+        .length      = get->length,
+        .local       = get->local,
+        .remote_addr = get->remote_addr,
+        .rkey        = get->rkey
+    };
+    uct_cxi_trig_dwq_op_t *op;
+    ucs_status_t status;
+
+    if (iface == NULL) {
+        return UCS_ERR_UNSUPPORTED;
+    }
+    status = uct_cxi_trig_dwq_get_rma(ep, &iface->dwq.gets, &rma, deferred,
+                                      &op);
     return (status == UCS_OK) ? uct_cxi_trig_dwq_post_once(op) : status;
 }
 

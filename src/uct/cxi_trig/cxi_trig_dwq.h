@@ -24,8 +24,8 @@ struct uct_cxi_trig_dwq_slot;
 
 
 /**
- * A deferred put or atomic; the provider's until it completes. What is the same
- * for all puts, or atomics, is last, and written once, when the pool makes it.
+ * A deferred put, get or atomic; the provider's until it completes. What is the
+ * same for all of a kind is last, and written once, when the pool makes it.
  *
  * Posting and completing often happen on different cores: of what the one
  * writes the other one uses but @a is_posted and its neighbours.
@@ -34,7 +34,7 @@ typedef struct uct_trig_op {
     uct_cxi_trig_req_t           req;    /* Must be first */
     ucs_list_link_t              all_list;
     struct uct_cxi_trig_peer     *peer;
-    uct_trig_mem_h               local;  /**< Source of a put; may be NULL */
+    uct_trig_mem_h               local;  /**< Of the buffer; may be NULL */
     uint64_t                     offset; /**< If kept: in the address */
     uint64_t                     room;   /**< If kept: the highest one */
     uint8_t                      is_kept;      /**< Its owner posts it again */
@@ -44,7 +44,7 @@ typedef struct uct_trig_op {
     uct_trig_deferred_t          deferred;
     uint8_t                      is_posted;
     union {
-        struct {
+        struct { /* Or a get, from target to source */
             struct iovec      source;
             struct fi_rma_iov target;
             struct fi_op_rma  op;
@@ -92,8 +92,9 @@ typedef struct uct_cxi_trig_dwq {
     const uct_cxi_trig_dwq_ops_t *ops;
     uct_cxi_trig_credit_t        credit;
     ucs_mpool_t                  puts;       /**< Of uct_cxi_trig_dwq_op_t */
+    ucs_mpool_t                  gets;       /**< The same */
     ucs_mpool_t                  atomics;    /**< The same */
-    ucs_list_link_t              all;        /**< Of both, in use or not */
+    ucs_list_link_t              all;        /**< Of all, in use or not */
     unsigned                     lost_peers; /**< Peers that are lost, but have
                                                   references */
     void                         *priv;      /**< Of the back-end */

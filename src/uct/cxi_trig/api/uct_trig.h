@@ -32,7 +32,7 @@ typedef struct uct_trig_cntr *uct_trig_cntr_h;
 /** A deferred operation that is described once and posted many times. */
 typedef struct uct_trig_op *uct_trig_op_h;
 
-/** A registered memory region that remote NICs may write. */
+/** A registered memory region that remote NICs may read and write. */
 typedef struct uct_trig_mem *uct_trig_mem_h;
 
 /** Length of a packed remote key, bytes. */
@@ -333,7 +333,7 @@ ucs_status_t uct_trig_cntr_read(uct_trig_cntr_h cntr, uint64_t *value_p);
 
 
 /**
- * Register memory for deferred puts and atomics.
+ * Register memory for deferred puts, gets and atomics.
  *
  * @param [in]  iface   Interface with the extension.
  * @param [in]  address First byte.
@@ -418,6 +418,36 @@ ucs_status_t uct_trig_rkey_unpack(const void *buffer, size_t length,
  * Threads: one thread at a time.
  */
 ucs_status_t uct_trig_ep_put(uct_ep_h ep, const uct_trig_put_t *put,
+                             const uct_trig_deferred_t *deferred);
+
+
+/** A deferred get. */
+typedef struct uct_trig_get {
+    void            *buffer;     /**< Destination; written when the operation
+                                      has fired */
+    size_t          length;      /**< In bytes, >= 1 */
+    uct_trig_mem_h  local;       /**< Region of @a buffer, or NULL where the
+                                      interface does not ask for one */
+    uint64_t        remote_addr; /**< Source, owner's virtual address */
+    uct_trig_rkey_t rkey;        /**< Region that holds it */
+} uct_trig_get_t;
+
+
+/**
+ * Post a deferred get: when it fires, @a length bytes come from the peer's
+ * memory; they are visible here before the completion counter counts it.
+ *
+ * @param [in] ep       Endpoint to the owner of the region (may be a
+ *                      loop-back).
+ * @param [in] get      What to read; copied.
+ * @param [in] deferred When, and what then; copied.
+ *
+ * @return As @ref uct_trig_ep_put; max_put is the limit here, too.
+ *
+ * Ownership: as @ref uct_trig_ep_put, for the destination.
+ * Threads: one thread at a time.
+ */
+ucs_status_t uct_trig_ep_get(uct_ep_h ep, const uct_trig_get_t *get,
                              const uct_trig_deferred_t *deferred);
 
 
