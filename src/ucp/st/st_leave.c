@@ -39,7 +39,7 @@ int ucp_st_leave_has_open_use(const ucp_st_peer_t *peer)
 {
     ucp_st_op_t *op;
 
-    if (peer->rma_ops.next != &peer->rma_ops) {
+    if ((peer->rma_open > 0) || (peer->rma_ops.next != &peer->rma_ops)) {
         return 1;
     }
     ucs_list_for_each(op, &peer->ops, peer_list) {

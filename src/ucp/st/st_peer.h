@@ -88,6 +88,7 @@ typedef struct ucp_st_peer {
     ucs_list_link_t ops;        /* all with this peer: ucp_st_op_t */
     ucs_list_link_t unmatched;  /* local operations: ucp_st_op_t */
     ucs_list_link_t rma_ops;    /* of lane host: ucp_st_rma_host_op_t */
+    unsigned        rma_open;   /* operations of lane trig */
     unsigned        rma_waits;  /* for signals, whose end it is; atomic */
     khash_t(ucp_st_keys) keys;  /* of what waits for a counterpart */
 } ucp_st_peer_t;

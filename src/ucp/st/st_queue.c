@@ -103,12 +103,15 @@ ucs_status_t ucp_st_queue_destroy(ucp_st_queue_h queue)
     if (queue == NULL) {
         return UCS_ERR_INVALID_PARAM;
     }
-    if ((ucp_st_queue_passed(queue) < queue->seq) ||
-        ucp_st_rma_queue_is_busy(queue)) {
+    if (ucp_st_queue_passed(queue) < queue->seq) {
         return UCS_ERR_BUSY;
     }
     worker = queue->worker;
     ucp_st_worker_lock(worker);
+    if (ucp_st_rma_queue_is_busy(queue)) {
+        ucp_st_worker_unlock(worker);
+        return UCS_ERR_BUSY;
+    }
     ucp_st_queue_forget(queue);
     ucp_st_batch_queue_gone(queue);
     ucs_list_del(&queue->list);

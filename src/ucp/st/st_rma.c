@@ -16,21 +16,26 @@
 #include "st_log.h"
 #include "st_peer.h"
 #include "st_queue.h"
+#include "st_rma_trig.h"
 #include "st_trace.h"
 #include "st_worker.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Waits for other lanes, the operation, and its span */
 #define UCP_ST_RMA_BATCH_CMDS \
     (UCP_ST_LANE_LAST + UCP_ST_RMA_MAX_CMDS + UCP_ST_TRACE_MAX_CMDS)
+
+/* How long a NIC may take to tell of what is complete, seconds */
+#define UCP_ST_RMA_REAP_TIME 1.0
 
 void ucp_st_rma_queue_init(ucp_st_queue_h queue)
 {
     ucs_list_head_init(&queue->rma.flows);
 }
 
-int ucp_st_rma_queue_is_busy(ucp_st_queue_h queue)
+static int ucp_st_rma_queue_has_open(ucp_st_queue_h queue)
 {
     unsigned i;
 
@@ -44,12 +49,45 @@ int ucp_st_rma_queue_is_busy(ucp_st_queue_h queue)
     return 0;
 }
 
+static int ucp_st_rma_is_behind(ucp_st_worker_h worker)
+{
+    ucp_st_rma_trig_t *trig;
+
+    ucs_list_for_each(trig, &worker->rma.trigs, list) {
+        if (ucp_st_rma_trig_is_behind(trig)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+void ucp_st_rma_reap(ucp_st_worker_h worker)
+{
+    double start = ucp_st_worker_now();
+
+    do {
+        ucp_st_lanes_progress_all(worker);
+    } while (ucp_st_rma_is_behind(worker) &&
+             ((ucp_st_worker_now() - start) < UCP_ST_RMA_REAP_TIME));
+}
+
+int ucp_st_rma_queue_is_busy(ucp_st_queue_h queue)
+{
+    if (ucp_st_rma_queue_has_open(queue)) {
+        ucp_st_rma_reap(queue->worker); /* it may be over */
+    }
+    return ucp_st_rma_queue_has_open(queue);
+}
+
 void ucp_st_rma_queue_cleanup(ucp_st_queue_h queue)
 {
     ucp_st_rma_flow_t *flow, *tmp;
 
     ucs_list_for_each_safe(flow, tmp, &queue->rma.flows, list) {
         free(flow);
+    }
+    if (queue->rma.trig != NULL) {
+        ucp_st_rma_trig_leave(queue->rma.trig);
     }
 }
 
@@ -247,37 +285,51 @@ static ucp_st_rma_flow_t *ucp_st_rma_get_flow(ucp_st_queue_h queue,
     return flow;
 }
 
-/* The stream waits for all operations of a lane; how many commands */
-static size_t ucp_st_rma_wait_lane(ucp_st_queue_h queue, unsigned lane,
-                                   ucs_gstream_cmd_t *cmd)
+void ucp_st_rma_commit_nothing(ucp_st_queue_h queue)
 {
-    ucp_st_queue_rma_t *rma = &queue->rma;
-
-    if (rma->waited[lane] == rma->issued[lane]) {
-        return 0;
-    }
-    cmd->type           = UCS_GSTREAM_CMD_WAIT64;
-    cmd->u.word.address = &rma->words[lane];
-    cmd->u.word.value   = rma->issued[lane];
-    return 1;
+    (void)queue;
 }
 
-/* In front of a strict operation: what its flow has on other lanes. Those are
- * not counted as waited for, as nothing may come of it. */
-static size_t ucp_st_rma_wait_others(const ucp_st_rma_t *rma,
-                                     const ucp_st_rma_flow_t *flow,
-                                     ucp_st_lane_t lane,
-                                     ucs_gstream_cmd_t *cmds)
+ucs_status_t ucp_st_rma_wait_word(ucp_st_queue_h queue, ucp_st_lane_t lane,
+                                  ucs_gstream_cmd_t *cmd)
 {
-    size_t num_cmds = 0;
+    cmd->type           = UCS_GSTREAM_CMD_WAIT64;
+    cmd->u.word.address = &queue->rma.words[lane];
+    cmd->u.word.value   = queue->rma.issued[lane];
+    return UCS_OK;
+}
+
+/* In front of a strict operation: what its flow has on other lanes, or on one
+ * where it would not take its turn. Those are not counted as waited for, as
+ * nothing may come of it. */
+static ucs_status_t
+ucp_st_rma_wait_others(const ucp_st_rma_t *rma, const ucp_st_rma_flow_t *flow,
+                       const ucp_st_rma_lane_ops_t *lane,
+                       ucs_gstream_cmd_t *cmds, size_t *num_cmds_p)
+{
+    ucs_status_t status = UCS_OK;
     unsigned i;
 
-    for (i = 0; (i < UCP_ST_LANE_LAST) && rma->is_strict; ++i) {
-        if ((i != lane) && (flow->last[i] > rma->queue->rma.waited[i])) {
-            num_cmds += ucp_st_rma_wait_lane(rma->queue, i, &cmds[num_cmds]);
+    for (i = 0; (i < UCP_ST_LANE_LAST) && rma->is_strict &&
+                (status == UCS_OK); ++i) {
+        if ((flow->last[i] > rma->queue->rma.waited[i]) &&
+            ((i != lane->id) || !lane->is_orderly)) {
+            status = ucp_st_rma_lane(i)->wait(rma->queue,
+                                              &cmds[(*num_cmds_p)++]);
         }
     }
-    return num_cmds;
+    return status;
+}
+
+static void ucp_st_rma_commit(ucp_st_queue_h queue)
+{
+    unsigned i;
+
+    for (i = 0; i < UCP_ST_LANE_LAST; ++i) {
+        if (queue->rma.issued[i] > 0) {
+            ucp_st_rma_lane(i)->commit(queue);
+        }
+    }
 }
 
 static const ucp_st_rma_lane_ops_t *
@@ -299,8 +351,11 @@ static ucs_status_t ucp_st_rma_enqueue_one(const ucp_st_rma_t *rma)
     if (flow == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
-    num_cmds  = ucp_st_trace_cmd(UCP_ST_TRACE_PUSH, NULL, cmds);
-    num_cmds += ucp_st_rma_wait_others(rma, flow, lane->id, &cmds[num_cmds]);
+    num_cmds = ucp_st_trace_cmd(UCP_ST_TRACE_PUSH, NULL, cmds);
+    status   = ucp_st_rma_wait_others(rma, flow, lane, cmds, &num_cmds);
+    if (status != UCS_OK) {
+        return status;
+    }
     ucp_st_rma_take(rma);
     status = lane->start(rma, flow, &cmds[num_cmds], &more);
     if (status != UCS_OK) {
@@ -313,11 +368,12 @@ static ucs_status_t ucp_st_rma_enqueue_one(const ucp_st_rma_t *rma)
                                  &cmds[num_cmds]);
     status    = ucp_st_queue_enqueue(queue, num_cmds);
     if (status != UCS_OK) {
-        lane->undo(flow);
+        lane->undo(queue, flow);
         ucp_st_rma_drop(rma);
         return status;
     }
     flow->last[lane->id] = ucp_st_queue_count(&queue->rma.issued[lane->id], 1);
+    ucp_st_rma_commit(queue);
     return UCS_OK;
 }
 
@@ -445,26 +501,44 @@ ucs_status_t ucp_st_enqueue_put_signal(ucp_st_queue_h queue,
     return status;
 }
 
-/* It takes no lock: what it looks at belongs to who calls for the queue */
-ucs_status_t ucp_st_enqueue_quiet(ucp_st_queue_h queue)
+/* The lock is held */
+static ucs_status_t ucp_st_rma_quiet(ucp_st_queue_h queue)
 {
-    ucs_status_t status = ucp_st_queue_prepare(queue, UCP_ST_RMA_BATCH_CMDS);
+    ucp_st_queue_rma_t *rma = &queue->rma;
+    ucs_status_t status     = UCS_OK;
     size_t num_cmds;
     unsigned i;
 
+    num_cmds = ucp_st_trace_cmd(UCP_ST_TRACE_PUSH, NULL, queue->cmds);
+    for (i = 0; (i < UCP_ST_LANE_LAST) && (status == UCS_OK); ++i) {
+        if (rma->waited[i] < rma->issued[i]) {
+            status = ucp_st_rma_lane(i)->wait(queue, &queue->cmds[num_cmds++]);
+        }
+    }
     if (status != UCS_OK) {
         return status;
-    }
-    num_cmds = ucp_st_trace_cmd(UCP_ST_TRACE_PUSH, NULL, queue->cmds);
-    for (i = 0; i < UCP_ST_LANE_LAST; ++i) {
-        num_cmds += ucp_st_rma_wait_lane(queue, i, &queue->cmds[num_cmds]);
     }
     num_cmds += ucp_st_trace_cmd(UCP_ST_TRACE_QUIET, NULL,
                                  &queue->cmds[num_cmds]);
     status    = ucp_st_queue_enqueue(queue, num_cmds);
-    for (i = 0; (i < UCP_ST_LANE_LAST) && (status == UCS_OK); ++i) {
-        queue->rma.waited[i] = queue->rma.issued[i];
+    if (status != UCS_OK) {
+        return status;
     }
+    memcpy(rma->waited, rma->issued, sizeof(rma->waited));
+    ucp_st_rma_commit(queue);
+    return UCS_OK;
+}
+
+ucs_status_t ucp_st_enqueue_quiet(ucp_st_queue_h queue)
+{
+    ucs_status_t status = ucp_st_queue_prepare(queue, UCP_ST_RMA_BATCH_CMDS);
+
+    if (status != UCS_OK) {
+        return status;
+    }
+    ucp_st_worker_lock(queue->worker);
+    status = ucp_st_rma_quiet(queue);
+    ucp_st_worker_unlock(queue->worker);
     if (status == UCS_OK) {
         ucp_st_rma_count(queue, UCP_ST_RMA_COUNT_QUIET);
     }

@@ -16,6 +16,7 @@
 #define UCP_ST_RMA_INTERNAL_H_
 
 #include <ucp_st.h>
+#include <uct_trig.h>
 
 #include "st_direct_map.h"
 #include "st_rma_proto.h"
@@ -42,6 +43,7 @@ typedef struct ucp_st_memh {
     uint64_t        id;    /* unique in the worker */
     unsigned        lanes; /* bit mask of those that serve it */
     ucp_st_direct_map_t *map; /* that it lies in, or NULL */
+    uct_trig_mem_h  trig;  /* lane trig */
     unsigned        refs;
 } ucp_st_memh_t;
 
@@ -57,6 +59,7 @@ typedef struct ucp_st_rkey {
     unsigned                           refs;
     ucp_st_direct_map_t                *map;   /* lane direct: or NULL */
     uint8_t                            *far;   /* lane direct: address here */
+    uct_trig_rkey_t                    trig;   /* lane trig */
 } ucp_st_rkey_t;
 
 /** An operation that was found good. */
@@ -108,6 +111,8 @@ typedef struct ucp_st_queue_rma {
                                                    for */
     uint64_t          counts[UCP_ST_RMA_COUNT_LAST];
     ucs_list_link_t   flows;                    /* ucp_st_rma_flow_t */
+    struct ucp_st_rma_trig *trig;               /* lane trig: or NULL; worker's
+                                                   lock */
 } ucp_st_queue_rma_t;
 
 /** A worker's part. Protected by its lock but for what says otherwise. */
@@ -120,6 +125,7 @@ typedef struct ucp_st_rma_dev {
     ucs_list_link_t           ready;     /* ucp_st_rma_host_op_t whose turn it
                                             is */
     ucs_list_link_t           free_ops;  /* the same, unused */
+    ucs_list_link_t           trigs;     /* ucp_st_rma_trig_t */
     pthread_mutex_t           wait_lock; /* protects the next two; no other lock
                                             of this library is taken with it */
     ucs_list_link_t           waits;     /* ucp_st_rma_wait_t that streams are
@@ -134,6 +140,10 @@ typedef struct ucp_st_rma_dev {
  *  otherwise the worker's lock is held. */
 typedef struct ucp_st_rma_lane_ops {
     ucp_st_lane_t id;
+
+    /** Strict operations take their turn among others of the lane; else the
+     *  stream has to wait for those. */
+    int           is_orderly;
 
     /** Get what peers need to reach the memory over this lane, and operations
      *  to name it. An error means that the lane does not serve it. */
@@ -161,11 +171,19 @@ typedef struct ucp_st_rma_lane_ops {
                           ucs_gstream_cmd_t *cmds, size_t *num_cmds_p);
 
     /** The commands that start() made last for the flow were not enqueued. */
-    void (*undo)(ucp_st_rma_flow_t *flow);
+    void (*undo)(ucp_st_queue_h queue, ucp_st_rma_flow_t *flow);
+
+    /** What start() and wait() made was enqueued. */
+    void (*commit)(ucp_st_queue_h queue);
+
+    /** Make the stream command that waits for all operations of the queue on
+     *  this lane, of which there are some. */
+    ucs_status_t (*wait)(ucp_st_queue_h queue, ucs_gstream_cmd_t *cmd);
 } ucp_st_rma_lane_ops_t;
 
 extern const ucp_st_rma_lane_ops_t ucp_st_rma_direct_ops;
 extern const ucp_st_rma_lane_ops_t ucp_st_rma_host_ops;
+extern const ucp_st_rma_lane_ops_t ucp_st_rma_trig_ops;
 
 /** A lane's functions; NULL where it has none. */
 const ucp_st_rma_lane_ops_t *ucp_st_rma_lane(ucp_st_lane_t id);
@@ -184,7 +202,7 @@ void ucp_st_rma_cleanup(ucp_st_worker_h worker);
 /** Set a queue's part up. */
 void ucp_st_rma_queue_init(ucp_st_queue_h queue);
 
-/** Non-zero while operations of the queue have not ended. */
+/** Non-zero while operations of the queue have not ended. The lock is held. */
 int ucp_st_rma_queue_is_busy(ucp_st_queue_h queue);
 
 /** The queue goes, and is not busy. The lock is held. */
@@ -192,6 +210,12 @@ void ucp_st_rma_queue_cleanup(ucp_st_queue_h queue);
 
 /** Add what a queue has counted. The lock is held. */
 void ucp_st_rma_queue_count(ucp_st_queue_h queue, ucp_st_stats_t *stats);
+
+/**
+ * Learn of all operations that streams have passed quiets of, which a NIC may
+ * not have told of yet. Waits for that, not without bound. The lock is held.
+ */
+void ucp_st_rma_reap(ucp_st_worker_h worker);
 
 /** The peer is gone: end what needs it. The lock is held. */
 void ucp_st_rma_peer_gone(ucp_st_peer_h peer);
@@ -227,6 +251,12 @@ static inline int ucp_st_rma_is_held(const unsigned *refs)
 
 /** Give back the memory and the keys that an operation holds. */
 void ucp_st_rma_drop(const ucp_st_rma_t *rma);
+
+/** The functions commit() and wait() of lanes whose quiets wait for the word.
+ */
+void ucp_st_rma_commit_nothing(ucp_st_queue_h queue);
+ucs_status_t ucp_st_rma_wait_word(ucp_st_queue_h queue, ucp_st_lane_t lane,
+                                  ucs_gstream_cmd_t *cmd);
 
 /** An operation has ended: let quiets pass. In any thread; the operation is
  *  not the queue's any more. */

@@ -195,18 +195,29 @@ static ucs_status_t ucp_st_rma_direct_start(const ucp_st_rma_t *rma,
     return UCS_OK;
 }
 
-static void ucp_st_rma_direct_undo(ucp_st_rma_flow_t *flow)
+static void ucp_st_rma_direct_undo(ucp_st_queue_h queue,
+                                   ucp_st_rma_flow_t *flow)
 {
+    (void)queue;
     (void)flow;
 }
 
+static ucs_status_t ucp_st_rma_direct_wait(ucp_st_queue_h queue,
+                                           ucs_gstream_cmd_t *cmd)
+{
+    return ucp_st_rma_wait_word(queue, UCP_ST_LANE_DIRECT, cmd);
+}
+
 const ucp_st_rma_lane_ops_t ucp_st_rma_direct_ops = {
-    .id      = UCP_ST_LANE_DIRECT,
-    .reg     = ucp_st_rma_direct_reg,
-    .dereg   = ucp_st_rma_direct_dereg,
-    .pack    = ucp_st_rma_direct_pack,
-    .unpack  = ucp_st_rma_direct_unpack,
-    .release = ucp_st_rma_direct_release,
-    .start   = ucp_st_rma_direct_start,
-    .undo    = ucp_st_rma_direct_undo
+    .id         = UCP_ST_LANE_DIRECT,
+    .is_orderly = 1,
+    .reg        = ucp_st_rma_direct_reg,
+    .dereg      = ucp_st_rma_direct_dereg,
+    .pack       = ucp_st_rma_direct_pack,
+    .unpack     = ucp_st_rma_direct_unpack,
+    .release    = ucp_st_rma_direct_release,
+    .start      = ucp_st_rma_direct_start,
+    .undo       = ucp_st_rma_direct_undo,
+    .commit     = ucp_st_rma_commit_nothing,
+    .wait       = ucp_st_rma_direct_wait
 };

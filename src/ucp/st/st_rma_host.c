@@ -328,8 +328,10 @@ static ucs_status_t ucp_st_rma_host_start(const ucp_st_rma_t *rma,
     return UCS_OK;
 }
 
-static void ucp_st_rma_host_undo(ucp_st_rma_flow_t *flow)
+static void ucp_st_rma_host_undo(ucp_st_queue_h queue,
+                                 ucp_st_rma_flow_t *flow)
 {
+    (void)queue;
     ucp_st_rma_host_free(ucs_list_tail(&flow->ops, ucp_st_rma_host_op_t,
                                        flow_list));
 }
@@ -472,13 +474,22 @@ ucp_st_rma_reply_am_handler(void *arg, const void *header, size_t header_length,
                       UCS_OK;
 }
 
+static ucs_status_t ucp_st_rma_host_wait(ucp_st_queue_h queue,
+                                         ucs_gstream_cmd_t *cmd)
+{
+    return ucp_st_rma_wait_word(queue, UCP_ST_LANE_HOST, cmd);
+}
+
 const ucp_st_rma_lane_ops_t ucp_st_rma_host_ops = {
-    .id      = UCP_ST_LANE_HOST,
-    .reg     = ucp_st_rma_host_reg,
-    .dereg   = ucp_st_rma_host_dereg,
-    .pack    = ucp_st_rma_host_pack,
-    .unpack  = ucp_st_rma_host_unpack,
-    .release = ucp_st_rma_host_release,
-    .start   = ucp_st_rma_host_start,
-    .undo    = ucp_st_rma_host_undo
+    .id         = UCP_ST_LANE_HOST,
+    .is_orderly = 1,
+    .reg        = ucp_st_rma_host_reg,
+    .dereg      = ucp_st_rma_host_dereg,
+    .pack       = ucp_st_rma_host_pack,
+    .unpack     = ucp_st_rma_host_unpack,
+    .release    = ucp_st_rma_host_release,
+    .start      = ucp_st_rma_host_start,
+    .undo       = ucp_st_rma_host_undo,
+    .commit     = ucp_st_rma_commit_nothing,
+    .wait       = ucp_st_rma_host_wait
 };

@@ -27,7 +27,8 @@ const ucp_st_rma_lane_ops_t *ucp_st_rma_lane(ucp_st_lane_t id)
 {
     static const ucp_st_rma_lane_ops_t *const table[UCP_ST_LANE_LAST] = {
         [UCP_ST_LANE_DIRECT] = &ucp_st_rma_direct_ops,
-        [UCP_ST_LANE_HOST]   = &ucp_st_rma_host_ops
+        [UCP_ST_LANE_HOST]   = &ucp_st_rma_host_ops,
+        [UCP_ST_LANE_TRIG]   = &ucp_st_rma_trig_ops
     };
 
     return table[id];
@@ -130,6 +131,13 @@ ucs_status_t ucp_st_mem_reg(ucp_st_worker_h worker, void *address,
     return UCS_OK;
 }
 
+/* What is over may not have been looked at yet. The lock is held. */
+static int ucp_st_rma_is_in_use(ucp_st_worker_h worker, const unsigned *refs)
+{
+    ucp_st_rma_reap(worker);
+    return ucp_st_rma_is_held(refs);
+}
+
 ucs_status_t ucp_st_mem_dereg(ucp_st_mem_h memh)
 {
     ucp_st_worker_h worker;
@@ -143,7 +151,7 @@ ucs_status_t ucp_st_mem_dereg(ucp_st_mem_h memh)
     }
     worker = memh->worker;
     ucp_st_worker_lock(worker);
-    is_held = ucp_st_rma_is_held(&memh->refs);
+    is_held = ucp_st_rma_is_in_use(worker, &memh->refs);
     if (!is_held) {
         kh_del(ucp_st_mems, &worker->rma.mems,
                kh_get(ucp_st_mems, &worker->rma.mems, memh->id));
@@ -380,6 +388,7 @@ ucs_status_t ucp_st_rkey_unpack(ucp_st_peer_h peer, const void *buffer,
 ucs_status_t ucp_st_rkey_destroy(ucp_st_rkey_h rkey)
 {
     ucp_st_worker_h worker;
+    int is_held;
 
     if (ucp_st_fork_is_child) {
         return ucp_st_fork_refuse();
@@ -387,14 +396,17 @@ ucs_status_t ucp_st_rkey_destroy(ucp_st_rkey_h rkey)
     if (rkey == NULL) {
         return UCS_ERR_INVALID_PARAM;
     }
-    if (ucp_st_rma_is_held(&rkey->refs)) {
-        return UCS_ERR_BUSY;
-    }
     worker = rkey->peer->worker;
     ucp_st_worker_lock(worker);
-    rkey->lane->release(rkey);
-    --worker->rma.num_rkeys;
+    is_held = ucp_st_rma_is_in_use(worker, &rkey->refs);
+    if (!is_held) {
+        rkey->lane->release(rkey);
+        --worker->rma.num_rkeys;
+    }
     ucp_st_worker_unlock(worker);
+    if (is_held) {
+        return UCS_ERR_BUSY;
+    }
     free(rkey);
     return UCS_OK;
 }

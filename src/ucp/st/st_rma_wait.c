@@ -22,6 +22,7 @@
 #include "st_queue.h"
 #include "st_rma_direct.h"
 #include "st_rma_host.h"
+#include "st_rma_trig.h"
 #include "st_trace.h"
 #include "st_ucp.h"
 #include "st_worker.h"
@@ -31,6 +32,9 @@
 
 /* Begin, wait, end, and the span */
 #define UCP_ST_RMA_WAIT_CMDS (3 + UCP_ST_TRACE_MAX_CMDS)
+
+/* How often it is looked for signals that nobody tells of, milliseconds */
+#define UCP_ST_RMA_UNTOLD_MSEC 1
 
 /** A wait. Read-only but for what says otherwise. */
 typedef struct ucp_st_rma_wait {
@@ -93,6 +97,12 @@ void ucp_st_rma_signaled(ucp_st_worker_h worker)
     }
 }
 
+/* A NIC may write signals that nobody tells of */
+static int ucp_st_rma_wait_is_untold(ucp_st_worker_h worker)
+{
+    return (worker->trig.num_rails > 0) && !worker->trig.helped;
+}
+
 /* What sleeps on the bell of a desk that peers know */
 static int ucp_st_rma_wait_has_desk(const ucp_st_rma_wait_t *wait)
 {
@@ -114,7 +124,8 @@ static void ucp_st_rma_wait_doze(ucp_st_rma_wait_t *wait, int is_on_bell)
         ucp_st_rma_direct_doze(wait->queue,
                                is_on_bell && ucp_st_rma_wait_has_desk(wait));
     }
-    if (wait->peer != NULL) {
+    if ((wait->peer != NULL) ||
+        ucp_st_rma_wait_is_untold(wait->queue->worker)) {
         ucp_st_service_wake(&dev->service);
     }
 }
@@ -249,6 +260,7 @@ void ucp_st_rma_peer_gone(ucp_st_peer_t *peer)
     ucp_st_rma_wait_end_dead(peer->worker);
     ucp_st_rma_fail_flows(peer);
     ucp_st_rma_host_peer_gone(peer);
+    ucp_st_rma_trig_peer_gone(peer);
 }
 
 /* One whose peer was not looked at yet; it stays at least until the next call
@@ -302,7 +314,9 @@ static int ucp_st_rma_serve(void *arg)
     ucp_st_worker_unlock(worker);
     ucp_st_rma_wait_reach(worker);
     ucp_st_rma_look(worker);
-    return -1;
+    return (ucp_st_rma_wait_is_untold(worker) &&
+            (__atomic_load_n(&worker->rma.sleepers, __ATOMIC_RELAXED) > 0)) ?
+           UCP_ST_RMA_UNTOLD_MSEC : -1;
 }
 
 void ucp_st_rma_init(ucp_st_worker_h worker)
@@ -312,6 +326,7 @@ void ucp_st_rma_init(ucp_st_worker_h worker)
     kh_init_inplace(ucp_st_mems, &dev->mems);
     ucs_list_head_init(&dev->ready);
     ucs_list_head_init(&dev->free_ops);
+    ucs_list_head_init(&dev->trigs);
     ucs_list_head_init(&dev->waits);
     ucs_list_head_init(&dev->free_waits);
     (void)pthread_mutex_init(&dev->wait_lock, NULL);

@@ -11,6 +11,7 @@
 #include "st_leave.h"
 #include "st_log.h"
 #include "st_op.h"
+#include "st_rma_trig.h"
 #include "st_trig.h"
 #include "st_worker.h"
 
@@ -31,6 +32,7 @@ unsigned ucp_st_trig_dev_progress(ucp_st_worker_h worker)
     unsigned count = uct_worker_progress(worker->trig.uct_worker);
 
     ucp_st_trig_post_late(worker);
+    ucp_st_rma_trig_progress(worker);
     return count;
 }
 
@@ -84,7 +86,7 @@ static int ucp_st_trig_serve(void *arg)
     ucp_st_worker_h worker = arg;
     ucp_st_trig_dev_t *dev = &worker->trig;
     ucs_status_t status;
-    int timeout;
+    int timeout, is_late;
 
     ucp_st_worker_lock(worker);
     while (ucp_st_trig_dev_progress(worker) > 0) {
@@ -95,8 +97,9 @@ static int ucp_st_trig_serve(void *arg)
     timeout = ucp_st_trig_sooner(ucp_st_leave_settle_late(worker),
                                  ucp_st_trig_doubts_settle(worker));
     timeout = ucp_st_trig_sooner(timeout, ucp_st_trig_drains_settle(worker));
-    dev->service.lazy_msec = (dev->helped && ucs_list_is_empty(&dev->late)) ?
-                             UCP_ST_TRIG_LAZY_MSEC : 0;
+    is_late = !ucs_list_is_empty(&dev->late) || ucp_st_rma_trig_is_late(worker);
+    dev->service.lazy_msec = (dev->helped && !is_late) ? UCP_ST_TRIG_LAZY_MSEC :
+                                                         0;
     ucp_st_worker_unlock(worker);
     return (status == UCS_ERR_BUSY) ? 0 : timeout;
 }
@@ -127,13 +130,14 @@ void ucp_st_trig_dev_wake(ucp_st_worker_h worker)
     ucp_st_service_wake(&worker->trig.service);
 }
 
-static void ucp_st_trig_help_start(ucp_st_trig_dev_t *dev)
+static void ucp_st_trig_help_start(ucp_st_worker_h worker)
 {
+    ucp_st_trig_dev_t *dev = &worker->trig;
     unsigned i;
 
     dev->helped = 1;
     for (i = 0; i < dev->num_rails; ++i) {
-        ucp_st_trig_rail_help_start(&dev->rails[i]);
+        ucp_st_trig_rail_help_start(&dev->rails[i], worker);
         dev->helped &= dev->rails[i].helped;
     }
 }
@@ -190,7 +194,7 @@ ucs_status_t ucp_st_trig_dev_init(ucp_st_worker_h worker)
         goto err_worker;
     }
     ucp_st_trig_share_entries(dev);
-    ucp_st_trig_help_start(dev);
+    ucp_st_trig_help_start(worker);
     status = ucp_st_trig_service_start(worker);
     if (status != UCS_OK) {
         goto err_help;
@@ -228,6 +232,7 @@ void ucp_st_trig_dev_cleanup(ucp_st_worker_h worker)
 
     ucp_st_trig_help_stop(dev);
     ucp_st_service_remove(&dev->service);
+    ucp_st_rma_trig_progress(worker);
     busy = ucp_st_trig_find_busy(dev);
     if (busy != NULL) {
         /* Closing would free what the NIC still reads and writes */

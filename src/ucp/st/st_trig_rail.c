@@ -154,13 +154,14 @@ static void ucp_st_trig_rail_poll(void *arg, int is_last)
 
 static void ucp_st_trig_rail_stored(void *arg, const void *address)
 {
-    (void)arg;
     ucs_gstream_wake(address);
+    ucp_st_rma_signaled(arg); /* it may be one */
 }
 
 /* An emulated NIC is driven by the streams that wait for it, and wakes those
  * that sleep. Without that its own threads and ours do it, later. */
-void ucp_st_trig_rail_help_start(ucp_st_trig_rail_t *rail)
+void ucp_st_trig_rail_help_start(ucp_st_trig_rail_t *rail,
+                                 ucp_st_worker_h worker)
 {
     rail->helped = 0;
     if (!(rail->attr.flags & UCT_TRIG_IFACE_FLAG_EMULATED)) {
@@ -171,7 +172,8 @@ void ucp_st_trig_rail_help_start(ucp_st_trig_rail_t *rail)
                  rail->attr.device);
         return;
     }
-    (void)uct_trig_iface_on_store(rail->iface, ucp_st_trig_rail_stored, NULL);
+    (void)uct_trig_iface_on_store(rail->iface, ucp_st_trig_rail_stored,
+                                  worker);
     rail->helped = 1;
 }
 

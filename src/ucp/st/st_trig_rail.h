@@ -36,7 +36,8 @@ ucs_status_t ucp_st_trig_rail_open(ucp_st_trig_rail_t *rail,
 void ucp_st_trig_rail_close(ucp_st_trig_rail_t *rail);
 
 /** Have host streams drive an emulated NIC, and be woken by it. */
-void ucp_st_trig_rail_help_start(ucp_st_trig_rail_t *rail);
+void ucp_st_trig_rail_help_start(ucp_st_trig_rail_t *rail,
+                                 ucp_st_worker_h worker);
 
 /** Undo that. */
 void ucp_st_trig_rail_help_stop(ucp_st_trig_rail_t *rail);

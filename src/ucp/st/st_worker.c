@@ -253,7 +253,8 @@ static int ucp_st_worker_is_draining(ucp_st_worker_h worker, double time,
     return (ucp_st_leave_is_waiting(worker) ||
             (worker->host.num_notices > 0) ||
             !ucs_list_is_empty(&worker->limbo) ||
-            !ucs_list_is_empty(&worker->zombies)) &&
+            !ucs_list_is_empty(&worker->zombies) ||
+            !ucs_list_is_empty(&worker->rma.trigs)) &&
            ((time < UCP_ST_WORKER_ANSWER_TIME) ||
             (rounds < UCP_ST_WORKER_ANSWER_ROUNDS));
 }

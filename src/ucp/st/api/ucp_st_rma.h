@@ -31,14 +31,17 @@
  *
  * Lanes. Each key has a lane, chosen when it is unpacked.
  *
+ * - trig: the NIC writes and reads, triggered by the stream. Needs counters and
+ *   entries of the first NIC for each queue that uses it.
  * - direct: the streams copy themselves, to and from memory of
  *   ucp_st_mem_alloc(), or of whatever kind in the own process.
  * - host: messages of UCP, which the library's threads of both sides handle.
  *
  * Errors. When an operation fails, or its peer is declared gone, its queue is
- * in error (see @ref ucp_st_queue_wait): quiets and waits for signals pass once
- * nothing of the queue's reads or writes memory any more, and operations that
- * the stream comes to later have no effect.
+ * in error (see @ref ucp_st_queue_wait): quiets pass when what is enqueued
+ * before them is over, waits for signals at once, and operations that the
+ * stream comes to later have no effect, but that a network card may still carry
+ * out those that it has been given.
  */
 #ifndef UCP_ST_RMA_H_
 #define UCP_ST_RMA_H_

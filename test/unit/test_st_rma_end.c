@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_st_rma_end.c - one-sided operations that are refused, and what may not
+ * be given back yet.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "st_cunit.h"
+#include "st_stream.h"
+#include "st_window.h"
+
+#include <gstream.h>
+
+#include "st_proto.h"
+#include "st_rma_proto.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LEN 1000
+
+/** A pair with windows, and what is enqueued there. */
+typedef struct {
+    st_pair_t                   pair;
+    st_window_t                 windows[2];
+    ucp_st_rma_params_t         params; /* of A: good ones */
+    ucp_st_signal_params_t      signal;
+    ucp_st_wait_signal_params_t wait;
+} end_t;
+
+static int end_init(end_t *end)
+{
+    if (!st_pair_init(&end->pair)) {
+        return 0;
+    }
+    st_windows_init(&end->pair, end->windows, LEN, 1);
+    end->params = st_rma_params(&end->windows[ST_A], 0, LEN);
+    end->signal = st_signal_params(&end->windows[ST_A], 0, 1);
+    end->wait   = st_wait_params(&end->windows[ST_A], 0, 1);
+    return 1;
+}
+
+static void end_cleanup(end_t *end)
+{
+    st_windows_cleanup(end->windows);
+    st_pair_cleanup(&end->pair);
+}
+
+/* Nothing has been enqueued, and the queue is as good as before */
+static void end_check_nothing(end_t *end)
+{
+    ucp_st_worker_attr_t attr;
+    int i;
+
+    for (i = 0; i < 2; ++i) {
+        CU_ASSERT_EQUAL(ucp_st_queue_query(end->pair.side[i].queue, NULL),
+                        UCS_OK);
+        CU_ASSERT_EQUAL(ucp_st_worker_query(end->pair.side[i].worker, &attr),
+                        UCS_OK);
+        CU_ASSERT_EQUAL(attr.stats.puts, 0);
+        CU_ASSERT_EQUAL(attr.stats.gets, 0);
+        CU_ASSERT_EQUAL(attr.stats.signals, 0);
+        CU_ASSERT_EQUAL(attr.stats.signal_waits, 0);
+        CU_ASSERT_EQUAL(attr.stats.quiets, 0);
+        CU_ASSERT_EQUAL(attr.stats.lanes[st_lane()].rmas, 0);
+    }
+}
+
+/* All three refuse them */
+static void refuse_params(end_t *end, ucs_status_t status)
+{
+    ucp_st_queue_h queue = end->pair.side[ST_A].queue;
+
+    CU_ASSERT_EQUAL(ucp_st_enqueue_put(queue, &end->params), status);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_get(queue, &end->params), status);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_put_signal(queue, &end->params,
+                                              &end->signal), status);
+    end->params = st_rma_params(&end->windows[ST_A], 0, LEN);
+}
+
+static void refuse_signal(end_t *end)
+{
+    CU_ASSERT_EQUAL(ucp_st_enqueue_put_signal(end->pair.side[ST_A].queue,
+                                              &end->params, &end->signal),
+                    UCS_ERR_INVALID_PARAM);
+    end->signal = st_signal_params(&end->windows[ST_A], 0, 1);
+}
+
+static void refuse_wait(end_t *end)
+{
+    CU_ASSERT_EQUAL(ucp_st_enqueue_wait_signal(end->pair.side[ST_A].queue,
+                                               &end->wait),
+                    UCS_ERR_INVALID_PARAM);
+    end->wait = st_wait_params(&end->windows[ST_A], 0, 1);
+}
+
+static void test_params(void)
+{
+    ucp_st_queue_h queue;
+    end_t end;
+
+    if (!end_init(&end)) {
+        return;
+    }
+    queue = end.pair.side[ST_A].queue;
+    CU_ASSERT_EQUAL(ucp_st_enqueue_put(NULL, &end.params),
+                    UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_put(queue, NULL), UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_get(queue, NULL), UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_put_signal(queue, &end.params, NULL),
+                    UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_wait_signal(queue, NULL),
+                    UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_quiet(NULL), UCS_ERR_INVALID_PARAM);
+    end.params.field_mask &= ~(uint64_t)UCP_ST_RMA_PARAM_FIELD_MEMH;
+    refuse_params(&end, UCS_ERR_INVALID_PARAM);
+    end.params.rkey = NULL;
+    refuse_params(&end, UCS_ERR_INVALID_PARAM);
+    end.params.field_mask |= UCP_ST_RMA_PARAM_FIELD_FLAGS;
+    end.params.flags       = 1ul << 20;
+    refuse_params(&end, UCS_ERR_INVALID_PARAM);
+    end.params.memh = end.windows[ST_B].memh; /* of another worker */
+    refuse_params(&end, UCS_ERR_INVALID_PARAM);
+    end.params.rkey = end.windows[ST_B].rkey;
+    refuse_params(&end, UCS_ERR_INVALID_PARAM);
+
+    end.signal.rkey = NULL;
+    refuse_signal(&end);
+    end.signal.rkey = end.windows[ST_B].rkey;
+    refuse_signal(&end);
+    end.signal.field_mask |= UCP_ST_SIGNAL_PARAM_FIELD_OP;
+    end.signal.op          = (ucp_st_signal_op_t)7;
+    refuse_signal(&end);
+    end.wait.field_mask = 0;
+    refuse_wait(&end);
+    end.wait.memh = end.windows[ST_B].memh;
+    refuse_wait(&end);
+    end.wait.field_mask |= UCP_ST_WAIT_SIGNAL_PARAM_FIELD_CMP;
+    end.wait.cmp         = (ucp_st_signal_cmp_t)7;
+    refuse_wait(&end);
+    end.wait.field_mask |= UCP_ST_WAIT_SIGNAL_PARAM_FIELD_PEER;
+    end.wait.peer        = UCP_ST_PEER_ANY;
+    refuse_wait(&end);
+    end.wait.field_mask |= UCP_ST_WAIT_SIGNAL_PARAM_FIELD_PEER;
+    end.wait.peer        = end.pair.side[ST_B].peer;
+    refuse_wait(&end);
+    end_check_nothing(&end);
+    end_cleanup(&end);
+}
+
+/* One byte too far, here and at the peer, and sums that wrap around */
+static void test_bounds(void)
+{
+    size_t size;
+    end_t end;
+
+    if (!end_init(&end)) {
+        return;
+    }
+    size              = end.signal.offset + (ST_WINDOW_SIGNALS * 8);
+    end.params.length = size + 1;
+    refuse_params(&end, UCS_ERR_INVALID_PARAM);
+    end.params.offset = size - LEN + 1;
+    refuse_params(&end, UCS_ERR_INVALID_PARAM);
+    end.params.remote_offset = size - LEN + 1;
+    refuse_params(&end, UCS_ERR_INVALID_PARAM);
+    end.params.offset = SIZE_MAX;
+    refuse_params(&end, UCS_ERR_INVALID_PARAM);
+    end.params.remote_offset = SIZE_MAX - LEN + 1;
+    refuse_params(&end, UCS_ERR_INVALID_PARAM);
+    end.params.length = SIZE_MAX;
+    refuse_params(&end, UCS_ERR_INVALID_PARAM);
+
+    end.signal.offset = size;
+    refuse_signal(&end);
+    end.signal.offset = size - 7;
+    refuse_signal(&end);
+    end.signal.offset += 4; /* misaligned */
+    refuse_signal(&end);
+    end.signal.offset = SIZE_MAX - 7;
+    refuse_signal(&end);
+    end.wait.offset = size;
+    refuse_wait(&end);
+    end.wait.offset = size - 4;
+    refuse_wait(&end);
+    end.wait.offset += 4;
+    refuse_wait(&end);
+    end.wait.offset = SIZE_MAX - 7;
+    refuse_wait(&end);
+    end_check_nothing(&end);
+
+    /* The last bytes are good */
+    end.params.offset        = size - LEN;
+    end.params.remote_offset = size - LEN;
+    CU_ASSERT_EQUAL(ucp_st_enqueue_put(end.pair.side[ST_A].queue, &end.params),
+                    UCS_OK);
+    st_quiet(&end.windows[ST_A]);
+    st_sync(&end.pair.side[ST_A]);
+    end_cleanup(&end);
+}
+
+static ucs_status_t unpack(end_t *end, const void *buffer, size_t length)
+{
+    ucp_st_rkey_h rkey  = NULL;
+    ucs_status_t status = ucp_st_rkey_unpack(end->pair.side[ST_A].peer, buffer,
+                                             length, &rkey);
+
+    if (status == UCS_OK) {
+        CU_ASSERT_EQUAL(ucp_st_rkey_destroy(rkey), UCS_OK);
+    } else {
+        CU_ASSERT_PTR_NULL(rkey);
+    }
+    return status;
+}
+
+/* Keys that are cut off anywhere, of another version, of another worker, for no
+ * lane, or no keys */
+static void test_keys(void)
+{
+    ucp_st_rkey_hdr_t hdr;
+    ucp_st_rkey_h rkey;
+    size_t length, i;
+    uint8_t *key;
+    end_t end;
+
+    if (!end_init(&end)) {
+        return;
+    }
+    CU_ASSERT_EQUAL(ucp_st_rkey_pack(end.windows[ST_B].memh, (void**)&key,
+                                     &length), UCS_OK);
+    CU_ASSERT_EQUAL(unpack(&end, key, length), UCS_OK);
+    for (i = 0; i < length; ++i) {
+        CU_ASSERT_EQUAL(unpack(&end, key, i), UCS_ERR_INVALID_ADDR);
+    }
+    CU_ASSERT_EQUAL(ucp_st_rkey_unpack(end.pair.side[ST_A].self, key, length,
+                                       &rkey), UCS_ERR_INVALID_ADDR);
+    CU_ASSERT_EQUAL(ucp_st_rkey_unpack(NULL, key, length, &rkey),
+                    UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(ucp_st_rkey_unpack(UCP_ST_PEER_ANY, key, length, &rkey),
+                    UCS_ERR_INVALID_PARAM);
+    memcpy(&hdr, key, sizeof(hdr));
+    ++hdr.version;
+    memcpy(key, &hdr, sizeof(hdr));
+    CU_ASSERT_EQUAL(unpack(&end, key, length), UCS_ERR_UNSUPPORTED);
+    --hdr.version;
+    hdr.num_lanes = 0;
+    memcpy(key, &hdr, sizeof(hdr));
+    CU_ASSERT_EQUAL(unpack(&end, key, length), UCS_ERR_UNREACHABLE);
+    memset(key, 0x55, length);
+    CU_ASSERT_EQUAL(unpack(&end, key, length), UCS_ERR_INVALID_ADDR);
+    ucp_st_rkey_buffer_release(key);
+    ucp_st_rkey_buffer_release(NULL);
+    CU_ASSERT_EQUAL(ucp_st_rkey_destroy(NULL), UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(ucp_st_rkey_query(NULL, NULL), UCS_ERR_INVALID_PARAM);
+    end_cleanup(&end);
+}
+
+static void test_registration(void)
+{
+    ucp_st_worker_h worker;
+    ucp_st_mem_h memh;
+    uint8_t byte;
+    end_t end;
+
+    if (!end_init(&end)) {
+        return;
+    }
+    worker = end.pair.side[ST_A].worker;
+    CU_ASSERT_EQUAL(ucp_st_mem_reg(NULL, &byte, 1, &memh),
+                    UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(ucp_st_mem_reg(worker, NULL, 1, &memh),
+                    UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(ucp_st_mem_reg(worker, &byte, 0, &memh),
+                    UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(ucp_st_mem_reg(worker, &byte, 1, NULL),
+                    UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(ucp_st_mem_reg(worker, &byte, SIZE_MAX, &memh),
+                    UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(ucp_st_mem_dereg(NULL), UCS_ERR_INVALID_PARAM);
+    end_cleanup(&end);
+}
+
+/* What the stream is yet to come to keeps all that it names */
+static void test_busy(void)
+{
+    uint64_t gate = 0;
+    end_t end;
+
+    if (!end_init(&end)) {
+        return;
+    }
+    st_hold(&end.pair.side[ST_A], &gate);
+    st_put_signal(&end.windows[ST_A], LEN, 0, 1);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_wait_signal(end.pair.side[ST_B].queue,
+                                               &(ucp_st_wait_signal_params_t){
+        .field_mask = end.wait.field_mask,
+        .memh       = end.windows[ST_B].memh,
+        .offset     = end.wait.offset,
+        .value      = 1
+    }), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_mem_dereg(end.windows[ST_A].memh), UCS_ERR_BUSY);
+    CU_ASSERT_EQUAL(ucp_st_mem_dereg(end.windows[ST_B].memh), UCS_ERR_BUSY);
+    CU_ASSERT_EQUAL(ucp_st_rkey_destroy(end.windows[ST_A].rkey), UCS_ERR_BUSY);
+    CU_ASSERT_EQUAL(ucp_st_queue_destroy(end.pair.side[ST_A].queue),
+                    UCS_ERR_BUSY);
+    CU_ASSERT_EQUAL(ucp_st_worker_destroy(end.pair.side[ST_A].worker),
+                    UCS_ERR_BUSY);
+    st_let_go(&gate);
+    st_quiet(&end.windows[ST_A]);
+    st_sync(&end.pair.side[ST_A]);
+    st_sync(&end.pair.side[ST_B]);
+    end_cleanup(&end);
+}
+
+static gstream_ops_t capturing_ops;
+
+static ucs_status_t refuse(ucs_gstream_h stream, const ucs_gstream_cmd_t *cmds,
+                           size_t count)
+{
+    (void)stream;
+    (void)cmds;
+    (void)count;
+    return UCS_ERR_UNSUPPORTED;
+}
+
+/* S13: as test_st_capture.c does it. What was refused leaves nothing, and all
+ * goes on afterwards. */
+static void test_capture(void)
+{
+    const gstream_ops_t *real_ops;
+    ucs_gstream_h stream;
+    end_t end;
+
+    if (!end_init(&end)) {
+        return;
+    }
+    stream                = end.pair.side[ST_A].stream;
+    real_ops              = stream->ops;
+    capturing_ops         = *real_ops;
+    capturing_ops.enqueue = refuse;
+    stream->ops           = &capturing_ops;
+    refuse_params(&end, UCS_ERR_UNSUPPORTED);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_wait_signal(end.pair.side[ST_A].queue,
+                                               &end.wait), UCS_ERR_UNSUPPORTED);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_quiet(end.pair.side[ST_A].queue),
+                    UCS_ERR_UNSUPPORTED);
+    stream->ops = real_ops;
+    end_check_nothing(&end);
+    st_fill(end.windows[ST_A].memory, LEN, 1);
+    st_put(&end.windows[ST_A], 0, LEN, 1);
+    st_quiet(&end.windows[ST_A]);
+    st_sync(&end.pair.side[ST_A]);
+    CU_ASSERT_TRUE(st_check(end.windows[ST_B].memory, LEN, 1));
+    end_cleanup(&end);
+}
+
+/* The peer has given its memory back: its side says so, nothing is written, and
+ * waits of the queue pass. Lane direct writes to memory that nobody uses. */
+static void test_stale_key(void)
+{
+    end_t end;
+
+    if (st_lane() == UCP_ST_LANE_DIRECT) {
+        st_cunit_skip("the stream copies to what it has mapped");
+        return;
+    }
+    if (!end_init(&end)) {
+        return;
+    }
+    CU_ASSERT_EQUAL(ucp_st_mem_dereg(end.windows[ST_B].memh), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_put(end.pair.side[ST_A].queue, &end.params),
+                    UCS_OK);
+    st_quiet(&end.windows[ST_A]);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_wait_signal(end.pair.side[ST_A].queue,
+                                               &end.wait), UCS_OK);
+    CU_ASSERT_NOT_EQUAL(ucp_st_queue_wait(end.pair.side[ST_A].queue, NULL),
+                        UCS_OK);
+    CU_ASSERT_EQUAL(end.windows[ST_B].memory[0], 0);
+    CU_ASSERT_EQUAL(ucp_st_mem_reg(end.pair.side[ST_B].worker,
+                                   end.windows[ST_B].memory, LEN,
+                                   &end.windows[ST_B].memh), UCS_OK);
+    end_cleanup(&end);
+}
+
+static const st_cunit_case_t cases[] = {
+    {"params", test_params},
+    {"bounds", test_bounds},
+    {"keys", test_keys},
+    {"registration", test_registration},
+    {"busy", test_busy},
+    {"capture", test_capture},
+    {"stale_key", test_stale_key}
+};
+
+int main(int argc, char **argv)
+{
+    return st_cunit_main("st_rma_end", cases, ST_CUNIT_COUNT(cases), argc,
+                         argv);
+}
