@@ -231,7 +231,8 @@ void ucp_st_rma_trig_progress(ucp_st_worker_h worker)
 
     ucs_list_for_each_safe(trig, tmp, &worker->rma.trigs, list) {
         if (trig->queue == NULL) {
-            if (trig->resv.used == 0) {
+            if (ucs_list_is_empty(&trig->posted) &&
+                ucs_list_is_empty(&trig->over)) {
                 ucp_st_rma_trig_free(trig);
             }
             continue;

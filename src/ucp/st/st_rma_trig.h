@@ -17,9 +17,10 @@
  * has counted before, and the writes of this data. A strict operation has the
  * stream wait as a quiet does, if there are others with the peer.
  *
- * A queue sets entries aside for itself when it needs the first one. What finds
- * none free waits here, in order, and is posted when one before it is complete:
- * a threshold that is reached already fires at once. So no queue holds what
+ * A queue sets entries aside for itself when it needs the first one, and takes
+ * more as far as uses of others may be posted ahead, too. What finds none free
+ * waits here, in order, and is posted when one before it is complete: a
+ * threshold that is reached already fires at once. So no queue holds what
  * another one needs.
  *
  * What fails is counted in the NIC's place, when the queue is in error: quiets
@@ -37,7 +38,7 @@
 #include <ucs/datastruct/list.h>
 
 /** Pairs of data and signal that a queue has under way at most. */
-#define UCP_ST_RMA_TRIG_SLOTS 8
+#define UCP_ST_RMA_TRIG_SLOTS 32
 
 /** What a pair of data and signal needs. */
 typedef struct ucp_st_rma_trig_slot {
@@ -60,6 +61,8 @@ typedef struct ucp_st_rma_trig_op {
     size_t                 failed;    /* of these */
     unsigned               pending;   /* the NIC has so many */
     int                    is_signalled; /* the signal was posted */
+    int                    is_ahead;  /* its entries are not those that the
+                                         queue has set aside */
     int                    is_ended;  /* for the queue */
     ucp_st_rma_trig_slot_t *slot;     /* of one with a signal, once posted */
 } ucp_st_rma_trig_op_t;

@@ -106,11 +106,18 @@ static void ucp_st_rma_trig_quiet_failed(ucp_st_rma_trig_op_t *op,
                      __ATOMIC_RELEASE);
 }
 
+/* The NIC has a part of it no more */
+static void ucp_st_rma_trig_part_over(ucp_st_rma_trig_op_t *op)
+{
+    --op->pending;
+    op->trig->rail->ahead -= op->is_ahead;
+}
+
 static void ucp_st_rma_trig_quiet_done(void *arg, ucs_status_t status)
 {
     ucp_st_rma_trig_op_t *op = arg;
 
-    --op->pending;
+    ucp_st_rma_trig_part_over(op);
     if (status != UCS_OK) {
         ucp_st_rma_trig_quiet_failed(op, status);
     }
@@ -127,7 +134,7 @@ static void ucp_st_rma_trig_done(void *arg, ucs_status_t status)
     if (status != UCS_OK) {
         ucp_st_rma_trig_failed(op, status);
     }
-    --op->pending; /* until here it is there */
+    ucp_st_rma_trig_part_over(op); /* until here it is there */
     has_all = (op->posted == op->writes) &&
               ((op->rma.signal == NULL) || op->is_signalled);
     if ((op->pending == 0) &&
@@ -144,7 +151,7 @@ ucp_st_rma_trig_deferred(ucp_st_rma_trig_op_t *op, uct_trig_cntr_h trigger,
         .trigger    = trigger,
         .threshold  = threshold,
         .completion = completion,
-        .resv       = &op->trig->resv,
+        .resv       = op->is_ahead ? NULL : &op->trig->resv,
         .done       = ucp_st_rma_trig_done,
         .arg        = op
     };
@@ -242,7 +249,7 @@ static ucs_status_t ucp_st_rma_trig_post_quiet(ucp_st_rma_trig_op_t *op)
     uct_trig_deferred_t deferred = {
         .trigger   = trig->done,
         .threshold = op->threshold,
-        .resv      = &trig->resv,
+        .resv      = op->is_ahead ? NULL : &trig->resv,
         .done      = ucp_st_rma_trig_quiet_done,
         .arg       = op
     };
@@ -255,13 +262,30 @@ static ucs_status_t ucp_st_rma_trig_post_quiet(ucp_st_rma_trig_op_t *op)
     return uct_trig_ep_atomic_add64(trig->rail->self_ep, &add, &deferred);
 }
 
+/* An entry is free for the next part. Those that one operation has at a time
+ * are of one kind. */
+static int ucp_st_rma_trig_has_entry(ucp_st_rma_trig_op_t *op)
+{
+    const ucp_st_rma_trig_t *trig = op->trig;
+
+    if (op->pending == 0) {
+        op->is_ahead = (trig->resv.used == trig->resv.total);
+    }
+    return op->is_ahead ? (trig->rail->ahead < trig->rail->max_ahead) :
+                          (trig->resv.used < trig->resv.total);
+}
+
 /* The next part of an operation, of which one is missing */
 static ucs_status_t ucp_st_rma_trig_post_part(ucp_st_rma_trig_op_t *op)
 {
     ucs_status_t status = UCS_OK;
 
+    if (!ucp_st_rma_trig_has_entry(op)) {
+        return UCS_ERR_NO_RESOURCE;
+    }
     /* It may complete before it returns */
     ++op->pending;
+    op->trig->rail->ahead += op->is_ahead;
     if (op->is_quiet) {
         status = ucp_st_rma_trig_post_quiet(op);
     } else if (op->posted < op->writes) {
@@ -271,7 +295,9 @@ static ucs_status_t ucp_st_rma_trig_post_part(ucp_st_rma_trig_op_t *op)
         status = ucp_st_rma_trig_post_signal(op);
         op->is_signalled = (status == UCS_OK);
     }
-    op->pending -= (status != UCS_OK);
+    if (status != UCS_OK) {
+        ucp_st_rma_trig_part_over(op);
+    }
     return status;
 }
 
