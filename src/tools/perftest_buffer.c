@@ -2,6 +2,8 @@
 /* perftest_buffer.c - memory of one message, its payload, and the check. */
 #include "perftest_buffer.h"
 
+#include <ucp_st.h>
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,13 +19,21 @@ size_t perftest_buffer_memory(size_t size)
     return length - (length % PERFTEST_BUFFER_ALIGN);
 }
 
-static int perftest_buffer_init(perftest_buffer_t *buffer, size_t size)
+static int perftest_buffer_init(perftest_buffer_t *buffer, size_t size,
+                                int is_shared)
 {
     size_t length = perftest_buffer_memory(size);
+    void *data    = NULL;
 
-    buffer->size = size;
-    buffer->data = aligned_alloc(PERFTEST_BUFFER_ALIGN, length);
-    if (buffer->data == NULL) {
+    if (is_shared) {
+        (void)ucp_st_mem_alloc(length, &data);
+    } else {
+        data = aligned_alloc(PERFTEST_BUFFER_ALIGN, length);
+    }
+    buffer->size      = size;
+    buffer->data      = data;
+    buffer->is_shared = is_shared;
+    if (data == NULL) {
         return -1;
     }
     /* All pages are there before anything is timed */
@@ -31,13 +41,14 @@ static int perftest_buffer_init(perftest_buffer_t *buffer, size_t size)
     return 0;
 }
 
-perftest_buffer_t *perftest_buffers_create(unsigned count, size_t size)
+perftest_buffer_t *perftest_buffers_create(unsigned count, size_t size,
+                                           int is_shared)
 {
     perftest_buffer_t *buffers = calloc(count, sizeof(*buffers));
     unsigned i;
 
     for (i = 0; (buffers != NULL) && (i < count); ++i) {
-        if (perftest_buffer_init(&buffers[i], size) != 0) {
+        if (perftest_buffer_init(&buffers[i], size, is_shared) != 0) {
             perftest_buffers_destroy(buffers, count);
             return NULL;
         }
@@ -50,7 +61,11 @@ void perftest_buffers_destroy(perftest_buffer_t *buffers, unsigned count)
     unsigned i;
 
     for (i = 0; (buffers != NULL) && (i < count); ++i) {
-        free(buffers[i].data);
+        if (!buffers[i].is_shared) {
+            free(buffers[i].data);
+        } else if (buffers[i].data != NULL) {
+            (void)ucp_st_mem_free(buffers[i].data);
+        }
     }
     free(buffers);
 }

@@ -12,6 +12,7 @@
 typedef struct perftest_buffer {
     uint8_t *data;
     size_t  size;
+    int     is_shared; /* It is memory of ucp_st_mem_alloc() */
 } perftest_buffer_t;
 
 
@@ -26,8 +27,10 @@ typedef struct perftest_wrong {
 /* Bytes that a buffer takes. */
 size_t perftest_buffer_memory(size_t size);
 
-/* Allocates 'count' buffers. Returns NULL if there is no memory. */
-perftest_buffer_t *perftest_buffers_create(unsigned count, size_t size);
+/* Allocates 'count' buffers, which other processes can map if 'is_shared' is
+ * set. Returns NULL if there is no memory. */
+perftest_buffer_t *perftest_buffers_create(unsigned count, size_t size,
+                                           int is_shared);
 
 /* Frees them; NULL is legal. */
 void perftest_buffers_destroy(perftest_buffer_t *buffers, unsigned count);

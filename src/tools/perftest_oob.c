@@ -30,7 +30,8 @@ static const char *const perftest_oob_names[PERFTEST_MSG_LAST] = {
     [PERFTEST_MSG_REFUSE]  = "refusal",
     [PERFTEST_MSG_ADDRESS] = "address",
     [PERFTEST_MSG_STEP]    = "next step",
-    [PERFTEST_MSG_COUNTS]  = "counts"
+    [PERFTEST_MSG_COUNTS]  = "counts",
+    [PERFTEST_MSG_KEYS]    = "keys"
 };
 
 

@@ -54,7 +54,7 @@ static void perftest_help(void)
            "  -t LIST          * tests, in turns "
            "(st_lat,st_rlat,tag_lat):\n");
     for (i = 0; i < PERFTEST_NUM_TESTS; ++i) {
-        printf("        %8s - %s\n", perftest_tests[i].name,
+        printf("        %13s - %s\n", perftest_tests[i].name,
                perftest_tests[i].text);
     }
     printf("  -s LIST          * sizes; FIRST:LAST[:FACTOR] is a range (8)\n"

@@ -16,7 +16,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define PERFTEST_MAX_TESTS   8
+#define PERFTEST_MAX_TESTS   11
 #define PERFTEST_MAX_SIZES   64
 #define PERFTEST_MAX_TRIALS  1000
 #define PERFTEST_MAX_STREAMS 64

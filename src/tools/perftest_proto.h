@@ -7,6 +7,7 @@
  *     HELLO version, shared options  --->
  *                                    <---   ACCEPT version, or REFUSE text
  *     ADDRESS                        <-->   ADDRESS
+ *     KEYS                           <-->   KEYS            (one-sided tests)
  *     STEP                           <-->   STEP            (again and again)
  *     COUNTS                         <-->   COUNTS
  *
@@ -19,7 +20,7 @@
 #include <stdint.h>
 
 #define PERFTEST_PROTO_MAGIC   0x55735074u /* "UsPt" */
-#define PERFTEST_PROTO_VERSION 1
+#define PERFTEST_PROTO_VERSION 2
 /* Longest content; an address is some hundred bytes */
 #define PERFTEST_PROTO_MAX     (1u << 20)
 
@@ -30,6 +31,7 @@ typedef enum {
     PERFTEST_MSG_ADDRESS,
     PERFTEST_MSG_STEP,
     PERFTEST_MSG_COUNTS, /* Text */
+    PERFTEST_MSG_KEYS,   /* Of a run: each behind its length */
     PERFTEST_MSG_LAST
 } perftest_msg_type_t;
 

@@ -32,6 +32,9 @@ static perftest_role_t perftest_channel_role(const perftest_run_t *run,
     if (run->test->pattern == PERFTEST_PATTERN_LAT) {
         return is_server ? PERFTEST_ROLE_PONG : PERFTEST_ROLE_PING;
     }
+    if (run->test->rma == PERFTEST_RMA_GET) {
+        return is_server ? PERFTEST_ROLE_SENDER : PERFTEST_ROLE_RECEIVER;
+    }
     return (is_server == backwards) ? PERFTEST_ROLE_SENDER :
                                       PERFTEST_ROLE_RECEIVER;
 }
@@ -45,7 +48,8 @@ static void perftest_channel_window(perftest_channel_t *channel)
 
     channel->slots = window;
     channel->group = 0;
-    if (test->pattern == PERFTEST_PATTERN_LAT) {
+    if ((test->pattern == PERFTEST_PATTERN_LAT) ||
+        (test->pattern == PERFTEST_PATTERN_ONE)) {
         channel->slots = 1;
     } else if (test->mode == UCP_ST_MODE_READY) {
         channel->group = (window > 1) ? window / 2 : 1;
@@ -55,14 +59,17 @@ static void perftest_channel_window(perftest_channel_t *channel)
 
 static int perftest_channel_init(perftest_channel_t *channel)
 {
-    size_t size = channel->run->size;
+    size_t size   = channel->run->size;
+    int is_shared = (channel->run->test->rma != PERFTEST_RMA_NONE);
 
     perftest_channel_window(channel);
     if (channel->role != PERFTEST_ROLE_RECEIVER) {
-        channel->send = perftest_buffers_create(channel->slots, size);
+        channel->send = perftest_buffers_create(channel->slots, size,
+                                                is_shared);
     }
     if (channel->role != PERFTEST_ROLE_SENDER) {
-        channel->recv = perftest_buffers_create(channel->slots, size);
+        channel->recv = perftest_buffers_create(channel->slots, size,
+                                                is_shared);
     }
     return (((channel->send != NULL) ||
              (channel->role == PERFTEST_ROLE_RECEIVER)) &&
@@ -300,6 +307,13 @@ perftest_ret_t perftest_run_repeat(perftest_run_t *run, size_t warmup,
         return ret;
     }
     *elapsed_ns = perftest_run_elapsed(run);
+    if (run->test->pattern == PERFTEST_PATTERN_ONE) {
+        /* The side that looks on does not know when the other one is done */
+        ret = perftest_oob_step(&side->oob, elapsed_ns, &wrong);
+        if (ret != PERFTEST_OK) {
+            return ret;
+        }
+    }
     if (side->options->check) {
         wrong = perftest_run_verify(run);
     }
@@ -312,7 +326,8 @@ size_t perftest_run_memory(const perftest_side_t *side,
                            const perftest_test_t *test, size_t size)
 {
     unsigned channels = perftest_run_num_channels(side, test);
-    size_t slots      = (test->pattern == PERFTEST_PATTERN_LAT) ? 2 :
+    size_t slots      = ((test->pattern == PERFTEST_PATTERN_LAT) ||
+                         (test->pattern == PERFTEST_PATTERN_ONE)) ? 2 :
                         side->options->window;
 
     return channels * slots * perftest_buffer_memory(size);

@@ -123,10 +123,15 @@ static perftest_ret_t perftest_st_create(perftest_run_t *run)
     for (i = 0; (i < run->num_channels) && (status == UCS_OK); ++i) {
         status = perftest_st_flow_create(&run->channels[i], ops, &count);
     }
-    ret = (status == UCS_OK) ?
-          perftest_st_match(run, ops, count) :
-          perftest_side_fail(run->side, status, PERFTEST_REFUSED,
-                             "making the operations of %s", run->test->name);
+    if (status != UCS_OK) {
+        ret = perftest_side_fail(run->side, status, PERFTEST_REFUSED,
+                                 "making the operations of %s",
+                                 run->test->name);
+    } else if (run->test->rma != PERFTEST_RMA_NONE) {
+        ret = perftest_rma_connect(run);
+    } else {
+        ret = perftest_st_match(run, ops, count);
+    }
     free(ops);
     return ret;
 }
@@ -266,7 +271,7 @@ static perftest_ret_t perftest_st_run(perftest_run_t *run)
     return perftest_st_finish(run);
 }
 
-static const char *perftest_st_lane(const perftest_run_t *run)
+const char *perftest_st_lane_name(ucp_st_lane_t lane)
 {
     static const char *const names[UCP_ST_LANE_LAST] = {
         [UCP_ST_LANE_NONE]   = "none",
@@ -274,17 +279,22 @@ static const char *perftest_st_lane(const perftest_run_t *run)
         [UCP_ST_LANE_TRIG]   = "trig",
         [UCP_ST_LANE_HOST]   = "host"
     };
+
+    return ((unsigned)lane < UCP_ST_LANE_LAST) ? names[lane] : "unknown";
+}
+
+static const char *perftest_st_lane(const perftest_run_t *run)
+{
     const perftest_st_flow_t *flow = run->channels[0].engine;
     const perftest_st_use_t *use   = (flow->sends != NULL) ? flow->sends :
                                                              flow->recvs;
     ucp_st_op_attr_t attr;
 
-    if ((ucp_st_op_query(use->op, &attr) != UCS_OK) ||
-        ((unsigned)attr.lane >= UCP_ST_LANE_LAST) ||
-        (names[attr.lane] == NULL)) {
-        return "unknown";
+    if (run->test->rma != PERFTEST_RMA_NONE) {
+        return perftest_rma_lane(flow);
     }
-    return names[attr.lane];
+    return (ucp_st_op_query(use->op, &attr) == UCS_OK) ?
+           perftest_st_lane_name(attr.lane) : "unknown";
 }
 
 const perftest_engine_t perftest_st_engine = {

@@ -7,6 +7,7 @@
 #ifndef PERFTEST_ST_H_
 #define PERFTEST_ST_H_
 
+#include "perftest_rma.h"
 #include "perftest_side.h"
 
 #include <ucp_st.h>
@@ -26,6 +27,8 @@ typedef struct perftest_st_use {
 typedef struct perftest_st_flow {
     perftest_channel_t *channel;
     perftest_stream_t  *stream;
+    perftest_rma_t     rma;                     /* In place of what follows, of
+                                                   a one-sided test */
     perftest_st_use_t  *sends;                  /* Of each slot, or NULL */
     perftest_st_use_t  *recvs;
     perftest_st_use_t  acks[PERFTEST_ST_ACKS];  /* Receives at the sender, sends
@@ -35,6 +38,9 @@ typedef struct perftest_st_flow {
     int                is_running;              /* Not in what comes before */
 } perftest_st_flow_t;
 
+
+/* Name of a lane. */
+const char *perftest_st_lane_name(ucp_st_lane_t lane);
 
 /* The flow of a channel. */
 static inline perftest_st_flow_t *perftest_st_flow(perftest_channel_t *channel)

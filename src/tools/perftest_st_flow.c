@@ -204,6 +204,16 @@ static ucs_status_t perftest_st_func(perftest_st_flow_t *flow,
     return ucs_gstream_enqueue_func(flow->stream->stream, func, arg);
 }
 
+/* This side reads the clock */
+static int perftest_st_is_timed(const perftest_channel_t *channel)
+{
+    if (channel->run->test->pattern == PERFTEST_PATTERN_ONE) {
+        return !channel->run->side->is_server;
+    }
+    return (channel->role == PERFTEST_ROLE_PING) ||
+           (channel->role == PERFTEST_ROLE_SENDER);
+}
+
 /* What comes before an iteration: it may be the end of this side, or the begin
  * of the time */
 static ucs_status_t perftest_st_begin(perftest_st_flow_t *flow)
@@ -219,8 +229,7 @@ static ucs_status_t perftest_st_begin(perftest_st_flow_t *flow)
         channel->part = channel->next;
     }
     if ((status == UCS_OK) && (channel->next == channel->run->warmup) &&
-        ((channel->role == PERFTEST_ROLE_PING) ||
-         (channel->role == PERFTEST_ROLE_SENDER))) {
+        perftest_st_is_timed(channel)) {
         status = perftest_st_func(flow, perftest_st_stamp, &channel->stamps[0]);
     }
     return status;
@@ -231,8 +240,7 @@ static ucs_status_t perftest_st_end(perftest_st_flow_t *flow)
     perftest_channel_t *channel = flow->channel;
 
     if ((++channel->next < channel->run->total) ||
-        ((channel->role != PERFTEST_ROLE_PING) &&
-         (channel->role != PERFTEST_ROLE_SENDER))) {
+        !perftest_st_is_timed(channel)) {
         return UCS_OK;
     }
     return perftest_st_func(flow, perftest_st_stamp, &channel->stamps[1]);
@@ -251,7 +259,8 @@ ucs_status_t perftest_st_flow_step(perftest_st_flow_t *flow)
     flow->is_running = 1;
     status           = perftest_st_begin(flow);
     if (status == UCS_OK) {
-        status = steps[flow->channel->role](flow);
+        status = (flow->channel->run->test->rma != PERFTEST_RMA_NONE) ?
+                 perftest_rma_step(flow) : steps[flow->channel->role](flow);
     }
     return (status == UCS_OK) ? perftest_st_end(flow) : status;
 }
@@ -263,8 +272,9 @@ ucs_status_t perftest_st_flow_prepare(perftest_st_flow_t *flow)
     unsigned i;
 
     flow->is_running = 0;
-    if ((channel->role != PERFTEST_ROLE_PONG) &&
-        (channel->role != PERFTEST_ROLE_RECEIVER)) {
+    if ((channel->run->test->rma != PERFTEST_RMA_NONE) ||
+        ((channel->role != PERFTEST_ROLE_PONG) &&
+         (channel->role != PERFTEST_ROLE_RECEIVER))) {
         return UCS_OK;
     }
     for (i = 0; (i < channel->slots) && (i < channel->run->total) &&

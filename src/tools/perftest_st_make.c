@@ -146,7 +146,10 @@ ucs_status_t perftest_st_flow_create(perftest_channel_t *channel,
     flow->channel   = channel;
     flow->stream    = &channel->run->side->streams[channel->index];
     channel->engine = flow;
-    status          = perftest_st_make_uses(flow);
+    if (channel->run->test->rma != PERFTEST_RMA_NONE) {
+        return perftest_rma_create(flow);
+    }
+    status = perftest_st_make_uses(flow);
     if (status == UCS_OK) {
         perftest_st_collect(flow->sends, channel->slots, ops, count);
         perftest_st_collect(flow->recvs, channel->slots, ops, count);
@@ -183,6 +186,8 @@ ucs_status_t perftest_st_flow_destroy(perftest_st_flow_t *flow)
     next   = perftest_st_free_uses(flow->recvs, flow->channel->slots);
     status = (status == UCS_OK) ? next : status;
     next   = perftest_st_free_uses(flow->acks, flow->num_acks);
+    status = (status == UCS_OK) ? next : status;
+    next   = perftest_rma_destroy(flow);
     status = (status == UCS_OK) ? next : status;
     if (status != UCS_OK) {
         /* The library may still write there */

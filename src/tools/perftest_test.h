@@ -11,6 +11,7 @@
  *   bandwidth       each channel sends from the client to the server, with
  *                   'slots' messages under way
  *   both directions the second half of the channels sends the other way
+ *   one side        the client puts or gets one message after the other
  *
  * Main thread only, but for stamps, which streams write.
  */
@@ -36,8 +37,17 @@ typedef enum {
 typedef enum {
     PERFTEST_PATTERN_LAT,
     PERFTEST_PATTERN_BW,
-    PERFTEST_PATTERN_BIBW
+    PERFTEST_PATTERN_BIBW,
+    PERFTEST_PATTERN_ONE  /* One side does it all */
 } perftest_pattern_t;
+
+/* What is done with memory of the other side. */
+typedef enum {
+    PERFTEST_RMA_NONE,
+    PERFTEST_RMA_PUT,
+    PERFTEST_RMA_GET,
+    PERFTEST_RMA_SIGNAL /* A put with a signal, there and back */
+} perftest_rma_kind_t;
 
 typedef struct perftest_side perftest_side_t;
 typedef struct perftest_run perftest_run_t;
@@ -68,10 +78,11 @@ typedef struct perftest_test {
     const perftest_engine_t *engine;
     perftest_pattern_t      pattern;
     ucp_st_mode_t           mode;
+    perftest_rma_kind_t     rma;
     const char              *text;     /* For the list of tests */
 } perftest_test_t;
 
-#define PERFTEST_NUM_TESTS 8
+#define PERFTEST_NUM_TESTS 11
 extern const perftest_test_t perftest_tests[PERFTEST_NUM_TESTS];
 
 
