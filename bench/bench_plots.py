@@ -192,11 +192,35 @@ def draw_faces(matplotlib, content):
     return figure
 
 
+def draw_mbw(matplotlib, content):
+    """Bandwidth, a panel for each number of ranks."""
+    ranks = sorted({item["ranks"] for item in content["figures"]
+                    if item["bench"] == "st_mbw"})
+    if not ranks:
+        return None
+    figure, row = panels(matplotlib, content, "Bandwidth of windows of "
+                         "messages in both directions", len(ranks))
+    for axes, number in zip(row, ranks):
+        series = points(content["figures"], "mb_per_s", bench="st_mbw",
+                        ranks=number)
+        for name, values in series.items():
+            draw_series(axes, name, values)
+        set_sizes(axes, [value[0] for values in series.values()
+                         for value in values])
+        axes.set_yscale("log")
+        axes.set_title(f"{number} ranks", fontsize=9, loc="left")
+        axes.set_xlabel("size of a message", fontsize=9)
+    row[0].set_ylabel("MB/s, all ranks", fontsize=9)
+    set_legend(figure, row[0])
+    return figure
+
+
 def pictures(matplotlib, content):
     """Names and figures of what there is."""
     yield "latency", draw_pingpong(matplotlib, content, "time_us")
     yield "ratio", draw_pingpong(matplotlib, content, "ratio")
     yield "faces", draw_faces(matplotlib, content)
+    yield "mbw", draw_mbw(matplotlib, content)
 
 
 def draw(content, prefix):

@@ -10,6 +10,24 @@
 #include <string.h>
 
 
+/* Bytes a microsecond are MB (10^6) a second. */
+static double bench_rate(const bench_report_t *report,
+                         const st_report_row_t *row)
+{
+    return report->num_messages * row->size / row->time.median;
+}
+
+static void bench_report_rate(bench_report_t *report, st_report_row_t *row)
+{
+    char *rate = report->rates[row - report->rows];
+
+    if (report->num_messages > 0) {
+        snprintf(rate, sizeof(report->rates[0]), ",\"mb_per_s\":%.3f",
+                 bench_rate(report, row));
+        row->more = rate;
+    }
+}
+
 uint64_t bench_report_add(bench_report_t *report,
                           const bench_options_t *options, size_t size,
                           bench_result_t *results, MPI_Comm comm)
@@ -37,6 +55,7 @@ uint64_t bench_report_add(bench_report_t *report,
         row->ratio    = (base > 0) ? row->time.median / base : 0;
         row->setup_us = (variant == 0) ? 0 : setup.median;
         row->verified = (wrong == 0);
+        bench_report_rate(report, row);
     }
     return errors;
 }
@@ -158,8 +177,9 @@ static void bench_report_print(const bench_report_t *report)
 {
     const st_report_row_t *row;
 
-    printf("\n%10s  %-9s %12s %12s %12s %7s %12s  %s\n", "bytes", "variant",
-           "median us", "min us", "max us", "ratio", "setup us", "verified");
+    printf("\n%10s  %-9s %12s %12s %12s %7s %12s  %s%s\n", "bytes", "variant",
+           "median us", "min us", "max us", "ratio", "setup us", "verified",
+           (report->num_messages > 0) ? "          MB/s" : "");
     for (row = report->rows; row < report->rows + report->num_rows; ++row) {
         printf("%10zu  %-9s %12.2f %12.2f %12.2f ", row->size, row->variant,
                row->time.median, row->time.min, row->time.max);
@@ -168,7 +188,11 @@ static void bench_report_print(const bench_report_t *report)
         } else {
             printf("%7s", "-");
         }
-        printf(" %12.0f  %s\n", row->setup_us, row->verified ? "yes" : "NO");
+        printf(" %12.0f  %s", row->setup_us, row->verified ? "yes" : "NO");
+        if (report->num_messages > 0) {
+            printf(" %18.1f", bench_rate(report, row));
+        }
+        printf("\n");
     }
 
     bench_print_machine(report);

@@ -8,8 +8,10 @@ import statistics
 BASELINES = ("direct", "cma", "ob1")
 BEST = "mpi best"
 FLOOR = "floor"
+# Columns of tables
+RATIOS = ("direct st", "direct st-ready", "trig st", "trig st-ready")
 # Of the benchmarks of MPI
-COMPARED = ("st_pingpong", "st_faces")
+COMPARED = ("st_pingpong", "st_faces", "st_mbw")
 K = 1 << 10
 M = 1 << 20
 STANDARD = ("st",)
@@ -166,6 +168,7 @@ class Point:
         # By series, and by round, the median and its ratio to mpi in its run
         self.times = collections.defaultdict(dict)
         self.in_run = collections.defaultdict(dict)
+        self.num_bytes = None # That all ranks move in that time
 
     def add(self, run, row):
         """Takes a row of a report."""
@@ -173,6 +176,8 @@ class Point:
         self.times[name][run["round"]] = row["median_us"]
         if row["ratio"] is not None:
             self.in_run[name][run["round"]] = row["ratio"]
+        if "mb_per_s" in row:
+            self.num_bytes = row["mb_per_s"] * row["median_us"]
 
     def find_best(self):
         """The best baseline of each round becomes a series. Returns, by round,
@@ -198,6 +203,9 @@ class Point:
                 if number in best))
             set_spread(figure, "ratio_in_run",
                        self.in_run.get(name, {}).values())
+            if self.num_bytes is not None:
+                set_spread(figure, "mb_per_s", (
+                    self.num_bytes / time for time in times.values()))
             if name == BEST:
                 figure["best_of"] = [best_of[number] for number
                                      in sorted(best_of)]
@@ -223,7 +231,7 @@ def combine_compared(runs):
     for run in runs:
         if run["bench"] in COMPARED:
             for row in run["report"]["rows"]:
-                points[run["bench"], run["ranks"], run["memory"] or "malloc",
+                points[run["bench"], run["ranks"], run["memory"],
                        row["size"]].add(run, row)
     for (bench, ranks, memory, size), point in points.items():
         head = {"bench": bench, "ranks": ranks, "memory": memory, "size": size}
@@ -324,14 +332,13 @@ def compared_table(figures, title, key):
     lines = collections.defaultdict(dict)
     for figure in figures:
         lines[key(figure)][figure["series"]] = figure
-    columns = ["", "mpi best, us", "floor", "direct st", "ratio",
-               "ready: ratio", "trig st", "ratio", "ready: ratio"]
+    times = (BEST, FLOOR)
+    series = [name for name in RATIOS
+              if any(name in line for line in lines.values())]
+    columns = ["us:", *times, "direct st", "trig st", "ratio:", *series]
     return table(title, columns, [
-        [name, time_text(line.get(BEST)), time_text(line.get(FLOOR)),
-         time_text(line.get("direct st")), ratio_text(line.get("direct st")),
-         ratio_text(line.get("direct st-ready")),
-         time_text(line.get("trig st")), ratio_text(line.get("trig st")),
-         ratio_text(line.get("trig st-ready"))]
+        [name, *(time_text(line.get(one)) for one in columns[1:5]), "",
+         *(ratio_text(line.get(one)) for one in series)]
         for name, line in lines.items()])
 
 
@@ -398,6 +405,11 @@ def tables(content):
     if some:
         text += compared_table(some, "st_faces: iteration",
                                lambda figure: f"{figure['ranks']} ranks")
+    some = [figure for figure in figures if figure["bench"] == "st_mbw"]
+    if some:
+        text += compared_table(some, "st_mbw: window", lambda figure:
+                               f"{figure['ranks']} ranks, "
+                               f"{size_text(figure['size'])}")
     for bench in ("st_trig", "st_cost", "st_wrt"):
         some = [figure for figure in figures if figure["bench"] == bench]
         if some:

@@ -61,6 +61,39 @@ void *bench_alloc(size_t size)
     return ptr;
 }
 
+void *bench_message_alloc(size_t size, int by_mpi)
+{
+    void *message;
+
+    if (!by_mpi) {
+        return bench_alloc(size);
+    }
+    bench_check(MPI_Alloc_mem((MPI_Aint)size, MPI_INFO_NULL, &message),
+                "MPI_Alloc_mem");
+    return memset(message, 0, size);
+}
+
+void bench_message_free(void *message, int by_mpi)
+{
+    if (by_mpi) {
+        bench_check(MPI_Free_mem(message), "MPI_Free_mem");
+    } else {
+        free(message);
+    }
+}
+
+int bench_parse_memory(const char *text)
+{
+    if (strcmp(text, "mpi") == 0) {
+        return 1;
+    }
+    if (strcmp(text, "malloc") == 0) {
+        return 0;
+    }
+    bench_error("--memory: '%s' is neither malloc nor mpi\n", text);
+    return -1;
+}
+
 void bench_error(const char *format, ...)
 {
     va_list ap;

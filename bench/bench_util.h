@@ -61,6 +61,9 @@ typedef struct bench_report {
     char             params[256]; /* The benchmark's own JSON members, or "" */
     st_report_row_t  rows[BENCH_NUM_VARIANTS * BENCH_MAX_SIZES];
     int              num_rows;
+    uint64_t         num_messages; /* Of all ranks in an iteration; 0: rows tell
+                                      no rate */
+    char             rates[BENCH_NUM_VARIANTS * BENCH_MAX_SIZES][48];
     uint64_t         messages;    /* Messages x uses that went through queues */
     MPIX_Queue_stats totals;      /* Sums over ranks; names of rank 0 */
     uint64_t         half_starts; /* Sum over ranks, of lanes host and direct */
@@ -75,6 +78,17 @@ void bench_check(int ret, const char *what);
 /* Allocates zeroed, cache-line aligned memory; ends the job if there is no
  * memory. */
 void *bench_alloc(size_t size);
+
+/* Allocates zeroed memory for messages: by MPI_Alloc_mem() or by malloc(). Ends
+ * the job if there is none. */
+void *bench_message_alloc(size_t size, int by_mpi);
+
+/* Frees it. */
+void bench_message_free(void *message, int by_mpi);
+
+/* What 'by_mpi' is for "mpi" or "malloc"; -1 after printing that it is neither.
+ */
+int bench_parse_memory(const char *text);
 
 /* Starts MPI with errors returned. */
 void bench_init(int *argc, char ***argv);

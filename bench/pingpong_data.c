@@ -50,27 +50,6 @@ static int pp_is_wrong(const pp_data_t *data, unsigned use, unsigned stamp_use)
     return 0;
 }
 
-static void *pp_alloc_message(const pp_data_t *data, size_t size)
-{
-    void *message;
-
-    if (!data->by_mpi) {
-        return bench_alloc(size);
-    }
-    bench_check(MPI_Alloc_mem((MPI_Aint)size, MPI_INFO_NULL, &message),
-                "MPI_Alloc_mem");
-    return memset(message, 0, size);
-}
-
-static void pp_free_message(const pp_data_t *data, void *message)
-{
-    if (data->by_mpi) {
-        bench_check(MPI_Free_mem(message), "MPI_Free_mem");
-    } else {
-        free(message);
-    }
-}
-
 void pp_data_init(pp_data_t *data, int rank, size_t max_size, int by_mpi)
 {
     int set;
@@ -80,9 +59,9 @@ void pp_data_init(pp_data_t *data, int rank, size_t max_size, int by_mpi)
     data->by_mpi = by_mpi;
     data->source = bench_alloc(max_size);
     data->sink   = bench_alloc(max_size);
-    data->send   = pp_alloc_message(data, max_size);
+    data->send   = bench_message_alloc(max_size, by_mpi);
     for (set = 0; set < PP_NUM_SETS; ++set) {
-        data->recv[set] = pp_alloc_message(data, max_size);
+        data->recv[set] = bench_message_alloc(max_size, by_mpi);
     }
 }
 
@@ -91,9 +70,9 @@ void pp_data_cleanup(pp_data_t *data)
     int set;
 
     for (set = 0; set < PP_NUM_SETS; ++set) {
-        pp_free_message(data, data->recv[set]);
+        bench_message_free(data->recv[set], data->by_mpi);
     }
-    pp_free_message(data, data->send);
+    bench_message_free(data->send, data->by_mpi);
     free(data->sink);
     free(data->source);
 }

@@ -26,6 +26,7 @@ typedef struct pp_options {
     int             factor;
     int             iters;
     const char      *memory;
+    int             by_mpi; /* What that means */
 } pp_options_t;
 
 
@@ -73,11 +74,9 @@ static int pp_parse(pp_options_t *opts, int argc, char **argv)
         bench_error("--max is smaller than --min\n");
         return -1;
     }
-    if ((ret == 0) && strcmp(opts->memory, "malloc") &&
-        strcmp(opts->memory, "mpi")) {
-        bench_error("--memory: '%s' is neither malloc nor mpi\n",
-                    opts->memory);
-        return -1;
+    if (ret == 0) {
+        opts->by_mpi = bench_parse_memory(opts->memory);
+        ret          = (opts->by_mpi < 0) ? -1 : 0;
     }
     return ret;
 }
@@ -149,8 +148,7 @@ static uint64_t pp_run(pp_app_t *app)
     size_t size;
 
     MPI_Comm_set_errhandler(ex->comm, MPI_ERRORS_RETURN);
-    pp_data_init(&app->data, ex->rank, app->opts.max,
-                 strcmp(app->opts.memory, "mpi") == 0);
+    pp_data_init(&app->data, ex->rank, app->opts.max, app->opts.by_mpi);
     bench_check(MPIX_Host_stream_create(&ex->stream),
                 "MPIX_Host_stream_create");
     if (app->opts.common.variants & ~(1u | BENCH_VARIANT_RAW)) {

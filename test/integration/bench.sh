@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # What the benchmarks report of the lanes that moved their messages.
 # usage: bench.sh trig|host|mixed RANKS PROGRAM [OPTION...] |
-#                 cost|wrt [OPTION...] | numbers | all | fails
+#                 mbw RANKS VARIANTS [OPTION...] | cost|wrt [OPTION...] |
+#                 numbers | all | fails
 #   trig   the network card moves everything, and the report's counts say so
 #   host   the same of the host lane, where it is asked for
 #   mixed  a thread moves some although the card is to: that is said, and an
 #          error
+#   mbw    st_mbw tells the rate of each of these variants, on the direct lane
 #   cost   st_cost measures what it is to, on all lanes
 #   wrt    st_wrt does, for 1 to 4 streams
 #   numbers  what is no number, or too large or small, is refused by name
@@ -98,6 +100,21 @@ expect_row()
     for member; do
         [[ $row =~ \"$member\": ]] || fail "row $variant has no $member"
     done
+}
+
+# Usage: test_mbw RANKS VARIANTS [OPTION...]
+test_mbw()
+{
+    local variant variants=$2
+    UCX_ST_LANES=direct UCX_TLS=posix,self run_ranks "$1" st_mbw \
+        --variants "$variants" --min 8 --max 8k --factor 1024 "${@:3}"
+    expect_quiet
+    expect_counts "$1" direct_starts '[1-9][0-9]*'
+    for variant in ${variants//,/ }; do
+        expect_row 8 "$variant" mb_per_s
+        expect_row 8192 "$variant" mb_per_s
+    done
+    ! grep -q '"verified":false' "$temp/json" || fail "data is wrong"
 }
 
 test_cost()
@@ -192,7 +209,7 @@ test_all()
     [ "$rc" -eq 0 ] || fail "status $rc"
     expect_file "not all ran, or settings or load are not told" "
 assert {run['bench'] for run in all['runs']} == {
-    'st_pingpong', 'st_faces', 'st_cost', 'st_wrt', 'st_trig'}
+    'st_pingpong', 'st_faces', 'st_mbw', 'st_cost', 'st_wrt', 'st_trig'}
 for run in all['runs']:
     assert 'error' not in run and run['report']['rows']
     assert run['load_before'] >= 0 and run['load_after'] >= 0
@@ -226,7 +243,7 @@ assert 'pass' not in judged['direct, malloc, 64 KiB: round trip / mpi']"
             "$temp/out" || fail "it does not say what was not drawn"
         return
     fi
-    for name in latency ratio faces; do
+    for name in latency ratio faces mbw; do
         grep -q '</svg>' "$temp/all-$name.svg" || fail "no whole plot of $name"
         [ -s "$temp/all-$name.png" ] || fail "no picture of $name"
     done
@@ -245,6 +262,6 @@ assert any(figure['series'] == 'direct st' for figure in all['figures'])"
 }
 
 case ${1:-} in
-trig|host|mixed|cost|wrt|numbers|all|fails) "test_$1" "${@:2}" ;;
+trig|host|mixed|mbw|cost|wrt|numbers|all|fails) "test_$1" "${@:2}" ;;
 *) fail "there is no test \"${1:-}\"" ;;
 esac
