@@ -9,10 +9,13 @@ STYLES = {
     "direct st-ready": ("st-ready, direct lane", "#56b4e9", "D", "--"),
     "trig st": ("st, trig lane", "#d55e00", "^", "-"),
     "trig st-ready": ("st-ready, trig lane", "#e69f00", "v", "--"),
+    "direct put": ("put, relaxed", "#009e73", "P", "-"),
+    "direct put-strict": ("put, strict", "#009e73", "X", "--"),
+    "direct get": ("get, relaxed", "#cc79a7", "<", "-"),
+    "direct get-strict": ("get, strict", "#cc79a7", ">", "--"),
     bench_results.FLOOR: ("floor: no streams, one copy", "#808080", "x", ":"),
 }
-BARS = tuple(name for name in STYLES
-             if name not in (bench_results.BEST, bench_results.FLOOR))
+BARS = ("direct st", "direct st-ready", "trig st", "trig st-ready")
 MEMORY = {"malloc": "memory of malloc()", "mpi": "memory of MPI_Alloc_mem()"}
 MUST = ("#009e73", "direct lane: at most")
 RATIOS = (0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50)

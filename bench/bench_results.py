@@ -9,7 +9,8 @@ BASELINES = ("direct", "cma", "ob1")
 BEST = "mpi best"
 FLOOR = "floor"
 # Columns of tables
-RATIOS = ("direct st", "direct st-ready", "trig st", "trig st-ready")
+RATIOS = ("direct st", "direct st-ready", "trig st", "trig st-ready",
+          "direct put", "direct put-strict", "direct get", "direct get-strict")
 # Of the benchmarks of MPI
 COMPARED = ("st_pingpong", "st_faces", "st_mbw")
 K = 1 << 10

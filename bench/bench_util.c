@@ -13,7 +13,7 @@
 
 
 const char *const bench_variants[BENCH_NUM_VARIANTS] = {
-    "mpi", "st", "st-ready", "raw"
+    "mpi", "st", "st-ready", "raw", "put", "put-strict", "get", "get-strict"
 };
 
 int bench_rank(void)
@@ -201,22 +201,32 @@ static int bench_parse_option(const bench_option_t *option, const char *arg,
 
 static void bench_help(const char *help, unsigned known)
 {
-    int has_raw = (known & BENCH_VARIANT_RAW) != 0;
+    const char *comma = "";
+    int i;
 
-    if (bench_rank() == 0) {
-        printf("%s"
-               "  --trials N       repetitions, variants taking turns (3)\n"
-               "  --variants LIST  of mpi,st,st-ready%s\n"
-               "  --json FILE      write the report to a file\n"
-               "  --help           print this and stop\n", help,
-               has_raw ? ",raw (all but raw)" : " (all)");
+    if (bench_rank() != 0) {
+        return;
     }
+
+    printf("%s"
+           "  --trials N       repetitions, variants taking turns (3)\n"
+           "  --variants LIST  of ", help);
+    for (i = 0; i < BENCH_NUM_VARIANTS; ++i) {
+        if (known & (1u << i)) {
+            printf("%s%s", comma, bench_variants[i]);
+            comma = ",";
+        }
+    }
+    printf(" (all%s)\n"
+           "  --json FILE      write the report to a file\n"
+           "  --help           print this and stop\n",
+           (known & BENCH_VARIANT_RAW) ? " but raw" : "");
 }
 
 int bench_parse(bench_options_t *options, const bench_option_t *table,
                 const char *help, int argc, char **argv)
 {
-    const char *variants          = "mpi,st,st-ready";
+    const char *variants          = NULL;
     const bench_option_t common[] = {
         {.name = "trials", .min = 1, .max = BENCH_MAX_TRIALS,
          .number = &options->trials},
@@ -246,6 +256,10 @@ int bench_parse(bench_options_t *options, const bench_option_t *table,
         if (bench_parse_option(option, arg, text) != 0) {
             return -1;
         }
+    }
+    if (variants == NULL) {
+        options->variants = options->known & ~BENCH_VARIANT_RAW;
+        return 0;
     }
     return bench_parse_variants(variants, options->known, &options->variants);
 }

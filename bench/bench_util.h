@@ -13,10 +13,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define BENCH_NUM_VARIANTS 4
-#define BENCH_VARIANT_RAW  (1u << 3)
-#define BENCH_MAX_TRIALS   1000
-#define BENCH_MAX_SIZES    32 /* Factors of 2 and more, up to 1 GiB */
+#define BENCH_NUM_VARIANTS  8
+#define BENCH_MAX_TRIALS    1000
+#define BENCH_MAX_SIZES     32 /* Factors of 2 and more, up to 1 GiB */
+
+/* Masks of variants: those that use a queue of MPIX, the floor, and one-sided
+ * ones. */
+#define BENCH_VARIANT_MPI   (1u << 0)
+#define BENCH_VARIANTS_ST   (3u << 1)
+#define BENCH_VARIANT_RAW   (1u << 3)
+#define BENCH_VARIANTS_RMA  (15u << 4)
 
 /* What benchmarks compare; the first is the baseline. */
 extern const char *const bench_variants[BENCH_NUM_VARIANTS];

@@ -5,7 +5,8 @@
  *
  * An iteration is a window: so many messages from each rank of a pair to the
  * other one, each with a place of its own at both ends, and then the knowledge
- * on both sides that all of them have come. Used by the main thread alone.
+ * on both sides that all of them have come. Used by the main thread, and by
+ * streams that this one waits for.
  */
 #ifndef MBW_H_
 #define MBW_H_
@@ -60,6 +61,10 @@ struct mbw_ops {
 extern const mbw_ops_t mbw_mpi_ops;
 extern const mbw_ops_t mbw_st_ops;
 extern const mbw_ops_t mbw_st_ready_ops;
+extern const mbw_ops_t mbw_put_ops;
+extern const mbw_ops_t mbw_put_strict_ops;
+extern const mbw_ops_t mbw_get_ops;
+extern const mbw_ops_t mbw_get_strict_ops;
 
 
 /* Allocates windows of messages of up to 'max_size'. 'rank', 'peer', 'by_mpi'
@@ -75,5 +80,14 @@ void mbw_data_reset(mbw_data_t *data);
 /* After a run: checks the whole last window, which came to this set. Returns
  * the number of wrong messages. */
 uint64_t mbw_data_check(const mbw_data_t *data, int set);
+
+/* Connects workers of a pair for one-sided operations. Collective. */
+void mbw_rma_open(const mbw_data_t *data);
+
+/* Ends that. Collective. */
+void mbw_rma_close(const mbw_data_t *data);
+
+/* The lane over which one-sided operations went last; "" if there were none. */
+const char *mbw_rma_lane(void);
 
 #endif

@@ -198,7 +198,7 @@ int main(int argc, char **argv)
 {
     static faces_app_t app = {
         .opts = {
-            .common = {.known = BENCH_VARIANT_RAW - 1},
+            .common = {.known = BENCH_VARIANT_MPI | BENCH_VARIANTS_ST},
             .block  = 8,
             .order  = 2,
             .outer  = 1,

@@ -45,7 +45,8 @@ typedef struct mbw_app {
 
 
 static const mbw_ops_t *const mbw_ops[BENCH_NUM_VARIANTS] = {
-    &mbw_mpi_ops, &mbw_st_ops, &mbw_st_ready_ops
+    &mbw_mpi_ops,        &mbw_st_ops,  &mbw_st_ready_ops, NULL, &mbw_put_ops,
+    &mbw_put_strict_ops, &mbw_get_ops, &mbw_get_strict_ops
 };
 
 static const char mbw_help[] =
@@ -185,9 +186,12 @@ static void mbw_open(mbw_app_t *app)
     }
     bench_check(MPIX_Host_stream_create(&ex->stream),
                 "MPIX_Host_stream_create");
-    if (app->opts.common.variants & ~1u) {
+    if (app->opts.common.variants & BENCH_VARIANTS_ST) {
         bench_check(MPIX_Queue_init(MPIX_QUEUE_HOST, ex->stream, &ex->queue),
                     "MPIX_Queue_init");
+    }
+    if (app->opts.common.variants & BENCH_VARIANTS_RMA) {
+        mbw_rma_open(&app->data);
     }
 }
 
@@ -195,6 +199,9 @@ static void mbw_close(mbw_app_t *app)
 {
     mbw_exchange_t *ex = &app->exchange;
 
+    if (app->opts.common.variants & BENCH_VARIANTS_RMA) {
+        mbw_rma_close(&app->data);
+    }
     if (ex->queue != MPIX_QUEUE_NULL) {
         bench_check(MPIX_Queue_free(&ex->queue), "MPIX_Queue_free");
     }
@@ -224,8 +231,9 @@ static int mbw_main(mbw_app_t *app, int rank, int ranks)
     errors = mbw_run(app);
 
     snprintf(app->report.params, sizeof(app->report.params),
-             "\"window\":%d,\"iters\":%d,\"trials\":%d,\"memory\":\"%s\",",
-             opts->window, opts->iters, opts->common.trials, opts->memory);
+             "\"window\":%d,\"iters\":%d,\"trials\":%d,\"memory\":\"%s\","
+             "\"one_sided_lane\":\"%s\",", opts->window, opts->iters,
+             opts->common.trials, opts->memory, mbw_rma_lane());
     ret = bench_report_finish(&app->report, &opts->common,
                               app->exchange.messages);
     mbw_close(app);
@@ -236,7 +244,10 @@ int main(int argc, char **argv)
 {
     static mbw_app_t app = {
         .opts = {
-            .common = {.known = BENCH_VARIANT_RAW - 1},
+            .common = {
+                .known = BENCH_VARIANT_MPI | BENCH_VARIANTS_ST |
+                         BENCH_VARIANTS_RMA
+            },
             .min    = 8,
             .max    = 1ul << 18,
             .factor = 4,

@@ -151,7 +151,7 @@ static uint64_t pp_run(pp_app_t *app)
     pp_data_init(&app->data, ex->rank, app->opts.max, app->opts.by_mpi);
     bench_check(MPIX_Host_stream_create(&ex->stream),
                 "MPIX_Host_stream_create");
-    if (app->opts.common.variants & ~(1u | BENCH_VARIANT_RAW)) {
+    if (app->opts.common.variants & BENCH_VARIANTS_ST) {
         bench_check(MPIX_Queue_init(MPIX_QUEUE_HOST, ex->stream, &ex->queue),
                     "MPIX_Queue_init");
     }
@@ -200,7 +200,10 @@ int main(int argc, char **argv)
 {
     static pp_app_t app = {
         .opts = {
-            .common = {.known = (1u << BENCH_NUM_VARIANTS) - 1},
+            .common = {
+                .known = BENCH_VARIANT_MPI | BENCH_VARIANTS_ST |
+                         BENCH_VARIANT_RAW
+            },
             .min    = 8,
             .max    = 1ul << 20,
             .factor = 4,

@@ -8,7 +8,8 @@
 #   host   the same of the host lane, where it is asked for
 #   mixed  a thread moves some although the card is to: that is said, and an
 #          error
-#   mbw    st_mbw tells the rate of each of these variants, on the direct lane
+#   mbw    st_mbw tells the rate of each of these variants, on the direct lane,
+#          and that this is what one-sided ones go over
 #   cost   st_cost measures what it is to, on all lanes
 #   wrt    st_wrt does, for 1 to 4 streams
 #   numbers  what is no number, or too large or small, is refused by name
@@ -110,6 +111,7 @@ test_mbw()
         --variants "$variants" --min 8 --max 8k --factor 1024 "${@:3}"
     expect_quiet
     expect_counts "$1" direct_starts '[1-9][0-9]*'
+    grep -q '"one_sided_lane":"direct"' "$temp/json" || fail "another lane"
     for variant in ${variants//,/ }; do
         expect_row 8 "$variant" mb_per_s
         expect_row 8192 "$variant" mb_per_s
