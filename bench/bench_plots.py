@@ -9,10 +9,10 @@ STYLES = {
     "direct st-ready": ("st-ready, direct lane", "#56b4e9", "D", "--"),
     "trig st": ("st, trig lane", "#d55e00", "^", "-"),
     "trig st-ready": ("st-ready, trig lane", "#e69f00", "v", "--"),
-    "direct put": ("put, relaxed", "#009e73", "P", "-"),
-    "direct put-strict": ("put, strict", "#009e73", "X", "--"),
-    "direct get": ("get, relaxed", "#cc79a7", "<", "-"),
-    "direct get-strict": ("get, strict", "#cc79a7", ">", "--"),
+    "direct put": ("put, direct lane", "#009e73", "P", "-"),
+    "direct put-strict": ("put-strict, direct lane", "#009e73", "X", "--"),
+    "direct get": ("get, direct lane", "#cc79a7", "<", "-"),
+    "direct get-strict": ("get-strict, direct lane", "#cc79a7", ">", "--"),
     bench_results.FLOOR: ("floor: no streams, one copy", "#808080", "x", ":"),
 }
 BARS = ("direct st", "direct st-ready", "trig st", "trig st-ready")
@@ -62,17 +62,22 @@ def set_sizes(axes, sizes):
     axes.set_axisbelow(True)
 
 
-def set_times(axes, values):
-    """A logarithmic axis of microseconds with units."""
-    low, high = min(values), max(values)
-    ticks = {10.0 ** power: f"{10 ** (power % 3)} {unit}"
-             for power, unit in zip(range(-3, 9), 3 * ["ns"] + 3 * ["µs"] +
-                                    3 * ["ms"] + 3 * ["s"])}
+def set_units(axes, values, units):
+    """A logarithmic axis with units, each a thousand of the one before; the
+    second one is that of the values."""
+    low, high = min(values) / 1.5, max(values) * 1.5
+    ticks = {10.0 ** (power - 3): f"{10 ** (power % 3)} {units[power // 3]}"
+             for power in range(3 * len(units))}
     axes.set_yscale("log")
-    axes.set_ylim(low / 1.5, high * 1.5)
-    axes.set_yticks([tick for tick in ticks if low / 1.5 <= tick <= high * 1.5],
+    axes.set_ylim(low, high)
+    axes.set_yticks([tick for tick in ticks if low <= tick <= high],
                     [text for tick, text in ticks.items()
-                     if low / 1.5 <= tick <= high * 1.5])
+                     if low <= tick <= high])
+
+
+def set_times(axes, values):
+    """A logarithmic axis of microseconds."""
+    set_units(axes, values, ("ns", "µs", "ms", "s"))
 
 
 def set_ratios(axes, values):
@@ -117,17 +122,25 @@ def panels(matplotlib, content, title, count):
     text = caption(content, ("direct", "cma", "ob1", "trig"))
     figure.suptitle(title, fontsize=11, x=EDGE, ha="left")
     figure.text(EDGE, 0.02, text, fontsize=7, va="bottom", linespacing=1.4)
-    figure.subplots_adjust(left=0.07, right=0.99, top=0.85, wspace=0.06,
-                           bottom=0.31)
+    figure.subplots_adjust(left=0.07, right=0.99, wspace=0.06, bottom=0.31)
     return figure, axes[0]
 
 
 def set_legend(figure, axes):
     """One for all panels, above them."""
     handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="upper left", ncol=len(labels),
+    lines = 1 if len(labels) <= 7 else 2
+    figure.subplots_adjust(top=0.89 - 0.04 * lines)
+    figure.legend(handles, labels, loc="upper left",
+                  ncol=-(-len(labels) // lines),
                   fontsize=8, frameon=False, bbox_to_anchor=(EDGE, 0.935),
                   borderaxespad=0, handlelength=2.4, columnspacing=1.4)
+
+
+def numbers(shown):
+    """All that is drawn in some panels, with the ranges."""
+    return [number for series in shown for values in series.values()
+            for value in values for number in value[1:]]
 
 
 def draw_pingpong(matplotlib, content, member):
@@ -152,9 +165,7 @@ def draw_pingpong(matplotlib, content, member):
         axes.set_title(MEMORY[memory], fontsize=9, loc="left")
         axes.set_xlabel("size of a message", fontsize=9)
     row[0].set_ylabel(label, fontsize=9)
-    scale(row[0], [number for series in shown.values() for values
-                   in series.values() for value in values
-                   for number in value[1:]])
+    scale(row[0], numbers(shown.values()))
     set_legend(figure, row[0])
     return figure
 
@@ -202,18 +213,18 @@ def draw_mbw(matplotlib, content):
     if not ranks:
         return None
     figure, row = panels(matplotlib, content, "Bandwidth of windows of "
-                         "messages in both directions", len(ranks))
-    for axes, number in zip(row, ranks):
-        series = points(content["figures"], "mb_per_s", bench="st_mbw",
-                        ranks=number)
+                         "messages in both directions, of all ranks together",
+                         len(ranks))
+    shown = [points(content["figures"], "mb_per_s", bench="st_mbw",
+                    ranks=number) for number in ranks]
+    for axes, number, series in zip(row, ranks, shown):
         for name, values in series.items():
             draw_series(axes, name, values)
         set_sizes(axes, [value[0] for values in series.values()
                          for value in values])
-        axes.set_yscale("log")
         axes.set_title(f"{number} ranks", fontsize=9, loc="left")
         axes.set_xlabel("size of a message", fontsize=9)
-    row[0].set_ylabel("MB/s, all ranks", fontsize=9)
+    set_units(row[0], numbers(shown), ("kB/s", "MB/s", "GB/s", "TB/s"))
     set_legend(figure, row[0])
     return figure
 

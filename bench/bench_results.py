@@ -9,6 +9,7 @@ BASELINES = ("direct", "cma", "ob1")
 BEST = "mpi best"
 FLOOR = "floor"
 # Columns of tables
+TIMES = (BEST, FLOOR, "direct st", "trig st")
 RATIOS = ("direct st", "direct st-ready", "trig st", "trig st-ready",
           "direct put", "direct put-strict", "direct get", "direct get-strict")
 # Of the benchmarks of MPI
@@ -305,6 +306,11 @@ def ratio_text(figure):
     return range_text(figure["ratio"], 2)
 
 
+def median_text(figure):
+    """A ratio alone."""
+    return ratio_text(figure).partition(" ")[0]
+
+
 def time_text(figure):
     """A median, with the baseline that was best most often."""
     if figure is None:
@@ -333,13 +339,14 @@ def compared_table(figures, title, key):
     lines = collections.defaultdict(dict)
     for figure in figures:
         lines[key(figure)][figure["series"]] = figure
-    times = (BEST, FLOOR)
-    series = [name for name in RATIOS
-              if any(name in line for line in lines.values())]
-    columns = ["us:", *times, "direct st", "trig st", "ratio:", *series]
-    return table(title, columns, [
-        [name, *(time_text(line.get(one)) for one in columns[1:5]), "",
-         *(ratio_text(line.get(one)) for one in series)]
+    there = {figure["series"] for figure in figures}
+    times = [name for name in TIMES if name in there]
+    ratios = [name for name in RATIOS if name in there]
+    # Of many columns the ranges are left to the file and the plots
+    text_of = median_text if len(ratios) > 4 else ratio_text
+    return table(title, ["us:", *times, "ratio:", *ratios], [
+        [name, *(time_text(line.get(one)) for one in times), "",
+         *(text_of(line.get(one)) for one in ratios)]
         for name, line in lines.items()])
 
 
