@@ -9,13 +9,16 @@ STYLES = {
     "direct st-ready": ("st-ready, direct lane", "#56b4e9", "D", "--"),
     "trig st": ("st, trig lane", "#d55e00", "^", "-"),
     "trig st-ready": ("st-ready, trig lane", "#e69f00", "v", "--"),
-    "direct put": ("put, direct lane", "#009e73", "P", "-"),
-    "direct put-strict": ("put-strict, direct lane", "#009e73", "X", "--"),
-    "direct get": ("get, direct lane", "#cc79a7", "<", "-"),
-    "direct get-strict": ("get-strict, direct lane", "#cc79a7", ">", "--"),
+    "direct put": ("put, direct lane", "#0072b2", "P", "-"),
+    "direct put-strict": ("put-strict, direct lane", "#0072b2", "X", "--"),
+    "direct get": ("get, direct lane", "#56b4e9", "<", "-"),
+    "direct get-strict": ("get-strict, direct lane", "#56b4e9", ">", "--"),
+    "trig put": ("put, trig lane", "#d55e00", "P", "-"),
+    "trig put-strict": ("put-strict, trig lane", "#d55e00", "X", "--"),
+    "trig get": ("get, trig lane", "#e69f00", "<", "-"),
+    "trig get-strict": ("get-strict, trig lane", "#e69f00", ">", "--"),
     bench_results.FLOOR: ("floor: no streams, one copy", "#808080", "x", ":"),
 }
-BARS = ("direct st", "direct st-ready", "trig st", "trig st-ready")
 MEMORY = {"malloc": "memory of malloc()", "mpi": "memory of MPI_Alloc_mem()"}
 MUST = ("#009e73", "direct lane: at most")
 RATIOS = (0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50)
@@ -174,7 +177,8 @@ def draw_faces(matplotlib, content):
     """Halo: ratios against the number of ranks."""
     found = {}
     for item in content["figures"]:
-        if item["bench"] == "st_faces" and item["series"] in BARS:
+        if (item["bench"] == "st_faces" and
+                item["series"] in bench_results.MATCHED):
             found.setdefault(item["series"], {})[item["ranks"]] = item["ratio"]
     if not found:
         return None
@@ -184,7 +188,8 @@ def draw_faces(matplotlib, content):
     ranks = sorted({number for values in found.values() for number in values})
     width = 0.8 / len(found)
     axes.axhline(1, color="black", linewidth=1, label="best MPI")
-    for place, name in enumerate(name for name in BARS if name in found):
+    for place, name in enumerate(name for name in bench_results.MATCHED
+                                 if name in found):
         label, color, _, _ = STYLES[name]
         values = [found[name].get(number) for number in ranks]
         places = [level + (place - (len(found) - 1) / 2) * width
@@ -206,17 +211,19 @@ def draw_faces(matplotlib, content):
     return figure
 
 
-def draw_mbw(matplotlib, content):
-    """Bandwidth, a panel for each number of ranks."""
+def draw_mbw(matplotlib, content, what, names):
+    """Bandwidth of MPI and of these series, a panel for each number of ranks.
+    """
     ranks = sorted({item["ranks"] for item in content["figures"]
-                    if item["bench"] == "st_mbw"})
+                    if item["bench"] == "st_mbw" and item["series"] in names})
     if not ranks:
         return None
-    figure, row = panels(matplotlib, content, "Bandwidth of windows of "
-                         "messages in both directions, of all ranks together",
+    figure, row = panels(matplotlib, content, "Bandwidth in both directions of "
+                         f"windows of {what}, of all ranks together",
                          len(ranks))
-    shown = [points(content["figures"], "mb_per_s", bench="st_mbw",
-                    ranks=number) for number in ranks]
+    shown = [{name: values for name, values in points(
+        content["figures"], "mb_per_s", bench="st_mbw", ranks=number).items()
+        if name == bench_results.BEST or name in names} for number in ranks]
     for axes, number, series in zip(row, ranks, shown):
         for name, values in series.items():
             draw_series(axes, name, values)
@@ -234,7 +241,10 @@ def pictures(matplotlib, content):
     yield "latency", draw_pingpong(matplotlib, content, "time_us")
     yield "ratio", draw_pingpong(matplotlib, content, "ratio")
     yield "faces", draw_faces(matplotlib, content)
-    yield "mbw", draw_mbw(matplotlib, content)
+    yield "mbw", draw_mbw(matplotlib, content, "matched messages",
+                          bench_results.MATCHED)
+    yield "rma", draw_mbw(matplotlib, content, "one-sided operations",
+                          bench_results.ONE_SIDED)
 
 
 def draw(content, prefix):

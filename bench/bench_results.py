@@ -10,8 +10,10 @@ BEST = "mpi best"
 FLOOR = "floor"
 # Columns of tables
 TIMES = (BEST, FLOOR, "direct st", "trig st")
-RATIOS = ("direct st", "direct st-ready", "trig st", "trig st-ready",
-          "direct put", "direct put-strict", "direct get", "direct get-strict")
+MATCHED = ("direct st", "direct st-ready", "trig st", "trig st-ready")
+ONE_SIDED = ("direct put", "direct put-strict", "direct get",
+             "direct get-strict", "trig put", "trig put-strict", "trig get",
+             "trig get-strict")
 # Of the benchmarks of MPI
 COMPARED = ("st_pingpong", "st_faces", "st_mbw")
 K = 1 << 10
@@ -333,15 +335,15 @@ def table(title, columns, lines):
     return text + "\n"
 
 
-def compared_table(figures, title, key):
-    """Baseline, floor and lanes of one benchmark; `key` gives the name of a
-    line."""
+def compared_table(figures, title, key, ratios=MATCHED):
+    """Baseline, floor and lanes of one benchmark, and these ratios; `key` gives
+    the name of a line."""
     lines = collections.defaultdict(dict)
     for figure in figures:
         lines[key(figure)][figure["series"]] = figure
     there = {figure["series"] for figure in figures}
     times = [name for name in TIMES if name in there]
-    ratios = [name for name in RATIOS if name in there]
+    ratios = [name for name in ratios if name in there]
     # Of many columns the ranges are left to the file and the plots
     text_of = median_text if len(ratios) > 4 else ratio_text
     return table(title, ["us:", *times, "ratio:", *ratios], [
@@ -414,10 +416,11 @@ def tables(content):
         text += compared_table(some, "st_faces: iteration",
                                lambda figure: f"{figure['ranks']} ranks")
     some = [figure for figure in figures if figure["bench"] == "st_mbw"]
-    if some:
-        text += compared_table(some, "st_mbw: window", lambda figure:
-                               f"{figure['ranks']} ranks, "
-                               f"{size_text(figure['size'])}")
+    for what, ratios in (("matched", MATCHED), ("one-sided", ONE_SIDED)):
+        if any(figure["series"] in ratios for figure in some):
+            text += compared_table(
+                some, f"st_mbw, {what}: window", lambda figure:
+                f"{figure['ranks']} ranks, {size_text(figure['size'])}", ratios)
     for bench in ("st_trig", "st_cost", "st_wrt"):
         some = [figure for figure in figures if figure["bench"] == bench]
         if some:

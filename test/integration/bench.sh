@@ -245,7 +245,7 @@ assert 'pass' not in judged['direct, malloc, 64 KiB: round trip / mpi']"
             "$temp/out" || fail "it does not say what was not drawn"
         return
     fi
-    for name in latency ratio faces mbw; do
+    for name in latency ratio faces mbw rma; do
         grep -q '</svg>' "$temp/all-$name.svg" || fail "no whole plot of $name"
         [ -s "$temp/all-$name.png" ] || fail "no picture of $name"
     done
