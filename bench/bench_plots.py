@@ -177,7 +177,7 @@ def draw_faces(matplotlib, content):
     """Halo: ratios against the number of ranks."""
     found = {}
     for item in content["figures"]:
-        if (item["bench"] == "st_faces" and
+        if (item["bench"] == "st_faces" and "ratio" in item and
                 item["series"] in bench_results.MATCHED):
             found.setdefault(item["series"], {})[item["ranks"]] = item["ratio"]
     if not found:

@@ -184,16 +184,16 @@ class Point:
             self.num_bytes = row["mb_per_s"] * row["median_us"]
 
     def find_best(self):
-        """The best baseline of each round becomes a series. Returns, by round,
-        whose it was."""
-        best = {}
-        for setting in BASELINES:
-            for number, time in self.times.get(f"mpi, {setting}", {}).items():
-                if number not in best or time < best[number][0]:
-                    best[number] = (time, setting)
-        for number, (time, _) in best.items():
-            self.times[BEST][number] = time
-        return {number: setting for number, (_, setting) in best.items()}
+        """The best baseline of each round that has all of them becomes a
+        series. Returns, by round, whose it was."""
+        times = {setting: self.times.get(f"mpi, {setting}", {})
+                 for setting in BASELINES}
+        best_of = {number: min(BASELINES, key=lambda setting:
+                               times[setting][number])
+                   for number in set.intersection(*map(set, times.values()))}
+        for number, setting in best_of.items():
+            self.times[BEST][number] = times[setting][number]
+        return best_of
 
     def figures(self, head):
         """What it says of each series."""
@@ -289,8 +289,8 @@ def combine_others(runs):
 
 
 def combine(runs):
-    """Figures of all runs that have a report."""
-    whole = [run for run in runs if "report" in run]
+    """Figures of all runs that went well."""
+    whole = [run for run in runs if "error" not in run]
     return [*combine_compared(whole), *combine_others(whole)]
 
 
