@@ -2,7 +2,8 @@
 /*
  * test_st_direct_death.c - a process that is killed while it talks to this one
  * on the direct lane: between messages, in the midst of one, and with a piece
- * claimed that is never copied. This program is the other process, too.
+ * claimed that is never copied; and before, while UCP is about to connect the
+ * two in shared memory. This program is the other process, too.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
@@ -26,19 +27,20 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define OPS    4 /* enough for UCP to connect before it sends their messages */
 #define PIECES 8
 #define LEN    (PIECES * NEAR_PIECE_MAPPED)
 
 /* As st_direct_move.c packs a claim: the first piece of the first use */
 #define FIRST_PIECE ((1ull << 25) | (1ull << 12) | PIECES)
 
-/* Lanes of a process that is met when it is dead already: UCP is what misses
- * it, as direct would be given up for the next lane */
+/* Lanes of a process that UCP is to miss */
 static const char *const other_env[] = {"UCX_ST_LANES", "host", NULL};
 
 /** What it does before it is killed. */
 typedef enum {
     MODE_THERE,  /* it has told its address */
+    MODE_HOST,   /* it has matched, on the host lane */
     MODE_IDLE,   /* it has matched */
     MODE_STARTED,/* it has started its half, and nobody waits there */
     MODE_CLAIMED,/* the same, and it has claimed a piece */
@@ -74,16 +76,33 @@ static void life_open(life_t *life, const char *const *env)
     CU_ASSERT_EQUAL(st_far_tell(&life->far, life->side.worker), UCS_OK);
 }
 
-/* In memory that the other process maps if `is_mapped` is set */
-static void life_init(life_t *life, int is_send, int is_mapped)
+static void life_connect(life_t *life)
 {
     uint8_t address[ST_FAR_ADDRESS];
     size_t length;
 
-    life_open(life, NULL);
     length = st_far_hear(&life->far, address);
     CU_ASSERT_EQUAL_FATAL(ucp_st_peer_create(life->side.worker, address, length,
                                              &life->side.peer), UCS_OK);
+}
+
+/* Operations of which the other process knows nothing yet */
+static void life_announce(life_t *life, ucp_st_op_h *ops)
+{
+    int i;
+
+    for (i = 0; i < OPS; ++i) {
+        ops[i] = st_send(&life->side, NULL, 0, i);
+    }
+    CU_ASSERT_EQUAL(ucp_st_imatchall(ops, OPS), UCS_OK);
+}
+
+/* In memory that the other process maps if `is_mapped` is set */
+static void life_init(life_t *life, death_mode_t mode, int is_send,
+                      int is_mapped)
+{
+    life_open(life, (mode == MODE_HOST) ? other_env : NULL);
+    life_connect(life);
     if (is_mapped) {
         CU_ASSERT_EQUAL(ucp_st_mem_alloc(LEN, (void**)&life->buffer), UCS_OK);
     } else {
@@ -117,18 +136,16 @@ static void run_other(void)
                                  &is_send, &is_mapped), 3);
     if (mode == MODE_THERE) {
         life_open(&life, other_env);
-        for (;;) {
-            pause();
-        }
+    } else {
+        life_init(&life, (death_mode_t)mode, is_send, is_mapped);
     }
-    life_init(&life, is_send, is_mapped);
     if (mode == MODE_CLAIMED) {
         life.op->direct->pair->claim = FIRST_PIECE;
     }
     if (mode == MODE_TAKEN) {
         CU_ASSERT_EQUAL(munmap(life.buffer, LEN), 0);
     }
-    if (mode != MODE_IDLE) {
+    if (mode >= MODE_STARTED) {
         st_start(&life.side, life.op);
         CU_ASSERT_EQUAL(ucs_gstream_synchronize(life.side.stream), UCS_OK);
     }
@@ -204,7 +221,7 @@ static void run_death(death_mode_t mode, int is_send, int is_mapped,
     char byte;
 
     other_start(&life, mode, !is_send, is_mapped);
-    life_init(&life, is_send, is_mapped);
+    life_init(&life, mode, is_send, is_mapped);
     CU_ASSERT_EQUAL_FATAL(read(life.far.fd, &byte, 1), 1);
     CU_ASSERT_EQUAL(kill(life.far.pid, SIGSTOP), 0);
     st_start(&life.side, life.op);
@@ -267,6 +284,12 @@ static void test_idle_polled(void)
     run_all(MODE_IDLE, 1);
 }
 
+/* It does not answer UCP, which has the message to begin with */
+static void test_host(void)
+{
+    run_all(MODE_HOST, 0);
+}
+
 static void test_started(void)
 {
     run_all(MODE_STARTED, 0);
@@ -321,7 +344,7 @@ static void run_taken(int is_send)
     char byte;
 
     other_start(&life, MODE_TAKEN, !is_send, 0);
-    life_init(&life, is_send, 0);
+    life_init(&life, MODE_TAKEN, is_send, 0);
     CU_ASSERT_STRING_EQUAL(life.op->lane->protocol(life.op), "attached");
     CU_ASSERT_EQUAL_FATAL(read(life.far.fd, &byte, 1), 1);
     st_start(&life.side, life.op);
@@ -344,12 +367,35 @@ static void test_taken(void)
     st_env_restore("UCX_ST_DIRECT_ATTACH_MIN", before);
 }
 
+/* It dies before it has made any call that could answer UCP */
+static void test_silent(void)
+{
+    ucp_st_op_h ops[OPS];
+    life_t life;
+    char byte;
+    int i;
+
+    other_start(&life, MODE_THERE, 0, 0);
+    life_open(&life, other_env);
+    life_connect(&life);
+    life_announce(&life, ops);
+    CU_ASSERT_EQUAL(read(life.far.fd, &byte, 1), 1);
+    other_kill(&life);
+    for (i = 0; i < OPS; ++i) {
+        CU_ASSERT_TRUE(is_death(st_match_end(ops[i])));
+        st_free(ops[i]);
+    }
+    st_side_cleanup(&life.side);
+}
+
 static const st_cunit_case_t other_cases[] = {
     {"other", run_other}
 };
 
 static const st_cunit_case_t cases[] = {
     {"before", test_before},
+    {"silent", test_silent},
+    {"host", test_host},
     {"idle", test_idle},
     {"idle_polled", test_idle_polled},
     {"started", test_started},

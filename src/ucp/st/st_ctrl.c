@@ -462,7 +462,7 @@ static void ucp_st_ctrl_ping_peer(ucp_st_peer_t *peer, ucp_st_peer_t **last_p)
     if (peer != *last_p) {
         *last_p = peer;
         ucp_st_ctrl_post(peer, UCP_ST_MSG_PING, &msg);
-        ucp_st_lanes_check(peer);
+        ucp_st_peer_check(peer);
     }
 }
 

@@ -149,7 +149,7 @@ static int ucp_st_direct_is_mapped(const ucp_st_op_t *op,
            (op->msg_length >= ucs_max(op->worker->config.direct_map_min,
                                       blob->map_min)) &&
            ((op->direct->map != NULL) || blob->is_mappable ||
-            op->peer->direct.is_near);
+            op->peer->process.is_near);
 }
 
 static int ucp_st_direct_is_attached(const ucp_st_op_t *op,
@@ -167,7 +167,7 @@ static ucs_status_t ucp_st_direct_map_far(ucp_st_op_t *op,
     ucp_st_direct_op_t *direct = op->direct;
     ucs_status_t status;
 
-    if (op->peer->direct.is_near) {
+    if (op->peer->process.is_near) {
         direct->far = (uint8_t*)(uintptr_t)blob->address;
         return UCS_OK;
     }
@@ -370,6 +370,11 @@ static void ucp_st_direct_revoke(ucp_st_op_t *op)
     }
 }
 
+static void ucp_st_direct_check(ucp_st_peer_t *peer)
+{
+    (void)peer; /* its process is looked after for all lanes */
+}
+
 static void ucp_st_direct_dispose(ucp_st_op_t *op)
 {
     (void)op; /* nothing is under way to the peer but what streams do */
@@ -380,7 +385,7 @@ static int ucp_st_direct_is_alone(const ucp_st_op_t *op)
 {
     return op->peer_closed || (op->direct == NULL) ||
            ((op->state != UCP_ST_OP_FAILED) && !op->direct->is_bound) ||
-           ucp_st_direct_dev_is_dead(op->peer);
+           ucp_st_process_is_dead(&op->peer->process);
 }
 
 /* A peer that was declared gone may be there all the same, and one that has not
@@ -470,7 +475,7 @@ const ucp_st_lane_ops_t ucp_st_direct_lane_ops = {
     .query          = ucp_st_direct_query,
     .connect        = ucp_st_direct_dev_connect,
     .disconnect     = ucp_st_direct_dev_disconnect,
-    .check          = ucp_st_direct_dev_check,
+    .check          = ucp_st_direct_check,
     .offer          = ucp_st_direct_offer,
     .bind           = ucp_st_direct_bind,
     .post           = ucp_st_direct_post,

@@ -42,28 +42,28 @@ int ucp_st_direct_attach_probe(uint32_t pid, uint64_t probe, uint64_t uuid)
 ucs_status_t ucp_st_direct_attach_copy(const ucp_st_direct_op_t *direct,
                                        size_t offset, size_t length)
 {
-    const ucp_st_direct_peer_t *peer = &direct->op->peer->direct;
-    struct iovec near                = {
+    const ucp_st_process_t *process = &direct->op->peer->process;
+    struct iovec near               = {
         .iov_base = direct->buffer + offset,
         .iov_len  = length
     };
-    struct iovec far                 = {
+    struct iovec far                = {
         .iov_base = (void*)(uintptr_t)(direct->far_address + offset),
         .iov_len  = length
     };
     ssize_t copied;
 
     while (near.iov_len > 0) {
-        if (ucp_st_direct_dev_has_ended(peer)) {
+        if (ucp_st_process_has_ended(process)) {
             return UCS_ERR_CONNECTION_RESET;
         }
         copied = (direct->dir == UCP_ST_DIR_SEND) ?
-                 process_vm_writev((pid_t)peer->pid, &near, 1, &far, 1, 0) :
-                 process_vm_readv((pid_t)peer->pid, &near, 1, &far, 1, 0);
+                 process_vm_writev((pid_t)process->pid, &near, 1, &far, 1, 0) :
+                 process_vm_readv((pid_t)process->pid, &near, 1, &far, 1, 0);
         if (copied <= 0) {
             /* Its memory is gone before the process has ended */
             ucs_diag("operation %p: cross-memory attach to process %u fails "
-                     "with %zu bytes left: %s", direct->op, peer->pid,
+                     "with %zu bytes left: %s", direct->op, process->pid,
                      near.iov_len, (copied == 0) ? "nothing is copied" :
                                                    strerror(errno));
             return ((copied < 0) && (errno == ESRCH)) ?

@@ -15,23 +15,15 @@
 #include "st_direct_dev.h"
 #include "st_direct.h"
 #include "st_lane.h"
-#include "st_leave.h"
 #include "st_log.h"
 #include "st_op.h"
 #include "st_peer.h"
 #include "st_worker.h"
 
-#include <ucs/sys/uid.h>
-
-#include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 /* Times that the service thread looks once more, after it has moved something,
@@ -226,23 +218,6 @@ static void ucp_st_direct_dev_pipe_close(ucp_st_direct_dev_t *dev)
     close(dev->kick[1]);
 }
 
-/* Where this is, and what a process number means here: processes that see
- * different numbers for one another cannot reach each other */
-static ucs_status_t
-ucp_st_direct_dev_find_place(ucp_st_worker_h worker)
-{
-    ucp_st_direct_address_t *address = &worker->direct.address;
-    struct stat st;
-
-    if (stat("/proc/self/ns/pid", &st) != 0) {
-        return UCS_ERR_UNSUPPORTED;
-    }
-    address->system = ucs_get_system_id();
-    address->probe  = (uintptr_t)&worker->uuid;
-    address->pid_ns = st.st_ino;
-    return UCS_OK;
-}
-
 static ucs_status_t ucp_st_direct_dev_init(ucp_st_worker_h worker)
 {
     ucp_st_direct_dev_t *dev = &worker->direct;
@@ -250,10 +225,6 @@ static ucs_status_t ucp_st_direct_dev_init(ucp_st_worker_h worker)
 
     ucs_list_head_init(&dev->ending);
     ucs_list_head_init(&dev->streams);
-    status = ucp_st_direct_dev_find_place(worker);
-    if (status != UCS_OK) {
-        goto err;
-    }
     status = ucp_st_direct_seg_init(&dev->seg, worker->config.direct_size,
                                     worker->uuid);
     if (status != UCS_OK) {
@@ -325,6 +296,12 @@ ucs_status_t ucp_st_direct_dev_open(ucp_st_worker_h worker)
     if (status != UCS_OK) {
         return status;
     }
+    if (ucp_st_process_is_lost(&worker->place)) {
+        ucp_st_lane_refuse(worker, UCP_ST_LANE_DIRECT,
+                           "lane 'direct': /proc does not tell where this "
+                           "process is");
+        return UCS_ERR_UNSUPPORTED;
+    }
     status = ucp_st_direct_dev_init(worker);
     if (status != UCS_OK) {
         ucp_st_lane_refuse(worker, UCP_ST_LANE_DIRECT,
@@ -358,13 +335,6 @@ ucs_status_t ucp_st_direct_dev_address_pack(ucp_st_worker_h worker,
     return UCS_OK;
 }
 
-static int ucp_st_direct_dev_is_here(const ucp_st_direct_address_t *own,
-                                     const ucp_st_direct_address_t *address)
-{
-    return (address->system == own->system) &&
-           (address->pid_ns == own->pid_ns);
-}
-
 static ucs_status_t
 ucp_st_direct_dev_open_peer(ucp_st_peer_t *peer,
                             const ucp_st_direct_address_t *address)
@@ -372,12 +342,9 @@ ucp_st_direct_dev_open_peer(ucp_st_peer_t *peer,
     ucp_st_direct_peer_t *direct = &peer->direct;
     ucs_status_t status;
 
-    /* First, so that it is of the process whose files are opened next, or of
-     * one that has its number later: these are gone then */
-    direct->pid_fd = (int)syscall(SYS_pidfd_open, address->segment.pid, 0);
-    status         = ucp_st_direct_map_open(&address->segment, &direct->map);
+    status = ucp_st_direct_map_open(&address->segment, &direct->map);
     if (status != UCS_OK) {
-        goto err;
+        return status;
     }
     /* Who has it open for reading, too, gets no signal when the peer is gone */
     direct->kick_fd = ucp_st_direct_file_open(&address->kick, "pipe:", O_RDWR);
@@ -393,10 +360,6 @@ err_map:
         close(direct->kick_fd);
     }
     ucp_st_direct_map_put(direct->map);
-err:
-    if (direct->pid_fd >= 0) {
-        close(direct->pid_fd);
-    }
     return status;
 }
 
@@ -409,14 +372,12 @@ ucs_status_t ucp_st_direct_dev_connect(ucp_st_peer_t *peer, const void *buffer,
         return UCS_ERR_INVALID_ADDR;
     }
     memcpy(&address, buffer, sizeof(address));
-    if (!ucp_st_direct_dev_is_here(&peer->worker->direct.address, &address)) {
+    if (!ucp_st_process_is_here(&peer->process)) {
         return UCS_ERR_UNREACHABLE; /* it is on another node */
     }
-    peer->direct.pid     = address.segment.pid;
-    peer->direct.is_near = (address.segment.pid == (uint32_t)getpid());
     peer->direct.can_attach =
-            !peer->direct.is_near &&
-            ucp_st_direct_attach_probe(peer->direct.pid, address.probe,
+            !peer->process.is_near &&
+            ucp_st_direct_attach_probe(peer->process.pid, address.probe,
                                        peer->uuid);
     return ucp_st_direct_dev_open_peer(peer, &address);
 }
@@ -424,36 +385,5 @@ ucs_status_t ucp_st_direct_dev_connect(ucp_st_peer_t *peer, const void *buffer,
 void ucp_st_direct_dev_disconnect(ucp_st_peer_t *peer)
 {
     close(peer->direct.kick_fd);
-    if (peer->direct.pid_fd >= 0) {
-        close(peer->direct.pid_fd);
-    }
     ucp_st_direct_map_put(peer->direct.map);
-}
-
-int ucp_st_direct_dev_has_ended(const ucp_st_direct_peer_t *direct)
-{
-    struct pollfd fd = {.fd = direct->pid_fd, .events = POLLIN};
-
-    if (direct->pid_fd >= 0) {
-        return poll(&fd, 1, 0) > 0;
-    }
-    return (kill((pid_t)direct->pid, 0) != 0) && (errno == ESRCH);
-}
-
-int ucp_st_direct_dev_is_dead(ucp_st_peer_t *peer)
-{
-    ucp_st_direct_peer_t *direct = &peer->direct;
-
-    if (!direct->is_dead && !direct->is_near && !peer->is_self) {
-        direct->is_dead = ucp_st_direct_dev_has_ended(direct);
-    }
-    return direct->is_dead;
-}
-
-void ucp_st_direct_dev_check(ucp_st_peer_t *peer)
-{
-    if (ucp_st_direct_dev_is_dead(peer)) {
-        ucp_st_leave_lost(peer, UCS_ERR_CONNECTION_RESET);
-        ucp_st_peer_closed(peer); /* nothing there reads or writes any more */
-    }
 }

@@ -30,17 +30,11 @@ typedef struct ucp_st_direct_dev {
     ucp_st_service_client_t service;   /* its own */
 } ucp_st_direct_dev_t;
 
-/** What reaches a peer. Protected by the worker's lock, but for what is
- *  read-only once the peer is connected. */
+/** What reaches a peer; read-only once it is connected. */
 typedef struct ucp_st_direct_peer {
-    ucp_st_direct_map_t *map;       /* its segment; read-only */
-    uint32_t            pid;        /* read-only */
-    int                 is_near;    /* it is in this process; read-only */
-    int                 kick_fd;    /* wakes its service thread; read-only */
-    int                 pid_fd;     /* or -1: the kernel has none */
-    int                 is_dead;
-    int                 can_attach; /* its memory can be read and written;
-                                       read-only */
+    ucp_st_direct_map_t *map;       /* its segment */
+    int                 kick_fd;    /* wakes its service thread */
+    int                 can_attach; /* its memory can be read and written */
 } ucp_st_direct_peer_t;
 
 /** The lane's functions of these names: see st_lane.h. */
@@ -52,7 +46,6 @@ ucs_status_t ucp_st_direct_dev_address_pack(ucp_st_worker_h worker,
 ucs_status_t ucp_st_direct_dev_connect(ucp_st_peer_h peer, const void *address,
                                        size_t length);
 void ucp_st_direct_dev_disconnect(ucp_st_peer_h peer);
-void ucp_st_direct_dev_check(ucp_st_peer_h peer);
 unsigned ucp_st_direct_dev_progress(ucp_st_worker_h worker);
 void ucp_st_direct_dev_poll(ucp_st_worker_h worker);
 
@@ -73,15 +66,8 @@ void ucp_st_direct_dev_wake(ucp_st_worker_h worker);
 /** Have a peer's service thread look. Needs no lock. */
 void ucp_st_direct_dev_kick(ucp_st_peer_h peer);
 
-/** Non-zero if the process that was connected with has ended. Needs no lock. */
-int ucp_st_direct_dev_has_ended(const ucp_st_direct_peer_t *direct);
-
 /** Have the service thread fail operations whose pieces cannot be copied. Needs
  *  no lock. */
 void ucp_st_direct_dev_break(ucp_st_worker_h worker);
-
-/** Non-zero if it is certain that the peer's process has ended. The worker's
- *  lock is held. */
-int ucp_st_direct_dev_is_dead(ucp_st_peer_h peer);
 
 #endif

@@ -10,6 +10,7 @@
 #include "st_direct.h"
 #include "st_direct_dev.h"
 #include "st_op.h"
+#include "st_peer.h"
 #include "st_worker.h"
 
 #include <ucs/sys/math.h>
@@ -487,7 +488,7 @@ int ucp_st_direct_settle(ucp_st_direct_op_t *direct)
     is_moving      = direct->is_bound && !direct->op->peer_closed &&
                      (direct->proto == UCP_ST_DIRECT_MAPPED) &&
                      ucp_st_direct_is_claimed(direct) &&
-                     !ucp_st_direct_dev_is_dead(direct->op->peer);
+                     !ucp_st_process_is_dead(&direct->op->peer->process);
     if (!is_moving) {
         direct->released = 1;
         ucp_st_direct_shut(direct);

@@ -36,8 +36,6 @@ typedef struct ucp_st_direct_file {
 
 /** A worker's address. */
 typedef struct ucp_st_direct_address {
-    uint64_t             system; /**< Tells nodes apart */
-    uint64_t             pid_ns; /**< ... and what its pid means */
     ucp_st_direct_file_t segment;
     ucp_st_direct_file_t kick;   /**< Pipe that wakes its service thread */
     uint64_t             probe;  /**< Where its uuid is, in its process */
@@ -111,7 +109,7 @@ typedef struct ucp_st_direct_segment {
 } ucp_st_direct_segment_t;
 
 _Static_assert(sizeof(ucp_st_direct_file_t) == 24, "wire format");
-_Static_assert(sizeof(ucp_st_direct_address_t) == 72, "wire format");
+_Static_assert(sizeof(ucp_st_direct_address_t) == 56, "wire format");
 _Static_assert(sizeof(ucp_st_direct_blob_t) == 80, "wire format");
 _Static_assert(sizeof(ucp_st_direct_slot_t) == 64, "wire format");
 _Static_assert(sizeof(ucp_st_direct_side_t) == 64, "wire format");

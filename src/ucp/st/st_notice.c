@@ -46,7 +46,7 @@ static int ucp_st_notice_post(ucp_st_peer_t *peer,
 static int ucp_st_notice_is_possible(const ucp_st_peer_t *peer)
 {
     return (peer->host_ep != NULL) && !peer->host_ep->notice_broken &&
-           !peer->is_self && !peer->said_bye && !peer->direct.is_dead;
+           !peer->is_self && !peer->said_bye && !peer->process.is_dead;
 }
 
 int ucp_st_notice_is_wanted(const ucp_st_peer_t *peer)

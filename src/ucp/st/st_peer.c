@@ -24,11 +24,12 @@
 
 /** What an address holds, as pointers into it. */
 typedef struct ucp_st_address {
-    uint64_t      uuid;
-    const void    *ucp_addr;
-    const uint8_t *lanes;    /* the first one's head */
-    const uint8_t *end;
-    unsigned      num_lanes;
+    uint64_t       uuid;
+    ucp_st_place_t place;
+    const void     *ucp_addr;
+    const uint8_t  *lanes;    /* the first one's head */
+    const uint8_t  *end;
+    unsigned       num_lanes;
 } ucp_st_address_t;
 
 static size_t ucp_st_address_lanes_length(ucp_st_worker_h worker)
@@ -98,6 +99,7 @@ ucs_status_t ucp_st_worker_get_address(ucp_st_worker_h worker,
     hdr->ucp_length = ucp_length;
     hdr->num_lanes  = worker->num_lanes + 1;
     hdr->uuid       = worker->uuid;
+    hdr->place      = worker->place;
     memcpy(hdr + 1, ucp_addr, ucp_length);
     status = ucp_st_address_lanes_pack(worker,
                                        (uint8_t*)(hdr + 1) + ucp_length);
@@ -172,6 +174,7 @@ static ucs_status_t ucp_st_address_parse(const void *buffer, size_t length,
         return UCS_ERR_INVALID_ADDR;
     }
     address->uuid      = hdr.uuid;
+    address->place     = hdr.place;
     address->ucp_addr  = p + sizeof(hdr);
     address->lanes     = p + sizeof(hdr) + hdr.ucp_length;
     address->end       = p + length;
@@ -250,9 +253,18 @@ void ucp_st_peer_fail(ucp_st_peer_t *peer, ucs_status_t status)
     ucp_st_batch_peer_gone(peer);
     ucp_st_rma_peer_gone(peer);
     /* Some NICs drop what they cannot deliver without a word until then */
-    ucp_st_lanes_check(peer);
+    ucp_st_peer_check(peer);
     /* It may be there all the same: the thread tells it */
     ucp_st_watch_wake(worker);
+}
+
+void ucp_st_peer_check(ucp_st_peer_t *peer)
+{
+    if (!peer->closed && ucp_st_process_is_dead(&peer->process)) {
+        ucp_st_leave_lost(peer, UCS_ERR_CONNECTION_RESET);
+        ucp_st_peer_closed(peer); /* nothing there reads or writes any more */
+    }
+    ucp_st_lanes_check(peer);
 }
 
 void ucp_st_peer_closed(ucp_st_peer_t *peer)
@@ -339,6 +351,7 @@ static void ucp_st_peer_disconnect(ucp_st_peer_t *peer)
     ucp_st_host_dev_disconnect(peer);
     ucp_st_ep_close(worker->ucp_worker, peer->ucp_ep, UCP_EP_CLOSE_FLAG_FORCE);
     peer->ucp_ep = NULL;
+    ucp_st_process_close(&peer->process);
 }
 
 /* Connect one lane if both sides have it */
@@ -397,6 +410,9 @@ static ucs_status_t ucp_st_peer_connect(ucp_st_peer_t *peer,
     if (status != UCS_OK) {
         return status;
     }
+    /* First, so that it is of the process that is connected next, or of one
+     * that has its number later: connecting fails then */
+    ucp_st_process_open(&peer->process, &address->place, &worker->place);
     for (i = 0; i < address->num_lanes; ++i) {
         ucp_st_peer_connect_lane(peer,
                                  ucp_st_address_next_lane(&p, address->end));

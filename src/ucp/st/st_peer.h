@@ -9,6 +9,7 @@
 
 #include "st_direct_dev.h"
 #include "st_op.h"
+#include "st_process.h"
 #include "st_proto.h"
 #include "st_trig_peer.h"
 
@@ -79,6 +80,7 @@ typedef struct ucp_st_peer {
     double          lost_time;  /* and the time, seconds */
     ucp_ep_h        ucp_ep;     /* control messages; NULL for self */
     unsigned        lanes;      /* bit mask of those that reach it */
+    ucp_st_process_t process;
     ucp_st_direct_peer_t direct;
     ucp_st_trig_peer_t trig;
     struct ucp_st_host_ep *host_ep; /* to its service thread; or NULL */
@@ -113,6 +115,10 @@ void ucp_st_ep_close(ucp_worker_h ucp_worker, ucp_ep_h ep, unsigned flags);
 
 /** Declare a peer gone: its operations fail with `status`. The lock is held. */
 void ucp_st_peer_fail(ucp_st_peer_t *peer, ucs_status_t status);
+
+/** Find out whether the peer is there; ucp_st_leave_lost() if not. The lock is
+ *  held. */
+void ucp_st_peer_check(ucp_st_peer_t *peer);
 
 /** Nothing that is put to the peer can reach anything there from now on. The
  *  lock is held. */

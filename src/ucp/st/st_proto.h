@@ -27,14 +27,23 @@
 /** Longest description of an operation's half by one lane, bytes. */
 #define UCP_ST_PROTO_MAX_BLOB 224
 
+/** Where a process is. */
+typedef struct ucp_st_place {
+    uint64_t system;   /**< Tells nodes apart */
+    uint64_t pid_ns;   /**< ... and what `pid` means; 0: it is not known */
+    uint32_t pid;
+    uint32_t reserved;
+} __attribute__((packed)) ucp_st_place_t;
+
 /** Head of a worker address; the UCP address and the lanes' follow. */
 typedef struct ucp_st_address_hdr {
-    uint32_t magic : 24; /**< UCP_ST_ADDRESS_MAGIC */
-    uint32_t version : 8;
-    uint16_t ucp_length; /**< Bytes of the UCP worker address */
-    uint8_t  num_lanes;  /**< Lane addresses after it */
-    uint8_t  reserved;
-    uint64_t uuid;       /**< Of the worker, unique */
+    uint32_t       magic : 24; /**< UCP_ST_ADDRESS_MAGIC */
+    uint32_t       version : 8;
+    uint16_t       ucp_length; /**< Bytes of the UCP worker address */
+    uint8_t        num_lanes;  /**< Lane addresses after it */
+    uint8_t        reserved;
+    uint64_t       uuid;       /**< Of the worker, unique */
+    ucp_st_place_t place;      /**< Of its process */
 } __attribute__((packed)) ucp_st_address_hdr_t;
 
 /** Head of one lane's address; its bytes follow. */
@@ -136,7 +145,8 @@ typedef struct ucp_st_notice_msg {
     (sizeof(ucp_st_msg_op_t) + UCP_ST_PROTO_MAX_LANES * \
      (sizeof(ucp_st_msg_offer_t) + UCP_ST_PROTO_MAX_BLOB))
 
-_Static_assert(sizeof(ucp_st_address_hdr_t) == 16, "wire format");
+_Static_assert(sizeof(ucp_st_place_t) == 24, "wire format");
+_Static_assert(sizeof(ucp_st_address_hdr_t) == 40, "wire format");
 _Static_assert(sizeof(ucp_st_address_lane_t) == 4, "wire format");
 _Static_assert(sizeof(ucp_st_frame_t) == 16, "wire format");
 _Static_assert(sizeof(ucp_st_msg_hdr_t) == 4, "wire format");

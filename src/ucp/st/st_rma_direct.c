@@ -66,7 +66,7 @@ static ucs_status_t ucp_st_rma_direct_map(ucp_st_rkey_t *rkey,
     if (!blob->is_mappable) {
         return UCS_ERR_UNREACHABLE;
     }
-    if (blob->file.pid != rkey->peer->direct.pid) {
+    if (blob->file.pid != rkey->peer->process.pid) {
         return UCS_ERR_INVALID_ADDR;
     }
     status = ucp_st_direct_map_open(&blob->file, &rkey->map);
@@ -90,7 +90,7 @@ static ucs_status_t ucp_st_rma_direct_unpack(ucp_st_rkey_t *rkey,
         return UCS_ERR_INVALID_ADDR;
     }
     memcpy(&blob, buffer, sizeof(blob));
-    if (rkey->peer->direct.is_near) {
+    if (rkey->peer->process.is_near) {
         rkey->far = (uint8_t*)(uintptr_t)rkey->remote;
         return UCS_OK;
     }

@@ -55,7 +55,7 @@ int ucp_st_watch_ask(ucp_st_worker_h worker, int is_time)
         ucp_st_notice_look(peer, now);
         if (is_time && ((peer->status != UCS_OK) ||
                         ucp_st_leave_is_awaited(peer))) {
-            ucp_st_lanes_check(peer);
+            ucp_st_peer_check(peer);
         }
     }
     return is_needed;

@@ -14,6 +14,7 @@
 #include "st_log.h"
 #include "st_op.h"
 #include "st_peer.h"
+#include "st_process.h"
 #include "st_stats.h"
 #include "st_ucp.h"
 #include "st_watch.h"
@@ -124,6 +125,7 @@ static ucs_status_t ucp_st_worker_open(const ucp_st_worker_params_t *params,
         status = UCS_ERR_IO_ERROR;
         goto err_free;
     }
+    ucp_st_process_get_place(&worker->place);
     (void)pthread_mutex_init(&worker->lock, NULL);
 
     status = ucp_st_config_read(&worker->config);

@@ -39,6 +39,7 @@ struct ucp_st_worker {
                                      */
     unsigned          am_id;      /* read-only */
     uint64_t          uuid;       /* read-only */
+    ucp_st_place_t    place;      /* of this process; read-only */
     size_t            max_frame;  /* longest active message; read-only */
     const struct ucp_st_lane_ops *lanes[UCP_ST_PROTO_MAX_LANES]; /* that are
                                      open, in order of preference; read-only */
