@@ -40,6 +40,7 @@ static const char *const other_env[] = {"UCX_ST_LANES", "host", NULL};
 /** What it does before it is killed. */
 typedef enum {
     MODE_THERE,  /* it has told its address */
+    MODE_MET,    /* it has connected, and given operations to match */
     MODE_HOST,   /* it has matched, on the host lane */
     MODE_IDLE,   /* it has matched */
     MODE_STARTED,/* it has started its half, and nobody waits there */
@@ -131,13 +132,18 @@ static void run_other(void)
     life_t life = {.buffer = NULL};
     int mode    = MODE_IDLE;
     int is_send = 0, is_mapped = 0;
+    ucp_st_op_h ops[OPS];
 
     CU_ASSERT_EQUAL_FATAL(sscanf(st_far_task(&life.far), "%d %d %d", &mode,
                                  &is_send, &is_mapped), 3);
-    if (mode == MODE_THERE) {
+    if (mode <= MODE_MET) {
         life_open(&life, other_env);
     } else {
         life_init(&life, (death_mode_t)mode, is_send, is_mapped);
+    }
+    if (mode == MODE_MET) {
+        life_connect(&life);
+        life_announce(&life, ops);
     }
     if (mode == MODE_CLAIMED) {
         life.op->direct->pair->claim = FIRST_PIECE;
@@ -388,6 +394,45 @@ static void test_silent(void)
     st_side_cleanup(&life.side);
 }
 
+/* What it has said is read when it is dead, where this side has connected with
+ * somebody else before, or since: UCX 1.13 must not look after peers then */
+static void run_met(int is_before)
+{
+    uint8_t address[ST_FAR_ADDRESS];
+    st_side_t third;
+    life_t life;
+    char byte;
+    int i;
+
+    CU_ASSERT_TRUE_FATAL(near_side_init(&third, other_env));
+    other_start(&life, MODE_MET, 0, 0);
+    life_open(&life, other_env);
+    if (is_before) {
+        life.side.peer = st_side_peer(&life.side, &third);
+    }
+    CU_ASSERT_TRUE(st_far_hear(&life.far, address) > 1);
+    CU_ASSERT_EQUAL(read(life.far.fd, &byte, 1), 1);
+    other_kill(&life);
+    if (!is_before) {
+        life.side.peer = st_side_peer(&life.side, &third);
+    }
+    for (i = 0; i < 100; ++i) {
+        (void)ucp_st_worker_progress(life.side.worker);
+    }
+    st_side_leave(&life.side, &third);
+    st_side_cleanup(&third);
+}
+
+static void test_met(void)
+{
+    run_met(0);
+}
+
+static void test_met_later(void)
+{
+    run_met(1);
+}
+
 static const st_cunit_case_t other_cases[] = {
     {"other", run_other}
 };
@@ -395,6 +440,8 @@ static const st_cunit_case_t other_cases[] = {
 static const st_cunit_case_t cases[] = {
     {"before", test_before},
     {"silent", test_silent},
+    {"met", test_met},
+    {"met_later", test_met_later},
     {"host", test_host},
     {"idle", test_idle},
     {"idle_polled", test_idle_polled},

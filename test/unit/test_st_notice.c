@@ -13,12 +13,14 @@
 #include "st_cunit.h"
 #include "st_pair.h"
 
+#include "st_host_dev.h"
 #include "st_leave.h"
 #include "st_notice.h"
 #include "st_op.h"
 #include "st_peer.h"
 #include "st_worker.h"
 
+#include <sched.h>
 #include <semaphore.h>
 #include <string.h>
 
@@ -274,6 +276,46 @@ static void test_freed(void)
     run_freed(ST_B);
 }
 
+static int scene_has_asked(scene_t *scene, int i)
+{
+    st_side_t *side = &scene->pair.side[i];
+    int has_asked;
+
+    ucp_st_worker_lock(side->worker);
+    has_asked = (side->peer->host_ep->notice_ep != NULL);
+    ucp_st_worker_unlock(side->worker);
+    return has_asked;
+}
+
+/* A stream waits for a peer whose process cannot be asked for, as if it were on
+ * another node: it is sent something, which would fail if it were gone, and
+ * goes on in its own time */
+static void test_asked(void)
+{
+    static scene_t scene;
+
+    if (st_lane() != UCP_ST_LANE_HOST) {
+        st_cunit_skip("other lanes ask in their own ways");
+        return;
+    }
+    if (!scene_init(&scene, 0)) {
+        return;
+    }
+    ucp_st_worker_lock(scene.pair.side[ST_A].worker);
+    ucp_st_process_close(&scene.pair.side[ST_A].peer->process);
+    ucp_st_worker_unlock(scene.pair.side[ST_A].worker);
+    scene_use(&scene, ST_A);
+    while (!scene_has_asked(&scene, ST_A)) {
+        (void)sched_yield();
+    }
+    scene_use(&scene, ST_B);
+    scene_block(&scene, ST_A);
+    scene_block(&scene, ST_B);
+    st_sync(&scene.pair.side[ST_A]);
+    st_sync(&scene.pair.side[ST_B]);
+    scene_cleanup(&scene);
+}
+
 /* Take a notice as if it had come from the other side */
 static void scene_handle(scene_t *scene, int i, ucp_st_notice_msg_t *msg)
 {
@@ -343,6 +385,7 @@ static const st_cunit_case_t cases[] = {
     {"declared_gone", test_declared_gone},
     {"queue_halts", test_queue_halts},
     {"freed", test_freed},
+    {"asked", test_asked},
     {"strangers", test_strangers}
 };
 

@@ -454,14 +454,18 @@ void ucp_st_ctrl_flush(ucp_st_worker_h worker)
     ucp_st_worker_unlock(worker);
 }
 
-/* Ask all transports about a peer: a message to one that is gone fails */
+/* Ask all transports about a peer: a message to one that is gone fails. On this
+ * node its process is asked for, as transports of shared memory would take the
+ * message, and keep it where the peer's host does not read. */
 static void ucp_st_ctrl_ping_peer(ucp_st_peer_t *peer, ucp_st_peer_t **last_p)
 {
     ucp_st_msg_op_t msg = {.op_id = 0};
 
     if (peer != *last_p) {
         *last_p = peer;
-        ucp_st_ctrl_post(peer, UCP_ST_MSG_PING, &msg);
+        if (!ucp_st_process_is_here(&peer->process)) {
+            ucp_st_ctrl_post(peer, UCP_ST_MSG_PING, &msg);
+        }
         ucp_st_peer_check(peer);
     }
 }

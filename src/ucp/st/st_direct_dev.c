@@ -231,6 +231,7 @@ static ucs_status_t ucp_st_direct_dev_init(ucp_st_worker_h worker)
         goto err;
     }
     dev->address.segment = dev->seg.map->file;
+    dev->address.probe   = (uintptr_t)&worker->uuid;
     status = ucp_st_direct_dev_pipe_open(dev);
     if (status != UCS_OK) {
         goto err_seg;

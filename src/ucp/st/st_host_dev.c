@@ -376,8 +376,7 @@ static ucs_status_t ucp_st_host_dev_init(ucp_st_worker_h worker)
     ucs_list_head_init(&dev->trash);
     ucs_list_head_init(&dev->closing);
     ucs_list_head_init(&dev->notices);
-    status = ucp_st_ucp_context_create(worker,
-                                       UCP_FEATURE_AM | UCP_FEATURE_WAKEUP, 1,
+    status = ucp_st_ucp_context_create(UCP_FEATURE_AM | UCP_FEATURE_WAKEUP, 1,
                                        "ucp_st_host", &dev->context);
     if (status != UCS_OK) {
         goto err;

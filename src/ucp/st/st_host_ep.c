@@ -10,6 +10,7 @@
 #include "st_host_dev.h"
 #include "st_leave.h"
 #include "st_log.h"
+#include "st_notice.h"
 #include "st_op.h"
 #include "st_peer.h"
 #include "st_ucp.h"
@@ -146,13 +147,16 @@ ucs_status_t ucp_st_host_dev_get_ep(ucp_st_peer_t *peer, ucp_ep_h *ep_p)
     return UCS_OK;
 }
 
-/* UCP asks by itself, at the pace of its keepalive. Once a peer is gone its
- * endpoint is closed: UCP ends what it still does for operations with it, whose
- * waits are released then. */
+/* A message to a peer that is gone fails; of one on this node its process tells
+ * more. Once a peer is gone its endpoint is closed: UCP ends what it still does
+ * for operations with it, whose waits are released then. */
 void ucp_st_host_dev_check(ucp_st_peer_t *peer)
 {
     ucp_st_host_ep_t *hep = peer->host_ep;
 
+    if (!ucp_st_process_is_here(&peer->process) && (hep->ep != NULL)) {
+        ucp_st_notice_ping(peer);
+    }
     if ((peer->status != UCS_OK) && (hep->ep != NULL) && !hep->closing) {
         hep->closing = 1;
         ucs_list_add_tail(&peer->worker->host.closing, &hep->list);

@@ -89,6 +89,15 @@ void ucp_st_notice_look(ucp_st_peer_t *peer, double now)
     }
 }
 
+void ucp_st_notice_ping(ucp_st_peer_t *peer)
+{
+    ucp_st_notice_msg_t msg = {.type = UCP_ST_NOTICE_PING};
+
+    if ((peer->status == UCS_OK) && ucp_st_notice_is_possible(peer)) {
+        (void)ucp_st_notice_post(peer, &msg); /* or the next time */
+    }
+}
+
 /* For want of something here it is tried again later */
 static void ucp_st_notice_again(const ucp_st_notice_t *notice)
 {
@@ -232,7 +241,7 @@ void ucp_st_notice_handle(ucp_st_worker_h worker,
         ucp_st_notice_handle_unmatch(peer, msg);
     } else if (msg->type == UCP_ST_NOTICE_UNMATCH_ACK) {
         ucp_st_notice_handle_ack(peer, msg);
-    } else {
+    } else if (msg->type != UCP_ST_NOTICE_PING) {
         ucs_error("dropped a notice of unknown type %u from peer 0x%lx",
                   msg->type, peer->uuid);
     }

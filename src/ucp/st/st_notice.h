@@ -14,6 +14,7 @@
  *   GONE         the peer was declared gone here, and can reach nothing of this
  *                side any more. It declares this side gone in turn, and says
  *                that, too
+ *   PING         nothing
  *
  * A notice may overtake control messages and data of other operations, may come
  * twice, and may not come at all: all that it brings about can be done again,
@@ -39,6 +40,10 @@ typedef struct ucp_st_notice {
  * held; `now` is the time.
  */
 void ucp_st_notice_look(ucp_st_peer_t *peer, double now);
+
+/** Ask whether the peer is there, unless it is known to be gone: a notice to
+ *  one that is not fails. The lock is held. */
+void ucp_st_notice_ping(ucp_st_peer_t *peer);
 
 /** Non-zero if a peer that is gone is still to be told that. The lock is
  *  held. */

@@ -124,8 +124,9 @@ typedef struct ucp_st_host_hdr {
 typedef enum {
     UCP_ST_NOTICE_UNMATCH,     /**< A matched operation was freed, or failed */
     UCP_ST_NOTICE_UNMATCH_ACK, /**< ... and its peer's region is closed */
-    UCP_ST_NOTICE_GONE         /**< The receiver was declared gone, and no
+    UCP_ST_NOTICE_GONE,        /**< The receiver was declared gone, and no
                                     region is open to it any more */
+    UCP_ST_NOTICE_PING         /**< Nothing; fails where the peer is gone */
 } ucp_st_notice_type_t;
 
 /** A notice: all of an active message. What a type does not need is 0. */

@@ -8,9 +8,7 @@
 
 #include "st_ucp.h"
 #include "st_config.h"
-#include "st_worker.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 static int ucp_st_ucp_is_set(const char *const *names)
@@ -53,20 +51,16 @@ static ucs_status_t ucp_st_ucp_config_shm(ucp_config_t *config)
     return ucp_config_modify(config, "MM_ERROR_HANDLING", "y");
 }
 
-static ucs_status_t ucp_st_ucp_config_keepalive(ucp_st_worker_h worker,
-                                                ucp_config_t *config)
+/* UCX 1.13 crashes if it looks after its endpoints just when it has read what a
+ * process in shared memory said that is dead; does not look after those that
+ * were never answered; and fills the queues of who does not read. The library
+ * asks by itself. */
+static ucs_status_t ucp_st_ucp_config_keepalive(ucp_config_t *config)
 {
-    double seconds = worker->config.ping_interval;
-    char interval[32];
-
-    /* None, or for ever, is UCP's to say */
-    if ((getenv("UCX_KEEPALIVE_INTERVAL") != NULL) || !(seconds >= 1e-3) ||
-        (seconds > 1e6)) {
+    if (getenv("UCX_KEEPALIVE_INTERVAL") != NULL) {
         return UCS_OK;
     }
-    snprintf(interval, sizeof(interval), "%.0fms",
-             seconds * 1e3);
-    return ucp_config_modify(config, "KEEPALIVE_INTERVAL", interval);
+    return ucp_config_modify(config, "KEEPALIVE_INTERVAL", "inf");
 }
 
 /* A worker that sleeps until somebody sends to it for the first time: UCP
@@ -77,8 +71,7 @@ static ucs_status_t ucp_st_ucp_config_sleeper(ucp_config_t *config)
     return ucp_config_modify(config, "ADAPTIVE_PROGRESS", "n");
 }
 
-ucs_status_t ucp_st_ucp_context_create(ucp_st_worker_h worker,
-                                       uint64_t features, int is_sleeper,
+ucs_status_t ucp_st_ucp_context_create(uint64_t features, int is_sleeper,
                                        const char *name,
                                        ucp_context_h *context_p)
 {
@@ -94,7 +87,7 @@ ucs_status_t ucp_st_ucp_context_create(ucp_st_worker_h worker,
     if (status != UCS_OK) {
         return status;
     }
-    status = ucp_st_ucp_config_keepalive(worker, config);
+    status = ucp_st_ucp_config_keepalive(config);
     if (status == UCS_OK) {
         status = ucp_st_ucp_config_shm(config);
     }

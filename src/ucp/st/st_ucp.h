@@ -9,12 +9,11 @@
 
 /**
  * Make a UCP context with the settings of the environment. What that does not
- * say is set so that dead peers are found: UCP asks them as often as
- * UCX_ST_PING_INTERVAL says, also those that shared memory reaches. Workers of
- * a sleeper are waited for in poll() alone.
+ * say is set so that UCP tells of dead peers, also of those that shared memory
+ * reaches, and does not ask after them. Workers of a sleeper are waited for in
+ * poll() alone.
  */
-ucs_status_t ucp_st_ucp_context_create(ucp_st_worker_h worker,
-                                       uint64_t features, int is_sleeper,
+ucs_status_t ucp_st_ucp_context_create(uint64_t features, int is_sleeper,
                                        const char *name,
                                        ucp_context_h *context_p);
 

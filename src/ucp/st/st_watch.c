@@ -7,6 +7,7 @@
 #endif
 
 #include "st_watch.h"
+#include "st_host_dev.h"
 #include "st_lane.h"
 #include "st_leave.h"
 #include "st_notice.h"
@@ -73,7 +74,11 @@ static int ucp_st_watch_serve(void *arg)
 
     ucp_st_worker_lock(worker);
     is_needed = ucp_st_watch_ask(worker, left <= 0);
-    settle    = ucp_st_leave_settle_late(worker);
+    if (is_needed && (left <= 0)) {
+        /* A device may have refused UCP to be slept on */
+        ucp_st_host_dev_wake(&worker->host);
+    }
+    settle = ucp_st_leave_settle_late(worker);
     ucp_st_worker_unlock(worker);
     if (left <= 0) {
         worker->watch_time = now;

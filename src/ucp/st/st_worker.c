@@ -50,8 +50,7 @@ static ucs_status_t ucp_st_worker_own_ucp(ucp_st_worker_h worker)
     ucs_status_t status;
 
     worker->ucp_features = UCP_ST_WORKER_FEATURES;
-    status               = ucp_st_ucp_context_create(worker,
-                                                     worker->ucp_features, 0,
+    status               = ucp_st_ucp_context_create(worker->ucp_features, 0,
                                                      "ucp_st",
                                                      &worker->own_context);
     if (status != UCS_OK) {
