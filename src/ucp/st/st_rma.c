@@ -20,6 +20,7 @@
 #include "st_trace.h"
 #include "st_worker.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,6 +68,7 @@ void ucp_st_rma_reap(ucp_st_worker_h worker)
 
     do {
         ucp_st_lanes_progress_all(worker);
+        (void)sched_yield();
     } while (ucp_st_rma_is_behind(worker) &&
              ((ucp_st_worker_now() - start) < UCP_ST_RMA_REAP_TIME));
 }

@@ -225,6 +225,20 @@ static void ucp_st_rma_trig_abort_all(ucs_list_link_t *ops)
     }
 }
 
+/* Operations that have no effect here end, and what the NIC has of them is got
+ * rid of: it fires */
+static void ucp_st_rma_trig_end_untriggered(ucp_st_rma_trig_t *trig)
+{
+    unsigned count = __atomic_exchange_n(&trig->untriggered, 0,
+                                         __ATOMIC_ACQUIRE);
+
+    if (count > 0) {
+        ucp_st_queue_fail(trig->queue, NULL, UCS_ERR_IO_ERROR);
+        ucp_st_rma_trig_abort_all(&trig->posted);
+        ucp_st_rma_trig_count(trig->start, count);
+    }
+}
+
 void ucp_st_rma_trig_progress(ucp_st_worker_h worker)
 {
     ucp_st_rma_trig_t *trig, *tmp;
@@ -237,10 +251,7 @@ void ucp_st_rma_trig_progress(ucp_st_worker_h worker)
             }
             continue;
         }
-        if (__atomic_exchange_n(&trig->untriggered, 0, __ATOMIC_ACQUIRE)) {
-            ucp_st_queue_fail(trig->queue, NULL, UCS_ERR_IO_ERROR);
-            ucp_st_rma_trig_abort_all(&trig->posted);
-        }
+        ucp_st_rma_trig_end_untriggered(trig);
         ucp_st_rma_trig_post_late(trig);
     }
 }
@@ -289,7 +300,7 @@ static void ucp_st_rma_trig_start_func(void *arg)
     if (status != UCS_OK) {
         ucs_error("queue %p: failed to trigger the NIC: %s", trig->queue,
                   ucs_status_string(status));
-        __atomic_store_n(&trig->untriggered, 1, __ATOMIC_RELEASE);
+        (void)__atomic_fetch_add(&trig->untriggered, 1, __ATOMIC_RELEASE);
         ucp_st_trig_dev_wake(trig->worker);
     }
 }

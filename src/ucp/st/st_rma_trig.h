@@ -82,8 +82,8 @@ typedef struct ucp_st_rma_trig {
     uint64_t               started; /* operations */
     uint64_t               counted; /* of C, when all of them are over */
     uint64_t               asked;   /* operations that quiets have asked for */
-    int                    untriggered; /* a stream could not add to T; atomic
-                                           */
+    unsigned               untriggered; /* that streams could not add to T;
+                                           atomic */
     ucs_list_link_t        late;    /* ucp_st_rma_trig_op_t that wait for
                                        entries; of the first one parts may be
                                        posted */
@@ -134,6 +134,9 @@ void ucp_st_rma_trig_abort(ucp_st_rma_trig_op_t *op);
 
 /** The NIC has nothing of an operation, and gets nothing any more. */
 void ucp_st_rma_trig_destroy(ucp_st_rma_trig_op_t *op);
+
+/** Count in the NIC's place. */
+void ucp_st_rma_trig_count(uct_trig_cntr_h cntr, uint64_t value);
 
 /** Post what waits, in order, as far as there are entries. */
 void ucp_st_rma_trig_post_late(ucp_st_rma_trig_t *trig);

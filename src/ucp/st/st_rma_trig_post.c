@@ -41,9 +41,9 @@ void ucp_st_rma_trig_destroy(ucp_st_rma_trig_op_t *op)
     free(op);
 }
 
-/* Count in the NIC's place; it fails at the limit of a counter only, long after
- * which operations are refused */
-static void ucp_st_rma_trig_count(uct_trig_cntr_h cntr, uint64_t value)
+/* It fails at the limit of a counter only, before which operations are refused
+ */
+void ucp_st_rma_trig_count(uct_trig_cntr_h cntr, uint64_t value)
 {
     if ((value > 0) && (uct_trig_cntr_add(cntr, value) != UCS_OK)) {
         ucs_error("lane 'trig': a counter is out of order");
