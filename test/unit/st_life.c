@@ -19,6 +19,10 @@
 #define LENGTH  20000
 #define USES    3
 
+/* Of the words that are put and got: source, destination, signal, and what is
+ * got */
+#define NUM_WORDS 4
+
 /** One of two workers that know each other. */
 typedef struct side {
     ucs_gstream_h   stream;
@@ -26,6 +30,9 @@ typedef struct side {
     ucp_st_queue_h  queue;
     ucp_st_peer_h   peer;
     ucp_st_op_h     ops[NUM_OPS];
+    ucp_st_mem_h    memh; /* of words */
+    ucp_st_rkey_h   rkey; /* of the other side's */
+    uint64_t        words[NUM_WORDS];
     ucs_status_t    destroyed;
     int             is_gone;
     uint8_t         data[NUM_OPS][LENGTH];
@@ -189,6 +196,102 @@ static ucs_status_t use_often(void)
     return status;
 }
 
+/* The other side's words can be put to and got from */
+static ucs_status_t open_words(side_t *side, side_t *other)
+{
+    ucs_status_t status;
+    void *key;
+    size_t length;
+
+    status = ucp_st_mem_reg(other->worker, other->words, sizeof(other->words),
+                            &other->memh);
+    if (status != UCS_OK) {
+        return status;
+    }
+    status = ucp_st_rkey_pack(other->memh, &key, &length);
+    if (status != UCS_OK) {
+        return status;
+    }
+    status = ucp_st_rkey_unpack(side->peer, key, length, &side->rkey);
+    ucp_st_rkey_buffer_release(key);
+    return status;
+}
+
+/* A word with a signal to the other side, another one from there */
+static ucs_status_t put_and_get(side_t *side)
+{
+    ucp_st_rma_params_t params = {
+        .field_mask    = UCP_ST_RMA_PARAM_FIELD_MEMH |
+                         UCP_ST_RMA_PARAM_FIELD_OFFSET |
+                         UCP_ST_RMA_PARAM_FIELD_LENGTH |
+                         UCP_ST_RMA_PARAM_FIELD_RKEY |
+                         UCP_ST_RMA_PARAM_FIELD_REMOTE_OFFSET,
+        .memh          = side->memh,
+        .length        = sizeof(uint64_t),
+        .rkey          = side->rkey,
+        .remote_offset = sizeof(uint64_t)
+    };
+    ucp_st_signal_params_t signal = {
+        .field_mask = UCP_ST_SIGNAL_PARAM_FIELD_RKEY |
+                      UCP_ST_SIGNAL_PARAM_FIELD_OFFSET |
+                      UCP_ST_SIGNAL_PARAM_FIELD_VALUE,
+        .rkey       = side->rkey,
+        .offset     = 2 * sizeof(uint64_t),
+        .value      = 1
+    };
+    ucs_status_t status;
+
+    status = ucp_st_enqueue_put_signal(side->queue, &params, &signal);
+    if (status != UCS_OK) {
+        return status;
+    }
+    params.offset        = 3 * sizeof(uint64_t);
+    params.remote_offset = 0;
+    status               = ucp_st_enqueue_get(side->queue, &params);
+    return (status == UCS_OK) ? ucp_st_enqueue_quiet(side->queue) : status;
+}
+
+static ucs_status_t await_signal(side_t *side)
+{
+    ucp_st_wait_signal_params_t params = {
+        .field_mask = UCP_ST_WAIT_SIGNAL_PARAM_FIELD_MEMH |
+                      UCP_ST_WAIT_SIGNAL_PARAM_FIELD_OFFSET |
+                      UCP_ST_WAIT_SIGNAL_PARAM_FIELD_VALUE |
+                      UCP_ST_WAIT_SIGNAL_PARAM_FIELD_PEER,
+        .memh       = side->memh,
+        .offset     = 2 * sizeof(uint64_t),
+        .value      = 1,
+        .peer       = side->peer
+    };
+
+    return ucp_st_enqueue_wait_signal(side->queue, &params);
+}
+
+static ucs_status_t use_words(void)
+{
+    ucs_status_t status = UCS_OK;
+    int i;
+
+    for (i = 0; (i < 2) && (status == UCS_OK); ++i) {
+        sides[i].words[0] = 10 + i;
+        status            = open_words(&sides[i], &sides[!i]);
+    }
+    for (i = 0; (i < 2) && (status == UCS_OK); ++i) {
+        status = put_and_get(&sides[i]);
+    }
+    for (i = 0; (i < 2) && (status == UCS_OK); ++i) {
+        status = await_signal(&sides[i]);
+    }
+    if (status == UCS_OK) {
+        status = wait_both();
+    }
+    for (i = 0; (i < 2) && (status == UCS_OK); ++i) {
+        CU_ASSERT_EQUAL(sides[i].words[1], (uint64_t)(11 - i));
+        CU_ASSERT_EQUAL(sides[i].words[3], (uint64_t)(11 - i));
+    }
+    return status;
+}
+
 static ucs_status_t run(void)
 {
     ucs_status_t status = UCS_OK;
@@ -206,7 +309,10 @@ static ucs_status_t run(void)
     if (status == UCS_OK) {
         status = match_all();
     }
-    return (status == UCS_OK) ? use_often() : status;
+    if (status == UCS_OK) {
+        status = use_often();
+    }
+    return (status == UCS_OK) ? use_words() : status;
 }
 
 /* Where the wait could not be enqueued, it is now; no other start lacks one */
@@ -218,6 +324,13 @@ static void wait_again(side_t *side, ucp_st_op_h op)
     if (attr.started > 0) {
         (void)ucp_st_enqueue_wait(side->queue, op);
     }
+}
+
+static void progress_both(void)
+{
+    (void)ucp_st_worker_progress(sides[0].worker);
+    (void)ucp_st_worker_progress(sides[1].worker);
+    (void)sched_yield();
 }
 
 /* An operation of a stream that still waits is busy: the peer's end, which is
@@ -237,20 +350,46 @@ static void close_ops(side_t *side)
         wait_again(side, side->ops[i]);
         do {
             status = ucp_st_op_free(side->ops[i]);
-            (void)ucp_st_worker_progress(sides[0].worker);
-            (void)ucp_st_worker_progress(sides[1].worker);
-            (void)sched_yield();
+            progress_both();
         } while (status == UCS_ERR_BUSY);
         CU_ASSERT_EQUAL(status, UCS_OK);
     }
 }
 
+/* Operations that no quiet was enqueued for may not be over */
 static void close_queue(side_t *side)
 {
-    if (side->queue != NULL) {
-        (void)ucp_st_queue_wait(side->queue, NULL);
-        CU_ASSERT_EQUAL(ucp_st_queue_destroy(side->queue), UCS_OK);
+    ucs_status_t status;
+
+    if (side->queue == NULL) {
+        return;
     }
+    /* The signal, if the other side could not send it: its stream looks */
+    __atomic_store_n(&side->words[2], 1, __ATOMIC_RELEASE);
+    (void)ucp_st_queue_wait(side->queue, NULL);
+    do {
+        status = ucp_st_queue_destroy(side->queue);
+        progress_both();
+    } while (status == UCS_ERR_BUSY);
+    CU_ASSERT_EQUAL(status, UCS_OK);
+}
+
+/* Which the other side may be writing to */
+static void close_words(side_t *side)
+{
+    ucs_status_t status = UCS_OK;
+
+    if (side->rkey != NULL) {
+        CU_ASSERT_EQUAL(ucp_st_rkey_destroy(side->rkey), UCS_OK);
+    }
+    if (side->memh == NULL) {
+        return;
+    }
+    do {
+        status = ucp_st_mem_dereg(side->memh);
+        progress_both();
+    } while (status == UCS_ERR_BUSY);
+    CU_ASSERT_EQUAL(status, UCS_OK);
 }
 
 /* In a thread of its own, as each side waits for the other's last word */
@@ -298,6 +437,8 @@ static void close_both(void)
     close_ops(&sides[1]);
     close_queue(&sides[0]);
     close_queue(&sides[1]);
+    close_words(&sides[0]);
+    close_words(&sides[1]);
     for (i = 0; i < 2; ++i) {
         threads[i] = destroy_begin(&sides[i]);
     }
@@ -314,6 +455,7 @@ static void close_one(side_t *side, side_t *other)
 
     close_ops(side);
     close_queue(side);
+    close_words(side);
     thread = destroy_begin(side);
     while (!__atomic_load_n(&side->is_gone, __ATOMIC_ACQUIRE)) {
         (void)ucp_st_worker_progress(other->worker);

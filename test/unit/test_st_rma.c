@@ -332,6 +332,82 @@ static void test_compute(void)
     st_pair_cleanup(&pair);
 }
 
+/** A side of two streams that have one thread. */
+typedef struct {
+    st_side_t           side[2]; /* the same, with each stream */
+    ucs_gstream_group_h group;
+} party_t;
+
+static void party_init(party_t *party, const st_side_t *side)
+{
+    ucs_gstream_group_params_t group = {
+        .field_mask  = UCS_GSTREAM_GROUP_PARAM_FIELD_NUM_THREADS,
+        .num_threads = 1
+    };
+    ucs_gstream_params_t params      = {
+        .field_mask = UCS_GSTREAM_PARAM_FIELD_GROUP
+    };
+    int i;
+
+    CU_ASSERT_EQUAL_FATAL(ucs_gstream_group_create(&group, &party->group),
+                          UCS_OK);
+    params.group = party->group;
+    for (i = 0; i < 2; ++i) {
+        party->side[i] = *side;
+        CU_ASSERT_EQUAL_FATAL(ucs_gstream_create(&params,
+                                                 &party->side[i].stream),
+                              UCS_OK);
+        party->side[i].queue = st_queue(&party->side[i],
+                                        party->side[i].stream);
+    }
+}
+
+static void party_cleanup(party_t *party)
+{
+    st_more_cleanup(&party->side[0]);
+    st_more_cleanup(&party->side[1]);
+    CU_ASSERT_EQUAL(ucs_gstream_group_destroy(party->group), UCS_OK);
+}
+
+/* Two streams of one thread wait for signals, the first one for the one that
+ * comes last; each is woken by its own */
+static void test_group(void)
+{
+    ucp_st_wait_signal_params_t wait;
+    st_window_t windows[2];
+    party_t party;
+    st_pair_t pair;
+    int i, k;
+
+    if (!st_pair_init(&pair)) {
+        return;
+    }
+    st_windows_init(&pair, windows, LEN, 1);
+    party_init(&party, &pair.side[ST_B]);
+    for (k = 1; k <= 5; ++k) {
+        for (i = 0; i < 2; ++i) {
+            wait = st_wait_params(&windows[ST_B], i, k);
+            CU_ASSERT_EQUAL(ucp_st_enqueue_wait_signal(party.side[i].queue,
+                                                       &wait), UCS_OK);
+        }
+        for (i = 1; i >= 0; --i) {
+            CU_ASSERT_EQUAL(ucs_gstream_synchronize_timeout(
+                                    party.side[i].stream, 0.01),
+                            UCS_INPROGRESS);
+            st_put_signal(&windows[ST_A], 8, i, k);
+            CU_ASSERT_EQUAL(ucs_gstream_synchronize(party.side[i].stream),
+                            UCS_OK);
+        }
+    }
+    st_quiet(&windows[ST_A]);
+    st_sync(&pair.side[ST_A]);
+    st_sync(&party.side[0]);
+    st_sync(&party.side[1]);
+    party_cleanup(&party);
+    st_windows_cleanup(windows);
+    st_pair_cleanup(&pair);
+}
+
 /* What is counted */
 static void test_stats(void)
 {
@@ -376,6 +452,7 @@ static const st_cunit_case_t cases[] = {
     {"many", test_many},
     {"self", test_self},
     {"compute", test_compute},
+    {"group", test_group},
     {"stats", test_stats}
 };
 

@@ -360,6 +360,7 @@ static void test_capture(void)
  * waits of the queue pass. Lane direct writes to memory that nobody uses. */
 static void test_stale_key(void)
 {
+    uint64_t gate = 0;
     end_t end;
 
     if (st_lane() == UCP_ST_LANE_DIRECT) {
@@ -370,11 +371,13 @@ static void test_stale_key(void)
         return;
     }
     CU_ASSERT_EQUAL(ucp_st_mem_dereg(end.windows[ST_B].memh), UCS_OK);
+    st_hold(&end.pair.side[ST_A], &gate);
     CU_ASSERT_EQUAL(ucp_st_enqueue_put(end.pair.side[ST_A].queue, &end.params),
                     UCS_OK);
     st_quiet(&end.windows[ST_A]);
     CU_ASSERT_EQUAL(ucp_st_enqueue_wait_signal(end.pair.side[ST_A].queue,
                                                &end.wait), UCS_OK);
+    st_let_go(&gate);
     CU_ASSERT_NOT_EQUAL(ucp_st_queue_wait(end.pair.side[ST_A].queue, NULL),
                         UCS_OK);
     CU_ASSERT_EQUAL(end.windows[ST_B].memory[0], 0);

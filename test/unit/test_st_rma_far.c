@@ -32,6 +32,7 @@
 /** What it does. */
 typedef enum {
     MODE_ECHO, /* answers each signal with one */
+    MODE_MIXED,/* checks what comes with each signal */
     MODE_IDLE  /* nothing, until it is killed */
 } far_mode_t;
 
@@ -50,6 +51,7 @@ const char *__lsan_default_suppressions(void)
 typedef struct {
     st_side_t   side;
     st_window_t window;
+    st_window_t plain; /* with MODE_MIXED: in memory of malloc() */
     int         fd;  /* to the other one */
     pid_t       pid; /* of the other one */
 } far_t;
@@ -77,6 +79,20 @@ static size_t far_swap(far_t *far, const void *mine, size_t length,
     return ret;
 }
 
+static void far_init_window(far_t *far, st_window_t *window, int is_library)
+{
+    uint8_t theirs[MESSAGE];
+    size_t length;
+    void *mine;
+
+    st_window_init(&far->side, window, LEN, is_library);
+    CU_ASSERT_EQUAL(ucp_st_rkey_pack(window->memh, &mine, &length), UCS_OK);
+    length = far_swap(far, mine, length, theirs);
+    CU_ASSERT_EQUAL_FATAL(ucp_st_rkey_unpack(far->side.peer, theirs, length,
+                                             &window->rkey), UCS_OK);
+    ucp_st_rkey_buffer_release(mine);
+}
+
 static void far_init(far_t *far)
 {
     uint8_t theirs[MESSAGE];
@@ -90,12 +106,7 @@ static void far_init(far_t *far)
     CU_ASSERT_EQUAL_FATAL(ucp_st_peer_create(far->side.worker, theirs, length,
                                              &far->side.peer), UCS_OK);
     ucp_st_worker_release_address(far->side.worker, mine);
-    st_window_init(&far->side, &far->window, LEN, 1);
-    CU_ASSERT_EQUAL(ucp_st_rkey_pack(far->window.memh, &mine, &length), UCS_OK);
-    length = far_swap(far, mine, length, theirs);
-    CU_ASSERT_EQUAL_FATAL(ucp_st_rkey_unpack(far->side.peer, theirs, length,
-                                             &far->window.rkey), UCS_OK);
-    ucp_st_rkey_buffer_release(mine);
+    far_init_window(far, &far->window, 1);
 }
 
 static void far_cleanup(far_t *far)
@@ -140,6 +151,37 @@ static void far_rounds(far_t *far, int is_first)
     CU_ASSERT_EQUAL(errors, 0);
 }
 
+/* One side puts data to memory of malloc(), and signals in memory of the
+ * library: each signal comes behind its data, whatever the lanes are */
+static void far_mixed(far_t *far, int is_first)
+{
+    static st_work_t work[ROUNDS];
+    int errors = 0;
+    ucp_st_signal_params_t signal;
+    ucp_st_rma_params_t params;
+    uint64_t k;
+
+    for (k = 1; k <= ROUNDS; ++k) {
+        work[k - 1] = (st_work_t){far->plain.memory, LEN, k, &errors};
+        if (is_first) {
+            params = st_rma_params(&far->plain, 0, LEN);
+            signal = st_signal_params(&far->window, 0, k);
+            st_launch(&far->side, st_fill_func, &work[k - 1]);
+            CU_ASSERT_EQUAL(ucp_st_enqueue_put_signal(far->side.queue, &params,
+                                                      &signal), UCS_OK);
+            st_wait_signal(&far->window, 0, k);
+        } else {
+            st_wait_signal(&far->window, 0, k);
+            st_launch(&far->side, st_check_func, &work[k - 1]);
+            st_put_signal(&far->window, 0, 0, k);
+        }
+    }
+    st_quiet(&far->window);
+    st_sync(&far->side);
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize(far->side.stream), UCS_OK);
+    CU_ASSERT_EQUAL(errors, 0);
+}
+
 /* The other process */
 static void run_other(void)
 {
@@ -154,9 +196,17 @@ static void run_other(void)
             pause();
         }
     }
-    far_rounds(&far, 0);
+    if (mode == MODE_MIXED) {
+        far_init_window(&far, &far.plain, 0);
+        far_mixed(&far, 0);
+    } else {
+        far_rounds(&far, 0);
+    }
     far_tell(&far);
     far_hear(&far);
+    if (mode == MODE_MIXED) {
+        st_window_cleanup(&far.plain);
+    }
     far_cleanup(&far);
 }
 
@@ -216,6 +266,32 @@ static void test_echo(void)
     CU_ASSERT_EQUAL(waitpid(far.pid, &status, 0), far.pid);
     CU_ASSERT_EQUAL(status, 0);
     far_cleanup(&far);
+}
+
+/* The lanes that a pair of processes of a node has at once */
+static void test_mixed(void)
+{
+    char *lanes = st_env_set("UCX_ST_LANES", "direct,host");
+    char *tls   = st_env_set("UCX_TLS", "posix,tcp,self");
+    ucp_st_rkey_attr_t attr;
+    int status;
+    far_t far;
+
+    other_start(&far, MODE_MIXED);
+    far_init_window(&far, &far.plain, 0);
+    CU_ASSERT_EQUAL(ucp_st_rkey_query(far.window.rkey, &attr), UCS_OK);
+    CU_ASSERT_EQUAL(attr.lane, UCP_ST_LANE_DIRECT);
+    CU_ASSERT_EQUAL(ucp_st_rkey_query(far.plain.rkey, &attr), UCS_OK);
+    CU_ASSERT_EQUAL(attr.lane, UCP_ST_LANE_HOST);
+    far_mixed(&far, 1);
+    far_hear(&far);
+    far_tell(&far);
+    CU_ASSERT_EQUAL(waitpid(far.pid, &status, 0), far.pid);
+    CU_ASSERT_EQUAL(status, 0);
+    st_window_cleanup(&far.plain);
+    far_cleanup(&far);
+    st_env_restore("UCX_TLS", tls);
+    st_env_restore("UCX_ST_LANES", lanes);
 }
 
 /* After the death the queue is in error, and takes nothing more */
@@ -284,6 +360,7 @@ static const st_cunit_case_t other_cases[] = {
 
 static const st_cunit_case_t cases[] = {
     {"echo", test_echo},
+    {"mixed", test_mixed},
     {"wait_death", test_wait_death},
     {"death", test_death}
 };
