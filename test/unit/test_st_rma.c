@@ -71,8 +71,8 @@ static void test_get(void)
     run_sizes(0, 1);
 }
 
-/* The stream reads a put's source when it comes to it, not before, and has a
- * get's bytes behind the quiet */
+/* The stream reads a put's source when it comes to it, not before, and has what
+ * it got behind the quiet */
 static void test_stream_order(void)
 {
     st_window_t windows[2];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_st_rma_far.c - one-sided operations with another process: data and
- * signals to and fro, also to who sleeps, and what becomes of them when that
- * process is killed. This program is the other process, too.
+ * signals there and back, also to who sleeps, and what becomes of them when
+ * that process is killed. This program is the other process, too.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
@@ -248,7 +248,7 @@ static int is_death(ucs_status_t status)
            (status == UCS_ERR_CONNECTION_RESET);
 }
 
-/* Data and signals to and fro, as the streams go */
+/* Data and signals there and back, as the streams go */
 static void test_echo(void)
 {
     ucp_st_rkey_attr_t attr;

@@ -125,6 +125,7 @@ typedef struct ucp_st_rma_dev {
     ucs_list_link_t           ready;     /* ucp_st_rma_host_op_t whose turn it
                                             is */
     ucs_list_link_t           free_ops;  /* the same, unused */
+    ucs_list_link_t           free_trig_ops; /* ucp_st_rma_trig_op_t, unused */
     ucs_list_link_t           trigs;     /* ucp_st_rma_trig_t */
     pthread_mutex_t           wait_lock; /* protects the next two; no other lock
                                             of this library is taken with it */

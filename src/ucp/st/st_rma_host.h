@@ -7,7 +7,7 @@
  *   stream: hands the operation over
  *   thread: request, with a put's data ---> thread: moves the data,
  *                                                   carries the signal out
- *           word of the queue + 1  <-------         reply, with a get's data
+ *           word of the queue + 1  <-------         reply, with what was got
  *   stream: quiet waits for the word
  *
  * A strict operation is sent once its flow (st_rma.h) has nothing in front of

@@ -14,6 +14,7 @@
 #include "st_worker.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Entries that a queue sets aside, and how few will do */
 #define UCP_ST_RMA_TRIG_ENTRIES     16
@@ -322,13 +323,35 @@ static void ucp_st_rma_trig_start_cmd(ucp_st_rma_trig_t *trig,
 
 static ucp_st_rma_trig_op_t *ucp_st_rma_trig_new(ucp_st_rma_trig_t *trig)
 {
-    ucp_st_rma_trig_op_t *op = calloc(1, sizeof(*op));
+    ucs_list_link_t *unused = &trig->worker->rma.free_trig_ops;
+    ucp_st_rma_trig_op_t *op;
 
+    if (ucs_list_is_empty(unused)) {
+        op = malloc(sizeof(*op));
+    } else {
+        op = ucs_list_extract_head(unused, ucp_st_rma_trig_op_t, list);
+    }
     if (op != NULL) {
+        memset(op, 0, sizeof(*op));
         op->trig = trig;
         ucs_list_add_tail(&trig->late, &op->list);
     }
     return op;
+}
+
+void ucp_st_rma_trig_put(ucp_st_rma_trig_op_t *op)
+{
+    ucs_list_del(&op->list);
+    ucs_list_add_head(&op->trig->worker->rma.free_trig_ops, &op->list);
+}
+
+void ucp_st_rma_trig_cleanup(ucp_st_worker_h worker)
+{
+    ucs_list_link_t *ops = &worker->rma.free_trig_ops;
+
+    while (!ucs_list_is_empty(ops)) {
+        free(ucs_list_extract_head(ops, ucp_st_rma_trig_op_t, list));
+    }
 }
 
 static ucs_status_t ucp_st_rma_trig_start(const ucp_st_rma_t *rma,
@@ -375,8 +398,7 @@ static void ucp_st_rma_trig_undo(ucp_st_queue_h queue, ucp_st_rma_flow_t *flow)
     --flow->peer->rma_open;
     --trig->started;
     trig->counted -= ucp_st_rma_trig_counts(op);
-    ucs_list_del(&op->list);
-    free(op);
+    ucp_st_rma_trig_put(op);
 }
 
 static void ucp_st_rma_trig_commit(ucp_st_queue_h queue)

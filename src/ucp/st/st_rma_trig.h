@@ -103,6 +103,9 @@ int ucp_st_rma_trig_is_behind(const ucp_st_rma_trig_t *trig);
 /** Non-zero while something waits for entries. The lock is held. */
 int ucp_st_rma_trig_is_late(ucp_st_worker_h worker);
 
+/** Free what is not used any more, at the worker's end. */
+void ucp_st_rma_trig_cleanup(ucp_st_worker_h worker);
+
 /** The queue goes: its part is given back when the NIC is done with it. The
  *  lock is held. */
 void ucp_st_rma_trig_leave(ucp_st_rma_trig_t *trig);
@@ -134,6 +137,9 @@ void ucp_st_rma_trig_abort(ucp_st_rma_trig_op_t *op);
 
 /** The NIC has nothing of an operation, and gets nothing any more. */
 void ucp_st_rma_trig_destroy(ucp_st_rma_trig_op_t *op);
+
+/** It is in use no more. */
+void ucp_st_rma_trig_put(ucp_st_rma_trig_op_t *op);
 
 /** Count in the NIC's place. */
 void ucp_st_rma_trig_count(uct_trig_cntr_h cntr, uint64_t value);

@@ -17,8 +17,6 @@
 
 #include <ucs/sys/math.h>
 
-#include <stdlib.h>
-
 /* The queue is done with an operation, however it went */
 static void ucp_st_rma_trig_end(ucp_st_rma_trig_op_t *op)
 {
@@ -37,8 +35,7 @@ void ucp_st_rma_trig_destroy(ucp_st_rma_trig_op_t *op)
     if (op->slot != NULL) {
         op->slot->is_used = 0;
     }
-    ucs_list_del(&op->list);
-    free(op);
+    ucp_st_rma_trig_put(op);
 }
 
 /* It fails at the limit of a counter only, before which operations are refused

@@ -326,6 +326,7 @@ void ucp_st_rma_init(ucp_st_worker_h worker)
     kh_init_inplace(ucp_st_mems, &dev->mems);
     ucs_list_head_init(&dev->ready);
     ucs_list_head_init(&dev->free_ops);
+    ucs_list_head_init(&dev->free_trig_ops);
     ucs_list_head_init(&dev->trigs);
     ucs_list_head_init(&dev->waits);
     ucs_list_head_init(&dev->free_waits);
@@ -352,6 +353,7 @@ void ucp_st_rma_cleanup(ucp_st_worker_h worker)
         free(ucs_list_extract_head(&dev->free_waits, ucp_st_rma_wait_t, list));
     }
     ucp_st_rma_host_cleanup(worker);
+    ucp_st_rma_trig_cleanup(worker);
     kh_destroy_inplace(ucp_st_mems, &dev->mems);
     (void)pthread_mutex_destroy(&dev->wait_lock);
 }
