@@ -99,7 +99,7 @@ static void test_late_read(void)
  * is behind a wait does not run before it has passed */
 static void test_two_queues(void)
 {
-    static uint8_t sbuf[2][LEN], rbuf[2][LEN];
+    static uint8_t sbuf[2][ST_LONG], rbuf[2][ST_LONG];
     ucp_st_op_h send[2], recv[2];
     ucp_st_queue_h other;
     uint64_t count = 0;
@@ -114,8 +114,8 @@ static void test_two_queues(void)
     b     = &pair.side[ST_B];
     other = st_queue(a, a->stream);
     for (i = 0; i < 2; ++i) {
-        send[i] = st_send(a, sbuf[i], LEN, i);
-        recv[i] = st_recv(b, rbuf[i], LEN, i);
+        send[i] = st_send(a, sbuf[i], ST_LONG, i);
+        recv[i] = st_recv(b, rbuf[i], ST_LONG, i);
         st_match_ok(send[i], recv[i]);
     }
     st_start(a, send[0]);
