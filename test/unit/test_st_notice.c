@@ -316,6 +316,25 @@ static void test_asked(void)
     scene_cleanup(&scene);
 }
 
+/* One side has lost the other one, and has nothing to wait for itself */
+static void test_lost_idle(void)
+{
+    static scene_t scene;
+
+    if (st_lane() != UCP_ST_LANE_HOST) {
+        st_cunit_skip("other lanes ask in their own ways");
+        return;
+    }
+    if (!scene_init(&scene, 0)) {
+        return;
+    }
+    scene_lose(&scene, ST_B, UCS_ERR_CONNECTION_RESET);
+    scene_use(&scene, ST_A);
+    scene_block(&scene, ST_A);
+    scene_check_error(&scene, ST_A, UCS_ERR_CONNECTION_RESET);
+    scene_cleanup(&scene);
+}
+
 /* Take a notice as if it had come from the other side */
 static void scene_handle(scene_t *scene, int i, ucp_st_notice_msg_t *msg)
 {
@@ -386,6 +405,7 @@ static const st_cunit_case_t cases[] = {
     {"queue_halts", test_queue_halts},
     {"freed", test_freed},
     {"asked", test_asked},
+    {"lost_idle", test_lost_idle},
     {"strangers", test_strangers}
 };
 

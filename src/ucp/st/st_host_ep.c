@@ -147,14 +147,14 @@ ucs_status_t ucp_st_host_dev_get_ep(ucp_st_peer_t *peer, ucp_ep_h *ep_p)
     return UCS_OK;
 }
 
-/* A message to a peer that is gone fails; of one on this node its process tells
- * more. Once a peer is gone its endpoint is closed: UCP ends what it still does
- * for operations with it, whose waits are released then. */
+/* A message to a peer that is gone fails, and one that has lost this side hears
+ * that it is waited for. Once a peer is gone its endpoint is closed: UCP ends
+ * what it still does for operations with it, whose waits are released then. */
 void ucp_st_host_dev_check(ucp_st_peer_t *peer)
 {
     ucp_st_host_ep_t *hep = peer->host_ep;
 
-    if (!ucp_st_process_is_here(&peer->process) && (hep->ep != NULL)) {
+    if (hep->ep != NULL) {
         ucp_st_notice_ping(peer);
     }
     if ((peer->status != UCS_OK) && (hep->ep != NULL) && !hep->closing) {

@@ -12,6 +12,7 @@
 #include "st_log.h"
 #include "st_op.h"
 #include "st_ucp.h"
+#include "st_watch.h"
 
 #include <stdlib.h>
 
@@ -221,6 +222,16 @@ static void ucp_st_notice_handle_gone(ucp_st_peer_t *peer)
     ucp_st_peer_closed(peer);
 }
 
+/* Its stream waits for what a transport may have lost: if so that is decided,
+ * whatever the host here does */
+static void ucp_st_notice_handle_ping(ucp_st_peer_t *peer)
+{
+    if (peer->lost != UCS_OK) {
+        peer->said_gone = 1;
+        ucp_st_watch_wake(peer->worker);
+    }
+}
+
 void ucp_st_notice_handle(ucp_st_worker_h worker,
                           const ucp_st_notice_msg_t *msg)
 {
@@ -241,7 +252,9 @@ void ucp_st_notice_handle(ucp_st_worker_h worker,
         ucp_st_notice_handle_unmatch(peer, msg);
     } else if (msg->type == UCP_ST_NOTICE_UNMATCH_ACK) {
         ucp_st_notice_handle_ack(peer, msg);
-    } else if (msg->type != UCP_ST_NOTICE_PING) {
+    } else if (msg->type == UCP_ST_NOTICE_PING) {
+        ucp_st_notice_handle_ping(peer);
+    } else {
         ucs_error("dropped a notice of unknown type %u from peer 0x%lx",
                   msg->type, peer->uuid);
     }

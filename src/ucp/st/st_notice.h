@@ -14,7 +14,8 @@
  *   GONE         the peer was declared gone here, and can reach nothing of this
  *                side any more. It declares this side gone in turn, and says
  *                that, too
- *   PING         nothing
+ *   PING         a stream waits for the peer: if that has lost this side it
+ *                decides
  *
  * A notice may overtake control messages and data of other operations, may come
  * twice, and may not come at all: all that it brings about can be done again,

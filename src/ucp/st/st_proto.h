@@ -126,7 +126,7 @@ typedef enum {
     UCP_ST_NOTICE_UNMATCH_ACK, /**< ... and its peer's region is closed */
     UCP_ST_NOTICE_GONE,        /**< The receiver was declared gone, and no
                                     region is open to it any more */
-    UCP_ST_NOTICE_PING         /**< Nothing; fails where the peer is gone */
+    UCP_ST_NOTICE_PING         /**< A stream waits for the receiver */
 } ucp_st_notice_type_t;
 
 /** A notice: all of an active message. What a type does not need is 0. */
