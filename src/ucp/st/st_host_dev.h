@@ -39,6 +39,7 @@ typedef struct ucp_st_host_ep {
     ucp_ep_h        ep;      /* or NULL */
     ucp_ep_h        notice_ep; /* or NULL */
     int             notice_broken; /* it has failed, or could not be made */
+    int             is_pinging;    /* a PING is not through yet */
     int             closing; /* in that list */
     char            address[]; /* UCP's; read-only */
 } ucp_st_host_ep_t;

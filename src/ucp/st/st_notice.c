@@ -94,8 +94,9 @@ void ucp_st_notice_ping(ucp_st_peer_t *peer)
 {
     ucp_st_notice_msg_t msg = {.type = UCP_ST_NOTICE_PING};
 
-    if ((peer->status == UCS_OK) && ucp_st_notice_is_possible(peer)) {
-        (void)ucp_st_notice_post(peer, &msg); /* or the next time */
+    if ((peer->status == UCS_OK) && ucp_st_notice_is_possible(peer) &&
+        !peer->host_ep->is_pinging) {
+        peer->host_ep->is_pinging = ucp_st_notice_post(peer, &msg);
     }
 }
 
@@ -123,6 +124,9 @@ static void ucp_st_notice_sent(ucp_st_notice_t *notice, ucs_status_t status)
     ucs_debug("notice %u to peer 0x%lx is sent: %s", notice->msg.type,
               notice->peer->uuid, ucs_status_string(status));
     --worker->host.num_notices;
+    if (notice->msg.type == UCP_ST_NOTICE_PING) {
+        notice->peer->host_ep->is_pinging = 0;
+    }
     if (ucp_st_ucp_is_local(status)) {
         ucp_st_notice_again(notice);
     } else if (status != UCS_OK) {
