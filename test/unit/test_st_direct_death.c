@@ -277,7 +277,8 @@ static void run_all(death_mode_t mode, int is_polled)
         }
     }
     ucs_log_pop_handler();
-    CU_ASSERT_EQUAL(num_errors, 0);
+    /* On lane host UCP may be about to connect when it is killed */
+    CU_ASSERT_TRUE((num_errors == 0) || (mode == MODE_HOST));
 }
 
 static void test_idle(void)
