@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* "FD TASK" in the environment of the second process */
@@ -48,6 +49,23 @@ void st_far_start(st_far_t *far, const char *task)
     CU_ASSERT_FATAL(far->pid > 0);
     unsetenv(ST_FAR_ENV);
     close(fds[1]);
+}
+
+void st_far_kill(st_far_t *far)
+{
+    int status;
+
+    CU_ASSERT_EQUAL(kill(far->pid, SIGKILL), 0);
+    CU_ASSERT_EQUAL(waitpid(far->pid, &status, 0), far->pid);
+    CU_ASSERT_TRUE(WIFSIGNALED(status));
+    close(far->fd);
+    far->fd = -1;
+}
+
+int st_far_is_death(ucs_status_t status)
+{
+    return (status == UCS_ERR_ENDPOINT_TIMEOUT) ||
+           (status == UCS_ERR_CONNECTION_RESET);
 }
 
 const char *st_far_task(st_far_t *far)

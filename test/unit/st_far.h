@@ -23,6 +23,12 @@ typedef struct {
  *  It is killed when this process ends. Asserts. */
 void st_far_start(st_far_t *far, const char *task);
 
+/** Kill it, wait until it has ended, and close what leads to it. Asserts. */
+void st_far_kill(st_far_t *far);
+
+/** Non-zero if that is how its death is told. */
+int st_far_is_death(ucs_status_t status);
+
 /** What this process was started to do, and who has started it; NULL in the
  *  first process. */
 const char *st_far_task(st_far_t *far);

@@ -171,16 +171,6 @@ static void other_start(life_t *life, death_mode_t mode, int is_send,
     st_far_start(&life->far, task);
 }
 
-static void other_kill(life_t *life)
-{
-    int status;
-
-    CU_ASSERT_EQUAL(kill(life->far.pid, SIGKILL), 0);
-    CU_ASSERT_EQUAL(waitpid(life->far.pid, &status, 0), life->far.pid);
-    CU_ASSERT_TRUE(WIFSIGNALED(status));
-    close(life->far.fd);
-}
-
 static ucs_log_func_rc_t count_error(const char *file, unsigned line,
                                      const char *function,
                                      ucs_log_level_t level,
@@ -197,12 +187,6 @@ static ucs_log_func_rc_t count_error(const char *file, unsigned line,
     return UCS_LOG_FUNC_RC_CONTINUE;
 }
 
-static int is_death(ucs_status_t status)
-{
-    return (status == UCS_ERR_ENDPOINT_TIMEOUT) ||
-           (status == UCS_ERR_CONNECTION_RESET);
-}
-
 /* Until it is found out that the other process is dead; all the time the host
  * asks, which is to have no effect on this process */
 static void await_death(life_t *life)
@@ -213,7 +197,7 @@ static void await_death(life_t *life)
         CU_ASSERT_EQUAL(ucp_st_op_query(life->op, &attr), UCS_OK);
         ucp_st_worker_progress(life->side.worker);
     } while (attr.status == UCS_OK);
-    CU_ASSERT_TRUE(is_death(attr.status));
+    CU_ASSERT_TRUE(st_far_is_death(attr.status));
 }
 
 /* A use that it takes no part in any more, or not to the end. What is mapped
@@ -233,19 +217,19 @@ static void run_death(death_mode_t mode, int is_send, int is_mapped,
     st_start(&life.side, life.op);
     CU_ASSERT_EQUAL(ucs_gstream_synchronize(life.side.stream), UCS_OK);
     if (is_polled) {
-        other_kill(&life);
+        st_far_kill(&life.far);
         await_death(&life);
-        CU_ASSERT_TRUE(is_death(ucp_st_enqueue_wait(life.side.queue, life.op)));
+        CU_ASSERT_TRUE(st_far_is_death(ucp_st_enqueue_wait(life.side.queue, life.op)));
     } else {
         st_wait(&life.side, life.op);
-        other_kill(&life);
+        st_far_kill(&life.far);
     }
     status = ucp_st_queue_wait(life.side.queue, &error);
     if (is_mapped && (mode == MODE_STARTED)) {
         CU_ASSERT_EQUAL(status, UCS_OK);
         CU_ASSERT_TRUE(st_check(life.buffer, LEN, 1));
     } else {
-        CU_ASSERT_TRUE(is_death(status));
+        CU_ASSERT_TRUE(st_far_is_death(status));
         CU_ASSERT_EQUAL(error.status, status);
         CU_ASSERT_PTR_EQUAL(error.op, life.op);
     }
@@ -334,7 +318,7 @@ static void test_before(void)
 
     other_start(&life, MODE_THERE, 0, 0);
     length = st_far_hear(&life.far, address);
-    other_kill(&life);
+    st_far_kill(&life.far);
     CU_ASSERT_TRUE_FATAL(near_side_init(&life.side, other_env));
     CU_ASSERT_EQUAL(ucp_st_peer_create(life.side.worker, address, length,
                                        &peer), UCS_ERR_CONNECTION_RESET);
@@ -361,7 +345,7 @@ static void run_taken(int is_send)
                    (status == UCS_ERR_CANCELED));
     CU_ASSERT_EQUAL(error.status, status);
     CU_ASSERT_PTR_EQUAL(error.op, life.op);
-    other_kill(&life);
+    st_far_kill(&life.far);
     life_cleanup(&life, 0);
 }
 
@@ -387,9 +371,9 @@ static void test_silent(void)
     life_connect(&life);
     life_announce(&life, ops);
     CU_ASSERT_EQUAL(read(life.far.fd, &byte, 1), 1);
-    other_kill(&life);
+    st_far_kill(&life.far);
     for (i = 0; i < OPS; ++i) {
-        CU_ASSERT_TRUE(is_death(st_match_end(ops[i])));
+        CU_ASSERT_TRUE(st_far_is_death(st_match_end(ops[i])));
         st_free(ops[i]);
     }
     st_side_cleanup(&life.side);
@@ -413,7 +397,7 @@ static void run_met(int is_before)
     }
     CU_ASSERT_TRUE(st_far_hear(&life.far, address) > 1);
     CU_ASSERT_EQUAL(read(life.far.fd, &byte, 1), 1);
-    other_kill(&life);
+    st_far_kill(&life.far);
     if (!is_before) {
         life.side.peer = st_side_peer(&life.side, &third);
     }

@@ -9,6 +9,7 @@
 #endif
 
 #include "st_cunit.h"
+#include "st_far.h"
 #include "st_stream.h"
 #include "st_window.h"
 
@@ -17,17 +18,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define LEN     100000 /* more than UCP sends at once */
-#define ROUNDS  100
-#define MESSAGE 4096   /* longest address or key */
-
-/* What the other process is to do, in its environment */
-#define OTHER "ST_RMA_OTHER"
+#define LEN    100000 /* more than UCP sends at once */
+#define ROUNDS 100
 
 /** What it does. */
 typedef enum {
@@ -52,42 +47,31 @@ typedef struct {
     st_side_t   side;
     st_window_t window;
     st_window_t plain; /* with MODE_MIXED: in memory of malloc() */
-    int         fd;  /* to the other one */
-    pid_t       pid; /* of the other one */
+    st_far_t    other;
 } far_t;
 
 static void far_tell(far_t *far)
 {
-    CU_ASSERT_EQUAL(write(far->fd, "", 1), 1);
+    CU_ASSERT_EQUAL(write(far->other.fd, "", 1), 1);
 }
 
 static void far_hear(far_t *far)
 {
     char byte;
 
-    CU_ASSERT_EQUAL_FATAL(read(far->fd, &byte, 1), 1);
-}
-
-static size_t far_swap(far_t *far, const void *mine, size_t length,
-                       uint8_t theirs[MESSAGE])
-{
-    ssize_t ret;
-
-    CU_ASSERT_EQUAL(write(far->fd, mine, length), (ssize_t)length);
-    ret = read(far->fd, theirs, MESSAGE);
-    CU_ASSERT_FATAL(ret > 0);
-    return ret;
+    CU_ASSERT_EQUAL_FATAL(read(far->other.fd, &byte, 1), 1);
 }
 
 static void far_init_window(far_t *far, st_window_t *window, int is_library)
 {
-    uint8_t theirs[MESSAGE];
+    uint8_t theirs[ST_FAR_ADDRESS];
     size_t length;
     void *mine;
 
     st_window_init(&far->side, window, LEN, is_library);
     CU_ASSERT_EQUAL(ucp_st_rkey_pack(window->memh, &mine, &length), UCS_OK);
-    length = far_swap(far, mine, length, theirs);
+    CU_ASSERT_EQUAL(write(far->other.fd, mine, length), (ssize_t)length);
+    length = st_far_hear(&far->other, theirs);
     CU_ASSERT_EQUAL_FATAL(ucp_st_rkey_unpack(far->side.peer, theirs, length,
                                              &window->rkey), UCS_OK);
     ucp_st_rkey_buffer_release(mine);
@@ -95,17 +79,14 @@ static void far_init_window(far_t *far, st_window_t *window, int is_library)
 
 static void far_init(far_t *far)
 {
-    uint8_t theirs[MESSAGE];
+    uint8_t theirs[ST_FAR_ADDRESS];
     size_t length;
-    void *mine;
 
     CU_ASSERT_TRUE_FATAL(st_side_init(&far->side));
-    CU_ASSERT_EQUAL(ucp_st_worker_get_address(far->side.worker, &mine, &length),
-                    UCS_OK);
-    length = far_swap(far, mine, length, theirs);
+    CU_ASSERT_EQUAL(st_far_tell(&far->other, far->side.worker), UCS_OK);
+    length = st_far_hear(&far->other, theirs);
     CU_ASSERT_EQUAL_FATAL(ucp_st_peer_create(far->side.worker, theirs, length,
                                              &far->side.peer), UCS_OK);
-    ucp_st_worker_release_address(far->side.worker, mine);
     far_init_window(far, &far->window, 1);
 }
 
@@ -113,7 +94,9 @@ static void far_cleanup(far_t *far)
 {
     st_window_cleanup(&far->window);
     st_side_cleanup(&far->side);
-    close(far->fd);
+    if (far->other.fd >= 0) {
+        close(far->other.fd);
+    }
 }
 
 /* One side's part of a round: it waits for the signal and has the data, then
@@ -188,7 +171,7 @@ static void run_other(void)
     far_t far;
     int mode;
 
-    CU_ASSERT_EQUAL_FATAL(sscanf(getenv(OTHER), "%d %d", &far.fd, &mode), 2);
+    CU_ASSERT_EQUAL_FATAL(sscanf(st_far_task(&far.other), "%d", &mode), 1);
     far_init(&far);
     far_tell(&far);
     if (mode == MODE_IDLE) {
@@ -213,39 +196,12 @@ static void run_other(void)
 /* Start the other process, and know it */
 static void other_start(far_t *far, far_mode_t mode)
 {
-    char text[64];
-    int fds[2];
+    char task[16];
 
-    CU_ASSERT_EQUAL_FATAL(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fds), 0);
-    snprintf(text, sizeof(text), "%d %d", fds[1], mode);
-    setenv(OTHER, text, 1);
-    (void)fflush(NULL);
-    far->fd  = fds[0];
-    far->pid = fork();
-    if (far->pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        execl("/proc/self/exe", "other", NULL);
-        _exit(EXIT_FAILURE);
-    }
-    unsetenv(OTHER);
-    close(fds[1]);
+    snprintf(task, sizeof(task), "%d", mode);
+    st_far_start(&far->other, task);
     far_init(far);
     far_hear(far);
-}
-
-static void other_kill(far_t *far)
-{
-    int status;
-
-    CU_ASSERT_EQUAL(kill(far->pid, SIGKILL), 0);
-    CU_ASSERT_EQUAL(waitpid(far->pid, &status, 0), far->pid);
-    CU_ASSERT_TRUE(WIFSIGNALED(status));
-}
-
-static int is_death(ucs_status_t status)
-{
-    return (status == UCS_ERR_ENDPOINT_TIMEOUT) ||
-           (status == UCS_ERR_CONNECTION_RESET);
 }
 
 /* Data and signals there and back, as the streams go */
@@ -263,7 +219,7 @@ static void test_echo(void)
     far_rounds(&far, 1);
     far_hear(&far);
     far_tell(&far);
-    CU_ASSERT_EQUAL(waitpid(far.pid, &status, 0), far.pid);
+    CU_ASSERT_EQUAL(waitpid(far.other.pid, &status, 0), far.other.pid);
     CU_ASSERT_EQUAL(status, 0);
     far_cleanup(&far);
 }
@@ -286,7 +242,7 @@ static void test_mixed(void)
     far_mixed(&far, 1);
     far_hear(&far);
     far_tell(&far);
-    CU_ASSERT_EQUAL(waitpid(far.pid, &status, 0), far.pid);
+    CU_ASSERT_EQUAL(waitpid(far.other.pid, &status, 0), far.other.pid);
     CU_ASSERT_EQUAL(status, 0);
     st_window_cleanup(&far.plain);
     far_cleanup(&far);
@@ -301,7 +257,7 @@ static void far_check_dead(far_t *far)
     ucp_st_queue_error_t error = {.status = UCS_OK};
     ucs_status_t status        = ucp_st_queue_wait(far->side.queue, &error);
 
-    CU_ASSERT_TRUE(is_death(status));
+    CU_ASSERT_TRUE(st_far_is_death(status));
     CU_ASSERT_EQUAL(error.status, status);
     CU_ASSERT_PTR_NULL(error.op);
     CU_ASSERT_PTR_NULL(error.req);
@@ -321,10 +277,10 @@ static void test_wait_death(void)
     wait.field_mask |= UCP_ST_WAIT_SIGNAL_PARAM_FIELD_PEER;
     wait.peer        = far.side.peer;
     CU_ASSERT_EQUAL(ucp_st_enqueue_wait_signal(far.side.queue, &wait), UCS_OK);
-    other_kill(&far);
+    st_far_kill(&far.other);
     CU_ASSERT_EQUAL(ucs_gstream_synchronize(far.side.stream), UCS_OK);
     far_check_dead(&far);
-    CU_ASSERT_TRUE(is_death(ucp_st_enqueue_wait_signal(far.side.queue, &wait)));
+    CU_ASSERT_TRUE(st_far_is_death(ucp_st_enqueue_wait_signal(far.side.queue, &wait)));
     far_cleanup(&far);
 }
 
@@ -336,7 +292,7 @@ static void test_death(void)
     int i;
 
     other_start(&far, MODE_IDLE);
-    CU_ASSERT_EQUAL(kill(far.pid, SIGSTOP), 0);
+    CU_ASSERT_EQUAL(kill(far.other.pid, SIGSTOP), 0);
     for (i = 0; i < 10; ++i) {
         st_put(&far.window, 0, LEN, 0);
         st_put(&far.window, 0, 100, 1);
@@ -344,7 +300,7 @@ static void test_death(void)
         st_put_signal(&far.window, 100, 0, 1);
     }
     st_quiet(&far.window);
-    other_kill(&far);
+    st_far_kill(&far.other);
     CU_ASSERT_EQUAL(ucs_gstream_synchronize(far.side.stream), UCS_OK);
     if (st_lane() == UCP_ST_LANE_DIRECT) {
         st_sync(&far.side);
@@ -367,7 +323,9 @@ static const st_cunit_case_t cases[] = {
 
 int main(int argc, char **argv)
 {
-    if (getenv(OTHER) != NULL) {
+    st_far_t other;
+
+    if (st_far_task(&other) != NULL) {
         return st_cunit_main("st_rma_other", other_cases, 1, argc, argv);
     }
     return st_cunit_main("st_rma_far", cases, ST_CUNIT_COUNT(cases), argc,
