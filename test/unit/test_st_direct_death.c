@@ -219,7 +219,8 @@ static void run_death(death_mode_t mode, int is_send, int is_mapped,
     if (is_polled) {
         st_far_kill(&life.far);
         await_death(&life);
-        CU_ASSERT_TRUE(st_far_is_death(ucp_st_enqueue_wait(life.side.queue, life.op)));
+        CU_ASSERT_TRUE(st_far_is_death(
+                ucp_st_enqueue_wait(life.side.queue, life.op)));
     } else {
         st_wait(&life.side, life.op);
         st_far_kill(&life.far);

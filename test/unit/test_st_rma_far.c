@@ -280,7 +280,8 @@ static void test_wait_death(void)
     st_far_kill(&far.other);
     CU_ASSERT_EQUAL(ucs_gstream_synchronize(far.side.stream), UCS_OK);
     far_check_dead(&far);
-    CU_ASSERT_TRUE(st_far_is_death(ucp_st_enqueue_wait_signal(far.side.queue, &wait)));
+    CU_ASSERT_TRUE(st_far_is_death(
+            ucp_st_enqueue_wait_signal(far.side.queue, &wait)));
     far_cleanup(&far);
 }
 
