@@ -250,6 +250,15 @@ static int cxiemu_emit_read_word(cxiemu_txop_t *txop)
     return 1;
 }
 
+static void cxiemu_emit_fill_atomic(const cxiemu_op_t *op, cxiemu_rec_t *rec)
+{
+    rec->length  = op->length;
+    rec->mem     = CXIEMU_ATOMIC_CODE(op->kind - CXIEMU_OP_ATOMIC, op->op,
+                                      op->datatype);
+    rec->source  = op->compare;
+    rec->payload = op->operand;
+}
+
 static int cxiemu_emit_atomic(cxiemu_txop_t *txop)
 {
     const cxiemu_op_t *op = &txop->op;
@@ -259,14 +268,31 @@ static int cxiemu_emit_atomic(cxiemu_txop_t *txop)
         return 0;
     }
 
-    rec->length   = op->length;
-    rec->flags   |= CXIEMU_REC_LAST;
-    rec->mem      = CXIEMU_ATOMIC_CODE(op->kind - CXIEMU_OP_ATOMIC, op->op,
-                                       op->datatype);
-    rec->source   = op->compare;
-    rec->payload  = op->operand;
+    rec->flags |= CXIEMU_REC_LAST;
+    cxiemu_emit_fill_atomic(op, rec);
     cxiemu_emit_commit(txop, rec);
     return 1;
+}
+
+void cxiemu_emit_local(const cxiemu_op_t *op, uint16_t dst_ep,
+                       cxiemu_rec_t *rec)
+{
+    *rec = (cxiemu_rec_t){
+        .type   = CXIEMU_REC_WRITE,
+        .flags  = CXIEMU_REC_LAST,
+        .src_ep = op->ep->number,
+        .dst_ep = dst_ep,
+        .tag    = op->key,
+        .length = op->length,
+        .addr   = op->addr,
+        .data   = op->data
+    };
+    if (op->kind >= CXIEMU_OP_ATOMIC) {
+        rec->type = CXIEMU_REC_ATOMIC;
+        cxiemu_emit_fill_atomic(op, rec);
+    } else if (op->flags & FI_REMOTE_CQ_DATA) {
+        rec->flags |= CXIEMU_REC_CQ_DATA;
+    }
 }
 
 /* What is not yet in records, in shares of @a chunk. */

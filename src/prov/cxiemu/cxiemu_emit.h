@@ -25,6 +25,11 @@ void cxiemu_emit_route(cxiemu_txop_t *txop);
 /** Write records as far as there is room; whether all are written. */
 int cxiemu_emit(cxiemu_txop_t *txop);
 
+/** The record of a write that brings its payload, or of an atomic, which goes
+ *  through no ring. */
+void cxiemu_emit_local(const cxiemu_op_t *op, uint16_t dst_ep,
+                       cxiemu_rec_t *rec);
+
 /** Whether a message whose records are written is over for its sender, even if
  *  acknowledgements are to come. */
 int cxiemu_emit_is_early(const cxiemu_txop_t *txop);

@@ -290,7 +290,9 @@ static void cxiemu_target_read(const cxiemu_arrival_t *arrival)
     cxiemu_target_ack(arrival, CXIEMU_ACK_DONE, err, value);
 }
 
-static void cxiemu_target_atomic(const cxiemu_arrival_t *arrival)
+/* Carry an atomic out; 0 and the value before it, or FI_E*. */
+static int cxiemu_target_apply(const cxiemu_arrival_t *arrival,
+                               uint64_t *value_p)
 {
     const cxiemu_rec_t *rec = &arrival->rec;
     uint32_t kind           = CXIEMU_ATOMIC_KIND(rec->mem);
@@ -303,7 +305,6 @@ static void cxiemu_target_atomic(const cxiemu_arrival_t *arrival)
     uint64_t access = (atomic.op == FI_ATOMIC_READ) ? FI_REMOTE_READ :
                       (kind == 0)                   ? FI_REMOTE_WRITE :
                                         FI_REMOTE_READ | FI_REMOTE_WRITE;
-    uint64_t value  = 0;
     void *address   = NULL;
     cxiemu_mr_t *mr = NULL;
     int err;
@@ -312,23 +313,44 @@ static void cxiemu_target_atomic(const cxiemu_arrival_t *arrival)
         (cxiemu_atomic_valid((cxiemu_op_kind_t)(CXIEMU_OP_ATOMIC + kind),
                              atomic.datatype, atomic.op) != 0) ||
         (rec->length != cxiemu_atomic_size(atomic.datatype))) {
-        cxiemu_target_ack(arrival, CXIEMU_ACK_DONE, FI_EINVAL, 0);
-        return;
+        return FI_EINVAL;
     }
 
     err = cxiemu_target_find(arrival, access, &mr, &address);
-    if ((err == 0) && ((uintptr_t)address % rec->length != 0)) {
-        err = FI_EIO; /* As Cassini answers what it cannot carry out */
+    if (err != 0) {
+        return err;
     }
-    if (err == 0) {
-        value = cxiemu_atomic_apply(&atomic, address);
+    if ((uintptr_t)address % rec->length != 0) {
+        return FI_EIO; /* As Cassini answers what it cannot carry out */
     }
-    if ((err == 0) && (atomic.op != FI_ATOMIC_READ)) {
+    *value_p = cxiemu_atomic_apply(&atomic, address);
+    if (atomic.op != FI_ATOMIC_READ) {
         cxiemu_nic_stored(arrival->link->nic, address, rec->length);
         cxiemu_mr_written(mr);
         cxiemu_nic_wake_waiters(arrival->link->nic);
     }
+    return 0;
+}
+
+static void cxiemu_target_atomic(const cxiemu_arrival_t *arrival)
+{
+    uint64_t value = 0;
+    int err        = cxiemu_target_apply(arrival, &value);
+
     cxiemu_target_ack(arrival, CXIEMU_ACK_DONE, err, value);
+}
+
+int cxiemu_target_local(const cxiemu_arrival_t *arrival, uint64_t *value_p)
+{
+    cxiemu_mr_t *mr = NULL;
+    int err;
+
+    if (arrival->rec.type == CXIEMU_REC_ATOMIC) {
+        return cxiemu_target_apply(arrival, value_p);
+    }
+    err = cxiemu_target_land(arrival, 0, arrival->rec.length, &mr);
+    cxiemu_target_landed(arrival, mr, err);
+    return err;
 }
 
 void cxiemu_target_execute(const cxiemu_arrival_t *arrival)

@@ -31,6 +31,11 @@ void cxiemu_target_record(cxiemu_link_t *link, cxiemu_rec_t *rec);
 /** Carry it out. Lock held. */
 void cxiemu_target_execute(const cxiemu_arrival_t *arrival);
 
+/** Carry out a write with its payload, or an atomic, of this NIC's own. It has
+ *  no acknowledgement: 0, with the value before the atomic, or FI_E*. Lock
+ *  held. */
+int cxiemu_target_local(const cxiemu_arrival_t *arrival, uint64_t *value_p);
+
 /** Copy @a length bytes of what a record brings or names, from @a offset on; 0,
  *  or FI_E*. Lock held. */
 int cxiemu_target_fetch(const cxiemu_arrival_t *arrival, uint64_t offset,
