@@ -407,7 +407,7 @@ static void ucp_st_rma_trig_commit(ucp_st_queue_h queue)
 
     ucp_st_rma_trig_post_late(trig);
     if (!ucs_list_is_empty(&trig->late)) {
-        ucp_st_trig_dev_wake(trig->worker); /* it takes its time else */
+        ucp_st_trig_dev_late(trig->worker);
     }
 }
 

@@ -207,6 +207,11 @@ void ucp_st_trig_drain_del(ucp_st_trig_op_t *trig);
  *  Milliseconds until it is to be called again, or -1. The lock is held. */
 int ucp_st_trig_drains_settle(ucp_st_worker_h worker);
 
+/** Post more uses of a late operation as entries allow, which is then late no
+ *  more or fails; non-zero if it failed, and others with it. The lock is held.
+ */
+int ucp_st_trig_post_more(struct ucp_st_op *op);
+
 /** Post the uses of late operations as entries allow. The lock is held. */
 void ucp_st_trig_post_late(ucp_st_worker_h worker);
 

@@ -13,6 +13,7 @@
 #include "st_op.h"
 #include "st_rma_trig.h"
 #include "st_trig.h"
+#include "st_trig_help.h"
 #include "st_worker.h"
 
 #include <ucs/sys/math.h>
@@ -27,12 +28,23 @@
 _Static_assert(UCP_ST_TRIG_MAX_RAILS <= UCP_ST_SERVICE_MAX_FDS,
                "a descriptor for each rail");
 
+unsigned ucp_st_trig_dev_reap(ucp_st_worker_h worker)
+{
+    ucp_st_trig_dev_t *dev = &worker->trig;
+    unsigned count         = uct_worker_progress(dev->uct_worker);
+    int is_late;
+
+    ucp_st_rma_trig_progress(worker);
+    is_late = !ucs_list_is_empty(&dev->late) || ucp_st_rma_trig_is_late(worker);
+    __atomic_store_n(&dev->is_late, is_late, __ATOMIC_RELAXED);
+    return count;
+}
+
 unsigned ucp_st_trig_dev_progress(ucp_st_worker_h worker)
 {
-    unsigned count = uct_worker_progress(worker->trig.uct_worker);
+    unsigned count = ucp_st_trig_dev_reap(worker);
 
     ucp_st_trig_post_late(worker);
-    ucp_st_rma_trig_progress(worker);
     return count;
 }
 
@@ -86,7 +98,7 @@ static int ucp_st_trig_serve(void *arg)
     ucp_st_worker_h worker = arg;
     ucp_st_trig_dev_t *dev = &worker->trig;
     ucs_status_t status;
-    int timeout, is_late;
+    int timeout, is_lazy;
 
     ucp_st_worker_lock(worker);
     while (ucp_st_trig_dev_progress(worker) > 0) {
@@ -97,9 +109,10 @@ static int ucp_st_trig_serve(void *arg)
     timeout = ucp_st_trig_sooner(ucp_st_leave_settle_late(worker),
                                  ucp_st_trig_doubts_settle(worker));
     timeout = ucp_st_trig_sooner(timeout, ucp_st_trig_drains_settle(worker));
-    is_late = !ucs_list_is_empty(&dev->late) || ucp_st_rma_trig_is_late(worker);
-    dev->service.lazy_msec = (dev->helped && !is_late) ? UCP_ST_TRIG_LAZY_MSEC :
-                                                         0;
+    is_lazy = __atomic_exchange_n(&dev->polled, 0, __ATOMIC_RELAXED) ||
+              !dev->is_late;
+    dev->service.lazy_msec = (dev->helped && is_lazy) ? UCP_ST_TRIG_LAZY_MSEC :
+                                                        0;
     ucp_st_worker_unlock(worker);
     return (status == UCS_ERR_BUSY) ? 0 : timeout;
 }
@@ -130,24 +143,13 @@ void ucp_st_trig_dev_wake(ucp_st_worker_h worker)
     ucp_st_service_wake(&worker->trig.service);
 }
 
-static void ucp_st_trig_help_start(ucp_st_worker_h worker)
+void ucp_st_trig_dev_late(ucp_st_worker_h worker)
 {
     ucp_st_trig_dev_t *dev = &worker->trig;
-    unsigned i;
 
-    dev->helped = 1;
-    for (i = 0; i < dev->num_rails; ++i) {
-        ucp_st_trig_rail_help_start(&dev->rails[i], worker);
-        dev->helped &= dev->rails[i].helped;
-    }
-}
-
-static void ucp_st_trig_help_stop(ucp_st_trig_dev_t *dev)
-{
-    unsigned i;
-
-    for (i = 0; i < dev->num_rails; ++i) {
-        ucp_st_trig_rail_help_stop(&dev->rails[i]);
+    if (!dev->is_late) {
+        __atomic_store_n(&dev->is_late, 1, __ATOMIC_RELAXED);
+        ucp_st_trig_dev_wake(worker); /* it may be lazy */
     }
 }
 
@@ -202,7 +204,7 @@ ucs_status_t ucp_st_trig_dev_init(ucp_st_worker_h worker)
     return UCS_OK;
 
 err_help:
-    ucp_st_trig_help_stop(dev);
+    ucp_st_trig_help_stop(worker);
     ucp_st_trig_close_rails(dev);
 err_worker:
     uct_worker_destroy(dev->uct_worker);
@@ -230,7 +232,7 @@ void ucp_st_trig_dev_cleanup(ucp_st_worker_h worker)
     ucp_st_trig_dev_t *dev = &worker->trig;
     const ucp_st_trig_rail_t *busy;
 
-    ucp_st_trig_help_stop(dev);
+    ucp_st_trig_help_stop(worker);
     ucp_st_service_remove(&dev->service);
     ucp_st_rma_trig_progress(worker);
     busy = ucp_st_trig_find_busy(dev);

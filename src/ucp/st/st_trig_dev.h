@@ -24,6 +24,9 @@ typedef struct ucp_st_trig_dev {
     ucp_st_trig_rail_t  rails[UCP_ST_TRIG_MAX_RAILS];
     unsigned            num_rails; /* that are open; read-only */
     int                 helped;    /* streams drive all of them; read-only */
+    int                 is_late;   /* something waits for entries; also read by
+                                      streams */
+    int                 polled;    /* streams look after that; atomic */
     ucs_list_link_t     late;      /* operations with uses to post */
     ucs_list_link_t     doubtful;  /* operations with failed puts */
     ucs_list_link_t     draining;  /* failed ones whose puts are not over */
@@ -39,6 +42,14 @@ typedef struct ucp_st_trig_dev {
  * be opened; then none is open.
  */
 ucs_status_t ucp_st_trig_open_rails(ucp_st_worker_h worker);
+
+/** Something waits for entries: see to it that it gets them. The lock is held.
+ */
+void ucp_st_trig_dev_late(ucp_st_worker_h worker);
+
+/** Reap completions; operations that are late go on with their entries. How
+ *  many there were. The lock is held. */
+unsigned ucp_st_trig_dev_reap(ucp_st_worker_h worker);
 
 /** Have the service thread look at the worker again. With the lock held or
  *  not. */

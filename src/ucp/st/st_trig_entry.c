@@ -45,6 +45,9 @@ static void ucp_st_trig_entry_done(ucp_st_trig_part_t *part,
     if (status != UCS_OK) {
         ucp_st_op_fail(op, status);
     }
+    if (op->trig.is_late) {
+        (void)ucp_st_trig_post_more(op); /* with this entry */
+    }
     ucp_st_trig_drain_check(op);
     ucp_st_op_reap(op);
 }

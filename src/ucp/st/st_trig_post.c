@@ -134,11 +134,8 @@ ucs_status_t ucp_st_trig_post(ucp_st_op_t *op, uint64_t uses)
     }
     if (!op->trig.is_late) {
         op->trig.is_late = 1;
-        if (dev->helped && ucs_list_is_empty(&dev->late)) {
-            /* The thread takes its time while nobody is late */
-            ucp_st_trig_dev_wake(op->worker);
-        }
         ucs_list_add_tail(&dev->late, &op->trig.late_list);
+        ucp_st_trig_dev_late(op->worker);
     }
     return UCS_OK;
 }
@@ -156,26 +153,33 @@ static uint64_t ucp_st_trig_uses_posted(const ucp_st_op_t *op)
     return uses;
 }
 
+int ucp_st_trig_post_more(ucp_st_op_t *op)
+{
+    uint64_t before     = ucp_st_trig_uses_posted(op);
+    ucs_status_t status = ucp_st_trig_try_post(op, op->started);
+
+    op->worker->stats.late_posts += ucp_st_trig_uses_posted(op) - before;
+    if (status == UCS_ERR_NO_RESOURCE) {
+        return 0;
+    }
+    ucp_st_trig_late_del(&op->trig);
+    if (status == UCS_OK) {
+        return 0;
+    }
+    ucp_st_op_fail(op, status);
+    return 1;
+}
+
 /* Non-zero if an operation failed, and others with it */
 static int ucp_st_trig_try_post_late(ucp_st_worker_h worker)
 {
     ucp_st_op_t *op, *tmp;
-    ucs_status_t status;
-    uint64_t before;
 
     /* All of them, not only the first: each has entries of its own, and the
      * first may wait for what a later one does (protocol-rules: a common
      * first-in-first-out list deadlocks) */
     ucs_list_for_each_safe(op, tmp, &worker->trig.late, trig.late_list) {
-        before = ucp_st_trig_uses_posted(op);
-        status = ucp_st_trig_try_post(op, op->started);
-        worker->stats.late_posts += ucp_st_trig_uses_posted(op) - before;
-        if (status == UCS_ERR_NO_RESOURCE) {
-            continue;
-        }
-        ucp_st_trig_late_del(&op->trig);
-        if (status != UCS_OK) {
-            ucp_st_op_fail(op, status);
+        if (ucp_st_trig_post_more(op)) {
             return 1;
         }
     }

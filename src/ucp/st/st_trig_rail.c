@@ -146,46 +146,6 @@ void ucp_st_trig_rail_close(ucp_st_trig_rail_t *rail)
     uct_md_close(rail->md);
 }
 
-/* A host stream waits for a word that the NIC writes */
-static void ucp_st_trig_rail_poll(void *arg, int is_last)
-{
-    (void)uct_trig_iface_progress_nic(arg, is_last);
-}
-
-static void ucp_st_trig_rail_stored(void *arg, const void *address)
-{
-    ucs_gstream_wake(address);
-    ucp_st_rma_signaled(arg); /* it may be one */
-}
-
-/* An emulated NIC is driven by the streams that wait for it, and wakes those
- * that sleep. Without that its own threads and ours do it, later. */
-void ucp_st_trig_rail_help_start(ucp_st_trig_rail_t *rail,
-                                 ucp_st_worker_h worker)
-{
-    rail->helped = 0;
-    if (!(rail->attr.flags & UCT_TRIG_IFACE_FLAG_EMULATED)) {
-        return;
-    }
-    if (ucs_gstream_poller_add(ucp_st_trig_rail_poll, rail->iface) != UCS_OK) {
-        ucs_diag("host streams do not drive device %s: there are too many",
-                 rail->attr.device);
-        return;
-    }
-    (void)uct_trig_iface_on_store(rail->iface, ucp_st_trig_rail_stored,
-                                  worker);
-    rail->helped = 1;
-}
-
-void ucp_st_trig_rail_help_stop(ucp_st_trig_rail_t *rail)
-{
-    if (rail->helped) {
-        (void)uct_trig_iface_on_store(rail->iface, NULL, NULL);
-        (void)ucs_gstream_poller_remove(ucp_st_trig_rail_poll, rail->iface);
-        rail->helped = 0;
-    }
-}
-
 int ucp_st_trig_rail_is_busy(const ucp_st_trig_rail_t *rail)
 {
     uct_trig_iface_attr_t attr;

@@ -20,7 +20,6 @@ typedef struct ucp_st_trig_rail {
     uct_ep_h              self_ep;    /* for the own words */
     unsigned              ahead;      /* entries in use that nobody reserved */
     unsigned              max_ahead;  /* of them: the rest is for matches */
-    int                   helped;     /* streams drive it; owner's */
     ucp_st_trig_pool_t    pool;
 } ucp_st_trig_rail_t;
 
@@ -34,13 +33,6 @@ ucs_status_t ucp_st_trig_rail_open(ucp_st_trig_rail_t *rail,
 
 /** Close it, and its memory domain. The NIC holds nothing any more. */
 void ucp_st_trig_rail_close(ucp_st_trig_rail_t *rail);
-
-/** Have host streams drive an emulated NIC, and be woken by it. */
-void ucp_st_trig_rail_help_start(ucp_st_trig_rail_t *rail,
-                                 ucp_st_worker_h worker);
-
-/** Undo that. */
-void ucp_st_trig_rail_help_stop(ucp_st_trig_rail_t *rail);
 
 /** Bytes of a rail's address. */
 size_t ucp_st_trig_rail_address_length(const ucp_st_trig_rail_t *rail);

@@ -81,6 +81,12 @@ static inline void ucp_st_worker_lock(ucp_st_worker_h worker)
     (void)pthread_mutex_lock(&worker->lock);
 }
 
+/** Take the worker's lock if that is possible at once; non-zero if so. */
+static inline int ucp_st_worker_trylock(ucp_st_worker_h worker)
+{
+    return pthread_mutex_trylock(&worker->lock) == 0;
+}
+
 /** Release the worker's lock. */
 static inline void ucp_st_worker_unlock(ucp_st_worker_h worker)
 {

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_trig_help.c - the trig lane: what host streams that wait do for emulated
+ * NICs, and for uses that found no entry.
+ *
+ * A waiting stream makes such a NIC's progress, and the NIC wakes it by its
+ * stores. While something is late it reaps and posts as well, where the lock is
+ * free: the service thread would have to be woken for each completion, and
+ * takes its time while streams do that for it (ucp_st_trig_dev_t.polled). A
+ * stream that goes to sleep leaves it all to the thread.
+ *
+ * Only what the thread does, too, is done here, with the same lock; it calls no
+ * function of a stream that could wait for this one.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "st_trig_help.h"
+#include "st_log.h"
+#include "st_worker.h"
+
+static void ucp_st_trig_help_late(ucp_st_worker_h worker, int is_last)
+{
+    ucp_st_trig_dev_t *dev = &worker->trig;
+
+    if (is_last) {
+        __atomic_store_n(&dev->polled, 0, __ATOMIC_RELAXED);
+        ucp_st_trig_dev_wake(worker);
+    } else if (ucp_st_worker_trylock(worker)) {
+        __atomic_store_n(&dev->polled, 1, __ATOMIC_RELAXED);
+        (void)ucp_st_trig_dev_reap(worker);
+        ucp_st_worker_unlock(worker);
+    }
+}
+
+static void ucp_st_trig_help_poll(void *arg, int is_last)
+{
+    ucp_st_worker_h worker = arg;
+    ucp_st_trig_dev_t *dev = &worker->trig;
+    unsigned i;
+
+    for (i = 0; i < dev->num_rails; ++i) {
+        (void)uct_trig_iface_progress_nic(dev->rails[i].iface, is_last);
+    }
+    if (__atomic_load_n(&dev->is_late, __ATOMIC_RELAXED)) {
+        ucp_st_trig_help_late(worker, is_last);
+    }
+}
+
+static void ucp_st_trig_help_stored(void *arg, const void *address)
+{
+    ucs_gstream_wake(address);
+    ucp_st_rma_signaled(arg); /* it may be one */
+}
+
+void ucp_st_trig_help_start(ucp_st_worker_h worker)
+{
+    ucp_st_trig_dev_t *dev = &worker->trig;
+    unsigned i;
+
+    dev->helped = 1;
+    for (i = 0; i < dev->num_rails; ++i) {
+        dev->helped &= !!(dev->rails[i].attr.flags &
+                          UCT_TRIG_IFACE_FLAG_EMULATED);
+    }
+    if (dev->helped &&
+        (ucs_gstream_poller_add(ucp_st_trig_help_poll, worker) != UCS_OK)) {
+        ucs_diag("host streams do not drive emulated NICs: there are too many");
+        dev->helped = 0;
+    }
+    for (i = 0; dev->helped && (i < dev->num_rails); ++i) {
+        (void)uct_trig_iface_on_store(dev->rails[i].iface,
+                                      ucp_st_trig_help_stored, worker);
+    }
+}
+
+void ucp_st_trig_help_stop(ucp_st_worker_h worker)
+{
+    ucp_st_trig_dev_t *dev = &worker->trig;
+    unsigned i;
+
+    if (!dev->helped) {
+        return;
+    }
+    for (i = 0; i < dev->num_rails; ++i) {
+        (void)uct_trig_iface_on_store(dev->rails[i].iface, NULL, NULL);
+    }
+    (void)ucs_gstream_poller_remove(ucp_st_trig_help_poll, worker);
+    dev->helped = 0;
+}
