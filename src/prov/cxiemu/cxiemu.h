@@ -80,6 +80,16 @@ struct fi_cxiemu_domain_ops {
     int (*on_store)(struct fid_domain *domain,
                     void (*func)(void *arg, const void *address), void *arg);
 
+    /**
+     * Add to counters of the domain, in order, as fi_cntr_add() does to one;
+     * what is triggered is carried out together behind it.
+     * 0, or -FI_EINVAL, with no effect, for a value out of range.
+     * Threads: any.
+     */
+    int (*cntr_add_all)(struct fid_domain *domain,
+                        struct fid_cntr *const *cntrs, const uint64_t *values,
+                        size_t count);
+
     /** Name of the data path in use, for reports: "mapped+cma" or "bounce". */
     const char *(*data_path)(struct fid_domain *domain);
 

@@ -3,6 +3,7 @@
  * cxiemu_ext.c - operations of a domain beyond libfabric's interface.
  */
 #include "cxiemu.h"
+#include "cxiemu_cntr.h"
 #include "cxiemu_ext.h"
 #include "cxiemu_mr.h"
 
@@ -109,6 +110,29 @@ static int cxiemu_ext_on_store(struct fid_domain *fid,
     return 0;
 }
 
+static int cxiemu_ext_cntr_add_all(struct fid_domain *fid,
+                                   struct fid_cntr *const *cntrs,
+                                   const uint64_t *values, size_t count)
+{
+    cxiemu_nic_t *nic = cxiemu_ext_nic(fid);
+    size_t i;
+
+    for (i = 0; i < count; ++i) {
+        if (values[i] > CXIEMU_CNTR_SUCCESS_MAX) {
+            return -FI_EINVAL;
+        }
+    }
+
+    cxiemu_nic_lock(nic);
+    for (i = 0; i < count; ++i) {
+        cxiemu_cntr_count(container_of(cntrs[i], cxiemu_cntr_t, fid),
+                          values[i], 0);
+    }
+    cxiemu_nic_progress(nic);
+    cxiemu_nic_unlock(nic);
+    return 0;
+}
+
 static const char *cxiemu_ext_data_path(struct fid_domain *fid)
 {
     return cxiemu_ext_nic(fid)->may_attach ? "mapped+cma" : "bounce";
@@ -121,16 +145,17 @@ static size_t cxiemu_ext_max_entries(struct fid_domain *fid)
 }
 
 static struct fi_cxiemu_domain_ops cxiemu_ext_ops = {
-    .size        = sizeof(struct fi_cxiemu_domain_ops),
-    .mem_alloc   = cxiemu_mem_alloc,
-    .mem_free    = cxiemu_mem_free,
-    .progress    = cxiemu_ext_progress,
-    .rest        = cxiemu_ext_rest,
-    .wait_word   = cxiemu_ext_wait_word,
-    .wake        = cxiemu_ext_wake,
-    .on_store    = cxiemu_ext_on_store,
-    .data_path   = cxiemu_ext_data_path,
-    .max_entries = cxiemu_ext_max_entries
+    .size         = sizeof(struct fi_cxiemu_domain_ops),
+    .mem_alloc    = cxiemu_mem_alloc,
+    .mem_free     = cxiemu_mem_free,
+    .progress     = cxiemu_ext_progress,
+    .rest         = cxiemu_ext_rest,
+    .wait_word    = cxiemu_ext_wait_word,
+    .wake         = cxiemu_ext_wake,
+    .on_store     = cxiemu_ext_on_store,
+    .cntr_add_all = cxiemu_ext_cntr_add_all,
+    .data_path    = cxiemu_ext_data_path,
+    .max_entries  = cxiemu_ext_max_entries
 };
 
 

@@ -270,36 +270,6 @@ static ucs_status_t ucp_st_direct_post(ucp_st_op_t *op, uint64_t uses)
     return UCS_OK; /* nothing is made ready ahead of the stream */
 }
 
-/* Starts of one call that follow each other are one command, which copies the
- * list of them; 0 if this one has to be a command of its own */
-static int ucp_st_direct_join_start(ucp_st_direct_op_t *direct,
-                                    ucp_st_queue_h queue,
-                                    ucs_gstream_cmd_t *last)
-{
-    ucp_st_direct_op_t **list = &queue->starts_list[queue->num_listed];
-
-    if ((last->type == UCS_GSTREAM_CMD_FUNC) &&
-        (last->u.func.func == ucp_st_direct_start)) {
-        *list++             = last->u.func.arg;
-        last->type          = UCS_GSTREAM_CMD_LAUNCH;
-        last->u.launch.func = ucp_st_direct_startall;
-        last->u.launch.args = list - 1;
-        last->u.launch.size = 2 * sizeof(*list);
-        queue->num_listed  += 2;
-    } else if ((last->type != UCS_GSTREAM_CMD_LAUNCH) ||
-               (last->u.launch.func != ucp_st_direct_startall) ||
-               (last->u.launch.size == UCS_GSTREAM_ARGS_MAX)) {
-        return 0;
-    } else {
-        --list; /* in place of the end */
-    }
-    *list++              = direct;
-    *list                = NULL;
-    last->u.launch.size += sizeof(*list);
-    ++queue->num_listed;
-    return 1;
-}
-
 static size_t ucp_st_direct_start_cmds(ucp_st_op_t *op, ucp_st_queue_h queue,
                                        uint64_t use, ucs_gstream_cmd_t *cmd)
 {
@@ -309,14 +279,8 @@ static size_t ucp_st_direct_start_cmds(ucp_st_op_t *op, ucp_st_queue_h queue,
     if (op->direct->stream != queue->direct) {
         op->direct->stream = queue->direct;
     }
-    if ((cmd > queue->cmds) &&
-        ucp_st_direct_join_start(op->direct, queue, &cmd[-1])) {
-        return 0;
-    }
-    cmd->type        = UCS_GSTREAM_CMD_FUNC;
-    cmd->u.func.func = ucp_st_direct_start;
-    cmd->u.func.arg  = op->direct;
-    return 1;
+    return ucp_st_queue_add_start(queue, ucp_st_direct_start,
+                                  ucp_st_direct_startall, op->direct, cmd);
 }
 
 static size_t ucp_st_direct_wait_cmds(ucp_st_op_t *op, uint64_t use,

@@ -121,7 +121,7 @@ static void ucp_st_start_commit(ucp_st_queue_h queue, ucp_st_op_t *op)
     op->queue    = queue;
     op->last_seq = queue->seq;
     ++op->started;
-    ucp_st_queue_count(&queue->starts[ucp_st_enqueue_lane(op)], 1);
+    ucp_st_queue_count(&queue->started[ucp_st_enqueue_lane(op)], 1);
     if (op->lane == NULL) {
         op->completed = op->started;
     }
@@ -198,7 +198,7 @@ static void ucp_st_wait_commit(ucp_st_queue_h queue, ucp_st_op_t *op)
 {
     op->last_seq = queue->seq;
     op->waited   = op->started;
-    ucp_st_queue_count(&queue->waits[ucp_st_enqueue_lane(op)], 1);
+    ucp_st_queue_count(&queue->waited[ucp_st_enqueue_lane(op)], 1);
 }
 
 ucs_status_t ucp_st_enqueue_waitall(ucp_st_queue_h queue,

@@ -83,8 +83,8 @@ static void ucp_st_queue_forget(ucp_st_queue_h queue)
     ucp_st_queue_forget_list(queue, &worker->zombies);
     ucp_st_op_reap_limbo(worker);
     for (i = 0; i < UCP_ST_LANE_LAST; ++i) {
-        worker->stats.lanes[i].starts += queue->starts[i];
-        worker->stats.lanes[i].waits  += queue->waits[i];
+        worker->stats.lanes[i].starts += queue->started[i];
+        worker->stats.lanes[i].waits  += queue->waited[i];
     }
     ucp_st_rma_queue_count(queue, &worker->stats);
     ucp_st_rma_queue_cleanup(queue);
@@ -116,7 +116,7 @@ ucs_status_t ucp_st_queue_destroy(ucp_st_queue_h queue)
     ucp_st_batch_queue_gone(queue);
     ucs_list_del(&queue->list);
     ucp_st_worker_unlock(worker);
-    free(queue->starts_list);
+    free(queue->starts);
     free(queue->cmds);
     free(queue);
     return UCS_OK;
@@ -146,10 +146,10 @@ void ucp_st_queue_fail_req(ucp_st_queue_h queue, ucp_st_req_h req,
 ucs_status_t ucp_st_queue_reserve(ucp_st_queue_h queue, size_t num_cmds)
 {
     size_t needed = num_cmds + 1;
-    ucp_st_direct_op_t **list;
     ucs_gstream_cmd_t *cmds;
+    void **starts;
 
-    queue->num_listed = 0;
+    queue->num_starts = 0;
     if (needed <= queue->max_cmds) {
         return UCS_OK;
     }
@@ -158,13 +158,55 @@ ucs_status_t ucp_st_queue_reserve(ucp_st_queue_h queue, size_t num_cmds)
         return UCS_ERR_NO_MEMORY;
     }
     queue->cmds = cmds;
-    list        = realloc(queue->starts_list, 2 * needed * sizeof(*list));
-    if (list == NULL) {
+    starts      = realloc(queue->starts, 2 * needed * sizeof(*starts));
+    if (starts == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
-    queue->starts_list = list;
-    queue->max_cmds    = 2 * needed;
+    queue->starts   = starts;
+    queue->max_cmds = 2 * needed;
     return UCS_OK;
+}
+
+/* Non-zero if the start before takes this one along */
+static int ucp_st_queue_join_start(ucp_st_queue_h queue, ucs_gstream_func_t one,
+                                   ucs_gstream_func_t all, void *arg,
+                                   ucs_gstream_cmd_t *last)
+{
+    void **list = &queue->starts[queue->num_starts];
+
+    if ((last->type == UCS_GSTREAM_CMD_FUNC) && (last->u.func.func == one)) {
+        *list++             = last->u.func.arg;
+        last->type          = UCS_GSTREAM_CMD_LAUNCH;
+        last->u.launch.func = all;
+        last->u.launch.args = list - 1;
+        last->u.launch.size = 2 * sizeof(*list);
+        queue->num_starts  += 2;
+    } else if ((last->type != UCS_GSTREAM_CMD_LAUNCH) ||
+               (last->u.launch.func != all) ||
+               (last->u.launch.size == UCS_GSTREAM_ARGS_MAX)) {
+        return 0;
+    } else {
+        --list; /* in place of the end */
+    }
+    *list++              = arg;
+    *list                = NULL;
+    last->u.launch.size += sizeof(*list);
+    ++queue->num_starts;
+    return 1;
+}
+
+size_t ucp_st_queue_add_start(ucp_st_queue_h queue, ucs_gstream_func_t one,
+                              ucs_gstream_func_t all, void *arg,
+                              ucs_gstream_cmd_t *cmd)
+{
+    if ((cmd > queue->cmds) &&
+        ucp_st_queue_join_start(queue, one, all, arg, &cmd[-1])) {
+        return 0;
+    }
+    cmd->type        = UCS_GSTREAM_CMD_FUNC;
+    cmd->u.func.func = one;
+    cmd->u.func.arg  = arg;
+    return 1;
 }
 
 ucs_status_t ucp_st_queue_prepare(ucp_st_queue_h queue, size_t num_cmds)

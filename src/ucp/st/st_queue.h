@@ -34,11 +34,11 @@ struct ucp_st_queue {
     ucp_st_direct_stream_t *direct; /* NULL without that lane; read-only */
     ucs_gstream_cmd_t *cmds;  /* scratch for a batch */
     size_t            max_cmds;
-    ucp_st_direct_op_t **starts_list; /* the same, for the direct lane; as many
-                                         as commands */
-    size_t            num_listed;
-    uint64_t          starts[UCP_ST_LANE_LAST]; /* enqueued, by lane; see */
-    uint64_t          waits[UCP_ST_LANE_LAST];  /* ucp_st_queue_count() */
+    void              **starts;  /* scratch for ucp_st_queue_add_start(); as
+                                    many as commands */
+    size_t            num_starts;/* there */
+    uint64_t          started[UCP_ST_LANE_LAST]; /* by lane; see */
+    uint64_t          waited[UCP_ST_LANE_LAST];  /* ucp_st_queue_count() */
 };
 
 /** Add to one of the queue's counts: only who calls for the queue does. Others
@@ -77,6 +77,16 @@ void ucp_st_queue_fail_req(ucp_st_queue_h queue, ucp_st_req_h req,
 /** Begin a batch: room in `cmds` for so many commands and what
  *  ucp_st_queue_enqueue() adds. */
 ucs_status_t ucp_st_queue_reserve(ucp_st_queue_h queue, size_t num_cmds);
+
+/**
+ * Write to `cmd`, which is in `cmds`, a command that calls `one` with `arg`. If
+ * the command before does so, too, have it call `all` instead, with a list of
+ * both arguments that NULL ends: starts of one call that follow each other are
+ * one command. How many commands were written: 1 or 0.
+ */
+size_t ucp_st_queue_add_start(ucp_st_queue_h queue, ucs_gstream_func_t one,
+                              ucs_gstream_func_t all, void *arg,
+                              ucs_gstream_cmd_t *cmd);
 
 /** What comes before a call enqueues so many commands: UCS_OK if the handle is
  *  one, the queue is not in error, and there is room. */

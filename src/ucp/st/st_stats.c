@@ -40,8 +40,8 @@ static void ucp_st_stats_add_queues(ucp_st_worker_h worker,
 
     ucs_list_for_each(queue, &worker->queues, list) {
         for (i = 0; i < UCP_ST_LANE_LAST; ++i) {
-            stats->lanes[i].starts += ucp_st_queue_count(&queue->starts[i], 0);
-            stats->lanes[i].waits  += ucp_st_queue_count(&queue->waits[i], 0);
+            stats->lanes[i].starts += ucp_st_queue_count(&queue->started[i], 0);
+            stats->lanes[i].waits  += ucp_st_queue_count(&queue->waited[i], 0);
         }
         ucp_st_rma_queue_count(queue, stats);
     }

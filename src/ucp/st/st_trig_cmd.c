@@ -10,10 +10,21 @@
 #include "st_lane.h"
 #include "st_log.h"
 #include "st_op.h"
+#include "st_queue.h"
 #include "st_worker.h"
 
 _Static_assert((UCP_ST_TRIG_MAX_RAILS <= UCP_ST_LANE_MAX_CMDS) &&
                (3 <= UCP_ST_LANE_MAX_CMDS), "commands of all rails");
+
+/* What NICs are triggered for together */
+#define UCP_ST_TRIG_MAX_ADDS 32
+
+typedef struct ucp_st_trig_adds {
+    unsigned        count;
+    ucp_st_op_t     *ops[UCP_ST_TRIG_MAX_ADDS];
+    uct_trig_cntr_h cntrs[UCP_ST_TRIG_MAX_ADDS];
+    uint64_t        values[UCP_ST_TRIG_MAX_ADDS];
+} ucp_st_trig_adds_t;
 
 /* Of a send's first part: see whether the clear-to-send is there already. The
  * NIC has stored its number to the pad; only a statistic hangs on that. */
@@ -52,22 +63,49 @@ static void ucp_st_trig_start_failed(ucp_st_op_t *op, ucs_status_t status)
     ucp_st_trig_dev_wake(op->worker);
 }
 
-/* Runs on the stream, where the NIC has no trigger address */
-static void ucp_st_trig_start_func(void *arg)
+static void ucp_st_trig_add(const ucp_st_trig_adds_t *adds)
 {
-    ucp_st_trig_part_t *part = arg;
+    unsigned done = 0;
     ucs_status_t status;
 
-    /* Pairs with the release store in ucp_st_trig_release_waits(): a stream
-     * that passed a released wait starts nothing any more */
-    if (__atomic_load_n(&part->op->trig.halted, __ATOMIC_ACQUIRE)) {
-        return;
+    while (done < adds->count) {
+        done += uct_trig_cntr_add_all(&adds->cntrs[done], &adds->values[done],
+                                      adds->count - done, &status);
+        if (status != UCS_OK) {
+            ucp_st_trig_start_failed(adds->ops[done++], status);
+        }
     }
-    ucp_st_trig_count_run(part);
-    status = uct_trig_cntr_add(part->start, ucp_st_trig_weight(part->op));
-    if (status != UCS_OK) {
-        ucp_st_trig_start_failed(part->op, status);
+}
+
+/* Runs on the stream, where the NIC has no trigger address */
+static void ucp_st_trig_start_all_func(void *arg)
+{
+    ucp_st_trig_part_t **list = arg;
+    ucp_st_trig_adds_t adds   = {.count = 0};
+
+    for (; *list != NULL; ++list) {
+        /* Pairs with the release store in ucp_st_trig_release_waits(): a stream
+         * that passed a released wait starts nothing any more */
+        if (__atomic_load_n(&(*list)->op->trig.halted, __ATOMIC_ACQUIRE)) {
+            continue;
+        }
+        ucp_st_trig_count_run(*list);
+        adds.ops[adds.count]    = (*list)->op;
+        adds.cntrs[adds.count]  = (*list)->start;
+        adds.values[adds.count] = ucp_st_trig_weight((*list)->op);
+        if (++adds.count == UCP_ST_TRIG_MAX_ADDS) {
+            ucp_st_trig_add(&adds);
+            adds.count = 0;
+        }
     }
+    ucp_st_trig_add(&adds);
+}
+
+static void ucp_st_trig_start_func(void *arg)
+{
+    ucp_st_trig_part_t *list[] = {arg, NULL};
+
+    ucp_st_trig_start_all_func(list);
 }
 
 /* The same behind a copy out of the inbox. The loads of the copy come before
@@ -79,21 +117,20 @@ static void ucp_st_trig_cts_func(void *arg)
     ucp_st_trig_start_func(arg);
 }
 
-/* Add to T or R for the `count`-th time. A stream's store to a doorbell comes
- * after all that the stream did before, loads as well. */
-static void ucp_st_trig_start_cmd(ucp_st_trig_part_t *part, uint64_t count,
-                                  ucs_gstream_cmd_t *cmd)
+static int ucp_st_trig_is_called(const ucp_st_trig_part_t *part)
+{
+    return part->doorbell.mode == UCT_TRIG_DOORBELL_CALL;
+}
+
+/* Add to T or R for the `count`-th time, where the NIC has a trigger address. A
+ * stream's store to a doorbell comes after all that the stream did before,
+ * loads as well. */
+static void ucp_st_trig_store_cmd(const ucp_st_trig_part_t *part,
+                                  uint64_t count, ucs_gstream_cmd_t *cmd)
 {
     const uct_trig_doorbell_t *doorbell = &part->doorbell;
     uint64_t weight                     = ucp_st_trig_weight(part->op);
 
-    if (doorbell->mode == UCT_TRIG_DOORBELL_CALL) {
-        cmd->type        = UCS_GSTREAM_CMD_FUNC;
-        cmd->u.func.func = ucp_st_trig_has_inbox(part->op) ?
-                           ucp_st_trig_cts_func : ucp_st_trig_start_func;
-        cmd->u.func.arg  = part;
-        return;
-    }
     cmd->type           = UCS_GSTREAM_CMD_WRITE64;
     cmd->u.word.address = doorbell->address;
     cmd->u.word.value   = (doorbell->mode == UCT_TRIG_DOORBELL_ADD) ?
@@ -103,16 +140,24 @@ static void ucp_st_trig_start_cmd(ucp_st_trig_part_t *part, uint64_t count,
 size_t ucp_st_trig_start_cmds(ucp_st_op_t *op, ucp_st_queue_h queue,
                               uint64_t use, ucs_gstream_cmd_t *cmds)
 {
+    size_t num_cmds = 0;
+    ucp_st_trig_part_t *part;
     unsigned i;
 
-    (void)queue;
     if (!ucp_st_trig_has_put(op) || ucp_st_trig_has_inbox(op)) {
         return 0; /* the peer waits for nothing that is done here */
     }
     for (i = 0; i < op->trig.num_parts; ++i) {
-        ucp_st_trig_start_cmd(&op->trig.parts[i], use, &cmds[i]);
+        part = &op->trig.parts[i];
+        if (ucp_st_trig_is_called(part)) {
+            num_cmds += ucp_st_queue_add_start(queue, ucp_st_trig_start_func,
+                                               ucp_st_trig_start_all_func, part,
+                                               &cmds[num_cmds]);
+        } else {
+            ucp_st_trig_store_cmd(part, use, &cmds[num_cmds++]);
+        }
     }
-    return op->trig.num_parts;
+    return num_cmds;
 }
 
 /* What follows an eager-ahead receive's wait */
@@ -132,7 +177,13 @@ static size_t ucp_st_trig_inbox_cmds(ucp_st_op_t *op, uint64_t use,
     if ((use % op->trig.plan.depth) != 0) {
         return 1;
     }
-    ucp_st_trig_start_cmd(part, use / op->trig.plan.depth, &cmds[1]);
+    if (ucp_st_trig_is_called(part)) {
+        cmds[1].type        = UCS_GSTREAM_CMD_FUNC;
+        cmds[1].u.func.func = ucp_st_trig_cts_func;
+        cmds[1].u.func.arg  = part;
+    } else {
+        ucp_st_trig_store_cmd(part, use / op->trig.plan.depth, &cmds[1]);
+    }
     return 2;
 }
 

@@ -9,8 +9,11 @@
 #include "cxi_trig_cntr.h"
 #include "cxi_trig_status.h"
 
+#include <cxiemu.h>
+
 #include <ucs/debug/log.h>
 #include <ucs/debug/memtrack_int.h>
+#include <ucs/sys/math.h>
 
 #include <rdma/fi_errno.h>
 #if defined(__has_include)
@@ -18,6 +21,9 @@
 #    include <rdma/fi_cxi_ext.h>
 #  endif
 #endif
+
+/* Counters that an emulated NIC is given together */
+#define UCT_CXI_TRIG_CNTR_ADDS 32u
 
 #ifndef FI_CXI_COUNTER_OPS
 /* What distributions leave out of their libfabric before 1.21: the cxi
@@ -156,6 +162,53 @@ ucs_status_t uct_trig_cntr_add(uct_trig_cntr_h cntr, uint64_t value)
         return UCS_ERR_IO_ERROR;
     }
     return UCS_OK;
+}
+
+/* The first counters, as many as are of one interface; as below. */
+static unsigned uct_cxi_trig_cntr_add_some(const uct_trig_cntr_h *cntrs,
+                                           const uint64_t *values,
+                                           unsigned count,
+                                           ucs_status_t *status_p)
+{
+    const uct_cxi_trig_md_t *md = uct_cxi_trig_iface_md(cntrs[0]->iface);
+    struct fid_cntr *fids[UCT_CXI_TRIG_CNTR_ADDS];
+    unsigned done;
+    int ret;
+
+    if (md->emu == NULL) {
+        *status_p = uct_trig_cntr_add(cntrs[0], values[0]);
+        return *status_p == UCS_OK;
+    }
+
+    for (done = 0; (done < ucs_min(count, UCT_CXI_TRIG_CNTR_ADDS)) &&
+                   (cntrs[done]->iface == cntrs[0]->iface); ++done) {
+        *status_p = uct_cxi_trig_cntr_account(cntrs[done], values[done]);
+        if (*status_p != UCS_OK) {
+            break;
+        }
+        fids[done] = cntrs[done]->cntr;
+    }
+    ret = md->emu->cntr_add_all(md->domain, fids, values, done);
+    if (ret != 0) {
+        ucs_error("cannot add to %u counters: %s", done, fi_strerror(-ret));
+        *status_p = UCS_ERR_IO_ERROR;
+        return 0;
+    }
+    return done;
+}
+
+unsigned uct_trig_cntr_add_all(const uct_trig_cntr_h *cntrs,
+                               const uint64_t *values, unsigned count,
+                               ucs_status_t *status_p)
+{
+    unsigned done = 0;
+
+    *status_p = UCS_OK;
+    while ((done < count) && (*status_p == UCS_OK)) {
+        done += uct_cxi_trig_cntr_add_some(cntrs + done, values + done,
+                                           count - done, status_p);
+    }
+    return done;
 }
 
 ucs_status_t uct_trig_cntr_read(uct_trig_cntr_h cntr, uint64_t *value_p)

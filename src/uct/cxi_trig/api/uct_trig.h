@@ -319,6 +319,26 @@ ucs_status_t uct_trig_cntr_add(uct_trig_cntr_h cntr, uint64_t value);
 
 
 /**
+ * Add to several counters, one after the other, as @ref uct_trig_cntr_add adds
+ * to one. An emulated NIC carries out what they trigger together, which is
+ * cheaper.
+ *
+ * @param [in]  cntrs    The counters, of any interfaces.
+ * @param [in]  values   What to add to each.
+ * @param [in]  count    How many.
+ * @param [out] status_p UCS_OK, or why the first one that was left out could
+ *                       not be added to, as of @ref uct_trig_cntr_add.
+ *
+ * @return How many were added to; those behind were not.
+ *
+ * Threads: as @ref uct_trig_cntr_add.
+ */
+unsigned uct_trig_cntr_add_all(const uct_trig_cntr_h *cntrs,
+                               const uint64_t *values, unsigned count,
+                               ucs_status_t *status_p);
+
+
+/**
  * Read a counter. Not for the fast path: on some NICs it costs a round trip
  * over the bus, and is only as fresh as the last uct_iface_progress().
  *
