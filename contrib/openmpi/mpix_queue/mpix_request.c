@@ -42,9 +42,13 @@ typedef struct mpix_req_args {
 } mpix_req_args_t;
 
 
+/* A number of its own for each handle. Requests lie at equal distances, which
+ * khash's own function makes long chains of. */
 static khint64_t mpix_request_key(MPI_Request handle)
 {
-    return (uintptr_t)handle;
+    uint64_t key = (uintptr_t)handle * 0x9e3779b97f4a7c15ull;
+
+    return key ^ (key >> 32);
 }
 
 mpix_req_t *mpix_request_find(MPI_Request handle)
