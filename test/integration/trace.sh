@@ -92,8 +92,8 @@ without_beginning=0 starts=$starts waits=$(total waits)\$" \
     if [ "$lane" = trig ]; then
         expect_entries "$(total writes_fired)" "e.get('name') == 'done' and \
 e['args']['entry'] == 'write'"
-        expect_entries "$starts" \
-            "e.get('name') == 'done' and e['args']['entry'] == 'word'"
+        expect_entries "$(total atomics_fired)" "e.get('name') == 'done' and \
+e['args']['entry'] == 'word'"
     else
         expect_entries "$starts" "e['ph'] == 'b' and e['cat'] == 'data'"
     fi

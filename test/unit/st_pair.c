@@ -28,6 +28,13 @@ ucp_st_lane_t st_lane(void)
     return strcmp(name, "host") ? UCP_ST_LANE_TRIG : UCP_ST_LANE_HOST;
 }
 
+const char *st_pair_entries(void)
+{
+    const char *nic = getenv("ST_NIC");
+
+    return ((nic != NULL) && !strcmp(nic, "sockets")) ? "3" : "1";
+}
+
 char *st_env_set(const char *name, const char *value)
 {
     const char *old = getenv(name);

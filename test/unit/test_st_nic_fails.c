@@ -211,7 +211,7 @@ static void test_fails(void)
 {
     const char *seed        = getenv("FI_CXIEMU_SEED");
     const char *const env[] = {
-        "FI_CXIEMU_FAIL", "1000",
+        "FI_CXIEMU_FAIL", "300",
         "FI_CXIEMU_SEED", (seed != NULL) ? seed : "17",
         NULL
     };
@@ -223,7 +223,7 @@ static void test_fails(void)
 
 static void test_vanishes(void)
 {
-    const char *const env[] = {"FI_CXIEMU_VANISH", "500", NULL};
+    const char *const env[] = {"FI_CXIEMU_VANISH", "300", NULL};
 
     if (!is_skipped()) {
         run_all(env);

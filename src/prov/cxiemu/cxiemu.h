@@ -90,6 +90,15 @@ struct fi_cxiemu_domain_ops {
                         struct fid_cntr *const *cntrs, const uint64_t *values,
                         size_t count);
 
+    /**
+     * Have a 64-bit word of this process follow a counter's successes, without
+     * a wait for a writeback, from their value of now on; NULL: none any more.
+     * The function of on_store() is told of each store. What was the word
+     * before is not written any more when this returns. 0. Threads: any.
+     */
+    int (*cntr_mirror)(struct fid_domain *domain, struct fid_cntr *cntr,
+                       uint64_t *word);
+
     /** Name of the data path in use, for reports: "mapped+cma" or "bounce". */
     const char *(*data_path)(struct fid_domain *domain);
 

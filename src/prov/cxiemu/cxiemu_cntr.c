@@ -122,8 +122,25 @@ void cxiemu_cntr_fire(cxiemu_cntr_t *cntr)
     }
 }
 
+/* Release: who sees the count sees what it counts. */
+static void cxiemu_cntr_show(cxiemu_cntr_t *cntr)
+{
+    if (cntr->mirror != NULL) {
+        __atomic_store_n(cntr->mirror, cntr->success, __ATOMIC_RELEASE);
+        cxiemu_nic_stored(cntr->domain->nic, cntr->mirror,
+                          sizeof(*cntr->mirror));
+    }
+}
+
+void cxiemu_cntr_mirror(cxiemu_cntr_t *cntr, uint64_t *word)
+{
+    cntr->mirror = word;
+    cxiemu_cntr_show(cntr);
+}
+
 static void cxiemu_cntr_changed(cxiemu_cntr_t *cntr)
 {
+    cxiemu_cntr_show(cntr);
     cxiemu_cntr_fire(cntr);
     cxiemu_cntr_alert(cntr);
 }

@@ -38,6 +38,8 @@ typedef struct cxiemu_cntr {
     int                     wb_wanted; /**< In nic->wb_due */
     struct cxiemu_cntr      *wb_next;  /**< Next of nic->wb_due */
     uint64_t                *wb;       /**< User's writeback buffer, or NULL */
+    uint64_t                *mirror;   /**< User's word that follows success,
+                                            or NULL */
     int                     event_fd;  /**< FI_WAIT_FD, else -1 */
     int                     armed;
     unsigned                waiters;   /**< Threads in fi_cntr_wait() */
@@ -54,6 +56,9 @@ typedef struct cxiemu_cntr {
 
 /** Count; triggers run by the next cxiemu_dwq_run(). Lock held. */
 void cxiemu_cntr_count(cxiemu_cntr_t *cntr, uint64_t success, uint64_t failure);
+
+/** Have a word follow the success count from now on; NULL: none. Lock held. */
+void cxiemu_cntr_mirror(cxiemu_cntr_t *cntr, uint64_t *word);
 
 /** List the counter for cxiemu_dwq_run() if its first trigger is due. Lock
  *  held. */

@@ -133,6 +133,17 @@ static int cxiemu_ext_cntr_add_all(struct fid_domain *fid,
     return 0;
 }
 
+static int cxiemu_ext_cntr_mirror(struct fid_domain *fid,
+                                  struct fid_cntr *cntr, uint64_t *word)
+{
+    cxiemu_nic_t *nic = cxiemu_ext_nic(fid);
+
+    cxiemu_nic_lock(nic);
+    cxiemu_cntr_mirror(container_of(cntr, cxiemu_cntr_t, fid), word);
+    cxiemu_nic_unlock(nic);
+    return 0;
+}
+
 static const char *cxiemu_ext_data_path(struct fid_domain *fid)
 {
     return cxiemu_ext_nic(fid)->may_attach ? "mapped+cma" : "bounce";
@@ -154,6 +165,7 @@ static struct fi_cxiemu_domain_ops cxiemu_ext_ops = {
     .wake         = cxiemu_ext_wake,
     .on_store     = cxiemu_ext_on_store,
     .cntr_add_all = cxiemu_ext_cntr_add_all,
+    .cntr_mirror  = cxiemu_ext_cntr_mirror,
     .data_path    = cxiemu_ext_data_path,
     .max_entries  = cxiemu_ext_max_entries
 };

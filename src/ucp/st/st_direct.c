@@ -255,6 +255,7 @@ static ucs_status_t ucp_st_direct_bind(ucp_st_op_t *op, const void *buffer,
     }
     direct->num_pieces = ucs_max(1, ucs_div_round_up(direct->length,
                                                      direct->piece));
+    op->is_exact       = 1;
     /* A message that fits into the slots may be there before its receive is
      * started, and outlive its sender */
     op->early = (op->dir == UCP_ST_DIR_RECV) &&
@@ -429,7 +430,6 @@ static ucs_status_t ucp_st_direct_query(ucp_st_worker_h worker,
 const ucp_st_lane_ops_t ucp_st_direct_lane_ops = {
     .name           = "direct",
     .id             = UCP_ST_LANE_DIRECT,
-    .is_exact       = 1,
     .open           = ucp_st_direct_dev_open,
     .close          = ucp_st_direct_dev_close,
     .address_length = ucp_st_direct_dev_address_length,

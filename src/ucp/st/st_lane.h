@@ -25,9 +25,6 @@ typedef struct ucp_st_lane_ops {
     const char    *name;
     ucp_st_lane_t id;
 
-    /** uses_done() is final: no completion is reaped later. */
-    int           is_exact;
-
     /** Get all that operations share. Logs why not, at ucp_st_lane_refuse().
      *  The lock is not held, no other thread uses the worker. */
     ucs_status_t (*open)(ucp_st_worker_h worker);
@@ -71,7 +68,8 @@ typedef struct ucp_st_lane_ops {
      *  Nothing is held on error. */
     ucs_status_t (*offer)(ucp_st_op_t *op, void *blob, size_t *length_p);
 
-    /** Both sides use this lane: learn what the peer's offer() wrote. */
+    /** Both sides use this lane: learn what the peer's offer() wrote. Sets
+     *  `early` and `is_exact` if they hold. */
     ucs_status_t (*bind)(ucp_st_op_t *op, const void *blob, size_t length);
 
     /** Get use number `uses`, and those before it, ready to be started. UCS_OK

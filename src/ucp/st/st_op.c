@@ -96,8 +96,8 @@ static uint64_t ucp_st_op_uses_done(const ucp_st_op_t *op)
 
 uint64_t ucp_st_op_uses_ended(const ucp_st_op_t *op)
 {
-    return ((op->lane != NULL) && op->lane->is_exact) ?
-           ucp_st_op_uses_done(op) : op->completed;
+    return ((op->lane != NULL) && op->is_exact) ? ucp_st_op_uses_done(op) :
+                                                  op->completed;
 }
 
 int ucp_st_op_is_left(const ucp_st_op_t *op)

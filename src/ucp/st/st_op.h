@@ -79,6 +79,8 @@ typedef struct ucp_st_op {
     uint8_t             is_noticed; /* its service thread was, too */
     uint8_t             lane_order[UCP_ST_PROTO_MAX_LANES]; /* once paired */
     uint8_t             offered;    /* lanes that hold something for it */
+    uint8_t             is_exact;   /* what the lane says to be done is final:
+                                       no completion is reaped later */
 
     /* From here to what the lane has first, starts and waits look at all */
     uint8_t             early;      /* of a receive: a use's data may be here

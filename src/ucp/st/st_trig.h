@@ -56,6 +56,9 @@
  * same threshold, and C and D count n a use: word k is due at n*k. Use k+1 of a
  * part fires only after its C >= n*k, as before.
  *
+ * On an emulated NIC the word follows C or D by itself: no operation adds to it
+ * (`is_mirrored`; uct_trig_cntr_mirror()). It is n*k for use k then.
+ *
  * A send is complete once its data is in the inbox, and its side may go before
  * the receive is started: see `early` in st_op.h. The clear-to-send that
  * follows the peer's last use reaches nobody, which is no error.
@@ -124,7 +127,10 @@ typedef struct ucp_st_trig_part {
     uct_trig_rkey_t     remote;   /* where to put */
     uct_trig_resv_t     resv[UCP_ST_TRIG_ENTRY_LAST];
     uint64_t            done[UCP_ST_TRIG_ENTRY_LAST]; /* or failed */
-    uint64_t            words;    /* of the latter: counted up */
+    uint64_t            words;    /* what the word was counted up to, as far as
+                                     that was reaped */
+    uint64_t            unit;     /* what it is counted up by for a use */
+    int                 is_mirrored; /* the word follows `data` by itself */
     uint64_t            run;      /* starts, or clear-to-sends, that were
                                      called for; the stream's, read by others */
 } ucp_st_trig_part_t;

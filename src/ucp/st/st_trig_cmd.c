@@ -190,12 +190,14 @@ static size_t ucp_st_trig_inbox_cmds(ucp_st_op_t *op, uint64_t use,
 size_t ucp_st_trig_wait_cmds(ucp_st_op_t *op, uint64_t use,
                              ucs_gstream_cmd_t *cmds)
 {
+    const ucp_st_trig_part_t *part;
     unsigned i;
 
     for (i = 0; i < op->trig.num_parts; ++i) {
+        part                   = &op->trig.parts[i];
         cmds[i].type           = UCS_GSTREAM_CMD_WAIT64;
-        cmds[i].u.word.address = &op->trig.parts[i].slot->word;
-        cmds[i].u.word.value   = use;
+        cmds[i].u.word.address = &part->slot->word;
+        cmds[i].u.word.value   = use * part->unit;
     }
     return op->trig.num_parts +
            ucp_st_trig_inbox_cmds(op, use, &cmds[op->trig.num_parts]);

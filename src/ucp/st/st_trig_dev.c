@@ -14,6 +14,7 @@
 #include "st_rma_trig.h"
 #include "st_trig.h"
 #include "st_trig_help.h"
+#include "st_trig_use.h"
 #include "st_worker.h"
 
 #include <ucs/sys/math.h>
@@ -247,15 +248,29 @@ void ucp_st_trig_dev_cleanup(ucp_st_worker_h worker)
     ucs_async_context_destroy(dev->async);
 }
 
+static void ucp_st_trig_catch_up_of(ucs_list_link_t *ops)
+{
+    ucp_st_op_t *op;
+
+    ucs_list_for_each(op, ops, list) {
+        ucp_st_trig_catch_up(op);
+    }
+}
+
 ucs_status_t ucp_st_trig_dev_query(ucp_st_worker_h worker,
                                    ucp_st_worker_attr_t *attr)
 {
     const ucp_st_trig_dev_t *dev = &worker->trig;
+    uint64_t eager               = worker->stats.eager;
+    size_t length                = 0;
     uct_trig_iface_attr_t trig_attr;
-    size_t length = 0;
     ucs_status_t status;
     unsigned i;
 
+    ucp_st_trig_catch_up_of(&worker->ops);
+    ucp_st_trig_catch_up_of(&worker->limbo);
+    ucp_st_trig_catch_up_of(&worker->zombies);
+    attr->stats.eager += worker->stats.eager - eager;
     for (i = 0; i < dev->num_rails; ++i) {
         status = uct_trig_iface_query(dev->rails[i].iface, &trig_attr);
         if (status != UCS_OK) {

@@ -45,11 +45,16 @@ static int ucp_st_trig_is_reading(const ucp_st_op_t *op)
 
 void ucp_st_trig_store_release(ucp_st_op_t *op)
 {
+    ucp_st_trig_part_t *part;
     ucp_st_trig_slot_t *slot;
     unsigned i;
 
     for (i = 0; i < op->trig.num_parts; ++i) {
-        slot = op->trig.parts[i].slot;
+        part = &op->trig.parts[i];
+        slot = part->slot;
+        if (part->is_mirrored) {
+            (void)uct_trig_cntr_mirror(part->data, NULL);
+        }
         __atomic_store_n(&slot->word, UCP_ST_RELEASE, __ATOMIC_RELEASE);
         ucs_gstream_wake(&slot->word);
     }
@@ -149,6 +154,7 @@ void ucp_st_trig_release_waits(ucp_st_op_t *op)
     if (trig->halted) {
         return;
     }
+    ucp_st_trig_catch_up(op);
     ucp_st_trig_late_del(trig);
     ucp_st_trig_doubt_del(trig);
     __atomic_store_n(&trig->halted, 1, __ATOMIC_RELEASE);

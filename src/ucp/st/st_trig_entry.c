@@ -75,6 +75,34 @@ static ucs_status_t ucp_st_trig_put_failed(ucp_st_op_t *op, ucs_status_t status)
     return UCS_OK;
 }
 
+void ucp_st_trig_use_done(ucp_st_op_t *op)
+{
+    ++op->trig.uses;
+    op->worker->stats.eager += (op->trig.plan.proto == UCP_ST_TRIG_EAGER);
+    ucp_st_op_complete_use(op);
+}
+
+/* Uses that all parts have counted up */
+static uint64_t ucp_st_trig_uses_counted(const ucp_st_trig_op_t *trig)
+{
+    uint64_t uses = UINT64_MAX;
+    unsigned i;
+
+    for (i = 0; i < trig->num_parts; ++i) {
+        uses = ucs_min(uses, trig->parts[i].words / trig->parts[i].unit);
+    }
+    return uses;
+}
+
+/* The word was counted up */
+static void ucp_st_trig_word_counted(ucp_st_trig_part_t *part)
+{
+    ++part->words;
+    if (ucp_st_trig_uses_counted(&part->op->trig) > part->op->trig.uses) {
+        ucp_st_trig_use_done(part->op);
+    }
+}
+
 /* Of a use's writes all count but one */
 static int ucp_st_trig_is_chunk(const ucp_st_trig_part_t *part)
 {
@@ -93,22 +121,13 @@ static void ucp_st_trig_put_done(void *arg, ucs_status_t status)
     } else if (op->dir == UCP_ST_DIR_SEND) {
         ++stats->writes_fired;
         stats->chunks += ucp_st_trig_is_chunk(part);
+        if (part->is_mirrored) {
+            ucp_st_trig_word_counted(part);
+        }
     } else {
         ++stats->cts_fired;
     }
     ucp_st_trig_entry_done(part, UCP_ST_TRIG_ENTRY_PUT, status);
-}
-
-/* Uses that all parts have counted up */
-static uint64_t ucp_st_trig_uses_counted(const ucp_st_trig_op_t *trig)
-{
-    uint64_t uses = UINT64_MAX;
-    unsigned i;
-
-    for (i = 0; i < trig->num_parts; ++i) {
-        uses = ucs_min(uses, trig->parts[i].words);
-    }
-    return uses;
 }
 
 static void ucp_st_trig_word_done(void *arg, ucs_status_t status)
@@ -119,13 +138,7 @@ static void ucp_st_trig_word_done(void *arg, ucs_status_t status)
     if (status == UCS_OK) {
         ++op->worker->stats.atomics_fired;
         ucs_gstream_wake(&part->slot->word);
-        ++part->words;
-        if (ucp_st_trig_uses_counted(&op->trig) > op->trig.uses) {
-            ++op->trig.uses;
-            op->worker->stats.eager +=
-                    (op->trig.plan.proto == UCP_ST_TRIG_EAGER);
-            ucp_st_op_complete_use(op);
-        }
+        ucp_st_trig_word_counted(part);
     }
     if (op->trig.released) {
         /* A NIC's addition that was under way may have read the word before the
@@ -246,6 +259,9 @@ ucs_status_t ucp_st_trig_entries_create(ucp_st_trig_part_t *part)
     }
     if (status != UCS_OK) {
         return status;
+    }
+    if (part->is_mirrored) {
+        return UCS_OK;
     }
     ucp_st_trig_fill_word(part, &atomic, &deferred);
     return uct_trig_op_create_add64(part->rail->self_ep, &atomic, &deferred,

@@ -69,6 +69,18 @@ static void ucp_st_trig_pieces_put(ucp_st_trig_part_t *part)
     ucp_st_trig_pool_put(pool, &part->piece, sizeof(*part->slot));
 }
 
+/* Where the NIC wakes the streams that wait for what it stores, a word that
+ * follows the counter spares the deferred operation that would count it up */
+static void ucp_st_trig_mirror(ucp_st_trig_part_t *part)
+{
+    part->unit = 1;
+    if (part->op->worker->trig.helped &&
+        (uct_trig_cntr_mirror(part->data, &part->slot->word) == UCS_OK)) {
+        part->is_mirrored = 1;
+        part->unit        = part->share.puts;
+    }
+}
+
 /* A ready receive starts nothing */
 static ucs_status_t ucp_st_trig_cntrs_create(ucp_st_trig_part_t *part)
 {
@@ -76,8 +88,12 @@ static ucs_status_t ucp_st_trig_cntrs_create(ucp_st_trig_part_t *part)
     ucs_status_t status;
 
     status = uct_trig_cntr_create(iface, &part->data);
-    if ((status != UCS_OK) || !ucp_st_trig_has_put(part->op)) {
+    if (status != UCS_OK) {
         return status;
+    }
+    ucp_st_trig_mirror(part);
+    if (!ucp_st_trig_has_put(part->op)) {
+        return UCS_OK;
     }
     status = uct_trig_cntr_create(iface, &part->start);
     if (status != UCS_OK) {
@@ -113,7 +129,7 @@ static ucs_status_t ucp_st_trig_reserve(ucp_st_trig_part_t *part)
     if (status != UCS_OK) {
         return status;
     }
-    status = uct_trig_iface_reserve(iface, 1,
+    status = uct_trig_iface_reserve(iface, !part->is_mirrored,
                                     &part->resv[UCP_ST_TRIG_ENTRY_WORD]);
     if (status != UCS_OK) {
         (void)uct_trig_iface_unreserve(iface,
@@ -330,7 +346,10 @@ ucs_status_t ucp_st_trig_bind(ucp_st_op_t *op, const void *blob, size_t length)
         return UCS_ERR_INVALID_PARAM;
     }
     op->early = ucp_st_trig_has_inbox(op);
+    /* A send's completions are reaped whatever follows what */
+    op->is_exact = (op->dir == UCP_ST_DIR_RECV) && (trig->num_parts > 0);
     for (i = 0; i < trig->num_parts; ++i) {
+        op->is_exact &= trig->parts[i].is_mirrored;
         status = ucp_st_trig_part_bind(&trig->parts[i], &region[i]);
         if (status != UCS_OK) {
             return status;
@@ -339,18 +358,35 @@ ucs_status_t ucp_st_trig_bind(ucp_st_op_t *op, const void *blob, size_t length)
     return UCS_OK;
 }
 
+/* Data that went ahead may be here for uses that are not started */
 uint64_t ucp_st_trig_uses_done(const ucp_st_op_t *op)
 {
-    const ucp_st_trig_op_t *trig = &op->trig;
-    uint64_t uses                = UINT64_MAX;
+    uint64_t uses = op->started;
+    const ucp_st_trig_part_t *part;
     uint64_t word;
     unsigned i;
 
-    for (i = 0; i < trig->num_parts; ++i) {
-        word = __atomic_load_n(&trig->parts[i].slot->word, __ATOMIC_ACQUIRE);
-        uses = (word < uses) ? word : uses;
+    for (i = 0; i < op->trig.num_parts; ++i) {
+        part = &op->trig.parts[i];
+        word = __atomic_load_n(&part->slot->word, __ATOMIC_ACQUIRE);
+        if (word >= UCP_ST_RELEASE) {
+            return 0;
+        }
+        uses = ucs_min(uses, word / part->unit);
     }
-    return (uses < UCP_ST_RELEASE) ? uses : 0;
+    return uses;
+}
+
+void ucp_st_trig_catch_up(ucp_st_op_t *op)
+{
+    uint64_t uses = 0;
+
+    if (op->is_exact && (op->trig.num_parts > 0)) {
+        uses = ucp_st_trig_uses_done(op);
+    }
+    while (op->trig.uses < uses) {
+        ucp_st_trig_use_done(op);
+    }
 }
 
 uint64_t ucp_st_trig_uses_begun(const ucp_st_op_t *op)
@@ -398,6 +434,7 @@ int ucp_st_trig_is_busy(const ucp_st_op_t *op)
 
 void ucp_st_trig_release(ucp_st_op_t *op)
 {
+    ucp_st_trig_catch_up(op);
     ucp_st_trig_late_del(&op->trig);
     ucp_st_trig_doubt_del(&op->trig);
     ucp_st_trig_drain_del(&op->trig);

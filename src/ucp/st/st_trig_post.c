@@ -76,7 +76,8 @@ static ucs_status_t ucp_st_trig_post_words(ucp_st_trig_part_t *part,
 {
     ucs_status_t status;
 
-    while (part->posted[UCP_ST_TRIG_ENTRY_WORD] < uses) {
+    while (!part->is_mirrored &&
+           (part->posted[UCP_ST_TRIG_ENTRY_WORD] < uses)) {
         status = ucp_st_trig_entry_post(part, UCP_ST_TRIG_ENTRY_WORD);
         if (status != UCS_OK) {
             return status;
@@ -125,6 +126,7 @@ ucs_status_t ucp_st_trig_post(ucp_st_op_t *op, uint64_t uses)
     ucp_st_trig_dev_t *dev = &op->worker->trig;
     ucs_status_t status;
 
+    ucp_st_trig_catch_up(op);
     if (ucp_st_trig_exceeds(op, uses)) {
         return UCS_ERR_EXCEEDS_LIMIT;
     }
@@ -140,6 +142,14 @@ ucs_status_t ucp_st_trig_post(ucp_st_op_t *op, uint64_t uses)
     return UCS_OK;
 }
 
+static uint64_t ucp_st_trig_part_posted(const ucp_st_trig_part_t *part)
+{
+    if (!part->is_mirrored) {
+        return part->posted[UCP_ST_TRIG_ENTRY_WORD];
+    }
+    return part->posted[UCP_ST_TRIG_ENTRY_PUT] / ucp_st_trig_puts_per_use(part);
+}
+
 /* Uses that are posted whole */
 static uint64_t ucp_st_trig_uses_posted(const ucp_st_op_t *op)
 {
@@ -147,8 +157,7 @@ static uint64_t ucp_st_trig_uses_posted(const ucp_st_op_t *op)
     unsigned i;
 
     for (i = 0; i < op->trig.num_parts; ++i) {
-        uses = ucs_min(uses,
-                       op->trig.parts[i].posted[UCP_ST_TRIG_ENTRY_WORD]);
+        uses = ucs_min(uses, ucp_st_trig_part_posted(&op->trig.parts[i]));
     }
     return uses;
 }

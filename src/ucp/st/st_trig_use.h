@@ -77,6 +77,13 @@ static inline uint64_t ucp_st_trig_put_threshold(const ucp_st_op_t *op,
                   ucp_st_trig_cts_needed(op, use));
 }
 
+/** A use is complete, and nobody has counted it. The lock is held. */
+void ucp_st_trig_use_done(ucp_st_op_t *op);
+
+/** Count uses that are complete without a completion to reap. The lock is held.
+ */
+void ucp_st_trig_catch_up(ucp_st_op_t *op);
+
 /** The NIC says that the peer cannot be reached, not that a put is wrong. */
 int ucp_st_trig_is_loss(ucs_status_t status);
 

@@ -211,6 +211,17 @@ unsigned uct_trig_cntr_add_all(const uct_trig_cntr_h *cntrs,
     return done;
 }
 
+ucs_status_t uct_trig_cntr_mirror(uct_trig_cntr_h cntr, volatile uint64_t *word)
+{
+    const uct_cxi_trig_md_t *md = uct_cxi_trig_iface_md(cntr->iface);
+
+    if (md->emu == NULL) {
+        return UCS_ERR_UNSUPPORTED;
+    }
+    (void)md->emu->cntr_mirror(md->domain, cntr->cntr, (uint64_t*)word);
+    return UCS_OK;
+}
+
 ucs_status_t uct_trig_cntr_read(uct_trig_cntr_h cntr, uint64_t *value_p)
 {
     if (__atomic_load_n(&cntr->failed, __ATOMIC_RELAXED) ||

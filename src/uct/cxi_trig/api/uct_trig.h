@@ -339,6 +339,28 @@ unsigned uct_trig_cntr_add_all(const uct_trig_cntr_h *cntrs,
 
 
 /**
+ * Have a word in memory follow a counter: the NIC stores each new value there,
+ * after what it counts. Of a counter whose changes would need a deferred
+ * operation each to be seen elsewhere, this spares them.
+ *
+ * @param [in]  cntr The counter.
+ * @param [out] word Naturally aligned; gets the value of now, and each later
+ *                   one, until the counter is destroyed or gets another word.
+ *                   NULL: no word; on return the one before is not written any
+ *                   more.
+ *
+ * @return UCS_OK; UCS_ERR_UNSUPPORTED, with no effect, where the NIC cannot:
+ *         all but emulated ones.
+ *
+ * Ownership: the word stays the caller's.
+ * Threads: may be called from any thread. What is called on stores
+ *          (@ref uct_trig_iface_on_store) is called for these as well.
+ */
+ucs_status_t uct_trig_cntr_mirror(uct_trig_cntr_h cntr,
+                                  volatile uint64_t *word);
+
+
+/**
  * Read a counter. Not for the fast path: on some NICs it costs a round trip
  * over the bus, and is only as fresh as the last uct_iface_progress().
  *
