@@ -96,6 +96,14 @@ static ucs_status_t ucp_st_host_dev_ep_create(ucp_st_peer_t *peer,
     return ucp_ep_create(peer->worker->host.ucp_worker, &params, ep_p);
 }
 
+/* UCX would complain of a process that it is to connect with and that has
+ * ended. The lock is held. */
+static ucs_status_t ucp_st_host_dev_is_there(ucp_st_peer_t *peer, ucp_ep_h ep)
+{
+    return ((ep == NULL) && ucp_st_process_is_dead(&peer->process)) ?
+           UCS_ERR_CONNECTION_RESET : UCS_OK;
+}
+
 ucs_status_t ucp_st_host_dev_notice_ep(ucp_st_peer_t *peer, ucp_ep_h *ep_p)
 {
     ucp_st_worker_h worker = peer->worker;
@@ -103,8 +111,9 @@ ucs_status_t ucp_st_host_dev_notice_ep(ucp_st_peer_t *peer, ucp_ep_h *ep_p)
     ucs_status_t status;
 
     ucp_st_worker_lock(worker);
-    status = hep->notice_broken ? UCS_ERR_CONNECTION_RESET : UCS_OK;
     *ep_p  = hep->notice_ep;
+    status = hep->notice_broken ? UCS_ERR_CONNECTION_RESET :
+                                  ucp_st_host_dev_is_there(peer, *ep_p);
     ucp_st_worker_unlock(worker);
     if ((status != UCS_OK) || (*ep_p != NULL)) {
         return status;
@@ -129,8 +138,9 @@ ucs_status_t ucp_st_host_dev_get_ep(ucp_st_peer_t *peer, ucp_ep_h *ep_p)
     ucs_status_t status;
 
     ucp_st_worker_lock(worker);
-    status = peer->status;
     *ep_p  = hep->ep;
+    status = (peer->status != UCS_OK) ? peer->status :
+                                        ucp_st_host_dev_is_there(peer, *ep_p);
     ucp_st_worker_unlock(worker);
     if ((status != UCS_OK) || (*ep_p != NULL)) {
         return status;
