@@ -27,11 +27,11 @@
 #include "gstream_futex.h"
 #include "gstream_group.h"
 #include "gstream_pace.h"
-#include "gstream_poll.h"
 #include "gstream_ring.h"
 #include "gstream_sleep.h"
 #include "gstream_thread.h"
 #include "gstream_trace.h"
+#include "gstream_wait.h"
 
 #include <ucs/debug/log_def.h>
 
@@ -164,54 +164,6 @@ static size_t gstream_host_run_writes(const ucs_gstream_cmd_t *cmds,
     return num_writes;
 }
 
-static void gstream_host_help(const ucs_gstream_helper_t *helper,
-                              ucs_gstream_help_t when)
-{
-    if (helper != NULL) {
-        helper->func(helper->arg, when);
-    }
-}
-
-/* Who helps a wait; NULL if nobody does. */
-static const ucs_gstream_helper_t *
-gstream_host_helper(const ucs_gstream_cmd_t *wait)
-{
-    return (wait->type == UCS_GSTREAM_CMD_HELP64) ? wait->u.word.helper : NULL;
-}
-
-/* Returns how the wait ended, for the trace. */
-static const char *gstream_host_run_wait(gstream_host_t *host,
-                                         const ucs_gstream_cmd_t *wait)
-{
-    const ucs_gstream_helper_t *helper = gstream_host_helper(wait);
-    const volatile uint64_t *address   = wait->u.word.address;
-    uint64_t value                     = wait->u.word.value;
-    const char *how                    = "polled";
-    gstream_pace_t pace;
-
-    if (__atomic_load_n(address, __ATOMIC_ACQUIRE) >= value) {
-        return "at once";
-    }
-
-    gstream_pace_begin_spin(&pace, &host->config, &host->memory);
-    for (;;) {
-        gstream_poll(0);
-        gstream_host_help(helper, UCS_GSTREAM_HELP_POLL);
-        if (__atomic_load_n(address, __ATOMIC_ACQUIRE) >= value) {
-            break;
-        }
-        if (!gstream_pace_step(&pace)) {
-            gstream_poll(1);
-            gstream_sleep_until(address, value, helper);
-            how = "slept";
-            break;
-        }
-    }
-    gstream_pace_end_spin(&pace, &host->memory);
-    gstream_host_help(helper, UCS_GSTREAM_HELP_END);
-    return how;
-}
-
 static void gstream_host_run_kernel(ucs_gstream_func_t func, void *arg)
 {
     uint64_t begin = gstream_trace_func_begin();
@@ -236,9 +188,6 @@ static UCS_F_ALWAYS_INLINE size_t
 gstream_host_run(gstream_host_t *host, const ucs_gstream_cmd_t *cmds,
                  size_t count)
 {
-    uint64_t begin;
-    const char *how;
-
     switch (cmds->type) {
     case UCS_GSTREAM_CMD_FUNC:
         gstream_host_run_kernel(cmds->u.func.func, cmds->u.func.arg);
@@ -247,10 +196,7 @@ gstream_host_run(gstream_host_t *host, const ucs_gstream_cmd_t *cmds,
         return gstream_host_run_writes(cmds, count);
     case UCS_GSTREAM_CMD_WAIT64:
     case UCS_GSTREAM_CMD_HELP64:
-        begin = ucs_trace_begin();
-        how   = gstream_host_run_wait(host, cmds);
-        gstream_trace_wait_end(begin, how, cmds);
-        return 1;
+        return gstream_wait_run(&host->config, &host->memory, cmds, count);
     case UCS_GSTREAM_CMD_COPY:
         gstream_host_run_copy(cmds);
         return 1;
@@ -312,18 +258,16 @@ static void *gstream_host_main(void *arg)
 static size_t gstream_host_try(gstream_host_t *host,
                                const ucs_gstream_cmd_t *cmds, size_t count)
 {
-    if ((cmds->type != UCS_GSTREAM_CMD_WAIT64) &&
-        (cmds->type != UCS_GSTREAM_CMD_HELP64)) {
+    if (!gstream_wait_is_one(cmds)) {
         return gstream_host_run(host, cmds, count);
     }
-    if (__atomic_load_n(cmds->u.word.address, __ATOMIC_ACQUIRE) >=
-        cmds->u.word.value) {
+    if (gstream_wait_is_met(cmds)) {
         return 1;
     }
 
     host->task.sleeper.address = cmds->u.word.address;
     host->task.value           = cmds->u.word.value;
-    host->task.helper          = gstream_host_helper(cmds);
+    host->task.helper          = gstream_wait_helper(cmds);
     return 0;
 }
 
