@@ -96,15 +96,19 @@ static void gstream_record_release(void *arg)
     pthread_mutex_unlock(&event->lock);
 }
 
-/* The command of a recording. */
+/* The command of a recording. Who has seen it pass may destroy the event, and
+ * finds it unused once he has the lock. */
 static void gstream_record_pass(void *arg)
 {
-    gstream_record_t *record = arg;
+    gstream_record_t *record  = arg;
+    ucs_gstream_event_h event = record->event;
 
+    pthread_mutex_lock(&event->lock);
     record->time = gstream_time();
     __atomic_store_n(&record->word, 1, __ATOMIC_RELEASE);
     ucs_gstream_wake(&record->word);
-    gstream_record_release(record);
+    gstream_record_unuse(record);
+    pthread_mutex_unlock(&event->lock);
 }
 
 /* A recording with one reference, the event's; NULL if there is no memory. The
