@@ -175,16 +175,28 @@ def draw_pingpong(matplotlib, content, member):
 
 def draw_faces(matplotlib, content):
     """Halo: ratios against the number of ranks."""
-    found = {}
+    blocks = {}
     for item in content["figures"]:
         if (item["bench"] == "st_faces" and "ratio" in item and
                 item["series"] in bench_results.MATCHED):
+            found = blocks.setdefault(item["size"], {})
             found.setdefault(item["series"], {})[item["ranks"]] = item["ratio"]
-    if not found:
+    if not blocks:
         return None
-    figure, (axes,) = panels(
-        matplotlib, content, "Halo exchange of 26 neighbours against the best "
-        "MPI, block of 8³ elements", 1)
+    figure, row = panels(matplotlib, content, "Halo exchange of 26 neighbours "
+                         "against the best MPI", len(blocks))
+    for axes, (size, found) in zip(row, sorted(blocks.items())):
+        draw_halo(axes, found)
+        name, _ = bench_results.BLOCKS.get(size, (f"{size} B", ""))
+        axes.set_title(f"Block of {name.replace('^3', '³')}", fontsize=9,
+                       loc="left")
+    row[0].set_ylabel("ratio", fontsize=9)
+    set_legend(figure, row[0])
+    return figure
+
+
+def draw_halo(axes, found):
+    """Of one block: bars of each series at each number of ranks."""
     ranks = sorted({number for values in found.values() for number in values})
     width = 0.8 / len(found)
     axes.axhline(1, color="black", linewidth=1, label="best MPI")
@@ -204,11 +216,8 @@ def draw_faces(matplotlib, content):
     axes.set_xticks(range(len(ranks)), [f"{number} ranks" for number in ranks],
                     fontsize=9)
     axes.tick_params(axis="y", labelsize=8)
-    axes.set_ylabel("ratio", fontsize=9)
     axes.grid(True, axis="y", color="#e0e0e0", linewidth=0.6)
     axes.set_axisbelow(True)
-    set_legend(figure, axes)
-    return figure
 
 
 def draw_mbw(matplotlib, content, what, names):

@@ -18,6 +18,10 @@ ONE_SIDED = ("direct put", "direct put-strict", "direct get",
 COMPARED = ("st_pingpong", "st_faces", "st_mbw")
 K = 1 << 10
 M = 1 << 20
+# Blocks of st_faces: by the bytes of the longest message, which tell them
+# apart, the name and the options
+BLOCKS = {512: ("8^3 nodes", "--block 1 --order 7"),
+          17 * 17 * 8: ("8^3 elements", "--block 8 --order 2")}
 STANDARD = ("st",)
 BOTH = ("st", "st-ready")
 MEMORIES = ("malloc", "mpi")
@@ -96,8 +100,10 @@ def faces_targets():
     """Of st_faces."""
     for lane, must in (("direct", 0.60), ("trig", 1.0)):
         for ranks in (2, 4, 8):
-            yield Target(f"{lane}, {ranks} ranks: halo / mpi", must, "st_faces",
-                         lane_series(lane, STANDARD), ranks=ranks)
+            for size, (name, _) in BLOCKS.items():
+                yield Target(f"{lane}, {ranks} ranks, {name}: halo / mpi", must,
+                             "st_faces", lane_series(lane, STANDARD),
+                             ranks=ranks, sizes=(size, size))
     yield Target("standard / ready send in the halo", 1.10, "st_faces",
                  ("direct st/st-ready", "trig st/st-ready"))
 
@@ -129,13 +135,19 @@ def size_text(size):
     return f"{size} B"
 
 
+def halo_text(figure):
+    """A figure of st_faces: of which block, between how many."""
+    name, _ = BLOCKS.get(figure["size"], (f"{size_text(figure['size'])}", ""))
+    return f"{name}, {figure['ranks']} ranks"
+
+
 def describe(figure):
     """Where a figure comes from, in words."""
     parts = [figure["series"]]
     if figure["bench"] == "st_pingpong":
         parts += [size_text(figure["size"]), figure["memory"]]
     elif figure["bench"] == "st_faces":
-        parts.append(f"{figure['ranks']} ranks")
+        parts.append(halo_text(figure))
     elif figure["bench"] == "st_trig":
         parts.append(size_text(figure["size"]))
     return ", ".join(parts)
@@ -413,8 +425,7 @@ def tables(content):
                 lambda figure: size_text(figure["size"]))
     some = [figure for figure in figures if figure["bench"] == "st_faces"]
     if some:
-        text += compared_table(some, "st_faces: iteration",
-                               lambda figure: f"{figure['ranks']} ranks")
+        text += compared_table(some, "st_faces: iteration", halo_text)
     some = [figure for figure in figures if figure["bench"] == "st_mbw"]
     for what, ratios in (("matched", MATCHED), ("one-sided", ONE_SIDED)):
         if any(figure["series"] in ratios for figure in some):

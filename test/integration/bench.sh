@@ -259,7 +259,7 @@ test_fails()
         fail "it does not say what failed"
     expect_file "the file does not tell it, or not the rest" "
 failed = [run['setting'] for run in all['runs'] if 'error' in run]
-assert failed == ['trig'] and len(all['runs']) == 4
+assert failed == ['trig', 'trig'] and len(all['runs']) == 8
 assert any(figure['series'] == 'direct st' for figure in all['figures'])"
 }
 
