@@ -35,6 +35,10 @@ unsigned ucp_st_trig_dev_reap(ucp_st_worker_h worker)
     unsigned count         = uct_worker_progress(dev->uct_worker);
     int is_late;
 
+    if (dev->is_starved) {
+        dev->is_starved = 0; /* or again */
+        ucp_st_trig_post_late(worker);
+    }
     ucp_st_rma_trig_progress(worker);
     is_late = !ucs_list_is_empty(&dev->late) || ucp_st_rma_trig_is_late(worker);
     __atomic_store_n(&dev->is_late, is_late, __ATOMIC_RELAXED);
@@ -102,9 +106,10 @@ static int ucp_st_trig_serve(void *arg)
     int timeout, is_lazy;
 
     ucp_st_worker_lock(worker);
-    while (ucp_st_trig_dev_progress(worker) > 0) {
-        /* reap all that is there */
+    while (ucp_st_trig_dev_reap(worker) > 0) {
+        /* all that is there */
     }
+    ucp_st_trig_post_late(worker);
     ucp_st_trig_fail_untriggered(worker);
     status  = ucp_st_trig_arm(dev);
     timeout = ucp_st_trig_sooner(ucp_st_leave_settle_late(worker),

@@ -27,6 +27,7 @@ typedef struct ucp_st_trig_dev {
     int                 is_late;   /* something waits for entries; also read by
                                       streams */
     int                 polled;    /* streams look after that; atomic */
+    int                 is_starved;/* the NIC refused what was set aside */
     ucs_list_link_t     late;      /* operations with uses to post */
     ucs_list_link_t     doubtful;  /* operations with failed puts */
     ucs_list_link_t     draining;  /* failed ones whose puts are not over */

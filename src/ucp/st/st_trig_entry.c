@@ -289,6 +289,21 @@ void ucp_st_trig_entries_destroy(ucp_st_trig_part_t *part)
     ucp_st_trig_entry_destroy(part->word_add);
 }
 
+/* The operation's own entry: it goes on when that is reaped, but for what the
+ * NIC had no room for */
+static ucs_status_t ucp_st_trig_entry_post_own(ucp_st_trig_part_t *part,
+                                               uct_trig_op_h entry,
+                                               uint64_t threshold,
+                                               size_t offset)
+{
+    ucs_status_t status = uct_trig_op_post(entry, threshold, offset);
+
+    if (status == UCS_ERR_NO_RESOURCE) {
+        part->op->worker->trig.is_starved = 1;
+    }
+    return status;
+}
+
 /* Put number `index` of the part, counted from 0 */
 static ucs_status_t ucp_st_trig_entry_post_put(ucp_st_trig_part_t *part,
                                                uint64_t index)
@@ -303,7 +318,8 @@ static ucs_status_t ucp_st_trig_entry_post_put(ucp_st_trig_part_t *part,
     ucs_status_t status;
     uct_trig_put_t put;
 
-    status = uct_trig_op_post(part->puts[chunk], threshold, offset);
+    status = ucp_st_trig_entry_post_own(part, part->puts[chunk], threshold,
+                                        offset);
     if (status != UCS_ERR_BUSY) {
         return status;
     }
@@ -328,7 +344,7 @@ static ucs_status_t ucp_st_trig_entry_post_word(ucp_st_trig_part_t *part,
     uct_trig_atomic_t atomic;
     ucs_status_t status;
 
-    status = uct_trig_op_post(part->word_add, threshold, 0);
+    status = ucp_st_trig_entry_post_own(part, part->word_add, threshold, 0);
     if (status != UCS_ERR_BUSY) {
         return status;
     }
