@@ -28,11 +28,11 @@ ucp_st_lane_t st_lane(void)
     return strcmp(name, "host") ? UCP_ST_LANE_TRIG : UCP_ST_LANE_HOST;
 }
 
-const char *st_pair_entries(void)
+int st_has_word_entries(void)
 {
     const char *nic = getenv("ST_NIC");
 
-    return ((nic != NULL) && !strcmp(nic, "sockets")) ? "3" : "1";
+    return (nic != NULL) && !strcmp(nic, "sockets");
 }
 
 char *st_env_set(const char *name, const char *value)

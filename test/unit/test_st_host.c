@@ -149,7 +149,8 @@ static int mixed_pair_init(st_pair_t *pair)
     }
     lanes = st_env_set("UCX_ST_LANES", "trig,host");
     if (getenv("FI_CXIEMU_DWQ_ENTRIES") == NULL) {
-        setenv("UCX_CXI_TRIG_DEFERRED_ENTRIES", st_pair_entries(), 1);
+        setenv("UCX_CXI_TRIG_DEFERRED_ENTRIES",
+               st_has_word_entries() ? "3" : "1", 1);
     }
     is_good = st_pair_init(pair);
     unsetenv("UCX_CXI_TRIG_DEFERRED_ENTRIES");

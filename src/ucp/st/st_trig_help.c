@@ -87,5 +87,4 @@ void ucp_st_trig_help_stop(ucp_st_worker_h worker)
         (void)uct_trig_iface_on_store(dev->rails[i].iface, NULL, NULL);
     }
     (void)ucs_gstream_poller_remove(ucp_st_trig_help_poll, worker);
-    dev->helped = 0;
 }
