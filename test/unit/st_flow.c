@@ -207,3 +207,9 @@ void flow_run_ahead(flow_t *flow, unsigned uses)
     free(check);
 }
 
+void flow_query(st_side_t *side, uint64_t eager, ucp_st_worker_attr_t *attr)
+{
+    do {
+        CU_ASSERT_EQUAL(ucp_st_worker_query(side->worker, attr), UCS_OK);
+    } while (attr->stats.eager < eager);
+}

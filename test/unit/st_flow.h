@@ -73,4 +73,8 @@ void flow_use(flow_t *flow, uint64_t seed);
  *  All data is checked. */
 void flow_run_ahead(flow_t *flow, unsigned uses);
 
+/** What a side has counted once so many uses that went ahead are: a stream may
+ *  pass a use before its completion is reaped. */
+void flow_query(st_side_t *side, uint64_t eager, ucp_st_worker_attr_t *attr);
+
 #endif

@@ -399,7 +399,7 @@ static void eager_is_ahead(size_t length, int ahead)
     st_sync(a);
     st_start(b, flow.recv);
     expect_use(&flow, k);
-    CU_ASSERT_EQUAL(ucp_st_worker_query(b->worker, &attr), UCS_OK);
+    flow_query(b, 1 + (uint64_t)ahead, &attr);
     CU_ASSERT(attr.stats.cts_fired <= (1 + (uint64_t)ahead) / ahead);
     CU_ASSERT_EQUAL(attr.stats.eager, 1 + (uint64_t)ahead);
     CU_ASSERT_EQUAL(ucp_st_worker_query(a->worker, &attr), UCS_OK);

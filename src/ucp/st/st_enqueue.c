@@ -201,11 +201,21 @@ static void ucp_st_wait_commit(ucp_st_queue_h queue, ucp_st_op_t *op)
     ucp_st_queue_count(&queue->waited[ucp_st_enqueue_lane(op)], 1);
 }
 
+/* What follows the wait for an operation */
+static size_t ucp_st_wait_land(ucp_st_queue_h queue, ucp_st_op_t *op,
+                               ucs_gstream_cmd_t *cmds)
+{
+    return ((op->lane == NULL) || (op->lane->land_cmds == NULL)) ?
+           0 : op->lane->land_cmds(op, queue, op->started, cmds);
+}
+
 ucs_status_t ucp_st_enqueue_waitall(ucp_st_queue_h queue,
                                     const ucp_st_op_h *ops, size_t count)
 {
     uint64_t begin      = ucs_trace_begin();
     ucs_status_t status = ucp_st_enqueue_begin(queue, ops, count);
+    int is_traced       = ucs_trace_is_on(); /* each use's copies inside of its
+                                                wait */
     size_t num_cmds     = 0;
     size_t i;
 
@@ -222,9 +232,16 @@ ucs_status_t ucp_st_enqueue_waitall(ucp_st_queue_h queue,
                                          &queue->cmds[num_cmds]);
             num_cmds += ops[i]->lane->wait_cmds(ops[i], ops[i]->started,
                                                 &queue->cmds[num_cmds]);
+            if (is_traced) {
+                num_cmds += ucp_st_wait_land(queue, ops[i],
+                                             &queue->cmds[num_cmds]);
+            }
             num_cmds += ucp_st_trace_cmd(UCP_ST_TRACE_WAIT, ops[i],
                                          &queue->cmds[num_cmds]);
         }
+    }
+    for (i = 0; (i < count) && !is_traced; ++i) {
+        num_cmds += ucp_st_wait_land(queue, ops[i], &queue->cmds[num_cmds]);
     }
     status = ucp_st_queue_enqueue(queue, num_cmds);
     for (i = 0; (i < count) && (status == UCS_OK); ++i) {

@@ -85,6 +85,11 @@ typedef struct ucp_st_lane_ops {
     size_t (*wait_cmds)(ucp_st_op_t *op, uint64_t use,
                         ucs_gstream_cmd_t *cmds);
 
+    /** Stream commands that follow the waits of the uses that one call waits
+     *  for; how many. NULL: none. The lock is not held. */
+    size_t (*land_cmds)(ucp_st_op_t *op, ucp_st_queue_h queue, uint64_t use,
+                        ucs_gstream_cmd_t *cmds);
+
     /** A queue goes, on which the operation may have been started last. */
     void (*leave_queue)(ucp_st_op_t *op, ucp_st_queue_h queue);
 

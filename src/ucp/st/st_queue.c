@@ -17,6 +17,7 @@
 #include <ucs_trace.h>
 
 #include <stdlib.h>
+#include <string.h>
 
 /* A blocked host looks after its peers this often, seconds */
 #define UCP_ST_QUEUE_WAIT_SLICE 1e-3
@@ -116,7 +117,7 @@ ucs_status_t ucp_st_queue_destroy(ucp_st_queue_h queue)
     ucp_st_batch_queue_gone(queue);
     ucs_list_del(&queue->list);
     ucp_st_worker_unlock(worker);
-    free(queue->starts);
+    free(queue->items);
     free(queue->cmds);
     free(queue);
     return UCS_OK;
@@ -147,9 +148,9 @@ ucs_status_t ucp_st_queue_reserve(ucp_st_queue_h queue, size_t num_cmds)
 {
     size_t needed = num_cmds + 1;
     ucs_gstream_cmd_t *cmds;
-    void **starts;
+    void **items;
 
-    queue->num_starts = 0;
+    queue->num_items = 0;
     if (needed <= queue->max_cmds) {
         return UCS_OK;
     }
@@ -158,40 +159,61 @@ ucs_status_t ucp_st_queue_reserve(ucp_st_queue_h queue, size_t num_cmds)
         return UCS_ERR_NO_MEMORY;
     }
     queue->cmds = cmds;
-    starts      = realloc(queue->starts, 2 * needed * sizeof(*starts));
-    if (starts == NULL) {
+    items       = realloc(queue->items, 2 * needed * sizeof(*items));
+    if (items == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
-    queue->starts   = starts;
+    queue->items    = items;
     queue->max_cmds = 2 * needed;
     return UCS_OK;
 }
 
-/* Non-zero if the start before takes this one along */
-static int ucp_st_queue_join_start(ucp_st_queue_h queue, ucs_gstream_func_t one,
-                                   ucs_gstream_func_t all, void *arg,
-                                   ucs_gstream_cmd_t *last)
+static void ucp_st_queue_begin_call(ucp_st_queue_h queue,
+                                    ucs_gstream_func_t func,
+                                    void *const *items, size_t count,
+                                    ucs_gstream_cmd_t *cmd)
 {
-    void **list = &queue->starts[queue->num_starts];
+    void **list = &queue->items[queue->num_items];
 
-    if ((last->type == UCS_GSTREAM_CMD_FUNC) && (last->u.func.func == one)) {
-        *list++             = last->u.func.arg;
-        last->type          = UCS_GSTREAM_CMD_LAUNCH;
-        last->u.launch.func = all;
-        last->u.launch.args = list - 1;
-        last->u.launch.size = 2 * sizeof(*list);
-        queue->num_starts  += 2;
-    } else if ((last->type != UCS_GSTREAM_CMD_LAUNCH) ||
-               (last->u.launch.func != all) ||
-               (last->u.launch.size == UCS_GSTREAM_ARGS_MAX)) {
+    memcpy(list, items, count * sizeof(*list));
+    list[count]        = NULL;
+    queue->num_items  += count + 1;
+    cmd->type          = UCS_GSTREAM_CMD_LAUNCH;
+    cmd->u.launch.func = func;
+    cmd->u.launch.args = list;
+    cmd->u.launch.size = (count + 1) * sizeof(*list);
+}
+
+/* Zero if the last command is another call, or a full one */
+static int ucp_st_queue_extend_call(ucp_st_queue_h queue,
+                                    ucs_gstream_func_t func,
+                                    void *const *items, size_t count,
+                                    ucs_gstream_cmd_t *last)
+{
+    void **list = &queue->items[queue->num_items];
+    size_t size = count * sizeof(*list);
+
+    if ((last->type != UCS_GSTREAM_CMD_LAUNCH) ||
+        (last->u.launch.func != func) ||
+        (last->u.launch.size > (UCS_GSTREAM_ARGS_MAX - size))) {
         return 0;
-    } else {
-        --list; /* in place of the end */
     }
-    *list++              = arg;
-    *list                = NULL;
-    last->u.launch.size += sizeof(*list);
-    ++queue->num_starts;
+    memcpy(list - 1, items, size); /* in place of the end */
+    list[count - 1]      = NULL;
+    queue->num_items    += count;
+    last->u.launch.size += size;
+    return 1;
+}
+
+size_t ucp_st_queue_add_call(ucp_st_queue_h queue, ucs_gstream_func_t func,
+                             void *const *items, size_t count,
+                             ucs_gstream_cmd_t *cmd)
+{
+    if ((cmd > queue->cmds) &&
+        ucp_st_queue_extend_call(queue, func, items, count, &cmd[-1])) {
+        return 0;
+    }
+    ucp_st_queue_begin_call(queue, func, items, count, cmd);
     return 1;
 }
 
@@ -199,8 +221,15 @@ size_t ucp_st_queue_add_start(ucp_st_queue_h queue, ucs_gstream_func_t one,
                               ucs_gstream_func_t all, void *arg,
                               ucs_gstream_cmd_t *cmd)
 {
+    void *both[] = {(cmd > queue->cmds) ? cmd[-1].u.func.arg : NULL, arg};
+
+    if ((cmd > queue->cmds) && (cmd[-1].type == UCS_GSTREAM_CMD_FUNC) &&
+        (cmd[-1].u.func.func == one)) {
+        ucp_st_queue_begin_call(queue, all, both, 2, &cmd[-1]);
+        return 0;
+    }
     if ((cmd > queue->cmds) &&
-        ucp_st_queue_join_start(queue, one, all, arg, &cmd[-1])) {
+        ucp_st_queue_extend_call(queue, all, &arg, 1, &cmd[-1])) {
         return 0;
     }
     cmd->type        = UCS_GSTREAM_CMD_FUNC;

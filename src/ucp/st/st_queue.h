@@ -34,9 +34,9 @@ struct ucp_st_queue {
     ucp_st_direct_stream_t *direct; /* NULL without that lane; read-only */
     ucs_gstream_cmd_t *cmds;  /* scratch for a batch */
     size_t            max_cmds;
-    void              **starts;  /* scratch for ucp_st_queue_add_start(); as
-                                    many as commands */
-    size_t            num_starts;/* there */
+    void              **items;   /* scratch for ucp_st_queue_add_call(); as many
+                                    as commands */
+    size_t            num_items; /* there */
     uint64_t          started[UCP_ST_LANE_LAST]; /* by lane; see */
     uint64_t          waited[UCP_ST_LANE_LAST];  /* ucp_st_queue_count() */
 };
@@ -79,11 +79,17 @@ void ucp_st_queue_fail_req(ucp_st_queue_h queue, ucp_st_req_h req,
 ucs_status_t ucp_st_queue_reserve(ucp_st_queue_h queue, size_t num_cmds);
 
 /**
- * Write to `cmd`, which is in `cmds`, a command that calls `one` with `arg`. If
- * the command before does so, too, have it call `all` instead, with a list of
- * both arguments that NULL ends: starts of one call that follow each other are
- * one command. How many commands were written: 1 or 0.
+ * Write to `cmd`, which is in `cmds`, a command that calls `func` with a list
+ * of `count` items, which NULL ends; or, if the command before does that, add
+ * the items to its list. How many commands were written: 1 or 0. There is room
+ * for as many items as commands, with those ends.
  */
+size_t ucp_st_queue_add_call(ucp_st_queue_h queue, ucs_gstream_func_t func,
+                             void *const *items, size_t count,
+                             ucs_gstream_cmd_t *cmd);
+
+/** The same for a start: alone it calls `one` with its item, `arg`; several
+ *  that follow each other call `all` with a list. */
 size_t ucp_st_queue_add_start(ucp_st_queue_h queue, ucs_gstream_func_t one,
                               ucs_gstream_func_t all, void *arg,
                               ucs_gstream_cmd_t *cmd);

@@ -69,6 +69,7 @@ const ucp_st_lane_ops_t ucp_st_trig_lane_ops = {
     .post           = ucp_st_trig_post,
     .start_cmds     = ucp_st_trig_start_cmds,
     .wait_cmds      = ucp_st_trig_wait_cmds,
+    .land_cmds      = ucp_st_trig_land_cmds,
     .leave_queue    = ucp_st_trig_leave_queue,
     .uses_done      = ucp_st_trig_uses_done,
     .uses_begun     = ucp_st_trig_uses_begun,

@@ -175,6 +175,8 @@ size_t ucp_st_trig_start_cmds(struct ucp_st_op *op, ucp_st_queue_h queue,
                               ucs_gstream_cmd_t *cmds);
 size_t ucp_st_trig_wait_cmds(struct ucp_st_op *op, uint64_t use,
                              ucs_gstream_cmd_t *cmds);
+size_t ucp_st_trig_land_cmds(struct ucp_st_op *op, ucp_st_queue_h queue,
+                             uint64_t use, ucs_gstream_cmd_t *cmds);
 uint64_t ucp_st_trig_uses_done(const struct ucp_st_op *op);
 uint64_t ucp_st_trig_uses_begun(const struct ucp_st_op *op);
 void ucp_st_trig_release_waits(struct ucp_st_op *op);

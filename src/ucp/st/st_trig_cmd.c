@@ -13,6 +13,10 @@
 #include "st_queue.h"
 #include "st_worker.h"
 
+#include <ucs_trace.h>
+
+#include <string.h>
+
 _Static_assert((UCP_ST_TRIG_MAX_RAILS <= UCP_ST_LANE_MAX_CMDS) &&
                (3 <= UCP_ST_LANE_MAX_CMDS), "commands of all rails");
 
@@ -77,6 +81,24 @@ static void ucp_st_trig_add(const ucp_st_trig_adds_t *adds)
     }
 }
 
+static void ucp_st_trig_add_part(ucp_st_trig_adds_t *adds,
+                                 ucp_st_trig_part_t *part)
+{
+    /* Pairs with the release store in ucp_st_trig_release_waits(): a stream
+     * that passed a released wait starts nothing any more */
+    if (__atomic_load_n(&part->op->trig.halted, __ATOMIC_ACQUIRE)) {
+        return;
+    }
+    ucp_st_trig_count_run(part);
+    adds->ops[adds->count]    = part->op;
+    adds->cntrs[adds->count]  = part->start;
+    adds->values[adds->count] = ucp_st_trig_weight(part->op);
+    if (++adds->count == UCP_ST_TRIG_MAX_ADDS) {
+        ucp_st_trig_add(adds);
+        adds->count = 0;
+    }
+}
+
 /* Runs on the stream, where the NIC has no trigger address */
 static void ucp_st_trig_start_all_func(void *arg)
 {
@@ -84,19 +106,7 @@ static void ucp_st_trig_start_all_func(void *arg)
     ucp_st_trig_adds_t adds   = {.count = 0};
 
     for (; *list != NULL; ++list) {
-        /* Pairs with the release store in ucp_st_trig_release_waits(): a stream
-         * that passed a released wait starts nothing any more */
-        if (__atomic_load_n(&(*list)->op->trig.halted, __ATOMIC_ACQUIRE)) {
-            continue;
-        }
-        ucp_st_trig_count_run(*list);
-        adds.ops[adds.count]    = (*list)->op;
-        adds.cntrs[adds.count]  = (*list)->start;
-        adds.values[adds.count] = ucp_st_trig_weight((*list)->op);
-        if (++adds.count == UCP_ST_TRIG_MAX_ADDS) {
-            ucp_st_trig_add(&adds);
-            adds.count = 0;
-        }
+        ucp_st_trig_add_part(&adds, *list);
     }
     ucp_st_trig_add(&adds);
 }
@@ -108,13 +118,49 @@ static void ucp_st_trig_start_func(void *arg)
     ucp_st_trig_start_all_func(list);
 }
 
-/* The same behind a copy out of the inbox. The loads of the copy come before
- * all that the NIC does from here on; the peer's next put writes what they
- * read. */
+/* The same behind copies out of inboxes. Their loads come before all that the
+ * NIC does from here on; the peer's next put writes what they read. */
 static void ucp_st_trig_cts_func(void *arg)
 {
     __sync_synchronize();
     ucp_st_trig_start_func(arg);
+}
+
+static void *ucp_st_trig_inbox_place(const ucp_st_trig_part_t *part,
+                                     uint64_t use)
+{
+    return UCS_PTR_BYTE_OFFSET(part->inbox.address,
+                               ucp_st_trig_inbox_offset(part->op, use));
+}
+
+/* Copies and clear-to-sends of uses that are waited for together: a list of
+ * parts, each with the number of its use behind it */
+static void ucp_st_trig_take_all_func(void *arg)
+{
+    ucp_st_trig_adds_t adds = {.count = 0};
+    int has_cts             = 0;
+    ucp_st_trig_part_t *part;
+    uint64_t use;
+    void **item;
+
+    for (item = arg; *item != NULL; item += 2) {
+        part     = item[0];
+        use      = (uintptr_t)item[1];
+        has_cts |= ucp_st_trig_is_last_of_inbox(part->op, use);
+        memcpy(part->op->buffer, ucp_st_trig_inbox_place(part, use),
+               part->op->msg_length);
+    }
+    if (!has_cts) {
+        return;
+    }
+    __sync_synchronize(); /* as in ucp_st_trig_cts_func() */
+    for (item = arg; *item != NULL; item += 2) {
+        part = item[0];
+        if (ucp_st_trig_is_last_of_inbox(part->op, (uintptr_t)item[1])) {
+            ucp_st_trig_add_part(&adds, part);
+        }
+    }
+    ucp_st_trig_add(&adds);
 }
 
 static int ucp_st_trig_is_called(const ucp_st_trig_part_t *part)
@@ -160,33 +206,6 @@ size_t ucp_st_trig_start_cmds(ucp_st_op_t *op, ucp_st_queue_h queue,
     return num_cmds;
 }
 
-/* What follows an eager-ahead receive's wait */
-static size_t ucp_st_trig_inbox_cmds(ucp_st_op_t *op, uint64_t use,
-                                     ucs_gstream_cmd_t *cmds)
-{
-    ucp_st_trig_part_t *part = &op->trig.parts[0];
-
-    if (!ucp_st_trig_has_inbox(op)) {
-        return 0;
-    }
-    cmds[0].type          = UCS_GSTREAM_CMD_COPY;
-    cmds[0].u.copy.dst    = op->buffer;
-    cmds[0].u.copy.src    = UCS_PTR_BYTE_OFFSET(
-            part->inbox.address, ucp_st_trig_inbox_offset(op, use));
-    cmds[0].u.copy.length = op->msg_length;
-    if ((use % op->trig.plan.depth) != 0) {
-        return 1;
-    }
-    if (ucp_st_trig_is_called(part)) {
-        cmds[1].type        = UCS_GSTREAM_CMD_FUNC;
-        cmds[1].u.func.func = ucp_st_trig_cts_func;
-        cmds[1].u.func.arg  = part;
-    } else {
-        ucp_st_trig_store_cmd(part, use / op->trig.plan.depth, &cmds[1]);
-    }
-    return 2;
-}
-
 size_t ucp_st_trig_wait_cmds(ucp_st_op_t *op, uint64_t use,
                              ucs_gstream_cmd_t *cmds)
 {
@@ -199,6 +218,43 @@ size_t ucp_st_trig_wait_cmds(ucp_st_op_t *op, uint64_t use,
         cmds[i].u.word.address = &part->slot->word;
         cmds[i].u.word.value   = use * part->unit;
     }
-    return op->trig.num_parts +
-           ucp_st_trig_inbox_cmds(op, use, &cmds[op->trig.num_parts]);
+    return op->trig.num_parts;
+}
+
+/* The same in commands that any stream has, each with its place in a trace */
+static size_t ucp_st_trig_take_cmds(ucp_st_trig_part_t *part, uint64_t use,
+                                    ucs_gstream_cmd_t *cmds)
+{
+    cmds[0].type          = UCS_GSTREAM_CMD_COPY;
+    cmds[0].u.copy.dst    = part->op->buffer;
+    cmds[0].u.copy.src    = ucp_st_trig_inbox_place(part, use);
+    cmds[0].u.copy.length = part->op->msg_length;
+    if (!ucp_st_trig_is_last_of_inbox(part->op, use)) {
+        return 1;
+    }
+    if (ucp_st_trig_is_called(part)) {
+        cmds[1].type        = UCS_GSTREAM_CMD_FUNC;
+        cmds[1].u.func.func = ucp_st_trig_cts_func;
+        cmds[1].u.func.arg  = part;
+    } else {
+        ucp_st_trig_store_cmd(part, use / part->op->trig.plan.depth, &cmds[1]);
+    }
+    return 2;
+}
+
+size_t ucp_st_trig_land_cmds(ucp_st_op_t *op, ucp_st_queue_h queue,
+                             uint64_t use, ucs_gstream_cmd_t *cmds)
+{
+    ucp_st_trig_part_t *part = &op->trig.parts[0];
+    void *item[]             = {part, (void*)(uintptr_t)use};
+
+    if (!ucp_st_trig_has_inbox(op)) {
+        return 0;
+    }
+    if (ucp_st_trig_is_called(part) && !ucs_trace_is_on() &&
+        (ucs_gstream_type(queue->stream) == UCS_GSTREAM_TYPE_HOST)) {
+        return ucp_st_queue_add_call(queue, ucp_st_trig_take_all_func, item, 2,
+                                     cmds);
+    }
+    return ucp_st_trig_take_cmds(part, use, cmds);
 }

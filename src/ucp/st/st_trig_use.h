@@ -58,6 +58,13 @@ static inline size_t ucp_st_trig_inbox_offset(const ucp_st_op_t *op,
     return ((use - 1) % op->trig.plan.depth) * op->trig.plan.stride;
 }
 
+/** Non-zero for the last of the uses that one clear-to-send is for. */
+static inline int ucp_st_trig_is_last_of_inbox(const ucp_st_op_t *op,
+                                               uint64_t use)
+{
+    return (use % op->trig.plan.depth) == 0;
+}
+
 /** Bytes from where the first use's data is at the peer to where this one's
  *  is. */
 static inline size_t ucp_st_trig_put_offset(const ucp_st_op_t *op, uint64_t use)
