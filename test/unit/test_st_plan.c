@@ -91,10 +91,10 @@ static int proto_is_right(const ucp_st_trig_facts_t *facts,
     return (facts->mode == UCP_ST_MODE_STANDARD) && (facts->length > 0) &&
            (facts->length <= facts->limits.eager_max) &&
            (facts->length <= facts->limits.put_max) &&
-           (plan->num_shares == 1) && (plan->depth >= 1) &&
+           (plan->num_shares == 1) && (plan->depth >= 4) &&
            (plan->stride >= facts->length) &&
-           ((plan->depth == 1) ||
-            (plan->depth * plan->stride <= facts->limits.eager_max));
+           ((plan->depth == 4) ||
+            (plan->depth * plan->stride <= 4 * facts->limits.eager_max));
 }
 
 /* Any facts: also the same ones in other memory make the same plan */

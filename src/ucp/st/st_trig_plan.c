@@ -14,21 +14,24 @@
 
 /* The deeper an inbox, the fewer clear-to-sends; uses beyond these gain
  * little */
-#define UCP_ST_TRIG_DEPTH_MAX 8
+#define UCP_ST_TRIG_DEPTH_MAX 16
+
+/* So many of the longest messages fit into an inbox */
+#define UCP_ST_TRIG_DEPTH_MIN 4
 
 /* Data of different uses, and of different rails, is in different cache
  * lines */
 #define UCP_ST_TRIG_ALIGN 64
 
-/* As many uses as fit into what the longest message takes */
+/* As many uses as fit into what a few of the longest messages take */
 static void ucp_st_trig_plan_inbox(const ucp_st_trig_facts_t *facts,
                                    ucp_st_trig_plan_t *plan)
 {
-    size_t room;
+    size_t room = UCP_ST_TRIG_DEPTH_MIN * facts->limits.eager_max;
 
     plan->stride = ucs_align_up(facts->length, UCP_ST_TRIG_ALIGN);
-    room         = facts->limits.eager_max / plan->stride;
-    plan->depth  = ucs_min(ucs_max(room, 1), UCP_ST_TRIG_DEPTH_MAX);
+    plan->depth  = ucs_min(ucs_max(room / plan->stride, UCP_ST_TRIG_DEPTH_MIN),
+                           UCP_ST_TRIG_DEPTH_MAX);
 }
 
 static ucp_st_trig_proto_t
