@@ -17,6 +17,12 @@
  * sender's process may die at any step of its mover. The stream's later starts
  * run on.
  *
+ * BREAK: a copy of either side may fail ("Attached"). Who cannot carry out its
+ * claim poisons the word, makes its count BROKEN, and moves nothing any more;
+ * both hosts fail the pair then. A side that is broken does not wait for its
+ * own claims, but for those of the other side, which it tells by what its count
+ * was before; nobody waits for a side that is broken.
+ *
  * FREE: the receiver has seen its last use pass, and frees its operation, whose
  * side has the memory. It says so, and uses the memory for another pair when
  * the sender, which has halted and looked whether its last use is complete, has
@@ -32,6 +38,9 @@
  *   NO_POISON, NO_WAIT, TIMEOUT, ONLY_COUNT  errors without the poison, without
  *                   the wait, with a limit to it, without the look for death
  *   TELL_EARLY      ... the user is told before the stream has passed
+ *   BREAK_QUIET     BREAK: the count is left as it is
+ *   BREAK_COUNTED   ... the piece is counted as if it were copied
+ *   BREAK_ALL       ... a side that is broken waits for nobody
  *   GONE            FREE: the memory is used again when the sender was declared
  *                   gone, but lives
  *   CONFIRM_FIRST   ... the sender confirms, and looks for its last use later
@@ -50,6 +59,17 @@
 #define RECV 1
 #define NONE 255
 
+#ifdef BREAK
+#define BREAKS true
+#define FAILS
+#define BROKEN 100
+#else
+#define BREAKS false
+#endif
+#ifdef ERROR
+#define FAILS
+#endif
+
 bool overwrite, wrong_data, late_write, late_read, stray_write;
 
 /* What both sides share */
@@ -58,6 +78,7 @@ byte use;
 byte low, high;
 bool poison;
 
+byte own[2];                    /* BREAK: what a broken side is done with */
 bool lock[2], halted[2], released[2], told[2], passed[2];
 byte word[2];
 byte source, target[PIECES];
@@ -68,6 +89,25 @@ bool asked, confirmed, reused;  /* FREE */
 byte consumed, recv_begun;
 
 #define SUM (count[SEND] + count[RECV])
+
+/* As a side's host sees it, which does not wait for what is its own */
+#ifdef BREAK
+#define IS_BROKEN(side) (count[side] == BROKEN)
+#ifdef BREAK_ALL
+#define SUM_OF(side) SUM
+#else
+#define SUM_OF(side) \
+    ((IS_BROKEN(side) -> own[side] : count[side]) + count[1 - (side)])
+#endif
+#ifdef BREAK_QUIET
+#define MAY_FAIL poison
+#else
+#define MAY_FAIL (IS_BROKEN(SEND) || IS_BROKEN(RECV) || poison)
+#endif
+#else
+#define SUM_OF(side) SUM
+#define MAY_FAIL true
+#endif
 
 #ifdef OPEN_EARLY
 #define IS_OPEN(side) (begun[side] > use)
@@ -148,8 +188,22 @@ end:
            count[side] = count[side] + 1;
            copy(side);
 #else
-           copy(side);
-           count[side] = count[side] + 1;
+           if
+           :: !BREAKS -> copy(side); count[side] = count[side] + 1
+#ifdef BREAK
+           :: copy(side); count[side] = count[side] + 1
+           :: poison = true;
+              atomic {
+                  own[side] = count[side] + 1;
+#ifdef BREAK_COUNTED
+                  count[side] = count[side] + 1;
+#elif !defined(BREAK_QUIET)
+                  count[side] = BROKEN;
+#endif
+                  halted[side] = true
+              }
+#endif
+           fi;
 #endif
            index = NONE
        :: else
@@ -230,13 +284,13 @@ active proctype recv_stream()
     FINISH
 }
 
-#ifdef ERROR
+#ifdef FAILS
 proctype host(bit side)
 {
 end:
     {
     atomic {
-        !passed[side] && !lock[side] ->
+        MAY_FAIL && !passed[side] && !lock[side] ->
         halted[side] = true;
 #ifndef NO_POISON
         poison = true
@@ -246,7 +300,7 @@ end:
 #ifndef NO_WAIT
     if
     :: use == 0
-    :: use > 0 && SUM >= use * PIECES - (high - low)
+    :: use > 0 && SUM_OF(side) >= use * PIECES - (high - low)
 #ifndef ONLY_COUNT
     :: side == RECV && dead
 #endif
@@ -307,7 +361,7 @@ init {
     atomic {
         run mover(SEND);
         run mover(RECV);
-#ifdef ERROR
+#ifdef FAILS
         run host(SEND);
         run host(RECV)
 #endif

@@ -20,6 +20,7 @@
 
 #include <ucs/debug/log_def.h>
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,8 +32,9 @@
 #define PIECES 8
 #define LEN    (PIECES * NEAR_PIECE_MAPPED)
 
-/* As st_direct_move.c packs a claim: the first piece of the first use */
-#define FIRST_PIECE ((1ull << 25) | (1ull << 12) | PIECES)
+/* As st_direct_move.c packs a claim: the first of so many pieces of the first
+ * use */
+#define FIRST_PIECE(_pieces) ((1ull << 25) | (1ull << 12) | (_pieces))
 
 /* Lanes of a process that UCP is to miss */
 static const char *const other_env[] = {"UCX_ST_LANES", "host", NULL};
@@ -45,8 +47,9 @@ typedef enum {
     MODE_IDLE,   /* it has matched */
     MODE_STARTED,/* it has started its half, and nobody waits there */
     MODE_CLAIMED,/* the same, and it has claimed a piece */
-    MODE_TAKEN   /* it has started its half, and no memory is where its buffer
+    MODE_TAKEN,  /* it has started its half, and no memory is where its buffer
                     was */
+    MODE_COPYING /* the same, and it has claimed a piece */
 } death_mode_t;
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -145,10 +148,11 @@ static void run_other(void)
         life_connect(&life);
         life_announce(&life, ops);
     }
-    if (mode == MODE_CLAIMED) {
-        life.op->direct->pair->claim = FIRST_PIECE;
+    if ((mode == MODE_CLAIMED) || (mode == MODE_COPYING)) {
+        life.op->direct->pair->claim =
+                FIRST_PIECE(life.op->direct->num_pieces);
     }
-    if (mode == MODE_TAKEN) {
+    if (mode >= MODE_TAKEN) {
         CU_ASSERT_EQUAL(munmap(life.buffer, LEN), 0);
     }
     if (mode >= MODE_STARTED) {
@@ -326,27 +330,52 @@ static void test_before(void)
     st_side_cleanup(&life.side);
 }
 
+static int is_released(const life_t *life)
+{
+    ucp_st_direct_op_t *direct = life->op->direct;
+    int is_released;
+
+    (void)pthread_mutex_lock(&direct->stream->lock);
+    is_released = direct->released;
+    (void)pthread_mutex_unlock(&direct->stream->lock);
+    return is_released;
+}
+
 /* The kernel copies between the two processes: whoever finds out that it cannot
- * fails, and tells the other one */
-static void run_taken(int is_send)
+ * fails, and tells the other one. While that one copies a piece it may write
+ * here, or read. */
+static void run_taken(death_mode_t mode, int is_send)
 {
     ucp_st_queue_error_t error = {0};
+    ucp_st_op_attr_t attr;
     ucs_status_t status;
     life_t life;
     char byte;
 
-    other_start(&life, MODE_TAKEN, !is_send, 0);
-    life_init(&life, MODE_TAKEN, is_send, 0);
+    other_start(&life, mode, !is_send, 0);
+    life_init(&life, mode, is_send, 0);
     CU_ASSERT_STRING_EQUAL(life.op->lane->protocol(life.op), "attached");
     CU_ASSERT_EQUAL_FATAL(read(life.far.fd, &byte, 1), 1);
+    if (mode == MODE_COPYING) {
+        CU_ASSERT_EQUAL(kill(life.far.pid, SIGSTOP), 0);
+    }
     st_start(&life.side, life.op);
     st_wait(&life.side, life.op);
+    if (mode == MODE_COPYING) {
+        do {
+            CU_ASSERT_EQUAL(ucp_st_op_query(life.op, &attr), UCS_OK);
+        } while (attr.status == UCS_OK);
+        CU_ASSERT_FALSE(is_released(&life));
+        st_far_kill(&life.far);
+    }
     status = ucp_st_queue_wait(life.side.queue, &error);
     CU_ASSERT_TRUE((status == UCS_ERR_IO_ERROR) ||
                    (status == UCS_ERR_CANCELED));
     CU_ASSERT_EQUAL(error.status, status);
     CU_ASSERT_PTR_EQUAL(error.op, life.op);
-    st_far_kill(&life.far);
+    if (mode != MODE_COPYING) {
+        st_far_kill(&life.far);
+    }
     life_cleanup(&life, 0);
 }
 
@@ -354,8 +383,10 @@ static void test_taken(void)
 {
     char *before = st_env_set("UCX_ST_DIRECT_ATTACH_MIN", "1");
 
-    run_taken(0);
-    run_taken(1);
+    run_taken(MODE_TAKEN, 0);
+    run_taken(MODE_TAKEN, 1);
+    run_taken(MODE_COPYING, 0);
+    run_taken(MODE_COPYING, 1);
     st_env_restore("UCX_ST_DIRECT_ATTACH_MIN", before);
 }
 

@@ -136,6 +136,8 @@ typedef struct ucp_st_direct_op {
     uint64_t              far_address;/* ... in its process, if it is attached
                                         to; else 0; read-only */
     uint8_t               is_attached;/* no buffer is mapped; read-only */
+    uint64_t              done_count;/* own pieces, once UCP_ST_DIRECT_BROKEN is
+                                        their count */
     ucs_status_t          broken;    /* why a piece could not be copied, until
                                         that is told; UCS_OK */
     ucp_st_direct_segment_t *segment;/* the peer's; read-only */

@@ -220,9 +220,11 @@ static void ucp_st_direct_poison(const ucp_st_direct_op_t *direct)
 static void ucp_st_direct_break(ucp_st_direct_op_t *direct,
                                 ucs_status_t status)
 {
+    ucp_st_direct_side_t *mine = ucp_st_direct_mine(direct);
+
     ucp_st_direct_poison(direct);
-    ucp_st_direct_store(&ucp_st_direct_mine(direct)->count,
-                        UCP_ST_DIRECT_BROKEN);
+    direct->done_count = mine->count + 1; /* nor is this one copied any more */
+    ucp_st_direct_store(&mine->count, UCP_ST_DIRECT_BROKEN);
     direct->halted = 1;
     direct->broken = status;
     ucp_st_direct_dev_break(direct->op->worker);
@@ -458,11 +460,13 @@ void ucp_st_direct_halt(ucp_st_direct_op_t *direct)
     ucp_st_direct_unlock_op(direct);
 }
 
-/* What the other side has claimed, before it was poisoned, and not copied.
- * Movers of this side hold the lock, as the caller does. */
+/* What the other side has claimed, before it was poisoned, and not copied; a
+ * side that is broken copies nothing. Movers of this side hold the lock, as the
+ * caller does. */
 static int ucp_st_direct_is_claimed(const ucp_st_direct_op_t *direct)
 {
-    const ucp_st_direct_side_t *side = direct->pair->side;
+    uint64_t other = ucp_st_direct_load(&ucp_st_direct_other(direct)->count);
+    uint64_t own   = ucp_st_direct_load(&ucp_st_direct_mine(direct)->count);
     ucp_st_direct_claim_t claim;
     uint64_t claimed;
 
@@ -471,9 +475,11 @@ static int ucp_st_direct_is_claimed(const ucp_st_direct_op_t *direct)
     if (claim.use == 0) {
         return 0;
     }
+    if (own == UCP_ST_DIRECT_BROKEN) {
+        own = direct->done_count;
+    }
     claimed = (claim.use * direct->num_pieces) - (claim.high - claim.low);
-    return (ucp_st_direct_load(&side[0].count) +
-            ucp_st_direct_load(&side[1].count)) < claimed;
+    return (own + other) < claimed;
 }
 
 int ucp_st_direct_settle(ucp_st_direct_op_t *direct)
