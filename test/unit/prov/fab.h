@@ -265,6 +265,12 @@ void fab_count_errors(fab_side_t *me, struct fid_cntr *cntr, uint64_t value);
 /** A word in memory has come to at least @a value. */
 void fab_word(fab_side_t *me, const void *word, uint64_t value);
 
+/** A word that a peer's NIC may have written as a whole. */
+static inline uint64_t fab_load(const void *word)
+{
+    return __atomic_load_n((const uint64_t*)word, __ATOMIC_ACQUIRE);
+}
+
 /** A little progress, as time for what must not happen. */
 void fab_linger(fab_side_t *me);
 

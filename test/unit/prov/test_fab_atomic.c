@@ -253,7 +253,7 @@ static void contended(fab_side_t *me)
     fab_barrier(me);
     if (me->index == 0) {
         fab_count(me, me->landed, 2 * COUNT);
-        memcpy(&total, me->window, 8);
+        total = fab_load(me->window);
         FAB_EQUAL(total, 2 * COUNT);
     }
     fab_barrier(me);
@@ -301,7 +301,7 @@ static void inject(fab_side_t *me)
                                       FI_UINT64, FI_SUM));
     }
     fab_count(me, me->landed, COUNT);
-    memcpy(&value, me->window, 8);
+    value = fab_load(me->window);
     FAB_EQUAL(value, sum);
     FAB_CHECK(fab_is_empty(me, &me->tx));
     fab_barrier(me);
@@ -343,7 +343,7 @@ static void msg_calls(fab_side_t *me)
     fab_entry(me, &me->tx);
     FAB_EQUAL(result, 18);
     fab_barrier(me);
-    memcpy(&result, me->window + 64, 8);
+    result = fab_load(me->window + 64);
     FAB_EQUAL(result, 1000);
     fab_barrier(me);
 }

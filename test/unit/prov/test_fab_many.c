@@ -234,7 +234,7 @@ static void everything(fab_side_t *me)
     }
     run_workers(workers, THREADS, mixed);
     fab_count(me, me->landed, THREADS * 60 * 2);
-    memcpy(&total, me->window, 8);
+    total = fab_load(me->window);
     FAB_EQUAL(total, THREADS * 60);
     fab_barrier(me);
 }

@@ -199,7 +199,7 @@ static void inject(fab_side_t *me)
     }
     fab_count(me, me->landed, COUNT);
     for (i = 0; i < COUNT; ++i) {
-        memcpy(&word, me->window + (8 * i), 8);
+        word = fab_load(me->window + (8 * i));
         FAB_EQUAL(word, fab_tint(!me->index, i));
     }
     FAB_CHECK(fab_is_empty(me, &me->tx));
@@ -410,7 +410,7 @@ static void write_after_write(fab_side_t *me)
                                      me->theirs.base, me->theirs.key));
     }
     fab_count(me, me->landed, COUNT);
-    memcpy(&value, me->window, 8);
+    value = fab_load(me->window);
     FAB_EQUAL(value, COUNT);
     fab_barrier(me);
 }
