@@ -517,9 +517,10 @@ static void trig_uct_open_pair(trig_uct_t *uct, size_t size,
                                            &pair->word));
 }
 
-double trig_uct_post(trig_uct_t *uct, size_t size, unsigned count)
+double trig_uct_post(trig_uct_t *uct, size_t size, unsigned count,
+                     int has_words)
 {
-    double us;
+    double start, writes, words;
     unsigned i;
 
     for (; uct->num_pairs < count; ++uct->num_pairs) {
@@ -527,17 +528,20 @@ double trig_uct_post(trig_uct_t *uct, size_t size, unsigned count)
     }
     trig_barrier(uct->me);
     ++uct->posts;
-    us = trig_now();
+    start = trig_now();
     for (i = 0; i < count; ++i) {
         trig_uct_must(uct, "uct_trig_op_post",
                       uct_trig_op_post(uct->pairs[i].write, uct->posts, 0));
+    }
+    writes = trig_now() - start;
+    for (i = 0; i < count; ++i) {
         trig_uct_must(uct, "uct_trig_op_post",
                       uct_trig_op_post(uct->pairs[i].word, uct->posts, 0));
     }
-    us              = trig_now() - us;
+    words           = trig_now() - start;
     uct->posted    += 2 * count;
     uct->num_posted = count;
-    return us / count;
+    return (has_words ? words : writes) / count;
 }
 
 void trig_uct_fire(void *arg)

@@ -238,20 +238,30 @@ static uint64_t cxiemu_cntr_readerr(struct fid_cntr *fid)
 }
 
 /* Whoever triggers carries the deferred work out. */
-static int cxiemu_cntr_add(struct fid_cntr *fid, uint64_t value)
+int cxiemu_cntr_add_all(cxiemu_nic_t *nic, struct fid_cntr *const *cntrs,
+                        const uint64_t *values, size_t count)
 {
-    cxiemu_cntr_t *cntr = cxiemu_cntr_self(fid);
-    cxiemu_nic_t *nic   = cntr->domain->nic;
+    size_t i;
 
-    if (value > CXIEMU_CNTR_SUCCESS_MAX) {
-        return -FI_EINVAL;
+    for (i = 0; i < count; ++i) {
+        if (values[i] > CXIEMU_CNTR_SUCCESS_MAX) {
+            return -FI_EINVAL;
+        }
     }
 
     cxiemu_nic_lock(nic);
-    cxiemu_cntr_count(cntr, value, 0);
+    for (i = 0; i < count; ++i) {
+        cxiemu_cntr_count(cxiemu_cntr_self(cntrs[i]), values[i], 0);
+    }
     cxiemu_nic_progress(nic);
     cxiemu_nic_unlock(nic);
     return 0;
+}
+
+static int cxiemu_cntr_add(struct fid_cntr *fid, uint64_t value)
+{
+    return cxiemu_cntr_add_all(cxiemu_cntr_self(fid)->domain->nic, &fid, &value,
+                               1);
 }
 
 static int cxiemu_cntr_set(struct fid_cntr *fid, uint64_t value)

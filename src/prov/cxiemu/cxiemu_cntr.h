@@ -57,6 +57,11 @@ typedef struct cxiemu_cntr {
 /** Count; triggers run by the next cxiemu_dwq_run(). Lock held. */
 void cxiemu_cntr_count(cxiemu_cntr_t *cntr, uint64_t success, uint64_t failure);
 
+/** Add to counters of a NIC's domain from the host, and carry out what that
+ *  triggers; 0, or -FI_EINVAL, with no effect. Takes the lock. */
+int cxiemu_cntr_add_all(cxiemu_nic_t *nic, struct fid_cntr *const *cntrs,
+                        const uint64_t *values, size_t count);
+
 /** Have a word follow the success count from now on; NULL: none. Lock held. */
 void cxiemu_cntr_mirror(cxiemu_cntr_t *cntr, uint64_t *word);
 

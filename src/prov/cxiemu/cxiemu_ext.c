@@ -114,23 +114,7 @@ static int cxiemu_ext_cntr_add_all(struct fid_domain *fid,
                                    struct fid_cntr *const *cntrs,
                                    const uint64_t *values, size_t count)
 {
-    cxiemu_nic_t *nic = cxiemu_ext_nic(fid);
-    size_t i;
-
-    for (i = 0; i < count; ++i) {
-        if (values[i] > CXIEMU_CNTR_SUCCESS_MAX) {
-            return -FI_EINVAL;
-        }
-    }
-
-    cxiemu_nic_lock(nic);
-    for (i = 0; i < count; ++i) {
-        cxiemu_cntr_count(container_of(cntrs[i], cxiemu_cntr_t, fid),
-                          values[i], 0);
-    }
-    cxiemu_nic_progress(nic);
-    cxiemu_nic_unlock(nic);
-    return 0;
+    return cxiemu_cntr_add_all(cxiemu_ext_nic(fid), cntrs, values, count);
 }
 
 static int cxiemu_ext_cntr_mirror(struct fid_domain *fid,
