@@ -230,9 +230,25 @@ static void test_vanishes(void)
     }
 }
 
+/* The question whether the other side is there is lost as well, so that what
+ * this side says last has to find another way */
+static void test_vanishes_asked(void)
+{
+    const char *const env[] = {
+        "FI_CXIEMU_VANISH", "300",
+        "UCX_ST_PING_INTERVAL", "1ms",
+        NULL
+    };
+
+    if (!is_skipped()) {
+        run_all(env);
+    }
+}
+
 static const st_cunit_case_t cases[] = {
     {"fails", test_fails},
-    {"vanishes", test_vanishes}
+    {"vanishes", test_vanishes},
+    {"vanishes_asked", test_vanishes_asked}
 };
 
 int main(int argc, char **argv)

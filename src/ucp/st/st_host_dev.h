@@ -39,6 +39,7 @@ typedef struct ucp_st_host_ep {
     ucp_ep_h        ep;      /* or NULL */
     ucp_ep_h        notice_ep; /* or NULL */
     int             notice_broken; /* it has failed, or could not be made */
+    int             notice_stale;  /* it had failed: another one may do */
     int             is_pinging;    /* a PING is not through yet */
     int             closing; /* in that list */
     char            address[]; /* UCP's; read-only */
@@ -107,6 +108,10 @@ void ucp_st_host_dev_wake(ucp_st_host_dev_t *dev);
  * service thread, without the lock.
  */
 ucs_status_t ucp_st_host_dev_notice_ep(ucp_st_peer_h peer, ucp_ep_h *ep_p);
+
+/** Have the next notice take another endpoint: the one it has is broken, and
+ *  the peer is there all the same. The lock is held. */
+void ucp_st_host_dev_notice_renew(ucp_st_peer_h peer);
 
 /** No notice reaches the peer any more. The lock is held. */
 void ucp_st_host_dev_notice_lost(ucp_st_peer_h peer, ucs_status_t status);

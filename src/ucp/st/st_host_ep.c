@@ -104,12 +104,40 @@ static ucs_status_t ucp_st_host_dev_is_there(ucp_st_peer_t *peer, ucp_ep_h ep)
            UCS_ERR_CONNECTION_RESET : UCS_OK;
 }
 
+void ucp_st_host_dev_notice_renew(ucp_st_peer_t *peer)
+{
+    ucp_st_host_ep_t *hep = peer->host_ep;
+
+    hep->notice_broken = 0;
+    hep->notice_stale  = (hep->notice_ep != NULL);
+}
+
+/* Close what had failed. The lock is not held. */
+static void ucp_st_host_dev_notice_clean(ucp_st_peer_t *peer)
+{
+    ucp_st_worker_h worker = peer->worker;
+    ucp_st_host_ep_t *hep  = peer->host_ep;
+    ucp_ep_h ep            = NULL;
+
+    ucp_st_worker_lock(worker);
+    if (hep->notice_stale) {
+        ep                = hep->notice_ep;
+        hep->notice_ep    = NULL;
+        hep->notice_stale = 0;
+    }
+    ucp_st_worker_unlock(worker);
+    if (ep != NULL) {
+        ucp_st_ep_close(worker->host.ucp_worker, ep, UCP_EP_CLOSE_FLAG_FORCE);
+    }
+}
+
 ucs_status_t ucp_st_host_dev_notice_ep(ucp_st_peer_t *peer, ucp_ep_h *ep_p)
 {
     ucp_st_worker_h worker = peer->worker;
     ucp_st_host_ep_t *hep  = peer->host_ep;
     ucs_status_t status;
 
+    ucp_st_host_dev_notice_clean(peer);
     ucp_st_worker_lock(worker);
     *ep_p  = hep->notice_ep;
     status = hep->notice_broken ? UCS_ERR_CONNECTION_RESET :

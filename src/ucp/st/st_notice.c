@@ -236,6 +236,16 @@ static void ucp_st_notice_handle_ping(ucp_st_peer_t *peer)
     }
 }
 
+/* Its stream waits for this side, which it was told is gone: that was lost */
+static void ucp_st_notice_say_again(ucp_st_peer_t *peer)
+{
+    if ((peer->host_ep != NULL) && peer->host_ep->notice_broken) {
+        ucp_st_host_dev_notice_renew(peer);
+        peer->is_noticed = 0;
+        ucp_st_watch_wake(peer->worker);
+    }
+}
+
 void ucp_st_notice_handle(ucp_st_worker_h worker,
                           const ucp_st_notice_msg_t *msg)
 {
@@ -251,7 +261,9 @@ void ucp_st_notice_handle(ucp_st_worker_h worker,
     if (msg->type == UCP_ST_NOTICE_GONE) {
         ucp_st_notice_handle_gone(peer);
     } else if (peer->status != UCS_OK) {
-        return; /* it is told that, which says all */
+        if (msg->type == UCP_ST_NOTICE_PING) {
+            ucp_st_notice_say_again(peer);
+        } /* else it is told that it is gone, which says all */
     } else if (msg->type == UCP_ST_NOTICE_UNMATCH) {
         ucp_st_notice_handle_unmatch(peer, msg);
     } else if (msg->type == UCP_ST_NOTICE_UNMATCH_ACK) {

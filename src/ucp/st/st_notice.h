@@ -15,7 +15,7 @@
  *                side any more. It declares this side gone in turn, and says
  *                that, too
  *   PING         a stream waits for the peer: if that has lost this side it
- *                decides
+ *                decides, and says so again if it could not be heard before
  *
  * A notice may overtake control messages and data of other operations, may come
  * twice, and may not come at all: all that it brings about can be done again,
