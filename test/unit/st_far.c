@@ -51,6 +51,15 @@ void st_far_start(st_far_t *far, const char *task)
     close(fds[1]);
 }
 
+void st_far_stop(st_far_t *far)
+{
+    int status;
+
+    CU_ASSERT_EQUAL(kill(far->pid, SIGSTOP), 0);
+    CU_ASSERT_EQUAL(waitpid(far->pid, &status, WUNTRACED), far->pid);
+    CU_ASSERT_TRUE(WIFSTOPPED(status));
+}
+
 void st_far_kill(st_far_t *far)
 {
     int status;

@@ -23,6 +23,9 @@ typedef struct {
  *  It is killed when this process ends. Asserts. */
 void st_far_start(st_far_t *far, const char *task);
 
+/** Stop it; all its threads have stopped when this returns. Asserts. */
+void st_far_stop(st_far_t *far);
+
 /** Kill it, wait until it has ended, and close what leads to it. Asserts. */
 void st_far_kill(st_far_t *far);
 

@@ -217,7 +217,7 @@ static void run_death(death_mode_t mode, int is_send, int is_mapped,
     other_start(&life, mode, !is_send, is_mapped);
     life_init(&life, mode, is_send, is_mapped);
     CU_ASSERT_EQUAL_FATAL(read(life.far.fd, &byte, 1), 1);
-    CU_ASSERT_EQUAL(kill(life.far.pid, SIGSTOP), 0);
+    st_far_stop(&life.far);
     st_start(&life.side, life.op);
     CU_ASSERT_EQUAL(ucs_gstream_synchronize(life.side.stream), UCS_OK);
     if (is_polled) {
@@ -357,7 +357,7 @@ static void run_taken(death_mode_t mode, int is_send)
     CU_ASSERT_STRING_EQUAL(life.op->lane->protocol(life.op), "attached");
     CU_ASSERT_EQUAL_FATAL(read(life.far.fd, &byte, 1), 1);
     if (mode == MODE_COPYING) {
-        CU_ASSERT_EQUAL(kill(life.far.pid, SIGSTOP), 0);
+        st_far_stop(&life.far);
     }
     st_start(&life.side, life.op);
     st_wait(&life.side, life.op);

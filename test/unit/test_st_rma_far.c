@@ -293,7 +293,7 @@ static void test_death(void)
     int i;
 
     other_start(&far, MODE_IDLE);
-    CU_ASSERT_EQUAL(kill(far.other.pid, SIGSTOP), 0);
+    st_far_stop(&far.other);
     for (i = 0; i < 10; ++i) {
         st_put(&far.window, 0, LEN, 0);
         st_put(&far.window, 0, 100, 1);
