@@ -412,7 +412,7 @@ static void trig_uct_await_word(trig_uct_t *uct, uint64_t value)
 
     while (__atomic_load_n(word, __ATOMIC_ACQUIRE) < value) {
         if (uct->emulated) {
-            uct_trig_iface_progress_nic(uct->iface, 0);
+            uct_trig_iface_progress_nic(uct->iface, UCT_TRIG_POLL_SPIN);
         } else {
             uct_worker_progress(uct->worker);
         }

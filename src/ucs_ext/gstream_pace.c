@@ -135,6 +135,16 @@ int gstream_pace_step(gstream_pace_t *pace)
     return 1;
 }
 
+ucs_gstream_poll_t gstream_pace_next(const gstream_pace_t *pace,
+                                     const gstream_pace_memory_t *memory)
+{
+    int is_shared = pace->contended ||
+                    (memory->auto_spin == GSTREAM_PACE_SPIN_MIN);
+
+    return ((pace->pauses == 0) && is_shared) ? UCS_GSTREAM_POLL_YIELD :
+                                                UCS_GSTREAM_POLL_SPIN;
+}
+
 /* Whether the last yield, after which there was no step, was a long one. Often
  * what is waited for comes true with the yield that lets its writer run. */
 static int gstream_pace_last_was_long(const gstream_pace_t *pace)

@@ -12,6 +12,8 @@
 
 #include <ucs/type/status.h>
 
+#include "api/ucs_gstream.h"
+
 #include <stdint.h>
 
 
@@ -63,6 +65,12 @@ void gstream_pace_begin_spin(gstream_pace_t *pace,
 
 /** Pass a little time. Returns 0, at once, when it is time to sleep. */
 int gstream_pace_step(gstream_pace_t *pace);
+
+
+/** What the thread does next, unless its wait is over: UCS_GSTREAM_POLL_YIELD
+ *  only where other threads are known to need its processor. */
+ucs_gstream_poll_t gstream_pace_next(const gstream_pace_t *pace,
+                                     const gstream_pace_memory_t *memory);
 
 
 /** End a wait of gstream_pace_begin_spin() and learn from it. */

@@ -18,7 +18,6 @@
 #endif
 
 #include "gstream_poll.h"
-#include "api/ucs_gstream.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -45,7 +44,8 @@ static struct {
 };
 
 
-static void gstream_poll_slot(gstream_poll_slot_t *slot, int is_last)
+static void gstream_poll_slot(gstream_poll_slot_t *slot,
+                              ucs_gstream_poll_t next)
 {
     ucs_gstream_poll_func_t func;
 
@@ -56,19 +56,19 @@ static void gstream_poll_slot(gstream_poll_slot_t *slot, int is_last)
     atomic_fetch_add(&slot->users, 1);
     func = atomic_load(&slot->func);
     if (func != NULL) {
-        func(slot->arg, is_last);
+        func(slot->arg, next);
     }
     atomic_fetch_sub(&slot->users, 1);
 }
 
-void gstream_poll(int is_last)
+void gstream_poll(ucs_gstream_poll_t next)
 {
     unsigned count = atomic_load_explicit(&gstream_pollers.count,
                                           memory_order_relaxed);
     unsigned i;
 
     for (i = 0; i < count; ++i) {
-        gstream_poll_slot(&gstream_pollers.slots[i], is_last);
+        gstream_poll_slot(&gstream_pollers.slots[i], next);
     }
 }
 

@@ -5,8 +5,10 @@
 #ifndef GSTREAM_POLL_H_
 #define GSTREAM_POLL_H_
 
-/** Call all pollers once; any thread. Cheap when there are none. @a is_last:
- *  the caller is about to sleep. */
-void gstream_poll(int is_last);
+#include "api/ucs_gstream.h"
+
+/** Call all pollers once; any thread. Cheap when there are none. @a next: what
+ *  the caller does then. */
+void gstream_poll(ucs_gstream_poll_t next);
 
 #endif

@@ -33,13 +33,13 @@ static const char *gstream_wait_one(const gstream_pace_config_t *config,
 
     gstream_pace_begin_spin(&pace, config, memory);
     for (;;) {
-        gstream_poll(0);
+        gstream_poll(gstream_pace_next(&pace, memory));
         gstream_wait_help(helper, UCS_GSTREAM_HELP_POLL);
         if (gstream_wait_is_met(wait)) {
             break;
         }
         if (!gstream_pace_step(&pace)) {
-            gstream_poll(1);
+            gstream_poll(UCS_GSTREAM_POLL_LAST);
             gstream_sleep_until(wait->u.word.address, wait->u.word.value,
                                 helper);
             how = "slept";

@@ -4,10 +4,15 @@
 #  include "config.h"
 #endif
 
+#ifndef _GNU_SOURCE
+#  define _GNU_SOURCE
+#endif
+
 #include "gstream_util.h"
 #include "st_cunit.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -19,17 +24,24 @@ typedef struct {
     _Atomic unsigned calls;
     _Atomic unsigned inside;
     _Atomic unsigned lasts; /* Calls before the stream slept */
+    _Atomic unsigned yields; /* Calls before it let others run */
+    int              until_shared; /* Lets the word through then */
     unsigned         last; /* Stores to the word in this call; 0 for never */
     uint64_t         word;
 } poller_t;
 
-static void poll_word(void *arg, int is_last)
+static void poll_word(void *arg, ucs_gstream_poll_t next)
 {
     poller_t *poller = arg;
 
     atomic_fetch_add(&poller->inside, 1);
-    if (is_last) {
+    if (next == UCS_GSTREAM_POLL_LAST) {
         atomic_fetch_add(&poller->lasts, 1);
+    } else if (next == UCS_GSTREAM_POLL_YIELD) {
+        atomic_fetch_add(&poller->yields, 1);
+    }
+    if (poller->until_shared && (next != UCS_GSTREAM_POLL_SPIN)) {
+        gstream_util_store(&poller->word, 1);
     }
     if (atomic_fetch_add(&poller->calls, 1) + 1 == poller->last) {
         gstream_util_store(&poller->word, 1);
@@ -127,6 +139,51 @@ static void test_last(void)
     gstream_util_finish(util.stream);
 }
 
+/* Needs the processor again and again, for longer than switching takes */
+static void *compete(void *arg)
+{
+    _Atomic int *stop = arg;
+    volatile unsigned work;
+
+    while (!atomic_load(stop)) {
+        for (work = 0; work < 50000; ++work) {
+        }
+        sched_yield();
+    }
+    return NULL;
+}
+
+/* Where another thread needs its processor the stream says so */
+static void test_shared(void)
+{
+    _Atomic int stop = 0;
+    poller_t poller  = {.until_shared = 1};
+    ucs_gstream_h stream;
+    cpu_set_t before, one;
+    pthread_t other;
+
+    CU_ASSERT_FATAL(sched_getaffinity(0, sizeof(before), &before) == 0);
+    CPU_ZERO(&one);
+    CPU_SET(sched_getcpu(), &one);
+    setenv("UCX_GSTREAM_YIELD_TIME", "1s", 1);
+    /* Both threads inherit the one processor */
+    CU_ASSERT_FATAL(sched_setaffinity(0, sizeof(one), &one) == 0);
+    stream = gstream_util_create();
+    CU_ASSERT_FATAL(pthread_create(&other, NULL, compete, &stop) == 0);
+    CU_ASSERT_FATAL(sched_setaffinity(0, sizeof(before), &before) == 0);
+    unsetenv("UCX_GSTREAM_YIELD_TIME");
+    CU_ASSERT_EQUAL(ucs_gstream_poller_add(poll_word, &poller), UCS_OK);
+    CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(stream, &poller.word, 1),
+                    UCS_OK);
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
+    CU_ASSERT(atomic_load(&poller.yields) == 1);
+    CU_ASSERT(atomic_load(&poller.lasts) == 0);
+    atomic_store(&stop, 1);
+    pthread_join(other, NULL);
+    CU_ASSERT_EQUAL(ucs_gstream_poller_remove(poll_word, &poller), UCS_OK);
+    gstream_util_finish(stream);
+}
+
 static void test_refused(void)
 {
     poller_t poller = {0};
@@ -144,6 +201,7 @@ static const st_cunit_case_t test_cases[] = {
     {"all", test_all},
     {"removed", test_removed},
     {"last", test_last},
+    {"shared", test_shared},
     {"refused", test_refused}
 };
 

@@ -533,14 +533,15 @@ typedef struct {
     volatile uint64_t words[2];
 } test_poller_t;
 
-static void test_poll(void *arg, int is_last)
+static void test_poll(void *arg, ucs_gstream_poll_t next)
 {
     test_poller_t *poller = arg;
 
     if (atomic_fetch_add(&poller->calls, 1) == 3) {
         gstream_util_store(&poller->words[0], 1);
     }
-    if (is_last && (atomic_fetch_add(&poller->lasts, 1) == 0)) {
+    if ((next == UCS_GSTREAM_POLL_LAST) &&
+        (atomic_fetch_add(&poller->lasts, 1) == 0)) {
         gstream_util_store(&poller->words[1], 1);
     }
 }

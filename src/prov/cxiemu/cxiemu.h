@@ -53,6 +53,13 @@ struct fi_cxiemu_domain_ops {
     unsigned (*progress)(struct fid_domain *domain);
 
     /**
+     * As progress(), for a thread that polls until something has come but lets
+     * others run in between, because they need its processor: peers do not have
+     * the NIC's own thread woken for some milliseconds. Threads: any.
+     */
+    unsigned (*yield)(struct fid_domain *domain);
+
+    /**
      * As progress(), for a thread that has polled and is about to sleep: from
      * now on the NIC's own thread is woken for what comes. Threads: any.
      */

@@ -50,6 +50,11 @@ static unsigned cxiemu_ext_progress(struct fid_domain *fid)
     return cxiemu_nic_poll(cxiemu_ext_nic(fid));
 }
 
+static unsigned cxiemu_ext_yield(struct fid_domain *fid)
+{
+    return cxiemu_nic_poll_shared(cxiemu_ext_nic(fid));
+}
+
 static unsigned cxiemu_ext_rest(struct fid_domain *fid)
 {
     cxiemu_nic_t *nic = cxiemu_ext_nic(fid);
@@ -144,6 +149,7 @@ static struct fi_cxiemu_domain_ops cxiemu_ext_ops = {
     .mem_alloc    = cxiemu_mem_alloc,
     .mem_free     = cxiemu_mem_free,
     .progress     = cxiemu_ext_progress,
+    .yield        = cxiemu_ext_yield,
     .rest         = cxiemu_ext_rest,
     .wait_word    = cxiemu_ext_wait_word,
     .wake         = cxiemu_ext_wake,

@@ -26,7 +26,7 @@
 /* Reading the clock costs as much as a poll */
 #define CXIEMU_POLLS_PER_STAMP 16
 
-/* A stamp that is younger will do; well below CXIEMU_POLL_STALE_NS */
+/* What differs by less will do; well below CXIEMU_SPINS_NS */
 #define CXIEMU_STAMP_NS 15000
 
 /* Polls in a row before peers are told that they need not wake the thread */
@@ -179,14 +179,14 @@ unsigned cxiemu_nic_progress(cxiemu_nic_t *nic)
     return total;
 }
 
-static void cxiemu_nic_stamp(cxiemu_nic_t *nic)
+static void cxiemu_nic_stamp(cxiemu_nic_t *nic, uint64_t nsec)
 {
-    uint64_t now = cxiemu_nic_now();
+    uint64_t until = cxiemu_nic_now() + nsec;
 
     /* Peers read it with each ring: a store takes the line from them */
-    if (now - nic->stamp >= CXIEMU_STAMP_NS) {
-        nic->stamp = now;
-        __atomic_store_n(&nic->shm->last_poll, now, __ATOMIC_RELAXED);
+    if (until >= nic->until + CXIEMU_STAMP_NS) {
+        nic->until = until;
+        __atomic_store_n(&nic->shm->polls_until, until, __ATOMIC_RELAXED);
     }
 }
 
@@ -196,8 +196,8 @@ unsigned cxiemu_nic_rest(cxiemu_nic_t *nic)
 
     /* Pairs with cxiemu_nic_ring(): either the peer sees the 0 and wakes the
      * thread, or its bit is seen here */
-    nic->stamp = 0;
-    __atomic_store_n(&nic->shm->last_poll, 0, __ATOMIC_SEQ_CST);
+    nic->until = 0;
+    __atomic_store_n(&nic->shm->polls_until, 0, __ATOMIC_SEQ_CST);
     (void)__atomic_load_n(&nic->shm->summary, __ATOMIC_SEQ_CST);
     count = cxiemu_nic_progress(nic);
     if (cxiemu_nic_unfinished(nic) || (nic->watched > 0)) {
@@ -206,14 +206,16 @@ unsigned cxiemu_nic_rest(cxiemu_nic_t *nic)
     return count;
 }
 
-void cxiemu_nic_polled(cxiemu_nic_t *nic)
+void cxiemu_nic_polled(cxiemu_nic_t *nic, int yields)
 {
     uint64_t polls = nic->polls + 1;
 
     /* Written with the lock held, read by the thread without */
     __atomic_store_n(&nic->polls, polls, __ATOMIC_RELAXED);
-    if (polls % CXIEMU_POLLS_PER_STAMP == 0) {
-        cxiemu_nic_stamp(nic);
+    if (yields) {
+        cxiemu_nic_stamp(nic, CXIEMU_YIELDS_NS);
+    } else if ((nic->until == 0) || (polls % CXIEMU_POLLS_PER_STAMP == 0)) {
+        cxiemu_nic_stamp(nic, CXIEMU_SPINS_NS);
     }
     if (__atomic_load_n(&nic->shm->thread, __ATOMIC_RELAXED) ==
         CXIEMU_THREAD_AWAKE) {
@@ -237,31 +239,42 @@ static void cxiemu_nic_yield(unsigned count)
     }
 }
 
-unsigned cxiemu_nic_poll(cxiemu_nic_t *nic)
+static unsigned cxiemu_nic_try(cxiemu_nic_t *nic, int yields)
 {
     unsigned count = 0;
 
     if (cxiemu_nic_trylock(nic)) {
-        cxiemu_nic_polled(nic);
+        cxiemu_nic_polled(nic, yields);
         count = cxiemu_nic_progress(nic);
         cxiemu_nic_unlock(nic);
     }
+    return count;
+}
+
+unsigned cxiemu_nic_poll(cxiemu_nic_t *nic)
+{
+    unsigned count = cxiemu_nic_try(nic, 0);
+
     cxiemu_nic_yield(count);
     return count;
+}
+
+unsigned cxiemu_nic_poll_shared(cxiemu_nic_t *nic)
+{
+    return cxiemu_nic_try(nic, 1);
 }
 
 /* Whether nobody at a NIC will look for bits by himself soon enough. */
 static int cxiemu_nic_is_deaf(cxiemu_nic_shm_t *shm, int is_urgent)
 {
-    uint64_t last;
+    uint64_t until;
 
     if (__atomic_load_n(&shm->thread, __ATOMIC_SEQ_CST) ==
         CXIEMU_THREAD_ASLEEP) {
         return 1;
     }
-    last = __atomic_load_n(&shm->last_poll, __ATOMIC_SEQ_CST);
-    return (last == 0) ||
-           (is_urgent && (cxiemu_nic_now() - last > CXIEMU_POLL_STALE_NS));
+    until = __atomic_load_n(&shm->polls_until, __ATOMIC_SEQ_CST);
+    return (until == 0) || (is_urgent && (cxiemu_nic_now() > until));
 }
 
 void cxiemu_nic_mark(cxiemu_nic_shm_t *shm, uint32_t port)

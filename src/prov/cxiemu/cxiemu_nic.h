@@ -22,11 +22,12 @@
  * Who has to be woken is decided by the peer, after its bits (seq_cst):
  *   - waiters, if any sleep;
  *   - else the thread, if it is asleep, or if the application has said that it
- *     rests (last_poll is 0);
- *   - else the thread, if it is urgent and last_poll is older than
- *     CXIEMU_POLL_STALE_NS: the application may have ceased to poll. Waking
- *     costs the peer 10 us where cores are idle, and a thread that is not
- *     asleep looks by itself within milliseconds.
+ *     rests (polls_until is 0);
+ *   - else the thread, if it is urgent and polls_until is over: the application
+ *     may have ceased to poll. Waking costs the peer 10 us where cores are
+ *     idle, and a thread that is not asleep looks by itself within
+ *     milliseconds. An application that shares its processor with others is
+ *     trusted for longer: the thread would only compete with it.
  * A sleeper announces itself (seq_cst) before it looks at the summary for the
  * last time: one of the two sees the other.
  */
@@ -41,7 +42,10 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#define CXIEMU_POLL_STALE_NS 50000
+/** For how long a poll promises another one, of a thread that spins, and of one
+ *  that lets others run in between. */
+#define CXIEMU_SPINS_NS  50000
+#define CXIEMU_YIELDS_NS 2000000
 
 /** The thread is told of doorbells to watch at most that often: where the host
  *  triggers, they come and go with each operation. It watches for twice that
@@ -128,7 +132,7 @@ typedef struct cxiemu_nic {
                                                 to watch a doorbell */
     unsigned                   watched;    /**< Counters with a doorbell that a
                                                 device may write; atomic */
-    uint64_t                   stamp;      /**< shm->last_poll */
+    uint64_t                   until;      /**< shm->polls_until */
     uint64_t                   polls;      /**< Of the application; atomic */
     uint64_t                   spin_ns;    /**< How long waiters pause before
                                                 they yield */
@@ -163,6 +167,10 @@ unsigned cxiemu_nic_progress(cxiemu_nic_t *nic);
  *  itself (an occupied lock is left alone: its holder makes progress), and
  *  tells peers that there is a poller. */
 unsigned cxiemu_nic_poll(cxiemu_nic_t *nic);
+
+/** As cxiemu_nic_poll(), by a thread that lets others run between its polls,
+ *  because they need its processor. */
+unsigned cxiemu_nic_poll_shared(cxiemu_nic_t *nic);
 
 /**
  * The application ceases to poll, for now: from here on peers wake the thread

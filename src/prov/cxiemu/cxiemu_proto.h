@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CXIEMU_PROTO_VERSION   1
+#define CXIEMU_PROTO_VERSION   2
 #define CXIEMU_NIC_MAGIC       0x4e584343u
 #define CXIEMU_LINK_MAGIC      0x4c584343u
 #define CXIEMU_CACHE_LINE      64
@@ -78,8 +78,9 @@ typedef struct cxiemu_nic_shm {
     uint32_t waiters;   /**< Threads of the application asleep on kick */
     uint32_t thread;    /**< CXIEMU_THREAD_* */
     uint32_t closed;    /**< The owner has closed the NIC in good order */
-    /* Time of the owner's last progress, CLOCK_MONOTONIC, nanoseconds */
-    _Alignas(CXIEMU_CACHE_LINE) uint64_t last_poll;
+    /* Until when the owner is likely to poll by itself, CLOCK_MONOTONIC,
+     * nanoseconds; 0: it rests */
+    _Alignas(CXIEMU_CACHE_LINE) uint64_t polls_until;
     /* Bit i of the summary: word i of ready is not 0. The first words, which
      * most processes need no more than, share its cache line: ringing and
      * looking move one line, not two */

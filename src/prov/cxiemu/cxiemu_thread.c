@@ -6,7 +6,7 @@
  *            the application polls
  *   ASLEEP ------------------------> AWAKE      sleeps 1 ms, then 2, 4, 8
  *          <------------------------
- *            it did not since the last look
+ *            it did not for a while
  *
  * AWAKE only says that peers need not wake the thread as long as the
  * application polls. ASLEEP, it is woken for each thing that comes, and for
@@ -32,10 +32,11 @@
 typedef struct cxiemu_thread {
     cxiemu_nic_t *nic;
     uint64_t     polls;   /**< nic->polls at the last look */
+    uint64_t     polled;  /**< When that was last seen to have changed */
     uint64_t     awake;   /**< Time-out while the application polls */
     uint64_t     active;  /**< When something last happened */
     uint32_t     seen;    /**< Kicks before the last look */
-    int          polling; /**< The application polled since the last look */
+    int          polling; /**< The application polls */
 } cxiemu_thread_t;
 
 
@@ -73,14 +74,21 @@ static uint64_t cxiemu_thread_look(cxiemu_thread_t *thread)
     uint64_t polls    = __atomic_load_n(&nic->polls, __ATOMIC_RELAXED);
     uint64_t now      = cxiemu_nic_now();
     uint64_t nsec     = CXIEMU_FOREVER;
+    uint32_t kick;
+    int is_kicked;
 
     /* Before the look: a kick that comes from now on is for the next one */
-    thread->seen    = __atomic_load_n(&nic->shm->kick, __ATOMIC_ACQUIRE);
-    /* Who rests has polled, but will not */
-    thread->polling = (polls != thread->polls) &&
-                      (__atomic_load_n(&nic->shm->last_poll,
+    kick = __atomic_load_n(&nic->shm->kick, __ATOMIC_ACQUIRE);
+    if (polls != thread->polls) {
+        thread->polls  = polls;
+        thread->polled = now;
+    }
+    is_kicked    = (kick != thread->seen);
+    thread->seen = kick;
+    /* A kick may come between two polls. Who rests has polled, but will not. */
+    thread->polling = (now - thread->polled < CXIEMU_AWAKE_MIN_NS) &&
+                      (__atomic_load_n(&nic->shm->polls_until,
                                        __ATOMIC_RELAXED) != 0);
-    thread->polls   = polls;
 
     cxiemu_nic_lock(nic);
     if (now - nic->checked >= CXIEMU_CHECK_NS) {
@@ -88,7 +96,7 @@ static uint64_t cxiemu_thread_look(cxiemu_thread_t *thread)
         cxiemu_link_check(nic);
     }
     nic->nudged = 1; /* It need not kick itself */
-    if (!thread->polling && (cxiemu_nic_progress(nic) > 0)) {
+    if ((is_kicked || !thread->polling) && (cxiemu_nic_progress(nic) > 0)) {
         thread->active = now;
     }
     nic->nudged = 0;

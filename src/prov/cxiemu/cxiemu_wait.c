@@ -99,7 +99,7 @@ static void cxiemu_nic_pause(cxiemu_nic_t *nic, int yields)
 {
     int i;
 
-    cxiemu_nic_polled(nic);
+    cxiemu_nic_polled(nic, 0);
     cxiemu_nic_unlock(nic);
     if (yields) {
         sched_yield();

@@ -28,8 +28,9 @@ void cxiemu_kick(cxiemu_nic_shm_t *shm, uint32_t who, int count);
 void cxiemu_doze(cxiemu_nic_shm_t *shm, uint32_t who, uint32_t seen,
                  uint64_t nsec);
 
-/** Say that the application polls. Lock held. */
-void cxiemu_nic_polled(cxiemu_nic_t *nic);
+/** Say that the application polls; @a yields: as cxiemu_nic_poll_shared().
+ *  Lock held. */
+void cxiemu_nic_polled(cxiemu_nic_t *nic, int yields);
 
 /** Start the NIC's thread; 0, or -FI_E*. */
 int cxiemu_thread_start(cxiemu_nic_t *nic);

@@ -20,11 +20,12 @@
 #include "st_log.h"
 #include "st_worker.h"
 
-static void ucp_st_trig_help_late(ucp_st_worker_h worker, int is_last)
+static void ucp_st_trig_help_late(ucp_st_worker_h worker,
+                                  ucs_gstream_poll_t next)
 {
     ucp_st_trig_dev_t *dev = &worker->trig;
 
-    if (is_last) {
+    if (next == UCS_GSTREAM_POLL_LAST) {
         __atomic_store_n(&dev->polled, 0, __ATOMIC_RELAXED);
         ucp_st_trig_dev_wake(worker);
     } else if (ucp_st_worker_trylock(worker)) {
@@ -34,17 +35,25 @@ static void ucp_st_trig_help_late(ucp_st_worker_h worker, int is_last)
     }
 }
 
-static void ucp_st_trig_help_poll(void *arg, int is_last)
+/* What the NIC is to know of what the thread does next */
+static const uct_trig_poll_t ucp_st_trig_help_next[] = {
+    [UCS_GSTREAM_POLL_SPIN]  = UCT_TRIG_POLL_SPIN,
+    [UCS_GSTREAM_POLL_YIELD] = UCT_TRIG_POLL_YIELD,
+    [UCS_GSTREAM_POLL_LAST]  = UCT_TRIG_POLL_LAST
+};
+
+static void ucp_st_trig_help_poll(void *arg, ucs_gstream_poll_t next)
 {
     ucp_st_worker_h worker = arg;
     ucp_st_trig_dev_t *dev = &worker->trig;
     unsigned i;
 
     for (i = 0; i < dev->num_rails; ++i) {
-        (void)uct_trig_iface_progress_nic(dev->rails[i].iface, is_last);
+        (void)uct_trig_iface_progress_nic(dev->rails[i].iface,
+                                          ucp_st_trig_help_next[next]);
     }
     if (__atomic_load_n(&dev->is_late, __ATOMIC_RELAXED)) {
-        ucp_st_trig_help_late(worker, is_last);
+        ucp_st_trig_help_late(worker, next);
     }
 }
 

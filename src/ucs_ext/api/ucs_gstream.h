@@ -399,6 +399,17 @@ void ucs_gstream_wake(const volatile uint64_t *address);
 void ucs_gstream_bell_ring(ucs_gstream_bell_t *bell);
 
 
+/** What a thread that waits does after a call of @ref ucs_gstream_poll_func_t.
+ */
+typedef enum ucs_gstream_poll {
+    UCS_GSTREAM_POLL_SPIN,  /**< It calls again soon */
+    UCS_GSTREAM_POLL_YIELD, /**< It lets other threads run, which need its
+                                 processor, and calls again when it is its turn
+                                 */
+    UCS_GSTREAM_POLL_LAST   /**< It sleeps if it finds nothing */
+} ucs_gstream_poll_t;
+
+
 /**
  * Makes progress of something that streams wait for; called again and again by
  * the threads of host streams that wait for a word, before they sleep.
@@ -406,11 +417,10 @@ void ucs_gstream_bell_ring(ucs_gstream_bell_t *bell);
  * The function returns soon, may run in several threads at once, and calls no
  * function of this header but @ref ucs_gstream_wake.
  *
- * @param [in] arg     As given to @ref ucs_gstream_poller_add.
- * @param [in] is_last Non-zero: the thread sleeps if it finds nothing after
- *                     this.
+ * @param [in] arg  As given to @ref ucs_gstream_poller_add.
+ * @param [in] next What the thread does next.
  */
-typedef void (*ucs_gstream_poll_func_t)(void *arg, int is_last);
+typedef void (*ucs_gstream_poll_func_t)(void *arg, ucs_gstream_poll_t next);
 
 
 /**

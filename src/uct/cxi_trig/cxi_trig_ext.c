@@ -71,7 +71,8 @@ ucs_status_t uct_trig_iface_unreserve(uct_iface_h uct_iface,
     return uct_cxi_trig_credit_unreserve(&iface->dwq.credit, resv);
 }
 
-unsigned uct_trig_iface_progress_nic(uct_iface_h uct_iface, int is_last)
+unsigned uct_trig_iface_progress_nic(uct_iface_h uct_iface,
+                                     uct_trig_poll_t next)
 {
     uct_cxi_trig_iface_t *iface = uct_cxi_trig_iface_from_uct(uct_iface);
     uct_cxi_trig_md_t *md;
@@ -83,7 +84,14 @@ unsigned uct_trig_iface_progress_nic(uct_iface_h uct_iface, int is_last)
     if (md->emu == NULL) {
         return 0;
     }
-    return is_last ? md->emu->rest(md->domain) : md->emu->progress(md->domain);
+    switch (next) {
+    case UCT_TRIG_POLL_LAST:
+        return md->emu->rest(md->domain);
+    case UCT_TRIG_POLL_YIELD:
+        return md->emu->yield(md->domain);
+    default:
+        return md->emu->progress(md->domain);
+    }
 }
 
 ucs_status_t uct_trig_iface_on_store(uct_iface_h uct_iface,

@@ -215,20 +215,31 @@ ucs_status_t uct_trig_iface_reserve(uct_iface_h iface, unsigned count,
 ucs_status_t uct_trig_iface_unreserve(uct_iface_h iface, uct_trig_resv_t *resv);
 
 
+/** What a caller of @ref uct_trig_iface_progress_nic does next. */
+typedef enum uct_trig_poll {
+    UCT_TRIG_POLL_SPIN,  /**< It calls again soon, or does something else */
+    UCT_TRIG_POLL_YIELD, /**< It lets other threads run, which need its
+                              processor, and calls again when it is its turn: a
+                              thread of the NIC would only take a turn more */
+    UCT_TRIG_POLL_LAST   /**< It sleeps if it finds nothing; from now on a
+                              thread of the NIC does what comes */
+} uct_trig_poll_t;
+
+
 /**
  * Make an emulated NIC do what it can, in the calling thread. For threads that
  * wait for a word that the NIC writes; completions are still reported from
  * uct_iface_progress() alone.
  *
- * @param [in] iface   Interface.
- * @param [in] is_last Non-zero: the caller will sleep if it finds nothing; from
- *                     now on a thread of the NIC does what comes.
+ * @param [in] iface Interface.
+ * @param [in] next  What the caller does next.
  *
  * @return How many things were done; 0 where the NIC needs no help.
  *
  * Threads: any, at any time while the interface is open.
  */
-unsigned uct_trig_iface_progress_nic(uct_iface_h iface, int is_last);
+unsigned uct_trig_iface_progress_nic(uct_iface_h iface,
+                                     uct_trig_poll_t next);
 
 
 /**
