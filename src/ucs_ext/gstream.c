@@ -353,8 +353,18 @@ ucs_status_t ucs_gstream_enqueue_copy(ucs_gstream_h stream, void *dst,
 
 void ucs_gstream_wake(const volatile uint64_t *address)
 {
+    ucs_gstream_wake_all(&address, 1);
+}
+
+void ucs_gstream_wake_all(const volatile uint64_t *const *addresses,
+                          size_t count)
+{
+    size_t i;
+
     gstream_sleep_fence();
-    gstream_sleep_wake(address);
+    for (i = 0; i < count; ++i) {
+        gstream_sleep_wake(addresses[i]);
+    }
 }
 
 void ucs_gstream_bell_ring(ucs_gstream_bell_t *bell)

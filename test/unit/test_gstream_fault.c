@@ -388,6 +388,37 @@ static void test_no_lost_wake(void)
     gstream_wrap_reset();
 }
 
+/* Whoever sleeps on one of the words is woken, wherever it is in the list */
+static void test_wake_all(void)
+{
+    enum { COUNT = 5 };
+    volatile uint64_t words[COUNT + 1] = {0}; /* nobody sleeps on the last */
+    const volatile uint64_t *list[COUNT + 1];
+    ucs_gstream_h streams[COUNT];
+    gstream_util_t util;
+    int i;
+
+    gstream_wrap_reset();
+    gstream_wrap_set(&gstream_wrap.no_timeouts, 1);
+    for (i = 0; i < COUNT; ++i) {
+        gstream_util_open(&util);
+        streams[i] = util.stream;
+        CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(streams[i], &words[i], 1),
+                        UCS_OK);
+        gstream_util_until_asleep(util.tid);
+    }
+    for (i = 0; i <= COUNT; ++i) {
+        list[i] = &words[COUNT - i];
+        gstream_util_store(&words[i], 1);
+    }
+    ucs_gstream_wake_all(list, 0);
+    ucs_gstream_wake_all(list, COUNT + 1);
+    for (i = 0; i < COUNT; ++i) {
+        gstream_util_finish(streams[i]);
+    }
+    gstream_wrap_reset();
+}
+
 /* In each round, the stream falls asleep for lack of commands while the host
  * enqueues the next one. */
 static void test_no_lost_command(void)
@@ -472,6 +503,7 @@ static const st_cunit_case_t test_cases[] = {
     {"launch_fails", test_launch_fails},
     {"no_lost_store", test_no_lost_store},
     {"no_lost_wake", test_no_lost_wake},
+    {"wake_all", test_wake_all},
     {"no_lost_command", test_no_lost_command},
     {"no_lost_end", test_no_lost_end},
     {"wake_calls", test_wake_calls}

@@ -28,6 +28,10 @@ int cxiemu_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric,
                   void *context);
 
 
+/** Told of words that the NIC has stored to, in order; @a count: of these. */
+typedef void (*cxiemu_store_func_t)(void *arg, const void *const *addresses,
+                                    size_t count);
+
 /** Name for fi_open_ops() of a domain. */
 #define FI_CXIEMU_DOMAIN_OPS "cxiemu_domain_ops_v1"
 
@@ -80,12 +84,13 @@ struct fi_cxiemu_domain_ops {
     /**
      * Have a function called whenever the NIC has stored 8 bytes or fewer to
      * memory of this process by a write or an atomic; NULL to end that.
-     * It runs with the NIC's lock held: it returns soon and calls nothing of
+     * It is told of several stores together, soon after the first one, and
+     * runs with the NIC's lock held: it returns soon and calls nothing of
      * the domain. On return from this the function before is not running.
      * Threads: any.
      */
-    int (*on_store)(struct fid_domain *domain,
-                    void (*func)(void *arg, const void *address), void *arg);
+    int (*on_store)(struct fid_domain *domain, cxiemu_store_func_t func,
+                    void *arg);
 
     /**
      * Add to counters of the domain, in order, as fi_cntr_add() does to one;

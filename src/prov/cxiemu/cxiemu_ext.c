@@ -100,11 +100,10 @@ static void cxiemu_ext_wake(struct fid_domain *fid)
     cxiemu_nic_unlock(nic);
 }
 
-/* The lock is held while the function runs: who has it here has seen the end of
- * the last call of the one before. */
+/* The lock is held from a store to the call that tells of it: who has it here
+ * has seen the end of the last call of the one before. */
 static int cxiemu_ext_on_store(struct fid_domain *fid,
-                               void (*func)(void *arg, const void *address),
-                               void *arg)
+                               cxiemu_store_func_t func, void *arg)
 {
     cxiemu_nic_t *nic = cxiemu_ext_nic(fid);
 

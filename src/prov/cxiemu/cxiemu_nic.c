@@ -41,8 +41,17 @@ void cxiemu_nic_lock(cxiemu_nic_t *nic)
     pthread_mutex_lock(&nic->lock);
 }
 
+void cxiemu_nic_tell_stored(cxiemu_nic_t *nic)
+{
+    if (nic->num_stored > 0) {
+        nic->on_store(nic->on_store_arg, nic->stored, nic->num_stored);
+        nic->num_stored = 0;
+    }
+}
+
 void cxiemu_nic_unlock(cxiemu_nic_t *nic)
 {
+    cxiemu_nic_tell_stored(nic);
     pthread_mutex_unlock(&nic->lock);
 }
 
@@ -139,6 +148,7 @@ static unsigned cxiemu_nic_round(cxiemu_nic_t *nic)
         count += cxiemu_target_late(nic);
     }
     cxiemu_nic_flush(nic);
+    cxiemu_nic_tell_stored(nic);
     return count;
 }
 

@@ -34,6 +34,7 @@
 #ifndef CXIEMU_NIC_H_
 #define CXIEMU_NIC_H_
 
+#include "cxiemu.h"
 #include "cxiemu_map.h"
 #include "cxiemu_param.h"
 #include "cxiemu_proto.h"
@@ -69,6 +70,9 @@ TAILQ_HEAD(cxiemu_pending_list, cxiemu_pending);
 TAILQ_HEAD(cxiemu_peer_list, cxiemu_peer);
 
 #define CXIEMU_MR_BUCKETS 1024
+
+/** Stores that are told of together, at most. */
+#define CXIEMU_STORED_MAX 64
 
 
 /**
@@ -115,8 +119,11 @@ typedef struct cxiemu_nic {
                                                that peers map anew */
 
     /* Told of stores of 8 bytes or fewer; may be NULL */
-    void                       (*on_store)(void *arg, const void *address);
+    cxiemu_store_func_t        on_store;
     void                       *on_store_arg;
+    unsigned                   num_stored; /**< It is still to be told of; none
+                                                when the lock is given back */
+    const void                 *stored[CXIEMU_STORED_MAX];
 
     int                        in_progress;
     int                        nudged;    /**< The thread was woken for what is
@@ -192,14 +199,21 @@ int cxiemu_nic_wait(cxiemu_nic_t *nic, int (*ready)(void *arg), void *arg,
  *  Lock held. Cheap when nobody sleeps. */
 void cxiemu_nic_wake_waiters(cxiemu_nic_t *nic);
 
+/** Tell of the stores that nobody was told of. Lock held. */
+void cxiemu_nic_tell_stored(cxiemu_nic_t *nic);
+
 /** The NIC has stored to memory of this process: a thread may sleep on a word
- *  of it, other than the one that made this progress. Lock held. */
+ *  of it, other than the one that made this progress. Lock held. Who is to be
+ *  told needs a fence behind the store, one for many. */
 static inline void cxiemu_nic_stored(cxiemu_nic_t *nic, const void *address,
                                      size_t length)
 {
     cxiemu_nic_wake_waiters(nic);
     if ((nic->on_store != NULL) && (length <= sizeof(uint64_t))) {
-        nic->on_store(nic->on_store_arg, address);
+        nic->stored[nic->num_stored] = address;
+        if (++nic->num_stored == CXIEMU_STORED_MAX) {
+            cxiemu_nic_tell_stored(nic);
+        }
     }
 }
 

@@ -57,10 +57,11 @@ static void ucp_st_trig_help_poll(void *arg, ucs_gstream_poll_t next)
     }
 }
 
-static void ucp_st_trig_help_stored(void *arg, const void *address)
+static void ucp_st_trig_help_stored(void *arg, const void *const *addresses,
+                                    size_t count)
 {
-    ucs_gstream_wake(address);
-    ucp_st_rma_signaled(arg); /* it may be one */
+    ucs_gstream_wake_all((const volatile uint64_t *const*)addresses, count);
+    ucp_st_rma_signaled(arg); /* one may be a signal */
 }
 
 void ucp_st_trig_help_start(ucp_st_worker_h worker)

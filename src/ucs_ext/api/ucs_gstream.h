@@ -389,6 +389,18 @@ void ucs_gstream_wake(const volatile uint64_t *address);
 
 
 /**
+ * The same for several words, which costs little more than one.
+ *
+ * @param [in] addresses The words that were stored to.
+ * @param [in] count     Number of @a addresses; 0 is legal.
+ *
+ * Threads: may be called from any thread.
+ */
+void ucs_gstream_wake_all(const volatile uint64_t *const *addresses,
+                          size_t count);
+
+
+/**
  * Call the streams that sleep on a bell, of whatever process, after storing
  * what their helpers look at. Cheap when none sleeps.
  *
@@ -415,7 +427,8 @@ typedef enum ucs_gstream_poll {
  * the threads of host streams that wait for a word, before they sleep.
  *
  * The function returns soon, may run in several threads at once, and calls no
- * function of this header but @ref ucs_gstream_wake.
+ * function of this header but @ref ucs_gstream_wake and @ref
+ * ucs_gstream_wake_all.
  *
  * @param [in] arg  As given to @ref ucs_gstream_poller_add.
  * @param [in] next What the thread does next.

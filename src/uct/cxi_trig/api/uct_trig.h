@@ -243,15 +243,19 @@ unsigned uct_trig_iface_progress_nic(uct_iface_h iface,
 
 
 /**
- * Called when an emulated NIC has stored to a word of 8 bytes or fewer.
+ * Called when an emulated NIC has stored to words of 8 bytes or fewer; of
+ * several stores that follow each other closely, together.
  *
- * @param [in] arg     As given to @ref uct_trig_iface_on_store.
- * @param [in] address What was stored to.
+ * @param [in] arg       As given to @ref uct_trig_iface_on_store.
+ * @param [in] addresses What was stored to.
+ * @param [in] count     Number of @a addresses.
  *
  * Threads: any thread of the process, inside other calls of the interface, or a
  * thread of the NIC; calls nothing of the interface, and returns soon.
  */
-typedef void (*uct_trig_store_func_t)(void *arg, const void *address);
+typedef void (*uct_trig_store_func_t)(void *arg,
+                                      const void *const *addresses,
+                                      size_t count);
 
 
 /**
@@ -259,8 +263,8 @@ typedef void (*uct_trig_store_func_t)(void *arg, const void *address);
  * woken. One function for all interfaces of a memory domain.
  *
  * @param [in] iface Interface.
- * @param [in] func  Called after each store; NULL to end that. On return from
- *                   that the function is not running.
+ * @param [in] func  Called soon after each store; NULL to end that. On return
+ *                   from that the function is not running.
  * @param [in] arg   Passed to @a func.
  *
  * @return UCS_OK; UCS_ERR_UNSUPPORTED where the NIC is not emulated.
