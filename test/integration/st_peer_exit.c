@@ -5,6 +5,8 @@
  * where the peer dies:
  *
  *   match    while the other side is blocked in a match with it
+ *   rematch  the same with a second match, behind one that went well: over TCP,
+ *            where UCX can abort whose peer dies while it connects the two
  *   start    after the match, while the other side's stream waits for its send
  *   receive  the same with a receive
  *   compute  the same, and the other side's host makes no call meanwhile
@@ -37,6 +39,7 @@
 /** What is to happen. */
 typedef enum {
     MODE_MATCH,
+    MODE_REMATCH,
     MODE_START,
     MODE_RECEIVE,
     MODE_COMPUTE,
@@ -47,6 +50,7 @@ typedef enum {
 
 static const char *const mode_names[MODE_LAST] = {
     [MODE_MATCH]   = "match",
+    [MODE_REMATCH] = "rematch",
     [MODE_START]   = "start",
     [MODE_RECEIVE] = "receive",
     [MODE_COMPUTE] = "compute",
@@ -177,7 +181,7 @@ static void peer_process(int fd, exit_mode_t mode)
         CHECK(ucp_st_match(op) == UCS_OK);
     }
     CHECK(read(fd, &c, 1) == 1);
-    if (mode == MODE_MATCH) {
+    if (mode <= MODE_REMATCH) {
         /* Let the survivor block first, as far as one can tell: its message has
          * come or will never be answered; either way its match must end */
         ucp_st_worker_progress(side.worker);
@@ -368,6 +372,7 @@ static void survivor(int fd, exit_mode_t mode, pid_t pid)
     int is_send        = (mode == MODE_MATCH) || (mode == MODE_START);
     static char small[LEN];
     char *buffer       = is_moving ? big_buffer() : small;
+    ucp_st_op_h first  = NULL;
     ucs_status_t status;
     ucp_st_op_h op;
     side_t side;
@@ -375,9 +380,13 @@ static void survivor(int fd, exit_mode_t mode, pid_t pid)
     CHECK(pthread_create(&reaper.thread, NULL, reaper_main, &reaper) == 0);
     side_init(&side);
     side_connect(&side, fd);
+    if (mode == MODE_REMATCH) {
+        first = make_op(&side, side.peer, is_send, small);
+        CHECK(ucp_st_match(first) == UCS_OK);
+    }
     op = make_op_of(&side, side.peer, is_send, buffer,
                     is_moving ? MOVING_LEN : LEN);
-    if (mode == MODE_MATCH) {
+    if (mode <= MODE_REMATCH) {
         CHECK(write(fd, "", 1) == 1);
         status = ucp_st_match(op);
     } else if (is_moving) {
@@ -388,6 +397,7 @@ static void survivor(int fd, exit_mode_t mode, pid_t pid)
     fprintf(stderr, "the call returned: %s\n", ucs_status_string(status));
     CHECK(is_death(status));
     CHECK(ucp_st_op_free(op) == UCS_OK);
+    CHECK((first == NULL) || (ucp_st_op_free(first) == UCS_OK));
     reaper_end(&reaper, is_moving);
     check_self_message(&side);
     CHECK(ucp_st_queue_destroy(side.queue) == UCS_OK);
@@ -413,7 +423,7 @@ int main(int argc, char **argv)
     pid_t pid;
 
     if (mode == MODE_LAST) {
-        fprintf(stderr, "usage: %s match|start|receive|compute|batch|"
+        fprintf(stderr, "usage: %s match|rematch|start|receive|compute|batch|"
                 "moving\n",
                 argv[0]);
         return 2;
