@@ -8,6 +8,7 @@
 #endif
 
 #include "gstream_util.h"
+#include "gstream_wrap.h"
 #include "st_cunit.h"
 
 #include <stdatomic.h>
@@ -131,13 +132,15 @@ static int is_asleep(const scene_t *scene)
 }
 
 /* Who stores the word and wakes the stream, and knows nothing of bells, wakes
- * one that sleeps on a bell */
+ * one that sleeps on a bell, and does not look by itself from time to time */
 static void test_wake(void)
 {
     gstream_util_t util;
     scene_t scene;
     unsigned i;
 
+    gstream_wrap_reset();
+    gstream_wrap_set(&gstream_wrap.no_timeouts, 1);
     scene_init(&scene);
     gstream_util_open(&util);
     for (i = 1; i <= 10; ++i) {
@@ -154,6 +157,7 @@ static void test_wake(void)
     CU_ASSERT(atomic_load(&scene.lasts) >= 10);
     CU_ASSERT(scene.shared->bell.calls >= 10);
     gstream_util_finish(util.stream);
+    gstream_wrap_reset();
     scene_cleanup(&scene);
 }
 
