@@ -508,6 +508,32 @@ static void test_message_wakes(void)
     uct_pair_destroy(&pair);
 }
 
+/* UCP arms an interface that it has never made progress on. */
+static void test_first_message_wakes(void)
+{
+    struct pollfd pollfd = {
+        .events = POLLIN
+    };
+    uct_pair_t pair;
+
+    open_pair(&pair, NULL, inbox_keep);
+    CU_ASSERT_FATAL(uct_pair_reopen_idle(&pair) == UCS_OK);
+    CU_ASSERT_FATAL(uct_iface_set_am_handler(pair.b.iface, AM_ID, inbox_keep,
+                                             &inbox, 0) == UCS_OK);
+    CU_ASSERT_FATAL(uct_iface_event_fd_get(pair.b.iface, &pollfd.fd) ==
+                    UCS_OK);
+    while (uct_iface_event_arm(pair.b.iface, UCT_EVENT_RECV) != UCS_OK) {
+        uct_iface_progress(pair.b.iface);
+    }
+    CU_ASSERT(uct_ep_am_short(pair.a.peer, AM_ID, 0, NULL, 0) == UCS_OK);
+    CU_ASSERT(uct_pair_flush(&pair, pair.a.peer) == UCS_OK);
+    CU_ASSERT(poll(&pollfd, 1, -1) == 1);
+    while (inbox.count == 0) {
+        uct_iface_progress(pair.b.iface);
+    }
+    uct_pair_destroy(&pair);
+}
+
 static void test_close_in_flight(void)
 {
     uct_pair_t pair;
@@ -575,6 +601,7 @@ int main(int argc, char **argv)
         {"refused_addresses", test_refused_addresses},
         {"peer_gone", test_peer_gone},
         {"message_wakes", test_message_wakes},
+        {"first_message_wakes", test_first_message_wakes},
         {"close_in_flight", test_close_in_flight},
         {"refused_settings", test_refused_settings},
         {"unknown_provider", test_unknown_provider},

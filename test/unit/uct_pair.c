@@ -111,8 +111,6 @@ static ucs_status_t uct_pair_open_side(uct_pair_t *pair, uct_pair_side_t *side,
         return status;
     }
 
-    uct_iface_progress_enable(side->iface,
-                              UCT_PROGRESS_SEND | UCT_PROGRESS_RECV);
     status = uct_iface_query(side->iface, &side->attr);
     if (status != UCS_OK) {
         return status;
@@ -154,6 +152,12 @@ static ucs_status_t uct_pair_connect_side(uct_pair_side_t *side,
                             &side->peer);
 }
 
+static void uct_pair_enable(uct_pair_side_t *side)
+{
+    uct_iface_progress_enable(side->iface,
+                              UCT_PROGRESS_SEND | UCT_PROGRESS_RECV);
+}
+
 static ucs_status_t uct_pair_open(uct_pair_t *pair, const char *const *settings)
 {
     ucs_status_t status;
@@ -176,6 +180,10 @@ static ucs_status_t uct_pair_open(uct_pair_t *pair, const char *const *settings)
     if (status == UCS_OK) {
         status = uct_pair_connect_side(&pair->b, &pair->a);
     }
+    if (status == UCS_OK) {
+        uct_pair_enable(&pair->a);
+        uct_pair_enable(&pair->b);
+    }
     return status;
 }
 
@@ -197,6 +205,22 @@ int uct_pair_create(uct_pair_t *pair, const char *const *settings)
         return -1;
     }
     return 0;
+}
+
+ucs_status_t uct_pair_reopen_idle(uct_pair_t *pair)
+{
+    ucs_status_t status;
+
+    uct_pair_close_side(&pair->b);
+    status = uct_pair_open_side(pair, &pair->b, NULL);
+    if (status != UCS_OK) {
+        return status;
+    }
+
+    uct_ep_destroy(pair->a.peer);
+    pair->a.peer = NULL;
+    return uct_pair_connect(pair->a.iface, pair->b.dev_addr,
+                            pair->b.iface_addr, &pair->a.peer);
 }
 
 static void uct_pair_destroy_ep(uct_ep_h *ep_p)

@@ -134,8 +134,7 @@ void uct_cxi_trig_progress_enable(uct_iface_h uct_iface, unsigned flags)
                                                  uct_cxi_trig_iface_t);
 
     if (flags & UCT_PROGRESS_RECV) {
-        iface->rx.enabled = 1;
-        uct_cxi_trig_rx_fill(iface);
+        uct_cxi_trig_rx_enable(iface);
     }
     uct_base_iface_progress_enable(uct_iface, flags);
 }
@@ -162,6 +161,11 @@ ucs_status_t uct_cxi_trig_event_arm(uct_iface_h uct_iface, unsigned events)
         .events = POLLIN
     };
     ucs_status_t status;
+
+    /* UCP may wait for the first message before it enables any progress */
+    if (events & UCT_EVENT_RECV) {
+        uct_cxi_trig_rx_enable(iface);
+    }
 
     if ((iface->tx.backlog != NULL) || !ucs_list_is_empty(&iface->failed) ||
         (!ucs_arbiter_is_empty(&iface->tx.pending) &&

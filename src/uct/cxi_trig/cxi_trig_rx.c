@@ -130,6 +130,12 @@ static void uct_cxi_trig_rx_complete(uct_cxi_trig_iface_t *iface,
     uct_cxi_trig_rx_fill(iface);
 }
 
+void uct_cxi_trig_rx_enable(uct_cxi_trig_iface_t *iface)
+{
+    iface->rx.enabled = 1;
+    uct_cxi_trig_rx_fill(iface);
+}
+
 void uct_cxi_trig_rx_fill(uct_cxi_trig_iface_t *iface)
 {
     uct_cxi_trig_rx_op_t *op;

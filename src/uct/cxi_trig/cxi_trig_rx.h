@@ -16,6 +16,9 @@ ucs_status_t uct_cxi_trig_rx_init(uct_cxi_trig_iface_t *iface,
 /** Undo it; the endpoint is closed. */
 void uct_cxi_trig_rx_cleanup(uct_cxi_trig_iface_t *iface);
 
+/** Enable receiving, and post receives. Nothing disables it. */
+void uct_cxi_trig_rx_enable(uct_cxi_trig_iface_t *iface);
+
 /** Post receives up to the queue's length, once receiving is enabled. */
 void uct_cxi_trig_rx_fill(uct_cxi_trig_iface_t *iface);
 
