@@ -8,7 +8,7 @@ usage()
 {
     cat <<STEOF
 usage: contrib/check-fresh.sh [--dir DIR] [--keep] [--suite NAME]
-                              [--only quickstart|run-tests]
+                              [--only quickstart|run-tests] [-- ARGUMENT...]
 
 Makes a minimal Debian system in a temporary folder with debootstrap, copies a
 clean clone of HEAD into it, and runs in it, by chroot in a private mount
@@ -21,6 +21,7 @@ Removes the folder at the end. Needs root, debootstrap, git and about 3 GB.
     --keep        keep the folder, and say where it is
     --suite NAME  another Debian release than bookworm
     --only NAME   run one of the commands only
+    ARGUMENT      of run-tests.sh, such as --quick
 STEOF
 }
 
@@ -30,13 +31,19 @@ die()
     exit 1
 }
 
-# The archive of the machine's own apt configuration that has a Debian release.
+# The archive of the machine's own apt configuration that has a Debian release,
+# or else its archive of another release: archives have them all.
 # shellcheck disable=SC2016 # the dollars are of apt-get
 find_mirror()
 {
     apt-get indextargets --format '$(REPO_URI) $(CODENAME) $(COMPONENT)' \
-            'Created-By: Packages' 'Origin: Debian' 2>/dev/null |
-        awk -v suite="$suite" '$2 == suite && $3 == "main" { print $1; exit }'
+            'Created-By: Packages' 'Origin: Debian' 'Label: Debian' \
+            2>/dev/null |
+        awk -v suite="$suite" '
+            $3 != "main" { next }
+            $2 == suite { found = $1; exit }
+            other == ""  { other = $1 }
+            END { print found != "" ? found : other }'
 }
 
 # Copies the parts of the machine's network and apt configuration that decide
@@ -100,18 +107,28 @@ clean_up()
     exit $rc
 }
 
+# Tells what the command has installed of what the project builds upon.
+# shellcheck disable=SC2016 # the dollars are of dpkg-query
+show_versions()
+{
+    chroot "$root" dpkg-query -W -f '==> ${Package} ${Version}\n' \
+        libucx-dev libfabric-dev libopenmpi-dev 2>/dev/null || true
+}
+
 # Runs a command, shows its output and judges it.
-# Usage: run_command SCRIPT LAST-LINE-REGEX
+# Usage: run_command LAST-LINE-REGEX SCRIPT [ARGUMENT...]
 run_command()
 {
-    local script=$1 regex=$2 rc=0 last log=$work/${1##*/}.log start=$SECONDS
-    echo "==> $script"
+    local regex=$1 script=$2 rc=0 last log=$work/${2##*/}.log start=$SECONDS
+    shift
+    echo "==> $*"
     : >"$log"
-    enter_system "$script" >"$log" 2>&1 &
+    enter_system "$@" >"$log" 2>&1 &
     runner=$!
     tail -n +1 -f --pid=$runner "$log"
     wait $runner || rc=$?
     runner=
+    show_versions
     last=$(tail -n 1 "$log")
     [ $rc -eq 0 ] || die "$script ended with status $rc"
     [[ $last =~ $regex ]] || die "$script ended with: $last"
@@ -122,6 +139,7 @@ dir=${TMPDIR:-/tmp}
 keep=no
 suite=bookworm
 only=
+arguments=()
 runner=
 while [ $# -gt 0 ]; do
     case $1 in
@@ -130,6 +148,7 @@ while [ $# -gt 0 ]; do
     --suite) suite=${2:?--suite needs a name}; shift ;;
     --only) only=${2:?--only needs a name}; shift ;;
     -h|--help) usage; exit 0 ;;
+    --) shift; arguments=("$@"); break ;;
     *) usage >&2; exit 2 ;;
     esac
     shift
@@ -142,7 +161,7 @@ done
 [ -d "$dir" ] || die "$dir: no such folder"
 mirror=$(find_mirror)
 [ -n "$mirror" ] ||
-    die "this machine's apt lists know no Debian archive with $suite"
+    die "this machine's apt lists know no Debian archive"
 
 trap clean_up EXIT
 work=$(mktemp -d "$dir/ucx-st-fresh.XXXXXX")
@@ -150,13 +169,15 @@ root=$work/root
 echo "==> A minimal $suite in $root"
 debootstrap --variant=minbase "$suite" "$root" "$mirror" \
     > "$work/debootstrap.log" 2>&1 ||
-    { tail -n 20 "$work/debootstrap.log" >&2; die "debootstrap failed"; }
+    { tail -n 20 "$work/debootstrap.log" >&2
+      die "debootstrap failed: does $mirror have $suite?"; }
 copy_access
 git clone -q --no-hardlinks "$top" "$root/ucx-st"
 git -C "$root/ucx-st" log -1 --format='==> Commit %h: %s'
 
 [ "$only" = run-tests ] ||
-    run_command ./contrib/quickstart.sh '^quickstart: OK$'
+    run_command '^quickstart: OK$' ./contrib/quickstart.sh
 [ "$only" = quickstart ] ||
-    run_command ./contrib/run-tests.sh '^[0-9]+ passed, 0 failed(, .*)?$'
+    run_command '^[0-9]+ passed, 0 failed(, .*)?$' ./contrib/run-tests.sh \
+        "${arguments[@]}"
 echo "check-fresh: OK"

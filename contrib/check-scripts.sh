@@ -29,7 +29,8 @@ expect()
     fi
 }
 
-for script in quickstart.sh run-tests.sh get-ucx-source.sh; do
+for script in quickstart.sh run-tests.sh get-ucx-source.sh check-fresh.sh \
+              check-debian13.sh; do
     expect "$script --help" 0 '^usage: contrib/' "$top/contrib/$script" --help
     expect "$script --nonsense" 2 'usage' "$top/contrib/$script" --nonsense
 done

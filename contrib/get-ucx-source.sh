@@ -152,7 +152,9 @@ fetch()
     apt-get "${options[@]}" update ||
         st_die "the source lists could not be fetched"
     apt-get "${options[@]}" --only-source source "$package=$version" ||
-        st_die "the source package $package $version could not be fetched"
+        st_die "the archive lists the source package $package $version, but" \
+               "it could not be fetched: unpack that source into $target" \
+               "yourself and use --no-deps"
 }
 
 main()
