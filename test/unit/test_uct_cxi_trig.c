@@ -476,6 +476,7 @@ static void test_peer_gone(void)
         uct_pair_progress(&pair);
     }
     CU_ASSERT(pair.a.errors == 1);
+    CU_ASSERT(pair.a.error == UCS_ERR_ENDPOINT_TIMEOUT); /* As UCP says then */
     CU_ASSERT(uct_ep_flush(pair.a.peer, UCT_FLUSH_FLAG_CANCEL, NULL) == UCS_OK);
     CU_ASSERT(uct_ep_am_short(pair.a.self, AM_ID, 0, NULL, 0) == UCS_OK);
     CU_ASSERT(uct_pair_flush(&pair, pair.a.self) == UCS_OK);

@@ -362,21 +362,27 @@ void uct_trig_off_reason(char *text, size_t max)
     pthread_mutex_unlock(&uct_cxi_trig_prov_cache.mutex);
 }
 
-ucs_status_t uct_cxi_trig_prov_status(const uct_cxi_trig_prov_t *prov,
-                                      long fi_code)
+/* EHOSTUNREACH is the word of cxi and cxiemu for a peer that was reached
+ * before; sockets has EIO in the queue, ENOENT where an operation is posted. */
+static int uct_cxi_trig_prov_is_loss(const uct_cxi_trig_prov_t *prov,
+                                     long fi_code)
 {
     switch (labs(fi_code)) {
     case FI_EHOSTUNREACH:
-        /* It was reached before: the word of cxi and cxiemu for a peer that is
-         * gone */
-        return UCS_ERR_CONNECTION_RESET;
+        return 1;
     case FI_EIO:
     case FI_ENOENT:
-        /* EIO in the queue, ENOENT where an operation is posted */
-        if (prov->eio_is_loss) {
-            return UCS_ERR_CONNECTION_RESET;
-        }
-        break;
+        return prov->eio_is_loss;
+    default:
+        return uct_cxi_trig_status_is_peer(uct_cxi_trig_status(fi_code));
     }
-    return uct_cxi_trig_status(fi_code);
+}
+
+ucs_status_t uct_cxi_trig_prov_status(const uct_cxi_trig_prov_t *prov,
+                                      long fi_code)
+{
+    /* UCP ends with this status what is sent to a failed endpoint later: its
+     * users expect that of the failure */
+    return uct_cxi_trig_prov_is_loss(prov, fi_code) ?
+           UCS_ERR_ENDPOINT_TIMEOUT : uct_cxi_trig_status(fi_code);
 }

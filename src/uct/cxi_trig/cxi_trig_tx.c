@@ -211,8 +211,8 @@ static ucs_status_t uct_cxi_trig_tx_try(uct_cxi_trig_iface_t *iface,
 
     /* Where it cannot connect, sockets returns whatever errno is */
     ucs_debug("cannot send to a peer: %s", fi_strerror(-ret));
-    uct_cxi_trig_tx_complete(iface, &op->req, 0, UCS_ERR_CONNECTION_RESET);
-    return UCS_ERR_CONNECTION_RESET;
+    uct_cxi_trig_tx_complete(iface, &op->req, 0, UCS_ERR_ENDPOINT_TIMEOUT);
+    return UCS_ERR_ENDPOINT_TIMEOUT;
 }
 
 ucs_status_t uct_cxi_trig_tx_send(uct_cxi_trig_tx_op_t *op, size_t length)
