@@ -10,6 +10,14 @@
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 
+#include <stddef.h>
+
+/* libfabric 2 has it no more */
+#ifndef container_of
+#  define container_of(_ptr, _type, _field) \
+    ((_type*)((char*)(_ptr) - offsetof(_type, _field)))
+#endif
+
 /** Limits that fi_info tells. */
 #define CXIEMU_MAX_MSG  (4ull << 30)
 #define CXIEMU_MAX_TX   16384

@@ -74,7 +74,7 @@ static int cxiemu_hints_check_tx(const struct fi_tx_attr *attr)
     if (attr->msg_order & ~CXIEMU_MSG_ORDER) {
         return cxiemu_hints_refuse("an order that CXI does not keep");
     }
-    if (attr->comp_order & ~FI_ORDER_NONE) {
+    if (attr->comp_order != 0) {
         return cxiemu_hints_refuse("an order of completions");
     }
     if (attr->inject_size > CXIEMU_INJECT) {
@@ -100,7 +100,7 @@ static int cxiemu_hints_check_rx(const struct fi_rx_attr *attr)
     if (attr->msg_order & ~CXIEMU_MSG_ORDER) {
         return cxiemu_hints_refuse("an order that CXI does not keep");
     }
-    if (attr->comp_order & ~FI_ORDER_NONE) {
+    if (attr->comp_order != 0) {
         return cxiemu_hints_refuse("an order of completions");
     }
     if (attr->iov_limit > 1) {
@@ -234,8 +234,7 @@ static void cxiemu_hints_apply_domain(const struct fi_domain_attr *hints,
     attr->tclass   = hints->tclass;
 }
 
-void cxiemu_hints_apply(uint32_t version, const struct fi_info *hints,
-                        struct fi_info *info)
+void cxiemu_hints_apply(const struct fi_info *hints, struct fi_info *info)
 {
     if (hints == NULL) {
         return;
@@ -257,9 +256,6 @@ void cxiemu_hints_apply(uint32_t version, const struct fi_info *hints,
         info->fabric_attr->fabric = hints->fabric_attr->fabric;
     }
     if (!cxiemu_hints_has_target(info->caps)) {
-        /* Nothing has to be registered; older programs know no modes */
-        info->domain_attr->mr_mode = FI_VERSION_LT(version, FI_VERSION(1, 5)) ?
-                                             FI_MR_UNSPEC :
-                                             0;
+        info->domain_attr->mr_mode = 0; /* Nothing has to be registered */
     }
 }

@@ -34,7 +34,7 @@ static void cxiemu_info_fill_queues(struct fi_info *info)
 {
     info->tx_attr->caps          = CXIEMU_CAPS_TX;
     info->tx_attr->msg_order     = CXIEMU_MSG_ORDER;
-    info->tx_attr->comp_order    = FI_ORDER_NONE;
+    info->tx_attr->comp_order    = 0; /* None is kept */
     info->tx_attr->inject_size   = CXIEMU_INJECT;
     info->tx_attr->size          = cxiemu_param()->tx_size;
     info->tx_attr->iov_limit     = 1;
@@ -42,7 +42,7 @@ static void cxiemu_info_fill_queues(struct fi_info *info)
 
     info->rx_attr->caps                = CXIEMU_CAPS_RX;
     info->rx_attr->msg_order           = CXIEMU_MSG_ORDER;
-    info->rx_attr->comp_order          = FI_ORDER_NONE;
+    info->rx_attr->comp_order          = 0;
     info->rx_attr->total_buffered_recv = CXIEMU_RX_BUFFERED;
     info->rx_attr->size                = CXIEMU_RX_SIZE;
     info->rx_attr->iov_limit           = 1;
@@ -149,7 +149,7 @@ static struct fi_info *cxiemu_info_make(unsigned device, uint32_t version,
         return NULL;
     }
     info->fabric_attr->api_version = version;
-    cxiemu_hints_apply(version, hints, info);
+    cxiemu_hints_apply(hints, info);
     if ((dest != NULL) && (cxiemu_info_set_dest(info, dest) != 0)) {
         fi_freeinfo(info);
         return NULL;

@@ -67,8 +67,7 @@ int cxiemu_device_exists(const char *name);
 int cxiemu_hints_check(uint32_t version, const struct fi_info *hints);
 
 /** Narrow a new description to what the hints, which can be met, ask for. */
-void cxiemu_hints_apply(uint32_t version, const struct fi_info *hints,
-                        struct fi_info *info);
+void cxiemu_hints_apply(const struct fi_info *hints, struct fi_info *info);
 
 /** fi_getinfo() but for the provider's name, which libfabric adds if it has
  *  loaded the provider. */
