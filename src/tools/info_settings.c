@@ -7,7 +7,7 @@
  */
 #include "st_info.h"
 
-#include <ucs/config/parser.h>
+#include <ucs_ext_config.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,15 +77,13 @@ static void info_fields(const char *prefix, const ucs_config_field_t *fields,
     }
 }
 
-static void info_table(const ucs_config_global_list_entry_t *entry, int is_full)
+static void info_table(ucs_config_global_list_entry_t *entry, int is_full)
 {
     void *values = calloc(1, entry->size);
 
     printf("#\n# %s\n#\n", entry->name);
     if ((values == NULL) ||
-        (ucs_config_parser_fill_opts(values, entry->table,
-                                     UCS_DEFAULT_ENV_PREFIX, entry->prefix,
-                                     1) != UCS_OK)) {
+        (ucs_ext_config_fill(values, entry, 1) != UCS_OK)) {
         printf("# cannot be read\n");
     } else {
         info_fields(entry->prefix, entry->table, values, is_full);
@@ -97,7 +95,7 @@ static void info_table(const ucs_config_global_list_entry_t *entry, int is_full)
 
 void info_settings(int is_full)
 {
-    const ucs_config_global_list_entry_t *entry;
+    ucs_config_global_list_entry_t *entry;
 
     ucs_list_for_each(entry, &ucs_config_global_list, list) {
         if (info_is_ours(entry)) {

@@ -25,7 +25,8 @@
 #include "gstream_poll.h"
 #include "gstream_thread.h"
 
-#include <ucs/config/parser.h>
+#include <ucs_ext_config.h>
+
 #include <ucs/debug/log_def.h>
 #include <ucs/sys/math.h>
 #include <ucs/sys/preprocessor.h>
@@ -258,8 +259,8 @@ gstream_group_config_read(const ucs_gstream_group_params_t *params,
         return UCS_ERR_INVALID_PARAM;
     }
 
-    status = ucs_config_parser_fill_opts(config, gstream_group_config_table,
-                                         UCS_DEFAULT_ENV_PREFIX, "GSTREAM_", 0);
+    status = ucs_ext_config_fill(
+            config, UCS_CONFIG_GET_TABLE(gstream_group_config_table), 0);
     if (status != UCS_OK) {
         return status;
     }

@@ -7,7 +7,8 @@
 #include "gstream_pace.h"
 #include "gstream_futex.h"
 
-#include <ucs/config/parser.h>
+#include <ucs_ext_config.h>
+
 #include <ucs/sys/math.h>
 #include <ucs/sys/preprocessor.h>
 #include <ucs/sys/string.h>
@@ -57,8 +58,8 @@ ucs_status_t gstream_pace_config_read(gstream_pace_config_t *config)
 {
     ucs_status_t status;
 
-    status = ucs_config_parser_fill_opts(config, gstream_pace_config_table,
-                                         UCS_DEFAULT_ENV_PREFIX, "GSTREAM_", 0);
+    status = ucs_ext_config_fill(
+            config, UCS_CONFIG_GET_TABLE(gstream_pace_config_table), 0);
     if (status != UCS_OK) {
         return status;
     }

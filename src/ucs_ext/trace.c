@@ -14,7 +14,8 @@
 #include "trace_write.h"
 #include "gstream_futex.h"
 
-#include <ucs/config/parser.h>
+#include <ucs_ext_config.h>
+
 #include <ucs/debug/log_def.h>
 #include <ucs/sys/string.h>
 
@@ -92,8 +93,8 @@ static const ucs_trace_kind_t trace_kind_name = {
 
 static ucs_status_t trace_config_read(trace_config_t *config, int is_quiet)
 {
-    return ucs_config_parser_fill_opts(config, trace_config_table,
-                                       UCS_DEFAULT_ENV_PREFIX, "ST_", is_quiet);
+    return ucs_ext_config_fill(config, UCS_CONFIG_GET_TABLE(trace_config_table),
+                               is_quiet);
 }
 
 /* UCX warns about settings that nobody has read when it makes a context, in an

@@ -12,7 +12,8 @@
 #include "st_ucp.h"
 #include "st_worker.h"
 
-#include <ucs/config/parser.h>
+#include <ucs_ext_config.h>
+
 #include <ucs/sys/compiler_def.h>
 #include <ucs/sys/preprocessor.h>
 
@@ -100,8 +101,8 @@ UCS_CONFIG_REGISTER_TABLE(ucp_st_config_table, "Stream-triggered messages",
 
 ucs_status_t ucp_st_config_read(ucp_st_config_t *config)
 {
-    return ucs_config_parser_fill_opts(config, ucp_st_config_table, "UCX_",
-                                       "ST_", 0);
+    return ucs_ext_config_fill(config,
+                               UCS_CONFIG_GET_TABLE(ucp_st_config_table), 0);
 }
 
 /* UCX warns about settings that nobody has read when it makes a context. In an
@@ -110,8 +111,8 @@ static void __attribute__((constructor)) ucp_st_config_announce(void)
 {
     ucp_st_config_t config;
 
-    if (ucs_config_parser_fill_opts(&config, ucp_st_config_table, "UCX_", "ST_",
-                                    1) == UCS_OK) {
+    if (ucs_ext_config_fill(&config, UCS_CONFIG_GET_TABLE(ucp_st_config_table),
+                            1) == UCS_OK) {
         ucs_config_parser_release_opts(&config, ucp_st_config_table);
     }
 }

@@ -37,7 +37,7 @@
 
 static size_t ucp_st_direct_align(size_t length)
 {
-    return ucs_align_up_pow2(length, 64);
+    return ucs_div_round_up(length, 64) * 64;
 }
 
 /* What a receive's slots look like */

@@ -107,8 +107,8 @@ static ucs_status_t ucp_st_mem_get_long(ucp_st_mem_block_t *block,
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     ucs_status_t status;
 
-    status = ucp_st_direct_map_create(ucs_align_up_pow2(block->length, page),
-                                      &block->map);
+    status = ucp_st_direct_map_create(ucs_div_round_up(block->length, page) *
+                                      page, &block->map);
     if (status == UCS_OK) {
         *address_p = block->map->address;
     }

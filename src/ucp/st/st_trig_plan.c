@@ -23,13 +23,18 @@
  * lines */
 #define UCP_ST_TRIG_ALIGN 64
 
+static size_t ucp_st_trig_plan_align(size_t length)
+{
+    return ucs_div_round_up(length, UCP_ST_TRIG_ALIGN) * UCP_ST_TRIG_ALIGN;
+}
+
 /* As many uses as fit into what a few of the longest messages take */
 static void ucp_st_trig_plan_inbox(const ucp_st_trig_facts_t *facts,
                                    ucp_st_trig_plan_t *plan)
 {
     size_t room = UCP_ST_TRIG_DEPTH_MIN * facts->limits.eager_max;
 
-    plan->stride = ucs_align_up(facts->length, UCP_ST_TRIG_ALIGN);
+    plan->stride = ucp_st_trig_plan_align(facts->length);
     plan->depth  = ucs_min(ucs_max(room / plan->stride, UCP_ST_TRIG_DEPTH_MIN),
                            UCP_ST_TRIG_DEPTH_MAX);
 }
@@ -67,8 +72,8 @@ static void ucp_st_trig_plan_split(const ucp_st_trig_facts_t *facts,
         plan->num_shares = 1;
         return;
     }
-    plan->share      = ucs_align_up(ucs_div_round_up(facts->length, shares),
-                                    UCP_ST_TRIG_ALIGN);
+    plan->share      = ucp_st_trig_plan_align(
+            ucs_div_round_up(facts->length, shares));
     plan->num_shares = ucs_div_round_up(facts->length, plan->share);
 }
 
