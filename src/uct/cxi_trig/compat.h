@@ -12,6 +12,7 @@
 #include <uct/api/version.h>
 #include <uct/base/uct_iface.h>
 #include <uct/base/uct_md.h>
+#include <ucs/datastruct/mpool.h>
 
 /** True when compiled for UCX major.minor or later. */
 #define UCT_CXI_TRIG_UCX_GE(_major, _minor) \
@@ -82,6 +83,41 @@ typedef unsigned uct_cxi_trig_reg_params_t;
 #define uct_cxi_trig_am_fill(_buffer, _header, _payload, _length) \
     uct_am_short_fill_data(_buffer, _header, _payload, _length)
 #endif
+
+/** What a memory pool is made from. */
+typedef struct uct_cxi_trig_pool_params {
+    size_t          elem_size;
+    size_t          align_offset; /**< Place in an element to be aligned */
+    size_t          alignment;
+    unsigned        chunk;        /**< Elements that are allocated together */
+    unsigned        max_elems;
+    ucs_mpool_ops_t *ops;
+    const char      *name;
+} uct_cxi_trig_pool_params_t;
+
+/** Make a memory pool. 1.14: UCX takes its parameters in a structure. */
+static inline ucs_status_t
+uct_cxi_trig_pool_init(ucs_mpool_t *mp,
+                       const uct_cxi_trig_pool_params_t *params)
+{
+#if UCT_CXI_TRIG_UCX_GE(1, 14)
+    ucs_mpool_params_t mp_params;
+
+    ucs_mpool_params_reset(&mp_params);
+    mp_params.elem_size       = params->elem_size;
+    mp_params.align_offset    = params->align_offset;
+    mp_params.alignment       = params->alignment;
+    mp_params.elems_per_chunk = params->chunk;
+    mp_params.max_elems       = params->max_elems;
+    mp_params.ops             = params->ops;
+    mp_params.name            = params->name;
+    return ucs_mpool_init(&mp_params, mp);
+#else
+    return ucs_mpool_init(mp, 0, params->elem_size, params->align_offset,
+                          params->alignment, params->chunk, params->max_elems,
+                          params->ops, params->name);
+#endif
+}
 
 /* 1.14: a flag tells that other machines can be reached */
 #if UCT_CXI_TRIG_UCX_GE(1, 14)

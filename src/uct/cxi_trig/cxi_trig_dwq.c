@@ -118,11 +118,17 @@ static ucs_status_t uct_cxi_trig_dwq_init_pool(ucs_mpool_t *mp,
                                                ucs_mpool_ops_t *ops,
                                                const char *name)
 {
+    uct_cxi_trig_pool_params_t pool = {
+        .elem_size = sizeof(uct_cxi_trig_dwq_op_t),
+        .alignment = UCS_SYS_CACHE_LINE_SIZE,
+        .chunk     = UCT_CXI_TRIG_DWQ_CHUNK,
+        .max_elems = UINT_MAX,
+        .ops       = ops,
+        .name      = name
+    };
     ucs_status_t status;
 
-    status = ucs_mpool_init(mp, 0, sizeof(uct_cxi_trig_dwq_op_t), 0,
-                            UCS_SYS_CACHE_LINE_SIZE, UCT_CXI_TRIG_DWQ_CHUNK,
-                            UINT_MAX, ops, name);
+    status = uct_cxi_trig_pool_init(mp, &pool);
     if (status != UCS_OK) {
         ucs_error("cannot create the pool %s: %s", name,
                   ucs_status_string(status));

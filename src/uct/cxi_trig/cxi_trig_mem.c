@@ -12,7 +12,6 @@
 
 #include <ucs/debug/log.h>
 #include <ucs/debug/memtrack_int.h>
-#include <ucs/sys/math.h>
 #include <ucs/sys/sys.h>
 
 #include <sys/mman.h>
@@ -21,8 +20,8 @@
 /* Asynchronous msync() does nothing, but fails where nothing is mapped. */
 static int uct_cxi_trig_mem_is_mapped(void *address, size_t length)
 {
-    uintptr_t start = ucs_align_down_pow2((uintptr_t)address,
-                                          ucs_get_page_size());
+    uintptr_t start = (uintptr_t)address -
+                      ((uintptr_t)address % ucs_get_page_size());
     uintptr_t end   = (uintptr_t)address + length;
 
     return (end > (uintptr_t)address) &&

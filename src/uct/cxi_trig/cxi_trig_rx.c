@@ -38,21 +38,24 @@ ucs_status_t uct_cxi_trig_rx_init(uct_cxi_trig_iface_t *iface,
                                   const uct_iface_params_t *params,
                                   unsigned queue_len)
 {
-    size_t elem_size = sizeof(uct_cxi_trig_rx_op_t) + iface->seg_size;
-    size_t align, offset;
+    uct_cxi_trig_pool_params_t pool = {
+        .elem_size = sizeof(uct_cxi_trig_rx_op_t) + iface->seg_size,
+        .chunk     = ucs_min(UCT_CXI_TRIG_RX_CHUNK, queue_len),
+        .max_elems = queue_len,
+        .ops       = &uct_cxi_trig_rx_mpool_ops,
+        .name      = "cxi_trig_rx"
+    };
     ucs_status_t status;
 
     status = uct_iface_param_am_alignment(
-            params, elem_size, offsetof(uct_cxi_trig_rx_op_t, payload),
-            offsetof(uct_cxi_trig_rx_op_t, payload), &align, &offset);
+            params, pool.elem_size, offsetof(uct_cxi_trig_rx_op_t, payload),
+            offsetof(uct_cxi_trig_rx_op_t, payload), &pool.alignment,
+            &pool.align_offset);
     if (status != UCS_OK) {
         return status;
     }
 
-    status = ucs_mpool_init(&iface->rx.mp, 0, elem_size, offset, align,
-                            ucs_min(UCT_CXI_TRIG_RX_CHUNK, queue_len),
-                            queue_len, &uct_cxi_trig_rx_mpool_ops,
-                            "cxi_trig_rx");
+    status = uct_cxi_trig_pool_init(&iface->rx.mp, &pool);
     if (status != UCS_OK) {
         ucs_error("cannot create the pool of receive descriptors: %s",
                   ucs_status_string(status));

@@ -32,14 +32,17 @@ static ucs_mpool_ops_t uct_cxi_trig_tx_mpool_ops = {
 ucs_status_t uct_cxi_trig_tx_init(uct_cxi_trig_iface_t *iface,
                                   unsigned queue_len)
 {
+    uct_cxi_trig_pool_params_t pool = {
+        .elem_size = sizeof(uct_cxi_trig_tx_op_t) + iface->seg_size,
+        .alignment = UCS_SYS_CACHE_LINE_SIZE,
+        .chunk     = ucs_min(UCT_CXI_TRIG_TX_CHUNK, queue_len),
+        .max_elems = queue_len,
+        .ops       = &uct_cxi_trig_tx_mpool_ops,
+        .name      = "cxi_trig_tx"
+    };
     ucs_status_t status;
 
-    status = ucs_mpool_init(&iface->tx.mp, 0,
-                            sizeof(uct_cxi_trig_tx_op_t) + iface->seg_size, 0,
-                            UCS_SYS_CACHE_LINE_SIZE,
-                            ucs_min(UCT_CXI_TRIG_TX_CHUNK, queue_len),
-                            queue_len, &uct_cxi_trig_tx_mpool_ops,
-                            "cxi_trig_tx");
+    status = uct_cxi_trig_pool_init(&iface->tx.mp, &pool);
     if (status != UCS_OK) {
         ucs_error("cannot create the pool of send descriptors: %s",
                   ucs_status_string(status));
