@@ -5,7 +5,6 @@
 #endif
 
 #include "uct_pair.h"
-#include "st_cunit.h"
 
 #include <ucs/async/async_fwd.h>
 
@@ -232,16 +231,6 @@ void uct_pair_destroy(uct_pair_t *pair)
     if (pair->async != NULL) {
         ucs_async_context_destroy(pair->async);
     }
-}
-
-int uct_pair_skip_put(uct_pair_t *pair)
-{
-    if (pair->a.attr.cap.flags & UCT_IFACE_FLAG_PUT_BCOPY) {
-        return 0;
-    }
-    st_cunit_skip("regions are bound to endpoints: no puts of UCT's own");
-    uct_pair_destroy(pair);
-    return 1;
 }
 
 void uct_pair_progress(uct_pair_t *pair)

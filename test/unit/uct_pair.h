@@ -48,10 +48,6 @@ typedef struct {
  */
 int uct_pair_create(uct_pair_t *pair, const char *const *settings);
 
-/** Skips the running case, undoes the pair and returns non-zero on a NIC whose
- *  regions are bound to endpoints: UCT's own puts do not exist there. */
-int uct_pair_skip_put(uct_pair_t *pair);
-
 /** Undo it, endpoints that are NULL left out. */
 void uct_pair_destroy(uct_pair_t *pair);
 

@@ -108,12 +108,10 @@ static ucs_status_t uct_cxi_trig_iface_query(uct_iface_h uct_iface,
     attr->cap.am.align_mtu       = 1;
     attr->cap.am.max_iov         = UCT_CXI_TRIG_MAX_IOV;
 
-    if (uct_cxi_trig_md_has_rma(md)) {
-        attr->cap.flags              |= UCT_IFACE_FLAG_PUT_SHORT |
-                                        UCT_IFACE_FLAG_PUT_BCOPY;
-        attr->cap.put.max_short       = iface->seg_size;
-        attr->cap.put.max_bcopy       = iface->seg_size;
-    }
+    attr->cap.flags              |= UCT_IFACE_FLAG_PUT_SHORT |
+                                    UCT_IFACE_FLAG_PUT_BCOPY;
+    attr->cap.put.max_short       = iface->seg_size;
+    attr->cap.put.max_bcopy       = iface->seg_size;
     attr->cap.put.opt_zcopy_align = 1;
     attr->cap.put.align_mtu       = 1;
     attr->cap.get.opt_zcopy_align = 1;

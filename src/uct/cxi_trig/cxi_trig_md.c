@@ -10,6 +10,7 @@
 #include "cxi_trig_mem.h"
 #include "cxi_trig_proto.h"
 #include "cxi_trig_status.h"
+#include "cxi_trig_target.h"
 
 #include <cxiemu.h>
 
@@ -30,7 +31,7 @@
 
 /* What a UCT memory handle points to. Constant. */
 typedef struct uct_cxi_trig_memh {
-    struct fid_mr *mr; /* NULL where peers cannot reach it */
+    struct fid_mr *mr;
     void          *address;
     size_t        length;
 } uct_cxi_trig_memh_t;
@@ -49,11 +50,6 @@ static ucs_config_field_t uct_cxi_trig_md_config_table[] = {
     {NULL}
 };
 
-
-int uct_cxi_trig_md_has_rma(const uct_cxi_trig_md_t *md)
-{
-    return !(md->info->domain_attr->mr_mode & FI_MR_ENDPOINT);
-}
 
 /* UCX gives no settings here: read them from the environment. */
 static ucs_status_t uct_cxi_trig_md_list(struct fi_info **info_p)
@@ -152,7 +148,8 @@ static ucs_status_t uct_cxi_trig_md_mem_reg(uct_md_h uct_md, void *address,
     uct_cxi_trig_md_t *md           = ucs_derived_of(uct_md, uct_cxi_trig_md_t);
     uct_cxi_trig_mr_params_t mr_params = {
         .address = address,
-        .length  = length
+        .length  = length,
+        .ep      = uct_cxi_trig_target_ep(md)
     };
     uct_cxi_trig_memh_t *memh;
     ucs_status_t status;
@@ -164,12 +161,10 @@ static ucs_status_t uct_cxi_trig_md_mem_reg(uct_md_h uct_md, void *address,
 
     memh->address = address;
     memh->length  = length;
-    if (uct_cxi_trig_md_has_rma(md)) {
-        status = uct_cxi_trig_mr_open(md, &mr_params, &memh->mr);
-        if (status != UCS_OK) {
-            ucs_free(memh);
-            return status;
-        }
+    status        = uct_cxi_trig_mr_open(md, &mr_params, &memh->mr);
+    if (status != UCS_OK) {
+        ucs_free(memh);
+        return status;
     }
 
     *memh_p = memh;
@@ -184,9 +179,7 @@ uct_cxi_trig_md_mem_dereg(uct_md_h md, const uct_md_mem_dereg_params_t *params)
     UCT_MD_MEM_DEREG_CHECK_PARAMS(params, 0);
 
     memh = params->memh;
-    if (memh->mr != NULL) {
-        uct_cxi_trig_mr_close(memh->mr);
-    }
+    uct_cxi_trig_mr_close(memh->mr);
     ucs_free(memh);
     return UCS_OK;
 }
@@ -256,6 +249,7 @@ static void uct_cxi_trig_md_close(uct_md_h uct_md)
     uct_cxi_trig_md_t *md = ucs_derived_of(uct_md, uct_cxi_trig_md_t);
     int ret;
 
+    uct_cxi_trig_target_close(md);
     ret = fi_close(&md->domain->fid);
     if (ret != 0) {
         ucs_warn("cannot close domain %s: %s", md->info->domain_attr->name,
@@ -374,6 +368,11 @@ static ucs_status_t uct_cxi_trig_md_open(uct_component_t *component,
         goto err_free_info;
     }
 
+    status = uct_cxi_trig_target_open(md);
+    if (status != UCS_OK) {
+        goto err_close_domain;
+    }
+
     md->super.ops       = &uct_cxi_trig_md_ops;
     md->super.component = &uct_cxi_trig_component;
     md->next_key        = UCT_CXI_TRIG_MD_FIRST_KEY;
@@ -382,6 +381,9 @@ static ucs_status_t uct_cxi_trig_md_open(uct_component_t *component,
     *md_p               = &md->super;
     return UCS_OK;
 
+err_close_domain:
+    fi_close(&md->domain->fid);
+    fi_close(&md->fabric->fid);
 err_free_info:
     fi_freeinfo(md->info);
 err_free:

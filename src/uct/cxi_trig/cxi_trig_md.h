@@ -37,6 +37,7 @@ typedef struct uct_cxi_trig_md {
     struct fid_fabric         *fabric;
     struct fid_domain         *domain;
     struct fi_cxiemu_domain_ops *emu;   /**< Of the emulated NIC, or NULL */
+    struct uct_cxi_trig_net   *target;  /**< See cxi_trig_target.h; or NULL */
     uint64_t                  next_key; /**< Where we choose the keys */
     int                       loopback; /**< Reaches this machine only */
 } uct_cxi_trig_md_t;
@@ -48,12 +49,5 @@ unsigned uct_cxi_trig_md_max_entries(const uct_cxi_trig_md_t *md);
 
 /** The component; registered by the library's constructor. */
 extern uct_component_t uct_cxi_trig_component;
-
-
-/**
- * Whether memory that is registered with the domain, rather than with an
- * interface, can be reached by peers.
- */
-int uct_cxi_trig_md_has_rma(const uct_cxi_trig_md_t *md);
 
 #endif

@@ -112,7 +112,7 @@ void uct_cxi_trig_mr_pack(uct_cxi_trig_md_t *md, struct fid_mr *mr,
     uct_cxi_trig_rkey_t packed;
 
     memset(&packed, 0, sizeof(packed));
-    packed.key     = (mr == NULL) ? FI_KEY_NOTAVAIL : fi_mr_key(mr);
+    packed.key     = fi_mr_key(mr);
     packed.address = (uintptr_t)address;
     packed.length  = length;
     if (!(md->info->domain_attr->mr_mode & FI_MR_VIRT_ADDR)) {

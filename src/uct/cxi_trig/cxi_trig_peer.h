@@ -17,7 +17,8 @@ struct uct_cxi_trig_ep;
 typedef struct uct_cxi_trig_peer {
     uct_cxi_trig_iface_t   *iface;
     struct uct_cxi_trig_ep *ep;   /**< NULL once the endpoint is gone */
-    fi_addr_t              addr;
+    fi_addr_t              addr;   /**< Of messages and deferred operations */
+    fi_addr_t              memory; /**< Of the memory of its domain */
     unsigned               refs;
     ucs_status_t           lost;  /**< UCS_OK, or how it was lost */
     uct_cxi_trig_track_t   track; /**< Immediate operations in flight */

@@ -85,7 +85,7 @@ static int uct_cxi_trig_tx_post_put(uct_cxi_trig_tx_op_t *op)
     struct fi_msg_rma msg     = {
         .msg_iov       = &source,
         .iov_count     = 1,
-        .addr          = op->peer->addr,
+        .addr          = op->peer->memory,
         .rma_iov       = &target,
         .rma_iov_count = 1,
         .context       = &op->req
