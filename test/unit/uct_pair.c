@@ -180,12 +180,15 @@ static ucs_status_t uct_pair_open(uct_pair_t *pair, const char *const *settings)
 
 int uct_pair_create(uct_pair_t *pair, const char *const *settings)
 {
+    char reason[UCT_TRIG_REASON_MAX];
     ucs_status_t status;
 
     memset(pair, 0, sizeof(*pair));
     pair->component = uct_pair_find_component();
     if (pair->component == NULL) {
-        printf("transport cxi_trig is not there\n");
+        /* The call has the library linked to programs that use UCT alone */
+        uct_trig_off_reason(reason, sizeof(reason));
+        printf("transport cxi_trig is not there: %s\n", reason);
         return -1;
     }
 

@@ -19,8 +19,11 @@
 #include <time.h>
 
 
-/** Pieces of an active message. */
+/** Pieces of an active message that is copied. */
 #define UCT_CXI_TRIG_MAX_IOV 16
+
+/** Pieces of local memory of an operation without a copy, at most. */
+#define UCT_CXI_TRIG_TX_MAX_IOV 8
 
 
 /** Settings of an interface. */
@@ -35,6 +38,13 @@ typedef struct uct_cxi_trig_iface_config {
 } uct_cxi_trig_iface_config_t;
 
 
+/** Atomics of one width, bits of UCT_ATOMIC_OP_xx. */
+typedef struct uct_cxi_trig_amo_caps {
+    uint64_t post;
+    uint64_t fetch;
+} uct_cxi_trig_amo_caps_t;
+
+
 /** Interface. One thread at a time, but for uct_trig_cntr_add(). */
 typedef struct uct_cxi_trig_iface {
     uct_base_iface_t     super;
@@ -47,6 +57,13 @@ typedef struct uct_cxi_trig_iface {
         unsigned                   polls;     /**< Fruitless ones in a row */
         struct timespec            sleep;
     } idle;
+
+    struct {
+        size_t                     max_iov;   /**< Without a copy */
+        size_t                     max_zcopy; /**< Longest put and get, bytes */
+        uct_cxi_trig_amo_caps_t    amo32;
+        uct_cxi_trig_amo_caps_t    amo64;
+    } caps;                                   /**< What the provider has */
 
     struct {
         ucs_mpool_t                mp;

@@ -62,7 +62,7 @@ typedef struct uct_cxi_trig_prov {
                                           in a process */
     unsigned            max_cntrs;   /**< Counters of one interface */
     uint64_t            max_count;   /**< Largest value of a counter */
-    size_t              max_put;     /**< Largest deferred put, bytes */
+    size_t              max_put;     /**< Largest put and get, bytes */
     double              latency;     /**< Seconds, one way */
     double              bandwidth;   /**< Bytes per second */
     double              overhead;    /**< Seconds of CPU per message */
