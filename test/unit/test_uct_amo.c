@@ -300,34 +300,6 @@ static void test_exhausted(void)
     close_all(&pair);
 }
 
-/* A put, an atomic on it and one that fetches: the fences keep them apart */
-static void test_fence(void)
-{
-    uct_pair_t pair;
-    fetch_t old;
-    uint64_t i;
-
-    open_all(&pair, NULL);
-    write_target(0, 8);
-    for (i = 1; i <= 50; ++i) {
-        CU_ASSERT(uct_ep_put_short(pair.a.peer, &i, sizeof(i),
-                                   uct_region_at(&region, TARGET),
-                                   region.rkey.rkey) == UCS_OK);
-        CU_ASSERT(uct_ep_fence(pair.a.peer, 0) == UCS_OK);
-        while (post(pair.a.peer, UCT_ATOMIC_OP_ADD, 8, 1000) ==
-               UCS_ERR_NO_RESOURCE) {
-            uct_pair_progress(&pair);
-        }
-        CU_ASSERT(uct_ep_fence(pair.a.peer, 0) == UCS_OK);
-        while (fetch(&old, pair.a.peer, UCT_ATOMIC_OP_SWAP, 8, 0) ==
-               UCS_ERR_NO_RESOURCE) {
-            uct_pair_progress(&pair);
-        }
-        CU_ASSERT(fetched(&old, &pair, 8) == 1000 + i);
-    }
-    close_all(&pair);
-}
-
 /* A provider may refuse a target that is not aligned, or serve it well; the
  * bytes around it stay in any case */
 static void test_unaligned(void)
@@ -384,7 +356,6 @@ int main(int argc, char **argv)
         {"refused", test_refused},
         {"many", test_many},
         {"exhausted", test_exhausted},
-        {"fence", test_fence},
         {"unaligned", test_unaligned},
         {"stale_key", test_stale_key}
     };

@@ -223,6 +223,33 @@ static void test_cancel(void)
     uct_pair_destroy(&pair);
 }
 
+/* What a fence still holds was never the provider's: all of it is told at
+ * once, and none of it is carried out. */
+static void test_cancel_held(void)
+{
+    uct_pair_t pair;
+    unsigned i;
+
+    open_all(&pair);
+    CU_ASSERT(op_start(&ops[0], OP_FADD, pair.a.peer) == UCS_INPROGRESS);
+    CU_ASSERT(uct_ep_fence(pair.a.peer, 0) == UCS_OK);
+    for (i = 1; i <= OP_LAST; ++i) {
+        CU_ASSERT(op_start(&ops[i], i - 1, pair.a.peer) == UCS_INPROGRESS);
+    }
+    CU_ASSERT(uct_ep_flush(pair.a.peer, UCT_FLUSH_FLAG_CANCEL, NULL) == UCS_OK);
+    for (i = 0; i <= OP_LAST; ++i) {
+        CU_ASSERT((ops[i].done.calls == 1) &&
+                  (ops[i].done.status == UCS_ERR_CANCELED));
+    }
+    CU_ASSERT(uct_pair_flush(&pair, pair.a.peer) == UCS_OK);
+    check_all(OP_LAST + 1);
+    /* The put of zeros, which was held, has not come */
+    CU_ASSERT(region.data[PIECE] == 0x55);
+    CU_ASSERT(pair.a.errors == 0);
+    uct_region_close(&region);
+    uct_pair_destroy(&pair);
+}
+
 /* Without the user's memory in flight there is nothing to wait for */
 static void test_cancel_at_once(void)
 {
@@ -279,6 +306,7 @@ int main(int argc, char **argv)
         {"peer_gone", test_peer_gone},
         {"stale_key", test_stale_key},
         {"cancel", test_cancel},
+        {"cancel_held", test_cancel_held},
         {"cancel_at_once", test_cancel_at_once},
         {"ep_destroyed", test_ep_destroyed},
         {"iface_closed", test_iface_closed}

@@ -235,6 +235,8 @@ static void test_empty(void)
                                uct_region_at(&region, 0), region.rkey.rkey,
                                &done.comp) == UCS_OK);
     CU_ASSERT((unpacked.calls == 1) && (unpacked.length == 0));
+    CU_ASSERT(uct_ep_put_short(pair.a.peer, NULL, 0, 0, UCT_INVALID_RKEY) ==
+              UCS_OK);
     CU_ASSERT(uct_pair_flush(&pair, pair.a.peer) == UCS_OK);
     CU_ASSERT(done.calls == 0);
     close_all(&pair);
@@ -350,70 +352,6 @@ static void test_exhausted(void)
         CU_ASSERT(queued[i].done.calls == 1);
     }
     close_all(&pair);
-}
-
-typedef ucs_status_t (*rma_func_t)(uct_ep_h ep, const uct_iov_t *iov,
-                                   size_t iovcnt, uint64_t remote_addr,
-                                   uct_rkey_t rkey, uct_completion_t *comp);
-
-/* Starts an operation on the region's first bytes, when that can be done */
-static void start(uct_pair_t *pair, rma_func_t func, void *data, size_t length)
-{
-    uct_iov_t iov = {.buffer = data, .length = length, .count = 1};
-    ucs_status_t status;
-
-    while ((status = func(pair->a.peer, &iov, 1, uct_region_at(&region, 0),
-                          region.rkey.rkey, NULL)) == UCS_ERR_NO_RESOURCE) {
-        uct_pair_progress(pair);
-    }
-    CU_ASSERT_FATAL(status == UCS_INPROGRESS);
-}
-
-/* A large put, a small one over it and a get: the fences keep them apart */
-static void check_fenced(ucs_status_t (*fence)(uct_pair_t *pair))
-{
-    enum {
-        LENGTH = 1 << 20
-    };
-    uint8_t *second = local + LENGTH;
-    uint8_t *third  = local + (2 * LENGTH);
-    uct_pair_t pair;
-    unsigned i;
-
-    open_all(&pair, NULL);
-    for (i = 1; i <= 20; ++i) {
-        memset(local, 2 * i, LENGTH);
-        memset(second, (2 * i) + 1, 1000);
-        start(&pair, uct_ep_put_zcopy, local, LENGTH);
-        CU_ASSERT(fence(&pair) == UCS_OK);
-        start(&pair, uct_ep_put_zcopy, second, 1000);
-        CU_ASSERT(fence(&pair) == UCS_OK);
-        start(&pair, uct_ep_get_zcopy, third, LENGTH);
-        CU_ASSERT(uct_pair_flush(&pair, pair.a.peer) == UCS_OK);
-        CU_ASSERT(memcmp(third, second, 1000) == 0);
-        CU_ASSERT(memcmp(third + 1000, local + 1000, LENGTH - 1000) == 0);
-    }
-    close_all(&pair);
-}
-
-static ucs_status_t fence_ep(uct_pair_t *pair)
-{
-    return uct_ep_fence(pair->a.peer, 0);
-}
-
-static ucs_status_t fence_iface(uct_pair_t *pair)
-{
-    return uct_iface_fence(pair->a.iface, 0);
-}
-
-static void test_fence_ep(void)
-{
-    check_fenced(fence_ep);
-}
-
-static void test_fence_iface(void)
-{
-    check_fenced(fence_iface);
 }
 
 /* One completion for many operations is called when the last one is over */
@@ -578,8 +516,6 @@ int main(int argc, char **argv)
         {"empty", test_empty},
         {"refused", test_refused},
         {"exhausted", test_exhausted},
-        {"fence_ep", test_fence_ep},
-        {"fence_iface", test_fence_iface},
         {"shared_completion", test_shared_completion},
         {"am_zcopy", test_am_zcopy},
         {"am_zcopy_limits", test_am_zcopy_limits},

@@ -41,9 +41,9 @@ static const uct_cxi_trig_tx_kind_t uct_cxi_trig_am_zcopied = {
     .is_zcopy = 1
 };
 
-ucs_status_t uct_cxi_trig_am_get(uct_cxi_trig_ep_t *ep,
-                                 uct_cxi_trig_msg_type_t type,
-                                 uct_cxi_trig_tx_op_t **op_p)
+static ucs_status_t uct_cxi_trig_am_get(uct_cxi_trig_ep_t *ep,
+                                        uct_cxi_trig_msg_type_t type,
+                                        uct_cxi_trig_tx_op_t **op_p)
 {
     ucs_status_t status = uct_cxi_trig_tx_get(ep, &uct_cxi_trig_am_copied,
                                               op_p);
@@ -52,6 +52,15 @@ ucs_status_t uct_cxi_trig_am_get(uct_cxi_trig_ep_t *ep,
         (*op_p)->msg = (uct_cxi_trig_msg_t){.type = type};
     }
     return status;
+}
+
+ucs_status_t uct_cxi_trig_am_probe(uct_cxi_trig_ep_t *ep)
+{
+    uct_cxi_trig_tx_op_t *op;
+    ucs_status_t status;
+
+    status = uct_cxi_trig_am_get(ep, UCT_CXI_TRIG_MSG_PROBE, &op);
+    return (status == UCS_OK) ? uct_cxi_trig_tx_send(op, 0) : status;
 }
 
 ucs_status_t uct_cxi_trig_ep_am_short(uct_ep_h uct_ep, uint8_t id,

@@ -10,10 +10,11 @@
 #include "cxi_trig_tx.h"
 
 
-/** As uct_cxi_trig_tx_get(), for a message that is copied. */
-ucs_status_t uct_cxi_trig_am_get(uct_cxi_trig_ep_t *ep,
-                                 uct_cxi_trig_msg_type_t type,
-                                 uct_cxi_trig_tx_op_t **op_p);
+/**
+ * Send a message that tells the sender whether the peer is there: its endpoint
+ * fails if not. Returns as UCT's short messages.
+ */
+ucs_status_t uct_cxi_trig_am_probe(uct_cxi_trig_ep_t *ep);
 
 /** UCT's active message of a header and a payload. */
 ucs_status_t uct_cxi_trig_ep_am_short(uct_ep_h ep, uint8_t id, uint64_t header,

@@ -153,7 +153,6 @@ ucs_status_t uct_cxi_trig_ep_check(uct_ep_h uct_ep, unsigned flags,
                                    uct_completion_t *comp)
 {
     uct_cxi_trig_ep_t *ep = ucs_derived_of(uct_ep, uct_cxi_trig_ep_t);
-    uct_cxi_trig_tx_op_t *op;
     ucs_status_t status;
 
     UCT_CXI_TRIG_KEEPALIVE_CHECK(flags, comp);
@@ -162,12 +161,7 @@ ucs_status_t uct_cxi_trig_ep_check(uct_ep_h uct_ep, unsigned flags,
         return UCS_OK; /* Something in flight tells as well */
     }
 
-    status = uct_cxi_trig_am_get(ep, UCT_CXI_TRIG_MSG_PROBE, &op);
-    if (status == UCS_ERR_NO_RESOURCE) {
-        return UCS_OK; /* Asked too often; the next check will tell */
-    } else if (status != UCS_OK) {
-        return status;
-    }
-
-    return uct_cxi_trig_tx_send(op, 0);
+    status = uct_cxi_trig_am_probe(ep);
+    /* Asked too often: the next check will tell */
+    return (status == UCS_ERR_NO_RESOURCE) ? UCS_OK : status;
 }

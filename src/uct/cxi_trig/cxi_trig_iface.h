@@ -68,7 +68,8 @@ typedef struct uct_cxi_trig_iface {
     struct {
         ucs_mpool_t                mp;
         unsigned                   avail;    /**< May still be posted */
-        struct uct_cxi_trig_tx_op  *backlog; /**< Provider had no room for it */
+        struct uct_cxi_trig_tx_op  *backlog; /**< Provider had no room yet */
+        ucs_list_link_t            held;     /**< Behind a fence, in order */
         uct_cxi_trig_track_t       track;
         uint64_t                   fence;    /**< Nothing before it passed */
         ucs_arbiter_t              pending;

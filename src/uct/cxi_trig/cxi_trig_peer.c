@@ -55,6 +55,12 @@ void uct_cxi_trig_peer_put(uct_cxi_trig_peer_t *peer)
     ucs_free(peer);
 }
 
+/* The endpoint may be gone before. */
+ucs_status_t uct_cxi_trig_peer_status(const uct_cxi_trig_peer_t *peer)
+{
+    return (peer->ep != NULL) ? peer->ep->status : peer->lost;
+}
+
 void uct_cxi_trig_peer_fail(uct_cxi_trig_peer_t *peer, ucs_status_t status)
 {
     if ((peer->lost == UCS_OK) && uct_cxi_trig_status_is_peer(status)) {

@@ -7,8 +7,7 @@
 #endif
 
 #include "cxi_trig_rma.h"
-#include "cxi_trig_ep.h"
-#include "cxi_trig_tx.h"
+#include "cxi_trig_am.h"
 
 #include <ucs/debug/log.h>
 #include <uct/base/uct_iov.inl>
@@ -107,20 +106,6 @@ static void uct_cxi_trig_rma_use_payload(uct_cxi_trig_tx_op_t *op,
     };
 }
 
-/* An empty operation is complete at once: not every provider carries one
- * out. */
-static ucs_status_t uct_cxi_trig_rma_send_put(uct_cxi_trig_tx_op_t *op,
-                                              size_t length)
-{
-    if (length == 0) {
-        uct_cxi_trig_tx_drop(op);
-        return UCS_OK;
-    }
-
-    uct_cxi_trig_rma_use_payload(op, length);
-    return uct_cxi_trig_tx_send(op, length);
-}
-
 ucs_status_t uct_cxi_trig_ep_put_short(uct_ep_h uct_ep, const void *buffer,
                                        unsigned length, uint64_t remote_addr,
                                        uct_rkey_t rkey)
@@ -132,17 +117,21 @@ ucs_status_t uct_cxi_trig_ep_put_short(uct_ep_h uct_ep, const void *buffer,
     UCT_CHECK_LENGTH(length, 0, uct_cxi_trig_ep_iface(ep)->seg_size,
                      "put_short");
 
+    if (length == 0) {
+        /* No key is needed; but users expect to hear of a peer that is gone */
+        return uct_cxi_trig_am_probe(ep);
+    }
+
     status = uct_cxi_trig_tx_get_remote(ep, &uct_cxi_trig_rma_put_copied,
                                         remote_addr, rkey, &op);
     if (status != UCS_OK) {
         return status;
     }
 
-    if (length > 0) {
-        memcpy(op->payload, buffer, length);
-    }
+    memcpy(op->payload, buffer, length);
     UCT_TL_EP_STAT_OP(&ep->super, PUT, SHORT, length);
-    return uct_cxi_trig_rma_send_put(op, length);
+    uct_cxi_trig_rma_use_payload(op, length);
+    return uct_cxi_trig_tx_send(op, length);
 }
 
 ssize_t uct_cxi_trig_ep_put_bcopy(uct_ep_h uct_ep, uct_pack_callback_t pack_cb,
@@ -162,7 +151,13 @@ ssize_t uct_cxi_trig_ep_put_bcopy(uct_ep_h uct_ep, uct_pack_callback_t pack_cb,
 
     length = pack_cb(op->payload, arg);
     UCT_TL_EP_STAT_OP(&ep->super, PUT, BCOPY, length);
-    status = uct_cxi_trig_rma_send_put(op, length);
+    if (length == 0) {
+        uct_cxi_trig_tx_drop(op);
+        return 0;
+    }
+
+    uct_cxi_trig_rma_use_payload(op, length);
+    status = uct_cxi_trig_tx_send(op, length);
     return (status == UCS_OK) ? (ssize_t)length : (ssize_t)status;
 }
 

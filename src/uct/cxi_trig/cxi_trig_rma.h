@@ -3,7 +3,8 @@
  * cxi_trig_rma.h - puts and gets.
  *
  * A put is over when its data is in the peer's memory, a get when it is in
- * ours. There is no short get: it would have to wait for the data.
+ * ours. There is no short get: it would have to wait for the data. An empty
+ * operation is complete at once, as not every provider carries one out.
  */
 #ifndef UCT_CXI_TRIG_RMA_H_
 #define UCT_CXI_TRIG_RMA_H_

@@ -48,6 +48,7 @@ ucs_status_t uct_cxi_trig_tx_init(uct_cxi_trig_iface_t *iface,
     iface->tx.avail   = queue_len;
     iface->tx.backlog = NULL;
     iface->tx.fence   = 0;
+    ucs_list_head_init(&iface->tx.held);
     uct_cxi_trig_track_init(&iface->tx.track);
     ucs_arbiter_init(&iface->tx.pending);
     return UCS_OK;
@@ -64,21 +65,55 @@ static void uct_cxi_trig_tx_tell(uct_cxi_trig_tx_op_t *op, ucs_status_t status)
     }
 }
 
+/* All earlier ones that its fences named are over. */
+static int uct_cxi_trig_tx_may_go(uct_cxi_trig_tx_op_t *op)
+{
+    return uct_cxi_trig_track_passed(&op->peer->iface->tx.track,
+                                     op->fence.by_iface) &&
+           uct_cxi_trig_track_passed(&op->peer->track, op->fence.by_peer);
+}
+
+static void uct_cxi_trig_tx_hold(uct_cxi_trig_tx_op_t *op)
+{
+    ucs_list_add_tail(&op->peer->iface->tx.held, &op->fence.list);
+    op->fence.is_held = 1;
+    ++op->peer->held;
+}
+
+static void uct_cxi_trig_tx_unhold(uct_cxi_trig_tx_op_t *op)
+{
+    if (op->fence.is_held) {
+        ucs_list_del(&op->fence.list);
+        op->fence.is_held = 0;
+        --op->peer->held;
+    }
+}
+
+/* It is over, one way or the other. */
+static void uct_cxi_trig_tx_end(uct_cxi_trig_tx_op_t *op, ucs_status_t status)
+{
+    uct_cxi_trig_peer_t *peer   = op->peer;
+    uct_cxi_trig_iface_t *iface = peer->iface;
+
+    uct_cxi_trig_tx_unhold(op);
+    ++iface->tx.avail;
+    uct_cxi_trig_tx_tell(op, status);
+    uct_cxi_trig_track_end(&iface->tx.track, &op->by_iface, UCS_OK);
+    uct_cxi_trig_track_end(&peer->track, &op->by_peer, status);
+    ucs_mpool_put(op);
+    uct_cxi_trig_peer_put(peer);
+}
+
 void uct_cxi_trig_tx_cleanup(uct_cxi_trig_iface_t *iface)
 {
-    uct_cxi_trig_tx_op_t *op, *tmp;
-
+    uct_cxi_trig_track_purge(&iface->tx.track, UCS_ERR_CANCELED);
     /* The endpoint is closed: the provider will report none of these, and
      * touches no memory any more */
-    ucs_list_for_each_safe(op, tmp, &iface->tx.track.ops, by_iface.list) {
-        uct_cxi_trig_tx_tell(op, UCS_ERR_CANCELED);
-        ucs_list_del(&op->by_iface.list);
-        uct_cxi_trig_track_end(&op->peer->track, &op->by_peer,
-                               UCS_ERR_CANCELED);
-        uct_cxi_trig_peer_put(op->peer);
-        ucs_mpool_put(op);
+    while (!ucs_list_is_empty(&iface->tx.track.ops)) {
+        uct_cxi_trig_tx_end(ucs_list_head(&iface->tx.track.ops,
+                                          uct_cxi_trig_tx_op_t, by_iface.list),
+                            UCS_ERR_CANCELED);
     }
-    uct_cxi_trig_track_purge(&iface->tx.track, UCS_ERR_CANCELED);
     ucs_arbiter_cleanup(&iface->tx.pending);
     ucs_mpool_cleanup(&iface->tx.mp, 1);
 }
@@ -87,22 +122,14 @@ static void uct_cxi_trig_tx_complete(uct_cxi_trig_iface_t *iface,
                                      uct_cxi_trig_req_t *req, size_t length,
                                      ucs_status_t status)
 {
-    uct_cxi_trig_tx_op_t *op  = ucs_container_of(req, uct_cxi_trig_tx_op_t,
-                                                 req);
-    uct_cxi_trig_peer_t *peer = op->peer;
+    uct_cxi_trig_tx_op_t *op = ucs_container_of(req, uct_cxi_trig_tx_op_t, req);
 
     if (ucs_unlikely(status != UCS_OK)) {
-        uct_cxi_trig_peer_fail(peer, status);
+        uct_cxi_trig_peer_fail(op->peer, status);
     } else if (!op->canceled) {
         op->kind->finish(op);
     }
-
-    ++iface->tx.avail;
-    uct_cxi_trig_tx_tell(op, status);
-    uct_cxi_trig_track_end(&iface->tx.track, &op->by_iface, UCS_OK);
-    uct_cxi_trig_track_end(&peer->track, &op->by_peer, status);
-    ucs_mpool_put(op);
-    uct_cxi_trig_peer_put(peer);
+    uct_cxi_trig_tx_end(op, status);
 }
 
 ucs_status_t uct_cxi_trig_tx_check(uct_cxi_trig_ep_t *ep)
@@ -113,9 +140,7 @@ ucs_status_t uct_cxi_trig_tx_check(uct_cxi_trig_ep_t *ep)
         return ep->status;
     }
     if (uct_cxi_trig_tx_is_exhausted(iface) ||
-        uct_cxi_trig_pending_blocks(ep) ||
-        !uct_cxi_trig_track_passed(&iface->tx.track, iface->tx.fence) ||
-        !uct_cxi_trig_track_passed(&ep->peer->track, ep->fence)) {
+        uct_cxi_trig_pending_blocks(ep)) {
         return UCS_ERR_NO_RESOURCE;
     }
     return UCS_OK;
@@ -141,12 +166,15 @@ ucs_status_t uct_cxi_trig_tx_get(uct_cxi_trig_ep_t *ep,
         return UCS_ERR_NO_MEMORY;
     }
 
-    op->req.complete = uct_cxi_trig_tx_complete;
-    op->peer         = ep->peer;
-    op->kind         = kind;
-    op->comp         = NULL;
-    op->canceled     = 0;
-    *op_p            = op;
+    op->req.complete   = uct_cxi_trig_tx_complete;
+    op->peer           = ep->peer;
+    op->kind           = kind;
+    op->comp           = NULL;
+    op->canceled       = 0;
+    op->fence.by_iface = iface->tx.fence;
+    op->fence.by_peer  = ep->fence;
+    op->fence.is_held  = 0;
+    *op_p              = op;
     return UCS_OK;
 }
 
@@ -244,6 +272,11 @@ ucs_status_t uct_cxi_trig_tx_send(uct_cxi_trig_tx_op_t *op, size_t length)
     uct_cxi_trig_track_start(&iface->tx.track, &op->by_iface);
     uct_cxi_trig_track_start(&op->peer->track, &op->by_peer);
 
+    if (ucs_unlikely((op->peer->held > 0) || !uct_cxi_trig_tx_may_go(op))) {
+        uct_cxi_trig_tx_hold(op);
+        return UCS_OK;
+    }
+
     status = uct_cxi_trig_tx_try(iface, op);
     if (ucs_unlikely(status != UCS_OK)) {
         op->comp = NULL; /* The returned status tells */
@@ -262,20 +295,71 @@ ucs_status_t uct_cxi_trig_tx_start(uct_cxi_trig_tx_op_t *op, size_t length,
     return (status == UCS_OK) ? UCS_INPROGRESS : status;
 }
 
-unsigned uct_cxi_trig_tx_retry(uct_cxi_trig_iface_t *iface)
+/* Post what was accepted earlier; its failure is told by completion. */
+static void uct_cxi_trig_tx_submit(uct_cxi_trig_iface_t *iface,
+                                   uct_cxi_trig_tx_op_t *op)
 {
-    uct_cxi_trig_tx_op_t *op = iface->tx.backlog;
-    ucs_status_t status;
+    ucs_status_t status = uct_cxi_trig_peer_status(op->peer);
 
-    if (op == NULL) {
-        return 0;
+    if (status == UCS_OK) {
+        status = uct_cxi_trig_tx_try(iface, op);
     }
-
-    status = uct_cxi_trig_tx_try(iface, op);
     if (status != UCS_OK) {
         uct_cxi_trig_tx_complete(iface, &op->req, 0, status);
     }
-    return iface->tx.backlog == NULL;
+}
+
+/* The oldest one that no fence holds any more, or NULL. Operations to one peer
+ * keep their order: what an older one waits for, a younger one does too. */
+static uct_cxi_trig_tx_op_t *uct_cxi_trig_tx_next(uct_cxi_trig_iface_t *iface)
+{
+    uct_cxi_trig_tx_op_t *op;
+
+    ucs_list_for_each(op, &iface->tx.held, fence.list) {
+        if (uct_cxi_trig_tx_may_go(op)) {
+            return op;
+        }
+    }
+    return NULL;
+}
+
+int uct_cxi_trig_tx_has_work(uct_cxi_trig_iface_t *iface)
+{
+    return (iface->tx.backlog != NULL) || (uct_cxi_trig_tx_next(iface) != NULL);
+}
+
+unsigned uct_cxi_trig_tx_retry(uct_cxi_trig_iface_t *iface)
+{
+    unsigned count           = 0;
+    uct_cxi_trig_tx_op_t *op = iface->tx.backlog;
+
+    if (op != NULL) {
+        iface->tx.backlog = NULL;
+        uct_cxi_trig_tx_submit(iface, op);
+        count += (iface->tx.backlog == NULL);
+    }
+
+    while ((iface->tx.backlog == NULL) &&
+           ((op = uct_cxi_trig_tx_next(iface)) != NULL)) {
+        uct_cxi_trig_tx_unhold(op);
+        uct_cxi_trig_tx_submit(iface, op);
+        ++count;
+    }
+    return count;
+}
+
+/* One that a fence holds and that is numbered below @a end, or NULL. */
+static uct_cxi_trig_tx_op_t *uct_cxi_trig_tx_held(uct_cxi_trig_peer_t *peer,
+                                                  uint64_t end)
+{
+    uct_cxi_trig_tx_op_t *op;
+
+    ucs_list_for_each(op, &peer->iface->tx.held, fence.list) {
+        if ((op->peer == peer) && (op->by_peer.number < end)) {
+            return op;
+        }
+    }
+    return NULL;
 }
 
 int uct_cxi_trig_tx_cancel(uct_cxi_trig_peer_t *peer)
@@ -285,6 +369,10 @@ int uct_cxi_trig_tx_cancel(uct_cxi_trig_peer_t *peer)
     uct_cxi_trig_tx_op_t *op;
 
     uct_cxi_trig_track_purge(&peer->track, UCS_ERR_CANCELED);
+    while ((op = uct_cxi_trig_tx_held(peer, end)) != NULL) {
+        /* Not the provider's yet, whatever memory it names */
+        uct_cxi_trig_tx_end(op, UCS_ERR_CANCELED);
+    }
     ucs_list_for_each(op, &peer->track.ops, by_peer.list) {
         if (op->by_peer.number >= end) {
             break; /* Started by a completion of this loop */

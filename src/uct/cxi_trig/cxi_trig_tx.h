@@ -63,6 +63,12 @@ typedef struct uct_cxi_trig_tx_op {
     const uct_cxi_trig_tx_kind_t *kind;
     uct_completion_t             *comp;    /**< The user's, or NULL */
     int                          canceled; /**< The user was told already */
+    struct {
+        ucs_list_link_t          list;     /**< On the interface's */
+        uint64_t                 by_iface; /**< All below are to be over */
+        uint64_t                 by_peer;
+        int                      is_held;  /**< They are not yet */
+    } fence;
     size_t                       length;   /**< Of the payload */
     struct {
         uint64_t                 addr;     /**< As the provider wants it */
@@ -153,14 +159,21 @@ ucs_status_t uct_cxi_trig_tx_start(uct_cxi_trig_tx_op_t *op, size_t length,
  */
 int uct_cxi_trig_tx_cancel(uct_cxi_trig_peer_t *peer);
 
-/** Try again what the provider had no room for; returns 1 if it has now. */
+/** Whether uct_cxi_trig_tx_retry() has something to try. */
+int uct_cxi_trig_tx_has_work(uct_cxi_trig_iface_t *iface);
+
+/** Post what the provider had no room for, or a fence has held, if that can be
+ *  done now; returns how many operations. */
 unsigned uct_cxi_trig_tx_retry(uct_cxi_trig_iface_t *iface);
 
 /** UCT's flush of an interface. */
 ucs_status_t uct_cxi_trig_tx_iface_flush(uct_iface_h iface, unsigned flags,
                                          uct_completion_t *comp);
 
-/** UCT's fence of an interface: later operations wait for earlier ones. */
+/**
+ * UCT's fence of an interface: later operations wait for earlier ones. They are
+ * taken all the same, and held until those are over.
+ */
 ucs_status_t uct_cxi_trig_tx_iface_fence(uct_iface_h iface, unsigned flags);
 
 #endif
