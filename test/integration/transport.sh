@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The transport as the programs of other projects see it.
 # usage: transport.sh listed | alone | refused VARIABLE=VALUE REGEX |
-#                     perftest [ucx_perftest-OPTION...]
+#                     perftest [ucx_perftest-OPTION...] |
+#                     native REGEX [ucx_perftest-OPTION...]
 # Needs srcdir, builddir, ST_RUN and ST_DEVICE in the environment, as run.sh
 # sets them.
 set -uo pipefail
@@ -90,8 +91,22 @@ test_perftest()
     grep -qE '^Final:|^ *[0-9]+ +[0-9.]+' <<<"$out" || fail "no result"
 }
 
+# UCP's report of its protocols tells that it takes the transport's operations,
+# rather than messages that do the same.
+test_native()
+{
+    local regex=$1 out
+    shift
+    need ucx_perftest
+    out=$(UCX_PROTO_ENABLE=y UCX_PROTO_INFO=y "$0" perftest "$@") ||
+        fail "the test fails: $out"
+    echo "$out"
+    grep -qE "$regex.*cxi_trig/$ST_DEVICE" <<<"$out" ||
+        fail "no line with \"$regex\""
+}
+
 what=${1:-}
 case $what in
-listed|alone|refused|perftest) shift; "test_$what" "$@" ;;
+listed|alone|refused|perftest|native) shift; "test_$what" "$@" ;;
 *) sed -n 's/^# usage/usage/p' "$0" >&2; exit 2 ;;
 esac
