@@ -51,13 +51,6 @@ static ucs_config_field_t uct_cxi_trig_md_config_table[] = {
 };
 
 
-void *uct_cxi_trig_md_desc(uct_mem_h memh)
-{
-    const uct_cxi_trig_memh_t *region = memh;
-
-    return (region == NULL) ? NULL : fi_mr_desc(region->mr);
-}
-
 /* UCX gives no settings here: read them from the environment. */
 static ucs_status_t uct_cxi_trig_md_list(struct fi_info **info_p)
 {

@@ -50,8 +50,4 @@ unsigned uct_cxi_trig_md_max_entries(const uct_cxi_trig_md_t *md);
 /** The component; registered by the library's constructor. */
 extern uct_component_t uct_cxi_trig_component;
 
-
-/** What libfabric calls the descriptor of local memory; NULL for no handle. */
-void *uct_cxi_trig_md_desc(uct_mem_h memh);
-
 #endif

@@ -202,9 +202,10 @@ void uct_cxi_trig_tx_add_iov(uct_cxi_trig_tx_iov_t *dest, const uct_iov_t *iov,
         length = uct_iov_get_length(&iov[i]);
         if (length > 0) {
             ucs_assert(dest->count < UCT_CXI_TRIG_TX_MAX_IOV);
-            dest->iov[dest->count].iov_base = iov[i].buffer;
-            dest->iov[dest->count].iov_len  = length;
-            dest->desc[dest->count++]       = uct_cxi_trig_md_desc(iov[i].memh);
+            dest->iov[dest->count++] = (struct iovec){
+                .iov_base = iov[i].buffer,
+                .iov_len  = length
+            };
         }
     }
 }

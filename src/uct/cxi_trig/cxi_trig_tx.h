@@ -50,7 +50,6 @@ typedef union uct_cxi_trig_word {
 typedef struct uct_cxi_trig_tx_iov {
     size_t       count;
     struct iovec iov[UCT_CXI_TRIG_TX_MAX_IOV];
-    void         *desc[UCT_CXI_TRIG_TX_MAX_IOV]; /**< libfabric's */
 } uct_cxi_trig_tx_iov_t;
 
 
@@ -132,8 +131,11 @@ ucs_status_t uct_cxi_trig_tx_get_remote(uct_cxi_trig_ep_t *ep,
                                         uint64_t remote_addr, uct_rkey_t rkey,
                                         uct_cxi_trig_tx_op_t **op_p);
 
-/** Name the user's memory in @a dest, behind what it has; empty pieces are left
- *  out. */
+/**
+ * Name the user's memory in @a dest, behind what it has; empty pieces are left
+ * out. Handles are not looked at: libfabric is not asked for FI_MR_LOCAL, so
+ * the domain has no UCT_MD_FLAG_NEED_MEMH, and UCP then gives any.
+ */
 void uct_cxi_trig_tx_add_iov(uct_cxi_trig_tx_iov_t *dest, const uct_iov_t *iov,
                              size_t iovcnt);
 
