@@ -25,8 +25,8 @@ typedef ucs_status_t (*mpix_enqueue_func_t)(ucp_st_queue_h queue,
 static int mpix_enqueue_reserve(const char *func, mpix_queue_set_t *set,
                                 int count)
 {
-    MPI_Request *requests = NULL;
-    ucp_st_op_h *ops      = NULL;
+    MPI_Request *requests;
+    ucp_st_op_h *ops;
 
     if (count <= set->max) {
         return MPI_SUCCESS;
