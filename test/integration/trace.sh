@@ -104,6 +104,7 @@ test_rma()
 {
     local lane=$1 name
     export UCX_ST_LANES=$lane
+    [ "$lane" != direct ] || export UCX_TLS=posix,self
     UCX_ST_TRACE=$temp/rank.%p UCX_ST_STATS=y "$ST_RUN" mpirun -n 2 \
         "$builddir/bench/st_mbw" --variants put,get --min 64 --max 64 \
         --window 8 --iters 2 --trials 1 >"$temp/run" 2>&1 ||
