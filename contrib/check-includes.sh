@@ -59,7 +59,7 @@ check_folder src/uct/cxi_trig \
 check_folder src/ucp/st \
     'ucs_ext/.*|ucs_(gstream|trace)\.h|ucs/.*|ucp/api/.*|uct/api/.*|uct_trig\.h|ucp_st\.h|ucp_st_batch\.h|ucp_st_def\.h|ucp_st_channel\.h'
 check_folder src/tools "$outside"
-check_folder contrib "$outside"
+check_folder contrib "$outside" '/hook_' 'ompi_config\.h|ompi/mca/hook/.*'
 # What the programs share
 check_folder bench "$outside|st_(counts|number|report)\.h" \
     '/trig_' 'rdma/.*|cxiemu\.h'
