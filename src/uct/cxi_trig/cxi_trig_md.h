@@ -19,8 +19,12 @@
 
 /** Settings of a memory domain. */
 typedef struct uct_cxi_trig_md_config {
-    uct_md_config_t super;
-    char            *provider;
+    uct_md_config_t        super;
+    char                   *provider;
+#if UCT_CXI_TRIG_MD_HAS_CACHE
+    ucs_ternary_auto_value_t rcache_enable;
+    uct_md_rcache_config_t   rcache;
+#endif
 } uct_cxi_trig_md_config_t;
 
 
@@ -39,6 +43,11 @@ typedef struct uct_cxi_trig_md {
     struct fi_cxiemu_domain_ops *emu;   /**< Of the emulated NIC, or NULL */
     uint64_t                  next_key; /**< Where we choose the keys */
     int                       loopback; /**< Reaches this machine only */
+#if UCT_CXI_TRIG_MD_HAS_CACHE
+    ucs_rcache_t              *rcache;  /**< NULL if registrations are not
+                                             kept */
+#endif
+    ucs_linear_func_t         reg_cost;
 } uct_cxi_trig_md_t;
 
 

@@ -58,6 +58,7 @@ static const uct_cxi_trig_prov_t uct_cxi_trig_provs[] = {
         .local       = 0,
         .doorbell    = 1,
         .eio_is_loss = 0,
+        .revokes     = 1,
         .idle        = UCT_CXI_TRIG_IDLE_SPIN,
         .pool        = &uct_cxi_trig_prov_pool_cxi,
         .done        = UCT_CXI_TRIG_DONE_CQ,
@@ -71,13 +72,15 @@ static const uct_cxi_trig_prov_t uct_cxi_trig_provs[] = {
     }, {
         /* Entries: more than 2,000 at one trigger get stuck; put: lengths are
          * kept in an int inside; it has no code of its own for a broken
-         * connection */
+         * connection; a write whose key was good when it began to arrive goes
+         * on when the region is closed */
         .name        = "sockets",
         .ops         = &uct_cxi_trig_prov_libfabric,
         .id          = 2,
         .local       = 0,
         .doorbell    = 1,
         .eio_is_loss = 1,
+        .revokes     = 0,
         .idle        = UCT_CXI_TRIG_IDLE_SLEEP,
         .pool        = &uct_cxi_trig_prov_pool_sockets,
         .done        = UCT_CXI_TRIG_DONE_CNTR,
@@ -96,6 +99,7 @@ static const uct_cxi_trig_prov_t uct_cxi_trig_provs[] = {
         .local       = 1,
         .doorbell    = 0,
         .eio_is_loss = 0,
+        .revokes     = 1,
         .idle        = UCT_CXI_TRIG_IDLE_YIELD,
         .pool        = &uct_cxi_trig_prov_pool_cxiemu,
         .done        = UCT_CXI_TRIG_DONE_CQ,
@@ -113,6 +117,7 @@ static const uct_cxi_trig_prov_t uct_cxi_trig_provs[] = {
         .local       = 0,
         .doorbell    = 1,
         .eio_is_loss = 0,
+        .revokes     = 0,
         .idle        = UCT_CXI_TRIG_IDLE_SPIN,
         .pool        = &uct_cxi_trig_prov_pool_other,
         .done        = UCT_CXI_TRIG_DONE_CQ,

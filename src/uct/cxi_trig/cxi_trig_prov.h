@@ -55,6 +55,8 @@ typedef struct uct_cxi_trig_prov {
     uint8_t             doorbell;    /**< A store is the best trigger */
     uint8_t             eio_is_loss; /**< FI_EIO and FI_ENOENT tell a broken
                                           connection */
+    uint8_t             revokes;     /**< No peer reaches a region any more
+                                          once fi_close() of it returns */
     uct_cxi_trig_idle_t idle;
     uct_cxi_trig_done_t done;
     struct uct_cxi_trig_credit_pool *pool; /**< Entries that are in use */
