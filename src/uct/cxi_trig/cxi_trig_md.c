@@ -41,7 +41,23 @@ static ucs_config_field_t uct_cxi_trig_md_config_table[] = {
      "libfabric provider: auto (cxi if present, else cxiemu, the emulated\n"
      "NIC, else sockets), or a name. The provider must have deferred work; no\n"
      "other one is used instead.",
-     ucs_offsetof(uct_cxi_trig_md_config_t, provider), UCS_CONFIG_TYPE_STRING},
+     ucs_offsetof(uct_cxi_trig_md_config_t, want.name),
+     UCS_CONFIG_TYPE_STRING},
+
+    {"ORDERING", "default",
+     "What the provider keeps in order between two endpoints:\n"
+     " - relaxed : messages, nothing else\n"
+     " - default : messages, and what it keeps in order unasked\n"
+     " - strict  : messages; puts, gets and atomics, each among themselves\n"
+     "A provider that cannot is refused.",
+     ucs_offsetof(uct_cxi_trig_md_config_t, want.ordering),
+     UCS_CONFIG_TYPE_ENUM(uct_cxi_trig_prov_orderings)},
+
+    {"TRAFFIC_CLASS", "default",
+     "Traffic class of all that is sent; default: the provider's. A provider\n"
+     "that has not got the class is refused.",
+     ucs_offsetof(uct_cxi_trig_md_config_t, want.traffic_class),
+     UCS_CONFIG_TYPE_ENUM(uct_cxi_trig_prov_traffic_classes)},
 
 #if UCT_CXI_TRIG_MD_HAS_CACHE
     {"RCACHE", "try",
@@ -76,7 +92,7 @@ static ucs_status_t uct_cxi_trig_md_list(struct fi_info **info_p)
     }
 
     status = uct_cxi_trig_prov_find(
-            ucs_derived_of(config, uct_cxi_trig_md_config_t)->provider, &prov,
+            &ucs_derived_of(config, uct_cxi_trig_md_config_t)->want, &prov,
             info_p);
     uct_config_release(config);
     return status;
@@ -328,14 +344,14 @@ static ucs_status_t uct_cxi_trig_md_open(uct_component_t *component,
         return UCS_ERR_NO_MEMORY;
     }
 
-    status = uct_cxi_trig_prov_find(config->provider, &md->prov, &list);
+    status = uct_cxi_trig_prov_find(&config->want, &md->prov, &list);
     if (status != UCS_OK) {
         goto err_free;
     }
 
     md->info = uct_cxi_trig_md_pick(list, md_name);
     if (md->info == NULL) {
-        ucs_error("libfabric provider %s has no device %s", config->provider,
+        ucs_error("libfabric provider %s has no device %s", config->want.name,
                   md_name);
         status = UCS_ERR_NO_DEVICE;
         goto err_free;

@@ -19,8 +19,8 @@
 
 /** Settings of a memory domain. */
 typedef struct uct_cxi_trig_md_config {
-    uct_md_config_t        super;
-    char                   *provider;
+    uct_md_config_t          super;
+    uct_cxi_trig_prov_want_t want;
 #if UCT_CXI_TRIG_MD_HAS_CACHE
     ucs_ternary_auto_value_t rcache_enable;
     uct_md_rcache_config_t   rcache;
