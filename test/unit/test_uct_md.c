@@ -5,6 +5,7 @@
 #endif
 
 #include "st_cunit.h"
+#include "st_intercept.h"
 #include "uct_pair.h"
 
 #include <ucs/debug/log_def.h>
@@ -74,22 +75,22 @@ static ucs_status_t domain_try(domain_t *domain, const char *device,
     return status;
 }
 
-static void domain_open(domain_t *domain)
+static ucs_status_t domain_try_default(domain_t *domain)
 {
-    CU_ASSERT_FATAL(domain_try(domain, uct_pair_device(), NULL, NULL) ==
-                    UCS_OK);
+    return domain_try(domain, uct_pair_device(), NULL, NULL);
 }
 
 /* UCX itself caches where there is no such setting */
-static void domain_open_uncached(domain_t *domain)
+static ucs_status_t domain_try_uncached(domain_t *domain)
 {
     ucs_status_t status = domain_try(domain, uct_pair_device(), "RCACHE", "n");
 
-    if (status == UCS_ERR_NO_ELEM) {
-        domain_open(domain);
-    } else {
-        CU_ASSERT_FATAL(status == UCS_OK);
-    }
+    return (status == UCS_ERR_NO_ELEM) ? domain_try_default(domain) : status;
+}
+
+static void domain_open(domain_t *domain)
+{
+    CU_ASSERT_FATAL(domain_try_default(domain) == UCS_OK);
 }
 
 static void domain_close(domain_t *domain)
@@ -129,9 +130,12 @@ static int key_is_new(const uint8_t *key, const uint8_t *before)
 /* Where UCX cannot watch memory, there is no cache */
 static int domain_open_cached(domain_t *domain)
 {
+    ucs_status_t status;
+
     errors_begin();
-    if (domain_try(domain, uct_pair_device(), "RCACHE", "y") != UCS_OK) {
-        CU_ASSERT(errors_end() > 0);
+    status = domain_try(domain, uct_pair_device(), "RCACHE", "y");
+    if (status != UCS_OK) {
+        CU_ASSERT((errors_end() > 0) || (status == UCS_ERR_NO_ELEM));
         st_cunit_skip("no cache of registrations here: UCX cannot tell that "
                       "memory is unmapped, or caches itself");
         return 0;
@@ -231,7 +235,7 @@ static void test_refused_keys(void)
 }
 
 /* Memory that is not there, wholly or in part; said once, or not at all */
-static void check_unmapped(void (*open)(domain_t*))
+static void check_unmapped(ucs_status_t (*open)(domain_t*))
 {
     size_t page = sysconf(_SC_PAGESIZE);
     uint8_t *pages = map_pages(3 * page);
@@ -239,7 +243,7 @@ static void check_unmapped(void (*open)(domain_t*))
     domain_t domain;
     unsigned i;
 
-    open(&domain);
+    CU_ASSERT_FATAL(open(&domain) == UCS_OK);
     CU_ASSERT_FATAL(munmap(pages + page, page) == 0);
     for (i = 0; i < 3; ++i) {
         errors_begin();
@@ -266,12 +270,12 @@ static void check_unmapped(void (*open)(domain_t*))
 
 static void test_unmapped(void)
 {
-    check_unmapped(domain_open);
+    check_unmapped(domain_try_default);
 }
 
 static void test_unmapped_uncached(void)
 {
-    check_unmapped(domain_open_uncached);
+    check_unmapped(domain_try_uncached);
 }
 
 /* One registration serves all, until the memory goes */
@@ -316,7 +320,7 @@ static void test_uncached(void)
     uct_mem_h memh, other;
     domain_t domain;
 
-    domain_open_uncached(&domain);
+    CU_ASSERT_FATAL(domain_try_uncached(&domain) == UCS_OK);
     CU_ASSERT_FATAL(domain_reg(&domain, buffer, sizeof(buffer), &memh) ==
                     UCS_OK);
     CU_ASSERT_FATAL(domain_reg(&domain, buffer, sizeof(buffer), &other) ==
@@ -329,12 +333,13 @@ static void test_uncached(void)
 
 static void test_refused_cache_setting(void)
 {
+    ucs_status_t status;
     domain_t domain;
 
     errors_begin();
-    CU_ASSERT(domain_try(&domain, uct_pair_device(), "RCACHE", "perhaps") !=
-              UCS_OK);
-    CU_ASSERT(errors_end() > 0);
+    status = domain_try(&domain, uct_pair_device(), "RCACHE", "perhaps");
+    CU_ASSERT(status != UCS_OK);
+    CU_ASSERT((errors_end() > 0) || (status == UCS_ERR_NO_ELEM));
 }
 
 
@@ -366,7 +371,7 @@ static int invalidate(domain_t *domain, uct_mem_h memh, uct_completion_t *comp)
     return 0;
 }
 
-static void check_invalidate(void (*open)(domain_t*))
+static void check_invalidate(ucs_status_t (*open)(domain_t*))
 {
     static uint8_t buffer[8192];
     uct_completion_t comp = {
@@ -378,7 +383,7 @@ static void check_invalidate(void (*open)(domain_t*))
     uct_mem_h memh;
     domain_t domain;
 
-    open(&domain);
+    CU_ASSERT_FATAL(open(&domain) == UCS_OK);
     CU_ASSERT_FATAL(domain_reg(&domain, buffer, sizeof(buffer), &memh) ==
                     UCS_OK);
     CU_ASSERT_FATAL(uct_md_mkey_pack(domain.md, memh, key) == UCS_OK);
@@ -394,12 +399,12 @@ static void check_invalidate(void (*open)(domain_t*))
 
 static void test_invalidate(void)
 {
-    check_invalidate(domain_open);
+    check_invalidate(domain_try_default);
 }
 
 static void test_invalidate_uncached(void)
 {
-    check_invalidate(domain_open_uncached);
+    check_invalidate(domain_try_uncached);
 }
 
 /* Others that have the same registration keep it; the completion waits for
@@ -481,7 +486,7 @@ static void test_advise(void)
     uct_mem_h memh;
     domain_t domain;
 
-    domain_open_uncached(&domain);
+    CU_ASSERT_FATAL(domain_try_uncached(&domain) == UCS_OK);
     CU_ASSERT_FATAL(domain_reg(&domain, pages, 4 * page, &memh) == UCS_OK);
     pages[page] = 7;
     CU_ASSERT(uct_md_mem_advise(domain.md, memh, pages, 4 * page,
@@ -505,6 +510,86 @@ static void test_advise(void)
     CU_ASSERT(munmap(pages, 4 * page) == 0);
 }
 
+/* All that allocates; the first failure ends it */
+static ucs_status_t live(ucs_status_t (*open)(domain_t*))
+{
+    static uint8_t buffer[4096];
+    uct_rkey_bundle_t rkey;
+    uint8_t key[KEY_MAX];
+    ucs_status_t status;
+    domain_t domain;
+    uct_mem_h memh;
+
+    status = open(&domain);
+    if (status != UCS_OK) {
+        return status;
+    }
+    status = domain_reg(&domain, buffer, sizeof(buffer), &memh);
+    if (status == UCS_OK) {
+        CU_ASSERT(uct_md_mkey_pack(domain.md, memh, key) == UCS_OK);
+        status = uct_rkey_unpack(domain.component, key, &rkey);
+        if (status == UCS_OK) {
+            CU_ASSERT(uct_rkey_release(domain.component, &rkey) == UCS_OK);
+        }
+        CU_ASSERT(uct_md_mem_dereg(domain.md, memh) == UCS_OK);
+    }
+    domain_close(&domain);
+    return status;
+}
+
+/* Allocations of the transport until one fails; negative: none does */
+static int allocations_left = -1;
+
+/* UCX's functions, of which it has its memory, with ours in front of them */
+static int is_failing(const void *caller)
+{
+    return (allocations_left >= 0) &&
+           (st_intercept_library(caller) & ST_INTERCEPT_TRIG) &&
+           (allocations_left-- == 0);
+}
+
+void *ucs_malloc(size_t size, const char *name)
+{
+    return is_failing(__builtin_return_address(0)) ? NULL : malloc(size);
+}
+
+void *ucs_calloc(size_t count, size_t size, const char *name)
+{
+    return is_failing(__builtin_return_address(0)) ? NULL :
+                                                     calloc(count, size);
+}
+
+/* Each of them fails once, and the call says so; the address sanitizer looks
+ * for what is left over */
+static void check_no_memory(ucs_status_t (*open)(domain_t*))
+{
+    ucs_status_t status;
+    int number;
+
+    for (number = 0; number < 100; ++number) {
+        allocations_left = number;
+        status           = live(open);
+        if (allocations_left >= 0) {
+            break;
+        }
+        CU_ASSERT(status == UCS_ERR_NO_MEMORY);
+    }
+    allocations_left = -1;
+    CU_ASSERT(status == UCS_OK);
+    /* The domain and the key; the cache has the regions from elsewhere */
+    CU_ASSERT(number >= 2);
+}
+
+static void test_no_memory(void)
+{
+    check_no_memory(domain_try_default);
+}
+
+static void test_no_memory_uncached(void)
+{
+    check_no_memory(domain_try_uncached);
+}
+
 int main(int argc, char **argv)
 {
     static const st_cunit_case_t cases[] = {
@@ -521,7 +606,9 @@ int main(int argc, char **argv)
         {"invalidate_uncached", test_invalidate_uncached},
         {"invalidate_shared", test_invalidate_shared},
         {"invalidated_is_refused", test_invalidated_is_refused},
-        {"advise", test_advise}
+        {"advise", test_advise},
+        {"no_memory", test_no_memory},
+        {"no_memory_uncached", test_no_memory_uncached}
     };
 
     return st_cunit_main("uct_md", cases, ST_CUNIT_COUNT(cases), argc, argv);
