@@ -10,7 +10,9 @@
 
 #include <ucs/debug/log_def.h>
 #include <uct/api/v2/uct_v2.h>
+#include <uct/api/version.h>
 
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -166,6 +168,25 @@ static void test_query(void)
     CU_ASSERT(domain.attr.cap.reg_mem_types == UCS_BIT(UCS_MEMORY_TYPE_HOST));
     CU_ASSERT(domain.attr.cap.max_reg > 0);
     domain_close(&domain);
+}
+
+/* Connections by socket addresses are not the transport's business */
+static void test_sockaddr(void)
+{
+#if UCT_API < UCT_VERSION(1, 15)
+    struct sockaddr_in in   = {.sin_family = AF_INET};
+    ucs_sock_addr_t address = {(struct sockaddr*)&in, sizeof(in)};
+    domain_t domain;
+
+    domain_open(&domain);
+    CU_ASSERT(!uct_md_is_sockaddr_accessible(domain.md, &address,
+                                             UCT_SOCKADDR_ACC_LOCAL));
+    CU_ASSERT(!uct_md_is_sockaddr_accessible(domain.md, &address,
+                                             UCT_SOCKADDR_ACC_REMOTE));
+    domain_close(&domain);
+#else
+    st_cunit_skip("this version of UCX asks no memory domain");
+#endif
 }
 
 static void test_wrong_device(void)
@@ -594,6 +615,7 @@ int main(int argc, char **argv)
 {
     static const st_cunit_case_t cases[] = {
         {"query", test_query},
+        {"sockaddr", test_sockaddr},
         {"wrong_device", test_wrong_device},
         {"key", test_key},
         {"refused_keys", test_refused_keys},

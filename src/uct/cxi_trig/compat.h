@@ -41,6 +41,10 @@ typedef unsigned uct_cxi_trig_reg_params_t;
  * names; before, each MD has its own */
 #define UCT_CXI_TRIG_MD_HAS_CACHE (!UCT_CXI_TRIG_UCX_GE(1, 14))
 
+/* 1.15: what an MD says of socket addresses is not asked for any more, and has
+ * no place in its operations sooner or later */
+#define UCT_CXI_TRIG_MD_HAS_SOCKADDR (!UCT_CXI_TRIG_UCX_GE(1, 15))
+
 /* 1.16: the range is given again when a key is packed */
 #if UCT_CXI_TRIG_UCX_GE(1, 16)
 #define UCT_CXI_TRIG_MKEY_PACK_ARGS \

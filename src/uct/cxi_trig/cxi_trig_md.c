@@ -254,14 +254,27 @@ static void uct_cxi_trig_md_close(uct_md_h uct_md)
     ucs_free(md);
 }
 
+#if UCT_CXI_TRIG_MD_HAS_SOCKADDR
+static int
+uct_cxi_trig_md_is_sockaddr_accessible(uct_md_h md,
+                                       const ucs_sock_addr_t *sockaddr,
+                                       uct_sockaddr_accessibility_t mode)
+{
+    return 0;
+}
+#endif
+
 static uct_md_ops_t uct_cxi_trig_md_ops = {
-    .close              = uct_cxi_trig_md_close,
-    .query              = uct_cxi_trig_md_query,
-    .mem_advise         = uct_cxi_trig_memh_advise,
-    .mem_reg            = uct_cxi_trig_memh_reg,
-    .mem_dereg          = uct_cxi_trig_memh_dereg,
-    .mkey_pack          = uct_cxi_trig_memh_pack,
-    .detect_memory_type = uct_cxi_trig_md_detect_memory_type
+    .close                  = uct_cxi_trig_md_close,
+    .query                  = uct_cxi_trig_md_query,
+    .mem_advise             = uct_cxi_trig_memh_advise,
+    .mem_reg                = uct_cxi_trig_memh_reg,
+    .mem_dereg              = uct_cxi_trig_memh_dereg,
+    .mkey_pack              = uct_cxi_trig_memh_pack,
+#if UCT_CXI_TRIG_MD_HAS_SOCKADDR
+    .is_sockaddr_accessible = uct_cxi_trig_md_is_sockaddr_accessible,
+#endif
+    .detect_memory_type     = uct_cxi_trig_md_detect_memory_type
 };
 
 /* The device's entry of the list, alone; the others are freed. */
