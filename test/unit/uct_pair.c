@@ -59,6 +59,9 @@ static ucs_status_t uct_pair_open_md(uct_pair_t *pair, uct_pair_side_t *side)
 
     status = uct_md_config_read(pair->component, NULL, NULL, &config);
     if (status == UCS_OK) {
+        /* What is deregistered is to be gone; versions of UCX that cache by
+         * themselves have no such setting */
+        (void)uct_config_modify(config, "RCACHE", "n");
         status = uct_md_open(pair->component, uct_pair_device(), config,
                              &side->md);
         uct_config_release(config);

@@ -11,6 +11,7 @@
 #include "cxi_trig_am.h"
 #include "cxi_trig_amo.h"
 #include "cxi_trig_cntr.h"
+#include "cxi_trig_device.h"
 #include "cxi_trig_ep.h"
 #include "cxi_trig_mem.h"
 #include "cxi_trig_pending.h"
@@ -165,7 +166,9 @@ static ucs_status_t uct_cxi_trig_iface_query(uct_iface_h uct_iface,
     attr->latency             = ucs_linear_func_make(md->prov->latency, 0);
     attr->overhead            = md->prov->overhead;
     attr->bandwidth.dedicated = 0;
-    attr->bandwidth.shared    = md->prov->bandwidth / (md->loopback ? 2 : 1);
+    attr->bandwidth.shared    =
+            uct_cxi_trig_device_bandwidth(md->prov, md->info) /
+            (md->loopback ? 2 : 1);
     attr->priority            = md->loopback ? 0 : 10;
     return UCS_OK;
 }
@@ -439,8 +442,8 @@ uct_cxi_trig_query_devices(uct_md_h uct_md,
 
     return uct_single_device_resource(uct_md, md->info->domain_attr->name,
                                       UCT_DEVICE_TYPE_NET,
-                                      UCS_SYS_DEVICE_ID_UNKNOWN, devices_p,
-                                      num_devices_p);
+                                      uct_cxi_trig_device_sys(md->info),
+                                      devices_p, num_devices_p);
 }
 
 UCT_TL_DEFINE_ENTRY(&uct_cxi_trig_component, cxi_trig,

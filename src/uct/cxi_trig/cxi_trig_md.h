@@ -19,8 +19,12 @@
 
 /** Settings of a memory domain. */
 typedef struct uct_cxi_trig_md_config {
-    uct_md_config_t super;
-    char            *provider;
+    uct_md_config_t          super;
+    uct_cxi_trig_prov_want_t want;
+#if UCT_CXI_TRIG_MD_HAS_CACHE
+    ucs_ternary_auto_value_t rcache_enable;
+    uct_md_rcache_config_t   rcache;
+#endif
 } uct_cxi_trig_md_config_t;
 
 
@@ -40,6 +44,11 @@ typedef struct uct_cxi_trig_md {
     struct uct_cxi_trig_net   *target;  /**< See cxi_trig_target.h; or NULL */
     uint64_t                  next_key; /**< Where we choose the keys */
     int                       loopback; /**< Reaches this machine only */
+#if UCT_CXI_TRIG_MD_HAS_CACHE
+    ucs_rcache_t              *rcache;  /**< NULL if registrations are not
+                                             kept */
+#endif
+    ucs_linear_func_t         reg_cost;
 } uct_cxi_trig_md_t;
 
 
