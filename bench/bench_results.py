@@ -22,6 +22,8 @@ M = 1 << 20
 # apart, the name and the options
 BLOCKS = {512: ("8^3 nodes", "--block 1 --order 7"),
           17 * 17 * 8: ("8^3 elements", "--block 8 --order 2")}
+# What st_ucx does by each way
+UCX_WHAT = ("tag", "put", "window")
 STANDARD = ("st",)
 BOTH = ("st", "st-ready")
 MEMORIES = ("malloc", "mpi")
@@ -116,6 +118,19 @@ def other_targets():
     yield Target("the same, sleeping waiter, over a bare futex wake", 2.0,
                  "st_trig", ("raw-sleeping over futex",), member="time_us",
                  unit="us")
+    yield Target("UCX's tagged 8 B over cxi_trig / raw provider", 1.15,
+                 "st_ucx", ("tag cxi_trig",), sizes=(8, 8))
+    yield Target("the same, half round trip", 1.0, "st_ucx",
+                 ("tag cxi_trig",), sizes=(8, 8), member="time_us", unit="us")
+    yield Target("UCX's put of 8 B over cxi_trig / raw provider", 1.10,
+                 "st_ucx", ("put cxi_trig",))
+    # Of rates these are at least 0.95 and 0.80
+    yield Target("UCX's windows of 1 MiB over cxi_trig / raw provider",
+                 1 / 0.95, "st_ucx", ("window cxi_trig",), sizes=(M, M))
+    yield Target("UCX's windows of 8 B over cxi_trig / raw provider", 1 / 0.80,
+                 "st_ucx", ("window cxi_trig",), sizes=(8, 8))
+    yield Target("UCX over cxi_trig / over tcp, all sizes", 1.0, "st_ucx",
+                 tuple(f"{what} cxi_trig over tcp" for what in UCX_WHAT))
     yield Target("host's cost of a start beside the provider's call", 150,
                  "st_cost", ("start-send-trig", "startall-send-trig"),
                  member="beside_provider_ns", unit="ns")
@@ -148,7 +163,7 @@ def describe(figure):
         parts += [size_text(figure["size"]), figure["memory"]]
     elif figure["bench"] == "st_faces":
         parts.append(halo_text(figure))
-    elif figure["bench"] == "st_trig":
+    elif figure["bench"] in ("st_trig", "st_ucx"):
         parts.append(size_text(figure["size"]))
     return ", ".join(parts)
 
@@ -278,6 +293,17 @@ def wake_rows(rows):
                "median_us": times["raw-sleeping"] - times["futex"]}
 
 
+def tcp_rows(rows):
+    """Of st_ucx: cxi_trig against tcp."""
+    times = {(row["variant"], row["size"]): row["median_us"] for row in rows}
+    for (variant, size), time in times.items():
+        what, way = variant.split(" ", 1)
+        if way == "cxi_trig":
+            yield {"size": size, "variant": f"{variant} over tcp",
+                   "median_us": time,
+                   "ratio": time / times[f"{what} tcp", size]}
+
+
 def combine_others(runs):
     """Figures of the benchmarks without MPI."""
     points = collections.defaultdict(lambda: collections.defaultdict(list))
@@ -287,6 +313,8 @@ def combine_others(runs):
         rows = run["report"]["rows"]
         if run["bench"] == "st_trig":
             rows = rows + list(wake_rows(rows))
+        elif run["bench"] == "st_ucx":
+            rows = rows + list(tcp_rows(rows))
         for row in rows:
             point = points[run["bench"], row["size"], row["variant"]]
             point["time_us"].append(row["median_us"])
@@ -432,7 +460,7 @@ def tables(content):
             text += compared_table(
                 some, f"st_mbw, {what}: window", lambda figure:
                 f"{figure['ranks']} ranks, {size_text(figure['size'])}", ratios)
-    for bench in ("st_trig", "st_cost", "st_wrt"):
+    for bench in ("st_trig", "st_ucx", "st_cost", "st_wrt"):
         some = [figure for figure in figures if figure["bench"] == bench]
         if some:
             text += other_table(some, bench)

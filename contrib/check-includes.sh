@@ -54,12 +54,12 @@ check_folder src/ucs_ext 'ucs/.*|ucs_(ext_config|gstream(_event|_group)?)\.h' \
 check_folder src/prov/cxiemu 'rdma/.*'
 # The version of the running UCX is told by ucp alone
 check_folder src/uct/cxi_trig \
-    'ucs_ext/.*|ucs_(gstream|trace)\.h|uct_trig\.h|ucs/.*|uct/(api|base)/.*|rdma/.*|cxiemu\.h' \
+    'ucs_ext/.*|ucs_(gstream|trace)\.h|uct_trig\.h|ucm/api/.*|ucs/.*|uct/(api|base)/.*|rdma/.*|cxiemu\.h' \
     '/cxi_trig_guard\.c$' 'ucp/api/.*'
 check_folder src/ucp/st \
     'ucs_ext/.*|ucs_(ext_config|gstream|trace)\.h|ucs/.*|ucp/api/.*|uct/api/.*|uct_trig\.h|ucp_st\.h|ucp_st_batch\.h|ucp_st_def\.h|ucp_st_channel\.h'
 check_folder src/tools "$outside|ucs_ext_config\.h"
-check_folder contrib "$outside"
+check_folder contrib "$outside" '/hook_' 'ompi_config\.h|ompi/mca/hook/.*'
 # What the programs share
 check_folder bench "$outside|st_(counts|number|report)\.h" \
     '/trig_' 'rdma/.*|cxiemu\.h'

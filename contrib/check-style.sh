@@ -88,7 +88,7 @@ check_c_rules()
         /^\{/ && sig ~ /\(/ && sig !~ /^(typedef|struct|enum|union)/ {
             inside = 1; start = FNR; fn = name_of(sig); np = params(sig)
             foreign = sig ~ /UCS_CLASS|UCS_F_|CU_|^MPIX?_|MPIX?_[A-Z]/ ||
-                      fn ~ /_(am_zcopy|am_short|put_zcopy|get_zcopy)$/ ||
+                      fn ~ /_(am_zcopy|am_short|put_zcopy|get_bcopy|get_zcopy)$/ ||
                       fn ~ /_(atomic[a-z0-9_]*|am_short_iov|connect_to_ep_v2)$/ ||
                       fn ~ /^ucp_tag_|_am_handler$/ ||
                       sig ~ /^static ucs_log_func_rc_t/ ||

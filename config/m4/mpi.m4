@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # MPI, for the MPI layer, the benchmarks and the integration tests.
 
-# ST_CHECK_MPI: sets MPI_CFLAGS, MPI_LIBS, MPIRUN, ST_MPI_VERSION, HAVE_MPI.
+# ST_CHECK_MPI: sets MPI_CFLAGS, MPI_LIBS, MPIRUN, ST_MPI_VERSION, HAVE_MPI,
+# OMPI_COMPONENT_DIR, ST_MPI_HOOK, HAVE_MPI_HOOK.
 AC_DEFUN([ST_CHECK_MPI], [
     AC_ARG_WITH([mpi],
         [AS_HELP_STRING([--with-mpi=PREFIX],
@@ -23,7 +24,23 @@ AC_DEFUN([ST_CHECK_MPI], [
         [MPICC=$with_mpi/bin/mpicc
          MPIRUN=$with_mpi/bin/mpirun
          ST_MPI_WRAPPER([$MPICC])])
+    AC_ARG_WITH([openmpi-component-dir],
+        [AS_HELP_STRING([--with-openmpi-component-dir=DIR],
+            [where the component goes that loads the transport into every
+             program of OpenMPI (LIBDIR/ucx-st/openmpi, which OpenMPI has to be
+             told; `ompi_info --path pkglibdir` has OpenMPI's own);
+             --without-... leaves it out])],
+        [], [with_openmpi_component_dir=yes])
+    ST_MPI_HOOK=none
     AS_CASE([$with_mpi], [no], [], [ST_MPI_LINK])
+    AS_CASE([$with_mpi,$with_openmpi_component_dir],
+        [no,*|*,no], [],
+        [ST_MPI_HEADERS])
+    AS_CASE([$with_openmpi_component_dir],
+        [yes|no], [OMPI_COMPONENT_DIR='${libdir}/ucx-st/openmpi'],
+        [OMPI_COMPONENT_DIR=$with_openmpi_component_dir])
+    AC_SUBST([OMPI_COMPONENT_DIR])
+    AM_CONDITIONAL([HAVE_MPI_HOOK], [test "x$ST_MPI_HOOK" != xnone])
     AC_SUBST([MPI_CFLAGS])
     AC_SUBST([MPI_LIBS])
     AC_SUBST([MPIRUN])
@@ -42,6 +59,27 @@ AC_DEFUN([ST_MPI_WRAPPER], [
                          libopenmpi-dev, or name OpenMPI's place by
                          --with-mpi=PREFIX])])
     ST_MPI_VERSION=$($1 --showme:version | sed 's/.*MPI \(@<:@0-9.@:>@*\).*/\1/')
+])
+
+# Components need headers that not every package of OpenMPI has, or has whole.
+AC_DEFUN([ST_MPI_HEADERS], [
+    st_save_CPPFLAGS=$CPPFLAGS
+    CPPFLAGS="$CPPFLAGS $MPI_CFLAGS"
+    AC_MSG_CHECKING([for OpenMPI's headers of components])
+    AC_COMPILE_IFELSE(
+        [AC_LANG_SOURCE([[#include <ompi_config.h>
+            #include <ompi/mca/hook/hook.h>
+            const ompi_hook_base_component_t component = {
+                .hookm_version = {OMPI_HOOK_BASE_VERSION_1_0_0}
+            };]])],
+        [ST_MPI_HOOK=cxitrig],
+        [AS_CASE([$with_openmpi_component_dir],
+            [yes], [],
+            [AC_MSG_RESULT([no])
+             ST_FAIL([OpenMPI's headers of components are missing, which
+                      --with-openmpi-component-dir needs])])])
+    AC_MSG_RESULT([$ST_MPI_HOOK])
+    CPPFLAGS=$st_save_CPPFLAGS
 ])
 
 # Checks that a program can be linked, and that the launcher is there.

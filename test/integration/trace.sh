@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # What the trace of two ranks tells (UCX_ST_TRACE), and what st-trace-merge
 # makes of it and of files that are no traces.
-# usage: trace.sh faces LANE | plot | refused | files
+# usage: trace.sh faces LANE | rma LANE | plot | refused | files
 #   faces    every start, wait and message of st_faces is there
+#   rma      every put and get of st_mbw is there
 #   plot     st-trace-plot draws that
 #   refused  a file that cannot be written is an error
 #   files    files that are no traces, or not whole
@@ -97,6 +98,25 @@ e['args']['entry'] == 'word'"
     else
         expect_entries "$starts" "e['ph'] == 'b' and e['cat'] == 'data'"
     fi
+}
+
+test_rma()
+{
+    local lane=$1 name
+    export UCX_ST_LANES=$lane
+    [ "$lane" != direct ] || export UCX_TLS=posix,self
+    UCX_ST_TRACE=$temp/rank.%p UCX_ST_STATS=y "$ST_RUN" mpirun -n 2 \
+        "$builddir/bench/st_mbw" --variants put,get --min 64 --max 64 \
+        --window 8 --iters 2 --trials 1 >"$temp/run" 2>&1 ||
+        { cat "$temp/run"; fail "st_mbw fails"; }
+    expect 0 '^processes=2 .* dropped=0' \
+        "$merge" --check -o "$temp/joined" "$temp"/rank.*
+    for name in put get; do
+        [ "$(total "${name}s")" -gt 0 ] || fail "no $name is counted"
+        expect_entries "$(total "${name}s")" "e.get('name') == '$name' and \
+e['args']['bytes'] == 64 and e['args']['lane'] == '$lane' and \
+int(e['args']['peer'], 16) != 0"
+    done
 }
 
 test_plot()
@@ -205,6 +225,6 @@ send 5" "$merge" --check "$temp/use"
 }
 
 case ${1:-} in
-faces|plot|refused|files) "test_$1" "${@:2}" ;;
+faces|rma|plot|refused|files) "test_$1" "${@:2}" ;;
 *) fail "there is no test \"${1:-}\"" ;;
 esac

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # The transport as the programs of other projects see it.
-# usage: transport.sh listed | alone | refused VARIABLE=VALUE REGEX |
-#                     perftest [ucx_perftest-OPTION...]
+# usage: transport.sh listed | alone | refused VARIABLE=VALUE REGEX | hook |
+#                     perftest [ucx_perftest-OPTION...] |
+#                     native REGEX [ucx_perftest-OPTION...]
 # Needs srcdir, builddir, ST_RUN and ST_DEVICE in the environment, as run.sh
 # sets them.
 set -uo pipefail
@@ -60,6 +61,27 @@ test_refused()
     grep -qE "$2" <<<"$out" || fail "no line with \"$2\""
 }
 
+# OpenMPI's component loads the transport into a program that knows nothing of
+# it, and nothing else does.
+test_hook()
+{
+    local out own component=${builddir:?}/contrib/openmpi/hook/.libs
+    [ -e "$component/mca_hook_cxitrig.so" ] ||
+        { echo "skipped: OpenMPI's headers of components are missing"; exit 77; }
+    own=$(ompi_info --path pkglibdir --parsable | cut -d : -f 3) ||
+        fail "ompi_info fails"
+    export OMPI_MCA_pml=ucx OMPI_MCA_opal_common_ucx_tls=any \
+        OMPI_MCA_opal_common_ucx_devices=any UCX_TLS=cxi_trig,self \
+        OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
+        OMPI_MCA_rmaps_base_oversubscribe=1
+    ! mpirun -n 2 test/integration/mpi_plain p2p >/dev/null 2>&1 ||
+        fail "the program runs without the component"
+    export OMPI_MCA_mca_base_component_path=$component:$own
+    out=$(mpirun -n 2 test/integration/mpi_plain p2p 2>&1) ||
+        fail "the program fails: $out"
+    echo "$out"
+}
+
 # Ends the server of test_perftest, whatever happened.
 stop_server()
 {
@@ -90,8 +112,22 @@ test_perftest()
     grep -qE '^Final:|^ *[0-9]+ +[0-9.]+' <<<"$out" || fail "no result"
 }
 
+# UCP's report of its protocols tells that it takes the transport's operations,
+# rather than messages that do the same.
+test_native()
+{
+    local regex=$1 out
+    shift
+    need ucx_perftest
+    out=$(UCX_PROTO_ENABLE=y UCX_PROTO_INFO=y "$0" perftest "$@") ||
+        fail "the test fails: $out"
+    echo "$out"
+    grep -qE "$regex.*cxi_trig/$ST_DEVICE" <<<"$out" ||
+        fail "no line with \"$regex\""
+}
+
 what=${1:-}
 case $what in
-listed|alone|refused|perftest) shift; "test_$what" "$@" ;;
+listed|alone|refused|hook|perftest|native) shift; "test_$what" "$@" ;;
 *) sed -n 's/^# usage/usage/p' "$0" >&2; exit 2 ;;
 esac

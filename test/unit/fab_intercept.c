@@ -381,7 +381,7 @@ static int hook_fabric_open(struct fi_fabric_attr *attr,
 }
 
 /* In front of the transport's function: the same row with our way in */
-ucs_status_t uct_cxi_trig_prov_find(const char *name,
+ucs_status_t uct_cxi_trig_prov_find(const uct_cxi_trig_prov_want_t *want,
                                     const uct_cxi_trig_prov_t **prov_p,
                                     struct fi_info **info_p)
 {
@@ -394,7 +394,7 @@ ucs_status_t uct_cxi_trig_prov_find(const char *name,
     if (real_find == NULL) {
         *(void**)&real_find = dlsym(RTLD_NEXT, "uct_cxi_trig_prov_find");
     }
-    status = real_find(name, prov_p, info_p);
+    status = real_find(want, prov_p, info_p);
     if ((status == UCS_OK) && (real_prov == NULL)) {
         real_prov     = (*prov_p)->ops;
         my_ops        = *real_prov;

@@ -5,7 +5,7 @@
 #endif
 
 #include "st_cunit.h"
-#include "uct_pair.h"
+#include "uct_region.h"
 
 #include <poll.h>
 #include <stdlib.h>
@@ -13,6 +13,8 @@
 
 #define AM_ID     5
 #define AM_HEADER 0x0123456789abcdefull
+
+#define REGION_LENGTH 16384
 
 /* As in src/uct/cxi_trig/cxi_trig_guard.h */
 int uct_cxi_trig_guard_accepts(unsigned built_major, unsigned built_minor,
@@ -49,15 +51,6 @@ static ucs_status_t inbox_check_order(void *arg, void *data, size_t length,
     inbox->disorder += (number != inbox->next++);
     ++inbox->count;
     return UCS_OK;
-}
-
-static void fill(uint8_t *data, size_t length, unsigned seed)
-{
-    size_t i;
-
-    for (i = 0; i < length; ++i) {
-        data[i] = (uint8_t)(seed + (i * 13) + (i >> 8));
-    }
 }
 
 typedef struct {
@@ -98,7 +91,7 @@ static void test_am_short(void)
     open_pair(&pair, NULL, inbox_keep);
     lengths[4] = pair.a.attr.cap.am.max_short - sizeof(header);
     for (i = 0; i < ST_CUNIT_COUNT(lengths); ++i) {
-        fill(payload, lengths[i], i);
+        uct_region_fill(payload, lengths[i], i);
         CU_ASSERT(uct_ep_am_short(pair.a.peer, AM_ID, header, payload,
                                   lengths[i]) == UCS_OK);
         uct_pair_wait(&pair, &inbox.count, i + 1);
@@ -120,7 +113,7 @@ static void test_am_short_iov(void)
     uct_pair_t pair;
 
     open_pair(&pair, NULL, inbox_keep);
-    fill(payload, 100, 9);
+    uct_region_fill(payload, 100, 9);
     CU_ASSERT(uct_ep_am_short_iov(pair.a.peer, AM_ID, iov, 3) == UCS_OK);
     uct_pair_wait(&pair, &inbox.count, 1);
     CU_ASSERT(inbox.length == 100);
@@ -138,7 +131,7 @@ static void test_am_bcopy(void)
     open_pair(&pair, NULL, inbox_keep);
     lengths[3] = pair.a.attr.cap.am.max_bcopy;
     for (i = 0; i < ST_CUNIT_COUNT(lengths); ++i) {
-        fill(payload, lengths[i], 3 * i);
+        uct_region_fill(payload, lengths[i], 3 * i);
         packet = (packet_t){payload, lengths[i]};
         CU_ASSERT(uct_ep_am_bcopy(pair.a.peer, AM_ID, pack, &packet, 0) ==
                   (ssize_t)lengths[i]);
@@ -253,51 +246,30 @@ static void test_pending_purge(void)
     uct_pair_destroy(&pair);
 }
 
-/* A region of B, registered with its memory domain */
-typedef struct {
-    uct_mem_h         memh;
+static uct_region_t region;
+
+static void test_refused_key(void)
+{
     uct_rkey_bundle_t rkey;
-    uint8_t           data[16384];
-} region_t;
-
-static void region_open(region_t *region, uct_pair_t *pair)
-{
-    uct_md_attr_t attr;
     uint8_t packed[64];
+    uct_pair_t pair;
 
-    memset(region, 0, sizeof(*region));
-    CU_ASSERT_FATAL(uct_md_query(pair->b.md, &attr) == UCS_OK);
-    CU_ASSERT_FATAL(attr.rkey_packed_size <= 32);
-    CU_ASSERT_FATAL(uct_md_mem_reg(pair->b.md, region->data,
-                                   sizeof(region->data), UCT_MD_MEM_ACCESS_ALL,
-                                   &region->memh) == UCS_OK);
-    CU_ASSERT_FATAL(uct_md_mkey_pack(pair->b.md, region->memh, packed) ==
-                    UCS_OK);
-    CU_ASSERT_FATAL(uct_rkey_unpack(pair->component, packed, &region->rkey) ==
-                    UCS_OK);
+    open_pair(&pair, NULL, inbox_keep);
+    uct_region_open(&region, &pair, REGION_LENGTH);
+    CU_ASSERT(uct_md_mkey_pack(pair.b.md, region.memh, packed) == UCS_OK);
     packed[0] ^= 0x10; /* Another version */
-    CU_ASSERT(uct_rkey_unpack(pair->component, packed, &region->rkey) !=
-              UCS_OK);
+    CU_ASSERT(uct_rkey_unpack(pair.component, packed, &rkey) != UCS_OK);
+    uct_region_close(&region);
+    uct_pair_destroy(&pair);
 }
-
-static void region_close(region_t *region, uct_pair_t *pair)
-{
-    CU_ASSERT(uct_rkey_release(pair->component, &region->rkey) == UCS_OK);
-    CU_ASSERT(uct_md_mem_dereg(pair->b.md, region->memh) == UCS_OK);
-}
-
-static region_t region;
 
 static void test_put_short(void)
 {
     uct_pair_t pair;
 
     open_pair(&pair, NULL, inbox_keep);
-    if (uct_pair_skip_put(&pair)) {
-        return;
-    }
-    region_open(&region, &pair);
-    fill(payload, 1000, 77);
+    uct_region_open(&region, &pair, REGION_LENGTH);
+    uct_region_fill(payload, 1000, 77);
     CU_ASSERT(uct_ep_put_short(pair.a.peer, payload, 1000,
                                (uintptr_t)region.data + 5, region.rkey.rkey) ==
               UCS_OK);
@@ -309,7 +281,7 @@ static void test_put_short(void)
     CU_ASSERT(memcmp(region.data + 5, payload, 1000) == 0);
     CU_ASSERT(region.data[4] == 0);
     CU_ASSERT(region.data[1005] == 0);
-    region_close(&region, &pair);
+    uct_region_close(&region);
     uct_pair_destroy(&pair);
 }
 
@@ -319,18 +291,15 @@ static void test_put_bcopy(void)
     uct_pair_t pair;
 
     open_pair(&pair, NULL, inbox_keep);
-    if (uct_pair_skip_put(&pair)) {
-        return;
-    }
-    region_open(&region, &pair);
+    uct_region_open(&region, &pair, REGION_LENGTH);
     packet = (packet_t){payload, pair.a.attr.cap.put.max_bcopy};
-    fill(payload, packet.length, 78);
+    uct_region_fill(payload, packet.length, 78);
     CU_ASSERT(uct_ep_put_bcopy(pair.a.peer, pack, &packet,
                                (uintptr_t)region.data, region.rkey.rkey) ==
               (ssize_t)packet.length);
     CU_ASSERT(uct_pair_flush(&pair, pair.a.peer) == UCS_OK);
     CU_ASSERT(memcmp(region.data, payload, packet.length) == 0);
-    region_close(&region, &pair);
+    uct_region_close(&region);
     uct_pair_destroy(&pair);
 }
 
@@ -340,11 +309,8 @@ static void test_put_with_stale_key(void)
     uct_pair_t pair;
 
     open_pair(&pair, NULL, inbox_keep);
-    if (uct_pair_skip_put(&pair)) {
-        return;
-    }
-    region_open(&region, &pair);
-    CU_ASSERT(uct_md_mem_dereg(pair.b.md, region.memh) == UCS_OK);
+    uct_region_open(&region, &pair, REGION_LENGTH);
+    uct_region_dereg(&region);
     CU_ASSERT(uct_ep_put_short(pair.a.peer, payload, 8, (uintptr_t)region.data,
                                region.rkey.rkey) == UCS_OK);
     CU_ASSERT(uct_pair_flush(&pair, pair.a.peer) != UCS_OK);
@@ -352,7 +318,7 @@ static void test_put_with_stale_key(void)
     CU_ASSERT(pair.a.errors == 1);
     CU_ASSERT(uct_ep_am_short(pair.a.peer, AM_ID, 0, NULL, 0) ==
               pair.a.error);
-    CU_ASSERT(uct_rkey_release(pair.component, &region.rkey) == UCS_OK);
+    uct_region_close(&region);
     uct_pair_destroy(&pair);
 }
 
@@ -370,10 +336,7 @@ static void test_flush_completion(void)
     uct_pair_t pair;
 
     open_pair(&pair, NULL, inbox_keep);
-    if (uct_pair_skip_put(&pair)) {
-        return;
-    }
-    region_open(&region, &pair);
+    uct_region_open(&region, &pair, REGION_LENGTH);
     CU_ASSERT(uct_ep_flush(pair.a.peer, 0, NULL) == UCS_OK);
     CU_ASSERT(uct_ep_put_short(pair.a.peer, payload, 8, (uintptr_t)region.data,
                                region.rkey.rkey) == UCS_OK);
@@ -386,7 +349,7 @@ static void test_flush_completion(void)
     CU_ASSERT(comp.status == UCS_OK);
     CU_ASSERT(memcmp(region.data, payload, 8) == 0);
     CU_ASSERT(uct_iface_flush(pair.a.iface, 0, NULL) == UCS_OK);
-    region_close(&region, &pair);
+    uct_region_close(&region);
     uct_pair_destroy(&pair);
 }
 
@@ -397,10 +360,7 @@ static void test_fence(void)
     uint32_t i;
 
     open_pair(&pair, NULL, inbox_keep);
-    if (uct_pair_skip_put(&pair)) {
-        return;
-    }
-    region_open(&region, &pair);
+    uct_region_open(&region, &pair, REGION_LENGTH);
     for (i = 1; i <= 50; ++i) {
         while (uct_ep_put_short(pair.a.peer, &i, sizeof(i),
                                 (uintptr_t)region.data, region.rkey.rkey) ==
@@ -415,7 +375,7 @@ static void test_fence(void)
         uct_pair_wait(&pair, &inbox.count, i);
         CU_ASSERT(memcmp(region.data, &i, sizeof(i)) == 0);
     }
-    region_close(&region, &pair);
+    uct_region_close(&region);
     uct_pair_destroy(&pair);
 }
 
@@ -593,6 +553,7 @@ int main(int argc, char **argv)
         {"am_to_self", test_am_to_self},
         {"pending_keeps_order", test_pending_keeps_order},
         {"pending_purge", test_pending_purge},
+        {"refused_key", test_refused_key},
         {"put_short", test_put_short},
         {"put_bcopy", test_put_bcopy},
         {"put_with_stale_key", test_put_with_stale_key},

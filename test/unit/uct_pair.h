@@ -52,10 +52,6 @@ int uct_pair_create(uct_pair_t *pair, const char *const *settings);
  *  other side's endpoint is made anew. */
 ucs_status_t uct_pair_reopen_idle(uct_pair_t *pair);
 
-/** Skips the running case, undoes the pair and returns non-zero on a NIC whose
- *  regions are bound to endpoints: UCT's own puts do not exist there. */
-int uct_pair_skip_put(uct_pair_t *pair);
-
 /** Undo it, endpoints that are NULL left out. */
 void uct_pair_destroy(uct_pair_t *pair);
 

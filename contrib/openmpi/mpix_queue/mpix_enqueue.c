@@ -13,6 +13,7 @@
 #include "mpix_request.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 
 typedef ucs_status_t (*mpix_enqueue_func_t)(ucp_st_queue_h queue,
@@ -20,50 +21,98 @@ typedef ucs_status_t (*mpix_enqueue_func_t)(ucp_st_queue_h queue,
                                             size_t count);
 
 
-/* Memory for the operations of one call. Grows with the largest call only. */
-static int mpix_enqueue_reserve(const char *func, struct mpix_queue *queue,
+/* Room in a set. Grows with the largest call only. */
+static int mpix_enqueue_reserve(const char *func, mpix_queue_set_t *set,
                                 int count)
 {
+    MPI_Request *requests;
     ucp_st_op_h *ops;
 
-    if (count <= queue->max_ops) {
+    if (count <= set->max) {
         return MPI_SUCCESS;
     }
 
-    ops = realloc(queue->ops, count * sizeof(*ops));
-    if (ops == NULL) {
+    requests = malloc(count * sizeof(*requests));
+    ops      = malloc(count * sizeof(*ops));
+    if ((requests == NULL) || (ops == NULL)) {
+        free(requests);
+        free(ops);
         return mpix_fail(func, MPI_ERR_NO_MEM, "no memory for %d requests",
                          count);
     }
 
-    queue->ops     = ops;
-    queue->max_ops = count;
+    free(set->requests);
+    free(set->ops);
+    set->requests = requests;
+    set->ops      = ops;
+    set->max      = count;
     return MPI_SUCCESS;
 }
 
-/* Collects the operations of matched requests. */
-static int mpix_enqueue_collect(const char *func, struct mpix_queue *queue,
+/* Looks the operations of matched requests up. Needs the lock. */
+static int mpix_enqueue_collect(const char *func, mpix_queue_set_t *set,
                                 int count, const MPI_Request *requests)
 {
-    int rc = MPI_SUCCESS;
     char str[MPIX_REQ_STR_MAX];
     mpix_req_t *req;
-    int i;
 
-    mpix_lock();
-    for (i = 0; (i < count) && (rc == MPI_SUCCESS); ++i) {
-        req = mpix_request_find(requests[i]);
+    for (set->count = 0; set->count < count; ++set->count) {
+        req = mpix_request_find(requests[set->count]);
         if (req == NULL) {
-            rc = mpix_fail(func, MPI_ERR_REQUEST,
-                           "the request is no persistent one, or is freed");
-        } else if (req->state != MPIX_REQ_MATCHED) {
-            rc = mpix_fail(func, MPI_ERR_REQUEST, "%s is not matched",
-                           mpix_request_str(req, str, sizeof(str)));
-        } else {
-            queue->ops[i] = req->op;
+            return mpix_fail(func, MPI_ERR_REQUEST,
+                             "the request is no persistent one, or is freed");
+        }
+        if (req->state != MPIX_REQ_MATCHED) {
+            return mpix_fail(func, MPI_ERR_REQUEST, "%s is not matched",
+                             mpix_request_str(req, str, sizeof(str)));
+        }
+        set->requests[set->count] = requests[set->count];
+        set->ops[set->count]      = req->op;
+    }
+    set->cancels = mpix_global.cancels;
+    return MPI_SUCCESS;
+}
+
+/* The same array of before, if nothing has been freed since; else NULL. Those
+ * of one request are found as fast in the table of all. Needs the lock. */
+static mpix_queue_set_t *mpix_enqueue_recall(struct mpix_queue *queue,
+                                             int count,
+                                             const MPI_Request *requests)
+{
+    mpix_queue_set_t *set;
+
+    for (set = queue->sets;
+         (count > 1) && (set < (queue->sets + MPIX_QUEUE_MAX_SETS)); ++set) {
+        if ((set->count == count) && (set->cancels == mpix_global.cancels) &&
+            !memcmp(set->requests, requests, count * sizeof(*requests))) {
+            return set;
         }
     }
+    return NULL;
+}
+
+/* The operations of matched requests. Programs give the same arrays over and
+ * over, so that the last ones are remembered. */
+static int mpix_enqueue_ops(const char *func, struct mpix_queue *queue,
+                            int count, const MPI_Request *requests,
+                            const ucp_st_op_h **ops_p)
+{
+    int rc = MPI_SUCCESS;
+    mpix_queue_set_t *set;
+
+    mpix_lock();
+    set = mpix_enqueue_recall(queue, count, requests);
+    if (set == NULL) {
+        set = &queue->sets[queue->next_set];
+        rc  = mpix_enqueue_reserve(func, set, count);
+        if (rc == MPI_SUCCESS) {
+            rc = mpix_enqueue_collect(func, set, count, requests);
+        }
+        queue->next_set = (queue->next_set + (count > 1)) %
+                          MPIX_QUEUE_MAX_SETS;
+    }
     mpix_unlock();
+    *ops_p = set->ops;
     return rc;
 }
 
@@ -89,6 +138,7 @@ static int mpix_enqueue(const char *func, struct mpix_queue *queue, int count,
                         const MPI_Request *requests,
                         mpix_enqueue_func_t enqueue)
 {
+    const ucp_st_op_h *ops;
     ucs_status_t status;
     int rc;
 
@@ -101,15 +151,12 @@ static int mpix_enqueue(const char *func, struct mpix_queue *queue, int count,
                          "invalid array of %d requests", count);
     }
 
-    rc = mpix_enqueue_reserve(func, queue, count);
-    if (rc == MPI_SUCCESS) {
-        rc = mpix_enqueue_collect(func, queue, count, requests);
-    }
+    rc = mpix_enqueue_ops(func, queue, count, requests, &ops);
     if (rc != MPI_SUCCESS) {
         return rc;
     }
 
-    status = enqueue(queue->st_queue, queue->ops, count);
+    status = enqueue(queue->st_queue, ops, count);
     if (status != UCS_OK) {
         return mpix_fail(func, mpix_status_code(status), "%s",
                          mpix_enqueue_cause(status));

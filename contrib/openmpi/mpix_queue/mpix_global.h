@@ -9,6 +9,7 @@
 #include <ucp_st.h>
 
 #include <pthread.h>
+#include <stdint.h>
 
 
 /*
@@ -25,7 +26,7 @@ typedef enum {
 } mpix_state_t;
 
 
-/* All but the lock, the rank and is_serial is written by the first
+/* All but the lock, the rank, is_serial and cancels is written by the first
  * mpix_global_init(), under the lock, and not valid after MPI_Finalize. */
 typedef struct mpix_global {
     /* Protects all tables of this library, and serialises the use of the st
@@ -43,6 +44,9 @@ typedef struct mpix_global {
     size_t          pml_address_length;
     MPI_Comm        self;           /* Own duplicate of MPI_COMM_SELF */
     ucp_st_worker_h st_worker;      /* NULL if there is none */
+    uint64_t        cancels;        /* Calls of mpix_match_cancel(): whoever
+                                       remembers an operation of before looks
+                                       it up again; needs the lock */
     void            *address;       /* Of st_worker */
     size_t          address_length;
 } mpix_global_t;

@@ -205,6 +205,7 @@ ucs_status_t mpix_match_cancel(mpix_req_t *req)
 {
     ucs_status_t status;
 
+    ++mpix_global.cancels;
     if (req->op != NULL) {
         status = ucp_st_op_free(req->op);
         if (status != UCS_OK) {

@@ -121,10 +121,14 @@ int MPIX_Queue_init(int type, void *stream, MPIX_Queue *queue)
 static ucs_status_t mpix_queue_destroy(struct mpix_queue *queue)
 {
     ucs_status_t status = ucp_st_queue_destroy(queue->st_queue);
+    unsigned i;
 
     if (status == UCS_OK) {
         ucs_list_del(&queue->list);
-        free(queue->ops);
+        for (i = 0; i < MPIX_QUEUE_MAX_SETS; ++i) {
+            free(queue->sets[i].requests);
+            free(queue->sets[i].ops);
+        }
         free(queue);
     }
     return status;

@@ -11,15 +11,29 @@
 #include <ucs_gstream.h>
 #include <ucs/datastruct/list.h>
 
+#include <stdint.h>
+
+
+/* Arrays of requests whose operations a queue remembers */
+#define MPIX_QUEUE_MAX_SETS 8
+
+/* The operations of an array of requests. Of the thread that enqueues. */
+typedef struct mpix_queue_set {
+    MPI_Request *requests;
+    ucp_st_op_h *ops;
+    int         count;
+    int         max;     /* There is room for so many */
+    uint64_t    cancels; /* mpix_global's when they were looked up */
+} mpix_queue_set_t;
 
 /* One queue. What is not in the table is never dereferenced. */
 struct mpix_queue {
-    ucs_list_link_t list;      /* In the table; protected by the lock. First:
+    ucs_list_link_t  list;     /* In the table; protected by the lock. First:
                                   mpix_handle.h */
-    ucp_st_queue_h  st_queue;  /* Constant */
-    ucs_gstream_h   stream;    /* Constant */
-    ucp_st_op_h     *ops;      /* Scratch of the thread that enqueues */
-    int             max_ops;
+    ucp_st_queue_h   st_queue; /* Constant */
+    ucs_gstream_h    stream;   /* Constant */
+    mpix_queue_set_t sets[MPIX_QUEUE_MAX_SETS];
+    unsigned         next_set; /* The next one to go, of the same thread */
 };
 
 

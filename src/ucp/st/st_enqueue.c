@@ -77,9 +77,10 @@ static ucs_status_t ucp_st_wait_check(ucp_st_queue_h queue,
 typedef ucs_status_t (*ucp_st_check_func_t)(ucp_st_queue_h queue,
                                             const ucp_st_op_t *op);
 
-static ucs_status_t ucp_st_enqueue_check_op(ucp_st_queue_h queue,
-                                            ucp_st_op_t *op,
-                                            ucp_st_check_func_t check)
+/* In line with the next one, so that `check` is no pointer any more */
+static UCS_F_ALWAYS_INLINE ucs_status_t
+ucp_st_enqueue_check_op(ucp_st_queue_h queue, ucp_st_op_t *op,
+                        ucp_st_check_func_t check)
 {
     if (op == NULL) {
         return UCS_ERR_INVALID_PARAM;
@@ -95,10 +96,9 @@ static ucs_status_t ucp_st_enqueue_check_op(ucp_st_queue_h queue,
     return check(queue, op);
 }
 
-static ucs_status_t ucp_st_enqueue_check(ucp_st_queue_h queue,
-                                         const ucp_st_op_h *op_array,
-                                         size_t count,
-                                         ucp_st_check_func_t check)
+static UCS_F_ALWAYS_INLINE ucs_status_t
+ucp_st_enqueue_check(ucp_st_queue_h queue, const ucp_st_op_h *op_array,
+                     size_t count, ucp_st_check_func_t check)
 {
     ucs_status_t status = ucp_st_queue_status(queue);
     size_t i, marked;

@@ -217,19 +217,15 @@ size_t ucp_st_queue_add_call(ucp_st_queue_h queue, ucs_gstream_func_t func,
     return 1;
 }
 
-size_t ucp_st_queue_add_start(ucp_st_queue_h queue, ucs_gstream_func_t one,
-                              ucs_gstream_func_t all, void *arg,
-                              ucs_gstream_cmd_t *cmd)
+size_t ucp_st_queue_begin_start(ucp_st_queue_h queue, ucs_gstream_func_t one,
+                                ucs_gstream_func_t all, void *arg,
+                                ucs_gstream_cmd_t *cmd)
 {
     void *both[] = {(cmd > queue->cmds) ? cmd[-1].u.func.arg : NULL, arg};
 
     if ((cmd > queue->cmds) && (cmd[-1].type == UCS_GSTREAM_CMD_FUNC) &&
         (cmd[-1].u.func.func == one)) {
         ucp_st_queue_begin_call(queue, all, both, 2, &cmd[-1]);
-        return 0;
-    }
-    if ((cmd > queue->cmds) &&
-        ucp_st_queue_extend_call(queue, all, &arg, 1, &cmd[-1])) {
         return 0;
     }
     cmd->type        = UCS_GSTREAM_CMD_FUNC;

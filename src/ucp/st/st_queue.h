@@ -90,9 +90,30 @@ size_t ucp_st_queue_add_call(ucp_st_queue_h queue, ucs_gstream_func_t func,
 
 /** The same for a start: alone it calls `one` with its item, `arg`; several
  *  that follow each other call `all` with a list. */
-size_t ucp_st_queue_add_start(ucp_st_queue_h queue, ucs_gstream_func_t one,
-                              ucs_gstream_func_t all, void *arg,
-                              ucs_gstream_cmd_t *cmd);
+size_t ucp_st_queue_begin_start(ucp_st_queue_h queue, ucs_gstream_func_t one,
+                                ucs_gstream_func_t all, void *arg,
+                                ucs_gstream_cmd_t *cmd);
+
+/** Its usual case, one more item, without a call. */
+static inline size_t
+ucp_st_queue_add_start(ucp_st_queue_h queue, ucs_gstream_func_t one,
+                       ucs_gstream_func_t all, void *arg,
+                       ucs_gstream_cmd_t *cmd)
+{
+    void **list             = &queue->items[queue->num_items];
+    ucs_gstream_cmd_t *last = cmd - 1;
+
+    if ((cmd == queue->cmds) || (last->type != UCS_GSTREAM_CMD_LAUNCH) ||
+        (last->u.launch.func != all) ||
+        (last->u.launch.size > (UCS_GSTREAM_ARGS_MAX - sizeof(*list)))) {
+        return ucp_st_queue_begin_start(queue, one, all, arg, cmd);
+    }
+    list[-1]             = arg; /* in place of the end */
+    list[0]              = NULL;
+    queue->num_items    += 1;
+    last->u.launch.size += sizeof(*list);
+    return 0;
+}
 
 /** What comes before a call enqueues so many commands: UCS_OK if the handle is
  *  one, the queue is not in error, and there is room. */

@@ -365,9 +365,7 @@ static ucs_status_t ucp_st_rma_enqueue_one(const ucp_st_rma_t *rma)
         return status;
     }
     num_cmds += more;
-    num_cmds += ucp_st_trace_cmd((rma->type == UCP_ST_RMA_GET) ?
-                                 UCP_ST_TRACE_GET : UCP_ST_TRACE_PUT, NULL,
-                                 &cmds[num_cmds]);
+    num_cmds += ucp_st_trace_rma_cmd(rma, lane->id, &cmds[num_cmds]);
     status    = ucp_st_queue_enqueue(queue, num_cmds);
     if (status != UCS_OK) {
         lane->undo(queue, flow);

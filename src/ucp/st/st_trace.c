@@ -9,6 +9,7 @@
 #include "st_trace.h"
 #include "st_lane.h"
 #include "st_log.h"
+#include "st_queue.h"
 #include "st_worker.h"
 
 #include <stdlib.h>
@@ -67,16 +68,32 @@ static const ucs_trace_kind_t ucp_st_trace_batch_wait = {
     .type     = UCS_TRACE_SPAN
 };
 
-static const ucs_trace_kind_t ucp_st_trace_put = {
-    .name     = "put",
-    .category = "start",
-    .type     = UCS_TRACE_SPAN
-};
+/* A put alone, with a signal behind it, a signal alone, and a get */
+typedef enum {
+    UCP_ST_TRACE_RMA_PUT,
+    UCP_ST_TRACE_RMA_PUT_SIGNAL,
+    UCP_ST_TRACE_RMA_SIGNAL,
+    UCP_ST_TRACE_RMA_GET
+} ucp_st_trace_rma_t;
 
-static const ucs_trace_kind_t ucp_st_trace_get = {
-    .name     = "get",
-    .category = "start",
-    .type     = UCS_TRACE_SPAN
+/* What events tell of a one-sided operation, in this order */
+#define UCP_ST_TRACE_RMA_VALUES \
+    {{"peer", UCS_TRACE_VALUE_HEX}, {"bytes", UCS_TRACE_VALUE_NUMBER}, \
+     {"lane", UCS_TRACE_VALUE_TEXT}}
+
+static const ucs_trace_kind_t ucp_st_trace_rmas[] = {
+    [UCP_ST_TRACE_RMA_PUT]        = {"put", "start", UCS_TRACE_SPAN,
+                                     UCS_TRACE_FLOW_NONE,
+                                     UCP_ST_TRACE_RMA_VALUES},
+    [UCP_ST_TRACE_RMA_PUT_SIGNAL] = {"put signal", "start", UCS_TRACE_SPAN,
+                                     UCS_TRACE_FLOW_NONE,
+                                     UCP_ST_TRACE_RMA_VALUES},
+    [UCP_ST_TRACE_RMA_SIGNAL]     = {"signal", "start", UCS_TRACE_SPAN,
+                                     UCS_TRACE_FLOW_NONE,
+                                     UCP_ST_TRACE_RMA_VALUES},
+    [UCP_ST_TRACE_RMA_GET]        = {"get", "start", UCS_TRACE_SPAN,
+                                     UCS_TRACE_FLOW_NONE,
+                                     UCP_ST_TRACE_RMA_VALUES}
 };
 
 static const ucs_trace_kind_t ucp_st_trace_signal_wait = {
@@ -190,16 +207,13 @@ static void ucp_st_trace_batch_wait_func(void *arg)
     ucs_trace_pop(&ucp_st_trace_batch_wait, 0, NULL);
 }
 
-static void ucp_st_trace_put_func(void *arg)
+/* The argument is the kind, and then what UCP_ST_TRACE_RMA_VALUES says */
+static void ucp_st_trace_rma_func(void *arg)
 {
-    (void)arg;
-    ucs_trace_pop(&ucp_st_trace_put, 0, NULL);
-}
+    uintptr_t *items        = arg;
+    const uint64_t values[] = {items[1], items[2], items[3]};
 
-static void ucp_st_trace_get_func(void *arg)
-{
-    (void)arg;
-    ucs_trace_pop(&ucp_st_trace_get, 0, NULL);
+    ucs_trace_pop(&ucp_st_trace_rmas[items[0]], 0, values);
 }
 
 static void ucp_st_trace_signal_wait_func(void *arg)
@@ -223,8 +237,6 @@ size_t ucp_st_trace_make_cmd(ucp_st_trace_cmd_t which, const ucp_st_op_t *op,
         [UCP_ST_TRACE_WAIT]        = ucp_st_trace_wait_func,
         [UCP_ST_TRACE_BATCH_START] = ucp_st_trace_batch_start_func,
         [UCP_ST_TRACE_BATCH_WAIT]  = ucp_st_trace_batch_wait_func,
-        [UCP_ST_TRACE_PUT]         = ucp_st_trace_put_func,
-        [UCP_ST_TRACE_GET]         = ucp_st_trace_get_func,
         [UCP_ST_TRACE_SIGNAL_WAIT] = ucp_st_trace_signal_wait_func,
         [UCP_ST_TRACE_QUIET]       = ucp_st_trace_quiet_func
     };
@@ -236,6 +248,32 @@ size_t ucp_st_trace_make_cmd(ucp_st_trace_cmd_t which, const ucp_st_op_t *op,
     cmd->u.func.func = funcs[which];
     cmd->u.func.arg  = (op == NULL) ? NULL : op->trace;
     return 1;
+}
+
+static ucp_st_trace_rma_t ucp_st_trace_rma_kind(const ucp_st_rma_t *rma)
+{
+    if (rma->type == UCP_ST_RMA_GET) {
+        return UCP_ST_TRACE_RMA_GET;
+    }
+    if (rma->length == 0) {
+        return UCP_ST_TRACE_RMA_SIGNAL;
+    }
+    return (rma->signal == NULL) ? UCP_ST_TRACE_RMA_PUT :
+                                   UCP_ST_TRACE_RMA_PUT_SIGNAL;
+}
+
+size_t ucp_st_trace_make_rma_cmd(const ucp_st_rma_t *rma, ucp_st_lane_t lane,
+                                 ucs_gstream_cmd_t *cmd)
+{
+    void *const items[] = {
+        (void*)(uintptr_t)ucp_st_trace_rma_kind(rma),
+        (void*)(uintptr_t)rma->peer->uuid,
+        (void*)rma->length,
+        (void*)ucp_st_lane_get(lane)->name
+    };
+
+    return ucp_st_queue_add_call(rma->queue, ucp_st_trace_rma_func, items, 4,
+                                 cmd);
 }
 
 void ucp_st_trace_record_nic(const ucp_st_op_t *op, ucp_st_trace_nic_t what,

@@ -16,6 +16,7 @@
 #define UCP_ST_TRACE_H_
 
 #include "st_op.h"
+#include "st_rma.h"
 
 #include <ucs_trace.h>
 
@@ -47,15 +48,13 @@ void ucp_st_trace_match(ucp_st_op_t *op);
 void ucp_st_trace_release(ucp_st_op_t *op);
 
 /** Stream commands around those of an operation's start or wait, or of messages
- *  that are used once or one-sided operations (no operation). */
+ *  that are used once or waits for one-sided operations (no operation). */
 typedef enum {
     UCP_ST_TRACE_PUSH,        /**< Begins a span */
     UCP_ST_TRACE_START,       /**< Ends that of a start */
     UCP_ST_TRACE_WAIT,        /**< Of a wait */
     UCP_ST_TRACE_BATCH_START, /**< Of a start of messages */
     UCP_ST_TRACE_BATCH_WAIT,  /**< Of a wait for them */
-    UCP_ST_TRACE_PUT,         /**< Of a put, or a signal */
-    UCP_ST_TRACE_GET,         /**< Of a get */
     UCP_ST_TRACE_SIGNAL_WAIT, /**< Of a wait for a signal */
     UCP_ST_TRACE_QUIET        /**< Of a wait for puts, gets and signals */
 } ucp_st_trace_cmd_t;
@@ -71,6 +70,19 @@ static inline size_t ucp_st_trace_cmd(ucp_st_trace_cmd_t which,
                                       ucs_gstream_cmd_t *cmd)
 {
     return ucs_trace_is_on() ? ucp_st_trace_make_cmd(which, op, cmd) : 0;
+}
+
+/** What ucp_st_trace_rma_cmd() does while events are recorded. */
+size_t ucp_st_trace_make_rma_cmd(const ucp_st_rma_t *rma, ucp_st_lane_t lane,
+                                 ucs_gstream_cmd_t *cmd);
+
+/** Make the command that ends the span of a one-sided operation's start; how
+ *  many. `cmd` is in the scratch of the operation's queue. */
+static inline size_t ucp_st_trace_rma_cmd(const ucp_st_rma_t *rma,
+                                          ucp_st_lane_t lane,
+                                          ucs_gstream_cmd_t *cmd)
+{
+    return ucs_trace_is_on() ? ucp_st_trace_make_rma_cmd(rma, lane, cmd) : 0;
 }
 
 /** Record what ucp_st_trace_nic() was called for. */

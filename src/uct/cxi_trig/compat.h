@@ -31,9 +31,20 @@ typedef uct_md_attr_t uct_cxi_trig_md_attr_t;
 /* 1.14: registration flags moved into a structure */
 #if UCT_CXI_TRIG_UCX_GE(1, 14)
 typedef const uct_md_mem_reg_params_t *uct_cxi_trig_reg_params_t;
+#define UCT_CXI_TRIG_REG_FLAGS(_params) \
+    UCT_MD_MEM_REG_FIELD_VALUE(_params, flags, FIELD_FLAGS, 0)
 #else
 typedef unsigned uct_cxi_trig_reg_params_t;
+#define UCT_CXI_TRIG_REG_FLAGS(_params) (_params)
 #endif
+
+/* 1.14: UCP has a cache of registrations, for the memory types that an MD
+ * names; before, each MD has its own */
+#define UCT_CXI_TRIG_MD_HAS_CACHE (!UCT_CXI_TRIG_UCX_GE(1, 14))
+
+/* 1.15: what an MD says of socket addresses is not asked for any more, and has
+ * no place in its operations sooner or later */
+#define UCT_CXI_TRIG_MD_HAS_SOCKADDR (!UCT_CXI_TRIG_UCX_GE(1, 15))
 
 /* 1.16: the range is given again when a key is packed */
 #if UCT_CXI_TRIG_UCX_GE(1, 16)

@@ -51,11 +51,18 @@ ucs_status_t uct_cxi_trig_addr_get_iface(uct_iface_h uct_iface,
 {
     uct_cxi_trig_iface_t *iface = ucs_derived_of(uct_iface,
                                                  uct_cxi_trig_iface_t);
+    const uct_cxi_trig_md_t *md = uct_cxi_trig_iface_md(iface);
     uct_cxi_trig_iface_addr_t addr;
 
     memset(&addr, 0, sizeof(addr));
-    memcpy(addr.name, iface->net.name, iface->net.name_length);
-    addr.provider    = uct_cxi_trig_iface_md(iface)->prov->id;
+    memcpy(addr.names, iface->net.name, iface->net.name_length);
+    if (md->target != NULL) {
+        /* It fits: uct_cxi_trig_target_open() */
+        memcpy(addr.names + iface->net.name_length, md->target->name,
+               md->target->name_length);
+        addr.target_length = md->target->name_length;
+    }
+    addr.provider    = md->prov->id;
     addr.name_length = iface->net.name_length;
     addr.seg_size    = iface->seg_size;
     uct_cxi_trig_proto_seal(&addr.head, sizeof(addr));
@@ -106,7 +113,8 @@ uct_cxi_trig_addr_refuse_iface(const uct_cxi_trig_iface_t *iface,
     if (peer.provider != uct_cxi_trig_iface_md(iface)->prov->id) {
         return "it is of another libfabric provider";
     }
-    if ((peer.name_length == 0) || (peer.name_length > sizeof(peer.name))) {
+    if ((peer.name_length == 0) ||
+        ((size_t)peer.name_length + peer.target_length > sizeof(peer.names))) {
         return "its name is damaged";
     }
     if (peer.seg_size < iface->seg_size) {
@@ -146,19 +154,17 @@ int uct_cxi_trig_addr_is_reachable(const uct_iface_h uct_iface,
     return fault == NULL;
 }
 
-ucs_status_t uct_cxi_trig_addr_insert(uct_cxi_trig_iface_t *iface,
-                                      const uct_iface_addr_t *iface_addr,
-                                      fi_addr_t *fi_addr_p)
+static ucs_status_t uct_cxi_trig_addr_insert_name(uct_cxi_trig_iface_t *iface,
+                                                  const uint8_t *name,
+                                                  fi_addr_t *fi_addr_p)
 {
     unsigned tries = 0;
-    uct_cxi_trig_iface_addr_t addr;
     int ret;
 
-    memcpy(&addr, iface_addr, sizeof(addr));
     /* Where it answers a peer's wish to connect, UCP drops an error, and the
      * peer waits for ever: what is short for a moment is not to be one */
     do {
-        ret = fi_av_insert(iface->net.av, addr.name, 1, fi_addr_p, 0, NULL);
+        ret = fi_av_insert(iface->net.av, name, 1, fi_addr_p, 0, NULL);
     } while ((ret != 1) && (++tries < UCT_CXI_TRIG_ADDR_TRIES));
     if (ret != 1) {
         ucs_error("cannot insert the address of a peer on %s: %s",
@@ -167,4 +173,50 @@ ucs_status_t uct_cxi_trig_addr_insert(uct_cxi_trig_iface_t *iface,
         return (ret < 0) ? uct_cxi_trig_status(ret) : UCS_ERR_INVALID_ADDR;
     }
     return UCS_OK;
+}
+
+static void uct_cxi_trig_addr_remove_one(uct_cxi_trig_iface_t *iface,
+                                         fi_addr_t addr)
+{
+    int ret = fi_av_remove(iface->net.av, &addr, 1, 0);
+
+    if (ret != 0) {
+        ucs_diag("cannot remove the address of a peer: %s", fi_strerror(-ret));
+    }
+}
+
+ucs_status_t uct_cxi_trig_addr_insert(uct_cxi_trig_iface_t *iface,
+                                      const uct_iface_addr_t *iface_addr,
+                                      fi_addr_t *addr_p, fi_addr_t *memory_p)
+{
+    uct_cxi_trig_iface_addr_t packed;
+    ucs_status_t status;
+
+    memcpy(&packed, iface_addr, sizeof(packed));
+    status = uct_cxi_trig_addr_insert_name(iface, packed.names, addr_p);
+    if (status != UCS_OK) {
+        return status;
+    }
+
+    if (packed.target_length == 0) {
+        *memory_p = *addr_p;
+        return UCS_OK;
+    }
+
+    status = uct_cxi_trig_addr_insert_name(iface,
+                                           packed.names + packed.name_length,
+                                           memory_p);
+    if (status != UCS_OK) {
+        uct_cxi_trig_addr_remove_one(iface, *addr_p);
+    }
+    return status;
+}
+
+void uct_cxi_trig_addr_remove(uct_cxi_trig_iface_t *iface, fi_addr_t addr,
+                              fi_addr_t memory)
+{
+    if (memory != addr) {
+        uct_cxi_trig_addr_remove_one(iface, memory);
+    }
+    uct_cxi_trig_addr_remove_one(iface, addr);
 }

@@ -30,9 +30,16 @@ int uct_cxi_trig_addr_is_reachable(const uct_iface_h iface,
                                    const uct_device_addr_t *dev_addr,
                                    const uct_iface_addr_t *iface_addr);
 
-/** Insert the endpoint of a checked interface address into the vector. */
+/**
+ * Insert the endpoints of a checked interface address into the vector: the one
+ * for messages and the one for memory, which may be the same.
+ */
 ucs_status_t uct_cxi_trig_addr_insert(uct_cxi_trig_iface_t *iface,
                                       const uct_iface_addr_t *iface_addr,
-                                      fi_addr_t *fi_addr_p);
+                                      fi_addr_t *addr_p, fi_addr_t *memory_p);
+
+/** Undo uct_cxi_trig_addr_insert(); a failure is logged. */
+void uct_cxi_trig_addr_remove(uct_cxi_trig_iface_t *iface, fi_addr_t addr,
+                              fi_addr_t memory);
 
 #endif

@@ -1,21 +1,67 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cxi_trig_am.c - active messages and puts.
+ * cxi_trig_am.c - active messages.
  */
 #ifdef HAVE_CONFIG_H
 #  include "config.h"
 #endif
 
 #include "cxi_trig_am.h"
-#include "cxi_trig_ep.h"
-#include "cxi_trig_tx.h"
-#include "uct_trig.h"
 
 #include <ucs/debug/log.h>
 #include <uct/base/uct_iov.inl>
 
+#include <rdma/fi_endpoint.h>
+
 #include <string.h>
 
+
+static ssize_t uct_cxi_trig_am_post(uct_cxi_trig_tx_op_t *op)
+{
+    return fi_send(op->peer->iface->net.ep, &op->msg,
+                   sizeof(op->msg) + op->length, NULL, op->peer->addr,
+                   &op->req);
+}
+
+static ssize_t uct_cxi_trig_am_post_iov(uct_cxi_trig_tx_op_t *op)
+{
+    return fi_sendv(op->peer->iface->net.ep, op->am.iov, NULL, op->am.count,
+                    op->peer->addr, &op->req);
+}
+
+static const uct_cxi_trig_tx_kind_t uct_cxi_trig_am_copied = {
+    .post     = uct_cxi_trig_am_post,
+    .finish   = uct_cxi_trig_tx_finish_none,
+    .is_zcopy = 0
+};
+
+static const uct_cxi_trig_tx_kind_t uct_cxi_trig_am_zcopied = {
+    .post     = uct_cxi_trig_am_post_iov,
+    .finish   = uct_cxi_trig_tx_finish_none,
+    .is_zcopy = 1
+};
+
+static ucs_status_t uct_cxi_trig_am_get(uct_cxi_trig_ep_t *ep,
+                                        uct_cxi_trig_msg_type_t type,
+                                        uct_cxi_trig_tx_op_t **op_p)
+{
+    ucs_status_t status = uct_cxi_trig_tx_get(ep, &uct_cxi_trig_am_copied,
+                                              op_p);
+
+    if (status == UCS_OK) {
+        (*op_p)->msg = (uct_cxi_trig_msg_t){.type = type};
+    }
+    return status;
+}
+
+ucs_status_t uct_cxi_trig_am_probe(uct_cxi_trig_ep_t *ep)
+{
+    uct_cxi_trig_tx_op_t *op;
+    ucs_status_t status;
+
+    status = uct_cxi_trig_am_get(ep, UCT_CXI_TRIG_MSG_PROBE, &op);
+    return (status == UCS_OK) ? uct_cxi_trig_tx_send(op, 0) : status;
+}
 
 ucs_status_t uct_cxi_trig_ep_am_short(uct_ep_h uct_ep, uint8_t id,
                                       uint64_t header, const void *payload,
@@ -29,7 +75,7 @@ ucs_status_t uct_cxi_trig_ep_am_short(uct_ep_h uct_ep, uint8_t id,
     UCT_CHECK_LENGTH(length + sizeof(header), 0,
                      uct_cxi_trig_ep_iface(ep)->seg_size, "am_short");
 
-    status = uct_cxi_trig_tx_get(ep, &op);
+    status = uct_cxi_trig_am_get(ep, UCT_CXI_TRIG_MSG_AM, &op);
     if (status != UCS_OK) {
         return status;
     }
@@ -53,7 +99,7 @@ ucs_status_t uct_cxi_trig_ep_am_short_iov(uct_ep_h uct_ep, uint8_t id,
     UCT_CHECK_LENGTH(uct_iov_total_length(iov, iovcnt), 0,
                      uct_cxi_trig_ep_iface(ep)->seg_size, "am_short_iov");
 
-    status = uct_cxi_trig_tx_get(ep, &op);
+    status = uct_cxi_trig_am_get(ep, UCT_CXI_TRIG_MSG_AM, &op);
     if (status != UCS_OK) {
         return status;
     }
@@ -77,7 +123,7 @@ ssize_t uct_cxi_trig_ep_am_bcopy(uct_ep_h uct_ep, uint8_t id,
 
     UCT_CHECK_AM_ID(id);
 
-    status = uct_cxi_trig_tx_get(ep, &op);
+    status = uct_cxi_trig_am_get(ep, UCT_CXI_TRIG_MSG_AM, &op);
     if (status != UCS_OK) {
         return status;
     }
@@ -89,72 +135,38 @@ ssize_t uct_cxi_trig_ep_am_bcopy(uct_ep_h uct_ep, uint8_t id,
     return (status == UCS_OK) ? (ssize_t)length : (ssize_t)status;
 }
 
-/* The provider checks the key and the range; a wrong one fails the endpoint. */
-static ucs_status_t uct_cxi_trig_put_get(uct_cxi_trig_ep_t *ep,
-                                         uint64_t remote_addr, uct_rkey_t rkey,
-                                         uct_cxi_trig_tx_op_t **op_p)
+ucs_status_t uct_cxi_trig_ep_am_zcopy(uct_ep_h uct_ep, uint8_t id,
+                                      const void *header,
+                                      unsigned header_length,
+                                      const uct_iov_t *iov, size_t iovcnt,
+                                      unsigned flags, uct_completion_t *comp)
 {
-    const uct_trig_rkey_t *region = (const void*)(uintptr_t)rkey;
-    ucs_status_t status           = uct_cxi_trig_tx_get(ep, op_p);
-
-    if (status == UCS_OK) {
-        (*op_p)->is_put = 1;
-        (*op_p)->target = remote_addr - region->base;
-        (*op_p)->key    = region->key;
-    }
-    return status;
-}
-
-/* An empty put is complete at once: not every provider carries one out. */
-static ucs_status_t uct_cxi_trig_put_send(uct_cxi_trig_tx_op_t *op,
-                                          size_t length)
-{
-    if (length == 0) {
-        uct_cxi_trig_tx_drop(op);
-        return UCS_OK;
-    }
-    return uct_cxi_trig_tx_send(op, length);
-}
-
-ucs_status_t uct_cxi_trig_ep_put_short(uct_ep_h uct_ep, const void *buffer,
-                                       unsigned length, uint64_t remote_addr,
-                                       uct_rkey_t rkey)
-{
-    uct_cxi_trig_ep_t *ep = ucs_derived_of(uct_ep, uct_cxi_trig_ep_t);
+    uct_cxi_trig_ep_t *ep       = ucs_derived_of(uct_ep, uct_cxi_trig_ep_t);
+    uct_cxi_trig_iface_t *iface = uct_cxi_trig_ep_iface(ep);
+    size_t length               = header_length +
+                                  uct_iov_total_length(iov, iovcnt);
     uct_cxi_trig_tx_op_t *op;
     ucs_status_t status;
 
-    UCT_CHECK_LENGTH(length, 0, uct_cxi_trig_ep_iface(ep)->seg_size,
-                     "put_short");
+    UCT_CHECK_AM_ID(id);
+    UCT_CHECK_IOV_SIZE(iovcnt, iface->caps.max_iov - 1, "am_zcopy");
+    UCT_CHECK_LENGTH(length, 0, iface->seg_size, "am_zcopy");
 
-    status = uct_cxi_trig_put_get(ep, remote_addr, rkey, &op);
+    status = uct_cxi_trig_am_get(ep, UCT_CXI_TRIG_MSG_AM, &op);
     if (status != UCS_OK) {
         return status;
     }
 
-    if (length > 0) {
-        memcpy(op->payload, buffer, length);
-    }
-    UCT_TL_EP_STAT_OP(&ep->super, PUT, SHORT, length);
-    return uct_cxi_trig_put_send(op, length);
-}
-
-ssize_t uct_cxi_trig_ep_put_bcopy(uct_ep_h uct_ep, uct_pack_callback_t pack_cb,
-                                  void *arg, uint64_t remote_addr,
-                                  uct_rkey_t rkey)
-{
-    uct_cxi_trig_ep_t *ep = ucs_derived_of(uct_ep, uct_cxi_trig_ep_t);
-    uct_cxi_trig_tx_op_t *op;
-    ucs_status_t status;
-    size_t length;
-
-    status = uct_cxi_trig_put_get(ep, remote_addr, rkey, &op);
-    if (status != UCS_OK) {
-        return status;
-    }
-
-    length = pack_cb(op->payload, arg);
-    UCT_TL_EP_STAT_OP(&ep->super, PUT, BCOPY, length);
-    status = uct_cxi_trig_put_send(op, length);
-    return (status == UCS_OK) ? (ssize_t)length : (ssize_t)status;
+    op->kind      = &uct_cxi_trig_am_zcopied;
+    op->msg.am_id = id;
+    /* The header lies behind ours, and is copied with it */
+    op->am.count  = 1;
+    op->am.iov[0] = (struct iovec){
+        .iov_base = &op->msg,
+        .iov_len  = sizeof(op->msg) + header_length
+    };
+    memcpy(op->payload, header, header_length);
+    uct_cxi_trig_tx_add_iov(&op->am, iov, iovcnt);
+    UCT_TL_EP_STAT_OP(&ep->super, AM, ZCOPY, length);
+    return uct_cxi_trig_tx_start(op, length, comp);
 }

@@ -1,12 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cxi_trig_am.h - UCT's sending operations.
+ * cxi_trig_am.h - active messages.
  */
 #ifndef UCT_CXI_TRIG_AM_H_
 #define UCT_CXI_TRIG_AM_H_
 
-#include <uct/api/uct.h>
+#include "cxi_trig_ep.h"
+#include "cxi_trig_proto.h"
+#include "cxi_trig_tx.h"
 
+
+/**
+ * Send a message that tells the sender whether the peer is there: its endpoint
+ * fails if not. Returns as UCT's short messages.
+ */
+ucs_status_t uct_cxi_trig_am_probe(uct_cxi_trig_ep_t *ep);
 
 /** UCT's active message of a header and a payload. */
 ucs_status_t uct_cxi_trig_ep_am_short(uct_ep_h ep, uint8_t id, uint64_t header,
@@ -21,14 +29,14 @@ ssize_t uct_cxi_trig_ep_am_bcopy(uct_ep_h ep, uint8_t id,
                                  uct_pack_callback_t pack_cb, void *arg,
                                  unsigned flags);
 
-/** UCT's put of a buffer. */
-ucs_status_t uct_cxi_trig_ep_put_short(uct_ep_h ep, const void *buffer,
-                                       unsigned length, uint64_t remote_addr,
-                                       uct_rkey_t rkey);
-
-/** UCT's put of what a callback writes. */
-ssize_t uct_cxi_trig_ep_put_bcopy(uct_ep_h ep, uct_pack_callback_t pack_cb,
-                                  void *arg, uint64_t remote_addr,
-                                  uct_rkey_t rkey);
+/**
+ * UCT's active message of a header, which is copied, and pieces that are not.
+ * There where the provider takes two pieces of memory for a message.
+ */
+ucs_status_t uct_cxi_trig_ep_am_zcopy(uct_ep_h ep, uint8_t id,
+                                      const void *header,
+                                      unsigned header_length,
+                                      const uct_iov_t *iov, size_t iovcnt,
+                                      unsigned flags, uct_completion_t *comp);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "cxi_trig_ep.h"
 #include "cxi_trig_addr.h"
+#include "cxi_trig_am.h"
 #include "cxi_trig_pending.h"
 #include "cxi_trig_tx.h"
 
@@ -117,10 +118,10 @@ ucs_status_t uct_cxi_trig_ep_flush(uct_ep_h uct_ep, unsigned flags,
     ucs_status_t status;
 
     if (flags & UCT_FLUSH_FLAG_CANCEL) {
-        /* Whatever is still in flight reads memory of ours only */
         uct_cxi_trig_pending_purge(uct_ep, NULL, NULL);
-        uct_cxi_trig_track_purge(&ep->peer->track, UCS_ERR_CANCELED);
-        return UCS_OK;
+        /* The user's memory is his again once the provider says so */
+        return uct_cxi_trig_tx_cancel(ep->peer) ?
+               uct_cxi_trig_track_flush(&ep->peer->track, comp) : UCS_OK;
     }
 
     if (ep->status != UCS_OK) {
@@ -152,7 +153,6 @@ ucs_status_t uct_cxi_trig_ep_check(uct_ep_h uct_ep, unsigned flags,
                                    uct_completion_t *comp)
 {
     uct_cxi_trig_ep_t *ep = ucs_derived_of(uct_ep, uct_cxi_trig_ep_t);
-    uct_cxi_trig_tx_op_t *op;
     ucs_status_t status;
 
     UCT_CXI_TRIG_KEEPALIVE_CHECK(flags, comp);
@@ -161,13 +161,7 @@ ucs_status_t uct_cxi_trig_ep_check(uct_ep_h uct_ep, unsigned flags,
         return UCS_OK; /* Something in flight tells as well */
     }
 
-    status = uct_cxi_trig_tx_get(ep, &op);
-    if (status == UCS_ERR_NO_RESOURCE) {
-        return UCS_OK; /* Asked too often; the next check will tell */
-    } else if (status != UCS_OK) {
-        return status;
-    }
-
-    op->msg.type = UCT_CXI_TRIG_MSG_PROBE;
-    return uct_cxi_trig_tx_send(op, 0);
+    status = uct_cxi_trig_am_probe(ep);
+    /* Asked too often: the next check will tell */
+    return (status == UCS_ERR_NO_RESOURCE) ? UCS_OK : status;
 }

@@ -9,11 +9,14 @@
 #include "cxi_trig_iface.h"
 #include "cxi_trig_addr.h"
 #include "cxi_trig_am.h"
+#include "cxi_trig_amo.h"
 #include "cxi_trig_cntr.h"
+#include "cxi_trig_device.h"
 #include "cxi_trig_ep.h"
 #include "cxi_trig_mem.h"
 #include "cxi_trig_pending.h"
 #include "cxi_trig_progress.h"
+#include "cxi_trig_rma.h"
 #include "cxi_trig_rx.h"
 #include "cxi_trig_tx.h"
 
@@ -37,11 +40,11 @@ ucs_config_field_t uct_cxi_trig_iface_config_table[] = {
      UCS_CONFIG_TYPE_TABLE(uct_iface_config_table)},
 
     {"SEG_SIZE", "8k",
-     "Longest active message and buffered put, bytes (256 to 1m).",
+     "Longest active message and buffered put or get, bytes (256 to 1m).",
      ucs_offsetof(uct_cxi_trig_iface_config_t, seg_size),
      UCS_CONFIG_TYPE_MEMUNITS},
 
-    {"TX_QUEUE_LEN", "256", "Messages and puts in flight at once.",
+    {"TX_QUEUE_LEN", "256", "Messages, puts, gets and atomics in flight.",
      ucs_offsetof(uct_cxi_trig_iface_config_t, tx_queue_len),
      UCS_CONFIG_TYPE_UINT},
 
@@ -74,6 +77,62 @@ ucs_config_field_t uct_cxi_trig_iface_config_table[] = {
 static uct_iface_ops_t uct_cxi_trig_iface_ops;
 
 
+static void uct_cxi_trig_iface_query_am(const uct_cxi_trig_iface_t *iface,
+                                        uct_iface_attr_t *attr)
+{
+    attr->cap.flags             |= UCT_IFACE_FLAG_AM_SHORT |
+                                   UCT_IFACE_FLAG_AM_BCOPY;
+    attr->cap.am.max_short       = iface->seg_size;
+    attr->cap.am.max_bcopy       = iface->seg_size;
+    attr->cap.am.opt_zcopy_align = 1;
+    attr->cap.am.align_mtu       = 1;
+    attr->cap.am.max_iov         = UCT_CXI_TRIG_MAX_IOV;
+
+    /* The header needs a piece of its own. Where there is but one, as on
+     * Cassini, all would have to be copied: that is what bcopy is for */
+    if (iface->caps.max_iov > 1) {
+        attr->cap.flags       |= UCT_IFACE_FLAG_AM_ZCOPY;
+        attr->cap.am.max_zcopy = iface->seg_size;
+        attr->cap.am.max_hdr   = iface->seg_size;
+        attr->cap.am.max_iov   = iface->caps.max_iov - 1;
+    }
+}
+
+static void uct_cxi_trig_iface_query_rma(const uct_cxi_trig_iface_t *iface,
+                                         uct_iface_attr_t *attr)
+{
+    attr->cap.flags              |= UCT_IFACE_FLAG_PUT_SHORT |
+                                    UCT_IFACE_FLAG_PUT_BCOPY |
+                                    UCT_IFACE_FLAG_PUT_ZCOPY |
+                                    UCT_IFACE_FLAG_GET_BCOPY |
+                                    UCT_IFACE_FLAG_GET_ZCOPY;
+    attr->cap.put.max_short       = iface->seg_size;
+    attr->cap.put.max_bcopy       = iface->seg_size;
+    attr->cap.put.max_zcopy       = iface->caps.max_zcopy;
+    attr->cap.put.opt_zcopy_align = 1;
+    attr->cap.put.align_mtu       = 1;
+    attr->cap.put.max_iov         = iface->caps.max_iov;
+    attr->cap.get.max_bcopy       = iface->seg_size;
+    attr->cap.get.max_zcopy       = iface->caps.max_zcopy;
+    attr->cap.get.opt_zcopy_align = 1;
+    attr->cap.get.align_mtu       = 1;
+    attr->cap.get.max_iov         = iface->caps.max_iov;
+}
+
+static void uct_cxi_trig_iface_query_amo(const uct_cxi_trig_iface_t *iface,
+                                         uct_iface_attr_t *attr)
+{
+    attr->cap.atomic32.op_flags  = iface->caps.amo32.post;
+    attr->cap.atomic32.fop_flags = iface->caps.amo32.fetch;
+    attr->cap.atomic64.op_flags  = iface->caps.amo64.post;
+    attr->cap.atomic64.fop_flags = iface->caps.amo64.fetch;
+    /* A NIC's are not atomic to those of a processor */
+    if (iface->caps.amo32.post | iface->caps.amo32.fetch |
+        iface->caps.amo64.post | iface->caps.amo64.fetch) {
+        attr->cap.flags |= UCT_IFACE_FLAG_ATOMIC_DEVICE;
+    }
+}
+
 static ucs_status_t uct_cxi_trig_iface_query(uct_iface_h uct_iface,
                                              uct_iface_attr_t *attr)
 {
@@ -87,8 +146,6 @@ static ucs_status_t uct_cxi_trig_iface_query(uct_iface_h uct_iface,
     attr->iface_addr_len  = sizeof(uct_cxi_trig_iface_addr_t);
     attr->ep_addr_len     = 0;
     attr->cap.flags       = UCT_IFACE_FLAG_CONNECT_TO_IFACE |
-                            UCT_IFACE_FLAG_AM_SHORT |
-                            UCT_IFACE_FLAG_AM_BCOPY |
                             UCT_IFACE_FLAG_PENDING |
                             UCT_IFACE_FLAG_CB_SYNC |
                             UCT_IFACE_FLAG_EP_CHECK |
@@ -102,27 +159,16 @@ static ucs_status_t uct_cxi_trig_iface_query(uct_iface_h uct_iface,
                                 UCT_IFACE_FLAG_EVENT_FD;
     }
 
-    attr->cap.am.max_short       = iface->seg_size;
-    attr->cap.am.max_bcopy       = iface->seg_size;
-    attr->cap.am.opt_zcopy_align = 1;
-    attr->cap.am.align_mtu       = 1;
-    attr->cap.am.max_iov         = UCT_CXI_TRIG_MAX_IOV;
-
-    if (uct_cxi_trig_md_has_rma(md)) {
-        attr->cap.flags              |= UCT_IFACE_FLAG_PUT_SHORT |
-                                        UCT_IFACE_FLAG_PUT_BCOPY;
-        attr->cap.put.max_short       = iface->seg_size;
-        attr->cap.put.max_bcopy       = iface->seg_size;
-    }
-    attr->cap.put.opt_zcopy_align = 1;
-    attr->cap.put.align_mtu       = 1;
-    attr->cap.get.opt_zcopy_align = 1;
-    attr->cap.get.align_mtu       = 1;
+    uct_cxi_trig_iface_query_am(iface, attr);
+    uct_cxi_trig_iface_query_rma(iface, attr);
+    uct_cxi_trig_iface_query_amo(iface, attr);
 
     attr->latency             = ucs_linear_func_make(md->prov->latency, 0);
     attr->overhead            = md->prov->overhead;
     attr->bandwidth.dedicated = 0;
-    attr->bandwidth.shared    = md->prov->bandwidth / (md->loopback ? 2 : 1);
+    attr->bandwidth.shared    =
+            uct_cxi_trig_device_bandwidth(md->prov, md->info) /
+            (md->loopback ? 2 : 1);
     attr->priority            = md->loopback ? 0 : 10;
     return UCS_OK;
 }
@@ -223,6 +269,10 @@ uct_cxi_trig_iface_configure(uct_cxi_trig_iface_t *iface,
     int is_auto = (config->idle_polls == UCS_ULUNITS_AUTO);
 
     iface->seg_size           = config->seg_size;
+    iface->caps.max_iov       = ucs_min(md->info->tx_attr->iov_limit,
+                                        UCT_CXI_TRIG_TX_MAX_IOV);
+    iface->caps.max_zcopy     = ucs_min(md->info->ep_attr->max_msg_size,
+                                        md->prov->max_put);
     iface->idle.polls         = 0;
     iface->idle.max_polls     = !is_auto ? config->idle_polls :
                                 uct_cxi_trig_iface_idle_polls[md->prov->idle];
@@ -254,6 +304,7 @@ uct_cxi_trig_iface_open(uct_cxi_trig_iface_t *iface,
         goto err;
     }
 
+    uct_cxi_trig_amo_init(iface);
     status = uct_cxi_trig_tx_init(iface, config->tx_queue_len);
     if (status != UCS_OK) {
         goto err_net;
@@ -335,9 +386,19 @@ static UCS_CLASS_DEFINE_DELETE_FUNC(uct_cxi_trig_iface_t, uct_iface_t);
 static uct_iface_ops_t uct_cxi_trig_iface_ops = {
     .ep_put_short             = uct_cxi_trig_ep_put_short,
     .ep_put_bcopy             = uct_cxi_trig_ep_put_bcopy,
+    .ep_put_zcopy             = uct_cxi_trig_ep_put_zcopy,
+    .ep_get_bcopy             = uct_cxi_trig_ep_get_bcopy,
+    .ep_get_zcopy             = uct_cxi_trig_ep_get_zcopy,
     .ep_am_short              = uct_cxi_trig_ep_am_short,
     .ep_am_short_iov          = uct_cxi_trig_ep_am_short_iov,
     .ep_am_bcopy              = uct_cxi_trig_ep_am_bcopy,
+    .ep_am_zcopy              = uct_cxi_trig_ep_am_zcopy,
+    .ep_atomic_cswap64        = uct_cxi_trig_ep_atomic_cswap64,
+    .ep_atomic_cswap32        = uct_cxi_trig_ep_atomic_cswap32,
+    .ep_atomic64_post         = uct_cxi_trig_ep_atomic64_post,
+    .ep_atomic32_post         = uct_cxi_trig_ep_atomic32_post,
+    .ep_atomic64_fetch        = uct_cxi_trig_ep_atomic64_fetch,
+    .ep_atomic32_fetch        = uct_cxi_trig_ep_atomic32_fetch,
     .ep_pending_add           = uct_cxi_trig_pending_add,
     .ep_pending_purge         = uct_cxi_trig_pending_purge,
     .ep_flush                 = uct_cxi_trig_ep_flush,
@@ -381,8 +442,8 @@ uct_cxi_trig_query_devices(uct_md_h uct_md,
 
     return uct_single_device_resource(uct_md, md->info->domain_attr->name,
                                       UCT_DEVICE_TYPE_NET,
-                                      UCS_SYS_DEVICE_ID_UNKNOWN, devices_p,
-                                      num_devices_p);
+                                      uct_cxi_trig_device_sys(md->info),
+                                      devices_p, num_devices_p);
 }
 
 UCT_TL_DEFINE_ENTRY(&uct_cxi_trig_component, cxi_trig,

@@ -19,8 +19,11 @@
 #include <time.h>
 
 
-/** Pieces of an active message. */
+/** Pieces of an active message that is copied. */
 #define UCT_CXI_TRIG_MAX_IOV 16
+
+/** Pieces of local memory of an operation without a copy, at most. */
+#define UCT_CXI_TRIG_TX_MAX_IOV 8
 
 
 /** Settings of an interface. */
@@ -33,6 +36,13 @@ typedef struct uct_cxi_trig_iface_config {
     size_t             idle_polls;
     double             idle_sleep;
 } uct_cxi_trig_iface_config_t;
+
+
+/** Atomics of one width, bits of UCT_ATOMIC_OP_xx. */
+typedef struct uct_cxi_trig_amo_caps {
+    uint64_t post;
+    uint64_t fetch;
+} uct_cxi_trig_amo_caps_t;
 
 
 /** Interface. One thread at a time, but for uct_trig_cntr_add(). */
@@ -49,9 +59,17 @@ typedef struct uct_cxi_trig_iface {
     } idle;
 
     struct {
+        size_t                     max_iov;   /**< Without a copy */
+        size_t                     max_zcopy; /**< Longest put and get, bytes */
+        uct_cxi_trig_amo_caps_t    amo32;
+        uct_cxi_trig_amo_caps_t    amo64;
+    } caps;                                   /**< What the provider has */
+
+    struct {
         ucs_mpool_t                mp;
         unsigned                   avail;    /**< May still be posted */
-        struct uct_cxi_trig_tx_op  *backlog; /**< Provider had no room for it */
+        struct uct_cxi_trig_tx_op  *backlog; /**< Provider had no room yet */
+        ucs_list_link_t            held;     /**< Behind a fence, in order */
         uct_cxi_trig_track_t       track;
         uint64_t                   fence;    /**< Nothing before it passed */
         ucs_arbiter_t              pending;

@@ -7,9 +7,12 @@
 #endif
 
 #include "cxi_trig_md.h"
+#include "cxi_trig_cache.h"
 #include "cxi_trig_mem.h"
+#include "cxi_trig_memh.h"
 #include "cxi_trig_proto.h"
 #include "cxi_trig_status.h"
+#include "cxi_trig_target.h"
 
 #include <cxiemu.h>
 
@@ -27,13 +30,8 @@
 /* Keys 0-99 are special on Cassini */
 #define UCT_CXI_TRIG_MD_FIRST_KEY 100
 
-
-/* What a UCT memory handle points to. Constant. */
-typedef struct uct_cxi_trig_memh {
-    struct fid_mr *mr; /* NULL where peers cannot reach it */
-    void          *address;
-    size_t        length;
-} uct_cxi_trig_memh_t;
+/* Seconds to register memory that is in no cache */
+#define UCT_CXI_TRIG_MD_REG_COST 5e-6
 
 
 static ucs_config_field_t uct_cxi_trig_md_config_table[] = {
@@ -44,16 +42,38 @@ static ucs_config_field_t uct_cxi_trig_md_config_table[] = {
      "libfabric provider: auto (cxi if present, else cxiemu, the emulated\n"
      "NIC, else sockets), or a name. The provider must have deferred work; no\n"
      "other one is used instead.",
-     ucs_offsetof(uct_cxi_trig_md_config_t, provider), UCS_CONFIG_TYPE_STRING},
+     ucs_offsetof(uct_cxi_trig_md_config_t, want.name),
+     UCS_CONFIG_TYPE_STRING},
+
+    {"ORDERING", "default",
+     "What the provider keeps in order between two endpoints:\n"
+     " - relaxed : messages, nothing else\n"
+     " - default : messages, and what it keeps in order unasked\n"
+     " - strict  : messages; puts, gets and atomics, each among themselves\n"
+     "A provider that cannot is refused.",
+     ucs_offsetof(uct_cxi_trig_md_config_t, want.ordering),
+     UCS_CONFIG_TYPE_ENUM(uct_cxi_trig_prov_orderings)},
+
+    {"TRAFFIC_CLASS", "default",
+     "Traffic class of all that is sent; default: the provider's. A provider\n"
+     "that has not got the class is refused.",
+     ucs_offsetof(uct_cxi_trig_md_config_t, want.traffic_class),
+     UCS_CONFIG_TYPE_ENUM(uct_cxi_trig_prov_traffic_classes)},
+
+#if UCT_CXI_TRIG_MD_HAS_CACHE
+    {"RCACHE", "try",
+     "Keep registrations of memory for the next use (y/n); try: where UCX can\n"
+     "tell that memory is unmapped.",
+     ucs_offsetof(uct_cxi_trig_md_config_t, rcache_enable),
+     UCS_CONFIG_TYPE_TERNARY},
+
+    {"", "", NULL, ucs_offsetof(uct_cxi_trig_md_config_t, rcache),
+     UCS_CONFIG_TYPE_TABLE(uct_md_config_rcache_table)},
+#endif
 
     {NULL}
 };
 
-
-int uct_cxi_trig_md_has_rma(const uct_cxi_trig_md_t *md)
-{
-    return !(md->info->domain_attr->mr_mode & FI_MR_ENDPOINT);
-}
 
 /* UCX gives no settings here: read them from the environment. */
 static ucs_status_t uct_cxi_trig_md_list(struct fi_info **info_p)
@@ -68,7 +88,7 @@ static ucs_status_t uct_cxi_trig_md_list(struct fi_info **info_p)
     }
 
     status = uct_cxi_trig_prov_find(
-            ucs_derived_of(config, uct_cxi_trig_md_config_t)->provider, &prov,
+            &ucs_derived_of(config, uct_cxi_trig_md_config_t)->want, &prov,
             info_p);
     uct_config_release(config);
     return status;
@@ -122,14 +142,27 @@ uct_cxi_trig_md_query_resources(uct_component_t *component,
     return UCS_OK;
 }
 
+/* No UCT_MD_FLAG_ALLOC: the card has no memory of its own and reaches all of
+ * the host's alike; what UCX allocates itself, from huge pages first, is as
+ * good. */
+static uint64_t uct_cxi_trig_md_flags(const uct_cxi_trig_md_t *md)
+{
+    return UCT_MD_FLAG_REG | UCT_MD_FLAG_NEED_RKEY | UCT_MD_FLAG_ADVISE |
+           (md->prov->revokes ? UCT_MD_FLAG_INVALIDATE : 0);
+}
+
 static ucs_status_t uct_cxi_trig_md_query(uct_md_h uct_md,
                                           uct_cxi_trig_md_attr_t *attr)
 {
+    const uct_cxi_trig_md_t *md = ucs_derived_of(uct_md, uct_cxi_trig_md_t);
+
 #if UCT_CXI_TRIG_UCX_GE(1, 17)
     uct_md_base_md_query(attr);
 #endif
-    UCT_CXI_TRIG_MD_ATTR(attr, flags)            = UCT_MD_FLAG_REG |
-                                                   UCT_MD_FLAG_NEED_RKEY;
+#if UCT_CXI_TRIG_UCX_GE(1, 14)
+    attr->cache_mem_types = UCS_BIT(UCS_MEMORY_TYPE_HOST);
+#endif
+    UCT_CXI_TRIG_MD_ATTR(attr, flags)            = uct_cxi_trig_md_flags(md);
     UCT_CXI_TRIG_MD_ATTR(attr, reg_mem_types)    =
             UCS_BIT(UCS_MEMORY_TYPE_HOST);
     UCT_CXI_TRIG_MD_ATTR(attr, access_mem_types) =
@@ -139,64 +172,8 @@ static ucs_status_t uct_cxi_trig_md_query(uct_md_h uct_md,
     UCT_CXI_TRIG_MD_ATTR(attr, max_alloc)        = 0;
     UCT_CXI_TRIG_MD_ATTR(attr, max_reg)          = ULONG_MAX;
     attr->rkey_packed_size = UCT_TRIG_RKEY_PACKED_LEN;
-    attr->reg_cost         = ucs_linear_func_make(5e-6, 0);
+    attr->reg_cost         = md->reg_cost;
     memset(&attr->local_cpus, 0xff, sizeof(attr->local_cpus));
-    return UCS_OK;
-}
-
-static ucs_status_t uct_cxi_trig_md_mem_reg(uct_md_h uct_md, void *address,
-                                            size_t length,
-                                            uct_cxi_trig_reg_params_t params,
-                                            uct_mem_h *memh_p)
-{
-    uct_cxi_trig_md_t *md           = ucs_derived_of(uct_md, uct_cxi_trig_md_t);
-    uct_cxi_trig_mr_params_t mr_params = {
-        .address = address,
-        .length  = length
-    };
-    uct_cxi_trig_memh_t *memh;
-    ucs_status_t status;
-
-    memh = ucs_calloc(1, sizeof(*memh), "cxi_trig_memh");
-    if (memh == NULL) {
-        return UCS_ERR_NO_MEMORY;
-    }
-
-    memh->address = address;
-    memh->length  = length;
-    if (uct_cxi_trig_md_has_rma(md)) {
-        status = uct_cxi_trig_mr_open(md, &mr_params, &memh->mr);
-        if (status != UCS_OK) {
-            ucs_free(memh);
-            return status;
-        }
-    }
-
-    *memh_p = memh;
-    return UCS_OK;
-}
-
-static ucs_status_t
-uct_cxi_trig_md_mem_dereg(uct_md_h md, const uct_md_mem_dereg_params_t *params)
-{
-    uct_cxi_trig_memh_t *memh;
-
-    UCT_MD_MEM_DEREG_CHECK_PARAMS(params, 0);
-
-    memh = params->memh;
-    if (memh->mr != NULL) {
-        uct_cxi_trig_mr_close(memh->mr);
-    }
-    ucs_free(memh);
-    return UCS_OK;
-}
-
-static ucs_status_t uct_cxi_trig_md_mkey_pack(UCT_CXI_TRIG_MKEY_PACK_ARGS)
-{
-    const uct_cxi_trig_memh_t *region = memh;
-
-    uct_cxi_trig_mr_pack(ucs_derived_of(md, uct_cxi_trig_md_t), region->mr,
-                         region->address, region->length, buffer);
     return UCS_OK;
 }
 
@@ -251,29 +228,50 @@ static ucs_status_t uct_cxi_trig_cm_open(uct_component_t *component,
     return UCS_ERR_UNSUPPORTED;
 }
 
-static void uct_cxi_trig_md_close(uct_md_h uct_md)
+static void uct_cxi_trig_md_close_domain(uct_cxi_trig_md_t *md)
 {
-    uct_cxi_trig_md_t *md = ucs_derived_of(uct_md, uct_cxi_trig_md_t);
-    int ret;
+    int ret = fi_close(&md->domain->fid);
 
-    ret = fi_close(&md->domain->fid);
     if (ret != 0) {
         ucs_warn("cannot close domain %s: %s", md->info->domain_attr->name,
                  fi_strerror(-ret));
     } else {
         fi_close(&md->fabric->fid);
     }
+}
+
+static void uct_cxi_trig_md_close(uct_md_h uct_md)
+{
+    uct_cxi_trig_md_t *md = ucs_derived_of(uct_md, uct_cxi_trig_md_t);
+
+    uct_cxi_trig_cache_destroy(md);
+    uct_cxi_trig_target_close(md);
+    uct_cxi_trig_md_close_domain(md);
     fi_freeinfo(md->info);
     ucs_free(md);
 }
 
+#if UCT_CXI_TRIG_MD_HAS_SOCKADDR
+static int
+uct_cxi_trig_md_is_sockaddr_accessible(uct_md_h md,
+                                       const ucs_sock_addr_t *sockaddr,
+                                       uct_sockaddr_accessibility_t mode)
+{
+    return 0;
+}
+#endif
+
 static uct_md_ops_t uct_cxi_trig_md_ops = {
-    .close              = uct_cxi_trig_md_close,
-    .query              = uct_cxi_trig_md_query,
-    .mem_reg            = uct_cxi_trig_md_mem_reg,
-    .mem_dereg          = uct_cxi_trig_md_mem_dereg,
-    .mkey_pack          = uct_cxi_trig_md_mkey_pack,
-    .detect_memory_type = uct_cxi_trig_md_detect_memory_type
+    .close                  = uct_cxi_trig_md_close,
+    .query                  = uct_cxi_trig_md_query,
+    .mem_advise             = uct_cxi_trig_memh_advise,
+    .mem_reg                = uct_cxi_trig_memh_reg,
+    .mem_dereg              = uct_cxi_trig_memh_dereg,
+    .mkey_pack              = uct_cxi_trig_memh_pack,
+#if UCT_CXI_TRIG_MD_HAS_SOCKADDR
+    .is_sockaddr_accessible = uct_cxi_trig_md_is_sockaddr_accessible,
+#endif
+    .detect_memory_type     = uct_cxi_trig_md_detect_memory_type
 };
 
 /* The device's entry of the list, alone; the others are freed. */
@@ -356,14 +354,14 @@ static ucs_status_t uct_cxi_trig_md_open(uct_component_t *component,
         return UCS_ERR_NO_MEMORY;
     }
 
-    status = uct_cxi_trig_prov_find(config->provider, &md->prov, &list);
+    status = uct_cxi_trig_prov_find(&config->want, &md->prov, &list);
     if (status != UCS_OK) {
         goto err_free;
     }
 
     md->info = uct_cxi_trig_md_pick(list, md_name);
     if (md->info == NULL) {
-        ucs_error("libfabric provider %s has no device %s", config->provider,
+        ucs_error("libfabric provider %s has no device %s", config->want.name,
                   md_name);
         status = UCS_ERR_NO_DEVICE;
         goto err_free;
@@ -374,14 +372,30 @@ static ucs_status_t uct_cxi_trig_md_open(uct_component_t *component,
         goto err_free_info;
     }
 
+    status = uct_cxi_trig_target_open(md);
+    if (status != UCS_OK) {
+        goto err_close_domain;
+    }
+
     md->super.ops       = &uct_cxi_trig_md_ops;
     md->super.component = &uct_cxi_trig_component;
     md->next_key        = UCT_CXI_TRIG_MD_FIRST_KEY;
     md->emu             = uct_cxi_trig_md_find_emu(md);
     md->loopback        = uct_cxi_trig_prov_is_local(md->prov, md->info);
-    *md_p               = &md->super;
+    md->reg_cost        = ucs_linear_func_make(UCT_CXI_TRIG_MD_REG_COST, 0);
+
+    status = uct_cxi_trig_cache_create(md, config);
+    if (status != UCS_OK) {
+        goto err_close_target;
+    }
+
+    *md_p = &md->super;
     return UCS_OK;
 
+err_close_target:
+    uct_cxi_trig_target_close(md);
+err_close_domain:
+    uct_cxi_trig_md_close_domain(md);
 err_free_info:
     fi_freeinfo(md->info);
 err_free:
@@ -391,6 +405,7 @@ err_free:
 
 static void uct_cxi_trig_md_vfs_init(uct_md_h md)
 {
+    uct_cxi_trig_cache_vfs_init(ucs_derived_of(md, uct_cxi_trig_md_t));
 }
 
 uct_component_t uct_cxi_trig_component = {

@@ -19,8 +19,12 @@
 
 /** Settings of a memory domain. */
 typedef struct uct_cxi_trig_md_config {
-    uct_md_config_t super;
-    char            *provider;
+    uct_md_config_t          super;
+    uct_cxi_trig_prov_want_t want;
+#if UCT_CXI_TRIG_MD_HAS_CACHE
+    ucs_ternary_auto_value_t rcache_enable;
+    uct_md_rcache_config_t   rcache;
+#endif
 } uct_cxi_trig_md_config_t;
 
 
@@ -37,8 +41,14 @@ typedef struct uct_cxi_trig_md {
     struct fid_fabric         *fabric;
     struct fid_domain         *domain;
     struct fi_cxiemu_domain_ops *emu;   /**< Of the emulated NIC, or NULL */
+    struct uct_cxi_trig_net   *target;  /**< See cxi_trig_target.h; or NULL */
     uint64_t                  next_key; /**< Where we choose the keys */
     int                       loopback; /**< Reaches this machine only */
+#if UCT_CXI_TRIG_MD_HAS_CACHE
+    ucs_rcache_t              *rcache;  /**< NULL if registrations are not
+                                             kept */
+#endif
+    ucs_linear_func_t         reg_cost;
 } uct_cxi_trig_md_t;
 
 
@@ -48,12 +58,5 @@ unsigned uct_cxi_trig_md_max_entries(const uct_cxi_trig_md_t *md);
 
 /** The component; registered by the library's constructor. */
 extern uct_component_t uct_cxi_trig_component;
-
-
-/**
- * Whether memory that is registered with the domain, rather than with an
- * interface, can be reached by peers.
- */
-int uct_cxi_trig_md_has_rma(const uct_cxi_trig_md_t *md);
 
 #endif

@@ -12,21 +12,7 @@
 
 #include <ucs/debug/log.h>
 #include <ucs/debug/memtrack_int.h>
-#include <ucs/sys/sys.h>
 
-#include <sys/mman.h>
-
-
-/* Asynchronous msync() does nothing, but fails where nothing is mapped. */
-static int uct_cxi_trig_mem_is_mapped(void *address, size_t length)
-{
-    uintptr_t start = (uintptr_t)address -
-                      ((uintptr_t)address % ucs_get_page_size());
-    uintptr_t end   = (uintptr_t)address + length;
-
-    return (end > (uintptr_t)address) &&
-           (msync((void*)start, end - start, MS_ASYNC) == 0);
-}
 
 static ucs_status_t uct_cxi_trig_mem_check(void *address, size_t length,
                                            uct_trig_cntr_h cntr)
@@ -35,7 +21,7 @@ static ucs_status_t uct_cxi_trig_mem_check(void *address, size_t length,
         ((cntr != NULL) && (cntr->mem != NULL))) {
         return UCS_ERR_INVALID_PARAM;
     }
-    return uct_cxi_trig_mem_is_mapped(address, length) ?
+    return uct_cxi_trig_mr_is_mapped(address, length) ?
            UCS_OK : UCS_ERR_INVALID_ADDR;
 }
 
@@ -46,7 +32,8 @@ static ucs_status_t uct_cxi_trig_mem_open(uct_trig_mem_h mem)
         .address = mem->address,
         .length  = mem->length,
         .ep      = iface->net.ep,
-        .cntr    = (mem->cntr == NULL) ? NULL : mem->cntr->cntr
+        .cntr    = (mem->cntr == NULL) ? NULL : mem->cntr->cntr,
+        .level   = UCS_LOG_LEVEL_ERROR
     };
 
     return uct_cxi_trig_mr_open(uct_cxi_trig_iface_md(iface), &params,

@@ -9,6 +9,7 @@
 #include "cxi_trig_md.h"
 #include "uct_trig.h"
 
+#include <ucs/config/types.h>
 #include <ucs/datastruct/list.h>
 #include <ucs/type/status.h>
 
@@ -22,6 +23,7 @@ typedef struct uct_cxi_trig_mr_params {
     struct fid_ep   *ep;   /**< Enabled endpoint that peers reach it by; NULL if
                                 the provider does not ask for one */
     struct fid_cntr *cntr; /**< Counts remote writes; may be NULL */
+    ucs_log_level_t level; /**< Of what is said of a failure */
 } uct_cxi_trig_mr_params_t;
 
 
@@ -36,6 +38,9 @@ struct uct_trig_mem {
     unsigned                  refs;     /**< Pending operations that read it */
 };
 
+
+/** Whether there is memory at all of a range's addresses. */
+int uct_cxi_trig_mr_is_mapped(const void *address, size_t length);
 
 /** Register a range and make it reachable. Logs nothing but provider errors. */
 ucs_status_t uct_cxi_trig_mr_open(uct_cxi_trig_md_t *md,

@@ -12,15 +12,29 @@
 
 #include <ucs/arch/atomic.h>
 #include <ucs/debug/log.h>
+#include <ucs/sys/math.h>
+#include <ucs/sys/sys.h>
 
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
 
 #include <string.h>
+#include <sys/mman.h>
 
 /* Keys of ours that may be taken by others of the domain before giving up */
 #define UCT_CXI_TRIG_MR_KEY_TRIES 64
 
+
+/* Asynchronous msync() does nothing, but fails where nothing is mapped. */
+int uct_cxi_trig_mr_is_mapped(const void *address, size_t length)
+{
+    uintptr_t start = ucs_align_down_pow2((uintptr_t)address,
+                                          ucs_get_page_size());
+    uintptr_t end   = (uintptr_t)address + length;
+
+    return (end > (uintptr_t)address) &&
+           (msync((void*)start, end - start, MS_ASYNC) == 0);
+}
 
 static int uct_cxi_trig_mr_reg(uct_cxi_trig_md_t *md,
                                const uct_cxi_trig_mr_params_t *params,
@@ -90,9 +104,9 @@ ucs_status_t uct_cxi_trig_mr_open(uct_cxi_trig_md_t *md,
 err_close:
     uct_cxi_trig_mr_close(mr);
 err:
-    ucs_error("cannot register %zu bytes at %p on device %s: %s",
-              params->length, params->address, md->info->domain_attr->name,
-              fi_strerror(-ret));
+    ucs_log(params->level, "cannot register %zu bytes at %p on device %s: %s",
+            params->length, params->address, md->info->domain_attr->name,
+            fi_strerror(-ret));
     return uct_cxi_trig_status(ret);
 }
 
@@ -112,7 +126,7 @@ void uct_cxi_trig_mr_pack(uct_cxi_trig_md_t *md, struct fid_mr *mr,
     uct_cxi_trig_rkey_t packed;
 
     memset(&packed, 0, sizeof(packed));
-    packed.key     = (mr == NULL) ? FI_KEY_NOTAVAIL : fi_mr_key(mr);
+    packed.key     = fi_mr_key(mr);
     packed.address = (uintptr_t)address;
     packed.length  = length;
     if (!(md->info->domain_attr->mr_mode & FI_MR_VIRT_ADDR)) {

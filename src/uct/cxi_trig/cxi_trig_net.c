@@ -31,17 +31,22 @@ int uct_cxi_trig_net_open_cntr(uct_cxi_trig_md_t *md, struct fid_cntr **cntr_p)
 
 /* Prefers a queue that can be slept on. */
 static int uct_cxi_trig_net_open_cq(uct_cxi_trig_net_t *net,
-                                    uct_cxi_trig_md_t *md, size_t size)
+                                    uct_cxi_trig_md_t *md,
+                                    const uct_cxi_trig_net_params_t *params)
 {
     struct fi_cq_attr attr = {
-        .size     = size,
+        .size     = params->tx_ops + params->rx_ops +
+                    (2 * UCT_CXI_TRIG_NET_SPARE),
         .format   = FI_CQ_FORMAT_MSG,
-        .wait_obj = FI_WAIT_FD
+        .wait_obj = params->passive ? FI_WAIT_NONE : FI_WAIT_FD
     };
     int ret;
 
     net->wait_fd = -1;
     ret          = fi_cq_open(md->domain, &attr, &net->cq, NULL);
+    if (params->passive) {
+        return ret;
+    }
     if (ret == 0) {
         ret = fi_control(&net->cq->fid, FI_GETWAIT, &net->wait_fd);
         if (ret == 0) {
@@ -59,24 +64,16 @@ static int uct_cxi_trig_net_open_cq(uct_cxi_trig_net_t *net,
 
 static int uct_cxi_trig_net_bind(uct_cxi_trig_net_t *net)
 {
-    struct {
-        struct fid *fid;
-        uint64_t   flags;
-    } objects[] = {
-        {&net->cq->fid, FI_TRANSMIT | FI_RECV},
-        {&net->av->fid, 0},
-        {&net->cntr->fid, FI_WRITE | FI_READ}
-    };
-    unsigned i;
     int ret;
 
-    for (i = 0; i < ucs_static_array_size(objects); ++i) {
-        ret = fi_ep_bind(net->ep, objects[i].fid, objects[i].flags);
-        if (ret != 0) {
-            return ret;
-        }
+    ret = fi_ep_bind(net->ep, &net->cq->fid, FI_TRANSMIT | FI_RECV);
+    if (ret == 0) {
+        ret = fi_ep_bind(net->ep, &net->av->fid, 0);
     }
-    return fi_enable(net->ep);
+    if ((ret == 0) && (net->cntr != NULL)) {
+        ret = fi_ep_bind(net->ep, &net->cntr->fid, FI_WRITE | FI_READ);
+    }
+    return (ret != 0) ? ret : fi_enable(net->ep);
 }
 
 static int uct_cxi_trig_net_open_ep(uct_cxi_trig_net_t *net,
@@ -125,9 +122,7 @@ ucs_status_t uct_cxi_trig_net_open(uct_cxi_trig_net_t *net,
     };
     int ret;
 
-    ret = uct_cxi_trig_net_open_cq(net, md,
-                                   params->tx_ops + params->rx_ops +
-                                   (2 * UCT_CXI_TRIG_NET_SPARE));
+    ret = uct_cxi_trig_net_open_cq(net, md, params);
     if (ret != 0) {
         goto err;
     }
@@ -137,7 +132,9 @@ ucs_status_t uct_cxi_trig_net_open(uct_cxi_trig_net_t *net,
         goto err_close_cq;
     }
 
-    ret = uct_cxi_trig_net_open_cntr(md, &net->cntr);
+    net->cntr = NULL;
+    ret       = params->passive ? 0 :
+                uct_cxi_trig_net_open_cntr(md, &net->cntr);
     if (ret != 0) {
         goto err_close_av;
     }
@@ -149,7 +146,9 @@ ucs_status_t uct_cxi_trig_net_open(uct_cxi_trig_net_t *net,
     return UCS_OK;
 
 err_close_cntr:
-    fi_close(&net->cntr->fid);
+    if (net->cntr != NULL) {
+        fi_close(&net->cntr->fid);
+    }
 err_close_av:
     fi_close(&net->av->fid);
 err_close_cq:
@@ -177,7 +176,9 @@ void uct_cxi_trig_net_close_ep(uct_cxi_trig_net_t *net)
 
 void uct_cxi_trig_net_close(uct_cxi_trig_net_t *net)
 {
-    uct_cxi_trig_net_close_fid(&net->cntr->fid, "counter of the endpoint");
+    if (net->cntr != NULL) {
+        uct_cxi_trig_net_close_fid(&net->cntr->fid, "counter of the endpoint");
+    }
     uct_cxi_trig_net_close_fid(&net->av->fid, "address vector");
     uct_cxi_trig_net_close_fid(&net->cq->fid, "completion queue");
 }

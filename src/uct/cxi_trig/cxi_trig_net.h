@@ -14,8 +14,10 @@
 
 /** How much each queue must hold. */
 typedef struct uct_cxi_trig_net_params {
-    size_t tx_ops; /**< Sends, puts and deferred operations at once */
-    size_t rx_ops; /**< Receives at once */
+    size_t tx_ops;  /**< Immediate and deferred operations at once */
+    size_t rx_ops;  /**< Receives at once */
+    int    passive; /**< Nothing is posted to it: it only lends its address to
+                         memory, and has neither counter nor descriptor */
 } uct_cxi_trig_net_params_t;
 
 
@@ -24,7 +26,8 @@ typedef struct uct_cxi_trig_net {
     struct fid_ep   *ep;
     struct fid_cq   *cq;
     struct fid_av   *av;
-    struct fid_cntr *cntr;   /**< Of all that needs one which nobody reads */
+    struct fid_cntr *cntr;   /**< Of all that needs one which nobody reads;
+                                  NULL: passive */
     uint8_t         name[UCT_CXI_TRIG_NAME_BLOB_MAX]; /**< Of the endpoint */
     size_t          name_length;
     int             wait_fd; /**< Readable when cq has entries; -1: none */

@@ -56,19 +56,11 @@ uct_trig_op_create_add64(uct_ep_h ep, const uct_trig_atomic_t *atomic,
     return UCS_OK;
 }
 
-/* The endpoint may be gone before. */
-static ucs_status_t uct_cxi_trig_op_peer_status(const uct_cxi_trig_dwq_op_t *op)
-{
-    const uct_cxi_trig_peer_t *peer = op->peer;
-
-    return (peer->ep != NULL) ? peer->ep->status : peer->lost;
-}
-
 ucs_status_t uct_trig_op_post(uct_trig_op_h op, uint64_t threshold,
                               size_t offset)
 {
     uct_cxi_trig_iface_t *iface = op->peer->iface;
-    ucs_status_t status         = uct_cxi_trig_op_peer_status(op);
+    ucs_status_t status         = uct_cxi_trig_peer_status(op->peer);
 
     if (status != UCS_OK) {
         return status;

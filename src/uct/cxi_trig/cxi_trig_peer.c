@@ -11,10 +11,7 @@
 #include "cxi_trig_ep.h"
 #include "cxi_trig_status.h"
 
-#include <ucs/debug/log.h>
 #include <ucs/debug/memtrack_int.h>
-
-#include <rdma/fi_errno.h>
 
 
 ucs_status_t uct_cxi_trig_peer_create(uct_cxi_trig_iface_t *iface,
@@ -29,7 +26,8 @@ ucs_status_t uct_cxi_trig_peer_create(uct_cxi_trig_iface_t *iface,
         return UCS_ERR_NO_MEMORY;
     }
 
-    status = uct_cxi_trig_addr_insert(iface, iface_addr, &peer->addr);
+    status = uct_cxi_trig_addr_insert(iface, iface_addr, &peer->addr,
+                                      &peer->memory);
     if (status != UCS_OK) {
         ucs_free(peer);
         return status;
@@ -45,8 +43,6 @@ ucs_status_t uct_cxi_trig_peer_create(uct_cxi_trig_iface_t *iface,
 
 void uct_cxi_trig_peer_put(uct_cxi_trig_peer_t *peer)
 {
-    int ret;
-
     if (--peer->refs > 0) {
         return;
     }
@@ -55,11 +51,14 @@ void uct_cxi_trig_peer_put(uct_cxi_trig_peer_t *peer)
         --peer->iface->dwq.lost_peers;
     }
 
-    ret = fi_av_remove(peer->iface->net.av, &peer->addr, 1, 0);
-    if (ret != 0) {
-        ucs_diag("cannot remove the address of a peer: %s", fi_strerror(-ret));
-    }
+    uct_cxi_trig_addr_remove(peer->iface, peer->addr, peer->memory);
     ucs_free(peer);
+}
+
+/* The endpoint may be gone before. */
+ucs_status_t uct_cxi_trig_peer_status(const uct_cxi_trig_peer_t *peer)
+{
+    return (peer->ep != NULL) ? peer->ep->status : peer->lost;
 }
 
 void uct_cxi_trig_peer_fail(uct_cxi_trig_peer_t *peer, ucs_status_t status)

@@ -16,11 +16,13 @@ struct uct_cxi_trig_ep;
 /** A peer; one an endpoint, plus one for the interface itself where needed. */
 typedef struct uct_cxi_trig_peer {
     uct_cxi_trig_iface_t   *iface;
-    struct uct_cxi_trig_ep *ep;   /**< NULL once the endpoint is gone */
-    fi_addr_t              addr;
+    struct uct_cxi_trig_ep *ep;    /**< NULL once the endpoint is gone */
+    fi_addr_t              addr;   /**< Of messages and deferred operations */
+    fi_addr_t              memory; /**< Of the memory of its domain */
     unsigned               refs;
-    ucs_status_t           lost;  /**< UCS_OK, or how it was lost */
-    uct_cxi_trig_track_t   track; /**< Immediate operations in flight */
+    unsigned               held;   /**< Operations behind a fence */
+    ucs_status_t           lost;   /**< UCS_OK, or how it was lost */
+    uct_cxi_trig_track_t   track;  /**< Immediate operations in flight */
 } uct_cxi_trig_peer_t;
 
 
@@ -37,6 +39,9 @@ static inline void uct_cxi_trig_peer_get(uct_cxi_trig_peer_t *peer)
 
 /** Give a reference back; the last one removes the address. */
 void uct_cxi_trig_peer_put(uct_cxi_trig_peer_t *peer);
+
+/** Why nothing can be sent to the peer any more, or UCS_OK. */
+ucs_status_t uct_cxi_trig_peer_status(const uct_cxi_trig_peer_t *peer);
 
 /**
  * An operation to the peer has failed: so has its endpoint, if it has one. If

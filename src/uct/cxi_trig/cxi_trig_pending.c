@@ -60,7 +60,7 @@ uct_cxi_trig_pending_run(ucs_arbiter_t *arbiter, ucs_arbiter_group_t *group,
     } else if (uct_cxi_trig_tx_is_exhausted(uct_cxi_trig_ep_iface(ep))) {
         return UCS_ARBITER_CB_RESULT_STOP;
     }
-    return UCS_ARBITER_CB_RESULT_RESCHED_GROUP; /* Only its fence holds it */
+    return UCS_ARBITER_CB_RESULT_RESCHED_GROUP; /* Not for want of room */
 }
 
 unsigned uct_cxi_trig_pending_dispatch(uct_cxi_trig_iface_t *iface)

@@ -167,7 +167,7 @@ ucs_status_t uct_cxi_trig_event_arm(uct_iface_h uct_iface, unsigned events)
         uct_cxi_trig_rx_enable(iface);
     }
 
-    if ((iface->tx.backlog != NULL) || !ucs_list_is_empty(&iface->failed) ||
+    if (uct_cxi_trig_tx_has_work(iface) || !ucs_list_is_empty(&iface->failed) ||
         (!ucs_arbiter_is_empty(&iface->tx.pending) &&
          (iface->tx.avail > 0))) {
         return UCS_ERR_BUSY;

@@ -13,10 +13,10 @@
 #include <ucs/sys/compiler_def.h>
 
 /** Version of all formats; changes with any of them. */
-#define UCT_CXI_TRIG_PROTO_VERSION 1
+#define UCT_CXI_TRIG_PROTO_VERSION 2
 
-/** Longest libfabric endpoint name that fits an address. */
-#define UCT_CXI_TRIG_NAME_BLOB_MAX 28
+/** Longest libfabric endpoint names that fit an address, together. */
+#define UCT_CXI_TRIG_NAME_BLOB_MAX 48
 
 
 /** What every format but the message header starts with. */
@@ -45,14 +45,18 @@ typedef struct uct_cxi_trig_dev_addr {
 } UCS_S_PACKED uct_cxi_trig_dev_addr_t;
 
 
-/** Interface address: libfabric's name of the endpoint. */
+/**
+ * Interface address: libfabric's name of the endpoint that takes messages, and
+ * behind it that of the memory domain's endpoint, where memory has one.
+ */
 typedef struct uct_cxi_trig_iface_addr {
     uct_cxi_trig_proto_head_t head;
     uint8_t                   provider; /**< Provider's number */
     uint8_t                   name_length;
-    uint16_t                  reserved;
+    uint8_t                   target_length; /**< 0: the same endpoint */
+    uint8_t                   reserved;
     uint32_t                  seg_size; /**< Longest message it receives */
-    uint8_t                   name[UCT_CXI_TRIG_NAME_BLOB_MAX];
+    uint8_t                   names[UCT_CXI_TRIG_NAME_BLOB_MAX];
 } UCS_S_PACKED uct_cxi_trig_iface_addr_t;
 
 
@@ -91,7 +95,7 @@ typedef struct uct_cxi_trig_msg {
 
 _Static_assert(sizeof(uct_cxi_trig_proto_head_t) == 4, "format has changed");
 _Static_assert(sizeof(uct_cxi_trig_dev_addr_t) == 20, "format has changed");
-_Static_assert(sizeof(uct_cxi_trig_iface_addr_t) == 40, "format has changed");
+_Static_assert(sizeof(uct_cxi_trig_iface_addr_t) == 60, "format has changed");
 _Static_assert(sizeof(uct_cxi_trig_rkey_t) == UCT_TRIG_RKEY_PACKED_LEN,
                "format has changed");
 _Static_assert(sizeof(uct_cxi_trig_msg_t) == 8, "format has changed");

@@ -29,6 +29,31 @@
 
 #define UCT_CXI_TRIG_PROV_AUTO "auto"
 
+/* What UCX counts on, and what else Cassini can keep in order */
+#define UCT_CXI_TRIG_PROV_ORDER FI_ORDER_SAS
+#define UCT_CXI_TRIG_PROV_ORDER_STRICT \
+    (UCT_CXI_TRIG_PROV_ORDER | FI_ORDER_WAW | FI_ORDER_RMA_WAW | \
+     FI_ORDER_RMA_RAR | FI_ORDER_ATOMIC_WAW | FI_ORDER_ATOMIC_WAR | \
+     FI_ORDER_ATOMIC_RAW | FI_ORDER_ATOMIC_RAR)
+
+
+const char *uct_cxi_trig_prov_orderings[] = {
+    [UCT_CXI_TRIG_ORDERING_RELAXED] = "relaxed",
+    [UCT_CXI_TRIG_ORDERING_DEFAULT] = "default",
+    [UCT_CXI_TRIG_ORDERING_STRICT]  = "strict",
+    NULL
+};
+
+const char *uct_cxi_trig_prov_traffic_classes[] = {
+    "default", "best_effort", "low_latency", "dedicated_access", "bulk_data",
+    "scavenger", "network_ctrl", NULL
+};
+
+/* libfabric's values of these names */
+static const uint32_t uct_cxi_trig_prov_tclasses[] = {
+    FI_TC_UNSPEC, FI_TC_BEST_EFFORT, FI_TC_LOW_LATENCY, FI_TC_DEDICATED_ACCESS,
+    FI_TC_BULK_DATA, FI_TC_SCAVENGER, FI_TC_NETWORK_CTRL
+};
 
 /* Found by libfabric's loader */
 static const uct_cxi_trig_prov_ops_t uct_cxi_trig_prov_libfabric = {
@@ -58,6 +83,7 @@ static const uct_cxi_trig_prov_t uct_cxi_trig_provs[] = {
         .local       = 0,
         .doorbell    = 1,
         .eio_is_loss = 0,
+        .revokes     = 1,
         .idle        = UCT_CXI_TRIG_IDLE_SPIN,
         .pool        = &uct_cxi_trig_prov_pool_cxi,
         .done        = UCT_CXI_TRIG_DONE_CQ,
@@ -71,13 +97,15 @@ static const uct_cxi_trig_prov_t uct_cxi_trig_provs[] = {
     }, {
         /* Entries: more than 2,000 at one trigger get stuck; put: lengths are
          * kept in an int inside; it has no code of its own for a broken
-         * connection */
+         * connection; a write whose key was good when it began to arrive goes
+         * on when the region is closed */
         .name        = "sockets",
         .ops         = &uct_cxi_trig_prov_libfabric,
         .id          = 2,
         .local       = 0,
         .doorbell    = 1,
         .eio_is_loss = 1,
+        .revokes     = 0,
         .idle        = UCT_CXI_TRIG_IDLE_SLEEP,
         .pool        = &uct_cxi_trig_prov_pool_sockets,
         .done        = UCT_CXI_TRIG_DONE_CNTR,
@@ -96,6 +124,7 @@ static const uct_cxi_trig_prov_t uct_cxi_trig_provs[] = {
         .local       = 1,
         .doorbell    = 0,
         .eio_is_loss = 0,
+        .revokes     = 1,
         .idle        = UCT_CXI_TRIG_IDLE_YIELD,
         .pool        = &uct_cxi_trig_prov_pool_cxiemu,
         .done        = UCT_CXI_TRIG_DONE_CQ,
@@ -113,6 +142,7 @@ static const uct_cxi_trig_prov_t uct_cxi_trig_provs[] = {
         .local       = 0,
         .doorbell    = 1,
         .eio_is_loss = 0,
+        .revokes     = 0,
         .idle        = UCT_CXI_TRIG_IDLE_SPIN,
         .pool        = &uct_cxi_trig_prov_pool_other,
         .done        = UCT_CXI_TRIG_DONE_CQ,
@@ -134,7 +164,7 @@ static const char *const uct_cxi_trig_prov_auto[] = {"cxi", CXIEMU_PROV_NAME,
  * Protected by its mutex; the list lives as long as the process. */
 static struct {
     pthread_mutex_t           mutex;
-    char                      *name;
+    uct_cxi_trig_prov_want_t  want;   /* Of the question; its name: a copy */
     ucs_status_t              status;
     const uct_cxi_trig_prov_t *prov;
     struct fi_info            *info;
@@ -154,7 +184,19 @@ static const uct_cxi_trig_prov_t *uct_cxi_trig_prov_row(const char *name)
     return prov;
 }
 
-static struct fi_info *uct_cxi_trig_prov_hints(const char *name)
+static uint64_t uct_cxi_trig_prov_order(const uct_cxi_trig_prov_want_t *want)
+{
+    return (want->ordering == UCT_CXI_TRIG_ORDERING_STRICT) ?
+           UCT_CXI_TRIG_PROV_ORDER_STRICT : UCT_CXI_TRIG_PROV_ORDER;
+}
+
+static uint32_t uct_cxi_trig_prov_tclass(const uct_cxi_trig_prov_want_t *want)
+{
+    return uct_cxi_trig_prov_tclasses[want->traffic_class];
+}
+
+static struct fi_info *
+uct_cxi_trig_prov_hints(const char *name, const uct_cxi_trig_prov_want_t *want)
 {
     struct fi_info *hints = fi_allocinfo();
 
@@ -176,8 +218,10 @@ static struct fi_info *uct_cxi_trig_prov_hints(const char *name)
     hints->domain_attr->mr_mode    = FI_MR_ENDPOINT | FI_MR_ALLOCATED |
                                      FI_MR_PROV_KEY | FI_MR_VIRT_ADDR |
                                      FI_MR_RMA_EVENT;
-    hints->tx_attr->msg_order      = FI_ORDER_SAS;
-    hints->rx_attr->msg_order      = FI_ORDER_SAS;
+    hints->domain_attr->tclass     = uct_cxi_trig_prov_tclass(want);
+    hints->tx_attr->tclass         = uct_cxi_trig_prov_tclass(want);
+    hints->tx_attr->msg_order      = uct_cxi_trig_prov_order(want);
+    hints->rx_attr->msg_order      = uct_cxi_trig_prov_order(want);
     return hints;
 }
 
@@ -246,12 +290,24 @@ static struct fi_info *uct_cxi_trig_prov_select(const struct fi_info *all,
     return list;
 }
 
-/* No message: "auto" may try another one. */
-static ucs_status_t uct_cxi_trig_prov_query(const uct_cxi_trig_prov_t *prov,
-                                            const char *name,
-                                            struct fi_info **info_p)
+/* Some providers drop what they have not got from the hints. */
+static int uct_cxi_trig_prov_grants(const struct fi_info *info,
+                                    const uct_cxi_trig_prov_want_t *want)
 {
-    struct fi_info *hints = uct_cxi_trig_prov_hints(name);
+    uint64_t order = uct_cxi_trig_prov_order(want);
+
+    return ucs_test_all_flags(info->tx_attr->msg_order, order) &&
+           ucs_test_all_flags(info->rx_attr->msg_order, order) &&
+           (info->tx_attr->tclass == uct_cxi_trig_prov_tclass(want));
+}
+
+/* No message: "auto" may try another one. */
+static ucs_status_t
+uct_cxi_trig_prov_query(const uct_cxi_trig_prov_t *prov, const char *name,
+                        const uct_cxi_trig_prov_want_t *want,
+                        struct fi_info **info_p)
+{
+    struct fi_info *hints = uct_cxi_trig_prov_hints(name, want);
     struct fi_info *all   = NULL;
     int ret;
 
@@ -285,16 +341,20 @@ uct_cxi_trig_prov_complain(const char *format, ...)
     ucs_error("%s", uct_cxi_trig_prov_cache.reason);
 }
 
+/* Whether the provider is there at all. */
 static ucs_status_t
 uct_cxi_trig_prov_lookup(const char *name, const uct_cxi_trig_prov_t **prov_p,
                          struct fi_info **info_p)
 {
+    static const uct_cxi_trig_prov_want_t least = {
+        .ordering = UCT_CXI_TRIG_ORDERING_DEFAULT
+    };
     ucs_status_t status = UCS_ERR_NO_DEVICE;
     unsigned i;
 
     if (strcmp(name, UCT_CXI_TRIG_PROV_AUTO)) {
         *prov_p = uct_cxi_trig_prov_row(name);
-        status  = uct_cxi_trig_prov_query(*prov_p, name, info_p);
+        status  = uct_cxi_trig_prov_query(*prov_p, name, &least, info_p);
         if (status != UCS_OK) {
             uct_cxi_trig_prov_complain(
                     "libfabric provider '%s' (UCX_CXI_TRIG_PROVIDER) is not "
@@ -306,7 +366,8 @@ uct_cxi_trig_prov_lookup(const char *name, const uct_cxi_trig_prov_t **prov_p,
 
     for (i = 0; i < ucs_static_array_size(uct_cxi_trig_prov_auto); ++i) {
         *prov_p = uct_cxi_trig_prov_row(uct_cxi_trig_prov_auto[i]);
-        status  = uct_cxi_trig_prov_query(*prov_p, (*prov_p)->name, info_p);
+        status  = uct_cxi_trig_prov_query(*prov_p, (*prov_p)->name, &least,
+                                          info_p);
         if (status == UCS_OK) {
             return UCS_OK;
         }
@@ -318,31 +379,94 @@ uct_cxi_trig_prov_lookup(const char *name, const uct_cxi_trig_prov_t **prov_p,
     return status;
 }
 
-static void uct_cxi_trig_prov_update(const char *name)
+/* Replaces the devices by descriptions of them that have what is wanted. */
+static ucs_status_t
+uct_cxi_trig_prov_refine(const uct_cxi_trig_prov_want_t *want,
+                         const uct_cxi_trig_prov_t *prov,
+                         struct fi_info **info_p)
 {
-    if ((uct_cxi_trig_prov_cache.name != NULL) &&
-        !strcmp(uct_cxi_trig_prov_cache.name, name)) {
+    const char *name     = (*info_p)->fabric_attr->prov_name;
+    struct fi_info *info = NULL;
+    ucs_status_t status;
+
+    status = uct_cxi_trig_prov_query(prov, name, want, &info);
+    if ((status == UCS_OK) && !uct_cxi_trig_prov_grants(info, want)) {
+        fi_freeinfo(info);
+        info   = NULL;
+        status = UCS_ERR_UNSUPPORTED;
+    }
+    if (status != UCS_OK) {
+        uct_cxi_trig_prov_complain(
+                "libfabric provider '%s' has not got what is asked for by "
+                "UCX_CXI_TRIG_ORDERING=%s and UCX_CXI_TRIG_TRAFFIC_CLASS=%s: "
+                "transport cxi_trig is off", name,
+                uct_cxi_trig_prov_orderings[want->ordering],
+                uct_cxi_trig_prov_traffic_classes[want->traffic_class]);
+    }
+    fi_freeinfo(*info_p);
+    *info_p = info;
+    return status;
+}
+
+static void uct_cxi_trig_prov_relax(struct fi_info *info)
+{
+    for (; info != NULL; info = info->next) {
+        info->tx_attr->msg_order &= UCT_CXI_TRIG_PROV_ORDER;
+        info->rx_attr->msg_order &= UCT_CXI_TRIG_PROV_ORDER;
+    }
+}
+
+static ucs_status_t
+uct_cxi_trig_prov_ask(const uct_cxi_trig_prov_want_t *want,
+                      const uct_cxi_trig_prov_t **prov_p,
+                      struct fi_info **info_p)
+{
+    ucs_status_t status;
+
+    status = uct_cxi_trig_prov_lookup(want->name, prov_p, info_p);
+    if (status != UCS_OK) {
+        return status;
+    }
+
+    if ((want->ordering == UCT_CXI_TRIG_ORDERING_STRICT) ||
+        (uct_cxi_trig_prov_tclass(want) != FI_TC_UNSPEC)) {
+        status = uct_cxi_trig_prov_refine(want, *prov_p, info_p);
+    }
+    if (want->ordering == UCT_CXI_TRIG_ORDERING_RELAXED) {
+        uct_cxi_trig_prov_relax(*info_p);
+    }
+    return status;
+}
+
+static void uct_cxi_trig_prov_update(const uct_cxi_trig_prov_want_t *want)
+{
+    uct_cxi_trig_prov_want_t *last = &uct_cxi_trig_prov_cache.want;
+
+    if ((last->name != NULL) && !strcmp(last->name, want->name) &&
+        (last->ordering == want->ordering) &&
+        (last->traffic_class == want->traffic_class)) {
         return;
     }
 
-    free(uct_cxi_trig_prov_cache.name);
+    free(last->name);
     fi_freeinfo(uct_cxi_trig_prov_cache.info);
     uct_cxi_trig_prov_cache.reason[0] = '\0';
     uct_cxi_trig_prov_cache.info   = NULL;
-    uct_cxi_trig_prov_cache.name   = strdup(name);
+    *last                          = *want;
+    last->name                     = strdup(want->name);
     uct_cxi_trig_prov_cache.status =
-            uct_cxi_trig_prov_lookup(name, &uct_cxi_trig_prov_cache.prov,
-                                     &uct_cxi_trig_prov_cache.info);
+            uct_cxi_trig_prov_ask(want, &uct_cxi_trig_prov_cache.prov,
+                                  &uct_cxi_trig_prov_cache.info);
 }
 
-ucs_status_t uct_cxi_trig_prov_find(const char *name,
+ucs_status_t uct_cxi_trig_prov_find(const uct_cxi_trig_prov_want_t *want,
                                     const uct_cxi_trig_prov_t **prov_p,
                                     struct fi_info **info_p)
 {
     ucs_status_t status;
 
     pthread_mutex_lock(&uct_cxi_trig_prov_cache.mutex);
-    uct_cxi_trig_prov_update(name);
+    uct_cxi_trig_prov_update(want);
     status = uct_cxi_trig_prov_cache.status;
     if (status == UCS_OK) {
         *prov_p = uct_cxi_trig_prov_cache.prov;

@@ -33,6 +33,25 @@ typedef enum {
 } uct_cxi_trig_idle_t;
 
 
+/** What the provider keeps in order, from an endpoint to another. */
+typedef enum {
+    /** Messages, which UCX counts on, and nothing else. */
+    UCT_CXI_TRIG_ORDERING_RELAXED,
+    /** Messages, and what the provider keeps in order unasked. */
+    UCT_CXI_TRIG_ORDERING_DEFAULT,
+    /** Messages, and writes, reads and atomics, each among themselves. */
+    UCT_CXI_TRIG_ORDERING_STRICT
+} uct_cxi_trig_ordering_t;
+
+
+/** What the settings ask of a provider. */
+typedef struct uct_cxi_trig_prov_want {
+    char     *name;         /**< A provider's, or "auto" */
+    unsigned ordering;      /**< @ref uct_cxi_trig_ordering_t */
+    unsigned traffic_class; /**< Of uct_cxi_trig_prov_traffic_classes */
+} uct_cxi_trig_prov_want_t;
+
+
 /** Entry points of a provider. */
 typedef struct uct_cxi_trig_prov_ops {
     int (*getinfo)(uint32_t version, const char *node, const char *service,
@@ -55,6 +74,8 @@ typedef struct uct_cxi_trig_prov {
     uint8_t             doorbell;    /**< A store is the best trigger */
     uint8_t             eio_is_loss; /**< FI_EIO and FI_ENOENT tell a broken
                                           connection */
+    uint8_t             revokes;     /**< No peer reaches a region any more
+                                          once fi_close() of it returns */
     uct_cxi_trig_idle_t idle;
     uct_cxi_trig_done_t done;
     struct uct_cxi_trig_credit_pool *pool; /**< Entries that are in use */
@@ -62,21 +83,27 @@ typedef struct uct_cxi_trig_prov {
                                           in a process */
     unsigned            max_cntrs;   /**< Counters of one interface */
     uint64_t            max_count;   /**< Largest value of a counter */
-    size_t              max_put;     /**< Largest deferred put, bytes */
+    size_t              max_put;     /**< Largest put and get, bytes */
     double              latency;     /**< Seconds, one way */
     double              bandwidth;   /**< Bytes per second */
     double              overhead;    /**< Seconds of CPU per message */
 } uct_cxi_trig_prov_t;
 
 
+/** Names of orderings and of traffic classes, for the settings; NULL ends. */
+extern const char *uct_cxi_trig_prov_orderings[];
+extern const char *uct_cxi_trig_prov_traffic_classes[];
+
+
 /**
  * Find a provider that can serve the transport, and its devices.
  *
- * @a name is a provider's, or "auto"; no other one is ever taken instead. The
- * list has one entry a domain, loop-back domains last; free it with
- * fi_freeinfo(). Failures are logged once a name. Any thread may call this.
+ * No other one than that of @a want is ever taken instead, and "auto" is
+ * decided by what is there alone: one that has not got what is wanted is
+ * refused. The list has one entry a domain, loop-back domains last; free it
+ * with fi_freeinfo(). Failures are logged once. Any thread may call this.
  */
-ucs_status_t uct_cxi_trig_prov_find(const char *name,
+ucs_status_t uct_cxi_trig_prov_find(const uct_cxi_trig_prov_want_t *want,
                                     const uct_cxi_trig_prov_t **prov_p,
                                     struct fi_info **info_p);
 

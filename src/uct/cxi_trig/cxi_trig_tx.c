@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cxi_trig_tx.c - posting and completion of messages and puts.
+ * cxi_trig_tx.c - posting and completion of immediate operations.
  */
 #ifdef HAVE_CONFIG_H
 #  include "config.h"
@@ -11,10 +11,9 @@
 #include <ucs/arch/cpu.h>
 #include <ucs/debug/log.h>
 #include <ucs/sys/math.h>
+#include <uct/base/uct_iov.inl>
 
-#include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
-#include <rdma/fi_rma.h>
 
 /* How often the provider is asked to send */
 #define UCT_CXI_TRIG_TX_TRIES 3
@@ -52,79 +51,88 @@ ucs_status_t uct_cxi_trig_tx_init(uct_cxi_trig_iface_t *iface,
     iface->tx.avail   = queue_len;
     iface->tx.backlog = NULL;
     iface->tx.fence   = 0;
+    ucs_list_head_init(&iface->tx.held);
     uct_cxi_trig_track_init(&iface->tx.track);
     ucs_arbiter_init(&iface->tx.pending);
     return UCS_OK;
 }
 
+/* The user hears of an operation once. */
+static void uct_cxi_trig_tx_tell(uct_cxi_trig_tx_op_t *op, ucs_status_t status)
+{
+    uct_completion_t *comp = op->comp;
+
+    if (comp != NULL) {
+        op->comp = NULL;
+        uct_invoke_completion(comp, status);
+    }
+}
+
+/* All earlier ones that its fences named are over. */
+static int uct_cxi_trig_tx_may_go(uct_cxi_trig_tx_op_t *op)
+{
+    return uct_cxi_trig_track_passed(&op->peer->iface->tx.track,
+                                     op->fence.by_iface) &&
+           uct_cxi_trig_track_passed(&op->peer->track, op->fence.by_peer);
+}
+
+static void uct_cxi_trig_tx_hold(uct_cxi_trig_tx_op_t *op)
+{
+    ucs_list_add_tail(&op->peer->iface->tx.held, &op->fence.list);
+    op->fence.is_held = 1;
+    ++op->peer->held;
+}
+
+static void uct_cxi_trig_tx_unhold(uct_cxi_trig_tx_op_t *op)
+{
+    if (op->fence.is_held) {
+        ucs_list_del(&op->fence.list);
+        op->fence.is_held = 0;
+        --op->peer->held;
+    }
+}
+
+/* It is over, one way or the other. */
+static void uct_cxi_trig_tx_end(uct_cxi_trig_tx_op_t *op, ucs_status_t status)
+{
+    uct_cxi_trig_peer_t *peer   = op->peer;
+    uct_cxi_trig_iface_t *iface = peer->iface;
+
+    uct_cxi_trig_tx_unhold(op);
+    ++iface->tx.avail;
+    uct_cxi_trig_tx_tell(op, status);
+    uct_cxi_trig_track_end(&iface->tx.track, &op->by_iface, UCS_OK);
+    uct_cxi_trig_track_end(&peer->track, &op->by_peer, status);
+    ucs_mpool_put(op);
+    uct_cxi_trig_peer_put(peer);
+}
+
 void uct_cxi_trig_tx_cleanup(uct_cxi_trig_iface_t *iface)
 {
-    uct_cxi_trig_tx_op_t *op, *tmp;
-
-    /* The endpoint is closed: no completion will come for these */
-    ucs_list_for_each_safe(op, tmp, &iface->tx.track.ops, by_iface.list) {
-        ucs_list_del(&op->by_iface.list);
-        uct_cxi_trig_track_end(&op->peer->track, &op->by_peer,
-                               UCS_ERR_CANCELED);
-        uct_cxi_trig_peer_put(op->peer);
-        ucs_mpool_put(op);
-    }
     uct_cxi_trig_track_purge(&iface->tx.track, UCS_ERR_CANCELED);
+    /* The endpoint is closed: the provider will report none of these, and
+     * touches no memory any more */
+    while (!ucs_list_is_empty(&iface->tx.track.ops)) {
+        uct_cxi_trig_tx_end(ucs_list_head(&iface->tx.track.ops,
+                                          uct_cxi_trig_tx_op_t, by_iface.list),
+                            UCS_ERR_CANCELED);
+    }
     ucs_arbiter_cleanup(&iface->tx.pending);
     ucs_mpool_cleanup(&iface->tx.mp, 1);
-}
-
-static int uct_cxi_trig_tx_post_put(uct_cxi_trig_tx_op_t *op)
-{
-    struct iovec source       = {
-        .iov_base = op->payload,
-        .iov_len  = op->length
-    };
-    struct fi_rma_iov target  = {
-        .addr = op->target,
-        .len  = op->length,
-        .key  = op->key
-    };
-    struct fi_msg_rma msg     = {
-        .msg_iov       = &source,
-        .iov_count     = 1,
-        .addr          = op->peer->addr,
-        .rma_iov       = &target,
-        .rma_iov_count = 1,
-        .context       = &op->req
-    };
-
-    return fi_writemsg(op->peer->iface->net.ep, &msg,
-                       FI_COMPLETION | FI_DELIVERY_COMPLETE);
-}
-
-static int uct_cxi_trig_tx_post(uct_cxi_trig_tx_op_t *op)
-{
-    if (op->is_put) {
-        return uct_cxi_trig_tx_post_put(op);
-    }
-    return fi_send(op->peer->iface->net.ep, &op->msg,
-                   sizeof(op->msg) + op->length, NULL, op->peer->addr,
-                   &op->req);
 }
 
 static void uct_cxi_trig_tx_complete(uct_cxi_trig_iface_t *iface,
                                      uct_cxi_trig_req_t *req, size_t length,
                                      ucs_status_t status)
 {
-    uct_cxi_trig_tx_op_t *op  = ucs_container_of(req, uct_cxi_trig_tx_op_t,
-                                                 req);
-    uct_cxi_trig_peer_t *peer = op->peer;
+    uct_cxi_trig_tx_op_t *op = ucs_container_of(req, uct_cxi_trig_tx_op_t, req);
 
-    if (status != UCS_OK) {
-        uct_cxi_trig_peer_fail(peer, status);
+    if (ucs_unlikely(status != UCS_OK)) {
+        uct_cxi_trig_peer_fail(op->peer, status);
+    } else if (!op->canceled) {
+        op->kind->finish(op);
     }
-
-    ++iface->tx.avail;
-    uct_cxi_trig_track_end(&iface->tx.track, &op->by_iface, UCS_OK);
-    uct_cxi_trig_track_end(&peer->track, &op->by_peer, status);
-    ucs_mpool_put(op);
-    uct_cxi_trig_peer_put(peer);
+    uct_cxi_trig_tx_end(op, status);
 }
 
 ucs_status_t uct_cxi_trig_tx_check(uct_cxi_trig_ep_t *ep)
@@ -135,15 +143,14 @@ ucs_status_t uct_cxi_trig_tx_check(uct_cxi_trig_ep_t *ep)
         return ep->status;
     }
     if (uct_cxi_trig_tx_is_exhausted(iface) ||
-        uct_cxi_trig_pending_blocks(ep) ||
-        !uct_cxi_trig_track_passed(&iface->tx.track, iface->tx.fence) ||
-        !uct_cxi_trig_track_passed(&ep->peer->track, ep->fence)) {
+        uct_cxi_trig_pending_blocks(ep)) {
         return UCS_ERR_NO_RESOURCE;
     }
     return UCS_OK;
 }
 
 ucs_status_t uct_cxi_trig_tx_get(uct_cxi_trig_ep_t *ep,
+                                 const uct_cxi_trig_tx_kind_t *kind,
                                  uct_cxi_trig_tx_op_t **op_p)
 {
     uct_cxi_trig_iface_t *iface = uct_cxi_trig_ep_iface(ep);
@@ -162,12 +169,52 @@ ucs_status_t uct_cxi_trig_tx_get(uct_cxi_trig_ep_t *ep,
         return UCS_ERR_NO_MEMORY;
     }
 
-    op->req.complete = uct_cxi_trig_tx_complete;
-    op->peer         = ep->peer;
-    op->is_put       = 0;
-    op->msg          = (uct_cxi_trig_msg_t){.type = UCT_CXI_TRIG_MSG_AM};
-    *op_p            = op;
+    op->req.complete   = uct_cxi_trig_tx_complete;
+    op->peer           = ep->peer;
+    op->kind           = kind;
+    op->comp           = NULL;
+    op->canceled       = 0;
+    op->fence.by_iface = iface->tx.fence;
+    op->fence.by_peer  = ep->fence;
+    op->fence.is_held  = 0;
+    *op_p              = op;
     return UCS_OK;
+}
+
+ucs_status_t uct_cxi_trig_tx_get_remote(uct_cxi_trig_ep_t *ep,
+                                        const uct_cxi_trig_tx_kind_t *kind,
+                                        uint64_t remote_addr, uct_rkey_t rkey,
+                                        uct_cxi_trig_tx_op_t **op_p)
+{
+    const uct_trig_rkey_t *region = (const void*)(uintptr_t)rkey;
+    ucs_status_t status           = uct_cxi_trig_tx_get(ep, kind, op_p);
+
+    if (status == UCS_OK) {
+        (*op_p)->remote.addr = remote_addr - region->base;
+        (*op_p)->remote.key  = region->key;
+    }
+    return status;
+}
+
+void uct_cxi_trig_tx_add_iov(uct_cxi_trig_tx_iov_t *dest, const uct_iov_t *iov,
+                             size_t iovcnt)
+{
+    size_t i, length;
+
+    for (i = 0; i < iovcnt; ++i) {
+        length = uct_iov_get_length(&iov[i]);
+        if (length > 0) {
+            ucs_assert(dest->count < UCT_CXI_TRIG_TX_MAX_IOV);
+            dest->iov[dest->count++] = (struct iovec){
+                .iov_base = iov[i].buffer,
+                .iov_len  = length
+            };
+        }
+    }
+}
+
+void uct_cxi_trig_tx_finish_none(uct_cxi_trig_tx_op_t *op)
+{
 }
 
 void uct_cxi_trig_tx_drop(uct_cxi_trig_tx_op_t *op)
@@ -190,13 +237,14 @@ static int uct_cxi_trig_tx_try_post(uct_cxi_trig_tx_op_t *op)
     int ret;
 
     do {
-        ret = uct_cxi_trig_tx_post(op);
+        ret = op->kind->post(op);
     } while ((ret != 0) && !uct_cxi_trig_tx_may_wait(ret) &&
              (++tries < UCT_CXI_TRIG_TX_TRIES));
     return ret;
 }
 
-/* Whatever comes of it, the operation is the interface's from now on. */
+/* UCS_OK if it is the provider's or in the backlog; the caller completes it if
+ * not. */
 static ucs_status_t uct_cxi_trig_tx_try(uct_cxi_trig_iface_t *iface,
                                         uct_cxi_trig_tx_op_t *op)
 {
@@ -214,30 +262,133 @@ static ucs_status_t uct_cxi_trig_tx_try(uct_cxi_trig_iface_t *iface,
 
     /* Where it cannot connect, sockets returns whatever errno is */
     ucs_debug("cannot send to a peer: %s", fi_strerror(-ret));
-    uct_cxi_trig_tx_complete(iface, &op->req, 0, UCS_ERR_ENDPOINT_TIMEOUT);
     return UCS_ERR_ENDPOINT_TIMEOUT;
 }
 
 ucs_status_t uct_cxi_trig_tx_send(uct_cxi_trig_tx_op_t *op, size_t length)
 {
     uct_cxi_trig_iface_t *iface = op->peer->iface;
+    ucs_status_t status;
 
     op->length = length;
     --iface->tx.avail;
     uct_cxi_trig_peer_get(op->peer);
     uct_cxi_trig_track_start(&iface->tx.track, &op->by_iface);
     uct_cxi_trig_track_start(&op->peer->track, &op->by_peer);
-    return uct_cxi_trig_tx_try(iface, op);
+
+    if (ucs_unlikely((op->peer->held > 0) || !uct_cxi_trig_tx_may_go(op))) {
+        uct_cxi_trig_tx_hold(op);
+        return UCS_OK;
+    }
+
+    status = uct_cxi_trig_tx_try(iface, op);
+    if (ucs_unlikely(status != UCS_OK)) {
+        op->comp = NULL; /* The returned status tells */
+        uct_cxi_trig_tx_complete(iface, &op->req, 0, status);
+    }
+    return status;
+}
+
+ucs_status_t uct_cxi_trig_tx_start(uct_cxi_trig_tx_op_t *op, size_t length,
+                                   uct_completion_t *comp)
+{
+    ucs_status_t status;
+
+    op->comp = comp;
+    status   = uct_cxi_trig_tx_send(op, length);
+    return (status == UCS_OK) ? UCS_INPROGRESS : status;
+}
+
+/* Post what was accepted earlier; its failure is told by completion. */
+static void uct_cxi_trig_tx_submit(uct_cxi_trig_iface_t *iface,
+                                   uct_cxi_trig_tx_op_t *op)
+{
+    ucs_status_t status = uct_cxi_trig_peer_status(op->peer);
+
+    if (status == UCS_OK) {
+        status = uct_cxi_trig_tx_try(iface, op);
+    }
+    if (status != UCS_OK) {
+        uct_cxi_trig_tx_complete(iface, &op->req, 0, status);
+    }
+}
+
+/* The oldest one that no fence holds any more, or NULL. Operations to one peer
+ * keep their order: what an older one waits for, a younger one does too. */
+static uct_cxi_trig_tx_op_t *uct_cxi_trig_tx_next(uct_cxi_trig_iface_t *iface)
+{
+    uct_cxi_trig_tx_op_t *op;
+
+    ucs_list_for_each(op, &iface->tx.held, fence.list) {
+        if (uct_cxi_trig_tx_may_go(op)) {
+            return op;
+        }
+    }
+    return NULL;
+}
+
+int uct_cxi_trig_tx_has_work(uct_cxi_trig_iface_t *iface)
+{
+    return (iface->tx.backlog != NULL) || (uct_cxi_trig_tx_next(iface) != NULL);
 }
 
 unsigned uct_cxi_trig_tx_retry(uct_cxi_trig_iface_t *iface)
 {
-    if (iface->tx.backlog == NULL) {
-        return 0;
+    unsigned count           = 0;
+    uct_cxi_trig_tx_op_t *op = iface->tx.backlog;
+
+    if (op != NULL) {
+        iface->tx.backlog = NULL;
+        uct_cxi_trig_tx_submit(iface, op);
+        count += (iface->tx.backlog == NULL);
     }
 
-    (void)uct_cxi_trig_tx_try(iface, iface->tx.backlog);
-    return iface->tx.backlog == NULL;
+    while ((iface->tx.backlog == NULL) &&
+           ((op = uct_cxi_trig_tx_next(iface)) != NULL)) {
+        uct_cxi_trig_tx_unhold(op);
+        uct_cxi_trig_tx_submit(iface, op);
+        ++count;
+    }
+    return count;
+}
+
+/* One that a fence holds and that is numbered below @a end, or NULL. */
+static uct_cxi_trig_tx_op_t *uct_cxi_trig_tx_held(uct_cxi_trig_peer_t *peer,
+                                                  uint64_t end)
+{
+    uct_cxi_trig_tx_op_t *op;
+
+    ucs_list_for_each(op, &peer->iface->tx.held, fence.list) {
+        if ((op->peer == peer) && (op->by_peer.number < end)) {
+            return op;
+        }
+    }
+    return NULL;
+}
+
+int uct_cxi_trig_tx_cancel(uct_cxi_trig_peer_t *peer)
+{
+    uint64_t end = peer->track.next;
+    int left     = 0;
+    uct_cxi_trig_tx_op_t *op;
+
+    uct_cxi_trig_track_purge(&peer->track, UCS_ERR_CANCELED);
+    while ((op = uct_cxi_trig_tx_held(peer, end)) != NULL) {
+        /* Not the provider's yet, whatever memory it names */
+        uct_cxi_trig_tx_end(op, UCS_ERR_CANCELED);
+    }
+    ucs_list_for_each(op, &peer->track.ops, by_peer.list) {
+        if (op->by_peer.number >= end) {
+            break; /* Started by a completion of this loop */
+        }
+        if (op->kind->is_zcopy) {
+            left = 1;
+        } else {
+            op->canceled = 1;
+            uct_cxi_trig_tx_tell(op, UCS_ERR_CANCELED);
+        }
+    }
+    return left;
 }
 
 ucs_status_t uct_cxi_trig_tx_iface_flush(uct_iface_h uct_iface, unsigned flags,

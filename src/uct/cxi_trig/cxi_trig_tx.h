@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cxi_trig_tx.h - immediate operations: messages and puts.
+ * cxi_trig_tx.h - immediate operations: what messages, puts, gets and atomics
+ * have in common.
  *
- * The payload is copied into the operation's descriptor, which belongs to the
- * provider until completion.
+ * An operation's descriptor belongs to the provider until completion, and so
+ * does the memory it names: the payload at the descriptor's end or, for those
+ * without a copy, the user's. A user's completion is called, or made known by
+ * the returned status, exactly once; for the user's memory never before the
+ * provider has reported the operation or its endpoint is closed. What ends an
+ * operation earlier (a cancelling flush) is only for those which touch nothing
+ * but their descriptors.
  */
 #ifndef UCT_CXI_TRIG_TX_H_
 #define UCT_CXI_TRIG_TX_H_
@@ -13,19 +19,78 @@
 #include "cxi_trig_proto.h"
 #include "cxi_trig_req.h"
 
+#include <rdma/fi_atomic.h>
 
-/** Descriptor of a message or a put; payload of seg_size bytes at the end. */
+#include <sys/types.h>
+#include <sys/uio.h>
+
+
+struct uct_cxi_trig_tx_op;
+
+
+/** What an operation does. Constant. */
+typedef struct uct_cxi_trig_tx_kind {
+    /** Hand it to the provider; returns what libfabric does. */
+    ssize_t (*post)(struct uct_cxi_trig_tx_op *op);
+    /** Give the user what it has brought; called on success only. */
+    void (*finish)(struct uct_cxi_trig_tx_op *op);
+    /** The provider reads or writes the user's memory. */
+    int is_zcopy;
+} uct_cxi_trig_tx_kind_t;
+
+
+/** What an atomic works on. */
+typedef union uct_cxi_trig_word {
+    uint32_t u32;
+    uint64_t u64;
+} uct_cxi_trig_word_t;
+
+
+/** Pieces of local memory. */
+typedef struct uct_cxi_trig_tx_iov {
+    size_t       count;
+    struct iovec iov[UCT_CXI_TRIG_TX_MAX_IOV];
+} uct_cxi_trig_tx_iov_t;
+
+
+/** Descriptor of an operation; payload of seg_size bytes at the end. */
 typedef struct uct_cxi_trig_tx_op {
-    uct_cxi_trig_req_t      req;       /* Must be first */
-    uct_cxi_trig_track_op_t by_iface;
-    uct_cxi_trig_track_op_t by_peer;
-    uct_cxi_trig_peer_t     *peer;
-    size_t                  length;    /**< Of the payload */
-    int                     is_put;
-    uint64_t                target;    /**< Of a put, as the provider wants */
-    uint64_t                key;       /**< Of a put */
-    uct_cxi_trig_msg_t      msg;       /**< Of a message */
-    uint8_t                 payload[];
+    uct_cxi_trig_req_t           req;      /* Must be first */
+    uct_cxi_trig_track_op_t      by_iface;
+    uct_cxi_trig_track_op_t      by_peer;
+    uct_cxi_trig_peer_t          *peer;
+    const uct_cxi_trig_tx_kind_t *kind;
+    uct_completion_t             *comp;    /**< The user's, or NULL */
+    int                          canceled; /**< The user was told already */
+    struct {
+        ucs_list_link_t          list;     /**< On the interface's */
+        uint64_t                 by_iface; /**< All below are to be over */
+        uint64_t                 by_peer;
+        int                      is_held;  /**< They are not yet */
+    } fence;
+    size_t                       length;   /**< Of the payload */
+    struct {
+        uint64_t                 addr;     /**< As the provider wants it */
+        uint64_t                 key;
+    } remote;                              /**< Of all but messages */
+    union {
+        struct {
+            uct_cxi_trig_tx_iov_t iov;
+            uct_unpack_callback_t unpack; /**< Of a buffered get */
+            void                  *arg;
+        } rma;
+        struct {
+            enum fi_datatype      type;
+            enum fi_op            op;
+            uct_cxi_trig_word_t   operand;
+            uct_cxi_trig_word_t   compare;
+            uct_cxi_trig_word_t   old;     /**< What was there */
+            void                  *result; /**< The user's */
+        } amo;
+        uct_cxi_trig_tx_iov_t     am; /**< Of a message without a copy */
+    };
+    uct_cxi_trig_msg_t            msg; /**< Of a message */
+    uint8_t                       payload[];
 } uct_cxi_trig_tx_op_t;
 
 
@@ -50,11 +115,32 @@ uct_cxi_trig_tx_is_exhausted(const uct_cxi_trig_iface_t *iface)
 ucs_status_t uct_cxi_trig_tx_check(uct_cxi_trig_ep_t *ep);
 
 /**
- * Take a descriptor for a message (which the caller may turn into a put). It
- * must be given to uct_cxi_trig_tx_send() or uct_cxi_trig_tx_drop().
+ * Take a descriptor. It must be given to uct_cxi_trig_tx_send(),
+ * uct_cxi_trig_tx_start() or uct_cxi_trig_tx_drop().
  */
 ucs_status_t uct_cxi_trig_tx_get(uct_cxi_trig_ep_t *ep,
+                                 const uct_cxi_trig_tx_kind_t *kind,
                                  uct_cxi_trig_tx_op_t **op_p);
+
+/**
+ * Take a descriptor for an operation on remote memory. The provider checks key
+ * and range; wrong ones fail the endpoint.
+ */
+ucs_status_t uct_cxi_trig_tx_get_remote(uct_cxi_trig_ep_t *ep,
+                                        const uct_cxi_trig_tx_kind_t *kind,
+                                        uint64_t remote_addr, uct_rkey_t rkey,
+                                        uct_cxi_trig_tx_op_t **op_p);
+
+/**
+ * Name the user's memory in @a dest, behind what it has; empty pieces are left
+ * out. Handles are not looked at: libfabric is not asked for FI_MR_LOCAL, so
+ * the domain has no UCT_MD_FLAG_NEED_MEMH, and UCP then gives any.
+ */
+void uct_cxi_trig_tx_add_iov(uct_cxi_trig_tx_iov_t *dest, const uct_iov_t *iov,
+                             size_t iovcnt);
+
+/** For operations that bring nothing back. */
+void uct_cxi_trig_tx_finish_none(uct_cxi_trig_tx_op_t *op);
 
 /** Give an unused descriptor back. */
 void uct_cxi_trig_tx_drop(uct_cxi_trig_tx_op_t *op);
@@ -62,14 +148,34 @@ void uct_cxi_trig_tx_drop(uct_cxi_trig_tx_op_t *op);
 /** Start an operation with @a length bytes of payload; owns it then. */
 ucs_status_t uct_cxi_trig_tx_send(uct_cxi_trig_tx_op_t *op, size_t length);
 
-/** Try again what the provider had no room for; returns 1 if it has now. */
+/**
+ * Start an operation whose end is told: UCS_INPROGRESS, and @a comp (may be
+ * NULL) is completed later; or why it has failed.
+ */
+ucs_status_t uct_cxi_trig_tx_start(uct_cxi_trig_tx_op_t *op, size_t length,
+                                   uct_completion_t *comp);
+
+/**
+ * Complete with UCS_ERR_CANCELED all operations to a peer that touch nothing of
+ * the user's, and all flushes. Returns whether others are still in flight.
+ */
+int uct_cxi_trig_tx_cancel(uct_cxi_trig_peer_t *peer);
+
+/** Whether uct_cxi_trig_tx_retry() has something to try. */
+int uct_cxi_trig_tx_has_work(uct_cxi_trig_iface_t *iface);
+
+/** Post what the provider had no room for, or a fence has held, if that can be
+ *  done now; returns how many operations. */
 unsigned uct_cxi_trig_tx_retry(uct_cxi_trig_iface_t *iface);
 
 /** UCT's flush of an interface. */
 ucs_status_t uct_cxi_trig_tx_iface_flush(uct_iface_h iface, unsigned flags,
                                          uct_completion_t *comp);
 
-/** UCT's fence of an interface: later operations wait for earlier ones. */
+/**
+ * UCT's fence of an interface: later operations wait for earlier ones. They are
+ * taken all the same, and held until those are over.
+ */
 ucs_status_t uct_cxi_trig_tx_iface_fence(uct_iface_h iface, unsigned flags);
 
 #endif

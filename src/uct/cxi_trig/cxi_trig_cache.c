@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cxi_trig_cache.c - the memory domain's cache of registrations.
+ *
+ * Only where UCX leaves caching to the memory domains. UCX's cache watches for
+ * memory that is unmapped and lets go of its registrations; it may register
+ * more than was asked for, so that one region serves ranges that overlap.
+ */
+#ifdef HAVE_CONFIG_H
+#  include "config.h"
+#endif
+
+#include "cxi_trig_cache.h"
+
+#if UCT_CXI_TRIG_MD_HAS_CACHE
+
+#include <ucs/debug/log.h>
+#include <ucs/memory/rcache.h>
+#include <ucs/stats/stats.h>
+#include <ucs/sys/sys.h>
+#include <ucs/vfs/base/vfs_obj.h>
+
+#include <ucm/api/ucm.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/mman.h>
+
+
+/** A region of the cache. */
+typedef struct uct_cxi_trig_cache_region {
+    ucs_rcache_region_t super;
+    uct_cxi_trig_memh_t memh;
+} uct_cxi_trig_cache_region_t;
+
+
+static ucs_status_t uct_cxi_trig_cache_reg(void *context, ucs_rcache_t *rcache,
+                                           void *arg,
+                                           ucs_rcache_region_t *rregion,
+                                           uint16_t rcache_flags)
+{
+    uct_cxi_trig_cache_region_t *region =
+            ucs_derived_of(rregion, uct_cxi_trig_cache_region_t);
+    unsigned flags = *(const unsigned*)arg;
+
+    if (rcache_flags & UCS_RCACHE_MEM_REG_HIDE_ERRORS) {
+        flags |= UCT_MD_MEM_FLAG_HIDE_ERRORS; /* It is tried again */
+    }
+
+    region->memh.address = (void*)rregion->super.start;
+    region->memh.length  = rregion->super.end - rregion->super.start;
+    return uct_cxi_trig_memh_open(context, &region->memh, flags);
+}
+
+static void uct_cxi_trig_cache_dereg(void *context, ucs_rcache_t *rcache,
+                                     ucs_rcache_region_t *rregion)
+{
+    uct_cxi_trig_memh_close(
+            &ucs_derived_of(rregion, uct_cxi_trig_cache_region_t)->memh);
+}
+
+static void uct_cxi_trig_cache_dump(void *context, ucs_rcache_t *rcache,
+                                    ucs_rcache_region_t *rregion, char *text,
+                                    size_t max)
+{
+    snprintf(text, max, "key 0x%" PRIx64,
+             ucs_derived_of(rregion,
+                            uct_cxi_trig_cache_region_t)->memh.mr->key);
+}
+
+static const ucs_rcache_ops_t uct_cxi_trig_cache_ops = {
+    .mem_reg     = uct_cxi_trig_cache_reg,
+    .mem_dereg   = uct_cxi_trig_cache_dereg,
+    .dump_region = uct_cxi_trig_cache_dump
+};
+
+ucs_status_t uct_cxi_trig_cache_create(uct_cxi_trig_md_t *md,
+                                       const uct_cxi_trig_md_config_t *config)
+{
+    ucs_rcache_params_t params;
+    ucs_status_t status;
+
+    if (config->rcache_enable == UCS_NO) {
+        return UCS_OK;
+    }
+
+    uct_md_set_rcache_params(&params, &config->rcache);
+    params.region_struct_size = sizeof(uct_cxi_trig_cache_region_t);
+    params.max_alignment      = ucs_get_page_size();
+    params.ucm_events         = UCM_EVENT_VM_UNMAPPED;
+    params.ops                = &uct_cxi_trig_cache_ops;
+    params.context            = md;
+
+    status = ucs_rcache_create(&params, md->info->domain_attr->name,
+                               ucs_stats_get_root(), &md->rcache);
+    if (status == UCS_OK) {
+        md->reg_cost = ucs_linear_func_make(
+                uct_md_rcache_overhead(&config->rcache), 0);
+        return UCS_OK;
+    }
+
+    md->rcache = NULL;
+    if (config->rcache_enable == UCS_TRY) {
+        ucs_diag("device %s has no cache of registrations: %s",
+                 md->info->domain_attr->name, ucs_status_string(status));
+        return UCS_OK;
+    }
+    ucs_error("device %s: the cache of registrations that "
+              "UCX_CXI_TRIG_RCACHE=y asks for cannot be had: %s",
+              md->info->domain_attr->name, ucs_status_string(status));
+    return status;
+}
+
+void uct_cxi_trig_cache_destroy(uct_cxi_trig_md_t *md)
+{
+    if (md->rcache != NULL) {
+        ucs_rcache_destroy(md->rcache);
+    }
+}
+
+ucs_status_t uct_cxi_trig_cache_get(uct_cxi_trig_md_t *md, void *address,
+                                    size_t length, unsigned flags,
+                                    uct_mem_h *memh_p)
+{
+    ucs_rcache_region_t *region;
+    ucs_status_t status;
+
+    status = ucs_rcache_get(md->rcache, address, length, PROT_READ | PROT_WRITE,
+                            &flags, &region);
+    if (status == UCS_OK) {
+        *memh_p = &ucs_derived_of(region, uct_cxi_trig_cache_region_t)->memh;
+    }
+    return status;
+}
+
+static void uct_cxi_trig_cache_invalidated(void *arg)
+{
+    uct_invoke_completion(arg, UCS_OK);
+}
+
+void uct_cxi_trig_cache_put(uct_cxi_trig_md_t *md, uct_mem_h memh,
+                            uct_completion_t *comp)
+{
+    uct_cxi_trig_cache_region_t *region =
+            ucs_container_of(memh, uct_cxi_trig_cache_region_t, memh);
+
+    if (comp != NULL) {
+        ucs_rcache_region_invalidate(md->rcache, &region->super,
+                                     uct_cxi_trig_cache_invalidated, comp);
+    }
+    ucs_rcache_region_put(md->rcache, &region->super);
+}
+
+void uct_cxi_trig_cache_vfs_init(uct_cxi_trig_md_t *md)
+{
+    if (md->rcache != NULL) {
+        ucs_vfs_obj_add_sym_link(md, md->rcache, "rcache");
+    }
+}
+
+#endif

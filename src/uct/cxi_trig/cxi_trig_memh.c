@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cxi_trig_memh.c - registration of memory with a memory domain.
+ *
+ * A handle is invalidated by closing its region. The table of providers says
+ * whose fi_close() returns only when no peer reaches the region any more: cxi
+ * has the card unlink the region's entry, waits until it is, and has accesses
+ * that are under way flushed; cxiemu unlists the region under the lock under
+ * which it carries each access out. A key is never given to a second region
+ * (see cxi_trig_mr.c), so that what a peer still sends with it is refused for
+ * ever.
+ */
+#ifdef HAVE_CONFIG_H
+#  include "config.h"
+#endif
+
+#include "cxi_trig_memh.h"
+#include "cxi_trig_cache.h"
+#include "cxi_trig_mem.h"
+#include "cxi_trig_target.h"
+
+#include <ucs/debug/log.h>
+#include <ucs/debug/memtrack_int.h>
+#include <ucs/sys/math.h>
+#include <ucs/sys/sys.h>
+
+#include <sys/mman.h>
+
+
+ucs_status_t uct_cxi_trig_memh_open(uct_cxi_trig_md_t *md,
+                                    uct_cxi_trig_memh_t *memh, unsigned flags)
+{
+    uct_cxi_trig_mr_params_t params = {
+        .address = memh->address,
+        .length  = memh->length,
+        .ep      = uct_cxi_trig_target_ep(md),
+        .level   = uct_md_reg_log_lvl(flags)
+    };
+
+    /* Not all providers look */
+    if (!uct_cxi_trig_mr_is_mapped(memh->address, memh->length)) {
+        ucs_log(params.level,
+                "cannot register %zu bytes at %p on device %s: there is no "
+                "memory at all of these addresses", memh->length,
+                memh->address, md->info->domain_attr->name);
+        return UCS_ERR_INVALID_ADDR;
+    }
+
+    return uct_cxi_trig_mr_open(md, &params, &memh->mr);
+}
+
+void uct_cxi_trig_memh_close(uct_cxi_trig_memh_t *memh)
+{
+    uct_cxi_trig_mr_close(memh->mr);
+}
+
+ucs_status_t uct_cxi_trig_memh_reg(uct_md_h uct_md, void *address,
+                                   size_t length,
+                                   uct_cxi_trig_reg_params_t params,
+                                   uct_mem_h *memh_p)
+{
+    uct_cxi_trig_md_t *md = ucs_derived_of(uct_md, uct_cxi_trig_md_t);
+    unsigned flags        = UCT_CXI_TRIG_REG_FLAGS(params);
+    uct_cxi_trig_memh_t *memh;
+    ucs_status_t status;
+
+    if (uct_cxi_trig_cache_is_on(md)) {
+        return uct_cxi_trig_cache_get(md, address, length, flags, memh_p);
+    }
+
+    memh = ucs_malloc(sizeof(*memh), "cxi_trig_memh");
+    if (memh == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+
+    memh->address = address;
+    memh->length  = length;
+    status        = uct_cxi_trig_memh_open(md, memh, flags);
+    if (status != UCS_OK) {
+        ucs_free(memh);
+        return status;
+    }
+
+    *memh_p = memh;
+    return UCS_OK;
+}
+
+ucs_status_t uct_cxi_trig_memh_dereg(uct_md_h uct_md,
+                                     const uct_md_mem_dereg_params_t *params)
+{
+    uct_cxi_trig_md_t *md  = ucs_derived_of(uct_md, uct_cxi_trig_md_t);
+    uct_completion_t *comp = NULL;
+
+    UCT_MD_MEM_DEREG_CHECK_PARAMS(params, md->prov->revokes);
+
+    if (UCT_MD_MEM_DEREG_FIELD_VALUE(params, flags, FIELD_FLAGS, 0) &
+        UCT_MD_MEM_DEREG_FLAG_INVALIDATE) {
+        comp = params->comp;
+    }
+
+    if (uct_cxi_trig_cache_is_on(md)) {
+        uct_cxi_trig_cache_put(md, params->memh, comp);
+        return UCS_OK;
+    }
+
+    uct_cxi_trig_memh_close(params->memh);
+    ucs_free(params->memh);
+    if (comp != NULL) {
+        uct_invoke_completion(comp, UCS_OK);
+    }
+    return UCS_OK;
+}
+
+/* Whole pages only: the rest of a page may be somebody else's, but what is
+ * wanted soon may come in with its page. */
+ucs_status_t uct_cxi_trig_memh_advise(uct_md_h uct_md, uct_mem_h uct_memh,
+                                      void *address, size_t length,
+                                      unsigned advice)
+{
+    const uct_cxi_trig_memh_t *memh = uct_memh;
+    uintptr_t offset                = (uintptr_t)address -
+                                      (uintptr_t)memh->address;
+    uintptr_t start                 = ucs_align_down_pow2(
+                                              (uintptr_t)address,
+                                              ucs_get_page_size());
+
+    if ((offset > memh->length) || (length > memh->length - offset)) {
+        ucs_error("advice on %zu bytes at %p: they are not in the region of "
+                  "%zu bytes at %p", length, address, memh->length,
+                  memh->address);
+        return UCS_ERR_INVALID_PARAM;
+    }
+
+    if (advice == UCT_MADV_NORMAL) {
+        return UCS_OK;
+    }
+    if (advice != UCT_MADV_WILLNEED) {
+        ucs_error("advice %u on memory is not known", advice);
+        return UCS_ERR_INVALID_PARAM;
+    }
+
+    /* Advice is no promise: the memory is as good without */
+    if (madvise((void*)start, (uintptr_t)address + length - start,
+                MADV_WILLNEED) != 0) {
+        ucs_debug("madvise(%p, %zu): %m", address, length);
+    }
+    return UCS_OK;
+}
+
+ucs_status_t uct_cxi_trig_memh_pack(UCT_CXI_TRIG_MKEY_PACK_ARGS)
+{
+    const uct_cxi_trig_memh_t *region = memh;
+
+    uct_cxi_trig_mr_pack(ucs_derived_of(md, uct_cxi_trig_md_t), region->mr,
+                         region->address, region->length, buffer);
+    return UCS_OK;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cxi_trig_memh.h - memory that is registered with a memory domain.
+ */
+#ifndef UCT_CXI_TRIG_MEMH_H_
+#define UCT_CXI_TRIG_MEMH_H_
+
+#include "cxi_trig_md.h"
+
+#include <rdma/fi_domain.h>
+
+
+/** What a UCT memory handle points to. Constant while it is registered. */
+typedef struct uct_cxi_trig_memh {
+    struct fid_mr *mr;
+    void          *address;
+    size_t        length;
+} uct_cxi_trig_memh_t;
+
+
+/**
+ * Register the range of @a memh. Memory that is not there is refused with
+ * UCS_ERR_INVALID_ADDR. Failures are logged, with UCT_MD_MEM_FLAG_HIDE_ERRORS
+ * in @a flags for diagnosis only.
+ */
+ucs_status_t uct_cxi_trig_memh_open(uct_cxi_trig_md_t *md,
+                                    uct_cxi_trig_memh_t *memh, unsigned flags);
+
+/** Undo it: no peer reaches the memory any more once this returns. */
+void uct_cxi_trig_memh_close(uct_cxi_trig_memh_t *memh);
+
+
+/* Operations of the memory domain */
+ucs_status_t uct_cxi_trig_memh_reg(uct_md_h md, void *address, size_t length,
+                                   uct_cxi_trig_reg_params_t params,
+                                   uct_mem_h *memh_p);
+
+ucs_status_t uct_cxi_trig_memh_dereg(uct_md_h md,
+                                     const uct_md_mem_dereg_params_t *params);
+
+ucs_status_t uct_cxi_trig_memh_advise(uct_md_h md, uct_mem_h memh,
+                                      void *address, size_t length,
+                                      unsigned advice);
+
+ucs_status_t uct_cxi_trig_memh_pack(UCT_CXI_TRIG_MKEY_PACK_ARGS);
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cxi_trig_target.c - the endpoint by which peers reach a memory domain's
+ * regions.
+ */
+#ifdef HAVE_CONFIG_H
+#  include "config.h"
+#endif
+
+#include "cxi_trig_target.h"
+
+#include <ucs/debug/log.h>
+#include <ucs/debug/memtrack_int.h>
+
+
+static void uct_cxi_trig_target_free(uct_cxi_trig_net_t *net)
+{
+    uct_cxi_trig_net_close_ep(net);
+    uct_cxi_trig_net_close(net);
+    ucs_free(net);
+}
+
+ucs_status_t uct_cxi_trig_target_open(uct_cxi_trig_md_t *md)
+{
+    static const uct_cxi_trig_net_params_t params = {
+        .passive = 1
+    };
+    uct_cxi_trig_net_t *net;
+    ucs_status_t status;
+
+    if (!(md->info->domain_attr->mr_mode & FI_MR_ENDPOINT)) {
+        return UCS_OK;
+    }
+
+    net = ucs_calloc(1, sizeof(*net), "cxi_trig_target");
+    if (net == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+
+    status = uct_cxi_trig_net_open(net, md, &params);
+    if (status != UCS_OK) {
+        ucs_free(net);
+        return status;
+    }
+
+    /* All names of a provider are equally long */
+    if (net->name_length > UCT_CXI_TRIG_NAME_BLOB_MAX / 2) {
+        ucs_error("two endpoint names of %zu bytes do not fit an address",
+                  net->name_length);
+        uct_cxi_trig_target_free(net);
+        return UCS_ERR_UNSUPPORTED;
+    }
+
+    md->target = net;
+    return UCS_OK;
+}
+
+void uct_cxi_trig_target_close(uct_cxi_trig_md_t *md)
+{
+    if (md->target != NULL) {
+        uct_cxi_trig_target_free(md->target);
+    }
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cxi_trig_target.h - the endpoint by which peers reach a memory domain's
+ * regions.
+ *
+ * On Cassini a region belongs to one endpoint, and is reached by its address.
+ * UCX registers memory before there is an interface, and uses it with all of
+ * them: the domain has an endpoint of its own for it. Nothing is posted to that
+ * one; addresses of interfaces name it too.
+ */
+#ifndef UCT_CXI_TRIG_TARGET_H_
+#define UCT_CXI_TRIG_TARGET_H_
+
+#include "cxi_trig_md.h"
+#include "cxi_trig_net.h"
+
+
+/** Open it on the domain if the provider needs one; failures are logged. */
+ucs_status_t uct_cxi_trig_target_open(uct_cxi_trig_md_t *md);
+
+/** Close it, if there is one; no region is left. */
+void uct_cxi_trig_target_close(uct_cxi_trig_md_t *md);
+
+/** The endpoint that regions are bound to, or NULL. */
+static inline struct fid_ep *
+uct_cxi_trig_target_ep(const uct_cxi_trig_md_t *md)
+{
+    return (md->target == NULL) ? NULL : md->target->ep;
+}
+
+#endif

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_uct_loss.c - operations that do not come through: each is told once, and
+ * none writes the user's memory after that.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "st_cunit.h"
+#include "uct_region.h"
+
+#include <string.h>
+
+#define REGION_LENGTH (1 << 20)
+#define PIECE         4096
+#define MAX_OPS       96
+
+/* How an operation is started, in turn */
+typedef enum {
+    OP_PUT_ZCOPY,
+    OP_GET_ZCOPY,
+    OP_GET_BCOPY,
+    OP_FADD,
+    OP_CSWAP,
+    OP_LAST
+} op_kind_t;
+
+typedef struct {
+    uct_done_t done;
+    op_kind_t  kind;
+    unsigned   unpacked; /* Calls */
+    uint64_t   result;
+    uint8_t    data[PIECE];
+} op_t;
+
+static uct_region_t region;
+static op_t ops[MAX_OPS];
+
+
+static void open_all(uct_pair_t *pair)
+{
+    CU_ASSERT_FATAL(uct_pair_create(pair, NULL) == 0);
+    uct_region_open(&region, pair, REGION_LENGTH);
+    memset(region.data, 0x55, region.length);
+}
+
+static void unpack(void *arg, const void *data, size_t length)
+{
+    op_t *op = arg;
+
+    memcpy(op->data, data, length);
+    ++op->unpacked;
+}
+
+static ucs_status_t op_start(op_t *op, op_kind_t kind, uct_ep_h ep)
+{
+    uct_iov_t iov   = {.buffer = op->data, .length = PIECE, .count = 1};
+    uint64_t target = uct_region_at(&region, (op - ops) * PIECE);
+    uct_rkey_t rkey = region.rkey.rkey;
+
+    memset(op, 0, sizeof(*op));
+    op->kind = kind;
+    uct_done_init(&op->done, 1);
+    switch (kind) {
+    case OP_PUT_ZCOPY:
+        return uct_ep_put_zcopy(ep, &iov, 1, target, rkey, &op->done.comp);
+    case OP_GET_ZCOPY:
+        return uct_ep_get_zcopy(ep, &iov, 1, target, rkey, &op->done.comp);
+    case OP_GET_BCOPY:
+        return uct_ep_get_bcopy(ep, unpack, op, PIECE, target, rkey,
+                                &op->done.comp);
+    case OP_FADD:
+        return uct_ep_atomic64_fetch(ep, UCT_ATOMIC_OP_ADD, 1, &op->result,
+                                     target, rkey, &op->done.comp);
+    default:
+        return uct_ep_atomic_cswap64(ep, 1, 2, target, rkey, &op->result,
+                                     &op->done.comp);
+    }
+}
+
+/* Starts one of each kind, again and again; returns how many. */
+static unsigned start_all(uct_ep_h ep)
+{
+    unsigned count = 0;
+    ucs_status_t status;
+
+    do {
+        status = op_start(&ops[count], count % OP_LAST, ep);
+        count += (status == UCS_INPROGRESS);
+    } while ((status == UCS_INPROGRESS) && (count < MAX_OPS));
+    CU_ASSERT(status == UCS_INPROGRESS);
+    return count;
+}
+
+static int is_zcopy(const op_t *op)
+{
+    return (op->kind == OP_PUT_ZCOPY) || (op->kind == OP_GET_ZCOPY);
+}
+
+/* What was brought back was so before its completion, or not at all */
+static void check_result(const op_t *op)
+{
+    int is_ok = (op->done.status == UCS_OK);
+
+    switch (op->kind) {
+    case OP_GET_BCOPY:
+        CU_ASSERT(op->unpacked == (unsigned)is_ok);
+        break;
+    case OP_FADD:
+    case OP_CSWAP:
+        CU_ASSERT((op->result == 0) == !is_ok);
+        break;
+    case OP_GET_ZCOPY:
+        CU_ASSERT(!is_ok || (op->data[PIECE - 1] == 0x55));
+        break;
+    default:
+        break;
+    }
+}
+
+static void check_all(unsigned count)
+{
+    unsigned i;
+
+    for (i = 0; i < count; ++i) {
+        CU_ASSERT(ops[i].done.calls == 1);
+        check_result(&ops[i]);
+    }
+}
+
+/* The peer goes while they are in flight, and while they can be started. */
+static void test_peer_gone(void)
+{
+    unsigned count, i;
+    ucs_status_t status;
+    uct_pair_t pair;
+
+    open_all(&pair);
+    CU_ASSERT(op_start(&ops[0], OP_FADD, pair.a.peer) == UCS_INPROGRESS);
+    CU_ASSERT(uct_done_wait(&ops[0].done, &pair) == UCS_OK);
+
+    count = start_all(pair.a.peer);
+    uct_region_dereg(&region);
+    uct_pair_close_side(&pair.b);
+    while (pair.a.errors == 0) {
+        if (count == MAX_OPS) { /* All are told, errors or not */
+            for (i = 0; i < count; ++i) {
+                (void)uct_done_wait(&ops[i].done, &pair);
+            }
+            check_all(count);
+            count = 0;
+        }
+        status = op_start(&ops[count], count % OP_LAST, pair.a.peer);
+        count += (status == UCS_INPROGRESS);
+        uct_pair_progress(&pair);
+    }
+    for (i = 0; i < count; ++i) {
+        (void)uct_done_wait(&ops[i].done, &pair);
+    }
+    check_all(count);
+    CU_ASSERT(pair.a.errors == 1);
+    CU_ASSERT(op_start(&ops[0], OP_FADD, pair.a.peer) == pair.a.error);
+    CU_ASSERT(uct_ep_flush(pair.a.peer, UCT_FLUSH_FLAG_CANCEL, NULL) == UCS_OK);
+
+    /* Nothing else is disturbed */
+    CU_ASSERT(uct_iface_flush(pair.a.iface, 0, NULL) == UCS_OK);
+    CU_ASSERT(uct_ep_am_short(pair.a.self, 0, 0, NULL, 0) == UCS_OK);
+    CU_ASSERT(uct_pair_flush(&pair, pair.a.self) == UCS_OK);
+    uct_region_close(&region);
+    uct_pair_destroy(&pair);
+}
+
+/* A wrong key fails the endpoint: what was started before is told, all of it */
+static void test_stale_key(void)
+{
+    unsigned count, i, failed = 0;
+    uct_pair_t pair;
+
+    open_all(&pair);
+    uct_region_dereg(&region);
+    count = start_all(pair.a.peer);
+    for (i = 0; i < count; ++i) {
+        failed += (uct_done_wait(&ops[i].done, &pair) != UCS_OK);
+    }
+    CU_ASSERT(failed == count);
+    check_all(count);
+    CU_ASSERT(region.data[0] == 0x55);
+    uct_pair_progress(&pair);
+    CU_ASSERT(pair.a.errors == 1);
+    CU_ASSERT(uct_ep_flush(pair.a.peer, UCT_FLUSH_FLAG_CANCEL, NULL) == UCS_OK);
+    uct_region_close(&region);
+    uct_pair_destroy(&pair);
+}
+
+/* What touches nothing of the user's is told at once; the rest, and the flush,
+ * when the provider is through with it. */
+static void test_cancel(void)
+{
+    uct_done_t flush, before;
+    unsigned count, i;
+    uct_pair_t pair;
+
+    open_all(&pair);
+    count = start_all(pair.a.peer);
+    uct_done_init(&before, 1);
+    CU_ASSERT(uct_ep_flush(pair.a.peer, 0, &before.comp) == UCS_INPROGRESS);
+    uct_done_init(&flush, 1);
+    CU_ASSERT(uct_ep_flush(pair.a.peer, UCT_FLUSH_FLAG_CANCEL, &flush.comp) ==
+              UCS_INPROGRESS);
+    CU_ASSERT((before.calls == 1) && (before.status == UCS_ERR_CANCELED));
+    CU_ASSERT(flush.calls == 0);
+    for (i = 0; i < count; ++i) {
+        CU_ASSERT(ops[i].done.calls == (uint64_t)!is_zcopy(&ops[i]));
+        CU_ASSERT(is_zcopy(&ops[i]) ||
+                  (ops[i].done.status == UCS_ERR_CANCELED));
+    }
+    CU_ASSERT(uct_done_wait(&flush, &pair) == UCS_OK);
+    check_all(count);
+    CU_ASSERT((flush.calls == 1) && (before.calls == 1));
+    CU_ASSERT(uct_ep_flush(pair.a.peer, UCT_FLUSH_FLAG_CANCEL, NULL) == UCS_OK);
+    uct_region_close(&region);
+    uct_pair_destroy(&pair);
+}
+
+/* What a fence still holds was never the provider's: all of it is told at
+ * once, and none of it is carried out. */
+static void test_cancel_held(void)
+{
+    uct_pair_t pair;
+    unsigned i;
+
+    open_all(&pair);
+    CU_ASSERT(op_start(&ops[0], OP_FADD, pair.a.peer) == UCS_INPROGRESS);
+    CU_ASSERT(uct_ep_fence(pair.a.peer, 0) == UCS_OK);
+    for (i = 1; i <= OP_LAST; ++i) {
+        CU_ASSERT(op_start(&ops[i], i - 1, pair.a.peer) == UCS_INPROGRESS);
+    }
+    CU_ASSERT(uct_ep_flush(pair.a.peer, UCT_FLUSH_FLAG_CANCEL, NULL) == UCS_OK);
+    for (i = 0; i <= OP_LAST; ++i) {
+        CU_ASSERT((ops[i].done.calls == 1) &&
+                  (ops[i].done.status == UCS_ERR_CANCELED));
+    }
+    CU_ASSERT(uct_pair_flush(&pair, pair.a.peer) == UCS_OK);
+    check_all(OP_LAST + 1);
+    /* The put of zeros, which was held, has not come */
+    CU_ASSERT(region.data[PIECE] == 0x55);
+    CU_ASSERT(pair.a.errors == 0);
+    uct_region_close(&region);
+    uct_pair_destroy(&pair);
+}
+
+/* Without the user's memory in flight there is nothing to wait for */
+static void test_cancel_at_once(void)
+{
+    uct_pair_t pair;
+    unsigned i;
+
+    open_all(&pair);
+    for (i = OP_GET_BCOPY; i < OP_LAST; ++i) {
+        CU_ASSERT(op_start(&ops[i - OP_GET_BCOPY], i, pair.a.peer) ==
+                  UCS_INPROGRESS);
+    }
+    CU_ASSERT(uct_ep_flush(pair.a.peer, UCT_FLUSH_FLAG_CANCEL, NULL) == UCS_OK);
+    CU_ASSERT(uct_pair_flush(&pair, pair.a.peer) == UCS_OK);
+    check_all(OP_LAST - OP_GET_BCOPY);
+    uct_region_close(&region);
+    uct_pair_destroy(&pair);
+}
+
+/* The endpoint is destroyed, or the interface closed, with all in flight */
+static void check_close(int ep_only)
+{
+    uct_pair_t pair;
+    unsigned count, i;
+
+    open_all(&pair);
+    count = start_all(pair.a.peer);
+    uct_ep_destroy(pair.a.peer);
+    pair.a.peer = NULL;
+    if (ep_only) {
+        for (i = 0; i < count; ++i) {
+            CU_ASSERT(uct_done_wait(&ops[i].done, &pair) == UCS_OK);
+        }
+    } else {
+        uct_pair_close_side(&pair.a);
+    }
+    check_all(count);
+    uct_region_close(&region);
+    uct_pair_destroy(&pair);
+}
+
+static void test_ep_destroyed(void)
+{
+    check_close(1);
+}
+
+static void test_iface_closed(void)
+{
+    check_close(0);
+}
+
+int main(int argc, char **argv)
+{
+    static const st_cunit_case_t cases[] = {
+        {"peer_gone", test_peer_gone},
+        {"stale_key", test_stale_key},
+        {"cancel", test_cancel},
+        {"cancel_held", test_cancel_held},
+        {"cancel_at_once", test_cancel_at_once},
+        {"ep_destroyed", test_ep_destroyed},
+        {"iface_closed", test_iface_closed}
+    };
+
+    return st_cunit_main("uct_loss", cases, ST_CUNIT_COUNT(cases), argc, argv);
+}

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_uct_select.c - devices that UCX is told of, and what it chooses. */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "st_cunit.h"
+#include "uct_pair.h"
+
+#include <cxi_trig_device.h>
+
+#include <ucp/api/ucp.h>
+#include <ucs/debug/log_def.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+
+/* A worker of UCP in a context of its own */
+typedef struct {
+    ucp_context_h    context;
+    ucp_worker_h     worker;
+    ucp_worker_attr_t attr; /* With its address */
+} side_t;
+
+static int side_open(side_t *side, const char *transports, uint64_t flags)
+{
+    ucp_params_t params = {
+        .field_mask = UCP_PARAM_FIELD_FEATURES,
+        .features   = UCP_FEATURE_TAG | UCP_FEATURE_AM
+    };
+    ucp_worker_params_t worker_params = {
+        .field_mask = 0
+    };
+    ucp_config_t *config;
+    ucs_status_t status;
+
+    CU_ASSERT_FATAL(ucp_config_read(NULL, NULL, &config) == UCS_OK);
+    CU_ASSERT_FATAL(ucp_config_modify(config, "TLS", transports) == UCS_OK);
+    status = ucp_init(&params, config, &side->context);
+    ucp_config_release(config);
+    if (status != UCS_OK) {
+        return -1;
+    }
+
+    CU_ASSERT_FATAL(ucp_worker_create(side->context, &worker_params,
+                                      &side->worker) == UCS_OK);
+    side->attr.field_mask    = UCP_WORKER_ATTR_FIELD_ADDRESS |
+                               UCP_WORKER_ATTR_FIELD_ADDRESS_FLAGS;
+    side->attr.address_flags = flags;
+    CU_ASSERT_FATAL(ucp_worker_query(side->worker, &side->attr) == UCS_OK);
+    return 0;
+}
+
+static void side_close(side_t *side)
+{
+    ucp_worker_release_address(side->worker, side->attr.address);
+    ucp_worker_destroy(side->worker);
+    ucp_cleanup(side->context);
+}
+
+/* What UCX says of an endpoint; the caller frees it */
+static char *print_ep(ucp_ep_h ep)
+{
+    char *text = NULL;
+    size_t length;
+    FILE *stream;
+
+    stream = open_memstream(&text, &length);
+    CU_ASSERT_FATAL(stream != NULL);
+    ucp_ep_print_info(ep, stream);
+    fclose(stream);
+    return text;
+}
+
+/* Whether messages go over a transport: "lane[0]: 3:TRANSPORT/DEVICE... am" */
+static int sends_over(ucp_ep_h ep, const char *transport)
+{
+    char *text = print_ep(ep);
+    int found  = 0;
+    char *line, *rest, *name;
+
+    for (line = strtok_r(text, "\n", &rest); line != NULL;
+         line = strtok_r(NULL, "\n", &rest)) {
+        name = strstr(line, "lane[");
+        name = (name == NULL) ? NULL : strstr(name + 8, ":");
+        if ((name != NULL) && (strstr(line, " am ") != NULL)) {
+            found = !strncmp(name + 1, transport, strlen(transport));
+            if (!found) {
+                printf("not %s, but %s\n", transport, line);
+            }
+        }
+    }
+    free(text);
+    return found;
+}
+
+static ucp_ep_h connect_to(side_t *side, const side_t *peer)
+{
+    ucp_ep_params_t params = {
+        .field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS,
+        .address    = peer->attr.address
+    };
+    ucp_ep_h ep;
+
+    CU_ASSERT_FATAL(ucp_ep_create(side->worker, &params, &ep) == UCS_OK);
+    return ep;
+}
+
+static void close_ep(side_t *side, ucp_ep_h ep)
+{
+    ucp_request_param_t param = {
+        .op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,
+        .flags        = UCP_EP_CLOSE_FLAG_FORCE
+    };
+    void *request             = ucp_ep_close_nbx(ep, &param);
+
+    if (UCS_PTR_IS_PTR(request)) {
+        while (ucp_request_check_status(request) == UCS_INPROGRESS) {
+            ucp_worker_progress(side->worker);
+        }
+        ucp_request_free(request);
+    }
+}
+
+static void check_choice(const char *transports, uint64_t flags,
+                         const char *transport)
+{
+    side_t side, peer;
+    ucp_ep_h ep;
+
+    CU_ASSERT_FATAL(side_open(&side, transports, 0) == 0);
+    CU_ASSERT_FATAL(side_open(&peer, transports, flags) == 0);
+    ep = connect_to(&side, &peer);
+    CU_ASSERT(sends_over(ep, transport));
+    close_ep(&side, ep);
+    side_close(&peer);
+    side_close(&side);
+}
+
+static void test_own_worker(void)
+{
+    side_t side;
+    ucp_ep_h ep;
+
+    CU_ASSERT_FATAL(side_open(&side, "posix,self,cxi_trig", 0) == 0);
+    ep = connect_to(&side, &side);
+    CU_ASSERT(sends_over(ep, "self/"));
+    close_ep(&side, ep);
+    side_close(&side);
+}
+
+static void test_same_node(void)
+{
+    check_choice("posix,self,cxi_trig", 0, "posix/");
+}
+
+/* A peer of another node gives the addresses of its networks alone */
+static void test_other_node(void)
+{
+    check_choice("posix,self,cxi_trig", UCP_WORKER_ADDRESS_FLAG_NET_ONLY,
+                 "cxi_trig/");
+}
+
+static void test_alone(void)
+{
+    check_choice("cxi_trig,self", 0, "cxi_trig/");
+}
+
+
+/* The devices of the domains that UCX is told of, at most 8 */
+static unsigned list_devices(char names[8][UCT_MD_NAME_MAX])
+{
+    uct_component_attr_t attr = {
+        .field_mask = UCT_COMPONENT_ATTR_FIELD_MD_RESOURCE_COUNT
+    };
+    uct_component_h component = uct_pair_find_component();
+    uct_md_resource_desc_t resources[8];
+    unsigned i;
+
+    CU_ASSERT_FATAL(component != NULL);
+    CU_ASSERT_FATAL(uct_component_query(component, &attr) == UCS_OK);
+    CU_ASSERT_FATAL(attr.md_resource_count <= 8);
+    attr.field_mask   = UCT_COMPONENT_ATTR_FIELD_MD_RESOURCES;
+    attr.md_resources = resources;
+    CU_ASSERT_FATAL(uct_component_query(component, &attr) == UCS_OK);
+    for (i = 0; i < attr.md_resource_count; ++i) {
+        strcpy(names[i], resources[i].md_name);
+    }
+    return attr.md_resource_count;
+}
+
+/* Each domain has one device, of its name, which reaches a network */
+static void test_devices(void)
+{
+    uct_component_h component = uct_pair_find_component();
+    char names[8][UCT_MD_NAME_MAX];
+    uct_tl_resource_desc_t *devices;
+    unsigned i, count, num_devices, mine = 0;
+    uct_md_config_t *config;
+    uct_md_h md;
+
+    count = list_devices(names);
+    CU_ASSERT(count >= 1);
+    CU_ASSERT_FATAL(uct_md_config_read(component, NULL, NULL, &config) ==
+                    UCS_OK);
+    for (i = 0; i < count; ++i) {
+        mine += !strcmp(names[i], uct_pair_device());
+        CU_ASSERT_FATAL(uct_md_open(component, names[i], config, &md) ==
+                        UCS_OK);
+        CU_ASSERT_FATAL(uct_md_query_tl_resources(md, &devices, &num_devices) ==
+                        UCS_OK);
+        CU_ASSERT_FATAL(num_devices == 1);
+        CU_ASSERT(strcmp(devices[0].tl_name, "cxi_trig") == 0);
+        CU_ASSERT(strcmp(devices[0].dev_name, names[i]) == 0);
+        CU_ASSERT(devices[0].dev_type == UCT_DEVICE_TYPE_NET);
+        CU_ASSERT(devices[0].sys_device == UCS_SYS_DEVICE_ID_UNKNOWN);
+        uct_release_tl_resource_list(devices);
+        uct_md_close(md);
+    }
+    uct_config_release(config);
+    CU_ASSERT(mine == 1);
+}
+
+static int prints_device(ucp_context_h context, const char *name)
+{
+    char *text = NULL;
+    size_t length;
+    FILE *stream;
+    int found;
+
+    stream = open_memstream(&text, &length);
+    CU_ASSERT_FATAL(stream != NULL);
+    ucp_context_print_info(context, stream);
+    fclose(stream);
+    found = (strstr(text, name) != NULL);
+    free(text);
+    return found;
+}
+
+/* Warnings since the handler was pushed that name a device that is not there */
+static unsigned num_warnings;
+
+static ucs_log_func_rc_t
+count_warning(const char *file, unsigned line, const char *function,
+              ucs_log_level_t level,
+              const ucs_log_component_config_t *component, const char *message,
+              va_list args)
+{
+    char text[1024];
+
+    if (level > UCS_LOG_LEVEL_WARN) {
+        return UCS_LOG_FUNC_RC_CONTINUE;
+    }
+    vsnprintf(text, sizeof(text), message, args);
+    num_warnings += (strstr(text, "'nosuch0' is not available") != NULL);
+    return UCS_LOG_FUNC_RC_STOP;
+}
+
+/* UCX uses the devices that the setting names; one that is not there is none,
+ * and UCX says so itself */
+static void test_net_devices(void)
+{
+    char *before = getenv("UCX_NET_DEVICES");
+    char names[8][UCT_MD_NAME_MAX], resource[160];
+    unsigned i, k, count;
+    side_t side;
+
+    before = (before == NULL) ? NULL : strdup(before);
+    count  = list_devices(names);
+    for (i = 0; i < count; ++i) {
+        CU_ASSERT_FATAL(setenv("UCX_NET_DEVICES", names[i], 1) == 0);
+        CU_ASSERT_FATAL(side_open(&side, "cxi_trig,self", 0) == 0);
+        for (k = 0; k < count; ++k) {
+            snprintf(resource, sizeof(resource), "cxi_trig/%s", names[k]);
+            CU_ASSERT(prints_device(side.context, resource) == (i == k));
+        }
+        side_close(&side);
+    }
+
+    CU_ASSERT_FATAL(setenv("UCX_NET_DEVICES", "nosuch0", 1) == 0);
+    num_warnings = 0;
+    ucs_log_push_handler(count_warning);
+    CU_ASSERT_FATAL(side_open(&side, "cxi_trig,self", 0) == 0);
+    ucs_log_pop_handler();
+    CU_ASSERT(num_warnings == 1);
+    CU_ASSERT(!prints_device(side.context, "cxi_trig/"));
+    side_close(&side);
+    CU_ASSERT_FATAL(((before == NULL) ? unsetenv("UCX_NET_DEVICES") :
+                     setenv("UCX_NET_DEVICES", before, 1)) == 0);
+    free(before);
+}
+
+/* Estimates: of one who knows them, and in the order that choices rest on */
+static void test_estimates(void)
+{
+    uct_pair_t pair;
+
+    CU_ASSERT_FATAL(uct_pair_create(&pair, NULL) == 0);
+    /* Slower than what UCX says of shared memory */
+    CU_ASSERT(pair.a.attr.latency.c > 100e-9);
+    CU_ASSERT(pair.a.attr.latency.c < 1e-3);
+    CU_ASSERT(pair.a.attr.overhead > 0);
+    CU_ASSERT(pair.a.attr.overhead < pair.a.attr.latency.c);
+    CU_ASSERT(pair.a.attr.bandwidth.shared > 1e8);
+    CU_ASSERT(pair.a.attr.bandwidth.shared < 1e11);
+    CU_ASSERT(pair.a.attr.bandwidth.dedicated == 0);
+    uct_pair_destroy(&pair);
+}
+
+/* What a card tells goes first, and is asked for only where it means itself */
+static void test_link(void)
+{
+    struct fi_link_attr link      = {.speed = 400000000000ull};
+    struct fi_bus_attr bus        = {.bus_type = FI_BUS_PCI};
+    struct fid_nic nic            = {.bus_attr = &bus, .link_attr = &link};
+    struct fi_domain_attr domain  = {.name = (char*)"card"};
+    struct fi_info info           = {.domain_attr = &domain};
+    uct_cxi_trig_prov_t prov      = {.bandwidth = 1e9};
+    ucs_sys_device_t sys_dev;
+    ucs_sys_bus_id_t bus_id;
+
+    CU_ASSERT(uct_cxi_trig_device_bandwidth(&prov, &info) == 1e9);
+    CU_ASSERT(uct_cxi_trig_device_sys(&info) == UCS_SYS_DEVICE_ID_UNKNOWN);
+    info.nic = &nic;
+    CU_ASSERT(uct_cxi_trig_device_bandwidth(&prov, &info) == 50e9);
+    prov.local = 1;
+    CU_ASSERT(uct_cxi_trig_device_bandwidth(&prov, &info) == 1e9);
+    prov.local = 0;
+    link.speed = 0;
+    CU_ASSERT(uct_cxi_trig_device_bandwidth(&prov, &info) == 1e9);
+
+    bus.attr.pci.bus_id      = 0xc1;
+    bus.attr.pci.device_id   = 0x1e;
+    bus.attr.pci.function_id = 3;
+    sys_dev                  = uct_cxi_trig_device_sys(&info);
+    CU_ASSERT_FATAL(sys_dev != UCS_SYS_DEVICE_ID_UNKNOWN);
+    CU_ASSERT(ucs_topo_get_device_bus_id(sys_dev, &bus_id) == UCS_OK);
+    CU_ASSERT((bus_id.domain == 0) && (bus_id.bus == 0xc1));
+    CU_ASSERT((bus_id.slot == 0x1e) && (bus_id.function == 3));
+    bus.bus_type = FI_BUS_UNKNOWN;
+    CU_ASSERT(uct_cxi_trig_device_sys(&info) == UCS_SYS_DEVICE_ID_UNKNOWN);
+}
+
+int main(int argc, char **argv)
+{
+    static const st_cunit_case_t cases[] = {
+        {"own_worker", test_own_worker},
+        {"same_node", test_same_node},
+        {"other_node", test_other_node},
+        {"alone", test_alone},
+        {"devices", test_devices},
+        {"net_devices", test_net_devices},
+        {"estimates", test_estimates},
+        {"link", test_link}
+    };
+
+    /* Several, where they are emulated */
+    setenv("FI_CXIEMU_DEVICES", "3", 0);
+    return st_cunit_main("uct_select", cases, ST_CUNIT_COUNT(cases), argc,
+                         argv);
+}
