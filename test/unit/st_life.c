@@ -489,5 +489,6 @@ int st_life_is_fair(ucs_status_t status)
            (status == UCS_ERR_IO_ERROR) || (status == UCS_ERR_CANCELED) ||
            (status == UCS_ERR_UNREACHABLE) || (status == UCS_ERR_NO_DEVICE) ||
            (status == UCS_ERR_CONNECTION_RESET) ||
+           (status == UCS_ERR_ENDPOINT_TIMEOUT) ||
            (status == UCS_ERR_UNSUPPORTED);
 }

@@ -18,6 +18,7 @@
 #include "cxi_trig_progress.h"
 #include "cxi_trig_rma.h"
 #include "cxi_trig_rx.h"
+#include "cxi_trig_target.h"
 #include "cxi_trig_tx.h"
 
 #include <ucs/debug/log.h>
@@ -298,6 +299,12 @@ uct_cxi_trig_iface_open(uct_cxi_trig_iface_t *iface,
         .rx_ops = config->rx_queue_len
     };
     ucs_status_t status;
+
+    /* Its address names it */
+    status = uct_cxi_trig_target_open(md);
+    if (status != UCS_OK) {
+        goto err;
+    }
 
     status = uct_cxi_trig_net_open(&iface->net, md, &net_params);
     if (status != UCS_OK) {

@@ -372,11 +372,6 @@ static ucs_status_t uct_cxi_trig_md_open(uct_component_t *component,
         goto err_free_info;
     }
 
-    status = uct_cxi_trig_target_open(md);
-    if (status != UCS_OK) {
-        goto err_close_domain;
-    }
-
     md->super.ops       = &uct_cxi_trig_md_ops;
     md->super.component = &uct_cxi_trig_component;
     md->next_key        = UCT_CXI_TRIG_MD_FIRST_KEY;
@@ -386,14 +381,12 @@ static ucs_status_t uct_cxi_trig_md_open(uct_component_t *component,
 
     status = uct_cxi_trig_cache_create(md, config);
     if (status != UCS_OK) {
-        goto err_close_target;
+        goto err_close_domain;
     }
 
     *md_p = &md->super;
     return UCS_OK;
 
-err_close_target:
-    uct_cxi_trig_target_close(md);
 err_close_domain:
     uct_cxi_trig_md_close_domain(md);
 err_free_info:

@@ -28,12 +28,12 @@ typedef struct uct_cxi_trig_md_config {
 } uct_cxi_trig_md_config_t;
 
 
-/**
- * Memory domain. Constant after it was opened, but for next_key, which is
- * atomic.
- */
 struct fi_cxiemu_domain_ops;
 
+/**
+ * Memory domain. Constant after it was opened, but for next_key, which is
+ * atomic, and target.
+ */
 typedef struct uct_cxi_trig_md {
     uct_md_t                  super;
     const uct_cxi_trig_prov_t *prov;
@@ -41,7 +41,8 @@ typedef struct uct_cxi_trig_md {
     struct fid_fabric         *fabric;
     struct fid_domain         *domain;
     struct fi_cxiemu_domain_ops *emu;   /**< Of the emulated NIC, or NULL */
-    struct uct_cxi_trig_net   *target;  /**< See cxi_trig_target.h; or NULL */
+    struct uct_cxi_trig_net   *target;  /**< See cxi_trig_target.h; NULL until
+                                             it is needed */
     uint64_t                  next_key; /**< Where we choose the keys */
     int                       loopback; /**< Reaches this machine only */
 #if UCT_CXI_TRIG_MD_HAS_CACHE

@@ -33,9 +33,9 @@ ucs_status_t uct_cxi_trig_memh_open(uct_cxi_trig_md_t *md,
     uct_cxi_trig_mr_params_t params = {
         .address = memh->address,
         .length  = memh->length,
-        .ep      = uct_cxi_trig_target_ep(md),
         .level   = uct_md_reg_log_lvl(flags)
     };
+    ucs_status_t status;
 
     /* Not all providers look */
     if (!uct_cxi_trig_mr_is_mapped(memh->address, memh->length)) {
@@ -46,6 +46,11 @@ ucs_status_t uct_cxi_trig_memh_open(uct_cxi_trig_md_t *md,
         return UCS_ERR_INVALID_ADDR;
     }
 
+    status = uct_cxi_trig_target_open(md);
+    if (status != UCS_OK) {
+        return status;
+    }
+    params.ep = uct_cxi_trig_target_ep(md);
     return uct_cxi_trig_mr_open(md, &params, &memh->mr);
 }
 

@@ -12,6 +12,12 @@
 #include <ucs/debug/log.h>
 #include <ucs/debug/memtrack_int.h>
 
+#include <pthread.h>
+
+
+/* For who is the first one to need a domain's; of all domains */
+static pthread_mutex_t uct_cxi_trig_target_lock = PTHREAD_MUTEX_INITIALIZER;
+
 
 static void uct_cxi_trig_target_free(uct_cxi_trig_net_t *net)
 {
@@ -20,17 +26,14 @@ static void uct_cxi_trig_target_free(uct_cxi_trig_net_t *net)
     ucs_free(net);
 }
 
-ucs_status_t uct_cxi_trig_target_open(uct_cxi_trig_md_t *md)
+static ucs_status_t uct_cxi_trig_target_make(uct_cxi_trig_md_t *md,
+                                             uct_cxi_trig_net_t **net_p)
 {
     static const uct_cxi_trig_net_params_t params = {
         .passive = 1
     };
     uct_cxi_trig_net_t *net;
     ucs_status_t status;
-
-    if (!(md->info->domain_attr->mr_mode & FI_MR_ENDPOINT)) {
-        return UCS_OK;
-    }
 
     net = ucs_calloc(1, sizeof(*net), "cxi_trig_target");
     if (net == NULL) {
@@ -51,8 +54,24 @@ ucs_status_t uct_cxi_trig_target_open(uct_cxi_trig_md_t *md)
         return UCS_ERR_UNSUPPORTED;
     }
 
-    md->target = net;
+    *net_p = net;
     return UCS_OK;
+}
+
+ucs_status_t uct_cxi_trig_target_open(uct_cxi_trig_md_t *md)
+{
+    ucs_status_t status = UCS_OK;
+
+    if (!(md->info->domain_attr->mr_mode & FI_MR_ENDPOINT)) {
+        return UCS_OK;
+    }
+
+    (void)pthread_mutex_lock(&uct_cxi_trig_target_lock);
+    if (md->target == NULL) {
+        status = uct_cxi_trig_target_make(md, &md->target);
+    }
+    (void)pthread_mutex_unlock(&uct_cxi_trig_target_lock);
+    return status;
 }
 
 void uct_cxi_trig_target_close(uct_cxi_trig_md_t *md)
