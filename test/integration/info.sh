@@ -97,7 +97,7 @@ test_settings()
         UCX_GSTREAM_SPIN=3
     has UCX_ST_EAGER_MAX=4K UCX_CXI_TRIG_TX_QUEUE_LEN=17 UCX_GSTREAM_SPIN=3 \
         UCX_ST_TRACE_SIZE=8M UCX_ST_STATS=n
-    ! grep -q default <<<"$out" || fail "-c tells defaults"
+    ! grep -q '^# default' <<<"$out" || fail "-c tells defaults"
     ask 0 -cf UCX_ST_EAGER_MAX=4k
     has UCX_ST_EAGER_MAX=4K '# default: 8k' '# syntax: memory units.*' \
         '# Longest message of a standard send that lane trig sends ahead.*'
