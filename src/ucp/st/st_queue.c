@@ -184,27 +184,6 @@ static void ucp_st_queue_begin_call(ucp_st_queue_h queue,
     cmd->u.launch.size = (count + 1) * sizeof(*list);
 }
 
-/* Zero if the last command is another call, or a full one */
-static int ucp_st_queue_extend_call(ucp_st_queue_h queue,
-                                    ucs_gstream_func_t func,
-                                    void *const *items, size_t count,
-                                    ucs_gstream_cmd_t *last)
-{
-    void **list = &queue->items[queue->num_items];
-    size_t size = count * sizeof(*list);
-
-    if ((last->type != UCS_GSTREAM_CMD_LAUNCH) ||
-        (last->u.launch.func != func) ||
-        (last->u.launch.size > (UCS_GSTREAM_ARGS_MAX - size))) {
-        return 0;
-    }
-    memcpy(list - 1, items, size); /* in place of the end */
-    list[count - 1]      = NULL;
-    queue->num_items    += count;
-    last->u.launch.size += size;
-    return 1;
-}
-
 size_t ucp_st_queue_add_call(ucp_st_queue_h queue, ucs_gstream_func_t func,
                              void *const *items, size_t count,
                              ucs_gstream_cmd_t *cmd)

@@ -13,6 +13,8 @@
 
 #include <ucs/datastruct/list.h>
 
+#include <string.h>
+
 /**
  * Fields without a note are used by the thread that calls for this queue only.
  *
@@ -88,31 +90,46 @@ size_t ucp_st_queue_add_call(ucp_st_queue_h queue, ucs_gstream_func_t func,
                              void *const *items, size_t count,
                              ucs_gstream_cmd_t *cmd);
 
-/** The same for a start: alone it calls `one` with its item, `arg`; several
- *  that follow each other call `all` with a list. */
+/** The first one or two items of such a list of starts: an item, `arg`, that is
+ *  alone is given to `one`. */
 size_t ucp_st_queue_begin_start(ucp_st_queue_h queue, ucs_gstream_func_t one,
                                 ucs_gstream_func_t all, void *arg,
                                 ucs_gstream_cmd_t *cmd);
 
-/** Its usual case, one more item, without a call. */
+/** Add items to the call that was written last; zero if the last command is
+ *  another call, or a full one. In line, as most starts are added so. */
+static inline int ucp_st_queue_extend_call(ucp_st_queue_h queue,
+                                           ucs_gstream_func_t func,
+                                           void *const *items, size_t count,
+                                           ucs_gstream_cmd_t *last)
+{
+    void **list = &queue->items[queue->num_items];
+    size_t size = count * sizeof(*list);
+
+    if ((last->type != UCS_GSTREAM_CMD_LAUNCH) ||
+        (last->u.launch.func != func) ||
+        (last->u.launch.size > (UCS_GSTREAM_ARGS_MAX - size))) {
+        return 0;
+    }
+    memcpy(list - 1, items, size); /* in place of the end */
+    list[count - 1]      = NULL;
+    queue->num_items    += count;
+    last->u.launch.size += size;
+    return 1;
+}
+
+/** As ucp_st_queue_add_call() for a start: alone it calls `one` with its item,
+ *  `arg`; several that follow each other call `all` with a list. */
 static inline size_t
 ucp_st_queue_add_start(ucp_st_queue_h queue, ucs_gstream_func_t one,
                        ucs_gstream_func_t all, void *arg,
                        ucs_gstream_cmd_t *cmd)
 {
-    void **list             = &queue->items[queue->num_items];
-    ucs_gstream_cmd_t *last = cmd - 1;
-
-    if ((cmd == queue->cmds) || (last->type != UCS_GSTREAM_CMD_LAUNCH) ||
-        (last->u.launch.func != all) ||
-        (last->u.launch.size > (UCS_GSTREAM_ARGS_MAX - sizeof(*list)))) {
-        return ucp_st_queue_begin_start(queue, one, all, arg, cmd);
+    if ((cmd > queue->cmds) &&
+        ucp_st_queue_extend_call(queue, all, &arg, 1, &cmd[-1])) {
+        return 0;
     }
-    list[-1]             = arg; /* in place of the end */
-    list[0]              = NULL;
-    queue->num_items    += 1;
-    last->u.launch.size += sizeof(*list);
-    return 0;
+    return ucp_st_queue_begin_start(queue, one, all, arg, cmd);
 }
 
 /** What comes before a call enqueues so many commands: UCS_OK if the handle is

@@ -228,7 +228,7 @@ ucs_status_t uct_cxi_trig_ep_atomic32_post(uct_ep_h ep, unsigned opcode,
 {
     uct_cxi_trig_amo_args_t args = {
         .opcode       = opcode,
-        .operand.u32 = value,
+        .operand.u32  = value,
         .remote_addr  = remote_addr,
         .rkey         = rkey
     };
@@ -244,7 +244,7 @@ ucs_status_t uct_cxi_trig_ep_atomic32_fetch(uct_ep_h ep, unsigned opcode,
 {
     uct_cxi_trig_amo_args_t args = {
         .opcode       = opcode,
-        .operand.u32 = value,
+        .operand.u32  = value,
         .result       = result,
         .remote_addr  = remote_addr,
         .rkey         = rkey,
@@ -262,8 +262,8 @@ ucs_status_t uct_cxi_trig_ep_atomic_cswap32(uct_ep_h ep, uint32_t compare,
 {
     uct_cxi_trig_amo_args_t args = {
         .opcode       = UCT_ATOMIC_OP_CSWAP,
-        .operand.u32 = swap,
-        .compare.u32 = compare,
+        .operand.u32  = swap,
+        .compare.u32  = compare,
         .result       = result,
         .remote_addr  = remote_addr,
         .rkey         = rkey,
@@ -280,7 +280,7 @@ ucs_status_t uct_cxi_trig_ep_atomic64_post(uct_ep_h ep, unsigned opcode,
 {
     uct_cxi_trig_amo_args_t args = {
         .opcode       = opcode,
-        .operand.u64 = value,
+        .operand.u64  = value,
         .remote_addr  = remote_addr,
         .rkey         = rkey
     };
@@ -296,7 +296,7 @@ ucs_status_t uct_cxi_trig_ep_atomic64_fetch(uct_ep_h ep, unsigned opcode,
 {
     uct_cxi_trig_amo_args_t args = {
         .opcode       = opcode,
-        .operand.u64 = value,
+        .operand.u64  = value,
         .result       = result,
         .remote_addr  = remote_addr,
         .rkey         = rkey,
@@ -314,8 +314,8 @@ ucs_status_t uct_cxi_trig_ep_atomic_cswap64(uct_ep_h ep, uint64_t compare,
 {
     uct_cxi_trig_amo_args_t args = {
         .opcode       = UCT_ATOMIC_OP_CSWAP,
-        .operand.u64 = swap,
-        .compare.u64 = compare,
+        .operand.u64  = swap,
+        .compare.u64  = compare,
         .result       = result,
         .remote_addr  = remote_addr,
         .rkey         = rkey,
