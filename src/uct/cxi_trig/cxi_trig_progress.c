@@ -101,6 +101,18 @@ static void uct_cxi_trig_progress_idle(uct_cxi_trig_iface_t *iface)
     (void)ppoll(&pollfd, 1, &iface->idle.sleep, NULL);
 }
 
+/* Receives are posted anew when there is nothing else to do, or few are left:
+ * the answer to a message does not wait for that */
+static int uct_cxi_trig_progress_may_fill(const uct_cxi_trig_iface_t *iface,
+                                          unsigned count)
+{
+    unsigned left = iface->rx.posted;
+
+    return (left < iface->rx.queue_len) &&
+           ((count == 0) || (left <= (iface->rx.queue_len / 2)) ||
+            (left + UCT_CXI_TRIG_PROGRESS_BATCH <= iface->rx.queue_len));
+}
+
 unsigned uct_cxi_trig_progress(uct_iface_h uct_iface)
 {
     uct_cxi_trig_iface_t *iface = ucs_derived_of(uct_iface,
@@ -110,7 +122,7 @@ unsigned uct_cxi_trig_progress(uct_iface_h uct_iface)
     count  = uct_cxi_trig_progress_cq(iface);
     count += iface->dwq.ops->poll(iface);
     count += uct_cxi_trig_tx_retry(iface);
-    if (ucs_unlikely(iface->rx.posted < iface->rx.queue_len)) {
+    if (uct_cxi_trig_progress_may_fill(iface, count)) {
         uct_cxi_trig_rx_fill(iface);
     }
     if (ucs_unlikely(!ucs_list_is_empty(&iface->failed))) {

@@ -130,7 +130,6 @@ static void uct_cxi_trig_rx_complete(uct_cxi_trig_iface_t *iface,
         ucs_diag("receive of a message failed: %s", ucs_status_string(status));
     }
     uct_cxi_trig_rx_free(iface, op);
-    uct_cxi_trig_rx_fill(iface);
 }
 
 void uct_cxi_trig_rx_enable(uct_cxi_trig_iface_t *iface)
