@@ -35,6 +35,12 @@ for script in quickstart.sh run-tests.sh run-ucx-gtest.sh get-ucx-source.sh \
     expect "$script --nonsense" 2 'usage' "$top/contrib/$script" --nonsense
 done
 
+expect "own-network.sh" 2 'usage' "$top/contrib/own-network.sh"
+expect "own-network.sh --help" 0 '^usage: contrib/' \
+    "$top/contrib/own-network.sh" --help
+expect "own-network.sh runs a command" 7 '^(own-network.sh: no network.*)?$' \
+    "$top/contrib/own-network.sh" sh -c 'exit 7'
+
 for number in 0 2x ''; do
     expect "run-tests.sh --jobs '$number'" 2 'usage' \
         "$top/contrib/run-tests.sh" --jobs "$number"

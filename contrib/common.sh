@@ -13,7 +13,7 @@ ST_BUILD_PACKAGES=(autoconf automake libtool pkg-config make gcc g++ libc6-dev
                    scdoc)
 # shellcheck disable=SC2034
 ST_TEST_PACKAGES=(shellcheck codespell doxygen procps python3 libfabric-bin
-                  spin)
+                  spin iproute2)
 # What single tests are skipped without
 # shellcheck disable=SC2034
 ST_OPTIONAL_PACKAGES=(python3-matplotlib)
@@ -142,10 +142,11 @@ st_in()
 # shellcheck disable=SC2034 # used by the scripts
 ST_NICS=(strict fast sockets)
 
-# Sets the environment for one of them.
+# Sets the environment for one of them, and what starts programs on it.
 st_nic()
 {
     export ST_NIC=$1
+    ST_NET=()
     case $1 in
     strict|fast)
         export UCX_CXI_TRIG_PROVIDER=cxiemu FI_CXIEMU_MODE=$1 ST_DEVICE=cxiemu0
@@ -153,6 +154,8 @@ st_nic()
         ;;
     sockets)
         export UCX_CXI_TRIG_PROVIDER=sockets UCX_NET_DEVICES=lo ST_DEVICE=lo
+        # shellcheck disable=SC2034 # used by the scripts
+        ST_NET=("$ST_TOP/contrib/own-network.sh")
         ;;
     *)
         st_die "there is no NIC \"$1\"; there are: ${ST_NICS[*]}"

@@ -199,7 +199,7 @@ unit_run()
 {
     local dir=$1 prefix=$2 target=$3 name
     for name in $(make -s -C "$dir/test/unit" "$target"); do
-        check "$prefix/$name" 120 env -C "$dir/test/unit" \
+        check "$prefix/$name" 120 "${ST_NET[@]}" env -C "$dir/test/unit" \
             ST_BUILDDIR="$dir" srcdir="$ST_TOP/test/unit" "./$name"
     done
 }

@@ -61,7 +61,8 @@ run_one()
     command=${command//\$device/$ST_DEVICE}
     # shellcheck disable=SC2086 # the command is words
     (cd "$builddir" &&
-     exec timeout -k 10 "$seconds" "${launch[@]}" $command </dev/null) || rc=$?
+     exec timeout -k 10 "$seconds" "${ST_NET[@]}" "${launch[@]}" $command \
+         </dev/null) || rc=$?
     [ $rc -ne 137 ] || rc=124
     [ $rc -ne 124 ] ||
         echo "did not end within $seconds seconds: $command ($ranks ranks)"
