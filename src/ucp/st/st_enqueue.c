@@ -96,24 +96,47 @@ ucp_st_enqueue_check_op(ucp_st_queue_h queue, ucp_st_op_t *op,
     return check(queue, op);
 }
 
+/* Marks what it has looked at, from the first one on: so many */
 static UCS_F_ALWAYS_INLINE ucs_status_t
-ucp_st_enqueue_check(ucp_st_queue_h queue, const ucp_st_op_h *op_array,
-                     size_t count, ucp_st_check_func_t check)
+ucp_st_enqueue_check(ucp_st_queue_h queue, const ucp_st_op_h *ops, size_t count,
+                     ucp_st_check_func_t check, size_t *marked_p)
 {
     ucs_status_t status = ucp_st_queue_status(queue);
-    size_t i, marked;
+    size_t marked       = 0;
 
-    for (marked = 0; (marked < count) && (status == UCS_OK); ++marked) {
-        status = ucp_st_enqueue_check_op(queue, op_array[marked], check);
-        if (status != UCS_OK) {
-            break;
+    while ((marked < count) && (status == UCS_OK)) {
+        status = ucp_st_enqueue_check_op(queue, ops[marked], check);
+        if (status == UCS_OK) {
+            ops[marked++]->marked = 1;
         }
-        op_array[marked]->marked = 1;
     }
-    for (i = 0; i < marked; ++i) {
-        op_array[i]->marked = 0;
-    }
+    *marked_p = marked;
     return status;
+}
+
+typedef void (*ucp_st_commit_func_t)(ucp_st_queue_h queue, ucp_st_op_t *op);
+
+/* All of them were enqueued, unless that failed */
+static UCS_F_ALWAYS_INLINE void
+ucp_st_enqueue_end(ucp_st_queue_h queue, const ucp_st_op_h *ops, size_t marked,
+                   ucp_st_commit_func_t commit, ucs_status_t status)
+{
+    size_t i;
+
+    for (i = 0; i < marked; ++i) {
+        ops[i]->marked = 0;
+        if (status == UCS_OK) {
+            commit(queue, ops[i]);
+        }
+    }
+}
+
+/* As ucp_st_trace_cmd(), which looks at each call */
+static UCS_F_ALWAYS_INLINE size_t
+ucp_st_enqueue_trace(int is_traced, ucp_st_trace_cmd_t which,
+                     const ucp_st_op_t *op, ucs_gstream_cmd_t *cmd)
+{
+    return is_traced ? ucp_st_trace_make_cmd(which, op, cmd) : 0;
 }
 
 static void ucp_st_start_commit(ucp_st_queue_h queue, ucp_st_op_t *op)
@@ -131,8 +154,10 @@ static void ucp_st_start_commit(ucp_st_queue_h queue, ucp_st_op_t *op)
 static ucs_status_t ucp_st_start_batch(ucp_st_queue_h queue,
                                        const ucp_st_op_h *ops, size_t count)
 {
-    size_t num_cmds     = 0;
-    ucs_status_t status = UCS_OK;
+    ucs_gstream_cmd_t *cmds = queue->cmds;
+    int is_traced           = ucs_trace_is_on();
+    size_t num_cmds         = 0;
+    ucs_status_t status     = UCS_OK;
     ucp_st_op_t *op;
     size_t i;
 
@@ -140,21 +165,15 @@ static ucs_status_t ucp_st_start_batch(ucp_st_queue_h queue,
         op = ops[i];
         if (op->lane != NULL) {
             status    = op->lane->post(op, op->started + 1);
-            num_cmds += ucp_st_trace_cmd(UCP_ST_TRACE_PUSH, op,
-                                         &queue->cmds[num_cmds]);
+            num_cmds += ucp_st_enqueue_trace(is_traced, UCP_ST_TRACE_PUSH, op,
+                                             &cmds[num_cmds]);
             num_cmds += op->lane->start_cmds(op, queue, op->started + 1,
-                                             &queue->cmds[num_cmds]);
-            num_cmds += ucp_st_trace_cmd(UCP_ST_TRACE_START, op,
-                                         &queue->cmds[num_cmds]);
+                                             &cmds[num_cmds]);
+            num_cmds += ucp_st_enqueue_trace(is_traced, UCP_ST_TRACE_START, op,
+                                             &cmds[num_cmds]);
         }
     }
-    if (status == UCS_OK) {
-        status = ucp_st_queue_enqueue(queue, num_cmds);
-    }
-    for (i = 0; (i < count) && (status == UCS_OK); ++i) {
-        ucp_st_start_commit(queue, ops[i]);
-    }
-    return status;
+    return (status == UCS_OK) ? ucp_st_queue_enqueue(queue, num_cmds) : status;
 }
 
 static ucs_status_t ucp_st_enqueue_begin(ucp_st_queue_h queue,
@@ -175,15 +194,18 @@ ucs_status_t ucp_st_enqueue_startall(ucp_st_queue_h queue,
 {
     uint64_t begin      = ucs_trace_begin();
     ucs_status_t status = ucp_st_enqueue_begin(queue, ops, count);
+    size_t marked;
 
     if (status != UCS_OK) {
         return status;
     }
     ucp_st_worker_lock(queue->worker);
-    status = ucp_st_enqueue_check(queue, ops, count, ucp_st_start_check);
+    status = ucp_st_enqueue_check(queue, ops, count, ucp_st_start_check,
+                                  &marked);
     if ((status == UCS_OK) && (count > 0)) {
         status = ucp_st_start_batch(queue, ops, count);
     }
+    ucp_st_enqueue_end(queue, ops, marked, ucp_st_start_commit, status);
     ucp_st_worker_unlock(queue->worker);
     ucs_trace_end("ucp_st_enqueue_startall", begin);
     return status;
@@ -201,12 +223,53 @@ static void ucp_st_wait_commit(ucp_st_queue_h queue, ucp_st_op_t *op)
     ucp_st_queue_count(&queue->waited[ucp_st_enqueue_lane(op)], 1);
 }
 
-/* What follows the wait for an operation */
-static size_t ucp_st_wait_land(ucp_st_queue_h queue, ucp_st_op_t *op,
-                               ucs_gstream_cmd_t *cmds)
+/* What follows the waits, or where events are recorded each wait, so that a
+ * use's copies are inside of its span */
+static size_t ucp_st_wait_land(ucp_st_queue_h queue, const ucp_st_op_h *ops,
+                               size_t count, size_t num_cmds)
 {
-    return ((op->lane == NULL) || (op->lane->land_cmds == NULL)) ?
-           0 : op->lane->land_cmds(op, queue, op->started, cmds);
+    ucp_st_op_t *op;
+    size_t i;
+
+    for (i = 0; i < count; ++i) {
+        op = ops[i];
+        if ((op->lane != NULL) && (op->lane->land_cmds != NULL)) {
+            num_cmds += op->lane->land_cmds(op, queue, op->started,
+                                            &queue->cmds[num_cmds]);
+        }
+    }
+    return num_cmds;
+}
+
+/* All operations are good: enqueue the waits for them */
+static ucs_status_t ucp_st_wait_batch(ucp_st_queue_h queue,
+                                      const ucp_st_op_h *ops, size_t count)
+{
+    ucs_gstream_cmd_t *cmds = queue->cmds;
+    int is_traced           = ucs_trace_is_on();
+    int has_lands           = 0;
+    size_t num_cmds         = 0;
+    ucp_st_op_t *op;
+    size_t i;
+
+    for (i = 0; i < count; ++i) {
+        op = ops[i];
+        if (op->lane != NULL) {
+            num_cmds  += ucp_st_enqueue_trace(is_traced, UCP_ST_TRACE_PUSH, op,
+                                              &cmds[num_cmds]);
+            num_cmds  += op->lane->wait_cmds(op, op->started, &cmds[num_cmds]);
+            has_lands |= (op->lane->land_cmds != NULL);
+            if (is_traced) {
+                num_cmds  = ucp_st_wait_land(queue, &ops[i], 1, num_cmds);
+                num_cmds += ucp_st_trace_make_cmd(UCP_ST_TRACE_WAIT, op,
+                                                  &cmds[num_cmds]);
+            }
+        }
+    }
+    if (has_lands && !is_traced) {
+        num_cmds = ucp_st_wait_land(queue, ops, count, num_cmds);
+    }
+    return ucp_st_queue_enqueue(queue, num_cmds);
 }
 
 ucs_status_t ucp_st_enqueue_waitall(ucp_st_queue_h queue,
@@ -214,39 +277,17 @@ ucs_status_t ucp_st_enqueue_waitall(ucp_st_queue_h queue,
 {
     uint64_t begin      = ucs_trace_begin();
     ucs_status_t status = ucp_st_enqueue_begin(queue, ops, count);
-    int is_traced       = ucs_trace_is_on(); /* each use's copies inside of its
-                                                wait */
-    size_t num_cmds     = 0;
-    size_t i;
+    size_t marked;
 
     if (status != UCS_OK) {
         return status;
     }
-    status = ucp_st_enqueue_check(queue, ops, count, ucp_st_wait_check);
-    if ((status != UCS_OK) || (count == 0)) {
-        return status;
+    status = ucp_st_enqueue_check(queue, ops, count, ucp_st_wait_check,
+                                  &marked);
+    if ((status == UCS_OK) && (count > 0)) {
+        status = ucp_st_wait_batch(queue, ops, count);
     }
-    for (i = 0; i < count; ++i) {
-        if (ops[i]->lane != NULL) {
-            num_cmds += ucp_st_trace_cmd(UCP_ST_TRACE_PUSH, ops[i],
-                                         &queue->cmds[num_cmds]);
-            num_cmds += ops[i]->lane->wait_cmds(ops[i], ops[i]->started,
-                                                &queue->cmds[num_cmds]);
-            if (is_traced) {
-                num_cmds += ucp_st_wait_land(queue, ops[i],
-                                             &queue->cmds[num_cmds]);
-            }
-            num_cmds += ucp_st_trace_cmd(UCP_ST_TRACE_WAIT, ops[i],
-                                         &queue->cmds[num_cmds]);
-        }
-    }
-    for (i = 0; (i < count) && !is_traced; ++i) {
-        num_cmds += ucp_st_wait_land(queue, ops[i], &queue->cmds[num_cmds]);
-    }
-    status = ucp_st_queue_enqueue(queue, num_cmds);
-    for (i = 0; (i < count) && (status == UCS_OK); ++i) {
-        ucp_st_wait_commit(queue, ops[i]);
-    }
+    ucp_st_enqueue_end(queue, ops, marked, ucp_st_wait_commit, status);
     ucs_trace_end("ucp_st_enqueue_waitall", begin);
     return status;
 }
