@@ -193,11 +193,6 @@ static ucs_status_t uct_cxi_trig_ep_query(uct_ep_h ep, uct_ep_attr_t *attr)
     return UCS_ERR_UNSUPPORTED;
 }
 
-static ucs_status_t uct_cxi_trig_ep_invalidate(UCT_CXI_TRIG_INVALIDATE_ARGS)
-{
-    return UCS_ERR_UNSUPPORTED;
-}
-
 #if UCT_CXI_TRIG_UCX_GE(1, 14)
 static ucs_status_t
 uct_cxi_trig_ep_connect_to_ep_v2(uct_ep_h ep,
