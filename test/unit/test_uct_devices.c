@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_uct_devices.c - several devices in one process: which ones UCP takes, and
- * that all of those it takes carry data.
+ * test_uct_devices.c - several devices in one process: which ones UCP takes,
+ * and that all of those it takes carry data.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"

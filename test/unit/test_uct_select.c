@@ -73,7 +73,8 @@ static void test_own_worker(void)
     ucp_side_t side;
     ucp_ep_h ep;
 
-    CU_ASSERT_FATAL(ucp_side_open(&side, "posix,self,cxi_trig", 0, 0) == UCS_OK);
+    CU_ASSERT_FATAL(ucp_side_open(&side, "posix,self,cxi_trig", 0, 0) ==
+                    UCS_OK);
     ep = ucp_side_connect(&side, &side);
     CU_ASSERT(sends_over(ep, "self/"));
     ucp_side_close_ep(&side, ep);

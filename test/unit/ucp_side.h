@@ -15,10 +15,10 @@ typedef struct {
 
 
 /**
- * Make a worker for tagged and active messages, and for @a features beside that,
- * over some transports (UCX_TLS); @a flags are UCP_WORKER_ADDRESS_FLAG_xx. All
- * other settings are those of the environment. Returns what ucp_init() does;
- * anything else that fails ends the case.
+ * Make a worker for tagged and active messages, and for @a features beside
+ * that, over some transports (UCX_TLS); @a flags are
+ * UCP_WORKER_ADDRESS_FLAG_xx. All other settings are those of the environment.
+ * Returns what ucp_init() does; anything else that fails ends the case.
  */
 ucs_status_t ucp_side_open(ucp_side_t *side, const char *transports,
                            uint64_t features, uint64_t flags);

@@ -276,6 +276,7 @@ uct_cxi_trig_iface_configure(uct_cxi_trig_iface_t *iface,
     iface->idle.sleep.tv_nsec = ucs_min(ucs_max(config->idle_sleep, 0.0), 0.1) *
                                 1e9;
     iface->num_cntrs          = 0;
+    iface->has_told           = 0;
     ucs_list_head_init(&iface->failed);
     ucs_list_head_init(&iface->cntrs);
     ucs_list_head_init(&iface->mems);

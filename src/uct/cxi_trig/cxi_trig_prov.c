@@ -184,6 +184,16 @@ static const uct_cxi_trig_prov_t *uct_cxi_trig_prov_row(const char *name)
     return prov;
 }
 
+const char *uct_cxi_trig_prov_name(uint8_t id)
+{
+    const uct_cxi_trig_prov_t *prov = uct_cxi_trig_provs;
+
+    while ((prov->name != NULL) && (prov->id != id)) {
+        ++prov;
+    }
+    return (prov->name == NULL) ? "another one" : prov->name;
+}
+
 static uint64_t uct_cxi_trig_prov_order(const uct_cxi_trig_prov_want_t *want)
 {
     return (want->ordering == UCT_CXI_TRIG_ORDERING_STRICT) ?
