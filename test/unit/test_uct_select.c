@@ -93,6 +93,15 @@ static void test_other_node(void)
                  "cxi_trig/");
 }
 
+/* A network card is faster than tcp, and sockets is not */
+static void test_beside_tcp(void)
+{
+    const char *provider = getenv("UCX_CXI_TRIG_PROVIDER");
+    int is_sockets       = (provider != NULL) && !strcmp(provider, "sockets");
+
+    check_choice("tcp,self,cxi_trig", 0, is_sockets ? "tcp/" : "cxi_trig/");
+}
+
 static void test_alone(void)
 {
     check_choice("cxi_trig,self", 0, "cxi_trig/");
@@ -279,6 +288,7 @@ int main(int argc, char **argv)
         {"own_worker", test_own_worker},
         {"same_node", test_same_node},
         {"other_node", test_other_node},
+        {"beside_tcp", test_beside_tcp},
         {"alone", test_alone},
         {"devices", test_devices},
         {"net_devices", test_net_devices},
