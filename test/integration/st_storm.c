@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * st_storm.c - kills one of 2 to 4 ranks that send to each other, again and
- * again, each time at another step of theirs: see st_storm_rank.c for what the
- * others must do. Each storm starts anew, and the last one kills nobody: what
- * was killed before is in nobody's way.
+ * again, each time at another step of theirs: see st_storm_rank.c and, for the
+ * program ucx_storm, ucx_storm_rank.c for what the others must do. Each storm
+ * starts anew, and the last one kills nobody: what was killed before is in
+ * nobody's way.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
@@ -16,6 +17,7 @@
 
 #include <getopt.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,12 +35,48 @@ typedef struct storm {
     unsigned      first;  /* number of the first storm */
     uint64_t      steps[STORM_MAX_RANKS + 1]; /* of a storm that kills nobody,
                                                  by ranks */
-    unsigned      errors; /* queues that ended */
+    unsigned      errors; /* queues or endpoints that ended */
     unsigned      late;   /* storms whose step nobody made */
     storm_board_t *board;
     pid_t         pids[STORM_MAX_RANKS]; /* 0: it has ended */
 } storm_t;
 
+
+void storm_step(storm_board_t *board)
+{
+    storm_card_t *victim = &board->card[board->victim];
+
+    if ((__atomic_fetch_add(&board->steps, 1, __ATOMIC_ACQ_REL) ==
+         board->moment) && !__atomic_load_n(&victim->done, __ATOMIC_ACQUIRE)) {
+        __atomic_store_n(&board->killed, 1, __ATOMIC_RELEASE);
+        (void)kill(victim->pid, SIGKILL);
+    }
+}
+
+void storm_at(storm_board_t *board, int index, const char *where)
+{
+    storm_card_t *card = &board->card[index];
+
+    (void)snprintf(card->where, sizeof(card->where), "%s", where);
+    storm_step(board);
+}
+
+int storm_is_killed(const storm_board_t *board, int index)
+{
+    return (index == board->victim) &&
+           __atomic_load_n(&board->killed, __ATOMIC_ACQUIRE);
+}
+
+void storm_complain(storm_card_t *card, const char *format, ...)
+{
+    va_list ap;
+
+    va_start(ap, format);
+    (void)vsnprintf(card->complaint, sizeof(card->complaint), format, ap);
+    va_end(ap);
+    (void)fflush(NULL);
+    _exit(EXIT_FAILURE);
+}
 
 static int start(storm_t *storm, int *alive)
 {
@@ -172,7 +210,7 @@ static int run_all(storm_t *storm)
         }
     }
     if (storm->errors > 0) {
-        printf("%u queues have ended\n", storm->errors);
+        printf("the victims' ends were seen %u times\n", storm->errors);
     }
     /* Of the kinds that libraries here could leave */
     return run(storm, 0, STORM_MAX_RANKS, 1) |
@@ -205,8 +243,8 @@ static int parse(storm_t *storm, int argc, char **argv)
             storm->first = (unsigned)strtoul(optarg, NULL, 0);
             break;
         default:
-            printf("usage: st_storm [--kills N] [--lanes LANES] [--seed N] "
-                   "[--storm FIRST]\n");
+            printf("usage: %s [--kills N] [--lanes LANES] [--seed N] "
+                   "[--storm FIRST]\n", argv[0]);
             return -1;
         }
     }

@@ -22,9 +22,11 @@ typedef struct storm_card {
     uint32_t length;           /**< Of its worker's address */
     uint8_t  address[STORM_ADDRESS];
     uint32_t done;             /**< Its number is anybody's from now on */
-    uint32_t errors;           /**< Queues that the victim's end has ended */
+    uint32_t errors;           /**< Queues or endpoints that the victim's end
+                                    has ended */
+    uint32_t phase;            /**< How far it is, where others wait for that */
     char     where[64];        /**< What it is at */
-    char     complaint[256];   /**< What is wrong */
+    char     complaint[320];   /**< What is wrong */
 } storm_card_t;
 
 /** One storm. Constant from `go` on where nothing else is said. */
@@ -40,7 +42,20 @@ typedef struct storm_board {
 } storm_board_t;
 
 
-/** A rank's life: its exit status. */
+/** A rank's life: its exit status. Of the program that is linked with it. */
 int storm_rank_main(storm_board_t *board, int index);
+
+/** A step of a rank, which may be the one that kills the victim. Any thread. */
+void storm_step(storm_board_t *board);
+
+/** A step, with what the rank begins now. */
+void storm_at(storm_board_t *board, int index, const char *where);
+
+/** Non-zero if a rank is the victim, and may be dead. */
+int storm_is_killed(const storm_board_t *board, int index);
+
+/** Say what is wrong, and end the rank. */
+void __attribute__((noreturn, format(printf, 2, 3)))
+storm_complain(storm_card_t *card, const char *format, ...);
 
 #endif

@@ -19,11 +19,8 @@
 
 #include <ucp_st.h>
 
-#include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #define SEND      0
 #define RECV      1
@@ -60,46 +57,25 @@ typedef struct rank {
 
 static const size_t lengths[] = {0, 8, 56, 1000, 16384, 20000, 100000, 300000};
 
-static void __attribute__((noreturn, format(printf, 2, 3)))
-complain(rank_t *rank, const char *format, ...)
-{
-    storm_card_t *card = &rank->board->card[rank->index];
-    va_list ap;
-
-    va_start(ap, format);
-    (void)vsnprintf(card->complaint, sizeof(card->complaint), format, ap);
-    va_end(ap);
-    (void)fflush(NULL);
-    _exit(EXIT_FAILURE);
-}
-
 /* Any thread */
 static void step(rank_t *rank)
 {
-    storm_board_t *board = rank->board;
-    storm_card_t *victim = &board->card[board->victim];
-
-    if ((__atomic_fetch_add(&board->steps, 1, __ATOMIC_ACQ_REL) ==
-         board->moment) && !__atomic_load_n(&victim->done, __ATOMIC_ACQUIRE)) {
-        __atomic_store_n(&board->killed, 1, __ATOMIC_RELEASE);
-        (void)kill(victim->pid, SIGKILL);
-    }
+    storm_step(rank->board);
 }
 
 static void at(rank_t *rank, const char *where)
 {
-    storm_card_t *card = &rank->board->card[rank->index];
+    storm_at(rank->board, rank->index, where);
+}
 
-    (void)snprintf(card->where, sizeof(card->where), "%s", where);
-    step(rank);
+static storm_card_t *card_of(const rank_t *rank)
+{
+    return &rank->board->card[rank->index];
 }
 
 static int is_victim(const link_t *link)
 {
-    const storm_board_t *board = link->rank->board;
-
-    return (link->other == board->victim) &&
-           __atomic_load_n(&board->killed, __ATOMIC_ACQUIRE);
+    return storm_is_killed(link->rank->board, link->other);
 }
 
 static int is_death(ucs_status_t status)
@@ -117,9 +93,10 @@ static int is_good(link_t *link, ucs_status_t status, const char *what)
         return 1;
     }
     if (!is_victim(link) || !is_death(status)) {
-        complain(link->rank, "%s with rank %d, which is %s: %s", what,
-                 link->other, is_victim(link) ? "dead" : "alive",
-                 ucs_status_string(status));
+        storm_complain(card_of(link->rank),
+                       "%s with rank %d, which is %s: %s", what, link->other,
+                       is_victim(link) ? "dead" : "alive",
+                       ucs_status_string(status));
     }
     link->is_dead = 1;
     return 0;
@@ -128,7 +105,8 @@ static int is_good(link_t *link, ucs_status_t status, const char *what)
 static void require(rank_t *rank, ucs_status_t status, const char *what)
 {
     if (status != UCS_OK) {
-        complain(rank, "%s: %s", what, ucs_status_string(status));
+        storm_complain(card_of(rank), "%s: %s", what,
+                       ucs_status_string(status));
     }
 }
 
@@ -169,7 +147,7 @@ static void open_worker(rank_t *rank)
 {
     ucp_st_worker_params_t params      = {.field_mask = 0};
     ucs_gstream_params_t stream_params = {.field_mask = 0};
-    storm_card_t *card                 = &rank->board->card[rank->index];
+    storm_card_t *card                 = card_of(rank);
     size_t length, i;
     void *address;
 
@@ -302,19 +280,21 @@ static void wait_link(link_t *link)
 
     status = ucp_st_queue_wait(link->queue, &error);
     if (!is_good(link, status, "queue")) {
-        ++rank->board->card[rank->index].errors;
+        ++card_of(rank)->errors;
         if ((error.status != status) ||
             ((error.op != link->op[SEND]) && (error.op != link->op[RECV]))) {
-            complain(rank, "queue for rank %d: error without its operation",
-                     link->other);
+            storm_complain(card_of(rank),
+                           "queue for rank %d: error without its operation",
+                           link->other);
         }
     }
     require(rank, ucs_gstream_synchronize(rank->stream), "stream");
     require(rank, ucp_st_op_query(link->op[RECV], &attr), "query");
     if ((link->first_bad > 0) &&
         (!link->is_dead || (link->first_bad <= attr.completed))) {
-        complain(rank, "use %lu from rank %d is wrong, %lu are complete",
-                 link->first_bad, link->other, attr.completed);
+        storm_complain(card_of(rank),
+                       "use %lu from rank %d is wrong, %lu are complete",
+                       link->first_bad, link->other, attr.completed);
     }
     link->is_over = link->is_dead;
     step(rank);

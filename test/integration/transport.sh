@@ -3,7 +3,7 @@
 # The transport as the programs of other projects see it.
 # usage: transport.sh listed | alone | refused VARIABLE=VALUE REGEX | hook |
 #                     perftest [ucx_perftest-OPTION...] |
-#                     native REGEX [ucx_perftest-OPTION...]
+#                     native REGEX [ucx_perftest-OPTION...] | rails
 # Needs srcdir, builddir, ST_RUN and ST_DEVICE in the environment, as run.sh
 # sets them.
 set -uo pipefail
@@ -126,8 +126,31 @@ test_native()
         fail "no line with \"$regex\""
 }
 
+# UCP spreads long messages over both devices of a node that has two, takes the
+# one that it is told to, and says so if there is none of the name.
+test_rails()
+{
+    local device out
+    export FI_CXIEMU_DEVICES=2 ST_DEVICE=cxiemu1
+    test_native 'rendezvous.* 50% on cxi_trig/cxiemu0 and 50% on ' -t tag_bw \
+        -n 20 -w 2 -s 1048576
+    for device in cxiemu0 cxiemu1; do
+        export UCX_NET_DEVICES=$device ST_DEVICE=$device
+        out=$(test_native 'rendezvous zero-copy read' -t tag_bw -n 20 -w 2 \
+              -s 1048576) || fail "UCX_NET_DEVICES=$device: $out"
+        [ "$(grep -o 'cxi_trig/[a-z0-9]*' <<<"$out" | sort -u)" = \
+          "cxi_trig/$device" ] || fail "not on $device alone: $out"
+    done
+    out=$(UCX_NET_DEVICES=nosuch0 UCX_TLS=cxi_trig "$ST_RUN" ucx_info -e -u t \
+          2>&1)
+    grep -qE "'nosuch0' is not available.*'cxiemu0'\(cxi_trig\)" <<<"$out" ||
+        fail "no word of the device that is missing: $out"
+    grep -q 'ERROR no usable transports/devices' <<<"$out" ||
+        fail "no error: $out"
+}
+
 what=${1:-}
 case $what in
-listed|alone|refused|hook|perftest|native) shift; "test_$what" "$@" ;;
+listed|alone|refused|hook|perftest|native|rails) shift; "test_$what" "$@" ;;
 *) sed -n 's/^# usage/usage/p' "$0" >&2; exit 2 ;;
 esac

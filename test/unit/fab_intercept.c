@@ -25,9 +25,12 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
-#define FAB_MAX_CLASSES 64
+#define FAB_MAX_CLASSES   64
+#define FAB_MAX_ENDPOINTS 32
+#define FAB_MAX_NAME      64
 
 #define ATOMIC_ADD(_word, _value) \
     __atomic_add_fetch(&(_word), _value, __ATOMIC_SEQ_CST)
@@ -63,6 +66,7 @@ static const char *const names[FAB_CALL_LAST] = {
     [FAB_CALL_SEND]       = "fi_send",
     [FAB_CALL_RECV]       = "fi_recv",
     [FAB_CALL_WRITE]      = "fi_writemsg",
+    [FAB_CALL_READ]       = "fi_readmsg",
     [FAB_CALL_QUEUE_WORK] = "fi_control(FI_QUEUE_WORK)",
     [FAB_CALL_CNTR_ADD]   = "fi_cntr_add"
 };
@@ -88,6 +92,13 @@ TABLE(fi_ops_av, av)
 TABLE(fi_ops_cntr, cntr)
 
 static const uct_cxi_trig_prov_ops_t *real_prov;
+
+/* Endpoints that are open, and what was posted to them; with the lock held */
+static struct {
+    const struct fid_ep *ep;
+    char                device[FAB_MAX_NAME];
+    uint64_t            posted;
+} endpoints[FAB_MAX_ENDPOINTS];
 
 /* Have an object use the copy of a table, in which a function is replaced */
 #define REPLACE(_ops_p, _name, _slot, _func) \
@@ -139,6 +150,48 @@ uint64_t fab_intercept_count(fab_call_t call)
     return ATOMIC_GET(counts[call]);
 }
 
+uint64_t fab_intercept_posted(const char *device)
+{
+    uint64_t posted = 0;
+    unsigned i;
+
+    (void)pthread_mutex_lock(&lock);
+    for (i = 0; i < FAB_MAX_ENDPOINTS; ++i) {
+        if (!strcmp(endpoints[i].device, device)) {
+            posted += endpoints[i].posted;
+        }
+    }
+    (void)pthread_mutex_unlock(&lock);
+    return posted;
+}
+
+/* Takes a place for an endpoint, or gives up that of one */
+static void set_endpoint(const void *before, const struct fid_ep *after,
+                         const char *device)
+{
+    unsigned i = 0;
+
+    (void)pthread_mutex_lock(&lock);
+    while ((i < FAB_MAX_ENDPOINTS - 1) && (endpoints[i].ep != before)) {
+        ++i;
+    }
+    endpoints[i].ep     = after;
+    endpoints[i].posted = 0;
+    (void)snprintf(endpoints[i].device, FAB_MAX_NAME, "%s", device);
+    (void)pthread_mutex_unlock(&lock);
+}
+
+static void count_posted(const struct fid_ep *ep)
+{
+    unsigned i;
+
+    (void)pthread_mutex_lock(&lock);
+    for (i = 0; i < FAB_MAX_ENDPOINTS; ++i) {
+        endpoints[i].posted += (endpoints[i].ep == ep);
+    }
+    (void)pthread_mutex_unlock(&lock);
+}
+
 int64_t fab_intercept_open(void)
 {
     return ATOMIC_GET(num_open);
@@ -169,6 +222,9 @@ static int hook_close(struct fid *fid)
 
     if (ret == 0) {
         ATOMIC_ADD(num_open, -1);
+    }
+    if ((ret == 0) && (class == FI_CLASS_EP)) {
+        set_endpoint(fid, NULL, "");
     }
     return ret;
 }
@@ -291,6 +347,7 @@ static ssize_t hook_send(struct fid_ep *ep, const void *buffer, size_t length,
 {
     int ret = refuse(FAB_CALL_SEND, CALLER);
 
+    count_posted(ep);
     return (ret != 0) ? ret : real_msg->send(ep, buffer, length, desc, address,
                                              context);
 }
@@ -309,7 +366,17 @@ static ssize_t hook_writemsg(struct fid_ep *ep, const struct fi_msg_rma *msg,
 {
     int ret = refuse(FAB_CALL_WRITE, CALLER);
 
+    count_posted(ep);
     return (ret != 0) ? ret : real_rma->writemsg(ep, msg, flags);
+}
+
+static ssize_t hook_readmsg(struct fid_ep *ep, const struct fi_msg_rma *msg,
+                            uint64_t flags)
+{
+    int ret = refuse(FAB_CALL_READ, CALLER);
+
+    count_posted(ep);
+    return (ret != 0) ? ret : real_rma->readmsg(ep, msg, flags);
 }
 
 static int hook_ep_open(struct fid_domain *domain, struct fi_info *info,
@@ -326,6 +393,8 @@ static int hook_ep_open(struct fid_domain *domain, struct fi_info *info,
         REPLACE(&(*ep)->msg, msg, send, hook_send);
         REPLACE(&(*ep)->msg, msg, recv, hook_recv);
         REPLACE(&(*ep)->rma, rma, writemsg, hook_writemsg);
+        REPLACE(&(*ep)->rma, rma, readmsg, hook_readmsg);
+        set_endpoint(NULL, *ep, info->domain_attr->name);
     }
     return ret;
 }

@@ -26,6 +26,7 @@ typedef enum fab_call {
     FAB_CALL_SEND,
     FAB_CALL_RECV,
     FAB_CALL_WRITE,
+    FAB_CALL_READ,
     FAB_CALL_QUEUE_WORK,
     FAB_CALL_CNTR_ADD,
     FAB_CALL_LAST
@@ -50,6 +51,10 @@ const void *fab_intercept_failed_caller(void);
 
 /** How often a call was made since fab_intercept_fail(). */
 uint64_t fab_intercept_count(fab_call_t call);
+
+/** Messages, writes and reads that were posted to a device's endpoints that are
+ *  open. */
+uint64_t fab_intercept_posted(const char *device);
 
 /** Objects that were opened and not closed. */
 int64_t fab_intercept_open(void);

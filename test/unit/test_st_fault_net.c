@@ -76,6 +76,7 @@ static int is_passing(fab_call_t call, int code)
     case FAB_CALL_INSERT:
     case FAB_CALL_SEND:
     case FAB_CALL_WRITE:
+    case FAB_CALL_READ:
         return 1;
     case FAB_CALL_RECV:
         return code == FI_EAGAIN;

@@ -10,6 +10,8 @@
 #include "st_cunit.h"
 #include "uct_region.h"
 
+#include <uct/base/uct_iface.h>
+
 #include <string.h>
 
 #define REGION_LENGTH (1 << 20)
@@ -300,6 +302,130 @@ static void test_iface_closed(void)
     check_close(0);
 }
 
+static void count_purged(uct_pending_req_t *req, void *arg)
+{
+    ++*(unsigned*)arg;
+}
+
+static ucs_status_t never_run(uct_pending_req_t *req)
+{
+    CU_FAIL("a pending request of an invalid endpoint was run");
+    return UCS_OK;
+}
+
+/* Whether an endpoint carries data, and tells so */
+static void check_goes_on(uct_pair_t *pair, uct_ep_h ep)
+{
+    uint64_t before = *(uint64_t*)region.data;
+    op_t *op        = &ops[0];
+
+    CU_ASSERT(op_start(op, OP_FADD, ep) == UCS_INPROGRESS);
+    CU_ASSERT(uct_done_wait(&op->done, pair) == UCS_OK);
+    CU_ASSERT(op->result == before);
+    CU_ASSERT(*(uint64_t*)region.data == before + 1);
+}
+
+/* Everything in flight ends with an error, once; nothing new begins; other
+ * endpoints, to the same peer even, go on. */
+static void test_invalidate(void)
+{
+    uct_done_t flush;
+    unsigned count, i;
+    uct_pair_t pair;
+    uct_ep_h other;
+
+    open_all(&pair);
+    CU_ASSERT_FATAL(uct_pair_connect(pair.a.iface, pair.b.dev_addr,
+                                     pair.b.iface_addr, &other) == UCS_OK);
+    count = start_all(pair.a.peer);
+    uct_done_init(&flush, 1);
+    CU_ASSERT(uct_ep_flush(pair.a.peer, 0, &flush.comp) == UCS_INPROGRESS);
+    CU_ASSERT(uct_ep_invalidate(pair.a.peer, 0) == UCS_OK);
+    CU_ASSERT(uct_ep_invalidate(pair.a.peer, 0) == UCS_OK);
+    CU_ASSERT(pair.a.errors == 0); /* Not before progress */
+    CU_ASSERT((flush.calls == 1) && (flush.status == UCS_ERR_CANCELED));
+    for (i = 0; i < count; ++i) {
+        CU_ASSERT(uct_done_wait(&ops[i].done, &pair) == UCS_ERR_CANCELED);
+    }
+    while (pair.a.errors == 0) {
+        uct_pair_progress(&pair);
+    }
+    CU_ASSERT(pair.a.error == UCS_ERR_ENDPOINT_TIMEOUT);
+    CU_ASSERT(uct_ep_invalidate(pair.a.peer, 0) == UCS_OK);
+    CU_ASSERT(uct_ep_flush(pair.a.peer, UCT_FLUSH_FLAG_CANCEL, NULL) == UCS_OK);
+    for (i = 0; i < count; ++i) {
+        CU_ASSERT(ops[i].done.calls == 1);
+    }
+    CU_ASSERT(op_start(&ops[0], OP_FADD, pair.a.peer) == pair.a.error);
+
+    memset(region.data, 0, region.length);
+    check_goes_on(&pair, other);
+    CU_ASSERT(uct_ep_am_short(pair.a.self, 0, 0, NULL, 0) == UCS_OK);
+    CU_ASSERT(uct_pair_flush(&pair, pair.a.self) == UCS_OK);
+    CU_ASSERT(pair.a.errors == 1);
+    uct_ep_destroy(other);
+    uct_region_close(&region);
+    uct_pair_destroy(&pair);
+}
+
+/* What is started after it, before the error was told, is not carried out */
+static void test_invalidate_then_start(void)
+{
+    uct_pair_t pair;
+    unsigned i;
+
+    open_all(&pair);
+    CU_ASSERT(uct_ep_invalidate(pair.a.peer, 0) == UCS_OK);
+    for (i = 0; i < OP_LAST; ++i) {
+        CU_ASSERT(op_start(&ops[i], i, pair.a.peer) == UCS_INPROGRESS);
+    }
+    CU_ASSERT(uct_ep_flush(pair.a.peer, 0, NULL) == UCS_INPROGRESS);
+    for (i = 0; i < OP_LAST; ++i) {
+        CU_ASSERT(uct_done_wait(&ops[i].done, &pair) == UCS_ERR_CANCELED);
+        CU_ASSERT(region.data[i * PIECE] == 0x55);
+    }
+    CU_ASSERT(pair.a.errors == 1);
+    CU_ASSERT(uct_iface_flush(pair.a.iface, 0, NULL) == UCS_OK);
+    check_all(OP_LAST);
+
+    /* Or its endpoint goes before it is told */
+    CU_ASSERT(uct_ep_invalidate(pair.a.self, 0) == UCS_OK);
+    CU_ASSERT(uct_ep_am_short(pair.a.self, 0, 0, NULL, 0) == UCS_OK);
+    uct_ep_destroy(pair.a.self);
+    pair.a.self = NULL;
+    CU_ASSERT(uct_iface_flush(pair.a.iface, 0, NULL) == UCS_OK);
+    uct_pair_progress(&pair);
+    CU_ASSERT(pair.a.errors == 1);
+    uct_region_close(&region);
+    uct_pair_destroy(&pair);
+}
+
+/* Requests that wait are the user's to purge */
+static void test_invalidate_pending(void)
+{
+    static const char *const settings[] = {"TX_QUEUE_LEN", "4", NULL};
+    unsigned purged                     = 0;
+    uct_pending_req_t requests[8];
+    uct_pair_t pair;
+    unsigned i;
+
+    CU_ASSERT_FATAL(uct_pair_create(&pair, settings) == 0);
+    while (uct_ep_am_short(pair.a.peer, 0, 0, NULL, 0) == UCS_OK) {
+    }
+    CU_ASSERT(uct_ep_invalidate(pair.a.peer, 0) == UCS_OK);
+    for (i = 0; i < ST_CUNIT_COUNT(requests); ++i) {
+        requests[i].func = never_run;
+        CU_ASSERT(uct_ep_pending_add(pair.a.peer, &requests[i], 0) == UCS_OK);
+    }
+    uct_ep_pending_purge(pair.a.peer, count_purged, &purged);
+    CU_ASSERT(purged == ST_CUNIT_COUNT(requests));
+    while (pair.a.errors == 0) {
+        uct_pair_progress(&pair);
+    }
+    CU_ASSERT(uct_pair_flush(&pair, pair.a.self) == UCS_OK);
+    uct_pair_destroy(&pair);
+}
+
 int main(int argc, char **argv)
 {
     static const st_cunit_case_t cases[] = {
@@ -309,7 +435,10 @@ int main(int argc, char **argv)
         {"cancel_held", test_cancel_held},
         {"cancel_at_once", test_cancel_at_once},
         {"ep_destroyed", test_ep_destroyed},
-        {"iface_closed", test_iface_closed}
+        {"iface_closed", test_iface_closed},
+        {"invalidate", test_invalidate},
+        {"invalidate_then_start", test_invalidate_then_start},
+        {"invalidate_pending", test_invalidate_pending}
     };
 
     return st_cunit_main("uct_loss", cases, ST_CUNIT_COUNT(cases), argc, argv);

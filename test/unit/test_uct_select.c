@@ -5,60 +5,17 @@
 #endif
 
 #include "st_cunit.h"
+#include "ucp_side.h"
 #include "uct_pair.h"
 
 #include <cxi_trig_device.h>
 
-#include <ucp/api/ucp.h>
 #include <ucs/debug/log_def.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-
-/* A worker of UCP in a context of its own */
-typedef struct {
-    ucp_context_h    context;
-    ucp_worker_h     worker;
-    ucp_worker_attr_t attr; /* With its address */
-} side_t;
-
-static int side_open(side_t *side, const char *transports, uint64_t flags)
-{
-    ucp_params_t params = {
-        .field_mask = UCP_PARAM_FIELD_FEATURES,
-        .features   = UCP_FEATURE_TAG | UCP_FEATURE_AM
-    };
-    ucp_worker_params_t worker_params = {
-        .field_mask = 0
-    };
-    ucp_config_t *config;
-    ucs_status_t status;
-
-    CU_ASSERT_FATAL(ucp_config_read(NULL, NULL, &config) == UCS_OK);
-    CU_ASSERT_FATAL(ucp_config_modify(config, "TLS", transports) == UCS_OK);
-    status = ucp_init(&params, config, &side->context);
-    ucp_config_release(config);
-    if (status != UCS_OK) {
-        return -1;
-    }
-
-    CU_ASSERT_FATAL(ucp_worker_create(side->context, &worker_params,
-                                      &side->worker) == UCS_OK);
-    side->attr.field_mask    = UCP_WORKER_ATTR_FIELD_ADDRESS |
-                               UCP_WORKER_ATTR_FIELD_ADDRESS_FLAGS;
-    side->attr.address_flags = flags;
-    CU_ASSERT_FATAL(ucp_worker_query(side->worker, &side->attr) == UCS_OK);
-    return 0;
-}
-
-static void side_close(side_t *side)
-{
-    ucp_worker_release_address(side->worker, side->attr.address);
-    ucp_worker_destroy(side->worker);
-    ucp_cleanup(side->context);
-}
 
 /* What UCX says of an endpoint; the caller frees it */
 static char *print_ep(ucp_ep_h ep)
@@ -96,59 +53,32 @@ static int sends_over(ucp_ep_h ep, const char *transport)
     return found;
 }
 
-static ucp_ep_h connect_to(side_t *side, const side_t *peer)
-{
-    ucp_ep_params_t params = {
-        .field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS,
-        .address    = peer->attr.address
-    };
-    ucp_ep_h ep;
-
-    CU_ASSERT_FATAL(ucp_ep_create(side->worker, &params, &ep) == UCS_OK);
-    return ep;
-}
-
-static void close_ep(side_t *side, ucp_ep_h ep)
-{
-    ucp_request_param_t param = {
-        .op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,
-        .flags        = UCP_EP_CLOSE_FLAG_FORCE
-    };
-    void *request             = ucp_ep_close_nbx(ep, &param);
-
-    if (UCS_PTR_IS_PTR(request)) {
-        while (ucp_request_check_status(request) == UCS_INPROGRESS) {
-            ucp_worker_progress(side->worker);
-        }
-        ucp_request_free(request);
-    }
-}
-
 static void check_choice(const char *transports, uint64_t flags,
                          const char *transport)
 {
-    side_t side, peer;
+    ucp_side_t side, peer;
     ucp_ep_h ep;
 
-    CU_ASSERT_FATAL(side_open(&side, transports, 0) == 0);
-    CU_ASSERT_FATAL(side_open(&peer, transports, flags) == 0);
-    ep = connect_to(&side, &peer);
+    CU_ASSERT_FATAL(ucp_side_open(&side, transports, 0, 0) == UCS_OK);
+    CU_ASSERT_FATAL(ucp_side_open(&peer, transports, 0, flags) == UCS_OK);
+    ep = ucp_side_connect(&side, &peer);
     CU_ASSERT(sends_over(ep, transport));
-    close_ep(&side, ep);
-    side_close(&peer);
-    side_close(&side);
+    ucp_side_close_ep(&side, ep);
+    ucp_side_close(&peer);
+    ucp_side_close(&side);
 }
 
 static void test_own_worker(void)
 {
-    side_t side;
+    ucp_side_t side;
     ucp_ep_h ep;
 
-    CU_ASSERT_FATAL(side_open(&side, "posix,self,cxi_trig", 0) == 0);
-    ep = connect_to(&side, &side);
+    CU_ASSERT_FATAL(ucp_side_open(&side, "posix,self,cxi_trig", 0, 0) ==
+                    UCS_OK);
+    ep = ucp_side_connect(&side, &side);
     CU_ASSERT(sends_over(ep, "self/"));
-    close_ep(&side, ep);
-    side_close(&side);
+    ucp_side_close_ep(&side, ep);
+    ucp_side_close(&side);
 }
 
 static void test_same_node(void)
@@ -161,6 +91,15 @@ static void test_other_node(void)
 {
     check_choice("posix,self,cxi_trig", UCP_WORKER_ADDRESS_FLAG_NET_ONLY,
                  "cxi_trig/");
+}
+
+/* A network card is faster than tcp, and sockets is not */
+static void test_beside_tcp(void)
+{
+    const char *provider = getenv("UCX_CXI_TRIG_PROVIDER");
+    int is_sockets       = (provider != NULL) && !strcmp(provider, "sockets");
+
+    check_choice("tcp,self,cxi_trig", 0, is_sockets ? "tcp/" : "cxi_trig/");
 }
 
 static void test_alone(void)
@@ -265,28 +204,28 @@ static void test_net_devices(void)
     char *before = getenv("UCX_NET_DEVICES");
     char names[8][UCT_MD_NAME_MAX], resource[160];
     unsigned i, k, count;
-    side_t side;
+    ucp_side_t side;
 
     before = (before == NULL) ? NULL : strdup(before);
     count  = list_devices(names);
     for (i = 0; i < count; ++i) {
         CU_ASSERT_FATAL(setenv("UCX_NET_DEVICES", names[i], 1) == 0);
-        CU_ASSERT_FATAL(side_open(&side, "cxi_trig,self", 0) == 0);
+        CU_ASSERT_FATAL(ucp_side_open(&side, "cxi_trig,self", 0, 0) == UCS_OK);
         for (k = 0; k < count; ++k) {
             snprintf(resource, sizeof(resource), "cxi_trig/%s", names[k]);
             CU_ASSERT(prints_device(side.context, resource) == (i == k));
         }
-        side_close(&side);
+        ucp_side_close(&side);
     }
 
     CU_ASSERT_FATAL(setenv("UCX_NET_DEVICES", "nosuch0", 1) == 0);
     num_warnings = 0;
     ucs_log_push_handler(count_warning);
-    CU_ASSERT_FATAL(side_open(&side, "cxi_trig,self", 0) == 0);
+    CU_ASSERT_FATAL(ucp_side_open(&side, "cxi_trig,self", 0, 0) == UCS_OK);
     ucs_log_pop_handler();
     CU_ASSERT(num_warnings == 1);
     CU_ASSERT(!prints_device(side.context, "cxi_trig/"));
-    side_close(&side);
+    ucp_side_close(&side);
     CU_ASSERT_FATAL(((before == NULL) ? unsetenv("UCX_NET_DEVICES") :
                      setenv("UCX_NET_DEVICES", before, 1)) == 0);
     free(before);
@@ -349,6 +288,7 @@ int main(int argc, char **argv)
         {"own_worker", test_own_worker},
         {"same_node", test_same_node},
         {"other_node", test_other_node},
+        {"beside_tcp", test_beside_tcp},
         {"alone", test_alone},
         {"devices", test_devices},
         {"net_devices", test_net_devices},

@@ -18,6 +18,13 @@
 #define UCT_CXI_TRIG_UCX_GE(_major, _minor) \
     (UCT_API >= UCT_VERSION(_major, _minor))
 
+/** The version that it is compiled for, and is used with no other one; UCT_API
+ *  of a version is UCT_VERSION(major, minor). */
+#define UCT_CXI_TRIG_BUILT_MAJOR ((unsigned)(UCT_API >> UCT_MAJOR_BIT))
+#define UCT_CXI_TRIG_BUILT_MINOR \
+    ((unsigned)((UCT_API >> UCT_MINOR_BIT) & UCS_MASK(UCT_MAJOR_BIT - \
+                                                      UCT_MINOR_BIT)))
+
 
 /* 1.14: an MD is queried into the extended structure */
 #if UCT_CXI_TRIG_UCX_GE(1, 14)

@@ -28,10 +28,12 @@ static void uct_cxi_trig_addr_device(const uct_cxi_trig_iface_t *iface,
     const char *fabric          = md->info->fabric_attr->name;
 
     memset(addr, 0, sizeof(*addr));
-    addr->provider = md->prov->id;
-    addr->flags    = md->loopback ? UCT_CXI_TRIG_DEV_ADDR_LOOPBACK : 0;
-    addr->fabric   = ucs_crc32(0, fabric, strlen(fabric));
-    addr->machine  = ucs_machine_guid();
+    addr->provider  = md->prov->id;
+    addr->flags     = md->loopback ? UCT_CXI_TRIG_DEV_ADDR_LOOPBACK : 0;
+    addr->ucx_major = UCT_CXI_TRIG_BUILT_MAJOR;
+    addr->ucx_minor = UCT_CXI_TRIG_BUILT_MINOR;
+    addr->fabric    = ucs_crc32(0, fabric, strlen(fabric));
+    addr->machine   = ucs_machine_guid();
     uct_cxi_trig_proto_seal(&addr->head, sizeof(*addr));
 }
 
@@ -70,6 +72,13 @@ ucs_status_t uct_cxi_trig_addr_get_iface(uct_iface_h uct_iface,
     return UCS_OK;
 }
 
+static const char *uct_cxi_trig_addr_other_provider(uint8_t peer, uint8_t own)
+{
+    return uct_cxi_trig_proto_text("it is of libfabric provider %s, ours is %s",
+                                   uct_cxi_trig_prov_name(peer),
+                                   uct_cxi_trig_prov_name(own));
+}
+
 static const char *
 uct_cxi_trig_addr_refuse_device(const uct_cxi_trig_iface_t *iface,
                                 const uct_device_addr_t *dev_addr)
@@ -84,8 +93,14 @@ uct_cxi_trig_addr_refuse_device(const uct_cxi_trig_iface_t *iface,
 
     memcpy(&peer, dev_addr, sizeof(peer));
     uct_cxi_trig_addr_device(iface, &own);
+    if ((peer.ucx_major != own.ucx_major) ||
+        (peer.ucx_minor != own.ucx_minor)) {
+        return uct_cxi_trig_proto_text("it is of UCX %u.%u, ours is %u.%u",
+                                       peer.ucx_major, peer.ucx_minor,
+                                       own.ucx_major, own.ucx_minor);
+    }
     if (peer.provider != own.provider) {
-        return "it is of another libfabric provider";
+        return uct_cxi_trig_addr_other_provider(peer.provider, own.provider);
     }
     if (peer.fabric != own.fabric) {
         return "it is on another network";
@@ -111,7 +126,8 @@ uct_cxi_trig_addr_refuse_iface(const uct_cxi_trig_iface_t *iface,
 
     memcpy(&peer, iface_addr, sizeof(peer));
     if (peer.provider != uct_cxi_trig_iface_md(iface)->prov->id) {
-        return "it is of another libfabric provider";
+        return uct_cxi_trig_addr_other_provider(
+                peer.provider, uct_cxi_trig_iface_md(iface)->prov->id);
     }
     if ((peer.name_length == 0) ||
         ((size_t)peer.name_length + peer.target_length > sizeof(peer.names))) {
@@ -140,16 +156,51 @@ const char *uct_cxi_trig_addr_refusal(const uct_cxi_trig_iface_t *iface,
     return fault;
 }
 
+/* Whether an address comes from other software, rather than elsewhere. */
+static int uct_cxi_trig_addr_is_foreign(const uct_device_addr_t *dev_addr,
+                                        const uct_iface_addr_t *iface_addr)
+{
+    uct_cxi_trig_dev_addr_t peer;
+
+    if ((*(const uint8_t*)dev_addr != UCT_CXI_TRIG_PROTO_VERSION) ||
+        ((iface_addr != NULL) &&
+         (*(const uint8_t*)iface_addr != UCT_CXI_TRIG_PROTO_VERSION))) {
+        return 1;
+    }
+    memcpy(&peer, dev_addr, sizeof(peer));
+    return (peer.ucx_major != UCT_CXI_TRIG_BUILT_MAJOR) ||
+           (peer.ucx_minor != UCT_CXI_TRIG_BUILT_MINOR);
+}
+
+/* That a peer is elsewhere is no fault, and UCX asks often. Of one of another
+ * version UCX says that there is no way, and no more: the first is told of. */
+static void uct_cxi_trig_addr_tell(uct_cxi_trig_iface_t *iface,
+                                   const char *fault, int is_foreign)
+{
+    ucs_log_level_t level = UCS_LOG_LEVEL_DEBUG;
+
+    if (is_foreign && !iface->has_told) {
+        iface->has_told = 1;
+        level           = UCS_LOG_LEVEL_WARN;
+    }
+    ucs_log(level, "address of a peer refused by cxi_trig on %s: %s",
+            uct_cxi_trig_iface_md(iface)->info->domain_attr->name, fault);
+}
+
 int uct_cxi_trig_addr_is_reachable(const uct_iface_h uct_iface,
                                    const uct_device_addr_t *dev_addr,
                                    const uct_iface_addr_t *iface_addr)
 {
-    const char *fault = uct_cxi_trig_addr_refusal(
-            ucs_derived_of(uct_iface, uct_cxi_trig_iface_t), dev_addr,
-            iface_addr);
+    uct_cxi_trig_iface_t *iface = ucs_derived_of(uct_iface,
+                                                 uct_cxi_trig_iface_t);
+    const char *fault           = uct_cxi_trig_addr_refusal(iface, dev_addr,
+                                                            iface_addr);
 
     if (fault != NULL) {
-        ucs_debug("peer cannot be reached by cxi_trig: %s", fault);
+        uct_cxi_trig_addr_tell(iface, fault,
+                               (dev_addr != NULL) &&
+                               uct_cxi_trig_addr_is_foreign(dev_addr,
+                                                            iface_addr));
     }
     return fault == NULL;
 }

@@ -19,13 +19,14 @@ ucs_status_t uct_cxi_trig_addr_get_iface(uct_iface_h iface,
 
 /**
  * Check a peer's addresses and whether they can be reached from here. Returns
- * NULL if so, or why not. @a iface_addr may be NULL.
+ * NULL if so, or why not, until the thread's next text. @a iface_addr may be
+ * NULL.
  */
 const char *uct_cxi_trig_addr_refusal(const uct_cxi_trig_iface_t *iface,
                                       const uct_device_addr_t *dev_addr,
                                       const uct_iface_addr_t *iface_addr);
 
-/** UCT's question of the same; says no without a message. */
+/** UCT's question of the same; the first peer of another version is told of. */
 int uct_cxi_trig_addr_is_reachable(const uct_iface_h iface,
                                    const uct_device_addr_t *dev_addr,
                                    const uct_iface_addr_t *iface_addr);

@@ -62,6 +62,9 @@ static UCS_CLASS_CLEANUP_FUNC(uct_cxi_trig_ep_t)
     }
     self->peer->ep = NULL;
     uct_cxi_trig_track_purge(&self->peer->track, UCS_ERR_CANCELED);
+    if (self->peer->invalid) {
+        (void)uct_cxi_trig_tx_cancel(self->peer);
+    }
     uct_cxi_trig_peer_put(self->peer);
 }
 
@@ -69,15 +72,34 @@ UCS_CLASS_DEFINE(uct_cxi_trig_ep_t, uct_base_ep_t);
 UCS_CLASS_DEFINE_NEW_FUNC(uct_cxi_trig_ep_t, uct_ep_t, const uct_ep_params_t*);
 UCS_CLASS_DEFINE_DELETE_FUNC(uct_cxi_trig_ep_t, uct_ep_t);
 
-void uct_cxi_trig_ep_fail(uct_cxi_trig_ep_t *ep, ucs_status_t status)
+static void uct_cxi_trig_ep_schedule_report(uct_cxi_trig_ep_t *ep)
 {
-    if (ep->status != UCS_OK) {
-        return;
-    }
-
-    ep->status    = status;
     ep->reporting = 1;
     ucs_list_add_tail(&uct_cxi_trig_ep_iface(ep)->failed, &ep->failed);
+}
+
+void uct_cxi_trig_ep_fail(uct_cxi_trig_ep_t *ep, ucs_status_t status)
+{
+    if ((ep->status == UCS_OK) && !ep->peer->invalid) {
+        ep->status = status;
+        uct_cxi_trig_ep_schedule_report(ep);
+    }
+}
+
+ucs_status_t uct_cxi_trig_ep_invalidate(UCT_CXI_TRIG_INVALIDATE_ARGS)
+{
+    uct_cxi_trig_ep_t *self   = ucs_derived_of(ep, uct_cxi_trig_ep_t);
+    uct_cxi_trig_peer_t *peer = self->peer;
+
+    if ((self->status == UCS_OK) && !peer->invalid) {
+        peer->invalid = 1;
+        uct_cxi_trig_ep_schedule_report(self);
+        /* Completions may destroy the endpoint */
+        uct_cxi_trig_peer_get(peer);
+        (void)uct_cxi_trig_tx_cancel(peer);
+        uct_cxi_trig_peer_put(peer);
+    }
+    return UCS_OK;
 }
 
 static void uct_cxi_trig_ep_report(uct_cxi_trig_iface_t *iface,
@@ -96,6 +118,21 @@ static void uct_cxi_trig_ep_report(uct_cxi_trig_iface_t *iface,
             ucs_status_string(cause));
 }
 
+/* What was started after it was invalidated ends, too. */
+static void uct_cxi_trig_ep_report_invalid(uct_cxi_trig_iface_t *iface,
+                                           uct_cxi_trig_ep_t *ep)
+{
+    uct_cxi_trig_peer_t *peer = ep->peer;
+
+    if (ep->status == UCS_OK) {
+        ep->status = UCS_ERR_ENDPOINT_TIMEOUT; /* As of a peer that is gone */
+    }
+    uct_cxi_trig_peer_get(peer);
+    uct_cxi_trig_ep_report(iface, ep);
+    (void)uct_cxi_trig_tx_cancel(peer);
+    uct_cxi_trig_peer_put(peer);
+}
+
 unsigned uct_cxi_trig_ep_report_failed(uct_cxi_trig_iface_t *iface)
 {
     unsigned count = 0;
@@ -105,7 +142,11 @@ unsigned uct_cxi_trig_ep_report_failed(uct_cxi_trig_iface_t *iface)
         ep            = ucs_list_extract_head(&iface->failed, uct_cxi_trig_ep_t,
                                               failed);
         ep->reporting = 0;
-        uct_cxi_trig_ep_report(iface, ep);
+        if (ep->peer->invalid) {
+            uct_cxi_trig_ep_report_invalid(iface, ep);
+        } else {
+            uct_cxi_trig_ep_report(iface, ep);
+        }
         ++count;
     }
     return count;

@@ -15,6 +15,10 @@
  * Endpoint. One thread at a time.
  *
  *   working --an operation fails--> failed --progress--> reported
+ *      |                                                    ^
+ *      +------uct_ep_invalidate()--> invalid ---progress----+
+ *
+ * An invalid one still takes operations, and carries none out.
  */
 typedef struct uct_cxi_trig_ep {
     uct_base_ep_t        super;
@@ -52,6 +56,15 @@ ucs_status_t uct_cxi_trig_ep_flush(uct_ep_h ep, unsigned flags,
 
 /** UCT's fence of an endpoint: later operations wait for earlier ones. */
 ucs_status_t uct_cxi_trig_ep_fence(uct_ep_h ep, unsigned flags);
+
+/**
+ * UCT's end of an endpoint whose peer may be well: what is in flight ends with
+ * UCS_ERR_CANCELED, at once or, where it touches the user's memory, when the
+ * provider has reported it, whatever it reports. What is started before
+ * progress has told the error handler (UCS_ERR_ENDPOINT_TIMEOUT) ends then.
+ * Deferred operations that were posted go on: they cannot be cancelled.
+ */
+ucs_status_t uct_cxi_trig_ep_invalidate(UCT_CXI_TRIG_INVALIDATE_ARGS);
 
 /** UCT's question whether a peer is there: sends it a message. */
 ucs_status_t uct_cxi_trig_ep_check(uct_ep_h ep, unsigned flags,

@@ -14,13 +14,6 @@
 #include <ucs/debug/log.h>
 #include <ucs/sys/compiler_def.h>
 
-/* UCT_API of a version is UCT_VERSION(major, minor) */
-#define UCT_CXI_TRIG_BUILT_MAJOR ((unsigned)(UCT_API >> UCT_MAJOR_BIT))
-#define UCT_CXI_TRIG_BUILT_MINOR \
-    ((unsigned)((UCT_API >> UCT_MINOR_BIT) & UCS_MASK(UCT_MAJOR_BIT - \
-                                                      UCT_MINOR_BIT)))
-
-
 static int uct_cxi_trig_registered;
 
 

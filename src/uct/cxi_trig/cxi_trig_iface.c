@@ -193,11 +193,6 @@ static ucs_status_t uct_cxi_trig_ep_query(uct_ep_h ep, uct_ep_attr_t *attr)
     return UCS_ERR_UNSUPPORTED;
 }
 
-static ucs_status_t uct_cxi_trig_ep_invalidate(UCT_CXI_TRIG_INVALIDATE_ARGS)
-{
-    return UCS_ERR_UNSUPPORTED;
-}
-
 #if UCT_CXI_TRIG_UCX_GE(1, 14)
 static ucs_status_t
 uct_cxi_trig_ep_connect_to_ep_v2(uct_ep_h ep,
@@ -281,6 +276,7 @@ uct_cxi_trig_iface_configure(uct_cxi_trig_iface_t *iface,
     iface->idle.sleep.tv_nsec = ucs_min(ucs_max(config->idle_sleep, 0.0), 0.1) *
                                 1e9;
     iface->num_cntrs          = 0;
+    iface->has_told           = 0;
     ucs_list_head_init(&iface->failed);
     ucs_list_head_init(&iface->cntrs);
     ucs_list_head_init(&iface->mems);

@@ -51,6 +51,7 @@ typedef struct uct_cxi_trig_iface {
     uct_cxi_trig_net_t   net;
     size_t               seg_size; /**< Longest payload of a message */
     ucs_list_link_t      failed;   /**< Endpoints to be reported */
+    int                  has_told; /**< Of peers of other versions */
 
     struct {
         unsigned                   max_polls; /**< Before sleeping; 0: never */

@@ -21,6 +21,7 @@ typedef struct uct_cxi_trig_peer {
     fi_addr_t              memory; /**< Of the memory of its domain */
     unsigned               refs;
     unsigned               held;   /**< Operations behind a fence */
+    int                    invalid; /**< By uct_ep_invalidate() */
     ucs_status_t           lost;   /**< UCS_OK, or how it was lost */
     uct_cxi_trig_track_t   track;  /**< Immediate operations in flight */
 } uct_cxi_trig_peer_t;

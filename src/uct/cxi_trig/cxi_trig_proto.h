@@ -13,7 +13,7 @@
 #include <ucs/sys/compiler_def.h>
 
 /** Version of all formats; changes with any of them. */
-#define UCT_CXI_TRIG_PROTO_VERSION 2
+#define UCT_CXI_TRIG_PROTO_VERSION 3
 
 /** Longest libfabric endpoint names that fit an address, together. */
 #define UCT_CXI_TRIG_NAME_BLOB_MAX 48
@@ -39,7 +39,8 @@ typedef struct uct_cxi_trig_dev_addr {
     uct_cxi_trig_proto_head_t head;
     uint8_t                   provider; /**< Provider's number */
     uint8_t                   flags;    /**< UCT_CXI_TRIG_DEV_ADDR_xx */
-    uint16_t                  reserved;
+    uint8_t                   ucx_major; /**< Version of UCX */
+    uint8_t                   ucx_minor;
     uint32_t                  fabric;   /**< CRC of the fabric's name */
     uint64_t                  machine;  /**< ucs_machine_guid() */
 } UCS_S_PACKED uct_cxi_trig_dev_addr_t;
@@ -110,9 +111,13 @@ void uct_cxi_trig_proto_seal(uct_cxi_trig_proto_head_t *head, size_t length);
 
 /**
  * Check what a peer has sent. @a length is that of the whole format, @a avail
- * what there is at @a head. Returns NULL if it is good, or what is wrong.
+ * what there is at @a head. Returns NULL if it is good, or what is wrong: as
+ * uct_cxi_trig_proto_text() does.
  */
 const char *uct_cxi_trig_proto_check(const void *head, size_t length,
                                      size_t avail);
+
+/** Format a short text, which is valid until the thread's next one. */
+const char *uct_cxi_trig_proto_text(const char *format, ...) UCS_F_PRINTF(1, 2);
 
 #endif

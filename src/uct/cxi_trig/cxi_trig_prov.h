@@ -108,6 +108,9 @@ ucs_status_t uct_cxi_trig_prov_find(const uct_cxi_trig_prov_want_t *want,
                                     struct fi_info **info_p);
 
 
+/** libfabric's name of a provider that an address names. */
+const char *uct_cxi_trig_prov_name(uint8_t id);
+
 /** Whether a device reaches its own machine only. */
 int uct_cxi_trig_prov_is_local(const uct_cxi_trig_prov_t *prov,
                                const struct fi_info *info);

@@ -71,7 +71,8 @@ static void uct_cxi_trig_tx_tell(uct_cxi_trig_tx_op_t *op, ucs_status_t status)
 /* All earlier ones that its fences named are over. */
 static int uct_cxi_trig_tx_may_go(uct_cxi_trig_tx_op_t *op)
 {
-    return uct_cxi_trig_track_passed(&op->peer->iface->tx.track,
+    return !op->peer->invalid &&
+           uct_cxi_trig_track_passed(&op->peer->iface->tx.track,
                                      op->fence.by_iface) &&
            uct_cxi_trig_track_passed(&op->peer->track, op->fence.by_peer);
 }
@@ -129,6 +130,8 @@ static void uct_cxi_trig_tx_complete(uct_cxi_trig_iface_t *iface,
 
     if (ucs_unlikely(status != UCS_OK)) {
         uct_cxi_trig_peer_fail(op->peer, status);
+    } else if (ucs_unlikely(op->peer->invalid)) {
+        uct_cxi_trig_tx_tell(op, UCS_ERR_CANCELED);
     } else if (!op->canceled) {
         op->kind->finish(op);
     }
@@ -303,7 +306,8 @@ ucs_status_t uct_cxi_trig_tx_start(uct_cxi_trig_tx_op_t *op, size_t length,
 static void uct_cxi_trig_tx_submit(uct_cxi_trig_iface_t *iface,
                                    uct_cxi_trig_tx_op_t *op)
 {
-    ucs_status_t status = uct_cxi_trig_peer_status(op->peer);
+    ucs_status_t status = op->peer->invalid ? UCS_ERR_CANCELED :
+                          uct_cxi_trig_peer_status(op->peer);
 
     if (status == UCS_OK) {
         status = uct_cxi_trig_tx_try(iface, op);
@@ -366,16 +370,26 @@ static uct_cxi_trig_tx_op_t *uct_cxi_trig_tx_held(uct_cxi_trig_peer_t *peer,
     return NULL;
 }
 
+/* Where the peer is gone, that is why. */
+static ucs_status_t
+uct_cxi_trig_tx_cancel_status(const uct_cxi_trig_peer_t *peer)
+{
+    ucs_status_t status = uct_cxi_trig_peer_status(peer);
+
+    return ((status == UCS_OK) || peer->invalid) ? UCS_ERR_CANCELED : status;
+}
+
 int uct_cxi_trig_tx_cancel(uct_cxi_trig_peer_t *peer)
 {
-    uint64_t end = peer->track.next;
-    int left     = 0;
+    ucs_status_t status = uct_cxi_trig_tx_cancel_status(peer);
+    uint64_t end        = peer->track.next;
+    int left            = 0;
     uct_cxi_trig_tx_op_t *op;
 
-    uct_cxi_trig_track_purge(&peer->track, UCS_ERR_CANCELED);
+    uct_cxi_trig_track_purge(&peer->track, status);
     while ((op = uct_cxi_trig_tx_held(peer, end)) != NULL) {
         /* Not the provider's yet, whatever memory it names */
-        uct_cxi_trig_tx_end(op, UCS_ERR_CANCELED);
+        uct_cxi_trig_tx_end(op, status);
     }
     ucs_list_for_each(op, &peer->track.ops, by_peer.list) {
         if (op->by_peer.number >= end) {
@@ -385,7 +399,7 @@ int uct_cxi_trig_tx_cancel(uct_cxi_trig_peer_t *peer)
             left = 1;
         } else {
             op->canceled = 1;
-            uct_cxi_trig_tx_tell(op, UCS_ERR_CANCELED);
+            uct_cxi_trig_tx_tell(op, status);
         }
     }
     return left;

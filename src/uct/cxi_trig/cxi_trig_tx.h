@@ -156,8 +156,9 @@ ucs_status_t uct_cxi_trig_tx_start(uct_cxi_trig_tx_op_t *op, size_t length,
                                    uct_completion_t *comp);
 
 /**
- * Complete with UCS_ERR_CANCELED all operations to a peer that touch nothing of
- * the user's, and all flushes. Returns whether others are still in flight.
+ * Complete all operations to a peer that touch nothing of the user's, and all
+ * flushes: with UCS_ERR_CANCELED, or why the peer has failed. Returns whether
+ * others are still in flight.
  */
 int uct_cxi_trig_tx_cancel(uct_cxi_trig_peer_t *peer);
 

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_uct_addr.c - addresses and keys that are not those of a peer: of other
+ * versions, too short, of other providers, or just bytes.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "st_cunit.h"
+#include "uct_region.h"
+
+#include <cxi_trig_addr.h>
+
+#include <ucs/debug/log_def.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define GARBAGE 20000
+
+/* Of the last message that was logged as a warning or worse, and how many */
+static char logged[256];
+static unsigned num_logged;
+
+static uct_cxi_trig_dev_addr_t dev;
+static uct_cxi_trig_iface_addr_t own;
+
+
+static ucs_log_func_rc_t
+keep_message(const char *file, unsigned line, const char *function,
+             ucs_log_level_t level,
+             const ucs_log_component_config_t *component, const char *message,
+             va_list args)
+{
+    if (level > UCS_LOG_LEVEL_WARN) {
+        return UCS_LOG_FUNC_RC_CONTINUE;
+    }
+    vsnprintf(logged, sizeof(logged), message, args);
+    ++num_logged;
+    return UCS_LOG_FUNC_RC_STOP;
+}
+
+static void open_pair(uct_pair_t *pair)
+{
+    CU_ASSERT_FATAL(uct_pair_create(pair, NULL) == 0);
+    CU_ASSERT_FATAL(pair->b.attr.device_addr_len == sizeof(dev));
+    CU_ASSERT_FATAL(pair->b.attr.iface_addr_len == sizeof(own));
+    memcpy(&dev, pair->b.dev_addr, sizeof(dev));
+    memcpy(&own, pair->b.iface_addr, sizeof(own));
+    logged[0]  = '\0';
+    num_logged = 0;
+    ucs_log_push_handler(keep_message);
+}
+
+static void close_pair(uct_pair_t *pair)
+{
+    ucs_log_pop_handler();
+    uct_pair_destroy(pair);
+}
+
+static int is_reachable(uct_pair_t *pair)
+{
+    return uct_iface_is_reachable(pair->a.iface, (uct_device_addr_t*)&dev,
+                                  (uct_iface_addr_t*)&own);
+}
+
+/* An endpoint is refused, and the error says so: both texts are in it */
+static void check_refused(uct_pair_t *pair, const char *first,
+                          const char *second)
+{
+    uct_ep_h ep;
+
+    CU_ASSERT(!is_reachable(pair));
+    logged[0] = '\0';
+    CU_ASSERT(uct_pair_connect(pair->a.iface, (uct_device_addr_t*)&dev,
+                               (uct_iface_addr_t*)&own, &ep) ==
+              UCS_ERR_UNREACHABLE);
+    CU_ASSERT(strstr(logged, first) != NULL);
+    CU_ASSERT(strstr(logged, second) != NULL);
+}
+
+/* What is said of a format of which there is only a part; the part has memory
+ * of its own, so that tools see it when more is read */
+static void check_prefixes(const void *format, size_t length)
+{
+    char expected[64];
+    const char *fault;
+    uint8_t *part;
+    size_t avail;
+
+    for (avail = 0; avail < length; ++avail) {
+        part = malloc(avail);
+        CU_ASSERT_FATAL((part != NULL) || (avail == 0));
+        memcpy(part, format, avail);
+        fault = uct_cxi_trig_proto_check(part, length, avail);
+        free(part);
+        snprintf(expected, sizeof(expected), "truncated: %zu of %zu bytes",
+                 avail, length);
+        CU_ASSERT_FATAL(fault != NULL);
+        CU_ASSERT(strstr(fault, expected) != NULL);
+    }
+    CU_ASSERT(uct_cxi_trig_proto_check(format, length, length) == NULL);
+}
+
+static void test_prefixes(void)
+{
+    uint8_t key[UCT_TRIG_RKEY_PACKED_LEN];
+    uct_trig_rkey_t rkey;
+    uct_region_t region;
+    uct_pair_t pair;
+    size_t length;
+
+    open_pair(&pair);
+    check_prefixes(&dev, sizeof(dev));
+    check_prefixes(&own, sizeof(own));
+
+    uct_region_open(&region, &pair, 4096);
+    CU_ASSERT(uct_md_mkey_pack(pair.b.md, region.memh, key) == UCS_OK);
+    check_prefixes(key, sizeof(key));
+    for (length = 0; length < sizeof(key); ++length) {
+        CU_ASSERT(uct_trig_rkey_unpack(key, length, &rkey) ==
+                  UCS_ERR_INVALID_PARAM);
+    }
+    uct_region_close(&region);
+    close_pair(&pair);
+}
+
+/* Of our formats: both versions are named, to who asks once an interface */
+static void test_other_version(void)
+{
+    char ours[32], theirs[32];
+    uct_pair_t pair;
+    int version;
+
+    open_pair(&pair);
+    snprintf(ours, sizeof(ours), "ours is %d", UCT_CXI_TRIG_PROTO_VERSION);
+    for (version = 0; version <= UINT8_MAX; ++version) {
+        if (version == UCT_CXI_TRIG_PROTO_VERSION) {
+            continue;
+        }
+        snprintf(theirs, sizeof(theirs), "of version %d of", version);
+        dev.head.version = (uint8_t)version;
+        check_refused(&pair, theirs, ours);
+        dev.head.version = UCT_CXI_TRIG_PROTO_VERSION;
+        own.head.version = (uint8_t)version;
+        check_refused(&pair, theirs, ours);
+        own.head.version = UCT_CXI_TRIG_PROTO_VERSION;
+    }
+    /* One for each endpoint, and one for all questions */
+    CU_ASSERT(num_logged == 2 * UINT8_MAX + 1);
+    CU_ASSERT(is_reachable(&pair));
+    close_pair(&pair);
+}
+
+static void test_other_ucx(void)
+{
+    char ours[32], theirs[32];
+    uct_pair_t pair;
+
+    open_pair(&pair);
+    snprintf(ours, sizeof(ours), "ours is %u.%u", dev.ucx_major,
+             dev.ucx_minor);
+    snprintf(theirs, sizeof(theirs), "of UCX %u.%u,", dev.ucx_major,
+             dev.ucx_minor + 1u);
+    ++dev.ucx_minor;
+    uct_cxi_trig_proto_seal(&dev.head, sizeof(dev));
+    check_refused(&pair, theirs, ours);
+    CU_ASSERT(num_logged == 2);
+    close_pair(&pair);
+}
+
+static void test_other_provider(void)
+{
+    uct_pair_t pair;
+
+    open_pair(&pair);
+    dev.provider = (dev.provider == 1) ? 2 : 1;
+    uct_cxi_trig_proto_seal(&dev.head, sizeof(dev));
+    check_refused(&pair, (dev.provider == 1) ? "provider cxi," :
+                         "provider sockets,", "ours is ");
+    dev.provider = 200;
+    uct_cxi_trig_proto_seal(&dev.head, sizeof(dev));
+    check_refused(&pair, "another one", "ours is ");
+
+    memcpy(&dev, pair.b.dev_addr, sizeof(dev));
+    own.provider = (own.provider == 1) ? 2 : 1;
+    uct_cxi_trig_proto_seal(&own.head, sizeof(own));
+    check_refused(&pair, "of libfabric provider ", "ours is ");
+    close_pair(&pair);
+}
+
+static void fill(void *data, size_t length, unsigned *seed_p)
+{
+    uint8_t *bytes = data;
+    size_t i;
+
+    for (i = 0; i < length; ++i) {
+        bytes[i] = (uint8_t)rand_r(seed_p);
+    }
+}
+
+/* Bytes, and bytes whose checksum is right: nothing is read beyond them, and
+ * nobody is reached */
+static void test_garbage(void)
+{
+    const char *given = getenv("ST_SEED");
+    unsigned seed     = (given != NULL) ? (unsigned)atoi(given) :
+                                          (unsigned)time(NULL);
+    uint8_t key[UCT_TRIG_RKEY_PACKED_LEN];
+    uct_trig_rkey_t rkey;
+    uct_pair_t pair;
+    unsigned i;
+
+    printf("seed %u (ST_SEED)\n", seed);
+    open_pair(&pair);
+    for (i = 0; i < GARBAGE; ++i) {
+        fill(&dev, sizeof(dev), &seed);
+        fill(&own, sizeof(own), &seed);
+        CU_ASSERT(!is_reachable(&pair));
+        uct_cxi_trig_proto_seal(&dev.head, sizeof(dev));
+        CU_ASSERT(!is_reachable(&pair));
+
+        /* With a good address of the device, a name that is too long */
+        memcpy(&dev, pair.b.dev_addr, sizeof(dev));
+        own.provider      = dev.provider;
+        own.name_length  |= UCT_CXI_TRIG_NAME_BLOB_MAX;
+        own.target_length = (uint8_t)(own.target_length | 1u);
+        uct_cxi_trig_proto_seal(&own.head, sizeof(own));
+        CU_ASSERT(!is_reachable(&pair));
+
+        fill(key, sizeof(key), &seed);
+        CU_ASSERT(uct_trig_rkey_unpack(key, sizeof(key), &rkey) ==
+                  UCS_ERR_INVALID_PARAM);
+    }
+    close_pair(&pair);
+}
+
+int main(int argc, char **argv)
+{
+    static const st_cunit_case_t cases[] = {
+        {"prefixes", test_prefixes},
+        {"other_version", test_other_version},
+        {"other_ucx", test_other_ucx},
+        {"other_provider", test_other_provider},
+        {"garbage", test_garbage}
+    };
+
+    return st_cunit_main("uct_addr", cases, ST_CUNIT_COUNT(cases), argc, argv);
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_uct_pending.c - interfaces with next to no room: whoever waits for it
+ * gets it in turn, however many others wait, and nobody waits for ever.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "st_cunit.h"
+#include "uct_region.h"
+
+#include <string.h>
+
+#define AM_ID   5
+#define MANY    2000
+#define FEW     50
+#define NUM_EPS 8
+
+struct sender;
+
+/* One operation that waits for its turn */
+typedef struct {
+    uct_pending_req_t req;
+    struct sender     *sender;
+    uint64_t          number;
+} job_t;
+
+/* What is sent by an endpoint, in order */
+typedef struct sender {
+    uct_ep_h ep;
+    unsigned index;
+    uint64_t total;
+    uint64_t started;
+    job_t    jobs[MANY];
+} sender_t;
+
+static sender_t senders[NUM_EPS];
+
+/* By the index of their sender */
+static struct {
+    uint64_t count;
+    unsigned disorder;
+} inboxes[NUM_EPS];
+
+
+static ucs_status_t keep(void *arg, void *data, size_t length, unsigned flags)
+{
+    uint64_t words[2];
+
+    memcpy(words, data, sizeof(words));
+    inboxes[words[0]].disorder += (words[1] != inboxes[words[0]].count);
+    ++inboxes[words[0]].count;
+    return UCS_OK;
+}
+
+static ucs_status_t job_run(uct_pending_req_t *req)
+{
+    job_t *job       = ucs_container_of(req, job_t, req);
+    sender_t *sender = job->sender;
+    ucs_status_t status;
+
+    status = uct_ep_am_short(sender->ep, AM_ID, sender->index, &job->number,
+                             sizeof(job->number));
+    sender->started += (status == UCS_OK);
+    return status;
+}
+
+/* Sends, or queues what there is no room for */
+static void job_submit(sender_t *sender, uint64_t number)
+{
+    job_t *job = &sender->jobs[number];
+    ucs_status_t status;
+
+    job->sender   = sender;
+    job->number   = number;
+    job->req.func = job_run;
+    do {
+        status = job_run(&job->req);
+        if (status == UCS_OK) {
+            return;
+        }
+        CU_ASSERT_FATAL(status == UCS_ERR_NO_RESOURCE);
+        status = uct_ep_pending_add(sender->ep, &job->req, 0);
+    } while (status == UCS_ERR_BUSY);
+    CU_ASSERT_FATAL(status == UCS_OK);
+}
+
+static void submit(sender_t *sender, uct_ep_h ep, uint64_t total)
+{
+    uint64_t number;
+
+    memset(sender, 0, sizeof(*sender));
+    sender->ep    = ep;
+    sender->index = (unsigned)(sender - senders);
+    sender->total = total;
+    for (number = 0; number < total; ++number) {
+        job_submit(sender, number);
+    }
+}
+
+static void open_pair(uct_pair_t *pair, const char *const *settings)
+{
+    CU_ASSERT_FATAL(uct_pair_create(pair, settings) == 0);
+    memset(inboxes, 0, sizeof(inboxes));
+    CU_ASSERT(uct_iface_set_am_handler(pair->a.iface, AM_ID, keep, NULL, 0) ==
+              UCS_OK);
+    CU_ASSERT(uct_iface_set_am_handler(pair->b.iface, AM_ID, keep, NULL, 0) ==
+              UCS_OK);
+}
+
+static void finish(uct_pair_t *pair, unsigned num_senders)
+{
+    unsigned i;
+
+    for (i = 0; i < num_senders; ++i) {
+        uct_pair_wait(pair, &inboxes[i].count, senders[i].total);
+        CU_ASSERT(inboxes[i].disorder == 0);
+        CU_ASSERT(senders[i].started == senders[i].total);
+    }
+}
+
+/* One endpoint has thousands of requests waiting when the others come: they get
+ * as many turns as it has, and not what it leaves */
+static void check_fair(const char *const *settings)
+{
+    uct_ep_h eps[NUM_EPS];
+    uint64_t before;
+    uct_pair_t pair;
+    unsigned i;
+
+    open_pair(&pair, settings);
+    submit(&senders[0], pair.a.peer, MANY);
+    before = senders[0].started;
+    for (i = 1; i < NUM_EPS; ++i) {
+        CU_ASSERT_FATAL(uct_pair_connect(pair.a.iface, pair.b.dev_addr,
+                                         pair.b.iface_addr, &eps[i]) ==
+                        UCS_OK);
+        submit(&senders[i], eps[i], FEW);
+    }
+    while (senders[1].started < FEW) {
+        uct_pair_progress(&pair);
+        /* One more: who begins a round */
+        CU_ASSERT_FATAL(senders[0].started <= before + senders[1].started + 1);
+    }
+    for (i = 1; i < NUM_EPS; ++i) {
+        CU_ASSERT(senders[i].started >= FEW - 1);
+    }
+    finish(&pair, NUM_EPS);
+    for (i = 1; i < NUM_EPS; ++i) {
+        uct_ep_destroy(eps[i]);
+    }
+    uct_pair_destroy(&pair);
+}
+
+static void test_fair(void)
+{
+    static const char *const settings[] = {"TX_QUEUE_LEN", "4", NULL};
+
+    check_fair(settings);
+}
+
+static void test_fair_one(void)
+{
+    static const char *const settings[] = {"TX_QUEUE_LEN", "1",
+                                           "RX_QUEUE_LEN", "1", NULL};
+
+    check_fair(settings);
+}
+
+/* All to all, with room for one message each way: nobody waits for ever */
+static void test_no_deadlock(void)
+{
+    static const char *const settings[] = {"TX_QUEUE_LEN", "1",
+                                           "RX_QUEUE_LEN", "1", NULL};
+    uct_pair_t pair;
+
+    open_pair(&pair, settings);
+    submit(&senders[0], pair.a.peer, MANY / 2);
+    submit(&senders[1], pair.b.peer, MANY / 2);
+    submit(&senders[2], pair.a.self, MANY / 4);
+    submit(&senders[3], pair.b.self, MANY / 4);
+    finish(&pair, 4);
+    CU_ASSERT(uct_pair_flush(&pair, pair.a.peer) == UCS_OK);
+    CU_ASSERT(uct_pair_flush(&pair, pair.b.peer) == UCS_OK);
+    uct_pair_destroy(&pair);
+}
+
+int main(int argc, char **argv)
+{
+    static const st_cunit_case_t cases[] = {
+        {"fair", test_fair},
+        {"fair_one", test_fair_one},
+        {"no_deadlock", test_no_deadlock}
+    };
+
+    return st_cunit_main("uct_pending", cases, ST_CUNIT_COUNT(cases), argc,
+                         argv);
+}
