@@ -25,8 +25,8 @@ static ssize_t uct_cxi_trig_am_post(uct_cxi_trig_tx_op_t *op)
 
 static ssize_t uct_cxi_trig_am_post_iov(uct_cxi_trig_tx_op_t *op)
 {
-    return fi_sendv(op->peer->iface->net.ep, op->am.iov, NULL, op->am.count,
-                    op->peer->addr, &op->req);
+    return fi_sendv(op->peer->iface->net.ep, op->am.iov, op->am.desc,
+                    op->am.count, op->peer->addr, &op->req);
 }
 
 static const uct_cxi_trig_tx_kind_t uct_cxi_trig_am_copied = {
@@ -160,13 +160,14 @@ ucs_status_t uct_cxi_trig_ep_am_zcopy(uct_ep_h uct_ep, uint8_t id,
     op->kind      = &uct_cxi_trig_am_zcopied;
     op->msg.am_id = id;
     /* The header lies behind ours, and is copied with it */
-    op->am.count  = 1;
-    op->am.iov[0] = (struct iovec){
+    op->am.count   = 1;
+    op->am.desc[0] = NULL;
+    op->am.iov[0]  = (struct iovec){
         .iov_base = &op->msg,
         .iov_len  = sizeof(op->msg) + header_length
     };
     memcpy(op->payload, header, header_length);
-    uct_cxi_trig_tx_add_iov(&op->am, iov, iovcnt);
+    uct_cxi_trig_tx_add_iov(iface, &op->am, iov, iovcnt);
     UCT_TL_EP_STAT_OP(&ep->super, AM, ZCOPY, length);
     return uct_cxi_trig_tx_start(op, length, comp);
 }

@@ -49,7 +49,7 @@ static ucs_status_t uct_cxi_trig_cache_reg(void *context, ucs_rcache_t *rcache,
 
     region->memh.address = (void*)rregion->super.start;
     region->memh.length  = rregion->super.end - rregion->super.start;
-    return uct_cxi_trig_memh_open(context, &region->memh, flags);
+    return uct_cxi_trig_memh_open(context, &region->memh, flags, NULL);
 }
 
 static void uct_cxi_trig_cache_dereg(void *context, ucs_rcache_t *rcache,

@@ -50,6 +50,7 @@ static void uct_cxi_trig_dwq_init_rma(uct_cxi_trig_iface_t *iface,
     rma->ep                = iface->net.ep;
     rma->flags             = flags;
     rma->msg.msg_iov       = &op->put.source;
+    rma->msg.desc          = &op->put.desc;
     rma->msg.iov_count     = 1;
     rma->msg.rma_iov       = &op->put.target;
     rma->msg.rma_iov_count = 1;
@@ -432,6 +433,8 @@ uct_cxi_trig_dwq_get_rma(uct_ep_h uct_ep, ucs_mpool_t *mp,
                          uct_cxi_trig_dwq_op_t **op_p)
 {
     uct_cxi_trig_ep_t *ep = ucs_derived_of(uct_ep, uct_cxi_trig_ep_t);
+    int needs_desc        = uct_cxi_trig_iface_md(
+                                    uct_cxi_trig_ep_iface(ep))->needs_desc;
     uct_cxi_trig_dwq_op_t *op;
     ucs_status_t status;
 
@@ -447,6 +450,8 @@ uct_cxi_trig_dwq_get_rma(uct_ep_h uct_ep, ucs_mpool_t *mp,
         op->local = put->local;
         ++op->local->refs;
     }
+    op->put.desc            = (needs_desc && (put->local != NULL)) ?
+                              fi_mr_desc(put->local->mr) : NULL;
     op->put.source.iov_base = (void*)put->buffer;
     op->put.source.iov_len  = put->length;
     op->put.target.addr     = put->remote_addr - put->rkey.base;

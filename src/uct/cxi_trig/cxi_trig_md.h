@@ -45,6 +45,11 @@ typedef struct uct_cxi_trig_md {
                                              it is needed */
     uint64_t                  next_key; /**< Where we choose the keys */
     int                       loopback; /**< Reaches this machine only */
+    int                       sees_gpus;  /**< Asks whose memory is */
+    int                       needs_desc; /**< Of local memory of GPUs */
+    uint64_t                  reg_types;    /**< Memory that can be registered,
+                                                 ... */
+    uint64_t                  detect_types; /**< ... and told from others */
 #if UCT_CXI_TRIG_MD_HAS_CACHE
     ucs_rcache_t              *rcache;  /**< NULL if registrations are not
                                              kept */

@@ -16,6 +16,13 @@
 #include <rdma/fi_domain.h>
 
 
+/** Memory of a GPU by a file descriptor. */
+typedef struct uct_cxi_trig_dmabuf {
+    int    fd;
+    size_t offset; /**< Of the range, in what the descriptor stands for */
+} uct_cxi_trig_dmabuf_t;
+
+
 /** What to register. */
 typedef struct uct_cxi_trig_mr_params {
     void            *address;
@@ -24,6 +31,7 @@ typedef struct uct_cxi_trig_mr_params {
                                 the provider does not ask for one */
     struct fid_cntr *cntr; /**< Counts remote writes; may be NULL */
     ucs_log_level_t level; /**< Of what is said of a failure */
+    const uct_cxi_trig_dmabuf_t *dmabuf; /**< NULL: by its address */
 } uct_cxi_trig_mr_params_t;
 
 
@@ -39,10 +47,21 @@ struct uct_trig_mem {
 };
 
 
-/** Whether there is memory at all of a range's addresses. */
-int uct_cxi_trig_mr_is_mapped(const void *address, size_t length);
+/** Whether addresses are those of a range at all: not empty, and not beyond the
+ *  last one. */
+static inline int
+uct_cxi_trig_mr_is_range(const void *address, size_t length)
+{
+    return (length > 0) && (length <= UINTPTR_MAX - (uintptr_t)address);
+}
 
-/** Register a range and make it reachable. Logs nothing but provider errors. */
+/**
+ * Register a range and make it reachable. Failures are logged.
+ *
+ * @return UCS_OK; UCS_ERR_INVALID_ADDR where there is no memory, or a GPU has
+ *         less; UCS_ERR_UNSUPPORTED for memory of a GPU that the provider does
+ *         not take; what the provider says.
+ */
 ucs_status_t uct_cxi_trig_mr_open(uct_cxi_trig_md_t *md,
                                   const uct_cxi_trig_mr_params_t *params,
                                   struct fid_mr **mr_p);

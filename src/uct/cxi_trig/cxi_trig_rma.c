@@ -38,6 +38,7 @@ static struct fi_msg_rma uct_cxi_trig_rma_msg(uct_cxi_trig_tx_op_t *op,
     };
     return (struct fi_msg_rma){
         .msg_iov       = op->rma.iov.iov,
+        .desc          = op->rma.iov.desc,
         .iov_count     = op->rma.iov.count,
         .addr          = op->peer->memory,
         .rma_iov       = target,
@@ -97,8 +98,9 @@ static const uct_cxi_trig_tx_kind_t uct_cxi_trig_rma_get_zcopied = {
 static void uct_cxi_trig_rma_use_payload(uct_cxi_trig_tx_op_t *op,
                                          size_t length)
 {
-    op->rma.iov.count  = 1;
-    op->rma.iov.iov[0] = (struct iovec){
+    op->rma.iov.count   = 1;
+    op->rma.iov.desc[0] = NULL;
+    op->rma.iov.iov[0]  = (struct iovec){
         .iov_base = op->payload,
         .iov_len  = length
     };
@@ -214,7 +216,7 @@ static ucs_status_t uct_cxi_trig_rma_zcopy(uct_cxi_trig_ep_t *ep,
     }
 
     op->rma.iov.count = 0;
-    uct_cxi_trig_tx_add_iov(&op->rma.iov, args->iov, args->iovcnt);
+    uct_cxi_trig_tx_add_iov(iface, &op->rma.iov, args->iov, args->iovcnt);
     return uct_cxi_trig_tx_start(op, length, args->comp);
 }
 

@@ -7,6 +7,7 @@
 #endif
 
 #include "cxi_trig_tx.h"
+#include "cxi_trig_memh.h"
 
 #include <ucs/arch/cpu.h>
 #include <ucs/debug/log.h>
@@ -196,7 +197,17 @@ ucs_status_t uct_cxi_trig_tx_get_remote(uct_cxi_trig_ep_t *ep,
     return status;
 }
 
-void uct_cxi_trig_tx_add_iov(uct_cxi_trig_tx_iov_t *dest, const uct_iov_t *iov,
+static void *uct_cxi_trig_tx_desc(const uct_cxi_trig_iface_t *iface,
+                                  const uct_iov_t *iov)
+{
+    const uct_cxi_trig_memh_t *memh = iov->memh;
+
+    return (!uct_cxi_trig_iface_md(iface)->needs_desc ||
+            (memh == UCT_MEM_HANDLE_NULL)) ? NULL : fi_mr_desc(memh->mr);
+}
+
+void uct_cxi_trig_tx_add_iov(const uct_cxi_trig_iface_t *iface,
+                             uct_cxi_trig_tx_iov_t *dest, const uct_iov_t *iov,
                              size_t iovcnt)
 {
     size_t i, length;
@@ -205,6 +216,7 @@ void uct_cxi_trig_tx_add_iov(uct_cxi_trig_tx_iov_t *dest, const uct_iov_t *iov,
         length = uct_iov_get_length(&iov[i]);
         if (length > 0) {
             ucs_assert(dest->count < UCT_CXI_TRIG_TX_MAX_IOV);
+            dest->desc[dest->count]  = uct_cxi_trig_tx_desc(iface, &iov[i]);
             dest->iov[dest->count++] = (struct iovec){
                 .iov_base = iov[i].buffer,
                 .iov_len  = length
