@@ -32,13 +32,22 @@ static ssize_t uct_cxi_trig_am_post_iov(uct_cxi_trig_tx_op_t *op)
 static const uct_cxi_trig_tx_kind_t uct_cxi_trig_am_copied = {
     .post     = uct_cxi_trig_am_post,
     .finish   = uct_cxi_trig_tx_finish_none,
-    .is_zcopy = 0
+    .is_zcopy = 0,
+    .stat     = UCT_TRIG_STATS_AM
 };
 
 static const uct_cxi_trig_tx_kind_t uct_cxi_trig_am_zcopied = {
     .post     = uct_cxi_trig_am_post_iov,
     .finish   = uct_cxi_trig_tx_finish_none,
-    .is_zcopy = 1
+    .is_zcopy = 1,
+    .stat     = UCT_TRIG_STATS_AM_ZCOPY
+};
+
+static const uct_cxi_trig_tx_kind_t uct_cxi_trig_am_probes = {
+    .post     = uct_cxi_trig_am_post,
+    .finish   = uct_cxi_trig_tx_finish_none,
+    .is_zcopy = 0,
+    .stat     = UCT_TRIG_STATS_PROBE
 };
 
 static ucs_status_t uct_cxi_trig_am_get(uct_cxi_trig_ep_t *ep,
@@ -60,7 +69,11 @@ ucs_status_t uct_cxi_trig_am_probe(uct_cxi_trig_ep_t *ep)
     ucs_status_t status;
 
     status = uct_cxi_trig_am_get(ep, UCT_CXI_TRIG_MSG_PROBE, &op);
-    return (status == UCS_OK) ? uct_cxi_trig_tx_send(op, 0) : status;
+    if (status != UCS_OK) {
+        return status;
+    }
+    op->kind = &uct_cxi_trig_am_probes;
+    return uct_cxi_trig_tx_send(op, 0);
 }
 
 ucs_status_t uct_cxi_trig_ep_am_short(uct_ep_h uct_ep, uint8_t id,

@@ -254,6 +254,7 @@ void uct_cxi_trig_dwq_cleanup(uct_cxi_trig_iface_t *iface)
 static void uct_cxi_trig_dwq_note_failure(uct_cxi_trig_dwq_op_t *op,
                                           ucs_status_t status)
 {
+    ++op->peer->iface->stats.deferred_failed;
     if (op->deferred.completion != NULL) {
         __atomic_store_n(&op->deferred.completion->failed, 1, __ATOMIC_RELAXED);
     }
@@ -271,7 +272,9 @@ void uct_cxi_trig_dwq_complete(uct_cxi_trig_iface_t *iface,
     uct_trig_done_func_t done = op->deferred.done;
     void *arg                 = op->deferred.arg;
 
-    if (status != UCS_OK) {
+    if (status == UCS_OK) {
+        ++iface->stats.deferred_done;
+    } else {
         uct_cxi_trig_dwq_note_failure(op, status);
     }
     uct_cxi_trig_dwq_unpost(iface, op, status);
@@ -356,6 +359,7 @@ static ucs_status_t uct_cxi_trig_dwq_get(uct_cxi_trig_ep_t *ep, ucs_mpool_t *mp,
     }
     if (status == UCS_OK) {
         status = uct_cxi_trig_credit_take(&dwq->credit, deferred->resv);
+        iface->stats.no_entry += (status == UCS_ERR_NO_RESOURCE);
     }
     if (status != UCS_OK) {
         return status;
@@ -393,6 +397,7 @@ ucs_status_t uct_cxi_trig_dwq_post(uct_cxi_trig_iface_t *iface,
     op->is_posted = 1;
     ret = iface->dwq.ops->post(iface, op);
     if (ret == 0) {
+        ++iface->stats.deferred;
         return UCS_OK;
     }
 

@@ -10,6 +10,7 @@
 #include "cxi_trig_dwq.h"
 #include "cxi_trig_md.h"
 #include "cxi_trig_net.h"
+#include "cxi_trig_stats.h"
 #include "cxi_trig_track.h"
 
 #include <ucs/datastruct/arbiter.h>
@@ -51,6 +52,7 @@ typedef struct uct_cxi_trig_iface {
     uct_cxi_trig_net_t   net;
     size_t               seg_size; /**< Longest payload of a message */
     ucs_list_link_t      failed;   /**< Endpoints to be reported */
+    uct_trig_iface_stats_t stats;
 
     struct {
         unsigned                   max_polls; /**< Before sleeping; 0: never */

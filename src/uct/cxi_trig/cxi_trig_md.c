@@ -69,6 +69,11 @@ static ucs_config_field_t uct_cxi_trig_md_config_table[] = {
      ucs_offsetof(uct_cxi_trig_md_config_t, want.gpu_memory),
      UCS_CONFIG_TYPE_TERNARY},
 
+    {"STATS", "n",
+     "Write what interfaces and memory domains have counted to the standard\n"
+     "error output when they are closed.",
+     ucs_offsetof(uct_cxi_trig_md_config_t, stats), UCS_CONFIG_TYPE_BOOL},
+
 #if UCT_CXI_TRIG_MD_HAS_CACHE
     {"RCACHE", "try",
      "Keep registrations of memory for the next use (y/n); try: where UCX can\n"
@@ -329,6 +334,7 @@ static void uct_cxi_trig_md_close(uct_md_h uct_md)
     uct_cxi_trig_md_t *md = ucs_derived_of(uct_md, uct_cxi_trig_md_t);
 
     uct_cxi_trig_cache_destroy(md);
+    uct_cxi_trig_stats_tell_md(md);
     uct_cxi_trig_target_close(md);
     uct_cxi_trig_md_close_domain(md);
     fi_freeinfo(md->info);
@@ -524,6 +530,7 @@ static ucs_status_t uct_cxi_trig_md_open(uct_component_t *component,
     md->loopback        = uct_cxi_trig_prov_is_local(md->prov, md->info);
     md->reg_cost        = ucs_linear_func_make(UCT_CXI_TRIG_MD_REG_COST, 0);
 
+    md->tells_stats     = config->stats;
     uct_cxi_trig_md_init_types(md, config->want.gpu_memory);
 
     status = uct_cxi_trig_cache_create(md, config);
@@ -543,9 +550,12 @@ err_free:
     return status;
 }
 
-static void uct_cxi_trig_md_vfs_init(uct_md_h md)
+static void uct_cxi_trig_md_vfs_init(uct_md_h uct_md)
 {
-    uct_cxi_trig_cache_vfs_init(ucs_derived_of(md, uct_cxi_trig_md_t));
+    uct_cxi_trig_md_t *md = ucs_derived_of(uct_md, uct_cxi_trig_md_t);
+
+    uct_cxi_trig_cache_vfs_init(md);
+    uct_cxi_trig_stats_vfs_md(md);
 }
 
 uct_component_t uct_cxi_trig_component = {

@@ -82,7 +82,7 @@ ucs_status_t uct_trig_mem_reg(uct_iface_h uct_iface, void *address,
 
 static void uct_cxi_trig_mem_free(uct_trig_mem_h mem)
 {
-    uct_cxi_trig_mr_close(mem->mr);
+    uct_cxi_trig_mr_close(uct_cxi_trig_iface_md(mem->iface), mem->mr);
     if (mem->cntr != NULL) {
         mem->cntr->mem = NULL;
         --mem->cntr->refs;

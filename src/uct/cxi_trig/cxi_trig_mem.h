@@ -67,7 +67,7 @@ ucs_status_t uct_cxi_trig_mr_open(uct_cxi_trig_md_t *md,
                                   struct fid_mr **mr_p);
 
 /** Undo uct_cxi_trig_mr_open(); a failure is logged. */
-void uct_cxi_trig_mr_close(struct fid_mr *mr);
+void uct_cxi_trig_mr_close(uct_cxi_trig_md_t *md, struct fid_mr *mr);
 
 /** Write the remote key of a region, UCT_TRIG_RKEY_PACKED_LEN bytes. */
 void uct_cxi_trig_mr_pack(uct_cxi_trig_md_t *md, struct fid_mr *mr,

@@ -47,9 +47,9 @@ ucs_status_t uct_cxi_trig_memh_open(uct_cxi_trig_md_t *md,
     return uct_cxi_trig_mr_open(md, &params, &memh->mr);
 }
 
-void uct_cxi_trig_memh_close(uct_cxi_trig_memh_t *memh)
+void uct_cxi_trig_memh_close(uct_cxi_trig_md_t *md, uct_cxi_trig_memh_t *memh)
 {
-    uct_cxi_trig_mr_close(memh->mr);
+    uct_cxi_trig_mr_close(md, memh->mr);
 }
 
 /* What comes with a file descriptor; NULL: nothing does. */
@@ -131,7 +131,7 @@ ucs_status_t uct_cxi_trig_memh_dereg(uct_md_h uct_md,
         return UCS_OK;
     }
 
-    uct_cxi_trig_memh_close(params->memh);
+    uct_cxi_trig_memh_close(md, params->memh);
     ucs_free(params->memh);
     if (comp != NULL) {
         uct_invoke_completion(comp, UCS_OK);

@@ -29,7 +29,7 @@ ucs_status_t uct_cxi_trig_memh_open(uct_cxi_trig_md_t *md,
                                     const uct_cxi_trig_dmabuf_t *dmabuf);
 
 /** Undo it: no peer reaches the memory any more once this returns. */
-void uct_cxi_trig_memh_close(uct_cxi_trig_memh_t *memh);
+void uct_cxi_trig_memh_close(uct_cxi_trig_md_t *md, uct_cxi_trig_memh_t *memh);
 
 
 /* Operations of the memory domain */

@@ -175,6 +175,16 @@ static int uct_cxi_trig_mr_bind(uct_cxi_trig_md_t *md, struct fid_mr *mr,
     return fi_mr_enable(mr);
 }
 
+static void uct_cxi_trig_mr_close_fid(struct fid_mr *mr)
+{
+    int ret = fi_close(&mr->fid);
+
+    if (ret != 0) {
+        ucs_warn("cannot deregister memory region %p: %s", mr,
+                 fi_strerror(-ret));
+    }
+}
+
 ucs_status_t uct_cxi_trig_mr_open(uct_cxi_trig_md_t *md,
                                   const uct_cxi_trig_mr_params_t *params,
                                   struct fid_mr **mr_p)
@@ -200,29 +210,28 @@ ucs_status_t uct_cxi_trig_mr_open(uct_cxi_trig_md_t *md,
         goto err_close;
     }
 
+    uct_cxi_trig_stats_atomic(&md->stats.registered.count, 1);
+    uct_cxi_trig_stats_atomic(&md->stats.registered.bytes, params->length);
     *mr_p = mr;
     return UCS_OK;
 
 err_close:
-    uct_cxi_trig_mr_close(mr);
+    uct_cxi_trig_mr_close_fid(mr);
 err_fabric:
     fault  = fi_strerror(-ret);
     status = uct_cxi_trig_status(ret);
 err:
+    uct_cxi_trig_stats_atomic(&md->stats.refused, 1);
     ucs_log(params->level, "cannot register %zu bytes at %p on device %s: %s",
             params->length, params->address, md->info->domain_attr->name,
             fault);
     return status;
 }
 
-void uct_cxi_trig_mr_close(struct fid_mr *mr)
+void uct_cxi_trig_mr_close(uct_cxi_trig_md_t *md, struct fid_mr *mr)
 {
-    int ret = fi_close(&mr->fid);
-
-    if (ret != 0) {
-        ucs_warn("cannot deregister memory region %p: %s", mr,
-                 fi_strerror(-ret));
-    }
+    uct_cxi_trig_stats_atomic(&md->stats.deregistered, 1);
+    uct_cxi_trig_mr_close_fid(mr);
 }
 
 void uct_cxi_trig_mr_pack(uct_cxi_trig_md_t *md, struct fid_mr *mr,

@@ -73,25 +73,29 @@ static void uct_cxi_trig_rma_unpack(uct_cxi_trig_tx_op_t *op)
 static const uct_cxi_trig_tx_kind_t uct_cxi_trig_rma_put_copied = {
     .post     = uct_cxi_trig_rma_post_put,
     .finish   = uct_cxi_trig_tx_finish_none,
-    .is_zcopy = 0
+    .is_zcopy = 0,
+    .stat     = UCT_TRIG_STATS_PUT
 };
 
 static const uct_cxi_trig_tx_kind_t uct_cxi_trig_rma_put_zcopied = {
     .post     = uct_cxi_trig_rma_post_put,
     .finish   = uct_cxi_trig_tx_finish_none,
-    .is_zcopy = 1
+    .is_zcopy = 1,
+    .stat     = UCT_TRIG_STATS_PUT_ZCOPY
 };
 
 static const uct_cxi_trig_tx_kind_t uct_cxi_trig_rma_get_copied = {
     .post     = uct_cxi_trig_rma_post_get,
     .finish   = uct_cxi_trig_rma_unpack,
-    .is_zcopy = 0
+    .is_zcopy = 0,
+    .stat     = UCT_TRIG_STATS_GET
 };
 
 static const uct_cxi_trig_tx_kind_t uct_cxi_trig_rma_get_zcopied = {
     .post     = uct_cxi_trig_rma_post_get,
     .finish   = uct_cxi_trig_tx_finish_none,
-    .is_zcopy = 1
+    .is_zcopy = 1,
+    .stat     = UCT_TRIG_STATS_GET_ZCOPY
 };
 
 /* The payload is all of the local memory. */

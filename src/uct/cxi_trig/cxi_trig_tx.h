@@ -36,6 +36,8 @@ typedef struct uct_cxi_trig_tx_kind {
     void (*finish)(struct uct_cxi_trig_tx_op *op);
     /** The provider reads or writes the user's memory. */
     int is_zcopy;
+    /** Where it is counted. */
+    uct_trig_stats_kind_t stat;
 } uct_cxi_trig_tx_kind_t;
 
 
