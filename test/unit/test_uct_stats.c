@@ -427,7 +427,7 @@ static void test_told(void)
     char *text = told("y");
 
     CU_ASSERT(occurrences(text, "--- cxi_trig counts: ") == 4);
-    CU_ASSERT(occurrences(text, "\nam 1\nam_bytes 100\n") == 1);
+    CU_ASSERT(occurrences(text, " 1\nam_bytes 100\n") == 1);
     CU_ASSERT(occurrences(text, "\nreceived 1\nreceived_bytes 100\n") == 1);
     CU_ASSERT(occurrences(text, "\nregistered 0\n") == 2);
     CU_ASSERT(occurrences(text, "\n---\n") == 4);

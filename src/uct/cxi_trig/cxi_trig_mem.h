@@ -11,6 +11,8 @@
 
 #include <ucs/config/types.h>
 #include <ucs/datastruct/list.h>
+#include <ucs/sys/math.h>
+#include <ucs/sys/sys.h>
 #include <ucs/type/status.h>
 
 #include <rdma/fi_domain.h>
@@ -48,11 +50,14 @@ struct uct_trig_mem {
 
 
 /** Whether addresses are those of a range at all: not empty, and not beyond the
- *  last one. */
+ *  last page but one, so that a cache may round them. */
 static inline int
 uct_cxi_trig_mr_is_range(const void *address, size_t length)
 {
-    return (length > 0) && (length <= UINTPTR_MAX - (uintptr_t)address);
+    uintptr_t limit = ucs_align_down_pow2(UINTPTR_MAX, ucs_get_page_size());
+
+    return (length > 0) && ((uintptr_t)address <= limit) &&
+           (length <= limit - (uintptr_t)address);
 }
 
 /**
