@@ -14,6 +14,8 @@
 #include "st_cunit.h"
 #include "uct_region.h"
 
+#include <ucp/api/ucp.h>
+#include <ucs/config/global_opts.h>
 #include <ucs/debug/log_def.h>
 
 #include <rdma/fi_domain.h>
@@ -439,6 +441,58 @@ static void test_deferred(void)
     fab_intercept_gpu_memory(0, 0);
 }
 
+/* What UCP thinks that GPU's memory is */
+static ucs_memory_type_t type_for_ucp(ucs_ternary_auto_value_t memtype_cache)
+{
+    ucp_params_t params = {
+        .field_mask = UCP_PARAM_FIELD_FEATURES,
+        .features   = UCP_FEATURE_RMA
+    };
+    ucp_mem_map_params_t map = {
+        .field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS |
+                      UCP_MEM_MAP_PARAM_FIELD_LENGTH,
+        .address    = gpu_memory,
+        .length     = 100
+    };
+    ucp_mem_attr_t attr = {
+        .field_mask = UCP_MEM_ATTR_FIELD_MEM_TYPE
+    };
+    ucs_ternary_auto_value_t saved = ucs_global_opts.enable_memtype_cache;
+    ucp_config_t *config;
+    ucp_context_h context;
+    ucp_mem_h memh;
+
+    ucs_global_opts.enable_memtype_cache = memtype_cache;
+    CU_ASSERT_FATAL(ucp_config_read(NULL, NULL, &config) == UCS_OK);
+    CU_ASSERT_FATAL(ucp_config_modify(config, "TLS", "cxi_trig") == UCS_OK);
+    CU_ASSERT_FATAL(ucp_init(&params, config, &context) == UCS_OK);
+    ucp_config_release(config);
+    CU_ASSERT_FATAL(ucp_mem_map(context, &map, &memh) == UCS_OK);
+    CU_ASSERT(ucp_mem_query(memh, &attr) == UCS_OK);
+    CU_ASSERT(ucp_mem_unmap(context, memh) == UCS_OK);
+    ucp_cleanup(context);
+    ucs_global_opts.enable_memtype_cache = saved;
+    return attr.mem_type;
+}
+
+/* UCP asks the transport, if it does not trust its own list of what GPUs have
+ * allocated, which is empty without a module of UCX for them */
+static void test_ucp(void)
+{
+    unsigned i;
+
+    for (i = 0; i < ST_CUNIT_COUNT(runtimes); ++i) {
+        unlabel();
+        label(i, LENGTH, 0);
+        fab_intercept_gpu_memory(1, 0);
+        CU_ASSERT(type_for_ucp(UCS_NO) == runtimes[i].type);
+        CU_ASSERT(fab_intercept_region().iface == runtimes[i].iface);
+        CU_ASSERT(type_for_ucp(UCS_TRY) == UCS_MEMORY_TYPE_HOST);
+    }
+    fab_intercept_gpu_memory(0, 0);
+    unlabel();
+}
+
 int main(int argc, char **argv)
 {
     static const st_cunit_case_t cases[] = {
@@ -449,7 +503,8 @@ int main(int argc, char **argv)
         {"must", test_must},
         {"moved", test_moved},
         {"moved_with_desc", test_moved_with_desc},
-        {"deferred", test_deferred}
+        {"deferred", test_deferred},
+        {"ucp", test_ucp}
     };
 
     return st_cunit_main("uct_gpu", cases, ST_CUNIT_COUNT(cases), argc, argv);

@@ -31,14 +31,14 @@ typedef enum {
 
 /** Operations of one kind that were started. */
 typedef struct uct_trig_stats_ops {
-    uint64_t count;
+    uint64_t count; /**< How many */
     uint64_t bytes; /**< Their payload */
 } uct_trig_stats_ops_t;
 
 
 /** Counts of an interface, since it was opened. */
 typedef struct uct_trig_iface_stats {
-    uct_trig_stats_ops_t ops[UCT_TRIG_STATS_LAST];
+    uct_trig_stats_ops_t ops[UCT_TRIG_STATS_LAST]; /**< Started, by kind */
     uint64_t             completed;     /**< Of these, done */
     uint64_t             failed;        /**< Of these, failed or cancelled */
     uint64_t             no_descriptor; /**< Calls that were refused: too many
@@ -107,7 +107,14 @@ void uct_trig_iface_stats_print(const uct_trig_iface_stats_t *stats,
                                 FILE *stream);
 
 
-/** The same for a memory domain. See @ref uct_trig_iface_stats_print. */
+/**
+ * Print counts of a memory domain, as @ref uct_trig_iface_stats_print does.
+ *
+ * @param [in] stats  The counts.
+ * @param [in] stream Where to.
+ *
+ * Threads: any.
+ */
 void uct_trig_md_stats_print(const uct_trig_md_stats_t *stats, FILE *stream);
 
 #ifdef __cplusplus
