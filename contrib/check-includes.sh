@@ -10,7 +10,7 @@ libc+='pthread|sched|semaphore|signal|stdalign|stdarg|stdatomic|stdbool|'
 libc+='stddef|stdint|stdio|stdlib|string|strings|syslog|time|ucontext|unistd)\.h|'
 libc+='(sys|linux|net|netinet|arpa)/.*'
 config='config\.h|ucx_st_config\.h'
-ours='ucs_gstream(_event|_group)?\.h|ucs_trace\.h|uct_trig\.h|ucp_st\.h|ucp_st_batch\.h|ucp_st_def\.h|ucp_st_mem\.h|ucp_st_rma\.h|ucp_st_channel\.h|mpix_queue\.h'
+ours='ucs_gstream(_event|_group)?\.h|ucs_trace\.h|uct_trig(_stats)?\.h|ucp_st\.h|ucp_st_batch\.h|ucp_st_def\.h|ucp_st_mem\.h|ucp_st_rma\.h|ucp_st_channel\.h|mpix_queue\.h'
 # What libucx-dev installs
 ucx_api='ucp/api/.*|uct/api/.*|'
 ucx_api+='ucs/(arch|config|datastruct|memory|sys|time|type)/.*'
@@ -54,7 +54,7 @@ check_folder src/ucs_ext 'ucs/.*|ucs_(ext_config|gstream(_event|_group)?)\.h' \
 check_folder src/prov/cxiemu 'rdma/.*'
 # The version of the running UCX is told by ucp alone
 check_folder src/uct/cxi_trig \
-    'ucs_ext/.*|ucs_(gstream|trace)\.h|uct_trig\.h|ucm/api/.*|ucs/.*|uct/(api|base)/.*|rdma/.*|cxiemu\.h' \
+    'ucs_ext/.*|ucs_(gstream|trace)\.h|uct_trig(_stats)?\.h|ucm/api/.*|ucs/.*|uct/(api|base)/.*|rdma/.*|cxiemu\.h' \
     '/cxi_trig_guard\.c$' 'ucp/api/.*'
 check_folder src/ucp/st \
     'ucs_ext/.*|ucs_(ext_config|gstream|trace)\.h|ucs/.*|ucp/api/.*|uct/api/.*|uct_trig\.h|ucp_st\.h|ucp_st_batch\.h|ucp_st_def\.h|ucp_st_channel\.h'

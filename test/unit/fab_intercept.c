@@ -21,6 +21,7 @@
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_eq.h>
+#include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
 
 #include <dlfcn.h>
@@ -50,6 +51,12 @@ static const void *failed_caller;
 static uint64_t   counts[FAB_CALL_LAST];
 static int64_t    num_open;
 
+/* The stand-in for memory of GPUs. One thread. */
+static int          takes_gpu_memory;
+static int          wants_gpu_desc;
+static fab_region_t last_region;
+static void         *last_desc;
+
 static const char *const names[FAB_CALL_LAST] = {
     [FAB_CALL_FABRIC]     = "fi_fabric",
     [FAB_CALL_DOMAIN]     = "fi_domain",
@@ -57,7 +64,7 @@ static const char *const names[FAB_CALL_LAST] = {
     [FAB_CALL_AV]         = "fi_av_open",
     [FAB_CALL_CNTR]       = "fi_cntr_open",
     [FAB_CALL_EP]         = "fi_endpoint",
-    [FAB_CALL_MR]         = "fi_mr_reg",
+    [FAB_CALL_MR]         = "fi_mr_regattr",
     [FAB_CALL_BIND]       = "fi_bind",
     [FAB_CALL_ENABLE]     = "fi_enable",
     [FAB_CALL_GETWAIT]    = "fi_control(FI_GETWAIT)",
@@ -195,6 +202,44 @@ static void count_posted(const struct fid_ep *ep)
 int64_t fab_intercept_open(void)
 {
     return ATOMIC_GET(num_open);
+}
+
+void fab_intercept_gpu_memory(int is_taken, int wants_desc)
+{
+    takes_gpu_memory = is_taken;
+    wants_gpu_desc   = wants_desc;
+}
+
+fab_region_t fab_intercept_region(void)
+{
+    return last_region;
+}
+
+void *fab_intercept_write_desc(void)
+{
+    return last_desc;
+}
+
+/* A copy without what the provider has not got; NULL: no memory */
+static struct fi_info *without_gpu_memory(const struct fi_info *info)
+{
+    struct fi_info *plain = fi_dupinfo(info);
+
+    if (plain != NULL) {
+        plain->caps                 &= ~FI_HMEM;
+        plain->domain_attr->mr_mode &= ~FI_MR_HMEM;
+    }
+    return plain;
+}
+
+static void add_gpu_memory(struct fi_info *info)
+{
+    for (; takes_gpu_memory && (info != NULL); info = info->next) {
+        info->caps |= FI_HMEM;
+        if (wants_gpu_desc) {
+            info->domain_attr->mr_mode |= FI_MR_HMEM;
+        }
+    }
 }
 
 /* 0, or what the call is to return */
@@ -367,6 +412,7 @@ static ssize_t hook_writemsg(struct fid_ep *ep, const struct fi_msg_rma *msg,
     int ret = refuse(FAB_CALL_WRITE, CALLER);
 
     count_posted(ep);
+    last_desc = (msg->desc == NULL) ? NULL : msg->desc[0];
     return (ret != 0) ? ret : real_rma->writemsg(ep, msg, flags);
 }
 
@@ -382,11 +428,14 @@ static ssize_t hook_readmsg(struct fid_ep *ep, const struct fi_msg_rma *msg,
 static int hook_ep_open(struct fid_domain *domain, struct fi_info *info,
                         struct fid_ep **ep, void *context)
 {
-    int ret = refuse(FAB_CALL_EP, CALLER);
+    struct fi_info *plain = without_gpu_memory(info);
+    int ret               = refuse(FAB_CALL_EP, CALLER);
 
     if (ret == 0) {
-        ret = real_domain->endpoint(domain, info, ep, context);
+        ret = (plain == NULL) ? -FI_ENOMEM :
+              real_domain->endpoint(domain, plain, ep, context);
     }
+    fi_freeinfo(plain);
     if (ret == 0) {
         hook_fid(&(*ep)->fid);
         REPLACE(&(*ep)->cm, cm, getname, hook_getname);
@@ -399,18 +448,29 @@ static int hook_ep_open(struct fid_domain *domain, struct fi_info *info,
     return ret;
 }
 
-static int hook_mr_reg(struct fid *fid, const void *buffer, size_t length,
-                       uint64_t access, uint64_t offset, uint64_t key,
-                       uint64_t flags, struct fid_mr **mr, void *context)
+static int hook_mr_regattr(struct fid *fid, const struct fi_mr_attr *attr,
+                           uint64_t flags, struct fid_mr **mr)
 {
-    int ret = refuse(FAB_CALL_MR, CALLER);
+    struct fi_mr_attr plain = *attr;
+    int ret                 = refuse(FAB_CALL_MR, CALLER);
 
+    plain.iface           = FI_HMEM_SYSTEM;
+    plain.device.reserved = 0;
     if (ret == 0) {
-        ret = real_mr->reg(fid, buffer, length, access, offset, key, flags, mr,
-                           context);
+        ret = real_mr->regattr(fid, &plain, flags & ~FI_HMEM_DEVICE_ONLY, mr);
     }
     if (ret == 0) {
         hook_fid(&(*mr)->fid);
+        (void)pthread_mutex_lock(&lock);
+        last_region = (fab_region_t){
+            .address = attr->mr_iov[0].iov_base,
+            .length  = attr->mr_iov[0].iov_len,
+            .iface   = attr->iface,
+            .device  = attr->device.cuda,
+            .flags   = flags,
+            .desc    = (*mr)->mem_desc
+        };
+        (void)pthread_mutex_unlock(&lock);
     }
     return ret;
 }
@@ -418,18 +478,21 @@ static int hook_mr_reg(struct fid *fid, const void *buffer, size_t length,
 static int hook_domain_open(struct fid_fabric *fabric, struct fi_info *info,
                             struct fid_domain **domain, void *context)
 {
-    int ret = refuse(FAB_CALL_DOMAIN, CALLER);
+    struct fi_info *plain = without_gpu_memory(info);
+    int ret               = refuse(FAB_CALL_DOMAIN, CALLER);
 
     if (ret == 0) {
-        ret = real_fabric->domain(fabric, info, domain, context);
+        ret = (plain == NULL) ? -FI_ENOMEM :
+              real_fabric->domain(fabric, plain, domain, context);
     }
+    fi_freeinfo(plain);
     if (ret == 0) {
         hook_fid(&(*domain)->fid);
         REPLACE(&(*domain)->ops, domain, cq_open, hook_cq_open);
         REPLACE(&(*domain)->ops, domain, av_open, hook_av_open);
         REPLACE(&(*domain)->ops, domain, cntr_open, hook_cntr_open);
         REPLACE(&(*domain)->ops, domain, endpoint, hook_ep_open);
-        REPLACE(&(*domain)->mr, mr, reg, hook_mr_reg);
+        REPLACE(&(*domain)->mr, mr, regattr, hook_mr_regattr);
     }
     return ret;
 }
@@ -457,13 +520,17 @@ ucs_status_t uct_cxi_trig_prov_find(const uct_cxi_trig_prov_want_t *want,
     static __typeof__(&uct_cxi_trig_prov_find) real_find;
     static uct_cxi_trig_prov_ops_t my_ops;
     static uct_cxi_trig_prov_t my_prov;
+    uct_cxi_trig_prov_want_t asked = *want;
     ucs_status_t status;
 
     (void)pthread_mutex_lock(&lock);
     if (real_find == NULL) {
         *(void**)&real_find = dlsym(RTLD_NEXT, "uct_cxi_trig_prov_find");
     }
-    status = real_find(want, prov_p, info_p);
+    if (takes_gpu_memory) {
+        asked.gpu_memory = UCS_NO;
+    }
+    status = real_find(&asked, prov_p, info_p);
     if ((status == UCS_OK) && (real_prov == NULL)) {
         real_prov     = (*prov_p)->ops;
         my_ops        = *real_prov;
@@ -472,6 +539,9 @@ ucs_status_t uct_cxi_trig_prov_find(const uct_cxi_trig_prov_want_t *want,
         my_prov.ops   = &my_ops;
     }
     if (status == UCS_OK) {
+        if (want->gpu_memory != UCS_NO) {
+            add_gpu_memory(*info_p);
+        }
         *prov_p = &my_prov;
     }
     (void)pthread_mutex_unlock(&lock);

@@ -7,6 +7,7 @@
 #ifndef FAB_INTERCEPT_H_
 #define FAB_INTERCEPT_H_
 
+#include <stddef.h>
 #include <stdint.h>
 
 /** Calls that may be refused. */
@@ -55,6 +56,30 @@ uint64_t fab_intercept_count(fab_call_t call);
 /** Messages, writes and reads that were posted to a device's endpoints that are
  *  open. */
 uint64_t fab_intercept_posted(const char *device);
+
+/** A memory region as the transport wants it. */
+typedef struct fab_region {
+    const void *address;
+    size_t     length;
+    int        iface;  /**< enum fi_hmem_iface */
+    int        device;
+    uint64_t   flags;
+    void       *desc;  /**< Of the region that it became */
+} fab_region_t;
+
+
+/**
+ * Have domains that are opened from now on take memory of GPUs (FI_HMEM), and
+ * want descriptors of it (FI_MR_HMEM). It is a stand-in: the provider is given
+ * that memory as the host's.
+ */
+void fab_intercept_gpu_memory(int is_taken, int wants_desc);
+
+/** The region that was registered last. */
+fab_region_t fab_intercept_region(void);
+
+/** The descriptor of the first piece of what fi_writemsg() was given last. */
+void *fab_intercept_write_desc(void);
 
 /** Objects that were opened and not closed. */
 int64_t fab_intercept_open(void);

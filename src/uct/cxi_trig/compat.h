@@ -14,6 +14,8 @@
 #include <uct/base/uct_md.h>
 #include <ucs/datastruct/mpool.h>
 
+#include <rdma/fi_domain.h>
+
 /** True when compiled for UCX major.minor or later. */
 #define UCT_CXI_TRIG_UCX_GE(_major, _minor) \
     (UCT_API >= UCT_VERSION(_major, _minor))
@@ -43,6 +45,25 @@ typedef const uct_md_mem_reg_params_t *uct_cxi_trig_reg_params_t;
 #else
 typedef unsigned uct_cxi_trig_reg_params_t;
 #define UCT_CXI_TRIG_REG_FLAGS(_params) (_params)
+#endif
+
+/* 1.14: memory of GPUs may come with a file descriptor (dmabuf), which
+ * libfabric takes from 1.20 on */
+#if UCT_CXI_TRIG_UCX_GE(1, 14) && defined(FI_MR_DMABUF)
+#define UCT_CXI_TRIG_HAS_DMABUF 1
+#define UCT_CXI_TRIG_MD_FLAG_DMABUF UCT_MD_FLAG_REG_DMABUF
+#else
+#define UCT_CXI_TRIG_HAS_DMABUF 0
+#define UCT_CXI_TRIG_MD_FLAG_DMABUF 0
+#endif
+
+/* 1.22: what is asked of memory is told in an extended structure */
+#if UCT_CXI_TRIG_UCX_GE(1, 22)
+typedef uct_md_mem_attr_v2_t uct_cxi_trig_mem_attr_t;
+#define UCT_CXI_TRIG_MEM_ATTR(_field) UCT_MD_MEM_ATTR_V2_FIELD_##_field
+#else
+typedef uct_md_mem_attr_t uct_cxi_trig_mem_attr_t;
+#define UCT_CXI_TRIG_MEM_ATTR(_field) UCT_MD_MEM_ATTR_FIELD_##_field
 #endif
 
 /* 1.14: UCP has a cache of registrations, for the memory types that an MD

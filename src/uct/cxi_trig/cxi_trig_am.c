@@ -25,20 +25,29 @@ static ssize_t uct_cxi_trig_am_post(uct_cxi_trig_tx_op_t *op)
 
 static ssize_t uct_cxi_trig_am_post_iov(uct_cxi_trig_tx_op_t *op)
 {
-    return fi_sendv(op->peer->iface->net.ep, op->am.iov, NULL, op->am.count,
-                    op->peer->addr, &op->req);
+    return fi_sendv(op->peer->iface->net.ep, op->am.iov, op->am.desc,
+                    op->am.count, op->peer->addr, &op->req);
 }
 
 static const uct_cxi_trig_tx_kind_t uct_cxi_trig_am_copied = {
     .post     = uct_cxi_trig_am_post,
     .finish   = uct_cxi_trig_tx_finish_none,
-    .is_zcopy = 0
+    .is_zcopy = 0,
+    .stat     = UCT_TRIG_STATS_AM
 };
 
 static const uct_cxi_trig_tx_kind_t uct_cxi_trig_am_zcopied = {
     .post     = uct_cxi_trig_am_post_iov,
     .finish   = uct_cxi_trig_tx_finish_none,
-    .is_zcopy = 1
+    .is_zcopy = 1,
+    .stat     = UCT_TRIG_STATS_AM_ZCOPY
+};
+
+static const uct_cxi_trig_tx_kind_t uct_cxi_trig_am_probes = {
+    .post     = uct_cxi_trig_am_post,
+    .finish   = uct_cxi_trig_tx_finish_none,
+    .is_zcopy = 0,
+    .stat     = UCT_TRIG_STATS_PROBE
 };
 
 static ucs_status_t uct_cxi_trig_am_get(uct_cxi_trig_ep_t *ep,
@@ -60,7 +69,11 @@ ucs_status_t uct_cxi_trig_am_probe(uct_cxi_trig_ep_t *ep)
     ucs_status_t status;
 
     status = uct_cxi_trig_am_get(ep, UCT_CXI_TRIG_MSG_PROBE, &op);
-    return (status == UCS_OK) ? uct_cxi_trig_tx_send(op, 0) : status;
+    if (status != UCS_OK) {
+        return status;
+    }
+    op->kind = &uct_cxi_trig_am_probes;
+    return uct_cxi_trig_tx_send(op, 0);
 }
 
 ucs_status_t uct_cxi_trig_ep_am_short(uct_ep_h uct_ep, uint8_t id,
@@ -160,13 +173,14 @@ ucs_status_t uct_cxi_trig_ep_am_zcopy(uct_ep_h uct_ep, uint8_t id,
     op->kind      = &uct_cxi_trig_am_zcopied;
     op->msg.am_id = id;
     /* The header lies behind ours, and is copied with it */
-    op->am.count  = 1;
-    op->am.iov[0] = (struct iovec){
+    op->am.count   = 1;
+    op->am.desc[0] = NULL;
+    op->am.iov[0]  = (struct iovec){
         .iov_base = &op->msg,
         .iov_len  = sizeof(op->msg) + header_length
     };
     memcpy(op->payload, header, header_length);
-    uct_cxi_trig_tx_add_iov(&op->am, iov, iovcnt);
+    uct_cxi_trig_tx_add_iov(iface, &op->am, iov, iovcnt);
     UCT_TL_EP_STAT_OP(&ep->super, AM, ZCOPY, length);
     return uct_cxi_trig_tx_start(op, length, comp);
 }

@@ -152,19 +152,22 @@ static void uct_cxi_trig_amo_finish(uct_cxi_trig_tx_op_t *op)
 static const uct_cxi_trig_tx_kind_t uct_cxi_trig_amo_plain = {
     .post     = uct_cxi_trig_amo_post_plain,
     .finish   = uct_cxi_trig_tx_finish_none,
-    .is_zcopy = 0
+    .is_zcopy = 0,
+    .stat     = UCT_TRIG_STATS_ATOMIC
 };
 
 static const uct_cxi_trig_tx_kind_t uct_cxi_trig_amo_fetch = {
     .post     = uct_cxi_trig_amo_post_fetch,
     .finish   = uct_cxi_trig_amo_finish,
-    .is_zcopy = 0
+    .is_zcopy = 0,
+    .stat     = UCT_TRIG_STATS_ATOMIC
 };
 
 static const uct_cxi_trig_tx_kind_t uct_cxi_trig_amo_cswap = {
     .post     = uct_cxi_trig_amo_post_cswap,
     .finish   = uct_cxi_trig_amo_finish,
-    .is_zcopy = 0
+    .is_zcopy = 0,
+    .stat     = UCT_TRIG_STATS_ATOMIC
 };
 
 /* Whether the provider has the operation, in the form that is asked for. */

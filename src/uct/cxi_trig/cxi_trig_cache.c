@@ -27,6 +27,13 @@
 #include <sys/mman.h>
 
 
+/** What is looked for. */
+typedef struct uct_cxi_trig_cache_want {
+    unsigned flags;     /**< Of the registration */
+    int      is_missed; /**< It was not there */
+} uct_cxi_trig_cache_want_t;
+
+
 /** A region of the cache. */
 typedef struct uct_cxi_trig_cache_region {
     ucs_rcache_region_t super;
@@ -41,21 +48,24 @@ static ucs_status_t uct_cxi_trig_cache_reg(void *context, ucs_rcache_t *rcache,
 {
     uct_cxi_trig_cache_region_t *region =
             ucs_derived_of(rregion, uct_cxi_trig_cache_region_t);
-    unsigned flags = *(const unsigned*)arg;
+    uct_cxi_trig_cache_want_t *want = arg;
+    unsigned flags                  = want->flags;
 
     if (rcache_flags & UCS_RCACHE_MEM_REG_HIDE_ERRORS) {
         flags |= UCT_MD_MEM_FLAG_HIDE_ERRORS; /* It is tried again */
     }
 
+    want->is_missed      = 1;
     region->memh.address = (void*)rregion->super.start;
     region->memh.length  = rregion->super.end - rregion->super.start;
-    return uct_cxi_trig_memh_open(context, &region->memh, flags);
+    return uct_cxi_trig_memh_open(context, &region->memh, flags, NULL);
 }
 
 static void uct_cxi_trig_cache_dereg(void *context, ucs_rcache_t *rcache,
                                      ucs_rcache_region_t *rregion)
 {
     uct_cxi_trig_memh_close(
+            context,
             &ucs_derived_of(rregion, uct_cxi_trig_cache_region_t)->memh);
 }
 
@@ -122,11 +132,16 @@ ucs_status_t uct_cxi_trig_cache_get(uct_cxi_trig_md_t *md, void *address,
                                     size_t length, unsigned flags,
                                     uct_mem_h *memh_p)
 {
+    uct_cxi_trig_cache_want_t want = {
+        .flags = flags
+    };
     ucs_rcache_region_t *region;
     ucs_status_t status;
 
     status = ucs_rcache_get(md->rcache, address, length, PROT_READ | PROT_WRITE,
-                            &flags, &region);
+                            &want, &region);
+    uct_cxi_trig_stats_atomic(want.is_missed ? &md->stats.cache_misses :
+                                               &md->stats.cache_hits, 1);
     if (status == UCS_OK) {
         *memh_p = &ucs_derived_of(region, uct_cxi_trig_cache_region_t)->memh;
     }

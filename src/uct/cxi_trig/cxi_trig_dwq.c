@@ -50,6 +50,7 @@ static void uct_cxi_trig_dwq_init_rma(uct_cxi_trig_iface_t *iface,
     rma->ep                = iface->net.ep;
     rma->flags             = flags;
     rma->msg.msg_iov       = &op->put.source;
+    rma->msg.desc          = &op->put.desc;
     rma->msg.iov_count     = 1;
     rma->msg.rma_iov       = &op->put.target;
     rma->msg.rma_iov_count = 1;
@@ -253,6 +254,7 @@ void uct_cxi_trig_dwq_cleanup(uct_cxi_trig_iface_t *iface)
 static void uct_cxi_trig_dwq_note_failure(uct_cxi_trig_dwq_op_t *op,
                                           ucs_status_t status)
 {
+    ++op->peer->iface->stats.deferred_failed;
     if (op->deferred.completion != NULL) {
         __atomic_store_n(&op->deferred.completion->failed, 1, __ATOMIC_RELAXED);
     }
@@ -270,7 +272,9 @@ void uct_cxi_trig_dwq_complete(uct_cxi_trig_iface_t *iface,
     uct_trig_done_func_t done = op->deferred.done;
     void *arg                 = op->deferred.arg;
 
-    if (status != UCS_OK) {
+    if (status == UCS_OK) {
+        ++iface->stats.deferred_done;
+    } else {
         uct_cxi_trig_dwq_note_failure(op, status);
     }
     uct_cxi_trig_dwq_unpost(iface, op, status);
@@ -355,6 +359,7 @@ static ucs_status_t uct_cxi_trig_dwq_get(uct_cxi_trig_ep_t *ep, ucs_mpool_t *mp,
     }
     if (status == UCS_OK) {
         status = uct_cxi_trig_credit_take(&dwq->credit, deferred->resv);
+        iface->stats.no_entry += (status == UCS_ERR_NO_RESOURCE);
     }
     if (status != UCS_OK) {
         return status;
@@ -392,6 +397,7 @@ ucs_status_t uct_cxi_trig_dwq_post(uct_cxi_trig_iface_t *iface,
     op->is_posted = 1;
     ret = iface->dwq.ops->post(iface, op);
     if (ret == 0) {
+        ++iface->stats.deferred;
         return UCS_OK;
     }
 
@@ -432,6 +438,8 @@ uct_cxi_trig_dwq_get_rma(uct_ep_h uct_ep, ucs_mpool_t *mp,
                          uct_cxi_trig_dwq_op_t **op_p)
 {
     uct_cxi_trig_ep_t *ep = ucs_derived_of(uct_ep, uct_cxi_trig_ep_t);
+    int needs_desc        = uct_cxi_trig_iface_md(
+                                    uct_cxi_trig_ep_iface(ep))->needs_desc;
     uct_cxi_trig_dwq_op_t *op;
     ucs_status_t status;
 
@@ -447,6 +455,8 @@ uct_cxi_trig_dwq_get_rma(uct_ep_h uct_ep, ucs_mpool_t *mp,
         op->local = put->local;
         ++op->local->refs;
     }
+    op->put.desc            = (needs_desc && (put->local != NULL)) ?
+                              fi_mr_desc(put->local->mr) : NULL;
     op->put.source.iov_base = (void*)put->buffer;
     op->put.source.iov_len  = put->length;
     op->put.target.addr     = put->remote_addr - put->rkey.base;

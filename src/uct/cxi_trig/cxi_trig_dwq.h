@@ -46,6 +46,7 @@ typedef struct uct_trig_op {
     union {
         struct { /* Or a get, from target to source */
             struct iovec      source;
+            void              *desc;
             struct fi_rma_iov target;
             struct fi_op_rma  op;
         } put;

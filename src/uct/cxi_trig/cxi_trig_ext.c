@@ -32,8 +32,8 @@ ucs_status_t uct_trig_iface_query(uct_iface_h uct_iface,
     }
 
     md                 = uct_cxi_trig_iface_md(iface);
-    /* No provider of ours asks for local keys */
     attr->flags        = (md->emu == NULL) ? 0 : UCT_TRIG_IFACE_FLAG_EMULATED;
+    attr->flags       |= md->needs_desc ? UCT_TRIG_IFACE_FLAG_LOCAL_MEM : 0;
     attr->max_put      = ucs_min(md->info->ep_attr->max_msg_size,
                                  md->prov->max_put);
     attr->max_count    = md->prov->max_count;

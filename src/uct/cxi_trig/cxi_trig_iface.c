@@ -24,6 +24,8 @@
 #include <ucs/debug/log.h>
 #include <ucs/sys/string.h>
 
+#include <string.h>
+
 /* UCP needs this much in one message (its UCP_MIN_BCOPY), and some to spare */
 #define UCT_CXI_TRIG_SEG_MIN 256
 #define UCT_CXI_TRIG_SEG_MAX UCS_MBYTE
@@ -186,6 +188,7 @@ uct_cxi_trig_is_reachable_v2(const uct_iface_h iface,
 
 static void uct_cxi_trig_iface_vfs_refresh(uct_iface_h iface)
 {
+    uct_cxi_trig_stats_vfs_iface(ucs_derived_of(iface, uct_cxi_trig_iface_t));
 }
 
 static ucs_status_t uct_cxi_trig_ep_query(uct_ep_h ep, uct_ep_attr_t *attr)
@@ -277,6 +280,7 @@ uct_cxi_trig_iface_configure(uct_cxi_trig_iface_t *iface,
                                 1e9;
     iface->num_cntrs          = 0;
     iface->has_told           = 0;
+    memset(&iface->stats, 0, sizeof(iface->stats));
     ucs_list_head_init(&iface->failed);
     ucs_list_head_init(&iface->cntrs);
     ucs_list_head_init(&iface->mems);
@@ -372,6 +376,7 @@ static UCS_CLASS_CLEANUP_FUNC(uct_cxi_trig_iface_t)
     uct_base_iface_progress_disable(&self->super.super,
                                     UCT_PROGRESS_SEND | UCT_PROGRESS_RECV);
     uct_cxi_trig_net_close_ep(&self->net);
+    uct_cxi_trig_stats_tell_iface(self);
     uct_cxi_trig_mem_cleanup(self);
     uct_cxi_trig_dwq_cleanup(self);
     uct_cxi_trig_cntr_cleanup(self);

@@ -10,6 +10,7 @@
 #include "cxi_trig_dwq.h"
 #include "cxi_trig_md.h"
 #include "cxi_trig_net.h"
+#include "cxi_trig_stats.h"
 #include "cxi_trig_track.h"
 
 #include <ucs/datastruct/arbiter.h>
@@ -52,6 +53,7 @@ typedef struct uct_cxi_trig_iface {
     size_t               seg_size; /**< Longest payload of a message */
     ucs_list_link_t      failed;   /**< Endpoints to be reported */
     int                  has_told; /**< Of peers of other versions */
+    uct_trig_iface_stats_t stats;
 
     struct {
         unsigned                   max_polls; /**< Before sleeping; 0: never */

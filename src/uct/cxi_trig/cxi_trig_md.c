@@ -8,6 +8,7 @@
 
 #include "cxi_trig_md.h"
 #include "cxi_trig_cache.h"
+#include "cxi_trig_gpu.h"
 #include "cxi_trig_mem.h"
 #include "cxi_trig_memh.h"
 #include "cxi_trig_proto.h"
@@ -16,6 +17,7 @@
 
 #include <cxiemu.h>
 
+#include <ucs/config/global_opts.h>
 #include <ucs/debug/log.h>
 #include <ucs/debug/memtrack_int.h>
 #include <ucs/sys/math.h>
@@ -60,6 +62,18 @@ static ucs_config_field_t uct_cxi_trig_md_config_table[] = {
      ucs_offsetof(uct_cxi_trig_md_config_t, want.traffic_class),
      UCS_CONFIG_TYPE_ENUM(uct_cxi_trig_prov_traffic_classes)},
 
+    {"GPU_MEMORY", "try",
+     "Register memory of GPUs (CUDA, ROCm): y, n; try: if the provider can\n"
+     "(FI_HMEM), and the program has loaded a GPU's runtime before it makes\n"
+     "its UCX context. n: memory of GPUs is not told from the host's.",
+     ucs_offsetof(uct_cxi_trig_md_config_t, want.gpu_memory),
+     UCS_CONFIG_TYPE_TERNARY},
+
+    {"STATS", "n",
+     "Write what interfaces and memory domains have counted to the standard\n"
+     "error output when they are closed.",
+     ucs_offsetof(uct_cxi_trig_md_config_t, stats), UCS_CONFIG_TYPE_BOOL},
+
 #if UCT_CXI_TRIG_MD_HAS_CACHE
     {"RCACHE", "try",
      "Keep registrations of memory for the next use (y/n); try: where UCX can\n"
@@ -75,6 +89,20 @@ static ucs_config_field_t uct_cxi_trig_md_config_table[] = {
 };
 
 
+/* A provider is not asked for memory that the program cannot have. */
+static ucs_status_t
+uct_cxi_trig_md_find_prov(const uct_cxi_trig_md_config_t *config,
+                          const uct_cxi_trig_prov_t **prov_p,
+                          struct fi_info **info_p)
+{
+    uct_cxi_trig_prov_want_t want = config->want;
+
+    if ((want.gpu_memory == UCS_TRY) && (uct_cxi_trig_gpu_loaded() == 0)) {
+        want.gpu_memory = UCS_NO;
+    }
+    return uct_cxi_trig_prov_find(&want, prov_p, info_p);
+}
+
 /* UCX gives no settings here: read them from the environment. */
 static ucs_status_t uct_cxi_trig_md_list(struct fi_info **info_p)
 {
@@ -87,9 +115,8 @@ static ucs_status_t uct_cxi_trig_md_list(struct fi_info **info_p)
         return status;
     }
 
-    status = uct_cxi_trig_prov_find(
-            &ucs_derived_of(config, uct_cxi_trig_md_config_t)->want, &prov,
-            info_p);
+    status = uct_cxi_trig_md_find_prov(
+            ucs_derived_of(config, uct_cxi_trig_md_config_t), &prov, info_p);
     uct_config_release(config);
     return status;
 }
@@ -148,7 +175,10 @@ uct_cxi_trig_md_query_resources(uct_component_t *component,
 static uint64_t uct_cxi_trig_md_flags(const uct_cxi_trig_md_t *md)
 {
     return UCT_MD_FLAG_REG | UCT_MD_FLAG_NEED_RKEY | UCT_MD_FLAG_ADVISE |
-           (md->prov->revokes ? UCT_MD_FLAG_INVALIDATE : 0);
+           (md->prov->revokes ? UCT_MD_FLAG_INVALIDATE : 0) |
+           (md->needs_desc ? UCT_MD_FLAG_NEED_MEMH : 0) |
+           (uct_cxi_trig_prov_has_gpu_memory(md->info) ?
+            UCT_CXI_TRIG_MD_FLAG_DMABUF : 0);
 }
 
 static ucs_status_t uct_cxi_trig_md_query(uct_md_h uct_md,
@@ -160,15 +190,21 @@ static ucs_status_t uct_cxi_trig_md_query(uct_md_h uct_md,
     uct_md_base_md_query(attr);
 #endif
 #if UCT_CXI_TRIG_UCX_GE(1, 14)
-    attr->cache_mem_types = UCS_BIT(UCS_MEMORY_TYPE_HOST);
+    attr->cache_mem_types = md->reg_types;
+#endif
+#if UCT_CXI_TRIG_UCX_GE(1, 15)
+    /* Where pages need not be there, registration does not wait for them */
+    attr->reg_nonblock_mem_types =
+            (md->info->domain_attr->mr_mode & FI_MR_ALLOCATED) ?
+            0 : UCS_BIT(UCS_MEMORY_TYPE_HOST);
 #endif
     UCT_CXI_TRIG_MD_ATTR(attr, flags)            = uct_cxi_trig_md_flags(md);
-    UCT_CXI_TRIG_MD_ATTR(attr, reg_mem_types)    =
-            UCS_BIT(UCS_MEMORY_TYPE_HOST);
+    UCT_CXI_TRIG_MD_ATTR(attr, reg_mem_types)    = md->reg_types;
+    /* What is copied is copied by the processor */
     UCT_CXI_TRIG_MD_ATTR(attr, access_mem_types) =
             UCS_BIT(UCS_MEMORY_TYPE_HOST);
     UCT_CXI_TRIG_MD_ATTR(attr, alloc_mem_types)  = 0;
-    UCT_CXI_TRIG_MD_ATTR(attr, detect_mem_types) = 0;
+    UCT_CXI_TRIG_MD_ATTR(attr, detect_mem_types) = md->detect_types;
     UCT_CXI_TRIG_MD_ATTR(attr, max_alloc)        = 0;
     UCT_CXI_TRIG_MD_ATTR(attr, max_reg)          = ULONG_MAX;
     attr->rkey_packed_size = UCT_TRIG_RKEY_PACKED_LEN;
@@ -212,12 +248,65 @@ static ucs_status_t uct_cxi_trig_rkey_ptr(uct_component_t *component,
     return UCS_ERR_UNSUPPORTED;
 }
 
+/* UCS_ERR_INVALID_ADDR: not of a GPU, as UCX's own domains have it. CUDA's
+ * managed memory is left out: a processor reaches it, and UCX without modules
+ * of its own for GPUs can do nothing with what it thinks is not the host's. */
+static ucs_status_t
+uct_cxi_trig_md_find_gpu(uct_md_h uct_md, const void *address,
+                         uct_cxi_trig_gpu_mem_t *gpu)
+{
+    const uct_cxi_trig_md_t *md = ucs_derived_of(uct_md, uct_cxi_trig_md_t);
+
+    if (md->detect_types == 0) {
+        return UCS_ERR_UNSUPPORTED;
+    }
+    return (uct_cxi_trig_gpu_find(address, gpu) &&
+            (md->detect_types & UCS_BIT(gpu->type))) ?
+           UCS_OK : UCS_ERR_INVALID_ADDR;
+}
+
 static ucs_status_t
 uct_cxi_trig_md_detect_memory_type(uct_md_h md, const void *address,
                                    size_t length,
                                    ucs_memory_type_t *mem_type_p)
 {
-    return UCS_ERR_UNSUPPORTED;
+    uct_cxi_trig_gpu_mem_t gpu;
+    ucs_status_t status;
+
+    status = uct_cxi_trig_md_find_gpu(md, address, &gpu);
+    if (status == UCS_OK) {
+        *mem_type_p = gpu.type;
+    }
+    return status;
+}
+
+/* The range itself where that of the allocation is not known */
+static ucs_status_t uct_cxi_trig_md_mem_query(uct_md_h md, const void *address,
+                                              size_t length,
+                                              uct_cxi_trig_mem_attr_t *attr)
+{
+    uct_cxi_trig_gpu_mem_t gpu;
+    ucs_status_t status;
+
+    status = uct_cxi_trig_md_find_gpu(md, address, &gpu);
+    if (status != UCS_OK) {
+        return status;
+    }
+
+    if (attr->field_mask & UCT_CXI_TRIG_MEM_ATTR(MEM_TYPE)) {
+        attr->mem_type = gpu.type;
+    }
+    if (attr->field_mask & UCT_CXI_TRIG_MEM_ATTR(SYS_DEV)) {
+        attr->sys_dev = UCS_SYS_DEVICE_ID_UNKNOWN;
+    }
+    if (attr->field_mask & UCT_CXI_TRIG_MEM_ATTR(BASE_ADDRESS)) {
+        attr->base_address = (gpu.length > 0) ? (void*)gpu.start :
+                                                (void*)address;
+    }
+    if (attr->field_mask & UCT_CXI_TRIG_MEM_ATTR(ALLOC_LENGTH)) {
+        attr->alloc_length = (gpu.length > 0) ? gpu.length : length;
+    }
+    return UCS_OK;
 }
 
 static ucs_status_t uct_cxi_trig_cm_open(uct_component_t *component,
@@ -245,6 +334,7 @@ static void uct_cxi_trig_md_close(uct_md_h uct_md)
     uct_cxi_trig_md_t *md = ucs_derived_of(uct_md, uct_cxi_trig_md_t);
 
     uct_cxi_trig_cache_destroy(md);
+    uct_cxi_trig_stats_tell_md(md);
     uct_cxi_trig_target_close(md);
     uct_cxi_trig_md_close_domain(md);
     fi_freeinfo(md->info);
@@ -267,6 +357,7 @@ static uct_md_ops_t uct_cxi_trig_md_ops = {
     .mem_advise             = uct_cxi_trig_memh_advise,
     .mem_reg                = uct_cxi_trig_memh_reg,
     .mem_dereg              = uct_cxi_trig_memh_dereg,
+    .mem_query              = uct_cxi_trig_md_mem_query,
     .mkey_pack              = uct_cxi_trig_memh_pack,
 #if UCT_CXI_TRIG_MD_HAS_SOCKADDR
     .is_sockaddr_accessible = uct_cxi_trig_md_is_sockaddr_accessible,
@@ -338,6 +429,66 @@ uct_cxi_trig_md_find_emu(uct_cxi_trig_md_t *md)
     return ops;
 }
 
+/* Memory of GPUs that UCX knows by itself: it has a module for it. */
+static uint64_t uct_cxi_trig_md_types_of_ucx(void)
+{
+    uct_component_attr_t attr = {
+        .field_mask = UCT_COMPONENT_ATTR_FIELD_NAME
+    };
+    uint64_t types            = 0;
+    uct_component_h *components;
+    unsigned count, i;
+
+    if (uct_query_components(&components, &count) != UCS_OK) {
+        return 0;
+    }
+    for (i = 0; i < count; ++i) {
+        if (uct_component_query(components[i], &attr) != UCS_OK) {
+            continue;
+        }
+        if (!strncmp(attr.name, "cuda_", 5)) {
+            types |= UCS_BIT(UCS_MEMORY_TYPE_CUDA);
+        } else if (!strncmp(attr.name, "rocm_", 5)) {
+            types |= UCS_BIT(UCS_MEMORY_TYPE_ROCM);
+        }
+    }
+    uct_release_component_list(components);
+    return types;
+}
+
+/* Without a module of its own, UCX thinks that its list of what GPUs have
+ * allocated is complete when it is empty. */
+static void uct_cxi_trig_md_warn_of_cache(ucs_ternary_auto_value_t asked)
+{
+    if (ucs_global_opts.enable_memtype_cache == UCS_NO) {
+        return;
+    }
+    ucs_log((asked == UCS_YES) ? UCS_LOG_LEVEL_WARN : UCS_LOG_LEVEL_DIAG,
+            "this UCX has no module for GPUs: UCP takes their memory for the "
+            "host's, unless UCX_MEMTYPE_CACHE=n has it ask cxi_trig");
+}
+
+static void uct_cxi_trig_md_init_types(uct_cxi_trig_md_t *md,
+                                       ucs_ternary_auto_value_t asked)
+{
+    md->sees_gpus = (asked != UCS_NO);
+    md->reg_types = UCS_BIT(UCS_MEMORY_TYPE_HOST);
+    if (!md->sees_gpus || !uct_cxi_trig_prov_has_gpu_memory(md->info)) {
+        return;
+    }
+
+    md->needs_desc   = (md->info->domain_attr->mr_mode & FI_MR_HMEM) != 0;
+    md->reg_types   |= (asked == UCS_YES) ?
+                       (UCS_BIT(UCS_MEMORY_TYPE_CUDA) |
+                        UCS_BIT(UCS_MEMORY_TYPE_ROCM)) :
+                       uct_cxi_trig_gpu_loaded();
+    md->detect_types = md->reg_types & ~UCS_BIT(UCS_MEMORY_TYPE_HOST) &
+                       ~uct_cxi_trig_md_types_of_ucx();
+    if (md->detect_types != 0) {
+        uct_cxi_trig_md_warn_of_cache(asked);
+    }
+}
+
 static ucs_status_t uct_cxi_trig_md_open(uct_component_t *component,
                                          const char *md_name,
                                          const uct_md_config_t *uct_config,
@@ -354,7 +505,7 @@ static ucs_status_t uct_cxi_trig_md_open(uct_component_t *component,
         return UCS_ERR_NO_MEMORY;
     }
 
-    status = uct_cxi_trig_prov_find(&config->want, &md->prov, &list);
+    status = uct_cxi_trig_md_find_prov(config, &md->prov, &list);
     if (status != UCS_OK) {
         goto err_free;
     }
@@ -379,6 +530,9 @@ static ucs_status_t uct_cxi_trig_md_open(uct_component_t *component,
     md->loopback        = uct_cxi_trig_prov_is_local(md->prov, md->info);
     md->reg_cost        = ucs_linear_func_make(UCT_CXI_TRIG_MD_REG_COST, 0);
 
+    md->tells_stats     = config->stats;
+    uct_cxi_trig_md_init_types(md, config->want.gpu_memory);
+
     status = uct_cxi_trig_cache_create(md, config);
     if (status != UCS_OK) {
         goto err_close_domain;
@@ -396,9 +550,12 @@ err_free:
     return status;
 }
 
-static void uct_cxi_trig_md_vfs_init(uct_md_h md)
+static void uct_cxi_trig_md_vfs_init(uct_md_h uct_md)
 {
-    uct_cxi_trig_cache_vfs_init(ucs_derived_of(md, uct_cxi_trig_md_t));
+    uct_cxi_trig_md_t *md = ucs_derived_of(uct_md, uct_cxi_trig_md_t);
+
+    uct_cxi_trig_cache_vfs_init(md);
+    uct_cxi_trig_stats_vfs_md(md);
 }
 
 uct_component_t uct_cxi_trig_component = {

@@ -7,6 +7,7 @@
 
 #include "compat.h"
 #include "cxi_trig_prov.h"
+#include "cxi_trig_stats.h"
 
 #include <rdma/fi_domain.h>
 
@@ -21,6 +22,7 @@
 typedef struct uct_cxi_trig_md_config {
     uct_md_config_t          super;
     uct_cxi_trig_prov_want_t want;
+    int                      stats;
 #if UCT_CXI_TRIG_MD_HAS_CACHE
     ucs_ternary_auto_value_t rcache_enable;
     uct_md_rcache_config_t   rcache;
@@ -32,7 +34,7 @@ struct fi_cxiemu_domain_ops;
 
 /**
  * Memory domain. Constant after it was opened, but for next_key, which is
- * atomic, and target.
+ * atomic, target, and stats.
  */
 typedef struct uct_cxi_trig_md {
     uct_md_t                  super;
@@ -45,11 +47,18 @@ typedef struct uct_cxi_trig_md {
                                              it is needed */
     uint64_t                  next_key; /**< Where we choose the keys */
     int                       loopback; /**< Reaches this machine only */
+    int                       sees_gpus;  /**< Asks whose memory is */
+    int                       needs_desc; /**< Of local memory of GPUs */
+    uint64_t                  reg_types;    /**< Memory that can be registered,
+                                                 ... */
+    uint64_t                  detect_types; /**< ... and told from others */
 #if UCT_CXI_TRIG_MD_HAS_CACHE
     ucs_rcache_t              *rcache;  /**< NULL if registrations are not
                                              kept */
 #endif
     ucs_linear_func_t         reg_cost;
+    int                       tells_stats; /**< When it is closed */
+    uct_trig_md_stats_t       stats;    /**< Atomic */
 } uct_cxi_trig_md_t;
 
 

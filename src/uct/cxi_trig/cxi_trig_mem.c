@@ -21,8 +21,7 @@ static ucs_status_t uct_cxi_trig_mem_check(void *address, size_t length,
         ((cntr != NULL) && (cntr->mem != NULL))) {
         return UCS_ERR_INVALID_PARAM;
     }
-    return uct_cxi_trig_mr_is_mapped(address, length) ?
-           UCS_OK : UCS_ERR_INVALID_ADDR;
+    return UCS_OK;
 }
 
 static ucs_status_t uct_cxi_trig_mem_open(uct_trig_mem_h mem)
@@ -83,7 +82,7 @@ ucs_status_t uct_trig_mem_reg(uct_iface_h uct_iface, void *address,
 
 static void uct_cxi_trig_mem_free(uct_trig_mem_h mem)
 {
-    uct_cxi_trig_mr_close(mem->mr);
+    uct_cxi_trig_mr_close(uct_cxi_trig_iface_md(mem->iface), mem->mr);
     if (mem->cntr != NULL) {
         mem->cntr->mem = NULL;
         --mem->cntr->refs;

@@ -11,9 +11,18 @@
 
 #include <ucs/config/types.h>
 #include <ucs/datastruct/list.h>
+#include <ucs/sys/math.h>
+#include <ucs/sys/sys.h>
 #include <ucs/type/status.h>
 
 #include <rdma/fi_domain.h>
+
+
+/** Memory of a GPU by a file descriptor. */
+typedef struct uct_cxi_trig_dmabuf {
+    int    fd;
+    size_t offset; /**< Of the range, in what the descriptor stands for */
+} uct_cxi_trig_dmabuf_t;
 
 
 /** What to register. */
@@ -24,6 +33,7 @@ typedef struct uct_cxi_trig_mr_params {
                                 the provider does not ask for one */
     struct fid_cntr *cntr; /**< Counts remote writes; may be NULL */
     ucs_log_level_t level; /**< Of what is said of a failure */
+    const uct_cxi_trig_dmabuf_t *dmabuf; /**< NULL: by its address */
 } uct_cxi_trig_mr_params_t;
 
 
@@ -39,16 +49,30 @@ struct uct_trig_mem {
 };
 
 
-/** Whether there is memory at all of a range's addresses. */
-int uct_cxi_trig_mr_is_mapped(const void *address, size_t length);
+/** Whether addresses are those of a range at all: not empty, and not beyond the
+ *  last page but one, so that a cache may round them. */
+static inline int
+uct_cxi_trig_mr_is_range(const void *address, size_t length)
+{
+    uintptr_t limit = ucs_align_down_pow2(UINTPTR_MAX, ucs_get_page_size());
 
-/** Register a range and make it reachable. Logs nothing but provider errors. */
+    return (length > 0) && ((uintptr_t)address <= limit) &&
+           (length <= limit - (uintptr_t)address);
+}
+
+/**
+ * Register a range and make it reachable. Failures are logged.
+ *
+ * @return UCS_OK; UCS_ERR_INVALID_ADDR where there is no memory, or a GPU has
+ *         less; UCS_ERR_UNSUPPORTED for memory of a GPU that the provider does
+ *         not take; what the provider says.
+ */
 ucs_status_t uct_cxi_trig_mr_open(uct_cxi_trig_md_t *md,
                                   const uct_cxi_trig_mr_params_t *params,
                                   struct fid_mr **mr_p);
 
 /** Undo uct_cxi_trig_mr_open(); a failure is logged. */
-void uct_cxi_trig_mr_close(struct fid_mr *mr);
+void uct_cxi_trig_mr_close(uct_cxi_trig_md_t *md, struct fid_mr *mr);
 
 /** Write the remote key of a region, UCT_TRIG_RKEY_PACKED_LEN bytes. */
 void uct_cxi_trig_mr_pack(uct_cxi_trig_md_t *md, struct fid_mr *mr,

@@ -28,23 +28,16 @@
 
 
 ucs_status_t uct_cxi_trig_memh_open(uct_cxi_trig_md_t *md,
-                                    uct_cxi_trig_memh_t *memh, unsigned flags)
+                                    uct_cxi_trig_memh_t *memh, unsigned flags,
+                                    const uct_cxi_trig_dmabuf_t *dmabuf)
 {
     uct_cxi_trig_mr_params_t params = {
         .address = memh->address,
         .length  = memh->length,
-        .level   = uct_md_reg_log_lvl(flags)
+        .level   = uct_md_reg_log_lvl(flags),
+        .dmabuf  = dmabuf
     };
     ucs_status_t status;
-
-    /* Not all providers look */
-    if (!uct_cxi_trig_mr_is_mapped(memh->address, memh->length)) {
-        ucs_log(params.level,
-                "cannot register %zu bytes at %p on device %s: there is no "
-                "memory at all of these addresses", memh->length,
-                memh->address, md->info->domain_attr->name);
-        return UCS_ERR_INVALID_ADDR;
-    }
 
     status = uct_cxi_trig_target_open(md);
     if (status != UCS_OK) {
@@ -54,11 +47,30 @@ ucs_status_t uct_cxi_trig_memh_open(uct_cxi_trig_md_t *md,
     return uct_cxi_trig_mr_open(md, &params, &memh->mr);
 }
 
-void uct_cxi_trig_memh_close(uct_cxi_trig_memh_t *memh)
+void uct_cxi_trig_memh_close(uct_cxi_trig_md_t *md, uct_cxi_trig_memh_t *memh)
 {
-    uct_cxi_trig_mr_close(memh->mr);
+    uct_cxi_trig_mr_close(md, memh->mr);
 }
 
+/* What comes with a file descriptor; NULL: nothing does. */
+static const uct_cxi_trig_dmabuf_t *
+uct_cxi_trig_memh_dmabuf(uct_cxi_trig_reg_params_t params,
+                         uct_cxi_trig_dmabuf_t *dmabuf)
+{
+#if UCT_CXI_TRIG_HAS_DMABUF
+    dmabuf->fd     = UCT_MD_MEM_REG_FIELD_VALUE(params, dmabuf_fd,
+                                                FIELD_DMABUF_FD,
+                                                UCT_DMABUF_FD_INVALID);
+    dmabuf->offset = UCT_MD_MEM_REG_FIELD_VALUE(params, dmabuf_offset,
+                                                FIELD_DMABUF_OFFSET, 0);
+    return (dmabuf->fd == UCT_DMABUF_FD_INVALID) ? NULL : dmabuf;
+#else
+    return NULL;
+#endif
+}
+
+/* UCT_MD_MEM_FLAG_NONBLOCK is a hint, and there is nothing to put off: a
+ * provider that pages on demand does so for all memory. */
 ucs_status_t uct_cxi_trig_memh_reg(uct_md_h uct_md, void *address,
                                    size_t length,
                                    uct_cxi_trig_reg_params_t params,
@@ -66,8 +78,17 @@ ucs_status_t uct_cxi_trig_memh_reg(uct_md_h uct_md, void *address,
 {
     uct_cxi_trig_md_t *md = ucs_derived_of(uct_md, uct_cxi_trig_md_t);
     unsigned flags        = UCT_CXI_TRIG_REG_FLAGS(params);
+    uct_cxi_trig_dmabuf_t dmabuf;
     uct_cxi_trig_memh_t *memh;
     ucs_status_t status;
+
+    /* A cache counts on that */
+    if (!uct_cxi_trig_mr_is_range(address, length)) {
+        ucs_log(uct_md_reg_log_lvl(flags),
+                "cannot register %zu bytes at %p on device %s: there are no "
+                "such addresses", length, address, md->info->domain_attr->name);
+        return UCS_ERR_INVALID_ADDR;
+    }
 
     if (uct_cxi_trig_cache_is_on(md)) {
         return uct_cxi_trig_cache_get(md, address, length, flags, memh_p);
@@ -80,7 +101,9 @@ ucs_status_t uct_cxi_trig_memh_reg(uct_md_h uct_md, void *address,
 
     memh->address = address;
     memh->length  = length;
-    status        = uct_cxi_trig_memh_open(md, memh, flags);
+    status        = uct_cxi_trig_memh_open(
+                            md, memh, flags,
+                            uct_cxi_trig_memh_dmabuf(params, &dmabuf));
     if (status != UCS_OK) {
         ucs_free(memh);
         return status;
@@ -108,7 +131,7 @@ ucs_status_t uct_cxi_trig_memh_dereg(uct_md_h uct_md,
         return UCS_OK;
     }
 
-    uct_cxi_trig_memh_close(params->memh);
+    uct_cxi_trig_memh_close(md, params->memh);
     ucs_free(params->memh);
     if (comp != NULL) {
         uct_invoke_completion(comp, UCS_OK);

@@ -7,6 +7,7 @@
 #endif
 
 #include "cxi_trig_mem.h"
+#include "cxi_trig_gpu.h"
 #include "cxi_trig_proto.h"
 #include "cxi_trig_status.h"
 
@@ -26,33 +27,126 @@
 
 
 /* Asynchronous msync() does nothing, but fails where nothing is mapped. */
-int uct_cxi_trig_mr_is_mapped(const void *address, size_t length)
+static int uct_cxi_trig_mr_is_mapped(const uct_cxi_trig_mr_params_t *params)
 {
-    uintptr_t start = ucs_align_down_pow2((uintptr_t)address,
+    uintptr_t start = ucs_align_down_pow2((uintptr_t)params->address,
                                           ucs_get_page_size());
-    uintptr_t end   = (uintptr_t)address + length;
+    uintptr_t end   = (uintptr_t)params->address + params->length;
 
-    return (end > (uintptr_t)address) &&
-           (msync((void*)start, end - start, MS_ASYNC) == 0);
+    return msync((void*)start, end - start, MS_ASYNC) == 0;
+}
+
+static int uct_cxi_trig_mr_is_inside(const uct_cxi_trig_mr_params_t *params,
+                                     const uct_cxi_trig_gpu_mem_t *gpu)
+{
+    size_t offset = (uintptr_t)params->address - gpu->start;
+
+    return (gpu->length == 0) || /* It was not told */
+           ((offset <= gpu->length) &&
+            (params->length <= gpu->length - offset));
+}
+
+/* Whose memory it is; not all providers look. UCS_OK, or a fault. */
+static ucs_status_t
+uct_cxi_trig_mr_locate(const uct_cxi_trig_md_t *md,
+                       const uct_cxi_trig_mr_params_t *params,
+                       uct_cxi_trig_gpu_mem_t *gpu, const char **fault_p)
+{
+    if (!uct_cxi_trig_mr_is_range(params->address, params->length)) {
+        *fault_p = "there are no such addresses";
+        return UCS_ERR_INVALID_ADDR;
+    }
+
+    if (!md->sees_gpus || !uct_cxi_trig_gpu_find(params->address, gpu)) {
+        gpu->type  = UCS_MEMORY_TYPE_HOST;
+        gpu->iface = FI_HMEM_SYSTEM;
+        *fault_p   = "there is no memory at all of these addresses";
+        return uct_cxi_trig_mr_is_mapped(params) ?
+               UCS_OK : UCS_ERR_INVALID_ADDR;
+    }
+
+    if (!uct_cxi_trig_prov_has_gpu_memory(md->info)) {
+        *fault_p = "it is a GPU's memory, and the libfabric provider takes "
+                   "none (FI_HMEM)";
+        return UCS_ERR_UNSUPPORTED;
+    }
+    *fault_p = "the GPU's memory of these addresses is smaller";
+    return uct_cxi_trig_mr_is_inside(params, gpu) ?
+           UCS_OK : UCS_ERR_INVALID_ADDR;
+}
+
+/* Memory that a processor could reach as well is left to the provider. */
+static uint64_t uct_cxi_trig_mr_flags(const uct_cxi_trig_mr_params_t *params,
+                                      const uct_cxi_trig_gpu_mem_t *gpu)
+{
+    int is_gpus = (gpu->type == UCS_MEMORY_TYPE_CUDA) ||
+                  (gpu->type == UCS_MEMORY_TYPE_ROCM);
+
+    return ((params->cntr == NULL) ? 0 : FI_RMA_EVENT) |
+           (is_gpus ? FI_HMEM_DEVICE_ONLY : 0);
+}
+
+/* By a file descriptor, if there is one. A provider that takes none, though
+ * libfabric has the word, makes one itself from the address. */
+static int uct_cxi_trig_mr_call(uct_cxi_trig_md_t *md,
+                                const uct_cxi_trig_mr_params_t *params,
+                                struct fi_mr_attr *attr, uint64_t flags,
+                                struct fid_mr **mr_p)
+{
+    struct iovec iov = {
+        .iov_base = params->address,
+        .iov_len  = params->length
+    };
+
+#if UCT_CXI_TRIG_HAS_DMABUF
+    if (params->dmabuf != NULL) {
+        struct fi_mr_dmabuf dmabuf = {
+            .fd        = params->dmabuf->fd,
+            .offset    = params->dmabuf->offset,
+            .len       = params->length,
+            .base_addr = UCS_PTR_BYTE_OFFSET(params->address,
+                                             -params->dmabuf->offset)
+        };
+        int ret;
+
+        attr->dmabuf = &dmabuf;
+        ret          = fi_mr_regattr(md->domain, attr, flags | FI_MR_DMABUF,
+                                     mr_p);
+        if ((ret == 0) || (ret == -FI_ENOKEY)) {
+            return ret;
+        }
+        ucs_debug("cannot register memory by a file descriptor: %s",
+                  fi_strerror(-ret));
+    }
+#endif
+    attr->mr_iov = &iov;
+    return fi_mr_regattr(md->domain, attr, flags, mr_p);
 }
 
 static int uct_cxi_trig_mr_reg(uct_cxi_trig_md_t *md,
                                const uct_cxi_trig_mr_params_t *params,
+                               const uct_cxi_trig_gpu_mem_t *gpu,
                                struct fid_mr **mr_p)
 {
-    uint64_t access = FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ |
-                      FI_REMOTE_WRITE;
-    uint64_t flags  = (params->cntr == NULL) ? 0 : FI_RMA_EVENT;
-    int tries       = UCT_CXI_TRIG_MR_KEY_TRIES;
-    uint64_t key;
+    uint64_t flags         = uct_cxi_trig_mr_flags(params, gpu);
+    int tries              = UCT_CXI_TRIG_MR_KEY_TRIES;
+    struct fi_mr_attr attr = {
+        .iov_count = 1,
+        .access    = FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ |
+                     FI_REMOTE_WRITE,
+        .iface     = gpu->iface
+    };
     int ret;
 
+    if (gpu->iface == FI_HMEM_CUDA) {
+        attr.device.cuda = gpu->device;
+    }
     do {
         /* A key is never used again, so that a late write of a peer cannot hit
          * a region that came after */
-        key = ucs_atomic_fadd64(&md->next_key, 1);
-        ret = fi_mr_reg(md->domain, params->address, params->length, access, 0,
-                        key, flags, mr_p, NULL);
+        attr.requested_key = ucs_atomic_fadd64(&md->next_key, 1);
+        ret                = uct_cxi_trig_mr_call(md, params, &attr, flags,
+                                                  mr_p);
     } while ((ret == -FI_ENOKEY) && (--tries > 0));
     return ret;
 }
@@ -81,36 +175,7 @@ static int uct_cxi_trig_mr_bind(uct_cxi_trig_md_t *md, struct fid_mr *mr,
     return fi_mr_enable(mr);
 }
 
-ucs_status_t uct_cxi_trig_mr_open(uct_cxi_trig_md_t *md,
-                                  const uct_cxi_trig_mr_params_t *params,
-                                  struct fid_mr **mr_p)
-{
-    struct fid_mr *mr;
-    int ret;
-
-    ret = uct_cxi_trig_mr_reg(md, params, &mr);
-    if (ret != 0) {
-        goto err;
-    }
-
-    ret = uct_cxi_trig_mr_bind(md, mr, params);
-    if (ret != 0) {
-        goto err_close;
-    }
-
-    *mr_p = mr;
-    return UCS_OK;
-
-err_close:
-    uct_cxi_trig_mr_close(mr);
-err:
-    ucs_log(params->level, "cannot register %zu bytes at %p on device %s: %s",
-            params->length, params->address, md->info->domain_attr->name,
-            fi_strerror(-ret));
-    return uct_cxi_trig_status(ret);
-}
-
-void uct_cxi_trig_mr_close(struct fid_mr *mr)
+static void uct_cxi_trig_mr_close_fid(struct fid_mr *mr)
 {
     int ret = fi_close(&mr->fid);
 
@@ -118,6 +183,55 @@ void uct_cxi_trig_mr_close(struct fid_mr *mr)
         ucs_warn("cannot deregister memory region %p: %s", mr,
                  fi_strerror(-ret));
     }
+}
+
+ucs_status_t uct_cxi_trig_mr_open(uct_cxi_trig_md_t *md,
+                                  const uct_cxi_trig_mr_params_t *params,
+                                  struct fid_mr **mr_p)
+{
+    uct_cxi_trig_gpu_mem_t gpu;
+    struct fid_mr *mr;
+    const char *fault;
+    ucs_status_t status;
+    int ret;
+
+    status = uct_cxi_trig_mr_locate(md, params, &gpu, &fault);
+    if (status != UCS_OK) {
+        goto err;
+    }
+
+    ret = uct_cxi_trig_mr_reg(md, params, &gpu, &mr);
+    if (ret != 0) {
+        goto err_fabric;
+    }
+
+    ret = uct_cxi_trig_mr_bind(md, mr, params);
+    if (ret != 0) {
+        goto err_close;
+    }
+
+    uct_cxi_trig_stats_atomic(&md->stats.registered.count, 1);
+    uct_cxi_trig_stats_atomic(&md->stats.registered.bytes, params->length);
+    *mr_p = mr;
+    return UCS_OK;
+
+err_close:
+    uct_cxi_trig_mr_close_fid(mr);
+err_fabric:
+    fault  = fi_strerror(-ret);
+    status = uct_cxi_trig_status(ret);
+err:
+    uct_cxi_trig_stats_atomic(&md->stats.refused, 1);
+    ucs_log(params->level, "cannot register %zu bytes at %p on device %s: %s",
+            params->length, params->address, md->info->domain_attr->name,
+            fault);
+    return status;
+}
+
+void uct_cxi_trig_mr_close(uct_cxi_trig_md_t *md, struct fid_mr *mr)
+{
+    uct_cxi_trig_stats_atomic(&md->stats.deregistered, 1);
+    uct_cxi_trig_mr_close_fid(mr);
 }
 
 void uct_cxi_trig_mr_pack(uct_cxi_trig_md_t *md, struct fid_mr *mr,

@@ -34,6 +34,7 @@ ucs_status_t uct_cxi_trig_pending_add(uct_ep_h uct_ep, uct_pending_req_t *req,
     uct_pending_req_arb_group_push(&ep->pending, req);
     ucs_arbiter_group_schedule(&iface->tx.pending, &ep->pending);
     UCT_TL_EP_STAT_PEND(&ep->super);
+    ++iface->stats.pending;
     return UCS_OK;
 }
 

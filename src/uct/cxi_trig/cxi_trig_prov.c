@@ -18,6 +18,7 @@
 #include <ucs/sys/math.h>
 #include <ucs/sys/string.h>
 
+#include <rdma/fi_domain.h>
 #include <rdma/fi_errno.h>
 
 #include <netinet/in.h>
@@ -28,6 +29,13 @@
 #include <string.h>
 
 #define UCT_CXI_TRIG_PROV_AUTO "auto"
+
+/* Memory of GPUs is named by a file descriptor from libfabric 1.20 on */
+#ifdef FI_MR_DMABUF
+#define UCT_CXI_TRIG_PROV_API FI_VERSION(1, 20)
+#else
+#define UCT_CXI_TRIG_PROV_API FI_VERSION(1, 17)
+#endif
 
 /* What UCX counts on, and what else Cassini can keep in order */
 #define UCT_CXI_TRIG_PROV_ORDER FI_ORDER_SAS
@@ -230,6 +238,10 @@ uct_cxi_trig_prov_hints(const char *name, const uct_cxi_trig_prov_want_t *want)
     hints->domain_attr->mr_mode    = FI_MR_ENDPOINT | FI_MR_ALLOCATED |
                                      FI_MR_PROV_KEY | FI_MR_VIRT_ADDR |
                                      FI_MR_RMA_EVENT;
+    if (want->gpu_memory == UCS_YES) {
+        hints->caps                 |= FI_HMEM;
+        hints->domain_attr->mr_mode |= FI_MR_HMEM;
+    }
     hints->domain_attr->tclass     = uct_cxi_trig_prov_tclass(want);
     hints->tx_attr->tclass         = uct_cxi_trig_prov_tclass(want);
     hints->tx_attr->msg_order      = uct_cxi_trig_prov_order(want);
@@ -327,7 +339,8 @@ uct_cxi_trig_prov_query(const uct_cxi_trig_prov_t *prov, const char *name,
         return UCS_ERR_NO_MEMORY;
     }
 
-    ret = prov->ops->getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &all);
+    ret = prov->ops->getinfo(UCT_CXI_TRIG_PROV_API, NULL, NULL, 0, hints,
+                             &all);
     fi_freeinfo(hints);
     if (ret != 0) {
         ucs_debug("libfabric provider '%s': %s", name, fi_strerror(-ret));
@@ -391,17 +404,20 @@ uct_cxi_trig_prov_lookup(const char *name, const uct_cxi_trig_prov_t **prov_p,
     return status;
 }
 
-/* Replaces the devices by descriptions of them that have what is wanted. */
+/* Replaces the devices by descriptions of them that have what is wanted, but
+ * for memory of GPUs. */
 static ucs_status_t
 uct_cxi_trig_prov_refine(const uct_cxi_trig_prov_want_t *want,
                          const uct_cxi_trig_prov_t *prov,
                          struct fi_info **info_p)
 {
-    const char *name     = (*info_p)->fabric_attr->prov_name;
-    struct fi_info *info = NULL;
+    const char *name              = (*info_p)->fabric_attr->prov_name;
+    struct fi_info *info          = NULL;
+    uct_cxi_trig_prov_want_t less = *want;
     ucs_status_t status;
 
-    status = uct_cxi_trig_prov_query(prov, name, want, &info);
+    less.gpu_memory = UCS_NO;
+    status          = uct_cxi_trig_prov_query(prov, name, &less, &info);
     if ((status == UCS_OK) && !uct_cxi_trig_prov_grants(info, want)) {
         fi_freeinfo(info);
         info   = NULL;
@@ -414,6 +430,40 @@ uct_cxi_trig_prov_refine(const uct_cxi_trig_prov_want_t *want,
                 "transport cxi_trig is off", name,
                 uct_cxi_trig_prov_orderings[want->ordering],
                 uct_cxi_trig_prov_traffic_classes[want->traffic_class]);
+    }
+    fi_freeinfo(*info_p);
+    *info_p = info;
+    return status;
+}
+
+/* The same for memory of GPUs. */
+static ucs_status_t
+uct_cxi_trig_prov_add_gpu_memory(const uct_cxi_trig_prov_want_t *want,
+                                 const uct_cxi_trig_prov_t *prov,
+                                 struct fi_info **info_p)
+{
+    const char *name              = (*info_p)->fabric_attr->prov_name;
+    struct fi_info *info          = NULL;
+    uct_cxi_trig_prov_want_t more = *want;
+    ucs_status_t status;
+
+    more.gpu_memory = UCS_YES;
+    status          = uct_cxi_trig_prov_query(prov, name, &more, &info);
+    if ((status == UCS_OK) && !uct_cxi_trig_prov_has_gpu_memory(info)) {
+        fi_freeinfo(info);
+        info   = NULL;
+        status = UCS_ERR_UNSUPPORTED;
+    }
+    if ((status != UCS_OK) && (want->gpu_memory == UCS_TRY)) {
+        ucs_diag("libfabric provider '%s' takes no memory of GPUs: %s", name,
+                 ucs_status_string(status));
+        return UCS_OK;
+    }
+    if (status != UCS_OK) {
+        uct_cxi_trig_prov_complain(
+                "libfabric provider '%s' takes no memory of GPUs (FI_HMEM), "
+                "which UCX_CXI_TRIG_GPU_MEMORY=y asks for: transport cxi_trig "
+                "is off", name);
     }
     fi_freeinfo(*info_p);
     *info_p = info;
@@ -444,6 +494,9 @@ uct_cxi_trig_prov_ask(const uct_cxi_trig_prov_want_t *want,
         (uct_cxi_trig_prov_tclass(want) != FI_TC_UNSPEC)) {
         status = uct_cxi_trig_prov_refine(want, *prov_p, info_p);
     }
+    if ((status == UCS_OK) && (want->gpu_memory != UCS_NO)) {
+        status = uct_cxi_trig_prov_add_gpu_memory(want, *prov_p, info_p);
+    }
     if (want->ordering == UCT_CXI_TRIG_ORDERING_RELAXED) {
         uct_cxi_trig_prov_relax(*info_p);
     }
@@ -456,7 +509,8 @@ static void uct_cxi_trig_prov_update(const uct_cxi_trig_prov_want_t *want)
 
     if ((last->name != NULL) && !strcmp(last->name, want->name) &&
         (last->ordering == want->ordering) &&
-        (last->traffic_class == want->traffic_class)) {
+        (last->traffic_class == want->traffic_class) &&
+        (last->gpu_memory == want->gpu_memory)) {
         return;
     }
 

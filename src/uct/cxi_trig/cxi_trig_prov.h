@@ -5,6 +5,7 @@
 #ifndef UCT_CXI_TRIG_PROV_H_
 #define UCT_CXI_TRIG_PROV_H_
 
+#include <ucs/config/types.h>
 #include <ucs/type/status.h>
 
 #include <rdma/fabric.h>
@@ -49,6 +50,7 @@ typedef struct uct_cxi_trig_prov_want {
     char     *name;         /**< A provider's, or "auto" */
     unsigned ordering;      /**< @ref uct_cxi_trig_ordering_t */
     unsigned traffic_class; /**< Of uct_cxi_trig_prov_traffic_classes */
+    ucs_ternary_auto_value_t gpu_memory; /**< UCS_YES: a must (FI_HMEM) */
 } uct_cxi_trig_prov_want_t;
 
 
@@ -100,8 +102,9 @@ extern const char *uct_cxi_trig_prov_traffic_classes[];
  *
  * No other one than that of @a want is ever taken instead, and "auto" is
  * decided by what is there alone: one that has not got what is wanted is
- * refused. The list has one entry a domain, loop-back domains last; free it
- * with fi_freeinfo(). Failures are logged once. Any thread may call this.
+ * refused, but for memory of GPUs that is only to be tried (UCS_TRY). The list
+ * has one entry a domain, loop-back domains last; free it with fi_freeinfo().
+ * Failures are logged once. Any thread may call this.
  */
 ucs_status_t uct_cxi_trig_prov_find(const uct_cxi_trig_prov_want_t *want,
                                     const uct_cxi_trig_prov_t **prov_p,
@@ -110,6 +113,12 @@ ucs_status_t uct_cxi_trig_prov_find(const uct_cxi_trig_prov_want_t *want,
 
 /** libfabric's name of a provider that an address names. */
 const char *uct_cxi_trig_prov_name(uint8_t id);
+
+/** Whether memory of GPUs can be registered with a device. */
+static inline int uct_cxi_trig_prov_has_gpu_memory(const struct fi_info *info)
+{
+    return (info->caps & FI_HMEM) != 0;
+}
 
 /** Whether a device reaches its own machine only. */
 int uct_cxi_trig_prov_is_local(const uct_cxi_trig_prov_t *prov,

@@ -38,6 +38,7 @@ static struct fi_msg_rma uct_cxi_trig_rma_msg(uct_cxi_trig_tx_op_t *op,
     };
     return (struct fi_msg_rma){
         .msg_iov       = op->rma.iov.iov,
+        .desc          = op->rma.iov.desc,
         .iov_count     = op->rma.iov.count,
         .addr          = op->peer->memory,
         .rma_iov       = target,
@@ -72,33 +73,38 @@ static void uct_cxi_trig_rma_unpack(uct_cxi_trig_tx_op_t *op)
 static const uct_cxi_trig_tx_kind_t uct_cxi_trig_rma_put_copied = {
     .post     = uct_cxi_trig_rma_post_put,
     .finish   = uct_cxi_trig_tx_finish_none,
-    .is_zcopy = 0
+    .is_zcopy = 0,
+    .stat     = UCT_TRIG_STATS_PUT
 };
 
 static const uct_cxi_trig_tx_kind_t uct_cxi_trig_rma_put_zcopied = {
     .post     = uct_cxi_trig_rma_post_put,
     .finish   = uct_cxi_trig_tx_finish_none,
-    .is_zcopy = 1
+    .is_zcopy = 1,
+    .stat     = UCT_TRIG_STATS_PUT_ZCOPY
 };
 
 static const uct_cxi_trig_tx_kind_t uct_cxi_trig_rma_get_copied = {
     .post     = uct_cxi_trig_rma_post_get,
     .finish   = uct_cxi_trig_rma_unpack,
-    .is_zcopy = 0
+    .is_zcopy = 0,
+    .stat     = UCT_TRIG_STATS_GET
 };
 
 static const uct_cxi_trig_tx_kind_t uct_cxi_trig_rma_get_zcopied = {
     .post     = uct_cxi_trig_rma_post_get,
     .finish   = uct_cxi_trig_tx_finish_none,
-    .is_zcopy = 1
+    .is_zcopy = 1,
+    .stat     = UCT_TRIG_STATS_GET_ZCOPY
 };
 
 /* The payload is all of the local memory. */
 static void uct_cxi_trig_rma_use_payload(uct_cxi_trig_tx_op_t *op,
                                          size_t length)
 {
-    op->rma.iov.count  = 1;
-    op->rma.iov.iov[0] = (struct iovec){
+    op->rma.iov.count   = 1;
+    op->rma.iov.desc[0] = NULL;
+    op->rma.iov.iov[0]  = (struct iovec){
         .iov_base = op->payload,
         .iov_len  = length
     };
@@ -214,7 +220,7 @@ static ucs_status_t uct_cxi_trig_rma_zcopy(uct_cxi_trig_ep_t *ep,
     }
 
     op->rma.iov.count = 0;
-    uct_cxi_trig_tx_add_iov(&op->rma.iov, args->iov, args->iovcnt);
+    uct_cxi_trig_tx_add_iov(iface, &op->rma.iov, args->iov, args->iovcnt);
     return uct_cxi_trig_tx_start(op, length, args->comp);
 }
 

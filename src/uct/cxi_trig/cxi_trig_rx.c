@@ -103,6 +103,7 @@ static void uct_cxi_trig_rx_deliver(uct_cxi_trig_iface_t *iface,
                      op->msg.am_id);
             return;
         }
+        uct_cxi_trig_stats_add(&iface->stats.received, length);
         uct_iface_trace_am(&iface->super, UCT_AM_TRACE_TYPE_RECV, op->msg.am_id,
                            op->payload, length, "RX");
         uct_iface_invoke_am(&iface->super, op->msg.am_id, op->payload, length,

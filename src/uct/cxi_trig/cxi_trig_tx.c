@@ -7,6 +7,7 @@
 #endif
 
 #include "cxi_trig_tx.h"
+#include "cxi_trig_memh.h"
 
 #include <ucs/arch/cpu.h>
 #include <ucs/debug/log.h>
@@ -82,6 +83,7 @@ static void uct_cxi_trig_tx_hold(uct_cxi_trig_tx_op_t *op)
     ucs_list_add_tail(&op->peer->iface->tx.held, &op->fence.list);
     op->fence.is_held = 1;
     ++op->peer->held;
+    ++op->peer->iface->stats.held;
 }
 
 static void uct_cxi_trig_tx_unhold(uct_cxi_trig_tx_op_t *op)
@@ -100,6 +102,11 @@ static void uct_cxi_trig_tx_end(uct_cxi_trig_tx_op_t *op, ucs_status_t status)
     uct_cxi_trig_iface_t *iface = peer->iface;
 
     uct_cxi_trig_tx_unhold(op);
+    if (ucs_likely(status == UCS_OK)) {
+        ++iface->stats.completed;
+    } else {
+        ++iface->stats.failed;
+    }
     ++iface->tx.avail;
     uct_cxi_trig_tx_tell(op, status);
     uct_cxi_trig_track_end(&iface->tx.track, &op->by_iface, UCS_OK);
@@ -163,6 +170,7 @@ ucs_status_t uct_cxi_trig_tx_get(uct_cxi_trig_ep_t *ep,
     if (status != UCS_OK) {
         if (status == UCS_ERR_NO_RESOURCE) {
             UCT_TL_IFACE_STAT_TX_NO_DESC(&iface->super);
+            ++iface->stats.no_descriptor;
         }
         return status;
     }
@@ -199,7 +207,17 @@ ucs_status_t uct_cxi_trig_tx_get_remote(uct_cxi_trig_ep_t *ep,
     return status;
 }
 
-void uct_cxi_trig_tx_add_iov(uct_cxi_trig_tx_iov_t *dest, const uct_iov_t *iov,
+static void *uct_cxi_trig_tx_desc(const uct_cxi_trig_iface_t *iface,
+                                  const uct_iov_t *iov)
+{
+    const uct_cxi_trig_memh_t *memh = iov->memh;
+
+    return (!uct_cxi_trig_iface_md(iface)->needs_desc ||
+            (memh == UCT_MEM_HANDLE_NULL)) ? NULL : fi_mr_desc(memh->mr);
+}
+
+void uct_cxi_trig_tx_add_iov(const uct_cxi_trig_iface_t *iface,
+                             uct_cxi_trig_tx_iov_t *dest, const uct_iov_t *iov,
                              size_t iovcnt)
 {
     size_t i, length;
@@ -208,6 +226,7 @@ void uct_cxi_trig_tx_add_iov(uct_cxi_trig_tx_iov_t *dest, const uct_iov_t *iov,
         length = uct_iov_get_length(&iov[i]);
         if (length > 0) {
             ucs_assert(dest->count < UCT_CXI_TRIG_TX_MAX_IOV);
+            dest->desc[dest->count]  = uct_cxi_trig_tx_desc(iface, &iov[i]);
             dest->iov[dest->count++] = (struct iovec){
                 .iov_base = iov[i].buffer,
                 .iov_len  = length
@@ -236,13 +255,15 @@ static int uct_cxi_trig_tx_may_wait(int ret)
  * to be an error yet. */
 static int uct_cxi_trig_tx_try_post(uct_cxi_trig_tx_op_t *op)
 {
-    unsigned tries = 0;
-    int ret;
+    int ret        = op->kind->post(op);
+    unsigned tries = 1;
 
-    do {
+    while ((ret != 0) && !uct_cxi_trig_tx_may_wait(ret) &&
+           (tries < UCT_CXI_TRIG_TX_TRIES)) {
         ret = op->kind->post(op);
-    } while ((ret != 0) && !uct_cxi_trig_tx_may_wait(ret) &&
-             (++tries < UCT_CXI_TRIG_TX_TRIES));
+        ++tries;
+        ++op->peer->iface->stats.resends;
+    }
     return ret;
 }
 
@@ -255,6 +276,7 @@ static ucs_status_t uct_cxi_trig_tx_try(uct_cxi_trig_iface_t *iface,
 
     if (uct_cxi_trig_tx_may_wait(ret)) {
         iface->tx.backlog = op;
+        ++iface->stats.no_room;
         return UCS_OK;
     }
 
@@ -275,6 +297,7 @@ ucs_status_t uct_cxi_trig_tx_send(uct_cxi_trig_tx_op_t *op, size_t length)
 
     op->length = length;
     --iface->tx.avail;
+    uct_cxi_trig_stats_add(&iface->stats.ops[op->kind->stat], length);
     uct_cxi_trig_peer_get(op->peer);
     uct_cxi_trig_track_start(&iface->tx.track, &op->by_iface);
     uct_cxi_trig_track_start(&op->peer->track, &op->by_peer);
@@ -343,6 +366,7 @@ unsigned uct_cxi_trig_tx_retry(uct_cxi_trig_iface_t *iface)
 
     if (op != NULL) {
         iface->tx.backlog = NULL;
+        ++iface->stats.resends;
         uct_cxi_trig_tx_submit(iface, op);
         count += (iface->tx.backlog == NULL);
     }

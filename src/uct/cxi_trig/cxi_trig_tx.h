@@ -36,6 +36,8 @@ typedef struct uct_cxi_trig_tx_kind {
     void (*finish)(struct uct_cxi_trig_tx_op *op);
     /** The provider reads or writes the user's memory. */
     int is_zcopy;
+    /** Where it is counted. */
+    uct_trig_stats_kind_t stat;
 } uct_cxi_trig_tx_kind_t;
 
 
@@ -50,6 +52,7 @@ typedef union uct_cxi_trig_word {
 typedef struct uct_cxi_trig_tx_iov {
     size_t       count;
     struct iovec iov[UCT_CXI_TRIG_TX_MAX_IOV];
+    void         *desc[UCT_CXI_TRIG_TX_MAX_IOV]; /**< Of libfabric */
 } uct_cxi_trig_tx_iov_t;
 
 
@@ -133,10 +136,12 @@ ucs_status_t uct_cxi_trig_tx_get_remote(uct_cxi_trig_ep_t *ep,
 
 /**
  * Name the user's memory in @a dest, behind what it has; empty pieces are left
- * out. Handles are not looked at: libfabric is not asked for FI_MR_LOCAL, so
- * the domain has no UCT_MD_FLAG_NEED_MEMH, and UCP then gives any.
+ * out. Handles are only looked at where the provider wants descriptors of
+ * memory of GPUs. For the host's, libfabric is not asked for FI_MR_LOCAL, so
+ * that else the domain has no UCT_MD_FLAG_NEED_MEMH, and UCP then gives any.
  */
-void uct_cxi_trig_tx_add_iov(uct_cxi_trig_tx_iov_t *dest, const uct_iov_t *iov,
+void uct_cxi_trig_tx_add_iov(const uct_cxi_trig_iface_t *iface,
+                             uct_cxi_trig_tx_iov_t *dest, const uct_iov_t *iov,
                              size_t iovcnt);
 
 /** For operations that bring nothing back. */

@@ -73,7 +73,8 @@ typedef struct uct_trig_doorbell {
 
 /** Properties of the provider; @ref uct_trig_iface_attr_t.flags. */
 enum uct_trig_iface_flags {
-    /** The source of a put must be registered, and given as @a local. */
+    /** The source of a put must be registered, and given as @a local, if it is
+     *  a GPU's memory. */
     UCT_TRIG_IFACE_FLAG_LOCAL_MEM  = 1u << 0,
     /** The NIC is emulated: it works faster while threads that wait for it call
      *  @ref uct_trig_iface_progress_nic, and tells of its stores
@@ -402,7 +403,8 @@ ucs_status_t uct_trig_cntr_read(uct_trig_cntr_h cntr, uint64_t *value_p);
  *
  * @return UCS_OK; UCS_ERR_INVALID_PARAM for a NULL address, length 0 or a
  *         counter that has a region; UCS_ERR_INVALID_ADDR if the memory is not
- *         mapped; UCS_ERR_NO_RESOURCE; UCS_ERR_NO_MEMORY; UCS_ERR_UNSUPPORTED;
+ *         mapped; UCS_ERR_NO_RESOURCE; UCS_ERR_NO_MEMORY; UCS_ERR_UNSUPPORTED,
+ *         also for memory of a GPU that the provider does not take;
  *         UCS_ERR_IO_ERROR if the provider failed.
  *
  * Ownership: the region is the caller's until @ref uct_trig_mem_dereg; the

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_uct_md_bad.c - memory and keys that the memory domain refuses. */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "st_cunit.h"
+#include "uct_domain.h"
+#include "uct_trig_stats.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+
+/* Every byte of a key is protected, its version first of all; and its length,
+ * where that is known */
+static void test_refused_keys(void)
+{
+    static uint8_t buffer[64];
+    unsigned refused = 0;
+    uct_rkey_bundle_t bundle;
+    uint8_t key[UCT_DOMAIN_KEY_MAX];
+    uct_trig_rkey_t rkey;
+    uct_domain_t domain;
+    size_t i;
+
+    uct_domain_open(&domain);
+    uct_domain_key(&domain, buffer, sizeof(buffer), key);
+    uct_errors_begin();
+    for (i = 0; i < domain.attr.rkey_packed_size; ++i) {
+        key[i] ^= 0x41;
+        CU_ASSERT(uct_rkey_unpack(domain.component, key, &bundle) ==
+                  UCS_ERR_INVALID_PARAM);
+        key[i] ^= 0x41;
+        CU_ASSERT(uct_trig_rkey_unpack(key, i, &rkey) ==
+                  UCS_ERR_INVALID_PARAM);
+        refused += 2;
+    }
+    CU_ASSERT(uct_errors_end() == refused);
+    CU_ASSERT(uct_rkey_unpack(domain.component, key, &bundle) == UCS_OK);
+    CU_ASSERT(uct_rkey_release(domain.component, &bundle) == UCS_OK);
+    uct_domain_close(&domain);
+}
+
+/* Memory that is not there, wholly or in part; said once, or not at all */
+static void check_unmapped(ucs_status_t (*open)(uct_domain_t*))
+{
+    size_t page = sysconf(_SC_PAGESIZE);
+    uint8_t *pages = uct_map_pages(3 * page);
+    uct_mem_h memh;
+    uct_domain_t domain;
+    unsigned i;
+
+    CU_ASSERT_FATAL(open(&domain) == UCS_OK);
+    CU_ASSERT_FATAL(munmap(pages + page, page) == 0);
+    for (i = 0; i < 3; ++i) {
+        uct_errors_begin();
+        CU_ASSERT(uct_domain_reg(&domain, pages + (page / 2) + (i * page / 2),
+                                 page, &memh) == UCS_ERR_INVALID_ADDR);
+        CU_ASSERT(uct_errors_end() == 1);
+        uct_errors_begin();
+        CU_ASSERT(uct_md_mem_reg(domain.md,
+                                 pages + (page / 2) + (i * page / 2), page,
+                                 UCT_MD_MEM_ACCESS_ALL |
+                                 UCT_MD_MEM_FLAG_HIDE_ERRORS,
+                                 &memh) == UCS_ERR_INVALID_ADDR);
+        CU_ASSERT(uct_errors_end() == 0);
+    }
+    /* What is beside it is as good as ever */
+    CU_ASSERT_FATAL(uct_domain_reg(&domain, pages, page, &memh) == UCS_OK);
+    CU_ASSERT(uct_md_mem_dereg(domain.md, memh) == UCS_OK);
+    CU_ASSERT_FATAL(uct_domain_reg(&domain, pages + (2 * page), page, &memh) ==
+                    UCS_OK);
+    CU_ASSERT(uct_md_mem_dereg(domain.md, memh) == UCS_OK);
+    uct_domain_close(&domain);
+    CU_ASSERT(munmap(pages, 3 * page) == 0);
+}
+
+static void test_unmapped(void)
+{
+    check_unmapped(uct_domain_try_default);
+}
+
+static void test_unmapped_uncached(void)
+{
+    check_unmapped(uct_domain_try_uncached);
+}
+
+/* No range at all, or one that no machine has: said once, or not at all; UCX
+ * itself refuses the first two */
+static void check_bad_ranges(ucs_status_t (*open)(uct_domain_t*))
+{
+    static uint8_t buffer[4096];
+    const struct {
+        void         *address;
+        size_t       length;
+        ucs_status_t status;
+    } ranges[] = {
+        {NULL, 4096, UCS_ERR_INVALID_PARAM},
+        {buffer, 0, UCS_ERR_INVALID_PARAM},
+        {buffer, SIZE_MAX, UCS_ERR_INVALID_ADDR},
+        {buffer, SIZE_MAX - (uintptr_t)buffer, UCS_ERR_INVALID_ADDR},
+        {buffer, SIZE_MAX - (uintptr_t)buffer + 1, UCS_ERR_INVALID_ADDR},
+        {buffer, (size_t)1 << 46, UCS_ERR_INVALID_ADDR},
+        {(void*)4096, 4096, UCS_ERR_INVALID_ADDR},
+        {(void*)(UINTPTR_MAX - 4095), 4096, UCS_ERR_INVALID_ADDR},
+        {(void*)(UINTPTR_MAX - 4095), 4095, UCS_ERR_INVALID_ADDR}
+    };
+    uct_trig_md_stats_t before, after;
+    uct_mem_h memh;
+    uct_domain_t domain;
+    unsigned i;
+
+    CU_ASSERT_FATAL(open(&domain) == UCS_OK);
+    CU_ASSERT(uct_trig_md_stats(domain.md, &before) == UCS_OK);
+    for (i = 0; i < ST_CUNIT_COUNT(ranges); ++i) {
+        uct_errors_begin();
+        CU_ASSERT(uct_domain_reg(&domain, ranges[i].address, ranges[i].length,
+                                 &memh) == ranges[i].status);
+        CU_ASSERT(uct_errors_end() == 1);
+        uct_errors_begin();
+        CU_ASSERT(uct_md_mem_reg(domain.md, ranges[i].address,
+                                 ranges[i].length, UCT_MD_MEM_ACCESS_ALL |
+                                 UCT_MD_MEM_FLAG_HIDE_ERRORS, &memh) ==
+                  ranges[i].status);
+        CU_ASSERT(uct_errors_end() == 0);
+    }
+    CU_ASSERT(uct_trig_md_stats(domain.md, &after) == UCS_OK);
+    CU_ASSERT(after.registered.count == before.registered.count);
+
+    /* The domain is as good as ever */
+    CU_ASSERT_FATAL(uct_domain_reg(&domain, buffer, sizeof(buffer), &memh) ==
+                    UCS_OK);
+    CU_ASSERT(uct_md_mem_dereg(domain.md, memh) == UCS_OK);
+    uct_domain_close(&domain);
+}
+
+static void test_bad_ranges(void)
+{
+    check_bad_ranges(uct_domain_try_default);
+}
+
+static void test_bad_ranges_uncached(void)
+{
+    check_bad_ranges(uct_domain_try_uncached);
+}
+
+/* The trigger extension's regions are refused in the same way */
+static void test_bad_regions(void)
+{
+    static uint8_t buffer[4096];
+    uct_trig_mem_h mem;
+    uct_pair_t pair;
+
+    CU_ASSERT_FATAL(uct_pair_create(&pair, NULL) == 0);
+    CU_ASSERT(uct_trig_mem_reg(pair.a.iface, NULL, 8, NULL, &mem) ==
+              UCS_ERR_INVALID_PARAM);
+    CU_ASSERT(uct_trig_mem_reg(pair.a.iface, buffer, 0, NULL, &mem) ==
+              UCS_ERR_INVALID_PARAM);
+    uct_errors_begin();
+    CU_ASSERT(uct_trig_mem_reg(pair.a.iface, buffer, SIZE_MAX, NULL, &mem) ==
+              UCS_ERR_INVALID_ADDR);
+    CU_ASSERT(uct_trig_mem_reg(pair.a.iface, buffer, (size_t)1 << 46, NULL,
+                               &mem) == UCS_ERR_INVALID_ADDR);
+    CU_ASSERT(uct_trig_mem_reg(pair.a.iface, (void*)4096, 8, NULL, &mem) ==
+              UCS_ERR_INVALID_ADDR);
+    CU_ASSERT(uct_errors_end() == 3);
+    CU_ASSERT_FATAL(uct_trig_mem_reg(pair.a.iface, buffer, sizeof(buffer),
+                                     NULL, &mem) == UCS_OK);
+    CU_ASSERT(uct_trig_mem_dereg(mem) == UCS_OK);
+    uct_pair_destroy(&pair);
+}
+
+/* Keys of other lengths and contents, as a peer may send them */
+static void test_random_keys(void)
+{
+    unsigned seed = 1, refused = 0;
+    uint8_t key[UCT_DOMAIN_KEY_MAX];
+    uct_trig_rkey_t rkey;
+    uct_domain_t domain;
+    unsigned i, j;
+
+    uct_domain_open(&domain);
+    uct_errors_begin();
+    for (i = 0; i < 2000; ++i) {
+        for (j = 0; j < sizeof(key); ++j) {
+            key[j] = (uint8_t)rand_r(&seed);
+        }
+        refused += (uct_trig_rkey_unpack(key, i % (sizeof(key) + 1), &rkey) ==
+                    UCS_ERR_INVALID_PARAM);
+    }
+    CU_ASSERT(refused == 2000);
+    CU_ASSERT(uct_errors_end() == 2000);
+    uct_domain_close(&domain);
+}
+
+/* A hint, which changes nothing of what may be done then: the memory is
+ * reached, whether or not its pages were there */
+static void test_nonblock(void)
+{
+    size_t length  = 16 * sysconf(_SC_PAGESIZE);
+    uint8_t *pages = uct_map_pages(length);
+    uint64_t value = 0x0123456789abcdefull;
+    uct_rkey_bundle_t rkey;
+    uint8_t key[UCT_DOMAIN_KEY_MAX];
+    uct_mem_h memh;
+    uct_pair_t pair;
+
+    CU_ASSERT_FATAL(uct_pair_create(&pair, NULL) == 0);
+    CU_ASSERT_FATAL(uct_md_mem_reg(pair.b.md, pages, length,
+                                   UCT_MD_MEM_ACCESS_ALL |
+                                   UCT_MD_MEM_FLAG_NONBLOCK, &memh) == UCS_OK);
+    CU_ASSERT_FATAL(uct_md_mkey_pack(pair.b.md, memh, key) == UCS_OK);
+    CU_ASSERT_FATAL(uct_rkey_unpack(pair.component, key, &rkey) == UCS_OK);
+    CU_ASSERT(uct_ep_put_short(pair.a.peer, &value, sizeof(value),
+                               (uintptr_t)pages + length - sizeof(value),
+                               rkey.rkey) == UCS_OK);
+    CU_ASSERT(uct_pair_flush(&pair, pair.a.peer) == UCS_OK);
+    CU_ASSERT(memcmp(pages + length - sizeof(value), &value,
+                     sizeof(value)) == 0);
+    CU_ASSERT(uct_rkey_release(pair.component, &rkey) == UCS_OK);
+    CU_ASSERT(uct_md_mem_dereg(pair.b.md, memh) == UCS_OK);
+
+    /* It promises nothing of memory that is not there */
+    CU_ASSERT(munmap(pages, length) == 0);
+    uct_errors_begin();
+    CU_ASSERT(uct_md_mem_reg(pair.b.md, pages, length, UCT_MD_MEM_ACCESS_ALL |
+                             UCT_MD_MEM_FLAG_NONBLOCK, &memh) ==
+              UCS_ERR_INVALID_ADDR);
+    CU_ASSERT(uct_errors_end() == 1);
+    uct_pair_destroy(&pair);
+}
+
+int main(int argc, char **argv)
+{
+    static const st_cunit_case_t cases[] = {
+        {"refused_keys", test_refused_keys},
+        {"unmapped", test_unmapped},
+        {"unmapped_uncached", test_unmapped_uncached},
+        {"bad_ranges", test_bad_ranges},
+        {"bad_ranges_uncached", test_bad_ranges_uncached},
+        {"bad_regions", test_bad_regions},
+        {"random_keys", test_random_keys},
+        {"nonblock", test_nonblock}
+    };
+
+    return st_cunit_main("uct_md_bad", cases, ST_CUNIT_COUNT(cases), argc,
+                         argv);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * uct_domain.h - a memory domain alone, and what is logged, for tests.
+ */
+#ifndef UCT_DOMAIN_H_
+#define UCT_DOMAIN_H_
+
+#include "uct_pair.h"
+
+/** Room for a packed key. */
+#define UCT_DOMAIN_KEY_MAX 64
+
+
+/** A memory domain. */
+typedef struct {
+    uct_component_h component;
+    uct_md_h        md;
+    uct_md_attr_t   attr;
+} uct_domain_t;
+
+
+/** Count what is logged as an error from now on, and show nothing. */
+void uct_errors_begin(void);
+
+/** End that; how many. */
+unsigned uct_errors_end(void);
+
+/** Open one with a setting, or none (NULL). */
+ucs_status_t uct_domain_try(uct_domain_t *domain, const char *device,
+                            const char *name, const char *value);
+
+/** Open that of the tests' device. */
+ucs_status_t uct_domain_try_default(uct_domain_t *domain);
+
+/** Open it without a cache of registrations. */
+ucs_status_t uct_domain_try_uncached(uct_domain_t *domain);
+
+/** Open it, or fail the running case. */
+void uct_domain_open(uct_domain_t *domain);
+
+/** Close it. */
+void uct_domain_close(uct_domain_t *domain);
+
+/** Register memory. */
+ucs_status_t uct_domain_reg(uct_domain_t *domain, void *address, size_t length,
+                            uct_mem_h *memh_p);
+
+/** Register, pack the key, and give the registration back. */
+void uct_domain_key(uct_domain_t *domain, void *address, size_t length,
+                    uint8_t *key);
+
+/** Fresh pages; the caller unmaps them. */
+void *uct_map_pages(size_t length);
+
+#endif
