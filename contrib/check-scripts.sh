@@ -29,8 +29,8 @@ expect()
     fi
 }
 
-for script in quickstart.sh run-tests.sh run-ucx-gtest.sh get-ucx-source.sh \
-              check-fresh.sh check-debian13.sh; do
+for script in quickstart.sh run-tests.sh run-ucx-gtest.sh run-mpi-asan.sh \
+              get-ucx-source.sh check-fresh.sh check-debian13.sh; do
     expect "$script --help" 0 '^usage: contrib/' "$top/contrib/$script" --help
     expect "$script --nonsense" 2 'usage' "$top/contrib/$script" --nonsense
 done
@@ -50,6 +50,12 @@ for words in '--jobs 0' '--nic nonsense' '--tl nonsense'; do
     # shellcheck disable=SC2086 # an option and its value
     expect "run-ucx-gtest.sh $words" 2 'usage' \
         "$top/contrib/run-ucx-gtest.sh" $words
+done
+
+for words in '--ranks 0' '--seconds 1.5' '--seed x' '--nic nonsense'; do
+    # shellcheck disable=SC2086 # an option and its value
+    expect "run-mpi-asan.sh $words" 2 'usage' \
+        "$top/contrib/run-mpi-asan.sh" $words
 done
 
 plugin=libuct_cxitrig.so.0

@@ -3,6 +3,7 @@
 # The transport as the programs of other projects see it.
 # usage: transport.sh listed | alone | refused VARIABLE=VALUE REGEX | hook |
 #                     perftest [ucx_perftest-OPTION...] |
+#                     every uct|ucp|sleep|ways |
 #                     native REGEX [ucx_perftest-OPTION...] | rails
 # Needs srcdir, builddir, ST_RUN and ST_DEVICE in the environment, as run.sh
 # sets them.
@@ -82,7 +83,7 @@ test_hook()
     echo "$out"
 }
 
-# Ends the server of test_perftest, whatever happened.
+# Ends the server of pass_perftest, whatever happened.
 stop_server()
 {
     if kill -0 "$server" 2>/dev/null; then
@@ -91,12 +92,12 @@ stop_server()
     wait "$server" 2>/dev/null
 }
 
-# ucx_perftest passes a test between two processes.
-test_perftest()
+# ucx_perftest passes a test between two processes, and prints a result.
+# Usage: pass_perftest [OPTION...]
+pass_perftest()
 {
     # None that the kernel gives to whoever asks for any
     local port=$((10000 + $$ % 20000)) rc=1 out
-    need ucx_perftest
     "$ST_RUN" ucx_perftest -p $port &
     server=$! # Global: the trap needs it
     trap stop_server EXIT
@@ -106,10 +107,122 @@ test_perftest()
         grep -q 'Connection refused' <<<"$out" || break
     done
     echo "$out"
-    [ $rc -eq 0 ] || fail "the client fails"
-    ! grep -q ' UCX *ERROR' <<<"$out" || fail "the client reports an error"
-    wait "$server" || fail "the server fails"
-    grep -qE '^Final:|^ *[0-9]+ +[0-9.]+' <<<"$out" || fail "no result"
+    [ $rc -eq 0 ] || fail "the client fails: $*"
+    ! grep -q ' UCX *ERROR' <<<"$out" || fail "the client reports an error: $*"
+    wait "$server" || fail "the server fails: $*"
+    grep -qE '^Final:|^ *[0-9]+ +[0-9.]+' <<<"$out" || fail "no result: $*"
+}
+
+test_perftest()
+{
+    need ucx_perftest
+    pass_perftest "$@"
+}
+
+# Prints the tests that ucx_perftest has.  Usage: perftest_names UCT|UCP
+perftest_names()
+{
+    ucx_perftest -h 2>&1 | sed -nE "s/^ +([a-z_]+) - $1 .*/\1/p"
+}
+
+# Passes a test with few messages, and counts it.
+pass_one()
+{
+    local out
+    count=$((count + 1))
+    out=$(pass_perftest -n 50 -w 5 "$@" 2>&1) || fail "$out"
+    echo "ok: $*"
+}
+
+# The ways to give a test of UCT its data, with a size for each; none for one
+# that is not known here.
+layouts_of()
+{
+    case $1 in
+    am_*)  echo 'short:8 shortiov:16,16 bcopy:1000 zcopy:1000' ;;
+    put_*) echo 'short:8 bcopy:1000 zcopy:65536' ;;
+    get)   echo 'bcopy:1000 zcopy:100000' ;;
+    *)     echo 'short:4 short:8' ;;
+    esac
+}
+
+# A receiver of a stream of puts waits for the last one, wherever it overtakes
+# others: these are to keep their order.
+test_every_uct()
+{
+    local name layout
+    export UCX_CXI_TRIG_ORDERING=strict
+    for name in $(perftest_names UCT); do
+        for layout in $(layouts_of "$name"); do
+            if [[ $name$layout = am_*zcopy* ]] && ! has_am_zcopy; then
+                echo "left out: $name, zcopy: the card sends one piece"
+                continue
+            fi
+            pass_one -t "$name" -x cxi_trig -d "$ST_DEVICE" \
+                -D "${layout%:*}" -s "${layout#*:}"
+        done
+    done
+}
+
+# The card must send our header and the user's memory as one message.
+has_am_zcopy()
+{
+    "$ST_RUN" ucx_info -d | sed -n '/Transport: cxi_trig/,/^$/p' |
+        grep -q 'am_zcopy:'
+}
+
+test_every_ucp()
+{
+    local name size sizes
+    for name in $(perftest_names UCP); do
+        sizes='8 5000 1048576'
+        [[ $name != ucp_*add && $name != ucp_*swap ]] || sizes='4 8'
+        for size in $sizes; do
+            pass_one -t "$name" -s "$size"
+        done
+    done
+}
+
+# Both sides sleep until something comes. Puts, gets and atomics wake nobody at
+# their target, whatever the transport, so that ucx_perftest would sleep on.
+test_every_sleep()
+{
+    local name
+    for name in $(perftest_names UCP); do
+        case $name in
+        ucp_put_*|ucp_get|ucp_*add|ucp_*swap) ;;
+        *) pass_one -t "$name" -E sleep -s 64 ;;
+        esac
+    done
+}
+
+# Other ways to send and receive.
+test_every_ways()
+{
+    local name
+    for name in tag_lat tag_bw; do
+        pass_one -t $name -D iov,contig -s 64,64
+        pass_one -t $name -D iov,iov -s 64,64
+        pass_one -t $name -C
+        pass_one -t $name -U
+        pass_one -t $name -T 2 -M multi
+    done
+    for name in stream_lat stream_bw; do
+        pass_one -t $name -r recv_data -s 1000
+    done
+    for name in thread_spinlock thread_mutex signal; do
+        pass_one -t am_lat -x cxi_trig -d "$ST_DEVICE" -A $name
+    done
+}
+
+# Every test that the installed ucx_perftest has passes.
+test_every()
+{
+    need ucx_perftest
+    count=0
+    "test_every_$1"
+    [ $count -ge 8 ] || fail "only $count tests"
+    echo "$count tests passed"
 }
 
 # UCP's report of its protocols tells that it takes the transport's operations,
@@ -151,6 +264,9 @@ test_rails()
 
 what=${1:-}
 case $what in
-listed|alone|refused|hook|perftest|native|rails) shift; "test_$what" "$@" ;;
+listed|alone|refused|hook|perftest|every|native|rails)
+    shift
+    "test_$what" "$@"
+    ;;
 *) sed -n 's/^# usage/usage/p' "$0" >&2; exit 2 ;;
 esac

@@ -441,6 +441,25 @@ static void test_peer_gone(void)
     uct_pair_destroy(&pair);
 }
 
+/* Nothing was ever sent to it, and a put of nothing asks: as long as nobody was
+ * told, it is taken */
+static void test_put_to_gone(void)
+{
+    uct_pair_t pair;
+
+    open_pair(&pair, NULL, inbox_keep);
+    uct_pair_close_side(&pair.b);
+    while (pair.a.errors == 0) {
+        CU_ASSERT(uct_ep_put_short(pair.a.peer, NULL, 0, 0, UCT_INVALID_RKEY) ==
+                  UCS_OK);
+        uct_pair_progress(&pair);
+    }
+    CU_ASSERT(pair.a.error == UCS_ERR_ENDPOINT_TIMEOUT);
+    CU_ASSERT(uct_ep_put_short(pair.a.peer, NULL, 0, 0, UCT_INVALID_RKEY) ==
+              UCS_ERR_ENDPOINT_TIMEOUT);
+    uct_pair_destroy(&pair);
+}
+
 static void test_message_wakes(void)
 {
     struct pollfd pollfd = {
@@ -560,6 +579,7 @@ int main(int argc, char **argv)
         {"reachable", test_reachable},
         {"refused_addresses", test_refused_addresses},
         {"peer_gone", test_peer_gone},
+        {"put_to_gone", test_put_to_gone},
         {"message_wakes", test_message_wakes},
         {"first_message_wakes", test_first_message_wakes},
         {"close_in_flight", test_close_in_flight},

@@ -72,8 +72,10 @@ ucs_status_t uct_cxi_trig_am_probe(uct_cxi_trig_ep_t *ep)
     if (status != UCS_OK) {
         return status;
     }
+
     op->kind = &uct_cxi_trig_am_probes;
-    return uct_cxi_trig_tx_send(op, 0);
+    (void)uct_cxi_trig_tx_send(op, 0); /* The error handler tells */
+    return UCS_OK;
 }
 
 ucs_status_t uct_cxi_trig_ep_am_short(uct_ep_h uct_ep, uint8_t id,

@@ -12,7 +12,8 @@
 
 /**
  * Send a message that tells the sender whether the peer is there: its endpoint
- * fails if not. Returns as UCT's short messages.
+ * fails if not, by the error handler even where that is known at once. Returns
+ * as UCT's short messages.
  */
 ucs_status_t uct_cxi_trig_am_probe(uct_cxi_trig_ep_t *ep);
 

@@ -203,7 +203,7 @@ ucs_status_t uct_cxi_trig_ep_check(uct_ep_h uct_ep, unsigned flags,
     }
 
     status = uct_cxi_trig_am_probe(ep);
-    /* Asked too often: the next check will tell. A peer that is gone is told
-     * of by the endpoint's error handler, even if that is known at once. */
+    /* Asked too often, or it has failed: the next check, or the error handler,
+     * tells */
     return (status == UCS_ERR_NO_MEMORY) ? status : UCS_OK;
 }
