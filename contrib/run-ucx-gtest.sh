@@ -110,7 +110,8 @@ suite()
     ulimit -c 0
     # It stays in the batch's process group, and leaves files of crashes where
     # it runs
-    LD_PRELOAD=$ST_BUILD/src/uct/cxi_trig/.libs/libuct_cxitrig.so.0 \
+    "${ST_NET[@]}" \
+        env LD_PRELOAD="$ST_BUILD/src/uct/cxi_trig/.libs/libuct_cxitrig.so.0" \
         timeout --foreground -k 10 $batch_limit \
         env -C "$dir" ./gtest -t $test_limit "$@" </dev/null
 }
