@@ -178,7 +178,8 @@ def draw_faces(matplotlib, content):
     blocks = {}
     for item in content["figures"]:
         if (item["bench"] == "st_faces" and "ratio" in item and
-                item["series"] in bench_results.MATCHED):
+                item["series"] in (*bench_results.MATCHED,
+                                   bench_results.FLOOR)):
             found = blocks.setdefault(item["size"], {})
             found.setdefault(item["series"], {})[item["ranks"]] = item["ratio"]
     if not blocks:
@@ -196,9 +197,11 @@ def draw_faces(matplotlib, content):
 
 
 def draw_halo(axes, found):
-    """Of one block: bars of each series at each number of ranks."""
+    """Of one block: bars of each series at each number of ranks, and the
+    floor."""
     ranks = sorted({number for values in found.values() for number in values})
-    width = 0.8 / len(found)
+    floor = found.pop(bench_results.FLOOR, {})
+    width = 0.8 / max(len(found), 1)
     axes.axhline(1, color="black", linewidth=1, label="best MPI")
     for place, name in enumerate(name for name in bench_results.MATCHED
                                  if name in found):
@@ -213,6 +216,15 @@ def draw_halo(axes, found):
                       elinewidth=1, capsize=3, yerr=[
                           [value["median"] - value["min"] for value in values],
                           [value["max"] - value["median"] for value in values]])
+    if floor:
+        label, color, _, line = STYLES[bench_results.FLOOR]
+        axes.hlines([floor[number]["median"] for number in ranks
+                     if number in floor],
+                    [level - 0.45 for level, number in enumerate(ranks)
+                     if number in floor],
+                    [level + 0.45 for level, number in enumerate(ranks)
+                     if number in floor], color=color, linestyle=line,
+                    linewidth=1.6, zorder=3, label=label)
     axes.set_xticks(range(len(ranks)), [f"{number} ranks" for number in ranks],
                     fontsize=9)
     axes.tick_params(axis="y", labelsize=8)
