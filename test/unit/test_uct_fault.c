@@ -12,13 +12,11 @@
 #include "st_cunit.h"
 #include "st_intercept.h"
 #include "uct_region.h"
-
-#include <ucs/debug/memtrack_int.h>
+#include "uct_short.h"
 
 #include <rdma/fi_errno.h>
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define LENGTH    8192
@@ -28,29 +26,6 @@
 static const int codes[] = {FI_EIO, FI_ENOMEM, FI_EAGAIN, FI_ENOSPC};
 
 static uint8_t memory[LENGTH] __attribute__((aligned(4096)));
-
-/* Allocations of the transport until one fails; negative: none does */
-static int allocations_left = -1;
-
-
-/* UCX's functions, of which it has its memory, with ours in front of them */
-static int is_failing(const void *caller)
-{
-    return (allocations_left >= 0) &&
-           (st_intercept_library(caller) & ST_INTERCEPT_TRIG) &&
-           (allocations_left-- == 0);
-}
-
-void *ucs_malloc(size_t size, const char *name)
-{
-    return is_failing(__builtin_return_address(0)) ? NULL : malloc(size);
-}
-
-void *ucs_calloc(size_t count, size_t size, const char *name)
-{
-    return is_failing(__builtin_return_address(0)) ? NULL :
-                                                     calloc(count, size);
-}
 
 static ucs_status_t wait_done(uct_pair_t *pair, uct_done_t *done,
                               ucs_status_t status)
@@ -212,15 +187,15 @@ static void test_memory(void)
     objects    = fab_intercept_open();
     allocation = st_intercept_outstanding();
     for (number = 0; number < MAX_CALLS; ++number) {
-        allocations_left = number;
+        uct_short_left = number;
         status           = live();
         CU_ASSERT(fab_intercept_open() == objects);
-        CU_ASSERT((status == UCS_OK) == (allocations_left >= 0));
-        if (allocations_left >= 0) {
+        CU_ASSERT((status == UCS_OK) == (uct_short_left >= 0));
+        if (uct_short_left >= 0) {
             break;
         }
     }
-    allocations_left = -1;
+    uct_short_left = -1;
     CU_ASSERT(number > 5);
     CU_ASSERT(st_intercept_outstanding() == allocation);
 }

@@ -12,17 +12,16 @@
 
 #include "fab_intercept.h"
 #include "st_cunit.h"
+#include "uct_errors.h"
 #include "uct_region.h"
 
 #include <ucp/api/ucp.h>
 #include <ucs/config/global_opts.h>
-#include <ucs/debug/log_def.h>
 
 #include <rdma/fi_domain.h>
 
 #include <dlfcn.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define LENGTH 16384
@@ -53,35 +52,6 @@ static const runtime_t runtimes[] = {
 };
 
 static unsigned loaded;
-
-/* Errors since the handler was pushed, and the last one */
-static unsigned num_errors;
-static char last_error[512];
-
-static ucs_log_func_rc_t
-keep_error(const char *file, unsigned line, const char *function,
-           ucs_log_level_t level, const ucs_log_component_config_t *component,
-           const char *message, va_list args)
-{
-    if (level <= UCS_LOG_LEVEL_ERROR) {
-        ++num_errors;
-        vsnprintf(last_error, sizeof(last_error), message, args);
-    }
-    return UCS_LOG_FUNC_RC_STOP;
-}
-
-static void errors_begin(void)
-{
-    num_errors    = 0;
-    last_error[0] = '\0';
-    ucs_log_push_handler(keep_error);
-}
-
-static unsigned errors_end(void)
-{
-    ucs_log_pop_handler();
-    return num_errors;
-}
 
 /* Loads a runtime, as a program does that uses the GPU, and has it call memory
  * its own */
@@ -166,15 +136,15 @@ static void check_refused(uct_md_h md, uint8_t *address, size_t length,
     int64_t open = fab_intercept_open();
     uct_mem_h memh;
 
-    errors_begin();
+    uct_errors_begin();
     CU_ASSERT(uct_md_mem_reg(md, address, length, UCT_MD_MEM_ACCESS_ALL,
                              &memh) == status);
-    CU_ASSERT(errors_end() == 1);
-    CU_ASSERT(strstr(last_error, word) != NULL);
-    errors_begin();
+    CU_ASSERT(uct_errors_end() == 1);
+    CU_ASSERT(strstr(uct_errors_last(), word) != NULL);
+    uct_errors_begin();
     CU_ASSERT(uct_md_mem_reg(md, address, length, UCT_MD_MEM_ACCESS_ALL |
                              UCT_MD_MEM_FLAG_HIDE_ERRORS, &memh) == status);
-    CU_ASSERT(errors_end() == 0);
+    CU_ASSERT(uct_errors_end() == 0);
     CU_ASSERT(fab_intercept_open() == open);
 }
 
@@ -313,9 +283,9 @@ static void test_refused(void)
         check_registered(md, gpu_memory, FI_HMEM_SYSTEM, 0, 0);
         uct_md_close(md);
 
-        errors_begin();
+        uct_errors_begin();
         CU_ASSERT(domain_try(&md, "y") != UCS_OK);
-        CU_ASSERT(errors_end() > 0);
+        CU_ASSERT(uct_errors_end() > 0);
     }
     unlabel();
 }
@@ -331,10 +301,10 @@ static void test_must(void)
     /* It is said once, until something else was asked for */
     CU_ASSERT(uct_component_query(component, &attr) == UCS_OK);
     CU_ASSERT_FATAL(setenv("UCX_CXI_TRIG_GPU_MEMORY", "y", 1) == 0);
-    errors_begin();
+    uct_errors_begin();
     CU_ASSERT(uct_component_query(component, &attr) == UCS_OK);
-    CU_ASSERT(errors_end() == 1);
-    CU_ASSERT(strstr(last_error, "UCX_CXI_TRIG_GPU_MEMORY=y") != NULL);
+    CU_ASSERT(uct_errors_end() == 1);
+    CU_ASSERT(strstr(uct_errors_last(), "UCX_CXI_TRIG_GPU_MEMORY=y") != NULL);
     CU_ASSERT(attr.md_resource_count == 0);
     CU_ASSERT_FATAL(unsetenv("UCX_CXI_TRIG_GPU_MEMORY") == 0);
     CU_ASSERT(uct_component_query(component, &attr) == UCS_OK);
@@ -427,10 +397,10 @@ static void test_deferred(void)
         CU_ASSERT(uct_trig_iface_query(pair.a.iface, &attr) == UCS_OK);
         CU_ASSERT(((attr.flags & UCT_TRIG_IFACE_FLAG_LOCAL_MEM) != 0) ==
                   is_taken);
-        errors_begin();
+        uct_errors_begin();
         CU_ASSERT(uct_trig_mem_reg(pair.a.iface, gpu_memory, 64, NULL, &mem) ==
                   (is_taken ? UCS_OK : UCS_ERR_UNSUPPORTED));
-        CU_ASSERT(errors_end() == !is_taken);
+        CU_ASSERT(uct_errors_end() == !is_taken);
         if (is_taken) {
             CU_ASSERT(fab_intercept_region().iface == FI_HMEM_ROCR);
             CU_ASSERT(uct_trig_mem_dereg(mem) == UCS_OK);

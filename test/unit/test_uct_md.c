@@ -5,14 +5,13 @@
 #endif
 
 #include "st_cunit.h"
-#include "st_intercept.h"
 #include "uct_domain.h"
+#include "uct_short.h"
 
 #include <uct/api/v2/uct_v2.h>
 #include <uct/api/version.h>
 
 #include <netinet/in.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -364,28 +363,6 @@ static ucs_status_t live(ucs_status_t (*open)(uct_domain_t*))
     return status;
 }
 
-/* Allocations of the transport until one fails; negative: none does */
-static int allocations_left = -1;
-
-/* UCX's functions, of which it has its memory, with ours in front of them */
-static int is_failing(const void *caller)
-{
-    return (allocations_left >= 0) &&
-           (st_intercept_library(caller) & ST_INTERCEPT_TRIG) &&
-           (allocations_left-- == 0);
-}
-
-void *ucs_malloc(size_t size, const char *name)
-{
-    return is_failing(__builtin_return_address(0)) ? NULL : malloc(size);
-}
-
-void *ucs_calloc(size_t count, size_t size, const char *name)
-{
-    return is_failing(__builtin_return_address(0)) ? NULL :
-                                                     calloc(count, size);
-}
-
 /* Each of them fails once, and the call says so; the address sanitizer looks
  * for what is left over */
 static void check_no_memory(ucs_status_t (*open)(uct_domain_t*))
@@ -394,14 +371,14 @@ static void check_no_memory(ucs_status_t (*open)(uct_domain_t*))
     int number;
 
     for (number = 0; number < 100; ++number) {
-        allocations_left = number;
+        uct_short_left = number;
         status           = live(open);
-        if (allocations_left >= 0) {
+        if (uct_short_left >= 0) {
             break;
         }
         CU_ASSERT(status == UCS_ERR_NO_MEMORY);
     }
-    allocations_left = -1;
+    uct_short_left = -1;
     CU_ASSERT(status == UCS_OK);
     /* The domain and the key; the cache has the regions from elsewhere */
     CU_ASSERT(number >= 2);

@@ -5,10 +5,10 @@
 #endif
 
 #include "trig_util.h"
+#include "uct_errors.h"
 
 #include <cxi_trig_prov.h>
 
-#include <ucs/debug/log_def.h>
 #include <uct/base/uct_component.h>
 #include <uct/base/uct_iface.h>
 
@@ -22,36 +22,6 @@
 #define AM_ID 5
 
 #define ROUNDS 20
-
-
-/* Errors since the handler was pushed, and the last one */
-static unsigned num_errors;
-static char last_error[512];
-
-static ucs_log_func_rc_t
-keep_error(const char *file, unsigned line, const char *function,
-           ucs_log_level_t level, const ucs_log_component_config_t *component,
-           const char *message, va_list args)
-{
-    if (level <= UCS_LOG_LEVEL_ERROR) {
-        ++num_errors;
-        vsnprintf(last_error, sizeof(last_error), message, args);
-    }
-    return UCS_LOG_FUNC_RC_STOP;
-}
-
-static void errors_begin(void)
-{
-    num_errors    = 0;
-    last_error[0] = '\0';
-    ucs_log_push_handler(keep_error);
-}
-
-static unsigned errors_end(void)
-{
-    ucs_log_pop_handler();
-    return num_errors;
-}
 
 
 /* The provider for some settings; the caller frees the list */
@@ -118,9 +88,9 @@ static void test_traffic_classes(void)
     unsigned i;
 
     for (i = 0; uct_cxi_trig_prov_traffic_classes[i] != NULL; ++i) {
-        errors_begin();
+        uct_errors_begin();
         status = find(UCT_CXI_TRIG_ORDERING_DEFAULT, i, &info);
-        CU_ASSERT(errors_end() == (status != UCS_OK));
+        CU_ASSERT(uct_errors_end() == (status != UCS_OK));
         CU_ASSERT((status == UCS_OK) == (emulated || (i == 0)));
         if (status == UCS_OK) {
             CU_ASSERT(info->tx_attr->tclass == tclasses[i]);
@@ -130,14 +100,14 @@ static void test_traffic_classes(void)
         }
 
         CU_ASSERT(status == UCS_ERR_UNSUPPORTED);
-        CU_ASSERT(strstr(last_error, uct_cxi_trig_prov_traffic_classes[i]) !=
-                  NULL);
+        CU_ASSERT(strstr(uct_errors_last(),
+                         uct_cxi_trig_prov_traffic_classes[i]) != NULL);
         uct_trig_off_reason(reason, sizeof(reason));
-        CU_ASSERT(strcmp(reason, last_error) == 0);
+        CU_ASSERT(strcmp(reason, uct_errors_last()) == 0);
         /* Said once */
-        errors_begin();
+        uct_errors_begin();
         CU_ASSERT(find(UCT_CXI_TRIG_ORDERING_DEFAULT, i, &info) == status);
-        CU_ASSERT(errors_end() == 0);
+        CU_ASSERT(uct_errors_end() == 0);
     }
     CU_ASSERT(i == ST_CUNIT_COUNT(tclasses));
 }
@@ -153,9 +123,9 @@ static void test_refused_is_off(void)
 
     CU_ASSERT_FATAL(component != NULL);
     CU_ASSERT_FATAL(setenv("UCX_CXI_TRIG_TRAFFIC_CLASS", "bulk_data", 1) == 0);
-    errors_begin();
+    uct_errors_begin();
     CU_ASSERT(uct_component_query(component, &attr) == UCS_OK);
-    CU_ASSERT(errors_end() == !emulated);
+    CU_ASSERT(uct_errors_end() == !emulated);
     CU_ASSERT((attr.md_resource_count > 0) == emulated);
     CU_ASSERT_FATAL(unsetenv("UCX_CXI_TRIG_TRAFFIC_CLASS") == 0);
     CU_ASSERT(uct_component_query(component, &attr) == UCS_OK);
@@ -171,9 +141,9 @@ static void test_unknown_values(void)
     CU_ASSERT_FATAL(uct_md_config_read(uct_pair_find_component(), NULL, NULL,
                                        &config) == UCS_OK);
     for (i = 0; i < ST_CUNIT_COUNT(names); ++i) {
-        errors_begin();
+        uct_errors_begin();
         CU_ASSERT(uct_config_modify(config, names[i], "sideways") != UCS_OK);
-        CU_ASSERT(errors_end() > 0);
+        CU_ASSERT(uct_errors_end() > 0);
     }
     uct_config_release(config);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* uct_domain.c - a memory domain alone, and what is logged. */
+/* uct_domain.c - a memory domain alone. */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #endif
@@ -7,35 +7,8 @@
 #include "uct_domain.h"
 #include "st_cunit.h"
 
-#include <ucs/debug/log_def.h>
-
 #include <string.h>
 #include <sys/mman.h>
-
-
-/* What was logged as an error since the handler was pushed */
-static unsigned num_errors;
-
-static ucs_log_func_rc_t
-count_error(const char *file, unsigned line, const char *function,
-            ucs_log_level_t level, const ucs_log_component_config_t *component,
-            const char *message, va_list args)
-{
-    num_errors += (level <= UCS_LOG_LEVEL_ERROR);
-    return UCS_LOG_FUNC_RC_STOP;
-}
-
-void uct_errors_begin(void)
-{
-    num_errors = 0;
-    ucs_log_push_handler(count_error);
-}
-
-unsigned uct_errors_end(void)
-{
-    ucs_log_pop_handler();
-    return num_errors;
-}
 
 
 /* Opens it with one setting, or none */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * uct_domain.h - a memory domain alone, and what is logged, for tests.
+ * uct_domain.h - a memory domain alone, for tests.
  */
 #ifndef UCT_DOMAIN_H_
 #define UCT_DOMAIN_H_
 
+#include "uct_errors.h"
 #include "uct_pair.h"
 
 /** Room for a packed key. */
@@ -18,12 +19,6 @@ typedef struct {
     uct_md_attr_t   attr;
 } uct_domain_t;
 
-
-/** Count what is logged as an error from now on, and show nothing. */
-void uct_errors_begin(void);
-
-/** End that; how many. */
-unsigned uct_errors_end(void);
 
 /** Open one with a setting, or none (NULL). */
 ucs_status_t uct_domain_try(uct_domain_t *domain, const char *device,

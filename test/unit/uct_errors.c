@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* uct_errors.c - what UCX logs as an error. */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "uct_errors.h"
+
+#include <ucs/debug/log_def.h>
+
+#include <stdio.h>
+
+
+/* Errors since the handler was pushed, and the last one */
+static unsigned num_errors;
+static char last_error[512];
+
+static ucs_log_func_rc_t
+keep_error(const char *file, unsigned line, const char *function,
+           ucs_log_level_t level, const ucs_log_component_config_t *component,
+           const char *message, va_list args)
+{
+    if (level <= UCS_LOG_LEVEL_ERROR) {
+        ++num_errors;
+        vsnprintf(last_error, sizeof(last_error), message, args);
+    }
+    return UCS_LOG_FUNC_RC_STOP;
+}
+
+void uct_errors_begin(void)
+{
+    num_errors    = 0;
+    last_error[0] = '\0';
+    ucs_log_push_handler(keep_error);
+}
+
+unsigned uct_errors_end(void)
+{
+    ucs_log_pop_handler();
+    return num_errors;
+}
+
+const char *uct_errors_last(void)
+{
+    return last_error;
+}
