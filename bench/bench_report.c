@@ -145,6 +145,7 @@ static int bench_report_count(bench_report_t *report, uint64_t messages)
     totals->waits        = bench_sum(totals->waits, comm);
     totals->writes_fired = bench_sum(totals->writes_fired, comm);
     totals->chunks       = bench_sum(totals->chunks, comm);
+    totals->coalesced    = bench_sum(totals->coalesced, comm);
     totals->copies       = bench_sum(totals->copies, comm);
     totals->proxied      = bench_sum(totals->proxied, comm);
     bench_gather_counts(report);
@@ -154,7 +155,8 @@ static int bench_report_count(bench_report_t *report, uint64_t messages)
 
     /* On the other lanes each message is a start of its send and one of its
      * receive */
-    moved = totals->writes_fired - totals->chunks + (report->half_starts / 2);
+    moved = totals->writes_fired - totals->chunks + totals->coalesced +
+            (report->half_starts / 2);
     if (moved == report->messages) {
         return ret;
     }
@@ -200,6 +202,10 @@ static void bench_report_print(const bench_report_t *report)
            ", copies = %" PRIu64 ", operations proxied = %" PRIu64 "\n",
            report->messages, report->totals.writes_fired,
            report->totals.copies, report->totals.proxied);
+    if (report->totals.coalesced > 0) {
+        printf("%" PRIu64 " messages went with others as one\n",
+               report->totals.coalesced);
+    }
     if (report->totals.chunks > 0) {
         printf("of the writes %" PRIu64 " are further parts of a message\n",
                report->totals.chunks);
@@ -221,11 +227,12 @@ static void bench_json_machine(FILE *file)
 static void bench_json_counts(FILE *file, const bench_report_t *report)
 {
     fprintf(file, "\"messages\":%" PRIu64 ",\"deferred_writes_fired\":%" PRIu64
-            ",\"chunks\":%" PRIu64 ",\"copies\":%" PRIu64
+            ",\"chunks\":%" PRIu64 ",\"coalesced\":%" PRIu64
+            ",\"copies\":%" PRIu64
             ",\"operations_proxied\":%" PRIu64 ",",
             report->messages, report->totals.writes_fired,
-            report->totals.chunks, report->totals.copies,
-            report->totals.proxied);
+            report->totals.chunks, report->totals.coalesced,
+            report->totals.copies, report->totals.proxied);
 }
 
 static void bench_json_stats(FILE *file, const bench_report_t *report)

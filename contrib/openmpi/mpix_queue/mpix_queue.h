@@ -527,6 +527,8 @@ typedef struct MPIX_Queue_stats {
     uint64_t writes_fired; /**< Payload writes carried out by the NIC */
     uint64_t chunks;       /**< Of those, all but one of each message that was
                                 split */
+    uint64_t coalesced;    /**< Messages that went with others as one, and by
+                                none of these writes */
     uint64_t copies;       /**< Pieces of messages that streams copied to
                                 processes of the same node */
     uint64_t proxied;      /**< Messages that a host thread had to move */

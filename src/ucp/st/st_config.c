@@ -41,6 +41,15 @@ static ucs_config_field_t ucp_st_config_table[] = {
      "for at most 16 uses. 0: none; at most 1m. The smaller one of both\n"
      "sides' counts.",
      ucs_offsetof(ucp_st_config_t, eager_max), UCS_CONFIG_TYPE_MEMUNITS},
+
+    {"COALESCE_MAX", "4k",
+     "Longest message of a standard send that lane trig sends together with\n"
+     "others, if the cards are emulated: of 4 or more sends that one call\n"
+     "starts for the first time, those to one peer are one message from then\n"
+     "on whenever they start together. 0: none. The smaller one of both\n"
+     "sides' counts.",
+     ucs_offsetof(ucp_st_config_t, coalesce_max), UCS_CONFIG_TYPE_MEMUNITS},
+
     {"ERR_TIMEOUT", "10s",
      "Longest time from the moment a peer is known to be dead until the\n"
      "streams that wait for it are released.",

@@ -18,6 +18,7 @@ typedef struct ucp_st_config {
     ucs_config_names_array_t lanes;
     double                   ping_interval;
     size_t                   eager_max;
+    size_t                   coalesce_max;
     double                   err_timeout;
     unsigned                 trig_devices;
     size_t                   chunk_min;

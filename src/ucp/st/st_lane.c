@@ -123,6 +123,20 @@ void ucp_st_lanes_revoke(ucp_st_op_t *op)
     }
 }
 
+ucs_status_t ucp_st_lanes_flush(ucp_st_worker_h worker)
+{
+    ucs_status_t result = UCS_OK;
+    unsigned i;
+
+    for (i = 0; i < worker->num_lanes; ++i) {
+        if ((worker->lanes[i]->flush != NULL) &&
+            (worker->lanes[i]->flush(worker) != UCS_OK)) {
+            result = UCS_INPROGRESS;
+        }
+    }
+    return result;
+}
+
 int ucp_st_lanes_are_busy(const ucp_st_op_t *op)
 {
     ucp_st_worker_h worker = op->worker;

@@ -43,6 +43,11 @@ typedef struct ucp_st_lane_ops {
      *  there was something. */
     unsigned (*progress)(ucp_st_worker_h worker);
 
+    /** UCS_OK once the data of sends that are complete is where their peers
+     *  find it, or never will be; UCS_INPROGRESS: not yet, progress() helps.
+     *  NULL: it always is. */
+    ucs_status_t (*flush)(ucp_st_worker_h worker);
+
     /** The host asks whether something is done: do what this side can do for
      *  it, and no stream may be there to do. */
     void (*poll)(ucp_st_worker_h worker);
@@ -72,6 +77,11 @@ typedef struct ucp_st_lane_ops {
      *  `early` and `is_exact` if they hold. */
     ucs_status_t (*bind)(ucp_st_op_t *op, const void *blob, size_t length);
 
+    /** One call is about to start these, the first of them for the first
+     *  time: the lane may treat its own as belonging together from then on.
+     *  NULL: nothing to do. */
+    void (*join)(const ucp_st_op_h *ops, size_t count);
+
     /** Get use number `uses`, and those before it, ready to be started. UCS_OK
      *  also if they are not yet, and will be when they can. */
     ucs_status_t (*post)(ucp_st_op_t *op, uint64_t uses);
@@ -95,6 +105,10 @@ typedef struct ucp_st_lane_ops {
 
     /** Uses whose waits pass; 0 once they were released. */
     uint64_t (*uses_done)(const ucp_st_op_t *op);
+
+    /** Uses whose data is here, started or not, of an operation that is
+     *  `early`. NULL: all that the peer says it has taken part in. */
+    uint64_t (*uses_landed)(const ucp_st_op_t *op);
 
     /** Uses whose starts the stream has run; all that were enqueued where the
      *  lane cannot tell, or where starts have no effect. */
@@ -153,6 +167,10 @@ void ucp_st_lanes_progress_all(ucp_st_worker_h worker);
 /** revoke() by all lanes that hold something for the operation; the lock is
  *  held. */
 void ucp_st_lanes_revoke(ucp_st_op_t *op);
+
+/** UCS_OK if flush() of all open lanes says so, else UCS_INPROGRESS. The lock
+ *  is held. */
+ucs_status_t ucp_st_lanes_flush(ucp_st_worker_h worker);
 
 /** Non-zero if is_busy() for one of them; the lock is held. */
 int ucp_st_lanes_are_busy(const ucp_st_op_t *op);

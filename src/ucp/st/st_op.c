@@ -53,15 +53,19 @@ void ucp_st_op_set_state(ucp_st_op_t *op, ucp_st_op_state_t state)
     __atomic_store_n(&op->state, state, __ATOMIC_RELEASE);
 }
 
-ucp_st_op_t *ucp_st_op_find(ucp_st_peer_t *peer, uint64_t id)
+ucp_st_op_t *ucp_st_op_get(ucp_st_worker_h worker, uint64_t id)
 {
-    khash_t(ucp_st_ops) *table = &peer->worker->op_table;
+    khash_t(ucp_st_ops) *table = &worker->op_table;
     khiter_t iter              = kh_get(ucp_st_ops, table, id);
 
-    if ((iter == kh_end(table)) || (kh_value(table, iter)->peer != peer)) {
-        return NULL;
-    }
-    return kh_value(table, iter);
+    return (iter == kh_end(table)) ? NULL : kh_value(table, iter);
+}
+
+ucp_st_op_t *ucp_st_op_find(ucp_st_peer_t *peer, uint64_t id)
+{
+    ucp_st_op_t *op = ucp_st_op_get(peer->worker, id);
+
+    return ((op == NULL) || (op->peer != peer)) ? NULL : op;
 }
 
 static ucs_status_t ucp_st_op_table_add(ucp_st_op_t *op)

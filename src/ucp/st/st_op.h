@@ -115,6 +115,10 @@ uint64_t ucp_st_op_uses_ended(const ucp_st_op_t *op);
  *  it may go on without. The lock is held. */
 int ucp_st_op_is_left(const ucp_st_op_t *op);
 
+/** Find an operation, live or freed, by id; NULL if it is gone. The lock is
+ *  held. */
+ucp_st_op_t *ucp_st_op_get(ucp_st_worker_h worker, uint64_t id);
+
 /** Find an operation of the peer, live or freed, by id; NULL if it is gone. The
  *  lock is held. */
 ucp_st_op_t *ucp_st_op_find(ucp_st_peer_h peer, uint64_t id);

@@ -228,7 +228,9 @@ ucp_st_peer_t *ucp_st_peer_get(ucp_st_worker_h worker, uint64_t uuid)
 static int ucp_st_peer_is_done_with(const ucp_st_op_t *op)
 {
     return op->early && (op->state == UCP_ST_OP_MATCHED) &&
-           (op->max_uses != UINT64_MAX);
+           (op->max_uses != UINT64_MAX) &&
+           ((op->lane->uses_landed == NULL) ||
+            (op->lane->uses_landed(op) >= op->max_uses));
 }
 
 void ucp_st_peer_fail(ucp_st_peer_t *peer, ucs_status_t status)
@@ -239,6 +241,7 @@ void ucp_st_peer_fail(ucp_st_peer_t *peer, ucs_status_t status)
     if (peer->status != UCS_OK) {
         return;
     }
+    ucp_st_lanes_progress_all(worker); /* what it sent last may be here */
     ucs_diag("peer 0x%lx is gone: %s", peer->uuid, ucs_status_string(status));
     peer->status         = status;
     worker->going_peers -= peer->going;

@@ -111,7 +111,8 @@ static void ucp_st_stats_print(const ucp_st_worker_attr_t *attr, FILE *stream)
     }
     fprintf(stream, "writes_posted %lu\nwrites_fired %lu\n",
             stats->writes_posted, stats->writes_fired);
-    fprintf(stream, "chunks %lu\neager %lu\n", stats->chunks, stats->eager);
+    fprintf(stream, "chunks %lu\ncoalesced %lu\neager %lu\n", stats->chunks,
+            stats->coalesced, stats->eager);
     fprintf(stream, "cts_fired %lu\ncts_waits %lu\natomics_fired %lu\n",
             stats->cts_fired, stats->cts_waits, stats->atomics_fired);
     fprintf(stream, "copies %lu\n", stats->copies);

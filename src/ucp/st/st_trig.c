@@ -8,6 +8,7 @@
 
 #include "st_trig.h"
 #include "st_lane.h"
+#include "st_trig_coalesce.h"
 #include "st_trig_peer.h"
 
 /* A message in several writes, by the number of NICs */
@@ -60,6 +61,7 @@ const ucp_st_lane_ops_t ucp_st_trig_lane_ops = {
     .address_pack   = ucp_st_trig_address_pack,
     .progress       = ucp_st_trig_dev_progress,
     .poll           = ucp_st_trig_poll,
+    .flush          = ucp_st_trig_coalesce_flush,
     .query          = ucp_st_trig_dev_query,
     .connect        = ucp_st_trig_peer_connect,
     .disconnect     = ucp_st_trig_peer_disconnect,
@@ -70,8 +72,10 @@ const ucp_st_lane_ops_t ucp_st_trig_lane_ops = {
     .start_cmds     = ucp_st_trig_start_cmds,
     .wait_cmds      = ucp_st_trig_wait_cmds,
     .land_cmds      = ucp_st_trig_land_cmds,
+    .join           = ucp_st_trig_coalesce_join,
     .leave_queue    = ucp_st_trig_leave_queue,
     .uses_done      = ucp_st_trig_uses_done,
+    .uses_landed    = ucp_st_trig_uses_landed,
     .uses_begun     = ucp_st_trig_uses_begun,
     .release_waits  = ucp_st_trig_release_waits,
     .revoke         = ucp_st_trig_revoke,

@@ -133,6 +133,8 @@ typedef struct ucp_st_trig_part {
     int                 is_mirrored; /* the word follows `data` by itself */
     uint64_t            run;      /* starts, or clear-to-sends, that were
                                      called for; the stream's, read by others */
+    struct ucp_st_trig_part *next;/* of those whose use is to be sent with
+                                     others: st_trig_coalesce.h */
 } ucp_st_trig_part_t;
 
 /**
@@ -150,6 +152,8 @@ typedef struct ucp_st_trig_op {
     uint8_t            released;  /* all waits pass */
     uint8_t            disposed;  /* what is armed has been fired */
     uint8_t            is_draining;
+    uint8_t            joined;    /* a send: st_trig_coalesce.h; set before its
+                                     first use */
     ucs_status_t       doubt;     /* why a put may have failed; or UCS_OK */
     union {
         struct { /* of an operation that is matched */
@@ -178,6 +182,7 @@ size_t ucp_st_trig_wait_cmds(struct ucp_st_op *op, uint64_t use,
 size_t ucp_st_trig_land_cmds(struct ucp_st_op *op, ucp_st_queue_h queue,
                              uint64_t use, ucs_gstream_cmd_t *cmds);
 uint64_t ucp_st_trig_uses_done(const struct ucp_st_op *op);
+uint64_t ucp_st_trig_uses_landed(const struct ucp_st_op *op);
 uint64_t ucp_st_trig_uses_begun(const struct ucp_st_op *op);
 void ucp_st_trig_release_waits(struct ucp_st_op *op);
 void ucp_st_trig_revoke(struct ucp_st_op *op);

@@ -6,6 +6,7 @@
 #include "config.h"
 #endif
 
+#include "st_trig_coalesce.h"
 #include "st_trig_use.h"
 #include "st_lane.h"
 #include "st_log.h"
@@ -192,6 +193,9 @@ size_t ucp_st_trig_start_cmds(ucp_st_op_t *op, ucp_st_queue_h queue,
 
     if (!ucp_st_trig_has_put(op) || ucp_st_trig_has_inbox(op)) {
         return 0; /* the peer waits for nothing that is done here */
+    }
+    if (ucp_st_trig_is_coalesced(op, use)) {
+        return ucp_st_trig_coalesce_start_cmd(&op->trig.parts[0], queue, cmds);
     }
     for (i = 0; i < op->trig.num_parts; ++i) {
         part = &op->trig.parts[i];

@@ -13,6 +13,7 @@
 #include "st_op.h"
 #include "st_rma_trig.h"
 #include "st_trig.h"
+#include "st_trig_coalesce.h"
 #include "st_trig_help.h"
 #include "st_trig_use.h"
 #include "st_worker.h"
@@ -40,7 +41,13 @@ unsigned ucp_st_trig_dev_reap(ucp_st_worker_h worker)
         ucp_st_trig_post_late(worker);
     }
     ucp_st_rma_trig_progress(worker);
-    is_late = !ucs_list_is_empty(&dev->late) || ucp_st_rma_trig_is_late(worker);
+    if (dev->unsent != UCP_ST_TRIG_COALESCE_END) {
+        ucp_st_trig_coalesce_send(worker);
+    }
+    /* Streams that wait look for messages, too, once there are any */
+    is_late = !ucs_list_is_empty(&dev->late) ||
+              ucp_st_rma_trig_is_late(worker) || dev->is_coalescing ||
+              (dev->unsent != UCP_ST_TRIG_COALESCE_END);
     __atomic_store_n(&dev->is_late, is_late, __ATOMIC_RELAXED);
     return count;
 }
@@ -188,6 +195,7 @@ ucs_status_t ucp_st_trig_dev_init(ucp_st_worker_h worker)
     ucs_list_head_init(&dev->late);
     ucs_list_head_init(&dev->doubtful);
     ucs_list_head_init(&dev->draining);
+    dev->unsent = UCP_ST_TRIG_COALESCE_END;
     status = ucs_async_context_create(UCS_ASYNC_MODE_THREAD_MUTEX, &dev->async);
     if (status != UCS_OK) {
         goto err;
@@ -203,7 +211,10 @@ ucs_status_t ucp_st_trig_dev_init(ucp_st_worker_h worker)
     }
     ucp_st_trig_share_entries(dev);
     ucp_st_trig_help_start(worker);
-    status = ucp_st_trig_service_start(worker);
+    status = ucp_st_trig_coalesce_open(worker);
+    if (status == UCS_OK) {
+        status = ucp_st_trig_service_start(worker);
+    }
     if (status != UCS_OK) {
         goto err_help;
     }

@@ -31,6 +31,11 @@ typedef struct ucp_st_trig_dev {
     ucs_list_link_t     late;      /* operations with uses to post */
     ucs_list_link_t     doubtful;  /* operations with failed puts */
     ucs_list_link_t     draining;  /* failed ones whose puts are not over */
+    size_t              coalesce_max; /* longest message that may be joined,
+                                      bytes; 0: none; read-only */
+    int                 is_coalescing; /* such a message has come */
+    struct ucp_st_trig_part *pushed; /* by streams, to be sent; atomic */
+    struct ucp_st_trig_part *unsent; /* there was no room for these */
     uint64_t            cts_waits; /* see ucp_st_stats_t; atomic, by streams */
     int                 untriggered; /* operations are; atomic, by streams */
 

@@ -121,7 +121,7 @@ static void ucp_st_trig_put_done(void *arg, ucs_status_t status)
     } else if (op->dir == UCP_ST_DIR_SEND) {
         ++stats->writes_fired;
         stats->chunks += ucp_st_trig_is_chunk(part);
-        if (part->is_mirrored) {
+        if (part->is_mirrored && !op->is_exact) {
             ucp_st_trig_word_counted(part);
         }
     } else {
@@ -304,13 +304,26 @@ static ucs_status_t ucp_st_trig_entry_post_own(ucp_st_trig_part_t *part,
     return status;
 }
 
+/* The use that put number `index`, counted from 0, is of */
+static uint64_t ucp_st_trig_use_of_put(const ucp_st_trig_part_t *part,
+                                       uint64_t index)
+{
+    const ucp_st_op_t *op = part->op;
+    size_t puts           = ucp_st_trig_puts_per_use(part);
+
+    if (op->trig.joined) {
+        return ((index + 1) * op->trig.plan.depth) + 1;
+    }
+    return 1 + ((puts == 1) ? index : (index / puts));
+}
+
 /* Put number `index` of the part, counted from 0 */
 static ucs_status_t ucp_st_trig_entry_post_put(ucp_st_trig_part_t *part,
                                                uint64_t index)
 {
     const ucp_st_op_t *op = part->op;
     size_t puts           = ucp_st_trig_puts_per_use(part);
-    uint64_t use          = 1 + ((puts == 1) ? index : (index / puts));
+    uint64_t use          = ucp_st_trig_use_of_put(part, index);
     size_t chunk          = (puts == 1) ? 0 : (index % puts);
     uint64_t threshold    = ucp_st_trig_put_threshold(op, use);
     size_t offset         = ucp_st_trig_put_offset(op, use);

@@ -358,10 +358,9 @@ ucs_status_t ucp_st_trig_bind(ucp_st_op_t *op, const void *blob, size_t length)
     return UCS_OK;
 }
 
-/* Data that went ahead may be here for uses that are not started */
-uint64_t ucp_st_trig_uses_done(const ucp_st_op_t *op)
+/* `uses` or less */
+static uint64_t ucp_st_trig_uses_of(const ucp_st_op_t *op, uint64_t uses)
 {
-    uint64_t uses = op->started;
     const ucp_st_trig_part_t *part;
     uint64_t word;
     unsigned i;
@@ -375,6 +374,19 @@ uint64_t ucp_st_trig_uses_done(const ucp_st_op_t *op)
         uses = ucs_min(uses, word / part->unit);
     }
     return uses;
+}
+
+/* Data that went ahead may be here for uses that are not started */
+uint64_t ucp_st_trig_uses_done(const ucp_st_op_t *op)
+{
+    return ucp_st_trig_uses_of(op, op->started);
+}
+
+/* What a put brought was here before its sender was told, and only the word may
+ * be late. What came in a message may not have been looked at. */
+uint64_t ucp_st_trig_uses_landed(const ucp_st_op_t *op)
+{
+    return op->is_exact ? ucp_st_trig_uses_of(op, UINT64_MAX) : UINT64_MAX;
 }
 
 void ucp_st_trig_catch_up(ucp_st_op_t *op)
@@ -423,6 +435,9 @@ int ucp_st_trig_is_busy(const ucp_st_op_t *op)
 
     for (i = 0; i < op->trig.num_parts; ++i) {
         part = &op->trig.parts[i];
+        if (part->next != NULL) {
+            return 1;
+        }
         for (entry = 0; entry < UCP_ST_TRIG_ENTRY_LAST; ++entry) {
             if (part->done[entry] < part->posted[entry]) {
                 return 1;

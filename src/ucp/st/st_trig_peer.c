@@ -27,6 +27,7 @@ static void ucp_st_trig_limits_get(ucp_st_worker_h worker,
                                 UCP_ST_TRIG_PIECE_MAX);
     limits->share_min = worker->config.chunk_min;
     limits->put_max   = ucs_max(worker->config.chunk_max, 1);
+    limits->coalesce_max = worker->trig.coalesce_max;
     for (i = 0; i < worker->trig.num_rails; ++i) {
         limits->put_max = ucs_min(limits->put_max,
                                   worker->trig.rails[i].attr.max_put);
@@ -65,6 +66,7 @@ ucs_status_t ucp_st_trig_address_pack(ucp_st_worker_h worker, void *buffer)
     address->eager_max   = limits.eager_max;
     address->share_min   = limits.share_min;
     address->put_max     = limits.put_max;
+    address->coalesce_max = limits.coalesce_max;
     for (i = 0; (i < dev->num_rails) && (status == UCS_OK); ++i) {
         status = ucp_st_trig_rail_address_pack(
                 &dev->rails[i], ucp_st_trig_address_rail(address, i));
@@ -114,6 +116,7 @@ static void ucp_st_trig_limits_merge(ucp_st_trig_limits_t *limits,
     limits->eager_max = ucs_min(limits->eager_max, address->eager_max);
     limits->share_min = ucs_max(limits->share_min, address->share_min);
     limits->put_max   = ucs_min(limits->put_max, ucs_max(address->put_max, 1));
+    limits->coalesce_max = ucs_min(limits->coalesce_max, address->coalesce_max);
 }
 
 static int ucp_st_trig_address_is_valid(ucp_st_worker_h worker,

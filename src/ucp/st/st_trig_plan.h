@@ -23,6 +23,8 @@ typedef struct ucp_st_trig_limits {
     size_t   eager_max; /**< Longest eager-ahead message, bytes */
     size_t   share_min; /**< Shortest share of a rail, bytes */
     size_t   put_max;   /**< Longest write, bytes; 1 at least */
+    size_t   coalesce_max; /**< Longest message that is joined with others,
+                                bytes; no matter of the plan */
 } ucp_st_trig_limits_t;
 
 /** What a pair is, known to both sides once it was made. */

@@ -16,7 +16,7 @@ typedef struct ucp_st_trig_address {
     uint8_t  num_rails;
     uint8_t  reserved;
     uint16_t rail_length; /**< Bytes of the address of one */
-    uint32_t reserved2;
+    uint32_t coalesce_max; /**< UCX_ST_COALESCE_MAX; 0: it takes none */
     uint64_t eager_max;   /**< UCX_ST_EAGER_MAX */
     uint64_t share_min;   /**< UCX_ST_CHUNK_MIN */
     uint64_t put_max;     /**< What all its NICs can write at once, at most
@@ -29,6 +29,15 @@ typedef struct ucp_st_trig_region {
     uint8_t rkey[UCT_TRIG_RKEY_PACKED_LEN]; /**< Of exactly that */
 } __attribute__((packed)) ucp_st_trig_region_t;
 
+/** A message of a joined send, in an active message of several: its data
+ *  follows, and the next one at a multiple of 8 bytes. */
+typedef struct ucp_st_trig_item {
+    uint64_t op_id;  /**< Of the receive */
+    uint32_t length; /**< Bytes of data */
+    uint32_t place;  /**< In its inbox, from 0 */
+} __attribute__((packed)) ucp_st_trig_item_t;
+
+_Static_assert(sizeof(ucp_st_trig_item_t) == 16, "wire format");
 _Static_assert(sizeof(ucp_st_trig_address_t) == 32, "wire format");
 _Static_assert(sizeof(ucp_st_trig_region_t) == 32, "wire format");
 

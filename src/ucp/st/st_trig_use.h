@@ -51,11 +51,25 @@ static inline uint64_t ucp_st_trig_cts_needed(const ucp_st_op_t *op,
     }
 }
 
+/** Which place of the inbox the data of a use has, from 0. */
+static inline unsigned ucp_st_trig_inbox_index(const ucp_st_op_t *op,
+                                               uint64_t use)
+{
+    return (use - 1) % op->trig.plan.depth;
+}
+
 /** Where in the inbox the data of a use is, bytes. */
 static inline size_t ucp_st_trig_inbox_offset(const ucp_st_op_t *op,
                                               uint64_t use)
 {
-    return ((use - 1) % op->trig.plan.depth) * op->trig.plan.stride;
+    return ucp_st_trig_inbox_index(op, use) * op->trig.plan.stride;
+}
+
+/** Non-zero if a send's use goes in a message with others. */
+static inline int ucp_st_trig_is_coalesced(const ucp_st_op_t *op, uint64_t use)
+{
+    return op->trig.joined &&
+           ((use == 1) || (ucp_st_trig_inbox_index(op, use) != 0));
 }
 
 /** Non-zero for the last of the uses that one clear-to-send is for. */
@@ -74,13 +88,15 @@ static inline size_t ucp_st_trig_put_offset(const ucp_st_op_t *op, uint64_t use)
            ucp_st_trig_inbox_offset(op, use) : 0;
 }
 
-/** What a put waits for: what a start adds, and the clear-to-sends that there
- *  are. See st_trig.h. */
+/** What a put waits for: what the starts of puts add, and the clear-to-sends
+ *  that there are. See st_trig.h, and st_trig_coalesce.h. */
 static inline uint64_t ucp_st_trig_put_threshold(const ucp_st_op_t *op,
                                                  uint64_t use)
 {
+    uint64_t starts = op->trig.joined ? ucp_st_trig_cts_needed(op, use) : use;
+
     return (op->dir == UCP_ST_DIR_RECV) ?
-           use : ((use * ucp_st_trig_weight(op)) +
+           use : ((starts * ucp_st_trig_weight(op)) +
                   ucp_st_trig_cts_needed(op, use));
 }
 

@@ -280,6 +280,23 @@ static void ucp_st_worker_drain(ucp_st_worker_h worker)
     } while (draining);
 }
 
+/* What is complete reaches the peers before they hear that this side goes. A
+ * peer that cannot be reached in time loses it, and the rest of it all. */
+static void ucp_st_worker_flush(ucp_st_worker_h worker)
+{
+    double start = ucp_st_worker_now();
+    ucs_status_t status;
+
+    do {
+        ucp_st_worker_lock(worker);
+        ucp_st_lanes_progress_all(worker);
+        status = ucp_st_lanes_flush(worker);
+        ucp_st_worker_unlock(worker);
+        (void)sched_yield();
+    } while ((status == UCS_INPROGRESS) &&
+             ((ucp_st_worker_now() - start) < UCP_ST_WORKER_SEND_TIME));
+}
+
 ucs_status_t ucp_st_worker_destroy(ucp_st_worker_h worker)
 {
     int busy;
@@ -299,6 +316,7 @@ ucs_status_t ucp_st_worker_destroy(ucp_st_worker_h worker)
         return UCS_ERR_BUSY;
     }
 
+    ucp_st_worker_flush(worker);
     ucp_st_leave_say_bye(worker);
     ucp_st_worker_drain(worker);
     ucp_st_stats_remove_worker(worker);

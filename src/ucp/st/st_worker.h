@@ -25,7 +25,7 @@
  * Locks: `lock` protects all fields below it, and every peer, operation and
  * trig-lane object of the worker, unless their fields say otherwise. UCP is
  * never called with it held: UCP's callbacks take it, possibly under a lock of
- * UCP's. Streams never take it.
+ * UCP's. Streams never wait for it.
  */
 struct ucp_st_lane_ops;
 
@@ -75,6 +75,9 @@ struct ucp_st_worker {
     unsigned          number;     /* in the process, from 0; read-only */
 };
 
+/** See st_trig_coalesce.h. */
+void ucp_st_trig_coalesce_hand_over(ucp_st_worker_h worker);
+
 /** Take the worker's lock. */
 static inline void ucp_st_worker_lock(ucp_st_worker_h worker)
 {
@@ -87,10 +90,16 @@ static inline int ucp_st_worker_trylock(ucp_st_worker_h worker)
     return pthread_mutex_trylock(&worker->lock) == 0;
 }
 
-/** Release the worker's lock. */
+/** Release the worker's lock, and send what streams wanted to meanwhile. */
 static inline void ucp_st_worker_unlock(ucp_st_worker_h worker)
 {
     (void)pthread_mutex_unlock(&worker->lock);
+    /* Pairs with the fence in ucp_st_trig_coalesce_push(): a stream that finds
+     * the lock taken has pushed before this looks */
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&worker->trig.pushed, __ATOMIC_RELAXED) != NULL) {
+        ucp_st_trig_coalesce_hand_over(worker);
+    }
 }
 
 /** Monotonic time, seconds. */

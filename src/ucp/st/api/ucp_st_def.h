@@ -76,6 +76,9 @@ typedef struct ucp_st_stats {
     uint64_t writes_fired;   /**< Of those, carried out by the NIC */
     uint64_t chunks;         /**< Of those, all but one of each use that was
                                   split: writes_fired - chunks uses are sent */
+    uint64_t coalesced;      /**< Uses of sends whose data went to the peer in a
+                                  message with others, and by no deferred
+                                  write */
     uint64_t eager;          /**< Uses complete, of sends and receives, that
                                   went ahead of the receive's start */
     uint64_t cts_fired;      /**< Clear-to-send writes carried out */

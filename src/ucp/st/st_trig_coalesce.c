@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_trig_coalesce.c - the trig lane: small messages that start together go to
+ * their peer as one.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "st_trig_coalesce.h"
+#include "st_lane.h"
+#include "st_leave.h"
+#include "st_log.h"
+#include "st_op.h"
+#include "st_queue.h"
+#include "st_trig_use.h"
+#include "st_worker.h"
+
+#include <ucs_trace.h>
+
+#include <ucs/sys/math.h>
+
+#include <string.h>
+
+/* Active messages of the lane's own interfaces: any number will do */
+#define UCP_ST_TRIG_COALESCE_AM_ID 1
+
+/* Fewer sends of a call are not worth it */
+#define UCP_ST_TRIG_COALESCE_MIN 4
+
+/* And more go into several messages */
+#define UCP_ST_TRIG_COALESCE_MAX 64
+
+/* Data begins where any type may */
+#define UCP_ST_TRIG_COALESCE_ALIGN sizeof(uint64_t)
+
+/* Sends that make one message */
+typedef struct ucp_st_trig_coalesced {
+    uct_ep_h           ep;
+    unsigned           count;
+    size_t             length; /* of the message so far, bytes */
+    ucp_st_trig_part_t *parts[UCP_ST_TRIG_COALESCE_MAX];
+} ucp_st_trig_coalesced_t;
+
+
+static size_t ucp_st_trig_coalesce_padded(size_t length)
+{
+    return ucs_align_up_pow2(length, UCP_ST_TRIG_COALESCE_ALIGN);
+}
+
+static size_t ucp_st_trig_coalesce_size(const ucp_st_trig_part_t *part)
+{
+    return sizeof(ucp_st_trig_item_t) +
+           ucp_st_trig_coalesce_padded(part->op->msg_length);
+}
+
+/* uct_pack_callback_t */
+static size_t ucp_st_trig_coalesce_pack(void *dest, void *arg)
+{
+    const ucp_st_trig_coalesced_t *message = arg;
+    ucp_st_trig_item_t *item               = dest;
+    const ucp_st_trig_part_t *part;
+    const ucp_st_op_t *op;
+    unsigned i;
+
+    for (i = 0; i < message->count; ++i) {
+        part         = message->parts[i];
+        op           = part->op;
+        item->op_id  = op->remote_id;
+        item->length = op->msg_length;
+        item->place  = ucp_st_trig_inbox_index(op, part->run);
+        memcpy(item + 1, op->buffer, op->msg_length);
+        item = UCS_PTR_BYTE_OFFSET(item, ucp_st_trig_coalesce_size(part));
+    }
+    return message->length;
+}
+
+/* Take out of the list what goes to the same endpoint as its first one, as much
+ * as a message has room for */
+static void ucp_st_trig_coalesce_pick(ucp_st_trig_part_t **list,
+                                      ucp_st_trig_coalesced_t *message)
+{
+    size_t max = (*list)->rail->iface_attr.cap.am.max_bcopy;
+    ucp_st_trig_part_t *part;
+    size_t size;
+
+    message->ep     = (*list)->ep;
+    message->count  = 0;
+    message->length = 0;
+    while (((part = *list) != UCP_ST_TRIG_COALESCE_END) &&
+           (message->count < UCP_ST_TRIG_COALESCE_MAX)) {
+        size = ucp_st_trig_coalesce_size(part);
+        if ((part->ep != message->ep) || ((message->length + size) > max)) {
+            list = &part->next;
+            continue;
+        }
+        *list                            = part->next;
+        message->parts[message->count++] = part;
+        message->length                 += size;
+    }
+}
+
+/* A use of each is complete: the words follow the counters */
+static void ucp_st_trig_coalesce_count(ucp_st_trig_part_t *const *parts,
+                                       unsigned count)
+{
+    uct_trig_cntr_h cntrs[UCP_ST_TRIG_COALESCE_MAX];
+    uint64_t ones[UCP_ST_TRIG_COALESCE_MAX];
+    unsigned done = 0;
+    ucs_status_t status;
+    unsigned i;
+
+    for (i = 0; i < count; ++i) {
+        cntrs[i] = parts[i]->data;
+        ones[i]  = 1;
+    }
+    while (done < count) {
+        done += uct_trig_cntr_add_all(&cntrs[done], &ones[done], count - done,
+                                      &status);
+        if (status != UCS_OK) {
+            ucp_st_op_fail(parts[done++]->op, status);
+        }
+    }
+}
+
+static void ucp_st_trig_coalesce_sent(ucp_st_trig_coalesced_t *message)
+{
+    unsigned i;
+
+    message->parts[0]->op->worker->stats.coalesced += message->count;
+    for (i = 0; i < message->count; ++i) {
+        message->parts[i]->next = NULL;
+    }
+    ucp_st_trig_coalesce_count(message->parts, message->count);
+}
+
+static void ucp_st_trig_coalesce_failed(ucp_st_trig_coalesced_t *message,
+                                        ucs_status_t status)
+{
+    unsigned i;
+
+    for (i = 0; i < message->count; ++i) {
+        message->parts[i]->next = NULL;
+    }
+    for (i = 0; i < message->count; ++i) {
+        if (ucp_st_trig_is_loss(status)) {
+            ucp_st_leave_lost(message->parts[i]->op->peer, status);
+        } else {
+            ucp_st_op_fail(message->parts[i]->op, status);
+        }
+    }
+}
+
+/* Zero if there is no room for it now: it is back in the list then */
+static int ucp_st_trig_coalesce_send_one(ucp_st_trig_part_t **list)
+{
+    ucp_st_trig_coalesced_t message;
+    ssize_t length;
+
+    ucp_st_trig_coalesce_pick(list, &message);
+    length = uct_ep_am_bcopy(message.ep, UCP_ST_TRIG_COALESCE_AM_ID,
+                             ucp_st_trig_coalesce_pack, &message, 0);
+    if (length >= 0) {
+        ucp_st_trig_coalesce_sent(&message);
+        return 1;
+    }
+    if (length != UCS_ERR_NO_RESOURCE) {
+        ucp_st_trig_coalesce_failed(&message, (ucs_status_t)length);
+        return 1;
+    }
+    while (message.count > 0) {
+        message.parts[--message.count]->next = *list;
+        *list                                = message.parts[message.count];
+    }
+    return 0;
+}
+
+/* What failed meanwhile is not sent any more; it may be gone afterwards */
+static void ucp_st_trig_coalesce_drop_halted(ucp_st_trig_part_t **list)
+{
+    ucp_st_trig_part_t *part;
+
+    while ((part = *list) != UCP_ST_TRIG_COALESCE_END) {
+        if (part->op->trig.halted) {
+            *list      = part->next;
+            part->next = NULL;
+            ucp_st_op_reap(part->op);
+        } else {
+            list = &part->next;
+        }
+    }
+}
+
+/* What streams have pushed, oldest first, behind what had no room before */
+static void ucp_st_trig_coalesce_take(ucp_st_trig_dev_t *dev)
+{
+    ucp_st_trig_part_t **end = &dev->unsent;
+    ucp_st_trig_part_t *list = UCP_ST_TRIG_COALESCE_END;
+    ucp_st_trig_part_t *part, *next;
+
+    /* Pairs with the push in ucp_st_trig_coalesce_push() */
+    part = __atomic_exchange_n(&dev->pushed, NULL, __ATOMIC_ACQUIRE);
+    while ((part != NULL) && (part != UCP_ST_TRIG_COALESCE_END)) {
+        next       = part->next;
+        part->next = list;
+        list       = part;
+        part       = next;
+    }
+    while (*end != UCP_ST_TRIG_COALESCE_END) {
+        end = &(*end)->next;
+    }
+    *end = list;
+}
+
+void ucp_st_trig_coalesce_send(ucp_st_worker_h worker)
+{
+    ucp_st_trig_dev_t *dev = &worker->trig;
+
+    ucp_st_trig_coalesce_take(dev);
+    ucp_st_trig_coalesce_drop_halted(&dev->unsent);
+    while ((dev->unsent != UCP_ST_TRIG_COALESCE_END) &&
+           ucp_st_trig_coalesce_send_one(&dev->unsent)) {
+        /* the next peer, or the rest */
+    }
+    if (dev->unsent != UCP_ST_TRIG_COALESCE_END) {
+        ucp_st_trig_dev_late(worker);
+    }
+}
+
+void ucp_st_trig_coalesce_hand_over(ucp_st_worker_h worker)
+{
+    do {
+        if (!ucp_st_worker_trylock(worker)) {
+            return; /* who holds the lock comes here next */
+        }
+        ucp_st_trig_coalesce_send(worker);
+        (void)pthread_mutex_unlock(&worker->lock);
+        /* As in ucp_st_worker_unlock() */
+        __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    } while (__atomic_load_n(&worker->trig.pushed, __ATOMIC_RELAXED) != NULL);
+}
+
+/* A chain of parts, of which `last` is one more */
+static void ucp_st_trig_coalesce_push(ucp_st_trig_dev_t *dev,
+                                      ucp_st_trig_part_t *first,
+                                      ucp_st_trig_part_t *last)
+{
+    ucp_st_trig_part_t *head = __atomic_load_n(&dev->pushed, __ATOMIC_RELAXED);
+
+    do {
+        last->next = (head == NULL) ? UCP_ST_TRIG_COALESCE_END : head;
+    } while (!__atomic_compare_exchange_n(&dev->pushed, &head, first, 1,
+                                          __ATOMIC_RELEASE, __ATOMIC_RELAXED));
+    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* before the try to lock */
+}
+
+/* Runs on the stream */
+static void ucp_st_trig_coalesce_start_all_func(void *arg)
+{
+    ucp_st_trig_part_t **list = arg;
+    ucp_st_trig_part_t *first = NULL;
+    ucp_st_trig_part_t *last  = NULL;
+    ucp_st_trig_part_t *part;
+
+    for (; (part = *list) != NULL; ++list) {
+        /* Pairs with the release store in ucp_st_trig_release_waits() */
+        if (__atomic_load_n(&part->op->trig.halted, __ATOMIC_ACQUIRE)) {
+            continue;
+        }
+        __atomic_store_n(&part->run, part->run + 1, __ATOMIC_RELAXED);
+        part->next = first;
+        first      = part;
+        last       = (last == NULL) ? part : last;
+    }
+    if (first != NULL) {
+        ucp_st_trig_coalesce_push(&first->op->worker->trig, first, last);
+        ucp_st_trig_coalesce_hand_over(first->op->worker);
+    }
+}
+
+static void ucp_st_trig_coalesce_start_func(void *arg)
+{
+    ucp_st_trig_part_t *list[] = {arg, NULL};
+
+    ucp_st_trig_coalesce_start_all_func(list);
+}
+
+size_t ucp_st_trig_coalesce_start_cmd(ucp_st_trig_part_t *part,
+                                      ucp_st_queue_h queue,
+                                      ucs_gstream_cmd_t *cmd)
+{
+    return ucp_st_queue_add_start(queue, ucp_st_trig_coalesce_start_func,
+                                  ucp_st_trig_coalesce_start_all_func, part,
+                                  cmd);
+}
+
+static int ucp_st_trig_coalesce_may_join(const ucp_st_op_t *op)
+{
+    return (op->lane == &ucp_st_trig_lane_ops) && (op->started == 0) &&
+           (op->dir == UCP_ST_DIR_SEND) &&
+           (op->trig.plan.proto == UCP_ST_TRIG_EAGER) &&
+           (op->msg_length <= op->peer->trig.limits.coalesce_max) &&
+           op->trig.parts[0].is_mirrored;
+}
+
+void ucp_st_trig_coalesce_join(const ucp_st_op_h *ops, size_t count)
+{
+    size_t num_sends = 0;
+    size_t i;
+
+    if (ucs_trace_is_on()) {
+        return; /* it is to show each message */
+    }
+    for (i = 0; i < count; ++i) {
+        num_sends += ucp_st_trig_coalesce_may_join(ops[i]);
+    }
+    for (i = 0; (i < count) && (num_sends >= UCP_ST_TRIG_COALESCE_MIN); ++i) {
+        if (ucp_st_trig_coalesce_may_join(ops[i])) {
+            ops[i]->trig.joined = 1;
+            ops[i]->is_exact    = 1; /* the word alone counts its uses */
+        }
+    }
+}
+
+/* What came for a receive. NULL where there is none like that: it failed, or
+ * was freed, and its peer hears of that. */
+static ucp_st_trig_part_t *
+ucp_st_trig_coalesce_target(ucp_st_worker_h worker,
+                            const ucp_st_trig_item_t *item, size_t rest)
+{
+    ucp_st_op_t *op = ucp_st_op_get(worker, item->op_id);
+
+    if ((op == NULL) || (op->trig.num_parts != 1) || op->trig.halted ||
+        !ucp_st_trig_has_inbox(op) || (item->length != op->msg_length) ||
+        (item->place >= op->trig.plan.depth) || (item->length > rest)) {
+        ucs_debug("message of %u bytes for operation 0x%lx, which is not there",
+                  item->length, item->op_id);
+        return NULL;
+    }
+    return &op->trig.parts[0];
+}
+
+/* uct_am_callback_t; called from progress, with the lock held */
+static ucs_status_t ucp_st_trig_coalesce_handle(void *arg, void *data,
+                                                size_t length, unsigned flags)
+{
+    ucp_st_worker_h worker           = arg;
+    const ucp_st_trig_item_t *item   = data;
+    ucp_st_trig_part_t *parts[UCP_ST_TRIG_COALESCE_MAX];
+    ucp_st_trig_part_t *part;
+    unsigned count = 0;
+    size_t size;
+
+    (void)flags;
+    worker->trig.is_coalescing = 1;
+    while (length >= sizeof(*item)) {
+        part = ucp_st_trig_coalesce_target(worker, item,
+                                           length - sizeof(*item));
+        if (part != NULL) {
+            memcpy(UCS_PTR_BYTE_OFFSET(part->inbox.address,
+                                       item->place *
+                                       part->op->trig.plan.stride),
+                   item + 1, item->length);
+            parts[count++] = part;
+        }
+        if (count == UCP_ST_TRIG_COALESCE_MAX) {
+            ucp_st_trig_coalesce_count(parts, count);
+            count = 0;
+        }
+        size    = ucs_min(length, sizeof(*item) + ucp_st_trig_coalesce_padded(
+                                                          item->length));
+        length -= size;
+        item    = UCS_PTR_BYTE_OFFSET(item, size);
+    }
+    ucp_st_trig_coalesce_count(parts, count);
+    return UCS_OK;
+}
+
+ucs_status_t ucp_st_trig_coalesce_open(ucp_st_worker_h worker)
+{
+    ucp_st_trig_dev_t *dev = &worker->trig;
+    size_t max             = worker->config.coalesce_max;
+    ucs_status_t status    = UCS_OK;
+    ucp_st_trig_rail_t *rail;
+    unsigned i;
+
+    if (!dev->helped || (max == 0)) {
+        return UCS_OK;
+    }
+    for (i = 0; (i < dev->num_rails) && (status == UCS_OK); ++i) {
+        rail   = &dev->rails[i];
+        max    = ucs_min(max, rail->iface_attr.cap.am.max_bcopy -
+                              sizeof(ucp_st_trig_item_t));
+        status = uct_iface_set_am_handler(rail->iface,
+                                          UCP_ST_TRIG_COALESCE_AM_ID,
+                                          ucp_st_trig_coalesce_handle, worker,
+                                          0);
+        uct_iface_progress_enable(rail->iface, UCT_PROGRESS_RECV);
+    }
+    dev->coalesce_max = (status == UCS_OK) ? max : 0;
+    return status;
+}
+
+ucs_status_t ucp_st_trig_coalesce_flush(ucp_st_worker_h worker)
+{
+    ucp_st_trig_dev_t *dev = &worker->trig;
+    ucs_status_t result    = UCS_OK;
+    ucs_status_t status;
+    unsigned i;
+
+    ucp_st_trig_coalesce_send(worker);
+    if (dev->unsent != UCP_ST_TRIG_COALESCE_END) {
+        return UCS_INPROGRESS;
+    }
+    for (i = 0; i < dev->num_rails; ++i) {
+        status = uct_iface_flush(dev->rails[i].iface, 0, NULL);
+        if ((status == UCS_INPROGRESS) || (status == UCS_ERR_NO_RESOURCE)) {
+            result = UCS_INPROGRESS;
+        }
+    }
+    return result;
+}
