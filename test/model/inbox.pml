@@ -27,6 +27,15 @@
  *
  * START_ONE is sound: a start adds 1, and use k goes at k + (k-1) / SLOTS.
  *
+ * JOINED is sound: as src/ucp/st/st_trig_coalesce.h has it. The send's stream
+ * hands the data of a use over as a message and counts it as sent; who makes the
+ * receiver's progress writes it to its slot and counts it as landed. The first
+ * use of each round of SLOTS but the very first one is a put, for which alone a
+ * start adds 2; put jN+1 of N slots goes at 3j. Its broken variants are
+ *   ALWAYS            no use is a put
+ *   UNORDERED         a message may overtake one that is being looked at
+ * and THRESHOLD_LOW, THRESHOLD_HIGH.
+ *
  * Broken variants; NO_FENCE, COUNT_FIRST, EDGE, OTHER_QUEUE_SEND as in
  * eager.pml, EARLY_COMPLETION as in two_count.pml, and
  *   START_LIGHT       a start adds 1, the threshold is as it was
@@ -69,7 +78,20 @@
 #define SHIFT
 #endif
 
+#ifdef JOINED
+#define THRESHOLD(k) (3 * (((k) - 1) / SLOTS) SHIFT)
+#else
 #define THRESHOLD(k) (STARTS(k) + ((k) - 1) / SLOTS SHIFT)
+#endif
+
+/* Uses that go as a message */
+#if !defined(JOINED)
+#define IS_MESSAGE(k) false
+#elif defined(ALWAYS)
+#define IS_MESSAGE(k) true
+#else
+#define IS_MESSAGE(k) ((k) == 1 || ((k) - 1) % SLOTS != 0)
+#endif
 
 /* Uses that clear-to-send j follows, and how many there are */
 #ifdef CTS_EACH
@@ -181,12 +203,45 @@ proctype put(byte k)
     od
 }
 
+#ifdef JOINED
+chan messages = [USES] of { byte, byte }; /* use and data */
+
+#ifdef UNORDERED
+#define HANDLERS 2
+#else
+#define HANDLERS 1
+#endif
+
+active [HANDLERS] proctype receive_messages()
+{
+    byte k, value;
+
+end:
+    do
+    :: messages?k, value ->
+        land(0);
+        land(1);
+        landed++
+    od
+}
+#endif
+
 proctype send_stream(byte k)
 {
     do
     :: k <= USES ->
         source = k;
+#ifdef JOINED
+        atomic {
+            send_begun[k] = true;
+            if
+            :: IS_MESSAGE(k) -> messages!k, source; sent++
+            :: else -> trigger = trigger + WEIGHT
+            fi
+        }
+#else
         atomic { send_begun[k] = true; trigger = trigger + WEIGHT }
+#endif
         send_word >= k;
         source = 0; /* the buffer is the user's again */
         k = k + SEND_STREAMS
@@ -278,7 +333,14 @@ init {
 
     atomic {
         for (k : 1 .. USES) {
+#ifdef JOINED
+            if
+            :: IS_MESSAGE(k)
+            :: else -> run put(k)
+            fi
+#else
             run put(k)
+#endif
         }
         for (k : 1 .. CLEARS) {
             run clear_to_send(k)

@@ -354,6 +354,42 @@ static void test_sender_gone(void)
     }
 }
 
+/* The receiver waits for a use more than the sender takes part in, which it
+ * hears while the last one is on its way: that one's data comes, and then the
+ * stream is released */
+static void test_one_too_many(void)
+{
+    step_t check;
+    ucs_status_t status;
+    group_t *group;
+    int round, i;
+
+    for (round = 0; round < 30; ++round) {
+        group = group_init();
+        if (group == NULL) {
+            return;
+        }
+        check = (step_t){.group = group, .seed = round};
+        group_fill(group, 0, SENDS, round);
+        start_and_wait(&group->pair.side[ST_B], group->recv, SENDS);
+        st_launch(&group->pair.side[ST_B], check_all_func, &check);
+        start_and_wait(&group->pair.side[ST_B], group->recv, SENDS);
+        start_and_wait(&group->pair.side[ST_A], group->send, SENDS);
+        st_sync(&group->pair.side[ST_A]);
+        for (i = 0; i < SENDS; ++i) {
+            st_free(group->send[i]);
+        }
+        status = ucp_st_queue_wait(group->pair.side[ST_B].queue, NULL);
+        CU_ASSERT_EQUAL(status, UCS_ERR_CANCELED);
+        CU_ASSERT_EQUAL(check.errors, 0);
+        for (i = 0; i < SENDS; ++i) {
+            st_free(group->recv[i]);
+        }
+        st_pair_cleanup(&group->pair);
+        free(group);
+    }
+}
+
 /* One of the receives goes in the middle: its send fails, and with it the queue
  * that it is started on; what came for the others stays */
 static void test_receive_gone(void)
@@ -421,6 +457,7 @@ static const st_cunit_case_t cases[] = {
     {"no_room", test_no_room},
     {"queues", test_queues},
     {"sender_gone", test_sender_gone},
+    {"one_too_many", test_one_too_many},
     {"receive_gone", test_receive_gone},
     {"limit", test_limit}
 };

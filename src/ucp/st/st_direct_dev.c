@@ -62,7 +62,7 @@ static int ucp_st_direct_dev_end(ucp_st_worker_h worker)
         done       = ucp_st_direct_uses_done(op);
         /* One that failed may complete a use while it settles */
         while ((op->state != UCP_ST_OP_FAILED) && (op->completed < done)) {
-            ucp_st_op_complete_use(op);
+            ucp_st_op_complete_uses(op, 1);
         }
     }
     return is_moving;

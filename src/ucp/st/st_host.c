@@ -61,7 +61,7 @@ static void ucp_st_host_complete(ucp_st_op_t *op, uint64_t use)
         return;
     }
     ucp_st_host_store_word(&op->host, use);
-    ucp_st_op_complete_use(op);
+    ucp_st_op_complete_uses(op, 1);
 }
 
 static void ucp_st_host_failed(ucp_st_op_t *op, ucs_status_t status)

@@ -194,10 +194,10 @@ static void ucp_st_op_check_limit(ucp_st_op_t *op)
     }
 }
 
-void ucp_st_op_complete_use(ucp_st_op_t *op)
+void ucp_st_op_complete_uses(ucp_st_op_t *op, uint64_t count)
 {
     if (op->state != UCP_ST_OP_FAILED) {
-        ++op->completed;
+        op->completed += count;
         ucp_st_op_check_limit(op);
     }
 }

@@ -138,8 +138,8 @@ void ucp_st_op_fail_unbegun(ucp_st_queue_h queue);
 /** Tell the peer that this half ends. The lock is held. */
 void ucp_st_op_tell_unmatched(ucp_st_op_t *op);
 
-/** A use is complete: its word was counted up. The lock is held. */
-void ucp_st_op_complete_use(ucp_st_op_t *op);
+/** So many uses are complete: the word was counted up. The lock is held. */
+void ucp_st_op_complete_uses(ucp_st_op_t *op, uint64_t count);
 
 /**
  * The peer's half takes part in `uses` uses and no more; fail the operation

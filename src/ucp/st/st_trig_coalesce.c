@@ -101,7 +101,7 @@ static void ucp_st_trig_coalesce_pick(ucp_st_trig_part_t **list,
 }
 
 /* A use of each is complete: the words follow the counters */
-static void ucp_st_trig_coalesce_count(ucp_st_trig_part_t *const *parts,
+static void ucp_st_trig_coalesce_count(ucp_st_trig_part_t **parts,
                                        unsigned count)
 {
     uct_trig_cntr_h cntrs[UCP_ST_TRIG_COALESCE_MAX];
@@ -340,6 +340,21 @@ ucp_st_trig_coalesce_target(ucp_st_worker_h worker,
     return &op->trig.parts[0];
 }
 
+/* What has come is counted. A sender may have said before that it is done with
+ * the operation, and no use behind these ever comes. */
+static void ucp_st_trig_coalesce_landed(ucp_st_trig_part_t **parts,
+                                        unsigned count)
+{
+    unsigned i;
+
+    ucp_st_trig_coalesce_count(parts, count);
+    for (i = 0; i < count; ++i) {
+        if (parts[i]->op->max_uses != UINT64_MAX) {
+            ucp_st_trig_catch_up(parts[i]->op);
+        }
+    }
+}
+
 /* uct_am_callback_t; called from progress, with the lock held */
 static ucs_status_t ucp_st_trig_coalesce_handle(void *arg, void *data,
                                                 size_t length, unsigned flags)
@@ -364,7 +379,7 @@ static ucs_status_t ucp_st_trig_coalesce_handle(void *arg, void *data,
             parts[count++] = part;
         }
         if (count == UCP_ST_TRIG_COALESCE_MAX) {
-            ucp_st_trig_coalesce_count(parts, count);
+            ucp_st_trig_coalesce_landed(parts, count);
             count = 0;
         }
         size    = ucs_min(length, sizeof(*item) + ucp_st_trig_coalesce_padded(
@@ -372,8 +387,16 @@ static ucs_status_t ucp_st_trig_coalesce_handle(void *arg, void *data,
         length -= size;
         item    = UCS_PTR_BYTE_OFFSET(item, size);
     }
-    ucp_st_trig_coalesce_count(parts, count);
+    ucp_st_trig_coalesce_landed(parts, count);
     return UCS_OK;
+}
+
+/* Longest message that has room in an empty one */
+static size_t ucp_st_trig_coalesce_room(const ucp_st_trig_rail_t *rail)
+{
+    return ucs_align_down_pow2(rail->iface_attr.cap.am.max_bcopy -
+                               sizeof(ucp_st_trig_item_t),
+                               UCP_ST_TRIG_COALESCE_ALIGN);
 }
 
 ucs_status_t ucp_st_trig_coalesce_open(ucp_st_worker_h worker)
@@ -389,8 +412,7 @@ ucs_status_t ucp_st_trig_coalesce_open(ucp_st_worker_h worker)
     }
     for (i = 0; (i < dev->num_rails) && (status == UCS_OK); ++i) {
         rail   = &dev->rails[i];
-        max    = ucs_min(max, rail->iface_attr.cap.am.max_bcopy -
-                              sizeof(ucp_st_trig_item_t));
+        max    = ucs_min(max, ucp_st_trig_coalesce_room(rail));
         status = uct_iface_set_am_handler(rail->iface,
                                           UCP_ST_TRIG_COALESCE_AM_ID,
                                           ucp_st_trig_coalesce_handle, worker,

@@ -75,11 +75,13 @@ static ucs_status_t ucp_st_trig_put_failed(ucp_st_op_t *op, ucs_status_t status)
     return UCS_OK;
 }
 
-void ucp_st_trig_use_done(ucp_st_op_t *op)
+void ucp_st_trig_uses_add(ucp_st_op_t *op, uint64_t count)
 {
-    ++op->trig.uses;
-    op->worker->stats.eager += (op->trig.plan.proto == UCP_ST_TRIG_EAGER);
-    ucp_st_op_complete_use(op);
+    op->trig.uses += count;
+    if (op->trig.plan.proto == UCP_ST_TRIG_EAGER) {
+        op->worker->stats.eager += count;
+    }
+    ucp_st_op_complete_uses(op, count);
 }
 
 /* Uses that all parts have counted up */
@@ -99,7 +101,7 @@ static void ucp_st_trig_word_counted(ucp_st_trig_part_t *part)
 {
     ++part->words;
     if (ucp_st_trig_uses_counted(&part->op->trig) > part->op->trig.uses) {
-        ucp_st_trig_use_done(part->op);
+        ucp_st_trig_uses_add(part->op, 1);
     }
 }
 

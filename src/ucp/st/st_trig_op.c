@@ -396,8 +396,8 @@ void ucp_st_trig_catch_up(ucp_st_op_t *op)
     if (op->is_exact && (op->trig.num_parts > 0)) {
         uses = ucp_st_trig_uses_done(op);
     }
-    while (op->trig.uses < uses) {
-        ucp_st_trig_use_done(op);
+    if (op->trig.uses < uses) {
+        ucp_st_trig_uses_add(op, uses - op->trig.uses);
     }
 }
 

@@ -100,8 +100,8 @@ static inline uint64_t ucp_st_trig_put_threshold(const ucp_st_op_t *op,
                   ucp_st_trig_cts_needed(op, use));
 }
 
-/** A use is complete, and nobody has counted it. The lock is held. */
-void ucp_st_trig_use_done(ucp_st_op_t *op);
+/** So many uses are complete, and nobody has counted them. The lock is held. */
+void ucp_st_trig_uses_add(ucp_st_op_t *op, uint64_t count);
 
 /** Count uses that are complete without a completion to reap. The lock is held.
  */
