@@ -28,10 +28,10 @@
  * START_ONE is sound: a start adds 1, and use k goes at k + (k-1) / SLOTS.
  *
  * JOINED is sound: as src/ucp/st/st_trig_coalesce.h has it. The send's stream
- * hands the data of a use over as a message and counts it as sent; who makes the
- * receiver's progress writes it to its slot and counts it as landed. The first
- * use of each round of SLOTS but the very first one is a put, for which alone a
- * start adds 2; put jN+1 of N slots goes at 3j. Its broken variants are
+ * hands the data of a use over as a message and counts it as sent; who makes
+ * the receiver's progress writes it to its slot and counts it as landed. The
+ * first use of each round of SLOTS but the very first one is a put, for which
+ * alone a start adds 2; put jN+1 of N slots goes at 3j. Broken variants are
  *   ALWAYS            no use is a put
  *   UNORDERED         a message may overtake one that is being looked at
  * and THRESHOLD_LOW, THRESHOLD_HIGH.

@@ -21,8 +21,8 @@
 #define ROUNDS 3   /* of inboxes, in each case that goes through some */
 #define SHORT  120 /* all of these fit into one message */
 
-/* Sends of A, and their receives on B; number 4 takes 4 KiB, the longest that is
- * joined, and number 8 one byte more */
+/* Sends of A, and their receives on B; number 4 takes 4 KiB, the longest that
+ * is joined, and number 8 one byte more */
 typedef struct {
     st_pair_t   pair;
     uint8_t     sbuf[SENDS][4 * LEN + 1];
