@@ -44,11 +44,15 @@ static ucs_config_field_t ucp_st_config_table[] = {
 
     {"COALESCE_MAX", "4k",
      "Longest message of a standard send that lane trig sends together with\n"
-     "others, if the cards are emulated: of 4 or more sends that one call\n"
+     "others, if the cards are emulated: of several sends that one call\n"
      "starts for the first time, those to one peer are one message from then\n"
      "on whenever they start together. 0: none. The smaller one of both\n"
      "sides' counts.",
      ucs_offsetof(ucp_st_config_t, coalesce_max), UCS_CONFIG_TYPE_MEMUNITS},
+
+    {"COALESCE_MIN", "4",
+     "So many such sends of a call are several, to whatever peers.",
+     ucs_offsetof(ucp_st_config_t, coalesce_min), UCS_CONFIG_TYPE_UINT},
 
     {"ERR_TIMEOUT", "10s",
      "Longest time from the moment a peer is known to be dead until the\n"

@@ -19,6 +19,7 @@ typedef struct ucp_st_config {
     double                   ping_interval;
     size_t                   eager_max;
     size_t                   coalesce_max;
+    unsigned                 coalesce_min;
     double                   err_timeout;
     unsigned                 trig_devices;
     size_t                   chunk_min;

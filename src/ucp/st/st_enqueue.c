@@ -161,7 +161,7 @@ static ucs_status_t ucp_st_start_batch(ucp_st_queue_h queue,
     ucp_st_op_t *op;
     size_t i;
 
-    if ((count > 1) && (ops[0]->started == 0) && (ops[0]->lane != NULL) &&
+    if ((ops[0]->started == 0) && (ops[0]->lane != NULL) &&
         (ops[0]->lane->join != NULL)) {
         ops[0]->lane->join(ops, count);
     }

@@ -25,10 +25,7 @@
 /* Active messages of the lane's own interfaces: any number will do */
 #define UCP_ST_TRIG_COALESCE_AM_ID 1
 
-/* Fewer sends of a call are not worth it */
-#define UCP_ST_TRIG_COALESCE_MIN 4
-
-/* And more go into several messages */
+/* More sends go into several messages */
 #define UCP_ST_TRIG_COALESCE_MAX 64
 
 /* Data begins where any type may */
@@ -314,7 +311,10 @@ void ucp_st_trig_coalesce_join(const ucp_st_op_h *ops, size_t count)
     for (i = 0; i < count; ++i) {
         num_sends += ucp_st_trig_coalesce_may_join(ops[i]);
     }
-    for (i = 0; (i < count) && (num_sends >= UCP_ST_TRIG_COALESCE_MIN); ++i) {
+    if (num_sends < ops[0]->worker->config.coalesce_min) {
+        return;
+    }
+    for (i = 0; i < count; ++i) {
         if (ucp_st_trig_coalesce_may_join(ops[i])) {
             ops[i]->trig.joined = 1;
             ops[i]->is_exact    = 1; /* the word alone counts its uses */
