@@ -38,7 +38,7 @@ static ucs_config_field_t ucp_st_config_table[] = {
      "Longest message of a standard send that lane trig sends ahead, before\n"
      "its receive is started: to memory of the library, from where the\n"
      "receive's wait copies it. A receive has room for four times as much,\n"
-     "for at most 16 uses. 0: none; at most 1m. The smaller one of both\n"
+     "for at most 32 uses. 0: none; at most 1m. The smaller one of both\n"
      "sides' counts.",
      ucs_offsetof(ucp_st_config_t, eager_max), UCS_CONFIG_TYPE_MEMUNITS},
 

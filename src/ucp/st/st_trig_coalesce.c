@@ -97,27 +97,52 @@ static void ucp_st_trig_coalesce_pick(ucp_st_trig_part_t **list,
     }
 }
 
-/* A use of each is complete: the words follow the counters */
-static void ucp_st_trig_coalesce_count(ucp_st_trig_part_t **parts,
-                                       unsigned count)
+/* Words follow these */
+static void ucp_st_trig_coalesce_add(ucp_st_trig_part_t **parts,
+                                     const uct_trig_cntr_h *cntrs,
+                                     const uint64_t *values, unsigned count)
 {
-    uct_trig_cntr_h cntrs[UCP_ST_TRIG_COALESCE_MAX];
-    uint64_t ones[UCP_ST_TRIG_COALESCE_MAX];
     unsigned done = 0;
     ucs_status_t status;
-    unsigned i;
 
-    for (i = 0; i < count; ++i) {
-        cntrs[i] = parts[i]->data;
-        ones[i]  = 1;
-    }
     while (done < count) {
-        done += uct_trig_cntr_add_all(&cntrs[done], &ones[done], count - done,
+        done += uct_trig_cntr_add_all(&cntrs[done], &values[done], count - done,
                                       &status);
         if (status != UCS_OK) {
             ucp_st_op_fail(parts[done++]->op, status);
         }
     }
+}
+
+/* A use of each is complete: count its word up, or for the last one of a round
+ * the counter that the word follows, by all of the round that messages carried.
+ * So they are the same again before a put can count. */
+static void ucp_st_trig_coalesce_count(ucp_st_trig_part_t **parts,
+                                       unsigned count)
+{
+    const volatile uint64_t *words[UCP_ST_TRIG_COALESCE_MAX];
+    ucp_st_trig_part_t *last[UCP_ST_TRIG_COALESCE_MAX];
+    uct_trig_cntr_h cntrs[UCP_ST_TRIG_COALESCE_MAX];
+    uint64_t values[UCP_ST_TRIG_COALESCE_MAX];
+    unsigned num_words = 0;
+    unsigned num_last  = 0;
+    uint64_t depth, use;
+    unsigned i;
+
+    for (i = 0; i < count; ++i) {
+        use   = 1 + __atomic_load_n(&parts[i]->slot->word, __ATOMIC_RELAXED);
+        depth = parts[i]->op->trig.plan.depth;
+        if ((use % depth) == 0) {
+            last[num_last]     = parts[i];
+            cntrs[num_last]    = parts[i]->data;
+            values[num_last++] = (use == depth) ? depth : (depth - 1);
+        } else {
+            __atomic_store_n(&parts[i]->slot->word, use, __ATOMIC_RELEASE);
+            words[num_words++] = &parts[i]->slot->word;
+        }
+    }
+    ucs_gstream_wake_all(words, num_words);
+    ucp_st_trig_coalesce_add(last, cntrs, values, num_last);
 }
 
 static void ucp_st_trig_coalesce_sent(ucp_st_trig_coalesced_t *message)

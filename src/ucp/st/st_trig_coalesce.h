@@ -13,10 +13,10 @@
  *
  *   sender                                      receiver
  *   stream:  start: copy the data to a
- *            message, add 1 to each C  ------>  whoever makes progress: copy
- *            word = C                           each to place k % N of its
- *   stream:  wait for word >= k                 inbox, add 1 to its D
- *                                               word = D
+ *            message, add 1 to each    ------>  whoever makes progress: copy
+ *            word; k = jN: bring C up           each to place k % N of its
+ *            to it                              inbox, add 1 to its word; k =
+ *   stream:  wait for word >= k                 jN: bring D up to it
  *                                               stream:  wait for word >= k
  *
  * Only the first use of a round of N waits for a clear-to-send, for all of the
@@ -25,11 +25,15 @@
  * clear-to-sends come, of which neither exceeds j before use jN+1 has gone;
  * T >= 3j is both. The uses behind it have room once it is complete.
  *
+ * Words follow their counters, which count puts, and C and D fall behind as
+ * messages are counted in the words alone. They are brought up before the last
+ * use of a round is seen to be complete, so before a put can count again.
+ *
  * An operation is joined for good, before its first use: no use that a put
- * carries is under way beside one that a message carries, so that D counts uses
- * in their order. Put jN+1 was visible before message jN+2 was handed over, and
- * all up to jN were in the inbox, and copied out of it, before the
- * clear-to-send for jN+1. Messages of one endpoint arrive in order.
+ * carries is under way beside one that a message carries, so that uses are
+ * counted in their order. Put jN+1 was visible and counted before message jN+2
+ * was handed over, and all up to jN were in the inbox, and copied out of it,
+ * before the clear-to-send for jN+1. Messages of one endpoint arrive in order.
  *
  * A stream waits for no lock that a host may hold. It pushes its sends to a
  * stack, and hands them over if the worker's lock is free. If it is not, who

@@ -14,7 +14,7 @@
 
 /* The deeper an inbox, the fewer clear-to-sends; uses beyond these gain
  * little */
-#define UCP_ST_TRIG_DEPTH_MAX 16
+#define UCP_ST_TRIG_DEPTH_MAX 32
 
 /* So many of the longest messages fit into an inbox */
 #define UCP_ST_TRIG_DEPTH_MIN 4
