@@ -38,7 +38,7 @@ static int is_joining(void)
     return (st_lane() == UCP_ST_LANE_TRIG) && !st_has_word_entries();
 }
 
-static void group_match(group_t *group)
+static void group_match(group_t *group, int is_ready)
 {
     int i;
 
@@ -46,15 +46,15 @@ static void group_match(group_t *group)
         group->length[i] = (i == 4) ? 4 * LEN : (i == 8) ? 4 * LEN + 1 :
                            1 + i * SHORT;
         memset(group->rbuf[i], FLOW_GUARD, sizeof(group->rbuf[i]));
-        group->send[i] = st_send(&group->pair.side[ST_A], group->sbuf[i],
-                                 group->length[i], i);
+        group->send[i] = (is_ready ? st_rsend : st_send)(
+                &group->pair.side[ST_A], group->sbuf[i], group->length[i], i);
         group->recv[i] = st_recv(&group->pair.side[ST_B], group->rbuf[i],
                                  group->length[i], i);
         st_match_ok(group->send[i], group->recv[i]);
     }
 }
 
-static group_t *group_init(void)
+static group_t *group_make(int is_ready)
 {
     group_t *group = calloc(1, sizeof(*group));
 
@@ -62,8 +62,13 @@ static group_t *group_init(void)
         free(group);
         return NULL;
     }
-    group_match(group);
+    group_match(group, is_ready);
     return group;
+}
+
+static group_t *group_init(void)
+{
+    return group_make(0);
 }
 
 static void group_cleanup(group_t *group)
@@ -151,6 +156,38 @@ static void test_rounds(void)
                     SENDS * uses);
     CU_ASSERT_EQUAL(ucp_st_op_query(group->send[1], &op_attr), UCS_OK);
     CU_ASSERT_EQUAL(op_attr.completed, uses);
+    group_cleanup(group);
+}
+
+/* Ready sends have no rounds: all but the too long one go together, to the
+ * buffers of their receives, and none is ahead of its receive */
+static void test_ready(void)
+{
+    uint64_t uses  = ROUNDS * DEPTH;
+    group_t *group = group_make(1);
+    ucp_st_worker_attr_t attr;
+    uint64_t k;
+
+    if (group == NULL) {
+        return;
+    }
+    for (k = 0; k < uses; ++k) {
+        group_fill(group, 0, SENDS, k);
+        CU_ASSERT_EQUAL(ucp_st_enqueue_startall(group->pair.side[ST_B].queue,
+                                                group->recv, SENDS), UCS_OK);
+        st_sync(&group->pair.side[ST_B]);
+        start_and_wait(&group->pair.side[ST_A], group->send, SENDS);
+        CU_ASSERT_EQUAL(ucp_st_enqueue_waitall(group->pair.side[ST_B].queue,
+                                               group->recv, SENDS), UCS_OK);
+        st_sync(&group->pair.side[ST_A]);
+        st_sync(&group->pair.side[ST_B]);
+        group_check(group, 0, SENDS, k);
+    }
+    CU_ASSERT_EQUAL(coalesced(&group->pair),
+                    is_joining() ? (SENDS - 1) * uses : 0);
+    CU_ASSERT_EQUAL(ucp_st_worker_query(group->pair.side[ST_B].worker, &attr),
+                    UCS_OK);
+    CU_ASSERT_EQUAL(attr.stats.eager, 0);
     group_cleanup(group);
 }
 
@@ -451,6 +488,7 @@ static void test_limit(void)
 
 static const st_cunit_case_t cases[] = {
     {"rounds", test_rounds},
+    {"ready", test_ready},
     {"apart", test_apart},
     {"ahead", test_ahead},
     {"run_ahead", test_run_ahead},

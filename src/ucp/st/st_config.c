@@ -43,8 +43,8 @@ static ucs_config_field_t ucp_st_config_table[] = {
      ucs_offsetof(ucp_st_config_t, eager_max), UCS_CONFIG_TYPE_MEMUNITS},
 
     {"COALESCE_MAX", "4k",
-     "Longest message of a standard send that lane trig sends together with\n"
-     "others, if the cards are emulated: of several sends that one call\n"
+     "Longest message that lane trig sends together with others, if the cards\n"
+     "are emulated: of several sends, ready or eager-ahead, that one call\n"
      "starts for the first time, those to one peer are one message from then\n"
      "on whenever they start together. 0: none. The smaller one of both\n"
      "sides' counts.",

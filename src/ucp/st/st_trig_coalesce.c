@@ -51,6 +51,20 @@ static size_t ucp_st_trig_coalesce_size(const ucp_st_trig_part_t *part)
            ucp_st_trig_coalesce_padded(part->op->msg_length);
 }
 
+/* In the inbox; a ready send knows none, and its receive has been started */
+static unsigned ucp_st_trig_coalesce_place(const ucp_st_op_t *op, uint64_t use)
+{
+    return (op->trig.plan.proto == UCP_ST_TRIG_READY) ?
+           0 : ucp_st_trig_inbox_index(op, use);
+}
+
+/* The last of a round, behind which a put may count */
+static int ucp_st_trig_coalesce_is_last(const ucp_st_op_t *op, uint64_t use)
+{
+    return (op->trig.plan.proto != UCP_ST_TRIG_READY) &&
+           ucp_st_trig_is_last_of_inbox(op, use);
+}
+
 /* uct_pack_callback_t */
 static size_t ucp_st_trig_coalesce_pack(void *dest, void *arg)
 {
@@ -65,7 +79,7 @@ static size_t ucp_st_trig_coalesce_pack(void *dest, void *arg)
         op           = part->op;
         item->op_id  = op->remote_id;
         item->length = op->msg_length;
-        item->place  = ucp_st_trig_inbox_index(op, part->run);
+        item->place  = ucp_st_trig_coalesce_place(op, part->run);
         memcpy(item + 1, op->buffer, op->msg_length);
         item = UCS_PTR_BYTE_OFFSET(item, ucp_st_trig_coalesce_size(part));
     }
@@ -130,9 +144,9 @@ static void ucp_st_trig_coalesce_count(ucp_st_trig_part_t **parts,
     unsigned i;
 
     for (i = 0; i < count; ++i) {
-        use   = 1 + __atomic_load_n(&parts[i]->slot->word, __ATOMIC_RELAXED);
-        depth = parts[i]->op->trig.plan.depth;
-        if ((use % depth) == 0) {
+        use = 1 + __atomic_load_n(&parts[i]->slot->word, __ATOMIC_RELAXED);
+        if (ucp_st_trig_coalesce_is_last(parts[i]->op, use)) {
+            depth              = parts[i]->op->trig.plan.depth;
             last[num_last]     = parts[i];
             cntrs[num_last]    = parts[i]->data;
             values[num_last++] = (use == depth) ? depth : (depth - 1);
@@ -320,8 +334,10 @@ static int ucp_st_trig_coalesce_may_join(const ucp_st_op_t *op)
 {
     return (op->lane == &ucp_st_trig_lane_ops) && (op->started == 0) &&
            (op->dir == UCP_ST_DIR_SEND) &&
-           (op->trig.plan.proto == UCP_ST_TRIG_EAGER) &&
+           (op->trig.plan.proto != UCP_ST_TRIG_STANDARD) &&
+           (op->msg_length > 0) &&
            (op->msg_length <= op->peer->trig.limits.coalesce_max) &&
+           (op->trig.num_parts == 1) && (op->trig.parts[0].share.puts == 1) &&
            op->trig.parts[0].is_mirrored;
 }
 
@@ -347,21 +363,44 @@ void ucp_st_trig_coalesce_join(const ucp_st_op_h *ops, size_t count)
     }
 }
 
-/* What came for a receive. NULL where there is none like that: it failed, or
- * was freed, and its peer hears of that. */
+/* Where the data of an item is to go. A freed receive's buffer is the user's
+ * again. */
+static void *ucp_st_trig_coalesce_dest(const ucp_st_op_t *op, unsigned place)
+{
+    const ucp_st_trig_plan_t *plan = &op->trig.plan;
+
+    switch (plan->proto) {
+    case UCP_ST_TRIG_READY:
+        return op->freed ? NULL : op->buffer;
+    case UCP_ST_TRIG_EAGER:
+        return (place >= plan->depth) ? NULL :
+               UCS_PTR_BYTE_OFFSET(op->trig.parts[0].inbox.address,
+                                   place * plan->stride);
+    default:
+        return NULL;
+    }
+}
+
+/* Put what came for a receive there. NULL if there is none like that: it
+ * failed, or was freed, and its peer hears of that. */
 static ucp_st_trig_part_t *
-ucp_st_trig_coalesce_target(ucp_st_worker_h worker,
-                            const ucp_st_trig_item_t *item, size_t rest)
+ucp_st_trig_coalesce_store(ucp_st_worker_h worker,
+                           const ucp_st_trig_item_t *item, size_t rest)
 {
     ucp_st_op_t *op = ucp_st_op_get(worker, item->op_id);
+    void *dest      = NULL;
 
-    if ((op == NULL) || (op->trig.num_parts != 1) || op->trig.halted ||
-        !ucp_st_trig_has_inbox(op) || (item->length != op->msg_length) ||
-        (item->place >= op->trig.plan.depth) || (item->length > rest)) {
+    if ((op != NULL) && (op->dir == UCP_ST_DIR_RECV) &&
+        (op->trig.num_parts == 1) && !op->trig.halted &&
+        (item->length == op->msg_length) && (item->length <= rest)) {
+        dest = ucp_st_trig_coalesce_dest(op, item->place);
+    }
+    if (dest == NULL) {
         ucs_debug("message of %u bytes for operation 0x%lx, which is not there",
                   item->length, item->op_id);
         return NULL;
     }
+    memcpy(dest, item + 1, item->length);
     return &op->trig.parts[0];
 }
 
@@ -394,13 +433,8 @@ static ucs_status_t ucp_st_trig_coalesce_handle(void *arg, void *data,
     (void)flags;
     worker->trig.is_coalescing = 1;
     while (length >= sizeof(*item)) {
-        part = ucp_st_trig_coalesce_target(worker, item,
-                                           length - sizeof(*item));
+        part = ucp_st_trig_coalesce_store(worker, item, length - sizeof(*item));
         if (part != NULL) {
-            memcpy(UCS_PTR_BYTE_OFFSET(part->inbox.address,
-                                       item->place *
-                                       part->op->trig.plan.stride),
-                   item + 1, item->length);
             parts[count++] = part;
         }
         if (count == UCP_ST_TRIG_COALESCE_MAX) {

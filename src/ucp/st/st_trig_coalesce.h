@@ -33,7 +33,10 @@
  * carries is under way beside one that a message carries, so that uses are
  * counted in their order. Put jN+1 was visible and counted before message jN+2
  * was handed over, and all up to jN were in the inbox, and copied out of it,
- * before the clear-to-send for jN+1. Messages of one endpoint arrive in order.
+ * before the clear-to-send for jN+1. Messages of an endpoint arrive in order.
+ *
+ * Ready sends are joined as well: their data goes to the buffer of the receive,
+ * whose start has come first, and none of their uses is a put.
  *
  * A stream waits for no lock that a host may hold. It pushes its sends to a
  * stack, and hands them over if the worker's lock is free. If it is not, who

@@ -22,17 +22,19 @@ void ucp_st_trig_late_del(ucp_st_trig_op_t *trig)
     }
 }
 
-/* Puts up to a use. A joined send's are those of the first uses of rounds. An
- * eager-ahead receive's clear-to-sends are one for as many uses as the inbox
- * holds, ahead of these: what follows the sender's last use is not wanted. Its
- * data may be here although it is gone. */
+/* Puts up to a use. A joined send's are those of the first uses of rounds, a
+ * joined ready one has none. The clear-to-sends of an eager-ahead receive are
+ * one for as many uses as the inbox holds, ahead of these: what follows the
+ * last use of the sender is not wanted. Its data may be here although it is
+ * gone. */
 static uint64_t ucp_st_trig_puts_wanted(const ucp_st_trig_part_t *part,
                                         uint64_t uses)
 {
     const ucp_st_op_t *op = part->op;
 
     if (op->trig.joined) {
-        return (uses == 0) ? 0 : ((uses - 1) / op->trig.plan.depth);
+        return ((uses == 0) || (op->trig.plan.proto == UCP_ST_TRIG_READY)) ?
+               0 : ((uses - 1) / op->trig.plan.depth);
     }
     if (!ucp_st_trig_has_inbox(op)) {
         return uses * ucp_st_trig_puts_per_use(part);

@@ -69,7 +69,8 @@ static inline size_t ucp_st_trig_inbox_offset(const ucp_st_op_t *op,
 static inline int ucp_st_trig_is_coalesced(const ucp_st_op_t *op, uint64_t use)
 {
     return op->trig.joined &&
-           ((use == 1) || (ucp_st_trig_inbox_index(op, use) != 0));
+           ((use == 1) || (op->trig.plan.proto == UCP_ST_TRIG_READY) ||
+            (ucp_st_trig_inbox_index(op, use) != 0));
 }
 
 /** Non-zero for the last of the uses that one clear-to-send is for. */
