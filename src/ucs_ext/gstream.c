@@ -227,6 +227,30 @@ static const char *gstream_check_helper(const ucs_gstream_helper_t *helper)
     return (helper->bell == NULL) ? "helper without a bell" : NULL;
 }
 
+/* What is wrong with a wait for several words; NULL if nothing. */
+static const char *gstream_check_waitall(const ucs_gstream_cmd_t *cmd)
+{
+    const ucs_gstream_word_t *words = cmd->u.waitall.words;
+    size_t count                    = cmd->u.waitall.count;
+    const char *defect              = NULL;
+    size_t i;
+
+    if ((count == 0) || (count > UCS_GSTREAM_WORDS_MAX)) {
+        return "no words, or more than "
+               UCS_PP_MAKE_STRING(UCS_GSTREAM_WORDS_MAX);
+    }
+    if (words == NULL) {
+        return "NULL words";
+    }
+    if (cmd->u.waitall.helper != NULL) {
+        defect = gstream_check_helper(cmd->u.waitall.helper);
+    }
+    for (i = 0; (i < count) && (defect == NULL); ++i) {
+        defect = gstream_check_word(words[i].address);
+    }
+    return defect;
+}
+
 /* What is wrong with a command; NULL if nothing. */
 static const char *gstream_check_cmd(const ucs_gstream_cmd_t *cmd)
 {
@@ -248,11 +272,15 @@ static const char *gstream_check_cmd(const ucs_gstream_cmd_t *cmd)
                        "NULL buffer" :
                        NULL;
     case UCS_GSTREAM_CMD_LAUNCH:
-        break; /* here it would make a jump table of the switch */
+    case UCS_GSTREAM_CMD_WAITALL:
+        break; /* here they would make a jump table of the switch */
     }
 
-    return (cmd->type == UCS_GSTREAM_CMD_LAUNCH) ? gstream_check_launch(cmd) :
-                                                   "unknown type";
+    if (cmd->type == UCS_GSTREAM_CMD_LAUNCH) {
+        return gstream_check_launch(cmd);
+    }
+    return (cmd->type == UCS_GSTREAM_CMD_WAITALL) ? gstream_check_waitall(cmd) :
+                                                    "unknown type";
 }
 
 static ucs_status_t gstream_check_cmds(ucs_gstream_h stream,

@@ -61,6 +61,8 @@ typedef struct gstream_host {
                                      stream has its own thread */
     gstream_ring_t        ring;   /* protects itself */
     gstream_pace_memory_t memory; /* executor only */
+    size_t                num_met;/* words of the wait that the stream is at, in
+                                     a group; executor only */
     trace_spans_t         spans;  /* while no thread has it; executor only */
 
     /* Written by the executor for each step; commands that have run. */
@@ -196,6 +198,7 @@ gstream_host_run(gstream_host_t *host, const ucs_gstream_cmd_t *cmds,
         return gstream_host_run_writes(cmds, count);
     case UCS_GSTREAM_CMD_WAIT64:
     case UCS_GSTREAM_CMD_HELP64:
+    case UCS_GSTREAM_CMD_WAITALL:
         return gstream_wait_run(&host->config, &host->memory, cmds, count);
     case UCS_GSTREAM_CMD_COPY:
         gstream_host_run_copy(cmds);
@@ -258,16 +261,24 @@ static void *gstream_host_main(void *arg)
 static size_t gstream_host_try(gstream_host_t *host,
                                const ucs_gstream_cmd_t *cmds, size_t count)
 {
+    gstream_wait_t wait;
+    size_t left;
+
     if (!gstream_wait_is_one(cmds)) {
         return gstream_host_run(host, cmds, count);
     }
-    if (gstream_wait_is_met(cmds)) {
-        return 1;
+
+    gstream_wait_begin(&wait, cmds, host->num_met);
+    left = wait.count;
+    if (gstream_wait_is_met(&wait)) {
+        host->num_met = 0;
+        return gstream_ring_slots(cmds);
     }
 
-    host->task.sleeper.address = cmds->u.word.address;
-    host->task.value           = cmds->u.word.value;
-    host->task.helper          = gstream_wait_helper(cmds);
+    host->num_met             += left - wait.count;
+    host->task.sleeper.address = wait.words->address;
+    host->task.value           = wait.words->value;
+    host->task.helper          = wait.helper;
     return 0;
 }
 

@@ -37,6 +37,8 @@ _Static_assert((UCS_GSTREAM_ARGS_MAX % sizeof(ucs_gstream_cmd_t)) == 0 &&
                ((UCS_GSTREAM_ARGS_MAX / sizeof(ucs_gstream_cmd_t)) <
                 GSTREAM_CHUNK_SIZE),
                "a kernel with its arguments fits into a chunk");
+_Static_assert((UCS_GSTREAM_WORDS_MAX * sizeof(ucs_gstream_word_t)) <=
+               UCS_GSTREAM_ARGS_MAX, "so does a wait with its words");
 
 
 static gstream_chunk_t *gstream_chunk_alloc(void)
@@ -150,21 +152,20 @@ static uint64_t gstream_ring_place(uint64_t tail, const ucs_gstream_cmd_t *cmd)
     return (gstream_ring_slots(cmd) <= left) ? tail : (tail + left);
 }
 
-/* How many commands come before the first kernel. */
+/* How many commands come before the first one that brings something along. */
 static UCS_F_ALWAYS_INLINE size_t
 gstream_ring_num_plain(const ucs_gstream_cmd_t *cmds, size_t count)
 {
     size_t num_plain = 0;
 
-    while ((num_plain < count) &&
-           (cmds[num_plain].type != UCS_GSTREAM_CMD_LAUNCH)) {
+    while ((num_plain < count) && gstream_ring_is_plain(&cmds[num_plain])) {
         ++num_plain;
     }
     return num_plain;
 }
 
-/* Where the ring ends behind these commands. As gstream_ring_fill_launches(),
- * not a part of gstream_ring_push(). */
+/* Where the ring ends behind these commands. As gstream_ring_fill_all(), not a
+ * part of gstream_ring_push(). */
 static UCS_F_NOINLINE uint64_t
 gstream_ring_end(uint64_t tail, const ucs_gstream_cmd_t *cmds, size_t count)
 {
@@ -189,7 +190,8 @@ static ucs_gstream_cmd_t *gstream_ring_enter(gstream_ring_t *ring,
     return &ring->in.tail_chunk->cmds[offset];
 }
 
-/* Fills in commands that are no kernels. Inline for gstream_ring_push(). */
+/* Fills in commands that bring nothing along. In line, for
+ * gstream_ring_push(). */
 static UCS_F_ALWAYS_INLINE void
 gstream_ring_fill_plain(gstream_ring_t *ring, uint64_t tail,
                         const ucs_gstream_cmd_t *cmds, size_t count)
@@ -208,9 +210,26 @@ static void gstream_ring_skip(void *args)
     (void)args;
 }
 
-/* Fills in a kernel and the copy of its arguments; returns where they end. */
-static uint64_t gstream_ring_fill_launch(gstream_ring_t *ring, uint64_t tail,
-                                         const ucs_gstream_cmd_t *cmd)
+/* Fills in a command and copies what it brings along to the slots behind. */
+static void gstream_ring_fill(ucs_gstream_cmd_t *slot,
+                              const ucs_gstream_cmd_t *cmd)
+{
+    size_t extra = gstream_ring_extra(cmd);
+
+    *slot = *cmd;
+    if (cmd->type == UCS_GSTREAM_CMD_LAUNCH) {
+        slot->u.launch.args = (extra == 0) ?
+                                      NULL :
+                                      memcpy(slot + 1, cmd->u.launch.args,
+                                             extra);
+    } else if (extra > 0) {
+        slot->u.waitall.words = memcpy(slot + 1, cmd->u.waitall.words, extra);
+    }
+}
+
+/* The same at the tail, or in the next chunk; returns where it ends. */
+static uint64_t gstream_ring_fill_one(gstream_ring_t *ring, uint64_t tail,
+                                      const ucs_gstream_cmd_t *cmd)
 {
     uint64_t place = gstream_ring_place(tail, cmd);
     ucs_gstream_cmd_t *slot;
@@ -223,26 +242,21 @@ static uint64_t gstream_ring_fill_launch(gstream_ring_t *ring, uint64_t tail,
         slot->u.launch.size = (place - tail - 1) * sizeof(*slot);
     }
 
-    slot                = gstream_ring_enter(ring, place);
-    *slot               = *cmd;
-    slot->u.launch.args = (cmd->u.launch.size == 0) ?
-                                  NULL :
-                                  memcpy(slot + 1, cmd->u.launch.args,
-                                         cmd->u.launch.size);
+    gstream_ring_fill(gstream_ring_enter(ring, place), cmd);
     return place + gstream_ring_slots(cmd);
 }
 
-/* Fills in commands of which the first one is a kernel. It stays out of
- * gstream_ring_push(), where it would cost other commands a nanosecond. */
+/* Fills in commands of which the first one brings something along. It stays out
+ * of gstream_ring_push(), where it would cost other commands a nanosecond. */
 static UCS_F_NOINLINE void
-gstream_ring_fill_launches(gstream_ring_t *ring, uint64_t tail,
-                           const ucs_gstream_cmd_t *cmds, size_t count)
+gstream_ring_fill_all(gstream_ring_t *ring, uint64_t tail,
+                      const ucs_gstream_cmd_t *cmds, size_t count)
 {
     const ucs_gstream_cmd_t *end = cmds + count;
     size_t num_plain;
 
     while (cmds < end) {
-        tail      = gstream_ring_fill_launch(ring, tail, cmds++);
+        tail      = gstream_ring_fill_one(ring, tail, cmds++);
         num_plain = gstream_ring_num_plain(cmds, (size_t)(end - cmds));
         gstream_ring_fill_plain(ring, tail, cmds, num_plain);
         tail += num_plain;
@@ -268,8 +282,8 @@ ucs_status_t gstream_ring_push(gstream_ring_t *ring,
     if (status == UCS_OK) {
         gstream_ring_fill_plain(ring, tail, cmds, num_plain);
         if (num_plain < count) {
-            gstream_ring_fill_launches(ring, tail + num_plain,
-                                       cmds + num_plain, count - num_plain);
+            gstream_ring_fill_all(ring, tail + num_plain, cmds + num_plain,
+                                  count - num_plain);
         }
         /* The release half publishes the commands to gstream_ring_peek(); the
          * rest is the producer's side of gstream_host_wake() */

@@ -10,9 +10,10 @@
  *     [ done | to run ] --> [ to run | free ] --> [ reserved ]
  *              ^ head                  ^ tail                 ^ limit
  *
- * A command takes a slot of a chunk. The copy of a kernel's arguments takes the
- * slots behind the kernel's own, in the same chunk; where there is no room for
- * both, the rest of the chunk holds a kernel that does nothing.
+ * A command takes a slot of a chunk. The copy of what it brings along, a
+ * kernel's arguments or an array of words, takes the slots behind its own, in
+ * the same chunk; where there is no room for both, the rest of the chunk holds
+ * a kernel that does nothing.
  */
 #ifndef GSTREAM_RING_H_
 #define GSTREAM_RING_H_
@@ -77,18 +78,36 @@ uint64_t gstream_ring_tail(gstream_ring_t *ring);
 int gstream_ring_is_empty(gstream_ring_t *ring);
 
 
+/** Whether a command brings nothing along that is copied with it. */
+static inline int gstream_ring_is_plain(const ucs_gstream_cmd_t *cmd)
+{
+    return (cmd->type != UCS_GSTREAM_CMD_LAUNCH) &&
+           (cmd->type != UCS_GSTREAM_CMD_WAITALL);
+}
+
+
+/** Bytes that the command brings along. */
+static inline size_t gstream_ring_extra(const ucs_gstream_cmd_t *cmd)
+{
+    if (gstream_ring_is_plain(cmd)) {
+        return 0;
+    }
+    return (cmd->type == UCS_GSTREAM_CMD_LAUNCH) ?
+                   cmd->u.launch.size :
+                   (cmd->u.waitall.count * sizeof(*cmd->u.waitall.words));
+}
+
+
 /** Slots of the command in the ring. */
 static inline size_t gstream_ring_slots(const ucs_gstream_cmd_t *cmd)
 {
-    return 1 + ((cmd->type != UCS_GSTREAM_CMD_LAUNCH) ?
-                        0 :
-                        ucs_div_round_up(cmd->u.launch.size, sizeof(*cmd)));
+    return 1 + ucs_div_round_up(gstream_ring_extra(cmd), sizeof(*cmd));
 }
 
 
 /** Commands that can be run: returns their slots and points to the first; 0 if
- *  there is none; the same ones until gstream_ring_pop(). A kernel's arguments
- *  are the ring's copy. They stay in place until the next peek after that;
+ *  there is none; the same ones until gstream_ring_pop(). What they bring along
+ *  is the ring's copy. They stay in place until the next peek after that;
  *  consumer only. */
 size_t gstream_ring_peek(gstream_ring_t *ring, const ucs_gstream_cmd_t **cmds);
 

@@ -38,12 +38,13 @@ static inline void gstream_trace_func_end(uint64_t begin,
     }
 }
 
-/** A wait has ended: at once, by polling or by sleeping. */
+/** A wait has ended: at once, by polling or by sleeping. 'word' is the last one
+ *  that it was for. */
 static inline void gstream_trace_wait_end(uint64_t begin, const char *how,
-                                          const ucs_gstream_cmd_t *cmd)
+                                          const ucs_gstream_word_t *word)
 {
-    const uint64_t values[] = {(uintptr_t)how, (uintptr_t)cmd->u.word.address,
-                               cmd->u.word.value};
+    const uint64_t values[] = {(uintptr_t)how, (uintptr_t)word->address,
+                               word->value};
 
     if (ucs_unlikely(begin != 0)) {
         ucs_trace_record(&gstream_trace_wait, begin, 0, values);

@@ -6,6 +6,7 @@
 
 #include "gstream_wait.h"
 #include "gstream_poll.h"
+#include "gstream_ring.h"
 #include "gstream_sleep.h"
 #include "gstream_trace.h"
 
@@ -18,36 +19,38 @@ static void gstream_wait_help(const ucs_gstream_helper_t *helper,
     }
 }
 
-/* Returns how the wait ended, for the trace. */
-static const char *gstream_wait_one(const gstream_pace_config_t *config,
-                                    gstream_pace_memory_t *memory,
-                                    const ucs_gstream_cmd_t *wait)
+/* Until all words are met, which they are not yet; returns how the wait ended,
+ * for the trace. */
+static const char *gstream_wait_poll(const gstream_pace_config_t *config,
+                                     gstream_pace_memory_t *memory,
+                                     gstream_wait_t *wait)
 {
-    const ucs_gstream_helper_t *helper = gstream_wait_helper(wait);
-    const char *how                    = "polled";
+    const char *how = "polled";
     gstream_pace_t pace;
-
-    if (gstream_wait_is_met(wait)) {
-        return "at once";
-    }
 
     gstream_pace_begin_spin(&pace, config, memory);
     for (;;) {
         gstream_poll(gstream_pace_next(&pace, memory));
-        gstream_wait_help(helper, UCS_GSTREAM_HELP_POLL);
+        gstream_wait_help(wait->helper, UCS_GSTREAM_HELP_POLL);
         if (gstream_wait_is_met(wait)) {
             break;
         }
-        if (!gstream_pace_step(&pace)) {
-            gstream_poll(UCS_GSTREAM_POLL_LAST);
-            gstream_sleep_until(wait->u.word.address, wait->u.word.value,
-                                helper);
-            how = "slept";
+        if (gstream_pace_step(&pace)) {
+            continue;
+        }
+        gstream_poll(UCS_GSTREAM_POLL_LAST);
+        gstream_sleep_until(wait->words->address, wait->words->value,
+                            wait->helper);
+        how = "slept";
+        if (gstream_wait_is_met(wait)) {
             break;
         }
+        /* The next word is another wait */
+        gstream_pace_end_spin(&pace, memory);
+        gstream_pace_begin_spin(&pace, config, memory);
     }
     gstream_pace_end_spin(&pace, memory);
-    gstream_wait_help(helper, UCS_GSTREAM_HELP_END);
+    gstream_wait_help(wait->helper, UCS_GSTREAM_HELP_END);
     return how;
 }
 
@@ -55,16 +58,28 @@ size_t gstream_wait_run(const gstream_pace_config_t *config,
                         gstream_pace_memory_t *memory,
                         const ucs_gstream_cmd_t *cmds, size_t count)
 {
-    size_t done = 0;
-    uint64_t begin;
-    const char *how;
+    size_t done     = 0;
+    uint64_t begin  = ucs_trace_begin();
+    const char *how = "at once";
+    gstream_wait_t wait;
 
-    do {
+    gstream_wait_begin(&wait, cmds, 0);
+    if (!gstream_wait_is_met(&wait)) {
+        how = gstream_wait_poll(config, memory, &wait);
+    }
+
+    for (;;) {
+        gstream_trace_wait_end(begin, how, wait.words - 1);
+        done += gstream_ring_slots(&cmds[done]);
+        if ((done == count) || !gstream_wait_is_one(&cmds[done])) {
+            return done;
+        }
+
         begin = ucs_trace_begin();
-        how   = gstream_wait_one(config, memory, &cmds[done]);
-        gstream_trace_wait_end(begin, how, &cmds[done]);
-        ++done;
-    } while ((done < count) && gstream_wait_is_one(&cmds[done]) &&
-             gstream_wait_is_met(&cmds[done]));
-    return done;
+        how   = "at once";
+        gstream_wait_begin(&wait, &cmds[done], 0);
+        if (!gstream_wait_is_met(&wait)) {
+            return done;
+        }
+    }
 }

@@ -9,31 +9,59 @@
 #include <stddef.h>
 
 
+/** What is left of a wait. */
+typedef struct gstream_wait {
+    const ucs_gstream_word_t   *words; /**< The next one to look at */
+    size_t                     count;  /**< How many are left */
+    const ucs_gstream_helper_t *helper; /**< Or NULL */
+    ucs_gstream_word_t         own;     /**< Of a command with one word */
+} gstream_wait_t;
+
+
 /** Whether a command is a wait. */
 static inline int gstream_wait_is_one(const ucs_gstream_cmd_t *cmd)
 {
     return (cmd->type == UCS_GSTREAM_CMD_WAIT64) ||
-           (cmd->type == UCS_GSTREAM_CMD_HELP64);
+           (cmd->type == UCS_GSTREAM_CMD_HELP64) ||
+           (cmd->type == UCS_GSTREAM_CMD_WAITALL);
 }
 
-/** Whether a stream may pass a wait now. Acquire: what was done before the
- *  word's store has been done then. */
-static inline int gstream_wait_is_met(const ucs_gstream_cmd_t *wait)
+/** Begin a wait of which 'num_met' words are met; it must not be copied. */
+static inline void gstream_wait_begin(gstream_wait_t *wait,
+                                      const ucs_gstream_cmd_t *cmd,
+                                      size_t num_met)
 {
-    return __atomic_load_n(wait->u.word.address, __ATOMIC_ACQUIRE) >=
-           wait->u.word.value;
+    if (cmd->type == UCS_GSTREAM_CMD_WAITALL) {
+        wait->words  = cmd->u.waitall.words + num_met;
+        wait->count  = cmd->u.waitall.count - num_met;
+        wait->helper = cmd->u.waitall.helper;
+    } else {
+        wait->own.address = cmd->u.word.address;
+        wait->own.value   = cmd->u.word.value;
+        wait->words       = &wait->own;
+        wait->count       = 1 - num_met;
+        wait->helper      = (cmd->type == UCS_GSTREAM_CMD_HELP64) ?
+                                    cmd->u.word.helper :
+                                    NULL;
+    }
 }
 
-/** Who helps a wait; NULL if nobody does. */
-static inline const ucs_gstream_helper_t *
-gstream_wait_helper(const ucs_gstream_cmd_t *wait)
+/** Whether a stream may pass a wait now, but for words that were met before.
+ *  Acquire: what was done before a word's store has been done then. */
+static inline int gstream_wait_is_met(gstream_wait_t *wait)
 {
-    return (wait->type == UCS_GSTREAM_CMD_HELP64) ? wait->u.word.helper : NULL;
+    for (; wait->count > 0; ++wait->words, --wait->count) {
+        if (__atomic_load_n(wait->words->address, __ATOMIC_ACQUIRE) <
+            wait->words->value) {
+            return 0;
+        }
+    }
+    return 1;
 }
 
 /** Wait as the first command says, and pass those behind it that are met
  *  already: a stream tells what it has done once for all of them. Returns how
- *  many, of 'count' commands. */
+ *  many slots they take, of 'count'. */
 size_t gstream_wait_run(const gstream_pace_config_t *config,
                         gstream_pace_memory_t *memory,
                         const ucs_gstream_cmd_t *cmds, size_t count);

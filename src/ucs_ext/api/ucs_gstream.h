@@ -4,7 +4,7 @@
  *
  * A stream runs commands one after the other in the order in which they were
  * enqueued (FIFO). Commands are plain functions, kernels (functions with their
- * arguments copied in), 64-bit stores, waits for a 64-bit word and copies.
+ * arguments copied in), 64-bit stores, waits for 64-bit words and copies.
  * Enqueueing never waits for the stream.
  *
  * The commands of a host stream are run by a thread of this process: by one of
@@ -26,6 +26,9 @@ extern "C" {
 
 /** Longest arguments of a kernel, in bytes. */
 #define UCS_GSTREAM_ARGS_MAX 4096
+
+/** Most words that one command waits for. */
+#define UCS_GSTREAM_WORDS_MAX 256
 
 
 /** A stream. Created by @ref ucs_gstream_create. */
@@ -85,7 +88,9 @@ typedef enum {
     UCS_GSTREAM_CMD_COPY,    /**< Copy bytes */
     UCS_GSTREAM_CMD_LAUNCH,  /**< Run a host function on a copy of its
                                   arguments */
-    UCS_GSTREAM_CMD_HELP64   /**< As WAIT64, and help meanwhile */
+    UCS_GSTREAM_CMD_HELP64,  /**< As WAIT64, and help meanwhile */
+    UCS_GSTREAM_CMD_WAITALL  /**< As a WAIT64 or HELP64 for each of several
+                                  words */
 } ucs_gstream_cmd_type_t;
 
 
@@ -113,9 +118,11 @@ typedef enum {
 
 /**
  * Makes progress of what the stream waits for: called by a host stream again
- * and again while a UCS_GSTREAM_CMD_HELP64 of it waits, also after each time
- * that it slept, and then once with UCS_GSTREAM_HELP_END. Not called at all if
- * the word is large enough when the stream comes to it.
+ * and again while a UCS_GSTREAM_CMD_HELP64 or UCS_GSTREAM_CMD_WAITALL of it
+ * waits, also after each time that it slept, and then with
+ * UCS_GSTREAM_HELP_END: once, or in a group once for each word that it had to
+ * wait for. Not called at all if the words are large enough when the stream
+ * comes to them.
  *
  * The function returns soon and calls no function of this header but
  * @ref ucs_gstream_wake and @ref ucs_gstream_bell_ring.
@@ -132,6 +139,13 @@ typedef struct ucs_gstream_helper {
     void                    *arg;  /**< Passed to @a func */
     ucs_gstream_bell_t      *bell; /**< The stream sleeps on this */
 } ucs_gstream_helper_t;
+
+
+/** A word that a stream waits for. */
+typedef struct ucs_gstream_word {
+    volatile uint64_t *address; /**< Naturally aligned */
+    uint64_t          value;    /**< Smallest one that lets the stream pass */
+} ucs_gstream_word_t;
 
 
 /** One stream command. */
@@ -158,6 +172,11 @@ typedef struct ucs_gstream_cmd {
             size_t             size; /**< At most UCS_GSTREAM_ARGS_MAX; may be
                                           0 */
         } launch;
+        struct {
+            const ucs_gstream_word_t *words; /**< Copied */
+            size_t count; /**< 1 to UCS_GSTREAM_WORDS_MAX */
+            const ucs_gstream_helper_t *helper; /**< Or NULL */
+        } waitall;
     } u; /**< Arguments of the command */
 } ucs_gstream_cmd_t;
 
@@ -262,14 +281,14 @@ ucs_gstream_type_t ucs_gstream_type(ucs_gstream_h stream);
  * Streams of devices wait without their helpers.
  *
  * @param [in] stream The stream.
- * @param [in] cmds   The commands; they, and arguments of kernels, are copied
- *                    and may be reused on return.
+ * @param [in] cmds   The commands; they, arguments of kernels and arrays of
+ *                    words are copied and may be reused on return.
  * @param [in] count  How many; 0 is legal.
  *
  * @return UCS_OK; UCS_ERR_INVALID_PARAM for an unknown command, a misaligned or
  *         NULL word, a NULL function, a NULL address with a length, arguments
- *         longer than UCS_GSTREAM_ARGS_MAX, or a helper without function or
- *         bell;
+ *         longer than UCS_GSTREAM_ARGS_MAX, a WAITALL for no words or more
+ *         than UCS_GSTREAM_WORDS_MAX, or a helper without function or bell;
  *         UCS_ERR_UNSUPPORTED while a device stream is being captured into a
  *         graph; UCS_ERR_NO_MEMORY. Nothing is enqueued on error.
  *
