@@ -264,33 +264,48 @@ static ucs_status_t ucp_st_direct_bind(ucp_st_op_t *op, const void *buffer,
     return status;
 }
 
-static ucs_status_t ucp_st_direct_post(ucp_st_op_t *op, uint64_t uses)
+static size_t ucp_st_direct_start_run(ucp_st_queue_h queue,
+                                      const ucp_st_op_h *ops, size_t count,
+                                      size_t *num_cmds)
 {
-    (void)op;
-    (void)uses;
-    return UCS_OK; /* nothing is made ready ahead of the stream */
-}
+    ucp_st_direct_stream_t *stream = queue->direct;
+    ucs_gstream_cmd_t *cmds        = &queue->cmds[*num_cmds];
+    void **items                   = ucp_st_queue_items(queue);
+    size_t max                     = ucs_min(count, UCP_ST_QUEUE_MAX_ITEMS);
+    ucp_st_direct_op_t *direct;
+    size_t i;
 
-static size_t ucp_st_direct_start_cmds(ucp_st_op_t *op, ucp_st_queue_h queue,
-                                       uint64_t use, ucs_gstream_cmd_t *cmd)
-{
-    (void)use;
-    /* On another stream than the last use's, which is over: else the stream may
-     * be reading it */
-    if (op->direct->stream != queue->direct) {
-        op->direct->stream = queue->direct;
+    for (i = 0; (i < max) && (ops[i]->lane == &ucp_st_direct_lane_ops); ++i) {
+        direct = ops[i]->direct;
+        /* On another stream than the last use's, which is over: else the stream
+         * may be reading it */
+        if (direct->stream != stream) {
+            direct->stream = stream;
+        }
+        items[i] = direct;
     }
-    return ucp_st_queue_add_start(queue, ucp_st_direct_start,
-                                  ucp_st_direct_startall, op->direct, cmd);
+    *num_cmds += (i == 1) ?
+                 ucp_st_queue_add_start(queue, ucp_st_direct_start,
+                                        ucp_st_direct_startall, items[0],
+                                        cmds) :
+                 ucp_st_queue_add_call(queue, ucp_st_direct_startall, items, i,
+                                       cmds);
+    return i;
 }
 
-static size_t ucp_st_direct_wait_cmds(ucp_st_op_t *op, uint64_t use,
-                                      ucs_gstream_cmd_t *cmd)
+static size_t ucp_st_direct_wait_words(ucp_st_queue_h queue,
+                                       const ucp_st_op_h *ops, size_t count,
+                                       size_t *num_words)
 {
-    cmd->type           = UCS_GSTREAM_CMD_WAIT64;
-    cmd->u.word.address = &op->direct->word;
-    cmd->u.word.value   = use;
-    return 1;
+    ucs_gstream_word_t *words = ucp_st_queue_words(queue) + *num_words;
+    size_t i;
+
+    for (i = 0; (i < count) && (ops[i]->lane == &ucp_st_direct_lane_ops); ++i) {
+        words[i].address = &ops[i]->direct->word;
+        words[i].value   = ops[i]->started;
+    }
+    *num_words += i;
+    return i;
 }
 
 uint64_t ucp_st_direct_uses_done(const ucp_st_op_t *op)
@@ -442,9 +457,8 @@ const ucp_st_lane_ops_t ucp_st_direct_lane_ops = {
     .check          = ucp_st_direct_check,
     .offer          = ucp_st_direct_offer,
     .bind           = ucp_st_direct_bind,
-    .post           = ucp_st_direct_post,
-    .start_cmds     = ucp_st_direct_start_cmds,
-    .wait_cmds      = ucp_st_direct_wait_cmds,
+    .start_run      = ucp_st_direct_start_run,
+    .wait_words     = ucp_st_direct_wait_words,
     .leave_queue    = ucp_st_direct_leave_queue,
     .uses_done      = ucp_st_direct_uses_done,
     .uses_begun     = ucp_st_direct_uses_begun,

@@ -74,13 +74,34 @@ static ucs_status_t ucp_st_wait_check(ucp_st_queue_h queue,
     return UCS_OK;
 }
 
-typedef ucs_status_t (*ucp_st_check_func_t)(ucp_st_queue_h queue,
-                                            const ucp_st_op_t *op);
+/* The commands of a call, in the queue's `cmds` */
+typedef struct ucp_st_enqueue_cmds {
+    size_t   count;
+    uint64_t ops[UCP_ST_LANE_LAST]; /* that they are for, by lane */
+} ucp_st_enqueue_cmds_t;
 
-/* In line with the next one, so that `check` is no pointer any more */
-static UCS_F_ALWAYS_INLINE ucs_status_t
-ucp_st_enqueue_check_op(ucp_st_queue_h queue, ucp_st_op_t *op,
-                        ucp_st_check_func_t check)
+/* What starts and waits do each in its way. Functions that are given one are in
+ * line, so that these are, too. */
+typedef struct ucp_st_enqueue_kind {
+    /* Whether all is as it mostly is, at a glance: check(), and the worker is
+     * the queue's */
+    int                (*is_usual)(ucp_st_queue_h queue, const ucp_st_op_t *op);
+    ucs_status_t       (*check)(ucp_st_queue_h queue, const ucp_st_op_t *op);
+    /* All operations of the call are good */
+    void               (*begin)(const ucp_st_op_h *ops, size_t count);
+    /* Add commands for operations, which are good */
+    ucs_status_t       (*make)(ucp_st_queue_h queue, const ucp_st_op_h *ops,
+                               size_t count, ucp_st_enqueue_cmds_t *cmds);
+    ucp_st_trace_cmd_t trace;
+    /* It was enqueued in batch `seq` */
+    void               (*commit)(ucp_st_queue_h queue, ucp_st_op_t *op,
+                                 uint64_t seq);
+    uint64_t           *(*totals)(ucp_st_queue_h queue); /* by lane */
+} ucp_st_enqueue_kind_t;
+
+static UCS_F_NOINLINE ucs_status_t
+ucp_st_enqueue_check_op(ucp_st_queue_h queue, const ucp_st_op_t *op,
+                        const ucp_st_enqueue_kind_t *kind)
 {
     if (op == NULL) {
         return UCS_ERR_INVALID_PARAM;
@@ -93,91 +114,125 @@ ucp_st_enqueue_check_op(ucp_st_queue_h queue, ucp_st_op_t *op,
         ucs_error("operation %p is there twice", op);
         return UCS_ERR_INVALID_PARAM;
     }
-    return check(queue, op);
+    return kind->check(queue, op);
 }
 
 /* Marks what it has looked at, from the first one on: so many */
 static UCS_F_ALWAYS_INLINE ucs_status_t
 ucp_st_enqueue_check(ucp_st_queue_h queue, const ucp_st_op_h *ops, size_t count,
-                     ucp_st_check_func_t check, size_t *marked_p)
+                     const ucp_st_enqueue_kind_t *kind, size_t *marked_p)
 {
-    ucs_status_t status = ucp_st_queue_status(queue);
-    size_t marked       = 0;
+    ucs_status_t status = UCS_OK;
+    ucp_st_op_t *op;
+    size_t i;
 
-    while ((marked < count) && (status == UCS_OK)) {
-        status = ucp_st_enqueue_check_op(queue, ops[marked], check);
-        if (status == UCS_OK) {
-            ops[marked++]->marked = 1;
+    for (i = 0; i < count; ++i) {
+        op = ops[i];
+        if (ucs_unlikely((op == NULL) || op->marked ||
+                         !kind->is_usual(queue, op))) {
+            status = ucp_st_enqueue_check_op(queue, op, kind);
+            if (status != UCS_OK) {
+                break;
+            }
         }
+        op->marked = 1;
     }
-    *marked_p = marked;
+    *marked_p = i;
     return status;
 }
 
-typedef void (*ucp_st_commit_func_t)(ucp_st_queue_h queue, ucp_st_op_t *op);
+/* Where events are recorded each operation has its span */
+static UCS_F_NOINLINE ucs_status_t
+ucp_st_enqueue_make_traced(ucp_st_queue_h queue, const ucp_st_op_h *ops,
+                           size_t count, const ucp_st_enqueue_kind_t *kind,
+                           ucp_st_enqueue_cmds_t *cmds)
+{
+    ucs_status_t status = UCS_OK;
+    size_t i;
 
-/* All of them were enqueued, unless that failed */
+    for (i = 0; (i < count) && (status == UCS_OK); ++i) {
+        if (ops[i]->lane != NULL) {
+            cmds->count += ucp_st_trace_cmd(UCP_ST_TRACE_PUSH, ops[i],
+                                            &queue->cmds[cmds->count]);
+        }
+        status = kind->make(queue, &ops[i], 1, cmds);
+        if (ops[i]->lane != NULL) {
+            cmds->count += ucp_st_trace_cmd(kind->trace, ops[i],
+                                            &queue->cmds[cmds->count]);
+        }
+    }
+    return status;
+}
+
+/* All operations are good */
+static UCS_F_ALWAYS_INLINE ucs_status_t
+ucp_st_enqueue_batch(ucp_st_queue_h queue, const ucp_st_op_h *ops, size_t count,
+                     const ucp_st_enqueue_kind_t *kind)
+{
+    ucp_st_enqueue_cmds_t cmds = {.count = 0};
+    ucs_status_t status;
+    unsigned lane;
+
+    status = ucs_trace_is_on() ?
+             ucp_st_enqueue_make_traced(queue, ops, count, kind, &cmds) :
+             kind->make(queue, ops, count, &cmds);
+    if (status == UCS_OK) {
+        status = ucp_st_queue_enqueue(queue, cmds.count);
+    }
+    if (status != UCS_OK) {
+        return status;
+    }
+    for (lane = 0; lane < UCP_ST_LANE_LAST; ++lane) {
+        ucp_st_queue_count(&kind->totals(queue)[lane], cmds.ops[lane]);
+    }
+    return UCS_OK;
+}
+
 static UCS_F_ALWAYS_INLINE void
-ucp_st_enqueue_end(ucp_st_queue_h queue, const ucp_st_op_h *ops, size_t marked,
-                   ucp_st_commit_func_t commit, ucs_status_t status)
+ucp_st_enqueue_commit(ucp_st_queue_h queue, const ucp_st_op_h *ops,
+                      size_t count, const ucp_st_enqueue_kind_t *kind)
+{
+    uint64_t seq = queue->seq;
+    size_t i;
+
+    for (i = 0; i < count; ++i) {
+        ops[i]->marked = 0;
+        kind->commit(queue, ops[i], seq);
+    }
+}
+
+static ucs_status_t ucp_st_enqueue_undo(const ucp_st_op_h *ops, size_t marked,
+                                        ucs_status_t status)
 {
     size_t i;
 
     for (i = 0; i < marked; ++i) {
         ops[i]->marked = 0;
-        if (status == UCS_OK) {
-            commit(queue, ops[i]);
-        }
     }
+    return status;
 }
 
-/* As ucp_st_trace_cmd(), which looks at each call */
-static UCS_F_ALWAYS_INLINE size_t
-ucp_st_enqueue_trace(int is_traced, ucp_st_trace_cmd_t which,
-                     const ucp_st_op_t *op, ucs_gstream_cmd_t *cmd)
+/* All or nothing */
+static UCS_F_ALWAYS_INLINE ucs_status_t
+ucp_st_enqueue_all(ucp_st_queue_h queue, const ucp_st_op_h *ops, size_t count,
+                   const ucp_st_enqueue_kind_t *kind)
 {
-    return is_traced ? ucp_st_trace_make_cmd(which, op, cmd) : 0;
-}
+    ucs_status_t status = ucp_st_queue_status(queue);
+    size_t marked;
 
-static void ucp_st_start_commit(ucp_st_queue_h queue, ucp_st_op_t *op)
-{
-    op->queue    = queue;
-    op->last_seq = queue->seq;
-    ++op->started;
-    ucp_st_queue_count(&queue->started[ucp_st_enqueue_lane(op)], 1);
-    if (op->lane == NULL) {
-        op->completed = op->started;
+    if ((status != UCS_OK) || (count == 0)) {
+        return status;
     }
-}
-
-/* All operations are good: enqueue their starts; the lock is held */
-static ucs_status_t ucp_st_start_batch(ucp_st_queue_h queue,
-                                       const ucp_st_op_h *ops, size_t count)
-{
-    ucs_gstream_cmd_t *cmds = queue->cmds;
-    int is_traced           = ucs_trace_is_on();
-    size_t num_cmds         = 0;
-    ucs_status_t status     = UCS_OK;
-    ucp_st_op_t *op;
-    size_t i;
-
-    if ((ops[0]->started == 0) && (ops[0]->lane != NULL) &&
-        (ops[0]->lane->join != NULL)) {
-        ops[0]->lane->join(ops, count);
+    status = ucp_st_enqueue_check(queue, ops, count, kind, &marked);
+    if (status == UCS_OK) {
+        kind->begin(ops, count);
+        status = ucp_st_enqueue_batch(queue, ops, count, kind);
     }
-    for (i = 0; (i < count) && (status == UCS_OK); ++i) {
-        op = ops[i];
-        if (op->lane != NULL) {
-            status    = op->lane->post(op, op->started + 1);
-            num_cmds += ucp_st_enqueue_trace(is_traced, UCP_ST_TRACE_PUSH, op,
-                                             &cmds[num_cmds]);
-            num_cmds += op->lane->start_cmds(op, queue, op->started + 1,
-                                             &cmds[num_cmds]);
-            num_cmds += ucp_st_enqueue_trace(is_traced, UCP_ST_TRACE_START, op,
-                                             &cmds[num_cmds]);
-        }
+    if (status != UCS_OK) {
+        return ucp_st_enqueue_undo(ops, marked, status);
     }
-    return (status == UCS_OK) ? ucp_st_queue_enqueue(queue, num_cmds) : status;
+    ucp_st_enqueue_commit(queue, ops, count, kind);
+    return UCS_OK;
 }
 
 static ucs_status_t ucp_st_enqueue_begin(ucp_st_queue_h queue,
@@ -193,23 +248,91 @@ static ucs_status_t ucp_st_enqueue_begin(ucp_st_queue_h queue,
                                                  UCP_ST_TRACE_MAX_CMDS));
 }
 
+static int ucp_st_start_is_usual(ucp_st_queue_h queue, const ucp_st_op_t *op)
+{
+    return (op->queue == queue) && (op->state == UCP_ST_OP_MATCHED) &&
+           (op->started == op->waited) && (op->started < op->max_uses);
+}
+
+static void ucp_st_start_begin(const ucp_st_op_h *ops, size_t count)
+{
+    if ((ops[0]->started == 0) && (ops[0]->lane != NULL) &&
+        (ops[0]->lane->join != NULL)) {
+        ops[0]->lane->join(ops, count);
+    }
+}
+
+/* Of one operation; the lock is held */
+static ucs_status_t ucp_st_start_make_one(ucp_st_queue_h queue, ucp_st_op_t *op,
+                                          size_t *num_cmds)
+{
+    ucs_status_t status = op->lane->post(op, op->started + 1);
+
+    *num_cmds += op->lane->start_cmds(op, queue, op->started + 1,
+                                      &queue->cmds[*num_cmds]);
+    return status;
+}
+
+static ucs_status_t ucp_st_start_make(ucp_st_queue_h queue,
+                                      const ucp_st_op_h *ops, size_t count,
+                                      ucp_st_enqueue_cmds_t *cmds)
+{
+    ucs_status_t status = UCS_OK;
+    const ucp_st_lane_ops_t *lane;
+    size_t i, num;
+
+    for (i = 0; (i < count) && (status == UCS_OK); i += num) {
+        lane = ops[i]->lane;
+        num  = 1;
+        if (lane == NULL) {
+            /* nothing to do */
+        } else if (lane->start_run != NULL) {
+            num = lane->start_run(queue, &ops[i], count - i, &cmds->count);
+        } else {
+            status = ucp_st_start_make_one(queue, ops[i], &cmds->count);
+        }
+        cmds->ops[ucp_st_enqueue_lane(ops[i])] += num;
+    }
+    return status;
+}
+
+static void ucp_st_start_commit(ucp_st_queue_h queue, ucp_st_op_t *op,
+                                uint64_t seq)
+{
+    op->queue    = queue;
+    op->last_seq = seq;
+    ++op->started;
+    if (op->lane == NULL) {
+        op->completed = op->started;
+    }
+}
+
+static uint64_t *ucp_st_start_totals(ucp_st_queue_h queue)
+{
+    return queue->started;
+}
+
+static const ucp_st_enqueue_kind_t ucp_st_start_kind = {
+    .is_usual = ucp_st_start_is_usual,
+    .check    = ucp_st_start_check,
+    .begin    = ucp_st_start_begin,
+    .make     = ucp_st_start_make,
+    .trace    = UCP_ST_TRACE_START,
+    .commit   = ucp_st_start_commit,
+    .totals   = ucp_st_start_totals
+};
+
 ucs_status_t ucp_st_enqueue_startall(ucp_st_queue_h queue,
                                      const ucp_st_op_h *ops, size_t count)
 {
     uint64_t begin      = ucs_trace_begin();
     ucs_status_t status = ucp_st_enqueue_begin(queue, ops, count);
-    size_t marked;
 
     if (status != UCS_OK) {
         return status;
     }
     ucp_st_worker_lock(queue->worker);
-    status = ucp_st_enqueue_check(queue, ops, count, ucp_st_start_check,
-                                  &marked);
-    if ((status == UCS_OK) && (count > 0)) {
-        status = ucp_st_start_batch(queue, ops, count);
-    }
-    ucp_st_enqueue_end(queue, ops, marked, ucp_st_start_commit, status);
+    status = ucp_st_enqueue_all(queue, ops, count, &ucp_st_start_kind);
     ucp_st_worker_unlock(queue->worker);
     ucs_trace_end("ucp_st_enqueue_startall", begin);
     return status;
@@ -220,15 +343,18 @@ ucs_status_t ucp_st_enqueue_start(ucp_st_queue_h queue, ucp_st_op_h op)
     return ucp_st_enqueue_startall(queue, &op, 1);
 }
 
-static void ucp_st_wait_commit(ucp_st_queue_h queue, ucp_st_op_t *op)
+static int ucp_st_wait_is_usual(ucp_st_queue_h queue, const ucp_st_op_t *op)
 {
-    op->last_seq = queue->seq;
-    op->waited   = op->started;
-    ucp_st_queue_count(&queue->waited[ucp_st_enqueue_lane(op)], 1);
+    return (op->queue == queue) && (op->started != op->waited);
 }
 
-/* What follows the waits, or where events are recorded each wait, so that a
- * use's copies are inside of its span */
+static void ucp_st_wait_begin(const ucp_st_op_h *ops, size_t count)
+{
+    (void)ops;
+    (void)count; /* nothing to do */
+}
+
+/* What follows the waits */
 static size_t ucp_st_wait_land(ucp_st_queue_h queue, const ucp_st_op_h *ops,
                                size_t count, size_t num_cmds)
 {
@@ -245,53 +371,66 @@ static size_t ucp_st_wait_land(ucp_st_queue_h queue, const ucp_st_op_h *ops,
     return num_cmds;
 }
 
-/* All operations are good: enqueue the waits for them */
-static ucs_status_t ucp_st_wait_batch(ucp_st_queue_h queue,
-                                      const ucp_st_op_h *ops, size_t count)
+static ucs_status_t ucp_st_wait_make(ucp_st_queue_h queue,
+                                     const ucp_st_op_h *ops, size_t count,
+                                     ucp_st_enqueue_cmds_t *cmds)
 {
-    ucs_gstream_cmd_t *cmds = queue->cmds;
-    int is_traced           = ucs_trace_is_on();
-    int has_lands           = 0;
-    size_t num_cmds         = 0;
-    ucp_st_op_t *op;
-    size_t i;
+    size_t num_words = 0;
+    int has_lands    = 0;
+    const ucp_st_lane_ops_t *lane;
+    size_t i, num;
 
-    for (i = 0; i < count; ++i) {
-        op = ops[i];
-        if (op->lane != NULL) {
-            num_cmds  += ucp_st_enqueue_trace(is_traced, UCP_ST_TRACE_PUSH, op,
-                                              &cmds[num_cmds]);
-            num_cmds  += op->lane->wait_cmds(op, op->started, &cmds[num_cmds]);
-            has_lands |= (op->lane->land_cmds != NULL);
-            if (is_traced) {
-                num_cmds  = ucp_st_wait_land(queue, &ops[i], 1, num_cmds);
-                num_cmds += ucp_st_trace_make_cmd(UCP_ST_TRACE_WAIT, op,
-                                                  &cmds[num_cmds]);
-            }
+    for (i = 0; i < count; i += num) {
+        lane = ops[i]->lane;
+        num  = 1;
+        if (lane != NULL) {
+            num        = lane->wait_words(queue, &ops[i], count - i,
+                                          &num_words);
+            has_lands |= (lane->land_cmds != NULL);
         }
+        cmds->ops[ucp_st_enqueue_lane(ops[i])] += num;
     }
-    if (has_lands && !is_traced) {
-        num_cmds = ucp_st_wait_land(queue, ops, count, num_cmds);
+    cmds->count += ucp_st_queue_add_waits(queue, num_words,
+                                          &queue->cmds[cmds->count]);
+    if (has_lands) {
+        cmds->count = ucp_st_wait_land(queue, ops, count, cmds->count);
     }
-    return ucp_st_queue_enqueue(queue, num_cmds);
+    return UCS_OK;
 }
+
+static void ucp_st_wait_commit(ucp_st_queue_h queue, ucp_st_op_t *op,
+                               uint64_t seq)
+{
+    (void)queue;
+    op->last_seq = seq;
+    op->waited   = op->started;
+}
+
+static uint64_t *ucp_st_wait_totals(ucp_st_queue_h queue)
+{
+    return queue->waited;
+}
+
+static const ucp_st_enqueue_kind_t ucp_st_wait_kind = {
+    .is_usual = ucp_st_wait_is_usual,
+    .check    = ucp_st_wait_check,
+    .begin    = ucp_st_wait_begin,
+    .make     = ucp_st_wait_make,
+    .trace    = UCP_ST_TRACE_WAIT,
+    .commit   = ucp_st_wait_commit,
+    .totals   = ucp_st_wait_totals
+};
 
 ucs_status_t ucp_st_enqueue_waitall(ucp_st_queue_h queue,
                                     const ucp_st_op_h *ops, size_t count)
 {
     uint64_t begin      = ucs_trace_begin();
     ucs_status_t status = ucp_st_enqueue_begin(queue, ops, count);
-    size_t marked;
 
     if (status != UCS_OK) {
         return status;
     }
-    status = ucp_st_enqueue_check(queue, ops, count, ucp_st_wait_check,
-                                  &marked);
-    if ((status == UCS_OK) && (count > 0)) {
-        status = ucp_st_wait_batch(queue, ops, count);
-    }
-    ucp_st_enqueue_end(queue, ops, marked, ucp_st_wait_commit, status);
+    status = ucp_st_enqueue_all(queue, ops, count, &ucp_st_wait_kind);
     ucs_trace_end("ucp_st_enqueue_waitall", begin);
     return status;
 }

@@ -14,6 +14,7 @@
 #include "st_log.h"
 #include "st_op.h"
 #include "st_peer.h"
+#include "st_queue.h"
 #include "st_trace.h"
 #include "st_ucp.h"
 #include "st_worker.h"
@@ -487,13 +488,19 @@ static size_t ucp_st_host_start_cmds(ucp_st_op_t *op, ucp_st_queue_h queue,
     return 1;
 }
 
-static size_t ucp_st_host_wait_cmds(ucp_st_op_t *op, uint64_t use,
-                                    ucs_gstream_cmd_t *cmd)
+static size_t ucp_st_host_wait_words(ucp_st_queue_h queue,
+                                     const ucp_st_op_h *ops, size_t count,
+                                     size_t *num_words)
 {
-    cmd->type           = UCS_GSTREAM_CMD_WAIT64;
-    cmd->u.word.address = &op->host.word;
-    cmd->u.word.value   = use;
-    return 1;
+    ucs_gstream_word_t *words = ucp_st_queue_words(queue) + *num_words;
+    size_t i;
+
+    for (i = 0; (i < count) && (ops[i]->lane == &ucp_st_host_lane_ops); ++i) {
+        words[i].address = &ops[i]->host.word;
+        words[i].value   = ops[i]->started;
+    }
+    *num_words += i;
+    return i;
 }
 
 static void ucp_st_host_leave_queue(ucp_st_op_t *op, ucp_st_queue_h queue)
@@ -611,7 +618,7 @@ const ucp_st_lane_ops_t ucp_st_host_lane_ops = {
     .bind           = ucp_st_host_bind,
     .post           = ucp_st_host_post,
     .start_cmds     = ucp_st_host_start_cmds,
-    .wait_cmds      = ucp_st_host_wait_cmds,
+    .wait_words     = ucp_st_host_wait_words,
     .leave_queue    = ucp_st_host_leave_queue,
     .uses_done      = ucp_st_host_uses_done,
     .uses_begun     = ucp_st_host_begun,

@@ -83,17 +83,27 @@ typedef struct ucp_st_lane_ops {
     void (*join)(const ucp_st_op_h *ops, size_t count);
 
     /** Get use number `uses`, and those before it, ready to be started. UCS_OK
-     *  also if they are not yet, and will be when they can. */
+     *  also if they are not yet, and will be when they can. NULL, as the next
+     *  one, where there is start_run(). */
     ucs_status_t (*post)(ucp_st_op_t *op, uint64_t uses);
 
     /** Stream commands that start use number `use` on a queue; how many. */
     size_t (*start_cmds)(ucp_st_op_t *op, ucp_st_queue_h queue, uint64_t use,
                          ucs_gstream_cmd_t *cmds);
 
-    /** Stream commands that wait for use number `use`; how many. The lock is
-     *  not held. */
-    size_t (*wait_cmds)(ucp_st_op_t *op, uint64_t use,
-                        ucs_gstream_cmd_t *cmds);
+    /** Stream commands that start the next use of operations, from the first
+     *  one on as far as they have this lane; of how many, 1 or more.
+     *  `num_cmds` is added to. For a lane that has nothing to make ready; NULL:
+     *  one by one, by post() and start_cmds(). */
+    size_t (*start_run)(ucp_st_queue_h queue, const ucp_st_op_h *ops,
+                        size_t count, size_t *num_cmds);
+
+    /** Words that say that the last use enqueued is complete, of operations
+     *  from the first one on as far as they have this lane; of how many, 1 or
+     *  more. Up to UCP_ST_LANE_MAX_CMDS words each; `num_words` is added to.
+     *  The lock is not held. */
+    size_t (*wait_words)(ucp_st_queue_h queue, const ucp_st_op_h *ops,
+                         size_t count, size_t *num_words);
 
     /** Stream commands that follow the waits of the uses that one call waits
      *  for; how many. NULL: none. The lock is not held. */

@@ -16,8 +16,14 @@
 
 #include <ucs_trace.h>
 
+#include <ucs/sys/math.h>
+
 #include <stdlib.h>
 #include <string.h>
+
+/* So many words are waited for one by one: a command for all of them is worth
+ * its trouble above */
+#define UCP_ST_QUEUE_MAX_WAITS 2
 
 /* A blocked host looks after its peers this often, seconds */
 #define UCP_ST_QUEUE_WAIT_SLICE 1e-3
@@ -117,6 +123,7 @@ ucs_status_t ucp_st_queue_destroy(ucp_st_queue_h queue)
     ucp_st_batch_queue_gone(queue);
     ucs_list_del(&queue->list);
     ucp_st_worker_unlock(worker);
+    free(queue->words);
     free(queue->items);
     free(queue->cmds);
     free(queue);
@@ -148,9 +155,11 @@ ucs_status_t ucp_st_queue_reserve(ucp_st_queue_h queue, size_t num_cmds)
 {
     size_t needed = num_cmds + 1;
     ucs_gstream_cmd_t *cmds;
+    ucs_gstream_word_t *words;
     void **items;
 
     queue->num_items = 0;
+    queue->num_words = 0;
     if (needed <= queue->max_cmds) {
         return UCS_OK;
     }
@@ -163,7 +172,12 @@ ucs_status_t ucp_st_queue_reserve(ucp_st_queue_h queue, size_t num_cmds)
     if (items == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
-    queue->items    = items;
+    queue->items = items;
+    words        = realloc(queue->words, 2 * needed * sizeof(*words));
+    if (words == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    queue->words    = words;
     queue->max_cmds = 2 * needed;
     return UCS_OK;
 }
@@ -173,9 +187,9 @@ static void ucp_st_queue_begin_call(ucp_st_queue_h queue,
                                     void *const *items, size_t count,
                                     ucs_gstream_cmd_t *cmd)
 {
-    void **list = &queue->items[queue->num_items];
+    void **list = ucp_st_queue_items(queue);
 
-    memcpy(list, items, count * sizeof(*list));
+    memmove(list, items, count * sizeof(*list));
     list[count]        = NULL;
     queue->num_items  += count + 1;
     cmd->type          = UCS_GSTREAM_CMD_LAUNCH;
@@ -213,6 +227,41 @@ size_t ucp_st_queue_begin_start(ucp_st_queue_h queue, ucs_gstream_func_t one,
     return 1;
 }
 
+/* One by one; how many commands */
+static size_t ucp_st_queue_wait_each(const ucs_gstream_word_t *words,
+                                     size_t count, ucs_gstream_cmd_t *cmds)
+{
+    size_t i;
+
+    for (i = 0; i < count; ++i) {
+        cmds[i].type           = UCS_GSTREAM_CMD_WAIT64;
+        cmds[i].u.word.address = words[i].address;
+        cmds[i].u.word.value   = words[i].value;
+    }
+    return count;
+}
+
+size_t ucp_st_queue_add_waits(ucp_st_queue_h queue, size_t count,
+                              ucs_gstream_cmd_t *cmds)
+{
+    ucs_gstream_word_t *words = ucp_st_queue_words(queue);
+    ucs_gstream_cmd_t *cmd    = cmds;
+    size_t num;
+
+    if (count <= UCP_ST_QUEUE_MAX_WAITS) {
+        return ucp_st_queue_wait_each(words, count, cmds);
+    }
+    queue->num_words += count;
+    for (; count > 0; count -= num, words += num, ++cmd) {
+        num                   = ucs_min(count, UCS_GSTREAM_WORDS_MAX);
+        cmd->type             = UCS_GSTREAM_CMD_WAITALL;
+        cmd->u.waitall.words  = words;
+        cmd->u.waitall.count  = num;
+        cmd->u.waitall.helper = NULL;
+    }
+    return cmd - cmds;
+}
+
 ucs_status_t ucp_st_queue_prepare(ucp_st_queue_h queue, size_t num_cmds)
 {
     ucs_status_t status;
@@ -231,12 +280,15 @@ ucs_status_t ucp_st_queue_prepare(ucp_st_queue_h queue, size_t num_cmds)
  * on the direct one */
 static void ucp_st_queue_add_helper(ucp_st_queue_h queue, size_t num_cmds)
 {
-    size_t i;
+    const ucs_gstream_helper_t *helper = &queue->direct->helper;
+    ucs_gstream_cmd_t *cmd;
 
-    for (i = 0; i < num_cmds; ++i) {
-        if (queue->cmds[i].type == UCS_GSTREAM_CMD_WAIT64) {
-            queue->cmds[i].type          = UCS_GSTREAM_CMD_HELP64;
-            queue->cmds[i].u.word.helper = &queue->direct->helper;
+    for (cmd = queue->cmds; cmd < (queue->cmds + num_cmds); ++cmd) {
+        if (cmd->type == UCS_GSTREAM_CMD_WAIT64) {
+            cmd->type          = UCS_GSTREAM_CMD_HELP64;
+            cmd->u.word.helper = helper;
+        } else if (cmd->type == UCS_GSTREAM_CMD_WAITALL) {
+            cmd->u.waitall.helper = helper;
         }
     }
 }

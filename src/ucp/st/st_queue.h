@@ -15,6 +15,9 @@
 
 #include <string.h>
 
+/** Most items of a call. */
+#define UCP_ST_QUEUE_MAX_ITEMS (UCS_GSTREAM_ARGS_MAX / sizeof(void*) - 1)
+
 /**
  * Fields without a note are used by the thread that calls for this queue only.
  *
@@ -39,6 +42,8 @@ struct ucp_st_queue {
     void              **items;   /* scratch for ucp_st_queue_add_call(); as many
                                     as commands */
     size_t            num_items; /* there */
+    ucs_gstream_word_t *words;   /* the same for ucp_st_queue_add_waits() */
+    size_t            num_words;
     uint64_t          started[UCP_ST_LANE_LAST]; /* by lane; see */
     uint64_t          waited[UCP_ST_LANE_LAST];  /* ucp_st_queue_count() */
 };
@@ -77,18 +82,25 @@ void ucp_st_queue_fail_req(ucp_st_queue_h queue, ucp_st_req_h req,
                            ucs_status_t status);
 
 /** Begin a batch: room in `cmds` for so many commands and what
- *  ucp_st_queue_enqueue() adds. */
+ *  ucp_st_queue_enqueue() adds, and for as many items and words. */
 ucs_status_t ucp_st_queue_reserve(ucp_st_queue_h queue, size_t num_cmds);
 
 /**
  * Write to `cmd`, which is in `cmds`, a command that calls `func` with a list
  * of `count` items, which NULL ends; or, if the command before does that, add
  * the items to its list. How many commands were written: 1 or 0. There is room
- * for as many items as commands, with those ends.
+ * for as many items as commands, with those ends; `items` may be where the next
+ * ones are. `count` is at most UCP_ST_QUEUE_MAX_ITEMS.
  */
 size_t ucp_st_queue_add_call(ucp_st_queue_h queue, ucs_gstream_func_t func,
                              void *const *items, size_t count,
                              ucs_gstream_cmd_t *cmd);
+
+/** Where the next items are. */
+static inline void **ucp_st_queue_items(ucp_st_queue_h queue)
+{
+    return &queue->items[queue->num_items];
+}
 
 /** The first one or two items of such a list of starts: an item, `arg`, that is
  *  alone is given to `one`. */
@@ -103,7 +115,7 @@ static inline int ucp_st_queue_extend_call(ucp_st_queue_h queue,
                                            void *const *items, size_t count,
                                            ucs_gstream_cmd_t *last)
 {
-    void **list = &queue->items[queue->num_items];
+    void **list = ucp_st_queue_items(queue);
     size_t size = count * sizeof(*list);
 
     if ((last->type != UCS_GSTREAM_CMD_LAUNCH) ||
@@ -111,7 +123,7 @@ static inline int ucp_st_queue_extend_call(ucp_st_queue_h queue,
         (last->u.launch.size > (UCS_GSTREAM_ARGS_MAX - size))) {
         return 0;
     }
-    memcpy(list - 1, items, size); /* in place of the end */
+    memmove(list - 1, items, size); /* in place of the end */
     list[count - 1]      = NULL;
     queue->num_items    += count;
     last->u.launch.size += size;
@@ -131,6 +143,17 @@ ucp_st_queue_add_start(ucp_st_queue_h queue, ucs_gstream_func_t one,
     }
     return ucp_st_queue_begin_start(queue, one, all, arg, cmd);
 }
+
+/** Where the next words are. */
+static inline ucs_gstream_word_t *ucp_st_queue_words(ucp_st_queue_h queue)
+{
+    return &queue->words[queue->num_words];
+}
+
+/** Write to `cmds` waits for the next words, so many; how many commands, which
+ *  are no more than words. */
+size_t ucp_st_queue_add_waits(ucp_st_queue_h queue, size_t count,
+                              ucs_gstream_cmd_t *cmds);
 
 /** What comes before a call enqueues so many commands: UCS_OK if the handle is
  *  one, the queue is not in error, and there is room. */

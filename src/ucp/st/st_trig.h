@@ -177,8 +177,8 @@ ucs_status_t ucp_st_trig_post(struct ucp_st_op *op, uint64_t uses);
 size_t ucp_st_trig_start_cmds(struct ucp_st_op *op, ucp_st_queue_h queue,
                               uint64_t use,
                               ucs_gstream_cmd_t *cmds);
-size_t ucp_st_trig_wait_cmds(struct ucp_st_op *op, uint64_t use,
-                             ucs_gstream_cmd_t *cmds);
+size_t ucp_st_trig_wait_words(ucp_st_queue_h queue, const ucp_st_op_h *ops,
+                              size_t count, size_t *num_words);
 size_t ucp_st_trig_land_cmds(struct ucp_st_op *op, ucp_st_queue_h queue,
                              uint64_t use, ucs_gstream_cmd_t *cmds);
 uint64_t ucp_st_trig_uses_done(const struct ucp_st_op *op);

@@ -210,19 +210,30 @@ size_t ucp_st_trig_start_cmds(ucp_st_op_t *op, ucp_st_queue_h queue,
     return num_cmds;
 }
 
-size_t ucp_st_trig_wait_cmds(ucp_st_op_t *op, uint64_t use,
-                             ucs_gstream_cmd_t *cmds)
+static size_t ucp_st_trig_add_words(const ucp_st_op_t *op,
+                                    ucs_gstream_word_t *words)
 {
     const ucp_st_trig_part_t *part;
     unsigned i;
 
     for (i = 0; i < op->trig.num_parts; ++i) {
-        part                   = &op->trig.parts[i];
-        cmds[i].type           = UCS_GSTREAM_CMD_WAIT64;
-        cmds[i].u.word.address = &part->slot->word;
-        cmds[i].u.word.value   = use * part->unit;
+        part             = &op->trig.parts[i];
+        words[i].address = &part->slot->word;
+        words[i].value   = op->started * part->unit;
     }
     return op->trig.num_parts;
+}
+
+size_t ucp_st_trig_wait_words(ucp_st_queue_h queue, const ucp_st_op_h *ops,
+                              size_t count, size_t *num_words)
+{
+    ucs_gstream_word_t *words = ucp_st_queue_words(queue);
+    size_t i;
+
+    for (i = 0; (i < count) && (ops[i]->lane == &ucp_st_trig_lane_ops); ++i) {
+        *num_words += ucp_st_trig_add_words(ops[i], &words[*num_words]);
+    }
+    return i;
 }
 
 /* The same in commands that any stream has, each with its place in a trace */
