@@ -225,6 +225,22 @@ static ucs_status_t ucp_st_direct_bind_pair(ucp_st_op_t *op,
     return UCS_OK;
 }
 
+/* Where the parts of the pair are */
+static void ucp_st_direct_bind_parts(ucp_st_direct_op_t *direct)
+{
+    ucp_st_direct_slot_t *slots = direct->pair->slots;
+
+    direct->mine  = &direct->pair->side[direct->dir];
+    direct->other = &direct->pair->side[!direct->dir];
+    if (direct->piece > UCP_ST_DIRECT_INLINE) {
+        direct->places = (uint8_t*)&slots[direct->num_slots];
+        direct->stride = direct->piece;
+    } else {
+        direct->places = slots[0].data;
+        direct->stride = sizeof(*slots);
+    }
+}
+
 static ucs_status_t ucp_st_direct_bind(ucp_st_op_t *op, const void *buffer,
                                        size_t length)
 {
@@ -246,9 +262,7 @@ static ucs_status_t ucp_st_direct_bind(ucp_st_op_t *op, const void *buffer,
     direct->limit    = direct->num_slots;
     direct->is_bound = 1;
     direct->proto    = UCP_ST_DIRECT_SLOTS;
-    if (direct->piece > UCP_ST_DIRECT_INLINE) {
-        direct->data = (uint8_t*)&direct->pair->slots[direct->num_slots];
-    }
+    ucp_st_direct_bind_parts(direct);
     if (ucp_st_direct_is_mapped(op, &blob) ||
         ucp_st_direct_is_attached(op, &blob)) {
         status = ucp_st_direct_bind_mapped(op, &blob);
@@ -425,7 +439,7 @@ static const char *ucp_st_direct_protocol(const ucp_st_op_t *op)
     if (direct->proto == UCP_ST_DIRECT_MAPPED) {
         return direct->is_attached ? "attached" : "mapped";
     }
-    if (direct->data == NULL) {
+    if (direct->places == direct->pair->slots[0].data) {
         return "inline";
     }
     return (direct->num_pieces == 1) ? "slot" : "pipelined";

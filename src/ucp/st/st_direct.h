@@ -93,6 +93,7 @@ typedef struct ucp_st_direct_stream {
     uint64_t             proxied;  /* uses that the service thread finished */
     ucp_st_direct_segment_t *segment; /* the worker's; read-only */
     ucp_st_direct_desk_t *desk;    /* in the segment; read-only */
+    uint64_t             desk_offset; /* ... there; read-only */
     ucs_gstream_helper_t helper;   /* read-only */
 } ucp_st_direct_stream_t;
 
@@ -130,7 +131,12 @@ typedef struct ucp_st_direct_op {
     size_t                length;    /* of a use; read-only */
     uint8_t               *buffer;   /* the user's; read-only */
     ucp_st_direct_pair_t  *pair;     /* read-only */
-    uint8_t               *data;     /* of the slots; read-only */
+    ucp_st_direct_side_t  *mine;     /* there; read-only */
+    ucp_st_direct_side_t  *other;    /* there, the peer's; read-only */
+    uint8_t               *places;   /* of the slots' data, the first one;
+                                        read-only */
+    size_t                stride;    /* from one to the next; read-only */
+    ucp_st_direct_segment_t *segment;/* the peer's; read-only */
     uint8_t               *far;      /* the other side's buffer, or NULL: not
                                         mapped here; read-only */
     uint64_t              far_address;/* ... in its process, if it is attached
@@ -140,7 +146,6 @@ typedef struct ucp_st_direct_op {
                                         their count */
     ucs_status_t          broken;    /* why a piece could not be copied, until
                                         that is told; UCS_OK */
-    ucp_st_direct_segment_t *segment;/* the peer's; read-only */
     struct ucp_st_op      *op;       /* read-only */
     ucp_st_direct_map_t   *map;      /* of the own buffer, or NULL; worker's */
     ucp_st_direct_map_t   *far_map;  /* of `far`, or NULL; worker's lock */
@@ -188,24 +193,15 @@ void ucp_st_direct_start(void *arg);
  *  with NULL. */
 void ucp_st_direct_startall(void *arg);
 
-/** Move some pieces of an operation; how many. The stream's lock is held, as it
- *  is for the next three. */
-unsigned ucp_st_direct_move(ucp_st_direct_op_t *direct, unsigned max);
-
-/** Non-zero if the last use begun is complete. */
-int ucp_st_direct_is_complete(const ucp_st_direct_op_t *direct);
-
-/** The last use begun is complete: its wait may pass. */
-void ucp_st_direct_complete(ucp_st_direct_op_t *direct,
-                            ucp_st_direct_mover_t mover);
+/** Move some pieces of each open use of a stream, and let the waits of those
+ *  pass that are complete; zero if there was nothing to do. The stream's lock
+ *  is held, as it is for the next one. */
+unsigned ucp_st_direct_moveall(ucp_st_direct_stream_t *stream,
+                               ucp_st_direct_mover_t mover);
 
 /** Non-zero if the peer has begun what this side waits for and can go on with
  *  it, but nobody attends to it there. */
 int ucp_st_direct_needs_kick(const ucp_st_direct_op_t *direct);
-
-/** Something was moved or begun: call the other side's stream if it sleeps. A
- *  fence was there in between. */
-void ucp_st_direct_ring(const ucp_st_direct_op_t *direct);
 
 /** Take no further part in moving: after this nothing of the peer's is touched
  *  but what was claimed before. The worker's lock is held. */

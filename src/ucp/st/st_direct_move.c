@@ -49,18 +49,6 @@ static ucp_st_direct_claim_t ucp_st_direct_claim_unpack(uint64_t word)
     };
 }
 
-static ucp_st_direct_side_t *
-ucp_st_direct_mine(const ucp_st_direct_op_t *direct)
-{
-    return &direct->pair->side[direct->dir];
-}
-
-static ucp_st_direct_side_t *
-ucp_st_direct_other(const ucp_st_direct_op_t *direct)
-{
-    return &direct->pair->side[!direct->dir];
-}
-
 /* The acquire load pairs with the other side's release store: what it did to
  * its buffer, or to the slots, comes before */
 static uint64_t ucp_st_direct_load(const volatile uint64_t *word)
@@ -78,23 +66,17 @@ static void ucp_st_direct_store(volatile uint64_t *word, uint64_t value)
 static ucp_st_direct_desk_t *
 ucp_st_direct_other_desk(const ucp_st_direct_op_t *direct)
 {
-    uint64_t offset = ucp_st_direct_load(&ucp_st_direct_other(direct)->desk);
+    uint64_t offset = ucp_st_direct_load(&direct->other->desk);
 
     return (offset == 0) ? NULL : UCS_PTR_BYTE_OFFSET(direct->segment, offset);
 }
 
-/* Wake the other side's stream if it sleeps. The caller's fence pairs with the
- * counting of who is about to sleep, after which he looks once more: he sees
- * what was stored before, or is seen. The count is looked at first, as it
- * changes seldom. */
-void ucp_st_direct_ring(const ucp_st_direct_op_t *direct)
+/* One of the other side's streams sleeps: if it is this one's, wake it */
+static UCS_F_NOINLINE void
+ucp_st_direct_wake_other(const ucp_st_direct_op_t *direct)
 {
-    ucp_st_direct_desk_t *desk;
+    ucp_st_direct_desk_t *desk = ucp_st_direct_other_desk(direct);
 
-    if (__atomic_load_n(&direct->segment->sleepers, __ATOMIC_RELAXED) == 0) {
-        return;
-    }
-    desk = ucp_st_direct_other_desk(direct);
     if (desk == NULL) {
         return;
     }
@@ -102,6 +84,17 @@ void ucp_st_direct_ring(const ucp_st_direct_op_t *direct)
         ucp_st_direct_dev_kick(direct->op->peer);
     } else {
         ucs_gstream_bell_ring(&desk->bell);
+    }
+}
+
+/* Something was moved or begun: wake the other side's stream if it sleeps. The
+ * caller's fence in between pairs with the counting of who is about to sleep,
+ * after which he looks once more: he sees what was stored before, or is seen.
+ * The count is looked at first, as it changes seldom. */
+static void ucp_st_direct_ring(const ucp_st_direct_op_t *direct)
+{
+    if (__atomic_load_n(&direct->segment->sleepers, __ATOMIC_RELAXED) > 0) {
+        ucp_st_direct_wake_other(direct);
     }
 }
 
@@ -113,22 +106,16 @@ static size_t ucp_st_direct_piece_length(const ucp_st_direct_op_t *direct,
     return ucs_min(direct->piece, direct->length - offset);
 }
 
-static void *ucp_st_direct_slot_data(const ucp_st_direct_op_t *direct,
-                                     uint64_t index)
-{
-    return (direct->data == NULL) ? direct->pair->slots[index].data :
-                                    (direct->data + (index * direct->piece));
-}
-
 /* Copy the next piece between its slot and the buffer */
-static void ucp_st_direct_copy_slot(ucp_st_direct_op_t *direct, uint64_t index)
+static UCS_F_ALWAYS_INLINE void
+ucp_st_direct_copy_slot(ucp_st_direct_op_t *direct, uint64_t index, int is_send)
 {
     uint32_t number = direct->num_pieces - direct->left;
     size_t length   = ucp_st_direct_piece_length(direct, number);
     uint8_t *near   = direct->buffer + (number * direct->piece);
-    void *slot      = ucp_st_direct_slot_data(direct, index);
+    void *slot      = direct->places + (index * direct->stride);
 
-    if (direct->dir == UCP_ST_DIR_SEND) {
+    if (is_send) {
         memcpy(slot, near, length);
     } else {
         memcpy(near, slot, length);
@@ -137,19 +124,19 @@ static void ucp_st_direct_copy_slot(ucp_st_direct_op_t *direct, uint64_t index)
     ++direct->pos;
 }
 
-static int ucp_st_direct_push(ucp_st_direct_op_t *direct)
+static UCS_F_ALWAYS_INLINE int ucp_st_direct_push(ucp_st_direct_op_t *direct)
 {
     uint64_t index = direct->pos & (direct->num_slots - 1);
 
     if (direct->pos == direct->limit) {
         /* Acquire: the slots have been read */
         direct->limit = direct->num_slots +
-                        ucp_st_direct_load(&ucp_st_direct_other(direct)->count);
+                        ucp_st_direct_load(&direct->other->count);
         if (direct->pos == direct->limit) {
             return 0;
         }
     }
-    ucp_st_direct_copy_slot(direct, index);
+    ucp_st_direct_copy_slot(direct, index, 1);
     ucp_st_direct_store(&direct->pair->slots[index].seq, direct->pos);
     return 1;
 }
@@ -162,15 +149,15 @@ static int ucp_st_direct_is_there(const ucp_st_direct_op_t *direct)
     return ucp_st_direct_load(&direct->pair->slots[index].seq) > direct->pos;
 }
 
-static int ucp_st_direct_take(ucp_st_direct_op_t *direct)
+static UCS_F_ALWAYS_INLINE int ucp_st_direct_take(ucp_st_direct_op_t *direct)
 {
     uint64_t index = direct->pos & (direct->num_slots - 1);
 
     if (!ucp_st_direct_is_there(direct)) {
         return 0;
     }
-    ucp_st_direct_copy_slot(direct, index);
-    ucp_st_direct_store(&ucp_st_direct_mine(direct)->count, direct->pos);
+    ucp_st_direct_copy_slot(direct, index, 0);
+    ucp_st_direct_store(&direct->mine->count, direct->pos);
     return 1;
 }
 
@@ -184,7 +171,7 @@ static int ucp_st_direct_claim_next(const ucp_st_direct_op_t *direct,
     claim->high = direct->num_pieces;
     return (claim->use <= direct->begun) &&
            (claim->use <=
-            ucp_st_direct_load(&ucp_st_direct_other(direct)->begun));
+            ucp_st_direct_load(&direct->other->begun));
 }
 
 /* Claim a piece; non-zero if there was one */
@@ -220,7 +207,7 @@ static void ucp_st_direct_poison(const ucp_st_direct_op_t *direct)
 static void ucp_st_direct_break(ucp_st_direct_op_t *direct,
                                 ucs_status_t status)
 {
-    ucp_st_direct_side_t *mine = ucp_st_direct_mine(direct);
+    ucp_st_direct_side_t *mine = direct->mine;
 
     ucp_st_direct_poison(direct);
     direct->done_count = mine->count + 1; /* nor is this one copied any more */
@@ -245,7 +232,7 @@ static ucs_status_t ucp_st_direct_copy_far(const ucp_st_direct_op_t *direct,
 
 static int ucp_st_direct_copy_mapped(ucp_st_direct_op_t *direct)
 {
-    ucp_st_direct_side_t *mine = ucp_st_direct_mine(direct);
+    ucp_st_direct_side_t *mine = direct->mine;
     ucs_status_t status;
     uint32_t index;
 
@@ -264,7 +251,7 @@ static int ucp_st_direct_copy_mapped(ucp_st_direct_op_t *direct)
     return 1;
 }
 
-int ucp_st_direct_is_complete(const ucp_st_direct_op_t *direct)
+static int ucp_st_direct_is_complete(const ucp_st_direct_op_t *direct)
 {
     const ucp_st_direct_side_t *side = direct->pair->side;
 
@@ -276,27 +263,34 @@ int ucp_st_direct_is_complete(const ucp_st_direct_op_t *direct)
            (direct->begun * direct->num_pieces);
 }
 
-static int ucp_st_direct_move_piece(ucp_st_direct_op_t *direct)
-{
-    if (direct->proto == UCP_ST_DIRECT_MAPPED) {
-        return ucp_st_direct_copy_mapped(direct);
-    }
-    if (direct->left == 0) {
-        return 0;
-    }
-    return (direct->dir == UCP_ST_DIR_SEND) ? ucp_st_direct_push(direct) :
-                                              ucp_st_direct_take(direct);
-}
-
-unsigned ucp_st_direct_move(ucp_st_direct_op_t *direct, unsigned max)
+static unsigned ucp_st_direct_move_mapped(ucp_st_direct_op_t *direct)
 {
     unsigned count = 0;
 
-    while ((count < max) && !direct->halted &&
-           ucp_st_direct_move_piece(direct)) {
+    while ((count < UCP_ST_DIRECT_TURN) && !direct->halted &&
+           ucp_st_direct_copy_mapped(direct)) {
         ++count;
     }
-    direct->stream->copies += count;
+    return count;
+}
+
+/* Part of both loops over operations: most have one piece, for which a call
+ * would be a fifth */
+static UCS_F_ALWAYS_INLINE unsigned
+ucp_st_direct_move_slots(ucp_st_direct_op_t *direct, unsigned max)
+{
+    unsigned num   = ucs_min(max, direct->left);
+    unsigned count = 0;
+
+    if (direct->dir == UCP_ST_DIR_SEND) {
+        while ((count < num) && ucp_st_direct_push(direct)) {
+            ++count;
+        }
+    } else {
+        while ((count < num) && ucp_st_direct_take(direct)) {
+            ++count;
+        }
+    }
     return count;
 }
 
@@ -321,13 +315,14 @@ static void ucp_st_direct_shut(ucp_st_direct_op_t *direct)
     }
 }
 
-void ucp_st_direct_complete(ucp_st_direct_op_t *direct,
-                            ucp_st_direct_mover_t mover)
+/* The last use begun is complete: its wait may pass */
+static UCS_F_ALWAYS_INLINE void
+ucp_st_direct_complete(ucp_st_direct_op_t *direct, ucp_st_direct_mover_t mover)
 {
     ucp_st_direct_shut(direct);
-    direct->stream->proxied += (mover == UCP_ST_DIRECT_THREAD);
     ucp_st_direct_store(&direct->word, direct->begun);
     if (mover != UCP_ST_DIRECT_STREAM) {
+        direct->stream->proxied += (mover == UCP_ST_DIRECT_THREAD);
         ucs_gstream_wake(&direct->word);
     }
     if (direct->is_left) {
@@ -335,12 +330,66 @@ void ucp_st_direct_complete(ucp_st_direct_op_t *direct,
     }
 }
 
+/* Some pieces of each; sets `has_mapped_p` if one may be complete because of
+ * what the other side has moved */
+static unsigned ucp_st_direct_move_open(ucp_st_direct_stream_t *stream,
+                                        int *has_mapped_p)
+{
+    unsigned count = 0;
+    ucp_st_direct_op_t *direct;
+    unsigned moved;
+
+    *has_mapped_p = 0;
+    ucs_list_for_each(direct, &stream->open, list) {
+        if (direct->halted) {
+            continue; /* the pair may be another one's */
+        }
+        if (direct->proto == UCP_ST_DIRECT_SLOTS) {
+            moved = ucp_st_direct_move_slots(direct, UCP_ST_DIRECT_TURN);
+        } else {
+            moved         = ucp_st_direct_move_mapped(direct);
+            *has_mapped_p = 1;
+        }
+        direct->has_news = (moved > 0);
+        count           += moved;
+    }
+    stream->copies += count;
+    return count;
+}
+
+unsigned ucp_st_direct_moveall(ucp_st_direct_stream_t *stream,
+                               ucp_st_direct_mover_t mover)
+{
+    ucp_st_direct_op_t *direct, *tmp;
+    int has_mapped;
+    unsigned count;
+
+    count = ucp_st_direct_move_open(stream, &has_mapped);
+    if (count > 0) {
+        __sync_synchronize(); /* see ucp_st_direct_ring() */
+    } else if (!has_mapped) {
+        return 0;
+    }
+    ucs_list_for_each_safe(direct, tmp, &stream->open, list) {
+        if (direct->halted) {
+            continue;
+        }
+        if (direct->has_news) {
+            ucp_st_direct_ring(direct);
+        }
+        if (ucp_st_direct_is_complete(direct)) {
+            ucp_st_direct_complete(direct, mover);
+            ++count;
+        }
+    }
+    return count;
+}
+
 /* Tell the other side where the operation's stream is */
 static void ucp_st_direct_sit(ucp_st_direct_op_t *direct)
 {
-    ucp_st_direct_store(&ucp_st_direct_mine(direct)->desk,
-                        UCS_PTR_BYTE_DIFF(direct->stream->segment,
-                                          direct->stream->desk));
+    ucp_st_direct_store(&direct->mine->desk,
+                        direct->stream->desk_offset);
 }
 
 /* The use is open before `begun` is told, so that a thread that a peer wakes
@@ -352,13 +401,14 @@ static void ucp_st_direct_begin(ucp_st_direct_op_t *direct)
 
     ucp_st_direct_sit(direct);
     if (direct->proto == UCP_ST_DIRECT_SLOTS) {
-        (void)ucp_st_direct_move(direct, direct->num_slots);
-        is_done = (direct->left == 0);
+        direct->stream->copies += ucp_st_direct_move_slots(direct,
+                                                           direct->num_slots);
+        is_done                 = (direct->left == 0);
     }
     if (!is_done) {
         ucp_st_direct_open(direct);
     }
-    ucp_st_direct_store(&ucp_st_direct_mine(direct)->begun, direct->begun);
+    ucp_st_direct_store(&direct->mine->begun, direct->begun);
     if (is_done) {
         ucp_st_direct_complete(direct, UCP_ST_DIRECT_STREAM);
     }
@@ -408,7 +458,7 @@ void ucp_st_direct_start(void *arg)
 
 int ucp_st_direct_needs_kick(const ucp_st_direct_op_t *direct)
 {
-    const ucp_st_direct_side_t *other = ucp_st_direct_other(direct);
+    const ucp_st_direct_side_t *other = direct->other;
     ucp_st_direct_desk_t *desk        = ucp_st_direct_other_desk(direct);
     uint64_t begun                    = ucp_st_direct_load(&other->begun);
 
@@ -465,8 +515,8 @@ void ucp_st_direct_halt(ucp_st_direct_op_t *direct)
  * caller does. */
 static int ucp_st_direct_is_claimed(const ucp_st_direct_op_t *direct)
 {
-    uint64_t other = ucp_st_direct_load(&ucp_st_direct_other(direct)->count);
-    uint64_t own   = ucp_st_direct_load(&ucp_st_direct_mine(direct)->count);
+    uint64_t other = ucp_st_direct_load(&direct->other->count);
+    uint64_t own   = ucp_st_direct_load(&direct->mine->count);
     ucp_st_direct_claim_t claim;
     uint64_t claimed;
 

@@ -11,49 +11,6 @@
 #include "st_direct_dev.h"
 #include "st_op.h"
 
-/* Some pieces of each open use; zero if there was nothing to do. The stream's
- * lock is held. */
-static unsigned ucp_st_direct_stream_move(ucp_st_direct_stream_t *stream)
-{
-    unsigned count = 0;
-    ucp_st_direct_op_t *direct;
-    unsigned moved;
-
-    ucs_list_for_each(direct, &stream->open, list) {
-        /* Once it is halted the pair may be another one's */
-        moved = direct->halted ? 0 : ucp_st_direct_move(direct,
-                                                        UCP_ST_DIRECT_TURN);
-        direct->has_news = (moved > 0);
-        count           += moved;
-    }
-    return count;
-}
-
-/* The same, and what follows from that */
-static unsigned ucp_st_direct_stream_turn(ucp_st_direct_stream_t *stream,
-                                          ucp_st_direct_mover_t mover)
-{
-    unsigned count = ucp_st_direct_stream_move(stream);
-    ucp_st_direct_op_t *direct, *tmp;
-
-    if (count > 0) {
-        __sync_synchronize(); /* see ucp_st_direct_ring() */
-    }
-    ucs_list_for_each_safe(direct, tmp, &stream->open, list) {
-        if (direct->halted) {
-            continue;
-        }
-        if (direct->has_news) {
-            ucp_st_direct_ring(direct);
-        }
-        if (ucp_st_direct_is_complete(direct)) {
-            ucp_st_direct_complete(direct, mover);
-            ++count;
-        }
-    }
-    return count;
-}
-
 static int ucp_st_direct_stream_has_open(const ucp_st_direct_stream_t *stream)
 {
     return __atomic_load_n(&stream->num_open, __ATOMIC_RELAXED) > 0;
@@ -68,7 +25,7 @@ int ucp_st_direct_stream_poll(ucp_st_direct_stream_t *stream,
         (pthread_mutex_trylock(&stream->lock) != 0)) {
         return 0;
     }
-    count = ucp_st_direct_stream_turn(stream, mover);
+    count = ucp_st_direct_moveall(stream, mover);
     (void)pthread_mutex_unlock(&stream->lock);
     return count > 0;
 }
@@ -80,7 +37,7 @@ static int ucp_st_direct_stream_serve(ucp_st_direct_stream_t *stream,
     unsigned count;
 
     (void)pthread_mutex_lock(&stream->lock);
-    count = ucp_st_direct_stream_turn(stream, mover);
+    count = ucp_st_direct_moveall(stream, mover);
     (void)pthread_mutex_unlock(&stream->lock);
     return count > 0;
 }
@@ -98,7 +55,7 @@ unsigned ucp_st_direct_stream_relieve(ucp_st_direct_stream_t *stream,
         *is_busy_p = 1;
         return 0;
     }
-    count = ucp_st_direct_stream_turn(stream, UCP_ST_DIRECT_THREAD);
+    count = ucp_st_direct_moveall(stream, UCP_ST_DIRECT_THREAD);
     (void)pthread_mutex_unlock(&stream->lock);
     return count;
 }
@@ -214,6 +171,7 @@ ucs_status_t ucp_st_direct_stream_init(ucp_st_direct_stream_t *stream,
     stream->handle      = handle;
     stream->refs        = 0;
     stream->segment     = seg->map->address;
+    stream->desk_offset = UCS_PTR_BYTE_DIFF(stream->segment, stream->desk);
     stream->helper.func = ucp_st_direct_stream_help;
     stream->helper.arg  = stream;
     stream->helper.bell = &stream->desk->bell;
