@@ -81,8 +81,7 @@ int gstream_ring_is_empty(gstream_ring_t *ring);
 /** Whether a command brings nothing along that is copied with it. */
 static inline int gstream_ring_is_plain(const ucs_gstream_cmd_t *cmd)
 {
-    return (cmd->type != UCS_GSTREAM_CMD_LAUNCH) &&
-           (cmd->type != UCS_GSTREAM_CMD_WAITALL);
+    return cmd->type < UCS_GSTREAM_CMD_LAUNCH;
 }
 
 
@@ -96,6 +95,10 @@ static inline size_t gstream_ring_extra(const ucs_gstream_cmd_t *cmd)
                    cmd->u.launch.size :
                    (cmd->u.waitall.count * sizeof(*cmd->u.waitall.words));
 }
+
+
+_Static_assert(UCS_GSTREAM_CMD_WAITALL == (UCS_GSTREAM_CMD_LAUNCH + 1),
+               "the last two bring something along");
 
 
 /** Slots of the command in the ring. */

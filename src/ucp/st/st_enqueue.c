@@ -273,9 +273,9 @@ static ucs_status_t ucp_st_start_make_one(ucp_st_queue_h queue, ucp_st_op_t *op,
     return status;
 }
 
-static ucs_status_t ucp_st_start_make(ucp_st_queue_h queue,
-                                      const ucp_st_op_h *ops, size_t count,
-                                      ucp_st_enqueue_cmds_t *cmds)
+static UCS_F_ALWAYS_INLINE ucs_status_t
+ucp_st_start_make(ucp_st_queue_h queue, const ucp_st_op_h *ops, size_t count,
+                  ucp_st_enqueue_cmds_t *cmds)
 {
     ucs_status_t status = UCS_OK;
     const ucp_st_lane_ops_t *lane;
@@ -371,9 +371,9 @@ static size_t ucp_st_wait_land(ucp_st_queue_h queue, const ucp_st_op_h *ops,
     return num_cmds;
 }
 
-static ucs_status_t ucp_st_wait_make(ucp_st_queue_h queue,
-                                     const ucp_st_op_h *ops, size_t count,
-                                     ucp_st_enqueue_cmds_t *cmds)
+static UCS_F_ALWAYS_INLINE ucs_status_t
+ucp_st_wait_make(ucp_st_queue_h queue, const ucp_st_op_h *ops, size_t count,
+                 ucp_st_enqueue_cmds_t *cmds)
 {
     size_t num_words = 0;
     int has_lands    = 0;

@@ -86,9 +86,9 @@ typedef enum {
     UCS_GSTREAM_CMD_WRITE64, /**< Store a 64-bit word */
     UCS_GSTREAM_CMD_WAIT64,  /**< Wait until a 64-bit word is >= a value */
     UCS_GSTREAM_CMD_COPY,    /**< Copy bytes */
+    UCS_GSTREAM_CMD_HELP64,  /**< As WAIT64, and help meanwhile */
     UCS_GSTREAM_CMD_LAUNCH,  /**< Run a host function on a copy of its
                                   arguments */
-    UCS_GSTREAM_CMD_HELP64,  /**< As WAIT64, and help meanwhile */
     UCS_GSTREAM_CMD_WAITALL  /**< As a WAIT64 or HELP64 for each of several
                                   words */
 } ucs_gstream_cmd_type_t;
