@@ -144,38 +144,17 @@ static ucs_status_t gstream_ring_reserve(gstream_ring_t *ring, uint64_t end)
     return UCS_OK;
 }
 
-/* Where a command goes that comes next: its slots are all in one chunk. */
-static uint64_t gstream_ring_place(uint64_t tail, const ucs_gstream_cmd_t *cmd)
-{
-    size_t left = GSTREAM_CHUNK_SIZE - (tail % GSTREAM_CHUNK_SIZE);
-
-    return (gstream_ring_slots(cmd) <= left) ? tail : (tail + left);
-}
-
-/* How many commands come before the first one that brings something along. */
+/* Slots of commands that lie in one chunk. */
 static UCS_F_ALWAYS_INLINE size_t
-gstream_ring_num_plain(const ucs_gstream_cmd_t *cmds, size_t count)
+gstream_ring_num_slots(const ucs_gstream_cmd_t *cmds, size_t count)
 {
-    size_t num_plain = 0;
-
-    while ((num_plain < count) && gstream_ring_is_plain(&cmds[num_plain])) {
-        ++num_plain;
-    }
-    return num_plain;
-}
-
-/* Where the ring ends behind these commands. As gstream_ring_fill_all(), not a
- * part of gstream_ring_push(). */
-static UCS_F_NOINLINE uint64_t
-gstream_ring_end(uint64_t tail, const ucs_gstream_cmd_t *cmds, size_t count)
-{
+    size_t num_slots = 0;
     size_t i;
 
     for (i = 0; i < count; ++i) {
-        tail = gstream_ring_place(tail, &cmds[i]) +
-               gstream_ring_slots(&cmds[i]);
+        num_slots += gstream_ring_slots(&cmds[i]);
     }
-    return tail;
+    return num_slots;
 }
 
 /* The slot at the tail; goes on to the chunk that it begins. */
@@ -190,18 +169,33 @@ static ucs_gstream_cmd_t *gstream_ring_enter(gstream_ring_t *ring,
     return &ring->in.tail_chunk->cmds[offset];
 }
 
-/* Fills in commands that bring nothing along. In line, for
- * gstream_ring_push(). */
-static UCS_F_ALWAYS_INLINE void
-gstream_ring_fill_plain(gstream_ring_t *ring, uint64_t tail,
-                        const ucs_gstream_cmd_t *cmds, size_t count)
+/* Copies what the command in a slot brings along to the slots behind. */
+static void gstream_ring_fill_extra(ucs_gstream_cmd_t *slot)
 {
-    size_t part;
+    size_t extra = gstream_ring_extra(slot);
 
-    for (; count > 0; tail += part, cmds += part, count -= part) {
-        part = ucs_min(count,
-                       GSTREAM_CHUNK_SIZE - (tail % GSTREAM_CHUNK_SIZE));
-        memcpy(gstream_ring_enter(ring, tail), cmds, part * sizeof(*cmds));
+    if (slot->type == UCS_GSTREAM_CMD_WAITALL) {
+        slot->u.waitall.words = memcpy(slot + 1, slot->u.waitall.words, extra);
+    } else {
+        slot->u.launch.args = (extra == 0) ? NULL :
+                                             memcpy(slot + 1,
+                                                    slot->u.launch.args, extra);
+    }
+}
+
+/* Fills in commands that lie in one chunk. */
+static UCS_F_ALWAYS_INLINE void
+gstream_ring_fill(ucs_gstream_cmd_t *slot, const ucs_gstream_cmd_t *cmds,
+                  size_t count)
+{
+    size_t i;
+
+    for (i = 0; i < count; ++i) {
+        *slot = cmds[i];
+        if (!gstream_ring_is_plain(slot)) {
+            gstream_ring_fill_extra(slot);
+        }
+        slot += gstream_ring_slots(slot);
     }
 }
 
@@ -210,87 +204,87 @@ static void gstream_ring_skip(void *args)
     (void)args;
 }
 
-/* Fills in a command and copies what it brings along to the slots behind. */
-static void gstream_ring_fill(ucs_gstream_cmd_t *slot,
-                              const ucs_gstream_cmd_t *cmd)
+/* Where a command goes that comes next: its slots are all in one chunk. */
+static uint64_t gstream_ring_place(uint64_t tail, const ucs_gstream_cmd_t *cmd)
 {
-    size_t extra = gstream_ring_extra(cmd);
+    size_t left = GSTREAM_CHUNK_SIZE - (tail % GSTREAM_CHUNK_SIZE);
 
-    *slot = *cmd;
-    if (cmd->type == UCS_GSTREAM_CMD_LAUNCH) {
-        slot->u.launch.args = (extra == 0) ?
-                                      NULL :
-                                      memcpy(slot + 1, cmd->u.launch.args,
-                                             extra);
-    } else if (extra > 0) {
-        slot->u.waitall.words = memcpy(slot + 1, cmd->u.waitall.words, extra);
-    }
+    return (gstream_ring_slots(cmd) <= left) ? tail : (tail + left);
 }
 
-/* The same at the tail, or in the next chunk; returns where it ends. */
-static uint64_t gstream_ring_fill_one(gstream_ring_t *ring, uint64_t tail,
-                                      const ucs_gstream_cmd_t *cmd)
+/* Where the ring ends behind commands that need not lie in one chunk. */
+static uint64_t gstream_ring_end(uint64_t tail, const ucs_gstream_cmd_t *cmds,
+                                 size_t count)
 {
-    uint64_t place = gstream_ring_place(tail, cmd);
+    size_t i;
+
+    for (i = 0; i < count; ++i) {
+        tail = gstream_ring_place(tail, &cmds[i]) +
+               gstream_ring_slots(&cmds[i]);
+    }
+    return tail;
+}
+
+/* Fills them in. */
+static void gstream_ring_fill_chunks(gstream_ring_t *ring, uint64_t tail,
+                                     const ucs_gstream_cmd_t *cmds,
+                                     size_t count)
+{
     ucs_gstream_cmd_t *slot;
+    uint64_t place;
+    size_t i;
 
-    if (place > tail) {
-        slot                = gstream_ring_enter(ring, tail);
-        slot->type          = UCS_GSTREAM_CMD_LAUNCH;
-        slot->u.launch.func = gstream_ring_skip;
-        slot->u.launch.args = NULL;
-        slot->u.launch.size = (place - tail - 1) * sizeof(*slot);
+    for (i = 0; i < count; ++i) {
+        place = gstream_ring_place(tail, &cmds[i]);
+        if (place > tail) {
+            slot                = gstream_ring_enter(ring, tail);
+            slot->type          = UCS_GSTREAM_CMD_LAUNCH;
+            slot->u.launch.func = gstream_ring_skip;
+            slot->u.launch.args = NULL;
+            slot->u.launch.size = (place - tail - 1) * sizeof(*slot);
+        }
+        gstream_ring_fill(gstream_ring_enter(ring, place), &cmds[i], 1);
+        tail = place + gstream_ring_slots(&cmds[i]);
     }
-
-    gstream_ring_fill(gstream_ring_enter(ring, place), cmd);
-    return place + gstream_ring_slots(cmd);
 }
 
-/* Fills in commands of which the first one brings something along. It stays out
- * of gstream_ring_push(), where it would cost other commands a nanosecond. */
-static UCS_F_NOINLINE void
-gstream_ring_fill_all(gstream_ring_t *ring, uint64_t tail,
-                      const ucs_gstream_cmd_t *cmds, size_t count)
+/* The same with room made for them; returns where they end, or the tail if
+ * there is no memory. It stays out of gstream_ring_push(), as it is seldom
+ * needed. */
+static UCS_F_NOINLINE uint64_t
+gstream_ring_push_chunks(gstream_ring_t *ring, uint64_t tail,
+                         const ucs_gstream_cmd_t *cmds, size_t count)
 {
-    const ucs_gstream_cmd_t *end = cmds + count;
-    size_t num_plain;
+    uint64_t end = gstream_ring_end(tail, cmds, count);
 
-    while (cmds < end) {
-        tail      = gstream_ring_fill_one(ring, tail, cmds++);
-        num_plain = gstream_ring_num_plain(cmds, (size_t)(end - cmds));
-        gstream_ring_fill_plain(ring, tail, cmds, num_plain);
-        tail += num_plain;
-        cmds += num_plain;
+    if (gstream_ring_reserve(ring, end) != UCS_OK) {
+        return tail;
     }
+    gstream_ring_fill_chunks(ring, tail, cmds, count);
+    return end;
 }
 
 ucs_status_t gstream_ring_push(gstream_ring_t *ring,
                                const ucs_gstream_cmd_t *cmds, size_t count)
 {
-    size_t num_plain = gstream_ring_num_plain(cmds, count);
-    ucs_status_t status;
+    size_t num_slots = gstream_ring_num_slots(cmds, count);
     uint64_t tail, end;
+    size_t offset;
 
     gstream_ring_lock(ring);
     tail   = atomic_load_explicit(&ring->mid.tail, memory_order_relaxed);
-    end    = tail + num_plain;
-    if (num_plain < count) {
-        end = gstream_ring_end(end, cmds + num_plain, count - num_plain);
+    offset = tail % GSTREAM_CHUNK_SIZE;
+    if ((offset > 0) && (num_slots <= (GSTREAM_CHUNK_SIZE - offset))) {
+        end = tail + num_slots;
+        gstream_ring_fill(&ring->in.tail_chunk->cmds[offset], cmds, count);
+    } else {
+        end = gstream_ring_push_chunks(ring, tail, cmds, count);
     }
-
-    status = gstream_ring_reserve(ring, end);
-    if (status == UCS_OK) {
-        gstream_ring_fill_plain(ring, tail, cmds, num_plain);
-        if (num_plain < count) {
-            gstream_ring_fill_all(ring, tail + num_plain, cmds + num_plain,
-                                  count - num_plain);
-        }
-        /* The release half publishes the commands to gstream_ring_peek(); the
-         * rest is the producer's side of gstream_host_wake() */
-        atomic_store(&ring->mid.tail, end);
-    }
+    /* The release half publishes the commands to gstream_ring_peek(); the rest
+     * is the producer's side of gstream_host_wake() */
+    atomic_store(&ring->mid.tail, end);
     atomic_store_explicit(&ring->in.lock, 0, memory_order_release);
-    return status;
+    return (end > tail) ? UCS_OK : UCS_ERR_NO_MEMORY;
 }
 
 uint64_t gstream_ring_tail(gstream_ring_t *ring)
