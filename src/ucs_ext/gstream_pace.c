@@ -19,7 +19,7 @@
  * microseconds is best served by pausing; where it keeps that other thread from
  * running, pausing is lost time. */
 #define GSTREAM_PACE_SPIN_MAX 200
-#define GSTREAM_PACE_SPIN_MIN 10
+#define GSTREAM_PACE_SPIN_MIN 4
 
 /* By how much auto grows with a wait that yielded in vain. Slowly: two threads
  * that take turns on one core switch fast now and then. */
@@ -39,7 +39,7 @@ static ucs_config_field_t gstream_pace_config_table[] = {
     {"SPIN", "auto",
      "How many times a host stream that waits for a word pauses before it\n"
      "starts to yield its core. \"auto\" is 200 on a core of its own, down to\n"
-     "10 where yielding is seen to let other threads run.",
+     "4 where yielding is seen to let other threads run.",
      ucs_offsetof(gstream_pace_config_t, spin), UCS_CONFIG_TYPE_ULUNITS},
 
     {"YIELD_TIME", "100us",
