@@ -41,7 +41,8 @@ struct fi_cxiemu_domain_ops {
 
     /**
      * Allocate zeroed memory that peers can map, so that payload is copied
-     * once. @a length: bytes, rounded up to pages. 0, or -FI_ENOMEM.
+     * once, but for long writes. @a length: bytes, rounded up to pages. 0, or
+     * -FI_ENOMEM.
      * Ownership: the caller's, until mem_free(); after that no peer reaches it.
      * Threads: any.
      */

@@ -44,6 +44,13 @@ static cxiemu_path_t cxiemu_emit_bulk_path(cxiemu_txop_t *txop)
     if (link->same_process) {
         return CXIEMU_PATH_DIRECT;
     }
+    /* The target empties slots while the next ones are filled. If it copied
+     * alone it would leave all cache lines of the source shared between two
+     * processors, and who writes there next would have to wait for each. */
+    if ((txop->op.kind == CXIEMU_OP_WRITE) &&
+        (txop->op.length >= cxiemu_param()->both_min)) {
+        return CXIEMU_PATH_SLOTS;
+    }
     if (cxiemu_emit_locate(txop)) {
         return CXIEMU_PATH_MAPPED;
     }

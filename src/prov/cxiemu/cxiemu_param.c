@@ -64,6 +64,10 @@ static const cxiemu_param_row_t cxiemu_param_rows[] = {
      "Copy large payload by cross-memory attach, where the kernel allows it"},
     {"CMA_MIN", "256k", cxiemu_param_read_size, CXIEMU_PARAM_AT(cma_min), 4096,
      SIZE_MAX, "Smallest payload that is copied by cross-memory attach, bytes"},
+    {"BOTH_MIN", "256k", cxiemu_param_read_size, CXIEMU_PARAM_AT(both_min),
+     4096, SIZE_MAX,
+     "Smallest write that both processes copy at a time, through slots, bytes; "
+     "inf: none"},
     {"TRAP", "no", cxiemu_param_read_bool, CXIEMU_PARAM_AT(trap), 0, 1,
      "Protect trigger pages, and carry out each store of the host to them"},
     {"DOORBELL_POLL", "20", cxiemu_param_read_size, CXIEMU_PARAM_AT(poll_us), 1,
@@ -190,6 +194,10 @@ static int cxiemu_param_read_size(const cxiemu_param_row_t *row,
     size_t unit, value;
     char *end;
 
+    if (!strcmp(text, "inf") && (row->max == SIZE_MAX)) {
+        *(size_t*)((char*)param + row->offset) = SIZE_MAX;
+        return 1;
+    }
     if ((text[0] < '0') || (text[0] > '9')) {
         return 0;
     }

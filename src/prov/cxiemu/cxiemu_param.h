@@ -31,6 +31,7 @@ typedef struct cxiemu_param {
     size_t         tx_size;     /**< FI_CXIEMU_TX_SIZE, default of endpoints */
     int            cma;         /**< FI_CXIEMU_CMA: 0 never, 1 where possible */
     size_t         cma_min;     /**< FI_CXIEMU_CMA_MIN, bytes */
+    size_t         both_min;    /**< FI_CXIEMU_BOTH_MIN, bytes; SIZE_MAX: inf */
     int            trap;        /**< FI_CXIEMU_TRAP: decode doorbell stores */
     size_t         poll_us;     /**< FI_CXIEMU_DOORBELL_POLL, microseconds */
     size_t         delay_us;    /**< FI_CXIEMU_DELAY: of each operation */
