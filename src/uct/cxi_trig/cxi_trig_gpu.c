@@ -17,7 +17,9 @@
 #include "cxi_trig_gpu.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <pthread.h>
+#include <stddef.h>
 
 
 /** A runtime. Constant, but for what is found of it. */
@@ -29,6 +31,9 @@ typedef struct uct_cxi_trig_gpu_runtime {
                 const void *address, uct_cxi_trig_gpu_mem_t *mem);
     void              *funcs[2]; /**< Those functions */
     int               is_found;  /**< Atomic; @a funcs is complete */
+    uint64_t          loads;     /**< Libraries that had been loaded when it was
+                                      not found; 0: not looked for yet. The
+                                      lock's */
 } uct_cxi_trig_gpu_runtime_t;
 
 
@@ -187,6 +192,39 @@ static int uct_cxi_trig_gpu_load(uct_cxi_trig_gpu_runtime_t *runtime)
     return 1;
 }
 
+static int uct_cxi_trig_gpu_read_loads(struct dl_phdr_info *info, size_t size,
+                                       void *arg)
+{
+    uint64_t *loads_p = arg;
+
+    if (size >= (offsetof(struct dl_phdr_info, dlpi_adds) +
+                 sizeof(info->dlpi_adds))) {
+        *loads_p = info->dlpi_adds;
+    }
+    return 1; /* The first library knows it */
+}
+
+/* Libraries that the process has loaded so far, or 0 if that is not known. To
+ * ask for one by its name searches folders each time that it is not there. */
+static uint64_t uct_cxi_trig_gpu_count_loads(void)
+{
+    uint64_t loads = 0;
+
+    (void)dl_iterate_phdr(uct_cxi_trig_gpu_read_loads, &loads);
+    return loads;
+}
+
+static int uct_cxi_trig_gpu_look(uct_cxi_trig_gpu_runtime_t *runtime)
+{
+    uint64_t loads = uct_cxi_trig_gpu_count_loads();
+
+    if ((loads != 0) && (loads == runtime->loads)) {
+        return 0; /* None since then */
+    }
+    runtime->loads = loads;
+    return uct_cxi_trig_gpu_load(runtime);
+}
+
 static int uct_cxi_trig_gpu_is_loaded(uct_cxi_trig_gpu_runtime_t *runtime)
 {
     int found = __atomic_load_n(&runtime->is_found, __ATOMIC_ACQUIRE);
@@ -198,7 +236,7 @@ static int uct_cxi_trig_gpu_is_loaded(uct_cxi_trig_gpu_runtime_t *runtime)
     (void)pthread_mutex_lock(&uct_cxi_trig_gpu_lock);
     found = runtime->is_found;
     if (!found) {
-        found = uct_cxi_trig_gpu_load(runtime);
+        found = uct_cxi_trig_gpu_look(runtime);
         __atomic_store_n(&runtime->is_found, found, __ATOMIC_RELEASE);
     }
     (void)pthread_mutex_unlock(&uct_cxi_trig_gpu_lock);
