@@ -493,6 +493,9 @@ ucs_status_t ucp_st_trig_coalesce_flush(ucp_st_worker_h worker)
     if (dev->unsent != UCP_ST_TRIG_COALESCE_END) {
         return UCS_INPROGRESS;
     }
+    if (worker->stats.coalesced == 0) {
+        return UCS_OK; /* what else is under way nobody has to wait for */
+    }
     for (i = 0; i < dev->num_rails; ++i) {
         status = uct_iface_flush(dev->rails[i].iface, 0, NULL);
         if ((status == UCS_INPROGRESS) || (status == UCS_ERR_NO_RESOURCE)) {
