@@ -86,8 +86,8 @@ static ucs_status_t domain_try(uct_md_h *md_p, const char *gpu_memory_setting)
     CU_ASSERT_FATAL(component != NULL);
     CU_ASSERT_FATAL(uct_md_config_read(component, NULL, NULL, &config) ==
                     UCS_OK);
-    (void)uct_config_modify(config, "RCACHE", "n");
-    CU_ASSERT_FATAL(uct_config_modify(config, "GPU_MEMORY",
+    (void)uct_pair_set(config, "RCACHE", "n");
+    CU_ASSERT_FATAL(uct_pair_set(config, "GPU_MEMORY",
                                       gpu_memory_setting) == UCS_OK);
     status = uct_md_open(component, uct_pair_device(), config, md_p);
     uct_config_release(config);

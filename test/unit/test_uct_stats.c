@@ -276,7 +276,7 @@ static ucs_status_t open_md(uct_md_h *md_p, const char *const *settings)
     CU_ASSERT_FATAL(component != NULL);
     CU_ASSERT_FATAL(uct_md_config_read(component, NULL, NULL, &config) ==
                     UCS_OK);
-    status = uct_config_modify(config, settings[0], settings[1]);
+    status = uct_pair_set(config, settings[0], settings[1]);
     if (status == UCS_OK) {
         status = uct_md_open(component, uct_pair_device(), config, md_p);
     }

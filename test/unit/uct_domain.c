@@ -23,7 +23,7 @@ ucs_status_t uct_domain_try(uct_domain_t *domain, const char *device,
     CU_ASSERT_FATAL(domain->component != NULL);
     CU_ASSERT_FATAL(uct_md_config_read(domain->component, NULL, NULL,
                                        &config) == UCS_OK);
-    status = (name == NULL) ? UCS_OK : uct_config_modify(config, name, value);
+    status = (name == NULL) ? UCS_OK : uct_pair_set(config, name, value);
     if (status == UCS_OK) {
         status = uct_md_open(domain->component, device, config, &domain->md);
     }

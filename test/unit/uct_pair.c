@@ -52,6 +52,18 @@ const char *uct_pair_device(void)
     return (device == NULL) ? "cxiemu0" : device;
 }
 
+ucs_status_t uct_pair_set(void *config, const char *name, const char *value)
+{
+    ucs_status_t status = uct_config_modify(config, name, value);
+    char full_name[64];
+
+    if (status == UCS_ERR_NO_ELEM) {
+        snprintf(full_name, sizeof(full_name), "CXI_TRIG_%s", name);
+        status = uct_config_modify(config, full_name, value);
+    }
+    return status;
+}
+
 static ucs_status_t uct_pair_open_md(uct_pair_t *pair, uct_pair_side_t *side)
 {
     uct_md_config_t *config;
@@ -61,7 +73,7 @@ static ucs_status_t uct_pair_open_md(uct_pair_t *pair, uct_pair_side_t *side)
     if (status == UCS_OK) {
         /* What is deregistered is to be gone; versions of UCX that cache by
          * themselves have no such setting */
-        (void)uct_config_modify(config, "RCACHE", "n");
+        (void)uct_pair_set(config, "RCACHE", "n");
         status = uct_md_open(pair->component, uct_pair_device(), config,
                              &side->md);
         uct_config_release(config);
@@ -89,7 +101,7 @@ static ucs_status_t uct_pair_open_iface(uct_pair_t *pair, uct_pair_side_t *side,
     status = uct_md_iface_config_read(side->md, "cxi_trig", NULL, NULL,
                                       &config);
     while ((status == UCS_OK) && (settings != NULL) && (settings[0] != NULL)) {
-        status    = uct_config_modify(config, settings[0], settings[1]);
+        status    = uct_pair_set(config, settings[0], settings[1]);
         settings += 2;
     }
     if (status == UCS_OK) {

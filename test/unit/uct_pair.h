@@ -14,6 +14,10 @@
 /** Device that all tests use: ST_DEVICE, else the emulated NIC's. */
 const char *uct_pair_device(void);
 
+/** Change a setting, named without the transport's prefix; later versions of
+ *  UCX want it with the prefix. */
+ucs_status_t uct_pair_set(void *config, const char *name, const char *value);
+
 
 
 /** One side: an interface with endpoints to itself and to the other side. */

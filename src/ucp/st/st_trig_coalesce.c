@@ -42,7 +42,8 @@ typedef struct ucp_st_trig_coalesced {
 
 static size_t ucp_st_trig_coalesce_padded(size_t length)
 {
-    return ucs_align_up_pow2(length, UCP_ST_TRIG_COALESCE_ALIGN);
+    return ucs_div_round_up(length, UCP_ST_TRIG_COALESCE_ALIGN) *
+           UCP_ST_TRIG_COALESCE_ALIGN;
 }
 
 static size_t ucp_st_trig_coalesce_size(const ucp_st_trig_part_t *part)
@@ -453,9 +454,8 @@ static ucs_status_t ucp_st_trig_coalesce_handle(void *arg, void *data,
 /* Longest message that has room in an empty one */
 static size_t ucp_st_trig_coalesce_room(const ucp_st_trig_rail_t *rail)
 {
-    return ucs_align_down_pow2(rail->iface_attr.cap.am.max_bcopy -
-                               sizeof(ucp_st_trig_item_t),
-                               UCP_ST_TRIG_COALESCE_ALIGN);
+    return (rail->iface_attr.cap.am.max_bcopy - sizeof(ucp_st_trig_item_t)) /
+           UCP_ST_TRIG_COALESCE_ALIGN * UCP_ST_TRIG_COALESCE_ALIGN;
 }
 
 ucs_status_t ucp_st_trig_coalesce_open(ucp_st_worker_h worker)

@@ -37,6 +37,10 @@ static ucs_status_t ucp_st_trig_iface_open(ucp_st_trig_rail_t *rail,
     /* Progress is called with the lock held, and by a thread that waits for
      * events: it must not sleep itself */
     status = uct_config_modify(config, "IDLE_POLLS", "0");
+    if (status == UCS_ERR_NO_ELEM) {
+        /* Later versions of UCX want the transport's prefix, too */
+        status = uct_config_modify(config, "CXI_TRIG_IDLE_POLLS", "0");
+    }
     if (status == UCS_OK) {
         status = uct_iface_open(rail->md, worker->trig.uct_worker, &params,
                                 config, &rail->iface);

@@ -113,6 +113,22 @@ typedef uct_md_mem_attr_t uct_cxi_trig_mem_attr_t;
     UCT_EP_KEEPALIVE_CHECK_PARAM(_flags, _comp)
 #endif
 
+/* 1.16: reachability may be asked for within a device alone */
+#if UCT_CXI_TRIG_UCX_GE(1, 16)
+#define uct_cxi_trig_scope_is_reachable(_iface, _params) \
+    uct_iface_scope_is_reachable(_iface, _params)
+#else
+#define uct_cxi_trig_scope_is_reachable(_iface, _params) 1
+#endif
+
+/* 1.18: UCX asks why a peer cannot be reached */
+#if UCT_CXI_TRIG_UCX_GE(1, 18)
+#define uct_cxi_trig_tell_unreachable(_params, _fault) \
+    uct_iface_fill_info_str_buf(_params, "%s", _fault)
+#else
+#define uct_cxi_trig_tell_unreachable(_params, _fault)
+#endif
+
 /* 1.18: a hint for the copy was added */
 #if UCT_CXI_TRIG_UCX_GE(1, 18)
 #define uct_cxi_trig_am_fill(_buffer, _header, _payload, _length) \

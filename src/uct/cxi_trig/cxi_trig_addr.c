@@ -187,9 +187,9 @@ static void uct_cxi_trig_addr_tell(uct_cxi_trig_iface_t *iface,
             uct_cxi_trig_iface_md(iface)->info->domain_attr->name, fault);
 }
 
-int uct_cxi_trig_addr_is_reachable(const uct_iface_h uct_iface,
-                                   const uct_device_addr_t *dev_addr,
-                                   const uct_iface_addr_t *iface_addr)
+const char *uct_cxi_trig_addr_unreachable(const uct_iface_h uct_iface,
+                                          const uct_device_addr_t *dev_addr,
+                                          const uct_iface_addr_t *iface_addr)
 {
     uct_cxi_trig_iface_t *iface = ucs_derived_of(uct_iface,
                                                  uct_cxi_trig_iface_t);
@@ -202,7 +202,7 @@ int uct_cxi_trig_addr_is_reachable(const uct_iface_h uct_iface,
                                uct_cxi_trig_addr_is_foreign(dev_addr,
                                                             iface_addr));
     }
-    return fault == NULL;
+    return fault;
 }
 
 static ucs_status_t uct_cxi_trig_addr_insert_name(uct_cxi_trig_iface_t *iface,

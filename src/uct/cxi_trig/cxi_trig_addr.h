@@ -26,10 +26,10 @@ const char *uct_cxi_trig_addr_refusal(const uct_cxi_trig_iface_t *iface,
                                       const uct_device_addr_t *dev_addr,
                                       const uct_iface_addr_t *iface_addr);
 
-/** UCT's question of the same; the first peer of another version is told of. */
-int uct_cxi_trig_addr_is_reachable(const uct_iface_h iface,
-                                   const uct_device_addr_t *dev_addr,
-                                   const uct_iface_addr_t *iface_addr);
+/** The same where UCT asks; the first peer of another version is told of. */
+const char *uct_cxi_trig_addr_unreachable(const uct_iface_h iface,
+                                          const uct_device_addr_t *dev_addr,
+                                          const uct_iface_addr_t *iface_addr);
 
 /**
  * Insert the endpoints of a checked interface address into the vector: the one

@@ -181,8 +181,28 @@ static int
 uct_cxi_trig_is_reachable_v2(const uct_iface_h iface,
                              const uct_iface_is_reachable_params_t *params)
 {
-    return uct_cxi_trig_addr_is_reachable(iface, params->device_addr,
-                                          params->iface_addr);
+    const char *fault;
+
+    fault = uct_cxi_trig_addr_unreachable(
+            iface,
+            UCS_PARAM_VALUE(UCT_IFACE_IS_REACHABLE, params, device_addr,
+                            FIELD_DEVICE_ADDR, NULL),
+            UCS_PARAM_VALUE(UCT_IFACE_IS_REACHABLE, params, iface_addr,
+                            FIELD_IFACE_ADDR, NULL));
+    if (fault != NULL) {
+        uct_cxi_trig_tell_unreachable(params, fault);
+        return 0;
+    }
+    return uct_cxi_trig_scope_is_reachable(iface, params);
+}
+#endif
+
+#if !UCT_CXI_TRIG_UCX_GE(1, 16)
+static int uct_cxi_trig_is_reachable(const uct_iface_h iface,
+                                     const uct_device_addr_t *dev_addr,
+                                     const uct_iface_addr_t *iface_addr)
+{
+    return uct_cxi_trig_addr_unreachable(iface, dev_addr, iface_addr) == NULL;
 }
 #endif
 
@@ -429,7 +449,7 @@ static uct_iface_ops_t uct_cxi_trig_iface_ops = {
 #if UCT_CXI_TRIG_UCX_GE(1, 16)
     .iface_is_reachable       = uct_base_iface_is_reachable
 #else
-    .iface_is_reachable       = uct_cxi_trig_addr_is_reachable
+    .iface_is_reachable       = uct_cxi_trig_is_reachable
 #endif
 };
 

@@ -49,12 +49,18 @@ struct uct_trig_mem {
 };
 
 
+/** Start of the page that an address is in */
+static inline uintptr_t uct_cxi_trig_mr_page(const void *address)
+{
+    return (uintptr_t)address & ~(uintptr_t)(ucs_get_page_size() - 1);
+}
+
 /** Whether addresses are those of a range at all: not empty, and not beyond the
  *  last page but one, so that a cache may round them. */
 static inline int
 uct_cxi_trig_mr_is_range(const void *address, size_t length)
 {
-    uintptr_t limit = ucs_align_down_pow2(UINTPTR_MAX, ucs_get_page_size());
+    uintptr_t limit = uct_cxi_trig_mr_page((void*)UINTPTR_MAX);
 
     return (length > 0) && ((uintptr_t)address <= limit) &&
            (length <= limit - (uintptr_t)address);

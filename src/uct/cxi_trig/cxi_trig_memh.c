@@ -148,9 +148,7 @@ ucs_status_t uct_cxi_trig_memh_advise(uct_md_h uct_md, uct_mem_h uct_memh,
     const uct_cxi_trig_memh_t *memh = uct_memh;
     uintptr_t offset                = (uintptr_t)address -
                                       (uintptr_t)memh->address;
-    uintptr_t start                 = ucs_align_down_pow2(
-                                              (uintptr_t)address,
-                                              ucs_get_page_size());
+    uintptr_t start                 = uct_cxi_trig_mr_page(address);
 
     if ((offset > memh->length) || (length > memh->length - offset)) {
         ucs_error("advice on %zu bytes at %p: they are not in the region of "

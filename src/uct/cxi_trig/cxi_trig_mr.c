@@ -29,8 +29,7 @@
 /* Asynchronous msync() does nothing, but fails where nothing is mapped. */
 static int uct_cxi_trig_mr_is_mapped(const uct_cxi_trig_mr_params_t *params)
 {
-    uintptr_t start = ucs_align_down_pow2((uintptr_t)params->address,
-                                          ucs_get_page_size());
+    uintptr_t start = uct_cxi_trig_mr_page(params->address);
     uintptr_t end   = (uintptr_t)params->address + params->length;
 
     return msync((void*)start, end - start, MS_ASYNC) == 0;
