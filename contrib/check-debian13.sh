@@ -7,7 +7,8 @@ set -euo pipefail
 usage()
 {
     cat <<STEOF
-usage: contrib/check-debian13.sh [--dir DIR] [--keep] [-- ARGUMENT...]
+usage: contrib/check-debian13.sh [--dir DIR] [--keep] [--ucx-source TREE]
+                                 [-- ARGUMENT...]
 
 Makes a minimal Debian 13 system in a temporary folder and runs
 ./contrib/run-tests.sh in it, with the ARGUMENTs; see check-fresh.sh --help, of
@@ -17,7 +18,7 @@ STEOF
 
 case ${1:-} in
 -h|--help) usage; exit 0 ;;
---dir|--keep|--|"") ;;
+--dir|--keep|--ucx-source|--|"") ;;
 *) usage >&2; exit 2 ;;
 esac
 exec "$(dirname "${BASH_SOURCE[0]}")/check-fresh.sh" --suite trixie \

@@ -8,6 +8,7 @@ usage()
 {
     cat <<STEOF
 usage: contrib/check-fresh.sh [--dir DIR] [--keep] [--suite NAME]
+                              [--ucx-source TREE]
                               [--only quickstart|run-tests] [-- ARGUMENT...]
 
 Makes a minimal Debian system in a temporary folder with debootstrap, copies a
@@ -20,6 +21,8 @@ Removes the folder at the end. Needs root, debootstrap, git and about 3 GB.
     --dir DIR     make the system in a new folder in DIR (default: \$TMPDIR)
     --keep        keep the folder, and say where it is
     --suite NAME  another Debian release than bookworm
+    --ucx-source TREE  take UCX's private headers from this source tree, where
+                  the archive has none of the release's version
     --only NAME   run one of the commands only
     ARGUMENT      of run-tests.sh, such as --quick
 STEOF
@@ -63,6 +66,16 @@ copy_access()
     if [ -d /etc/apt/auth.conf.d ]; then
         cp -rL /etc/apt/auth.conf.d/. "$root/etc/apt/auth.conf.d/"
     fi
+}
+
+# Copies the given source tree of UCX to where configure looks for its version.
+copy_ucx_source()
+{
+    local version
+    version=$(sed -nE 's/^define\(\[ucx_ver_(major|minor|patch)\], *([0-9]+)\).*/\2/p' \
+                  "$ucx_source/configure.ac" | paste -sd .)
+    mkdir -p "$root/ucx-st/.deps"
+    cp -rL "$ucx_source" "$root/ucx-st/.deps/ucx-$version"
 }
 
 # Becomes a command of the tree in the system.  The mounts exist in a namespace
@@ -138,6 +151,7 @@ run_command()
 dir=${TMPDIR:-/tmp}
 keep=no
 suite=bookworm
+ucx_source=
 only=
 arguments=()
 runner=
@@ -146,6 +160,7 @@ while [ $# -gt 0 ]; do
     --dir) dir=${2:?--dir needs a folder}; shift ;;
     --keep) keep=yes ;;
     --suite) suite=${2:?--suite needs a name}; shift ;;
+    --ucx-source) ucx_source=${2:?--ucx-source needs a folder}; shift ;;
     --only) only=${2:?--only needs a name}; shift ;;
     -h|--help) usage; exit 0 ;;
     --) shift; arguments=("$@"); break ;;
@@ -159,6 +174,8 @@ for tool in debootstrap git unshare chroot; do
     command -v $tool >/dev/null || die "$tool is missing; install it"
 done
 [ -d "$dir" ] || die "$dir: no such folder"
+[ -z "$ucx_source" ] || [ -f "$ucx_source/src/uct/base/uct_iface.h" ] ||
+    die "$ucx_source: no source tree of UCX"
 mirror=$(find_mirror)
 [ -n "$mirror" ] ||
     die "this machine's apt lists know no Debian archive"
@@ -173,6 +190,7 @@ debootstrap --variant=minbase "$suite" "$root" "$mirror" \
       die "debootstrap failed: does $mirror have $suite?"; }
 copy_access
 git clone -q --no-hardlinks "$top" "$root/ucx-st"
+[ -z "$ucx_source" ] || copy_ucx_source
 git -C "$root/ucx-st" log -1 --format='==> Commit %h: %s'
 
 [ "$only" = run-tests ] ||

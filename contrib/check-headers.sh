@@ -29,6 +29,11 @@ for dir in src/ucs_ext/api src/uct/cxi_trig/api src/ucp/st/api \
     flags+=("-I$top/$dir")
 done
 
+# Later versions of UCX than 1.13 use extensions of GNU in their own headers
+c=c11
+echo '#include <ucs/config/parser.h>' |
+    $cc -x c -std=c11 -fsyntax-only "${flags[@]}" - 2>/dev/null || c=gnu11
+
 status=0
 count=0
 with_mpi=$(found MPI_LIBS)
@@ -39,7 +44,7 @@ for header in "$top"/src/*/api/*.h "$top"/src/*/*/api/*.h \
     */mpix_queue.h) [ -n "$with_mpi" ] || continue ;;
     esac
     name=${header##*/}
-    for language in "$cc -x c -std=c11" "$cxx -x c++ -std=c++11" \
+    for language in "$cc -x c -std=$c" "$cxx -x c++ -std=c++11" \
                     "$cxx -x c++ -std=c++20"; do
         # Twice, as the include guard has to work, and with a use of nothing
         if ! printf '#include <%s>\n#include <%s>\nint st_unused;\n' \

@@ -179,9 +179,18 @@ st_lane()
     esac
 }
 
+# Lets tests fork before they begin with UCX: its thread for the file system,
+# where it has one, may hold locks then, and the child's ucp_init() waits for them
+# without end (UCX 1.18).
+st_forking()
+{
+    export UCX_VFS_ENABLE=n
+}
+
 # Keeps MPI on the loopback device, for tests and for the quick start.
 st_loopback()
 {
     export OMPI_MCA_oob_tcp_if_include=lo OMPI_MCA_btl_tcp_if_include=lo
-    export PRTE_MCA_oob_tcp_if_include=lo PMIX_MCA_ptl_tcp_if_include=lo
+    # OpenMPI 5 knows the loopback device by its addresses alone
+    export PRTE_MCA_prte_if_include=127.0.0.0/8 PMIX_MCA_ptl_tcp_if_include=lo
 }

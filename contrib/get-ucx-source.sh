@@ -16,7 +16,8 @@ unpacks it into .deps/ucx-VERSION, where configure looks for UCX's private
 headers. It uses an apt configuration of its own, made from this machine's
 sources; the machine's configuration is not changed, and root is not needed
 (except once for "apt-get update" where apt has no package lists at all).
-Does nothing when the right version is there.
+Does nothing when the right version is there, or a tree that was unpacked there
+by hand.
 STEOF
 }
 
@@ -154,7 +155,7 @@ fetch()
     apt-get "${options[@]}" --only-source source "$package=$version" ||
         st_die "the archive lists the source package $package $version, but" \
                "it could not be fetched: unpack that source into $target" \
-               "yourself and use --no-deps"
+               "yourself"
 }
 
 main()
@@ -170,6 +171,11 @@ main()
     target=$ST_TOP/.deps/ucx-$release
     if [ "$(cat "$target/.source-version" 2>/dev/null)" = "$version" ]; then
         echo "$target: UCX $version is there"
+        return
+    fi
+    if [ -f "$target/src/uct/base/uct_iface.h" ] &&
+       [ ! -e "$target/.source-version" ]; then
+        echo "$target: a tree is there that was unpacked by hand"
         return
     fi
     command -v dpkg-source >/dev/null ||

@@ -92,7 +92,9 @@ there or has no deferred work .*"
 
 test_settings()
 {
-    local name
+    local name ucx
+    ask 0 -v
+    ucx=$(grep -oE 'built for UCX [0-9]+\.[0-9]+' <<<"$out")
     ask 0 -c UCX_ST_EAGER_MAX=4k UCX_CXI_TRIG_TX_QUEUE_LEN=17 \
         UCX_GSTREAM_SPIN=3
     has UCX_ST_EAGER_MAX=4K UCX_CXI_TRIG_TX_QUEUE_LEN=17 UCX_GSTREAM_SPIN=3 \
@@ -101,8 +103,10 @@ test_settings()
     ask 0 -cf UCX_ST_EAGER_MAX=4k
     has UCX_ST_EAGER_MAX=4K '# default: 8k' '# syntax: memory units.*' \
         '# Longest message of a standard send that lane trig sends ahead.*'
-    # Whatever docs/settings.md has of these libraries is there
+    # Whatever docs/settings.md has of these libraries is there; later versions of
+    # UCX than 1.13 cache registrations themselves
     while read -r name; do
+        [[ $name != UCX_CXI_TRIG_RCACHE* || $ucx = *' 1.13' ]] || continue
         has "$name=.*"
     done < <(grep -oE '^\| `UCX_(ST|CXI_TRIG|GSTREAM)_[^|]*' \
                  "${srcdir:?}/docs/settings.md" | grep -oE 'UCX_[A-Z_]+')

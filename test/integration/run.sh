@@ -103,6 +103,7 @@ export ST_RUN=$srcdir/contrib/ucx-st-run ST_BUILDDIR=$builddir
 # shellcheck source=contrib/common.sh
 . "$srcdir/contrib/common.sh"
 st_loopback
+st_forking
 st_nic "$nic"
 
 failed=0

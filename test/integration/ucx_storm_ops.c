@@ -12,6 +12,10 @@
 #include <stdio.h>
 #include <string.h>
 
+/* The protocols that UCX has used since 1.16 do no atomics where the end of a
+ * peer is to be told, over no transport */
+#define HAS_ATOMICS (UCP_API_VERSION < UCP_VERSION(1, 16))
+
 #define NO_USE UINT64_MAX
 
 static const char *const op_names[] = {
@@ -355,7 +359,7 @@ void ucx_storm_exchange(storm_link_t *link)
     if (!link->is_dead) {
         get(link, offsetof(storm_memory_t, constant), get_length(link));
     }
-    if (!link->is_dead) {
+    if (!link->is_dead && HAS_ATOMICS) {
         add(link);
     }
 }

@@ -398,6 +398,10 @@ static void test_silent(void)
     char byte;
     int i;
 
+    if (UCP_API_VERSION == UCP_VERSION(1, 18)) {
+        st_cunit_skip("UCX 1.18 aborts where whom it is to answer has ended");
+        return;
+    }
     other_start(&life, MODE_THERE, 0, 0);
     life_open(&life, other_env);
     life_connect(&life);

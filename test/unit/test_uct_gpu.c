@@ -17,12 +17,15 @@
 
 #include <ucp/api/ucp.h>
 #include <ucs/config/global_opts.h>
+#include <uct/api/version.h>
 
 #include <rdma/fi_domain.h>
 
 #include <dlfcn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define LENGTH 16384
 #define DEVICE 3
@@ -477,5 +480,15 @@ int main(int argc, char **argv)
         {"ucp", test_ucp}
     };
 
+#if UCT_API > UCT_VERSION(1, 13)
+    /* A module of UCX's own may bring the real runtimes along; UCX has read its
+     * settings by now */
+    if (getenv("UCX_MODULES") == NULL) {
+        (void)setenv("UCX_MODULES", "^rocm,cuda", 1);
+        execv("/proc/self/exe", argv);
+        perror("/proc/self/exe");
+        return EXIT_FAILURE;
+    }
+#endif
     return st_cunit_main("uct_gpu", cases, ST_CUNIT_COUNT(cases), argc, argv);
 }

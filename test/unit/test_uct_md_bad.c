@@ -88,8 +88,16 @@ static void test_unmapped_uncached(void)
     check_unmapped(uct_domain_try_uncached);
 }
 
+/* Some versions of UCX refuse NULL themselves, others leave it to the domain */
+static int is_refusal(const void *address, ucs_status_t status,
+                      ucs_status_t expected)
+{
+    return (status == expected) ||
+           ((address == NULL) && (status == UCS_ERR_INVALID_ADDR));
+}
+
 /* No range at all, or one that no machine has: said once, or not at all; UCX
- * itself refuses the first two */
+ * itself refuses an empty one */
 static void check_bad_ranges(ucs_status_t (*open)(uct_domain_t*))
 {
     static uint8_t buffer[4096];
@@ -109,6 +117,7 @@ static void check_bad_ranges(ucs_status_t (*open)(uct_domain_t*))
         {(void*)(UINTPTR_MAX - 4095), 4095, UCS_ERR_INVALID_ADDR}
     };
     uct_trig_md_stats_t before, after;
+    ucs_status_t status;
     uct_mem_h memh;
     uct_domain_t domain;
     unsigned i;
@@ -117,14 +126,15 @@ static void check_bad_ranges(ucs_status_t (*open)(uct_domain_t*))
     CU_ASSERT(uct_trig_md_stats(domain.md, &before) == UCS_OK);
     for (i = 0; i < ST_CUNIT_COUNT(ranges); ++i) {
         uct_errors_begin();
-        CU_ASSERT(uct_domain_reg(&domain, ranges[i].address, ranges[i].length,
-                                 &memh) == ranges[i].status);
+        status = uct_domain_reg(&domain, ranges[i].address, ranges[i].length,
+                                &memh);
+        CU_ASSERT(is_refusal(ranges[i].address, status, ranges[i].status));
         CU_ASSERT(uct_errors_end() == 1);
         uct_errors_begin();
-        CU_ASSERT(uct_md_mem_reg(domain.md, ranges[i].address,
-                                 ranges[i].length, UCT_MD_MEM_ACCESS_ALL |
-                                 UCT_MD_MEM_FLAG_HIDE_ERRORS, &memh) ==
-                  ranges[i].status);
+        status = uct_md_mem_reg(domain.md, ranges[i].address, ranges[i].length,
+                                UCT_MD_MEM_ACCESS_ALL |
+                                UCT_MD_MEM_FLAG_HIDE_ERRORS, &memh);
+        CU_ASSERT(is_refusal(ranges[i].address, status, ranges[i].status));
         CU_ASSERT(uct_errors_end() == 0);
     }
     CU_ASSERT(uct_trig_md_stats(domain.md, &after) == UCS_OK);

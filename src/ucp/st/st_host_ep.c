@@ -96,6 +96,14 @@ static ucs_status_t ucp_st_host_dev_ep_create(ucp_st_peer_t *peer,
     return ucp_ep_create(peer->worker->host.ucp_worker, &params, ep_p);
 }
 
+/* The peer has been reached over the same transports before: what cannot be
+ * reached any more, as later versions of UCX than 1.13 put it, is gone */
+static ucs_status_t ucp_st_host_dev_connect_status(ucs_status_t status)
+{
+    return (status == UCS_ERR_UNREACHABLE) ? UCS_ERR_CONNECTION_RESET :
+                                             ucp_st_ucp_connect_status(status);
+}
+
 /* UCX would complain of a process that it is to connect with and that has
  * ended. The lock is held. */
 static ucs_status_t ucp_st_host_dev_is_there(ucp_st_peer_t *peer, ucp_ep_h ep)
@@ -151,7 +159,7 @@ ucs_status_t ucp_st_host_dev_notice_ep(ucp_st_peer_t *peer, ucp_ep_h *ep_p)
     if (status != UCS_OK) {
         ucs_diag("no notice reaches peer 0x%lx: %s", peer->uuid,
                  ucs_status_string(status));
-        return ucp_st_ucp_connect_status(status);
+        return ucp_st_host_dev_connect_status(status);
     }
     ucp_st_worker_lock(worker);
     hep->notice_ep = *ep_p;
@@ -177,7 +185,7 @@ ucs_status_t ucp_st_host_dev_get_ep(ucp_st_peer_t *peer, ucp_ep_h *ep_p)
     if (status != UCS_OK) {
         ucs_error("lane 'host': failed to connect to peer 0x%lx: %s",
                   peer->uuid, ucs_status_string(status));
-        return ucp_st_ucp_connect_status(status);
+        return ucp_st_host_dev_connect_status(status);
     }
     ucp_st_worker_lock(worker);
     hep->ep = *ep_p;

@@ -315,6 +315,11 @@ static ucs_status_t ucp_st_peer_ucp_connect(ucp_st_peer_t *peer,
     if (peer->is_self) {
         return UCS_OK;
     }
+    /* UCX 1.18 aborts later where the peer in shared memory has ended */
+    if (ucp_st_process_is_here(&peer->process) && !peer->process.is_near &&
+        ucp_st_process_has_ended(&peer->process)) {
+        return UCS_ERR_CONNECTION_RESET;
+    }
     return ucp_ep_create(peer->worker->ucp_worker, &params, ep_p);
 }
 
