@@ -191,6 +191,6 @@ st_forking()
 st_loopback()
 {
     export OMPI_MCA_oob_tcp_if_include=lo OMPI_MCA_btl_tcp_if_include=lo
-    # OpenMPI 5 knows the loopback device by its addresses alone
-    export PRTE_MCA_prte_if_include=127.0.0.0/8 PMIX_MCA_ptl_tcp_if_include=lo
+    # What starts the programs of OpenMPI 5 takes no loopback device by name
+    export PMIX_MCA_ptl_tcp_if_include=lo
 }

@@ -41,7 +41,7 @@ test_alone()
     local out lanes
     out=$(UCX_LOG_LEVEL=info "$ST_RUN" mpirun -n 2 examples/st_hello 2>&1) ||
         fail "st_hello fails: $out"
-    lanes=$(grep -o 'ep_cfg\[[0-9]*\].*' <<<"$out" |
+    lanes=$(grep -aoE '(ep_cfg\[|cfg#)[0-9]+.*' <<<"$out" |
             grep -o '[a-z_0-9]*/[a-z_0-9]*' | sort -u)
     grep -qx "cxi_trig/$ST_DEVICE" <<<"$lanes" ||
         fail "no lane on cxi_trig: $lanes"
@@ -145,7 +145,7 @@ layouts_of()
     case $1 in
     am_*)  echo 'short:8 shortiov:16,16 bcopy:1000 zcopy:1000' ;;
     put_*) echo 'short:8 bcopy:1000 zcopy:65536' ;;
-    get)   echo 'bcopy:1000 zcopy:100000' ;;
+    get|get_*) echo 'bcopy:1000 zcopy:100000' ;;
     *)     echo 'short:4 short:8' ;;
     esac
 }
