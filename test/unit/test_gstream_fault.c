@@ -167,7 +167,7 @@ static void test_batch_nth(const ucs_gstream_cmd_t *cmds, uint64_t *runs,
 static void test_batch(void)
 {
     static ucs_gstream_cmd_t cmds[TEST_BATCH];
-    uint64_t runs;
+    static uint64_t runs;
     int nth;
 
     gstream_wrap_reset();
@@ -183,8 +183,8 @@ static void test_batch(void)
 static void test_recycle(void)
 {
     static ucs_gstream_cmd_t cmds[TEST_BATCH];
+    static uint64_t runs;
     ucs_gstream_h stream;
-    uint64_t runs = 0;
     int before, lap;
 
     gstream_wrap_reset();
@@ -234,8 +234,8 @@ static void test_launch_lap(ucs_gstream_h stream, uint64_t *runs)
 static void test_recycle_args(void)
 {
     static ucs_gstream_cmd_t cmds[TEST_BATCH * 10];
+    static uint64_t runs;
     ucs_gstream_h stream;
-    uint64_t runs = 0;
     int before, lap;
 
     /* The longest queue that there is before is as long as a lap of kernels */

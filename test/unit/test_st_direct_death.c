@@ -398,10 +398,6 @@ static void test_silent(void)
     char byte;
     int i;
 
-    if (UCP_API_VERSION == UCP_VERSION(1, 18)) {
-        st_cunit_skip("UCX 1.18 aborts where whom it is to answer has ended");
-        return;
-    }
     other_start(&life, MODE_THERE, 0, 0);
     life_open(&life, other_env);
     life_connect(&life);
@@ -425,6 +421,10 @@ static void run_met(int is_before)
     char byte;
     int i;
 
+    if (UCP_API_VERSION == UCP_VERSION(1, 18)) {
+        st_cunit_skip("UCX 1.18 aborts where whom it is to answer has ended");
+        return;
+    }
     CU_ASSERT_TRUE_FATAL(near_side_init(&third, other_env));
     other_start(&life, MODE_MET, 0, 0);
     life_open(&life, other_env);

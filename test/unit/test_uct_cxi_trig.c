@@ -19,6 +19,7 @@
 /* As in src/uct/cxi_trig/cxi_trig_guard.h */
 int uct_cxi_trig_guard_accepts(unsigned built_major, unsigned built_minor,
                                unsigned major, unsigned minor);
+void uct_cxi_trig_guard_fill(void *ops, size_t size);
 
 
 /* What a handler of messages has seen. */
@@ -561,6 +562,21 @@ static void test_version_guard(void)
     CU_ASSERT(!uct_cxi_trig_guard_accepts(1, 13, 2, 13));
 }
 
+static ucs_status_t named_op(void)
+{
+    return UCS_ERR_REJECTED;
+}
+
+static void test_guard_fill(void)
+{
+    ucs_status_t (*ops[])(void) = {NULL, named_op, NULL};
+
+    uct_cxi_trig_guard_fill(ops, 2 * sizeof(*ops));
+    CU_ASSERT((ops[0] != NULL) && (ops[0]() == UCS_ERR_UNSUPPORTED));
+    CU_ASSERT(ops[1] == named_op);
+    CU_ASSERT(ops[2] == NULL);
+}
+
 int main(int argc, char **argv)
 {
     static const st_cunit_case_t cases[] = {
@@ -585,7 +601,8 @@ int main(int argc, char **argv)
         {"close_in_flight", test_close_in_flight},
         {"refused_settings", test_refused_settings},
         {"unknown_provider", test_unknown_provider},
-        {"version_guard", test_version_guard}
+        {"version_guard", test_version_guard},
+        {"guard_fill", test_guard_fill}
     };
 
     return st_cunit_main("uct_cxi_trig", cases, ST_CUNIT_COUNT(cases), argc,

@@ -340,8 +340,8 @@ static void test_invalidate(void)
     count = start_all(pair.a.peer);
     uct_done_init(&flush, 1);
     CU_ASSERT(uct_ep_flush(pair.a.peer, 0, &flush.comp) == UCS_INPROGRESS);
-    CU_ASSERT(uct_ep_invalidate(pair.a.peer, 0) == UCS_OK);
-    CU_ASSERT(uct_ep_invalidate(pair.a.peer, 0) == UCS_OK);
+    CU_ASSERT(uct_pair_invalidate(pair.a.peer) == UCS_OK);
+    CU_ASSERT(uct_pair_invalidate(pair.a.peer) == UCS_OK);
     CU_ASSERT(pair.a.errors == 0); /* Not before progress */
     CU_ASSERT((flush.calls == 1) && (flush.status == UCS_ERR_CANCELED));
     for (i = 0; i < count; ++i) {
@@ -351,7 +351,7 @@ static void test_invalidate(void)
         uct_pair_progress(&pair);
     }
     CU_ASSERT(pair.a.error == UCS_ERR_ENDPOINT_TIMEOUT);
-    CU_ASSERT(uct_ep_invalidate(pair.a.peer, 0) == UCS_OK);
+    CU_ASSERT(uct_pair_invalidate(pair.a.peer) == UCS_OK);
     CU_ASSERT(uct_ep_flush(pair.a.peer, UCT_FLUSH_FLAG_CANCEL, NULL) == UCS_OK);
     for (i = 0; i < count; ++i) {
         CU_ASSERT(ops[i].done.calls == 1);
@@ -375,7 +375,7 @@ static void test_invalidate_then_start(void)
     unsigned i;
 
     open_all(&pair);
-    CU_ASSERT(uct_ep_invalidate(pair.a.peer, 0) == UCS_OK);
+    CU_ASSERT(uct_pair_invalidate(pair.a.peer) == UCS_OK);
     for (i = 0; i < OP_LAST; ++i) {
         CU_ASSERT(op_start(&ops[i], i, pair.a.peer) == UCS_INPROGRESS);
     }
@@ -389,7 +389,7 @@ static void test_invalidate_then_start(void)
     check_all(OP_LAST);
 
     /* Or its endpoint goes before it is told */
-    CU_ASSERT(uct_ep_invalidate(pair.a.self, 0) == UCS_OK);
+    CU_ASSERT(uct_pair_invalidate(pair.a.self) == UCS_OK);
     CU_ASSERT(uct_ep_am_short(pair.a.self, 0, 0, NULL, 0) == UCS_OK);
     uct_ep_destroy(pair.a.self);
     pair.a.self = NULL;
@@ -412,7 +412,7 @@ static void test_invalidate_pending(void)
     CU_ASSERT_FATAL(uct_pair_create(&pair, settings) == 0);
     while (uct_ep_am_short(pair.a.peer, 0, 0, NULL, 0) == UCS_OK) {
     }
-    CU_ASSERT(uct_ep_invalidate(pair.a.peer, 0) == UCS_OK);
+    CU_ASSERT(uct_pair_invalidate(pair.a.peer) == UCS_OK);
     for (i = 0; i < ST_CUNIT_COUNT(requests); ++i) {
         requests[i].func = never_run;
         CU_ASSERT(uct_ep_pending_add(pair.a.peer, &requests[i], 0) == UCS_OK);

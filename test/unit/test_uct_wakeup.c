@@ -215,7 +215,7 @@ static void test_failure_is_told(void)
     while (uct_iface_event_arm(pair.a.iface, UCT_EVENT_RECV) != UCS_OK) {
         uct_iface_progress(pair.a.iface);
     }
-    CU_ASSERT(uct_ep_invalidate(pair.a.peer, 0) == UCS_OK);
+    CU_ASSERT(uct_pair_invalidate(pair.a.peer) == UCS_OK);
     CU_ASSERT(uct_iface_event_arm(pair.a.iface, UCT_EVENT_RECV) ==
               UCS_ERR_BUSY);
     uct_iface_progress(pair.a.iface);

@@ -6,10 +6,18 @@
 #define UCT_PAIR_H_
 
 #include <uct/api/uct.h>
+#include <uct/api/version.h>
 
 #include "uct_trig.h"
 
 #include <stddef.h>
+
+/** uct_ep_invalidate() without anything else; 1.21 has parameters for it. */
+#if UCT_API >= UCT_VERSION(1, 21)
+#define uct_pair_invalidate(_ep) uct_ep_invalidate(_ep, 0, NULL)
+#else
+#define uct_pair_invalidate(_ep) uct_ep_invalidate(_ep, 0)
+#endif
 
 /** Device that all tests use: ST_DEVICE, else the emulated NIC's. */
 const char *uct_pair_device(void);

@@ -58,7 +58,7 @@ int mpix_datatype_is_contig(const void *buffer, int count,
     MPI_Aint lb, extent, true_lb, true_extent;
     MPI_Count size;
 
-    PMPI_Type_size_x(datatype, &size);
+    mpix_datatype_size(datatype, &size);
     PMPI_Type_get_extent(datatype, &lb, &extent);
     PMPI_Type_get_true_extent(datatype, &true_lb, &true_extent);
 

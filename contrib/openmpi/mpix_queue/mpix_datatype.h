@@ -9,6 +9,15 @@
 
 #include <stddef.h>
 
+/* Calls with counts of type MPI_Count: MPI 4 has others than MPI 3 */
+#if MPI_VERSION >= 4
+#define mpix_datatype_size         PMPI_Type_size_c
+#define mpix_datatype_set_elements PMPI_Status_set_elements_c
+#else
+#define mpix_datatype_size         PMPI_Type_size_x
+#define mpix_datatype_set_elements PMPI_Status_set_elements_x
+#endif
+
 
 /* Where (buffer, count, datatype) is in memory. Returns non-zero if its bytes
  * are one after the other in memory, in the order in which MPI sends them; then

@@ -7,6 +7,7 @@
 #endif
 
 #include "mpix_queue.h"
+#include "mpix_datatype.h"
 #include "mpix_error.h"
 #include "mpix_global.h"
 #include "mpix_match.h"
@@ -212,7 +213,7 @@ static void mpix_matchall_fill_status(const mpix_req_t *req, MPI_Status *status)
     status->MPI_TAG    = (is_recv && (req->rank != MPI_PROC_NULL)) ?
                                  req->tag :
                                  MPI_ANY_TAG;
-    PMPI_Status_set_elements_x(status, MPI_BYTE, is_recv ? req->actual : 0);
+    mpix_datatype_set_elements(status, MPI_BYTE, is_recv ? req->actual : 0);
     PMPI_Status_set_cancelled(status, 0);
 }
 

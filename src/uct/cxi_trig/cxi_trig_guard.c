@@ -13,6 +13,7 @@
 #include <ucp/api/ucp.h>
 #include <ucs/debug/log.h>
 #include <ucs/sys/compiler_def.h>
+#include <ucs/sys/stubs.h>
 
 static int uct_cxi_trig_registered;
 
@@ -29,6 +30,18 @@ int uct_cxi_trig_guard_accepts(unsigned built_major, unsigned built_minor,
     return 0;
 }
 
+void uct_cxi_trig_guard_fill(void *ops, size_t size)
+{
+    ucs_status_t (**op)(void) = ops;
+    size_t i;
+
+    for (i = 0; i < size / sizeof(*op); ++i) {
+        if (op[i] == NULL) {
+            op[i] = ucs_empty_function_return_unsupported;
+        }
+    }
+}
+
 static void UCS_F_CTOR uct_cxi_trig_init(void)
 {
     unsigned major, minor, release;
@@ -39,6 +52,9 @@ static void UCS_F_CTOR uct_cxi_trig_init(void)
         return;
     }
 
+    uct_cxi_trig_guard_fill(&uct_cxi_trig_md_ops, sizeof(uct_cxi_trig_md_ops));
+    uct_cxi_trig_guard_fill(&uct_cxi_trig_iface_internal_ops,
+                            sizeof(uct_cxi_trig_iface_internal_ops));
     uct_component_register(&uct_cxi_trig_component);
     uct_tl_register(&uct_cxi_trig_component, &UCT_TL_NAME(cxi_trig));
     uct_cxi_trig_registered = 1;

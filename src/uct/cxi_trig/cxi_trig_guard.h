@@ -6,6 +6,8 @@
 #ifndef UCT_CXI_TRIG_GUARD_H_
 #define UCT_CXI_TRIG_GUARD_H_
 
+#include <stddef.h>
+
 
 /**
  * Whether a transport built for UCX built_major.built_minor fits the running
@@ -13,5 +15,12 @@
  */
 int uct_cxi_trig_guard_accepts(unsigned built_major, unsigned built_minor,
                                unsigned major, unsigned minor);
+
+/**
+ * Let what a table of operations does not name return UCS_ERR_UNSUPPORTED:
+ * later versions of UCX have operations that earlier ones do not, and call them
+ * without looking. @a size in bytes; the table consists of functions alone.
+ */
+void uct_cxi_trig_guard_fill(void *ops, size_t size);
 
 #endif

@@ -227,7 +227,7 @@ uct_cxi_trig_ep_connect_to_ep_v2(uct_ep_h ep,
 }
 #endif
 
-static uct_iface_internal_ops_t uct_cxi_trig_iface_internal_ops = {
+uct_iface_internal_ops_t uct_cxi_trig_iface_internal_ops = {
     .iface_estimate_perf   = uct_base_iface_estimate_perf,
     .iface_vfs_refresh     = uct_cxi_trig_iface_vfs_refresh,
     .ep_query              = uct_cxi_trig_ep_query,

@@ -97,6 +97,7 @@ extern ucs_config_field_t uct_cxi_trig_iface_config_table[];
 
 /** The transport, for its registration. */
 extern uct_tl_t UCT_TL_NAME(cxi_trig);
+extern uct_iface_internal_ops_t uct_cxi_trig_iface_internal_ops;
 
 UCS_CLASS_DECLARE_NEW_FUNC(uct_cxi_trig_iface_t, uct_iface_t, uct_md_h,
                            uct_worker_h, const uct_iface_params_t*,

@@ -351,7 +351,7 @@ uct_cxi_trig_md_is_sockaddr_accessible(uct_md_h md,
 }
 #endif
 
-static uct_md_ops_t uct_cxi_trig_md_ops = {
+uct_md_ops_t uct_cxi_trig_md_ops = {
     .close                  = uct_cxi_trig_md_close,
     .query                  = uct_cxi_trig_md_query,
     .mem_advise             = uct_cxi_trig_memh_advise,

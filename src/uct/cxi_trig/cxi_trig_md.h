@@ -68,5 +68,6 @@ unsigned uct_cxi_trig_md_max_entries(const uct_cxi_trig_md_t *md);
 
 /** The component; registered by the library's constructor. */
 extern uct_component_t uct_cxi_trig_component;
+extern uct_md_ops_t uct_cxi_trig_md_ops;
 
 #endif
