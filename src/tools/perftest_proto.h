@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 #define PERFTEST_PROTO_MAGIC   0x55735074u /* "UsPt" */
-#define PERFTEST_PROTO_VERSION 2
+#define PERFTEST_PROTO_VERSION 3
 /* Longest content; an address is some hundred bytes */
 #define PERFTEST_PROTO_MAX     (1u << 20)
 

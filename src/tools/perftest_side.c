@@ -341,6 +341,8 @@ static perftest_ret_t perftest_side_use_address(perftest_side_t *side,
 
 static perftest_ret_t perftest_side_connect(perftest_side_t *side)
 {
+    uint64_t elapsed_ns = 0;
+    uint64_t errors     = 0;
     perftest_ret_t ret;
     size_t length;
     void *data;
@@ -357,7 +359,11 @@ static perftest_ret_t perftest_side_connect(perftest_side_t *side)
     }
     ret = perftest_side_use_address(side, data, length);
     free(data);
-    return ret;
+    if (ret != PERFTEST_OK) {
+        return ret;
+    }
+    /* Neither begins, and may end, while the other one still connects */
+    return perftest_oob_step(&side->oob, &elapsed_ns, &errors);
 }
 
 /* Without requests left, nothing of this waits for the other side */
