@@ -33,6 +33,17 @@ static char *print_ep(ucp_ep_h ep)
     return text;
 }
 
+/* Whether the lane of a line is that of messages: "am" is one of its words */
+static int is_am_lane(const char *line)
+{
+    const char *am = strstr(line, " am");
+
+    while ((am != NULL) && (am[3] != ' ') && (am[3] != '\0')) {
+        am = strstr(am + 1, " am");
+    }
+    return am != NULL;
+}
+
 /* Whether messages go over a transport: "lane[0]: 3:TRANSPORT/DEVICE... am" */
 static int sends_over(ucp_ep_h ep, const char *transport)
 {
@@ -44,7 +55,7 @@ static int sends_over(ucp_ep_h ep, const char *transport)
          line = strtok_r(NULL, "\n", &rest)) {
         name = strstr(line, "lane[");
         name = (name == NULL) ? NULL : strstr(name + 8, ":");
-        if ((name != NULL) && (strstr(line, " am ") != NULL)) {
+        if ((name != NULL) && is_am_lane(line)) {
             found = !strncmp(name + 1, transport, strlen(transport));
             if (!found) {
                 printf("not %s, but %s\n", transport, line);
