@@ -421,8 +421,8 @@ static void run_met(int is_before)
     char byte;
     int i;
 
-    if (UCP_API_VERSION == UCP_VERSION(1, 18)) {
-        st_cunit_skip("UCX 1.18 aborts where whom it is to answer has ended");
+    if (UCP_API_VERSION >= UCP_VERSION(1, 18)) {
+        st_cunit_skip("this UCX aborts where whom it is to answer has ended");
         return;
     }
     CU_ASSERT_TRUE_FATAL(near_side_init(&third, other_env));
