@@ -14,10 +14,6 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* Fields of a writeback, as Cassini lays them out */
-#define CXIEMU_WB_FAILURE_SHIFT 48
-#define CXIEMU_WB_VALID         (1ull << 63)
-
 #define CXIEMU_CNTR_OPS "cxi_counter_ops"
 
 
@@ -27,12 +23,6 @@ struct cxiemu_cntr_ext_ops {
     int (*set_wb_buffer)(struct fid *fid, void *buf, size_t len);
     int (*get_mmio_addr)(struct fid *fid, void **addr, size_t *len);
 };
-
-typedef struct cxiemu_cntr_wait {
-    cxiemu_cntr_t *cntr;
-    uint64_t      threshold;
-    uint64_t      failure; /**< What was known when the wait began */
-} cxiemu_cntr_wait_t;
 
 /* Of all domains of the process: they share the device; atomic */
 static size_t cxiemu_cntr_total;
@@ -55,32 +45,48 @@ cxiemu_cntr_t *cxiemu_cntr_from(cxiemu_domain_t *domain, struct fid_cntr *fid)
     return (cntr->domain == domain) ? cntr : NULL;
 }
 
+cxiemu_cntr_more_t *cxiemu_cntr_need_more(cxiemu_cntr_t *cntr)
+{
+    cxiemu_cntr_more_t *more = cntr->more;
+
+    if (more == NULL) {
+        more = calloc(1, sizeof(*more));
+        if (more == NULL) {
+            return NULL;
+        }
+        more->event_fd = -1;
+        more->trap     = -1;
+        /* Who reads the counter without the lock sees it whole */
+        __atomic_store_n(&cntr->more, more, __ATOMIC_RELEASE);
+    }
+    return more;
+}
+
 /* The user's buffer may be polled: data that was counted is stored before. */
 void cxiemu_cntr_write_back_now(cxiemu_cntr_t *cntr)
 {
-    uint64_t word = CXIEMU_WB_VALID | cntr->success |
-                    (cntr->failure << CXIEMU_WB_FAILURE_SHIFT);
+    uint64_t word = cxiemu_cntr_word(cntr);
 
     __atomic_store_n(&cntr->written, word, __ATOMIC_RELEASE);
-    if (cntr->wb != NULL) {
-        __atomic_store_n(cntr->wb, word, __ATOMIC_RELEASE);
+    if ((cntr->more != NULL) && (cntr->more->wb != NULL)) {
+        __atomic_store_n(cntr->more->wb, word, __ATOMIC_RELEASE);
     }
-}
-
-static void cxiemu_cntr_know(cxiemu_cntr_t *cntr, uint64_t failure)
-{
-    __atomic_store_n(&cntr->known_failure, failure, __ATOMIC_RELAXED);
 }
 
 static void cxiemu_cntr_want_writeback(cxiemu_cntr_t *cntr)
 {
     cxiemu_nic_t *nic = cntr->domain->nic;
+    cxiemu_cntr_more_t *more;
 
-    if (!cxiemu_param()->strict) {
+    if (cntr->wb_wanted) {
+        return;
+    }
+    more = cxiemu_param()->strict ? cxiemu_cntr_need_more(cntr) : NULL;
+    if (more == NULL) {
         cxiemu_cntr_write_back_now(cntr);
-    } else if (!cntr->wb_wanted) {
+    } else {
         cntr->wb_wanted = 1;
-        cntr->wb_next   = nic->wb_due;
+        more->wb_next   = nic->wb_due;
         nic->wb_due     = cntr;
     }
 }
@@ -90,7 +96,7 @@ void cxiemu_cntr_writeback(cxiemu_nic_t *nic)
     cxiemu_cntr_t *cntr;
 
     while ((cntr = nic->wb_due) != NULL) {
-        nic->wb_due     = cntr->wb_next;
+        nic->wb_due     = cntr->more->wb_next;
         cntr->wb_wanted = 0;
         cxiemu_cntr_write_back_now(cntr);
     }
@@ -98,14 +104,15 @@ void cxiemu_cntr_writeback(cxiemu_nic_t *nic)
 
 static void cxiemu_cntr_alert(cxiemu_cntr_t *cntr)
 {
-    const uint64_t one = 1;
+    cxiemu_cntr_more_t *more = cntr->more;
+    const uint64_t one       = 1;
 
     if (cntr->waiters > 0) {
         cxiemu_nic_wake_waiters(cntr->domain->nic);
     }
-    if ((cntr->event_fd >= 0) && cntr->armed) {
-        cntr->armed = 0;
-        while ((write(cntr->event_fd, &one, sizeof(one)) < 0) &&
+    if ((more != NULL) && (more->event_fd >= 0) && more->armed) {
+        more->armed = 0;
+        while ((write(more->event_fd, &one, sizeof(one)) < 0) &&
                (errno == EINTR)) {
         }
     }
@@ -118,7 +125,7 @@ void cxiemu_cntr_fire(cxiemu_cntr_t *cntr)
     if ((cntr->heap_count > 0) && !cntr->is_fired &&
         (cntr->heap[0]->threshold <= cntr->success)) {
         cntr->is_fired = 1;
-        TAILQ_INSERT_TAIL(&nic->fired, cntr, fired);
+        STAILQ_INSERT_TAIL(&nic->fired, cntr, fired);
     }
 }
 
@@ -147,10 +154,11 @@ static void cxiemu_cntr_changed(cxiemu_cntr_t *cntr)
 
 void cxiemu_cntr_count(cxiemu_cntr_t *cntr, uint64_t success, uint64_t failure)
 {
-    cntr->success  = (cntr->success + success) & CXIEMU_CNTR_SUCCESS_MAX;
-    cntr->failure += failure;
-    if (cntr->failure > CXIEMU_CNTR_FAILURE_MAX) {
+    cntr->success = (cntr->success + success) & CXIEMU_CNTR_SUCCESS_MAX;
+    if (failure > CXIEMU_CNTR_FAILURE_MAX - cntr->failure) {
         cntr->failure = CXIEMU_CNTR_FAILURE_MAX;
+    } else {
+        cntr->failure += (uint8_t)failure;
     }
 
     if (!cxiemu_param()->strict) {
@@ -172,7 +180,7 @@ unsigned cxiemu_cntr_doorbells(cxiemu_nic_t *nic)
     unsigned count = 0;
     cxiemu_cntr_t *cntr;
 
-    for (cntr = nic->doorbells; cntr != NULL; cntr = cntr->watch_next) {
+    for (cntr = nic->doorbells; cntr != NULL; cntr = cntr->more->watch_next) {
         count += cxiemu_doorbell_take(cntr);
     }
     return count;
@@ -191,8 +199,9 @@ static uint64_t cxiemu_cntr_fetch_strict(cxiemu_cntr_t *cntr)
     }
     word = cntr->written;
     if (!cntr->wb_wanted) {
-        if (cntr->wb != NULL) {
-            __atomic_fetch_and(cntr->wb, ~CXIEMU_WB_VALID, __ATOMIC_RELAXED);
+        if ((cntr->more != NULL) && (cntr->more->wb != NULL)) {
+            __atomic_fetch_and(cntr->more->wb, ~CXIEMU_WB_VALID,
+                               __ATOMIC_RELAXED);
         }
         cxiemu_cntr_want_writeback(cntr);
     }
@@ -203,6 +212,7 @@ static uint64_t cxiemu_cntr_fetch_strict(cxiemu_cntr_t *cntr)
 static uint64_t cxiemu_cntr_fetch(cxiemu_cntr_t *cntr)
 {
     cxiemu_nic_t *nic = cntr->domain->nic;
+    cxiemu_cntr_more_t *more;
     uint64_t word;
 
     cxiemu_nic_poll(nic);
@@ -219,7 +229,10 @@ static uint64_t cxiemu_cntr_fetch(cxiemu_cntr_t *cntr)
          * the data */
         word = __atomic_load_n(&cntr->written, __ATOMIC_ACQUIRE);
     }
-    __atomic_store_n(&cntr->last_read, word, __ATOMIC_RELAXED);
+    more = cxiemu_cntr_more(cntr);
+    if (more != NULL) {
+        __atomic_store_n(&more->last_read, word, __ATOMIC_RELAXED);
+    }
     cxiemu_cntr_know(cntr, (word >> CXIEMU_WB_FAILURE_SHIFT) &
                                    CXIEMU_CNTR_FAILURE_MAX);
     return word;
@@ -305,130 +318,32 @@ static int cxiemu_cntr_seterr(struct fid_cntr *fid, uint64_t value)
     }
 
     cxiemu_nic_lock(cntr->domain->nic);
-    cntr->failure = value;
-    cxiemu_cntr_know(cntr, value);
+    cntr->failure = (uint8_t)value;
+    cxiemu_cntr_know(cntr, cntr->failure);
     cxiemu_cntr_want_writeback(cntr);
     cxiemu_cntr_alert(cntr);
     cxiemu_nic_unlock(cntr->domain->nic);
     return 0;
 }
 
-static int cxiemu_cntr_ready(void *arg)
-{
-    const cxiemu_cntr_wait_t *wait = arg;
-
-    return (wait->cntr->success >= wait->threshold) ||
-           (wait->cntr->failure != wait->failure);
-}
-
-static int cxiemu_cntr_wait(struct fid_cntr *fid, uint64_t threshold,
-                            int timeout)
-{
-    cxiemu_cntr_t *cntr     = cxiemu_cntr_self(fid);
-    cxiemu_nic_t *nic       = cntr->domain->nic;
-    cxiemu_cntr_wait_t wait = {.cntr = cntr, .threshold = threshold};
-    int ret                 = 0;
-
-    if ((cntr->wait_obj == FI_WAIT_NONE) ||
-        (threshold > CXIEMU_CNTR_SUCCESS_MAX)) {
-        return -FI_EINVAL;
-    }
-
-    cxiemu_nic_lock(nic);
-    /* Not the count of now: a failure may be quicker than the waiter */
-    wait.failure = __atomic_load_n(&cntr->known_failure, __ATOMIC_RELAXED);
-    ++cntr->waiters;
-    cxiemu_doorbell_update(cntr);
-    cxiemu_nic_wait(nic, cxiemu_cntr_ready, &wait, timeout);
-    --cntr->waiters;
-    cxiemu_doorbell_update(cntr);
-
-    if (cntr->success >= threshold) {
-        /* CXI waits by an event that has the counter written back */
-        cxiemu_cntr_write_back_now(cntr);
-    } else {
-        ret = (cntr->failure != wait.failure) ? -FI_EAVAIL : -FI_ETIMEDOUT;
-    }
-    cxiemu_cntr_know(cntr, cntr->failure);
-    cxiemu_nic_unlock(nic);
-    return ret;
-}
-
-int cxiemu_cntr_trywait(struct fid *fid)
-{
-    cxiemu_cntr_t *cntr = container_of(fid, cxiemu_cntr_t, fid.fid);
-    cxiemu_nic_t *nic   = cntr->domain->nic;
-    uint64_t word, count;
-    int ret;
-
-    if (cntr->wait_obj == FI_WAIT_NONE) {
-        return -FI_EINVAL;
-    }
-
-    cxiemu_nic_lock(nic);
-    cxiemu_nic_progress(nic);
-    word = CXIEMU_WB_VALID | cntr->success |
-           (cntr->failure << CXIEMU_WB_FAILURE_SHIFT);
-    if (word != __atomic_load_n(&cntr->last_read, __ATOMIC_RELAXED)) {
-        ret = -FI_EAGAIN;
-    } else {
-        if ((cntr->event_fd >= 0) &&
-            (read(cntr->event_fd, &count, sizeof(count)) < 0)) {
-            /* It was not readable: as it should be */
-        }
-        cntr->armed = 1;
-        ret         = 0;
-        /* The caller is about to sleep where the NIC does not see it; what
-         * comes from now on makes the descriptor readable */
-        cxiemu_nic_rest(nic);
-    }
-    cxiemu_nic_unlock(nic);
-    return ret;
-}
-
-static int cxiemu_cntr_control(struct fid *fid, int command, void *arg)
-{
-    cxiemu_cntr_t *cntr = container_of(fid, cxiemu_cntr_t, fid.fid);
-
-    if (arg == NULL) {
-        return -FI_EINVAL;
-    }
-
-    switch (command) {
-    case FI_GETWAIT:
-        if (cntr->event_fd < 0) {
-            return -FI_EINVAL;
-        }
-        *(int*)arg = cntr->event_fd;
-        return 0;
-    case FI_GETWAITOBJ:
-        *(enum fi_wait_obj*)arg = cntr->wait_obj;
-        return 0;
-    case FI_GETOPSFLAG:
-        *(uint64_t*)arg = cntr->flags;
-        return 0;
-    case FI_SETOPSFLAG:
-        cntr->flags = *(const uint64_t*)arg;
-        return 0;
-    default:
-        return -FI_EINVAL;
-    }
-}
-
 static int cxiemu_cntr_set_wb_buffer(struct fid *fid, void *buf, size_t len)
 {
     cxiemu_cntr_t *cntr = container_of(fid, cxiemu_cntr_t, fid.fid);
+    cxiemu_cntr_more_t *more;
 
-    if ((buf == NULL) || (len < sizeof(*cntr->wb)) ||
-        (((uintptr_t)buf % sizeof(*cntr->wb)) != 0)) {
+    if ((buf == NULL) || (len < sizeof(*more->wb)) ||
+        (((uintptr_t)buf % sizeof(*more->wb)) != 0)) {
         return -FI_EINVAL;
     }
 
     cxiemu_nic_lock(cntr->domain->nic);
-    cntr->wb = buf;
-    cxiemu_cntr_write_back_now(cntr);
+    more = cxiemu_cntr_need_more(cntr);
+    if (more != NULL) {
+        more->wb = buf;
+        cxiemu_cntr_write_back_now(cntr);
+    }
     cxiemu_nic_unlock(cntr->domain->nic);
-    return 0;
+    return (more == NULL) ? -FI_ENOMEM : 0;
 }
 
 static int cxiemu_cntr_get_mmio_addr(struct fid *fid, void **addr, size_t *len)
@@ -473,16 +388,25 @@ static void cxiemu_cntr_unlink(cxiemu_cntr_t *cntr)
     cxiemu_dwq_drop_cntr(cntr);
     cxiemu_doorbell_remove(cntr);
     if (cntr->is_fired) {
-        TAILQ_REMOVE(&nic->fired, cntr, fired);
+        STAILQ_REMOVE(&nic->fired, cntr, cxiemu_cntr, fired);
     }
-    for (link = &nic->wb_due; *link != NULL; link = &(*link)->wb_next) {
+    for (link = &nic->wb_due; *link != NULL; link = &(*link)->more->wb_next) {
         if (*link == cntr) {
-            *link = cntr->wb_next;
+            *link = cntr->more->wb_next;
             break;
         }
     }
-    TAILQ_REMOVE(&nic->cntrs, cntr, list);
     --cntr->domain->refs;
+}
+
+static void cxiemu_cntr_free(cxiemu_cntr_t *cntr)
+{
+    if ((cntr->more != NULL) && (cntr->more->event_fd >= 0)) {
+        close(cntr->more->event_fd);
+    }
+    free(cntr->more);
+    free(cntr->heap);
+    free(cntr);
 }
 
 static int cxiemu_cntr_close(struct fid *fid)
@@ -496,14 +420,10 @@ static int cxiemu_cntr_close(struct fid *fid)
         return -FI_EBUSY;
     }
     cxiemu_cntr_unlink(cntr);
-    if (cntr->event_fd >= 0) {
-        close(cntr->event_fd);
-    }
     cxiemu_nic_unlock(nic);
 
     __atomic_fetch_sub(&cxiemu_cntr_total, 1, __ATOMIC_RELAXED);
-    free(cntr->heap);
-    free(cntr);
+    cxiemu_cntr_free(cntr);
     return 0;
 }
 
@@ -546,25 +466,35 @@ static int cxiemu_cntr_check(const struct fi_cntr_attr *attr)
     }
 }
 
+static int cxiemu_cntr_make_fd(cxiemu_cntr_t *cntr)
+{
+    cxiemu_cntr_more_t *more = cxiemu_cntr_need_more(cntr);
+
+    if (more == NULL) {
+        return -FI_ENOMEM;
+    }
+    more->event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    more->armed    = 1;
+    return (more->event_fd < 0) ? -errno : 0;
+}
+
 static int cxiemu_cntr_make(enum fi_wait_obj wait_obj, cxiemu_cntr_t **cntr_p)
 {
     cxiemu_cntr_t *cntr = calloc(1, sizeof(*cntr));
+    int ret             = 0;
 
     if (cntr == NULL) {
         return -FI_ENOMEM;
     }
 
-    cntr->wait_obj = wait_obj;
-    cntr->event_fd = -1;
-    cntr->trap     = -1;
+    cntr->wait_obj = (uint8_t)wait_obj;
     cntr->written  = CXIEMU_WB_VALID;
     if (wait_obj == FI_WAIT_FD) {
-        cntr->event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-        if (cntr->event_fd < 0) {
-            free(cntr);
-            return -errno;
-        }
-        cntr->armed = 1;
+        ret = cxiemu_cntr_make_fd(cntr);
+    }
+    if (ret != 0) {
+        cxiemu_cntr_free(cntr);
+        return ret;
     }
     *cntr_p = cntr;
     return 0;
@@ -612,7 +542,6 @@ int cxiemu_cntr_open(struct fid_domain *domain_fid, struct fi_cntr_attr *attr,
     cntr->fid.fid.ops     = &cxiemu_cntr_fid_ops;
     cntr->fid.ops         = &cxiemu_cntr_ops;
     cxiemu_nic_lock(nic);
-    TAILQ_INSERT_TAIL(&nic->cntrs, cntr, list);
     ++domain->refs;
     cxiemu_nic_unlock(nic);
     *cntr_p = &cntr->fid;

@@ -17,42 +17,81 @@
 #define CXIEMU_CNTR_SUCCESS_MAX ((1ull << 48) - 1)
 #define CXIEMU_CNTR_FAILURE_MAX ((1ull << 7) - 1)
 
+/* Fields of a writeback, as Cassini lays them out */
+#define CXIEMU_WB_FAILURE_SHIFT 48
+#define CXIEMU_WB_VALID         (1ull << 63)
+
 struct cxiemu_dwq_entry;
 
 
+/** What few counters have. */
+typedef struct cxiemu_cntr_more {
+    uint64_t           flags;      /**< FI_GETOPSFLAG */
+    uint64_t           last_read;  /**< For fi_trywait(); atomic */
+    struct cxiemu_cntr *wb_next;   /**< Next of nic->wb_due */
+    uint64_t           *wb;        /**< User's writeback buffer, or NULL */
+    int                event_fd;   /**< FI_WAIT_FD, else -1 */
+    int                armed;
+    uint8_t            *doorbell;  /**< Trigger page, or NULL; atomic */
+    int                trap;       /**< Slot of the trap mode, or -1 */
+    int                is_watched; /**< In nic->doorbells */
+    struct cxiemu_cntr *watch_next;
+    struct cxiemu_cntr **watch_prev;
+} cxiemu_cntr_more_t;
+
 typedef struct cxiemu_cntr {
-    struct fid_cntr         fid;
-    cxiemu_domain_t         *domain;
-    TAILQ_ENTRY(cxiemu_cntr) list;
-    TAILQ_ENTRY(cxiemu_cntr) fired;
-    int                     is_fired;  /**< In nic->fired */
-    enum fi_wait_obj        wait_obj;
-    uint64_t                flags;     /**< FI_GETOPSFLAG */
-    uint64_t                success;   /**< 48 bits, wraps as Cassini's does */
-    uint64_t                failure;   /**< 7 bits, saturates */
-    uint64_t                written;   /**< Last writeback, as in wb; atomic */
-    uint64_t                last_read; /**< For fi_trywait() */
-    uint64_t                known_failure; /**< What the user knows of: more
-                                                than that ends a wait;
-                                                atomic */
-    int                     wb_wanted; /**< In nic->wb_due */
-    struct cxiemu_cntr      *wb_next;  /**< Next of nic->wb_due */
-    uint64_t                *wb;       /**< User's writeback buffer, or NULL */
-    uint64_t                *mirror;   /**< User's word that follows success,
-                                            or NULL */
-    int                     event_fd;  /**< FI_WAIT_FD, else -1 */
-    int                     armed;
-    unsigned                waiters;   /**< Threads in fi_cntr_wait() */
-    uint8_t                 *doorbell; /**< Trigger page, or NULL */
-    int                     trap;      /**< Slot of the trap mode, or -1 */
-    int                     is_watched; /**< In nic->doorbells */
-    struct cxiemu_cntr      *watch_next;
-    struct cxiemu_cntr      **watch_prev;
-    struct cxiemu_dwq_entry **heap;    /**< Triggers by threshold, then age */
-    size_t                  heap_count;
-    size_t                  heap_size;
-    unsigned                refs;      /**< Endpoints, regions */
+    struct fid_cntr           fid;
+    cxiemu_domain_t           *domain;
+    cxiemu_cntr_more_t        *more;     /**< NULL until it is needed; atomic */
+    STAILQ_ENTRY(cxiemu_cntr) fired;
+    uint64_t                  success;   /**< 48 bits, wraps as Cassini's
+                                              does */
+    uint64_t                  written;   /**< Last writeback, as in wb;
+                                              atomic */
+    uint64_t                  *mirror;   /**< User's word that follows
+                                              success, or NULL */
+    struct cxiemu_dwq_entry   **heap;    /**< Triggers by threshold, then
+                                              age */
+    uint32_t                  heap_count;
+    uint8_t                   heap_order; /**< There is room for 2 to the power
+                                               of this, if there is a heap */
+    uint8_t                   wait_obj;  /**< enum fi_wait_obj */
+    uint8_t                   is_fired;  /**< In nic->fired */
+    uint8_t                   wb_wanted; /**< In nic->wb_due */
+    uint32_t                  refs;      /**< Endpoints, regions */
+    uint16_t                  waiters;   /**< Threads in fi_cntr_wait() */
+    uint8_t                   failure;   /**< 7 bits, saturates */
+    uint8_t                   known_failure; /**< What the user knows of: more
+                                                  than that ends a wait;
+                                                  atomic */
 } cxiemu_cntr_t;
+
+/* A message takes up to four of them */
+_Static_assert(sizeof(cxiemu_cntr_t) <= 104, "memory of a counter");
+
+/** What few counters have, of this one: made by the first call, and freed with
+ *  the counter. NULL if there is no memory. Lock held, or nobody else has the
+ *  counter yet. */
+cxiemu_cntr_more_t *cxiemu_cntr_need_more(cxiemu_cntr_t *cntr);
+
+/** The same if it has it, or NULL; no lock needed. */
+static inline cxiemu_cntr_more_t *cxiemu_cntr_more(const cxiemu_cntr_t *cntr)
+{
+    return __atomic_load_n(&cntr->more, __ATOMIC_ACQUIRE);
+}
+
+/** What a writeback writes now. Lock held. */
+static inline uint64_t cxiemu_cntr_word(const cxiemu_cntr_t *cntr)
+{
+    return CXIEMU_WB_VALID | cntr->success |
+           ((uint64_t)cntr->failure << CXIEMU_WB_FAILURE_SHIFT);
+}
+
+/** The user knows of so many failures. */
+static inline void cxiemu_cntr_know(cxiemu_cntr_t *cntr, uint8_t failure)
+{
+    __atomic_store_n(&cntr->known_failure, failure, __ATOMIC_RELAXED);
+}
 
 /** Count; triggers run by the next cxiemu_dwq_run(). Lock held. */
 void cxiemu_cntr_count(cxiemu_cntr_t *cntr, uint64_t success, uint64_t failure);
@@ -77,6 +116,12 @@ void cxiemu_cntr_writeback(cxiemu_nic_t *nic);
 
 /** Take what was stored to doorbells; how many had something. Lock held. */
 unsigned cxiemu_cntr_doorbells(cxiemu_nic_t *nic);
+
+/** fi_cntr_wait(). Takes the lock. */
+int cxiemu_cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout);
+
+/** fi_control() of a counter. */
+int cxiemu_cntr_control(struct fid *fid, int command, void *arg);
 
 /** fi_trywait() for a counter: 0 if it is as it was read last, or -FI_EAGAIN.
  *  Takes the lock. */

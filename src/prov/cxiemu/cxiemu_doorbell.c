@@ -62,12 +62,16 @@ static int cxiemu_doorbell_map(void **address)
 
 int cxiemu_doorbell_expose(cxiemu_cntr_t *cntr, void **address)
 {
+    cxiemu_cntr_more_t *more = cxiemu_cntr_need_more(cntr);
     void *page;
     int ret;
 
-    if (cntr->doorbell == NULL) {
+    if (more == NULL) {
+        return -FI_ENOMEM;
+    }
+    if (more->doorbell == NULL) {
         if (cxiemu_param()->trap) {
-            ret = cxiemu_trap_add(cntr->domain->nic, &cntr->trap, &page);
+            ret = cxiemu_trap_add(cntr->domain->nic, &more->trap, &page);
         } else {
             ret = cxiemu_doorbell_map(&page);
         }
@@ -75,24 +79,28 @@ int cxiemu_doorbell_expose(cxiemu_cntr_t *cntr, void **address)
             return ret;
         }
         /* Last, as cxiemu_doorbell_has() looks without the lock */
-        __atomic_store_n(&cntr->doorbell, page, __ATOMIC_RELEASE);
+        __atomic_store_n(&more->doorbell, page, __ATOMIC_RELEASE);
         cxiemu_doorbell_update(cntr);
     }
 
-    *address = cntr->doorbell;
+    *address = more->doorbell;
     return 0;
 }
 
 int cxiemu_doorbell_has(const cxiemu_cntr_t *cntr)
 {
-    const uint64_t *words = (const uint64_t*)__atomic_load_n(&cntr->doorbell,
-                                                             __ATOMIC_ACQUIRE);
+    const cxiemu_cntr_more_t *more = cxiemu_cntr_more(cntr);
+    const uint64_t *words          = NULL;
 
+    if (more != NULL) {
+        words = (const uint64_t*)__atomic_load_n(&more->doorbell,
+                                                 __ATOMIC_ACQUIRE);
+    }
     if (words == NULL) {
         return 0;
     }
-    if (cntr->trap >= 0) {
-        return cxiemu_trap_has(cntr->trap);
+    if (more->trap >= 0) {
+        return cxiemu_trap_has(more->trap);
     }
     return (__atomic_load_n(&words[CXIEMU_DOORBELL_ADD], __ATOMIC_RELAXED) |
             __atomic_load_n(&words[CXIEMU_DOORBELL_ADD_FAILURE],
@@ -107,7 +115,7 @@ int cxiemu_doorbell_has(const cxiemu_cntr_t *cntr)
 static uint64_t cxiemu_doorbell_exchange(cxiemu_cntr_t *cntr, size_t word,
                                          uint64_t nothing)
 {
-    uint64_t *words = (uint64_t*)cntr->doorbell;
+    uint64_t *words = (uint64_t*)cntr->more->doorbell;
 
     return __atomic_exchange_n(&words[word], nothing, __ATOMIC_ACQ_REL);
 }
@@ -135,8 +143,8 @@ int cxiemu_doorbell_take(cxiemu_cntr_t *cntr)
         return 0;
     }
 
-    if (cntr->trap >= 0) {
-        cxiemu_trap_take(cntr->trap, &taken);
+    if (cntr->more->trap >= 0) {
+        cxiemu_trap_take(cntr->more->trap, &taken);
     } else {
         cxiemu_doorbell_read(cntr, &taken);
     }
@@ -167,18 +175,19 @@ static void cxiemu_doorbell_kick(cxiemu_nic_t *nic)
 
 static void cxiemu_doorbell_watch(cxiemu_cntr_t *cntr)
 {
-    cxiemu_nic_t *nic = cntr->domain->nic;
+    cxiemu_cntr_more_t *more = cntr->more;
+    cxiemu_nic_t *nic        = cntr->domain->nic;
 
-    cntr->is_watched = 1;
-    cntr->watch_next = nic->doorbells;
-    cntr->watch_prev = &nic->doorbells;
+    more->is_watched = 1;
+    more->watch_next = nic->doorbells;
+    more->watch_prev = &nic->doorbells;
     if (nic->doorbells != NULL) {
-        nic->doorbells->watch_prev = &cntr->watch_next;
+        nic->doorbells->more->watch_prev = &more->watch_next;
     }
     nic->doorbells = cntr;
 
     /* The trap tells of a store: the thread need not poll for one */
-    if (cntr->trap < 0) {
+    if (more->trap < 0) {
         __atomic_store_n(&nic->watched, nic->watched + 1, __ATOMIC_RELAXED);
         if (nic->watched == 1) {
             cxiemu_doorbell_kick(nic);
@@ -188,44 +197,51 @@ static void cxiemu_doorbell_watch(cxiemu_cntr_t *cntr)
 
 static void cxiemu_doorbell_unwatch(cxiemu_cntr_t *cntr)
 {
-    cxiemu_nic_t *nic = cntr->domain->nic;
+    cxiemu_cntr_more_t *more = cntr->more;
+    cxiemu_nic_t *nic        = cntr->domain->nic;
 
-    cntr->is_watched  = 0;
-    *cntr->watch_prev = cntr->watch_next;
-    if (cntr->watch_next != NULL) {
-        cntr->watch_next->watch_prev = cntr->watch_prev;
+    more->is_watched  = 0;
+    *more->watch_prev = more->watch_next;
+    if (more->watch_next != NULL) {
+        more->watch_next->more->watch_prev = more->watch_prev;
     }
-    if (cntr->trap < 0) {
+    if (more->trap < 0) {
         __atomic_store_n(&nic->watched, nic->watched - 1, __ATOMIC_RELAXED);
     }
 }
 
 void cxiemu_doorbell_update(cxiemu_cntr_t *cntr)
 {
-    int wanted = (cntr->doorbell != NULL) &&
-                 ((cntr->heap_count > 0) || (cntr->waiters > 0));
+    const cxiemu_cntr_more_t *more = cntr->more;
+    int wanted;
 
-    if (wanted && !cntr->is_watched) {
+    if ((more == NULL) || (more->doorbell == NULL)) {
+        return;
+    }
+    wanted = (cntr->heap_count > 0) || (cntr->waiters > 0);
+    if (wanted && !more->is_watched) {
         cxiemu_doorbell_watch(cntr);
-    } else if (!wanted && cntr->is_watched) {
+    } else if (!wanted && more->is_watched) {
         cxiemu_doorbell_unwatch(cntr);
     }
 }
 
 void cxiemu_doorbell_remove(cxiemu_cntr_t *cntr)
 {
-    if (cntr->doorbell == NULL) {
+    cxiemu_cntr_more_t *more = cntr->more;
+
+    if ((more == NULL) || (more->doorbell == NULL)) {
         return;
     }
 
-    if (cntr->is_watched) {
+    if (more->is_watched) {
         cxiemu_doorbell_unwatch(cntr);
     }
-    if (cntr->trap >= 0) {
-        cxiemu_trap_remove(cntr->trap);
+    if (more->trap >= 0) {
+        cxiemu_trap_remove(more->trap);
     } else {
-        munmap(cntr->doorbell, cxiemu_doorbell_length());
+        munmap(more->doorbell, cxiemu_doorbell_length());
     }
-    cntr->doorbell = NULL;
-    cntr->trap     = -1;
+    more->doorbell = NULL;
+    more->trap     = -1;
 }

@@ -14,6 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A counter's first heap has room for 2 to the power of this entries */
+#define CXIEMU_DWQ_HEAP_ORDER 1
+
 /* Of all domains of the process, as a NIC's entries are a service's; atomic */
 static size_t cxiemu_dwq_used;
 
@@ -91,22 +94,23 @@ static void cxiemu_dwq_sift_down(cxiemu_cntr_t *cntr, size_t index,
 
 static int cxiemu_dwq_reserve_heap(cxiemu_cntr_t *cntr, size_t count)
 {
-    size_t size = (cntr->heap_size == 0) ? 16 : cntr->heap_size;
+    uint8_t order = (cntr->heap == NULL) ? CXIEMU_DWQ_HEAP_ORDER :
+                                           cntr->heap_order;
     cxiemu_dwq_entry_t **heap;
 
-    while (size < cntr->heap_count + count) {
-        size *= 2;
+    while (((size_t)1 << order) < cntr->heap_count + count) {
+        ++order;
     }
-    if (size == cntr->heap_size) {
+    if ((cntr->heap != NULL) && (order == cntr->heap_order)) {
         return 0;
     }
 
-    heap = realloc(cntr->heap, size * sizeof(*heap));
+    heap = realloc(cntr->heap, ((size_t)1 << order) * sizeof(*heap));
     if (heap == NULL) {
         return -FI_ENOMEM;
     }
-    cntr->heap      = heap;
-    cntr->heap_size = size;
+    cntr->heap       = heap;
+    cntr->heap_order = order;
     return 0;
 }
 
@@ -263,8 +267,8 @@ unsigned cxiemu_dwq_run(cxiemu_nic_t *nic)
     cxiemu_dwq_entry_t *entry;
     cxiemu_cntr_t *cntr;
 
-    while ((cntr = TAILQ_FIRST(&nic->fired)) != NULL) {
-        TAILQ_REMOVE(&nic->fired, cntr, fired);
+    while ((cntr = STAILQ_FIRST(&nic->fired)) != NULL) {
+        STAILQ_REMOVE_HEAD(&nic->fired, fired);
         cntr->is_fired = 0;
         while ((cntr->heap_count > 0) &&
                (cntr->heap[0]->threshold <= cntr->success)) {

@@ -23,6 +23,11 @@
 #define CXIEMU_MR_REMOTE    (FI_REMOTE_READ | FI_REMOTE_WRITE)
 
 
+static cxiemu_domain_t *cxiemu_mr_domain(const cxiemu_mr_t *mr)
+{
+    return mr->bound ? mr->ep->domain : mr->domain;
+}
+
 /* Keys may come in strides: the product's upper bits depend on all bits. */
 static cxiemu_mr_t **cxiemu_mr_bucket(cxiemu_nic_t *nic, uint64_t key)
 {
@@ -67,7 +72,7 @@ void cxiemu_mr_written(cxiemu_mr_t *mr)
 
 static void cxiemu_mr_list(cxiemu_mr_t *mr, uint64_t key)
 {
-    cxiemu_mr_t **bucket = cxiemu_mr_bucket(mr->domain->nic, key);
+    cxiemu_mr_t **bucket = cxiemu_mr_bucket(cxiemu_mr_domain(mr)->nic, key);
 
     mr->fid.key = key;
     mr->next    = *bucket;
@@ -77,7 +82,8 @@ static void cxiemu_mr_list(cxiemu_mr_t *mr, uint64_t key)
 
 static void cxiemu_mr_unlist(cxiemu_mr_t *mr)
 {
-    cxiemu_mr_t **link = cxiemu_mr_bucket(mr->domain->nic, mr->fid.key);
+    cxiemu_mr_t **link = cxiemu_mr_bucket(cxiemu_mr_domain(mr)->nic,
+                                          mr->fid.key);
 
     while (*link != mr) {
         link = &(*link)->next;
@@ -97,16 +103,16 @@ static uint64_t cxiemu_mr_make_key(cxiemu_domain_t *domain)
 
 static int cxiemu_mr_enable(cxiemu_mr_t *mr)
 {
-    if (mr->ep == NULL) {
+    if (!mr->bound) {
         cxiemu_warn(MR, "a region must be bound to an endpoint first\n");
         return -FI_EINVAL;
     }
-    if (mr->enabled || !(mr->access & CXIEMU_MR_REMOTE)) {
+    if (mr->enabled || (mr->access == 0)) {
         return 0;
     }
 
     if (!mr->listed) {
-        cxiemu_mr_list(mr, cxiemu_mr_make_key(mr->domain));
+        cxiemu_mr_list(mr, cxiemu_mr_make_key(mr->ep->domain));
     }
     mr->enabled = 1;
     return 0;
@@ -118,8 +124,8 @@ static int cxiemu_mr_bind_cntr(cxiemu_mr_t *mr, struct fid *bfid,
     cxiemu_cntr_t *cntr = container_of(bfid, cxiemu_cntr_t, fid.fid);
 
     /* One counter a region; a counter may have several regions */
-    if ((cntr->domain != mr->domain) || mr->enabled || (mr->cntr != NULL) ||
-        !(flags & FI_REMOTE_WRITE)) {
+    if ((cntr->domain != cxiemu_mr_domain(mr)) || mr->enabled ||
+        (mr->cntr != NULL) || !(flags & FI_REMOTE_WRITE)) {
         return -FI_EINVAL;
     }
 
@@ -132,46 +138,49 @@ static int cxiemu_mr_bind_ep(cxiemu_mr_t *mr, struct fid *bfid)
 {
     cxiemu_ep_t *ep = container_of(bfid, cxiemu_ep_t, fid.fid);
 
-    if ((ep->domain != mr->domain) || mr->enabled || (mr->ep != NULL) ||
+    if ((ep->domain != cxiemu_mr_domain(mr)) || mr->enabled || mr->bound ||
         !ep->enabled) {
         return -FI_EINVAL;
     }
-    if ((mr->flags & FI_RMA_EVENT) && !(ep->caps & FI_RMA_EVENT)) {
+    if (mr->has_event && !(ep->caps & FI_RMA_EVENT)) {
         cxiemu_warn(MR, "FI_RMA_EVENT: the endpoint has not got it\n");
         return -FI_EINVAL;
     }
 
-    mr->ep = ep;
+    mr->ep    = ep;
+    mr->bound = 1;
     ++ep->refs;
     return 0;
 }
 
 static int cxiemu_mr_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
-    cxiemu_mr_t *mr = container_of(fid, cxiemu_mr_t, fid.fid);
-    int ret         = -FI_EINVAL;
+    cxiemu_mr_t *mr   = container_of(fid, cxiemu_mr_t, fid.fid);
+    cxiemu_nic_t *nic = cxiemu_mr_domain(mr)->nic;
+    int ret           = -FI_EINVAL;
 
-    cxiemu_nic_lock(mr->domain->nic);
+    cxiemu_nic_lock(nic);
     if (bfid->fclass == FI_CLASS_CNTR) {
         ret = cxiemu_mr_bind_cntr(mr, bfid, flags);
     } else if (bfid->fclass == FI_CLASS_EP) {
         ret = cxiemu_mr_bind_ep(mr, bfid);
     }
-    cxiemu_nic_unlock(mr->domain->nic);
+    cxiemu_nic_unlock(nic);
     return ret;
 }
 
 static int cxiemu_mr_control(struct fid *fid, int command, void *arg)
 {
-    cxiemu_mr_t *mr = container_of(fid, cxiemu_mr_t, fid.fid);
+    cxiemu_mr_t *mr   = container_of(fid, cxiemu_mr_t, fid.fid);
+    cxiemu_nic_t *nic = cxiemu_mr_domain(mr)->nic;
     int ret;
 
     (void)arg;
     switch (command) {
     case FI_ENABLE:
-        cxiemu_nic_lock(mr->domain->nic);
+        cxiemu_nic_lock(nic);
         ret = cxiemu_mr_enable(mr);
-        cxiemu_nic_unlock(mr->domain->nic);
+        cxiemu_nic_unlock(nic);
         return ret;
     case FI_REFRESH:
         return -FI_ENOSYS;
@@ -182,8 +191,9 @@ static int cxiemu_mr_control(struct fid *fid, int command, void *arg)
 
 static int cxiemu_mr_close(struct fid *fid)
 {
-    cxiemu_mr_t *mr   = container_of(fid, cxiemu_mr_t, fid.fid);
-    cxiemu_nic_t *nic = mr->domain->nic;
+    cxiemu_mr_t *mr         = container_of(fid, cxiemu_mr_t, fid.fid);
+    cxiemu_domain_t *domain = cxiemu_mr_domain(mr);
+    cxiemu_nic_t *nic       = domain->nic;
 
     cxiemu_nic_lock(nic);
     if (mr->listed) {
@@ -192,10 +202,10 @@ static int cxiemu_mr_close(struct fid *fid)
     if (mr->cntr != NULL) {
         --mr->cntr->refs;
     }
-    if (mr->ep != NULL) {
+    if (mr->bound) {
         --mr->ep->refs;
     }
-    --mr->domain->refs;
+    --domain->refs;
     cxiemu_nic_unlock(nic);
     free(mr);
     return 0;
@@ -235,7 +245,7 @@ static int cxiemu_mr_check(const cxiemu_domain_t *domain,
 static int cxiemu_mr_take_key(cxiemu_mr_t *mr, uint64_t key)
 {
     mr->fid.key = FI_KEY_NOTAVAIL;
-    if (mr->domain->prov_key || !(mr->access & CXIEMU_MR_REMOTE)) {
+    if (mr->domain->prov_key || (mr->access == 0)) {
         return 0;
     }
 
@@ -271,8 +281,8 @@ static int cxiemu_mr_regattr(struct fid *fid, const struct fi_mr_attr *attr,
     mr->domain          = domain;
     mr->address         = attr->mr_iov[0].iov_base;
     mr->length          = attr->mr_iov[0].iov_len;
-    mr->access          = attr->access;
-    mr->flags           = flags;
+    mr->access          = (uint32_t)(attr->access & CXIEMU_MR_REMOTE);
+    mr->has_event       = (flags & FI_RMA_EVENT) != 0;
     mr->fid.fid.fclass  = FI_CLASS_MR;
     mr->fid.fid.context = attr->context;
     mr->fid.fid.ops     = &cxiemu_mr_fid_ops;

@@ -14,16 +14,22 @@ struct cxiemu_ep;
 typedef struct cxiemu_mr {
     struct fid_mr     fid;
     struct cxiemu_mr  *next;    /**< In nic->mrs */
-    cxiemu_domain_t   *domain;
+    union {
+        cxiemu_domain_t  *domain;
+        struct cxiemu_ep *ep;   /**< Of the domain; if it is bound */
+    };
     uint8_t           *address;
     size_t            length;
-    uint64_t          access;   /**< FI_REMOTE_* and their like */
-    uint64_t          flags;    /**< FI_RMA_EVENT */
-    struct cxiemu_ep  *ep;      /**< Bound endpoint */
     cxiemu_cntr_t     *cntr;    /**< Bound, counts remote writes; or NULL */
-    int               enabled;
-    int               listed;   /**< In nic->mrs */
+    uint32_t          access;   /**< FI_REMOTE_READ and FI_REMOTE_WRITE */
+    uint8_t           has_event; /**< FI_RMA_EVENT */
+    uint8_t           bound;    /**< To an endpoint */
+    uint8_t           enabled;
+    uint8_t           listed;   /**< In nic->mrs */
 } cxiemu_mr_t;
+
+/* A message takes up to two of them */
+_Static_assert(sizeof(cxiemu_mr_t) <= 88, "memory of a region");
 
 /** What a remote operation wants of a region. */
 typedef struct cxiemu_mr_want {

@@ -141,7 +141,7 @@ static unsigned cxiemu_nic_round(cxiemu_nic_t *nic)
         count += cxiemu_cntr_doorbells(nic);
     }
     cxiemu_cntr_writeback(nic);
-    if (!TAILQ_EMPTY(&nic->fired)) {
+    if (!STAILQ_EMPTY(&nic->fired)) {
         count += cxiemu_dwq_run(nic);
     }
     if (!TAILQ_EMPTY(&nic->late)) {
@@ -155,7 +155,7 @@ static unsigned cxiemu_nic_round(cxiemu_nic_t *nic)
 int cxiemu_nic_unfinished(const cxiemu_nic_t *nic)
 {
     return !TAILQ_EMPTY(&nic->stalled) || !TAILQ_EMPTY(&nic->late) ||
-           !TAILQ_EMPTY(&nic->fired) ||
+           !STAILQ_EMPTY(&nic->fired) ||
            (__atomic_load_n(&nic->shm->summary, __ATOMIC_RELAXED) != 0);
 }
 
@@ -320,8 +320,7 @@ static void cxiemu_nic_init_lists(cxiemu_nic_t *nic)
     TAILQ_INIT(&nic->dirty);
     TAILQ_INIT(&nic->graves);
     TAILQ_INIT(&nic->peers);
-    TAILQ_INIT(&nic->cntrs);
-    TAILQ_INIT(&nic->fired);
+    STAILQ_INIT(&nic->fired);
     TAILQ_INIT(&nic->late);
 }
 

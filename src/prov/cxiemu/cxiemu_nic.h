@@ -64,7 +64,7 @@ struct cxiemu_pending;
 struct cxiemu_mem;
 
 TAILQ_HEAD(cxiemu_txop_list, cxiemu_txop);
-TAILQ_HEAD(cxiemu_cntr_list, cxiemu_cntr);
+STAILQ_HEAD(cxiemu_cntr_list, cxiemu_cntr);
 TAILQ_HEAD(cxiemu_link_list, cxiemu_link);
 TAILQ_HEAD(cxiemu_pending_list, cxiemu_pending);
 TAILQ_HEAD(cxiemu_peer_list, cxiemu_peer);
@@ -100,7 +100,6 @@ typedef struct cxiemu_nic {
     struct cxiemu_ep           *eps[CXIEMU_MAX_EPS];
     struct cxiemu_mr           *mrs[CXIEMU_MR_BUCKETS]; /**< By key, chained */
 
-    struct cxiemu_cntr_list    cntrs;
     struct cxiemu_cntr_list    fired;     /**< Changed; triggers to be looked
                                                at */
     struct cxiemu_cntr         *wb_due;   /**< Writebacks asked for */

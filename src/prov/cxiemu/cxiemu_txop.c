@@ -371,7 +371,7 @@ static void cxiemu_txop_run_local(const cxiemu_op_t *op,
         memcpy(op->result, &value, op->length);
     }
     cxiemu_txop_end_early(op, entry, err);
-    if (!TAILQ_EMPTY(&nic->fired)) {
+    if (!STAILQ_EMPTY(&nic->fired)) {
         cxiemu_nic_progress(nic); /* unless it is what calls here */
     }
 }
