@@ -38,16 +38,18 @@ struct fi_cxi_cntr_ops {
 
 
 /* The register at offset 0 of what the provider gives adds to the counter. An
- * emulated one is memory that somebody has to watch: a call is better. */
-static void uct_cxi_trig_cntr_find_doorbell(uct_trig_cntr_h cntr)
+ * emulated one is memory that somebody has to watch: a call is better. It is
+ * not kept: who asks does that. */
+void uct_trig_cntr_doorbell(uct_trig_cntr_h cntr, uct_trig_doorbell_t *doorbell)
 {
-    struct fi_cxi_cntr_ops *ops = NULL;
-    void *address               = NULL;
-    size_t length               = 0;
+    const uct_cxi_trig_iface_t *iface = uct_cxi_trig_cntr_iface(cntr);
+    struct fi_cxi_cntr_ops *ops       = NULL;
+    void *address                     = NULL;
+    size_t length                     = 0;
 
-    cntr->doorbell.mode    = UCT_TRIG_DOORBELL_CALL;
-    cntr->doorbell.address = NULL;
-    if (!uct_cxi_trig_iface_md(cntr->iface)->prov->doorbell ||
+    doorbell->mode    = UCT_TRIG_DOORBELL_CALL;
+    doorbell->address = NULL;
+    if (!uct_cxi_trig_iface_md(iface)->prov->doorbell ||
         (fi_open_ops(&cntr->cntr->fid, FI_CXI_COUNTER_OPS, 0, (void**)&ops,
                      NULL) != 0) ||
         (ops == NULL) ||
@@ -55,8 +57,8 @@ static void uct_cxi_trig_cntr_find_doorbell(uct_trig_cntr_h cntr)
         return;
     }
 
-    cntr->doorbell.mode    = UCT_TRIG_DOORBELL_ADD;
-    cntr->doorbell.address = address;
+    doorbell->mode    = UCT_TRIG_DOORBELL_ADD;
+    doorbell->address = address;
 }
 
 ucs_status_t uct_trig_cntr_create(uct_iface_h uct_iface,
@@ -78,15 +80,14 @@ ucs_status_t uct_trig_cntr_create(uct_iface_h uct_iface,
         return UCS_ERR_NO_MEMORY;
     }
 
-    ret = uct_cxi_trig_net_open_cntr(uct_cxi_trig_iface_md(iface), &cntr->cntr);
+    ret = uct_cxi_trig_net_open_cntr(uct_cxi_trig_iface_md(iface), iface,
+                                     &cntr->cntr);
     if (ret != 0) {
         ucs_debug("cannot open a counter: %s", fi_strerror(-ret));
         ucs_free(cntr);
         return uct_cxi_trig_status(ret);
     }
 
-    cntr->iface = iface;
-    uct_cxi_trig_cntr_find_doorbell(cntr);
     ucs_list_add_tail(&iface->cntrs, &cntr->list);
     ++iface->num_cntrs;
     *cntr_p = cntr;
@@ -95,13 +96,14 @@ ucs_status_t uct_trig_cntr_create(uct_iface_h uct_iface,
 
 static void uct_cxi_trig_cntr_free(uct_trig_cntr_h cntr)
 {
-    int ret = fi_close(&cntr->cntr->fid);
+    uct_cxi_trig_iface_t *iface = uct_cxi_trig_cntr_iface(cntr);
+    int ret                     = fi_close(&cntr->cntr->fid);
 
     if (ret != 0) {
         ucs_warn("cannot close counter %p: %s", cntr, fi_strerror(-ret));
     }
     ucs_list_del(&cntr->list);
-    --cntr->iface->num_cntrs;
+    --iface->num_cntrs;
     ucs_free(cntr);
 }
 
@@ -125,17 +127,15 @@ void uct_cxi_trig_cntr_cleanup(uct_cxi_trig_iface_t *iface)
     }
 }
 
-void uct_trig_cntr_doorbell(uct_trig_cntr_h cntr, uct_trig_doorbell_t *doorbell)
-{
-    *doorbell = cntr->doorbell;
-}
-
 /* Counted here first: providers overflow without a word. */
 static ucs_status_t uct_cxi_trig_cntr_account(uct_trig_cntr_h cntr,
                                               uint64_t value)
 {
-    uint64_t limit = uct_cxi_trig_iface_md(cntr->iface)->prov->max_count;
-    uint64_t added = __atomic_load_n(&cntr->added, __ATOMIC_RELAXED);
+    const uct_cxi_trig_iface_t *iface = uct_cxi_trig_cntr_iface(cntr);
+    uint64_t limit                    =
+            uct_cxi_trig_iface_md(iface)->prov->max_count;
+    uint64_t added                    = __atomic_load_n(&cntr->added,
+                                                        __ATOMIC_RELAXED);
 
     do {
         if (value > limit - added) {
@@ -170,7 +170,8 @@ static unsigned uct_cxi_trig_cntr_add_some(const uct_trig_cntr_h *cntrs,
                                            unsigned count,
                                            ucs_status_t *status_p)
 {
-    const uct_cxi_trig_md_t *md = uct_cxi_trig_iface_md(cntrs[0]->iface);
+    const uct_cxi_trig_iface_t *iface = uct_cxi_trig_cntr_iface(cntrs[0]);
+    const uct_cxi_trig_md_t *md       = uct_cxi_trig_iface_md(iface);
     struct fid_cntr *fids[UCT_CXI_TRIG_CNTR_ADDS];
     unsigned done;
     int ret;
@@ -181,7 +182,7 @@ static unsigned uct_cxi_trig_cntr_add_some(const uct_trig_cntr_h *cntrs,
     }
 
     for (done = 0; (done < ucs_min(count, UCT_CXI_TRIG_CNTR_ADDS)) &&
-                   (cntrs[done]->iface == cntrs[0]->iface); ++done) {
+                   (uct_cxi_trig_cntr_iface(cntrs[done]) == iface); ++done) {
         *status_p = uct_cxi_trig_cntr_account(cntrs[done], values[done]);
         if (*status_p != UCS_OK) {
             break;
@@ -213,7 +214,8 @@ unsigned uct_trig_cntr_add_all(const uct_trig_cntr_h *cntrs,
 
 ucs_status_t uct_trig_cntr_mirror(uct_trig_cntr_h cntr, volatile uint64_t *word)
 {
-    const uct_cxi_trig_md_t *md = uct_cxi_trig_iface_md(cntr->iface);
+    const uct_cxi_trig_md_t *md =
+            uct_cxi_trig_iface_md(uct_cxi_trig_cntr_iface(cntr));
 
     if (md->emu == NULL) {
         return UCS_ERR_UNSUPPORTED;

@@ -13,18 +13,29 @@
 
 /**
  * A counter. Any thread may add to it, which touches only @a cntr, @a added and
- * constant fields; one thread at a time for the rest.
+ * constant fields; one thread at a time for the rest. The interface is the
+ * context of @a cntr.
  */
 struct uct_trig_cntr {
-    uct_cxi_trig_iface_t *iface;
-    struct fid_cntr      *cntr;
-    ucs_list_link_t      list;    /**< On the interface's list */
-    uint64_t             added;   /**< By the host, in all; atomic */
-    unsigned             refs;    /**< Uses by pending operations, the region */
-    int                  failed;  /**< An operation that counts here failed */
-    uct_trig_mem_h       mem;     /**< Region whose writes it counts, or NULL */
-    uct_trig_doorbell_t  doorbell;
+    struct fid_cntr *cntr;
+    uint64_t        added;   /**< By the host, in all; atomic */
+    ucs_list_link_t list;    /**< On the interface's list */
+    uint32_t        refs;    /**< Uses by pending operations, the region */
+    uint8_t         failed;  /**< An operation that counts here failed; atomic
+                                  */
+    uint8_t         has_mem; /**< It counts the writes to a region */
 };
+
+/* A message takes up to four of them */
+_Static_assert(sizeof(struct uct_trig_cntr) <= 40, "memory of a counter");
+
+
+/** The interface that a counter is of. */
+static inline uct_cxi_trig_iface_t *
+uct_cxi_trig_cntr_iface(uct_trig_cntr_h cntr)
+{
+    return cntr->cntr->fid.context;
+}
 
 
 /** Close all counters left when the interface closes, with a warning. */

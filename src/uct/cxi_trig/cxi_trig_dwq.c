@@ -324,9 +324,10 @@ static ucs_status_t
 uct_cxi_trig_dwq_check(const uct_cxi_trig_iface_t *iface,
                        const uct_trig_deferred_t *deferred)
 {
-    if ((deferred->trigger == NULL) || (deferred->trigger->iface != iface) ||
+    if ((deferred->trigger == NULL) ||
+        (uct_cxi_trig_cntr_iface(deferred->trigger) != iface) ||
         ((deferred->completion != NULL) &&
-         (deferred->completion->iface != iface))) {
+         (uct_cxi_trig_cntr_iface(deferred->completion) != iface))) {
         return UCS_ERR_INVALID_PARAM;
     }
     if (deferred->threshold > uct_cxi_trig_iface_md(iface)->prov->max_count) {

@@ -18,18 +18,19 @@ static ucs_status_t uct_cxi_trig_mem_check(void *address, size_t length,
                                            uct_trig_cntr_h cntr)
 {
     if ((address == NULL) || (length == 0) ||
-        ((cntr != NULL) && (cntr->mem != NULL))) {
+        ((cntr != NULL) && cntr->has_mem)) {
         return UCS_ERR_INVALID_PARAM;
     }
     return UCS_OK;
 }
 
-static ucs_status_t uct_cxi_trig_mem_open(uct_trig_mem_h mem)
+/* Memory that is longer than the field is not there */
+static ucs_status_t uct_cxi_trig_mem_open(uct_trig_mem_h mem, size_t length)
 {
     uct_cxi_trig_iface_t *iface     = mem->iface;
     uct_cxi_trig_mr_params_t params = {
         .address = mem->address,
-        .length  = mem->length,
+        .length  = length,
         .ep      = iface->net.ep,
         .cntr    = (mem->cntr == NULL) ? NULL : mem->cntr->cntr,
         .level   = UCS_LOG_LEVEL_ERROR
@@ -63,16 +64,16 @@ ucs_status_t uct_trig_mem_reg(uct_iface_h uct_iface, void *address,
 
     mem->iface   = iface;
     mem->address = address;
-    mem->length  = length;
     mem->cntr    = cntr;
-    status       = uct_cxi_trig_mem_open(mem);
+    status       = uct_cxi_trig_mem_open(mem, length);
     if (status != UCS_OK) {
         ucs_free(mem);
         return status;
     }
 
+    mem->length = length;
     if (cntr != NULL) {
-        cntr->mem = mem;
+        cntr->has_mem = 1;
         ++cntr->refs;
     }
     ucs_list_add_tail(&iface->mems, &mem->list);
@@ -84,7 +85,7 @@ static void uct_cxi_trig_mem_free(uct_trig_mem_h mem)
 {
     uct_cxi_trig_mr_close(uct_cxi_trig_iface_md(mem->iface), mem->mr);
     if (mem->cntr != NULL) {
-        mem->cntr->mem = NULL;
+        mem->cntr->has_mem = 0;
         --mem->cntr->refs;
     }
     ucs_list_del(&mem->list);

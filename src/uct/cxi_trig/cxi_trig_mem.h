@@ -43,10 +43,14 @@ struct uct_trig_mem {
     struct fid_mr             *mr;
     ucs_list_link_t           list;     /**< On the interface's list */
     void                      *address;
-    size_t                    length;
     uct_trig_cntr_h           cntr;     /**< May be NULL */
-    unsigned                  refs;     /**< Pending operations that read it */
+    uint64_t                  length : 48;
+    uint64_t                  refs : 16; /**< Operations that read it: no more
+                                              than the NIC has entries */
 };
+
+/* A message takes up to two of them */
+_Static_assert(sizeof(struct uct_trig_mem) <= 56, "memory of a region");
 
 
 /** Start of the page that an address is in */

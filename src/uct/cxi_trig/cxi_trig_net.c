@@ -19,14 +19,15 @@
 #define UCT_CXI_TRIG_NET_SPARE 64
 
 
-int uct_cxi_trig_net_open_cntr(uct_cxi_trig_md_t *md, struct fid_cntr **cntr_p)
+int uct_cxi_trig_net_open_cntr(uct_cxi_trig_md_t *md, void *context,
+                               struct fid_cntr **cntr_p)
 {
     struct fi_cntr_attr attr = {
         .events   = FI_CNTR_EVENTS_COMP,
         .wait_obj = FI_WAIT_NONE
     };
 
-    return fi_cntr_open(md->domain, &attr, cntr_p, NULL);
+    return fi_cntr_open(md->domain, &attr, cntr_p, context);
 }
 
 /* Prefers a queue that can be slept on. */
@@ -134,7 +135,7 @@ ucs_status_t uct_cxi_trig_net_open(uct_cxi_trig_net_t *net,
 
     net->cntr = NULL;
     ret       = params->passive ? 0 :
-                uct_cxi_trig_net_open_cntr(md, &net->cntr);
+                uct_cxi_trig_net_open_cntr(md, NULL, &net->cntr);
     if (ret != 0) {
         goto err_close_av;
     }

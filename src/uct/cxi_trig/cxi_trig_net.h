@@ -46,6 +46,7 @@ void uct_cxi_trig_net_close_ep(uct_cxi_trig_net_t *net);
 void uct_cxi_trig_net_close(uct_cxi_trig_net_t *net);
 
 /** Open a counter; the caller closes it by fi_close(). Logs nothing. */
-int uct_cxi_trig_net_open_cntr(uct_cxi_trig_md_t *md, struct fid_cntr **cntr_p);
+int uct_cxi_trig_net_open_cntr(uct_cxi_trig_md_t *md, void *context,
+                               struct fid_cntr **cntr_p);
 
 #endif
