@@ -33,7 +33,7 @@ static int ucp_st_host_is_send(const ucp_st_op_t *op)
  * did before, it did to the buffer. */
 static uint64_t ucp_st_host_begun(const ucp_st_op_t *op)
 {
-    return __atomic_load_n(&op->host.begun, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&op->host->begun, __ATOMIC_ACQUIRE);
 }
 
 /* The release store pairs with the acquire load of the stream's wait */
@@ -47,9 +47,10 @@ static void ucp_st_host_store_word(ucp_st_host_op_t *host, uint64_t value)
  * user's. `released` is stored before the word that lets the stream go on. */
 static void ucp_st_host_settle(ucp_st_op_t *op)
 {
-    ucp_st_host_op_t *host = &op->host;
+    ucp_st_host_op_t *host = op->host;
 
-    if (!host->release || host->is_moving || host->released) {
+    if ((host == NULL) || !host->release || host->is_moving ||
+        host->released) {
         return;
     }
     __atomic_store_n(&host->released, 1, __ATOMIC_RELEASE);
@@ -58,10 +59,10 @@ static void ucp_st_host_settle(ucp_st_op_t *op)
 
 static void ucp_st_host_complete(ucp_st_op_t *op, uint64_t use)
 {
-    if (op->host.release || (use <= op->host.word)) {
+    if (op->host->release || (use <= op->host->word)) {
         return;
     }
-    ucp_st_host_store_word(&op->host, use);
+    ucp_st_host_store_word(op->host, use);
     ucp_st_op_complete_uses(op, 1);
 }
 
@@ -79,7 +80,7 @@ static void ucp_st_host_failed(ucp_st_op_t *op, ucs_status_t status)
 /* UCP is done with a send's buffer */
 static void ucp_st_host_sent(ucp_st_op_t *op, ucs_status_t status)
 {
-    ucp_st_host_op_t *host = &op->host;
+    ucp_st_host_op_t *host = op->host;
 
     host->is_moving  = 0;
     host->is_sending = 0;
@@ -97,7 +98,7 @@ static void ucp_st_host_sent(ucp_st_op_t *op, ucs_status_t status)
 /* UCP is done with a receive's buffer */
 static void ucp_st_host_received(ucp_st_op_t *op, ucs_status_t status)
 {
-    ucp_st_host_op_t *host = &op->host;
+    ucp_st_host_op_t *host = op->host;
 
     host->is_moving = 0;
     if ((status == UCS_OK) && !host->release) {
@@ -113,7 +114,7 @@ static void ucp_st_host_received(ucp_st_op_t *op, ucs_status_t status)
 
 static void ucp_st_host_acked(ucp_st_op_t *op, ucs_status_t status)
 {
-    op->host.is_sending = 0;
+    op->host->is_sending = 0;
     if (status != UCS_OK) {
         ucp_st_host_failed(op, status);
     }
@@ -165,12 +166,13 @@ static ucs_status_ptr_t ucp_st_host_am_send(ucp_st_op_t *op, unsigned am_id,
     if (status != UCS_OK) {
         return UCS_STATUS_PTR(status);
     }
-    op->host.header = (ucp_st_host_hdr_t){
+    op->host->header = (ucp_st_host_hdr_t){
         .op_id = op->remote_id,
         .use   = use,
         .src   = op->worker->uuid
     };
-    return ucp_am_send_nbx(ep, am_id, &op->host.header, sizeof(op->host.header),
+    return ucp_am_send_nbx(ep, am_id, &op->host->header,
+                           sizeof(op->host->header),
                            has_data ? op->buffer : NULL,
                            has_data ? op->msg_length : 0, param);
 }
@@ -183,11 +185,11 @@ static void ucp_st_host_send_data(ucp_st_op_t *op)
         .cb.send      = ucp_st_host_sent_cb,
         .user_data    = op
     };
-    uint64_t use              = ++op->host.sent;
+    uint64_t use              = ++op->host->sent;
     ucs_status_ptr_t request;
 
-    op->host.is_moving  = 1;
-    op->host.is_sending = 1;
+    op->host->is_moving  = 1;
+    op->host->is_sending = 1;
     ucp_st_trace_move(op);
     ucp_st_worker_unlock(op->worker);
     request = ucp_st_host_am_send(op, UCP_ST_HOST_AM_DATA, use, &param);
@@ -206,10 +208,10 @@ static void ucp_st_host_send_ack(ucp_st_op_t *op)
         .cb.send      = ucp_st_host_acked_cb,
         .user_data    = op
     };
-    uint64_t use              = ++op->host.sent;
+    uint64_t use              = ++op->host->sent;
     ucs_status_ptr_t request;
 
-    op->host.is_sending = 1;
+    op->host->is_sending = 1;
     ucp_st_worker_unlock(op->worker);
     request = ucp_st_host_am_send(op, UCP_ST_HOST_AM_ACK, use, &param);
     ucp_st_worker_lock(op->worker);
@@ -243,11 +245,11 @@ static ucs_status_ptr_t ucp_st_host_take(ucp_st_op_t *op,
 
 static void ucp_st_host_recv_data(ucp_st_op_t *op)
 {
-    ucp_st_host_msg_t *msg = op->host.msg;
+    ucp_st_host_msg_t *msg = op->host->msg;
     ucs_status_ptr_t request;
 
-    op->host.msg       = NULL;
-    op->host.is_moving = 1;
+    op->host->msg       = NULL;
+    op->host->is_moving = 1;
     ucp_st_trace_move(op);
     ucp_st_worker_unlock(op->worker);
     request = ucp_st_host_take(op, msg);
@@ -264,7 +266,7 @@ static void ucp_st_host_reach(ucp_st_op_t *op)
     ucs_status_t status;
     ucp_ep_h ep;
 
-    op->host.is_bound = 2;
+    op->host->is_bound = 2;
     ucp_st_worker_unlock(op->worker);
     status = ucp_st_host_dev_get_ep(op->peer, &ep);
     ucp_st_worker_lock(op->worker);
@@ -275,7 +277,7 @@ static void ucp_st_host_reach(ucp_st_op_t *op)
 
 static int ucp_st_host_can_send(const ucp_st_op_t *op)
 {
-    const ucp_st_host_op_t *host = &op->host;
+    const ucp_st_host_op_t *host = op->host;
 
     return ucp_st_host_is_send(op) && host->is_bound && !host->release &&
            !host->is_sending && (ucp_st_host_begun(op) > host->sent);
@@ -283,7 +285,7 @@ static int ucp_st_host_can_send(const ucp_st_op_t *op)
 
 static int ucp_st_host_can_recv(const ucp_st_op_t *op)
 {
-    const ucp_st_host_op_t *host = &op->host;
+    const ucp_st_host_op_t *host = op->host;
 
     return (host->msg != NULL) && host->is_bound && !host->release &&
            !host->is_moving && (ucp_st_host_begun(op) > host->moved);
@@ -293,13 +295,13 @@ static int ucp_st_host_can_recv(const ucp_st_op_t *op)
  * failed or was freed since */
 static int ucp_st_host_has_ack(const ucp_st_op_t *op)
 {
-    return !ucp_st_host_is_send(op) && (op->host.sent < op->host.moved) &&
+    return !ucp_st_host_is_send(op) && (op->host->sent < op->host->moved) &&
            (op->peer->status == UCS_OK);
 }
 
 void ucp_st_host_run(ucp_st_op_t *op)
 {
-    ucp_st_host_op_t *host = &op->host;
+    ucp_st_host_op_t *host = op->host;
 
     host->is_running = 1;
     if (host->is_bound == 1) {
@@ -331,7 +333,7 @@ static ucp_st_op_t *ucp_st_host_find(ucp_st_worker_h worker,
         return NULL;
     }
     op = kh_value(table, iter);
-    if (!op->host.is_active || op->host.is_revoked || op->host.release ||
+    if ((op->host == NULL) || op->host->is_revoked || op->host->release ||
         (op->peer->uuid != header->src)) {
         return NULL;
     }
@@ -356,8 +358,8 @@ int ucp_st_host_handle_data(ucp_st_worker_h worker,
         return 0; /* its receive is gone */
     }
     if (ucp_st_host_is_send(op) || (length != op->msg_length) ||
-        (header->use != (op->host.moved + 1)) || (op->host.msg != NULL) ||
-        op->host.is_moving) {
+        (header->use != (op->host->moved + 1)) || (op->host->msg != NULL) ||
+        op->host->is_moving) {
         ucp_st_host_bad_message(op, header);
         return 0;
     }
@@ -365,7 +367,7 @@ int ucp_st_host_handle_data(ucp_st_worker_h worker,
         ucp_st_op_fail(op, UCS_ERR_NO_MEMORY);
         return 0;
     }
-    op->host.msg = msg;
+    op->host->msg = msg;
     if (ucp_st_host_can_recv(op)) {
         ucp_st_host_dev_add(op);
     }
@@ -380,13 +382,13 @@ void ucp_st_host_handle_ack(ucp_st_worker_h worker,
     if (op == NULL) {
         return;
     }
-    if (!ucp_st_host_is_send(op) || (header->use != (op->host.acked + 1)) ||
-        (header->use > op->host.sent)) {
+    if (!ucp_st_host_is_send(op) || (header->use != (op->host->acked + 1)) ||
+        (header->use > op->host->sent)) {
         ucp_st_host_bad_message(op, header);
         return;
     }
-    op->host.acked = header->use;
-    ucp_st_host_complete(op, ucs_min(op->host.moved, op->host.acked));
+    op->host->acked = header->use;
+    ucp_st_host_complete(op, ucs_min(op->host->moved, op->host->acked));
 }
 
 static ucs_status_t ucp_st_host_open(ucp_st_worker_h worker)
@@ -437,9 +439,12 @@ static ucs_status_t ucp_st_host_offer(ucp_st_op_t *op, void *blob,
                                       size_t *length_p)
 {
     (void)blob;
-    memset(&op->host, 0, sizeof(op->host));
-    op->host.is_active = 1;
-    *length_p          = 0;
+    op->host = calloc(1, sizeof(*op->host));
+    if (op->host == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    op->host->op = op;
+    *length_p    = 0;
     return UCS_OK;
 }
 
@@ -450,7 +455,7 @@ static ucs_status_t ucp_st_host_bind(ucp_st_op_t *op, const void *blob,
     if (length != 0) {
         return UCS_ERR_INVALID_PARAM;
     }
-    op->host.is_bound = 1;
+    op->host->is_bound = 1;
     ucp_st_host_dev_add(op);
     return UCS_OK;
 }
@@ -469,11 +474,11 @@ static void ucp_st_host_start_func(void *arg)
 
     /* Pairs with the release store in ucp_st_host_settle(): a stream that
      * passed a released wait starts nothing any more */
-    if (__atomic_load_n(&op->host.released, __ATOMIC_ACQUIRE)) {
+    if (__atomic_load_n(&op->host->released, __ATOMIC_ACQUIRE)) {
         return;
     }
     /* Pairs with the acquire load in ucp_st_host_begun() */
-    (void)__atomic_fetch_add(&op->host.begun, 1, __ATOMIC_RELEASE);
+    (void)__atomic_fetch_add(&op->host->begun, 1, __ATOMIC_RELEASE);
     ucp_st_host_dev_push(op);
 }
 
@@ -496,7 +501,7 @@ static size_t ucp_st_host_wait_words(ucp_st_queue_h queue,
     size_t i;
 
     for (i = 0; (i < count) && (ops[i]->lane == &ucp_st_host_lane_ops); ++i) {
-        words[i].address = &ops[i]->host.word;
+        words[i].address = &ops[i]->host->word;
         words[i].value   = ops[i]->started;
     }
     *num_words += i;
@@ -511,24 +516,29 @@ static void ucp_st_host_leave_queue(ucp_st_op_t *op, ucp_st_queue_h queue)
 
 static uint64_t ucp_st_host_uses_done(const ucp_st_op_t *op)
 {
-    uint64_t word = op->host.word;
+    uint64_t word = (op->host == NULL) ? 0 : op->host->word;
 
     return (word < UCP_ST_RELEASE) ? word : 0;
 }
 
+static uint64_t ucp_st_host_uses_begun(const ucp_st_op_t *op)
+{
+    return (op->host == NULL) ? op->started : ucp_st_host_begun(op);
+}
+
 static void ucp_st_host_release_waits(ucp_st_op_t *op)
 {
-    if (op->host.is_active) {
-        op->host.release = 1;
+    if (op->host != NULL) {
+        op->host->release = 1;
         ucp_st_host_settle(op);
     }
 }
 
 static void ucp_st_host_drop_msg(ucp_st_op_t *op)
 {
-    if (op->host.msg != NULL) {
-        ucp_st_host_dev_drop(op->worker, op->host.msg);
-        op->host.msg = NULL;
+    if (op->host->msg != NULL) {
+        ucp_st_host_dev_drop(op->worker, op->host->msg);
+        op->host->msg = NULL;
     }
 }
 
@@ -538,8 +548,8 @@ static void ucp_st_host_drop_msg(ucp_st_op_t *op)
  */
 static void ucp_st_host_revoke(ucp_st_op_t *op)
 {
-    if (op->host.is_active && !ucp_st_host_is_send(op)) {
-        op->host.is_revoked = 1;
+    if ((op->host != NULL) && !ucp_st_host_is_send(op)) {
+        op->host->is_revoked = 1;
         ucp_st_host_drop_msg(op);
     }
 }
@@ -547,14 +557,12 @@ static void ucp_st_host_revoke(ucp_st_op_t *op)
 /* What still waits to be sent is dropped by the service thread */
 static void ucp_st_host_dispose(ucp_st_op_t *op)
 {
-    if (op->host.is_active) {
-        ucp_st_host_dev_add(op);
-    }
+    ucp_st_host_dev_add(op);
 }
 
 static int ucp_st_host_is_busy(const ucp_st_op_t *op)
 {
-    const ucp_st_host_op_t *host = &op->host;
+    const ucp_st_host_op_t *host = op->host;
 
     return host->is_listed || host->is_running || host->is_moving ||
            host->is_sending || ucp_st_host_has_ack(op) ||
@@ -563,17 +571,18 @@ static int ucp_st_host_is_busy(const ucp_st_op_t *op)
 
 static int ucp_st_host_uses_buffer(const ucp_st_op_t *op)
 {
-    return op->host.is_moving;
+    return (op->host != NULL) && op->host->is_moving;
 }
 
 static void ucp_st_host_release(ucp_st_op_t *op)
 {
     ucp_st_host_drop_msg(op);
-    if (op->host.is_listed) {
-        ucs_list_del(&op->host.list);
-        op->host.is_listed = 0;
+    if (op->host->is_listed) {
+        ucs_list_del(&op->host->list);
+        op->host->is_listed = 0;
     }
-    op->host.is_active = 0;
+    free(op->host);
+    op->host = NULL;
 }
 
 static const char *ucp_st_host_protocol(const ucp_st_op_t *op)
@@ -621,7 +630,7 @@ const ucp_st_lane_ops_t ucp_st_host_lane_ops = {
     .wait_words     = ucp_st_host_wait_words,
     .leave_queue    = ucp_st_host_leave_queue,
     .uses_done      = ucp_st_host_uses_done,
-    .uses_begun     = ucp_st_host_begun,
+    .uses_begun     = ucp_st_host_uses_begun,
     .release_waits  = ucp_st_host_release_waits,
     .revoke         = ucp_st_host_revoke,
     .dispose        = ucp_st_host_dispose,

@@ -42,14 +42,16 @@ typedef struct ucp_st_host_msg {
 } ucp_st_host_msg_t;
 
 /**
- * Protected by the worker's lock, but for what says otherwise. Only the service
- * thread moves data; while it calls UCP for the operation `is_running` is set
- * and the lock is not held.
+ * What an operation has from this lane's offer to its release. Protected by the
+ * worker's lock, but for what says otherwise. Only the service thread moves
+ * data; while it calls UCP for the operation `is_running` is set and the lock
+ * is not held.
  */
 typedef struct ucp_st_host_op {
     volatile uint64_t   word;      /* streams wait on it; stored with the lock
                                       held */
     uint64_t            begun;     /* uses; streams add to it, atomically */
+    struct ucp_st_op    *op;       /* read-only */
     uint8_t             queued;    /* in the device's stack; atomic */
     uint8_t             released;  /* starts must have no effect any more;
                                       stored with the lock, read by streams */
@@ -57,7 +59,6 @@ typedef struct ucp_st_host_op {
     ucs_list_link_t     list;      /* in the device's work */
     uint8_t             is_listed;
     uint8_t             is_running;
-    uint8_t             is_active; /* offered */
     uint8_t             is_bound;  /* the peer has the other half */
     uint8_t             is_revoked;/* receive: no further message is taken */
     uint8_t             release;   /* release the waits once not moving */

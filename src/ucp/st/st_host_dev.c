@@ -45,12 +45,12 @@ void ucp_st_host_dev_push(ucp_st_op_t *op)
     ucp_st_host_dev_t *dev = &op->worker->host;
     ucp_st_op_t *head;
 
-    if (__atomic_exchange_n(&op->host.queued, 1, __ATOMIC_ACQ_REL)) {
+    if (__atomic_exchange_n(&op->host->queued, 1, __ATOMIC_ACQ_REL)) {
         return;
     }
     head = __atomic_load_n(&dev->begun, __ATOMIC_RELAXED);
     do {
-        op->host.next = head;
+        op->host->next = head;
     } while (!__atomic_compare_exchange_n(&dev->begun, &head, op, 1,
                                           __ATOMIC_RELEASE, __ATOMIC_RELAXED));
     ucp_st_service_wake(&dev->service);
@@ -67,9 +67,9 @@ void ucp_st_host_dev_add(ucp_st_op_t *op)
 {
     ucp_st_host_dev_t *dev = &op->worker->host;
 
-    if (!op->host.is_listed) {
-        op->host.is_listed = 1;
-        ucs_list_add_tail(&dev->work, &op->host.list);
+    if ((op->host != NULL) && !op->host->is_listed) {
+        op->host->is_listed = 1;
+        ucs_list_add_tail(&dev->work, &op->host->list);
         ucp_st_host_dev_wake(dev);
     }
 }
@@ -88,9 +88,9 @@ static void ucp_st_host_dev_take_begun(ucp_st_host_dev_t *dev)
 
     op = __atomic_exchange_n(&dev->begun, NULL, __ATOMIC_ACQUIRE);
     for (; op != NULL; op = next) {
-        next = op->host.next;
+        next = op->host->next;
         ucp_st_host_dev_add(op);
-        (void)__atomic_exchange_n(&op->host.queued, 0, __ATOMIC_ACQ_REL);
+        (void)__atomic_exchange_n(&op->host->queued, 0, __ATOMIC_ACQ_REL);
     }
 }
 
@@ -140,16 +140,16 @@ static unsigned ucp_st_host_dev_close_eps(ucp_st_worker_h worker)
 static unsigned ucp_st_host_dev_run_ops(ucp_st_host_dev_t *dev)
 {
     unsigned count = 0;
+    ucp_st_host_op_t *host;
     ucs_list_link_t work;
-    ucp_st_op_t *op;
 
     ucs_list_head_init(&work);
     ucs_list_splice_tail(&work, &dev->work);
     ucs_list_head_init(&dev->work);
     while (!ucs_list_is_empty(&work)) {
-        op = ucs_list_extract_head(&work, ucp_st_op_t, host.list);
-        op->host.is_listed = 0;
-        ucp_st_host_run(op);
+        host = ucs_list_extract_head(&work, ucp_st_host_op_t, list);
+        host->is_listed = 0;
+        ucp_st_host_run(host->op);
         ++count;
     }
     return count;

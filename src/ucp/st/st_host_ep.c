@@ -261,7 +261,8 @@ static int ucp_st_host_dev_is_used(ucp_st_peer_t *peer)
     ucp_st_worker_lock(peer->worker);
     is_used = !ucs_list_is_empty(&peer->rma_ops);
     ucs_list_for_each(op, &peer->ops, peer_list) {
-        is_used |= op->host.is_moving || op->host.is_sending;
+        is_used |= (op->host != NULL) &&
+                   (op->host->is_moving || op->host->is_sending);
     }
     ucp_st_worker_unlock(peer->worker);
     return is_used;

@@ -93,7 +93,7 @@ void ucp_st_match_forget(ucp_st_op_t *op)
     if (key == NULL) {
         return;
     }
-    op->key          = NULL;
+    op->key              = NULL;
     key->count[op->dir] -= !op->freed;
     ucs_list_del(&op->match_list);
     ucs_list_del(&op->key_list);
@@ -236,10 +236,9 @@ static void ucp_st_match_pair(ucp_st_op_t *op, const ucp_st_msg_match_t *msg)
     size_t recv_length = is_send ? msg->length : op->length;
     unsigned lanes     = ucp_st_match_lanes(msg);
 
-    op->remote_id   = msg->op_id;
-    op->msg_length  = send_length;
-    op->recv_length = recv_length;
-    op->mode        = is_send ? op->mode : (ucp_st_mode_t)msg->mode;
+    op->remote_id  = msg->op_id;
+    op->msg_length = send_length;
+    op->mode       = is_send ? op->mode : (ucp_st_mode_t)msg->mode;
     if (send_length > recv_length) {
         ucs_diag("tag 0x%lx: send of %zu bytes for a receive of %zu", op->tag,
                  send_length, recv_length);

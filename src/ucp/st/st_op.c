@@ -333,7 +333,8 @@ static ucs_status_t ucp_st_op_params_check(ucp_st_worker_h worker,
         ucs_error("unknown send mode %d", op->mode);
         return UCS_ERR_INVALID_PARAM;
     }
-    if (op->flags & ~(uint64_t)UCP_ST_OP_FLAGS_ALL) {
+    if ((params->field_mask & UCP_ST_OP_PARAM_FIELD_FLAGS) &&
+        (params->flags & ~(uint64_t)UCP_ST_OP_FLAGS_ALL)) {
         ucs_error("unknown operation flags 0x%lx", params->flags);
         return UCS_ERR_INVALID_PARAM;
     }
@@ -355,7 +356,8 @@ static void ucp_st_op_params_get(ucp_st_op_t *op,
                                                       UCP_ST_PEER_NULL;
     op->tag    = (mask & UCP_ST_OP_PARAM_FIELD_TAG) ? params->tag : 0;
     op->scope  = (mask & UCP_ST_OP_PARAM_FIELD_SCOPE) ? params->scope : 0;
-    op->flags  = (mask & UCP_ST_OP_PARAM_FIELD_FLAGS) ? params->flags : 0;
+    op->flags  = (mask & UCP_ST_OP_PARAM_FIELD_FLAGS) ?
+                 (uint8_t)params->flags : 0;
     op->mode   = ((mask & UCP_ST_OP_PARAM_FIELD_MODE) &&
                   (op->dir == UCP_ST_DIR_SEND)) ? params->mode :
                                                   UCP_ST_MODE_STANDARD;
@@ -400,7 +402,6 @@ static ucs_status_t ucp_st_op_create(ucp_st_worker_h worker, ucp_st_dir_t dir,
     op->worker   = worker;
     op->dir      = dir;
     op->max_uses = UINT64_MAX;
-    ucs_list_head_init(&op->match_list);
     ucs_list_head_init(&op->peer_list);
     ucp_st_op_params_get(op, params);
     status = ucp_st_op_params_check(worker, params, op);

@@ -53,26 +53,30 @@ struct ucp_st_lane_ops;
 typedef struct ucp_st_op {
     ucs_list_link_t     list;       /* in the worker's ops, limbo or zombies */
     ucs_list_link_t     peer_list;  /* in the peer's ops, if it has one */
-    ucs_list_link_t     match_list; /* in the peer's unmatched */
     union {
-        ucs_list_link_t key_list;   /* in its key's local operations */
-        struct ucp_st_trace_op *trace; /* else: st_trace.h's, or NULL */
+        struct { /* while it waits for its counterpart: `key` is set */
+            ucs_list_link_t key_list;   /* in its key's local operations */
+            ucs_list_link_t match_list; /* in the peer's unmatched */
+        };
+        struct { /* else */
+            struct ucp_st_trace_op *trace; /* st_trace.h's, or NULL */
+            uint64_t        told_uses; /* what the peer was told, and when
+                                          (s) */
+            double          told_time;
+        };
     };
-    struct ucp_st_key   *key;       /* while in that list */
+    struct ucp_st_key   *key;
     ucp_st_peer_h       peer;       /* or NULL, or UCP_ST_PEER_ANY */
     uint64_t            id;         /* unique in the worker */
     uint64_t            remote_id;  /* of the counterpart, once matched */
     uint64_t            tag;
     uint64_t            scope;
-    uint64_t            flags;
     void                *buffer;
     size_t              length;     /* of the buffer */
     size_t              msg_length; /* of a use, once paired */
-    size_t              recv_length;/* of the receive's buffer, once paired */
     uint64_t            completed;  /* uses whose completion was reaped */
-    uint64_t            told_uses;  /* what the peer was told, and when (s) */
-    double              told_time;
     ucs_status_t        told_status;
+    uint8_t             flags;      /* UCP_ST_OP_FLAG_* */
     uint8_t             freed;      /* by the user */
     uint8_t             peer_closed;/* the peer's region: it has said so */
     uint8_t             is_told;    /* to the peer, that it ends */
@@ -100,13 +104,13 @@ typedef struct ucp_st_op {
     const struct ucp_st_lane_ops *lane; /* NULL: none chosen, or nothing to
                                            move */
     struct ucp_st_direct_op *direct; /* NULL if that lane holds nothing */
+    ucp_st_host_op_t    *host;      /* the same */
     ucp_st_trig_op_t    trig;
-    ucp_st_host_op_t    host;
 } ucp_st_op_t;
 
 /* A pair, two of them, is to take 1 KiB at most beside what its lane needs,
  * with what an allocator adds */
-_Static_assert(sizeof(ucp_st_op_t) <= 504, "memory of a pair");
+_Static_assert(sizeof(ucp_st_op_t) <= 368, "memory of a pair");
 
 /** Uses that this side has no part in any more. */
 uint64_t ucp_st_op_uses_ended(const ucp_st_op_t *op);
