@@ -325,16 +325,10 @@ void ucp_st_host_run(ucp_st_op_t *op)
 static ucp_st_op_t *ucp_st_host_find(ucp_st_worker_h worker,
                                      const ucp_st_host_hdr_t *header)
 {
-    khash_t(ucp_st_ops) *table = &worker->op_table;
-    khiter_t iter              = kh_get(ucp_st_ops, table, header->op_id);
-    ucp_st_op_t *op;
+    ucp_st_op_t *op = ucp_st_op_get(worker, header->op_id);
 
-    if (iter == kh_end(table)) {
-        return NULL;
-    }
-    op = kh_value(table, iter);
-    if ((op->host == NULL) || op->host->is_revoked || op->host->release ||
-        (op->peer->uuid != header->src)) {
+    if ((op == NULL) || (op->host == NULL) || op->host->is_revoked ||
+        op->host->release || (op->peer->uuid != header->src)) {
         return NULL;
     }
     return op;

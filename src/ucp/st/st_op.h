@@ -77,10 +77,10 @@ typedef struct ucp_st_op {
     uint64_t            completed;  /* uses whose completion was reaped */
     ucs_status_t        told_status;
     uint8_t             flags;      /* UCP_ST_OP_FLAG_* */
-    uint8_t             freed;      /* by the user */
-    uint8_t             peer_closed;/* the peer's region: it has said so */
-    uint8_t             is_told;    /* to the peer, that it ends */
-    uint8_t             is_noticed; /* its service thread was, too */
+    uint8_t             freed : 1;  /* by the user */
+    uint8_t             peer_closed : 1; /* its region: it has said so */
+    uint8_t             is_told : 1;     /* to the peer, that it ends */
+    uint8_t             is_noticed : 1;  /* its service thread was, too */
     uint8_t             lane_order[UCP_ST_PROTO_MAX_LANES]; /* once paired */
     uint8_t             offered;    /* lanes that hold something for it */
     uint8_t             is_exact;   /* what the lane says to be done is final:
@@ -94,7 +94,7 @@ typedef struct ucp_st_op {
     uint8_t             dir;        /* ucp_st_dir_t */
     uint8_t             mode;       /* ucp_st_mode_t; of the send, once matched
                                      */
-    ucp_st_op_state_t   state;
+    uint8_t             state;      /* ucp_st_op_state_t */
     ucp_st_worker_h     worker;
     ucp_st_queue_h      queue;      /* of the last start */
     uint64_t            started;    /* uses, counted when enqueued */
@@ -110,7 +110,7 @@ typedef struct ucp_st_op {
 
 /* A pair, two of them, is to take 1 KiB at most beside what its lane needs,
  * with what an allocator adds */
-_Static_assert(sizeof(ucp_st_op_t) <= 368, "memory of a pair");
+_Static_assert(sizeof(ucp_st_op_t) <= 360, "memory of a pair");
 
 /** Uses that this side has no part in any more. */
 uint64_t ucp_st_op_uses_ended(const ucp_st_op_t *op);

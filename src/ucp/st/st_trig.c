@@ -29,7 +29,7 @@ static const char *ucp_st_trig_protocol(const ucp_st_op_t *op)
         [UCP_ST_TRIG_EAGER]    = "eager-ahead"
     };
 
-    if ((op->trig.plan.num_shares > 1) || (op->trig.parts[0].share.puts > 1)) {
+    if ((op->trig.plan.num_shares > 1) || (op->trig.parts[0].num_puts > 1)) {
         return ucp_st_trig_chunked_name(op);
     }
     return names[op->trig.plan.proto];

@@ -105,37 +105,51 @@ typedef enum {
     UCP_ST_TRIG_ENTRY_LAST
 } ucp_st_trig_entry_t;
 
-/** What an operation has on one NIC. Protected by the worker's lock. */
+/** What an operation has on one NIC. Protected by the worker's lock, but for
+ *  what says otherwise. */
 typedef struct ucp_st_trig_part {
     struct ucp_st_op    *op;
-    ucp_st_trig_rail_t  *rail;
-    /* The work of a use, posted for use after use */
-    uct_trig_op_h       *puts;    /* as many as a use has: */
-    uct_trig_op_h       put;      /* these, if it is one */
-    uct_trig_op_h       word_add;
-    uint64_t            posted[UCP_ST_TRIG_ENTRY_LAST];
-    ucp_st_trig_share_t share;    /* of a message that it carries */
-    uct_trig_doorbell_t doorbell; /* of `start` */
-    uct_ep_h            ep;       /* to the peer */
-    ucp_st_trig_piece_t piece;    /* that the slot is */
+    /* What streams use: */
     ucp_st_trig_slot_t  *slot;
-    ucp_st_trig_piece_t inbox;    /* of an eager-ahead receive */
+    void                *inbox;   /* of an eager-ahead receive */
     uct_trig_cntr_h     start;    /* T or R: streams add to it; or NULL */
-    uct_trig_cntr_h     data;     /* C or D: counts the data */
-    uct_trig_mem_h      mem;      /* what the peer writes; NULL once revoked */
-    uct_trig_mem_h      local;    /* source of puts, where it must be given */
-    uct_trig_rkey_t     remote;   /* where to put */
-    uct_trig_resv_t     resv[UCP_ST_TRIG_ENTRY_LAST];
-    uint64_t            done[UCP_ST_TRIG_ENTRY_LAST]; /* or failed */
-    uint64_t            words;    /* what the word was counted up to, as far as
-                                     that was reaped */
-    uint64_t            unit;     /* what it is counted up by for a use */
-    int                 is_mirrored; /* the word follows `data` by itself */
+    volatile uint64_t   *doorbell;/* of `start`, and how to use it: */
+    uint8_t             doorbell_mode; /* uct_trig_doorbell_mode_t */
+    uint8_t             is_mirrored;   /* the word follows `data` by itself */
+    uint32_t            num_puts; /* writes of the share of a message that it
+                                     carries */
     uint64_t            run;      /* starts, or clear-to-sends, that were
                                      called for; the stream's, read by others */
     struct ucp_st_trig_part *next;/* of those whose use is to be sent with
                                      others: st_trig_coalesce.h */
+    /* The work of a use, posted for use after use: */
+    uint64_t            posted[UCP_ST_TRIG_ENTRY_LAST];
+    uint32_t            pending[UCP_ST_TRIG_ENTRY_LAST]; /* of those, neither
+                                                            done nor failed */
+    uint64_t            words;    /* what the word was counted up to, as far as
+                                     that was reaped */
+    ucp_st_trig_rail_t  *rail;
+    uct_ep_h            ep;       /* to the peer */
+    uct_trig_cntr_h     data;     /* C or D: counts the data */
+    union {
+        uct_trig_op_h   put;      /* where a use has one */
+        uct_trig_op_h   *puts;    /* where it has several, and memory for them
+                                     was there */
+    };
+    uct_trig_op_h       word_add;
+    uct_trig_resv_t     resv[UCP_ST_TRIG_ENTRY_LAST];
+    uct_trig_rkey_t     remote;   /* where to put */
+    uct_trig_mem_h      mem;      /* what the peer writes; NULL once revoked */
+    ucp_st_trig_slab_t  *slot_slab;
+    union {
+        ucp_st_trig_slab_t *inbox_slab; /* of an eager-ahead receive */
+        uct_trig_mem_h  local;    /* of a send: source of puts, where it must be
+                                     given; or NULL */
+    };
 } ucp_st_trig_part_t;
+
+/* A pair has two of them, or more */
+_Static_assert(sizeof(ucp_st_trig_part_t) <= 216, "memory of a pair");
 
 /**
  * Protected by the worker's lock; `halted` is also read by the stream, and

@@ -130,7 +130,7 @@ static void ucp_st_trig_cts_func(void *arg)
 static void *ucp_st_trig_inbox_place(const ucp_st_trig_part_t *part,
                                      uint64_t use)
 {
-    return UCS_PTR_BYTE_OFFSET(part->inbox.address,
+    return UCS_PTR_BYTE_OFFSET(part->inbox,
                                ucp_st_trig_inbox_offset(part->op, use));
 }
 
@@ -166,7 +166,7 @@ static void ucp_st_trig_take_all_func(void *arg)
 
 static int ucp_st_trig_is_called(const ucp_st_trig_part_t *part)
 {
-    return part->doorbell.mode == UCT_TRIG_DOORBELL_CALL;
+    return part->doorbell_mode == UCT_TRIG_DOORBELL_CALL;
 }
 
 /* Add to T or R for the `count`-th time, where the NIC has a trigger address. A
@@ -175,12 +175,11 @@ static int ucp_st_trig_is_called(const ucp_st_trig_part_t *part)
 static void ucp_st_trig_store_cmd(const ucp_st_trig_part_t *part,
                                   uint64_t count, ucs_gstream_cmd_t *cmd)
 {
-    const uct_trig_doorbell_t *doorbell = &part->doorbell;
-    uint64_t weight                     = ucp_st_trig_weight(part->op);
+    uint64_t weight = ucp_st_trig_weight(part->op);
 
     cmd->type           = UCS_GSTREAM_CMD_WRITE64;
-    cmd->u.word.address = doorbell->address;
-    cmd->u.word.value   = (doorbell->mode == UCT_TRIG_DOORBELL_ADD) ?
+    cmd->u.word.address = part->doorbell;
+    cmd->u.word.value   = (part->doorbell_mode == UCT_TRIG_DOORBELL_ADD) ?
                           weight : (count * weight);
 }
 
@@ -219,7 +218,7 @@ static size_t ucp_st_trig_add_words(const ucp_st_op_t *op,
     for (i = 0; i < op->trig.num_parts; ++i) {
         part             = &op->trig.parts[i];
         words[i].address = &part->slot->word;
-        words[i].value   = op->started * part->unit;
+        words[i].value   = op->started * ucp_st_trig_unit(part);
     }
     return op->trig.num_parts;
 }

@@ -338,7 +338,7 @@ static int ucp_st_trig_coalesce_may_join(const ucp_st_op_t *op)
            (op->trig.plan.proto != UCP_ST_TRIG_STANDARD) &&
            (op->msg_length > 0) &&
            (op->msg_length <= op->peer->trig.limits.coalesce_max) &&
-           (op->trig.num_parts == 1) && (op->trig.parts[0].share.puts == 1) &&
+           (op->trig.num_parts == 1) && (op->trig.parts[0].num_puts == 1) &&
            op->trig.parts[0].is_mirrored;
 }
 
@@ -375,7 +375,7 @@ static void *ucp_st_trig_coalesce_dest(const ucp_st_op_t *op, unsigned place)
         return op->freed ? NULL : op->buffer;
     case UCP_ST_TRIG_EAGER:
         return (place >= plan->depth) ? NULL :
-               UCS_PTR_BYTE_OFFSET(op->trig.parts[0].inbox.address,
+               UCS_PTR_BYTE_OFFSET(op->trig.parts[0].inbox,
                                    place * plan->stride);
     default:
         return NULL;

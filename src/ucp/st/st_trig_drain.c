@@ -35,8 +35,7 @@ static int ucp_st_trig_is_reading(const ucp_st_op_t *op)
 
     for (i = 0; (i < op->trig.num_parts) && (op->dir == UCP_ST_DIR_SEND); ++i) {
         part = &op->trig.parts[i];
-        if (part->done[UCP_ST_TRIG_ENTRY_PUT] <
-            part->posted[UCP_ST_TRIG_ENTRY_PUT]) {
+        if (part->pending[UCP_ST_TRIG_ENTRY_PUT] > 0) {
             return 1;
         }
     }
@@ -69,10 +68,9 @@ static void ucp_st_trig_fire_words(ucp_st_op_t *op)
 
     for (i = 0; i < op->trig.num_parts; ++i) {
         part  = &op->trig.parts[i];
-        words = part->posted[UCP_ST_TRIG_ENTRY_WORD] -
-                part->done[UCP_ST_TRIG_ENTRY_WORD];
+        words = part->pending[UCP_ST_TRIG_ENTRY_WORD];
         if (words > 0) {
-            (void)uct_trig_cntr_add(part->data, words * part->share.puts);
+            (void)uct_trig_cntr_add(part->data, words * part->num_puts);
         }
     }
 }
@@ -91,7 +89,7 @@ static void ucp_st_trig_fire_puts(ucp_st_op_t *op)
         part = &op->trig.parts[i];
         puts = ucp_st_trig_puts_per_use(part);
         uses = ucs_div_round_up(part->posted[UCP_ST_TRIG_ENTRY_PUT], puts) -
-               (part->done[UCP_ST_TRIG_ENTRY_PUT] / puts);
+               (ucp_st_trig_done(part, UCP_ST_TRIG_ENTRY_PUT) / puts);
         if (uses > 0) {
             (void)uct_trig_cntr_add(part->start, 3 * uses);
         }

@@ -39,9 +39,9 @@ static void ucp_st_trig_entry_done(ucp_st_trig_part_t *part,
 {
     ucp_st_op_t *op = part->op;
 
-    ++part->done[entry];
+    --part->pending[entry];
     ucp_st_trace_nic(op, UCP_ST_TRACE_REAP, ucp_st_trig_entry_name(op, entry),
-                     part->done[entry]);
+                     ucp_st_trig_done(part, entry));
     if (status != UCS_OK) {
         ucp_st_op_fail(op, status);
     }
@@ -91,7 +91,8 @@ static uint64_t ucp_st_trig_uses_counted(const ucp_st_trig_op_t *trig)
     unsigned i;
 
     for (i = 0; i < trig->num_parts; ++i) {
-        uses = ucs_min(uses, trig->parts[i].words / trig->parts[i].unit);
+        uses = ucs_min(uses, trig->parts[i].words /
+                             ucp_st_trig_unit(&trig->parts[i]));
     }
     return uses;
 }
@@ -109,7 +110,8 @@ static void ucp_st_trig_word_counted(ucp_st_trig_part_t *part)
 static int ucp_st_trig_is_chunk(const ucp_st_trig_part_t *part)
 {
     return (part != part->op->trig.parts) ||
-           ((part->done[UCP_ST_TRIG_ENTRY_PUT] % part->share.puts) != 0);
+           ((ucp_st_trig_done(part, UCP_ST_TRIG_ENTRY_PUT) %
+             part->num_puts) != 0);
 }
 
 static void ucp_st_trig_put_done(void *arg, ucs_status_t status)
@@ -175,16 +177,17 @@ static void ucp_st_trig_fill_data(const ucp_st_trig_part_t *part, size_t chunk,
 {
     const ucp_st_op_t *op = part->op;
     size_t offset         = chunk * op->trig.plan.put_max;
+    size_t length         = ucp_st_trig_length(part);
 
-    if (part->share.length == 0) {
+    put->local = part->local;
+    if (length == 0) {
         put->buffer = &part->slot->pad;
         put->length = 1;
         return;
     }
     put->buffer       = UCS_PTR_BYTE_OFFSET(op->buffer,
-                                            part->share.offset + offset);
-    put->length       = ucs_min(part->share.length - offset,
-                                op->trig.plan.put_max);
+                                            ucp_st_trig_offset(part) + offset);
+    put->length       = ucs_min(length - offset, op->trig.plan.put_max);
     put->remote_addr += offset;
 }
 
@@ -196,7 +199,6 @@ static void ucp_st_trig_fill_put(ucp_st_trig_part_t *part, size_t chunk,
     *put = (uct_trig_put_t){
         .buffer      = &part->slot->pad,
         .length      = sizeof(part->slot->pad),
-        .local       = part->local,
         .remote_addr = part->remote.address,
         .rkey        = part->remote
     };
@@ -219,7 +221,7 @@ static void ucp_st_trig_fill_word(ucp_st_trig_part_t *part,
     *atomic = (uct_trig_atomic_t){
         .value       = 1,
         .remote_addr = (uintptr_t)&part->slot->word,
-        .rkey        = part->piece.slab->rkey
+        .rkey        = part->slot_slab->rkey
     };
     *deferred = (uct_trig_deferred_t){
         .trigger = part->data,
@@ -234,18 +236,21 @@ static ucs_status_t ucp_st_trig_entries_create_puts(ucp_st_trig_part_t *part)
     size_t count        = ucp_st_trig_puts_per_use(part);
     ucs_status_t status = UCS_OK;
     uct_trig_deferred_t deferred;
+    uct_trig_op_h *puts;
     uct_trig_put_t put;
     size_t i;
 
-    part->puts = (count == 1) ? &part->put :
-                                calloc(count, sizeof(*part->puts));
-    if (part->puts == NULL) {
+    if (count > 1) {
+        part->puts = calloc(count, sizeof(*part->puts));
+    }
+    puts = ucp_st_trig_puts(part);
+    if (puts == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
     for (i = 0; (i < count) && (status == UCS_OK); ++i) {
         ucp_st_trig_fill_put(part, i, &put, &deferred);
         status = uct_trig_op_create_put(part->ep, &put, &deferred,
-                                        &part->puts[i]);
+                                        &puts[i]);
     }
     return status;
 }
@@ -279,13 +284,14 @@ static void ucp_st_trig_entry_destroy(uct_trig_op_h entry)
 
 void ucp_st_trig_entries_destroy(ucp_st_trig_part_t *part)
 {
+    size_t count        = ucp_st_trig_puts_per_use(part);
+    uct_trig_op_h *puts = ucp_st_trig_puts(part);
     size_t i;
 
-    for (i = 0; (part->puts != NULL) && (i < ucp_st_trig_puts_per_use(part));
-         ++i) {
-        ucp_st_trig_entry_destroy(part->puts[i]);
+    for (i = 0; (puts != NULL) && (i < count); ++i) {
+        ucp_st_trig_entry_destroy(puts[i]);
     }
-    if (part->puts != &part->put) {
+    if (count > 1) {
         free(part->puts);
     }
     ucp_st_trig_entry_destroy(part->word_add);
@@ -333,8 +339,8 @@ static ucs_status_t ucp_st_trig_entry_post_put(ucp_st_trig_part_t *part,
     ucs_status_t status;
     uct_trig_put_t put;
 
-    status = ucp_st_trig_entry_post_own(part, part->puts[chunk], threshold,
-                                        offset);
+    status = ucp_st_trig_entry_post_own(part, ucp_st_trig_puts(part)[chunk],
+                                        threshold, offset);
     if (status != UCS_ERR_BUSY) {
         return status;
     }
@@ -354,7 +360,7 @@ static ucs_status_t ucp_st_trig_entry_post_put(ucp_st_trig_part_t *part,
 static ucs_status_t ucp_st_trig_entry_post_word(ucp_st_trig_part_t *part,
                                                 uint64_t use)
 {
-    uint64_t threshold = use * part->share.puts;
+    uint64_t threshold = use * part->num_puts;
     uct_trig_deferred_t deferred;
     uct_trig_atomic_t atomic;
     ucs_status_t status;
@@ -387,6 +393,7 @@ ucs_status_t ucp_st_trig_entry_post(ucp_st_trig_part_t *part,
              ucp_st_trig_entry_post_word(part, index + 1);
     if (status == UCS_OK) {
         ++part->posted[entry];
+        ++part->pending[entry];
         ucp_st_trace_nic(part->op, UCP_ST_TRACE_POST,
                          ucp_st_trig_entry_name(part->op, entry), index + 1);
     }

@@ -36,14 +36,16 @@ static int ucp_st_trig_is_target(const ucp_st_op_t *op)
 static ucs_status_t ucp_st_trig_pieces_get(ucp_st_trig_part_t *part)
 {
     ucp_st_trig_pool_t *pool = &part->rail->pool;
+    ucp_st_trig_piece_t slot, inbox;
     ucs_status_t status;
 
     status = ucp_st_trig_pool_get(pool, part->rail->iface, sizeof(*part->slot),
-                                  &part->piece);
+                                  &slot);
     if (status != UCS_OK) {
         return status;
     }
-    part->slot       = part->piece.address;
+    part->slot       = slot.address;
+    part->slot_slab  = slot.slab;
     part->slot->word = 0;
     part->slot->pad  = 0;
     if (!ucp_st_trig_has_inbox(part->op)) {
@@ -51,33 +53,35 @@ static ucs_status_t ucp_st_trig_pieces_get(ucp_st_trig_part_t *part)
     }
     status = ucp_st_trig_pool_get(pool, part->rail->iface,
                                   ucp_st_trig_inbox_length(part->op),
-                                  &part->inbox);
+                                  &inbox);
     if (status != UCS_OK) {
-        ucp_st_trig_pool_put(pool, &part->piece, sizeof(*part->slot));
+        ucp_st_trig_pool_put(pool, &slot, sizeof(*part->slot));
+        return status;
     }
-    return status;
+    part->inbox      = inbox.address;
+    part->inbox_slab = inbox.slab;
+    return UCS_OK;
 }
 
 static void ucp_st_trig_pieces_put(ucp_st_trig_part_t *part)
 {
-    ucp_st_trig_pool_t *pool = &part->rail->pool;
+    ucp_st_trig_pool_t *pool  = &part->rail->pool;
+    ucp_st_trig_piece_t slot  = {part->slot, part->slot_slab};
+    ucp_st_trig_piece_t inbox = {part->inbox, part->inbox_slab};
 
     if (ucp_st_trig_has_inbox(part->op)) {
-        ucp_st_trig_pool_put(pool, &part->inbox,
-                             ucp_st_trig_inbox_length(part->op));
+        ucp_st_trig_pool_put(pool, &inbox, ucp_st_trig_inbox_length(part->op));
     }
-    ucp_st_trig_pool_put(pool, &part->piece, sizeof(*part->slot));
+    ucp_st_trig_pool_put(pool, &slot, sizeof(*part->slot));
 }
 
 /* Where the NIC wakes the streams that wait for what it stores, a word that
  * follows the counter spares the deferred operation that would count it up */
 static void ucp_st_trig_mirror(ucp_st_trig_part_t *part)
 {
-    part->unit = 1;
     if (part->op->worker->trig.helped &&
         (uct_trig_cntr_mirror(part->data, &part->slot->word) == UCS_OK)) {
         part->is_mirrored = 1;
-        part->unit        = part->share.puts;
     }
 }
 
@@ -85,6 +89,7 @@ static void ucp_st_trig_mirror(ucp_st_trig_part_t *part)
 static ucs_status_t ucp_st_trig_cntrs_create(ucp_st_trig_part_t *part)
 {
     uct_iface_h iface = part->rail->iface;
+    uct_trig_doorbell_t doorbell;
     ucs_status_t status;
 
     status = uct_trig_cntr_create(iface, &part->data);
@@ -100,7 +105,9 @@ static ucs_status_t ucp_st_trig_cntrs_create(ucp_st_trig_part_t *part)
         (void)uct_trig_cntr_destroy(part->data);
         return status;
     }
-    uct_trig_cntr_doorbell(part->start, &part->doorbell);
+    uct_trig_cntr_doorbell(part->start, &doorbell);
+    part->doorbell      = doorbell.address;
+    part->doorbell_mode = doorbell.mode;
     return UCS_OK;
 }
 
@@ -151,8 +158,8 @@ static ucs_status_t ucp_st_trig_local_reg(ucp_st_trig_part_t *part)
 {
     const ucp_st_op_t *op = part->op;
     void *address         = UCS_PTR_BYTE_OFFSET(op->buffer,
-                                                part->share.offset);
-    size_t length         = part->share.length;
+                                                ucp_st_trig_offset(part));
+    size_t length         = ucp_st_trig_length(part);
 
     if ((op->dir != UCP_ST_DIR_SEND) ||
         !(part->rail->attr.flags & UCT_TRIG_IFACE_FLAG_LOCAL_MEM)) {
@@ -166,6 +173,13 @@ static ucs_status_t ucp_st_trig_local_reg(ucp_st_trig_part_t *part)
                             &part->local);
 }
 
+static void ucp_st_trig_local_dereg(ucp_st_trig_part_t *part)
+{
+    if ((part->op->dir == UCP_ST_DIR_SEND) && (part->local != NULL)) {
+        (void)uct_trig_mem_dereg(part->local);
+    }
+}
+
 /* What the peer writes: a send's clear-to-send word, counted by the counter
  * that starts the send; a receive's data, counted by D. An empty send writes a
  * byte, which is not for the user's buffer. */
@@ -174,8 +188,8 @@ static ucs_status_t ucp_st_trig_mem_reg(ucp_st_trig_part_t *part)
     const ucp_st_op_t *op = part->op;
     int is_send           = (op->dir == UCP_ST_DIR_SEND);
     void *address         = UCS_PTR_BYTE_OFFSET(op->buffer,
-                                                part->share.offset);
-    size_t length         = part->share.length;
+                                                ucp_st_trig_offset(part));
+    size_t length         = ucp_st_trig_length(part);
 
     if (!ucp_st_trig_is_target(op)) {
         return UCS_OK;
@@ -184,7 +198,7 @@ static ucs_status_t ucp_st_trig_mem_reg(ucp_st_trig_part_t *part)
         address = &part->slot->pad;
         length  = sizeof(part->slot->pad);
     } else if (ucp_st_trig_has_inbox(op)) {
-        address = part->inbox.address;
+        address = part->inbox;
         length  = ucp_st_trig_inbox_length(op);
     }
     /* Also where the memory is registered already: this key is for the pair
@@ -220,9 +234,7 @@ static ucs_status_t ucp_st_trig_part_init(ucp_st_trig_part_t *part)
     return UCS_OK;
 
 err_local:
-    if (part->local != NULL) {
-        (void)uct_trig_mem_dereg(part->local);
-    }
+    ucp_st_trig_local_dereg(part);
 err_resv:
     ucp_st_trig_unreserve(part);
 err_cntrs:
@@ -245,9 +257,7 @@ static void ucp_st_trig_part_cleanup(ucp_st_trig_part_t *part)
 {
     ucp_st_trig_part_revoke(part);
     ucp_st_trig_entries_destroy(part);
-    if (part->local != NULL) {
-        (void)uct_trig_mem_dereg(part->local);
-    }
+    ucp_st_trig_local_dereg(part);
     ucp_st_trig_unreserve(part);
     ucp_st_trig_cntrs_destroy(part);
     ucp_st_trig_pieces_put(part);
@@ -266,6 +276,7 @@ static ucs_status_t ucp_st_trig_parts_init(ucp_st_op_t *op)
 {
     ucp_st_trig_op_t *trig = &op->trig;
     ucs_status_t status    = UCS_OK;
+    ucp_st_trig_share_t share;
     ucp_st_trig_part_t *part;
     unsigned i;
 
@@ -274,11 +285,12 @@ static ucs_status_t ucp_st_trig_parts_init(ucp_st_op_t *op)
         return UCS_ERR_NO_MEMORY;
     }
     for (i = 0; (i < trig->plan.num_shares) && (status == UCS_OK); ++i) {
-        part     = &trig->parts[i];
-        part->op = op;
-        ucp_st_trig_plan_share(&trig->plan, i, &part->share);
-        part->rail       = &op->worker->trig.rails[part->share.rail];
-        part->ep         = op->peer->trig.ep[part->share.rail];
+        ucp_st_trig_plan_share(&trig->plan, i, &share);
+        part             = &trig->parts[i];
+        part->op         = op;
+        part->num_puts   = ucs_min(share.puts, UINT32_MAX);
+        part->rail       = &op->worker->trig.rails[share.rail];
+        part->ep         = op->peer->trig.ep[share.rail];
         status           = ucp_st_trig_part_init(part);
         trig->num_parts += (status == UCS_OK);
     }
@@ -371,7 +383,7 @@ static uint64_t ucp_st_trig_uses_of(const ucp_st_op_t *op, uint64_t uses)
         if (word >= UCP_ST_RELEASE) {
             return 0;
         }
-        uses = ucs_min(uses, word / part->unit);
+        uses = ucs_min(uses, word / ucp_st_trig_unit(part));
     }
     return uses;
 }
@@ -412,7 +424,7 @@ uint64_t ucp_st_trig_uses_begun(const ucp_st_op_t *op)
     }
     for (i = 0; i < op->trig.num_parts; ++i) {
         part = &op->trig.parts[i];
-        if (part->doorbell.mode == UCT_TRIG_DOORBELL_CALL) {
+        if (part->doorbell_mode == UCT_TRIG_DOORBELL_CALL) {
             uses = ucs_min(uses, __atomic_load_n(&part->run, __ATOMIC_RELAXED));
         }
     }
@@ -439,7 +451,7 @@ int ucp_st_trig_is_busy(const ucp_st_op_t *op)
             return 1;
         }
         for (entry = 0; entry < UCP_ST_TRIG_ENTRY_LAST; ++entry) {
-            if (part->done[entry] < part->posted[entry]) {
+            if (part->pending[entry] > 0) {
                 return 1;
             }
         }

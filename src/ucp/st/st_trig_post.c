@@ -53,7 +53,6 @@ static ucs_status_t ucp_st_trig_post_to_lost(ucp_st_trig_part_t *part,
     }
     ucp_st_leave_lost(part->op->peer, status);
     ++part->posted[UCP_ST_TRIG_ENTRY_PUT];
-    ++part->done[UCP_ST_TRIG_ENTRY_PUT];
     return UCS_OK;
 }
 
@@ -136,7 +135,7 @@ static int ucp_st_trig_exceeds(const ucp_st_op_t *op, uint64_t uses)
 {
     const ucp_st_trig_part_t *part = &op->trig.parts[0];
 
-    return (uses * ucs_max(part->share.puts, 3)) > part->rail->attr.max_count;
+    return (uses * ucs_max(part->num_puts, 3)) > part->rail->attr.max_count;
 }
 
 ucs_status_t ucp_st_trig_post(ucp_st_op_t *op, uint64_t uses)

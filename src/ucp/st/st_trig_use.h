@@ -20,7 +20,44 @@ static inline int ucp_st_trig_has_put(const ucp_st_op_t *op)
  *  one clear-to-send. */
 static inline size_t ucp_st_trig_puts_per_use(const ucp_st_trig_part_t *part)
 {
-    return (part->op->dir == UCP_ST_DIR_SEND) ? part->share.puts : 1;
+    return (part->op->dir == UCP_ST_DIR_SEND) ? part->num_puts : 1;
+}
+
+/** Those of the part's puts that are not posted again for each use: as many as
+ *  a use has. NULL if there was no memory for them. */
+static inline uct_trig_op_h *ucp_st_trig_puts(ucp_st_trig_part_t *part)
+{
+    return (ucp_st_trig_puts_per_use(part) == 1) ? &part->put : part->puts;
+}
+
+/** What the part's word is counted up by for a use. */
+static inline uint64_t ucp_st_trig_unit(const ucp_st_trig_part_t *part)
+{
+    return part->is_mirrored ? part->num_puts : 1;
+}
+
+/** Of the message, from which byte on the part carries it. */
+static inline size_t ucp_st_trig_offset(const ucp_st_trig_part_t *part)
+{
+    const ucp_st_trig_op_t *trig = &part->op->trig;
+
+    return (size_t)(part - trig->parts) * trig->plan.share;
+}
+
+/** How many bytes of it. */
+static inline size_t ucp_st_trig_length(const ucp_st_trig_part_t *part)
+{
+    const ucp_st_trig_plan_t *plan = &part->op->trig.plan;
+    size_t rest                    = plan->length - ucp_st_trig_offset(part);
+
+    return (rest < plan->share) ? rest : plan->share;
+}
+
+/** Puts, or additions to the word, that are done or failed. */
+static inline uint64_t ucp_st_trig_done(const ucp_st_trig_part_t *part,
+                                        ucp_st_trig_entry_t entry)
+{
+    return part->posted[entry] - part->pending[entry];
 }
 
 /** Non-zero for a receive whose data goes to an inbox. */
