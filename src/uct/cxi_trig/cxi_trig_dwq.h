@@ -37,12 +37,12 @@ typedef struct uct_trig_op {
     uct_trig_mem_h               local;  /**< Of the buffer; may be NULL */
     uint64_t                     offset; /**< If kept: in the address */
     uint64_t                     room;   /**< If kept: the highest one */
-    uint8_t                      is_kept;      /**< Its owner posts it again */
-    uint8_t                      is_abandoned; /**< But the provider's still */
     struct uct_cxi_trig_dwq_slot *slot;  /**< Of the counting back-end, ... */
     ucs_list_link_t              list;   /**< ... and those that have one */
     uct_trig_deferred_t          deferred;
     uint8_t                      is_posted;
+    uint8_t                      is_kept;      /**< Its owner posts it again */
+    uint8_t                      is_abandoned; /**< But the provider's still */
     union {
         struct { /* Or a get, from target to source */
             struct iovec      source;
@@ -58,6 +58,9 @@ typedef struct uct_trig_op {
         } atomic;
     };
 } uct_cxi_trig_dwq_op_t;
+
+/* Six cache lines, with what a pool adds; a message has up to two of them */
+_Static_assert(sizeof(uct_cxi_trig_dwq_op_t) <= 376, "memory of an operation");
 
 
 /** A way to learn of completions. Every slot is filled. */
