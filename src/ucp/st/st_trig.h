@@ -116,6 +116,8 @@ typedef struct ucp_st_trig_part {
     volatile uint64_t   *doorbell;/* of `start`, and how to use it: */
     uint8_t             doorbell_mode; /* uct_trig_doorbell_mode_t */
     uint8_t             is_mirrored;   /* the word follows `data` by itself */
+    uint8_t             is_offset;     /* addresses of `remote` count from its
+                                          first byte */
     uint32_t            num_puts; /* writes of the share of a message that it
                                      carries */
     uint64_t            run;      /* starts, or clear-to-sends, that were
@@ -138,7 +140,11 @@ typedef struct ucp_st_trig_part {
     };
     uct_trig_op_h       word_add;
     uct_trig_resv_t     resv[UCP_ST_TRIG_ENTRY_LAST];
-    uct_trig_rkey_t     remote;   /* where to put */
+    struct { /* where to put: ucp_st_trig_remote() */
+        uint64_t        key;
+        uint64_t        address;
+        uint64_t        length;
+    } remote;
     uct_trig_mem_h      mem;      /* what the peer writes; NULL once revoked */
     ucp_st_trig_slab_t  *slot_slab;
     union {
@@ -149,7 +155,7 @@ typedef struct ucp_st_trig_part {
 } ucp_st_trig_part_t;
 
 /* A pair has two of them, or more */
-_Static_assert(sizeof(ucp_st_trig_part_t) <= 216, "memory of a pair");
+_Static_assert(sizeof(ucp_st_trig_part_t) <= 200, "memory of a pair");
 
 /**
  * Protected by the worker's lock; `halted` is also read by the stream, and

@@ -200,7 +200,7 @@ static void ucp_st_trig_fill_put(ucp_st_trig_part_t *part, size_t chunk,
         .buffer      = &part->slot->pad,
         .length      = sizeof(part->slot->pad),
         .remote_addr = part->remote.address,
-        .rkey        = part->remote
+        .rkey        = ucp_st_trig_remote(part)
     };
     *deferred = (uct_trig_deferred_t){
         .trigger = part->start,

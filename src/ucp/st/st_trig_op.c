@@ -335,14 +335,30 @@ ucs_status_t ucp_st_trig_offer(ucp_st_op_t *op, void *blob, size_t *length_p)
     return UCS_OK;
 }
 
+static ucs_status_t ucp_st_trig_remote_get(ucp_st_trig_part_t *part,
+                                           const ucp_st_trig_region_t *region)
+{
+    uct_trig_rkey_t rkey;
+    ucs_status_t status;
+
+    status = uct_trig_rkey_unpack(region->rkey, sizeof(region->rkey), &rkey);
+    if (status != UCS_OK) {
+        return status;
+    }
+    part->remote.key     = rkey.key;
+    part->remote.address = rkey.address;
+    part->remote.length  = rkey.length;
+    part->is_offset      = (rkey.base != 0);
+    return UCS_OK;
+}
+
 static ucs_status_t ucp_st_trig_part_bind(ucp_st_trig_part_t *part,
                                           const ucp_st_trig_region_t *region)
 {
     ucs_status_t status = UCS_OK;
 
     if (ucp_st_trig_has_put(part->op)) {
-        status = uct_trig_rkey_unpack(region->rkey, sizeof(region->rkey),
-                                      &part->remote);
+        status = ucp_st_trig_remote_get(part, region);
     }
     return (status == UCS_OK) ? ucp_st_trig_entries_create(part) : status;
 }

@@ -30,6 +30,17 @@ static inline uct_trig_op_h *ucp_st_trig_puts(ucp_st_trig_part_t *part)
     return (ucp_st_trig_puts_per_use(part) == 1) ? &part->put : part->puts;
 }
 
+/** The region to put to. */
+static inline uct_trig_rkey_t ucp_st_trig_remote(const ucp_st_trig_part_t *part)
+{
+    return (uct_trig_rkey_t){
+        .key     = part->remote.key,
+        .address = part->remote.address,
+        .length  = part->remote.length,
+        .base    = part->is_offset ? part->remote.address : 0
+    };
+}
+
 /** What the part's word is counted up by for a use. */
 static inline uint64_t ucp_st_trig_unit(const ucp_st_trig_part_t *part)
 {
