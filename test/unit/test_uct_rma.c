@@ -219,10 +219,18 @@ static void test_get_bcopy(void)
     close_all(&pair);
 }
 
-/* Done at once: nothing is told later */
+static size_t pack_nothing(void *dest, void *arg)
+{
+    (void)dest;
+    ++*(int*)arg;
+    return 0;
+}
+
+/* Done at once: nothing is told later, and no key is needed */
 static void test_empty(void)
 {
     uct_iov_t iov = {.buffer = NULL, .length = 0, .count = 1};
+    int packed    = 0;
     static unpacked_t unpacked;
     uct_done_t done;
     uct_pair_t pair;
@@ -231,14 +239,17 @@ static void test_empty(void)
     uct_done_init(&done, 1);
     CU_ASSERT(uct_ep_put_zcopy(pair.a.peer, &iov, 1, uct_region_at(&region, 0),
                                region.rkey.rkey, &done.comp) == UCS_OK);
-    CU_ASSERT(uct_ep_get_zcopy(pair.a.peer, &iov, 1, uct_region_at(&region, 0),
-                               region.rkey.rkey, &done.comp) == UCS_OK);
-    CU_ASSERT(uct_ep_put_zcopy(pair.a.peer, NULL, 0, uct_region_at(&region, 0),
-                               region.rkey.rkey, &done.comp) == UCS_OK);
-    CU_ASSERT(uct_ep_get_bcopy(pair.a.peer, unpack, &unpacked, 0,
-                               uct_region_at(&region, 0), region.rkey.rkey,
+    CU_ASSERT(uct_ep_put_zcopy(pair.a.peer, &iov, 1, 0, UCT_INVALID_RKEY,
                                &done.comp) == UCS_OK);
+    CU_ASSERT(uct_ep_get_zcopy(pair.a.peer, &iov, 1, 0, UCT_INVALID_RKEY,
+                               &done.comp) == UCS_OK);
+    CU_ASSERT(uct_ep_put_zcopy(pair.a.peer, NULL, 0, 0, UCT_INVALID_RKEY,
+                               &done.comp) == UCS_OK);
+    CU_ASSERT(uct_ep_get_bcopy(pair.a.peer, unpack, &unpacked, 0, 0,
+                               UCT_INVALID_RKEY, &done.comp) == UCS_OK);
     CU_ASSERT((unpacked.calls == 1) && (unpacked.length == 0));
+    CU_ASSERT((uct_ep_put_bcopy(pair.a.peer, pack_nothing, &packed, 0,
+                                UCT_INVALID_RKEY) == 0) && (packed == 1));
     CU_ASSERT(uct_ep_put_short(pair.a.peer, NULL, 0, 0, UCT_INVALID_RKEY) ==
               UCS_OK);
     CU_ASSERT(uct_pair_flush(&pair, pair.a.peer) == UCS_OK);

@@ -199,12 +199,12 @@ static ucs_status_t uct_cxi_trig_amo_start(uct_ep_h uct_ep,
         return UCS_ERR_UNSUPPORTED;
     }
 
-    status = uct_cxi_trig_tx_get_remote(ep, kind, args->remote_addr, args->rkey,
-                                        &op);
+    status = uct_cxi_trig_tx_get(ep, kind, &op);
     if (status != UCS_OK) {
         return status;
     }
 
+    uct_cxi_trig_tx_set_remote(op, args->remote_addr, args->rkey);
     op->amo.type    = type;
     op->amo.op      = uct_cxi_trig_amo_ops[args->opcode];
     op->amo.operand = args->operand;

@@ -126,14 +126,14 @@ ucs_status_t uct_cxi_trig_ep_put_short(uct_ep_h uct_ep, const void *buffer,
         return uct_cxi_trig_am_probe(ep);
     }
 
-    status = uct_cxi_trig_tx_get_remote(ep, &uct_cxi_trig_rma_put_copied,
-                                        remote_addr, rkey, &op);
+    status = uct_cxi_trig_tx_get(ep, &uct_cxi_trig_rma_put_copied, &op);
     if (status != UCS_OK) {
         return status;
     }
 
     memcpy(op->payload, buffer, length);
     UCT_TL_EP_STAT_OP(&ep->super, PUT, SHORT, length);
+    uct_cxi_trig_tx_set_remote(op, remote_addr, rkey);
     uct_cxi_trig_rma_use_payload(op, length);
     return uct_cxi_trig_tx_send(op, length);
 }
@@ -147,8 +147,7 @@ ssize_t uct_cxi_trig_ep_put_bcopy(uct_ep_h uct_ep, uct_pack_callback_t pack_cb,
     ucs_status_t status;
     size_t length;
 
-    status = uct_cxi_trig_tx_get_remote(ep, &uct_cxi_trig_rma_put_copied,
-                                        remote_addr, rkey, &op);
+    status = uct_cxi_trig_tx_get(ep, &uct_cxi_trig_rma_put_copied, &op);
     if (status != UCS_OK) {
         return status;
     }
@@ -160,6 +159,7 @@ ssize_t uct_cxi_trig_ep_put_bcopy(uct_ep_h uct_ep, uct_pack_callback_t pack_cb,
         return 0;
     }
 
+    uct_cxi_trig_tx_set_remote(op, remote_addr, rkey);
     uct_cxi_trig_rma_use_payload(op, length);
     status = uct_cxi_trig_tx_send(op, length);
     return (status == UCS_OK) ? (ssize_t)length : (ssize_t)status;
@@ -178,8 +178,7 @@ ucs_status_t uct_cxi_trig_ep_get_bcopy(uct_ep_h uct_ep,
     UCT_CHECK_LENGTH(length, 0, uct_cxi_trig_ep_iface(ep)->seg_size,
                      "get_bcopy");
 
-    status = uct_cxi_trig_tx_get_remote(ep, &uct_cxi_trig_rma_get_copied,
-                                        remote_addr, rkey, &op);
+    status = uct_cxi_trig_tx_get(ep, &uct_cxi_trig_rma_get_copied, &op);
     if (status != UCS_OK) {
         return status;
     }
@@ -191,6 +190,7 @@ ucs_status_t uct_cxi_trig_ep_get_bcopy(uct_ep_h uct_ep,
         return UCS_OK;
     }
 
+    uct_cxi_trig_tx_set_remote(op, remote_addr, rkey);
     uct_cxi_trig_rma_use_payload(op, length);
     op->rma.unpack = unpack_cb;
     op->rma.arg    = arg;
@@ -209,8 +209,7 @@ static ucs_status_t uct_cxi_trig_rma_zcopy(uct_cxi_trig_ep_t *ep,
     UCT_CHECK_IOV_SIZE(args->iovcnt, iface->caps.max_iov, "put or get zcopy");
     UCT_CHECK_LENGTH(length, 0, iface->caps.max_zcopy, "put or get zcopy");
 
-    status = uct_cxi_trig_tx_get_remote(ep, kind, args->remote_addr, args->rkey,
-                                        &op);
+    status = uct_cxi_trig_tx_get(ep, kind, &op);
     if (status != UCS_OK) {
         return status;
     }
@@ -219,6 +218,7 @@ static ucs_status_t uct_cxi_trig_rma_zcopy(uct_cxi_trig_ep_t *ep,
         return UCS_OK;
     }
 
+    uct_cxi_trig_tx_set_remote(op, args->remote_addr, args->rkey);
     op->rma.iov.count = 0;
     uct_cxi_trig_tx_add_iov(iface, &op->rma.iov, args->iov, args->iovcnt);
     return uct_cxi_trig_tx_start(op, length, args->comp);

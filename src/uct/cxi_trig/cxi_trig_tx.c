@@ -192,21 +192,6 @@ ucs_status_t uct_cxi_trig_tx_get(uct_cxi_trig_ep_t *ep,
     return UCS_OK;
 }
 
-ucs_status_t uct_cxi_trig_tx_get_remote(uct_cxi_trig_ep_t *ep,
-                                        const uct_cxi_trig_tx_kind_t *kind,
-                                        uint64_t remote_addr, uct_rkey_t rkey,
-                                        uct_cxi_trig_tx_op_t **op_p)
-{
-    const uct_trig_rkey_t *region = (const void*)(uintptr_t)rkey;
-    ucs_status_t status           = uct_cxi_trig_tx_get(ep, kind, op_p);
-
-    if (status == UCS_OK) {
-        (*op_p)->remote.addr = remote_addr - region->base;
-        (*op_p)->remote.key  = region->key;
-    }
-    return status;
-}
-
 static void *uct_cxi_trig_tx_desc(const uct_cxi_trig_iface_t *iface,
                                   const uct_iov_t *iov)
 {

@@ -18,6 +18,7 @@
 #include "cxi_trig_pending.h"
 #include "cxi_trig_proto.h"
 #include "cxi_trig_req.h"
+#include "uct_trig.h"
 
 #include <rdma/fi_atomic.h>
 
@@ -126,13 +127,18 @@ ucs_status_t uct_cxi_trig_tx_get(uct_cxi_trig_ep_t *ep,
                                  uct_cxi_trig_tx_op_t **op_p);
 
 /**
- * Take a descriptor for an operation on remote memory. The provider checks key
- * and range; wrong ones fail the endpoint.
+ * Name the remote memory of an operation; an empty one has none. The provider
+ * checks key and range; wrong ones fail the endpoint.
  */
-ucs_status_t uct_cxi_trig_tx_get_remote(uct_cxi_trig_ep_t *ep,
-                                        const uct_cxi_trig_tx_kind_t *kind,
-                                        uint64_t remote_addr, uct_rkey_t rkey,
-                                        uct_cxi_trig_tx_op_t **op_p);
+static inline void uct_cxi_trig_tx_set_remote(uct_cxi_trig_tx_op_t *op,
+                                              uint64_t remote_addr,
+                                              uct_rkey_t rkey)
+{
+    const uct_trig_rkey_t *region = (const void*)(uintptr_t)rkey;
+
+    op->remote.addr = remote_addr - region->base;
+    op->remote.key  = region->key;
+}
 
 /**
  * Name the user's memory in @a dest, behind what it has; empty pieces are left
