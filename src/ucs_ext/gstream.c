@@ -387,12 +387,8 @@ void ucs_gstream_wake(const volatile uint64_t *address)
 void ucs_gstream_wake_all(const volatile uint64_t *const *addresses,
                           size_t count)
 {
-    size_t i;
-
     gstream_sleep_fence();
-    for (i = 0; i < count; ++i) {
-        gstream_sleep_wake(addresses[i]);
-    }
+    gstream_sleep_wake_all(addresses, count);
 }
 
 void ucs_gstream_bell_ring(ucs_gstream_bell_t *bell)

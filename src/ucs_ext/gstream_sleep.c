@@ -24,6 +24,7 @@ typedef struct gstream_sleep_bucket {
 
 static struct {
     pthread_mutex_t        lock;
+    _Atomic uint32_t       count; /* of all buckets together */
     gstream_sleep_bucket_t buckets[GSTREAM_SLEEP_BUCKETS];
 } gstream_sleep_table = {
     .lock = PTHREAD_MUTEX_INITIALIZER
@@ -46,6 +47,7 @@ void gstream_sleeper_add(gstream_sleeper_t *sleeper)
     pthread_mutex_lock(&gstream_sleep_table.lock);
     ucs_hlist_add_tail(&bucket->sleepers, &sleeper->link);
     atomic_fetch_add(&bucket->count, 1);
+    atomic_fetch_add(&gstream_sleep_table.count, 1);
     pthread_mutex_unlock(&gstream_sleep_table.lock);
 }
 
@@ -56,6 +58,7 @@ void gstream_sleeper_remove(gstream_sleeper_t *sleeper)
     pthread_mutex_lock(&gstream_sleep_table.lock);
     ucs_hlist_del(&bucket->sleepers, &sleeper->link);
     atomic_fetch_sub(&bucket->count, 1);
+    atomic_fetch_sub(&gstream_sleep_table.count, 1);
     pthread_mutex_unlock(&gstream_sleep_table.lock);
 }
 
@@ -129,4 +132,18 @@ void gstream_sleep_wake(const volatile uint64_t *address)
         }
     }
     pthread_mutex_unlock(&gstream_sleep_table.lock);
+}
+
+void gstream_sleep_wake_all(const volatile uint64_t *const *addresses,
+                            size_t count)
+{
+    size_t i;
+
+    if (atomic_load_explicit(&gstream_sleep_table.count,
+                             memory_order_relaxed) == 0) {
+        return;
+    }
+    for (i = 0; i < count; ++i) {
+        gstream_sleep_wake(addresses[i]);
+    }
 }

@@ -66,6 +66,11 @@ void gstream_sleep_until(const volatile uint64_t *address, uint64_t value,
 void gstream_sleep_wake(const volatile uint64_t *address);
 
 
+/** The same for several words: quick where nobody sleeps on any word. */
+void gstream_sleep_wake_all(const volatile uint64_t *const *addresses,
+                            size_t count);
+
+
 /** Wake those who sleep on the bell; the caller has called
  *  gstream_sleep_fence(). */
 void gstream_sleep_ring(ucs_gstream_bell_t *bell);
