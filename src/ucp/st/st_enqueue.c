@@ -283,13 +283,14 @@ ucp_st_start_make(ucp_st_queue_h queue, const ucp_st_op_h *ops, size_t count,
 
     for (i = 0; (i < count) && (status == UCS_OK); i += num) {
         lane = ops[i]->lane;
-        num  = 1;
-        if (lane == NULL) {
-            /* nothing to do */
-        } else if (lane->start_run != NULL) {
+        num  = 0;
+        if ((lane != NULL) && (lane->start_run != NULL)) {
             num = lane->start_run(queue, &ops[i], count - i, &cmds->count);
-        } else {
-            status = ucp_st_start_make_one(queue, ops[i], &cmds->count);
+        }
+        if (num == 0) {
+            num    = 1;
+            status = (lane == NULL) ? UCS_OK :
+                     ucp_st_start_make_one(queue, ops[i], &cmds->count);
         }
         cmds->ops[ucp_st_enqueue_lane(ops[i])] += num;
     }
@@ -358,15 +359,13 @@ static void ucp_st_wait_begin(const ucp_st_op_h *ops, size_t count)
 static size_t ucp_st_wait_land(ucp_st_queue_h queue, const ucp_st_op_h *ops,
                                size_t count, size_t num_cmds)
 {
-    ucp_st_op_t *op;
-    size_t i;
+    const ucp_st_lane_ops_t *lane;
+    size_t i, num;
 
-    for (i = 0; i < count; ++i) {
-        op = ops[i];
-        if ((op->lane != NULL) && (op->lane->land_cmds != NULL)) {
-            num_cmds += op->lane->land_cmds(op, queue, op->started,
-                                            &queue->cmds[num_cmds]);
-        }
+    for (i = 0; i < count; i += num) {
+        lane = ops[i]->lane;
+        num  = ((lane == NULL) || (lane->land_run == NULL)) ?
+               1 : lane->land_run(queue, &ops[i], count - i, &num_cmds);
     }
     return num_cmds;
 }
@@ -386,7 +385,7 @@ ucp_st_wait_make(ucp_st_queue_h queue, const ucp_st_op_h *ops, size_t count,
         if (lane != NULL) {
             num        = lane->wait_words(queue, &ops[i], count - i,
                                           &num_words);
-            has_lands |= (lane->land_cmds != NULL);
+            has_lands |= (lane->land_run != NULL);
         }
         cmds->ops[ucp_st_enqueue_lane(ops[i])] += num;
     }

@@ -84,7 +84,7 @@ typedef struct ucp_st_lane_ops {
 
     /** Get use number `uses`, and those before it, ready to be started. UCS_OK
      *  also if they are not yet, and will be when they can. NULL, as the next
-     *  one, where there is start_run(). */
+     *  one, where start_run() does it all. */
     ucs_status_t (*post)(ucp_st_op_t *op, uint64_t uses);
 
     /** Stream commands that start use number `use` on a queue; how many. */
@@ -92,9 +92,9 @@ typedef struct ucp_st_lane_ops {
                          ucs_gstream_cmd_t *cmds);
 
     /** Stream commands that start the next use of operations, from the first
-     *  one on as far as they have this lane; of how many, 1 or more.
-     *  `num_cmds` is added to. For a lane that has nothing to make ready; NULL:
-     *  one by one, by post() and start_cmds(). */
+     *  one on as far as they have this lane and nothing is to be made ready;
+     *  of how many. 0, or NULL: the first one by post() and start_cmds().
+     *  `num_cmds` is added to. */
     size_t (*start_run)(ucp_st_queue_h queue, const ucp_st_op_h *ops,
                         size_t count, size_t *num_cmds);
 
@@ -105,10 +105,12 @@ typedef struct ucp_st_lane_ops {
     size_t (*wait_words)(ucp_st_queue_h queue, const ucp_st_op_h *ops,
                          size_t count, size_t *num_words);
 
-    /** Stream commands that follow the waits of the uses that one call waits
-     *  for; how many. NULL: none. The lock is not held. */
-    size_t (*land_cmds)(ucp_st_op_t *op, ucp_st_queue_h queue, uint64_t use,
-                        ucs_gstream_cmd_t *cmds);
+    /** Stream commands that follow the waits of the last use enqueued, of
+     *  operations from the first one on as far as they have this lane; of how
+     *  many, 1 or more. `num_cmds` is added to. NULL: none. The lock is not
+     *  held. */
+    size_t (*land_run)(ucp_st_queue_h queue, const ucp_st_op_h *ops,
+                       size_t count, size_t *num_cmds);
 
     /** A queue goes, on which the operation may have been started last. */
     void (*leave_queue)(ucp_st_op_t *op, ucp_st_queue_h queue);

@@ -162,10 +162,14 @@ _Static_assert(sizeof(ucp_st_trig_part_t) <= 200, "memory of a pair");
  * `untriggered` is set by it.
  */
 typedef struct ucp_st_trig_op {
-    unsigned           num_parts; /* 0: nothing is offered */
+    /* What most starts and waits need, next to what they look at before */
+    uint64_t           plain_end; /* starts of uses below, from the next one on,
+                                     are plain: ucp_st_trig_post() */
+    volatile uint64_t  *word;     /* of the only part, where a use counts 1; or
+                                     NULL */
     ucp_st_trig_part_t *parts;
-    ucp_st_trig_plan_t plan;
-    ucs_list_link_t    late_list; /* in the lane's late */
+    uint8_t            num_parts; /* 0: nothing is offered */
+    uint8_t            is_called; /* streams trigger its NIC by a call */
     uint8_t            is_late;
     uint8_t            halted;    /* starts must have no effect any more */
     uint8_t            untriggered; /* a start had none; atomic */
@@ -175,6 +179,8 @@ typedef struct ucp_st_trig_op {
     uint8_t            joined;    /* a send: st_trig_coalesce.h; set before its
                                      first use */
     ucs_status_t       doubt;     /* why a put may have failed; or UCS_OK */
+    ucp_st_trig_plan_t plan;
+    ucs_list_link_t    late_list; /* in the lane's late */
     union {
         struct { /* of an operation that is matched */
             ucs_list_link_t doubt_list; /* in the lane's doubtful */
@@ -197,10 +203,12 @@ ucs_status_t ucp_st_trig_post(struct ucp_st_op *op, uint64_t uses);
 size_t ucp_st_trig_start_cmds(struct ucp_st_op *op, ucp_st_queue_h queue,
                               uint64_t use,
                               ucs_gstream_cmd_t *cmds);
+size_t ucp_st_trig_start_run(ucp_st_queue_h queue, const ucp_st_op_h *ops,
+                             size_t count, size_t *num_cmds);
 size_t ucp_st_trig_wait_words(ucp_st_queue_h queue, const ucp_st_op_h *ops,
                               size_t count, size_t *num_words);
-size_t ucp_st_trig_land_cmds(struct ucp_st_op *op, ucp_st_queue_h queue,
-                             uint64_t use, ucs_gstream_cmd_t *cmds);
+size_t ucp_st_trig_land_run(ucp_st_queue_h queue, const ucp_st_op_h *ops,
+                            size_t count, size_t *num_cmds);
 uint64_t ucp_st_trig_uses_done(const struct ucp_st_op *op);
 uint64_t ucp_st_trig_uses_landed(const struct ucp_st_op *op);
 uint64_t ucp_st_trig_uses_begun(const struct ucp_st_op *op);

@@ -16,6 +16,8 @@
 
 #include <ucs_trace.h>
 
+#include <ucs/sys/math.h>
+
 #include <string.h>
 
 _Static_assert((UCP_ST_TRIG_MAX_RAILS <= UCP_ST_LANE_MAX_CMDS) &&
@@ -23,6 +25,9 @@ _Static_assert((UCP_ST_TRIG_MAX_RAILS <= UCP_ST_LANE_MAX_CMDS) &&
 
 /* What NICs are triggered for together */
 #define UCP_ST_TRIG_MAX_ADDS 32
+
+/* Items of the longest list of copies, two for each */
+#define UCP_ST_TRIG_MAX_TAKES (UCP_ST_QUEUE_MAX_ITEMS & ~1ul)
 
 typedef struct ucp_st_trig_adds {
     unsigned        count;
@@ -186,6 +191,7 @@ static void ucp_st_trig_store_cmd(const ucp_st_trig_part_t *part,
 size_t ucp_st_trig_start_cmds(ucp_st_op_t *op, ucp_st_queue_h queue,
                               uint64_t use, ucs_gstream_cmd_t *cmds)
 {
+    void *item      = &op->trig.parts[0];
     size_t num_cmds = 0;
     ucp_st_trig_part_t *part;
     unsigned i;
@@ -194,7 +200,7 @@ size_t ucp_st_trig_start_cmds(ucp_st_op_t *op, ucp_st_queue_h queue,
         return 0; /* the peer waits for nothing that is done here */
     }
     if (ucp_st_trig_is_coalesced(op, use)) {
-        return ucp_st_trig_coalesce_start_cmd(&op->trig.parts[0], queue, cmds);
+        return ucp_st_trig_coalesce_start_cmds(queue, &item, 1, cmds);
     }
     for (i = 0; i < op->trig.num_parts; ++i) {
         part = &op->trig.parts[i];
@@ -207,6 +213,32 @@ size_t ucp_st_trig_start_cmds(ucp_st_op_t *op, ucp_st_queue_h queue,
         }
     }
     return num_cmds;
+}
+
+/* Of those, the start of a joined send is an item of a list, and that of any
+ * other operation is nothing */
+size_t ucp_st_trig_start_run(ucp_st_queue_h queue, const ucp_st_op_h *ops,
+                             size_t count, size_t *num_cmds)
+{
+    void **items = ucp_st_queue_items(queue);
+    size_t max   = ucs_min(count, UCP_ST_QUEUE_MAX_ITEMS);
+    size_t num   = 0;
+    const ucp_st_op_t *op;
+    size_t i;
+
+    for (i = 0; i < max; ++i) {
+        op = ops[i];
+        if ((op->lane != &ucp_st_trig_lane_ops) ||
+            ((op->started + 1) >= op->trig.plain_end)) {
+            break;
+        }
+        if (op->dir == UCP_ST_DIR_SEND) {
+            items[num++] = op->trig.parts;
+        }
+    }
+    *num_cmds += ucp_st_trig_coalesce_start_cmds(queue, items, num,
+                                                 &queue->cmds[*num_cmds]);
+    return i;
 }
 
 static size_t ucp_st_trig_add_words(const ucp_st_op_t *op,
@@ -226,12 +258,20 @@ static size_t ucp_st_trig_add_words(const ucp_st_op_t *op,
 size_t ucp_st_trig_wait_words(ucp_st_queue_h queue, const ucp_st_op_h *ops,
                               size_t count, size_t *num_words)
 {
-    ucs_gstream_word_t *words = ucp_st_queue_words(queue);
+    ucs_gstream_word_t *words = ucp_st_queue_words(queue) + *num_words;
+    size_t num                = 0;
     size_t i;
 
     for (i = 0; (i < count) && (ops[i]->lane == &ucp_st_trig_lane_ops); ++i) {
-        *num_words += ucp_st_trig_add_words(ops[i], &words[*num_words]);
+        if (ucs_likely(ops[i]->trig.word != NULL)) {
+            words[num].address = ops[i]->trig.word;
+            words[num].value   = ops[i]->started;
+            ++num;
+        } else {
+            num += ucp_st_trig_add_words(ops[i], &words[num]);
+        }
     }
+    *num_words += num;
     return i;
 }
 
@@ -256,19 +296,51 @@ static size_t ucp_st_trig_take_cmds(ucp_st_trig_part_t *part, uint64_t use,
     return 2;
 }
 
-size_t ucp_st_trig_land_cmds(ucp_st_op_t *op, ucp_st_queue_h queue,
-                             uint64_t use, ucs_gstream_cmd_t *cmds)
+/* One call for what several uses need, as far as that will do; of how many */
+static size_t ucp_st_trig_take_call(ucp_st_queue_h queue,
+                                    const ucp_st_op_h *ops, size_t count,
+                                    size_t *num_cmds)
 {
-    ucp_st_trig_part_t *part = &op->trig.parts[0];
-    void *item[]             = {part, (void*)(uintptr_t)use};
+    void **items = ucp_st_queue_items(queue);
+    size_t num   = 0;
+    const ucp_st_op_t *op;
+    size_t i;
 
-    if (!ucp_st_trig_has_inbox(op)) {
-        return 0;
+    for (i = 0; (i < count) && (num < UCP_ST_TRIG_MAX_TAKES); ++i) {
+        op = ops[i];
+        if ((op->lane != &ucp_st_trig_lane_ops) ||
+            (op->early && !op->trig.is_called)) {
+            break;
+        }
+        if (op->early) {
+            items[num]     = op->trig.parts;
+            items[num + 1] = (void*)(uintptr_t)op->started;
+            num           += 2;
+        }
     }
-    if (ucp_st_trig_is_called(part) && !ucs_trace_is_on() &&
+    if (num > 0) {
+        *num_cmds += ucp_st_queue_add_call(queue, ucp_st_trig_take_all_func,
+                                           items, num,
+                                           &queue->cmds[*num_cmds]);
+    }
+    return i;
+}
+
+size_t ucp_st_trig_land_run(ucp_st_queue_h queue, const ucp_st_op_h *ops,
+                            size_t count, size_t *num_cmds)
+{
+    size_t num = 0;
+
+    if (!ucs_trace_is_on() &&
         (ucs_gstream_type(queue->stream) == UCS_GSTREAM_TYPE_HOST)) {
-        return ucp_st_queue_add_call(queue, ucp_st_trig_take_all_func, item, 2,
-                                     cmds);
+        num = ucp_st_trig_take_call(queue, ops, count, num_cmds);
     }
-    return ucp_st_trig_take_cmds(part, use, cmds);
+    if (num > 0) {
+        return num;
+    }
+    if (ops[0]->early) {
+        *num_cmds += ucp_st_trig_take_cmds(ops[0]->trig.parts, ops[0]->started,
+                                           &queue->cmds[*num_cmds]);
+    }
+    return 1;
 }

@@ -322,13 +322,20 @@ static void ucp_st_trig_coalesce_start_func(void *arg)
     ucp_st_trig_coalesce_start_all_func(list);
 }
 
-size_t ucp_st_trig_coalesce_start_cmd(ucp_st_trig_part_t *part,
-                                      ucp_st_queue_h queue,
-                                      ucs_gstream_cmd_t *cmd)
+size_t ucp_st_trig_coalesce_start_cmds(ucp_st_queue_h queue, void **parts,
+                                       size_t count, ucs_gstream_cmd_t *cmd)
 {
-    return ucp_st_queue_add_start(queue, ucp_st_trig_coalesce_start_func,
-                                  ucp_st_trig_coalesce_start_all_func, part,
-                                  cmd);
+    switch (count) {
+    case 0:
+        return 0;
+    case 1:
+        return ucp_st_queue_add_start(queue, ucp_st_trig_coalesce_start_func,
+                                      ucp_st_trig_coalesce_start_all_func,
+                                      parts[0], cmd);
+    default:
+        return ucp_st_queue_add_call(queue, ucp_st_trig_coalesce_start_all_func,
+                                     parts, count, cmd);
+    }
 }
 
 static int ucp_st_trig_coalesce_may_join(const ucp_st_op_t *op)

@@ -68,10 +68,11 @@ ucs_status_t ucp_st_trig_coalesce_open(ucp_st_worker_h worker);
  *  held. */
 void ucp_st_trig_coalesce_join(const ucp_st_op_h *ops, size_t count);
 
-/** Command that starts a joined send's use: how many. The lock is held. */
-size_t ucp_st_trig_coalesce_start_cmd(ucp_st_trig_part_t *part,
-                                      ucp_st_queue_h queue,
-                                      ucs_gstream_cmd_t *cmd);
+/** Command that starts the next use of joined sends, of each the part: how
+ *  many, 0 or 1. `parts` may be where the queue's next items are, for which
+ *  there is room: see ucp_st_queue_add_call(). The lock is held. */
+size_t ucp_st_trig_coalesce_start_cmds(ucp_st_queue_h queue, void **parts,
+                                       size_t count, ucs_gstream_cmd_t *cmd);
 
 /** Have the messages sent that streams have started, here if the lock is free.
  */

@@ -373,7 +373,12 @@ ucs_status_t ucp_st_trig_bind(ucp_st_op_t *op, const void *blob, size_t length)
     if (length != (trig->num_parts * sizeof(*region))) {
         return UCS_ERR_INVALID_PARAM;
     }
-    op->early = ucp_st_trig_has_inbox(op);
+    op->early       = ucp_st_trig_has_inbox(op);
+    trig->is_called = (trig->num_parts > 0) &&
+                      (trig->parts[0].doorbell_mode == UCT_TRIG_DOORBELL_CALL);
+    if ((trig->num_parts == 1) && (ucp_st_trig_unit(&trig->parts[0]) == 1)) {
+        trig->word = &trig->parts[0].slot->word;
+    }
     /* A send's completions are reaped whatever follows what */
     op->is_exact = (op->dir == UCP_ST_DIR_RECV) && (trig->num_parts > 0);
     for (i = 0; i < trig->num_parts; ++i) {

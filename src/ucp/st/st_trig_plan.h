@@ -9,6 +9,7 @@
 #include <ucp_st.h>
 
 #include <stddef.h>
+#include <stdint.h>
 
 /** See st_trig.h. */
 typedef enum {
@@ -36,15 +37,15 @@ typedef struct ucp_st_trig_facts {
 } ucp_st_trig_facts_t;
 
 typedef struct ucp_st_trig_plan {
-    ucp_st_trig_proto_t proto;
-    unsigned            num_shares; /**< Rails that it goes over */
-    unsigned            rail;       /**< The first of them */
-    unsigned            num_rails;  /**< Behind the last one comes rail 0 */
-    size_t              length;     /**< Of the message, bytes */
-    size_t              share;      /**< Of a rail but the last, bytes */
-    size_t              put_max;    /**< Longest write, bytes */
-    unsigned            depth;      /**< Uses that an inbox has room for */
-    size_t              stride;     /**< From one's data to the next one's */
+    uint8_t  proto;      /**< ucp_st_trig_proto_t */
+    uint8_t  num_shares; /**< Rails that it goes over */
+    uint8_t  rail;       /**< The first of them */
+    uint8_t  num_rails;  /**< Behind the last one comes rail 0 */
+    unsigned depth;      /**< Uses that an inbox has room for */
+    size_t   length;     /**< Of the message, bytes */
+    size_t   share;      /**< Of a rail but the last, bytes */
+    size_t   put_max;    /**< Longest write, bytes */
+    size_t   stride;     /**< From one's data to the next one's */
 } ucp_st_trig_plan_t;
 
 /** What goes over one rail. */

@@ -129,13 +129,35 @@ static int ucp_st_trig_is_posted(const ucp_st_op_t *op, uint64_t uses)
 }
 
 /* A counter gets 3 a use at most, or one for each write; no other part has more
- * of these than the first one. Uses come one by one, each looked at here, so
- * that the product does not wrap. */
-static int ucp_st_trig_exceeds(const ucp_st_op_t *op, uint64_t uses)
+ * of these than the first one. */
+static uint64_t ucp_st_trig_last_use(const ucp_st_op_t *op)
 {
     const ucp_st_trig_part_t *part = &op->trig.parts[0];
 
-    return (uses * ucs_max(part->num_puts, 3)) > part->rail->attr.max_count;
+    return part->rail->attr.max_count / ucs_max(part->num_puts, 3);
+}
+
+/* The first use behind one, which is posted, whose start takes more than a look
+ * at the operation: for an eager-ahead receive the end of a round, whose
+ * clear-to-send is to be posted; for a joined send the first one of a round,
+ * which goes by the NIC. A ready pair's need nothing at any time. Others are
+ * never plain. */
+static uint64_t ucp_st_trig_plain_end(const ucp_st_op_t *op, uint64_t use)
+{
+    uint64_t depth = op->trig.plan.depth;
+    uint64_t end   = ucp_st_trig_last_use(op) + 1;
+
+    if (!op->is_exact || (op->trig.num_parts != 1) ||
+        ((op->dir == UCP_ST_DIR_SEND) && !op->trig.joined) ||
+        (op->trig.plan.proto == UCP_ST_TRIG_STANDARD)) {
+        return 0;
+    }
+    if (op->trig.plan.proto == UCP_ST_TRIG_READY) {
+        return end;
+    }
+    return ucs_min(end, (op->dir == UCP_ST_DIR_SEND) ?
+                        (ucs_div_round_up(use, depth) * depth) + 1 :
+                        ((use / depth) + 1) * depth);
 }
 
 ucs_status_t ucp_st_trig_post(ucp_st_op_t *op, uint64_t uses)
@@ -143,13 +165,14 @@ ucs_status_t ucp_st_trig_post(ucp_st_op_t *op, uint64_t uses)
     ucp_st_trig_dev_t *dev = &op->worker->trig;
     ucs_status_t status;
 
-    if (ucp_st_trig_exceeds(op, uses)) {
+    if (uses > ucp_st_trig_last_use(op)) {
         return UCS_ERR_EXCEEDS_LIMIT;
     }
-    if (ucp_st_trig_is_posted(op, uses)) {
-        return UCS_OK;
+    status = ucp_st_trig_is_posted(op, uses) ?
+             UCS_OK : ucp_st_trig_try_post(op, uses);
+    if (status == UCS_OK) {
+        op->trig.plain_end = ucp_st_trig_plain_end(op, uses);
     }
-    status = ucp_st_trig_try_post(op, uses);
     if (status != UCS_ERR_NO_RESOURCE) {
         return status;
     }
