@@ -51,7 +51,9 @@ ucs_config_field_t uct_cxi_trig_iface_config_table[] = {
      ucs_offsetof(uct_cxi_trig_iface_config_t, tx_queue_len),
      UCS_CONFIG_TYPE_UINT},
 
-    {"RX_QUEUE_LEN", "256", "Receives that are posted at once.",
+    {"RX_QUEUE_LEN", "256",
+     "Receives that are posted at once; on an emulated card up to so many, if\n"
+     "messages come in that fast.",
      ucs_offsetof(uct_cxi_trig_iface_config_t, rx_queue_len),
      UCS_CONFIG_TYPE_UINT},
 

@@ -82,7 +82,8 @@ typedef struct uct_cxi_trig_iface {
         ucs_mpool_t                mp;
         ucs_list_link_t            ops;      /**< Posted receives */
         unsigned                   posted;   /**< Of them */
-        unsigned                   queue_len;
+        unsigned                   depth;    /**< As many as are to be posted */
+        unsigned                   queue_len; /**< At most */
         int                        enabled;
     } rx;
 

@@ -108,9 +108,9 @@ static int uct_cxi_trig_progress_may_fill(const uct_cxi_trig_iface_t *iface,
 {
     unsigned left = iface->rx.posted;
 
-    return (left < iface->rx.queue_len) &&
-           ((count == 0) || (left <= (iface->rx.queue_len / 2)) ||
-            (left + UCT_CXI_TRIG_PROGRESS_BATCH <= iface->rx.queue_len));
+    return (left < iface->rx.depth) &&
+           ((count == 0) || (left <= (iface->rx.depth / 2)) ||
+            (left + UCT_CXI_TRIG_PROGRESS_BATCH <= iface->rx.depth));
 }
 
 unsigned uct_cxi_trig_progress(uct_iface_h uct_iface)

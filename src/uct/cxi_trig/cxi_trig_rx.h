@@ -19,7 +19,8 @@ void uct_cxi_trig_rx_cleanup(uct_cxi_trig_iface_t *iface);
 /** Enable receiving, and post receives. Nothing disables it. */
 void uct_cxi_trig_rx_enable(uct_cxi_trig_iface_t *iface);
 
-/** Post receives up to the queue's length, once receiving is enabled. */
+/** Progress: post receives, once receiving is enabled, as many as have been of
+ *  use and the queue's length at most. */
 void uct_cxi_trig_rx_fill(uct_cxi_trig_iface_t *iface);
 
 #endif
