@@ -246,6 +246,62 @@ static void test_ahead(void)
     group_cleanup(group);
 }
 
+/* Send or receive of A to itself */
+static ucp_st_op_h self_op(st_side_t *side, int is_send, uint8_t *buffer,
+                           uint64_t tag)
+{
+    ucp_st_op_params_t params = {
+        .field_mask = UCP_ST_OP_PARAM_FIELD_BUFFER |
+                      UCP_ST_OP_PARAM_FIELD_LENGTH |
+                      UCP_ST_OP_PARAM_FIELD_TAG | UCP_ST_OP_PARAM_FIELD_PEER,
+        .buffer     = buffer,
+        .length     = LEN - 8 * tag,
+        .tag        = tag,
+        .peer       = side->self
+    };
+
+    return st_op(side, is_send, &params);
+}
+
+/* Messages to oneself, started in either order, over some rounds */
+static void test_self(void)
+{
+    group_t *group  = calloc(1, sizeof(*group));
+    st_side_t *side = &group->pair.side[ST_A];
+    ucp_st_op_h ops[8];
+    uint64_t k;
+    int i;
+
+    if (!st_pair_init(&group->pair)) {
+        free(group);
+        return;
+    }
+    for (i = 0; i < 4; ++i) {
+        group->length[i] = LEN - 8 * i;
+        ops[i]           = self_op(side, 1, group->sbuf[i], i);
+        ops[4 + i]       = self_op(side, 0, group->rbuf[i], i);
+        st_match_ok(ops[i], ops[4 + i]);
+    }
+    for (k = 0; k < ROUNDS * DEPTH; ++k) {
+        group_fill(group, 0, 4, k);
+        CU_ASSERT_EQUAL(ucp_st_enqueue_startall(side->queue, &ops[4 * (k % 2)],
+                                                4), UCS_OK);
+        CU_ASSERT_EQUAL(ucp_st_enqueue_startall(side->queue,
+                                                &ops[4 - 4 * (k % 2)], 4),
+                        UCS_OK);
+        CU_ASSERT_EQUAL(ucp_st_enqueue_waitall(side->queue, ops, 8), UCS_OK);
+        st_sync(side);
+        group_check(group, 0, 4, k);
+    }
+    CU_ASSERT_EQUAL(coalesced(&group->pair),
+                    is_joining() ? 4 * (ROUNDS * DEPTH - (ROUNDS - 1)) : 0);
+    for (i = 0; i < 8; ++i) {
+        st_free(ops[i]);
+    }
+    st_pair_cleanup(&group->pair);
+    free(group);
+}
+
 typedef struct {
     group_t  *group;
     uint64_t seed;
@@ -491,6 +547,7 @@ static const st_cunit_case_t cases[] = {
     {"ready", test_ready},
     {"apart", test_apart},
     {"ahead", test_ahead},
+    {"self", test_self},
     {"run_ahead", test_run_ahead},
     {"no_room", test_no_room},
     {"queues", test_queues},

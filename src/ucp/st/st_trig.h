@@ -131,7 +131,7 @@ typedef struct ucp_st_trig_part {
     uint64_t            words;    /* what the word was counted up to, as far as
                                      that was reaped */
     ucp_st_trig_rail_t  *rail;
-    uct_ep_h            ep;       /* to the peer */
+    struct ucp_st_trig_chain *chain; /* to the peer */
     uct_trig_cntr_h     data;     /* C or D: counts the data */
     union {
         uct_trig_op_h   put;      /* where a use has one */

@@ -33,7 +33,6 @@
 
 /* Sends that make one message */
 typedef struct ucp_st_trig_coalesced {
-    uct_ep_h           ep;
     unsigned           count;
     size_t             length; /* of the message so far, bytes */
     ucp_st_trig_part_t *parts[UCP_ST_TRIG_COALESCE_MAX];
@@ -66,56 +65,109 @@ static int ucp_st_trig_coalesce_is_last(const ucp_st_op_t *op, uint64_t use)
            ucp_st_trig_is_last_of_inbox(op, use);
 }
 
+/* What comes before the data of a part's use */
+static ucp_st_trig_item_t
+ucp_st_trig_coalesce_item(const ucp_st_trig_part_t *part)
+{
+    const ucp_st_op_t *op = part->op;
+
+    return (ucp_st_trig_item_t){
+        .op_id  = op->remote_id,
+        .length = op->msg_length,
+        .place  = ucp_st_trig_coalesce_place(op, part->run)
+    };
+}
+
 /* uct_pack_callback_t */
 static size_t ucp_st_trig_coalesce_pack(void *dest, void *arg)
 {
     const ucp_st_trig_coalesced_t *message = arg;
     ucp_st_trig_item_t *item               = dest;
     const ucp_st_trig_part_t *part;
-    const ucp_st_op_t *op;
     unsigned i;
 
     for (i = 0; i < message->count; ++i) {
-        part         = message->parts[i];
-        op           = part->op;
-        item->op_id  = op->remote_id;
-        item->length = op->msg_length;
-        item->place  = ucp_st_trig_coalesce_place(op, part->run);
-        memcpy(item + 1, op->buffer, op->msg_length);
+        part  = message->parts[i];
+        *item = ucp_st_trig_coalesce_item(part);
+        memcpy(item + 1, part->op->buffer, part->op->msg_length);
         item = UCS_PTR_BYTE_OFFSET(item, ucp_st_trig_coalesce_size(part));
     }
     return message->length;
 }
 
-/* Take out of the list what goes to the same endpoint as its first one, as much
- * as a message has room for */
-static void ucp_st_trig_coalesce_pick(ucp_st_trig_part_t **list,
+static void ucp_st_trig_coalesce_add(ucp_st_trig_dev_t *dev,
+                                     ucp_st_trig_part_t *part)
+{
+    ucp_st_trig_chain_t *chain = part->chain;
+
+    if (chain->first == NULL) {
+        chain->first = part;
+        ucs_list_add_tail(&dev->unsent, &chain->list);
+    } else {
+        chain->last->next = part;
+    }
+    chain->last = part;
+    part->next  = UCP_ST_TRIG_COALESCE_END;
+}
+
+static void ucp_st_trig_coalesce_shift(ucp_st_trig_chain_t *chain)
+{
+    ucp_st_trig_part_t *next = chain->first->next;
+
+    chain->first = (next == UCP_ST_TRIG_COALESCE_END) ? NULL : next;
+}
+
+/* Take from a chain's begin as much as a message has room for. What failed
+ * meanwhile is not sent any more; it may be gone afterwards. */
+static void ucp_st_trig_coalesce_pick(ucp_st_trig_chain_t *chain,
                                       ucp_st_trig_coalesced_t *message)
 {
-    size_t max = (*list)->rail->iface_attr.cap.am.max_bcopy;
     ucp_st_trig_part_t *part;
     size_t size;
 
-    message->ep     = (*list)->ep;
     message->count  = 0;
     message->length = 0;
-    while (((part = *list) != UCP_ST_TRIG_COALESCE_END) &&
+    while (((part = chain->first) != NULL) &&
            (message->count < UCP_ST_TRIG_COALESCE_MAX)) {
-        size = ucp_st_trig_coalesce_size(part);
-        if ((part->ep != message->ep) || ((message->length + size) > max)) {
-            list = &part->next;
+        if (part->op->trig.halted) {
+            ucp_st_trig_coalesce_shift(chain);
+            part->next = NULL;
+            ucp_st_op_reap(part->op);
             continue;
         }
-        *list                            = part->next;
+        size = ucp_st_trig_coalesce_size(part);
+        if ((message->length + size) > chain->max_length) {
+            break;
+        }
+        ucp_st_trig_coalesce_shift(chain);
         message->parts[message->count++] = part;
         message->length                 += size;
     }
 }
 
+/* There was no room for the message: it is the chain's begin again */
+static void ucp_st_trig_coalesce_put_back(ucp_st_trig_chain_t *chain,
+                                          ucp_st_trig_coalesced_t *message)
+{
+    ucp_st_trig_part_t *next = chain->first;
+    unsigned i               = message->count;
+
+    if (next == NULL) {
+        next        = UCP_ST_TRIG_COALESCE_END;
+        chain->last = message->parts[i - 1];
+    }
+    while (i > 0) {
+        message->parts[--i]->next = next;
+        next                      = message->parts[i];
+    }
+    chain->first = next;
+}
+
 /* Words follow these */
-static void ucp_st_trig_coalesce_add(ucp_st_trig_part_t **parts,
-                                     const uct_trig_cntr_h *cntrs,
-                                     const uint64_t *values, unsigned count)
+static void ucp_st_trig_coalesce_add_all(ucp_st_trig_part_t **parts,
+                                         const uct_trig_cntr_h *cntrs,
+                                         const uint64_t *values,
+                                         unsigned count)
 {
     unsigned done = 0;
     ucs_status_t status;
@@ -157,7 +209,7 @@ static void ucp_st_trig_coalesce_count(ucp_st_trig_part_t **parts,
         }
     }
     ucs_gstream_wake_all(words, num_words);
-    ucp_st_trig_coalesce_add(last, cntrs, values, num_last);
+    ucp_st_trig_coalesce_add_all(last, cntrs, values, num_last);
 }
 
 static void ucp_st_trig_coalesce_sent(ucp_st_trig_coalesced_t *message)
@@ -188,50 +240,114 @@ static void ucp_st_trig_coalesce_failed(ucp_st_trig_coalesced_t *message,
     }
 }
 
-/* Zero if there is no room for it now: it is back in the list then */
-static int ucp_st_trig_coalesce_send_one(ucp_st_trig_part_t **list)
+/* Where the data of an item is to go. A freed receive's buffer is the user's
+ * again. */
+static void *ucp_st_trig_coalesce_dest(const ucp_st_op_t *op, unsigned place)
 {
-    ucp_st_trig_coalesced_t message;
-    ssize_t length;
+    const ucp_st_trig_plan_t *plan = &op->trig.plan;
 
-    ucp_st_trig_coalesce_pick(list, &message);
-    length = uct_ep_am_bcopy(message.ep, UCP_ST_TRIG_COALESCE_AM_ID,
-                             ucp_st_trig_coalesce_pack, &message, 0);
-    if (length >= 0) {
-        ucp_st_trig_coalesce_sent(&message);
-        return 1;
+    switch (plan->proto) {
+    case UCP_ST_TRIG_READY:
+        return op->freed ? NULL : op->buffer;
+    case UCP_ST_TRIG_EAGER:
+        return (place >= plan->depth) ? NULL :
+               UCS_PTR_BYTE_OFFSET(op->trig.parts[0].inbox,
+                                   place * plan->stride);
+    default:
+        return NULL;
     }
-    if (length != UCS_ERR_NO_RESOURCE) {
-        ucp_st_trig_coalesce_failed(&message, (ucs_status_t)length);
-        return 1;
-    }
-    while (message.count > 0) {
-        message.parts[--message.count]->next = *list;
-        *list                                = message.parts[message.count];
-    }
-    return 0;
 }
 
-/* What failed meanwhile is not sent any more; it may be gone afterwards */
-static void ucp_st_trig_coalesce_drop_halted(ucp_st_trig_part_t **list)
+/* The receive that an item is for, and where the data is to go. NULL if there
+ * is none like that: it failed, or was freed, and its peer hears of that. */
+static ucp_st_trig_part_t *
+ucp_st_trig_coalesce_find(ucp_st_worker_h worker,
+                          const ucp_st_trig_item_t *item, void **dest_p)
 {
-    ucp_st_trig_part_t *part;
+    ucp_st_op_t *op = ucp_st_op_get(worker, item->op_id);
 
-    while ((part = *list) != UCP_ST_TRIG_COALESCE_END) {
-        if (part->op->trig.halted) {
-            *list      = part->next;
-            part->next = NULL;
-            ucp_st_op_reap(part->op);
-        } else {
-            list = &part->next;
+    *dest_p = NULL;
+    if ((op != NULL) && (op->dir == UCP_ST_DIR_RECV) &&
+        (op->trig.num_parts == 1) && !op->trig.halted &&
+        (item->length == op->msg_length)) {
+        *dest_p = ucp_st_trig_coalesce_dest(op, item->place);
+    }
+    if (*dest_p == NULL) {
+        ucs_debug("message of %u bytes for operation 0x%lx, which is not there",
+                  item->length, item->op_id);
+        return NULL;
+    }
+    return op->trig.parts;
+}
+
+/* What has come is counted. A sender may have said before that it is done with
+ * the operation, and no use behind these ever comes. */
+static void ucp_st_trig_coalesce_landed(ucp_st_trig_part_t **parts,
+                                        unsigned count)
+{
+    unsigned i;
+
+    ucp_st_trig_coalesce_count(parts, count);
+    for (i = 0; i < count; ++i) {
+        if (parts[i]->op->max_uses != UINT64_MAX) {
+            ucp_st_trig_catch_up(parts[i]->op);
         }
     }
 }
 
-/* What streams have pushed, oldest first, behind what had no room before */
+/* A message to the own worker needs no transport */
+static void ucp_st_trig_coalesce_copy(ucp_st_trig_coalesced_t *message)
+{
+    ucp_st_trig_part_t *landed[UCP_ST_TRIG_COALESCE_MAX];
+    unsigned count = 0;
+    const ucp_st_op_t *op;
+    ucp_st_trig_item_t item;
+    unsigned i;
+    void *dest;
+
+    for (i = 0; i < message->count; ++i) {
+        op            = message->parts[i]->op;
+        item          = ucp_st_trig_coalesce_item(message->parts[i]);
+        landed[count] = ucp_st_trig_coalesce_find(op->worker, &item, &dest);
+        if (landed[count] != NULL) {
+            memcpy(dest, op->buffer, op->msg_length);
+            ++count;
+        }
+    }
+    ucp_st_trig_coalesce_landed(landed, count);
+    ucp_st_trig_coalesce_sent(message);
+}
+
+/* As much as one message takes; zero if there is no room for it now */
+static int ucp_st_trig_coalesce_send_one(ucp_st_trig_chain_t *chain)
+{
+    ucp_st_trig_coalesced_t message;
+    ssize_t length;
+
+    ucp_st_trig_coalesce_pick(chain, &message);
+    if (message.count == 0) {
+        return 1;
+    }
+    if (chain->is_self) {
+        ucp_st_trig_coalesce_copy(&message);
+        return 1;
+    }
+    length = uct_ep_am_bcopy(chain->ep, UCP_ST_TRIG_COALESCE_AM_ID,
+                             ucp_st_trig_coalesce_pack, &message, 0);
+    if (length >= 0) {
+        ucp_st_trig_coalesce_sent(&message);
+    } else if (length == UCS_ERR_NO_RESOURCE) {
+        ucp_st_trig_coalesce_put_back(chain, &message);
+        return 0;
+    } else {
+        ucp_st_trig_coalesce_failed(&message, (ucs_status_t)length);
+    }
+    return 1;
+}
+
+/* What streams have pushed, oldest first */
 static void ucp_st_trig_coalesce_take(ucp_st_trig_dev_t *dev)
 {
-    ucp_st_trig_part_t **end = &dev->unsent;
     ucp_st_trig_part_t *list = UCP_ST_TRIG_COALESCE_END;
     ucp_st_trig_part_t *part, *next;
 
@@ -243,25 +359,34 @@ static void ucp_st_trig_coalesce_take(ucp_st_trig_dev_t *dev)
         list       = part;
         part       = next;
     }
-    while (*end != UCP_ST_TRIG_COALESCE_END) {
-        end = &(*end)->next;
+    for (part = list; part != UCP_ST_TRIG_COALESCE_END; part = next) {
+        next = part->next;
+        ucp_st_trig_coalesce_add(dev, part);
     }
-    *end = list;
+}
+
+/* What is in chains */
+static void ucp_st_trig_coalesce_send_all(ucp_st_worker_h worker)
+{
+    ucs_list_link_t *unsent = &worker->trig.unsent;
+    ucp_st_trig_chain_t *chain;
+
+    while (!ucs_list_is_empty(unsent)) {
+        chain = ucs_list_head(unsent, ucp_st_trig_chain_t, list);
+        if (!ucp_st_trig_coalesce_send_one(chain)) {
+            ucp_st_trig_dev_late(worker);
+            return;
+        }
+        if (chain->first == NULL) {
+            ucs_list_del(&chain->list);
+        }
+    }
 }
 
 void ucp_st_trig_coalesce_send(ucp_st_worker_h worker)
 {
-    ucp_st_trig_dev_t *dev = &worker->trig;
-
-    ucp_st_trig_coalesce_take(dev);
-    ucp_st_trig_coalesce_drop_halted(&dev->unsent);
-    while ((dev->unsent != UCP_ST_TRIG_COALESCE_END) &&
-           ucp_st_trig_coalesce_send_one(&dev->unsent)) {
-        /* the next peer, or the rest */
-    }
-    if (dev->unsent != UCP_ST_TRIG_COALESCE_END) {
-        ucp_st_trig_dev_late(worker);
-    }
+    ucp_st_trig_coalesce_take(&worker->trig);
+    ucp_st_trig_coalesce_send_all(worker);
 }
 
 void ucp_st_trig_coalesce_hand_over(ucp_st_worker_h worker)
@@ -291,27 +416,61 @@ static void ucp_st_trig_coalesce_push(ucp_st_trig_dev_t *dev,
     __atomic_thread_fence(__ATOMIC_SEQ_CST); /* before the try to lock */
 }
 
+/* Non-zero if the use is to be sent */
+static int ucp_st_trig_coalesce_begin(ucp_st_trig_part_t *part)
+{
+    /* Pairs with the release store in ucp_st_trig_release_waits() */
+    if (__atomic_load_n(&part->op->trig.halted, __ATOMIC_ACQUIRE)) {
+        return 0;
+    }
+    __atomic_store_n(&part->run, part->run + 1, __ATOMIC_RELAXED);
+    return 1;
+}
+
+/* The lock is held: what streams have pushed before is ahead */
+static void ucp_st_trig_coalesce_start_locked(ucp_st_worker_h worker,
+                                              ucp_st_trig_part_t **list)
+{
+    ucp_st_trig_coalesce_take(&worker->trig);
+    for (; *list != NULL; ++list) {
+        if (ucp_st_trig_coalesce_begin(*list)) {
+            ucp_st_trig_coalesce_add(&worker->trig, *list);
+        }
+    }
+    ucp_st_trig_coalesce_send_all(worker);
+}
+
+/* It is not: who holds it sends them */
+static void ucp_st_trig_coalesce_start_pushed(ucp_st_worker_h worker,
+                                              ucp_st_trig_part_t **list)
+{
+    ucp_st_trig_part_t *first = NULL;
+    ucp_st_trig_part_t *last  = NULL;
+
+    for (; *list != NULL; ++list) {
+        if (ucp_st_trig_coalesce_begin(*list)) {
+            (*list)->next = first;
+            first         = *list;
+            last          = (last == NULL) ? *list : last;
+        }
+    }
+    if (first != NULL) {
+        ucp_st_trig_coalesce_push(&worker->trig, first, last);
+        ucp_st_trig_coalesce_hand_over(worker);
+    }
+}
+
 /* Runs on the stream */
 static void ucp_st_trig_coalesce_start_all_func(void *arg)
 {
     ucp_st_trig_part_t **list = arg;
-    ucp_st_trig_part_t *first = NULL;
-    ucp_st_trig_part_t *last  = NULL;
-    ucp_st_trig_part_t *part;
+    ucp_st_worker_h worker    = (*list)->op->worker;
 
-    for (; (part = *list) != NULL; ++list) {
-        /* Pairs with the release store in ucp_st_trig_release_waits() */
-        if (__atomic_load_n(&part->op->trig.halted, __ATOMIC_ACQUIRE)) {
-            continue;
-        }
-        __atomic_store_n(&part->run, part->run + 1, __ATOMIC_RELAXED);
-        part->next = first;
-        first      = part;
-        last       = (last == NULL) ? part : last;
-    }
-    if (first != NULL) {
-        ucp_st_trig_coalesce_push(&first->op->worker->trig, first, last);
-        ucp_st_trig_coalesce_hand_over(first->op->worker);
+    if (ucp_st_worker_trylock(worker)) {
+        ucp_st_trig_coalesce_start_locked(worker, list);
+        ucp_st_worker_unlock(worker);
+    } else {
+        ucp_st_trig_coalesce_start_pushed(worker, list);
     }
 }
 
@@ -371,62 +530,6 @@ void ucp_st_trig_coalesce_join(const ucp_st_op_h *ops, size_t count)
     }
 }
 
-/* Where the data of an item is to go. A freed receive's buffer is the user's
- * again. */
-static void *ucp_st_trig_coalesce_dest(const ucp_st_op_t *op, unsigned place)
-{
-    const ucp_st_trig_plan_t *plan = &op->trig.plan;
-
-    switch (plan->proto) {
-    case UCP_ST_TRIG_READY:
-        return op->freed ? NULL : op->buffer;
-    case UCP_ST_TRIG_EAGER:
-        return (place >= plan->depth) ? NULL :
-               UCS_PTR_BYTE_OFFSET(op->trig.parts[0].inbox,
-                                   place * plan->stride);
-    default:
-        return NULL;
-    }
-}
-
-/* Put what came for a receive there. NULL if there is none like that: it
- * failed, or was freed, and its peer hears of that. */
-static ucp_st_trig_part_t *
-ucp_st_trig_coalesce_store(ucp_st_worker_h worker,
-                           const ucp_st_trig_item_t *item, size_t rest)
-{
-    ucp_st_op_t *op = ucp_st_op_get(worker, item->op_id);
-    void *dest      = NULL;
-
-    if ((op != NULL) && (op->dir == UCP_ST_DIR_RECV) &&
-        (op->trig.num_parts == 1) && !op->trig.halted &&
-        (item->length == op->msg_length) && (item->length <= rest)) {
-        dest = ucp_st_trig_coalesce_dest(op, item->place);
-    }
-    if (dest == NULL) {
-        ucs_debug("message of %u bytes for operation 0x%lx, which is not there",
-                  item->length, item->op_id);
-        return NULL;
-    }
-    memcpy(dest, item + 1, item->length);
-    return &op->trig.parts[0];
-}
-
-/* What has come is counted. A sender may have said before that it is done with
- * the operation, and no use behind these ever comes. */
-static void ucp_st_trig_coalesce_landed(ucp_st_trig_part_t **parts,
-                                        unsigned count)
-{
-    unsigned i;
-
-    ucp_st_trig_coalesce_count(parts, count);
-    for (i = 0; i < count; ++i) {
-        if (parts[i]->op->max_uses != UINT64_MAX) {
-            ucp_st_trig_catch_up(parts[i]->op);
-        }
-    }
-}
-
 /* uct_am_callback_t; called from progress, with the lock held */
 static ucs_status_t ucp_st_trig_coalesce_handle(void *arg, void *data,
                                                 size_t length, unsigned flags)
@@ -436,13 +539,18 @@ static ucs_status_t ucp_st_trig_coalesce_handle(void *arg, void *data,
     ucp_st_trig_part_t *parts[UCP_ST_TRIG_COALESCE_MAX];
     ucp_st_trig_part_t *part;
     unsigned count = 0;
+    void *dest;
     size_t size;
 
     (void)flags;
     worker->trig.is_coalescing = 1;
     while (length >= sizeof(*item)) {
-        part = ucp_st_trig_coalesce_store(worker, item, length - sizeof(*item));
+        if (item->length > (length - sizeof(*item))) {
+            break; /* it is cut off */
+        }
+        part = ucp_st_trig_coalesce_find(worker, item, &dest);
         if (part != NULL) {
+            memcpy(dest, item + 1, item->length);
             parts[count++] = part;
         }
         if (count == UCP_ST_TRIG_COALESCE_MAX) {
@@ -497,7 +605,7 @@ ucs_status_t ucp_st_trig_coalesce_flush(ucp_st_worker_h worker)
     unsigned i;
 
     ucp_st_trig_coalesce_send(worker);
-    if (dev->unsent != UCP_ST_TRIG_COALESCE_END) {
+    if (!ucs_list_is_empty(&dev->unsent)) {
         return UCS_INPROGRESS;
     }
     if (worker->stats.coalesced == 0) {

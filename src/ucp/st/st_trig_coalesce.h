@@ -38,10 +38,13 @@
  * Ready sends are joined as well: their data goes to the buffer of the receive,
  * whose start has come first, and none of their uses is a put.
  *
- * A stream waits for no lock that a host may hold. It pushes its sends to a
- * stack, and hands them over if the worker's lock is free. If it is not, who
- * holds it does when it lets go: the push comes before the failed try, the
- * release before the look at the stack, both with a full fence between.
+ * A stream waits for no lock that a host may hold. It hands its sends over if
+ * the worker's lock is free. If it is not, it pushes them to a stack, and tries
+ * again; who holds the lock hands them over when it lets go: the push comes
+ * before the failed try, the release before the look at the stack, both with a
+ * full fence between. What is handed over is put in chains, one for each
+ * endpoint, and sent from there as far as there is room. A worker's messages to
+ * itself are copied there and then.
  *
  * A send is complete when its data is in the message. A worker goes only when
  * the transport has delivered what it was handed; its peer counts what has come

@@ -41,13 +41,13 @@ unsigned ucp_st_trig_dev_reap(ucp_st_worker_h worker)
         ucp_st_trig_post_late(worker);
     }
     ucp_st_rma_trig_progress(worker);
-    if (dev->unsent != UCP_ST_TRIG_COALESCE_END) {
+    if (!ucs_list_is_empty(&dev->unsent)) {
         ucp_st_trig_coalesce_send(worker);
     }
     /* Streams that wait look for messages, too, once there are any */
     is_late = !ucs_list_is_empty(&dev->late) ||
               ucp_st_rma_trig_is_late(worker) || dev->is_coalescing ||
-              (dev->unsent != UCP_ST_TRIG_COALESCE_END);
+              !ucs_list_is_empty(&dev->unsent);
     __atomic_store_n(&dev->is_late, is_late, __ATOMIC_RELAXED);
     return count;
 }
@@ -195,7 +195,7 @@ ucs_status_t ucp_st_trig_dev_init(ucp_st_worker_h worker)
     ucs_list_head_init(&dev->late);
     ucs_list_head_init(&dev->doubtful);
     ucs_list_head_init(&dev->draining);
-    dev->unsent = UCP_ST_TRIG_COALESCE_END;
+    ucs_list_head_init(&dev->unsent);
     status = ucs_async_context_create(UCS_ASYNC_MODE_THREAD_MUTEX, &dev->async);
     if (status != UCS_OK) {
         goto err;

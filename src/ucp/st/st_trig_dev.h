@@ -35,7 +35,7 @@ typedef struct ucp_st_trig_dev {
                                       bytes; 0: none; read-only */
     int                 is_coalescing; /* such a message has come */
     struct ucp_st_trig_part *pushed; /* by streams, to be sent; atomic */
-    struct ucp_st_trig_part *unsent; /* there was no room for these */
+    ucs_list_link_t     unsent;    /* chains of what is to be sent */
     uint64_t            cts_waits; /* see ucp_st_stats_t; atomic, by streams */
     int                 untriggered; /* operations are; atomic, by streams */
 

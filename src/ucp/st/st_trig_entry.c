@@ -249,7 +249,7 @@ static ucs_status_t ucp_st_trig_entries_create_puts(ucp_st_trig_part_t *part)
     }
     for (i = 0; (i < count) && (status == UCS_OK); ++i) {
         ucp_st_trig_fill_put(part, i, &put, &deferred);
-        status = uct_trig_op_create_put(part->ep, &put, &deferred,
+        status = uct_trig_op_create_put(part->chain->ep, &put, &deferred,
                                         &puts[i]);
     }
     return status;
@@ -352,7 +352,7 @@ static ucs_status_t ucp_st_trig_entry_post_put(ucp_st_trig_part_t *part,
     deferred.threshold = threshold;
     deferred.resv      = NULL;
     deferred.done      = ucp_st_trig_ahead_put_done;
-    status             = uct_trig_ep_put(part->ep, &put, &deferred);
+    status             = uct_trig_ep_put(part->chain->ep, &put, &deferred);
     part->rail->ahead += (status == UCS_OK);
     return status;
 }

@@ -290,7 +290,7 @@ static ucs_status_t ucp_st_trig_parts_init(ucp_st_op_t *op)
         part->op         = op;
         part->num_puts   = ucs_min(share.puts, UINT32_MAX);
         part->rail       = &op->worker->trig.rails[share.rail];
-        part->ep         = op->peer->trig.ep[share.rail];
+        part->chain      = &op->peer->trig.chain[share.rail];
         status           = ucp_st_trig_part_init(part);
         trig->num_parts += (status == UCS_OK);
     }

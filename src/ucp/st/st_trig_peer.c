@@ -130,6 +130,17 @@ static int ucp_st_trig_address_is_valid(ucp_st_worker_h worker,
                        (address->num_rails * (size_t)address->rail_length)));
 }
 
+static void ucp_st_trig_chain_init(ucp_st_peer_t *peer, unsigned rail)
+{
+    const ucp_st_trig_rail_t *own = &peer->worker->trig.rails[rail];
+
+    peer->trig.chain[rail] = (ucp_st_trig_chain_t){
+        .ep         = peer->trig.ep[rail],
+        .max_length = own->iface_attr.cap.am.max_bcopy,
+        .is_self    = peer->is_self
+    };
+}
+
 /* Connect rail to rail, the lock is held. Which of them reach each other is the
  * same seen from both sides, and those behind one that does not are not used:
  * so both use the same number. */
@@ -147,7 +158,10 @@ ucp_st_trig_peer_connect_rails(ucp_st_peer_t *peer,
         status = ucp_st_trig_rail_ep_create(
                 &peer->worker->trig.rails[i],
                 ucp_st_trig_address_rail(address, i), &trig->ep[i]);
-        trig->limits.num_rails += (status == UCS_OK);
+        if (status == UCS_OK) {
+            ucp_st_trig_chain_init(peer, i);
+            ++trig->limits.num_rails;
+        }
     }
     return ((status == UCS_ERR_UNREACHABLE) && (trig->limits.num_rails > 0)) ?
            UCS_OK : status;
@@ -161,6 +175,9 @@ static void ucp_st_trig_peer_close(ucp_st_peer_t *peer)
 
     while (trig->limits.num_rails > 0) {
         i = --trig->limits.num_rails;
+        if (trig->chain[i].first != NULL) {
+            ucs_list_del(&trig->chain[i].list);
+        }
         /* Closing would free what the NIC still reads and writes */
         if (!ucp_st_trig_rail_is_busy(&peer->worker->trig.rails[i])) {
             uct_ep_destroy(trig->ep[i]);

@@ -10,11 +10,23 @@
 #include "st_trig_dev.h"
 #include "st_trig_plan.h"
 
+/** Joined sends over one endpoint whose uses are to be sent: in the lane's
+ *  `unsent` while there are any. */
+typedef struct ucp_st_trig_chain {
+    ucs_list_link_t         list;
+    struct ucp_st_trig_part *first; /* or NULL; linked by `next` */
+    struct ucp_st_trig_part *last;
+    uct_ep_h                ep;
+    size_t                  max_length; /* of a message, bytes */
+    int                     is_self;    /* it leads to the same worker */
+} ucp_st_trig_chain_t;
+
 /** A peer's part of this lane; protected by the worker's lock. */
 typedef struct ucp_st_trig_peer {
     ucp_st_trig_limits_t limits;        /* of both sides */
     uct_ep_h ep[UCP_ST_TRIG_MAX_RAILS]; /* to the peer's rail of that number,
                                            for as many as both sides have */
+    ucp_st_trig_chain_t chain[UCP_ST_TRIG_MAX_RAILS]; /* of each of these */
     unsigned lost;                      /* bit mask of those that the NICs have
                                            lost */
 } ucp_st_trig_peer_t;
