@@ -112,6 +112,13 @@ struct fi_cxiemu_domain_ops {
     int (*cntr_mirror)(struct fid_domain *domain, struct fid_cntr *cntr,
                        uint64_t *word);
 
+    /**
+     * Whether a completion queue of the domain has an entry of a receive,
+     * without a look at what has come: progress() looks. Cheap; a thread that
+     * asks again and again is told of one soon. Threads: any.
+     */
+    int (*cq_has_recv)(struct fid_cq *cq);
+
     /** Name of the data path in use, for reports: "mapped+cma" or "bounce". */
     const char *(*data_path)(struct fid_domain *domain);
 

@@ -51,7 +51,7 @@ static int cxiemu_cq_grow(cxiemu_cq_t *cq)
     return 0;
 }
 
-/* The lock is held by whoever writes; see cxiemu_cq_is_idle(). */
+/* The lock is held by whoever writes; see cxiemu_cq_has_recv(). */
 static void cxiemu_cq_put(size_t *word, size_t value)
 {
     __atomic_store_n(word, value, __ATOMIC_RELAXED);
@@ -84,6 +84,9 @@ void cxiemu_cq_push(cxiemu_cq_t *cq, const cxiemu_cq_event_t *event)
     } else {
         *cxiemu_cq_at(cq, cq->tail) = *event;
         cxiemu_cq_put(&cq->tail, cq->tail + 1);
+        if (event->entry.flags & FI_RECV) {
+            cxiemu_cq_put(&cq->num_recvs, cq->num_recvs + 1);
+        }
     }
     cxiemu_cq_alert(cq);
 }
@@ -135,11 +138,12 @@ void cxiemu_cq_drop_ep(cxiemu_cq_t *cq, struct cxiemu_ep *ep)
     cxiemu_cq_put(&cq->num_held, kept);
 }
 
-/*
- * Whether there is nothing to read, without the lock: a poller that loses the
- * race with a push finds the entry the next time; its own progress, which came
- * before, is seen in any case.
- */
+int cxiemu_cq_has_recv(const cxiemu_cq_t *cq)
+{
+    return __atomic_load_n(&cq->num_recvs, __ATOMIC_RELAXED) > 0;
+}
+
+/* The same for whatever can be read */
 static int cxiemu_cq_is_idle(const cxiemu_cq_t *cq)
 {
     return (__atomic_load_n(&cq->tail, __ATOMIC_RELAXED) ==
@@ -185,6 +189,9 @@ static void cxiemu_cq_pop(cxiemu_cq_t *cq)
     if (event->tx != NULL) {
         cxiemu_ep_give_tx(event->tx);
     }
+    if (event->entry.flags & FI_RECV) {
+        cxiemu_cq_put(&cq->num_recvs, cq->num_recvs - 1);
+    }
     cxiemu_cq_put(&cq->head, cq->head + 1);
 }
 
@@ -222,18 +229,23 @@ static ssize_t cxiemu_cq_readfrom(struct fid_cq *fid, void *buf, size_t count,
 {
     cxiemu_cq_t *cq   = container_of(fid, cxiemu_cq_t, fid);
     cxiemu_nic_t *nic = cq->domain->nic;
+    unsigned done;
     ssize_t ret;
 
     /* What there is already is not kept waiting for what may come, but a queue
      * that is never empty must not keep the NIC from progress */
-    cxiemu_nic_poll(nic);
-    if (cxiemu_cq_is_idle(cq)) {
-        return -FI_EAGAIN;
+    if (!cxiemu_nic_poll_begin(nic, &done)) {
+        if (cxiemu_cq_is_idle(cq)) {
+            return -FI_EAGAIN;
+        }
+        cxiemu_nic_lock(nic);
+        ret = cxiemu_cq_take(cq, buf, count, src_addr);
+        cxiemu_nic_unlock(nic);
+        return ret;
     }
-
-    cxiemu_nic_lock(nic);
-    ret = cxiemu_cq_take(cq, buf, count, src_addr);
-    cxiemu_nic_unlock(nic);
+    ret = cxiemu_cq_is_idle(cq) ? -FI_EAGAIN :
+                                  cxiemu_cq_take(cq, buf, count, src_addr);
+    cxiemu_nic_poll_end(nic, done);
     return ret;
 }
 

@@ -30,10 +30,12 @@ typedef struct cxiemu_cq {
     int                 overrun;   /**< Entries were lost; atomic */
     cxiemu_cq_event_t   *ring;     /**< Grows when it is full */
     size_t              size;      /**< A power of two */
-    size_t              head;      /**< head, tail, num_held: written with the
-                                        lock; read without it by pollers, who
-                                        take the lock only if there is work */
+    size_t              head;      /**< head, tail, num_recvs, num_held: written
+                                        with the lock; read without it by
+                                        pollers, who take the lock only if there
+                                        is work */
     size_t              tail;
+    size_t              num_recvs; /**< Entries of receives */
     struct cxiemu_ep    **held;    /**< cxiemu_cq_hold() */
     size_t              num_held;
     size_t              max_held;
@@ -49,6 +51,11 @@ void cxiemu_cq_push(cxiemu_cq_t *cq, const cxiemu_cq_event_t *event);
  *  an event: its place in the endpoint's transmit queue is given back when the
  *  queue is read next. Without memory it is given back now. Lock held. */
 void cxiemu_cq_hold(cxiemu_cq_t *cq, struct cxiemu_ep *ep);
+
+/** Whether there is an entry of a receive, as far as one knows without the
+ *  lock: a poller that loses the race with a push finds it the next time; its
+ *  own progress, which came before, is seen in any case. */
+int cxiemu_cq_has_recv(const cxiemu_cq_t *cq);
 
 /** fi_trywait() for a queue: 0 if it is empty and its descriptor will tell of
  *  the next entry, or -FI_EAGAIN. Takes the lock. */

@@ -4,6 +4,7 @@
  */
 #include "cxiemu.h"
 #include "cxiemu_cntr.h"
+#include "cxiemu_cq.h"
 #include "cxiemu_ext.h"
 #include "cxiemu_mr.h"
 
@@ -132,6 +133,11 @@ static int cxiemu_ext_cntr_mirror(struct fid_domain *fid,
     return 0;
 }
 
+static int cxiemu_ext_cq_has_recv(struct fid_cq *cq)
+{
+    return cxiemu_cq_has_recv(container_of(cq, cxiemu_cq_t, fid));
+}
+
 static const char *cxiemu_ext_data_path(struct fid_domain *fid)
 {
     return cxiemu_ext_nic(fid)->may_attach ? "mapped+cma" : "bounce";
@@ -155,6 +161,7 @@ static struct fi_cxiemu_domain_ops cxiemu_ext_ops = {
     .on_store     = cxiemu_ext_on_store,
     .cntr_add_all = cxiemu_ext_cntr_add_all,
     .cntr_mirror  = cxiemu_ext_cntr_mirror,
+    .cq_has_recv  = cxiemu_ext_cq_has_recv,
     .data_path    = cxiemu_ext_data_path,
     .max_entries  = cxiemu_ext_max_entries
 };

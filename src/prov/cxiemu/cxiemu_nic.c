@@ -249,29 +249,50 @@ static void cxiemu_nic_yield(unsigned count)
     }
 }
 
-static unsigned cxiemu_nic_try(cxiemu_nic_t *nic, int yields)
+static int cxiemu_nic_try(cxiemu_nic_t *nic, int yields, unsigned *count_p)
 {
-    unsigned count = 0;
-
-    if (cxiemu_nic_trylock(nic)) {
-        cxiemu_nic_polled(nic, yields);
-        count = cxiemu_nic_progress(nic);
-        cxiemu_nic_unlock(nic);
+    *count_p = 0;
+    if (!cxiemu_nic_trylock(nic)) {
+        return 0;
     }
-    return count;
+    cxiemu_nic_polled(nic, yields);
+    *count_p = cxiemu_nic_progress(nic);
+    return 1;
+}
+
+int cxiemu_nic_poll_begin(cxiemu_nic_t *nic, unsigned *count_p)
+{
+    if (cxiemu_nic_try(nic, 0, count_p)) {
+        return 1;
+    }
+    cxiemu_nic_yield(0);
+    return 0;
+}
+
+void cxiemu_nic_poll_end(cxiemu_nic_t *nic, unsigned count)
+{
+    cxiemu_nic_unlock(nic);
+    cxiemu_nic_yield(count);
 }
 
 unsigned cxiemu_nic_poll(cxiemu_nic_t *nic)
 {
-    unsigned count = cxiemu_nic_try(nic, 0);
+    unsigned count;
 
-    cxiemu_nic_yield(count);
+    if (cxiemu_nic_poll_begin(nic, &count)) {
+        cxiemu_nic_poll_end(nic, count);
+    }
     return count;
 }
 
 unsigned cxiemu_nic_poll_shared(cxiemu_nic_t *nic)
 {
-    return cxiemu_nic_try(nic, 1);
+    unsigned count;
+
+    if (cxiemu_nic_try(nic, 1, &count)) {
+        cxiemu_nic_unlock(nic);
+    }
+    return count;
 }
 
 /* Whether nobody at a NIC will look for bits by himself soon enough. */

@@ -174,6 +174,11 @@ unsigned cxiemu_nic_progress(cxiemu_nic_t *nic);
  *  tells peers that there is a poller. */
 unsigned cxiemu_nic_poll(cxiemu_nic_t *nic);
 
+/** As cxiemu_nic_poll(), but the lock stays taken where that returns non-zero:
+ *  cxiemu_nic_poll_end() then, with what was done. */
+int cxiemu_nic_poll_begin(cxiemu_nic_t *nic, unsigned *count_p);
+void cxiemu_nic_poll_end(cxiemu_nic_t *nic, unsigned count);
+
 /** As cxiemu_nic_poll(), by a thread that lets others run between its polls,
  *  because they need its processor. */
 unsigned cxiemu_nic_poll_shared(cxiemu_nic_t *nic);

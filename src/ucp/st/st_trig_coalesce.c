@@ -543,7 +543,7 @@ static ucs_status_t ucp_st_trig_coalesce_handle(void *arg, void *data,
     size_t size;
 
     (void)flags;
-    worker->trig.is_coalescing = 1;
+    __atomic_store_n(&worker->trig.is_coalescing, 1, __ATOMIC_RELAXED);
     while (length >= sizeof(*item)) {
         if (item->length > (length - sizeof(*item))) {
             break; /* it is cut off */

@@ -44,9 +44,8 @@ unsigned ucp_st_trig_dev_reap(ucp_st_worker_h worker)
     if (!ucs_list_is_empty(&dev->unsent)) {
         ucp_st_trig_coalesce_send(worker);
     }
-    /* Streams that wait look for messages, too, once there are any */
     is_late = !ucs_list_is_empty(&dev->late) ||
-              ucp_st_rma_trig_is_late(worker) || dev->is_coalescing ||
+              ucp_st_rma_trig_is_late(worker) ||
               !ucs_list_is_empty(&dev->unsent);
     __atomic_store_n(&dev->is_late, is_late, __ATOMIC_RELAXED);
     return count;
@@ -123,7 +122,7 @@ static int ucp_st_trig_serve(void *arg)
                                  ucp_st_trig_doubts_settle(worker));
     timeout = ucp_st_trig_sooner(timeout, ucp_st_trig_drains_settle(worker));
     is_lazy = __atomic_exchange_n(&dev->polled, 0, __ATOMIC_RELAXED) ||
-              !dev->is_late;
+              !(dev->is_late || dev->is_coalescing);
     dev->service.lazy_msec = (dev->helped && is_lazy) ? UCP_ST_TRIG_LAZY_MSEC :
                                                         0;
     ucp_st_worker_unlock(worker);

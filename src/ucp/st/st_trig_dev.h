@@ -27,13 +27,16 @@ typedef struct ucp_st_trig_dev {
     int                 is_late;   /* something waits for entries; also read by
                                       streams */
     int                 polled;    /* streams look after that; atomic */
+    unsigned            polls;     /* of streams that look for messages; atomic
+                                      */
     int                 is_starved;/* the NIC refused what was set aside */
     ucs_list_link_t     late;      /* operations with uses to post */
     ucs_list_link_t     doubtful;  /* operations with failed puts */
     ucs_list_link_t     draining;  /* failed ones whose puts are not over */
     size_t              coalesce_max; /* longest message that may be joined,
                                       bytes; 0: none; read-only */
-    int                 is_coalescing; /* such a message has come */
+    int                 is_coalescing; /* such a message has come; also read by
+                                          streams */
     struct ucp_st_trig_part *pushed; /* by streams, to be sent; atomic */
     ucs_list_link_t     unsent;    /* chains of what is to be sent */
     uint64_t            cts_waits; /* see ucp_st_stats_t; atomic, by streams */

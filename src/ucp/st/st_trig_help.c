@@ -6,8 +6,9 @@
  * A waiting stream makes such a NIC's progress, and the NIC wakes it by its
  * stores. While something is late it reaps and posts as well, where the lock is
  * free: the service thread would have to be woken for each completion, and
- * takes its time while streams do that for it (ucp_st_trig_dev_t.polled). A
- * stream that goes to sleep leaves it all to the thread.
+ * takes its time while streams do that for it (ucp_st_trig_dev_t.polled). Where
+ * messages come (st_trig_coalesce.h) it reaps when there is one. A stream
+ * that goes to sleep leaves it all to the thread.
  *
  * Only what the thread does, too, is done here, with the same lock; it calls no
  * function of a stream that could wait for this one.
@@ -20,19 +21,43 @@
 #include "st_log.h"
 #include "st_worker.h"
 
-static void ucp_st_trig_help_late(ucp_st_worker_h worker,
-                                  ucs_gstream_poll_t next)
+/* Where only messages are waited for, so many polls in vain come before one
+ * that reaps all the same: the interface may have put something off */
+#define UCP_ST_TRIG_HELP_POLLS 64
+
+static int ucp_st_trig_help_has_message(ucp_st_trig_dev_t *dev)
+{
+    unsigned polls = __atomic_load_n(&dev->polls, __ATOMIC_RELAXED) + 1;
+    unsigned i;
+
+    __atomic_store_n(&dev->polls, polls, __ATOMIC_RELAXED);
+    for (i = 0; i < dev->num_rails; ++i) {
+        if (uct_trig_iface_has_message(dev->rails[i].iface)) {
+            return 1;
+        }
+    }
+    return (polls % UCP_ST_TRIG_HELP_POLLS) == 0;
+}
+
+/* Reap, and post what is late, instead of the thread */
+static void ucp_st_trig_help_reap(ucp_st_worker_h worker, int is_late)
 {
     ucp_st_trig_dev_t *dev = &worker->trig;
 
-    if (next == UCS_GSTREAM_POLL_LAST) {
-        __atomic_store_n(&dev->polled, 0, __ATOMIC_RELAXED);
-        ucp_st_trig_dev_wake(worker);
-    } else if (ucp_st_worker_trylock(worker)) {
+    if (!__atomic_load_n(&dev->polled, __ATOMIC_RELAXED)) {
         __atomic_store_n(&dev->polled, 1, __ATOMIC_RELAXED);
+    }
+    if ((is_late || ucp_st_trig_help_has_message(dev)) &&
+        ucp_st_worker_trylock(worker)) {
         (void)ucp_st_trig_dev_reap(worker);
         ucp_st_worker_unlock(worker);
     }
+}
+
+static void ucp_st_trig_help_rest(ucp_st_worker_h worker)
+{
+    __atomic_store_n(&worker->trig.polled, 0, __ATOMIC_RELAXED);
+    ucp_st_trig_dev_wake(worker);
 }
 
 /* What the NIC is to know of what the thread does next */
@@ -46,14 +71,21 @@ static void ucp_st_trig_help_poll(void *arg, ucs_gstream_poll_t next)
 {
     ucp_st_worker_h worker = arg;
     ucp_st_trig_dev_t *dev = &worker->trig;
+    int is_late;
     unsigned i;
 
     for (i = 0; i < dev->num_rails; ++i) {
         (void)uct_trig_iface_progress_nic(dev->rails[i].iface,
                                           ucp_st_trig_help_next[next]);
     }
-    if (__atomic_load_n(&dev->is_late, __ATOMIC_RELAXED)) {
-        ucp_st_trig_help_late(worker, next);
+    is_late = __atomic_load_n(&dev->is_late, __ATOMIC_RELAXED);
+    if (!is_late && !__atomic_load_n(&dev->is_coalescing, __ATOMIC_RELAXED)) {
+        return;
+    }
+    if (next == UCS_GSTREAM_POLL_LAST) {
+        ucp_st_trig_help_rest(worker);
+    } else {
+        ucp_st_trig_help_reap(worker, is_late);
     }
 }
 

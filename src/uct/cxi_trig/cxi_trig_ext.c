@@ -94,6 +94,18 @@ unsigned uct_trig_iface_progress_nic(uct_iface_h uct_iface,
     }
 }
 
+int uct_trig_iface_has_message(uct_iface_h uct_iface)
+{
+    uct_cxi_trig_iface_t *iface = uct_cxi_trig_iface_from_uct(uct_iface);
+    uct_cxi_trig_md_t *md;
+
+    if (iface == NULL) {
+        return 1;
+    }
+    md = uct_cxi_trig_iface_md(iface);
+    return (md->emu == NULL) || md->emu->cq_has_recv(iface->net.cq);
+}
+
 ucs_status_t uct_trig_iface_on_store(uct_iface_h uct_iface,
                                      uct_trig_store_func_t func, void *arg)
 {

@@ -244,6 +244,21 @@ unsigned uct_trig_iface_progress_nic(uct_iface_h iface,
 
 
 /**
+ * Tell whether uct_iface_progress() has an active message to deliver, as far as
+ * an emulated NIC says without a look at what has come, which is for
+ * @ref uct_trig_iface_progress_nic. Other things that progress may have to do
+ * are not looked at: it is to be made now and then all the same.
+ *
+ * @param [in] iface Interface.
+ *
+ * @return Non-zero if so, or if the NIC does not say.
+ *
+ * Threads: any, at any time while the interface is open.
+ */
+int uct_trig_iface_has_message(uct_iface_h iface);
+
+
+/**
  * Called when an emulated NIC has stored to words of 8 bytes or fewer; of
  * several stores that follow each other closely, together.
  *
