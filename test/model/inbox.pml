@@ -27,12 +27,12 @@
  *
  * START_ONE is sound: a start adds 1, and use k goes at k + (k-1) / SLOTS.
  *
- * JOINED is sound: as src/ucp/st/st_trig_coalesce.h has it. The send's stream
- * hands the data of a use over as a message and counts it as sent; who makes
- * the receiver's progress writes it to its slot and counts it as landed. The
- * first use of each round of SLOTS but the very first one is a put, for which
- * alone a start adds 2; put jN+1 of N slots goes at 3j. Broken variants are
- *   ALWAYS            no use is a put
+ * JOINED is sound: as src/ucp/st/st_trig_coalesce.h has it. No use is a put. A
+ * use that is started, and cleared if it is behind the first round of SLOTS, is
+ * handed over as a message and counted as sent, by who finds both; who makes
+ * the receiver's progress writes it to its slot and counts it as landed. A
+ * clear-to-send is a message, and counted alone. Broken variants are
+ *   ALWAYS            no use waits for a clear-to-send
  *   UNORDERED         a message may overtake one that is being looked at
  * and THRESHOLD_LOW, THRESHOLD_HIGH.
  *
@@ -78,19 +78,12 @@
 #define SHIFT
 #endif
 
-#ifdef JOINED
-#define THRESHOLD(k) (3 * (((k) - 1) / SLOTS) SHIFT)
+#if defined(JOINED) && defined(ALWAYS)
+#define THRESHOLD(k) 0
+#elif defined(JOINED)
+#define THRESHOLD(k) (((k) - 1) / SLOTS SHIFT)
 #else
 #define THRESHOLD(k) (STARTS(k) + ((k) - 1) / SLOTS SHIFT)
-#endif
-
-/* Uses that go as a message */
-#if !defined(JOINED)
-#define IS_MESSAGE(k) false
-#elif defined(ALWAYS)
-#define IS_MESSAGE(k) true
-#else
-#define IS_MESSAGE(k) ((k) == 1 || ((k) - 1) % SLOTS != 0)
 #endif
 
 /* Uses that clear-to-send j follows, and how many there are */
@@ -212,6 +205,22 @@ chan messages = [USES] of { byte, byte }; /* use and data */
 #define HANDLERS 1
 #endif
 
+byte begun, handed_over; /* uses */
+
+active proctype hand_over()
+{
+end:
+    do
+    :: atomic {
+        handed_over < begun && trigger >= THRESHOLD(handed_over + 1) ->
+        CHECK(premature, send_begun[handed_over + 1]);
+        handed_over++;
+        messages!handed_over, source;
+        sent++
+       }
+    od
+}
+
 active [HANDLERS] proctype receive_messages()
 {
     byte k, value;
@@ -232,13 +241,7 @@ proctype send_stream(byte k)
     :: k <= USES ->
         source = k;
 #ifdef JOINED
-        atomic {
-            send_begun[k] = true;
-            if
-            :: IS_MESSAGE(k) -> messages!k, source; sent++
-            :: else -> trigger = trigger + WEIGHT
-            fi
-        }
+        atomic { send_begun[k] = true; begun++ }
 #else
         atomic { send_begun[k] = true; trigger = trigger + WEIGHT }
 #endif
@@ -333,13 +336,10 @@ init {
 
     atomic {
         for (k : 1 .. USES) {
-#ifdef JOINED
-            if
-            :: IS_MESSAGE(k)
-            :: else -> run put(k)
-            fi
-#else
+#ifndef JOINED
             run put(k)
+#else
+            skip
 #endif
         }
         for (k : 1 .. CLEARS) {

@@ -46,8 +46,8 @@ static ucs_config_field_t ucp_st_config_table[] = {
      "Longest message that lane trig sends together with others, if the cards\n"
      "are emulated: of several sends, ready or eager-ahead, that one call\n"
      "starts for the first time, those to one peer are one message from then\n"
-     "on whenever they start together. 0: none. The smaller one of both\n"
-     "sides' counts.",
+     "on whenever they start together, and clear-to-sends of eager-ahead\n"
+     "sends are messages. 0: none. The smaller one of both sides' counts.",
      ucs_offsetof(ucp_st_config_t, coalesce_max), UCS_CONFIG_TYPE_MEMUNITS},
 
     {"COALESCE_MIN", "4",

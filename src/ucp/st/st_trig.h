@@ -116,6 +116,8 @@ typedef struct ucp_st_trig_part {
     volatile uint64_t   *doorbell;/* of `start`, and how to use it: */
     uint8_t             doorbell_mode; /* uct_trig_doorbell_mode_t */
     uint8_t             is_mirrored;   /* the word follows `data` by itself */
+    uint8_t             is_parked;     /* a joined send's use is to be sent when
+                                          there is room */
     uint8_t             is_offset;     /* addresses of `remote` count from its
                                           first byte */
     uint32_t            num_puts; /* writes of the share of a message that it
@@ -128,8 +130,12 @@ typedef struct ucp_st_trig_part {
     uint64_t            posted[UCP_ST_TRIG_ENTRY_LAST];
     uint32_t            pending[UCP_ST_TRIG_ENTRY_LAST]; /* of those, neither
                                                             done nor failed */
-    uint64_t            words;    /* what the word was counted up to, as far as
+    union {
+        uint64_t        words;    /* what the word was counted up to, as far as
                                      that was reaped */
+        uint64_t        room;     /* of a joined send: uses that the inbox has
+                                     had room for */
+    };
     ucp_st_trig_rail_t  *rail;
     struct ucp_st_trig_chain *chain; /* to the peer */
     uct_trig_cntr_h     data;     /* C or D: counts the data */
@@ -163,13 +169,14 @@ _Static_assert(sizeof(ucp_st_trig_part_t) <= 200, "memory of a pair");
  */
 typedef struct ucp_st_trig_op {
     /* What most starts and waits need, next to what they look at before */
-    uint64_t           plain_end; /* starts of uses below, from the next one on,
-                                     are plain: ucp_st_trig_post() */
+    uint64_t           plain_end; /* starts of uses below are plain: see
+                                     ucp_st_trig_post() */
     volatile uint64_t  *word;     /* of the only part, where a use counts 1; or
                                      NULL */
     ucp_st_trig_part_t *parts;
     uint8_t            num_parts; /* 0: nothing is offered */
-    uint8_t            is_called; /* streams trigger its NIC by a call */
+    uint8_t            is_called; /* streams trigger its NIC, or have it send
+                                     clear-to-sends, by a call */
     uint8_t            is_late;
     uint8_t            halted;    /* starts must have no effect any more */
     uint8_t            untriggered; /* a start had none; atomic */

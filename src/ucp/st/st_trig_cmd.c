@@ -125,11 +125,18 @@ static void ucp_st_trig_start_func(void *arg)
 }
 
 /* The same behind copies out of inboxes. Their loads come before all that the
- * NIC does from here on; the peer's next put writes what they read. */
+ * NIC does from here on; the peer's next put, or message, writes what they
+ * read. */
 static void ucp_st_trig_cts_func(void *arg)
 {
+    ucp_st_trig_part_t *list[] = {arg, NULL};
+
     __sync_synchronize();
-    ucp_st_trig_start_func(arg);
+    if (list[0]->op->trig.plan.is_cts_sent) {
+        ucp_st_trig_coalesce_start_all(list);
+    } else {
+        ucp_st_trig_start_all_func(list);
+    }
 }
 
 static void *ucp_st_trig_inbox_place(const ucp_st_trig_part_t *part,
@@ -139,12 +146,42 @@ static void *ucp_st_trig_inbox_place(const ucp_st_trig_part_t *part,
                                ucp_st_trig_inbox_offset(part->op, use));
 }
 
+/* Of such a list those that a clear-to-send is due for */
+static void ucp_st_trig_clear_all(void **item)
+{
+    ucp_st_trig_part_t *list[UCP_ST_TRIG_MAX_ADDS + 1];
+    ucp_st_trig_adds_t adds = {.count = 0};
+    unsigned count          = 0;
+    ucp_st_trig_part_t *part;
+
+    for (; *item != NULL; item += 2) {
+        part = item[0];
+        if (!ucp_st_trig_is_last_of_inbox(part->op, (uintptr_t)item[1])) {
+            continue;
+        }
+        if (!part->op->trig.plan.is_cts_sent) {
+            ucp_st_trig_add_part(&adds, part);
+            continue;
+        }
+        if (count == UCP_ST_TRIG_MAX_ADDS) {
+            list[count] = NULL;
+            ucp_st_trig_coalesce_start_all(list);
+            count = 0;
+        }
+        list[count++] = part;
+    }
+    ucp_st_trig_add(&adds);
+    if (count > 0) {
+        list[count] = NULL;
+        ucp_st_trig_coalesce_start_all(list);
+    }
+}
+
 /* Copies and clear-to-sends of uses that are waited for together: a list of
  * parts, each with the number of its use behind it */
 static void ucp_st_trig_take_all_func(void *arg)
 {
-    ucp_st_trig_adds_t adds = {.count = 0};
-    int has_cts             = 0;
+    int has_cts = 0;
     ucp_st_trig_part_t *part;
     uint64_t use;
     void **item;
@@ -156,17 +193,10 @@ static void ucp_st_trig_take_all_func(void *arg)
         memcpy(part->op->buffer, ucp_st_trig_inbox_place(part, use),
                part->op->msg_length);
     }
-    if (!has_cts) {
-        return;
+    if (has_cts) {
+        __sync_synchronize(); /* as in ucp_st_trig_cts_func() */
+        ucp_st_trig_clear_all(arg);
     }
-    __sync_synchronize(); /* as in ucp_st_trig_cts_func() */
-    for (item = arg; *item != NULL; item += 2) {
-        part = item[0];
-        if (ucp_st_trig_is_last_of_inbox(part->op, (uintptr_t)item[1])) {
-            ucp_st_trig_add_part(&adds, part);
-        }
-    }
-    ucp_st_trig_add(&adds);
 }
 
 static int ucp_st_trig_is_called(const ucp_st_trig_part_t *part)
@@ -199,7 +229,7 @@ size_t ucp_st_trig_start_cmds(ucp_st_op_t *op, ucp_st_queue_h queue,
     if (!ucp_st_trig_has_put(op) || ucp_st_trig_has_inbox(op)) {
         return 0; /* the peer waits for nothing that is done here */
     }
-    if (ucp_st_trig_is_coalesced(op, use)) {
+    if (op->trig.joined) {
         return ucp_st_trig_coalesce_start_cmds(queue, &item, 1, cmds);
     }
     for (i = 0; i < op->trig.num_parts; ++i) {
@@ -286,7 +316,7 @@ static size_t ucp_st_trig_take_cmds(ucp_st_trig_part_t *part, uint64_t use,
     if (!ucp_st_trig_is_last_of_inbox(part->op, use)) {
         return 1;
     }
-    if (ucp_st_trig_is_called(part)) {
+    if (part->op->trig.is_called) {
         cmds[1].type        = UCS_GSTREAM_CMD_FUNC;
         cmds[1].u.func.func = ucp_st_trig_cts_func;
         cmds[1].u.func.arg  = part;

@@ -13,6 +13,7 @@
 #include "st_log.h"
 #include "st_op.h"
 #include "st_queue.h"
+#include "st_trace.h"
 #include "st_trig_use.h"
 #include "st_worker.h"
 
@@ -25,12 +26,6 @@
 /* Active messages of the lane's own interfaces: any number will do */
 #define UCP_ST_TRIG_COALESCE_AM_ID 1
 
-/* More sends go into several messages */
-#define UCP_ST_TRIG_COALESCE_MAX 64
-
-/* Data begins where any type may */
-#define UCP_ST_TRIG_COALESCE_ALIGN sizeof(uint64_t)
-
 /* Sends that make one message */
 typedef struct ucp_st_trig_coalesced {
     unsigned           count;
@@ -39,16 +34,16 @@ typedef struct ucp_st_trig_coalesced {
 } ucp_st_trig_coalesced_t;
 
 
-static size_t ucp_st_trig_coalesce_padded(size_t length)
+static int ucp_st_trig_coalesce_is_cts(const ucp_st_trig_part_t *part)
 {
-    return ucs_div_round_up(length, UCP_ST_TRIG_COALESCE_ALIGN) *
-           UCP_ST_TRIG_COALESCE_ALIGN;
+    return part->op->dir == UCP_ST_DIR_RECV;
 }
 
 static size_t ucp_st_trig_coalesce_size(const ucp_st_trig_part_t *part)
 {
     return sizeof(ucp_st_trig_item_t) +
-           ucp_st_trig_coalesce_padded(part->op->msg_length);
+           (ucp_st_trig_coalesce_is_cts(part) ?
+            0 : ucp_st_trig_coalesce_padded(part->op->msg_length));
 }
 
 /* In the inbox; a ready send knows none, and its receive has been started */
@@ -58,24 +53,20 @@ static unsigned ucp_st_trig_coalesce_place(const ucp_st_op_t *op, uint64_t use)
            0 : ucp_st_trig_inbox_index(op, use);
 }
 
-/* The last of a round, behind which a put may count */
-static int ucp_st_trig_coalesce_is_last(const ucp_st_op_t *op, uint64_t use)
-{
-    return (op->trig.plan.proto != UCP_ST_TRIG_READY) &&
-           ucp_st_trig_is_last_of_inbox(op, use);
-}
-
-/* What comes before the data of a part's use */
+/* What comes before the data of a part's use, or a clear-to-send */
 static ucp_st_trig_item_t
 ucp_st_trig_coalesce_item(const ucp_st_trig_part_t *part)
 {
-    const ucp_st_op_t *op = part->op;
+    const ucp_st_op_t *op   = part->op;
+    ucp_st_trig_item_t item = {.op_id = op->remote_id};
 
-    return (ucp_st_trig_item_t){
-        .op_id  = op->remote_id,
-        .length = op->msg_length,
-        .place  = ucp_st_trig_coalesce_place(op, part->run)
-    };
+    if (ucp_st_trig_coalesce_is_cts(part)) {
+        item.place = UCP_ST_TRIG_ITEM_CTS;
+    } else {
+        item.length = op->msg_length;
+        item.place  = ucp_st_trig_coalesce_place(op, part->run);
+    }
+    return item;
 }
 
 /* uct_pack_callback_t */
@@ -89,7 +80,7 @@ static size_t ucp_st_trig_coalesce_pack(void *dest, void *arg)
     for (i = 0; i < message->count; ++i) {
         part  = message->parts[i];
         *item = ucp_st_trig_coalesce_item(part);
-        memcpy(item + 1, part->op->buffer, part->op->msg_length);
+        memcpy(item + 1, part->op->buffer, item->length);
         item = UCS_PTR_BYTE_OFFSET(item, ucp_st_trig_coalesce_size(part));
     }
     return message->length;
@@ -102,12 +93,62 @@ static void ucp_st_trig_coalesce_add(ucp_st_trig_dev_t *dev,
 
     if (chain->first == NULL) {
         chain->first = part;
-        ucs_list_add_tail(&dev->unsent, &chain->list);
     } else {
         chain->last->next = part;
     }
     chain->last = part;
     part->next  = UCP_ST_TRIG_COALESCE_END;
+    if (!chain->is_listed) {
+        chain->is_listed = 1;
+        ucs_list_add_tail(&dev->unsent, &chain->list);
+    }
+}
+
+/* The inbox has room for the use that was started last */
+static int ucp_st_trig_coalesce_has_room(const ucp_st_trig_part_t *part)
+{
+    return (part->run <= part->room) || ucp_st_trig_coalesce_is_cts(part) ||
+           (part->op->trig.plan.proto == UCP_ST_TRIG_READY);
+}
+
+/* What failed meanwhile is not sent any more; it may be gone afterwards */
+static void ucp_st_trig_coalesce_drop(ucp_st_trig_part_t *part)
+{
+    part->next = NULL;
+    ucp_st_op_reap(part->op);
+}
+
+/* Send it, now or when there is room for it */
+static void ucp_st_trig_coalesce_start(ucp_st_trig_dev_t *dev,
+                                       ucp_st_trig_part_t *part)
+{
+    if (part->op->trig.halted) {
+        ucp_st_trig_coalesce_drop(part);
+    } else if (ucp_st_trig_coalesce_has_room(part)) {
+        ucp_st_trig_coalesce_add(dev, part);
+    } else {
+        part->is_parked = 1;
+        part->next      = UCP_ST_TRIG_COALESCE_END;
+        __atomic_fetch_add(&dev->cts_waits, 1, __ATOMIC_RELAXED);
+    }
+}
+
+void ucp_st_trig_coalesce_resume(ucp_st_trig_part_t *part)
+{
+    if (part->is_parked && ucp_st_trig_coalesce_has_room(part)) {
+        part->is_parked = 0;
+        ucp_st_trig_coalesce_add(&part->op->worker->trig, part);
+    }
+}
+
+void ucp_st_trig_coalesce_unpark(ucp_st_op_t *op)
+{
+    ucp_st_trig_part_t *part = op->trig.parts;
+
+    if ((op->trig.num_parts > 0) && part->is_parked) {
+        part->is_parked = 0;
+        part->next      = NULL;
+    }
 }
 
 static void ucp_st_trig_coalesce_shift(ucp_st_trig_chain_t *chain)
@@ -117,8 +158,7 @@ static void ucp_st_trig_coalesce_shift(ucp_st_trig_chain_t *chain)
     chain->first = (next == UCP_ST_TRIG_COALESCE_END) ? NULL : next;
 }
 
-/* Take from a chain's begin as much as a message has room for. What failed
- * meanwhile is not sent any more; it may be gone afterwards. */
+/* Take from a chain's begin as much as a message has room for */
 static void ucp_st_trig_coalesce_pick(ucp_st_trig_chain_t *chain,
                                       ucp_st_trig_coalesced_t *message)
 {
@@ -131,8 +171,7 @@ static void ucp_st_trig_coalesce_pick(ucp_st_trig_chain_t *chain,
            (message->count < UCP_ST_TRIG_COALESCE_MAX)) {
         if (part->op->trig.halted) {
             ucp_st_trig_coalesce_shift(chain);
-            part->next = NULL;
-            ucp_st_op_reap(part->op);
+            ucp_st_trig_coalesce_drop(part);
             continue;
         }
         size = ucp_st_trig_coalesce_size(part);
@@ -163,64 +202,46 @@ static void ucp_st_trig_coalesce_put_back(ucp_st_trig_chain_t *chain,
     chain->first = next;
 }
 
-/* Words follow these */
-static void ucp_st_trig_coalesce_add_all(ucp_st_trig_part_t **parts,
-                                         const uct_trig_cntr_h *cntrs,
-                                         const uint64_t *values,
-                                         unsigned count)
-{
-    unsigned done = 0;
-    ucs_status_t status;
-
-    while (done < count) {
-        done += uct_trig_cntr_add_all(&cntrs[done], &values[done], count - done,
-                                      &status);
-        if (status != UCS_OK) {
-            ucp_st_op_fail(parts[done++]->op, status);
-        }
-    }
-}
-
-/* A use of each is complete: count its word up, or for the last one of a round
- * the counter that the word follows, by all of the round that messages carried.
- * So they are the same again before a put can count. */
-static void ucp_st_trig_coalesce_count(ucp_st_trig_part_t **parts,
-                                       unsigned count)
+void ucp_st_trig_coalesce_count(ucp_st_trig_part_t **parts, unsigned count)
 {
     const volatile uint64_t *words[UCP_ST_TRIG_COALESCE_MAX];
-    ucp_st_trig_part_t *last[UCP_ST_TRIG_COALESCE_MAX];
-    uct_trig_cntr_h cntrs[UCP_ST_TRIG_COALESCE_MAX];
-    uint64_t values[UCP_ST_TRIG_COALESCE_MAX];
-    unsigned num_words = 0;
-    unsigned num_last  = 0;
-    uint64_t depth, use;
     unsigned i;
 
     for (i = 0; i < count; ++i) {
-        use = 1 + __atomic_load_n(&parts[i]->slot->word, __ATOMIC_RELAXED);
-        if (ucp_st_trig_coalesce_is_last(parts[i]->op, use)) {
-            depth              = parts[i]->op->trig.plan.depth;
-            last[num_last]     = parts[i];
-            cntrs[num_last]    = parts[i]->data;
-            values[num_last++] = (use == depth) ? depth : (depth - 1);
-        } else {
-            __atomic_store_n(&parts[i]->slot->word, use, __ATOMIC_RELEASE);
-            words[num_words++] = &parts[i]->slot->word;
-        }
+        words[i] = &parts[i]->slot->word;
+        __atomic_store_n(&parts[i]->slot->word, 1 +
+                         __atomic_load_n(words[i], __ATOMIC_RELAXED),
+                         __ATOMIC_RELEASE);
     }
-    ucs_gstream_wake_all(words, num_words);
-    ucp_st_trig_coalesce_add_all(last, cntrs, values, num_last);
+    ucs_gstream_wake_all(words, count);
+}
+
+static void ucp_st_trig_coalesce_cts_sent(ucp_st_trig_part_t *part)
+{
+    ++part->op->worker->stats.cts_fired;
+    ucp_st_trace_nic(part->op, UCP_ST_TRACE_POST, "clear-to-send", part->run);
+    ucp_st_trace_nic(part->op, UCP_ST_TRACE_REAP, "clear-to-send", part->run);
+    ucp_st_op_reap(part->op);
 }
 
 static void ucp_st_trig_coalesce_sent(ucp_st_trig_coalesced_t *message)
 {
+    ucp_st_worker_h worker = message->parts[0]->op->worker;
+    unsigned num_sends     = 0;
+    ucp_st_trig_part_t *part;
     unsigned i;
 
-    message->parts[0]->op->worker->stats.coalesced += message->count;
     for (i = 0; i < message->count; ++i) {
-        message->parts[i]->next = NULL;
+        part       = message->parts[i];
+        part->next = NULL;
+        if (ucp_st_trig_coalesce_is_cts(part)) {
+            ucp_st_trig_coalesce_cts_sent(part);
+        } else {
+            message->parts[num_sends++] = part;
+        }
     }
-    ucp_st_trig_coalesce_count(message->parts, message->count);
+    worker->stats.coalesced += num_sends;
+    ucp_st_trig_coalesce_count(message->parts, num_sends);
 }
 
 static void ucp_st_trig_coalesce_failed(ucp_st_trig_coalesced_t *message,
@@ -240,61 +261,6 @@ static void ucp_st_trig_coalesce_failed(ucp_st_trig_coalesced_t *message,
     }
 }
 
-/* Where the data of an item is to go. A freed receive's buffer is the user's
- * again. */
-static void *ucp_st_trig_coalesce_dest(const ucp_st_op_t *op, unsigned place)
-{
-    const ucp_st_trig_plan_t *plan = &op->trig.plan;
-
-    switch (plan->proto) {
-    case UCP_ST_TRIG_READY:
-        return op->freed ? NULL : op->buffer;
-    case UCP_ST_TRIG_EAGER:
-        return (place >= plan->depth) ? NULL :
-               UCS_PTR_BYTE_OFFSET(op->trig.parts[0].inbox,
-                                   place * plan->stride);
-    default:
-        return NULL;
-    }
-}
-
-/* The receive that an item is for, and where the data is to go. NULL if there
- * is none like that: it failed, or was freed, and its peer hears of that. */
-static ucp_st_trig_part_t *
-ucp_st_trig_coalesce_find(ucp_st_worker_h worker,
-                          const ucp_st_trig_item_t *item, void **dest_p)
-{
-    ucp_st_op_t *op = ucp_st_op_get(worker, item->op_id);
-
-    *dest_p = NULL;
-    if ((op != NULL) && (op->dir == UCP_ST_DIR_RECV) &&
-        (op->trig.num_parts == 1) && !op->trig.halted &&
-        (item->length == op->msg_length)) {
-        *dest_p = ucp_st_trig_coalesce_dest(op, item->place);
-    }
-    if (*dest_p == NULL) {
-        ucs_debug("message of %u bytes for operation 0x%lx, which is not there",
-                  item->length, item->op_id);
-        return NULL;
-    }
-    return op->trig.parts;
-}
-
-/* What has come is counted. A sender may have said before that it is done with
- * the operation, and no use behind these ever comes. */
-static void ucp_st_trig_coalesce_landed(ucp_st_trig_part_t **parts,
-                                        unsigned count)
-{
-    unsigned i;
-
-    ucp_st_trig_coalesce_count(parts, count);
-    for (i = 0; i < count; ++i) {
-        if (parts[i]->op->max_uses != UINT64_MAX) {
-            ucp_st_trig_catch_up(parts[i]->op);
-        }
-    }
-}
-
 /* A message to the own worker needs no transport */
 static void ucp_st_trig_coalesce_copy(ucp_st_trig_coalesced_t *message)
 {
@@ -303,16 +269,13 @@ static void ucp_st_trig_coalesce_copy(ucp_st_trig_coalesced_t *message)
     const ucp_st_op_t *op;
     ucp_st_trig_item_t item;
     unsigned i;
-    void *dest;
 
     for (i = 0; i < message->count; ++i) {
         op            = message->parts[i]->op;
         item          = ucp_st_trig_coalesce_item(message->parts[i]);
-        landed[count] = ucp_st_trig_coalesce_find(op->worker, &item, &dest);
-        if (landed[count] != NULL) {
-            memcpy(dest, op->buffer, op->msg_length);
-            ++count;
-        }
+        landed[count] = ucp_st_trig_coalesce_accept(op->worker, &item,
+                                                    op->buffer);
+        count        += (landed[count] != NULL);
     }
     ucp_st_trig_coalesce_landed(landed, count);
     ucp_st_trig_coalesce_sent(message);
@@ -361,7 +324,7 @@ static void ucp_st_trig_coalesce_take(ucp_st_trig_dev_t *dev)
     }
     for (part = list; part != UCP_ST_TRIG_COALESCE_END; part = next) {
         next = part->next;
-        ucp_st_trig_coalesce_add(dev, part);
+        ucp_st_trig_coalesce_start(dev, part);
     }
 }
 
@@ -378,6 +341,7 @@ static void ucp_st_trig_coalesce_send_all(ucp_st_worker_h worker)
             return;
         }
         if (chain->first == NULL) {
+            chain->is_listed = 0;
             ucs_list_del(&chain->list);
         }
     }
@@ -434,7 +398,7 @@ static void ucp_st_trig_coalesce_start_locked(ucp_st_worker_h worker,
     ucp_st_trig_coalesce_take(&worker->trig);
     for (; *list != NULL; ++list) {
         if (ucp_st_trig_coalesce_begin(*list)) {
-            ucp_st_trig_coalesce_add(&worker->trig, *list);
+            ucp_st_trig_coalesce_start(&worker->trig, *list);
         }
     }
     ucp_st_trig_coalesce_send_all(worker);
@@ -460,11 +424,9 @@ static void ucp_st_trig_coalesce_start_pushed(ucp_st_worker_h worker,
     }
 }
 
-/* Runs on the stream */
-static void ucp_st_trig_coalesce_start_all_func(void *arg)
+void ucp_st_trig_coalesce_start_all(ucp_st_trig_part_t **list)
 {
-    ucp_st_trig_part_t **list = arg;
-    ucp_st_worker_h worker    = (*list)->op->worker;
+    ucp_st_worker_h worker = (*list)->op->worker;
 
     if (ucp_st_worker_trylock(worker)) {
         ucp_st_trig_coalesce_start_locked(worker, list);
@@ -474,11 +436,16 @@ static void ucp_st_trig_coalesce_start_all_func(void *arg)
     }
 }
 
+static void ucp_st_trig_coalesce_start_all_func(void *arg)
+{
+    ucp_st_trig_coalesce_start_all(arg);
+}
+
 static void ucp_st_trig_coalesce_start_func(void *arg)
 {
     ucp_st_trig_part_t *list[] = {arg, NULL};
 
-    ucp_st_trig_coalesce_start_all_func(list);
+    ucp_st_trig_coalesce_start_all(list);
 }
 
 size_t ucp_st_trig_coalesce_start_cmds(ucp_st_queue_h queue, void **parts,
@@ -524,46 +491,13 @@ void ucp_st_trig_coalesce_join(const ucp_st_op_h *ops, size_t count)
     }
     for (i = 0; i < count; ++i) {
         if (ucp_st_trig_coalesce_may_join(ops[i])) {
-            ops[i]->trig.joined = 1;
-            ops[i]->is_exact    = 1; /* the word alone counts its uses */
+            ops[i]->trig.joined      = 1;
+            ops[i]->trig.parts->room = ops[i]->trig.plan.depth;
+            ops[i]->is_exact         = 1; /* the word alone counts its uses */
         }
     }
-}
-
-/* uct_am_callback_t; called from progress, with the lock held */
-static ucs_status_t ucp_st_trig_coalesce_handle(void *arg, void *data,
-                                                size_t length, unsigned flags)
-{
-    ucp_st_worker_h worker           = arg;
-    const ucp_st_trig_item_t *item   = data;
-    ucp_st_trig_part_t *parts[UCP_ST_TRIG_COALESCE_MAX];
-    ucp_st_trig_part_t *part;
-    unsigned count = 0;
-    void *dest;
-    size_t size;
-
-    (void)flags;
-    __atomic_store_n(&worker->trig.is_coalescing, 1, __ATOMIC_RELAXED);
-    while (length >= sizeof(*item)) {
-        if (item->length > (length - sizeof(*item))) {
-            break; /* it is cut off */
-        }
-        part = ucp_st_trig_coalesce_find(worker, item, &dest);
-        if (part != NULL) {
-            memcpy(dest, item + 1, item->length);
-            parts[count++] = part;
-        }
-        if (count == UCP_ST_TRIG_COALESCE_MAX) {
-            ucp_st_trig_coalesce_landed(parts, count);
-            count = 0;
-        }
-        size    = ucs_min(length, sizeof(*item) + ucp_st_trig_coalesce_padded(
-                                                          item->length));
-        length -= size;
-        item    = UCS_PTR_BYTE_OFFSET(item, size);
-    }
-    ucp_st_trig_coalesce_landed(parts, count);
-    return UCS_OK;
+    /* Clear-to-sends will come */
+    __atomic_store_n(&ops[0]->worker->trig.is_coalescing, 1, __ATOMIC_RELAXED);
 }
 
 /* Longest message that has room in an empty one */

@@ -14,29 +14,30 @@
  *   sender                                      receiver
  *   stream:  start: copy the data to a
  *            message, add 1 to each    ------>  whoever makes progress: copy
- *            word; k = jN: bring C up           each to place k % N of its
- *            to it                              inbox, add 1 to its word; k =
- *   stream:  wait for word >= k                 jN: bring D up to it
- *                                               stream:  wait for word >= k
+ *            word                               each to place k % N of its
+ *                                               inbox, add 1 to its word
+ *   stream:  wait for word >= k                 stream:  wait for word >= k,
+ *                                                        copy it to the buffer;
+ *                                                        k = jN: fence, send a
+ *            whoever makes progress:   <------           clear-to-send
+ *            there is room for N more
+ *            uses; send the one that
+ *            waits for it
  *
- * Only the first use of a round of N waits for a clear-to-send, for all of the
- * round. For rounds but the very first one that use goes by the NIC, as without
- * this: T gets 2 for it alone, so that T = 2g + c with g rounds started and c
- * clear-to-sends come, of which neither exceeds j before use jN+1 has gone;
- * T >= 3j is both. The uses behind it have room once it is complete.
+ * A use for which the inbox has no room yet is parked: the stream goes on, and
+ * who takes the clear-to-send, under the worker's lock as starts are, sends it.
+ * So a use goes once it is started and cleared, whichever comes last, as one
+ * that a NIC carries does.
  *
- * Words follow their counters, which count puts, and C and D fall behind as
- * messages are counted in the words alone. They are brought up before the last
- * use of a round is seen to be complete, so before a put can count again.
+ * Clear-to-sends are messages for all eager-ahead sends of such a pair of
+ * workers. For one that is not joined, and goes by the NIC, a clear-to-send is
+ * added to T.
  *
- * An operation is joined for good, before its first use: no use that a put
- * carries is under way beside one that a message carries, so that uses are
- * counted in their order. Put jN+1 was visible and counted before message jN+2
- * was handed over, and all up to jN were in the inbox, and copied out of it,
- * before the clear-to-send for jN+1. Messages of an endpoint arrive in order.
+ * An operation is joined for good, before its first use: no use of it goes by
+ * the NIC, and C and D count nothing. Messages of an endpoint arrive in order.
  *
  * Ready sends are joined as well: their data goes to the buffer of the receive,
- * whose start has come first, and none of their uses is a put.
+ * whose start has come first, and nothing clears them.
  *
  * A stream waits for no lock that a host may hold. It hands its sends over if
  * the worker's lock is free. If it is not, it pushes them to a stack, and tries
@@ -57,11 +58,26 @@
 
 #include "st_trig.h"
 
+#include <ucs/sys/math.h>
+
 #include <stddef.h>
 
 /** Behind the last one of a list of parts, linked by `next`; what is in no list
  *  has NULL there. */
 #define UCP_ST_TRIG_COALESCE_END ((ucp_st_trig_part_t*)1)
+
+/** More sends go into several messages. */
+#define UCP_ST_TRIG_COALESCE_MAX 64
+
+/** Data begins where any type may. */
+#define UCP_ST_TRIG_COALESCE_ALIGN sizeof(uint64_t)
+
+/** Bytes that data takes in a message. */
+static inline size_t ucp_st_trig_coalesce_padded(size_t length)
+{
+    return ucs_div_round_up(length, UCP_ST_TRIG_COALESCE_ALIGN) *
+           UCP_ST_TRIG_COALESCE_ALIGN;
+}
 
 /** Take such messages. Interfaces are open, streams drive their NICs. No other
  *  thread uses the worker. */
@@ -77,12 +93,42 @@ void ucp_st_trig_coalesce_join(const ucp_st_op_h *ops, size_t count);
 size_t ucp_st_trig_coalesce_start_cmds(ucp_st_queue_h queue, void **parts,
                                        size_t count, ucs_gstream_cmd_t *cmd);
 
+/** Start uses of joined sends, or clear-to-sends, of a list of parts that NULL
+ *  ends. Runs on the stream. */
+void ucp_st_trig_coalesce_start_all(ucp_st_trig_part_t **list);
+
+/** The operation ends: what waits for room is not sent any more. The lock is
+ *  held. */
+void ucp_st_trig_coalesce_unpark(struct ucp_st_op *op);
+
 /** Have the messages sent that streams have started, here if the lock is free.
  */
 void ucp_st_trig_coalesce_hand_over(ucp_st_worker_h worker);
 
 /** Send them, and what had no room before. The lock is held. */
 void ucp_st_trig_coalesce_send(ucp_st_worker_h worker);
+
+/** There may be room now for the use of a joined send that waits for it. The
+ *  lock is held. */
+void ucp_st_trig_coalesce_resume(ucp_st_trig_part_t *part);
+
+/** A use of each is complete: let its wait pass. The lock is held. */
+void ucp_st_trig_coalesce_count(ucp_st_trig_part_t **parts, unsigned count);
+
+/** Put the data of an item where its receive wants it, which is still to be
+ *  counted, or take a clear-to-send. NULL: nothing is to be counted. The lock
+ *  is held. */
+ucp_st_trig_part_t *
+ucp_st_trig_coalesce_accept(ucp_st_worker_h worker,
+                            const ucp_st_trig_item_t *item, const void *data);
+
+/** Count what was accepted. The lock is held. */
+void ucp_st_trig_coalesce_landed(ucp_st_trig_part_t **parts, unsigned count);
+
+/** uct_am_callback_t of the messages; called from progress, with the lock
+ *  held. */
+ucs_status_t ucp_st_trig_coalesce_handle(void *arg, void *data, size_t length,
+                                         unsigned flags);
 
 /** UCS_OK once all is delivered, or never will be; UCS_INPROGRESS: not yet. The
  *  lock is held. */

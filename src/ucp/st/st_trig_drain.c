@@ -16,6 +16,7 @@
 #include "config.h"
 #endif
 
+#include "st_trig_coalesce.h"
 #include "st_trig_use.h"
 #include "st_log.h"
 #include "st_op.h"
@@ -156,6 +157,7 @@ void ucp_st_trig_release_waits(ucp_st_op_t *op)
     ucp_st_trig_late_del(trig);
     ucp_st_trig_doubt_del(trig);
     __atomic_store_n(&trig->halted, 1, __ATOMIC_RELEASE);
+    ucp_st_trig_coalesce_unpark(op);
     if (!ucp_st_trig_is_reading(op)) {
         ucp_st_trig_drain_end(op);
         return;
@@ -169,6 +171,7 @@ void ucp_st_trig_release_waits(ucp_st_op_t *op)
 void ucp_st_trig_dispose(ucp_st_op_t *op)
 {
     op->trig.disposed = 1;
+    ucp_st_trig_coalesce_unpark(op);
     ucp_st_trig_fire_puts(op);
     if (!op->trig.is_draining) { /* nor was it ever, where it did not fail */
         ucp_st_trig_fire_words(op);

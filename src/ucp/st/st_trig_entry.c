@@ -316,12 +316,8 @@ static ucs_status_t ucp_st_trig_entry_post_own(ucp_st_trig_part_t *part,
 static uint64_t ucp_st_trig_use_of_put(const ucp_st_trig_part_t *part,
                                        uint64_t index)
 {
-    const ucp_st_op_t *op = part->op;
-    size_t puts           = ucp_st_trig_puts_per_use(part);
+    size_t puts = ucp_st_trig_puts_per_use(part);
 
-    if (op->trig.joined) {
-        return ((index + 1) * op->trig.plan.depth) + 1;
-    }
     return 1 + ((puts == 1) ? index : (index / puts));
 }
 

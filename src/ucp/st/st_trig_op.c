@@ -29,8 +29,7 @@ static size_t ucp_st_trig_inbox_length(const ucp_st_op_t *op)
  * clear-to-sends */
 static int ucp_st_trig_is_target(const ucp_st_op_t *op)
 {
-    return (op->dir == UCP_ST_DIR_RECV) ||
-           (op->trig.plan.proto != UCP_ST_TRIG_READY);
+    return (op->dir == UCP_ST_DIR_RECV) || ucp_st_trig_has_cts_put(op);
 }
 
 static ucs_status_t ucp_st_trig_pieces_get(ucp_st_trig_part_t *part)
@@ -85,7 +84,7 @@ static void ucp_st_trig_mirror(ucp_st_trig_part_t *part)
     }
 }
 
-/* A ready receive starts nothing */
+/* A receive that puts no clear-to-sends starts nothing */
 static ucs_status_t ucp_st_trig_cntrs_create(ucp_st_trig_part_t *part)
 {
     uct_iface_h iface = part->rail->iface;
@@ -374,8 +373,10 @@ ucs_status_t ucp_st_trig_bind(ucp_st_op_t *op, const void *blob, size_t length)
         return UCS_ERR_INVALID_PARAM;
     }
     op->early       = ucp_st_trig_has_inbox(op);
-    trig->is_called = (trig->num_parts > 0) &&
-                      (trig->parts[0].doorbell_mode == UCT_TRIG_DOORBELL_CALL);
+    trig->is_called = trig->plan.is_cts_sent ||
+                      ((trig->num_parts > 0) &&
+                       (trig->parts[0].doorbell_mode ==
+                        UCT_TRIG_DOORBELL_CALL));
     if ((trig->num_parts == 1) && (ucp_st_trig_unit(&trig->parts[0]) == 1)) {
         trig->word = &trig->parts[0].slot->word;
     }

@@ -175,7 +175,7 @@ static void ucp_st_trig_peer_close(ucp_st_peer_t *peer)
 
     while (trig->limits.num_rails > 0) {
         i = --trig->limits.num_rails;
-        if (trig->chain[i].first != NULL) {
+        if (trig->chain[i].is_listed) {
             ucs_list_del(&trig->chain[i].list);
         }
         /* Closing would free what the NIC still reads and writes */

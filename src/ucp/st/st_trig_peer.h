@@ -19,6 +19,7 @@ typedef struct ucp_st_trig_chain {
     uct_ep_h                ep;
     size_t                  max_length; /* of a message, bytes */
     int                     is_self;    /* it leads to the same worker */
+    int                     is_listed;
 } ucp_st_trig_chain_t;
 
 /** A peer's part of this lane; protected by the worker's lock. */

@@ -89,6 +89,7 @@ void ucp_st_trig_plan_make(const ucp_st_trig_facts_t *facts,
     ucp_st_trig_plan_split(facts, plan);
     if (plan->proto == UCP_ST_TRIG_EAGER) {
         ucp_st_trig_plan_inbox(facts, plan);
+        plan->is_cts_sent = (facts->limits.coalesce_max > 0);
     }
 }
 

@@ -25,7 +25,7 @@ typedef struct ucp_st_trig_limits {
     size_t   share_min; /**< Shortest share of a rail, bytes */
     size_t   put_max;   /**< Longest write, bytes; 1 at least */
     size_t   coalesce_max; /**< Longest message that is joined with others,
-                                bytes; no matter of the plan */
+                                bytes; 0: there are no messages */
 } ucp_st_trig_limits_t;
 
 /** What a pair is, known to both sides once it was made. */
@@ -41,7 +41,8 @@ typedef struct ucp_st_trig_plan {
     uint8_t  num_shares; /**< Rails that it goes over */
     uint8_t  rail;       /**< The first of them */
     uint8_t  num_rails;  /**< Behind the last one comes rail 0 */
-    unsigned depth;      /**< Uses that an inbox has room for */
+    uint8_t  is_cts_sent;/**< Clear-to-sends are messages, not writes */
+    uint16_t depth;      /**< Uses that an inbox has room for */
     size_t   length;     /**< Of the message, bytes */
     size_t   share;      /**< Of a rail but the last, bytes */
     size_t   put_max;    /**< Longest write, bytes */

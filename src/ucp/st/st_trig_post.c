@@ -22,19 +22,17 @@ void ucp_st_trig_late_del(ucp_st_trig_op_t *trig)
     }
 }
 
-/* Puts up to a use. A joined send's are those of the first uses of rounds, a
- * joined ready one has none. The clear-to-sends of an eager-ahead receive are
- * one for as many uses as the inbox holds, ahead of these: what follows the
- * last use of the sender is not wanted. Its data may be here although it is
- * gone. */
+/* Puts up to a use. A joined send has none. The clear-to-sends of an
+ * eager-ahead receive are one for as many uses as the inbox holds, ahead of
+ * these: what follows the last use of the sender is not wanted. Its data may be
+ * here although it is gone. */
 static uint64_t ucp_st_trig_puts_wanted(const ucp_st_trig_part_t *part,
                                         uint64_t uses)
 {
     const ucp_st_op_t *op = part->op;
 
     if (op->trig.joined) {
-        return ((uses == 0) || (op->trig.plan.proto == UCP_ST_TRIG_READY)) ?
-               0 : ((uses - 1) / op->trig.plan.depth);
+        return 0;
     }
     if (!ucp_st_trig_has_inbox(op)) {
         return uses * ucp_st_trig_puts_per_use(part);
@@ -137,27 +135,12 @@ static uint64_t ucp_st_trig_last_use(const ucp_st_op_t *op)
     return part->rail->attr.max_count / ucs_max(part->num_puts, 3);
 }
 
-/* The first use behind one, which is posted, whose start takes more than a look
- * at the operation: for an eager-ahead receive the end of a round, whose
- * clear-to-send is to be posted; for a joined send the first one of a round,
- * which goes by the NIC. A ready pair's need nothing at any time. Others are
- * never plain. */
-static uint64_t ucp_st_trig_plain_end(const ucp_st_op_t *op, uint64_t use)
+/* Where starts take no more than a look at the operation: a joined send's are
+ * items of a list, those of a receive that puts nothing are nothing at all */
+static int ucp_st_trig_is_plain(const ucp_st_op_t *op)
 {
-    uint64_t depth = op->trig.plan.depth;
-    uint64_t end   = ucp_st_trig_last_use(op) + 1;
-
-    if (!op->is_exact || (op->trig.num_parts != 1) ||
-        ((op->dir == UCP_ST_DIR_SEND) && !op->trig.joined) ||
-        (op->trig.plan.proto == UCP_ST_TRIG_STANDARD)) {
-        return 0;
-    }
-    if (op->trig.plan.proto == UCP_ST_TRIG_READY) {
-        return end;
-    }
-    return ucs_min(end, (op->dir == UCP_ST_DIR_SEND) ?
-                        (ucs_div_round_up(use, depth) * depth) + 1 :
-                        ((use / depth) + 1) * depth);
+    return op->is_exact && (op->trig.num_parts == 1) &&
+           (op->trig.joined || !ucp_st_trig_has_put(op));
 }
 
 ucs_status_t ucp_st_trig_post(ucp_st_op_t *op, uint64_t uses)
@@ -170,8 +153,8 @@ ucs_status_t ucp_st_trig_post(ucp_st_op_t *op, uint64_t uses)
     }
     status = ucp_st_trig_is_posted(op, uses) ?
              UCS_OK : ucp_st_trig_try_post(op, uses);
-    if (status == UCS_OK) {
-        op->trig.plain_end = ucp_st_trig_plain_end(op, uses);
+    if ((status == UCS_OK) && ucp_st_trig_is_plain(op)) {
+        op->trig.plain_end = ucp_st_trig_last_use(op) + 1;
     }
     if (status != UCS_ERR_NO_RESOURCE) {
         return status;

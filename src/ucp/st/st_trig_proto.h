@@ -29,12 +29,15 @@ typedef struct ucp_st_trig_region {
     uint8_t rkey[UCT_TRIG_RKEY_PACKED_LEN]; /**< Of exactly that */
 } __attribute__((packed)) ucp_st_trig_region_t;
 
+/** As the place of an item: a clear-to-send. */
+#define UCP_ST_TRIG_ITEM_CTS UINT32_MAX
+
 /** A message of a joined send, in an active message of several: its data
  *  follows, and the next one at a multiple of 8 bytes. */
 typedef struct ucp_st_trig_item {
-    uint64_t op_id;  /**< Of the receive */
+    uint64_t op_id;  /**< Of the receive; of the send for a clear-to-send */
     uint32_t length; /**< Bytes of data */
-    uint32_t place;  /**< In its inbox, from 0 */
+    uint32_t place;  /**< In the receive's inbox, from 0 */
 } __attribute__((packed)) ucp_st_trig_item_t;
 
 _Static_assert(sizeof(ucp_st_trig_item_t) == 16, "wire format");

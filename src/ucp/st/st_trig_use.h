@@ -8,12 +8,18 @@
 #include "st_op.h"
 #include "st_trig.h"
 
+/** Non-zero if clear-to-sends are put to the send's side. */
+static inline int ucp_st_trig_has_cts_put(const ucp_st_op_t *op)
+{
+    return (op->trig.plan.proto != UCP_ST_TRIG_READY) &&
+           !op->trig.plan.is_cts_sent;
+}
+
 /** Non-zero if the operation puts something to its peer: a send its data, a
  *  receive clear-to-sends. */
 static inline int ucp_st_trig_has_put(const ucp_st_op_t *op)
 {
-    return (op->dir == UCP_ST_DIR_SEND) ||
-           (op->trig.plan.proto != UCP_ST_TRIG_READY);
+    return (op->dir == UCP_ST_DIR_SEND) || ucp_st_trig_has_cts_put(op);
 }
 
 /** Puts of a part's use, where it has any: of a send its writes, of a receive
@@ -113,14 +119,6 @@ static inline size_t ucp_st_trig_inbox_offset(const ucp_st_op_t *op,
     return ucp_st_trig_inbox_index(op, use) * op->trig.plan.stride;
 }
 
-/** Non-zero if a send's use goes in a message with others. */
-static inline int ucp_st_trig_is_coalesced(const ucp_st_op_t *op, uint64_t use)
-{
-    return op->trig.joined &&
-           ((use == 1) || (op->trig.plan.proto == UCP_ST_TRIG_READY) ||
-            (ucp_st_trig_inbox_index(op, use) != 0));
-}
-
 /** Non-zero for the last of the uses that one clear-to-send is for. */
 static inline int ucp_st_trig_is_last_of_inbox(const ucp_st_op_t *op,
                                                uint64_t use)
@@ -137,15 +135,13 @@ static inline size_t ucp_st_trig_put_offset(const ucp_st_op_t *op, uint64_t use)
            ucp_st_trig_inbox_offset(op, use) : 0;
 }
 
-/** What a put waits for: what the starts of puts add, and the clear-to-sends
- *  that there are. See st_trig.h, and st_trig_coalesce.h. */
+/** What a put waits for: what starts add, and the clear-to-sends that there
+ *  are. See st_trig.h. */
 static inline uint64_t ucp_st_trig_put_threshold(const ucp_st_op_t *op,
                                                  uint64_t use)
 {
-    uint64_t starts = op->trig.joined ? ucp_st_trig_cts_needed(op, use) : use;
-
     return (op->dir == UCP_ST_DIR_RECV) ?
-           use : ((starts * ucp_st_trig_weight(op)) +
+           use : ((use * ucp_st_trig_weight(op)) +
                   ucp_st_trig_cts_needed(op, use));
 }
 
