@@ -3,8 +3,8 @@
  * compat.h - differences between the UCX versions that the transport supports.
  *
  * UCX's transport interface changes with every minor version. All conditional
- * code outside this header tests UCT_CXI_TRIG_UCX_GE(); 1.13, 1.18 and 1.23 have
- * been run.
+ * code outside this header tests UCT_CXI_TRIG_UCX_GE(). Versions 1.13, 1.18 and
+ * 1.23 have been run.
  */
 #ifndef UCT_CXI_TRIG_COMPAT_H_
 #define UCT_CXI_TRIG_COMPAT_H_
