@@ -58,6 +58,15 @@ typedef unsigned uct_cxi_trig_reg_params_t;
 #define UCT_CXI_TRIG_MD_FLAG_DMABUF 0
 #endif
 
+/* 1.18: invalidation for puts and gets, and for atomics, is told apart */
+#if UCT_CXI_TRIG_UCX_GE(1, 18)
+#define UCT_CXI_TRIG_MD_FLAG_REVOKES \
+    (UCT_MD_FLAG_INVALIDATE | UCT_MD_FLAG_INVALIDATE_RMA | \
+     UCT_MD_FLAG_INVALIDATE_AMO)
+#else
+#define UCT_CXI_TRIG_MD_FLAG_REVOKES UCT_MD_FLAG_INVALIDATE
+#endif
+
 /* 1.22: what is asked of memory is told in an extended structure */
 #if UCT_CXI_TRIG_UCX_GE(1, 22)
 typedef uct_md_mem_attr_v2_t uct_cxi_trig_mem_attr_t;

@@ -175,7 +175,7 @@ uct_cxi_trig_md_query_resources(uct_component_t *component,
 static uint64_t uct_cxi_trig_md_flags(const uct_cxi_trig_md_t *md)
 {
     return UCT_MD_FLAG_REG | UCT_MD_FLAG_NEED_RKEY | UCT_MD_FLAG_ADVISE |
-           (md->prov->revokes ? UCT_MD_FLAG_INVALIDATE : 0) |
+           (md->prov->revokes ? UCT_CXI_TRIG_MD_FLAG_REVOKES : 0) |
            (md->needs_desc ? UCT_MD_FLAG_NEED_MEMH : 0) |
            (uct_cxi_trig_prov_has_gpu_memory(md->info) ?
             UCT_CXI_TRIG_MD_FLAG_DMABUF : 0);
