@@ -12,9 +12,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The protocols that UCX has used since 1.16 do no atomics where the end of a
- * peer is to be told, over no transport */
-#define HAS_ATOMICS (UCP_API_VERSION < UCP_VERSION(1, 16))
+/* The protocols that UCX has used since 1.16 have no atomics where the end of a
+ * peer is told, over any transport. They emulate gets there, and a process that
+ * is to answer one of a dead peer is aborted (1.18). */
+#define HAS_GETS (UCP_API_VERSION < UCP_VERSION(1, 16))
 
 #define NO_USE UINT64_MAX
 
@@ -356,10 +357,10 @@ void ucx_storm_exchange(storm_link_t *link)
     if (!link->is_dead) {
         put(link);
     }
-    if (!link->is_dead) {
+    if (!link->is_dead && HAS_GETS) {
         get(link, offsetof(storm_memory_t, constant), get_length(link));
     }
-    if (!link->is_dead && HAS_ATOMICS) {
+    if (!link->is_dead && HAS_GETS) {
         add(link);
     }
 }
@@ -386,7 +387,9 @@ void ucx_storm_get_back(storm_link_t *link)
 {
     uint64_t seed;
 
-    get(link, piece_offset(link), put_length(link, &seed));
+    if (HAS_GETS) {
+        get(link, piece_offset(link), put_length(link, &seed));
+    }
 }
 
 void ucx_storm_check_back(storm_link_t *link)
