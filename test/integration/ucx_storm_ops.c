@@ -12,9 +12,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The protocols that UCX has used since 1.16 have no atomics where the end of a
- * peer is told, over any transport. They emulate gets there, and a process that
- * is to answer one of a dead peer is aborted (1.18). */
+/* UCX's protocols since 1.16 have no atomics where the end of a peer is told.
+ * They emulate gets there, and abort a process that is to answer one of a dead
+ * peer. Seen with 1.18. */
 #define HAS_GETS (UCP_API_VERSION < UCP_VERSION(1, 16))
 
 #define NO_USE UINT64_MAX

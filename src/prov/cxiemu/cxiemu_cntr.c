@@ -4,6 +4,7 @@
  */
 #include "cxiemu_cntr.h"
 #include "cxiemu_dwq.h"
+#include "cxiemu_event.h"
 #include "cxiemu_log.h"
 
 #include <rdma/fi_errno.h>
@@ -105,16 +106,12 @@ void cxiemu_cntr_writeback(cxiemu_nic_t *nic)
 static void cxiemu_cntr_alert(cxiemu_cntr_t *cntr)
 {
     cxiemu_cntr_more_t *more = cntr->more;
-    const uint64_t one       = 1;
 
     if (cntr->waiters > 0) {
         cxiemu_nic_wake_waiters(cntr->domain->nic);
     }
-    if ((more != NULL) && (more->event_fd >= 0) && more->armed) {
-        more->armed = 0;
-        while ((write(more->event_fd, &one, sizeof(one)) < 0) &&
-               (errno == EINTR)) {
-        }
+    if (more != NULL) {
+        cxiemu_event_tell(more->event_fd, &more->armed);
     }
 }
 

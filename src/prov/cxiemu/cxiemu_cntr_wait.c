@@ -3,10 +3,9 @@
  * cxiemu_cntr_wait.c - counters: those who wait for one, and how they are told.
  */
 #include "cxiemu_cntr.h"
+#include "cxiemu_event.h"
 
 #include <rdma/fi_errno.h>
-
-#include <unistd.h>
 
 
 typedef struct cxiemu_cntr_wait {
@@ -61,8 +60,7 @@ int cxiemu_cntr_trywait(struct fid *fid)
     cxiemu_cntr_t *cntr = container_of(fid, cxiemu_cntr_t, fid.fid);
     cxiemu_nic_t *nic   = cntr->domain->nic;
     cxiemu_cntr_more_t *more;
-    uint64_t count;
-    int ret;
+    int ret             = 0;
 
     if (cntr->wait_obj == FI_WAIT_NONE) {
         return -FI_EINVAL;
@@ -78,15 +76,7 @@ int cxiemu_cntr_trywait(struct fid *fid)
         /* Also if nobody noted the last read: the next one is */
         ret = -FI_EAGAIN;
     } else {
-        if ((more->event_fd >= 0) &&
-            (read(more->event_fd, &count, sizeof(count)) < 0)) {
-            /* It was not readable: as it should be */
-        }
-        more->armed = 1;
-        ret         = 0;
-        /* The caller is about to sleep where the NIC does not see it; what
-         * comes from now on makes the descriptor readable */
-        cxiemu_nic_rest(nic);
+        cxiemu_event_arm(nic, more->event_fd, &more->armed);
     }
     cxiemu_nic_unlock(nic);
     return ret;

@@ -4,6 +4,7 @@
  */
 #include "cxiemu_cq.h"
 #include "cxiemu_ep.h"
+#include "cxiemu_event.h"
 #include "cxiemu_log.h"
 
 #include <rdma/fi_errno.h>
@@ -59,17 +60,8 @@ static void cxiemu_cq_put(size_t *word, size_t value)
 
 static void cxiemu_cq_alert(cxiemu_cq_t *cq)
 {
-    const uint64_t one = 1;
-
     cxiemu_nic_wake_waiters(cq->domain->nic);
-    if ((cq->event_fd < 0) || !cq->armed) {
-        return;
-    }
-
-    /* A full counter is readable, too: what the call says is of no interest */
-    cq->armed = 0;
-    while ((write(cq->event_fd, &one, sizeof(one)) < 0) && (errno == EINTR)) {
-    }
+    cxiemu_event_tell(cq->event_fd, &cq->armed);
 }
 
 void cxiemu_cq_push(cxiemu_cq_t *cq, const cxiemu_cq_event_t *event)
@@ -367,8 +359,7 @@ int cxiemu_cq_trywait(struct fid *fid)
 {
     cxiemu_cq_t *cq   = container_of(fid, cxiemu_cq_t, fid.fid);
     cxiemu_nic_t *nic = cq->domain->nic;
-    uint64_t count;
-    int ret;
+    int ret           = 0;
 
     if (cq->wait_obj == FI_WAIT_NONE) {
         return -FI_EINVAL;
@@ -379,15 +370,7 @@ int cxiemu_cq_trywait(struct fid *fid)
     if ((cq->head != cq->tail) || cq->overrun || (cq->signaled > 0)) {
         ret = -FI_EAGAIN;
     } else {
-        if ((cq->event_fd >= 0) &&
-            (read(cq->event_fd, &count, sizeof(count)) < 0)) {
-            /* It was not readable: as it should be */
-        }
-        cq->armed = 1;
-        ret       = 0;
-        /* The caller is about to sleep where the NIC does not see it; what
-         * comes from now on makes the descriptor readable */
-        cxiemu_nic_rest(nic);
+        cxiemu_event_arm(nic, cq->event_fd, &cq->armed);
     }
     cxiemu_nic_unlock(nic);
     return ret;

@@ -310,14 +310,17 @@ static ucs_status_t ucp_st_peer_ucp_connect(ucp_st_peer_t *peer,
         .err_handler.cb  = ucp_st_peer_err_handler,
         .err_handler.arg = peer
     };
+    int is_dead;
 
     *ep_p = NULL;
     if (peer->is_self) {
         return UCS_OK;
     }
     /* UCX 1.18 aborts later where the peer in shared memory has ended */
-    if (ucp_st_process_is_here(&peer->process) && !peer->process.is_near &&
-        ucp_st_process_has_ended(&peer->process)) {
+    ucp_st_worker_lock(peer->worker);
+    is_dead = ucp_st_process_is_dead(&peer->process);
+    ucp_st_worker_unlock(peer->worker);
+    if (is_dead) {
         return UCS_ERR_CONNECTION_RESET;
     }
     return ucp_ep_create(peer->worker->ucp_worker, &params, ep_p);

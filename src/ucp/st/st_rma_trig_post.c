@@ -184,7 +184,7 @@ static ucs_status_t ucp_st_rma_trig_get_slot(ucp_st_rma_trig_op_t *op)
 static ucs_status_t ucp_st_rma_trig_post_data(ucp_st_rma_trig_op_t *op)
 {
     const ucp_st_rma_t *rma      = &op->rma;
-    uct_ep_h ep                  = rma->peer->trig.ep[0];
+    uct_ep_h ep                  = rma->peer->trig.chain[0].ep;
     size_t offset                = op->posted * rma->peer->trig.limits.put_max;
     uct_trig_deferred_t deferred = ucp_st_rma_trig_deferred(
             op, op->trig->start, op->threshold,
@@ -214,7 +214,7 @@ static ucs_status_t ucp_st_rma_trig_post_signal(ucp_st_rma_trig_op_t *op)
 {
     const ucp_st_rma_t *rma      = &op->rma;
     ucp_st_rma_trig_slot_t *slot = op->slot;
-    uct_ep_h ep                  = rma->peer->trig.ep[0];
+    uct_ep_h ep                  = rma->peer->trig.chain[0].ep;
     uint64_t address             = rma->signal->remote + rma->signal_offset;
     int has_data                 = (op->writes > 0);
     uct_trig_deferred_t deferred = ucp_st_rma_trig_deferred(

@@ -80,7 +80,7 @@ static int ucp_st_trig_peer_has_ep(const ucp_st_trig_peer_t *trig, uct_ep_h ep,
     unsigned i;
 
     for (i = 0; i < trig->limits.num_rails; ++i) {
-        if (trig->ep[i] == ep) {
+        if (trig->chain[i].ep == ep) {
             *index_p = i;
             return 1;
         }
@@ -130,15 +130,17 @@ static int ucp_st_trig_address_is_valid(ucp_st_worker_h worker,
                        (address->num_rails * (size_t)address->rail_length)));
 }
 
-static void ucp_st_trig_chain_init(ucp_st_peer_t *peer, unsigned rail)
+static ucs_status_t ucp_st_trig_chain_open(ucp_st_peer_t *peer, unsigned rail,
+                                           const void *address)
 {
     const ucp_st_trig_rail_t *own = &peer->worker->trig.rails[rail];
+    ucp_st_trig_chain_t *chain    = &peer->trig.chain[rail];
 
-    peer->trig.chain[rail] = (ucp_st_trig_chain_t){
-        .ep         = peer->trig.ep[rail],
+    *chain = (ucp_st_trig_chain_t){
         .max_length = own->iface_attr.cap.am.max_bcopy,
         .is_self    = peer->is_self
     };
+    return ucp_st_trig_rail_ep_create(own, address, &chain->ep);
 }
 
 /* Connect rail to rail, the lock is held. Which of them reach each other is the
@@ -155,13 +157,9 @@ ucp_st_trig_peer_connect_rails(ucp_st_peer_t *peer,
 
     trig->limits.num_rails = 0;
     for (i = 0; (i < max_rails) && (status == UCS_OK); ++i) {
-        status = ucp_st_trig_rail_ep_create(
-                &peer->worker->trig.rails[i],
-                ucp_st_trig_address_rail(address, i), &trig->ep[i]);
-        if (status == UCS_OK) {
-            ucp_st_trig_chain_init(peer, i);
-            ++trig->limits.num_rails;
-        }
+        status = ucp_st_trig_chain_open(peer, i,
+                                        ucp_st_trig_address_rail(address, i));
+        trig->limits.num_rails += (status == UCS_OK);
     }
     return ((status == UCS_ERR_UNREACHABLE) && (trig->limits.num_rails > 0)) ?
            UCS_OK : status;
@@ -180,7 +178,7 @@ static void ucp_st_trig_peer_close(ucp_st_peer_t *peer)
         }
         /* Closing would free what the NIC still reads and writes */
         if (!ucp_st_trig_rail_is_busy(&peer->worker->trig.rails[i])) {
-            uct_ep_destroy(trig->ep[i]);
+            uct_ep_destroy(trig->chain[i].ep);
         }
     }
 }
@@ -221,7 +219,7 @@ void ucp_st_trig_peer_check(ucp_st_peer_t *peer)
 
     /* An error is told by the endpoint's error handler, in the next progress */
     for (i = 0; i < peer->trig.limits.num_rails; ++i) {
-        if (UCS_STATUS_IS_ERR(uct_ep_check(peer->trig.ep[i], 0, NULL))) {
+        if (UCS_STATUS_IS_ERR(uct_ep_check(peer->trig.chain[i].ep, 0, NULL))) {
             ucp_st_trig_dev_wake(peer->worker);
         }
     }

@@ -10,8 +10,8 @@
 #include "st_trig_dev.h"
 #include "st_trig_plan.h"
 
-/** Joined sends over one endpoint whose uses are to be sent: in the lane's
- *  `unsent` while there are any. */
+/** An endpoint, and the joined sends over it whose uses are to be sent: in the
+ *  lane's `unsent` while there are any. */
 typedef struct ucp_st_trig_chain {
     ucs_list_link_t         list;
     struct ucp_st_trig_part *first; /* or NULL; linked by `next` */
@@ -25,9 +25,9 @@ typedef struct ucp_st_trig_chain {
 /** A peer's part of this lane; protected by the worker's lock. */
 typedef struct ucp_st_trig_peer {
     ucp_st_trig_limits_t limits;        /* of both sides */
-    uct_ep_h ep[UCP_ST_TRIG_MAX_RAILS]; /* to the peer's rail of that number,
-                                           for as many as both sides have */
-    ucp_st_trig_chain_t chain[UCP_ST_TRIG_MAX_RAILS]; /* of each of these */
+    ucp_st_trig_chain_t chain[UCP_ST_TRIG_MAX_RAILS]; /* to its rail of that
+                                           number, for as many as both sides
+                                           have */
     unsigned lost;                      /* bit mask of those that the NICs have
                                            lost */
 } ucp_st_trig_peer_t;

@@ -4,7 +4,7 @@
  *
  * UCX's transport interface changes with every minor version. All conditional
  * code outside this header tests UCT_CXI_TRIG_UCX_GE(). Versions 1.13, 1.18 and
- * 1.23 have been run.
+ * 1.23 have been run, the latter two as docs/testing.md tells.
  */
 #ifndef UCT_CXI_TRIG_COMPAT_H_
 #define UCT_CXI_TRIG_COMPAT_H_

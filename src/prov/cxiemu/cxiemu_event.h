@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cxiemu_event.h - descriptors that tell who sleeps of a counter or a queue.
+ */
+#ifndef CXIEMU_EVENT_H_
+#define CXIEMU_EVENT_H_
+
+#include "cxiemu_nic.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+/** Make a descriptor readable, if there is one (-1: none) and it is armed. Lock
+ *  held. */
+static inline void cxiemu_event_tell(int fd, int *armed)
+{
+    const uint64_t one = 1;
+
+    if ((fd < 0) || !*armed) {
+        return;
+    }
+
+    /* A full counter is readable, too: what the call says is of no interest */
+    *armed = 0;
+    while ((write(fd, &one, sizeof(one)) < 0) && (errno == EINTR)) {
+    }
+}
+
+/** The caller is about to sleep where the NIC does not see it: what comes from
+ *  now on makes the descriptor readable. Lock held. */
+static inline void cxiemu_event_arm(cxiemu_nic_t *nic, int fd, int *armed)
+{
+    uint64_t count;
+
+    if ((fd >= 0) && (read(fd, &count, sizeof(count)) < 0)) {
+        /* It was not readable: as it should be */
+    }
+    *armed = 1;
+    (void)cxiemu_nic_rest(nic);
+}
+
+#endif
