@@ -50,7 +50,7 @@ typedef struct cost_row {
     int    num_samples;
     double ratio;     /**< 0: none */
     char   more[256]; /**< Of the JSON; see st_report_row_t */
-    char   note[160]; /**< Of the table */
+    char   note[256]; /**< Of the table */
 } cost_row_t;
 
 

@@ -14,9 +14,9 @@ ST_BUILD_PACKAGES=(autoconf automake libtool pkg-config make gcc g++ libc6-dev
 # shellcheck disable=SC2034
 ST_TEST_PACKAGES=(shellcheck codespell doxygen procps python3 libfabric-bin
                   spin iproute2)
-# What single tests are skipped without
+# What single tests are skipped without, or take less of
 # shellcheck disable=SC2034
-ST_OPTIONAL_PACKAGES=(python3-matplotlib)
+ST_OPTIONAL_PACKAGES=(python3-matplotlib clang)
 
 # Ends the script with a cause.
 st_die()

@@ -7,9 +7,10 @@ AC_DEFUN([ST_FAIL], [AC_MSG_ERROR(m4_normalize([$1]))])
 # ST_COMPILER: sets BASE_CFLAGS, BASE_CXXFLAGS and BASE_LDFLAGS.
 AC_DEFUN([ST_COMPILER], [
     AC_ARG_ENABLE([werror],
-        [AS_HELP_STRING([--disable-werror],
-            [do not turn compiler warnings into errors])],
-        [], [enable_werror=yes])
+        [AS_HELP_STRING([--enable-werror],
+            [turn compiler warnings into errors @<:@in a git checkout@:>@])],
+        [], [AS_IF([test -e "$srcdir/.git"], [enable_werror=yes],
+                   [enable_werror=no])])
     AC_ARG_ENABLE([sanitizer],
         [AS_HELP_STRING([--enable-sanitizer=LIST],
             [build with sanitizers: "address,undefined" or "thread"])],

@@ -20,7 +20,7 @@
 
 #define ST_WORLD_MAX_RANKS 8
 #define ST_WORLD_TEXT      256
-#define ST_WORLD_REASON    512
+#define ST_WORLD_REASON    640
 #define ST_WORLD_ADDRESS   4096
 #define ST_WORLD_SKIP      77 /* exit status of a test that cannot run */
 

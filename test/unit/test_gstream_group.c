@@ -396,7 +396,7 @@ static void test_own_affinity(void)
         CU_ASSERT_EQUAL_FATAL(ucs_gstream_create(&params, &stream), UCS_OK);
         test_func(stream, test_place_look, &place);
         gstream_util_finish(stream);
-        CU_ASSERT_EQUAL(CPU_COUNT(&place.cpus), params.cpus.count);
+        CU_ASSERT_EQUAL((size_t)CPU_COUNT(&place.cpus), params.cpus.count);
         CU_ASSERT(CPU_ISSET(cpus[params.cpus.count - 1], &place.cpus));
     }
 }
@@ -493,7 +493,7 @@ static void test_priorities(void)
         gstream_util_finish(streams[0][i]);
         gstream_util_finish(streams[1][i]);
     }
-    CU_ASSERT_EQUAL(log.length, 2 * count);
+    CU_ASSERT_EQUAL((int)log.length, 2 * count);
     for (i = 0; i < (2 * count); ++i) {
         CU_ASSERT_EQUAL(log.ids[i], i);
     }

@@ -221,7 +221,7 @@ static void test_fallback(void)
         st_sync(&pair.side[ST_A]);
         st_sync(&pair.side[ST_B]);
         for (i = 0; i < PAIRS; ++i) {
-            CU_ASSERT_EQUAL(value[ST_B][i], (10 * k) + i);
+            CU_ASSERT_EQUAL((int)value[ST_B][i], (10 * k) + i);
         }
     }
     for (i = 0; i < PAIRS; ++i) {

@@ -388,7 +388,7 @@ static void eager_is_ahead(size_t length, int ahead)
     st_wait(a, flow.send);
     CU_ASSERT_EQUAL(ucp_st_queue_query(a->queue, NULL), UCS_INPROGRESS);
     CU_ASSERT_EQUAL(ucp_st_worker_query(a->worker, &attr), UCS_OK);
-    CU_ASSERT_EQUAL(attr.stats.writes_fired, ahead);
+    CU_ASSERT_EQUAL((int)attr.stats.writes_fired, ahead);
     for (k = 1; k <= ahead; ++k) {
         CU_ASSERT_EQUAL(ucp_st_queue_query(a->queue, NULL), UCS_INPROGRESS);
         st_start(b, flow.recv);

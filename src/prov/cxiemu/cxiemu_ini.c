@@ -3,8 +3,6 @@
 #include "cxiemu_log.h"
 #include "cxiemu_param.h"
 
-#define EXTERNALLY_VISIBLE externally_visible
-
 FI_EXT_INI
 {
     cxiemu_param_define();
