@@ -17,6 +17,7 @@
 #define REGION_LENGTH (1 << 20)
 #define PIECE         4096
 #define MAX_OPS       96
+#define AM_ID         3
 
 /* How an operation is started, in turn */
 typedef enum {
@@ -37,7 +38,7 @@ typedef struct {
 } op_t;
 
 static uct_region_t region;
-static op_t ops[MAX_OPS];
+static op_t ops[MAX_OPS + 1];
 
 
 static void open_all(uct_pair_t *pair)
@@ -270,36 +271,91 @@ static void test_cancel_at_once(void)
     uct_pair_destroy(&pair);
 }
 
-/* The endpoint is destroyed, or the interface closed, with all in flight */
-static void check_close(int ep_only)
+static ucs_status_t count_message(void *arg, void *data, size_t length,
+                                  unsigned flags)
 {
-    uct_pair_t pair;
+    ++*(uint64_t*)arg;
+    return UCS_OK;
+}
+
+/* An endpoint is destroyed with all in flight, which is over then. Nothing else
+ * is: not what another one to the same peer has started, and what comes */
+static void destroy_with_all(uct_pair_t *pair, uct_ep_h *other_p, op_t *late,
+                             uint64_t *messages)
+{
+    uct_done_t flush;
     unsigned count, i;
 
-    open_all(&pair);
-    count = start_all(pair.a.peer);
-    uct_ep_destroy(pair.a.peer);
-    pair.a.peer = NULL;
-    if (ep_only) {
-        for (i = 0; i < count; ++i) {
-            CU_ASSERT(uct_done_wait(&ops[i].done, &pair) == UCS_OK);
-        }
-    } else {
-        uct_pair_close_side(&pair.a);
+    open_all(pair);
+    *messages = 0;
+    CU_ASSERT(uct_iface_set_am_handler(pair->a.iface, AM_ID, count_message,
+                                       messages, 0) == UCS_OK);
+    CU_ASSERT(uct_ep_am_short(pair->b.peer, AM_ID, 0, NULL, 0) == UCS_OK);
+    CU_ASSERT(uct_pair_connect(pair->a.iface, pair->b.dev_addr,
+                               pair->b.iface_addr, other_p) == UCS_OK);
+    CU_ASSERT(op_start(late, OP_FADD, *other_p) == UCS_INPROGRESS);
+    count = start_all(pair->a.peer);
+    uct_done_init(&flush, 1);
+    CU_ASSERT(uct_ep_flush(pair->a.peer, 0, &flush.comp) == UCS_INPROGRESS);
+    uct_ep_destroy(pair->a.peer);
+    pair->a.peer = NULL;
+    CU_ASSERT((flush.calls == 1) && (flush.status == UCS_OK));
+    for (i = 0; i < count; ++i) {
+        CU_ASSERT(ops[i].done.status == UCS_OK);
     }
     check_all(count);
-    uct_region_close(&region);
-    uct_pair_destroy(&pair);
+    CU_ASSERT(late->done.calls == 0);
+    CU_ASSERT(*messages == 0);
 }
 
 static void test_ep_destroyed(void)
 {
-    check_close(1);
+    op_t *late = &ops[MAX_OPS];
+    uint64_t messages;
+    uct_pair_t pair;
+    uct_ep_h other;
+
+    destroy_with_all(&pair, &other, late, &messages);
+    CU_ASSERT(uct_done_wait(&late->done, &pair) == UCS_OK);
+    uct_pair_wait(&pair, &messages, 1);
+    uct_ep_destroy(other);
+    uct_region_close(&region);
+    uct_pair_destroy(&pair);
 }
 
+/* The other one follows, without progress in between: the end of its operation
+ * may have been seen with the first one's */
+static void test_eps_destroyed(void)
+{
+    op_t *late = &ops[MAX_OPS];
+    uint64_t messages;
+    uct_pair_t pair;
+    uct_ep_h other;
+
+    destroy_with_all(&pair, &other, late, &messages);
+    uct_ep_destroy(other);
+    CU_ASSERT((late->done.calls == 1) && (late->done.status == UCS_OK));
+    uct_region_close(&region);
+    uct_pair_destroy(&pair);
+}
+
+/* An interface is closed with the user's memory in flight: that of an endpoint
+ * which is no longer asked what becomes of it */
 static void test_iface_closed(void)
 {
-    check_close(0);
+    uct_pair_t pair;
+    unsigned count;
+
+    open_all(&pair);
+    count = start_all(pair.a.peer);
+    CU_ASSERT(uct_pair_invalidate(pair.a.peer) == UCS_OK);
+    uct_ep_destroy(pair.a.peer);
+    pair.a.peer = NULL;
+    CU_ASSERT(ops[0].done.calls == 0);
+    uct_pair_close_side(&pair.a);
+    check_all(count);
+    uct_region_close(&region);
+    uct_pair_destroy(&pair);
 }
 
 static void count_purged(uct_pending_req_t *req, void *arg)
@@ -435,6 +491,7 @@ int main(int argc, char **argv)
         {"cancel_held", test_cancel_held},
         {"cancel_at_once", test_cancel_at_once},
         {"ep_destroyed", test_ep_destroyed},
+        {"eps_destroyed", test_eps_destroyed},
         {"iface_closed", test_iface_closed},
         {"invalidate", test_invalidate},
         {"invalidate_then_start", test_invalidate_then_start},

@@ -10,10 +10,15 @@
 #include "cxi_trig_addr.h"
 #include "cxi_trig_am.h"
 #include "cxi_trig_pending.h"
+#include "cxi_trig_progress.h"
 #include "cxi_trig_tx.h"
 
 #include <ucs/debug/log.h>
 #include <ucs/sys/math.h>
+#include <ucs/time/time.h>
+
+/* How long the end of an endpoint waits for its operations, in seconds */
+#define UCT_CXI_TRIG_EP_DRAIN 1.0
 
 
 static void uct_cxi_trig_ep_drop_pending(uct_pending_req_t *req, void *arg)
@@ -52,11 +57,36 @@ static UCS_CLASS_INIT_FUNC(uct_cxi_trig_ep_t, const uct_ep_params_t *params)
     return UCS_OK;
 }
 
+/* The user takes what he has started as over, and frees his memory, when the
+ * endpoint is gone. A provider cannot be told to leave that alone: wait until
+ * it does. With a peer that is well that is soon, whatever the peer does. */
+static void uct_cxi_trig_ep_drain(uct_cxi_trig_ep_t *ep)
+{
+    uct_cxi_trig_peer_t *peer = ep->peer;
+    ucs_time_t end;
+
+    if (!uct_cxi_trig_tx_owes(peer)) {
+        return;
+    }
+
+    end = ucs_get_time() + ucs_time_from_sec(UCT_CXI_TRIG_EP_DRAIN);
+    while ((ep->status == UCS_OK) && !peer->invalid &&
+           uct_cxi_trig_tx_owes(peer)) {
+        if (ucs_get_time() > end) {
+            ucs_warn("endpoint %p is destroyed with operations that do not end",
+                     ep);
+            return;
+        }
+        uct_cxi_trig_progress_drain(peer->iface, peer);
+    }
+}
+
 static UCS_CLASS_CLEANUP_FUNC(uct_cxi_trig_ep_t)
 {
     uct_cxi_trig_pending_purge(&self->super.super, uct_cxi_trig_ep_drop_pending,
                                self);
     ucs_arbiter_group_cleanup(&self->pending);
+    uct_cxi_trig_ep_drain(self);
     if (self->reporting) {
         ucs_list_del(&self->failed);
     }

@@ -304,6 +304,7 @@ uct_cxi_trig_iface_configure(uct_cxi_trig_iface_t *iface,
     iface->has_told           = 0;
     memset(&iface->stats, 0, sizeof(iface->stats));
     ucs_list_head_init(&iface->failed);
+    ucs_list_head_init(&iface->late);
     ucs_list_head_init(&iface->cntrs);
     ucs_list_head_init(&iface->mems);
 }

@@ -52,6 +52,8 @@ typedef struct uct_cxi_trig_iface {
     uct_cxi_trig_net_t   net;
     size_t               seg_size; /**< Longest payload of a message */
     ucs_list_link_t      failed;   /**< Endpoints to be reported */
+    ucs_list_link_t      late;     /**< Completions that were read already,
+                                        uct_cxi_trig_late_t */
     int                  has_told; /**< Of peers of other versions */
     uct_trig_iface_stats_t stats;
 

@@ -27,18 +27,78 @@
 #define UCT_CXI_TRIG_PROGRESS_BATCH 16
 
 
-static void uct_cxi_trig_progress_dispatch(uct_cxi_trig_iface_t *iface,
-                                           void *context, size_t length,
-                                           ucs_status_t status)
+static void uct_cxi_trig_progress_keep(uct_cxi_trig_iface_t *iface,
+                                       uct_cxi_trig_req_t *req, size_t length,
+                                       ucs_status_t status)
+{
+    uct_cxi_trig_late_t *late = (void*)&req->work.context;
+
+    late->length = length;
+    late->status = status;
+    ucs_list_add_tail(&iface->late, &late->list);
+}
+
+static uct_cxi_trig_req_t *
+uct_cxi_trig_progress_late_req(uct_cxi_trig_late_t *late)
+{
+    return ucs_container_of((struct fi_context2*)(void*)late,
+                            uct_cxi_trig_req_t, work.context);
+}
+
+/* The first one, that goes to a peer if there is one, or NULL */
+static uct_cxi_trig_late_t *
+uct_cxi_trig_progress_next_late(const uct_cxi_trig_iface_t *iface,
+                                const uct_cxi_trig_peer_t *peer)
+{
+    uct_cxi_trig_late_t *late;
+
+    ucs_list_for_each(late, &iface->late, list) {
+        if ((peer == NULL) ||
+            uct_cxi_trig_tx_goes_to(uct_cxi_trig_progress_late_req(late),
+                                    peer)) {
+            return late;
+        }
+    }
+    return NULL;
+}
+
+static unsigned uct_cxi_trig_progress_late(uct_cxi_trig_iface_t *iface,
+                                           const uct_cxi_trig_peer_t *peer)
+{
+    unsigned count = 0;
+    uct_cxi_trig_late_t *late;
+    uct_cxi_trig_req_t *req;
+
+    /* Each may change the list */
+    while ((late = uct_cxi_trig_progress_next_late(iface, peer)) != NULL) {
+        req = uct_cxi_trig_progress_late_req(late);
+        ucs_list_del(&late->list);
+        req->complete(iface, req, late->length, late->status);
+        ++count;
+    }
+    return count;
+}
+
+/* With a peer, only what goes to it is completed now. */
+static UCS_F_ALWAYS_INLINE void
+uct_cxi_trig_progress_dispatch(uct_cxi_trig_iface_t *iface,
+                               const uct_cxi_trig_peer_t *peer, void *context,
+                               size_t length, ucs_status_t status)
 {
     uct_cxi_trig_req_t *req = context;
 
-    if (req != NULL) {
-        req->complete(iface, req, length, status);
+    if (req == NULL) {
+        return;
     }
+    if ((peer != NULL) && !uct_cxi_trig_tx_goes_to(req, peer)) {
+        uct_cxi_trig_progress_keep(iface, req, length, status);
+        return;
+    }
+    req->complete(iface, req, length, status);
 }
 
-static unsigned uct_cxi_trig_progress_error(uct_cxi_trig_iface_t *iface)
+static unsigned uct_cxi_trig_progress_error(uct_cxi_trig_iface_t *iface,
+                                            const uct_cxi_trig_peer_t *peer)
 {
     struct fi_cq_err_entry entry = {0};
     ssize_t ret;
@@ -50,14 +110,16 @@ static unsigned uct_cxi_trig_progress_error(uct_cxi_trig_iface_t *iface)
 
     ucs_debug("operation %p failed: %s (provider's code %d)", entry.op_context,
               fi_strerror(entry.err), entry.prov_errno);
-    uct_cxi_trig_progress_dispatch(iface, entry.op_context, 0,
+    uct_cxi_trig_progress_dispatch(iface, peer, entry.op_context, 0,
                                    uct_cxi_trig_prov_status(
                                            uct_cxi_trig_iface_md(iface)->prov,
                                            entry.err ? entry.err : FI_EIO));
     return 1;
 }
 
-static unsigned uct_cxi_trig_progress_cq(uct_cxi_trig_iface_t *iface)
+static UCS_F_ALWAYS_INLINE unsigned
+uct_cxi_trig_progress_cq(uct_cxi_trig_iface_t *iface,
+                         const uct_cxi_trig_peer_t *peer)
 {
     struct fi_cq_msg_entry entries[UCT_CXI_TRIG_PROGRESS_BATCH];
     ssize_t ret, i;
@@ -66,14 +128,14 @@ static unsigned uct_cxi_trig_progress_cq(uct_cxi_trig_iface_t *iface)
     if (ret == -FI_EAGAIN) {
         return 0;
     } else if (ret == -FI_EAVAIL) {
-        return uct_cxi_trig_progress_error(iface);
+        return uct_cxi_trig_progress_error(iface, peer);
     } else if (ret < 0) {
         ucs_diag("cannot read the completion queue: %s", fi_strerror(-ret));
         return 0;
     }
 
     for (i = 0; i < ret; ++i) {
-        uct_cxi_trig_progress_dispatch(iface, entries[i].op_context,
+        uct_cxi_trig_progress_dispatch(iface, peer, entries[i].op_context,
                                        entries[i].len, UCS_OK);
     }
     return ret;
@@ -117,9 +179,12 @@ unsigned uct_cxi_trig_progress(uct_iface_h uct_iface)
 {
     uct_cxi_trig_iface_t *iface = ucs_derived_of(uct_iface,
                                                  uct_cxi_trig_iface_t);
-    unsigned count;
+    unsigned count = 0;
 
-    count  = uct_cxi_trig_progress_cq(iface);
+    if (ucs_unlikely(!ucs_list_is_empty(&iface->late))) {
+        count += uct_cxi_trig_progress_late(iface, NULL);
+    }
+    count += uct_cxi_trig_progress_cq(iface, NULL);
     count += iface->dwq.ops->poll(iface);
     count += uct_cxi_trig_tx_retry(iface);
     if (uct_cxi_trig_progress_may_fill(iface, count)) {
@@ -138,6 +203,20 @@ unsigned uct_cxi_trig_progress(uct_iface_h uct_iface)
         iface->idle.polls = 0;
     }
     return count;
+}
+
+void uct_cxi_trig_progress_drain(uct_cxi_trig_iface_t *iface,
+                                 uct_cxi_trig_peer_t *peer)
+{
+    unsigned count = uct_cxi_trig_progress_late(iface, peer);
+
+    count += uct_cxi_trig_progress_cq(iface, peer);
+    count += uct_cxi_trig_tx_retry(iface);
+    if (count == 0) {
+        uct_cxi_trig_progress_idle(iface);
+    } else {
+        iface->idle.polls = 0;
+    }
 }
 
 void uct_cxi_trig_progress_enable(uct_iface_h uct_iface, unsigned flags)
@@ -180,6 +259,7 @@ ucs_status_t uct_cxi_trig_event_arm(uct_iface_h uct_iface, unsigned events)
     }
 
     if (uct_cxi_trig_tx_has_work(iface) || !ucs_list_is_empty(&iface->failed) ||
+        !ucs_list_is_empty(&iface->late) ||
         (!ucs_arbiter_is_empty(&iface->tx.pending) &&
          (iface->tx.avail > 0))) {
         return UCS_ERR_BUSY;

@@ -5,6 +5,7 @@
 #ifndef UCT_CXI_TRIG_REQ_H_
 #define UCT_CXI_TRIG_REQ_H_
 
+#include <ucs/datastruct/list.h>
 #include <ucs/type/status.h>
 
 #include <rdma/fi_trigger.h>
@@ -36,5 +37,19 @@ typedef struct uct_cxi_trig_req {
 
 _Static_assert(offsetof(uct_cxi_trig_req_t, work.context) == 0,
                "the completion queue's context must be the request");
+
+
+/**
+ * A completion that waits for progress, in the context of the request, which is
+ * no longer the provider's.
+ */
+typedef struct uct_cxi_trig_late {
+    ucs_list_link_t list; /**< On the interface's */
+    size_t          length;
+    ucs_status_t    status;
+} uct_cxi_trig_late_t;
+
+_Static_assert(sizeof(uct_cxi_trig_late_t) <= sizeof(struct fi_context2),
+               "a late completion must fit into its request's context");
 
 #endif

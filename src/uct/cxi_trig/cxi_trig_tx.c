@@ -145,6 +145,25 @@ static void uct_cxi_trig_tx_complete(uct_cxi_trig_iface_t *iface,
     uct_cxi_trig_tx_end(op, status);
 }
 
+int uct_cxi_trig_tx_goes_to(const uct_cxi_trig_req_t *req,
+                            const uct_cxi_trig_peer_t *peer)
+{
+    return (req->complete == uct_cxi_trig_tx_complete) &&
+           (ucs_container_of(req, uct_cxi_trig_tx_op_t, req)->peer == peer);
+}
+
+int uct_cxi_trig_tx_owes(const uct_cxi_trig_peer_t *peer)
+{
+    const uct_cxi_trig_tx_op_t *op;
+
+    ucs_list_for_each(op, &peer->track.ops, by_peer.list) {
+        if ((op->comp != NULL) || op->kind->is_zcopy) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 ucs_status_t uct_cxi_trig_tx_check(uct_cxi_trig_ep_t *ep)
 {
     uct_cxi_trig_iface_t *iface = uct_cxi_trig_ep_iface(ep);

@@ -173,6 +173,14 @@ ucs_status_t uct_cxi_trig_tx_start(uct_cxi_trig_tx_op_t *op, size_t length,
  */
 int uct_cxi_trig_tx_cancel(uct_cxi_trig_peer_t *peer);
 
+/** Whether a completed request is an operation of this kind, to @a peer. */
+int uct_cxi_trig_tx_goes_to(const uct_cxi_trig_req_t *req,
+                            const uct_cxi_trig_peer_t *peer);
+
+/** Whether an operation to a peer is in flight that touches the user's memory,
+ *  or whose end is to be told. */
+int uct_cxi_trig_tx_owes(const uct_cxi_trig_peer_t *peer);
+
 /** Whether uct_cxi_trig_tx_retry() has something to try. */
 int uct_cxi_trig_tx_has_work(uct_cxi_trig_iface_t *iface);
 
