@@ -148,13 +148,8 @@ void *cxiemu_link_slot(cxiemu_link_t *link, uint32_t slot)
 }
 
 
-void cxiemu_link_ack(cxiemu_link_t *link, const cxiemu_ack_t *ack)
+cxiemu_ack_t *cxiemu_link_next_ack(cxiemu_link_t *link)
 {
-    cxiemu_ack_t *cell;
-
-    if (link->state != CXIEMU_LINK_UP) {
-        return;
-    }
     if (link->ack_tail == link->ack_limit) {
         link->ack_limit = __atomic_load_n(&link->shm->ack_head,
                                           __ATOMIC_ACQUIRE) +
@@ -163,23 +158,16 @@ void cxiemu_link_ack(cxiemu_link_t *link, const cxiemu_ack_t *ack)
             /* An initiator never has more than that under way */
             cxiemu_warn(EP_DATA, "process %u owes room\n", link->pid);
             link->ack_limit = link->ack_tail;
-            return;
+            return NULL;
         }
     }
-    /* What only says that an operation is over can wait for the next look; what
-     * the initiator has to go on with cannot */
-    if ((ack->type != CXIEMU_ACK_DONE) || (ack->status != 0) ||
-        (ack->slot != UINT32_MAX) || (ack->value != 0)) {
-        link->urgent = 1;
-    }
-    cell         = &link->shm->acks[link->ack_tail & CXIEMU_ACK_MASK];
-    cell->type   = ack->type;
-    cell->status = ack->status;
-    cell->op     = ack->op;
-    cell->slot   = ack->slot;
-    cell->value  = ack->value;
+    return &link->shm->acks[link->ack_tail & CXIEMU_ACK_MASK];
+}
+
+void cxiemu_link_ack(cxiemu_link_t *link, cxiemu_ack_t *ack)
+{
     /* Pairs with the initiator's load of seq */
-    __atomic_store_n(&cell->seq, ++link->ack_tail, __ATOMIC_RELEASE);
+    __atomic_store_n(&ack->seq, ++link->ack_tail, __ATOMIC_RELEASE);
     cxiemu_link_soil(link);
 }
 

@@ -110,8 +110,11 @@ void cxiemu_link_flush(cxiemu_link_t *link);
 int cxiemu_link_take_slot(cxiemu_link_t *link);
 void *cxiemu_link_slot(cxiemu_link_t *link, uint32_t slot);
 
-/** As the target: acknowledge a record. There is always room. */
-void cxiemu_link_ack(cxiemu_link_t *link, const cxiemu_ack_t *ack);
+/** As the target: the next acknowledgement, to be filled in in its place, but
+ *  for seq; NULL if the initiator breaks the protocol, as there is always room
+ *  otherwise. Then publish it. The peer is told by cxiemu_link_flush(). */
+cxiemu_ack_t *cxiemu_link_next_ack(cxiemu_link_t *link);
+void cxiemu_link_ack(cxiemu_link_t *link, cxiemu_ack_t *ack);
 
 /** A ready bit was set for this port: take what came, up to a share of
  *  @a budget; how many things it was. Calls cxiemu_target_record() or
