@@ -32,14 +32,9 @@
 /* Polls in a row before peers are told that they need not wake the thread */
 #define CXIEMU_POLLS_TO_WAKE 100
 
-/* Empty polls of a thread, some microseconds, until it lets others run */
+/* Empty polls, some microseconds, until a thread lets others run */
 #define CXIEMU_POLLS_PER_YIELD 128
 
-
-void cxiemu_nic_lock(cxiemu_nic_t *nic)
-{
-    pthread_mutex_lock(&nic->lock);
-}
 
 void cxiemu_nic_tell_stored(cxiemu_nic_t *nic)
 {
@@ -47,17 +42,6 @@ void cxiemu_nic_tell_stored(cxiemu_nic_t *nic)
         nic->on_store(nic->on_store_arg, nic->stored, nic->num_stored);
         nic->num_stored = 0;
     }
-}
-
-void cxiemu_nic_unlock(cxiemu_nic_t *nic)
-{
-    cxiemu_nic_tell_stored(nic);
-    pthread_mutex_unlock(&nic->lock);
-}
-
-int cxiemu_nic_trylock(cxiemu_nic_t *nic)
-{
-    return pthread_mutex_trylock(&nic->lock) == 0;
 }
 
 /* The finalizer of splitmix64: each state gives another number. */
@@ -238,13 +222,17 @@ void cxiemu_nic_polled(cxiemu_nic_t *nic, int yields)
 /* Programs poll without a pause. Where cores are short the peer that is waited
  * for may need this one: without a yield it would come to run when the time
  * slice ends, milliseconds later. */
-static void cxiemu_nic_yield(unsigned count)
+static void cxiemu_nic_yield(cxiemu_nic_t *nic, unsigned count)
 {
-    static __thread unsigned empty; /* Polls in a row that found nothing */
+    unsigned empty = 0;
 
-    if (count > 0) {
-        empty = 0;
-    } else if (++empty % CXIEMU_POLLS_PER_YIELD == 0) {
+    /* No lock, which may be another poller's: a poll that is not counted does
+     * no harm */
+    if (count == 0) {
+        empty = __atomic_load_n(&nic->empty, __ATOMIC_RELAXED) + 1;
+    }
+    __atomic_store_n(&nic->empty, empty, __ATOMIC_RELAXED);
+    if ((empty != 0) && (empty % CXIEMU_POLLS_PER_YIELD == 0)) {
         sched_yield();
     }
 }
@@ -252,7 +240,7 @@ static void cxiemu_nic_yield(unsigned count)
 static int cxiemu_nic_try(cxiemu_nic_t *nic, int yields, unsigned *count_p)
 {
     *count_p = 0;
-    if (!cxiemu_nic_trylock(nic)) {
+    if (!cxiemu_lock_try(&nic->lock)) {
         return 0;
     }
     cxiemu_nic_polled(nic, yields);
@@ -265,14 +253,14 @@ int cxiemu_nic_poll_begin(cxiemu_nic_t *nic, unsigned *count_p)
     if (cxiemu_nic_try(nic, 0, count_p)) {
         return 1;
     }
-    cxiemu_nic_yield(0);
+    cxiemu_nic_yield(nic, 0);
     return 0;
 }
 
 void cxiemu_nic_poll_end(cxiemu_nic_t *nic, unsigned count)
 {
     cxiemu_nic_unlock(nic);
-    cxiemu_nic_yield(count);
+    cxiemu_nic_yield(nic, count);
 }
 
 unsigned cxiemu_nic_poll(cxiemu_nic_t *nic)
@@ -345,12 +333,10 @@ static void cxiemu_nic_init_lists(cxiemu_nic_t *nic)
     TAILQ_INIT(&nic->late);
 }
 
-/* Lock, random numbers and the descriptor for peers. */
+/* Lists, random numbers and the descriptor for peers. */
 static int cxiemu_nic_init(cxiemu_nic_t *nic)
 {
-    static uint64_t    count;
-    pthread_mutexattr_t attr;
-    int ret;
+    static uint64_t count;
 
     cxiemu_nic_init_lists(nic);
     nic->nonce   = cxiemu_nic_nonce();
@@ -362,15 +348,7 @@ static int cxiemu_nic_init(cxiemu_nic_t *nic)
     if (nic->epoll < 0) {
         return -errno;
     }
-    /* Held shortly: spinning a little is cheaper than sleeping */
-    pthread_mutexattr_init(&attr);
-    pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ADAPTIVE_NP);
-    ret = pthread_mutex_init(&nic->lock, &attr);
-    pthread_mutexattr_destroy(&attr);
-    if (ret != 0) {
-        close(nic->epoll);
-    }
-    return -ret;
+    return 0;
 }
 
 static int cxiemu_nic_make_memory(cxiemu_nic_t *nic)
@@ -429,7 +407,6 @@ int cxiemu_nic_create(cxiemu_nic_t **nic_p)
 err_memory:
     cxiemu_map_put(nic->map);
 err_cleanup:
-    pthread_mutex_destroy(&nic->lock);
     close(nic->epoll);
 err_free:
     free(nic);
@@ -454,7 +431,6 @@ void cxiemu_nic_destroy(cxiemu_nic_t *nic)
     cxiemu_dwq_cleanup(nic);
     cxiemu_mem_cleanup(nic);
     cxiemu_map_put(nic->map);
-    pthread_mutex_destroy(&nic->lock);
     close(nic->epoll);
     free(nic);
 }

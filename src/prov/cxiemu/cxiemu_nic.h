@@ -35,6 +35,7 @@
 #define CXIEMU_NIC_H_
 
 #include "cxiemu.h"
+#include "cxiemu_lock.h"
 #include "cxiemu_map.h"
 #include "cxiemu_param.h"
 #include "cxiemu_proto.h"
@@ -81,7 +82,7 @@ TAILQ_HEAD(cxiemu_peer_list, cxiemu_peer);
  * thread that sleeps.
  */
 typedef struct cxiemu_nic {
-    pthread_mutex_t            lock;
+    cxiemu_lock_t              lock;
     cxiemu_map_t               *map;
     cxiemu_nic_shm_t           *shm;
     uint64_t                   nonce;
@@ -144,6 +145,8 @@ typedef struct cxiemu_nic {
                                                 they yield */
     unsigned                   sleepy;     /**< Polls that found the thread
                                                 asleep, in a row */
+    unsigned                   empty;      /**< Polls in a row that found
+                                                nothing; atomic */
 } cxiemu_nic_t;
 
 
@@ -153,12 +156,6 @@ int cxiemu_nic_create(cxiemu_nic_t **nic_p);
 /** End the thread, tell the peers, close the links, free. No endpoint, counter
  *  or region is left. No lock. */
 void cxiemu_nic_destroy(cxiemu_nic_t *nic);
-
-void cxiemu_nic_lock(cxiemu_nic_t *nic);
-void cxiemu_nic_unlock(cxiemu_nic_t *nic);
-
-/** Lock without waiting; whether it succeeded. */
-int cxiemu_nic_trylock(cxiemu_nic_t *nic);
 
 
 /**
@@ -205,6 +202,19 @@ void cxiemu_nic_wake_waiters(cxiemu_nic_t *nic);
 
 /** Tell of the stores that nobody was told of. Lock held. */
 void cxiemu_nic_tell_stored(cxiemu_nic_t *nic);
+
+static inline void cxiemu_nic_lock(cxiemu_nic_t *nic)
+{
+    cxiemu_lock_take(&nic->lock);
+}
+
+static inline void cxiemu_nic_unlock(cxiemu_nic_t *nic)
+{
+    if (nic->num_stored > 0) {
+        cxiemu_nic_tell_stored(nic);
+    }
+    cxiemu_lock_give(&nic->lock);
+}
 
 /** The NIC has stored to memory of this process: a thread may sleep on a word
  *  of it, other than the one that made this progress. Lock held. Who is to be
