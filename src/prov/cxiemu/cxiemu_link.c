@@ -5,15 +5,19 @@
 #include "cxiemu_peer.h"
 #include "cxiemu_target.h"
 #include "cxiemu_txop.h"
+#include "cxiemu_watch.h"
 
 #define CXIEMU_CELL_MASK (CXIEMU_CELLS - 1)
 #define CXIEMU_ACK_MASK  (CXIEMU_ACKS - 1)
 
-/* The head is published after so many records at the latest */
-#define CXIEMU_HEAD_RECORDS 32
+/* The head is published after so many cells: a store takes the line from the
+ * initiator. One that finds no room has left more than that to be taken, so it
+ * learns of room when there is some. */
+#define CXIEMU_HEAD_CELLS (CXIEMU_CELLS / 4)
 
 
-static cxiemu_rec_t *cxiemu_link_cell(cxiemu_link_t *link, uint32_t position)
+static cxiemu_rec_t *cxiemu_link_cell(const cxiemu_link_t *link,
+                                      uint32_t position)
 {
     return (cxiemu_rec_t*)&link->shm->cells[(position & CXIEMU_CELL_MASK) *
                                             CXIEMU_CELL_SIZE];
@@ -174,6 +178,7 @@ void cxiemu_link_ack(cxiemu_link_t *link, cxiemu_ack_t *ack)
 /* As the target: say which records are done with. */
 static void cxiemu_link_publish_head(cxiemu_link_t *link)
 {
+    link->published = link->head;
     /* Pairs with cxiemu_link_want_cells(). No fence: the thread sanitizer knows
      * none. */
     __atomic_store_n(&link->shm->head, link->head, __ATOMIC_SEQ_CST);
@@ -221,6 +226,16 @@ static void cxiemu_link_wipe(cxiemu_link_t *link, uint32_t cells)
     }
 }
 
+const uint32_t *cxiemu_link_next_seq(const cxiemu_link_t *link, uint32_t *seq_p)
+{
+    if (link->is_tx) {
+        *seq_p = link->ack_next + 1;
+        return &link->shm->acks[link->ack_next & CXIEMU_ACK_MASK].seq;
+    }
+    *seq_p = link->head + 1;
+    return &cxiemu_link_cell(link, link->head)->seq;
+}
+
 /* As the target: the next record, or NULL. */
 static cxiemu_rec_t *cxiemu_link_next(cxiemu_link_t *link)
 {
@@ -236,7 +251,7 @@ static cxiemu_rec_t *cxiemu_link_next(cxiemu_link_t *link)
 static int cxiemu_link_take_records(cxiemu_link_t *link, unsigned budget,
                                     unsigned *count_p)
 {
-    unsigned count = 0, published = 0;
+    unsigned count    = 0;
     cxiemu_rec_t *rec = NULL;
     uint32_t cells;
 
@@ -256,13 +271,9 @@ static int cxiemu_link_take_records(cxiemu_link_t *link, unsigned budget,
         cxiemu_link_wipe(link, cells);
         link->head += cells;
         ++count;
-        if (count - published >= CXIEMU_HEAD_RECORDS) {
+        if (link->head - link->published >= CXIEMU_HEAD_CELLS) {
             cxiemu_link_publish_head(link);
-            published = count;
         }
-    }
-    if ((count != published) && (link->state == CXIEMU_LINK_UP)) {
-        cxiemu_link_publish_head(link);
     }
     *count_p = count;
     return (rec != NULL) && (link->state == CXIEMU_LINK_UP);
@@ -339,6 +350,9 @@ unsigned cxiemu_link_drain(cxiemu_nic_t *nic, uint32_t port, unsigned budget)
                           __ATOMIC_SEQ_CST);
     } else if (closed && (link->state == CXIEMU_LINK_UP)) {
         cxiemu_link_lose(link);
+    }
+    if ((count > 0) && (link->state == CXIEMU_LINK_UP)) {
+        cxiemu_watch_next(link);
     }
     return count;
 }

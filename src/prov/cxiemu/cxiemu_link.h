@@ -37,6 +37,7 @@ typedef struct cxiemu_link {
     int                     is_tx;      /**< This NIC is the initiator */
     int                     is_stalled;
     int                     urgent;     /**< The peer has to go on with it */
+    cxiemu_watch_t          *watch;     /**< See cxiemu_watch.h; or NULL */
     int                     dirty;      /**< Committed or acknowledged since the
                                              peer was last told */
     uint64_t                peer;       /**< Nonce of the other NIC */
@@ -67,6 +68,7 @@ typedef struct cxiemu_link {
                                              operation a slot's content goes */
     /* As the target */
     uint32_t                head;       /**< Next cell */
+    uint32_t                published;  /**< Head that the initiator knows */
     uint32_t                ack_tail;   /**< Next acknowledgement */
     uint32_t                ack_limit;  /**< First that may be in use */
     unsigned                late;       /**< Of its records in nic->late */
@@ -120,6 +122,11 @@ void cxiemu_link_ack(cxiemu_link_t *link, cxiemu_ack_t *ack);
  *  @a budget; how many things it was. Calls cxiemu_target_record() or
  *  cxiemu_txop_ack(). A port that is not known is a new peer's. */
 unsigned cxiemu_link_drain(cxiemu_nic_t *nic, uint32_t port, unsigned budget);
+
+/** Where the next record, or acknowledgement, has its seq, and what that is
+ *  when it has come. */
+const uint32_t *cxiemu_link_next_seq(const cxiemu_link_t *link,
+                                     uint32_t *seq_p);
 
 /** An operation found no room, and is pending: have it tried again. */
 void cxiemu_link_stall(cxiemu_link_t *link);

@@ -7,6 +7,7 @@
 #include "cxiemu_mr.h"
 #include "cxiemu_target.h"
 #include "cxiemu_wait.h"
+#include "cxiemu_watch.h"
 
 #include <rdma/fi_errno.h>
 
@@ -28,6 +29,9 @@
 
 /* What differs by less will do; well below CXIEMU_SPINS_NS */
 #define CXIEMU_STAMP_NS 15000
+
+/* After so many polls, links are watched that brought something since */
+#define CXIEMU_POLLS_PER_WATCH 1024
 
 /* Polls in a row before peers are told that they need not wake the thread */
 #define CXIEMU_POLLS_TO_WAKE 100
@@ -71,14 +75,19 @@ uint64_t cxiemu_nic_nonce(void)
 }
 
 
-/* Takes one word of ready bits. */
+/* Takes one word of ready bits, but for those that stand. */
 static unsigned cxiemu_nic_take_word(cxiemu_nic_t *nic, unsigned word)
 {
-    uint64_t bits  = __atomic_exchange_n(&nic->shm->ready[word], 0,
-                                         __ATOMIC_SEQ_CST);
-    unsigned count = 0;
+    uint64_t *ready   = &nic->shm->ready[word];
+    uint64_t standing = nic->standing[word];
+    unsigned count    = 0;
+    uint64_t bits;
     unsigned bit;
 
+    if ((__atomic_load_n(ready, __ATOMIC_RELAXED) & ~standing) == 0) {
+        return 0;
+    }
+    bits = __atomic_fetch_and(ready, standing, __ATOMIC_SEQ_CST) & ~standing;
     while (bits != 0) {
         bit    = (unsigned)__builtin_ctzll(bits);
         bits  &= bits - 1;
@@ -90,16 +99,17 @@ static unsigned cxiemu_nic_take_word(cxiemu_nic_t *nic, unsigned word)
 static unsigned cxiemu_nic_take(cxiemu_nic_t *nic)
 {
     cxiemu_nic_shm_t *shm = nic->shm;
-    unsigned count        = 0;
+    unsigned count        = cxiemu_watch_take(nic, CXIEMU_SHARE);
     uint64_t words;
 
     /* A look first: exchanging would take the cache line from peers that write
      * to it, with each poll. The summary goes before the words, see
-     * cxiemu_nic.h. */
-    if (__atomic_load_n(&shm->summary, __ATOMIC_RELAXED) == 0) {
-        return 0;
+     * cxiemu_nic.h; of words with bits that stand it stays. */
+    words = __atomic_load_n(&shm->summary, __ATOMIC_RELAXED);
+    if (words & ~nic->standing_words) {
+        words = __atomic_fetch_and(&shm->summary, nic->standing_words,
+                                   __ATOMIC_SEQ_CST);
     }
-    words = __atomic_exchange_n(&shm->summary, 0, __ATOMIC_SEQ_CST);
     while (words != 0) {
         count += cxiemu_nic_take_word(nic, (unsigned)__builtin_ctzll(words));
         words &= words - 1;
@@ -139,8 +149,15 @@ static unsigned cxiemu_nic_round(cxiemu_nic_t *nic)
 int cxiemu_nic_unfinished(const cxiemu_nic_t *nic)
 {
     return !TAILQ_EMPTY(&nic->stalled) || !TAILQ_EMPTY(&nic->late) ||
-           !STAILQ_EMPTY(&nic->fired) ||
-           (__atomic_load_n(&nic->shm->summary, __ATOMIC_RELAXED) != 0);
+           !STAILQ_EMPTY(&nic->fired) || cxiemu_watch_has_news(nic);
+}
+
+/* Whether a round would find nothing to do. */
+static int cxiemu_nic_is_quiet(const cxiemu_nic_t *nic)
+{
+    return (nic->doorbells == NULL) && (nic->wb_due == NULL) &&
+           TAILQ_EMPTY(&nic->dirty) && TAILQ_EMPTY(&nic->graves) &&
+           !cxiemu_nic_unfinished(nic);
 }
 
 unsigned cxiemu_nic_progress(cxiemu_nic_t *nic)
@@ -156,17 +173,17 @@ unsigned cxiemu_nic_progress(cxiemu_nic_t *nic)
     do {
         count  = cxiemu_nic_round(nic);
         total += count;
-    } while ((count > 0) && (++rounds < CXIEMU_ROUNDS));
+    } while ((count > 0) && (++rounds < CXIEMU_ROUNDS) &&
+             !cxiemu_nic_is_quiet(nic));
     nic->in_progress = 0;
     if (!TAILQ_EMPTY(&nic->graves)) {
         cxiemu_link_reap(nic);
     }
 
     /* The caller may do something else now, and nobody rings for the rest */
-    if (cxiemu_nic_unfinished(nic) &&
-        (__atomic_load_n(&nic->shm->thread, __ATOMIC_RELAXED) ==
+    if ((__atomic_load_n(&nic->shm->thread, __ATOMIC_RELAXED) ==
          CXIEMU_THREAD_ASLEEP) &&
-        !nic->nudged) {
+        !nic->nudged && cxiemu_nic_unfinished(nic)) {
         nic->nudged = 1;
         cxiemu_nic_wake_thread(nic);
     }
@@ -244,7 +261,15 @@ static int cxiemu_nic_try(cxiemu_nic_t *nic, int yields, unsigned *count_p)
         return 0;
     }
     cxiemu_nic_polled(nic, yields);
-    *count_p = cxiemu_nic_progress(nic);
+    if (nic->polls % CXIEMU_POLLS_PER_WATCH == 0) {
+        cxiemu_watch_end(nic);
+    }
+    if (cxiemu_nic_is_quiet(nic)) {
+        return 1;
+    }
+    nic->may_watch = 1;
+    *count_p       = cxiemu_nic_progress(nic);
+    nic->may_watch = 0;
     return 1;
 }
 
@@ -298,10 +323,16 @@ static int cxiemu_nic_is_deaf(cxiemu_nic_shm_t *shm, int is_urgent)
 
 void cxiemu_nic_mark(cxiemu_nic_shm_t *shm, uint32_t port)
 {
-    uint64_t word = 1ull << (port / 64);
+    uint64_t *ready = &shm->ready[port / 64];
+    uint64_t bit    = 1ull << (port % 64);
+    uint64_t word   = 1ull << (port / 64);
 
-    __atomic_fetch_or(&shm->ready[port / 64], 1ull << (port % 64),
-                      __ATOMIC_SEQ_CST);
+    /* What the bit tells of is stored before the bit is looked at: pairs with
+     * the owner's taking it, see cxiemu_watch.h */
+    __sync_synchronize();
+    if (!(__atomic_load_n(ready, __ATOMIC_SEQ_CST) & bit)) {
+        __atomic_fetch_or(ready, bit, __ATOMIC_SEQ_CST);
+    }
     if (!(__atomic_load_n(&shm->summary, __ATOMIC_SEQ_CST) & word)) {
         __atomic_fetch_or(&shm->summary, word, __ATOMIC_SEQ_CST);
     }

@@ -11,7 +11,8 @@
  *   peer                                      owner
  *   ----                                      -----
  *   record: fields, then seq (release)
- *   ready[w] |= bit      (seq_cst)            summary := 0     (seq_cst)
+ *   fence
+ *   ready[w] |= bit      (unless set)         summary := 0     (seq_cst)
  *   summary  |= 1 << w   (unless set)         ready[w] := 0    (seq_cst)
  *   sleeper? kick                             record: seq (acquire), fields
  *
@@ -75,6 +76,17 @@ TAILQ_HEAD(cxiemu_peer_list, cxiemu_peer);
 /** Stores that are told of together, at most. */
 #define CXIEMU_STORED_MAX 64
 
+/** Links that are watched, at most: each costs every look a little. */
+#define CXIEMU_WATCHED_MAX 8
+
+
+/** A link that is looked at without being told. */
+typedef struct cxiemu_watch {
+    const uint32_t     *seq; /**< Of its next record or acknowledgement */
+    uint32_t           next; /**< What that will be */
+    struct cxiemu_link *link;
+} cxiemu_watch_t;
+
 
 /**
  * A NIC. The lock protects everything here and in all objects of its domain,
@@ -117,6 +129,15 @@ typedef struct cxiemu_nic {
     unsigned                   next_ep;   /**< Where a free number is sought */
     uint32_t                   mem_epoch; /**< Changes with each mem_free(), so
                                                that peers map anew */
+
+    /* Links that are looked at without being told (cxiemu_watch.h) */
+    int                        may_watch; /**< The application polls now */
+    unsigned                   num_watches;
+    cxiemu_watch_t             watches[CXIEMU_WATCHED_MAX];
+    uint64_t                   standing[CXIEMU_READY_WORDS]; /**< Their bits */
+    uint64_t                   standing_words; /**< Those that are not 0 */
+    uint32_t                   ended;     /**< shm->ended when the bits of links
+                                               that peers ended were taken */
 
     /* Told of stores of 8 bytes or fewer; may be NULL */
     cxiemu_store_func_t        on_store;
