@@ -23,6 +23,22 @@ static cxiemu_rec_t *cxiemu_link_cell(const cxiemu_link_t *link,
                                             CXIEMU_CELL_SIZE];
 }
 
+/* It is stored to soon, and a peer has read it: have that peer's copy go while
+ * other things are done. The compiler's own way only asks for a copy. */
+static void cxiemu_link_expect_store(const void *address)
+{
+#if defined(__x86_64__)
+    __asm__ volatile("prefetchw %0" : : "m"(*(const char*)address));
+#else
+    __builtin_prefetch(address, 1);
+#endif
+}
+
+static cxiemu_ack_t *cxiemu_link_ack_cell(const cxiemu_link_t *link)
+{
+    return &link->shm->acks[link->ack_tail & CXIEMU_ACK_MASK];
+}
+
 static void cxiemu_link_soil(cxiemu_link_t *link)
 {
     if (!link->dirty) {
@@ -83,6 +99,11 @@ static void cxiemu_link_publish(cxiemu_link_t *link, cxiemu_rec_t *rec)
     /* Pairs with the target's load of seq */
     __atomic_store_n(&rec->seq, link->tail + 1, __ATOMIC_RELEASE);
     link->tail += rec->cells;
+}
+
+void cxiemu_link_expect(cxiemu_link_t *link)
+{
+    cxiemu_link_expect_store(cxiemu_link_cell(link, link->tail));
 }
 
 cxiemu_rec_t *cxiemu_link_reserve(cxiemu_link_t *link, size_t inline_length)
@@ -165,7 +186,7 @@ cxiemu_ack_t *cxiemu_link_next_ack(cxiemu_link_t *link)
             return NULL;
         }
     }
-    return &link->shm->acks[link->ack_tail & CXIEMU_ACK_MASK];
+    return cxiemu_link_ack_cell(link);
 }
 
 void cxiemu_link_ack(cxiemu_link_t *link, cxiemu_ack_t *ack)
@@ -257,6 +278,10 @@ static int cxiemu_link_take_records(cxiemu_link_t *link, unsigned budget,
 
     while ((count < budget) && ((rec = cxiemu_link_next(link)) != NULL)) {
         cells = rec->cells;
+        if ((cells == 1) && !(rec->flags & CXIEMU_REC_SLOT)) {
+            /* Behind more of a payload it would be gone again by then */
+            cxiemu_link_expect_store(cxiemu_link_ack_cell(link));
+        }
         if (!cxiemu_link_is_sound(link, rec)) {
             cxiemu_warn(EP_DATA, "broken record from process %u\n", link->pid);
             cxiemu_link_lose(link);

@@ -93,6 +93,9 @@ int cxiemu_link_get(cxiemu_nic_t *nic, const cxiemu_addr_t *addr,
                     cxiemu_link_t **link_p);
 void cxiemu_link_put(cxiemu_link_t *link);
 
+/** A record will be reserved soon. */
+void cxiemu_link_expect(cxiemu_link_t *link);
+
 /** A record with room for @a inline_length bytes of payload, or NULL if the
  *  ring is full, or no acknowledgement may be owed any more. Its cells and seq
  *  are the link's business, the rest the caller's. */

@@ -190,6 +190,20 @@ unsigned cxiemu_nic_progress(cxiemu_nic_t *nic)
     return total;
 }
 
+void cxiemu_nic_triggered(cxiemu_nic_t *nic)
+{
+    if (!cxiemu_param()->strict && !nic->in_progress) {
+        nic->in_progress = 1;
+        (void)cxiemu_dwq_run(nic);
+        cxiemu_nic_flush(nic);
+        nic->in_progress = 0;
+        if (cxiemu_nic_is_quiet(nic)) {
+            return;
+        }
+    }
+    cxiemu_nic_progress(nic);
+}
+
 static void cxiemu_nic_stamp(cxiemu_nic_t *nic, uint64_t nsec)
 {
     uint64_t until = cxiemu_nic_now() + nsec;

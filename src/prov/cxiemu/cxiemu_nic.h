@@ -187,6 +187,10 @@ void cxiemu_nic_destroy(cxiemu_nic_t *nic);
  */
 unsigned cxiemu_nic_progress(cxiemu_nic_t *nic);
 
+/** As cxiemu_nic_progress(), where the host has counted: what that triggers
+ *  goes first, and the rest only if there is any. Lock held. */
+void cxiemu_nic_triggered(cxiemu_nic_t *nic);
+
 /** As cxiemu_nic_progress(), by an application's poll: takes and gives the lock
  *  itself (an occupied lock is left alone: its holder makes progress), and
  *  tells peers that there is a poller. */

@@ -396,6 +396,7 @@ static int cxiemu_txop_begin(const cxiemu_op_t *op, cxiemu_dwq_entry_t *entry)
         cxiemu_txop_run_local(op, entry, link, dst_ep);
         return 0;
     }
+    cxiemu_link_expect(link);
     txop = cxiemu_pool_get(nic);
     if (txop == NULL) {
         return -FI_ENOMEM;
