@@ -239,7 +239,9 @@ static void test_cancel_held(void)
     for (i = 1; i <= OP_LAST; ++i) {
         CU_ASSERT(op_start(&ops[i], i - 1, pair.a.peer) == UCS_INPROGRESS);
     }
-    CU_ASSERT(uct_ep_flush(pair.a.peer, UCT_FLUSH_FLAG_CANCEL, NULL) == UCS_OK);
+    /* The first one is under way */
+    CU_ASSERT(uct_ep_flush(pair.a.peer, UCT_FLUSH_FLAG_CANCEL, NULL) ==
+              UCS_INPROGRESS);
     for (i = 0; i <= OP_LAST; ++i) {
         CU_ASSERT((ops[i].done.calls == 1) &&
                   (ops[i].done.status == UCS_ERR_CANCELED));
@@ -253,19 +255,28 @@ static void test_cancel_held(void)
     uct_pair_destroy(&pair);
 }
 
-/* Without the user's memory in flight there is nothing to wait for */
+/* Without the user's memory in flight all are told at once. The flush waits for
+ * those that work on the peer's memory, not for messages. */
 static void test_cancel_at_once(void)
 {
+    uct_done_t flush;
     uct_pair_t pair;
     unsigned i;
 
     open_all(&pair);
+    CU_ASSERT(uct_ep_am_short(pair.a.peer, 0, 0, NULL, 0) == UCS_OK);
+    CU_ASSERT(uct_ep_flush(pair.a.peer, UCT_FLUSH_FLAG_CANCEL, NULL) == UCS_OK);
     for (i = OP_GET_BCOPY; i < OP_LAST; ++i) {
         CU_ASSERT(op_start(&ops[i - OP_GET_BCOPY], i, pair.a.peer) ==
                   UCS_INPROGRESS);
     }
+    uct_done_init(&flush, 1);
+    CU_ASSERT(uct_ep_flush(pair.a.peer, UCT_FLUSH_FLAG_CANCEL, &flush.comp) ==
+              UCS_INPROGRESS);
+    check_all(OP_LAST - OP_GET_BCOPY);
+    CU_ASSERT(ops[0].done.status == UCS_ERR_CANCELED);
+    CU_ASSERT(uct_done_wait(&flush, &pair) == UCS_OK);
     CU_ASSERT(uct_ep_flush(pair.a.peer, UCT_FLUSH_FLAG_CANCEL, NULL) == UCS_OK);
-    CU_ASSERT(uct_pair_flush(&pair, pair.a.peer) == UCS_OK);
     check_all(OP_LAST - OP_GET_BCOPY);
     uct_region_close(&region);
     uct_pair_destroy(&pair);

@@ -263,7 +263,7 @@ int cxiemu_cntr_add_all(cxiemu_nic_t *nic, struct fid_cntr *const *cntrs,
     for (i = 0; i < count; ++i) {
         cxiemu_cntr_count(cxiemu_cntr_self(cntrs[i]), values[i], 0);
     }
-    cxiemu_nic_progress(nic);
+    cxiemu_nic_triggered(nic);
     cxiemu_nic_unlock(nic);
     return 0;
 }

@@ -6,6 +6,7 @@
 #include "cxiemu_target.h"
 #include "cxiemu_txop.h"
 #include "cxiemu_wait.h"
+#include "cxiemu_watch.h"
 
 #include <rdma/fi_errno.h>
 
@@ -360,11 +361,14 @@ static void cxiemu_link_leave(cxiemu_link_t *link)
         link->is_stalled = 0;
         TAILQ_REMOVE(&nic->stalled, link, stalled);
     }
+    cxiemu_watch_remove(link);
     TAILQ_REMOVE(&nic->links, link, list);
     link->state = CXIEMU_LINK_LOST;
     if (link->is_tx) {
         __atomic_store_n(&link->shm->closed, 1, __ATOMIC_RELEASE);
     }
+    /* The peer may watch the link, and does not take its bit then */
+    __atomic_fetch_add(&link->nic_shm->ended, 1, __ATOMIC_SEQ_CST);
     cxiemu_nic_ring(link->nic_shm, link->peer_port, 1);
     cxiemu_port_give(nic, link->port);
 }

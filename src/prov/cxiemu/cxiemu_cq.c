@@ -64,9 +64,20 @@ static void cxiemu_cq_alert(cxiemu_cq_t *cq)
     cxiemu_event_tell(cq->event_fd, &cq->armed);
 }
 
+cxiemu_cq_event_t *cxiemu_cq_next(cxiemu_cq_t *cq)
+{
+    cxiemu_cq_event_t *event;
+
+    event  = ((cq->tail - cq->head == cq->size) && (cxiemu_cq_grow(cq) != 0)) ?
+                     &cq->lost :
+                     cxiemu_cq_at(cq, cq->tail);
+    *event = (cxiemu_cq_event_t){.src = FI_ADDR_NOTAVAIL};
+    return event;
+}
+
 void cxiemu_cq_push(cxiemu_cq_t *cq, const cxiemu_cq_event_t *event)
 {
-    if ((cq->tail - cq->head == cq->size) && (cxiemu_cq_grow(cq) != 0)) {
+    if (event == &cq->lost) {
         cxiemu_warn(CQ, "out of memory: an entry of queue %p is lost\n",
                     (void*)cq);
         if (event->tx != NULL) {
@@ -74,7 +85,6 @@ void cxiemu_cq_push(cxiemu_cq_t *cq, const cxiemu_cq_event_t *event)
         }
         __atomic_store_n(&cq->overrun, 1, __ATOMIC_RELAXED);
     } else {
-        *cxiemu_cq_at(cq, cq->tail) = *event;
         cxiemu_cq_put(&cq->tail, cq->tail + 1);
         if (event->entry.flags & FI_RECV) {
             cxiemu_cq_put(&cq->num_recvs, cq->num_recvs + 1);

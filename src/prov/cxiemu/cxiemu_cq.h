@@ -40,9 +40,15 @@ typedef struct cxiemu_cq {
     size_t              num_held;
     size_t              max_held;
     unsigned            refs;      /**< Endpoints */
+    cxiemu_cq_event_t   lost;      /**< What finds no memory */
 } cxiemu_cq_t;
 
-/** Add an entry and wake who waits. Lock held. Cannot fail: the ring has been
+/** The place of the next entry, zeroed, to be filled in and pushed. Lock held.
+ *  (To fill in one elsewhere and copy it would make the copy's loads wait for
+ *  narrower stores, and those for all that was stored to memory of peers.) */
+cxiemu_cq_event_t *cxiemu_cq_next(cxiemu_cq_t *cq);
+
+/** Add that entry and wake who waits. Lock held. Cannot fail: the ring has been
  *  made large enough, or grows; if memory is short, the queue overruns, which
  *  reading reports once (-FI_EOVERRUN). */
 void cxiemu_cq_push(cxiemu_cq_t *cq, const cxiemu_cq_event_t *event);

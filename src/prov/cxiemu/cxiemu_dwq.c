@@ -114,14 +114,11 @@ static int cxiemu_dwq_reserve_heap(cxiemu_cntr_t *cntr, size_t count)
     return 0;
 }
 
-static void cxiemu_dwq_heap_remove(cxiemu_dwq_entry_t *entry)
+static void cxiemu_dwq_heap_remove(cxiemu_cntr_t *cntr, size_t index)
 {
-    cxiemu_cntr_t *cntr      = entry->trigger;
-    size_t index             = entry->index;
     cxiemu_dwq_entry_t *last = cntr->heap[--cntr->heap_count];
 
-    entry->queued = 0;
-    if (last == entry) {
+    if (index == cntr->heap_count) {
         return;
     }
     if ((index > 0) && cxiemu_dwq_before(last, cntr->heap[(index - 1) / 2])) {
@@ -243,7 +240,6 @@ static void cxiemu_dwq_start(cxiemu_nic_t *nic, cxiemu_dwq_entry_t *entry)
     cxiemu_cntr_t *trigger = entry->trigger;
 
     entry->trigger = NULL;
-    cxiemu_dwq_release(1);
     if (entry->write_back) {
         cxiemu_cntr_write_back_now(trigger);
         cxiemu_dwq_forget(nic, entry);
@@ -272,9 +268,13 @@ unsigned cxiemu_dwq_run(cxiemu_nic_t *nic)
         cntr->is_fired = 0;
         while ((cntr->heap_count > 0) &&
                (cntr->heap[0]->threshold <= cntr->success)) {
-            entry = cntr->heap[0];
-            cxiemu_dwq_heap_remove(entry);
+            entry         = cntr->heap[0];
+            entry->queued = 0;
             cxiemu_dwq_start(nic, entry);
+            /* The peer waits for that, and nobody for this. The entry may be
+             * over, but is not in use again. */
+            cxiemu_dwq_heap_remove(cntr, 0);
+            cxiemu_dwq_release(1);
             ++count;
         }
         cxiemu_doorbell_update(cntr);
@@ -299,7 +299,8 @@ static void cxiemu_dwq_cancel(cxiemu_nic_t *nic, cxiemu_dwq_entry_t *entry)
 {
     cxiemu_cntr_t *trigger = entry->trigger;
 
-    cxiemu_dwq_heap_remove(entry);
+    cxiemu_dwq_heap_remove(trigger, entry->index);
+    entry->queued = 0;
     cxiemu_doorbell_update(trigger);
     cxiemu_dwq_release(1);
     if (entry->op.ep != NULL) {

@@ -5,18 +5,38 @@
 #include "cxiemu_peer.h"
 #include "cxiemu_target.h"
 #include "cxiemu_txop.h"
+#include "cxiemu_watch.h"
 
 #define CXIEMU_CELL_MASK (CXIEMU_CELLS - 1)
 #define CXIEMU_ACK_MASK  (CXIEMU_ACKS - 1)
 
-/* The head is published after so many records at the latest */
-#define CXIEMU_HEAD_RECORDS 32
+/* The head is published after so many cells: a store takes the line from the
+ * initiator. One that finds no room has left more than that to be taken, so it
+ * learns of room when there is some. */
+#define CXIEMU_HEAD_CELLS (CXIEMU_CELLS / 4)
 
 
-static cxiemu_rec_t *cxiemu_link_cell(cxiemu_link_t *link, uint32_t position)
+static cxiemu_rec_t *cxiemu_link_cell(const cxiemu_link_t *link,
+                                      uint32_t position)
 {
     return (cxiemu_rec_t*)&link->shm->cells[(position & CXIEMU_CELL_MASK) *
                                             CXIEMU_CELL_SIZE];
+}
+
+/* It is stored to soon, and a peer has read it: have that peer's copy go while
+ * other things are done. The compiler's own way only asks for a copy. */
+static void cxiemu_link_expect_store(const void *address)
+{
+#if defined(__x86_64__)
+    __asm__ volatile("prefetchw %0" : : "m"(*(const char*)address));
+#else
+    __builtin_prefetch(address, 1);
+#endif
+}
+
+static cxiemu_ack_t *cxiemu_link_ack_cell(const cxiemu_link_t *link)
+{
+    return &link->shm->acks[link->ack_tail & CXIEMU_ACK_MASK];
 }
 
 static void cxiemu_link_soil(cxiemu_link_t *link)
@@ -79,6 +99,11 @@ static void cxiemu_link_publish(cxiemu_link_t *link, cxiemu_rec_t *rec)
     /* Pairs with the target's load of seq */
     __atomic_store_n(&rec->seq, link->tail + 1, __ATOMIC_RELEASE);
     link->tail += rec->cells;
+}
+
+void cxiemu_link_expect(cxiemu_link_t *link)
+{
+    cxiemu_link_expect_store(cxiemu_link_cell(link, link->tail));
 }
 
 cxiemu_rec_t *cxiemu_link_reserve(cxiemu_link_t *link, size_t inline_length)
@@ -148,13 +173,8 @@ void *cxiemu_link_slot(cxiemu_link_t *link, uint32_t slot)
 }
 
 
-void cxiemu_link_ack(cxiemu_link_t *link, const cxiemu_ack_t *ack)
+cxiemu_ack_t *cxiemu_link_next_ack(cxiemu_link_t *link)
 {
-    cxiemu_ack_t *cell;
-
-    if (link->state != CXIEMU_LINK_UP) {
-        return;
-    }
     if (link->ack_tail == link->ack_limit) {
         link->ack_limit = __atomic_load_n(&link->shm->ack_head,
                                           __ATOMIC_ACQUIRE) +
@@ -163,29 +183,23 @@ void cxiemu_link_ack(cxiemu_link_t *link, const cxiemu_ack_t *ack)
             /* An initiator never has more than that under way */
             cxiemu_warn(EP_DATA, "process %u owes room\n", link->pid);
             link->ack_limit = link->ack_tail;
-            return;
+            return NULL;
         }
     }
-    /* What only says that an operation is over can wait for the next look; what
-     * the initiator has to go on with cannot */
-    if ((ack->type != CXIEMU_ACK_DONE) || (ack->status != 0) ||
-        (ack->slot != UINT32_MAX) || (ack->value != 0)) {
-        link->urgent = 1;
-    }
-    cell         = &link->shm->acks[link->ack_tail & CXIEMU_ACK_MASK];
-    cell->type   = ack->type;
-    cell->status = ack->status;
-    cell->op     = ack->op;
-    cell->slot   = ack->slot;
-    cell->value  = ack->value;
+    return cxiemu_link_ack_cell(link);
+}
+
+void cxiemu_link_ack(cxiemu_link_t *link, cxiemu_ack_t *ack)
+{
     /* Pairs with the initiator's load of seq */
-    __atomic_store_n(&cell->seq, ++link->ack_tail, __ATOMIC_RELEASE);
+    __atomic_store_n(&ack->seq, ++link->ack_tail, __ATOMIC_RELEASE);
     cxiemu_link_soil(link);
 }
 
 /* As the target: say which records are done with. */
 static void cxiemu_link_publish_head(cxiemu_link_t *link)
 {
+    link->published = link->head;
     /* Pairs with cxiemu_link_want_cells(). No fence: the thread sanitizer knows
      * none. */
     __atomic_store_n(&link->shm->head, link->head, __ATOMIC_SEQ_CST);
@@ -233,6 +247,16 @@ static void cxiemu_link_wipe(cxiemu_link_t *link, uint32_t cells)
     }
 }
 
+const uint32_t *cxiemu_link_next_seq(const cxiemu_link_t *link, uint32_t *seq_p)
+{
+    if (link->is_tx) {
+        *seq_p = link->ack_next + 1;
+        return &link->shm->acks[link->ack_next & CXIEMU_ACK_MASK].seq;
+    }
+    *seq_p = link->head + 1;
+    return &cxiemu_link_cell(link, link->head)->seq;
+}
+
 /* As the target: the next record, or NULL. */
 static cxiemu_rec_t *cxiemu_link_next(cxiemu_link_t *link)
 {
@@ -248,12 +272,16 @@ static cxiemu_rec_t *cxiemu_link_next(cxiemu_link_t *link)
 static int cxiemu_link_take_records(cxiemu_link_t *link, unsigned budget,
                                     unsigned *count_p)
 {
-    unsigned count = 0, published = 0;
+    unsigned count    = 0;
     cxiemu_rec_t *rec = NULL;
     uint32_t cells;
 
     while ((count < budget) && ((rec = cxiemu_link_next(link)) != NULL)) {
         cells = rec->cells;
+        if ((cells == 1) && !(rec->flags & CXIEMU_REC_SLOT)) {
+            /* Behind more of a payload it would be gone again by then */
+            cxiemu_link_expect_store(cxiemu_link_ack_cell(link));
+        }
         if (!cxiemu_link_is_sound(link, rec)) {
             cxiemu_warn(EP_DATA, "broken record from process %u\n", link->pid);
             cxiemu_link_lose(link);
@@ -268,13 +296,9 @@ static int cxiemu_link_take_records(cxiemu_link_t *link, unsigned budget,
         cxiemu_link_wipe(link, cells);
         link->head += cells;
         ++count;
-        if (count - published >= CXIEMU_HEAD_RECORDS) {
+        if (link->head - link->published >= CXIEMU_HEAD_CELLS) {
             cxiemu_link_publish_head(link);
-            published = count;
         }
-    }
-    if ((count != published) && (link->state == CXIEMU_LINK_UP)) {
-        cxiemu_link_publish_head(link);
     }
     *count_p = count;
     return (rec != NULL) && (link->state == CXIEMU_LINK_UP);
@@ -351,6 +375,9 @@ unsigned cxiemu_link_drain(cxiemu_nic_t *nic, uint32_t port, unsigned budget)
                           __ATOMIC_SEQ_CST);
     } else if (closed && (link->state == CXIEMU_LINK_UP)) {
         cxiemu_link_lose(link);
+    }
+    if ((count > 0) && (link->state == CXIEMU_LINK_UP)) {
+        cxiemu_watch_next(link);
     }
     return count;
 }

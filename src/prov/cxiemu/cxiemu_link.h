@@ -37,6 +37,7 @@ typedef struct cxiemu_link {
     int                     is_tx;      /**< This NIC is the initiator */
     int                     is_stalled;
     int                     urgent;     /**< The peer has to go on with it */
+    cxiemu_watch_t          *watch;     /**< See cxiemu_watch.h; or NULL */
     int                     dirty;      /**< Committed or acknowledged since the
                                              peer was last told */
     uint64_t                peer;       /**< Nonce of the other NIC */
@@ -67,6 +68,7 @@ typedef struct cxiemu_link {
                                              operation a slot's content goes */
     /* As the target */
     uint32_t                head;       /**< Next cell */
+    uint32_t                published;  /**< Head that the initiator knows */
     uint32_t                ack_tail;   /**< Next acknowledgement */
     uint32_t                ack_limit;  /**< First that may be in use */
     unsigned                late;       /**< Of its records in nic->late */
@@ -91,6 +93,9 @@ int cxiemu_link_get(cxiemu_nic_t *nic, const cxiemu_addr_t *addr,
                     cxiemu_link_t **link_p);
 void cxiemu_link_put(cxiemu_link_t *link);
 
+/** A record will be reserved soon. */
+void cxiemu_link_expect(cxiemu_link_t *link);
+
 /** A record with room for @a inline_length bytes of payload, or NULL if the
  *  ring is full, or no acknowledgement may be owed any more. Its cells and seq
  *  are the link's business, the rest the caller's. */
@@ -110,13 +115,21 @@ void cxiemu_link_flush(cxiemu_link_t *link);
 int cxiemu_link_take_slot(cxiemu_link_t *link);
 void *cxiemu_link_slot(cxiemu_link_t *link, uint32_t slot);
 
-/** As the target: acknowledge a record. There is always room. */
-void cxiemu_link_ack(cxiemu_link_t *link, const cxiemu_ack_t *ack);
+/** As the target: the next acknowledgement, to be filled in in its place, but
+ *  for seq; NULL if the initiator breaks the protocol, as there is always room
+ *  otherwise. Then publish it. The peer is told by cxiemu_link_flush(). */
+cxiemu_ack_t *cxiemu_link_next_ack(cxiemu_link_t *link);
+void cxiemu_link_ack(cxiemu_link_t *link, cxiemu_ack_t *ack);
 
 /** A ready bit was set for this port: take what came, up to a share of
  *  @a budget; how many things it was. Calls cxiemu_target_record() or
  *  cxiemu_txop_ack(). A port that is not known is a new peer's. */
 unsigned cxiemu_link_drain(cxiemu_nic_t *nic, uint32_t port, unsigned budget);
+
+/** Where the next record, or acknowledgement, has its seq, and what that is
+ *  when it has come. */
+const uint32_t *cxiemu_link_next_seq(const cxiemu_link_t *link,
+                                     uint32_t *seq_p);
 
 /** An operation found no room, and is pending: have it tried again. */
 void cxiemu_link_stall(cxiemu_link_t *link);

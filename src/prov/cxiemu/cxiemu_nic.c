@@ -7,6 +7,7 @@
 #include "cxiemu_mr.h"
 #include "cxiemu_target.h"
 #include "cxiemu_wait.h"
+#include "cxiemu_watch.h"
 
 #include <rdma/fi_errno.h>
 
@@ -29,17 +30,15 @@
 /* What differs by less will do; well below CXIEMU_SPINS_NS */
 #define CXIEMU_STAMP_NS 15000
 
+/* After so many polls, links are watched that brought something since */
+#define CXIEMU_POLLS_PER_WATCH 1024
+
 /* Polls in a row before peers are told that they need not wake the thread */
 #define CXIEMU_POLLS_TO_WAKE 100
 
-/* Empty polls of a thread, some microseconds, until it lets others run */
+/* Empty polls, some microseconds, until a thread lets others run */
 #define CXIEMU_POLLS_PER_YIELD 128
 
-
-void cxiemu_nic_lock(cxiemu_nic_t *nic)
-{
-    pthread_mutex_lock(&nic->lock);
-}
 
 void cxiemu_nic_tell_stored(cxiemu_nic_t *nic)
 {
@@ -47,17 +46,6 @@ void cxiemu_nic_tell_stored(cxiemu_nic_t *nic)
         nic->on_store(nic->on_store_arg, nic->stored, nic->num_stored);
         nic->num_stored = 0;
     }
-}
-
-void cxiemu_nic_unlock(cxiemu_nic_t *nic)
-{
-    cxiemu_nic_tell_stored(nic);
-    pthread_mutex_unlock(&nic->lock);
-}
-
-int cxiemu_nic_trylock(cxiemu_nic_t *nic)
-{
-    return pthread_mutex_trylock(&nic->lock) == 0;
 }
 
 /* The finalizer of splitmix64: each state gives another number. */
@@ -87,14 +75,19 @@ uint64_t cxiemu_nic_nonce(void)
 }
 
 
-/* Takes one word of ready bits. */
+/* Takes one word of ready bits, but for those that stand. */
 static unsigned cxiemu_nic_take_word(cxiemu_nic_t *nic, unsigned word)
 {
-    uint64_t bits  = __atomic_exchange_n(&nic->shm->ready[word], 0,
-                                         __ATOMIC_SEQ_CST);
-    unsigned count = 0;
+    uint64_t *ready   = &nic->shm->ready[word];
+    uint64_t standing = nic->standing[word];
+    unsigned count    = 0;
+    uint64_t bits;
     unsigned bit;
 
+    if ((__atomic_load_n(ready, __ATOMIC_RELAXED) & ~standing) == 0) {
+        return 0;
+    }
+    bits = __atomic_fetch_and(ready, standing, __ATOMIC_SEQ_CST) & ~standing;
     while (bits != 0) {
         bit    = (unsigned)__builtin_ctzll(bits);
         bits  &= bits - 1;
@@ -106,16 +99,17 @@ static unsigned cxiemu_nic_take_word(cxiemu_nic_t *nic, unsigned word)
 static unsigned cxiemu_nic_take(cxiemu_nic_t *nic)
 {
     cxiemu_nic_shm_t *shm = nic->shm;
-    unsigned count        = 0;
+    unsigned count        = cxiemu_watch_take(nic, CXIEMU_SHARE);
     uint64_t words;
 
     /* A look first: exchanging would take the cache line from peers that write
      * to it, with each poll. The summary goes before the words, see
-     * cxiemu_nic.h. */
-    if (__atomic_load_n(&shm->summary, __ATOMIC_RELAXED) == 0) {
-        return 0;
+     * cxiemu_nic.h; of words with bits that stand it stays. */
+    words = __atomic_load_n(&shm->summary, __ATOMIC_RELAXED);
+    if (words & ~nic->standing_words) {
+        words = __atomic_fetch_and(&shm->summary, nic->standing_words,
+                                   __ATOMIC_SEQ_CST);
     }
-    words = __atomic_exchange_n(&shm->summary, 0, __ATOMIC_SEQ_CST);
     while (words != 0) {
         count += cxiemu_nic_take_word(nic, (unsigned)__builtin_ctzll(words));
         words &= words - 1;
@@ -155,8 +149,15 @@ static unsigned cxiemu_nic_round(cxiemu_nic_t *nic)
 int cxiemu_nic_unfinished(const cxiemu_nic_t *nic)
 {
     return !TAILQ_EMPTY(&nic->stalled) || !TAILQ_EMPTY(&nic->late) ||
-           !STAILQ_EMPTY(&nic->fired) ||
-           (__atomic_load_n(&nic->shm->summary, __ATOMIC_RELAXED) != 0);
+           !STAILQ_EMPTY(&nic->fired) || cxiemu_watch_has_news(nic);
+}
+
+/* Whether a round would find nothing to do. */
+static int cxiemu_nic_is_quiet(const cxiemu_nic_t *nic)
+{
+    return (nic->doorbells == NULL) && (nic->wb_due == NULL) &&
+           TAILQ_EMPTY(&nic->dirty) && TAILQ_EMPTY(&nic->graves) &&
+           !cxiemu_nic_unfinished(nic);
 }
 
 unsigned cxiemu_nic_progress(cxiemu_nic_t *nic)
@@ -172,21 +173,35 @@ unsigned cxiemu_nic_progress(cxiemu_nic_t *nic)
     do {
         count  = cxiemu_nic_round(nic);
         total += count;
-    } while ((count > 0) && (++rounds < CXIEMU_ROUNDS));
+    } while ((count > 0) && (++rounds < CXIEMU_ROUNDS) &&
+             !cxiemu_nic_is_quiet(nic));
     nic->in_progress = 0;
     if (!TAILQ_EMPTY(&nic->graves)) {
         cxiemu_link_reap(nic);
     }
 
     /* The caller may do something else now, and nobody rings for the rest */
-    if (cxiemu_nic_unfinished(nic) &&
-        (__atomic_load_n(&nic->shm->thread, __ATOMIC_RELAXED) ==
+    if ((__atomic_load_n(&nic->shm->thread, __ATOMIC_RELAXED) ==
          CXIEMU_THREAD_ASLEEP) &&
-        !nic->nudged) {
+        !nic->nudged && cxiemu_nic_unfinished(nic)) {
         nic->nudged = 1;
         cxiemu_nic_wake_thread(nic);
     }
     return total;
+}
+
+void cxiemu_nic_triggered(cxiemu_nic_t *nic)
+{
+    if (!cxiemu_param()->strict && !nic->in_progress) {
+        nic->in_progress = 1;
+        (void)cxiemu_dwq_run(nic);
+        cxiemu_nic_flush(nic);
+        nic->in_progress = 0;
+        if (cxiemu_nic_is_quiet(nic)) {
+            return;
+        }
+    }
+    cxiemu_nic_progress(nic);
 }
 
 static void cxiemu_nic_stamp(cxiemu_nic_t *nic, uint64_t nsec)
@@ -238,13 +253,17 @@ void cxiemu_nic_polled(cxiemu_nic_t *nic, int yields)
 /* Programs poll without a pause. Where cores are short the peer that is waited
  * for may need this one: without a yield it would come to run when the time
  * slice ends, milliseconds later. */
-static void cxiemu_nic_yield(unsigned count)
+static void cxiemu_nic_yield(cxiemu_nic_t *nic, unsigned count)
 {
-    static __thread unsigned empty; /* Polls in a row that found nothing */
+    unsigned empty = 0;
 
-    if (count > 0) {
-        empty = 0;
-    } else if (++empty % CXIEMU_POLLS_PER_YIELD == 0) {
+    /* No lock, which may be another poller's: a poll that is not counted does
+     * no harm */
+    if (count == 0) {
+        empty = __atomic_load_n(&nic->empty, __ATOMIC_RELAXED) + 1;
+    }
+    __atomic_store_n(&nic->empty, empty, __ATOMIC_RELAXED);
+    if ((empty != 0) && (empty % CXIEMU_POLLS_PER_YIELD == 0)) {
         sched_yield();
     }
 }
@@ -252,11 +271,19 @@ static void cxiemu_nic_yield(unsigned count)
 static int cxiemu_nic_try(cxiemu_nic_t *nic, int yields, unsigned *count_p)
 {
     *count_p = 0;
-    if (!cxiemu_nic_trylock(nic)) {
+    if (!cxiemu_lock_try(&nic->lock)) {
         return 0;
     }
     cxiemu_nic_polled(nic, yields);
-    *count_p = cxiemu_nic_progress(nic);
+    if (nic->polls % CXIEMU_POLLS_PER_WATCH == 0) {
+        cxiemu_watch_end(nic);
+    }
+    if (cxiemu_nic_is_quiet(nic)) {
+        return 1;
+    }
+    nic->may_watch = 1;
+    *count_p       = cxiemu_nic_progress(nic);
+    nic->may_watch = 0;
     return 1;
 }
 
@@ -265,14 +292,14 @@ int cxiemu_nic_poll_begin(cxiemu_nic_t *nic, unsigned *count_p)
     if (cxiemu_nic_try(nic, 0, count_p)) {
         return 1;
     }
-    cxiemu_nic_yield(0);
+    cxiemu_nic_yield(nic, 0);
     return 0;
 }
 
 void cxiemu_nic_poll_end(cxiemu_nic_t *nic, unsigned count)
 {
     cxiemu_nic_unlock(nic);
-    cxiemu_nic_yield(count);
+    cxiemu_nic_yield(nic, count);
 }
 
 unsigned cxiemu_nic_poll(cxiemu_nic_t *nic)
@@ -310,10 +337,16 @@ static int cxiemu_nic_is_deaf(cxiemu_nic_shm_t *shm, int is_urgent)
 
 void cxiemu_nic_mark(cxiemu_nic_shm_t *shm, uint32_t port)
 {
-    uint64_t word = 1ull << (port / 64);
+    uint64_t *ready = &shm->ready[port / 64];
+    uint64_t bit    = 1ull << (port % 64);
+    uint64_t word   = 1ull << (port / 64);
 
-    __atomic_fetch_or(&shm->ready[port / 64], 1ull << (port % 64),
-                      __ATOMIC_SEQ_CST);
+    /* What the bit tells of is stored before the bit is looked at: pairs with
+     * the owner's taking it, see cxiemu_watch.h */
+    __sync_synchronize();
+    if (!(__atomic_load_n(ready, __ATOMIC_SEQ_CST) & bit)) {
+        __atomic_fetch_or(ready, bit, __ATOMIC_SEQ_CST);
+    }
     if (!(__atomic_load_n(&shm->summary, __ATOMIC_SEQ_CST) & word)) {
         __atomic_fetch_or(&shm->summary, word, __ATOMIC_SEQ_CST);
     }
@@ -345,12 +378,10 @@ static void cxiemu_nic_init_lists(cxiemu_nic_t *nic)
     TAILQ_INIT(&nic->late);
 }
 
-/* Lock, random numbers and the descriptor for peers. */
+/* Lists, random numbers and the descriptor for peers. */
 static int cxiemu_nic_init(cxiemu_nic_t *nic)
 {
-    static uint64_t    count;
-    pthread_mutexattr_t attr;
-    int ret;
+    static uint64_t count;
 
     cxiemu_nic_init_lists(nic);
     nic->nonce   = cxiemu_nic_nonce();
@@ -362,15 +393,7 @@ static int cxiemu_nic_init(cxiemu_nic_t *nic)
     if (nic->epoll < 0) {
         return -errno;
     }
-    /* Held shortly: spinning a little is cheaper than sleeping */
-    pthread_mutexattr_init(&attr);
-    pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ADAPTIVE_NP);
-    ret = pthread_mutex_init(&nic->lock, &attr);
-    pthread_mutexattr_destroy(&attr);
-    if (ret != 0) {
-        close(nic->epoll);
-    }
-    return -ret;
+    return 0;
 }
 
 static int cxiemu_nic_make_memory(cxiemu_nic_t *nic)
@@ -429,7 +452,6 @@ int cxiemu_nic_create(cxiemu_nic_t **nic_p)
 err_memory:
     cxiemu_map_put(nic->map);
 err_cleanup:
-    pthread_mutex_destroy(&nic->lock);
     close(nic->epoll);
 err_free:
     free(nic);
@@ -454,7 +476,6 @@ void cxiemu_nic_destroy(cxiemu_nic_t *nic)
     cxiemu_dwq_cleanup(nic);
     cxiemu_mem_cleanup(nic);
     cxiemu_map_put(nic->map);
-    pthread_mutex_destroy(&nic->lock);
     close(nic->epoll);
     free(nic);
 }

@@ -11,7 +11,8 @@
  *   peer                                      owner
  *   ----                                      -----
  *   record: fields, then seq (release)
- *   ready[w] |= bit      (seq_cst)            summary := 0     (seq_cst)
+ *   fence
+ *   ready[w] |= bit      (unless set)         summary := 0     (seq_cst)
  *   summary  |= 1 << w   (unless set)         ready[w] := 0    (seq_cst)
  *   sleeper? kick                             record: seq (acquire), fields
  *
@@ -35,6 +36,7 @@
 #define CXIEMU_NIC_H_
 
 #include "cxiemu.h"
+#include "cxiemu_lock.h"
 #include "cxiemu_map.h"
 #include "cxiemu_param.h"
 #include "cxiemu_proto.h"
@@ -74,6 +76,17 @@ TAILQ_HEAD(cxiemu_peer_list, cxiemu_peer);
 /** Stores that are told of together, at most. */
 #define CXIEMU_STORED_MAX 64
 
+/** Links that are watched, at most: each costs every look a little. */
+#define CXIEMU_WATCHED_MAX 8
+
+
+/** A link that is looked at without being told. */
+typedef struct cxiemu_watch {
+    const uint32_t     *seq; /**< Of its next record or acknowledgement */
+    uint32_t           next; /**< What that will be */
+    struct cxiemu_link *link;
+} cxiemu_watch_t;
+
 
 /**
  * A NIC. The lock protects everything here and in all objects of its domain,
@@ -81,7 +94,7 @@ TAILQ_HEAD(cxiemu_peer_list, cxiemu_peer);
  * thread that sleeps.
  */
 typedef struct cxiemu_nic {
-    pthread_mutex_t            lock;
+    cxiemu_lock_t              lock;
     cxiemu_map_t               *map;
     cxiemu_nic_shm_t           *shm;
     uint64_t                   nonce;
@@ -117,6 +130,15 @@ typedef struct cxiemu_nic {
     uint32_t                   mem_epoch; /**< Changes with each mem_free(), so
                                                that peers map anew */
 
+    /* Links that are looked at without being told (cxiemu_watch.h) */
+    int                        may_watch; /**< The application polls now */
+    unsigned                   num_watches;
+    cxiemu_watch_t             watches[CXIEMU_WATCHED_MAX];
+    uint64_t                   standing[CXIEMU_READY_WORDS]; /**< Their bits */
+    uint64_t                   standing_words; /**< Those that are not 0 */
+    uint32_t                   ended;     /**< shm->ended when the bits of links
+                                               that peers ended were taken */
+
     /* Told of stores of 8 bytes or fewer; may be NULL */
     cxiemu_store_func_t        on_store;
     void                       *on_store_arg;
@@ -144,6 +166,8 @@ typedef struct cxiemu_nic {
                                                 they yield */
     unsigned                   sleepy;     /**< Polls that found the thread
                                                 asleep, in a row */
+    unsigned                   empty;      /**< Polls in a row that found
+                                                nothing; atomic */
 } cxiemu_nic_t;
 
 
@@ -154,12 +178,6 @@ int cxiemu_nic_create(cxiemu_nic_t **nic_p);
  *  or region is left. No lock. */
 void cxiemu_nic_destroy(cxiemu_nic_t *nic);
 
-void cxiemu_nic_lock(cxiemu_nic_t *nic);
-void cxiemu_nic_unlock(cxiemu_nic_t *nic);
-
-/** Lock without waiting; whether it succeeded. */
-int cxiemu_nic_trylock(cxiemu_nic_t *nic);
-
 
 /**
  * Do all that can be done now: records and acknowledgements that came,
@@ -168,6 +186,10 @@ int cxiemu_nic_trylock(cxiemu_nic_t *nic);
  * Returns how many things were done.
  */
 unsigned cxiemu_nic_progress(cxiemu_nic_t *nic);
+
+/** As cxiemu_nic_progress(), where the host has counted: what that triggers
+ *  goes first, and the rest only if there is any. Lock held. */
+void cxiemu_nic_triggered(cxiemu_nic_t *nic);
 
 /** As cxiemu_nic_progress(), by an application's poll: takes and gives the lock
  *  itself (an occupied lock is left alone: its holder makes progress), and
@@ -205,6 +227,19 @@ void cxiemu_nic_wake_waiters(cxiemu_nic_t *nic);
 
 /** Tell of the stores that nobody was told of. Lock held. */
 void cxiemu_nic_tell_stored(cxiemu_nic_t *nic);
+
+static inline void cxiemu_nic_lock(cxiemu_nic_t *nic)
+{
+    cxiemu_lock_take(&nic->lock);
+}
+
+static inline void cxiemu_nic_unlock(cxiemu_nic_t *nic)
+{
+    if (nic->num_stored > 0) {
+        cxiemu_nic_tell_stored(nic);
+    }
+    cxiemu_lock_give(&nic->lock);
+}
 
 /** The NIC has stored to memory of this process: a thread may sleep on a word
  *  of it, other than the one that made this progress. Lock held. Who is to be

@@ -6,9 +6,9 @@
  * say that there is work. Each direction of each pair has one link memory, made
  * by the initiator: a ring of records towards the target, a ring of
  * acknowledgements back, and slots for payload. Every word is written by one
- * side only, but for the ready bits and the ports, which are changed by atomic
- * operations; so a process that is stopped or killed at any instruction holds
- * nothing that others need.
+ * side only, but for the ready bits, the ports and some counts, which are
+ * changed by atomic operations; so a process that is stopped or killed at any
+ * instruction holds nothing that others need.
  */
 #ifndef CXIEMU_PROTO_H_
 #define CXIEMU_PROTO_H_
@@ -72,7 +72,7 @@ typedef struct cxiemu_nic_shm {
     uint32_t version;
     uint64_t nonce;
     uint32_t pid;
-    uint32_t reserved;
+    uint32_t ended;     /**< Links that a peer has ended; peers add 1 */
     /* Sleeping: written by the owner, but for kick, which wakers add 1 to */
     _Alignas(CXIEMU_CACHE_LINE) uint32_t kick; /**< Futex */
     uint32_t waiters;   /**< Threads of the application asleep on kick */

@@ -65,7 +65,7 @@ static void cxiemu_recv_event(const cxiemu_recv_t *recv, int err,
 {
     const cxiemu_rx_t *rx = recv->rx;
     cxiemu_ep_t *ep       = rx->ep;
-    cxiemu_cq_event_t event;
+    cxiemu_cq_event_t *event;
 
     if ((ep->rx_cq == NULL) ||
         ((err == 0) && !(recv->flags & FI_COMPLETION) &&
@@ -73,30 +73,29 @@ static void cxiemu_recv_event(const cxiemu_recv_t *recv, int err,
         return;
     }
 
-    memset(&event, 0, sizeof(event));
-    event.entry.op_context = recv->context;
-    event.entry.flags      = flags | FI_RECV |
-                             (rx->is_tagged ? FI_TAGGED : FI_MSG);
-    event.entry.err        = err;
-    event.entry.prov_errno = err;
-    event.entry.buf        = recv->buffer;
-    event.src              = FI_ADDR_NOTAVAIL;
+    event                   = cxiemu_cq_next(ep->rx_cq);
+    event->entry.op_context = recv->context;
+    event->entry.flags      = flags | FI_RECV |
+                              (rx->is_tagged ? FI_TAGGED : FI_MSG);
+    event->entry.err        = err;
+    event->entry.prov_errno = err;
+    event->entry.buf        = recv->buffer;
     if (err != FI_ECANCELED) {
-        event.entry.len = cxiemu_recv_taken(recv);
-        event.entry.tag = rx->is_tagged ? recv->arrival.rec.tag : 0;
+        event->entry.len = cxiemu_recv_taken(recv);
+        event->entry.tag = rx->is_tagged ? recv->arrival.rec.tag : 0;
         if (recv->arrival.rec.flags & CXIEMU_REC_CQ_DATA) {
-            event.entry.flags |= FI_REMOTE_CQ_DATA;
-            event.entry.data   = recv->arrival.rec.data;
+            event->entry.flags |= FI_REMOTE_CQ_DATA;
+            event->entry.data   = recv->arrival.rec.data;
         }
         if (err == FI_ETRUNC) {
-            event.entry.olen = recv->total - recv->length;
+            event->entry.olen = recv->total - recv->length;
         }
         if (ep->caps & FI_SOURCE) {
-            event.src = cxiemu_av_find(ep->av, recv->arrival.peer,
-                                       recv->arrival.rec.src_ep);
+            event->src = cxiemu_av_find(ep->av, recv->arrival.peer,
+                                        recv->arrival.rec.src_ep);
         }
     }
-    cxiemu_cq_push(ep->rx_cq, &event);
+    cxiemu_cq_push(ep->rx_cq, event);
 }
 
 void cxiemu_recv_cancel(cxiemu_recv_t *recv)

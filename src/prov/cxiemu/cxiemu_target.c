@@ -21,25 +21,31 @@ void cxiemu_target_ack(const cxiemu_arrival_t *arrival, cxiemu_ack_type_t type,
                        int status, uint64_t value)
 {
     const cxiemu_rec_t *rec = &arrival->rec;
-    cxiemu_ack_t ack;
+    cxiemu_link_t *link     = arrival->link;
+    cxiemu_ack_t *ack;
 
-    if (!(rec->flags & CXIEMU_REC_ACK) || (arrival->link == NULL) ||
-        (arrival->link->state != CXIEMU_LINK_UP)) {
+    if (!(rec->flags & CXIEMU_REC_ACK) || (link == NULL) ||
+        (link->state != CXIEMU_LINK_UP)) {
         return;
     }
 
-    ack = (cxiemu_ack_t){
-        .type   = type,
-        .status = status,
-        .op     = rec->op,
-        .slot   = (rec->flags & CXIEMU_REC_SLOT) ? rec->source : UINT32_MAX,
-        .value  = value
-    };
-    if ((rec->type == CXIEMU_REC_READ) || (rec->type == CXIEMU_REC_PUSH) ||
-        (rec->type == CXIEMU_REC_ATOMIC)) {
-        arrival->link->urgent = 1; /* Somebody may wait for data of it */
+    ack = cxiemu_link_next_ack(link);
+    if (ack == NULL) {
+        return;
     }
-    cxiemu_link_ack(arrival->link, &ack);
+    ack->type   = type;
+    ack->status = status;
+    ack->op     = rec->op;
+    ack->slot   = (rec->flags & CXIEMU_REC_SLOT) ? rec->source : UINT32_MAX;
+    ack->value  = value;
+    /* What only says that an operation is over can wait for the next look; what
+     * the initiator has to go on with, or may wait for, cannot */
+    if ((type != CXIEMU_ACK_DONE) || (status != 0) || (value != 0) ||
+        (rec->flags & CXIEMU_REC_SLOT) || (rec->type == CXIEMU_REC_READ) ||
+        (rec->type == CXIEMU_REC_PUSH) || (rec->type == CXIEMU_REC_ATOMIC)) {
+        link->urgent = 1;
+    }
+    cxiemu_link_ack(link, ack);
 }
 
 
@@ -226,20 +232,20 @@ static void cxiemu_target_tell_data(const cxiemu_arrival_t *arrival)
     cxiemu_ep_t *ep   = (arrival->rec.dst_ep < CXIEMU_MAX_EPS) ?
                                 nic->eps[arrival->rec.dst_ep] :
                                 NULL;
-    cxiemu_cq_event_t event;
+    cxiemu_cq_event_t *event;
 
     if ((ep == NULL) || (ep->rx_cq == NULL)) {
         return;
     }
 
-    memset(&event, 0, sizeof(event));
-    event.entry.flags = FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA;
-    event.entry.data  = arrival->rec.data;
-    event.src         = (ep->caps & FI_SOURCE) ?
-                                cxiemu_av_find(ep->av, arrival->peer,
-                                               arrival->rec.src_ep) :
-                                FI_ADDR_NOTAVAIL;
-    cxiemu_cq_push(ep->rx_cq, &event);
+    event              = cxiemu_cq_next(ep->rx_cq);
+    event->entry.flags = FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA;
+    event->entry.data  = arrival->rec.data;
+    if (ep->caps & FI_SOURCE) {
+        event->src = cxiemu_av_find(ep->av, arrival->peer,
+                                    arrival->rec.src_ep);
+    }
+    cxiemu_cq_push(ep->rx_cq, event);
 }
 
 void cxiemu_target_landed(const cxiemu_arrival_t *arrival, cxiemu_mr_t *mr,

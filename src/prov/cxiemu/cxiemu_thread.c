@@ -15,6 +15,7 @@
  */
 #include "cxiemu_link.h"
 #include "cxiemu_wait.h"
+#include "cxiemu_watch.h"
 
 #include <signal.h>
 #include <sys/prctl.h>
@@ -94,6 +95,9 @@ static uint64_t cxiemu_thread_look(cxiemu_thread_t *thread)
     if (now - nic->checked >= CXIEMU_CHECK_NS) {
         nic->checked = now;
         cxiemu_link_check(nic);
+    }
+    if (!thread->polling) {
+        cxiemu_watch_end(nic); /* It sleeps where no bit is set */
     }
     nic->nudged = 1; /* It need not kick itself */
     if ((is_kicked || !thread->polling) && (cxiemu_nic_progress(nic) > 0)) {

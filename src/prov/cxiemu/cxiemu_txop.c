@@ -100,16 +100,14 @@ static uint64_t cxiemu_txop_event_flags(const cxiemu_op_t *op)
 static void cxiemu_txop_push_event(const cxiemu_op_t *op, int err,
                                    cxiemu_ep_t *tx)
 {
-    cxiemu_cq_event_t event;
+    cxiemu_cq_event_t *event = cxiemu_cq_next(op->ep->tx_cq);
 
-    memset(&event, 0, sizeof(event));
-    event.entry.op_context = op->context;
-    event.entry.flags      = cxiemu_txop_event_flags(op);
-    event.entry.err        = err;
-    event.entry.prov_errno = err;
-    event.src              = FI_ADDR_NOTAVAIL;
-    event.tx               = tx;
-    cxiemu_cq_push(op->ep->tx_cq, &event);
+    event->entry.op_context = op->context;
+    event->entry.flags      = cxiemu_txop_event_flags(op);
+    event->entry.err        = err;
+    event->entry.prov_errno = err;
+    event->tx               = tx;
+    cxiemu_cq_push(op->ep->tx_cq, event);
 }
 
 /* Tell the completion queue, and give the place in the transmit queue back:
@@ -398,6 +396,7 @@ static int cxiemu_txop_begin(const cxiemu_op_t *op, cxiemu_dwq_entry_t *entry)
         cxiemu_txop_run_local(op, entry, link, dst_ep);
         return 0;
     }
+    cxiemu_link_expect(link);
     txop = cxiemu_pool_get(nic);
     if (txop == NULL) {
         return -FI_ENOMEM;

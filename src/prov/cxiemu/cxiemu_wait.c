@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cxiemu_wait.c - threads of the application that wait at a NIC. */
 #include "cxiemu_wait.h"
+#include "cxiemu_watch.h"
 
 #include <rdma/fi_errno.h>
 
@@ -82,9 +83,9 @@ static void cxiemu_nic_sleep(cxiemu_nic_t *nic, uint64_t nsec)
      * counted after that. */
     seen = __atomic_load_n(&shm->kick, __ATOMIC_ACQUIRE);
     /* Pairs with cxiemu_nic_ring(): either it sees the waiter, or the waiter
-     * sees its bit. */
+     * sees its bit, or what it has for a link that is watched. */
     __atomic_fetch_add(&shm->waiters, 1, __ATOMIC_SEQ_CST);
-    if (__atomic_load_n(&shm->summary, __ATOMIC_SEQ_CST) == 0) {
+    if (!cxiemu_watch_has_news(nic)) {
         cxiemu_nic_unlock(nic);
         cxiemu_doze(shm, CXIEMU_KICK_WAITER, seen, nsec);
         cxiemu_nic_lock(nic);

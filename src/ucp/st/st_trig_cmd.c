@@ -109,8 +109,9 @@ static void ucp_st_trig_add_part(ucp_st_trig_adds_t *adds,
 static void ucp_st_trig_start_all_func(void *arg)
 {
     ucp_st_trig_part_t **list = arg;
-    ucp_st_trig_adds_t adds   = {.count = 0};
+    ucp_st_trig_adds_t adds;
 
+    adds.count = 0; /* to clear the rest, of which little is used, takes time */
     for (; *list != NULL; ++list) {
         ucp_st_trig_add_part(&adds, *list);
     }
@@ -150,10 +151,11 @@ static void *ucp_st_trig_inbox_place(const ucp_st_trig_part_t *part,
 static void ucp_st_trig_clear_all(void **item)
 {
     ucp_st_trig_part_t *list[UCP_ST_TRIG_MAX_ADDS + 1];
-    ucp_st_trig_adds_t adds = {.count = 0};
-    unsigned count          = 0;
+    unsigned count = 0;
+    ucp_st_trig_adds_t adds;
     ucp_st_trig_part_t *part;
 
+    adds.count = 0;
     for (; *item != NULL; item += 2) {
         part = item[0];
         if (!ucp_st_trig_is_last_of_round(part->op, (uintptr_t)item[1])) {

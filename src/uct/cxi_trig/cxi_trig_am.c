@@ -33,6 +33,7 @@ static const uct_cxi_trig_tx_kind_t uct_cxi_trig_am_copied = {
     .post     = uct_cxi_trig_am_post,
     .finish   = uct_cxi_trig_tx_finish_none,
     .is_zcopy = 0,
+    .is_rma   = 0,
     .stat     = UCT_TRIG_STATS_AM
 };
 
@@ -40,6 +41,7 @@ static const uct_cxi_trig_tx_kind_t uct_cxi_trig_am_zcopied = {
     .post     = uct_cxi_trig_am_post_iov,
     .finish   = uct_cxi_trig_tx_finish_none,
     .is_zcopy = 1,
+    .is_rma   = 0,
     .stat     = UCT_TRIG_STATS_AM_ZCOPY
 };
 
@@ -47,6 +49,7 @@ static const uct_cxi_trig_tx_kind_t uct_cxi_trig_am_probes = {
     .post     = uct_cxi_trig_am_post,
     .finish   = uct_cxi_trig_tx_finish_none,
     .is_zcopy = 0,
+    .is_rma   = 0,
     .stat     = UCT_TRIG_STATS_PROBE
 };
 

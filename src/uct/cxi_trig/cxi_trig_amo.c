@@ -153,6 +153,7 @@ static const uct_cxi_trig_tx_kind_t uct_cxi_trig_amo_plain = {
     .post     = uct_cxi_trig_amo_post_plain,
     .finish   = uct_cxi_trig_tx_finish_none,
     .is_zcopy = 0,
+    .is_rma   = 1,
     .stat     = UCT_TRIG_STATS_ATOMIC
 };
 
@@ -160,6 +161,7 @@ static const uct_cxi_trig_tx_kind_t uct_cxi_trig_amo_fetch = {
     .post     = uct_cxi_trig_amo_post_fetch,
     .finish   = uct_cxi_trig_amo_finish,
     .is_zcopy = 0,
+    .is_rma   = 1,
     .stat     = UCT_TRIG_STATS_ATOMIC
 };
 
@@ -167,6 +169,7 @@ static const uct_cxi_trig_tx_kind_t uct_cxi_trig_amo_cswap = {
     .post     = uct_cxi_trig_amo_post_cswap,
     .finish   = uct_cxi_trig_amo_finish,
     .is_zcopy = 0,
+    .is_rma   = 1,
     .stat     = UCT_TRIG_STATS_ATOMIC
 };
 

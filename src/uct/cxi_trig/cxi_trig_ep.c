@@ -190,7 +190,7 @@ ucs_status_t uct_cxi_trig_ep_flush(uct_ep_h uct_ep, unsigned flags,
 
     if (flags & UCT_FLUSH_FLAG_CANCEL) {
         uct_cxi_trig_pending_purge(uct_ep, NULL, NULL);
-        /* The user's memory is his again once the provider says so */
+        /* Memory, here and there, is free again once the provider says so */
         return uct_cxi_trig_tx_cancel(ep->peer) ?
                uct_cxi_trig_track_flush(&ep->peer->track, comp) : UCS_OK;
     }

@@ -74,6 +74,7 @@ static const uct_cxi_trig_tx_kind_t uct_cxi_trig_rma_put_copied = {
     .post     = uct_cxi_trig_rma_post_put,
     .finish   = uct_cxi_trig_tx_finish_none,
     .is_zcopy = 0,
+    .is_rma   = 1,
     .stat     = UCT_TRIG_STATS_PUT
 };
 
@@ -81,6 +82,7 @@ static const uct_cxi_trig_tx_kind_t uct_cxi_trig_rma_put_zcopied = {
     .post     = uct_cxi_trig_rma_post_put,
     .finish   = uct_cxi_trig_tx_finish_none,
     .is_zcopy = 1,
+    .is_rma   = 1,
     .stat     = UCT_TRIG_STATS_PUT_ZCOPY
 };
 
@@ -88,6 +90,7 @@ static const uct_cxi_trig_tx_kind_t uct_cxi_trig_rma_get_copied = {
     .post     = uct_cxi_trig_rma_post_get,
     .finish   = uct_cxi_trig_rma_unpack,
     .is_zcopy = 0,
+    .is_rma   = 1,
     .stat     = UCT_TRIG_STATS_GET
 };
 
@@ -95,6 +98,7 @@ static const uct_cxi_trig_tx_kind_t uct_cxi_trig_rma_get_zcopied = {
     .post     = uct_cxi_trig_rma_post_get,
     .finish   = uct_cxi_trig_tx_finish_none,
     .is_zcopy = 1,
+    .is_rma   = 1,
     .stat     = UCT_TRIG_STATS_GET_ZCOPY
 };
 

@@ -423,9 +423,8 @@ int uct_cxi_trig_tx_cancel(uct_cxi_trig_peer_t *peer)
         if (op->by_peer.number >= end) {
             break; /* Started by a completion of this loop */
         }
-        if (op->kind->is_zcopy) {
-            left = 1;
-        } else {
+        left |= op->kind->is_zcopy || op->kind->is_rma;
+        if (!op->kind->is_zcopy) {
             op->canceled = 1;
             uct_cxi_trig_tx_tell(op, status);
         }

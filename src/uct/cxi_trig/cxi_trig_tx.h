@@ -37,6 +37,8 @@ typedef struct uct_cxi_trig_tx_kind {
     void (*finish)(struct uct_cxi_trig_tx_op *op);
     /** The provider reads or writes the user's memory. */
     int is_zcopy;
+    /** ... or the peer's. */
+    int is_rma;
     /** Where it is counted. */
     uct_trig_stats_kind_t stat;
 } uct_cxi_trig_tx_kind_t;
@@ -169,7 +171,8 @@ ucs_status_t uct_cxi_trig_tx_start(uct_cxi_trig_tx_op_t *op, size_t length,
 /**
  * Complete all operations to a peer that touch nothing of the user's, and all
  * flushes: with UCS_ERR_CANCELED, or why the peer has failed. Returns whether
- * others are still in flight.
+ * any are still in flight that touch the user's memory, or the peer's, who may
+ * free it once he knows that they are cancelled.
  */
 int uct_cxi_trig_tx_cancel(uct_cxi_trig_peer_t *peer);
 
