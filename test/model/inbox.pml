@@ -2,30 +2,33 @@
 /*
  * inbox.pml - eager-ahead as libucp_st does it (src/ucp/st/st_trig.h): the
  * receive has an inbox of SLOTS slots, use k lands in slot k mod SLOTS, and one
- * clear-to-send is for all of them.
+ * clear-to-send is for ROUND of them, half of all.
  *
  *   sender                                     receiver
  *   stream:  start adds 2 to `trigger`
  *   NIC:     put k fires at trigger >=     ->  slot of use k, then `landed`
- *            2k + (k-1) / SLOTS
+ *            2k + NEEDED(k)
  *            `sent` -> send_word               `landed` -> recv_word
  *   stream:  wait for send_word >= k           stream:  wait for
  *                                                       recv_word >= k, copy
  *                                                       the slot out; k =
- *                                                       SLOTS * j: fence, add 1
+ *                                                       ROUND * j: fence, add 1
  *                                                       to `copies`
  *            `trigger` counts that put too <-- NIC:     clear-to-send j fires
  *                                                       at copies >= j
  *
- * The first SLOTS uses need no clear-to-send. `landed` is one counter for all
- * slots. A put is complete, and counted by `sent`, once it is visible at the
- * receiver; it is counted there before or after that, so that two uses may be
- * counted in the wrong order.
+ * The first SLOTS uses need no clear-to-send, and where the sender keeps step
+ * with the receiver there is one more than what is needed. `landed` is one
+ * counter for all slots. A put is complete, and counted by `sent`, once it is
+ * visible at the receiver; it is counted there before or after that, so that
+ * two uses may be counted in the wrong order.
  *
  * A payload has two cells. A load of a copy is carried out at any time between
- * its issue and the next fence, which only the last copy of an inbox has.
+ * its issue and the next fence, which only the last copy of a round has.
  *
- * START_ONE is sound: a start adds 1, and use k goes at k + (k-1) / SLOTS.
+ * ROUND = SLOTS is sound: one clear-to-send is for all slots. So is START_ONE
+ * then: a start adds 1, and use k goes at k + NEEDED(k). With half rounds it is
+ * broken: a clear-to-send that is ahead does for a start.
  *
  * JOINED is sound: as src/ucp/st/st_trig_coalesce.h has it. No use is a put. A
  * use that is started, and cleared if it is behind the first round of SLOTS, is
@@ -36,10 +39,17 @@
  *   UNORDERED         a message may overtake one that is being looked at
  * and THRESHOLD_LOW, THRESHOLD_HIGH.
  *
+ * DIRECT, of JOINED, is sound: the receive's start tells its number, and what
+ * comes for a use that has started goes to the buffer instead of a slot; who
+ * writes it there says so before it is counted as landed, and the stream copies
+ * nothing then. Broken variants are
+ *   TO_BUFFER         whether the use has started or not
+ *   MARK_LATE         it says so behind the count
+ *
  * Broken variants; NO_FENCE, COUNT_FIRST, EDGE, OTHER_QUEUE_SEND as in
  * eager.pml, EARLY_COMPLETION as in two_count.pml, and
  *   START_LIGHT       a start adds 1, the threshold is as it was
- *   CTS_AT_FIRST      for all slots when the first of them was copied out
+ *   CTS_AT_FIRST      for a round when the first of it was copied out
  *   CTS_BEFORE_LAST   before the last copy
  *   CTS_EACH          one for each copy, and the threshold is as it was
  *   THRESHOLD_LOW, THRESHOLD_HIGH
@@ -56,7 +66,15 @@
 #define USES 4
 #endif
 
+#ifndef ROUND
+#define ROUND (SLOTS / 2)
+#endif
+
 #define SLOT(k) (((k) - 1) % SLOTS)
+
+/* Clear-to-sends that use k needs */
+#define NEEDED(k) \
+    ((k) <= SLOTS -> 0 : ((k) - 1) / ROUND - (SLOTS / ROUND - 1))
 
 #if defined(START_ONE) || defined(START_LIGHT)
 #define WEIGHT 1
@@ -81,9 +99,9 @@
 #if defined(JOINED) && defined(ALWAYS)
 #define THRESHOLD(k) 0
 #elif defined(JOINED)
-#define THRESHOLD(k) (((k) - 1) / SLOTS SHIFT)
+#define THRESHOLD(k) (NEEDED(k) SHIFT)
 #else
-#define THRESHOLD(k) (STARTS(k) + ((k) - 1) / SLOTS SHIFT)
+#define THRESHOLD(k) (STARTS(k) + NEEDED(k) SHIFT)
 #endif
 
 /* Uses that clear-to-send j follows, and how many there are */
@@ -91,8 +109,8 @@
 #define FOLLOWS(j) (j)
 #define CLEARS USES
 #else
-#define FOLLOWS(j) (SLOTS * (j))
-#define CLEARS (USES / SLOTS)
+#define FOLLOWS(j) (ROUND * (j))
+#define CLEARS (USES / ROUND)
 #endif
 
 #ifdef OTHER_QUEUE_SEND
@@ -207,6 +225,26 @@ chan messages = [USES] of { byte, byte }; /* use and data */
 
 byte begun, handed_over; /* uses */
 
+#ifdef DIRECT
+byte recv_begun, recv_waited;    /* the receive's uses */
+byte buffer[2];                  /* its two cells */
+byte direct;                     /* the last use that is there */
+
+#ifdef TO_BUFFER
+#define IS_DIRECT(k) true
+#else
+#define IS_DIRECT(k) (recv_begun >= (k))
+#endif
+
+inline land_direct(k, half)
+{
+    atomic {
+        CHECK(overwrite, recv_begun >= k && recv_waited < k);
+        buffer[half] = value
+    }
+}
+#endif
+
 active proctype hand_over()
 {
 end:
@@ -228,9 +266,28 @@ active [HANDLERS] proctype receive_messages()
 end:
     do
     :: messages?k, value ->
+#ifdef DIRECT
+        if
+        :: IS_DIRECT(k) ->
+            land_direct(k, 0);
+            land_direct(k, 1);
+#ifdef MARK_LATE
+            landed++;
+            direct = k
+#else
+            direct = k;
+            landed++
+#endif
+        :: else ->
+            land(0);
+            land(1);
+            landed++
+        fi
+#else
         land(0);
         land(1);
         landed++
+#endif
     od
 }
 #endif
@@ -274,6 +331,10 @@ end:
     :: load(4)
     :: load(5)
 #endif
+#if SLOTS > 3
+    :: load(6)
+    :: load(7)
+#endif
     od
 }
 
@@ -282,12 +343,34 @@ inline copy(k)
     atomic { wanted[CELL(k, 0)] = k; wanted[CELL(k, 1)] = k }
 }
 
+/* What the stream does behind the wait */
+inline take(k)
+{
+#ifdef DIRECT
+    recv_waited = k;
+    if
+    :: atomic {
+        direct == k ->
+        CHECK(wrong_data, buffer[0] == k && buffer[1] == k);
+        wanted[CELL(k, 0)] = k; loaded[CELL(k, 0)] = k; /* nothing to load */
+        wanted[CELL(k, 1)] = k; loaded[CELL(k, 1)] = k
+       }
+    :: else -> copy(k)
+    fi
+#else
+    copy(k)
+#endif
+}
+
 inline fence()
 {
     wanted[0] == loaded[0] && wanted[1] == loaded[1] &&
     wanted[2] == loaded[2] && wanted[3] == loaded[3];
 #if SLOTS > 2
-    wanted[4] == loaded[4] && wanted[5] == loaded[5]
+    wanted[4] == loaded[4] && wanted[5] == loaded[5];
+#endif
+#if SLOTS > 3
+    wanted[6] == loaded[6] && wanted[7] == loaded[7]
 #endif
 }
 
@@ -297,30 +380,33 @@ active proctype recv_stream()
 
     do
     :: k <= USES ->
+#ifdef DIRECT
+        recv_begun = k;
+#endif
         recv_word >= k;
 #ifdef CTS_BEFORE_LAST
         if
-        :: k % SLOTS == 0 -> fence(); copies++
+        :: k % ROUND == 0 -> fence(); copies++
         :: else
         fi;
 #endif
-        copy(k);
+        take(k);
 #ifdef CTS_EACH
         fence();
         copies++;
 #elif defined(CTS_AT_FIRST)
         if
-        :: k % SLOTS == 1 -> fence(); copies++
+        :: k % ROUND == 1 -> fence(); copies++
         :: else
         fi;
 #elif defined(NO_FENCE)
         if
-        :: k % SLOTS == 0 -> copies++
+        :: k % ROUND == 0 -> copies++
         :: else
         fi;
 #elif !defined(CTS_BEFORE_LAST)
         if
-        :: k % SLOTS == 0 -> fence(); copies++
+        :: k % ROUND == 0 -> fence(); copies++
         :: else
         fi;
 #endif

@@ -16,7 +16,7 @@
 const proto_t flow_protos[FLOW_NUM_PROTOS] = {
     {"standard", FLOW_EAGER_MAX + 8, 0, 0, "2", 1, NULL, NULL},
     {"eager-ahead", FLOW_EAGER_MAX - 7, 0, 4, "2", 1, NULL, NULL},
-    {"eager-ahead", 3500, 0, 9, "2", 1, NULL, NULL},
+    {"eager-ahead", 3500, 0, 8, "2", 1, NULL, NULL},
     {"eager-ahead", 1, 0, 32, "2", 1, "2", NULL},
     {"ready", 512, 1, 0, "2", 1, NULL, NULL},
     {"chunked", FLOW_EAGER_MAX + 8, 0, 0, "10", 9, NULL, "1000"},

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define USES  16000 /* eager-ahead receives trigger the NIC once in 32 */
+#define USES  16000 /* eager-ahead receives trigger the NIC once in 16 */
 #define LEN   ST_LONG
 #define SHORT 64
 #define LIMIT 60    /* seconds */

@@ -92,6 +92,7 @@ static int proto_is_right(const ucp_st_trig_facts_t *facts,
            (facts->length <= facts->limits.eager_max) &&
            (facts->length <= facts->limits.put_max) &&
            (plan->num_shares == 1) && (plan->depth >= 4) &&
+           (plan->depth % 2 == 0) &&
            (plan->stride >= facts->length) &&
            ((plan->depth == 4) ||
             (plan->depth * plan->stride <= 4 * facts->limits.eager_max));
@@ -146,8 +147,43 @@ static void test_spread(void)
     }
 }
 
+/* The last use that a receiver has cleared, which has copied out so many */
+static uint64_t last_cleared(const ucp_st_trig_plan_t *plan, uint64_t copied)
+{
+    uint64_t clears = copied / ucp_st_trig_plan_round(plan);
+    uint64_t use    = copied;
+
+    while (ucp_st_trig_plan_clears(plan, use + 1) <= clears) {
+        ++use;
+    }
+    return use;
+}
+
+/* Whatever the receiver has copied out, the sender may go on until the inbox is
+ * full, and may be ahead by more than half of it: in step with the receiver it
+ * does not wait */
+static void test_rounds(void)
+{
+    ucp_st_trig_facts_t facts = {
+        .mode   = UCP_ST_MODE_STANDARD,
+        .limits = {1, 8192, 65536, 1u << 30}
+    };
+    ucp_st_trig_plan_t plan;
+    uint64_t copied, ahead;
+
+    for (facts.length = 1; facts.length <= 8192; facts.length += 500) {
+        ucp_st_trig_plan_make(&facts, &plan);
+        for (copied = 0; copied < 5ul * plan.depth; ++copied) {
+            ahead = last_cleared(&plan, copied) - copied;
+            CU_ASSERT(ahead <= plan.depth);
+            CU_ASSERT(ahead > (plan.depth / 2));
+        }
+    }
+}
+
 static const st_cunit_case_t cases[] = {
     {"promises", test_promises},
+    {"rounds", test_rounds},
     {"spread", test_spread}
 };
 

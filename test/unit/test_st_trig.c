@@ -364,7 +364,7 @@ static void expect_use(flow_t *flow, uint64_t seed)
 
 /* Eager-ahead sends complete without their receives as far as the inbox has
  * room, and the receive's buffer stays as it is until the receive's wait; one
- * more waits until all of the inbox is free */
+ * more waits until half of the inbox is free */
 static void eager_is_ahead(size_t length, int ahead)
 {
     ucp_st_worker_attr_t attr;
@@ -390,7 +390,9 @@ static void eager_is_ahead(size_t length, int ahead)
     CU_ASSERT_EQUAL(ucp_st_worker_query(a->worker, &attr), UCS_OK);
     CU_ASSERT_EQUAL((int)attr.stats.writes_fired, ahead);
     for (k = 1; k <= ahead; ++k) {
-        CU_ASSERT_EQUAL(ucp_st_queue_query(a->queue, NULL), UCS_INPROGRESS);
+        /* Half of the inbox makes room for the one more */
+        CU_ASSERT((k > (ahead / 2)) ||
+                  (ucp_st_queue_query(a->queue, NULL) == UCS_INPROGRESS));
         st_start(b, flow.recv);
         st_sync(b);
         CU_ASSERT_TRUE(flow_is_spoiled(flow.rbuf, length + 64));
@@ -400,7 +402,7 @@ static void eager_is_ahead(size_t length, int ahead)
     st_start(b, flow.recv);
     expect_use(&flow, k);
     flow_query(b, 1 + (uint64_t)ahead, &attr);
-    CU_ASSERT(attr.stats.cts_fired <= (1 + (uint64_t)ahead) / ahead);
+    CU_ASSERT(attr.stats.cts_fired <= (1 + (uint64_t)ahead) / (ahead / 2));
     CU_ASSERT_EQUAL(attr.stats.eager, 1 + (uint64_t)ahead);
     CU_ASSERT_EQUAL(ucp_st_worker_query(a->worker, &attr), UCS_OK);
     CU_ASSERT_EQUAL(attr.stats.cts_waits, 1); /* the one more */

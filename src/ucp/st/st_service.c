@@ -105,11 +105,13 @@ static void ucp_st_service_serve(void)
 {
     double now = ucp_st_service_now();
     ucp_st_service_client_t *client;
+    int msec;
 
     ucs_list_for_each(client, &ucp_st_service.clients, list) {
         if (__atomic_exchange_n(&client->woken, 0, __ATOMIC_SEQ_CST) ||
             (client->timed && (client->due <= now))) {
-            ucp_st_service_set_due(client, client->serve(client->arg), 0);
+            msec = client->serve(client->arg);
+            ucp_st_service_set_due(client, msec, client->is_deaf);
         }
     }
 }
@@ -264,9 +266,10 @@ ucs_status_t ucp_st_service_add(ucp_st_service_client_t *client)
 {
     ucs_status_t status = UCS_OK;
 
-    client->woken = 1;
-    client->timed = 0;
-    client->lazy  = 0;
+    client->woken   = 1;
+    client->timed   = 0;
+    client->lazy    = 0;
+    client->is_deaf = 0;
     (void)pthread_mutex_lock(&ucp_st_service.lock);
     if (ucs_list_is_empty(&ucp_st_service.clients)) {
         status = ucp_st_service_start();

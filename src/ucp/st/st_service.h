@@ -24,7 +24,8 @@
  *
  * A client that sets `lazy_msec`, in serve(), is called so much later when one
  * of its descriptors becomes readable, to find more to do at a time; a wake
- * ends that early.
+ * ends that early. One that sets `is_deaf` there is called when its time has
+ * come, or when it is woken: its descriptors are not looked at.
  */
 typedef struct ucp_st_service_client {
     int             (*serve)(void *arg);
@@ -32,6 +33,7 @@ typedef struct ucp_st_service_client {
     int             fds[UCP_ST_SERVICE_MAX_FDS];
     unsigned        num_fds;
     int             lazy_msec; /* written in serve() only */
+    int             is_deaf;   /* likewise */
 
     ucs_list_link_t list;      /* the service's */
     int             woken;     /* atomic: call it whatever its time is */

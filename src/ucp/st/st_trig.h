@@ -19,30 +19,32 @@
  *
  * A use k of a small one, eager-ahead (rules 2 and 3): the data need not wait
  * for the receive's start; it goes to memory of the library, the receive's
- * inbox, which has room for N uses. A clear-to-send is for all of it, given
- * when the last of N uses has been copied out.
+ * inbox, which has room for N uses, two rounds of M. A clear-to-send is for a
+ * round, given when the last of its M uses has been copied out.
  *
  *   sender                                      receiver
  *   stream:  start adds 2 to T
- *   NIC:     T >= 2k + (k-1)/N: put   ------->  place k % N of the inbox;
- *            the data                           D counts it
+ *   NIC:     T >= 2k + n(k): put the  ------->  place k % N of the inbox;
+ *            data                               D counts it
  *            C >= k: word += 1                  NIC:     D >= k: word += 1
  *   stream:  wait for word >= k                 stream:  wait for word >= k,
  *                                                        copy it to the buffer;
- *                                                        k = jN: fence, add 1
+ *                                                        k = jM: fence, add 1
  *                                                        to R
  *            T counts that put too  <---------  NIC:     R >= j: put to the
  *                                                        sender's pad
  *
- * The first N uses need none: the inbox is free at match. With g starts and c
- * clear-to-sends counted by T and f uses fired: start k+1 comes after the
- * sender's wait of use k, which passes after put k, so g <= f+1; clear-to-send
- * j comes after the receiver's wait of use jN, which passes after put jN
- * landed, so c <= f/N, rounded down. The threshold of use f+1, 2(f+1) + f/N, is
- * the largest value that T = 2g+c can have, which forces both: use f+1 is
- * started, and j = f/N clear-to-sends have come, so that uses up to jN >= f+1-N
- * have been copied out, also the one whose place it takes. The copies' loads
- * are over when R is added to, by the fence: no put changes what a copy reads.
+ * n(k) is 0 for the first N uses, for which the inbox is free at match, and
+ * (k-1)/M - 1, rounded down, from then on. With g starts and c clear-to-sends
+ * counted by T and f uses fired: start k+1 comes after the sender's wait of use
+ * k, which passes after put k, so g <= f+1; clear-to-send j comes after the
+ * receiver's wait of use jM, which passes after put jM landed, so c <= f/M,
+ * rounded down. That is n(f+1) + 1, or less: T = 2g+c reaches the threshold of
+ * use f+1, 2(f+1) + n(f+1), only with g = f+1, as one clear-to-send that may be
+ * ahead does not make up for a start, which adds 2; and then only with
+ * c >= n(f+1). So use f+1 is started, and uses up to M * n(f+1) >= f+1-N have
+ * been copied out, also the one whose place it takes. The copies' loads are
+ * over when R is added to, by the fence: no put changes what a copy reads.
  * Nobody adds to R out of the order of one stream, as nobody adds to T.
  *
  * D is one counter for all places: put k+1 fires after C >= k, when put k was
@@ -116,8 +118,12 @@ typedef struct ucp_st_trig_part {
     volatile uint64_t   *doorbell;/* of `start`, and how to use it: */
     uint8_t             doorbell_mode; /* uct_trig_doorbell_mode_t */
     uint8_t             is_mirrored;   /* the word follows `data` by itself */
-    uint8_t             is_parked;     /* a joined send's use is to be sent when
+    union {
+        uint8_t         is_parked;     /* a joined send's use is to be sent when
                                           there is room */
+        uint8_t         is_clearing;   /* a receive's clear-to-send is to be
+                                          sent; atomic */
+    };
     uint8_t             is_offset;     /* addresses of `remote` count from its
                                           first byte */
     uint32_t            num_puts; /* writes of the share of a message that it
@@ -146,11 +152,20 @@ typedef struct ucp_st_trig_part {
     };
     uct_trig_op_h       word_add;
     uct_trig_resv_t     resv[UCP_ST_TRIG_ENTRY_LAST];
-    struct { /* where to put: ucp_st_trig_remote() */
-        uint64_t        key;
-        uint64_t        address;
-        uint64_t        length;
-    } remote;
+    union {
+        struct { /* where to put: ucp_st_trig_remote() */
+            uint64_t    key;
+            uint64_t    address;
+            uint64_t    length;
+        } remote;
+        struct { /* of a receive whose clear-to-sends are messages */
+            uint64_t    begun;  /* starts, if it is joined; the stream's, read
+                                   by others */
+            uint64_t    direct; /* the last use whose data went to the buffer,
+                                   not the inbox; set before the word */
+            uint64_t    cleared;/* the last clear-to-send that was sent */
+        };
+    };
     uct_trig_mem_h      mem;      /* what the peer writes; NULL once revoked */
     ucp_st_trig_slab_t  *slot_slab;
     union {
@@ -183,8 +198,8 @@ typedef struct ucp_st_trig_op {
     uint8_t            released;  /* all waits pass */
     uint8_t            disposed;  /* what is armed has been fired */
     uint8_t            is_draining;
-    uint8_t            joined;    /* a send: st_trig_coalesce.h; set before its
-                                     first use */
+    uint8_t            joined;    /* st_trig_coalesce.h; set before its first
+                                     use */
     ucs_status_t       doubt;     /* why a put may have failed; or UCS_OK */
     ucp_st_trig_plan_t plan;
     ucs_list_link_t    late_list; /* in the lane's late */

@@ -56,8 +56,8 @@ static void ucp_st_trig_count_run(ucp_st_trig_part_t *part)
     if (part->op->dir == UCP_ST_DIR_SEND) {
         ucp_st_trig_look(part);
     } else {
-        /* The clear-to-send reads it, and the one before has been read: its
-         * use is complete */
+        /* The clear-to-send reads it. One that is before it may be under way
+         * still, and tell of this one, which is no harm. */
         __atomic_store_n(&part->slot->pad, part->run, __ATOMIC_RELAXED);
     }
 }
@@ -158,7 +158,7 @@ static void ucp_st_trig_clear_all(void **item)
     adds.count = 0;
     for (; *item != NULL; item += 2) {
         part = item[0];
-        if (!ucp_st_trig_is_last_of_inbox(part->op, (uintptr_t)item[1])) {
+        if (!ucp_st_trig_is_last_of_round(part->op, (uintptr_t)item[1])) {
             continue;
         }
         if (!part->op->trig.plan.is_cts_sent) {
@@ -191,9 +191,11 @@ static void ucp_st_trig_take_all_func(void *arg)
     for (item = arg; *item != NULL; item += 2) {
         part     = item[0];
         use      = (uintptr_t)item[1];
-        has_cts |= ucp_st_trig_is_last_of_inbox(part->op, use);
-        memcpy(part->op->buffer, ucp_st_trig_inbox_place(part, use),
-               part->op->msg_length);
+        has_cts |= ucp_st_trig_is_last_of_round(part->op, use);
+        if (!ucp_st_trig_coalesce_is_direct(part, use)) {
+            memcpy(part->op->buffer, ucp_st_trig_inbox_place(part, use),
+                   part->op->msg_length);
+        }
     }
     if (has_cts) {
         __sync_synchronize(); /* as in ucp_st_trig_cts_func() */
@@ -229,7 +231,9 @@ size_t ucp_st_trig_start_cmds(ucp_st_op_t *op, ucp_st_queue_h queue,
     unsigned i;
 
     if (!ucp_st_trig_has_put(op) || ucp_st_trig_has_inbox(op)) {
-        return 0; /* the peer waits for nothing that is done here */
+        /* The peer waits for nothing that is done here */
+        return ucp_st_trig_coalesce_begin_cmds(queue, &item, op->trig.joined,
+                                               cmds);
     }
     if (op->trig.joined) {
         return ucp_st_trig_coalesce_start_cmds(queue, &item, 1, cmds);
@@ -247,14 +251,16 @@ size_t ucp_st_trig_start_cmds(ucp_st_op_t *op, ucp_st_queue_h queue,
     return num_cmds;
 }
 
-/* Of those, the start of a joined send is an item of a list, and that of any
- * other operation is nothing */
+/* Of those, the start of what is joined is an item of a list, one of sends and
+ * one of receives, and that of any other operation is nothing */
 size_t ucp_st_trig_start_run(ucp_st_queue_h queue, const ucp_st_op_h *ops,
                              size_t count, size_t *num_cmds)
 {
-    void **items = ucp_st_queue_items(queue);
-    size_t max   = ucs_min(count, UCP_ST_QUEUE_MAX_ITEMS);
-    size_t num   = 0;
+    size_t max       = ucs_min(count, UCP_ST_QUEUE_MAX_ITEMS);
+    void **sends     = ucp_st_queue_items(queue);
+    void **recvs     = &sends[max + 1]; /* behind all that sends may take */
+    size_t num_sends = 0;
+    size_t num_recvs = 0;
     const ucp_st_op_t *op;
     size_t i;
 
@@ -265,10 +271,14 @@ size_t ucp_st_trig_start_run(ucp_st_queue_h queue, const ucp_st_op_h *ops,
             break;
         }
         if (op->dir == UCP_ST_DIR_SEND) {
-            items[num++] = op->trig.parts;
+            sends[num_sends++] = op->trig.parts;
+        } else if (op->trig.joined) {
+            recvs[num_recvs++] = op->trig.parts;
         }
     }
-    *num_cmds += ucp_st_trig_coalesce_start_cmds(queue, items, num,
+    *num_cmds += ucp_st_trig_coalesce_start_cmds(queue, sends, num_sends,
+                                                 &queue->cmds[*num_cmds]);
+    *num_cmds += ucp_st_trig_coalesce_begin_cmds(queue, recvs, num_recvs,
                                                  &queue->cmds[*num_cmds]);
     return i;
 }
@@ -315,7 +325,7 @@ static size_t ucp_st_trig_take_cmds(ucp_st_trig_part_t *part, uint64_t use,
     cmds[0].u.copy.dst    = part->op->buffer;
     cmds[0].u.copy.src    = ucp_st_trig_inbox_place(part, use);
     cmds[0].u.copy.length = part->op->msg_length;
-    if (!ucp_st_trig_is_last_of_inbox(part->op, use)) {
+    if (!ucp_st_trig_is_last_of_round(part->op, use)) {
         return 1;
     }
     if (part->op->trig.is_called) {
@@ -323,7 +333,9 @@ static size_t ucp_st_trig_take_cmds(ucp_st_trig_part_t *part, uint64_t use,
         cmds[1].u.func.func = ucp_st_trig_cts_func;
         cmds[1].u.func.arg  = part;
     } else {
-        ucp_st_trig_store_cmd(part, use / part->op->trig.plan.depth, &cmds[1]);
+        ucp_st_trig_store_cmd(
+                part, use / ucp_st_trig_plan_round(&part->op->trig.plan),
+                &cmds[1]);
     }
     return 2;
 }

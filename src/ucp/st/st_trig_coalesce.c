@@ -53,15 +53,16 @@ static unsigned ucp_st_trig_coalesce_place(const ucp_st_op_t *op, uint64_t use)
            0 : ucp_st_trig_inbox_index(op, use);
 }
 
-/* What comes before the data of a part's use, or a clear-to-send */
-static ucp_st_trig_item_t
-ucp_st_trig_coalesce_item(const ucp_st_trig_part_t *part)
+/* What comes before the data of a part's use, or all clear-to-sends that are
+ * due */
+static ucp_st_trig_item_t ucp_st_trig_coalesce_item(ucp_st_trig_part_t *part)
 {
     const ucp_st_op_t *op   = part->op;
     ucp_st_trig_item_t item = {.op_id = op->remote_id};
 
     if (ucp_st_trig_coalesce_is_cts(part)) {
-        item.place = UCP_ST_TRIG_ITEM_CTS;
+        part->cleared = __atomic_load_n(&part->run, __ATOMIC_RELAXED);
+        item.place    = UCP_ST_TRIG_ITEM_CTS | part->cleared;
     } else {
         item.length = op->msg_length;
         item.place  = ucp_st_trig_coalesce_place(op, part->run);
@@ -74,7 +75,7 @@ static size_t ucp_st_trig_coalesce_pack(void *dest, void *arg)
 {
     const ucp_st_trig_coalesced_t *message = arg;
     ucp_st_trig_item_t *item               = dest;
-    const ucp_st_trig_part_t *part;
+    ucp_st_trig_part_t *part;
     unsigned i;
 
     for (i = 0; i < message->count; ++i) {
@@ -145,7 +146,8 @@ void ucp_st_trig_coalesce_unpark(ucp_st_op_t *op)
 {
     ucp_st_trig_part_t *part = op->trig.parts;
 
-    if ((op->trig.num_parts > 0) && part->is_parked) {
+    if ((op->dir == UCP_ST_DIR_SEND) && (op->trig.num_parts > 0) &&
+        part->is_parked) {
         part->is_parked = 0;
         part->next      = NULL;
     }
@@ -216,9 +218,24 @@ void ucp_st_trig_coalesce_count(ucp_st_trig_part_t **parts, unsigned count)
     ucs_gstream_wake_all(words, count);
 }
 
+/* The next one may be due before this one was sent, as the sender can be ahead
+ * of both: the part is in one list only. Either the stream that counts it finds
+ * that it still is, and this looks behind that, or it finds that it is in none
+ * (ucp_st_trig_coalesce_begin()). */
+static void ucp_st_trig_coalesce_cts_next(ucp_st_trig_part_t *part)
+{
+    (void)__atomic_exchange_n(&part->is_clearing, 0, __ATOMIC_ACQ_REL);
+    if ((__atomic_load_n(&part->run, __ATOMIC_RELAXED) != part->cleared) &&
+        !part->op->trig.halted &&
+        !__atomic_exchange_n(&part->is_clearing, 1, __ATOMIC_ACQ_REL)) {
+        ucp_st_trig_coalesce_add(&part->op->worker->trig, part);
+    }
+}
+
 static void ucp_st_trig_coalesce_cts_sent(ucp_st_trig_part_t *part)
 {
     ++part->op->worker->stats.cts_fired;
+    ucp_st_trig_coalesce_cts_next(part);
     ucp_st_trace_nic(part->op, UCP_ST_TRACE_POST, "clear-to-send", part->run);
     ucp_st_trace_nic(part->op, UCP_ST_TRACE_REAP, "clear-to-send", part->run);
     ucp_st_op_reap(part->op);
@@ -380,7 +397,7 @@ static void ucp_st_trig_coalesce_push(ucp_st_trig_dev_t *dev,
     __atomic_thread_fence(__ATOMIC_SEQ_CST); /* before the try to lock */
 }
 
-/* Non-zero if the use is to be sent */
+/* Non-zero if the use, or clear-to-send, is to be sent and is in no list */
 static int ucp_st_trig_coalesce_begin(ucp_st_trig_part_t *part)
 {
     /* Pairs with the release store in ucp_st_trig_release_waits() */
@@ -388,7 +405,8 @@ static int ucp_st_trig_coalesce_begin(ucp_st_trig_part_t *part)
         return 0;
     }
     __atomic_store_n(&part->run, part->run + 1, __ATOMIC_RELAXED);
-    return 1;
+    return !ucp_st_trig_coalesce_is_cts(part) ||
+           !__atomic_exchange_n(&part->is_clearing, 1, __ATOMIC_ACQ_REL);
 }
 
 /* The lock is held: what streams have pushed before is ahead */
@@ -464,40 +482,97 @@ size_t ucp_st_trig_coalesce_start_cmds(ucp_st_queue_h queue, void **parts,
     }
 }
 
-static int ucp_st_trig_coalesce_may_join(const ucp_st_op_t *op)
+/* Runs on the stream */
+static void ucp_st_trig_coalesce_begin_all_func(void *arg)
+{
+    ucp_st_trig_part_t **list = arg;
+
+    for (; *list != NULL; ++list) {
+        /* Pairs with the load in ucp_st_trig_coalesce_has_begun() */
+        __atomic_store_n(&(*list)->begun, (*list)->begun + 1, __ATOMIC_RELEASE);
+    }
+}
+
+static void ucp_st_trig_coalesce_begin_func(void *arg)
+{
+    ucp_st_trig_part_t *list[] = {arg, NULL};
+
+    ucp_st_trig_coalesce_begin_all_func(list);
+}
+
+size_t ucp_st_trig_coalesce_begin_cmds(ucp_st_queue_h queue, void **parts,
+                                       size_t count, ucs_gstream_cmd_t *cmd)
+{
+    if ((count == 0) ||
+        (ucs_gstream_type(queue->stream) != UCS_GSTREAM_TYPE_HOST)) {
+        return 0;
+    }
+    if (count > 1) {
+        return ucp_st_queue_add_call(queue, ucp_st_trig_coalesce_begin_all_func,
+                                     parts, count, cmd);
+    }
+    return ucp_st_queue_add_start(queue, ucp_st_trig_coalesce_begin_func,
+                                  ucp_st_trig_coalesce_begin_all_func, parts[0],
+                                  cmd);
+}
+
+/* A ready send's receive has no inbox that the data could go to instead */
+static int ucp_st_trig_coalesce_has_kind(const ucp_st_op_t *op,
+                                         ucp_st_dir_t dir)
+{
+    return (op->dir == dir) &&
+           ((dir == UCP_ST_DIR_SEND) ?
+            (op->trig.plan.proto != UCP_ST_TRIG_STANDARD) :
+            (op->trig.plan.proto == UCP_ST_TRIG_EAGER));
+}
+
+static int ucp_st_trig_coalesce_may_join(const ucp_st_op_t *op,
+                                         ucp_st_dir_t dir)
 {
     return (op->lane == &ucp_st_trig_lane_ops) && (op->started == 0) &&
-           (op->dir == UCP_ST_DIR_SEND) &&
-           (op->trig.plan.proto != UCP_ST_TRIG_STANDARD) &&
-           (op->msg_length > 0) &&
+           ucp_st_trig_coalesce_has_kind(op, dir) && (op->msg_length > 0) &&
            (op->msg_length <= op->peer->trig.limits.coalesce_max) &&
            (op->trig.num_parts == 1) && (op->trig.parts[0].num_puts == 1) &&
            op->trig.parts[0].is_mirrored;
 }
 
-void ucp_st_trig_coalesce_join(const ucp_st_op_h *ops, size_t count)
+static void ucp_st_trig_coalesce_join_one(ucp_st_op_t *op)
 {
-    size_t num_sends = 0;
+    op->trig.joined = 1;
+    if (op->dir == UCP_ST_DIR_SEND) {
+        op->trig.parts->room = op->trig.plan.depth;
+        op->is_exact         = 1; /* the word alone counts its uses */
+        /* Clear-to-sends will come */
+        __atomic_store_n(&op->worker->trig.is_coalescing, 1, __ATOMIC_RELAXED);
+    }
+}
+
+static void ucp_st_trig_coalesce_join_dir(const ucp_st_op_h *ops, size_t count,
+                                          ucp_st_dir_t dir)
+{
+    size_t num = 0;
     size_t i;
 
-    if (ucs_trace_is_on()) {
-        return; /* it is to show each message */
-    }
     for (i = 0; i < count; ++i) {
-        num_sends += ucp_st_trig_coalesce_may_join(ops[i]);
+        num += ucp_st_trig_coalesce_may_join(ops[i], dir);
     }
-    if (num_sends < ops[0]->worker->config.coalesce_min) {
+    if (num < ops[0]->worker->config.coalesce_min) {
         return;
     }
     for (i = 0; i < count; ++i) {
-        if (ucp_st_trig_coalesce_may_join(ops[i])) {
-            ops[i]->trig.joined      = 1;
-            ops[i]->trig.parts->room = ops[i]->trig.plan.depth;
-            ops[i]->is_exact         = 1; /* the word alone counts its uses */
+        if (ucp_st_trig_coalesce_may_join(ops[i], dir)) {
+            ucp_st_trig_coalesce_join_one(ops[i]);
         }
     }
-    /* Clear-to-sends will come */
-    __atomic_store_n(&ops[0]->worker->trig.is_coalescing, 1, __ATOMIC_RELAXED);
+}
+
+void ucp_st_trig_coalesce_join(const ucp_st_op_h *ops, size_t count)
+{
+    if (ucs_trace_is_on()) {
+        return; /* it is to show each message */
+    }
+    ucp_st_trig_coalesce_join_dir(ops, count, UCP_ST_DIR_SEND);
+    ucp_st_trig_coalesce_join_dir(ops, count, UCP_ST_DIR_RECV);
 }
 
 /* Longest message that has room in an empty one */

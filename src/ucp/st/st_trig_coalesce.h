@@ -18,11 +18,11 @@
  *                                               inbox, add 1 to its word
  *   stream:  wait for word >= k                 stream:  wait for word >= k,
  *                                                        copy it to the buffer;
- *                                                        k = jN: fence, send a
+ *                                                        2k = jN: fence, send a
  *            whoever makes progress:   <------           clear-to-send
- *            there is room for N more
- *            uses; send the one that
- *            waits for it
+ *            there is room for N/2
+ *            more uses; send the one
+ *            that waits for it
  *
  * A use for which the inbox has no room yet is parked: the stream goes on, and
  * who takes the clear-to-send, under the worker's lock as starts are, sends it.
@@ -35,6 +35,14 @@
  *
  * An operation is joined for good, before its first use: no use of it goes by
  * the NIC, and C and D count nothing. Messages of an endpoint arrive in order.
+ *
+ * Receives that one call starts are joined likewise, whatever the peer does:
+ * the stream tells how often each was started. The data of a use that was goes
+ * to the buffer, not the inbox, and `direct`, which is stored before the word,
+ * tells the stream that it has nothing to copy. Nobody else writes the buffer
+ * between start and wait, and the next use is started behind that: see
+ * inbox.direct of the models. Streams of devices copy with a command of their
+ * own; what they start is not told, and goes to the inbox.
  *
  * Ready sends are joined as well: their data goes to the buffer of the receive,
  * whose start has come first, and nothing clears them.
@@ -56,6 +64,7 @@
 
 #include <ucp_st.h>
 
+#include "st_op.h"
 #include "st_trig.h"
 
 #include <ucs/sys/math.h>
@@ -79,18 +88,31 @@ static inline size_t ucp_st_trig_coalesce_padded(size_t length)
            UCP_ST_TRIG_COALESCE_ALIGN;
 }
 
+/** Non-zero if the data of a receive's use, the last one that has landed, is in
+ *  the buffer. The word of the use was seen. */
+static inline int
+ucp_st_trig_coalesce_is_direct(const ucp_st_trig_part_t *part, uint64_t use)
+{
+    return part->op->trig.joined &&
+           (__atomic_load_n(&part->direct, __ATOMIC_RELAXED) == use);
+}
+
 /** Take such messages. Interfaces are open, streams drive their NICs. No other
  *  thread uses the worker. */
 ucs_status_t ucp_st_trig_coalesce_open(ucp_st_worker_h worker);
 
-/** Join sends that one call starts, some for the first time. The lock is
- *  held. */
+/** Join sends, and receives, that one call starts, some for the first time. The
+ *  lock is held. */
 void ucp_st_trig_coalesce_join(const ucp_st_op_h *ops, size_t count);
 
 /** Command that starts the next use of joined sends, of each the part: how
  *  many, 0 or 1. `parts` may be where the queue's next items are, for which
  *  there is room: see ucp_st_queue_add_call(). The lock is held. */
 size_t ucp_st_trig_coalesce_start_cmds(ucp_st_queue_h queue, void **parts,
+                                       size_t count, ucs_gstream_cmd_t *cmd);
+
+/** The same for joined receives. */
+size_t ucp_st_trig_coalesce_begin_cmds(ucp_st_queue_h queue, void **parts,
                                        size_t count, ucs_gstream_cmd_t *cmd);
 
 /** Start uses of joined sends, or clear-to-sends, of a list of parts that NULL

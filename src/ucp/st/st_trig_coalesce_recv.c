@@ -17,19 +17,44 @@
 
 #include <string.h>
 
+/* The use whose data comes next was started, and the stream tells that. What it
+ * did before with the buffer is over, and it does nothing more with it until
+ * the use is counted. */
+static int ucp_st_trig_coalesce_has_begun(const ucp_st_trig_part_t *part,
+                                          uint64_t use)
+{
+    return part->op->trig.joined && !part->op->freed &&
+           /* Pairs with the store in ucp_st_trig_coalesce_begin_all_func() */
+           (__atomic_load_n(&part->begun, __ATOMIC_ACQUIRE) >= use);
+}
+
+static void *ucp_st_trig_coalesce_dest_eager(ucp_st_trig_part_t *part,
+                                             unsigned place)
+{
+    const ucp_st_trig_plan_t *plan = &part->op->trig.plan;
+    uint64_t use                   = 1 + __atomic_load_n(&part->slot->word,
+                                                         __ATOMIC_RELAXED);
+
+    if (place >= plan->depth) {
+        return NULL;
+    }
+    if (ucp_st_trig_coalesce_has_begun(part, use)) {
+        /* The stream sees it with the word, which is stored with release */
+        __atomic_store_n(&part->direct, use, __ATOMIC_RELAXED);
+        return part->op->buffer;
+    }
+    return UCS_PTR_BYTE_OFFSET(part->inbox, place * plan->stride);
+}
+
 /* Where the data of an item is to go. A freed receive's buffer is the user's
  * again. */
-static void *ucp_st_trig_coalesce_dest(const ucp_st_op_t *op, unsigned place)
+static void *ucp_st_trig_coalesce_dest(ucp_st_op_t *op, unsigned place)
 {
-    const ucp_st_trig_plan_t *plan = &op->trig.plan;
-
-    switch (plan->proto) {
+    switch ((ucp_st_trig_proto_t)op->trig.plan.proto) {
     case UCP_ST_TRIG_READY:
         return op->freed ? NULL : op->buffer;
     case UCP_ST_TRIG_EAGER:
-        return (place >= plan->depth) ? NULL :
-               UCS_PTR_BYTE_OFFSET(op->trig.parts[0].inbox,
-                                   place * plan->stride);
+        return ucp_st_trig_coalesce_dest_eager(op->trig.parts, place);
     default:
         return NULL;
     }
@@ -57,25 +82,29 @@ ucp_st_trig_coalesce_find(ucp_st_worker_h worker,
     return op->trig.parts;
 }
 
-/* A clear-to-send has come for a send. The pad tells of it as where it is
- * put. */
-static void ucp_st_trig_coalesce_clear(ucp_st_worker_h worker, uint64_t op_id)
+/* Clear-to-sends have come for a send, up to the one with that number. The pad
+ * tells of them as where they are put. */
+static void ucp_st_trig_coalesce_clear(ucp_st_worker_h worker,
+                                       const ucp_st_trig_item_t *item)
 {
-    ucp_st_op_t *op          = ucp_st_op_get(worker, op_id);
-    ucs_status_t status      = UCS_OK;
+    ucp_st_op_t *op     = ucp_st_op_get(worker, item->op_id);
+    ucs_status_t status = UCS_OK;
     ucp_st_trig_part_t *part;
+    uint64_t count;
 
     if ((op == NULL) || (op->dir != UCP_ST_DIR_SEND) || op->freed ||
         (op->trig.num_parts != 1) || op->trig.halted ||
         !op->trig.plan.is_cts_sent) {
         return; /* it has ended */
     }
-    part = op->trig.parts;
-    __atomic_store_n(&part->slot->pad, part->slot->pad + 1, __ATOMIC_RELAXED);
+    part  = op->trig.parts;
+    count = (item->place - (uint32_t)part->slot->pad) & ~UCP_ST_TRIG_ITEM_CTS;
+    __atomic_store_n(&part->slot->pad, part->slot->pad + count,
+                     __ATOMIC_RELAXED);
     if (!op->trig.joined) {
-        status = uct_trig_cntr_add(part->start, 1);
+        status = uct_trig_cntr_add(part->start, count);
     } else {
-        part->room += op->trig.plan.depth;
+        part->room += count * ucp_st_trig_plan_round(&op->trig.plan);
         ucp_st_trig_coalesce_resume(part);
     }
     if (status != UCS_OK) {
@@ -90,8 +119,8 @@ ucp_st_trig_coalesce_accept(ucp_st_worker_h worker,
     ucp_st_trig_part_t *part;
     void *dest;
 
-    if (item->place == UCP_ST_TRIG_ITEM_CTS) {
-        ucp_st_trig_coalesce_clear(worker, item->op_id);
+    if (item->place & UCP_ST_TRIG_ITEM_CTS) {
+        ucp_st_trig_coalesce_clear(worker, item);
         return NULL;
     }
     part = ucp_st_trig_coalesce_find(worker, item, &dest);

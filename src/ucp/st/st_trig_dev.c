@@ -27,6 +27,11 @@
 /* Where streams need no help of the thread, completions are reaped together */
 #define UCP_ST_TRIG_LAZY_MSEC 1
 
+/* Where streams drive the NICs the thread looks now and then whether they still
+ * do: the longer they have, the more seldom */
+#define UCP_ST_TRIG_NAP_MIN_MSEC 1
+#define UCP_ST_TRIG_NAP_MAX_MSEC 4
+
 _Static_assert(UCP_ST_TRIG_MAX_RAILS <= UCP_ST_SERVICE_MAX_FDS,
                "a descriptor for each rail");
 
@@ -99,17 +104,37 @@ static void ucp_st_trig_fail_untriggered(ucp_st_worker_h worker)
     }
 }
 
+/* Until the thread is to look again, milliseconds; -1: not before it is woken,
+ * as it is by the interfaces, which are armed. These are not where streams have
+ * driven the NICs since the last look: a NIC that is armed takes it that nobody
+ * drives it, and has its own thread woken for all that comes. If they cease to,
+ * the next look finds that out. */
+static int ucp_st_trig_rest(ucp_st_trig_dev_t *dev)
+{
+    int is_polled = __atomic_exchange_n(&dev->polled, 0, __ATOMIC_RELAXED);
+
+    dev->service.is_deaf   = is_polled;
+    dev->service.lazy_msec = (dev->helped && !dev->is_late &&
+                              !dev->is_coalescing) ? UCP_ST_TRIG_LAZY_MSEC : 0;
+    if (is_polled) {
+        dev->nap_msec = ucs_min(2 * dev->nap_msec, UCP_ST_TRIG_NAP_MAX_MSEC);
+        return dev->nap_msec;
+    }
+    dev->nap_msec = UCP_ST_TRIG_NAP_MIN_MSEC;
+    return (ucp_st_trig_arm(dev) == UCS_ERR_BUSY) ? 0 : -1;
+}
+
 /* In the service thread: reap completions, wake the streams that sleep on the
  * words which the NICs counted up, post uses that found no entry when they were
  * enqueued, and release streams that wait for lost peers or after failed puts.
- * The interfaces are armed under the lock, after a progress that found nothing,
- * so a completion either was reaped or makes its descriptor readable. */
+ * The interfaces, if they are, are armed under the lock, after a progress that
+ * found nothing, so a completion either was reaped or makes its descriptor
+ * readable. */
 static int ucp_st_trig_serve(void *arg)
 {
     ucp_st_worker_h worker = arg;
     ucp_st_trig_dev_t *dev = &worker->trig;
-    ucs_status_t status;
-    int timeout, is_lazy;
+    int timeout;
 
     ucp_st_worker_lock(worker);
     while (ucp_st_trig_dev_reap(worker) > 0) {
@@ -117,16 +142,12 @@ static int ucp_st_trig_serve(void *arg)
     }
     ucp_st_trig_post_late(worker);
     ucp_st_trig_fail_untriggered(worker);
-    status  = ucp_st_trig_arm(dev);
-    timeout = ucp_st_trig_sooner(ucp_st_leave_settle_late(worker),
-                                 ucp_st_trig_doubts_settle(worker));
+    timeout = ucp_st_trig_rest(dev);
+    timeout = ucp_st_trig_sooner(timeout, ucp_st_leave_settle_late(worker));
+    timeout = ucp_st_trig_sooner(timeout, ucp_st_trig_doubts_settle(worker));
     timeout = ucp_st_trig_sooner(timeout, ucp_st_trig_drains_settle(worker));
-    is_lazy = __atomic_exchange_n(&dev->polled, 0, __ATOMIC_RELAXED) ||
-              !(dev->is_late || dev->is_coalescing);
-    dev->service.lazy_msec = (dev->helped && is_lazy) ? UCP_ST_TRIG_LAZY_MSEC :
-                                                        0;
     ucp_st_worker_unlock(worker);
-    return (status == UCS_ERR_BUSY) ? 0 : timeout;
+    return timeout;
 }
 
 static ucs_status_t ucp_st_trig_service_start(ucp_st_worker_h worker)
@@ -195,6 +216,7 @@ ucs_status_t ucp_st_trig_dev_init(ucp_st_worker_h worker)
     ucs_list_head_init(&dev->doubtful);
     ucs_list_head_init(&dev->draining);
     ucs_list_head_init(&dev->unsent);
+    dev->nap_msec = UCP_ST_TRIG_NAP_MIN_MSEC;
     status = ucs_async_context_create(UCS_ASYNC_MODE_THREAD_MUTEX, &dev->async);
     if (status != UCS_OK) {
         goto err;

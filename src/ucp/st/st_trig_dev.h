@@ -26,7 +26,8 @@ typedef struct ucp_st_trig_dev {
     int                 helped;    /* streams drive all of them; read-only */
     int                 is_late;   /* something waits for entries; also read by
                                       streams */
-    int                 polled;    /* streams look after that; atomic */
+    int                 polled;    /* streams drive the NICs; atomic */
+    int                 nap_msec;  /* the thread's last nap; its own */
     unsigned            polls;     /* of streams that look for messages; atomic
                                       */
     int                 is_starved;/* the NIC refused what was set aside */

@@ -4,11 +4,11 @@
  * NICs, and for uses that found no entry.
  *
  * A waiting stream makes such a NIC's progress, and the NIC wakes it by its
- * stores. While something is late it reaps and posts as well, where the lock is
- * free: the service thread would have to be woken for each completion, and
- * takes its time while streams do that for it (ucp_st_trig_dev_t.polled). Where
- * messages come (st_trig_coalesce.h) it reaps when there is one. A stream
- * that goes to sleep leaves it all to the thread.
+ * stores. Meanwhile the service thread takes its time, and does not ask the NIC
+ * to be woken (ucp_st_trig_dev_t.polled). While something is late the stream
+ * reaps and posts as well, where the lock is free; where messages come
+ * (st_trig_coalesce.h) it reaps when there is one. A stream that goes to sleep
+ * leaves it all to the thread.
  *
  * Only what the thread does, too, is done here, with the same lock; it calls no
  * function of a stream that could wait for this one.
@@ -42,22 +42,19 @@ static int ucp_st_trig_help_has_message(ucp_st_trig_dev_t *dev)
 /* Reap, and post what is late, instead of the thread */
 static void ucp_st_trig_help_reap(ucp_st_worker_h worker, int is_late)
 {
-    ucp_st_trig_dev_t *dev = &worker->trig;
-
-    if (!__atomic_load_n(&dev->polled, __ATOMIC_RELAXED)) {
-        __atomic_store_n(&dev->polled, 1, __ATOMIC_RELAXED);
-    }
-    if ((is_late || ucp_st_trig_help_has_message(dev)) &&
+    if ((is_late || ucp_st_trig_help_has_message(&worker->trig)) &&
         ucp_st_worker_trylock(worker)) {
         (void)ucp_st_trig_dev_reap(worker);
         ucp_st_worker_unlock(worker);
     }
 }
 
-static void ucp_st_trig_help_rest(ucp_st_worker_h worker)
+/* The thread looks at it every now and then */
+static void ucp_st_trig_help_mark(ucp_st_trig_dev_t *dev, int is_polled)
 {
-    __atomic_store_n(&worker->trig.polled, 0, __ATOMIC_RELAXED);
-    ucp_st_trig_dev_wake(worker);
+    if (__atomic_load_n(&dev->polled, __ATOMIC_RELAXED) != is_polled) {
+        __atomic_store_n(&dev->polled, is_polled, __ATOMIC_RELAXED);
+    }
 }
 
 /* What the NIC is to know of what the thread does next */
@@ -78,12 +75,13 @@ static void ucp_st_trig_help_poll(void *arg, ucs_gstream_poll_t next)
         (void)uct_trig_iface_progress_nic(dev->rails[i].iface,
                                           ucp_st_trig_help_next[next]);
     }
+    ucp_st_trig_help_mark(dev, next != UCS_GSTREAM_POLL_LAST);
     is_late = __atomic_load_n(&dev->is_late, __ATOMIC_RELAXED);
     if (!is_late && !__atomic_load_n(&dev->is_coalescing, __ATOMIC_RELAXED)) {
         return;
     }
     if (next == UCS_GSTREAM_POLL_LAST) {
-        ucp_st_trig_help_rest(worker);
+        ucp_st_trig_dev_wake(worker);
     } else {
         ucp_st_trig_help_reap(worker, is_late);
     }

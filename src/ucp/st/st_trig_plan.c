@@ -37,6 +37,7 @@ static void ucp_st_trig_plan_inbox(const ucp_st_trig_facts_t *facts,
     plan->stride = ucp_st_trig_plan_align(facts->length);
     plan->depth  = ucs_min(ucs_max(room / plan->stride, UCP_ST_TRIG_DEPTH_MIN),
                            UCP_ST_TRIG_DEPTH_MAX);
+    plan->depth -= plan->depth % 2;
 }
 
 static ucp_st_trig_proto_t

@@ -42,12 +42,27 @@ typedef struct ucp_st_trig_plan {
     uint8_t  rail;       /**< The first of them */
     uint8_t  num_rails;  /**< Behind the last one comes rail 0 */
     uint8_t  is_cts_sent;/**< Clear-to-sends are messages, not writes */
-    uint16_t depth;      /**< Uses that an inbox has room for */
+    uint16_t depth;      /**< Uses that an inbox has room for: even */
     size_t   length;     /**< Of the message, bytes */
     size_t   share;      /**< Of a rail but the last, bytes */
     size_t   put_max;    /**< Longest write, bytes */
     size_t   stride;     /**< From one's data to the next one's */
 } ucp_st_trig_plan_t;
+
+/** Uses of an inbox that one clear-to-send is for, half of all: a sender that
+ *  is not as far ahead of its receiver waits for none. */
+static inline uint64_t ucp_st_trig_plan_round(const ucp_st_trig_plan_t *plan)
+{
+    return plan->depth / 2;
+}
+
+/** Clear-to-sends that a use of an inbox needs, of all that there were. */
+static inline uint64_t ucp_st_trig_plan_clears(const ucp_st_trig_plan_t *plan,
+                                               uint64_t use)
+{
+    return (use <= plan->depth) ?
+           0 : (((use - 1) / ucp_st_trig_plan_round(plan)) - 1);
+}
 
 /** What goes over one rail. */
 typedef struct ucp_st_trig_share {

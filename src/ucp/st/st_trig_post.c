@@ -23,9 +23,9 @@ void ucp_st_trig_late_del(ucp_st_trig_op_t *trig)
 }
 
 /* Puts up to a use. A joined send has none. The clear-to-sends of an
- * eager-ahead receive are one for as many uses as the inbox holds, ahead of
- * these: what follows the last use of the sender is not wanted. Its data may be
- * here although it is gone. */
+ * eager-ahead receive are one for half as many uses as the inbox holds, ahead
+ * of these: what follows the last use of the sender is not wanted. Its data may
+ * be here although it is gone. */
 static uint64_t ucp_st_trig_puts_wanted(const ucp_st_trig_part_t *part,
                                         uint64_t uses)
 {
@@ -40,7 +40,7 @@ static uint64_t ucp_st_trig_puts_wanted(const ucp_st_trig_part_t *part,
     if (op->max_uses > 0) {
         uses = ucs_min(uses, op->max_uses - 1);
     }
-    return uses / op->trig.plan.depth;
+    return uses / ucp_st_trig_plan_round(&op->trig.plan);
 }
 
 static ucs_status_t ucp_st_trig_post_to_lost(ucp_st_trig_part_t *part,

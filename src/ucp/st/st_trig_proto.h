@@ -29,8 +29,9 @@ typedef struct ucp_st_trig_region {
     uint8_t rkey[UCT_TRIG_RKEY_PACKED_LEN]; /**< Of exactly that */
 } __attribute__((packed)) ucp_st_trig_region_t;
 
-/** As the place of an item: a clear-to-send. */
-#define UCP_ST_TRIG_ITEM_CTS UINT32_MAX
+/** In the place of an item: it is a clear-to-send, and the other bits are the
+ *  lowest ones of how many there were of the pair. */
+#define UCP_ST_TRIG_ITEM_CTS (1u << 31)
 
 /** A message of a joined send, in an active message of several: its data
  *  follows, and the next one at a multiple of 8 bytes. */

@@ -101,7 +101,7 @@ static inline uint64_t ucp_st_trig_cts_needed(const ucp_st_op_t *op,
     case UCP_ST_TRIG_STANDARD:
         return use;
     default:
-        return (use - 1) / op->trig.plan.depth;
+        return ucp_st_trig_plan_clears(&op->trig.plan, use);
     }
 }
 
@@ -120,10 +120,10 @@ static inline size_t ucp_st_trig_inbox_offset(const ucp_st_op_t *op,
 }
 
 /** Non-zero for the last of the uses that one clear-to-send is for. */
-static inline int ucp_st_trig_is_last_of_inbox(const ucp_st_op_t *op,
+static inline int ucp_st_trig_is_last_of_round(const ucp_st_op_t *op,
                                                uint64_t use)
 {
-    return (use % op->trig.plan.depth) == 0;
+    return (use % ucp_st_trig_plan_round(&op->trig.plan)) == 0;
 }
 
 /** Bytes from where the first use's data is at the peer to where this one's

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_st_land.c - where the data of small messages goes that streams hand
+ * over: to the buffer of a receive that has started, without waiting for it.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "st_cunit.h"
+#include "st_flow.h"
+
+#include <string.h>
+
+#define LEN  1000
+#define USES 100 /* an inbox has room for 32 */
+
+/* Words follow counters where the card is emulated, and streams drive it */
+static int is_joining(void)
+{
+    return !st_has_word_entries();
+}
+
+/* A send and a receive that are joined although they start alone */
+static int land_init(flow_t *flow)
+{
+    char *before = st_env_set("UCX_ST_COALESCE_MIN", "1");
+    int result   = flow_init(flow, LEN, 0);
+
+    st_env_restore("UCX_ST_COALESCE_MIN", before);
+    return result;
+}
+
+static void start(st_side_t *side, ucp_st_op_h op)
+{
+    CU_ASSERT_EQUAL(ucp_st_enqueue_start(side->queue, op), UCS_OK);
+    st_sync(side);
+}
+
+static void wait_for(st_side_t *side, ucp_st_op_h op)
+{
+    CU_ASSERT_EQUAL(ucp_st_enqueue_wait(side->queue, op), UCS_OK);
+    st_sync(side);
+}
+
+static void send_one(flow_t *flow, uint64_t seed)
+{
+    st_side_t *a = &flow->pair.side[ST_A];
+
+    st_fill(flow->sbuf, LEN, seed);
+    start(a, flow->send);
+    wait_for(a, flow->send);
+}
+
+/* Until a use of the receive has landed, which no stream waits for */
+static void until_landed(flow_t *flow, uint64_t use)
+{
+    ucp_st_op_attr_t attr = {.completed = 0};
+
+    do {
+        CU_ASSERT_EQUAL(ucp_st_op_query(flow->recv, &attr), UCS_OK);
+    } while (attr.completed < use);
+}
+
+/* What has landed of a use is there, and nothing else */
+static void land_check(flow_t *flow, uint64_t use)
+{
+    CU_ASSERT_TRUE(st_check(flow->rbuf, LEN, use));
+    CU_ASSERT_TRUE(flow_is_spoiled(&flow->rbuf[LEN], 64));
+    memset(flow->rbuf, FLOW_GUARD, LEN);
+}
+
+/* The receive has started: where streams hand messages over the data is in its
+ * buffer before it is waited for, and elsewhere it comes with the wait */
+static void test_started(void)
+{
+    flow_t flow;
+    st_side_t *b = &flow.pair.side[ST_B];
+    uint64_t k;
+
+    if (!land_init(&flow)) {
+        return;
+    }
+    for (k = 1; k <= USES; ++k) {
+        start(b, flow.recv);
+        send_one(&flow, k);
+        until_landed(&flow, k);
+        CU_ASSERT_EQUAL(st_check(flow.rbuf, LEN, k), is_joining());
+        wait_for(b, flow.recv);
+        land_check(&flow, k);
+    }
+    flow_cleanup(&flow);
+}
+
+/* It has not: nothing is written to the buffer, but for what its wait takes,
+ * however many uses have come; then it has again */
+static void test_not_started(void)
+{
+    uint64_t k = 0;
+    flow_t flow;
+    st_side_t *b = &flow.pair.side[ST_B];
+    int ahead;
+
+    if (!land_init(&flow)) {
+        return;
+    }
+    while (k < USES) {
+        for (ahead = 1; ahead <= 5; ++ahead) {
+            send_one(&flow, k + ahead);
+        }
+        for (ahead = 1; ahead <= 5; ++ahead) {
+            CU_ASSERT_TRUE(flow_is_spoiled(flow.rbuf, LEN + 64));
+            start(b, flow.recv);
+            wait_for(b, flow.recv);
+            land_check(&flow, k + ahead);
+        }
+        k += 6;
+        start(b, flow.recv);
+        send_one(&flow, k);
+        wait_for(b, flow.recv);
+        land_check(&flow, k);
+    }
+    flow_cleanup(&flow);
+}
+
+/* The receive goes on, on a stream and on another one, each of which tells of
+ * its starts */
+static void test_streams(void)
+{
+    flow_t flow;
+    st_side_t *b = &flow.pair.side[ST_B];
+    st_side_t more;
+    uint64_t k;
+
+    if (!land_init(&flow)) {
+        return;
+    }
+    st_more_init(&more, b);
+    for (k = 1; k <= USES; ++k) {
+        start((k % 3 == 0) ? &more : b, flow.recv);
+        send_one(&flow, k);
+        wait_for((k % 3 == 0) ? &more : b, flow.recv);
+        land_check(&flow, k);
+    }
+    st_more_cleanup(&more);
+    flow_cleanup(&flow);
+}
+
+static const st_cunit_case_t cases[] = {
+    {"started", test_started},
+    {"not_started", test_not_started},
+    {"streams", test_streams}
+};
+
+int main(int argc, char **argv)
+{
+    return st_cunit_main("st_land", cases, ST_CUNIT_COUNT(cases), argc, argv);
+}
