@@ -47,6 +47,11 @@
 /* Longest run of stores with one look for sleepers. */
 #define GSTREAM_HOST_WRITES_MAX 32
 
+/* A thread that synchronizes yields at first, and so do the stream's waits:
+ * where both have one core, these let it run, for nothing. Behind so many such
+ * waits it has cost more than to sleep and be woken does. */
+#define GSTREAM_HOST_CONTENDED_MAX 4
+
 /* Longer timeouts of synchronize are for ever. */
 #define GSTREAM_HOST_TIMEOUT_MAX 1e9
 
@@ -60,7 +65,7 @@ typedef struct gstream_host {
     gstream_task_t        task;   /* protected by its sched; no sched if the
                                      stream has its own thread */
     gstream_ring_t        ring;   /* protects itself */
-    gstream_pace_memory_t memory; /* executor only */
+    gstream_pace_memory_t memory; /* executor only, but for its atomic field */
     size_t                num_met;/* words of the wait that the stream is at, in
                                      a group; executor only */
     trace_spans_t         spans;  /* while no thread has it; executor only */
@@ -527,11 +532,19 @@ static uint64_t gstream_host_time_left(uint64_t start, double timeout)
     return (passed < nsec) ? (nsec - passed) : 0;
 }
 
+/* Waits of the stream that have let another thread run; 0 in a group, whose
+ * threads wait for all of its streams at a time. */
+static uint64_t gstream_host_contended(const gstream_host_t *host)
+{
+    return atomic_load_explicit(&host->memory.contended, memory_order_relaxed);
+}
+
 /* Blocks until 'target' commands have run. */
 static ucs_status_t gstream_host_wait_done(gstream_host_t *host,
                                            uint64_t target, double timeout)
 {
-    uint64_t start = gstream_time();
+    uint64_t start     = gstream_time();
+    uint64_t contended = gstream_host_contended(host);
     uint64_t left;
     gstream_pace_t pace;
 
@@ -541,7 +554,8 @@ static ucs_status_t gstream_host_wait_done(gstream_host_t *host,
         if (left == 0) {
             return UCS_INPROGRESS;
         }
-        if (!gstream_pace_step(&pace)) {
+        if (((gstream_host_contended(host) - contended) >=
+             GSTREAM_HOST_CONTENDED_MAX) || !gstream_pace_step(&pace)) {
             gstream_host_sleep_sync(host, target, left);
         }
     }

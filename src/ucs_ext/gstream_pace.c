@@ -45,7 +45,8 @@ static ucs_config_field_t gstream_pace_config_table[] = {
     {"YIELD_TIME", "100us",
      "For how long a host stream that waits, for a word or for commands, and\n"
      "a thread that synchronizes with a host stream, yield their core before\n"
-     "they sleep; a few yields at least unless it is 0. At most 1 second.",
+     "they sleep; a few yields at least unless it is 0. At most 1 second. Such\n"
+     "a thread sleeps earlier if some waits of the stream have yielded to it.",
      ucs_offsetof(gstream_pace_config_t, yield_time), UCS_CONFIG_TYPE_TIME},
 
     {.name = NULL}
@@ -163,6 +164,9 @@ void gstream_pace_end_spin(const gstream_pace_t *pace,
 
     if (pace->contended || gstream_pace_last_was_long(pace)) {
         memory->auto_spin = GSTREAM_PACE_SPIN_MIN;
+        /* Nobody else writes it */
+        atomic_store_explicit(&memory->contended, memory->contended + 1,
+                              memory_order_relaxed);
     } else {
         memory->auto_spin = ucs_min(memory->auto_spin + GSTREAM_PACE_SPIN_STEP,
                                     GSTREAM_PACE_SPIN_MAX);

@@ -14,6 +14,7 @@
 
 #include "api/ucs_gstream.h"
 
+#include <stdatomic.h>
 #include <stdint.h>
 
 
@@ -39,7 +40,9 @@ typedef struct gstream_pace {
 
 /** What a thread has learned about its core; belongs to that thread. */
 typedef struct gstream_pace_memory {
-    unsigned long auto_spin; /**< Pauses where the setting is auto */
+    unsigned long    auto_spin; /**< Pauses where the setting is auto */
+    _Atomic uint64_t contended; /**< Waits that let somebody else run; others
+                                     may read it */
 } gstream_pace_memory_t;
 
 
