@@ -45,8 +45,8 @@ static ucs_config_field_t gstream_pace_config_table[] = {
     {"YIELD_TIME", "100us",
      "For how long a host stream that waits, for a word or for commands, and\n"
      "a thread that synchronizes with a host stream, yield their core before\n"
-     "they sleep; a few yields at least unless it is 0. At most 1 second. Such\n"
-     "a thread sleeps earlier if some waits of the stream have yielded to it.",
+     "they sleep; a few yields at least unless it is 0. At most 1 second. A\n"
+     "thread sleeps earlier if some waits of the stream have yielded to it.",
      ucs_offsetof(gstream_pace_config_t, yield_time), UCS_CONFIG_TYPE_TIME},
 
     {.name = NULL}
