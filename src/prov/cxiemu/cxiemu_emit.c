@@ -178,14 +178,19 @@ static cxiemu_rec_t *cxiemu_emit_reserve(cxiemu_txop_t *txop,
                                          size_t inline_length)
 {
     const cxiemu_op_t *op = &txop->op;
-    cxiemu_rec_t *rec     = cxiemu_link_reserve(txop->link, inline_length);
+    uint16_t flags        = cxiemu_emit_flags(txop);
+    size_t behind         = (inline_length <=
+                             cxiemu_rec_small_room(type, flags)) ?
+                                    0 :
+                                    inline_length;
+    cxiemu_rec_t *rec     = cxiemu_link_reserve(txop->link, behind);
 
     if (rec == NULL) {
         return NULL;
     }
 
     rec->type   = type;
-    rec->flags  = cxiemu_emit_flags(txop);
+    rec->flags  = flags;
     rec->op     = txop->id;
     rec->src_ep = op->ep->number;
     rec->dst_ep = txop->dst_ep;

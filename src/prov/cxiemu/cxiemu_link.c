@@ -106,20 +106,16 @@ void cxiemu_link_expect(cxiemu_link_t *link)
     cxiemu_link_expect_store(cxiemu_link_cell(link, link->tail));
 }
 
-cxiemu_rec_t *cxiemu_link_reserve(cxiemu_link_t *link, size_t inline_length)
+cxiemu_rec_t *cxiemu_link_reserve(cxiemu_link_t *link, size_t behind)
 {
     cxiemu_rec_t *rec;
     uint32_t cells, rest, pad;
 
     if ((link->state != CXIEMU_LINK_UP) || (link->owed >= CXIEMU_ACKS) ||
-        (inline_length > CXIEMU_INLINE_MAX)) {
+        (behind > CXIEMU_INLINE_MAX)) {
         return NULL;
     }
-    cells = 1;
-    if (inline_length > sizeof(rec->payload)) {
-        cells += (uint32_t)((inline_length + CXIEMU_CELL_SIZE - 1) /
-                            CXIEMU_CELL_SIZE);
-    }
+    cells = 1 + (uint32_t)((behind + CXIEMU_CELL_SIZE - 1) / CXIEMU_CELL_SIZE);
     /* A record does not wrap */
     rest = CXIEMU_CELLS - (link->tail & CXIEMU_CELL_MASK);
     pad  = (rest < cells) ? rest : 0;
@@ -140,7 +136,7 @@ cxiemu_rec_t *cxiemu_link_reserve(cxiemu_link_t *link, size_t inline_length)
 
 void *cxiemu_link_payload(cxiemu_rec_t *rec)
 {
-    return (rec->cells == 1) ? (void*)&rec->payload : (void*)(rec + 1);
+    return (rec->cells == 1) ? cxiemu_rec_small(rec) : (void*)(rec + 1);
 }
 
 void cxiemu_link_commit(cxiemu_link_t *link, cxiemu_rec_t *rec)
@@ -216,7 +212,6 @@ static int cxiemu_link_is_sound(const cxiemu_link_t *link,
 {
     uint32_t rest  = CXIEMU_CELLS - (link->head & CXIEMU_CELL_MASK);
     uint32_t cells = rec->cells;
-    uint32_t room;
 
     if ((cells == 0) || (cells > rest) || (rec->type > CXIEMU_REC_ATOMIC)) {
         return 0;
@@ -230,9 +225,7 @@ static int cxiemu_link_is_sound(const cxiemu_link_t *link,
          (rec->type != CXIEMU_REC_WRITE))) {
         return 1;
     }
-    room = (cells == 1) ? sizeof(rec->payload) :
-                          (cells - 1) * CXIEMU_CELL_SIZE;
-    return rec->length <= room;
+    return rec->length <= cxiemu_rec_room(rec);
 }
 
 /* Takes the payload's cells out of use: what is in them must not be mistaken

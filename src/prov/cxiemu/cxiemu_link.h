@@ -96,12 +96,13 @@ void cxiemu_link_put(cxiemu_link_t *link);
 /** A record will be reserved soon. */
 void cxiemu_link_expect(cxiemu_link_t *link);
 
-/** A record with room for @a inline_length bytes of payload, or NULL if the
- *  ring is full, or no acknowledgement may be owed any more. Its cells and seq
- *  are the link's business, the rest the caller's. */
-cxiemu_rec_t *cxiemu_link_reserve(cxiemu_link_t *link, size_t inline_length);
+/** A record with room for so many bytes of payload behind its first cell, or
+ *  NULL if the ring is full, or no acknowledgement may be owed any more. Its
+ *  cells and seq are the link's business, the rest the caller's. */
+cxiemu_rec_t *cxiemu_link_reserve(cxiemu_link_t *link, size_t behind);
 
-/** Where the payload of a record lies: in its first cell or behind it. */
+/** Where the payload of a record lies: in its first cell or behind it. Type and
+ *  flags are there. */
 void *cxiemu_link_payload(cxiemu_rec_t *rec);
 
 /** Publish the reserved record. The peer is told by cxiemu_link_flush(). */

@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CXIEMU_PROTO_VERSION   2
+#define CXIEMU_PROTO_VERSION   3
 #define CXIEMU_NIC_MAGIC       0x4e584343u
 #define CXIEMU_LINK_MAGIC      0x4c584343u
 #define CXIEMU_CACHE_LINE      64
@@ -138,7 +138,8 @@ enum {
 #define CXIEMU_ATOMIC_OP(_code)       (((_code) >> 8) & 0xff)
 #define CXIEMU_ATOMIC_DATATYPE(_code) (((_code) >> 16) & 0xff)
 
-/** A record's first cell; payload of more than 8 bytes in those behind it. */
+/** A record's first cell; payload that has no room here is in those behind
+ *  it. */
 typedef struct cxiemu_rec {
     uint32_t seq;      /**< Position + 1 in the ring, stored last (release) */
     uint8_t  type;     /**< cxiemu_rec_type_t */
@@ -153,16 +154,45 @@ typedef struct cxiemu_rec {
                             datatype */
     uint64_t addr;     /**< Target's address or offset; messages: bytes of the
                             whole message */
-    uint64_t source;   /**< Slot, initiator's address or offset; ATOMIC: operand
-                            to compare with */
     union {
-        uint64_t data;         /**< Remote CQ data */
-        uint64_t offset;       /**< Of a chunk in its operation */
+        struct {
+            uint64_t source;     /**< Slot, initiator's address or offset;
+                                      ATOMIC: operand to compare with */
+            union {
+                uint64_t data;   /**< Remote CQ data */
+                uint64_t offset; /**< Of a chunk in its operation */
+            };
+            uint64_t payload;    /**< If it is of 8 bytes or fewer */
+        };
+        uint8_t small[24];       /**< Payload of a SEND or WRITE with neither
+                                      source nor data */
     };
-    uint64_t payload;  /**< The payload if it is of 8 bytes or fewer */
 } cxiemu_rec_t;
 
 static_assert(sizeof(cxiemu_rec_t) == CXIEMU_CELL_SIZE, "format of records");
+
+/** Room for payload in the first cell of a record that brings it. */
+static inline size_t cxiemu_rec_small_room(unsigned type, unsigned flags)
+{
+    return (((type == CXIEMU_REC_SEND) || (type == CXIEMU_REC_WRITE)) &&
+            !(flags & CXIEMU_REC_CQ_DATA)) ?
+                   sizeof(((cxiemu_rec_t*)NULL)->small) :
+                   sizeof(((cxiemu_rec_t*)NULL)->payload);
+}
+
+/** The same in its first cell or, if it has more, in those behind it. */
+static inline size_t cxiemu_rec_room(const cxiemu_rec_t *rec)
+{
+    return (rec->cells == 1) ? cxiemu_rec_small_room(rec->type, rec->flags) :
+                               (rec->cells - 1u) * CXIEMU_CELL_SIZE;
+}
+
+/** Where payload in the first cell begins. */
+static inline void *cxiemu_rec_small(cxiemu_rec_t *rec)
+{
+    return (cxiemu_rec_small_room(rec->type, rec->flags) ==
+            sizeof(rec->small)) ? (void*)rec->small : (void*)&rec->payload;
+}
 
 /** What an acknowledgement says. */
 typedef enum {

@@ -397,8 +397,7 @@ static int cxiemu_target_brings(const cxiemu_rec_t *rec)
 static int cxiemu_target_check(cxiemu_arrival_t *arrival,
                                cxiemu_rec_t *shared)
 {
-    const cxiemu_rec_t *rec = &arrival->rec;
-    size_t room;
+    cxiemu_rec_t *rec = &arrival->rec;
 
     arrival->payload = NULL;
     if (rec->flags & CXIEMU_REC_SLOT) {
@@ -416,11 +415,9 @@ static int cxiemu_target_check(cxiemu_arrival_t *arrival,
         return 1;
     }
 
-    room             = (rec->cells == 1) ? sizeof(rec->payload) :
-                                           (rec->cells - 1u) * CXIEMU_CELL_SIZE;
-    arrival->payload = (rec->cells == 1) ? (void*)&rec->payload :
+    arrival->payload = (rec->cells == 1) ? cxiemu_rec_small(rec) :
                                            (void*)(shared + 1);
-    return rec->length <= room;
+    return rec->length <= cxiemu_rec_room(rec);
 }
 
 void cxiemu_target_record(cxiemu_link_t *link, cxiemu_rec_t *rec)

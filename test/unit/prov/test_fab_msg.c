@@ -10,8 +10,8 @@
 
 
 static const size_t msg_sizes[] = {
-    0, 1, 7, 8, 9, 63, 64, 191, 192, 193, 2047, 2048, 2049, 4096, 16384, 16385,
-    32767, 32768, 32769, 100000, 262143, 262144, 262145, 600000,
+    0, 1, 7, 8, 9, 24, 25, 63, 64, 191, 192, 193, 2047, 2048, 2049, 4096,
+    16384, 16385, 32767, 32768, 32769, 100000, 262143, 262144, 262145, 600000,
     FAB_LARGEST
 };
 
@@ -481,25 +481,36 @@ static void flags(fab_side_t *me)
     msg_flags(me, FI_FENCE | FI_TRANSMIT_COMPLETE);
 }
 
+/* It comes beside payload of any length */
 static void remote_data(fab_side_t *me)
 {
-    uint64_t out = fab_tint(me->index, 1), in = 0;
+    static const size_t lengths[] = {1, 8, 9, 24, 25, 100};
     struct fi_cq_tagged_entry entry;
+    uint8_t out[100], in[100];
+    uint64_t i, data;
 
-    FAB_MUST(me, fi_recv(me->ep, &in, 8, NULL, FI_ADDR_UNSPEC, NULL));
-    fab_barrier(me);
-    FAB_MUST(me, fi_senddata(me->ep, &out, 8, NULL, 0x1234567890 + me->index,
-                             me->peer, NULL));
-    entry = fab_entry(me, &me->rx);
-    FAB_CHECK(entry.flags & FI_REMOTE_CQ_DATA);
-    FAB_EQUAL(entry.data, 0x1234567890 + !me->index);
-    FAB_MUST(me, fi_trecv(me->ep, &in, 8, NULL, FI_ADDR_UNSPEC, 3, 0, NULL));
-    fab_barrier(me);
-    FAB_MUST(me, fi_tsenddata(me->ep, &out, 8, NULL, 77, me->peer, 3, NULL));
-    entry = fab_entry(me, &me->rx);
-    FAB_CHECK(entry.flags & FI_REMOTE_CQ_DATA);
-    FAB_EQUAL(entry.data, 77);
-    fab_entries(me, &me->tx, 2);
+    for (i = 0; i < ST_CUNIT_COUNT(lengths); ++i) {
+        data = 0x1234567890 + i;
+        fab_fill(out, lengths[i], fab_tint(me->index, i));
+        FAB_MUST(me, fi_recv(me->ep, in, 100, NULL, FI_ADDR_UNSPEC, NULL));
+        fab_barrier(me);
+        FAB_MUST(me, fi_senddata(me->ep, out, lengths[i], NULL,
+                                 data + me->index, me->peer, NULL));
+        entry = fab_entry(me, &me->rx);
+        FAB_CHECK(entry.flags & FI_REMOTE_CQ_DATA);
+        FAB_EQUAL(entry.data, data + !me->index);
+        FAB_EQUAL(fab_differs(in, lengths[i], fab_tint(!me->index, i)),
+                  lengths[i]);
+        FAB_MUST(me, fi_trecv(me->ep, in, 100, NULL, FI_ADDR_UNSPEC, 3, 0,
+                              NULL));
+        fab_barrier(me);
+        FAB_MUST(me, fi_tsenddata(me->ep, out, lengths[i], NULL, 77, me->peer,
+                                  3, NULL));
+        entry = fab_entry(me, &me->rx);
+        FAB_CHECK(entry.flags & FI_REMOTE_CQ_DATA);
+        FAB_EQUAL(entry.data, 77);
+        fab_entries(me, &me->tx, 2);
+    }
 }
 
 static void remote_data_unexpected(fab_side_t *me)

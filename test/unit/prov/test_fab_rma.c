@@ -9,8 +9,8 @@
 
 
 static const size_t rma_sizes[] = {
-    1, 7, 8, 9, 64, 192, 2047, 2048, 2049, 4096, 5000, 32767, 32768, 32769,
-    100001, 262143, 262144, 262145, 600000, FAB_LARGEST
+    1, 7, 8, 9, 24, 25, 64, 192, 2047, 2048, 2049, 4096, 5000, 32767, 32768,
+    32769, 100001, 262143, 262144, 262145, 600000, FAB_LARGEST
 };
 
 static const fab_config_t large = {.window = RMA_WINDOW};
@@ -415,6 +415,32 @@ static void write_after_write(fab_side_t *me)
     fab_barrier(me);
 }
 
+/* What the target is told comes beside payload of any length */
+static void remote_data(fab_side_t *me)
+{
+    static const size_t lengths[] = {1, 8, 9, 24, 25, 100};
+    struct fi_cq_tagged_entry entry;
+    uint8_t out[100];
+    uint64_t i;
+
+    if (fab_subject() == FAB_STRICT) {
+        return; /* CXI has none: see test_fab_cxi */
+    }
+    for (i = 0; i < ST_CUNIT_COUNT(lengths); ++i) {
+        fab_fill(out, lengths[i], fab_tint(me->index, i));
+        FAB_MUST(me, fi_writedata(me->ep, out, lengths[i], NULL, 77 + i,
+                                  me->peer, me->theirs.base, me->theirs.key,
+                                  NULL));
+        entry = fab_entry(me, &me->rx);
+        FAB_CHECK(entry.flags & FI_REMOTE_CQ_DATA);
+        FAB_EQUAL(entry.data, 77 + i);
+        FAB_EQUAL(fab_differs(me->window, lengths[i], fab_tint(!me->index, i)),
+                  lengths[i]);
+        fab_entry(me, &me->tx);
+        fab_barrier(me);
+    }
+}
+
 static const fab_case_t cases[] = {
     {"write_sizes", write_sizes, &large},
     {"read_sizes", read_sizes, &large},
@@ -430,7 +456,8 @@ static const fab_case_t cases[] = {
     {"remote_counters", remote_counters},
     {"keys", keys},
     {"provider_keys", provider_keys, &prov_keys},
-    {"write_after_write", write_after_write, &ordered}
+    {"write_after_write", write_after_write, &ordered},
+    {"remote_data", remote_data}
 };
 
 int main(int argc, char **argv)
