@@ -105,11 +105,13 @@ static void ucp_st_trig_coalesce_add(ucp_st_trig_dev_t *dev,
     }
 }
 
-/* The inbox has room for the use that was started last */
+/* The inbox has room for the use that was started last. A receive's stream may
+ * count on meanwhile. */
 static int ucp_st_trig_coalesce_has_room(const ucp_st_trig_part_t *part)
 {
-    return (part->run <= part->room) || ucp_st_trig_coalesce_is_cts(part) ||
-           (part->op->trig.plan.proto == UCP_ST_TRIG_READY);
+    return ucp_st_trig_coalesce_is_cts(part) ||
+           (part->op->trig.plan.proto == UCP_ST_TRIG_READY) ||
+           (part->run <= part->room);
 }
 
 /* What failed meanwhile is not sent any more; it may be gone afterwards */
@@ -236,8 +238,10 @@ static void ucp_st_trig_coalesce_cts_sent(ucp_st_trig_part_t *part)
 {
     ++part->op->worker->stats.cts_fired;
     ucp_st_trig_coalesce_cts_next(part);
-    ucp_st_trace_nic(part->op, UCP_ST_TRACE_POST, "clear-to-send", part->run);
-    ucp_st_trace_nic(part->op, UCP_ST_TRACE_REAP, "clear-to-send", part->run);
+    ucp_st_trace_nic(part->op, UCP_ST_TRACE_POST, "clear-to-send",
+                     part->cleared);
+    ucp_st_trace_nic(part->op, UCP_ST_TRACE_REAP, "clear-to-send",
+                     part->cleared);
     ucp_st_op_reap(part->op);
 }
 
