@@ -345,6 +345,21 @@ static void scene_handle(scene_t *scene, int i, ucp_st_notice_msg_t *msg)
     ucp_st_worker_unlock(worker);
 }
 
+/* Until what a side has to tell has left it, while there is somebody to hear
+ * it */
+static void scene_until_told(scene_t *scene, int i)
+{
+    ucp_st_worker_h worker = scene->pair.side[i].worker;
+    unsigned num_notices;
+
+    do {
+        (void)sched_yield();
+        ucp_st_worker_lock(worker);
+        num_notices = worker->host.num_notices;
+        ucp_st_worker_unlock(worker);
+    } while (num_notices > 0);
+}
+
 /* Notices of somebody's former life, of other pairs, and of no type at all do
  * nothing */
 static void test_strangers(void)
@@ -395,6 +410,7 @@ static void test_strangers(void)
     scene_handle(&scene, ST_B, &good);
     CU_ASSERT_EQUAL(ucp_st_enqueue_start(side[ST_B].queue, scene.op[ST_B]),
                     UCS_ERR_IO_ERROR);
+    scene_until_told(&scene, ST_B);
     scene_cleanup(&scene);
 }
 
