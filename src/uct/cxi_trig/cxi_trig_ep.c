@@ -15,7 +15,8 @@
 
 #include <ucs/debug/log.h>
 #include <ucs/sys/math.h>
-#include <ucs/time/time.h>
+
+#include <time.h>
 
 /* How long the end of an endpoint waits for its operations, in seconds */
 #define UCT_CXI_TRIG_EP_DRAIN 1.0
@@ -57,22 +58,31 @@ static UCS_CLASS_INIT_FUNC(uct_cxi_trig_ep_t, const uct_ep_params_t *params)
     return UCS_OK;
 }
 
+/* Seconds */
+static double uct_cxi_trig_ep_now(void)
+{
+    struct timespec ts = {0};
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
+    return ts.tv_sec + (ts.tv_nsec * 1e-9);
+}
+
 /* The user takes what he has started as over, and frees his memory, when the
  * endpoint is gone. A provider cannot be told to leave that alone: wait until
  * it does. With a peer that is well that is soon, whatever the peer does. */
 static void uct_cxi_trig_ep_drain(uct_cxi_trig_ep_t *ep)
 {
     uct_cxi_trig_peer_t *peer = ep->peer;
-    ucs_time_t end;
+    double end;
 
     if (!uct_cxi_trig_tx_owes(peer)) {
         return;
     }
 
-    end = ucs_get_time() + ucs_time_from_sec(UCT_CXI_TRIG_EP_DRAIN);
+    end = uct_cxi_trig_ep_now() + UCT_CXI_TRIG_EP_DRAIN;
     while ((ep->status == UCS_OK) && !peer->invalid &&
            uct_cxi_trig_tx_owes(peer)) {
-        if (ucs_get_time() > end) {
+        if (uct_cxi_trig_ep_now() > end) {
             ucs_warn("endpoint %p is destroyed with operations that do not end",
                      ep);
             return;
