@@ -141,7 +141,7 @@ void gstream_util_until_asleep(pid_t tid)
     }
 }
 
-static uint64_t gstream_util_clock(clockid_t clock)
+uint64_t gstream_util_clock(clockid_t clock)
 {
     struct timespec ts = {0};
 

@@ -54,6 +54,9 @@ void gstream_util_open_on(gstream_util_t *util, ucs_gstream_group_h group);
 /** Returns when a thread of this process sleeps in the kernel. */
 void gstream_util_until_asleep(pid_t tid);
 
+/** Reads a clock, ns. */
+uint64_t gstream_util_clock(clockid_t clock);
+
 /** Reads a stream's counters. */
 void gstream_util_usage(const gstream_util_t *util,
                         gstream_util_usage_t *usage);

@@ -29,14 +29,6 @@ static struct {
 int __real_sched_yield(void);
 int __wrap_sched_yield(void);
 
-static uint64_t now(void)
-{
-    struct timespec ts = {0};
-
-    CU_ASSERT_EQUAL(clock_gettime(CLOCK_MONOTONIC, &ts), 0);
-    return (ts.tv_sec * 1000000000ull) + ts.tv_nsec;
-}
-
 /* The first one lasts until the stream is at its last wait */
 static void yield_main(void)
 {
@@ -51,9 +43,9 @@ static void yield_main(void)
  * last time only when it was seen what the main thread does */
 static void yield_stream(void)
 {
-    uint64_t start = now();
+    uint64_t start = gstream_util_clock(CLOCK_MONOTONIC);
 
-    while ((now() - start) < LONG_NSEC) {
+    while ((gstream_util_clock(CLOCK_MONOTONIC) - start) < LONG_NSEC) {
         /* it takes that long */
     }
     while (atomic_load(&test.num_yields) == 0) {

@@ -32,12 +32,6 @@ typedef struct {
     ucp_st_op_h recv[SENDS];
 } group_t;
 
-/* Words follow counters where the card is emulated, and streams drive it */
-static int is_joining(void)
-{
-    return (st_lane() == UCP_ST_LANE_TRIG) && !st_has_word_entries();
-}
-
 static void group_match(group_t *group, int is_ready)
 {
     int i;
@@ -148,7 +142,7 @@ static void test_rounds(void)
     for (k = 0; k < uses; ++k) {
         group_use(group, 0, SENDS, k);
     }
-    CU_ASSERT_EQUAL(coalesced(&group->pair), is_joining() ? expect : 0);
+    CU_ASSERT_EQUAL(coalesced(&group->pair), flow_is_joining() ? expect : 0);
     flow_query(&group->pair.side[ST_A], SENDS * uses, &attr);
     CU_ASSERT_EQUAL(attr.stats.eager, SENDS * uses);
     CU_ASSERT_EQUAL(attr.stats.writes_fired + attr.stats.coalesced,
@@ -183,7 +177,7 @@ static void test_ready(void)
         group_check(group, 0, SENDS, k);
     }
     CU_ASSERT_EQUAL(coalesced(&group->pair),
-                    is_joining() ? (SENDS - 1) * uses : 0);
+                    flow_is_joining() ? (SENDS - 1) * uses : 0);
     CU_ASSERT_EQUAL(ucp_st_worker_query(group->pair.side[ST_B].worker, &attr),
                     UCS_OK);
     CU_ASSERT_EQUAL(attr.stats.eager, 0);
@@ -207,12 +201,12 @@ static void test_apart(void)
     CU_ASSERT_EQUAL(coalesced(&group->pair), 0);
     group_use(group, 0, 5, 10);
     before = coalesced(&group->pair);
-    CU_ASSERT_EQUAL(before, is_joining() ? 5 : 0);
+    CU_ASSERT_EQUAL(before, flow_is_joining() ? 5 : 0);
     for (k = 0; k < 4 * DEPTH; ++k) {
         i = (7 * k) % SENDS;
         group_use(group, i, i + 1 + (k % (SENDS - i)), 20 + k);
     }
-    CU_ASSERT(!is_joining() || (coalesced(&group->pair) > before));
+    CU_ASSERT(!flow_is_joining() || (coalesced(&group->pair) > before));
     group_cleanup(group);
 }
 
@@ -293,7 +287,7 @@ static void test_self(void)
         group_check(group, 0, 4, k);
     }
     CU_ASSERT_EQUAL(coalesced(&group->pair),
-                    is_joining() ? 4 * ROUNDS * DEPTH : 0);
+                    flow_is_joining() ? 4 * ROUNDS * DEPTH : 0);
     for (i = 0; i < 8; ++i) {
         st_free(ops[i]);
     }
@@ -378,7 +372,7 @@ static void test_no_room(void)
     unsetenv("UCX_CXI_TRIG_DEFERRED_ENTRIES");
     if (group != NULL) {
         run_ahead(group, 100);
-        CU_ASSERT_EQUAL(coalesced(&group->pair) > 0, is_joining());
+        CU_ASSERT_EQUAL(coalesced(&group->pair) > 0, flow_is_joining());
         group_cleanup(group);
     }
 }
@@ -549,7 +543,7 @@ static void test_no_room_ever(void)
     start_and_wait(side, group->send, 4);
     st_free(group->recv[1]);
     until_error(&group->pair);
-    if (is_joining()) { /* else a write may be under way */
+    if (flow_is_joining()) { /* else a write may be under way */
         st_free(group->send[0]);
     }
     st_free(group->recv[0]);
@@ -559,7 +553,7 @@ static void test_no_room_ever(void)
         ucp_st_worker_progress(group->pair.side[ST_B].worker);
     }
     for (i = 0; i < SENDS; ++i) {
-        if ((i > 0) || !is_joining()) {
+        if ((i > 0) || !flow_is_joining()) {
             st_free(group->send[i]);
         }
         if (i > 3) {
@@ -590,7 +584,7 @@ static void test_limit(void)
         }
         group_use(group, 0, SENDS, i);
         CU_ASSERT_EQUAL(coalesced(&group->pair),
-                        is_joining() ? limits[i].joined : 0);
+                        flow_is_joining() ? limits[i].joined : 0);
         group_cleanup(group);
     }
 }

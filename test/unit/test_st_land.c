@@ -15,12 +15,6 @@
 #define LEN  1000
 #define USES 100 /* an inbox has room for 32 */
 
-/* Words follow counters where the card is emulated, and streams drive it */
-static int is_joining(void)
-{
-    return !st_has_word_entries();
-}
-
 /* A send and a receive that are joined although they start alone */
 static int land_init(flow_t *flow)
 {
@@ -33,13 +27,13 @@ static int land_init(flow_t *flow)
 
 static void start(st_side_t *side, ucp_st_op_h op)
 {
-    CU_ASSERT_EQUAL(ucp_st_enqueue_start(side->queue, op), UCS_OK);
+    st_start(side, op);
     st_sync(side);
 }
 
 static void wait_for(st_side_t *side, ucp_st_op_h op)
 {
-    CU_ASSERT_EQUAL(ucp_st_enqueue_wait(side->queue, op), UCS_OK);
+    st_wait(side, op);
     st_sync(side);
 }
 
@@ -85,7 +79,7 @@ static void test_started(void)
         start(b, flow.recv);
         send_one(&flow, k);
         until_landed(&flow, k);
-        CU_ASSERT_EQUAL(st_check(flow.rbuf, LEN, k), is_joining());
+        CU_ASSERT_EQUAL(st_check(flow.rbuf, LEN, k), flow_is_joining());
         wait_for(b, flow.recv);
         land_check(&flow, k);
     }

@@ -179,12 +179,12 @@ static cxiemu_rec_t *cxiemu_emit_reserve(cxiemu_txop_t *txop,
 {
     const cxiemu_op_t *op = &txop->op;
     uint16_t flags        = cxiemu_emit_flags(txop);
-    size_t behind         = (inline_length <=
-                             cxiemu_rec_small_room(type, flags)) ?
-                                    0 :
-                                    inline_length;
-    cxiemu_rec_t *rec     = cxiemu_link_reserve(txop->link, behind);
+    cxiemu_rec_t *rec;
 
+    if (inline_length <= cxiemu_rec_small_room(type, flags)) {
+        inline_length = 0; /* behind the first cell */
+    }
+    rec = cxiemu_link_reserve(txop->link, inline_length);
     if (rec == NULL) {
         return NULL;
     }

@@ -171,11 +171,18 @@ typedef struct cxiemu_rec {
 
 static_assert(sizeof(cxiemu_rec_t) == CXIEMU_CELL_SIZE, "format of records");
 
-/** Room for payload in the first cell of a record that brings it. */
+/** Whether a record that brings its payload has `small` for it, or `payload`
+ *  alone. */
+static inline int cxiemu_rec_has_small(unsigned type, unsigned flags)
+{
+    return ((type == CXIEMU_REC_SEND) || (type == CXIEMU_REC_WRITE)) &&
+           !(flags & CXIEMU_REC_CQ_DATA);
+}
+
+/** Room for payload in its first cell. */
 static inline size_t cxiemu_rec_small_room(unsigned type, unsigned flags)
 {
-    return (((type == CXIEMU_REC_SEND) || (type == CXIEMU_REC_WRITE)) &&
-            !(flags & CXIEMU_REC_CQ_DATA)) ?
+    return cxiemu_rec_has_small(type, flags) ?
                    sizeof(((cxiemu_rec_t*)NULL)->small) :
                    sizeof(((cxiemu_rec_t*)NULL)->payload);
 }
@@ -190,8 +197,8 @@ static inline size_t cxiemu_rec_room(const cxiemu_rec_t *rec)
 /** Where payload in the first cell begins. */
 static inline void *cxiemu_rec_small(cxiemu_rec_t *rec)
 {
-    return (cxiemu_rec_small_room(rec->type, rec->flags) ==
-            sizeof(rec->small)) ? (void*)rec->small : (void*)&rec->payload;
+    return cxiemu_rec_has_small(rec->type, rec->flags) ? (void*)rec->small :
+                                                         (void*)&rec->payload;
 }
 
 /** What an acknowledgement says. */
