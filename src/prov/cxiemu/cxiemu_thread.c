@@ -98,6 +98,7 @@ static uint64_t cxiemu_thread_look(cxiemu_thread_t *thread)
     }
     if (!thread->polling) {
         cxiemu_watch_end(nic); /* It sleeps where no bit is set */
+        nic->sleepy = 0;       /* Who polls again wakes it again */
     }
     nic->nudged = 1; /* It need not kick itself */
     if ((is_kicked || !thread->polling) && (cxiemu_nic_progress(nic) > 0)) {

@@ -17,6 +17,12 @@
 /* Polls until the clock is read at least once */
 #define POLLS 64
 
+/* More than pollers make until they wake the thread */
+#define POLLS_TO_WAKE 256
+
+/* How often the thread falls asleep while nobody polls */
+#define ROUNDS 50
+
 
 static cxiemu_nic_t *nic_create(void)
 {
@@ -35,6 +41,11 @@ static uint64_t nic_until(const cxiemu_nic_t *nic)
 static uint32_t nic_kicks(const cxiemu_nic_t *nic)
 {
     return __atomic_load_n(&nic->shm->kick, __ATOMIC_RELAXED);
+}
+
+static uint32_t nic_thread(const cxiemu_nic_t *nic)
+{
+    return __atomic_load_n(&nic->shm->thread, __ATOMIC_SEQ_CST);
 }
 
 static void nic_rest(cxiemu_nic_t *nic)
@@ -86,11 +97,33 @@ static void test_promise(void)
 /* The thread is awake: the application polls, and has told it so */
 static void nic_until_awake(cxiemu_nic_t *nic)
 {
-    while (__atomic_load_n(&nic->shm->thread, __ATOMIC_SEQ_CST) !=
-           CXIEMU_THREAD_AWAKE) {
+    while (nic_thread(nic) != CXIEMU_THREAD_AWAKE) {
         (void)cxiemu_nic_poll_shared(nic);
         sched_yield();
     }
+}
+
+/* Pollers wake the thread as often as it falls asleep: also if it was awake and
+ * fell asleep again between two of their polls */
+static void test_again(void)
+{
+    cxiemu_nic_t *nic = nic_create();
+    uint32_t kicks;
+    int i, j;
+
+    for (i = 0; i < ROUNDS; ++i) {
+        nic_until_awake(nic);
+        while (nic_thread(nic) == CXIEMU_THREAD_AWAKE) {
+            sched_yield();
+        }
+        kicks = nic_kicks(nic);
+        for (j = 0; j < POLLS_TO_WAKE; ++j) {
+            (void)cxiemu_nic_poll_shared(nic);
+        }
+        CU_ASSERT_FATAL((nic_kicks(nic) != kicks) ||
+                        (nic_thread(nic) == CXIEMU_THREAD_AWAKE));
+    }
+    cxiemu_nic_destroy(nic);
 }
 
 /* A thread that waits for its turn is not helped by one more that does */
@@ -107,8 +140,7 @@ static void test_shared(void)
         kicks = nic_kicks(nic) - kicks;
         /* Once more if this thread was kept from running in between */
     } while ((cxiemu_nic_now() > nic_until(nic)) ||
-             (__atomic_load_n(&nic->shm->thread, __ATOMIC_SEQ_CST) !=
-              CXIEMU_THREAD_AWAKE));
+             (nic_thread(nic) != CXIEMU_THREAD_AWAKE));
     CU_ASSERT(kicks == 0);
     cxiemu_nic_destroy(nic);
 }
@@ -129,6 +161,7 @@ static void test_rests(void)
 
 static const st_cunit_case_t cases[] = {
     {"promise", test_promise},
+    {"again", test_again},
     {"shared", test_shared},
     {"rests", test_rests}
 };
