@@ -113,8 +113,9 @@ def caption(content, names):
         words = [f"{key}={value}" for key, value
                  in content["settings"][name].items()]
         lines.append(f"{name}: {' '.join(words)}")
-    lines.append("Medians of the runs, with their range. Best MPI: that of "
-                 "direct, cma and ob1, in each run for each size.")
+    lines.append("Medians of the rounds, with their range. A ratio is the "
+                 "largest of those to MPI in its three settings, of one run "
+                 "but for ob1.")
     return "\n".join(lines)
 
 
@@ -122,10 +123,11 @@ def panels(matplotlib, content, title, count):
     """A figure with so many axes beside each other, caption below."""
     figure, axes = matplotlib.pyplot.subplots(
         1, count, figsize=(WIDTH, HEIGHT), sharey=True, squeeze=False)
-    text = caption(content, ("direct", "cma", "ob1", "trig"))
+    text = caption(content, sorted({
+        run["setting"] for run in content["runs"] if run["mpi"]}))
     figure.suptitle(title, fontsize=11, x=EDGE, ha="left")
     figure.text(EDGE, 0.02, text, fontsize=7, va="bottom", linespacing=1.4)
-    figure.subplots_adjust(left=0.07, right=0.99, wspace=0.06, bottom=0.31)
+    figure.subplots_adjust(left=0.07, right=0.99, wspace=0.06, bottom=0.36)
     return figure, axes[0]
 
 

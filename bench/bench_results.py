@@ -4,8 +4,12 @@ targets and tables."""
 import collections
 import statistics
 
-# Settings of OpenMPI of which the best one is the baseline
-BASELINES = ("direct", "cma", "ob1")
+LANES = ("direct", "trig")
+# Ways of OpenMPI of which the best one is the baseline: those that each lane is
+# measured beside, and one that runs alone, as queues need pml/ucx
+BESIDE = ("posix", "cma")
+ALONE = "ob1"
+BASELINES = (*BESIDE, ALONE)
 BEST = "mpi best"
 FLOOR = "floor"
 # Columns of tables
@@ -185,70 +189,83 @@ def set_spread(figure, member, values):
 
 def series_name(run, row):
     """In the words of the plots."""
-    if row["variant"] == "raw":
-        return FLOOR
-    if row["variant"] == "mpi":
-        return f"mpi, {run['setting']}"
-    return f"{run['setting']} {row['variant']}"
+    return {"raw": FLOOR, "mpi": f"mpi, {run['mpi']}"}.get(
+        row["variant"], f"{run['lane']} {row['variant']}")
 
 
 class Point:
     """One size of one benchmark with so many ranks and such memory."""
 
     def __init__(self):
-        # By series, and by round, the median and its ratio to mpi in its run
-        self.times = collections.defaultdict(dict)
-        self.in_run = collections.defaultdict(dict)
+        # By series, by round, by what MPI ran beside it, rows of reports
+        self.rows = collections.defaultdict(
+            lambda: collections.defaultdict(
+                lambda: collections.defaultdict(list)))
         self.num_bytes = None # That all ranks move in that time
 
     def add(self, run, row):
         """Takes a row of a report."""
         name = series_name(run, row)
-        self.times[name][run["round"]] = row["median_us"]
-        if row["ratio"] is not None:
-            self.in_run[name][run["round"]] = row["ratio"]
+        self.rows[name][run["round"]][run["mpi"]].append(row)
         if "mb_per_s" in row:
             self.num_bytes = row["mb_per_s"] * row["median_us"]
 
-    def find_best(self):
-        """The best baseline of each round that has all of them becomes a
-        series. Returns, by round, whose it was."""
-        times = {setting: self.times.get(f"mpi, {setting}", {})
-                 for setting in BASELINES}
-        best_of = {number: min(BASELINES, key=lambda setting:
-                               times[setting][number])
-                   for number in set.intersection(*map(set, times.values()))}
-        for number, setting in best_of.items():
-            self.times[BEST][number] = times[setting][number]
-        return best_of
+    def times(self, name):
+        """Of a series the median of each round."""
+        return {number: statistics.median(
+                    row["median_us"] for rows in beside.values()
+                    for row in rows)
+                for number, beside in self.rows.get(name, {}).items()}
+
+    def ratios(self, name):
+        """Of a series, for each round that has all baselines, the largest ratio
+        to MPI, and to which one: of one run, but for that which runs alone."""
+        alone = self.times(f"mpi, {ALONE}")
+        for number, time in self.times(name).items():
+            beside = self.rows[name][number]
+            if number in alone and set(beside) == set(BESIDE):
+                yield max([(row["ratio"], mpi) for mpi, rows in beside.items()
+                           for row in rows] + [(time / alone[number], ALONE)])
+
+    def best(self, head):
+        """The best baseline of each round that has all of them, if any."""
+        times = [{number: (time, mpi) for number, time
+                  in self.times(f"mpi, {mpi}").items()} for mpi in BASELINES]
+        best = [min(one[number] for one in times)
+                for number in set.intersection(*map(set, times))]
+        if best:
+            yield self.figure({**head, "series": BEST}, [
+                time for time, _ in best], [(1.0, mpi) for _, mpi in best])
+
+    def figure(self, head, times, ratios):
+        """A series: times of rounds, and ratios with what they are to."""
+        figure = {**head, "rounds": len(times)}
+        set_spread(figure, "time_us", times)
+        set_spread(figure, "ratio", (ratio for ratio, _ in ratios))
+        if ratios:
+            figure["best_of"] = [mpi for _, mpi in ratios]
+        if self.num_bytes is not None:
+            set_spread(figure, "mb_per_s",
+                       (self.num_bytes / time for time in times))
+        return figure
 
     def figures(self, head):
         """What it says of each series."""
-        best_of = self.find_best()
-        best = self.times.get(BEST, {})
-        for name, times in sorted(self.times.items()):
-            figure = {**head, "series": name, "rounds": len(times)}
-            set_spread(figure, "time_us", times.values())
-            set_spread(figure, "ratio", (
-                time / best[number] for number, time in times.items()
-                if number in best))
-            set_spread(figure, "ratio_in_run",
-                       self.in_run.get(name, {}).values())
-            if self.num_bytes is not None:
-                set_spread(figure, "mb_per_s", (
-                    self.num_bytes / time for time in times.values()))
-            if name == BEST:
-                figure["best_of"] = [best_of[number] for number
-                                     in sorted(best_of)]
-            yield figure
+        yield from self.best(head)
+        for name in sorted(self.rows):
+            ratios = [] if name.startswith("mpi") else list(self.ratios(name))
+            yield self.figure({**head, "series": name},
+                              list(self.times(name).values()), ratios)
 
     def standard_to_ready(self, head):
-        """Ratios of the two kinds of sends, of one run each."""
-        for lane in ("direct", "trig"):
-            standard, ready = (self.times.get(name, {}) for name
+        """Ratios of the two kinds of sends, each of one run."""
+        for lane in LANES:
+            standard, ready = (self.rows.get(name, {}) for name
                                in lane_series(lane, BOTH))
-            ratios = [time / ready[number] for number, time
-                      in standard.items() if number in ready]
+            ratios = [statistics.median(
+                one["median_us"] / other["median_us"] for mpi in rows
+                for one, other in zip(rows[mpi], ready[number][mpi]))
+                      for number, rows in standard.items() if number in ready]
             if ratios:
                 figure = {**head, "series": f"{lane} st/st-ready",
                           "rounds": len(ratios)}
@@ -354,11 +371,11 @@ def median_text(figure):
 
 
 def time_text(figure):
-    """A median, with the baseline that was best most often."""
+    """A median, of the baseline with what was best most often."""
     if figure is None:
         return "-"
     text = f"{figure['time_us']['median']:.2f}"
-    if "best_of" in figure:
+    if figure["series"] == BEST:
         text += f" {statistics.mode(figure['best_of'])}"
     return text
 
