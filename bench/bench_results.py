@@ -10,6 +10,8 @@ LANES = ("direct", "trig")
 BESIDE = ("posix", "cma")
 ALONE = "ob1"
 BASELINES = (*BESIDE, ALONE)
+# Runs whose floors differ by more had cores in different places
+SAME_PLACE = 1.25
 BEST = "mpi best"
 FLOOR = "floor"
 # Columns of tables
@@ -40,6 +42,11 @@ DIRECT_BOUNDS = (("to 8 KiB", 0, 8 * K, 0.20, 0.20),
                  ("256 KiB", 256 * K, 256 * K, 0.80, 0.55),
                  ("512 KiB to 4 MiB", 512 * K, 4 * M, 1.0, 0.80),
                  ("8 to 64 MiB", 8 * M, 64 * M, 1.05, 1.0))
+
+
+def middle(runs, variant):
+    """The median of a variant's times in some runs."""
+    return statistics.median(run[variant]["median_us"] for run in runs)
 
 
 class Target:
@@ -187,57 +194,51 @@ def set_spread(figure, member, values):
                           "max": round(max(values), 4)}
 
 
-def series_name(run, row):
-    """In the words of the plots."""
-    return {"raw": FLOOR, "mpi": f"mpi, {run['mpi']}"}.get(
-        row["variant"], f"{run['lane']} {row['variant']}")
+def is_comparable(run, alone):
+    """Two runs had cores in the same place, as far as their floors tell."""
+    floors = [rows["raw"]["median_us"] for rows in (run, alone)
+              if "raw" in rows]
+    return len(floors) < 2 or max(floors) <= SAME_PLACE * min(floors)
 
 
 class Point:
     """One size of one benchmark with so many ranks and such memory."""
 
     def __init__(self):
-        # By series, by round, by what MPI ran beside it, rows of reports
-        self.rows = collections.defaultdict(
-            lambda: collections.defaultdict(
-                lambda: collections.defaultdict(list)))
+        self.runs = {} # By round, lane and way of MPI, rows by variant
         self.num_bytes = None # That all ranks move in that time
 
     def add(self, run, row):
         """Takes a row of a report."""
-        name = series_name(run, row)
-        self.rows[name][run["round"]][run["mpi"]].append(row)
+        self.runs.setdefault((run["round"], run["lane"], run["mpi"]), {})[
+            row["variant"]] = row
         if "mb_per_s" in row:
             self.num_bytes = row["mb_per_s"] * row["median_us"]
 
-    def times(self, name):
-        """Of a series the median of each round."""
-        return {number: statistics.median(
-                    row["median_us"] for rows in beside.values()
-                    for row in rows)
-                for number, beside in self.rows.get(name, {}).items()}
+    def rounds(self, variant, lanes, ways):
+        """For each round that has such runs these, by way of MPI."""
+        found = collections.defaultdict(lambda: collections.defaultdict(list))
+        for (number, lane, mpi), run in self.runs.items():
+            if lane in lanes and mpi in ways and variant in run:
+                found[number][mpi].append(run)
+        return sorted(found.items())
 
-    def ratios(self, name):
-        """Of a series, for each round that has all baselines, the largest ratio
-        to MPI, and to which one: of one run, but for that which runs alone."""
-        alone = self.times(f"mpi, {ALONE}")
-        for number, time in self.times(name).items():
-            beside = self.rows[name][number]
-            if number in alone and set(beside) == set(BESIDE):
-                yield max([(row["ratio"], mpi) for mpi, rows in beside.items()
-                           for row in rows] + [(time / alone[number], ALONE)])
+    def ratio(self, number, variant, beside):
+        """The largest ratio to MPI in a round that has all ways of it, and to
+        which: of one run, or to that which runs alone."""
+        alone = self.runs.get((number, None, ALONE))
+        if alone is None or set(beside) != set(BESIDE):
+            return None
+        ratios = []
+        for mpi, runs in beside.items():
+            for run in runs:
+                ratios.append((run[variant]["ratio"], mpi))
+                if is_comparable(run, alone):
+                    ratios.append((run[variant]["median_us"] /
+                                   alone["mpi"]["median_us"], ALONE))
+        return max(ratios)
 
-    def best(self, head):
-        """The best baseline of each round that has all of them, if any."""
-        times = [{number: (time, mpi) for number, time
-                  in self.times(f"mpi, {mpi}").items()} for mpi in BASELINES]
-        best = [min(one[number] for one in times)
-                for number in set.intersection(*map(set, times))]
-        if best:
-            yield self.figure({**head, "series": BEST}, [
-                time for time, _ in best], [(1.0, mpi) for _, mpi in best])
-
-    def figure(self, head, times, ratios):
+    def figure(self, head, times, ratios=()):
         """A series: times of rounds, and ratios with what they are to."""
         figure = {**head, "rounds": len(times)}
         set_spread(figure, "time_us", times)
@@ -249,23 +250,50 @@ class Point:
                        (self.num_bytes / time for time in times))
         return figure
 
+    def baselines(self, head):
+        """MPI's times in each way, and the best of each round with all."""
+        times = {mpi: {number: middle(runs[mpi], "mpi") for number, runs
+                       in self.rounds("mpi", (*LANES, None), (mpi,))}
+                 for mpi in BASELINES}
+        best = [min((times[mpi][number], mpi) for mpi in BASELINES)
+                for number in set.intersection(*map(set, times.values()))]
+        if best:
+            yield self.figure({**head, "series": BEST}, [
+                time for time, _ in best], [(1.0, mpi) for _, mpi in best])
+        for mpi, of_rounds in times.items():
+            if of_rounds:
+                yield self.figure({**head, "series": f"mpi, {mpi}"},
+                                  list(of_rounds.values()))
+
     def figures(self, head):
         """What it says of each series."""
-        yield from self.best(head)
-        for name in sorted(self.rows):
-            ratios = [] if name.startswith("mpi") else list(self.ratios(name))
-            yield self.figure({**head, "series": name},
-                              list(self.times(name).values()), ratios)
+        yield from self.baselines(head)
+        for name, variant, lanes in self.series():
+            rounds = self.rounds(variant, lanes, BESIDE)
+            ratios = [self.ratio(number, variant, beside)
+                      for number, beside in rounds]
+            yield self.figure({**head, "series": name}, [
+                middle([run for runs in beside.values() for run in runs],
+                       variant) for _, beside in rounds],
+                              [ratio for ratio in ratios if ratio])
+
+    def series(self):
+        """Names, variants and lanes of what there is beside MPI."""
+        there = {(lane, variant) for (_, lane, _), run in self.runs.items()
+                 for variant in run if lane is not None}
+        if any(variant == "raw" for _, variant in there):
+            yield FLOOR, "raw", LANES
+        for lane, variant in sorted(there):
+            if variant not in ("mpi", "raw"):
+                yield f"{lane} {variant}", variant, (lane,)
 
     def standard_to_ready(self, head):
         """Ratios of the two kinds of sends, each of one run."""
         for lane in LANES:
-            standard, ready = (self.rows.get(name, {}) for name
-                               in lane_series(lane, BOTH))
             ratios = [statistics.median(
-                one["median_us"] / other["median_us"] for mpi in rows
-                for one, other in zip(rows[mpi], ready[number][mpi]))
-                      for number, rows in standard.items() if number in ready]
+                run["st"]["median_us"] / run["st-ready"]["median_us"]
+                for runs in beside.values() for run in runs)
+                      for _, beside in self.rounds("st-ready", (lane,), BESIDE)]
             if ratios:
                 figure = {**head, "series": f"{lane} st/st-ready",
                           "rounds": len(ratios)}
@@ -449,12 +477,14 @@ def head_text(content):
 
 
 def load_text(content):
-    """The machine's load around the runs."""
+    """The machine's load around the runs, and what it was without in them."""
     words = []
     for name in ("before", "after"):
         loads = [run[f"load_{name}"] for run in content["runs"]]
         words.append(f"{min(loads):.1f}-{max(loads):.1f} {name}")
-    return f"load {', '.join(words)} each"
+    stolen = [run["stolen_percent"] for run in content["runs"]]
+    return (f"load {', '.join(words)} each, {min(stolen):.1f}-{max(stolen):.1f}"
+            " % of the processors' time stolen by the hypervisor")
 
 
 def tables(content):

@@ -32,14 +32,10 @@ void bench_init(int *argc, char ***argv)
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
 }
 
-void bench_check(int ret, const char *what)
+void bench_fail(int ret, const char *what)
 {
     char text[MPI_MAX_ERROR_STRING] = "?";
     int length;
-
-    if (ret == MPI_SUCCESS) {
-        return;
-    }
 
     MPI_Error_string(ret, text, &length);
     fprintf(stderr, "rank %d: %s failed: %s\n", bench_rank(), what, text);
