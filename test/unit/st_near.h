@@ -12,6 +12,12 @@
 #define NEAR_INLINE  56ul
 #define NEAR_PIECE   (16ul << 10)
 #define NEAR_MAP_MIN (32ul << 10)
+#define NEAR_MAP_MAX (1ul << 20)
+#define NEAR_LONG    (4ul << 20) /* UCX_ST_DIRECT_ATTACH_MIN */
+
+/* So many pieces and more are so many times longer */
+#define NEAR_MANY_PIECES 16
+#define NEAR_LONG_PIECE  4
 
 /** Least piece of a message that is not copied through slots. */
 #define NEAR_PIECE_MAPPED (32ul << 10)

@@ -34,11 +34,17 @@ static uint64_t div_up(uint64_t a, uint64_t b)
     return (a + b - 1) / b;
 }
 
+static int is_mapped(size_t length, size_t map_min)
+{
+    return (length > 0) && (length >= map_min) &&
+           ((length < NEAR_MAP_MAX) || (length >= NEAR_LONG));
+}
+
 static plan_t plan_of(size_t length, size_t piece, size_t map_min)
 {
     size_t mapped;
 
-    if ((length > 0) && (length >= map_min)) {
+    if (is_mapped(length, map_min)) {
         mapped = (div_up(length, 4095) + 63) & ~63ul;
         mapped = (mapped > NEAR_PIECE_MAPPED) ? mapped : NEAR_PIECE_MAPPED;
         return (plan_t){"mapped", div_up(length, mapped)};
@@ -46,8 +52,13 @@ static plan_t plan_of(size_t length, size_t piece, size_t map_min)
     if (length <= NEAR_INLINE) {
         return (plan_t){"inline", 2};
     }
-    return (length <= piece) ? (plan_t){"slot", 2} :
-                               (plan_t){"pipelined", 2 * div_up(length, piece)};
+    if (length <= piece) {
+        return (plan_t){"slot", 2};
+    }
+    if (length / piece >= NEAR_MANY_PIECES) {
+        piece *= NEAR_LONG_PIECE;
+    }
+    return (plan_t){"pipelined", 2 * div_up(length, piece)};
 }
 
 static uint64_t count_copies(const near_t *near)
@@ -77,7 +88,9 @@ static const size_t lengths[] = {
     0, 1, 8, 55, NEAR_INLINE, NEAR_INLINE + 1, 64, 1000, 4097, NEAR_PIECE - 1,
     NEAR_PIECE, NEAR_PIECE + 1, (2 * NEAR_PIECE) - 3, NEAR_MAP_MIN,
     NEAR_MAP_MIN + 1, (4 * NEAR_PIECE), (4 * NEAR_PIECE) + 1,
-    (8 * NEAR_PIECE) + 12345, (1ul << 20) + 5, (5ul << 20) - 77
+    (8 * NEAR_PIECE) + 12345, (16 * NEAR_PIECE) - 1, 16 * NEAR_PIECE,
+    NEAR_MAP_MAX - 1, NEAR_MAP_MAX, NEAR_MAP_MAX + 5, NEAR_LONG - 1, NEAR_LONG,
+    (5ul << 20) - 77
 };
 
 static void run_sizes(const char *const *env, size_t piece, size_t map_min)
@@ -140,13 +153,17 @@ static void test_many_pieces(void)
 }
 
 /* The receive's side says how long pieces are; who maps less says when that is
- * done */
+ * done, and from which length on slots are used again */
 static void test_settings_differ(void)
 {
     const char *const env_a[] = {"UCX_ST_DIRECT_PIECE", "1k",
-                                 "UCX_ST_DIRECT_MAP_MIN", "16k", NULL};
+                                 "UCX_ST_DIRECT_MAP_MIN", "16k",
+                                 "UCX_ST_DIRECT_MAP_MAX", "2m",
+                                 "UCX_ST_DIRECT_ATTACH_MIN", "4m", NULL};
     const char *const env_b[] = {"UCX_ST_DIRECT_PIECE", "64k",
-                                 "UCX_ST_DIRECT_MAP_MIN", "100k", NULL};
+                                 "UCX_ST_DIRECT_MAP_MIN", "100k",
+                                 "UCX_ST_DIRECT_MAP_MAX", "1m",
+                                 "UCX_ST_DIRECT_ATTACH_MIN", "0", NULL};
     st_side_t swap;
     near_t near;
     plan_t plan;
@@ -179,7 +196,7 @@ static void test_bad_settings(void)
         {"UCX_ST_DIRECT_SIZE", "0"}, {"UCX_ST_DIRECT_SIZE", "1000"},
         {"UCX_ST_DIRECT_SIZE", "65535"}, {"UCX_ST_DIRECT_SIZE", "1025g"},
         {"UCX_ST_DIRECT_SIZE", "inf"}, {"UCX_ST_DIRECT_PIECE", "many"},
-        {"UCX_ST_DIRECT_MAP_MIN", "many"}
+        {"UCX_ST_DIRECT_MAP_MIN", "many"}, {"UCX_ST_DIRECT_MAP_MAX", "many"}
     };
     ucp_st_worker_params_t params = {.field_mask = 0};
     int fds                       = near_count_fds();

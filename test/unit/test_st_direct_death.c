@@ -29,7 +29,7 @@
 #include <unistd.h>
 
 #define OPS    4 /* enough for UCP to connect before it sends their messages */
-#define PIECES 8
+#define PIECES 12 /* does not fit into its slots */
 #define LEN    (PIECES * NEAR_PIECE_MAPPED)
 
 /* As st_direct_move.c packs a claim: the first of so many pieces of the first

@@ -18,9 +18,10 @@
 #include <semaphore.h>
 #include <stdlib.h>
 
-#define LARGE  ((1ul << 20) + 3) /* does not fit into its slots */
+#define LARGE  (NEAR_MAP_MAX - 61) /* does not fit into its slots */
 #define SHORT  100
-#define PIECES ((LARGE + NEAR_PIECE - 1) / NEAR_PIECE)
+#define PIECE  (NEAR_LONG_PIECE * NEAR_PIECE)
+#define PIECES ((LARGE + PIECE - 1) / PIECE)
 #define SLOTS  4
 #define SLEEPS 20
 

@@ -85,7 +85,8 @@ static ucs_config_field_t ucp_st_config_table[] = {
     {"DIRECT_PIECE", "16k",
      "Longest piece of a message that lane direct copies through a slot:\n"
      "longer ones go through four of them, one side copying in while the\n"
-     "other copies out. 1k to 1m. The receive's side counts.",
+     "other copies out, and those of 16 pieces and more through slots that\n"
+     "are four times as long. 1k to 1m. The receive's side counts.",
      ucs_offsetof(ucp_st_config_t, direct_piece), UCS_CONFIG_TYPE_MEMUNITS},
 
     {"DIRECT_MAP_MIN", "32k",
@@ -94,7 +95,13 @@ static ucs_config_field_t ucp_st_config_table[] = {
      "or of the same process. The larger one of both sides' counts.",
      ucs_offsetof(ucp_st_config_t, direct_map_min), UCS_CONFIG_TYPE_MEMUNITS},
 
-    {"DIRECT_ATTACH_MIN", "512k",
+    {"DIRECT_MAP_MAX", "1m",
+     "Length from which on messages in such memory, too, go through slots,\n"
+     "which stay in a processor's cache, as long as they are shorter than\n"
+     "UCX_ST_DIRECT_ATTACH_MIN. The smaller one of both sides' counts.",
+     ucs_offsetof(ucp_st_config_t, direct_map_max), UCS_CONFIG_TYPE_MEMUNITS},
+
+    {"DIRECT_ATTACH_MIN", "4m",
      "Shortest message that lane direct copies straight to its place where\n"
      "no side has the other's buffer mapped, if the kernel lets one side at\n"
      "least read and write the other's memory (cross-memory attach); inf:\n"

@@ -28,6 +28,11 @@
 /* Slots of a message of several pieces */
 #define UCP_ST_DIRECT_PIPE_SLOTS 4
 
+/* From so many pieces on they are so many times longer: each takes cache lines
+ * to the other processor and back */
+#define UCP_ST_DIRECT_MANY_PIECES 16
+#define UCP_ST_DIRECT_LONG_PIECE  4
+
 /* Least piece of a mapped message: shorter ones cost more to claim than the
  * second processor saves */
 #define UCP_ST_DIRECT_PIECE_MAPPED (32ul << 10)
@@ -53,7 +58,8 @@ static void ucp_st_direct_plan_slots(ucp_st_direct_op_t *direct,
         direct->piece     = ucp_st_direct_align(length);
         direct->num_slots = UCP_ST_DIRECT_WHOLE_SLOTS;
     } else {
-        direct->piece     = piece_max;
+        direct->piece     = (length / piece_max < UCP_ST_DIRECT_MANY_PIECES) ?
+                            piece_max : UCP_ST_DIRECT_LONG_PIECE * piece_max;
         direct->num_slots = UCP_ST_DIRECT_PIPE_SLOTS;
     }
 }
@@ -94,6 +100,7 @@ static void ucp_st_direct_describe(const ucp_st_op_t *op,
     memset(blob, 0, sizeof(*blob));
     blob->address = (uintptr_t)op->buffer;
     blob->map_min    = op->worker->config.direct_map_min;
+    blob->map_max    = op->worker->config.direct_map_max;
     blob->attach_min = op->worker->config.direct_attach_min;
     blob->can_attach = op->peer->direct.can_attach;
     if (direct->map != NULL) {
@@ -141,13 +148,24 @@ static ucs_status_t ucp_st_direct_offer(ucp_st_op_t *op, void *buffer,
     return UCS_OK;
 }
 
-/* Both sides come to the same answer, as they do to the next one */
+/* Both sides come to the same answer, as they do to the next ones */
+static int ucp_st_direct_is_long(const ucp_st_op_t *op,
+                                 const ucp_st_direct_blob_t *blob)
+{
+    return op->msg_length >= ucs_max(op->worker->config.direct_attach_min,
+                                     blob->attach_min);
+}
+
 static int ucp_st_direct_is_mapped(const ucp_st_op_t *op,
                                    const ucp_st_direct_blob_t *blob)
 {
-    return (op->msg_length > 0) &&
-           (op->msg_length >= ucs_max(op->worker->config.direct_map_min,
-                                      blob->map_min)) &&
+    const ucp_st_config_t *config = &op->worker->config;
+    size_t length                 = op->msg_length;
+
+    return (length > 0) &&
+           (length >= ucs_max(config->direct_map_min, blob->map_min)) &&
+           ((length < ucs_min(config->direct_map_max, blob->map_max)) ||
+            ucp_st_direct_is_long(op, blob)) &&
            ((op->direct->map != NULL) || blob->is_mappable ||
             op->peer->process.is_near);
 }
@@ -155,9 +173,7 @@ static int ucp_st_direct_is_mapped(const ucp_st_op_t *op,
 static int ucp_st_direct_is_attached(const ucp_st_op_t *op,
                                      const ucp_st_direct_blob_t *blob)
 {
-    return (op->msg_length > 0) &&
-           (op->msg_length >= ucs_max(op->worker->config.direct_attach_min,
-                                      blob->attach_min)) &&
+    return (op->msg_length > 0) && ucp_st_direct_is_long(op, blob) &&
            (op->peer->direct.can_attach || blob->can_attach);
 }
 
