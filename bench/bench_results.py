@@ -215,36 +215,39 @@ class Point:
         if "mb_per_s" in row:
             self.num_bytes = row["mb_per_s"] * row["median_us"]
 
-    def rounds(self, variant, lanes, ways):
-        """For each round that has such runs these, by way of MPI."""
-        found = collections.defaultdict(lambda: collections.defaultdict(list))
+    def of(self, variant, lanes, ways):
+        """Runs that have it, by round."""
+        found = collections.defaultdict(list)
         for (number, lane, mpi), run in self.runs.items():
             if lane in lanes and mpi in ways and variant in run:
-                found[number][mpi].append(run)
-        return sorted(found.items())
+                found[number].append(run)
+        return found
 
-    def ratio(self, number, variant, beside):
-        """The largest ratio to MPI in a round that has all ways of it, and to
-        which: of one run, or to that which runs alone."""
-        alone = self.runs.get((number, None, ALONE))
-        if alone is None or set(beside) != set(BESIDE):
-            return None
-        ratios = []
-        for mpi, runs in beside.items():
-            for run in runs:
-                ratios.append((run[variant]["ratio"], mpi))
-                if is_comparable(run, alone):
-                    ratios.append((run[variant]["median_us"] /
-                                   alone["mpi"]["median_us"], ALONE))
-        return max(ratios)
+    def ratios(self, variant, lanes):
+        """To which way of MPI ratios are the largest, and these: each of one
+        run, or to that which runs alone. None where one is missing."""
+        found = collections.defaultdict(list)
+        missing = set(BASELINES)
+        for (number, lane, mpi), run in self.runs.items():
+            missing.discard(mpi)
+            if lane not in lanes or variant not in run:
+                continue
+            found[mpi].append(run[variant]["ratio"])
+            alone = self.runs.get((number, None, ALONE))
+            if alone is not None and is_comparable(run, alone):
+                found[ALONE].append(run[variant]["median_us"] /
+                                    alone["mpi"]["median_us"])
+        if missing or not found:
+            return None, []
+        return max(found.items(), key=lambda item: statistics.median(item[1]))
 
-    def figure(self, head, times, ratios=()):
+    def figure(self, head, times, mpi=None, ratios=()):
         """A series: times of rounds, and ratios with what they are to."""
         figure = {**head, "rounds": len(times)}
         set_spread(figure, "time_us", times)
-        set_spread(figure, "ratio", (ratio for ratio, _ in ratios))
-        if ratios:
-            figure["best_of"] = [mpi for _, mpi in ratios]
+        set_spread(figure, "ratio", ratios)
+        if mpi is not None:
+            figure["best"] = mpi
         if self.num_bytes is not None:
             set_spread(figure, "mb_per_s",
                        (self.num_bytes / time for time in times))
@@ -252,14 +255,15 @@ class Point:
 
     def baselines(self, head):
         """MPI's times in each way, and the best of each round with all."""
-        times = {mpi: {number: middle(runs[mpi], "mpi") for number, runs
-                       in self.rounds("mpi", (*LANES, None), (mpi,))}
+        times = {mpi: {number: middle(runs, "mpi") for number, runs
+                       in self.of("mpi", (*LANES, None), (mpi,)).items()}
                  for mpi in BASELINES}
         best = [min((times[mpi][number], mpi) for mpi in BASELINES)
                 for number in set.intersection(*map(set, times.values()))]
         if best:
             yield self.figure({**head, "series": BEST}, [
-                time for time, _ in best], [(1.0, mpi) for _, mpi in best])
+                time for time, _ in best], statistics.mode(
+                    mpi for _, mpi in best), [1.0])
         for mpi, of_rounds in times.items():
             if of_rounds:
                 yield self.figure({**head, "series": f"mpi, {mpi}"},
@@ -269,13 +273,10 @@ class Point:
         """What it says of each series."""
         yield from self.baselines(head)
         for name, variant, lanes in self.series():
-            rounds = self.rounds(variant, lanes, BESIDE)
-            ratios = [self.ratio(number, variant, beside)
-                      for number, beside in rounds]
             yield self.figure({**head, "series": name}, [
-                middle([run for runs in beside.values() for run in runs],
-                       variant) for _, beside in rounds],
-                              [ratio for ratio in ratios if ratio])
+                middle(runs, variant) for runs
+                in self.of(variant, lanes, BESIDE).values()],
+                              *self.ratios(variant, lanes))
 
     def series(self):
         """Names, variants and lanes of what there is beside MPI."""
@@ -290,10 +291,9 @@ class Point:
     def standard_to_ready(self, head):
         """Ratios of the two kinds of sends, each of one run."""
         for lane in LANES:
-            ratios = [statistics.median(
-                run["st"]["median_us"] / run["st-ready"]["median_us"]
-                for runs in beside.values() for run in runs)
-                      for _, beside in self.rounds("st-ready", (lane,), BESIDE)]
+            ratios = [run["st"]["median_us"] / run["st-ready"]["median_us"]
+                      for runs in self.of("st-ready", (lane,), BESIDE).values()
+                      for run in runs]
             if ratios:
                 figure = {**head, "series": f"{lane} st/st-ready",
                           "rounds": len(ratios)}
@@ -404,7 +404,7 @@ def time_text(figure):
         return "-"
     text = f"{figure['time_us']['median']:.2f}"
     if figure["series"] == BEST:
-        text += f" {statistics.mode(figure['best_of'])}"
+        text += f" {figure['best']}"
     return text
 
 
