@@ -127,7 +127,7 @@ def panels(matplotlib, content, title, count):
         run["setting"] for run in content["runs"] if run["mpi"]}))
     figure.suptitle(title, fontsize=11, x=EDGE, ha="left")
     figure.text(EDGE, 0.02, text, fontsize=7, va="bottom", linespacing=1.4)
-    figure.subplots_adjust(left=0.07, right=0.99, wspace=0.06, bottom=0.36)
+    figure.subplots_adjust(left=0.07, right=0.99, wspace=0.06, bottom=0.34)
     return figure, axes[0]
 
 

@@ -215,8 +215,8 @@ class Point:
         if "mb_per_s" in row:
             self.num_bytes = row["mb_per_s"] * row["median_us"]
 
-    def of(self, variant, lanes, ways):
-        """Runs that have it, by round."""
+    def runs_with(self, variant, lanes, ways):
+        """Those of these settings, by round."""
         found = collections.defaultdict(list)
         for (number, lane, mpi), run in self.runs.items():
             if lane in lanes and mpi in ways and variant in run:
@@ -256,7 +256,7 @@ class Point:
     def baselines(self, head):
         """MPI's times in each way, and the best of each round with all."""
         times = {mpi: {number: middle(runs, "mpi") for number, runs
-                       in self.of("mpi", (*LANES, None), (mpi,)).items()}
+                       in self.runs_with("mpi", (*LANES, None), (mpi,)).items()}
                  for mpi in BASELINES}
         best = [min((times[mpi][number], mpi) for mpi in BASELINES)
                 for number in set.intersection(*map(set, times.values()))]
@@ -275,7 +275,7 @@ class Point:
         for name, variant, lanes in self.series():
             yield self.figure({**head, "series": name}, [
                 middle(runs, variant) for runs
-                in self.of(variant, lanes, BESIDE).values()],
+                in self.runs_with(variant, lanes, BESIDE).values()],
                               *self.ratios(variant, lanes))
 
     def series(self):
@@ -291,9 +291,9 @@ class Point:
     def standard_to_ready(self, head):
         """Ratios of the two kinds of sends, each of one run."""
         for lane in LANES:
+            rounds = self.runs_with("st-ready", (lane,), BESIDE)
             ratios = [run["st"]["median_us"] / run["st-ready"]["median_us"]
-                      for runs in self.of("st-ready", (lane,), BESIDE).values()
-                      for run in runs]
+                      for runs in rounds.values() for run in runs]
             if ratios:
                 figure = {**head, "series": f"{lane} st/st-ready",
                           "rounds": len(ratios)}
