@@ -46,7 +46,8 @@ static ucs_config_field_t gstream_pace_config_table[] = {
      "For how long a host stream that waits, for a word or for commands, and\n"
      "a thread that synchronizes with a host stream, yield their core before\n"
      "they sleep; a few yields at least unless it is 0. At most 1 second. A\n"
-     "thread sleeps earlier if some waits of the stream have yielded to it.",
+     "stream that moves a part of a message meanwhile begins anew; a thread\n"
+     "sleeps earlier if some waits of the stream have yielded to it.",
      ucs_offsetof(gstream_pace_config_t, yield_time), UCS_CONFIG_TYPE_TIME},
 
     {.name = NULL}
@@ -78,8 +79,8 @@ void gstream_pace_begin_yield(gstream_pace_t *pace,
 {
     pace->pauses     = 0;
     pace->yields     = 0;
+    pace->yielded    = 0;
     pace->contended  = 0;
-    pace->over       = 0;
     pace->yield_nsec = (uint64_t)(config->yield_time * GSTREAM_NSEC_PER_SEC);
     pace->yields_min = (pace->yield_nsec > 0) ? GSTREAM_PACE_YIELDS_MIN : 0;
 }
@@ -94,6 +95,11 @@ void gstream_pace_begin_spin(gstream_pace_t *pace,
     }
     pace->pauses = (config->spin == UCS_ULUNITS_AUTO) ? memory->auto_spin :
                                                         config->spin;
+}
+
+void gstream_pace_renew(gstream_pace_t *pace)
+{
+    pace->yields = 0;
 }
 
 void gstream_pace_pause(void)
@@ -121,19 +127,18 @@ int gstream_pace_step(gstream_pace_t *pace)
     now = gstream_time();
     if (pace->yields == 0) {
         pace->start = now;
-    } else if ((now - pace->last) > GSTREAM_PACE_SWITCH_NSEC) {
-        pace->contended = 1;
     }
 
     if ((pace->yields >= pace->yields_min) &&
         ((now - pace->start) >= pace->yield_nsec)) {
-        pace->over = 1;
         return 0;
     }
 
-    pace->last = now;
     ++pace->yields;
+    pace->yielded = 1;
     sched_yield();
+    /* At once: looks may take long, too, if they move something */
+    pace->contended |= ((gstream_time() - now) > GSTREAM_PACE_SWITCH_NSEC);
     return 1;
 }
 
@@ -147,22 +152,14 @@ ucs_gstream_poll_t gstream_pace_next(const gstream_pace_t *pace,
                                                 UCS_GSTREAM_POLL_SPIN;
 }
 
-/* Whether the last yield, after which there was no step, was a long one. Often
- * what is waited for comes true with the yield that lets its writer run. */
-static int gstream_pace_last_was_long(const gstream_pace_t *pace)
-{
-    return !pace->over &&
-           ((gstream_time() - pace->last) > GSTREAM_PACE_SWITCH_NSEC);
-}
-
 void gstream_pace_end_spin(const gstream_pace_t *pace,
                            gstream_pace_memory_t *memory)
 {
-    if (pace->yields == 0) {
+    if (!pace->yielded) {
         return;
     }
 
-    if (pace->contended || gstream_pace_last_was_long(pace)) {
+    if (pace->contended) {
         memory->auto_spin = GSTREAM_PACE_SPIN_MIN;
         /* Nobody else writes it */
         atomic_store_explicit(&memory->contended, memory->contended + 1,

@@ -28,13 +28,12 @@ typedef struct gstream_pace_config {
 /** One polling wait; belongs to the thread that waits. */
 typedef struct gstream_pace {
     unsigned long pauses;    /**< Left before yielding */
-    unsigned      yields;    /**< Done so far */
+    unsigned      yields;    /**< Since the begin, or since it was renewed */
     unsigned      yields_min;
     uint64_t      yield_nsec;
     uint64_t      start;     /**< Of the yields, ns; valid if yields > 0 */
-    uint64_t      last;      /**< Before the last yield, ns; as start */
+    int           yielded;   /**< At least once since the begin */
     int           contended; /**< A yield let somebody else run */
-    int           over;      /**< The thread was told to sleep */
 } gstream_pace_t;
 
 
@@ -64,6 +63,10 @@ void gstream_pace_begin_yield(gstream_pace_t *pace,
 void gstream_pace_begin_spin(gstream_pace_t *pace,
                              const gstream_pace_config_t *config,
                              gstream_pace_memory_t *memory);
+
+
+/** Something was moved that is waited for: the time to yield starts anew. */
+void gstream_pace_renew(gstream_pace_t *pace);
 
 
 /** Pass a little time. Returns 0, at once, when it is time to sleep. */

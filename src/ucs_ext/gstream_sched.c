@@ -128,7 +128,7 @@ static void gstream_sched_drain(gstream_sched_t *sched)
 static void gstream_task_help(gstream_task_t *task, ucs_gstream_help_t when)
 {
     if (task->helper != NULL) {
-        task->helper->func(task->helper->arg, when);
+        (void)task->helper->func(task->helper->arg, when);
     }
 }
 

@@ -83,7 +83,7 @@ void gstream_sleep_until(const volatile uint64_t *address, uint64_t value,
          * that comes after it makes the futex refuse to sleep */
         calls = __atomic_load_n(&bell->calls, __ATOMIC_SEQ_CST);
         if (helper != NULL) {
-            helper->func(helper->arg, UCS_GSTREAM_HELP_LAST);
+            (void)helper->func(helper->arg, UCS_GSTREAM_HELP_LAST);
         }
         if (__atomic_load_n(address, __ATOMIC_ACQUIRE) >= value) {
             break;

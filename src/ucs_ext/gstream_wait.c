@@ -11,12 +11,10 @@
 #include "gstream_trace.h"
 
 
-static void gstream_wait_help(const ucs_gstream_helper_t *helper,
-                              ucs_gstream_help_t when)
+static int gstream_wait_help(const ucs_gstream_helper_t *helper,
+                             ucs_gstream_help_t when)
 {
-    if (helper != NULL) {
-        helper->func(helper->arg, when);
-    }
+    return (helper != NULL) && helper->func(helper->arg, when);
 }
 
 /* Until all words are met, which they are not yet; returns how the wait ended,
@@ -31,7 +29,9 @@ static const char *gstream_wait_poll(const gstream_pace_config_t *config,
     gstream_pace_begin_spin(&pace, config, memory);
     for (;;) {
         gstream_poll(gstream_pace_next(&pace, memory));
-        gstream_wait_help(wait->helper, UCS_GSTREAM_HELP_POLL);
+        if (gstream_wait_help(wait->helper, UCS_GSTREAM_HELP_POLL)) {
+            gstream_pace_renew(&pace);
+        }
         if (gstream_wait_is_met(wait)) {
             break;
         }
@@ -50,7 +50,7 @@ static const char *gstream_wait_poll(const gstream_pace_config_t *config,
         gstream_pace_begin_spin(&pace, config, memory);
     }
     gstream_pace_end_spin(&pace, memory);
-    gstream_wait_help(wait->helper, UCS_GSTREAM_HELP_END);
+    (void)gstream_wait_help(wait->helper, UCS_GSTREAM_HELP_END);
     return how;
 }
 

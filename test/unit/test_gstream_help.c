@@ -19,6 +19,9 @@
 
 #define NUM_ROUNDS 100
 
+/* Take much longer than a stream polls in vain */
+#define LONG_POLLS 2000
+
 
 /* What two processes share. */
 typedef struct {
@@ -33,6 +36,7 @@ typedef struct {
     shared_t             *shared;
     uint64_t             word;
     uint64_t             enough;   /* Stores by itself after so many calls */
+    int                  is_moving;/* Until then it says that it moves things */
     _Atomic unsigned     polls;
     _Atomic unsigned     lasts;
     _Atomic unsigned     parks;
@@ -41,7 +45,7 @@ typedef struct {
 } scene_t;
 
 
-static void help(void *arg, ucs_gstream_help_t when)
+static int help(void *arg, ucs_gstream_help_t when)
 {
     scene_t *scene = arg;
     uint64_t there = gstream_util_load(&scene->shared->there);
@@ -60,7 +64,7 @@ static void help(void *arg, ucs_gstream_help_t when)
     case UCS_GSTREAM_HELP_END:
         atomic_fetch_add(&scene->ends, 1);
         atomic_store(&scene->after_end, 0);
-        return;
+        return 0;
     }
     if (there > gstream_util_load(&scene->word)) {
         gstream_util_store(&scene->word, there);
@@ -68,6 +72,7 @@ static void help(void *arg, ucs_gstream_help_t when)
                (atomic_load(&scene->polls) >= scene->enough)) {
         gstream_util_store(&scene->word, 1);
     }
+    return scene->is_moving;
 }
 
 static void scene_init(scene_t *scene)
@@ -121,6 +126,23 @@ static void test_drives(void)
     CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
     CU_ASSERT(atomic_load(&scene.ends) == 1);
     CU_ASSERT(atomic_load(&scene.after_end) == 0);
+    gstream_util_finish(stream);
+    scene_cleanup(&scene);
+}
+
+/* As long as its helper moves something the stream does not sleep */
+static void test_moves(void)
+{
+    ucs_gstream_h stream = gstream_util_create();
+    scene_t scene;
+
+    scene_init(&scene);
+    scene.is_moving = 1;
+    scene.enough    = LONG_POLLS;
+    scene_wait(&scene, stream, 1);
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
+    CU_ASSERT(atomic_load(&scene.polls) >= LONG_POLLS);
+    CU_ASSERT(atomic_load(&scene.lasts) == 0);
     gstream_util_finish(stream);
     scene_cleanup(&scene);
 }
@@ -301,6 +323,7 @@ static void test_refused(void)
 
 static const st_cunit_case_t cases[] = {
     {"drives", test_drives},
+    {"moves", test_moves},
     {"wake", test_wake},
     {"ring", test_ring},
     {"park", test_park},

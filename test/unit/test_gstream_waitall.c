@@ -31,7 +31,7 @@ typedef struct {
 
 
 /* Stores one word each time that it is called */
-static void help(void *arg, ucs_gstream_help_t when)
+static int help(void *arg, ucs_gstream_help_t when)
 {
     scene_t *scene = arg;
     size_t next    = atomic_load(&scene->num_helped);
@@ -42,6 +42,7 @@ static void help(void *arg, ucs_gstream_help_t when)
         gstream_util_store(&scene->words[next], scene->values[next]);
         atomic_store(&scene->num_helped, next + 1);
     }
+    return 0;
 }
 
 /* Runs behind the wait */

@@ -129,16 +129,16 @@ static void ucp_st_direct_stream_leave(ucp_st_direct_stream_t *stream,
     ucp_st_direct_stream_kick(stream);
 }
 
-/* Called for the stream while it waits */
-static void ucp_st_direct_stream_help(void *arg, ucs_gstream_help_t when)
+/* Called for the stream while it waits; whether it has moved something that is
+ * polled for */
+static int ucp_st_direct_stream_help(void *arg, ucs_gstream_help_t when)
 {
     ucp_st_direct_stream_t *stream = arg;
 
     switch (when) {
     case UCS_GSTREAM_HELP_POLL:
         ucp_st_direct_stream_tell(stream, 1, 0);
-        (void)ucp_st_direct_stream_poll(stream, UCP_ST_DIRECT_STREAM);
-        break;
+        return ucp_st_direct_stream_poll(stream, UCP_ST_DIRECT_STREAM);
     case UCS_GSTREAM_HELP_LAST:
         ucp_st_direct_stream_tell(stream, 1, 0);
         ucp_st_direct_stream_leave(stream, UCP_ST_DIRECT_STREAM);
@@ -156,6 +156,7 @@ static void ucp_st_direct_stream_help(void *arg, ucs_gstream_help_t when)
         }
         break;
     }
+    return 0;
 }
 
 ucs_status_t ucp_st_direct_stream_init(ucp_st_direct_stream_t *stream,

@@ -143,16 +143,19 @@ static void ucp_st_rma_wait_rouse(ucp_st_rma_wait_t *wait)
 }
 
 /* Called for the stream while it waits */
-static void ucp_st_rma_wait_help(void *arg, ucs_gstream_help_t when)
+static int ucp_st_rma_wait_help(void *arg, ucs_gstream_help_t when)
 {
     ucp_st_rma_wait_t *wait = arg;
+    int has_moved           = 0;
+    const ucs_gstream_helper_t *helper;
 
     if (ucp_st_rma_wait_has_desk(wait)) {
-        wait->queue->direct->helper.func(wait->queue->direct->helper.arg, when);
+        helper    = &wait->queue->direct->helper;
+        has_moved = helper->func(helper->arg, when);
     }
     if (when == UCS_GSTREAM_HELP_END) {
         ucp_st_rma_wait_rouse(wait);
-        return;
+        return has_moved;
     }
     if (when != UCS_GSTREAM_HELP_POLL) {
         ucp_st_rma_wait_doze(wait, when == UCS_GSTREAM_HELP_LAST);
@@ -160,6 +163,7 @@ static void ucp_st_rma_wait_help(void *arg, ucs_gstream_help_t when)
     if (ucp_st_rma_wait_try(wait) && (when == UCS_GSTREAM_HELP_PARK)) {
         ucs_gstream_wake(&wait->word);
     }
+    return has_moved;
 }
 
 /* Runs on the stream */

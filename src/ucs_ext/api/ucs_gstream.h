@@ -129,8 +129,12 @@ typedef enum {
  *
  * @param [in] arg  As in @ref ucs_gstream_helper_t.
  * @param [in] when What the stream does after this.
+ *
+ * @return With UCS_GSTREAM_HELP_POLL, whether it has moved something, so that
+ *         more can be expected soon: the time after which the stream sleeps
+ *         starts anew. Streams of groups take no notice.
  */
-typedef void (*ucs_gstream_help_func_t)(void *arg, ucs_gstream_help_t when);
+typedef int (*ucs_gstream_help_func_t)(void *arg, ucs_gstream_help_t when);
 
 
 /** Who makes progress of what a stream waits for. */
