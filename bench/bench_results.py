@@ -296,7 +296,7 @@ class Point:
                       for runs in rounds.values() for run in runs]
             if ratios:
                 figure = {**head, "series": f"{lane} st/st-ready",
-                          "rounds": len(ratios)}
+                          "rounds": len(rounds)}
                 set_spread(figure, "ratio", ratios)
                 yield figure
 
