@@ -325,13 +325,12 @@ static void defer_next(storm_worker_t *worker, storm_peer_t *peer)
     }
 }
 
-static int defer_is_over(storm_worker_t *worker, storm_peer_t *peer)
+static int defer_is_over(storm_peer_t *peer)
 {
     if (fi_cntr_readerr(peer->fired) > 0) {
         peer->dead = 1;
         return 1;
     }
-    (void)worker;
     return fi_cntr_read(peer->fired) == peer->queued;
 }
 
@@ -430,23 +429,26 @@ static int serve(storm_worker_t *worker, storm_peer_t *peer)
     if (!peer->dead && !peer->write.busy) {
         write_next(worker, peer);
     }
-    if (!peer->dead && defer_is_over(worker, peer) && !peer->dead) {
+    if (!peer->dead && defer_is_over(peer) && !peer->dead) {
         defer_next(worker, peer);
     }
     return (peer->received == STORM_ROUNDS) && (peer->sent == STORM_ROUNDS) &&
            !peer->send.busy;
 }
 
-/* All who live are done */
-static int all_done(storm_worker_t *worker)
+/* Whether all who live have set the flag at this place of their cards */
+static int all_have(storm_worker_t *worker, size_t field)
 {
-    int i, done = 1;
+    const storm_card_t *card;
+    int i;
 
     for (i = 0; i < STORM_WORKERS; ++i) {
-        done &= get(&worker->board->cards[i].done) ||
-                get(&worker->board->cards[i].killed);
+        card = &worker->board->cards[i];
+        if (!get(&card->killed) && !get((const int*)((char*)card + field))) {
+            return 0;
+        }
     }
-    return done && get(&worker->board->calm);
+    return 1;
 }
 
 static void talk(storm_worker_t *worker)
@@ -464,7 +466,31 @@ static void talk(storm_worker_t *worker)
             set(&worker->board->cards[worker->index].done);
         }
         sched_yield();
-    } while (!worker->failed && !(through && all_done(worker)));
+    } while (!worker->failed &&
+             !(through && get(&worker->board->calm) &&
+               all_have(worker, offsetof(storm_card_t, done))));
+}
+
+/* Nobody closes what another one may still write to: what is under way ends
+ * first, everywhere */
+static void part(storm_worker_t *worker)
+{
+    storm_peer_t *peer;
+    int i, quiet;
+
+    do {
+        reap(worker);
+        for (i = 0, quiet = 1; i < STORM_WORKERS; ++i) {
+            peer   = &worker->peers[i];
+            quiet &= (i == worker->index) || peer->dead ||
+                     (!peer->write.busy && defer_is_over(peer));
+        }
+        if (quiet || worker->failed) {
+            set(&worker->board->cards[worker->index].quiet);
+        }
+        sched_yield();
+    } while (!worker->failed &&
+             !all_have(worker, offsetof(storm_card_t, quiet)));
 }
 
 static void drop(storm_worker_t *worker, struct fid *fid)
@@ -512,6 +538,7 @@ int storm_work(storm_board_t *board, int index)
         }
     }
     talk(&worker);
+    part(&worker);
     close_all(&worker);
     return worker.failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
