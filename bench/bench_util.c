@@ -263,10 +263,11 @@ int bench_parse(bench_options_t *options, const bench_option_t *table,
 void bench_run(const bench_options_t *options, int first,
                bench_trial_func_t func, void *arg)
 {
-    int trial, variant;
+    int trial, turn, variant;
 
     for (trial = first; trial < options->trials; ++trial) {
-        for (variant = 0; variant < BENCH_NUM_VARIANTS; ++variant) {
+        for (turn = 0; turn < BENCH_NUM_VARIANTS; ++turn) {
+            variant = (trial % 2 == 0) ? turn : (BENCH_NUM_VARIANTS - 1 - turn);
             if (options->variants & (1u << variant)) {
                 func(arg, variant, trial);
             }

@@ -132,26 +132,13 @@ typedef struct ucp_st_trig_part {
                                      called for; the stream's, read by others */
     struct ucp_st_trig_part *next;/* of those whose use is to be sent with
                                      others: st_trig_coalesce.h */
-    /* The work of a use, posted for use after use: */
-    uint64_t            posted[UCP_ST_TRIG_ENTRY_LAST];
-    uint32_t            pending[UCP_ST_TRIG_ENTRY_LAST]; /* of those, neither
-                                                            done nor failed */
+    struct ucp_st_trig_chain *chain; /* to the peer */
     union {
         uint64_t        words;    /* what the word was counted up to, as far as
                                      that was reaped */
         uint64_t        room;     /* of a joined send: uses that the inbox has
                                      had room for */
     };
-    ucp_st_trig_rail_t  *rail;
-    struct ucp_st_trig_chain *chain; /* to the peer */
-    uct_trig_cntr_h     data;     /* C or D: counts the data */
-    union {
-        uct_trig_op_h   put;      /* where a use has one */
-        uct_trig_op_h   *puts;    /* where it has several, and memory for them
-                                     was there */
-    };
-    uct_trig_op_h       word_add;
-    uct_trig_resv_t     resv[UCP_ST_TRIG_ENTRY_LAST];
     union {
         struct { /* where to put: ucp_st_trig_remote() */
             uint64_t    key;
@@ -166,6 +153,19 @@ typedef struct ucp_st_trig_part {
             uint64_t    cleared;/* the last clear-to-send that was sent */
         };
     };
+    /* The work of a use, posted for use after use: */
+    uint64_t            posted[UCP_ST_TRIG_ENTRY_LAST];
+    uint32_t            pending[UCP_ST_TRIG_ENTRY_LAST]; /* of those, neither
+                                                            done nor failed */
+    ucp_st_trig_rail_t  *rail;
+    uct_trig_cntr_h     data;     /* C or D: counts the data */
+    union {
+        uct_trig_op_h   put;      /* where a use has one */
+        uct_trig_op_h   *puts;    /* where it has several, and memory for them
+                                     was there */
+    };
+    uct_trig_op_h       word_add;
+    uct_trig_resv_t     resv[UCP_ST_TRIG_ENTRY_LAST];
     uct_trig_mem_h      mem;      /* what the peer writes; NULL once revoked */
     ucp_st_trig_slab_t  *slot_slab;
     union {

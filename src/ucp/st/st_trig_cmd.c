@@ -140,11 +140,12 @@ static void ucp_st_trig_cts_func(void *arg)
     }
 }
 
-static void *ucp_st_trig_inbox_place(const ucp_st_trig_part_t *part,
-                                     uint64_t use)
+/* Whether a use of an inbox is the last one of its round: `run` rounds have been
+ * cleared. A division would be a good part of what the stream does for it. */
+static int ucp_st_trig_ends_round(const ucp_st_trig_part_t *part, uint64_t use)
 {
-    return UCS_PTR_BYTE_OFFSET(part->inbox,
-                               ucp_st_trig_inbox_offset(part->op, use));
+    return use == ((part->run + 1) *
+                   ucp_st_trig_plan_round(&part->op->trig.plan));
 }
 
 /* Of such a list those that a clear-to-send is due for */
@@ -158,7 +159,7 @@ static void ucp_st_trig_clear_all(void **item)
     adds.count = 0;
     for (; *item != NULL; item += 2) {
         part = item[0];
-        if (!ucp_st_trig_is_last_of_round(part->op, (uintptr_t)item[1])) {
+        if (!ucp_st_trig_ends_round(part, (uintptr_t)item[1])) {
             continue;
         }
         if (!part->op->trig.plan.is_cts_sent) {
@@ -191,7 +192,7 @@ static void ucp_st_trig_take_all_func(void *arg)
     for (item = arg; *item != NULL; item += 2) {
         part     = item[0];
         use      = (uintptr_t)item[1];
-        has_cts |= ucp_st_trig_is_last_of_round(part->op, use);
+        has_cts |= ucp_st_trig_ends_round(part, use);
         if (!ucp_st_trig_coalesce_is_direct(part, use)) {
             memcpy(part->op->buffer, ucp_st_trig_inbox_place(part, use),
                    part->op->msg_length);

@@ -46,13 +46,6 @@ static size_t ucp_st_trig_coalesce_size(const ucp_st_trig_part_t *part)
             0 : ucp_st_trig_coalesce_padded(part->op->msg_length));
 }
 
-/* In the inbox; a ready send knows none, and its receive has been started */
-static unsigned ucp_st_trig_coalesce_place(const ucp_st_op_t *op, uint64_t use)
-{
-    return (op->trig.plan.proto == UCP_ST_TRIG_READY) ?
-           0 : ucp_st_trig_inbox_index(op, use);
-}
-
 /* What comes before the data of a part's use, or all clear-to-sends that are
  * due */
 static ucp_st_trig_item_t ucp_st_trig_coalesce_item(ucp_st_trig_part_t *part)
@@ -62,10 +55,9 @@ static ucp_st_trig_item_t ucp_st_trig_coalesce_item(ucp_st_trig_part_t *part)
 
     if (ucp_st_trig_coalesce_is_cts(part)) {
         part->cleared = __atomic_load_n(&part->run, __ATOMIC_RELAXED);
-        item.place    = UCP_ST_TRIG_ITEM_CTS | part->cleared;
+        item.clears   = UCP_ST_TRIG_ITEM_CTS | part->cleared;
     } else {
         item.length = op->msg_length;
-        item.place  = ucp_st_trig_coalesce_place(op, part->run);
     }
     return item;
 }

@@ -28,33 +28,29 @@ static int ucp_st_trig_coalesce_has_begun(const ucp_st_trig_part_t *part,
            (__atomic_load_n(&part->begun, __ATOMIC_ACQUIRE) >= use);
 }
 
-static void *ucp_st_trig_coalesce_dest_eager(ucp_st_trig_part_t *part,
-                                             unsigned place)
+/* Messages come in order, and two uses of an operation are never in one: the
+ * word has counted all uses before */
+static void *ucp_st_trig_coalesce_dest_eager(ucp_st_trig_part_t *part)
 {
-    const ucp_st_trig_plan_t *plan = &part->op->trig.plan;
-    uint64_t use                   = 1 + __atomic_load_n(&part->slot->word,
-                                                         __ATOMIC_RELAXED);
+    uint64_t use = 1 + __atomic_load_n(&part->slot->word, __ATOMIC_RELAXED);
 
-    if (place >= plan->depth) {
-        return NULL;
-    }
     if (ucp_st_trig_coalesce_has_begun(part, use)) {
         /* The stream sees it with the word, which is stored with release */
         __atomic_store_n(&part->direct, use, __ATOMIC_RELAXED);
         return part->op->buffer;
     }
-    return UCS_PTR_BYTE_OFFSET(part->inbox, place * plan->stride);
+    return ucp_st_trig_inbox_place(part, use);
 }
 
 /* Where the data of an item is to go. A freed receive's buffer is the user's
  * again. */
-static void *ucp_st_trig_coalesce_dest(ucp_st_op_t *op, unsigned place)
+static void *ucp_st_trig_coalesce_dest(ucp_st_op_t *op)
 {
     switch ((ucp_st_trig_proto_t)op->trig.plan.proto) {
     case UCP_ST_TRIG_READY:
         return op->freed ? NULL : op->buffer;
     case UCP_ST_TRIG_EAGER:
-        return ucp_st_trig_coalesce_dest_eager(op->trig.parts, place);
+        return ucp_st_trig_coalesce_dest_eager(op->trig.parts);
     default:
         return NULL;
     }
@@ -72,7 +68,7 @@ ucp_st_trig_coalesce_find(ucp_st_worker_h worker,
     if ((op != NULL) && (op->dir == UCP_ST_DIR_RECV) &&
         (op->trig.num_parts == 1) && !op->trig.halted &&
         (item->length == op->msg_length)) {
-        *dest_p = ucp_st_trig_coalesce_dest(op, item->place);
+        *dest_p = ucp_st_trig_coalesce_dest(op);
     }
     if (*dest_p == NULL) {
         ucs_debug("message of %u bytes for operation 0x%lx, which is not there",
@@ -98,7 +94,7 @@ static void ucp_st_trig_coalesce_clear(ucp_st_worker_h worker,
         return; /* it has ended */
     }
     part  = op->trig.parts;
-    count = (item->place - (uint32_t)part->slot->pad) & ~UCP_ST_TRIG_ITEM_CTS;
+    count = (item->clears - (uint32_t)part->slot->pad) & ~UCP_ST_TRIG_ITEM_CTS;
     __atomic_store_n(&part->slot->pad, part->slot->pad + count,
                      __ATOMIC_RELAXED);
     if (!op->trig.joined) {
@@ -119,7 +115,7 @@ ucp_st_trig_coalesce_accept(ucp_st_worker_h worker,
     ucp_st_trig_part_t *part;
     void *dest;
 
-    if (item->place & UCP_ST_TRIG_ITEM_CTS) {
+    if (item->clears & UCP_ST_TRIG_ITEM_CTS) {
         ucp_st_trig_coalesce_clear(worker, item);
         return NULL;
     }

@@ -29,7 +29,7 @@ typedef struct ucp_st_trig_region {
     uint8_t rkey[UCT_TRIG_RKEY_PACKED_LEN]; /**< Of exactly that */
 } __attribute__((packed)) ucp_st_trig_region_t;
 
-/** In the place of an item: it is a clear-to-send, and the other bits are the
+/** In `clears` of an item: it is a clear-to-send, and the other bits are the
  *  lowest ones of how many there were of the pair. */
 #define UCP_ST_TRIG_ITEM_CTS (1u << 31)
 
@@ -38,7 +38,7 @@ typedef struct ucp_st_trig_region {
 typedef struct ucp_st_trig_item {
     uint64_t op_id;  /**< Of the receive; of the send for a clear-to-send */
     uint32_t length; /**< Bytes of data */
-    uint32_t place;  /**< In the receive's inbox, from 0 */
+    uint32_t clears; /**< 0, or UCP_ST_TRIG_ITEM_CTS and the number */
 } __attribute__((packed)) ucp_st_trig_item_t;
 
 _Static_assert(sizeof(ucp_st_trig_item_t) == 16, "wire format");

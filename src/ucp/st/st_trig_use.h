@@ -8,6 +8,8 @@
 #include "st_op.h"
 #include "st_trig.h"
 
+#include <ucs/sys/math.h>
+
 /** Non-zero if clear-to-sends are put to the send's side. */
 static inline int ucp_st_trig_has_cts_put(const ucp_st_op_t *op)
 {
@@ -117,6 +119,14 @@ static inline size_t ucp_st_trig_inbox_offset(const ucp_st_op_t *op,
                                               uint64_t use)
 {
     return ucp_st_trig_inbox_index(op, use) * op->trig.plan.stride;
+}
+
+/** Where that is, in a receive's inbox. */
+static inline void *ucp_st_trig_inbox_place(const ucp_st_trig_part_t *part,
+                                            uint64_t use)
+{
+    return UCS_PTR_BYTE_OFFSET(part->inbox,
+                               ucp_st_trig_inbox_offset(part->op, use));
 }
 
 /** Non-zero for the last of the uses that one clear-to-send is for. */
