@@ -13,7 +13,7 @@
 #define NEAR_PIECE   (16ul << 10)
 #define NEAR_MAP_MIN (32ul << 10)
 #define NEAR_MAP_MAX (1ul << 20)
-#define NEAR_LONG    (4ul << 20) /* UCX_ST_DIRECT_ATTACH_MIN */
+#define NEAR_AGAIN   (8ul << 20) /* UCX_ST_DIRECT_MAP_AGAIN */
 
 /* So many pieces and more are so many times longer */
 #define NEAR_MANY_PIECES 16

@@ -37,7 +37,7 @@ static uint64_t div_up(uint64_t a, uint64_t b)
 static int is_mapped(size_t length, size_t map_min)
 {
     return (length > 0) && (length >= map_min) &&
-           ((length < NEAR_MAP_MAX) || (length >= NEAR_LONG));
+           ((length < NEAR_MAP_MAX) || (length >= NEAR_AGAIN));
 }
 
 static plan_t plan_of(size_t length, size_t piece, size_t map_min)
@@ -90,7 +90,8 @@ static const size_t lengths[] = {
     NEAR_MAP_MIN + 1, (4 * NEAR_PIECE), (4 * NEAR_PIECE) + 1,
     (8 * NEAR_PIECE) + 12345, (NEAR_MANY_PIECES * NEAR_PIECE) - 1,
     NEAR_MANY_PIECES * NEAR_PIECE,
-    NEAR_MAP_MAX - 1, NEAR_MAP_MAX, NEAR_MAP_MAX + 5, NEAR_LONG - 1, NEAR_LONG,
+    NEAR_MAP_MAX - 1, NEAR_MAP_MAX, NEAR_MAP_MAX + 5, NEAR_AGAIN - 1,
+    NEAR_AGAIN,
     (5ul << 20) - 77
 };
 
@@ -160,10 +161,11 @@ static void test_settings_differ(void)
     const char *const env_a[] = {"UCX_ST_DIRECT_PIECE", "1k",
                                  "UCX_ST_DIRECT_MAP_MIN", "16k",
                                  "UCX_ST_DIRECT_MAP_MAX", "2m",
-                                 "UCX_ST_DIRECT_ATTACH_MIN", "4m", NULL};
+                                 "UCX_ST_DIRECT_MAP_AGAIN", "8m", NULL};
     const char *const env_b[] = {"UCX_ST_DIRECT_PIECE", "64k",
                                  "UCX_ST_DIRECT_MAP_MIN", "100k",
                                  "UCX_ST_DIRECT_MAP_MAX", "1m",
+                                 "UCX_ST_DIRECT_MAP_AGAIN", "0",
                                  "UCX_ST_DIRECT_ATTACH_MIN", "0", NULL};
     st_side_t swap;
     near_t near;
@@ -197,7 +199,8 @@ static void test_bad_settings(void)
         {"UCX_ST_DIRECT_SIZE", "0"}, {"UCX_ST_DIRECT_SIZE", "1000"},
         {"UCX_ST_DIRECT_SIZE", "65535"}, {"UCX_ST_DIRECT_SIZE", "1025g"},
         {"UCX_ST_DIRECT_SIZE", "inf"}, {"UCX_ST_DIRECT_PIECE", "many"},
-        {"UCX_ST_DIRECT_MAP_MIN", "many"}, {"UCX_ST_DIRECT_MAP_MAX", "many"}
+        {"UCX_ST_DIRECT_MAP_MIN", "many"}, {"UCX_ST_DIRECT_MAP_MAX", "many"},
+        {"UCX_ST_DIRECT_MAP_AGAIN", "many"}
     };
     ucp_st_worker_params_t params = {.field_mask = 0};
     int fds                       = near_count_fds();

@@ -97,11 +97,18 @@ static ucs_config_field_t ucp_st_config_table[] = {
 
     {"DIRECT_MAP_MAX", "1m",
      "Length from which on messages in such memory, too, go through slots,\n"
-     "which stay in a processor's cache, as long as they are shorter than\n"
-     "UCX_ST_DIRECT_ATTACH_MIN. The smaller one of both sides' counts.",
+     "which stay in a processor's cache. The smaller one of both sides'\n"
+     "counts.",
      ucs_offsetof(ucp_st_config_t, direct_map_max), UCS_CONFIG_TYPE_MEMUNITS},
 
-    {"DIRECT_ATTACH_MIN", "4m",
+    {"DIRECT_MAP_AGAIN", "8m",
+     "Length from which on messages in such memory are copied straight to\n"
+     "their place again, as they stay in no cache; so are those of\n"
+     "UCX_ST_DIRECT_ATTACH_MIN and more. The larger one of both sides'\n"
+     "counts.",
+     ucs_offsetof(ucp_st_config_t, direct_map_again), UCS_CONFIG_TYPE_MEMUNITS},
+
+    {"DIRECT_ATTACH_MIN", "16m",
      "Shortest message that lane direct copies straight to its place where\n"
      "no side has the other's buffer mapped, if the kernel lets one side at\n"
      "least read and write the other's memory (cross-memory attach); inf:\n"

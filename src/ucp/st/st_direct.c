@@ -101,6 +101,7 @@ static void ucp_st_direct_describe(const ucp_st_op_t *op,
     blob->address = (uintptr_t)op->buffer;
     blob->map_min    = op->worker->config.direct_map_min;
     blob->map_max    = op->worker->config.direct_map_max;
+    blob->map_again  = op->worker->config.direct_map_again;
     blob->attach_min = op->worker->config.direct_attach_min;
     blob->can_attach = op->peer->direct.can_attach;
     if (direct->map != NULL) {
@@ -165,6 +166,7 @@ static int ucp_st_direct_is_mapped(const ucp_st_op_t *op,
     return (length > 0) &&
            (length >= ucs_max(config->direct_map_min, blob->map_min)) &&
            ((length < ucs_min(config->direct_map_max, blob->map_max)) ||
+            (length >= ucs_max(config->direct_map_again, blob->map_again)) ||
             ucp_st_direct_is_long(op, blob)) &&
            ((op->direct->map != NULL) || blob->is_mappable ||
             op->peer->process.is_near);

@@ -140,8 +140,9 @@ static void ucp_st_trig_cts_func(void *arg)
     }
 }
 
-/* Whether a use of an inbox is the last one of its round: `run` rounds have been
- * cleared. A division would be a good part of what the stream does for it. */
+/* Whether a use of an inbox is the last one of its round: `run` rounds have
+ * been cleared. To divide would be a good part of what the stream does for
+ * it. */
 static int ucp_st_trig_ends_round(const ucp_st_trig_part_t *part, uint64_t use)
 {
     return use == ((part->run + 1) *
