@@ -87,7 +87,19 @@ class Target:
             verdict["worst"] = self.value(worst)
             verdict["of"] = describe(worst)
             verdict["pass"] = verdict["worst"] <= self.must
+            floor = floor_of(worst, figures)
+            if floor is not None:
+                verdict["floor"] = floor
         return verdict
+
+
+def floor_of(figure, figures):
+    """The floor's ratio to MPI where a lane's was found, if there is one."""
+    ratios = [other["ratio"]["median"] for other in figures
+              if other["series"] == FLOOR and "ratio" in other and
+              all(other[name] == figure[name]
+                  for name in ("bench", "ranks", "memory", "size"))]
+    return ratios[0] if ratios and figure["series"] in MATCHED else None
 
 
 def lane_series(lane, variants):
@@ -455,13 +467,14 @@ def targets_table(targets):
     for target in targets:
         state = "not measured"
         found = "-"
+        floor = f"{target['floor']:.4g}" if "floor" in target else ""
         if "worst" in target:
             state = "pass" if target["pass"] else "FAIL"
             found = f"{target['worst']:.4g}"
         lines.append([target["what"], f"{target['must']:g} {target['unit']}",
-                      found, state, target.get("of", "")])
+                      found, floor, state, target.get("of", "")])
     return table("What must hold (the worst figure counts)",
-                 ["", "at most", "found", "", "at"], lines)
+                 ["", "at most", "found", "floor", "", "at"], lines)
 
 
 def head_text(content):

@@ -118,7 +118,9 @@ int bench_rank(void);
 int bench_parse(bench_options_t *options, const bench_option_t *table,
                 const char *help, int argc, char **argv);
 
-/* Runs the trials from number 'first' on; variants take turns in each. */
+/* Runs the trials from number 'first' on; variants take turns in each, and go
+ * the other way round in the next: each finds what the one before has left in
+ * the caches. */
 void bench_run(const bench_options_t *options, int first,
                bench_trial_func_t func, void *arg);
 

@@ -268,6 +268,10 @@ judged = {target['what']: target for target in all['targets']}
 target = judged['direct, malloc, to 8 KiB: round trip / mpi']
 assert target['figures'] > 0
 assert target['pass'] == (target['worst'] <= target['must'])
+assert target['floor'] in [
+    figure['ratio']['median'] for figure in all['figures']
+    if figure['series'] == 'floor' and figure['memory'] == 'malloc']
+assert 'floor' not in judged['standard / ready send in the halo']
 assert 'pass' not in judged['direct, malloc, 64 KiB: round trip / mpi']"
     grep -q '^quick: these figures are no results' "$temp/out" ||
         fail "it does not say that these are no results"
