@@ -82,8 +82,9 @@ void gstream_sleep_until(const volatile uint64_t *address, uint64_t value,
         /* Before the look at the word, and at what the helper moves: a call
          * that comes after it makes the futex refuse to sleep */
         calls = __atomic_load_n(&bell->calls, __ATOMIC_SEQ_CST);
-        if (helper != NULL) {
-            (void)helper->func(helper->arg, UCS_GSTREAM_HELP_LAST);
+        if ((helper != NULL) &&
+            helper->func(helper->arg, UCS_GSTREAM_HELP_LAST)) {
+            break;
         }
         if (__atomic_load_n(address, __ATOMIC_ACQUIRE) >= value) {
             break;

@@ -37,6 +37,10 @@ typedef struct {
     uint64_t             word;
     uint64_t             enough;   /* Stores by itself after so many calls */
     int                  is_moving;/* Until then it says that it moves things */
+    int                  moves_late; /* It says that when it is called last,
+                                        before the stream sleeps, and not again
+                                        until it was called to poll */
+    int                  has_moved;  /* It has */
     _Atomic unsigned     polls;
     _Atomic unsigned     lasts;
     _Atomic unsigned     parks;
@@ -54,9 +58,12 @@ static int help(void *arg, ucs_gstream_help_t when)
     switch (when) {
     case UCS_GSTREAM_HELP_POLL:
         atomic_fetch_add(&scene->polls, 1);
+        scene->has_moved = 0;
         break;
     case UCS_GSTREAM_HELP_LAST:
         atomic_fetch_add(&scene->lasts, 1);
+        CU_ASSERT(!scene->has_moved);
+        scene->has_moved = scene->moves_late;
         break;
     case UCS_GSTREAM_HELP_PARK:
         atomic_fetch_add(&scene->parks, 1);
@@ -72,7 +79,7 @@ static int help(void *arg, ucs_gstream_help_t when)
                (atomic_load(&scene->polls) >= scene->enough)) {
         gstream_util_store(&scene->word, 1);
     }
-    return scene->is_moving;
+    return scene->is_moving || scene->has_moved;
 }
 
 static void scene_init(scene_t *scene)
@@ -143,6 +150,22 @@ static void test_moves(void)
     CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
     CU_ASSERT(atomic_load(&scene.polls) >= LONG_POLLS);
     CU_ASSERT(atomic_load(&scene.lasts) == 0);
+    gstream_util_finish(stream);
+    scene_cleanup(&scene);
+}
+
+/* What it moves when the stream is about to sleep has it poll again first */
+static void test_moves_late(void)
+{
+    ucs_gstream_h stream = gstream_util_create();
+    scene_t scene;
+
+    scene_init(&scene);
+    scene.moves_late = 1;
+    scene.enough     = LONG_POLLS;
+    scene_wait(&scene, stream, 1);
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
+    CU_ASSERT(atomic_load(&scene.polls) >= LONG_POLLS);
     gstream_util_finish(stream);
     scene_cleanup(&scene);
 }
@@ -324,6 +347,7 @@ static void test_refused(void)
 static const st_cunit_case_t cases[] = {
     {"drives", test_drives},
     {"moves", test_moves},
+    {"moves_late", test_moves_late},
     {"wake", test_wake},
     {"ring", test_ring},
     {"park", test_park},

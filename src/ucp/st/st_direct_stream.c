@@ -117,20 +117,23 @@ void ucp_st_direct_stream_park(ucp_st_direct_stream_t *stream)
 
 /* The stream waits, for whatever word, and may not look again soon: from here
  * on it is called. What is left then needs a peer. It does not do to leave that
- * to who has the lock just now, and has looked already. */
-static void ucp_st_direct_stream_leave(ucp_st_direct_stream_t *stream,
-                                       ucp_st_direct_mover_t mover)
+ * to who has the lock just now, and has looked already. Whether anything was
+ * moved. */
+static int ucp_st_direct_stream_leave(ucp_st_direct_stream_t *stream,
+                                      ucp_st_direct_mover_t mover)
 {
+    int has_moved = 0;
+
     ucp_st_direct_stream_rest(stream, 1);
     while (ucp_st_direct_stream_has_open(stream) &&
            ucp_st_direct_stream_serve(stream, mover)) {
-        /* until nothing is left to move */
+        has_moved = 1; /* until nothing is left to move */
     }
     ucp_st_direct_stream_kick(stream);
+    return has_moved;
 }
 
-/* Called for the stream while it waits; whether it has moved something that is
- * polled for */
+/* Called for the stream while it waits; whether it has moved something */
 static int ucp_st_direct_stream_help(void *arg, ucs_gstream_help_t when)
 {
     ucp_st_direct_stream_t *stream = arg;
@@ -141,12 +144,11 @@ static int ucp_st_direct_stream_help(void *arg, ucs_gstream_help_t when)
         return ucp_st_direct_stream_poll(stream, UCP_ST_DIRECT_STREAM);
     case UCS_GSTREAM_HELP_LAST:
         ucp_st_direct_stream_tell(stream, 1, 0);
-        ucp_st_direct_stream_leave(stream, UCP_ST_DIRECT_STREAM);
-        break;
+        return ucp_st_direct_stream_leave(stream, UCP_ST_DIRECT_STREAM);
     case UCS_GSTREAM_HELP_PARK:
         /* A move wakes it, as that of any other thread does */
         ucp_st_direct_stream_tell(stream, 0, 1);
-        ucp_st_direct_stream_leave(stream, UCP_ST_DIRECT_HOST);
+        (void)ucp_st_direct_stream_leave(stream, UCP_ST_DIRECT_HOST);
         break;
     case UCS_GSTREAM_HELP_END:
         ucp_st_direct_stream_tell(stream, 0, 0);

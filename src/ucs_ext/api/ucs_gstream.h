@@ -130,9 +130,9 @@ typedef enum {
  * @param [in] arg  As in @ref ucs_gstream_helper_t.
  * @param [in] when What the stream does after this.
  *
- * @return With UCS_GSTREAM_HELP_POLL, whether it has moved something, so that
- *         more can be expected soon: the time after which the stream sleeps
- *         starts anew. Streams of groups take no notice.
+ * @return With UCS_GSTREAM_HELP_POLL and UCS_GSTREAM_HELP_LAST, whether it has
+ *         moved something, so that more can be expected soon: the time after
+ *         which the stream sleeps starts anew. Streams of groups take no notice.
  */
 typedef int (*ucs_gstream_help_func_t)(void *arg, ucs_gstream_help_t when);
 
