@@ -129,7 +129,7 @@ static void gstream_executor_idle(gstream_executor_t *executor)
     }
 
     if (gstream_executor_has_waiting(executor)) {
-        gstream_poll(UCS_GSTREAM_POLL_LAST);
+        (void)gstream_poll(UCS_GSTREAM_POLL_LAST);
     }
     if (gstream_sched_sleep(&executor->group->sched, executor->sleep_nsec)) {
         gstream_executor_end_poll(executor);
@@ -158,8 +158,8 @@ static void *gstream_executor_main(void *arg)
     gstream_executor_begin_poll(executor);
     while (!atomic_load(&sched->is_stopped)) {
         if (gstream_executor_has_waiting(executor)) {
-            gstream_poll(gstream_pace_next(&executor->pace,
-                                           &executor->memory));
+            (void)gstream_poll(gstream_pace_next(&executor->pace,
+                                                 &executor->memory));
         }
 
         task = gstream_sched_take(sched);

@@ -44,32 +44,35 @@ static struct {
 };
 
 
-static void gstream_poll_slot(gstream_poll_slot_t *slot,
-                              ucs_gstream_poll_t next)
+static int gstream_poll_slot(gstream_poll_slot_t *slot, ucs_gstream_poll_t next)
 {
+    int has_moved = 0;
     ucs_gstream_poll_func_t func;
 
     if (atomic_load_explicit(&slot->func, memory_order_relaxed) == NULL) {
-        return;
+        return 0;
     }
 
     atomic_fetch_add(&slot->users, 1);
     func = atomic_load(&slot->func);
     if (func != NULL) {
-        func(slot->arg, next);
+        has_moved = func(slot->arg, next);
     }
     atomic_fetch_sub(&slot->users, 1);
+    return has_moved;
 }
 
-void gstream_poll(ucs_gstream_poll_t next)
+int gstream_poll(ucs_gstream_poll_t next)
 {
     unsigned count = atomic_load_explicit(&gstream_pollers.count,
                                           memory_order_relaxed);
+    int has_moved  = 0;
     unsigned i;
 
     for (i = 0; i < count; ++i) {
-        gstream_poll_slot(&gstream_pollers.slots[i], next);
+        has_moved |= gstream_poll_slot(&gstream_pollers.slots[i], next);
     }
+    return has_moved;
 }
 
 /* The slot of a poller, or a free one for NULL; NULL if there is none. */

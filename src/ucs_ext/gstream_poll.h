@@ -8,7 +8,7 @@
 #include "api/ucs_gstream.h"
 
 /** Call all pollers once; any thread. Cheap when there are none. @a next: what
- *  the caller does then. */
-void gstream_poll(ucs_gstream_poll_t next);
+ *  the caller does then. Returns whether one has moved something. */
+int gstream_poll(ucs_gstream_poll_t next);
 
 #endif

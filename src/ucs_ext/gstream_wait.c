@@ -25,11 +25,13 @@ static const char *gstream_wait_poll(const gstream_pace_config_t *config,
 {
     const char *how = "polled";
     gstream_pace_t pace;
+    int has_moved;
 
     gstream_pace_begin_spin(&pace, config, memory);
     for (;;) {
-        gstream_poll(gstream_pace_next(&pace, memory));
-        if (gstream_wait_help(wait->helper, UCS_GSTREAM_HELP_POLL)) {
+        has_moved = gstream_poll(gstream_pace_next(&pace, memory));
+        if (gstream_wait_help(wait->helper, UCS_GSTREAM_HELP_POLL) ||
+            has_moved) {
             gstream_pace_renew(&pace);
         }
         if (gstream_wait_is_met(wait)) {
@@ -38,7 +40,10 @@ static const char *gstream_wait_poll(const gstream_pace_config_t *config,
         if (gstream_pace_step(&pace)) {
             continue;
         }
-        gstream_poll(UCS_GSTREAM_POLL_LAST);
+        if (gstream_poll(UCS_GSTREAM_POLL_LAST)) {
+            gstream_pace_renew(&pace);
+            continue;
+        }
         gstream_sleep_until(wait->words->address, wait->words->value,
                             wait->helper);
         how = "slept";

@@ -18,6 +18,9 @@
 
 #define MAX_POLLERS 16
 
+/* Take much longer than a stream polls in vain */
+#define LONG_POLLS 20000
+
 
 /* What a poller of the tests does: counts, and lets a word through in time. */
 typedef struct {
@@ -27,10 +30,11 @@ typedef struct {
     _Atomic unsigned yields; /* Calls before it let others run */
     int              until_shared; /* Lets the word through then */
     unsigned         last; /* Stores to the word in this call; 0 for never */
+    int              is_moving; /* It says so */
     uint64_t         word;
 } poller_t;
 
-static void poll_word(void *arg, ucs_gstream_poll_t next)
+static int poll_word(void *arg, ucs_gstream_poll_t next)
 {
     poller_t *poller = arg;
 
@@ -47,6 +51,7 @@ static void poll_word(void *arg, ucs_gstream_poll_t next)
         gstream_util_store(&poller->word, 1);
     }
     atomic_fetch_sub(&poller->inside, 1);
+    return poller->is_moving;
 }
 
 /* A wait ends by what the poller does, and by nothing else */
@@ -153,6 +158,21 @@ static void *compete(void *arg)
     return NULL;
 }
 
+/* A stream whose poller moves something does not sleep */
+static void test_moves(void)
+{
+    ucs_gstream_h stream = gstream_util_create();
+    poller_t poller      = {.is_moving = 1, .last = LONG_POLLS};
+
+    CU_ASSERT_EQUAL(ucs_gstream_poller_add(poll_word, &poller), UCS_OK);
+    CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(stream, &poller.word, 1),
+                    UCS_OK);
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
+    CU_ASSERT(atomic_load(&poller.lasts) == 0);
+    CU_ASSERT_EQUAL(ucs_gstream_poller_remove(poll_word, &poller), UCS_OK);
+    gstream_util_finish(stream);
+}
+
 /* Where another thread needs its processor the stream says so */
 static void test_shared(void)
 {
@@ -201,6 +221,7 @@ static const st_cunit_case_t test_cases[] = {
     {"all", test_all},
     {"removed", test_removed},
     {"last", test_last},
+    {"moves", test_moves},
     {"shared", test_shared},
     {"refused", test_refused}
 };

@@ -533,7 +533,7 @@ typedef struct {
     volatile uint64_t words[2];
 } test_poller_t;
 
-static void test_poll(void *arg, ucs_gstream_poll_t next)
+static int test_poll(void *arg, ucs_gstream_poll_t next)
 {
     test_poller_t *poller = arg;
 
@@ -544,6 +544,7 @@ static void test_poll(void *arg, ucs_gstream_poll_t next)
         (atomic_fetch_add(&poller->lasts, 1) == 0)) {
         gstream_util_store(&poller->words[1], 1);
     }
+    return 0;
 }
 
 static void test_poller(void)

@@ -64,27 +64,29 @@ static const uct_trig_poll_t ucp_st_trig_help_next[] = {
     [UCS_GSTREAM_POLL_LAST]  = UCT_TRIG_POLL_LAST
 };
 
-static void ucp_st_trig_help_poll(void *arg, ucs_gstream_poll_t next)
+static int ucp_st_trig_help_poll(void *arg, ucs_gstream_poll_t next)
 {
     ucp_st_worker_h worker = arg;
     ucp_st_trig_dev_t *dev = &worker->trig;
+    unsigned count         = 0;
     int is_late;
     unsigned i;
 
     for (i = 0; i < dev->num_rails; ++i) {
-        (void)uct_trig_iface_progress_nic(dev->rails[i].iface,
-                                          ucp_st_trig_help_next[next]);
+        count += uct_trig_iface_progress_nic(dev->rails[i].iface,
+                                             ucp_st_trig_help_next[next]);
     }
     ucp_st_trig_help_mark(dev, next != UCS_GSTREAM_POLL_LAST);
     is_late = __atomic_load_n(&dev->is_late, __ATOMIC_RELAXED);
     if (!is_late && !__atomic_load_n(&dev->is_coalescing, __ATOMIC_RELAXED)) {
-        return;
+        return count > 0;
     }
     if (next == UCS_GSTREAM_POLL_LAST) {
         ucp_st_trig_dev_wake(worker);
     } else {
         ucp_st_trig_help_reap(worker, is_late);
     }
+    return count > 0;
 }
 
 static void ucp_st_trig_help_stored(void *arg, const void *const *addresses,

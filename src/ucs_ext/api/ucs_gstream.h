@@ -455,8 +455,12 @@ typedef enum ucs_gstream_poll {
  *
  * @param [in] arg  As given to @ref ucs_gstream_poller_add.
  * @param [in] next What the thread does next.
+ *
+ * @return Whether it has moved something, so that more can be expected soon: the
+ *         time after which the thread sleeps starts anew, also where it was to
+ *         sleep next. Threads of groups take no notice.
  */
-typedef void (*ucs_gstream_poll_func_t)(void *arg, ucs_gstream_poll_t next);
+typedef int (*ucs_gstream_poll_func_t)(void *arg, ucs_gstream_poll_t next);
 
 
 /**
