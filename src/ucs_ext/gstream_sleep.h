@@ -55,9 +55,9 @@ void gstream_sleeper_add(gstream_sleeper_t *sleeper);
 void gstream_sleeper_remove(gstream_sleeper_t *sleeper);
 
 
-/** Sleep until the word is >= value, in a load with acquire order, or @a helper,
- *  which may be NULL, has moved something: what goes on need not be slept for
- *  part by part. */
+/** Sleep until the word is >= value, in a load with acquire order, or @a
+ *  helper, which may be NULL, has moved something: what goes on need not be
+ *  slept for part by part. */
 void gstream_sleep_until(const volatile uint64_t *address, uint64_t value,
                          const ucs_gstream_helper_t *helper);
 

@@ -132,7 +132,8 @@ typedef enum {
  *
  * @return With UCS_GSTREAM_HELP_POLL and UCS_GSTREAM_HELP_LAST, whether it has
  *         moved something, so that more can be expected soon: the time after
- *         which the stream sleeps starts anew. Streams of groups take no notice.
+ *         which the stream sleeps starts anew. Streams of groups take no
+ *         notice.
  */
 typedef int (*ucs_gstream_help_func_t)(void *arg, ucs_gstream_help_t when);
 
@@ -456,9 +457,9 @@ typedef enum ucs_gstream_poll {
  * @param [in] arg  As given to @ref ucs_gstream_poller_add.
  * @param [in] next What the thread does next.
  *
- * @return Whether it has moved something, so that more can be expected soon: the
- *         time after which the thread sleeps starts anew, also where it was to
- *         sleep next. Threads of groups take no notice.
+ * @return Whether it has moved something, so that more can be expected soon:
+ *         the time after which the thread sleeps starts anew, also where it was
+ *         to sleep next. Threads of groups take no notice.
  */
 typedef int (*ucs_gstream_poll_func_t)(void *arg, ucs_gstream_poll_t next);
 
