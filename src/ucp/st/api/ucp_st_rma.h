@@ -86,7 +86,8 @@ ucs_status_t ucp_st_mem_reg(ucp_st_worker_h worker, void *address,
  *
  * @return UCS_OK; UCS_ERR_BUSY, with no effect, while an operation or a wait
  *         of the own queues that names it is enqueued or under way, or while a
- *         peer is just writing or reading.
+ *         peer is just writing or reading; on lane host also a moment longer
+ *         than until the peer has what it reads: try again.
  *
  * Ownership: on UCS_OK the handle is gone.
  * Threads: as the UCP worker.
