@@ -168,6 +168,21 @@ static void lose(st_side_t *side)
     ucp_st_worker_unlock(side->worker);
 }
 
+/* Until a side has told its peer that it is declared lost. If the peer's worker
+ * went first UCX would connect to nothing, and forget memory. */
+static void lose_until_told(st_side_t *side)
+{
+    int is_told;
+
+    do {
+        ucp_st_worker_progress(side->worker);
+        ucp_st_worker_lock(side->worker);
+        is_told = side->peer->is_noticed &&
+                  (side->worker->host.num_notices == 0);
+        ucp_st_worker_unlock(side->worker);
+    } while (!is_told);
+}
+
 static ucs_status_t op_status(ucp_st_op_h op)
 {
     ucp_st_op_attr_t attr;
@@ -215,6 +230,9 @@ static void run_lost_claimed(int who)
     /* Nothing of the second use */
     CU_ASSERT_EQUAL(__atomic_load_n(&scene.pair->claim, __ATOMIC_ACQUIRE) >>
                     CLAIM_USE_SHIFT, 1);
+    lose_until_told(other);
+    /* It answers that it has lost the other one, too */
+    lose_until_told(&scene.near.pair.side[who]);
     near_cleanup(&scene.near);
 }
 
