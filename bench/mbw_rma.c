@@ -165,16 +165,21 @@ static void mbw_rma_init(mbw_exchange_t *ex)
     mbw_rma.lane = attr.lane;
 }
 
-/* All ranks have ended their last run. */
+/* All ranks have ended their last run. On lane host the answer to a peer's get
+ * may be under way for a moment more. */
 static void mbw_rma_cleanup(mbw_exchange_t *ex)
 {
+    ucs_status_t status;
     int i;
 
     (void)ex;
     for (i = 0; i < MBW_RMA_LAST; ++i) {
         mbw_rma_must("ucp_st_rkey_destroy",
                      ucp_st_rkey_destroy(mbw_rma.rkeys[i]));
-        mbw_rma_must("ucp_st_mem_dereg", ucp_st_mem_dereg(mbw_rma.memhs[i]));
+        while ((status = ucp_st_mem_dereg(mbw_rma.memhs[i])) == UCS_ERR_BUSY) {
+            (void)ucp_st_worker_progress(mbw_rma.worker);
+        }
+        mbw_rma_must("ucp_st_mem_dereg", status);
     }
 }
 

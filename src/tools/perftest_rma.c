@@ -193,10 +193,20 @@ static void perftest_rma_key_destroy(ucp_st_rkey_h *rkey, ucs_status_t *result)
     }
 }
 
-static void perftest_rma_dereg(ucp_st_mem_h *memh, ucs_status_t *result)
+/* On lane host the answer to the peer's last get may be under way for a moment
+ * more; it is not waited for once the peer is gone */
+static void perftest_rma_dereg(perftest_side_t *side, ucp_st_mem_h *memh,
+                               ucs_status_t *result)
 {
-    ucs_status_t status = (*memh == NULL) ? UCS_OK : ucp_st_mem_dereg(*memh);
+    ucs_status_t status = UCS_OK;
 
+    if (*memh == NULL) {
+        return;
+    }
+    while (((status = ucp_st_mem_dereg(*memh)) == UCS_ERR_BUSY) &&
+           (perftest_watch_gone(&side->watch) < 0)) {
+        perftest_side_progress(side);
+    }
     if (status == UCS_OK) {
         *memh = NULL;
     } else {
@@ -206,14 +216,15 @@ static void perftest_rma_dereg(ucp_st_mem_h *memh, ucs_status_t *result)
 
 ucs_status_t perftest_rma_destroy(perftest_st_flow_t *flow)
 {
-    perftest_rma_t *rma = &flow->rma;
-    ucs_status_t status = UCS_OK;
+    perftest_side_t *side = flow->channel->run->side;
+    perftest_rma_t *rma   = &flow->rma;
+    ucs_status_t status   = UCS_OK;
 
     perftest_rma_key_destroy(&rma->far_shared, &status);
     perftest_rma_key_destroy(&rma->far_signal, &status);
-    perftest_rma_dereg(&rma->local, &status);
-    perftest_rma_dereg(&rma->shared, &status);
-    perftest_rma_dereg(&rma->signal, &status);
+    perftest_rma_dereg(side, &rma->local, &status);
+    perftest_rma_dereg(side, &rma->shared, &status);
+    perftest_rma_dereg(side, &rma->signal, &status);
     if ((status != UCS_OK) || (rma->word == NULL)) {
         return status;
     }
