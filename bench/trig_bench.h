@@ -99,6 +99,11 @@ double trig_futex(trig_rank_t *me, unsigned count);
 
 typedef struct trig_fab trig_fab_t;
 
+static inline unsigned trig_min(unsigned a, unsigned b)
+{
+    return (a < b) ? a : b;
+}
+
 /** How a step waits and what it moves. */
 typedef struct trig_step {
     size_t   size;

@@ -470,8 +470,10 @@ double trig_uct_write(trig_uct_t *uct, const trig_step_t *step)
 
     trig_fill(uct->data + TRIG_MAX_SIZE, step->size, 1 + me->rank);
     memset(uct->data, 0, step->size);
+    /* Warms up, as trig_fab_write() does */
+    (void)trig_uct_batch(uct, step, trig_min(step->count, TRIG_BATCH));
     for (left = step->count; left > 0; left -= count) {
-        count  = (left < TRIG_BATCH) ? left : TRIG_BATCH;
+        count  = trig_min(left, TRIG_BATCH);
         total += trig_uct_batch(uct, step, count);
     }
     if ((step->size != 8) &&
