@@ -57,7 +57,8 @@ check_folder src/uct/cxi_trig \
     'ucs_ext/.*|ucs_(gstream|trace)\.h|uct_trig(_stats)?\.h|ucm/api/.*|ucs/.*|uct/(api|base)/.*|rdma/.*|cxiemu\.h' \
     '/cxi_trig_guard\.c$' 'ucp/api/.*'
 check_folder src/ucp/st \
-    'ucs_ext/.*|ucs_(ext_config|gstream|trace)\.h|ucs/.*|ucp/api/.*|uct/api/.*|uct_trig\.h|ucp_st\.h|ucp_st_batch\.h|ucp_st_def\.h|ucp_st_channel\.h'
+    'ucs_ext/.*|ucs_(ext_config|gstream|trace)\.h|ucs/.*|ucp/api/.*|uct/api/.*|uct_trig\.h|ucp_st\.h|ucp_st_batch\.h|ucp_st_def\.h|ucp_st_channel\.h' \
+    '/st_direct_fill\.c$' 'emmintrin\.h'
 check_folder src/tools "$outside|ucs_ext_config\.h"
 check_folder contrib "$outside" '/hook_' 'ompi_config\.h|ompi/mca/hook/.*'
 # What the programs share

@@ -28,6 +28,11 @@
 /** What keeps messages of all lengths in slots. */
 #define NEAR_SLOTS {"UCX_ST_DIRECT_MAP_MIN", "inf", NULL}
 
+/** ... and long ones in 16 that have room for 256k. */
+#define NEAR_SMALL_PIECE (4ul << 10)
+#define NEAR_SMALL_SLOTS {"UCX_ST_DIRECT_MAP_MIN", "inf", \
+                          "UCX_ST_DIRECT_PIECE", "4k", NULL}
+
 /** A pair, with a matched send on A and receive on B. */
 typedef struct {
     st_pair_t   pair;

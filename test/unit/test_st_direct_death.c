@@ -29,7 +29,7 @@
 #include <unistd.h>
 
 #define OPS    4 /* enough for UCP to connect before it sends their messages */
-#define PIECES 12 /* does not fit into its slots */
+#define PIECES 12
 #define LEN    (PIECES * NEAR_PIECE_MAPPED)
 
 /* As st_direct_move.c packs a claim: the first of so many pieces of the first
@@ -38,6 +38,9 @@
 
 /* Lanes of a process that UCP is to miss */
 static const char *const other_env[] = {"UCX_ST_LANES", "host", NULL};
+
+/* So that PIECES do not fit into the slots */
+static const char *const small_env[] = {"UCX_ST_DIRECT_PIECE", "4k", NULL};
 
 /** What it does before it is killed. */
 typedef enum {
@@ -105,7 +108,7 @@ static void life_announce(life_t *life, ucp_st_op_h *ops)
 static void life_init(life_t *life, death_mode_t mode, int is_send,
                       int is_mapped)
 {
-    life_open(life, (mode == MODE_HOST) ? other_env : NULL);
+    life_open(life, (mode == MODE_HOST) ? other_env : small_env);
     life_connect(life);
     if (is_mapped) {
         CU_ASSERT_EQUAL(ucp_st_mem_alloc(LEN, (void**)&life->buffer), UCS_OK);

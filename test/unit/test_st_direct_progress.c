@@ -20,9 +20,9 @@
 
 #define LARGE  (NEAR_MAP_MAX - 61) /* does not fit into its slots */
 #define SHORT  100
-#define PIECE  (NEAR_LONG_PIECE * NEAR_PIECE)
+#define PIECE  (NEAR_LONG_PIECE * NEAR_SMALL_PIECE)
 #define PIECES ((LARGE + PIECE - 1) / PIECE)
-#define SLOTS  4
+#define SLOTS  16
 #define SLEEPS 20
 
 /** A kernel that runs as long as the case wants: not a wait of the stream, so
@@ -98,7 +98,7 @@ static void run_busy(const char *const *env, size_t length, int busy)
 
 static void test_busy(void)
 {
-    const char *const slots[] = NEAR_SLOTS;
+    const char *const slots[] = NEAR_SMALL_SLOTS;
 
     run_busy(slots, LARGE, ST_A);
     run_busy(slots, LARGE, ST_B);
@@ -181,7 +181,7 @@ static void run_polled(const char *const *env, int poller)
 
 static void test_polled(void)
 {
-    const char *const slots[] = NEAR_SLOTS;
+    const char *const slots[] = NEAR_SMALL_SLOTS;
 
     run_polled(slots, ST_A);
     run_polled(slots, ST_B);
@@ -231,7 +231,7 @@ static void run_queue_gone(const char *const *env, int gone)
 
 static void test_queue_gone(void)
 {
-    const char *const slots[] = NEAR_SLOTS;
+    const char *const slots[] = NEAR_SMALL_SLOTS;
 
     run_queue_gone(slots, ST_A);
     run_queue_gone(slots, ST_B);
@@ -289,7 +289,7 @@ static void run_serves_others(const char *const *env)
 
 static void test_serves_others(void)
 {
-    run_serves_others((const char*[])NEAR_SLOTS);
+    run_serves_others((const char*[])NEAR_SMALL_SLOTS);
     run_serves_others(NULL);
 }
 
@@ -333,7 +333,7 @@ static void run_sleeper(const char *const *env, size_t length, int sleeper)
 
 static void test_sleeper(void)
 {
-    const char *const slots[] = NEAR_SLOTS;
+    const char *const slots[] = NEAR_SMALL_SLOTS;
 
     run_sleeper(slots, SHORT, ST_B);
     run_sleeper(slots, LARGE, ST_A);

@@ -77,7 +77,7 @@ static ucs_config_field_t ucp_st_config_table[] = {
      "what the NIC can write at once. The smaller one of both sides' counts.",
      ucs_offsetof(ucp_st_config_t, chunk_max), UCS_CONFIG_TYPE_MEMUNITS},
 
-    {"DIRECT_SIZE", "1g",
+    {"DIRECT_SIZE", "4g",
      "Room for lane direct's slots in a worker's shared memory. Memory is\n"
      "taken as it is used. 64k to 1t.",
      ucs_offsetof(ucp_st_config_t, direct_size), UCS_CONFIG_TYPE_MEMUNITS},
@@ -85,9 +85,16 @@ static ucs_config_field_t ucp_st_config_table[] = {
     {"DIRECT_PIECE", "16k",
      "Longest piece of a message that lane direct copies through a slot:\n"
      "longer ones go through four of them, one side copying in while the\n"
-     "other copies out, and those of 16 pieces and more through slots that\n"
+     "other copies out, and those of 16 pieces and more through 8 or 16 that\n"
      "are four times as long. 1k to 1m. The receive's side counts.",
      ucs_offsetof(ucp_st_config_t, direct_piece), UCS_CONFIG_TYPE_MEMUNITS},
+
+    {"DIRECT_BYPASS", "try",
+     "Whether pieces of 4k and more are stored to slots past the processor's\n"
+     "caches (non-temporal stores), which is faster where the two sides'\n"
+     "processors share no cache: y, n; try: what turns out to be. x86-64\n"
+     "only. The send's side counts.",
+     ucs_offsetof(ucp_st_config_t, direct_bypass), UCS_CONFIG_TYPE_TERNARY},
 
     {"DIRECT_MAP_MIN", "32k",
      "Shortest message that lane direct copies straight to its place where\n"

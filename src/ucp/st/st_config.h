@@ -26,6 +26,7 @@ typedef struct ucp_st_config {
     size_t                   chunk_max;
     size_t                   direct_size;
     size_t                   direct_piece;
+    ucs_ternary_auto_value_t direct_bypass;
     size_t                   direct_map_min;
     size_t                   direct_map_max;
     size_t                   direct_map_again;

@@ -25,13 +25,15 @@
 #define UCP_ST_DIRECT_INLINE_SLOTS 4
 #define UCP_ST_DIRECT_WHOLE_SLOTS  2
 
-/* Slots of a message of several pieces */
-#define UCP_ST_DIRECT_PIPE_SLOTS 4
-
 /* From so many pieces on they are so many times longer: each takes cache lines
  * to the other processor and back */
 #define UCP_ST_DIRECT_MANY_PIECES 16
 #define UCP_ST_DIRECT_LONG_PIECE  4
+
+/* ... and more slots: what the other side has in a cache of its own, which is
+ * slower to reach than one that both share, is no longer there when it is
+ * stored to again. Half as many if there is room for two messages in these. */
+#define UCP_ST_DIRECT_LONG_SLOTS 16
 
 /* Least piece of a mapped message: shorter ones cost more to claim than the
  * second processor saves */
@@ -58,15 +60,22 @@ static void ucp_st_direct_plan_slots(ucp_st_direct_op_t *direct,
         direct->piece     = ucp_st_direct_align(length);
         direct->num_slots = UCP_ST_DIRECT_WHOLE_SLOTS;
     } else {
-        direct->piece     = (length / piece_max < UCP_ST_DIRECT_MANY_PIECES) ?
-                            piece_max : UCP_ST_DIRECT_LONG_PIECE * piece_max;
+        direct->piece     = piece_max;
         direct->num_slots = UCP_ST_DIRECT_PIPE_SLOTS;
+        if ((length / piece_max) >= UCP_ST_DIRECT_MANY_PIECES) {
+            direct->piece    *= UCP_ST_DIRECT_LONG_PIECE;
+            direct->num_slots = UCP_ST_DIRECT_LONG_SLOTS;
+            if (length <= ((direct->num_slots / 4) * direct->piece)) {
+                direct->num_slots /= 2;
+            }
+        }
     }
 }
 
 static size_t ucp_st_direct_pair_size(const ucp_st_direct_op_t *direct)
 {
-    size_t data = (direct->piece <= UCP_ST_DIRECT_INLINE) ? 0 : direct->piece;
+    size_t data = (direct->piece <= UCP_ST_DIRECT_INLINE) ? 0 :
+                  ucp_st_direct_align(direct->piece);
 
     return sizeof(ucp_st_direct_pair_t) +
            (direct->num_slots * (sizeof(ucp_st_direct_slot_t) + data));
@@ -252,7 +261,7 @@ static void ucp_st_direct_bind_parts(ucp_st_direct_op_t *direct)
     direct->other = &direct->pair->side[!direct->dir];
     if (direct->piece > UCP_ST_DIRECT_INLINE) {
         direct->places = (uint8_t*)&slots[direct->num_slots];
-        direct->stride = direct->piece;
+        direct->stride = ucp_st_direct_align(direct->piece);
     } else {
         direct->places = slots[0].data;
         direct->stride = sizeof(*slots);

@@ -98,6 +98,12 @@ typedef struct ucp_st_direct_stream {
     ucs_gstream_helper_t helper;   /* read-only */
 } ucp_st_direct_stream_t;
 
+/** Slots of a message of several pieces, but of a long one. */
+#define UCP_ST_DIRECT_PIPE_SLOTS 4
+
+/** Shortest piece that may be stored past the caches, bytes. */
+#define UCP_ST_DIRECT_FILL_MIN (4ul << 10)
+
 /** How a pair's data gets over. */
 typedef enum {
     UCP_ST_DIRECT_SLOTS,
@@ -171,6 +177,12 @@ void ucp_st_direct_stream_cleanup(ucp_st_direct_stream_t *stream,
 /** Nobody attends to its uses but the service thread, which peers wake whenever
  *  they have moved something. The worker's lock is held. */
 void ucp_st_direct_stream_park(ucp_st_direct_stream_t *stream);
+
+/** Store a piece of at least UCP_ST_DIRECT_FILL_MIN bytes of a send to its
+ *  slot: all of it before what the caller stores next. The stream's lock is
+ *  held. */
+void ucp_st_direct_fill(ucp_st_direct_op_t *direct, void *slot,
+                        const void *data, size_t length);
 
 /** Move what can be moved now of a stream's open uses, some pieces of each, if
  *  nobody else does; non-zero if that was something. */

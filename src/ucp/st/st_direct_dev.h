@@ -30,11 +30,26 @@ typedef struct ucp_st_direct_dev {
     ucp_st_service_client_t service;   /* its own */
 } ucp_st_direct_dev_t;
 
+/** How sends store their pieces; see st_direct_fill.c. */
+typedef enum {
+    UCP_ST_DIRECT_FILL_ONE,     /* messages of one piece */
+    UCP_ST_DIRECT_FILL_SEVERAL,
+    UCP_ST_DIRECT_FILL_LONG,    /* of several that are longer */
+    UCP_ST_DIRECT_FILL_KINDS
+} ucp_st_direct_fill_kind_t;
+
+/** What is known of that; streams access it at any time, with atomics. */
+typedef struct ucp_st_direct_fill {
+    uint32_t time[2]; /* a byte takes, ps: ordinary stores, and others */
+    uint32_t turn;    /* pieces that were timed */
+} ucp_st_direct_fill_t;
+
 /** What reaches a peer; read-only once it is connected. */
 typedef struct ucp_st_direct_peer {
     ucp_st_direct_map_t *map;       /* its segment */
     int                 kick_fd;    /* wakes its service thread */
     int                 can_attach; /* its memory can be read and written */
+    ucp_st_direct_fill_t fill[UCP_ST_DIRECT_FILL_KINDS]; /* sends to it */
 } ucp_st_direct_peer_t;
 
 /** The lane's functions of these names: see st_lane.h. */

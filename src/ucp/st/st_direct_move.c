@@ -115,7 +115,9 @@ ucp_st_direct_copy_slot(ucp_st_direct_op_t *direct, uint64_t index, int is_send)
     uint8_t *near   = direct->buffer + (number * direct->piece);
     void *slot      = direct->places + (index * direct->stride);
 
-    if (is_send) {
+    if (is_send && (length >= UCP_ST_DIRECT_FILL_MIN)) {
+        ucp_st_direct_fill(direct, slot, near, length);
+    } else if (is_send) {
         memcpy(slot, near, length);
     } else {
         memcpy(near, slot, length);
