@@ -31,6 +31,12 @@
  * NO_SPIN: streams sleep when they have looked once. A stream looks whenever it
  * likes without it, which makes many more states and no other end.
  *
+ * PUSH: instead, messages are copied straight to their place, by either side,
+ * once both have begun. A piece's claim and copy are one step here: for claims
+ * see direct_mapped.pml. As long as the send's side says so (`pushes`, which
+ * changes at any time, unless it does ALWAYS) the receive's does nothing while
+ * the send's queue is attended to.
+ *
  * Stores are seen at once; a store that is still in a buffer while its
  * processor looks at something else is one that comes after the look, and
  * BUFFERED has the buffers of what movers store.
@@ -171,10 +177,31 @@ end:
 #define FENCE(op) skip
 #endif
 
+#ifdef PUSH
+byte copied[2];                /* pieces of both sides, of all uses */
+#ifdef ALWAYS
+#define pushes true
+#else
+bool pushes;
+
+active proctype hint()
+{
+    pushes = true;
+    pushes = false
+}
+#endif
+
+#define IS_LEFT(op) (!IS_SEND(op) && pushes && attended[QUEUE(OTHER(op))])
+#define IS_OVER(op) (copied[MSG(op)] >= (word[op] + 1) * PIECES)
+#define CAN_COPY(op) \
+    (!IS_OVER(op) && begun[OTHER(op)] > word[op] && !IS_LEFT(op))
+#define CAN_MOVE(op) (is_open[op] && (IS_OVER(op) || CAN_COPY(op)))
+#else
 #define CAN_MOVE(op) \
     (is_open[op] && \
      (IS_SEND(op) -> pos[op] - count[MSG(op)] < SLOTS : \
                      seq[PLACE(op)] > pos[op]))
+#endif
 #define IS_NEXT(queue, op) (QUEUE(op) == queue && CAN_MOVE(op))
 #define CAN_SERVE(queue) \
     (IS_NEXT(queue, 0) || IS_NEXT(queue, 1) || IS_NEXT(queue, 2) || \
@@ -203,6 +230,24 @@ inline copy(op)
     pos[op] = pos[op] + 1
 }
 
+#ifdef PUSH
+/* A piece, if one is left */
+inline move(op)
+{
+    atomic {
+        if
+        :: CAN_COPY(op) ->
+            CHECK(overwrite,
+                  begun[AT(RECV, MSG(op))] == copied[MSG(op)] / PIECES + 1);
+            CHECK(wrong_data,
+                  source[MSG(op)] == copied[MSG(op)] / PIECES + 1);
+            copied[MSG(op)]   = copied[MSG(op)] + 1;
+            was_read[MSG(op)] = copied[MSG(op)]
+        :: else
+        fi
+    }
+}
+#else
 /* The next piece, of which CAN_MOVE() says that it can be moved. Nobody looks
  * at a slot before it is told to, so that copy and store are one step unless
  * they are the wrong way round. */
@@ -223,6 +268,8 @@ inline move(op)
 #endif
 }
 
+#endif
+
 /* Who has stored something looks for sleepers of the other side */
 inline ring(op)
 {
@@ -241,9 +288,15 @@ inline ring(op)
 inline complete(op)
 {
     if
+#ifdef PUSH
+    :: is_open[op] && IS_OVER(op) ->
+        is_open[op] = false;
+        word[op]    = word[op] + 1;
+#else
     :: pos[op] % PIECES == 0 ->
         is_open[op] = false;
         word[op]    = pos[op] / PIECES;
+#endif
         if
         :: sleeps[QUEUE(op)] -> rung[QUEUE(op)] = true
         :: else
@@ -280,10 +333,15 @@ inline serve(queue)
 #endif
 
 /* The other side has begun so many uses */
+#ifdef PUSH
+#define NEEDS_KICK(op, uses) \
+    (!IS_ATTENDED(QUEUE(OTHER(op))) && (uses) > word[op])
+#else
 #define NEEDS_KICK(op, uses) \
     (!IS_ATTENDED(QUEUE(OTHER(op))) && \
      (IS_SEND(op) -> (uses) * PIECES > count[MSG(op)] : \
                      (uses) * PIECES > pos[op] && !CAN_MOVE(op)))
+#endif
 
 /* Kick for each open use of a queue. The lock is held. */
 inline kick(queue)
@@ -316,17 +374,21 @@ inline start(op, k)
         fi;
         is_open[op] = true
     }
+#ifndef PUSH
     do
     :: pos[op] < k * PIECES && CAN_MOVE(op) -> move(op)
     :: atomic { pos[op] == k * PIECES || !CAN_MOVE(op) -> break }
     od;
+#endif
     STORE_BEGUN(op, k);
     ring(op);
     atomic {
+#ifndef PUSH
         if
         :: pos[op] == k * PIECES -> complete(op)
         :: else
         fi;
+#endif
         UNLOCK(QUEUE(op))
     }
 }

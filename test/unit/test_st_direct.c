@@ -34,17 +34,27 @@ static uint64_t div_up(uint64_t a, uint64_t b)
     return (a + b - 1) / b;
 }
 
-static int is_mapped(size_t length, size_t map_min)
+/** From which lengths on messages are mapped, and are not, but for those of
+ *  NEAR_AGAIN bytes and more. */
+typedef struct {
+    size_t min;
+    size_t max;
+} mapped_t;
+
+static const mapped_t by_default = {NEAR_MAP_MIN, SIZE_MAX};
+static const mapped_t not_mapped = {SIZE_MAX, SIZE_MAX};
+
+static int is_mapped(size_t length, const mapped_t *mapped)
 {
-    return (length > 0) && (length >= map_min) &&
-           ((length < NEAR_MAP_MAX) || (length >= NEAR_AGAIN));
+    return (length > 0) && (length >= mapped->min) &&
+           ((length < mapped->max) || (length >= NEAR_AGAIN));
 }
 
-static plan_t plan_of(size_t length, size_t piece, size_t map_min)
+static plan_t plan_of(size_t length, size_t piece, const mapped_t *lengths)
 {
     size_t mapped;
 
-    if (is_mapped(length, map_min)) {
+    if (is_mapped(length, lengths)) {
         mapped = (div_up(length, 4095) + 63) & ~63ul;
         mapped = (mapped > NEAR_PIECE_MAPPED) ? mapped : NEAR_PIECE_MAPPED;
         return (plan_t){"mapped", div_up(length, mapped)};
@@ -95,7 +105,8 @@ static const size_t lengths[] = {
     (5ul << 20) - 77
 };
 
-static void run_sizes(const char *const *env, size_t piece, size_t map_min)
+static void run_sizes(const char *const *env, size_t piece,
+                      const mapped_t *mapped)
 {
     near_t near;
     plan_t plan;
@@ -105,7 +116,7 @@ static void run_sizes(const char *const *env, size_t piece, size_t map_min)
         return;
     }
     for (i = 0; i < 2 * ST_CUNIT_COUNT(lengths); ++i) {
-        plan = plan_of(lengths[i / 2], piece, map_min);
+        plan = plan_of(lengths[i / 2], piece, mapped);
         run_message(&near, lengths[i / 2], i & 1, &plan);
     }
     for (i = 0; i < 2; ++i) {
@@ -117,12 +128,12 @@ static void run_sizes(const char *const *env, size_t piece, size_t map_min)
 
 static void test_sizes(void)
 {
-    run_sizes(NULL, NEAR_PIECE, NEAR_MAP_MIN);
+    run_sizes(NULL, NEAR_PIECE, &by_default);
 }
 
 static void test_sizes_slots(void)
 {
-    run_sizes((const char*[])NEAR_SLOTS, NEAR_PIECE, SIZE_MAX);
+    run_sizes((const char*[])NEAR_SLOTS, NEAR_PIECE, &not_mapped);
 }
 
 /* The ends of the ranges of settings, and a piece that is no multiple of
@@ -130,20 +141,22 @@ static void test_sizes_slots(void)
 static void test_sizes_settings(void)
 {
     run_sizes((const char*[]){"UCX_ST_DIRECT_PIECE", "1k",
-                              "UCX_ST_DIRECT_MAP_MIN", "0", NULL}, 1024, 0);
+                              "UCX_ST_DIRECT_MAP_MIN", "0",
+                              "UCX_ST_DIRECT_MAP_MAX", "1m", NULL}, 1024,
+              &(const mapped_t){0, NEAR_MAP_MAX});
     run_sizes((const char*[]){"UCX_ST_DIRECT_PIECE", "3001",
                               "UCX_ST_DIRECT_MAP_MIN", "inf", NULL}, 3001,
-              SIZE_MAX);
+              &not_mapped);
     run_sizes((const char*[]){"UCX_ST_DIRECT_PIECE", "1m",
                               "UCX_ST_DIRECT_MAP_MIN", "inf", NULL}, 1ul << 20,
-              SIZE_MAX);
+              &not_mapped);
 }
 
 /* More pieces than a claim can count become longer ones */
 static void test_many_pieces(void)
 {
     const size_t length = (4096ul * NEAR_PIECE_MAPPED) + 1;
-    plan_t plan         = plan_of(length, NEAR_PIECE, NEAR_MAP_MIN);
+    plan_t plan         = plan_of(length, NEAR_PIECE, &by_default);
     near_t near;
 
     CU_ASSERT(plan.copies <= 4095);
@@ -179,7 +192,7 @@ static void test_settings_differ(void)
     for (dir = 0; dir < 2; ++dir) {
         for (i = 0; i < ST_CUNIT_COUNT(lengths); ++i) {
             plan = plan_of(lengths[i], (dir == 0) ? 64ul << 10 : 1ul << 10,
-                           100ul << 10);
+                           &(const mapped_t){100ul << 10, NEAR_MAP_MAX});
             run_message(&near, lengths[i], 0, &plan);
         }
         swap                 = near.pair.side[ST_A];

@@ -19,8 +19,15 @@
 /* Of each kind, as long as it takes until both ways were timed often */
 #define USES 100
 
-/** A message of each kind: one piece, several, and long ones. */
-static const size_t kinds[] = {8ul << 10, 100ul << 10, 600ul << 10};
+/** A message of each kind: one piece, several, and long ones; short and long
+ *  ones without slots. */
+static const struct {
+    size_t     length;
+    const char *map_min;
+} kinds[] = {
+    {8ul << 10, "inf"}, {100ul << 10, "inf"}, {600ul << 10, "inf"},
+    {64ul << 10, "32k"}, {256ul << 10, "32k"}
+};
 
 /* Around the shortest piece that is stored in another way, and lengths, so also
  * ends of the last piece, that are multiples of nothing */
@@ -31,23 +38,25 @@ static const size_t lengths[] = {
     (256ul << 10) + 1, (512ul << 10) + 1, (1ul << 20) + 4099, 3ul << 20
 };
 
-static int pair_init(near_t *near, const char *mode, const char *piece)
+static int pair_init(near_t *near, const char *mode, const char *piece,
+                     const char *map_min)
 {
     const char *const env[] = {"UCX_ST_DIRECT_BYPASS", mode,
                                "UCX_ST_DIRECT_PIECE", piece,
-                               "UCX_ST_DIRECT_MAP_MIN", "inf",
+                               "UCX_ST_DIRECT_MAP_MIN", map_min,
                                "UCX_ST_DIRECT_ATTACH_MIN", "inf", NULL};
 
     return near_pair_init(&near->pair, env, env);
 }
 
-static void run_lengths(const char *mode, const char *piece)
+static void run_lengths(const char *mode, const char *piece,
+                        const char *map_min)
 {
     near_t near;
     size_t i;
     int k;
 
-    if (!pair_init(&near, mode, piece)) {
+    if (!pair_init(&near, mode, piece, map_min)) {
         return;
     }
     for (i = 0; i < ST_CUNIT_COUNT(lengths); ++i) {
@@ -62,17 +71,25 @@ static void run_lengths(const char *mode, const char *piece)
 
 static void test_lengths(void)
 {
-    run_lengths("y", "16k");
-    run_lengths("n", "16k");
-    run_lengths("try", "16k");
+    run_lengths("y", "16k", "inf");
+    run_lengths("n", "16k", "inf");
+    run_lengths("try", "16k", "inf");
+}
+
+/* Straight to their place, by the send's side alone if it says so */
+static void test_mapped(void)
+{
+    run_lengths("y", "16k", "0");
+    run_lengths("n", "16k", "0");
+    run_lengths("try", "16k", "0");
 }
 
 /* A piece that is a multiple of nothing, so that slots would not be aligned if
  * they followed each other without a gap */
 static void test_odd_piece(void)
 {
-    run_lengths("y", "5003");
-    run_lengths("try", "5003");
+    run_lengths("y", "5003", "inf");
+    run_lengths("try", "5003", "inf");
 }
 
 /* A side that is to find out has timed both ways, for each kind of message by
@@ -81,25 +98,27 @@ static void run_timed(const char *mode, int is_timed)
 {
     const ucp_st_direct_fill_t *fill;
     near_t near;
-    int i, k;
+    int i, k, is_used;
 
     CU_ASSERT_EQUAL(ST_CUNIT_COUNT(kinds), UCP_ST_DIRECT_FILL_KINDS);
-    if (!pair_init(&near, mode, "16k")) {
-        return;
-    }
-    fill = near.pair.side[ST_A].peer->direct.fill;
     for (i = 0; i < UCP_ST_DIRECT_FILL_KINDS; ++i) {
-        CU_ASSERT_EQUAL(fill[i].turn, 0);
-        near_match(&near, kinds[i], 0);
+        if (!pair_init(&near, mode, "16k", kinds[i].map_min)) {
+            return;
+        }
+        fill = near.pair.side[ST_A].peer->direct.fill;
+        near_match(&near, kinds[i].length, 0);
         for (k = 0; k < USES; ++k) {
             near_use(&near, k);
         }
         near_unmatch(&near);
-        CU_ASSERT_EQUAL(fill[i].turn > (USES / 2), is_timed);
-        CU_ASSERT_EQUAL(fill[i].time[0] > 0, is_timed);
-        CU_ASSERT_EQUAL(fill[i].time[1] > 0, is_timed);
+        for (k = 0; k < UCP_ST_DIRECT_FILL_KINDS; ++k) {
+            is_used = is_timed && (k == i);
+            CU_ASSERT_EQUAL(fill[k].turn > 0, is_used);
+            CU_ASSERT_EQUAL(fill[k].time[0] > 0, is_used);
+            CU_ASSERT_EQUAL(fill[k].time[1] > 0, is_used);
+        }
+        st_pair_cleanup(&near.pair);
     }
-    st_pair_cleanup(&near.pair);
 }
 
 static void test_timed(void)
@@ -117,11 +136,11 @@ static void test_choice(void)
     uint32_t time[2];
     int i, k;
 
-    if (!pair_init(&near, "try", "16k")) {
+    if (!pair_init(&near, "try", "16k", "inf")) {
         return;
     }
     fill = &near.pair.side[ST_A].peer->direct.fill[UCP_ST_DIRECT_FILL_ONE];
-    near_match(&near, kinds[UCP_ST_DIRECT_FILL_ONE], 0);
+    near_match(&near, kinds[UCP_ST_DIRECT_FILL_ONE].length, 0);
     for (i = 0; i < 2; ++i) {
         for (k = 0; k < USES; ++k) {
             near_use(&near, k); /* the slots are no longer new */
@@ -144,6 +163,7 @@ static void test_choice(void)
 
 static const st_cunit_case_t cases[] = {
     {"lengths", test_lengths},
+    {"mapped", test_mapped},
     {"odd_piece", test_odd_piece},
     {"timed", test_timed},
     {"choice", test_choice}

@@ -90,10 +90,10 @@ static ucs_config_field_t ucp_st_config_table[] = {
      ucs_offsetof(ucp_st_config_t, direct_piece), UCS_CONFIG_TYPE_MEMUNITS},
 
     {"DIRECT_BYPASS", "try",
-     "Whether pieces of 4k and more are stored to slots past the processor's\n"
-     "caches (non-temporal stores), which is faster where the two sides'\n"
-     "processors share no cache: y, n; try: what turns out to be. x86-64\n"
-     "only. The send's side counts.",
+     "Whether pieces of 4k and more are stored past the processor's caches\n"
+     "(non-temporal stores), to slots or straight to their place, which is\n"
+     "faster where the two sides' processors share no cache: y, n; try: what\n"
+     "turns out to be. x86-64 only. The send's side counts.",
      ucs_offsetof(ucp_st_config_t, direct_bypass), UCS_CONFIG_TYPE_TERNARY},
 
     {"DIRECT_MAP_MIN", "32k",
@@ -102,15 +102,14 @@ static ucs_config_field_t ucp_st_config_table[] = {
      "or of the same process. The larger one of both sides' counts.",
      ucs_offsetof(ucp_st_config_t, direct_map_min), UCS_CONFIG_TYPE_MEMUNITS},
 
-    {"DIRECT_MAP_MAX", "1m",
-     "Length from which on messages in such memory, too, go through slots,\n"
-     "which stay in a processor's cache. The smaller one of both sides'\n"
-     "counts.",
+    {"DIRECT_MAP_MAX", "inf",
+     "Length from which on messages in such memory, too, go through slots.\n"
+     "The smaller one of both sides' counts.",
      ucs_offsetof(ucp_st_config_t, direct_map_max), UCS_CONFIG_TYPE_MEMUNITS},
 
     {"DIRECT_MAP_AGAIN", "8m",
      "Length from which on messages in such memory are copied straight to\n"
-     "their place again, as they stay in no cache; so are those of\n"
+     "their place again, if UCX_ST_DIRECT_MAP_MAX is less; so are those of\n"
      "UCX_ST_DIRECT_ATTACH_MIN and more. The larger one of both sides'\n"
      "counts.",
      ucs_offsetof(ucp_st_config_t, direct_map_again), UCS_CONFIG_TYPE_MEMUNITS},

@@ -32,7 +32,9 @@
  * use are claimed and both sides have begun the use, which they do only when
  * the last one is complete. It is complete when both sides' counts of pieces
  * copied say so. The number of the use in the word makes a claim that has been
- * slow fail.
+ * slow fail. Where the send's side stores past the caches, as the processors
+ * share none, it says so (`pushes`): the receiver claims nothing then while the
+ * sender's stream attends and no stream of that process sleeps.
  *
  * Attached. The same where the kernel copies between the two processes: neither
  * buffer is mapped, or one only and that side shall have help. A copy can fail
@@ -179,9 +181,9 @@ void ucp_st_direct_stream_cleanup(ucp_st_direct_stream_t *stream,
 void ucp_st_direct_stream_park(ucp_st_direct_stream_t *stream);
 
 /** Store a piece of at least UCP_ST_DIRECT_FILL_MIN bytes of a send to its
- *  slot: all of it before what the caller stores next. The stream's lock is
+ *  place: all of it before what the caller stores next. The stream's lock is
  *  held. */
-void ucp_st_direct_fill(ucp_st_direct_op_t *direct, void *slot,
+void ucp_st_direct_fill(const ucp_st_direct_op_t *direct, void *place,
                         const void *data, size_t length);
 
 /** Move what can be moved now of a stream's open uses, some pieces of each, if

@@ -35,6 +35,8 @@ typedef enum {
     UCP_ST_DIRECT_FILL_ONE,     /* messages of one piece */
     UCP_ST_DIRECT_FILL_SEVERAL,
     UCP_ST_DIRECT_FILL_LONG,    /* of several that are longer */
+    UCP_ST_DIRECT_FILL_MAPPED,  /* to their place, without slots */
+    UCP_ST_DIRECT_FILL_MAPPED_LONG,
     UCP_ST_DIRECT_FILL_KINDS
 } ucp_st_direct_fill_kind_t;
 

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * st_direct_fill.c - the direct lane: how a piece is stored to its slot.
+ * st_direct_fill.c - the direct lane: how a send's side stores a piece, to its
+ * slot or straight to the receive's buffer.
  *
- * The slot's lines are in the cache of the processor that took the last piece
- * out. An ordinary store fetches each line from there, and the other side's
- * load fetches it back: where the processors share no cache that takes several
- * times as long as memory does. Non-temporal stores pass both caches, and the
- * other side loads from memory. Where the processors share a cache that is
- * slower. Which is the case is not to be known beforehand, as threads move and
- * hypervisors do not tell; so each side of a pair times its stores of both
- * kinds, one of them seldom.
+ * The lines there are in the cache of the other side's processor, which read
+ * them last. An ordinary store fetches each line from there, and the other
+ * side's load fetches it back: where the processors share no cache that takes
+ * several times as long as memory does. Non-temporal stores pass both caches,
+ * and the other side loads from memory. Where the processors share a cache that
+ * is slower. Which is the case is not to be known beforehand, as threads move
+ * and hypervisors do not tell; so the times of both kinds of stores to a peer
+ * are taken, and one of them is used but seldom.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
@@ -47,38 +48,47 @@
  * take longer from memory than from a cache that both share; of several, whose
  * loads go on beside the stores; and of long ones, whose slots leave the other
  * side's own cache before they are stored to again, but not while they come
- * from memory. */
+ * from memory. What is copied straight to its place is in that cache if it is
+ * not long. */
 static const uint32_t ucp_st_direct_fill_ratio[] = {
-    [UCP_ST_DIRECT_FILL_ONE]     = 7,
-    [UCP_ST_DIRECT_FILL_SEVERAL] = 2,
-    [UCP_ST_DIRECT_FILL_LONG]    = 5
+    [UCP_ST_DIRECT_FILL_ONE]         = 7,
+    [UCP_ST_DIRECT_FILL_SEVERAL]     = 2,
+    [UCP_ST_DIRECT_FILL_LONG]        = 5,
+    [UCP_ST_DIRECT_FILL_MAPPED]      = 2,
+    [UCP_ST_DIRECT_FILL_MAPPED_LONG] = 5
 };
+
+/* Mapped messages from here on are long, bytes */
+#define UCP_ST_DIRECT_FILL_LONG_MIN (256ul << 10)
 
 #ifdef UCP_ST_DIRECT_HAVE_BYPASS
 
-/* Slots are aligned. The fence puts the stores before that of the piece's
- * number, which orders ordinary ones only. */
-static void ucp_st_direct_fill_bypass(void *slot, const void *data,
+/* The fence puts the stores before that which tells of the piece, which orders
+ * ordinary ones only. */
+static void ucp_st_direct_fill_bypass(void *place, const void *data,
                                       size_t length)
 {
-    __m128i *to         = slot;
-    const __m128i *from = data;
-    size_t count        = length / sizeof(*to);
+    size_t head         = -(uintptr_t)place % sizeof(__m128i);
+    __m128i *to         = UCS_PTR_BYTE_OFFSET(place, head);
+    const __m128i *from = UCS_PTR_BYTE_OFFSET(data, head);
+    size_t count        = (length - head) / sizeof(*to);
     size_t i;
+
+    memcpy(place, data, head);
 
     for (i = 0; i < count; ++i) {
         _mm_stream_si128(&to[i], _mm_loadu_si128(&from[i]));
     }
-    memcpy(&to[i], &from[i], length % sizeof(*to));
+    memcpy(&to[i], &from[i], (length - head) % sizeof(*to));
     _mm_sfence();
 }
 
 #else /* both are the same */
 
-static void ucp_st_direct_fill_bypass(void *slot, const void *data,
+static void ucp_st_direct_fill_bypass(void *place, const void *data,
                                       size_t length)
 {
-    memcpy(slot, data, length);
+    memcpy(place, data, length);
 }
 
 #endif
@@ -91,27 +101,37 @@ static uint32_t ucp_st_direct_fill_load(const uint32_t *word)
 static ucp_st_direct_fill_kind_t
 ucp_st_direct_fill_kind(const ucp_st_direct_op_t *direct)
 {
+    if (direct->proto == UCP_ST_DIRECT_MAPPED) {
+        return (direct->length < UCP_ST_DIRECT_FILL_LONG_MIN) ?
+               UCP_ST_DIRECT_FILL_MAPPED : UCP_ST_DIRECT_FILL_MAPPED_LONG;
+    }
     return (direct->num_pieces == 1) ? UCP_ST_DIRECT_FILL_ONE :
            (direct->num_slots <= UCP_ST_DIRECT_PIPE_SLOTS) ?
                                        UCP_ST_DIRECT_FILL_SEVERAL :
                                        UCP_ST_DIRECT_FILL_LONG;
 }
 
-/* Whether the next piece is to be stored past the caches */
-static int ucp_st_direct_fill_choose(ucp_st_direct_fill_t *fill,
-                                     ucp_st_direct_fill_kind_t kind)
+/* Whether it is faster to store past the caches, as far as is known */
+static int ucp_st_direct_fill_is_faster(const ucp_st_direct_fill_t *fill,
+                                        ucp_st_direct_fill_kind_t kind)
 {
-    uint32_t turn = ucp_st_direct_fill_load(&fill->turn);
-    int bypass;
+    return ucp_st_direct_fill_load(&fill->time[0]) >
+           (ucp_st_direct_fill_ratio[kind] *
+            ucp_st_direct_fill_load(&fill->time[1]));
+}
+
+/* Whether the next piece is to be stored so */
+static int ucp_st_direct_fill_choose(const ucp_st_direct_fill_t *fill,
+                                     int is_faster)
+{
+    uint32_t turn  = ucp_st_direct_fill_load(&fill->turn);
+    uint32_t retry = is_faster ? UCP_ST_DIRECT_FILL_RETRY_ORDINARY :
+                                 UCP_ST_DIRECT_FILL_RETRY_BYPASS;
 
     if (turn < UCP_ST_DIRECT_FILL_LEARN) {
         return turn & 1;
     }
-    bypass = ucp_st_direct_fill_load(&fill->time[0]) >
-             (ucp_st_direct_fill_ratio[kind] *
-              ucp_st_direct_fill_load(&fill->time[1]));
-    return bypass ^ ((turn % (bypass ? UCP_ST_DIRECT_FILL_RETRY_ORDINARY :
-                                       UCP_ST_DIRECT_FILL_RETRY_BYPASS)) == 0);
+    return ((turn % retry) == 0) ? !is_faster : is_faster;
 }
 
 /* Several streams may do so at once: one that is not counted does not matter.
@@ -127,39 +147,62 @@ static void ucp_st_direct_fill_learn(ucp_st_direct_fill_t *fill, int bypass,
                      __ATOMIC_RELAXED);
 }
 
-static void ucp_st_direct_fill_by(int bypass, void *slot, const void *data,
+static void ucp_st_direct_fill_by(int bypass, void *place, const void *data,
                                   size_t length)
 {
     if (bypass) {
-        ucp_st_direct_fill_bypass(slot, data, length);
+        ucp_st_direct_fill_bypass(place, data, length);
     } else {
-        memcpy(slot, data, length);
+        memcpy(place, data, length);
     }
 }
 
-void ucp_st_direct_fill(ucp_st_direct_op_t *direct, void *slot,
+/* The other side leaves a mapped message to this one, or helps; it may hear of
+ * that late */
+static void ucp_st_direct_fill_tell(const ucp_st_direct_op_t *direct,
+                                    int is_bypass)
+{
+    if ((direct->proto == UCP_ST_DIRECT_MAPPED) &&
+        (direct->mine->pushes != (uint64_t)is_bypass)) {
+        __atomic_store_n(&direct->mine->pushes, is_bypass, __ATOMIC_RELAXED);
+    }
+}
+
+/* What was stored is as it will be later: not for the first time, when the
+ * kernel makes memory for it, and no shorter piece at the end */
+static int ucp_st_direct_fill_is_usual(const ucp_st_direct_op_t *direct,
+                                       size_t length)
+{
+    return ((direct->proto == UCP_ST_DIRECT_MAPPED) ?
+                    (direct->begun > 1) :
+                    (direct->pos > direct->num_slots)) &&
+           ((length == direct->piece) || (direct->num_pieces == 1));
+}
+
+void ucp_st_direct_fill(const ucp_st_direct_op_t *direct, void *place,
                         const void *data, size_t length)
 {
     ucs_ternary_auto_value_t mode  = direct->op->worker->config.direct_bypass;
     ucp_st_direct_fill_kind_t kind = ucp_st_direct_fill_kind(direct);
     ucp_st_direct_fill_t *fill     = &direct->op->peer->direct.fill[kind];
+    int is_faster                  = (mode == UCS_YES);
     double begin, taken;
     int bypass;
 
     if (mode != UCS_TRY) {
-        ucp_st_direct_fill_by(mode == UCS_YES, slot, data, length);
+        ucp_st_direct_fill_by(is_faster, place, data, length);
+        ucp_st_direct_fill_tell(direct, is_faster);
         return;
     }
-    bypass = ucp_st_direct_fill_choose(fill, kind);
-    begin  = ucp_st_worker_now();
-    ucp_st_direct_fill_by(bypass, slot, data, length);
-    /* Not of slots that were never stored to, as the kernel makes memory for
-     * them, nor of a shorter piece at the end */
-    if ((direct->pos > direct->num_slots) &&
-        ((length == direct->piece) || (direct->num_pieces == 1))) {
+    is_faster = ucp_st_direct_fill_is_faster(fill, kind);
+    bypass    = ucp_st_direct_fill_choose(fill, is_faster);
+    begin     = ucp_st_worker_now();
+    ucp_st_direct_fill_by(bypass, place, data, length);
+    if (ucp_st_direct_fill_is_usual(direct, length)) {
         taken = (ucp_st_worker_now() - begin) / length;
         ucp_st_direct_fill_learn(fill, bypass,
                                  ucs_min(taken * 1e12,
                                          UCP_ST_DIRECT_FILL_TIME_MAX));
     }
+    ucp_st_direct_fill_tell(direct, is_faster);
 }

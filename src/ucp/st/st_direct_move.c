@@ -227,9 +227,32 @@ static ucs_status_t ucp_st_direct_copy_far(const ucp_st_direct_op_t *direct,
     if (direct->far == NULL) {
         return ucp_st_direct_attach_copy(direct, offset, length);
     }
-    memcpy((is_send ? direct->far : direct->buffer) + offset,
-           (is_send ? direct->buffer : direct->far) + offset, length);
+    if (is_send && (length >= UCP_ST_DIRECT_FILL_MIN)) {
+        ucp_st_direct_fill(direct, direct->far + offset,
+                           direct->buffer + offset, length);
+    } else {
+        memcpy((is_send ? direct->far : direct->buffer) + offset,
+               (is_send ? direct->buffer : direct->far) + offset, length);
+    }
     return UCS_OK;
+}
+
+/* What is claimed here would have to come from the sender's cache, and its
+ * lines to go back there for the next use. The sender's stream, which is awake,
+ * claims it, or does when it ceases to attend: what this side began before it
+ * looked is seen by the look that comes then. */
+static int ucp_st_direct_is_pushed(const ucp_st_direct_op_t *direct)
+{
+    ucp_st_direct_desk_t *desk;
+
+    if ((direct->dir == UCP_ST_DIR_SEND) ||
+        !__atomic_load_n(&direct->other->pushes, __ATOMIC_RELAXED) ||
+        (__atomic_load_n(&direct->segment->sleepers, __ATOMIC_RELAXED) > 0)) {
+        return 0;
+    }
+    desk = ucp_st_direct_other_desk(direct);
+    return (desk != NULL) &&
+           __atomic_load_n(&desk->is_attended, __ATOMIC_ACQUIRE);
 }
 
 static int ucp_st_direct_copy_mapped(ucp_st_direct_op_t *direct)
@@ -239,6 +262,7 @@ static int ucp_st_direct_copy_mapped(ucp_st_direct_op_t *direct)
     uint32_t index;
 
     if (((direct->far == NULL) && (direct->far_address == 0)) ||
+        ucp_st_direct_is_pushed(direct) ||
         !ucp_st_direct_claim(direct, &index)) {
         return 0;
     }

@@ -74,6 +74,8 @@ typedef struct ucp_st_direct_side {
     volatile uint64_t count; /**< Pieces: receive with slots: taken out of
                                   these; mapped: that this side has copied, or
                                   UCP_ST_DIRECT_BROKEN */
+    volatile uint64_t pushes;/**< Send, mapped: it is better that this side
+                                  copies all, if its stream attends */
     volatile uint64_t desk;  /**< Where its queue's desk is, from the begin of
                                   its worker's segment; 0: it has none yet */
 } UCS_V_ALIGNED(64) ucp_st_direct_side_t;
