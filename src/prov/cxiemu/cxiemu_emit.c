@@ -3,6 +3,7 @@
  * cxiemu_emit.c - how operations travel: which way, and in which records.
  */
 #include "cxiemu_emit.h"
+#include "cxiemu_bypass.h"
 #include "cxiemu_ep.h"
 #include "cxiemu_mr.h"
 
@@ -344,8 +345,9 @@ static int cxiemu_emit_slot(cxiemu_txop_t *txop, cxiemu_rec_type_t type)
     if (type == CXIEMU_REC_READ) {
         link->slot_offset[slot] = txop->offset;
     } else {
-        memcpy(cxiemu_link_slot(link, slot),
-               (const uint8_t*)txop->op.buffer + txop->offset, share);
+        cxiemu_bypass_fill(link, slot,
+                           (const uint8_t*)txop->op.buffer + txop->offset,
+                           share, txop->op.length);
     }
     txop->offset += share;
     if (txop->offset == txop->op.length) {

@@ -16,6 +16,7 @@
 #define CXIEMU_LINK_H_
 
 #include "cxiemu_addr.h"
+#include "cxiemu_bypass.h"
 #include "cxiemu_nic.h"
 
 /** Mappings of a peer's memory that a link keeps. */
@@ -66,6 +67,7 @@ typedef struct cxiemu_link {
                                              wants an ack */
     uint64_t                slot_offset[CXIEMU_SLOTS]; /**< Reads: where in the
                                              operation a slot's content goes */
+    cxiemu_bypass_t         bypass;     /**< As either */
     /* As the target */
     uint32_t                head;       /**< Next cell */
     uint32_t                published;  /**< Head that the initiator knows */

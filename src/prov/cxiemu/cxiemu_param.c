@@ -37,6 +37,8 @@ static int cxiemu_param_read_order(const cxiemu_param_row_t *row,
                                    const char *text, cxiemu_param_t *param);
 static int cxiemu_param_read_bool(const cxiemu_param_row_t *row,
                                   const char *text, cxiemu_param_t *param);
+static int cxiemu_param_read_bypass(const cxiemu_param_row_t *row,
+                                    const char *text, cxiemu_param_t *param);
 static int cxiemu_param_read_size(const cxiemu_param_row_t *row,
                                   const char *text, cxiemu_param_t *param);
 
@@ -68,6 +70,9 @@ static const cxiemu_param_row_t cxiemu_param_rows[] = {
      4096, SIZE_MAX,
      "Smallest write that both processes copy at a time, through slots, bytes; "
      "inf: none"},
+    {"BYPASS", "try", cxiemu_param_read_bypass, CXIEMU_PARAM_AT(bypass), 0, 0,
+     "Whether slots are filled past the processor's caches: yes, no, or try: "
+     "what turns out to be faster"},
     {"TRAP", "no", cxiemu_param_read_bool, CXIEMU_PARAM_AT(trap), 0, 1,
      "Protect trigger pages, and carry out each store of the host to them"},
     {"DOORBELL_POLL", "20", cxiemu_param_read_size, CXIEMU_PARAM_AT(poll_us), 1,
@@ -161,6 +166,16 @@ static int cxiemu_param_read_bool(const cxiemu_param_row_t *row,
         }
     }
     return 0;
+}
+
+static int cxiemu_param_read_bypass(const cxiemu_param_row_t *row,
+                                    const char *text, cxiemu_param_t *param)
+{
+    if (!strcmp(text, "try")) {
+        param->bypass = CXIEMU_BYPASS_TRY;
+        return 1;
+    }
+    return cxiemu_param_read_bool(row, text, param);
 }
 
 /* What a number's unit multiplies it by; 0 for none that is known. */

@@ -5,6 +5,8 @@
 #ifndef CXIEMU_PARAM_H_
 #define CXIEMU_PARAM_H_
 
+#include "cxiemu_bypass.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,6 +34,7 @@ typedef struct cxiemu_param {
     int            cma;         /**< FI_CXIEMU_CMA: 0 never, 1 where possible */
     size_t         cma_min;     /**< FI_CXIEMU_CMA_MIN, bytes */
     size_t         both_min;    /**< FI_CXIEMU_BOTH_MIN, bytes; SIZE_MAX: inf */
+    cxiemu_bypass_mode_t bypass; /**< FI_CXIEMU_BYPASS */
     int            trap;        /**< FI_CXIEMU_TRAP: decode doorbell stores */
     size_t         poll_us;     /**< FI_CXIEMU_DOORBELL_POLL, microseconds */
     size_t         delay_us;    /**< FI_CXIEMU_DELAY: of each operation */

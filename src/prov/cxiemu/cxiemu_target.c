@@ -7,6 +7,7 @@
  */
 #include "cxiemu_target.h"
 #include "cxiemu_atomic.h"
+#include "cxiemu_bypass.h"
 #include "cxiemu_ep.h"
 #include "cxiemu_log.h"
 #include "cxiemu_mr.h"
@@ -282,8 +283,8 @@ static void cxiemu_target_read(const cxiemu_arrival_t *arrival)
         if (rec->type == CXIEMU_REC_PUSH) {
             err = cxiemu_target_store(arrival, address, rec->length);
         } else if (rec->flags & CXIEMU_REC_SLOT) {
-            memcpy(cxiemu_link_slot(arrival->link, rec->source), address,
-                   rec->length);
+            cxiemu_bypass_fill(arrival->link, rec->source, address,
+                               rec->length, rec->length);
         } else if (rec->length > sizeof(value)) {
             err = FI_EINVAL;
         } else if ((rec->length == sizeof(value)) &&

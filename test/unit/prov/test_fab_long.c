@@ -3,9 +3,10 @@
  * test_fab_long.c - payload that takes many chunks: all of it arrives, once,
  * whatever happens in the midst.
  *
- * Built twice: test_fab_long has the settings' defaults, with which both
+ * Built three times: test_fab_long has the settings' defaults, with which both
  * processes copy writes at a time; in test_fab_once (LONG_ONCE) the target
- * copies alone, from where the payload lies.
+ * copies alone, from where the payload lies; in test_fab_past (LONG_PAST) all
+ * slots are filled past the processor's caches.
  */
 #include "fab.h"
 
@@ -358,6 +359,9 @@ int main(int argc, char **argv)
 #ifdef LONG_ONCE
     setenv("FI_CXIEMU_BOTH_MIN", "inf", 1);
     return fab_main("fab_once", cases, ST_CUNIT_COUNT(cases), argc, argv);
+#elif defined(LONG_PAST)
+    setenv("FI_CXIEMU_BYPASS", "yes", 1);
+    return fab_main("fab_past", cases, ST_CUNIT_COUNT(cases), argc, argv);
 #else
     return fab_main("fab_long", cases, ST_CUNIT_COUNT(cases), argc, argv);
 #endif
