@@ -539,6 +539,13 @@ static uint64_t gstream_host_contended(const gstream_host_t *host)
     return atomic_load_explicit(&host->memory.contended, memory_order_relaxed);
 }
 
+/* A thread that synchronizes has the core, and only looks. The stream's thread
+ * sees that where both have one core. */
+static void gstream_host_count_turn(gstream_host_t *host)
+{
+    atomic_fetch_add_explicit(&host->memory.turns, 1, memory_order_relaxed);
+}
+
 /* Blocks until 'target' commands have run. */
 static ucs_status_t gstream_host_wait_done(gstream_host_t *host,
                                            uint64_t target, double timeout)
@@ -550,6 +557,7 @@ static ucs_status_t gstream_host_wait_done(gstream_host_t *host,
 
     gstream_pace_begin_yield(&pace, &host->config);
     while (atomic_load(&host->done) < target) {
+        gstream_host_count_turn(host);
         left = gstream_host_time_left(start, timeout);
         if (left == 0) {
             return UCS_INPROGRESS;

@@ -39,7 +39,8 @@ static ucs_config_field_t gstream_pace_config_table[] = {
     {"SPIN", "auto",
      "How many times a host stream that waits for a word pauses before it\n"
      "starts to yield its core. \"auto\" is 200 on a core of its own, down to\n"
-     "4 where yielding is seen to let other threads run.",
+     "4 where yielding is seen to let other threads run, unless these only\n"
+     "synchronize with the stream.",
      ucs_offsetof(gstream_pace_config_t, spin), UCS_CONFIG_TYPE_ULUNITS},
 
     {"YIELD_TIME", "100us",
@@ -81,6 +82,8 @@ void gstream_pace_begin_yield(gstream_pace_t *pace,
     pace->yields     = 0;
     pace->yielded    = 0;
     pace->contended  = 0;
+    pace->is_wanted  = 0;
+    pace->turns      = NULL;
     pace->yield_nsec = (uint64_t)(config->yield_time * GSTREAM_NSEC_PER_SEC);
     pace->yields_min = (pace->yield_nsec > 0) ? GSTREAM_PACE_YIELDS_MIN : 0;
 }
@@ -95,6 +98,7 @@ void gstream_pace_begin_spin(gstream_pace_t *pace,
     }
     pace->pauses = (config->spin == UCS_ULUNITS_AUTO) ? memory->auto_spin :
                                                         config->spin;
+    pace->turns  = &memory->turns;
 }
 
 void gstream_pace_renew(gstream_pace_t *pace)
@@ -112,6 +116,28 @@ void gstream_pace_pause(void)
 #else
     __asm__ volatile("" ::: "memory");
 #endif
+}
+
+static uint64_t gstream_pace_turns(const gstream_pace_t *pace)
+{
+    return (pace->turns == NULL) ?
+           0 : atomic_load_explicit(pace->turns, memory_order_relaxed);
+}
+
+/* Yields, and sees for whom. A thread that had this one's core has counted its
+ * turn before it gave that back, by a switch of threads, which orders both. */
+static void gstream_pace_yield(gstream_pace_t *pace, uint64_t now)
+{
+    uint64_t turns = gstream_pace_turns(pace);
+
+    ++pace->yields;
+    pace->yielded = 1;
+    sched_yield();
+    /* At once: looks may take long, too, if they move something */
+    if ((gstream_time() - now) > GSTREAM_PACE_SWITCH_NSEC) {
+        pace->contended  = 1;
+        pace->is_wanted |= (gstream_pace_turns(pace) == turns);
+    }
 }
 
 int gstream_pace_step(gstream_pace_t *pace)
@@ -134,11 +160,7 @@ int gstream_pace_step(gstream_pace_t *pace)
         return 0;
     }
 
-    ++pace->yields;
-    pace->yielded = 1;
-    sched_yield();
-    /* At once: looks may take long, too, if they move something */
-    pace->contended |= ((gstream_time() - now) > GSTREAM_PACE_SWITCH_NSEC);
+    gstream_pace_yield(pace, now);
     return 1;
 }
 
@@ -159,8 +181,10 @@ void gstream_pace_end_spin(const gstream_pace_t *pace,
         return;
     }
 
-    if (pace->contended) {
+    if (pace->is_wanted) {
         memory->auto_spin = GSTREAM_PACE_SPIN_MIN;
+    }
+    if (pace->contended) {
         /* Nobody else writes it */
         atomic_store_explicit(&memory->contended, memory->contended + 1,
                               memory_order_relaxed);

@@ -34,6 +34,10 @@ typedef struct gstream_pace {
     uint64_t      start;     /**< Of the yields, ns; valid if yields > 0 */
     int           yielded;   /**< At least once since the begin */
     int           contended; /**< A yield let somebody else run */
+    int           is_wanted; /**< ... who has something to do */
+
+    /** Of the memory; NULL if nothing is to be learned */
+    const _Atomic uint64_t *turns;
 } gstream_pace_t;
 
 
@@ -42,6 +46,9 @@ typedef struct gstream_pace_memory {
     unsigned long    auto_spin; /**< Pauses where the setting is auto */
     _Atomic uint64_t contended; /**< Waits that let somebody else run; others
                                      may read it */
+    _Atomic uint64_t turns;     /**< Of threads that wait for this one, and
+                                     count their own looks here: to let them
+                                     run is of no use */
 } gstream_pace_memory_t;
 
 
