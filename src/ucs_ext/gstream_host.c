@@ -82,6 +82,10 @@ typedef struct gstream_host {
      * what it sleeps on; stop is set once by destroy. Atomic. */
     _Atomic uint32_t      asleep;
     _Atomic uint32_t      stop;
+
+    /* Looks of threads that synchronize, which count them while they yield: not
+     * in a cache line that the executor needs for each of its own. */
+    _Atomic uint64_t      sync_turns UCS_V_ALIGNED(UCS_ARCH_CACHE_LINE_SIZE);
 } gstream_host_t;
 
 
@@ -386,6 +390,8 @@ static gstream_host_t *gstream_host_alloc(void)
     atomic_init(&host->sync_calls, 0);
     atomic_init(&host->asleep, 0);
     atomic_init(&host->stop, 0);
+    atomic_init(&host->sync_turns, 0);
+    host->memory.turns = &host->sync_turns;
     snprintf(host->name, sizeof(host->name), "st-host-%u",
              atomic_fetch_add(&gstream_host_next_id, 1) % 10000000);
     return host;
@@ -543,7 +549,7 @@ static uint64_t gstream_host_contended(const gstream_host_t *host)
  * sees that where both have one core. */
 static void gstream_host_count_turn(gstream_host_t *host)
 {
-    atomic_fetch_add_explicit(&host->memory.turns, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&host->sync_turns, 1, memory_order_relaxed);
 }
 
 /* Blocks until 'target' commands have run. */

@@ -98,7 +98,7 @@ void gstream_pace_begin_spin(gstream_pace_t *pace,
     }
     pace->pauses = (config->spin == UCS_ULUNITS_AUTO) ? memory->auto_spin :
                                                         config->spin;
-    pace->turns  = &memory->turns;
+    pace->turns  = memory->turns;
 }
 
 void gstream_pace_renew(gstream_pace_t *pace)

@@ -36,8 +36,7 @@ typedef struct gstream_pace {
     int           contended; /**< A yield let somebody else run */
     int           is_wanted; /**< ... who has something to do */
 
-    /** Of the memory; NULL if nothing is to be learned */
-    const _Atomic uint64_t *turns;
+    const _Atomic uint64_t *turns; /**< Of the memory, or NULL */
 } gstream_pace_t;
 
 
@@ -46,9 +45,10 @@ typedef struct gstream_pace_memory {
     unsigned long    auto_spin; /**< Pauses where the setting is auto */
     _Atomic uint64_t contended; /**< Waits that let somebody else run; others
                                      may read it */
-    _Atomic uint64_t turns;     /**< Of threads that wait for this one, and
-                                     count their own looks here: to let them
-                                     run is of no use */
+
+    /** Where threads that wait for this one count their looks: to let them run
+     *  is of no use. Constant; NULL if nobody counts. */
+    const _Atomic uint64_t *turns;
 } gstream_pace_memory_t;
 
 
