@@ -6,10 +6,11 @@
  *
  * One word holds a use, the range of its pieces that are left, and the poison.
  * The receive's side claims from the low end and the send's from the high end,
- * by compare-and-swap of the whole word. When no piece is left the next claim
- * opens the next use, if both sides have begun it. Each side counts what it has
- * copied, and a use is complete when the sum says so. A side has one mover at a
- * time (direct_slots.pml for who that is), which the lock of its queue sees to.
+ * by compare-and-swap of the whole word, one piece or, if its copies cannot
+ * fail, half of what is left. When no piece is left the next claim opens the
+ * next use, if both sides have begun it. Each side counts what it has copied,
+ * and a use is complete when the sum says so. A side has one mover at a time
+ * (direct_slots.pml for who that is), which the lock of its queue sees to.
  *
  * ERROR: either host may fail the pair at any time. It halts its own mover, by
  * the lock; poisons the word; waits until what the other side has claimed is
@@ -60,11 +61,8 @@
 #define NONE 255
 
 #ifdef BREAK
-#define BREAKS true
 #define FAILS
 #define BROKEN 100
-#else
-#define BREAKS false
 #endif
 #ifdef ERROR
 #define FAILS
@@ -133,8 +131,12 @@ inline swap(side)
         :: else -> use = old_use
         fi;
         if
-        :: side == SEND -> high--; index = high
-        :: else -> index = low; low++
+        :: size = 1
+        :: high - low >= 4 -> size = (high - low) / 2
+        fi;
+        if
+        :: side == SEND -> high = high - size; index = high
+        :: else -> index = low; low = low + size
         fi
     :: else
     fi;
@@ -157,19 +159,24 @@ inline may_die(side)
 
 inline copy(side)
 {
-    value = source;
-    may_die(side);
-    atomic {
-        CHECK(overwrite, released[RECV] || consumed < recv_begun);
-        CHECK(late_write, !told[RECV]);
-        target[index] = value;
-        value         = 0
-    }
+    do
+    :: copied < size ->
+        value = source;
+        may_die(side);
+        atomic {
+            CHECK(overwrite, released[RECV] || consumed < recv_begun);
+            CHECK(late_write, !told[RECV]);
+            target[index + copied] = value;
+            value                  = 0;
+            copied++
+        }
+    :: else -> copied = 0; break
+    od
 }
 
 proctype mover(bit side)
 {
-    byte old_use, old_low, old_high, value, index = NONE;
+    byte old_use, old_low, old_high, value, size, copied, index = NONE;
 
 end:
     do
@@ -185,14 +192,14 @@ end:
        :: index != NONE ->
            may_die(side);
 #ifdef COUNT_FIRST
-           count[side] = count[side] + 1;
+           count[side] = count[side] + size;
            copy(side);
 #else
            if
-           :: !BREAKS -> copy(side); count[side] = count[side] + 1
+           :: copy(side); count[side] = count[side] + size
 #ifdef BREAK
-           :: copy(side); count[side] = count[side] + 1
-           :: poison = true;
+           :: size == 1 ->
+              poison = true;
               atomic {
                   own[side] = count[side] + 1;
 #ifdef BREAK_COUNTED
@@ -205,6 +212,7 @@ end:
 #endif
            fi;
 #endif
+           size  = 0;
            index = NONE
        :: else
        fi;

@@ -25,7 +25,8 @@
  * Mapped. Where a process has the other side's buffer mapped, because it was
  * allocated by ucp_st_mem_alloc() or belongs to the same process, a message of
  * some lengths (ucp_st_direct_is_mapped()) is copied to its place at once, in
- * pieces that both sides claim, once both have begun. `claim` is one word (use,
+ * pieces that both sides claim, half of what is left at a time, once both have
+ * begun. `claim` is one word (use,
  * poison, pieces left at the low end and at the high end): the receiver takes
  * pieces from its low end and the sender from its high end, by
  * compare-and-swap; a use's pieces are there to be claimed when all of the last
@@ -79,8 +80,9 @@ typedef enum {
 /**
  * The open uses of a stream, whatever queues of the worker they went through.
  * The lock protects these, and what the operations say that were last started
- * on the stream: it is held for a few pieces' copies at most, by streams, by
- * the service thread and by host calls. Who holds it takes no other lock.
+ * on the stream: it is held for copies of a few pieces of each, or of half a
+ * mebibyte, at most, by streams, by the service thread and by host calls. Who
+ * holds it takes no other lock.
  */
 typedef struct ucp_st_direct_stream {
     ucs_gstream_h        handle;   /* NULL: what has lost its stream; read-only

@@ -23,6 +23,10 @@
 #define UCP_ST_DIRECT_POISON     (1ull << (2 * UCP_ST_DIRECT_CLAIM_BITS))
 #define UCP_ST_DIRECT_USE_SHIFT  ((2 * UCP_ST_DIRECT_CLAIM_BITS) + 1)
 
+/* What is claimed at once, bytes, if it is several pieces: the lock is held
+ * meanwhile */
+#define UCP_ST_DIRECT_CLAIM_MAX (512ul << 10)
+
 _Static_assert(UCP_ST_DIRECT_MAX_PIECES < UCS_BIT(UCP_ST_DIRECT_CLAIM_BITS),
                "pieces fit into a claim");
 
@@ -176,12 +180,26 @@ static int ucp_st_direct_claim_next(const ucp_st_direct_op_t *direct,
             ucp_st_direct_load(&direct->other->begun));
 }
 
-/* Claim a piece; non-zero if there was one */
-static int ucp_st_direct_claim(ucp_st_direct_op_t *direct, uint32_t *index_p)
+/* Half of what is left, so that both sides end at about the same time, and each
+ * has the same part of the buffers as for the last use, whose lines are in its
+ * cache. What the kernel copies may fail: one. */
+static uint32_t ucp_st_direct_claim_size(const ucp_st_direct_op_t *direct,
+                                         const ucp_st_direct_claim_t *claim)
+{
+    uint32_t half = (claim->high - claim->low) / 2;
+    uint32_t most = UCP_ST_DIRECT_CLAIM_MAX / direct->piece;
+
+    return (direct->far == NULL) ? 1 : ucs_max(1, ucs_min(half, most));
+}
+
+/* Claim pieces that follow each other, from `index_p` on; how many */
+static uint32_t ucp_st_direct_claim(ucp_st_direct_op_t *direct,
+                                    uint32_t *index_p)
 {
     uint64_t *word_p = &direct->pair->claim;
     uint64_t word    = __atomic_load_n(word_p, __ATOMIC_ACQUIRE);
     ucp_st_direct_claim_t claim;
+    uint32_t count;
 
     do {
         claim = ucp_st_direct_claim_unpack(word);
@@ -190,13 +208,19 @@ static int ucp_st_direct_claim(ucp_st_direct_op_t *direct, uint32_t *index_p)
              !ucp_st_direct_claim_next(direct, &claim))) {
             return 0;
         }
-        *index_p = (direct->dir == UCP_ST_DIR_SEND) ? --claim.high :
-                                                      claim.low++;
+        count = ucp_st_direct_claim_size(direct, &claim);
+        if (direct->dir == UCP_ST_DIR_SEND) {
+            claim.high -= count;
+            *index_p    = claim.high;
+        } else {
+            *index_p    = claim.low;
+            claim.low  += count;
+        }
         /* Release: a slow mover's compare-and-swap reads what this wrote */
     } while (!__atomic_compare_exchange_n(word_p, &word,
                                           ucp_st_direct_claim_pack(&claim), 0,
                                           __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
-    return 1;
+    return count;
 }
 
 static void ucp_st_direct_poison(const ucp_st_direct_op_t *direct)
@@ -255,26 +279,33 @@ static int ucp_st_direct_is_pushed(const ucp_st_direct_op_t *direct)
            __atomic_load_n(&desk->is_attended, __ATOMIC_ACQUIRE);
 }
 
-static int ucp_st_direct_copy_mapped(ucp_st_direct_op_t *direct)
+/* How many pieces it was */
+static uint32_t ucp_st_direct_copy_mapped(ucp_st_direct_op_t *direct)
 {
     ucp_st_direct_side_t *mine = direct->mine;
     ucs_status_t status;
-    uint32_t index;
+    uint32_t index, count;
+    size_t offset;
 
     if (((direct->far == NULL) && (direct->far_address == 0)) ||
-        ucp_st_direct_is_pushed(direct) ||
-        !ucp_st_direct_claim(direct, &index)) {
+        ucp_st_direct_is_pushed(direct)) {
         return 0;
     }
-    status = ucp_st_direct_copy_far(direct, index * direct->piece,
-                                    ucp_st_direct_piece_length(direct, index));
+    count = ucp_st_direct_claim(direct, &index);
+    if (count == 0) {
+        return 0;
+    }
+    offset = index * direct->piece;
+    status = ucp_st_direct_copy_far(direct, offset,
+                                    ucs_min(count * direct->piece,
+                                            direct->length - offset));
     if (status != UCS_OK) {
         ucp_st_direct_break(direct, status);
         return 0;
     }
     /* Only this side writes it, with the lock held */
-    ucp_st_direct_store(&mine->count, mine->count + 1);
-    return 1;
+    ucp_st_direct_store(&mine->count, mine->count + count);
+    return count;
 }
 
 static int ucp_st_direct_is_complete(const ucp_st_direct_op_t *direct)
@@ -292,11 +323,12 @@ static int ucp_st_direct_is_complete(const ucp_st_direct_op_t *direct)
 static unsigned ucp_st_direct_move_mapped(ucp_st_direct_op_t *direct)
 {
     unsigned count = 0;
+    uint32_t moved;
 
-    while ((count < UCP_ST_DIRECT_TURN) && !direct->halted &&
-           ucp_st_direct_copy_mapped(direct)) {
-        ++count;
-    }
+    do {
+        moved  = ucp_st_direct_copy_mapped(direct);
+        count += moved;
+    } while ((moved > 0) && (count < UCP_ST_DIRECT_TURN) && !direct->halted);
     return count;
 }
 
