@@ -27,6 +27,13 @@
 #define CXIEMU_BYPASS_RETRY_ORDINARY 256
 #define CXIEMU_BYPASS_RETRY_OTHER    64
 
+/* One of so many is timed then, those that are tried among them */
+#define CXIEMU_BYPASS_SAMPLE 8
+
+_Static_assert((CXIEMU_BYPASS_RETRY_ORDINARY % CXIEMU_BYPASS_SAMPLE == 0) &&
+               (CXIEMU_BYPASS_RETRY_OTHER % CXIEMU_BYPASS_SAMPLE == 0),
+               "what is tried is timed");
+
 /* What a byte is taken to need at most, ps: nothing overflows */
 #define CXIEMU_BYPASS_TIME_MAX 100000000u
 
@@ -113,6 +120,32 @@ static void cxiemu_bypass_learn(cxiemu_bypass_t *bypass,
         time    = (time < 2 * *time_p) ? time : 2 * *time_p;
         *time_p = ((3 * *time_p) + time) / 4;
     }
+}
+
+static int cxiemu_bypass_is_timed(const cxiemu_bypass_t *bypass,
+                                  cxiemu_bypass_kind_t kind)
+{
+    uint32_t turn = bypass->kinds[kind].turn;
+
+    return (turn < CXIEMU_BYPASS_LEARN) || ((turn % CXIEMU_BYPASS_SAMPLE) == 0);
+}
+
+/* Copy by what is known, and see how long it takes */
+static void cxiemu_bypass_try(cxiemu_bypass_t *bypass,
+                              cxiemu_bypass_kind_t kind, void *to,
+                              const void *from, size_t length)
+{
+    int is_past = cxiemu_bypass_choose(bypass, kind);
+    double begin;
+
+    if (cxiemu_bypass_is_timed(bypass, kind)) {
+        begin = cxiemu_bypass_now();
+        cxiemu_bypass_copy(is_past, to, from, length);
+        cxiemu_bypass_learn(bypass, kind, is_past,
+                            (cxiemu_bypass_now() - begin) / length);
+    } else {
+        cxiemu_bypass_copy(is_past, to, from, length);
+    }
     ++bypass->kinds[kind].turn;
 }
 
@@ -120,24 +153,18 @@ void cxiemu_bypass_fill(cxiemu_link_t *link, uint32_t slot, const void *from,
                         size_t length, size_t whole)
 {
     cxiemu_bypass_mode_t mode = cxiemu_param()->bypass;
-    cxiemu_bypass_kind_t kind = cxiemu_bypass_kind(whole);
     cxiemu_bypass_t *bypass   = &link->bypass;
+    uint32_t mask             = 1u << slot;
     void *to                  = cxiemu_link_slot(link, slot);
-    double begin;
-    int is_past;
 
-    if ((mode != CXIEMU_BYPASS_TRY) || (length < CXIEMU_BYPASS_MIN)) {
+    if ((mode == CXIEMU_BYPASS_TRY) && (length >= CXIEMU_BYPASS_MIN) &&
+        (bypass->used & mask)) {
+        cxiemu_bypass_try(bypass, cxiemu_bypass_kind(whole), to, from, length);
+    } else {
+        /* The first time, when the kernel makes memory for the slot, shows
+         * nothing */
         cxiemu_bypass_copy((mode == CXIEMU_BYPASS_YES) &&
                            (length >= CXIEMU_BYPASS_MIN), to, from, length);
-        return;
     }
-    is_past = cxiemu_bypass_choose(bypass, kind);
-    begin   = cxiemu_bypass_now();
-    cxiemu_bypass_copy(is_past, to, from, length);
-    /* The first time the kernel makes memory for the slot */
-    if (bypass->used & (1u << slot)) {
-        cxiemu_bypass_learn(bypass, kind, is_past,
-                            (cxiemu_bypass_now() - begin) / length);
-    }
-    bypass->used |= 1u << slot;
+    bypass->used |= mask;
 }

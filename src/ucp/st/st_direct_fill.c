@@ -40,8 +40,17 @@
 #define UCP_ST_DIRECT_FILL_RETRY_ORDINARY 256
 #define UCP_ST_DIRECT_FILL_RETRY_BYPASS   64
 
+/* One of so many is timed then: of 8 KiB, to look at the clock takes a tenth.
+ * Those that are tried are among them. */
+#define UCP_ST_DIRECT_FILL_SAMPLE 8
+
+_Static_assert((UCP_ST_DIRECT_FILL_RETRY_ORDINARY %
+                UCP_ST_DIRECT_FILL_SAMPLE == 0) &&
+               (UCP_ST_DIRECT_FILL_RETRY_BYPASS %
+                UCP_ST_DIRECT_FILL_SAMPLE == 0), "what is tried is timed");
+
 /* What a byte is taken to need at most, ps; nothing overflows */
-#define UCP_ST_DIRECT_FILL_TIME_MAX 100000000
+#define UCP_ST_DIRECT_FILL_TIME_MAX 1e8
 
 /* So many times as long ordinary stores must take for others to be used: of a
  * message of one piece, as the other side's loads come behind the stores, and
@@ -134,17 +143,23 @@ static int ucp_st_direct_fill_choose(const ucp_st_direct_fill_t *fill,
     return ((turn % retry) == 0) ? !is_faster : is_faster;
 }
 
-/* Several streams may do so at once: one that is not counted does not matter.
- * Nor does much who is preempted meanwhile. */
+static int ucp_st_direct_fill_is_timed(const ucp_st_direct_fill_t *fill)
+{
+    uint32_t turn = ucp_st_direct_fill_load(&fill->turn);
+
+    return (turn < UCP_ST_DIRECT_FILL_LEARN) ||
+           ((turn % UCP_ST_DIRECT_FILL_SAMPLE) == 0);
+}
+
+/* Who is preempted meanwhile does not change much */
 static void ucp_st_direct_fill_learn(ucp_st_direct_fill_t *fill, int bypass,
-                                     uint32_t taken)
+                                     double taken)
 {
     uint32_t time = ucp_st_direct_fill_load(&fill->time[bypass]);
+    uint32_t now  = ucs_min(taken, UCP_ST_DIRECT_FILL_TIME_MAX);
 
-    time = (time == 0) ? taken : (((3 * time) + ucs_min(taken, 2 * time)) / 4);
+    time = (time == 0) ? now : (((3 * time) + ucs_min(now, 2 * time)) / 4);
     __atomic_store_n(&fill->time[bypass], time, __ATOMIC_RELAXED);
-    __atomic_store_n(&fill->turn, ucp_st_direct_fill_load(&fill->turn) + 1,
-                     __ATOMIC_RELAXED);
 }
 
 static void ucp_st_direct_fill_by(int bypass, void *place, const void *data,
@@ -176,33 +191,54 @@ static int ucp_st_direct_fill_is_usual(const ucp_st_direct_op_t *direct,
     return ((direct->proto == UCP_ST_DIRECT_MAPPED) ?
                     (direct->begun > 1) :
                     (direct->pos > direct->num_slots)) &&
-           ((length == direct->piece) || (direct->num_pieces == 1));
+           ((length >= direct->piece) || (direct->num_pieces == 1));
+}
+
+/* Store in one of the ways, and see how long that takes */
+static void ucp_st_direct_fill_timed(ucp_st_direct_fill_t *fill, int bypass,
+                                     void *place, const void *data,
+                                     size_t length)
+{
+    double begin = ucp_st_worker_now();
+
+    ucp_st_direct_fill_by(bypass, place, data, length);
+    ucp_st_direct_fill_learn(fill, bypass,
+                             ((ucp_st_worker_now() - begin) / length) * 1e12);
+}
+
+/* By what is known. Several streams may do so at once: one that is not counted
+ * does not matter. */
+static void ucp_st_direct_fill_try(const ucp_st_direct_op_t *direct,
+                                   void *place, const void *data, size_t length)
+{
+    ucp_st_direct_fill_kind_t kind = ucp_st_direct_fill_kind(direct);
+    ucp_st_direct_fill_t *fill     = &direct->op->peer->direct.fill[kind];
+    int is_faster                  = ucp_st_direct_fill_is_faster(fill, kind);
+    int bypass                     = ucp_st_direct_fill_choose(fill, is_faster);
+    int is_usual                   = ucp_st_direct_fill_is_usual(direct,
+                                                                 length);
+
+    if (is_usual && ucp_st_direct_fill_is_timed(fill)) {
+        ucp_st_direct_fill_timed(fill, bypass, place, data, length);
+    } else {
+        ucp_st_direct_fill_by(bypass, place, data, length);
+    }
+    if (is_usual) {
+        __atomic_store_n(&fill->turn, ucp_st_direct_fill_load(&fill->turn) + 1,
+                         __ATOMIC_RELAXED);
+    }
+    ucp_st_direct_fill_tell(direct, is_faster);
 }
 
 void ucp_st_direct_fill(const ucp_st_direct_op_t *direct, void *place,
                         const void *data, size_t length)
 {
-    ucs_ternary_auto_value_t mode  = direct->op->worker->config.direct_bypass;
-    ucp_st_direct_fill_kind_t kind = ucp_st_direct_fill_kind(direct);
-    ucp_st_direct_fill_t *fill     = &direct->op->peer->direct.fill[kind];
-    int is_faster                  = (mode == UCS_YES);
-    double begin, taken;
-    int bypass;
+    ucs_ternary_auto_value_t mode = direct->op->worker->config.direct_bypass;
 
-    if (mode != UCS_TRY) {
-        ucp_st_direct_fill_by(is_faster, place, data, length);
-        ucp_st_direct_fill_tell(direct, is_faster);
-        return;
+    if (mode == UCS_TRY) {
+        ucp_st_direct_fill_try(direct, place, data, length);
+    } else {
+        ucp_st_direct_fill_by(mode == UCS_YES, place, data, length);
+        ucp_st_direct_fill_tell(direct, mode == UCS_YES);
     }
-    is_faster = ucp_st_direct_fill_is_faster(fill, kind);
-    bypass    = ucp_st_direct_fill_choose(fill, is_faster);
-    begin     = ucp_st_worker_now();
-    ucp_st_direct_fill_by(bypass, place, data, length);
-    if (ucp_st_direct_fill_is_usual(direct, length)) {
-        taken = (ucp_st_worker_now() - begin) / length;
-        ucp_st_direct_fill_learn(fill, bypass,
-                                 ucs_min(taken * 1e12,
-                                         UCP_ST_DIRECT_FILL_TIME_MAX));
-    }
-    ucp_st_direct_fill_tell(direct, is_faster);
 }
