@@ -11,7 +11,7 @@
 /** Settings of the direct lane, where a case says nothing else. */
 #define NEAR_INLINE  56ul
 #define NEAR_PIECE   (16ul << 10)
-#define NEAR_MAP_MIN (32ul << 10)
+#define NEAR_MAP_MIN (64ul << 10)
 #define NEAR_MAP_MAX (1ul << 20) /* where it is set */
 #define NEAR_AGAIN   (8ul << 20) /* UCX_ST_DIRECT_MAP_AGAIN */
 

@@ -96,8 +96,8 @@ static void run_message(near_t *near, size_t length, int is_ready,
 
 static const size_t lengths[] = {
     0, 1, 8, 55, NEAR_INLINE, NEAR_INLINE + 1, 64, 1000, 4097, NEAR_PIECE - 1,
-    NEAR_PIECE, NEAR_PIECE + 1, (2 * NEAR_PIECE) - 3, NEAR_MAP_MIN,
-    NEAR_MAP_MIN + 1, (4 * NEAR_PIECE), (4 * NEAR_PIECE) + 1,
+    NEAR_PIECE, NEAR_PIECE + 1, (2 * NEAR_PIECE) - 3, 2 * NEAR_PIECE,
+    NEAR_MAP_MIN - 1, NEAR_MAP_MIN, NEAR_MAP_MIN + 1,
     (8 * NEAR_PIECE) + 12345, (NEAR_MANY_PIECES * NEAR_PIECE) - 1,
     NEAR_MANY_PIECES * NEAR_PIECE,
     NEAR_MAP_MAX - 1, NEAR_MAP_MAX, NEAR_MAP_MAX + 5, NEAR_AGAIN - 1,

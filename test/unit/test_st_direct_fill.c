@@ -26,7 +26,7 @@ static const struct {
     const char *map_min;
 } kinds[] = {
     {8ul << 10, "inf"}, {100ul << 10, "inf"}, {600ul << 10, "inf"},
-    {64ul << 10, "32k"}, {256ul << 10, "32k"}
+    {64ul << 10, "64k"}, {256ul << 10, "64k"}
 };
 
 /* Around the shortest piece that is stored in another way, and lengths, so also

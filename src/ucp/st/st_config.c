@@ -96,7 +96,7 @@ static ucs_config_field_t ucp_st_config_table[] = {
      "turns out to be. x86-64 only. The send's side counts.",
      ucs_offsetof(ucp_st_config_t, direct_bypass), UCS_CONFIG_TYPE_TERNARY},
 
-    {"DIRECT_MAP_MIN", "32k",
+    {"DIRECT_MAP_MIN", "64k",
      "Shortest message that lane direct copies straight to its place where\n"
      "one side has the other's buffer mapped: memory of ucp_st_mem_alloc(),\n"
      "or of the same process. The larger one of both sides' counts.",
