@@ -14,6 +14,7 @@
 #include <string.h>
 
 #define PP_CHECK_COUNT 3
+#define PP_LEAST_COUNT 10
 #define PP_MAX_SIZE    (1ul << 30)
 #define PP_FULL_COUNT  65536 /* Largest message that gets all round trips */
 
@@ -52,7 +53,8 @@ static const char pp_help[] =
         "  --min SIZE       smallest message, bytes; k, m, g allowed (8)\n"
         "  --max SIZE       largest message, always measured (1m)\n"
         "  --factor N       from one size to the next (4)\n"
-        "  --iters N        round trips timed together (20); fewer above 64k\n"
+        "  --iters N        round trips timed together (20); above 64k\n"
+        "                   fewer, but not below 10\n"
         "  --memory WHOSE   malloc, or mpi: MPI_Alloc_mem() for messages "
         "(malloc)\n";
 
@@ -99,12 +101,16 @@ static double pp_measure(pp_app_t *app, bench_result_t *result, int count,
     return time * 1e6 / count;
 }
 
+/* Fewer of long messages, but enough that what begins and ends them, as a
+ * stream that wakes up, is little of their time */
 static int pp_count(const pp_options_t *opts, size_t size)
 {
     size_t count = opts->iters;
+    size_t least = (count < PP_LEAST_COUNT) ? count : PP_LEAST_COUNT;
 
     if (size > PP_FULL_COUNT) {
         count = count * PP_FULL_COUNT / size;
+        count = (count < least) ? least : count;
     }
     return (count < 2) ? 2 : (int)count;
 }
