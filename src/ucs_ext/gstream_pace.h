@@ -4,6 +4,10 @@
  *
  *   begin --> pause (SPIN times) --> yield (YIELD_TIME) --> sleep
  *
+ * A stream is patient, and yields GSTREAM_PACE_PATIENCE times as long, where
+ * its last sleep was over within that time: to be woken takes tens of
+ * microseconds, and who wakes it has more to do than if it were awake.
+ *
  * A thread that polls calls gstream_pace_step() between two looks at what it
  * waits for, until that returns 0; then it sleeps.
  */
@@ -16,6 +20,10 @@
 
 #include <stdatomic.h>
 #include <stdint.h>
+
+
+/** So many times as long a patient thread yields. */
+#define GSTREAM_PACE_PATIENCE 16
 
 
 /** Settings, constant once read. */
@@ -31,6 +39,7 @@ typedef struct gstream_pace {
     unsigned      yields;    /**< Since the begin, or since it was renewed */
     unsigned      yields_min;
     uint64_t      yield_nsec;
+    uint64_t      patient_nsec; /**< ... if it is patient */
     uint64_t      start;     /**< Of the yields, ns; valid if yields > 0 */
     int           yielded;   /**< At least once since the begin */
     int           contended; /**< A yield let somebody else run */
@@ -43,6 +52,7 @@ typedef struct gstream_pace {
 /** What a thread has learned about its core; belongs to that thread. */
 typedef struct gstream_pace_memory {
     unsigned long    auto_spin; /**< Pauses where the setting is auto */
+    int              is_patient;
     _Atomic uint64_t contended; /**< Waits that let somebody else run; others
                                      may read it */
 
@@ -78,6 +88,12 @@ void gstream_pace_renew(gstream_pace_t *pace);
 
 /** Pass a little time. Returns 0, at once, when it is time to sleep. */
 int gstream_pace_step(gstream_pace_t *pace);
+
+
+/** The thread slept, as a step said, and was woken: it learns how long that
+ *  took in all, unless others needed its core. */
+void gstream_pace_woken(const gstream_pace_t *pace,
+                        gstream_pace_memory_t *memory);
 
 
 /** What the thread does next, unless its wait is over: UCS_GSTREAM_POLL_YIELD

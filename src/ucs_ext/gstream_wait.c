@@ -46,6 +46,7 @@ static const char *gstream_wait_poll(const gstream_pace_config_t *config,
         }
         gstream_sleep_until(wait->words->address, wait->words->value,
                             wait->helper);
+        gstream_pace_woken(&pace, memory);
         how = "slept";
         if (gstream_wait_is_met(wait)) {
             break;

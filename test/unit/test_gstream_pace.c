@@ -7,6 +7,7 @@
 #  include "config.h"
 #endif
 
+#include "gstream_pace.h"
 #include "gstream_util.h"
 #include "st_cunit.h"
 
@@ -141,9 +142,59 @@ static void test_for_synchronizer(void)
     }
 }
 
+/* How a thread waits that went to sleep, and was woken so long after its first
+ * yield, ns */
+static void wake_after(uint64_t nsec, int is_wanted,
+                       const gstream_pace_config_t *config,
+                       gstream_pace_memory_t *memory)
+{
+    gstream_pace_t pace;
+
+    gstream_pace_begin_spin(&pace, config, memory);
+    pace.start     = gstream_util_clock(CLOCK_MONOTONIC) - nsec;
+    pace.is_wanted = is_wanted;
+    gstream_pace_woken(&pace, memory);
+}
+
+/* For how long it yields next, ns */
+static uint64_t yield_nsec(const gstream_pace_config_t *config,
+                           gstream_pace_memory_t *memory)
+{
+    gstream_pace_t pace;
+
+    gstream_pace_begin_spin(&pace, config, memory);
+    return pace.yield_nsec;
+}
+
+/* Who was woken soon waits longer, until that is not enough; nobody where
+ * others need the core, or where no time to yield is set */
+static void test_patience(void)
+{
+    static const gstream_pace_config_t config = {.spin = 1, .yield_time = 1.0};
+    static const gstream_pace_config_t none   = {.spin = 1, .yield_time = 0};
+    const uint64_t second                     = 1000000000ul;
+    const uint64_t most                       = GSTREAM_PACE_PATIENCE * second;
+    gstream_pace_memory_t memory              = {0};
+
+    CU_ASSERT_EQUAL(yield_nsec(&config, &memory), second);
+    wake_after(most / 2, 0, &config, &memory);
+    CU_ASSERT_EQUAL(yield_nsec(&config, &memory), most);
+    wake_after(most / 2, 0, &config, &memory);
+    CU_ASSERT_EQUAL(yield_nsec(&config, &memory), most);
+    wake_after(most, 0, &config, &memory);
+    CU_ASSERT_EQUAL(yield_nsec(&config, &memory), second);
+
+    wake_after(most / 2, 1, &config, &memory);
+    CU_ASSERT_EQUAL(yield_nsec(&config, &memory), second);
+    wake_after(0, 0, &none, &memory);
+    CU_ASSERT_EQUAL(yield_nsec(&none, &memory), 0);
+    CU_ASSERT(!memory.is_patient);
+}
+
 static const st_cunit_case_t cases[] = {
     {"for_others", test_for_others},
-    {"for_synchronizer", test_for_synchronizer}
+    {"for_synchronizer", test_for_synchronizer},
+    {"patience", test_patience}
 };
 
 int main(int argc, char **argv)
