@@ -213,7 +213,8 @@ static void test_bad_settings(void)
         {"UCX_ST_DIRECT_SIZE", "65535"}, {"UCX_ST_DIRECT_SIZE", "1025g"},
         {"UCX_ST_DIRECT_SIZE", "inf"}, {"UCX_ST_DIRECT_PIECE", "many"},
         {"UCX_ST_DIRECT_MAP_MIN", "many"}, {"UCX_ST_DIRECT_MAP_MAX", "many"},
-        {"UCX_ST_DIRECT_MAP_AGAIN", "many"}, {"UCX_ST_DIRECT_BYPASS", "many"}
+        {"UCX_ST_DIRECT_MAP_AGAIN", "many"}, {"UCX_ST_DIRECT_BYPASS", "many"},
+        {"UCX_ST_DIRECT_MAP_FAR", "many"}
     };
     ucp_st_worker_params_t params = {.field_mask = 0};
     int fds                       = near_count_fds();

@@ -114,6 +114,13 @@ static ucs_config_field_t ucp_st_config_table[] = {
      "counts.",
      ucs_offsetof(ucp_st_config_t, direct_map_again), UCS_CONFIG_TYPE_MEMUNITS},
 
+    {"DIRECT_MAP_FAR", "1m",
+     "Length from which on messages in such memory go through slots where the\n"
+     "two sides' processors share no cache, as far as is known when they are\n"
+     "matched; but for those of UCX_ST_DIRECT_ATTACH_MIN and more. inf: none.\n"
+     "The smaller one of both sides' counts.",
+     ucs_offsetof(ucp_st_config_t, direct_map_far), UCS_CONFIG_TYPE_MEMUNITS},
+
     {"DIRECT_ATTACH_MIN", "16m",
      "Shortest message that lane direct copies straight to its place where\n"
      "no side has the other's buffer mapped, if the kernel lets one side at\n"

@@ -30,6 +30,7 @@ typedef struct ucp_st_config {
     size_t                   direct_map_min;
     size_t                   direct_map_max;
     size_t                   direct_map_again;
+    size_t                   direct_map_far;
     size_t                   direct_attach_min;
     int                      stats;
 } ucp_st_config_t;

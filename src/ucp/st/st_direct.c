@@ -111,7 +111,9 @@ static void ucp_st_direct_describe(const ucp_st_op_t *op,
     blob->map_min    = op->worker->config.direct_map_min;
     blob->map_max    = op->worker->config.direct_map_max;
     blob->map_again  = op->worker->config.direct_map_again;
+    blob->map_far    = op->worker->config.direct_map_far;
     blob->attach_min = op->worker->config.direct_attach_min;
+    blob->is_far     = direct->is_far;
     blob->can_attach = op->peer->direct.can_attach;
     if (direct->map != NULL) {
         blob->is_mappable = 1;
@@ -141,6 +143,7 @@ static ucs_status_t ucp_st_direct_offer(ucp_st_op_t *op, void *buffer,
     direct->dir    = op->dir;
     direct->length = op->msg_length;
     direct->buffer = op->buffer;
+    direct->is_far = ucp_st_direct_is_far(&op->peer->direct);
     if (op->dir == UCP_ST_DIR_RECV) {
         status = ucp_st_direct_get_pair(op);
     }
@@ -166,16 +169,25 @@ static int ucp_st_direct_is_long(const ucp_st_op_t *op,
                                      blob->attach_min);
 }
 
-static int ucp_st_direct_is_mapped(const ucp_st_op_t *op,
-                                   const ucp_st_direct_blob_t *blob)
+/* Slots are better for messages of this length, whatever is mapped */
+static int ucp_st_direct_is_for_slots(const ucp_st_op_t *op,
+                                      const ucp_st_direct_blob_t *blob)
 {
     const ucp_st_config_t *config = &op->worker->config;
     size_t length                 = op->msg_length;
 
-    return (length > 0) &&
-           (length >= ucs_max(config->direct_map_min, blob->map_min)) &&
-           ((length < ucs_min(config->direct_map_max, blob->map_max)) ||
-            (length >= ucs_max(config->direct_map_again, blob->map_again)) ||
+    return (length < ucs_max(config->direct_map_min, blob->map_min)) ||
+           ((length >= ucs_min(config->direct_map_max, blob->map_max)) &&
+            (length < ucs_max(config->direct_map_again, blob->map_again))) ||
+           ((op->direct->is_far || blob->is_far) &&
+            (length >= ucs_min(config->direct_map_far, blob->map_far)));
+}
+
+static int ucp_st_direct_is_mapped(const ucp_st_op_t *op,
+                                   const ucp_st_direct_blob_t *blob)
+{
+    return (op->msg_length > 0) &&
+           (!ucp_st_direct_is_for_slots(op, blob) ||
             ucp_st_direct_is_long(op, blob)) &&
            ((op->direct->map != NULL) || blob->is_mappable ||
             op->peer->process.is_near);

@@ -126,6 +126,8 @@ typedef struct ucp_st_direct_op {
     uint32_t              left;      /* slots: pieces of the last use begun that
                                         are not */
     uint64_t              limit;     /* slots, send: pieces there is room for */
+    uint64_t              seen;      /* mapped: uses the other side has begun */
+    uint32_t              looks;     /* slots, send: for room */
     ucp_st_direct_stream_t *stream;  /* of the last start; worker's lock */
     ucs_list_link_t       list;      /* in the stream's open uses */
     uint8_t               is_open;   /* ... it is there */
@@ -136,6 +138,8 @@ typedef struct ucp_st_direct_op {
     uint8_t               is_bound;  /* read-only */
     uint8_t               proto;     /* read-only */
     uint8_t               dir;       /* read-only */
+    uint8_t               is_far;    /* the peer is, as this side has said;
+                                        read-only */
     uint32_t              num_pieces;/* of a use; read-only */
     uint32_t              num_slots; /* a power of 2; read-only */
     size_t                piece;     /* bytes, but of the last one; read-only */
@@ -187,6 +191,11 @@ void ucp_st_direct_stream_park(ucp_st_direct_stream_t *stream);
  *  held. */
 void ucp_st_direct_fill(const ucp_st_direct_op_t *direct, void *place,
                         const void *data, size_t length);
+
+/** Load, with acquire, a word of the other side's that was `old`, and see how
+ *  long that takes if it is not any more. */
+uint64_t ucp_st_direct_far_load(const ucp_st_direct_op_t *direct,
+                                const volatile uint64_t *word, uint64_t old);
 
 /** Move what can be moved now of a stream's open uses, some pieces of each, if
  *  nobody else does; non-zero if that was something. */

@@ -46,13 +46,22 @@ typedef struct ucp_st_direct_fill {
     uint32_t turn;    /* pieces that were timed */
 } ucp_st_direct_fill_t;
 
+/** Parts of a nanosecond that line_time counts. */
+#define UCP_ST_DIRECT_FAR_UNIT 16
+
 /** What reaches a peer; read-only once it is connected. */
 typedef struct ucp_st_direct_peer {
     ucp_st_direct_map_t *map;       /* its segment */
     int                 kick_fd;    /* wakes its service thread */
     int                 can_attach; /* its memory can be read and written */
     ucp_st_direct_fill_t fill[UCP_ST_DIRECT_FILL_KINDS]; /* sends to it */
+    uint32_t            line_time;  /* to load what it has stored, in parts of
+                                       a nanosecond; streams access it at any
+                                       time, with atomics */
 } ucp_st_direct_peer_t;
+
+/** Non-zero if the peer's processor is far, as far as is known. */
+int ucp_st_direct_is_far(const ucp_st_direct_peer_t *peer);
 
 /** The lane's functions of these names: see st_lane.h. */
 ucs_status_t ucp_st_direct_dev_open(ucp_st_worker_h worker);

@@ -8,6 +8,7 @@
 #endif
 
 #include "st_direct.h"
+#include "st_direct_claim.h"
 #include "st_direct_dev.h"
 #include "st_op.h"
 #include "st_peer.h"
@@ -16,42 +17,6 @@
 #include <ucs/sys/math.h>
 
 #include <string.h>
-
-/* A claim: the use, whether nothing may be claimed any more, and the range of
- * the pieces that are left of the use */
-#define UCP_ST_DIRECT_CLAIM_BITS 12
-#define UCP_ST_DIRECT_POISON     (1ull << (2 * UCP_ST_DIRECT_CLAIM_BITS))
-#define UCP_ST_DIRECT_USE_SHIFT  ((2 * UCP_ST_DIRECT_CLAIM_BITS) + 1)
-
-/* What is claimed at once, bytes, if it is several pieces: the lock is held
- * meanwhile */
-#define UCP_ST_DIRECT_CLAIM_MAX (512ul << 10)
-
-_Static_assert(UCP_ST_DIRECT_MAX_PIECES < UCS_BIT(UCP_ST_DIRECT_CLAIM_BITS),
-               "pieces fit into a claim");
-
-/** What a claim says. */
-typedef struct ucp_st_direct_claim {
-    uint64_t use;
-    uint32_t low;  /* first one left */
-    uint32_t high; /* behind the last one left */
-} ucp_st_direct_claim_t;
-
-static uint64_t ucp_st_direct_claim_pack(const ucp_st_direct_claim_t *claim)
-{
-    return (claim->use << UCP_ST_DIRECT_USE_SHIFT) |
-           ((uint64_t)claim->low << UCP_ST_DIRECT_CLAIM_BITS) | claim->high;
-}
-
-static ucp_st_direct_claim_t ucp_st_direct_claim_unpack(uint64_t word)
-{
-    return (ucp_st_direct_claim_t) {
-        .use  = word >> UCP_ST_DIRECT_USE_SHIFT,
-        .low  = (word >> UCP_ST_DIRECT_CLAIM_BITS) &
-                UCS_MASK(UCP_ST_DIRECT_CLAIM_BITS),
-        .high = word & UCS_MASK(UCP_ST_DIRECT_CLAIM_BITS)
-    };
-}
 
 /* The acquire load pairs with the other side's release store: what it did to
  * its buffer, or to the slots, comes before */
@@ -130,14 +95,25 @@ ucp_st_direct_copy_slot(ucp_st_direct_op_t *direct, uint64_t index, int is_send)
     ++direct->pos;
 }
 
+/* Pieces that the receive's slots have room for, from the first one on.
+ * Acquire: those have been read. One look in four is timed. */
+static uint64_t ucp_st_direct_room(ucp_st_direct_op_t *direct)
+{
+    const volatile uint64_t *count = &direct->other->count;
+    uint64_t old                   = direct->limit - direct->num_slots;
+
+    return direct->num_slots +
+           ((++direct->looks % 4 == 0) ?
+                    ucp_st_direct_far_load(direct, count, old) :
+                    ucp_st_direct_load(count));
+}
+
 static UCS_F_ALWAYS_INLINE int ucp_st_direct_push(ucp_st_direct_op_t *direct)
 {
     uint64_t index = direct->pos & (direct->num_slots - 1);
 
     if (direct->pos == direct->limit) {
-        /* Acquire: the slots have been read */
-        direct->limit = direct->num_slots +
-                        ucp_st_direct_load(&direct->other->count);
+        direct->limit = ucp_st_direct_room(direct);
         if (direct->pos == direct->limit) {
             return 0;
         }
@@ -167,75 +143,13 @@ static UCS_F_ALWAYS_INLINE int ucp_st_direct_take(ucp_st_direct_op_t *direct)
     return 1;
 }
 
-/* The next use is there to be claimed: all of this one are, and both sides have
- * begun that one */
-static int ucp_st_direct_claim_next(const ucp_st_direct_op_t *direct,
-                                    ucp_st_direct_claim_t *claim)
-{
-    ++claim->use;
-    claim->low  = 0;
-    claim->high = direct->num_pieces;
-    return (claim->use <= direct->begun) &&
-           (claim->use <=
-            ucp_st_direct_load(&direct->other->begun));
-}
-
-/* Half of what is left, so that both sides end at about the same time, and each
- * has the same part of the buffers as for the last use, whose lines are in its
- * cache. What the kernel copies may fail: one. */
-static uint32_t ucp_st_direct_claim_size(const ucp_st_direct_op_t *direct,
-                                         const ucp_st_direct_claim_t *claim)
-{
-    uint32_t half = (claim->high - claim->low) / 2;
-    uint32_t most = UCP_ST_DIRECT_CLAIM_MAX / direct->piece;
-
-    return (direct->far == NULL) ? 1 : ucs_max(1, ucs_min(half, most));
-}
-
-/* Claim pieces that follow each other, from `index_p` on; how many */
-static uint32_t ucp_st_direct_claim(ucp_st_direct_op_t *direct,
-                                    uint32_t *index_p)
-{
-    uint64_t *word_p = &direct->pair->claim;
-    uint64_t word    = __atomic_load_n(word_p, __ATOMIC_ACQUIRE);
-    ucp_st_direct_claim_t claim;
-    uint32_t count;
-
-    do {
-        claim = ucp_st_direct_claim_unpack(word);
-        if ((word & UCP_ST_DIRECT_POISON) ||
-            ((claim.low == claim.high) &&
-             !ucp_st_direct_claim_next(direct, &claim))) {
-            return 0;
-        }
-        count = ucp_st_direct_claim_size(direct, &claim);
-        if (direct->dir == UCP_ST_DIR_SEND) {
-            claim.high -= count;
-            *index_p    = claim.high;
-        } else {
-            *index_p    = claim.low;
-            claim.low  += count;
-        }
-        /* Release: a slow mover's compare-and-swap reads what this wrote */
-    } while (!__atomic_compare_exchange_n(word_p, &word,
-                                          ucp_st_direct_claim_pack(&claim), 0,
-                                          __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
-    return count;
-}
-
-static void ucp_st_direct_poison(const ucp_st_direct_op_t *direct)
-{
-    (void)__atomic_fetch_or(&direct->pair->claim, UCP_ST_DIRECT_POISON,
-                            __ATOMIC_ACQ_REL);
-}
-
 /* A piece that was claimed cannot be copied */
 static void ucp_st_direct_break(ucp_st_direct_op_t *direct,
                                 ucs_status_t status)
 {
     ucp_st_direct_side_t *mine = direct->mine;
 
-    ucp_st_direct_poison(direct);
+    ucp_st_direct_claim_poison(direct);
     direct->done_count = mine->count + 1; /* nor is this one copied any more */
     ucp_st_direct_store(&mine->count, UCP_ST_DIRECT_BROKEN);
     direct->halted = 1;
@@ -555,7 +469,7 @@ void ucp_st_direct_halt(ucp_st_direct_op_t *direct)
 {
     ucp_st_direct_lock_op(direct);
     if ((direct->proto == UCP_ST_DIRECT_MAPPED) && !direct->halted) {
-        ucp_st_direct_poison(direct);
+        ucp_st_direct_claim_poison(direct);
     }
     /* The last use that the peer took part in may be complete without this
      * side's having looked */
@@ -575,19 +489,11 @@ static int ucp_st_direct_is_claimed(const ucp_st_direct_op_t *direct)
 {
     uint64_t other = ucp_st_direct_load(&direct->other->count);
     uint64_t own   = ucp_st_direct_load(&direct->mine->count);
-    ucp_st_direct_claim_t claim;
-    uint64_t claimed;
 
-    claim = ucp_st_direct_claim_unpack(__atomic_load_n(&direct->pair->claim,
-                                                       __ATOMIC_ACQUIRE));
-    if (claim.use == 0) {
-        return 0;
-    }
     if (own == UCP_ST_DIRECT_BROKEN) {
         own = direct->done_count;
     }
-    claimed = (claim.use * direct->num_pieces) - (claim.high - claim.low);
-    return (own + other) < claimed;
+    return (own + other) < ucp_st_direct_claim_count(direct);
 }
 
 int ucp_st_direct_settle(ucp_st_direct_op_t *direct)

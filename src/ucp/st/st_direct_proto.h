@@ -50,12 +50,15 @@ typedef struct ucp_st_direct_blob {
     uint8_t              is_mappable; /**< The buffer lies in `file` */
     uint8_t              can_attach;  /**< It can read and write the other's
                                            memory */
-    uint8_t              reserved[2];
+    uint8_t              is_far;      /**< From the other's processor */
+    uint8_t              reserved;
     uint64_t             offset;      /**< ... there */
     uint64_t             address;     /**< Of the buffer in its process */
     uint64_t             map_min;     /**< Shortest message that is mapped */
     uint64_t             map_max;     /**< ... that goes through slots again */
     uint64_t             map_again;   /**< ... that is mapped again */
+    uint64_t             map_far;     /**< ... that goes through slots if one
+                                           side says that the other is far */
     uint64_t             attach_min;  /**< ... that is attached to */
     ucp_st_direct_file_t file;
 } __attribute__((packed)) ucp_st_direct_blob_t;
@@ -114,7 +117,7 @@ typedef struct ucp_st_direct_segment {
 
 _Static_assert(sizeof(ucp_st_direct_file_t) == 24, "wire format");
 _Static_assert(sizeof(ucp_st_direct_address_t) == 56, "wire format");
-_Static_assert(sizeof(ucp_st_direct_blob_t) == 96, "wire format");
+_Static_assert(sizeof(ucp_st_direct_blob_t) == 104, "wire format");
 _Static_assert(sizeof(ucp_st_direct_slot_t) == 64, "wire format");
 _Static_assert(sizeof(ucp_st_direct_side_t) == 64, "wire format");
 _Static_assert(sizeof(ucp_st_direct_pair_t) == 192, "wire format");
