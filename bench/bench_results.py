@@ -12,6 +12,12 @@ ALONE = "ob1"
 BASELINES = (*BESIDE, ALONE)
 # Runs whose floors differ by more had cores in different places
 SAME_PLACE = 1.25
+# Round trips whose floor takes so many times the least one of that size had
+# cores far from each other, others near; messages longer than these go by the
+# longest of these, as the place changes little for the floor of longer ones
+FAR_PLACE = 1.7
+PLACE_MAX = 256 << 10
+PLACES = ("near", "far")
 BEST = "mpi best"
 FLOOR = "floor"
 # Columns of tables
@@ -191,10 +197,15 @@ def describe(figure):
     return ", ".join(parts)
 
 
-def judge(figures):
-    """All targets that run-all knows."""
+def judge(figures, places):
+    """All targets that run-all knows; of round trips in each place, too."""
     targets = [*pingpong_targets(), *faces_targets(), *other_targets()]
-    return [target.judge(figures) for target in targets]
+    verdicts = [target.judge(figures) for target in targets]
+    for place, of_place in places.items():
+        for target in pingpong_targets():
+            verdict = target.judge(of_place)
+            verdicts.append({**verdict, "place": place})
+    return verdicts
 
 
 def set_spread(figure, member, values):
@@ -235,6 +246,13 @@ class Point:
                 found[number].append(run)
         return found
 
+    def runs_alone(self, number, run):
+        """Those of MPI alone that a run is compared with: of its round, or of
+        all rounds if that one had cores elsewhere."""
+        runs = {other: alone for (other, _, mpi), alone in self.runs.items()
+                if mpi == ALONE and is_comparable(run, alone)}
+        return [runs[number]] if number in runs else list(runs.values())
+
     def ratios(self, variant, lanes):
         """To which way of MPI ratios are the largest, and these: each of one
         run, or to that which runs alone. None where one is missing."""
@@ -245,10 +263,10 @@ class Point:
             if lane not in lanes or variant not in run:
                 continue
             found[mpi].append(run[variant]["ratio"])
-            alone = self.runs.get((number, None, ALONE))
-            if alone is not None and is_comparable(run, alone):
+            alone = self.runs_alone(number, run)
+            if alone:
                 found[ALONE].append(run[variant]["median_us"] /
-                                    alone["mpi"]["median_us"])
+                                    middle(alone, "mpi"))
         if missing or not found:
             return None, []
         return max(found.items(), key=lambda item: statistics.median(item[1]))
@@ -326,6 +344,46 @@ def combine_compared(runs):
         yield from point.figures(head)
         if bench == "st_faces":
             yield from point.standard_to_ready(head)
+
+
+def floors_of(run):
+    """By size, what the floor of a run of round trips took, up to
+    PLACE_MAX."""
+    return {row["size"]: row["median_us"] for row in run["report"]["rows"]
+            if row["variant"] == "raw" and row["size"] <= PLACE_MAX}
+
+
+def split_runs(runs):
+    """By place, the runs of round trips with those of their rows that had cores
+    there; nothing if all are in one place."""
+    runs = [run for run in runs if run["bench"] == "st_pingpong" and
+            floors_of(run)]
+    least = {}
+    for run in runs:
+        for size, time in floors_of(run).items():
+            least[size] = min(time, least.get(size, time))
+    split = {place: [] for place in PLACES}
+    for run in runs:
+        floors = floors_of(run)
+        rows = {place: [] for place in PLACES}
+        for row in run["report"]["rows"]:
+            known = [size for size in floors if size <= row["size"]]
+            size = max(known, default=min(floors))
+            is_far = floors[size] > FAR_PLACE * least[size]
+            rows[PLACES[is_far]].append(row)
+        for place, found in rows.items():
+            split[place].append({**run, "report": {**run["report"],
+                                                   "rows": found}})
+    if not any(run["report"]["rows"] for run in split["far"]):
+        return {}
+    return split
+
+
+def combine_places(runs):
+    """By place, figures of the round trips there."""
+    whole = [run for run in runs if "error" not in run]
+    return {place: list(combine_compared(found))
+            for place, found in split_runs(whole).items()}
 
 
 def other_members(row):
@@ -471,7 +529,10 @@ def targets_table(targets):
         if "worst" in target:
             state = "pass" if target["pass"] else "FAIL"
             found = f"{target['worst']:.4g}"
-        lines.append([target["what"], f"{target['must']:g} {target['unit']}",
+        what = target["what"]
+        if "place" in target:
+            what += f", cores {target['place']}"
+        lines.append([what, f"{target['must']:g} {target['unit']}",
                       found, floor, state, target.get("of", "")])
     return table("What must hold (the worst figure counts)",
                  ["", "at most", "found", "floor", "", "at"], lines)
@@ -500,17 +561,26 @@ def load_text(content):
             " % of the processors' time stolen by the hypervisor")
 
 
-def tables(content):
-    """Everything as text."""
-    text = head_text(content)
-    figures = content["figures"]
+def pingpong_tables(figures, where):
+    """Of round trips, for each kind of memory."""
+    text = ""
     for memory in MEMORIES:
         some = [figure for figure in figures if figure["bench"] ==
                 "st_pingpong" and figure["memory"] == memory]
         if some:
             text += compared_table(
-                some, f"st_pingpong, memory by {memory}: round trip",
+                some, f"st_pingpong, memory by {memory}{where}: round trip",
                 lambda figure: size_text(figure["size"]))
+    return text
+
+
+def tables(content):
+    """Everything as text."""
+    text = head_text(content)
+    figures = content["figures"]
+    text += pingpong_tables(figures, "")
+    for place, found in content["places"].items():
+        text += pingpong_tables(found, f", cores {place}")
     some = [figure for figure in figures if figure["bench"] == "st_faces"]
     if some:
         text += compared_table(some, "st_faces: iteration", halo_text)
