@@ -109,19 +109,18 @@ static ucs_config_field_t ucp_st_config_table[] = {
 
     {"DIRECT_MAP_AGAIN", "8m",
      "Length from which on messages in such memory are copied straight to\n"
-     "their place again, if UCX_ST_DIRECT_MAP_MAX is less; so are those of\n"
-     "UCX_ST_DIRECT_ATTACH_MIN and more. The larger one of both sides'\n"
-     "counts.",
+     "their place again, if UCX_ST_DIRECT_MAP_MAX or UCX_ST_DIRECT_MAP_FAR is\n"
+     "less; so are those of UCX_ST_DIRECT_ATTACH_MIN and more. The larger one\n"
+     "of both sides' counts.",
      ucs_offsetof(ucp_st_config_t, direct_map_again), UCS_CONFIG_TYPE_MEMUNITS},
 
     {"DIRECT_MAP_FAR", "1m",
-     "Length from which on messages in such memory go through slots where the\n"
-     "two sides' processors share no cache, as far as is known when they are\n"
-     "matched; but for those of UCX_ST_DIRECT_ATTACH_MIN and more. inf: none.\n"
-     "The smaller one of both sides' counts.",
+     "What UCX_ST_DIRECT_MAP_MAX is where the two sides' processors share no\n"
+     "cache, as far as is known when they are matched, if that is less. The\n"
+     "smaller one of both sides' counts.",
      ucs_offsetof(ucp_st_config_t, direct_map_far), UCS_CONFIG_TYPE_MEMUNITS},
 
-    {"DIRECT_ATTACH_MIN", "16m",
+    {"DIRECT_ATTACH_MIN", "inf",
      "Shortest message that lane direct copies straight to its place where\n"
      "no side has the other's buffer mapped, if the kernel lets one side at\n"
      "least read and write the other's memory (cross-memory attach); inf:\n"

@@ -169,25 +169,28 @@ static int ucp_st_direct_is_long(const ucp_st_op_t *op,
                                      blob->attach_min);
 }
 
-/* Slots are better for messages of this length, whatever is mapped */
-static int ucp_st_direct_is_for_slots(const ucp_st_op_t *op,
-                                      const ucp_st_direct_blob_t *blob)
+/* From which length on slots are better for what is mapped */
+static size_t ucp_st_direct_map_max(const ucp_st_op_t *op,
+                                    const ucp_st_direct_blob_t *blob)
 {
     const ucp_st_config_t *config = &op->worker->config;
-    size_t length                 = op->msg_length;
+    size_t max                    = ucs_min(config->direct_map_max,
+                                            blob->map_max);
 
-    return (length < ucs_max(config->direct_map_min, blob->map_min)) ||
-           ((length >= ucs_min(config->direct_map_max, blob->map_max)) &&
-            (length < ucs_max(config->direct_map_again, blob->map_again))) ||
-           ((op->direct->is_far || blob->is_far) &&
-            (length >= ucs_min(config->direct_map_far, blob->map_far)));
+    return (op->direct->is_far || blob->is_far) ?
+           ucs_min(max, ucs_min(config->direct_map_far, blob->map_far)) : max;
 }
 
 static int ucp_st_direct_is_mapped(const ucp_st_op_t *op,
                                    const ucp_st_direct_blob_t *blob)
 {
-    return (op->msg_length > 0) &&
-           (!ucp_st_direct_is_for_slots(op, blob) ||
+    const ucp_st_config_t *config = &op->worker->config;
+    size_t length                 = op->msg_length;
+
+    return (length > 0) &&
+           (length >= ucs_max(config->direct_map_min, blob->map_min)) &&
+           ((length < ucp_st_direct_map_max(op, blob)) ||
+            (length >= ucs_max(config->direct_map_again, blob->map_again)) ||
             ucp_st_direct_is_long(op, blob)) &&
            ((op->direct->map != NULL) || blob->is_mappable ||
             op->peer->process.is_near);
