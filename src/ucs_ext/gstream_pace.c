@@ -34,6 +34,9 @@
 
 #define GSTREAM_PACE_YIELD_TIME_MAX 1.0
 
+/* A patient thread goes to sleep once it has let others run so often. */
+#define GSTREAM_PACE_NEEDED_MAX 4
+
 
 static ucs_config_field_t gstream_pace_config_table[] = {
     {"SPIN", "auto",
@@ -90,6 +93,8 @@ void gstream_pace_begin_yield(gstream_pace_t *pace,
     pace->yields_min = (pace->yield_nsec > 0) ? GSTREAM_PACE_YIELDS_MIN : 0;
 
     pace->patient_nsec = GSTREAM_PACE_PATIENCE * pace->yield_nsec;
+    pace->is_patient   = 0;
+    pace->needed       = 0;
 }
 
 void gstream_pace_begin_spin(gstream_pace_t *pace,
@@ -103,9 +108,8 @@ void gstream_pace_begin_spin(gstream_pace_t *pace,
     pace->pauses = (config->spin == UCS_ULUNITS_AUTO) ? memory->auto_spin :
                                                         config->spin;
     pace->turns  = memory->turns;
-    if (memory->is_patient) {
-        pace->yield_nsec = pace->patient_nsec;
-    }
+
+    pace->is_patient = memory->is_patient;
 }
 
 void gstream_pace_renew(gstream_pace_t *pace)
@@ -131,20 +135,43 @@ static uint64_t gstream_pace_turns(const gstream_pace_t *pace)
            0 : atomic_load_explicit(pace->turns, memory_order_relaxed);
 }
 
+/* Yields; whether that let somebody else run */
+static int gstream_pace_give_way(gstream_pace_t *pace, uint64_t now)
+{
+    ++pace->yields;
+    pace->yielded = 1;
+    sched_yield();
+    /* At once: looks may take long, too, if they move something */
+    return (gstream_time() - now) > GSTREAM_PACE_SWITCH_NSEC;
+}
+
 /* Yields, and sees for whom. A thread that had this one's core has counted its
  * turn before it gave that back, by a switch of threads, which orders both. */
 static void gstream_pace_yield(gstream_pace_t *pace, uint64_t now)
 {
     uint64_t turns = gstream_pace_turns(pace);
 
-    ++pace->yields;
-    pace->yielded = 1;
-    sched_yield();
-    /* At once: looks may take long, too, if they move something */
-    if ((gstream_time() - now) > GSTREAM_PACE_SWITCH_NSEC) {
+    if (gstream_pace_give_way(pace, now)) {
         pace->contended  = 1;
         pace->is_wanted |= (gstream_pace_turns(pace) == turns);
     }
+}
+
+/* The same while it is patient; 0, at once, when it ceases to be. Of so many
+ * yields some take long because of an interrupt: they say less of the core. */
+static int gstream_pace_stay(gstream_pace_t *pace, uint64_t now)
+{
+    uint64_t turns = gstream_pace_turns(pace);
+
+    if (!pace->is_patient || (pace->needed >= GSTREAM_PACE_NEEDED_MAX) ||
+        ((now - pace->start) >= pace->patient_nsec)) {
+        return 0;
+    }
+
+    if (gstream_pace_give_way(pace, now)) {
+        pace->needed += (gstream_pace_turns(pace) == turns);
+    }
+    return 1;
 }
 
 int gstream_pace_step(gstream_pace_t *pace)
@@ -164,7 +191,7 @@ int gstream_pace_step(gstream_pace_t *pace)
 
     if ((pace->yields >= pace->yields_min) &&
         ((now - pace->start) >= pace->yield_nsec)) {
-        return 0;
+        return gstream_pace_stay(pace, now);
     }
 
     gstream_pace_yield(pace, now);
@@ -175,6 +202,7 @@ void gstream_pace_woken(const gstream_pace_t *pace,
                         gstream_pace_memory_t *memory)
 {
     memory->is_patient = !pace->is_wanted &&
+                         (pace->needed < GSTREAM_PACE_NEEDED_MAX) &&
                          ((gstream_time() - pace->start) < pace->patient_nsec);
 }
 

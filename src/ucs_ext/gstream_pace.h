@@ -39,10 +39,14 @@ typedef struct gstream_pace {
     unsigned      yields;    /**< Since the begin, or since it was renewed */
     unsigned      yields_min;
     uint64_t      yield_nsec;
-    uint64_t      patient_nsec; /**< ... if it is patient */
+    uint64_t      patient_nsec; /**< So long if it is patient */
+    int           is_patient;
+    unsigned      needed;       /**< Yields behind yield_nsec by which others
+                                     ran */
     uint64_t      start;     /**< Of the yields, ns; valid if yields > 0 */
     int           yielded;   /**< At least once since the begin */
-    int           contended; /**< A yield let somebody else run */
+    int           contended; /**< A yield let somebody else run, before
+                                  yield_nsec */
     int           is_wanted; /**< ... who has something to do */
 
     const _Atomic uint64_t *turns; /**< Of the memory, or NULL */

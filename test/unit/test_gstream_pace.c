@@ -19,6 +19,7 @@
 #define NUM_WAITS 3    /* fewer than let the main thread sleep */
 #define MANY      200  /* pauses of a stream that has a core of its own */
 #define FEW       20   /* more than those of one that has not */
+#define NEEDED    100  /* yields that others needed, more than enough */
 
 static struct {
     pid_t            main_tid;
@@ -142,8 +143,7 @@ static void test_for_synchronizer(void)
     }
 }
 
-/* How a thread waits that went to sleep, and was woken so long after its first
- * yield, ns */
+/* Somebody went to sleep, and was woken so long after his first yield, ns */
 static void wake_after(uint64_t nsec, int is_wanted,
                        const gstream_pace_config_t *config,
                        gstream_pace_memory_t *memory)
@@ -156,39 +156,47 @@ static void wake_after(uint64_t nsec, int is_wanted,
     gstream_pace_woken(&pace, memory);
 }
 
-/* For how long it yields next, ns */
-static uint64_t yield_nsec(const gstream_pace_config_t *config,
-                           gstream_pace_memory_t *memory)
+/* It would not sleep so long after its first yield, ns, having let others run
+ * so often since the time to yield was over */
+static int is_awake_after(uint64_t nsec, unsigned needed,
+                          const gstream_pace_config_t *config,
+                          gstream_pace_memory_t *memory)
 {
     gstream_pace_t pace;
 
     gstream_pace_begin_spin(&pace, config, memory);
-    return pace.yield_nsec;
+    pace.pauses = 0;
+    pace.yields = 1000;
+    pace.needed = needed;
+    pace.start  = gstream_util_clock(CLOCK_MONOTONIC) - nsec;
+    return gstream_pace_step(&pace);
 }
 
-/* Who was woken soon waits longer, until that is not enough; nobody where
- * others need the core, or where no time to yield is set */
+/* Who was woken soon stays awake for longer, until that is not enough; nobody
+ * where others need the core, or where no time to yield is set */
 static void test_patience(void)
 {
     static const gstream_pace_config_t config = {.spin = 1, .yield_time = 1.0};
     static const gstream_pace_config_t none   = {.spin = 1, .yield_time = 0};
-    const uint64_t second                     = 1000000000ul;
-    const uint64_t most                       = GSTREAM_PACE_PATIENCE * second;
-    gstream_pace_memory_t memory              = {0};
+    const uint64_t most          = GSTREAM_PACE_PATIENCE * 1000000000ul;
+    const uint64_t half          = most / 2;
+    gstream_pace_memory_t memory = {0};
 
-    CU_ASSERT_EQUAL(yield_nsec(&config, &memory), second);
-    wake_after(most / 2, 0, &config, &memory);
-    CU_ASSERT_EQUAL(yield_nsec(&config, &memory), most);
-    wake_after(most / 2, 0, &config, &memory);
-    CU_ASSERT_EQUAL(yield_nsec(&config, &memory), most);
+    CU_ASSERT(!is_awake_after(half, 0, &config, &memory));
+    wake_after(half, 0, &config, &memory);
+    CU_ASSERT(is_awake_after(half, 0, &config, &memory));
+    CU_ASSERT(memory.is_patient);
+    CU_ASSERT(!is_awake_after(most, 0, &config, &memory));
     wake_after(most, 0, &config, &memory);
-    CU_ASSERT_EQUAL(yield_nsec(&config, &memory), second);
-
-    wake_after(most / 2, 1, &config, &memory);
-    CU_ASSERT_EQUAL(yield_nsec(&config, &memory), second);
-    wake_after(0, 0, &none, &memory);
-    CU_ASSERT_EQUAL(yield_nsec(&none, &memory), 0);
     CU_ASSERT(!memory.is_patient);
+
+    wake_after(0, 1, &config, &memory);
+    CU_ASSERT(!memory.is_patient);
+    wake_after(0, 0, &none, &memory);
+    CU_ASSERT(!memory.is_patient);
+
+    memory.is_patient = 1; /* but others need the core */
+    CU_ASSERT(!is_awake_after(half, NEEDED, &config, &memory));
 }
 
 static const st_cunit_case_t cases[] = {
