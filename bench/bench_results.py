@@ -255,7 +255,8 @@ class Point:
 
     def ratios(self, variant, lanes):
         """To which way of MPI ratios are the largest, and these: each of one
-        run, or to that which runs alone. None where one is missing."""
+        run, or to that which runs alone. None where one is missing, or cannot
+        be compared."""
         found = collections.defaultdict(list)
         missing = set(BASELINES)
         for (number, lane, mpi), run in self.runs.items():
@@ -267,7 +268,7 @@ class Point:
             if alone:
                 found[ALONE].append(run[variant]["median_us"] /
                                     middle(alone, "mpi"))
-        if missing or not found:
+        if missing or ALONE not in found:
             return None, []
         return max(found.items(), key=lambda item: statistics.median(item[1]))
 
