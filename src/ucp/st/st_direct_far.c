@@ -5,10 +5,10 @@
  *
  * Where they share no cache each line that one side wrote last takes several
  * times as long to come to the other, and to be stored to again. A mapped
- * message takes lines of both buffers to and fro, one that goes through slots
- * those of the slots alone. No system tells reliably which processors share
- * what, least of all a virtual one; so loads are timed that must have waited
- * for a line of the other side's, as they find a new value there.
+ * message takes lines of both buffers there and back, one that goes through
+ * slots those of the slots alone. No system tells reliably which processors
+ * share what, least of all a virtual one; so loads are timed that must have
+ * waited for a line of the other side's, as they find a new value there.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
