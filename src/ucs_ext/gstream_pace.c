@@ -34,7 +34,7 @@
 
 #define GSTREAM_PACE_YIELD_TIME_MAX 1.0
 
-/* A patient thread goes to sleep once it has let others run so often. */
+/* A patient thread sleeps once it has let others run so often. */
 #define GSTREAM_PACE_NEEDED_MAX 4
 
 
@@ -135,48 +135,43 @@ static uint64_t gstream_pace_turns(const gstream_pace_t *pace)
            0 : atomic_load_explicit(pace->turns, memory_order_relaxed);
 }
 
-/* Yields; whether that let somebody else run */
-static int gstream_pace_give_way(gstream_pace_t *pace, uint64_t now)
+/* Yields, and sees for whom. A thread that had this one's core has counted its
+ * turn before it gave that back, by a switch of threads, which orders both.
+ * Behind yield_nsec there are so many yields that some take long because of an
+ * interrupt: these say less of the core. */
+static void gstream_pace_yield(gstream_pace_t *pace, uint64_t now, int is_late)
 {
+    uint64_t turns = gstream_pace_turns(pace);
+    int is_wanted;
+
     ++pace->yields;
     pace->yielded = 1;
     sched_yield();
     /* At once: looks may take long, too, if they move something */
-    return (gstream_time() - now) > GSTREAM_PACE_SWITCH_NSEC;
-}
+    if ((gstream_time() - now) <= GSTREAM_PACE_SWITCH_NSEC) {
+        return;
+    }
 
-/* Yields, and sees for whom. A thread that had this one's core has counted its
- * turn before it gave that back, by a switch of threads, which orders both. */
-static void gstream_pace_yield(gstream_pace_t *pace, uint64_t now)
-{
-    uint64_t turns = gstream_pace_turns(pace);
-
-    if (gstream_pace_give_way(pace, now)) {
+    is_wanted = (gstream_pace_turns(pace) == turns);
+    if (is_late) {
+        pace->needed += is_wanted;
+    } else {
         pace->contended  = 1;
-        pace->is_wanted |= (gstream_pace_turns(pace) == turns);
+        pace->is_wanted |= is_wanted;
     }
 }
 
-/* The same while it is patient; 0, at once, when it ceases to be. Of so many
- * yields some take long because of an interrupt: they say less of the core. */
-static int gstream_pace_stay(gstream_pace_t *pace, uint64_t now)
+/* Behind yield_nsec: whether it does not sleep yet */
+static int gstream_pace_stays(const gstream_pace_t *pace, uint64_t now)
 {
-    uint64_t turns = gstream_pace_turns(pace);
-
-    if (!pace->is_patient || (pace->needed >= GSTREAM_PACE_NEEDED_MAX) ||
-        ((now - pace->start) >= pace->patient_nsec)) {
-        return 0;
-    }
-
-    if (gstream_pace_give_way(pace, now)) {
-        pace->needed += (gstream_pace_turns(pace) == turns);
-    }
-    return 1;
+    return pace->is_patient && (pace->needed < GSTREAM_PACE_NEEDED_MAX) &&
+           ((now - pace->start) < pace->patient_nsec);
 }
 
 int gstream_pace_step(gstream_pace_t *pace)
 {
     uint64_t now;
+    int is_late;
 
     if (pace->pauses > 0) {
         --pace->pauses;
@@ -189,12 +184,13 @@ int gstream_pace_step(gstream_pace_t *pace)
         pace->start = now;
     }
 
-    if ((pace->yields >= pace->yields_min) &&
-        ((now - pace->start) >= pace->yield_nsec)) {
-        return gstream_pace_stay(pace, now);
+    is_late = (pace->yields >= pace->yields_min) &&
+              ((now - pace->start) >= pace->yield_nsec);
+    if (is_late && !gstream_pace_stays(pace, now)) {
+        return 0;
     }
 
-    gstream_pace_yield(pace, now);
+    gstream_pace_yield(pace, now, is_late);
     return 1;
 }
 

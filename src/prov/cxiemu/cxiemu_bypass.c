@@ -135,16 +135,14 @@ static void cxiemu_bypass_try(cxiemu_bypass_t *bypass,
                               cxiemu_bypass_kind_t kind, void *to,
                               const void *from, size_t length)
 {
-    int is_past = cxiemu_bypass_choose(bypass, kind);
-    double begin;
+    int is_past  = cxiemu_bypass_choose(bypass, kind);
+    int is_timed = cxiemu_bypass_is_timed(bypass, kind);
+    double begin = is_timed ? cxiemu_bypass_now() : 0;
 
-    if (cxiemu_bypass_is_timed(bypass, kind)) {
-        begin = cxiemu_bypass_now();
-        cxiemu_bypass_copy(is_past, to, from, length);
+    cxiemu_bypass_copy(is_past, to, from, length);
+    if (is_timed) {
         cxiemu_bypass_learn(bypass, kind, is_past,
                             (cxiemu_bypass_now() - begin) / length);
-    } else {
-        cxiemu_bypass_copy(is_past, to, from, length);
     }
     ++bypass->kinds[kind].turn;
 }

@@ -26,16 +26,16 @@
  * allocated by ucp_st_mem_alloc() or belongs to the same process, a message of
  * some lengths (ucp_st_direct_is_mapped()) is copied to its place at once, in
  * pieces that both sides claim, half of what is left at a time, once both have
- * begun. `claim` is one word (use,
- * poison, pieces left at the low end and at the high end): the receiver takes
- * pieces from its low end and the sender from its high end, by
- * compare-and-swap; a use's pieces are there to be claimed when all of the last
- * use are claimed and both sides have begun the use, which they do only when
- * the last one is complete. It is complete when both sides' counts of pieces
- * copied say so. The number of the use in the word makes a claim that has been
- * slow fail. Where the send's side stores past the caches, as the processors
- * share none, it says so (`pushes`): the receiver claims nothing then while the
- * sender's stream attends and no stream of that process sleeps.
+ * begun. `claim` is one word (use, poison, pieces left at the low end and at
+ * the high end): the receiver takes pieces from its low end and the sender from
+ * its high end, by compare-and-swap; a use's pieces are there to be claimed
+ * when all of the last use are claimed and both sides have begun the use, which
+ * they do only when the last one is complete. It is complete when both sides'
+ * counts of pieces copied say so. The number of the use in the word makes a
+ * claim that has been slow fail. Where the send's side stores past the caches,
+ * as the processors share none, it says so (`pushes`): the receiver claims
+ * nothing then while the sender's stream attends and no stream of that process
+ * sleeps.
  *
  * Attached. The same where the kernel copies between the two processes: neither
  * buffer is mapped, or one only and that side shall have help. A copy can fail

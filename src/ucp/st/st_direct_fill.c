@@ -194,18 +194,6 @@ static int ucp_st_direct_fill_is_usual(const ucp_st_direct_op_t *direct,
            ((length >= direct->piece) || (direct->num_pieces == 1));
 }
 
-/* Store in one of the ways, and see how long that takes */
-static void ucp_st_direct_fill_timed(ucp_st_direct_fill_t *fill, int bypass,
-                                     void *place, const void *data,
-                                     size_t length)
-{
-    double begin = ucp_st_worker_now();
-
-    ucp_st_direct_fill_by(bypass, place, data, length);
-    ucp_st_direct_fill_learn(fill, bypass,
-                             ((ucp_st_worker_now() - begin) / length) * 1e12);
-}
-
 /* By what is known. Several streams may do so at once: one that is not counted
  * does not matter. */
 static void ucp_st_direct_fill_try(const ucp_st_direct_op_t *direct,
@@ -217,11 +205,15 @@ static void ucp_st_direct_fill_try(const ucp_st_direct_op_t *direct,
     int bypass                     = ucp_st_direct_fill_choose(fill, is_faster);
     int is_usual                   = ucp_st_direct_fill_is_usual(direct,
                                                                  length);
+    int is_timed                   = is_usual &&
+                                     ucp_st_direct_fill_is_timed(fill);
+    double begin                   = is_timed ? ucp_st_worker_now() : 0;
 
-    if (is_usual && ucp_st_direct_fill_is_timed(fill)) {
-        ucp_st_direct_fill_timed(fill, bypass, place, data, length);
-    } else {
-        ucp_st_direct_fill_by(bypass, place, data, length);
+    ucp_st_direct_fill_by(bypass, place, data, length);
+    if (is_timed) {
+        ucp_st_direct_fill_learn(fill, bypass,
+                                 ((ucp_st_worker_now() - begin) / length) *
+                                         1e12);
     }
     if (is_usual) {
         __atomic_store_n(&fill->turn, ucp_st_direct_fill_load(&fill->turn) + 1,

@@ -18,6 +18,10 @@
 
 #include <string.h>
 
+/* Of looks for room in slots one in so many is timed: a message takes one look
+ * or less */
+#define UCP_ST_DIRECT_FAR_SHARE 4
+
 /* The acquire load pairs with the other side's release store: what it did to
  * its buffer, or to the slots, comes before */
 static uint64_t ucp_st_direct_load(const volatile uint64_t *word)
@@ -96,14 +100,14 @@ ucp_st_direct_copy_slot(ucp_st_direct_op_t *direct, uint64_t index, int is_send)
 }
 
 /* Pieces that the receive's slots have room for, from the first one on.
- * Acquire: those have been read. One look in four is timed. */
+ * Acquire: those have been read. */
 static uint64_t ucp_st_direct_room(ucp_st_direct_op_t *direct)
 {
     const volatile uint64_t *count = &direct->other->count;
     uint64_t old                   = direct->limit - direct->num_slots;
 
     return direct->num_slots +
-           ((++direct->looks % 4 == 0) ?
+           ((++direct->looks % UCP_ST_DIRECT_FAR_SHARE == 0) ?
                     ucp_st_direct_far_load(direct, count, old) :
                     ucp_st_direct_load(count));
 }
