@@ -202,9 +202,8 @@ def judge(figures, places):
     targets = [*pingpong_targets(), *faces_targets(), *other_targets()]
     verdicts = [target.judge(figures) for target in targets]
     for place, of_place in places.items():
-        for target in pingpong_targets():
-            verdict = target.judge(of_place)
-            verdicts.append({**verdict, "place": place})
+        verdicts += [{**target.judge(of_place), "place": place}
+                     for target in pingpong_targets()]
     return verdicts
 
 

@@ -245,6 +245,7 @@ figures = {((figure['memory'], figure['size']), figure['series']): figure
            for figure in all['figures'] if figure['bench'] == 'st_pingpong'}
 for key, runs in points.items():
     alone = runs[None, 'ob1']
+    is_comparable = False
     for lane in ('direct', 'trig'):
         for variant in ('st', 'st-ready'):
             ratios = {}
@@ -261,9 +262,11 @@ for key, runs in points.items():
             assert ('ratio' in figure) == ('ob1' in ratios)
             if 'ratio' not in figure:
                 continue
+            is_comparable = True
             assert abs(figure['ratio']['median'] - ratio) < 1e-3
             assert figure['best'] == mpi
-    assert figures[key, 'floor']['time_us']['median'] > 0
+    assert ('ratio' in figures[key, 'floor']) == is_comparable
+    assert not is_comparable or figures[key, 'floor']['ratio']['median'] > 0
     assert figures[key, 'mpi best']['time_us']['median'] == min(
         figures[key, 'mpi, ' + mpi]['time_us']['median']
         for mpi in ('posix', 'cma', 'ob1'))"
@@ -273,7 +276,13 @@ judged = {target['what']: target for target in all['targets']
 assert {target['place'] for target in all['targets'] if 'place' in target} == (
     set(all['places']))
 target = judged['direct, malloc, to 8 KiB: round trip / mpi']
-if target['figures'] > 0: # MPI alone may have had cores elsewhere
+found = [figure for figure in all['figures']
+         if figure['bench'] == 'st_pingpong' and 'ratio' in figure and
+         figure['memory'] == 'malloc' and figure['size'] <= 8192 and
+         figure['series'] in ('direct st', 'direct st-ready')]
+assert target['figures'] == len(found)
+assert ('pass' in target) == (len(found) > 0)
+if found: # none where MPI alone had cores elsewhere
     assert target['pass'] == (target['worst'] <= target['must'])
     assert target['floor'] in [
         figure['ratio']['median'] for figure in all['figures']
@@ -330,6 +339,8 @@ judged = {verdict.get('place'): verdict for verdict in bench_results.judge(
               bench_results.combine(runs), places)
           if verdict['what'] == 'direct, malloc, 256 KiB: round trip / mpi'}
 assert judged['near']['worst'] == .2 and judged['far']['worst'] == .35, judged
+assert judged[None]['figures'] == 1 and judged[None]['pass'], judged
+assert judged[None]['floor'] == .1, judged
 missing = [run for run in runs if run['mpi'] != 'ob1']
 assert not any('ratio' in figure for figure in bench_results.combine(missing)
                if figure['series'] == 'direct st')" ||
