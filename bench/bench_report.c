@@ -17,15 +17,32 @@ static double bench_rate(const bench_report_t *report,
     return report->num_messages * row->size / row->time.median;
 }
 
-static void bench_report_rate(bench_report_t *report, st_report_row_t *row)
+/* Text of unknown length; free() it when the file is closed. */
+static FILE *bench_open_text(char **text_p, size_t *size_p)
 {
-    char *rate = report->rates[row - report->rows];
+    FILE *file = open_memstream(text_p, size_p);
 
-    if (report->num_messages > 0) {
-        snprintf(rate, sizeof(report->rates[0]), ",\"mb_per_s\":%.3f",
-                 bench_rate(report, row));
-        row->more = rate;
+    if (file == NULL) {
+        bench_check(MPI_ERR_NO_MEM, "open_memstream");
     }
+    return file;
+}
+
+/* Each trial's time, and how far the cores were from each other. */
+static void bench_json_trials(FILE *file, const bench_result_t *result,
+                              int trials)
+{
+    int i;
+
+    if (result->line_ns[0][0] <= 0) {
+        return;
+    }
+    for (i = 0; i < trials; ++i) {
+        fprintf(file, "%s{\"time_us\":%.4f,\"line_ns\":[%.1f,%.1f]}",
+                (i == 0) ? ",\"trials\":[" : ",", result->time_us[i],
+                result->line_ns[i][0], result->line_ns[i][1]);
+    }
+    fputc(']', file);
 }
 
 uint64_t bench_report_add(bench_report_t *report,
@@ -37,6 +54,8 @@ uint64_t bench_report_add(bench_report_t *report,
     st_report_stats_t setup;
     st_report_row_t *row;
     uint64_t wrong;
+    size_t length;
+    FILE *more;
     int variant;
 
     for (variant = 0; variant < BENCH_NUM_VARIANTS; ++variant) {
@@ -45,7 +64,9 @@ uint64_t bench_report_add(bench_report_t *report,
         }
         wrong   = bench_sum(results[variant].errors, comm);
         errors += wrong;
-        row     = &report->rows[report->num_rows++];
+        row     = &report->rows[report->num_rows];
+        more    = bench_open_text(&report->more[report->num_rows++], &length);
+        bench_json_trials(more, &results[variant], options->trials);
         st_report_stats_get(results[variant].time_us, options->trials,
                             &row->time);
         st_report_stats_get(results[variant].setup_us, options->trials, &setup);
@@ -55,7 +76,11 @@ uint64_t bench_report_add(bench_report_t *report,
         row->ratio    = (base > 0) ? row->time.median / base : 0;
         row->setup_us = (variant == 0) ? 0 : setup.median;
         row->verified = (wrong == 0);
-        bench_report_rate(report, row);
+        if (report->num_messages > 0) {
+            fprintf(more, ",\"mb_per_s\":%.3f", bench_rate(report, row));
+        }
+        fclose(more);
+        row->more = report->more[row - report->rows];
     }
     return errors;
 }
@@ -65,14 +90,10 @@ static char *bench_counts(void)
 {
     char *text  = NULL;
     size_t size = 0;
-    FILE *file  = open_memstream(&text, &size);
+    FILE *file  = bench_open_text(&text, &size);
 
-    if (file == NULL) {
-        bench_check(MPI_ERR_NO_MEM, "open_memstream");
-    } else {
-        bench_check(MPIX_Queue_print_stats(file), "MPIX_Queue_print_stats");
-        fclose(file);
-    }
+    bench_check(MPIX_Queue_print_stats(file), "MPIX_Queue_print_stats");
+    fclose(file);
     return text;
 }
 
@@ -283,6 +304,7 @@ int bench_report_finish(bench_report_t *report, const bench_options_t *options,
                         uint64_t messages)
 {
     int ret = bench_report_count(report, messages);
+    int i;
 
     if (bench_rank() == 0) {
         bench_report_print(report);
@@ -291,5 +313,8 @@ int bench_report_finish(bench_report_t *report, const bench_options_t *options,
         }
     }
     free(report->counts);
+    for (i = 0; i < report->num_rows; ++i) {
+        free(report->more[i]);
+    }
     return ret;
 }

@@ -12,12 +12,12 @@ ALONE = "ob1"
 BASELINES = (*BESIDE, ALONE)
 # Runs whose floors differ by more had cores in different places
 SAME_PLACE = 1.25
-# Round trips whose floor takes so many times the least one of that size had
-# cores far from each other, others near; messages longer than these go by the
-# longest of these, as the place changes little for the floor of longer ones
-FAR_PLACE = 1.7
-PLACE_MAX = 256 << 10
+# Trials of round trips around which a cache line took more than so many times
+# the least time of all from core to core had cores far from each other
+FAR_PLACE = 3
 PLACES = ("near", "far")
+# Of a row's trials, how many must have had cores in a place
+ENOUGH = 1 / 3
 BEST = "mpi best"
 FLOOR = "floor"
 # Columns of tables
@@ -226,7 +226,8 @@ def is_comparable(run, alone):
 class Point:
     """One size of one benchmark with so many ranks and such memory."""
 
-    def __init__(self):
+    def __init__(self, in_place):
+        self.in_place = in_place # All runs' cores were in the same one
         self.runs = {} # By round, lane and way of MPI, rows by variant
         self.num_bytes = None # That all ranks move in that time
 
@@ -249,7 +250,8 @@ class Point:
         """Those of MPI alone that a run is compared with: of its round, or of
         all rounds if that one had cores elsewhere."""
         runs = {other: alone for (other, _, mpi), alone in self.runs.items()
-                if mpi == ALONE and is_comparable(run, alone)}
+                if mpi == ALONE and (self.in_place or
+                                     is_comparable(run, alone))}
         return [runs[number]] if number in runs else list(runs.values())
 
     def ratios(self, variant, lanes):
@@ -331,9 +333,10 @@ class Point:
                 yield figure
 
 
-def combine_compared(runs):
-    """Figures of the benchmarks that compare with MPI."""
-    points = collections.defaultdict(Point)
+def combine_compared(runs, in_place=False):
+    """Figures of the benchmarks that compare with MPI; of runs with cores in
+    the same place, or wherever they were."""
+    points = collections.defaultdict(lambda: Point(in_place))
     for run in runs:
         if run["bench"] in COMPARED:
             for row in run["report"]["rows"]:
@@ -346,34 +349,39 @@ def combine_compared(runs):
             yield from point.standard_to_ready(head)
 
 
-def floors_of(run):
-    """By size, what the floor of a run of round trips took, up to
-    PLACE_MAX."""
-    return {row["size"]: row["median_us"] for row in run["report"]["rows"]
-            if row["variant"] == "raw" and row["size"] <= PLACE_MAX}
+def place_of(trial, least):
+    """Where the cores were before and after it; None if they were moved."""
+    low, high = min(trial["line_ns"]), max(trial["line_ns"])
+    if high <= FAR_PLACE * least:
+        return "near"
+    return "far" if low > FAR_PLACE * least else None
+
+
+def rows_in(rows, place, least):
+    """What rows say of one place, as far as enough of their trials were there.
+    """
+    medians = {}
+    for row in rows:
+        times = [trial["time_us"] for trial in row["trials"]
+                 if place_of(trial, least) == place]
+        if len(times) >= ENOUGH * len(row["trials"]):
+            medians[row["size"], row["variant"]] = statistics.median(times)
+    for (size, variant), median in medians.items():
+        if (size, "mpi") in medians:
+            yield {"size": size, "variant": variant, "median_us": median,
+                   "ratio": median / medians[size, "mpi"]}
 
 
 def split_runs(runs):
-    """By place, the runs of round trips with those of their rows that had cores
-    there; nothing if all are in one place."""
-    runs = [run for run in runs if run["bench"] == "st_pingpong" and
-            floors_of(run)]
-    least = {}
-    for run in runs:
-        for size, time in floors_of(run).items():
-            least[size] = min(time, least.get(size, time))
-    split = {place: [] for place in PLACES}
-    for run in runs:
-        floors = floors_of(run)
-        rows = {place: [] for place in PLACES}
-        for row in run["report"]["rows"]:
-            known = [size for size in floors if size <= row["size"]]
-            size = max(known, default=min(floors))
-            is_far = floors[size] > FAR_PLACE * least[size]
-            rows[PLACES[is_far]].append(row)
-        for place, found in rows.items():
-            split[place].append({**run, "report": {**run["report"],
-                                                   "rows": found}})
+    """By place, the runs of round trips with what their rows say of it; nothing
+    if all cores were in one place."""
+    runs = [run for run in runs if run["bench"] == "st_pingpong"]
+    trials = [trial for run in runs for row in run["report"]["rows"]
+              for trial in row["trials"]]
+    least = min((min(trial["line_ns"]) for trial in trials), default=0)
+    split = {place: [{**run, "report": {"rows": list(rows_in(
+        run["report"]["rows"], place, least))}} for run in runs]
+             for place in PLACES}
     if not any(run["report"]["rows"] for run in split["far"]):
         return {}
     return split
@@ -382,7 +390,7 @@ def split_runs(runs):
 def combine_places(runs):
     """By place, figures of the round trips there."""
     whole = [run for run in runs if "error" not in run]
-    return {place: list(combine_compared(found))
+    return {place: list(combine_compared(found, True))
             for place, found in split_runs(whole).items()}
 
 

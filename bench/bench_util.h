@@ -57,6 +57,9 @@ typedef void (*bench_trial_func_t)(void *arg, int variant, int trial);
 typedef struct bench_result {
     double   time_us[BENCH_MAX_TRIALS];  /* Of one iteration */
     double   setup_us[BENCH_MAX_TRIALS]; /* To make and match requests */
+    double   line_ns[BENCH_MAX_TRIALS][2]; /* Of a cache line between two ranks'
+                                            * cores and back, before and after;
+                                            * 0: not measured */
     uint64_t errors;                     /* Wrong results of this rank */
 } bench_result_t;
 
@@ -69,7 +72,8 @@ typedef struct bench_report {
     int              num_rows;
     uint64_t         num_messages; /* Of all ranks in an iteration; 0: rows tell
                                       no rate */
-    char             rates[BENCH_NUM_VARIANTS * BENCH_MAX_SIZES][48];
+    char             *more[BENCH_NUM_VARIANTS * BENCH_MAX_SIZES]; /* Of rows;
+                                                                     or NULL */
     uint64_t         messages;    /* Messages x uses that went through queues */
     MPIX_Queue_stats totals;      /* Sums over ranks; names of rank 0 */
     uint64_t         half_starts; /* Sum over ranks, of lanes host and direct */
