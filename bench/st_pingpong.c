@@ -15,7 +15,7 @@
 #include <string.h>
 
 #define PP_CHECK_COUNT 3
-#define PP_LEAST_COUNT 10
+#define PP_LEAST_COUNT 30
 #define PP_MAX_SIZE    (1ul << 30)
 #define PP_FULL_COUNT  65536 /* Largest message that gets all round trips */
 
@@ -55,7 +55,7 @@ static const char pp_help[] =
         "  --max SIZE       largest message, always measured (1m)\n"
         "  --factor N       from one size to the next (4)\n"
         "  --iters N        round trips timed together (20); above 64k\n"
-        "                   fewer, but not below 10\n"
+        "                   fewer, but not below 30\n"
         "  --memory WHOSE   malloc, or mpi: MPI_Alloc_mem() for messages "
         "(malloc)\n";
 
