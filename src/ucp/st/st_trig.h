@@ -115,17 +115,24 @@ typedef struct ucp_st_trig_part {
     ucp_st_trig_slot_t  *slot;
     void                *inbox;   /* of an eager-ahead receive */
     uct_trig_cntr_h     start;    /* T or R: streams add to it; or NULL */
-    volatile uint64_t   *doorbell;/* of `start`, and how to use it: */
+    union {
+        volatile uint64_t *doorbell; /* of `start`, and how to use it: */
+        uint64_t        due;      /* of a joined receive: the use that the next
+                                     clear-to-send is behind; the stream's */
+    };
     uint8_t             doorbell_mode; /* uct_trig_doorbell_mode_t */
-    uint8_t             is_mirrored;   /* the word follows `data` by itself */
+    uint8_t             is_mirrored:1; /* the word follows `data` by itself */
+    uint8_t             is_offset:1;   /* addresses of `remote` count from its
+                                          first byte */
+    uint8_t             is_told:1;     /* of a joined receive: `due`, `begun`
+                                          and `direct` count; set before its
+                                          first use */
     union {
         uint8_t         is_parked;     /* a joined send's use is to be sent when
                                           there is room */
         uint8_t         is_clearing;   /* a receive's clear-to-send is to be
                                           sent; atomic */
     };
-    uint8_t             is_offset;     /* addresses of `remote` count from its
-                                          first byte */
     uint32_t            num_puts; /* writes of the share of a message that it
                                      carries */
     uint64_t            run;      /* starts, or clear-to-sends, that were

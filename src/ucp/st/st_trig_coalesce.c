@@ -534,13 +534,18 @@ static int ucp_st_trig_coalesce_may_join(const ucp_st_op_t *op,
 
 static void ucp_st_trig_coalesce_join_one(ucp_st_op_t *op)
 {
+    ucp_st_trig_part_t *part = op->trig.parts;
+
     op->trig.joined = 1;
-    if (op->dir == UCP_ST_DIR_SEND) {
-        op->trig.parts->room = op->trig.plan.depth;
-        op->is_exact         = 1; /* the word alone counts its uses */
-        /* Clear-to-sends will come */
-        __atomic_store_n(&op->worker->trig.is_coalescing, 1, __ATOMIC_RELAXED);
+    if (op->dir == UCP_ST_DIR_RECV) {
+        part->is_told = 1;
+        part->due     = ucp_st_trig_plan_round(&op->trig.plan);
+        return;
     }
+    part->room   = op->trig.plan.depth;
+    op->is_exact = 1; /* the word alone counts its uses */
+    /* Clear-to-sends will come */
+    __atomic_store_n(&op->worker->trig.is_coalescing, 1, __ATOMIC_RELAXED);
 }
 
 static void ucp_st_trig_coalesce_join_dir(const ucp_st_op_h *ops, size_t count,

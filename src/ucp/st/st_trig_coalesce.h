@@ -93,7 +93,7 @@ static inline size_t ucp_st_trig_coalesce_padded(size_t length)
 static inline int
 ucp_st_trig_coalesce_is_direct(const ucp_st_trig_part_t *part, uint64_t use)
 {
-    return part->op->trig.joined &&
+    return part->is_told &&
            (__atomic_load_n(&part->direct, __ATOMIC_RELAXED) == use);
 }
 

@@ -23,7 +23,7 @@
 static int ucp_st_trig_coalesce_has_begun(const ucp_st_trig_part_t *part,
                                           uint64_t use)
 {
-    return part->op->trig.joined && !part->op->freed &&
+    return part->is_told && !part->op->freed &&
            /* Pairs with the store in ucp_st_trig_coalesce_begin_all_func() */
            (__atomic_load_n(&part->begun, __ATOMIC_ACQUIRE) >= use);
 }
