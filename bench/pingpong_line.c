@@ -8,8 +8,8 @@
 
 #include <sched.h>
 
-#define PP_LINE_COUNT   32   /* Round trips timed together */
-#define PP_LINE_BATCHES 8
+#define PP_LINE_COUNT   8    /* Round trips timed together */
+#define PP_LINE_BATCHES 4
 #define PP_LINE_SPINS   4096 /* Then others may need the core */
 
 

@@ -17,7 +17,8 @@
 #define PP_CHECK_COUNT 3
 #define PP_LEAST_COUNT 30
 #define PP_MAX_SIZE    (1ul << 30)
-#define PP_FULL_COUNT  65536 /* Largest message that gets all round trips */
+#define PP_FULL_COUNT  (1ul << 20) /* Largest message that gets all round
+                                    * trips */
 
 
 /* Command line. */
@@ -54,7 +55,7 @@ static const char pp_help[] =
         "  --min SIZE       smallest message, bytes; k, m, g allowed (8)\n"
         "  --max SIZE       largest message, always measured (1m)\n"
         "  --factor N       from one size to the next (4)\n"
-        "  --iters N        round trips timed together (20); above 64k\n"
+        "  --iters N        round trips timed together (20); above 1m\n"
         "                   fewer, but not below 30\n"
         "  --memory WHOSE   malloc, or mpi: MPI_Alloc_mem() for messages "
         "(malloc)\n";
