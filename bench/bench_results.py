@@ -576,8 +576,9 @@ def pingpong_tables(figures, where):
         some = [figure for figure in figures if figure["bench"] ==
                 "st_pingpong" and figure["memory"] == memory]
         if some:
+            # Of a place not each run has each size
             text += compared_table(
-                some, f"st_pingpong, memory by {memory}{where}: round trip",
+                sorted(some, key=lambda figure: figure["size"]), f"st_pingpong, memory by {memory}{where}: round trip",
                 lambda figure: size_text(figure["size"]))
     return text
 
