@@ -10,10 +10,8 @@ LANES = ("direct", "trig")
 BESIDE = ("posix", "cma")
 ALONE = "ob1"
 BASELINES = (*BESIDE, ALONE)
-# Runs whose floors differ by more had cores in different places
-SAME_PLACE = 1.25
-# Trials of round trips around which a cache line took more than so many times
-# the least time of all from core to core had cores far from each other
+# Trials around which a cache line took more than so many times the least time
+# of all from core to core had cores far from each other
 FAR_PLACE = 3
 PLACES = ("near", "far")
 # Of a row's trials, how many must have had cores in a place
@@ -198,12 +196,14 @@ def describe(figure):
 
 
 def judge(figures, places):
-    """All targets that run-all knows; of round trips in each place, too."""
-    targets = [*pingpong_targets(), *faces_targets(), *other_targets()]
-    verdicts = [target.judge(figures) for target in targets]
+    """All targets that run-all knows; of what compares with MPI in each place,
+    too."""
+    compared = [*pingpong_targets(), *faces_targets()]
+    verdicts = [target.judge(figures)
+                for target in (*compared, *other_targets())]
     for place, of_place in places.items():
         verdicts += [{**target.judge(of_place), "place": place}
-                     for target in pingpong_targets()]
+                     for target in compared]
     return verdicts
 
 
@@ -216,11 +216,18 @@ def set_spread(figure, member, values):
                           "max": round(max(values), 4)}
 
 
+def line_of(rows):
+    """How long a cache line took from core to core in a run's rows of one size;
+    0 if the ranks share no memory."""
+    return statistics.median(time for row in rows.values()
+                             for trial in row["trials"]
+                             for time in trial["line_ns"])
+
+
 def is_comparable(run, alone):
-    """Two runs had cores in the same place, as far as their floors tell."""
-    floors = [rows["raw"]["median_us"] for rows in (run, alone)
-              if "raw" in rows]
-    return len(floors) < 2 or max(floors) <= SAME_PLACE * min(floors)
+    """Two runs had cores in the same place."""
+    lines = line_of(run), line_of(alone)
+    return max(lines) <= FAR_PLACE * min(lines)
 
 
 class Point:
@@ -357,25 +364,32 @@ def place_of(trial, least):
     return "far" if low > FAR_PLACE * least else None
 
 
+def median_in(row, place, least):
+    """A row's median of the trials in a place; None if these are few."""
+    times = [trial["time_us"] for trial in row["trials"]
+             if place_of(trial, least) == place]
+    enough = len(times) >= ENOUGH * len(row["trials"])
+    return statistics.median(times) if enough else None
+
+
 def rows_in(rows, place, least):
-    """What rows say of one place, as far as enough of their trials were there.
-    """
-    medians = {}
+    """What rows say of a place, as far as they and MPI were there."""
+    medians = {(row["size"], row["variant"]): median_in(row, place, least)
+               for row in rows}
     for row in rows:
-        times = [trial["time_us"] for trial in row["trials"]
-                 if place_of(trial, least) == place]
-        if len(times) >= ENOUGH * len(row["trials"]):
-            medians[row["size"], row["variant"]] = statistics.median(times)
-    for (size, variant), median in medians.items():
-        if (size, "mpi") in medians:
-            yield {"size": size, "variant": variant, "median_us": median,
-                   "ratio": median / medians[size, "mpi"]}
+        median = medians[row["size"], row["variant"]]
+        base = medians.get((row["size"], "mpi"))
+        if median is not None and base is not None:
+            found = {**row, "median_us": median, "ratio": median / base}
+            if "mb_per_s" in row:
+                found["mb_per_s"] *= row["median_us"] / median
+            yield found
 
 
 def split_runs(runs):
-    """By place, the runs of round trips with what their rows say of it; nothing
-    if all cores were in one place."""
-    runs = [run for run in runs if run["bench"] == "st_pingpong"]
+    """By place, the runs that compare with MPI, with what their rows say of it;
+    nothing if all cores were in one place."""
+    runs = [run for run in runs if run["bench"] in COMPARED]
     trials = [trial for run in runs for row in run["report"]["rows"]
               for trial in row["trials"]]
     least = min((min(trial["line_ns"]) for trial in trials), default=0)
@@ -388,7 +402,7 @@ def split_runs(runs):
 
 
 def combine_places(runs):
-    """By place, figures of the round trips there."""
+    """By place, figures of what compares with MPI."""
     whole = [run for run in runs if "error" not in run]
     return {place: list(combine_compared(found, True))
             for place, found in split_runs(whole).items()}
@@ -569,8 +583,8 @@ def load_text(content):
             " % of the processors' time stolen by the hypervisor")
 
 
-def pingpong_tables(figures, where):
-    """Of round trips, for each kind of memory."""
+def compared_tables(figures, where=""):
+    """Of what compares with MPI."""
     text = ""
     for memory in MEMORIES:
         some = [figure for figure in figures if figure["bench"] ==
@@ -580,6 +594,15 @@ def pingpong_tables(figures, where):
             text += compared_table(
                 sorted(some, key=lambda figure: figure["size"]), f"st_pingpong, memory by {memory}{where}: round trip",
                 lambda figure: size_text(figure["size"]))
+    some = [figure for figure in figures if figure["bench"] == "st_faces"]
+    if some:
+        text += compared_table(some, f"st_faces{where}: iteration", halo_text)
+    some = [figure for figure in figures if figure["bench"] == "st_mbw"]
+    for what, ratios in (("matched", MATCHED), ("one-sided", ONE_SIDED)):
+        if any(figure["series"] in ratios for figure in some):
+            text += compared_table(
+                some, f"st_mbw, {what}{where}: window", lambda figure:
+                f"{figure['ranks']} ranks, {size_text(figure['size'])}", ratios)
     return text
 
 
@@ -587,18 +610,9 @@ def tables(content):
     """Everything as text."""
     text = head_text(content)
     figures = content["figures"]
-    text += pingpong_tables(figures, "")
+    text += compared_tables(figures)
     for place, found in content["places"].items():
-        text += pingpong_tables(found, f", cores {place}")
-    some = [figure for figure in figures if figure["bench"] == "st_faces"]
-    if some:
-        text += compared_table(some, "st_faces: iteration", halo_text)
-    some = [figure for figure in figures if figure["bench"] == "st_mbw"]
-    for what, ratios in (("matched", MATCHED), ("one-sided", ONE_SIDED)):
-        if any(figure["series"] in ratios for figure in some):
-            text += compared_table(
-                some, f"st_mbw, {what}: window", lambda figure:
-                f"{figure['ranks']} ranks, {size_text(figure['size'])}", ratios)
+        text += compared_tables(found, f", cores {place}")
     for bench in ("st_trig", "st_ucx", "st_cost", "st_wrt"):
         some = [figure for figure in figures if figure["bench"] == bench]
         if some:

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* bench_util.c - options, loops and small helpers of the benchmarks. */
 #include "bench_util.h"
+#include "bench_line.h"
 
 #include <st_number.h>
 
@@ -260,19 +261,30 @@ int bench_parse(bench_options_t *options, const bench_option_t *table,
     return bench_parse_variants(variants, options->known, &options->variants);
 }
 
-void bench_run(const bench_options_t *options, int first,
-               bench_trial_func_t func, void *arg)
+void bench_run(const bench_options_t *options, MPI_Comm comm, int first,
+               bench_trial_func_t func, void *arg, bench_result_t *results)
 {
     int trial, turn, variant;
+    double before, after;
+    bench_line_t line;
 
+    bench_line_open(&line, comm);
     for (trial = first; trial < options->trials; ++trial) {
         for (turn = 0; turn < BENCH_NUM_VARIANTS; ++turn) {
             variant = (trial % 2 == 0) ? turn : (BENCH_NUM_VARIANTS - 1 - turn);
-            if (options->variants & (1u << variant)) {
-                func(arg, variant, trial);
+            if (!(options->variants & (1u << variant))) {
+                continue;
+            }
+            before = bench_line_measure(&line);
+            func(arg, variant, trial);
+            after  = bench_line_measure(&line);
+            if (trial >= 0) {
+                results[variant].line_ns[trial][0] = before;
+                results[variant].line_ns[trial][1] = after;
             }
         }
     }
+    bench_line_close(&line);
 }
 
 double bench_max(double value)

@@ -57,9 +57,8 @@ typedef void (*bench_trial_func_t)(void *arg, int variant, int trial);
 typedef struct bench_result {
     double   time_us[BENCH_MAX_TRIALS];  /* Of one iteration */
     double   setup_us[BENCH_MAX_TRIALS]; /* To make and match requests */
-    double   line_ns[BENCH_MAX_TRIALS][2]; /* Of a cache line between two ranks'
-                                            * cores and back, before and after;
-                                            * 0: not measured */
+    double   line_ns[BENCH_MAX_TRIALS][2]; /* See bench_line_measure(): before
+                                            * and after */
     uint64_t errors;                     /* Wrong results of this rank */
 } bench_result_t;
 
@@ -124,9 +123,10 @@ int bench_parse(bench_options_t *options, const bench_option_t *table,
 
 /* Runs the trials from number 'first' on; variants take turns in each, and go
  * the other way round in the next: each finds what the one before has left in
- * the caches. */
-void bench_run(const bench_options_t *options, int first,
-               bench_trial_func_t func, void *arg);
+ * the caches. Tells 'results', one of each variant, how far the cores were from
+ * each other. Collective over 'comm'. */
+void bench_run(const bench_options_t *options, MPI_Comm comm, int first,
+               bench_trial_func_t func, void *arg, bench_result_t *results);
 
 /* Prints to stderr, on rank 0 of MPI_COMM_WORLD only. */
 void bench_error(const char *format, ...)

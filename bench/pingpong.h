@@ -82,16 +82,6 @@ void pp_data_reset(pp_data_t *data, size_t size, unsigned num_sets, int full);
 void pp_kernel_pack(void *arg);
 void pp_kernel_unpack(void *arg);
 
-/* Makes what pp_line_measure() needs. Collective of the two ranks. */
-void pp_line_init(const pp_exchange_t *ex);
-
-/* Frees it. Collective. */
-void pp_line_cleanup(void);
-
-/* Returns how long a cache line takes to the other rank's core and back, ns.
- * Collective. */
-double pp_line_measure(const pp_exchange_t *ex);
-
 /* After a run of 'count' round trips: checks the last message in full. Returns
  * the number of wrong messages. */
 uint64_t pp_data_check(pp_data_t *data, unsigned count);

@@ -186,7 +186,8 @@ static int faces_main(faces_app_t *app, int rank)
     }
 
     faces_reference(&app->field, &app->grid, app->opts.inner, app->expected);
-    bench_run(&app->opts.common, -1, faces_trial, app);
+    bench_run(&app->opts.common, MPI_COMM_WORLD, -1, faces_trial, app,
+              app->results);
     ret = faces_report(app);
 
     bench_check(MPIX_Host_stream_free(&app->exchange.stream),

@@ -153,7 +153,8 @@ static uint64_t mbw_run_size(mbw_app_t *app, size_t size)
 {
     app->data.size = size;
     memset(app->results, 0, sizeof(app->results));
-    bench_run(&app->opts.common, 0, mbw_trial, app);
+    bench_run(&app->opts.common, MPI_COMM_WORLD, 0, mbw_trial, app,
+              app->results);
     return bench_report_add(&app->report, &app->opts.common, size,
                             app->results, MPI_COMM_WORLD);
 }

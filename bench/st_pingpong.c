@@ -5,8 +5,7 @@
  *
  * Variants take turns within each trial of a size. A trial makes its requests,
  * then runs some round trips whose payload changes every time and is checked in
- * full, then those that are timed, and tells how far the ranks' cores are from
- * each other before and after these.
+ * full, then those that are timed.
  */
 #include "pingpong.h"
 
@@ -131,11 +130,9 @@ static void pp_trial(void *arg, int variant, int trial)
     result->setup_us[trial] = (MPI_Wtime() - start) * 1e6;
 
     pp_measure(app, result, PP_CHECK_COUNT, 1);
-    result->line_ns[trial][0] = pp_line_measure(ex);
-    result->time_us[trial]    = pp_measure(app, result,
-                                           pp_count(&app->opts,
-                                                    app->data.size), 0);
-    result->line_ns[trial][1] = pp_line_measure(ex);
+    result->time_us[trial] = pp_measure(app, result,
+                                        pp_count(&app->opts, app->data.size),
+                                        0);
     bench_check(MPI_Barrier(ex->comm), "MPI_Barrier");
     ex->ops->cleanup(ex);
 }
@@ -145,7 +142,8 @@ static uint64_t pp_run_size(pp_app_t *app, size_t size)
 {
     app->data.size = size;
     memset(app->results, 0, sizeof(app->results));
-    bench_run(&app->opts.common, 0, pp_trial, app);
+    bench_run(&app->opts.common, app->exchange.comm, 0, pp_trial, app,
+              app->results);
     return bench_report_add(&app->report, &app->opts.common, size,
                             app->results, app->exchange.comm);
 }
@@ -159,7 +157,6 @@ static uint64_t pp_run(pp_app_t *app)
 
     MPI_Comm_set_errhandler(ex->comm, MPI_ERRORS_RETURN);
     pp_data_init(&app->data, ex->rank, app->opts.max, app->opts.by_mpi);
-    pp_line_init(ex);
     bench_check(MPIX_Host_stream_create(&ex->stream),
                 "MPIX_Host_stream_create");
     if (app->opts.common.variants & BENCH_VARIANTS_ST) {
@@ -177,7 +174,6 @@ static uint64_t pp_run(pp_app_t *app)
         bench_check(MPIX_Queue_free(&ex->queue), "MPIX_Queue_free");
     }
     bench_check(MPIX_Host_stream_free(&ex->stream), "MPIX_Host_stream_free");
-    pp_line_cleanup();
     pp_data_cleanup(&app->data);
     return errors;
 }
