@@ -7,7 +7,7 @@
 
 #define BENCH_LINE_SIZE    64
 #define BENCH_LINE_COUNT   8    /* Round trips timed together */
-#define BENCH_LINE_BATCHES 4
+#define BENCH_LINE_BATCHES 16
 #define BENCH_LINE_SPINS   4096 /* Then others may need the core */
 
 

@@ -391,6 +391,11 @@ void ucs_gstream_wake_all(const volatile uint64_t *const *addresses,
     gstream_sleep_wake_all(addresses, count);
 }
 
+void ucs_gstream_rouse(void)
+{
+    gstream_sleep_rouse();
+}
+
 void ucs_gstream_bell_ring(ucs_gstream_bell_t *bell)
 {
     gstream_sleep_fence();

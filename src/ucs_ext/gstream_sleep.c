@@ -86,7 +86,8 @@ void gstream_sleep_until(const volatile uint64_t *address, uint64_t value,
             helper->func(helper->arg, UCS_GSTREAM_HELP_LAST)) {
             break;
         }
-        if (__atomic_load_n(address, __ATOMIC_ACQUIRE) >= value) {
+        if ((__atomic_load_n(address, __ATOMIC_ACQUIRE) >= value) ||
+            __atomic_load_n(&sleeper.is_roused, __ATOMIC_RELAXED)) {
             break;
         }
 
@@ -129,6 +130,26 @@ void gstream_sleep_wake(const volatile uint64_t *address)
     pthread_mutex_lock(&gstream_sleep_table.lock);
     ucs_hlist_for_each(sleeper, &bucket->sleepers, link) {
         if (sleeper->address == address) {
+            gstream_sleeper_wake(sleeper);
+        }
+    }
+    pthread_mutex_unlock(&gstream_sleep_table.lock);
+}
+
+void gstream_sleep_rouse(void)
+{
+    gstream_sleeper_t *sleeper;
+    unsigned i;
+
+    if (atomic_load_explicit(&gstream_sleep_table.count,
+                             memory_order_relaxed) == 0) {
+        return;
+    }
+    pthread_mutex_lock(&gstream_sleep_table.lock);
+    for (i = 0; i < GSTREAM_SLEEP_BUCKETS; ++i) {
+        ucs_hlist_for_each(sleeper, &gstream_sleep_table.buckets[i].sleepers,
+                           link) {
+            __atomic_store_n(&sleeper->is_roused, 1, __ATOMIC_RELAXED);
             gstream_sleeper_wake(sleeper);
         }
     }

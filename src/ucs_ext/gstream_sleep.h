@@ -42,6 +42,7 @@ typedef struct gstream_sleeper {
     _Atomic uint32_t        *calls; /**< Counts wake-ups, and is slept on; one
                                          of the threads there is woken */
     ucs_gstream_bell_t      *bell;  /**< NULL, or what is slept on instead */
+    int                     is_roused; /**< It is to poll again; atomic */
     ucs_hlist_link_t        link;
 } gstream_sleeper_t;
 
@@ -56,8 +57,8 @@ void gstream_sleeper_remove(gstream_sleeper_t *sleeper);
 
 
 /** Sleep until the word is >= value, in a load with acquire order, or @a
- *  helper, which may be NULL, has moved something: what goes on need not be
- *  slept for part by part. */
+ *  helper, which may be NULL, has moved something, or gstream_sleep_rouse() is
+ *  called: what goes on need not be slept for part by part. */
 void gstream_sleep_until(const volatile uint64_t *address, uint64_t value,
                          const ucs_gstream_helper_t *helper);
 
@@ -70,6 +71,11 @@ void gstream_sleep_wake(const volatile uint64_t *address);
 /** The same for several words: quick where nobody sleeps on any word. */
 void gstream_sleep_wake_all(const volatile uint64_t *const *addresses,
                             size_t count);
+
+
+/** Wake all who sleep on words, for them to poll for a while. Only a hint: who
+ *  is about to sleep may sleep all the same. */
+void gstream_sleep_rouse(void);
 
 
 /** Wake those who sleep on the bell; the caller has called

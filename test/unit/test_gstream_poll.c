@@ -120,27 +120,40 @@ static void test_removed(void)
     gstream_util_finish(stream);
 }
 
-/* Before it sleeps a stream says so, once */
+/* The stream has said so often that it sleeps, and does */
+static void await_last(const gstream_util_t *util, poller_t *poller,
+                       unsigned lasts)
+{
+    while (atomic_load(&poller->lasts) < lasts) {
+        sched_yield(); /* asleep before the wait, for lack of commands */
+    }
+    gstream_util_until_asleep(util->tid);
+    CU_ASSERT(atomic_load(&poller->lasts) == lasts);
+}
+
+/* Before it sleeps a stream says so, once; and again if it is roused, having
+ * polled as long as at first */
 static void test_last(void)
 {
     poller_t poller = {0};
     gstream_util_t util;
     uint64_t gate   = 0;
+    unsigned calls;
 
     gstream_util_open(&util);
     CU_ASSERT_EQUAL(ucs_gstream_poller_add(poll_word, &poller), UCS_OK);
     CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(util.stream, &gate, 1), UCS_OK);
-    gstream_util_until_asleep(util.tid);
-    while (atomic_load(&poller.lasts) == 0) {
-        sched_yield(); /* asleep before the wait, for lack of commands */
-    }
-    gstream_util_until_asleep(util.tid);
-    CU_ASSERT(atomic_load(&poller.lasts) == 1);
+    await_last(&util, &poller, 1);
+    calls = atomic_load(&poller.calls);
+    ucs_gstream_rouse();
+    await_last(&util, &poller, 2);
+    CU_ASSERT(atomic_load(&poller.calls) > calls + 1);
     gstream_util_store(&gate, 1);
     ucs_gstream_wake(&gate);
     CU_ASSERT_EQUAL(ucs_gstream_synchronize(util.stream), UCS_OK);
-    CU_ASSERT(atomic_load(&poller.lasts) == 1);
+    CU_ASSERT(atomic_load(&poller.lasts) == 2);
     CU_ASSERT_EQUAL(ucs_gstream_poller_remove(poll_word, &poller), UCS_OK);
+    ucs_gstream_rouse(); /* nobody */
     gstream_util_finish(util.stream);
 }
 

@@ -84,7 +84,9 @@ struct fi_cxiemu_domain_ops {
 
     /**
      * Have a function called whenever the NIC has stored 8 bytes or fewer to
-     * memory of this process by a write or an atomic; NULL to end that.
+     * memory of this process by a write or an atomic; NULL to end that. And,
+     * with no address, when the NIC's thread takes in parts of a longer
+     * message, as nobody polls: who does so now spares it that.
      * It is told of several stores together, soon after the first one, and
      * runs with the NIC's lock held: it returns soon and calls nothing of
      * the domain. On return from this the function before is not running.

@@ -145,6 +145,8 @@ typedef struct cxiemu_nic {
     unsigned                   num_stored; /**< It is still to be told of; none
                                                 when the lock is given back */
     const void                 *stored[CXIEMU_STORED_MAX];
+    int                        has_parts; /**< Parts of a message have come that
+                                               is not all there */
 
     int                        in_progress;
     int                        nudged;    /**< The thread was woken for what is

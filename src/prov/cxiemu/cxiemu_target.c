@@ -409,6 +409,7 @@ static int cxiemu_target_check(cxiemu_arrival_t *arrival,
         }
         if (cxiemu_target_brings(rec)) {
             arrival->payload = cxiemu_link_slot(arrival->link, rec->source);
+            arrival->link->nic->has_parts |= !(rec->flags & CXIEMU_REC_LAST);
         }
         return (arrival->payload != NULL) || (rec->type == CXIEMU_REC_READ);
     }

@@ -100,11 +100,15 @@ static uint64_t cxiemu_thread_look(cxiemu_thread_t *thread)
         cxiemu_watch_end(nic); /* It sleeps where no bit is set */
         nic->sleepy = 0;       /* Who polls again wakes it again */
     }
-    nic->nudged = 1; /* It need not kick itself */
+    nic->nudged    = 1; /* It need not kick itself */
+    nic->has_parts = 0;
     if ((is_kicked || !thread->polling) && (cxiemu_nic_progress(nic) > 0)) {
         thread->active = now;
     }
     nic->nudged = 0;
+    if (nic->has_parts && (nic->on_store != NULL)) {
+        nic->on_store(nic->on_store_arg, NULL, 0);
+    }
     if (!TAILQ_EMPTY(&nic->links)) {
         nsec = CXIEMU_CHECK_NS;
     }

@@ -8,7 +8,8 @@
  * to be woken (ucp_st_trig_dev_t.polled). While something is late the stream
  * reaps and posts as well, where the lock is free; where messages come
  * (st_trig_coalesce.h) it reaps when there is one. A stream that goes to sleep
- * leaves it all to the thread.
+ * leaves it all to the thread, and the NIC's progress to that one's; where that
+ * finds that a message of many parts comes, it wakes the streams to take it in.
  *
  * Only what the thread does, too, is done here, with the same lock; it calls no
  * function of a stream that could wait for this one.
@@ -92,6 +93,10 @@ static int ucp_st_trig_help_poll(void *arg, ucs_gstream_poll_t next)
 static void ucp_st_trig_help_stored(void *arg, const void *const *addresses,
                                     size_t count)
 {
+    if (count == 0) {
+        ucs_gstream_rouse(); /* they take in what the NIC's thread would */
+        return;
+    }
     ucs_gstream_wake_all((const volatile uint64_t *const*)addresses, count);
     ucp_st_rma_signaled(arg); /* one may be a signal */
 }

@@ -425,6 +425,16 @@ void ucs_gstream_wake_all(const volatile uint64_t *const *addresses,
 
 
 /**
+ * Wake the host streams that sleep, for them to call pollers for a while: there
+ * is more to move than until now, and each of them may move it. Only a hint: a
+ * stream that is about to sleep may sleep all the same.
+ *
+ * Threads: may be called from any thread.
+ */
+void ucs_gstream_rouse(void);
+
+
+/**
  * Call the streams that sleep on a bell, of whatever process, after storing
  * what their helpers look at. Cheap when none sleeps.
  *
@@ -451,8 +461,8 @@ typedef enum ucs_gstream_poll {
  * the threads of host streams that wait for a word, before they sleep.
  *
  * The function returns soon, may run in several threads at once, and calls no
- * function of this header but @ref ucs_gstream_wake and @ref
- * ucs_gstream_wake_all.
+ * function of this header but @ref ucs_gstream_wake, @ref ucs_gstream_wake_all
+ * and @ref ucs_gstream_rouse.
  *
  * @param [in] arg  As given to @ref ucs_gstream_poller_add.
  * @param [in] next What the thread does next.

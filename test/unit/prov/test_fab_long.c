@@ -341,7 +341,44 @@ static void killed_mapped(fab_side_t *me)
     run_killed(me, 1);
 }
 
+#ifndef LONG_ONCE
+static void count_parts(void *arg, const void *const *addresses, size_t count)
+{
+    (void)addresses;
+    if (count == 0) {
+        __atomic_fetch_add((unsigned*)arg, 1, __ATOMIC_RELAXED);
+    }
+}
+
+/* Whose NIC's thread takes in a message part by part, as it does not poll, is
+ * told so */
+static void parts(fab_side_t *me)
+{
+    unsigned told = 0;
+
+    if (me->index == 0) {
+        FAB_EQUAL(long_ops(me)->on_store(me->domain, count_parts, &told), 0);
+    }
+    fab_barrier(me);
+    if (me->index == 1) {
+        fab_fill(me->window, LONG_LENGTH, 5);
+        long_write(me, me->window, me->theirs.key, me->theirs.base);
+        fab_entries(me, &me->tx, 1);
+    }
+    fab_barrier(me);
+    if (me->index == 0) {
+        FAB_EQUAL(long_ops(me)->on_store(me->domain, NULL, NULL), 0);
+        FAB_CHECK(told > 0);
+        FAB_EQUAL(fab_differs(me->window, LONG_LENGTH, 5), LONG_LENGTH);
+    }
+}
+#endif
+
 static const fab_case_t cases[] = {
+#ifndef LONG_ONCE
+    /* Threads of one process need no parts */
+    {"parts", parts, &large, FAB_PROCESSES},
+#endif
     {"writes", writes, &large},
     {"writes_mapped", writes_mapped, &large},
     {"reads", reads, &large},

@@ -264,7 +264,9 @@ int uct_trig_iface_has_message(uct_iface_h iface);
  *
  * @param [in] arg       As given to @ref uct_trig_iface_on_store.
  * @param [in] addresses What was stored to.
- * @param [in] count     Number of @a addresses.
+ * @param [in] count     Number of @a addresses; 0: nothing was stored, but the
+ *                       NIC's thread takes in a message of several parts, which
+ *                       costs less if threads poll instead.
  *
  * Threads: any thread of the process, inside other calls of the interface, or a
  * thread of the NIC; calls nothing of the interface, and returns soon.
