@@ -355,6 +355,7 @@ static void count_parts(void *arg, const void *const *addresses, size_t count)
 static void parts(fab_side_t *me)
 {
     unsigned told = 0;
+    char word     = 'w';
 
     if (me->index == 0) {
         FAB_EQUAL(long_ops(me)->on_store(me->domain, count_parts, &told), 0);
@@ -364,13 +365,14 @@ static void parts(fab_side_t *me)
         fab_fill(me->window, LONG_LENGTH, 5);
         long_write(me, me->window, me->theirs.key, me->theirs.base);
         fab_entries(me, &me->tx, 1);
-    }
-    fab_barrier(me);
-    if (me->index == 0) {
+        fab_put(me, &word, sizeof(word));
+    } else {
+        fab_get_asleep(me, &word, sizeof(word)); /* a barrier polls */
         FAB_EQUAL(long_ops(me)->on_store(me->domain, NULL, NULL), 0);
         FAB_CHECK(told > 0);
         FAB_EQUAL(fab_differs(me->window, LONG_LENGTH, 5), LONG_LENGTH);
     }
+    fab_barrier(me);
 }
 #endif
 
