@@ -117,14 +117,14 @@ typedef struct ucp_st_trig_part {
     uct_trig_cntr_h     start;    /* T or R: streams add to it; or NULL */
     union {
         volatile uint64_t *doorbell; /* of `start`, and how to use it: */
-        uint64_t        due;      /* of a joined receive: the use that the next
-                                     clear-to-send is behind; the stream's */
+        uint64_t        round;    /* of a joined receive: uses that one
+                                     clear-to-send is for */
     };
     uint8_t             doorbell_mode; /* uct_trig_doorbell_mode_t */
     uint8_t             is_mirrored:1; /* the word follows `data` by itself */
     uint8_t             is_offset:1;   /* addresses of `remote` count from its
                                           first byte */
-    uint8_t             is_told:1;     /* of a joined receive: `due`, `begun`
+    uint8_t             is_told:1;     /* of a joined receive: `round`, `begun`
                                           and `direct` count; set before its
                                           first use */
     union {

@@ -145,9 +145,10 @@ static void ucp_st_trig_cts_func(void *arg)
  * as would be to look at the operation for a small message. */
 static int ucp_st_trig_ends_round(const ucp_st_trig_part_t *part, uint64_t use)
 {
-    return use == (part->is_told ? part->due :
-                   ((part->run + 1) *
-                    ucp_st_trig_plan_round(&part->op->trig.plan)));
+    uint64_t round = part->is_told ?
+                     part->round : ucp_st_trig_plan_round(&part->op->trig.plan);
+
+    return use == ((part->run + 1) * round);
 }
 
 /* Of such a list those that a clear-to-send is due for */
@@ -163,9 +164,6 @@ static void ucp_st_trig_clear_all(void **item)
         part = item[0];
         if (!ucp_st_trig_ends_round(part, (uintptr_t)item[1])) {
             continue;
-        }
-        if (part->is_told) {
-            part->due += ucp_st_trig_plan_round(&part->op->trig.plan);
         }
         if (!part->op->trig.plan.is_cts_sent) {
             ucp_st_trig_add_part(&adds, part);

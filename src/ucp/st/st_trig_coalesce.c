@@ -539,7 +539,7 @@ static void ucp_st_trig_coalesce_join_one(ucp_st_op_t *op)
     op->trig.joined = 1;
     if (op->dir == UCP_ST_DIR_RECV) {
         part->is_told = 1;
-        part->due     = ucp_st_trig_plan_round(&op->trig.plan);
+        part->round   = ucp_st_trig_plan_round(&op->trig.plan);
         return;
     }
     part->room   = op->trig.plan.depth;
