@@ -592,7 +592,8 @@ def compared_tables(figures, where=""):
         if some:
             # Of a place not each run has each size
             text += compared_table(
-                sorted(some, key=lambda figure: figure["size"]), f"st_pingpong, memory by {memory}{where}: round trip",
+                sorted(some, key=lambda figure: figure["size"]),
+                f"st_pingpong, memory by {memory}{where}: round trip",
                 lambda figure: size_text(figure["size"]))
     some = [figure for figure in figures if figure["bench"] == "st_faces"]
     if some:
