@@ -5,7 +5,7 @@
  *
  * Variants take turns within each trial of a size. A trial makes its requests,
  * then runs some round trips whose payload changes every time and is checked in
- * full, then those that are timed.
+ * full, then those that are timed. The first trial of a size only warms up.
  */
 #include "pingpong.h"
 
@@ -121,18 +121,20 @@ static void pp_trial(void *arg, int variant, int trial)
     pp_app_t *app          = arg;
     pp_exchange_t *ex      = &app->exchange;
     bench_result_t *result = &app->results[variant];
-    double start;
+    double start, setup_us, time_us;
 
     ex->ops = pp_ops[variant];
     bench_check(MPI_Barrier(ex->comm), "MPI_Barrier");
     start = MPI_Wtime();
     ex->ops->init(ex);
-    result->setup_us[trial] = (MPI_Wtime() - start) * 1e6;
+    setup_us = (MPI_Wtime() - start) * 1e6;
 
     pp_measure(app, result, PP_CHECK_COUNT, 1);
-    result->time_us[trial] = pp_measure(app, result,
-                                        pp_count(&app->opts, app->data.size),
-                                        0);
+    time_us = pp_measure(app, result, pp_count(&app->opts, app->data.size), 0);
+    if (trial >= 0) {
+        result->setup_us[trial] = setup_us;
+        result->time_us[trial]  = time_us;
+    }
     bench_check(MPI_Barrier(ex->comm), "MPI_Barrier");
     ex->ops->cleanup(ex);
 }
@@ -142,7 +144,7 @@ static uint64_t pp_run_size(pp_app_t *app, size_t size)
 {
     app->data.size = size;
     memset(app->results, 0, sizeof(app->results));
-    bench_run(&app->opts.common, app->exchange.comm, 0, pp_trial, app,
+    bench_run(&app->opts.common, app->exchange.comm, -1, pp_trial, app,
               app->results);
     return bench_report_add(&app->report, &app->opts.common, size,
                             app->results, app->exchange.comm);

@@ -13,11 +13,16 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
 /* How long a NIC that closes waits for its peers to map what it sent */
 #define CXIEMU_ATTACH_NS (1000 * CXIEMU_NSEC_PER_MSEC)
+
+/* Records and acknowledgements of a link; its slots are used by few */
+#define CXIEMU_LINK_RINGS_SIZE offsetof(cxiemu_link_shm_t, slots)
 
 /* Writes that were put off have so many chances when their link ends */
 #define CXIEMU_LATE_ROUNDS 4096
@@ -99,7 +104,11 @@ static int cxiemu_link_make_memory(cxiemu_link_t *link)
     if (ret != 0) {
         return ret;
     }
+    /* The rings' pages are made now, here and in cxiemu_port_map(), and their
+     * lines brought into the cache: the first thousand messages would have to
+     * wait for them */
     link->shm            = link->map->address;
+    memset(link->shm, 0, CXIEMU_LINK_RINGS_SIZE);
     link->shm->magic     = CXIEMU_LINK_MAGIC;
     link->shm->version   = CXIEMU_PROTO_VERSION;
     link->shm->nonce     = cxiemu_nic_nonce();
@@ -237,6 +246,9 @@ static int cxiemu_port_map(cxiemu_nic_t *nic, const cxiemu_port_t *entry,
         cxiemu_map_put(*map_p);
         return -FI_EINVAL;
     }
+#ifdef MADV_POPULATE_WRITE /* Older kernels: the first lap is slower */
+    (void)madvise(shm, CXIEMU_LINK_RINGS_SIZE, MADV_POPULATE_WRITE);
+#endif
     return 0;
 }
 
