@@ -18,6 +18,8 @@
 /* So many pieces and more are so many times longer */
 #define NEAR_MANY_PIECES 16
 #define NEAR_LONG_PIECE  4
+#define NEAR_HUGE_PIECES 1024
+#define NEAR_HUGE_PIECE  4 /* again */
 
 /** Least piece of a message that is not copied through slots. */
 #define NEAR_PIECE_MAPPED (32ul << 10)

@@ -65,7 +65,9 @@ static plan_t plan_of(size_t length, size_t piece, const mapped_t *lengths)
     if (length <= piece) {
         return (plan_t){"slot", 2};
     }
-    if (length / piece >= NEAR_MANY_PIECES) {
+    if (length / piece >= NEAR_HUGE_PIECES) {
+        piece *= NEAR_HUGE_PIECE * NEAR_LONG_PIECE;
+    } else if (length / piece >= NEAR_MANY_PIECES) {
         piece *= NEAR_LONG_PIECE;
     }
     return (plan_t){"pipelined", 2 * div_up(length, piece)};
@@ -102,7 +104,8 @@ static const size_t lengths[] = {
     NEAR_MANY_PIECES * NEAR_PIECE,
     NEAR_MAP_MAX - 1, NEAR_MAP_MAX, NEAR_MAP_MAX + 5, NEAR_AGAIN - 1,
     NEAR_AGAIN,
-    (5ul << 20) - 77
+    (5ul << 20) - 77,
+    (NEAR_HUGE_PIECES * NEAR_PIECE) - 1, (NEAR_HUGE_PIECES * NEAR_PIECE) + 1
 };
 
 static void run_sizes(const char *const *env, size_t piece,

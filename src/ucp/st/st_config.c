@@ -85,8 +85,9 @@ static ucs_config_field_t ucp_st_config_table[] = {
     {"DIRECT_PIECE", "16k",
      "Longest piece of a message that lane direct copies through a slot:\n"
      "longer ones go through four of them, one side copying in while the\n"
-     "other copies out, and those of 16 pieces and more through 8 or 16 that\n"
-     "are four times as long. 1k to 1m. The receive's side counts.",
+     "other copies out, those of 16 pieces and more through 8 or 16 that are\n"
+     "four times as long, and those of 1024 and more through 4 that are 16\n"
+     "times as long. 1k to 1m. The receive's side counts.",
      ucs_offsetof(ucp_st_config_t, direct_piece), UCS_CONFIG_TYPE_MEMUNITS},
 
     {"DIRECT_BYPASS", "try",

@@ -27,13 +27,17 @@
 
 /* From so many pieces on they are so many times longer: each takes cache lines
  * to the other processor and back */
-#define UCP_ST_DIRECT_MANY_PIECES 16
-#define UCP_ST_DIRECT_LONG_PIECE  4
+#define UCP_ST_DIRECT_LONG_PIECE 4
 
 /* ... and more slots: what the other side has in a cache of its own, which is
  * slower to reach than one that both share, is no longer there when it is
  * stored to again. Half as many if there is room for two messages in these. */
 #define UCP_ST_DIRECT_LONG_SLOTS 16
+
+/* From so many pieces on they are longer again, in as much memory: what is in
+ * no cache is read the faster the more of it is read in one go */
+#define UCP_ST_DIRECT_HUGE_PIECES 1024
+#define UCP_ST_DIRECT_HUGE_PIECE  4
 
 /* Least piece of a mapped message: shorter ones cost more to claim than the
  * second processor saves */
@@ -68,6 +72,10 @@ static void ucp_st_direct_plan_slots(ucp_st_direct_op_t *direct,
             if (length <= ((direct->num_slots / 4) * direct->piece)) {
                 direct->num_slots /= 2;
             }
+        }
+        if ((length / piece_max) >= UCP_ST_DIRECT_HUGE_PIECES) {
+            direct->piece     *= UCP_ST_DIRECT_HUGE_PIECE;
+            direct->num_slots /= UCP_ST_DIRECT_HUGE_PIECE;
         }
     }
 }

@@ -105,6 +105,9 @@ typedef struct ucp_st_direct_stream {
 /** Slots of a message of several pieces, but of a long one. */
 #define UCP_ST_DIRECT_PIPE_SLOTS 4
 
+/** A message of so many pieces is a long one: these are made longer. */
+#define UCP_ST_DIRECT_MANY_PIECES 16
+
 /** Shortest piece that may be stored past the caches, bytes. */
 #define UCP_ST_DIRECT_FILL_MIN (4ul << 10)
 

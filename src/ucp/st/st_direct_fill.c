@@ -115,7 +115,8 @@ ucp_st_direct_fill_kind(const ucp_st_direct_op_t *direct)
                UCP_ST_DIRECT_FILL_MAPPED : UCP_ST_DIRECT_FILL_MAPPED_LONG;
     }
     return (direct->num_pieces == 1) ? UCP_ST_DIRECT_FILL_ONE :
-           (direct->num_slots <= UCP_ST_DIRECT_PIPE_SLOTS) ?
+           ((direct->num_slots <= UCP_ST_DIRECT_PIPE_SLOTS) &&
+            (direct->num_pieces <= UCP_ST_DIRECT_MANY_PIECES)) ?
                                        UCP_ST_DIRECT_FILL_SEVERAL :
                                        UCP_ST_DIRECT_FILL_LONG;
 }
