@@ -245,7 +245,9 @@ static void p9_victim(st_rank_t *me, st_msg_t *msg, ucp_st_queue_h queue,
 }
 
 /* A waits for B, which is stopped, in both directions and at three moments:
- * that is slow, not dead */
+ * that is slow, not dead. Both are matched before that: B's last words of it
+ * may still be with threads of its provider, which would be stopped as well,
+ * and A, which is to let B go on, waits for them. */
 void st_p9_stop(st_rank_t *me)
 {
     ucs_gstream_h stream = st_rank_stream(me, 0);
@@ -255,7 +257,9 @@ void st_p9_stop(st_rank_t *me)
 
     st_progress_pair(me, &msgs[0], 0, 1);
     st_progress_pair(me, &msgs[1], 1, 2);
+    st_rank_at(me, "matching");
     st_msg_match(me, msgs, 2);
+    st_rank_barrier(me);
     for (i = 0; i < 6; ++i) {
         if (me->index == 0) {
             st_msg_use(&msgs[i / 3], queue, stream);
