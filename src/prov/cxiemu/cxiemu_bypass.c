@@ -47,7 +47,7 @@ static const uint64_t cxiemu_bypass_ratio[] = {
 
 static cxiemu_bypass_kind_t cxiemu_bypass_kind(size_t whole)
 {
-    return (whole <= CXIEMU_SLOT_SIZE) ? CXIEMU_BYPASS_ONE :
+    return (whole <= CXIEMU_SHORT_SLOT_SIZE) ? CXIEMU_BYPASS_ONE :
            (whole < CXIEMU_BYPASS_LONG_MIN) ? CXIEMU_BYPASS_SEVERAL :
                                               CXIEMU_BYPASS_LONG;
 }

@@ -22,7 +22,7 @@
 #define CXIEMU_ATTACH_NS (1000 * CXIEMU_NSEC_PER_MSEC)
 
 /* Records and acknowledgements of a link; its slots are used by few */
-#define CXIEMU_LINK_RINGS_SIZE offsetof(cxiemu_link_shm_t, slots)
+#define CXIEMU_LINK_RINGS_SIZE offsetof(cxiemu_link_shm_t, short_slots)
 
 /* Writes that were put off have so many chances when their link ends */
 #define CXIEMU_LATE_ROUNDS 4096

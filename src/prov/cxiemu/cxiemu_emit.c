@@ -320,11 +320,11 @@ static size_t cxiemu_emit_share(const cxiemu_txop_t *txop, size_t chunk)
 static int cxiemu_emit_slot(cxiemu_txop_t *txop, cxiemu_rec_type_t type)
 {
     cxiemu_link_t *link = txop->link;
-    size_t share        = cxiemu_emit_share(txop, CXIEMU_SLOT_SIZE);
+    int slot            = cxiemu_link_find_slot(link, txop->op.length);
     cxiemu_rec_t *rec;
-    int slot;
+    size_t share;
 
-    if (link->free_slots == 0) {
+    if (slot < 0) {
         return 0;
     }
     rec = cxiemu_emit_reserve(txop, type, 0);
@@ -332,7 +332,8 @@ static int cxiemu_emit_slot(cxiemu_txop_t *txop, cxiemu_rec_type_t type)
         return 0;
     }
 
-    slot         = cxiemu_link_take_slot(link);
+    cxiemu_link_take_slot(link, slot);
+    share        = cxiemu_emit_share(txop, cxiemu_link_slot_size(slot));
     rec->length  = share;
     rec->source  = slot;
     rec->flags  |= CXIEMU_REC_SLOT;

@@ -10,6 +10,8 @@
 #define CXIEMU_CELL_MASK (CXIEMU_CELLS - 1)
 #define CXIEMU_ACK_MASK  (CXIEMU_ACKS - 1)
 
+#define CXIEMU_SHORT_SLOTS_MASK ((1u << CXIEMU_SHORT_SLOTS) - 1)
+
 /* The head is published after so many cells: a store takes the line from the
  * initiator. One that finds no room has left more than that to be taken, so it
  * learns of room when there is some. */
@@ -148,16 +150,18 @@ void cxiemu_link_commit(cxiemu_link_t *link, cxiemu_rec_t *rec)
     cxiemu_link_soil(link);
 }
 
-int cxiemu_link_take_slot(cxiemu_link_t *link)
+int cxiemu_link_find_slot(const cxiemu_link_t *link, size_t whole)
 {
-    int slot;
+    uint32_t fit = link->free_slots & ((whole >= CXIEMU_LONG_SLOT_MIN) ?
+                                               ~CXIEMU_SHORT_SLOTS_MASK :
+                                               CXIEMU_SHORT_SLOTS_MASK);
 
-    if (link->free_slots == 0) {
-        return -1;
-    }
-    slot              = __builtin_ctz(link->free_slots);
-    link->free_slots &= link->free_slots - 1;
-    return slot;
+    return (fit == 0) ? -1 : __builtin_ctz(fit);
+}
+
+void cxiemu_link_take_slot(cxiemu_link_t *link, int slot)
+{
+    link->free_slots &= ~(1u << slot);
 }
 
 void *cxiemu_link_slot(cxiemu_link_t *link, uint32_t slot)
@@ -165,7 +169,16 @@ void *cxiemu_link_slot(cxiemu_link_t *link, uint32_t slot)
     if ((link->shm == NULL) || (slot >= CXIEMU_SLOTS)) {
         return NULL;
     }
-    return &link->shm->slots[(size_t)slot * CXIEMU_SLOT_SIZE];
+    return (slot < CXIEMU_SHORT_SLOTS) ?
+                   link->shm->short_slots[slot] :
+                   link->shm->long_slots[slot - CXIEMU_SHORT_SLOTS];
+}
+
+size_t cxiemu_link_slot_size(uint32_t slot)
+{
+    return (slot < CXIEMU_SHORT_SLOTS) ? CXIEMU_SHORT_SLOT_SIZE :
+           (slot < CXIEMU_SLOTS)       ? CXIEMU_LONG_SLOT_SIZE :
+                                         0;
 }
 
 
@@ -218,7 +231,7 @@ static int cxiemu_link_is_sound(const cxiemu_link_t *link,
     }
     if (rec->flags & CXIEMU_REC_SLOT) {
         return (rec->source < CXIEMU_SLOTS) &&
-               (rec->length <= CXIEMU_SLOT_SIZE);
+               (rec->length <= cxiemu_link_slot_size(rec->source));
     }
     if ((rec->flags & CXIEMU_REC_MEM) ||
         ((rec->type != CXIEMU_REC_SEND) && (rec->type != CXIEMU_REC_DATA) &&

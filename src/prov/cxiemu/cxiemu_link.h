@@ -113,10 +113,17 @@ void cxiemu_link_commit(cxiemu_link_t *link, cxiemu_rec_t *rec);
 /** Tell the peer of what was committed or acknowledged since the last flush. */
 void cxiemu_link_flush(cxiemu_link_t *link);
 
-/** A free slot, or -1; cxiemu_link_slot() is its memory. Freed by the ack that
- *  names it. */
-int cxiemu_link_take_slot(cxiemu_link_t *link);
+/** A free slot for a part of an operation of @a whole bytes, or -1. */
+int cxiemu_link_find_slot(const cxiemu_link_t *link, size_t whole);
+
+/** Take a free slot. The ack that names it frees it again. */
+void cxiemu_link_take_slot(cxiemu_link_t *link, int slot);
+
+/** A slot's memory, NULL if there is none of that number. */
 void *cxiemu_link_slot(cxiemu_link_t *link, uint32_t slot);
+
+/** Bytes of a slot, 0 if there is none of that number. */
+size_t cxiemu_link_slot_size(uint32_t slot);
 
 /** As the target: the next acknowledgement, to be filled in in its place, but
  *  for seq; NULL if the initiator breaks the protocol, as there is always room

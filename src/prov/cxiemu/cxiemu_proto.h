@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CXIEMU_PROTO_VERSION   3
+#define CXIEMU_PROTO_VERSION   4
 #define CXIEMU_NIC_MAGIC       0x4e584343u
 #define CXIEMU_LINK_MAGIC      0x4c584343u
 #define CXIEMU_CACHE_LINE      64
@@ -37,9 +37,14 @@
 /** Acknowledgements: as many as there may be records on their way. */
 #define CXIEMU_ACKS            1024u
 
-/** Slots for payload of a link. */
-#define CXIEMU_SLOTS           16u
-#define CXIEMU_SLOT_SIZE       (32u * 1024)
+/** Slots for payload of a link: short ones, and behind them long ones, in which
+ *  operations of so many bytes and more travel. */
+#define CXIEMU_SHORT_SLOTS     16u
+#define CXIEMU_SHORT_SLOT_SIZE (32u * 1024)
+#define CXIEMU_LONG_SLOTS      8u
+#define CXIEMU_LONG_SLOT_SIZE  (128u * 1024)
+#define CXIEMU_LONG_SLOT_MIN   (1024u * 1024)
+#define CXIEMU_SLOTS           (CXIEMU_SHORT_SLOTS + CXIEMU_LONG_SLOTS)
 
 
 /** What the owner of a NIC does while nothing is to be done. */
@@ -239,7 +244,9 @@ typedef struct cxiemu_link_shm {
     _Alignas(CXIEMU_CACHE_LINE) uint32_t ack_head; /**< Acks it has taken */
     _Alignas(CXIEMU_CACHE_LINE) cxiemu_ack_t acks[CXIEMU_ACKS];
     _Alignas(CXIEMU_CACHE_LINE) uint8_t cells[CXIEMU_CELLS * CXIEMU_CELL_SIZE];
-    _Alignas(4096) uint8_t slots[CXIEMU_SLOTS * CXIEMU_SLOT_SIZE];
+    _Alignas(4096) uint8_t short_slots[CXIEMU_SHORT_SLOTS]
+                                      [CXIEMU_SHORT_SLOT_SIZE];
+    uint8_t long_slots[CXIEMU_LONG_SLOTS][CXIEMU_LONG_SLOT_SIZE];
 } cxiemu_link_shm_t;
 
 #endif

@@ -403,7 +403,7 @@ static int cxiemu_target_check(cxiemu_arrival_t *arrival,
     arrival->payload = NULL;
     if (rec->flags & CXIEMU_REC_SLOT) {
         if ((rec->source >= CXIEMU_SLOTS) ||
-            (rec->length > CXIEMU_SLOT_SIZE) ||
+            (rec->length > cxiemu_link_slot_size(rec->source)) ||
             (rec->flags & CXIEMU_REC_MEM)) {
             return 0;
         }

@@ -445,7 +445,7 @@ static void cxiemu_txop_take_result(cxiemu_txop_t *txop,
 {
     cxiemu_op_t *op     = &txop->op;
     cxiemu_link_t *link = txop->link;
-    size_t offset, length;
+    size_t offset, length, size;
 
     if (op->kind == CXIEMU_OP_READ) {
         if ((txop->path == CXIEMU_PATH_INLINE) && (op->length > 0)) {
@@ -457,7 +457,8 @@ static void cxiemu_txop_take_result(cxiemu_txop_t *txop,
                 return;
             }
             length = op->length - offset;
-            length = (length < CXIEMU_SLOT_SIZE) ? length : CXIEMU_SLOT_SIZE;
+            size   = cxiemu_link_slot_size(ack->slot);
+            length = (length < size) ? length : size;
             memcpy((uint8_t*)op->buffer + offset,
                    cxiemu_link_slot(link, ack->slot), length);
         }

@@ -10,7 +10,8 @@
 
 static const size_t rma_sizes[] = {
     1, 7, 8, 9, 24, 25, 64, 192, 2047, 2048, 2049, 4096, 5000, 32767, 32768,
-    32769, 100001, 262143, 262144, 262145, 600000, FAB_LARGEST
+    32769, 100001, 262143, 262144, 262145, 600000, FAB_MIB - 1, FAB_MIB,
+    FAB_LARGEST
 };
 
 static const fab_config_t large = {.window = RMA_WINDOW};
