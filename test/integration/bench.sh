@@ -3,7 +3,7 @@
 # What the benchmarks report of the lanes that moved their messages.
 # usage: bench.sh trig|host|mixed RANKS PROGRAM [OPTION...] |
 #                 mbw RANKS VARIANTS [OPTION...] | cost|wrt [OPTION...] |
-#                 numbers | all | fails
+#                 numbers | all | places | floor | fails
 #   trig   the network card moves everything, and the report's counts say so
 #   host   the same of the host lane, where it is asked for
 #   mixed  a thread moves some although the card is to: that is said, and an
@@ -15,6 +15,7 @@
 #   numbers  what is no number, or too large or small, is refused by name
 #   all    run-all runs everything once, and its file, tables and plots have it
 #   places it tells near cores from far ones
+#   floor  long messages are compared with MPI of other runs by way of the floor
 #   fails  it tells what failed, and keeps the rest
 # Needs srcdir, builddir and ST_RUN in the environment, as run.sh sets them.
 set -uo pipefail
@@ -360,6 +361,54 @@ assert not any('ratio' in figure for figure in bench_results.combine(missing)
         fail "places are not told apart"
 }
 
+test_floor()
+{
+    command -v python3 >/dev/null ||
+        { echo "skipped: python3 is not installed"; exit 77; }
+    PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="${srcdir:?}/bench" python3 -c "
+import bench_floor
+NEAR, FAR = (100, 130), (510, 480)
+def trial(time, slow, line=NEAR):
+    return {'time_us': time * slow, 'line_ns': line}
+def run(setting, lane, slow, size, times, last=NEAR):
+    # The memory is slower from trial to trial; in the last one cores are moved
+    trials = [slow + i for i in range(12)]
+    rows = [{'size': size, 'variant': variant, 'trials': [
+        *(trial(time, slow) for slow in trials), trial(9 * time, 1, last)]}
+            for variant, time in times.items()]
+    return {'bench': 'st_pingpong', 'setting': setting, 'lane': lane,
+            'memory': 'malloc', 'report': {'rows': rows}}
+def all_ways(size):
+    return [run('direct-posix', 'direct', 1, size,
+                {'raw': 10, 'mpi': 20, 'st': 12}),
+            run('trig-posix', 'trig', 5, size,
+                {'raw': 10, 'mpi': 30, 'st': 16, 'st-ready': 14}, FAR),
+            run('ob1', None, 70, size, {'raw': 10, 'mpi': 16})]
+found = bench_floor.combine(all_ways(8 << 20))
+assert [(figure['series'], figure['ratio'], figure['trials'])
+        for figure in found] == [
+    (series, {'median': ratio, 'low': ratio, 'high': ratio}, trials)
+    for series, ratio, trials in (('direct st', .75, 13), ('trig st', 1, 12),
+                                  ('trig st-ready', .875, 12))], found
+assert all((figure['best'], figure['floor'], figure['place'], figure['size']) ==
+           ('ob1', .625, 'near', 8 << 20) for figure in found), found
+assert '0.750 (0.750-0.750)' in bench_floor.table(found)
+assert bench_floor.combine(all_ways(4 << 20)) == []
+broken = all_ways(8 << 20)
+broken[2]['error'] = 'status 1'
+assert {figure['best'] for figure in bench_floor.combine(broken)} == {
+    'direct-posix'}
+few = all_ways(8 << 20)
+for row in few[0]['report']['rows']:
+    del row['trials'][7:]
+assert {figure['series'] for figure in bench_floor.combine(few)} == {
+    'trig st', 'trig st-ready'}
+values = [i / 100 for i in range(1, 101)]
+assert bench_floor.spread(values, 1) == {
+    'median': .505, 'low': .41, 'high': .61}, bench_floor.spread(values, 1)" ||
+        fail "long messages are not compared by way of the floor"
+}
+
 test_fails()
 {
     FI_CXIEMU_DWQ_ENTRIES=16 run_everything --bench faces
@@ -374,6 +423,6 @@ assert any(figure['series'] == 'direct st' for figure in all['figures'])"
 }
 
 case ${1:-} in
-trig|host|mixed|mbw|cost|wrt|numbers|all|places|fails) "test_$1" "${@:2}" ;;
+trig|host|mixed|mbw|cost|wrt|numbers|all|places|floor|fails) "test_$1" "${@:2}" ;;
 *) fail "there is no test \"${1:-}\"" ;;
 esac
