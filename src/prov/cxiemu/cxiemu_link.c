@@ -146,6 +146,7 @@ void cxiemu_link_commit(cxiemu_link_t *link, cxiemu_rec_t *rec)
     if (rec->flags & CXIEMU_REC_ACK) {
         ++link->owed;
     }
+    link->nic->has_moved = 1;
     cxiemu_link_publish(link, rec);
     cxiemu_link_soil(link);
 }

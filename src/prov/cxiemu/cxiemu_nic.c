@@ -24,7 +24,9 @@
 #define CXIEMU_ROUNDS 16
 #define CXIEMU_SHARE  128
 
-/* Reading the clock costs as much as a poll */
+/* Reading the clock costs as much as a poll. Who has something to send, or has
+ * received something, does other things between polls, and may need few of
+ * them: the next one counts then. */
 #define CXIEMU_POLLS_PER_STAMP 16
 
 /* What differs by less will do; well below CXIEMU_SPINS_NS */
@@ -239,9 +241,11 @@ void cxiemu_nic_polled(cxiemu_nic_t *nic, int yields)
     __atomic_store_n(&nic->polls, polls, __ATOMIC_RELAXED);
     if (yields) {
         cxiemu_nic_stamp(nic, CXIEMU_YIELDS_NS);
-    } else if ((nic->until == 0) || (polls % CXIEMU_POLLS_PER_STAMP == 0)) {
+    } else if ((nic->until == 0) || nic->has_moved ||
+               (polls % CXIEMU_POLLS_PER_STAMP == 0)) {
         cxiemu_nic_stamp(nic, CXIEMU_SPINS_NS);
     }
+    nic->has_moved = 0;
     if (__atomic_load_n(&nic->shm->thread, __ATOMIC_RELAXED) ==
         CXIEMU_THREAD_AWAKE) {
         nic->sleepy = 0;
@@ -284,6 +288,7 @@ static int cxiemu_nic_try(cxiemu_nic_t *nic, int yields, unsigned *count_p)
     nic->may_watch = 1;
     *count_p       = cxiemu_nic_progress(nic);
     nic->may_watch = 0;
+    nic->has_moved |= (*count_p > 0);
     return 1;
 }
 

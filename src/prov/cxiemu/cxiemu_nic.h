@@ -164,6 +164,9 @@ typedef struct cxiemu_nic {
                                                 device may write; atomic */
     uint64_t                   until;      /**< shm->polls_until */
     uint64_t                   polls;      /**< Of the application; atomic */
+    int                        has_moved;  /**< Something was sent, or a poll
+                                                has taken something, since the
+                                                last poll */
     uint64_t                   spin_ns;    /**< How long waiters pause before
                                                 they yield */
     unsigned                   sleepy;     /**< Polls that found the thread

@@ -126,6 +126,58 @@ static void test_stands(void)
     cxiemu_nic_destroy(nic);
 }
 
+static unsigned poll_one(cxiemu_nic_t *nic)
+{
+    unsigned count;
+
+    while (!cxiemu_nic_poll_begin(nic, &count)) {
+        /* its thread has the lock */
+    }
+    cxiemu_nic_poll_end(nic, count);
+    return count;
+}
+
+/* Longer than a poll says that there will be another one */
+static void pass_time(void)
+{
+    uint64_t end = cxiemu_nic_now() + (2 * CXIEMU_SPINS_NS);
+
+    while (cxiemu_nic_now() < end) {
+    }
+}
+
+/* One poll, and whether it has said that there will be another one */
+static int poll_promises(cxiemu_nic_t *nic)
+{
+    uint64_t begin = cxiemu_nic_now();
+
+    (void)poll_one(nic);
+    return __atomic_load_n(&nic->shm->polls_until, __ATOMIC_RELAXED) >=
+           begin + (CXIEMU_SPINS_NS / 2);
+}
+
+/* Who works between messages polls seldom: peers are not to take that for the
+ * end of polling, and wake the thread for each message */
+static void test_seldom(void)
+{
+    cxiemu_nic_t *nic = nic_create();
+    peer_t peer;
+    int i;
+
+    peer_create(&peer, nic);
+    for (i = 0; i < 64; ++i) {
+        peer_send(&peer);
+        pass_time();
+        CU_ASSERT(poll_promises(peer.nic));
+        if (poll_one(nic) > 0) { /* if not, the thread was faster */
+            pass_time();
+            CU_ASSERT(poll_promises(nic));
+        }
+    }
+    peer_destroy(&peer);
+    cxiemu_nic_destroy(nic);
+}
+
 /* Those that are too many are told of as ever */
 static void test_many(void)
 {
@@ -214,6 +266,7 @@ static void test_laps(void)
 
 static const st_cunit_case_t cases[] = {
     {"stands", test_stands},
+    {"seldom", test_seldom},
     {"many", test_many},
     {"ended", test_ended},
     {"laps", test_laps}
