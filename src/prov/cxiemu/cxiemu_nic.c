@@ -32,6 +32,10 @@
 /* What differs by less will do; well below CXIEMU_SPINS_NS */
 #define CXIEMU_STAMP_NS 15000
 
+/* Pauses of the application between polls that may come again; shorter ones are
+ * none */
+#define CXIEMU_PAUSE_MIN_NS (CXIEMU_SPINS_NS / 4)
+
 /* After so many polls, links are watched that brought something since */
 #define CXIEMU_POLLS_PER_WATCH 1024
 
@@ -206,10 +210,36 @@ void cxiemu_nic_triggered(cxiemu_nic_t *nic)
     cxiemu_nic_progress(nic);
 }
 
-static void cxiemu_nic_stamp(cxiemu_nic_t *nic, uint64_t nsec)
+/* Between messages a stream runs kernels. Those of one round take about as long
+ * as those of the next: a peer that wakes the thread in the midst of one gains
+ * nothing, and the stream loses its processor. A longer pause may be the end of
+ * polling. */
+static void cxiemu_nic_learn_pause(cxiemu_nic_t *nic, uint64_t pause)
 {
-    uint64_t until = cxiemu_nic_now() + nsec;
+    if (pause > CXIEMU_PAUSE_MAX_NS) {
+        nic->spins_ns = CXIEMU_SPINS_NS;
+    } else if (pause >= CXIEMU_PAUSE_MIN_NS) {
+        nic->spins_ns -= nic->spins_ns / 8;
+        if (nic->spins_ns < 2 * pause) {
+            nic->spins_ns = 2 * pause;
+        }
+        if (nic->spins_ns < CXIEMU_SPINS_NS) {
+            nic->spins_ns = CXIEMU_SPINS_NS;
+        }
+    }
+}
 
+/* The application polls: say until when it will do so again. */
+static void cxiemu_nic_stamp(cxiemu_nic_t *nic, int yields)
+{
+    uint64_t now = cxiemu_nic_now();
+    uint64_t until;
+
+    if (nic->has_moved && (nic->until != 0) && !yields) {
+        cxiemu_nic_learn_pause(nic, now - nic->stamped);
+    }
+    nic->stamped = now;
+    until        = now + (yields ? CXIEMU_YIELDS_NS : nic->spins_ns);
     /* Peers read it with each ring: a store takes the line from them */
     if (until >= nic->until + CXIEMU_STAMP_NS) {
         nic->until = until;
@@ -239,11 +269,9 @@ void cxiemu_nic_polled(cxiemu_nic_t *nic, int yields)
 
     /* Written with the lock held, read by the thread without */
     __atomic_store_n(&nic->polls, polls, __ATOMIC_RELAXED);
-    if (yields) {
-        cxiemu_nic_stamp(nic, CXIEMU_YIELDS_NS);
-    } else if ((nic->until == 0) || nic->has_moved ||
-               (polls % CXIEMU_POLLS_PER_STAMP == 0)) {
-        cxiemu_nic_stamp(nic, CXIEMU_SPINS_NS);
+    if (yields || (nic->until == 0) || nic->has_moved ||
+        (polls % CXIEMU_POLLS_PER_STAMP == 0)) {
+        cxiemu_nic_stamp(nic, yields);
     }
     nic->has_moved = 0;
     if (__atomic_load_n(&nic->shm->thread, __ATOMIC_RELAXED) ==
@@ -389,8 +417,9 @@ static int cxiemu_nic_init(cxiemu_nic_t *nic)
     static uint64_t count;
 
     cxiemu_nic_init_lists(nic);
-    nic->nonce   = cxiemu_nic_nonce();
-    nic->checked = cxiemu_nic_now();
+    nic->nonce    = cxiemu_nic_nonce();
+    nic->checked  = cxiemu_nic_now();
+    nic->spins_ns = CXIEMU_SPINS_NS;
     /* Several NICs of a process differ, and do so again in the next run */
     nic->rng   = cxiemu_param()->seed +
                  __atomic_fetch_add(&count, 1, __ATOMIC_RELAXED);
