@@ -2,6 +2,7 @@
 /* cxiemu_connect.c - the beginnings and ends of links. */
 #include "cxiemu_log.h"
 #include "cxiemu_peer.h"
+#include "cxiemu_promise.h"
 #include "cxiemu_rx.h"
 #include "cxiemu_target.h"
 #include "cxiemu_txop.h"
@@ -144,7 +145,7 @@ static int cxiemu_link_announce(cxiemu_link_t *link)
     __atomic_store_n(&entry->link, link->shm->nonce, __ATOMIC_RELEASE);
     cxiemu_link_enter(link);
     /* The target maps the memory before there is need of it */
-    cxiemu_nic_ring(link->nic_shm, link->peer_port, 1);
+    (void)cxiemu_nic_ring(link->nic_shm, link->peer_port, 1);
     return 0;
 }
 
@@ -374,6 +375,7 @@ static void cxiemu_link_leave(cxiemu_link_t *link)
         TAILQ_REMOVE(&nic->stalled, link, stalled);
     }
     cxiemu_watch_remove(link);
+    cxiemu_promise_forget(link);
     TAILQ_REMOVE(&nic->links, link, list);
     link->state = CXIEMU_LINK_LOST;
     if (link->is_tx) {
@@ -381,7 +383,7 @@ static void cxiemu_link_leave(cxiemu_link_t *link)
     }
     /* The peer may watch the link, and does not take its bit then */
     __atomic_fetch_add(&link->nic_shm->ended, 1, __ATOMIC_SEQ_CST);
-    cxiemu_nic_ring(link->nic_shm, link->peer_port, 1);
+    (void)cxiemu_nic_ring(link->nic_shm, link->peer_port, 1);
     cxiemu_port_give(nic, link->port);
 }
 

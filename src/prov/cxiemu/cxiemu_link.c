@@ -3,6 +3,7 @@
 #include "cxiemu_link.h"
 #include "cxiemu_log.h"
 #include "cxiemu_peer.h"
+#include "cxiemu_promise.h"
 #include "cxiemu_target.h"
 #include "cxiemu_txop.h"
 #include "cxiemu_watch.h"
@@ -51,6 +52,8 @@ static void cxiemu_link_soil(cxiemu_link_t *link)
 
 void cxiemu_link_flush(cxiemu_link_t *link)
 {
+    uint64_t until;
+
     if (link->dirty) {
         link->dirty = 0;
         TAILQ_REMOVE(&link->nic->dirty, link, unflushed);
@@ -58,8 +61,11 @@ void cxiemu_link_flush(cxiemu_link_t *link)
             /* To oneself: the progress that is being made goes on with it */
             cxiemu_nic_mark(link->nic_shm, link->peer_port);
         } else {
-            cxiemu_nic_ring(link->nic_shm, link->peer_port,
-                            link->is_tx || link->urgent);
+            until = cxiemu_nic_ring(link->nic_shm, link->peer_port,
+                                    link->is_tx || link->urgent);
+            if (until != 0) {
+                cxiemu_promise_note(link, until);
+            }
         }
         link->urgent = 0;
     }

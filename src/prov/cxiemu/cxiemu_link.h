@@ -33,6 +33,7 @@ typedef struct cxiemu_link {
     TAILQ_ENTRY(cxiemu_link) list;    /**< nic->links */
     TAILQ_ENTRY(cxiemu_link) stalled; /**< nic->stalled, if is_stalled */
     TAILQ_ENTRY(cxiemu_link) unflushed; /**< nic->dirty, if dirty */
+    TAILQ_ENTRY(cxiemu_link) promises; /**< nic->promises, if promised */
     cxiemu_nic_t            *nic;
     cxiemu_link_state_t     state;
     int                     is_tx;      /**< This NIC is the initiator */
@@ -41,6 +42,7 @@ typedef struct cxiemu_link {
     cxiemu_watch_t          *watch;     /**< See cxiemu_watch.h; or NULL */
     int                     dirty;      /**< Committed or acknowledged since the
                                              peer was last told */
+    uint64_t                promised;   /**< See cxiemu_promise.h; or 0 */
     uint64_t                peer;       /**< Nonce of the other NIC */
     uint32_t                pid;        /**< Of the other process */
     int                     same_process;

@@ -5,6 +5,7 @@
 #include "cxiemu_link.h"
 #include "cxiemu_log.h"
 #include "cxiemu_mr.h"
+#include "cxiemu_promise.h"
 #include "cxiemu_target.h"
 #include "cxiemu_wait.h"
 #include "cxiemu_watch.h"
@@ -239,11 +240,15 @@ static void cxiemu_nic_stamp(cxiemu_nic_t *nic, int yields)
         cxiemu_nic_learn_pause(nic, now - nic->stamped);
     }
     nic->stamped = now;
+    cxiemu_promise_check(nic, now);
     until        = now + (yields ? CXIEMU_YIELDS_NS : nic->spins_ns);
     /* Peers read it with each ring: a store takes the line from them */
     if (until >= nic->until + CXIEMU_STAMP_NS) {
         nic->until = until;
-        __atomic_store_n(&nic->shm->polls_until, until, __ATOMIC_RELAXED);
+        __atomic_store_n(&nic->shm->polls_until, until, __ATOMIC_SEQ_CST);
+        /* Pairs with the fence of who rings: who has seen the old promise finds
+         * this one only if what he rang for is seen by the poll that follows */
+        __sync_synchronize();
     }
 }
 
@@ -257,7 +262,8 @@ unsigned cxiemu_nic_rest(cxiemu_nic_t *nic)
     __atomic_store_n(&nic->shm->polls_until, 0, __ATOMIC_SEQ_CST);
     (void)__atomic_load_n(&nic->shm->summary, __ATOMIC_SEQ_CST);
     count = cxiemu_nic_progress(nic);
-    if (cxiemu_nic_unfinished(nic) || (nic->watched > 0)) {
+    if (cxiemu_nic_unfinished(nic) || (nic->watched > 0) ||
+        !TAILQ_EMPTY(&nic->promises)) {
         cxiemu_nic_wake_thread(nic); /* Nobody rings for that */
     }
     return count;
@@ -355,17 +361,19 @@ unsigned cxiemu_nic_poll_shared(cxiemu_nic_t *nic)
     return count;
 }
 
-/* Whether nobody at a NIC will look for bits by himself soon enough. */
-static int cxiemu_nic_is_deaf(cxiemu_nic_shm_t *shm, int is_urgent)
+/* Until when somebody at a NIC will look for bits by himself; 0 if not, or not
+ * soon enough. */
+static uint64_t cxiemu_nic_listens(cxiemu_nic_shm_t *shm, int is_urgent)
 {
     uint64_t until;
 
     if (__atomic_load_n(&shm->thread, __ATOMIC_SEQ_CST) ==
         CXIEMU_THREAD_ASLEEP) {
-        return 1;
+        return 0;
     }
     until = __atomic_load_n(&shm->polls_until, __ATOMIC_SEQ_CST);
-    return (until == 0) || (is_urgent && (cxiemu_nic_now() > until));
+    return ((until != 0) && is_urgent && (cxiemu_nic_now() > until)) ? 0 :
+                                                                       until;
 }
 
 void cxiemu_nic_mark(cxiemu_nic_shm_t *shm, uint32_t port)
@@ -385,8 +393,10 @@ void cxiemu_nic_mark(cxiemu_nic_shm_t *shm, uint32_t port)
     }
 }
 
-void cxiemu_nic_ring(cxiemu_nic_shm_t *shm, uint32_t port, int is_urgent)
+uint64_t cxiemu_nic_ring(cxiemu_nic_shm_t *shm, uint32_t port, int is_urgent)
 {
+    uint64_t until = 0;
+
     cxiemu_nic_mark(shm, port);
     /* Pairs with cxiemu_nic_sleep() and cxiemu_thread_nap_asleep(), who
      * announce themselves and then look at the summary. One waiter is enough:
@@ -394,9 +404,13 @@ void cxiemu_nic_ring(cxiemu_nic_shm_t *shm, uint32_t port, int is_urgent)
      * them. */
     if (__atomic_load_n(&shm->waiters, __ATOMIC_SEQ_CST) != 0) {
         cxiemu_kick(shm, CXIEMU_KICK_WAITER, 1);
-    } else if (cxiemu_nic_is_deaf(shm, is_urgent)) {
-        cxiemu_kick(shm, CXIEMU_KICK_THREAD, 1);
+    } else {
+        until = cxiemu_nic_listens(shm, is_urgent);
+        if (until == 0) {
+            cxiemu_kick(shm, CXIEMU_KICK_THREAD, 1);
+        }
     }
+    return is_urgent ? until : 0;
 }
 
 
@@ -406,6 +420,8 @@ static void cxiemu_nic_init_lists(cxiemu_nic_t *nic)
     TAILQ_INIT(&nic->stalled);
     TAILQ_INIT(&nic->dirty);
     TAILQ_INIT(&nic->graves);
+    TAILQ_INIT(&nic->promises);
+    nic->promised = CXIEMU_FOREVER;
     TAILQ_INIT(&nic->peers);
     STAILQ_INIT(&nic->fired);
     TAILQ_INIT(&nic->late);

@@ -28,7 +28,8 @@
  *     may have ceased to poll. Waking costs the peer 10 us where cores are
  *     idle, and a thread that is not asleep looks by itself within
  *     milliseconds. An application that shares its processor with others is
- *     trusted for longer: the thread would only compete with it.
+ *     trusted for longer: the thread would only compete with it. When it has
+ *     not polled by then, see cxiemu_promise.h.
  * A sleeper announces itself (seq_cst) before it looks at the summary for the
  * last time: one of the two sees the other.
  */
@@ -108,6 +109,11 @@ typedef struct cxiemu_nic {
                                                room */
     struct cxiemu_link_list    dirty;     /**< To be flushed */
     struct cxiemu_link_list    graves;    /**< Lost, to be freed */
+    struct cxiemu_link_list    promises;  /**< Whose peer is to poll
+                                               (cxiemu_promise.h) */
+    uint64_t                   promised;  /**< Not after the first of them ends;
+                                               CXIEMU_FOREVER if there are
+                                               none */
     int                        links_seen; /**< There is, or was, a link */
     struct cxiemu_peer_list    peers;
     int                        epoll;     /**< Of the peers' processes */
@@ -269,8 +275,9 @@ static inline void cxiemu_nic_stored(cxiemu_nic_t *nic, const void *address,
 void cxiemu_nic_wake_thread(cxiemu_nic_t *nic);
 
 /** Tell the NIC of a peer that bit @a port has work, and wake who has to be.
- *  For a peer's memory, or one's own. */
-void cxiemu_nic_ring(cxiemu_nic_shm_t *shm, uint32_t port, int is_urgent);
+ *  For a peer's memory, or one's own. 0; or, if that is urgent, until when the
+ *  peer is trusted to look by itself. */
+uint64_t cxiemu_nic_ring(cxiemu_nic_shm_t *shm, uint32_t port, int is_urgent);
 
 /** As cxiemu_nic_ring(), but wake nobody: the caller sees to it. */
 void cxiemu_nic_mark(cxiemu_nic_shm_t *shm, uint32_t port);

@@ -14,6 +14,7 @@
  * will ring for, and twice a second for the peers' processes.
  */
 #include "cxiemu_link.h"
+#include "cxiemu_promise.h"
 #include "cxiemu_wait.h"
 #include "cxiemu_watch.h"
 
@@ -75,6 +76,7 @@ static uint64_t cxiemu_thread_look(cxiemu_thread_t *thread)
     uint64_t polls    = __atomic_load_n(&nic->polls, __ATOMIC_RELAXED);
     uint64_t now      = cxiemu_nic_now();
     uint64_t nsec     = CXIEMU_FOREVER;
+    uint64_t left;
     uint32_t kick;
     int is_kicked;
 
@@ -118,6 +120,9 @@ static uint64_t cxiemu_thread_look(cxiemu_thread_t *thread)
     if (cxiemu_nic_unfinished(nic) && (nsec > CXIEMU_AWAKE_MIN_NS)) {
         nsec = CXIEMU_AWAKE_MIN_NS;
     }
+    cxiemu_promise_check(nic, now);
+    left = cxiemu_promise_left(nic, now);
+    nsec = (left < nsec) ? left : nsec;
     cxiemu_nic_unlock(nic);
     return nsec;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cxiemu_wait.c - threads of the application that wait at a NIC. */
 #include "cxiemu_wait.h"
+#include "cxiemu_promise.h"
 #include "cxiemu_watch.h"
 
 #include <rdma/fi_errno.h>
@@ -121,11 +122,12 @@ static uint64_t cxiemu_nic_nap(const cxiemu_nic_t *nic, uint64_t now,
                                uint64_t end)
 {
     uint64_t nsec = (end == CXIEMU_FOREVER) ? CXIEMU_FOREVER : (end - now);
+    uint64_t left = cxiemu_promise_left(nic, now);
 
     if (cxiemu_nic_unfinished(nic) && (nsec > CXIEMU_UNFINISHED_NS)) {
-        return CXIEMU_UNFINISHED_NS;
+        nsec = CXIEMU_UNFINISHED_NS;
     }
-    return nsec;
+    return (left < nsec) ? left : nsec;
 }
 
 /* A wait has ended after so much of polling. */
@@ -172,6 +174,7 @@ int cxiemu_nic_wait(cxiemu_nic_t *nic, int (*ready)(void *arg), void *arg,
             return 0;
         }
         now = cxiemu_nic_now();
+        cxiemu_promise_check(nic, now);
     } while (now < end);
     return -FI_ETIMEDOUT;
 }

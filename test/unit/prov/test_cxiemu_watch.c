@@ -7,8 +7,11 @@
  */
 #include "st_cunit.h"
 
+#include "cxiemu_promise.h"
+#include "cxiemu_wait.h"
 #include "cxiemu_watch.h"
 
+#include <sched.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -146,14 +149,18 @@ static void pass_time(void)
     }
 }
 
+static uint64_t nic_until(const cxiemu_nic_t *nic)
+{
+    return __atomic_load_n(&nic->shm->polls_until, __ATOMIC_RELAXED);
+}
+
 /* One poll, and whether it has said that there will be another one */
 static int poll_promises(cxiemu_nic_t *nic)
 {
     uint64_t begin = cxiemu_nic_now();
 
     (void)poll_one(nic);
-    return __atomic_load_n(&nic->shm->polls_until, __ATOMIC_RELAXED) >=
-           begin + (CXIEMU_SPINS_NS / 2);
+    return nic_until(nic) >= begin + (CXIEMU_SPINS_NS / 2);
 }
 
 /* Who works between messages polls seldom: peers are not to take that for the
@@ -174,6 +181,134 @@ static void test_seldom(void)
             CU_ASSERT(poll_promises(nic));
         }
     }
+    peer_destroy(&peer);
+    cxiemu_nic_destroy(nic);
+}
+
+static uint32_t nic_kicks(const cxiemu_nic_t *nic)
+{
+    return __atomic_load_n(&nic->shm->kick, __ATOMIC_RELAXED);
+}
+
+static uint64_t peer_promised(const peer_t *peer)
+{
+    uint64_t until;
+
+    cxiemu_nic_lock(peer->nic);
+    until = peer->link->promised;
+    cxiemu_nic_unlock(peer->nic);
+    return until;
+}
+
+/* A peer's record that an owner has not taken who has just polled, and whose
+ * thread sleeps for a moment only: nobody is woken. */
+static void send_trusting(const peer_t *peer, cxiemu_nic_t *nic)
+{
+    uint32_t kicks;
+
+    do {
+        while (__atomic_load_n(&nic->shm->thread, __ATOMIC_SEQ_CST) !=
+               CXIEMU_THREAD_AWAKE) {
+            (void)cxiemu_nic_poll_shared(nic);
+            sched_yield();
+        }
+        cxiemu_nic_lock(peer->nic);
+        cxiemu_promise_forget(peer->link);
+        cxiemu_nic_unlock(peer->nic);
+        (void)poll_one(nic);
+        kicks = nic_kicks(nic);
+        peer_send(peer);
+        /* Once more if the promise was over before that, or the thread slept */
+    } while ((nic_kicks(nic) != kicks) || (peer_promised(peer) == 0));
+}
+
+/* Let the promise's time pass, if the peer's thread has not ended it */
+static void pass_promise(const peer_t *peer)
+{
+    while (cxiemu_nic_now() <= peer_promised(peer)) {
+        sched_yield();
+    }
+}
+
+/* Polls until the clock is read */
+static void poll_peer(const peer_t *peer)
+{
+    int i;
+
+    for (i = 0; i < 64; ++i) {
+        (void)poll_one(peer->nic);
+    }
+}
+
+/* An application that has promised to poll, and does something longer: who
+ * waits for it has its thread woken, once */
+static void test_broken(void)
+{
+    cxiemu_nic_t *nic = nic_create();
+    peer_t peer;
+    uint32_t kicks;
+    int i;
+
+    peer_create(&peer, nic);
+    for (i = 0; i < 20; ++i) {
+        send_trusting(&peer, nic);
+        kicks = nic_kicks(nic);
+        pass_promise(&peer);
+        poll_peer(&peer);
+        CU_ASSERT(nic_kicks(nic) == kicks + 1);
+        CU_ASSERT(peer_promised(&peer) == 0);
+        poll_peer(&peer);
+        CU_ASSERT(nic_kicks(nic) == kicks + 1);
+    }
+    peer_destroy(&peer);
+    cxiemu_nic_destroy(nic);
+}
+
+/* One that has polled since is left alone */
+static void test_kept(void)
+{
+    cxiemu_nic_t *nic = nic_create();
+    peer_t peer;
+    uint64_t until;
+    uint32_t kicks;
+
+    peer_create(&peer, nic);
+    send_trusting(&peer, nic);
+    until = nic_until(nic);
+    while (nic_until(nic) == until) {
+        (void)poll_one(nic); /* little more is not said each time */
+    }
+    kicks = nic_kicks(nic);
+    pass_promise(&peer);
+    poll_peer(&peer);
+    CU_ASSERT(nic_kicks(nic) == kicks);
+    CU_ASSERT(peer_promised(&peer) == 0);
+    peer_destroy(&peer);
+    cxiemu_nic_destroy(nic);
+}
+
+/* Sleepers learn for how long there is nothing to look for */
+static void test_left(void)
+{
+    cxiemu_nic_t *nic = nic_create();
+    uint64_t now      = cxiemu_nic_now() + CXIEMU_NSEC_PER_MSEC;
+    peer_t peer;
+
+    peer_create(&peer, nic);
+    cxiemu_nic_lock(peer.nic);
+    CU_ASSERT(cxiemu_promise_left(peer.nic, now) == CXIEMU_FOREVER);
+    cxiemu_promise_note(peer.link, now + 10);
+    CU_ASSERT(cxiemu_promise_left(peer.nic, now) == 11);
+    cxiemu_promise_note(peer.link, now + 20); /* it was rung again */
+    cxiemu_promise_check(peer.nic, now + 15);
+    CU_ASSERT(cxiemu_promise_left(peer.nic, now + 15) == 6);
+    CU_ASSERT(cxiemu_promise_left(peer.nic, now + 21) == 0);
+    cxiemu_promise_check(peer.nic, now + 21);
+    CU_ASSERT(cxiemu_promise_left(peer.nic, now) == CXIEMU_FOREVER);
+    cxiemu_promise_note(peer.link, now + 30);
+    cxiemu_promise_forget(peer.link);
+    CU_ASSERT(cxiemu_promise_left(peer.nic, now) == CXIEMU_FOREVER);
+    cxiemu_nic_unlock(peer.nic);
     peer_destroy(&peer);
     cxiemu_nic_destroy(nic);
 }
@@ -267,6 +402,9 @@ static void test_laps(void)
 static const st_cunit_case_t cases[] = {
     {"stands", test_stands},
     {"seldom", test_seldom},
+    {"broken", test_broken},
+    {"kept", test_kept},
+    {"left", test_left},
     {"many", test_many},
     {"ended", test_ended},
     {"laps", test_laps}
