@@ -240,6 +240,7 @@ static void cxiemu_nic_stamp(cxiemu_nic_t *nic, int yields)
         cxiemu_nic_learn_pause(nic, now - nic->stamped);
     }
     nic->stamped = now;
+    nic->yielded = yields;
     cxiemu_promise_check(nic, now);
     until        = now + (yields ? CXIEMU_YIELDS_NS : nic->spins_ns);
     /* Peers read it with each ring: a store takes the line from them */
@@ -275,7 +276,7 @@ void cxiemu_nic_polled(cxiemu_nic_t *nic, int yields)
 
     /* Written with the lock held, read by the thread without */
     __atomic_store_n(&nic->polls, polls, __ATOMIC_RELAXED);
-    if (yields || (nic->until == 0) || nic->has_moved ||
+    if (yields || (nic->until == 0) || (nic->has_moved && !nic->yielded) ||
         (polls % CXIEMU_POLLS_PER_STAMP == 0)) {
         cxiemu_nic_stamp(nic, yields);
     }

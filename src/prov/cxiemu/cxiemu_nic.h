@@ -47,8 +47,8 @@
 #include <sys/queue.h>
 
 /** For how long a poll promises another one: of a thread that spins, at least,
- *  and for twice the pauses that it had between messages if these were no longer
- *  than that; and of a thread that lets others run in between. */
+ *  and for twice the pauses that it had between messages if these were not
+ *  longer than that; and of a thread that lets others run in between. */
 #define CXIEMU_SPINS_NS     50000
 #define CXIEMU_PAUSE_MAX_NS 400000
 #define CXIEMU_YIELDS_NS    2000000
@@ -172,6 +172,7 @@ typedef struct cxiemu_nic {
                                                 device may write; atomic */
     uint64_t                   until;      /**< shm->polls_until */
     uint64_t                   stamped;    /**< When that was last looked at */
+    int                        yielded;    /**< By a poll that yields */
     uint64_t                   spins_ns;   /**< What a spinning poll promises */
     uint64_t                   polls;      /**< Of the application; atomic */
     int                        has_moved;  /**< Something was sent, or a poll
