@@ -95,6 +95,7 @@ void gstream_pace_begin_yield(gstream_pace_t *pace,
     pace->patient_nsec = GSTREAM_PACE_PATIENCE * pace->yield_nsec;
     pace->is_patient   = 0;
     pace->needed       = 0;
+    pace->is_late      = 0;
 }
 
 void gstream_pace_begin_spin(gstream_pace_t *pace,
@@ -114,7 +115,8 @@ void gstream_pace_begin_spin(gstream_pace_t *pace,
 
 void gstream_pace_renew(gstream_pace_t *pace)
 {
-    pace->yields = 0;
+    pace->yields  = 0;
+    pace->is_late = 0;
 }
 
 void gstream_pace_pause(void)
@@ -139,7 +141,7 @@ static uint64_t gstream_pace_turns(const gstream_pace_t *pace)
  * turn before it gave that back, by a switch of threads, which orders both.
  * Behind yield_nsec there are so many yields that some take long because of an
  * interrupt: these say less of the core. */
-static void gstream_pace_yield(gstream_pace_t *pace, uint64_t now, int is_late)
+static void gstream_pace_yield(gstream_pace_t *pace, uint64_t now)
 {
     uint64_t turns = gstream_pace_turns(pace);
     int is_wanted;
@@ -153,7 +155,7 @@ static void gstream_pace_yield(gstream_pace_t *pace, uint64_t now, int is_late)
     }
 
     is_wanted = (gstream_pace_turns(pace) == turns);
-    if (is_late) {
+    if (pace->is_late) {
         pace->needed += is_wanted;
     } else {
         pace->contended  = 1;
@@ -171,7 +173,6 @@ static int gstream_pace_stays(const gstream_pace_t *pace, uint64_t now)
 int gstream_pace_step(gstream_pace_t *pace)
 {
     uint64_t now;
-    int is_late;
 
     if (pace->pauses > 0) {
         --pace->pauses;
@@ -184,13 +185,13 @@ int gstream_pace_step(gstream_pace_t *pace)
         pace->start = now;
     }
 
-    is_late = (pace->yields >= pace->yields_min) &&
-              ((now - pace->start) >= pace->yield_nsec);
-    if (is_late && !gstream_pace_stays(pace, now)) {
+    pace->is_late = (pace->yields >= pace->yields_min) &&
+                    ((now - pace->start) >= pace->yield_nsec);
+    if (pace->is_late && !gstream_pace_stays(pace, now)) {
         return 0;
     }
 
-    gstream_pace_yield(pace, now, is_late);
+    gstream_pace_yield(pace, now);
     return 1;
 }
 

@@ -43,6 +43,7 @@ typedef struct gstream_pace {
     int           is_patient;
     unsigned      needed;       /**< Yields behind yield_nsec by which others
                                      ran */
+    int           is_late;      /**< The last step was behind yield_nsec */
     uint64_t      start;     /**< Of the yields, ns; valid if yields > 0 */
     int           yielded;   /**< At least once since the begin */
     int           contended; /**< A yield let somebody else run, before

@@ -17,6 +17,22 @@ static int gstream_wait_help(const ucs_gstream_helper_t *helper,
     return (helper != NULL) && helper->func(helper->arg, when);
 }
 
+/* Non-zero if the stream does not sleep yet. Its helper hears once that it
+ * would, were it not patient. */
+static int gstream_wait_stays(gstream_pace_t *pace,
+                              const ucs_gstream_helper_t *helper)
+{
+    int was_late = pace->is_late;
+
+    if (!gstream_pace_step(pace)) {
+        return 0;
+    }
+    if (pace->is_late && !was_late) {
+        (void)gstream_wait_help(helper, UCS_GSTREAM_HELP_LATE);
+    }
+    return 1;
+}
+
 /* Until all words are met, which they are not yet; returns how the wait ended,
  * for the trace. */
 static const char *gstream_wait_poll(const gstream_pace_config_t *config,
@@ -37,7 +53,7 @@ static const char *gstream_wait_poll(const gstream_pace_config_t *config,
         if (gstream_wait_is_met(wait)) {
             break;
         }
-        if (gstream_pace_step(&pace)) {
+        if (gstream_wait_stays(&pace, wait->helper)) {
             continue;
         }
         if (gstream_poll(UCS_GSTREAM_POLL_LAST)) {

@@ -56,6 +56,7 @@ static int help(void *arg, ucs_gstream_help_t when)
 
     atomic_fetch_add(&scene->after_end, 1);
     switch (when) {
+    case UCS_GSTREAM_HELP_LATE:
     case UCS_GSTREAM_HELP_POLL:
         atomic_fetch_add(&scene->polls, 1);
         scene->has_moved = 0;

@@ -199,10 +199,32 @@ static void test_patience(void)
     CU_ASSERT(!is_awake_after(half, NEEDED, &config, &memory));
 }
 
+/* A patient one is late, and known to be so, once an impatient one would sleep;
+ * what it moves has it begin anew */
+static void test_late(void)
+{
+    static const gstream_pace_config_t config = {.spin = 1, .yield_time = 1e-4};
+    gstream_pace_memory_t memory              = {.is_patient = 1};
+    unsigned steps                            = 0;
+    gstream_pace_t pace;
+
+    gstream_pace_begin_spin(&pace, &config, &memory);
+    CU_ASSERT(gstream_pace_step(&pace)); /* a pause */
+    CU_ASSERT(!pace.is_late);
+    while (gstream_pace_step(&pace) && !pace.is_late) {
+        ++steps;
+    }
+    CU_ASSERT(steps > 0);
+    CU_ASSERT(pace.is_late);
+    gstream_pace_renew(&pace);
+    CU_ASSERT(!pace.is_late);
+}
+
 static const st_cunit_case_t cases[] = {
     {"for_others", test_for_others},
     {"for_synchronizer", test_for_synchronizer},
-    {"patience", test_patience}
+    {"patience", test_patience},
+    {"late", test_late}
 };
 
 int main(int argc, char **argv)

@@ -21,14 +21,17 @@
 #include "st_worker.h"
 
 #include <fcntl.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Times that the service thread looks once more, after it has moved something,
- * before it sleeps: the peer that wanted it has its next piece ready soon */
-#define UCP_ST_DIRECT_ROUNDS 50
+ * before it sleeps: the peer that wanted it has its next piece ready soon. In
+ * between it sleeps for so long, nanoseconds: a yield would give its processor
+ * away for a time slice where the stream's kernel needs it as well. */
+#define UCP_ST_DIRECT_ROUNDS     50
+#define UCP_ST_DIRECT_PAUSE_NSEC 10000
 
 /* When it looks again for the end of a claimed piece, or of somebody's turn,
  * milliseconds */
@@ -104,10 +107,11 @@ static void ucp_st_direct_dev_fail_broken(ucp_st_worker_h worker)
 /* In the service thread */
 static int ucp_st_direct_dev_serve(void *arg)
 {
-    ucp_st_worker_h worker   = arg;
-    ucp_st_direct_dev_t *dev = &worker->direct;
-    unsigned count           = 0;
-    int is_busy              = 0;
+    const struct timespec pause = {.tv_nsec = UCP_ST_DIRECT_PAUSE_NSEC};
+    ucp_st_worker_h worker      = arg;
+    ucp_st_direct_dev_t *dev    = &worker->direct;
+    unsigned count              = 0;
+    int is_busy                 = 0;
     ucp_st_direct_stream_t *stream;
 
     ucp_st_direct_dev_drain_pipe(dev);
@@ -124,7 +128,7 @@ static int ucp_st_direct_dev_serve(void *arg)
     }
     if (dev->rounds > 0) {
         --dev->rounds;
-        (void)sched_yield();
+        (void)nanosleep(&pause, NULL);
         return 0;
     }
     return is_busy ? UCP_ST_DIRECT_AGAIN_MSEC : -1;

@@ -142,6 +142,9 @@ static int ucp_st_direct_stream_help(void *arg, ucs_gstream_help_t when)
     case UCS_GSTREAM_HELP_POLL:
         ucp_st_direct_stream_tell(stream, 1, 0);
         return ucp_st_direct_stream_poll(stream, UCP_ST_DIRECT_STREAM);
+    case UCS_GSTREAM_HELP_LATE:
+        ucp_st_direct_stream_kick(stream);
+        break;
     case UCS_GSTREAM_HELP_LAST:
         ucp_st_direct_stream_tell(stream, 1, 0);
         return ucp_st_direct_stream_leave(stream, UCP_ST_DIRECT_STREAM);

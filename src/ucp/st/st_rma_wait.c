@@ -157,7 +157,7 @@ static int ucp_st_rma_wait_help(void *arg, ucs_gstream_help_t when)
         ucp_st_rma_wait_rouse(wait);
         return has_moved;
     }
-    if (when != UCS_GSTREAM_HELP_POLL) {
+    if ((when == UCS_GSTREAM_HELP_LAST) || (when == UCS_GSTREAM_HELP_PARK)) {
         ucp_st_rma_wait_doze(wait, when == UCS_GSTREAM_HELP_LAST);
     }
     if (ucp_st_rma_wait_try(wait) && (when == UCS_GSTREAM_HELP_PARK)) {

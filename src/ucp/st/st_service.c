@@ -30,6 +30,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -218,6 +219,8 @@ static void *ucp_st_service_thread(void *arg)
     ucp_st_service_fds_t set = {.fds = NULL};
 
     (void)arg;
+    /* Some pauses of clients are shorter than the kernel's slack of 50 us */
+    (void)prctl(PR_SET_TIMERSLACK, 1000ul, 0ul, 0ul, 0ul);
     (void)pthread_mutex_lock(&ucp_st_service.serving);
     while (!__atomic_load_n(&ucp_st_service.stop, __ATOMIC_SEQ_CST)) {
         ucp_st_service_serve();

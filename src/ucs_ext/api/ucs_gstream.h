@@ -107,6 +107,8 @@ typedef struct ucs_gstream_bell {
 /** When a helper is called. */
 typedef enum {
     UCS_GSTREAM_HELP_POLL, /**< The stream waits, and looks again soon */
+    UCS_GSTREAM_HELP_LATE, /**< The same, and it has waited for as long as it
+                                does before it sleeps, which it does not yet */
     UCS_GSTREAM_HELP_LAST, /**< The stream sleeps on the bell if the word is
                                 still too small after this */
     UCS_GSTREAM_HELP_PARK, /**< The stream is of a group whose threads run
