@@ -102,5 +102,6 @@ void st_p9_many(st_rank_t *me);
 void st_p9_stop(st_rank_t *me);
 void st_p10_halo(st_rank_t *me);
 void st_p10_idle(st_rank_t *me);
+void st_p10_held(st_rank_t *me);
 
 #endif

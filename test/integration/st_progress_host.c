@@ -384,3 +384,84 @@ void st_p10_idle(st_rank_t *me)
     ST_OK(me, ucp_st_queue_destroy(queue));
     st_msg_free(&msg);
 }
+
+/* A stream's kernel that ends when the other side has its message */
+typedef struct held {
+    uint64_t *passed; /* Uses that the other side has done with, shared */
+    uint64_t use;
+} held_t;
+
+static void p10_held_kernel(void *arg)
+{
+    held_t *held = arg;
+
+    ++held->use;
+    st_progress_compute(held->passed, held->use);
+}
+
+/* A use of which the other side's stream sees the end while this one computes
+ */
+static void p10_held_use(st_rank_t *me, st_msg_t *msg, ucp_st_queue_h queue,
+                         held_t *held)
+{
+    ucs_gstream_h stream = st_rank_stream(me, 0);
+
+    if (msg->is_send) {
+        st_msg_work(msg, stream);
+    }
+    st_msg_start(msg, queue);
+    ST_OK(me, ucs_gstream_enqueue_func(stream, p10_held_kernel, held));
+    st_msg_wait(msg, queue);
+    if (!msg->is_send) {
+        st_msg_work(msg, stream);
+    }
+}
+
+/* Uses of one message; rank `holder` computes in each */
+static void p10_held_run(st_rank_t *me, size_t length, int holder, held_t *held)
+{
+    st_msg_params_t params = {
+        .is_send = (me->index == 0),
+        .peer    = 1 - me->index,
+        .tag     = length,
+        .length  = length
+    };
+    int uses               = st_progress_iterations(me, 10);
+    ucs_gstream_h stream   = st_rank_stream(me, 0);
+    ucp_st_queue_h queue   = st_rank_queue(me, &me->node, 0);
+    st_msg_t msg;
+    int k;
+
+    st_msg_init(me, &msg, &params);
+    st_msg_match(me, &msg, 1);
+    st_rank_at(me, "%zu bytes, rank %d computes", length, holder);
+    for (k = 0; k < uses; ++k) {
+        if (me->index == holder) {
+            p10_held_use(me, &msg, queue, held);
+        } else {
+            st_msg_use(&msg, queue, stream);
+            ST_OK(me, ucs_gstream_enqueue_func(stream, st_progress_count,
+                                               held->passed));
+        }
+    }
+    st_msg_sync_stream(me, queue, stream);
+    st_rank_barrier(me); /* The next one's uses count on */
+    held->use = __atomic_load_n(held->passed, __ATOMIC_RELAXED);
+    st_rank_barrier(me);
+    ST_OK(me, ucp_st_queue_destroy(queue));
+    st_msg_free(&msg);
+}
+
+/* One side's stream computes from start to wait: messages of all lengths go on
+ * meanwhile, be they longer than what lies between the two */
+void st_p10_held(st_rank_t *me)
+{
+    static const size_t lengths[] = {500, 100000, (5ul << 20) + 7};
+    held_t held                   = {.passed = me->shared};
+    size_t i;
+
+    for (i = 0; i < (sizeof(lengths) / sizeof(lengths[0])); ++i) {
+        p10_held_run(me, lengths[i], 0, &held);
+        p10_held_run(me, lengths[i], 1, &held);
+    }
+}

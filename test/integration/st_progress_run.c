@@ -40,6 +40,7 @@ const st_progress_case_t st_progress_cases[] = {
     {"p9_many", 8, ST_PROGRESS_PROCESSES, st_p9_many, "50ms"},
     {"p10_halo", 4, 0, st_p10_halo, NULL},
     {"p10_idle", 2, 0, st_p10_idle, NULL},
+    {"p10_held", 2, 0, st_p10_held, NULL},
     {NULL, 0, 0, NULL, NULL}
 };
 
