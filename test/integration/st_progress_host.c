@@ -339,6 +339,16 @@ void st_p10_halo(st_rank_t *me)
     st_halo_free(&halo);
 }
 
+/* A use whose end the stream counts */
+static void p10_counted_use(st_rank_t *me, st_msg_t *msg, ucp_st_queue_h queue,
+                            uint64_t *word)
+{
+    ucs_gstream_h stream = st_rank_stream(me, 0);
+
+    st_msg_use(msg, queue, stream);
+    ST_OK(me, ucs_gstream_enqueue_func(stream, st_progress_count, word));
+}
+
 static void p10_idle_use(st_rank_t *me, st_msg_t *msg, ucp_st_queue_h queue,
                          uint64_t *received)
 {
@@ -349,9 +359,7 @@ static void p10_idle_use(st_rank_t *me, st_msg_t *msg, ucp_st_queue_h queue,
         st_msg_start(msg, queue);
         ST_OK(me, ucs_gstream_enqueue_func(stream, p10_kernel, NULL));
     } else {
-        st_msg_use(msg, queue, stream);
-        ST_OK(me, ucs_gstream_enqueue_func(stream, st_progress_count,
-                                           received));
+        p10_counted_use(me, msg, queue, received);
     }
 }
 
@@ -388,7 +396,7 @@ void st_p10_idle(st_rank_t *me)
 /* A stream's kernel that ends when the other side has its message */
 typedef struct held {
     uint64_t *passed; /* Uses that the other side has done with, shared */
-    uint64_t use;
+    uint64_t use;     /* Of this side */
 } held_t;
 
 static void p10_held_kernel(void *arg)
@@ -417,8 +425,10 @@ static void p10_held_use(st_rank_t *me, st_msg_t *msg, ucp_st_queue_h queue,
     }
 }
 
-/* Uses of one message; rank `holder` computes in each */
-static void p10_held_run(st_rank_t *me, size_t length, int holder, held_t *held)
+/* Uses of one message; rank `holder` computes in each, until the other one has
+ * counted that many */
+static void p10_held_run(st_rank_t *me, size_t length, int holder,
+                         uint64_t *passed)
 {
     st_msg_params_t params = {
         .is_send = (me->index == 0),
@@ -427,8 +437,8 @@ static void p10_held_run(st_rank_t *me, size_t length, int holder, held_t *held)
         .length  = length
     };
     int uses               = st_progress_iterations(me, 10);
-    ucs_gstream_h stream   = st_rank_stream(me, 0);
     ucp_st_queue_h queue   = st_rank_queue(me, &me->node, 0);
+    held_t held            = {.passed = passed};
     st_msg_t msg;
     int k;
 
@@ -437,17 +447,12 @@ static void p10_held_run(st_rank_t *me, size_t length, int holder, held_t *held)
     st_rank_at(me, "%zu bytes, rank %d computes", length, holder);
     for (k = 0; k < uses; ++k) {
         if (me->index == holder) {
-            p10_held_use(me, &msg, queue, held);
+            p10_held_use(me, &msg, queue, &held);
         } else {
-            st_msg_use(&msg, queue, stream);
-            ST_OK(me, ucs_gstream_enqueue_func(stream, st_progress_count,
-                                               held->passed));
+            p10_counted_use(me, &msg, queue, passed);
         }
     }
-    st_msg_sync_stream(me, queue, stream);
-    st_rank_barrier(me); /* The next one's uses count on */
-    held->use = __atomic_load_n(held->passed, __ATOMIC_RELAXED);
-    st_rank_barrier(me);
+    st_msg_sync_stream(me, queue, st_rank_stream(me, 0));
     ST_OK(me, ucp_st_queue_destroy(queue));
     st_msg_free(&msg);
 }
@@ -457,11 +462,11 @@ static void p10_held_run(st_rank_t *me, size_t length, int holder, held_t *held)
 void st_p10_held(st_rank_t *me)
 {
     static const size_t lengths[] = {500, 100000, (5ul << 20) + 7};
-    held_t held                   = {.passed = me->shared};
+    uint64_t *passed              = me->shared;
     size_t i;
 
     for (i = 0; i < (sizeof(lengths) / sizeof(lengths[0])); ++i) {
-        p10_held_run(me, lengths[i], 0, &held);
-        p10_held_run(me, lengths[i], 1, &held);
+        p10_held_run(me, lengths[i], 0, passed++);
+        p10_held_run(me, lengths[i], 1, passed++);
     }
 }

@@ -34,8 +34,9 @@
 #define CXIEMU_STAMP_NS 15000
 
 /* Pauses of the application between polls that may come again; shorter ones are
- * none */
+ * none, and longer ones may be for good */
 #define CXIEMU_PAUSE_MIN_NS (CXIEMU_SPINS_NS / 4)
+#define CXIEMU_PAUSE_MAX_NS 400000
 
 /* After so many polls, links are watched that brought something since */
 #define CXIEMU_POLLS_PER_WATCH 1024
@@ -218,14 +219,14 @@ void cxiemu_nic_triggered(cxiemu_nic_t *nic)
 static void cxiemu_nic_learn_pause(cxiemu_nic_t *nic, uint64_t pause)
 {
     if (pause > CXIEMU_PAUSE_MAX_NS) {
-        nic->spins_ns = CXIEMU_SPINS_NS;
+        nic->promise_ns = CXIEMU_SPINS_NS;
     } else if (pause >= CXIEMU_PAUSE_MIN_NS) {
-        nic->spins_ns -= nic->spins_ns / 8;
-        if (nic->spins_ns < 2 * pause) {
-            nic->spins_ns = 2 * pause;
+        nic->promise_ns -= nic->promise_ns / 8;
+        if (nic->promise_ns < 2 * pause) {
+            nic->promise_ns = 2 * pause;
         }
-        if (nic->spins_ns < CXIEMU_SPINS_NS) {
-            nic->spins_ns = CXIEMU_SPINS_NS;
+        if (nic->promise_ns < CXIEMU_SPINS_NS) {
+            nic->promise_ns = CXIEMU_SPINS_NS;
         }
     }
 }
@@ -242,7 +243,7 @@ static void cxiemu_nic_stamp(cxiemu_nic_t *nic, int yields)
     nic->stamped = now;
     nic->yielded = yields;
     cxiemu_promise_check(nic, now);
-    until        = now + (yields ? CXIEMU_YIELDS_NS : nic->spins_ns);
+    until = now + (yields ? CXIEMU_YIELDS_NS : nic->promise_ns);
     /* Peers read it with each ring: a store takes the line from them */
     if (until >= nic->until + CXIEMU_STAMP_NS) {
         nic->until = until;
@@ -434,9 +435,9 @@ static int cxiemu_nic_init(cxiemu_nic_t *nic)
     static uint64_t count;
 
     cxiemu_nic_init_lists(nic);
-    nic->nonce    = cxiemu_nic_nonce();
-    nic->checked  = cxiemu_nic_now();
-    nic->spins_ns = CXIEMU_SPINS_NS;
+    nic->nonce      = cxiemu_nic_nonce();
+    nic->checked    = cxiemu_nic_now();
+    nic->promise_ns = CXIEMU_SPINS_NS;
     /* Several NICs of a process differ, and do so again in the next run */
     nic->rng   = cxiemu_param()->seed +
                  __atomic_fetch_add(&count, 1, __ATOMIC_RELAXED);

@@ -46,12 +46,11 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-/** For how long a poll promises another one: of a thread that spins, at least,
- *  and for twice the pauses that it had between messages if these were not
- *  longer than that; and of a thread that lets others run in between. */
-#define CXIEMU_SPINS_NS     50000
-#define CXIEMU_PAUSE_MAX_NS 400000
-#define CXIEMU_YIELDS_NS    2000000
+/** For how long a poll promises another one: of a thread that spins, at least
+ *  (or twice its pauses between messages, where these are longer), and of one
+ *  that lets others run in between. */
+#define CXIEMU_SPINS_NS  50000
+#define CXIEMU_YIELDS_NS 2000000
 
 /** The thread is told of doorbells to watch at most that often: where the host
  *  triggers, they come and go with each operation. It watches for twice that
@@ -173,7 +172,7 @@ typedef struct cxiemu_nic {
     uint64_t                   until;      /**< shm->polls_until */
     uint64_t                   stamped;    /**< When that was last looked at */
     int                        yielded;    /**< By a poll that yields */
-    uint64_t                   spins_ns;   /**< What a spinning poll promises */
+    uint64_t                   promise_ns; /**< What a spinning poll promises */
     uint64_t                   polls;      /**< Of the application; atomic */
     int                        has_moved;  /**< Something was sent, or a poll
                                                 has taken something, since the

@@ -3,9 +3,7 @@
  * test_cxiemu_bell.c - whom peers wake when they ring, by what the owner of a
  * NIC has said of its polling.
  */
-#include "st_cunit.h"
-
-#include "cxiemu_nic.h"
+#include "cxiemu_util.h"
 #include "cxiemu_wait.h"
 
 #include <sched.h>
@@ -23,30 +21,6 @@
 /* How often the thread falls asleep while nobody polls */
 #define ROUNDS 50
 
-
-static cxiemu_nic_t *nic_create(void)
-{
-    cxiemu_nic_t *nic = NULL;
-
-    CU_ASSERT_EQUAL(cxiemu_nic_create(&nic), 0);
-    CU_ASSERT_FATAL(nic != NULL);
-    return nic;
-}
-
-static uint64_t nic_until(const cxiemu_nic_t *nic)
-{
-    return __atomic_load_n(&nic->shm->polls_until, __ATOMIC_RELAXED);
-}
-
-static uint32_t nic_kicks(const cxiemu_nic_t *nic)
-{
-    return __atomic_load_n(&nic->shm->kick, __ATOMIC_RELAXED);
-}
-
-static uint32_t nic_thread(const cxiemu_nic_t *nic)
-{
-    return __atomic_load_n(&nic->shm->thread, __ATOMIC_SEQ_CST);
-}
 
 static void nic_rest(cxiemu_nic_t *nic)
 {
