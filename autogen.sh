@@ -11,4 +11,6 @@ for tool in autoreconf libtoolize pkg-config; do
     fi
 done
 mkdir -p config/m4 config/aux
+# The rules of the unit tests
+awk -f test/unit/suites.awk test/unit/suites.list > test/unit/suites.am
 exec autoreconf --install --force --warnings=all,no-obsolete

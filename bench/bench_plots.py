@@ -17,7 +17,6 @@ STYLES = {
     "trig put-strict": ("put-strict, trig lane", "#d55e00", "X", "--"),
     "trig get": ("get, trig lane", "#e69f00", "<", "-"),
     "trig get-strict": ("get-strict, trig lane", "#e69f00", ">", "--"),
-    bench_results.FLOOR: ("floor: no streams, one copy", "#808080", "x", ":"),
 }
 MEMORY = {"malloc": "memory of malloc()", "mpi": "memory of MPI_Alloc_mem()"}
 MUST = ("#009e73", "direct lane: at most")
@@ -93,15 +92,14 @@ def set_ratios(axes, values):
     axes.minorticks_off()
 
 
-def draw_bounds(axes, memory, sizes):
+def draw_bounds(axes, sizes):
     """What the ratios on the direct lane must not exceed."""
     label = MUST[1]
-    place = bench_results.MEMORIES.index(memory)
-    for _, low, high, *bounds in bench_results.DIRECT_BOUNDS:
+    for _, low, high, bound in bench_results.DIRECT_BOUNDS:
         low = max(low, min(sizes))
         if low <= max(sizes):
             axes.plot([low / 1.2, min(high, max(sizes)) * 1.2],
-                      2 * [bounds[place]], color=MUST[0], linewidth=4,
+                      2 * [bound], color=MUST[0], linewidth=4,
                       alpha=0.6, solid_capstyle="butt", label=label)
             label = None
 
@@ -114,8 +112,8 @@ def caption(content, names):
                  in content["settings"][name].items()]
         lines.append(f"{name}: {' '.join(words)}")
     lines.append("Medians of the rounds, with their range. A ratio is the "
-                 "largest of those to MPI in its three settings, of one run "
-                 "but for ob1.")
+                 "largest of those to MPI in its three settings, of one round. "
+                 "Lane trig: speed of an emulation, not judged.")
     return "\n".join(lines)
 
 
@@ -124,7 +122,7 @@ def panels(matplotlib, content, title, count):
     figure, axes = matplotlib.pyplot.subplots(
         1, count, figsize=(WIDTH, HEIGHT), sharey=True, squeeze=False)
     text = caption(content, sorted({
-        run["setting"] for run in content["runs"] if run["mpi"]}))
+        run["setting"] for run in content["runs"] if run["ranks"]}))
     figure.suptitle(title, fontsize=11, x=EDGE, ha="left")
     figure.text(EDGE, 0.02, text, fontsize=7, va="bottom", linespacing=1.4)
     figure.subplots_adjust(left=0.07, right=0.99, wspace=0.06, bottom=0.34)
@@ -163,7 +161,7 @@ def draw_pingpong(matplotlib, content, member):
     for axes, (memory, series) in zip(row, shown.items()):
         sizes = [value[0] for values in series.values() for value in values]
         if member == "ratio":
-            draw_bounds(axes, memory, sizes)
+            draw_bounds(axes, sizes)
         for name, values in series.items():
             draw_series(axes, name, values)
         set_sizes(axes, sizes)
@@ -180,8 +178,7 @@ def draw_faces(matplotlib, content):
     blocks = {}
     for item in content["figures"]:
         if (item["bench"] == "st_faces" and "ratio" in item and
-                item["series"] in (*bench_results.MATCHED,
-                                   bench_results.FLOOR)):
+                item["series"] in bench_results.DIRECT):
             found = blocks.setdefault(item["size"], {})
             found.setdefault(item["series"], {})[item["ranks"]] = item["ratio"]
     if not blocks:
@@ -199,13 +196,11 @@ def draw_faces(matplotlib, content):
 
 
 def draw_halo(axes, found):
-    """Of one block: bars of each series at each number of ranks, and the
-    floor."""
+    """Of one block: bars of each series at each number of ranks."""
     ranks = sorted({number for values in found.values() for number in values})
-    floor = found.pop(bench_results.FLOOR, {})
     width = 0.8 / max(len(found), 1)
     axes.axhline(1, color="black", linewidth=1, label="best MPI")
-    for place, name in enumerate(name for name in bench_results.MATCHED
+    for place, name in enumerate(name for name in bench_results.DIRECT
                                  if name in found):
         label, color, _, _ = STYLES[name]
         values = [found[name].get(number) for number in ranks]
@@ -218,15 +213,6 @@ def draw_halo(axes, found):
                       elinewidth=1, capsize=3, yerr=[
                           [value["median"] - value["min"] for value in values],
                           [value["max"] - value["median"] for value in values]])
-    if floor:
-        label, color, _, line = STYLES[bench_results.FLOOR]
-        axes.hlines([floor[number]["median"] for number in ranks
-                     if number in floor],
-                    [level - 0.45 for level, number in enumerate(ranks)
-                     if number in floor],
-                    [level + 0.45 for level, number in enumerate(ranks)
-                     if number in floor], color=color, linestyle=line,
-                    linewidth=1.6, zorder=3, label=label)
     axes.set_xticks(range(len(ranks)), [f"{number} ranks" for number in ranks],
                     fontsize=9)
     axes.tick_params(axis="y", labelsize=8)

@@ -28,16 +28,15 @@ static FILE *bench_open_text(char **text_p, size_t *size_p)
     return file;
 }
 
-/* Each trial's time, and how far the cores were from each other. */
+/* Each trial's time. */
 static void bench_json_trials(FILE *file, const bench_result_t *result,
                               int trials)
 {
     int i;
 
     for (i = 0; i < trials; ++i) {
-        fprintf(file, "%s{\"time_us\":%.4f,\"line_ns\":[%.1f,%.1f]}",
-                (i == 0) ? ",\"trials\":[" : ",", result->time_us[i],
-                result->line_ns[i][0], result->line_ns[i][1]);
+        fprintf(file, "%s%.4f", (i == 0) ? ",\"trials_us\":[" : ",",
+                result->time_us[i]);
     }
     fputc(']', file);
 }
@@ -126,6 +125,10 @@ static void bench_gather_counts(bench_report_t *report)
     bench_check(MPI_Gatherv(mine, length, MPI_CHAR, report->counts, lengths,
                             offsets, MPI_CHAR, 0, MPI_COMM_WORLD),
                 "MPI_Gatherv");
+    report->clears      = bench_sum(st_counts_number(mine, "cts_fired"),
+                                    MPI_COMM_WORLD);
+    report->atomics     = bench_sum(st_counts_number(mine, "atomics_fired"),
+                                    MPI_COMM_WORLD);
     report->half_starts = bench_sum(st_counts_number(mine, "host_starts") +
                                     st_counts_number(mine, "direct_starts"),
                                     MPI_COMM_WORLD);
@@ -163,7 +166,6 @@ static int bench_report_count(bench_report_t *report, uint64_t messages)
     totals->waits        = bench_sum(totals->waits, comm);
     totals->writes_fired = bench_sum(totals->writes_fired, comm);
     totals->chunks       = bench_sum(totals->chunks, comm);
-    totals->coalesced    = bench_sum(totals->coalesced, comm);
     totals->copies       = bench_sum(totals->copies, comm);
     totals->proxied      = bench_sum(totals->proxied, comm);
     bench_gather_counts(report);
@@ -173,7 +175,7 @@ static int bench_report_count(bench_report_t *report, uint64_t messages)
 
     /* On the other lanes each message is a start of its send and one of its
      * receive */
-    moved = totals->writes_fired - totals->chunks + totals->coalesced +
+    moved = totals->writes_fired - totals->chunks +
             (report->half_starts / 2);
     if (moved == report->messages) {
         return ret;
@@ -187,10 +189,11 @@ static void bench_print_machine(const bench_report_t *report)
 {
     const MPIX_Queue_stats *totals = &report->totals;
 
-    printf("provider %s on %s, host stream, UCX_TLS=%s, %ld cores, load %.2f\n",
-           (totals->provider[0] == '\0') ? "none" : totals->provider,
-           (totals->device[0] == '\0') ? "none" : totals->device,
-           st_report_tls(), st_report_cores(), st_report_load());
+    if (totals->provider[0] != '\0') {
+        printf("provider %s on %s, ", totals->provider, totals->device);
+    }
+    printf("host stream, UCX_TLS=%s, %ld cores, load %.2f\n", st_report_tls(),
+           st_report_cores(), st_report_load());
 }
 
 static void bench_report_print(const bench_report_t *report)
@@ -220,9 +223,9 @@ static void bench_report_print(const bench_report_t *report)
            ", copies = %" PRIu64 ", operations proxied = %" PRIu64 "\n",
            report->messages, report->totals.writes_fired,
            report->totals.copies, report->totals.proxied);
-    if (report->totals.coalesced > 0) {
-        printf("%" PRIu64 " messages went with others as one\n",
-               report->totals.coalesced);
+    if (report->totals.writes_fired > 0) {
+        printf("beside them clear-to-sends = %" PRIu64 ", additions to words "
+               "= %" PRIu64 "\n", report->clears, report->atomics);
     }
     if (report->totals.chunks > 0) {
         printf("of the writes %" PRIu64 " are further parts of a message\n",
@@ -245,12 +248,13 @@ static void bench_json_machine(FILE *file)
 static void bench_json_counts(FILE *file, const bench_report_t *report)
 {
     fprintf(file, "\"messages\":%" PRIu64 ",\"deferred_writes_fired\":%" PRIu64
-            ",\"chunks\":%" PRIu64 ",\"coalesced\":%" PRIu64
-            ",\"copies\":%" PRIu64
+            ",\"chunks\":%" PRIu64 ",\"copies\":%" PRIu64
             ",\"operations_proxied\":%" PRIu64 ",",
             report->messages, report->totals.writes_fired,
-            report->totals.chunks, report->totals.coalesced,
-            report->totals.copies, report->totals.proxied);
+            report->totals.chunks, report->totals.copies,
+            report->totals.proxied);
+    fprintf(file, "\"clear_to_sends\":%" PRIu64 ",\"atomics\":%" PRIu64 ",",
+            report->clears, report->atomics);
 }
 
 static void bench_json_stats(FILE *file, const bench_report_t *report)

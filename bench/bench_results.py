@@ -1,26 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the runs of run-all say together: medians, ratios to the best baseline,
-targets and tables."""
+counts of lane trig, targets and tables."""
 import collections
 import statistics
 
-LANES = ("direct", "trig")
-# Ways of OpenMPI of which the best one is the baseline: those that each lane is
-# measured beside, and one that runs alone, as queues need pml/ucx
+# Ways of OpenMPI of which the best one is the baseline: those that lane direct
+# is measured beside, and one that runs alone, as queues need pml/ucx
 BESIDE = ("posix", "cma")
 ALONE = "ob1"
 BASELINES = (*BESIDE, ALONE)
-# Trials around which a cache line took more than so many times the least time
-# of all from core to core had cores far from each other
-FAR_PLACE = 3
-PLACES = ("near", "far")
-# Of a row's trials, how many must have had cores in a place
-ENOUGH = 1 / 3
 BEST = "mpi best"
-FLOOR = "floor"
 # Columns of tables
-TIMES = (BEST, FLOOR, "direct st", "trig st")
-MATCHED = ("direct st", "direct st-ready", "trig st", "trig st-ready")
+DIRECT = ("direct st", "direct st-ready")
+TRIG = ("trig st", "trig st-ready")
+MATCHED = (*DIRECT, *TRIG)
 ONE_SIDED = ("direct put", "direct put-strict", "direct get",
              "direct get-strict", "trig put", "trig put-strict", "trig get",
              "trig get-strict")
@@ -32,25 +25,20 @@ M = 1 << 20
 # apart, the name and the options
 BLOCKS = {512: ("8^3 nodes", "--block 1 --order 7"),
           17 * 17 * 8: ("8^3 elements", "--block 8 --order 2")}
-# What st_ucx does by each way
-UCX_WHAT = ("tag", "put", "window")
-STANDARD = ("st",)
-BOTH = ("st", "st-ready")
 MEMORIES = ("malloc", "mpi")
 # Of round trips on lane direct: sizes from, to, and at most what ratio to MPI
-# with memory of malloc and of MPI
-DIRECT_BOUNDS = (("to 8 KiB", 0, 8 * K, 0.20, 0.20),
-                 ("32 KiB", 32 * K, 32 * K, 0.40, 0.40),
-                 ("64 KiB", 64 * K, 64 * K, 0.50, 0.50),
-                 ("128 KiB", 128 * K, 128 * K, 0.65, 0.65),
-                 ("256 KiB", 256 * K, 256 * K, 0.80, 0.55),
-                 ("512 KiB to 4 MiB", 512 * K, 4 * M, 1.0, 0.80),
-                 ("8 to 64 MiB", 8 * M, 64 * M, 1.05, 1.0))
-
-
-def middle(runs, variant):
-    """The median of a variant's times in some runs."""
-    return statistics.median(run[variant]["median_us"] for run in runs)
+DIRECT_BOUNDS = (("to 32 KiB", 0, 32 * K, 0.5),
+                 ("64 to 256 KiB", 64 * K, 256 * K, 0.8),
+                 ("512 KiB and more", 512 * K, float("inf"), 1.1))
+HALO_BOUND = 0.6
+# What is counted on lane trig by the kind of send, and at most how much: writes
+# of the card (data and clear-to-sends), and deferred operations, both of both
+# sides, a message and use
+KINDS = {"ready": (1, 3), "standard": (2, 4), "eager-ahead": (1.125, 3.125)}
+MOVED = "data writes"
+WRITES = "writes"
+OPERATIONS = "deferred operations"
+PROXIED = "proxied"
 
 
 class Target:
@@ -84,89 +72,71 @@ class Target:
     def judge(self, figures):
         """The worst of them against the bound."""
         found = [figure for figure in figures if self.fits(figure)]
-        verdict = {"what": self.what, "must": self.must,
+        least = self.where.get("least", False)
+        verdict = {"what": self.what, "must": self.must, "least": least,
                    "unit": self.where.get("unit", ""), "figures": len(found)}
         if found:
-            worst = max(found, key=self.value)
+            worst = (min if least else max)(found, key=self.value)
             verdict["worst"] = self.value(worst)
             verdict["of"] = describe(worst)
-            verdict["pass"] = verdict["worst"] <= self.must
-            floor = floor_of(worst, figures)
-            if floor is not None:
-                verdict["floor"] = floor
+            verdict["pass"] = (self.must <= verdict["worst"] if least else
+                               verdict["worst"] <= self.must)
         return verdict
 
 
-def floor_of(figure, figures):
-    """The floor's ratio to MPI where a lane's was found, if there is one."""
-    ratios = [other["ratio"]["median"] for other in figures
-              if other["series"] == FLOOR and "ratio" in other and
-              all(other[name] == figure[name]
-                  for name in ("bench", "ranks", "memory", "size"))]
-    return ratios[0] if ratios and figure["series"] in MATCHED else None
+def count_targets():
+    """Of lane trig: the same on every machine."""
+    for bench in ("st_faces", "st_pingpong"):
+        yield Target(f"trig, {bench}: data writes of the card a message, least",
+                     1, bench, KINDS, member=MOVED, least=True)
+        yield Target(f"trig, {bench}: the same, most", 1, bench, KINDS,
+                     member=MOVED)
+        yield Target(f"trig, {bench}: operations proxied", 0, bench, KINDS,
+                     member=PROXIED)
+    for kind, (writes, operations) in KINDS.items():
+        # Inboxes of longer messages are less deep: more clear-to-sends
+        bench = "st_pingpong" if kind == "standard" else "st_faces"
+        yield Target(f"trig, {kind} sends: writes a message, both sides",
+                     writes, bench, (kind,), member=WRITES)
+        yield Target(f"trig, {kind} sends: deferred operations a message, both "
+                     "sides", operations, bench, (kind,), member=OPERATIONS)
+    yield Target("trig: pairs that the card holds", 250, "st_cost",
+                 ("match-trig most",), member="pairs", least=True)
 
 
-def lane_series(lane, variants):
-    """Names of the series of a lane."""
-    return tuple(f"{lane} {variant}" for variant in variants)
-
-
-def pingpong_targets():
-    """Of st_pingpong."""
-    direct = lane_series("direct", BOTH)
-    trig = lane_series("trig", BOTH)
-    for text, low, high, *bounds in DIRECT_BOUNDS:
-        for memory, must in zip(MEMORIES, bounds):
+def direct_targets():
+    """Of lane direct, against MPI."""
+    for text, low, high, must in DIRECT_BOUNDS:
+        for memory in MEMORIES:
             yield Target(f"direct, {memory}, {text}: round trip / mpi", must,
-                         "st_pingpong", direct, memory=memory,
+                         "st_pingpong", DIRECT, memory=memory,
                          sizes=(low, high))
-    yield Target("trig, to 8 KiB: round trip / mpi", 0.30, "st_pingpong", trig,
-                 sizes=(0, 8 * K))
-    yield Target("trig, all sizes: round trip / mpi", 1.0, "st_pingpong", trig)
+    for ranks in (2, 4, 8):
+        yield Target(f"direct, {ranks} ranks, 8^3 nodes: halo / mpi",
+                     HALO_BOUND, "st_faces", ("direct st",), ranks=ranks,
+                     sizes=(512, 512))
 
 
-def faces_targets():
-    """Of st_faces."""
-    for lane, must in (("direct", 0.60), ("trig", 1.0)):
-        for ranks in (2, 4, 8):
-            for size, (name, _) in BLOCKS.items():
-                yield Target(f"{lane}, {ranks} ranks, {name}: halo / mpi", must,
-                             "st_faces", lane_series(lane, STANDARD),
-                             ranks=ranks, sizes=(size, size))
-    yield Target("standard / ready send in the halo", 1.10, "st_faces",
-                 ("direct st/st-ready", "trig st/st-ready"))
-
-
-def other_targets():
+def layer_targets():
     """Of those without MPI."""
     yield Target("uct_trig / raw provider", 1.10, "st_trig", ("uct_trig",))
-    yield Target("8 B deferred write, polling waiter", 1.0, "st_trig",
-                 ("raw",), sizes=(8, 8), member="time_us", unit="us")
-    yield Target("the same, sleeping waiter, over a bare futex wake", 2.0,
-                 "st_trig", ("raw-sleeping over futex",), member="time_us",
-                 unit="us")
-    yield Target("UCX's tagged 8 B over cxi_trig / raw provider", 1.15,
+    yield Target("UCX's tagged 8 B over cxi_trig / raw provider", 1.25,
                  "st_ucx", ("tag cxi_trig",), sizes=(8, 8))
-    yield Target("the same, half round trip", 1.0, "st_ucx",
-                 ("tag cxi_trig",), sizes=(8, 8), member="time_us", unit="us")
-    yield Target("UCX's put of 8 B over cxi_trig / raw provider", 1.10,
-                 "st_ucx", ("put cxi_trig",))
-    # Of rates these are at least 0.95 and 0.80
+    # Of rates this is at least 0.95
     yield Target("UCX's windows of 1 MiB over cxi_trig / raw provider",
                  1 / 0.95, "st_ucx", ("window cxi_trig",), sizes=(M, M))
-    yield Target("UCX's windows of 8 B over cxi_trig / raw provider", 1 / 0.80,
-                 "st_ucx", ("window cxi_trig",), sizes=(8, 8))
-    yield Target("UCX over cxi_trig / over tcp, all sizes", 1.0, "st_ucx",
-                 tuple(f"{what} cxi_trig over tcp" for what in UCX_WHAT))
-    yield Target("host's cost of a start beside the provider's call", 150,
-                 "st_cost", ("start-send-trig", "startall-send-trig"),
-                 member="beside_provider_ns", unit="ns")
     yield Target("idle process with an open queue", 0.3, "st_cost",
                  ("idle-trig", "idle-host", "idle-both"),
                  member="percent_of_a_core", unit="% of a core")
-    yield Target("memory of a matched pair, both sides", 1024, "st_cost",
+    yield Target("memory of a matched pair, both sides", 2048, "st_cost",
                  ("match-trig", "match-host"), member="bytes_per_pair",
                  unit="B")
+
+
+def judge(figures):
+    """All targets."""
+    return [target.judge(figures) for target in
+            (*count_targets(), *direct_targets(), *layer_targets())]
 
 
 def size_text(size):
@@ -195,18 +165,6 @@ def describe(figure):
     return ", ".join(parts)
 
 
-def judge(figures, places):
-    """All targets that run-all knows; of what compares with MPI in each place,
-    too."""
-    compared = [*pingpong_targets(), *faces_targets()]
-    verdicts = [target.judge(figures)
-                for target in (*compared, *other_targets())]
-    for place, of_place in places.items():
-        verdicts += [{**target.judge(of_place), "place": place}
-                     for target in compared]
-    return verdicts
-
-
 def set_spread(figure, member, values):
     """Sets a member to the median and the range of its values, if any."""
     values = list(values)
@@ -216,67 +174,44 @@ def set_spread(figure, member, values):
                           "max": round(max(values), 4)}
 
 
-def line_of(rows):
-    """How long a cache line took from core to core in a run's rows of one size;
-    0 if the ranks share no memory."""
-    return statistics.median(time for row in rows.values()
-                             for trial in row["trials"]
-                             for time in trial["line_ns"])
-
-
-def is_comparable(run, alone):
-    """Two runs had cores in the same place."""
-    lines = line_of(run), line_of(alone)
-    return max(lines) <= FAR_PLACE * min(lines)
-
-
 class Point:
     """One size of one benchmark with so many ranks and such memory."""
 
-    def __init__(self, in_place):
-        self.in_place = in_place # All runs' cores were in the same one
+    def __init__(self):
         self.runs = {} # By round, lane and way of MPI, rows by variant
         self.num_bytes = None # That all ranks move in that time
 
     def add(self, run, row):
-        """Takes a row of a report."""
+        """Takes a row of a report. Lane trig runs once for each variant."""
         self.runs.setdefault((run["round"], run["lane"], run["mpi"]), {})[
             row["variant"]] = row
         if "mb_per_s" in row:
             self.num_bytes = row["mb_per_s"] * row["median_us"]
 
-    def runs_with(self, variant, lanes, ways):
-        """Those of these settings, by round."""
-        found = collections.defaultdict(list)
-        for (number, lane, mpi), run in self.runs.items():
-            if lane in lanes and mpi in ways and variant in run:
-                found[number].append(run)
-        return found
+    def times(self, variant, lane, mpi):
+        """By round, of one setting."""
+        return {number: rows[variant]["median_us"]
+                for (number, *setting), rows in self.runs.items()
+                if setting == [lane, mpi] and variant in rows}
 
-    def runs_alone(self, number, run):
-        """Those of MPI alone that a run is compared with: of its round, or of
-        all rounds if that one had cores elsewhere."""
-        runs = {other: alone for (other, _, mpi), alone in self.runs.items()
-                if mpi == ALONE and (self.in_place or
-                                     is_comparable(run, alone))}
-        return [runs[number]] if number in runs else list(runs.values())
+    def mpi_times(self):
+        """By way, of all rounds together and each. Beside lane direct, and
+        alone."""
+        return {mpi: self.times("mpi", None if mpi == ALONE else "direct", mpi)
+                for mpi in BASELINES}
 
-    def ratios(self, variant, lanes):
-        """To which way of MPI ratios are the largest, and these: each of one
-        run, or to that which runs alone. None where one is missing, or cannot
-        be compared."""
+    def ratios(self, variant):
+        """Of lane direct: to which way of MPI ratios are the largest, and
+        these, each of one round. None where one way is missing."""
         found = collections.defaultdict(list)
-        missing = set(BASELINES)
-        for (number, lane, mpi), run in self.runs.items():
-            missing.discard(mpi)
-            if lane not in lanes or variant not in run:
-                continue
-            found[mpi].append(run[variant]["ratio"])
-            alone = self.runs_alone(number, run)
-            if alone:
-                found[ALONE].append(run[variant]["median_us"] /
-                                    middle(alone, "mpi"))
-        if missing or ALONE not in found:
+        base = self.mpi_times()
+        for mpi in BESIDE:
+            for number, time in self.times(variant, "direct", mpi).items():
+                if number in base[mpi]:
+                    found[mpi].append(time / base[mpi][number])
+                if number in base[ALONE]:
+                    found[ALONE].append(time / base[ALONE][number])
+        if len(found) < len(BASELINES):
             return None, []
         return max(found.items(), key=lambda item: statistics.median(item[1]))
 
@@ -294,9 +229,7 @@ class Point:
 
     def baselines(self, head):
         """MPI's times in each way, and the best of each round with all."""
-        times = {mpi: {number: middle(runs, "mpi") for number, runs
-                       in self.runs_with("mpi", (*LANES, None), (mpi,)).items()}
-                 for mpi in BASELINES}
+        times = self.mpi_times()
         best = [min((times[mpi][number], mpi) for mpi in BASELINES)
                 for number in set.intersection(*map(set, times.values()))]
         if best:
@@ -311,101 +244,54 @@ class Point:
     def figures(self, head):
         """What it says of each series."""
         yield from self.baselines(head)
-        for name, variant, lanes in self.series():
-            yield self.figure({**head, "series": name}, [
-                middle(runs, variant) for runs
-                in self.runs_with(variant, lanes, BESIDE).values()],
-                              *self.ratios(variant, lanes))
-
-    def series(self):
-        """Names, variants and lanes of what there is beside MPI."""
-        there = {(lane, variant) for (_, lane, _), run in self.runs.items()
-                 for variant in run if lane is not None}
-        if any(variant == "raw" for _, variant in there):
-            yield FLOOR, "raw", LANES
-        for lane, variant in sorted(there):
-            if variant not in ("mpi", "raw"):
-                yield f"{lane} {variant}", variant, (lane,)
-
-    def standard_to_ready(self, head):
-        """Ratios of the two kinds of sends, each of one run."""
-        for lane in LANES:
-            rounds = self.runs_with("st-ready", (lane,), BESIDE)
-            ratios = [run["st"]["median_us"] / run["st-ready"]["median_us"]
-                      for runs in rounds.values() for run in runs]
-            if ratios:
-                figure = {**head, "series": f"{lane} st/st-ready",
-                          "rounds": len(rounds)}
-                set_spread(figure, "ratio", ratios)
-                yield figure
+        for lane, variant in sorted({
+                (lane, variant) for (_, lane, _), rows in self.runs.items()
+                for variant in rows if lane is not None and variant != "mpi"}):
+            times = [rows[variant]["median_us"]
+                     for (_, other, _), rows in self.runs.items()
+                     if other == lane and variant in rows]
+            ratios = self.ratios(variant) if lane == "direct" else (None, ())
+            yield self.figure({**head, "series": f"{lane} {variant}"}, times,
+                              *ratios)
 
 
-def combine_compared(runs, in_place=False):
-    """Figures of the benchmarks that compare with MPI; of runs with cores in
-    the same place, or wherever they were."""
-    points = collections.defaultdict(lambda: Point(in_place))
+def combine_compared(runs):
+    """Figures of the benchmarks that compare with MPI."""
+    points = collections.defaultdict(Point)
     for run in runs:
         if run["bench"] in COMPARED:
             for row in run["report"]["rows"]:
                 points[run["bench"], run["ranks"], run["memory"],
                        row["size"]].add(run, row)
     for (bench, ranks, memory, size), point in points.items():
-        head = {"bench": bench, "ranks": ranks, "memory": memory, "size": size}
-        yield from point.figures(head)
-        if bench == "st_faces":
-            yield from point.standard_to_ready(head)
+        yield from point.figures({"bench": bench, "ranks": ranks,
+                                  "memory": memory, "size": size})
 
 
-def place_of(trial, least):
-    """Where the cores were before and after it; None if they were moved."""
-    low, high = min(trial["line_ns"]), max(trial["line_ns"])
-    if high <= FAR_PLACE * least:
-        return "near"
-    return "far" if low > FAR_PLACE * least else None
+def counts_of(report):
+    """What the card did for a message and use, both sides together."""
+    messages = max(report["messages"], 1)
+    data = report["deferred_writes_fired"] - report["chunks"]
+    writes = report["deferred_writes_fired"] + report["clear_to_sends"]
+    return {MOVED: data / messages, WRITES: writes / messages,
+            OPERATIONS: (writes + report["atomics"]) / messages,
+            PROXIED: report["operations_proxied"]}
 
 
-def median_in(row, place, least):
-    """A row's median of the trials in a place; None if these are few."""
-    times = [trial["time_us"] for trial in row["trials"]
-             if place_of(trial, least) == place]
-    enough = len(times) >= ENOUGH * len(row["trials"])
-    return statistics.median(times) if enough else None
-
-
-def rows_in(rows, place, least):
-    """What rows say of a place, as far as they and MPI were there."""
-    medians = {(row["size"], row["variant"]): median_in(row, place, least)
-               for row in rows}
-    for row in rows:
-        median = medians[row["size"], row["variant"]]
-        base = medians.get((row["size"], "mpi"))
-        if median is not None and base is not None:
-            found = {**row, "median_us": median, "ratio": median / base}
-            if "mb_per_s" in row:
-                found["mb_per_s"] *= row["median_us"] / median
-            yield found
-
-
-def split_runs(runs):
-    """By place, the runs that compare with MPI, with what their rows say of it;
-    nothing if all cores were in one place."""
-    runs = [run for run in runs if run["bench"] in COMPARED]
-    trials = [trial for run in runs for row in run["report"]["rows"]
-              for trial in row["trials"]]
-    least = min((min(trial["line_ns"]) for trial in trials), default=0)
-    split = {place: [{**run, "report": {"rows": list(rows_in(
-        run["report"]["rows"], place, least))}} for run in runs]
-             for place in PLACES}
-    if not any(run["report"]["rows"] for run in split["far"]):
-        return {}
-    return split
-
-
-def combine_places(runs):
-    """By place, figures of what compares with MPI."""
-    whole = [run for run in runs if "error" not in run]
-    return {place: list(combine_compared(found, True))
-            for place, found in split_runs(whole).items()}
+def combine_counts(runs):
+    """Of the runs of lane trig that have one kind of sends alone."""
+    points = collections.defaultdict(list)
+    for run in runs:
+        if run.get("kind") is not None:
+            size = max(row["size"] for row in run["report"]["rows"])
+            points[run["bench"], run["ranks"], run["memory"], size,
+                   run["kind"]].append(counts_of(run["report"]))
+    for (bench, ranks, memory, size, kind), found in points.items():
+        figure = {"bench": bench, "ranks": ranks, "memory": memory,
+                  "size": size, "series": kind, "rounds": len(found)}
+        for name in found[0]:
+            set_spread(figure, name, [counts[name] for counts in found])
+        yield figure
 
 
 def other_members(row):
@@ -421,24 +307,12 @@ def other_members(row):
     return members
 
 
-def wake_rows(rows):
-    """Of st_trig: by how much a wake takes longer than the bare one."""
-    times = {row["variant"]: row["median_us"] for row in rows
-             if row["size"] == 8}
-    if "futex" in times and "raw-sleeping" in times:
-        yield {"size": 8, "variant": "raw-sleeping over futex", "ratio": None,
-               "median_us": times["raw-sleeping"] - times["futex"]}
-
-
-def tcp_rows(rows):
-    """Of st_ucx: cxi_trig against tcp."""
-    times = {(row["variant"], row["size"]): row["median_us"] for row in rows}
-    for (variant, size), time in times.items():
-        what, way = variant.split(" ", 1)
-        if way == "cxi_trig":
-            yield {"size": size, "variant": f"{variant} over tcp",
-                   "median_us": time,
-                   "ratio": time / times[f"{what} tcp", size]}
+def most_pairs(rows):
+    """Of st_cost: how many pairs the card held, where it was asked for more."""
+    sizes = [row["size"] for row in rows
+             if row["variant"] == "match-trig" and row["limit"]]
+    return [{"size": 0, "variant": "match-trig most", "ratio": None,
+             "median_us": 0, "pairs": max(sizes)}] if sizes else []
 
 
 def combine_others(runs):
@@ -448,15 +322,15 @@ def combine_others(runs):
         if run["bench"] in COMPARED:
             continue
         rows = run["report"]["rows"]
-        if run["bench"] == "st_trig":
-            rows = rows + list(wake_rows(rows))
-        elif run["bench"] == "st_ucx":
-            rows = rows + list(tcp_rows(rows))
+        if run["bench"] == "st_cost":
+            rows = rows + most_pairs(rows)
         for row in rows:
             point = points[run["bench"], row["size"], row["variant"]]
             point["time_us"].append(row["median_us"])
             for name, value in other_members(row).items():
                 point[name].append(value)
+            if "pairs" in row:
+                point["pairs"].append(row["pairs"])
     for (bench, size, variant), members in points.items():
         figure = {"bench": bench, "ranks": None, "memory": None, "size": size,
                   "series": variant, "rounds": len(members["time_us"])}
@@ -468,7 +342,8 @@ def combine_others(runs):
 def combine(runs):
     """Figures of all runs that went well."""
     whole = [run for run in runs if "error" not in run]
-    return [*combine_compared(whole), *combine_others(whole)]
+    return [*combine_compared(whole), *combine_counts(whole),
+            *combine_others(whole)]
 
 
 def range_text(values, digits):
@@ -483,11 +358,6 @@ def ratio_text(figure):
     if figure is None or "ratio" not in figure:
         return "-"
     return range_text(figure["ratio"], 2)
-
-
-def median_text(figure):
-    """A ratio alone."""
-    return ratio_text(figure).partition(" ")[0]
 
 
 def time_text(figure):
@@ -512,28 +382,41 @@ def table(title, columns, lines):
     return text + "\n"
 
 
-def compared_table(figures, title, key, ratios=MATCHED):
-    """Baseline, floor and lanes of one benchmark, and these ratios; `key` gives
-    the name of a line."""
+def compared_table(figures, title, key, series=MATCHED):
+    """MPI, times of these series, and ratios of lane direct; `key` gives the
+    name of a line."""
     lines = collections.defaultdict(dict)
     for figure in figures:
-        lines[key(figure)][figure["series"]] = figure
+        if "time_us" in figure:
+            lines[key(figure)][figure["series"]] = figure
     there = {figure["series"] for figure in figures}
-    times = [name for name in TIMES if name in there]
-    ratios = [name for name in ratios if name in there]
-    # Of many columns the ranges are left to the file and the plots
-    text_of = median_text if len(ratios) > 4 else ratio_text
-    return table(title, ["us:", *times, "ratio:", *ratios], [
+    times = [name for name in (BEST, *series) if name in there]
+    ratios = [name for name in series
+              if name in there and name.startswith("direct")]
+    return table(f"{title}, us (trig: speed of an emulation, not judged); "
+                 "ratio to mpi best",
+                 ["", *times, "ratio:", *ratios], [
         [name, *(time_text(line.get(one)) for one in times), "",
-         *(text_of(line.get(one)) for one in ratios)]
+         *(ratio_text(line.get(one)) for one in ratios)]
         for name, line in lines.items()])
+
+
+def counts_table(figures):
+    """What the card did a message."""
+    some = [figure for figure in figures if MOVED in figure]
+    if not some:
+        return ""
+    names = (MOVED, WRITES, OPERATIONS, PROXIED)
+    return table("Lane trig: a message and use, both sides", ["", *names], [
+        [f"{figure['bench']}: {describe(figure)}",
+         *(range_text(figure[name], 3) for name in names)] for figure in some])
 
 
 def other_table(figures, bench):
     """Of a benchmark without MPI."""
     columns = ["", "size", "us", "ratio", "else"]
     extra = ("beside_provider_ns", "percent_of_a_core", "bytes_per_pair",
-             "worst_us")
+             "worst_us", "pairs")
     return table(bench, columns, [
         [figure["series"], str(figure["size"]),
          range_text(figure["time_us"], 3), ratio_text(figure),
@@ -542,24 +425,20 @@ def other_table(figures, bench):
 
 
 def targets_table(targets):
-    """What must hold, and what does; of places only what was measured."""
+    """What must hold, and what does."""
     lines = []
     for target in targets:
-        if "place" in target and "worst" not in target:
-            continue
         state = "not measured"
         found = "-"
-        floor = f"{target['floor']:.4g}" if "floor" in target else ""
         if "worst" in target:
             state = "pass" if target["pass"] else "FAIL"
             found = f"{target['worst']:.4g}"
-        what = target["what"]
-        if "place" in target:
-            what += f", cores {target['place']}"
-        lines.append([what, f"{target['must']:g} {target['unit']}",
-                      found, floor, state, target.get("of", "")])
+        sign = ">=" if target["least"] else "<="
+        lines.append([target["what"],
+                      f"{sign} {target['must']:.4g} {target['unit']}".strip(),
+                      found, state, target.get("of", "")])
     return table("What must hold (the worst figure counts)",
-                 ["", "at most", "found", "floor", "", "at"], lines)
+                 ["", "bound", "found", "", "at"], lines)
 
 
 def head_text(content):
@@ -585,27 +464,25 @@ def load_text(content):
             " % of the processors' time stolen by the hypervisor")
 
 
-def compared_tables(figures, where=""):
+def compared_tables(figures):
     """Of what compares with MPI."""
     text = ""
     for memory in MEMORIES:
         some = [figure for figure in figures if figure["bench"] ==
                 "st_pingpong" and figure["memory"] == memory]
         if some:
-            # Of a place not each run has each size
             text += compared_table(
-                sorted(some, key=lambda figure: figure["size"]),
-                f"st_pingpong, memory by {memory}{where}: round trip",
+                some, f"st_pingpong, memory by {memory}: round trip",
                 lambda figure: size_text(figure["size"]))
     some = [figure for figure in figures if figure["bench"] == "st_faces"]
     if some:
-        text += compared_table(some, f"st_faces{where}: iteration", halo_text)
+        text += compared_table(some, "st_faces: iteration", halo_text)
     some = [figure for figure in figures if figure["bench"] == "st_mbw"]
-    for what, ratios in (("matched", MATCHED), ("one-sided", ONE_SIDED)):
-        if any(figure["series"] in ratios for figure in some):
+    for what, series in (("matched", MATCHED), ("one-sided", ONE_SIDED)):
+        if any(figure["series"] in series for figure in some):
             text += compared_table(
-                some, f"st_mbw, {what}{where}: window", lambda figure:
-                f"{figure['ranks']} ranks, {size_text(figure['size'])}", ratios)
+                some, f"st_mbw, {what}: window", lambda figure:
+                f"{figure['ranks']} ranks, {size_text(figure['size'])}", series)
     return text
 
 
@@ -613,9 +490,7 @@ def tables(content):
     """Everything as text."""
     text = head_text(content)
     figures = content["figures"]
-    text += compared_tables(figures)
-    for place, found in content["places"].items():
-        text += compared_tables(found, f", cores {place}")
+    text += compared_tables(figures) + counts_table(figures)
     for bench in ("st_trig", "st_ucx", "st_cost", "st_wrt"):
         some = [figure for figure in figures if figure["bench"] == bench]
         if some:

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* bench_util.c - options, loops and small helpers of the benchmarks. */
 #include "bench_util.h"
-#include "bench_line.h"
 
 #include <st_number.h>
 
@@ -14,7 +13,7 @@
 
 
 const char *const bench_variants[BENCH_NUM_VARIANTS] = {
-    "mpi", "st", "st-ready", "raw", "put", "put-strict", "get", "get-strict"
+    "mpi", "st", "st-ready", "put", "put-strict", "get", "get-strict"
 };
 
 int bench_rank(void)
@@ -214,10 +213,9 @@ static void bench_help(const char *help, unsigned known)
             comma = ",";
         }
     }
-    printf(" (all%s)\n"
+    printf(" (all)\n"
            "  --json FILE      write the report to a file\n"
-           "  --help           print this and stop\n",
-           (known & BENCH_VARIANT_RAW) ? " but raw" : "");
+           "  --help           print this and stop\n");
 }
 
 int bench_parse(bench_options_t *options, const bench_option_t *table,
@@ -255,36 +253,25 @@ int bench_parse(bench_options_t *options, const bench_option_t *table,
         }
     }
     if (variants == NULL) {
-        options->variants = options->known & ~BENCH_VARIANT_RAW;
+        options->variants = options->known;
         return 0;
     }
     return bench_parse_variants(variants, options->known, &options->variants);
 }
 
-void bench_run(const bench_options_t *options, MPI_Comm comm, int first,
-               bench_trial_func_t func, void *arg, bench_result_t *results)
+void bench_run(const bench_options_t *options, int first,
+               bench_trial_func_t func, void *arg)
 {
     int trial, turn, variant;
-    double before, after;
-    bench_line_t line;
 
-    bench_line_open(&line, comm);
     for (trial = first; trial < options->trials; ++trial) {
         for (turn = 0; turn < BENCH_NUM_VARIANTS; ++turn) {
             variant = (trial % 2 == 0) ? turn : (BENCH_NUM_VARIANTS - 1 - turn);
-            if (!(options->variants & (1u << variant))) {
-                continue;
-            }
-            before = bench_line_measure(&line);
-            func(arg, variant, trial);
-            after  = bench_line_measure(&line);
-            if (trial >= 0) {
-                results[variant].line_ns[trial][0] = before;
-                results[variant].line_ns[trial][1] = after;
+            if (options->variants & (1u << variant)) {
+                func(arg, variant, trial);
             }
         }
     }
-    bench_line_close(&line);
 }
 
 double bench_max(double value)

@@ -13,16 +13,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define BENCH_NUM_VARIANTS  8
+#define BENCH_NUM_VARIANTS  7
 #define BENCH_MAX_TRIALS    1000
 #define BENCH_MAX_SIZES     32 /* Factors of 2 and more, up to 1 GiB */
 
-/* Masks of variants: those that use a queue of MPIX, the floor, and one-sided
- * ones. */
+/* Masks of variants: those that use a queue of MPIX, and one-sided ones. */
 #define BENCH_VARIANT_MPI   (1u << 0)
 #define BENCH_VARIANTS_ST   (3u << 1)
-#define BENCH_VARIANT_RAW   (1u << 3)
-#define BENCH_VARIANTS_RMA  (15u << 4)
+#define BENCH_VARIANTS_RMA  (15u << 3)
 
 /* What benchmarks compare; the first is the baseline. */
 extern const char *const bench_variants[BENCH_NUM_VARIANTS];
@@ -32,7 +30,7 @@ extern const char *const bench_variants[BENCH_NUM_VARIANTS];
 typedef struct bench_options {
     const char *json;    /* File of the report, or NULL */
     unsigned   known;    /* Mask of the variants that there are; set before */
-    unsigned   variants; /* Mask of those to run; raw only if asked for */
+    unsigned   variants; /* Mask of those to run */
     int        trials;
 } bench_options_t;
 
@@ -57,8 +55,6 @@ typedef void (*bench_trial_func_t)(void *arg, int variant, int trial);
 typedef struct bench_result {
     double   time_us[BENCH_MAX_TRIALS];  /* Of one iteration */
     double   setup_us[BENCH_MAX_TRIALS]; /* To make and match requests */
-    double   line_ns[BENCH_MAX_TRIALS][2]; /* See bench_line_measure(): before
-                                            * and after */
     uint64_t errors;                     /* Wrong results of this rank */
 } bench_result_t;
 
@@ -75,6 +71,8 @@ typedef struct bench_report {
                                                                      or NULL */
     uint64_t         messages;    /* Messages x uses that went through queues */
     MPIX_Queue_stats totals;      /* Sums over ranks; names of rank 0 */
+    uint64_t         clears;      /* Sum over ranks, of clear-to-sends fired */
+    uint64_t         atomics;     /* The same of additions to words */
     uint64_t         half_starts; /* Sum over ranks, of lanes host and direct */
     char             *counts;     /* Of each rank, one behind the other, each
                                      with its final zero; of rank 0 */
@@ -123,10 +121,9 @@ int bench_parse(bench_options_t *options, const bench_option_t *table,
 
 /* Runs the trials from number 'first' on; variants take turns in each, and go
  * the other way round in the next: each finds what the one before has left in
- * the caches. Tells 'results', one of each variant, how far the cores were from
- * each other. Collective over 'comm'. */
-void bench_run(const bench_options_t *options, MPI_Comm comm, int first,
-               bench_trial_func_t func, void *arg, bench_result_t *results);
+ * the caches. */
+void bench_run(const bench_options_t *options, int first,
+               bench_trial_func_t func, void *arg);
 
 /* Prints to stderr, on rank 0 of MPI_COMM_WORLD only. */
 void bench_error(const char *format, ...)

@@ -65,7 +65,6 @@ struct pp_ops {
 extern const pp_ops_t pp_mpi_ops;
 extern const pp_ops_t pp_st_ops;
 extern const pp_ops_t pp_st_ready_ops;
-extern const pp_ops_t pp_raw_ops;
 
 
 /* Allocates buffers for messages of up to 'max_size': if 'by_mpi', those that

@@ -7,7 +7,7 @@
 #include <string.h>
 
 
-/* A message starts with its stamp: who sent it, and which use it is. */
+/* A message starts with its stamp: its sender, and which use it is. */
 static size_t pp_stamp_size(const pp_data_t *data)
 {
     return (data->size < sizeof(uint64_t)) ? data->size : sizeof(uint64_t);

@@ -40,14 +40,12 @@ typedef struct faces_app {
 
 
 static const faces_ops_t *const faces_ops[BENCH_NUM_VARIANTS] = {
-    &faces_mpi_ops, &faces_st_ops, &faces_st_ready_ops, &faces_raw_ops
+    &faces_mpi_ops, &faces_st_ops, &faces_st_ready_ops
 };
 
 static const char faces_help[] =
         "Usage: mpirun -n RANKS st_faces [options]\n"
         "Halo exchange of a block of spectral elements with 26 neighbours.\n"
-        "Variant raw is the floor: kernels and one copy of each message by the "
-        "main\nthreads.\n"
         "The paper's loops: --outer 10 --middle 100 --inner 100\n\n"
         "  --grid XxYxZ     ranks in each dimension, periodic "
         "(as MPI_Dims_create)\n"
@@ -186,8 +184,7 @@ static int faces_main(faces_app_t *app, int rank)
     }
 
     faces_reference(&app->field, &app->grid, app->opts.inner, app->expected);
-    bench_run(&app->opts.common, MPI_COMM_WORLD, -1, faces_trial, app,
-              app->results);
+    bench_run(&app->opts.common, -1, faces_trial, app);
     ret = faces_report(app);
 
     bench_check(MPIX_Host_stream_free(&app->exchange.stream),
@@ -201,8 +198,7 @@ int main(int argc, char **argv)
 {
     static faces_app_t app = {
         .opts = {
-            .common = {.known = BENCH_VARIANT_MPI | BENCH_VARIANTS_ST |
-                                BENCH_VARIANT_RAW},
+            .common = {.known = BENCH_VARIANT_MPI | BENCH_VARIANTS_ST},
             .block  = 8,
             .order  = 2,
             .outer  = 1,

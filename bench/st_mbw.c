@@ -45,7 +45,7 @@ typedef struct mbw_app {
 
 
 static const mbw_ops_t *const mbw_ops[BENCH_NUM_VARIANTS] = {
-    &mbw_mpi_ops,        &mbw_st_ops,  &mbw_st_ready_ops, NULL, &mbw_put_ops,
+    &mbw_mpi_ops,        &mbw_st_ops,  &mbw_st_ready_ops,  &mbw_put_ops,
     &mbw_put_strict_ops, &mbw_get_ops, &mbw_get_strict_ops
 };
 
@@ -153,8 +153,7 @@ static uint64_t mbw_run_size(mbw_app_t *app, size_t size)
 {
     app->data.size = size;
     memset(app->results, 0, sizeof(app->results));
-    bench_run(&app->opts.common, MPI_COMM_WORLD, 0, mbw_trial, app,
-              app->results);
+    bench_run(&app->opts.common, 0, mbw_trial, app);
     return bench_report_add(&app->report, &app->opts.common, size,
                             app->results, MPI_COMM_WORLD);
 }

@@ -43,14 +43,13 @@ typedef struct pp_app {
 
 
 static const pp_ops_t *const pp_ops[BENCH_NUM_VARIANTS] = {
-    &pp_mpi_ops, &pp_st_ops, &pp_st_ready_ops, &pp_raw_ops
+    &pp_mpi_ops, &pp_st_ops, &pp_st_ready_ops
 };
 
 static const char pp_help[] =
         "Usage: mpirun -n 2 st_pingpong [options]\n"
         "Round trips of two ranks: pack kernel, send, receive, unpack kernel, "
-        "and back.\nMore ranks stay idle. Variant raw is the floor: "
-        "both threads spin, and copy once.\n\n"
+        "and back.\nMore ranks stay idle.\n\n"
         "  --min SIZE       smallest message, bytes; k, m, g allowed (8)\n"
         "  --max SIZE       largest message, always measured (1m)\n"
         "  --factor N       from one size to the next (4)\n"
@@ -144,8 +143,7 @@ static uint64_t pp_run_size(pp_app_t *app, size_t size)
 {
     app->data.size = size;
     memset(app->results, 0, sizeof(app->results));
-    bench_run(&app->opts.common, app->exchange.comm, -1, pp_trial, app,
-              app->results);
+    bench_run(&app->opts.common, -1, pp_trial, app);
     return bench_report_add(&app->report, &app->opts.common, size,
                             app->results, app->exchange.comm);
 }
@@ -211,8 +209,7 @@ int main(int argc, char **argv)
     static pp_app_t app = {
         .opts = {
             .common = {
-                .known = BENCH_VARIANT_MPI | BENCH_VARIANTS_ST |
-                         BENCH_VARIANT_RAW
+                .known = BENCH_VARIANT_MPI | BENCH_VARIANTS_ST
             },
             .min    = 8,
             .max    = 1ul << 20,

@@ -44,13 +44,6 @@ static double run_attach(void *arg, const trig_row_t *row)
     return trig_attach(&bench->pair.me, row->step.size, row->step.count);
 }
 
-static double run_futex(void *arg, const trig_row_t *row)
-{
-    st_trig_t *bench = arg;
-
-    return trig_futex(&bench->pair.me, row->step.count);
-}
-
 static double run_write(void *arg, const trig_row_t *row)
 {
     st_trig_t *bench = arg;
@@ -63,13 +56,6 @@ static double run_uct(void *arg, const trig_row_t *row)
     st_trig_t *bench = arg;
 
     return trig_uct_write(bench->uct, &row->step);
-}
-
-static double run_wake(void *arg, const trig_row_t *row)
-{
-    st_trig_t *bench = arg;
-
-    return trig_fab_wake(bench->fab, row->step.count);
 }
 
 static double run_tagged(void *arg, const trig_row_t *row)
@@ -127,36 +113,18 @@ static void add_size(st_trig_t *bench, size_t size)
     make.run      = run_uct;
     make.baseline = raw;
     trig_table_add(&bench->table, &make);
-    if (size > 8) {
-        make.variant     = "raw-mapped";
-        make.run         = run_write;
-        make.baseline    = base;
-        make.step.mapped = 1;
-        trig_table_add(&bench->table, &make);
-    }
 }
 
 static void add_words(st_trig_t *bench)
 {
     trig_row_t make = {
-        .variant  = "futex",
-        .run      = run_futex,
+        .variant  = "raw-pending-10",
+        .run      = run_write,
         .arg      = bench,
         .baseline = -1,
-        .step     = {.size = 8, .count = 50}
+        .step     = {.size = 8, .count = 200, .pending = 10}
     };
 
-    if (trig_fab_can_sleep(bench->fab)) {
-        make.baseline = trig_table_add(&bench->table, &make);
-        make.variant  = "raw-sleeping";
-        make.run      = run_wake;
-        trig_table_add(&bench->table, &make);
-    }
-    make.variant      = "raw-pending-10";
-    make.run          = run_write;
-    make.baseline     = -1;
-    make.step.count   = 200;
-    make.step.pending = 10;
     make.baseline     = trig_table_add(&bench->table, &make);
     bench->table.rows[make.baseline].baseline = make.baseline;
     make.variant      = "raw-pending-500";
@@ -185,9 +153,6 @@ static void add_rate(st_trig_t *bench)
     make.run         = run_stream;
     make.step.count  = 100;
     trig_table_add(&bench->table, &make);
-    make.variant     = "write-rate-mapped";
-    make.step.mapped = 1;
-    trig_table_add(&bench->table, &make);
 }
 
 static void run_all(st_trig_t *bench)
@@ -196,9 +161,8 @@ static void run_all(st_trig_t *bench)
     const char *provider = bench->table.provider;
     size_t size;
 
-    bench->fab        = trig_fab_open(me, provider);
-    bench->uct        = trig_uct_open(me, provider);
-    bench->table.path = trig_fab_path(bench->fab);
+    bench->fab = trig_fab_open(me, provider);
+    bench->uct = trig_uct_open(me, provider);
     add_size(bench, 8);
     add_words(bench);
     for (size = 64; size <= bench->max; size *= 4) {

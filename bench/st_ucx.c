@@ -19,7 +19,7 @@
 #define ST_UCX_MAX_SIZE  TRIG_MAX_SIZE
 
 
-/* Who sends */
+/* What sends */
 typedef enum {
     ST_UCX_RAW,
     ST_UCX_TRIG,
@@ -122,7 +122,6 @@ static void run_all(st_ucx_t *bench)
     int way;
 
     bench->fab                = trig_fab_open(me, bench->table.provider);
-    bench->table.path         = trig_fab_path(bench->fab);
     bench->ways[ST_UCX_RAW]   = ucx_raw_open(me, bench->fab);
     bench->ways[ST_UCX_TRIG]  = ucx_ucp_open(me, "cxi_trig,self", NULL);
     bench->ways[ST_UCX_TCP]   = ucx_ucp_open(me, "tcp,self", "lo");

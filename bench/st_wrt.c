@@ -158,7 +158,7 @@ static void open_streams(st_wrt_t *bench, const st_wrt_row_t *row)
     ucs_gstream_params_t params                   = {0};
     size_t i;
 
-    set_pace(row->variant->sleeps ? "0" : "auto",
+    set_pace(row->variant->sleeps ? "0" : "50",
              row->variant->sleeps ? "0" : "1s");
     if (row->variant->num_threads > 0) {
         must("ucs_gstream_group_create",

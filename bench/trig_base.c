@@ -3,13 +3,11 @@
 #include "trig_bench.h"
 
 #include <errno.h>
-#include <linux/futex.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
@@ -172,53 +170,4 @@ double trig_attach(trig_rank_t *me, size_t size, unsigned count)
     start = trig_now() - start;
     trig_barrier(me);
     return (ret == (ssize_t)size) ? start / (2.0 * count) : -1;
-}
-
-static void trig_sleep(uint32_t *word, uint32_t old)
-{
-    while (__atomic_load_n(word, __ATOMIC_ACQUIRE) == old) {
-        if ((syscall(SYS_futex, word, FUTEX_WAIT, old, NULL, NULL, 0) != 0) &&
-            (errno != EAGAIN) && (errno != EINTR)) {
-            return;
-        }
-    }
-}
-
-static void trig_wake(uint32_t *word, uint32_t value)
-{
-    __atomic_store_n(word, value, __ATOMIC_RELEASE);
-    syscall(SYS_futex, word, FUTEX_WAKE, 1, NULL, NULL, 0);
-}
-
-void trig_let_sleep(trig_rank_t *me)
-{
-    trig_barrier(me);
-    usleep(TRIG_SLEEP_US);
-}
-
-double trig_futex(trig_rank_t *me, unsigned count)
-{
-    trig_page_t *page = me->page;
-    unsigned i;
-    double us;
-
-    page->elapsed = 0;
-    __atomic_store_n(&page->futex, 0, __ATOMIC_RELEASE);
-    trig_barrier(me);
-    for (i = 1; i <= count; ++i) {
-        if (me->rank == 0) {
-            trig_let_sleep(me);
-            page->sent = trig_now();
-            trig_wake(&page->futex, i);
-            sched_yield();
-        } else {
-            trig_barrier(me);
-            trig_sleep(&page->futex, i - 1);
-            page->elapsed += trig_now() - page->sent;
-        }
-        trig_barrier(me);
-    }
-    us = page->elapsed / count;
-    trig_barrier(me);
-    return us;
 }

@@ -15,7 +15,6 @@
 #define TRIG_MAX_SIZE (1ul << 20)
 #define TRIG_NAME_MAX 128
 #define TRIG_WAIT_S   120
-#define TRIG_SLEEP_US 300
 #define TRIG_CALM_US  100000
 #define TRIG_CARD_MAX 512
 #define TRIG_BATCH    200u  /* Operations queued at once; entries are 504 */
@@ -28,14 +27,12 @@
 typedef struct trig_page {
     _Alignas(64) uint32_t barrier[2]; /**< Steps of each rank */
     _Alignas(64) uint64_t flag[2];    /**< Words of the baselines */
-    _Alignas(64) uint32_t futex;
     _Alignas(64) double   sent;       /**< When rank 0 woke rank 1 */
     double   elapsed;                 /**< Sum of what it took */
     _Alignas(64) int      broken;     /**< One has given up */
     char     name[2][TRIG_NAME_MAX];
     size_t   name_length[2];
     uint64_t key[2];
-    uint64_t key_mapped[2];
     uint64_t key_word[2];
     uint64_t user[2];                 /**< Private buffers, for attaching */
     double   cpu[2];                  /**< Of the idle time, in cores */
@@ -59,8 +56,8 @@ double trig_now(void);
 /** Both have come here; gives up (exit) if the other one has. */
 void trig_barrier(trig_rank_t *me);
 
-/** The same in two steps, for who has something to do meanwhile: the step that
- *  has been reached, and whether the other one has reached it. */
+/** The same in two steps, for a caller with something to do meanwhile: the step
+ *  that has been reached, and whether the other one has reached it. */
 uint32_t trig_arrive(trig_rank_t *me);
 int trig_is_met(const trig_rank_t *me, uint32_t step);
 
@@ -75,7 +72,7 @@ void trig_give_up(trig_rank_t *me, const char *what, int ret)
  *  given up now and then, and yields where cores are short. */
 void trig_turn(trig_rank_t *me, unsigned *turns);
 
-/** Data that depends on who sends it, and whether it is all there. */
+/** Data that depends on its sender, and whether it is all there. */
 void trig_fill(uint8_t *data, size_t size, unsigned seed);
 int trig_is_filled(const uint8_t *data, size_t size, unsigned seed);
 
@@ -87,12 +84,6 @@ double trig_copy(trig_rank_t *me, size_t size, unsigned count);
 
 /** As trig_copy(), by process_vm_readv(); < 0 where it is forbidden. */
 double trig_attach(trig_rank_t *me, size_t size, unsigned count);
-
-/** Rank 0: let the other one fall asleep first. */
-void trig_let_sleep(trig_rank_t *me);
-
-/** One way: a word and a futex that wakes the other one. */
-double trig_futex(trig_rank_t *me, unsigned count);
 
 
 /* The provider */
@@ -109,14 +100,10 @@ typedef struct trig_step {
     size_t   size;
     unsigned count;    /**< Half round trips of each direction */
     unsigned pending;  /**< Other deferred operations that never fire */
-    int      mapped;   /**< Memory of the provider's own */
 } trig_step_t;
 
 trig_fab_t *trig_fab_open(trig_rank_t *me, const char *provider);
 void trig_fab_close(trig_fab_t *fab);
-
-/** Name of the data path, or "". */
-const char *trig_fab_path(const trig_fab_t *fab);
 
 /** Queueing a deferred write, and then an atomic on one's own word that it
  *  triggers, for each of 'count' pairs of counters, at most TRIG_BATCH; of one
@@ -132,16 +119,10 @@ void trig_fab_fire(void *arg);
 /** Deferred writes, back and forth. */
 double trig_fab_write(trig_fab_t *fab, const trig_step_t *step);
 
-/** One way: a deferred word that wakes the other one. */
-double trig_fab_wake(trig_fab_t *fab, unsigned count);
-
 /** Tagged words, back and forth. */
 double trig_fab_tagged(trig_fab_t *fab, unsigned count);
 
 /** Writes in a row, by rank 0; of one of them. */
 double trig_fab_stream(trig_fab_t *fab, const trig_step_t *step);
-
-/** Can the waiter sleep on a word? */
-int trig_fab_can_sleep(const trig_fab_t *fab);
 
 #endif

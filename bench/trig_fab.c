@@ -104,7 +104,7 @@ static void trig_describe_word(trig_fab_t *fab, trig_work_t *work)
 static void trig_prepare(trig_fab_t *fab, const trig_step_t *step,
                          unsigned count)
 {
-    trig_region_t *region = &fab->regions[step->mapped];
+    trig_region_t *region = &fab->region;
     unsigned i;
 
     for (i = 0; i < count; ++i) {
@@ -132,11 +132,7 @@ static void trig_await_word(trig_fab_t *fab, uint64_t value)
     unsigned turns       = 0;
 
     while (__atomic_load_n(word, __ATOMIC_ACQUIRE) < value) {
-        if (fab->ops != NULL) {
-            fab->ops->progress(fab->domain);
-        } else {
-            fi_cq_read(fab->cq, NULL, 0);
-        }
+        fi_cq_read(fab->cq, NULL, 0);
         trig_turn(fab->me, &turns);
     }
 }
@@ -166,7 +162,7 @@ static double trig_batch(trig_fab_t *fab, const trig_step_t *step,
     fab->fired += count;
     trig_reach(fab, fab->done, fab->fired + fab->extra);
     if (step->size != 8) {
-        fab->regions[step->mapped].writes += count;
+        fab->region.writes += count;
         fab->owed                         += count;
         trig_reach(fab, fab->words, fab->owed);
     }
@@ -199,7 +195,7 @@ static void trig_release(trig_fab_t *fab, unsigned count)
 
 double trig_fab_write(trig_fab_t *fab, const trig_step_t *step)
 {
-    trig_region_t *region = &fab->regions[step->mapped];
+    trig_region_t *region = &fab->region;
     unsigned batch        = step->pending ? 1 : TRIG_BATCH;
     unsigned left, count;
     double total          = 0;
@@ -219,43 +215,6 @@ double trig_fab_write(trig_fab_t *fab, const trig_step_t *step)
         fab->me->page->verified[fab->me->rank] = 0;
     }
     return total / (2.0 * step->count);
-}
-
-double trig_fab_wake(trig_fab_t *fab, unsigned count)
-{
-    trig_step_t step    = {.size = 8};
-    trig_page_t *page   = fab->me->page;
-    uint64_t *word      = (uint64_t*)(fab->word_page + TRIG_WORD);
-    unsigned i;
-    double us;
-
-    page->elapsed = 0;
-    trig_barrier(fab->me);
-    for (i = 1; i <= count; ++i) {
-        if (fab->me->rank == 0) {
-            trig_prepare(fab, &step, 1);
-            ++fab->fired;
-            trig_let_sleep(fab->me);
-            page->sent = trig_now();
-            trig_must(fab, "fi_cntr_add", fi_cntr_add(fab->trigger, 1));
-            /* Who sleeps may have been woken on this very core */
-            sched_yield();
-            trig_reach(fab, fab->done, fab->fired + fab->extra);
-        } else {
-            trig_barrier(fab->me);
-            trig_must(fab, "wait_word",
-                      fab->ops->wait_word(fab->domain, word, fab->word + 1,
-                                          TRIG_WAIT_S * 1000));
-            page->elapsed += trig_now() - page->sent;
-        }
-        ++fab->word;
-        trig_barrier(fab->me);
-    }
-    /* The other direction's word is where it was: both count alike */
-    __atomic_store_n(word, fab->word, __ATOMIC_RELEASE);
-    us = page->elapsed / count;
-    trig_barrier(fab->me);
-    return us;
 }
 
 static void trig_take(trig_fab_t *fab, unsigned count)
@@ -316,7 +275,7 @@ double trig_fab_tagged(trig_fab_t *fab, unsigned count)
 /* Of rank 0; rank 1 serves until the last one has landed */
 double trig_fab_stream(trig_fab_t *fab, const trig_step_t *step)
 {
-    trig_region_t *region = &fab->regions[step->mapped];
+    trig_region_t *region = &fab->region;
     uint64_t target       = region->writes + step->count;
     uint64_t written      = fi_cntr_read(fab->bound[0]);
     unsigned turns        = 0, i;
@@ -362,7 +321,7 @@ static void trig_open_pairs(trig_fab_t *fab, unsigned count)
 double trig_fab_post(trig_fab_t *fab, size_t size, unsigned count,
                      int has_words)
 {
-    trig_region_t *region = &fab->regions[0];
+    trig_region_t *region = &fab->region;
     double start, writes, words;
     trig_work_t *work;
     unsigned i;
@@ -400,7 +359,7 @@ void trig_fab_fire(void *arg)
     for (i = 0; i < fab->num_posted; ++i) {
         trig_must(fab, "fi_cntr_add", fi_cntr_add(fab->pairs[i][0], 1));
     }
-    fab->regions[0].writes += fab->num_posted;
+    fab->region.writes += fab->num_posted;
     fab->owed              += fab->num_posted;
     trig_reach(fab, fab->words, fab->owed);
 }

@@ -50,11 +50,10 @@ struct trig_fab {
     struct fid_cntr             *done;
     struct fid_cntr             *words;
     struct fid_cntr             *never;
-    struct fi_cxiemu_domain_ops *ops;     /* NULL for other providers */
     fi_addr_t                   self;
     fi_addr_t                   peer;
-    trig_region_t               regions[2]; /* Private, mapped: data that
-                                               comes, then data that goes */
+    trig_region_t               region;    /* Data that comes, then data that
+                                              goes */
     struct fid_mr               *word_mr;
     uint8_t                     *word_page;
     uint64_t                    word_key;  /* Of the other side */

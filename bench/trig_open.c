@@ -13,6 +13,12 @@ void trig_must(trig_fab_t *fab, const char *what, ssize_t ret)
     }
 }
 
+#ifndef HAVE_CXIEMU
+/* A build without the emulated card: libfabric's loader may find a module */
+#define cxiemu_getinfo fi_getinfo
+#define cxiemu_fabric  fi_fabric
+#endif
+
 static void trig_getinfo(trig_fab_t *fab, const char *provider)
 {
     struct fi_info *hints = fi_allocinfo();
@@ -100,22 +106,15 @@ static struct fid_mr *trig_register(trig_fab_t *fab, void *base, size_t length,
     return mr;
 }
 
-static uint64_t trig_open_region(trig_fab_t *fab, trig_region_t *region,
-                                 int mapped)
+static uint64_t trig_open_region(trig_fab_t *fab, trig_region_t *region)
 {
     size_t length = 2 * TRIG_MAX_SIZE;
     void *base    = NULL;
 
-    if (mapped && (fab->ops != NULL)) {
-        trig_must(fab, "mem_alloc", fab->ops->mem_alloc(fab->domain, length,
-                                                        &base));
-    } else {
-        trig_must(fab, "posix_memalign", posix_memalign(&base, 4096, length));
-    }
+    trig_must(fab, "posix_memalign", posix_memalign(&base, 4096, length));
     region->base   = base;
     region->landed = trig_cntr(fab);
-    region->mr     = trig_register(fab, base, length, 10 + mapped,
-                                   region->landed);
+    region->mr     = trig_register(fab, base, length, 10, region->landed);
     return fi_mr_key(region->mr);
 }
 
@@ -126,11 +125,10 @@ static void trig_open_memory(trig_fab_t *fab)
 
     trig_must(fab, "posix_memalign",
               posix_memalign((void**)&fab->word_page, 4096, TRIG_WORDS));
-    fab->word_mr           = trig_register(fab, fab->word_page, TRIG_WORDS, 12,
-                                           NULL);
-    page->key_word[rank]   = fi_mr_key(fab->word_mr);
-    page->key[rank]        = trig_open_region(fab, &fab->regions[0], 0);
-    page->key_mapped[rank] = trig_open_region(fab, &fab->regions[1], 1);
+    fab->word_mr         = trig_register(fab, fab->word_page, TRIG_WORDS, 12,
+                                         NULL);
+    page->key_word[rank] = fi_mr_key(fab->word_mr);
+    page->key[rank]      = trig_open_region(fab, &fab->region);
 }
 
 static void trig_meet(trig_fab_t *fab)
@@ -143,9 +141,8 @@ static void trig_meet(trig_fab_t *fab)
                                             &page->name_length[rank]));
     trig_open_memory(fab);
     trig_barrier(fab->me);
-    fab->regions[0].key = page->key[!rank];
-    fab->regions[1].key = page->key_mapped[!rank];
-    fab->word_key       = page->key_word[!rank];
+    fab->region.key = page->key[!rank];
+    fab->word_key   = page->key_word[!rank];
     if ((fi_av_insert(fab->av, page->name[rank], 1, &fab->self, 0, NULL) !=
          1) ||
         (fi_av_insert(fab->av, page->name[!rank], 1, &fab->peer, 0, NULL) !=
@@ -163,24 +160,8 @@ trig_fab_t *trig_fab_open(trig_rank_t *me, const char *provider)
     fab->source = calloc(TRIG_BATCH, sizeof(*fab->source));
     trig_getinfo(fab, provider);
     trig_open_ep(fab);
-    if (fi_open_ops(&fab->domain->fid, FI_CXIEMU_DOMAIN_OPS, 0,
-                    (void**)&fab->ops, NULL) != 0) {
-        fab->ops = NULL;
-    }
     trig_meet(fab);
     return fab;
-}
-
-static void trig_close_region(trig_fab_t *fab, trig_region_t *region,
-                              int mapped)
-{
-    fi_close(&region->mr->fid);
-    fi_close(&region->landed->fid);
-    if (mapped && (fab->ops != NULL)) {
-        fab->ops->mem_free(fab->domain, region->base);
-    } else {
-        free(region->base);
-    }
 }
 
 static void trig_close_pairs(trig_fab_t *fab)
@@ -195,8 +176,9 @@ static void trig_close_pairs(trig_fab_t *fab)
 
 void trig_fab_close(trig_fab_t *fab)
 {
-    trig_close_region(fab, &fab->regions[0], 0);
-    trig_close_region(fab, &fab->regions[1], 1);
+    fi_close(&fab->region.mr->fid);
+    fi_close(&fab->region.landed->fid);
+    free(fab->region.base);
     fi_close(&fab->word_mr->fid);
     free(fab->word_page);
     fi_close(&fab->ep->fid);
@@ -215,14 +197,4 @@ void trig_fab_close(trig_fab_t *fab)
     free(fab->works);
     free(fab->source);
     free(fab);
-}
-
-const char *trig_fab_path(const trig_fab_t *fab)
-{
-    return (fab->ops != NULL) ? fab->ops->data_path(fab->domain) : "";
-}
-
-int trig_fab_can_sleep(const trig_fab_t *fab)
-{
-    return fab->ops != NULL;
 }

@@ -118,9 +118,8 @@ void trig_table_print(const trig_table_t *table, const trig_page_t *page)
     st_report_row_t row;
     int i;
 
-    printf("provider %s, data path %s, %ld cores, load %.2f, %zu trials\n",
-           table->provider, table->path, st_report_cores(), st_report_load(),
-           table->trials);
+    printf("provider %s, %ld cores, load %.2f, %zu trials\n", table->provider,
+           st_report_cores(), st_report_load(), table->trials);
     printf("%9s %-18s %10s %10s %10s %7s\n", "bytes", "variant", "median us",
            "min us", "max us", "ratio");
     for (i = 0; i < table->count; ++i) {
@@ -148,10 +147,10 @@ int trig_table_json(const trig_table_t *table, const trig_page_t *page,
         return -1;
     }
     fprintf(file, "{\"bench\":\"%s\",\"provider\":\"%s\","
-            "\"data_path\":\"%s\",\"stream\":\"host\",\"ranks\":2,"
+            "\"stream\":\"host\",\"ranks\":2,"
             "\"cores\":%ld,\"load\":%.2f,\"trials\":%zu,%s\"rows\":[",
-            table->bench, table->provider, table->path, st_report_cores(),
-            st_report_load(), table->trials, more);
+            table->bench, table->provider, st_report_cores(), st_report_load(),
+            table->trials, more);
     for (i = 0; i < table->count; ++i) {
         if (trig_table_get(table, i, page, &row)) {
             fputs(comma, file);

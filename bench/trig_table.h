@@ -34,7 +34,6 @@ struct trig_row {
 typedef struct trig_table {
     const char *bench;
     const char *provider;
-    const char *path;      /**< The provider's data path, or "" */
     size_t     trials;
     trig_row_t rows[TRIG_TABLE_MAX_ROWS];
     int        count;

@@ -47,7 +47,6 @@ struct trig_uct {
     uct_component_h     component;
     uct_md_h            md;
     uct_iface_h         iface;
-    int                 emulated;
     uct_ep_h            self;
     uct_ep_h            peer;
     uct_trig_cntr_h     trigger;
@@ -183,7 +182,6 @@ static void trig_uct_check(trig_uct_t *uct, const char *provider)
                 attr.free_entries, TRIG_MAX_SIZE, 2 * TRIG_BATCH);
         trig_give_up(uct->me, "uct_trig's limits", 0);
     }
-    uct->emulated = !!(attr.flags & UCT_TRIG_IFACE_FLAG_EMULATED);
 }
 
 static void trig_uct_open_memory(trig_uct_t *uct, trig_uct_card_t *card)
@@ -411,11 +409,7 @@ static void trig_uct_await_word(trig_uct_t *uct, uint64_t value)
     unsigned turns       = 0;
 
     while (__atomic_load_n(word, __ATOMIC_ACQUIRE) < value) {
-        if (uct->emulated) {
-            uct_trig_iface_progress_nic(uct->iface, UCT_TRIG_POLL_SPIN);
-        } else {
-            uct_worker_progress(uct->worker);
-        }
+        uct_worker_progress(uct->worker);
         trig_turn(uct->me, &turns);
     }
 }

@@ -16,7 +16,7 @@ trig_uct_t *trig_uct_open(trig_rank_t *me, const char *provider);
 void trig_uct_close(trig_uct_t *uct);
 
 /** Deferred writes, back and forth: as trig_fab_write(), but nothing of the
- *  step is pending or mapped. */
+ *  step is pending. */
 double trig_uct_write(trig_uct_t *uct, const trig_step_t *step);
 
 /** As trig_fab_post(), with operations that are described once. */

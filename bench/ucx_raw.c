@@ -249,7 +249,7 @@ ucx_way_t *ucx_raw_open(trig_rank_t *me, trig_fab_t *fab)
     raw->super = ways;
     raw->me    = me;
     raw->fab   = fab;
-    raw->in    = fab->regions[0].base;
-    raw->out   = fab->regions[0].base + TRIG_MAX_SIZE;
+    raw->in    = fab->region.base;
+    raw->out   = fab->region.base + TRIG_MAX_SIZE;
     return &raw->super;
 }

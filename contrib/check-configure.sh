@@ -76,6 +76,35 @@ accepts()
     fi
 }
 
+# The libraries and tools of a folder that was configured without the emulated
+# card: they build and have none of it, and ucx_st_info says that it was left out
+# when it is named.
+works_without_cxiemu()
+{
+    local dir=$temp/without-cxiemu out
+    if ! make -C "$dir" -j"$(nproc)" \
+             SUBDIRS='src/ucs_ext src/uct/cxi_trig src/ucp/st src/tools' \
+             >"$dir/make.log" 2>&1; then
+        echo "without-cxiemu: it does not build:"
+        tail -n 4 "$dir/make.log"
+        status=1
+        return
+    fi
+    if nm "$dir/src/uct/cxi_trig/.libs/libuct_cxitrig.so" | grep -q ' cxiemu_'
+    then
+        echo "without-cxiemu: the library has the card all the same"
+        status=1
+    fi
+    out=$(UCX_CXI_TRIG_PROVIDER=cxiemu ST_BUILDDIR=$dir \
+              "$top/contrib/ucx-st-run" "$dir/src/tools/ucx_st_info" -d 2>&1) ||
+        true
+    if ! [[ $out =~ \'cxiemu\'.*was\ left\ out\ of\ this\ build ]]; then
+        echo "without-cxiemu: ucx_st_info does not say so:"
+        echo "$out"
+        status=1
+    fi
+}
+
 # The compiler's checks are run once; what is looked for here is not cached
 : > "$temp/cache"
 run_configure plain
@@ -134,6 +163,8 @@ refuses bad-sanitizer 'cannot build with --enable-sanitizer=nonsense' \
 accepts without-mpi PKG_CONFIG_LIBDIR="$temp/pc-mpi" MPICC=/nonexistent \
     --without-mpi
 accepts without-cunit PKG_CONFIG_LIBDIR="$temp/pc-cunit" --without-cunit
+accepts without-cxiemu --without-cxiemu --without-mpi --without-cunit \
+    CFLAGS=-O0 && works_without_cxiemu
 accepts gpu-prefixes --with-rocm=/opt/rocm --with-cuda=/usr/local/cuda
 
 echo "$count configurations"

@@ -16,7 +16,8 @@ found()
     sed -n "s/^S\\[\"$1\"\\]=\"\\(.*\\)\"\$/\\1/p" "$build/config.status"
 }
 
-read -ra flags <<<"$(found UCX_CPPFLAGS) $(found MPI_CFLAGS)"
+read -ra flags <<<"$(found UCX_CPPFLAGS) $(found FABRIC_CPPFLAGS) \
+                $(found MPI_CFLAGS)"
 cc=$(found CC)
 cxx=$(found CXX)
 warnings=(-Wall -Wextra -Wpedantic -Werror -fsyntax-only)
@@ -25,6 +26,7 @@ for ((i = 0; i < ${#flags[@]}; ++i)); do
     flags[i]=${flags[i]/#-I/-isystem}
 done
 for dir in src/ucs_ext/api src/uct/cxi_trig/api src/ucp/st/api \
+           src/prov/cxiemu/api \
            contrib/openmpi/mpix_queue; do
     flags+=("-I$top/$dir")
 done
@@ -38,12 +40,16 @@ status=0
 count=0
 with_mpi=$(found MPI_LIBS)
 for header in "$top"/src/*/api/*.h "$top"/src/*/*/api/*.h \
-              "$top"/contrib/openmpi/mpix_queue/mpix_queue.h; do
+              "$top"/src/prov/cxiemu/api/rdma/*.h \
+              "$top"/contrib/openmpi/mpix_queue/mpix_{queue,host_*}.h; do
     [ -f "$header" ] || continue
     case $header in
-    */mpix_queue.h) [ -n "$with_mpi" ] || continue ;;
+    */mpix_*.h) [ -n "$with_mpi" ] || continue ;;
     esac
-    name=${header##*/}
+    case $header in
+    */api/*) name=${header##*/api/} ;;
+    *) name=${header##*/} ;;
+    esac
     for language in "$cc -x c -std=$c" "$cxx -x c++ -std=c++11" \
                     "$cxx -x c++ -std=c++20"; do
         # Twice, as the include guard has to work, and with a use of nothing

@@ -19,7 +19,8 @@ status=0
 files=0
 
 # Reports the includes of a file that match neither the rule of its folder nor
-# a file of its own folder.  Usage: check_file FILE RULE
+# a file of its own folder, or of the layer's ($layer).
+# Usage: check_file FILE RULE
 check_file()
 {
     local file=$1 rule=$2 dir name
@@ -28,10 +29,27 @@ check_file()
     while IFS= read -r name; do
         [[ $name =~ ^($libc|$config|$rule)$ ]] && continue
         [ -e "$dir/$name" ] && continue
+        [[ $name == */* ]] && [ -e "$layer/$name" ] && continue
         [ "${dir##*/}" = api ] && [ -e "${dir%/*}/$name" ] && continue
         echo "$file: may not include $name"
         status=1
     done < <(sed -n 's/^ *# *include *[<"]\([^>"]*\)[>"].*/\1/p' "$file")
+}
+
+# The folders of src/ucp/st: which of their headers each may include. Of a lane
+# those that are not one include its header for them alone.
+# Usage: check_st FOLDER RULE
+check_st()
+{
+    local folder=$1 rule=$2 file name
+    while IFS= read -r file; do
+        while IFS= read -r name; do
+            [ -e "src/ucp/st/$name" ] || continue
+            [[ $name =~ ^($rule)$ ]] && continue
+            echo "$file: may not include $name"
+            status=1
+        done < <(sed -n 's/^ *# *include *"\([^"]*\)".*/\1/p' "$file")
+    done < <(find "src/ucp/st/$folder" -name '*.[ch]' | sort)
 }
 
 # Usage: check_folder DIR RULE [EXTRA-PATTERN EXTRA-RULE]; files whose name
@@ -39,6 +57,7 @@ check_file()
 check_folder()
 {
     local dir=$1 rule=$2 pattern=${3:-} extra=${4:-} file
+    layer=$dir
     [ -d "$dir" ] || return 0
     while IFS= read -r file; do
         if [ -n "$pattern" ] && [[ $file =~ $pattern ]]; then
@@ -51,14 +70,22 @@ check_folder()
 
 check_folder src/ucs_ext 'ucs/.*|ucs_(ext_config|gstream(_event|_group)?)\.h' \
     'gstream_(hip|cuda)' 'hip/.*|cuda.*'
-check_folder src/prov/cxiemu 'rdma/.*' '/cxiemu_bypass\.c$' 'emmintrin\.h'
+check_folder src/prov/cxiemu 'rdma/.*|cxiemu\.h'
 # The version of the running UCX is told by ucp alone
 check_folder src/uct/cxi_trig \
     'ucs_ext/.*|ucs_(gstream|trace)\.h|uct_trig(_stats)?\.h|ucm/api/.*|ucs/.*|uct/(api|base)/.*|rdma/.*|cxiemu\.h' \
     '/cxi_trig_guard\.c$' 'ucp/api/.*'
 check_folder src/ucp/st \
     'ucs_ext/.*|ucs_(ext_config|gstream|trace)\.h|ucs/.*|ucp/api/.*|uct/api/.*|uct_trig\.h|ucp_st\.h|ucp_st_batch\.h|ucp_st_def\.h|ucp_st_channel\.h' \
-    '/st_direct_fill\.c$' 'emmintrin\.h'
+    '/st_direct_copy\.c$' 'emmintrin\.h'
+check_st api ''
+check_st core 'core/.*'
+check_st ctrl '(core|ctrl)/.*'
+for lane in trig direct host; do
+    check_st $lane "(core|ctrl|$lane)/.*"
+done
+check_st rma '(core|ctrl|rma)/.*|(trig|direct)/st_(trig|direct)_rma\.h'
+check_st tag '(core|ctrl|tag)/.*'
 check_folder src/tools "$outside|ucs_ext_config\.h"
 check_folder contrib "$outside" '/hook_' 'ompi_config\.h|ompi/mca/hook/.*'
 # What the programs share

@@ -80,6 +80,28 @@ expect "mpirun is not preloaded" 0 \
 expect "variables for the ranks" 0 '-x FI_LOG_LEVEL .*-x UCX_ST_X.* -n 2 a b' \
     env UCX_ST_X=1 FI_LOG_LEVEL=warn "$run" "$temp/mpirun" -n 2 a b
 
+# Each rule between the folders of src/ucp/st finds what breaks it
+tree=$temp/tree
+mkdir -p "$tree/contrib" "$tree/src/ucp"
+cp "$top/contrib/check-includes.sh" "$tree/contrib/"
+cp -r "$top/src/ucp/st" "$tree/src/ucp/"
+expect "check-includes.sh" 0 'files checked' "$tree/contrib/check-includes.sh"
+for words in 'api core/st_op' 'core ctrl/st_ctrl' 'core trig/st_trig' \
+             'core rma/st_rma' 'core tag/st_req' 'ctrl host/st_host' \
+             'ctrl rma/st_rma' 'ctrl tag/st_req' 'trig direct/st_direct' \
+             'trig rma/st_rma' 'direct trig/st_trig_rma' 'direct tag/st_req' \
+             'host direct/st_direct' 'host rma/st_rma_host' \
+             'rma trig/st_trig_dev' 'rma direct/st_direct_dev' \
+             'rma host/st_host' 'rma tag/st_req' 'tag rma/st_rma' \
+             'tag host/st_host'; do
+    read -r folder header <<<"$words"
+    echo "#include \"$header.h\"" > "$tree/src/ucp/st/$folder/planted.h"
+    expect "check-includes.sh, $words" 1 \
+        "$folder/planted.h: may not include $header.h" \
+        "$tree/contrib/check-includes.sh"
+    rm "$tree/src/ucp/st/$folder/planted.h"
+done
+
 # What is written in Python
 if command -v python3 >/dev/null; then
     for script in st-trace-merge st-trace-plot; do

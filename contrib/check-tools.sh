@@ -28,7 +28,7 @@ check_codespell()
     codespell src contrib bench examples test docs config/m4/[cglmu]*.m4 \
         .ci ./*.md NEWS configure.ac Makefile.am autogen.sh \
         --skip '*.in,*/libtool.m4,*/lt*.m4,*.log' \
-        -L ofi,cas,fo,inout,te,ans
+        -L ofi,cas,fo,inout,te,ans,promis
 }
 
 # Public headers are documented without a warning.

@@ -3,7 +3,8 @@
 # What the scripts of this folder share; they source it.
 
 ST_TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-ST_BUILD=$ST_TOP/build
+# Another build folder, as contrib/coverage.sh has, may be in the environment
+ST_BUILD=${ST_BUILD:-$ST_TOP/build}
 
 # What a build needs, and what the tests need beyond it
 # shellcheck disable=SC2034 # used by the scripts
@@ -137,7 +138,7 @@ st_in()
     cd "$1" && shift && "$@"
 }
 
-# The NICs that tests run on: the emulated one in its two temperaments, and the
+# The NICs that tests run on: the emulated one in its two modes, and the
 # sockets provider.
 # shellcheck disable=SC2034 # used by the scripts
 ST_NICS=(strict fast sockets)

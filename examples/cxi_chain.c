@@ -12,6 +12,7 @@
 #include <rdma/fabric.h>
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_cm.h>
+#include <rdma/fi_cxi_ext.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
@@ -27,12 +28,6 @@
 
 #define ROUNDS 100
 #define LENGTH 4096
-
-/* rdma/fi_cxi_ext.h has this since libfabric 1.21 */
-struct counter_ops {
-    int (*set_wb_buffer)(struct fid *fid, void *buf, size_t len);
-    int (*get_mmio_addr)(struct fid *fid, void **addr, size_t *len);
-};
 
 struct node {
     struct fi_info    *info;
@@ -172,7 +167,7 @@ static void queue_write(struct node *node, uint64_t k)
 static void queue_word(struct node *node, uint64_t k)
 {
     static struct fi_deferred_work work[ROUNDS + 1];
-    uint64_t one                = 1;
+    static uint64_t one         = 1; /* read when it fires */
     struct fi_ioc ioc           = {.addr = &one, .count = 1};
     struct fi_rma_ioc rma_ioc   = {
         .addr  = offsetof(__typeof__(node->memory), word),
@@ -211,12 +206,12 @@ static void reap(struct node *node)
 
 static void initiate(struct node *node)
 {
-    struct counter_ops *ops;
+    struct fi_cxi_cntr_ops *ops;
     void *address;
     size_t length;
     uint64_t k;
 
-    check(fi_open_ops(&node->trigger->fid, "cxi_counter_ops", 0,
+    check(fi_open_ops(&node->trigger->fid, FI_CXI_COUNTER_OPS, 0,
                       (void**)&ops, NULL), "fi_open_ops");
     check(ops->get_mmio_addr(&node->trigger->fid, &address, &length),
           "get_mmio_addr");

@@ -23,7 +23,7 @@ typedef struct info_context {
 
 static void info_print_device(const uct_trig_iface_attr_t *attr)
 {
-    int is_emulated = (attr->flags & UCT_TRIG_IFACE_FLAG_EMULATED) != 0;
+    int is_emulated = !strcmp(attr->provider, "cxiemu");
 
     printf("#   Device: %s\n", attr->device);
     printf("#             provider: %s%s\n", attr->provider,

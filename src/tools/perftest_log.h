@@ -10,8 +10,8 @@ typedef enum {
     PERFTEST_REFUSED = 1, /* Usage, setup, or what cannot be served */
     PERFTEST_DATA    = 2, /* Everything ran, and some data was wrong */
     PERFTEST_PEER    = 3, /* The other side is gone, and was told to be */
-    PERFTEST_BROKEN  = 4  /* Another error while running, or a promise of the
-                             library was not kept */
+    PERFTEST_BROKEN  = 4  /* Another error while running, or the library broke
+                             a guarantee */
 } perftest_ret_t;
 
 /* Prints a line to stderr and remembers it; returns 'ret'. */

@@ -21,7 +21,6 @@
 #define PERFTEST_MAX_TRIALS  1000
 #define PERFTEST_MAX_STREAMS 64
 #define PERFTEST_MAX_WINDOW  1024
-#define PERFTEST_MAX_CPUS    1024
 
 
 /* What a process runs with. Set by perftest_options_*(), then constant. */

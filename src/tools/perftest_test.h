@@ -53,7 +53,7 @@ typedef struct perftest_side perftest_side_t;
 typedef struct perftest_run perftest_run_t;
 
 
-/* Who moves the messages. All slots are filled. */
+/* What moves the messages. All slots are filled. */
 typedef struct perftest_engine {
     /* Makes what the channels need, and matches it. run->channels is made. */
     perftest_ret_t (*create)(perftest_run_t *run);

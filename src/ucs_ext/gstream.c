@@ -224,7 +224,7 @@ static const char *gstream_check_helper(const ucs_gstream_helper_t *helper)
     if ((helper == NULL) || (helper->func == NULL)) {
         return "NULL helper";
     }
-    return (helper->bell == NULL) ? "helper without a bell" : NULL;
+    return (helper->notify == NULL) ? "helper without notify" : NULL;
 }
 
 /* What is wrong with a wait for several words; NULL if nothing. */
@@ -391,15 +391,10 @@ void ucs_gstream_wake_all(const volatile uint64_t *const *addresses,
     gstream_sleep_wake_all(addresses, count);
 }
 
-void ucs_gstream_rouse(void)
-{
-    gstream_sleep_rouse();
-}
-
-void ucs_gstream_bell_ring(ucs_gstream_bell_t *bell)
+void ucs_gstream_notify(ucs_gstream_notify_t *notify)
 {
     gstream_sleep_fence();
-    gstream_sleep_ring(bell);
+    gstream_sleep_notify(notify);
 }
 
 ucs_status_t ucs_gstream_synchronize(ucs_gstream_h stream)

@@ -96,8 +96,8 @@ static void gstream_record_release(void *arg)
     pthread_mutex_unlock(&event->lock);
 }
 
-/* The command of a recording. Who has seen it pass may destroy the event, and
- * finds it unused once he has the lock. */
+/* The command of a recording. A thread that has seen it pass may destroy the
+ * event, and finds it unused once it has the lock. */
 static void gstream_record_pass(void *arg)
 {
     gstream_record_t *record  = arg;

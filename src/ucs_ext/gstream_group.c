@@ -50,12 +50,11 @@ typedef struct gstream_group_config {
 /* A thread of a group. Fields without a remark are its own. */
 typedef struct gstream_executor {
     ucs_gstream_group_h   group;  /* constant */
-    pthread_t             thread; /* of who creates and destroys the group */
+    pthread_t             thread; /* of the group's creator */
     char                  name[GSTREAM_THREAD_NAME_MAX]; /* constant */
     gstream_pace_t        pace;
-    gstream_pace_memory_t memory;
-    int                   is_spinning; /* The pace is one to learn from */
-    uint64_t              sleep_nsec;  /* How long it sleeps next */
+    gstream_polled_t      polled;
+    uint64_t              sleep_nsec; /* How long it sleeps next */
 } gstream_executor_t;
 
 
@@ -105,19 +104,11 @@ static void gstream_executor_begin_poll(gstream_executor_t *executor)
 {
     gstream_pace_config_t *config = &executor->group->pace_config;
 
-    executor->is_spinning = gstream_executor_has_waiting(executor);
-    executor->sleep_nsec  = GSTREAM_SLEEP_NSEC_MIN;
-    if (executor->is_spinning) {
-        gstream_pace_begin_spin(&executor->pace, config, &executor->memory);
+    executor->sleep_nsec = GSTREAM_SLEEP_NSEC_MIN;
+    if (gstream_executor_has_waiting(executor)) {
+        gstream_pace_begin_spin(&executor->pace, config);
     } else {
         gstream_pace_begin_yield(&executor->pace, config);
-    }
-}
-
-static void gstream_executor_end_poll(gstream_executor_t *executor)
-{
-    if (executor->is_spinning) {
-        gstream_pace_end_spin(&executor->pace, &executor->memory);
     }
 }
 
@@ -128,11 +119,8 @@ static void gstream_executor_idle(gstream_executor_t *executor)
         return;
     }
 
-    if (gstream_executor_has_waiting(executor)) {
-        (void)gstream_poll(UCS_GSTREAM_POLL_LAST);
-    }
+    gstream_poll_end(&executor->polled);
     if (gstream_sched_sleep(&executor->group->sched, executor->sleep_nsec)) {
-        gstream_executor_end_poll(executor);
         gstream_executor_begin_poll(executor);
     } else {
         executor->sleep_nsec = gstream_sleep_next(executor->sleep_nsec);
@@ -142,7 +130,7 @@ static void gstream_executor_idle(gstream_executor_t *executor)
 static void gstream_executor_run(gstream_executor_t *executor,
                                  gstream_task_t *task)
 {
-    gstream_executor_end_poll(executor);
+    gstream_poll_end(&executor->polled);
     gstream_sched_put(task, gstream_host_run_turn(task,
                                                   executor->group->turn_nsec));
     gstream_executor_begin_poll(executor);
@@ -158,8 +146,9 @@ static void *gstream_executor_main(void *arg)
     gstream_executor_begin_poll(executor);
     while (!atomic_load(&sched->is_stopped)) {
         if (gstream_executor_has_waiting(executor)) {
-            (void)gstream_poll(gstream_pace_next(&executor->pace,
-                                                 &executor->memory));
+            (void)gstream_poll(&executor->polled);
+        } else {
+            gstream_poll_end(&executor->polled);
         }
 
         task = gstream_sched_take(sched);
@@ -170,6 +159,7 @@ static void *gstream_executor_main(void *arg)
         }
     }
 
+    gstream_poll_end(&executor->polled);
     return NULL;
 }
 

@@ -24,6 +24,7 @@
 #endif
 
 #include "gstream_host.h"
+#include "gstream_device.h"
 #include "gstream_futex.h"
 #include "gstream_group.h"
 #include "gstream_pace.h"
@@ -47,11 +48,6 @@
 /* Longest run of stores with one look for sleepers. */
 #define GSTREAM_HOST_WRITES_MAX 32
 
-/* A thread that synchronizes yields at first, and so do the stream's waits:
- * where both have one core, these let it run, for nothing. Behind so many such
- * waits it has cost more than to sleep and be woken does. */
-#define GSTREAM_HOST_CONTENDED_MAX 4
-
 /* Longer timeouts of synchronize are for ever. */
 #define GSTREAM_HOST_TIMEOUT_MAX 1e9
 
@@ -65,7 +61,6 @@ typedef struct gstream_host {
     gstream_task_t        task;   /* protected by its sched; no sched if the
                                      stream has its own thread */
     gstream_ring_t        ring;   /* protects itself */
-    gstream_pace_memory_t memory; /* executor only, but for its atomic field */
     size_t                num_met;/* words of the wait that the stream is at, in
                                      a group; executor only */
     trace_spans_t         spans;  /* while no thread has it; executor only */
@@ -82,10 +77,6 @@ typedef struct gstream_host {
      * what it sleeps on; stop is set once by destroy. Atomic. */
     _Atomic uint32_t      asleep;
     _Atomic uint32_t      stop;
-
-    /* Looks of threads that synchronize, which count them while they yield: not
-     * in a cache line that the executor needs for each of its own. */
-    _Atomic uint64_t      sync_turns UCS_V_ALIGNED(UCS_ARCH_CACHE_LINE_SIZE);
 } gstream_host_t;
 
 
@@ -151,6 +142,10 @@ static int gstream_host_wait_work(gstream_host_t *host)
  * write-combining doorbell; release order alone is for processors only. */
 static void gstream_host_write(const ucs_gstream_cmd_t *cmd)
 {
+    if (gstream_device_store(cmd->u.word.address, cmd->u.word.value)) {
+        return; /* an emulated device has it */
+    }
+
     ucs_memory_bus_store_fence();
     __atomic_store_n(cmd->u.word.address, cmd->u.word.value, __ATOMIC_RELEASE);
 }
@@ -208,7 +203,7 @@ gstream_host_run(gstream_host_t *host, const ucs_gstream_cmd_t *cmds,
     case UCS_GSTREAM_CMD_WAIT64:
     case UCS_GSTREAM_CMD_HELP64:
     case UCS_GSTREAM_CMD_WAITALL:
-        return gstream_wait_run(&host->config, &host->memory, cmds, count);
+        return gstream_wait_run(&host->config, cmds, count);
     case UCS_GSTREAM_CMD_COPY:
         gstream_host_run_copy(cmds);
         return 1;
@@ -240,8 +235,8 @@ gstream_host_set_done(gstream_host_t *host, uint64_t done)
         return;
     }
 
-    /* Reset first, then call: who comes in between finds either the call or his
-     * target in place, and those whose turn it is not come again */
+    /* Reset first, then wake: a sleeper that comes in between finds either the
+     * wake-up or its target in place; one that waits for more comes again */
     atomic_store(&host->sync_target, GSTREAM_HOST_NO_TARGET);
     atomic_fetch_add(&host->sync_calls, 1);
     gstream_futex_wake(&host->sync_calls, INT_MAX);
@@ -390,8 +385,6 @@ static gstream_host_t *gstream_host_alloc(void)
     atomic_init(&host->sync_calls, 0);
     atomic_init(&host->asleep, 0);
     atomic_init(&host->stop, 0);
-    atomic_init(&host->sync_turns, 0);
-    host->memory.turns = &host->sync_turns;
     snprintf(host->name, sizeof(host->name), "st-host-%u",
              atomic_fetch_add(&gstream_host_next_id, 1) % 10000000);
     return host;
@@ -538,38 +531,21 @@ static uint64_t gstream_host_time_left(uint64_t start, double timeout)
     return (passed < nsec) ? (nsec - passed) : 0;
 }
 
-/* Waits of the stream that have let another thread run; 0 in a group, whose
- * threads wait for all of its streams at a time. */
-static uint64_t gstream_host_contended(const gstream_host_t *host)
-{
-    return atomic_load_explicit(&host->memory.contended, memory_order_relaxed);
-}
-
-/* A thread that synchronizes has the core, and only looks. The stream's thread
- * sees that where both have one core. */
-static void gstream_host_count_turn(gstream_host_t *host)
-{
-    atomic_fetch_add_explicit(&host->sync_turns, 1, memory_order_relaxed);
-}
-
 /* Blocks until 'target' commands have run. */
 static ucs_status_t gstream_host_wait_done(gstream_host_t *host,
                                            uint64_t target, double timeout)
 {
-    uint64_t start     = gstream_time();
-    uint64_t contended = gstream_host_contended(host);
+    uint64_t start = gstream_time();
     uint64_t left;
     gstream_pace_t pace;
 
     gstream_pace_begin_yield(&pace, &host->config);
     while (atomic_load(&host->done) < target) {
-        gstream_host_count_turn(host);
         left = gstream_host_time_left(start, timeout);
         if (left == 0) {
             return UCS_INPROGRESS;
         }
-        if (((gstream_host_contended(host) - contended) >=
-             GSTREAM_HOST_CONTENDED_MAX) || !gstream_pace_step(&pace)) {
+        if (!gstream_pace_step(&pace)) {
             gstream_host_sleep_sync(host, target, left);
         }
     }

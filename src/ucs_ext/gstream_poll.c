@@ -2,22 +2,26 @@
 /*
  * gstream_poll.c - functions that waiting host streams call.
  *
- * A slot's users are counted by the callers, without a lock:
+ * A thread uses a slot from when it begins the poller until it ends it. The
+ * users of a slot are counted without a lock:
  *
- *     caller [gstream_poll_slot]           remover
- *     add 1 to users                       clear func
- *     load func                            wait until users is 0
- *     call it, subtract 1 from users
+ *     user [gstream_poll_begin]            remover
+ *     add 1 to users                       clear is_open
+ *     load is_open: begin the poller,      wait until users is 0
+ *     or subtract 1 from users again
  *
- * All are seq-cst: either the caller finds func cleared, or the remover finds
- * the caller among the users. arg is written before func (release), and again
- * only after users was 0 with func cleared.
+ * All are seq-cst: either the user finds the slot closed, or the remover finds
+ * the user. A user that finds a slot closed later, in its next round, ends the
+ * poller and subtracts 1. The poller is written before is_open (release), and
+ * again only after users was 0 with is_open cleared.
  */
 #ifdef HAVE_CONFIG_H
 #  include "config.h"
 #endif
 
 #include "gstream_poll.h"
+
+#include <ucs/sys/math.h>
 
 #include <pthread.h>
 #include <sched.h>
@@ -27,113 +31,140 @@
 #define GSTREAM_POLL_MAX 16
 
 
-/* A poller; the slot is free while func is NULL. */
 typedef struct gstream_poll_slot {
-    _Atomic ucs_gstream_poll_func_t func;
-    void                            *arg;
-    _Atomic unsigned                users;
+    _Atomic int          is_open;
+    _Atomic unsigned     users;
+    ucs_gstream_poller_t poller;
 } gstream_poll_slot_t;
 
 
 static struct {
     pthread_mutex_t     lock;  /* Of adding and removing */
-    _Atomic unsigned    count; /* Slots that may be in use: 0 to count - 1 */
+    _Atomic unsigned    count; /* Slots that may be open: 0 to count - 1 */
     gstream_poll_slot_t slots[GSTREAM_POLL_MAX];
 } gstream_pollers = {
     .lock = PTHREAD_MUTEX_INITIALIZER
 };
 
 
-static int gstream_poll_slot(gstream_poll_slot_t *slot, ucs_gstream_poll_t next)
+/* Whether the slot's poller is one that the caller calls now. */
+static int gstream_poll_begin(gstream_poll_slot_t *slot)
 {
-    int has_moved = 0;
-    ucs_gstream_poll_func_t func;
-
-    if (atomic_load_explicit(&slot->func, memory_order_relaxed) == NULL) {
+    if (!atomic_load_explicit(&slot->is_open, memory_order_relaxed)) {
         return 0;
     }
 
     atomic_fetch_add(&slot->users, 1);
-    func = atomic_load(&slot->func);
-    if (func != NULL) {
-        has_moved = func(slot->arg, next);
+    if (!atomic_load(&slot->is_open)) {
+        atomic_fetch_sub(&slot->users, 1);
+        return 0;
     }
-    atomic_fetch_sub(&slot->users, 1);
-    return has_moved;
+    if (slot->poller.begin != NULL) {
+        slot->poller.begin(slot->poller.arg);
+    }
+    return 1;
 }
 
-int gstream_poll(ucs_gstream_poll_t next)
+static void gstream_poll_end_slot(gstream_polled_t *polled, unsigned i)
+{
+    gstream_poll_slot_t *slot = &gstream_pollers.slots[i];
+
+    if (slot->poller.end != NULL) {
+        slot->poller.end(slot->poller.arg);
+    }
+    atomic_fetch_sub(&slot->users, 1);
+    polled->slots &= ~UCS_BIT(i);
+}
+
+int gstream_poll(gstream_polled_t *polled)
 {
     unsigned count = atomic_load_explicit(&gstream_pollers.count,
                                           memory_order_relaxed);
-    int has_moved  = 0;
+    int num_done   = 0;
+    gstream_poll_slot_t *slot;
     unsigned i;
 
     for (i = 0; i < count; ++i) {
-        has_moved |= gstream_poll_slot(&gstream_pollers.slots[i], next);
+        slot = &gstream_pollers.slots[i];
+        if (!(polled->slots & UCS_BIT(i))) {
+            if (!gstream_poll_begin(slot)) {
+                continue;
+            }
+            polled->slots |= UCS_BIT(i);
+        } else if (!atomic_load(&slot->is_open)) {
+            gstream_poll_end_slot(polled, i);
+            continue;
+        }
+        num_done += slot->poller.poll(slot->poller.arg);
     }
-    return has_moved;
+    return num_done;
 }
 
-/* The slot of a poller, or a free one for NULL; NULL if there is none. */
-static gstream_poll_slot_t *gstream_poll_find(ucs_gstream_poll_func_t func,
-                                              void *arg)
+void gstream_poll_end(gstream_polled_t *polled)
 {
-    gstream_poll_slot_t *slot;
     unsigned i;
 
-    for (i = 0; i < GSTREAM_POLL_MAX; ++i) {
-        slot = &gstream_pollers.slots[i];
-        if ((atomic_load(&slot->func) == func) &&
-            ((func == NULL) || (slot->arg == arg))) {
-            return slot;
+    for (i = 0; polled->slots != 0; ++i) {
+        if (polled->slots & UCS_BIT(i)) {
+            gstream_poll_end_slot(polled, i);
         }
     }
-    return NULL;
 }
 
-ucs_status_t ucs_gstream_poller_add(ucs_gstream_poll_func_t func, void *arg)
+static int gstream_poller_is_same(const ucs_gstream_poller_t *a,
+                                  const ucs_gstream_poller_t *b)
+{
+    return (a->poll == b->poll) && (a->arg == b->arg);
+}
+
+ucs_status_t ucs_gstream_poller_add(const ucs_gstream_poller_t *poller)
 {
     ucs_status_t status = UCS_ERR_NO_RESOURCE;
-    gstream_poll_slot_t *slot;
-    unsigned count;
+    unsigned i;
 
-    if (func == NULL) {
+    if ((poller == NULL) || (poller->poll == NULL)) {
         return UCS_ERR_INVALID_PARAM;
     }
 
     pthread_mutex_lock(&gstream_pollers.lock);
-    slot = gstream_poll_find(NULL, NULL);
-    if (slot != NULL) {
-        slot->arg = arg;
-        atomic_store(&slot->func, func);
-        count = (unsigned)(slot - gstream_pollers.slots) + 1;
-        if (count > atomic_load(&gstream_pollers.count)) {
-            atomic_store(&gstream_pollers.count, count);
+    for (i = 0; i < GSTREAM_POLL_MAX; ++i) {
+        if (!atomic_load(&gstream_pollers.slots[i].is_open)) {
+            gstream_pollers.slots[i].poller = *poller;
+            atomic_store(&gstream_pollers.slots[i].is_open, 1);
+            if (i >= atomic_load(&gstream_pollers.count)) {
+                atomic_store(&gstream_pollers.count, i + 1);
+            }
+            status = UCS_OK;
+            break;
         }
-        status = UCS_OK;
     }
     pthread_mutex_unlock(&gstream_pollers.lock);
     return status;
 }
 
-ucs_status_t ucs_gstream_poller_remove(ucs_gstream_poll_func_t func, void *arg)
+ucs_status_t ucs_gstream_poller_remove(const ucs_gstream_poller_t *poller)
 {
     ucs_status_t status = UCS_ERR_NO_ELEM;
     gstream_poll_slot_t *slot;
+    unsigned i;
 
-    if (func == NULL) {
+    if ((poller == NULL) || (poller->poll == NULL)) {
         return UCS_ERR_INVALID_PARAM;
     }
 
     pthread_mutex_lock(&gstream_pollers.lock);
-    slot = gstream_poll_find(func, arg);
-    if (slot != NULL) {
-        atomic_store(&slot->func, (ucs_gstream_poll_func_t)NULL);
-        while (atomic_load(&slot->users) > 0) {
-            sched_yield(); /* pollers return soon */
+    for (i = 0; i < GSTREAM_POLL_MAX; ++i) {
+        slot = &gstream_pollers.slots[i];
+        if (atomic_load(&slot->is_open) &&
+            gstream_poller_is_same(&slot->poller, poller)) {
+            atomic_store(&slot->is_open, 0);
+            /* Threads that poll come here again soon, or end */
+            while (atomic_load(&slot->users) > 0) {
+                sched_yield();
+            }
+            status = UCS_OK;
+            break;
         }
-        status = UCS_OK;
     }
     pthread_mutex_unlock(&gstream_pollers.lock);
     return status;

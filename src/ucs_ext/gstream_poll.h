@@ -7,8 +7,21 @@
 
 #include "api/ucs_gstream.h"
 
-/** Call all pollers once; any thread. Cheap when there are none. @a next: what
- *  the caller does then. Returns whether one has moved something. */
-int gstream_poll(ucs_gstream_poll_t next);
+#include <stdint.h>
+
+/** Pollers that a thread calls, by slot; zero at first. The thread's own. */
+typedef struct gstream_polled {
+    uint32_t slots;
+} gstream_polled_t;
+
+
+/** Call all pollers once; those that were added since the last call begin, and
+ *  those that were removed end. Returns how many things they have done. Cheap
+ *  when there are none. */
+int gstream_poll(gstream_polled_t *polled);
+
+
+/** End all pollers that the thread has begun: it does not poll any more. */
+void gstream_poll_end(gstream_polled_t *polled);
 
 #endif

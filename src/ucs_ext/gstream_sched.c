@@ -2,20 +2,20 @@
 /*
  * gstream_sched.c - which stream of a group a thread runs next.
  *
- * Nobody may be left waiting while threads sleep. A sleeping thread is called
+ * No stream may be left waiting while threads sleep. A sleeping thread is woken
  *
- * - by who submits a task, if no thread polls:
+ * - by a thread that submits a task, if no thread polls:
  *
  *     submitter                            thread
  *     push to submitted                    no longer poll (sleep, take a task)
  *     load num_polling, num_asleep         look at submitted
  *
- * - by who stores to a word, if its waiting tasks are in the table of sleepers.
- *   They come there when a thread falls asleep (gstream_sleep.h);
+ * - by a thread that stores to a word, if its waiting tasks are in the table of
+ *   sleepers. They come there when a thread falls asleep (gstream_sleep.h);
  *
- * - by a thread that takes a task and leaves nobody who polls, but ready tasks,
- *   or waiting ones that are not in the table, or that none of those asleep
- *   looks at from time to time for stores that nobody announces.
+ * - by a thread that takes a task and leaves no thread that polls, but ready
+ *   tasks, or waiting ones that are not in the table, or that none of those
+ *   asleep looks at from time to time for stores that are not announced.
  *
  * Where no thread is asleep, each comes back here at the end of a turn. All
  * these loads and stores are seq-cst.
@@ -40,9 +40,10 @@ void gstream_sched_init(gstream_sched_t *sched, unsigned num_threads)
         ucs_list_head_init(&sched->ready[level]);
     }
     ucs_list_head_init(&sched->waiting);
+    ucs_list_head_init(&sched->helped);
+    ucs_list_head_init(&sched->parked);
     sched->num_tasks    = 0;
     sched->num_unlisted = 0;
-    sched->num_helped   = 0;
     sched->is_watched   = 0;
     atomic_init(&sched->num_waiting, 0);
     atomic_init(&sched->num_polling, num_threads);
@@ -86,8 +87,9 @@ void gstream_sched_add(gstream_sched_t *sched, gstream_task_t *task,
     task->state         = GSTREAM_TASK_IDLE;
     task->is_listed     = 0;
     task->sleeper.calls = &sched->calls;
-    task->sleeper.bell  = NULL;
+    task->sleeper.notify  = NULL;
     task->helper        = NULL;
+    task->is_called     = 0;
     atomic_init(&task->active, 0);
     pthread_mutex_lock(&sched->lock);
     ++sched->num_tasks;
@@ -125,19 +127,61 @@ static void gstream_sched_drain(gstream_sched_t *sched)
     }
 }
 
-static void gstream_task_help(gstream_task_t *task, ucs_gstream_help_t when)
-{
-    if (task->helper != NULL) {
-        (void)task->helper->func(task->helper->arg, when);
-    }
-}
-
-static void gstream_sched_end_wait(gstream_task_t *task)
+/* Calls a helper without the lock. The task is in no list that another thread
+ * would find its helper in. */
+static void gstream_sched_help(gstream_task_t *task, ucs_gstream_help_t when)
 {
     gstream_sched_t *sched = task->sched;
 
-    gstream_task_help(task, UCS_GSTREAM_HELP_END);
-    sched->num_helped -= (task->helper != NULL);
+    pthread_mutex_unlock(&sched->lock);
+    (void)task->helper->func(task->helper->arg, when);
+    pthread_mutex_lock(&sched->lock);
+}
+
+/* The same for a task that goes on waiting, which is in one of the lists of
+ * helpers, and in the given one afterwards. */
+static void gstream_sched_help_waiting(gstream_task_t *task,
+                                       ucs_gstream_help_t when,
+                                       ucs_list_link_t *list)
+{
+    ucs_list_del(&task->help_list);
+    task->is_called = 1;
+    gstream_sched_help(task, when);
+    task->is_called = 0;
+    ucs_list_add_tail(list, &task->help_list);
+}
+
+/* Helps one task, each in its turn; those that were parked come first. */
+static void gstream_sched_help_next(gstream_sched_t *sched)
+{
+    ucs_list_link_t *list = ucs_list_is_empty(&sched->parked) ?
+                                    &sched->helped :
+                                    &sched->parked;
+
+    if (!ucs_list_is_empty(list)) {
+        gstream_sched_help_waiting(ucs_list_head(list, gstream_task_t,
+                                                 help_list),
+                                   UCS_GSTREAM_HELP_POLL, &sched->helped);
+    }
+}
+
+/* Nobody polls, unless another thread has begun to meanwhile: that one will do
+ * this. A task whose helper is called by another thread right now is either
+ * being parked, or that thread polls. */
+static void gstream_sched_park(gstream_sched_t *sched)
+{
+    while (!ucs_list_is_empty(&sched->helped) &&
+           (atomic_load(&sched->num_polling) == 0)) {
+        gstream_sched_help_waiting(ucs_list_head(&sched->helped, gstream_task_t,
+                                                 help_list),
+                                   UCS_GSTREAM_HELP_PARK, &sched->parked);
+    }
+}
+
+/* A task's wait is over, but for its helper. */
+static void gstream_sched_end_wait(gstream_task_t *task)
+{
+    gstream_sched_t *sched = task->sched;
 
     ucs_list_del(&task->list);
     atomic_fetch_sub(&sched->num_waiting, 1);
@@ -147,21 +191,36 @@ static void gstream_sched_end_wait(gstream_task_t *task)
     } else {
         --sched->num_unlisted;
     }
-    gstream_sched_make_ready(task);
+    if (task->helper != NULL) {
+        ucs_list_del(&task->help_list);
+    }
 }
 
-/* Finds what has become ready; 'when' is for the helpers. */
-static void gstream_sched_look(gstream_sched_t *sched, ucs_gstream_help_t when)
+/* Finds what has become ready. Tasks with helpers become so when these were
+ * told; the caller alone has them until then. */
+static void gstream_sched_look(gstream_sched_t *sched)
 {
+    UCS_LIST_HEAD(ended);
     gstream_task_t *task, *next;
 
     gstream_sched_drain(sched);
     ucs_list_for_each_safe(task, next, &sched->waiting, list) {
-        gstream_task_help(task, when);
-        if (__atomic_load_n(task->sleeper.address, __ATOMIC_ACQUIRE) >=
-            task->value) {
-            gstream_sched_end_wait(task);
+        if (task->is_called ||
+            (__atomic_load_n(task->sleeper.address, __ATOMIC_ACQUIRE) <
+             task->value)) {
+            continue;
         }
+        gstream_sched_end_wait(task);
+        if (task->helper == NULL) {
+            gstream_sched_make_ready(task);
+        } else {
+            ucs_list_add_tail(&ended, &task->list);
+        }
+    }
+    while (!ucs_list_is_empty(&ended)) {
+        task = ucs_list_extract_head(&ended, gstream_task_t, list);
+        gstream_sched_help(task, UCS_GSTREAM_HELP_END);
+        gstream_sched_make_ready(task);
     }
 }
 
@@ -200,16 +259,18 @@ gstream_task_t *gstream_sched_take(gstream_sched_t *sched)
         return NULL;
     }
 
-    gstream_sched_look(sched, UCS_GSTREAM_HELP_POLL);
+    gstream_sched_look(sched);
     task = gstream_sched_first(sched);
-    if (task != NULL) {
+    if (task == NULL) {
+        gstream_sched_help_next(sched);
+    } else {
         ucs_list_del(&task->list);
         task->state = GSTREAM_TASK_RUNNING;
-        if ((atomic_fetch_sub(&sched->num_polling, 1) == 1) &&
-            (sched->num_helped > 0)) {
-            gstream_sched_look(sched, UCS_GSTREAM_HELP_PARK);
-        }
-        gstream_sched_drain(sched); /* of who has seen this thread poll */
+        atomic_fetch_sub(&sched->num_polling, 1);
+        gstream_sched_park(sched);
+        /* Those that helpers let pass, and those that were submitted while this
+         * thread polled */
+        gstream_sched_look(sched);
         needs_call = gstream_sched_needs_call(sched);
     }
     pthread_mutex_unlock(&sched->lock);
@@ -254,7 +315,9 @@ void gstream_sched_put(gstream_task_t *task, gstream_turn_t turn)
     case GSTREAM_TURN_WAITS:
         task->state = GSTREAM_TASK_WAITING;
         ucs_list_add_tail(&sched->waiting, &task->list);
-        sched->num_helped += (task->helper != NULL);
+        if (task->helper != NULL) {
+            ucs_list_add_tail(&sched->helped, &task->help_list);
+        }
         atomic_fetch_add(&sched->num_waiting, 1);
         ++sched->num_unlisted;
         break;
@@ -334,9 +397,9 @@ static int gstream_sched_fall_asleep(gstream_sched_t *sched, uint32_t *calls_p)
     *calls_p = atomic_load(&sched->calls);
     atomic_fetch_add(&sched->num_asleep, 1);
     atomic_fetch_sub(&sched->num_polling, 1);
-    gstream_sleep_fence(); /* pairs with that of who stores to a word */
-    gstream_sched_look(sched, (atomic_load(&sched->num_polling) == 0) ?
-                              UCS_GSTREAM_HELP_PARK : UCS_GSTREAM_HELP_POLL);
+    gstream_sleep_fence(); /* pairs with that of the store to a word */
+    gstream_sched_park(sched);
+    gstream_sched_look(sched);
     return (gstream_sched_first(sched) == NULL) &&
            !atomic_load(&sched->is_stopped);
 }

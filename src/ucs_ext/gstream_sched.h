@@ -18,8 +18,12 @@
  *
  * A thread polls, runs a task, or is asleep. Threads that poll look at the
  * words of all waiting tasks, and so does each that is about to take a task.
- * Helpers of these tasks are told when nobody polls any more: the threads do
- * not sleep on their bells, which are too many.
+ *
+ * Threads that poll also call the helpers of waiting tasks, one each time. The
+ * last thread that ceases to poll tells all helpers so (UCS_GSTREAM_HELP_PARK):
+ * threads cannot sleep until one of so many is notified. A helper runs
+ * without the lock; its task is out of the lists of helpers meanwhile, and its
+ * wait is not ended by another thread.
  */
 #ifndef GSTREAM_SCHED_H_
 #define GSTREAM_SCHED_H_
@@ -77,8 +81,11 @@ typedef struct gstream_task {
                                          sleeper.address */
     const ucs_gstream_helper_t *helper; /**< Of the wait, or NULL; as
                                          sleeper.address */
-    struct gstream_task  *next;     /**< Of those submitted; written by who
-                                         submits, read by who takes them out */
+    ucs_list_link_t      help_list; /**< Of helpers, unless is_called */
+    int                  is_called; /**< A thread calls the helper */
+    struct gstream_task  *next;     /**< Of those submitted; written by the
+                                         submitter, read by the thread that
+                                         takes them out */
 
     /** 1 from when the task is submitted until it is idle; atomic. See
      *  gstream_sched_submit(). */
@@ -91,10 +98,11 @@ struct gstream_sched {
     /* Protected by lock */
     ucs_list_link_t           ready[GSTREAM_PRIORITIES];
     ucs_list_link_t           waiting;
+    ucs_list_link_t           helped; /**< Waiting tasks with helpers */
+    ucs_list_link_t           parked; /**< ... that know that nobody polls */
     unsigned                  num_tasks;
     unsigned                  num_unlisted; /**< Waiting tasks whose sleepers
                                                  are not in the table */
-    unsigned                  num_helped;   /**< Waiting tasks with helpers */
     int                       is_watched;   /**< One of those asleep looks at
                                                  the words from time to time */
 

@@ -65,52 +65,51 @@ void gstream_sleeper_remove(gstream_sleeper_t *sleeper)
 void gstream_sleep_until(const volatile uint64_t *address, uint64_t value,
                          const ucs_gstream_helper_t *helper)
 {
-    ucs_gstream_bell_t own    = {0}; /* of who has no helper */
-    ucs_gstream_bell_t *bell  = (helper != NULL) ? helper->bell : &own;
-    gstream_sleeper_t sleeper = {
+    ucs_gstream_notify_t own     = {0}; /* without a helper */
+    ucs_gstream_notify_t *notify = (helper != NULL) ? helper->notify : &own;
+    gstream_sleeper_t sleeper    = {
         .address = address,
-        .bell    = bell
+        .notify  = notify
     };
     uint64_t nsec = GSTREAM_SLEEP_NSEC_MIN;
     uint32_t calls;
 
     gstream_sleeper_add(&sleeper);
-    __atomic_fetch_add(&bell->sleepers, 1, __ATOMIC_SEQ_CST);
+    __atomic_fetch_add(&notify->sleepers, 1, __ATOMIC_SEQ_CST);
     gstream_sleep_fence(); /* pairs with the wakers' one */
 
     for (;;) {
         /* Before the look at the word, and at what the helper moves: a call
          * that comes after it makes the futex refuse to sleep */
-        calls = __atomic_load_n(&bell->calls, __ATOMIC_SEQ_CST);
+        calls = __atomic_load_n(&notify->calls, __ATOMIC_SEQ_CST);
         if ((helper != NULL) &&
-            helper->func(helper->arg, UCS_GSTREAM_HELP_LAST)) {
+            helper->func(helper->arg, UCS_GSTREAM_HELP_SLEEP)) {
             break;
         }
-        if ((__atomic_load_n(address, __ATOMIC_ACQUIRE) >= value) ||
-            __atomic_load_n(&sleeper.is_roused, __ATOMIC_RELAXED)) {
+        if (__atomic_load_n(address, __ATOMIC_ACQUIRE) >= value) {
             break;
         }
 
-        gstream_futex_wait_shared(&bell->calls, calls, nsec);
+        gstream_futex_wait_shared(&notify->calls, calls, nsec);
         nsec = gstream_sleep_next(nsec);
     }
 
-    __atomic_fetch_sub(&bell->sleepers, 1, __ATOMIC_SEQ_CST);
+    __atomic_fetch_sub(&notify->sleepers, 1, __ATOMIC_SEQ_CST);
     gstream_sleeper_remove(&sleeper);
 }
 
-void gstream_sleep_ring(ucs_gstream_bell_t *bell)
+void gstream_sleep_notify(ucs_gstream_notify_t *notify)
 {
-    if (__atomic_load_n(&bell->sleepers, __ATOMIC_RELAXED) > 0) {
-        __atomic_fetch_add(&bell->calls, 1, __ATOMIC_SEQ_CST);
-        gstream_futex_wake_shared(&bell->calls);
+    if (__atomic_load_n(&notify->sleepers, __ATOMIC_RELAXED) > 0) {
+        __atomic_fetch_add(&notify->calls, 1, __ATOMIC_SEQ_CST);
+        gstream_futex_wake_shared(&notify->calls);
     }
 }
 
 static void gstream_sleeper_wake(gstream_sleeper_t *sleeper)
 {
-    if (sleeper->bell != NULL) {
-        gstream_sleep_ring(sleeper->bell);
+    if (sleeper->notify != NULL) {
+        gstream_sleep_notify(sleeper->notify);
     } else {
         atomic_fetch_add(sleeper->calls, 1);
         gstream_futex_wake(sleeper->calls, 1);
@@ -130,26 +129,6 @@ void gstream_sleep_wake(const volatile uint64_t *address)
     pthread_mutex_lock(&gstream_sleep_table.lock);
     ucs_hlist_for_each(sleeper, &bucket->sleepers, link) {
         if (sleeper->address == address) {
-            gstream_sleeper_wake(sleeper);
-        }
-    }
-    pthread_mutex_unlock(&gstream_sleep_table.lock);
-}
-
-void gstream_sleep_rouse(void)
-{
-    gstream_sleeper_t *sleeper;
-    unsigned i;
-
-    if (atomic_load_explicit(&gstream_sleep_table.count,
-                             memory_order_relaxed) == 0) {
-        return;
-    }
-    pthread_mutex_lock(&gstream_sleep_table.lock);
-    for (i = 0; i < GSTREAM_SLEEP_BUCKETS; ++i) {
-        ucs_hlist_for_each(sleeper, &gstream_sleep_table.buckets[i].sleepers,
-                           link) {
-            __atomic_store_n(&sleeper->is_roused, 1, __ATOMIC_RELAXED);
             gstream_sleeper_wake(sleeper);
         }
     }

@@ -3,7 +3,7 @@
  * gstream_sleep.h - sleeping on a 64-bit word of memory.
  *
  * The word belongs to the user and may be stored to by a stream, by a thread
- * that then calls ucs_gstream_wake(), or by somebody who knows nothing of
+ * that then calls ucs_gstream_wake(), or by something that knows nothing of
  * sleepers (a NIC, another process).
  *
  *      sleeper                              waker
@@ -15,9 +15,10 @@
  * sleeper sees the store or the waker sees the sleeper. A store that nobody
  * announces is found by looking again from time to time.
  *
- * Who has a helper sleeps on its bell, which other processes may ring: for them
- * the bell's count of sleepers is what the table is for this process. The
- * helper is called behind the fence, each time before the thread sleeps.
+ * A thread with a helper sleeps on what that names, by which other processes
+ * may notify it: for them its count of sleepers is what the table is for this
+ * process. The helper is called behind the fence, each time before the thread
+ * sleeps.
  */
 #ifndef GSTREAM_SLEEP_H_
 #define GSTREAM_SLEEP_H_
@@ -35,14 +36,13 @@
 #define GSTREAM_SLEEP_NSEC_MAX 50000000ull
 
 
-/** Somebody who sleeps on a word, while he is in the table. address and what he
- *  sleeps on are constant then; link is protected by the table's lock. */
+/** A thread that sleeps on a word, while it is in the table. address and what
+ *  it sleeps on are constant then; link is protected by the table's lock. */
 typedef struct gstream_sleeper {
     const volatile uint64_t *address;
     _Atomic uint32_t        *calls; /**< Counts wake-ups, and is slept on; one
                                          of the threads there is woken */
-    ucs_gstream_bell_t      *bell;  /**< NULL, or what is slept on instead */
-    int                     is_roused; /**< It is to poll again; atomic */
+    ucs_gstream_notify_t *notify;  /**< NULL, or what is slept on instead */
     ucs_hlist_link_t        link;
 } gstream_sleeper_t;
 
@@ -57,8 +57,8 @@ void gstream_sleeper_remove(gstream_sleeper_t *sleeper);
 
 
 /** Sleep until the word is >= value, in a load with acquire order, or @a
- *  helper, which may be NULL, has moved something, or gstream_sleep_rouse() is
- *  called: what goes on need not be slept for part by part. */
+ *  helper, which may be NULL, has moved something: what goes on need not be
+ *  slept for part by part. */
 void gstream_sleep_until(const volatile uint64_t *address, uint64_t value,
                          const ucs_gstream_helper_t *helper);
 
@@ -73,14 +73,8 @@ void gstream_sleep_wake_all(const volatile uint64_t *const *addresses,
                             size_t count);
 
 
-/** Wake all who sleep on words, for them to poll for a while. Only a hint: who
- *  is about to sleep may sleep all the same. */
-void gstream_sleep_rouse(void);
-
-
-/** Wake those who sleep on the bell; the caller has called
- *  gstream_sleep_fence(). */
-void gstream_sleep_ring(ucs_gstream_bell_t *bell);
+/** Wake what sleeps there; the caller has called gstream_sleep_fence(). */
+void gstream_sleep_notify(ucs_gstream_notify_t *notify);
 
 
 /** How long to trust it after a sleep of 'nsec'. */

@@ -17,67 +17,45 @@ static int gstream_wait_help(const ucs_gstream_helper_t *helper,
     return (helper != NULL) && helper->func(helper->arg, when);
 }
 
-/* Non-zero if the stream does not sleep yet. Its helper hears once that it
- * would, were it not patient. */
-static int gstream_wait_stays(gstream_pace_t *pace,
-                              const ucs_gstream_helper_t *helper)
-{
-    int was_late = pace->is_late;
-
-    if (!gstream_pace_step(pace)) {
-        return 0;
-    }
-    if (pace->is_late && !was_late) {
-        (void)gstream_wait_help(helper, UCS_GSTREAM_HELP_LATE);
-    }
-    return 1;
-}
-
 /* Until all words are met, which they are not yet; returns how the wait ended,
  * for the trace. */
 static const char *gstream_wait_poll(const gstream_pace_config_t *config,
-                                     gstream_pace_memory_t *memory,
                                      gstream_wait_t *wait)
 {
-    const char *how = "polled";
+    gstream_polled_t polled = {0};
+    const char *how         = "polled";
     gstream_pace_t pace;
-    int has_moved;
+    int num_done;
 
-    gstream_pace_begin_spin(&pace, config, memory);
+    gstream_pace_begin_spin(&pace, config);
     for (;;) {
-        has_moved = gstream_poll(gstream_pace_next(&pace, memory));
+        num_done = gstream_poll(&polled);
         if (gstream_wait_help(wait->helper, UCS_GSTREAM_HELP_POLL) ||
-            has_moved) {
+            (num_done > 0)) {
             gstream_pace_renew(&pace);
         }
         if (gstream_wait_is_met(wait)) {
             break;
         }
-        if (gstream_wait_stays(&pace, wait->helper)) {
+        if (gstream_pace_step(&pace)) {
             continue;
         }
-        if (gstream_poll(UCS_GSTREAM_POLL_LAST)) {
-            gstream_pace_renew(&pace);
-            continue;
-        }
+        gstream_poll_end(&polled);
         gstream_sleep_until(wait->words->address, wait->words->value,
                             wait->helper);
-        gstream_pace_woken(&pace, memory);
         how = "slept";
         if (gstream_wait_is_met(wait)) {
             break;
         }
         /* The next word is another wait */
-        gstream_pace_end_spin(&pace, memory);
-        gstream_pace_begin_spin(&pace, config, memory);
+        gstream_pace_begin_spin(&pace, config);
     }
-    gstream_pace_end_spin(&pace, memory);
+    gstream_poll_end(&polled);
     (void)gstream_wait_help(wait->helper, UCS_GSTREAM_HELP_END);
     return how;
 }
 
 size_t gstream_wait_run(const gstream_pace_config_t *config,
-                        gstream_pace_memory_t *memory,
                         const ucs_gstream_cmd_t *cmds, size_t count)
 {
     size_t done     = 0;
@@ -87,7 +65,7 @@ size_t gstream_wait_run(const gstream_pace_config_t *config,
 
     gstream_wait_begin(&wait, cmds, 0);
     if (!gstream_wait_is_met(&wait)) {
-        how = gstream_wait_poll(config, memory, &wait);
+        how = gstream_wait_poll(config, &wait);
     }
 
     for (;;) {

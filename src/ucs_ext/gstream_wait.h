@@ -63,7 +63,6 @@ static inline int gstream_wait_is_met(gstream_wait_t *wait)
  *  already: a stream tells what it has done once for all of them. Returns how
  *  many slots they take, of 'count'. */
 size_t gstream_wait_run(const gstream_pace_config_t *config,
-                        gstream_pace_memory_t *memory,
                         const ucs_gstream_cmd_t *cmds, size_t count);
 
 #endif

@@ -71,7 +71,7 @@ void trace_ring_add(trace_ring_t *ring, const trace_event_t *event)
     memcpy(words, event, sizeof(words));
     atomic_store_explicit(&ring->begun, index + 1, memory_order_relaxed);
     for (i = 0; i < TRACE_RING_WORDS; ++i) {
-        /* Pairs with the acquire load in trace_ring_read(): who sees a word
+        /* Pairs with the acquire load in trace_ring_read(): what sees a word
          * sees `begun` */
         atomic_store_explicit(&slot[i], words[i], memory_order_release);
     }

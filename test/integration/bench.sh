@@ -3,8 +3,9 @@
 # What the benchmarks report of the lanes that moved their messages.
 # usage: bench.sh trig|host|mixed RANKS PROGRAM [OPTION...] |
 #                 mbw RANKS VARIANTS [OPTION...] | cost|wrt [OPTION...] |
-#                 numbers | all | places | floor | fails
-#   trig   the network card moves everything, and the report's counts say so
+#                 numbers | all | fails
+#   trig   the network card moves everything: deferred writes fired are messages
+#          times uses, and the report's counts say so
 #   host   the same of the host lane, where it is asked for
 #   mixed  a thread moves some although the card is to: that is said, and an
 #          error
@@ -14,8 +15,6 @@
 #   wrt    st_wrt does, for 1 to 4 streams
 #   numbers  what is no number, or too large or small, is refused by name
 #   all    run-all runs everything once, and its file, tables and plots have it
-#   places it tells near cores from far ones
-#   floor  long messages are compared with MPI of other runs by way of the floor
 #   fails  it tells what failed, and keeps the rest
 # Needs srcdir, builddir and ST_RUN in the environment, as run.sh sets them.
 set -uo pipefail
@@ -59,17 +58,24 @@ expect_counts()
         fail "$found of $1 processes report $2 of the form $3"
 }
 
-# All processes have something of one of these counts.
-# Usage: expect_some NUMBER NAME...
-expect_some()
+# Each message was one deferred write, and those that were split have as many
+# more as that took.
+expect_all_fired()
 {
-    local number=$1 name
-    shift
-    for name; do
-        [ "$(grep -cE "^            \"$name\": [1-9]" "$temp/pretty")" -ne \
-            "$number" ] || return 0
+    local name
+    local -A count
+    for name in messages deferred_writes_fired chunks operations_proxied; do
+        count[$name]=$(sed -n "s/.*\"$name\":\([0-9]*\)[,}].*/\1/p" \
+            "$temp/json" | head -n 1)
+        [ -n "${count[$name]}" ] || fail "the report has no $name"
     done
-    fail "not all of $number processes report one of: $*"
+    [ "${count[messages]}" -gt 0 ] || fail "no messages"
+    [ $((count[deferred_writes_fired] - count[chunks])) -eq \
+        "${count[messages]}" ] ||
+        fail "${count[messages]} messages, but" \
+            "${count[deferred_writes_fired]} deferred writes fired," \
+            "${count[chunks]} of them further parts"
+    [ "${count[operations_proxied]}" -eq 0 ] || fail "operations are proxied"
 }
 
 expect_quiet()
@@ -83,7 +89,7 @@ test_trig()
     run_ranks "$@"
     expect_quiet
     expect_counts "$1" trig_starts '[1-9][0-9]*'
-    expect_some "$1" writes_fired coalesced
+    expect_all_fired
     expect_counts "$1" host_starts 0
     expect_counts "$1" proxied 0
 }
@@ -160,13 +166,13 @@ test_cost()
 
 test_wrt()
 {
-    local streams who how
+    local streams threads how
     run_program "${builddir:?}/bench/st_wrt" --streams 4 "$@"
     expect_quiet
     for streams in 1 2 4; do
-        for who in own group-1 group-2; do
+        for threads in own group-1 group-2; do
             for how in poll sleep; do
-                expect_row "$streams" "$who-$how" median_us min_us max_us \
+                expect_row "$streams" "$threads-$how" median_us min_us max_us \
                     ratio worst_us
             done
         done
@@ -215,7 +221,7 @@ run_everything()
 # Usage: expect_file WHAT PROGRAM
 expect_file()
 {
-    python3 -c "import json, sys
+    python3 -c "import json, statistics, sys
 all = json.load(open(sys.argv[1]))
 $2" "$temp/all.json" >>"$temp/out" 2>&1 || fail "$1"
 }
@@ -235,67 +241,45 @@ for run in all['runs']:
     assert 0 <= run['stolen_percent'] <= 100
     assert run['environment'].items() >= all['settings'][run['setting']].items()
 assert all['machine']['cores'] > 0 and all['quick']"
-    expect_file "ratios are not the largest of those to MPI" "import statistics
+    expect_file "ratios are not the largest of those to MPI" "
 points = {}
 for run in all['runs']:
     for row in run['report']['rows'] if run['bench'] == 'st_pingpong' else ():
         points.setdefault((run['memory'], row['size']), {}).setdefault(
-            (run['lane'], run['mpi']), {})[row['variant']] = row
+            (run['lane'], run['mpi']), {})[row['variant']] = row['median_us']
 assert {memory for memory, _ in points} == {'malloc', 'mpi'}
 figures = {((figure['memory'], figure['size']), figure['series']): figure
            for figure in all['figures'] if figure['bench'] == 'st_pingpong'}
-def line(rows):
-    return statistics.median(time for row in rows.values()
-                             for trial in row['trials']
-                             for time in trial['line_ns'])
 for key, runs in points.items():
-    alone = runs[None, 'ob1']
-    assert line(alone) > 0
-    is_comparable = False
-    for lane in ('direct', 'trig'):
-        for variant in ('st', 'st-ready'):
-            ratios = {}
-            for mpi in ('posix', 'cma'):
-                run = runs[lane, mpi]
-                ratios[mpi] = [run[variant]['ratio']]
-                lines = line(run), line(alone)
-                if max(lines) <= 3 * min(lines):
-                    ratios.setdefault('ob1', []).append(
-                        run[variant]['median_us'] / alone['mpi']['median_us'])
-            ratio, mpi = max((statistics.median(values), mpi)
-                             for mpi, values in ratios.items())
-            figure = figures[key, lane + ' ' + variant]
-            assert ('ratio' in figure) == ('ob1' in ratios)
-            if 'ratio' not in figure:
-                continue
-            is_comparable = True
-            assert abs(figure['ratio']['median'] - ratio) < 1e-3
-            assert figure['best'] == mpi
-    assert ('ratio' in figures[key, 'floor']) == is_comparable
-    assert not is_comparable or figures[key, 'floor']['ratio']['median'] > 0
+    for variant in ('st', 'st-ready'):
+        ratios = [(runs['direct', way][variant] / base, mpi)
+                  for way in ('posix', 'cma') for base, mpi in (
+                      (runs['direct', way]['mpi'], way),
+                      (runs[None, 'ob1']['mpi'], 'ob1'))]
+        means = {way: statistics.median(ratio for ratio, mpi in ratios
+                                        if mpi == way) for _, way in ratios}
+        figure = figures[key, 'direct ' + variant]
+        assert abs(figure['ratio']['median'] - max(means.values())) < 1e-3
+        assert figure['best'] == max(means, key=means.get)
+        assert 'ratio' not in figures.get((key, 'trig ' + variant), ())
     assert figures[key, 'mpi best']['time_us']['median'] == min(
         figures[key, 'mpi, ' + mpi]['time_us']['median']
-        for mpi in ('posix', 'cma', 'ob1'))"
+        for mpi in ('posix', 'cma', 'ob1'))
+assert ('malloc', 8) in points and figures[('malloc', 8), 'trig st']"
     expect_file "targets are not judged" "
-judged = {target['what']: target for target in all['targets']
-          if 'place' not in target}
-assert {target['place'] for target in all['targets'] if 'place' in target} == (
-    set(all['places']))
-target = judged['direct, malloc, to 8 KiB: round trip / mpi']
-found = [figure for figure in all['figures']
+judged = {target['what']: target for target in all['targets']}
+target = judged['direct, malloc, to 32 KiB: round trip / mpi']
+found = [figure['ratio']['median'] for figure in all['figures']
          if figure['bench'] == 'st_pingpong' and 'ratio' in figure and
-         figure['memory'] == 'malloc' and figure['size'] <= 8192 and
+         figure['memory'] == 'malloc' and figure['size'] <= 32768 and
          figure['series'] in ('direct st', 'direct st-ready')]
-assert target['figures'] == len(found)
-assert ('pass' in target) == (len(found) > 0)
-if found: # none where MPI alone had cores elsewhere
-    assert target['pass'] == (target['worst'] <= target['must'])
-    assert target['floor'] in [
-        figure['ratio']['median'] for figure in all['figures']
-        if figure['series'] == 'floor' and figure['memory'] == 'malloc' and
-        'ratio' in figure]
-assert 'floor' not in judged['standard / ready send in the halo']
-assert 'pass' not in judged['direct, malloc, 64 KiB: round trip / mpi']"
+assert target['figures'] == len(found) > 0
+assert target['worst'] == max(found)
+assert target['pass'] == (target['worst'] <= target['must'])
+assert 'pass' not in judged['direct, malloc, 64 to 256 KiB: round trip / mpi']
+# Counts are the same on every machine
+for what, target in judged.items():
+    assert not what.startswith('trig, ') or target['pass'], target"
     grep -q '^quick: these figures are no results' "$temp/out" ||
         fail "it does not say that these are no results"
     if ! python3 -c 'import matplotlib' 2>"$temp/err"; then
@@ -309,120 +293,20 @@ assert 'pass' not in judged['direct, malloc, 64 KiB: round trip / mpi']"
     done
 }
 
-# Trials with near and with far cores are told apart, and left out where cores
-# were moved meanwhile
-test_places()
-{
-    command -v python3 >/dev/null ||
-        { echo "skipped: python3 is not installed"; exit 77; }
-    PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="${srcdir:?}/bench" python3 -c "
-import bench_results
-MIB = 4 << 20
-NEAR = {8: 0.15, 256 << 10: 17, MIB: 700}
-FAR = {8: 0.6, 256 << 10: 31, MIB: 800}
-LINES = {'near': (100, 130), 'far': (510, 480), 'moved': (130, 480)}
-def trials(time, places):
-    return [{'time_us': time * (9 if place == 'moved' else 1),
-             'line_ns': LINES[place]} for place in places]
-def run(number, lane, mpi, floors, factor, places):
-    rows = [{'size': size, 'variant': variant, 'median_us': time * times,
-             'ratio': times / 10, 'trials': trials(time * times, places[size])}
-            for size, time in floors.items()
-            for variant, times in (('raw', 1), ('mpi', 10), ('st', factor))]
-    return {'bench': 'st_pingpong', 'round': number, 'lane': lane, 'mpi': mpi,
-            'ranks': 2, 'memory': 'malloc', 'report': {'rows': rows}}
-def all_ways(number, floors, factor, place):
-    places = {size: [place, place, 'moved'] for size in floors}
-    if place == 'moved': # in the midst of the run, to far ones
-        places = {8: ['near', 'near', 'moved'], 256 << 10: 3 * ['moved'],
-                  MIB: ['far', 'far', 'moved']}
-    return [run(number, lane, mpi, floors, factor, places) for lane, mpi in (
-        ('direct', 'posix'), ('direct', 'cma'), (None, 'ob1'))]
-runs = (all_ways(1, NEAR, 2, 'near') + all_ways(2, FAR, 3, 'far') +
-        all_ways(3, {**FAR, 8: 0.15}, 4, 'moved'))
-assert bench_results.combine_places(all_ways(1, NEAR, 3, 'near')) == {}
-places = bench_results.combine_places(runs)
-assert list(places) == ['near', 'far']
-found = {(place, figure['size']): (figure['ratio']['min'],
-                                   figure['ratio']['max'])
-         for place in places for figure in places[place]
-         if figure['series'] == 'direct st'}
-assert found['near', 8] == (.2, .4) and found['far', 8] == (.3, .3), found
-assert found['near', MIB] == (.2, .2) and found['far', MIB] == (.3, .4), found
-judged = {verdict.get('place'): verdict for verdict in bench_results.judge(
-              bench_results.combine(runs), places)
-          if verdict['what'] == 'direct, malloc, 256 KiB: round trip / mpi'}
-assert judged['near']['worst'] == .2 and judged['far']['worst'] == .3, judged
-assert judged[None]['figures'] == 1 and judged[None]['pass'], judged
-assert judged[None]['floor'] == .1, judged
-missing = [run for run in runs if run['mpi'] != 'ob1']
-assert not any('ratio' in figure for figure in bench_results.combine(missing)
-               if figure['series'] == 'direct st')" ||
-        fail "places are not told apart"
-}
-
-test_floor()
-{
-    command -v python3 >/dev/null ||
-        { echo "skipped: python3 is not installed"; exit 77; }
-    PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="${srcdir:?}/bench" python3 -c "
-import bench_floor
-NEAR, FAR = (100, 130), (510, 480)
-def trial(time, slow, line=NEAR):
-    return {'time_us': time * slow, 'line_ns': line}
-def run(setting, lane, slow, size, times, last=NEAR):
-    # The memory is slower from trial to trial; in the last one cores are moved
-    trials = [slow + i for i in range(12)]
-    rows = [{'size': size, 'variant': variant, 'trials': [
-        *(trial(time, slow) for slow in trials), trial(9 * time, 1, last)]}
-            for variant, time in times.items()]
-    return {'bench': 'st_pingpong', 'setting': setting, 'lane': lane,
-            'memory': 'malloc', 'report': {'rows': rows}}
-def all_ways(size):
-    return [run('direct-posix', 'direct', 1, size,
-                {'raw': 10, 'mpi': 20, 'st': 12}),
-            run('trig-posix', 'trig', 5, size,
-                {'raw': 10, 'mpi': 30, 'st': 16, 'st-ready': 14}, FAR),
-            run('ob1', None, 70, size, {'raw': 10, 'mpi': 16})]
-found = bench_floor.combine(all_ways(8 << 20))
-assert [(figure['series'], figure['ratio'], figure['trials'])
-        for figure in found] == [
-    (series, {'median': ratio, 'low': ratio, 'high': ratio}, trials)
-    for series, ratio, trials in (('direct st', .75, 13), ('trig st', 1, 12),
-                                  ('trig st-ready', .875, 12))], found
-assert all((figure['best'], figure['floor'], figure['place'], figure['size']) ==
-           ('ob1', .625, 'near', 8 << 20) for figure in found), found
-assert '0.750 (0.750-0.750)' in bench_floor.table(found)
-assert bench_floor.combine(all_ways(4 << 20)) == []
-broken = all_ways(8 << 20)
-broken[2]['error'] = 'status 1'
-assert {figure['best'] for figure in bench_floor.combine(broken)} == {
-    'direct-posix'}
-few = all_ways(8 << 20)
-for row in few[0]['report']['rows']:
-    del row['trials'][7:]
-assert {figure['series'] for figure in bench_floor.combine(few)} == {
-    'trig st', 'trig st-ready'}
-values = [i / 100 for i in range(1, 101)]
-assert bench_floor.spread(values, 1) == {
-    'median': .505, 'low': .41, 'high': .61}, bench_floor.spread(values, 1)" ||
-        fail "long messages are not compared by way of the floor"
-}
-
 test_fails()
 {
     FI_CXIEMU_DWQ_ENTRIES=16 run_everything --bench faces
     [ "$rc" -eq 1 ] || fail "status $rc"
-    grep -q '^run-all: st_faces, trig-posix, 2 ranks: status' "$temp/out" ||
+    grep -q '^run-all: st_faces, trig, ready, 2 ranks: status' "$temp/out" ||
         fail "it does not say what failed"
     expect_file "the file does not tell it, or not the rest" "
 failed = [run['setting'] for run in all['runs'] if 'error' in run]
-assert failed == 2 * ['trig-posix', 'trig-cma']
+assert failed == 4 * ['trig']
 assert len(all['runs']) == 10
 assert any(figure['series'] == 'direct st' for figure in all['figures'])"
 }
 
 case ${1:-} in
-trig|host|mixed|mbw|cost|wrt|numbers|all|places|floor|fails) "test_$1" "${@:2}" ;;
+trig|host|mixed|mbw|cost|wrt|numbers|all|fails) "test_$1" "${@:2}" ;;
 *) fail "there is no test \"${1:-}\"" ;;
 esac

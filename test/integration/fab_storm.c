@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define STORM_PATIENCE_MS 30000
+#define STORM_LIMIT_MS 30000
 
 
 typedef struct storm {
@@ -63,11 +63,11 @@ static int start(storm_t *storm)
     return 0;
 }
 
-/* Wait for one, with patience; 0 if it ended well or by our signal */
+/* Wait for one, for a limited time; 0 if it ended well or by our signal */
 static int finish(storm_t *storm, int index)
 {
     storm_card_t *card = &storm->board->cards[index];
-    uint64_t end       = now_ms() + STORM_PATIENCE_MS;
+    uint64_t end       = now_ms() + STORM_LIMIT_MS;
     int status;
     pid_t ret;
 
@@ -103,7 +103,7 @@ static int others_go_on(storm_t *storm, int victim)
 {
     int a        = (victim + 1) % STORM_WORKERS;
     int b        = (victim + 2) % STORM_WORKERS;
-    uint64_t end = now_ms() + STORM_PATIENCE_MS;
+    uint64_t end = now_ms() + STORM_LIMIT_MS;
 
     while ((taken(storm, a, b) < STORM_ROUNDS) ||
            (taken(storm, b, a) < STORM_ROUNDS)) {
@@ -121,7 +121,7 @@ static int others_go_on(storm_t *storm, int victim)
  * knows: then the others wait for it, as they should. */
 static void wait_until_ready(storm_t *storm)
 {
-    uint64_t end = now_ms() + STORM_PATIENCE_MS;
+    uint64_t end = now_ms() + STORM_LIMIT_MS;
     int i;
 
     for (i = 0; i < STORM_WORKERS; ++i) {

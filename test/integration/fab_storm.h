@@ -17,7 +17,7 @@
 typedef struct storm_card {
     int      ready;   /**< Name and key are there */
     int      killed;  /**< Set by the parent before it kills */
-    int      done;    /**< Is through with all who live */
+    int      done;    /**< Is through with all that live */
     int      quiet;   /**< Has nothing under way and begins nothing */
     unsigned received[STORM_WORKERS]; /**< Messages taken, by sender */
     char     name[STORM_NAME_MAX];

@@ -436,7 +436,7 @@ static int serve(storm_worker_t *worker, storm_peer_t *peer)
            !peer->send.busy;
 }
 
-/* Whether all who live have set the flag at this place of their cards */
+/* Whether all that live have set the flag at this place of their cards */
 static int all_have(storm_worker_t *worker, size_t field)
 {
     const storm_card_t *card;

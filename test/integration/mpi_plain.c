@@ -8,6 +8,7 @@
  *   coll     collectives
  *   rma      windows: puts, gets, accumulates, atomics, locks
  *   threads  threads that send at the same time, MPI_THREAD_MULTIPLE
+ *   window   the same with windows of long messages under way
  *   mixed    all of these in random order for so long
  */
 #ifdef HAVE_CONFIG_H
@@ -27,6 +28,12 @@
 #define MAX_WORDS   (1u << 17) /* 1 MiB */
 #define NUM_THREADS 3
 #define THREAD_USES 100
+
+/* A window's messages are of 64 to 128 KiB */
+#define WINDOW_THREADS 4
+#define WINDOW_USES    10
+#define WINDOW_LENGTH  32
+#define WINDOW_WORDS   (1u << 13)
 
 
 static struct {
@@ -290,6 +297,82 @@ static void test_threads(unsigned seed)
     }
 }
 
+typedef struct window {
+    pthread_t thread;
+    int       number;
+    size_t    count;  /* Words of a message */
+    uint64_t  *words; /* Of what goes out, then of what comes in */
+    unsigned  wrong;
+} window_t;
+
+/* All messages are under way together, and threads wait at the same time */
+static void exchange_window(window_t *window, int use)
+{
+    int right = (plain.rank + 1) % plain.size;
+    int left  = (plain.rank + plain.size - 1) % plain.size;
+    MPI_Request requests[2 * WINDOW_LENGTH];
+    uint64_t *out, *in;
+    int i, tag;
+
+    for (i = 0; i < WINDOW_LENGTH; ++i) {
+        out = window->words + (size_t)i * window->count;
+        in  = out + (size_t)WINDOW_LENGTH * window->count;
+        tag = window->number * WINDOW_LENGTH + i;
+        fill(out, window->count, tag + use);
+        memset(in, 0, window->count * sizeof(*in));
+        MPI_Irecv(in, (int)window->count, MPI_UINT64_T, left, tag,
+                  MPI_COMM_WORLD, &requests[i]);
+        MPI_Isend(out, (int)window->count, MPI_UINT64_T, right, tag,
+                  MPI_COMM_WORLD, &requests[WINDOW_LENGTH + i]);
+    }
+    MPI_Waitall(2 * WINDOW_LENGTH, requests, MPI_STATUSES_IGNORE);
+    for (i = 0; i < WINDOW_LENGTH; ++i) {
+        in  = window->words + (size_t)(WINDOW_LENGTH + i) * window->count;
+        tag = window->number * WINDOW_LENGTH + i;
+        window->wrong += !is_filled(in, window->count, left, tag + use);
+    }
+}
+
+static void *run_window(void *arg)
+{
+    window_t *window = arg;
+    int use;
+
+    for (use = 0; use < WINDOW_USES; ++use) {
+        exchange_window(window, use);
+    }
+    return NULL;
+}
+
+static void test_window(unsigned seed)
+{
+    window_t windows[WINDOW_THREADS] = {0};
+    size_t count                     = WINDOW_WORDS + (seed % WINDOW_WORDS);
+    double start                     = MPI_Wtime();
+    int i;
+
+    for (i = 0; i < WINDOW_THREADS; ++i) {
+        windows[i].number = i;
+        windows[i].count  = count;
+        windows[i].words  = malloc(2 * WINDOW_LENGTH * count *
+                                   sizeof(uint64_t));
+        if (windows[i].words == NULL) {
+            MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
+        }
+        pthread_create(&windows[i].thread, NULL, run_window, &windows[i]);
+    }
+    for (i = 0; i < WINDOW_THREADS; ++i) {
+        pthread_join(windows[i].thread, NULL);
+        check(windows[i].wrong == 0, "a window's messages");
+        free(windows[i].words);
+    }
+    if (plain.rank == 0) {
+        printf("%d threads, %d messages of %zu bytes: %.2f s\n",
+               WINDOW_THREADS, WINDOW_THREADS * WINDOW_USES * WINDOW_LENGTH,
+               count * sizeof(uint64_t), MPI_Wtime() - start);
+    }
+}
+
 typedef struct plain_mode {
     const char *name;
     void       (*func)(unsigned seed);
@@ -299,7 +382,8 @@ static const plain_mode_t modes[] = {
     {"p2p", test_p2p},
     {"coll", test_coll},
     {"rma", test_rma},
-    {"threads", test_threads}
+    {"threads", test_threads},
+    {"window", test_window}
 };
 #define NUM_MODES (sizeof(modes) / sizeof(modes[0]))
 

@@ -7,8 +7,8 @@
  *   kill    by SIGKILL
  *
  * Each has matched with it before: until then a process knows of the other only
- * what MPI does, which ends the whole job when a rank dies. Who survives prints
- * a line and ends without MPI_Finalize, which would wait for the dead rank.
+ * what MPI does, which ends the whole job when a rank dies. A survivor prints a
+ * line and ends without MPI_Finalize, which would wait for the dead rank.
  */
 #ifdef HAVE_CONFIG_H
 #  include "config.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mpix_finalize.c - ranks that call MPI_Finalize instead of matching: who waits
- * for them gets an error, and finalizes in turn. One argument, where:
+ * mpix_finalize.c - ranks that call MPI_Finalize instead of matching. A rank
+ * that waits for them gets an error, and finalizes in turn. One argument:
  *
  *   never    the last rank has not used the library at all
  *   before   it has, but no address was exchanged with it

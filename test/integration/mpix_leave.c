@@ -51,7 +51,7 @@ int main(int argc, char **argv)
     MPIX_CHECK(recv.wrong == 0, "%llu wrong words",
                (unsigned long long)recv.wrong);
 
-    /* Who has finalized has freed its half of the messages: no start after */
+    /* A finalized rank has freed its half of the messages: no start after */
     MPI_Barrier(MPI_COMM_WORLD);
     if ((mpix_test.rank % 2) == 0) {
         PMPI_Finalize();

@@ -285,15 +285,15 @@ static void check_stats(void)
         MPIX_CHECK(stats.writes_fired == 0, "deferred writes carried out");
         return;
     }
-    MPIX_CHECK(stats.proxied == 0, "%llu messages moved by a host thread",
-               (unsigned long long)stats.proxied);
     if ((lanes != NULL) && !strcmp(lanes, "direct")) {
+        /* A host that waits moves for a stream that is not at its wait yet */
         MPIX_CHECK((stats.starts == 0) || (stats.copies > 0),
                    "nothing was copied by a stream");
         return;
     }
+    MPIX_CHECK(stats.proxied == 0, "%llu messages moved by a host thread",
+               (unsigned long long)stats.proxied);
     MPIX_CHECK((stats.starts == 0) || (stats.writes_fired > 0) ||
-               (stats.coalesced > 0) ||
                !is_first(), "no deferred write was carried out");
 }
 

@@ -56,8 +56,8 @@ int st_progress_partner(const st_rank_t *me);
 void st_progress_pair(st_rank_t *me, st_msg_t *msg, int from, uint64_t tag);
 
 /** All ranks have matched what they need. Threads share the entries of a card,
- *  so they wait for each other, or who runs ahead would take them all; ranks
- *  without a partner have to call this as well. */
+ *  so they wait for each other: a rank that ran ahead would take them all.
+ *  Ranks without a partner have to call this as well. */
 void st_progress_matched(st_rank_t *me);
 
 /** Compute, without a call of any library, until a word is >= a value. */

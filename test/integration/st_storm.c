@@ -26,7 +26,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define STORM_PATIENCE 60.0 /* seconds */
+#define STORM_LIMIT 60.0 /* seconds */
 
 
 typedef struct storm {
@@ -137,7 +137,7 @@ static void kill_all(storm_t *storm)
 /* Dead ranks are taken note of at once, as elsewhere: before that they exist */
 static int finish(storm_t *storm, int alive)
 {
-    double end = st_world_now() + STORM_PATIENCE;
+    double end = st_world_now() + STORM_LIMIT;
     int ret    = 0;
     int status, i;
     pid_t pid;

@@ -59,7 +59,7 @@ typedef enum {
 /** What ranks share. Atomic accesses, but for what the barriers order. */
 typedef struct st_world {
     uint32_t end;        /**< st_world_end_t: why the group ends */
-    char     reason[ST_WORLD_REASON]; /**< By who has claimed `end` */
+    char     reason[ST_WORLD_REASON]; /**< By the rank that claimed `end` */
     uint32_t epoch;      /**< Goes up while the group gets on */
     uint32_t arrived;    /**< At the barrier */
     uint32_t generation; /**< Of the barrier; ranks sleep on it */
@@ -90,7 +90,7 @@ void st_world_prepare(char **argv);
  *  The word may be in memory that processes share. */
 void st_world_sleep(const uint32_t *word, uint32_t value, unsigned ms);
 
-/** Wake who sleeps on a word. */
+/** Wake the threads that sleep on a word. */
 void st_world_wake(const uint32_t *word);
 
 /** Non-zero if all threads of a process are stopped, and not on their way

@@ -6,10 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
-static int has_part(const char *name, const char *const *parts)
+/* Ours begin so; files of others may have such a word somewhere. */
+static int begins_with(const char *name, const char *const *parts)
 {
     for (; *parts != NULL; ++parts) {
-        if (strstr(name, *parts) != NULL) {
+        if (strncmp(name, *parts, strlen(*parts)) == 0) {
             return 1;
         }
     }
@@ -23,7 +24,7 @@ static int left_in(const char *path, const char *const *parts)
     struct dirent *entry;
 
     while ((dir != NULL) && ((entry = readdir(dir)) != NULL)) {
-        if (has_part(entry->d_name, parts)) {
+        if (begins_with(entry->d_name, parts)) {
             printf("left behind: %s/%s\n", path, entry->d_name);
             found = 1;
         }

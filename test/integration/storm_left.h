@@ -3,7 +3,7 @@
 #ifndef STORM_LEFT_H_
 #define STORM_LEFT_H_
 
-/** Look in /dev/shm and /tmp for files in whose names one of `parts` stands,
+/** Look in /dev/shm and /tmp for files whose names begin with one of `parts`,
  *  which NULL ends; print them. Non-zero if there are some. */
 int storm_left_behind(const char *const *parts);
 

@@ -10,10 +10,11 @@
  * rank has to do with it, and nothing else, fails, with an error that tells of
  * a death. Everything ends one way or the other.
  *
- * Two things are UCP's, over any transport, and left out. Nobody dies before
- * all have exchanged long messages once: who waits for the answer to UCP's wish
- * to connect, with nothing under way, is not told of a death by UCX 1.13, which
- * asks only peers that have answered (its ucp_wireup_ep_check()). And no
+ * Two things are UCP's, over any transport, and left out. No rank dies before
+ * all have exchanged long messages once: a rank that waits for the answer to
+ * UCP's connection request, with nothing under way, is not told of a death by
+ * UCX 1.13, as that asks only peers that have answered (its
+ * ucp_wireup_ep_check()). And no
  * message has several parts that are sent eagerly: of a receive that has some
  * of them UCP neither tells that it has failed, nor can it be cancelled.
  */
@@ -77,7 +78,7 @@ static void open_worker(storm_rank_t *rank)
 
     ucx_storm_at(rank, "opening its worker");
     require(rank, ucp_config_read(NULL, NULL, &config), "settings");
-    /* Who only receives from the victim sees its end by this */
+    /* A rank that only receives from the victim sees its end by this */
     require(rank, ucp_config_modify(config, "KEEPALIVE_INTERVAL", "50ms"),
             "keepalive");
     require(rank, ucp_config_modify(config, "RNDV_THRESH", "7000"),

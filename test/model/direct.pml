@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * direct.pml - the direct lane: who moves the data of two ranks of one node
+ * direct.pml - the direct lane: movers of the data of two ranks of one node
  * (protocol-rules, rule 5).
  *
  * A pair's shared memory holds how many uses its send and its receive have
- * started, `claim` and `done`. Who finds that both have started use k claims it
- * by compare-and-swap from k-1 to k, copies, and stores k to `done` with
- * release. Movers are
+ * started, `claim` and `done`. A mover that finds that both have started use k
+ * claims it by compare-and-swap from k-1 to k, copies, and stores k to `done`
+ * with release. Movers are
  *   any wait of a stream, for the started operations of its queue;
  *   a thread of each rank, for all.
  *
@@ -34,8 +34,8 @@
  *   BUFFERED      LAST_STARTER, but each side stores its own flag and then
  *                 reads the other's, which may still be in the other's store
  *                 buffer
- * LAST_STARTER is sound: no wait and no thread moves, but who starts last; one
- * word that both modify atomically tells who that is.
+ * LAST_STARTER is sound: no wait and no thread moves, but the last starter;
+ * one word that both modify atomically tells which side that is.
  */
 #include "common.pml"
 

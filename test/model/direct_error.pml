@@ -111,7 +111,7 @@ active proctype recv_stream()
         }
     }
     atomic {
-        /* Who is told of an error has an undefined buffer */
+        /* A user that is told of an error has an undefined buffer */
         CHECK(wrong_data, failing[RECV] || !is_bad);
         passed[RECV] = true
     }

@@ -10,7 +10,7 @@
  * fail, half of what is left. When no piece is left the next claim opens the
  * next use, if both sides have begun it. Each side counts what it has copied,
  * and a use is complete when the sum says so. A side has one mover at a time
- * (direct_slots.pml for who that is), which the lock of its queue sees to.
+ * (see direct_slots.pml), which the lock of its queue sees to.
  *
  * ERROR: either host may fail the pair at any time. It halts its own mover, by
  * the lock; poisons the word; waits until what the other side has claimed is
@@ -18,8 +18,8 @@
  * sender's process may die at any step of its mover. The stream's later starts
  * run on.
  *
- * BREAK: a copy of either side may fail ("Attached"). Who cannot carry out its
- * claim poisons the word, makes its count BROKEN, and moves nothing any more;
+ * BREAK: a copy of either side may fail ("Attached"). A side that cannot carry
+ * out its claim poisons the word, makes its count BROKEN, and moves no more;
  * both hosts fail the pair then. A side that is broken does not wait for its
  * own claims, but for those of the other side, which it tells by what its count
  * was before; nobody waits for a side that is broken.
@@ -283,7 +283,7 @@ active proctype recv_stream()
             }
             i = 0;
             CHECK(late_read, !told[RECV]);
-            /* Who is released has an undefined buffer */
+            /* A released side has an undefined buffer */
             CHECK(wrong_data, released[RECV] || !is_bad);
             consumed = k
         }

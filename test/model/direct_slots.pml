@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * direct_slots.pml - lane direct as src/ucp/st does it: messages that go
- * through slots in pieces, streams that sleep, and who wakes whom
+ * through slots in pieces, streams that sleep, and how they are woken
  * (st_direct.h).
  *
  * A message has a ring of slots at its receiver. The send's side copies piece
@@ -12,14 +12,14 @@
  *   the stream, in any wait: it *attends*, looks again and again, and once more
  *     when it has let go;
  *   a host that asks;
- *   the service thread of the rank, when it was kicked, for queues that nobody
- *     attends to.
- * Who has moved something rings the other side's stream, which may sleep. Who
- * is about to sleep says so, looks once more, and kicks the other rank's thread
- * if that side has begun, has something to do, and does not attend. A sleeper
- * does nothing until it is rung: that the futex sleeps for 50 ms at most is not
- * needed. LOOKS is how many times in a run sleepers may look by themselves,
- * when all stand still: 0.
+ *   the service thread of the rank, when it was notified, for queues whose
+ *     streams do not attend.
+ * A mover that has moved something wakes the other side's stream, which may
+ * sleep. A stream that is about to sleep says so, looks once more, and notifies
+ * the other rank's thread if that side has begun, has something to do, and does
+ * not attend. A sleeper does nothing until it is woken: that the futex sleeps
+ * for 50 ms at most is not needed. LOOKS is how many times in a run sleepers
+ * may look by themselves, when all stand still: 0.
  *
  * Programs: as in direct.pml, where a host that polls goes on when it finds
  * something, so that all runs are finite; and, with a kernel that ends when the
@@ -31,33 +31,38 @@
  * NO_SPIN: streams sleep when they have looked once. A stream looks whenever it
  * likes without it, which makes many more states and no other end.
  *
- * PUSH: instead, messages are copied straight to their place, by either side,
- * once both have begun. A piece's claim and copy are one step here: for claims
- * see direct_mapped.pml. As long as the send's side says so (`pushes`, which
- * changes at any time, unless it does ALWAYS) the receive's does nothing while
- * the send's queue is attended to.
+ * PARKED: streams are of groups. The thread that runs one leaves it while it
+ * waits: the stream does not attend then, and its rank's service thread is
+ * notified where a stream of its own thread is woken. When that finds nothing
+ * to move it notifies the other rank's, as a stream does before it sleeps.
+ *
+ * MAPPED: instead, messages are copied straight to their place, by either side,
+ * once both have begun; ONE_SIDE: by the send's side, as the receive's has not
+ * mapped its buffer. A piece's claim and copy are one step here: for claims see
+ * direct_mapped.pml.
  *
  * Stores are seen at once; a store that is still in a buffer while its
  * processor looks at something else is one that comes after the look, and
  * BUFFERED has the buffers of what movers store.
  *
- * Sound, too: BUFFERED, with a fence before the look for sleepers; KICK_ALWAYS,
- * though somebody attends.
+ * Sound, too: BUFFERED, with a fence before the look for sleepers;
+ * NOTIFY_ALWAYS, though the other stream attends.
  *
  * Broken variants:
  *   SEQ_FIRST     the number is stored before the data
  *   COUNT_FIRST   `count` is stored before the slot was read
  *   NO_LOCK       two movers of one side at once
- *   NO_RING       sleepers are not rung
- *   NO_FENCE      BUFFERED: who has moved looks for sleepers at once
- *   LOOK_FIRST    who is about to sleep looks, and then says so
+ *   NO_WAKE        sleepers are not woken
+ *   NO_FENCE      BUFFERED: a mover looks for sleepers at once
+ *   LOOK_FIRST    a stream that is about to sleep looks, and then says so
  *   ONE_TURN      ... moves some pieces in that look, and sleeps
  *   TRY_LAST      ... does not look if a mover of its side holds the lock
- *   TRY_THREAD    nor does the thread that was kicked
- *   NO_KICK       nobody wakes threads
+ *   TRY_THREAD    nor does the thread that was notified
+ *   NO_NOTIFY     nothing wakes threads
  *   NO_THREAD     nor are there any
+ *   QUIET_THREAD  PARKED: the service thread does not notify the other one
  *   NOT_LEAVING   a stream attends for ever, once it has waited
- *   LEAVE_BLIND   who stops attending does not look once more
+ *   LEAVE_BLIND   a stream that stops attending does not look once more
  *   LOOK_LEAVE    ... looks, and then says that it attends no more
  */
 #include "common.pml"
@@ -106,7 +111,7 @@ bool overwrite, wrong_data;
 /* Both sides' */
 byte seq[2 * SLOTS], slot[2 * SLOTS];
 byte count[2], begun[4];
-bool attended[4], sleeps[4], rung[4], kicked[2];
+bool attended[4], sleeps[4], woken[4], notified[2];
 
 /* Of one side, protected by its queue's lock */
 bool lock[4], is_open[4];
@@ -177,24 +182,17 @@ end:
 #define FENCE(op) skip
 #endif
 
-#ifdef PUSH
+#ifdef MAPPED
 byte copied[2];                /* pieces of both sides, of all uses */
-#ifdef ALWAYS
-#define pushes true
+#ifdef ONE_SIDE
+#define CAN_REACH(op) IS_SEND(op)
 #else
-bool pushes;
-
-active proctype hint()
-{
-    pushes = true;
-    pushes = false
-}
+#define CAN_REACH(op) true
 #endif
 
-#define IS_LEFT(op) (!IS_SEND(op) && pushes && attended[QUEUE(OTHER(op))])
 #define IS_OVER(op) (copied[MSG(op)] >= (word[op] + 1) * PIECES)
 #define CAN_COPY(op) \
-    (!IS_OVER(op) && begun[OTHER(op)] > word[op] && !IS_LEFT(op))
+    (!IS_OVER(op) && begun[OTHER(op)] > word[op] && CAN_REACH(op))
 #define CAN_MOVE(op) (is_open[op] && (IS_OVER(op) || CAN_COPY(op)))
 #else
 #define CAN_MOVE(op) \
@@ -230,7 +228,7 @@ inline copy(op)
     pos[op] = pos[op] + 1
 }
 
-#ifdef PUSH
+#ifdef MAPPED
 /* A piece, if one is left */
 inline move(op)
 {
@@ -270,25 +268,31 @@ inline move(op)
 
 #endif
 
-/* Who has stored something looks for sleepers of the other side */
-inline ring(op)
+#ifdef PARKED
+#define WAKE(queue) notified[RANK(queue)] = true
+#else
+#define WAKE(queue) woken[queue] = true
+#endif
+
+/* A mover that has stored something looks for sleepers of the other side */
+inline wake_other(op)
 {
     FENCE(op);
-#ifndef NO_RING
+#ifndef NO_WAKE
     atomic {
         if
-        :: sleeps[QUEUE(OTHER(op))] -> rung[QUEUE(OTHER(op))] = true
+        :: sleeps[QUEUE(OTHER(op))] -> WAKE(QUEUE(OTHER(op)))
         :: else
         fi
     }
 #endif
 }
 
-/* If a use is over its word is stored; who sleeps for it is woken */
+/* If a use is over its word is stored; its sleeper is woken */
 inline complete(op)
 {
     if
-#ifdef PUSH
+#ifdef MAPPED
     :: is_open[op] && IS_OVER(op) ->
         is_open[op] = false;
         word[op]    = word[op] + 1;
@@ -298,12 +302,29 @@ inline complete(op)
         word[op]    = pos[op] / PIECES;
 #endif
         if
-        :: sleeps[QUEUE(op)] -> rung[QUEUE(op)] = true
+        :: sleeps[QUEUE(op)] -> woken[QUEUE(op)] = true
         :: else
         fi
     :: else
     fi
 }
+
+#ifdef NOTIFY_ALWAYS
+#define IS_ATTENDED(queue) false
+#else
+#define IS_ATTENDED(queue) attended[queue]
+#endif
+
+/* The other side has begun so many uses */
+#ifdef MAPPED
+#define NEEDS_NOTIFY(op, uses) \
+    (!IS_ATTENDED(QUEUE(OTHER(op))) && (uses) > word[op])
+#else
+#define NEEDS_NOTIFY(op, uses) \
+    (!IS_ATTENDED(QUEUE(OTHER(op))) && \
+     (IS_SEND(op) -> (uses) * PIECES > count[MSG(op)] : \
+                     (uses) * PIECES > pos[op] && !CAN_MOVE(op)))
+#endif
 
 /* A turn: one piece, of any open use. The lock is held. */
 inline serve(queue)
@@ -320,31 +341,14 @@ inline serve(queue)
     if
     :: o != NONE ->
         move(o);
-        ring(o);
+        wake_other(o);
         atomic { complete(o); o = NONE; moved = true }
     :: else
     fi
 }
 
-#ifdef KICK_ALWAYS
-#define IS_ATTENDED(queue) false
-#else
-#define IS_ATTENDED(queue) attended[queue]
-#endif
-
-/* The other side has begun so many uses */
-#ifdef PUSH
-#define NEEDS_KICK(op, uses) \
-    (!IS_ATTENDED(QUEUE(OTHER(op))) && (uses) > word[op])
-#else
-#define NEEDS_KICK(op, uses) \
-    (!IS_ATTENDED(QUEUE(OTHER(op))) && \
-     (IS_SEND(op) -> (uses) * PIECES > count[MSG(op)] : \
-                     (uses) * PIECES > pos[op] && !CAN_MOVE(op)))
-#endif
-
-/* Kick for each open use of a queue. The lock is held. */
-inline kick(queue)
+/* Notify for each open use of a queue. The lock is held. */
+inline notify(queue)
 {
     o = 0;
     do
@@ -352,7 +356,7 @@ inline kick(queue)
                 uses = begun[OTHER(o)] }
        atomic {
         if
-        :: NEEDS_KICK(o, uses) -> kicked[1 - RANK(queue)] = true
+        :: NEEDS_NOTIFY(o, uses) -> notified[1 - RANK(queue)] = true
         :: else
         fi;
         uses = 0;
@@ -374,16 +378,16 @@ inline start(op, k)
         fi;
         is_open[op] = true
     }
-#ifndef PUSH
+#ifndef MAPPED
     do
     :: pos[op] < k * PIECES && CAN_MOVE(op) -> move(op)
     :: atomic { pos[op] == k * PIECES || !CAN_MOVE(op) -> break }
     od;
 #endif
     STORE_BEGUN(op, k);
-    ring(op);
+    wake_other(op);
     atomic {
-#ifndef PUSH
+#ifndef MAPPED
         if
         :: pos[op] == k * PIECES -> complete(op)
         :: else
@@ -424,9 +428,9 @@ inline look_last(queue)
         :: else -> break
         od;
 #endif
-#ifndef NO_KICK
+#ifndef NO_NOTIFY
         if
-        :: !moved -> kick(queue)
+        :: !moved -> notify(queue)
         :: else
         fi;
 #endif
@@ -451,14 +455,20 @@ inline wait(op, k)
 #ifdef LOOK_FIRST
             look_last(QUEUE(op));
             word[op] < k;
-            atomic { sleeps[QUEUE(op)] = true; rung[QUEUE(op)] = false }
+            atomic { sleeps[QUEUE(op)] = true; woken[QUEUE(op)] = false }
 #else
-            atomic { sleeps[QUEUE(op)] = true; rung[QUEUE(op)] = false }
+            atomic {
+                sleeps[QUEUE(op)] = true;
+                woken[QUEUE(op)]   = false;
+#ifdef PARKED
+                attended[QUEUE(op)] = false
+#endif
+            }
             look_last(QUEUE(op));
 #endif
             if
             :: word[op] >= k
-            :: rung[QUEUE(op)]
+            :: woken[QUEUE(op)]
             :: atomic { timeout && looks < LOOKS -> looks++ }
             fi
         od;
@@ -491,18 +501,18 @@ inline poll(op, k)
     do
     :: word[op] >= k -> break
     :: word[op] < k && CAN_SERVE(QUEUE(op)) -> look(QUEUE(op))
-#ifndef NO_KICK
-    :: atomic { word[op] < k && is_open[op] && !kicked[1 - RANK(QUEUE(op))] &&
-                NEEDS_KICK(op, begun[OTHER(op)]) && IS_FREE(QUEUE(op)) ->
+#ifndef NO_NOTIFY
+    :: atomic { word[op] < k && is_open[op] && !notified[1 - RANK(QUEUE(op))] &&
+                NEEDS_NOTIFY(op, begun[OTHER(op)]) && IS_FREE(QUEUE(op)) ->
                 LOCK(QUEUE(op)) }
-        kick(QUEUE(op));
+        notify(QUEUE(op));
         UNLOCK(QUEUE(op))
 #endif
     od
 }
 
 #ifndef NO_THREAD
-/* For a queue that nobody attends to */
+/* For a queue whose stream does not attend */
 inline attend_to(queue)
 {
     do
@@ -524,18 +534,27 @@ inline attend_to(queue)
             :: else -> break
             fi
         }
-    od
+    od;
+#if defined(PARKED) && !defined(QUIET_THREAD)
+    if
+    :: atomic { sleeps[queue] && !attended[queue] && IS_FREE(queue) ->
+                LOCK(queue) }
+        notify(queue);
+        UNLOCK(queue)
+    :: !sleeps[queue] || attended[queue]
+    fi
+#endif
 }
 
 proctype thread(bit rank)
 {
-    byte o = NONE;
+    byte uses, o = NONE;
     bool moved;
 
 end:
     do
-    :: kicked[rank] ->
-        kicked[rank] = false;
+    :: notified[rank] ->
+        notified[rank] = false;
         attend_to(rank * 2);
         attend_to(rank * 2 + 1)
     od

@@ -35,8 +35,8 @@
  *
  * RELEASE: the receiver's host may fail the operation at any time: it closes
  * the slot's region, drains it, lets the waits pass and, once its stream has
- * passed them, tells the user, who then does with the buffer and with the slot
- * what he likes. Broken: TELL_EARLY (when the waits are let pass: the copy is
+ * passed them, tells the user. That may then use the buffer and the slot for
+ * anything. Broken: TELL_EARLY (when the waits are let pass: the copy is
  * still going to run), SLOT_OPEN (the slot's region is not closed, because it
  * is not the operation's alone). CTS_RUNS_ON is sound: after a release the
  * stream goes on adding to `copies`; nothing comes of it, for the region is

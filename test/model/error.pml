@@ -17,8 +17,8 @@
  *             passed them, the user is told
  *
  * The stream runs on after a release: kernels write the buffer, starts do
- * nothing. Who was told of an error has an undefined buffer, who was not has
- * the right data.
+ * nothing. A user that was told of an error has an undefined buffer, one that
+ * was not has the right data.
  *
  *   QUIET      sound: the sender does not wait for its peer. With the region
  *              closed, and starts halted, no entry can fire any more but those
@@ -237,8 +237,8 @@ end_deaf:
     FINISH
 }
 
-/* Something failed here, or the peer has closed its region; who is through
- * closes his own for the peer's sake */
+/* Something failed here, or the peer has closed its region; a side that is
+ * through closes its own for the peer's sake */
 inline notice(side)
 {
     atomic {

@@ -15,6 +15,13 @@
  *               rank is sent what was never received, and told that all is well
  *   NOT_TOLD    broken: the last rank is not told, and waits for ever
  *   FLAG_LATE   broken: the starts are stopped after the release
+ *   DOORBELL    sound: a start is a store to a NIC's trigger page, which cannot
+ *               look at a flag, and the NIC sends. Thresholds count from a base
+ *               that all starts together do not make up, and the counter is set
+ *               back to 0 before the release (src/ucp/st/trig/st_trig.h)
+ *   DOORBELL with NO_BASE or FLAG_LATE
+ *               broken: thresholds count from 0; the counter is set back after
+ *               the release
  *
  * Counters and keys are those of error.pml; here a start moves the data.
  */
@@ -32,6 +39,13 @@ byte sent_on;              /* uses that have come to the last rank */
 byte target[USES + 1];     /* and what they were */
 bool dead, halted, released, told_last;
 
+#ifdef NO_BASE
+#define BASE 0
+#else
+#define BASE USES
+#endif
+byte trigger = BASE;
+
 active proctype first_peer()
 {
     do
@@ -42,18 +56,37 @@ active proctype first_peer()
     od
 }
 
+#ifdef DOORBELL
+active proctype nic()
+{
+end:
+    do
+    :: atomic {
+        sent_on < USES && trigger >= BASE + sent_on + 1 ->
+        sent_on++;
+        target[sent_on] = buffer
+       }
+    od
+}
+#endif
+
 active proctype stream()
 {
     byte k;
 
     for (k : 1 .. USES) {
         arrived >= k || released;
+#ifdef DOORBELL
+        trigger++;
+        sent_on >= k || released;
+#else
         if
 #ifndef OP_ONLY
         :: halted -> skip
 #endif
         :: else -> atomic { sent_on++; target[k] = buffer }
         fi;
+#endif
         buffer = 0 /* for the next use */
     }
     FINISH
@@ -65,9 +98,9 @@ end:
     dead;
 #ifdef FLAG_LATE
     released = true;
-    halted   = true;
+    atomic { halted = true; trigger = 0 }
 #else
-    halted   = true;
+    atomic { halted = true; trigger = 0 }
     released = true;
 #endif
 #ifndef NOT_TOLD

@@ -14,16 +14,13 @@
  *   AGAIN           the host stores RELEASE again whenever an addition has
  *                   completed that it had not reaped before: sound with TORN
  *   BY_NIC          the NIC adds RELEASE, like everything else: sound with TORN
- *   FOLLOW          the word follows the NIC's counter, until the host has it
- *                   cease to, under the NIC's lock, before the release
  *   NO_FAILURE      nothing fails, nothing is released, all additions come
  *   NICS=2          additions by two NICs in turn; sound with a word each
  *                   (WORD_EACH) of which the stream awaits both
  *
  * Broken variants: WRITE (the NIC writes k instead of adding 1), RELEASE=255
  * (the largest value: it wraps), RELEASE=128 with COMPARE_CYCLIC, TORN alone,
- * NICS=2 with TORN in one word, TWICE (an addition is carried out twice),
- * FOLLOW with FOLLOW_ON (the word goes on to follow).
+ * NICS=2 with TORN in one word, TWICE (an addition is carried out twice).
  */
 #include "common.pml"
 
@@ -70,8 +67,6 @@ bool premature;
 byte word[WORDS];
 bool busy[NICS];        /* a NIC does one thing after the other */
 bool released;
-bool follows = true;    /* FOLLOW: `busy` is the NIC's lock */
-byte counter;
 
 byte landed;            /* uses whose data is there */
 
@@ -93,13 +88,7 @@ proctype addition(byte k)
 
 end:
     atomic { landed >= k && !busy[NIC(k)] -> busy[NIC(k)] = true }
-#ifdef FOLLOW
-    counter++;
-    if
-    :: follows -> word[0] = counter
-    :: else
-    fi;
-#elif defined(WRITE)
+#if defined(WRITE)
     WORD(k) = k;
 #elif defined(TORN)
     value = WORD(k);
@@ -126,9 +115,6 @@ active proctype host()
     byte value;
 
     released = true;
-#if defined(FOLLOW) && !defined(FOLLOW_ON)
-    atomic { !busy[0] -> follows = false }
-#endif
 #ifdef BY_NIC
     atomic { !busy[0] -> busy[0] = true }
     value   = word[0];

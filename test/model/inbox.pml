@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * inbox.pml - eager-ahead as libucp_st does it (src/ucp/st/st_trig.h): the
+ * inbox.pml - eager-ahead as libucp_st does it (src/ucp/st/trig/st_trig.h): the
  * receive has an inbox of SLOTS slots, use k lands in slot k mod SLOTS, and one
  * clear-to-send is for ROUND of them, half of all.
  *
@@ -29,22 +29,6 @@
  * ROUND = SLOTS is sound: one clear-to-send is for all slots. So is START_ONE
  * then: a start adds 1, and use k goes at k + NEEDED(k). With half rounds it is
  * broken: a clear-to-send that is ahead does for a start.
- *
- * JOINED is sound: as src/ucp/st/st_trig_coalesce.h has it. No use is a put. A
- * use that is started, and cleared if it is behind the first round of SLOTS, is
- * handed over as a message and counted as sent, by who finds both; who makes
- * the receiver's progress writes it to its slot and counts it as landed. A
- * clear-to-send is a message, and counted alone. Broken variants are
- *   ALWAYS            no use waits for a clear-to-send
- *   UNORDERED         a message may overtake one that is being looked at
- * and THRESHOLD_LOW, THRESHOLD_HIGH.
- *
- * DIRECT, of JOINED, is sound: the receive's start tells its number, and what
- * comes for a use that has started goes to the buffer instead of a slot; who
- * writes it there says so before it is counted as landed, and the stream copies
- * nothing then. Broken variants are
- *   TO_BUFFER         whether the use has started or not
- *   MARK_LATE         it says so behind the count
  *
  * Broken variants; NO_FENCE, COUNT_FIRST, EDGE, OTHER_QUEUE_SEND as in
  * eager.pml, EARLY_COMPLETION as in two_count.pml, and
@@ -96,13 +80,7 @@
 #define SHIFT
 #endif
 
-#if defined(JOINED) && defined(ALWAYS)
-#define THRESHOLD(k) 0
-#elif defined(JOINED)
-#define THRESHOLD(k) (NEEDED(k) SHIFT)
-#else
 #define THRESHOLD(k) (STARTS(k) + NEEDED(k) SHIFT)
-#endif
 
 /* Uses that clear-to-send j follows, and how many there are */
 #ifdef CTS_EACH
@@ -214,94 +192,13 @@ proctype put(byte k)
     od
 }
 
-#ifdef JOINED
-chan messages = [USES] of { byte, byte }; /* use and data */
-
-#ifdef UNORDERED
-#define HANDLERS 2
-#else
-#define HANDLERS 1
-#endif
-
-byte begun, handed_over; /* uses */
-
-#ifdef DIRECT
-byte recv_begun, recv_waited;    /* the receive's uses */
-byte buffer[2];                  /* its two cells */
-byte direct;                     /* the last use that is there */
-
-#ifdef TO_BUFFER
-#define IS_DIRECT(k) true
-#else
-#define IS_DIRECT(k) (recv_begun >= (k))
-#endif
-
-inline land_direct(k, half)
-{
-    atomic {
-        CHECK(overwrite, recv_begun >= k && recv_waited < k);
-        buffer[half] = value
-    }
-}
-#endif
-
-active proctype hand_over()
-{
-end:
-    do
-    :: atomic {
-        handed_over < begun && trigger >= THRESHOLD(handed_over + 1) ->
-        CHECK(premature, send_begun[handed_over + 1]);
-        handed_over++;
-        messages!handed_over, source;
-        sent++
-       }
-    od
-}
-
-active [HANDLERS] proctype receive_messages()
-{
-    byte k, value;
-
-end:
-    do
-    :: messages?k, value ->
-#ifdef DIRECT
-        if
-        :: IS_DIRECT(k) ->
-            land_direct(k, 0);
-            land_direct(k, 1);
-#ifdef MARK_LATE
-            landed++;
-            direct = k
-#else
-            direct = k;
-            landed++
-#endif
-        :: else ->
-            land(0);
-            land(1);
-            landed++
-        fi
-#else
-        land(0);
-        land(1);
-        landed++
-#endif
-    od
-}
-#endif
 
 proctype send_stream(byte k)
 {
     do
     :: k <= USES ->
         source = k;
-#ifdef JOINED
-        atomic { send_begun[k] = true; begun++ }
-#else
         atomic { send_begun[k] = true; trigger = trigger + WEIGHT }
-#endif
         send_word >= k;
         source = 0; /* the buffer is the user's again */
         k = k + SEND_STREAMS
@@ -343,25 +240,6 @@ inline copy(k)
     atomic { wanted[CELL(k, 0)] = k; wanted[CELL(k, 1)] = k }
 }
 
-/* What the stream does behind the wait */
-inline take(k)
-{
-#ifdef DIRECT
-    recv_waited = k;
-    if
-    :: atomic {
-        direct == k ->
-        CHECK(wrong_data, buffer[0] == k && buffer[1] == k);
-        wanted[CELL(k, 0)] = k; loaded[CELL(k, 0)] = k; /* nothing to load */
-        wanted[CELL(k, 1)] = k; loaded[CELL(k, 1)] = k
-       }
-    :: else -> copy(k)
-    fi
-#else
-    copy(k)
-#endif
-}
-
 inline fence()
 {
     wanted[0] == loaded[0] && wanted[1] == loaded[1] &&
@@ -380,9 +258,6 @@ active proctype recv_stream()
 
     do
     :: k <= USES ->
-#ifdef DIRECT
-        recv_begun = k;
-#endif
         recv_word >= k;
 #ifdef CTS_BEFORE_LAST
         if
@@ -390,7 +265,7 @@ active proctype recv_stream()
         :: else
         fi;
 #endif
-        take(k);
+        copy(k);
 #ifdef CTS_EACH
         fence();
         copies++;
@@ -422,11 +297,7 @@ init {
 
     atomic {
         for (k : 1 .. USES) {
-#ifndef JOINED
             run put(k)
-#else
-            skip
-#endif
         }
         for (k : 1 .. CLEARS) {
             run clear_to_send(k)

@@ -1,46 +1,46 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * ready.pml - how a peer tells the owner of an emulated NIC that a link has a
- * record (cxiemu_nic.h, cxiemu_watch.h).
+ * record (cxiemu_nic.h), and when it wakes the NIC's thread (cxiemu_wait.h).
  *
  * The peer writes RECORDS records; its stores go through a buffer, which a
  * fence empties. For each it sets the link's ready bit unless that is set, and
- * wakes the owner if that sleeps. The owner polls, up to POLLS times, and then
- * sleeps whenever it finds nothing. While it polls it may begin to watch the
- * link: it looks at the record itself, and lets the bit stand.
+ * wakes the thread if that sleeps and nobody polls. A host stream polls WAITS
+ * times, and a thread of the program reads a queue READS times. A taker of
+ * records has the lock; a poll or a read alone leaves an occupied one alone.
  *
- *   (nothing)    sound: whoever is about to sleep looks at the watched link, or
- *                at the bit of one that is not, after it has said so
- *   CEASE        sound: whoever is about to sleep ceases to watch, takes the
- *                bit, says so, and looks at the bit (the NIC's thread)
+ *   (nothing)    sound
  *   NO_FENCE     broken: the peer looks at the bit before its record is out
  *   LOOK_FIRST   broken: the owner looks at the record, then clears the bit
- *   BIT_ONLY     broken: who is about to sleep looks at bits that do not stand,
- *                but not at the watched link
- *   NOT_TAKEN    broken: CEASE without a look at the record that the bit tells
- *                of
- *   QUIET        broken: a peer that finds the bit set wakes nobody
+ *   END_FIRST    broken: a stream that ceases to poll looks a last time and
+ *                then says so
+ *   END_TRY      broken: its last look leaves an occupied lock alone, too
+ *   SLEEP_FIRST  broken: the thread looks at the bit, and then says that it
+ *                sleeps
  */
 #include "common.pml"
 
 #ifndef RECORDS
-#define RECORDS 3
+#define RECORDS 2
 #endif
 
-#ifndef POLLS
-#define POLLS 3
+#ifndef WAITS
+#define WAITS 1
 #endif
 
-#if defined(NOT_TAKEN)
-#define CEASE
+#ifndef READS
+#define READS 1
 #endif
+
+mtype = {awake, timed, asleep};
 
 byte stored;      /* Records that the peer has stored, in its buffer or not */
 byte seq;         /* Those that are out */
 bool ready;       /* The link's bit */
-bool asleep;      /* The owner has said that it sleeps, or sleeps */
-bool kicked;      /* It was woken since it said so */
 byte taken;       /* Records that the owner has taken */
+bool locked;
+byte pollers;     /* Streams that poll */
+mtype state = awake; /* Of the thread */
 
 /* The buffer empties at any time */
 active proctype buffer()
@@ -54,102 +54,126 @@ end:
 active proctype peer()
 {
     byte i;
-    bool was_set;
 
     for (i : 1 .. RECORDS) {
         stored++;
 #ifndef NO_FENCE
         seq == stored;
 #endif
-        was_set = ready;
         if
-        :: !was_set -> ready = true
+        :: !ready -> ready = true
         :: else
         fi;
-#ifdef QUIET
         if
-        :: was_set -> skip
-        :: !was_set && asleep -> kicked = true
+        :: pollers == 0 ->
+            atomic {
+                if
+                :: state == asleep -> state = awake
+                :: else
+                fi
+            }
         :: else
         fi
+    }
+}
+
+/* The lock is held */
+inline take()
+{
+#ifdef LOOK_FIRST
+    if
+    :: ready -> taken = seq; ready = false
+    :: else
+    fi;
 #else
+    if
+    :: ready -> ready = false; taken = seq
+    :: else
+    fi;
+#endif
+    locked = false
+}
+
+inline try_take()
+{
+    if
+    :: atomic { !locked -> locked = true }; take()
+    :: locked
+    fi
+}
+
+inline must_take()
+{
+    atomic { !locked -> locked = true };
+    take()
+}
+
+/* A stream that waits, and ceases to */
+active proctype stream()
+{
+    byte i;
+
+    for (i : 1 .. WAITS) {
+        pollers++;
+        try_take();
+#ifdef END_FIRST
         if
-        :: asleep -> kicked = true
+        :: ready -> must_take()
+        :: else
+        fi;
+        pollers--
+#else
+        pollers--;
+        if
+#ifdef END_TRY
+        :: ready -> try_take()
+#else
+        :: ready -> must_take()
+#endif
         :: else
         fi
 #endif
     }
 }
 
-/* Takes the bit, and then what it tells of */
-inline take_bit()
+/* A thread of the program that reads a queue now and then */
+active proctype reader()
 {
-#ifdef LOOK_FIRST
-    if
-    :: ready -> taken = seq; ready = false
-    :: else
-    fi
-#else
-    if
-    :: ready ->
-        ready = false;
-#ifdef NOT_TAKEN
-        if
-        :: !ceased -> taken = seq
-        :: else
-        fi
-#else
-        taken = seq
-#endif
-    :: else
-    fi
-#endif
+    byte i;
+
+    for (i : 1 .. READS) {
+        try_take()
+    }
 }
 
-/* One look */
-inline look()
+active proctype thread()
 {
-    if
-    :: watched && seq != taken -> taken = seq
-    :: !watched -> take_bit()
-    :: else
-    fi
-}
-
-active proctype owner()
-{
-    byte polls = POLLS;
-    bool watched, ceased;
+    byte num_timed = READS;
+    bool sleeps;
 
     do
     :: taken == RECORDS -> break
-    :: taken < RECORDS && polls > 0 ->
-        polls--;
-        look();
+    :: taken < RECORDS ->
+        must_take();
         if
-        :: watched = true
-        :: watched = false
-        :: skip
-        fi
-    :: taken < RECORDS && polls == 0 ->
-        /* About to sleep */
-#ifdef CEASE
-        watched = false;
-        ceased  = true;
-#endif
-        look();
-        kicked = false;
-        asleep = true;
-        if
-#ifdef BIT_ONLY
-        :: !watched && ready
+        :: num_timed > 0 ->
+            /* Something was read: nobody has to wake it */
+            num_timed--;
+            state = timed
+        :: true ->
+#ifdef SLEEP_FIRST
+            sleeps = !ready;
+            state  = asleep;
 #else
-        :: watched && seq != taken
-        :: !watched && ready
+            state  = asleep;
+            sleeps = !ready;
 #endif
-        :: else -> kicked || taken == RECORDS /* asleep, but for the end */
+            if
+            :: sleeps -> state != asleep || taken == RECORDS
+            :: else
+            fi
         fi;
-        asleep = false
+        state = awake
     od;
     FINISH
 }

@@ -16,7 +16,7 @@ finds with what is expected there: nothing, or a certain error first.
     --exhaustive     with the larger bounds
     --only NAME      only the models whose names match this bash pattern
     --jobs N         so many at a time (default: one a processor, at most 2)
-    --limit SECONDS  for each model (default: 60; exhaustive: 1200)
+    --limit SECONDS  for each model (default: 900; exhaustive: 1200)
     --trail          show what leads to the error
     --list           print the names of the models
 
@@ -57,7 +57,7 @@ if [ $mode = exhaustive ]; then
     table=26
     optimize=-O2
 else
-    limit=${limit:-60}
+    limit=${limit:-900}
     depth=100000
     memory=2000
     table=20

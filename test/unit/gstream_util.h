@@ -45,7 +45,7 @@ void gstream_util_sleepy(int enable);
 /** Waits for a stream and destroys it; asserts that both succeed. */
 void gstream_util_finish(ucs_gstream_h stream);
 
-/** Creates a host stream and asks its thread who it is. */
+/** Creates a host stream and asks its thread for its ids. */
 void gstream_util_open(gstream_util_t *util);
 
 /** The same on a group, or with a thread of its own if it is NULL. */

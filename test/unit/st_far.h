@@ -32,8 +32,8 @@ void st_far_kill(st_far_t *far);
 /** Non-zero if that is how its death is told. */
 int st_far_is_death(ucs_status_t status);
 
-/** What this process was started to do, and who has started it; NULL in the
- *  first process. */
+/** What this process was started to do, and the one that started it; NULL in
+ *  the first process. */
 const char *st_far_task(st_far_t *far);
 
 /** Tell the other process, if it is there, the address of a worker; what

@@ -117,11 +117,6 @@ int flow_init_proto(flow_t *flow, const proto_t *proto)
     return 1;
 }
 
-int flow_is_joining(void)
-{
-    return (st_lane() == UCP_ST_LANE_TRIG) && !st_has_word_entries();
-}
-
 void flow_check_protocol(ucp_st_op_h op, const char *name, size_t length)
 {
     ucp_st_op_attr_t attr;

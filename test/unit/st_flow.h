@@ -60,10 +60,6 @@ void flow_set_chunks(const char *devices, const char *chunk_max);
 /** Devices that a worker has. */
 unsigned flow_count_devices(ucp_st_worker_h worker);
 
-/** Non-zero where streams hand small sends over themselves, together: words
- *  follow counters where the card is emulated, and streams drive it. */
-int flow_is_joining(void);
-
 /** Assert an operation's protocol. */
 void flow_check_protocol(ucp_st_op_h op, const char *name, size_t length);
 

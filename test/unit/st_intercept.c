@@ -381,6 +381,15 @@ int poll(struct pollfd *fds, nfds_t count, int timeout)
     return real_poll(fds, count, timeout);
 }
 
+int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
+          const sigset_t *signals)
+{
+    REAL(ppoll)
+
+    count_system_call(__builtin_return_address(0));
+    return real_ppoll(fds, count, timeout, signals);
+}
+
 long syscall(long number, ...)
 {
     long arg[6];

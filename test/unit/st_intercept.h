@@ -23,7 +23,8 @@ typedef struct st_intercept_counts {
     uint64_t allocations;
     uint64_t frees;
     uint64_t mutex_locks;
-    uint64_t system_calls; /**< read, write, poll, futex by syscall() */
+    uint64_t system_calls; /**< read, write, poll, ppoll, futex by
+                                  syscall() */
 } st_intercept_counts_t;
 
 

@@ -17,11 +17,9 @@
 
 #define SPOILED 0xee
 
-/* UCX has no NIC here: the direct lane needs none. Protocols do not depend on
- * where the processors are. */
+/* UCX has no NIC here: the direct lane needs none */
 static const char *const near_env[] = {"UCX_TLS", "posix,self",
-                                       "UCX_ST_LANES", "direct",
-                                       "UCX_ST_DIRECT_MAP_FAR", "inf", NULL};
+                                       "UCX_ST_LANES", "direct", NULL};
 
 void near_env_set(const char *const *env, char **before)
 {

@@ -12,14 +12,11 @@
 #define NEAR_INLINE  56ul
 #define NEAR_PIECE   (16ul << 10)
 #define NEAR_MAP_MIN (64ul << 10)
-#define NEAR_MAP_MAX (1ul << 20) /* where it is set */
-#define NEAR_AGAIN   (8ul << 20) /* UCX_ST_DIRECT_MAP_AGAIN */
+#define NEAR_NT_MIN (4ul << 20)
 
 /* So many pieces and more are so many times longer */
 #define NEAR_MANY_PIECES 16
 #define NEAR_LONG_PIECE  4
-#define NEAR_HUGE_PIECES 1024
-#define NEAR_HUGE_PIECE  4 /* again */
 
 /** Least piece of a message that is not copied through slots. */
 #define NEAR_PIECE_MAPPED (32ul << 10)
@@ -30,7 +27,7 @@
 /** What keeps messages of all lengths in slots. */
 #define NEAR_SLOTS {"UCX_ST_DIRECT_MAP_MIN", "inf", NULL}
 
-/** ... and long ones in 16 that have room for 256k. */
+/** ... and long ones in 8 that have room for 128k. */
 #define NEAR_SMALL_PIECE (4ul << 10)
 #define NEAR_SMALL_SLOTS {"UCX_ST_DIRECT_MAP_MIN", "inf", \
                           "UCX_ST_DIRECT_PIECE", "4k", NULL}

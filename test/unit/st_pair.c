@@ -28,13 +28,6 @@ ucp_st_lane_t st_lane(void)
     return strcmp(name, "host") ? UCP_ST_LANE_TRIG : UCP_ST_LANE_HOST;
 }
 
-int st_has_word_entries(void)
-{
-    const char *nic = getenv("ST_NIC");
-
-    return (nic != NULL) && !strcmp(nic, "sockets");
-}
-
 char *st_env_set(const char *name, const char *value)
 {
     const char *old = getenv(name);

@@ -34,10 +34,6 @@ typedef struct {
 /** The lane that pairs are to take: ST_LANE of the environment, or trig. */
 ucp_st_lane_t st_lane(void);
 
-/** Whether a use takes an entry of the NIC for its word, and not only for its
- *  writes: where words do not follow counters. */
-int st_has_word_entries(void);
-
 /** Set a variable of the environment, or remove it if `value` is NULL; its
  *  value before, for st_env_restore(). */
 char *st_env_set(const char *name, const char *value);

@@ -403,7 +403,7 @@ static void test_own_affinity(void)
 
 
 /* Which stream goes first. One thread, which a function holds up until all is
- * enqueued; its log says who ran. */
+ * enqueued; its log names the streams that ran. */
 
 typedef struct {
     volatile uint64_t held; /* 1 while the function runs */

@@ -214,7 +214,7 @@ static void test_no_lost_command(void)
 }
 
 /* A function of an urgent stream holds a thread up until a modest one has got
- * on, which for that needs the other thread: it is called by who runs the
+ * on, which for that needs the other thread: it is called by the runner of the
  * urgent one, as nobody else knows that it is needed. */
 
 typedef struct {

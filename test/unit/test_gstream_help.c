@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_gstream_help.c - waits of host streams with a helper, and bells, which
- * other processes ring.
+ * test_gstream_help.c - waits of host streams with a helper, and notifications
+ * by other processes.
  */
 #ifdef HAVE_CONFIG_H
 #  include "config.h"
 #endif
 
+#include "gstream_group.h"
 #include "gstream_util.h"
 #include "gstream_wrap.h"
 #include "st_cunit.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -25,7 +27,7 @@
 
 /* What two processes share. */
 typedef struct {
-    ucs_gstream_bell_t bell;
+    ucs_gstream_notify_t notify;
     volatile uint64_t  there; /* What the helper takes to the word */
     volatile uint64_t  asked; /* How much of it the other process is to store */
 } shared_t;
@@ -46,6 +48,8 @@ typedef struct {
     _Atomic unsigned     parks;
     _Atomic unsigned     ends;
     _Atomic unsigned     after_end;/* Calls since the last end */
+    pthread_mutex_t      *lock;    /* None may be held in a call, or NULL */
+    _Atomic unsigned     locked;   /* Calls in which it was */
 } scene_t;
 
 
@@ -55,13 +59,19 @@ static int help(void *arg, ucs_gstream_help_t when)
     uint64_t there = gstream_util_load(&scene->shared->there);
 
     atomic_fetch_add(&scene->after_end, 1);
+    if (scene->lock != NULL) {
+        if (pthread_mutex_trylock(scene->lock) == 0) {
+            (void)pthread_mutex_unlock(scene->lock);
+        } else {
+            atomic_fetch_add(&scene->locked, 1);
+        }
+    }
     switch (when) {
-    case UCS_GSTREAM_HELP_LATE:
     case UCS_GSTREAM_HELP_POLL:
         atomic_fetch_add(&scene->polls, 1);
         scene->has_moved = 0;
         break;
-    case UCS_GSTREAM_HELP_LAST:
+    case UCS_GSTREAM_HELP_SLEEP:
         atomic_fetch_add(&scene->lasts, 1);
         CU_ASSERT(!scene->has_moved);
         scene->has_moved = scene->moves_late;
@@ -92,12 +102,12 @@ static void scene_init(scene_t *scene)
     CU_ASSERT_FATAL(scene->shared != MAP_FAILED);
     scene->super.func = help;
     scene->super.arg  = scene;
-    scene->super.bell = &scene->shared->bell;
+    scene->super.notify = &scene->shared->notify;
 }
 
 static void scene_cleanup(scene_t *scene)
 {
-    CU_ASSERT_EQUAL(scene->shared->bell.sleepers, 0);
+    CU_ASSERT_EQUAL(scene->shared->notify.sleepers, 0);
     CU_ASSERT_EQUAL(munmap(scene->shared, sizeof(*scene->shared)), 0);
 }
 
@@ -173,12 +183,13 @@ static void test_moves_late(void)
 
 static int is_asleep(const scene_t *scene)
 {
-    return __atomic_load_n(&scene->shared->bell.sleepers,
+    return __atomic_load_n(&scene->shared->notify.sleepers,
                            __ATOMIC_SEQ_CST) > 0;
 }
 
-/* Who stores the word and wakes the stream, and knows nothing of bells, wakes
- * one that sleeps on a bell, and does not look by itself from time to time */
+/* A thread that stores the word and wakes the stream, and knows nothing of
+ * notifications, wakes one that sleeps until it is notified, and does not look
+ * by itself from time to time */
 static void test_wake(void)
 {
     gstream_util_t util;
@@ -201,7 +212,7 @@ static void test_wake(void)
         CU_ASSERT(atomic_load(&scene.ends) == i);
     }
     CU_ASSERT(atomic_load(&scene.lasts) >= 10);
-    CU_ASSERT(scene.shared->bell.calls >= 10);
+    CU_ASSERT(scene.shared->notify.calls >= 10);
     gstream_util_finish(util.stream);
     gstream_wrap_reset();
     scene_cleanup(&scene);
@@ -215,7 +226,7 @@ static void ring_on_demand(shared_t *shared)
     while (done < NUM_ROUNDS) {
         if (gstream_util_load(&shared->asked) > done) {
             gstream_util_store(&shared->there, ++done);
-            ucs_gstream_bell_ring(&shared->bell);
+            ucs_gstream_notify(&shared->notify);
         } else {
             (void)usleep(10);
         }
@@ -252,7 +263,7 @@ static void test_ring(void)
     CU_ASSERT_EQUAL(waitpid(child, &status, 0), child);
     CU_ASSERT_EQUAL(status, 0);
     CU_ASSERT(atomic_load(&scene.ends) == NUM_ROUNDS);
-    CU_ASSERT(scene.shared->bell.calls >= (NUM_ROUNDS / 2));
+    CU_ASSERT(scene.shared->notify.calls >= (NUM_ROUNDS / 2));
     gstream_util_finish(stream);
     scene_cleanup(&scene);
 }
@@ -262,7 +273,7 @@ static void until_parked(void *arg)
     scene_t *scene = arg;
 
     while (atomic_load(&scene->parks) == 0) {
-        /* who took this command has parked the wait */
+        /* the thread that took this command has parked the wait */
     }
     gstream_util_store(&scene->shared->there, 1);
 }
@@ -291,7 +302,7 @@ static void test_park(void)
     while (atomic_load(&scene.parks) == parks) {
         /* the thread is about to sleep */
     }
-    CU_ASSERT_EQUAL(scene.shared->bell.sleepers, 0);
+    CU_ASSERT_EQUAL(scene.shared->notify.sleepers, 0);
     gstream_util_store(&scene.word, 2);
     ucs_gstream_wake(&scene.word);
     CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream[0]), UCS_OK);
@@ -304,13 +315,51 @@ static void test_park(void)
     scene_cleanup(&scene);
 }
 
-/* Nobody sleeps: a bell is not rung */
+static void nothing(void *arg)
+{
+    (void)arg;
+}
+
+/* The thread of a group holds no lock that its streams, or those of others,
+ * need while a helper runs, whatever that is called for: it may copy much, and
+ * wait for other threads that do */
+static void test_unlocked(void)
+{
+    ucs_gstream_group_h group = gstream_util_group(1);
+    ucs_gstream_h stream      = gstream_util_create_on(group, 0);
+    ucs_gstream_h other       = gstream_util_create_on(group, 0);
+    scene_t scene;
+    unsigned i;
+
+    scene_init(&scene);
+    scene.lock = &gstream_group_sched(group)->lock;
+    for (i = 1; i <= 10; ++i) {
+        scene_wait(&scene, stream, i);
+        while (atomic_load(&scene.parks) < i) {
+            /* the thread is about to sleep, or to run the other stream */
+        }
+        CU_ASSERT_EQUAL(ucs_gstream_enqueue_func(other, nothing, NULL), UCS_OK);
+        CU_ASSERT_EQUAL(ucs_gstream_synchronize(other), UCS_OK);
+        gstream_util_store(&scene.word, i);
+        ucs_gstream_wake(&scene.word);
+        CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
+        CU_ASSERT(atomic_load(&scene.ends) == i);
+    }
+    CU_ASSERT(atomic_load(&scene.polls) > 0);
+    CU_ASSERT(atomic_load(&scene.locked) == 0);
+    gstream_util_finish(stream);
+    gstream_util_finish(other);
+    gstream_util_group_finish(group);
+    scene_cleanup(&scene);
+}
+
+/* Nobody sleeps: nobody is notified */
 static void test_silent(void)
 {
-    ucs_gstream_bell_t bell = {0};
+    ucs_gstream_notify_t notify = {0};
 
-    ucs_gstream_bell_ring(&bell);
-    CU_ASSERT_EQUAL(bell.calls, 0);
+    ucs_gstream_notify(&notify);
+    CU_ASSERT_EQUAL(notify.calls, 0);
 }
 
 static void test_refused(void)
@@ -325,7 +374,7 @@ static void test_refused(void)
     helpers[0]         = scene.super;
     helpers[1]         = scene.super;
     helpers[0].func    = NULL;
-    helpers[1].bell    = NULL;
+    helpers[1].notify    = NULL;
     cmd.u.word.address = &scene.word;
     gstream_util_quiet(1);
     CU_ASSERT_EQUAL(ucs_gstream_enqueue(stream, &cmd, 1),
@@ -352,6 +401,7 @@ static const st_cunit_case_t cases[] = {
     {"wake", test_wake},
     {"ring", test_ring},
     {"park", test_park},
+    {"unlocked", test_unlocked},
     {"silent", test_silent},
     {"refused", test_refused}
 };

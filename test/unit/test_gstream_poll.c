@@ -4,14 +4,9 @@
 #  include "config.h"
 #endif
 
-#ifndef _GNU_SOURCE
-#  define _GNU_SOURCE
-#endif
-
 #include "gstream_util.h"
 #include "st_cunit.h"
 
-#include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -22,50 +17,99 @@
 #define LONG_POLLS 20000
 
 
-/* What a poller of the tests does: counts, and lets a word through in time. */
+/* What a poller of the tests does: counts, and stores its word in time. */
 typedef struct {
-    _Atomic unsigned calls;
-    _Atomic unsigned inside;
-    _Atomic unsigned lasts; /* Calls before the stream slept */
-    _Atomic unsigned yields; /* Calls before it let others run */
-    int              until_shared; /* Lets the word through then */
-    unsigned         last; /* Stores to the word in this call; 0 for never */
-    int              is_moving; /* It says so */
-    uint64_t         word;
+    _Atomic unsigned     calls;
+    _Atomic unsigned     begins;
+    _Atomic unsigned     ends;
+    _Atomic unsigned     inside; /* Threads between begin and end */
+    unsigned             last;   /* Stores to the word in this call; 0 for never
+                                  */
+    int                  is_moving; /* It says so */
+    uint64_t             word;
+    ucs_gstream_poller_t super;
 } poller_t;
 
-static int poll_word(void *arg, ucs_gstream_poll_t next)
+static int poll_word(void *arg)
+{
+    poller_t *poller = arg;
+
+    CU_ASSERT(atomic_load(&poller->inside) > 0);
+    if (atomic_fetch_add(&poller->calls, 1) + 1 == poller->last) {
+        gstream_util_store(&poller->word, 1);
+    }
+    return poller->is_moving;
+}
+
+static void begin(void *arg)
 {
     poller_t *poller = arg;
 
     atomic_fetch_add(&poller->inside, 1);
-    if (next == UCS_GSTREAM_POLL_LAST) {
-        atomic_fetch_add(&poller->lasts, 1);
-    } else if (next == UCS_GSTREAM_POLL_YIELD) {
-        atomic_fetch_add(&poller->yields, 1);
-    }
-    if (poller->until_shared && (next != UCS_GSTREAM_POLL_SPIN)) {
-        gstream_util_store(&poller->word, 1);
-    }
-    if (atomic_fetch_add(&poller->calls, 1) + 1 == poller->last) {
-        gstream_util_store(&poller->word, 1);
-    }
-    atomic_fetch_sub(&poller->inside, 1);
-    return poller->is_moving;
+    atomic_fetch_add(&poller->begins, 1);
 }
 
-/* A wait ends by what the poller does, and by nothing else */
+static void end(void *arg)
+{
+    poller_t *poller = arg;
+
+    CU_ASSERT(atomic_load(&poller->inside) > 0);
+    atomic_fetch_sub(&poller->inside, 1);
+    atomic_fetch_add(&poller->ends, 1);
+}
+
+static void poller_add(poller_t *poller, ucs_status_t expected)
+{
+    poller->super.poll  = poll_word;
+    poller->super.begin = begin;
+    poller->super.end   = end;
+    poller->super.arg   = poller;
+    CU_ASSERT_EQUAL(ucs_gstream_poller_add(&poller->super), expected);
+}
+
+/* Whoever has begun has ended then */
+static void poller_remove(poller_t *poller)
+{
+    CU_ASSERT_EQUAL(ucs_gstream_poller_remove(&poller->super), UCS_OK);
+    CU_ASSERT(atomic_load(&poller->inside) == 0);
+    CU_ASSERT(atomic_load(&poller->begins) == atomic_load(&poller->ends));
+}
+
+/* A wait ends by what the poller does, and by nothing else; a wait that is over
+ * at once does not call it */
 static void test_drives(void)
 {
     ucs_gstream_h stream = gstream_util_create();
     poller_t poller      = {.last = 3};
+    int i;
 
-    CU_ASSERT_EQUAL(ucs_gstream_poller_add(poll_word, &poller), UCS_OK);
+    poller_add(&poller, UCS_OK);
+    for (i = 0; i < 2; ++i) {
+        CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(stream, &poller.word, 1),
+                        UCS_OK);
+        CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
+        CU_ASSERT(atomic_load(&poller.calls) == 3);
+        CU_ASSERT(atomic_load(&poller.begins) == 1);
+        CU_ASSERT(atomic_load(&poller.ends) == 1);
+    }
+    poller_remove(&poller);
+    gstream_util_finish(stream);
+}
+
+/* begin() and end() need not be there */
+static void test_poll_alone(void)
+{
+    ucs_gstream_h stream = gstream_util_create();
+    poller_t poller      = {.last = 3, .inside = 1};
+
+    poller.super.poll = poll_word;
+    poller.super.arg  = &poller;
+    CU_ASSERT_EQUAL(ucs_gstream_poller_add(&poller.super), UCS_OK);
     CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(stream, &poller.word, 1),
                     UCS_OK);
     CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
     CU_ASSERT(atomic_load(&poller.calls) == 3);
-    CU_ASSERT_EQUAL(ucs_gstream_poller_remove(poll_word, &poller), UCS_OK);
+    CU_ASSERT_EQUAL(ucs_gstream_poller_remove(&poller.super), UCS_OK);
     gstream_util_finish(stream);
 }
 
@@ -77,11 +121,9 @@ static void test_all(void)
     unsigned i;
 
     for (i = 0; i < MAX_POLLERS; ++i) {
-        CU_ASSERT_EQUAL(ucs_gstream_poller_add(poll_word, &pollers[i]),
-                        UCS_OK);
+        poller_add(&pollers[i], UCS_OK);
     }
-    CU_ASSERT_EQUAL(ucs_gstream_poller_add(poll_word, &pollers[MAX_POLLERS]),
-                    UCS_ERR_NO_RESOURCE);
+    poller_add(&pollers[MAX_POLLERS], UCS_ERR_NO_RESOURCE);
     pollers[MAX_POLLERS - 1].last = 2;
     CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(
                             stream, &pollers[MAX_POLLERS - 1].word, 1),
@@ -89,153 +131,114 @@ static void test_all(void)
     CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
     for (i = 0; i < MAX_POLLERS; ++i) {
         CU_ASSERT(atomic_load(&pollers[i].calls) == 2);
-        CU_ASSERT_EQUAL(ucs_gstream_poller_remove(poll_word, &pollers[i]),
-                        UCS_OK);
+        poller_remove(&pollers[i]);
     }
     CU_ASSERT(atomic_load(&pollers[MAX_POLLERS].calls) == 0);
     gstream_util_finish(stream);
 }
 
-/* After removal nobody is inside, though a stream still waits */
-static void test_removed(void)
+/* After removal nobody is inside, though a stream still waits, and polls */
+static void run_removed(ucs_gstream_group_h group)
 {
-    ucs_gstream_h stream = gstream_util_create();
+    ucs_gstream_h stream = gstream_util_create_on(group, 0);
+    poller_t moving      = {.is_moving = 1}; /* nobody sleeps */
     uint64_t gate        = 0;
     poller_t *poller;
     unsigned i, calls;
 
+    poller_add(&moving, UCS_OK);
     CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(stream, &gate, 1), UCS_OK);
     for (i = 0; i < 100; ++i) {
         poller = calloc(1, sizeof(*poller));
         CU_ASSERT_FATAL(poller != NULL);
-        CU_ASSERT_EQUAL(ucs_gstream_poller_add(poll_word, poller), UCS_OK);
-        CU_ASSERT_EQUAL(ucs_gstream_poller_remove(poll_word, poller), UCS_OK);
-        CU_ASSERT(atomic_load(&poller->inside) == 0);
+        poller_add(poller, UCS_OK);
+        while ((i % 2) && (group == NULL) &&
+               (atomic_load(&poller->calls) == 0)) {
+            sched_yield();
+        }
+        poller_remove(poller);
         calls = atomic_load(&poller->calls);
         sched_yield();
         CU_ASSERT(atomic_load(&poller->calls) == calls);
         free(poller); /* a sanitizer sees a call that comes late */
     }
     gstream_util_store(&gate, 1);
+    ucs_gstream_wake(&gate);
     gstream_util_finish(stream);
+    poller_remove(&moving);
 }
 
-/* The stream has said so often that it sleeps, and does */
-static void await_last(const gstream_util_t *util, poller_t *poller,
-                       unsigned lasts)
+static void test_removed(void)
 {
-    while (atomic_load(&poller->lasts) < lasts) {
-        sched_yield(); /* asleep before the wait, for lack of commands */
-    }
-    gstream_util_until_asleep(util->tid);
-    CU_ASSERT(atomic_load(&poller->lasts) == lasts);
+    ucs_gstream_group_h group = gstream_util_group(1);
+
+    run_removed(NULL);
+    run_removed(group);
+    gstream_util_group_finish(group);
 }
 
-/* Before it sleeps a stream says so, once; and again if it is roused, having
- * polled as long as at first */
-static void test_last(void)
+/* Before it sleeps a stream ends, and begins again when it is woken for less
+ * than it waits for */
+static void test_sleeps(void)
 {
     poller_t poller = {0};
     gstream_util_t util;
     uint64_t gate   = 0;
-    unsigned calls;
+    unsigned round;
 
     gstream_util_open(&util);
-    CU_ASSERT_EQUAL(ucs_gstream_poller_add(poll_word, &poller), UCS_OK);
-    CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(util.stream, &gate, 1), UCS_OK);
-    await_last(&util, &poller, 1);
-    calls = atomic_load(&poller.calls);
-    ucs_gstream_rouse();
-    await_last(&util, &poller, 2);
-    CU_ASSERT(atomic_load(&poller.calls) > calls + 1);
-    gstream_util_store(&gate, 1);
-    ucs_gstream_wake(&gate);
-    CU_ASSERT_EQUAL(ucs_gstream_synchronize(util.stream), UCS_OK);
-    CU_ASSERT(atomic_load(&poller.lasts) == 2);
-    CU_ASSERT_EQUAL(ucs_gstream_poller_remove(poll_word, &poller), UCS_OK);
-    ucs_gstream_rouse(); /* nobody */
+    poller_add(&poller, UCS_OK);
+    for (round = 1; round <= 3; ++round) {
+        CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(util.stream, &gate, round),
+                        UCS_OK);
+        while (atomic_load(&poller.ends) < round) {
+            sched_yield(); /* asleep before the wait, for lack of commands */
+        }
+        gstream_util_until_asleep(util.tid);
+        CU_ASSERT(atomic_load(&poller.begins) == round);
+        gstream_util_store(&gate, round);
+        ucs_gstream_wake(&gate);
+        CU_ASSERT_EQUAL(ucs_gstream_synchronize(util.stream), UCS_OK);
+        CU_ASSERT(atomic_load(&poller.inside) == 0);
+    }
+    poller_remove(&poller);
     gstream_util_finish(util.stream);
 }
 
-/* Needs the processor again and again, for longer than switching takes */
-static void *compete(void *arg)
-{
-    _Atomic int *stop = arg;
-    volatile unsigned work;
-
-    while (!atomic_load(stop)) {
-        for (work = 0; work < 50000; ++work) {
-        }
-        sched_yield();
-    }
-    return NULL;
-}
-
-/* A stream whose poller moves something does not sleep */
+/* A stream whose poller does something does not sleep */
 static void test_moves(void)
 {
     ucs_gstream_h stream = gstream_util_create();
     poller_t poller      = {.is_moving = 1, .last = LONG_POLLS};
 
-    CU_ASSERT_EQUAL(ucs_gstream_poller_add(poll_word, &poller), UCS_OK);
+    poller_add(&poller, UCS_OK);
     CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(stream, &poller.word, 1),
                     UCS_OK);
     CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
-    CU_ASSERT(atomic_load(&poller.lasts) == 0);
-    CU_ASSERT_EQUAL(ucs_gstream_poller_remove(poll_word, &poller), UCS_OK);
-    gstream_util_finish(stream);
-}
-
-/* Where another thread needs its processor the stream says so */
-static void test_shared(void)
-{
-    _Atomic int stop = 0;
-    poller_t poller  = {.until_shared = 1};
-    ucs_gstream_h stream;
-    cpu_set_t before, one;
-    pthread_t other;
-
-    CU_ASSERT_FATAL(sched_getaffinity(0, sizeof(before), &before) == 0);
-    CPU_ZERO(&one);
-    CPU_SET(sched_getcpu(), &one);
-    setenv("UCX_GSTREAM_YIELD_TIME", "1s", 1);
-    /* Both threads inherit the one processor */
-    CU_ASSERT_FATAL(sched_setaffinity(0, sizeof(one), &one) == 0);
-    stream = gstream_util_create();
-    CU_ASSERT_FATAL(pthread_create(&other, NULL, compete, &stop) == 0);
-    CU_ASSERT_FATAL(sched_setaffinity(0, sizeof(before), &before) == 0);
-    unsetenv("UCX_GSTREAM_YIELD_TIME");
-    CU_ASSERT_EQUAL(ucs_gstream_poller_add(poll_word, &poller), UCS_OK);
-    CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(stream, &poller.word, 1),
-                    UCS_OK);
-    CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
-    CU_ASSERT(atomic_load(&poller.yields) == 1);
-    CU_ASSERT(atomic_load(&poller.lasts) == 0);
-    atomic_store(&stop, 1);
-    pthread_join(other, NULL);
-    CU_ASSERT_EQUAL(ucs_gstream_poller_remove(poll_word, &poller), UCS_OK);
+    CU_ASSERT(atomic_load(&poller.begins) == 1);
+    poller_remove(&poller);
     gstream_util_finish(stream);
 }
 
 static void test_refused(void)
 {
-    poller_t poller = {0};
+    ucs_gstream_poller_t poller = {.poll = poll_word};
+    ucs_gstream_poller_t none   = {.poll = NULL};
 
-    CU_ASSERT_EQUAL(ucs_gstream_poller_add(NULL, &poller),
-                    UCS_ERR_INVALID_PARAM);
-    CU_ASSERT_EQUAL(ucs_gstream_poller_remove(NULL, &poller),
-                    UCS_ERR_INVALID_PARAM);
-    CU_ASSERT_EQUAL(ucs_gstream_poller_remove(poll_word, &poller),
-                    UCS_ERR_NO_ELEM);
+    CU_ASSERT_EQUAL(ucs_gstream_poller_add(NULL), UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(ucs_gstream_poller_add(&none), UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(ucs_gstream_poller_remove(NULL), UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(ucs_gstream_poller_remove(&none), UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(ucs_gstream_poller_remove(&poller), UCS_ERR_NO_ELEM);
 }
 
 static const st_cunit_case_t test_cases[] = {
     {"drives", test_drives},
+    {"poll_alone", test_poll_alone},
     {"all", test_all},
     {"removed", test_removed},
-    {"last", test_last},
+    {"sleeps", test_sleeps},
     {"moves", test_moves},
-    {"shared", test_shared},
     {"refused", test_refused}
 };
 

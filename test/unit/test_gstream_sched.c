@@ -285,8 +285,8 @@ static void test_service_run(ucs_gstream_group_h group, int is_announced)
     test_wait(waiter, &service.word, 1);
     test_write(waiter, &service.is_served, 1);
     if (!is_announced) {
-        /* The one who looks at the word from time to time in his sleep is to be
-         * the one who is called for the function, once in a while */
+        /* The thread that looks at the word from time to time in its sleep is
+         * to be the one that is woken for the function, once in a while */
         gstream_util_pass_time(2);
         test_func(blocker, test_count, &runs);
         CU_ASSERT_EQUAL(ucs_gstream_synchronize(blocker), UCS_OK);
@@ -430,7 +430,7 @@ static void test_churn(void)
 
 
 /* Sleeping. All streams of a group of one thread, of which the first one tells
- * who that is */
+ * which that is */
 
 typedef struct {
     ucs_gstream_group_h group;
@@ -525,44 +525,66 @@ static void test_sleep_cost(void)
 }
 
 
-/* What the waiting processor drives is driven: the poller stores the words */
+/* What the waiting processor drives is driven: the poller stores the words, the
+ * second one when the thread is about to sleep */
 
 typedef struct {
     _Atomic unsigned  calls;
-    _Atomic unsigned  lasts;
+    _Atomic unsigned  begins;
+    _Atomic unsigned  ends;
     volatile uint64_t words[2];
 } test_poller_t;
 
-static int test_poll(void *arg, ucs_gstream_poll_t next)
+static int test_poll(void *arg)
 {
     test_poller_t *poller = arg;
 
     if (atomic_fetch_add(&poller->calls, 1) == 3) {
         gstream_util_store(&poller->words[0], 1);
     }
-    if ((next == UCS_GSTREAM_POLL_LAST) &&
-        (atomic_fetch_add(&poller->lasts, 1) == 0)) {
+    return 0;
+}
+
+static void test_poll_begin(void *arg)
+{
+    test_poller_t *poller = arg;
+
+    atomic_fetch_add(&poller->begins, 1);
+}
+
+static void test_poll_end(void *arg)
+{
+    test_poller_t *poller = arg;
+
+    atomic_fetch_add(&poller->ends, 1);
+    if (atomic_load(&poller->calls) > 3) {
         gstream_util_store(&poller->words[1], 1);
     }
-    return 0;
 }
 
 static void test_poller(void)
 {
-    ucs_gstream_group_h group = gstream_util_group(1);
-    test_poller_t poller      = {0};
+    ucs_gstream_group_h group   = gstream_util_group(1);
+    test_poller_t test          = {0};
+    ucs_gstream_poller_t poller = {
+        .poll  = test_poll,
+        .begin = test_poll_begin,
+        .end   = test_poll_end,
+        .arg   = &test
+    };
     ucs_gstream_h streams[2];
     unsigned i;
 
-    CU_ASSERT_EQUAL(ucs_gstream_poller_add(test_poll, &poller), UCS_OK);
+    CU_ASSERT_EQUAL(ucs_gstream_poller_add(&poller), UCS_OK);
     for (i = 0; i < 2; ++i) {
         streams[i] = gstream_util_create_on(group, 0);
-        test_wait(streams[i], &poller.words[i], 1);
+        test_wait(streams[i], &test.words[i], 1);
     }
     gstream_util_finish(streams[0]);
     gstream_util_finish(streams[1]);
-    CU_ASSERT(atomic_load(&poller.calls) > 3);
-    CU_ASSERT_EQUAL(ucs_gstream_poller_remove(test_poll, &poller), UCS_OK);
+    CU_ASSERT(atomic_load(&test.calls) > 3);
+    CU_ASSERT_EQUAL(ucs_gstream_poller_remove(&poller), UCS_OK);
+    CU_ASSERT(atomic_load(&test.begins) == atomic_load(&test.ends));
     gstream_util_group_finish(group);
 }
 

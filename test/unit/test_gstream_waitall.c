@@ -19,7 +19,7 @@
 /* Words that a stream waits for, and what it finds behind the wait. */
 typedef struct {
     ucs_gstream_helper_t helper;
-    ucs_gstream_bell_t   bell;
+    ucs_gstream_notify_t   notify;
     volatile uint64_t    words[MAX_WORDS];
     uint64_t             values[MAX_WORDS]; /* From which on it may pass */
     size_t               count;
@@ -66,7 +66,7 @@ static void scene_init(scene_t *scene, size_t count)
     scene->count       = count;
     scene->helper.func = help;
     scene->helper.arg  = scene;
-    scene->helper.bell = &scene->bell;
+    scene->helper.notify = &scene->notify;
     for (i = 0; i < count; ++i) {
         scene->values[i] = 1000 + i;
         scene->words[i]  = i % 3;
@@ -103,7 +103,7 @@ static void scene_assert(const scene_t *scene, uint64_t runs)
 {
     CU_ASSERT_EQUAL(scene->runs, runs);
     CU_ASSERT_EQUAL(scene->errors, 0);
-    CU_ASSERT_EQUAL(scene->bell.sleepers, 0);
+    CU_ASSERT_EQUAL(scene->notify.sleepers, 0);
 }
 
 /* The words are stored to in any order while the stream waits: it passes when

@@ -93,8 +93,8 @@ static void test_plain_recv(void)
     run_plain_recv(FEATURES | UCP_FEATURE_WAKEUP);
 }
 
-/* The thread naps where UCP cannot wake it */
-static void test_plain_recv_naps(void)
+/* The thread sleeps for a time where UCP cannot wake it */
+static void test_plain_recv_timed(void)
 {
     run_plain_recv(FEATURES);
 }
@@ -278,7 +278,7 @@ static void test_compute(void)
 
 static const st_cunit_case_t cases[] = {
     {"plain_recv", test_plain_recv},
-    {"plain_recv_naps", test_plain_recv_naps},
+    {"plain_recv_timed", test_plain_recv_timed},
     {"plain_send", test_plain_send},
     {"order", test_order},
     {"wildcards", test_wildcards},

@@ -34,27 +34,11 @@ static uint64_t div_up(uint64_t a, uint64_t b)
     return (a + b - 1) / b;
 }
 
-/** From which lengths on messages are mapped, and are not, but for those of
- *  NEAR_AGAIN bytes and more. */
-typedef struct {
-    size_t min;
-    size_t max;
-} mapped_t;
-
-static const mapped_t by_default = {NEAR_MAP_MIN, SIZE_MAX};
-static const mapped_t not_mapped = {SIZE_MAX, SIZE_MAX};
-
-static int is_mapped(size_t length, const mapped_t *mapped)
-{
-    return (length > 0) && (length >= mapped->min) &&
-           ((length < mapped->max) || (length >= NEAR_AGAIN));
-}
-
-static plan_t plan_of(size_t length, size_t piece, const mapped_t *lengths)
+static plan_t plan_of(size_t length, size_t piece, size_t map_min)
 {
     size_t mapped;
 
-    if (is_mapped(length, lengths)) {
+    if ((length > 0) && (length >= map_min)) {
         mapped = (div_up(length, 4095) + 63) & ~63ul;
         mapped = (mapped > NEAR_PIECE_MAPPED) ? mapped : NEAR_PIECE_MAPPED;
         return (plan_t){"mapped", div_up(length, mapped)};
@@ -65,9 +49,7 @@ static plan_t plan_of(size_t length, size_t piece, const mapped_t *lengths)
     if (length <= piece) {
         return (plan_t){"slot", 2};
     }
-    if (length / piece >= NEAR_HUGE_PIECES) {
-        piece *= NEAR_HUGE_PIECE * NEAR_LONG_PIECE;
-    } else if (length / piece >= NEAR_MANY_PIECES) {
+    if (length / piece >= NEAR_MANY_PIECES) {
         piece *= NEAR_LONG_PIECE;
     }
     return (plan_t){"pipelined", 2 * div_up(length, piece)};
@@ -102,14 +84,11 @@ static const size_t lengths[] = {
     NEAR_MAP_MIN - 1, NEAR_MAP_MIN, NEAR_MAP_MIN + 1,
     (8 * NEAR_PIECE) + 12345, (NEAR_MANY_PIECES * NEAR_PIECE) - 1,
     NEAR_MANY_PIECES * NEAR_PIECE,
-    NEAR_MAP_MAX - 1, NEAR_MAP_MAX, NEAR_MAP_MAX + 5, NEAR_AGAIN - 1,
-    NEAR_AGAIN,
-    (5ul << 20) - 77,
-    (NEAR_HUGE_PIECES * NEAR_PIECE) - 1, (NEAR_HUGE_PIECES * NEAR_PIECE) + 1
+    NEAR_NT_MIN - 1, NEAR_NT_MIN, NEAR_NT_MIN + 5, (5ul << 20) - 77,
+    (16ul << 20) + 1
 };
 
-static void run_sizes(const char *const *env, size_t piece,
-                      const mapped_t *mapped)
+static void run_sizes(const char *const *env, size_t piece, size_t map_min)
 {
     near_t near;
     plan_t plan;
@@ -119,7 +98,7 @@ static void run_sizes(const char *const *env, size_t piece,
         return;
     }
     for (i = 0; i < 2 * ST_CUNIT_COUNT(lengths); ++i) {
-        plan = plan_of(lengths[i / 2], piece, mapped);
+        plan = plan_of(lengths[i / 2], piece, map_min);
         run_message(&near, lengths[i / 2], i & 1, &plan);
     }
     for (i = 0; i < 2; ++i) {
@@ -131,35 +110,38 @@ static void run_sizes(const char *const *env, size_t piece,
 
 static void test_sizes(void)
 {
-    run_sizes(NULL, NEAR_PIECE, &by_default);
+    run_sizes(NULL, NEAR_PIECE, NEAR_MAP_MIN);
 }
 
 static void test_sizes_slots(void)
 {
-    run_sizes((const char*[])NEAR_SLOTS, NEAR_PIECE, &not_mapped);
+    run_sizes((const char*[])NEAR_SLOTS, NEAR_PIECE, SIZE_MAX);
 }
 
 /* The ends of the ranges of settings, and a piece that is no multiple of
- * anything */
+ * anything; all lengths with non-temporal stores */
 static void test_sizes_settings(void)
 {
     run_sizes((const char*[]){"UCX_ST_DIRECT_PIECE", "1k",
-                              "UCX_ST_DIRECT_MAP_MIN", "0",
-                              "UCX_ST_DIRECT_MAP_MAX", "1m", NULL}, 1024,
-              &(const mapped_t){0, NEAR_MAP_MAX});
+                              "UCX_ST_DIRECT_NT_MIN", "inf",
+                              "UCX_ST_DIRECT_MAP_MIN", "0", NULL}, 1024, 0);
     run_sizes((const char*[]){"UCX_ST_DIRECT_PIECE", "3001",
+                              "UCX_ST_DIRECT_NT_MIN", "0",
                               "UCX_ST_DIRECT_MAP_MIN", "inf", NULL}, 3001,
-              &not_mapped);
+              SIZE_MAX);
+    run_sizes((const char*[]){"UCX_ST_DIRECT_NT_MIN", "0",
+                              "UCX_ST_DIRECT_MAP_MIN", "0", NULL}, NEAR_PIECE,
+              0);
     run_sizes((const char*[]){"UCX_ST_DIRECT_PIECE", "1m",
                               "UCX_ST_DIRECT_MAP_MIN", "inf", NULL}, 1ul << 20,
-              &not_mapped);
+              SIZE_MAX);
 }
 
 /* More pieces than a claim can count become longer ones */
 static void test_many_pieces(void)
 {
     const size_t length = (4096ul * NEAR_PIECE_MAPPED) + 1;
-    plan_t plan         = plan_of(length, NEAR_PIECE, &by_default);
+    plan_t plan         = plan_of(length, NEAR_PIECE, NEAR_MAP_MIN);
     near_t near;
 
     CU_ASSERT(plan.copies <= 4095);
@@ -170,18 +152,14 @@ static void test_many_pieces(void)
     st_pair_cleanup(&near.pair);
 }
 
-/* The receive's side says how long pieces are; who maps less says when that is
- * done, and from which length on slots are used again */
+/* The receive's side says how long pieces are; the side that maps less says
+ * from which length on that is done */
 static void test_settings_differ(void)
 {
     const char *const env_a[] = {"UCX_ST_DIRECT_PIECE", "1k",
-                                 "UCX_ST_DIRECT_MAP_MIN", "16k",
-                                 "UCX_ST_DIRECT_MAP_MAX", "2m",
-                                 "UCX_ST_DIRECT_MAP_AGAIN", "8m", NULL};
+                                 "UCX_ST_DIRECT_MAP_MIN", "16k", NULL};
     const char *const env_b[] = {"UCX_ST_DIRECT_PIECE", "64k",
                                  "UCX_ST_DIRECT_MAP_MIN", "100k",
-                                 "UCX_ST_DIRECT_MAP_MAX", "1m",
-                                 "UCX_ST_DIRECT_MAP_AGAIN", "0",
                                  "UCX_ST_DIRECT_ATTACH_MIN", "0", NULL};
     st_side_t swap;
     near_t near;
@@ -195,7 +173,7 @@ static void test_settings_differ(void)
     for (dir = 0; dir < 2; ++dir) {
         for (i = 0; i < ST_CUNIT_COUNT(lengths); ++i) {
             plan = plan_of(lengths[i], (dir == 0) ? 64ul << 10 : 1ul << 10,
-                           &(const mapped_t){100ul << 10, NEAR_MAP_MAX});
+                           100ul << 10);
             run_message(&near, lengths[i], 0, &plan);
         }
         swap                 = near.pair.side[ST_A];
@@ -215,9 +193,7 @@ static void test_bad_settings(void)
         {"UCX_ST_DIRECT_SIZE", "0"}, {"UCX_ST_DIRECT_SIZE", "1000"},
         {"UCX_ST_DIRECT_SIZE", "65535"}, {"UCX_ST_DIRECT_SIZE", "1025g"},
         {"UCX_ST_DIRECT_SIZE", "inf"}, {"UCX_ST_DIRECT_PIECE", "many"},
-        {"UCX_ST_DIRECT_MAP_MIN", "many"}, {"UCX_ST_DIRECT_MAP_MAX", "many"},
-        {"UCX_ST_DIRECT_MAP_AGAIN", "many"}, {"UCX_ST_DIRECT_BYPASS", "many"},
-        {"UCX_ST_DIRECT_MAP_FAR", "many"}
+        {"UCX_ST_DIRECT_MAP_MIN", "many"}, {"UCX_ST_DIRECT_NT_MIN", "many"}
     };
     ucp_st_worker_params_t params = {.field_mask = 0};
     int fds                       = near_count_fds();
@@ -328,7 +304,7 @@ static void test_full(void)
 
 /* A stream for which the segment has no room left waits all the same: peers
  * wake the service thread for it. Of two streams one has no room for sure. */
-static void test_no_desk(void)
+static void test_no_record(void)
 {
     static uint8_t buffer[2][TINY];
     static ucp_st_op_h op[TINY_PAIRS][2];
@@ -531,7 +507,7 @@ static const st_cunit_case_t cases[] = {
     {"settings_differ", test_settings_differ},
     {"bad_settings", test_bad_settings},
     {"full", test_full},
-    {"no_desk", test_no_desk},
+    {"no_record", test_no_record},
     {"fallback", test_fallback},
     {"reuse", test_reuse},
     {"startall", test_startall},

@@ -14,9 +14,9 @@
 #include "st_intercept.h"
 #include "st_near.h"
 
-#include "st_direct.h"
-#include "st_lane.h"
-#include "st_op.h"
+#include "direct/st_direct.h"
+#include "core/st_lane.h"
+#include "core/st_op.h"
 
 #include <ucs/debug/log_def.h>
 
@@ -152,8 +152,8 @@ static void run_other(void)
         life_announce(&life, ops);
     }
     if ((mode == MODE_CLAIMED) || (mode == MODE_COPYING)) {
-        life.op->direct->pair->claim =
-                FIRST_PIECE(life.op->direct->num_pieces);
+        ucp_st_direct_op(life.op)->pair->claim =
+                FIRST_PIECE(ucp_st_direct_op(life.op)->num_pieces);
     }
     if (mode >= MODE_TAKEN) {
         CU_ASSERT_EQUAL(munmap(life.buffer, LEN), 0);
@@ -335,7 +335,7 @@ static void test_before(void)
 
 static int is_released(const life_t *life)
 {
-    ucp_st_direct_op_t *direct = life->op->direct;
+    ucp_st_direct_op_t *direct = ucp_st_direct_op(life->op);
     int is_released;
 
     (void)pthread_mutex_lock(&direct->stream->lock);
@@ -357,7 +357,7 @@ static void run_taken(death_mode_t mode, int is_send)
 
     other_start(&life, mode, !is_send, 0);
     life_init(&life, mode, is_send, 0);
-    CU_ASSERT_STRING_EQUAL(life.op->lane->protocol(life.op), "attached");
+    CU_ASSERT_STRING_EQUAL(life.op->lane->op.protocol(life.op), "attached");
     CU_ASSERT_EQUAL_FATAL(read(life.far.fd, &byte, 1), 1);
     if (mode == MODE_COPYING) {
         st_far_stop(&life.far);

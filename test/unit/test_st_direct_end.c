@@ -15,11 +15,12 @@
 #include "st_near.h"
 #include "st_stream.h"
 
-#include "st_direct.h"
-#include "st_leave.h"
-#include "st_op.h"
-#include "st_queue.h"
-#include "st_worker.h"
+#include "direct/st_direct.h"
+#include "ctrl/st_ctrl.h"
+#include "ctrl/st_leave.h"
+#include "core/st_op.h"
+#include "core/st_queue.h"
+#include "core/st_worker.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -119,7 +120,7 @@ typedef struct {
 
 static pthread_mutex_t *scene_mutex(const scene_t *scene)
 {
-    return &scene->near.pair.side[scene->who].queue->direct->lock;
+    return &ucp_st_direct_queue(scene->near.pair.side[scene->who].queue)->lock;
 }
 
 /* Both sides have begun a use, and one claims its first piece: the receiver at
@@ -133,7 +134,7 @@ static int scene_init(scene_t *scene, int who)
         return 0;
     }
     scene->who   = who;
-    scene->pair  = scene->near.op[who]->direct->pair;
+    scene->pair  = ucp_st_direct_op(scene->near.op[who])->pair;
     scene->index = (who == ST_B) ? 0 : (PIECES - 1);
     near_check_protocol(&scene->near, "mapped");
     near_fill(&scene->near, 3);
@@ -178,7 +179,7 @@ static void lose_until_told(st_side_t *side)
         ucp_st_worker_progress(side->worker);
         ucp_st_worker_lock(side->worker);
         is_told = side->peer->is_noticed &&
-                  (side->worker->host.num_notices == 0);
+                  (ucp_st_svc(side->worker)->num_notices == 0);
         ucp_st_worker_unlock(side->worker);
     } while (!is_told);
 }
@@ -254,7 +255,7 @@ static void freeze_told(st_side_t *side, ucp_st_op_h op)
 {
     for (;;) {
         ucp_st_worker_lock(side->worker);
-        if (op->is_noticed && (side->worker->host.num_notices == 0)) {
+        if (op->is_noticed && (ucp_st_svc(side->worker)->num_notices == 0)) {
             break;
         }
         ucp_st_worker_unlock(side->worker);
@@ -295,7 +296,7 @@ static void test_failed_claimed(void)
     next[ST_A]           = st_send(&pair.side[ST_A], scene.near.sbuf, LEN, 1);
     next[ST_B]           = st_recv(&pair.side[ST_B], scene.near.rbuf, LEN, 1);
     st_match_ok(next[ST_A], next[ST_B]);
-    CU_ASSERT_PTR_EQUAL(next[ST_B]->direct->pair, scene.pair);
+    CU_ASSERT_PTR_EQUAL(ucp_st_direct_op(next[ST_B])->pair, scene.pair);
     ucp_st_worker_unlock(a->worker);
     CU_ASSERT_EQUAL(ucp_st_queue_wait(a->queue, NULL), UCS_ERR_IO_ERROR);
     CU_ASSERT_EQUAL(__atomic_load_n(&scene.pair->claim, __ATOMIC_ACQUIRE), 0);
@@ -318,14 +319,14 @@ static void test_queue_gone(void)
     near_t near;
     st_side_t *a, *b;
     st_pair_t pair;
-    uint64_t desk;
+    uint64_t record;
 
     if (!near_init(&near, NULL, LEN) || !near_side_init(&third, NULL)) {
         return;
     }
     a      = &near.pair.side[ST_A];
     b      = &near.pair.side[ST_B];
-    memory = near.op[ST_B]->direct->pair;
+    memory = ucp_st_direct_op(near.op[ST_B])->pair;
     near_fill(&near, 1);
     st_more_init(&more, a);
     st_use(&more, near.op[ST_A]);
@@ -345,15 +346,15 @@ static void test_queue_gone(void)
     next[ST_A]           = st_send(&pair.side[ST_A], near.sbuf, LEN, 1);
     next[ST_B]           = st_recv(&pair.side[ST_B], near.rbuf, LEN, 1);
     st_match_ok(next[ST_A], next[ST_B]);
-    CU_ASSERT_PTR_EQUAL(next[ST_B]->direct->pair, memory);
+    CU_ASSERT_PTR_EQUAL(ucp_st_direct_op(next[ST_B])->pair, memory);
     st_use(&pair.side[ST_A], next[ST_A]);
     st_use(&pair.side[ST_B], next[ST_B]);
     st_sync(&pair.side[ST_A]);
     st_sync(&pair.side[ST_B]);
-    desk = memory->side[UCP_ST_DIR_SEND].desk;
-    CU_ASSERT_NOT_EQUAL(desk, 0);
+    record = memory->side[UCP_ST_DIR_SEND].record;
+    CU_ASSERT_NOT_EQUAL(record, 0);
     st_more_cleanup(&more);
-    CU_ASSERT_EQUAL(memory->side[UCP_ST_DIR_SEND].desk, desk);
+    CU_ASSERT_EQUAL(memory->side[UCP_ST_DIR_SEND].record, record);
 
     st_free(next[ST_A]);
     st_free(next[ST_B]);

@@ -1,29 +1,52 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_st_direct_progress.c - the direct lane's progress: who moves data when a
- * stream runs something else, when no stream waits, and when a queue is gone.
+ * test_st_direct_progress.c - the direct lane's progress: what moves data when
+ * a stream runs something else, when no stream waits, and when a queue is gone.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
+#endif
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1 /* pthread_getname_np() */
 #endif
 
 #include "st_cunit.h"
 #include "st_near.h"
 #include "st_stream.h"
 
-#include "st_direct.h"
-#include "st_queue.h"
+#include "direct/st_direct.h"
+#include "core/st_queue.h"
 
+#include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
 
-#define LARGE  (NEAR_MAP_MAX - 61) /* does not fit into its slots */
+#define LARGE  ((1ul << 20) - 61) /* does not fit into its slots */
 #define SHORT  100
 #define PIECE  (NEAR_LONG_PIECE * NEAR_SMALL_PIECE)
 #define PIECES ((LARGE + PIECE - 1) / PIECE)
-#define SLOTS  16
+#define SLOTS  8
 #define SLEEPS 20
+
+/* Sleeps of the service thread that are none of its poll(); atomic */
+static unsigned num_sleeps;
+
+/* The library's call comes here. All clients of the service thread wait while
+ * one of them sleeps. */
+int nanosleep(const struct timespec *time, struct timespec *left)
+{
+    char name[16] = "";
+
+    (void)pthread_getname_np(pthread_self(), name, sizeof(name));
+    if (!strcmp(name, "ucp-st")) {
+        (void)__atomic_fetch_add(&num_sleeps, 1, __ATOMIC_RELAXED);
+    }
+    return clock_nanosleep(CLOCK_MONOTONIC, 0, time, left);
+}
 
 /** A kernel that runs as long as the case wants: not a wait of the stream, so
  *  that nothing else is done meanwhile. */
@@ -100,13 +123,16 @@ static void test_busy(void)
 {
     const char *const slots[] = NEAR_SMALL_SLOTS;
 
+    __atomic_store_n(&num_sleeps, 0, __ATOMIC_RELAXED);
+
     run_busy(slots, LARGE, ST_A);
     run_busy(slots, LARGE, ST_B);
     run_busy(slots, SHORT, ST_A);
     run_busy(slots, SHORT, ST_B);
+    CU_ASSERT_EQUAL(__atomic_load_n(&num_sleeps, __ATOMIC_RELAXED), 0);
 }
 
-/* The same where who waits can move all of it */
+/* The same where the side that waits can move all of it */
 static void run_busy_mapped(int busy)
 {
     ucp_st_stats_t before;
@@ -150,6 +176,7 @@ static uint64_t completed(ucp_st_op_h op)
 /* No stream waits, both run kernels, and one host asks again and again */
 static void run_polled(const char *const *env, int poller)
 {
+    uint64_t before[2], proxied[2];
     kernel_t kernel[2];
     st_side_t *side;
     near_t near;
@@ -161,6 +188,7 @@ static void run_polled(const char *const *env, int poller)
     side = near.pair.side;
     near_fill(&near, 2);
     for (i = 0; i < 2; ++i) {
+        before[i] = near_stats(&side[i]).proxied;
         st_start(&side[i], near.op[i]);
         kernel_launch(&kernel[i], &side[i]);
     }
@@ -171,6 +199,13 @@ static void run_polled(const char *const *env, int poller)
         /* its last pieces may be there untaken */
     }
     near_check(&near, 2);
+    /* Streams have filled or emptied slots at most */
+    for (i = 0; i < 2; ++i) {
+        proxied[i] = near_stats(&side[i]).proxied - before[i];
+        CU_ASSERT(proxied[i] <= 1);
+        CU_ASSERT((env == NULL) || (proxied[i] == 1));
+    }
+    CU_ASSERT(proxied[0] + proxied[1] >= 1);
     for (i = 0; i < 2; ++i) {
         kernel_end(&kernel[i], &side[i]);
         st_wait(&side[i], near.op[i]);
@@ -294,17 +329,17 @@ static void test_serves_others(void)
 }
 
 /* One side's stream sleeps now, and has said so to whoever moves something */
-static ucs_gstream_bell_t *await_sleep(const st_side_t *side)
+static ucs_gstream_notify_t *await_sleep(const st_side_t *side)
 {
-    const ucp_st_direct_stream_t *direct = side->queue->direct;
-    ucs_gstream_bell_t *bell             = &direct->desk->bell;
+    const ucp_st_direct_stream_t *direct = ucp_st_direct_queue(side->queue);
+    ucs_gstream_notify_t *notify             = &direct->record->notify;
 
-    while ((__atomic_load_n(&bell->sleepers, __ATOMIC_ACQUIRE) == 0) ||
+    while ((__atomic_load_n(&notify->sleepers, __ATOMIC_ACQUIRE) == 0) ||
            (__atomic_load_n(&direct->segment->sleepers, __ATOMIC_ACQUIRE) ==
             0)) {
         (void)sched_yield();
     }
-    return bell;
+    return notify;
 }
 
 /* A stream that sleeps when the other side begins the use is called. One whose
@@ -313,7 +348,7 @@ static ucs_gstream_bell_t *await_sleep(const st_side_t *side)
 static void run_sleeper(const char *const *env, size_t length, int sleeper)
 {
     unsigned num_called = 0;
-    ucs_gstream_bell_t *bell;
+    ucs_gstream_notify_t *notify;
     st_side_t *side;
     uint32_t calls;
     near_t near;
@@ -326,12 +361,12 @@ static void run_sleeper(const char *const *env, size_t length, int sleeper)
     for (k = 0; (num_called < SLEEPS) && (k < 10 * SLEEPS); ++k) {
         near_fill(&near, k);
         st_use(&side[sleeper], near.op[sleeper]);
-        bell  = await_sleep(&side[sleeper]);
-        calls = __atomic_load_n(&bell->calls, __ATOMIC_ACQUIRE);
+        notify  = await_sleep(&side[sleeper]);
+        calls = __atomic_load_n(&notify->calls, __ATOMIC_ACQUIRE);
         st_use(&side[!sleeper], near.op[!sleeper]);
         st_sync(&side[sleeper]);
         st_sync(&side[!sleeper]);
-        num_called += __atomic_load_n(&bell->calls, __ATOMIC_ACQUIRE) > calls;
+        num_called += __atomic_load_n(&notify->calls, __ATOMIC_ACQUIRE) > calls;
         near_check(&near, k);
     }
     CU_ASSERT_EQUAL(num_called, SLEEPS);

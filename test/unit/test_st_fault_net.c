@@ -29,7 +29,7 @@ static const int codes[] = {FI_EAGAIN, FI_EIO, FI_ENOMEM, FI_ENOSPC};
 /* How long a run may take, about, seconds */
 #define RUN_TIME 15
 
-/* So that test/lsan.supp knows who called UCX, which has no frame pointers */
+/* So that test/lsan.supp knows what called UCX, which has no frame pointers */
 const char *__asan_default_options(void);
 
 const char *__asan_default_options(void)
@@ -215,7 +215,7 @@ static void test_refused_worker(fab_call_t call, int code, ucs_status_t status)
     check_rest(-1, code, status, &before);
 }
 
-/* What ucp_st.h promises where a NIC has nothing left: here of counters, as
+/* What ucp_st.h guarantees where a NIC has nothing left: here of counters, as
  * providers say it */
 static void test_worker_create(void)
 {

@@ -152,7 +152,7 @@ static int mixed_pair_init(st_pair_t *pair)
     eager = st_env_set("UCX_ST_EAGER_MAX", "0");
     if (getenv("FI_CXIEMU_DWQ_ENTRIES") == NULL) {
         setenv("UCX_CXI_TRIG_DEFERRED_ENTRIES",
-               st_has_word_entries() ? "3" : "1", 1);
+               "3", 1);
     }
     is_good = st_pair_init(pair);
     unsetenv("UCX_CXI_TRIG_DEFERRED_ENTRIES");

@@ -13,12 +13,12 @@
 #include "st_cunit.h"
 #include "st_pair.h"
 
-#include "st_host_dev.h"
-#include "st_leave.h"
-#include "st_notice.h"
-#include "st_op.h"
-#include "st_peer.h"
-#include "st_worker.h"
+#include "ctrl/st_ctrl.h"
+#include "ctrl/st_leave.h"
+#include "ctrl/st_notice.h"
+#include "core/st_op.h"
+#include "core/st_peer.h"
+#include "core/st_worker.h"
 
 #include <sched.h>
 #include <semaphore.h>
@@ -282,7 +282,7 @@ static int scene_has_asked(scene_t *scene, int i)
     int has_asked;
 
     ucp_st_worker_lock(side->worker);
-    has_asked = (side->peer->host_ep->notice_ep != NULL);
+    has_asked = (side->peer->svc_ep->notice_ep != NULL);
     ucp_st_worker_unlock(side->worker);
     return has_asked;
 }
@@ -355,7 +355,7 @@ static void scene_until_told(scene_t *scene, int i)
     do {
         (void)sched_yield();
         ucp_st_worker_lock(worker);
-        num_notices = worker->host.num_notices;
+        num_notices = ucp_st_svc(worker)->num_notices;
         ucp_st_worker_unlock(worker);
     } while (num_notices > 0);
 }

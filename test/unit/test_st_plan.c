@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_st_plan.c - the plan that both sides of a pair make of the same facts:
- * what it promises for any of them.
+ * what it guarantees for any of them.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
@@ -9,7 +9,7 @@
 
 #include "st_cunit.h"
 
-#include "st_trig_plan.h"
+#include "trig/st_trig_plan.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -99,7 +99,7 @@ static int proto_is_right(const ucp_st_trig_facts_t *facts,
 }
 
 /* Any facts: also the same ones in other memory make the same plan */
-static void test_promises(void)
+static void test_guarantees(void)
 {
     ucp_st_trig_plan_t plan, again;
     ucp_st_trig_facts_t facts, copy;
@@ -182,7 +182,7 @@ static void test_rounds(void)
 }
 
 static const st_cunit_case_t cases[] = {
-    {"promises", test_promises},
+    {"guarantees", test_guarantees},
     {"rounds", test_rounds},
     {"spread", test_spread}
 };

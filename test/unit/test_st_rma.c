@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_st_rma.c - one-sided operations: what they move, in which order, and
- * what wakes who waits for a signal.
+ * what wakes a stream that waits for a signal.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"

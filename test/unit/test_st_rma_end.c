@@ -13,8 +13,8 @@
 
 #include <gstream.h>
 
-#include "st_proto.h"
-#include "st_rma_proto.h"
+#include "core/st_proto.h"
+#include "rma/st_rma_proto.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_st_rma_far.c - one-sided operations with another process: data and
- * signals there and back, also to who sleeps, and what becomes of them when
+ * signals there and back, also to a sleeper, and what becomes of them when
  * that process is killed. This program is the other process, too.
  */
 #ifdef HAVE_CONFIG_H

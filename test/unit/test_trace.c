@@ -465,7 +465,7 @@ static void test_shared(void)
     read_file(path);
 }
 
-/* A file that cannot be written later is told by who writes it */
+/* A file that cannot be written later is told by its writer */
 static void child_full(void)
 {
     struct rlimit limit = {.rlim_cur = 100, .rlim_max = 100};

@@ -128,7 +128,7 @@ static void test_prefixes(void)
     close_pair(&pair);
 }
 
-/* Of our formats: both versions are named, to who asks once an interface */
+/* Of our formats: both versions are named, to the caller, once an interface */
 static void test_other_version(void)
 {
     char ours[32], theirs[32];

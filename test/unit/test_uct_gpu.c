@@ -175,7 +175,7 @@ static void test_not_loaded(void)
     CU_ASSERT(dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD) == NULL);
     CU_ASSERT(dlopen("libhsa-runtime64.so.1", RTLD_NOW | RTLD_NOLOAD) == NULL);
 
-    /* Who says so beforehand may load them later */
+    /* A program that says so beforehand may load them later */
     md = domain_open("y", &attr);
     CU_ASSERT(attr.cap.reg_mem_types == (HOST | CUDA | ROCM));
     CU_ASSERT(attr.cap.detect_mem_types == (CUDA | ROCM));

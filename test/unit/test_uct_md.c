@@ -8,6 +8,7 @@
 #include "uct_domain.h"
 #include "uct_short.h"
 
+#include <ucs/debug/log_def.h>
 #include <uct/api/v2/uct_v2.h>
 #include <uct/api/version.h>
 
@@ -106,6 +107,45 @@ static void test_key(void)
 }
 
 /* One registration serves all, until the memory goes */
+/* Warnings of registrations that were not given back */
+static unsigned num_warnings;
+
+static ucs_log_func_rc_t
+count_warning(const char *file, unsigned line, const char *function,
+              ucs_log_level_t level,
+              const ucs_log_component_config_t *component, const char *message,
+              va_list args)
+{
+    num_warnings += (level == UCS_LOG_LEVEL_WARN) &&
+                    (strstr(message, "not given back") != NULL);
+    return UCS_LOG_FUNC_RC_STOP;
+}
+
+/* A program that ends without giving its memory back is told so, and ends */
+static void test_leaked(void)
+{
+    size_t length = 4 * sysconf(_SC_PAGESIZE);
+    uct_mem_h memh, again, other;
+    uct_domain_t domain;
+    uint8_t *pages;
+
+    if (!domain_open_cached(&domain)) {
+        return;
+    }
+    pages = uct_map_pages(2 * length);
+    CU_ASSERT_FATAL(uct_domain_reg(&domain, pages, length, &memh) == UCS_OK);
+    CU_ASSERT_FATAL(uct_domain_reg(&domain, pages, 100, &again) == UCS_OK);
+    CU_ASSERT_FATAL(uct_domain_reg(&domain, pages + length, length, &other) ==
+                    UCS_OK);
+    CU_ASSERT(memh == again);
+    num_warnings = 0;
+    ucs_log_push_handler(count_warning);
+    uct_domain_close(&domain);
+    ucs_log_pop_handler();
+    CU_ASSERT(num_warnings == 1);
+    CU_ASSERT_FATAL(munmap(pages, 2 * length) == 0);
+}
+
 static void test_cache(void)
 {
     size_t length = 4 * sysconf(_SC_PAGESIZE);
@@ -402,6 +442,7 @@ int main(int argc, char **argv)
         {"wrong_device", test_wrong_device},
         {"key", test_key},
         {"cache", test_cache},
+        {"leaked", test_leaked},
         {"uncached", test_uncached},
         {"refused_cache_setting", test_refused_cache_setting},
         {"invalidate", test_invalidate},

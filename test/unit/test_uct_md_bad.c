@@ -233,7 +233,7 @@ static void test_nonblock(void)
     CU_ASSERT(uct_rkey_release(pair.component, &rkey) == UCS_OK);
     CU_ASSERT(uct_md_mem_dereg(pair.b.md, memh) == UCS_OK);
 
-    /* It promises nothing of memory that is not there */
+    /* It guarantees nothing of memory that is not there */
     CU_ASSERT(munmap(pages, length) == 0);
     uct_errors_begin();
     CU_ASSERT(uct_md_mem_reg(pair.b.md, pages, length, UCT_MD_MEM_ACCESS_ALL |

@@ -140,7 +140,7 @@ static void check_fair(const char *const *settings)
     }
     while (senders[1].started < FEW) {
         uct_pair_progress(&pair);
-        /* One more: who begins a round */
+        /* One more: the sender that begins a round */
         CU_ASSERT_FATAL(senders[0].started <= before + senders[1].started + 1);
     }
     for (i = 1; i < NUM_EPS; ++i) {

@@ -284,7 +284,7 @@ static void test_net_devices(void)
     free(before);
 }
 
-/* Estimates: of one who knows them, and in the order that choices rest on */
+/* Estimates: of one that knows them, and in the order that choices rest on */
 static void test_estimates(void)
 {
     uct_pair_t pair;

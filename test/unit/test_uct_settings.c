@@ -7,17 +7,24 @@
 #include "trig_util.h"
 #include "uct_errors.h"
 
+#include <cxi_trig_emu.h>
 #include <cxi_trig_prov.h>
 
+#include <ucs/config/global_opts.h>
+#include <ucs/debug/log_def.h>
 #include <uct/base/uct_component.h>
 #include <uct/base/uct_iface.h>
 
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define AM_ID 5
 
@@ -149,6 +156,187 @@ static void test_unknown_values(void)
 }
 
 
+/* What libfabric says of cxi: the functions below stand in front of its own.
+ * The stand-in for a card is the emulated one under another name. */
+static enum {
+    CARD_NONE,   /* There is no such provider */
+    CARD_CLOSED, /* It lists a card, and refuses its domain */
+    CARD_OPEN
+} card;
+
+static int refuse_domain(struct fid_fabric *fabric, struct fi_info *info,
+                         struct fid_domain **domain, void *context)
+{
+    return -FI_EACCES;
+}
+
+static int is_card(const struct fi_fabric_attr *attr)
+{
+    return (attr != NULL) && (attr->prov_name != NULL) &&
+           !strcmp(attr->prov_name, "cxi");
+}
+
+static int rename_provider(struct fi_fabric_attr *attr, const char *name)
+{
+    free(attr->prov_name);
+    attr->prov_name = strdup(name);
+    return (attr->prov_name == NULL) ? -FI_ENOMEM : 0;
+}
+
+int fi_getinfo(uint32_t version, const char *node, const char *service,
+               uint64_t flags, const struct fi_info *hints,
+               struct fi_info **info_p)
+{
+    __typeof__(&fi_getinfo) real;
+    struct fi_info *wanted;
+    int ret;
+
+    if ((hints == NULL) || !is_card(hints->fabric_attr)) {
+        *(void**)&real = dlsym(RTLD_NEXT, "fi_getinfo");
+        return real(version, node, service, flags, hints, info_p);
+    }
+    if (card == CARD_NONE) {
+        return -FI_ENODATA;
+    }
+
+    wanted = fi_dupinfo(hints);
+    rename_provider(wanted->fabric_attr, "cxiemu");
+    ret = uct_cxi_trig_emu->ops->getinfo(version, node, service,
+                                                   flags, wanted, info_p);
+    fi_freeinfo(wanted);
+    return (ret != 0) ? ret : rename_provider((*info_p)->fabric_attr, "cxi");
+}
+
+int fi_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric,
+              void *context)
+{
+    static struct fi_ops_fabric closed_ops;
+    __typeof__(&fi_fabric) real;
+    int ret;
+
+    if (!is_card(attr)) {
+        *(void**)&real = dlsym(RTLD_NEXT, "fi_fabric");
+        return real(attr, fabric, context);
+    }
+
+    ret = uct_cxi_trig_emu->ops->fabric(attr, fabric, context);
+    if ((ret == 0) && (card == CARD_CLOSED)) {
+        closed_ops        = *(*fabric)->ops;
+        closed_ops.domain = refuse_domain;
+        (*fabric)->ops    = &closed_ops;
+    }
+    return ret;
+}
+
+/* The name of what "auto" takes; empty if it takes nothing */
+static const char *ask_auto(char name[16])
+{
+    static unsigned number; /* The last question is not asked again */
+    uct_cxi_trig_prov_want_t want = {
+        .name     = (char*)"auto",
+        .ordering = (++number % 2) ? UCT_CXI_TRIG_ORDERING_RELAXED :
+                                     UCT_CXI_TRIG_ORDERING_DEFAULT
+    };
+    const uct_cxi_trig_prov_t *prov;
+    struct fi_info *info;
+
+    name[0] = '\0';
+    if (uct_cxi_trig_prov_find(&want, &prov, &info) == UCS_OK) {
+        snprintf(name, 16, "%s", prov->name);
+        fi_freeinfo(info);
+    }
+    return name;
+}
+
+/* The same; there is one error if there is no provider */
+static const char *find_auto(char name[16])
+{
+    uct_errors_begin();
+    ask_auto(name);
+    CU_ASSERT(uct_errors_end() == (name[0] == '\0'));
+    return name;
+}
+
+static void check_off(const char *cause)
+{
+    char reason[UCT_TRIG_REASON_MAX];
+
+    uct_trig_off_reason(reason, sizeof(reason));
+    CU_ASSERT(strstr(reason, "has Cassini cards") != NULL);
+    CU_ASSERT(strstr(reason, cause) != NULL);
+}
+
+/* A machine with cards runs on them, or says why not; one without, on the
+ * emulated one */
+static void test_auto(void)
+{
+    char folder[]            = "/tmp/uct_settings.XXXXXX";
+    const char *real_devices = uct_cxi_trig_prov_devices;
+    char device[64], name[16];
+
+    CU_ASSERT_FATAL(mkdtemp(folder) != NULL);
+    snprintf(device, sizeof(device), "%s/cxi0", folder);
+
+    uct_cxi_trig_prov_devices = "/nonexistent";
+    CU_ASSERT(strcmp(find_auto(name), "cxiemu") == 0);
+    uct_cxi_trig_prov_devices = folder;
+    CU_ASSERT(strcmp(find_auto(name), "cxiemu") == 0);
+
+    CU_ASSERT_FATAL(mkdir(device, 0700) == 0);
+    CU_ASSERT(strcmp(find_auto(name), "") == 0);
+    check_off("not there");
+    card = CARD_CLOSED;
+    CU_ASSERT(strcmp(find_auto(name), "") == 0);
+    check_off(fi_strerror(FI_EACCES));
+    card = CARD_OPEN;
+    CU_ASSERT(strcmp(find_auto(name), "cxi") == 0);
+
+    /* A card that is listed is one, too */
+    uct_cxi_trig_prov_devices = "/nonexistent";
+    CU_ASSERT(strcmp(find_auto(name), "cxi") == 0);
+    card = CARD_CLOSED;
+    CU_ASSERT(strcmp(find_auto(name), "") == 0);
+    check_off(fi_strerror(FI_EACCES));
+
+    card = CARD_NONE;
+    CU_ASSERT(strcmp(find_auto(name), "cxiemu") == 0);
+    uct_cxi_trig_prov_devices = real_devices;
+    CU_ASSERT(rmdir(device) == 0);
+    CU_ASSERT(rmdir(folder) == 0);
+}
+
+/* What is logged of the emulated card since the handler was pushed */
+static unsigned num_told;
+
+static ucs_log_func_rc_t
+count_told(const char *file, unsigned line, const char *function,
+           ucs_log_level_t level, const ucs_log_component_config_t *component,
+           const char *message, va_list args)
+{
+    num_told += (level == UCS_LOG_LEVEL_INFO) &&
+                (strstr(message, "runs on an emulated one") != NULL);
+    return UCS_LOG_FUNC_RC_STOP;
+}
+
+/* Before any other case asks for "auto" */
+static void test_auto_is_told(void)
+{
+    ucs_log_level_t before   = ucs_global_opts.log_component.log_level;
+    const char *real_devices = uct_cxi_trig_prov_devices;
+    char name[16];
+
+    ucs_global_opts.log_component.log_level = UCS_LOG_LEVEL_INFO;
+    uct_cxi_trig_prov_devices               = "/nonexistent";
+    ucs_log_push_handler(count_told);
+    CU_ASSERT(strcmp(ask_auto(name), "cxiemu") == 0);
+    CU_ASSERT(strcmp(ask_auto(name), "cxiemu") == 0);
+    ucs_log_pop_handler();
+    CU_ASSERT(num_told == 1);
+    uct_cxi_trig_prov_devices               = real_devices;
+    ucs_global_opts.log_component.log_level = before;
+}
+
+
 static volatile uint64_t num_messages;
 
 static ucs_status_t count_message(void *arg, void *data, size_t length,
@@ -277,7 +465,7 @@ static void test_manual(void)
 
     CU_ASSERT(check_table(component->md_config.table, manual) >= 3);
     ucs_list_for_each(tl, &component->tl_list, list) {
-        CU_ASSERT(check_table(tl->config.table, manual) >= 6);
+        CU_ASSERT(check_table(tl->config.table, manual) >= 4);
     }
     free(manual);
 }
@@ -285,6 +473,8 @@ static void test_manual(void)
 int main(int argc, char **argv)
 {
     static const st_cunit_case_t cases[] = {
+        {"auto_is_told", test_auto_is_told},
+        {"auto", test_auto},
         {"orderings", test_orderings},
         {"traffic_classes", test_traffic_classes},
         {"refused_is_off", test_refused_is_off},

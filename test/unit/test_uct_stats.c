@@ -345,6 +345,30 @@ static void test_cache(void)
     uct_md_close(md);
 }
 
+/* A line for each count */
+static void test_printed(void)
+{
+    const uct_trig_iface_stats_t iface = {
+        .received = {.count = 2, .bytes = 100},
+        .no_entry = 3
+    };
+    const uct_trig_md_stats_t md       = {.registered = {.count = 4},
+                                          .cache_misses = 5};
+    char *text                         = NULL;
+    size_t length;
+    FILE *stream;
+
+    stream = open_memstream(&text, &length);
+    CU_ASSERT_FATAL(stream != NULL);
+    uct_trig_iface_stats_print(&iface, stream);
+    uct_trig_md_stats_print(&md, stream);
+    CU_ASSERT(fclose(stream) == 0);
+    CU_ASSERT(strstr(text, "\nreceived 2\nreceived_bytes 100\n") != NULL);
+    CU_ASSERT(strstr(text, "\nno_entry 3\nregistered 4\n") != NULL);
+    CU_ASSERT(strstr(text, "\ncache_misses 5\n") != NULL);
+    free(text);
+}
+
 /* Reads a file in UCX's tree of objects */
 static uint64_t read_vfs(const char *path)
 {
@@ -478,6 +502,7 @@ int main(int argc, char **argv)
         {"failures", test_failures},
         {"registrations", test_registrations},
         {"cache", test_cache},
+        {"printed", test_printed},
         {"vfs", test_vfs},
         {"told", test_told},
         {"others", test_others}

@@ -2,7 +2,7 @@
 /*
  * test_uct_wakeup.c - sleeping until something comes: whatever the order of a
  * message and of the preparation to sleep, no wakeup is lost. Nothing here
- * polls for what it waits for: who is not woken sleeps until the time limit.
+ * polls for what it waits for: what is not woken sleeps until the time limit.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
@@ -168,7 +168,7 @@ static void test_receiver_sleeps(void)
     (void)sem_destroy(&wakeup.has_sent);
 }
 
-/* Operations that are over wake who has started them: those without a copy, and
+/* Operations that are over wake their thread: those without a copy, and
  * those that bring something back */
 static void test_completion_wakes(void)
 {

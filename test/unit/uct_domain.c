@@ -92,7 +92,7 @@ static uint8_t *map_pages(void *hint, size_t length)
 }
 
 /* The kernel fills gaps from above: what a case unmaps here is not taken again
- * by the next one who wants memory */
+ * by the next one that wants memory */
 void *uct_map_pages(size_t length)
 {
     uint8_t *lowest = map_pages(NULL, length);

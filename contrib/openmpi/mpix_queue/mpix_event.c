@@ -6,7 +6,7 @@
 #  include "config.h"
 #endif
 
-#include "mpix_queue.h"
+#include "mpix_host_event.h"
 #include "mpix_handle.h"
 #include "mpix_stream.h"
 

@@ -5,7 +5,7 @@
 #ifndef MPIX_GROUP_H_
 #define MPIX_GROUP_H_
 
-#include "mpix_queue.h"
+#include "mpix_host_group.h"
 
 #include <ucs_gstream_group.h>
 

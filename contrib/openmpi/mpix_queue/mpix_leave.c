@@ -75,7 +75,7 @@ void mpix_leave_progress(void)
 {
     mpix_exchange_in_t *in;
 
-    /* Who has been sent an address gets no other answer */
+    /* A peer that was sent an address gets no other answer */
     mpix_peer_progress();
     while ((in = mpix_exchange_take_any()) != NULL) {
         mpix_leave_answer(in);

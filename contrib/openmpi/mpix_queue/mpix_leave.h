@@ -26,7 +26,7 @@ void mpix_leave_prepare(void);
 /* MPI_Finalize has begun: match nothing more. Needs the lock. */
 void mpix_leave_begin(void);
 
-/* Answer who asks. MPI may not be called any more. Needs the lock. */
+/* Answer peers that ask. MPI may not be called any more. Needs the lock. */
 void mpix_leave_progress(void);
 
 /* A UCP worker is about to be destroyed, maybe the PML's. Takes the lock for

@@ -256,7 +256,6 @@ int MPIX_Queue_get_stats(MPIX_Queue_stats *stats)
     stats->waits        = attr.stats.waits;
     stats->writes_fired = attr.stats.writes_fired;
     stats->chunks       = attr.stats.chunks;
-    stats->coalesced    = attr.stats.coalesced;
     stats->copies       = attr.stats.copies;
     stats->proxied      = attr.stats.proxied;
     snprintf(stats->provider, sizeof(stats->provider), "%s", attr.provider);

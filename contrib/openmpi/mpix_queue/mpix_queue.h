@@ -14,9 +14,12 @@
 #ifndef MPIX_QUEUE_H_
 #define MPIX_QUEUE_H_
 
+#include "mpix_host_event.h"
+#include "mpix_host_group.h"
+#include "mpix_host_stream.h"
+
 #include <mpi.h>
 
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -31,302 +34,12 @@ typedef struct mpix_queue *MPIX_Queue;
 #define MPIX_QUEUE_NULL ((MPIX_Queue)0)
 
 
-/** Threads that host streams share. */
-typedef struct mpix_host_group *MPIX_Host_group;
-
-/** No group. */
-#define MPIX_HOST_GROUP_NULL ((MPIX_Host_group)0)
-
-/** A point in a host stream. */
-typedef struct mpix_host_event *MPIX_Host_event;
-
-/** No event. */
-#define MPIX_HOST_EVENT_NULL ((MPIX_Host_event)0)
-
-/** Longest arguments of @ref MPIX_Host_stream_launch_copy, in bytes. */
-#define MPIX_HOST_ARGS_MAX 4096
-
-
 /** Kind of a queue's stream. */
 enum {
     MPIX_QUEUE_HOST = 0, /**< A host stream of @ref MPIX_Host_stream_create */
     MPIX_QUEUE_HIP  = 1, /**< A hipStream_t; not supported yet */
     MPIX_QUEUE_CUDA = 2  /**< A cudaStream_t; not supported yet */
 };
-
-
-/** A function that a host stream runs. */
-typedef void (*MPIX_Host_func)(void *arg);
-
-
-/**
- * Create a host stream: a thread that runs functions and messages in order.
- *
- * @param [out] stream Filled with the handle.
- *
- * @return MPI_SUCCESS; MPI_ERR_ARG for NULL; MPI_ERR_NO_MEM.
- *
- * Ownership: the caller's until @ref MPIX_Host_stream_free.
- * Threads: any.
- */
-int MPIX_Host_stream_create(void **stream);
-
-
-/**
- * Create a host stream whose thread runs on certain processors.
- *
- * @param [in]  count  Number of processors, at least 1.
- * @param [in]  cpus   Their numbers, as the kernel counts; those are ignored
- *                     that the process cannot use.
- * @param [out] stream Filled with the handle on success only.
- *
- * @return As @ref MPIX_Host_stream_create; MPI_ERR_ARG, too, if the process can
- *         use none of them.
- *
- * Ownership: the caller's until @ref MPIX_Host_stream_free.
- * Threads: any.
- */
-int MPIX_Host_stream_create_bound(int count, const unsigned cpus[],
-                                  void **stream);
-
-
-/**
- * Create a host stream that the threads of a group run. One that waits for
- * messages or for an event leaves them to the group's other streams.
- *
- * @param [in]  group    The group.
- * @param [in]  priority In the range of @ref MPIX_Host_priority_range. Of the
- *                       streams that could run the one with the lowest number
- *                       goes first.
- * @param [out] stream   Filled with the handle on success only.
- *
- * @return As @ref MPIX_Host_stream_create; MPI_ERR_ARG, too, if @a group is no
- *         group or @a priority is out of range.
- *
- * Ownership: the caller's until @ref MPIX_Host_stream_free. The group must
- *            outlive it.
- * Threads: any.
- */
-int MPIX_Host_stream_create_on(MPIX_Host_group group, int priority,
-                               void **stream);
-
-
-/**
- * Free a host stream that has run everything.
- *
- * @param [in,out] stream The handle; set to NULL.
- *
- * @return MPI_SUCCESS; MPI_ERR_ARG if it is no host stream; MPI_ERR_PENDING,
- *         with no effect, while it has work.
- *
- * Threads: no other call on the stream at the same time.
- */
-int MPIX_Host_stream_free(void **stream);
-
-
-/**
- * Run a function in stream order. Returns at once.
- *
- * @param [in] stream The host stream.
- * @param [in] func   The function; must not call MPI.
- * @param [in] arg    Passed to it; must live until it has run.
- *
- * @return MPI_SUCCESS; MPI_ERR_ARG if it is no host stream; MPI_ERR_NO_MEM.
- *
- * Threads: any.
- */
-int MPIX_Host_stream_launch(void *stream, MPIX_Host_func func, void *arg);
-
-
-/**
- * Run a kernel in stream order: a function with its arguments copied in.
- * Returns at once.
- *
- * @param [in] stream The host stream.
- * @param [in] func   The function; must not call MPI. It is passed a copy of
- *                    the arguments, which it may change and which is gone when
- *                    it returns, aligned as for malloc(); if @a size is 0,
- *                    NULL.
- * @param [in] args   The arguments; may be reused on return. May be NULL if
- *                    @a size is 0.
- * @param [in] size   Bytes of the arguments, at most MPIX_HOST_ARGS_MAX.
- *
- * @return MPI_SUCCESS; MPI_ERR_ARG if it is no host stream, for a NULL function
- *         or arguments that are NULL or too long; MPI_ERR_NO_MEM.
- *
- * Ownership: what the arguments point to must live until the kernel has run.
- * Threads: any.
- */
-int MPIX_Host_stream_launch_copy(void *stream, MPIX_Host_func func,
-                                 const void *args, size_t size);
-
-
-/**
- * Block until a host stream has run everything enqueued so far.
- *
- * @param [in] stream The host stream.
- *
- * @return MPI_SUCCESS; MPI_ERR_ARG if it is no host stream; MPI_ERR_PENDING
- *         when called from a function of this stream or of another one of its
- *         group.
- *
- * Threads: any.
- */
-int MPIX_Host_stream_synchronize(void *stream);
-
-
-/**
- * Create a group: threads that run the streams which are created on it.
- *
- * @param [in]  threads Number of threads; 0: what UCX_GSTREAM_GROUP_THREADS
- *                      says, 1 by default.
- * @param [in]  count   Number of processors; 0: the threads run where the
- *                      caller may.
- * @param [in]  cpus    Numbers of processors, as the kernel counts. Thread i
- *                      runs on the i-th of them alone; after the last, the
- *                      first one comes again. Not used if @a count is 0.
- * @param [out] group   Filled with the handle on success only.
- *
- * @return MPI_SUCCESS; MPI_ERR_ARG for a NULL argument, a number that is out of
- *         range, or a processor that the process cannot use; MPI_ERR_NO_MEM,
- *         also if a thread cannot be started.
- *
- * Ownership: the caller's until @ref MPIX_Host_group_free.
- * Threads: any.
- */
-int MPIX_Host_group_create(int threads, int count, const unsigned cpus[],
-                           MPIX_Host_group *group);
-
-
-/**
- * Free a group that has no streams.
- *
- * @param [in,out] group The group; set to MPIX_HOST_GROUP_NULL.
- *
- * @return MPI_SUCCESS; MPI_ERR_ARG if it is no group; MPI_ERR_PENDING, with no
- *         effect, while there are streams that were created on it.
- *
- * Threads: no other call on the group at the same time.
- */
-int MPIX_Host_group_free(MPIX_Host_group *group);
-
-
-/**
- * Tell which priorities a stream of a group can have. 0 is one of them.
- *
- * @param [out] least    Filled with the number of the least urgent streams.
- * @param [out] greatest Filled with the number of the most urgent streams,
- *                       which is the lowest.
- *
- * @return MPI_SUCCESS; MPI_ERR_ARG for NULL.
- *
- * Threads: any.
- */
-int MPIX_Host_priority_range(int *least, int *greatest);
-
-
-/**
- * Create an event: a point in a host stream that other streams and the host can
- * wait for, with the time at which the stream passed it.
- *
- * @param [out] event Filled with the handle on success only.
- *
- * @return MPI_SUCCESS; MPI_ERR_ARG for NULL; MPI_ERR_NO_MEM.
- *
- * Ownership: the caller's until @ref MPIX_Host_event_free.
- * Threads: any.
- */
-int MPIX_Host_event_create(MPIX_Host_event *event);
-
-
-/**
- * Free an event that nobody uses any more.
- *
- * @param [in,out] event The event; set to MPIX_HOST_EVENT_NULL.
- *
- * @return MPI_SUCCESS; MPI_ERR_ARG if it is no event; MPI_ERR_PENDING, with no
- *         effect, while a recording or a wait that was enqueued has not run.
- *
- * Threads: no other call on the event at the same time.
- */
-int MPIX_Host_event_free(MPIX_Host_event *event);
-
-
-/**
- * Enqueue a recording of an event: it stands for this point of this stream
- * until it is recorded again.
- *
- * @param [in] stream The host stream.
- * @param [in] event  The event; must not be freed until the stream is there.
- *
- * @return MPI_SUCCESS; MPI_ERR_ARG if one is no stream or no event;
- *         MPI_ERR_NO_MEM. Nothing is enqueued on error.
- *
- * Threads: any.
- */
-int MPIX_Host_event_record(void *stream, MPIX_Host_event event);
-
-
-/**
- * Enqueue a wait for an event: what is enqueued after it runs after, and sees,
- * what was enqueued before the event's last recording. The wait is for that one
- * even if the event is recorded again.
- *
- * @param [in] stream The host stream that waits.
- * @param [in] event  The event.
- *
- * @return As @ref MPIX_Host_event_record; MPI_ERR_ARG, too, if the event was
- *         never recorded.
- *
- * Threads: any.
- */
-int MPIX_Host_event_wait(void *stream, MPIX_Host_event event);
-
-
-/**
- * Tell whether a stream has passed an event.
- *
- * @param [in]  event The event.
- * @param [out] flag  1 if its last recording has run, else 0.
- *
- * @return MPI_SUCCESS; MPI_ERR_ARG if it is no event or was never recorded, or
- *         for NULL.
- *
- * Threads: any.
- */
-int MPIX_Host_event_query(MPIX_Host_event event, int *flag);
-
-
-/**
- * Block until a stream has passed an event.
- *
- * @param [in] event The event.
- *
- * @return MPI_SUCCESS; MPI_ERR_ARG if it is no event or was never recorded;
- *         MPI_ERR_PENDING where @ref MPIX_Host_stream_synchronize on the
- *         event's stream would return it.
- *
- * Threads: any.
- */
-int MPIX_Host_event_synchronize(MPIX_Host_event event);
-
-
-/**
- * Time from one event to another: of their last recordings, by the machine's
- * monotonic clock.
- *
- * @param [in]  start   The earlier event.
- * @param [in]  end     The later event; may be of another stream, or the same.
- * @param [out] seconds Filled on success only; below 0 if @a end was passed
- *                      first.
- *
- * @return MPI_SUCCESS; MPI_ERR_PENDING if one of the recordings has not run;
- *         MPI_ERR_ARG if one is no event or was never recorded, or for NULL.
- *
- * Threads: any.
- */
-int MPIX_Host_event_elapsed(MPIX_Host_event start, MPIX_Host_event end,
-                            double *seconds);
 
 
 /**
@@ -527,8 +240,6 @@ typedef struct MPIX_Queue_stats {
     uint64_t writes_fired; /**< Payload writes carried out by the NIC */
     uint64_t chunks;       /**< Of those, all but one of each message that was
                                 split */
-    uint64_t coalesced;    /**< Messages that went with others as one, and by
-                                none of these writes */
     uint64_t copies;       /**< Pieces of messages that streams copied to
                                 processes of the same node */
     uint64_t proxied;      /**< Messages that a host thread had to move */

@@ -7,7 +7,7 @@
 #endif
 
 #include "mpix_stream.h"
-#include "mpix_queue.h"
+#include "mpix_host_stream.h"
 #include "mpix_error.h"
 #include "mpix_group.h"
 #include "mpix_handle.h"

@@ -28,105 +28,45 @@ int cxiemu_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric,
                   void *context);
 
 
-/** Told of words that the NIC has stored to, in order; @a count: of these. */
-typedef void (*cxiemu_store_func_t)(void *arg, const void *const *addresses,
-                                    size_t count);
+/** A store to a trigger page: @a offset in its window, in bytes. */
+typedef void (*cxiemu_store_func_t)(void *arg, size_t offset, uint64_t value);
 
-/** Name for fi_open_ops() of a domain. */
-#define FI_CXIEMU_DOMAIN_OPS "cxiemu_domain_ops_v1"
+/** What threads that wait for a NIC do for it. Any thread, without locks that
+ *  a caller of the provider may hold. */
+typedef struct cxiemu_poller {
+    int  (*poll)(void *arg);  /**< Make progress; how many things were done */
+    void (*begin)(void *arg); /**< The thread calls poll() from now on */
+    void (*end)(void *arg);   /**< It does so no more */
+    void *arg;
+} cxiemu_poller_t;
 
-/** What the emulated NIC offers beyond libfabric's interface. */
-struct fi_cxiemu_domain_ops {
-    size_t size;
-
+/**
+ * What a program that has streams of its own does for the NICs, which would
+ * need no help if they were real ones.
+ */
+typedef struct cxiemu_hooks {
     /**
-     * Allocate zeroed memory that peers can map, so that payload is copied
-     * once, but for long writes. @a length: bytes, rounded up to pages. 0, or
-     * -FI_ENOMEM.
-     * Ownership: the caller's, until mem_free(); after that no peer reaches it.
-     * Threads: any.
+     * Call a function for each store of a stream to a window of trigger pages,
+     * instead of storing: to a NIC it is an event, and of two stores to memory
+     * the first one is lost. 0, or -FI_E*: there are no trigger pages then.
      */
-    int (*mem_alloc)(struct fid_domain *domain, size_t length, void **address);
+    int  (*window_add)(void *start, size_t length, cxiemu_store_func_t func,
+                       void *arg);
 
-    /** Free memory of mem_alloc(); no operation uses it. 0, or -FI_EINVAL. */
-    int (*mem_free)(struct fid_domain *domain, void *address);
+    /** On return nothing of that runs any more. */
+    void (*window_remove)(void *start);
 
-    /**
-     * Make progress of the NIC, as polling a completion queue does but without
-     * reading one. Returns how many things were done. Threads: any.
-     */
-    unsigned (*progress)(struct fid_domain *domain);
+    /** Have the threads of streams that wait call a poller, which is copied. 0,
+     *  or -FI_E*: the NIC's own thread does it then. */
+    int  (*poller_add)(const cxiemu_poller_t *poller);
 
-    /**
-     * As progress(), for a thread that polls until something has come but lets
-     * others run in between, because they need its processor: peers do not have
-     * the NIC's own thread woken for some milliseconds. Threads: any.
-     */
-    unsigned (*yield)(struct fid_domain *domain);
+    /** On return nothing of that runs any more. */
+    void (*poller_remove)(const cxiemu_poller_t *poller);
+} cxiemu_hooks_t;
 
-    /**
-     * As progress(), for a thread that has polled and is about to sleep: from
-     * now on the NIC's own thread is woken for what comes. Threads: any.
-     */
-    unsigned (*rest)(struct fid_domain *domain);
-
-    /**
-     * Sleep until the 64-bit word at @a word, which the NIC or a thread of this
-     * process writes, is at least @a value; the NIC's own stores wake the
-     * sleeper. Threads that store to it call wake().
-     * @a timeout_ms: milliseconds, < 0 for ever. 0, or -FI_ETIMEDOUT.
-     */
-    int (*wait_word)(struct fid_domain *domain, const uint64_t *word,
-                     uint64_t value, int timeout_ms);
-
-    /** Have the sleepers of wait_word() look again. Threads: any. */
-    void (*wake)(struct fid_domain *domain);
-
-    /**
-     * Have a function called whenever the NIC has stored 8 bytes or fewer to
-     * memory of this process by a write or an atomic; NULL to end that. And,
-     * with no address, when the NIC's thread takes in parts of a longer
-     * message, as nobody polls: who does so now spares it that.
-     * It is told of several stores together, soon after the first one, and
-     * runs with the NIC's lock held: it returns soon and calls nothing of
-     * the domain. On return from this the function before is not running.
-     * Threads: any.
-     */
-    int (*on_store)(struct fid_domain *domain, cxiemu_store_func_t func,
-                    void *arg);
-
-    /**
-     * Add to counters of the domain, in order, as fi_cntr_add() does to one;
-     * what is triggered is carried out together behind it.
-     * 0, or -FI_EINVAL, with no effect, for a value out of range.
-     * Threads: any.
-     */
-    int (*cntr_add_all)(struct fid_domain *domain,
-                        struct fid_cntr *const *cntrs, const uint64_t *values,
-                        size_t count);
-
-    /**
-     * Have a 64-bit word of this process follow a counter's successes, without
-     * a wait for a writeback, from their value of now on; NULL: none any more.
-     * The function of on_store() is told of each store. What was the word
-     * before is not written any more when this returns. 0. Threads: any.
-     */
-    int (*cntr_mirror)(struct fid_domain *domain, struct fid_cntr *cntr,
-                       uint64_t *word);
-
-    /**
-     * Whether a completion queue of the domain has an entry of a receive,
-     * without a look at what has come: progress() looks. Cheap; a thread that
-     * asks again and again is told of one soon. Threads: any.
-     */
-    int (*cq_has_recv)(struct fid_cq *cq);
-
-    /** Name of the data path in use, for reports: "mapped+cma" or "bounce". */
-    const char *(*data_path)(struct fid_domain *domain);
-
-    /** The process's entries for deferred work (FI_CXIEMU_DWQ_ENTRIES). */
-    size_t (*max_entries)(struct fid_domain *domain);
-};
+/** Set the hooks, which live as long as the process; before a domain is opened
+ *  for which they are to count. Any thread. */
+void cxiemu_set_hooks(const cxiemu_hooks_t *hooks);
 
 #ifdef __cplusplus
 }

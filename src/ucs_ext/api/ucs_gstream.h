@@ -95,26 +95,24 @@ typedef enum {
 
 
 /**
- * What a thread sleeps on, in memory that other processes may have mapped. All
- * bytes are 0 at first.
+ * What a thread sleeps on until it is notified, in memory that other processes
+ * may have mapped. All bytes are 0 at first.
  */
-typedef struct ucs_gstream_bell {
-    uint32_t calls;    /**< Counts the calls; a futex */
-    uint32_t sleepers; /**< Who sleeps on it, or is about to */
-} ucs_gstream_bell_t;
+typedef struct ucs_gstream_notify {
+    uint32_t calls;    /**< Counts the notifications; a futex */
+    uint32_t sleepers; /**< Threads that sleep on it, or are about to */
+} ucs_gstream_notify_t;
 
 
 /** When a helper is called. */
 typedef enum {
-    UCS_GSTREAM_HELP_POLL, /**< The stream waits, and looks again soon */
-    UCS_GSTREAM_HELP_LATE, /**< The same, and it has waited for as long as it
-                                does before it sleeps, which it does not yet */
-    UCS_GSTREAM_HELP_LAST, /**< The stream sleeps on the bell if the word is
-                                still too small after this */
-    UCS_GSTREAM_HELP_PARK, /**< The stream is of a group whose threads run
-                                other streams or sleep, not on the bell: it is
-                                woken by @ref ucs_gstream_wake alone */
-    UCS_GSTREAM_HELP_END   /**< The word was large enough: the stream goes on */
+    UCS_GSTREAM_HELP_POLL,  /**< The stream waits, and looks again soon */
+    UCS_GSTREAM_HELP_SLEEP, /**< The stream sleeps until it is notified, if
+                                the word is still too small after this */
+    UCS_GSTREAM_HELP_PARK,  /**< The stream is of a group whose threads run
+                                other streams or sleep, and are not notified:
+                                it is woken by @ref ucs_gstream_wake alone */
+    UCS_GSTREAM_HELP_END    /**< The word is large enough: the stream goes on */
 } ucs_gstream_help_t;
 
 
@@ -127,12 +125,12 @@ typedef enum {
  * comes to them.
  *
  * The function returns soon and calls no function of this header but
- * @ref ucs_gstream_wake and @ref ucs_gstream_bell_ring.
+ * @ref ucs_gstream_wake and @ref ucs_gstream_notify.
  *
  * @param [in] arg  As in @ref ucs_gstream_helper_t.
  * @param [in] when What the stream does after this.
  *
- * @return With UCS_GSTREAM_HELP_POLL and UCS_GSTREAM_HELP_LAST, whether it has
+ * @return With UCS_GSTREAM_HELP_POLL and UCS_GSTREAM_HELP_SLEEP, whether it has
  *         moved something, so that more can be expected soon: the time after
  *         which the stream sleeps starts anew. Streams of groups take no
  *         notice.
@@ -140,11 +138,11 @@ typedef enum {
 typedef int (*ucs_gstream_help_func_t)(void *arg, ucs_gstream_help_t when);
 
 
-/** Who makes progress of what a stream waits for. */
+/** What makes progress of something that a stream waits for. */
 typedef struct ucs_gstream_helper {
-    ucs_gstream_help_func_t func;  /**< What to call */
-    void                    *arg;  /**< Passed to @a func */
-    ucs_gstream_bell_t      *bell; /**< The stream sleeps on this */
+    ucs_gstream_help_func_t func;    /**< What to call */
+    void                    *arg;    /**< Passed to @a func */
+    ucs_gstream_notify_t    *notify; /**< The stream sleeps on this */
 } ucs_gstream_helper_t;
 
 
@@ -295,7 +293,7 @@ ucs_gstream_type_t ucs_gstream_type(ucs_gstream_h stream);
  * @return UCS_OK; UCS_ERR_INVALID_PARAM for an unknown command, a misaligned or
  *         NULL word, a NULL function, a NULL address with a length, arguments
  *         longer than UCS_GSTREAM_ARGS_MAX, a WAITALL for no words or more
- *         than UCS_GSTREAM_WORDS_MAX, or a helper without function or bell;
+ *         than UCS_GSTREAM_WORDS_MAX, or a helper without @a func or @a notify;
  *         UCS_ERR_UNSUPPORTED while a device stream is being captured into a
  *         graph; UCS_ERR_NO_MEMORY. Nothing is enqueued on error.
  *
@@ -427,84 +425,117 @@ void ucs_gstream_wake_all(const volatile uint64_t *const *addresses,
 
 
 /**
- * Wake the host streams that sleep, for them to call pollers for a while: there
- * is more to move than until now, and each of them may move it. Only a hint: a
- * stream that is about to sleep may sleep all the same.
+ * Notify the streams that sleep on something, of whatever process, after
+ * storing what their helpers look at. Cheap when none sleeps.
+ *
+ * @param [in] notify What they sleep on, at its address in this process.
  *
  * Threads: may be called from any thread.
  */
-void ucs_gstream_rouse(void);
+void ucs_gstream_notify(ucs_gstream_notify_t *notify);
 
 
 /**
- * Call the streams that sleep on a bell, of whatever process, after storing
- * what their helpers look at. Cheap when none sleeps.
+ * Makes progress of something that streams wait for. The threads of host
+ * streams call it again and again while they wait for a word and do not sleep.
  *
- * @param [in] bell The bell, at its address in this process.
- *
- * Threads: may be called from any thread.
+ * No function of a poller waits for anything. They may run in several threads
+ * at once, and call no function of this header but @ref ucs_gstream_wake and
+ * @ref ucs_gstream_wake_all.
  */
-void ucs_gstream_bell_ring(ucs_gstream_bell_t *bell);
-
-
-/** What a thread that waits does after a call of @ref ucs_gstream_poll_func_t.
- */
-typedef enum ucs_gstream_poll {
-    UCS_GSTREAM_POLL_SPIN,  /**< It calls again soon */
-    UCS_GSTREAM_POLL_YIELD, /**< It lets other threads run, which need its
-                                 processor, and calls again when it is its turn
-                                 */
-    UCS_GSTREAM_POLL_LAST   /**< It sleeps if it finds nothing */
-} ucs_gstream_poll_t;
+typedef struct ucs_gstream_poller {
+    /**
+     * Makes progress. Returns how many things it has done: if that is not 0 a
+     * stream that waits starts anew to count the time after which it sleeps.
+     */
+    int  (*poll)(void *arg);
+    /** Or NULL: a thread calls @a poll from now on. */
+    void (*begin)(void *arg);
+    /** Or NULL: that thread calls @a poll no more, as its wait is over or it is
+     *  about to sleep. */
+    void (*end)(void *arg);
+    /** Passed to all three. */
+    void *arg;
+} ucs_gstream_poller_t;
 
 
 /**
- * Makes progress of something that streams wait for; called again and again by
- * the threads of host streams that wait for a word, before they sleep.
- *
- * The function returns soon, may run in several threads at once, and calls no
- * function of this header but @ref ucs_gstream_wake, @ref ucs_gstream_wake_all
- * and @ref ucs_gstream_rouse.
- *
- * @param [in] arg  As given to @ref ucs_gstream_poller_add.
- * @param [in] next What the thread does next.
- *
- * @return Whether it has moved something, so that more can be expected soon:
- *         the time after which the thread sleeps starts anew, also where it was
- *         to sleep next. Threads of groups take no notice.
- */
-typedef int (*ucs_gstream_poll_func_t)(void *arg, ucs_gstream_poll_t next);
-
-
-/**
- * Have all host streams of the process call a function while they wait for a
+ * Have all host streams of the process call a poller while they wait for a
  * word: for NICs that the waiting processor drives.
  *
- * @param [in] func The function.
- * @param [in] arg  Passed to @a func.
+ * @param [in] poller What to call; copied.
  *
- * @return UCS_OK; UCS_ERR_INVALID_PARAM if @a func is NULL;
+ * @return UCS_OK; UCS_ERR_INVALID_PARAM if @a poller or its @a poll is NULL;
  *         UCS_ERR_NO_RESOURCE if there are 16 already.
  *
- * Ownership: @a arg stays the caller's and must live until
+ * Ownership: @a poller->arg stays the caller's and must live until
  *            @ref ucs_gstream_poller_remove.
  * Threads: may be called from any thread, but not from a poller.
  */
-ucs_status_t ucs_gstream_poller_add(ucs_gstream_poll_func_t func, void *arg);
+ucs_status_t ucs_gstream_poller_add(const ucs_gstream_poller_t *poller);
 
 
 /**
- * Undo @ref ucs_gstream_poller_add. On return no stream runs the function.
+ * Undo @ref ucs_gstream_poller_add. On return each thread that had begun to
+ * call @a poll has ended that, and no stream runs any function of the poller.
  *
- * @param [in] func As it was added.
- * @param [in] arg  As it was added.
+ * @param [in] poller With @a poll and @a arg as it was added.
  *
  * @return UCS_OK; UCS_ERR_NO_ELEM if it is not there; UCS_ERR_INVALID_PARAM if
- *         @a func is NULL.
+ *         @a poller or its @a poll is NULL.
  *
- * Threads: may be called from any thread, but not from a poller.
+ * Threads: may be called from any thread, but not from a poller or helper, nor
+ *          with a lock that one of them takes.
  */
-ucs_status_t ucs_gstream_poller_remove(ucs_gstream_poll_func_t func, void *arg);
+ucs_status_t ucs_gstream_poller_remove(const ucs_gstream_poller_t *poller);
+
+
+/**
+ * Takes a store of a stream to a range of @ref ucs_gstream_device_add, in the
+ * thread that would have stored. It returns soon, may run in several threads at
+ * once, and enqueues nothing.
+ *
+ * @param [in] arg    As given to @ref ucs_gstream_device_add.
+ * @param [in] offset Of the word in the range, in bytes.
+ * @param [in] value  What the stream stores.
+ */
+typedef void (*ucs_gstream_device_func_t)(void *arg, size_t offset,
+                                          uint64_t value);
+
+
+/**
+ * Have a function take what host streams store (UCS_GSTREAM_CMD_WRITE64) to a
+ * range of addresses, instead of memory: for emulated devices, to which each
+ * store is an event. Memory would only keep the last one.
+ *
+ * @param [in] start  The range, @a length bytes; apart from other ranges. Other
+ *                    writers, and streams of devices, still write to memory.
+ * @param [in] length Not 0.
+ * @param [in] func   The function.
+ * @param [in] arg    Passed to @a func.
+ *
+ * @return UCS_OK; UCS_ERR_INVALID_PARAM; UCS_ERR_NO_RESOURCE if there are 16
+ *         ranges already.
+ *
+ * Ownership: @a arg stays the caller's and must live until
+ *            @ref ucs_gstream_device_remove.
+ * Threads: may be called from any thread, but not from such a function.
+ */
+ucs_status_t ucs_gstream_device_add(void *start, size_t length,
+                                    ucs_gstream_device_func_t func, void *arg);
+
+
+/**
+ * Undo @ref ucs_gstream_device_add. On return no stream runs the function.
+ *
+ * @param [in] start As it was added.
+ *
+ * @return UCS_OK; UCS_ERR_NO_ELEM if it is not there; UCS_ERR_INVALID_PARAM if
+ *         @a start is NULL.
+ *
+ * Threads: may be called from any thread, but not from such a function.
+ */
+ucs_status_t ucs_gstream_device_remove(void *start);
 
 
 /**

@@ -14,10 +14,12 @@
 
 #if UCT_CXI_TRIG_MD_HAS_CACHE
 
+#include <ucs/datastruct/list.h>
 #include <ucs/debug/log.h>
 #include <ucs/memory/rcache.h>
 #include <ucs/stats/stats.h>
 #include <ucs/sys/sys.h>
+#include <ucs/type/spinlock.h>
 #include <ucs/vfs/base/vfs_obj.h>
 
 #include <ucm/api/ucm.h>
@@ -38,6 +40,8 @@ typedef struct uct_cxi_trig_cache_want {
 typedef struct uct_cxi_trig_cache_region {
     ucs_rcache_region_t super;
     uct_cxi_trig_memh_t memh;
+    ucs_list_link_t     list;  /**< In md->cache_used if it has users */
+    unsigned            users; /**< Registrations of the user */
 } uct_cxi_trig_cache_region_t;
 
 
@@ -56,6 +60,7 @@ static ucs_status_t uct_cxi_trig_cache_reg(void *context, ucs_rcache_t *rcache,
     }
 
     want->is_missed      = 1;
+    region->users        = 0;
     region->memh.address = (void*)rregion->super.start;
     region->memh.length  = rregion->super.end - rregion->super.start;
     return uct_cxi_trig_memh_open(context, &region->memh, flags, NULL);
@@ -101,6 +106,8 @@ ucs_status_t uct_cxi_trig_cache_create(uct_cxi_trig_md_t *md,
     params.ops                = &uct_cxi_trig_cache_ops;
     params.context            = md;
 
+    ucs_list_head_init(&md->cache_used);
+    ucs_spinlock_init(&md->cache_lock, 0);
     status = ucs_rcache_create(&params, md->info->domain_attr->name,
                                ucs_stats_get_root(), &md->rcache);
     if (status == UCS_OK) {
@@ -121,11 +128,58 @@ ucs_status_t uct_cxi_trig_cache_create(uct_cxi_trig_md_t *md,
     return status;
 }
 
+/* UCX's cache ends the program if it is destroyed while a region is in use:
+ * what the user has not given back is given back here. No other thread uses the
+ * domain any more. */
+static void uct_cxi_trig_cache_release(uct_cxi_trig_md_t *md)
+{
+    unsigned count = 0;
+    uct_cxi_trig_cache_region_t *region;
+    unsigned users;
+
+    while (!ucs_list_is_empty(&md->cache_used)) {
+        region = ucs_list_extract_head(&md->cache_used,
+                                       uct_cxi_trig_cache_region_t, list);
+        users  = region->users;
+        count += users;
+        /* The last one may free it */
+        for (; users > 0; --users) {
+            ucs_rcache_region_put(md->rcache, &region->super);
+        }
+    }
+    if (count > 0) {
+        ucs_warn("device %s is closed with %u registrations of memory that "
+                 "were not given back", md->info->domain_attr->name, count);
+    }
+}
+
 void uct_cxi_trig_cache_destroy(uct_cxi_trig_md_t *md)
 {
     if (md->rcache != NULL) {
+        uct_cxi_trig_cache_release(md);
         ucs_rcache_destroy(md->rcache);
+        ucs_spinlock_destroy(&md->cache_lock);
     }
+}
+
+static void uct_cxi_trig_cache_use(uct_cxi_trig_md_t *md,
+                                   uct_cxi_trig_cache_region_t *region)
+{
+    ucs_spin_lock(&md->cache_lock);
+    if (region->users++ == 0) {
+        ucs_list_add_tail(&md->cache_used, &region->list);
+    }
+    ucs_spin_unlock(&md->cache_lock);
+}
+
+static void uct_cxi_trig_cache_unuse(uct_cxi_trig_md_t *md,
+                                     uct_cxi_trig_cache_region_t *region)
+{
+    ucs_spin_lock(&md->cache_lock);
+    if (--region->users == 0) {
+        ucs_list_del(&region->list);
+    }
+    ucs_spin_unlock(&md->cache_lock);
 }
 
 ucs_status_t uct_cxi_trig_cache_get(uct_cxi_trig_md_t *md, void *address,
@@ -135,15 +189,18 @@ ucs_status_t uct_cxi_trig_cache_get(uct_cxi_trig_md_t *md, void *address,
     uct_cxi_trig_cache_want_t want = {
         .flags = flags
     };
-    ucs_rcache_region_t *region;
+    uct_cxi_trig_cache_region_t *region;
+    ucs_rcache_region_t *rregion;
     ucs_status_t status;
 
     status = ucs_rcache_get(md->rcache, address, length, PROT_READ | PROT_WRITE,
-                            &want, &region);
+                            &want, &rregion);
     uct_cxi_trig_stats_atomic(want.is_missed ? &md->stats.cache_misses :
                                                &md->stats.cache_hits, 1);
     if (status == UCS_OK) {
-        *memh_p = &ucs_derived_of(region, uct_cxi_trig_cache_region_t)->memh;
+        region = ucs_derived_of(rregion, uct_cxi_trig_cache_region_t);
+        uct_cxi_trig_cache_use(md, region);
+        *memh_p = &region->memh;
     }
     return status;
 }
@@ -159,6 +216,7 @@ void uct_cxi_trig_cache_put(uct_cxi_trig_md_t *md, uct_mem_h memh,
     uct_cxi_trig_cache_region_t *region =
             ucs_container_of(memh, uct_cxi_trig_cache_region_t, memh);
 
+    uct_cxi_trig_cache_unuse(md, region);
     if (comp != NULL) {
         ucs_rcache_region_invalidate(md->rcache, &region->super,
                                      uct_cxi_trig_cache_invalidated, comp);

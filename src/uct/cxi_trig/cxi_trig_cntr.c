@@ -9,56 +9,29 @@
 #include "cxi_trig_cntr.h"
 #include "cxi_trig_status.h"
 
-#include <cxiemu.h>
-
 #include <ucs/debug/log.h>
 #include <ucs/debug/memtrack_int.h>
 #include <ucs/sys/math.h>
 
+#include <rdma/fi_cxi_ext.h>
 #include <rdma/fi_errno.h>
-#if defined(__has_include)
-#  if __has_include(<rdma/fi_cxi_ext.h>)
-#    include <rdma/fi_cxi_ext.h>
-#  endif
-#endif
-
-/* Counters that an emulated NIC is given together */
-#define UCT_CXI_TRIG_CNTR_ADDS 32u
-
-#ifndef FI_CXI_COUNTER_OPS
-/* What distributions leave out of their libfabric before 1.21: the cxi
- * provider's operations on a counter */
-#define FI_CXI_COUNTER_OPS "cxi_counter_ops"
-
-struct fi_cxi_cntr_ops {
-    int (*set_wb_buffer)(struct fid *fid, void *buf, size_t len);
-    int (*get_mmio_addr)(struct fid *fid, void **addr, size_t *len);
-};
-#endif
 
 
-/* The register at offset 0 of what the provider gives adds to the counter. An
- * emulated one is memory that somebody has to watch: a call is better. It is
- * not kept: who asks does that. */
-void uct_trig_cntr_doorbell(uct_trig_cntr_h cntr, uct_trig_doorbell_t *doorbell)
+/* The register at offset 0 of what the provider gives adds to the counter. It
+ * is not kept: the caller does that. */
+volatile uint64_t *uct_trig_cntr_doorbell(uct_trig_cntr_h cntr)
 {
-    const uct_cxi_trig_iface_t *iface = uct_cxi_trig_cntr_iface(cntr);
-    struct fi_cxi_cntr_ops *ops       = NULL;
-    void *address                     = NULL;
-    size_t length                     = 0;
+    struct fi_cxi_cntr_ops *ops = NULL;
+    void *address               = NULL;
+    size_t length               = 0;
 
-    doorbell->mode    = UCT_TRIG_DOORBELL_CALL;
-    doorbell->address = NULL;
-    if (!uct_cxi_trig_iface_md(iface)->prov->doorbell ||
-        (fi_open_ops(&cntr->cntr->fid, FI_CXI_COUNTER_OPS, 0, (void**)&ops,
+    if ((fi_open_ops(&cntr->cntr->fid, FI_CXI_COUNTER_OPS, 0, (void**)&ops,
                      NULL) != 0) ||
         (ops == NULL) ||
         (ops->get_mmio_addr(&cntr->cntr->fid, &address, &length) != 0)) {
-        return;
+        return NULL;
     }
-
-    doorbell->mode    = UCT_TRIG_DOORBELL_ADD;
-    doorbell->address = address;
+    return address;
 }
 
 ucs_status_t uct_trig_cntr_create(uct_iface_h uct_iface,
@@ -164,63 +137,16 @@ ucs_status_t uct_trig_cntr_add(uct_trig_cntr_h cntr, uint64_t value)
     return UCS_OK;
 }
 
-/* The first counters, as many as are of one interface; as below. */
-static unsigned uct_cxi_trig_cntr_add_some(const uct_trig_cntr_h *cntrs,
-                                           const uint64_t *values,
-                                           unsigned count,
-                                           ucs_status_t *status_p)
+ucs_status_t uct_trig_cntr_reset(uct_trig_cntr_h cntr)
 {
-    const uct_cxi_trig_iface_t *iface = uct_cxi_trig_cntr_iface(cntrs[0]);
-    const uct_cxi_trig_md_t *md       = uct_cxi_trig_iface_md(iface);
-    struct fid_cntr *fids[UCT_CXI_TRIG_CNTR_ADDS];
-    unsigned done;
     int ret;
 
-    if (md->emu == NULL) {
-        *status_p = uct_trig_cntr_add(cntrs[0], values[0]);
-        return *status_p == UCS_OK;
-    }
-
-    for (done = 0; (done < ucs_min(count, UCT_CXI_TRIG_CNTR_ADDS)) &&
-                   (uct_cxi_trig_cntr_iface(cntrs[done]) == iface); ++done) {
-        *status_p = uct_cxi_trig_cntr_account(cntrs[done], values[done]);
-        if (*status_p != UCS_OK) {
-            break;
-        }
-        fids[done] = cntrs[done]->cntr;
-    }
-    ret = md->emu->cntr_add_all(md->domain, fids, values, done);
+    __atomic_store_n(&cntr->added, 0, __ATOMIC_RELAXED);
+    ret = fi_cntr_set(cntr->cntr, 0);
     if (ret != 0) {
-        ucs_error("cannot add to %u counters: %s", done, fi_strerror(-ret));
-        *status_p = UCS_ERR_IO_ERROR;
-        return 0;
+        ucs_error("cannot reset counter %p: %s", cntr, fi_strerror(-ret));
+        return UCS_ERR_IO_ERROR;
     }
-    return done;
-}
-
-unsigned uct_trig_cntr_add_all(const uct_trig_cntr_h *cntrs,
-                               const uint64_t *values, unsigned count,
-                               ucs_status_t *status_p)
-{
-    unsigned done = 0;
-
-    *status_p = UCS_OK;
-    while ((done < count) && (*status_p == UCS_OK)) {
-        done += uct_cxi_trig_cntr_add_some(cntrs + done, values + done,
-                                           count - done, status_p);
-    }
-    return done;
-}
-
-ucs_status_t uct_trig_cntr_mirror(uct_trig_cntr_h cntr, volatile uint64_t *word)
-{
-    const uct_cxi_trig_md_t *md =
-            uct_cxi_trig_iface_md(uct_cxi_trig_cntr_iface(cntr));
-
-    if (md->emu == NULL) {
-        return UCS_ERR_UNSUPPORTED;
-    }
-    (void)md->emu->cntr_mirror(md->domain, cntr->cntr, (uint64_t*)word);
     return UCS_OK;
 }
 

@@ -9,8 +9,8 @@
  *   operation --done--> slot's counter --+--add 1--> user's counter, if any
  *                                        +--add 1--> counter of all completions
  *
- * They run in this order, so that who sees the last one move finds the user's
- * counter moved, and nothing of the slot in use. A failed operation leaves its
+ * They run in this order: once the last one has moved, the user's counter has
+ * moved, and nothing of the slot is in use. A failed operation leaves its
  * additions behind: its slot is retired, as they cannot be cancelled.
  *
  * An operation that fires when there is no connection to its peer is dropped by

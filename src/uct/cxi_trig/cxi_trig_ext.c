@@ -10,8 +10,6 @@
 #include "cxi_trig_iface.h"
 #include "cxi_trig_status.h"
 
-#include <cxiemu.h>
-
 #include <ucs/sys/math.h>
 #include <ucs/sys/string.h>
 
@@ -32,8 +30,7 @@ ucs_status_t uct_trig_iface_query(uct_iface_h uct_iface,
     }
 
     md                 = uct_cxi_trig_iface_md(iface);
-    attr->flags        = (md->emu == NULL) ? 0 : UCT_TRIG_IFACE_FLAG_EMULATED;
-    attr->flags       |= md->needs_desc ? UCT_TRIG_IFACE_FLAG_LOCAL_MEM : 0;
+    attr->flags        = md->needs_desc ? UCT_TRIG_IFACE_FLAG_LOCAL_MEM : 0;
     attr->max_put      = ucs_min(md->info->ep_attr->max_msg_size,
                                  md->prov->max_put);
     attr->max_count    = md->prov->max_count;
@@ -69,55 +66,4 @@ ucs_status_t uct_trig_iface_unreserve(uct_iface_h uct_iface,
         return UCS_ERR_UNSUPPORTED;
     }
     return uct_cxi_trig_credit_unreserve(&iface->dwq.credit, resv);
-}
-
-unsigned uct_trig_iface_progress_nic(uct_iface_h uct_iface,
-                                     uct_trig_poll_t next)
-{
-    uct_cxi_trig_iface_t *iface = uct_cxi_trig_iface_from_uct(uct_iface);
-    uct_cxi_trig_md_t *md;
-
-    if (iface == NULL) {
-        return 0;
-    }
-    md = uct_cxi_trig_iface_md(iface);
-    if (md->emu == NULL) {
-        return 0;
-    }
-    switch (next) {
-    case UCT_TRIG_POLL_LAST:
-        return md->emu->rest(md->domain);
-    case UCT_TRIG_POLL_YIELD:
-        return md->emu->yield(md->domain);
-    default:
-        return md->emu->progress(md->domain);
-    }
-}
-
-int uct_trig_iface_has_message(uct_iface_h uct_iface)
-{
-    uct_cxi_trig_iface_t *iface = uct_cxi_trig_iface_from_uct(uct_iface);
-    uct_cxi_trig_md_t *md;
-
-    if (iface == NULL) {
-        return 1;
-    }
-    md = uct_cxi_trig_iface_md(iface);
-    return (md->emu == NULL) || md->emu->cq_has_recv(iface->net.cq);
-}
-
-ucs_status_t uct_trig_iface_on_store(uct_iface_h uct_iface,
-                                     uct_trig_store_func_t func, void *arg)
-{
-    uct_cxi_trig_iface_t *iface = uct_cxi_trig_iface_from_uct(uct_iface);
-    uct_cxi_trig_md_t *md;
-
-    if (iface == NULL) {
-        return UCS_ERR_UNSUPPORTED;
-    }
-    md = uct_cxi_trig_iface_md(iface);
-    if (md->emu == NULL) {
-        return UCS_ERR_UNSUPPORTED;
-    }
-    return uct_cxi_trig_status(md->emu->on_store(md->domain, func, arg));
 }

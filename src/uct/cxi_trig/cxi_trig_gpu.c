@@ -168,7 +168,7 @@ static uct_cxi_trig_gpu_runtime_t uct_cxi_trig_gpu_runtimes[] = {
     }
 };
 
-/* For who is the first one to find a runtime */
+/* Taken by the first thread that looks for a runtime */
 static pthread_mutex_t uct_cxi_trig_gpu_lock = PTHREAD_MUTEX_INITIALIZER;
 
 

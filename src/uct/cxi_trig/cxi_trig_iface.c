@@ -30,13 +30,6 @@
 #define UCT_CXI_TRIG_SEG_MIN 256
 #define UCT_CXI_TRIG_SEG_MAX UCS_MBYTE
 
-/* Fruitless polls before others get the processor, by what is done then */
-static const unsigned uct_cxi_trig_iface_idle_polls[] = {
-    [UCT_CXI_TRIG_IDLE_SPIN]  = 0,
-    [UCT_CXI_TRIG_IDLE_YIELD] = 64,
-    [UCT_CXI_TRIG_IDLE_SLEEP] = 8
-};
-
 
 ucs_config_field_t uct_cxi_trig_iface_config_table[] = {
     {"", "", NULL, ucs_offsetof(uct_cxi_trig_iface_config_t, super),
@@ -52,8 +45,7 @@ ucs_config_field_t uct_cxi_trig_iface_config_table[] = {
      UCS_CONFIG_TYPE_UINT},
 
     {"RX_QUEUE_LEN", "256",
-     "Receives that are posted at once; on an emulated card up to so many, if\n"
-     "messages come in that fast.",
+     "Receives that are posted at once.",
      ucs_offsetof(uct_cxi_trig_iface_config_t, rx_queue_len),
      UCS_CONFIG_TYPE_UINT},
 
@@ -62,18 +54,6 @@ ucs_config_field_t uct_cxi_trig_iface_config_table[] = {
      "trigger at once. All processes of a service share a NIC's.",
      ucs_offsetof(uct_cxi_trig_iface_config_t, deferred_entries),
      UCS_CONFIG_TYPE_UINT},
-
-    {"IDLE_POLLS", "auto",
-     "Polls in a row that find nothing before giving way to others; 0: never.\n"
-     "auto: 0 on cxi; 64 on cxiemu, which then yields the processor; 8 on\n"
-     "sockets, which then sleeps for UCX_CXI_TRIG_IDLE_SLEEP.",
-     ucs_offsetof(uct_cxi_trig_iface_config_t, idle_polls),
-     UCS_CONFIG_TYPE_ULUNITS},
-
-    {"IDLE_SLEEP", "50us",
-     "Longest such sleep; an arriving message ends it. At most 100ms.",
-     ucs_offsetof(uct_cxi_trig_iface_config_t, idle_sleep),
-     UCS_CONFIG_TYPE_TIME},
 
     {NULL}
 };
@@ -287,21 +267,13 @@ uct_cxi_trig_iface_configure(uct_cxi_trig_iface_t *iface,
                              const uct_cxi_trig_iface_config_t *config,
                              const uct_cxi_trig_md_t *md)
 {
-    int is_auto = (config->idle_polls == UCS_ULUNITS_AUTO);
-
-    iface->seg_size           = config->seg_size;
-    iface->caps.max_iov       = ucs_min(md->info->tx_attr->iov_limit,
-                                        UCT_CXI_TRIG_TX_MAX_IOV);
-    iface->caps.max_zcopy     = ucs_min(md->info->ep_attr->max_msg_size,
-                                        md->prov->max_put);
-    iface->idle.polls         = 0;
-    iface->idle.max_polls     = !is_auto ? config->idle_polls :
-                                uct_cxi_trig_iface_idle_polls[md->prov->idle];
-    iface->idle.sleep.tv_sec  = 0;
-    iface->idle.sleep.tv_nsec = ucs_min(ucs_max(config->idle_sleep, 0.0), 0.1) *
-                                1e9;
-    iface->num_cntrs          = 0;
-    iface->has_told           = 0;
+    iface->seg_size       = config->seg_size;
+    iface->caps.max_iov   = ucs_min(md->info->tx_attr->iov_limit,
+                                    UCT_CXI_TRIG_TX_MAX_IOV);
+    iface->caps.max_zcopy = ucs_min(md->info->ep_attr->max_msg_size,
+                                    md->prov->max_put);
+    iface->num_cntrs      = 0;
+    iface->has_told       = 0;
     memset(&iface->stats, 0, sizeof(iface->stats));
     ucs_list_head_init(&iface->failed);
     ucs_list_head_init(&iface->late);

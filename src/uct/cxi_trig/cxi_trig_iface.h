@@ -17,8 +17,6 @@
 #include <ucs/datastruct/list.h>
 #include <ucs/datastruct/mpool.h>
 
-#include <time.h>
-
 
 /** Pieces of an active message that is copied. */
 #define UCT_CXI_TRIG_MAX_IOV 16
@@ -34,8 +32,6 @@ typedef struct uct_cxi_trig_iface_config {
     unsigned           tx_queue_len;
     unsigned           rx_queue_len;
     unsigned           deferred_entries;
-    size_t             idle_polls;
-    double             idle_sleep;
 } uct_cxi_trig_iface_config_t;
 
 
@@ -58,12 +54,6 @@ typedef struct uct_cxi_trig_iface {
     uct_trig_iface_stats_t stats;
 
     struct {
-        unsigned                   max_polls; /**< Before sleeping; 0: never */
-        unsigned                   polls;     /**< Fruitless ones in a row */
-        struct timespec            sleep;
-    } idle;
-
-    struct {
         size_t                     max_iov;   /**< Without a copy */
         size_t                     max_zcopy; /**< Longest put and get, bytes */
         uct_cxi_trig_amo_caps_t    amo32;
@@ -84,8 +74,8 @@ typedef struct uct_cxi_trig_iface {
         ucs_mpool_t                mp;
         ucs_list_link_t            ops;      /**< Posted receives */
         unsigned                   posted;   /**< Of them */
-        unsigned                   depth;    /**< As many as are to be posted */
-        unsigned                   queue_len; /**< At most */
+        unsigned                   queue_len; /**< As many as are to be
+                                                   posted */
         int                        enabled;
     } rx;
 

@@ -15,8 +15,6 @@
 #include "cxi_trig_status.h"
 #include "cxi_trig_target.h"
 
-#include <cxiemu.h>
-
 #include <ucs/config/global_opts.h>
 #include <ucs/debug/log.h>
 #include <ucs/debug/memtrack_int.h>
@@ -32,6 +30,15 @@
 /* Keys 0-99 are special on Cassini */
 #define UCT_CXI_TRIG_MD_FIRST_KEY 100
 
+/* The cxi provider's operations on a domain, from version 5 on, as
+ * rdma/fi_cxi_ext.h has them, which distributions leave out */
+#define UCT_CXI_TRIG_DOM_OPS "dom_ops_v5"
+
+typedef struct uct_cxi_trig_dom_ops {
+    void (*others[4])(void); /* Of no use here */
+    int  (*get_dwq_depth)(struct fid *fid, size_t *depth);
+} uct_cxi_trig_dom_ops_t;
+
 /* Seconds to register memory that is in no cache */
 #define UCT_CXI_TRIG_MD_REG_COST 5e-6
 
@@ -41,9 +48,9 @@ static ucs_config_field_t uct_cxi_trig_md_config_table[] = {
      UCS_CONFIG_TYPE_TABLE(uct_md_config_table)},
 
     {"PROVIDER", "auto",
-     "libfabric provider: auto (cxi if present, else cxiemu, the emulated\n"
-     "NIC, else sockets), or a name. The provider must have deferred work; no\n"
-     "other one is used instead.",
+     "libfabric provider: a name, or auto: cxi on a machine with Cassini\n"
+     "cards, else cxiemu, the emulated card, if it is part of the build. The\n"
+     "provider must have deferred work; no other one is used instead.",
      ucs_offsetof(uct_cxi_trig_md_config_t, want.name),
      UCS_CONFIG_TYPE_STRING},
 
@@ -405,28 +412,21 @@ err:
     return uct_cxi_trig_status(ret);
 }
 
+/* A service may have fewer entries than the provider: cxi's operations of a
+ * domain tell, from their fifth version on */
 unsigned uct_cxi_trig_md_max_entries(const uct_cxi_trig_md_t *md)
 {
-    size_t max = md->prov->max_entries;
+    size_t max                  = md->prov->max_entries;
+    size_t depth                = 0;
+    uct_cxi_trig_dom_ops_t *ops = NULL;
 
-    /* An emulated NIC can be told to have fewer */
-    if (md->emu != NULL) {
-        max = ucs_min(max, md->emu->max_entries(md->domain));
+    if ((fi_open_ops(&md->domain->fid, UCT_CXI_TRIG_DOM_OPS, 0, (void**)&ops,
+                     NULL) == 0) &&
+        (ops != NULL) &&
+        (ops->get_dwq_depth(&md->domain->fid, &depth) == 0)) {
+        max = ucs_min(max, depth);
     }
     return max;
-}
-
-/* NULL for other providers */
-static struct fi_cxiemu_domain_ops *
-uct_cxi_trig_md_find_emu(uct_cxi_trig_md_t *md)
-{
-    void *ops = NULL;
-
-    if (fi_open_ops(&md->domain->fid, FI_CXIEMU_DOMAIN_OPS, 0, &ops,
-                    NULL) != 0) {
-        return NULL;
-    }
-    return ops;
 }
 
 /* Memory of GPUs that UCX knows by itself: it has a module for it. */
@@ -526,7 +526,6 @@ static ucs_status_t uct_cxi_trig_md_open(uct_component_t *component,
     md->super.ops       = &uct_cxi_trig_md_ops;
     md->super.component = &uct_cxi_trig_component;
     md->next_key        = UCT_CXI_TRIG_MD_FIRST_KEY;
-    md->emu             = uct_cxi_trig_md_find_emu(md);
     md->loopback        = uct_cxi_trig_prov_is_local(md->prov, md->info);
     md->reg_cost        = ucs_linear_func_make(UCT_CXI_TRIG_MD_REG_COST, 0);
 

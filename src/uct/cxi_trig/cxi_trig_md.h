@@ -9,6 +9,9 @@
 #include "cxi_trig_prov.h"
 #include "cxi_trig_stats.h"
 
+#include <ucs/datastruct/list.h>
+#include <ucs/type/spinlock.h>
+
 #include <rdma/fi_domain.h>
 
 /** Name of the transport and the component. */
@@ -30,11 +33,9 @@ typedef struct uct_cxi_trig_md_config {
 } uct_cxi_trig_md_config_t;
 
 
-struct fi_cxiemu_domain_ops;
-
 /**
  * Memory domain. Constant after it was opened, but for next_key, which is
- * atomic, target, and stats.
+ * atomic, target, cache_used, and stats.
  */
 typedef struct uct_cxi_trig_md {
     uct_md_t                  super;
@@ -42,7 +43,6 @@ typedef struct uct_cxi_trig_md {
     struct fi_info            *info;
     struct fid_fabric         *fabric;
     struct fid_domain         *domain;
-    struct fi_cxiemu_domain_ops *emu;   /**< Of the emulated NIC, or NULL */
     struct uct_cxi_trig_net   *target;  /**< See cxi_trig_target.h; NULL until
                                              it is needed */
     uint64_t                  next_key; /**< Where we choose the keys */
@@ -55,6 +55,8 @@ typedef struct uct_cxi_trig_md {
 #if UCT_CXI_TRIG_MD_HAS_CACHE
     ucs_rcache_t              *rcache;  /**< NULL if registrations are not
                                              kept */
+    ucs_list_link_t           cache_used; /**< Regions of it that are in use */
+    ucs_spinlock_t            cache_lock; /**< Protects these */
 #endif
     ucs_linear_func_t         reg_cost;
     int                       tells_stats; /**< When it is closed */

@@ -165,7 +165,7 @@ ucs_status_t uct_cxi_trig_memh_advise(uct_md_h uct_md, uct_mem_h uct_memh,
         return UCS_ERR_INVALID_PARAM;
     }
 
-    /* Advice is no promise: the memory is as good without */
+    /* Advice guarantees nothing: the memory is as good without */
     if (madvise((void*)start, (uintptr_t)address + length - start,
                 MADV_WILLNEED) != 0) {
         ucs_debug("madvise(%p, %zu): %m", address, length);

@@ -21,7 +21,6 @@
 #include <rdma/fi_errno.h>
 
 #include <poll.h>
-#include <sched.h>
 
 /* Entries that are read at once */
 #define UCT_CXI_TRIG_PROGRESS_BATCH 16
@@ -108,8 +107,8 @@ static unsigned uct_cxi_trig_progress_error(uct_cxi_trig_iface_t *iface,
         return 0;
     }
 
-    ucs_debug("operation %p failed: %s (provider's code %d)", entry.op_context,
-              fi_strerror(entry.err), entry.prov_errno);
+    ucs_diag("operation %p failed: %s (provider's code %d)", entry.op_context,
+             fi_strerror(entry.err), entry.prov_errno);
     uct_cxi_trig_progress_dispatch(iface, peer, entry.op_context, 0,
                                    uct_cxi_trig_prov_status(
                                            uct_cxi_trig_iface_md(iface)->prov,
@@ -141,40 +140,21 @@ uct_cxi_trig_progress_cq(uct_cxi_trig_iface_t *iface,
     return ret;
 }
 
-/* A provider with threads of its own gets nowhere while we spin on its core.
- * Yielding does not help it (4 ms a message on two cores, against 0.1): we must
- * not be runnable at all. */
-static void uct_cxi_trig_progress_idle(uct_cxi_trig_iface_t *iface)
-{
-    struct pollfd pollfd = {
-        .fd     = iface->net.wait_fd, /* Ignored if negative */
-        .events = POLLIN
-    };
-
-    if ((iface->idle.max_polls == 0) ||
-        (++iface->idle.polls < iface->idle.max_polls)) {
-        return;
-    }
-    iface->idle.polls = 0;
-    if (uct_cxi_trig_iface_md(iface)->prov->idle != UCT_CXI_TRIG_IDLE_SLEEP) {
-        sched_yield();
-        return;
-    }
-    (void)ppoll(&pollfd, 1, &iface->idle.sleep, NULL);
-}
-
 /* Receives are posted anew when there is nothing else to do, or few are left:
  * the answer to a message does not wait for that */
 static int uct_cxi_trig_progress_may_fill(const uct_cxi_trig_iface_t *iface,
                                           unsigned count)
 {
-    unsigned left = iface->rx.posted;
+    unsigned left      = iface->rx.posted;
+    unsigned queue_len = iface->rx.queue_len;
 
-    return (left < iface->rx.depth) &&
-           ((count == 0) || (left <= (iface->rx.depth / 2)) ||
-            (left + UCT_CXI_TRIG_PROGRESS_BATCH <= iface->rx.depth));
+    return (left < queue_len) &&
+           ((count == 0) || (left <= (queue_len / 2)) ||
+            (left + UCT_CXI_TRIG_PROGRESS_BATCH <= queue_len));
 }
 
+/* UCX calls this with its worker's lock, for which other threads spin: it
+ * neither yields nor sleeps. */
 unsigned uct_cxi_trig_progress(uct_iface_h uct_iface)
 {
     uct_cxi_trig_iface_t *iface = ucs_derived_of(uct_iface,
@@ -196,27 +176,15 @@ unsigned uct_cxi_trig_progress(uct_iface_h uct_iface)
     if (ucs_unlikely(!ucs_arbiter_is_empty(&iface->tx.pending))) {
         count += uct_cxi_trig_pending_dispatch(iface);
     }
-
-    if (count == 0) {
-        uct_cxi_trig_progress_idle(iface);
-    } else {
-        iface->idle.polls = 0;
-    }
     return count;
 }
 
 void uct_cxi_trig_progress_drain(uct_cxi_trig_iface_t *iface,
                                  uct_cxi_trig_peer_t *peer)
 {
-    unsigned count = uct_cxi_trig_progress_late(iface, peer);
-
-    count += uct_cxi_trig_progress_cq(iface, peer);
-    count += uct_cxi_trig_tx_retry(iface);
-    if (count == 0) {
-        uct_cxi_trig_progress_idle(iface);
-    } else {
-        iface->idle.polls = 0;
-    }
+    (void)uct_cxi_trig_progress_late(iface, peer);
+    (void)uct_cxi_trig_progress_cq(iface, peer);
+    (void)uct_cxi_trig_tx_retry(iface);
 }
 
 void uct_cxi_trig_progress_enable(uct_iface_h uct_iface, unsigned flags)

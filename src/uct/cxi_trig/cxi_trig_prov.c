@@ -8,9 +8,9 @@
 
 #include "cxi_trig_prov.h"
 #include "cxi_trig_credit.h"
+#include "cxi_trig_emu.h"
 #include "cxi_trig_status.h"
 
-#include <cxiemu.h>
 #include <uct_trig.h>
 
 #include <ucs/debug/log.h>
@@ -21,6 +21,7 @@
 #include <rdma/fi_domain.h>
 #include <rdma/fi_errno.h>
 
+#include <dirent.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -29,6 +30,7 @@
 #include <string.h>
 
 #define UCT_CXI_TRIG_PROV_AUTO "auto"
+#define UCT_CXI_TRIG_PROV_CXI  "cxi"
 
 /* Memory of GPUs is named by a file descriptor from libfabric 1.20 on */
 #ifdef FI_MR_DMABUF
@@ -69,15 +71,8 @@ static const uct_cxi_trig_prov_ops_t uct_cxi_trig_prov_libfabric = {
     .fabric  = fi_fabric
 };
 
-/* Part of this library: needs no loader and no environment */
-static const uct_cxi_trig_prov_ops_t uct_cxi_trig_prov_embedded = {
-    .getinfo = cxiemu_getinfo,
-    .fabric  = cxiemu_fabric
-};
-
 /* Entries in use, by provider */
 static uct_cxi_trig_credit_pool_t uct_cxi_trig_prov_pool_cxi;
-static uct_cxi_trig_credit_pool_t uct_cxi_trig_prov_pool_cxiemu;
 static uct_cxi_trig_credit_pool_t uct_cxi_trig_prov_pool_sockets;
 static uct_cxi_trig_credit_pool_t uct_cxi_trig_prov_pool_other;
 
@@ -85,14 +80,12 @@ static uct_cxi_trig_credit_pool_t uct_cxi_trig_prov_pool_other;
 static const uct_cxi_trig_prov_t uct_cxi_trig_provs[] = {
     {
         /* Entries: the default pool of a service, less what is always free */
-        .name        = "cxi",
+        .name        = UCT_CXI_TRIG_PROV_CXI,
         .ops         = &uct_cxi_trig_prov_libfabric,
         .id          = 1,
         .local       = 0,
-        .doorbell    = 1,
         .eio_is_loss = 0,
         .revokes     = 1,
-        .idle        = UCT_CXI_TRIG_IDLE_SPIN,
         .pool        = &uct_cxi_trig_prov_pool_cxi,
         .done        = UCT_CXI_TRIG_DONE_CQ,
         .max_entries = 504,
@@ -113,10 +106,8 @@ static const uct_cxi_trig_prov_t uct_cxi_trig_provs[] = {
         .ops         = &uct_cxi_trig_prov_libfabric,
         .id          = 2,
         .local       = 0,
-        .doorbell    = 1,
         .eio_is_loss = 1,
         .revokes     = 0,
-        .idle        = UCT_CXI_TRIG_IDLE_SLEEP,
         .pool        = &uct_cxi_trig_prov_pool_sockets,
         .done        = UCT_CXI_TRIG_DONE_CNTR,
         .max_entries = 1900,
@@ -127,33 +118,12 @@ static const uct_cxi_trig_prov_t uct_cxi_trig_provs[] = {
         .bandwidth   = 1e9,
         .overhead    = 60e-6
     }, {
-        /* Entries, counters: as Cassini's; the rest as measured on the node */
-        .name        = CXIEMU_PROV_NAME,
-        .ops         = &uct_cxi_trig_prov_embedded,
-        .id          = 4,
-        .local       = 1,
-        .doorbell    = 0,
-        .eio_is_loss = 0,
-        .revokes     = 1,
-        .idle        = UCT_CXI_TRIG_IDLE_YIELD,
-        .pool        = &uct_cxi_trig_prov_pool_cxiemu,
-        .done        = UCT_CXI_TRIG_DONE_CQ,
-        .max_entries = 504,
-        .max_cntrs   = 2000,
-        .max_count   = UCS_MASK(48),
-        .max_put     = UINT32_MAX,
-        .latency     = 0.5e-6,
-        .bandwidth   = 16e9,
-        .overhead    = 200e-9
-    }, {
         .name        = NULL,
         .ops         = &uct_cxi_trig_prov_libfabric,
         .id          = 3,
         .local       = 0,
-        .doorbell    = 1,
         .eio_is_loss = 0,
         .revokes     = 0,
-        .idle        = UCT_CXI_TRIG_IDLE_SPIN,
         .pool        = &uct_cxi_trig_prov_pool_other,
         .done        = UCT_CXI_TRIG_DONE_CQ,
         .max_entries = 504,
@@ -165,10 +135,6 @@ static const uct_cxi_trig_prov_t uct_cxi_trig_provs[] = {
         .overhead    = 1e-6
     }
 };
-
-/* What "auto" tries, in this order */
-static const char *const uct_cxi_trig_prov_auto[] = {"cxi", CXIEMU_PROV_NAME,
-                                                     "sockets"};
 
 /* The last answer: asking libfabric costs milliseconds, and UCX asks often.
  * Protected by its mutex; the list lives as long as the process. */
@@ -184,10 +150,18 @@ static struct {
 };
 
 
+/* Cassini's driver lists its devices here; tests name another folder */
+const char *uct_cxi_trig_prov_devices = "/sys/class/cxi";
+
+
 static const uct_cxi_trig_prov_t *uct_cxi_trig_prov_row(const char *name)
 {
     const uct_cxi_trig_prov_t *prov = uct_cxi_trig_provs;
 
+    if ((uct_cxi_trig_emu != NULL) &&
+        !strcmp(uct_cxi_trig_emu->name, name)) {
+        return uct_cxi_trig_emu;
+    }
     while ((prov->name != NULL) && (strcmp(prov->name, name) != 0)) {
         ++prov;
     }
@@ -198,6 +172,9 @@ const char *uct_cxi_trig_prov_name(uint8_t id)
 {
     const uct_cxi_trig_prov_t *prov = uct_cxi_trig_provs;
 
+    if (id == UCT_CXI_TRIG_EMU_ID) {
+        return UCT_CXI_TRIG_EMU_NAME;
+    }
     while ((prov->name != NULL) && (prov->id != id)) {
         ++prov;
     }
@@ -366,41 +343,165 @@ uct_cxi_trig_prov_complain(const char *format, ...)
     ucs_error("%s", uct_cxi_trig_prov_cache.reason);
 }
 
+/* A domain is opened and closed again: 0, or -FI_E. */
+static int uct_cxi_trig_prov_try_domain(const uct_cxi_trig_prov_t *prov,
+                                        struct fi_info *info)
+{
+    struct fid_fabric *fabric;
+    struct fid_domain *domain;
+    int ret;
+
+    ret = prov->ops->fabric(info->fabric_attr, &fabric, NULL);
+    if (ret != 0) {
+        return ret;
+    }
+
+    ret = fi_domain(fabric, info, &domain, NULL);
+    if (ret == 0) {
+        fi_close(&domain->fid);
+    } else {
+        ucs_diag("libfabric provider '%s' does not open domain %s: %s",
+                 info->fabric_attr->prov_name, info->domain_attr->name,
+                 fi_strerror(-ret));
+    }
+    fi_close(&fabric->fid);
+    return ret;
+}
+
+/* Whether any of them opens: 0, or -FI_E of the last one. */
+static int uct_cxi_trig_prov_try_domains(const uct_cxi_trig_prov_t *prov,
+                                         struct fi_info *info)
+{
+    int ret = -FI_ENODATA;
+
+    for (; (info != NULL) && (ret != 0); info = info->next) {
+        ret = uct_cxi_trig_prov_try_domain(prov, info);
+    }
+    return ret;
+}
+
+/* Whether the machine has cards of its own. */
+static int uct_cxi_trig_prov_has_cards(void)
+{
+    DIR *dir   = opendir(uct_cxi_trig_prov_devices);
+    int result = 0;
+    struct dirent *entry;
+
+    if (dir == NULL) {
+        return 0;
+    }
+    while ((entry = readdir(dir)) != NULL) {
+        result |= (entry->d_name[0] != '.');
+    }
+    closedir(dir);
+    return result;
+}
+
+/* What is asked of any provider at first */
+static const uct_cxi_trig_prov_want_t uct_cxi_trig_prov_least = {
+    .ordering = UCT_CXI_TRIG_ORDERING_DEFAULT
+};
+
+/* The card, on a machine that has one. libfabric describes it also where no
+ * service of the card is for this user: only opening it tells. */
+static ucs_status_t
+uct_cxi_trig_prov_lookup_card(const uct_cxi_trig_prov_t **prov_p,
+                              struct fi_info **info_p)
+{
+    const char *fault = "it is not there, see \"fi_info -l\"";
+    int has_cards     = uct_cxi_trig_prov_has_cards();
+    ucs_status_t status;
+    int ret;
+
+    *prov_p = uct_cxi_trig_prov_row(UCT_CXI_TRIG_PROV_CXI);
+    status  = uct_cxi_trig_prov_query(*prov_p, UCT_CXI_TRIG_PROV_CXI,
+                                      &uct_cxi_trig_prov_least, info_p);
+    if (status == UCS_OK) {
+        ret = uct_cxi_trig_prov_try_domains(*prov_p, *info_p);
+        if (ret == 0) {
+            return UCS_OK;
+        }
+        fi_freeinfo(*info_p);
+        *info_p   = NULL;
+        has_cards = 1;
+        fault     = fi_strerror(-ret);
+        status    = UCS_ERR_NO_DEVICE;
+    }
+    if (has_cards) {
+        uct_cxi_trig_prov_complain(
+                "this machine has Cassini cards, but libfabric's provider "
+                "'cxi' opens none (%s): transport cxi_trig is off, and no "
+                "other provider is taken unless UCX_CXI_TRIG_PROVIDER names it",
+                fault);
+    }
+    return status;
+}
+
+static ucs_status_t
+uct_cxi_trig_prov_lookup_auto(const uct_cxi_trig_prov_t **prov_p,
+                              struct fi_info **info_p)
+{
+    static int is_said = 0;
+    ucs_status_t status;
+
+    status = uct_cxi_trig_prov_lookup_card(prov_p, info_p);
+    if ((status == UCS_OK) || (uct_cxi_trig_prov_cache.reason[0] != '\0')) {
+        return status;
+    }
+
+    *prov_p = uct_cxi_trig_emu;
+    if (*prov_p == NULL) {
+        uct_cxi_trig_prov_complain(
+                "there is no Cassini card, and this build has no emulated one "
+                "(it was configured with --without-cxiemu): transport cxi_trig "
+                "is off unless UCX_CXI_TRIG_PROVIDER names another provider");
+        return UCS_ERR_NO_DEVICE;
+    }
+
+    status = uct_cxi_trig_prov_query(*prov_p, (*prov_p)->name,
+                                     &uct_cxi_trig_prov_least, info_p);
+    if (status != UCS_OK) {
+        uct_cxi_trig_prov_complain(
+                "there is no Cassini card, and the emulated one refuses its "
+                "settings (FI_CXIEMU_*): transport cxi_trig is off");
+    } else if (!is_said) {
+        is_said = 1;
+        ucs_info("there is no Cassini card: transport cxi_trig runs on an "
+                 "emulated one (libfabric provider '%s'), which reaches this "
+                 "machine only, and whose speed is not a card's",
+                 (*prov_p)->name);
+    }
+    return status;
+}
+
 /* Whether the provider is there at all. */
 static ucs_status_t
 uct_cxi_trig_prov_lookup(const char *name, const uct_cxi_trig_prov_t **prov_p,
                          struct fi_info **info_p)
 {
-    static const uct_cxi_trig_prov_want_t least = {
-        .ordering = UCT_CXI_TRIG_ORDERING_DEFAULT
-    };
-    ucs_status_t status = UCS_ERR_NO_DEVICE;
-    unsigned i;
+    ucs_status_t status;
 
-    if (strcmp(name, UCT_CXI_TRIG_PROV_AUTO)) {
-        *prov_p = uct_cxi_trig_prov_row(name);
-        status  = uct_cxi_trig_prov_query(*prov_p, name, &least, info_p);
-        if (status != UCS_OK) {
-            uct_cxi_trig_prov_complain(
-                    "libfabric provider '%s' (UCX_CXI_TRIG_PROVIDER) is not "
-                    "there or has no deferred work (see \"fi_info -l\"): "
-                    "transport cxi_trig is off", name);
-        }
-        return status;
+    if (!strcmp(name, UCT_CXI_TRIG_PROV_AUTO)) {
+        return uct_cxi_trig_prov_lookup_auto(prov_p, info_p);
+    }
+    if (!strcmp(name, UCT_CXI_TRIG_EMU_NAME) &&
+        (uct_cxi_trig_emu == NULL)) {
+        uct_cxi_trig_prov_complain(
+                "libfabric provider '%s' (UCX_CXI_TRIG_PROVIDER) was left out "
+                "of this build (configure --without-cxiemu): transport "
+                "cxi_trig is off", name);
+        return UCS_ERR_NO_DEVICE;
     }
 
-    for (i = 0; i < ucs_static_array_size(uct_cxi_trig_prov_auto); ++i) {
-        *prov_p = uct_cxi_trig_prov_row(uct_cxi_trig_prov_auto[i]);
-        status  = uct_cxi_trig_prov_query(*prov_p, (*prov_p)->name, &least,
-                                          info_p);
-        if (status == UCS_OK) {
-            return UCS_OK;
-        }
+    *prov_p = uct_cxi_trig_prov_row(name);
+    status  = uct_cxi_trig_prov_query(*prov_p, name, &uct_cxi_trig_prov_least,
+                                      info_p);
+    if (status != UCS_OK) {
+        uct_cxi_trig_prov_complain(
+                "libfabric provider '%s' (UCX_CXI_TRIG_PROVIDER) is not there "
+                "or has no deferred work (see \"fi_info -l\"): transport "
+                "cxi_trig is off", name);
     }
-    uct_cxi_trig_prov_complain(
-            "none of the libfabric providers 'cxi', 'cxiemu' and 'sockets' is "
-            "there (see \"fi_info -l\" and the variable FI_PROVIDER): "
-            "transport cxi_trig is off");
     return status;
 }
 
@@ -449,7 +550,8 @@ uct_cxi_trig_prov_add_gpu_memory(const uct_cxi_trig_prov_want_t *want,
 
     more.gpu_memory = UCS_YES;
     status          = uct_cxi_trig_prov_query(prov, name, &more, &info);
-    if ((status == UCS_OK) && !uct_cxi_trig_prov_has_gpu_memory(info)) {
+    if ((status == UCS_OK) &&
+        (prov->host_only || !uct_cxi_trig_prov_has_gpu_memory(info))) {
         fi_freeinfo(info);
         info   = NULL;
         status = UCS_ERR_UNSUPPORTED;

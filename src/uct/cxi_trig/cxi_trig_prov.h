@@ -23,17 +23,6 @@ typedef enum {
 } uct_cxi_trig_done_t;
 
 
-/** What to do when polling finds nothing for a while. */
-typedef enum {
-    /** Nothing: the NIC works beside us. */
-    UCT_CXI_TRIG_IDLE_SPIN,
-    /** Let others run: what we wait for may need our core. */
-    UCT_CXI_TRIG_IDLE_YIELD,
-    /** Sleep shortly: threads of the provider need our core. */
-    UCT_CXI_TRIG_IDLE_SLEEP
-} uct_cxi_trig_idle_t;
-
-
 /** What the provider keeps in order, from an endpoint to another. */
 typedef enum {
     /** Messages, which UCX counts on, and nothing else. */
@@ -73,12 +62,11 @@ typedef struct uct_cxi_trig_prov {
     const uct_cxi_trig_prov_ops_t *ops;
     uint8_t             id;          /**< In addresses */
     uint8_t             local;       /**< Reaches its own machine only */
-    uint8_t             doorbell;    /**< A store is the best trigger */
+    uint8_t             host_only;   /**< Has FI_HMEM for the host's memory */
     uint8_t             eio_is_loss; /**< FI_EIO and FI_ENOENT tell a broken
                                           connection */
     uint8_t             revokes;     /**< No peer reaches a region any more
                                           once fi_close() of it returns */
-    uct_cxi_trig_idle_t idle;
     uct_cxi_trig_done_t done;
     struct uct_cxi_trig_credit_pool *pool; /**< Entries that are in use */
     unsigned            max_entries; /**< Deferred operations pending at once,
@@ -92,6 +80,11 @@ typedef struct uct_cxi_trig_prov {
 } uct_cxi_trig_prov_t;
 
 
+/** The folder where the driver of Cassini cards lists them; not a setting, but
+ *  tests have one of their own. */
+extern const char *uct_cxi_trig_prov_devices;
+
+
 /** Names of orderings and of traffic classes, for the settings; NULL ends. */
 extern const char *uct_cxi_trig_prov_orderings[];
 extern const char *uct_cxi_trig_prov_traffic_classes[];
@@ -101,10 +94,11 @@ extern const char *uct_cxi_trig_prov_traffic_classes[];
  * Find a provider that can serve the transport, and its devices.
  *
  * No other one than that of @a want is ever taken instead, and "auto" is
- * decided by what is there alone: one that has not got what is wanted is
- * refused, but for memory of GPUs that is only to be tried (UCS_TRY). The list
- * has one entry a domain, loop-back domains last; free it with fi_freeinfo().
- * Failures are logged once. Any thread may call this.
+ * decided by what is there alone: cxi where its domain opens; the emulated card
+ * on a machine without Cassini cards; else none. One that has not got what is
+ * wanted is refused, but for memory of GPUs that is only to be tried (UCS_TRY).
+ * The list has one entry a domain, loop-back domains last; free it with
+ * fi_freeinfo(). Failures are logged once. Any thread may call this.
  */
 ucs_status_t uct_cxi_trig_prov_find(const uct_cxi_trig_prov_want_t *want,
                                     const uct_cxi_trig_prov_t **prov_p,

@@ -19,10 +19,6 @@
 /* Descriptors that are allocated together */
 #define UCT_CXI_TRIG_RX_CHUNK 32
 
-/* Receives that are posted at first where memory is a processor's: they are
- * used in turn, and few of them stay in its caches */
-#define UCT_CXI_TRIG_RX_FEW 32
-
 
 typedef struct uct_cxi_trig_rx_op {
     uct_cxi_trig_req_t      req; /* Must be first */
@@ -69,8 +65,6 @@ ucs_status_t uct_cxi_trig_rx_init(uct_cxi_trig_iface_t *iface,
     ucs_list_head_init(&iface->rx.ops);
     iface->rx.posted    = 0;
     iface->rx.queue_len = queue_len;
-    iface->rx.depth     = (uct_cxi_trig_iface_md(iface)->emu == NULL) ?
-                          queue_len : ucs_min(queue_len, UCT_CXI_TRIG_RX_FEW);
     iface->rx.enabled   = 0;
     return UCS_OK;
 }
@@ -144,7 +138,7 @@ static void uct_cxi_trig_rx_post(uct_cxi_trig_iface_t *iface)
     uct_cxi_trig_rx_op_t *op;
     int ret;
 
-    while (iface->rx.enabled && (iface->rx.posted < iface->rx.depth)) {
+    while (iface->rx.enabled && (iface->rx.posted < iface->rx.queue_len)) {
         op = ucs_mpool_get(&iface->rx.mp);
         if (op == NULL) {
             return;
@@ -175,9 +169,5 @@ void uct_cxi_trig_rx_enable(uct_cxi_trig_iface_t *iface)
 
 void uct_cxi_trig_rx_fill(uct_cxi_trig_iface_t *iface)
 {
-    /* Where messages come faster than that, more */
-    if (iface->rx.enabled && (iface->rx.posted < (iface->rx.depth / 4))) {
-        iface->rx.depth = ucs_min(2 * iface->rx.depth, iface->rx.queue_len);
-    }
     uct_cxi_trig_rx_post(iface);
 }

@@ -15,7 +15,7 @@
 #include <pthread.h>
 
 
-/* For who is the first one to need a domain's; of all domains */
+/* Taken by the first caller that needs a domain's; of all domains */
 static pthread_mutex_t uct_cxi_trig_target_lock = PTHREAD_MUTEX_INITIALIZER;
 
 

@@ -18,8 +18,8 @@
 /**
  * Open it on the domain if the provider needs one and there is none yet: not
  * before memory is registered or an interface made, as UCX opens domains only
- * to ask what they can do. Failures are logged. Any thread; who has called this
- * may use the endpoint.
+ * to ask what they can do. Failures are logged. Any thread; a thread that
+ * has called this may use the endpoint.
  */
 ucs_status_t uct_cxi_trig_target_open(uct_cxi_trig_md_t *md);
 

@@ -290,7 +290,7 @@ static ucs_status_t uct_cxi_trig_tx_try(uct_cxi_trig_iface_t *iface,
     }
 
     /* Where it cannot connect, sockets returns whatever errno is */
-    ucs_debug("cannot send to a peer: %s", fi_strerror(-ret));
+    ucs_diag("cannot send to a peer: %s", fi_strerror(-ret));
     return UCS_ERR_ENDPOINT_TIMEOUT;
 }
 

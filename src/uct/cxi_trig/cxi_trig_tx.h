@@ -171,8 +171,8 @@ ucs_status_t uct_cxi_trig_tx_start(uct_cxi_trig_tx_op_t *op, size_t length,
 /**
  * Complete all operations to a peer that touch nothing of the user's, and all
  * flushes: with UCS_ERR_CANCELED, or why the peer has failed. Returns whether
- * any are still in flight that touch the user's memory, or the peer's, who may
- * free it once he knows that they are cancelled.
+ * any are still in flight that touch the user's memory, or the peer's, which
+ * may free it once it knows that they are cancelled.
  */
 int uct_cxi_trig_tx_cancel(uct_cxi_trig_peer_t *peer);
 

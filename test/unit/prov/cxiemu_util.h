@@ -7,7 +7,7 @@
 
 #include "st_cunit.h"
 
-#include "cxiemu_nic.h"
+#include "nic/cxiemu_nic.h"
 
 
 static inline cxiemu_nic_t *nic_create(void)
@@ -17,18 +17,6 @@ static inline cxiemu_nic_t *nic_create(void)
     CU_ASSERT_FATAL(cxiemu_nic_create(&nic) == 0);
     CU_ASSERT_FATAL(nic != NULL);
     return nic;
-}
-
-/** Until when its application has promised to poll. */
-static inline uint64_t nic_until(const cxiemu_nic_t *nic)
-{
-    return __atomic_load_n(&nic->shm->polls_until, __ATOMIC_RELAXED);
-}
-
-/** How often somebody was woken there. */
-static inline uint32_t nic_kicks(const cxiemu_nic_t *nic)
-{
-    return __atomic_load_n(&nic->shm->kick, __ATOMIC_RELAXED);
 }
 
 /** What its thread does: CXIEMU_THREAD_*. */

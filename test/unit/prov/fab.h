@@ -48,7 +48,7 @@
 #endif
 
 /** How long a scenario waits before it calls a thing lost. */
-#define FAB_PATIENCE_S 60
+#define FAB_LIMIT_S 60
 
 /** Longest address of an endpoint. */
 #define FAB_NAME_MAX 128
@@ -60,7 +60,7 @@ typedef enum {
     FAB_SOCKETS
 } fab_subject_t;
 
-/** Who the two parties are. */
+/** What the two parties are. */
 enum {
     FAB_THREADS   = 1u << 0,
     FAB_PROCESSES = 1u << 1,
@@ -297,7 +297,7 @@ void fab_fill(void *buffer, size_t length, uint64_t seed);
 /** Offset of the first byte that differs from it; @a length if none does. */
 size_t fab_differs(const void *buffer, size_t length, uint64_t seed);
 
-/** Seeds that differ by who sends, and what. */
+/** Seeds that differ by sender and message. */
 static inline uint64_t fab_tint(int index, uint64_t number)
 {
     return (number * 2) + (uint64_t)index + 1;

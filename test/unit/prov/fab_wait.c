@@ -65,8 +65,8 @@ void fab_turn(fab_side_t *me, uint64_t *since)
 
     if (*since == 0) {
         *since = now;
-    } else if (now - *since > FAB_PATIENCE_S * 1000000000ull) {
-        FAB_REQUIRE(!"lost patience");
+    } else if (now - *since > FAB_LIMIT_S * 1000000000ull) {
+        FAB_REQUIRE(!"took too long");
     }
     if (__atomic_load_n(&me->world->ended, __ATOMIC_ACQUIRE)) {
         fab_give_up(me);

@@ -10,7 +10,7 @@
 
 #if defined(__x86_64__)
 
-#include "cxiemu_decode.h"
+#include "cxi/cxiemu_decode.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -113,6 +113,7 @@ static void wait_sees_failure(fab_side_t *me)
     FAB_EQUAL(fi_cntr_adderr(waiter.cntr, 1), 0);
     pthread_join(thread, NULL);
     FAB_EQUAL(waiter.ret, -FI_EAVAIL);
+    FAB_EQUAL(fi_cntr_readerr(waiter.cntr), 1); /* What was told can be read */
     fab_cntr_close(waiter.cntr);
 }
 

@@ -5,18 +5,12 @@
  */
 #include "fab_work.h"
 
+#include <rdma/fi_cxi_ext.h>
+
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* libfabric 1.17 has no rdma/fi_cxi_ext.h yet */
-#define CXI_COUNTER_OPS "cxi_counter_ops"
-
-struct cxi_counter_ops {
-    int (*set_wb_buffer)(struct fid *fid, void *buf, size_t len);
-    int (*get_mmio_addr)(struct fid *fid, void **addr, size_t *len);
-};
 
 /* Offsets of the trigger page */
 enum {
@@ -29,12 +23,12 @@ enum {
 #define ONLY_CXI "of CXI's interface only"
 
 
-static struct cxi_counter_ops *counter_ops(struct fid_cntr *cntr)
+static struct fi_cxi_cntr_ops *counter_ops(struct fid_cntr *cntr)
 {
-    struct cxi_counter_ops *ops = NULL;
+    struct fi_cxi_cntr_ops *ops = NULL;
 
-    FAB_EQUAL(fi_open_ops(&cntr->fid, CXI_COUNTER_OPS, 0, (void**)&ops, NULL),
-              0);
+    FAB_EQUAL(fi_open_ops(&cntr->fid, FI_CXI_COUNTER_OPS, 0, (void**)&ops,
+                          NULL), 0);
     FAB_REQUIRE(ops != NULL);
     return ops;
 }
@@ -216,7 +210,7 @@ static void many_pages(fab_side_t *me)
 static void writeback_buffer(fab_side_t *me)
 {
     struct fid_cntr *cntr       = fab_cntr(me);
-    struct cxi_counter_ops *ops = counter_ops(cntr);
+    struct fi_cxi_cntr_ops *ops = counter_ops(cntr);
     uint64_t *buffer = NULL, since = 0;
 
     FAB_REQUIRE(posix_memalign((void**)&buffer, 64, 64) == 0);
@@ -347,6 +341,8 @@ static void information(fab_side_t *me)
 
     FAB_EQUAL(strcmp(me->info->fabric_attr->prov_name, "cxiemu"), 0);
     FAB_EQUAL(me->info->addr_format, FI_ADDR_CXI);
+    FAB_CHECK(me->info->src_addr != NULL);
+    FAB_EQUAL(me->info->src_addrlen, me->mine.name_length);
     FAB_EQUAL(me->info->ep_attr->type, FI_EP_RDM);
     FAB_CHECK(me->info->domain_attr->mr_mode & FI_MR_ENDPOINT);
     FAB_CHECK(!(me->info->domain_attr->mr_mode & FI_MR_VIRT_ADDR));
@@ -399,6 +395,145 @@ static void devices(fab_side_t *me)
     fi_freeinfo(all);
 }
 
+/* The hints of programs that may have memory of GPUs: the host's will do */
+static void memory_of_hosts(fab_side_t *me)
+{
+    uint64_t word[2]         = {7, 0};
+    struct iovec iov         = {.iov_base = word, .iov_len = sizeof(word)};
+    struct fi_mr_attr attr   = {.mr_iov        = &iov,
+                                .iov_count     = 1,
+                                .access        = FI_REMOTE_WRITE,
+                                .requested_key = 70,
+                                .iface         = FI_HMEM_CUDA};
+    struct fid_mr *mr        = NULL;
+
+    FAB_CHECK(me->info->caps & FI_HMEM);
+    FAB_EQUAL(fi_mr_regattr(me->domain, &attr, 0, &mr), -FI_EOPNOTSUPP);
+    attr.iface = FI_HMEM_SYSTEM;
+    FAB_EQUAL(fi_mr_regattr(me->domain, &attr, 0, &mr), 0);
+    FAB_EQUAL(fi_close(&mr->fid), 0);
+    FAB_MUST(me, fi_write(me->ep, word, 8, NULL, me->peer, me->theirs.base,
+                          me->theirs.key, NULL));
+    fab_entry(me, &me->tx);
+    fab_count(me, me->landed, 1);
+    FAB_EQUAL(fab_load(me->window), 7);
+    fab_barrier(me);
+}
+
+static const fab_config_t with_hmem = {.caps = FI_HMEM, .mr_mode = FI_MR_HMEM};
+
+/* Bound when the endpoint is enabled already, a counter counts from then on */
+static void late_counter(fab_side_t *me)
+{
+    struct fid_ep *ep     = fab_endpoint(me);
+    struct fid_cntr *cntr = fab_cntr(me);
+    uint64_t word         = 1;
+
+    FAB_EQUAL(fi_ep_bind(ep, &cntr->fid, FI_WRITE), 0);
+    FAB_CHECK(fi_ep_bind(ep, &cntr->fid, FI_WRITE) != 0);
+    FAB_MUST(me, fi_write(ep, &word, 8, NULL, me->peer, me->theirs.base,
+                          me->theirs.key, NULL));
+    fab_count(me, cntr, 1);
+    fab_entry(me, &me->tx);
+    fab_barrier(me);
+    FAB_EQUAL(fi_close(&ep->fid), 0);
+    fab_cntr_close(cntr);
+}
+
+/* Flags of registration that CXI does not look at */
+static void ignored_flags(fab_side_t *me)
+{
+    struct fid_mr *mr = NULL;
+    uint64_t word     = 0;
+
+    FAB_EQUAL(fi_mr_reg(me->domain, &word, 8, FI_REMOTE_WRITE, 0, 71,
+                        FI_MR_ALLOCATED, &mr, NULL), 0);
+    FAB_REQUIRE(mr != NULL);
+    FAB_EQUAL(fi_close(&mr->fid), 0);
+}
+
+/* An endpoint without FI_ATOMIC refuses atomics, but for deferred ones */
+static void deferred_atomic(fab_side_t *me)
+{
+    struct fid_cntr *trigger = fab_cntr(me);
+    struct fid_cntr *done    = fab_cntr(me);
+    struct fi_info *info     = fi_dupinfo(me->info);
+    struct fi_info *all      = me->info;
+    fab_work_t *work         = fab_works(me, 1);
+    uint64_t one             = 1;
+    struct fid_ep *ep;
+
+    FAB_REQUIRE(info != NULL);
+    info->caps &= ~FI_ATOMIC;
+    me->info    = info;
+    ep          = fab_endpoint(me);
+    me->info    = all;
+    FAB_CHECK(fi_atomic(ep, &one, 1, NULL, me->peer, me->theirs.base,
+                        me->theirs.key, FI_UINT64, FI_SUM, NULL) ==
+              -FI_ENOPROTOOPT);
+
+    fab_work_add(me, work, 5, fab_there(me, 0));
+    work->op.atomic.ep = ep;
+    FAB_EQUAL(fi_cntr_add(trigger, 1), 0);
+    FAB_EQUAL(fab_queue(me, work, (fab_when_t){trigger, 1, done}), 0);
+    fab_count(me, done, 1);
+    fab_count(me, me->landed, 1);
+    FAB_EQUAL(fab_load(me->window), 5);
+    fab_barrier(me);
+    FAB_EQUAL(fi_close(&ep->fid), 0);
+    fab_cntr_close(trigger);
+    fab_cntr_close(done);
+    fi_freeinfo(info);
+    free(work);
+}
+
+/* Deferred work has an entry if its flags say so, and for a failure */
+static void deferred_entries(fab_side_t *me)
+{
+    struct fid_cntr *trigger = fab_cntr(me);
+    struct fid_cntr *done    = fab_cntr(me);
+    fab_work_t *works        = fab_works(me, 4);
+    fab_place_t bad          = fab_there(me, 0);
+    uint64_t value           = 9;
+    uint64_t in              = 0;
+
+    bad.key = 999;
+    FAB_EQUAL(fi_cntr_add(trigger, 1), 0);
+    fab_work_recv(me, &works[0], &in, 8);
+    FAB_EQUAL(fab_queue(me, &works[0], (fab_when_t){trigger, 0, done}), 0);
+    fab_barrier(me);
+    fab_work_write(me, &works[1], &value, 8, fab_there(me, 0));
+    FAB_EQUAL(fab_queue(me, &works[1], (fab_when_t){trigger, 1, done}), 0);
+    fab_work_send(me, &works[2], &value, 8);
+    FAB_EQUAL(fab_queue(me, &works[2], (fab_when_t){trigger, 1, done}), 0);
+    fab_count(me, done, 3);
+    FAB_CHECK(fab_is_empty(me, &me->tx));
+    FAB_CHECK(fab_is_empty(me, &me->rx));
+
+    fab_work_write(me, &works[1], &value, 8, fab_there(me, 0));
+    works[1].op.rma.flags = FI_COMPLETION;
+    FAB_EQUAL(fab_queue(me, &works[1], (fab_when_t){trigger, 1, done}), 0);
+    FAB_CHECK(fab_entry(me, &me->tx).op_context == &works[1].work.context);
+    fab_work_write(me, &works[3], &value, 8, bad);
+    FAB_EQUAL(fab_queue(me, &works[3], (fab_when_t){trigger, 1, NULL}), 0);
+    FAB_CHECK(fab_error(me, &me->tx).op_context == &works[3].work.context);
+    fab_barrier(me);
+    fab_cntr_close(trigger);
+    fab_cntr_close(done);
+    free(works);
+}
+
+/* Of atomics, the types of 128 bits, which libfabric has from 1.20 on */
+static void wide_atomics(fab_side_t *me)
+{
+    enum fi_datatype wide = (enum fi_datatype)FI_DATATYPE_LAST;
+    size_t count;
+
+    FAB_EQUAL(fi_atomicvalid(me->ep, wide, FI_SUM, &count), -FI_EOPNOTSUPP);
+    FAB_EQUAL(fi_fetch_atomicvalid(me->ep, wide, FI_SUM, &count),
+              -FI_EOPNOTSUPP);
+}
+
 static const fab_case_t cases[] = {
     {"page_offsets", page_offsets, NULL, 0, ONLY_CXI},
     {"reset_by_zero", reset_by_zero, NULL, 0, ONLY_CXI},
@@ -412,7 +547,13 @@ static const fab_case_t cases[] = {
     {"refused_work", refused_work, NULL, 0, ONLY_CXI},
     {"left_out", left_out, NULL, 0, ONLY_CXI},
     {"information", information, NULL, 0, ONLY_CXI},
-    {"devices", devices, NULL, 0, ONLY_CXI}
+    {"devices", devices, NULL, 0, ONLY_CXI},
+    {"memory_of_hosts", memory_of_hosts, &with_hmem, 0, ONLY_CXI},
+    {"late_counter", late_counter, NULL, 0, ONLY_CXI},
+    {"ignored_flags", ignored_flags, NULL, 0, ONLY_CXI},
+    {"deferred_atomic", deferred_atomic, NULL, 0, ONLY_CXI},
+    {"deferred_entries", deferred_entries, NULL, 0, ONLY_CXI},
+    {"wide_atomics", wide_atomics, NULL, 0, ONLY_CXI}
 };
 
 int main(int argc, char **argv)

@@ -11,17 +11,13 @@
 #include "fab_device.h"
 #include "fab_work.h"
 
+#include <rdma/fi_cxi_ext.h>
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-/* libfabric 1.17 has no rdma/fi_cxi_ext.h yet */
-struct cxi_counter_ops {
-    int (*set_wb_buffer)(struct fid *fid, void *buf, size_t len);
-    int (*get_mmio_addr)(struct fid *fid, void **addr, size_t *len);
-};
 
 /* Offsets of the trigger page */
 enum {
@@ -34,80 +30,81 @@ enum {
 #define ONLY_CXI "of CXI's interface only"
 
 /** A counter whose trigger page a device has registered. */
-typedef struct bell {
+typedef struct trigger_page {
     struct fid_cntr        *cntr;
     const fab_device_ops_t *ops;
     fab_device_t           *device;
-} bell_t;
+} trigger_page_t;
 
 static size_t page_length(void)
 {
     return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-static void bell_open(fab_side_t *me, const fab_device_ops_t *ops, bell_t *bell)
+static void trigger_page_open(fab_side_t *me, const fab_device_ops_t *ops,
+                              trigger_page_t *page)
 {
-    struct cxi_counter_ops *cntr_ops = NULL;
+    struct fi_cxi_cntr_ops *cntr_ops = NULL;
     void *address                    = NULL;
     size_t length                    = 0;
 
-    bell->ops  = ops;
-    bell->cntr = fab_cntr(me);
-    FAB_EQUAL(fi_open_ops(&bell->cntr->fid, "cxi_counter_ops", 0,
+    page->ops  = ops;
+    page->cntr = fab_cntr(me);
+    FAB_EQUAL(fi_open_ops(&page->cntr->fid, FI_CXI_COUNTER_OPS, 0,
                           (void**)&cntr_ops, NULL), 0);
     FAB_REQUIRE(cntr_ops != NULL);
-    FAB_EQUAL(cntr_ops->get_mmio_addr(&bell->cntr->fid, &address, &length), 0);
+    FAB_EQUAL(cntr_ops->get_mmio_addr(&page->cntr->fid, &address, &length), 0);
     /* Whole pages are what a device can register */
     FAB_EQUAL((uintptr_t)address % page_length(), 0);
-    bell->device = ops->open(address, page_length());
-    FAB_REQUIRE(bell->device != NULL);
+    page->device = ops->open(address, page_length());
+    FAB_REQUIRE(page->device != NULL);
 }
 
-static void bell_close(bell_t *bell)
+static void trigger_page_close(trigger_page_t *page)
 {
-    bell->ops->close(bell->device);
-    fab_cntr_close(bell->cntr);
+    page->ops->close(page->device);
+    fab_cntr_close(page->cntr);
 }
 
-static void ring(bell_t *bell, size_t offset, uint64_t value)
+static void store_to(trigger_page_t *page, size_t offset, uint64_t value)
 {
-    FAB_REQUIRE(bell->ops->store(bell->device, offset, value));
+    FAB_REQUIRE(page->ops->store(page->device, offset, value));
 }
 
-static void reads(fab_side_t *me, bell_t *bell, uint64_t value)
+static void reads(fab_side_t *me, trigger_page_t *page, uint64_t value)
 {
     uint64_t since = 0;
 
-    while (fi_cntr_read(bell->cntr) != value) {
+    while (fi_cntr_read(page->cntr) != value) {
         fab_turn(me, &since);
     }
 }
 
-static void reads_error(fab_side_t *me, bell_t *bell, uint64_t value)
+static void reads_error(fab_side_t *me, trigger_page_t *page, uint64_t value)
 {
     uint64_t since = 0;
 
-    while (fi_cntr_readerr(bell->cntr) != value) {
+    while (fi_cntr_readerr(page->cntr) != value) {
         fab_turn(me, &since);
     }
 }
 
-static void rings_all(fab_side_t *me, const fab_device_ops_t *ops)
+static void stores_all(fab_side_t *me, const fab_device_ops_t *ops)
 {
-    bell_t bell;
+    trigger_page_t page;
 
-    bell_open(me, ops, &bell);
-    ring(&bell, CXI_ADD_SUCCESS, 5);
-    reads(me, &bell, 5);
-    ring(&bell, CXI_ADD_SUCCESS, 2);
-    reads(me, &bell, 7);
-    ring(&bell, CXI_ADD_FAILURE, 3);
-    reads_error(me, &bell, 3);
-    ring(&bell, CXI_RESET_FAILURE, 0);
-    reads_error(me, &bell, 0);
-    ring(&bell, CXI_RESET_SUCCESS, 0);
-    reads(me, &bell, 0);
-    bell_close(&bell);
+    trigger_page_open(me, ops, &page);
+    store_to(&page, CXI_ADD_SUCCESS, 5);
+    reads(me, &page, 5);
+    store_to(&page, CXI_ADD_SUCCESS, 2);
+    reads(me, &page, 7);
+    store_to(&page, CXI_ADD_FAILURE, 3);
+    reads_error(me, &page, 3);
+    store_to(&page, CXI_RESET_FAILURE, 0);
+    reads_error(me, &page, 0);
+    store_to(&page, CXI_RESET_SUCCESS, 0);
+    reads(me, &page, 0);
+    trigger_page_close(&page);
 }
 
 /* A device's store fires deferred work while its host sleeps in the kernel */
@@ -118,14 +115,14 @@ static void store_fires(fab_side_t *me, const fab_device_ops_t *ops)
     uint64_t value        = 4;
     fab_work_t *work      = fab_works(me, COUNT);
     char byte             = 'x';
-    bell_t bell;
+    trigger_page_t page;
     unsigned i;
 
-    bell_open(me, ops, &bell);
+    trigger_page_open(me, ops, &page);
     for (i = 0; i < COUNT; ++i) {
         fab_work_write(me, &work[i], &value, 8, fab_there(me, 8 * i));
-        FAB_EQUAL(fab_queue(me, &work[i], fab_at(bell.cntr, i + 1, done)), 0);
-        ring(&bell, CXI_ADD_SUCCESS, 1);
+        FAB_EQUAL(fab_queue(me, &work[i], fab_at(page.cntr, i + 1, done)), 0);
+        store_to(&page, CXI_ADD_SUCCESS, 1);
         if (me->index == 0) {
             fab_word(me, me->window + (8 * i), 4);
             fab_put(me, &byte, 1);
@@ -135,14 +132,14 @@ static void store_fires(fab_side_t *me, const fab_device_ops_t *ops)
         fab_count(me, done, i + 1);
     }
     fab_barrier(me);
-    bell_close(&bell);
+    trigger_page_close(&page);
     fab_cntr_close(done);
     free(work);
 }
 
-static void kernel_rings_all(fab_side_t *me)
+static void kernel_stores_all(fab_side_t *me)
 {
-    rings_all(me, &fab_device_kernel);
+    stores_all(me, &fab_device_kernel);
 }
 
 static void kernel_store_fires(fab_side_t *me)
@@ -150,9 +147,9 @@ static void kernel_store_fires(fab_side_t *me)
     store_fires(me, &fab_device_kernel);
 }
 
-static void cuda_rings_all(fab_side_t *me)
+static void cuda_stores_all(fab_side_t *me)
 {
-    rings_all(me, &fab_device_cuda);
+    stores_all(me, &fab_device_cuda);
 }
 
 static void cuda_store_fires(fab_side_t *me)
@@ -161,11 +158,11 @@ static void cuda_store_fires(fab_side_t *me)
 }
 
 static const fab_case_t cases[] = {
-    {"kernel_rings_all", kernel_rings_all, NULL, 0, ONLY_CXI, 0,
+    {"kernel_stores_all", kernel_stores_all, NULL, 0, ONLY_CXI, 0,
      "FAB_HAS_KERNEL"},
     {"kernel_store_fires", kernel_store_fires, NULL, 0, ONLY_CXI, 0,
      "FAB_HAS_KERNEL"},
-    {"cuda_rings_all", cuda_rings_all, NULL, 0, ONLY_CXI, 0, "FAB_HAS_CUDA"},
+    {"cuda_stores_all", cuda_stores_all, NULL, 0, ONLY_CXI, 0, "FAB_HAS_CUDA"},
     {"cuda_store_fires", cuda_store_fires, NULL, 0, ONLY_CXI, 0,
      "FAB_HAS_CUDA"}
 };

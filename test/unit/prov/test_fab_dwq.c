@@ -549,7 +549,7 @@ static void await_asleep(fab_side_t *me, uint64_t landed)
 }
 
 /* A receive whose message was there before it counts too, and what that
- * triggers needs nobody who polls */
+ * triggers needs no thread that polls */
 static void late_receive(fab_side_t *me)
 {
     static const uint64_t sizes[] = {8, FAB_MIB};

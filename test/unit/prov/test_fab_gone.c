@@ -15,7 +15,7 @@
 
 #define SOCKETS_IS_SILENT "sockets does not tell of a peer that is gone"
 
-/** Promised: two seconds; more is granted to a loaded machine. */
+/** Guaranteed: two seconds; more is granted to a loaded machine. */
 #define GONE_NS 20000000000ull
 
 
@@ -249,12 +249,12 @@ static void stop_peer(fab_side_t *me)
 
     FAB_REQUIRE(kill((pid_t)me->theirs.pid, SIGSTOP) == 0);
     while (!is_stopped(me->theirs.pid)) {
-        FAB_REQUIRE(fab_now() - start < FAB_PATIENCE_S * 1000000000ull);
+        FAB_REQUIRE(fab_now() - start < FAB_LIMIT_S * 1000000000ull);
         usleep(100);
     }
 }
 
-/* A stopped peer costs patience, and nothing else */
+/* A stopped peer costs time, and nothing else */
 static void stopped(fab_side_t *me)
 {
     enum { COUNT = 20 };

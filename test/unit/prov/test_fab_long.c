@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_fab_long.c - payload that takes many chunks: all of it arrives, once,
- * whatever happens in the midst.
- *
- * Built three times: test_fab_long has the settings' defaults, with which both
- * processes copy writes at a time; in test_fab_once (LONG_ONCE) the target
- * copies alone, from where the payload lies; in test_fab_past (LONG_PAST) all
- * slots are filled past the processor's caches.
+ * whatever happens in the midst. With FI_CXIEMU_CMA=n it goes through slots
+ * between processes, too.
  */
 #include "fab.h"
-
-#include <cxiemu.h>
 
 #include <signal.h>
 #include <stdlib.h>
@@ -25,37 +19,12 @@
 
 static const fab_config_t large = {.window = LONG_PLACES * LONG_PLACE};
 
-static struct fi_cxiemu_domain_ops *long_ops(fab_side_t *me)
+static uint8_t *long_alloc(size_t length)
 {
-    struct fi_cxiemu_domain_ops *ops = NULL;
+    uint8_t *data = malloc(length);
 
-    FAB_EQUAL(fi_open_ops(&me->domain->fid, FI_CXIEMU_DOMAIN_OPS, 0,
-                          (void**)&ops, NULL), 0);
-    FAB_REQUIRE(ops != NULL);
-    return ops;
-}
-
-/* Memory of this process, or such as its peer maps */
-static uint8_t *long_alloc(fab_side_t *me, size_t length, int is_mapped)
-{
-    void *data = NULL;
-
-    if (is_mapped) {
-        FAB_EQUAL(long_ops(me)->mem_alloc(me->domain, length, &data), 0);
-    } else {
-        data = malloc(length);
-    }
     FAB_REQUIRE(data != NULL);
     return data;
-}
-
-static void long_free(fab_side_t *me, uint8_t *data, int is_mapped)
-{
-    if (is_mapped) {
-        FAB_EQUAL(long_ops(me)->mem_free(me->domain, data), 0);
-    } else {
-        free(data);
-    }
 }
 
 /* To a region of the peer's, at an offset; in memory when it completes */
@@ -94,9 +63,9 @@ static uint8_t *long_place(fab_side_t *me, unsigned i)
 
 /* Several at a time both ways; none counts twice, and nothing is stored after
  * the count */
-static void run_writes(fab_side_t *me, int is_mapped)
+static void writes(fab_side_t *me)
 {
-    uint8_t *out = long_alloc(me, large.window, is_mapped);
+    uint8_t *out = long_alloc(large.window);
     unsigned i;
 
     for (i = 0; i < LONG_PLACES; ++i) {
@@ -121,22 +90,12 @@ static void run_writes(fab_side_t *me, int is_mapped)
     fab_barrier(me);
     FAB_EQUAL(long_read(me, me->landed), LONG_PLACES);
     FAB_EQUAL(fab_differs(me->window, large.window, 9), large.window);
-    long_free(me, out, is_mapped);
+    free(out);
 }
 
-static void writes(fab_side_t *me)
+static void reads(fab_side_t *me)
 {
-    run_writes(me, 0);
-}
-
-static void writes_mapped(fab_side_t *me)
-{
-    run_writes(me, 1);
-}
-
-static void run_reads(fab_side_t *me, int is_mapped)
-{
-    uint8_t *in = long_alloc(me, large.window, is_mapped);
+    uint8_t *in = long_alloc(large.window);
     unsigned i;
 
     for (i = 0; i < LONG_PLACES; ++i) {
@@ -159,23 +118,13 @@ static void run_reads(fab_side_t *me, int is_mapped)
     fab_barrier(me);
     FAB_EQUAL(long_read(me, me->read), LONG_PLACES);
     FAB_EQUAL(fab_differs(in, large.window, 9), large.window);
-    long_free(me, in, is_mapped);
-}
-
-static void reads(fab_side_t *me)
-{
-    run_reads(me, 0);
-}
-
-static void reads_mapped(fab_side_t *me)
-{
-    run_reads(me, 1);
+    free(in);
 }
 
 /* Long messages, of which the receiver expects every second one */
-static void run_messages(fab_side_t *me, int is_mapped)
+static void messages(fab_side_t *me)
 {
-    uint8_t *out = long_alloc(me, large.window, is_mapped);
+    uint8_t *out = long_alloc(large.window);
     uint8_t *in  = me->window;
     unsigned i, k;
 
@@ -199,17 +148,7 @@ static void run_messages(fab_side_t *me, int is_mapped)
                               fab_tint(!me->index, i)), LONG_LENGTH);
     }
     fab_barrier(me);
-    long_free(me, out, is_mapped);
-}
-
-static void messages(fab_side_t *me)
-{
-    run_messages(me, 0);
-}
-
-static void messages_mapped(fab_side_t *me)
-{
-    run_messages(me, 1);
+    free(out);
 }
 
 
@@ -257,9 +196,9 @@ static uint64_t end_writes(fab_side_t *me, unsigned count)
     return well;
 }
 
-static void run_key_closed(fab_side_t *me, int is_mapped)
+static void key_closed(fab_side_t *me)
 {
-    uint8_t *data = long_alloc(me, LONG_LENGTH, is_mapped);
+    uint8_t *data = long_alloc(LONG_LENGTH);
     uint64_t well, landed, where[2];
     unsigned i;
 
@@ -278,23 +217,13 @@ static void run_key_closed(fab_side_t *me, int is_mapped)
         fab_barrier(me);
         fab_put(me, &well, sizeof(well));
     }
-    long_free(me, data, is_mapped);
-}
-
-static void key_closed(fab_side_t *me)
-{
-    run_key_closed(me, 0);
-}
-
-static void key_closed_mapped(fab_side_t *me)
-{
-    run_key_closed(me, 1);
+    free(data);
 }
 
 
 /* The initiator writes to all places, and is killed when some of that is there:
  * what is counted is whole, and nothing is counted later */
-static void run_killed(fab_side_t *me, int is_mapped)
+static void killed(fab_side_t *me)
 {
     uint64_t state = fab_seed();
     uint64_t landed, whole = 0;
@@ -302,7 +231,7 @@ static void run_killed(fab_side_t *me, int is_mapped)
     unsigned i;
 
     if (me->index == 1) {
-        data = long_alloc(me, LONG_LENGTH, is_mapped);
+        data = long_alloc(LONG_LENGTH);
         fab_fill(data, LONG_LENGTH, 5);
         for (i = 0; i < LONG_PLACES; ++i) {
             long_write(me, data, me->theirs.key,
@@ -331,77 +260,15 @@ static void run_killed(fab_side_t *me, int is_mapped)
     FAB_EQUAL(fab_differs(me->window, large.window, 9), large.window);
 }
 
-static void killed(fab_side_t *me)
-{
-    run_killed(me, 0);
-}
-
-static void killed_mapped(fab_side_t *me)
-{
-    run_killed(me, 1);
-}
-
-#ifndef LONG_ONCE
-static void count_parts(void *arg, const void *const *addresses, size_t count)
-{
-    (void)addresses;
-    if (count == 0) {
-        __atomic_fetch_add((unsigned*)arg, 1, __ATOMIC_RELAXED);
-    }
-}
-
-/* Whose NIC's thread takes in a message part by part, as it does not poll, is
- * told so */
-static void parts(fab_side_t *me)
-{
-    unsigned told = 0;
-    char word     = 'w';
-
-    if (me->index == 0) {
-        FAB_EQUAL(long_ops(me)->on_store(me->domain, count_parts, &told), 0);
-    }
-    fab_barrier(me);
-    if (me->index == 1) {
-        fab_fill(me->window, LONG_LENGTH, 5);
-        long_write(me, me->window, me->theirs.key, me->theirs.base);
-        fab_entries(me, &me->tx, 1);
-        fab_put(me, &word, sizeof(word));
-    } else {
-        fab_get_asleep(me, &word, sizeof(word)); /* a barrier polls */
-        FAB_EQUAL(long_ops(me)->on_store(me->domain, NULL, NULL), 0);
-        FAB_CHECK(told > 0);
-        FAB_EQUAL(fab_differs(me->window, LONG_LENGTH, 5), LONG_LENGTH);
-    }
-    fab_barrier(me);
-}
-#endif
-
 static const fab_case_t cases[] = {
-#ifndef LONG_ONCE
-    /* Threads of one process need no parts */
-    {"parts", parts, &large, FAB_PROCESSES},
-#endif
     {"writes", writes, &large},
-    {"writes_mapped", writes_mapped, &large},
     {"reads", reads, &large},
-    {"reads_mapped", reads_mapped, &large},
     {"messages", messages, &large},
-    {"messages_mapped", messages_mapped, &large},
     {"key_closed", key_closed, &large},
-    {"key_closed_mapped", key_closed_mapped, &large},
-    {"killed", killed, &large, 0, NULL, 1},
-    {"killed_mapped", killed_mapped, &large, 0, NULL, 1}
+    {"killed", killed, &large, 0, NULL, 1}
 };
 
 int main(int argc, char **argv)
 {
-#ifdef LONG_ONCE
-    setenv("FI_CXIEMU_BOTH_MIN", "inf", 1);
-    return fab_main("fab_once", cases, ST_CUNIT_COUNT(cases), argc, argv);
-#elif defined(LONG_PAST)
-    setenv("FI_CXIEMU_BYPASS", "yes", 1);
-    return fab_main("fab_past", cases, ST_CUNIT_COUNT(cases), argc, argv);
-#else
     return fab_main("fab_long", cases, ST_CUNIT_COUNT(cases), argc, argv);
-#endif
 }

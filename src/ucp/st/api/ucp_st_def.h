@@ -76,22 +76,19 @@ typedef struct ucp_st_stats {
     uint64_t writes_fired;   /**< Of those, carried out by the NIC */
     uint64_t chunks;         /**< Of those, all but one of each use that was
                                   split: writes_fired - chunks uses are sent */
-    uint64_t coalesced;      /**< Uses of sends whose data went to the peer in a
-                                  message with others, and by no deferred
-                                  write */
     uint64_t eager;          /**< Uses complete, of sends and receives, that
                                   went ahead of the receive's start */
     uint64_t cts_fired;      /**< Clear-to-send writes carried out */
-    uint64_t cts_waits;      /**< Starts of sends that ran before their
-                                  clear-to-send was there; only counted where
-                                  streams trigger the NIC by a call */
     uint64_t atomics_fired;  /**< Completion-word updates carried out */
     uint64_t copies;         /**< Pieces of messages copied by this side on the
                                   direct lane */
     uint64_t late_posts;     /**< Uses posted after the start call returned, for
                                   want of entries */
-    uint64_t proxied;        /**< Uses whose data or control message a host
-                                  thread had to move after the trigger */
+    uint64_t proxied;        /**< Uses, one-sided operations and messages of
+                                  batches of which this library moved data, or
+                                  issued a control message, in a host thread
+                                  after the trigger: its own or one that makes
+                                  a call */
     uint64_t puts;           /**< Puts enqueued, with signals or without */
     uint64_t gets;           /**< Gets enqueued */
     uint64_t signals;        /**< Signals enqueued, with puts or alone */

@@ -150,7 +150,7 @@ void ucp_st_rkey_buffer_release(void *buffer);
  * }
  * @endcode
  *
- * @param [in]  peer   Who has packed it; may be the own worker.
+ * @param [in]  peer   The peer that packed it; may be the own worker.
  * @param [in]  buffer What its @ref ucp_st_rkey_pack gave.
  * @param [in]  length Bytes of that.
  * @param [out] rkey_p Filled on success only.

@@ -309,7 +309,8 @@ ucs_status_t ucp_st_worker_query(ucp_st_worker_h worker,
  *         and where UCP connects later: what is matched with it fails.
  *
  * Ownership: the worker's; returned by @ref ucp_st_peer_destroy.
- * Threads: as the UCP worker.
+ * Threads: as the UCP worker, but not from a callback of UCP's: one thread at
+ *          a time connects.
  */
 ucs_status_t ucp_st_peer_create(ucp_st_worker_h worker, const void *address,
                                 size_t length, ucp_st_peer_h *peer_p);

@@ -52,34 +52,11 @@ typedef struct uct_trig_rkey {
 } uct_trig_rkey_t;
 
 
-/** How a counter is triggered from a stream. */
-typedef enum {
-    /** No address: the host must call @ref uct_trig_cntr_add. */
-    UCT_TRIG_DOORBELL_CALL,
-    /** Every 64-bit store of n to the address adds n (MMIO register). */
-    UCT_TRIG_DOORBELL_ADD,
-    /** The address takes the running total of what was ever added (memory
-     *  that the NIC polls; equal stores would coalesce). */
-    UCT_TRIG_DOORBELL_SEQ
-} uct_trig_doorbell_mode_t;
-
-
-/** Trigger address of a counter. */
-typedef struct uct_trig_doorbell {
-    uct_trig_doorbell_mode_t mode;     /**< What a store to it does */
-    volatile uint64_t        *address; /**< NULL for UCT_TRIG_DOORBELL_CALL */
-} uct_trig_doorbell_t;
-
-
 /** Properties of the provider; @ref uct_trig_iface_attr_t.flags. */
 enum uct_trig_iface_flags {
     /** The source of a put must be registered, and given as @a local, if it is
      *  a GPU's memory. */
-    UCT_TRIG_IFACE_FLAG_LOCAL_MEM  = 1u << 0,
-    /** The NIC is emulated: it works faster while threads that wait for it call
-     *  @ref uct_trig_iface_progress_nic, and tells of its stores
-     *  (@ref uct_trig_iface_on_store). */
-    UCT_TRIG_IFACE_FLAG_EMULATED   = 1u << 1
+    UCT_TRIG_IFACE_FLAG_LOCAL_MEM  = 1u << 0
 };
 
 
@@ -216,84 +193,6 @@ ucs_status_t uct_trig_iface_reserve(uct_iface_h iface, unsigned count,
 ucs_status_t uct_trig_iface_unreserve(uct_iface_h iface, uct_trig_resv_t *resv);
 
 
-/** What a caller of @ref uct_trig_iface_progress_nic does next. */
-typedef enum uct_trig_poll {
-    UCT_TRIG_POLL_SPIN,  /**< It calls again soon, or does something else */
-    UCT_TRIG_POLL_YIELD, /**< It lets other threads run, which need its
-                              processor, and calls again when it is its turn: a
-                              thread of the NIC would only take a turn more */
-    UCT_TRIG_POLL_LAST   /**< It sleeps if it finds nothing; from now on a
-                              thread of the NIC does what comes */
-} uct_trig_poll_t;
-
-
-/**
- * Make an emulated NIC do what it can, in the calling thread. For threads that
- * wait for a word that the NIC writes; completions are still reported from
- * uct_iface_progress() alone.
- *
- * @param [in] iface Interface.
- * @param [in] next  What the caller does next.
- *
- * @return How many things were done; 0 where the NIC needs no help.
- *
- * Threads: any, at any time while the interface is open.
- */
-unsigned uct_trig_iface_progress_nic(uct_iface_h iface,
-                                     uct_trig_poll_t next);
-
-
-/**
- * Tell whether uct_iface_progress() has an active message to deliver, as far as
- * an emulated NIC says without a look at what has come, which is for
- * @ref uct_trig_iface_progress_nic. Other things that progress may have to do
- * are not looked at: it is to be made now and then all the same.
- *
- * @param [in] iface Interface.
- *
- * @return Non-zero if so, or if the NIC does not say.
- *
- * Threads: any, at any time while the interface is open.
- */
-int uct_trig_iface_has_message(uct_iface_h iface);
-
-
-/**
- * Called when an emulated NIC has stored to words of 8 bytes or fewer; of
- * several stores that follow each other closely, together.
- *
- * @param [in] arg       As given to @ref uct_trig_iface_on_store.
- * @param [in] addresses What was stored to.
- * @param [in] count     Number of @a addresses; 0: nothing was stored, but the
- *                       NIC's thread takes in a message of several parts, which
- *                       costs less if threads poll instead.
- *
- * Threads: any thread of the process, inside other calls of the interface, or a
- * thread of the NIC; calls nothing of the interface, and returns soon.
- */
-typedef void (*uct_trig_store_func_t)(void *arg,
-                                      const void *const *addresses,
-                                      size_t count);
-
-
-/**
- * Have an emulated NIC tell of its stores, so that who sleeps on a word can be
- * woken. One function for all interfaces of a memory domain.
- *
- * @param [in] iface Interface.
- * @param [in] func  Called soon after each store; NULL to end that. On return
- *                   from that the function is not running.
- * @param [in] arg   Passed to @a func.
- *
- * @return UCS_OK; UCS_ERR_UNSUPPORTED where the NIC is not emulated.
- *
- * Ownership: @a arg stays the caller's.
- * Threads: any.
- */
-ucs_status_t uct_trig_iface_on_store(uct_iface_h iface,
-                                     uct_trig_store_func_t func, void *arg);
-
-
 /**
  * Create a counter with value 0.
  *
@@ -325,15 +224,18 @@ ucs_status_t uct_trig_cntr_destroy(uct_trig_cntr_h cntr);
 
 
 /**
- * Trigger address of a counter.
+ * Tell where a stream adds to a counter by itself: each 64-bit store of n to
+ * that address, which is in a page of the NIC, adds n.
  *
- * @param [in]  cntr     The counter.
- * @param [out] doorbell How to add to it from a stream.
+ * @param [in] cntr The counter.
  *
+ * @return The address; NULL if the provider has none, and
+ *         @ref uct_trig_cntr_add must be called instead.
+ *
+ * Ownership: the address is good until the counter is destroyed.
  * Threads: may be called from any thread.
  */
-void uct_trig_cntr_doorbell(uct_trig_cntr_h cntr,
-                            uct_trig_doorbell_t *doorbell);
+volatile uint64_t *uct_trig_cntr_doorbell(uct_trig_cntr_h cntr);
 
 
 /**
@@ -352,45 +254,19 @@ ucs_status_t uct_trig_cntr_add(uct_trig_cntr_h cntr, uint64_t value);
 
 
 /**
- * Add to several counters, one after the other, as @ref uct_trig_cntr_add adds
- * to one. An emulated NIC carries out what they trigger together, which is
- * cheaper.
+ * Set a counter back to 0: what is armed fires once the counter has come to its
+ * threshold again.
  *
- * @param [in]  cntrs    The counters, of any interfaces.
- * @param [in]  values   What to add to each.
- * @param [in]  count    How many.
- * @param [out] status_p UCS_OK, or why the first one that was left out could
- *                       not be added to, as of @ref uct_trig_cntr_add.
+ * @param [in] cntr The counter.
  *
- * @return How many were added to; those behind were not.
+ * @return UCS_OK; UCS_ERR_IO_ERROR if the provider failed.
  *
- * Threads: as @ref uct_trig_cntr_add.
+ * Threads: may be called from any thread, at the same time as anything but
+ *          destroying the counter. It is a store to the NIC, where the counter
+ *          has a trigger page: a stream's store that comes later in the order
+ *          of the processors' memory comes later at the NIC.
  */
-unsigned uct_trig_cntr_add_all(const uct_trig_cntr_h *cntrs,
-                               const uint64_t *values, unsigned count,
-                               ucs_status_t *status_p);
-
-
-/**
- * Have a word in memory follow a counter: the NIC stores each new value there,
- * after what it counts. Of a counter whose changes would need a deferred
- * operation each to be seen elsewhere, this spares them.
- *
- * @param [in]  cntr The counter.
- * @param [out] word Naturally aligned; gets the value of now, and each later
- *                   one, until the counter is destroyed or gets another word.
- *                   NULL: no word; on return the one before is not written any
- *                   more.
- *
- * @return UCS_OK; UCS_ERR_UNSUPPORTED, with no effect, where the NIC cannot:
- *         all but emulated ones.
- *
- * Ownership: the word stays the caller's.
- * Threads: may be called from any thread. What is called on stores
- *          (@ref uct_trig_iface_on_store) is called for these as well.
- */
-ucs_status_t uct_trig_cntr_mirror(uct_trig_cntr_h cntr,
-                                  volatile uint64_t *word);
+ucs_status_t uct_trig_cntr_reset(uct_trig_cntr_h cntr);
 
 
 /**

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cxiemu_ext.c - operations of a domain beyond libfabric's interface.
+ */
+#include "fabric/cxiemu_domain.h"
+
+#include <rdma/fi_errno.h>
+
+#include <stdbool.h>
+#include <string.h>
+#include <time.h>
+
+/* CXI's names for its own operations: "dom_ops_v1" to "dom_ops_v6", each the
+ * start of the next */
+#define CXIEMU_CXI_DOM_OPS     "dom_ops_v"
+#define CXIEMU_CXI_DOM_OPS_MAX 6
+
+
+/* As in CXI's rdma/fi_cxi_ext.h, which distributions leave out. */
+struct cxiemu_cxi_dom_ops {
+    int (*cntr_read)(struct fid *fid, unsigned int cntr, uint64_t *value,
+                     struct timespec *ts);
+    int (*topology)(struct fid *fid, unsigned int *group_id,
+                    unsigned int *switch_id, unsigned int *port_id);
+    int (*enable_hybrid_mr_desc)(struct fid *fid, bool enable);
+    size_t (*ep_get_unexp_msgs)(struct fid_ep *ep,
+                                struct fi_cq_tagged_entry *entry, size_t count,
+                                fi_addr_t *src_addr, size_t *ux_count);
+    int (*get_dwq_depth)(struct fid *fid, size_t *depth);
+    int (*enable_mr_match_events)(struct fid *fid, bool enable);
+    int (*enable_optimized_mrs)(struct fid *fid, bool enable);
+};
+
+
+CXIEMU_NO_CALL(cxiemu_ext_cntr_read, struct fid *fid, unsigned int cntr,
+               uint64_t *value, struct timespec *ts)
+
+CXIEMU_NO_CALL(cxiemu_ext_topology, struct fid *fid, unsigned int *group_id,
+               unsigned int *switch_id, unsigned int *port_id)
+
+/* What has no cost here is always as it is wanted. */
+static int cxiemu_ext_hint(struct fid *fid, bool enable)
+{
+    return 0;
+}
+
+static size_t cxiemu_ext_unexp_msgs(struct fid_ep *ep,
+                                    struct fi_cq_tagged_entry *entry,
+                                    size_t count, fi_addr_t *src_addr,
+                                    size_t *ux_count)
+{
+    return (size_t)-FI_ENOSYS;
+}
+
+static int cxiemu_ext_dwq_depth(struct fid *fid, size_t *depth)
+{
+    if (fid->fclass != FI_CLASS_DOMAIN) {
+        return -FI_EINVAL;
+    }
+
+    *depth = cxiemu_param()->max_entries;
+    return 0;
+}
+
+static struct cxiemu_cxi_dom_ops cxiemu_ext_cxi_ops = {
+    .cntr_read              = cxiemu_ext_cntr_read,
+    .topology               = cxiemu_ext_topology,
+    .enable_hybrid_mr_desc  = cxiemu_ext_hint,
+    .ep_get_unexp_msgs      = cxiemu_ext_unexp_msgs,
+    .get_dwq_depth          = cxiemu_ext_dwq_depth,
+    .enable_mr_match_events = cxiemu_ext_hint,
+    .enable_optimized_mrs   = cxiemu_ext_hint
+};
+
+int cxiemu_ext_open(struct fid *fid, const char *name, uint64_t flags,
+                    void **ops, void *context)
+{
+    size_t length = strlen(CXIEMU_CXI_DOM_OPS);
+
+    if ((name == NULL) || (ops == NULL) ||
+        strncmp(name, CXIEMU_CXI_DOM_OPS, length) || (name[length] < '1') ||
+        (name[length] > '0' + CXIEMU_CXI_DOM_OPS_MAX) ||
+        (name[length + 1] != '\0')) {
+        return -FI_EINVAL;
+    }
+    *ops = &cxiemu_ext_cxi_ops;
+    return 0;
+}

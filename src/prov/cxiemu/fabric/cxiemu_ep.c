@@ -1,0 +1,551 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cxiemu_ep.c - endpoints: their life, what is bound to them, their options.
+ */
+#include "fabric/cxiemu_ep.h"
+#include "op/cxiemu_dwq.h"
+#include "fabric/cxiemu_log.h"
+
+#include <rdma/fi_errno.h>
+
+#include <stdlib.h>
+
+/* How long closing waits for peers that may still access buffers */
+#define CXIEMU_EP_CLOSE_MS 1000
+
+#define CXIEMU_EP_CQ_FLAGS   (FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION)
+#define CXIEMU_EP_CNTR_FLAGS (FI_SEND | FI_RECV | FI_READ | FI_WRITE | \
+                              FI_REMOTE_READ | FI_REMOTE_WRITE)
+
+/* CXI's least multi-receive buffer */
+#define CXIEMU_MIN_MULTI_RECV 64
+
+
+int cxiemu_ep_take_tx(cxiemu_ep_t *ep)
+{
+    if (ep->tx_used >= ep->tx_size) {
+        return -FI_EAGAIN;
+    }
+    ++ep->tx_used;
+    return 0;
+}
+
+void cxiemu_ep_give_tx(cxiemu_ep_t *ep)
+{
+    if (ep->tx_used > 0) {
+        --ep->tx_used;
+    }
+}
+
+/* Writers hold the lock; pollers look without it whether there is work. */
+void cxiemu_ep_done_tx(cxiemu_ep_t *ep)
+{
+    size_t *total = &ep->domain->tx_done;
+
+    ++ep->tx_done;
+    __atomic_store_n(total, *total + 1, __ATOMIC_RELAXED);
+}
+
+static void cxiemu_ep_return_tx(cxiemu_ep_t *ep)
+{
+    size_t *total = &ep->domain->tx_done;
+
+    __atomic_store_n(total, *total - ep->tx_done, __ATOMIC_RELAXED);
+    ep->tx_used -= ep->tx_done;
+    ep->tx_done  = 0;
+}
+
+void cxiemu_ep_progressed(cxiemu_domain_t *domain, const void *object)
+{
+    cxiemu_ep_t *ep;
+    unsigned i;
+
+    for (i = 0; (i < CXIEMU_MAX_EPS) && (domain->tx_done > 0); ++i) {
+        ep = domain->nic->eps[i];
+        if ((ep != NULL) &&
+            ((ep->tx_cq == object) || (ep->rx_cq == object) ||
+             (ep->tx_cntr == object) || (ep->rx_cntr == object) ||
+             (ep->write_cntr == object) || (ep->read_cntr == object))) {
+            cxiemu_ep_return_tx(ep);
+        }
+    }
+}
+
+cxiemu_ep_t *cxiemu_ep_from(struct fid_ep *fid)
+{
+    cxiemu_ep_t *ep;
+
+    if ((fid == NULL) || (fid->fid.fclass != FI_CLASS_EP)) {
+        return NULL;
+    }
+
+    ep = container_of(fid, cxiemu_ep_t, fid);
+    return __atomic_load_n(&ep->enabled, __ATOMIC_RELAXED) ? ep : NULL;
+}
+
+uint64_t cxiemu_op_flags(const cxiemu_ep_t *ep, cxiemu_op_kind_t kind,
+                         cxiemu_call_t call, uint64_t flags)
+{
+    uint64_t defaults = CXIEMU_OP_FLAGS & ~FI_FENCE;
+
+    if (call == CXIEMU_CALL_INJECT) {
+        return flags | FI_INJECT;
+    }
+    if (call == CXIEMU_CALL_FLAGS) {
+        return flags;
+    }
+    if ((kind != CXIEMU_OP_READ) && (kind < CXIEMU_OP_ATOMIC)) {
+        defaults |= FI_INJECT;
+    }
+    return flags | (ep->tx_flags & defaults);
+}
+
+ssize_t cxiemu_ep_post(cxiemu_op_t *op, cxiemu_call_t call)
+{
+    cxiemu_nic_t *nic = op->ep->domain->nic;
+    ssize_t ret;
+
+    if (call == CXIEMU_CALL_INJECT) {
+        op->flags &= ~FI_COMPLETION;
+    }
+    cxiemu_nic_lock(nic);
+    ret = cxiemu_txop_start(op, NULL);
+    cxiemu_nic_unlock(nic);
+    return ret;
+}
+
+int cxiemu_ep_post_recv(cxiemu_rx_t *rx, const cxiemu_recv_req_t *req)
+{
+    cxiemu_nic_t *nic = rx->ep->domain->nic;
+    int ret;
+
+    cxiemu_nic_lock(nic);
+    ret = cxiemu_rx_post(rx, req);
+    /* A message that was there may go on now, or be what deferred work waits
+     * for, and the caller need not poll */
+    if (cxiemu_nic_unfinished(nic)) {
+        cxiemu_nic_progress(nic);
+    }
+    cxiemu_nic_unlock(nic);
+    return ret;
+}
+
+int cxiemu_op_check(const cxiemu_ep_t *ep, uint64_t cap, uint64_t flags,
+                    uint64_t allowed)
+{
+    if ((ep->caps & cap) != cap) {
+        return -FI_ENOPROTOOPT;
+    }
+    if (flags & ~allowed) {
+        return -FI_EBADFLAGS;
+    }
+    if ((flags & FI_FENCE) && !(ep->caps & FI_FENCE)) {
+        return -FI_EINVAL;
+    }
+    return 0;
+}
+
+static cxiemu_ep_t *cxiemu_ep_of(struct fid *fid)
+{
+    return container_of(fid, cxiemu_ep_t, fid.fid);
+}
+
+
+/* Tell peers whether the endpoint takes messages. */
+static void cxiemu_ep_show(cxiemu_ep_t *ep, int open)
+{
+    uint64_t *word = &ep->domain->nic->shm->open_eps[ep->number / 64];
+    uint64_t bit   = 1ull << (ep->number % 64);
+
+    __atomic_store_n(word, open ? (*word | bit) : (*word & ~bit),
+                     __ATOMIC_RELEASE);
+}
+
+static int cxiemu_ep_settled(void *arg)
+{
+    return !cxiemu_txop_exposed(arg);
+}
+
+static void cxiemu_ep_unbind(cxiemu_ep_t *ep)
+{
+    cxiemu_cntr_t **cntrs[] = {&ep->tx_cntr, &ep->rx_cntr, &ep->write_cntr,
+                               &ep->read_cntr, &ep->rem_write_cntr,
+                               &ep->rem_read_cntr};
+    size_t i;
+
+    for (i = 0; i < sizeof(cntrs) / sizeof(cntrs[0]); ++i) {
+        if (*cntrs[i] != NULL) {
+            --(*cntrs[i])->refs;
+        }
+    }
+    if (ep->tx_cq != NULL) {
+        --ep->tx_cq->refs;
+    }
+    if (ep->rx_cq != NULL) {
+        --ep->rx_cq->refs;
+    }
+    if (ep->av != NULL) {
+        --ep->av->refs;
+    }
+}
+
+static int cxiemu_ep_close(struct fid *fid)
+{
+    cxiemu_ep_t *ep   = cxiemu_ep_of(fid);
+    cxiemu_nic_t *nic = ep->domain->nic;
+
+    cxiemu_nic_lock(nic);
+    if (ep->refs > 0) {
+        cxiemu_nic_unlock(nic);
+        return -FI_EBUSY;
+    }
+
+    /* Nothing new from here on */
+    __atomic_store_n(&ep->enabled, 0, __ATOMIC_RELAXED);
+    cxiemu_ep_show(ep, 0);
+    cxiemu_dwq_drop_ep(ep);
+    if (cxiemu_txop_exposed(ep)) {
+        (void)cxiemu_nic_wait(nic, cxiemu_ep_settled, ep, CXIEMU_EP_CLOSE_MS);
+    }
+
+    cxiemu_txop_drop_ep(ep);
+    cxiemu_rx_cleanup(&ep->msg);
+    cxiemu_rx_cleanup(&ep->tagged);
+    cxiemu_ep_return_tx(ep);
+    cxiemu_ep_unbind(ep);
+    nic->eps[ep->number] = NULL;
+    --ep->domain->refs;
+    /* Tells peers whose messages were dropped */
+    (void)cxiemu_nic_progress(nic);
+    cxiemu_nic_unlock(nic);
+
+    free(ep);
+    return 0;
+}
+
+
+static int cxiemu_ep_bind_cq(cxiemu_ep_t *ep, struct fid *fid, uint64_t flags)
+{
+    cxiemu_cq_t *cq = container_of(fid, cxiemu_cq_t, fid.fid);
+    int selective   = !!(flags & FI_SELECTIVE_COMPLETION);
+
+    if ((cq->domain != ep->domain) || (flags & ~CXIEMU_EP_CQ_FLAGS) ||
+        !(flags & (FI_TRANSMIT | FI_RECV)) ||
+        ((flags & FI_TRANSMIT) && (ep->tx_cq != NULL)) ||
+        ((flags & FI_RECV) && (ep->rx_cq != NULL))) {
+        return -FI_EINVAL;
+    }
+
+    if (flags & FI_TRANSMIT) {
+        ep->tx_cq        = cq;
+        ep->tx_selective = selective;
+        ++cq->refs;
+    }
+    if (flags & FI_RECV) {
+        ep->rx_cq        = cq;
+        ep->rx_selective = selective;
+        ++cq->refs;
+    }
+    return 0;
+}
+
+static int cxiemu_ep_bind_cntr(cxiemu_ep_t *ep, struct fid *fid, uint64_t flags)
+{
+    struct {
+        uint64_t      flag;
+        cxiemu_cntr_t **slot;
+    } slots[]           = {{FI_SEND, &ep->tx_cntr},
+                           {FI_RECV, &ep->rx_cntr},
+                           {FI_WRITE, &ep->write_cntr},
+                           {FI_READ, &ep->read_cntr},
+                           {FI_REMOTE_WRITE, &ep->rem_write_cntr},
+                           {FI_REMOTE_READ, &ep->rem_read_cntr}};
+    cxiemu_cntr_t *cntr = container_of(fid, cxiemu_cntr_t, fid.fid);
+    size_t i;
+
+    if ((cntr->domain != ep->domain) || (flags & ~CXIEMU_EP_CNTR_FLAGS) ||
+        (flags == 0)) {
+        return -FI_EINVAL;
+    }
+    for (i = 0; i < sizeof(slots) / sizeof(slots[0]); ++i) {
+        if ((flags & slots[i].flag) && (*slots[i].slot != NULL)) {
+            return -FI_EINVAL;
+        }
+    }
+
+    for (i = 0; i < sizeof(slots) / sizeof(slots[0]); ++i) {
+        if (flags & slots[i].flag) {
+            *slots[i].slot = cntr;
+            ++cntr->refs;
+        }
+    }
+    return 0;
+}
+
+static int cxiemu_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
+{
+    cxiemu_ep_t *ep   = cxiemu_ep_of(fid);
+    cxiemu_nic_t *nic = ep->domain->nic;
+    int ret           = 0;
+    cxiemu_av_t *av;
+
+    if (bfid == NULL) {
+        return -FI_EINVAL;
+    }
+
+    cxiemu_nic_lock(nic);
+    if (bfid->fclass == FI_CLASS_CNTR) {
+        ret = cxiemu_ep_bind_cntr(ep, bfid, flags); /* At any time, as CXI's */
+    } else if (ep->enabled) {
+        ret = -FI_EOPBADSTATE;
+    } else if (bfid->fclass == FI_CLASS_AV) {
+        av = container_of(bfid, cxiemu_av_t, fid.fid);
+        if ((av->domain != ep->domain) || (ep->av != NULL)) {
+            ret = -FI_EINVAL;
+        } else {
+            ep->av = av;
+            ++av->refs;
+        }
+    } else if (bfid->fclass == FI_CLASS_CQ) {
+        ret = cxiemu_ep_bind_cq(ep, bfid, flags);
+    } else if (bfid->fclass != FI_CLASS_EQ) {
+        ret = -FI_EINVAL; /* Event queues are taken: no event goes there */
+    }
+    cxiemu_nic_unlock(nic);
+    return ret;
+}
+
+static int cxiemu_ep_control(struct fid *fid, int command, void *arg)
+{
+    cxiemu_ep_t *ep   = cxiemu_ep_of(fid);
+    cxiemu_nic_t *nic = ep->domain->nic;
+    uint64_t *flags   = arg;
+    int ret           = 0;
+    uint64_t dirs, *own;
+
+    cxiemu_nic_lock(nic);
+    switch (command) {
+    case FI_ENABLE:
+        if (ep->av == NULL) {
+            ret = -FI_ENOAV;
+        } else if (((ep->tx_cq == NULL) &&
+                    (ep->caps & (FI_SEND | FI_READ | FI_WRITE))) ||
+                   ((ep->rx_cq == NULL) && (ep->caps & FI_RECV))) {
+            ret = -FI_ENOCQ;
+        } else {
+            __atomic_store_n(&ep->enabled, 1, __ATOMIC_RELAXED);
+            cxiemu_ep_show(ep, 1);
+        }
+        break;
+    case FI_GETOPSFLAG:
+    case FI_SETOPSFLAG:
+        /* One of both directions is named */
+        dirs = (flags == NULL) ? 0 : (*flags & (FI_TRANSMIT | FI_RECV));
+        own  = (dirs == FI_TRANSMIT) ? &ep->tx_flags : &ep->rx_flags;
+        if ((dirs != FI_TRANSMIT) && (dirs != FI_RECV)) {
+            ret = -FI_EINVAL;
+        } else if (command == FI_SETOPSFLAG) {
+            *own = *flags & ~dirs;
+        } else {
+            *flags = *own;
+        }
+        break;
+    default:
+        ret = -FI_ENOSYS;
+        break;
+    }
+    cxiemu_nic_unlock(nic);
+    return ret;
+}
+
+static struct fi_ops cxiemu_ep_fid_ops = {
+    .size     = sizeof(struct fi_ops),
+    .close    = cxiemu_ep_close,
+    .bind     = cxiemu_ep_bind,
+    .control  = cxiemu_ep_control,
+    .ops_open = cxiemu_no_ops_open
+};
+
+
+static ssize_t cxiemu_ep_cancel(struct fid *fid, void *context)
+{
+    cxiemu_ep_t *ep   = cxiemu_ep_of(fid);
+    cxiemu_nic_t *nic = ep->domain->nic;
+    int found;
+
+    cxiemu_nic_lock(nic);
+    found = cxiemu_rx_cancel(&ep->tagged, context) ||
+            cxiemu_rx_cancel(&ep->msg, context);
+    cxiemu_nic_unlock(nic);
+    return found ? 0 : -FI_ENOENT;
+}
+
+static int cxiemu_ep_getopt(struct fid *fid, int level, int name, void *value,
+                            size_t *length)
+{
+    cxiemu_ep_t *ep = cxiemu_ep_of(fid);
+
+    if ((level != FI_OPT_ENDPOINT) || (name != FI_OPT_MIN_MULTI_RECV)) {
+        return -FI_ENOPROTOOPT;
+    }
+    if ((value == NULL) || (length == NULL)) {
+        return -FI_EINVAL;
+    }
+    if (*length < sizeof(size_t)) {
+        *length = sizeof(size_t);
+        return -FI_ETOOSMALL;
+    }
+
+    *(size_t*)value = __atomic_load_n(&ep->min_multi_recv, __ATOMIC_RELAXED);
+    *length         = sizeof(size_t);
+    return 0;
+}
+
+static int cxiemu_ep_setopt(struct fid *fid, int level, int name,
+                            const void *value, size_t length)
+{
+    cxiemu_ep_t *ep = cxiemu_ep_of(fid);
+
+    if ((level != FI_OPT_ENDPOINT) || (name != FI_OPT_MIN_MULTI_RECV)) {
+        return -FI_ENOPROTOOPT;
+    }
+    if ((value == NULL) || (length != sizeof(size_t))) {
+        return -FI_EINVAL;
+    }
+
+    __atomic_store_n(&ep->min_multi_recv, *(const size_t*)value,
+                     __ATOMIC_RELAXED);
+    return 0;
+}
+
+CXIEMU_NO_CALL(cxiemu_ep_tx_ctx, struct fid_ep *sep, int index,
+               struct fi_tx_attr *attr, struct fid_ep **tx_ep, void *context)
+
+CXIEMU_NO_CALL(cxiemu_ep_rx_ctx, struct fid_ep *sep, int index,
+               struct fi_rx_attr *attr, struct fid_ep **rx_ep, void *context)
+
+static ssize_t cxiemu_ep_rx_left(struct fid_ep *fid)
+{
+    return -FI_ENOSYS;
+}
+
+static ssize_t cxiemu_ep_tx_left(struct fid_ep *fid)
+{
+    cxiemu_ep_t *ep = cxiemu_ep_from(fid);
+    ssize_t left;
+
+    if (ep == NULL) {
+        return -FI_EOPBADSTATE;
+    }
+
+    cxiemu_nic_lock(ep->domain->nic);
+    left = ep->tx_size - ep->tx_used;
+    cxiemu_nic_unlock(ep->domain->nic);
+    return left;
+}
+
+static struct fi_ops_ep cxiemu_ep_ops = {
+    .size         = sizeof(struct fi_ops_ep),
+    .cancel       = cxiemu_ep_cancel,
+    .getopt       = cxiemu_ep_getopt,
+    .setopt       = cxiemu_ep_setopt,
+    .tx_ctx       = cxiemu_ep_tx_ctx,
+    .rx_ctx       = cxiemu_ep_rx_ctx,
+    .rx_size_left = cxiemu_ep_rx_left,
+    .tx_size_left = cxiemu_ep_tx_left
+};
+
+
+static int cxiemu_ep_check(const struct fi_info *info)
+{
+    const struct fi_ep_attr *attr = info->ep_attr;
+
+    if ((attr == NULL) || ((attr->type != FI_EP_RDM) &&
+                           (attr->type != FI_EP_UNSPEC))) {
+        return -FI_EINVAL;
+    }
+    if ((attr->tx_ctx_cnt == FI_SHARED_CONTEXT) ||
+        (attr->rx_ctx_cnt == FI_SHARED_CONTEXT)) {
+        return -FI_ENOSYS;
+    }
+    if ((attr->tx_ctx_cnt > 1) || (attr->rx_ctx_cnt > 1) ||
+        ((info->tx_attr != NULL) && (info->tx_attr->size > CXIEMU_MAX_TX))) {
+        return -FI_EINVAL;
+    }
+    return 0;
+}
+
+static void cxiemu_ep_init(cxiemu_ep_t *ep, struct fi_info *info, void *context)
+{
+    ep->fid.fid.fclass  = FI_CLASS_EP;
+    ep->fid.fid.context = context;
+    ep->fid.fid.ops     = &cxiemu_ep_fid_ops;
+    ep->fid.ops         = &cxiemu_ep_ops;
+    ep->fid.cm          = &cxiemu_cm_ops;
+    ep->fid.msg         = &cxiemu_msg_ops;
+    ep->fid.tagged      = &cxiemu_tagged_ops;
+    ep->fid.rma         = &cxiemu_rma_ops;
+    ep->fid.atomic      = &cxiemu_atomic_ops;
+    ep->caps            = cxiemu_caps_ways(info->caps);
+    ep->tx_size         = cxiemu_param()->tx_size;
+    ep->min_multi_recv  = CXIEMU_MIN_MULTI_RECV;
+    if (info->tx_attr != NULL) {
+        ep->tx_flags = info->tx_attr->op_flags;
+        ep->tx_order = info->tx_attr->msg_order;
+        ep->tx_size  = (info->tx_attr->size > 0) ? info->tx_attr->size :
+                                                   ep->tx_size;
+    }
+    if (info->rx_attr != NULL) {
+        ep->rx_flags = info->rx_attr->op_flags;
+    }
+    cxiemu_rx_init(&ep->msg, ep, 0);
+    cxiemu_rx_init(&ep->tagged, ep, 1);
+}
+
+int cxiemu_ep_open(struct fid_domain *fid, struct fi_info *info,
+                   struct fid_ep **ep_p, void *context)
+{
+    cxiemu_domain_t *domain = container_of(fid, cxiemu_domain_t, fid);
+    cxiemu_nic_t *nic       = domain->nic;
+    cxiemu_ep_t *ep;
+    unsigned i;
+    int ret;
+
+    if ((info == NULL) || (ep_p == NULL)) {
+        return -FI_EINVAL;
+    }
+    ret = cxiemu_ep_check(info);
+    if (ret != 0) {
+        return ret;
+    }
+
+    ep = calloc(1, sizeof(*ep));
+    if (ep == NULL) {
+        return -FI_ENOMEM;
+    }
+    ep->domain = domain;
+    cxiemu_ep_init(ep, info, context);
+
+    /* Numbers are given out in turn, so that what is still under way to an
+     * endpoint that was closed does not reach the next one */
+    cxiemu_nic_lock(nic);
+    for (i = 0; i < CXIEMU_MAX_EPS; ++i) {
+        ep->number = (nic->next_ep + i) % CXIEMU_MAX_EPS;
+        if (nic->eps[ep->number] == NULL) {
+            nic->next_ep         = ep->number + 1;
+            nic->eps[ep->number] = ep;
+            ++domain->refs;
+            break;
+        }
+    }
+    cxiemu_nic_unlock(nic);
+    if (i == CXIEMU_MAX_EPS) {
+        cxiemu_warn(EP_CTRL, "no more than %d endpoints a domain\n",
+                    CXIEMU_MAX_EPS);
+        free(ep);
+        return -FI_ENOSPC;
+    }
+
+    *ep_p = &ep->fid;
+    return 0;
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cxiemu_info.c - what fi_getinfo() says of the emulated NIC. */
+#include "fabric/cxiemu_info.h"
+#include "fabric/cxiemu_addr.h"
+
+#include <rdma/fi_errno.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CXIEMU_RX_SIZE      1024
+#define CXIEMU_RX_BUFFERED  (256ul << 20)
+#define CXIEMU_CQ_COUNT     65536
+#define CXIEMU_MR_COUNT     65536
+#define CXIEMU_PROTO_EP_VER 1
+
+
+static void cxiemu_info_fill_ep(struct fi_info *info)
+{
+    info->ep_attr->type               = FI_EP_RDM;
+    info->ep_attr->protocol           = FI_PROTO_CXI;
+    info->ep_attr->protocol_version   = CXIEMU_PROTO_EP_VER;
+    info->ep_attr->max_msg_size       = CXIEMU_MAX_MSG;
+    info->ep_attr->max_order_raw_size = SIZE_MAX;
+    info->ep_attr->max_order_war_size = SIZE_MAX;
+    info->ep_attr->max_order_waw_size = SIZE_MAX;
+    info->ep_attr->mem_tag_format     = CXIEMU_TAG_MASK;
+    info->ep_attr->tx_ctx_cnt         = 1;
+    info->ep_attr->rx_ctx_cnt         = 1;
+
+    info->tx_attr->caps          = CXIEMU_CAPS_TX;
+    info->tx_attr->msg_order     = CXIEMU_MSG_ORDER;
+    info->tx_attr->comp_order    = 0; /* None is kept */
+    info->tx_attr->inject_size   = CXIEMU_INJECT;
+    info->tx_attr->size          = cxiemu_param()->tx_size;
+    info->tx_attr->iov_limit     = 1;
+    info->tx_attr->rma_iov_limit = 1;
+
+    info->rx_attr->caps                = CXIEMU_CAPS_RX;
+    info->rx_attr->msg_order           = CXIEMU_MSG_ORDER;
+    info->rx_attr->comp_order          = 0;
+    info->rx_attr->total_buffered_recv = CXIEMU_RX_BUFFERED;
+    info->rx_attr->size                = CXIEMU_RX_SIZE;
+    info->rx_attr->iov_limit           = 1;
+}
+
+static void cxiemu_info_fill_domain(struct fi_domain_attr *attr)
+{
+    attr->threading        = FI_THREAD_SAFE;
+    attr->control_progress = FI_PROGRESS_AUTO;
+    /* strict is as CXI, where counters are only written back by progress */
+    attr->data_progress    = cxiemu_param()->strict ? FI_PROGRESS_MANUAL :
+                                                      FI_PROGRESS_AUTO;
+    attr->resource_mgmt    = FI_RM_ENABLED;
+    attr->av_type          = FI_AV_UNSPEC;
+    attr->mr_mode          = CXIEMU_MR_MODE;
+    attr->mr_key_size      = sizeof(uint64_t);
+    attr->cq_data_size     = sizeof(uint64_t);
+    attr->cq_cnt           = CXIEMU_CQ_COUNT;
+    attr->ep_cnt           = CXIEMU_MAX_EPS;
+    attr->tx_ctx_cnt       = CXIEMU_MAX_EPS;
+    attr->rx_ctx_cnt       = CXIEMU_MAX_EPS;
+    attr->max_ep_tx_ctx    = 1;
+    attr->max_ep_rx_ctx    = 1;
+    attr->cntr_cnt         = cxiemu_param()->max_cntrs;
+    attr->mr_iov_limit     = 1;
+    attr->mr_cnt           = CXIEMU_MR_COUNT;
+    attr->caps             = FI_LOCAL_COMM;
+}
+
+/* The address of the peer that is meant, if one is: 1 with *addr, 0 for none,
+ * or -FI_ENODATA, -FI_EINVAL. */
+static int cxiemu_info_dest(const char *node, const char *service,
+                            uint64_t flags, const struct fi_info *hints,
+                            cxiemu_addr_t *addr)
+{
+    if (flags & FI_SOURCE) {
+        /* An endpoint's address is given, not chosen: what is asked for here is
+         * only that there be one */
+        if ((node == NULL) && (service == NULL)) {
+            return -FI_EINVAL;
+        }
+    } else if (node != NULL) {
+        return cxiemu_addr_parse(node, addr) ? -FI_ENODATA : 1;
+    }
+    if ((hints == NULL) || (hints->dest_addr == NULL)) {
+        return 0;
+    }
+    if (hints->dest_addrlen != sizeof(*addr)) {
+        return -FI_ENODATA;
+    }
+    memcpy(addr, hints->dest_addr, sizeof(*addr));
+    return 1;
+}
+
+/* The description that one device has for hints that can be met; NULL if memory
+ * is short. */
+static struct fi_info *cxiemu_info_make(unsigned device, uint32_t version,
+                                        const struct fi_info *hints,
+                                        const cxiemu_addr_t *dest)
+{
+    struct fi_info *info = fi_allocinfo();
+    cxiemu_addr_t *src;
+
+    if (info == NULL) {
+        return NULL;
+    }
+    info->caps        = CXIEMU_CAPS_ALL;
+    info->addr_format = FI_ADDR_CXI;
+    cxiemu_info_fill_ep(info);
+    cxiemu_info_fill_domain(info->domain_attr);
+    info->fabric_attr->api_version  = version;
+    info->fabric_attr->prov_version = CXIEMU_PROV_VERSION;
+    info->fabric_attr->name         = strdup(CXIEMU_FABRIC_NAME);
+    info->nic                       = cxiemu_device_new(device);
+    /* As CXI's: an address of the device with an endpoint still to be chosen,
+     * which fi_endpoint() does in any case */
+    src            = calloc(1, sizeof(*src));
+    info->src_addr = src;
+    if ((info->fabric_attr->name == NULL) || (info->nic == NULL) ||
+        (src == NULL)) {
+        goto err;
+    }
+    src->version            = CXIEMU_ADDR_VERSION;
+    src->ep                 = UINT16_MAX;
+    src->host               = cxiemu_addr_host();
+    info->src_addrlen       = sizeof(*src);
+    info->domain_attr->name = strdup(info->nic->device_attr->name);
+    if (info->domain_attr->name == NULL) {
+        goto err;
+    }
+    if (dest != NULL) {
+        info->dest_addr = malloc(sizeof(*dest));
+        if (info->dest_addr == NULL) {
+            goto err;
+        }
+        memcpy(info->dest_addr, dest, sizeof(*dest));
+        info->dest_addrlen = sizeof(*dest);
+    }
+    cxiemu_hints_apply(hints, info);
+    return info;
+
+err:
+    fi_freeinfo(info);
+    return NULL;
+}
+
+/* Those of all devices that the hints ask for; NULL if memory is short */
+static struct fi_info *cxiemu_info_list(uint32_t version,
+                                        const struct fi_info *hints,
+                                        const cxiemu_addr_t *dest)
+{
+    const char *name      = ((hints != NULL) && (hints->domain_attr != NULL)) ?
+                            hints->domain_attr->name : NULL;
+    struct fi_info *list  = NULL;
+    struct fi_info **tail = &list;
+    unsigned device;
+
+    for (device = 0; device < cxiemu_param()->devices; ++device) {
+        if (!cxiemu_device_is_named(device, name)) {
+            continue;
+        }
+        *tail = cxiemu_info_make(device, version, hints, dest);
+        if (*tail == NULL) {
+            fi_freeinfo(list);
+            return NULL;
+        }
+        tail = &(*tail)->next;
+    }
+    return list;
+}
+
+int cxiemu_info_get(uint32_t version, const char *node, const char *service,
+                    uint64_t flags, const struct fi_info *hints,
+                    struct fi_info **info_p)
+{
+    struct fi_info *info;
+    cxiemu_addr_t dest;
+    int ret, has_dest;
+
+    ret = cxiemu_param_init();
+    if (ret != 0) {
+        return ret;
+    }
+    has_dest = cxiemu_info_dest(node, service, flags, hints, &dest);
+    if (has_dest < 0) {
+        return has_dest;
+    }
+    ret = cxiemu_hints_check(version, hints);
+    if (ret != 0) {
+        return ret;
+    }
+    info = cxiemu_info_list(version, hints, has_dest ? &dest : NULL);
+    if (info == NULL) {
+        return -FI_ENOMEM;
+    }
+    *info_p = info;
+    return 0;
+}

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cxiemu_mr.c - memory regions.
+ *
+ *   registered -> (bind endpoint, bind counter) -> enabled -> closed
+ *
+ * A key that the user chose is taken at registration, so that a second one of
+ * its kind is refused there; a key of the provider's is made when the region is
+ * enabled. Peers reach enabled regions alone. All that a peer may do wrong is
+ * one error to it, as CXI has it: FI_EIO.
+ */
+#include "fabric/cxiemu_mr.h"
+#include "fabric/cxiemu_ep.h"
+#include "fabric/cxiemu_log.h"
+
+#include <rdma/fi_errno.h>
+
+#include <stdlib.h>
+
+#define CXIEMU_MR_USER_KEYS ((1ull << 32) - 1)
+#define CXIEMU_MR_PROV_KEY  (1ull << 63)
+#define CXIEMU_MR_REMOTE    (FI_REMOTE_READ | FI_REMOTE_WRITE)
+
+
+static cxiemu_domain_t *cxiemu_mr_domain(const cxiemu_mr_t *mr)
+{
+    return mr->bound ? mr->ep->domain : mr->domain;
+}
+
+/* Keys may come in strides: the product's upper bits depend on all bits. */
+static cxiemu_mr_t **cxiemu_mr_bucket(cxiemu_nic_t *nic, uint64_t key)
+{
+    uint64_t hash = key * 0x9e3779b97f4a7c15ull;
+
+    return &nic->mrs[(hash >> 32) % CXIEMU_MR_BUCKETS];
+}
+
+static cxiemu_mr_t *cxiemu_mr_lookup(cxiemu_nic_t *nic, uint64_t key)
+{
+    cxiemu_mr_t *mr = *cxiemu_mr_bucket(nic, key);
+
+    while ((mr != NULL) && (mr->fid.key != key)) {
+        mr = mr->next;
+    }
+    return mr;
+}
+
+int cxiemu_mr_find(cxiemu_nic_t *nic, const cxiemu_rec_t *rec, uint64_t access,
+                   cxiemu_mr_t **mr_p, void **address_p)
+{
+    cxiemu_mr_t *mr = cxiemu_mr_lookup(nic, rec->tag);
+
+    if ((mr == NULL) || !mr->enabled || (mr->ep->number != rec->dst_ep) ||
+        ((mr->access & access) != access) || (rec->length > mr->length) ||
+        (rec->addr > mr->length - rec->length)) {
+        return FI_EIO;
+    }
+
+    *mr_p      = mr;
+    *address_p = mr->address + rec->addr; /* Offsets in the region */
+    return 0;
+}
+
+void cxiemu_mr_written(cxiemu_mr_t *mr)
+{
+    if (mr->cntr != NULL) {
+        cxiemu_cntr_count(mr->cntr, 1, 0);
+    }
+}
+
+static void cxiemu_mr_list(cxiemu_mr_t *mr, uint64_t key)
+{
+    cxiemu_mr_t **bucket = cxiemu_mr_bucket(cxiemu_mr_domain(mr)->nic, key);
+
+    mr->fid.key = key;
+    mr->next    = *bucket;
+    *bucket     = mr;
+    mr->listed  = 1;
+}
+
+static int cxiemu_mr_enable(cxiemu_mr_t *mr)
+{
+    cxiemu_domain_t *domain;
+    uint64_t salt;
+
+    if (!mr->bound) {
+        cxiemu_warn(MR, "a region must be bound to an endpoint first\n");
+        return -FI_EINVAL;
+    }
+    if (mr->enabled || (mr->access == 0)) {
+        return 0;
+    }
+
+    if (!mr->listed) {
+        /* A key unlikely to be one of an earlier region, or a guess */
+        domain = mr->ep->domain;
+        salt   = cxiemu_nic_random(domain->nic) & 0x7fffffff;
+        cxiemu_mr_list(mr, CXIEMU_MR_PROV_KEY | (salt << 32) |
+                                   (domain->next_key++ & CXIEMU_MR_USER_KEYS));
+    }
+    mr->enabled = 1;
+    return 0;
+}
+
+static int cxiemu_mr_bind_ep(cxiemu_mr_t *mr, struct fid *bfid)
+{
+    cxiemu_ep_t *ep = container_of(bfid, cxiemu_ep_t, fid.fid);
+
+    if ((ep->domain != cxiemu_mr_domain(mr)) || mr->enabled || mr->bound ||
+        !ep->enabled) {
+        return -FI_EINVAL;
+    }
+    if (mr->has_event && !(ep->caps & FI_RMA_EVENT)) {
+        cxiemu_warn(MR, "FI_RMA_EVENT: the endpoint has not got it\n");
+        return -FI_EINVAL;
+    }
+
+    mr->ep    = ep;
+    mr->bound = 1;
+    ++ep->refs;
+    return 0;
+}
+
+static int cxiemu_mr_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
+{
+    cxiemu_mr_t *mr   = container_of(fid, cxiemu_mr_t, fid.fid);
+    cxiemu_nic_t *nic = cxiemu_mr_domain(mr)->nic;
+    int ret           = -FI_EINVAL;
+    cxiemu_cntr_t *cntr;
+
+    cxiemu_nic_lock(nic);
+    if (bfid->fclass == FI_CLASS_CNTR) {
+        cntr = container_of(bfid, cxiemu_cntr_t, fid.fid);
+        /* One counter a region; a counter may have several regions */
+        if ((cntr->domain == cxiemu_mr_domain(mr)) && !mr->enabled &&
+            (mr->cntr == NULL) && (flags & FI_REMOTE_WRITE)) {
+            mr->cntr = cntr;
+            ++cntr->refs;
+            ret = 0;
+        }
+    } else if (bfid->fclass == FI_CLASS_EP) {
+        ret = cxiemu_mr_bind_ep(mr, bfid);
+    }
+    cxiemu_nic_unlock(nic);
+    return ret;
+}
+
+static int cxiemu_mr_control(struct fid *fid, int command, void *arg)
+{
+    cxiemu_mr_t *mr   = container_of(fid, cxiemu_mr_t, fid.fid);
+    cxiemu_nic_t *nic = cxiemu_mr_domain(mr)->nic;
+    int ret;
+
+    switch (command) {
+    case FI_ENABLE:
+        cxiemu_nic_lock(nic);
+        ret = cxiemu_mr_enable(mr);
+        cxiemu_nic_unlock(nic);
+        return ret;
+    case FI_REFRESH:
+        return -FI_ENOSYS;
+    default:
+        return -FI_EINVAL;
+    }
+}
+
+static int cxiemu_mr_close(struct fid *fid)
+{
+    cxiemu_mr_t *mr         = container_of(fid, cxiemu_mr_t, fid.fid);
+    cxiemu_domain_t *domain = cxiemu_mr_domain(mr);
+    cxiemu_nic_t *nic       = domain->nic;
+    cxiemu_mr_t **link;
+
+    cxiemu_nic_lock(nic);
+    if (mr->listed) {
+        link = cxiemu_mr_bucket(nic, mr->fid.key);
+        while (*link != mr) {
+            link = &(*link)->next;
+        }
+        *link = mr->next;
+    }
+    if (mr->cntr != NULL) {
+        --mr->cntr->refs;
+    }
+    if (mr->bound) {
+        --mr->ep->refs;
+    }
+    --domain->refs;
+    cxiemu_nic_unlock(nic);
+    free(mr);
+    return 0;
+}
+
+static struct fi_ops cxiemu_mr_fid_ops = {
+    .size     = sizeof(struct fi_ops),
+    .close    = cxiemu_mr_close,
+    .bind     = cxiemu_mr_bind,
+    .control  = cxiemu_mr_control,
+    .ops_open = cxiemu_no_ops_open
+};
+
+
+/* Lock held. */
+static int cxiemu_mr_take_key(cxiemu_mr_t *mr, uint64_t key)
+{
+    mr->fid.key = FI_KEY_NOTAVAIL;
+    if (mr->domain->prov_key || (mr->access == 0)) {
+        return 0;
+    }
+
+    if (key > CXIEMU_MR_USER_KEYS) {
+        return -FI_EKEYREJECTED;
+    }
+    if (cxiemu_mr_lookup(mr->domain->nic, key) != NULL) {
+        return -FI_ENOKEY; /* CXI's word for one that is there already */
+    }
+    cxiemu_mr_list(mr, key);
+    return 0;
+}
+
+static int cxiemu_mr_regattr(struct fid *fid, const struct fi_mr_attr *attr,
+                             uint64_t flags, struct fid_mr **mr_p)
+{
+    cxiemu_domain_t *domain = container_of(fid, cxiemu_domain_t, fid.fid);
+    cxiemu_mr_t *mr;
+    int ret;
+
+    if ((fid->fclass != FI_CLASS_DOMAIN) || (attr == NULL) ||
+        (attr->iov_count == 0) || (attr->mr_iov == NULL)) {
+        return -FI_EINVAL;
+    }
+    if (attr->iov_count != 1) {
+        return -FI_ENOSYS;
+    }
+    /* Programs older than the field have no such memory either */
+    if ((domain->info->caps & FI_HMEM) && (attr->iface != FI_HMEM_SYSTEM)) {
+        cxiemu_warn(MR, "memory of devices cannot be registered\n");
+        return -FI_EOPNOTSUPP;
+    }
+    mr = calloc(1, sizeof(*mr));
+    if (mr == NULL) {
+        return -FI_ENOMEM;
+    }
+
+    mr->domain          = domain;
+    mr->address         = attr->mr_iov[0].iov_base;
+    mr->length          = attr->mr_iov[0].iov_len;
+    mr->access          = (uint32_t)(attr->access & CXIEMU_MR_REMOTE);
+    mr->has_event       = (flags & FI_RMA_EVENT) != 0;
+    mr->fid.fid.fclass  = FI_CLASS_MR;
+    mr->fid.fid.context = attr->context;
+    mr->fid.fid.ops     = &cxiemu_mr_fid_ops;
+    mr->fid.mem_desc    = mr;
+
+    cxiemu_nic_lock(domain->nic);
+    ret            = cxiemu_mr_take_key(mr, attr->requested_key);
+    domain->refs  += (ret == 0);
+    cxiemu_nic_unlock(domain->nic);
+    if (ret != 0) {
+        free(mr);
+        return ret;
+    }
+    *mr_p = &mr->fid;
+    return 0;
+}
+
+static int cxiemu_mr_regv(struct fid *fid, const struct iovec *iov,
+                          size_t count, uint64_t access, uint64_t offset,
+                          uint64_t requested_key, uint64_t flags,
+                          struct fid_mr **mr, void *context)
+{
+    struct fi_mr_attr attr = {
+        .mr_iov        = iov,
+        .iov_count     = count,
+        .access        = access,
+        .offset        = offset,
+        .requested_key = requested_key,
+        .context       = context,
+        .iface         = FI_HMEM_SYSTEM
+    };
+
+    return cxiemu_mr_regattr(fid, &attr, flags, mr);
+}
+
+static int cxiemu_mr_reg(struct fid *fid, const void *buf, size_t len,
+                         uint64_t access, uint64_t offset,
+                         uint64_t requested_key, uint64_t flags,
+                         struct fid_mr **mr, void *context)
+{
+    struct iovec iov = {.iov_base = (void*)buf, .iov_len = len};
+
+    return cxiemu_mr_regv(fid, &iov, 1, access, offset, requested_key, flags,
+                          mr, context);
+}
+
+struct fi_ops_mr cxiemu_mr_domain_ops = {
+    .size    = sizeof(struct fi_ops_mr),
+    .reg     = cxiemu_mr_reg,
+    .regv    = cxiemu_mr_regv,
+    .regattr = cxiemu_mr_regattr
+};

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cxiemu_mr.h - memory regions.
+ */
+#ifndef CXIEMU_MR_H_
+#define CXIEMU_MR_H_
+
+#include "fabric/cxiemu_cntr.h"
+#include "fabric/cxiemu_domain.h"
+
+struct cxiemu_ep;
+
+
+typedef struct cxiemu_mr {
+    struct fid_mr     fid;
+    struct cxiemu_mr  *next;    /**< In nic->mrs */
+    union {
+        cxiemu_domain_t  *domain;
+        struct cxiemu_ep *ep;   /**< Of the domain; if it is bound */
+    };
+    uint8_t           *address;
+    size_t            length;
+    cxiemu_cntr_t     *cntr;    /**< Bound, counts remote writes; or NULL */
+    uint32_t          access;   /**< FI_REMOTE_READ and FI_REMOTE_WRITE */
+    uint8_t           has_event; /**< FI_RMA_EVENT */
+    uint8_t           bound;    /**< To an endpoint */
+    uint8_t           enabled;
+    uint8_t           listed;   /**< In nic->mrs */
+} cxiemu_mr_t;
+
+/* A message takes up to two of them */
+_Static_assert(sizeof(cxiemu_mr_t) <= 88, "memory of a region");
+
+/** Find the memory that a peer's record names, if it may access it (@a access:
+ *  FI_REMOTE_READ, FI_REMOTE_WRITE or both); 0 with @a *address_p, or the FI_E*
+ *  code (positive) that goes back. Lock held. */
+int cxiemu_mr_find(cxiemu_nic_t *nic, const cxiemu_rec_t *rec, uint64_t access,
+                   cxiemu_mr_t **mr_p, void **address_p);
+
+/** A remote write has landed in the region: count it. Lock held. */
+void cxiemu_mr_written(cxiemu_mr_t *mr);
+
+
+#endif

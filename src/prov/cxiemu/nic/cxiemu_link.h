@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cxiemu_link.h - one direction between two NICs.
+ *
+ *   initiator: (get) -> UP -> LOST      target: (accept) -> UP -> LOST
+ *
+ * The initiator makes the link's memory and announces it in a port of the
+ * target's NIC; it need not wait for the target, which maps the memory when it
+ * is told of the port. A target that cannot take the link says so in the port.
+ * A link ends as LOST: because the process of the other side is gone, or its
+ * NIC closed, or it broke the protocol.
+ *
+ * All functions are called with the NIC's lock held.
+ */
+#ifndef CXIEMU_LINK_H_
+#define CXIEMU_LINK_H_
+
+#include "fabric/cxiemu_addr.h"
+#include "nic/cxiemu_nic.h"
+
+
+typedef enum {
+    CXIEMU_LINK_UP,
+    CXIEMU_LINK_LOST /**< The peer is gone; whatever was under way has failed */
+} cxiemu_link_state_t;
+
+/** A link, as the initiator or as the target has it. */
+typedef struct cxiemu_link {
+    TAILQ_ENTRY(cxiemu_link) list;    /**< nic->links */
+    TAILQ_ENTRY(cxiemu_link) stalled; /**< nic->stalled, if is_stalled */
+    TAILQ_ENTRY(cxiemu_link) unflushed; /**< nic->dirty, if dirty */
+    cxiemu_nic_t            *nic;
+    cxiemu_link_state_t     state;
+    int                     is_tx;      /**< This NIC is the initiator */
+    int                     is_stalled;
+    int                     dirty;      /**< Committed or acknowledged since the
+                                             peer was last notified */
+    uint64_t                peer;       /**< Nonce of the other NIC */
+    uint32_t                pid;        /**< Of the other process */
+    int                     same_process;
+    int                     may_attach; /**< Cross-memory attach works */
+    cxiemu_map_t            *map;
+    cxiemu_link_shm_t       *shm;
+    struct cxiemu_peer      *other;     /**< The other NIC, referenced */
+    cxiemu_nic_shm_t        *nic_shm;   /**< Its memory */
+    uint32_t                port;       /**< Here */
+    uint32_t                peer_port;  /**< There */
+    /* As the initiator */
+    uint32_t                tail;       /**< Next cell */
+    uint32_t                tail_limit; /**< First cell that may be in use */
+    uint32_t                ack_next;   /**< Next acknowledgement */
+    uint32_t                owed;       /**< Records whose ack is to come */
+    uint32_t                free_slots; /**< Bit mask */
+    struct cxiemu_txop_list pending;    /**< Operations, oldest first: those
+                                             not fully in the ring */
+    struct cxiemu_txop_list waiting;    /**< In the ring, not acknowledged */
+    unsigned                refs;       /**< Addresses that lead here */
+    uint64_t                sent;       /**< Operations, for the fault knobs */
+    unsigned                fencing;    /**< Operations a fence waits for */
+    uint64_t                slot_offset[CXIEMU_SLOTS]; /**< Reads: where in the
+                                             operation a slot's content goes */
+    /* As the target */
+    uint32_t                head;       /**< Next cell */
+    uint32_t                published;  /**< Head that the initiator knows */
+    uint32_t                ack_tail;   /**< Next acknowledgement */
+    uint32_t                ack_limit;  /**< First that may be in use */
+    unsigned                late;       /**< Of its records in nic->late */
+    unsigned                late_other; /**< Those that are no writes */
+    uint64_t                late_pass;  /**< Last pass that met one of them */
+} cxiemu_link_t;
+
+
+/**
+ * The link towards an address, made if there is none; its process is connected
+ * to by the first call. 0, -FI_EHOSTUNREACH if there is no such NIC (any more),
+ * -FI_EACCES, -FI_ENOMEM, -FI_ENOSPC if a NIC's ports are used up.
+ * Ownership: a reference, given back by cxiemu_link_put().
+ */
+int cxiemu_link_get(cxiemu_nic_t *nic, const cxiemu_addr_t *addr,
+                    cxiemu_link_t **link_p);
+void cxiemu_link_put(cxiemu_link_t *link);
+
+/** A record with room for so many bytes of payload behind its first cell, or
+ *  NULL if the ring is full, or no acknowledgement may be owed any more. Its
+ *  cells and seq are the link's business, the rest the caller's. */
+cxiemu_rec_t *cxiemu_link_reserve(cxiemu_link_t *link, size_t behind);
+
+/** Publish the reserved record; cxiemu_link_flush() notifies the peer. */
+void cxiemu_link_commit(cxiemu_link_t *link, cxiemu_rec_t *rec);
+
+/** Notify the peer of what was committed or acknowledged since the last
+ *  flush. */
+void cxiemu_link_flush(cxiemu_link_t *link);
+
+/** As the target: the next acknowledgement, to be filled in in its place, but
+ *  for seq; NULL if the initiator breaks the protocol, as there is always room
+ *  otherwise. Then publish it; cxiemu_link_flush() notifies the peer. */
+cxiemu_ack_t *cxiemu_link_next_ack(cxiemu_link_t *link);
+void cxiemu_link_ack(cxiemu_link_t *link, cxiemu_ack_t *ack);
+
+/** A ready bit was set for this port: take what came, up to a share of
+ *  @a budget; how many things it was. Calls cxiemu_target_record() or
+ *  cxiemu_txop_ack(). A port that is not known is a new peer's. */
+unsigned cxiemu_link_drain(cxiemu_nic_t *nic, uint32_t port, unsigned budget);
+
+/** An operation found no room, and is pending: have it tried again. */
+void cxiemu_link_stall(cxiemu_link_t *link);
+
+/** Try the stalled links' pending operations again; how many went on. */
+unsigned cxiemu_link_retry(cxiemu_nic_t *nic);
+
+/** Look which peers are gone; fails what is under way with them. */
+void cxiemu_link_check(cxiemu_nic_t *nic);
+
+/** The peer is gone: fail everything that has to do with it, with
+ *  FI_EHOSTUNREACH. The structure stays until cxiemu_link_reap(), or the last
+ *  cxiemu_link_put(); nobody else may remember it. */
+void cxiemu_link_lose(cxiemu_link_t *link);
+
+/** Free the links that were lost; nobody looks at one now. */
+void cxiemu_link_reap(cxiemu_nic_t *nic);
+
+/** Wait until all peers have mapped their links' memory, so that what was sent
+ *  is not lost when the NIC closes; bounded. Gives the lock away meanwhile. */
+void cxiemu_link_await_attach(cxiemu_nic_t *nic);
+
+/** Close all links of a NIC in good order; peers learn of it. */
+void cxiemu_link_close_all(cxiemu_nic_t *nic);
+
+#endif

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cxiemu_nic.h - the emulated NIC of a domain: its memory, its lock, its
+ * progress and its sleepers.
+ *
+ * All work is done by threads of the process that owns the NIC, under one lock:
+ * by threads that trigger or wait, inline, and else by a thread of the NIC.
+ * Peers only write records into links and say so by a ready bit, hence a
+ * peer that is stopped or killed holds nothing that this process needs.
+ *
+ *   peer                                      owner
+ *   ----                                      -----
+ *   record: fields, then seq (release)
+ *   fence
+ *   ready[w] |= bit      (unless set)         summary := 0     (seq_cst)
+ *   summary  |= 1 << w   (unless set)         ready[w] := 0    (seq_cst)
+ *   wakes the thread, if need be              record: seq (acquire), fields
+ *
+ * Either the peer's look at ready[w] comes before the owner's exchange, and
+ * then the owner sees the record; or it comes after it, and then the peer finds
+ * the bits clear and sets them again. cxiemu_wait.h has when the thread has to
+ * be woken.
+ */
+#ifndef CXIEMU_NIC_H_
+#define CXIEMU_NIC_H_
+
+#include "cxiemu.h"
+#include "nic/cxiemu_map.h"
+#include "fabric/cxiemu_param.h"
+#include "nic/cxiemu_proto.h"
+
+#include <pthread.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+struct cxiemu_ep;
+struct cxiemu_link;
+struct cxiemu_peer;
+struct cxiemu_cntr;
+struct cxiemu_mr;
+struct cxiemu_txop;
+struct cxiemu_dwq_entry;
+struct cxiemu_pending;
+struct cxiemu_window;
+
+TAILQ_HEAD(cxiemu_txop_list, cxiemu_txop);
+STAILQ_HEAD(cxiemu_cntr_list, cxiemu_cntr);
+TAILQ_HEAD(cxiemu_link_list, cxiemu_link);
+TAILQ_HEAD(cxiemu_pending_list, cxiemu_pending);
+TAILQ_HEAD(cxiemu_peer_list, cxiemu_peer);
+
+#define CXIEMU_MR_BUCKETS 1024
+
+
+/**
+ * A NIC. The lock protects everything here and in all objects of its domain,
+ * but for what the shared memory's own rules cover. It is never held by a
+ * thread that sleeps.
+ */
+typedef struct cxiemu_nic {
+    pthread_mutex_t            lock;
+    cxiemu_map_t               *map;
+    cxiemu_nic_shm_t           *shm;
+    uint64_t                   nonce;
+    uint64_t                   rng;       /**< State of the random sequence */
+
+    struct cxiemu_link         *ports[CXIEMU_PORTS]; /**< By port; both kinds */
+    struct cxiemu_link_list    links;     /**< All, both kinds */
+    struct cxiemu_link_list    stalled;   /**< With operations that found no
+                                               room */
+    struct cxiemu_link_list    dirty;     /**< To be flushed */
+    struct cxiemu_link_list    lost;      /**< To be freed */
+    int                        links_seen; /**< There is, or was, a link */
+    struct cxiemu_peer_list    peers;
+    int                        epoll;     /**< Of the peers' processes */
+    uint64_t                   checked;   /**< When peers were last looked at */
+    struct cxiemu_ep           *eps[CXIEMU_MAX_EPS];
+    struct cxiemu_mr           *mrs[CXIEMU_MR_BUCKETS]; /**< By key, chained */
+
+    struct cxiemu_cntr_list    fired;     /**< Changed; triggers to be looked
+                                               at */
+    struct cxiemu_cntr         *wb_due;   /**< Writebacks asked for */
+    struct cxiemu_cntr         *doorbells; /**< Those that are watched */
+    struct cxiemu_window       *window;   /**< Their pages; NULL until one is
+                                               asked for */
+    struct cxiemu_dwq_entry    *dwq;      /**< Deferred work, all */
+    struct cxiemu_dwq_entry    *dwq_free; /**< Entries for reuse */
+    struct cxiemu_pending_list late;      /**< Arrived, not yet carried out */
+    uint64_t                   late_pass; /**< Passes over them */
+    struct cxiemu_txop_pool    *txops;    /**< Made by the first operation */
+    uint64_t                   num_ops;   /**< Started; tells which will fail */
+    unsigned                   next_ep;   /**< Where a free number is sought */
+    int                        in_progress;
+    int                        may_attach; /**< Data path: cross-memory attach
+                                                is possible here */
+
+    /* The thread, and waiters; see cxiemu_wait.h */
+    pthread_t                  thread;
+    int                        thread_up;
+    int                        stop;      /**< The thread is to end; atomic */
+    int                        in_look;   /**< It makes progress right now */
+    int                        is_called; /**< It was called since its last
+                                               look; atomic */
+    int                        is_read;   /**< A queue or counter was read since
+                                               then, or since fi_trywait();
+                                               atomic */
+    int                        is_unfinished; /**< As cxiemu_nic_unfinished()
+                                               was when the last progress
+                                               ended; atomic */
+    unsigned                   waiters;   /**< Threads that sleep in the NIC */
+    uint32_t                   wakes;     /**< Their futex; atomic */
+    int                        is_polled; /**< Host streams that wait poll it */
+    cxiemu_poller_t            poller;    /**< For them */
+    unsigned                   num_plain; /**< Watched pages that are memory */
+    uint64_t                   stored;    /**< When a store was last found in
+                                               one, or to be expected, ... */
+    uint64_t                   called;    /**< ... and the thread called for
+                                               pages to be watched */
+} cxiemu_nic_t;
+
+
+/** Make the NIC of a domain, with its thread. 0, or -FI_E*. No lock. */
+int cxiemu_nic_create(cxiemu_nic_t **nic_p);
+
+/** End the thread, tell the peers, close the links, free. No endpoint, counter
+ *  or region is left. No lock. */
+void cxiemu_nic_destroy(cxiemu_nic_t *nic);
+
+
+/**
+ * Do all that can be done now: records and acknowledgements that came,
+ * operations that found no room, doorbells, counters that fired. Lock held.
+ * Bounded: a peer that sends without end is left after a share.
+ * Returns how many things were done.
+ */
+unsigned cxiemu_nic_progress(cxiemu_nic_t *nic);
+
+/** Progress where a queue or a counter is read: whether the lock, which is not
+ *  waited for, was free, and is held now. Its holder makes progress, too. */
+int cxiemu_nic_read_begin(cxiemu_nic_t *nic);
+
+/** The program is about to sleep where the NIC does not see it: from now on
+ *  peers wake the thread. Makes progress a last time. Lock held. */
+void cxiemu_nic_arm(cxiemu_nic_t *nic);
+
+/**
+ * Sleep until @a ready(arg) says so; it is called with the lock held after
+ * progress. The lock is held on entry and on return, not in between. Polls
+ * shortly, then sleeps. @a timeout_ms < 0: for ever; 0: one look.
+ * Returns 0, or -FI_ETIMEDOUT (-FI_EAGAIN for a time-out of 0).
+ */
+int cxiemu_nic_wait(cxiemu_nic_t *nic, int (*ready)(void *arg), void *arg,
+                    int timeout_ms);
+
+/** Something that local sleepers wait for may have happened: have them look.
+ *  Lock held. Cheap when nobody sleeps. */
+void cxiemu_nic_wake_waiters(cxiemu_nic_t *nic);
+
+static inline void cxiemu_nic_lock(cxiemu_nic_t *nic)
+{
+    (void)pthread_mutex_lock(&nic->lock);
+}
+
+static inline void cxiemu_nic_unlock(cxiemu_nic_t *nic)
+{
+    (void)pthread_mutex_unlock(&nic->lock);
+}
+
+/** Have the NIC's thread look at once; any thread, no lock needed. */
+void cxiemu_nic_wake_thread(cxiemu_nic_t *nic);
+
+/** Notify the NIC of a peer, or one's own, that there is work at @a port, and
+ *  wake its thread if need be. */
+void cxiemu_nic_notify(cxiemu_nic_shm_t *shm, uint32_t port);
+
+/** The same, but wake nobody: the caller sees to it. */
+void cxiemu_nic_mark(cxiemu_nic_shm_t *shm, uint32_t port);
+
+/** Whether something is left that no peer notifies of: room that a peer has to
+ *  make, writes that were put off, bits that progress left. Lock held. */
+int cxiemu_nic_unfinished(const cxiemu_nic_t *nic);
+
+/** A random number other than 0 that names a NIC or a link. */
+uint64_t cxiemu_nic_nonce(void);
+
+/** Next number of the NIC's random sequence (strict mode). Lock held. */
+uint64_t cxiemu_nic_random(cxiemu_nic_t *nic);
+
+/** CLOCK_MONOTONIC in nanoseconds. */
+uint64_t cxiemu_nic_now(void);
+
+#endif

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cxiemu_peer.c - other NICs and the processes they belong to. */
+#include "nic/cxiemu_peer.h"
+
+#include <rdma/fi_errno.h>
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define CXIEMU_PEER_EVENTS 32
+
+
+int cxiemu_peer_is_dead(const cxiemu_peer_t *peer)
+{
+    struct pollfd fd = {.fd = peer->pidfd, .events = POLLIN};
+
+    if (peer->pidfd >= 0) {
+        return poll(&fd, 1, 0) > 0;
+    }
+    /* This process, or a kernel without such descriptors */
+    return (kill((pid_t)peer->pid, 0) != 0) && (errno == ESRCH);
+}
+
+/* Opens what tells when the process ends. */
+static int cxiemu_peer_watch(cxiemu_peer_t *peer)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = peer};
+    int err;
+
+    peer->pidfd = -1;
+    if (peer->pid == (uint32_t)getpid()) {
+        return 0;
+    }
+    peer->pidfd = (int)syscall(SYS_pidfd_open, peer->pid, 0);
+    if (peer->pidfd < 0) {
+        return (errno == ESRCH)  ? -FI_EHOSTUNREACH :
+               (errno == ENOSYS) ? 0 :
+                                   -errno;
+    }
+    if (epoll_ctl(peer->nic->epoll, EPOLL_CTL_ADD, peer->pidfd, &event)) {
+        err = -errno;
+        close(peer->pidfd);
+        return err;
+    }
+    return 0;
+}
+
+static void cxiemu_peer_unwatch(cxiemu_peer_t *peer)
+{
+    if (peer->pidfd >= 0) {
+        epoll_ctl(peer->nic->epoll, EPOLL_CTL_DEL, peer->pidfd, NULL);
+        close(peer->pidfd);
+    }
+}
+
+static int cxiemu_peer_create(cxiemu_nic_t *nic, const cxiemu_addr_t *addr,
+                              cxiemu_peer_t **peer_p)
+{
+    cxiemu_nic_shm_t *shm;
+    cxiemu_peer_t *peer;
+    int ret;
+
+    peer = calloc(1, sizeof(*peer));
+    if (peer == NULL) {
+        return -FI_ENOMEM;
+    }
+    peer->nic   = nic;
+    peer->nonce = addr->nonce;
+    peer->pid   = addr->pid;
+    ret         = cxiemu_peer_watch(peer);
+    if (ret != 0) {
+        goto err_free;
+    }
+    /* Map the NIC's memory and make sure that it is the one that was meant. The
+     * process was opened before: if it is still there after, its number has not
+     * been given to another one. */
+    ret = cxiemu_map_open(peer->pid, addr->fd, sizeof(*shm), &peer->map);
+    if (ret != 0) {
+        goto err_unwatch;
+    }
+    shm = peer->map->address;
+    if ((shm->magic != CXIEMU_NIC_MAGIC) ||
+        (shm->version != CXIEMU_PROTO_VERSION) ||
+        (shm->nonce != peer->nonce) || (shm->pid != peer->pid) ||
+        __atomic_load_n(&shm->closed, __ATOMIC_ACQUIRE) ||
+        cxiemu_peer_is_dead(peer)) {
+        ret = -FI_EHOSTUNREACH;
+        goto err_map;
+    }
+    peer->shm        = shm;
+    peer->may_attach = nic->may_attach && cxiemu_map_may_attach(peer->pid);
+    TAILQ_INSERT_TAIL(&nic->peers, peer, list);
+    *peer_p = peer;
+    return 0;
+
+err_map:
+    cxiemu_map_put(peer->map);
+err_unwatch:
+    cxiemu_peer_unwatch(peer);
+err_free:
+    free(peer);
+    return ret;
+}
+
+int cxiemu_peer_get(cxiemu_nic_t *nic, const cxiemu_addr_t *addr,
+                    cxiemu_peer_t **peer_p)
+{
+    cxiemu_peer_t *peer;
+    int ret;
+
+    TAILQ_FOREACH(peer, &nic->peers, list) {
+        if (peer->nonce == addr->nonce) {
+            break;
+        }
+    }
+    if (peer == NULL) {
+        ret = cxiemu_peer_create(nic, addr, &peer);
+        if (ret != 0) {
+            return ret;
+        }
+    }
+    ++peer->refs;
+    *peer_p = peer;
+    return 0;
+}
+
+void cxiemu_peer_put(cxiemu_peer_t *peer)
+{
+    if (--peer->refs == 0) {
+        TAILQ_REMOVE(&peer->nic->peers, peer, list);
+        cxiemu_peer_unwatch(peer);
+        cxiemu_map_put(peer->map);
+        free(peer);
+    }
+}
+
+
+/* Whether a link is up and must be given up. */
+static int cxiemu_link_is_over(const cxiemu_link_t *link)
+{
+    const cxiemu_port_t *port = &link->nic_shm->ports[link->peer_port];
+
+    return (link->state == CXIEMU_LINK_UP) &&
+           (cxiemu_link_is_closed(link) ||
+            (link->is_tx && (__atomic_load_n(&port->refused,
+                                             __ATOMIC_ACQUIRE) ==
+                             link->shm->nonce)));
+}
+
+/* Takes what a peer left, and gives up its links. */
+static void cxiemu_link_lose_all(cxiemu_nic_t *nic, const cxiemu_peer_t *peer)
+{
+    cxiemu_link_t *link, *next;
+
+    for (link = TAILQ_FIRST(&nic->links); link != NULL; link = next) {
+        next = TAILQ_NEXT(link, list);
+        if (link->other == peer) {
+            /* Whole records of a process that is gone are valid */
+            cxiemu_link_drain(nic, link->port, CXIEMU_CELLS);
+            cxiemu_link_lose(link);
+        }
+    }
+}
+
+void cxiemu_link_check(cxiemu_nic_t *nic)
+{
+    struct epoll_event events[CXIEMU_PEER_EVENTS];
+    cxiemu_peer_t *peer, *next;
+    cxiemu_link_t *link;
+    int i, count;
+
+    if (!nic->links_seen) {
+        return;
+    }
+    cxiemu_port_sweep(nic);
+    /* Without descriptors of processes; also for links of which no
+     * notification came */
+    link = TAILQ_FIRST(&nic->links);
+    while (link != NULL) {
+        if (cxiemu_link_is_over(link)) {
+            cxiemu_link_drain(nic, link->port, CXIEMU_CELLS);
+            cxiemu_link_lose(link);
+            link = TAILQ_FIRST(&nic->links); /* The list is another one now */
+        } else {
+            link = TAILQ_NEXT(link, list);
+        }
+    }
+    count = epoll_wait(nic->epoll, events, CXIEMU_PEER_EVENTS, 0);
+    for (i = 0; i < count; ++i) {
+        cxiemu_link_lose_all(nic, events[i].data.ptr);
+    }
+    for (peer = TAILQ_FIRST(&nic->peers); peer != NULL; peer = next) {
+        next = TAILQ_NEXT(peer, list);
+        if ((peer->pidfd < 0) && cxiemu_peer_is_dead(peer)) {
+            cxiemu_link_lose_all(nic, peer);
+        }
+    }
+}

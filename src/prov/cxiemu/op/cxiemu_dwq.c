@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cxiemu_dwq.c - deferred work: the queues at the counters, and what runs it.
+ *
+ * Each counter has a binary heap of what waits for it, so that to find what is
+ * due costs the same however much else waits.
+ */
+#include "op/cxiemu_dwq.h"
+#include "fabric/cxiemu_ep.h"
+#include "fabric/cxiemu_log.h"
+
+#include <rdma/fi_errno.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A counter's first heap has room for 2 to the power of this entries */
+#define CXIEMU_DWQ_HEAP_ORDER 1
+
+/* Of all domains of the process, as a NIC's entries are a service's; atomic */
+static size_t cxiemu_dwq_used;
+
+/* Of entries: first in, first out, also of several domains; atomic */
+static uint64_t cxiemu_dwq_age;
+
+
+int cxiemu_dwq_reserve(size_t count)
+{
+    size_t max = cxiemu_param()->max_entries;
+
+    if (__atomic_add_fetch(&cxiemu_dwq_used, count, __ATOMIC_RELAXED) > max) {
+        __atomic_sub_fetch(&cxiemu_dwq_used, count, __ATOMIC_RELAXED);
+        cxiemu_info(DOMAIN, "all %zu entries for deferred work are in use\n",
+                    max);
+        return -FI_ENOSPC;
+    }
+    return 0;
+}
+
+void cxiemu_dwq_release(size_t count)
+{
+    __atomic_sub_fetch(&cxiemu_dwq_used, count, __ATOMIC_RELAXED);
+}
+
+
+static int cxiemu_dwq_before(const cxiemu_dwq_entry_t *a,
+                             const cxiemu_dwq_entry_t *b)
+{
+    return (a->threshold != b->threshold) ? (a->threshold < b->threshold) :
+                                            (a->age < b->age);
+}
+
+static void cxiemu_dwq_place(cxiemu_cntr_t *cntr, size_t index,
+                             cxiemu_dwq_entry_t *entry)
+{
+    cntr->heap[index] = entry;
+    entry->index      = index;
+}
+
+static void cxiemu_dwq_sift_up(cxiemu_cntr_t *cntr, size_t index,
+                               cxiemu_dwq_entry_t *entry)
+{
+    size_t parent;
+
+    while (index > 0) {
+        parent = (index - 1) / 2;
+        if (!cxiemu_dwq_before(entry, cntr->heap[parent])) {
+            break;
+        }
+        cxiemu_dwq_place(cntr, index, cntr->heap[parent]);
+        index = parent;
+    }
+    cxiemu_dwq_place(cntr, index, entry);
+}
+
+static void cxiemu_dwq_heap_remove(cxiemu_cntr_t *cntr, size_t index)
+{
+    cxiemu_dwq_entry_t *last = cntr->heap[--cntr->heap_count];
+    size_t child;
+
+    if (index == cntr->heap_count) {
+        return;
+    }
+    if ((index > 0) && cxiemu_dwq_before(last, cntr->heap[(index - 1) / 2])) {
+        cxiemu_dwq_sift_up(cntr, index, last);
+        return;
+    }
+    while ((child = 2 * index + 1) < cntr->heap_count) {
+        if ((child + 1 < cntr->heap_count) &&
+            cxiemu_dwq_before(cntr->heap[child + 1], cntr->heap[child])) {
+            ++child;
+        }
+        if (!cxiemu_dwq_before(cntr->heap[child], last)) {
+            break;
+        }
+        cxiemu_dwq_place(cntr, index, cntr->heap[child]);
+        index = child;
+    }
+    cxiemu_dwq_place(cntr, index, last);
+}
+
+
+/* Entries are kept: to queue work is on the way of every message. */
+static void cxiemu_dwq_free(cxiemu_nic_t *nic, cxiemu_dwq_entry_t *entry)
+{
+    entry->next   = nic->dwq_free;
+    nic->dwq_free = entry;
+}
+
+static void cxiemu_dwq_forget(cxiemu_nic_t *nic, cxiemu_dwq_entry_t *entry)
+{
+    *entry->prev = entry->next;
+    if (entry->next != NULL) {
+        entry->next->prev = entry->prev;
+    }
+    cxiemu_dwq_free(nic, entry);
+}
+
+void cxiemu_dwq_cleanup(cxiemu_nic_t *nic)
+{
+    cxiemu_dwq_entry_t *entry;
+
+    while ((entry = nic->dwq_free) != NULL) {
+        nic->dwq_free = entry->next;
+        free(entry);
+    }
+}
+
+int cxiemu_dwq_prepare(cxiemu_nic_t *nic, cxiemu_cntr_t *cntr, size_t count)
+{
+    uint8_t order = (cntr->heap == NULL) ? CXIEMU_DWQ_HEAP_ORDER :
+                                           cntr->heap_order;
+    size_t have   = 0;
+    cxiemu_dwq_entry_t *entry, **heap;
+
+    while (((size_t)1 << order) < cntr->heap_count + count) {
+        ++order;
+    }
+    if ((cntr->heap == NULL) || (order != cntr->heap_order)) {
+        heap = realloc(cntr->heap, ((size_t)1 << order) * sizeof(*heap));
+        if (heap == NULL) {
+            return -FI_ENOMEM;
+        }
+        cntr->heap       = heap;
+        cntr->heap_order = order;
+    }
+
+    for (entry = nic->dwq_free; (entry != NULL) && (have < count);
+         entry = entry->next) {
+        ++have;
+    }
+    for (; have < count; ++have) {
+        entry = malloc(sizeof(*entry));
+        if (entry == NULL) {
+            return -FI_ENOMEM;
+        }
+        cxiemu_dwq_free(nic, entry);
+    }
+    return 0;
+}
+
+void cxiemu_dwq_insert(cxiemu_nic_t *nic, const cxiemu_dwq_entry_t *work)
+{
+    cxiemu_dwq_entry_t *entry = nic->dwq_free; /* prepared */
+    cxiemu_cntr_t *cntr       = work->trigger;
+
+    nic->dwq_free = entry->next;
+    *entry        = *work;
+    entry->age    = __atomic_fetch_add(&cxiemu_dwq_age, 1, __ATOMIC_RELAXED);
+    entry->queued = 1;
+    entry->next   = nic->dwq;
+    entry->prev   = &nic->dwq;
+    if (nic->dwq != NULL) {
+        nic->dwq->prev = &entry->next;
+    }
+    nic->dwq = entry;
+    cxiemu_dwq_sift_up(cntr, cntr->heap_count++, entry);
+
+    /* What was stored to the doorbell while nothing waited counts */
+    cxiemu_doorbell_take(cntr);
+    cxiemu_doorbell_update(cntr);
+    cxiemu_cntr_fire(cntr);
+}
+
+
+/* It ends: whatever is started was queued, and nothing queues here. */
+unsigned cxiemu_dwq_run(cxiemu_nic_t *nic)
+{
+    unsigned count = 0;
+    cxiemu_dwq_entry_t *entry;
+    cxiemu_cntr_t *cntr;
+
+    while ((cntr = STAILQ_FIRST(&nic->fired)) != NULL) {
+        STAILQ_REMOVE_HEAD(&nic->fired, fired);
+        cntr->is_fired = 0;
+        while ((cntr->heap_count > 0) &&
+               (cntr->heap[0]->threshold <= cntr->success)) {
+            entry          = cntr->heap[0];
+            entry->queued  = 0;
+            entry->trigger = NULL;
+            if (entry->write_back) {
+                cxiemu_cntr_write_back_now(cntr);
+                cxiemu_dwq_forget(nic, entry);
+            } else if (entry->target != NULL) {
+                if (entry->type == FI_OP_CNTR_ADD) {
+                    cxiemu_cntr_count(entry->target, entry->value, 0);
+                } else {
+                    cxiemu_cntr_assign(entry->target, entry->value);
+                }
+                cxiemu_dwq_forget(nic, entry);
+            } else {
+                /* A NIC fetches an atomic's operands when it carries it out */
+                if (entry->operand != NULL) {
+                    memcpy(&entry->op.operand, entry->operand,
+                           entry->op.length);
+                }
+                if (entry->compare != NULL) {
+                    memcpy(&entry->op.compare, entry->compare,
+                           entry->op.length);
+                }
+                cxiemu_txop_start(&entry->op, entry);
+            }
+            /* The peer waits for that, and nobody for this. The entry may be
+             * over, but is not in use again. */
+            cxiemu_dwq_heap_remove(cntr, 0);
+            cxiemu_dwq_release(1);
+            ++count;
+        }
+        cxiemu_doorbell_update(cntr);
+    }
+    return count;
+}
+
+void cxiemu_dwq_done(cxiemu_dwq_entry_t *entry, int err)
+{
+    cxiemu_nic_t *nic         = entry->op.ep->domain->nic;
+    cxiemu_cntr_t *completion = entry->completion;
+
+    cxiemu_dwq_forget(nic, entry);
+    if (completion != NULL) {
+        cxiemu_cntr_count(completion, err == 0, err != 0);
+    }
+}
+
+
+/* Out of its queue, without a word: as CXI cancels. */
+static void cxiemu_dwq_cancel(cxiemu_nic_t *nic, cxiemu_dwq_entry_t *entry)
+{
+    cxiemu_cntr_t *trigger = entry->trigger;
+
+    cxiemu_dwq_heap_remove(trigger, entry->index);
+    entry->queued = 0;
+    cxiemu_doorbell_update(trigger);
+    cxiemu_dwq_release(1);
+    if (entry->op.ep != NULL) {
+        cxiemu_ep_give_tx(entry->op.ep);
+    }
+    cxiemu_dwq_forget(nic, entry);
+}
+
+void cxiemu_dwq_cancel_all(cxiemu_nic_t *nic)
+{
+    cxiemu_dwq_entry_t *entry, *next;
+
+    for (entry = nic->dwq; entry != NULL; entry = next) {
+        next = entry->next;
+        if (entry->queued) {
+            cxiemu_dwq_cancel(nic, entry);
+        }
+    }
+}
+
+void cxiemu_dwq_drop_cntr(cxiemu_cntr_t *cntr)
+{
+    cxiemu_nic_t *nic = cntr->domain->nic;
+    cxiemu_dwq_entry_t *entry, *next;
+
+    while (cntr->heap_count > 0) {
+        cxiemu_dwq_cancel(nic, cntr->heap[0]);
+    }
+    for (entry = nic->dwq; entry != NULL; entry = next) {
+        next = entry->next;
+        if (entry->completion == cntr) {
+            entry->completion = NULL;
+        }
+        if (entry->target == cntr) {
+            cxiemu_dwq_cancel(nic, entry); /* Never waits once it has started */
+        }
+    }
+}
+
+void cxiemu_dwq_drop_ep(struct cxiemu_ep *ep)
+{
+    cxiemu_nic_t *nic = ep->domain->nic;
+    cxiemu_dwq_entry_t *entry, *next;
+
+    for (entry = nic->dwq; entry != NULL; entry = next) {
+        next = entry->next;
+        if (entry->op.ep != ep) {
+            continue;
+        }
+        if (entry->queued) {
+            cxiemu_dwq_cancel(nic, entry);
+        } else {
+            entry->completion = NULL;
+        }
+    }
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cxiemu_dwq.h - deferred work: operations that wait for a counter.
+ *
+ *   queued (in the counter's heap) -> fired -> started (txop) -> done
+ *
+ * An entry of the process's limit is taken when work is queued and given back
+ * when it has fired, as Cassini does.
+ */
+#ifndef CXIEMU_DWQ_H_
+#define CXIEMU_DWQ_H_
+
+#include "fabric/cxiemu_cntr.h"
+#include "op/cxiemu_txop.h"
+
+#include <rdma/fi_trigger.h>
+
+
+typedef struct cxiemu_dwq_entry {
+    struct cxiemu_dwq_entry *next;  /**< All of the NIC, or the free ones */
+    struct cxiemu_dwq_entry **prev;
+    uint64_t           threshold;
+    uint64_t           age;        /**< Ties: first in, first out */
+    size_t             index;      /**< In the counter's heap */
+    int                queued;     /**< In the heap */
+    cxiemu_cntr_t      *trigger;   /**< NULL when started */
+    cxiemu_cntr_t      *completion; /**< May be NULL */
+    enum fi_op_type    type;
+    int                write_back; /**< Only a writeback of the trigger counter
+                                        (FI_CXI_CNTR_WB) */
+    cxiemu_op_t        op;         /**< Operations on endpoints */
+    const void         *operand;   /**< Atomics read it when they fire */
+    const void         *compare;
+    cxiemu_cntr_t      *target;    /**< FI_OP_CNTR_SET and _ADD */
+    uint64_t           value;
+} cxiemu_dwq_entry_t;
+
+/** Start the work of counters that fired, until nothing more does, bounded;
+ *  how many. Lock held. */
+unsigned cxiemu_dwq_run(cxiemu_nic_t *nic);
+
+/** Deferred work that was started (its operation was given to
+ *  cxiemu_txop_start(), with success) is over: count at the completion counter
+ *  (a success or a failure, by @a err, FI_E*) and free the entry. Lock held. */
+void cxiemu_dwq_done(cxiemu_dwq_entry_t *entry, int err);
+
+/** Drop the work that waits at a counter that is closed, or is of an endpoint
+ *  that is. Lock held. */
+void cxiemu_dwq_drop_cntr(cxiemu_cntr_t *cntr);
+void cxiemu_dwq_drop_ep(struct cxiemu_ep *ep);
+
+/** Drop all that waits: FI_FLUSH_WORK. Lock held. */
+void cxiemu_dwq_cancel_all(cxiemu_nic_t *nic);
+
+
+/* For cxiemu_work.c, which queues work */
+
+/** Take entries of the process's limit; 0, or -FI_ENOSPC. */
+int cxiemu_dwq_reserve(size_t count);
+void cxiemu_dwq_release(size_t count);
+
+/** Have memory for so many entries of a counter; 0 or -FI_ENOMEM. Lock held. */
+int cxiemu_dwq_prepare(cxiemu_nic_t *nic, cxiemu_cntr_t *cntr, size_t count);
+
+/** Queue a copy of the entry, for which the above have succeeded. Lock held. */
+void cxiemu_dwq_insert(cxiemu_nic_t *nic, const cxiemu_dwq_entry_t *work);
+
+/** The NIC ends: free the entries kept for reuse. */
+void cxiemu_dwq_cleanup(cxiemu_nic_t *nic);
+
+#endif

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_component.h - what core calls without knowing it by name.
+ *
+ * A component has tables of functions here, and a part of its own in each
+ * worker, peer and queue; a lane has (st_lane.h), too. st_components.c lists
+ * them all. They include core; core includes none of them.
+ */
+#ifndef UCP_ST_COMPONENT_H_
+#define UCP_ST_COMPONENT_H_
+
+#include <ucp_st.h>
+
+/** What has parts for components and lanes. */
+typedef enum {
+    UCP_ST_OBJECT_WORKER,
+    UCP_ST_OBJECT_PEER,
+    UCP_ST_OBJECT_QUEUE,
+    UCP_ST_OBJECT_LAST
+} ucp_st_object_t;
+
+/** Whose part it is: a lane's is number UCP_ST_PART_LANES + its id. */
+typedef enum {
+    UCP_ST_PART_CTRL,
+    UCP_ST_PART_RMA,
+    UCP_ST_PART_TAG,
+    UCP_ST_PART_LANES,
+    UCP_ST_PART_LAST = UCP_ST_PART_LANES + UCP_ST_LANE_LAST
+} ucp_st_part_t;
+
+/** Sizes of the parts of one of them, bytes. */
+typedef size_t ucp_st_part_sizes_t[UCP_ST_OBJECT_LAST];
+
+/** How long the end of a worker goes on because of a component. */
+typedef enum {
+    UCP_ST_DRAIN_DONE,    /**< There is nothing to wait for */
+    UCP_ST_DRAIN_ANSWERS, /**< Peers have not answered, which may be gone */
+    UCP_ST_DRAIN_SENDS    /**< UCP has something to deliver */
+} ucp_st_drain_t;
+
+/** Where a function does not say otherwise the lock is not held, and no other
+ *  thread uses the worker. */
+typedef struct ucp_st_worker_hooks {
+    /** Set the part up, which is all zero. */
+    void (*init)(ucp_st_worker_h worker);
+
+    /** The UCP worker is there, and the lanes are open: get what it takes. */
+    ucs_status_t (*open)(ucp_st_worker_h worker);
+
+    /** All components are open: threads may use the worker from now on. */
+    ucs_status_t (*start)(ucp_st_worker_h worker);
+
+    /** Non-zero while the user has handles of it. The lock is held. */
+    int (*is_used)(ucp_st_worker_h worker);
+
+    /** What is still under way at the end of the worker. The lock is held. */
+    ucp_st_drain_t (*drain)(ucp_st_worker_h worker);
+
+    /** Ask about the peers that something here waits for (ucp_st_ctrl_ask()).
+     *  The lock is held, other threads use the worker. */
+    void (*ask)(ucp_st_worker_h worker);
+
+    /** The peers are about to go: end what is under way. Undoes start(). */
+    void (*stop)(ucp_st_worker_h worker);
+
+    /** The peers are gone: undo open(). The lanes are open. */
+    void (*close)(ucp_st_worker_h worker);
+
+    /** Undo init(). The lanes are closed. */
+    void (*cleanup)(ucp_st_worker_h worker);
+} ucp_st_worker_hooks_t;
+
+/** The worker's lock is held. */
+typedef struct ucp_st_peer_hooks {
+    /** Set the part up, which is all zero. */
+    void (*init)(ucp_st_peer_h peer);
+
+    /** The peer is gone (its `status`): end what needs it. */
+    void (*gone)(ucp_st_peer_h peer);
+
+    /** Non-zero while something is under way that the peer takes part in. */
+    int (*is_used)(ucp_st_peer_h peer);
+
+    /** The same, or a stream waits for something of the peer. */
+    int (*is_awaited)(ucp_st_peer_h peer);
+} ucp_st_peer_hooks_t;
+
+/** The worker's lock is held, but for what says otherwise. */
+typedef struct ucp_st_queue_hooks {
+    /** Set the part up, which is all zero. The lock is not held. */
+    void (*init)(ucp_st_queue_h queue);
+
+    /** Non-zero while the queue cannot go, whose stream has passed all of its
+     *  commands. Waits, not without bound, for what is over to be known. The
+     *  lock is not held. */
+    int (*is_busy)(ucp_st_queue_h queue);
+
+    /** The queue is in error from now on. */
+    void (*fail)(ucp_st_queue_h queue);
+
+    /** Add what the queue has counted. */
+    void (*count)(ucp_st_queue_h queue, ucp_st_stats_t *stats);
+
+    /** The queue goes. */
+    void (*cleanup)(ucp_st_queue_h queue);
+} ucp_st_queue_hooks_t;
+
+/** A component. */
+typedef struct ucp_st_component {
+    ucp_st_part_t               part;
+    ucp_st_part_sizes_t         sizes;
+    const ucp_st_worker_hooks_t *worker;
+    const ucp_st_peer_hooks_t   *peer;
+    const ucp_st_queue_hooks_t  *queue;
+} ucp_st_component_t;
+
+#define UCP_ST_NUM_COMPONENTS 3
+
+/** In the order in which they are set up. */
+extern const ucp_st_component_t *const
+        ucp_st_components[UCP_ST_NUM_COMPONENTS];
+
+/** For each of them; `_component` is a pointer. */
+#define ucp_st_for_each_component(_component) \
+    for (const ucp_st_component_t *const *_it = ucp_st_components; \
+         (_it < &ucp_st_components[UCP_ST_NUM_COMPONENTS]) && \
+         (((_component) = *_it) != NULL); ++_it)
+
+/** What core needs of the component that reaches peers over UCP. */
+typedef struct ucp_st_ctrl_ops {
+    /** Bytes of the address of the service thread, and write it. The lock is
+     *  not held, nor for the next four. */
+    size_t (*address_length)(ucp_st_worker_h worker);
+    void (*address_pack)(ucp_st_worker_h worker, void *buffer);
+
+    /** Learn how to reach the peer's service thread. */
+    ucs_status_t (*connect_service)(ucp_st_peer_h peer, const void *address,
+                                    size_t length);
+
+    /** Make the endpoint for control messages. */
+    ucs_status_t (*connect)(ucp_st_peer_h peer, const void *ucp_address,
+                            ucp_ep_h *ep_p);
+
+    /** Undo both, until `end`, a time of ucp_st_worker_now(). */
+    void (*disconnect)(ucp_st_peer_h peer, double end);
+
+    /** Send what is in the outbox. The lock is not held. */
+    void (*flush)(ucp_st_worker_h worker);
+
+    /** Progress UCP and what depends on that, once; non-zero if UCP did
+     *  something. The lock is not held. */
+    unsigned (*progress)(ucp_st_worker_h worker);
+
+    /** At the end of a worker: tell peers what they do not know, and look after
+     *  them if it is time; zero if there are none to. The lock is held. */
+    int (*ask)(ucp_st_worker_h worker, int is_time);
+
+    /** Say goodbye to all peers, and have UCP deliver it. The lock is not
+     *  held. */
+    void (*say_bye)(ucp_st_worker_h worker);
+
+    /** A transport has lost the peer. The lock is held. */
+    void (*lost)(ucp_st_peer_h peer, ucs_status_t status);
+
+    /** Have the service thread look after peers. With the lock held or not. */
+    void (*wake)(ucp_st_worker_h worker);
+} ucp_st_ctrl_ops_t;
+
+extern const ucp_st_ctrl_ops_t ucp_st_ctrl_ops;
+
+/** An object of `size` bytes, all zero, and behind it a part for each component
+ *  and lane, which `parts_offset` bytes from its begin an array of
+ *  UCP_ST_PART_LAST pointers leads to. NULL without memory; for free(). */
+void *ucp_st_object_alloc(ucp_st_object_t object, size_t size,
+                          size_t parts_offset);
+
+/** Functions for tables, also those of lanes, of those that have nothing to do
+ *  there. */
+void ucp_st_worker_hook_none(ucp_st_worker_h worker);
+ucs_status_t ucp_st_worker_hook_ok(ucp_st_worker_h worker);
+void ucp_st_peer_hook_none(ucp_st_peer_h peer);
+int ucp_st_peer_hook_zero(ucp_st_peer_h peer);
+void ucp_st_queue_hook_none(ucp_st_queue_h queue);
+int ucp_st_queue_hook_zero(ucp_st_queue_h queue);
+void ucp_st_queue_hook_count(ucp_st_queue_h queue, ucp_st_stats_t *stats);
+extern const ucp_st_queue_hooks_t ucp_st_queue_hooks_none;
+
+#endif

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_config.c - settings of ucp_st, and what UCX's own settings mean for it.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "core/st_config.h"
+#include "core/st_lane.h"
+#include "core/st_log.h"
+#include "core/st_ucp.h"
+#include "core/st_worker.h"
+
+#include <ucs_ext_config.h>
+
+#include <ucs/sys/compiler_def.h>
+#include <ucs/sys/preprocessor.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+static ucs_config_field_t ucp_st_config_table[] = {
+    {"LANES", "direct,trig,host",
+     "Data lanes that a matched pair may use, in order of preference.\n"
+     "  direct - streams of one node copy through shared memory (UCX_TLS\n"
+     "           must leave one of UCX's transports of shared memory)\n"
+     "  trig - operations triggered by the NIC (transport cxi_trig)\n"
+     "  host - messages of UCP, sent by the library's thread (any transport)",
+     ucs_offsetof(ucp_st_config_t, lanes), UCS_CONFIG_TYPE_STRING_ARRAY},
+
+    {"PING_INTERVAL", "500ms",
+     "How often peers are asked whether they are alive: all by a host that\n"
+     "waits, and by the service thread those that streams wait for.",
+     ucs_offsetof(ucp_st_config_t, ping_interval), UCS_CONFIG_TYPE_TIME},
+
+    {"EAGER_MAX", "8k",
+     "Longest message of a standard send that lane trig sends ahead, before\n"
+     "its receive is started: to memory of the library, from where the\n"
+     "receive's wait copies it. A receive has room for four times as much,\n"
+     "for at most 32 uses. 0: none; at most 1m. The smaller one of both\n"
+     "sides' counts.",
+     ucs_offsetof(ucp_st_config_t, eager_max), UCS_CONFIG_TYPE_MEMUNITS},
+
+    {"ERR_TIMEOUT", "10s",
+     "Longest time from the moment a peer is known to be dead until the\n"
+     "streams that wait for it are released.",
+     ucs_offsetof(ucp_st_config_t, err_timeout), UCS_CONFIG_TYPE_TIME},
+
+    {"TRIG_DEVICES", "1",
+     "NICs that lane trig uses: the first ones that UCX_NET_DEVICES allows,\n"
+     "at most 4. Operations are spread over those that both sides have. With\n"
+     "several processes on a node one each is best: counters and entries of a\n"
+     "NIC are scarce, and a process takes them of all the NICs that it uses.",
+     ucs_offsetof(ucp_st_config_t, trig_devices), UCS_CONFIG_TYPE_UINT},
+
+    {"CHUNK_MIN", "64k",
+     "Least part of a message that lane trig gives to a NIC where it has\n"
+     "several: longer ones are split over as many as that leaves. The larger\n"
+     "one of both sides' counts.",
+     ucs_offsetof(ucp_st_config_t, chunk_min), UCS_CONFIG_TYPE_MEMUNITS},
+
+    {"CHUNK_MAX", "inf",
+     "Longest write of lane trig: a NIC's part is split into such. At most\n"
+     "what the NIC can write at once. The smaller one of both sides' counts.",
+     ucs_offsetof(ucp_st_config_t, chunk_max), UCS_CONFIG_TYPE_MEMUNITS},
+
+    {"DIRECT_SIZE", "4g",
+     "Room for lane direct's slots in a worker's shared memory. Memory is\n"
+     "taken as it is used. 64k to 1t.",
+     ucs_offsetof(ucp_st_config_t, direct_size), UCS_CONFIG_TYPE_MEMUNITS},
+
+    {"DIRECT_PIECE", "16k",
+     "Longest piece of a message that lane direct copies through a slot:\n"
+     "longer ones go through four of them, one side copying in while the\n"
+     "other copies out, those of 16 pieces and more through 8 that are four\n"
+     "times as long. 1k to 1m. The receive's side counts.",
+     ucs_offsetof(ucp_st_config_t, direct_piece), UCS_CONFIG_TYPE_MEMUNITS},
+
+    {"DIRECT_NT_MIN", "4m",
+     "Shortest message that lane direct copies with non-temporal stores, past\n"
+     "the processor's caches. x86-64 only. The side that copies counts.",
+     ucs_offsetof(ucp_st_config_t, direct_nt_min), UCS_CONFIG_TYPE_MEMUNITS},
+
+    {"DIRECT_MAP_MIN", "64k",
+     "Shortest message that lane direct copies straight to its place where\n"
+     "one side has the other's buffer mapped: memory of ucp_st_mem_alloc(),\n"
+     "or of the same process. The larger one of both sides' counts.",
+     ucs_offsetof(ucp_st_config_t, direct_map_min), UCS_CONFIG_TYPE_MEMUNITS},
+
+    {"DIRECT_ATTACH_MIN", "inf",
+     "Shortest message that lane direct copies straight to its place where\n"
+     "no side has the other's buffer mapped, if the kernel lets one side at\n"
+     "least read and write the other's memory (cross-memory attach); inf:\n"
+     "none. The larger one of both sides' counts.",
+     ucs_offsetof(ucp_st_config_t, direct_attach_min),
+     UCS_CONFIG_TYPE_MEMUNITS},
+
+    {"STATS", "n",
+     "Write the counts of each st worker to the standard error output when it\n"
+     "is destroyed, or when the process exits with it.",
+     ucs_offsetof(ucp_st_config_t, stats), UCS_CONFIG_TYPE_BOOL},
+
+    {NULL}
+};
+UCS_CONFIG_REGISTER_TABLE(ucp_st_config_table, "Stream-triggered messages",
+                          "ST_", ucp_st_config_t, &ucs_config_global_list)
+
+ucs_status_t ucp_st_config_read(ucp_st_config_t *config)
+{
+    return ucs_ext_config_fill(config,
+                               UCS_CONFIG_GET_TABLE(ucp_st_config_table), 0);
+}
+
+/* UCX warns about settings that nobody has read when it makes a context. In an
+ * MPI program that is before the first worker of this library. */
+static void __attribute__((constructor)) ucp_st_config_announce(void)
+{
+    ucp_st_config_t config;
+
+    if (ucs_ext_config_fill(&config, UCS_CONFIG_GET_TABLE(ucp_st_config_table),
+                            1) == UCS_OK) {
+        ucs_config_parser_release_opts(&config, ucp_st_config_table);
+    }
+}
+
+void ucp_st_config_release(ucp_st_config_t *config)
+{
+    ucs_config_parser_release_opts(config, ucp_st_config_table);
+}
+
+int ucp_st_config_list_allows(const char *list, const char *name)
+{
+    size_t length = strlen(name);
+    int found     = 0;
+    int negate;
+    const char *item;
+    size_t item_length;
+
+    if (list == NULL) {
+        return 1;
+    }
+
+    negate = (list[0] == '^');
+    for (item = list + negate; *item != '\0'; item += item_length) {
+        item       += (*item == ',');
+        item_length = strcspn(item, ",");
+        if (((item_length == length) && !strncmp(item, name, length)) ||
+            ((item_length == 3) && !strncmp(item, "all", 3))) {
+            found = 1;
+        }
+    }
+    return found != negate;
+}
+
+ucs_status_t ucp_st_config_check_names(ucp_st_worker_h worker)
+{
+    const ucs_config_names_array_t *lanes = &worker->config.lanes;
+    const char *name;
+    unsigned i, j;
+
+    if (lanes->count == 0) {
+        ucp_st_lane_refuse(worker, UCP_ST_LANE_NONE,
+                           "UCX_ST_LANES is empty: no lane is left");
+        return UCS_ERR_UNSUPPORTED;
+    }
+    for (i = 0; i < lanes->count; ++i) {
+        name = lanes->names[i];
+        if (ucp_st_lane_find(name) == NULL) {
+            ucp_st_lane_refuse(worker, UCP_ST_LANE_NONE,
+                               "UCX_ST_LANES: there is no lane '%s' (lanes: "
+                               "%s)", name, ucp_st_lane_names);
+            return UCS_ERR_INVALID_PARAM;
+        }
+        for (j = 0; j < i; ++j) {
+            if (!strcmp(lanes->names[j], name)) {
+                ucp_st_lane_refuse(worker, UCP_ST_LANE_NONE,
+                                   "UCX_ST_LANES: lane '%s' is there twice",
+                                   name);
+                return UCS_ERR_INVALID_PARAM;
+            }
+        }
+    }
+    return UCS_OK;
+}
+
+ucs_status_t ucp_st_config_check_lane(ucp_st_worker_h worker,
+                                      ucp_st_lane_t lane)
+{
+    const char *tls = getenv("UCX_TLS");
+
+    if ((lane == UCP_ST_LANE_DIRECT) && !ucp_st_ucp_has_shm()) {
+        ucp_st_lane_refuse(worker, lane,
+                           "lane 'direct' needs a transport of shared memory "
+                           "(sm), which UCX_TLS=%s leaves out", tls);
+        return UCS_ERR_UNSUPPORTED;
+    }
+    if ((lane == UCP_ST_LANE_TRIG) &&
+        !ucp_st_config_list_allows(tls, UCP_ST_TRIG_TL_NAME)) {
+        ucp_st_lane_refuse(worker, lane,
+                           "lane 'trig' needs the transport %s, which "
+                           "UCX_TLS=%s leaves out", UCP_ST_TRIG_TL_NAME, tls);
+        return UCS_ERR_UNSUPPORTED;
+    }
+    return UCS_OK;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_config.h - settings of ucp_st, and what UCX's own settings mean for it.
+ */
+#ifndef UCP_ST_CONFIG_H_
+#define UCP_ST_CONFIG_H_
+
+#include <ucp_st.h>
+
+#include <ucs/type/status.h>
+#include <ucs/config/types.h>
+
+/** Name of the transport behind the trig lane. */
+#define UCP_ST_TRIG_TL_NAME "cxi_trig"
+
+/** Settings; see the table in st_config.c for units and defaults. */
+typedef struct ucp_st_config {
+    ucs_config_names_array_t lanes;
+    double                   ping_interval;
+    size_t                   eager_max;
+    double                   err_timeout;
+    unsigned                 trig_devices;
+    size_t                   chunk_min;
+    size_t                   chunk_max;
+    size_t                   direct_size;
+    size_t                   direct_piece;
+    size_t                   direct_nt_min;
+    size_t                   direct_map_min;
+    size_t                   direct_attach_min;
+    int                      stats;
+} ucp_st_config_t;
+
+
+/**
+ * Read the settings from the environment. Release with ucp_st_config_release().
+ */
+ucs_status_t ucp_st_config_read(ucp_st_config_t *config);
+
+/** Release what ucp_st_config_read() allocated. */
+void ucp_st_config_release(ucp_st_config_t *config);
+
+/**
+ * Check UCX_ST_LANES: UCS_ERR_INVALID_PARAM for an unknown or repeated name,
+ * UCS_ERR_UNSUPPORTED for an empty list, after ucp_st_lane_refuse().
+ */
+ucs_status_t ucp_st_config_check_names(ucp_st_worker_h worker);
+
+/**
+ * Check whether UCX_TLS leaves a lane what it needs: UCS_OK, or
+ * UCS_ERR_UNSUPPORTED after ucp_st_lane_refuse().
+ */
+ucs_status_t ucp_st_config_check_lane(ucp_st_worker_h worker,
+                                      ucp_st_lane_t lane);
+
+/**
+ * Tell whether a comma-separated list in UCX's syntax ("all", "a,b", "^a,b")
+ * allows a name. NULL allows everything.
+ */
+int ucp_st_config_list_allows(const char *list, const char *name);
+
+#endif

@@ -1,0 +1,536 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_op.c - persistent operations: creation, failure, and the end of their
+ * life.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "core/st_op.h"
+#include "core/st_outbox.h"
+#include "core/st_fork.h"
+#include "core/st_lane.h"
+#include "core/st_log.h"
+#include "core/st_match.h"
+#include "core/st_peer.h"
+#include "core/st_queue.h"
+#include "core/st_trace.h"
+#include "core/st_worker.h"
+
+#include <stdlib.h>
+
+#define UCP_ST_OP_FLAGS_ALL UCP_ST_OP_FLAG_ANY_TAG
+
+int ucp_st_op_has_peer(const ucp_st_op_t *op)
+{
+    return (op->peer != UCP_ST_PEER_NULL) && (op->peer != UCP_ST_PEER_ANY);
+}
+
+/* Non-zero if moving from one state to the other is an edge of the diagram */
+static int ucp_st_op_is_legal_edge(ucp_st_op_state_t from, ucp_st_op_state_t to)
+{
+    switch (to) {
+    case UCP_ST_OP_INIT:
+    case UCP_ST_OP_MATCHED:
+        return from == UCP_ST_OP_MATCHING;
+    case UCP_ST_OP_MATCHING:
+        return from == UCP_ST_OP_INIT;
+    case UCP_ST_OP_FAILED:
+        return (from == UCP_ST_OP_MATCHING) || (from == UCP_ST_OP_MATCHED);
+    default:
+        return 0;
+    }
+}
+
+void ucp_st_op_set_state(ucp_st_op_t *op, ucp_st_op_state_t state)
+{
+    if (!ucp_st_op_is_legal_edge(op->state, state)) {
+        ucs_error("operation %p: state %d cannot follow %d", op, state,
+                  op->state);
+    }
+    __atomic_store_n(&op->state, state, __ATOMIC_RELEASE);
+}
+
+ucp_st_op_t *ucp_st_op_get(ucp_st_worker_h worker, uint64_t id)
+{
+    khash_t(ucp_st_ops) *table = &worker->op_table;
+    khiter_t iter              = kh_get(ucp_st_ops, table, id);
+
+    return (iter == kh_end(table)) ? NULL : kh_value(table, iter);
+}
+
+ucp_st_op_t *ucp_st_op_find(ucp_st_peer_t *peer, uint64_t id)
+{
+    ucp_st_op_t *op = ucp_st_op_get(peer->worker, id);
+
+    return ((op == NULL) || (op->peer != peer)) ? NULL : op;
+}
+
+/* Uses that have completed. The NIC's own count is ahead of `completed`, which
+ * follows when the completion is reaped. */
+static uint64_t ucp_st_op_uses_done(const ucp_st_op_t *op)
+{
+    uint64_t uses = (op->lane == NULL) ? 0 : op->lane->op.uses_done(op);
+
+    return (uses > op->completed) ? uses : op->completed;
+}
+
+uint64_t ucp_st_op_uses_ended(const ucp_st_op_t *op)
+{
+    return ((op->lane != NULL) && op->is_exact) ? ucp_st_op_uses_done(op) :
+                                                  op->completed;
+}
+
+int ucp_st_op_is_left(const ucp_st_op_t *op)
+{
+    return (op->queue == NULL) && (op->started > op->waited) &&
+           (ucp_st_op_uses_done(op) >= op->started);
+}
+
+void ucp_st_op_tell_unmatched(ucp_st_op_t *op)
+{
+    ucp_st_msg_op_t msg = {
+        .op_id     = op->remote_id,
+        .src_op_id = op->id,
+        .uses      = ucp_st_op_uses_done(op),
+        .status    = (op->status == UCS_OK) ? UCS_ERR_CANCELED : op->status
+    };
+
+    op->is_told     = 1;
+    op->told_uses   = msg.uses;
+    op->told_status = (ucs_status_t)msg.status;
+    op->told_time   = ucp_st_worker_now();
+    ucp_st_outbox_post(op->peer, UCP_ST_MSG_UNMATCH, &msg);
+    if (op->state == UCP_ST_OP_FAILED) {
+        ucp_st_ctrl_ops.wake(op->worker); /* no host may make a call */
+    }
+}
+
+/* What still waits to be put to the peer can reach nothing there */
+static int ucp_st_op_peer_is_done(const ucp_st_op_t *op)
+{
+    return !ucp_st_op_has_peer(op) || op->peer_closed ||
+           ((op->peer->status != UCS_OK) && op->peer->closed);
+}
+
+void ucp_st_op_fail(ucp_st_op_t *op, ucs_status_t status)
+{
+    int was_matched = (op->state == UCP_ST_OP_MATCHED);
+    int in_use;
+
+    if (op->state == UCP_ST_OP_FAILED) {
+        return;
+    }
+    op->completed = ucp_st_op_uses_done(op);
+    in_use        = (op->started > op->completed);
+    ucs_debug("operation %p fails: %s", op, ucs_status_string(status));
+    ucp_st_op_set_state(op, UCP_ST_OP_FAILED);
+    op->status = status;
+    if (!was_matched) {
+        ucp_st_match_forget(op);
+    }
+
+    /* Close the region, stop the starts, then release the streams. The host
+     * hears of the queue's state only once the stream has passed, so it is set
+     * before that; it releases waits of other operations. */
+    ucp_st_lanes_revoke(op);
+    if (op->lane != NULL) {
+        op->lane->op.halt(op);
+    }
+    if (in_use) {
+        ++op->worker->stats.errors;
+        if (op->queue != NULL) { /* else it was destroyed behind the start */
+            ucp_st_queue_fail(op->queue, op, status);
+        }
+    }
+    if (op->lane != NULL) {
+        op->lane->op.release_waits(op);
+    }
+    if (!was_matched || (op->lane == NULL)) {
+        return;
+    }
+    if (op->peer->status == UCS_OK) {
+        ucp_st_op_tell_unmatched(op);
+    }
+    if (ucp_st_op_peer_is_done(op)) {
+        op->lane->op.dispose(op);
+    }
+}
+
+static void ucp_st_op_fail_one(ucp_st_op_t *op)
+{
+    ucp_st_op_fail(op, UCS_ERR_CANCELED);
+}
+
+/* For those whose last start is in a batch behind the first `passed` ones */
+static void ucp_st_op_for_each_unbegun(ucp_st_queue_h queue, uint64_t passed,
+                                       void (*func)(ucp_st_op_t *op))
+{
+    ucs_list_link_t *lists[] = {&queue->worker->ops, &queue->worker->on_stream};
+    ucp_st_op_t *op;
+    unsigned i;
+
+    for (i = 0; i < ucs_static_array_size(lists); ++i) {
+        ucs_list_for_each(op, lists[i], list) {
+            if ((op->queue == queue) && (op->state == UCP_ST_OP_MATCHED) &&
+                (op->lane != NULL) && (passed < op->start_seq)) {
+                func(op);
+            }
+        }
+    }
+}
+
+static void ucp_st_op_halt(ucp_st_op_t *op)
+{
+    op->lane->op.halt(op);
+}
+
+void ucp_st_op_fail_unbegun(ucp_st_queue_h queue)
+{
+    /* The stream goes on: what was halted has to fail, too */
+    uint64_t passed = ucp_st_queue_passed(queue);
+
+    /* All of them before the first wait is released: the stream may pass that
+     * one, and run the start of the next */
+    ucp_st_op_for_each_unbegun(queue, passed, ucp_st_op_halt);
+    ucp_st_op_for_each_unbegun(queue, passed, ucp_st_op_fail_one);
+}
+
+static void ucp_st_op_check_limit(ucp_st_op_t *op)
+{
+    if ((op->state != UCP_ST_OP_INIT) && (op->started > op->max_uses) &&
+        (ucp_st_op_uses_done(op) >= op->max_uses)) {
+        ucp_st_op_fail(op, UCS_ERR_CANCELED);
+    }
+}
+
+void ucp_st_op_complete_uses(ucp_st_op_t *op, uint64_t count)
+{
+    if (op->state != UCP_ST_OP_FAILED) {
+        op->completed += count;
+        ucp_st_op_check_limit(op);
+    }
+}
+
+/* Commands of a stream still name the operation */
+static int ucp_st_op_is_on_stream(const ucp_st_op_t *op)
+{
+    return (op->queue != NULL) &&
+           (ucp_st_queue_passed(op->queue) < op->last_seq);
+}
+
+/* Nothing waits for the operation any more but, possibly, a lane and the peer,
+ * for which nothing of the lane is needed */
+static void ucp_st_op_destroy(ucp_st_op_t *op, int is_forced)
+{
+    khash_t(ucp_st_ops) *table = &op->worker->op_table;
+
+    if (ucp_st_lanes_are_busy(op)) {
+        return;
+    }
+    ucp_st_lanes_release(op, 0);
+    if (op->is_told && !op->peer_closed && (op->peer->status == UCS_OK) &&
+        !is_forced) {
+        return; /* if the peer does not confirm, it is told again */
+    }
+    ucs_list_del(&op->list);
+    ucs_list_del(&op->peer_list);
+    kh_del(ucp_st_ops, table, kh_get(ucp_st_ops, table, op->id));
+    --op->worker->stats.freed;
+    ucp_st_trace_release(op);
+    free(op);
+}
+
+void ucp_st_op_drop_all(ucp_st_worker_h worker)
+{
+    ucp_st_op_t *op, *tmp;
+
+    ucp_st_op_reap_freed(worker); /* no queue is left */
+    ucs_list_for_each_safe(op, tmp, &worker->deferred, list) {
+        ucp_st_match_forget(op);
+        ucp_st_op_destroy(op, 1);
+    }
+}
+
+void ucp_st_op_reap(ucp_st_op_t *op)
+{
+    if (!op->freed || ucp_st_op_is_on_stream(op)) {
+        return;
+    }
+    /* No command names it any more: what is left to wait for calls here */
+    ucs_list_del(&op->list);
+    ucs_list_add_tail(&op->worker->deferred, &op->list);
+    if (op->state != UCP_ST_OP_MATCHING) {
+        ucp_st_op_destroy(op, 0);
+    }
+}
+
+void ucp_st_op_reap_freed(ucp_st_worker_h worker)
+{
+    ucp_st_op_t *op, *tmp;
+
+    ucs_list_for_each_safe(op, tmp, &worker->on_stream, list) {
+        ucp_st_op_reap(op);
+    }
+}
+
+void ucp_st_op_peer_gone(ucp_st_op_t *op)
+{
+    if (op->state == UCP_ST_OP_MATCHING) {
+        ucp_st_match_forget(op);
+        ucp_st_op_set_state(op, UCP_ST_OP_FAILED);
+    }
+    if ((op->lane != NULL) && ucp_st_op_peer_is_done(op)) {
+        op->lane->op.dispose(op);
+    }
+    ucp_st_op_reap(op);
+}
+
+void ucp_st_op_peer_done(ucp_st_op_t *op)
+{
+    op->peer_closed = 1;
+    ucp_st_op_peer_gone(op);
+}
+
+/* The peer reads and writes here no more: what it took part in has been
+ * delivered. Its own region is closed as well. */
+void ucp_st_op_unmatched(ucp_st_op_t *op, uint64_t uses, ucs_status_t status)
+{
+    op->peer_closed = 1;
+    ucp_st_lanes_revoke(op);
+    op->max_uses = uses;
+    if (status == UCS_ERR_CANCELED) {
+        ucp_st_op_check_limit(op);
+    } else {
+        ucp_st_op_fail(op, status);
+    }
+    if ((op->state == UCP_ST_OP_FAILED) && (op->lane != NULL)) {
+        op->lane->op.dispose(op);
+    }
+}
+
+void ucp_st_op_handle_unmatch(ucp_st_peer_t *peer, const ucp_st_msg_op_t *msg)
+{
+    ucp_st_op_t *op     = ucp_st_op_find(peer, msg->op_id);
+    ucp_st_msg_op_t ack = {.op_id = msg->src_op_id};
+
+    if (op != NULL) {
+        ucp_st_op_unmatched(op, msg->uses, (ucs_status_t)msg->status);
+    }
+    /* Once the peer knows that the region is closed it can get rid of what
+     * still waits there to be written here */
+    ucp_st_outbox_post(peer, UCP_ST_MSG_UNMATCH_ACK, &ack);
+}
+
+static ucs_status_t ucp_st_op_params_check(ucp_st_worker_h worker,
+                                           const ucp_st_op_params_t *params,
+                                           ucp_st_op_t *op)
+{
+    if ((op->buffer == NULL) && (op->length > 0)) {
+        ucs_error("operation of %zu bytes without a buffer", op->length);
+        return UCS_ERR_INVALID_PARAM;
+    }
+    if ((op->mode != UCP_ST_MODE_STANDARD) && (op->mode != UCP_ST_MODE_READY)) {
+        ucs_error("unknown send mode %d", op->mode);
+        return UCS_ERR_INVALID_PARAM;
+    }
+    if ((params->field_mask & UCP_ST_OP_PARAM_FIELD_FLAGS) &&
+        (params->flags & ~(uint64_t)UCP_ST_OP_FLAGS_ALL)) {
+        ucs_error("unknown operation flags 0x%lx", params->flags);
+        return UCS_ERR_INVALID_PARAM;
+    }
+    if (ucp_st_op_has_peer(op) && (op->peer->worker != worker)) {
+        ucs_error("the operation's peer belongs to another worker");
+        return UCS_ERR_INVALID_PARAM;
+    }
+    return UCS_OK;
+}
+
+static void ucp_st_op_params_get(ucp_st_op_t *op,
+                                 const ucp_st_op_params_t *params)
+{
+    uint64_t mask = params->field_mask;
+
+    op->buffer = (mask & UCP_ST_OP_PARAM_FIELD_BUFFER) ? params->buffer : NULL;
+    op->length = (mask & UCP_ST_OP_PARAM_FIELD_LENGTH) ? params->length : 0;
+    op->peer   = (mask & UCP_ST_OP_PARAM_FIELD_PEER) ? params->peer :
+                                                      UCP_ST_PEER_NULL;
+    op->tag    = (mask & UCP_ST_OP_PARAM_FIELD_TAG) ? params->tag : 0;
+    op->scope  = (mask & UCP_ST_OP_PARAM_FIELD_SCOPE) ? params->scope : 0;
+    op->flags  = (mask & UCP_ST_OP_PARAM_FIELD_FLAGS) ?
+                 (uint8_t)params->flags : 0;
+    op->mode   = ((mask & UCP_ST_OP_PARAM_FIELD_MODE) &&
+                  (op->dir == UCP_ST_DIR_SEND)) ? params->mode :
+                                                  UCP_ST_MODE_STANDARD;
+}
+
+/* The lock is held */
+static ucs_status_t ucp_st_op_insert(ucp_st_op_t *op)
+{
+    ucp_st_worker_h worker = op->worker;
+    khiter_t iter;
+    int ret;
+
+    op->id = worker->next_op_id++;
+    iter   = kh_put(ucp_st_ops, &worker->op_table, op->id, &ret);
+    if (ret < 0) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    kh_value(&worker->op_table, iter) = op;
+    ucs_list_add_tail(&worker->ops, &op->list);
+    if (ucp_st_op_has_peer(op)) {
+        ucs_list_add_tail(&op->peer->ops, &op->peer_list);
+    }
+    ++worker->stats.ops;
+    return UCS_OK;
+}
+
+static ucs_status_t ucp_st_op_create(ucp_st_worker_h worker, ucp_st_dir_t dir,
+                                     const ucp_st_op_params_t *params,
+                                     ucp_st_op_h *op_p)
+{
+    ucp_st_op_t *op;
+    ucs_status_t status;
+
+    status = ucp_st_check_call((worker != NULL) && (params != NULL) &&
+                               (op_p != NULL));
+    if (status != UCS_OK) {
+        return status;
+    }
+    op = calloc(1, sizeof(*op));
+    if (op == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    op->worker   = worker;
+    op->dir      = dir;
+    op->max_uses = UINT64_MAX;
+    ucs_list_head_init(&op->peer_list);
+    ucp_st_op_params_get(op, params);
+    status = ucp_st_op_params_check(worker, params, op);
+    if (status == UCS_OK) {
+        ucp_st_worker_lock(worker);
+        status = ucp_st_op_insert(op);
+        ucp_st_worker_unlock(worker);
+    }
+    if (status != UCS_OK) {
+        free(op);
+        return status;
+    }
+    *op_p = op;
+    return UCS_OK;
+}
+
+ucs_status_t ucp_st_send_init(ucp_st_worker_h worker,
+                              const ucp_st_op_params_t *params,
+                              ucp_st_op_h *op_p)
+{
+    return ucp_st_op_create(worker, UCP_ST_DIR_SEND, params, op_p);
+}
+
+ucs_status_t ucp_st_recv_init(ucp_st_worker_h worker,
+                              const ucp_st_op_params_t *params,
+                              ucp_st_op_h *op_p)
+{
+    return ucp_st_op_create(worker, UCP_ST_DIR_RECV, params, op_p);
+}
+
+ucs_status_t ucp_st_op_query(ucp_st_op_h op, ucp_st_op_attr_t *attr)
+{
+    ucs_status_t status = ucp_st_check_call((op != NULL) && (attr != NULL));
+
+    if (status != UCS_OK) {
+        return status;
+    }
+    ucp_st_worker_lock(op->worker);
+    ucp_st_lanes_poll(op->worker);
+    attr->lane      = (op->lane == NULL) ? UCP_ST_LANE_NONE : op->lane->id;
+    attr->protocol  = (op->lane == NULL) ? "none" : op->lane->op.protocol(op);
+    attr->length    = op->msg_length;
+    attr->started   = op->started;
+    attr->completed = ucp_st_op_uses_done(op);
+    attr->status    = op->status;
+    ucp_st_worker_unlock(op->worker);
+    return UCS_OK;
+}
+
+/* Say goodbye to the counterpart, in the way that the state asks for */
+static void ucp_st_op_detach(ucp_st_op_t *op)
+{
+    ucp_st_msg_op_t msg = {.src_op_id = op->id};
+
+    switch (op->state) {
+    case UCP_ST_OP_MATCHING:
+        /* The peer may have paired it already: it stays in the list, so that
+         * the order of matching is the same on both sides, until the peer
+         * either confirms or sends its half */
+        if (op->key != NULL) {
+            --op->key->count[op->dir];
+        }
+        ucp_st_outbox_post(op->peer, UCP_ST_MSG_CANCEL, &msg);
+        break;
+    case UCP_ST_OP_MATCHED:
+        if (op->lane == NULL) {
+            break;
+        }
+        ucp_st_lanes_revoke(op);
+        if (op->peer->status == UCS_OK) {
+            ucp_st_op_tell_unmatched(op);
+        }
+        break;
+    default:
+        break;
+    }
+}
+
+/* A use is under way that nobody has been told about, or cannot be stopped */
+static int ucp_st_op_is_in_use(ucp_st_op_t *op)
+{
+    if ((op->lane != NULL) && op->lane->op.uses_buffer(op)) {
+        return 1;
+    }
+    if ((op->state == UCP_ST_OP_FAILED) ||
+        ((op->queue != NULL) && (ucp_st_queue_status(op->queue) != UCS_OK))) {
+        return 0;
+    }
+    return ((op->started > op->waited) && !ucp_st_op_is_left(op)) ||
+           ucp_st_op_is_on_stream(op);
+}
+
+ucs_status_t ucp_st_op_free(ucp_st_op_h op)
+{
+    ucp_st_worker_h worker;
+    ucs_status_t status;
+
+    status = ucp_st_check_call(op != NULL);
+    if (status != UCS_OK) {
+        return status;
+    }
+    worker = op->worker;
+    ucp_st_worker_lock(worker);
+    if ((op->lane != NULL) && op->lane->op.uses_buffer(op)) {
+        (void)op->lane->worker.progress(worker); /* that may be over */
+    }
+    if (ucp_st_op_is_in_use(op)) {
+        ucp_st_worker_unlock(worker);
+        return UCS_ERR_BUSY;
+    }
+    if ((op->state == UCP_ST_OP_MATCHED) &&
+        (op->started > ucp_st_op_uses_done(op))) {
+        /* Only in a queue in error: the use will not be waited for any more */
+        ucp_st_op_fail(op, UCS_ERR_CANCELED);
+    }
+    ucp_st_op_detach(op);
+    op->freed = 1;
+    ucs_list_del(&op->list);
+    ucs_list_add_tail(&worker->on_stream, &op->list);
+    --worker->stats.ops;
+    ++worker->stats.freed;
+    if (ucp_st_op_peer_is_done(op) && (op->lane != NULL)) {
+        op->lane->op.dispose(op);
+    }
+    ucp_st_op_reap(op);
+    ucp_st_worker_unlock(worker);
+    ucp_st_ctrl_ops.flush(worker);
+    return UCS_OK;
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_op.h - a persistent send or receive.
+ *
+ *            match given            counterpart known
+ *   INIT ------------------> MATCHING -----------> MATCHED
+ *    |  <------------------     |                     |
+ *    |    no lane had room      | error               | error, or more uses
+ *    |                          v                     | than the peer's half
+ *    |                        FAILED <----------------+ takes part in
+ *    |                          |
+ *    +---------- free, from every state: gone; or a deferred free, while
+ *                commands of a stream name it, and then while a lane or the
+ *                peer may still use what it holds
+ */
+#ifndef UCP_ST_OP_H_
+#define UCP_ST_OP_H_
+
+#include <ucp_st.h>
+
+#include "core/st_proto.h"
+
+#include <ucs/datastruct/list.h>
+
+/** Stored to a word that streams wait on, to let its waits pass: above any
+ *  count, and below 2^63, for a NIC's further additions and for CUDA's cyclic
+ *  comparison. */
+#define UCP_ST_RELEASE (1ull << 62)
+
+typedef enum {
+    UCP_ST_DIR_SEND,
+    UCP_ST_DIR_RECV
+} ucp_st_dir_t;
+
+typedef enum {
+    UCP_ST_OP_INIT,
+    UCP_ST_OP_MATCHING,
+    UCP_ST_OP_MATCHED,
+    UCP_ST_OP_FAILED
+} ucp_st_op_state_t;
+
+struct ucp_st_lane_ops;
+
+/**
+ * Protected by the worker's lock, but for what the lane's part says, and for
+ * `waited` and `last_seq`, which belong to the thread that calls for the
+ * operation's queue; once it was freed nobody changes these. `state` is stored
+ * with the lock held and may be read without it.
+ */
+typedef struct ucp_st_op {
+    ucs_list_link_t     list;       /* in the worker's ops, on_stream or
+                                       deferred */
+    ucs_list_link_t     peer_list;  /* in the peer's ops, if it has one */
+    union {
+        struct { /* while it waits for its counterpart: `key` is set */
+            ucs_list_link_t key_list;   /* in its key's local operations */
+            ucs_list_link_t match_list; /* in the peer's unmatched */
+        };
+        struct { /* else */
+            struct ucp_st_trace_op *trace; /* st_trace.h's, or NULL */
+            uint64_t        told_uses; /* what the peer was told, and when
+                                          (s) */
+            double          told_time;
+        };
+    };
+    struct ucp_st_key   *key;
+    ucp_st_peer_h       peer;       /* or NULL, or UCP_ST_PEER_ANY */
+    uint64_t            id;         /* unique in the worker */
+    uint64_t            remote_id;  /* of the counterpart, once matched */
+    uint64_t            tag;
+    uint64_t            scope;
+    void                *buffer;
+    size_t              length;     /* of the buffer */
+    size_t              msg_length; /* of a use, once paired */
+    uint64_t            completed;  /* uses whose completion was reaped */
+    ucs_status_t        told_status;
+    uint8_t             flags;      /* UCP_ST_OP_FLAG_* */
+    uint8_t             freed : 1;  /* by the user */
+    uint8_t             peer_closed : 1; /* its region: it has said so */
+    uint8_t             is_told : 1;     /* to the peer, that it ends */
+    uint8_t             is_noticed : 1;  /* its service thread was, too */
+    uint8_t             lane_order[UCP_ST_PROTO_MAX_LANES]; /* that it may use;
+                                       once paired, in the order of the send's
+                                       side */
+    uint8_t             offered;    /* lanes that hold something for it */
+    uint8_t             is_exact;   /* what the lane says to be done is final:
+                                       no completion is reaped later */
+
+    /* From here to what the lane has first, starts and waits look at all */
+    uint8_t             early;      /* of a receive: a use's data may be here
+                                       before it is started */
+    ucs_status_t        status;     /* why it failed */
+    uint8_t             marked;     /* seen in the array being checked */
+    uint8_t             dir;        /* ucp_st_dir_t */
+    uint8_t             mode;       /* ucp_st_mode_t; of the send, once matched
+                                     */
+    uint8_t             state;      /* ucp_st_op_state_t */
+    ucp_st_worker_h     worker;
+    ucp_st_queue_h      queue;      /* of the last start */
+    uint64_t            started;    /* uses, counted when enqueued */
+    uint64_t            waited;     /* waits enqueued */
+    uint64_t            last_seq;   /* last batch of `queue` that names it */
+    uint64_t            start_seq;  /* that of the last start */
+    uint64_t            max_uses;   /* how many the peer takes part in */
+    const struct ucp_st_lane_ops *lane; /* NULL: none chosen, or nothing to
+                                           move */
+    void                *parts[UCP_ST_LANE_LAST]; /* of lanes, from offer() to
+                                           release(); or NULL */
+} ucp_st_op_t;
+
+/** Uses that this side has no part in any more. */
+uint64_t ucp_st_op_uses_ended(const ucp_st_op_t *op);
+
+/** The queue of its last start has gone before a wait, and the use is complete:
+ *  it may go on without. The lock is held. */
+int ucp_st_op_is_left(const ucp_st_op_t *op);
+
+/** Find an operation, live or freed, by id; NULL if it is gone. The lock is
+ *  held. */
+ucp_st_op_t *ucp_st_op_get(ucp_st_worker_h worker, uint64_t id);
+
+/** Find an operation of the peer, live or freed, by id; NULL if it is gone. The
+ *  lock is held. */
+ucp_st_op_t *ucp_st_op_find(ucp_st_peer_h peer, uint64_t id);
+
+/**
+ * Fail an operation: stop its use, release the streams that wait for it, put
+ * its queue in error if a use is incomplete, and tell the peer if it was
+ * matched. Later calls for the same operation do nothing. The lock is held.
+ */
+void ucp_st_op_fail(ucp_st_op_t *op, ucs_status_t status);
+
+/** The queue is in error: its stream will run starts whose buffers may depend
+ *  on what failed. These are to do nothing, and their waits to pass. The lock
+ *  is held. */
+void ucp_st_op_fail_unbegun(ucp_st_queue_h queue);
+
+/** Tell the peer that this half ends. The lock is held. */
+void ucp_st_op_tell_unmatched(ucp_st_op_t *op);
+
+/** So many uses are complete: the word was counted up. The lock is held. */
+void ucp_st_op_complete_uses(ucp_st_op_t *op, uint64_t count);
+
+/**
+ * Destroy a freed operation if neither the NIC nor the peer uses what it holds.
+ * The lock is held; `op` may be gone afterwards.
+ */
+void ucp_st_op_reap(ucp_st_op_t *op);
+
+/** Try that for those that a stream may name: it may have passed the last such
+ *  command, without telling anybody. The lock is held. */
+void ucp_st_op_reap_freed(ucp_st_worker_h worker);
+
+/** The worker goes: let go of all freed operations whatever their peers have
+ *  not said yet; those that a lane holds stay. The lock is held. */
+void ucp_st_op_drop_all(ucp_st_worker_h worker);
+
+/**
+ * An operation's counterpart has closed its region: get rid of what the NIC
+ * still holds for it. The lock is held; `op` may be gone afterwards.
+ */
+void ucp_st_op_peer_done(ucp_st_op_t *op);
+
+/** A freed operation's peer is gone, so that nobody answers. The lock is held;
+ *  `op` may be gone afterwards. */
+void ucp_st_op_peer_gone(ucp_st_op_t *op);
+
+/** The peer's half has ended after so many uses: close the region, and fail the
+ *  operation if it needs more. May be called again. The lock is held. */
+void ucp_st_op_unmatched(ucp_st_op_t *op, uint64_t uses, ucs_status_t status);
+
+/** The peer freed its half, or it failed. The lock is held. */
+void ucp_st_op_handle_unmatch(ucp_st_peer_h peer, const ucp_st_msg_op_t *msg);
+
+/** Change the state along an edge of the diagram. The lock is held. */
+void ucp_st_op_set_state(ucp_st_op_t *op, ucp_st_op_state_t state);
+
+/** Non-zero for a peer that can be sent to. */
+int ucp_st_op_has_peer(const ucp_st_op_t *op);
+
+#endif

@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_peer.c - remote workers and the addresses they are made from.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "core/st_peer.h"
+#include "core/st_outbox.h"
+#include "core/st_fork.h"
+#include "core/st_lane.h"
+#include "core/st_log.h"
+#include "core/st_match.h"
+#include "core/st_ucp.h"
+#include "core/st_worker.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How long UCP may take to close endpoints, seconds */
+#define UCP_ST_PEER_CLOSE_TIME 5.0
+
+/** What an address holds, as pointers into it. */
+typedef struct ucp_st_address {
+    uint64_t       uuid;
+    ucp_st_place_t place;
+    const void     *ucp_addr;
+    const uint8_t  *lanes;    /* the first one's head */
+    const uint8_t  *end;
+    unsigned       num_lanes;
+} ucp_st_address_t;
+
+static size_t ucp_st_address_lanes_length(ucp_st_worker_h worker)
+{
+    size_t length = sizeof(ucp_st_address_lane_t) +
+                    ucp_st_ctrl_ops.address_length(worker);
+    unsigned i;
+
+    for (i = 0; i < worker->num_lanes; ++i) {
+        length += sizeof(ucp_st_address_lane_t) +
+                  worker->lanes[i]->worker.address_length(worker);
+    }
+    return length;
+}
+
+static ucs_status_t ucp_st_address_lanes_pack(ucp_st_worker_h worker,
+                                              uint8_t *p)
+{
+    ucp_st_address_lane_t *head;
+    ucs_status_t status;
+    unsigned i;
+
+    for (i = 0; i < worker->num_lanes; ++i) {
+        head         = (ucp_st_address_lane_t*)p;
+        head->lane   = worker->lanes[i]->id;
+        head->length = worker->lanes[i]->worker.address_length(worker);
+        status       = worker->lanes[i]->worker.address_pack(worker, head + 1);
+        if (status != UCS_OK) {
+            return status;
+        }
+        p += sizeof(*head) + head->length;
+    }
+    head         = (ucp_st_address_lane_t*)p;
+    head->lane   = UCP_ST_PROTO_SERVICE;
+    head->length = ucp_st_ctrl_ops.address_length(worker);
+    ucp_st_ctrl_ops.address_pack(worker, head + 1);
+    return UCS_OK;
+}
+
+ucs_status_t ucp_st_worker_get_address(ucp_st_worker_h worker,
+                                       void **address_p, size_t *length_p)
+{
+    ucp_st_address_hdr_t *hdr;
+    ucp_address_t *ucp_addr;
+    size_t ucp_length, length;
+    ucs_status_t status;
+
+    status = ucp_st_check_call((worker != NULL) && (address_p != NULL) &&
+                               (length_p != NULL));
+    if (status != UCS_OK) {
+        return status;
+    }
+    status = ucp_worker_get_address(worker->ucp_worker, &ucp_addr, &ucp_length);
+    if (status != UCS_OK) {
+        return status;
+    }
+
+    length = sizeof(*hdr) + ucp_length + ucp_st_address_lanes_length(worker);
+    hdr    = calloc(1, length);
+    if (hdr == NULL) {
+        status = UCS_ERR_NO_MEMORY;
+        goto out;
+    }
+    hdr->magic      = UCP_ST_ADDRESS_MAGIC;
+    hdr->version    = UCP_ST_PROTO_VERSION;
+    hdr->ucp_length = ucp_length;
+    hdr->num_lanes  = worker->num_lanes + 1;
+    hdr->uuid       = worker->uuid;
+    hdr->place      = worker->place;
+    memcpy(hdr + 1, ucp_addr, ucp_length);
+    status = ucp_st_address_lanes_pack(worker,
+                                       (uint8_t*)(hdr + 1) + ucp_length);
+    if (status != UCS_OK) {
+        free(hdr);
+        goto out;
+    }
+    *address_p = hdr;
+    *length_p  = length;
+
+out:
+    ucp_worker_release_address(worker->ucp_worker, ucp_addr);
+    return status;
+}
+
+void ucp_st_worker_release_address(ucp_st_worker_h worker, void *address)
+{
+    (void)worker;
+    free(address);
+}
+
+const ucp_st_address_lane_t *
+ucp_st_address_next_lane(const uint8_t **p, const uint8_t *end)
+{
+    const ucp_st_address_lane_t *head = (const ucp_st_address_lane_t*)*p;
+
+    if (((size_t)(end - *p) < sizeof(*head)) ||
+        ((size_t)(end - *p) < (sizeof(*head) + head->length))) {
+        return NULL;
+    }
+    *p += sizeof(*head) + head->length;
+    return head;
+}
+
+static ucs_status_t ucp_st_address_parse(const void *buffer, size_t length,
+                                         ucp_st_address_t *address)
+{
+    const uint8_t *p = buffer;
+    ucp_st_address_hdr_t hdr;
+    unsigned i;
+
+    if (length < sizeof(hdr)) {
+        ucs_error("worker address of %zu bytes is truncated", length);
+        return UCS_ERR_INVALID_ADDR;
+    }
+    memcpy(&hdr, buffer, sizeof(hdr));
+    if (hdr.magic != UCP_ST_ADDRESS_MAGIC) {
+        ucs_error("not an address of an st worker");
+        return UCS_ERR_INVALID_ADDR;
+    }
+    if (hdr.version != UCP_ST_PROTO_VERSION) {
+        ucs_error("the peer speaks version %d of the st protocol, this library "
+                  "version %d", hdr.version, UCP_ST_PROTO_VERSION);
+        return UCS_ERR_UNSUPPORTED;
+    }
+    if (length < (sizeof(hdr) + (size_t)hdr.ucp_length)) {
+        ucs_error("worker address of %zu bytes is truncated", length);
+        return UCS_ERR_INVALID_ADDR;
+    }
+    address->uuid      = hdr.uuid;
+    address->place     = hdr.place;
+    address->ucp_addr  = p + sizeof(hdr);
+    address->lanes     = p + sizeof(hdr) + hdr.ucp_length;
+    address->end       = p + length;
+    address->num_lanes = hdr.num_lanes;
+    p                  = address->lanes;
+    for (i = 0; i < address->num_lanes; ++i) {
+        if (ucp_st_address_next_lane(&p, address->end) == NULL) {
+            ucs_error("worker address is truncated in lane %u of %u", i + 1,
+                      address->num_lanes);
+            return UCS_ERR_INVALID_ADDR;
+        }
+    }
+    return UCS_OK;
+}
+
+ucp_st_peer_t *ucp_st_peer_find(ucp_st_worker_h worker, uint64_t uuid)
+{
+    ucp_st_peer_t *peer;
+
+    ucs_list_for_each(peer, &worker->peers, list) {
+        if (peer->uuid == uuid) {
+            return peer;
+        }
+    }
+    return NULL;
+}
+
+ucp_st_peer_t *ucp_st_peer_get(ucp_st_worker_h worker, uint64_t uuid)
+{
+    ucp_st_msg_op_t msg = {.op_id = 0};
+    ucp_st_peer_t *peer = ucp_st_peer_find(worker, uuid);
+    const ucp_st_component_t *component;
+
+    if (peer != NULL) {
+        return peer;
+    }
+    peer = ucp_st_object_alloc(UCP_ST_OBJECT_PEER, sizeof(*peer),
+                               offsetof(ucp_st_peer_t, parts));
+    if (peer == NULL) {
+        return NULL;
+    }
+    peer->worker  = worker;
+    peer->uuid    = uuid;
+    peer->is_self = (uuid == worker->uuid);
+    peer->status  = UCS_OK;
+    peer->lost    = UCS_OK;
+    ucs_list_head_init(&peer->ops);
+    ucs_list_head_init(&peer->unmatched);
+    kh_init_inplace(ucp_st_keys, &peer->keys);
+    ucp_st_for_each_component(component) {
+        component->peer->init(peer);
+    }
+    ucs_list_add_tail(&worker->peers, &peer->list);
+    if (worker->leaving) {
+        ucp_st_outbox_post(peer, UCP_ST_MSG_LEAVE, &msg);
+    }
+    return peer;
+}
+
+void ucp_st_peer_fail(ucp_st_peer_t *peer, ucs_status_t status)
+{
+    ucp_st_worker_h worker = peer->worker;
+    const ucp_st_component_t *component;
+    ucp_st_op_t *op, *tmp;
+
+    if (peer->status != UCS_OK) {
+        return;
+    }
+    ucp_st_lanes_progress_all(worker); /* what it sent last may be here */
+    ucs_diag("peer 0x%lx is gone: %s", peer->uuid, ucs_status_string(status));
+    peer->status = status;
+    ucs_list_for_each_safe(op, tmp, &peer->ops, peer_list) {
+        if (op->freed) {
+            ucp_st_op_peer_gone(op);
+        } else if (op->early && (op->state == UCP_ST_OP_MATCHED) &&
+                   (op->max_uses != UINT64_MAX)) {
+            /* The peer has freed its half after so many uses, whose data is
+             * here: they can be started and waited for without it. More than
+             * those fail as they always do. */
+        } else if (op->state != UCP_ST_OP_INIT) {
+            ucp_st_op_fail(op, status);
+        }
+    }
+    ucp_st_for_each_component(component) {
+        component->peer->gone(peer);
+    }
+    /* Some NICs drop what they cannot deliver without a word until then */
+    ucp_st_peer_check(peer);
+}
+
+void ucp_st_peer_check(ucp_st_peer_t *peer)
+{
+    if (!peer->closed && ucp_st_process_is_dead(&peer->process)) {
+        ucp_st_ctrl_ops.lost(peer, UCS_ERR_CONNECTION_RESET);
+        ucp_st_peer_closed(peer); /* nothing there reads or writes any more */
+    }
+    ucp_st_lanes_check(peer);
+}
+
+void ucp_st_peer_closed(ucp_st_peer_t *peer)
+{
+    ucp_st_op_t *op, *tmp;
+
+    peer->closed = 1;
+    if (peer->status == UCS_OK) {
+        return;
+    }
+    ucs_list_for_each_safe(op, tmp, &peer->ops, peer_list) {
+        if ((op->state == UCP_ST_OP_FAILED) || op->freed) {
+            ucp_st_op_peer_gone(op);
+        }
+    }
+}
+
+/* Until `end`, in seconds */
+static void ucp_st_peer_disconnect(ucp_st_peer_t *peer, double end)
+{
+    ucp_st_worker_h worker = peer->worker;
+    unsigned i;
+
+    for (i = 0; i < worker->num_lanes; ++i) {
+        if (peer->lanes & UCS_BIT(worker->lanes[i]->id)) {
+            worker->lanes[i]->peer.disconnect(peer);
+        }
+    }
+    peer->lanes = 0;
+    ucp_st_ctrl_ops.disconnect(peer, end);
+    ucp_st_process_close(&peer->process);
+}
+
+/* Connect one lane if both sides have it */
+static void ucp_st_peer_connect_lane(ucp_st_peer_t *peer,
+                                     const ucp_st_address_lane_t *head)
+{
+    ucp_st_worker_h worker = peer->worker;
+    const ucp_st_lane_ops_t *lane;
+    ucs_status_t status;
+    unsigned i;
+
+    for (i = 0; i < worker->num_lanes; ++i) {
+        lane = worker->lanes[i];
+        if (lane->id != (ucp_st_lane_t)head->lane) {
+            continue;
+        }
+        status = lane->peer.connect(peer, head + 1, head->length);
+        if (status == UCS_OK) {
+            ucp_st_worker_lock(worker);
+            peer->lanes |= UCS_BIT(lane->id);
+            ucp_st_worker_unlock(worker);
+        } else {
+            ucs_diag("lane %s does not reach peer 0x%lx: %s", lane->name,
+                     peer->uuid, ucs_status_string(status));
+        }
+    }
+}
+
+/* What reaches the peer's service thread, which lane host needs as well */
+static ucs_status_t
+ucp_st_peer_connect_service(ucp_st_peer_t *peer,
+                            const ucp_st_address_t *address)
+{
+    const uint8_t *p    = address->lanes;
+    ucs_status_t status = UCS_OK;
+    const ucp_st_address_lane_t *head;
+    unsigned i;
+
+    for (i = 0; (i < address->num_lanes) && (status == UCS_OK); ++i) {
+        head = ucp_st_address_next_lane(&p, address->end);
+        if (head->lane == UCP_ST_PROTO_SERVICE) {
+            status = ucp_st_ctrl_ops.connect_service(peer, head + 1,
+                                                     head->length);
+        }
+    }
+    return status;
+}
+
+/* A peer that its own message has made known may be looked at by others
+ * meanwhile: what they see of it is set with the lock held */
+static ucs_status_t ucp_st_peer_connect(ucp_st_peer_t *peer,
+                                        const ucp_st_address_t *address)
+{
+    ucp_st_worker_h worker = peer->worker;
+    double end             = ucp_st_worker_now() + UCP_ST_PEER_CLOSE_TIME;
+    const uint8_t *p       = address->lanes;
+    ucp_st_process_t process;
+    ucs_status_t status;
+    ucp_ep_h ucp_ep;
+    unsigned i;
+
+    status = ucp_st_peer_connect_service(peer, address);
+    if (status != UCS_OK) {
+        return status;
+    }
+    /* First, so that it is of the process that is connected next, or of one
+     * that has its number later: connecting fails then */
+    ucp_st_process_open(&process, &address->place, &worker->place);
+    ucp_st_worker_lock(worker);
+    peer->process = process;
+    ucp_st_worker_unlock(worker);
+    for (i = 0; i < address->num_lanes; ++i) {
+        ucp_st_peer_connect_lane(peer,
+                                 ucp_st_address_next_lane(&p, address->end));
+    }
+    if (peer->lanes == 0) {
+        ucs_error("no lane reaches peer 0x%lx: it has none of this side's (see "
+                  "UCX_ST_LANES), or uses another provider", peer->uuid);
+        ucp_st_peer_disconnect(peer, end);
+        return UCS_ERR_UNREACHABLE;
+    }
+    status = ucp_st_ctrl_ops.connect(peer, address->ucp_addr, &ucp_ep);
+    if (status != UCS_OK) {
+        ucs_error("failed to connect to peer 0x%lx: %s", peer->uuid,
+                  ucs_status_string(status));
+        ucp_st_peer_disconnect(peer, end);
+        return ucp_st_ucp_connect_status(status);
+    }
+    ucp_st_worker_lock(worker);
+    peer->ucp_ep    = ucp_ep;
+    peer->connected = 1;
+    ucp_st_worker_unlock(worker);
+    ucp_st_ctrl_ops.wake(worker);
+    return UCS_OK;
+}
+
+ucs_status_t ucp_st_peer_create(ucp_st_worker_h worker, const void *address,
+                                size_t length, ucp_st_peer_h *peer_p)
+{
+    ucp_st_address_t parsed;
+    ucp_st_peer_t *peer;
+    ucs_status_t status;
+
+    status = ucp_st_check_call((worker != NULL) && (address != NULL) &&
+                               (peer_p != NULL));
+    if (status != UCS_OK) {
+        return status;
+    }
+    status = ucp_st_address_parse(address, length, &parsed);
+    if (status != UCS_OK) {
+        return status;
+    }
+
+    ucp_st_worker_lock(worker);
+    peer = ucp_st_peer_get(worker, parsed.uuid);
+    ucp_st_worker_unlock(worker);
+    if (peer == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    /* The second thread finds it connected. UCP is called without the worker's
+     * lock, so that it is not what keeps others out. */
+    (void)pthread_mutex_lock(&worker->connect_lock);
+    status = peer->connected ? UCS_OK : ucp_st_peer_connect(peer, &parsed);
+    (void)pthread_mutex_unlock(&worker->connect_lock);
+    if (status == UCS_OK) {
+        *peer_p = peer;
+    }
+    return status;
+}
+
+void ucp_st_peer_destroy(ucp_st_peer_h peer)
+{
+    /* It stays until the worker goes: a peer is often made again, and its
+     * operations and messages may still come */
+    (void)peer;
+}
+
+void ucp_st_peers_cleanup(ucp_st_worker_h worker)
+{
+    double end = ucp_st_worker_now() + UCP_ST_PEER_CLOSE_TIME;
+    ucp_st_peer_t *peer;
+
+    /* The service thread looks for the peer of an endpoint that failed */
+    ucp_st_worker_lock(worker);
+    while (!ucs_list_is_empty(&worker->peers)) {
+        peer = ucs_list_head(&worker->peers, ucp_st_peer_t, list);
+        ucp_st_worker_unlock(worker);
+        ucp_st_peer_disconnect(peer, end);
+        ucp_st_match_cleanup(peer);
+        ucp_st_worker_lock(worker);
+        ucs_list_del(&peer->list);
+        free(peer);
+    }
+    ucp_st_worker_unlock(worker);
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_peer.h - a remote worker, as seen from here.
+ */
+#ifndef UCP_ST_PEER_H_
+#define UCP_ST_PEER_H_
+
+#include <ucp_st.h>
+
+#include "core/st_component.h"
+#include "core/st_op.h"
+#include "core/st_process.h"
+#include "core/st_proto.h"
+
+#include <ucs/datastruct/khash.h>
+#include <ucs/datastruct/list.h>
+
+struct ucp_st_frame_buf;
+struct ucp_st_svc_ep;
+
+/** What two operations that pair have in common. */
+typedef struct ucp_st_key_id {
+    uint64_t tag;
+    uint64_t scope;
+} ucp_st_key_id_t;
+
+/** A match message that no operation here has taken yet. */
+typedef struct ucp_st_remote_op {
+    ucs_list_link_t    list;     /* in its key's remote operations */
+    struct ucp_st_key  *key;
+    ucp_st_msg_match_t msg;
+} ucp_st_remote_op_t;
+
+/** Operations with one tag and scope that wait for their counterparts, each
+ *  list in the order of being given to match, by @ref ucp_st_dir_t. */
+typedef struct ucp_st_key {
+    ucp_st_key_id_t id;
+    ucs_list_link_t local[2];  /* ucp_st_op_t */
+    ucs_list_link_t remote[2]; /* ucp_st_remote_op_t */
+    size_t          count[2];  /* local ones that are not freed */
+    size_t          added[2];  /* scratch: given to match now */
+} ucp_st_key_t;
+
+static inline khint_t ucp_st_key_hash(ucp_st_key_id_t id)
+{
+    return kh_int64_hash_func(id.tag * 0x9e3779b97f4a7c15ul + id.scope);
+}
+
+static inline int ucp_st_key_equal(ucp_st_key_id_t a, ucp_st_key_id_t b)
+{
+    return (a.tag == b.tag) && (a.scope == b.scope);
+}
+
+KHASH_INIT(ucp_st_keys, ucp_st_key_id_t, ucp_st_key_t*, 1, ucp_st_key_hash,
+           ucp_st_key_equal)
+
+/**
+ * Made by ucp_st_peer_create(), or by the first message from a worker that this
+ * one does not know yet; then without endpoints until the user gives its
+ * address. Lives as long as the worker. Protected by the worker's lock.
+ */
+typedef struct ucp_st_peer {
+    ucs_list_link_t list;       /* in the worker's peers */
+    void            *parts[UCP_ST_PART_LAST]; /* read-only */
+    ucp_st_worker_h worker;
+    uint64_t        uuid;
+    int             is_self;
+    int             connected;  /* its address is known; written with the
+                                   worker's connect_lock as well */
+    ucs_status_t    status;     /* why it is gone; UCS_OK while it is not */
+    int             said_leave; /* it matches nothing more */
+    int             said_bye;   /* it has no operations any more */
+    int             said_gone;  /* it has declared this side gone, or waits for
+                                   it although it is lost */
+    int             is_noticed; /* it was told that it is declared gone */
+    int             closed;     /* nothing that is put to it can reach anything:
+                                   its regions are closed, or no transport
+                                   reaches it; of interest once it is gone */
+    int             going;      /* lost or leaving: counted by ctrl */
+    ucs_status_t    lost;       /* what a transport said; UCS_OK if nothing */
+    uint64_t        lost_round; /* the worker's round then */
+    double          lost_time;  /* and the time, seconds */
+    ucp_ep_h        ucp_ep;     /* control messages; NULL for self */
+    unsigned        lanes;      /* bit mask of those that reach it */
+    ucp_st_process_t process;
+    struct ucp_st_svc_ep *svc_ep; /* to its service thread; or NULL */
+    uint32_t        next_tx_seq;
+    uint32_t        next_rx_seq;
+    struct ucp_st_frame_buf *frame; /* last in the outbox, or NULL */
+    ucs_list_link_t ops;        /* all with this peer: ucp_st_op_t */
+    ucs_list_link_t unmatched;  /* local operations: ucp_st_op_t */
+    khash_t(ucp_st_keys) keys;  /* of what waits for a counterpart */
+} ucp_st_peer_t;
+
+/** Find a worker's peer by uuid, or NULL. The lock is held. */
+ucp_st_peer_t *ucp_st_peer_find(ucp_st_worker_h worker, uint64_t uuid);
+
+/**
+ * Find a worker's peer by uuid, or make one without endpoints. NULL without
+ * memory. The lock is held.
+ */
+ucp_st_peer_t *ucp_st_peer_get(ucp_st_worker_h worker, uint64_t uuid);
+
+/** The next lane's part of an address or a key at `*p`, which is set to where
+ *  it ends; NULL if it is cut off. */
+const ucp_st_address_lane_t *ucp_st_address_next_lane(const uint8_t **p,
+                                                      const uint8_t *end);
+
+/** Declare a peer gone: its operations fail with `status`. The lock is held. */
+void ucp_st_peer_fail(ucp_st_peer_t *peer, ucs_status_t status);
+
+/** Find out whether the peer is there. The lock is held. */
+void ucp_st_peer_check(ucp_st_peer_t *peer);
+
+/** Nothing that is put to the peer can reach anything there from now on. The
+ *  lock is held. */
+void ucp_st_peer_closed(ucp_st_peer_t *peer);
+
+/**
+ * Close the endpoints of all peers and free them. UCP is called: the lock is
+ * not held, and no other thread uses the worker.
+ */
+void ucp_st_peers_cleanup(ucp_st_worker_h worker);
+
+#endif

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_proto.h - what ucp_st workers send each other: addresses and control
+ * messages. Little-endian hosts only, as UCX's own wire formats.
+ *
+ * An active message is a frame: a head, then messages one after the other, each
+ * with its own head. Every field may be unaligned.
+ */
+#ifndef UCP_ST_PROTO_H_
+#define UCP_ST_PROTO_H_
+
+#include <stdint.h>
+
+/** Changes with any change of the formats below. */
+#define UCP_ST_PROTO_VERSION 17
+
+/** First bytes of an address: "UST" and the version. */
+#define UCP_ST_ADDRESS_MAGIC 0x545355u
+
+/** Lanes that a message can name; 0 ends a shorter list. */
+#define UCP_ST_PROTO_MAX_LANES 4
+
+/** In place of a lane's number: the address of the UCP worker that the service
+ *  thread drives, for notices and lane host. */
+#define UCP_ST_PROTO_SERVICE 255
+
+/** Longest description of an operation's half by one lane, bytes. */
+#define UCP_ST_PROTO_MAX_BLOB 224
+
+/** Where a process is. */
+typedef struct ucp_st_place {
+    uint64_t system;   /**< Tells nodes apart */
+    uint64_t pid_ns;   /**< ... and what `pid` means; 0: it is not known */
+    uint32_t pid;
+    uint32_t start;    /**< When it was started, clock ticks: tells processes
+                            apart that have one pid after the other; 0: it is
+                            not known */
+} __attribute__((packed)) ucp_st_place_t;
+
+/** Head of a worker address; the UCP address and the lanes' follow. */
+typedef struct ucp_st_address_hdr {
+    uint32_t       magic : 24; /**< UCP_ST_ADDRESS_MAGIC */
+    uint32_t       version : 8;
+    uint16_t       ucp_length; /**< Bytes of the UCP worker address */
+    uint8_t        num_lanes;  /**< Lane addresses after it */
+    uint8_t        reserved;
+    uint64_t       uuid;       /**< Of the worker, unique */
+    ucp_st_place_t place;      /**< Of its process */
+} __attribute__((packed)) ucp_st_address_hdr_t;
+
+/** Head of one lane's address; its bytes follow. */
+typedef struct ucp_st_address_lane {
+    uint8_t  lane;   /**< @ref ucp_st_lane_t, or UCP_ST_PROTO_SERVICE */
+    uint8_t  reserved;
+    uint16_t length; /**< Bytes that follow */
+} __attribute__((packed)) ucp_st_address_lane_t;
+
+/** Head of every active message. */
+typedef struct ucp_st_frame {
+    uint8_t  version;  /**< UCP_ST_PROTO_VERSION */
+    uint8_t  reserved;
+    uint16_t length;   /**< Of the whole frame, bytes */
+    uint32_t seq;      /**< Of the frames to this peer, from 0 */
+    uint64_t src;      /**< Sender's uuid */
+} __attribute__((packed)) ucp_st_frame_t;
+
+/** Control messages. */
+typedef enum {
+    UCP_ST_MSG_MATCH,      /**< An operation was given to match */
+    UCP_ST_MSG_BIND,       /**< A paired operation: what its lanes offer */
+    UCP_ST_MSG_CANCEL,     /**< An operation being matched was freed */
+    UCP_ST_MSG_CANCEL_ACK, /**< ... and its match message is forgotten */
+    UCP_ST_MSG_UNMATCH,    /**< A matched operation was freed, or failed */
+    UCP_ST_MSG_UNMATCH_ACK,/**< ... and its peer's region is closed */
+    UCP_ST_MSG_PING,       /**< Nothing; fails where the peer is gone */
+    UCP_ST_MSG_LEAVE,      /**< The worker matches nothing more */
+    UCP_ST_MSG_BYE,        /**< The worker is being destroyed */
+    UCP_ST_MSG_BYE_ACK,    /**< ... and is not needed any more */
+    UCP_ST_MSG_LAST
+} ucp_st_msg_type_t;
+
+/** Head of every control message. */
+typedef struct ucp_st_msg_hdr {
+    uint8_t  type;     /**< @ref ucp_st_msg_type_t */
+    uint8_t  reserved;
+    uint16_t length;   /**< Of the whole message, bytes */
+} __attribute__((packed)) ucp_st_msg_hdr_t;
+
+/** UCP_ST_MSG_MATCH */
+typedef struct ucp_st_msg_match {
+    ucp_st_msg_hdr_t hdr;
+    uint64_t         op_id;  /**< Sender's operation */
+    uint64_t         tag;
+    uint64_t         scope;
+    uint64_t         length; /**< Of its buffer, bytes */
+    uint8_t          dir;    /**< @ref ucp_st_dir_t */
+    uint8_t          mode;   /**< @ref ucp_st_mode_t */
+    uint8_t          lanes[UCP_ST_PROTO_MAX_LANES]; /**< That it may use, in
+                                  order of preference */
+    uint8_t          reserved[2];
+} __attribute__((packed)) ucp_st_msg_match_t;
+
+/** Head of what one lane offers, in a BIND message; its bytes follow. */
+typedef struct ucp_st_msg_offer {
+    uint8_t lane;   /**< @ref ucp_st_lane_t */
+    uint8_t length; /**< Bytes that follow */
+} __attribute__((packed)) ucp_st_msg_offer_t;
+
+/** All others; what a type does not need is 0. BIND: offers follow. */
+typedef struct ucp_st_msg_op {
+    ucp_st_msg_hdr_t hdr;
+    uint64_t         op_id;     /**< Receiver's operation */
+    uint64_t         src_op_id; /**< Sender's operation */
+    uint64_t         uses;      /**< UNMATCH: uses that will still complete */
+    int32_t          status;    /**< UNMATCH: why, for the receiver */
+} __attribute__((packed)) ucp_st_msg_op_t;
+
+/** Longest message. */
+#define UCP_ST_MSG_MAX \
+    (sizeof(ucp_st_msg_op_t) + UCP_ST_PROTO_MAX_LANES * \
+     (sizeof(ucp_st_msg_offer_t) + UCP_ST_PROTO_MAX_BLOB))
+
+_Static_assert(sizeof(ucp_st_place_t) == 24, "wire format");
+_Static_assert(sizeof(ucp_st_address_hdr_t) == 40, "wire format");
+_Static_assert(sizeof(ucp_st_address_lane_t) == 4, "wire format");
+_Static_assert(sizeof(ucp_st_frame_t) == 16, "wire format");
+_Static_assert(sizeof(ucp_st_msg_hdr_t) == 4, "wire format");
+_Static_assert(sizeof(ucp_st_msg_match_t) == 44, "wire format");
+_Static_assert(sizeof(ucp_st_msg_offer_t) == 2, "wire format");
+_Static_assert(sizeof(ucp_st_msg_op_t) == 32, "wire format");
+
+#endif

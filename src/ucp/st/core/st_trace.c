@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_trace.c - what is recorded of operations (UCX_ST_TRACE).
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "core/st_trace.h"
+#include "core/st_lane.h"
+#include "core/st_log.h"
+#include "core/st_queue.h"
+#include "core/st_worker.h"
+
+#include <stdlib.h>
+
+/* What events tell of an operation, in this order */
+#define UCP_ST_TRACE_VALUES \
+    {{"dir", UCS_TRACE_VALUE_TEXT}, {"op", UCS_TRACE_VALUE_NUMBER}, \
+     {"use", UCS_TRACE_VALUE_NUMBER}, {"peer", UCS_TRACE_VALUE_HEX}, \
+     {"tag", UCS_TRACE_VALUE_HEX}, {"bytes", UCS_TRACE_VALUE_NUMBER}, \
+     {"lane", UCS_TRACE_VALUE_TEXT}}
+
+/* By the direction of the operation */
+static const ucs_trace_kind_t ucp_st_trace_starts[] = {
+    [UCP_ST_DIR_SEND] = {"start send", "start", UCS_TRACE_SPAN,
+                         UCS_TRACE_FLOW_OUT, UCP_ST_TRACE_VALUES},
+    [UCP_ST_DIR_RECV] = {"start receive", "start", UCS_TRACE_SPAN,
+                         UCS_TRACE_FLOW_NONE, UCP_ST_TRACE_VALUES}
+};
+
+static const ucs_trace_kind_t ucp_st_trace_waits[] = {
+    [UCP_ST_DIR_SEND] = {"wait send", "wait", UCS_TRACE_SPAN,
+                         UCS_TRACE_FLOW_NONE, UCP_ST_TRACE_VALUES},
+    [UCP_ST_DIR_RECV] = {"wait receive", "wait", UCS_TRACE_SPAN,
+                         UCS_TRACE_FLOW_IN, UCP_ST_TRACE_VALUES}
+};
+
+static const ucs_trace_kind_t ucp_st_trace_moves[] = {
+    [UCP_ST_DIR_SEND] = {"move send", "data", UCS_TRACE_ASYNC,
+                         UCS_TRACE_FLOW_NONE, UCP_ST_TRACE_VALUES},
+    [UCP_ST_DIR_RECV] = {"move receive", "data", UCS_TRACE_ASYNC,
+                         UCS_TRACE_FLOW_NONE, UCP_ST_TRACE_VALUES}
+};
+
+static const ucs_trace_kind_t ucp_st_trace_nics[] = {
+    [UCP_ST_TRACE_POST] = {"post", "nic", UCS_TRACE_INSTANT,
+                           UCS_TRACE_FLOW_NONE,
+                           {{"entry", UCS_TRACE_VALUE_TEXT},
+                            {"op", UCS_TRACE_VALUE_NUMBER},
+                            {"number", UCS_TRACE_VALUE_NUMBER}}},
+    [UCP_ST_TRACE_REAP] = {"done", "nic", UCS_TRACE_INSTANT,
+                           UCS_TRACE_FLOW_NONE,
+                           {{"entry", UCS_TRACE_VALUE_TEXT},
+                            {"op", UCS_TRACE_VALUE_NUMBER},
+                            {"number", UCS_TRACE_VALUE_NUMBER}}}
+};
+
+/* Of commands that belong to no operation */
+static const ucs_trace_kind_t ucp_st_trace_spans[] = {
+    [UCP_ST_TRACE_BATCH_START] = {.name     = "start messages",
+                                  .category = "start",
+                                  .type     = UCS_TRACE_SPAN},
+    [UCP_ST_TRACE_BATCH_WAIT]  = {.name     = "wait messages",
+                                  .category = "wait",
+                                  .type     = UCS_TRACE_SPAN},
+    [UCP_ST_TRACE_SIGNAL_WAIT] = {.name     = "wait signal",
+                                  .category = "wait",
+                                  .type     = UCS_TRACE_SPAN},
+    [UCP_ST_TRACE_QUIET]       = {.name     = "quiet",
+                                  .category = "wait",
+                                  .type     = UCS_TRACE_SPAN}
+};
+
+/* All bits of the result depend on all of both values (the last steps are those
+ * of splitmix64, by S. Vigna) */
+static uint64_t ucp_st_trace_mix(uint64_t a, uint64_t b)
+{
+    uint64_t x = a + (b * UINT64_C(0x9e3779b97f4a7c15)) + 1;
+
+    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return x ^ (x >> 31);
+}
+
+void ucp_st_trace_match(ucp_st_op_t *op)
+{
+    uint64_t own, peer;
+
+    if (!ucs_trace_is_on()) {
+        return;
+    }
+    op->trace = calloc(1, sizeof(*op->trace));
+    if (op->trace == NULL) {
+        ucs_warn("operation %p: no memory for its part of UCX_ST_TRACE", op);
+        return;
+    }
+    op->trace->op   = op;
+    /* The same on both sides */
+    own             = ucp_st_trace_mix(op->worker->uuid, op->id);
+    peer            = ucp_st_trace_mix(op->peer->uuid, op->remote_id);
+    op->trace->pair = (op->dir == UCP_ST_DIR_SEND) ?
+                      ucp_st_trace_mix(own, peer) : ucp_st_trace_mix(peer, own);
+}
+
+void ucp_st_trace_release(ucp_st_op_t *op)
+{
+    if (op->key == NULL) {
+        free(op->trace);
+    }
+}
+
+/* As UCP_ST_TRACE_VALUES says; the id of the use, the same on both sides */
+static uint64_t ucp_st_trace_use(const ucp_st_op_t *op, uint64_t use,
+                                 uint64_t *values)
+{
+    static const char *const dirs[] = {"send", "receive"};
+
+    values[0] = (uintptr_t)dirs[op->dir];
+    values[1] = op->id;
+    values[2] = use;
+    values[3] = op->peer->uuid;
+    values[4] = op->tag;
+    values[5] = op->msg_length;
+    values[6] = (uintptr_t)op->lane->name;
+    return ucp_st_trace_mix(op->trace->pair, use);
+}
+
+static void ucp_st_trace_push_func(void *arg)
+{
+    (void)arg;
+    ucs_trace_push();
+}
+
+static void ucp_st_trace_pop(const ucp_st_op_t *op,
+                             const ucs_trace_kind_t *kinds, uint64_t use)
+{
+    uint64_t values[UCS_TRACE_MAX_VALUES];
+    uint64_t id = ucp_st_trace_use(op, use, values);
+
+    ucs_trace_pop(&kinds[op->dir], id, values);
+}
+
+static void ucp_st_trace_start_func(void *arg)
+{
+    ucp_st_trace_op_t *trace = arg;
+
+    ucp_st_trace_pop(trace->op, ucp_st_trace_starts, ++trace->started);
+}
+
+static void ucp_st_trace_wait_func(void *arg)
+{
+    ucp_st_trace_op_t *trace = arg;
+
+    ucp_st_trace_pop(trace->op, ucp_st_trace_waits, ++trace->waited);
+}
+
+static void ucp_st_trace_span_func(void *arg)
+{
+    ucs_trace_pop(arg, 0, NULL);
+}
+
+size_t ucp_st_trace_make_cmd(ucp_st_trace_cmd_t which, const ucp_st_op_t *op,
+                             ucs_gstream_cmd_t *cmd)
+{
+    static const ucs_gstream_func_t funcs[] = {
+        [UCP_ST_TRACE_PUSH]  = ucp_st_trace_push_func,
+        [UCP_ST_TRACE_START] = ucp_st_trace_start_func,
+        [UCP_ST_TRACE_WAIT]  = ucp_st_trace_wait_func
+    };
+
+    if ((op != NULL) && (op->trace == NULL)) {
+        return 0; /* there was no memory for it */
+    }
+    cmd->type = UCS_GSTREAM_CMD_FUNC;
+    if (which < ucs_static_array_size(funcs)) {
+        cmd->u.func.func = funcs[which];
+        cmd->u.func.arg  = (op == NULL) ? NULL : op->trace;
+    } else {
+        cmd->u.func.func = ucp_st_trace_span_func;
+        cmd->u.func.arg  = (void*)&ucp_st_trace_spans[which];
+    }
+    return 1;
+}
+
+void ucp_st_trace_nic(const ucp_st_op_t *op, ucp_st_trace_nic_t what,
+                      const char *entry, uint64_t number)
+{
+    const uint64_t values[] = {(uintptr_t)entry, op->id, number};
+
+    if (ucs_trace_is_on()) {
+        ucs_trace_record(&ucp_st_trace_nics[what], 0, 0, values);
+    }
+}
+
+void ucp_st_trace_moved(const ucp_st_op_t *op, uint64_t use)
+{
+    uint64_t values[UCS_TRACE_MAX_VALUES];
+    uint64_t id;
+
+    if (ucs_trace_is_on() && (op->trace != NULL)) {
+        id = ucp_st_trace_use(op, use, values);
+        /* A message to oneself has both sides in one process */
+        ucs_trace_record(&ucp_st_trace_moves[op->dir], op->trace->move_begin,
+                         ucp_st_trace_mix(id, op->dir), values);
+    }
+}

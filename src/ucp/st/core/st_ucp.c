@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_ucp.c - UCP contexts of the library's own.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "core/st_ucp.h"
+#include "core/st_config.h"
+#include "core/st_log.h"
+#include "core/st_worker.h"
+
+#include <stdlib.h>
+
+int ucp_st_ucp_has_shm(void)
+{
+    static const char *const names[] = {"posix", "sysv", "xpmem", "mm", "sm",
+                                        "shm", NULL};
+    const char *tls                  = getenv("UCX_TLS");
+    unsigned i;
+
+    for (i = 0; names[i] != NULL; ++i) {
+        if (ucp_st_config_list_allows(tls, names[i])) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* What the environment does not say. Workers of a sleeper are waited for in
+ * poll() alone. */
+static ucs_status_t ucp_st_ucp_config(ucp_config_t *config, int is_sleeper)
+{
+    static const char *const names[] = {"UCX_MM_ERROR_HANDLING",
+                                        "UCX_POSIX_ERROR_HANDLING",
+                                        "UCX_SYSV_ERROR_HANDLING",
+                                        "UCX_XPMEM_ERROR_HANDLING"};
+    ucs_status_t status              = UCS_OK;
+    int is_set                       = 0;
+    unsigned i;
+
+    /* UCX 1.13 crashes if its keepalive is due just when it has read what a
+     * process in shared memory said that is dead; it skips endpoints that were
+     * never answered; and it fills the queues of processes that do not read.
+     * The library asks by itself. */
+    if (getenv("UCX_KEEPALIVE_INTERVAL") == NULL) {
+        status = ucp_config_modify(config, "KEEPALIVE_INTERVAL", "inf");
+    }
+    /* Transports of shared memory do not look after peers unless told to, and
+     * are then of no use where errors are to be handled */
+    for (i = 0; i < ucs_static_array_size(names); ++i) {
+        is_set |= (getenv(names[i]) != NULL);
+    }
+    if ((status == UCS_OK) && ucp_st_ucp_has_shm() && !is_set) {
+        status = ucp_config_modify(config, "MM_ERROR_HANDLING", "y");
+    }
+    /* UCP leaves interfaces without endpoints to its own thread, whose word
+     * that something has come does not reach a thread that is asleep */
+    if ((status == UCS_OK) && is_sleeper) {
+        status = ucp_config_modify(config, "ADAPTIVE_PROGRESS", "n");
+    }
+    return status;
+}
+
+ucs_status_t ucp_st_ucp_context_create(uint64_t features, int is_sleeper,
+                                       const char *name,
+                                       ucp_context_h *context_p)
+{
+    ucp_params_t params = {
+        .field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_NAME,
+        .features   = features,
+        .name       = name
+    };
+    ucp_config_t *config;
+    ucs_status_t status;
+
+    status = ucp_config_read(NULL, NULL, &config);
+    if (status != UCS_OK) {
+        return status;
+    }
+    status = ucp_st_ucp_config(config, is_sleeper);
+    if (status == UCS_OK) {
+        status = ucp_init(&params, config, context_p);
+    }
+    ucp_config_release(config);
+    return status;
+}
+
+int ucp_st_ucp_is_local(ucs_status_t status)
+{
+    switch (status) {
+    case UCS_ERR_NO_MEMORY:
+    case UCS_ERR_NO_RESOURCE:
+    case UCS_ERR_INVALID_PARAM:
+    case UCS_ERR_UNSUPPORTED:
+    case UCS_ERR_MESSAGE_TRUNCATED:
+    case UCS_ERR_EXCEEDS_LIMIT:
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+ucs_status_t ucp_st_ucp_connect_status(ucs_status_t status)
+{
+    return (ucp_st_ucp_is_local(status) ||
+            (status == UCS_ERR_UNREACHABLE)) ? status :
+                                               UCS_ERR_CONNECTION_RESET;
+}
+
+void ucp_st_ucp_ep_close(ucp_worker_h ucp_worker, ucp_ep_h ep, unsigned flags,
+                         double end)
+{
+    ucp_request_param_t param = {
+        .op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,
+        .flags        = flags
+    };
+    ucs_status_t status       = UCS_INPROGRESS;
+    ucs_status_ptr_t request;
+
+    if (ep == NULL) {
+        return;
+    }
+    request = ucp_ep_close_nbx(ep, &param);
+    if (!UCS_PTR_IS_PTR(request)) {
+        return;
+    }
+    /* A forced close waits for nothing remote: a few calls */
+    while ((status == UCS_INPROGRESS) && (ucp_st_worker_now() < end)) {
+        ucp_worker_progress(ucp_worker);
+        status = ucp_request_check_status(request);
+    }
+    if (status == UCS_INPROGRESS) {
+        ucs_warn("UCP does not end the close of an endpoint");
+    }
+    ucp_request_free(request);
+}
+
+static void ucp_st_ucp_closed_cb(void *request, ucs_status_t status, void *arg)
+{
+    unsigned *count = arg;
+
+    (void)status;
+    --*count;
+    ucp_request_free(request);
+}
+
+void ucp_st_ucp_ep_close_later(ucp_ep_h ep, unsigned *count)
+{
+    ucp_request_param_t param = {
+        .op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_CALLBACK |
+                        UCP_OP_ATTR_FIELD_USER_DATA,
+        .flags        = UCP_EP_CLOSE_FLAG_FORCE,
+        .cb.send      = ucp_st_ucp_closed_cb,
+        .user_data    = count
+    };
+
+    *count += UCS_PTR_IS_PTR(ucp_ep_close_nbx(ep, &param));
+}

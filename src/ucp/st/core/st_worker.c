@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_worker.c - st workers: creation, teardown.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "core/st_worker.h"
+#include "core/st_fork.h"
+#include "core/st_lane.h"
+#include "core/st_log.h"
+#include "core/st_op.h"
+#include "core/st_outbox.h"
+#include "core/st_peer.h"
+#include "core/st_process.h"
+#include "core/st_ucp.h"
+
+#include <ucs_trace.h>
+
+#include <ucs/sys/math.h>
+
+#include <sched.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <time.h>
+
+/* How long teardown waits for UCP to deliver messages, seconds */
+#define UCP_ST_WORKER_SEND_TIME 5.0
+
+/* And for peers that do not answer: so long, and so many rounds, each with a
+ * yield, which count where the peers share a busy processor */
+#define UCP_ST_WORKER_ANSWER_TIME   0.2
+#define UCP_ST_WORKER_ANSWER_ROUNDS 1000
+
+/* Rounds between questions about peers that are gone */
+#define UCP_ST_WORKER_ASK_ROUNDS 50
+
+/* Empty rounds of progress before a blocked host sleeps, and for how long */
+#define UCP_ST_WORKER_YIELDS   200
+#define UCP_ST_WORKER_SLEEP_NS 50000
+
+/* What messages of batches need, and to sleep until there is something */
+#define UCP_ST_WORKER_FEATURES \
+    (UCP_FEATURE_AM | UCP_FEATURE_TAG | UCP_FEATURE_WAKEUP)
+
+/* A context and a worker for what the library does by itself */
+static ucs_status_t ucp_st_worker_own_ucp(ucp_st_worker_h worker)
+{
+    ucp_worker_params_t worker_params = {
+        .field_mask  = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
+        .thread_mode = UCS_THREAD_MODE_MULTI
+    };
+    ucs_status_t status;
+
+    worker->ucp_features = UCP_ST_WORKER_FEATURES;
+    status               = ucp_st_ucp_context_create(worker->ucp_features, 0,
+                                                     "ucp_st",
+                                                     &worker->own_context);
+    if (status != UCS_OK) {
+        ucs_error("failed to make a UCP context: %s",
+                  ucs_status_string(status));
+        return status;
+    }
+    status = ucp_worker_create(worker->own_context, &worker_params,
+                               &worker->ucp_worker);
+    if (status != UCS_OK) {
+        ucs_error("failed to make a UCP worker: %s", ucs_status_string(status));
+        ucp_cleanup(worker->own_context);
+    }
+    return status;
+}
+
+static ucs_status_t ucp_st_worker_ucp_init(ucp_st_worker_h worker,
+                                           const ucp_st_worker_params_t *params)
+{
+    uint64_t mask = params->field_mask;
+
+    worker->am_id = (mask & UCP_ST_WORKER_PARAM_FIELD_AM_ID) ?
+                    params->am_id : UCP_ST_AM_ID_DEFAULT;
+    if (mask & UCP_ST_WORKER_PARAM_FIELD_UCP_FEATURES) {
+        worker->ucp_features = params->ucp_features;
+    }
+    if (mask & UCP_ST_WORKER_PARAM_FIELD_UCP_WORKER) {
+        worker->ucp_worker = params->ucp_worker;
+        return (params->ucp_worker == NULL) ? UCS_ERR_INVALID_PARAM : UCS_OK;
+    }
+    return ucp_st_worker_own_ucp(worker);
+}
+
+static void ucp_st_worker_ucp_cleanup(ucp_st_worker_h worker)
+{
+    if (worker->own_context != NULL) {
+        ucp_worker_destroy(worker->ucp_worker);
+        ucp_cleanup(worker->own_context);
+    }
+}
+
+static void ucp_st_worker_lists_init(ucp_st_worker_h worker)
+{
+    const ucp_st_component_t *component;
+
+    ucs_list_head_init(&worker->peers);
+    ucs_list_head_init(&worker->ops);
+    ucs_list_head_init(&worker->on_stream);
+    ucs_list_head_init(&worker->deferred);
+    ucs_list_head_init(&worker->queues);
+    ucs_list_head_init(&worker->outbox);
+    kh_init_inplace(ucp_st_ops, &worker->op_table);
+    ucp_st_for_each_component(component) {
+        component->worker->init(worker);
+    }
+}
+
+static void ucp_st_worker_cleanup(ucp_st_worker_h worker)
+{
+    const ucp_st_component_t *component;
+
+    ucp_st_for_each_component(component) {
+        component->worker->cleanup(worker);
+    }
+}
+
+/* The first `count` of them */
+static void ucp_st_worker_close(ucp_st_worker_h worker, unsigned count)
+{
+    while (count > 0) {
+        ucp_st_components[--count]->worker->close(worker);
+    }
+}
+
+static void ucp_st_worker_stop(ucp_st_worker_h worker, unsigned count)
+{
+    while (count > 0) {
+        ucp_st_components[--count]->worker->stop(worker);
+    }
+}
+
+/* All or none of the components */
+static ucs_status_t ucp_st_worker_start(ucp_st_worker_h worker)
+{
+    ucs_status_t status = UCS_OK;
+    unsigned opened, started;
+
+    for (opened = 0; opened < UCP_ST_NUM_COMPONENTS; ++opened) {
+        status = ucp_st_components[opened]->worker->open(worker);
+        if (status != UCS_OK) {
+            goto err_close;
+        }
+    }
+    for (started = 0; started < UCP_ST_NUM_COMPONENTS; ++started) {
+        status = ucp_st_components[started]->worker->start(worker);
+        if (status != UCS_OK) {
+            goto err_stop;
+        }
+    }
+    return UCS_OK;
+
+err_stop:
+    ucp_st_worker_stop(worker, started);
+err_close:
+    ucp_st_worker_close(worker, opened);
+    return status;
+}
+
+/* Tells `attr`, if it is given, of the lanes that cannot be opened */
+static ucs_status_t ucp_st_worker_open(const ucp_st_worker_params_t *params,
+                                       ucp_st_lanes_attr_t *attr,
+                                       ucp_st_worker_h *worker_p)
+{
+    ucp_st_worker_h worker;
+    ucs_status_t status;
+
+    worker = ucp_st_object_alloc(UCP_ST_OBJECT_WORKER, sizeof(*worker),
+                                 offsetof(struct ucp_st_worker, parts));
+    if (worker == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    worker->lanes_attr = attr;
+    ucp_st_worker_lists_init(worker);
+    if (getrandom(&worker->uuid, sizeof(worker->uuid), 0) !=
+        sizeof(worker->uuid)) {
+        ucs_error("getrandom() failed: %m");
+        status = UCS_ERR_IO_ERROR;
+        goto err_free;
+    }
+    ucp_st_process_get_place(&worker->place);
+    (void)pthread_mutex_init(&worker->lock, NULL);
+    (void)pthread_mutex_init(&worker->connect_lock, NULL);
+
+    status = ucp_st_config_read(&worker->config);
+    if (status != UCS_OK) {
+        goto err_lock;
+    }
+    status = ucp_st_config_check_names(worker);
+    if (status != UCS_OK) {
+        goto err_config;
+    }
+    status = ucp_st_worker_ucp_init(worker, params);
+    if (status != UCS_OK) {
+        goto err_config;
+    }
+    status = ucp_st_lanes_open(worker);
+    if (status != UCS_OK) {
+        goto err_ucp;
+    }
+    status = ucp_st_worker_start(worker);
+    if (status != UCS_OK) {
+        goto err_lanes;
+    }
+    ucp_st_stats_add_worker(worker);
+    *worker_p = worker;
+    return UCS_OK;
+
+err_lanes:
+    ucp_st_lanes_close(worker);
+err_ucp:
+    ucp_st_worker_ucp_cleanup(worker);
+err_config:
+    ucp_st_config_release(&worker->config);
+err_lock:
+    (void)pthread_mutex_destroy(&worker->connect_lock);
+    (void)pthread_mutex_destroy(&worker->lock);
+err_free:
+    ucp_st_worker_cleanup(worker);
+    free(worker);
+    return status;
+}
+
+static ucs_status_t ucp_st_worker_make(const ucp_st_worker_params_t *params,
+                                       ucp_st_lanes_attr_t *attr,
+                                       ucp_st_worker_h *worker_p)
+{
+    ucs_status_t status;
+
+    status = ucp_st_fork_enter();
+    if (status != UCS_OK) {
+        return status;
+    }
+    status = ucs_trace_open();
+    if (status == UCS_OK) {
+        status = ucp_st_worker_open(params, attr, worker_p);
+    }
+    if (status != UCS_OK) {
+        ucp_st_fork_leave();
+    }
+    return status;
+}
+
+ucs_status_t ucp_st_worker_create(const ucp_st_worker_params_t *params,
+                                  ucp_st_worker_h *worker_p)
+{
+    ucs_status_t status = ucp_st_check_call((params != NULL) &&
+                                            (worker_p != NULL));
+
+    if (status != UCS_OK) {
+        return status;
+    }
+    return ucp_st_worker_make(params, NULL, worker_p);
+}
+
+ucs_status_t ucp_st_lanes_query(const ucp_st_worker_params_t *params,
+                                ucp_st_lanes_attr_t *attr)
+{
+    ucp_st_worker_h worker;
+    ucs_status_t status;
+
+    status = ucp_st_check_call((params != NULL) && (attr != NULL));
+    if (status != UCS_OK) {
+        return status;
+    }
+    ucp_st_lanes_attr_init(attr);
+    status = ucp_st_worker_make(params, attr, &worker);
+    if (status != UCS_OK) {
+        ucp_st_lanes_attr_fail(status, attr);
+        return status;
+    }
+    ucp_st_lanes_attr_fill(worker, attr);
+    return ucp_st_worker_destroy(worker);
+}
+
+/* Non-zero if teardown goes on waiting after so many seconds and rounds */
+static int ucp_st_worker_is_draining(ucp_st_worker_h worker, double time,
+                                     unsigned rounds)
+{
+    const ucp_st_component_t *component;
+    ucp_st_drain_t drain;
+
+    ucp_st_lanes_progress_all(worker);
+    ucp_st_op_reap_freed(worker);
+    /* After what may find a peer gone, which is to be told that */
+    (void)ucp_st_ctrl_ops.ask(worker,
+                              (rounds % UCP_ST_WORKER_ASK_ROUNDS) == 0);
+    /* What components and freed operations still wait for: the NIC, UCP, or
+     * word of peers */
+    drain = (ucs_list_is_empty(&worker->on_stream) &&
+             ucs_list_is_empty(&worker->deferred)) ? UCP_ST_DRAIN_DONE :
+                                                     UCP_ST_DRAIN_ANSWERS;
+    ucp_st_for_each_component(component) {
+        drain = ucs_max(drain, component->worker->drain(worker));
+    }
+    switch (drain) {
+    case UCP_ST_DRAIN_SENDS:
+        return time < UCP_ST_WORKER_SEND_TIME;
+    case UCP_ST_DRAIN_ANSWERS:
+        return (time < UCP_ST_WORKER_ANSWER_TIME) ||
+               (rounds < UCP_ST_WORKER_ANSWER_ROUNDS);
+    default:
+        return 0;
+    }
+}
+
+/* Give peers a bounded time to answer. One that does not is slow or gone: it
+ * finds the goodbye when it looks, and what it holds up is left to the device's
+ * cleanup. */
+static void ucp_st_worker_drain(ucp_st_worker_h worker)
+{
+    double start    = ucp_st_worker_now();
+    unsigned rounds = 0;
+    int draining;
+
+    do {
+        (void)ucp_st_ctrl_ops.progress(worker);
+        ucp_st_worker_lock(worker);
+        draining = ucp_st_worker_is_draining(worker,
+                                             ucp_st_worker_now() - start,
+                                             ++rounds);
+        ucp_st_worker_unlock(worker);
+        (void)sched_yield();
+    } while (draining);
+}
+
+/* Non-zero while the user has handles. The lock is held. */
+static int ucp_st_worker_is_used(ucp_st_worker_h worker)
+{
+    int is_used = !ucs_list_is_empty(&worker->queues) ||
+                  !ucs_list_is_empty(&worker->ops);
+    const ucp_st_component_t *component;
+
+    ucp_st_for_each_component(component) {
+        is_used |= component->worker->is_used(worker);
+    }
+    return is_used;
+}
+
+ucs_status_t ucp_st_worker_destroy(ucp_st_worker_h worker)
+{
+    int is_used;
+    ucs_status_t status;
+
+    status = ucp_st_check_call(worker != NULL);
+    if (status != UCS_OK) {
+        return status;
+    }
+    ucp_st_worker_lock(worker);
+    is_used = ucp_st_worker_is_used(worker);
+    ucp_st_worker_unlock(worker);
+    if (is_used) {
+        return UCS_ERR_BUSY;
+    }
+
+    ucp_st_ctrl_ops.say_bye(worker);
+    ucp_st_worker_drain(worker);
+    ucp_st_stats_remove_worker(worker);
+    ucp_st_worker_stop(worker, UCP_ST_NUM_COMPONENTS);
+    ucp_st_outbox_cleanup(worker);
+    ucp_st_worker_lock(worker);
+    worker->is_ending = 1;
+    ucp_st_op_drop_all(worker);
+    ucp_st_worker_unlock(worker);
+    ucp_st_peers_cleanup(worker);
+    ucp_st_worker_close(worker, UCP_ST_NUM_COMPONENTS);
+    ucp_st_lanes_close(worker);
+    ucp_st_worker_ucp_cleanup(worker);
+    ucp_st_worker_cleanup(worker);
+    kh_destroy_inplace(ucp_st_ops, &worker->op_table);
+    ucp_st_config_release(&worker->config);
+    (void)pthread_mutex_destroy(&worker->connect_lock);
+    (void)pthread_mutex_destroy(&worker->lock);
+    free(worker);
+    ucp_st_fork_leave();
+    (void)ucs_trace_flush(); /* logged; the exit tries again */
+    return UCS_OK;
+}
+
+void ucp_st_worker_pause(unsigned *idle_rounds, unsigned progressed)
+{
+    struct timespec ts = {.tv_nsec = UCP_ST_WORKER_SLEEP_NS};
+
+    *idle_rounds = (progressed > 0) ? 0 : (*idle_rounds + 1);
+    if (*idle_rounds > UCP_ST_WORKER_YIELDS) {
+        (void)nanosleep(&ts, NULL);
+    } else {
+        (void)sched_yield(); /* peers may share the processor */
+    }
+}
+
+unsigned ucp_st_worker_progress(ucp_st_worker_h worker)
+{
+    return ((worker == NULL) || ucp_st_fork_is_child) ?
+           0 : ucp_st_ctrl_ops.progress(worker);
+}

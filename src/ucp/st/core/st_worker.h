@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_worker.h - everything that belongs to one UCP worker.
+ */
+#ifndef UCP_ST_WORKER_H_INTERNAL_
+#define UCP_ST_WORKER_H_INTERNAL_
+
+#include <ucp_st.h>
+
+#include "core/st_component.h"
+#include "core/st_config.h"
+#include "core/st_proto.h"
+
+#include <ucs/datastruct/khash.h>
+#include <ucs/datastruct/list.h>
+
+#include <pthread.h>
+#include <time.h>
+
+struct ucp_st_lane_ops;
+
+KHASH_MAP_INIT_INT64(ucp_st_ops, struct ucp_st_op*)
+
+/**
+ * Locks: `lock` protects all fields below it, and every peer, operation and
+ * part of the worker, unless their fields say otherwise. UCP is never called
+ * with it held: UCP's callbacks take it, possibly under a lock of UCP's.
+ * Streams never wait for it.
+ */
+struct ucp_st_worker {
+    void              *parts[UCP_ST_PART_LAST]; /* read-only */
+    ucp_st_config_t   config;     /* read-only */
+    ucp_context_h     own_context;/* read-only; NULL on a user's worker */
+    ucp_worker_h      ucp_worker; /* read-only */
+    uint64_t          ucp_features;/* of its context, as far as known; read-only
+                                     */
+    unsigned          am_id;      /* read-only */
+    uint64_t          uuid;       /* read-only */
+    ucp_st_place_t    place;      /* of this process; read-only */
+    size_t            max_frame;  /* longest active message; read-only */
+    const struct ucp_st_lane_ops *lanes[UCP_ST_PROTO_MAX_LANES]; /* that are
+                                     open, in order of preference; read-only */
+    unsigned          num_lanes;
+    ucs_log_level_t   lane_log_level; /* while lanes are opened, as is */
+    ucp_st_lanes_attr_t *lanes_attr; /* to be filled in, or NULL */
+
+    pthread_mutex_t   connect_lock; /* one thread connects a peer; taken before
+                                       `lock` */
+    pthread_mutex_t   lock;
+    ucs_list_link_t   peers;      /* ucp_st_peer_t */
+    ucs_list_link_t   ops;        /* live, not freed: ucp_st_op_t */
+    /* Freed operations: */
+    ucs_list_link_t   on_stream;  /* that a stream may name */
+    ucs_list_link_t   deferred;   /* kept for a lane or the peer */
+    khash_t(ucp_st_ops) op_table; /* all of them by id */
+    ucs_list_link_t   queues;     /* ucp_st_queue */
+    uint64_t          next_op_id;
+    ucs_list_link_t   outbox;     /* ucp_st_frame_buf_t, in order of sending */
+    int               leaving;    /* nothing more is matched */
+    int               is_ending;  /* no peer is waited for any more */
+    ucp_st_stats_t    stats;
+    ucs_list_link_t   stats_list; /* st_stats.c's; its lock */
+    unsigned          number;     /* in the process, from 0; read-only */
+};
+
+/** Take the worker's lock. */
+static inline void ucp_st_worker_lock(ucp_st_worker_h worker)
+{
+    (void)pthread_mutex_lock(&worker->lock);
+}
+
+/** Release the worker's lock. */
+static inline void ucp_st_worker_unlock(ucp_st_worker_h worker)
+{
+    (void)pthread_mutex_unlock(&worker->lock);
+}
+
+/** Give the processor away between two rounds of progress, the first of which
+ *  returned `progressed`. `idle_rounds` is 0 at first. The lock is not held. */
+void ucp_st_worker_pause(unsigned *idle_rounds, unsigned progressed);
+
+/** A worker is open: number it, and have its counts written should the process
+ *  exit before it is destroyed, if UCX_ST_STATS says so. */
+void ucp_st_stats_add_worker(ucp_st_worker_h worker);
+
+/** A worker is about to close, its lanes are open yet: write its counts if
+ *  UCX_ST_STATS says so. Its lock is not held. */
+void ucp_st_stats_remove_worker(ucp_st_worker_h worker);
+
+/** Monotonic time, seconds. */
+static inline double ucp_st_worker_now(void)
+{
+    struct timespec ts;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
+    return ts.tv_sec + (ts.tv_nsec * 1e-9);
+}
+
+#endif

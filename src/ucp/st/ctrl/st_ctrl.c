@@ -1,0 +1,535 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_ctrl.c - control messages over UCP active messages.
+ *
+ * A frame is a UCP active message header without data: UCP keeps the order of
+ * those on an endpoint; the sequence number checks that. Not more than a few
+ * are on the way at once.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "ctrl/st_ctrl.h"
+#include "ctrl/st_leave.h"
+#include "ctrl/st_notice.h"
+#include "ctrl/st_svc.h"
+#include "core/st_lane.h"
+#include "core/st_log.h"
+#include "core/st_match.h"
+#include "core/st_outbox.h"
+#include "core/st_ucp.h"
+#include "core/st_worker.h"
+
+#include <ucs/sys/math.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Longest frame; what UCP can send may be less */
+#define UCP_ST_CTRL_MAX_FRAME 4096
+
+/* Frames that are given to UCP at once */
+#define UCP_ST_CTRL_MAX_SENDS 64
+
+/* Handlers of the messages about one operation; the lock is held */
+typedef void (*ucp_st_ctrl_handler_t)(ucp_st_peer_t *peer,
+                                      const ucp_st_msg_op_t *msg);
+
+static void ucp_st_ctrl_handle_done(ucp_st_peer_t *peer,
+                                    const ucp_st_msg_op_t *msg)
+{
+    ucp_st_op_t *op = ucp_st_op_find(peer, msg->op_id);
+
+    if (op != NULL) {
+        ucp_st_op_peer_done(op);
+    }
+}
+
+static void ucp_st_ctrl_handle_ping(ucp_st_peer_t *peer,
+                                    const ucp_st_msg_op_t *msg)
+{
+    (void)peer;
+    (void)msg;
+}
+
+static const ucp_st_ctrl_handler_t ucp_st_ctrl_handlers[UCP_ST_MSG_LAST] = {
+    [UCP_ST_MSG_BIND]        = ucp_st_match_handle_bind,
+    [UCP_ST_MSG_CANCEL]      = ucp_st_match_handle_cancel,
+    [UCP_ST_MSG_CANCEL_ACK]  = ucp_st_ctrl_handle_done,
+    [UCP_ST_MSG_UNMATCH]     = ucp_st_op_handle_unmatch,
+    [UCP_ST_MSG_UNMATCH_ACK] = ucp_st_ctrl_handle_done,
+    [UCP_ST_MSG_PING]        = ucp_st_ctrl_handle_ping,
+    [UCP_ST_MSG_LEAVE]       = ucp_st_leave_handle_leave,
+    [UCP_ST_MSG_BYE]         = ucp_st_leave_handle_bye,
+    [UCP_ST_MSG_BYE_ACK]     = ucp_st_leave_handle_bye_ack
+};
+
+/* Check the head of what came from the network. NULL if it is to be dropped. */
+static ucp_st_peer_t *ucp_st_ctrl_check(ucp_st_worker_h worker,
+                                        const ucp_st_frame_t *frame,
+                                        size_t length)
+{
+    ucp_st_peer_t *peer;
+
+    if ((length < sizeof(*frame)) ||
+        (frame->version != UCP_ST_PROTO_VERSION)) {
+        ucs_error("dropped a control message that is not of version %d",
+                  UCP_ST_PROTO_VERSION);
+        return NULL;
+    }
+    if (frame->length != length) {
+        ucs_error("dropped a control message of %zu bytes that should have %u",
+                  length, frame->length);
+        return NULL;
+    }
+
+    peer = ucp_st_peer_get(worker, frame->src);
+    if (peer == NULL) {
+        ucs_error("no memory for a message of peer 0x%lx", frame->src);
+        return NULL;
+    }
+    if (frame->seq != peer->next_rx_seq) {
+        ucs_error("message %u of peer 0x%lx came in place of %u", frame->seq,
+                  peer->uuid, peer->next_rx_seq);
+        ucp_st_peer_fail(peer, UCS_ERR_IO_ERROR);
+        return NULL;
+    }
+    ++peer->next_rx_seq;
+    return peer;
+}
+
+/* Handle the first of the messages; its length, or 0 if it is none. The lock is
+ * held. */
+static size_t ucp_st_ctrl_handle_one(ucp_st_peer_t *peer, const uint8_t *data,
+                                     size_t length)
+{
+    const ucp_st_msg_hdr_t *hdr = (const ucp_st_msg_hdr_t*)data;
+    size_t min_length;
+
+    if ((length < sizeof(*hdr)) || (hdr->type >= UCP_ST_MSG_LAST)) {
+        return 0;
+    }
+    min_length = (hdr->type == UCP_ST_MSG_MATCH) ? sizeof(ucp_st_msg_match_t) :
+                                                   sizeof(ucp_st_msg_op_t);
+    if ((hdr->length < min_length) || (hdr->length > length)) {
+        return 0;
+    }
+    if (hdr->type == UCP_ST_MSG_MATCH) {
+        ucp_st_match_handle(peer, (const ucp_st_msg_match_t*)hdr);
+    } else {
+        ucp_st_ctrl_handlers[hdr->type](peer, (const ucp_st_msg_op_t*)hdr);
+    }
+    return hdr->length;
+}
+
+/* The lock is held */
+static void ucp_st_ctrl_handle(ucp_st_worker_h worker, const uint8_t *data,
+                               size_t length)
+{
+    ucp_st_peer_t *peer;
+    size_t offset, used;
+    ucp_st_frame_t frame;
+
+    memset(&frame, 0, sizeof(frame));
+    memcpy(&frame, data, ucs_min(length, sizeof(frame)));
+    peer = ucp_st_ctrl_check(worker, &frame, length);
+    if (peer == NULL) {
+        return;
+    }
+    for (offset = sizeof(frame);
+         (offset < length) && (peer->status == UCS_OK); offset += used) {
+        used = ucp_st_ctrl_handle_one(peer, data + offset, length - offset);
+        if (used == 0) {
+            ucs_error("peer 0x%lx sent a control message that is none",
+                      peer->uuid);
+            ucp_st_peer_fail(peer, UCS_ERR_IO_ERROR);
+            return;
+        }
+    }
+}
+
+static ucs_status_t ucp_st_ctrl_am_handler(void *arg, const void *header,
+                                           size_t header_length, void *data,
+                                           size_t length,
+                                           const ucp_am_recv_param_t *param)
+{
+    ucp_st_worker_h worker = arg;
+
+    (void)data;
+    (void)length;
+    (void)param;
+    ucp_st_worker_lock(worker);
+    ucp_st_ctrl_handle(worker, header, header_length);
+    ucp_st_worker_unlock(worker);
+    return UCS_OK;
+}
+
+static ucs_status_t ucp_st_ctrl_set_handler(ucp_st_worker_h worker,
+                                            ucp_am_recv_callback_t cb)
+{
+    ucp_am_handler_param_t param = {
+        .field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID |
+                      UCP_AM_HANDLER_PARAM_FIELD_FLAGS |
+                      UCP_AM_HANDLER_PARAM_FIELD_CB |
+                      UCP_AM_HANDLER_PARAM_FIELD_ARG,
+        .id         = worker->am_id,
+        .flags      = UCP_AM_FLAG_WHOLE_MSG,
+        .cb         = cb,
+        .arg        = worker
+    };
+
+    return ucp_worker_set_am_recv_handler(worker->ucp_worker, &param);
+}
+
+/* How long an active message may be; the worker's */
+static ucs_status_t ucp_st_ctrl_set_max_frame(ucp_st_worker_h worker)
+{
+    ucp_worker_attr_t attr = {
+        .field_mask = UCP_WORKER_ATTR_FIELD_MAX_AM_HEADER
+    };
+    ucs_status_t status    = ucp_worker_query(worker->ucp_worker, &attr);
+
+    if (status != UCS_OK) {
+        ucs_error("failed to query the UCP worker: %s",
+                  ucs_status_string(status));
+        return status;
+    }
+    worker->max_frame = ucs_min(attr.max_am_header, UCP_ST_CTRL_MAX_FRAME);
+    if (worker->max_frame < (sizeof(ucp_st_frame_t) + UCP_ST_MSG_MAX)) {
+        ucs_error("the UCP worker's transports carry active message headers of "
+                  "%zu bytes only", attr.max_am_header);
+        return UCS_ERR_UNSUPPORTED;
+    }
+    return UCS_OK;
+}
+
+static ucs_status_t ucp_st_ctrl_listen(ucp_st_worker_h worker)
+{
+    ucs_status_t status;
+
+    status = ucp_st_ctrl_set_handler(worker, ucp_st_ctrl_am_handler);
+    if (status != UCS_OK) {
+        ucs_error("the UCP worker cannot receive active message %u (its "
+                  "context needs UCP_FEATURE_AM): %s", worker->am_id,
+                  ucs_status_string(status));
+        return status;
+    }
+    status = ucp_st_ctrl_set_max_frame(worker);
+    if (status != UCS_OK) {
+        (void)ucp_st_ctrl_set_handler(worker, NULL);
+    }
+    return status;
+}
+
+static void ucp_st_ctrl_sent(ucp_st_frame_buf_t *buf, ucs_status_t status)
+{
+    ucp_st_worker_h worker = buf->worker;
+
+    ucp_st_worker_lock(worker);
+    --ucp_st_ctrl(worker)->sends;
+    if (status != UCS_OK) {
+        ucp_st_leave_lost(buf->peer, status);
+    }
+    ucp_st_worker_unlock(worker);
+    free(buf);
+}
+
+static void ucp_st_ctrl_send_cb(void *request, ucs_status_t status,
+                                void *user_data)
+{
+    ucp_st_ctrl_sent(user_data, status);
+    ucp_request_free(request);
+}
+
+/* The lock is not held */
+static void ucp_st_ctrl_send(ucp_st_frame_buf_t *buf)
+{
+    ucp_request_param_t param = {
+        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
+                        UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS,
+        .flags        = UCP_AM_SEND_FLAG_EAGER,
+        .cb.send      = ucp_st_ctrl_send_cb,
+        .user_data    = buf
+    };
+    ucp_st_worker_h worker    = buf->worker;
+    ucs_status_ptr_t request;
+
+    if (buf->peer->is_self) {
+        ucp_st_worker_lock(worker);
+        --ucp_st_ctrl(worker)->sends;
+        ucp_st_ctrl_handle(worker, buf->data, buf->length);
+        ucp_st_worker_unlock(worker);
+        free(buf);
+        return;
+    }
+    request = ucp_am_send_nbx(buf->peer->ucp_ep, worker->am_id, buf->data,
+                              buf->length, NULL, 0, &param);
+    if (!UCS_PTR_IS_PTR(request)) {
+        ucp_st_ctrl_sent(buf, UCS_PTR_STATUS(request));
+    }
+}
+
+/* Take the first frame that may be sent; NULL if there is none */
+static ucp_st_frame_buf_t *ucp_st_ctrl_pop(ucp_st_worker_h worker)
+{
+    ucp_st_ctrl_worker_t *ctrl = ucp_st_ctrl(worker);
+    ucp_st_frame_t frame       = {
+        .version = UCP_ST_PROTO_VERSION,
+        .src     = worker->uuid
+    };
+    ucp_st_frame_buf_t *buf, *tmp;
+
+    if (ctrl->sends >= UCP_ST_CTRL_MAX_SENDS) {
+        return NULL; /* the next progress goes on */
+    }
+    ucs_list_for_each_safe(buf, tmp, &worker->outbox, list) {
+        /* A goodbye is acknowledged, after all that was said before it */
+        if ((buf->peer->status != UCS_OK) && !buf->peer->said_bye) {
+            ucp_st_outbox_take(buf);
+            free(buf);
+        } else if (buf->peer->is_self || (buf->peer->ucp_ep != NULL)) {
+            ucp_st_outbox_take(buf);
+            frame.length = buf->length;
+            frame.seq    = buf->peer->next_tx_seq++;
+            memcpy(buf->data, &frame, sizeof(frame));
+            ++ctrl->sends;
+            return buf;
+        }
+        /* else it waits for the user to give the peer's address */
+    }
+    return NULL;
+}
+
+void ucp_st_ctrl_flush(ucp_st_worker_h worker)
+{
+    ucp_st_ctrl_worker_t *ctrl = ucp_st_ctrl(worker);
+    ucp_st_frame_buf_t *buf;
+
+    /* One thread at a time, so that messages keep their order */
+    ucp_st_worker_lock(worker);
+    if (!ctrl->outbox_busy) {
+        ctrl->outbox_busy = 1;
+        while ((buf = ucp_st_ctrl_pop(worker)) != NULL) {
+            ucp_st_worker_unlock(worker);
+            ucp_st_ctrl_send(buf);
+            ucp_st_worker_lock(worker);
+        }
+        ctrl->outbox_busy = 0;
+    }
+    ucp_st_worker_unlock(worker);
+}
+
+/* A message to a peer that is gone fails. On this node its process is asked
+ * for, as transports of shared memory would take the message, and keep it where
+ * the peer's host does not read. */
+void ucp_st_ctrl_ask(ucp_st_peer_t *peer)
+{
+    ucp_st_ctrl_worker_t *ctrl = ucp_st_ctrl(peer->worker);
+    ucp_st_msg_op_t msg        = {.op_id = 0};
+
+    if (peer != ctrl->last_asked) {
+        ctrl->last_asked = peer;
+        if (!ucp_st_process_is_here(&peer->process)) {
+            ucp_st_outbox_post(peer, UCP_ST_MSG_PING, &msg);
+        }
+        ucp_st_peer_check(peer);
+    }
+}
+
+/* Those of operations */
+static void ucp_st_ctrl_ask_ops(ucp_st_worker_h worker)
+{
+    ucp_st_op_t *op;
+
+    ucs_list_for_each(op, &worker->ops, list) {
+        if (ucp_st_op_has_peer(op) && ((op->state == UCP_ST_OP_MATCHING) ||
+                                       (op->started >
+                                        ucp_st_op_uses_ended(op)))) {
+            ucp_st_ctrl_ask(op->peer);
+        }
+    }
+}
+
+unsigned ucp_st_ctrl_progress(ucp_st_worker_h worker)
+{
+    ucp_st_ctrl_worker_t *ctrl = ucp_st_ctrl(worker);
+    const ucp_st_component_t *component;
+    unsigned count;
+    uint64_t round;
+    double now;
+
+    ucp_st_worker_lock(worker);
+    round = ++ctrl->round;
+    ucp_st_worker_unlock(worker);
+    count = ucp_worker_progress(worker->ucp_worker);
+
+    ucp_st_worker_lock(worker);
+    ucp_st_leave_settle(worker, round, count == 0);
+    /* Ask about the peers that something here waits for, if it is time */
+    now = ucp_st_worker_now();
+    if ((now - ctrl->last_time) > worker->config.ping_interval) {
+        ctrl->last_time  = now;
+        ctrl->last_asked = NULL;
+        ucp_st_for_each_component(component) {
+            component->worker->ask(worker);
+        }
+    }
+    ucp_st_lanes_poll(worker);
+    ucp_st_op_reap_freed(worker);
+    ucp_st_worker_unlock(worker);
+    ucp_st_ctrl_flush(worker);
+    return count;
+}
+
+/* UCP's error callback: the control endpoint is dead */
+static void ucp_st_ctrl_err_handler(void *arg, ucp_ep_h ep, ucs_status_t status)
+{
+    ucp_st_peer_t *peer    = arg;
+    ucp_st_worker_h worker = peer->worker;
+
+    (void)ep;
+    ucp_st_worker_lock(worker);
+    ucp_st_leave_lost(peer, status);
+    ucp_st_worker_unlock(worker);
+}
+
+static ucs_status_t ucp_st_ctrl_connect(ucp_st_peer_t *peer,
+                                        const void *ucp_address, ucp_ep_h *ep_p)
+{
+    ucp_ep_params_t params = {
+        .field_mask      = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS |
+                           UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
+                           UCP_EP_PARAM_FIELD_ERR_HANDLER,
+        .address         = ucp_address,
+        .err_mode        = UCP_ERR_HANDLING_MODE_PEER,
+        .err_handler.cb  = ucp_st_ctrl_err_handler,
+        .err_handler.arg = peer
+    };
+    int is_dead;
+
+    *ep_p = NULL;
+    if (peer->is_self) {
+        return UCS_OK;
+    }
+    /* UCX 1.18 aborts later where the peer in shared memory has ended */
+    ucp_st_worker_lock(peer->worker);
+    is_dead = ucp_st_process_is_dead(&peer->process);
+    ucp_st_worker_unlock(peer->worker);
+    if (is_dead) {
+        return UCS_ERR_CONNECTION_RESET;
+    }
+    return ucp_ep_create(peer->worker->ucp_worker, &params, ep_p);
+}
+
+static void ucp_st_ctrl_disconnect(ucp_st_peer_t *peer, double end)
+{
+    ucp_st_svc_ep_disconnect(peer);
+    ucp_st_ucp_ep_close(peer->worker->ucp_worker, peer->ucp_ep,
+                        UCP_EP_CLOSE_FLAG_FORCE, end);
+    peer->ucp_ep = NULL;
+}
+
+const ucp_st_ctrl_ops_t ucp_st_ctrl_ops = {
+    .address_length  = ucp_st_svc_address_length,
+    .address_pack    = ucp_st_svc_address_pack,
+    .connect_service = ucp_st_svc_ep_connect,
+    .connect         = ucp_st_ctrl_connect,
+    .disconnect      = ucp_st_ctrl_disconnect,
+    .flush           = ucp_st_ctrl_flush,
+    .progress        = ucp_st_ctrl_progress,
+    .ask             = ucp_st_watch_ask,
+    .say_bye         = ucp_st_leave_say_bye,
+    .lost            = ucp_st_leave_lost,
+    .wake            = ucp_st_watch_wake
+};
+
+static ucs_status_t ucp_st_ctrl_open(ucp_st_worker_h worker)
+{
+    ucs_status_t status;
+
+    status = ucp_st_svc_open(worker);
+    if (status == UCS_OK) {
+        status = ucp_st_notice_open(worker);
+    }
+    if (status != UCS_OK) {
+        ucs_warn("no UCP worker that can sleep (%s): failures reach peers only "
+                 "when both hosts make calls", ucs_status_string(status));
+    }
+    status = ucp_st_ctrl_listen(worker);
+    if (status != UCS_OK) {
+        ucp_st_svc_close(worker);
+    }
+    return status;
+}
+
+static ucs_status_t ucp_st_ctrl_start(ucp_st_worker_h worker)
+{
+    ucs_status_t status = ucp_st_svc_start(worker);
+
+    return (status == UCS_OK) ? ucp_st_watch_start(worker) : status;
+}
+
+static int ucp_st_ctrl_is_used(ucp_st_worker_h worker)
+{
+    (void)worker;
+    return 0; /* all handles are others' */
+}
+
+static ucp_st_drain_t ucp_st_ctrl_drain(ucp_st_worker_h worker)
+{
+    if (ucp_st_ctrl(worker)->sends > 0) {
+        return UCP_ST_DRAIN_SENDS;
+    }
+    return (ucp_st_leave_is_waiting(worker) ||
+            (ucp_st_svc(worker)->num_notices > 0)) ? UCP_ST_DRAIN_ANSWERS :
+                                                     UCP_ST_DRAIN_DONE;
+}
+
+/* The UCP worker of the service thread is still used for goodbyes to peers */
+static void ucp_st_ctrl_stop(ucp_st_worker_h worker)
+{
+    ucp_st_watch_stop(worker);
+    (void)ucp_st_ctrl_set_handler(worker, NULL);
+}
+
+/* stop() has not run if a component could not be opened or started */
+static void ucp_st_ctrl_close(ucp_st_worker_h worker)
+{
+    (void)ucp_st_ctrl_set_handler(worker, NULL);
+    ucp_st_svc_close(worker);
+}
+
+static void ucp_st_ctrl_peer_gone(ucp_st_peer_t *peer)
+{
+    ucp_st_ctrl(peer->worker)->going_peers -= peer->going;
+    /* It may be there all the same: the thread tells it */
+    ucp_st_watch_wake(peer->worker);
+}
+
+static const ucp_st_worker_hooks_t ucp_st_ctrl_worker_hooks = {
+    .init    = ucp_st_svc_init,
+    .open    = ucp_st_ctrl_open,
+    .start   = ucp_st_ctrl_start,
+    .is_used = ucp_st_ctrl_is_used,
+    .drain   = ucp_st_ctrl_drain,
+    .ask     = ucp_st_ctrl_ask_ops,
+    .stop    = ucp_st_ctrl_stop,
+    .close   = ucp_st_ctrl_close,
+    .cleanup = ucp_st_worker_hook_none
+};
+
+static const ucp_st_peer_hooks_t ucp_st_ctrl_peer_hooks = {
+    .init       = ucp_st_peer_hook_none,
+    .gone       = ucp_st_ctrl_peer_gone,
+    .is_used    = ucp_st_peer_hook_zero,
+    .is_awaited = ucp_st_peer_hook_zero
+};
+
+const ucp_st_component_t ucp_st_ctrl_component = {
+    .part   = UCP_ST_PART_CTRL,
+    .sizes  = {[UCP_ST_OBJECT_WORKER] = sizeof(ucp_st_ctrl_worker_t)},
+    .worker = &ucp_st_ctrl_worker_hooks,
+    .peer   = &ucp_st_ctrl_peer_hooks,
+    .queue  = &ucp_st_queue_hooks_none
+};

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_leave.c - how peers go: in order, or lost.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "ctrl/st_leave.h"
+#include "ctrl/st_ctrl.h"
+#include "core/st_fork.h"
+#include "core/st_log.h"
+#include "core/st_outbox.h"
+#include "core/st_worker.h"
+
+#include <ucs/sys/math.h>
+
+/* Where UCP always has something to do, a loss is decided after so many calls
+ * of its progress */
+#define UCP_ST_LEAVE_LOST_ROUNDS 1000
+
+/* How long a stream waits for a lost peer, at most, while the host makes no
+ * call that would read what the peer said last, seconds. The rest of
+ * UCX_ST_ERR_TIMEOUT is for what the lanes have to end. */
+#define UCP_ST_LEAVE_LOST_TIME 1.0
+
+/* The peer is among those that ucp_st_leave_settle() looks at */
+static void ucp_st_leave_begin(ucp_st_peer_t *peer)
+{
+    if (!peer->going) {
+        peer->going = 1;
+        ++ucp_st_ctrl(peer->worker)->going_peers;
+    }
+}
+
+/* Uses, or what components know, under way that the peer takes part in.
+ * `completed` counts what this side's NIC is done with. */
+static int ucp_st_leave_has_open_use(ucp_st_peer_t *peer)
+{
+    const ucp_st_component_t *component;
+    ucp_st_op_t *op;
+
+    ucp_st_for_each_component(component) {
+        if (component->peer->is_used(peer)) {
+            return 1;
+        }
+    }
+    ucs_list_for_each(op, &peer->ops, peer_list) {
+        if (!op->freed && (op->state != UCP_ST_OP_FAILED) &&
+            (op->started > ucp_st_op_uses_ended(op))) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+int ucp_st_leave_is_awaited(ucp_st_peer_t *peer)
+{
+    const ucp_st_component_t *component;
+
+    ucp_st_for_each_component(component) {
+        if (component->peer->is_awaited(peer)) {
+            return 1;
+        }
+    }
+    return ucp_st_leave_has_open_use(peer);
+}
+
+void ucp_st_leave_lost(ucp_st_peer_t *peer, ucs_status_t status)
+{
+    if ((peer->status != UCS_OK) || (peer->lost != UCS_OK)) {
+        return;
+    }
+    ucs_debug("peer 0x%lx is lost: %s", peer->uuid, ucs_status_string(status));
+    /* Transports find many ways to say that nobody is there */
+    peer->lost       = (status == UCS_ERR_ENDPOINT_TIMEOUT) ?
+                       status : UCS_ERR_CONNECTION_RESET;
+    peer->lost_round = ucp_st_ctrl(peer->worker)->round;
+    peer->lost_time  = ucp_st_worker_now();
+    ucp_st_leave_begin(peer);
+    /* The thread decides if no host call does */
+    ucp_st_watch_wake(peer->worker);
+}
+
+/* All that a peer which goes in order leaves behind is CANCELED, also if a
+ * transport has seen its endpoints close meanwhile */
+static void ucp_st_leave_declare(ucp_st_peer_t *peer)
+{
+    ucp_st_peer_fail(peer, peer->said_bye ? UCS_ERR_CANCELED : peer->lost);
+}
+
+void ucp_st_leave_handle_leave(ucp_st_peer_t *peer, const ucp_st_msg_op_t *msg)
+{
+    ucp_st_op_t *op, *tmp;
+
+    (void)msg;
+    peer->said_leave = 1;
+    /* The peer announced all its operations before: what has no counterpart yet
+     * never gets one. A freed operation stays, for the answer to its CANCEL. */
+    ucs_list_for_each_safe(op, tmp, &peer->unmatched, match_list) {
+        if (!op->freed) {
+            ucp_st_op_fail(op, UCS_ERR_CANCELED);
+        }
+    }
+}
+
+/* The peer's last use is complete here as well: it may go */
+static void ucp_st_leave_answer_bye(ucp_st_peer_t *peer)
+{
+    ucp_st_msg_op_t msg = {.op_id = 0};
+
+    ucp_st_outbox_post(peer, UCP_ST_MSG_BYE_ACK, &msg);
+    ucp_st_leave_declare(peer);
+}
+
+void ucp_st_leave_handle_bye(ucp_st_peer_t *peer, const ucp_st_msg_op_t *msg)
+{
+    ucp_st_leave_handle_leave(peer, msg);
+    peer->said_bye = 1;
+    peer->closed   = 1;
+    if (ucp_st_leave_has_open_use(peer)) {
+        ucp_st_leave_begin(peer);
+    } else {
+        ucp_st_leave_answer_bye(peer);
+    }
+}
+
+void ucp_st_leave_handle_bye_ack(ucp_st_peer_t *peer,
+                                 const ucp_st_msg_op_t *msg)
+{
+    (void)msg;
+    peer->said_bye = 1; /* or what comes to the same */
+    peer->closed   = 1;
+    ucp_st_peer_fail(peer, UCS_ERR_CANCELED);
+}
+
+void ucp_st_leave_settle(ucp_st_worker_h worker, uint64_t round, int is_idle)
+{
+    ucp_st_peer_t *peer;
+
+    if (ucp_st_ctrl(worker)->going_peers == 0) {
+        return;
+    }
+    ucs_list_for_each(peer, &worker->peers, list) {
+        if (!peer->going || (peer->status != UCS_OK)) {
+            continue;
+        }
+        if (peer->said_bye && !ucp_st_leave_has_open_use(peer)) {
+            ucp_st_leave_answer_bye(peer);
+        } else if ((peer->lost != UCS_OK) &&
+                   ((is_idle && (round > peer->lost_round)) ||
+                    (round > (peer->lost_round + UCP_ST_LEAVE_LOST_ROUNDS)))) {
+            /* Messages that had arrived before the loss was noted are handled:
+             * a call of UCP's progress which began after that has found
+             * nothing, or there were very many calls */
+            ucp_st_leave_declare(peer);
+        }
+    }
+}
+
+int ucp_st_leave_settle_late(ucp_st_worker_h worker)
+{
+    double lost_time = ucs_min(UCP_ST_LEAVE_LOST_TIME,
+                               worker->config.err_timeout / 2);
+    double next      = -1;
+    ucp_st_peer_t *peer;
+    double left;
+
+    if (ucp_st_ctrl(worker)->going_peers == 0) {
+        return -1;
+    }
+    ucs_list_for_each(peer, &worker->peers, list) {
+        /* Only streams, and a peer that has given up this side: a host that
+         * waits for the peer makes calls */
+        if ((peer->lost == UCS_OK) || (peer->status != UCS_OK) ||
+            (!peer->said_gone && !ucp_st_leave_is_awaited(peer))) {
+            continue;
+        }
+        left = peer->lost_time + lost_time - ucp_st_worker_now();
+        if (left <= 0) {
+            ucp_st_leave_declare(peer);
+        } else if ((next < 0) || (left < next)) {
+            next = left;
+        }
+    }
+    return (next < 0) ? -1 : (1 + (int)(next * 1e3));
+}
+
+static void ucp_st_leave_post_all(ucp_st_worker_h worker,
+                                  ucp_st_msg_type_t type)
+{
+    ucp_st_msg_op_t msg = {.op_id = 0};
+    ucp_st_peer_t *peer;
+
+    ucs_list_for_each(peer, &worker->peers, list) {
+        if (!peer->is_self || (type == UCP_ST_MSG_LEAVE)) {
+            ucp_st_outbox_post(peer, type, &msg);
+        }
+    }
+}
+
+static void ucp_st_leave_flush_end(ucp_st_peer_t *peer, ucs_status_t status)
+{
+    ucp_st_worker_h worker = peer->worker;
+
+    ucp_st_worker_lock(worker);
+    --ucp_st_ctrl(worker)->sends;
+    if (status != UCS_OK) {
+        ucp_st_leave_lost(peer, status);
+    }
+    ucp_st_worker_unlock(worker);
+}
+
+static void ucp_st_leave_flush_cb(void *request, ucs_status_t status,
+                                  void *user_data)
+{
+    ucp_st_leave_flush_end(user_data, status);
+    ucp_request_free(request);
+}
+
+/* UCP may have accepted a message without sending it, and closing an endpoint
+ * would drop it then: a flush counts as one more send. The lock is held, and
+ * released meanwhile. */
+static void ucp_st_leave_flush(ucp_st_peer_t *peer)
+{
+    ucp_request_param_t param = {
+        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
+                        UCP_OP_ATTR_FIELD_USER_DATA,
+        .cb.send      = ucp_st_leave_flush_cb,
+        .user_data    = peer
+    };
+    ucp_st_worker_h worker    = peer->worker;
+    ucs_status_ptr_t request;
+
+    if ((peer->ucp_ep == NULL) || (peer->status != UCS_OK)) {
+        return;
+    }
+    ++ucp_st_ctrl(worker)->sends;
+    ucp_st_worker_unlock(worker);
+    request = ucp_ep_flush_nbx(peer->ucp_ep, &param);
+    if (!UCS_PTR_IS_PTR(request)) {
+        ucp_st_leave_flush_end(peer, UCS_PTR_STATUS(request));
+    }
+    ucp_st_worker_lock(worker);
+}
+
+void ucp_st_leave_say_bye(ucp_st_worker_h worker)
+{
+    ucp_st_peer_t *peer;
+
+    ucp_st_worker_lock(worker);
+    ucp_st_leave_post_all(worker, UCP_ST_MSG_BYE);
+    ucp_st_worker_unlock(worker);
+    ucp_st_ctrl_flush(worker);
+    /* Peers stay: only their list may become longer meanwhile */
+    ucp_st_worker_lock(worker);
+    ucs_list_for_each(peer, &worker->peers, list) {
+        ucp_st_leave_flush(peer);
+    }
+    ucp_st_worker_unlock(worker);
+}
+
+int ucp_st_leave_is_waiting(ucp_st_worker_h worker)
+{
+    ucp_st_peer_t *peer;
+
+    ucs_list_for_each(peer, &worker->peers, list) {
+        if ((peer->ucp_ep != NULL) && (peer->status == UCS_OK)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+ucs_status_t ucp_st_worker_leave(ucp_st_worker_h worker)
+{
+    ucs_status_t status = ucp_st_check_call(worker != NULL);
+
+    if (status != UCS_OK) {
+        return status;
+    }
+    ucp_st_worker_lock(worker);
+    if (!worker->leaving) {
+        worker->leaving = 1;
+        ucp_st_leave_post_all(worker, UCP_ST_MSG_LEAVE);
+    }
+    ucp_st_worker_unlock(worker);
+    ucp_st_ctrl_flush(worker);
+    return UCS_OK;
+}

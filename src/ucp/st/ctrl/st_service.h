@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_service.h - the process's one thread that does what no host call does:
+ * reap, post late, move the host lane's data, release streams whose peers are
+ * lost. It sleeps while there is nothing.
+ */
+#ifndef UCP_ST_SERVICE_H_
+#define UCP_ST_SERVICE_H_
+
+#include <ucs/datastruct/list.h>
+#include <ucs/type/status.h>
+
+/** File descriptors that one client may have. */
+#define UCP_ST_SERVICE_MAX_FDS 8
+
+/** What serve() returns to be called again after a time that is short for
+ *  another process, but lets other threads have the processor. */
+#define UCP_ST_SERVICE_SOON (-2)
+
+/**
+ * A client. The owner fills in `serve`, `arg` and `fds`, and adds it; the
+ * rest is the service's.
+ *
+ * serve() does what there is to do and returns after how many milliseconds it
+ * is to be called again: 0 at once, UCP_ST_SERVICE_SOON after some
+ * microseconds, -1 not before one of `fds` is readable or ucp_st_service_wake()
+ * was called, which both end any other time early. It runs in the service's
+ * thread alone, does not sleep, and must not add or remove clients.
+ */
+typedef struct ucp_st_service_client {
+    int             (*serve)(void *arg);
+    void            *arg;
+    int             fds[UCP_ST_SERVICE_MAX_FDS];
+    unsigned        num_fds;
+
+    ucs_list_link_t list;      /* the service's */
+    int             woken;     /* atomic: call it whatever its time is */
+    int             timed;     /* `due` is set; the thread's */
+    double          due;       /* when to call it, seconds; the thread's */
+} ucp_st_service_client_t;
+
+/**
+ * Have the thread serve a client; the first one starts the thread. serve() is
+ * called soon.
+ *
+ * Threads: any, but not from serve(), nor with a lock that serve() takes.
+ */
+ucs_status_t ucp_st_service_add(ucp_st_service_client_t *client);
+
+/**
+ * Undo that. On return serve() is not running; the last one ends the thread.
+ *
+ * Threads: as ucp_st_service_add().
+ */
+void ucp_st_service_remove(ucp_st_service_client_t *client);
+
+/**
+ * Have serve() called soon. Makes no system call while the thread is awake.
+ *
+ * Threads: any, also with locks that serve() takes.
+ */
+void ucp_st_service_wake(ucp_st_service_client_t *client);
+
+#endif

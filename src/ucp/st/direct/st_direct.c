@@ -1,0 +1,520 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_direct.c - the direct lane: what a pair gets when it is matched, and the
+ * lane's table of functions.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "direct/st_direct.h"
+#include "direct/st_direct_dev.h"
+#include "core/st_lane.h"
+#include "core/st_log.h"
+#include "core/st_op.h"
+#include "core/st_peer.h"
+#include "core/st_queue.h"
+#include "core/st_worker.h"
+
+#include <ucs/sys/math.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Slots of a message that is one piece: that many uses can be under way */
+#define UCP_ST_DIRECT_INLINE_SLOTS 4
+#define UCP_ST_DIRECT_WHOLE_SLOTS  2
+
+/* ... and of one that is several: one side copies in while the other one copies
+ * out */
+#define UCP_ST_DIRECT_PIPE_SLOTS 4
+
+/* From so many pieces on they are so many times longer, and more: each takes
+ * cache lines to the other processor and back */
+#define UCP_ST_DIRECT_LONG_PIECES 16
+#define UCP_ST_DIRECT_LONG_PIECE  4
+#define UCP_ST_DIRECT_LONG_SLOTS  8
+
+/* Least piece of a mapped message: shorter ones cost more to claim than the
+ * second processor saves */
+#define UCP_ST_DIRECT_PIECE_MAPPED (32ul << 10)
+
+/* ... where the kernel copies it, which has to look up the memory first */
+#define UCP_ST_DIRECT_PIECE_ATTACHED (128ul << 10)
+
+static size_t ucp_st_direct_align(size_t length)
+{
+    return ucs_div_round_up(length, 64) * 64;
+}
+
+/* What a receive's slots look like */
+static void ucp_st_direct_plan_slots(ucp_st_direct_op_t *direct,
+                                     size_t piece_max)
+{
+    size_t length = direct->length;
+
+    if (length <= UCP_ST_DIRECT_INLINE) {
+        direct->piece     = UCP_ST_DIRECT_INLINE;
+        direct->num_slots = UCP_ST_DIRECT_INLINE_SLOTS;
+    } else if (length <= piece_max) {
+        direct->piece     = ucp_st_direct_align(length);
+        direct->num_slots = UCP_ST_DIRECT_WHOLE_SLOTS;
+    } else {
+        direct->piece     = piece_max;
+        direct->num_slots = UCP_ST_DIRECT_PIPE_SLOTS;
+        if ((length / piece_max) >= UCP_ST_DIRECT_LONG_PIECES) {
+            direct->piece    *= UCP_ST_DIRECT_LONG_PIECE;
+            direct->num_slots = UCP_ST_DIRECT_LONG_SLOTS;
+        }
+    }
+}
+
+static size_t ucp_st_direct_pair_size(const ucp_st_direct_op_t *direct)
+{
+    size_t data = (direct->piece <= UCP_ST_DIRECT_INLINE) ? 0 :
+                  ucp_st_direct_align(direct->piece);
+
+    return sizeof(ucp_st_direct_pair_t) +
+           (direct->num_slots * (sizeof(ucp_st_direct_slot_t) + data));
+}
+
+/* The pair is in the segment of the receive's worker */
+static ucs_status_t ucp_st_direct_get_pair(ucp_st_op_t *op)
+{
+    ucp_st_direct_op_t *direct = ucp_st_direct_op(op);
+    ucp_st_worker_h worker     = op->worker;
+
+    ucp_st_direct_plan_slots(direct, worker->config.direct_piece);
+    direct->pair_size = ucp_st_direct_pair_size(direct);
+    direct->pair      = ucp_st_direct_seg_get(&ucp_st_direct_dev(worker)->seg,
+                                              direct->pair_size);
+    if (direct->pair == NULL) {
+        ucs_diag("lane 'direct': no room for %zu bytes (UCX_ST_DIRECT_SIZE)",
+                 direct->pair_size);
+        return UCS_ERR_NO_RESOURCE;
+    }
+    memset(direct->pair, 0, sizeof(*direct->pair) +
+                            (direct->num_slots * sizeof(*direct->pair->slots)));
+    return UCS_OK;
+}
+
+static void ucp_st_direct_describe(const ucp_st_op_t *op,
+                                   ucp_st_direct_blob_t *blob)
+{
+    ucp_st_direct_dev_t *dev   = ucp_st_direct_dev(op->worker);
+    ucp_st_direct_op_t *direct = ucp_st_direct_op(op);
+
+    memset(blob, 0, sizeof(*blob));
+    blob->address    = (uintptr_t)op->buffer;
+    blob->map_min    = op->worker->config.direct_map_min;
+    blob->attach_min = op->worker->config.direct_attach_min;
+    blob->can_attach = ucp_st_direct_peer(op->peer)->can_attach;
+    if (direct->map != NULL) {
+        blob->is_mappable = 1;
+        blob->file        = direct->map->file;
+        blob->offset      = UCS_PTR_BYTE_DIFF(direct->map->address, op->buffer);
+    }
+    if (direct->pair != NULL) {
+        blob->pair      = UCS_PTR_BYTE_DIFF(dev->seg.map->address,
+                                            direct->pair);
+        blob->piece     = direct->piece;
+        blob->num_slots = direct->num_slots;
+    }
+}
+
+static ucs_status_t ucp_st_direct_offer(ucp_st_op_t *op, void *buffer,
+                                        size_t *length_p)
+{
+    ucp_st_direct_op_t *direct = calloc(1, sizeof(*direct));
+    ucp_st_direct_blob_t blob;
+    ucs_status_t status        = UCS_OK;
+
+    if (direct == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    op->parts[UCP_ST_LANE_DIRECT] = direct;
+    direct->op     = op;
+    direct->dir    = op->dir;
+    direct->length = op->msg_length;
+    direct->buffer = op->buffer;
+    direct->is_nt  = (op->msg_length >= op->worker->config.direct_nt_min);
+    if (op->dir == UCP_ST_DIR_RECV) {
+        status = ucp_st_direct_get_pair(op);
+    }
+    if (status != UCS_OK) {
+        op->parts[UCP_ST_LANE_DIRECT] = NULL;
+        free(direct);
+        return status;
+    }
+    if (op->msg_length >= op->worker->config.direct_map_min) {
+        direct->map = ucp_st_direct_map_find(op->buffer, op->msg_length);
+    }
+    ucp_st_direct_describe(op, &blob);
+    memcpy(buffer, &blob, sizeof(blob));
+    *length_p = sizeof(blob);
+    return UCS_OK;
+}
+
+/* Both sides come to the same answer, as they do to the next one. One that is
+ * in the same process has all memory mapped. */
+static int ucp_st_direct_is_mapped(const ucp_st_op_t *op,
+                                   const ucp_st_direct_blob_t *blob)
+{
+    return (op->msg_length > 0) &&
+           (op->msg_length >= ucs_max(op->worker->config.direct_map_min,
+                                      blob->map_min)) &&
+           ((ucp_st_direct_op(op)->map != NULL) || blob->is_mappable ||
+            op->peer->process.is_near);
+}
+
+static int ucp_st_direct_is_attached(const ucp_st_op_t *op,
+                                     const ucp_st_direct_blob_t *blob)
+{
+    return (op->msg_length > 0) &&
+           (op->msg_length >= ucs_max(op->worker->config.direct_attach_min,
+                                      blob->attach_min)) &&
+           (ucp_st_direct_peer(op->peer)->can_attach || blob->can_attach);
+}
+
+static ucs_status_t ucp_st_direct_map_other(ucp_st_op_t *op,
+                                            const ucp_st_direct_blob_t *blob)
+{
+    ucp_st_direct_op_t *direct = ucp_st_direct_op(op);
+    ucs_status_t status;
+
+    if (op->peer->process.is_near) {
+        direct->other_buffer = (uint8_t*)(uintptr_t)blob->address;
+        return UCS_OK;
+    }
+    if (!blob->is_mappable) {
+        return UCS_OK; /* the other side moves it all */
+    }
+    status = ucp_st_direct_map_open(&blob->file, &direct->other_map);
+    if (status != UCS_OK) {
+        return status;
+    }
+    if ((blob->offset > direct->other_map->length) ||
+        (direct->length > (direct->other_map->length - blob->offset))) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    direct->other_buffer = UCS_PTR_BYTE_OFFSET(direct->other_map->address,
+                                               blob->offset);
+    return UCS_OK;
+}
+
+static ucs_status_t ucp_st_direct_bind_mapped(ucp_st_op_t *op,
+                                              const ucp_st_direct_blob_t *blob)
+{
+    ucp_st_direct_op_t *direct = ucp_st_direct_op(op);
+    size_t least = ucs_div_round_up(direct->length, UCP_ST_DIRECT_MAX_PIECES);
+    ucs_status_t status;
+
+    direct->proto       = UCP_ST_DIRECT_MAPPED;
+    direct->is_attached = !ucp_st_direct_is_mapped(op, blob);
+    direct->piece       = ucs_max(ucp_st_direct_align(least),
+                                  direct->is_attached ?
+                                          UCP_ST_DIRECT_PIECE_ATTACHED :
+                                          UCP_ST_DIRECT_PIECE_MAPPED);
+    status              = ucp_st_direct_map_other(op, blob);
+    if ((status == UCS_OK) && (direct->other_buffer == NULL) &&
+        ucp_st_direct_peer(op->peer)->can_attach &&
+        ucp_st_direct_is_attached(op, blob)) {
+        direct->other_address = blob->address;
+    }
+    return status;
+}
+
+/* The sender learns where the slots are */
+static ucs_status_t ucp_st_direct_bind_pair(ucp_st_op_t *op,
+                                            const ucp_st_direct_blob_t *blob)
+{
+    const ucp_st_direct_map_t *map = ucp_st_direct_peer(op->peer)->map;
+    ucp_st_direct_op_t *direct     = ucp_st_direct_op(op);
+
+    direct->piece     = blob->piece;
+    direct->num_slots = blob->num_slots;
+    direct->pair      = UCS_PTR_BYTE_OFFSET(map->address, blob->pair);
+    if ((direct->piece == 0) || !ucs_is_pow2(direct->num_slots) ||
+        (blob->pair >= map->length) ||
+        (ucp_st_direct_pair_size(direct) > (map->length - blob->pair))) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    return UCS_OK;
+}
+
+static ucs_status_t ucp_st_direct_bind(ucp_st_op_t *op, const void *buffer,
+                                       size_t length)
+{
+    ucp_st_direct_op_t *direct = ucp_st_direct_op(op);
+    ucs_status_t status        = UCS_OK;
+    ucp_st_direct_slot_t *slots;
+    ucp_st_direct_blob_t blob;
+
+    if (length != sizeof(blob)) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    memcpy(&blob, buffer, sizeof(blob));
+    if (op->dir == UCP_ST_DIR_SEND) {
+        status = ucp_st_direct_bind_pair(op, &blob);
+    }
+    if (status != UCS_OK) {
+        return status;
+    }
+    direct->segment  = ucp_st_direct_peer(op->peer)->map->address;
+    direct->limit    = direct->num_slots;
+    direct->is_bound = 1;
+    direct->proto    = UCP_ST_DIRECT_SLOTS;
+    slots            = direct->pair->slots;
+    direct->mine     = &direct->pair->side[direct->dir];
+    direct->other    = &direct->pair->side[!direct->dir];
+    if (direct->piece > UCP_ST_DIRECT_INLINE) {
+        direct->places = (uint8_t*)&slots[direct->num_slots];
+        direct->stride = ucp_st_direct_align(direct->piece);
+    } else {
+        direct->places = slots[0].data;
+        direct->stride = sizeof(*slots);
+    }
+    if (ucp_st_direct_is_mapped(op, &blob) ||
+        ucp_st_direct_is_attached(op, &blob)) {
+        status = ucp_st_direct_bind_mapped(op, &blob);
+    }
+    direct->num_pieces = ucs_max(1, ucs_div_round_up(direct->length,
+                                                     direct->piece));
+    op->is_exact       = 1;
+    /* A message that fits into the slots may be there before its receive is
+     * started, and outlive its sender */
+    op->early = (op->dir == UCP_ST_DIR_RECV) &&
+                (direct->proto == UCP_ST_DIRECT_SLOTS) &&
+                (direct->num_pieces <= direct->num_slots);
+    return status;
+}
+
+static size_t ucp_st_direct_start_cmds(ucp_st_op_t *op, ucp_st_queue_h queue,
+                                       uint64_t use, ucs_gstream_cmd_t *cmd)
+{
+    ucp_st_direct_stream_t *stream = ucp_st_direct_queue(queue);
+    ucp_st_direct_op_t *direct     = ucp_st_direct_op(op);
+
+    (void)use;
+    /* On another stream than the last use's, which is over: else the stream
+     * may be reading it */
+    if (direct->stream != stream) {
+        direct->stream = stream;
+    }
+    return ucp_st_queue_add_start(queue, ucp_st_direct_start,
+                                  ucp_st_direct_startall, direct, cmd);
+}
+
+static size_t ucp_st_direct_wait_words(const ucp_st_op_t *op,
+                                       ucs_gstream_word_t *words)
+{
+    words[0].address = &ucp_st_direct_op(op)->word;
+    words[0].value   = op->started;
+    return 1;
+}
+
+uint64_t ucp_st_direct_uses_done(const ucp_st_op_t *op)
+{
+    const ucp_st_direct_op_t *direct = ucp_st_direct_op(op);
+    uint64_t word                    = (direct == NULL) ? 0 :
+            __atomic_load_n(&direct->word, __ATOMIC_ACQUIRE);
+
+    return (word < UCP_ST_RELEASE) ? word : 0;
+}
+
+/* Look after an operation that ends: in the service thread, until it is gone */
+static void ucp_st_direct_end(ucp_st_op_t *op)
+{
+    ucp_st_direct_op_t *direct = ucp_st_direct_op(op);
+
+    if (!direct->is_listed) {
+        direct->is_listed = 1;
+        ucs_list_add_tail(&ucp_st_direct_dev(op->worker)->ending,
+                          &direct->ending);
+        ucp_st_direct_dev_wake(op->worker);
+    }
+}
+
+/* Of a receive a start may yet take what is in its slots, which is no harm */
+static void ucp_st_direct_stop_starts(ucp_st_op_t *op)
+{
+    ucp_st_direct_op_t *direct = ucp_st_direct_op(op);
+
+    if ((direct != NULL) && direct->is_bound) {
+        ucp_st_direct_halt(direct);
+    }
+}
+
+static void ucp_st_direct_release_waits(ucp_st_op_t *op)
+{
+    ucp_st_direct_op_t *direct = ucp_st_direct_op(op);
+
+    if (direct != NULL) {
+        direct->release = 1;
+        if (ucp_st_direct_settle(direct)) {
+            ucp_st_direct_end(op);
+        }
+    }
+}
+
+static void ucp_st_direct_revoke(ucp_st_op_t *op)
+{
+    ucp_st_direct_op_t *direct = ucp_st_direct_op(op);
+
+    if ((direct != NULL) && direct->is_bound) {
+        ucp_st_direct_halt(direct);
+        ucp_st_direct_end(op);
+    }
+}
+
+/* Nobody but this side uses what the lane holds for the operation */
+static int ucp_st_direct_is_alone(const ucp_st_op_t *op)
+{
+    ucp_st_direct_op_t *direct = ucp_st_direct_op(op);
+
+    return op->peer_closed || (direct == NULL) ||
+           ((op->state != UCP_ST_OP_FAILED) && !direct->is_bound) ||
+           ucp_st_process_is_dead(&op->peer->process);
+}
+
+/* A peer that was declared gone may be there all the same, and one that has not
+ * answered when the worker goes: what they can reach goes with the segment */
+static int ucp_st_direct_is_busy(const ucp_st_op_t *op)
+{
+    const ucp_st_direct_op_t *direct = ucp_st_direct_op(op);
+
+    return ((direct != NULL) && direct->release && !direct->released) ||
+           (!ucp_st_direct_is_alone(op) && (op->peer->status == UCS_OK) &&
+            !op->worker->is_ending);
+}
+
+static int ucp_st_direct_uses_buffer(const ucp_st_op_t *op)
+{
+    ucp_st_direct_op_t *direct = ucp_st_direct_op(op);
+
+    return direct->release && !direct->released;
+}
+
+/* What a live peer may still write to is not used again */
+static void ucp_st_direct_release(ucp_st_op_t *op)
+{
+    ucp_st_direct_op_t *direct = ucp_st_direct_op(op);
+
+    if (direct == NULL) {
+        return;
+    }
+    if (direct->pair_size == 0) {
+        /* the peer's */
+    } else if (ucp_st_direct_is_alone(op)) {
+        ucp_st_direct_seg_put(&ucp_st_direct_dev(op->worker)->seg, direct->pair,
+                              direct->pair_size);
+    } else {
+        ucs_diag("operation %p: %zu bytes are left to a peer that is gone", op,
+                 direct->pair_size);
+    }
+    if (direct->is_listed) {
+        ucs_list_del(&direct->ending);
+    }
+    ucp_st_direct_map_put(direct->map);
+    ucp_st_direct_map_put(direct->other_map);
+    op->parts[UCP_ST_LANE_DIRECT] = NULL;
+    free(direct);
+}
+
+static void ucp_st_direct_leave_queue(ucp_st_op_t *op, ucp_st_queue_h queue)
+{
+    ucp_st_direct_stream_t *stream = ucp_st_direct_queue(queue);
+    ucp_st_direct_op_t *direct     = ucp_st_direct_op(op);
+
+    if ((direct != NULL) && (direct->stream == stream) &&
+        (stream->refs == 1)) {
+        ucp_st_direct_move_stream(direct,
+                                  &ucp_st_direct_dev(op->worker)->parked);
+    }
+}
+
+static const char *ucp_st_direct_protocol(const ucp_st_op_t *op)
+{
+    const ucp_st_direct_op_t *direct = ucp_st_direct_op(op);
+
+    if (direct->proto == UCP_ST_DIRECT_MAPPED) {
+        return direct->is_attached ? "attached" : "mapped";
+    }
+    if (direct->places == direct->pair->slots[0].data) {
+        return "inline";
+    }
+    return (direct->num_pieces == 1) ? "slot" : "pipelined";
+}
+
+static ucs_status_t ucp_st_direct_query(ucp_st_worker_h worker,
+                                        ucp_st_worker_attr_t *attr)
+{
+    ucp_st_direct_stream_t *stream;
+
+    ucs_list_for_each(stream, &ucp_st_direct_dev(worker)->streams, list) {
+        ucp_st_direct_stream_count(stream, &attr->stats);
+    }
+    return UCS_OK;
+}
+
+static void ucp_st_direct_queue_init(ucp_st_queue_h queue)
+{
+    ucp_st_direct_stream_t **stream_p =
+            queue->parts[UCP_ST_PART_LANES + UCP_ST_LANE_DIRECT];
+
+    *stream_p = ucp_st_direct_dev_get_stream(queue->worker, queue->stream);
+    if ((*stream_p)->handle != NULL) {
+        queue->helper = &(*stream_p)->helper;
+    }
+}
+
+static void ucp_st_direct_queue_cleanup(ucp_st_queue_h queue)
+{
+    ucp_st_direct_dev_put_stream(queue->worker, ucp_st_direct_queue(queue));
+}
+
+const ucp_st_lane_ops_t ucp_st_direct_lane = {
+    .name   = "direct",
+    .id     = UCP_ST_LANE_DIRECT,
+    .sizes  = {
+        [UCP_ST_OBJECT_WORKER] = sizeof(ucp_st_direct_dev_t),
+        [UCP_ST_OBJECT_PEER]   = sizeof(ucp_st_direct_peer_t),
+        [UCP_ST_OBJECT_QUEUE]  = sizeof(ucp_st_direct_stream_t*)
+    },
+    .worker = {
+        .open           = ucp_st_direct_dev_open,
+        .close          = ucp_st_direct_dev_close,
+        .address_length = ucp_st_direct_dev_address_length,
+        .address_pack   = ucp_st_direct_dev_address_pack,
+        .progress       = ucp_st_direct_dev_progress,
+        .poll           = ucp_st_direct_dev_poll,
+        .query          = ucp_st_direct_query
+    },
+    .peer   = {
+        .connect    = ucp_st_direct_dev_connect,
+        .disconnect = ucp_st_direct_dev_disconnect,
+        .check      = ucp_st_peer_hook_none /* see ucp_st_peer_check() */
+    },
+    .queue  = {
+        .init    = ucp_st_direct_queue_init,
+        .cleanup = ucp_st_direct_queue_cleanup
+    },
+    .op     = {
+        .offer         = ucp_st_direct_offer,
+        .bind          = ucp_st_direct_bind,
+        .post          = ucp_st_lane_no_post,
+        .start         = ucp_st_direct_start_cmds,
+        .wait_words    = ucp_st_direct_wait_words,
+        .land          = ucp_st_lane_no_land,
+        .leave_queue   = ucp_st_direct_leave_queue,
+        .uses_done     = ucp_st_direct_uses_done,
+        .halt          = ucp_st_direct_stop_starts,
+        .release_waits = ucp_st_direct_release_waits,
+        .revoke        = ucp_st_direct_revoke,
+        .dispose       = ucp_st_lane_no_op, /* streams alone put something */
+        .is_busy       = ucp_st_direct_is_busy,
+        .uses_buffer   = ucp_st_direct_uses_buffer,
+        .release       = ucp_st_direct_release,
+        .protocol      = ucp_st_direct_protocol
+    }
+};

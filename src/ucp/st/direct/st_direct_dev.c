@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_direct_dev.c - what the direct lane has once for a worker and for each of
+ * its peers: shared memory and pipes that wake service threads; and what the
+ * service thread does: it moves uses that streams do not attend to, and ends
+ * operations.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1 /* pipe2() */
+#endif
+
+#include "direct/st_direct_dev.h"
+#include "direct/st_direct.h"
+#include "core/st_lane.h"
+#include "core/st_log.h"
+#include "core/st_op.h"
+#include "core/st_peer.h"
+#include "core/st_worker.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Times that the service thread looks once more, after it has moved something,
+ * before it sleeps: the peer that needs it has its next piece ready soon. */
+#define UCP_ST_DIRECT_ROUNDS 50
+
+/* When it looks again for the end of a claimed piece, or of another mover,
+ * milliseconds */
+#define UCP_ST_DIRECT_AGAIN_MSEC 1
+
+void ucp_st_direct_dev_wake(ucp_st_worker_h worker)
+{
+    ucp_st_service_wake(&ucp_st_direct_dev(worker)->service);
+}
+
+void ucp_st_direct_dev_notify(ucp_st_peer_t *peer)
+{
+    char byte = 0;
+
+    (void)!write(ucp_st_direct_peer(peer)->notify_fd, &byte, sizeof(byte));
+}
+
+/* Uses that have completed since the last time, of operations that their peers
+ * have left, and waits that are to be released; non-zero if one has to wait.
+ * The lock is held. */
+static int ucp_st_direct_dev_end(ucp_st_worker_h worker)
+{
+    int is_moving = 0;
+    ucp_st_direct_op_t *direct, *tmp;
+    ucp_st_op_t *op;
+    uint64_t done;
+
+    ucs_list_for_each_safe(direct, tmp, &ucp_st_direct_dev(worker)->ending,
+                           ending) {
+        op         = direct->op;
+        is_moving |= ucp_st_direct_settle(direct);
+        done       = ucp_st_direct_uses_done(op);
+        /* One that failed may complete a use while it settles */
+        while ((op->state != UCP_ST_OP_FAILED) && (op->completed < done)) {
+            ucp_st_op_complete_uses(op, 1);
+        }
+    }
+    return is_moving;
+}
+
+void ucp_st_direct_dev_break(ucp_st_worker_h worker)
+{
+    __atomic_store_n(&ucp_st_direct_dev(worker)->has_broken, 1,
+                     __ATOMIC_RELEASE);
+    ucp_st_direct_dev_wake(worker);
+}
+
+/* Fail what could not be copied. The lock is held. */
+static void ucp_st_direct_dev_fail_broken(ucp_st_worker_h worker)
+{
+    ucp_st_direct_dev_t *dev = ucp_st_direct_dev(worker);
+    ucp_st_direct_stream_t *stream;
+    ucs_status_t status;
+    ucp_st_op_t *op;
+
+    if (!__atomic_exchange_n(&dev->has_broken, 0, __ATOMIC_ACQUIRE)) {
+        return;
+    }
+    ucs_list_for_each(stream, &dev->streams, list) {
+        while ((op = ucp_st_direct_stream_broken(stream, &status)) != NULL) {
+            ucp_st_op_fail(op, status);
+        }
+    }
+}
+
+/* In the service thread */
+static int ucp_st_direct_dev_serve(void *arg)
+{
+    ucp_st_worker_h worker   = arg;
+    ucp_st_direct_dev_t *dev = ucp_st_direct_dev(worker);
+    unsigned count           = 0;
+    int is_busy              = 0;
+    ucp_st_direct_stream_t *stream;
+    char buffer[4096];
+
+    /* What is left in it wakes the thread again */
+    (void)!read(dev->pipe[0], buffer, sizeof(buffer));
+    ucp_st_worker_lock(worker);
+    ucs_list_for_each(stream, &dev->streams, list) {
+        count += ucp_st_direct_stream_relieve(stream, dev->rounds <= 1,
+                                              &is_busy);
+    }
+    if (count > 0) {
+        dev->rounds = UCP_ST_DIRECT_ROUNDS;
+    } else if (dev->rounds > 0) {
+        --dev->rounds;
+    }
+    ucp_st_direct_dev_fail_broken(worker);
+    is_busy |= ucp_st_direct_dev_end(worker);
+    dev->look_rma(worker);
+    ucp_st_worker_unlock(worker);
+    return (dev->rounds > 0) ? UCP_ST_SERVICE_SOON :
+           is_busy           ? UCP_ST_DIRECT_AGAIN_MSEC : -1;
+}
+
+unsigned ucp_st_direct_dev_progress(ucp_st_worker_h worker)
+{
+    (void)ucp_st_direct_dev_end(worker);
+    return 0;
+}
+
+/* A host asks again and again, and no stream may wait: what this side can do is
+ * done, and peers that have to go on are woken */
+void ucp_st_direct_dev_poll(ucp_st_worker_h worker)
+{
+    ucp_st_direct_dev_t *dev = ucp_st_direct_dev(worker);
+    int has_moved            = 0;
+    ucp_st_direct_stream_t *stream;
+
+    ucs_list_for_each(stream, &dev->streams, list) {
+        has_moved |= ucp_st_direct_stream_poll(stream, UCP_ST_DIRECT_HOST);
+    }
+    if (has_moved) {
+        return;
+    }
+    ucs_list_for_each(stream, &dev->streams, list) {
+        ucp_st_direct_stream_notify(stream);
+    }
+}
+
+ucp_st_direct_stream_t *ucp_st_direct_dev_get_stream(ucp_st_worker_h worker,
+                                                     ucs_gstream_h handle)
+{
+    ucp_st_direct_dev_t *dev = ucp_st_direct_dev(worker);
+    ucp_st_direct_stream_t *stream;
+
+    ucs_list_for_each(stream, &dev->streams, list) {
+        if (stream->handle == handle) {
+            ++stream->refs;
+            return stream;
+        }
+    }
+    stream = calloc(1, sizeof(*stream));
+    if (stream == NULL) {
+        goto err;
+    }
+    if (ucp_st_direct_stream_init(stream, worker, handle) != UCS_OK) {
+        goto err_free;
+    }
+    stream->refs = 1;
+    ucs_list_add_tail(&dev->streams, &stream->list);
+    return stream;
+
+err_free:
+    free(stream);
+err:
+    ucs_diag("stream %p: no room in shared memory (UCX_ST_DIRECT_SIZE): the "
+             "service thread attends to it", handle);
+    ++dev->parked.refs;
+    ucp_st_direct_stream_park(&dev->parked);
+    return &dev->parked;
+}
+
+void ucp_st_direct_dev_put_stream(ucp_st_worker_h worker,
+                                  ucp_st_direct_stream_t *stream)
+{
+    if ((--stream->refs > 0) ||
+        (stream == &ucp_st_direct_dev(worker)->parked)) {
+        return;
+    }
+    ucp_st_direct_stream_count(stream, &worker->stats);
+    ucs_list_del(&stream->list);
+    ucp_st_direct_stream_cleanup(stream);
+    free(stream);
+}
+
+static ucs_status_t ucp_st_direct_dev_pipe_open(ucp_st_direct_dev_t *dev)
+{
+    if (pipe2(dev->pipe, O_CLOEXEC | O_NONBLOCK) != 0) {
+        return UCS_ERR_NO_RESOURCE;
+    }
+    if (ucp_st_direct_file_get(dev->pipe[1], &dev->address.notify) != UCS_OK) {
+        close(dev->pipe[0]);
+        close(dev->pipe[1]);
+        return UCS_ERR_IO_ERROR;
+    }
+    return UCS_OK;
+}
+
+static void ucp_st_direct_dev_pipe_close(ucp_st_direct_dev_t *dev)
+{
+    close(dev->pipe[0]);
+    close(dev->pipe[1]);
+}
+
+static ucs_status_t ucp_st_direct_dev_init(ucp_st_worker_h worker)
+{
+    ucp_st_direct_dev_t *dev = ucp_st_direct_dev(worker);
+    ucs_status_t status;
+
+    dev->look_rma = ucp_st_worker_hook_none;
+    ucs_list_head_init(&dev->ending);
+    ucs_list_head_init(&dev->streams);
+    status = ucp_st_direct_seg_init(&dev->seg, worker->config.direct_size,
+                                    worker->uuid);
+    if (status != UCS_OK) {
+        goto err;
+    }
+    dev->address.segment = dev->seg.map->file;
+    dev->address.probe   = (uintptr_t)&worker->uuid;
+    status = ucp_st_direct_dev_pipe_open(dev);
+    if (status != UCS_OK) {
+        goto err_seg;
+    }
+    dev->service.serve   = ucp_st_direct_dev_serve;
+    dev->service.arg     = worker;
+    dev->service.fds[0]  = dev->pipe[0];
+    dev->service.num_fds = 1;
+    status = ucp_st_direct_stream_init(&dev->parked, worker, NULL);
+    if (status != UCS_OK) {
+        goto err_pipe;
+    }
+    ucs_list_add_tail(&dev->streams, &dev->parked.list);
+    dev->is_open = 1;
+    status       = ucp_st_service_add(&dev->service);
+    if (status != UCS_OK) {
+        goto err_parked;
+    }
+    return UCS_OK;
+
+err_parked:
+    dev->is_open = 0;
+    ucp_st_direct_stream_cleanup(&dev->parked);
+err_pipe:
+    ucp_st_direct_dev_pipe_close(dev);
+err_seg:
+    ucp_st_direct_seg_cleanup(&dev->seg);
+err:
+    return status;
+}
+
+static ucs_status_t
+ucp_st_direct_dev_check_range(ucp_st_worker_h worker, const char *name,
+                              size_t value, size_t min, size_t max)
+{
+    if ((value >= min) && (value <= max)) {
+        return UCS_OK;
+    }
+    ucp_st_lane_refuse(worker, UCP_ST_LANE_NONE,
+                       "UCX_ST_%s: %zu bytes are not between %zu and %zu", name,
+                       value, min, max);
+    return UCS_ERR_INVALID_PARAM;
+}
+
+ucs_status_t ucp_st_direct_dev_open(ucp_st_worker_h worker)
+{
+    const ucp_st_config_t *config = &worker->config;
+    ucs_status_t status;
+
+    status = ucp_st_direct_dev_check_range(worker, "DIRECT_SIZE",
+                                           config->direct_size, 64ul << 10,
+                                           1ul << 40);
+    if (status == UCS_OK) {
+        status = ucp_st_direct_dev_check_range(worker, "DIRECT_PIECE",
+                                               config->direct_piece, 1ul << 10,
+                                               1ul << 20);
+    }
+    if (status != UCS_OK) {
+        return status;
+    }
+    if (ucp_st_process_is_lost(&worker->place)) {
+        ucp_st_lane_refuse(worker, UCP_ST_LANE_DIRECT,
+                           "lane 'direct': /proc does not tell where this "
+                           "process is");
+        return UCS_ERR_UNSUPPORTED;
+    }
+    status = ucp_st_direct_dev_init(worker);
+    if (status != UCS_OK) {
+        ucp_st_lane_refuse(worker, UCP_ST_LANE_DIRECT,
+                           "lane 'direct': no shared memory: %s (%m)",
+                           ucs_status_string(status));
+    }
+    return status;
+}
+
+void ucp_st_direct_dev_close(ucp_st_worker_h worker)
+{
+    ucp_st_direct_dev_t *dev = ucp_st_direct_dev(worker);
+
+    ucp_st_service_remove(&dev->service);
+    dev->is_open = 0;
+    ucp_st_direct_stream_cleanup(&dev->parked);
+    ucp_st_direct_dev_pipe_close(dev);
+    ucp_st_direct_seg_cleanup(&dev->seg);
+}
+
+size_t ucp_st_direct_dev_address_length(ucp_st_worker_h worker)
+{
+    (void)worker;
+    return sizeof(ucp_st_direct_address_t);
+}
+
+ucs_status_t ucp_st_direct_dev_address_pack(ucp_st_worker_h worker,
+                                            void *buffer)
+{
+    ucp_st_direct_dev_t *dev = ucp_st_direct_dev(worker);
+
+    memcpy(buffer, &dev->address, sizeof(dev->address));
+    return UCS_OK;
+}
+
+ucs_status_t ucp_st_direct_dev_connect(ucp_st_peer_t *peer, const void *buffer,
+                                       size_t length)
+{
+    ucp_st_direct_peer_t *direct = ucp_st_direct_peer(peer);
+    ucp_st_direct_address_t address;
+    ucs_status_t status;
+
+    if (length != sizeof(address)) {
+        return UCS_ERR_INVALID_ADDR;
+    }
+    memcpy(&address, buffer, sizeof(address));
+    if (!ucp_st_process_is_here(&peer->process)) {
+        return UCS_ERR_UNREACHABLE; /* it is on another node */
+    }
+    direct->can_attach = !peer->process.is_near &&
+                         ucp_st_direct_attach_probe(peer->process.pid,
+                                                    address.probe, peer->uuid);
+    status = ucp_st_direct_map_open(&address.segment, &direct->map);
+    if (status != UCS_OK) {
+        return status;
+    }
+    if (!ucp_st_direct_seg_is_valid(direct->map, peer->uuid)) {
+        goto err_map;
+    }
+    /* Open for reading, too: else a write is a signal when the peer is gone */
+    direct->notify_fd = ucp_st_direct_file_open(&address.notify, "pipe:",
+                                                O_RDWR);
+    if (direct->notify_fd < 0) {
+        goto err_map;
+    }
+    return UCS_OK;
+
+err_map:
+    ucp_st_direct_map_put(direct->map);
+    return UCS_ERR_UNREACHABLE;
+}
+
+void ucp_st_direct_dev_disconnect(ucp_st_peer_t *peer)
+{
+    ucp_st_direct_peer_t *direct = ucp_st_direct_peer(peer);
+
+    close(direct->notify_fd);
+    ucp_st_direct_map_put(direct->map);
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_direct_map.c - files of memory that processes of one node share.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1 /* memfd_create() */
+#endif
+
+#include "direct/st_direct_map.h"
+#include "core/st_log.h"
+
+#include <ucs/datastruct/list.h>
+#include <ucs/sys/math.h>
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define UCP_ST_DIRECT_LABEL "ucp-st"
+
+/** What is handed out, and what the table needs of it, which its lock protects.
+ */
+typedef struct ucp_st_direct_map_entry {
+    ucp_st_direct_map_t map;     /* first: handed out */
+    ucs_list_link_t     list;
+    unsigned            refs;
+    int                 fd;      /* -1: another process made it */
+} ucp_st_direct_map_entry_t;
+
+static pthread_mutex_t ucp_st_direct_map_lock = PTHREAD_MUTEX_INITIALIZER;
+static UCS_LIST_HEAD(ucp_st_direct_maps); /* ucp_st_direct_map_entry_t */
+
+ucs_status_t ucp_st_direct_file_get(int fd, ucp_st_direct_file_t *file)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) != 0) {
+        return UCS_ERR_IO_ERROR;
+    }
+    file->dev = st.st_dev;
+    file->ino = st.st_ino;
+    file->pid = getpid();
+    file->fd  = fd;
+    return UCS_OK;
+}
+
+/* The link's text is looked at first: to open a file of another kind may have
+ * effects */
+int ucp_st_direct_file_open(const ucp_st_direct_file_t *file,
+                            const char *prefix, int flags)
+{
+    char path[64], text[64];
+    struct stat st;
+    ssize_t length;
+    int fd;
+
+    snprintf(path, sizeof(path), "/proc/%u/fd/%u", file->pid, file->fd);
+    length = readlink(path, text, sizeof(text));
+    if ((length < (ssize_t)strlen(prefix)) ||
+        memcmp(text, prefix, strlen(prefix))) {
+        return -1;
+    }
+    fd = open(path, flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (fd < 0) {
+        return -1;
+    }
+    if ((fstat(fd, &st) != 0) || (st.st_dev != file->dev) ||
+        (st.st_ino != file->ino) || (st.st_uid != geteuid())) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+/* The table's lock is held */
+static ucp_st_direct_map_entry_t *
+ucp_st_direct_map_lookup(const ucp_st_direct_file_t *file)
+{
+    ucp_st_direct_map_entry_t *entry;
+
+    ucs_list_for_each(entry, &ucp_st_direct_maps, list) {
+        if ((entry->map.file.dev == file->dev) &&
+            (entry->map.file.ino == file->ino)) {
+            return entry;
+        }
+    }
+    return NULL;
+}
+
+/* Map a file and enter it in the table. The table's lock is held. */
+static ucs_status_t
+ucp_st_direct_map_add(int fd, size_t length, const ucp_st_direct_file_t *file,
+                      ucp_st_direct_map_entry_t **entry_p)
+{
+    ucp_st_direct_map_entry_t *entry = calloc(1, sizeof(*entry));
+
+    if (entry == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    entry->map.address = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED,
+                              fd, 0);
+    if (entry->map.address == MAP_FAILED) {
+        free(entry);
+        return UCS_ERR_NO_MEMORY;
+    }
+    entry->map.length = length;
+    entry->map.file   = *file;
+    entry->refs       = 1;
+    entry->fd         = -1;
+    ucs_list_add_head(&ucp_st_direct_maps, &entry->list);
+    *entry_p = entry;
+    return UCS_OK;
+}
+
+ucs_status_t ucp_st_direct_map_create(size_t length,
+                                      ucp_st_direct_map_t **map_p)
+{
+    ucs_status_t status = UCS_ERR_IO_ERROR;
+    ucp_st_direct_map_entry_t *entry;
+    ucp_st_direct_file_t file;
+    int fd;
+
+    fd = memfd_create(UCP_ST_DIRECT_LABEL, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd < 0) {
+        return UCS_ERR_IO_ERROR;
+    }
+    /* Files of memory begin with all rights for all */
+    if ((fchmod(fd, S_IRUSR | S_IWUSR) == 0) &&
+        (ftruncate(fd, (off_t)length) == 0) &&
+        (fcntl(fd, F_ADD_SEALS,
+               F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)) {
+        status = ucp_st_direct_file_get(fd, &file);
+    }
+    if (status == UCS_OK) {
+        (void)pthread_mutex_lock(&ucp_st_direct_map_lock);
+        status = ucp_st_direct_map_add(fd, length, &file, &entry);
+        if (status == UCS_OK) {
+            entry->fd = fd;
+            *map_p    = &entry->map;
+        }
+        (void)pthread_mutex_unlock(&ucp_st_direct_map_lock);
+    }
+    if (status != UCS_OK) {
+        close(fd);
+    }
+    return status;
+}
+
+ucs_status_t ucp_st_direct_map_open(const ucp_st_direct_file_t *file,
+                                    ucp_st_direct_map_t **map_p)
+{
+    ucs_status_t status = UCS_ERR_UNREACHABLE;
+    ucp_st_direct_map_entry_t *entry;
+    struct stat st;
+    int fd, seals;
+
+    fd = ucp_st_direct_file_open(file, "/memfd:" UCP_ST_DIRECT_LABEL, O_RDWR);
+    if (fd < 0) {
+        return UCS_ERR_UNREACHABLE;
+    }
+    seals = fcntl(fd, F_GET_SEALS);
+    (void)pthread_mutex_lock(&ucp_st_direct_map_lock);
+    entry = ucp_st_direct_map_lookup(file);
+    if (entry != NULL) {
+        ++entry->refs;
+        status = UCS_OK;
+    } else if ((seals >= 0) && (seals & F_SEAL_SHRINK) &&
+               (fstat(fd, &st) == 0) && (st.st_size > 0)) {
+        /* A file that could shrink would make its mappings fault */
+        status = ucp_st_direct_map_add(fd, (size_t)st.st_size, file, &entry);
+    }
+    (void)pthread_mutex_unlock(&ucp_st_direct_map_lock);
+    close(fd);
+    if (status == UCS_OK) {
+        *map_p = &entry->map;
+    }
+    return status;
+}
+
+void ucp_st_direct_map_put(ucp_st_direct_map_t *map)
+{
+    ucp_st_direct_map_entry_t *entry = (ucp_st_direct_map_entry_t*)map;
+    int is_last;
+
+    if (map == NULL) {
+        return;
+    }
+    (void)pthread_mutex_lock(&ucp_st_direct_map_lock);
+    is_last = (--entry->refs == 0);
+    if (is_last) {
+        ucs_list_del(&entry->list);
+    }
+    (void)pthread_mutex_unlock(&ucp_st_direct_map_lock);
+    if (is_last) {
+        (void)munmap(map->address, map->length);
+        if (entry->fd >= 0) {
+            close(entry->fd);
+        }
+        free(entry);
+    }
+}
+
+ucp_st_direct_map_t *ucp_st_direct_map_find(const void *buffer, size_t length)
+{
+    ucp_st_direct_map_t *result = NULL;
+    uintptr_t address           = (uintptr_t)buffer;
+    ucp_st_direct_map_entry_t *entry;
+    uintptr_t start;
+
+    (void)pthread_mutex_lock(&ucp_st_direct_map_lock);
+    ucs_list_for_each(entry, &ucp_st_direct_maps, list) {
+        start = (uintptr_t)entry->map.address;
+        if ((entry->fd >= 0) && (address >= start) &&
+            (address - start < entry->map.length) &&
+            (length <= (entry->map.length - (address - start)))) {
+            ++entry->refs;
+            result = &entry->map;
+            break;
+        }
+    }
+    (void)pthread_mutex_unlock(&ucp_st_direct_map_lock);
+    return result;
+}

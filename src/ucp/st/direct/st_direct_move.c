@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_direct_move.c - the direct lane: starts, moves, and ends of uses. The
+ * protocols are described in st_direct.h.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "direct/st_direct.h"
+#include "direct/st_direct_dev.h"
+#include "core/st_op.h"
+#include "core/st_peer.h"
+#include "core/st_worker.h"
+
+#include <ucs/sys/math.h>
+
+#include <string.h>
+
+/* The acquire load pairs with the other side's release store: what it did to
+ * its buffer, or to the slots, comes before */
+static uint64_t ucp_st_direct_load(const volatile uint64_t *word)
+{
+    return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+
+static void ucp_st_direct_store(volatile uint64_t *word, uint64_t value)
+{
+    __atomic_store_n(word, value, __ATOMIC_RELEASE);
+}
+
+/* The wait record of the other side's stream; NULL before its first start */
+static ucp_st_direct_record_t *
+ucp_st_direct_other_record(const ucp_st_direct_op_t *direct)
+{
+    uint64_t offset = ucp_st_direct_load(&direct->other->record);
+
+    return (offset == 0) ? NULL : UCS_PTR_BYTE_OFFSET(direct->segment, offset);
+}
+
+/* One of the other side's streams sleeps: if it is this one's, wake it */
+static UCS_F_NOINLINE void
+ucp_st_direct_wake_stream(const ucp_st_direct_op_t *direct)
+{
+    ucp_st_direct_record_t *record = ucp_st_direct_other_record(direct);
+
+    if (record == NULL) {
+        return;
+    }
+    if (__atomic_load_n(&record->is_parked, __ATOMIC_RELAXED)) {
+        ucp_st_direct_dev_notify(direct->op->peer);
+    } else {
+        ucs_gstream_notify(&record->notify);
+    }
+}
+
+/* Something was moved or begun: wake the other side's stream if it sleeps. The
+ * caller's fence in between pairs with that of a stream which counts itself
+ * before it sleeps and looks once more: it sees what was stored before, or its
+ * count is seen. The count is looked at first, as it changes seldom. */
+static void ucp_st_direct_wake_other(const ucp_st_direct_op_t *direct)
+{
+    if (__atomic_load_n(&direct->segment->sleepers, __ATOMIC_RELAXED) > 0) {
+        ucp_st_direct_wake_stream(direct);
+    }
+}
+
+/* Copy the next piece between its slot and the buffer */
+static UCS_F_ALWAYS_INLINE void
+ucp_st_direct_copy_slot(ucp_st_direct_op_t *direct, uint64_t index, int is_send)
+{
+    size_t offset   = (direct->num_pieces - direct->left) * direct->piece;
+    size_t length   = ucs_min(direct->piece, direct->length - offset);
+    uint8_t *near   = direct->buffer + offset;
+    void *slot      = direct->places + (index * direct->stride);
+
+    if (is_send) {
+        memcpy(slot, near, length); /* it is read at once */
+    } else {
+        ucp_st_direct_copy(direct, near, slot, length);
+    }
+    --direct->left;
+    ++direct->pos;
+}
+
+static UCS_F_ALWAYS_INLINE int ucp_st_direct_push(ucp_st_direct_op_t *direct)
+{
+    uint64_t index = direct->pos & (direct->num_slots - 1);
+
+    if (direct->pos == direct->limit) {
+        /* Acquire: those that were counted have been read */
+        direct->limit = direct->num_slots +
+                        ucp_st_direct_load(&direct->other->count);
+        if (direct->pos == direct->limit) {
+            return 0;
+        }
+    }
+    ucp_st_direct_copy_slot(direct, index, 1);
+    ucp_st_direct_store(&direct->pair->slots[index].seq, direct->pos);
+    return 1;
+}
+
+/* The next piece is in its slot */
+static int ucp_st_direct_is_there(const ucp_st_direct_op_t *direct)
+{
+    uint64_t index = direct->pos & (direct->num_slots - 1);
+
+    return ucp_st_direct_load(&direct->pair->slots[index].seq) > direct->pos;
+}
+
+static UCS_F_ALWAYS_INLINE int ucp_st_direct_take(ucp_st_direct_op_t *direct)
+{
+    uint64_t index = direct->pos & (direct->num_slots - 1);
+
+    if (!ucp_st_direct_is_there(direct)) {
+        return 0;
+    }
+    ucp_st_direct_copy_slot(direct, index, 0);
+    ucp_st_direct_store(&direct->mine->count, direct->pos);
+    return 1;
+}
+
+/* Claim pieces and copy them to their place; how many */
+static uint32_t ucp_st_direct_copy_mapped(ucp_st_direct_op_t *direct)
+{
+    ucp_st_direct_side_t *mine = direct->mine;
+    ucs_status_t status        = UCS_OK;
+    uint32_t index, count;
+    size_t offset, length;
+
+    if ((direct->other_buffer == NULL) && (direct->other_address == 0)) {
+        return 0; /* the other side copies all */
+    }
+    count = ucp_st_direct_claim(direct, &index);
+    if (count == 0) {
+        return 0;
+    }
+    offset = index * direct->piece;
+    length = ucs_min(count * direct->piece, direct->length - offset);
+    if (direct->other_buffer == NULL) {
+        status = ucp_st_direct_attach_copy(direct, offset, length);
+    } else if (direct->dir == UCP_ST_DIR_SEND) {
+        ucp_st_direct_copy(direct, direct->other_buffer + offset,
+                           direct->buffer + offset, length);
+    } else {
+        ucp_st_direct_copy(direct, direct->buffer + offset,
+                           direct->other_buffer + offset, length);
+    }
+    if (status != UCS_OK) {
+        ucp_st_direct_claim_poison(direct);
+        direct->done_count = mine->count + 1; /* nor is this one copied */
+        ucp_st_direct_store(&mine->count, UCP_ST_DIRECT_BROKEN);
+        direct->halted = 1;
+        direct->broken = status;
+        ucp_st_direct_dev_break(direct->op->worker);
+        return 0;
+    }
+    /* Only this side writes it, with the lock held */
+    ucp_st_direct_store(&mine->count, mine->count + count);
+    return count;
+}
+
+static int ucp_st_direct_is_complete(const ucp_st_direct_op_t *direct)
+{
+    const ucp_st_direct_side_t *side = direct->pair->side;
+
+    if (direct->proto == UCP_ST_DIRECT_SLOTS) {
+        return direct->left == 0;
+    }
+    return (ucp_st_direct_load(&side[0].count) +
+            ucp_st_direct_load(&side[1].count)) ==
+           (direct->begun * direct->num_pieces);
+}
+
+/* Part of both loops over operations: most have one piece, for which a call
+ * would be a fifth */
+static UCS_F_ALWAYS_INLINE unsigned
+ucp_st_direct_move_slots(ucp_st_direct_op_t *direct, unsigned max)
+{
+    unsigned num   = ucs_min(max, direct->left);
+    unsigned count = 0;
+
+    if (direct->dir == UCP_ST_DIR_SEND) {
+        while ((count < num) && ucp_st_direct_push(direct)) {
+            ++count;
+        }
+    } else {
+        while ((count < num) && ucp_st_direct_take(direct)) {
+            ++count;
+        }
+    }
+    return count;
+}
+
+static void ucp_st_direct_open(ucp_st_direct_op_t *direct)
+{
+    ucp_st_direct_stream_t *stream = direct->stream;
+
+    direct->is_open = 1;
+    ucs_list_add_tail(&stream->open, &direct->list);
+    __atomic_store_n(&stream->num_open, stream->num_open + 1, __ATOMIC_RELAXED);
+}
+
+static void ucp_st_direct_shut(ucp_st_direct_op_t *direct)
+{
+    ucp_st_direct_stream_t *stream = direct->stream;
+
+    if (direct->is_open) {
+        direct->is_open = 0;
+        ucs_list_del(&direct->list);
+        __atomic_store_n(&stream->num_open, stream->num_open - 1,
+                         __ATOMIC_RELAXED);
+    }
+}
+
+/* The last use begun is complete: its wait may pass */
+static UCS_F_ALWAYS_INLINE void
+ucp_st_direct_complete(ucp_st_direct_op_t *direct, ucp_st_direct_mover_t mover)
+{
+    ucp_st_direct_shut(direct);
+    ucp_st_direct_store(&direct->word, direct->begun);
+    if (mover != UCP_ST_DIRECT_STREAM) {
+        ucs_gstream_wake(&direct->word);
+    }
+    direct->stream->proxied += direct->is_proxied;
+    direct->is_proxied       = 0;
+    if (direct->is_left) {
+        ucp_st_direct_dev_wake(direct->op->worker);
+    }
+}
+
+/* Some pieces of each; sets `has_mapped_p` if one may be complete because of
+ * what the other side has moved */
+static unsigned ucp_st_direct_move_open(ucp_st_direct_stream_t *stream,
+                                        ucp_st_direct_mover_t mover,
+                                        int *has_mapped_p)
+{
+    int is_host    = (mover == UCP_ST_DIRECT_HOST) ||
+                     (mover == UCP_ST_DIRECT_THREAD);
+    unsigned count = 0;
+    ucp_st_direct_op_t *direct;
+    unsigned moved, copied;
+
+    *has_mapped_p = 0;
+    ucs_list_for_each(direct, &stream->open, list) {
+        if (direct->halted) {
+            continue; /* the pair may be another one's */
+        }
+        if (direct->proto == UCP_ST_DIRECT_SLOTS) {
+            moved = ucp_st_direct_move_slots(direct, UCP_ST_DIRECT_MOVE_MAX);
+        } else {
+            *has_mapped_p = 1;
+            moved         = 0;
+            do {
+                copied = ucp_st_direct_copy_mapped(direct);
+                moved += copied;
+            } while ((copied > 0) && (moved < UCP_ST_DIRECT_MOVE_MAX) &&
+                     !direct->halted);
+        }
+        direct->has_news    = (moved > 0);
+        direct->is_proxied |= is_host && (moved > 0);
+        count              += moved;
+    }
+    stream->copies += count;
+    return count;
+}
+
+unsigned ucp_st_direct_moveall(ucp_st_direct_stream_t *stream,
+                               ucp_st_direct_mover_t mover)
+{
+    ucp_st_direct_op_t *direct, *tmp;
+    int has_mapped;
+    unsigned count;
+
+    count = ucp_st_direct_move_open(stream, mover, &has_mapped);
+    if (count > 0) {
+        __sync_synchronize(); /* see ucp_st_direct_wake_other() */
+    } else if (!has_mapped) {
+        return 0;
+    }
+    ucs_list_for_each_safe(direct, tmp, &stream->open, list) {
+        if (direct->halted) {
+            continue;
+        }
+        if (direct->has_news) {
+            ucp_st_direct_wake_other(direct);
+        }
+        if (ucp_st_direct_is_complete(direct)) {
+            ucp_st_direct_complete(direct, mover);
+            ++count;
+        }
+    }
+    return count;
+}
+
+/* Tell the other side where the wait record of the operation's stream is */
+static void ucp_st_direct_set_record(ucp_st_direct_op_t *direct)
+{
+    ucp_st_direct_store(&direct->mine->record,
+                        direct->stream->record_offset);
+}
+
+/* The use is open before `begun` is told, so that a thread that a peer wakes
+ * because of that finds it. What is moved comes before: a peer that sees
+ * `begun` and not that has a reason to wake it. */
+static void ucp_st_direct_begin(ucp_st_direct_op_t *direct)
+{
+    int is_done = 0;
+
+    ucp_st_direct_set_record(direct);
+    if (direct->proto == UCP_ST_DIRECT_SLOTS) {
+        direct->stream->copies += ucp_st_direct_move_slots(direct,
+                                                           direct->num_slots);
+        is_done                 = (direct->left == 0);
+    }
+    if (!is_done) {
+        ucp_st_direct_open(direct);
+    }
+    ucp_st_direct_store(&direct->mine->begun, direct->begun);
+    if (is_done) {
+        ucp_st_direct_complete(direct, UCP_ST_DIRECT_STREAM);
+    }
+}
+
+void ucp_st_direct_startall(void *arg)
+{
+    ucp_st_direct_op_t **list      = arg;
+    ucp_st_direct_stream_t *stream = list[0]->stream;
+    ucp_st_direct_op_t *direct;
+    size_t i;
+
+    (void)pthread_mutex_lock(&stream->lock);
+    for (i = 0; list[i] != NULL; ++i) {
+        direct           = list[i];
+        direct->has_news = 0;
+        if (direct->released) {
+            continue;
+        }
+        __atomic_store_n(&direct->begun, direct->begun + 1, __ATOMIC_RELAXED);
+        direct->left = direct->num_pieces;
+        if (!direct->halted) { /* else the pair may be another one's */
+            ucp_st_direct_begin(direct);
+            direct->has_news = 1;
+        }
+    }
+    __sync_synchronize(); /* see ucp_st_direct_wake_other() */
+    for (i = 0; list[i] != NULL; ++i) {
+        if (list[i]->has_news) {
+            ucp_st_direct_wake_other(list[i]);
+        }
+    }
+    (void)pthread_mutex_unlock(&stream->lock);
+}
+
+void ucp_st_direct_start(void *arg)
+{
+    ucp_st_direct_op_t *list[] = {arg, NULL};
+
+    ucp_st_direct_startall(list);
+}
+
+int ucp_st_direct_needs_notify(const ucp_st_direct_op_t *direct)
+{
+    const ucp_st_direct_side_t *other = direct->other;
+    ucp_st_direct_record_t *record        = ucp_st_direct_other_record(direct);
+    uint64_t begun                    = ucp_st_direct_load(&other->begun);
+
+    if (direct->halted || (record == NULL) ||
+        __atomic_load_n(&record->is_attended, __ATOMIC_ACQUIRE)) {
+        return 0;
+    }
+    if (direct->proto == UCP_ST_DIRECT_MAPPED) {
+        return begun >= direct->begun;
+    }
+    if (direct->dir == UCP_ST_DIR_SEND) {
+        return (begun * direct->num_pieces) > ucp_st_direct_load(&other->count);
+    }
+    /* What comes with `begun` is there already */
+    return (begun >= direct->begun) && !ucp_st_direct_is_there(direct);
+}
+
+static void ucp_st_direct_lock_op(ucp_st_direct_op_t *direct)
+{
+    if (direct->stream != NULL) {
+        (void)pthread_mutex_lock(&direct->stream->lock);
+    }
+}
+
+static void ucp_st_direct_unlock_op(ucp_st_direct_op_t *direct)
+{
+    if (direct->stream != NULL) {
+        (void)pthread_mutex_unlock(&direct->stream->lock);
+    }
+}
+
+/* The first time, as the peer may use the pair for something else once it was
+ * told of the end. A receive's slots are this side's own memory: what the peer
+ * left there may be taken after it has gone. */
+void ucp_st_direct_halt(ucp_st_direct_op_t *direct)
+{
+    ucp_st_direct_lock_op(direct);
+    if ((direct->proto == UCP_ST_DIRECT_MAPPED) && !direct->halted) {
+        ucp_st_direct_claim_poison(direct);
+    }
+    /* The last use that the peer took part in may be complete without this
+     * side's having looked */
+    if (direct->is_open && ucp_st_direct_is_complete(direct)) {
+        ucp_st_direct_complete(direct, UCP_ST_DIRECT_HOST);
+    }
+    direct->halted |= (direct->dir == UCP_ST_DIR_SEND) ||
+                      (direct->proto == UCP_ST_DIRECT_MAPPED);
+    direct->is_left = 1;
+    ucp_st_direct_unlock_op(direct);
+}
+
+/* What the other side has claimed, before it was poisoned, and not copied; a
+ * side that is broken copies nothing. Movers of this side hold the lock, as the
+ * caller does. */
+static int ucp_st_direct_is_claimed(const ucp_st_direct_op_t *direct)
+{
+    uint64_t other = ucp_st_direct_load(&direct->other->count);
+    uint64_t own   = ucp_st_direct_load(&direct->mine->count);
+
+    if (own == UCP_ST_DIRECT_BROKEN) {
+        own = direct->done_count;
+    }
+    return (own + other) < ucp_st_direct_claim_count(direct);
+}
+
+int ucp_st_direct_settle(ucp_st_direct_op_t *direct)
+{
+    int is_moving;
+
+    if (!direct->release || direct->released) {
+        return 0;
+    }
+    ucp_st_direct_lock_op(direct);
+    direct->halted = 1;
+    is_moving      = direct->is_bound && !direct->op->peer_closed &&
+                     (direct->proto == UCP_ST_DIRECT_MAPPED) &&
+                     ucp_st_direct_is_claimed(direct) &&
+                     !ucp_st_process_is_dead(&direct->op->peer->process);
+    if (!is_moving) {
+        direct->released = 1;
+        ucp_st_direct_shut(direct);
+        ucp_st_direct_store(&direct->word, UCP_ST_RELEASE);
+    }
+    ucp_st_direct_unlock_op(direct);
+    if (!is_moving) {
+        ucs_gstream_wake(&direct->word);
+    }
+    return is_moving;
+}
+
+void ucp_st_direct_move_stream(ucp_st_direct_op_t *direct,
+                               ucp_st_direct_stream_t *stream)
+{
+    ucp_st_direct_stream_t *old = direct->stream;
+    int is_open;
+
+    (void)pthread_mutex_lock(&old->lock);
+    is_open = direct->is_open;
+    ucp_st_direct_shut(direct);
+    (void)pthread_mutex_unlock(&old->lock);
+
+    (void)pthread_mutex_lock(&stream->lock);
+    direct->stream = stream;
+    if (!direct->halted) {
+        /* Else the pair may be another one's */
+        ucp_st_direct_set_record(direct);
+    }
+    if (is_open) {
+        ucp_st_direct_open(direct);
+    }
+    (void)pthread_mutex_unlock(&stream->lock);
+}

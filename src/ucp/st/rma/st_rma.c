@@ -1,0 +1,516 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_rma.c - one-sided operations: how they are enqueued.
+ *
+ * What the user gives is checked whole, then the lane of the key makes the
+ * stream commands, in front of which others may wait for operations that went
+ * over other lanes, and all of it is enqueued as one batch. Only then counts
+ * move on.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "rma/st_rma.h"
+#include "core/st_lane.h"
+#include "core/st_log.h"
+#include "rma/st_rma_trig.h"
+#include "core/st_trace.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Waits for other lanes, the operation, and its span */
+#define UCP_ST_RMA_BATCH_CMDS (UCP_ST_LANE_LAST + 1 + UCP_ST_TRACE_MAX_CMDS)
+
+/* How long a NIC may take to tell of what is complete, seconds */
+#define UCP_ST_RMA_REAP_TIME 1.0
+
+/* What events tell of an operation: peer, bytes, and name of the lane */
+#define UCP_ST_RMA_TRACE(_name) \
+    {_name, "start", UCS_TRACE_SPAN, UCS_TRACE_FLOW_NONE, \
+     {{"peer", UCS_TRACE_VALUE_HEX}, {"bytes", UCS_TRACE_VALUE_NUMBER}, \
+      {"lane", UCS_TRACE_VALUE_TEXT}}}
+
+static const ucs_trace_kind_t ucp_st_rma_trace_put =
+        UCP_ST_RMA_TRACE("put");
+static const ucs_trace_kind_t ucp_st_rma_trace_put_signal =
+        UCP_ST_RMA_TRACE("put signal");
+static const ucs_trace_kind_t ucp_st_rma_trace_signal =
+        UCP_ST_RMA_TRACE("signal");
+static const ucs_trace_kind_t ucp_st_rma_trace_get =
+        UCP_ST_RMA_TRACE("get");
+
+void ucp_st_rma_reap(ucp_st_worker_h worker)
+{
+    double start = ucp_st_worker_now();
+    int is_behind;
+
+    do {
+        ucp_st_worker_lock(worker);
+        ucp_st_lanes_progress_all(worker);
+        is_behind = ucp_st_rma_trig_is_behind(worker);
+        ucp_st_worker_unlock(worker);
+        if (!is_behind) {
+            return;
+        }
+        (void)sched_yield();
+    } while ((ucp_st_worker_now() - start) < UCP_ST_RMA_REAP_TIME);
+}
+
+void *ucp_st_rma_obj_get(ucs_list_link_t *unused, size_t size)
+{
+    void *obj;
+
+    if (ucs_list_is_empty(unused)) {
+        return calloc(1, size);
+    }
+    obj = unused->next;
+    ucs_list_del(unused->next);
+    return memset(obj, 0, size);
+}
+
+void ucp_st_rma_objs_free(ucs_list_link_t *unused)
+{
+    ucs_list_link_t *obj;
+
+    while (!ucs_list_is_empty(unused)) {
+        obj = unused->next;
+        ucs_list_del(obj);
+        free(obj);
+    }
+}
+
+static void ucp_st_rma_take(const ucp_st_rma_t *rma)
+{
+    if (rma->length > 0) {
+        ucp_st_rma_hold(&rma->mem->refs);
+        ucp_st_rma_hold(&rma->rkey->refs);
+    }
+    if (rma->signal != NULL) {
+        ucp_st_rma_hold(&rma->signal->refs);
+    }
+}
+
+void ucp_st_rma_drop(const ucp_st_rma_t *rma)
+{
+    if (rma->length > 0) {
+        ucp_st_rma_release(&rma->mem->refs);
+        ucp_st_rma_release(&rma->rkey->refs);
+    }
+    if (rma->signal != NULL) {
+        ucp_st_rma_release(&rma->signal->refs);
+    }
+}
+
+void ucp_st_rma_ended(ucp_st_queue_h queue, ucp_st_lane_t lane)
+{
+    volatile uint64_t *word = &ucp_st_queue_rma(queue)->words[lane];
+
+    /* Pairs with the acquire load of the stream's wait. The queue may be gone
+     * after it. */
+    (void)__atomic_fetch_add(word, 1, __ATOMIC_RELEASE);
+    ucs_gstream_wake(word);
+}
+
+void ucp_st_rma_signal(uint64_t *word, ucp_st_signal_op_t op, uint64_t value)
+{
+    if (op == UCP_ST_SIGNAL_ADD) {
+        (void)__atomic_fetch_add(word, value, __ATOMIC_RELEASE);
+    } else {
+        __atomic_store_n(word, value, __ATOMIC_RELEASE);
+    }
+}
+
+/* Where a parameter is set, else 0 */
+static uint64_t ucp_st_rma_field(uint64_t mask, uint64_t field, uint64_t value)
+{
+    return (mask & field) ? value : 0;
+}
+
+ucs_status_t ucp_st_rma_refuse(ucp_st_queue_h queue, const char *what)
+{
+    ucs_error("queue %p: one-sided operation: %s", queue, what);
+    return UCS_ERR_INVALID_PARAM;
+}
+
+/* The bytes here and at the peer */
+static ucs_status_t ucp_st_rma_check_data(ucp_st_rma_t *rma, size_t offset)
+{
+    ucp_st_queue_h queue = rma->queue;
+
+    if (rma->mem == NULL) {
+        return ucp_st_rma_refuse(queue, "bytes, but no memory here");
+    }
+    if (rma->mem->worker != queue->worker) {
+        return ucp_st_rma_refuse(queue, "memory of another worker");
+    }
+    if (!ucp_st_rma_is_inside(offset, rma->length, rma->mem->length)) {
+        ucs_error("queue %p: %zu bytes at offset %zu are not inside memory of "
+                  "%zu bytes", queue, rma->length, offset, rma->mem->length);
+        return UCS_ERR_INVALID_PARAM;
+    }
+    if (!ucp_st_rma_is_inside(rma->offset, rma->length, rma->rkey->length)) {
+        ucs_error("queue %p: %zu bytes at offset %zu are not inside the peer's "
+                  "memory of %zu bytes", queue, rma->length, rma->offset,
+                  rma->rkey->length);
+        return UCS_ERR_INVALID_PARAM;
+    }
+    rma->buffer = rma->mem->address + offset;
+    return UCS_OK;
+}
+
+static ucs_status_t ucp_st_rma_check(const ucp_st_rma_params_t *params,
+                                     ucp_st_rma_t *rma)
+{
+    ucp_st_queue_h queue = rma->queue;
+    uint64_t mask        = params->field_mask;
+    uint64_t flags       = ucp_st_rma_field(mask, UCP_ST_RMA_PARAM_FIELD_FLAGS,
+                                            params->flags);
+
+    if (flags & ~(uint64_t)UCP_ST_RMA_FLAG_STRICT) {
+        return ucp_st_rma_refuse(queue, "unknown flag");
+    }
+    rma->is_strict = !!(flags & UCP_ST_RMA_FLAG_STRICT);
+    rma->mem       = (mask & UCP_ST_RMA_PARAM_FIELD_MEMH) ? params->memh : NULL;
+    rma->rkey      = (mask & UCP_ST_RMA_PARAM_FIELD_RKEY) ? params->rkey : NULL;
+    rma->length    = ucp_st_rma_field(mask, UCP_ST_RMA_PARAM_FIELD_LENGTH,
+                                      params->length);
+    rma->offset    = ucp_st_rma_field(mask,
+                                      UCP_ST_RMA_PARAM_FIELD_REMOTE_OFFSET,
+                                      params->remote_offset);
+    if (rma->rkey == NULL) {
+        return ((rma->length > 0) || (rma->signal == NULL)) ?
+               ucp_st_rma_refuse(queue, "no key") : UCS_OK;
+    }
+    if (rma->rkey->peer->worker != queue->worker) {
+        return ucp_st_rma_refuse(queue, "key of another worker");
+    }
+    if ((rma->signal != NULL) && (rma->rkey->peer != rma->peer)) {
+        return ucp_st_rma_refuse(queue, "signal to another peer than the data");
+    }
+    rma->peer = rma->rkey->peer;
+    if (rma->length == 0) {
+        return ucp_st_rma_is_inside(rma->offset, 0, rma->rkey->length) ?
+               UCS_OK : ucp_st_rma_refuse(queue, "offset beyond the memory");
+    }
+    return ucp_st_rma_check_data(
+            rma, ucp_st_rma_field(mask, UCP_ST_RMA_PARAM_FIELD_OFFSET,
+                                  params->offset));
+}
+
+ucs_status_t ucp_st_rma_check_word(ucp_st_queue_h queue, uint64_t address,
+                                   uint64_t offset, uint64_t size)
+{
+    if (!ucp_st_rma_is_inside(offset, sizeof(uint64_t), size)) {
+        return ucp_st_rma_refuse(queue, "signal outside the memory");
+    }
+    return (((address + offset) % sizeof(uint64_t)) != 0) ?
+           ucp_st_rma_refuse(queue, "misaligned signal") : UCS_OK;
+}
+
+static ucs_status_t
+ucp_st_rma_check_signal(const ucp_st_signal_params_t *params, ucp_st_rma_t *rma)
+{
+    ucp_st_queue_h queue = rma->queue;
+    uint64_t mask        = params->field_mask;
+
+    if (!(mask & UCP_ST_SIGNAL_PARAM_FIELD_RKEY) || (params->rkey == NULL)) {
+        return ucp_st_rma_refuse(queue, "signal without key");
+    }
+    rma->signal        = params->rkey;
+    rma->peer          = params->rkey->peer;
+    rma->signal_offset = ucp_st_rma_field(mask,
+                                          UCP_ST_SIGNAL_PARAM_FIELD_OFFSET,
+                                          params->offset);
+    rma->signal_value  = ucp_st_rma_field(mask, UCP_ST_SIGNAL_PARAM_FIELD_VALUE,
+                                          params->value);
+    rma->signal_op     = (mask & UCP_ST_SIGNAL_PARAM_FIELD_OP) ?
+                         params->op : UCP_ST_SIGNAL_SET;
+    if (rma->peer->worker != queue->worker) {
+        return ucp_st_rma_refuse(queue, "signal's key of another worker");
+    }
+    if ((unsigned)rma->signal_op > UCP_ST_SIGNAL_ADD) {
+        return ucp_st_rma_refuse(queue, "unknown kind of signal");
+    }
+    return ucp_st_rma_check_word(queue, rma->signal->remote, rma->signal_offset,
+                                 rma->signal->length);
+}
+
+/* The queue's operations with the peer, or NULL without memory. The lock is
+ * held. */
+static ucp_st_rma_flow_t *ucp_st_rma_get_flow(ucp_st_queue_h queue,
+                                              ucp_st_peer_h peer)
+{
+    ucp_st_queue_rma_t *rma = ucp_st_queue_rma(queue);
+    ucp_st_rma_flow_t *flow;
+
+    ucs_list_for_each(flow, &rma->flows, list) {
+        if (flow->peer == peer) {
+            return flow;
+        }
+    }
+    flow = calloc(1, sizeof(*flow));
+    if (flow != NULL) {
+        flow->peer = peer;
+        ucs_list_head_init(&flow->ops);
+        ucs_list_add_tail(&rma->flows, &flow->list);
+    }
+    return flow;
+}
+
+ucs_status_t ucp_st_rma_wait_word(ucp_st_queue_h queue, ucp_st_lane_t lane,
+                                  ucs_gstream_cmd_t *cmd)
+{
+    ucp_st_queue_rma_t *rma = ucp_st_queue_rma(queue);
+
+    cmd->type           = UCS_GSTREAM_CMD_WAIT64;
+    cmd->u.word.address = &rma->words[lane];
+    cmd->u.word.value   = rma->issued[lane];
+    return UCS_OK;
+}
+
+static ucs_status_t ucp_st_rma_wait_lane(ucp_st_queue_h queue, unsigned lane,
+                                         size_t *num_cmds_p)
+{
+    return ucp_st_rma_lane(lane)->wait(queue, lane,
+                                       &queue->cmds[(*num_cmds_p)++]);
+}
+
+/* In front of a strict operation: what its flow has on other lanes, or on one
+ * where it would not take its turn. Those are not counted as waited for, as
+ * nothing may come of it. */
+static ucs_status_t
+ucp_st_rma_wait_others(const ucp_st_rma_t *rma, const ucp_st_rma_flow_t *flow,
+                       const ucp_st_rma_lane_ops_t *lane, size_t *num_cmds_p)
+{
+    const uint64_t *waited = ucp_st_queue_rma(rma->queue)->waited;
+    ucs_status_t status    = UCS_OK;
+    unsigned i;
+
+    for (i = 0; (i < UCP_ST_LANE_LAST) && (status == UCS_OK); ++i) {
+        if ((flow->last[i] > waited[i]) &&
+            ((i != lane->id) || !lane->is_orderly)) {
+            status = ucp_st_rma_wait_lane(rma->queue, i, num_cmds_p);
+        }
+    }
+    return status;
+}
+
+/* Commands were enqueued: the NIC gets what they are for */
+static void ucp_st_rma_commit(ucp_st_queue_h queue)
+{
+    if (ucp_st_queue_rma(queue)->trig != NULL) {
+        ucp_st_rma_trig_commit(ucp_st_queue_rma(queue)->trig);
+    }
+}
+
+static void ucp_st_rma_trace_func(void *arg)
+{
+    void *const *items      = arg;
+    const uint64_t values[] = {(uintptr_t)items[1], (uintptr_t)items[2],
+                               (uintptr_t)items[3]};
+
+    ucs_trace_pop(items[0], 0, values);
+}
+
+/* Make the command that ends the span of an operation's start, if events are
+ * recorded; how many. `cmd` is in the scratch of the operation's queue. */
+static size_t ucp_st_rma_trace_cmd(const ucp_st_rma_t *rma, ucp_st_lane_t lane,
+                                   ucs_gstream_cmd_t *cmd)
+{
+    const ucs_trace_kind_t *kind =
+            (rma->type == UCP_ST_RMA_GET) ? &ucp_st_rma_trace_get :
+            (rma->signal == NULL)         ? &ucp_st_rma_trace_put :
+            (rma->length > 0)             ? &ucp_st_rma_trace_put_signal :
+                                            &ucp_st_rma_trace_signal;
+    void *const items[]          = {
+        (void*)kind,
+        (void*)(uintptr_t)rma->peer->uuid,
+        (void*)rma->length,
+        (void*)ucp_st_lane_get(lane)->name
+    };
+
+    return ucs_trace_is_on() ?
+           ucp_st_queue_add_call(rma->queue, ucp_st_rma_trace_func, items, 4,
+                                 cmd) : 0;
+}
+
+/* Enqueue an operation, whose signal is on the same lane; the lock is held */
+static ucs_status_t ucp_st_rma_enqueue_one(const ucp_st_rma_t *rma)
+{
+    ucp_st_queue_h queue              = rma->queue;
+    ucs_gstream_cmd_t *cmds           = queue->cmds;
+    ucp_st_rma_flow_t *flow           = ucp_st_rma_get_flow(queue, rma->peer);
+    const ucp_st_rma_lane_ops_t *lane = (rma->length > 0) ?
+                                        rma->rkey->lane : rma->signal->lane;
+    ucs_status_t status               = UCS_OK;
+    size_t num_cmds;
+
+    if (flow == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    num_cmds = ucp_st_trace_cmd(UCP_ST_TRACE_PUSH, NULL, cmds);
+    if (rma->is_strict) {
+        status = ucp_st_rma_wait_others(rma, flow, lane, &num_cmds);
+    }
+    if (status != UCS_OK) {
+        return status;
+    }
+    ucp_st_rma_take(rma);
+    status = lane->start(rma, flow, &cmds[num_cmds++]);
+    if (status != UCS_OK) {
+        goto err;
+    }
+    num_cmds += ucp_st_rma_trace_cmd(rma, lane->id, &cmds[num_cmds]);
+    status    = ucp_st_queue_enqueue(queue, num_cmds);
+    if (status != UCS_OK) {
+        goto err_start;
+    }
+    flow->last[lane->id] = ucp_st_queue_count(
+            &ucp_st_queue_rma(queue)->issued[lane->id], 1);
+    ucp_st_rma_commit(queue);
+    return UCS_OK;
+
+err_start:
+    lane->undo(queue, flow);
+err:
+    ucp_st_rma_drop(rma);
+    return status;
+}
+
+/* A signal that goes over another lane than its data is a strict operation of
+ * its own. If it cannot be enqueued the put alone is there, which is nothing
+ * that the user can do without: the queue fails. */
+static ucs_status_t ucp_st_rma_enqueue_two(const ucp_st_rma_t *rma)
+{
+    ucp_st_rma_t data   = *rma;
+    ucp_st_rma_t signal = *rma;
+    ucs_status_t status;
+
+    data.signal      = NULL;
+    signal.length    = 0;
+    signal.is_strict = 1;
+    status           = ucp_st_rma_enqueue_one(&data);
+    if (status != UCS_OK) {
+        return status;
+    }
+    status = ucp_st_rma_enqueue_one(&signal);
+    if (status != UCS_OK) {
+        ucs_error("queue %p: no signal behind a put: %s", rma->queue,
+                  ucs_status_string(status));
+        ucp_st_queue_fail(rma->queue, NULL, status);
+    }
+    return status;
+}
+
+/* The lock is held */
+static ucs_status_t ucp_st_rma_enqueue(const ucp_st_rma_t *rma)
+{
+    if (rma->peer->status != UCS_OK) {
+        return rma->peer->status;
+    }
+    if ((rma->length == 0) && (rma->signal == NULL)) {
+        return UCS_OK;
+    }
+    return ((rma->length > 0) && (rma->signal != NULL) &&
+            (rma->signal->lane != rma->rkey->lane)) ?
+           ucp_st_rma_enqueue_two(rma) : ucp_st_rma_enqueue_one(rma);
+}
+
+static void ucp_st_rma_count(ucp_st_queue_h queue, ucp_st_rma_count_t what)
+{
+    ucp_st_queue_count(&ucp_st_queue_rma(queue)->counts[what], 1);
+}
+
+/* A put or get, with `signal` or NULL */
+static ucs_status_t ucp_st_rma_call(ucp_st_queue_h queue,
+                                    ucp_st_rma_type_t type,
+                                    const ucp_st_rma_params_t *params,
+                                    const ucp_st_signal_params_t *signal)
+{
+    ucp_st_rma_t rma = {.queue = queue, .type = type};
+    ucs_status_t status;
+
+    if (params == NULL) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    status = ucp_st_queue_prepare(queue, UCP_ST_RMA_BATCH_CMDS);
+    if ((status == UCS_OK) && (signal != NULL)) {
+        status = ucp_st_rma_check_signal(signal, &rma);
+    }
+    if (status == UCS_OK) {
+        status = ucp_st_rma_check(params, &rma);
+    }
+    if (status != UCS_OK) {
+        return status;
+    }
+    ucp_st_worker_lock(queue->worker);
+    status = ucp_st_rma_enqueue(&rma);
+    ucp_st_worker_unlock(queue->worker);
+    if (status != UCS_OK) {
+        return status;
+    }
+    if (signal != NULL) {
+        ucp_st_rma_count(queue, UCP_ST_RMA_COUNT_SIGNAL);
+    }
+    if ((signal == NULL) || (rma.length > 0)) {
+        ucp_st_rma_count(queue, (type == UCP_ST_RMA_PUT) ?
+                                UCP_ST_RMA_COUNT_PUT : UCP_ST_RMA_COUNT_GET);
+    }
+    return UCS_OK;
+}
+
+ucs_status_t ucp_st_enqueue_put(ucp_st_queue_h queue,
+                                const ucp_st_rma_params_t *params)
+{
+    return ucp_st_rma_call(queue, UCP_ST_RMA_PUT, params, NULL);
+}
+
+ucs_status_t ucp_st_enqueue_get(ucp_st_queue_h queue,
+                                const ucp_st_rma_params_t *params)
+{
+    return ucp_st_rma_call(queue, UCP_ST_RMA_GET, params, NULL);
+}
+
+ucs_status_t ucp_st_enqueue_put_signal(ucp_st_queue_h queue,
+                                       const ucp_st_rma_params_t *params,
+                                       const ucp_st_signal_params_t *signal)
+{
+    return (signal == NULL) ?
+           UCS_ERR_INVALID_PARAM :
+           ucp_st_rma_call(queue, UCP_ST_RMA_PUT, params, signal);
+}
+
+ucs_status_t ucp_st_enqueue_quiet(ucp_st_queue_h queue)
+{
+    ucs_status_t status = ucp_st_queue_prepare(queue, UCP_ST_RMA_BATCH_CMDS);
+    ucp_st_queue_rma_t *rma;
+    size_t num_cmds;
+    unsigned i;
+
+    if (status != UCS_OK) {
+        return status;
+    }
+    rma = ucp_st_queue_rma(queue);
+    ucp_st_worker_lock(queue->worker);
+    num_cmds = ucp_st_trace_cmd(UCP_ST_TRACE_PUSH, NULL, queue->cmds);
+    for (i = 0; (i < UCP_ST_LANE_LAST) && (status == UCS_OK); ++i) {
+        if (rma->waited[i] < rma->issued[i]) {
+            status = ucp_st_rma_wait_lane(queue, i, &num_cmds);
+        }
+    }
+    if (status == UCS_OK) {
+        num_cmds += ucp_st_trace_cmd(UCP_ST_TRACE_QUIET, NULL,
+                                     &queue->cmds[num_cmds]);
+        status    = ucp_st_queue_enqueue(queue, num_cmds);
+    }
+    if (status == UCS_OK) {
+        memcpy(rma->waited, rma->issued, sizeof(rma->waited));
+        ucp_st_rma_commit(queue);
+        ucp_st_rma_count(queue, UCP_ST_RMA_COUNT_QUIET);
+    }
+    ucp_st_worker_unlock(queue->worker);
+    return status;
+}

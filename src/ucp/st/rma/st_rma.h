@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_rma.h - one-sided operations.
+ *
+ * A key has one lane, whose functions (ucp_st_rma_lane_ops_t) make the stream
+ * commands of operations with it. Every operation that was enqueued ends once,
+ * with or without success, whatever becomes of its queue or peer: then it is
+ * counted in its queue's word of that lane. A quiet waits until the words have
+ * reached the numbers of operations that were enqueued before it, in whatever
+ * order these end: no later one begins before the stream has passed the quiet.
+ *
+ * An error puts the queue in error (ucp_st_queue_fail()); what the stream comes
+ * to later ends at once, without effect.
+ */
+#ifndef UCP_ST_RMA_INTERNAL_H_
+#define UCP_ST_RMA_INTERNAL_H_
+
+#include <ucp_st.h>
+#include <uct_trig.h>
+
+#include "core/st_peer.h"
+#include "core/st_queue.h"
+#include "core/st_stack.h"
+#include "core/st_worker.h"
+#include "ctrl/st_service.h"
+#include "direct/st_direct_rma.h"
+#include "rma/st_rma_proto.h"
+
+#include <ucs/datastruct/khash.h>
+#include <ucs/datastruct/list.h>
+
+#include <pthread.h>
+
+struct ucp_st_rma_host_op;
+
+/**
+ * Registered memory. Read-only but for `refs`, which is atomic: operations and
+ * waits of own queues, and accesses by peers that this process makes for them.
+ */
+typedef struct ucp_st_memh {
+    ucp_st_worker_h worker;
+    uint8_t         *address;
+    size_t          length;
+    uint64_t        id;    /* unique in the worker */
+    unsigned        lanes; /* bit mask of those that serve it */
+    ucp_st_direct_map_t *map; /* that it lies in, or NULL */
+    uct_trig_mem_h  trig;  /* lane trig */
+    unsigned        refs;
+} ucp_st_memh_t;
+
+KHASH_MAP_INIT_INT64(ucp_st_mems, ucp_st_memh_t*)
+
+/** Registered memory of a peer. Read-only but for `refs`, which is atomic. */
+typedef struct ucp_st_rkey {
+    ucp_st_peer_h                      peer;
+    const struct ucp_st_rma_lane_ops   *lane;
+    uint64_t                           mem_id;
+    uint64_t                           remote; /* address there */
+    size_t                             length;
+    unsigned                           refs;
+    ucp_st_direct_map_t                *map;   /* lane direct: or NULL */
+    uint8_t                            *far;   /* lane direct: address here */
+    uct_trig_rkey_t                    trig;   /* lane trig */
+} ucp_st_rkey_t;
+
+/** An operation that was found good. */
+typedef struct ucp_st_rma {
+    ucp_st_queue_h     queue;
+    ucp_st_rma_type_t  type;
+    ucp_st_peer_h      peer;
+    int                is_strict;
+    ucp_st_memh_t      *mem;     /* NULL if length is 0 */
+    uint8_t            *buffer;  /* there */
+    size_t             length;
+    ucp_st_rkey_t      *rkey;    /* NULL if length is 0 */
+    uint64_t           offset;   /* there */
+    ucp_st_rkey_t      *signal;  /* NULL: none; of the same lane */
+    uint64_t           signal_offset;
+    uint64_t           signal_value;
+    ucp_st_signal_op_t signal_op;
+} ucp_st_rma_t;
+
+/** Operations of one queue with one peer. Protected by the worker's lock. Lives
+ *  as long as the queue. */
+typedef struct ucp_st_rma_flow {
+    ucs_list_link_t list;                   /* in the queue's */
+    ucp_st_peer_h   peer;
+    uint64_t        last[UCP_ST_LANE_LAST]; /* number of the last one, among
+                                               those of the queue */
+    ucs_list_link_t ops;                    /* of lane host that have not ended,
+                                               as they were enqueued */
+} ucp_st_rma_flow_t;
+
+/** What is counted when it is enqueued. */
+typedef enum {
+    UCP_ST_RMA_COUNT_PUT,
+    UCP_ST_RMA_COUNT_GET,
+    UCP_ST_RMA_COUNT_SIGNAL,
+    UCP_ST_RMA_COUNT_WAIT,
+    UCP_ST_RMA_COUNT_QUIET,
+    UCP_ST_RMA_COUNT_LAST
+} ucp_st_rma_count_t;
+
+/** A queue's part. Of the thread that calls for the queue, but for `words`, and
+ *  for `flows`, which the worker's lock protects. */
+typedef struct ucp_st_queue_rma {
+    volatile uint64_t words[UCP_ST_LANE_LAST];  /* operations that have ended;
+                                                   streams wait on them */
+    uint64_t          issued[UCP_ST_LANE_LAST]; /* enqueued; as the counts see
+                                                   ucp_st_queue_count() */
+    uint64_t          waited[UCP_ST_LANE_LAST]; /* of these, the stream waits
+                                                   for */
+    uint64_t          counts[UCP_ST_RMA_COUNT_LAST];
+    ucs_list_link_t   flows;                    /* ucp_st_rma_flow_t */
+    struct ucp_st_rma_trig *trig;               /* lane trig: or NULL; worker's
+                                                   lock */
+} ucp_st_queue_rma_t;
+
+/** A worker's part. Protected by its lock but for what says otherwise. */
+typedef struct ucp_st_rma_dev {
+    khash_t(ucp_st_mems)      mems;      /* by id */
+    uint64_t                  next_id;   /* of memory, and of operations */
+    unsigned                  num_rkeys;
+    ucp_st_stack_t            begun;     /* ucp_st_rma_host_op_t that streams
+                                            have come to; atomic */
+    ucs_list_link_t           ready;     /* ucp_st_rma_host_op_t whose turn it
+                                            is */
+    ucs_list_link_t           free_ops;  /* the same, unused */
+    ucs_list_link_t           free_trig_ops; /* ucp_st_rma_trig_op_t, unused */
+    ucs_list_link_t           trigs;     /* ucp_st_rma_trig_t */
+    pthread_mutex_t           wait_lock; /* protects the next two; no other lock
+                                            of this library is taken with it */
+    ucs_list_link_t           waits;     /* ucp_st_rma_wait_t that streams are
+                                            at */
+    ucs_list_link_t           free_waits;/* unused ones */
+    uint32_t                  sleepers;  /* streams that may sleep until a
+                                            signal comes; atomic */
+    ucp_st_service_client_t   service;   /* its own */
+} ucp_st_rma_dev_t;
+
+/** A peer's part. Protected by the worker's lock but for what says
+ *  otherwise. */
+typedef struct ucp_st_rma_peer {
+    ucs_list_link_t ops;       /* of lane host: ucp_st_rma_host_op_t */
+    unsigned        num_trig;  /* operations of lane trig */
+    unsigned        num_waits; /* for signals, whose end it is; atomic */
+} ucp_st_rma_peer_t;
+
+extern const ucp_st_component_t ucp_st_rma_component;
+
+static inline ucp_st_rma_dev_t *ucp_st_rma_dev(ucp_st_worker_h worker)
+{
+    return worker->parts[UCP_ST_PART_RMA];
+}
+
+static inline ucp_st_rma_peer_t *ucp_st_rma_peer(ucp_st_peer_h peer)
+{
+    return peer->parts[UCP_ST_PART_RMA];
+}
+
+static inline ucp_st_queue_rma_t *ucp_st_queue_rma(ucp_st_queue_h queue)
+{
+    return queue->parts[UCP_ST_PART_RMA];
+}
+
+/** What a lane does for keys and operations. Where a function does not say
+ *  otherwise the worker's lock is held. */
+typedef struct ucp_st_rma_lane_ops {
+    ucp_st_lane_t id;
+
+    /** Strict operations take their turn among others of the lane; else the
+     *  stream has to wait for those. */
+    int           is_orderly;
+
+    /** Get what peers need to reach the memory over this lane, and operations
+     *  to name it. An error means that the lane does not serve it. */
+    ucs_status_t (*reg)(ucp_st_memh_t *mem);
+
+    /** Give that back. */
+    void (*dereg)(ucp_st_memh_t *mem);
+
+    /** Write the lane's part of the key to `blob`, of UCP_ST_RKEY_MAX_BLOB
+     *  bytes; how many it takes. */
+    size_t (*pack)(const ucp_st_memh_t *mem, void *blob);
+
+    /** Make the key usable with what the owner's pack() wrote. An error means
+     *  that the lane cannot do it. */
+    ucs_status_t (*unpack)(ucp_st_rkey_t *rkey, const void *blob,
+                           size_t length);
+
+    /** Undo that. */
+    void (*release)(ucp_st_rkey_t *rkey);
+
+    /** Make the stream command of an operation, which holds its memory and keys
+     *  (ucp_st_rma_drop()) and comes behind all that its flow has. Nothing is
+     *  left on error. */
+    ucs_status_t (*start)(const ucp_st_rma_t *rma, ucp_st_rma_flow_t *flow,
+                          ucs_gstream_cmd_t *cmd);
+
+    /** The command that start() made last for the flow was not enqueued. */
+    void (*undo)(ucp_st_queue_h queue, ucp_st_rma_flow_t *flow);
+
+    /** Make the stream command that waits for all operations of the queue on
+     *  this lane, of which there are some. */
+    ucs_status_t (*wait)(ucp_st_queue_h queue, ucp_st_lane_t lane,
+                         ucs_gstream_cmd_t *cmd);
+} ucp_st_rma_lane_ops_t;
+
+extern const ucp_st_rma_lane_ops_t ucp_st_rma_direct_ops;
+extern const ucp_st_rma_lane_ops_t ucp_st_rma_host_ops;
+extern const ucp_st_rma_lane_ops_t ucp_st_rma_trig_ops;
+
+/** A lane's functions; NULL where it has none. */
+const ucp_st_rma_lane_ops_t *ucp_st_rma_lane(ucp_st_lane_t id);
+
+/** The service thread's part: what waits of streams need. */
+int ucp_st_rma_serve(void *worker);
+
+/** Fail queues whose streams wait for a signal of a peer that is gone. The lock
+ *  is held. */
+void ucp_st_rma_wait_end_dead(ucp_st_worker_h worker);
+
+/** An object of a kind that begins with its list link, all zero: one of those
+ *  that are not in use, or a new one. NULL without memory. Enqueueing allocates
+ *  nothing once there are enough. */
+void *ucp_st_rma_obj_get(ucs_list_link_t *unused, size_t size);
+
+/** Free them, at the worker's end. */
+void ucp_st_rma_objs_free(ucs_list_link_t *unused);
+
+/** Log why a call is refused: UCS_ERR_INVALID_PARAM. */
+ucs_status_t ucp_st_rma_refuse(ucp_st_queue_h queue, const char *what);
+
+/** UCS_OK if a signal is an aligned word in memory of `size` bytes. */
+ucs_status_t ucp_st_rma_check_word(ucp_st_queue_h queue, uint64_t address,
+                                   uint64_t offset, uint64_t size);
+
+/**
+ * Learn of all operations that streams have passed quiets of, which a NIC may
+ * not have told of yet. Waits for that, not without bound; the lock is not
+ * held, so that others go on meanwhile.
+ */
+void ucp_st_rma_reap(ucp_st_worker_h worker);
+
+/** Memory by its id, if all of a range lies there, with a reference; else NULL.
+ *  The lock is held. */
+ucp_st_memh_t *ucp_st_rma_mem_get(ucp_st_worker_h worker, uint64_t id,
+                                  uint64_t offset, uint64_t length);
+
+/** Non-zero if all of a range lies in memory of `size` bytes. */
+static inline int ucp_st_rma_is_inside(uint64_t offset, uint64_t length,
+                                       uint64_t size)
+{
+    return (offset <= size) && (length <= (size - offset));
+}
+
+/** Take a reference, or give one back. Pairs with the acquire load in
+ *  ucp_st_rma_is_held(): a thread that finds none sees all that was done with
+ *  it. */
+static inline void ucp_st_rma_hold(unsigned *refs)
+{
+    (void)__atomic_fetch_add(refs, 1, __ATOMIC_RELAXED);
+}
+
+static inline void ucp_st_rma_release(unsigned *refs)
+{
+    (void)__atomic_fetch_sub(refs, 1, __ATOMIC_RELEASE);
+}
+
+static inline int ucp_st_rma_is_held(const unsigned *refs)
+{
+    return __atomic_load_n(refs, __ATOMIC_ACQUIRE) > 0;
+}
+
+/** Give back the memory and the keys that an operation holds. */
+void ucp_st_rma_drop(const ucp_st_rma_t *rma);
+
+/** The function wait() of lanes whose quiets wait for the queue's word. */
+ucs_status_t ucp_st_rma_wait_word(ucp_st_queue_h queue, ucp_st_lane_t lane,
+                                  ucs_gstream_cmd_t *cmd);
+
+/** The function release() of lanes whose part of a key holds nothing. */
+void ucp_st_rma_release_none(ucp_st_rkey_t *rkey);
+
+/** An operation has ended: let quiets pass. In any thread; the operation is
+ *  not the queue's any more. */
+void ucp_st_rma_ended(ucp_st_queue_h queue, ucp_st_lane_t lane);
+
+/** Carry out a signal in memory of this process. All that was done before is
+ *  visible to a thread that sees it. */
+void ucp_st_rma_signal(uint64_t *word, ucp_st_signal_op_t op, uint64_t value);
+
+/** Signals may have come: let streams go on that sleep. In any thread. */
+void ucp_st_rma_signaled(ucp_st_worker_h worker);
+
+/** Let streams go on whose waits for signals may pass, also because their
+ *  queues are in error. In any thread. */
+void ucp_st_rma_look(ucp_st_worker_h worker);
+
+#endif

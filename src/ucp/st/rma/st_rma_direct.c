@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_rma_direct.c - one-sided operations on lane direct: the stream copies
+ * itself, and an operation has ended when its command has run.
+ *
+ * Memory of another process is reached if it was allocated by
+ * ucp_st_mem_alloc(), whose file is mapped here; what belongs to this very
+ * process is reached anyway.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "rma/st_rma.h"
+
+#include <ucs/sys/math.h>
+
+#include <string.h>
+
+/** The lane's part of a key. */
+typedef struct ucp_st_rma_direct_blob {
+    ucp_st_direct_file_t file;
+    uint64_t             offset;      /**< Of the memory there */
+    uint8_t              is_mappable; /**< It lies in `file` */
+    uint8_t              reserved[7];
+} __attribute__((packed)) ucp_st_rma_direct_blob_t;
+
+_Static_assert(sizeof(ucp_st_rma_direct_blob_t) == 40, "wire format");
+_Static_assert(sizeof(ucp_st_rma_direct_blob_t) <= UCP_ST_RKEY_MAX_BLOB,
+               "room in a key");
+
+static ucs_status_t ucp_st_rma_direct_reg(ucp_st_memh_t *mem)
+{
+    mem->map = ucp_st_direct_map_find(mem->address, mem->length);
+    return UCS_OK; /* what is not mappable is there for the own process */
+}
+
+static void ucp_st_rma_direct_dereg(ucp_st_memh_t *mem)
+{
+    ucp_st_direct_map_put(mem->map);
+}
+
+static size_t ucp_st_rma_direct_pack(const ucp_st_memh_t *mem, void *buffer)
+{
+    ucp_st_rma_direct_blob_t blob = {.is_mappable = (mem->map != NULL)};
+
+    if (mem->map != NULL) {
+        blob.file   = mem->map->file;
+        blob.offset = mem->address - (uint8_t*)mem->map->address;
+    }
+    memcpy(buffer, &blob, sizeof(blob));
+    return sizeof(blob);
+}
+
+static ucs_status_t ucp_st_rma_direct_unpack(ucp_st_rkey_t *rkey,
+                                             const void *buffer, size_t length)
+{
+    ucp_st_rma_direct_blob_t blob;
+    ucs_status_t status;
+
+    if (length != sizeof(blob)) {
+        return UCS_ERR_INVALID_ADDR;
+    }
+    memcpy(&blob, buffer, sizeof(blob));
+    if (rkey->peer->process.is_near) {
+        rkey->far = (uint8_t*)(uintptr_t)rkey->remote;
+        return UCS_OK;
+    }
+    if (!blob.is_mappable) {
+        return UCS_ERR_UNREACHABLE;
+    }
+    if (blob.file.pid != rkey->peer->process.pid) {
+        return UCS_ERR_INVALID_ADDR;
+    }
+    status = ucp_st_direct_map_open(&blob.file, &rkey->map);
+    if (status != UCS_OK) {
+        return status;
+    }
+    if (!ucp_st_rma_is_inside(blob.offset, rkey->length, rkey->map->length)) {
+        ucp_st_direct_map_put(rkey->map);
+        return UCS_ERR_INVALID_ADDR;
+    }
+    rkey->far = (uint8_t*)rkey->map->address + blob.offset;
+    return UCS_OK;
+}
+
+static void ucp_st_rma_direct_release(ucp_st_rkey_t *rkey)
+{
+    ucp_st_direct_map_put(rkey->map);
+}
+
+static void ucp_st_rma_direct_move(const ucp_st_rma_t *rma)
+{
+    uint8_t *far;
+
+    if (rma->length > 0) {
+        far = rma->rkey->far + rma->offset;
+        if (rma->type == UCP_ST_RMA_PUT) {
+            memcpy(far, rma->buffer, rma->length);
+        } else {
+            memcpy(rma->buffer, far, rma->length);
+        }
+    }
+    if (rma->signal != NULL) {
+        ucp_st_rma_signal((uint64_t*)(rma->signal->far + rma->signal_offset),
+                          rma->signal_op, rma->signal_value);
+        ucp_st_direct_rma_notify(rma->peer);
+    }
+}
+
+/* Runs on the stream, on a copy of the operation */
+static void ucp_st_rma_direct_func(void *arg)
+{
+    const ucp_st_rma_t *rma = arg;
+
+    if (ucp_st_queue_status(rma->queue) == UCS_OK) {
+        ucp_st_rma_direct_move(rma);
+    }
+    ucp_st_rma_drop(rma);
+    ucp_st_rma_ended(rma->queue, UCP_ST_LANE_DIRECT);
+}
+
+static ucs_status_t ucp_st_rma_direct_start(const ucp_st_rma_t *rma,
+                                            ucp_st_rma_flow_t *flow,
+                                            ucs_gstream_cmd_t *cmd)
+{
+    (void)flow;
+    cmd->type          = UCS_GSTREAM_CMD_LAUNCH;
+    cmd->u.launch.func = ucp_st_rma_direct_func;
+    cmd->u.launch.args = rma;
+    cmd->u.launch.size = sizeof(*rma);
+    return UCS_OK;
+}
+
+static void ucp_st_rma_direct_undo(ucp_st_queue_h queue,
+                                   ucp_st_rma_flow_t *flow)
+{
+    (void)queue;
+    (void)flow;
+}
+
+const ucp_st_rma_lane_ops_t ucp_st_rma_direct_ops = {
+    .id         = UCP_ST_LANE_DIRECT,
+    .is_orderly = 1,
+    .reg        = ucp_st_rma_direct_reg,
+    .dereg      = ucp_st_rma_direct_dereg,
+    .pack       = ucp_st_rma_direct_pack,
+    .unpack     = ucp_st_rma_direct_unpack,
+    .release    = ucp_st_rma_direct_release,
+    .start      = ucp_st_rma_direct_start,
+    .undo       = ucp_st_rma_direct_undo,
+    .wait       = ucp_st_rma_wait_word
+};

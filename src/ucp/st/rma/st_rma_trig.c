@@ -1,0 +1,771 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_rma_trig.c - one-sided operations on lane trig: keys, what a queue has,
+ * what the NIC is given, and what a stream does. The worker's lock is held but
+ * where a function runs on the stream.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "rma/st_rma_trig.h"
+#include "ctrl/st_leave.h"
+#include "core/st_log.h"
+#include "trig/st_trig_rma.h"
+
+#include <ucs/sys/math.h>
+
+#include <stdlib.h>
+
+/* Entries that a queue sets aside, and how few will do */
+#define UCP_ST_RMA_TRIG_ENTRIES     16
+#define UCP_ST_RMA_TRIG_ENTRIES_MIN 4
+
+/* Pairs of data and signal that a queue has under way at most */
+#define UCP_ST_RMA_TRIG_SLOTS 32
+
+/* What a pair of data and signal needs */
+typedef struct ucp_st_rma_trig_slot {
+    uct_trig_cntr_h     data;    /* S; NULL: the slot was never used */
+    ucp_st_trig_piece_t piece;   /* holds the value of the signal */
+    uint64_t            counted; /* that S has counted when its data is over */
+    int                 is_used;
+} ucp_st_rma_trig_slot_t;
+
+/* An operation, or a quiet */
+typedef struct ucp_st_rma_trig_op {
+    ucs_list_link_t        list;      /* in late, posted or over */
+    struct ucp_st_rma_trig *trig;
+    ucp_st_rma_t           rma;       /* not of a quiet */
+    int                    is_quiet;
+    uint64_t               threshold; /* of T; of a quiet: of C */
+    uint64_t               value;     /* of a quiet: what to add to the word */
+    size_t                 writes;    /* of the data */
+    size_t                 posted;    /* parts: these, then the signal, or the
+                                         quiet's addition */
+    unsigned               pending;   /* parts that the NIC has */
+    int                    is_failed; /* a part has */
+    int                    is_ahead;  /* its entries are not those that the
+                                         queue has set aside */
+    int                    is_ended;  /* for the queue */
+    ucp_st_rma_trig_slot_t *slot;     /* of one with a signal, once posted */
+} ucp_st_rma_trig_op_t;
+
+/* A queue's part. Protected by the worker's lock, but for what says otherwise.
+ */
+struct ucp_st_rma_trig {
+    ucs_list_link_t        list;    /* in the worker's */
+    ucp_st_worker_h        worker;
+    ucp_st_queue_h         queue;   /* NULL: it has left */
+    ucp_st_trig_rail_t     *rail;
+    uct_trig_cntr_h        start;   /* T */
+    uct_trig_cntr_h        done;    /* C */
+    volatile uint64_t      *doorbell; /* of T; NULL: it is added to by a call */
+    uct_trig_resv_t        resv;
+    ucp_st_trig_piece_t    piece;   /* the word */
+    uint64_t               counted; /* of C, when all of them are over */
+    uint64_t               asked;   /* operations that quiets have asked for */
+    unsigned               untriggered; /* that streams could not add to T;
+                                           atomic */
+    ucs_list_link_t        late;    /* ucp_st_rma_trig_op_t that wait for
+                                       entries; of the first one parts may be
+                                       posted */
+    ucs_list_link_t        posted;  /* all of it is */
+    ucs_list_link_t        over;    /* the queue's no more, but the NIC's */
+    ucp_st_rma_trig_slot_t slots[UCP_ST_RMA_TRIG_SLOTS];
+};
+
+/* Where the queue's stream waits for the NIC */
+static volatile uint64_t *ucp_st_rma_trig_word(const ucp_st_rma_trig_t *trig)
+{
+    return trig->piece.address;
+}
+
+/* What C counts of an operation */
+static uint64_t ucp_st_rma_trig_counts(const ucp_st_rma_trig_op_t *op)
+{
+    return (op->rma.signal != NULL) ? 1 : op->writes;
+}
+
+static size_t ucp_st_rma_trig_parts(const ucp_st_rma_trig_op_t *op)
+{
+    return op->writes + ((op->rma.signal != NULL) || op->is_quiet);
+}
+
+static ucs_status_t ucp_st_rma_trig_reg(ucp_st_memh_t *mem)
+{
+    return uct_trig_mem_reg(ucp_st_trig_rma_rail(mem->worker)->iface,
+                            mem->address, mem->length, NULL, &mem->trig);
+}
+
+static void ucp_st_rma_trig_dereg(ucp_st_memh_t *mem)
+{
+    if (uct_trig_mem_dereg(mem->trig) != UCS_OK) {
+        ucs_warn("lane 'trig': memory at %p stays registered: the NIC holds "
+                 "operations of a failed peer", mem->address);
+    }
+}
+
+static size_t ucp_st_rma_trig_pack(const ucp_st_memh_t *mem, void *blob)
+{
+    uct_trig_mem_pack(mem->trig, blob);
+    return UCT_TRIG_RKEY_PACKED_LEN;
+}
+
+static ucs_status_t ucp_st_rma_trig_unpack(ucp_st_rkey_t *rkey,
+                                           const void *blob, size_t length)
+{
+    ucs_status_t status = uct_trig_rkey_unpack(blob, length, &rkey->trig);
+
+    if (status != UCS_OK) {
+        return status;
+    }
+    return ((rkey->trig.address == rkey->remote) &&
+            (rkey->trig.length == rkey->length)) ? UCS_OK :
+                                                   UCS_ERR_INVALID_ADDR;
+}
+
+static ucs_status_t ucp_st_rma_trig_slot_init(ucp_st_rma_trig_t *trig,
+                                              ucp_st_rma_trig_slot_t *slot)
+{
+    ucp_st_trig_rail_t *rail = trig->rail;
+    ucs_status_t status;
+
+    status = ucp_st_trig_pool_get(&rail->pool, rail->iface, sizeof(uint64_t),
+                                  &slot->piece);
+    if (status != UCS_OK) {
+        return status;
+    }
+    status = uct_trig_cntr_create(rail->iface, &slot->data);
+    if (status != UCS_OK) {
+        ucp_st_trig_pool_put(&rail->pool, &slot->piece, sizeof(uint64_t));
+    }
+    return status;
+}
+
+static ucs_status_t ucp_st_rma_trig_setup(ucp_st_rma_trig_t *trig)
+{
+    ucp_st_trig_rail_t *rail = trig->rail;
+    unsigned entries         = UCP_ST_RMA_TRIG_ENTRIES;
+    ucs_status_t status;
+
+    status = uct_trig_cntr_create(rail->iface, &trig->start);
+    if (status != UCS_OK) {
+        goto err;
+    }
+    status = uct_trig_cntr_create(rail->iface, &trig->done);
+    if (status != UCS_OK) {
+        goto err_start;
+    }
+    do {
+        status   = uct_trig_iface_reserve(rail->iface, entries, &trig->resv);
+        entries /= 2;
+    } while ((status == UCS_ERR_NO_RESOURCE) &&
+             (entries >= UCP_ST_RMA_TRIG_ENTRIES_MIN));
+    if (status != UCS_OK) {
+        goto err_done;
+    }
+    status = ucp_st_trig_pool_get(&rail->pool, rail->iface, sizeof(uint64_t),
+                                  &trig->piece);
+    if (status != UCS_OK) {
+        goto err_resv;
+    }
+    status = ucp_st_rma_trig_slot_init(trig, &trig->slots[0]);
+    if (status != UCS_OK) {
+        goto err_piece;
+    }
+    *ucp_st_rma_trig_word(trig) = 0;
+    trig->doorbell = uct_trig_cntr_doorbell(trig->start);
+    return UCS_OK;
+
+err_piece:
+    ucp_st_trig_pool_put(&rail->pool, &trig->piece, sizeof(uint64_t));
+err_resv:
+    (void)uct_trig_iface_unreserve(rail->iface, &trig->resv);
+err_done:
+    (void)uct_trig_cntr_destroy(trig->done);
+err_start:
+    (void)uct_trig_cntr_destroy(trig->start);
+err:
+    return status;
+}
+
+/* The queue's part, made for its first operation */
+static ucs_status_t ucp_st_rma_trig_get(ucp_st_queue_h queue,
+                                        ucp_st_rma_trig_t **trig_p)
+{
+    ucp_st_queue_rma_t *rma = ucp_st_queue_rma(queue);
+    ucp_st_worker_h worker  = queue->worker;
+    ucp_st_rma_trig_t *trig;
+    ucs_status_t status;
+
+    if (rma->trig != NULL) {
+        *trig_p = rma->trig;
+        return UCS_OK;
+    }
+    trig = calloc(1, sizeof(*trig));
+    if (trig == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    trig->worker = worker;
+    trig->queue  = queue;
+    trig->rail   = ucp_st_trig_rma_rail(worker);
+    ucs_list_head_init(&trig->late);
+    ucs_list_head_init(&trig->posted);
+    ucs_list_head_init(&trig->over);
+    status = ucp_st_rma_trig_setup(trig);
+    if (status != UCS_OK) {
+        ucs_diag("queue %p: no counters or entries for one-sided operations: "
+                 "%s", queue, ucs_status_string(status));
+        free(trig);
+        return status;
+    }
+    ucs_list_add_tail(&ucp_st_rma_dev(worker)->trigs, &trig->list);
+    rma->trig = trig;
+    *trig_p   = trig;
+    return UCS_OK;
+}
+
+/* Nothing of it is the NIC's any more */
+static void ucp_st_rma_trig_free(ucp_st_rma_trig_t *trig)
+{
+    ucp_st_trig_rail_t *rail = trig->rail;
+    unsigned i;
+
+    for (i = 0; (i < UCP_ST_RMA_TRIG_SLOTS) && (trig->slots[i].data != NULL);
+         ++i) {
+        (void)uct_trig_cntr_destroy(trig->slots[i].data);
+        ucp_st_trig_pool_put(&rail->pool, &trig->slots[i].piece,
+                             sizeof(uint64_t));
+    }
+    ucp_st_trig_pool_put(&rail->pool, &trig->piece, sizeof(uint64_t));
+    (void)uct_trig_iface_unreserve(rail->iface, &trig->resv);
+    (void)uct_trig_cntr_destroy(trig->done);
+    (void)uct_trig_cntr_destroy(trig->start);
+    ucs_list_del(&trig->list);
+    free(trig);
+}
+
+static ucp_st_rma_trig_op_t *ucp_st_rma_trig_new(ucp_st_rma_trig_t *trig)
+{
+    ucp_st_rma_trig_op_t *op;
+
+    op = ucp_st_rma_obj_get(&ucp_st_rma_dev(trig->worker)->free_trig_ops,
+                            sizeof(*op));
+    if (op != NULL) {
+        op->trig = trig;
+        ucs_list_add_tail(&trig->late, &op->list);
+    }
+    return op;
+}
+
+static void ucp_st_rma_trig_put(ucp_st_rma_trig_op_t *op)
+{
+    ucs_list_del(&op->list);
+    ucs_list_add_head(&ucp_st_rma_dev(op->trig->worker)->free_trig_ops,
+                      &op->list);
+}
+
+/* The queue is done with an operation, however it went */
+static void ucp_st_rma_trig_end(ucp_st_rma_trig_op_t *op)
+{
+    if (op->is_quiet || op->is_ended) {
+        return;
+    }
+    op->is_ended = 1;
+    --ucp_st_rma_peer(op->rma.peer)->num_trig;
+    ucp_st_rma_drop(&op->rma);
+    ucp_st_rma_ended(op->rma.queue, UCP_ST_LANE_TRIG);
+}
+
+/* The NIC has nothing of an operation, and gets nothing any more */
+static void ucp_st_rma_trig_destroy(ucp_st_rma_trig_op_t *op)
+{
+    ucp_st_rma_trig_end(op);
+    if (op->slot != NULL) {
+        op->slot->is_used = 0;
+    }
+    ucp_st_rma_trig_put(op);
+}
+
+/* Count in the NIC's place. It fails at the limit of a counter only, before
+ * which operations are refused. */
+static void ucp_st_rma_trig_count(uct_trig_cntr_h cntr, uint64_t value)
+{
+    if ((value > 0) && (uct_trig_cntr_add(cntr, value) != UCS_OK)) {
+        ucs_error("lane 'trig': a counter is out of order");
+    }
+}
+
+/* End an operation that the NIC may still have, as its queue is in error: what
+ * it leaves there fires, and is dropped */
+static void ucp_st_rma_trig_abort(ucp_st_rma_trig_op_t *op)
+{
+    ucp_st_rma_trig_t *trig = op->trig;
+
+    ucp_st_rma_trig_count(trig->done, ucp_st_rma_trig_counts(op));
+    ucs_list_del(&op->list);
+    ucs_list_add_tail(&trig->over, &op->list);
+    ucp_st_rma_trig_end(op);
+    if ((op->posted > op->writes) && (op->slot != NULL)) {
+        ucp_st_rma_trig_count(op->slot->data, op->writes);
+    }
+    if (op->pending == 0) {
+        ucp_st_rma_trig_destroy(op);
+    }
+}
+
+/* The NIC has refused or failed a part of an operation */
+static void ucp_st_rma_trig_fail(ucp_st_rma_trig_op_t *op, int is_lost,
+                                 ucs_status_t status)
+{
+    if (!op->rma.peer->is_self && is_lost) {
+        ucp_st_leave_lost(op->rma.peer, status); /* it fails with the peer */
+        return;
+    }
+    ++op->trig->worker->stats.errors;
+    ucp_st_queue_fail(op->rma.queue, NULL, status);
+    ucp_st_rma_trig_abort(op);
+}
+
+/* The NIC does not reach the own word: the stream is let go, whatever it waits
+ * for there */
+static void ucp_st_rma_trig_quiet_failed(ucp_st_rma_trig_op_t *op,
+                                         ucs_status_t status)
+{
+    ucp_st_rma_trig_t *trig = op->trig;
+
+    ucs_error("lane 'trig': no way to the own word: %s",
+              ucs_status_string(status));
+    if (trig->queue != NULL) {
+        ucp_st_queue_fail(trig->queue, NULL, status);
+    }
+    __atomic_store_n(ucp_st_rma_trig_word(trig), UCP_ST_RELEASE,
+                     __ATOMIC_RELEASE);
+}
+
+/* The NIC has a part of it no more */
+static void ucp_st_rma_trig_part_over(ucp_st_rma_trig_op_t *op)
+{
+    --op->pending;
+    op->trig->rail->ahead -= op->is_ahead;
+}
+
+static void ucp_st_rma_trig_quiet_done(void *arg, ucs_status_t status)
+{
+    ucp_st_rma_trig_op_t *op = arg;
+
+    ucp_st_rma_trig_part_over(op);
+    if (status != UCS_OK) {
+        ucp_st_rma_trig_quiet_failed(op, status);
+    }
+    ucs_gstream_wake(ucp_st_rma_trig_word(op->trig));
+    ucp_st_rma_trig_destroy(op);
+}
+
+/* The NIC is done with a part of an operation */
+static void ucp_st_rma_trig_done(void *arg, ucs_status_t status)
+{
+    ucp_st_rma_trig_op_t *op = arg;
+
+    op->is_failed |= (status != UCS_OK);
+    if ((status != UCS_OK) && !op->is_ended) {
+        ucs_diag("queue %p: a one-sided operation of %zu bytes to peer 0x%lx "
+                 "failed: %s", op->rma.queue, op->rma.length,
+                 op->rma.peer->uuid, ucs_status_string(status));
+        /* A signal that waits for the data must not be sent to a peer that is
+         * there: the peer is given up, and then it is */
+        ucp_st_rma_trig_fail(op, ucp_st_trig_is_loss(status) ||
+                                 (op->slot != NULL), status);
+    }
+    ucp_st_rma_trig_part_over(op); /* until here it is there */
+    if ((op->pending == 0) &&
+        (op->is_ended ||
+         ((op->posted == ucp_st_rma_trig_parts(op)) && !op->is_failed))) {
+        ucp_st_rma_trig_destroy(op);
+    }
+}
+
+static uct_trig_deferred_t
+ucp_st_rma_trig_deferred(ucp_st_rma_trig_op_t *op, uct_trig_cntr_h trigger,
+                         uint64_t threshold, uct_trig_cntr_h completion)
+{
+    uct_trig_deferred_t deferred = {
+        .trigger    = trigger,
+        .threshold  = threshold,
+        .completion = completion,
+        .resv       = op->is_ahead ? NULL : &op->trig->resv,
+        .done       = op->is_quiet ? ucp_st_rma_trig_quiet_done :
+                                     ucp_st_rma_trig_done,
+        .arg        = op
+    };
+
+    return deferred;
+}
+
+/* A slot that no pair of data and signal has */
+static ucs_status_t ucp_st_rma_trig_get_slot(ucp_st_rma_trig_op_t *op)
+{
+    ucp_st_rma_trig_slot_t *slot = op->trig->slots;
+    ucp_st_rma_trig_slot_t *end  = slot + UCP_ST_RMA_TRIG_SLOTS;
+
+    while ((slot < end) && slot->is_used) {
+        ++slot;
+    }
+    if ((slot == end) ||
+        ((slot->data == NULL) &&
+         (ucp_st_rma_trig_slot_init(op->trig, slot) != UCS_OK))) {
+        return UCS_ERR_NO_RESOURCE; /* there is one, if it is in use */
+    }
+    slot->is_used  = 1;
+    slot->counted += op->writes;
+    op->slot       = slot;
+    return UCS_OK;
+}
+
+static ucs_status_t ucp_st_rma_trig_post_data(ucp_st_rma_trig_op_t *op)
+{
+    const ucp_st_rma_t *rma      = &op->rma;
+    uct_ep_h ep                  = ucp_st_trig_rma_ep(rma->peer);
+    size_t put_max               = ucp_st_trig_rma_put_max(rma->peer);
+    size_t offset                = op->posted * put_max;
+    uct_trig_deferred_t deferred = ucp_st_rma_trig_deferred(
+            op, op->trig->start, op->threshold,
+            (op->slot != NULL) ? op->slot->data : op->trig->done);
+    uct_trig_put_t put           = {
+        .buffer      = rma->buffer + offset,
+        .length      = ucs_min(rma->length - offset, put_max),
+        .local       = rma->mem->trig,
+        .remote_addr = rma->rkey->remote + rma->offset + offset,
+        .rkey        = rma->rkey->trig
+    };
+    uct_trig_get_t get           = {
+        .buffer      = rma->buffer + offset,
+        .length      = put.length,
+        .local       = put.local,
+        .remote_addr = put.remote_addr,
+        .rkey        = put.rkey
+    };
+
+    return (rma->type == UCP_ST_RMA_PUT) ?
+           uct_trig_ep_put(ep, &put, &deferred) :
+           uct_trig_ep_get(ep, &get, &deferred);
+}
+
+static ucs_status_t ucp_st_rma_trig_post_signal(ucp_st_rma_trig_op_t *op)
+{
+    const ucp_st_rma_t *rma      = &op->rma;
+    ucp_st_rma_trig_slot_t *slot = op->slot;
+    uct_ep_h ep                  = ucp_st_trig_rma_ep(rma->peer);
+    uint64_t address             = rma->signal->remote + rma->signal_offset;
+    int has_data                 = (op->writes > 0);
+    uct_trig_deferred_t deferred = ucp_st_rma_trig_deferred(
+            op, has_data ? slot->data : op->trig->start,
+            has_data ? slot->counted : op->threshold, op->trig->done);
+    uct_trig_atomic_t add        = {
+        .value       = rma->signal_value,
+        .remote_addr = address,
+        .rkey        = rma->signal->trig
+    };
+    uct_trig_put_t put           = {
+        .buffer      = slot->piece.address,
+        .length      = sizeof(uint64_t),
+        .local       = slot->piece.slab->mem,
+        .remote_addr = address,
+        .rkey        = rma->signal->trig
+    };
+
+    if (rma->signal_op == UCP_ST_SIGNAL_ADD) {
+        return uct_trig_ep_atomic_add64(ep, &add, &deferred);
+    }
+    *(uint64_t*)slot->piece.address = rma->signal_value;
+    return uct_trig_ep_put(ep, &put, &deferred);
+}
+
+static ucs_status_t ucp_st_rma_trig_post_quiet(ucp_st_rma_trig_op_t *op)
+{
+    ucp_st_rma_trig_t *trig      = op->trig;
+    uct_trig_deferred_t deferred = ucp_st_rma_trig_deferred(
+            op, trig->done, op->threshold, NULL);
+    uct_trig_atomic_t add        = {
+        .value       = op->value,
+        .remote_addr = (uintptr_t)trig->piece.address,
+        .rkey        = trig->piece.slab->rkey
+    };
+
+    return uct_trig_ep_atomic_add64(trig->rail->self_ep, &add, &deferred);
+}
+
+/* The next part of an operation, of which one is missing. The entries that one
+ * operation has at a time are of one kind. */
+static ucs_status_t ucp_st_rma_trig_post_part(ucp_st_rma_trig_op_t *op)
+{
+    ucp_st_trig_rail_t *rail = op->trig->rail;
+    int is_resv_full         = (op->trig->resv.used == op->trig->resv.total);
+    ucs_status_t status;
+
+    if (op->pending == 0) {
+        op->is_ahead = is_resv_full;
+    }
+    if (op->is_ahead ? (rail->ahead >= rail->max_ahead) : is_resv_full) {
+        return UCS_ERR_NO_RESOURCE;
+    }
+    /* It may complete before it returns */
+    ++op->pending;
+    rail->ahead += op->is_ahead;
+    if (op->is_quiet) {
+        status = ucp_st_rma_trig_post_quiet(op);
+    } else if (op->posted < op->writes) {
+        status = ucp_st_rma_trig_post_data(op);
+    } else {
+        status = ucp_st_rma_trig_post_signal(op);
+    }
+    if (status == UCS_OK) {
+        ++op->posted;
+    } else {
+        ucp_st_rma_trig_part_over(op);
+    }
+    return status;
+}
+
+/* All parts of an operation: UCS_ERR_NO_RESOURCE if there is no room for one
+ * now */
+static ucs_status_t ucp_st_rma_trig_post(ucp_st_rma_trig_op_t *op)
+{
+    ucs_status_t status = UCS_OK;
+
+    if ((op->rma.signal != NULL) && (op->slot == NULL)) {
+        status = ucp_st_rma_trig_get_slot(op);
+    }
+    while ((status == UCS_OK) && (op->posted < ucp_st_rma_trig_parts(op))) {
+        status = ucp_st_rma_trig_post_part(op);
+    }
+    return status;
+}
+
+/* Post what waits, in order, as far as there are entries */
+static void ucp_st_rma_trig_post_late(ucp_st_rma_trig_t *trig)
+{
+    ucp_st_rma_trig_op_t *op;
+    ucs_status_t status;
+
+    while (!ucs_list_is_empty(&trig->late)) {
+        op = ucs_list_head(&trig->late, ucp_st_rma_trig_op_t, list);
+        if (!op->is_quiet && (op->pending == 0) &&
+            (ucp_st_queue_status(op->rma.queue) != UCS_OK)) {
+            ucp_st_rma_trig_abort(op);
+            continue;
+        }
+        status = ucp_st_rma_trig_post(op);
+        if (status != UCS_OK) {
+            if (status == UCS_ERR_NO_RESOURCE) {
+                return;
+            }
+            if (op->is_quiet) {
+                ucp_st_rma_trig_quiet_failed(op, status);
+                ucp_st_rma_trig_destroy(op);
+            } else {
+                ucp_st_rma_trig_fail(op, ucp_st_trig_is_loss(status), status);
+            }
+            return;
+        }
+        ucs_list_del(&op->list);
+        ucs_list_add_tail(&trig->posted, &op->list);
+    }
+}
+
+/* End operations of a list: all of them, or those with `peer`, which is gone */
+static void ucp_st_rma_trig_abort_list(ucs_list_link_t *ops,
+                                       ucp_st_peer_t *peer)
+{
+    ucp_st_rma_trig_op_t *op, *tmp;
+
+    ucs_list_for_each_safe(op, tmp, ops, list) {
+        if (op->is_quiet || ((peer != NULL) && (op->rma.peer != peer))) {
+            continue;
+        }
+        if (peer != NULL) {
+            ucp_st_queue_fail(op->rma.queue, NULL, peer->status);
+        }
+        ucp_st_rma_trig_abort(op);
+    }
+}
+
+void ucp_st_rma_trig_progress(ucp_st_worker_h worker)
+{
+    ucp_st_rma_trig_t *trig, *tmp;
+    unsigned untriggered;
+
+    ucs_list_for_each_safe(trig, tmp, &ucp_st_rma_dev(worker)->trigs, list) {
+        if (trig->queue == NULL) {
+            if (ucs_list_is_empty(&trig->posted) &&
+                ucs_list_is_empty(&trig->over)) {
+                ucp_st_rma_trig_free(trig);
+            }
+            continue;
+        }
+        untriggered = __atomic_exchange_n(&trig->untriggered, 0,
+                                          __ATOMIC_ACQUIRE);
+        if (untriggered > 0) {
+            /* Operations end here without effect, and what the NIC has of them
+             * is got rid of: it fires */
+            ucp_st_queue_fail(trig->queue, NULL, UCS_ERR_IO_ERROR);
+            ucp_st_rma_trig_abort_list(&trig->posted, NULL);
+            ucp_st_rma_trig_count(trig->start, untriggered);
+        }
+        ucp_st_rma_trig_post_late(trig);
+    }
+}
+
+int ucp_st_rma_trig_is_behind(ucp_st_worker_h worker)
+{
+    ucp_st_rma_trig_t *trig;
+    ucp_st_rma_trig_op_t *op;
+    uint64_t word;
+
+    ucs_list_for_each(trig, &ucp_st_rma_dev(worker)->trigs, list) {
+        word = __atomic_load_n(ucp_st_rma_trig_word(trig), __ATOMIC_ACQUIRE);
+        ucs_list_for_each(op, &trig->posted, list) {
+            if (!op->is_quiet && (op->threshold <= word)) {
+                return 1;
+            }
+        }
+        if (!ucs_list_is_empty(&trig->over)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+void ucp_st_rma_trig_leave(ucp_st_rma_trig_t *trig)
+{
+    ucp_st_rma_trig_op_t *op, *tmp;
+
+    trig->queue = NULL;
+    ucs_list_for_each_safe(op, tmp, &trig->late, list) {
+        ucp_st_rma_trig_destroy(op); /* a quiet that nobody waits for */
+    }
+    ucp_st_trig_dev_wake(trig->worker);
+}
+
+void ucp_st_rma_trig_peer_gone(ucp_st_peer_t *peer)
+{
+    ucp_st_rma_trig_t *trig;
+
+    ucs_list_for_each(trig, &ucp_st_rma_dev(peer->worker)->trigs, list) {
+        ucp_st_rma_trig_abort_list(&trig->posted, peer);
+        ucp_st_rma_trig_abort_list(&trig->late, peer);
+    }
+    ucp_st_trig_dev_wake(peer->worker);
+}
+
+/* Runs on the stream, where the NIC has no trigger address */
+static void ucp_st_rma_trig_start_func(void *arg)
+{
+    ucp_st_rma_trig_t *trig = arg;
+    ucs_status_t status     = uct_trig_cntr_add(trig->start, 1);
+
+    if (status != UCS_OK) {
+        ucs_error("queue %p: failed to trigger the NIC: %s", trig->queue,
+                  ucs_status_string(status));
+        (void)__atomic_fetch_add(&trig->untriggered, 1, __ATOMIC_RELEASE);
+        ucp_st_trig_dev_wake(trig->worker);
+    }
+}
+
+static ucs_status_t ucp_st_rma_trig_start(const ucp_st_rma_t *rma,
+                                          ucp_st_rma_flow_t *flow,
+                                          ucs_gstream_cmd_t *cmd)
+{
+    size_t put_max = ucp_st_trig_rma_put_max(rma->peer);
+    size_t writes  = (rma->length / put_max) + ((rma->length % put_max) != 0);
+    ucp_st_rma_trig_t *trig;
+    ucp_st_rma_trig_op_t *op;
+    ucs_status_t status;
+
+    (void)flow;
+    status = ucp_st_rma_trig_get(rma->queue, &trig);
+    if (status != UCS_OK) {
+        return status;
+    }
+    if ((trig->counted + writes + 1) >= trig->rail->attr.max_count) {
+        return UCS_ERR_EXCEEDS_LIMIT;
+    }
+    op = ucp_st_rma_trig_new(trig);
+    if (op == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    op->rma        = *rma;
+    op->writes     = writes;
+    op->threshold  = ucp_st_queue_rma(rma->queue)->issued[UCP_ST_LANE_TRIG] + 1;
+    trig->counted += ucp_st_rma_trig_counts(op);
+    ++ucp_st_rma_peer(rma->peer)->num_trig;
+    if (trig->doorbell != NULL) {
+        cmd->type           = UCS_GSTREAM_CMD_WRITE64;
+        cmd->u.word.address = trig->doorbell;
+        cmd->u.word.value   = 1;
+    } else {
+        cmd->type        = UCS_GSTREAM_CMD_FUNC;
+        cmd->u.func.func = ucp_st_rma_trig_start_func;
+        cmd->u.func.arg  = trig;
+    }
+    return UCS_OK;
+}
+
+/* Nothing of it was posted yet */
+static void ucp_st_rma_trig_undo(ucp_st_queue_h queue, ucp_st_rma_flow_t *flow)
+{
+    ucp_st_rma_trig_t *trig  = ucp_st_queue_rma(queue)->trig;
+    ucp_st_rma_trig_op_t *op = ucs_list_tail(&trig->late, ucp_st_rma_trig_op_t,
+                                             list);
+
+    --ucp_st_rma_peer(flow->peer)->num_trig;
+    trig->counted -= ucp_st_rma_trig_counts(op);
+    ucp_st_rma_trig_put(op);
+}
+
+void ucp_st_rma_trig_commit(ucp_st_rma_trig_t *trig)
+{
+    ucp_st_rma_trig_post_late(trig);
+    if (!ucs_list_is_empty(&trig->late)) {
+        ucp_st_trig_dev_wake(trig->worker);
+    }
+}
+
+static ucs_status_t ucp_st_rma_trig_wait(ucp_st_queue_h queue,
+                                         ucp_st_lane_t lane,
+                                         ucs_gstream_cmd_t *cmd)
+{
+    ucp_st_queue_rma_t *rma = ucp_st_queue_rma(queue);
+    ucp_st_rma_trig_t *trig = rma->trig;
+    uint64_t issued         = rma->issued[lane];
+    ucp_st_rma_trig_op_t *op;
+
+    if (trig->asked < issued) {
+        op = ucp_st_rma_trig_new(trig);
+        if (op == NULL) {
+            return UCS_ERR_NO_MEMORY;
+        }
+        op->is_quiet  = 1;
+        op->threshold = trig->counted;
+        op->value     = issued - trig->asked;
+        trig->asked   = issued;
+    }
+    cmd->type           = UCS_GSTREAM_CMD_WAIT64;
+    cmd->u.word.address = ucp_st_rma_trig_word(trig);
+    cmd->u.word.value   = issued;
+    return UCS_OK;
+}
+
+const ucp_st_rma_lane_ops_t ucp_st_rma_trig_ops = {
+    .id         = UCP_ST_LANE_TRIG,
+    .is_orderly = 0,
+    .reg        = ucp_st_rma_trig_reg,
+    .dereg      = ucp_st_rma_trig_dereg,
+    .pack       = ucp_st_rma_trig_pack,
+    .unpack     = ucp_st_rma_trig_unpack,
+    .release    = ucp_st_rma_release_none,
+    .start      = ucp_st_rma_trig_start,
+    .undo       = ucp_st_rma_trig_undo,
+    .wait       = ucp_st_rma_trig_wait
+};

@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_rma_wait.c - streams that wait for signals.
+ *
+ * The stream waits for a word of the library's own. The first thread that finds
+ * that the wait may pass stores it: the stream's, which looks at the signal
+ * whenever it looks at that word, or the service thread, when it knows of a
+ * signal or of an error. Before a stream sleeps it counts itself among the
+ * sleepers, and looks once more; a thread that carries a signal out looks for
+ * sleepers after that. Of the fences between, one comes first: one of the two
+ * sees the other.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "rma/st_rma.h"
+#include "ctrl/st_ctrl.h"
+#include "ctrl/st_leave.h"
+#include "core/st_log.h"
+#include "rma/st_rma_host.h"
+#include "trig/st_trig_rma.h"
+#include "core/st_trace.h"
+#include "core/st_ucp.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Begin, wait, end, and the span */
+#define UCP_ST_RMA_WAIT_CMDS (3 + UCP_ST_TRACE_MAX_CMDS)
+
+/* How often it is looked for signals that nobody tells of, milliseconds */
+#define UCP_ST_RMA_UNTOLD_MSEC 1
+
+/** A wait. Read-only but for what says otherwise. */
+typedef struct ucp_st_rma_wait {
+    ucs_list_link_t      list;       /* in the worker's; wait_lock */
+    ucp_st_queue_h       queue;
+    ucp_st_memh_t        *mem;       /* held */
+    ucp_st_peer_h        peer;       /* or NULL */
+    const uint64_t       *signal;
+    uint64_t             value;
+    ucp_st_signal_cmp_t  cmp;
+    volatile uint64_t    word;       /* 1: it passes; atomic */
+    uint8_t              is_listed;  /* the stream's */
+    uint8_t              is_asleep;  /* counted as a sleeper; the stream's */
+    uint8_t              is_reached; /* the service thread's */
+    ucs_gstream_helper_t helper;
+    ucs_gstream_notify_t notify;     /* of a stream that has no other; its own
+                                        */
+} ucp_st_rma_wait_t;
+
+static int ucp_st_rma_wait_is_met(const ucp_st_rma_wait_t *wait)
+{
+    /* Pairs with the release of the signal: the data is there */
+    uint64_t signal = __atomic_load_n(wait->signal, __ATOMIC_ACQUIRE);
+
+    return (wait->cmp == UCP_ST_SIGNAL_EQ) ? (signal == wait->value) :
+                                             (signal >= wait->value);
+}
+
+/* Let it pass, if it may */
+static int ucp_st_rma_wait_try(ucp_st_rma_wait_t *wait)
+{
+    if (!ucp_st_rma_wait_is_met(wait) &&
+        (ucp_st_queue_status(wait->queue) == UCS_OK)) {
+        return 0;
+    }
+    __atomic_store_n(&wait->word, 1, __ATOMIC_RELEASE);
+    return 1;
+}
+
+void ucp_st_rma_look(ucp_st_worker_h worker)
+{
+    ucp_st_rma_dev_t *dev = ucp_st_rma_dev(worker);
+    ucp_st_rma_wait_t *wait;
+
+    (void)pthread_mutex_lock(&dev->wait_lock);
+    ucs_list_for_each(wait, &dev->waits, list) {
+        if (ucp_st_rma_wait_try(wait)) {
+            ucs_gstream_wake(&wait->word);
+        }
+    }
+    (void)pthread_mutex_unlock(&dev->wait_lock);
+}
+
+void ucp_st_rma_signaled(ucp_st_worker_h worker)
+{
+    /* Pairs with the addition in ucp_st_rma_wait_sleep(): of two that run
+     * at a time one sees the other */
+    if (__atomic_fetch_add(&ucp_st_rma_dev(worker)->sleepers, 0,
+                           __ATOMIC_SEQ_CST) > 0) {
+        ucp_st_rma_look(worker);
+    }
+}
+
+/* The stream may sleep from now on. The service thread looks after the peer. */
+static void ucp_st_rma_wait_sleep(ucp_st_rma_wait_t *wait, int is_notified)
+{
+    ucp_st_rma_dev_t *dev = ucp_st_rma_dev(wait->queue->worker);
+
+    if (wait->is_asleep) {
+        return;
+    }
+    wait->is_asleep = 1;
+    __atomic_fetch_add(&dev->sleepers, 1, __ATOMIC_SEQ_CST);
+    ucp_st_direct_rma_sleep(wait->queue, is_notified);
+    if ((wait->peer != NULL) ||
+        ucp_st_trig_rma_is_untold(wait->queue->worker)) {
+        ucp_st_service_wake(&dev->service);
+    }
+}
+
+/* Called for the stream while it waits */
+static int ucp_st_rma_wait_help(void *arg, ucs_gstream_help_t when)
+{
+    ucp_st_rma_wait_t *wait            = arg;
+    const ucs_gstream_helper_t *helper = wait->queue->helper;
+    int has_moved                      = 0;
+
+    if (helper != NULL) {
+        has_moved = helper->func(helper->arg, when);
+    }
+    if (when == UCS_GSTREAM_HELP_END) {
+        if (wait->is_asleep) {
+            wait->is_asleep = 0;
+            ucp_st_direct_rma_awake(wait->queue);
+            __atomic_fetch_sub(&ucp_st_rma_dev(wait->queue->worker)->sleepers,
+                               1, __ATOMIC_SEQ_CST);
+        }
+        return has_moved;
+    }
+    if ((when == UCS_GSTREAM_HELP_SLEEP) || (when == UCS_GSTREAM_HELP_PARK)) {
+        ucp_st_rma_wait_sleep(wait, when == UCS_GSTREAM_HELP_SLEEP);
+    }
+    if (ucp_st_rma_wait_try(wait) && (when == UCS_GSTREAM_HELP_PARK)) {
+        ucs_gstream_wake(&wait->word);
+    }
+    return has_moved;
+}
+
+/* Runs on the stream */
+static void ucp_st_rma_wait_begin(void *arg)
+{
+    ucp_st_rma_wait_t *wait = arg;
+    ucp_st_rma_dev_t *dev   = ucp_st_rma_dev(wait->queue->worker);
+
+    if (ucp_st_rma_wait_try(wait)) {
+        return;
+    }
+    wait->is_listed = 1;
+    (void)pthread_mutex_lock(&dev->wait_lock);
+    ucs_list_add_tail(&dev->waits, &wait->list);
+    (void)pthread_mutex_unlock(&dev->wait_lock);
+    /* Its queue may have failed before anybody saw it in the list */
+    (void)ucp_st_rma_wait_try(wait);
+}
+
+/* The stream is past it, or was never given it. On the stream, or in a call. */
+static void ucp_st_rma_wait_put(void *arg)
+{
+    ucp_st_rma_wait_t *wait = arg;
+    ucp_st_rma_dev_t *dev   = ucp_st_rma_dev(wait->queue->worker);
+
+    ucp_st_rma_release(&wait->mem->refs);
+    if (wait->peer != NULL) {
+        ucp_st_rma_release(&ucp_st_rma_peer(wait->peer)->num_waits);
+    }
+    (void)pthread_mutex_lock(&dev->wait_lock);
+    if (wait->is_listed) {
+        ucs_list_del(&wait->list);
+    }
+    ucs_list_add_head(&dev->free_waits, &wait->list);
+    (void)pthread_mutex_unlock(&dev->wait_lock);
+}
+
+/* One whose peer is gone and whose queue does not know; its queue stays as long
+ * as the stream waits there, which nothing else ends. The lock is held. */
+static ucp_st_queue_h ucp_st_rma_wait_find_dead(ucp_st_rma_dev_t *dev,
+                                                ucs_status_t *status_p)
+{
+    ucp_st_queue_h queue = NULL;
+    ucp_st_rma_wait_t *wait;
+
+    (void)pthread_mutex_lock(&dev->wait_lock);
+    ucs_list_for_each(wait, &dev->waits, list) {
+        if ((wait->peer != NULL) && (wait->peer->status != UCS_OK) &&
+            (ucp_st_queue_status(wait->queue) == UCS_OK) &&
+            !ucp_st_rma_wait_is_met(wait)) {
+            queue     = wait->queue;
+            *status_p = wait->peer->status;
+            break;
+        }
+    }
+    (void)pthread_mutex_unlock(&dev->wait_lock);
+    return queue;
+}
+
+void ucp_st_rma_wait_end_dead(ucp_st_worker_h worker)
+{
+    ucp_st_queue_h queue;
+    ucs_status_t status;
+
+    while ((queue = ucp_st_rma_wait_find_dead(ucp_st_rma_dev(worker),
+                                              &status)) != NULL) {
+        ucs_diag("queue %p: the peer of a wait for a signal is gone: %s", queue,
+                 ucs_status_string(status));
+        ++worker->stats.errors;
+        ucp_st_queue_fail(queue, NULL, status);
+    }
+}
+
+/* One whose peer was not looked at yet; it stays at least until the next call
+ */
+static ucp_st_peer_h ucp_st_rma_wait_next_peer(ucp_st_rma_dev_t *dev)
+{
+    ucp_st_peer_h peer = NULL;
+    ucp_st_rma_wait_t *wait;
+
+    (void)pthread_mutex_lock(&dev->wait_lock);
+    ucs_list_for_each(wait, &dev->waits, list) {
+        if ((wait->peer != NULL) && !wait->is_reached) {
+            wait->is_reached = 1;
+            peer             = wait->peer;
+            break;
+        }
+    }
+    (void)pthread_mutex_unlock(&dev->wait_lock);
+    return peer;
+}
+
+/* Over lane host a peer's end is heard of only with an endpoint to it */
+static void ucp_st_rma_wait_reach(ucp_st_worker_h worker)
+{
+    ucs_status_t status;
+    ucp_st_peer_h peer;
+    ucp_ep_h ep;
+
+    while ((peer = ucp_st_rma_wait_next_peer(ucp_st_rma_dev(worker))) != NULL) {
+        if (!(peer->lanes & UCS_BIT(UCP_ST_LANE_HOST))) {
+            continue;
+        }
+        status = ucp_st_svc_ep_get_notice(peer, &ep);
+        if (status == UCS_OK) {
+            ucp_st_service_wake(&ucp_st_svc(worker)->service);
+        } else if (!ucp_st_ucp_is_local(status)) {
+            ucp_st_worker_lock(worker);
+            ucp_st_leave_lost(peer, status);
+            ucp_st_worker_unlock(worker);
+        }
+    }
+}
+
+int ucp_st_rma_serve(void *arg)
+{
+    ucp_st_worker_h worker = arg;
+
+    ucp_st_worker_lock(worker);
+    ucp_st_rma_wait_end_dead(worker);
+    ucp_st_worker_unlock(worker);
+    ucp_st_rma_wait_reach(worker);
+    ucp_st_rma_look(worker);
+    return (ucp_st_trig_rma_is_untold(worker) &&
+            (__atomic_load_n(&ucp_st_rma_dev(worker)->sleepers,
+                             __ATOMIC_RELAXED) > 0)) ?
+           UCP_ST_RMA_UNTOLD_MSEC : -1;
+}
+
+/* Fill `wait` in with what is good */
+static ucs_status_t
+ucp_st_rma_wait_check(ucp_st_queue_h queue,
+                      const ucp_st_wait_signal_params_t *params,
+                      ucp_st_rma_wait_t *wait)
+{
+    uint64_t mask = params->field_mask;
+    size_t offset = (mask & UCP_ST_WAIT_SIGNAL_PARAM_FIELD_OFFSET) ?
+                    params->offset : 0;
+
+    if (!(mask & UCP_ST_WAIT_SIGNAL_PARAM_FIELD_MEMH) ||
+        (params->memh == NULL)) {
+        return ucp_st_rma_refuse(queue, "no memory");
+    }
+    if (mask & UCP_ST_WAIT_SIGNAL_PARAM_FIELD_PEER) {
+        wait->peer = params->peer;
+    }
+    if (wait->peer == UCP_ST_PEER_ANY) {
+        return ucp_st_rma_refuse(queue, "any peer");
+    }
+    wait->queue  = queue;
+    wait->mem    = params->memh;
+    wait->signal = (const uint64_t*)(wait->mem->address + offset);
+    wait->cmp    = (mask & UCP_ST_WAIT_SIGNAL_PARAM_FIELD_CMP) ?
+                   params->cmp : UCP_ST_SIGNAL_GE;
+    wait->value  = (mask & UCP_ST_WAIT_SIGNAL_PARAM_FIELD_VALUE) ?
+                   params->value : 0;
+    if ((wait->mem->worker != queue->worker) ||
+        ((wait->peer != NULL) && (wait->peer->worker != queue->worker))) {
+        return ucp_st_rma_refuse(queue, "a handle of another worker");
+    }
+    if ((unsigned)wait->cmp > UCP_ST_SIGNAL_EQ) {
+        return ucp_st_rma_refuse(queue, "unknown comparison");
+    }
+    return ucp_st_rma_check_word(queue, (uintptr_t)wait->mem->address, offset,
+                                 wait->mem->length);
+}
+
+/* Have the stream begin the wait, wait, and give it back */
+static ucs_status_t ucp_st_rma_wait_enqueue(ucp_st_rma_wait_t *wait)
+{
+    ucp_st_queue_h queue = wait->queue;
+    size_t num_cmds      = ucp_st_trace_cmd(UCP_ST_TRACE_PUSH, NULL,
+                                            queue->cmds);
+    ucs_gstream_cmd_t *cmd;
+
+    wait->helper.func   = ucp_st_rma_wait_help;
+    wait->helper.arg    = wait;
+    wait->helper.notify = (queue->helper != NULL) ? queue->helper->notify :
+                                                    &wait->notify;
+    cmd                 = &queue->cmds[num_cmds];
+    cmd->type           = UCS_GSTREAM_CMD_FUNC;
+    cmd->u.func.func    = ucp_st_rma_wait_begin;
+    cmd->u.func.arg     = wait;
+    ++cmd;
+    cmd->type           = UCS_GSTREAM_CMD_HELP64;
+    cmd->u.word.address = &wait->word;
+    cmd->u.word.value   = 1;
+    cmd->u.word.helper  = &wait->helper;
+    ++cmd;
+    cmd->type           = UCS_GSTREAM_CMD_FUNC;
+    cmd->u.func.func    = ucp_st_rma_wait_put;
+    cmd->u.func.arg     = wait;
+    num_cmds           += 3;
+    num_cmds           += ucp_st_trace_cmd(UCP_ST_TRACE_SIGNAL_WAIT, NULL,
+                                           &queue->cmds[num_cmds]);
+    return ucp_st_queue_enqueue(queue, num_cmds);
+}
+
+ucs_status_t
+ucp_st_enqueue_wait_signal(ucp_st_queue_h queue,
+                           const ucp_st_wait_signal_params_t *params)
+{
+    ucs_status_t status = ucp_st_queue_prepare(queue, UCP_ST_RMA_WAIT_CMDS);
+    ucp_st_rma_wait_t *wait;
+    ucp_st_rma_dev_t *dev;
+
+    if (status != UCS_OK) {
+        return status;
+    }
+    if (params == NULL) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    dev = ucp_st_rma_dev(queue->worker);
+    (void)pthread_mutex_lock(&dev->wait_lock);
+    wait = ucp_st_rma_obj_get(&dev->free_waits, sizeof(*wait));
+    (void)pthread_mutex_unlock(&dev->wait_lock);
+    if (wait == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    status = ucp_st_rma_wait_check(queue, params, wait);
+    if (status != UCS_OK) {
+        free(wait);
+        return status;
+    }
+    ucp_st_rma_hold(&wait->mem->refs);
+    if (wait->peer != NULL) {
+        ucp_st_rma_hold(&ucp_st_rma_peer(wait->peer)->num_waits);
+        ucp_st_worker_lock(queue->worker);
+        status = wait->peer->status;
+        ucp_st_worker_unlock(queue->worker);
+    }
+    if (status == UCS_OK) {
+        status = ucp_st_rma_wait_enqueue(wait);
+    }
+    if (status != UCS_OK) {
+        ucp_st_rma_wait_put(wait);
+        return status;
+    }
+    ucp_st_queue_count(&ucp_st_queue_rma(queue)->counts[UCP_ST_RMA_COUNT_WAIT],
+                       1);
+    return UCS_OK;
+}

@@ -1,0 +1,518 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_batch.c - messages that streams start: what the service thread does with
+ * them.
+ *
+ * UCP is called without the worker's lock. It is of UCS_THREAD_MODE_MULTI: the
+ * application may progress it, and so run the callbacks here, at any time.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "tag/st_batch.h"
+#include "ctrl/st_ctrl.h"
+#include "core/st_log.h"
+#include "core/st_peer.h"
+#include "tag/st_req.h"
+#include "core/st_ucp.h"
+
+#include <ucs/sys/math.h>
+
+#include <sched.h>
+#include <stdlib.h>
+
+/* Rounds until other clients of the service thread have their turn */
+#define UCP_ST_BATCH_MAX_ROUNDS 64
+
+/* Rounds that find nothing until the thread sleeps for a millisecond, where it
+ * cannot sleep until there is something */
+#define UCP_ST_BATCH_MAX_IDLE 50
+
+/* How long the end of a worker waits for UCP to end what is left, seconds */
+#define UCP_ST_BATCH_STOP_TIME 1.0
+
+static void ucp_st_batch_init(ucp_st_worker_h worker)
+{
+    ucp_st_batch_t *batch = ucp_st_batch(worker);
+
+    (void)pthread_mutex_init(&batch->ready_lock, NULL);
+    ucs_list_head_init(&batch->work);
+    ucs_list_head_init(&batch->posted);
+    batch->fd = -1;
+}
+
+static void ucp_st_batch_queue_init(ucp_st_queue_h queue)
+{
+    ucs_list_head_init(&ucp_st_queue_batch(queue)->enqueued);
+}
+
+void ucp_st_batch_wake(ucp_st_worker_h worker)
+{
+    ucp_st_service_wake(&ucp_st_batch(worker)->service);
+}
+
+/* The message is complete; it is gone if nobody wants to know. The lock is
+ * held. */
+static void ucp_st_batch_finish(ucp_st_req_t *req,
+                                const ucp_st_req_info_t *info)
+{
+    ucp_st_req_done(req, info);
+    if (req->is_freed && !req->is_calling) {
+        free(req);
+    }
+}
+
+static void ucp_st_batch_finish_status(ucp_st_req_t *req, ucs_status_t status)
+{
+    ucp_st_req_info_t info = {.status = status};
+
+    ucp_st_batch_finish(req, &info);
+}
+
+/* UCP's callback: in any thread, without the lock */
+static void ucp_st_batch_completed(ucp_st_req_t *req, void *request,
+                                   const ucp_st_req_info_t *info)
+{
+    ucp_st_worker_h worker = req->worker;
+    int is_calling;
+
+    ucp_st_worker_lock(worker);
+    is_calling = req->is_calling;
+    ucp_st_batch_finish(req, info);
+    ucp_st_worker_unlock(worker);
+    if (!is_calling) {
+        ucp_request_free(request);
+    }
+}
+
+static void ucp_st_batch_sent_cb(void *request, ucs_status_t status, void *arg)
+{
+    ucp_st_req_t *req      = arg;
+    ucp_st_req_info_t info = {.status = status, .length = req->length};
+
+    ucp_st_batch_completed(req, request, &info);
+}
+
+static void ucp_st_batch_received_cb(void *request, ucs_status_t status,
+                                     const ucp_tag_recv_info_t *tag_info,
+                                     void *arg)
+{
+    ucp_st_req_info_t info = {
+        .status     = status,
+        .length     = tag_info->length,
+        .sender_tag = tag_info->sender_tag
+    };
+
+    ucp_st_batch_completed(arg, request, &info);
+}
+
+/* In the service thread. A message to oneself needs an endpoint, which the
+ * first one makes. */
+static ucs_status_ptr_t ucp_st_batch_send(ucp_st_req_t *req)
+{
+    ucp_worker_h ucp_worker   = req->worker->ucp_worker;
+    ucp_request_param_t param = {
+        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
+                        UCP_OP_ATTR_FIELD_USER_DATA,
+        .cb.send      = ucp_st_batch_sent_cb,
+        .user_data    = req
+    };
+    ucp_ep_params_t ep_params = {
+        .field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS
+    };
+    ucp_ep_h *ep_p            = req->peer->is_self ?
+                                &ucp_st_batch(req->worker)->self_ep :
+                                &req->peer->ucp_ep;
+    ucp_address_t *address;
+    ucs_status_t status;
+    size_t length;
+
+    if (req->peer->is_self && (*ep_p == NULL)) {
+        status = ucp_worker_get_address(ucp_worker, &address, &length);
+        if (status != UCS_OK) {
+            return UCS_STATUS_PTR(status);
+        }
+        ep_params.address = address;
+        status            = ucp_ep_create(ucp_worker, &ep_params, ep_p);
+        ucp_worker_release_address(ucp_worker, address);
+        if (status != UCS_OK) {
+            return UCS_STATUS_PTR(status);
+        }
+    }
+    return ucp_tag_send_nbx(*ep_p, req->buffer, req->length, req->tag, &param);
+}
+
+/* UCX 1.13 tells length and tag of what has arrived before to a callback only,
+ * and calls that then before it returns */
+static ucs_status_ptr_t ucp_st_batch_recv(ucp_st_req_t *req)
+{
+    ucp_request_param_t param = {
+        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
+                        UCP_OP_ATTR_FIELD_USER_DATA |
+                        UCP_OP_ATTR_FLAG_NO_IMM_CMPL,
+        .cb.recv      = ucp_st_batch_received_cb,
+        .user_data    = req
+    };
+
+    return ucp_tag_recv_nbx(req->worker->ucp_worker, req->buffer, req->length,
+                            req->tag, req->tag_mask, &param);
+}
+
+/* A call of UCP for a message has returned, whose request is `request`: if the
+ * message is complete meanwhile the callback has left that to its caller. The
+ * lock is held, and released meanwhile. */
+static void ucp_st_batch_called(ucp_st_req_t *req, void *request)
+{
+    ucp_st_worker_h worker = req->worker;
+
+    req->is_calling = 0;
+    if (req->state != UCP_ST_REQ_DONE) {
+        return;
+    }
+    if (req->is_freed) {
+        free(req);
+    }
+    ucp_st_worker_unlock(worker);
+    ucp_request_free(request);
+    ucp_st_worker_lock(worker);
+}
+
+/* Give a message to UCP; the lock is held, and released meanwhile */
+static void ucp_st_batch_post(ucp_st_req_t *req)
+{
+    ucp_st_worker_h worker = req->worker;
+    int is_send            = (req->dir == UCP_ST_DIR_SEND);
+    ucp_st_req_info_t info = {.length = is_send ? req->length : 0};
+    ucs_status_ptr_t request;
+
+    ucp_st_req_set_state(req, UCP_ST_REQ_POSTED);
+    ucs_list_add_tail(&ucp_st_batch(worker)->posted, &req->list);
+    if (!is_send && (req->queue != NULL)) {
+        ++ucp_st_queue_batch(req->queue)->receives;
+    }
+    ++worker->stats.proxied;
+    req->is_calling = 1;
+    ucp_st_worker_unlock(worker);
+    request = is_send ? ucp_st_batch_send(req) : ucp_st_batch_recv(req);
+    ucp_st_worker_lock(worker);
+
+    if (UCS_PTR_IS_PTR(request)) {
+        req->request = request;
+        ucp_st_batch_called(req, request);
+    } else {
+        req->is_calling = 0;
+        info.status     = UCS_PTR_STATUS(request);
+        ucp_st_batch_finish(req, &info);
+    }
+}
+
+/* What streams have started since becomes work; the lock is held */
+static void ucp_st_batch_take_begun(ucp_st_batch_t *batch)
+{
+    ucp_st_stack_item_t *item = ucp_st_stack_take(&batch->begun);
+    ucp_st_req_t *req;
+
+    while (item != NULL) {
+        req  = ucs_container_of(item, ucp_st_req_t, begun_item);
+        item = item->next;
+        for (; req != NULL; req = req->next) {
+            ucs_list_add_tail(&batch->work, &req->list);
+        }
+    }
+}
+
+/* In the order in which they were enqueued; the lock is held, and released
+ * meanwhile */
+static unsigned ucp_st_batch_post_all(ucp_st_batch_t *batch)
+{
+    unsigned count = 0;
+    ucp_st_req_t *req;
+    ucs_status_t status;
+
+    while (!ucs_list_is_empty(&batch->work)) {
+        req    = ucs_list_extract_head(&batch->work, ucp_st_req_t, list);
+        status = UCS_OK;
+        if (req->is_cancelled) {
+            status = req->cause;
+        } else if ((req->queue != NULL) &&
+                   (ucp_st_queue_status(req->queue) != UCS_OK)) {
+            status = UCS_ERR_CANCELED;
+        } else if (ucp_st_req_has_peer(req)) {
+            status = req->peer->status;
+        }
+        if ((status != UCS_OK) || (req->peer == UCP_ST_PEER_NULL)) {
+            ucp_st_batch_finish_status(req, status);
+        } else {
+            ucp_st_batch_post(req);
+        }
+        ++count;
+    }
+    return count;
+}
+
+/* Tell UCP of receives that are to be cancelled; one that has matched is not
+ * cancelled by that. The lock is held, and released meanwhile: so each is
+ * looked for from the head of the list, where there are `cancels` of them. */
+static unsigned ucp_st_batch_cancel_all(ucp_st_worker_h worker)
+{
+    ucp_st_batch_t *batch = ucp_st_batch(worker);
+    unsigned count        = 0;
+    ucp_st_req_t *req;
+    void *request;
+
+    while (batch->cancels > 0) {
+        ucs_list_for_each(req, &batch->posted, list) {
+            if (req->is_cancelled && !req->is_cancelling) {
+                break;
+            }
+        }
+        request            = req->request;
+        req->is_cancelling = 1;
+        req->is_calling    = 1;
+        --batch->cancels;
+        ucp_st_worker_unlock(worker);
+        ucp_request_cancel(worker->ucp_worker, request);
+        ucp_st_worker_lock(worker);
+        ucp_st_batch_called(req, request);
+        ++count;
+    }
+    return count;
+}
+
+/* Do what there is to do, once; how much it was. `is_pending_p` tells whether
+ * UCP still has messages. */
+static unsigned ucp_st_batch_work(ucp_st_worker_h worker, int *is_pending_p)
+{
+    ucp_st_batch_t *batch = ucp_st_batch(worker);
+    unsigned count;
+
+    ucp_st_worker_lock(worker);
+    ucp_st_batch_take_begun(batch);
+    count         = ucp_st_batch_post_all(batch);
+    count        += ucp_st_batch_cancel_all(worker);
+    *is_pending_p = !ucs_list_is_empty(&batch->posted);
+    ucp_st_worker_unlock(worker);
+    return count + (*is_pending_p ? ucp_st_ctrl_progress(worker) : 0);
+}
+
+/* UCP has messages and found nothing to do: when to look again, milliseconds.
+ * Peers that messages wait for are asked at the worker's pace. */
+static int ucp_st_batch_sleep(ucp_st_worker_h worker)
+{
+    ucp_st_batch_t *batch = ucp_st_batch(worker);
+
+    if ((batch->fd >= 0) &&
+        (ucp_worker_arm(worker->ucp_worker) == UCS_OK)) {
+        batch->idle            = 0;
+        batch->service.num_fds = 1;
+        return 1 + (int)ucs_min(worker->config.ping_interval * 1e3, 1e6);
+    }
+    return (++batch->idle < UCP_ST_BATCH_MAX_IDLE) ? 0 : 1;
+}
+
+/* In the service thread, which looks at UCP's descriptor only while UCP has
+ * messages */
+static int ucp_st_batch_serve(void *arg)
+{
+    ucp_st_worker_h worker = arg;
+    ucp_st_batch_t *batch  = ucp_st_batch(worker);
+    unsigned rounds        = 0;
+    int is_pending;
+
+    batch->service.num_fds = 0;
+    while (ucp_st_batch_work(worker, &is_pending) > 0) {
+        batch->idle = 0;
+        if (++rounds == UCP_ST_BATCH_MAX_ROUNDS) {
+            return 0;
+        }
+    }
+    return is_pending ? ucp_st_batch_sleep(worker) : -1;
+}
+
+ucs_status_t ucp_st_batch_serve_start(ucp_st_worker_h worker)
+{
+    ucp_st_batch_t *batch = ucp_st_batch(worker);
+    ucs_status_t status;
+
+    if (worker->ucp_features & UCP_FEATURE_WAKEUP) {
+        status = ucp_worker_get_efd(worker->ucp_worker, &batch->fd);
+        if (status != UCS_OK) {
+            return status;
+        }
+    }
+    batch->service.serve  = ucp_st_batch_serve;
+    batch->service.arg    = worker;
+    batch->service.fds[0] = batch->fd;
+    return ucp_st_service_add(&batch->service);
+}
+
+static void ucp_st_batch_peer_gone(ucp_st_peer_t *peer)
+{
+    ucp_st_req_t *req;
+
+    ucs_list_for_each(req, &ucp_st_batch(peer->worker)->posted, list) {
+        if (req->peer != peer) {
+            continue;
+        }
+        if (req->dir == UCP_ST_DIR_RECV) {
+            ucp_st_req_abort(req, peer->status);
+        } else {
+            /* UCP ends the send when its endpoint fails; a stream need not wait
+             * for that */
+            ucp_st_req_fail_queue(req, peer->status);
+        }
+    }
+}
+
+static void ucp_st_batch_forget(ucs_list_link_t *list, ucp_st_queue_h queue)
+{
+    ucp_st_req_t *req;
+
+    ucs_list_for_each(req, list, list) {
+        if (req->queue == queue) {
+            req->queue = NULL;
+        }
+    }
+}
+
+/* What is not started is cancelled, the rest goes on without the queue. Its
+ * commands have passed. */
+static void ucp_st_batch_queue_gone(ucp_st_queue_h queue)
+{
+    ucp_st_batch_t *batch = ucp_st_batch(queue->worker);
+    ucp_st_req_t *req;
+
+    while (!ucs_list_is_empty(&ucp_st_queue_batch(queue)->enqueued)) {
+        req = ucs_list_extract_head(&ucp_st_queue_batch(queue)->enqueued,
+                                    ucp_st_req_t, list);
+        ucp_st_batch_finish_status(req, UCS_ERR_CANCELED);
+    }
+    ucp_st_batch_take_begun(batch);
+    ucp_st_batch_forget(&batch->work, queue);
+    ucp_st_batch_forget(&batch->posted, queue);
+    if (!ucs_list_is_empty(&batch->work)) {
+        ucp_st_batch_wake(queue->worker);
+    }
+}
+
+/* Non-zero while UCP has sends, or is to get some */
+static ucp_st_drain_t ucp_st_batch_get_drain(ucp_st_worker_h worker)
+{
+    ucp_st_batch_t *batch = ucp_st_batch(worker);
+    ucp_st_req_t *req;
+
+    if (!ucs_list_is_empty(&batch->work)) {
+        return UCP_ST_DRAIN_SENDS;
+    }
+    ucs_list_for_each(req, &batch->posted, list) {
+        if (req->dir == UCP_ST_DIR_SEND) {
+            return UCP_ST_DRAIN_SENDS;
+        }
+    }
+    return UCP_ST_DRAIN_DONE;
+}
+
+static void ucp_st_batch_stop(ucp_st_worker_h worker)
+{
+    ucp_st_batch_t *batch = ucp_st_batch(worker);
+    ucp_st_req_t *req;
+
+    if (!batch->is_ready) {
+        return;
+    }
+    ucp_st_service_remove(&batch->service);
+    ucp_st_worker_lock(worker);
+    while (!ucs_list_is_empty(&batch->work)) {
+        req = ucs_list_extract_head(&batch->work, ucp_st_req_t, list);
+        ucp_st_batch_finish_status(req, UCS_ERR_CANCELED);
+    }
+    ucs_list_for_each(req, &batch->posted, list) {
+        if (req->dir == UCP_ST_DIR_RECV) {
+            ucp_st_req_abort(req, UCS_ERR_CANCELED);
+        }
+    }
+    (void)ucp_st_batch_cancel_all(worker);
+    ucp_st_worker_unlock(worker);
+}
+
+static void ucp_st_batch_close(ucp_st_worker_h worker)
+{
+    ucp_st_batch_t *batch = ucp_st_batch(worker);
+    double end            = ucp_st_worker_now() + UCP_ST_BATCH_STOP_TIME;
+    int is_pending;
+
+    if (!batch->is_ready) {
+        return;
+    }
+    ucp_st_ucp_ep_close(worker->ucp_worker, batch->self_ep, 0, end);
+    end = ucp_st_worker_now() + UCP_ST_BATCH_STOP_TIME;
+    do {
+        (void)ucp_st_batch_work(worker, &is_pending);
+        (void)sched_yield();
+    } while (is_pending && (ucp_st_worker_now() < end));
+    if (!ucs_list_is_empty(&batch->posted)) {
+        ucs_warn("UCP does not end what was enqueued and not waited for");
+    }
+}
+
+static void ucp_st_batch_cleanup(ucp_st_worker_h worker)
+{
+    (void)pthread_mutex_destroy(&ucp_st_batch(worker)->ready_lock);
+}
+
+static int ucp_st_batch_is_used(ucp_st_worker_h worker)
+{
+    return ucp_st_batch(worker)->handles > 0;
+}
+
+static void ucp_st_batch_ask(ucp_st_worker_h worker)
+{
+    ucp_st_req_t *req;
+
+    ucs_list_for_each(req, &ucp_st_batch(worker)->posted, list) {
+        if (ucp_st_req_has_peer(req)) {
+            ucp_st_ctrl_ask(req->peer);
+        }
+    }
+}
+
+/* The first message makes it ready: see ucp_st_batch_serve_start() */
+static const ucp_st_worker_hooks_t ucp_st_batch_worker_hooks = {
+    .init    = ucp_st_batch_init,
+    .open    = ucp_st_worker_hook_ok,
+    .start   = ucp_st_worker_hook_ok,
+    .is_used = ucp_st_batch_is_used,
+    .drain   = ucp_st_batch_get_drain,
+    .ask     = ucp_st_batch_ask,
+    .stop    = ucp_st_batch_stop,
+    .close   = ucp_st_batch_close,
+    .cleanup = ucp_st_batch_cleanup
+};
+
+static const ucp_st_peer_hooks_t ucp_st_batch_peer_hooks = {
+    .init       = ucp_st_peer_hook_none,
+    .gone       = ucp_st_batch_peer_gone,
+    .is_used    = ucp_st_peer_hook_zero,
+    .is_awaited = ucp_st_peer_hook_zero
+};
+
+/* Messages go on without their queue, and find out that it is in error */
+static const ucp_st_queue_hooks_t ucp_st_batch_queue_hooks = {
+    .init    = ucp_st_batch_queue_init,
+    .is_busy = ucp_st_queue_hook_zero,
+    .fail    = ucp_st_queue_hook_none,
+    .count   = ucp_st_queue_hook_count,
+    .cleanup = ucp_st_batch_queue_gone
+};
+
+const ucp_st_component_t ucp_st_tag_component = {
+    .part   = UCP_ST_PART_TAG,
+    .sizes  = {
+        [UCP_ST_OBJECT_WORKER] = sizeof(ucp_st_batch_t),
+        [UCP_ST_OBJECT_QUEUE]  = sizeof(ucp_st_queue_batch_t)
+    },
+    .worker = &ucp_st_batch_worker_hooks,
+    .peer   = &ucp_st_batch_peer_hooks,
+    .queue  = &ucp_st_batch_queue_hooks
+};

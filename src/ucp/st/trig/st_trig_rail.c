@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_trig_rail.c - one NIC of the trig lane.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "trig/st_trig_rail.h"
+#include "core/st_log.h"
+#include "trig/st_trig_peer.h"
+#include "core/st_worker.h"
+
+static ucs_status_t ucp_st_trig_iface_open(ucp_st_trig_rail_t *rail,
+                                           ucp_st_worker_h worker,
+                                           const uct_tl_resource_desc_t *tl)
+{
+    uct_iface_params_t params = {
+        .field_mask           = UCT_IFACE_PARAM_FIELD_OPEN_MODE |
+                                UCT_IFACE_PARAM_FIELD_DEVICE |
+                                UCT_IFACE_PARAM_FIELD_ERR_HANDLER |
+                                UCT_IFACE_PARAM_FIELD_ERR_HANDLER_ARG,
+        .open_mode            = UCT_IFACE_OPEN_MODE_DEVICE,
+        .mode.device.tl_name  = tl->tl_name,
+        .mode.device.dev_name = tl->dev_name,
+        .err_handler          = ucp_st_trig_peer_err_handler,
+        .err_handler_arg      = worker
+    };
+    uct_iface_config_t *config;
+    ucs_status_t status;
+
+    status = uct_md_iface_config_read(rail->md, tl->tl_name, NULL, NULL,
+                                      &config);
+    if (status != UCS_OK) {
+        return status;
+    }
+    status = uct_iface_open(rail->md, ucp_st_trig_dev(worker)->uct_worker,
+                            &params, config, &rail->iface);
+    uct_config_release(config);
+    return status;
+}
+
+size_t ucp_st_trig_rail_address_length(const ucp_st_trig_rail_t *rail)
+{
+    return rail->iface_attr.device_addr_len + rail->iface_attr.iface_addr_len;
+}
+
+ucs_status_t ucp_st_trig_rail_address_pack(const ucp_st_trig_rail_t *rail,
+                                           void *buffer)
+{
+    ucs_status_t status;
+
+    status = uct_iface_get_device_address(rail->iface, buffer);
+    if (status != UCS_OK) {
+        return status;
+    }
+    return uct_iface_get_address(rail->iface,
+                                 UCS_PTR_BYTE_OFFSET(
+                                         buffer,
+                                         rail->iface_attr.device_addr_len));
+}
+
+ucs_status_t ucp_st_trig_rail_ep_create(const ucp_st_trig_rail_t *rail,
+                                        const void *address, uct_ep_h *ep_p)
+{
+    const void *iface_addr = UCS_PTR_BYTE_OFFSET(
+            address, rail->iface_attr.device_addr_len);
+    uct_ep_params_t params = {
+        .field_mask = UCT_EP_PARAM_FIELD_IFACE | UCT_EP_PARAM_FIELD_DEV_ADDR |
+                      UCT_EP_PARAM_FIELD_IFACE_ADDR,
+        .iface      = rail->iface,
+        .dev_addr   = address,
+        .iface_addr = iface_addr
+    };
+
+    if (!uct_iface_is_reachable(rail->iface, address, iface_addr)) {
+        return UCS_ERR_UNREACHABLE;
+    }
+    return uct_ep_create(&params, ep_p);
+}
+
+static ucs_status_t ucp_st_trig_rail_connect_self(ucp_st_trig_rail_t *rail)
+{
+    uint8_t address[ucp_st_trig_rail_address_length(rail)];
+    ucs_status_t status = ucp_st_trig_rail_address_pack(rail, address);
+
+    return (status == UCS_OK) ? ucp_st_trig_rail_ep_create(rail, address,
+                                                           &rail->self_ep) :
+                                status;
+}
+
+/* The interface is open: check it, and make what all operations share */
+static ucs_status_t ucp_st_trig_rail_setup(ucp_st_trig_rail_t *rail)
+{
+    ucs_status_t status;
+
+    status = uct_iface_query(rail->iface, &rail->iface_attr);
+    if (status == UCS_OK) {
+        status = uct_trig_iface_query(rail->iface, &rail->attr);
+    }
+    if (status != UCS_OK) {
+        ucs_error("lane 'trig': failed to query the device: %s",
+                  ucs_status_string(status));
+        return status;
+    }
+    uct_iface_progress_enable(rail->iface, UCT_PROGRESS_SEND);
+
+    status = ucp_st_trig_rail_connect_self(rail);
+    if (status != UCS_OK) {
+        ucs_error("lane 'trig': device %s cannot reach itself: %s",
+                  rail->attr.device, ucs_status_string(status));
+    }
+    return status;
+}
+
+ucs_status_t ucp_st_trig_rail_open(ucp_st_trig_rail_t *rail,
+                                   ucp_st_worker_h worker, uct_md_h md,
+                                   const uct_tl_resource_desc_t *tl)
+{
+    ucs_status_t status;
+
+    rail->md = md;
+    status   = ucp_st_trig_iface_open(rail, worker, tl);
+    if (status != UCS_OK) {
+        return status;
+    }
+    status = ucp_st_trig_rail_setup(rail);
+    if (status != UCS_OK) {
+        uct_iface_close(rail->iface);
+    }
+    return status;
+}
+
+void ucp_st_trig_rail_close(ucp_st_trig_rail_t *rail)
+{
+    ucp_st_trig_pool_cleanup(&rail->pool);
+    uct_ep_destroy(rail->self_ep);
+    uct_iface_close(rail->iface);
+    uct_md_close(rail->md);
+}
+
+int ucp_st_trig_rail_is_busy(const ucp_st_trig_rail_t *rail)
+{
+    uct_trig_iface_attr_t attr;
+
+    return (uct_trig_iface_query(rail->iface, &attr) != UCS_OK) ||
+           (attr.used_entries != 0);
+}

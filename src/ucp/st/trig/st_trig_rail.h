@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_trig_rail.h - one NIC of the trig lane: an interface on the transport
+ * cxi_trig, opened through UCT's public API, and what its operations share.
+ */
+#ifndef UCP_ST_TRIG_RAIL_H_
+#define UCP_ST_TRIG_RAIL_H_
+
+#include <ucp_st.h>
+#include <uct_trig.h>
+
+#include "trig/st_trig_slab.h"
+
+/** Protected by the worker's lock but for what says otherwise. */
+typedef struct ucp_st_trig_rail {
+    uct_md_h              md;
+    uct_iface_h           iface;
+    uct_iface_attr_t      iface_attr; /* read-only */
+    uct_trig_iface_attr_t attr;       /* limits; read-only */
+    uct_ep_h              self_ep;    /* for the own words */
+    unsigned              ahead;      /* entries in use that nobody reserved */
+    unsigned              max_ahead;  /* of them: the rest is for matches */
+    ucp_st_trig_pool_t    pool;
+} ucp_st_trig_rail_t;
+
+/**
+ * Open a device of a memory domain, which is the rail's from then on. UCT's
+ * worker has been created; logs why not. No other thread uses the worker.
+ */
+ucs_status_t ucp_st_trig_rail_open(ucp_st_trig_rail_t *rail,
+                                   ucp_st_worker_h worker, uct_md_h md,
+                                   const uct_tl_resource_desc_t *tl);
+
+/** Close it, and its memory domain. The NIC holds nothing any more. */
+void ucp_st_trig_rail_close(ucp_st_trig_rail_t *rail);
+
+/** Bytes of a rail's address. */
+size_t ucp_st_trig_rail_address_length(const ucp_st_trig_rail_t *rail);
+
+/** Write a rail's address. */
+ucs_status_t ucp_st_trig_rail_address_pack(const ucp_st_trig_rail_t *rail,
+                                           void *buffer);
+
+/**
+ * Make an endpoint to what an address_pack() described. UCS_ERR_UNREACHABLE,
+ * without a message, where there is no way. The lock is held, or no other
+ * thread uses the worker.
+ */
+ucs_status_t ucp_st_trig_rail_ep_create(const ucp_st_trig_rail_t *rail,
+                                        const void *address, uct_ep_h *ep_p);
+
+/** Non-zero while the NIC holds deferred operations. */
+int ucp_st_trig_rail_is_busy(const ucp_st_trig_rail_t *rail);
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_trig_rma.h - what one-sided operations use of the trig lane. Where a
+ * function does not say otherwise the worker's lock is held.
+ */
+#ifndef UCP_ST_TRIG_RMA_H_
+#define UCP_ST_TRIG_RMA_H_
+
+#include "core/st_peer.h"
+#include "trig/st_trig_rail.h"
+
+/** The lane is open: have it call `progress` whenever it has reaped
+ *  completions. The lock is not held, no other thread uses the worker yet. */
+void ucp_st_trig_rma_open(ucp_st_worker_h worker,
+                          void (*progress)(ucp_st_worker_h worker));
+
+/** The NIC that they use. */
+ucp_st_trig_rail_t *ucp_st_trig_rma_rail(ucp_st_worker_h worker);
+
+/** What reaches a peer over that NIC. */
+uct_ep_h ucp_st_trig_rma_ep(ucp_st_peer_t *peer);
+
+/** Longest write to a peer, bytes. */
+size_t ucp_st_trig_rma_put_max(ucp_st_peer_t *peer);
+
+/** Non-zero if a NIC may write signals that nobody tells this process of.
+ *  Needs no lock. */
+int ucp_st_trig_rma_is_untold(ucp_st_worker_h worker);
+
+/** Have the service thread look at the worker again. With the lock held or
+ *  not. */
+void ucp_st_trig_dev_wake(ucp_st_worker_h worker);
+
+/** The NIC says that the peer cannot be reached, not that a put is wrong. */
+int ucp_st_trig_is_loss(ucs_status_t status);
+
+#endif

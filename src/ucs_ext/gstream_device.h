@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * gstream_device.h - memory whose stores a function takes, as a device does.
+ */
+#ifndef GSTREAM_DEVICE_H_
+#define GSTREAM_DEVICE_H_
+
+#include "api/ucs_gstream.h"
+
+#include <stdatomic.h>
+
+/** Ranges that may be in use, the highest slot included; 0 where the program
+ *  has no emulated device. */
+extern _Atomic unsigned gstream_device_count;
+
+/** Give a store to the function of the range that has the address; 0 if none
+ *  has it, and the caller stores. Any thread. */
+int gstream_device_give(volatile uint64_t *address, uint64_t value);
+
+/** The same, for streams: one load where there is no range. */
+static inline int gstream_device_store(volatile uint64_t *address,
+                                       uint64_t value)
+{
+    return (atomic_load_explicit(&gstream_device_count,
+                                 memory_order_relaxed) != 0) &&
+           gstream_device_give(address, value);
+}
+
+#endif

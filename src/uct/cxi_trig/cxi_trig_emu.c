@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cxi_trig_emu.c - the emulated card, and what host streams do for it.
+ *
+ * A card takes a store to a trigger page as an event, and works beside the
+ * processors. An emulated one needs streams for both: their stores are given to
+ * it, and while they wait they give it their processor's time. Nothing else in
+ * this library knows of that.
+ */
+#ifdef HAVE_CONFIG_H
+#  include "config.h"
+#endif
+
+#include "cxi_trig_emu.h"
+#include "cxi_trig_credit.h"
+
+#include <ucs_gstream.h>
+
+#include <ucs/debug/log.h>
+
+#include <cxiemu.h>
+
+#include <ucs/sys/math.h>
+
+#include <rdma/fi_errno.h>
+
+
+static int uct_cxi_trig_emu_window_add(void *start, size_t length,
+                                       cxiemu_store_func_t func, void *arg)
+{
+    ucs_status_t status = ucs_gstream_device_add(start, length, func, arg);
+
+    if (status != UCS_OK) {
+        ucs_diag("an emulated card of too many has no trigger pages: its "
+                 "counters are added to by calls");
+        return -FI_ENOSPC;
+    }
+    return 0;
+}
+
+static void uct_cxi_trig_emu_window_remove(void *start)
+{
+    (void)ucs_gstream_device_remove(start);
+}
+
+static ucs_gstream_poller_t
+uct_cxi_trig_emu_poller(const cxiemu_poller_t *poller)
+{
+    return (ucs_gstream_poller_t) {
+        .poll  = poller->poll,
+        .begin = poller->begin,
+        .end   = poller->end,
+        .arg   = poller->arg
+    };
+}
+
+static int uct_cxi_trig_emu_poller_add(const cxiemu_poller_t *poller)
+{
+    ucs_gstream_poller_t own = uct_cxi_trig_emu_poller(poller);
+
+    return (ucs_gstream_poller_add(&own) == UCS_OK) ? 0 : -FI_ENOSPC;
+}
+
+static void uct_cxi_trig_emu_poller_remove(const cxiemu_poller_t *poller)
+{
+    ucs_gstream_poller_t own = uct_cxi_trig_emu_poller(poller);
+
+    (void)ucs_gstream_poller_remove(&own);
+}
+
+static const cxiemu_hooks_t uct_cxi_trig_emu_hooks = {
+    .window_add    = uct_cxi_trig_emu_window_add,
+    .window_remove = uct_cxi_trig_emu_window_remove,
+    .poller_add    = uct_cxi_trig_emu_poller_add,
+    .poller_remove = uct_cxi_trig_emu_poller_remove
+};
+
+static int uct_cxi_trig_emu_fabric(struct fi_fabric_attr *attr,
+                                   struct fid_fabric **fabric, void *context)
+{
+    cxiemu_set_hooks(&uct_cxi_trig_emu_hooks);
+    return cxiemu_fabric(attr, fabric, context);
+}
+
+static const uct_cxi_trig_prov_ops_t uct_cxi_trig_emu_ops = {
+    .getinfo = cxiemu_getinfo,
+    .fabric  = uct_cxi_trig_emu_fabric
+};
+
+static uct_cxi_trig_credit_pool_t uct_cxi_trig_emu_pool;
+
+static const uct_cxi_trig_prov_t uct_cxi_trig_emu_prov = {
+    /* Entries, counters: as Cassini's; the rest as measured on the node */
+    .name        = UCT_CXI_TRIG_EMU_NAME,
+    .ops         = &uct_cxi_trig_emu_ops,
+    .id          = UCT_CXI_TRIG_EMU_ID,
+    .local       = 1,
+    .host_only   = 1,
+    .eio_is_loss = 0,
+    .revokes     = 1,
+    .pool        = &uct_cxi_trig_emu_pool,
+    .done        = UCT_CXI_TRIG_DONE_CQ,
+    .max_entries = 504,
+    .max_cntrs   = 2000,
+    .max_count   = UCS_MASK(48),
+    .max_put     = UINT32_MAX,
+    .latency     = 0.5e-6,
+    .bandwidth   = 16e9,
+    .overhead    = 200e-9
+};
+
+const uct_cxi_trig_prov_t *const uct_cxi_trig_emu = &uct_cxi_trig_emu_prov;

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_cxiemu_wait.c - when a peer wakes a NIC's thread, and when that sleeps.
+ *
+ * Bits are set for a port that has no link: the owner takes them, and finds
+ * nothing behind.
+ */
+#include "cxiemu_util.h"
+#include "nic/cxiemu_wait.h"
+
+#include <rdma/fi_errno.h>
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdint.h>
+
+/* Of a link that never comes */
+#define PORT 7
+
+#define ROUNDS 200
+
+
+static uint64_t nic_summary(const cxiemu_nic_t *nic)
+{
+    return __atomic_load_n(&nic->shm->summary, __ATOMIC_SEQ_CST);
+}
+
+static void nic_until(const cxiemu_nic_t *nic, uint32_t state)
+{
+    while (nic_thread(nic) != state) {
+        sched_yield();
+    }
+}
+
+/* It reads a queue, so to speak */
+static void nic_read(cxiemu_nic_t *nic)
+{
+    while (!cxiemu_nic_read_begin(nic)) {
+    }
+    cxiemu_nic_unlock(nic);
+}
+
+/* Nobody polls: the thread takes each bit, however often it falls asleep */
+static void test_asleep(void)
+{
+    cxiemu_nic_t *nic = nic_create();
+    int i;
+
+    for (i = 0; i < ROUNDS; ++i) {
+        nic_until(nic, CXIEMU_THREAD_ASLEEP);
+        cxiemu_nic_notify(nic->shm, PORT);
+        while (nic_summary(nic) != 0) {
+            sched_yield();
+        }
+    }
+    cxiemu_nic_destroy(nic);
+}
+
+/* A thread that polls is trusted to look, and looks a last time when it ceases
+ * to, as nobody else has been woken */
+static void test_polled(void)
+{
+    cxiemu_nic_t *nic = nic_create();
+    int i;
+
+    for (i = 0; i < ROUNDS; ++i) {
+        nic_until(nic, CXIEMU_THREAD_ASLEEP);
+        cxiemu_poll_begin(nic);
+        cxiemu_nic_notify(nic->shm, PORT);
+        CU_ASSERT(nic_thread(nic) == CXIEMU_THREAD_ASLEEP);
+        CU_ASSERT(nic_summary(nic) != 0);
+        cxiemu_poll_end(nic);
+        CU_ASSERT(nic_summary(nic) == 0);
+    }
+    cxiemu_nic_destroy(nic);
+}
+
+/* One of two that poll ceases to: the other one still looks */
+static void test_pollers(void)
+{
+    cxiemu_nic_t *nic = nic_create();
+
+    nic_until(nic, CXIEMU_THREAD_ASLEEP);
+    cxiemu_poll_begin(nic);
+    cxiemu_poll_begin(nic);
+    cxiemu_poll_end(nic);
+    cxiemu_nic_notify(nic->shm, PORT);
+    CU_ASSERT(nic_thread(nic) == CXIEMU_THREAD_ASLEEP);
+    cxiemu_poll_end(nic);
+    CU_ASSERT(nic_summary(nic) == 0);
+    cxiemu_nic_destroy(nic);
+}
+
+/* Reads until the thread has seen it */
+static void nic_until_timed(cxiemu_nic_t *nic)
+{
+    while (nic_thread(nic) != CXIEMU_THREAD_TIMED) {
+        nic_read(nic);
+        cxiemu_nic_wake_thread(nic);
+        sched_yield();
+    }
+}
+
+/* Where queues are read its sleep is timed: nobody wakes it, it looks itself.
+ * It sleeps once nothing is read any more, or the program has said that it is
+ * about to sleep */
+static void test_timed(void)
+{
+    cxiemu_nic_t *nic = nic_create();
+
+    nic_until_timed(nic);
+    cxiemu_nic_notify(nic->shm, PORT);
+    while (nic_summary(nic) != 0) {
+        sched_yield();
+    }
+    nic_until(nic, CXIEMU_THREAD_ASLEEP);
+
+    nic_until_timed(nic);
+    cxiemu_nic_lock(nic);
+    cxiemu_nic_arm(nic);
+    cxiemu_nic_unlock(nic);
+    nic_until(nic, CXIEMU_THREAD_ASLEEP);
+    cxiemu_nic_destroy(nic);
+}
+
+/* A peer that sends, and threads that poll now and then: nothing is left lying,
+ * whoever ceases to look at what moment */
+static void *poll_now_and_then(void *arg)
+{
+    cxiemu_nic_t *nic = arg;
+    int i, j;
+
+    for (i = 0; i < ROUNDS; ++i) {
+        cxiemu_poll_begin(nic);
+        for (j = 0; j < i % 4; ++j) {
+            nic_read(nic);
+        }
+        cxiemu_poll_end(nic);
+        sched_yield();
+    }
+    return NULL;
+}
+
+static void test_races(void)
+{
+    cxiemu_nic_t *nic = nic_create();
+    pthread_t threads[2];
+    int i;
+
+    for (i = 0; i < 2; ++i) {
+        CU_ASSERT_FATAL(pthread_create(&threads[i], NULL, poll_now_and_then,
+                                       nic) == 0);
+    }
+    for (i = 0; i < ROUNDS; ++i) {
+        cxiemu_nic_notify(nic->shm, PORT);
+        while (nic_summary(nic) != 0) {
+            sched_yield();
+        }
+    }
+    for (i = 0; i < 2; ++i) {
+        pthread_join(threads[i], NULL);
+    }
+    CU_ASSERT(nic->shm->pollers == 0);
+    cxiemu_nic_destroy(nic);
+}
+
+static int is_set(void *arg)
+{
+    return *(int*)arg;
+}
+
+static void *set_soon(void *arg)
+{
+    cxiemu_nic_t *nic = ((void**)arg)[0];
+
+    cxiemu_nic_lock(nic);
+    while (nic->waiters == 0) {
+        cxiemu_nic_unlock(nic);
+        sched_yield();
+        cxiemu_nic_lock(nic);
+    }
+    *(int*)((void**)arg)[1] = 1;
+    cxiemu_nic_wake_waiters(nic);
+    cxiemu_nic_unlock(nic);
+    return NULL;
+}
+
+/* Threads that sleep in the NIC are woken, or give up */
+static void test_waiter(void)
+{
+    cxiemu_nic_t *nic = nic_create();
+    int value         = 0;
+    void *args[2]     = {nic, &value};
+    pthread_t thread;
+
+    cxiemu_nic_lock(nic);
+    CU_ASSERT(cxiemu_nic_wait(nic, is_set, &value, 0) == -FI_EAGAIN);
+    CU_ASSERT(cxiemu_nic_wait(nic, is_set, &value, 1) == -FI_ETIMEDOUT);
+    CU_ASSERT_FATAL(pthread_create(&thread, NULL, set_soon, args) == 0);
+    CU_ASSERT(cxiemu_nic_wait(nic, is_set, &value, -1) == 0);
+    cxiemu_nic_unlock(nic);
+    pthread_join(thread, NULL);
+    CU_ASSERT(nic->shm->pollers == 0);
+    cxiemu_nic_destroy(nic);
+}
+
+/* It ends whatever its thread does at that moment */
+static void test_ends(void)
+{
+    int i, j;
+
+    for (i = 0; i < 10 * ROUNDS; ++i) {
+        cxiemu_nic_t *nic = nic_create();
+
+        for (j = 0; j < i % 8; ++j) {
+            sched_yield();
+        }
+        cxiemu_nic_destroy(nic);
+    }
+}
+
+static const st_cunit_case_t cases[] = {
+    {"asleep", test_asleep},
+    {"polled", test_polled},
+    {"pollers", test_pollers},
+    {"timed", test_timed},
+    {"races", test_races},
+    {"waiter", test_waiter},
+    {"ends", test_ends}
+};
+
+int main(int argc, char **argv)
+{
+    return st_cunit_main("cxiemu_wait", cases, ST_CUNIT_COUNT(cases), argc,
+                         argv);
+}

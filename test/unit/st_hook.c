@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_hook.c - calls of the project's libraries that a case looks at or changes.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1 /* RTLD_NEXT, gettid() */
+#endif
+
+#include "st_hook.h"
+
+#include <ucp/api/ucp.h>
+
+#include <dlfcn.h>
+#include <sched.h>
+#include <time.h>
+#include <unistd.h>
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define ST_HOOK_SANITIZED 1
+#else
+#define ST_HOOK_SANITIZED 0
+#endif
+
+#define ATOMIC_GET(_word)         __atomic_load_n(&(_word), __ATOMIC_SEQ_CST)
+#define ATOMIC_SET(_word, _value) \
+    __atomic_store_n(&(_word), _value, __ATOMIC_SEQ_CST)
+#define ATOMIC_ADD(_word, _value) \
+    __atomic_add_fetch(&(_word), _value, __ATOMIC_SEQ_CST)
+
+#define REAL(_name) \
+    static __typeof__(&_name) real_##_name; \
+    if (real_##_name == NULL) { \
+        *(void**)&real_##_name = dlsym(RTLD_NEXT, #_name); \
+    }
+
+/* All of it is atomic */
+static pthread_mutex_t *watched;
+static uint64_t        violations;
+static void            (*before_create)(void);
+static void            (*before_flush)(void);
+static unsigned        num_eps;
+static int             is_slow_close;
+static unsigned        num_closes;
+static uint64_t        num_questions;
+static uint64_t        max_questions;
+static int64_t         clock_ahead; /* milliseconds */
+
+/* Of a flush that is to be told later */
+static ucp_send_nbx_callback_t late_cb; /* atomic */
+static void                    *late_arg;
+static ucs_status_t            late_status;
+
+/* In place of UCP's request */
+static char own_request;
+
+int st_hook_has_clock(void)
+{
+    return !ST_HOOK_SANITIZED;
+}
+
+void st_hook_watch(pthread_mutex_t *mutex)
+{
+    ATOMIC_SET(violations, 0);
+    ATOMIC_SET(watched, mutex);
+}
+
+uint64_t st_hook_violations(void)
+{
+    return ATOMIC_GET(violations);
+}
+
+void st_hook_ep_create(void (*func)(void))
+{
+    ATOMIC_SET(num_eps, 0);
+    ATOMIC_SET(before_create, func);
+}
+
+void st_hook_ep_flush(void (*func)(void))
+{
+    ATOMIC_SET(before_flush, func);
+}
+
+unsigned st_hook_num_eps(void)
+{
+    return ATOMIC_GET(num_eps);
+}
+
+void st_hook_slow_close(int is_slow, uint64_t limit)
+{
+    ATOMIC_SET(num_closes, 0);
+    ATOMIC_SET(num_questions, 0);
+    ATOMIC_SET(max_questions, limit);
+    ATOMIC_SET(is_slow_close, is_slow);
+}
+
+unsigned st_hook_num_closes(void)
+{
+    return ATOMIC_GET(num_closes);
+}
+
+uint64_t st_hook_num_questions(void)
+{
+    return ATOMIC_GET(num_questions);
+}
+
+ucs_status_t ucp_ep_create(ucp_worker_h worker, const ucp_ep_params_t *params,
+                           ucp_ep_h *ep_p)
+{
+    void (*func)(void) = ATOMIC_GET(before_create);
+    REAL(ucp_ep_create)
+
+    ATOMIC_ADD(num_eps, 1);
+    if (func != NULL) {
+        func();
+    }
+    return real_ucp_ep_create(worker, params, ep_p);
+}
+
+/* One that is not complete at once: the caller is told by UCP's progress. The
+ * function is called last, so that the caller does nothing after it. */
+ucs_status_ptr_t ucp_ep_flush_nbx(ucp_ep_h ep, const ucp_request_param_t *param)
+{
+    void (*func)(void) = ATOMIC_GET(before_flush);
+    ucs_status_ptr_t request;
+    REAL(ucp_ep_flush_nbx)
+
+    request = real_ucp_ep_flush_nbx(ep, param);
+    if (func == NULL) {
+        return request;
+    }
+    if (!UCS_PTR_IS_PTR(request)) {
+        late_arg    = param->user_data;
+        late_status = UCS_PTR_STATUS(request);
+        request     = &own_request;
+        ATOMIC_SET(late_cb, param->cb.send);
+    }
+    func();
+    return request;
+}
+
+unsigned ucp_worker_progress(ucp_worker_h worker)
+{
+    ucp_send_nbx_callback_t cb;
+    REAL(ucp_worker_progress)
+
+    cb = __atomic_exchange_n(&late_cb, NULL, __ATOMIC_SEQ_CST);
+    if (cb != NULL) {
+        cb(&own_request, late_status, late_arg);
+    }
+    return real_ucp_worker_progress(worker);
+}
+
+ucs_status_ptr_t ucp_ep_close_nbx(ucp_ep_h ep, const ucp_request_param_t *param)
+{
+    ucs_status_ptr_t request;
+    REAL(ucp_ep_close_nbx)
+
+    request = real_ucp_ep_close_nbx(ep, param);
+    if (!ATOMIC_GET(is_slow_close)) {
+        return request;
+    }
+    ATOMIC_ADD(num_closes, 1);
+    if (UCS_PTR_IS_PTR(request)) {
+        ucp_request_free(request);
+    }
+    return &own_request;
+}
+
+ucs_status_t ucp_request_check_status(void *request)
+{
+    REAL(ucp_request_check_status)
+
+    if (request != &own_request) {
+        return real_ucp_request_check_status(request);
+    }
+    ATOMIC_ADD(clock_ahead, 1);
+    return (ATOMIC_ADD(num_questions, 1) < ATOMIC_GET(max_questions)) ?
+           UCS_INPROGRESS : UCS_OK;
+}
+
+void ucp_request_free(void *request)
+{
+    REAL(ucp_request_free)
+
+    if (request != &own_request) {
+        real_ucp_request_free(request);
+    }
+}
+
+#if !ST_HOOK_SANITIZED
+
+/* The owner of a mutex is where glibc has it */
+static void look(void)
+{
+    pthread_mutex_t *mutex = ATOMIC_GET(watched);
+
+    if ((mutex != NULL) && (ATOMIC_GET(mutex->__data.__owner) == gettid())) {
+        ATOMIC_ADD(violations, 1);
+    }
+}
+
+int sched_yield(void)
+{
+    REAL(sched_yield)
+
+    look();
+    return real_sched_yield();
+}
+
+int nanosleep(const struct timespec *time, struct timespec *left)
+{
+    REAL(nanosleep)
+
+    look();
+    return real_nanosleep(time, left);
+}
+
+int clock_nanosleep(clockid_t clock, int flags, const struct timespec *time,
+                    struct timespec *left)
+{
+    REAL(clock_nanosleep)
+
+    look();
+    return real_clock_nanosleep(clock, flags, time, left);
+}
+
+int clock_gettime(clockid_t clock, struct timespec *time)
+{
+    int64_t ahead = ATOMIC_GET(clock_ahead);
+    int ret;
+    REAL(clock_gettime)
+
+    ret = real_clock_gettime(clock, time);
+    time->tv_sec += ahead / 1000;
+    return ret;
+}
+
+#endif

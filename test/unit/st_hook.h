@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_hook.h - calls of the project's libraries that a case looks at or changes:
+ * those by which a thread gives its processor away, the clock, and what UCP
+ * does for endpoints. The program's own functions stand in front of the
+ * libraries'.
+ */
+#ifndef ST_HOOK_H_
+#define ST_HOOK_H_
+
+#include <pthread.h>
+#include <stdint.h>
+
+/** Zero if the clock and what gives the processor away cannot be looked at, as
+ *  a sanitizer stands there itself. */
+int st_hook_has_clock(void);
+
+/** Count the calls that yield or sleep while the calling thread holds this
+ *  mutex; NULL ends that. */
+void st_hook_watch(pthread_mutex_t *mutex);
+
+/** How many there were since st_hook_watch(). */
+uint64_t st_hook_violations(void);
+
+/** Call this, in the calling thread, before UCP makes an endpoint; or after it
+ *  has begun a flush, which is then complete in UCP's progress. NULL ends
+ *  that. */
+void st_hook_ep_create(void (*func)(void));
+void st_hook_ep_flush(void (*func)(void));
+
+/** Endpoints that UCP made since st_hook_ep_create(). */
+unsigned st_hook_num_eps(void);
+
+/** Whether closing an endpoint takes longer than anybody waits, from now on. A
+ *  question whether it is done moves the clock on by a millisecond. The
+ *  `limit`-th question is answered with yes, so that a test ends. */
+void st_hook_slow_close(int is_slow, uint64_t limit);
+
+/** Closes since then, and questions. */
+unsigned st_hook_num_closes(void);
+uint64_t st_hook_num_questions(void);
+
+#endif

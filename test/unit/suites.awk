@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Makes suites.am, which Makefile.am includes, from suites.list.
+
+BEGIN {
+    print "# SPDX-License-Identifier: BSD-3-Clause"
+    print "# Made by suites.awk from suites.list."
+    groups = " gstream wrap objects st uct emu fab "
+    runs = " once nics lanes nics,lanes sockets "
+}
+
+/^#/ || NF == 0 { next }
+
+NF < 3 || !index(groups, " " $2 " ") || !index(runs, " " $3 " ") {
+    print "suites.list:" FNR ": no suite's line: " $0 > "/dev/stderr"
+    failed = 1
+    exit
+}
+
+{
+    suite = $1
+    sources = (($2 == "emu" || $2 == "fab") ? "prov/" : "") suite ".c"
+    flags = "$(AM_LDFLAGS) $(" $2 "_flags)"
+    for (i = 4; i <= NF; ++i) {
+        if ($i ~ /^--wrap=/) {
+            flags = flags " -Wl," $i
+        } else {
+            sources = sources " " $i
+        }
+    }
+    print ""
+    print suite "_SOURCES = " sources " $(" $2 "_sources)"
+    print suite "_LDFLAGS = " flags
+    print suite "_LDADD = $(" $2 "_libs)"
+
+    if ($2 == "fab") {
+        fab = fab " " suite
+        emulated = emulated " " suite ".strict " suite ".fast"
+        sockets = sockets ($3 == "sockets" ? " " suite ".sockets" : "")
+    } else {
+        once = once " " suite
+        nics = nics ($3 ~ /nics/ ? " " suite : "")
+        lanes = lanes ($3 ~ /lanes/ ? " " suite : "")
+    }
+}
+
+END {
+    if (failed) {
+        exit 1
+    }
+    print ""
+    print "ST_SUITES =" once
+    print "ST_NICS_SUITES =" nics
+    print "ST_LANES_SUITES =" lanes
+    print "FAB_SUITES =" fab
+    print "FAB_EMULATED_TESTS =" emulated
+    print "FAB_SOCKETS_TESTS =" sockets
+}

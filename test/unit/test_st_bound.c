@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_st_bound.c - nothing is done without bound, and nobody yields or sleeps,
+ * while the worker's lock is held or in the service thread; and two threads
+ * that make calls at once do not do one thing twice.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1 /* gettid() */
+#endif
+
+#include "st_cunit.h"
+#include "st_hook.h"
+#include "st_window.h"
+
+#include "core/st_lane.h"
+#include "core/st_worker.h"
+#include "trig/st_trig_dev.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LEN   512
+#define NEVER 1000000u /* in place of for ever, so that a case ends */
+
+static unsigned num_progress;
+
+static unsigned busy_progress(ucp_st_worker_h worker)
+{
+    (void)worker;
+    return ++num_progress < NEVER;
+}
+
+/* A peer that sends all the time does not keep the lock taken */
+static void test_progress(void)
+{
+    const ucp_st_lane_ops_t *before;
+    ucp_st_lane_ops_t ops;
+    st_side_t side;
+
+    if (!st_side_init(&side)) {
+        return;
+    }
+    num_progress           = 0;
+    before                 = side.worker->lanes[0];
+    ops                    = *before;
+    ops.worker.progress    = busy_progress;
+    side.worker->lanes[0] = &ops;
+    ucp_st_worker_lock(side.worker);
+    ucp_st_lanes_progress_all(side.worker);
+    ucp_st_worker_unlock(side.worker);
+    side.worker->lanes[0] = before;
+    CU_ASSERT(num_progress > 0);
+    CU_ASSERT(num_progress < NEVER);
+    st_side_cleanup(&side);
+}
+
+static int is_busy;
+
+static unsigned busy_callback(void *arg)
+{
+    (void)arg;
+    return __atomic_load_n(&is_busy, __ATOMIC_RELAXED) &&
+           (++num_progress < NEVER);
+}
+
+/* ... nor does the service thread where a NIC has something all the time */
+static void test_serve(void)
+{
+    uct_worker_cb_id_t id = UCS_CALLBACKQ_ID_NULL;
+    uct_worker_h uct_worker;
+    st_side_t side;
+    unsigned count;
+
+    if (st_lane() != UCP_ST_LANE_TRIG) {
+        st_cunit_skip("about lane trig");
+        return;
+    }
+    if (!st_side_init(&side)) {
+        return;
+    }
+    num_progress = 0;
+    is_busy      = 1;
+    uct_worker   = ucp_st_trig_dev(side.worker)->uct_worker;
+    ucp_st_worker_lock(side.worker);
+    uct_worker_progress_register_safe(uct_worker, busy_callback, NULL, 0, &id);
+    ucp_st_worker_unlock(side.worker);
+    ucp_st_trig_dev_wake(side.worker);
+    do { /* until the thread has been there */
+        ucp_st_worker_lock(side.worker);
+        count = num_progress;
+        ucp_st_worker_unlock(side.worker);
+    } while (count == 0);
+    CU_ASSERT(count < NEVER);
+    __atomic_store_n(&is_busy, 0, __ATOMIC_RELAXED);
+    ucp_st_worker_lock(side.worker);
+    uct_worker_progress_unregister_safe(uct_worker, &id);
+    ucp_st_worker_unlock(side.worker);
+    st_side_cleanup(&side);
+}
+
+/* All that is done with operations and one-sided ones, with the queue destroyed
+ * as soon as its stream has passed: nobody yields or sleeps with the lock */
+static void test_yield(void)
+{
+    static uint8_t sbuf[LEN], rbuf[LEN];
+    st_window_t windows[2];
+    ucp_st_op_h send, recv;
+    st_side_t more;
+    st_pair_t pair;
+    int i;
+
+    if (!st_hook_has_clock()) {
+        st_cunit_skip("a sanitizer stands in the way");
+        return;
+    }
+    if (!st_pair_init(&pair)) {
+        return;
+    }
+    st_hook_watch(&pair.side[ST_A].worker->lock);
+    send = st_send(&pair.side[ST_A], sbuf, LEN, 1);
+    recv = st_recv(&pair.side[ST_B], rbuf, LEN, 1);
+    st_match_ok(send, recv);
+    for (i = 0; i < 20; ++i) {
+        st_use(&pair.side[ST_A], send);
+        st_use(&pair.side[ST_B], recv);
+        st_sync(&pair.side[ST_A]);
+        st_sync(&pair.side[ST_B]);
+    }
+    st_windows_init(&pair, windows, LEN, 1);
+    st_more_init(&more, &pair.side[ST_A]);
+    windows[ST_A].side = &more;
+    st_put(&windows[ST_A], 0, LEN, 0);
+    st_quiet(&windows[ST_A]);
+    CU_ASSERT_EQUAL(ucp_st_queue_wait(more.queue, NULL), UCS_OK);
+    st_more_cleanup(&more);
+    windows[ST_A].side = &pair.side[ST_A];
+    st_windows_cleanup(windows);
+    st_free(send);
+    st_free(recv);
+    st_drain(&pair);
+    CU_ASSERT_EQUAL(st_hook_violations(), 0);
+    st_hook_watch(NULL);
+    st_pair_cleanup(&pair);
+}
+
+/* UCP does not end the close of an endpoint: the service thread goes on, and
+ * the worker's end waits not without bound */
+static void test_close(void)
+{
+    static uint8_t sbuf[LEN], rbuf[LEN];
+    ucp_st_op_h send, recv;
+    st_side_t *a, *b;
+    st_pair_t pair;
+
+    if (!st_hook_has_clock()) {
+        st_cunit_skip("a sanitizer stands in the way");
+        return;
+    }
+    if (!st_pair_init(&pair)) {
+        return;
+    }
+    a    = &pair.side[ST_A];
+    b    = &pair.side[ST_B];
+    send = st_send(a, sbuf, LEN, 1);
+    recv = st_recv(b, rbuf, LEN, 1);
+    st_match_ok(send, recv);
+    st_use(a, send);
+    st_use(b, recv);
+    st_sync(a);
+    st_sync(b);
+    st_free(recv);
+    st_hook_slow_close(1, NEVER);
+    st_side_leave(b, a);
+    CU_ASSERT(st_hook_num_closes() > 0);
+    CU_ASSERT(st_hook_num_questions() < NEVER);
+    st_free(send);
+    st_side_cleanup(a);
+    CU_ASSERT(st_hook_num_questions() < NEVER);
+    st_hook_slow_close(0, 0);
+}
+
+/** Two threads that make one peer. */
+typedef struct {
+    st_side_t     *side;
+    void          *address;
+    size_t        length;
+    ucp_st_peer_h peer;
+    ucs_status_t  status;
+    pid_t         tid;  /* atomic; 0 until the thread is about to call */
+    pthread_t     thread;
+} maker_t;
+
+static maker_t maker;
+
+static void *maker_main(void *arg)
+{
+    (void)arg;
+    __atomic_store_n(&maker.tid, gettid(), __ATOMIC_RELAXED);
+    maker.status = ucp_st_peer_create(maker.side->worker, maker.address,
+                                      maker.length, &maker.peer);
+    __atomic_store_n(&maker.tid, -1, __ATOMIC_RELAXED);
+    return NULL;
+}
+
+/* Non-zero if a thread of this process sleeps */
+static int is_asleep(pid_t tid)
+{
+    char name[64], line[256] = "";
+    const char *p;
+    int fd;
+
+    snprintf(name, sizeof(name), "/proc/self/task/%d/stat", (int)tid);
+    fd = open(name, O_RDONLY);
+    if (fd < 0) {
+        return 1; /* it has ended */
+    }
+    (void)!read(fd, line, sizeof(line) - 1);
+    close(fd);
+    p = strrchr(line, ')');
+    return (p != NULL) && (p[2] == 'S');
+}
+
+/* The first thread is where it makes an endpoint: the second one comes there,
+ * too, or waits for the first one */
+static void maker_meet(void)
+{
+    static int is_second;
+    pid_t tid;
+
+    if (__atomic_exchange_n(&is_second, 1, __ATOMIC_RELAXED)) {
+        return;
+    }
+    (void)pthread_create(&maker.thread, NULL, maker_main, NULL);
+    do {
+        tid = __atomic_load_n(&maker.tid, __ATOMIC_RELAXED);
+    } while ((tid == 0) ||
+             ((tid > 0) && (st_hook_num_eps() < 2) && !is_asleep(tid)));
+}
+
+/* Two threads make a peer of one address: they get one, which is connected
+ * once */
+static void test_peer(void)
+{
+    st_side_t side[2];
+    ucp_st_peer_h peer = NULL;
+    int i;
+
+    for (i = 0; i < 2; ++i) {
+        if (!st_side_init(&side[i])) {
+            return;
+        }
+    }
+    memset(&maker, 0, sizeof(maker));
+    maker.side = &side[0];
+    CU_ASSERT_EQUAL(ucp_st_worker_get_address(side[1].worker, &maker.address,
+                                              &maker.length), UCS_OK);
+    st_hook_ep_create(maker_meet);
+    CU_ASSERT_EQUAL(ucp_st_peer_create(side[0].worker, maker.address,
+                                       maker.length, &peer), UCS_OK);
+    CU_ASSERT_EQUAL(pthread_join(maker.thread, NULL), 0);
+    CU_ASSERT_EQUAL(maker.status, UCS_OK);
+    CU_ASSERT_PTR_EQUAL(maker.peer, peer);
+    CU_ASSERT_EQUAL(st_hook_num_eps(), 1);
+    st_hook_ep_create(NULL);
+    ucp_st_worker_release_address(side[1].worker, maker.address);
+    st_side_leave(&side[0], &side[1]);
+    st_side_cleanup(&side[1]);
+}
+
+static ucp_st_worker_h leaver;
+static int             is_flushing; /* relaxed: it orders nothing */
+static int             is_added;    /* likewise */
+
+/* A worker that nobody knew has sent its first message */
+static void *adder_main(void *arg)
+{
+    (void)arg;
+    while (!__atomic_load_n(&is_flushing, __ATOMIC_RELAXED)) {
+        /* until the leaver walks over its peers */
+    }
+    ucp_st_worker_lock(leaver);
+    CU_ASSERT_PTR_NOT_NULL(ucp_st_peer_get(leaver, 0x1234));
+    ucp_st_worker_unlock(leaver);
+    __atomic_store_n(&is_added, 1, __ATOMIC_RELAXED);
+    return NULL;
+}
+
+static void adder_meet(void)
+{
+    __atomic_store_n(&is_flushing, 1, __ATOMIC_RELAXED);
+    while (!__atomic_load_n(&is_added, __ATOMIC_RELAXED)) {
+        /* the other thread can take the lock */
+    }
+}
+
+/* A worker says goodbye to its peers, of which the last one is looked at, while
+ * there is another one: the list is read with the lock. TSan tells. */
+static void test_bye(void)
+{
+    st_side_t side[2];
+    pthread_t thread;
+    int i;
+
+    for (i = 0; i < 2; ++i) {
+        if (!st_side_init(&side[i])) {
+            return;
+        }
+    }
+    (void)st_side_peer(&side[0], &side[1]);
+    leaver = side[0].worker;
+    CU_ASSERT_EQUAL(pthread_create(&thread, NULL, adder_main, NULL), 0);
+    st_hook_ep_flush(adder_meet);
+    st_side_leave(&side[0], &side[1]);
+    st_hook_ep_flush(NULL);
+    CU_ASSERT_EQUAL(pthread_join(thread, NULL), 0);
+    st_side_cleanup(&side[1]);
+}
+
+int main(int argc, char **argv)
+{
+    static const st_cunit_case_t cases[] = {
+        {"progress", test_progress},
+        {"serve", test_serve},
+        {"yield", test_yield},
+        {"close", test_close},
+        {"peer", test_peer},
+        {"bye", test_bye}
+    };
+
+    return st_cunit_main("st_bound", cases, ST_CUNIT_COUNT(cases), argc, argv);
+}

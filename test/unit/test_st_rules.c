@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_st_rules.c - rules of the interface as an application sees them, on
+ * any lane: order, asynchrony, refusals, sizes. S1 to S8 are those of the
+ * design; what test_st_queue.c and test_st_match.c show is not repeated here.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "st_cunit.h"
+#include "st_flow.h"
+#include "st_stream.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LEN   300
+#define GUARD 64
+#define OPS   8
+
+/** Messages from A to B. */
+typedef struct {
+    uint8_t     sbuf[OPS][LEN];
+    uint8_t     rbuf[OPS][LEN];
+    ucp_st_op_h send[OPS];
+    ucp_st_op_h recv[OPS];
+} batch_t;
+
+static void batch_init(st_pair_t *pair, batch_t *batch)
+{
+    int i;
+
+    for (i = 0; i < OPS; ++i) {
+        st_fill(batch->sbuf[i], LEN, i);
+        memset(batch->rbuf[i], 0, LEN);
+        batch->send[i] = st_send(&pair->side[ST_A], batch->sbuf[i], LEN, i);
+        batch->recv[i] = st_recv(&pair->side[ST_B], batch->rbuf[i], LEN, i);
+        st_match_ok(batch->send[i], batch->recv[i]);
+    }
+}
+
+static void batch_cleanup(batch_t *batch)
+{
+    int i;
+
+    for (i = 0; i < OPS; ++i) {
+        st_free(batch->send[i]);
+        st_free(batch->recv[i]);
+    }
+}
+
+static void startall(st_side_t *side, const ucp_st_op_h *ops)
+{
+    CU_ASSERT_EQUAL(ucp_st_enqueue_startall(side->queue, ops, OPS), UCS_OK);
+}
+
+static void waitall(st_side_t *side, const ucp_st_op_h *ops)
+{
+    CU_ASSERT_EQUAL(ucp_st_enqueue_waitall(side->queue, ops, OPS), UCS_OK);
+}
+
+static void count_func(void *arg)
+{
+    __atomic_add_fetch((uint64_t*)arg, 1, __ATOMIC_ACQ_REL);
+}
+
+static uint64_t started(ucp_st_op_h op)
+{
+    ucp_st_op_attr_t attr = {0};
+
+    CU_ASSERT_EQUAL(ucp_st_op_query(op, &attr), UCS_OK);
+    return attr.started;
+}
+
+/* S1: the send reads its buffer when the stream gets to its start, not when the
+ * host enqueues it */
+static void test_late_read(void)
+{
+    uint64_t gate = 0;
+    flow_t flow;
+
+    if (!flow_init(&flow, LEN, 0)) {
+        return;
+    }
+    st_fill(flow.sbuf, LEN, 1);
+    st_hold(&flow.pair.side[ST_A], &gate);
+    st_use(&flow.pair.side[ST_A], flow.send);
+    st_use(&flow.pair.side[ST_B], flow.recv);
+    st_fill(flow.sbuf, LEN, 2);
+    st_let_go(&gate);
+    st_sync(&flow.pair.side[ST_A]);
+    st_sync(&flow.pair.side[ST_B]);
+    CU_ASSERT_TRUE(st_check(flow.rbuf, LEN, 2));
+    flow_cleanup(&flow);
+}
+
+/* S1: two queues of one stream are in one order, with functions between; what
+ * is behind a wait does not run before it has passed */
+static void test_two_queues(void)
+{
+    static uint8_t sbuf[2][ST_LONG], rbuf[2][ST_LONG];
+    ucp_st_op_h send[2], recv[2];
+    ucp_st_queue_h other;
+    uint64_t count = 0;
+    st_side_t *a, *b;
+    st_pair_t pair;
+    int i;
+
+    if (!st_pair_init(&pair)) {
+        return;
+    }
+    a     = &pair.side[ST_A];
+    b     = &pair.side[ST_B];
+    other = st_queue(a, a->stream);
+    for (i = 0; i < 2; ++i) {
+        send[i] = st_send(a, sbuf[i], ST_LONG, i);
+        recv[i] = st_recv(b, rbuf[i], ST_LONG, i);
+        st_match_ok(send[i], recv[i]);
+    }
+    st_start(a, send[0]);
+    st_launch(a, count_func, &count);
+    st_sync(a);
+    st_wait(a, send[0]);
+    st_launch(a, count_func, &count);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_start(other, send[1]), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_wait(other, send[1]), UCS_OK);
+    st_launch(a, count_func, &count);
+
+    /* The receive behind is started first: it gets nothing yet */
+    st_start(b, recv[1]);
+    st_sync(b);
+    CU_ASSERT_EQUAL(ucp_st_queue_query(other, NULL), UCS_INPROGRESS);
+    CU_ASSERT(__atomic_load_n(&count, __ATOMIC_ACQUIRE) <= 1);
+    st_use(b, recv[0]);
+    st_wait(b, recv[1]);
+    st_sync(a);
+    CU_ASSERT_EQUAL(ucp_st_queue_wait(other, NULL), UCS_OK);
+    st_sync(b);
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize(a->stream), UCS_OK);
+    CU_ASSERT_EQUAL(count, 3);
+    CU_ASSERT_EQUAL(ucp_st_queue_destroy(other), UCS_OK);
+    for (i = 0; i < 2; ++i) {
+        st_free(send[i]);
+        st_free(recv[i]);
+    }
+    st_pair_cleanup(&pair);
+}
+
+/* S2: whatever is enqueued, the call returns, though the stream stands still
+ * and the peer does nothing at all */
+static void test_asynchronous(void)
+{
+    static batch_t batch;
+    uint64_t gate = 0;
+    st_side_t *a, *b;
+    st_pair_t pair;
+    int k;
+
+    if (!st_pair_init(&pair)) {
+        return;
+    }
+    a = &pair.side[ST_A];
+    b = &pair.side[ST_B];
+    batch_init(&pair, &batch);
+    st_hold(a, &gate);
+    for (k = 0; k < 30; ++k) {
+        startall(a, batch.send);
+        waitall(a, batch.send);
+    }
+    CU_ASSERT_EQUAL(ucp_st_queue_query(a->queue, NULL), UCS_INPROGRESS);
+    CU_ASSERT_EQUAL(gate, 0);
+    st_let_go(&gate);
+    for (k = 0; k < 30; ++k) {
+        startall(b, batch.recv);
+        waitall(b, batch.recv);
+    }
+    st_sync(a);
+    st_sync(b);
+    for (k = 0; k < OPS; ++k) {
+        CU_ASSERT_TRUE(st_check(batch.rbuf[k], LEN, k));
+    }
+    batch_cleanup(&batch);
+    st_pair_cleanup(&pair);
+}
+
+/* S3: starts of either kind pass, though no counterpart is started */
+static void test_start_passes(void)
+{
+    static batch_t batch;
+    uint64_t count = 0;
+    st_side_t *a, *b;
+    st_pair_t pair;
+    int first;
+
+    if (!st_pair_init(&pair)) {
+        return;
+    }
+    a = &pair.side[ST_A];
+    b = &pair.side[ST_B];
+    batch_init(&pair, &batch);
+    for (first = ST_A; first <= ST_B; ++first) {
+        count = 0;
+        startall(&pair.side[first],
+                 (first == ST_A) ? batch.send : batch.recv);
+        st_launch(&pair.side[first], count_func, &count);
+        st_sync(&pair.side[first]);
+        CU_ASSERT_EQUAL(ucs_gstream_synchronize(pair.side[first].stream),
+                        UCS_OK);
+        CU_ASSERT_EQUAL(count, 1);
+        startall(&pair.side[1 - first],
+                 (first == ST_A) ? batch.recv : batch.send);
+        waitall(a, batch.send);
+        waitall(b, batch.recv);
+        st_sync(a);
+        st_sync(b);
+    }
+    batch_cleanup(&batch);
+    st_pair_cleanup(&pair);
+}
+
+/* A start or wait of a batch of which one must not be there; all others would
+ * be good, and none of them is enqueued */
+static void refuse(st_side_t *side, batch_t *batch, int is_start,
+                   ucp_st_op_h bad, ucs_status_t status)
+{
+    ucp_st_op_h ops[OPS];
+    uint64_t before;
+    int place;
+
+    for (place = 0; place < OPS; place += OPS - 1) {
+        memcpy(ops, batch->send, sizeof(ops));
+        ops[place] = bad;
+        before     = started(batch->send[OPS / 2]);
+        CU_ASSERT_EQUAL((is_start ? ucp_st_enqueue_startall :
+                                    ucp_st_enqueue_waitall)(side->queue, ops,
+                                                            OPS), status);
+        CU_ASSERT_EQUAL(started(batch->send[OPS / 2]), before);
+    }
+}
+
+/* S5: startall and waitall take all or nothing, for each cause and place */
+static void test_all_or_nothing(void)
+{
+    static uint8_t buf[LEN];
+    static batch_t batch;
+    ucp_st_op_h unmatched, busy, busy_recv;
+    st_side_t *a, *b;
+    st_pair_t pair;
+    int i;
+
+    if (!st_pair_init(&pair)) {
+        return;
+    }
+    a         = &pair.side[ST_A];
+    b         = &pair.side[ST_B];
+    unmatched = st_send(a, buf, LEN, 99);
+    busy      = st_send(a, buf, LEN, 98);
+    busy_recv = st_recv(b, buf, LEN, 98);
+    st_match_ok(busy, busy_recv);
+    batch_init(&pair, &batch);
+    st_start(a, busy);
+    refuse(a, &batch, 1, unmatched, UCS_ERR_NOT_CONNECTED);
+    refuse(a, &batch, 1, busy, UCS_ERR_BUSY);
+    refuse(a, &batch, 1, NULL, UCS_ERR_INVALID_PARAM);
+    refuse(a, &batch, 1, batch.recv[0], UCS_ERR_INVALID_PARAM);
+    refuse(a, &batch, 1, batch.send[1], UCS_ERR_INVALID_PARAM); /* twice */
+    st_sync(a);
+    startall(a, batch.send);
+    st_wait(a, busy);
+    refuse(a, &batch, 0, unmatched, UCS_ERR_NO_MESSAGE);
+    refuse(a, &batch, 0, busy, UCS_ERR_NO_MESSAGE);
+    refuse(a, &batch, 0, NULL, UCS_ERR_INVALID_PARAM);
+    refuse(a, &batch, 0, batch.recv[0], UCS_ERR_INVALID_PARAM);
+    refuse(a, &batch, 0, batch.send[1], UCS_ERR_INVALID_PARAM);
+
+    /* Nothing of a refused wait is there: the good one is the first */
+    waitall(a, batch.send);
+    startall(b, batch.recv);
+    waitall(b, batch.recv);
+    st_use(b, busy_recv);
+    st_sync(a);
+    st_sync(b);
+    for (i = 0; i < OPS; ++i) {
+        CU_ASSERT_EQUAL(started(batch.send[i]), 1);
+        CU_ASSERT_TRUE(st_check(batch.rbuf[i], LEN, i));
+    }
+    st_free(unmatched);
+    st_free(busy);
+    st_free(busy_recv);
+    batch_cleanup(&batch);
+    st_pair_cleanup(&pair);
+}
+
+/* S6: truncation of one pair of several, told for it alone and on both sides;
+ * nothing is written, in the buffer or behind it */
+static void test_truncation(void)
+{
+    static uint8_t sbuf[3][LEN], rbuf[3][LEN + GUARD];
+    static const size_t room[3] = {LEN, LEN - 1, LEN + 1};
+    ucp_st_op_h send[3], recv[3];
+    ucs_status_t status[2], expected;
+    st_pair_t pair;
+    int i, k;
+
+    if (!st_pair_init(&pair)) {
+        return;
+    }
+    memset(rbuf, 0xee, sizeof(rbuf));
+    for (i = 0; i < 3; ++i) {
+        st_fill(sbuf[i], LEN, i);
+        send[i] = st_send(&pair.side[ST_A], sbuf[i], LEN, 5);
+        recv[i] = st_recv(&pair.side[ST_B], rbuf[i], room[i], 5);
+    }
+    CU_ASSERT_EQUAL(ucp_st_imatchall(send, 3), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_imatchall(recv, 3), UCS_OK);
+    for (i = 0; i < 3; ++i) {
+        expected = (i == 1) ? UCS_ERR_MESSAGE_TRUNCATED : UCS_OK;
+        /* Progress of both, whatever the first one says */
+        do {
+            status[0] = ucp_st_match_test(send[i]);
+            status[1] = ucp_st_match_test(recv[i]);
+        } while ((status[0] == UCS_INPROGRESS) ||
+                 (status[1] == UCS_INPROGRESS));
+        CU_ASSERT_EQUAL(ucp_st_match_test(send[i]), expected);
+        CU_ASSERT_EQUAL(ucp_st_match_test(recv[i]), expected);
+        CU_ASSERT_EQUAL(ucp_st_enqueue_start(pair.side[ST_A].queue, send[i]),
+                        expected);
+        CU_ASSERT_EQUAL(ucp_st_enqueue_start(pair.side[ST_B].queue, recv[i]),
+                        expected);
+        if (i != 1) {
+            st_wait(&pair.side[ST_A], send[i]);
+            st_wait(&pair.side[ST_B], recv[i]);
+        }
+    }
+    st_sync(&pair.side[ST_A]);
+    st_sync(&pair.side[ST_B]);
+    for (i = 0; i < 3; ++i) {
+        for (k = (i == 1) ? 0 : LEN; k < LEN + GUARD; ++k) {
+            CU_ASSERT_EQUAL(rbuf[i][k], 0xee);
+        }
+        CU_ASSERT(st_check(rbuf[i], LEN, i) == (i != 1));
+        st_free(send[i]);
+        st_free(recv[i]);
+    }
+    st_pair_cleanup(&pair);
+}
+
+/* S6: the actual length is told on both sides, of all that fits into a receive;
+ * no byte is written behind it */
+static void test_lengths(void)
+{
+    static const size_t lengths[] = {0, 1, 3, 8, 63, 64, 65, LEN - 1, LEN};
+    static uint8_t sbuf[LEN], rbuf[LEN + GUARD];
+    ucp_st_op_attr_t attr;
+    ucp_st_op_h send, recv;
+    st_pair_t pair;
+    size_t i, k;
+
+    if (!st_pair_init(&pair)) {
+        return;
+    }
+    for (i = 0; i < ST_CUNIT_COUNT(lengths); ++i) {
+        memset(rbuf, 0xee, sizeof(rbuf));
+        st_fill(sbuf, LEN, i);
+        send = st_send(&pair.side[ST_A], sbuf, lengths[i], 1);
+        recv = st_recv(&pair.side[ST_B], rbuf, LEN, 1);
+        st_match_ok(send, recv);
+        CU_ASSERT_EQUAL(ucp_st_op_query(send, &attr), UCS_OK);
+        CU_ASSERT_EQUAL(attr.length, lengths[i]);
+        CU_ASSERT_EQUAL(ucp_st_op_query(recv, &attr), UCS_OK);
+        CU_ASSERT_EQUAL(attr.length, lengths[i]);
+        st_use(&pair.side[ST_A], send);
+        st_use(&pair.side[ST_B], recv);
+        st_sync(&pair.side[ST_A]);
+        st_sync(&pair.side[ST_B]);
+        CU_ASSERT_TRUE(st_check(rbuf, lengths[i], i));
+        for (k = lengths[i]; k < sizeof(rbuf); ++k) {
+            CU_ASSERT_EQUAL(rbuf[k], 0xee);
+        }
+        st_free(send);
+        st_free(recv);
+    }
+    st_pair_cleanup(&pair);
+}
+
+/* S7: one batch of a null peer's, an empty message, one to oneself and an
+ * ordinary one. The halves of that to oneself are given to match one by one. */
+static void test_mixed_batch(void)
+{
+    static uint8_t buf[4][LEN];
+    ucp_st_op_params_t null_params = {
+        .field_mask = UCP_ST_OP_PARAM_FIELD_BUFFER |
+                      UCP_ST_OP_PARAM_FIELD_LENGTH,
+        .buffer     = buf[0],
+        .length     = LEN
+    };
+    ucp_st_op_params_t self_params = null_params;
+    ucp_st_op_h ops[5], peers[2];
+    st_side_t *a, *b;
+    st_pair_t pair;
+    int k;
+
+    if (!st_pair_init(&pair)) {
+        return;
+    }
+    a      = &pair.side[ST_A];
+    b      = &pair.side[ST_B];
+    ops[0] = st_op(a, 0, &null_params);
+    CU_ASSERT_EQUAL(ucp_st_match(ops[0]), UCS_OK);
+    self_params.field_mask |= UCP_ST_OP_PARAM_FIELD_PEER;
+    self_params.peer        = a->self;
+    self_params.buffer      = buf[1];
+    ops[1]                  = st_op(a, 0, &self_params);
+    self_params.buffer      = buf[2];
+    ops[2]                  = st_op(a, 1, &self_params);
+    CU_ASSERT_EQUAL(ucp_st_imatchall(&ops[1], 1), UCS_OK); /* receive first */
+    CU_ASSERT_EQUAL(ucp_st_imatchall(&ops[2], 1), UCS_OK);
+    CU_ASSERT_EQUAL(st_match_end(ops[1]), UCS_OK);
+    CU_ASSERT_EQUAL(st_match_end(ops[2]), UCS_OK);
+    ops[3]   = st_send(a, NULL, 0, 3);
+    peers[0] = st_recv(b, NULL, 0, 3);
+    ops[4]   = st_recv(a, buf[3], LEN, 4);
+    peers[1] = st_send(b, buf[2], LEN, 4);
+    st_match_ok(ops[3], peers[0]);
+    st_match_ok(ops[4], peers[1]);
+    memset(buf[0], 0xee, LEN);
+    for (k = 0; k < 3; ++k) {
+        st_fill(buf[2], LEN, k);
+        CU_ASSERT_EQUAL(ucp_st_enqueue_startall(a->queue, ops, 5), UCS_OK);
+        CU_ASSERT_EQUAL(ucp_st_enqueue_startall(b->queue, peers, 2), UCS_OK);
+        CU_ASSERT_EQUAL(ucp_st_enqueue_waitall(a->queue, ops, 5), UCS_OK);
+        CU_ASSERT_EQUAL(ucp_st_enqueue_waitall(b->queue, peers, 2), UCS_OK);
+        st_sync(a);
+        st_sync(b);
+        CU_ASSERT_TRUE(st_check(buf[1], LEN, k));
+        CU_ASSERT_TRUE(st_check(buf[3], LEN, k));
+        CU_ASSERT_EQUAL(buf[0][0], 0xee);
+    }
+    for (k = 0; k < 5; ++k) {
+        st_free(ops[k]);
+    }
+    st_free(peers[0]);
+    st_free(peers[1]);
+    st_pair_cleanup(&pair);
+}
+
+/* S8: a match that is refused for one of its operations touches none */
+static void test_wildcard_of_several(void)
+{
+    static uint8_t sbuf[LEN], rbuf[LEN];
+    ucp_st_op_params_t params = {
+        .field_mask = UCP_ST_OP_PARAM_FIELD_PEER,
+        .peer       = UCP_ST_PEER_ANY
+    };
+    ucs_status_t statuses[2]  = {UCS_ERR_LAST, UCS_ERR_LAST};
+    ucp_st_op_h ops[2], send;
+    st_pair_t pair;
+
+    if (!st_pair_init(&pair)) {
+        return;
+    }
+    send   = st_send(&pair.side[ST_A], sbuf, LEN, 1);
+    ops[0] = st_recv(&pair.side[ST_B], rbuf, LEN, 1);
+    ops[1] = st_op(&pair.side[ST_B], 0, &params);
+    CU_ASSERT_EQUAL(ucp_st_matchall(ops, 2, statuses), UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(statuses[0], UCS_ERR_LAST);
+    CU_ASSERT_EQUAL(statuses[1], UCS_ERR_LAST);
+    CU_ASSERT_EQUAL(ucp_st_match_test(ops[0]), UCS_ERR_NOT_CONNECTED);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_start(pair.side[ST_B].queue, ops[1]),
+                    UCS_ERR_NOT_CONNECTED);
+    st_match_ok(send, ops[0]);
+    st_free(send);
+    st_free(ops[0]);
+    st_free(ops[1]);
+    st_pair_cleanup(&pair);
+}
+
+static const st_cunit_case_t cases[] = {
+    {"late_read", test_late_read},
+    {"two_queues", test_two_queues},
+    {"asynchronous", test_asynchronous},
+    {"start_passes", test_start_passes},
+    {"all_or_nothing", test_all_or_nothing},
+    {"truncation", test_truncation},
+    {"lengths", test_lengths},
+    {"mixed_batch", test_mixed_batch},
+    {"wildcard_of_several", test_wildcard_of_several}
+};
+
+int main(int argc, char **argv)
+{
+    /* Cases look at sends that wait for their receives to be started */
+    setenv("UCX_ST_EAGER_MAX", "0", 1);
+    return st_cunit_main("st_rules", cases, ST_CUNIT_COUNT(cases), argc,
+                         argv);
+}
