@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * st_peer_exit.c - a peer process that dies. No MPI: the program forks first,
- * and the two processes exchange addresses over a socket pair. One argument,
- * where the peer dies:
+ * and the two processes exchange addresses over a socket pair. The first
+ * argument tells where the peer dies:
  *
  *   match    while the other side is blocked in a match with it
- *   rematch  the same with a second match, behind one that went well: over TCP,
- *            where UCX can abort whose peer dies while it connects the two
+ *   rematch  the same with a second match, behind one that went well
  *   start    after the match, while the other side's stream waits for its send
  *   receive  the same with a receive
  *   compute  the same, and the other side's host makes no call meanwhile
  *   batch    the same, and the receive is a message that is used once
  *   moving   while a message is being moved to the other side's buffer; before
  *            that it is stopped for a while, which is no reason to give it up
+ *
+ * The second argument "used": the peer has sent a message before, so that UCP
+ * has connected the two in both directions. UCX 1.13 aborts a process now and
+ * then whose peer dies while its transport tcp connects them (an assertion in
+ * tcp_ep.c).
  *
  * The surviving side's call must return the error of a dead peer, its queue and
  * operations must be freeable, and a new pair of another peer must still work.
@@ -148,6 +152,19 @@ static char *big_buffer(void)
     return buffer;
 }
 
+/* A message from the peer to the survivor that goes well */
+static void use_once(side_t *side, int is_send)
+{
+    static char buffer[LEN];
+    ucp_st_op_h op = make_op(side, side->peer, is_send, buffer);
+
+    CHECK(ucp_st_match(op) == UCS_OK);
+    CHECK(ucp_st_enqueue_start(side->queue, op) == UCS_OK);
+    CHECK(ucp_st_enqueue_wait(side->queue, op) == UCS_OK);
+    CHECK(ucp_st_queue_wait(side->queue, NULL) == UCS_OK);
+    CHECK(ucp_st_op_free(op) == UCS_OK);
+}
+
 /* The sender of a message that is never through: killed by the survivor */
 static void peer_send(side_t *side)
 {
@@ -164,7 +181,7 @@ static void peer_send(side_t *side)
 }
 
 /* Never calls a destructor: this is a crash */
-static void peer_process(int fd, exit_mode_t mode)
+static void peer_process(int fd, exit_mode_t mode, int is_used)
 {
     static char buffer[LEN];
     ucp_st_op_h op;
@@ -173,6 +190,9 @@ static void peer_process(int fd, exit_mode_t mode)
 
     side_init(&side);
     side_connect(&side, fd);
+    if (is_used) {
+        use_once(&side, 1);
+    }
     if (mode == MODE_MOVING) {
         peer_send(&side);
     }
@@ -365,7 +385,7 @@ static void reaper_end(reaper_t *reaper, int is_killed)
     }
 }
 
-static void survivor(int fd, exit_mode_t mode, pid_t pid)
+static void survivor(int fd, exit_mode_t mode, int is_used, pid_t pid)
 {
     reaper_t reaper    = {.pid = pid};
     int is_moving      = (mode == MODE_MOVING);
@@ -380,6 +400,9 @@ static void survivor(int fd, exit_mode_t mode, pid_t pid)
     CHECK(pthread_create(&reaper.thread, NULL, reaper_main, &reaper) == 0);
     side_init(&side);
     side_connect(&side, fd);
+    if (is_used) {
+        use_once(&side, 0);
+    }
     if (mode == MODE_REMATCH) {
         first = make_op(&side, side.peer, is_send, small);
         CHECK(ucp_st_match(first) == UCS_OK);
@@ -418,14 +441,14 @@ static exit_mode_t mode_of(const char *name)
 
 int main(int argc, char **argv)
 {
-    exit_mode_t mode = (argc == 2) ? mode_of(argv[1]) : MODE_LAST;
+    exit_mode_t mode = (argc > 1) ? mode_of(argv[1]) : MODE_LAST;
+    int is_used      = (argc == 3) && !strcmp(argv[2], "used");
     int fds[2];
     pid_t pid;
 
-    if (mode == MODE_LAST) {
+    if ((mode == MODE_LAST) || (argc != (2 + is_used))) {
         fprintf(stderr, "usage: %s match|rematch|start|receive|compute|batch|"
-                "moving\n",
-                argv[0]);
+                "moving [used]\n", argv[0]);
         return 2;
     }
     CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fds) == 0);
@@ -433,9 +456,9 @@ int main(int argc, char **argv)
     CHECK(pid >= 0);
     if (pid == 0) {
         close(fds[0]);
-        peer_process(fds[1], mode);
+        peer_process(fds[1], mode, is_used);
     }
     close(fds[1]);
-    survivor(fds[0], mode, pid);
+    survivor(fds[0], mode, is_used, pid);
     return 0;
 }
