@@ -165,6 +165,25 @@ list_old_words()
         "${paths[@]}"
 }
 
+# The files, functions and types that documents name exist.
+# shellcheck disable=SC2016 # the backquotes are of Markdown
+check_docs_names()
+{
+    local name files where=(src contrib/openmpi test bench)
+    files=$(all_files)
+    while IFS= read -r name; do
+        grep -rqw --include='*.[ch]' --include='*.pml' -- "$name" \
+            "${where[@]}" ||
+            complain "documents name $name, which no source has"
+    done < <(grep -ohP '`\K(ucp_st|uct|ucs|gstream|cxiemu|MPIX)_\w+(?=(\(\))?`)' \
+                 README.md CONTRIBUTING.md docs/*.md | sort -u)
+    while IFS= read -r name; do
+        grep -qE "(^|/)$name\$" <<<"$files" ||
+            complain "documents name $name, which is no file"
+    done < <(grep -ohP '`\K[\w/-]+\.[ch](?=`)' \
+                 README.md CONTRIBUTING.md docs/*.md | sort -u)
+}
+
 show_format_diff()
 {
     command -v git-clang-format-14 >/dev/null ||
@@ -186,5 +205,6 @@ trap "rm -f '$lengths'" EXIT
 check_file_rules
 check_c_rules "$lengths" || status=1
 check_lengths "$lengths"
+check_docs_names
 [ "${1:-}" != --diff ] || show_format_diff
 exit $status
