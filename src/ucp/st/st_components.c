@@ -11,7 +11,7 @@
 #include "core/st_lane.h"
 #include "ctrl/st_ctrl.h"
 #include "direct/st_direct_dev.h"
-#include "host/st_host_dev.h"
+#include "host/st_host.h"
 #include "rma/st_rma.h"
 #include "tag/st_batch.h"
 #include "trig/st_trig.h"

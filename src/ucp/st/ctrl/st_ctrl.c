@@ -2,9 +2,9 @@
 /*
  * st_ctrl.c - control messages over UCP active messages.
  *
- * A frame is a UCP active message header without data: UCP keeps the order of
- * those on an endpoint; the sequence number checks that. Not more than a few
- * are on the way at once.
+ * A frame is the header of a UCP active message without data. UCP keeps the
+ * order of such messages on an endpoint; the sequence number checks that. Only
+ * a bounded number of them is under way at once.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
@@ -26,10 +26,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Longest frame; what UCP can send may be less */
+/* Longest frame; UCP's limit may be lower */
 #define UCP_ST_CTRL_MAX_FRAME 4096
 
-/* Frames that are given to UCP at once */
+/* Frames that UCP has at once */
 #define UCP_ST_CTRL_MAX_SENDS 64
 
 /* Handlers of the messages about one operation; the lock is held */
@@ -49,8 +49,6 @@ static void ucp_st_ctrl_handle_done(ucp_st_peer_t *peer,
 static void ucp_st_ctrl_handle_ping(ucp_st_peer_t *peer,
                                     const ucp_st_msg_op_t *msg)
 {
-    (void)peer;
-    (void)msg;
 }
 
 static const ucp_st_ctrl_handler_t ucp_st_ctrl_handlers[UCP_ST_MSG_LAST] = {
@@ -65,42 +63,8 @@ static const ucp_st_ctrl_handler_t ucp_st_ctrl_handlers[UCP_ST_MSG_LAST] = {
     [UCP_ST_MSG_BYE_ACK]     = ucp_st_leave_handle_bye_ack
 };
 
-/* Check the head of what came from the network. NULL if it is to be dropped. */
-static ucp_st_peer_t *ucp_st_ctrl_check(ucp_st_worker_h worker,
-                                        const ucp_st_frame_t *frame,
-                                        size_t length)
-{
-    ucp_st_peer_t *peer;
-
-    if ((length < sizeof(*frame)) ||
-        (frame->version != UCP_ST_PROTO_VERSION)) {
-        ucs_error("dropped a control message that is not of version %d",
-                  UCP_ST_PROTO_VERSION);
-        return NULL;
-    }
-    if (frame->length != length) {
-        ucs_error("dropped a control message of %zu bytes that should have %u",
-                  length, frame->length);
-        return NULL;
-    }
-
-    peer = ucp_st_peer_get(worker, frame->src);
-    if (peer == NULL) {
-        ucs_error("no memory for a message of peer 0x%lx", frame->src);
-        return NULL;
-    }
-    if (frame->seq != peer->next_rx_seq) {
-        ucs_error("message %u of peer 0x%lx came in place of %u", frame->seq,
-                  peer->uuid, peer->next_rx_seq);
-        ucp_st_peer_fail(peer, UCS_ERR_IO_ERROR);
-        return NULL;
-    }
-    ++peer->next_rx_seq;
-    return peer;
-}
-
-/* Handle the first of the messages; its length, or 0 if it is none. The lock is
- * held. */
+/* Handle the first of the messages; its length, or 0 if it is malformed. The
+ * lock is held. */
 static size_t ucp_st_ctrl_handle_one(ucp_st_peer_t *peer, const uint8_t *data,
                                      size_t length)
 {
@@ -123,25 +87,42 @@ static size_t ucp_st_ctrl_handle_one(ucp_st_peer_t *peer, const uint8_t *data,
     return hdr->length;
 }
 
-/* The lock is held */
+/* Handle a frame, after a check of its head. The lock is held. */
 static void ucp_st_ctrl_handle(ucp_st_worker_h worker, const uint8_t *data,
                                size_t length)
 {
+    ucp_st_frame_t frame = {.length = 0};
     ucp_st_peer_t *peer;
     size_t offset, used;
-    ucp_st_frame_t frame;
 
-    memset(&frame, 0, sizeof(frame));
     memcpy(&frame, data, ucs_min(length, sizeof(frame)));
-    peer = ucp_st_ctrl_check(worker, &frame, length);
-    if (peer == NULL) {
+    if ((length < sizeof(frame)) || (frame.version != UCP_ST_PROTO_VERSION)) {
+        ucs_error("dropped a control message that is not of version %d",
+                  UCP_ST_PROTO_VERSION);
         return;
     }
+    if (frame.length != length) {
+        ucs_error("dropped a control message of %zu bytes that should have %u",
+                  length, frame.length);
+        return;
+    }
+    peer = ucp_st_peer_get(worker, frame.src);
+    if (peer == NULL) {
+        ucs_error("no memory for a message of peer 0x%lx", frame.src);
+        return;
+    }
+    if (frame.seq != peer->next_rx_seq) {
+        ucs_error("peer 0x%lx: received message %u instead of %u", peer->uuid,
+                  frame.seq, peer->next_rx_seq);
+        ucp_st_peer_fail(peer, UCS_ERR_IO_ERROR);
+        return;
+    }
+    ++peer->next_rx_seq;
     for (offset = sizeof(frame);
          (offset < length) && (peer->status == UCS_OK); offset += used) {
         used = ucp_st_ctrl_handle_one(peer, data + offset, length - offset);
         if (used == 0) {
-            ucs_error("peer 0x%lx sent a control message that is none",
+            ucs_error("peer 0x%lx sent a malformed control message",
                       peer->uuid);
             ucp_st_peer_fail(peer, UCS_ERR_IO_ERROR);
             return;
@@ -156,90 +137,95 @@ static ucs_status_t ucp_st_ctrl_am_handler(void *arg, const void *header,
 {
     ucp_st_worker_h worker = arg;
 
-    (void)data;
-    (void)length;
-    (void)param;
     ucp_st_worker_lock(worker);
     ucp_st_ctrl_handle(worker, header, header_length);
     ucp_st_worker_unlock(worker);
     return UCS_OK;
 }
 
-static ucs_status_t ucp_st_ctrl_set_handler(ucp_st_worker_h worker,
-                                            ucp_am_recv_callback_t cb)
+ucs_status_t ucp_st_ctrl_set_handler(ucp_st_worker_h worker,
+                                     ucp_worker_h ucp_worker, unsigned id,
+                                     unsigned flags, ucp_am_recv_callback_t cb)
 {
     ucp_am_handler_param_t param = {
         .field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID |
                       UCP_AM_HANDLER_PARAM_FIELD_FLAGS |
                       UCP_AM_HANDLER_PARAM_FIELD_CB |
                       UCP_AM_HANDLER_PARAM_FIELD_ARG,
-        .id         = worker->am_id,
-        .flags      = UCP_AM_FLAG_WHOLE_MSG,
+        .id         = id,
+        .flags      = UCP_AM_FLAG_WHOLE_MSG | flags,
         .cb         = cb,
         .arg        = worker
     };
 
-    return ucp_worker_set_am_recv_handler(worker->ucp_worker, &param);
+    return ucp_worker_set_am_recv_handler(ucp_worker, &param);
 }
 
-/* How long an active message may be; the worker's */
-static ucs_status_t ucp_st_ctrl_set_max_frame(ucp_st_worker_h worker)
+static void ucp_st_ctrl_unlisten(ucp_st_worker_h worker)
+{
+    (void)ucp_st_ctrl_set_handler(worker, worker->ucp_worker, worker->am_id, 0,
+                                  NULL);
+}
+
+/* Receive control messages, and learn how long they may be */
+static ucs_status_t ucp_st_ctrl_listen(ucp_st_worker_h worker)
 {
     ucp_worker_attr_t attr = {
         .field_mask = UCP_WORKER_ATTR_FIELD_MAX_AM_HEADER
     };
-    ucs_status_t status    = ucp_worker_query(worker->ucp_worker, &attr);
-
-    if (status != UCS_OK) {
-        ucs_error("failed to query the UCP worker: %s",
-                  ucs_status_string(status));
-        return status;
-    }
-    worker->max_frame = ucs_min(attr.max_am_header, UCP_ST_CTRL_MAX_FRAME);
-    if (worker->max_frame < (sizeof(ucp_st_frame_t) + UCP_ST_MSG_MAX)) {
-        ucs_error("the UCP worker's transports carry active message headers of "
-                  "%zu bytes only", attr.max_am_header);
-        return UCS_ERR_UNSUPPORTED;
-    }
-    return UCS_OK;
-}
-
-static ucs_status_t ucp_st_ctrl_listen(ucp_st_worker_h worker)
-{
     ucs_status_t status;
 
-    status = ucp_st_ctrl_set_handler(worker, ucp_st_ctrl_am_handler);
+    status = ucp_st_ctrl_set_handler(worker, worker->ucp_worker, worker->am_id,
+                                     0, ucp_st_ctrl_am_handler);
     if (status != UCS_OK) {
         ucs_error("the UCP worker cannot receive active message %u (its "
                   "context needs UCP_FEATURE_AM): %s", worker->am_id,
                   ucs_status_string(status));
         return status;
     }
-    status = ucp_st_ctrl_set_max_frame(worker);
+    status = ucp_worker_query(worker->ucp_worker, &attr);
     if (status != UCS_OK) {
-        (void)ucp_st_ctrl_set_handler(worker, NULL);
+        ucs_error("failed to query the UCP worker: %s",
+                  ucs_status_string(status));
+        goto err;
     }
+    worker->max_frame = ucs_min(attr.max_am_header, UCP_ST_CTRL_MAX_FRAME);
+    if (worker->max_frame < (sizeof(ucp_st_frame_t) + UCP_ST_MSG_MAX)) {
+        ucs_error("the UCP worker's transports carry active message headers of "
+                  "%zu bytes only", attr.max_am_header);
+        status = UCS_ERR_UNSUPPORTED;
+        goto err;
+    }
+    return UCS_OK;
+
+err:
+    ucp_st_ctrl_unlisten(worker);
     return status;
 }
 
-static void ucp_st_ctrl_sent(ucp_st_frame_buf_t *buf, ucs_status_t status)
+void ucp_st_ctrl_sent(ucp_st_peer_t *peer, ucs_status_t status)
 {
-    ucp_st_worker_h worker = buf->worker;
+    ucp_st_worker_h worker = peer->worker;
 
     ucp_st_worker_lock(worker);
     --ucp_st_ctrl(worker)->sends;
     if (status != UCS_OK) {
-        ucp_st_leave_lost(buf->peer, status);
+        ucp_st_leave_lost(peer, status);
     }
     ucp_st_worker_unlock(worker);
-    free(buf);
 }
 
+/* `request` is NULL if UCP was done at once */
 static void ucp_st_ctrl_send_cb(void *request, ucs_status_t status,
                                 void *user_data)
 {
-    ucp_st_ctrl_sent(user_data, status);
-    ucp_request_free(request);
+    ucp_st_frame_buf_t *buf = user_data;
+
+    ucp_st_ctrl_sent(buf->peer, status);
+    free(buf);
+    if (request != NULL) {
+        ucp_request_free(request);
+    }
 }
 
 /* The lock is not held */
@@ -266,7 +252,7 @@ static void ucp_st_ctrl_send(ucp_st_frame_buf_t *buf)
     request = ucp_am_send_nbx(buf->peer->ucp_ep, worker->am_id, buf->data,
                               buf->length, NULL, 0, &param);
     if (!UCS_PTR_IS_PTR(request)) {
-        ucp_st_ctrl_sent(buf, UCS_PTR_STATUS(request));
+        ucp_st_ctrl_send_cb(NULL, UCS_PTR_STATUS(request), buf);
     }
 }
 
@@ -284,7 +270,7 @@ static ucp_st_frame_buf_t *ucp_st_ctrl_pop(ucp_st_worker_h worker)
         return NULL; /* the next progress goes on */
     }
     ucs_list_for_each_safe(buf, tmp, &worker->outbox, list) {
-        /* A goodbye is acknowledged, after all that was said before it */
+        /* A goodbye is still acknowledged, behind earlier messages */
         if ((buf->peer->status != UCS_OK) && !buf->peer->said_bye) {
             ucp_st_outbox_take(buf);
             free(buf);
@@ -320,9 +306,9 @@ void ucp_st_ctrl_flush(ucp_st_worker_h worker)
     ucp_st_worker_unlock(worker);
 }
 
-/* A message to a peer that is gone fails. On this node its process is asked
- * for, as transports of shared memory would take the message, and keep it where
- * the peer's host does not read. */
+/* A message to a peer that is gone fails. On this node the peer's process is
+ * looked at instead: transports of shared memory would take the message, and
+ * keep it while the peer's host does not read. */
 void ucp_st_ctrl_ask(ucp_st_peer_t *peer)
 {
     ucp_st_ctrl_worker_t *ctrl = ucp_st_ctrl(peer->worker);
@@ -337,7 +323,7 @@ void ucp_st_ctrl_ask(ucp_st_peer_t *peer)
     }
 }
 
-/* Those of operations */
+/* Ask about the peers that operations wait for */
 static void ucp_st_ctrl_ask_ops(ucp_st_worker_h worker)
 {
     ucp_st_op_t *op;
@@ -382,30 +368,38 @@ unsigned ucp_st_ctrl_progress(ucp_st_worker_h worker)
     return count;
 }
 
-/* UCP's error callback: the control endpoint is dead */
-static void ucp_st_ctrl_err_handler(void *arg, ucp_ep_h ep, ucs_status_t status)
+void ucp_st_ctrl_ep_failed(void *arg, ucp_ep_h ep, ucs_status_t status)
 {
     ucp_st_peer_t *peer    = arg;
     ucp_st_worker_h worker = peer->worker;
 
-    (void)ep;
     ucp_st_worker_lock(worker);
     ucp_st_leave_lost(peer, status);
     ucp_st_worker_unlock(worker);
 }
 
-static ucs_status_t ucp_st_ctrl_connect(ucp_st_peer_t *peer,
-                                        const void *ucp_address, ucp_ep_h *ep_p)
+ucs_status_t ucp_st_ctrl_ep_create(ucp_st_peer_t *peer, ucp_worker_h ucp_worker,
+                                   const void *address, ucp_err_handler_cb_t cb,
+                                   ucp_ep_h *ep_p)
 {
     ucp_ep_params_t params = {
         .field_mask      = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS |
                            UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
                            UCP_EP_PARAM_FIELD_ERR_HANDLER,
-        .address         = ucp_address,
-        .err_mode        = UCP_ERR_HANDLING_MODE_PEER,
-        .err_handler.cb  = ucp_st_ctrl_err_handler,
+        .address         = address,
+        /* Some transports for messages to oneself cannot report errors */
+        .err_mode        = peer->is_self ? UCP_ERR_HANDLING_MODE_NONE :
+                                           UCP_ERR_HANDLING_MODE_PEER,
+        .err_handler.cb  = cb,
         .err_handler.arg = peer
     };
+
+    return ucp_ep_create(ucp_worker, &params, ep_p);
+}
+
+static ucs_status_t ucp_st_ctrl_connect(ucp_st_peer_t *peer,
+                                        const void *ucp_address, ucp_ep_h *ep_p)
+{
     int is_dead;
 
     *ep_p = NULL;
@@ -416,10 +410,9 @@ static ucs_status_t ucp_st_ctrl_connect(ucp_st_peer_t *peer,
     ucp_st_worker_lock(peer->worker);
     is_dead = ucp_st_process_is_dead(&peer->process);
     ucp_st_worker_unlock(peer->worker);
-    if (is_dead) {
-        return UCS_ERR_CONNECTION_RESET;
-    }
-    return ucp_ep_create(peer->worker->ucp_worker, &params, ep_p);
+    return is_dead ? UCS_ERR_CONNECTION_RESET :
+           ucp_st_ctrl_ep_create(peer, peer->worker->ucp_worker, ucp_address,
+                                 ucp_st_ctrl_ep_failed, ep_p);
 }
 
 static void ucp_st_ctrl_disconnect(ucp_st_peer_t *peer, double end)
@@ -456,11 +449,7 @@ static ucs_status_t ucp_st_ctrl_open(ucp_st_worker_h worker)
         ucs_warn("no UCP worker that can sleep (%s): failures reach peers only "
                  "when both hosts make calls", ucs_status_string(status));
     }
-    status = ucp_st_ctrl_listen(worker);
-    if (status != UCS_OK) {
-        ucp_st_svc_close(worker);
-    }
-    return status;
+    return ucp_st_ctrl_listen(worker);
 }
 
 static ucs_status_t ucp_st_ctrl_start(ucp_st_worker_h worker)
@@ -472,8 +461,7 @@ static ucs_status_t ucp_st_ctrl_start(ucp_st_worker_h worker)
 
 static int ucp_st_ctrl_is_used(ucp_st_worker_h worker)
 {
-    (void)worker;
-    return 0; /* all handles are others' */
+    return 0; /* it gives the user no handles */
 }
 
 static ucp_st_drain_t ucp_st_ctrl_drain(ucp_st_worker_h worker)
@@ -486,24 +474,24 @@ static ucp_st_drain_t ucp_st_ctrl_drain(ucp_st_worker_h worker)
                                                      UCP_ST_DRAIN_DONE;
 }
 
-/* The UCP worker of the service thread is still used for goodbyes to peers */
+/* The peers' end still uses the UCP worker of the service thread */
 static void ucp_st_ctrl_stop(ucp_st_worker_h worker)
 {
-    ucp_st_watch_stop(worker);
-    (void)ucp_st_ctrl_set_handler(worker, NULL);
+    ucp_st_service_remove(&ucp_st_ctrl(worker)->watch);
+    ucp_st_ctrl_unlisten(worker);
 }
 
 /* stop() has not run if a component could not be opened or started */
 static void ucp_st_ctrl_close(ucp_st_worker_h worker)
 {
-    (void)ucp_st_ctrl_set_handler(worker, NULL);
-    ucp_st_svc_close(worker);
+    ucp_st_ctrl_unlisten(worker);
+    ucp_st_svc_stop(ucp_st_svc(worker));
 }
 
 static void ucp_st_ctrl_peer_gone(ucp_st_peer_t *peer)
 {
     ucp_st_ctrl(peer->worker)->going_peers -= peer->going;
-    /* It may be there all the same: the thread tells it */
+    /* The peer may still be there: the service thread tells it */
     ucp_st_watch_wake(peer->worker);
 }
 
@@ -516,7 +504,7 @@ static const ucp_st_worker_hooks_t ucp_st_ctrl_worker_hooks = {
     .ask     = ucp_st_ctrl_ask_ops,
     .stop    = ucp_st_ctrl_stop,
     .close   = ucp_st_ctrl_close,
-    .cleanup = ucp_st_worker_hook_none
+    .cleanup = ucp_st_svc_close
 };
 
 static const ucp_st_peer_hooks_t ucp_st_ctrl_peer_hooks = {

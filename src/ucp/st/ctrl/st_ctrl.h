@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * st_ctrl.h - control messages: what is in a worker's outbox is sent as UCP
- * active messages, without the worker's lock.
+ * st_ctrl.h - control messages: a worker's outbox is sent as UCP active
+ * messages, without the worker's lock.
  */
 #ifndef UCP_ST_CTRL_H_
 #define UCP_ST_CTRL_H_
@@ -10,10 +10,10 @@
 #include "core/st_worker.h"
 #include "ctrl/st_svc.h"
 
-/** A worker's part. Protected by its lock but for what says otherwise. */
+/** A worker's part. Protected by its lock unless a field says otherwise. */
 typedef struct ucp_st_ctrl_worker {
-    int                     outbox_busy; /* some thread is sending from it */
-    unsigned                sends;       /* given to UCP, not completed */
+    int                     outbox_busy; /* a thread sends from it */
+    unsigned                sends;       /* that UCP has not completed */
     uint64_t                round;       /* calls of progress() begun */
     unsigned                going_peers; /* not gone, but lost or leaving */
     double                  last_time;   /* of questions about peers, s */
@@ -39,32 +39,30 @@ static inline ucp_st_svc_t *ucp_st_svc(ucp_st_worker_h worker)
  *  held. */
 void ucp_st_ctrl_ask(ucp_st_peer_t *peer);
 
-/** Have the service thread look after peers in place of hosts that make no
- *  calls (st_watch.c). The lock is not held. */
-ucs_status_t ucp_st_watch_start(ucp_st_worker_h worker);
+/** Have `cb` take active messages of a kind; NULL: drop them. `flags` are
+ *  UCP's. */
+ucs_status_t ucp_st_ctrl_set_handler(ucp_st_worker_h worker,
+                                     ucp_worker_h ucp_worker, unsigned id,
+                                     unsigned flags, ucp_am_recv_callback_t cb);
 
-/** End that, before the peers go. The lock is not held. */
-void ucp_st_watch_stop(ucp_st_worker_h worker);
+/** Make an endpoint to a peer that calls `cb` with the peer should it fail. */
+ucs_status_t ucp_st_ctrl_ep_create(ucp_st_peer_t *peer, ucp_worker_h ucp_worker,
+                                   const void *address, ucp_err_handler_cb_t cb,
+                                   ucp_ep_h *ep_p);
 
-/**
- * Tell peers that do not know yet what failed, and ask, if it is time, about
- * those that streams wait for and those that are gone: some NICs drop what they
- * cannot deliver without a word, and tell that the peer is gone only if asked.
- * Non-zero if there are peers to look after. The lock is held.
- */
-int ucp_st_watch_ask(ucp_st_worker_h worker, int is_time);
+/** Such a callback: the peer is lost. */
+void ucp_st_ctrl_ep_failed(void *peer, ucp_ep_h ep, ucs_status_t status);
 
-/** Have the thread look now: there is a new peer, or one is lost. With the lock
- *  held or not. */
-void ucp_st_watch_wake(ucp_st_worker_h worker);
+/** UCP has completed one of `sends`. The lock is not held. */
+void ucp_st_ctrl_sent(ucp_st_peer_t *peer, ucs_status_t status);
 
 /** Send the outbox. The lock is not held. */
 void ucp_st_ctrl_flush(ucp_st_worker_h worker);
 
 /**
  * Progress the UCP worker once, decide about peers that are going, ask now and
- * then about those that something waits for, let go of freed operations, and
- * send the outbox; non-zero if UCP did something. The lock is not held.
+ * then about those that something waits for, end freed operations, and send the
+ * outbox; non-zero if UCP did something. The lock is not held.
  */
 unsigned ucp_st_ctrl_progress(ucp_st_worker_h worker);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * st_leave.c - how peers go: in order, or lost.
+ * st_leave.c - how peers go: in order, or lost; and how the service thread
+ * watches them.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
@@ -8,20 +9,23 @@
 
 #include "ctrl/st_leave.h"
 #include "ctrl/st_ctrl.h"
+#include "ctrl/st_notice.h"
 #include "core/st_fork.h"
+#include "core/st_lane.h"
 #include "core/st_log.h"
+#include "core/st_op.h"
 #include "core/st_outbox.h"
 #include "core/st_worker.h"
 
 #include <ucs/sys/math.h>
 
 /* Where UCP always has something to do, a loss is decided after so many calls
- * of its progress */
+ * of ucp_worker_progress() */
 #define UCP_ST_LEAVE_LOST_ROUNDS 1000
 
 /* How long a stream waits for a lost peer, at most, while the host makes no
- * call that would read what the peer said last, seconds. The rest of
- * UCX_ST_ERR_TIMEOUT is for what the lanes have to end. */
+ * call that would read the peer's last messages, seconds. The rest of
+ * UCX_ST_ERR_TIMEOUT is for the lanes, to end their operations. */
 #define UCP_ST_LEAVE_LOST_TIME 1.0
 
 /* The peer is among those that ucp_st_leave_settle() looks at */
@@ -33,8 +37,8 @@ static void ucp_st_leave_begin(ucp_st_peer_t *peer)
     }
 }
 
-/* Uses, or what components know, under way that the peer takes part in.
- * `completed` counts what this side's NIC is done with. */
+/* Non-zero while the peer takes part in a use, or in something of a component,
+ * that is under way */
 static int ucp_st_leave_has_open_use(ucp_st_peer_t *peer)
 {
     const ucp_st_component_t *component;
@@ -54,7 +58,8 @@ static int ucp_st_leave_has_open_use(ucp_st_peer_t *peer)
     return 0;
 }
 
-int ucp_st_leave_is_awaited(ucp_st_peer_t *peer)
+/* The same, or a stream waits for something else of the peer */
+static int ucp_st_leave_is_awaited(ucp_st_peer_t *peer)
 {
     const ucp_st_component_t *component;
 
@@ -72,7 +77,7 @@ void ucp_st_leave_lost(ucp_st_peer_t *peer, ucs_status_t status)
         return;
     }
     ucs_debug("peer 0x%lx is lost: %s", peer->uuid, ucs_status_string(status));
-    /* Transports find many ways to say that nobody is there */
+    /* Transports report a lost peer by many codes */
     peer->lost       = (status == UCS_ERR_ENDPOINT_TIMEOUT) ?
                        status : UCS_ERR_CONNECTION_RESET;
     peer->lost_round = ucp_st_ctrl(peer->worker)->round;
@@ -82,8 +87,8 @@ void ucp_st_leave_lost(ucp_st_peer_t *peer, ucs_status_t status)
     ucp_st_watch_wake(peer->worker);
 }
 
-/* All that a peer which goes in order leaves behind is CANCELED, also if a
- * transport has seen its endpoints close meanwhile */
+/* If the peer has said goodbye its operations are CANCELED, also if a transport
+ * has seen its endpoints close meanwhile */
 static void ucp_st_leave_declare(ucp_st_peer_t *peer)
 {
     ucp_st_peer_fail(peer, peer->said_bye ? UCS_ERR_CANCELED : peer->lost);
@@ -93,10 +98,10 @@ void ucp_st_leave_handle_leave(ucp_st_peer_t *peer, const ucp_st_msg_op_t *msg)
 {
     ucp_st_op_t *op, *tmp;
 
-    (void)msg;
     peer->said_leave = 1;
-    /* The peer announced all its operations before: what has no counterpart yet
-     * never gets one. A freed operation stays, for the answer to its CANCEL. */
+    /* The peer has announced all its operations: an operation that has no
+     * counterpart yet never gets one. A freed operation stays, for the answer
+     * to its CANCEL. */
     ucs_list_for_each_safe(op, tmp, &peer->unmatched, match_list) {
         if (!op->freed) {
             ucp_st_op_fail(op, UCS_ERR_CANCELED);
@@ -128,8 +133,7 @@ void ucp_st_leave_handle_bye(ucp_st_peer_t *peer, const ucp_st_msg_op_t *msg)
 void ucp_st_leave_handle_bye_ack(ucp_st_peer_t *peer,
                                  const ucp_st_msg_op_t *msg)
 {
-    (void)msg;
-    peer->said_bye = 1; /* or what comes to the same */
+    peer->said_bye = 1; /* it knows that this side has, which is as good */
     peer->closed   = 1;
     ucp_st_peer_fail(peer, UCS_ERR_CANCELED);
 }
@@ -151,7 +155,7 @@ void ucp_st_leave_settle(ucp_st_worker_h worker, uint64_t round, int is_idle)
                    ((is_idle && (round > peer->lost_round)) ||
                     (round > (peer->lost_round + UCP_ST_LEAVE_LOST_ROUNDS)))) {
             /* Messages that had arrived before the loss was noted are handled:
-             * a call of UCP's progress which began after that has found
+             * a call of ucp_worker_progress() that began later has found
              * nothing, or there were very many calls */
             ucp_st_leave_declare(peer);
         }
@@ -170,8 +174,8 @@ int ucp_st_leave_settle_late(ucp_st_worker_h worker)
         return -1;
     }
     ucs_list_for_each(peer, &worker->peers, list) {
-        /* Only streams, and a peer that has given up this side: a host that
-         * waits for the peer makes calls */
+        /* Only if a stream waits for the peer, or the peer has given up this
+         * side. A host that waits makes calls. */
         if ((peer->lost == UCS_OK) || (peer->status != UCS_OK) ||
             (!peer->said_gone && !ucp_st_leave_is_awaited(peer))) {
             continue;
@@ -199,28 +203,16 @@ static void ucp_st_leave_post_all(ucp_st_worker_h worker,
     }
 }
 
-static void ucp_st_leave_flush_end(ucp_st_peer_t *peer, ucs_status_t status)
-{
-    ucp_st_worker_h worker = peer->worker;
-
-    ucp_st_worker_lock(worker);
-    --ucp_st_ctrl(worker)->sends;
-    if (status != UCS_OK) {
-        ucp_st_leave_lost(peer, status);
-    }
-    ucp_st_worker_unlock(worker);
-}
-
 static void ucp_st_leave_flush_cb(void *request, ucs_status_t status,
                                   void *user_data)
 {
-    ucp_st_leave_flush_end(user_data, status);
+    ucp_st_ctrl_sent(user_data, status);
     ucp_request_free(request);
 }
 
-/* UCP may have accepted a message without sending it, and closing an endpoint
- * would drop it then: a flush counts as one more send. The lock is held, and
- * released meanwhile. */
+/* UCP may have accepted a message without sending it, and would drop it when
+ * the endpoint is closed. So a flush counts as one more send. The lock is held,
+ * and released meanwhile. */
 static void ucp_st_leave_flush(ucp_st_peer_t *peer)
 {
     ucp_request_param_t param = {
@@ -239,7 +231,7 @@ static void ucp_st_leave_flush(ucp_st_peer_t *peer)
     ucp_st_worker_unlock(worker);
     request = ucp_ep_flush_nbx(peer->ucp_ep, &param);
     if (!UCS_PTR_IS_PTR(request)) {
-        ucp_st_leave_flush_end(peer, UCS_PTR_STATUS(request));
+        ucp_st_ctrl_sent(peer, UCS_PTR_STATUS(request));
     }
     ucp_st_worker_lock(worker);
 }
@@ -252,7 +244,7 @@ void ucp_st_leave_say_bye(ucp_st_worker_h worker)
     ucp_st_leave_post_all(worker, UCP_ST_MSG_BYE);
     ucp_st_worker_unlock(worker);
     ucp_st_ctrl_flush(worker);
-    /* Peers stay: only their list may become longer meanwhile */
+    /* Peers stay while the lock is released: their list may only grow */
     ucp_st_worker_lock(worker);
     ucs_list_for_each(peer, &worker->peers, list) {
         ucp_st_leave_flush(peer);
@@ -287,4 +279,89 @@ ucs_status_t ucp_st_worker_leave(ucp_st_worker_h worker)
     ucp_st_worker_unlock(worker);
     ucp_st_ctrl_flush(worker);
     return UCS_OK;
+}
+
+/* Non-zero while a NIC still holds operations with a peer that is gone */
+static int ucp_st_watch_has_rest(const ucp_st_peer_t *peer)
+{
+    ucp_st_op_t *op;
+
+    if (peer->status == UCS_OK) {
+        return 0;
+    }
+    ucs_list_for_each(op, &peer->ops, peer_list) {
+        if ((op->state == UCP_ST_OP_FAILED) && ucp_st_lanes_are_busy(op)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+int ucp_st_watch_ask(ucp_st_worker_h worker, int is_time)
+{
+    int is_needed = 0;
+    double now    = ucp_st_worker_now();
+    ucp_st_peer_t *peer;
+
+    ucs_list_for_each(peer, &worker->peers, list) {
+        /* Streams may come to wait for a peer that is there. One that is gone
+         * is to be told that, NICs may still reach it, or hold operations. */
+        if (!(peer->connected && !peer->is_self &&
+              ((peer->status == UCS_OK) || !peer->closed ||
+               ucp_st_notice_is_wanted(peer))) &&
+            !ucp_st_watch_has_rest(peer)) {
+            continue;
+        }
+        is_needed = 1;
+        ucp_st_notice_look(peer, now);
+        if (is_time && ((peer->status != UCS_OK) ||
+                        ucp_st_leave_is_awaited(peer))) {
+            ucp_st_peer_check(peer);
+        }
+    }
+    return is_needed;
+}
+
+/* While there are peers the thread looks at them at a fixed, slow pace: a start
+ * need not wake it because a stream may wait from now on */
+static int ucp_st_watch_serve(void *arg)
+{
+    ucp_st_worker_h worker     = arg;
+    ucp_st_ctrl_worker_t *ctrl = ucp_st_ctrl(worker);
+    double interval            = worker->config.ping_interval;
+    double now                 = ucp_st_worker_now();
+    double left                = ctrl->watch_time + interval - now;
+    int is_needed, settle;
+
+    ucp_st_worker_lock(worker);
+    is_needed = ucp_st_watch_ask(worker, left <= 0);
+    if (is_needed && (left <= 0)) {
+        /* UCP may have refused to be slept on */
+        ucp_st_svc_wake(ucp_st_svc(worker));
+    }
+    settle = ucp_st_leave_settle_late(worker);
+    ucp_st_worker_unlock(worker);
+    if (left <= 0) {
+        ctrl->watch_time = now;
+        left             = interval;
+    }
+    if (!is_needed) {
+        return settle;
+    }
+    left = ucs_min(1 + (left * 1e3), 1e6);
+    return (settle < 0) ? (int)left : ucs_min(settle, (int)left);
+}
+
+ucs_status_t ucp_st_watch_start(ucp_st_worker_h worker)
+{
+    ucp_st_ctrl_worker_t *ctrl = ucp_st_ctrl(worker);
+
+    ctrl->watch.serve = ucp_st_watch_serve;
+    ctrl->watch.arg   = worker;
+    return ucp_st_service_add(&ctrl->watch);
+}
+
+void ucp_st_watch_wake(ucp_st_worker_h worker)
+{
+    ucp_st_service_wake(&ucp_st_ctrl(worker)->watch);
 }

@@ -1,26 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * st_leave.h - how peers go: in order, or lost.
+ * st_leave.h - how peers go: in order, or lost; and how the service thread
+ * watches peers in place of hosts that make no calls.
  *
  *   leaver                              peer
- *   LEAVE, or BYE alone     --------->  what has no counterpart fails
+ *   LEAVE, or BYE alone     --------->  unmatched operations fail
  *   UNMATCH an operation    --------->  uses that both have begun go on
  *   BYE: all is freed       --------->  waits for the last open use
  *   closes its endpoints    <---------  BYE_ACK: the leaver is CANCELED
  *
- * A transport that loses a peer does not know what the peer had said before:
- * its last messages may have arrived here without having been read. A loss is
- * therefore noted only, and decided when what had arrived by then was handled.
+ * A transport that loses a peer does not know whether this side has read all of
+ * the peer's messages. So a loss is only noted at first. It is decided when all
+ * messages that had arrived by then were handled.
  */
 #ifndef UCP_ST_LEAVE_H_
 #define UCP_ST_LEAVE_H_
 
 #include "core/st_peer.h"
-
-/** Non-zero while this side has a use or what a component knows under way that
- *  the peer takes part in, or a stream waits for something else of the peer.
- *  The lock is held. */
-int ucp_st_leave_is_awaited(ucp_st_peer_t *peer);
 
 /** Note that a transport has lost a peer. The lock is held. */
 void ucp_st_leave_lost(ucp_st_peer_t *peer, ucs_status_t status);
@@ -41,11 +37,9 @@ void ucp_st_leave_handle_bye_ack(ucp_st_peer_t *peer,
  */
 void ucp_st_leave_settle(ucp_st_worker_h worker, uint64_t round, int is_idle);
 
-/**
- * Decide about lost peers in place of a host that makes no calls, if streams
- * have waited for them long enough. Milliseconds until it is to be called
- * again, or -1. The lock is held.
- */
+/** Decide about lost peers in place of a host that makes no calls, if streams
+ *  have waited for them long enough. Milliseconds until the next call, or -1.
+ *  The lock is held. */
 int ucp_st_leave_settle_late(ucp_st_worker_h worker);
 
 /** Say goodbye to all peers, and have UCP deliver it. The lock is not held. */
@@ -53,5 +47,20 @@ void ucp_st_leave_say_bye(ucp_st_worker_h worker);
 
 /** Non-zero while a peer has not acknowledged it. The lock is held. */
 int ucp_st_leave_is_waiting(ucp_st_worker_h worker);
+
+/** Have the service thread watch peers. The lock is not held. */
+ucs_status_t ucp_st_watch_start(ucp_st_worker_h worker);
+
+/**
+ * Tell peers of failures that they do not know yet. If it is time, also ask
+ * about peers that streams wait for, and about those that are gone: some NICs
+ * silently drop what they cannot deliver, and report that the peer is gone only
+ * if asked. Non-zero if there are peers to watch. The lock is held.
+ */
+int ucp_st_watch_ask(ucp_st_worker_h worker, int is_time);
+
+/** Have the thread look now: there is a new peer, or one is lost. With the lock
+ *  held or not. */
+void ucp_st_watch_wake(ucp_st_worker_h worker);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * st_notice.c - what service threads tell each other of failures.
+ * st_notice.c - service threads tell each other of failures.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
@@ -16,12 +16,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How long a peer's host may take to confirm that an operation was freed until
- * its service thread is told, seconds. A put that fails because of it is taken
- * for a fault after a second. */
+/* How long a peer's host may take to confirm that an operation was freed,
+ * seconds; then its service thread is told. A put that fails because of the
+ * free is taken for a fault after a second. */
 #define UCP_ST_NOTICE_FREED_TIME 0.1
 
-/* Zero without memory: it is tried again */
+/** A notice on its way. */
+typedef struct ucp_st_notice {
+    ucs_list_link_t     list; /* in the worker's notices, until UCP has it */
+    ucp_st_peer_h       peer;
+    ucp_st_notice_msg_t msg;
+} ucp_st_notice_t;
+
+/* Have the service thread send a notice. Zero without memory: the caller tries
+ * again. */
 static int ucp_st_notice_post(ucp_st_peer_t *peer,
                               const ucp_st_notice_msg_t *msg)
 {
@@ -44,7 +52,7 @@ static int ucp_st_notice_post(ucp_st_peer_t *peer,
     return 1;
 }
 
-/* Somebody there may listen */
+/* The peer's service thread may receive notices */
 static int ucp_st_notice_is_possible(const ucp_st_peer_t *peer)
 {
     return (peer->svc_ep != NULL) && !peer->svc_ep->notice_broken &&
@@ -57,11 +65,19 @@ int ucp_st_notice_is_wanted(const ucp_st_peer_t *peer)
            !peer->is_noticed;
 }
 
-static void ucp_st_notice_look_ops(ucp_st_peer_t *peer, double now)
+void ucp_st_notice_look(ucp_st_peer_t *peer, double now)
 {
-    ucp_st_notice_msg_t msg = {.type = UCP_ST_NOTICE_UNMATCH};
+    ucp_st_notice_msg_t msg = {.type = UCP_ST_NOTICE_GONE};
     ucp_st_op_t *op;
 
+    if (ucp_st_notice_is_wanted(peer)) {
+        peer->is_noticed = ucp_st_notice_post(peer, &msg);
+        return;
+    }
+    if ((peer->status != UCS_OK) || !ucp_st_notice_is_possible(peer)) {
+        return;
+    }
+    msg.type = UCP_ST_NOTICE_UNMATCH;
     ucs_list_for_each(op, &peer->ops, peer_list) {
         if (op->is_told && !op->peer_closed && !op->is_noticed &&
             ((op->state == UCP_ST_OP_FAILED) ||
@@ -75,17 +91,6 @@ static void ucp_st_notice_look_ops(ucp_st_peer_t *peer, double now)
     }
 }
 
-void ucp_st_notice_look(ucp_st_peer_t *peer, double now)
-{
-    ucp_st_notice_msg_t msg = {.type = UCP_ST_NOTICE_GONE};
-
-    if (ucp_st_notice_is_wanted(peer)) {
-        peer->is_noticed = ucp_st_notice_post(peer, &msg);
-    } else if ((peer->status == UCS_OK) && ucp_st_notice_is_possible(peer)) {
-        ucp_st_notice_look_ops(peer, now);
-    }
-}
-
 void ucp_st_notice_ping(ucp_st_peer_t *peer)
 {
     ucp_st_notice_msg_t msg = {.type = UCP_ST_NOTICE_PING};
@@ -96,7 +101,7 @@ void ucp_st_notice_ping(ucp_st_peer_t *peer)
     }
 }
 
-/* For want of something here it is tried again later */
+/* This side had no room for a notice: it is posted again later */
 static void ucp_st_notice_again(const ucp_st_notice_t *notice)
 {
     ucp_st_op_t *op;
@@ -111,10 +116,12 @@ static void ucp_st_notice_again(const ucp_st_notice_t *notice)
     }
 }
 
-/* UCP is done with a notice */
-static void ucp_st_notice_sent(ucp_st_notice_t *notice, ucs_status_t status)
+/* UCP has sent a notice, or failed to. `request` is NULL if that was at once.
+ */
+static void ucp_st_notice_sent_cb(void *request, ucs_status_t status, void *arg)
 {
-    ucp_st_worker_h worker = notice->peer->worker;
+    ucp_st_notice_t *notice = arg;
+    ucp_st_worker_h worker  = notice->peer->worker;
 
     ucp_st_worker_lock(worker);
     ucs_debug("notice %u to peer 0x%lx is sent: %s", notice->msg.type,
@@ -130,12 +137,9 @@ static void ucp_st_notice_sent(ucp_st_notice_t *notice, ucs_status_t status)
     }
     ucp_st_worker_unlock(worker);
     free(notice);
-}
-
-static void ucp_st_notice_sent_cb(void *request, ucs_status_t status, void *arg)
-{
-    ucp_st_notice_sent(arg, status);
-    ucp_request_free(request);
+    if (request != NULL) {
+        ucp_request_free(request);
+    }
 }
 
 /* The lock is not held */
@@ -152,15 +156,12 @@ static void ucp_st_notice_send(ucp_st_notice_t *notice)
     ucs_status_t status;
     ucp_ep_h ep;
 
-    status = ucp_st_svc_ep_get_notice(notice->peer, &ep);
-    if (status != UCS_OK) {
-        ucp_st_notice_sent(notice, status);
-        return;
-    }
-    request = ucp_am_send_nbx(ep, UCP_ST_SVC_AM_NOTICE, &notice->msg,
+    status  = ucp_st_svc_ep_get(notice->peer, UCP_ST_SVC_EP_NOTICE, &ep);
+    request = (status != UCS_OK) ? UCS_STATUS_PTR(status) :
+              ucp_am_send_nbx(ep, UCP_ST_SVC_AM_NOTICE, &notice->msg,
                               sizeof(notice->msg), NULL, 0, &param);
     if (!UCS_PTR_IS_PTR(request)) {
-        ucp_st_notice_sent(notice, UCS_PTR_STATUS(request));
+        ucp_st_notice_sent_cb(NULL, UCS_PTR_STATUS(request), notice);
     }
 }
 
@@ -191,8 +192,8 @@ static void ucp_st_notice_handle_unmatch(ucp_st_peer_t *peer,
     };
 
     if (op != NULL) {
-        /* Before this side has read what the other half offers no stream waits
-         * for it; the control message says it again, in its place */
+        /* No stream waits for an operation before this side has read the other
+         * half's offer. The control message says the same again, in order. */
         if ((op->remote_id != msg->src_op_id) ||
             ((op->state != UCP_ST_OP_MATCHED) &&
              (op->state != UCP_ST_OP_FAILED))) {
@@ -214,21 +215,23 @@ void ucp_st_notice_handle(ucp_st_worker_h worker,
     if ((peer == NULL) || (msg->dst != worker->uuid)) {
         ucs_debug("dropped a notice of worker 0x%lx to 0x%lx", msg->src,
                   msg->dst);
-        return; /* of a worker that had this place before */
+        return; /* it is of, or for, a worker that is no more */
     }
     if (msg->type == UCP_ST_NOTICE_GONE) {
-        /* What the peer had said before may not have been read yet, so that is
+        /* The peer's earlier messages may not have been read yet, so this is
          * decided as a loss is */
         peer->said_gone = 1;
         ucp_st_leave_lost(peer, UCS_ERR_CONNECTION_RESET);
         ucp_st_peer_closed(peer);
     } else if (peer->status != UCS_OK) {
-        /* A peer that is declared gone is told that, which says all */
+        /* The peer was declared gone, and is told that */
         if ((msg->type == UCP_ST_NOTICE_PING) && (peer->svc_ep != NULL) &&
             peer->svc_ep->notice_broken) {
-            /* Its stream waits for this side: that notice was lost */
-            ucp_st_svc_ep_renew_notice(peer);
-            peer->is_noticed = 0;
+            /* Its stream waits for this side: it was not told. The endpoint
+             * is broken, but the peer is there, so another one may do. */
+            peer->svc_ep->notice_broken = 0;
+            peer->svc_ep->notice_stale  = (peer->svc_ep->notice_ep != NULL);
+            peer->is_noticed            = 0;
             ucp_st_watch_wake(worker);
         }
     } else if (msg->type == UCP_ST_NOTICE_UNMATCH) {
@@ -239,8 +242,8 @@ void ucp_st_notice_handle(ucp_st_worker_h worker,
             ucp_st_op_peer_done(op);
         }
     } else if ((msg->type == UCP_ST_NOTICE_PING) && (peer->lost != UCS_OK)) {
-        /* Its stream waits for what a transport may have lost: that is decided,
-         * whatever the host here does */
+        /* Its stream waits for this side, and a transport may have lost the
+         * peer: that is decided even if the host here makes no calls */
         peer->said_gone = 1;
         ucp_st_watch_wake(worker);
     } else if (msg->type != UCP_ST_NOTICE_PING) {
@@ -257,9 +260,6 @@ static ucs_status_t ucp_st_notice_am_handler(void *arg, const void *header,
     ucp_st_worker_h worker = arg;
     ucp_st_notice_msg_t msg;
 
-    (void)data;
-    (void)length;
-    (void)param;
     if (header_length != sizeof(msg)) {
         ucs_error("dropped a notice of %zu bytes", header_length);
         return UCS_OK;

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * st_notice.h - what service threads tell each other of failures.
+ * st_notice.h - service threads tell each other of failures.
  *
  * Control messages need calls of both hosts. A failure that the service thread
- * of one side finds would reach streams of the other side only then, so that
- * thread says it itself, over the UCP worker that it drives (st_svc.h), to
- * the service thread of the peer:
+ * of one side finds would reach streams of the other side only then. So that
+ * thread also sends it to the service thread of the peer, over the UCP worker
+ * that it drives (st_svc.h):
  *
  *   UNMATCH      as the control message of that name, which comes as well: of
  *                an operation that failed; of one that was freed only if the
  *                peer's host does not confirm that soon
  *   UNMATCH_ACK  as the control message
  *   GONE         the peer was declared gone here, and can reach nothing of this
- *                side any more. It declares this side gone in turn, and says
- *                that, too
- *   PING         a stream waits for the peer: if that has lost this side it
- *                decides, and says so again if it could not be heard before
+ *                side any more. It declares this side gone in turn, and sends
+ *                GONE, too
+ *   PING         a stream waits for the peer. If the peer has lost this side it
+ *                decides that, and sends GONE again if that did not arrive
  *
  * A notice may overtake control messages and data of other operations, may come
- * twice, and may not come at all: all that it brings about can be done again,
- * and what it says stays true. Numbers of workers and operations are never used
- * twice; those of both sides are in each notice.
+ * twice, and may not come at all. So all its effects can be repeated, and what
+ * it says stays true. Numbers of workers and operations are never used twice;
+ * each notice has those of both sides.
  */
 #ifndef UCP_ST_NOTICE_H_
 #define UCP_ST_NOTICE_H_
@@ -29,7 +29,7 @@
 #include "core/st_proto.h"
 #include "core/st_worker.h"
 
-/** What a service thread says to another one. */
+/** Types of notices. */
 typedef enum {
     UCP_ST_NOTICE_UNMATCH,     /**< A matched operation was freed, or failed */
     UCP_ST_NOTICE_UNMATCH_ACK, /**< ... and its peer's region is closed */
@@ -38,7 +38,8 @@ typedef enum {
     UCP_ST_NOTICE_PING         /**< A stream waits for the receiver */
 } ucp_st_notice_type_t;
 
-/** A notice: all of an active message. What a type does not need is 0. */
+/** A notice: the header of an active message without data. Fields that a type
+ *  does not need are 0. */
 typedef struct ucp_st_notice_msg {
     uint8_t  type;      /**< @ref ucp_st_notice_type_t */
     uint8_t  reserved[3];
@@ -52,21 +53,12 @@ typedef struct ucp_st_notice_msg {
 
 _Static_assert(sizeof(ucp_st_notice_msg_t) == 48, "wire format");
 
-/** A notice on its way. */
-typedef struct ucp_st_notice {
-    ucs_list_link_t     list; /* in the device's notices, until UCP has it */
-    ucp_st_peer_h       peer;
-    ucp_st_notice_msg_t msg;
-} ucp_st_notice_t;
-
-/**
- * Post what a peer is to be told and was not yet. In any thread, with the lock
- * held; `now` is the time.
- */
+/** Post the notices that a peer needs and was not sent yet. In any thread, with
+ *  the lock held; `now` is the time. */
 void ucp_st_notice_look(ucp_st_peer_t *peer, double now);
 
-/** Ask whether the peer is there, unless it is known to be gone: a notice to
- *  one that is not fails. The lock is held. */
+/** Ask whether the peer is there, unless it is known to be gone: otherwise the
+ *  notice fails. The lock is held. */
 void ucp_st_notice_ping(ucp_st_peer_t *peer);
 
 /** Non-zero if a peer that is gone is still to be told that. The lock is
@@ -84,8 +76,8 @@ ucs_status_t ucp_st_notice_open(ucp_st_worker_h worker);
 void ucp_st_notice_handle(ucp_st_worker_h worker,
                           const ucp_st_notice_msg_t *msg);
 
-/** Drop what UCP was not given. The lock is not held, no other thread uses the
- *  worker. */
+/** Drop notices that UCP was not given. The lock is not held, no other thread
+ *  uses the worker. */
 void ucp_st_notice_cleanup(ucp_st_worker_h worker);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * st_service.c - the process's one thread.
+ * st_service.c - the process's service thread.
  *
  * The thread sleeps in ppoll() on all clients' descriptors and its own. Before
- * it does it sets `asleep` and looks at every client's `woken` once more; a
- * wake sets `woken` and then looks at `asleep`. Both pairs of accesses are
- * sequentially consistent, so at least one side sees the other: a wake is never
- * lost, and costs a system call only if the thread sleeps or is about to.
+ * it sleeps it sets `asleep` and looks at every client's `woken` once more; a
+ * wake-up sets `woken` and then looks at `asleep`. Both pairs of accesses are
+ * sequentially consistent, so at least one side sees the other: a wake-up is
+ * never lost, and costs a system call only if the thread sleeps or is about to.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
@@ -35,14 +35,14 @@
 #include <time.h>
 #include <unistd.h>
 
-/* When the thread looks again if it could not look at all descriptors,
- * seconds */
+/* When the thread looks again if it had no memory for all descriptors, seconds
+ */
 #define UCP_ST_SERVICE_RETRY 10e-3
 
 /**
- * `lock` serialises adding and removing, and protects the thread's existence;
- * `serving` protects the list of clients. The thread holds `serving` but while
- * it sleeps: for another holder no client is being called.
+ * `lock` serialises adding and removing, and protects the thread's existence.
+ * `serving` protects the list of clients. The thread releases `serving` only
+ * while it sleeps: for another holder no client is being called.
  */
 static struct {
     pthread_mutex_t lock;
@@ -63,12 +63,12 @@ static struct {
 /* UCP_ST_SERVICE_SOON, seconds */
 #define UCP_ST_SERVICE_PAUSE 10e-6
 
-/** What the thread polls. */
+/** The descriptors that the thread polls. */
 typedef struct ucp_st_service_fds {
     struct pollfd *fds;
     unsigned      count;
     unsigned      max;
-    int           is_short; /* some are missing, for want of memory */
+    int           is_short; /* some are missing: there was no memory */
 } ucp_st_service_fds_t;
 
 static void ucp_st_service_signal(void)
@@ -97,7 +97,7 @@ static void ucp_st_service_set_due(ucp_st_service_client_t *client, int msec)
                                                      (msec * 1e-3));
 }
 
-/* Room for one more; without memory the descriptor is looked at later */
+/* Add a descriptor; without memory it is looked at later */
 static void ucp_st_service_fd_add(ucp_st_service_fds_t *set, int fd)
 {
     unsigned max = set->max + 64;
@@ -148,7 +148,7 @@ static double ucp_st_service_prepare(ucp_st_service_fds_t *set)
     return ucs_max(next - ucp_st_worker_now(), 0);
 }
 
-/* A client with a descriptor that is readable is due now */
+/* Clients with readable descriptors are due now */
 static void ucp_st_service_collect(const ucp_st_service_fds_t *set)
 {
     unsigned index = 1;
@@ -167,7 +167,8 @@ static void ucp_st_service_collect(const ucp_st_service_fds_t *set)
     }
 }
 
-/* Sleep until somebody has something to do; `serving` is held */
+/* Sleep until there is something to do. `serving` is held, and released
+ * meanwhile. */
 static void ucp_st_service_sleep(ucp_st_service_fds_t *set)
 {
     struct timespec timeout = {.tv_sec = 0};
@@ -188,8 +189,8 @@ static void ucp_st_service_sleep(ucp_st_service_fds_t *set)
     __atomic_store_n(&ucp_st_service.asleep, 0, __ATOMIC_SEQ_CST);
 
     (void)!read(ucp_st_service.wake_fd, &wakes, sizeof(wakes));
-    /* Which client a descriptor belongs to is known while the list is the same;
-     * one that is still readable is found the next time */
+    /* The set tells the client of a descriptor only while the list is the same.
+     * A descriptor that is still readable is found the next time. */
     if (!ucp_st_service.changed && !set->is_short) {
         ucp_st_service_collect(set);
     }
@@ -200,9 +201,7 @@ static void *ucp_st_service_thread(void *arg)
     ucp_st_service_fds_t set = {.fds = NULL};
     ucp_st_service_client_t *client;
     double now;
-    int msec;
 
-    (void)arg;
     /* UCP_ST_SERVICE_PAUSE is shorter than the kernel's slack of 50 us */
     (void)prctl(PR_SET_TIMERSLACK, 1000ul, 0ul, 0ul, 0ul);
     (void)pthread_mutex_lock(&ucp_st_service.serving);
@@ -211,8 +210,7 @@ static void *ucp_st_service_thread(void *arg)
         ucs_list_for_each(client, &ucp_st_service.clients, list) {
             if (__atomic_exchange_n(&client->woken, 0, __ATOMIC_SEQ_CST) ||
                 (client->timed && (client->due <= now))) {
-                msec = client->serve(client->arg);
-                ucp_st_service_set_due(client, msec);
+                ucp_st_service_set_due(client, client->serve(client->arg));
             }
         }
         ucp_st_service_sleep(&set);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * st_service.h - the process's one thread that does what no host call does:
- * reap, post late, move the host lane's data, release streams whose peers are
- * lost. It sleeps while there is nothing.
+ * st_service.h - the process's service thread. It reaps, posts late operations,
+ * moves lane host's data, and releases streams whose peers are lost, all
+ * without calls of the host. It sleeps while there is nothing to do.
  */
 #ifndef UCP_ST_SERVICE_H_
 #define UCP_ST_SERVICE_H_
@@ -13,19 +13,19 @@
 /** File descriptors that one client may have. */
 #define UCP_ST_SERVICE_MAX_FDS 8
 
-/** What serve() returns to be called again after a time that is short for
- *  another process, but lets other threads have the processor. */
+/** Result of serve(): call it again after a time that is short for another
+ *  process, but lets other threads run. */
 #define UCP_ST_SERVICE_SOON (-2)
 
 /**
  * A client. The owner fills in `serve`, `arg` and `fds`, and adds it; the
  * rest is the service's.
  *
- * serve() does what there is to do and returns after how many milliseconds it
+ * serve() does what there is to do. It returns after how many milliseconds it
  * is to be called again: 0 at once, UCP_ST_SERVICE_SOON after some
  * microseconds, -1 not before one of `fds` is readable or ucp_st_service_wake()
- * was called, which both end any other time early. It runs in the service's
- * thread alone, does not sleep, and must not add or remove clients.
+ * was called. Both also end any other time early. Only the service thread calls
+ * it; it does not sleep, and must not add or remove clients.
  */
 typedef struct ucp_st_service_client {
     int             (*serve)(void *arg);

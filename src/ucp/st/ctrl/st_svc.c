@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * st_svc.c - the UCP worker that the service thread drives.
+ * st_svc.c - the UCP worker that the service thread drives, and its endpoints.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
@@ -8,23 +8,31 @@
 
 #include "ctrl/st_svc.h"
 #include "ctrl/st_ctrl.h"
+#include "ctrl/st_leave.h"
 #include "ctrl/st_notice.h"
 #include "core/st_log.h"
+#include "core/st_op.h"
+#include "core/st_peer.h"
 #include "core/st_ucp.h"
 #include "core/st_worker.h"
 
+#include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Rounds until other clients of the service thread have their turn */
 #define UCP_ST_SVC_MAX_ROUNDS 64
 
-/* Times that UCP says it must not sleep, with nothing to do, until it is looked
- * at only every millisecond: a transport waits for a peer that does not read */
+/* UCP may refuse to be slept on although there is nothing to do: a transport
+ * waits for a peer that does not read. After so many times the thread looks
+ * only every millisecond. */
 #define UCP_ST_SVC_MAX_IDLE 100
 
-/* How long the end of a worker waits until all that was sent has left, seconds
- */
+/* How long the end of a worker waits until all messages have left, seconds */
 #define UCP_ST_SVC_FLUSH_TIME 5.0
+
+/* The same for notices, whose receiver may not be there, seconds */
+#define UCP_ST_SVC_NOTICE_TIME 0.2
 
 void ucp_st_svc_init(ucp_st_worker_h worker)
 {
@@ -32,7 +40,7 @@ void ucp_st_svc_init(ucp_st_worker_h worker)
 
     ucs_list_head_init(&svc->closing);
     ucs_list_head_init(&svc->notices);
-    svc->status = UCS_ERR_UNSUPPORTED;
+    svc->status = UCS_INPROGRESS;
 }
 
 void ucp_st_svc_wake(ucp_st_svc_t *svc)
@@ -42,15 +50,23 @@ void ucp_st_svc_wake(ucp_st_svc_t *svc)
     }
 }
 
-/* Close the endpoints of peers that are gone, which ends what UCP still does
- * for them; the lock is held, and released meanwhile */
-static unsigned ucp_st_svc_close_eps(ucp_st_worker_h worker)
+/* Do once what there is to do; how much it was. In the service thread, or in
+ * the one that has called ucp_st_svc_stop(); the lock is not held. */
+static unsigned ucp_st_svc_work(ucp_st_worker_h worker)
 {
     ucp_st_svc_t *svc = ucp_st_svc(worker);
-    unsigned count    = 0;
     ucp_st_svc_ep_t *sep;
+    unsigned count, i;
     ucp_ep_h ep;
 
+    ucp_st_worker_lock(worker);
+    svc->is_awake = 1;
+    ucp_st_worker_unlock(worker);
+    count = ucp_worker_progress(svc->ucp_worker);
+
+    ucp_st_worker_lock(worker);
+    /* Endpoints of peers that are gone: closing them ends what UCP still does
+     * with them */
     while (!ucs_list_is_empty(&svc->closing)) {
         sep = ucs_list_extract_head(&svc->closing, ucp_st_svc_ep_t, list);
         sep->closing = 0;
@@ -61,27 +77,12 @@ static unsigned ucp_st_svc_close_eps(ucp_st_worker_h worker)
         ++count;
         ucp_st_worker_lock(worker);
     }
-    return count;
-}
-
-/* While the lock was not held others may have added to the lists without a
- * wake: clients count that, too. */
-unsigned ucp_st_svc_work(ucp_st_worker_h worker)
-{
-    ucp_st_svc_t *svc = ucp_st_svc(worker);
-    unsigned count, i;
-
-    ucp_st_worker_lock(worker);
-    svc->is_awake = 1;
-    ucp_st_worker_unlock(worker);
-    count = ucp_worker_progress(svc->ucp_worker);
-
-    ucp_st_worker_lock(worker);
-    count += ucp_st_svc_close_eps(worker);
     count += ucp_st_notice_send_all(worker);
     for (i = 0; i < svc->num_clients; ++i) {
         count += svc->clients[i]->work(worker);
     }
+    /* While the lock was not held others may have added to the lists without a
+     * wake-up. Clients count theirs. */
     count += !ucs_list_is_empty(&svc->closing) ||
              !ucs_list_is_empty(&svc->notices);
     svc->is_awake = (count > 0);
@@ -96,7 +97,6 @@ static int ucp_st_svc_serve(void *arg)
     ucp_st_worker_h worker = arg;
     ucp_st_svc_t *svc      = ucp_st_svc(worker);
     unsigned rounds        = 0;
-    ucs_status_t status;
 
     while (ucp_st_svc_work(worker) > 0) {
         svc->idle = 0;
@@ -105,10 +105,9 @@ static int ucp_st_svc_serve(void *arg)
         }
     }
     if (svc->num_closes > 0) {
-        return 1; /* nothing may tell of their end */
+        return 1; /* UCP may not make its descriptor readable at their end */
     }
-    status = ucp_worker_arm(svc->ucp_worker);
-    if (status == UCS_OK) {
+    if (ucp_worker_arm(svc->ucp_worker) == UCS_OK) {
         svc->idle = 0;
         return -1;
     }
@@ -118,19 +117,8 @@ static int ucp_st_svc_serve(void *arg)
 ucs_status_t ucp_st_svc_set_handler(ucp_st_worker_h worker, unsigned id,
                                     unsigned flags, ucp_am_recv_callback_t cb)
 {
-    ucp_am_handler_param_t param = {
-        .field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID |
-                      UCP_AM_HANDLER_PARAM_FIELD_FLAGS |
-                      UCP_AM_HANDLER_PARAM_FIELD_CB |
-                      UCP_AM_HANDLER_PARAM_FIELD_ARG,
-        .id         = id,
-        .flags      = UCP_AM_FLAG_WHOLE_MSG | flags,
-        .cb         = cb,
-        .arg        = worker
-    };
-
-    return ucp_worker_set_am_recv_handler(ucp_st_svc(worker)->ucp_worker,
-                                          &param);
+    return ucp_st_ctrl_set_handler(worker, ucp_st_svc(worker)->ucp_worker, id,
+                                   flags, cb);
 }
 
 void ucp_st_svc_add_client(ucp_st_svc_t *svc,
@@ -179,10 +167,22 @@ ucs_status_t ucp_st_svc_open(ucp_st_worker_h worker)
 {
     ucp_st_svc_t *svc = ucp_st_svc(worker);
 
-    if (svc->refs++ == 0) {
+    if (svc->status == UCS_INPROGRESS) {
         svc->status = ucp_st_svc_create(svc);
     }
     return svc->status;
+}
+
+void ucp_st_svc_close(ucp_st_worker_h worker)
+{
+    ucp_st_svc_t *svc = ucp_st_svc(worker);
+
+    if (svc->status == UCS_OK) {
+        ucp_st_notice_cleanup(worker);
+        ucp_worker_release_address(svc->ucp_worker, svc->address);
+        ucp_worker_destroy(svc->ucp_worker);
+        ucp_cleanup(svc->context);
+    }
 }
 
 ucs_status_t ucp_st_svc_start(ucp_st_worker_h worker)
@@ -191,7 +191,7 @@ ucs_status_t ucp_st_svc_start(ucp_st_worker_h worker)
     ucs_status_t status;
 
     if (svc->status != UCS_OK) {
-        return UCS_OK; /* it is without */
+        return UCS_OK; /* the worker goes on without it */
     }
     svc->service.serve   = ucp_st_svc_serve;
     svc->service.arg     = worker;
@@ -213,21 +213,6 @@ void ucp_st_svc_stop(ucp_st_svc_t *svc)
     }
 }
 
-void ucp_st_svc_close(ucp_st_worker_h worker)
-{
-    ucp_st_svc_t *svc = ucp_st_svc(worker);
-
-    ucp_st_svc_stop(svc);
-    if ((--svc->refs > 0) || (svc->status != UCS_OK)) {
-        return;
-    }
-    ucp_st_notice_cleanup(worker);
-    ucp_worker_release_address(svc->ucp_worker, svc->address);
-    ucp_worker_destroy(svc->ucp_worker);
-    ucp_cleanup(svc->context);
-    svc->status = UCS_ERR_UNSUPPORTED;
-}
-
 size_t ucp_st_svc_address_length(ucp_st_worker_h worker)
 {
     ucp_st_svc_t *svc = ucp_st_svc(worker);
@@ -239,4 +224,203 @@ void ucp_st_svc_address_pack(ucp_st_worker_h worker, void *buffer)
 {
     memcpy(buffer, ucp_st_svc(worker)->address,
            ucp_st_svc_address_length(worker));
+}
+
+ucs_status_t ucp_st_svc_ep_connect(ucp_st_peer_t *peer, const void *address,
+                                   size_t length)
+{
+    ucp_st_svc_ep_t *sep;
+
+    if ((length == 0) || (ucp_st_svc(peer->worker)->status != UCS_OK)) {
+        return UCS_OK; /* one of the two has no such UCP worker */
+    }
+    sep = calloc(1, sizeof(*sep) + length);
+    if (sep == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    sep->peer = peer;
+    memcpy(sep->address, address, length);
+    ucp_st_worker_lock(peer->worker);
+    peer->svc_ep = sep;
+    ucp_st_worker_unlock(peer->worker);
+    return UCS_OK;
+}
+
+void ucp_st_svc_ep_lost_notice(ucp_st_peer_t *peer, ucs_status_t status)
+{
+    peer->svc_ep->notice_broken = 1;
+    ucp_st_leave_lost(peer, status);
+    if (peer->status != UCS_OK) {
+        ucp_st_peer_closed(peer);
+    }
+}
+
+/* UCP's error callback of endpoints for notices */
+static void ucp_st_svc_ep_notice_failed(void *arg, ucp_ep_h ep,
+                                        ucs_status_t status)
+{
+    ucp_st_peer_t *peer    = arg;
+    ucp_st_worker_h worker = peer->worker;
+
+    ucp_st_worker_lock(worker);
+    ucp_st_svc_ep_lost_notice(peer, status);
+    ucp_st_worker_unlock(worker);
+}
+
+ucs_status_t ucp_st_svc_ep_get(ucp_st_peer_t *peer, ucp_st_svc_ep_type_t type,
+                               ucp_ep_h *ep_p)
+{
+    int is_notice          = (type == UCP_ST_SVC_EP_NOTICE);
+    ucp_st_worker_h worker = peer->worker;
+    ucp_st_svc_t *svc      = ucp_st_svc(worker);
+    ucp_st_svc_ep_t *sep   = peer->svc_ep;
+    ucp_ep_h *place        = is_notice ? &sep->notice_ep : &sep->ep;
+    ucp_ep_h stale         = NULL;
+    ucs_status_t status    = UCS_OK;
+    ucp_ep_h ep;
+
+    ucp_st_worker_lock(worker);
+    if (is_notice && sep->notice_stale) {
+        stale             = sep->notice_ep;
+        sep->notice_ep    = NULL;
+        sep->notice_stale = 0;
+    }
+    ep = *place;
+    if (is_notice && sep->notice_broken) {
+        status = UCS_ERR_CONNECTION_RESET;
+    } else if (!is_notice && (peer->status != UCS_OK)) {
+        status = peer->status;
+    } else if ((ep == NULL) && ucp_st_process_is_dead(&peer->process)) {
+        /* UCX would log that it cannot connect */
+        status = UCS_ERR_CONNECTION_RESET;
+    }
+    ucp_st_worker_unlock(worker);
+    if (stale != NULL) {
+        ucp_st_ucp_ep_close_later(stale, &svc->num_closes);
+    }
+    if ((status != UCS_OK) || (ep != NULL)) {
+        *ep_p = ep;
+        return status;
+    }
+    status = ucp_st_ctrl_ep_create(peer, svc->ucp_worker, sep->address,
+                                   is_notice ? ucp_st_svc_ep_notice_failed :
+                                               ucp_st_ctrl_ep_failed, &ep);
+    if (status != UCS_OK) {
+        ucs_log(is_notice ? UCS_LOG_LEVEL_DIAG : UCS_LOG_LEVEL_ERROR,
+                "failed to connect to the service thread of peer 0x%lx: %s",
+                peer->uuid, ucs_status_string(status));
+        /* The peer was reached over the same transports before. UCX after 1.13
+         * says "unreachable" of one that is gone. */
+        return (status == UCS_ERR_UNREACHABLE) ?
+               UCS_ERR_CONNECTION_RESET : ucp_st_ucp_connect_status(status);
+    }
+    ucp_st_worker_lock(worker);
+    *place = ep;
+    ucp_st_worker_unlock(worker);
+    *ep_p = ep;
+    return UCS_OK;
+}
+
+/* A message to a peer that is gone fails, and a peer that has lost this side
+ * learns that this side waits for it. The endpoint of a peer that is gone is
+ * closed: UCP then ends its operations with the peer, and their waits are
+ * released. */
+void ucp_st_svc_ep_check(ucp_st_peer_t *peer)
+{
+    ucp_st_svc_ep_t *sep = peer->svc_ep;
+
+    if (sep->ep != NULL) {
+        ucp_st_notice_ping(peer);
+    }
+    if ((peer->status != UCS_OK) && (sep->ep != NULL) && !sep->closing) {
+        sep->closing = 1;
+        ucs_list_add_tail(&ucp_st_svc(peer->worker)->closing, &sep->list);
+        ucp_st_svc_wake(ucp_st_svc(peer->worker));
+    }
+}
+
+/* Wait until `end` at most for all that was sent to leave this process */
+static void ucp_st_svc_ep_flush(ucp_st_svc_t *svc, ucp_ep_h ep, double end)
+{
+    ucp_request_param_t param = {.op_attr_mask = 0};
+    ucs_status_ptr_t request  = ucp_ep_flush_nbx(ep, &param);
+
+    if (!UCS_PTR_IS_PTR(request)) {
+        return;
+    }
+    while ((ucp_request_check_status(request) == UCS_INPROGRESS) &&
+           (ucp_st_worker_now() < end)) {
+        ucp_worker_progress(svc->ucp_worker);
+        (void)sched_yield();
+    }
+    ucp_request_free(request);
+}
+
+/* Non-zero while UCP works on something with that peer */
+static int ucp_st_svc_ep_is_used(ucp_st_peer_t *peer)
+{
+    ucp_st_svc_t *svc = ucp_st_svc(peer->worker);
+    int is_used       = 0;
+    unsigned i;
+
+    ucp_st_worker_lock(peer->worker);
+    for (i = 0; i < svc->num_clients; ++i) {
+        is_used |= svc->clients[i]->is_used(peer);
+    }
+    ucp_st_worker_unlock(peer->worker);
+    return is_used;
+}
+
+/* End all that is under way with a peer, at the end of the worker */
+static void ucp_st_svc_ep_end(ucp_st_peer_t *peer)
+{
+    ucp_st_worker_h worker = peer->worker;
+    ucp_st_svc_t *svc      = ucp_st_svc(worker);
+    ucp_st_svc_ep_t *sep   = peer->svc_ep;
+
+    ucp_st_svc_stop(svc);
+    (void)ucp_st_svc_work(worker);
+    if ((sep->ep != NULL) && (peer->status == UCS_OK)) {
+        ucp_st_svc_ep_flush(svc, sep->ep, svc->stop_time);
+    }
+    if ((sep->notice_ep != NULL) && !sep->notice_broken) {
+        ucp_st_svc_ep_flush(svc, sep->notice_ep,
+                            ucp_st_worker_now() + UCP_ST_SVC_NOTICE_TIME);
+    }
+    ucp_st_ucp_ep_close(svc->ucp_worker, sep->notice_ep,
+                        UCP_EP_CLOSE_FLAG_FORCE, svc->stop_time);
+    sep->notice_ep = NULL;
+    ucp_st_ucp_ep_close(svc->ucp_worker, sep->ep,
+                        peer->is_self ? 0 : UCP_EP_CLOSE_FLAG_FORCE,
+                        svc->stop_time);
+    sep->ep = NULL;
+    /* UCP ends its work for a closed endpoint in its progress */
+    while (ucp_st_svc_ep_is_used(peer) &&
+           (ucp_st_worker_now() < svc->stop_time)) {
+        (void)ucp_st_svc_work(worker);
+        (void)sched_yield();
+    }
+    (void)ucp_st_svc_work(worker);
+}
+
+/* A peer that was never used may go any time, others at the end of the worker
+ * only */
+void ucp_st_svc_ep_disconnect(ucp_st_peer_t *peer)
+{
+    ucp_st_worker_h worker = peer->worker;
+    ucp_st_svc_ep_t *sep   = peer->svc_ep;
+    int is_used;
+
+    if (sep == NULL) {
+        return;
+    }
+    ucp_st_worker_lock(worker);
+    is_used = (sep->ep != NULL) || (sep->notice_ep != NULL) ||
+              !ucs_list_is_empty(&peer->ops);
+    ucp_st_worker_unlock(worker);
+    if (is_used) {
+        ucp_st_svc_ep_end(peer);
+    }
+    peer->svc_ep = NULL;
+    free(sep);
 }

@@ -1,40 +1,123 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * st_host.c - the host lane of one operation. The protocol is described in
- * st_host.h, the UCP worker that carries it in st_host_dev.h.
+ * st_host.c - lane host. The protocol is described in st_host.h, the UCP worker
+ * that carries it in st_svc.h.
+ *
+ * A stream hands over the operations that it starts on a stack (st_stack.h). An
+ * operation is there at most once: the stream that pushes it sets `queued`. The
+ * service thread clears `queued` before it looks at the operation. Both use a
+ * read-modify-write, so a stream that finds `queued` set knows that its start
+ * will be seen.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #endif
 
 #include "host/st_host.h"
-#include "host/st_host_dev.h"
-#include "ctrl/st_ctrl.h"
-#include "core/st_lane.h"
-#include "ctrl/st_leave.h"
 #include "core/st_log.h"
 #include "core/st_op.h"
 #include "core/st_peer.h"
 #include "core/st_queue.h"
+#include "core/st_stack.h"
 #include "core/st_trace.h"
 #include "core/st_ucp.h"
 #include "core/st_worker.h"
+#include "ctrl/st_ctrl.h"
+#include "ctrl/st_leave.h"
 
+#include <ucs/datastruct/list.h>
 #include <ucs/sys/math.h>
 
 #include <stdlib.h>
 #include <string.h>
+
+/** Head of every active message of the lane. */
+typedef struct ucp_st_host_hdr {
+    uint64_t op_id; /**< Receiver's operation */
+    uint64_t use;   /**< Of it, from 1 */
+    uint64_t src;   /**< Sender's uuid */
+} __attribute__((packed)) ucp_st_host_hdr_t;
+
+_Static_assert(sizeof(ucp_st_host_hdr_t) == 24, "wire format");
+
+/** A message that has arrived, and is not in a buffer yet. */
+typedef struct ucp_st_host_msg {
+    ucs_list_link_t list;    /* in the worker's dropped ones */
+    void            *data;   /* UCP's */
+    int             is_rndv; /* `data` only tells where the data is */
+} ucp_st_host_msg_t;
+
+/** A worker's part. Protected by its lock unless a field says otherwise. */
+typedef struct ucp_st_host_worker {
+    ucp_st_stack_t  begun;   /* operations that streams have started; atomic */
+    ucs_list_link_t work;    /* operations with something to do */
+    ucs_list_link_t dropped; /* messages to give back to UCP */
+} ucp_st_host_worker_t;
+
+/**
+ * An operation's part, from this lane's offer to its release. Protected by the
+ * worker's lock unless a field says otherwise. Only the service thread moves
+ * data; while it calls UCP for the operation `is_running` is set and the lock
+ * is not held.
+ */
+typedef struct ucp_st_host_op {
+    volatile uint64_t   word;      /* streams wait on it; stored with the lock
+                                      held */
+    uint64_t            begun;     /* uses; streams add to it, atomically */
+    ucp_st_op_t         *op;       /* read-only */
+    uint8_t             queued;    /* in the worker's stack; atomic */
+    uint8_t             released;  /* starts must have no effect any more;
+                                      stored with the lock, read by streams */
+    ucp_st_stack_item_t begun_item; /* in the worker's begun */
+    ucs_list_link_t     list;      /* in the worker's work */
+    uint8_t             is_listed;
+    uint8_t             is_running;
+    uint8_t             is_bound;  /* the peer has the other half; 2: this side
+                                      is connected with the peer, too */
+    uint8_t             is_revoked;/* receive: no further message is taken */
+    uint8_t             release;   /* release the waits once not moving */
+    uint8_t             is_moving; /* UCP uses the buffer */
+    uint8_t             is_sending;/* UCP uses `header` */
+    uint64_t            sent;      /* uses: messages or acknowledgements */
+    uint64_t            moved;     /* uses: UCP has finished with the buffer */
+    uint64_t            acked;     /* send: uses that the receiver has */
+    ucp_st_host_hdr_t   header;    /* of the last message sent */
+    ucp_st_host_msg_t   *msg;      /* receive: of use `moved` + 1, or NULL */
+} ucp_st_host_op_t;
+
+static ucp_st_host_worker_t *ucp_st_host_worker(ucp_st_worker_h worker)
+{
+    return worker->parts[UCP_ST_PART_LANES + UCP_ST_LANE_HOST];
+}
+
+/* NULL if the lane holds nothing for the operation */
+static ucp_st_host_op_t *ucp_st_host_op(const ucp_st_op_t *op)
+{
+    return op->parts[UCP_ST_LANE_HOST];
+}
 
 static int ucp_st_host_is_send(const ucp_st_op_t *op)
 {
     return op->dir == UCP_ST_DIR_SEND;
 }
 
-/* Uses that the stream has started. Pairs with the stream's addition: what it
- * did before, it did to the buffer. */
+/* Uses that the stream has started. Pairs with the stream's addition: the
+ * stream's earlier accesses to the buffer are done. */
 static uint64_t ucp_st_host_begun(const ucp_st_op_t *op)
 {
     return __atomic_load_n(&ucp_st_host_op(op)->begun, __ATOMIC_ACQUIRE);
+}
+
+/* Have the service thread run the operation. The lock is held. */
+static void ucp_st_host_add(ucp_st_op_t *op)
+{
+    ucp_st_host_op_t *host = ucp_st_host_op(op);
+
+    if ((host != NULL) && !host->is_listed) {
+        host->is_listed = 1;
+        ucs_list_add_tail(&ucp_st_host_worker(op->worker)->work, &host->list);
+        ucp_st_svc_wake(ucp_st_svc(op->worker));
+    }
 }
 
 /* The release store pairs with the acquire load of the stream's wait */
@@ -58,208 +141,168 @@ static void ucp_st_host_settle(ucp_st_op_t *op)
     ucp_st_host_store_word(host, UCP_ST_RELEASE);
 }
 
+/* Uses up to `use` are complete, unless the waits are to be released anyway */
 static void ucp_st_host_complete(ucp_st_op_t *op, uint64_t use)
 {
     ucp_st_host_op_t *host = ucp_st_host_op(op);
 
-    if (host->release || (use <= host->word)) {
-        return;
+    if (!host->release && (use > host->word)) {
+        ucp_st_host_store_word(host, use);
+        ucp_st_op_complete_uses(op, 1);
     }
-    ucp_st_host_store_word(host, use);
-    ucp_st_op_complete_uses(op, 1);
 }
 
+/* The data of use `use` is moved, or UCP has failed to. The lock is held. */
+static void ucp_st_host_moved(ucp_st_op_t *op, uint64_t use,
+                              ucs_status_t status)
+{
+    ucp_st_host_op_t *host = ucp_st_host_op(op);
+
+    host->is_moving = 0;
+    if (status == UCS_OK) {
+        host->moved = use;
+        ucp_st_trace_moved(op, use);
+        ++op->worker->stats.proxied;
+        ucp_st_host_complete(op, ucp_st_host_is_send(op) ?
+                                 ucs_min(use, host->acked) : use);
+    }
+}
+
+/* UCP has failed. The operation fails, at once or with its peer. */
 static void ucp_st_host_failed(ucp_st_op_t *op, ucs_status_t status)
 {
     ucs_debug("operation %p: UCP: %s", op, ucs_status_string(status));
     if (op->peer->is_self || ucp_st_ucp_is_local(status)) {
         ucp_st_op_fail(op, status);
     } else {
-        /* The operation fails with the peer */
         ucp_st_leave_lost(op->peer, status);
     }
 }
 
-/* UCP is done with a send's buffer */
+/* UCP has finished with a message of the operation. The lock is held. */
 static void ucp_st_host_sent(ucp_st_op_t *op, ucs_status_t status)
 {
     ucp_st_host_op_t *host = ucp_st_host_op(op);
 
-    host->is_moving  = 0;
     host->is_sending = 0;
-    if (status == UCS_OK) {
-        host->moved = host->sent;
-        ucp_st_trace_moved(op, host->moved);
-        ++op->worker->stats.proxied;
-        ucp_st_host_complete(op, ucs_min(host->moved, host->acked));
-    } else {
+    if (ucp_st_host_is_send(op)) {
+        ucp_st_host_moved(op, host->sent, status);
+    }
+    if (status != UCS_OK) {
         ucp_st_host_failed(op, status);
     }
     ucp_st_host_settle(op);
 }
 
-/* UCP is done with a receive's buffer */
+/* UCP has finished with a receive's buffer. The lock is held. */
 static void ucp_st_host_received(ucp_st_op_t *op, ucs_status_t status)
 {
     ucp_st_host_op_t *host = ucp_st_host_op(op);
 
-    host->is_moving = 0;
-    if ((status == UCS_OK) && !host->release) {
-        ++host->moved;
-        ucp_st_trace_moved(op, host->moved);
-        ++op->worker->stats.proxied;
-        ucp_st_host_complete(op, host->moved);
-    } else if (status != UCS_OK) {
+    if ((status == UCS_OK) && host->release) {
+        host->is_moving = 0; /* nobody waits for this use any more */
+    } else {
+        ucp_st_host_moved(op, host->moved + 1, status);
+    }
+    if (status != UCS_OK) {
         ucp_st_host_failed(op, status);
     }
     ucp_st_host_settle(op);
 }
 
-static void ucp_st_host_acked(ucp_st_op_t *op, ucs_status_t status)
+static void ucp_st_host_sent_cb(void *request, ucs_status_t status, void *arg)
 {
-    ucp_st_host_op(op)->is_sending = 0;
-    if (status != UCS_OK) {
-        ucp_st_host_failed(op, status);
-    }
-}
-
-/* The end of what UCP did not do at once: in its progress, without the lock */
-static void ucp_st_host_request_done(void *request, ucp_st_op_t *op,
-                                     ucs_status_t status,
-                                     void (*done)(ucp_st_op_t *op,
-                                                  ucs_status_t status))
-{
+    ucp_st_op_t *op        = arg;
     ucp_st_worker_h worker = op->worker;
 
     ucp_st_worker_lock(worker);
-    done(op, status);
-    ucp_st_host_dev_add(op);
+    ucp_st_host_sent(op, status);
+    ucp_st_host_add(op);
     ucp_st_worker_unlock(worker);
     ucp_request_free(request);
-}
-
-static void ucp_st_host_sent_cb(void *request, ucs_status_t status, void *arg)
-{
-    ucp_st_host_request_done(request, arg, status, ucp_st_host_sent);
 }
 
 static void ucp_st_host_received_cb(void *request, ucs_status_t status,
                                     size_t length, void *arg)
 {
-    (void)length;
-    ucp_st_host_request_done(request, arg, status, ucp_st_host_received);
+    ucp_st_op_t *op        = arg;
+    ucp_st_worker_h worker = op->worker;
+
+    ucp_st_worker_lock(worker);
+    ucp_st_host_received(op, status);
+    ucp_st_host_add(op);
+    ucp_st_worker_unlock(worker);
+    ucp_request_free(request);
 }
 
-static void ucp_st_host_acked_cb(void *request, ucs_status_t status, void *arg)
-{
-    ucp_st_host_request_done(request, arg, status, ucp_st_host_acked);
-}
-
-/* Send a message; without the lock, which is why the caller has set
- * `is_sending`: the header is not touched until UCP is done with it */
-static ucs_status_ptr_t ucp_st_host_am_send(ucp_st_op_t *op, unsigned am_id,
-                                            uint64_t use,
-                                            const ucp_request_param_t *param)
-{
-    ucp_st_host_op_t *host = ucp_st_host_op(op);
-    int has_data           = (am_id == UCP_ST_SVC_AM_DATA);
-    ucs_status_t status;
-    ucp_ep_h ep;
-
-    status = ucp_st_svc_ep_get(op->peer, &ep);
-    if (status != UCS_OK) {
-        return UCS_STATUS_PTR(status);
-    }
-    host->header = (ucp_st_host_hdr_t){
-        .op_id = op->remote_id,
-        .use   = use,
-        .src   = op->worker->uuid
-    };
-    return ucp_am_send_nbx(ep, am_id, &host->header,
-                           sizeof(host->header),
-                           has_data ? op->buffer : NULL,
-                           has_data ? op->msg_length : 0, param);
-}
-
-static void ucp_st_host_send_data(ucp_st_op_t *op)
+/* Send a send's data, or a receive's acknowledgement. The lock is held, and
+ * released meanwhile: `is_sending` keeps the header as it is. */
+static void ucp_st_host_send(ucp_st_op_t *op)
 {
     ucp_st_host_op_t *host    = ucp_st_host_op(op);
+    int is_send               = ucp_st_host_is_send(op);
     ucp_request_param_t param = {
         .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
-                        UCP_OP_ATTR_FIELD_USER_DATA,
+                        UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS,
+        .flags        = is_send ? 0 : UCP_AM_SEND_FLAG_EAGER,
         .cb.send      = ucp_st_host_sent_cb,
         .user_data    = op
     };
-    uint64_t use              = ++host->sent;
     ucs_status_ptr_t request;
+    ucs_status_t status;
+    ucp_ep_h ep;
 
-    host->is_moving  = 1;
     host->is_sending = 1;
-    ucp_st_trace_move(op);
+    host->header     = (ucp_st_host_hdr_t){
+        .op_id = op->remote_id,
+        .use   = ++host->sent,
+        .src   = op->worker->uuid
+    };
+    if (is_send) {
+        host->is_moving = 1;
+        ucp_st_trace_move(op);
+    }
     ucp_st_worker_unlock(op->worker);
-    request = ucp_st_host_am_send(op, UCP_ST_SVC_AM_DATA, use, &param);
+    status  = ucp_st_svc_ep_get(op->peer, UCP_ST_SVC_EP_DATA, &ep);
+    request = (status != UCS_OK) ? UCS_STATUS_PTR(status) :
+              ucp_am_send_nbx(ep, is_send ? UCP_ST_SVC_AM_DATA :
+                                            UCP_ST_SVC_AM_ACK,
+                              &host->header, sizeof(host->header),
+                              is_send ? op->buffer : NULL,
+                              is_send ? op->msg_length : 0, &param);
     ucp_st_worker_lock(op->worker);
     if (!UCS_PTR_IS_PTR(request)) {
         ucp_st_host_sent(op, UCS_PTR_STATUS(request));
     }
 }
 
-static void ucp_st_host_send_ack(ucp_st_op_t *op)
+/* Move the message to the buffer. The lock is held, and released meanwhile. */
+static void ucp_st_host_recv(ucp_st_op_t *op)
 {
     ucp_st_host_op_t *host    = ucp_st_host_op(op);
-    ucp_request_param_t param = {
-        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
-                        UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS,
-        .flags        = UCP_AM_SEND_FLAG_EAGER,
-        .cb.send      = ucp_st_host_acked_cb,
-        .user_data    = op
-    };
-    uint64_t use              = ++host->sent;
-    ucs_status_ptr_t request;
-
-    host->is_sending = 1;
-    ucp_st_worker_unlock(op->worker);
-    request = ucp_st_host_am_send(op, UCP_ST_SVC_AM_ACK, use, &param);
-    ucp_st_worker_lock(op->worker);
-    if (!UCS_PTR_IS_PTR(request)) {
-        ucp_st_host_acked(op, UCS_PTR_STATUS(request));
-    }
-}
-
-/* Move a message to the buffer; without the lock */
-static ucs_status_ptr_t ucp_st_host_take(ucp_st_op_t *op,
-                                         const ucp_st_host_msg_t *msg)
-{
     ucp_worker_h ucp_worker   = ucp_st_svc(op->worker)->ucp_worker;
+    ucp_st_host_msg_t *msg    = host->msg;
     ucp_request_param_t param = {
         .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
                         UCP_OP_ATTR_FIELD_USER_DATA,
         .cb.recv_am   = ucp_st_host_received_cb,
         .user_data    = op
     };
-
-    if (msg->is_rndv && (op->msg_length > 0)) {
-        return ucp_am_recv_data_nbx(ucp_worker, msg->data, op->buffer,
-                                    op->msg_length, &param);
-    }
-    if (op->msg_length > 0) {
-        memcpy(op->buffer, msg->data, op->msg_length);
-    }
-    ucp_am_data_release(ucp_worker, msg->data);
-    return NULL;
-}
-
-static void ucp_st_host_recv_data(ucp_st_op_t *op)
-{
-    ucp_st_host_op_t *host = ucp_st_host_op(op);
-    ucp_st_host_msg_t *msg = host->msg;
-    ucs_status_ptr_t request;
+    ucs_status_ptr_t request  = NULL;
 
     host->msg       = NULL;
     host->is_moving = 1;
     ucp_st_trace_move(op);
     ucp_st_worker_unlock(op->worker);
-    request = ucp_st_host_take(op, msg);
+    if (msg->is_rndv && (op->msg_length > 0)) {
+        request = ucp_am_recv_data_nbx(ucp_worker, msg->data, op->buffer,
+                                       op->msg_length, &param);
+    } else {
+        if (op->msg_length > 0) {
+            memcpy(op->buffer, msg->data, op->msg_length);
+        }
+        ucp_am_data_release(ucp_worker, msg->data);
+    }
     free(msg);
     ucp_st_worker_lock(op->worker);
     if (!UCS_PTR_IS_PTR(request)) {
@@ -275,8 +318,8 @@ static int ucp_st_host_can_recv(const ucp_st_op_t *op)
            !host->is_moving && (ucp_st_host_begun(op) > host->moved);
 }
 
-/* The sender is waiting for word of what was moved, also if the receive has
- * failed or was freed since */
+/* The sender still needs an acknowledgement of data that was moved, also if the
+ * receive has failed or was freed since */
 static int ucp_st_host_has_ack(const ucp_st_op_t *op)
 {
     ucp_st_host_op_t *host = ucp_st_host_op(op);
@@ -285,7 +328,9 @@ static int ucp_st_host_has_ack(const ucp_st_op_t *op)
            (op->peer->status == UCS_OK);
 }
 
-void ucp_st_host_run(ucp_st_op_t *op)
+/* Do what can be done now for an operation. The lock is held, and released
+ * meanwhile; `op` may be gone afterwards. */
+static void ucp_st_host_run(ucp_st_op_t *op)
 {
     ucp_st_host_op_t *host = ucp_st_host_op(op);
     ucs_status_t status;
@@ -293,11 +338,11 @@ void ucp_st_host_run(ucp_st_op_t *op)
 
     host->is_running = 1;
     if (host->is_bound == 1) {
-        /* Both halves exist: be ready to send to the peer, and to hear of its
-         * end */
+        /* Both halves exist: connect, to send to the peer later, and to learn
+         * of its end */
         host->is_bound = 2;
         ucp_st_worker_unlock(op->worker);
-        status = ucp_st_svc_ep_get(op->peer, &ep);
+        status = ucp_st_svc_ep_get(op->peer, UCP_ST_SVC_EP_DATA, &ep);
         ucp_st_worker_lock(op->worker);
         if (status != UCS_OK) {
             ucp_st_op_fail(op, status);
@@ -305,26 +350,36 @@ void ucp_st_host_run(ucp_st_op_t *op)
     }
     if (ucp_st_host_is_send(op) && host->is_bound && !host->release &&
         !host->is_sending && (ucp_st_host_begun(op) > host->sent)) {
-        ucp_st_host_send_data(op);
+        ucp_st_host_send(op);
     }
     if (ucp_st_host_can_recv(op)) {
-        ucp_st_host_recv_data(op);
+        ucp_st_host_recv(op);
     }
     if (ucp_st_host_has_ack(op) && !host->is_sending) {
-        ucp_st_host_send_ack(op);
+        ucp_st_host_send(op);
     }
     host->is_running = 0;
     ucp_st_op_reap(op);
 }
 
-/* The operation that a message names, if it is one with that peer. It may have
- * been freed and wait for its end. */
-static ucp_st_op_t *ucp_st_host_find(ucp_st_worker_h worker,
-                                     const ucp_st_host_hdr_t *header)
+/* The operation that a message is for; NULL if the message is to be dropped.
+ * The operation may have been freed and wait for its end. The lock is held. */
+static ucp_st_op_t *ucp_st_host_find(ucp_st_worker_h worker, const void *data,
+                                     size_t length, ucp_st_host_hdr_t *header)
 {
-    ucp_st_op_t *op        = ucp_st_op_get(worker, header->op_id);
-    ucp_st_host_op_t *host = (op == NULL) ? NULL : ucp_st_host_op(op);
+    ucp_st_host_op_t *host;
+    ucp_st_op_t *op;
 
+    if (length != sizeof(*header)) {
+        ucs_error("dropped a message with a header of %zu bytes", length);
+        return NULL;
+    }
+    memcpy(header, data, sizeof(*header));
+    if (!ucp_st_svc(worker)->is_served) {
+        return NULL; /* operations and peers are going */
+    }
+    op   = ucp_st_op_get(worker, header->op_id);
+    host = (op == NULL) ? NULL : ucp_st_host_op(op);
     return ((host == NULL) || host->is_revoked || host->release ||
             (op->peer->uuid != header->src)) ? NULL : op;
 }
@@ -337,72 +392,200 @@ static void ucp_st_host_bad_message(ucp_st_op_t *op,
     ucp_st_op_fail(op, UCS_ERR_IO_ERROR);
 }
 
-int ucp_st_host_handle_data(ucp_st_worker_h worker,
-                            const ucp_st_host_hdr_t *header,
-                            ucp_st_host_msg_t *msg, size_t length)
+static ucs_status_t
+ucp_st_host_data_am_handler(void *arg, const void *header, size_t header_length,
+                            void *data, size_t length,
+                            const ucp_am_recv_param_t *param)
 {
-    ucp_st_op_t *op = ucp_st_host_find(worker, header);
+    ucp_st_worker_h worker = arg;
+    ucp_st_host_msg_t *msg = NULL;
     ucp_st_host_op_t *host;
+    ucp_st_host_hdr_t hdr;
+    ucp_st_op_t *op;
 
+    ucp_st_worker_lock(worker);
+    op = ucp_st_host_find(worker, header, header_length, &hdr);
     if (op == NULL) {
-        return 0; /* its receive is gone */
+        goto out; /* its receive is gone */
     }
     host = ucp_st_host_op(op);
     if (ucp_st_host_is_send(op) || (length != op->msg_length) ||
-        (header->use != (host->moved + 1)) || (host->msg != NULL) ||
+        (hdr.use != (host->moved + 1)) || (host->msg != NULL) ||
         host->is_moving) {
-        ucp_st_host_bad_message(op, header);
-        return 0;
+        ucp_st_host_bad_message(op, &hdr);
+        goto out;
     }
+    msg = malloc(sizeof(*msg));
     if (msg == NULL) {
         ucp_st_op_fail(op, UCS_ERR_NO_MEMORY);
-        return 0;
+        goto out;
     }
-    host->msg = msg;
+    msg->data    = data;
+    msg->is_rndv = !!(param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV);
+    host->msg    = msg;
     if (ucp_st_host_can_recv(op)) {
-        ucp_st_host_dev_add(op);
+        ucp_st_host_add(op);
     }
-    return 1;
+out:
+    ucp_st_worker_unlock(worker);
+    return (msg != NULL) ? UCS_INPROGRESS : UCS_OK;
 }
 
-void ucp_st_host_handle_ack(ucp_st_worker_h worker,
-                            const ucp_st_host_hdr_t *header)
+static ucs_status_t
+ucp_st_host_ack_am_handler(void *arg, const void *header, size_t header_length,
+                           void *data, size_t length,
+                           const ucp_am_recv_param_t *param)
 {
-    ucp_st_op_t *op = ucp_st_host_find(worker, header);
+    ucp_st_worker_h worker = arg;
     ucp_st_host_op_t *host;
+    ucp_st_host_hdr_t hdr;
+    ucp_st_op_t *op;
 
-    if (op == NULL) {
-        return;
+    ucp_st_worker_lock(worker);
+    op = ucp_st_host_find(worker, header, header_length, &hdr);
+    if (op != NULL) {
+        host = ucp_st_host_op(op);
+        if (!ucp_st_host_is_send(op) || (hdr.use != (host->acked + 1)) ||
+            (hdr.use > host->sent)) {
+            ucp_st_host_bad_message(op, &hdr);
+        } else {
+            host->acked = hdr.use;
+            ucp_st_host_complete(op, ucs_min(host->moved, host->acked));
+        }
     }
-    host = ucp_st_host_op(op);
-    if (!ucp_st_host_is_send(op) || (header->use != (host->acked + 1)) ||
-        (header->use > host->sent)) {
-        ucp_st_host_bad_message(op, header);
-        return;
+    ucp_st_worker_unlock(worker);
+    return UCS_OK;
+}
+
+/* Give dropped messages back to UCP; how many. The lock is held, and released
+ * meanwhile. */
+static unsigned ucp_st_host_return_dropped(ucp_st_worker_h worker)
+{
+    ucs_list_link_t *dropped = &ucp_st_host_worker(worker)->dropped;
+    unsigned count           = 0;
+    ucp_st_host_msg_t *msg;
+
+    while (!ucs_list_is_empty(dropped)) {
+        msg = ucs_list_extract_head(dropped, ucp_st_host_msg_t, list);
+        ucp_st_worker_unlock(worker);
+        ucp_am_data_release(ucp_st_svc(worker)->ucp_worker, msg->data);
+        free(msg);
+        ++count;
+        ucp_st_worker_lock(worker);
     }
-    host->acked = header->use;
-    ucp_st_host_complete(op, ucs_min(host->moved, host->acked));
+    return count;
+}
+
+/* Run the operations that have something to do; what comes up meanwhile is for
+ * the next call. While the lock is not held others may add to the lists without
+ * a wake-up: the result counts that, too. */
+static unsigned ucp_st_host_work(ucp_st_worker_h worker)
+{
+    ucp_st_host_worker_t *self = ucp_st_host_worker(worker);
+    ucp_st_stack_item_t *item  = ucp_st_stack_take(&self->begun);
+    unsigned count             = 0;
+    ucp_st_host_op_t *host;
+    ucs_list_link_t work;
+
+    while (item != NULL) {
+        host = ucs_container_of(item, ucp_st_host_op_t, begun_item);
+        item = item->next;
+        /* It is listed before `queued` is cleared, so that it counts as busy
+         * all the time */
+        ucp_st_host_add(host->op);
+        (void)__atomic_exchange_n(&host->queued, 0, __ATOMIC_ACQ_REL);
+    }
+    ucs_list_head_init(&work);
+    ucs_list_splice_tail(&work, &self->work);
+    ucs_list_head_init(&self->work);
+    while (!ucs_list_is_empty(&work)) {
+        host = ucs_list_extract_head(&work, ucp_st_host_op_t, list);
+        host->is_listed = 0;
+        ucp_st_host_run(host->op);
+        ++count;
+    }
+    count += ucp_st_host_return_dropped(worker);
+    return count + (!ucs_list_is_empty(&self->work) ||
+                    !ucs_list_is_empty(&self->dropped));
+}
+
+static int ucp_st_host_peer_is_used(ucp_st_peer_t *peer)
+{
+    ucp_st_host_op_t *host;
+    ucp_st_op_t *op;
+
+    ucs_list_for_each(op, &peer->ops, peer_list) {
+        host = ucp_st_host_op(op);
+        if ((host != NULL) && (host->is_moving || host->is_sending)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static ucs_status_t ucp_st_host_open(ucp_st_worker_h worker)
+{
+    static const ucp_st_svc_client_t client = {
+        .work    = ucp_st_host_work,
+        .is_used = ucp_st_host_peer_is_used
+    };
+    ucp_st_host_worker_t *self              = ucp_st_host_worker(worker);
+    ucs_status_t status;
+
+    ucs_list_head_init(&self->work);
+    ucs_list_head_init(&self->dropped);
+    status = ucp_st_svc_open(worker);
+    if (status == UCS_OK) {
+        status = ucp_st_svc_set_handler(worker, UCP_ST_SVC_AM_DATA,
+                                        UCP_AM_FLAG_PERSISTENT_DATA,
+                                        ucp_st_host_data_am_handler);
+    }
+    if (status == UCS_OK) {
+        status = ucp_st_svc_set_handler(worker, UCP_ST_SVC_AM_ACK, 0,
+                                        ucp_st_host_ack_am_handler);
+    }
+    if (status != UCS_OK) {
+        ucp_st_lane_refuse(worker, UCP_ST_LANE_HOST,
+                           "lane 'host': no UCP worker that can sleep: %s",
+                           ucs_status_string(status));
+        return status;
+    }
+    ucp_st_svc_add_client(ucp_st_svc(worker), &client);
+    return UCS_OK;
+}
+
+static void ucp_st_host_close(ucp_st_worker_h worker)
+{
+    ucp_st_worker_lock(worker);
+    (void)ucp_st_host_return_dropped(worker);
+    ucp_st_worker_unlock(worker);
 }
 
 static size_t ucp_st_host_address_length(ucp_st_worker_h worker)
 {
-    (void)worker;
-    return 0; /* the device's address is there anyway */
+    return 0; /* a worker's address has the service thread's anyway */
 }
 
 static ucs_status_t ucp_st_host_address_pack(ucp_st_worker_h worker,
                                              void *buffer)
 {
-    (void)worker;
-    (void)buffer;
     return UCS_OK;
+}
+
+static unsigned ucp_st_host_progress(ucp_st_worker_h worker)
+{
+    return 0; /* the service thread does it all */
+}
+
+static ucs_status_t ucp_st_host_query(ucp_st_worker_h worker,
+                                      ucp_st_worker_attr_t *attr)
+{
+    return UCS_OK; /* it is all in the statistics */
 }
 
 static ucs_status_t ucp_st_host_connect(ucp_st_peer_t *peer,
                                         const void *address, size_t length)
 {
-    (void)address;
-    (void)length;
     return (peer->svc_ep == NULL) ? UCS_ERR_UNREACHABLE : UCS_OK;
 }
 
@@ -411,7 +594,6 @@ static ucs_status_t ucp_st_host_offer(ucp_st_op_t *op, void *blob,
 {
     ucp_st_host_op_t *host = calloc(1, sizeof(*host));
 
-    (void)blob;
     if (host == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
@@ -424,16 +606,16 @@ static ucs_status_t ucp_st_host_offer(ucp_st_op_t *op, void *blob,
 static ucs_status_t ucp_st_host_bind(ucp_st_op_t *op, const void *blob,
                                      size_t length)
 {
-    (void)blob;
     if (length != 0) {
         return UCS_ERR_INVALID_PARAM;
     }
     ucp_st_host_op(op)->is_bound = 1;
-    ucp_st_host_dev_add(op);
+    ucp_st_host_add(op);
     return UCS_OK;
 }
 
-/* Runs on the stream */
+/* Runs on the stream. Lock-free, and without a system call unless the service
+ * thread sleeps. */
 static void ucp_st_host_start_func(void *arg)
 {
     ucp_st_op_t *op        = arg;
@@ -446,14 +628,16 @@ static void ucp_st_host_start_func(void *arg)
     }
     /* Pairs with the acquire load in ucp_st_host_begun() */
     (void)__atomic_fetch_add(&host->begun, 1, __ATOMIC_RELEASE);
-    ucp_st_host_dev_push(op);
+    if (!__atomic_exchange_n(&host->queued, 1, __ATOMIC_ACQ_REL)) {
+        ucp_st_stack_push(&ucp_st_host_worker(op->worker)->begun,
+                          &host->begun_item);
+        ucp_st_service_wake(&ucp_st_svc(op->worker)->service);
+    }
 }
 
 static size_t ucp_st_host_start_cmds(ucp_st_op_t *op, ucp_st_queue_h queue,
                                      uint64_t use, ucs_gstream_cmd_t *cmd)
 {
-    (void)queue;
-    (void)use;
     cmd->type        = UCS_GSTREAM_CMD_FUNC;
     cmd->u.func.func = ucp_st_host_start_func;
     cmd->u.func.arg  = op;
@@ -476,9 +660,9 @@ static uint64_t ucp_st_host_uses_done(const ucp_st_op_t *op)
     return (word < UCP_ST_RELEASE) ? word : 0;
 }
 
-/* Nothing to do for halt(): what a stream has started is sent by the service
- * thread alone, which has the lock when it looks, and release_waits() ends that
- */
+/* There is nothing to do for halt(): only the service thread sends what a
+ * stream has started; it looks with the lock held, and release_waits() stops
+ * it */
 static void ucp_st_host_release_waits(ucp_st_op_t *op)
 {
     ucp_st_host_op_t *host = ucp_st_host_op(op);
@@ -489,19 +673,22 @@ static void ucp_st_host_release_waits(ucp_st_op_t *op)
     }
 }
 
+/* Have the service thread give back a message that was not taken */
 static void ucp_st_host_drop_msg(ucp_st_op_t *op)
 {
     ucp_st_host_op_t *host = ucp_st_host_op(op);
 
     if (host->msg != NULL) {
-        ucp_st_host_dev_drop(op->worker, host->msg);
+        ucs_list_add_tail(&ucp_st_host_worker(op->worker)->dropped,
+                          &host->msg->list);
         host->msg = NULL;
+        ucp_st_svc_wake(ucp_st_svc(op->worker));
     }
 }
 
 /* A message that is being moved to the buffer cannot be stopped: the waits are
  * released, and the buffer given back, when that is over. The peer reaches
- * nothing of a send; its word of what it has may come after it freed its half.
+ * nothing of a send, and its acknowledgement may come after it freed its half.
  */
 static void ucp_st_host_revoke(ucp_st_op_t *op)
 {
@@ -511,12 +698,6 @@ static void ucp_st_host_revoke(ucp_st_op_t *op)
         host->is_revoked = 1;
         ucp_st_host_drop_msg(op);
     }
-}
-
-/* What still waits to be sent is dropped by the service thread */
-static void ucp_st_host_dispose(ucp_st_op_t *op)
-{
-    ucp_st_host_dev_add(op);
 }
 
 static int ucp_st_host_is_busy(const ucp_st_op_t *op)
@@ -542,7 +723,6 @@ static void ucp_st_host_release(ucp_st_op_t *op)
     ucp_st_host_drop_msg(op);
     if (host->is_listed) {
         ucs_list_del(&host->list);
-        host->is_listed = 0;
     }
     free(host);
     op->parts[UCP_ST_LANE_HOST] = NULL;
@@ -550,31 +730,17 @@ static void ucp_st_host_release(ucp_st_op_t *op)
 
 static const char *ucp_st_host_protocol(const ucp_st_op_t *op)
 {
-    (void)op;
     return "messages";
 }
 
-static unsigned ucp_st_host_progress(ucp_st_worker_h worker)
-{
-    (void)worker;
-    return 0; /* the service thread does it all */
-}
-
-static ucs_status_t ucp_st_host_query(ucp_st_worker_h worker,
-                                      ucp_st_worker_attr_t *attr)
-{
-    (void)worker;
-    (void)attr;
-    return UCS_OK; /* it is all in the statistics */
-}
-
+/* dispose(): the service thread drops what still waits to be sent */
 const ucp_st_lane_ops_t ucp_st_host_lane = {
     .name   = "host",
     .id     = UCP_ST_LANE_HOST,
-    .sizes  = {[UCP_ST_OBJECT_WORKER] = sizeof(ucp_st_host_dev_t)},
+    .sizes  = {[UCP_ST_OBJECT_WORKER] = sizeof(ucp_st_host_worker_t)},
     .worker = {
-        .open           = ucp_st_host_dev_open,
-        .close          = ucp_st_host_dev_close,
+        .open           = ucp_st_host_open,
+        .close          = ucp_st_host_close,
         .address_length = ucp_st_host_address_length,
         .address_pack   = ucp_st_host_address_pack,
         .progress       = ucp_st_host_progress,
@@ -602,7 +768,7 @@ const ucp_st_lane_ops_t ucp_st_host_lane = {
         .halt          = ucp_st_lane_no_op,
         .release_waits = ucp_st_host_release_waits,
         .revoke        = ucp_st_host_revoke,
-        .dispose       = ucp_st_host_dispose,
+        .dispose       = ucp_st_host_add,
         .is_busy       = ucp_st_host_is_busy,
         .uses_buffer   = ucp_st_host_uses_buffer,
         .release       = ucp_st_host_release,

@@ -177,9 +177,9 @@ static void ucp_st_rma_host_send(ucp_st_rma_host_op_t *op)
     ucp_st_worker_unlock(worker);
     /* UCP 1.13 does not look after a peer over an endpoint that waits for its
      * first answer, as one does that is to be answered over; the other does */
-    status = ucp_st_svc_ep_get_notice(op->rma.peer, &ep);
+    status = ucp_st_svc_ep_get(op->rma.peer, UCP_ST_SVC_EP_NOTICE, &ep);
     if (status == UCS_OK) {
-        status = ucp_st_svc_ep_get(op->rma.peer, &ep);
+        status = ucp_st_svc_ep_get(op->rma.peer, UCP_ST_SVC_EP_DATA, &ep);
     }
     request = (status != UCS_OK) ?
               UCS_STATUS_PTR(status) :

@@ -240,7 +240,7 @@ static void ucp_st_rma_wait_reach(ucp_st_worker_h worker)
         if (!(peer->lanes & UCS_BIT(UCP_ST_LANE_HOST))) {
             continue;
         }
-        status = ucp_st_svc_ep_get_notice(peer, &ep);
+        status = ucp_st_svc_ep_get(peer, UCP_ST_SVC_EP_NOTICE, &ep);
         if (status == UCS_OK) {
             ucp_st_service_wake(&ucp_st_svc(worker)->service);
         } else if (!ucp_st_ucp_is_local(status)) {
