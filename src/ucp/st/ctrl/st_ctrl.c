@@ -466,12 +466,20 @@ static int ucp_st_ctrl_is_used(ucp_st_worker_h worker)
 
 static ucp_st_drain_t ucp_st_ctrl_drain(ucp_st_worker_h worker)
 {
+    ucp_st_peer_t *peer;
+
     if (ucp_st_ctrl(worker)->sends > 0) {
         return UCP_ST_DRAIN_SENDS;
     }
-    return (ucp_st_leave_is_waiting(worker) ||
-            (ucp_st_svc(worker)->num_notices > 0)) ? UCP_ST_DRAIN_ANSWERS :
-                                                     UCP_ST_DRAIN_DONE;
+    if (ucp_st_svc(worker)->num_notices > 0) {
+        return UCP_ST_DRAIN_ANSWERS;
+    }
+    ucs_list_for_each(peer, &worker->peers, list) {
+        if ((peer->ucp_ep != NULL) && (peer->status == UCS_OK)) {
+            return UCP_ST_DRAIN_ANSWERS; /* to this side's goodbye */
+        }
+    }
+    return UCP_ST_DRAIN_DONE;
 }
 
 /* The peers' end still uses the UCP worker of the service thread */

@@ -252,18 +252,6 @@ void ucp_st_leave_say_bye(ucp_st_worker_h worker)
     ucp_st_worker_unlock(worker);
 }
 
-int ucp_st_leave_is_waiting(ucp_st_worker_h worker)
-{
-    ucp_st_peer_t *peer;
-
-    ucs_list_for_each(peer, &worker->peers, list) {
-        if ((peer->ucp_ep != NULL) && (peer->status == UCS_OK)) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
 ucs_status_t ucp_st_worker_leave(ucp_st_worker_h worker)
 {
     ucs_status_t status = ucp_st_check_call(worker != NULL);

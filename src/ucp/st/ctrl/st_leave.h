@@ -45,17 +45,14 @@ int ucp_st_leave_settle_late(ucp_st_worker_h worker);
 /** Say goodbye to all peers, and have UCP deliver it. The lock is not held. */
 void ucp_st_leave_say_bye(ucp_st_worker_h worker);
 
-/** Non-zero while a peer has not acknowledged it. The lock is held. */
-int ucp_st_leave_is_waiting(ucp_st_worker_h worker);
-
 /** Have the service thread watch peers. The lock is not held. */
 ucs_status_t ucp_st_watch_start(ucp_st_worker_h worker);
 
 /**
  * Tell peers of failures that they do not know yet. If it is time, also ask
  * about peers that streams wait for, and about those that are gone: some NICs
- * silently drop what they cannot deliver, and report that the peer is gone only
- * if asked. Non-zero if there are peers to watch. The lock is held.
+ * silently drop messages that they cannot deliver, and report that the peer is
+ * gone only if asked. Non-zero if there are peers to watch. The lock is held.
  */
 int ucp_st_watch_ask(ucp_st_worker_h worker, int is_time);
 

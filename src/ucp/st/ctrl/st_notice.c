@@ -215,7 +215,7 @@ void ucp_st_notice_handle(ucp_st_worker_h worker,
     if ((peer == NULL) || (msg->dst != worker->uuid)) {
         ucs_debug("dropped a notice of worker 0x%lx to 0x%lx", msg->src,
                   msg->dst);
-        return; /* it is of, or for, a worker that is no more */
+        return; /* it is of, or for, an earlier worker */
     }
     if (msg->type == UCP_ST_NOTICE_GONE) {
         /* The peer's earlier messages may not have been read yet, so this is

@@ -18,8 +18,8 @@
  *                decides that, and sends GONE again if that did not arrive
  *
  * A notice may overtake control messages and data of other operations, may come
- * twice, and may not come at all. So all its effects can be repeated, and what
- * it says stays true. Numbers of workers and operations are never used twice;
+ * twice, and may not come at all. So its effects can be repeated, and its
+ * content stays true. Numbers of workers and operations are never used twice;
  * each notice has those of both sides.
  */
 #ifndef UCP_ST_NOTICE_H_

@@ -50,8 +50,8 @@ void ucp_st_svc_wake(ucp_st_svc_t *svc)
     }
 }
 
-/* Do once what there is to do; how much it was. In the service thread, or in
- * the one that has called ucp_st_svc_stop(); the lock is not held. */
+/* One round of all work; how much there was. In the service thread, or in the
+ * one that has called ucp_st_svc_stop(); the lock is not held. */
 static unsigned ucp_st_svc_work(ucp_st_worker_h worker)
 {
     ucp_st_svc_t *svc = ucp_st_svc(worker);
@@ -65,8 +65,7 @@ static unsigned ucp_st_svc_work(ucp_st_worker_h worker)
     count = ucp_worker_progress(svc->ucp_worker);
 
     ucp_st_worker_lock(worker);
-    /* Endpoints of peers that are gone: closing them ends what UCP still does
-     * with them */
+    /* Endpoints of peers that are gone: closing them ends UCP's work on them */
     while (!ucs_list_is_empty(&svc->closing)) {
         sep = ucs_list_extract_head(&svc->closing, ucp_st_svc_ep_t, list);
         sep->closing = 0;
@@ -90,8 +89,8 @@ static unsigned ucp_st_svc_work(ucp_st_worker_h worker)
     return count;
 }
 
-/* In the service thread. UCP is armed after a round that found nothing: what
- * comes later makes its descriptor readable, or wakes the client. */
+/* In the service thread. UCP is armed after a round that found nothing: later
+ * events make its descriptor readable, or wake the client. */
 static int ucp_st_svc_serve(void *arg)
 {
     ucp_st_worker_h worker = arg;

@@ -29,8 +29,8 @@ enum {
 
 /** A client: work that needs the UCP worker. */
 typedef struct ucp_st_svc_client {
-    /** Do once what there is to do; how much it was. In the service thread,
-     *  with the lock held, which is released meanwhile. */
+    /** One round of the work; how much there was. In the service thread, with
+     *  the lock held, which is released meanwhile. */
     unsigned (*work)(ucp_st_worker_h worker);
 
     /** Non-zero while UCP works on something with that peer. The lock is

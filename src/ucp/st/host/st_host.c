@@ -328,8 +328,8 @@ static int ucp_st_host_has_ack(const ucp_st_op_t *op)
            (op->peer->status == UCS_OK);
 }
 
-/* Do what can be done now for an operation. The lock is held, and released
- * meanwhile; `op` may be gone afterwards. */
+/* Take all steps of an operation that are possible now. The lock is held, and
+ * released meanwhile; `op` may be gone afterwards. */
 static void ucp_st_host_run(ucp_st_op_t *op)
 {
     ucp_st_host_op_t *host = ucp_st_host_op(op);
@@ -476,9 +476,9 @@ static unsigned ucp_st_host_return_dropped(ucp_st_worker_h worker)
     return count;
 }
 
-/* Run the operations that have something to do; what comes up meanwhile is for
- * the next call. While the lock is not held others may add to the lists without
- * a wake-up: the result counts that, too. */
+/* Run the operations that have something to do. Work that comes up meanwhile is
+ * for the next call. While the lock is not held others may add to the lists
+ * without a wake-up: the result counts that, too. */
 static unsigned ucp_st_host_work(ucp_st_worker_h worker)
 {
     ucp_st_host_worker_t *self = ucp_st_host_worker(worker);
@@ -733,7 +733,7 @@ static const char *ucp_st_host_protocol(const ucp_st_op_t *op)
     return "messages";
 }
 
-/* dispose(): the service thread drops what still waits to be sent */
+/* dispose(): the service thread drops messages that still wait to be sent */
 const ucp_st_lane_ops_t ucp_st_host_lane = {
     .name   = "host",
     .id     = UCP_ST_LANE_HOST,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * st_rma.c - one-sided operations: how they are enqueued.
+ * st_rma.c - one-sided operations: how they are enqueued, and the component
+ * that core calls.
  *
- * What the user gives is checked whole, then the lane of the key makes the
- * stream commands, in front of which others may wait for operations that went
- * over other lanes, and all of it is enqueued as one batch. Only then counts
- * move on.
+ * All parameters are checked first. Then the lane of the key makes the stream
+ * commands. Commands in front of them may wait for operations on other lanes.
+ * All commands are enqueued as one batch. Only then the counts are raised.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
@@ -14,8 +14,8 @@
 #include "rma/st_rma.h"
 #include "core/st_lane.h"
 #include "core/st_log.h"
-#include "rma/st_rma_trig.h"
 #include "core/st_trace.h"
+#include "trig/st_trig_rma.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -24,23 +24,21 @@
 /* Waits for other lanes, the operation, and its span */
 #define UCP_ST_RMA_BATCH_CMDS (UCP_ST_LANE_LAST + 1 + UCP_ST_TRACE_MAX_CMDS)
 
-/* How long a NIC may take to tell of what is complete, seconds */
+/* How long a NIC may take to report operations that are complete, seconds */
 #define UCP_ST_RMA_REAP_TIME 1.0
 
-/* What events tell of an operation: peer, bytes, and name of the lane */
+/* Arguments of an operation's events: peer, bytes, and name of the lane */
 #define UCP_ST_RMA_TRACE(_name) \
     {_name, "start", UCS_TRACE_SPAN, UCS_TRACE_FLOW_NONE, \
      {{"peer", UCS_TRACE_VALUE_HEX}, {"bytes", UCS_TRACE_VALUE_NUMBER}, \
       {"lane", UCS_TRACE_VALUE_TEXT}}}
 
-static const ucs_trace_kind_t ucp_st_rma_trace_put =
-        UCP_ST_RMA_TRACE("put");
+static const ucs_trace_kind_t ucp_st_rma_trace_put = UCP_ST_RMA_TRACE("put");
 static const ucs_trace_kind_t ucp_st_rma_trace_put_signal =
         UCP_ST_RMA_TRACE("put signal");
 static const ucs_trace_kind_t ucp_st_rma_trace_signal =
         UCP_ST_RMA_TRACE("signal");
-static const ucs_trace_kind_t ucp_st_rma_trace_get =
-        UCP_ST_RMA_TRACE("get");
+static const ucs_trace_kind_t ucp_st_rma_trace_get = UCP_ST_RMA_TRACE("get");
 
 void ucp_st_rma_reap(ucp_st_worker_h worker)
 {
@@ -82,17 +80,6 @@ void ucp_st_rma_objs_free(ucs_list_link_t *unused)
     }
 }
 
-static void ucp_st_rma_take(const ucp_st_rma_t *rma)
-{
-    if (rma->length > 0) {
-        ucp_st_rma_hold(&rma->mem->refs);
-        ucp_st_rma_hold(&rma->rkey->refs);
-    }
-    if (rma->signal != NULL) {
-        ucp_st_rma_hold(&rma->signal->refs);
-    }
-}
-
 void ucp_st_rma_drop(const ucp_st_rma_t *rma)
 {
     if (rma->length > 0) {
@@ -123,7 +110,7 @@ void ucp_st_rma_signal(uint64_t *word, ucp_st_signal_op_t op, uint64_t value)
     }
 }
 
-/* Where a parameter is set, else 0 */
+/* A parameter if its bit is set, else 0 */
 static uint64_t ucp_st_rma_field(uint64_t mask, uint64_t field, uint64_t value)
 {
     return (mask & field) ? value : 0;
@@ -278,9 +265,9 @@ static ucs_status_t ucp_st_rma_wait_lane(ucp_st_queue_h queue, unsigned lane,
                                        &queue->cmds[(*num_cmds_p)++]);
 }
 
-/* In front of a strict operation: what its flow has on other lanes, or on one
- * where it would not take its turn. Those are not counted as waited for, as
- * nothing may come of it. */
+/* In front of a strict operation: wait for its flow's operations on other
+ * lanes, and on its own lane if that is not orderly. They are not counted as
+ * waited for, as the commands may not be enqueued. */
 static ucs_status_t
 ucp_st_rma_wait_others(const ucp_st_rma_t *rma, const ucp_st_rma_flow_t *flow,
                        const ucp_st_rma_lane_ops_t *lane, size_t *num_cmds_p)
@@ -298,7 +285,7 @@ ucp_st_rma_wait_others(const ucp_st_rma_t *rma, const ucp_st_rma_flow_t *flow,
     return status;
 }
 
-/* Commands were enqueued: the NIC gets what they are for */
+/* Commands were enqueued: post their operations to the NIC */
 static void ucp_st_rma_commit(ucp_st_queue_h queue)
 {
     if (ucp_st_queue_rma(queue)->trig != NULL) {
@@ -316,7 +303,8 @@ static void ucp_st_rma_trace_func(void *arg)
 }
 
 /* Make the command that ends the span of an operation's start, if events are
- * recorded; how many. `cmd` is in the scratch of the operation's queue. */
+ * recorded; how many commands. `cmd` is in the scratch of the operation's
+ * queue. */
 static size_t ucp_st_rma_trace_cmd(const ucp_st_rma_t *rma, ucp_st_lane_t lane,
                                    ucs_gstream_cmd_t *cmd)
 {
@@ -358,7 +346,13 @@ static ucs_status_t ucp_st_rma_enqueue_one(const ucp_st_rma_t *rma)
     if (status != UCS_OK) {
         return status;
     }
-    ucp_st_rma_take(rma);
+    if (rma->length > 0) {
+        ucp_st_rma_hold(&rma->mem->refs);
+        ucp_st_rma_hold(&rma->rkey->refs);
+    }
+    if (rma->signal != NULL) {
+        ucp_st_rma_hold(&rma->signal->refs);
+    }
     status = lane->start(rma, flow, &cmds[num_cmds++]);
     if (status != UCS_OK) {
         goto err;
@@ -380,9 +374,9 @@ err:
     return status;
 }
 
-/* A signal that goes over another lane than its data is a strict operation of
- * its own. If it cannot be enqueued the put alone is there, which is nothing
- * that the user can do without: the queue fails. */
+/* A signal on another lane than its data is a strict operation of its own. If
+ * it cannot be enqueued the queue fails: the put is enqueued already, and the
+ * user could not enqueue the signal alone. */
 static ucs_status_t ucp_st_rma_enqueue_two(const ucp_st_rma_t *rma)
 {
     ucp_st_rma_t data   = *rma;
@@ -403,20 +397,6 @@ static ucs_status_t ucp_st_rma_enqueue_two(const ucp_st_rma_t *rma)
         ucp_st_queue_fail(rma->queue, NULL, status);
     }
     return status;
-}
-
-/* The lock is held */
-static ucs_status_t ucp_st_rma_enqueue(const ucp_st_rma_t *rma)
-{
-    if (rma->peer->status != UCS_OK) {
-        return rma->peer->status;
-    }
-    if ((rma->length == 0) && (rma->signal == NULL)) {
-        return UCS_OK;
-    }
-    return ((rma->length > 0) && (rma->signal != NULL) &&
-            (rma->signal->lane != rma->rkey->lane)) ?
-           ucp_st_rma_enqueue_two(rma) : ucp_st_rma_enqueue_one(rma);
 }
 
 static void ucp_st_rma_count(ucp_st_queue_h queue, ucp_st_rma_count_t what)
@@ -447,7 +427,14 @@ static ucs_status_t ucp_st_rma_call(ucp_st_queue_h queue,
         return status;
     }
     ucp_st_worker_lock(queue->worker);
-    status = ucp_st_rma_enqueue(&rma);
+    if (rma.peer->status != UCS_OK) {
+        status = rma.peer->status;
+    } else if ((rma.length > 0) && (signal != NULL) &&
+               (rma.signal->lane != rma.rkey->lane)) {
+        status = ucp_st_rma_enqueue_two(&rma);
+    } else if ((rma.length > 0) || (signal != NULL)) {
+        status = ucp_st_rma_enqueue_one(&rma);
+    }
     ucp_st_worker_unlock(queue->worker);
     if (status != UCS_OK) {
         return status;
@@ -514,3 +501,218 @@ ucs_status_t ucp_st_enqueue_quiet(ucp_st_queue_h queue)
     ucp_st_worker_unlock(queue->worker);
     return status;
 }
+
+static void ucp_st_rma_init(ucp_st_worker_h worker)
+{
+    ucp_st_rma_dev_t *dev = ucp_st_rma_dev(worker);
+
+    kh_init_inplace(ucp_st_mems, &dev->mems);
+    ucs_list_head_init(&dev->ready);
+    ucs_list_head_init(&dev->free_ops);
+    ucs_list_head_init(&dev->free_trig_ops);
+    ucs_list_head_init(&dev->trigs);
+    ucs_list_head_init(&dev->waits);
+    ucs_list_head_init(&dev->free_waits);
+    (void)pthread_mutex_init(&dev->wait_lock, NULL);
+}
+
+/* Tell each lane that is open of one-sided operations */
+static ucs_status_t ucp_st_rma_open(ucp_st_worker_h worker)
+{
+    unsigned i;
+
+    for (i = 0; i < worker->num_lanes; ++i) {
+        if (worker->lanes[i]->id == UCP_ST_LANE_TRIG) {
+            ucp_st_trig_rma_open(worker, ucp_st_rma_trig_progress);
+        } else if (worker->lanes[i]->id == UCP_ST_LANE_DIRECT) {
+            ucp_st_direct_rma_open(worker, ucp_st_rma_signaled);
+        }
+    }
+    return ucp_st_rma_host_open(worker);
+}
+
+static int ucp_st_rma_is_used(ucp_st_worker_h worker)
+{
+    ucp_st_rma_dev_t *dev = ucp_st_rma_dev(worker);
+
+    return (kh_size(&dev->mems) > 0) || (dev->num_rkeys > 0);
+}
+
+static ucp_st_drain_t ucp_st_rma_drain(ucp_st_worker_h worker)
+{
+    return ucs_list_is_empty(&ucp_st_rma_dev(worker)->trigs) ?
+           UCP_ST_DRAIN_DONE : UCP_ST_DRAIN_ANSWERS;
+}
+
+static ucs_status_t ucp_st_rma_start(ucp_st_worker_h worker)
+{
+    ucp_st_rma_dev_t *dev = ucp_st_rma_dev(worker);
+
+    dev->service.serve = ucp_st_rma_serve;
+    dev->service.arg   = worker;
+    return ucp_st_service_add(&dev->service);
+}
+
+static void ucp_st_rma_stop(ucp_st_worker_h worker)
+{
+    ucp_st_service_remove(&ucp_st_rma_dev(worker)->service);
+}
+
+static void ucp_st_rma_cleanup(ucp_st_worker_h worker)
+{
+    ucp_st_rma_dev_t *dev = ucp_st_rma_dev(worker);
+
+    ucp_st_rma_objs_free(&dev->free_waits);
+    ucp_st_rma_objs_free(&dev->free_ops);
+    ucp_st_rma_objs_free(&dev->free_trig_ops);
+    kh_destroy_inplace(ucp_st_mems, &dev->mems);
+    (void)pthread_mutex_destroy(&dev->wait_lock);
+}
+
+static void ucp_st_rma_peer_init(ucp_st_peer_t *peer)
+{
+    ucs_list_head_init(&ucp_st_rma_peer(peer)->ops);
+}
+
+static int ucp_st_rma_peer_is_used(ucp_st_peer_t *peer)
+{
+    ucp_st_rma_peer_t *rma = ucp_st_rma_peer(peer);
+
+    return (rma->num_trig > 0) || !ucs_list_is_empty(&rma->ops);
+}
+
+static int ucp_st_rma_peer_is_awaited(ucp_st_peer_t *peer)
+{
+    return __atomic_load_n(&ucp_st_rma_peer(peer)->num_waits,
+                           __ATOMIC_RELAXED) > 0;
+}
+
+static void ucp_st_rma_peer_gone(ucp_st_peer_t *peer)
+{
+    ucp_st_queue_h queue;
+    ucp_st_rma_flow_t *flow;
+    volatile uint64_t *word;
+
+    ucp_st_rma_wait_end_dead(peer->worker);
+    /* Lane direct: only the stream ends its operations, and it has not come to
+     * these yet. Its queue fails, so they have no effect. */
+    ucs_list_for_each(queue, &peer->worker->queues, list) {
+        word = &ucp_st_queue_rma(queue)->words[UCP_ST_LANE_DIRECT];
+        ucs_list_for_each(flow, &ucp_st_queue_rma(queue)->flows, list) {
+            if ((flow->peer == peer) &&
+                (flow->last[UCP_ST_LANE_DIRECT] >
+                 __atomic_load_n(word, __ATOMIC_ACQUIRE))) {
+                ucp_st_queue_fail(queue, NULL, peer->status);
+            }
+        }
+    }
+    ucp_st_rma_host_peer_gone(peer);
+    ucp_st_rma_trig_peer_gone(peer);
+}
+
+static void ucp_st_rma_queue_init(ucp_st_queue_h queue)
+{
+    ucs_list_head_init(&ucp_st_queue_rma(queue)->flows);
+}
+
+static int ucp_st_rma_queue_has_open(ucp_st_queue_h queue)
+{
+    ucp_st_queue_rma_t *rma = ucp_st_queue_rma(queue);
+    unsigned i;
+
+    for (i = 0; i < UCP_ST_LANE_LAST; ++i) {
+        /* Pairs with the addition in ucp_st_rma_ended() */
+        if (__atomic_load_n(&rma->words[i], __ATOMIC_ACQUIRE) <
+            rma->issued[i]) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static int ucp_st_rma_queue_is_busy(ucp_st_queue_h queue)
+{
+    if (ucp_st_rma_queue_has_open(queue)) {
+        ucp_st_rma_reap(queue->worker); /* a report may be missing */
+    }
+    return ucp_st_rma_queue_has_open(queue);
+}
+
+static void ucp_st_rma_queue_fail(ucp_st_queue_h queue)
+{
+    ucp_st_rma_look(queue->worker);
+}
+
+static void ucp_st_rma_queue_count(ucp_st_queue_h queue, ucp_st_stats_t *stats)
+{
+    ucp_st_queue_rma_t *rma                     = ucp_st_queue_rma(queue);
+    uint64_t *const sums[UCP_ST_RMA_COUNT_LAST] = {
+        [UCP_ST_RMA_COUNT_PUT]    = &stats->puts,
+        [UCP_ST_RMA_COUNT_GET]    = &stats->gets,
+        [UCP_ST_RMA_COUNT_SIGNAL] = &stats->signals,
+        [UCP_ST_RMA_COUNT_WAIT]   = &stats->signal_waits,
+        [UCP_ST_RMA_COUNT_QUIET]  = &stats->quiets
+    };
+    unsigned i;
+
+    for (i = 0; i < UCP_ST_LANE_LAST; ++i) {
+        stats->lanes[i].rmas += ucp_st_queue_count(&rma->issued[i], 0);
+    }
+    for (i = 0; i < UCP_ST_RMA_COUNT_LAST; ++i) {
+        *sums[i] += ucp_st_queue_count(&rma->counts[i], 0);
+    }
+}
+
+static void ucp_st_rma_queue_cleanup(ucp_st_queue_h queue)
+{
+    ucp_st_queue_rma_t *rma = ucp_st_queue_rma(queue);
+    ucp_st_rma_flow_t *flow, *tmp;
+
+    ucs_list_for_each_safe(flow, tmp, &rma->flows, list) {
+        free(flow);
+    }
+    if (rma->trig != NULL) {
+        ucp_st_rma_trig_leave(rma->trig);
+    }
+}
+
+/* ask(): the service thread asks about the peers. close(): the lanes give back
+ * their parts of operations. */
+static const ucp_st_worker_hooks_t ucp_st_rma_worker_hooks = {
+    .init    = ucp_st_rma_init,
+    .open    = ucp_st_rma_open,
+    .start   = ucp_st_rma_start,
+    .is_used = ucp_st_rma_is_used,
+    .drain   = ucp_st_rma_drain,
+    .ask     = ucp_st_worker_hook_none,
+    .stop    = ucp_st_rma_stop,
+    .close   = ucp_st_worker_hook_none,
+    .cleanup = ucp_st_rma_cleanup
+};
+
+static const ucp_st_peer_hooks_t ucp_st_rma_peer_hooks = {
+    .init       = ucp_st_rma_peer_init,
+    .gone       = ucp_st_rma_peer_gone,
+    .is_used    = ucp_st_rma_peer_is_used,
+    .is_awaited = ucp_st_rma_peer_is_awaited
+};
+
+static const ucp_st_queue_hooks_t ucp_st_rma_queue_hooks = {
+    .init    = ucp_st_rma_queue_init,
+    .is_busy = ucp_st_rma_queue_is_busy,
+    .fail    = ucp_st_rma_queue_fail,
+    .count   = ucp_st_rma_queue_count,
+    .cleanup = ucp_st_rma_queue_cleanup
+};
+
+const ucp_st_component_t ucp_st_rma_component = {
+    .part   = UCP_ST_PART_RMA,
+    .sizes  = {
+        [UCP_ST_OBJECT_WORKER] = sizeof(ucp_st_rma_dev_t),
+        [UCP_ST_OBJECT_PEER]   = sizeof(ucp_st_rma_peer_t),
+        [UCP_ST_OBJECT_QUEUE]  = sizeof(ucp_st_queue_rma_t)
+    },
+    .worker = &ucp_st_rma_worker_hooks,
+    .peer   = &ucp_st_rma_peer_hooks,
+    .queue  = &ucp_st_rma_queue_hooks
+};

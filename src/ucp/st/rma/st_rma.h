@@ -4,13 +4,13 @@
  *
  * A key has one lane, whose functions (ucp_st_rma_lane_ops_t) make the stream
  * commands of operations with it. Every operation that was enqueued ends once,
- * with or without success, whatever becomes of its queue or peer: then it is
- * counted in its queue's word of that lane. A quiet waits until the words have
- * reached the numbers of operations that were enqueued before it, in whatever
- * order these end: no later one begins before the stream has passed the quiet.
+ * with or without success, even if its queue or peer fails. Then it is counted
+ * in its queue's word of that lane. A quiet waits until the words have reached
+ * the numbers of operations that were enqueued before it. Those may end in any
+ * order: no later one begins before the stream has passed the quiet.
  *
- * An error puts the queue in error (ucp_st_queue_fail()); what the stream comes
- * to later ends at once, without effect.
+ * An error puts the queue in error (ucp_st_queue_fail()). Operations that the
+ * stream comes to later end at once, without effect.
  */
 #ifndef UCP_ST_RMA_INTERNAL_H_
 #define UCP_ST_RMA_INTERNAL_H_
@@ -31,11 +31,10 @@
 
 #include <pthread.h>
 
-struct ucp_st_rma_host_op;
-
 /**
- * Registered memory. Read-only but for `refs`, which is atomic: operations and
- * waits of own queues, and accesses by peers that this process makes for them.
+ * Registered memory. Read-only except `refs`, which is atomic: it counts
+ * operations and waits of own queues, and accesses that this process makes for
+ * peers.
  */
 typedef struct ucp_st_memh {
     ucp_st_worker_h worker;
@@ -50,7 +49,7 @@ typedef struct ucp_st_memh {
 
 KHASH_MAP_INIT_INT64(ucp_st_mems, ucp_st_memh_t*)
 
-/** Registered memory of a peer. Read-only but for `refs`, which is atomic. */
+/** Registered memory of a peer. Read-only except `refs`, which is atomic. */
 typedef struct ucp_st_rkey {
     ucp_st_peer_h                      peer;
     const struct ucp_st_rma_lane_ops   *lane;
@@ -91,7 +90,7 @@ typedef struct ucp_st_rma_flow {
                                                as they were enqueued */
 } ucp_st_rma_flow_t;
 
-/** What is counted when it is enqueued. */
+/** Things that are counted when they are enqueued. */
 typedef enum {
     UCP_ST_RMA_COUNT_PUT,
     UCP_ST_RMA_COUNT_GET,
@@ -101,8 +100,8 @@ typedef enum {
     UCP_ST_RMA_COUNT_LAST
 } ucp_st_rma_count_t;
 
-/** A queue's part. Of the thread that calls for the queue, but for `words`, and
- *  for `flows`, which the worker's lock protects. */
+/** A queue's part. Used by the thread that calls for the queue; the worker's
+ *  lock protects `flows` and `trig`. */
 typedef struct ucp_st_queue_rma {
     volatile uint64_t words[UCP_ST_LANE_LAST];  /* operations that have ended;
                                                    streams wait on them */
@@ -112,11 +111,10 @@ typedef struct ucp_st_queue_rma {
                                                    for */
     uint64_t          counts[UCP_ST_RMA_COUNT_LAST];
     ucs_list_link_t   flows;                    /* ucp_st_rma_flow_t */
-    struct ucp_st_rma_trig *trig;               /* lane trig: or NULL; worker's
-                                                   lock */
+    struct ucp_st_rma_trig *trig;               /* lane trig: or NULL */
 } ucp_st_queue_rma_t;
 
-/** A worker's part. Protected by its lock but for what says otherwise. */
+/** A worker's part. Protected by its lock unless a field says otherwise. */
 typedef struct ucp_st_rma_dev {
     khash_t(ucp_st_mems)      mems;      /* by id */
     uint64_t                  next_id;   /* of memory, and of operations */
@@ -129,7 +127,7 @@ typedef struct ucp_st_rma_dev {
     ucs_list_link_t           free_trig_ops; /* ucp_st_rma_trig_op_t, unused */
     ucs_list_link_t           trigs;     /* ucp_st_rma_trig_t */
     pthread_mutex_t           wait_lock; /* protects the next two; no other lock
-                                            of this library is taken with it */
+                                            is taken while it is held */
     ucs_list_link_t           waits;     /* ucp_st_rma_wait_t that streams are
                                             at */
     ucs_list_link_t           free_waits;/* unused ones */
@@ -138,12 +136,12 @@ typedef struct ucp_st_rma_dev {
     ucp_st_service_client_t   service;   /* its own */
 } ucp_st_rma_dev_t;
 
-/** A peer's part. Protected by the worker's lock but for what says
+/** A peer's part. Protected by the worker's lock unless a field says
  *  otherwise. */
 typedef struct ucp_st_rma_peer {
     ucs_list_link_t ops;       /* of lane host: ucp_st_rma_host_op_t */
     unsigned        num_trig;  /* operations of lane trig */
-    unsigned        num_waits; /* for signals, whose end it is; atomic */
+    unsigned        num_waits; /* for signals of this peer; atomic */
 } ucp_st_rma_peer_t;
 
 extern const ucp_st_component_t ucp_st_rma_component;
@@ -163,8 +161,8 @@ static inline ucp_st_queue_rma_t *ucp_st_queue_rma(ucp_st_queue_h queue)
     return queue->parts[UCP_ST_PART_RMA];
 }
 
-/** What a lane does for keys and operations. Where a function does not say
- *  otherwise the worker's lock is held. */
+/** A lane's functions for keys and operations. The worker's lock is held unless
+ *  a function says otherwise. */
 typedef struct ucp_st_rma_lane_ops {
     ucp_st_lane_t id;
 
@@ -172,8 +170,8 @@ typedef struct ucp_st_rma_lane_ops {
      *  stream has to wait for those. */
     int           is_orderly;
 
-    /** Get what peers need to reach the memory over this lane, and operations
-     *  to name it. An error means that the lane does not serve it. */
+    /** Register the memory with this lane, for access by peers and by own
+     *  operations. An error means that the lane does not serve it. */
     ucs_status_t (*reg)(ucp_st_memh_t *mem);
 
     /** Give that back. */
@@ -210,25 +208,25 @@ extern const ucp_st_rma_lane_ops_t ucp_st_rma_direct_ops;
 extern const ucp_st_rma_lane_ops_t ucp_st_rma_host_ops;
 extern const ucp_st_rma_lane_ops_t ucp_st_rma_trig_ops;
 
-/** A lane's functions; NULL where it has none. */
+/** A lane's functions. */
 const ucp_st_rma_lane_ops_t *ucp_st_rma_lane(ucp_st_lane_t id);
 
-/** The service thread's part: what waits of streams need. */
+/** The service thread looks after streams that wait for signals. */
 int ucp_st_rma_serve(void *worker);
 
 /** Fail queues whose streams wait for a signal of a peer that is gone. The lock
  *  is held. */
 void ucp_st_rma_wait_end_dead(ucp_st_worker_h worker);
 
-/** An object of a kind that begins with its list link, all zero: one of those
- *  that are not in use, or a new one. NULL without memory. Enqueueing allocates
- *  nothing once there are enough. */
+/** An object, all zero, of a kind that begins with its list link: an unused or
+ *  a new one. NULL without memory. Enqueueing allocates nothing once there are
+ *  enough. */
 void *ucp_st_rma_obj_get(ucs_list_link_t *unused, size_t size);
 
 /** Free them, at the worker's end. */
 void ucp_st_rma_objs_free(ucs_list_link_t *unused);
 
-/** Log why a call is refused: UCS_ERR_INVALID_PARAM. */
+/** Log why a call is refused. Returns UCS_ERR_INVALID_PARAM. */
 ucs_status_t ucp_st_rma_refuse(ucp_st_queue_h queue, const char *what);
 
 /** UCS_OK if a signal is an aligned word in memory of `size` bytes. */
@@ -236,9 +234,9 @@ ucs_status_t ucp_st_rma_check_word(ucp_st_queue_h queue, uint64_t address,
                                    uint64_t offset, uint64_t size);
 
 /**
- * Learn of all operations that streams have passed quiets of, which a NIC may
- * not have told of yet. Waits for that, not without bound; the lock is not
- * held, so that others go on meanwhile.
+ * Wait, not without bound, until the NIC has reported all operations whose
+ * quiets streams have passed. The lock is not held, so that others go on
+ * meanwhile.
  */
 void ucp_st_rma_reap(ucp_st_worker_h worker);
 
@@ -254,9 +252,9 @@ static inline int ucp_st_rma_is_inside(uint64_t offset, uint64_t length,
     return (offset <= size) && (length <= (size - offset));
 }
 
-/** Take a reference, or give one back. Pairs with the acquire load in
- *  ucp_st_rma_is_held(): a thread that finds none sees all that was done with
- *  it. */
+/** Take a reference, or give one back. The release pairs with the acquire load
+ *  in ucp_st_rma_is_held(): a thread that finds no reference sees all that was
+ *  done with one. */
 static inline void ucp_st_rma_hold(unsigned *refs)
 {
     (void)__atomic_fetch_add(refs, 1, __ATOMIC_RELAXED);
@@ -275,26 +273,51 @@ static inline int ucp_st_rma_is_held(const unsigned *refs)
 /** Give back the memory and the keys that an operation holds. */
 void ucp_st_rma_drop(const ucp_st_rma_t *rma);
 
-/** The function wait() of lanes whose quiets wait for the queue's word. */
+/** wait() of lanes whose quiets wait for the queue's word. */
 ucs_status_t ucp_st_rma_wait_word(ucp_st_queue_h queue, ucp_st_lane_t lane,
                                   ucs_gstream_cmd_t *cmd);
 
-/** The function release() of lanes whose part of a key holds nothing. */
+/** release() of lanes whose part of a key holds nothing. */
 void ucp_st_rma_release_none(ucp_st_rkey_t *rkey);
 
-/** An operation has ended: let quiets pass. In any thread; the operation is
- *  not the queue's any more. */
+/** An operation has ended: let quiets pass. In any thread; the queue may be
+ *  gone afterwards. */
 void ucp_st_rma_ended(ucp_st_queue_h queue, ucp_st_lane_t lane);
 
 /** Carry out a signal in memory of this process. All that was done before is
  *  visible to a thread that sees it. */
 void ucp_st_rma_signal(uint64_t *word, ucp_st_signal_op_t op, uint64_t value);
 
-/** Signals may have come: let streams go on that sleep. In any thread. */
+/** Signals may have come: wake streams that sleep. In any thread. */
 void ucp_st_rma_signaled(ucp_st_worker_h worker);
 
-/** Let streams go on whose waits for signals may pass, also because their
- *  queues are in error. In any thread. */
+/** Wake streams whose waits for signals may pass, also because their queues are
+ *  in error. In any thread. */
 void ucp_st_rma_look(ucp_st_worker_h worker);
+
+/** Lane host: take part in the work of the service thread's UCP worker, if
+ *  there is one. It is not driven yet. */
+ucs_status_t ucp_st_rma_host_open(ucp_st_worker_h worker);
+
+/** The peer is gone: end operations that wait for its answer. The lock is
+ *  held. */
+void ucp_st_rma_host_peer_gone(ucp_st_peer_h peer);
+
+/** Lane trig: post operations that wait for entries, and give back the parts of
+ *  queues that are gone. The lock is held, as it is for the rest. */
+void ucp_st_rma_trig_progress(ucp_st_worker_h worker);
+
+/** Non-zero while operations have not ended here although their queue's stream
+ *  has passed a quiet of them. */
+int ucp_st_rma_trig_is_behind(ucp_st_worker_h worker);
+
+/** The commands of start() and wait() were enqueued: post their operations. */
+void ucp_st_rma_trig_commit(struct ucp_st_rma_trig *trig);
+
+/** The queue goes: its part is given back when the NIC has finished with it. */
+void ucp_st_rma_trig_leave(struct ucp_st_rma_trig *trig);
+
+/** The peer is gone: end the operations with it. */
+void ucp_st_rma_trig_peer_gone(ucp_st_peer_h peer);
 
 #endif

@@ -3,9 +3,8 @@
  * st_rma_direct.c - one-sided operations on lane direct: the stream copies
  * itself, and an operation has ended when its command has run.
  *
- * Memory of another process is reached if it was allocated by
- * ucp_st_mem_alloc(), whose file is mapped here; what belongs to this very
- * process is reached anyway.
+ * Memory of another process is reached if ucp_st_mem_alloc() allocated it: its
+ * file is mapped here. Memory of this process is always reached.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
@@ -32,7 +31,7 @@ _Static_assert(sizeof(ucp_st_rma_direct_blob_t) <= UCP_ST_RKEY_MAX_BLOB,
 static ucs_status_t ucp_st_rma_direct_reg(ucp_st_memh_t *mem)
 {
     mem->map = ucp_st_direct_map_find(mem->address, mem->length);
-    return UCS_OK; /* what is not mappable is there for the own process */
+    return UCS_OK; /* without a map the own process still reaches it */
 }
 
 static void ucp_st_rma_direct_dereg(ucp_st_memh_t *mem)
@@ -89,10 +88,15 @@ static void ucp_st_rma_direct_release(ucp_st_rkey_t *rkey)
     ucp_st_direct_map_put(rkey->map);
 }
 
-static void ucp_st_rma_direct_move(const ucp_st_rma_t *rma)
+/* Runs on the stream, on a copy of the operation */
+static void ucp_st_rma_direct_func(void *arg)
 {
+    const ucp_st_rma_t *rma = arg;
     uint8_t *far;
 
+    if (ucp_st_queue_status(rma->queue) != UCS_OK) {
+        goto out;
+    }
     if (rma->length > 0) {
         far = rma->rkey->far + rma->offset;
         if (rma->type == UCP_ST_RMA_PUT) {
@@ -106,16 +110,7 @@ static void ucp_st_rma_direct_move(const ucp_st_rma_t *rma)
                           rma->signal_op, rma->signal_value);
         ucp_st_direct_rma_notify(rma->peer);
     }
-}
-
-/* Runs on the stream, on a copy of the operation */
-static void ucp_st_rma_direct_func(void *arg)
-{
-    const ucp_st_rma_t *rma = arg;
-
-    if (ucp_st_queue_status(rma->queue) == UCS_OK) {
-        ucp_st_rma_direct_move(rma);
-    }
+out:
     ucp_st_rma_drop(rma);
     ucp_st_rma_ended(rma->queue, UCP_ST_LANE_DIRECT);
 }
@@ -124,7 +119,6 @@ static ucs_status_t ucp_st_rma_direct_start(const ucp_st_rma_t *rma,
                                             ucp_st_rma_flow_t *flow,
                                             ucs_gstream_cmd_t *cmd)
 {
-    (void)flow;
     cmd->type          = UCS_GSTREAM_CMD_LAUNCH;
     cmd->u.launch.func = ucp_st_rma_direct_func;
     cmd->u.launch.args = rma;
@@ -135,8 +129,6 @@ static ucs_status_t ucp_st_rma_direct_start(const ucp_st_rma_t *rma,
 static void ucp_st_rma_direct_undo(ucp_st_queue_h queue,
                                    ucp_st_rma_flow_t *flow)
 {
-    (void)queue;
-    (void)flow;
 }
 
 const ucp_st_rma_lane_ops_t ucp_st_rma_direct_ops = {

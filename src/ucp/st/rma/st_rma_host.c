@@ -1,33 +1,44 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * st_rma_host.c - one-sided operations on lane host: the origin's side.
+ * st_rma_host.c - one-sided operations on lane host: messages between service
+ * threads.
  *
- * As with uses of this lane a stream pushes an operation on a stack of the
- * worker with one compare-and-swap, and the service thread takes the whole
- * stack at once. UCP is called in that thread, without the worker's lock.
+ *   origin                                  target
+ *   stream: hands the operation over
+ *   thread: request, with a put's data ---> thread: moves the data,
+ *                                                   carries the signal out
+ *           word of the queue + 1  <-------         reply, with a get's data
+ *   stream: quiet waits for the word
+ *
+ * A stream pushes an operation on a stack of the worker with one
+ * compare-and-swap, and the service thread takes the whole stack at once. The
+ * service thread alone calls UCP, without the worker's lock. It sends a strict
+ * operation once its flow (st_rma.h) has nothing in front of it. The target
+ * answers over the endpoint that UCP gives it for that: it need not know the
+ * origin as a peer.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #endif
 
-#include "rma/st_rma_host.h"
+#include "rma/st_rma.h"
+#include "core/st_log.h"
+#include "core/st_ucp.h"
 #include "ctrl/st_ctrl.h"
 #include "ctrl/st_leave.h"
-#include "core/st_log.h"
-#include "rma/st_rma.h"
-#include "core/st_ucp.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* What keeps an operation that was sent from its end */
+/* Why an operation that was sent has not ended */
 enum {
     UCP_ST_RMA_HOST_SENDING  = UCS_BIT(0), /* UCP has the request */
     UCP_ST_RMA_HOST_AWAITING = UCS_BIT(1), /* there is no reply */
-    UCP_ST_RMA_HOST_MOVING   = UCS_BIT(2)  /* UCP writes what was got */
+    UCP_ST_RMA_HOST_MOVING   = UCS_BIT(2)  /* UCP writes a get's data */
 };
 
-/** Protected by the worker's lock but for what says otherwise. */
+/** An operation at its origin. Protected by the worker's lock unless a field
+ *  says otherwise. */
 typedef struct ucp_st_rma_host_op {
     ucs_list_link_t           list;      /* in the peer's; or in unused ones */
     ucs_list_link_t           flow_list; /* in the flow's */
@@ -43,29 +54,33 @@ typedef struct ucp_st_rma_host_op {
     ucs_status_t              status;
 } ucp_st_rma_host_op_t;
 
+/** A request at its target. Only the service thread uses it. */
+typedef struct ucp_st_rma_job {
+    ucp_st_worker_h      worker;
+    ucp_ep_h             ep;      /* to the origin; valid in UCP's callbacks */
+    ucp_st_rma_request_t request;
+    ucp_st_rma_reply_t   reply;
+    ucp_st_memh_t        *mem;    /* held; or NULL */
+    ucp_st_memh_t        *signal; /* the same */
+} ucp_st_rma_job_t;
+
 static ucs_status_t ucp_st_rma_host_reg(ucp_st_memh_t *mem)
 {
-    (void)mem;
-    return UCS_OK; /* UCP does what its transports need when data moves */
+    return UCS_OK; /* UCP registers memory itself when data moves */
 }
 
 static void ucp_st_rma_host_dereg(ucp_st_memh_t *mem)
 {
-    (void)mem;
 }
 
 static size_t ucp_st_rma_host_pack(const ucp_st_memh_t *mem, void *blob)
 {
-    (void)mem;
-    (void)blob;
-    return 0; /* its number is all that the owner needs */
+    return 0; /* the key's head has the number that the owner needs */
 }
 
 static ucs_status_t ucp_st_rma_host_unpack(ucp_st_rkey_t *rkey,
                                            const void *blob, size_t length)
 {
-    (void)rkey;
-    (void)blob;
     return (length == 0) ? UCS_OK : UCS_ERR_INVALID_ADDR;
 }
 
@@ -88,7 +103,7 @@ static void ucp_st_rma_host_free(ucp_st_rma_host_op_t *op)
                       &op->list);
 }
 
-/* Nothing of it is under way any more. The lock is held. */
+/* Nothing of the operation is under way any more. The lock is held. */
 static void ucp_st_rma_host_end(ucp_st_rma_host_op_t *op)
 {
     ucp_st_queue_h queue    = op->rma.queue;
@@ -106,14 +121,14 @@ static void ucp_st_rma_host_end(ucp_st_rma_host_op_t *op)
     ucp_st_rma_drop(&op->rma);
     ucp_st_rma_host_free(op);
     if (!ucs_list_is_empty(&flow->ops)) {
-        /* It may be a strict one that waits for its turn */
+        /* It may be strict, and wait for its turn */
         first = ucs_list_head(&flow->ops, ucp_st_rma_host_op_t, flow_list);
         ucp_st_rma_host_make_ready(first);
     }
     ucp_st_rma_ended(queue, UCP_ST_LANE_HOST);
 }
 
-/* Parts of it are over. The lock is held. */
+/* The parts in `mask` have ended. The lock is held. */
 static void ucp_st_rma_host_clear(ucp_st_rma_host_op_t *op, unsigned mask,
                                   ucs_status_t status)
 {
@@ -126,12 +141,17 @@ static void ucp_st_rma_host_clear(ucp_st_rma_host_op_t *op, unsigned mask,
     }
 }
 
-/* UCP is done with a request */
-static void ucp_st_rma_host_sent(ucp_st_rma_host_op_t *op, ucs_status_t status)
+/* UCP has sent a request, or failed to. `request` is NULL if that was at once.
+ */
+static void ucp_st_rma_host_sent_cb(void *request, ucs_status_t status,
+                                    void *arg)
 {
-    ucp_st_peer_t *peer = op->rma.peer;
-    unsigned mask       = UCP_ST_RMA_HOST_SENDING;
+    ucp_st_rma_host_op_t *op = arg;
+    ucp_st_peer_t *peer      = op->rma.peer;
+    ucp_st_worker_h worker   = peer->worker;
+    unsigned mask            = UCP_ST_RMA_HOST_SENDING;
 
+    ucp_st_worker_lock(worker);
     if ((status != UCS_OK) &&
         (peer->is_self || ucp_st_ucp_is_local(status))) {
         mask |= UCP_ST_RMA_HOST_AWAITING;
@@ -141,18 +161,10 @@ static void ucp_st_rma_host_sent(ucp_st_rma_host_op_t *op, ucs_status_t status)
         status = UCS_OK;
     }
     ucp_st_rma_host_clear(op, mask, status);
-}
-
-static void ucp_st_rma_host_sent_cb(void *request, ucs_status_t status,
-                                    void *arg)
-{
-    ucp_st_rma_host_op_t *op = arg;
-    ucp_st_worker_h worker   = op->rma.queue->worker;
-
-    ucp_st_worker_lock(worker);
-    ucp_st_rma_host_sent(op, status);
     ucp_st_worker_unlock(worker);
-    ucp_request_free(request);
+    if (request != NULL) {
+        ucp_request_free(request);
+    }
 }
 
 /* The lock is held, and released meanwhile */
@@ -175,24 +187,25 @@ static void ucp_st_rma_host_send(ucp_st_rma_host_op_t *op)
     ++worker->stats.proxied;
     op->pending = UCP_ST_RMA_HOST_SENDING | UCP_ST_RMA_HOST_AWAITING;
     ucp_st_worker_unlock(worker);
-    /* UCP 1.13 does not look after a peer over an endpoint that waits for its
-     * first answer, as one does that is to be answered over; the other does */
+    /* UCP 1.13 does not notice the end of a peer over an endpoint that waits
+     * for its first answer, as this one does because the target answers over
+     * it. The endpoint for notices makes up for that. */
     status = ucp_st_svc_ep_get(op->rma.peer, UCP_ST_SVC_EP_NOTICE, &ep);
     if (status == UCS_OK) {
         status = ucp_st_svc_ep_get(op->rma.peer, UCP_ST_SVC_EP_DATA, &ep);
     }
-    request = (status != UCS_OK) ?
-              UCS_STATUS_PTR(status) :
+    request = (status != UCS_OK) ? UCS_STATUS_PTR(status) :
               ucp_am_send_nbx(ep, UCP_ST_SVC_AM_RMA, &op->request,
                               sizeof(op->request), op->rma.buffer, length,
                               &param);
-    ucp_st_worker_lock(worker);
     if (!UCS_PTR_IS_PTR(request)) {
-        ucp_st_rma_host_sent(op, UCS_PTR_STATUS(request));
+        ucp_st_rma_host_sent_cb(NULL, UCS_PTR_STATUS(request), op);
     }
+    ucp_st_worker_lock(worker);
 }
 
-/* Send it, if it is its turn. The lock is held, and released meanwhile. */
+/* Send an operation if it is its turn. The lock is held, and released
+ * meanwhile. */
 static void ucp_st_rma_host_run(ucp_st_rma_host_op_t *op)
 {
     ucs_status_t status = ucp_st_queue_status(op->rma.queue);
@@ -204,7 +217,7 @@ static void ucp_st_rma_host_run(ucp_st_rma_host_op_t *op)
         op->status = status;
         ucp_st_rma_host_end(op);
     } else if (op->rma.peer->lost != UCS_OK) {
-        op->pending = UCP_ST_RMA_HOST_AWAITING; /* it fails with the peer */
+        op->pending = UCP_ST_RMA_HOST_AWAITING; /* fails with the peer */
     } else if (!op->rma.is_strict || (op->flow->ops.next == &op->flow_list)) {
         ucp_st_rma_host_send(op);
     }
@@ -284,7 +297,6 @@ static ucs_status_t ucp_st_rma_host_start(const ucp_st_rma_t *rma,
 static void ucp_st_rma_host_undo(ucp_st_queue_h queue,
                                  ucp_st_rma_flow_t *flow)
 {
-    (void)queue;
     ucp_st_rma_host_free(ucs_list_tail(&flow->ops, ucp_st_rma_host_op_t,
                                        flow_list));
 }
@@ -302,7 +314,7 @@ void ucp_st_rma_host_peer_gone(ucp_st_peer_t *peer)
     }
 }
 
-/* The operation that a reply names, if it waits for one. The lock is held. */
+/* The operation that a reply is for, if it waits for one. The lock is held. */
 static ucp_st_rma_host_op_t *
 ucp_st_rma_host_find(ucp_st_worker_h worker, const ucp_st_rma_reply_t *reply)
 {
@@ -324,9 +336,13 @@ ucp_st_rma_host_find(ucp_st_worker_h worker, const ucp_st_rma_reply_t *reply)
     return NULL;
 }
 
-static void ucp_st_rma_host_got(ucp_st_rma_host_op_t *op, ucs_status_t status)
+/* UCP has moved a get's data, or failed to. `request` is NULL if that was at
+ * once. */
+static void ucp_st_rma_host_moved_cb(void *request, ucs_status_t status,
+                                     size_t length, void *arg)
 {
-    ucp_st_worker_h worker = op->rma.queue->worker;
+    ucp_st_rma_host_op_t *op = arg;
+    ucp_st_worker_h worker   = op->rma.peer->worker;
 
     ucp_st_worker_lock(worker);
     if ((status != UCS_OK) && !ucp_st_ucp_is_local(status)) {
@@ -335,40 +351,35 @@ static void ucp_st_rma_host_got(ucp_st_rma_host_op_t *op, ucs_status_t status)
     }
     ucp_st_rma_host_clear(op, UCP_ST_RMA_HOST_MOVING, status);
     ucp_st_worker_unlock(worker);
+    if (request != NULL) {
+        ucp_request_free(request);
+    }
 }
 
-static void ucp_st_rma_host_got_cb(void *request, ucs_status_t status,
-                                   size_t length, void *arg)
-{
-    (void)length;
-    ucp_st_rma_host_got(arg, status);
-    ucp_request_free(request);
-}
-
-/* Move what a reply brings to its place. The lock is not held. */
-static ucs_status_t ucp_st_rma_host_take(ucp_st_rma_host_op_t *op, void *data,
+/* Move a get's data to its place. The lock is not held. */
+static ucs_status_t ucp_st_rma_host_move(ucp_st_rma_host_op_t *op, void *data,
                                          int is_rndv)
 {
     ucp_worker_h ucp_worker   = ucp_st_svc(op->rma.queue->worker)->ucp_worker;
     ucp_request_param_t param = {
         .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
                         UCP_OP_ATTR_FIELD_USER_DATA,
-        .cb.recv_am   = ucp_st_rma_host_got_cb,
+        .cb.recv_am   = ucp_st_rma_host_moved_cb,
         .user_data    = op
     };
-    ucs_status_ptr_t request;
+    size_t length             = op->rma.length;
+    ucs_status_ptr_t request  = NULL;
 
-    if (!is_rndv) {
-        memcpy(op->rma.buffer, data, op->rma.length);
-        ucp_st_rma_host_got(op, UCS_OK);
-        return UCS_OK;
+    if (is_rndv) {
+        request = ucp_am_recv_data_nbx(ucp_worker, data, op->rma.buffer, length,
+                                       &param);
+    } else {
+        memcpy(op->rma.buffer, data, length);
     }
-    request = ucp_am_recv_data_nbx(ucp_worker, data, op->rma.buffer,
-                                   op->rma.length, &param);
     if (!UCS_PTR_IS_PTR(request)) {
-        ucp_st_rma_host_got(op, UCS_PTR_STATUS(request));
+        ucp_st_rma_host_moved_cb(NULL, UCS_PTR_STATUS(request), length, op);
     }
-    return UCS_INPROGRESS;
+    return is_rndv ? UCS_INPROGRESS : UCS_OK;
 }
 
 static ucs_status_t
@@ -405,10 +416,221 @@ ucp_st_rma_reply_am_handler(void *arg, const void *header, size_t header_length,
         ucp_st_rma_host_clear(op, UCP_ST_RMA_HOST_AWAITING, status);
     }
     ucp_st_worker_unlock(worker);
-    return has_data ? ucp_st_rma_host_take(op, data,
+    return has_data ? ucp_st_rma_host_move(op, data,
                                            !!(param->recv_attr &
                                               UCP_AM_RECV_ATTR_FLAG_RNDV)) :
                       UCS_OK;
+}
+
+/* Nothing of the request is under way any more */
+static void ucp_st_rma_job_end(ucp_st_rma_job_t *job)
+{
+    if (job->mem != NULL) {
+        ucp_st_rma_release(&job->mem->refs);
+    }
+    if (job->signal != NULL) {
+        ucp_st_rma_release(&job->signal->refs);
+    }
+    free(job);
+}
+
+/* Others notice that an origin is gone */
+static void ucp_st_rma_job_replied_cb(void *request, ucs_status_t status,
+                                      void *arg)
+{
+    ucp_st_rma_job_end(arg);
+    ucp_request_free(request);
+}
+
+/* The request was carried out, or has failed: signal, and reply, with a get's
+ * data */
+static void ucp_st_rma_job_reply(ucp_st_rma_job_t *job, ucs_status_t status)
+{
+    const ucp_st_rma_request_t *request = &job->request;
+    ucp_request_param_t param           = {
+        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
+                        UCP_OP_ATTR_FIELD_USER_DATA,
+        .cb.send      = ucp_st_rma_job_replied_cb,
+        .user_data    = job
+    };
+    size_t length                       = 0;
+    void *data                          = NULL;
+    ucs_status_ptr_t send;
+
+    if ((status == UCS_OK) && (job->signal != NULL)) {
+        ucp_st_rma_signal((uint64_t*)(job->signal->address +
+                                      request->signal_offset),
+                          (ucp_st_signal_op_t)request->signal_op,
+                          request->signal_value);
+        ucp_st_rma_signaled(job->worker);
+    }
+    if ((status == UCS_OK) && (request->type == UCP_ST_RMA_GET)) {
+        data   = job->mem->address + request->offset;
+        length = request->length;
+    }
+    job->reply = (ucp_st_rma_reply_t){
+        .src    = job->worker->uuid,
+        .dst    = request->src,
+        .id     = request->id,
+        .status = status
+    };
+    send = ucp_am_send_nbx(job->ep, UCP_ST_SVC_AM_RMA_REPLY, &job->reply,
+                           sizeof(job->reply), data, length, &param);
+    if (!UCS_PTR_IS_PTR(send)) {
+        ucp_st_rma_job_end(job);
+    }
+}
+
+/* UCP has moved a put's data, or failed to because the origin is gone and needs
+ * no answer */
+static void ucp_st_rma_job_moved_cb(void *request, ucs_status_t status,
+                                    size_t length, void *arg)
+{
+    if (status == UCS_OK) {
+        ucp_st_rma_job_reply(arg, UCS_OK);
+    } else {
+        ucp_st_rma_job_end(arg);
+    }
+    ucp_request_free(request);
+}
+
+/* Find the memory of a request. The lock is held. */
+static ucs_status_t ucp_st_rma_job_get_mem(ucp_st_rma_job_t *job)
+{
+    const ucp_st_rma_request_t *request = &job->request;
+    ucp_st_worker_h worker              = job->worker;
+    uintptr_t word;
+
+    if (request->length > 0) {
+        job->mem = ucp_st_rma_mem_get(worker, request->mem_id, request->offset,
+                                      request->length);
+        if (job->mem == NULL) {
+            return UCS_ERR_INVALID_ADDR;
+        }
+    }
+    if (request->has_signal) {
+        job->signal = ucp_st_rma_mem_get(worker, request->signal_mem_id,
+                                         request->signal_offset,
+                                         sizeof(uint64_t));
+        if (job->signal == NULL) {
+            return UCS_ERR_INVALID_ADDR;
+        }
+        word = (uintptr_t)job->signal->address + request->signal_offset;
+        return ((word % sizeof(uint64_t)) == 0) ? UCS_OK : UCS_ERR_INVALID_ADDR;
+    }
+    return UCS_OK;
+}
+
+/* Non-zero if the request is for this worker, and well-formed. The lock is
+ * held. */
+static int ucp_st_rma_job_is_good(const ucp_st_rma_job_t *job, size_t length)
+{
+    const ucp_st_rma_request_t *request = &job->request;
+    int is_put                          = (request->type == UCP_ST_RMA_PUT);
+
+    if (!ucp_st_svc(job->worker)->is_served ||
+        (request->dst != job->worker->uuid)) {
+        return 0; /* for an earlier worker */
+    }
+    if ((request->type > UCP_ST_RMA_GET) ||
+        (request->signal_op > UCP_ST_SIGNAL_ADD) ||
+        (length != (is_put ? request->length : 0))) {
+        ucs_error("dropped a malformed one-sided operation of peer 0x%lx",
+                  request->src);
+        return 0;
+    }
+    return 1;
+}
+
+/* Carry a good request out: UCS_INPROGRESS if UCP's data is used later */
+static ucs_status_t ucp_st_rma_job_run(ucp_st_rma_job_t *job, void *data,
+                                       int is_rndv)
+{
+    ucp_worker_h ucp_worker   = ucp_st_svc(job->worker)->ucp_worker;
+    ucp_request_param_t param = {
+        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
+                        UCP_OP_ATTR_FIELD_USER_DATA,
+        .cb.recv_am   = ucp_st_rma_job_moved_cb,
+        .user_data    = job
+    };
+    uint64_t length           = (job->request.type == UCP_ST_RMA_PUT) ?
+                                job->request.length : 0;
+    ucs_status_ptr_t request  = NULL;
+    uint8_t *place;
+
+    if (length > 0) {
+        place = job->mem->address + job->request.offset;
+        if (is_rndv) {
+            request = ucp_am_recv_data_nbx(ucp_worker, data, place, length,
+                                           &param);
+        } else {
+            memcpy(place, data, length);
+        }
+    }
+    if (!UCS_PTR_IS_PTR(request)) {
+        ucp_st_rma_job_reply(job, UCS_PTR_STATUS(request));
+    }
+    return ((length > 0) && is_rndv) ? UCS_INPROGRESS : UCS_OK;
+}
+
+/* Without memory no answer is possible: the origin is declared gone, and told
+ * that. The lock is not held. */
+static void ucp_st_rma_job_no_memory(ucp_st_worker_h worker,
+                                      const ucp_st_rma_request_t *request)
+{
+    ucp_st_peer_t *peer;
+
+    ucs_error("no memory for a one-sided operation of peer 0x%lx",
+              request->src);
+    ucp_st_worker_lock(worker);
+    peer = ucp_st_svc(worker)->is_served ?
+           ucp_st_peer_find(worker, request->src) : NULL;
+    if (peer != NULL) {
+        ucp_st_leave_lost(peer, UCS_ERR_NO_MEMORY);
+    }
+    ucp_st_worker_unlock(worker);
+}
+
+static ucs_status_t
+ucp_st_rma_request_am_handler(void *arg, const void *header,
+                              size_t header_length, void *data, size_t length,
+                              const ucp_am_recv_param_t *param)
+{
+    ucp_st_worker_h worker = arg;
+    int is_rndv            = !!(param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV);
+    ucp_st_rma_job_t *job;
+    ucs_status_t status;
+    int is_good;
+
+    if ((header_length != sizeof(job->request)) ||
+        !(param->recv_attr & UCP_AM_RECV_ATTR_FIELD_REPLY_EP)) {
+        ucs_error("dropped a one-sided operation with a header of %zu bytes",
+                  header_length);
+        return UCS_OK;
+    }
+    job = calloc(1, sizeof(*job));
+    if (job == NULL) {
+        ucp_st_rma_job_no_memory(worker, header);
+        return UCS_OK;
+    }
+    job->worker = worker;
+    job->ep     = param->reply_ep;
+    memcpy(&job->request, header, sizeof(job->request));
+    ucp_st_worker_lock(worker);
+    is_good = ucp_st_rma_job_is_good(job, length);
+    status  = is_good ? ucp_st_rma_job_get_mem(job) : UCS_OK;
+    ucp_st_worker_unlock(worker);
+    if (!is_good) {
+        free(job);
+        return UCS_OK;
+    }
+    if (status != UCS_OK) {
+        ucs_error("a one-sided operation of peer 0x%lx is for memory that is "
+                  "not registered (any more)", job->request.src);
+        ucp_st_rma_job_reply(job, status);
+        return UCS_OK;
+    }
+    return ucp_st_rma_job_run(job, data, is_rndv);
 }
 
 static int ucp_st_rma_host_is_used(ucp_st_peer_t *peer)
@@ -426,7 +648,7 @@ ucs_status_t ucp_st_rma_host_open(ucp_st_worker_h worker)
     ucs_status_t status;
 
     if (svc->status != UCS_OK) {
-        return UCS_OK; /* lane host is not there either */
+        return UCS_OK; /* lane host is not open either */
     }
     status = ucp_st_svc_set_handler(worker, UCP_ST_SVC_AM_RMA, 0,
                                     ucp_st_rma_request_am_handler);

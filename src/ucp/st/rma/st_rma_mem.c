@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/** What a key holds. */
+/** A key that was parsed. */
 typedef struct ucp_st_rkey_parts {
     ucp_st_rkey_hdr_t           hdr;
     const ucp_st_address_lane_t *lanes[UCP_ST_LANE_LAST]; /* in the key, or
@@ -32,7 +32,7 @@ const ucp_st_rma_lane_ops_t *ucp_st_rma_lane(ucp_st_lane_t id)
     return table[id];
 }
 
-/* On each lane that can serve it; the lock is held */
+/* Register memory on each lane that can serve it. The lock is held. */
 static ucs_status_t ucp_st_mem_reg_lanes(ucp_st_memh_t *mem)
 {
     ucp_st_worker_h worker = mem->worker;
@@ -42,10 +42,7 @@ static ucs_status_t ucp_st_mem_reg_lanes(ucp_st_memh_t *mem)
     unsigned i;
 
     for (i = 0; i < worker->num_lanes; ++i) {
-        lane = ucp_st_rma_lane(worker->lanes[i]->id);
-        if (lane == NULL) {
-            continue;
-        }
+        lane   = ucp_st_rma_lane(worker->lanes[i]->id);
         status = lane->reg(mem);
         if (status == UCS_OK) {
             mem->lanes |= UCS_BIT(lane->id);
@@ -68,12 +65,10 @@ ucs_status_t ucp_st_mem_reg(ucp_st_worker_h worker, void *address,
     khiter_t iter;
     int ret;
 
-    if (ucp_st_fork_is_child) {
-        return ucp_st_fork_refuse();
-    }
-    if ((worker == NULL) || (address == NULL) || (length == 0) ||
-        (memh_p == NULL)) {
-        return UCS_ERR_INVALID_PARAM;
+    status = ucp_st_check_call((worker != NULL) && (address != NULL) &&
+                               (length > 0) && (memh_p != NULL));
+    if (status != UCS_OK) {
+        return status;
     }
     if (length > (UINTPTR_MAX - (uintptr_t)address)) {
         ucs_error("%zu bytes of memory at %p wrap around", length, address);
@@ -115,20 +110,18 @@ err:
 
 ucs_status_t ucp_st_mem_dereg(ucp_st_mem_h memh)
 {
+    ucs_status_t status = ucp_st_check_call(memh != NULL);
     ucp_st_worker_h worker;
     ucp_st_rma_dev_t *dev;
     int is_held;
     unsigned i;
 
-    if (ucp_st_fork_is_child) {
-        return ucp_st_fork_refuse();
-    }
-    if (memh == NULL) {
-        return UCS_ERR_INVALID_PARAM;
+    if (status != UCS_OK) {
+        return status;
     }
     worker = memh->worker;
     dev    = ucp_st_rma_dev(worker);
-    ucp_st_rma_reap(worker); /* what is over may not have been looked at yet */
+    ucp_st_rma_reap(worker); /* complete operations may still hold it */
     ucp_st_worker_lock(worker);
     is_held = ucp_st_rma_is_held(&memh->refs);
     if (!is_held) {
@@ -172,14 +165,14 @@ ucs_status_t ucp_st_rkey_pack(ucp_st_mem_h memh, void **buffer_p,
     ucp_st_worker_h worker;
     ucp_st_rkey_hdr_t *hdr;
     ucp_st_address_lane_t *head;
+    ucs_status_t status;
     ucp_st_lane_t lane;
     unsigned i;
 
-    if (ucp_st_fork_is_child) {
-        return ucp_st_fork_refuse();
-    }
-    if ((memh == NULL) || (buffer_p == NULL) || (length_p == NULL)) {
-        return UCS_ERR_INVALID_PARAM;
+    status = ucp_st_check_call((memh != NULL) && (buffer_p != NULL) &&
+                               (length_p != NULL));
+    if (status != UCS_OK) {
+        return status;
     }
     hdr = calloc(1, sizeof(*hdr) + UCP_ST_LANE_LAST *
                     (sizeof(*head) + UCP_ST_RKEY_MAX_BLOB));
@@ -270,9 +263,7 @@ static ucs_status_t ucp_st_rkey_open(ucp_st_rkey_t *rkey,
     for (i = 0; i < worker->num_lanes; ++i) {
         ops  = ucp_st_rma_lane(worker->lanes[i]->id);
         head = parts->lanes[worker->lanes[i]->id];
-        if (ops == NULL) {
-            reason = "it has no one-sided operations";
-        } else if (head == NULL) {
+        if (head == NULL) {
             reason = "it does not serve that memory there";
         } else if (!(rkey->peer->lanes & UCS_BIT(ops->id))) {
             reason = "it does not reach the peer";
@@ -301,14 +292,12 @@ ucs_status_t ucp_st_rkey_unpack(ucp_st_peer_h peer, const void *buffer,
     ucp_st_rkey_t *rkey;
     ucs_status_t status;
 
-    if (ucp_st_fork_is_child) {
-        return ucp_st_fork_refuse();
+    status = ucp_st_check_call((peer != UCP_ST_PEER_NULL) &&
+                               (peer != UCP_ST_PEER_ANY) &&
+                               (buffer != NULL) && (rkey_p != NULL));
+    if (status == UCS_OK) {
+        status = ucp_st_rkey_parse(buffer, length, &parts);
     }
-    if ((peer == UCP_ST_PEER_NULL) || (peer == UCP_ST_PEER_ANY) ||
-        (buffer == NULL) || (rkey_p == NULL)) {
-        return UCS_ERR_INVALID_PARAM;
-    }
-    status = ucp_st_rkey_parse(buffer, length, &parts);
     if (status != UCS_OK) {
         return status;
     }
@@ -338,17 +327,15 @@ ucs_status_t ucp_st_rkey_unpack(ucp_st_peer_h peer, const void *buffer,
 
 ucs_status_t ucp_st_rkey_destroy(ucp_st_rkey_h rkey)
 {
+    ucs_status_t status = ucp_st_check_call(rkey != NULL);
     ucp_st_worker_h worker;
     int is_held;
 
-    if (ucp_st_fork_is_child) {
-        return ucp_st_fork_refuse();
-    }
-    if (rkey == NULL) {
-        return UCS_ERR_INVALID_PARAM;
+    if (status != UCS_OK) {
+        return status;
     }
     worker = rkey->peer->worker;
-    ucp_st_rma_reap(worker); /* as of memory */
+    ucp_st_rma_reap(worker); /* as for memory */
     ucp_st_worker_lock(worker);
     is_held = ucp_st_rma_is_held(&rkey->refs);
     if (!is_held) {
@@ -365,18 +352,15 @@ ucs_status_t ucp_st_rkey_destroy(ucp_st_rkey_h rkey)
 
 void ucp_st_rma_release_none(ucp_st_rkey_t *rkey)
 {
-    (void)rkey;
 }
 
 ucs_status_t ucp_st_rkey_query(ucp_st_rkey_h rkey, ucp_st_rkey_attr_t *attr)
 {
-    if (ucp_st_fork_is_child) {
-        return ucp_st_fork_refuse();
+    ucs_status_t status = ucp_st_check_call((rkey != NULL) && (attr != NULL));
+
+    if (status == UCS_OK) {
+        attr->lane   = rkey->lane->id;
+        attr->length = rkey->length;
     }
-    if ((rkey == NULL) || (attr == NULL)) {
-        return UCS_ERR_INVALID_PARAM;
-    }
-    attr->lane   = rkey->lane->id;
-    attr->length = rkey->length;
-    return UCS_OK;
+    return status;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * st_rma_proto.h - what workers send each other for one-sided operations: keys,
- * and active messages between service threads. Little-endian hosts only.
+ * st_rma_proto.h - wire formats of one-sided operations: keys, and active
+ * messages between service threads. Little-endian hosts only.
  */
 #ifndef UCP_ST_RMA_PROTO_H_
 #define UCP_ST_RMA_PROTO_H_
@@ -27,7 +27,7 @@ typedef struct ucp_st_rkey_hdr {
     uint64_t length;     /**< In bytes */
 } __attribute__((packed)) ucp_st_rkey_hdr_t;
 
-/** What the owner's service thread is asked for. */
+/** Types of requests to the owner's service thread. */
 typedef enum {
     UCP_ST_RMA_PUT, /**< The data that comes with it */
     UCP_ST_RMA_GET  /**< Data that goes back with the reply */

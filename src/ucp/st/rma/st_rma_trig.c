@@ -1,14 +1,37 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * st_rma_trig.c - one-sided operations on lane trig: keys, what a queue has,
- * what the NIC is given, and what a stream does. The worker's lock is held but
- * where a function runs on the stream.
+ * st_rma_trig.c - one-sided operations on lane trig: deferred work of the NIC.
+ * The worker's lock is held except where a function runs on the stream.
+ *
+ * Each queue has on the NIC a counter T, to which its stream adds 1 for every
+ * operation, a counter C and a word:
+ *
+ *   put, get:         T >= n: the data        C counts it
+ *   put with signal:  T >= n: the data        S counts it
+ *                     S >= m: the signal      C counts it
+ *   signal alone:     T >= n: the signal      C counts it
+ *   quiet:            C >= all that operations before it count:
+ *                                             word = their number
+ *
+ * The n-th operation of the queue has threshold n. S is a counter for data with
+ * a signal, which the queue lends to them while both are under way; m is its
+ * earlier count and the writes of this data. Before a strict operation the
+ * stream waits as for a quiet, if there are others with the peer.
+ *
+ * A queue reserves entries when it needs the first one, and takes more as far
+ * as uses of others may be posted ahead, too. Operations that find no free
+ * entry wait here, in order. They are posted when one before them is complete:
+ * a threshold that is reached already fires at once. So no queue holds entries
+ * that another one needs.
+ *
+ * If an operation fails its queue fails, and the host counts it in the NIC's
+ * place: quiets pass.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #endif
 
-#include "rma/st_rma_trig.h"
+#include "rma/st_rma.h"
 #include "ctrl/st_leave.h"
 #include "core/st_log.h"
 #include "trig/st_trig_rma.h"
@@ -17,18 +40,18 @@
 
 #include <stdlib.h>
 
-/* Entries that a queue sets aside, and how few will do */
+/* Entries that a queue reserves, and the fewest that will do */
 #define UCP_ST_RMA_TRIG_ENTRIES     16
 #define UCP_ST_RMA_TRIG_ENTRIES_MIN 4
 
-/* Pairs of data and signal that a queue has under way at most */
+/* Puts with a signal that a queue has under way at most */
 #define UCP_ST_RMA_TRIG_SLOTS 32
 
-/* What a pair of data and signal needs */
+/* For data with a signal */
 typedef struct ucp_st_rma_trig_slot {
     uct_trig_cntr_h     data;    /* S; NULL: the slot was never used */
     ucp_st_trig_piece_t piece;   /* holds the value of the signal */
-    uint64_t            counted; /* that S has counted when its data is over */
+    uint64_t            counted; /* S when its data is written */
     int                 is_used;
 } ucp_st_rma_trig_slot_t;
 
@@ -39,21 +62,21 @@ typedef struct ucp_st_rma_trig_op {
     ucp_st_rma_t           rma;       /* not of a quiet */
     int                    is_quiet;
     uint64_t               threshold; /* of T; of a quiet: of C */
-    uint64_t               value;     /* of a quiet: what to add to the word */
+    uint64_t               value;     /* of a quiet: added to the word */
     size_t                 writes;    /* of the data */
     size_t                 posted;    /* parts: these, then the signal, or the
                                          quiet's addition */
     unsigned               pending;   /* parts that the NIC has */
     int                    is_failed; /* a part has */
-    int                    is_ahead;  /* its entries are not those that the
-                                         queue has set aside */
+    int                    is_ahead;  /* its entries are not of the queue's
+                                         reservation */
     int                    is_ended;  /* for the queue */
     ucp_st_rma_trig_slot_t *slot;     /* of one with a signal, once posted */
 } ucp_st_rma_trig_op_t;
 
-/* A queue's part. Protected by the worker's lock, but for what says otherwise.
- */
-struct ucp_st_rma_trig {
+/* A queue's part, made for its first operation. Protected by the worker's lock
+ * unless a field says otherwise. */
+typedef struct ucp_st_rma_trig {
     ucs_list_link_t        list;    /* in the worker's */
     ucp_st_worker_h        worker;
     ucp_st_queue_h         queue;   /* NULL: it has left */
@@ -63,17 +86,17 @@ struct ucp_st_rma_trig {
     volatile uint64_t      *doorbell; /* of T; NULL: it is added to by a call */
     uct_trig_resv_t        resv;
     ucp_st_trig_piece_t    piece;   /* the word */
-    uint64_t               counted; /* of C, when all of them are over */
-    uint64_t               asked;   /* operations that quiets have asked for */
+    uint64_t               counted; /* C when all operations have ended */
+    uint64_t               asked;   /* operations that quiets wait for */
     unsigned               untriggered; /* that streams could not add to T;
                                            atomic */
     ucs_list_link_t        late;    /* ucp_st_rma_trig_op_t that wait for
                                        entries; of the first one parts may be
                                        posted */
-    ucs_list_link_t        posted;  /* all of it is */
-    ucs_list_link_t        over;    /* the queue's no more, but the NIC's */
+    ucs_list_link_t        posted;  /* completely */
+    ucs_list_link_t        over;    /* ended, but the NIC still has parts */
     ucp_st_rma_trig_slot_t slots[UCP_ST_RMA_TRIG_SLOTS];
-};
+} ucp_st_rma_trig_t;
 
 /* Where the queue's stream waits for the NIC */
 static volatile uint64_t *ucp_st_rma_trig_word(const ucp_st_rma_trig_t *trig)
@@ -81,7 +104,7 @@ static volatile uint64_t *ucp_st_rma_trig_word(const ucp_st_rma_trig_t *trig)
     return trig->piece.address;
 }
 
-/* What C counts of an operation */
+/* How much an operation adds to C */
 static uint64_t ucp_st_rma_trig_counts(const ucp_st_rma_trig_op_t *op)
 {
     return (op->rma.signal != NULL) ? 1 : op->writes;
@@ -190,7 +213,7 @@ err:
     return status;
 }
 
-/* The queue's part, made for its first operation */
+/* The queue's part, made if it is not there yet */
 static ucs_status_t ucp_st_rma_trig_get(ucp_st_queue_h queue,
                                         ucp_st_rma_trig_t **trig_p)
 {
@@ -226,7 +249,7 @@ static ucs_status_t ucp_st_rma_trig_get(ucp_st_queue_h queue,
     return UCS_OK;
 }
 
-/* Nothing of it is the NIC's any more */
+/* The queue has left, and the NIC has finished with its part */
 static void ucp_st_rma_trig_free(ucp_st_rma_trig_t *trig)
 {
     ucp_st_trig_rail_t *rail = trig->rail;
@@ -266,7 +289,7 @@ static void ucp_st_rma_trig_put(ucp_st_rma_trig_op_t *op)
                       &op->list);
 }
 
-/* The queue is done with an operation, however it went */
+/* An operation ends for its queue, with or without success */
 static void ucp_st_rma_trig_end(ucp_st_rma_trig_op_t *op)
 {
     if (op->is_quiet || op->is_ended) {
@@ -278,7 +301,7 @@ static void ucp_st_rma_trig_end(ucp_st_rma_trig_op_t *op)
     ucp_st_rma_ended(op->rma.queue, UCP_ST_LANE_TRIG);
 }
 
-/* The NIC has nothing of an operation, and gets nothing any more */
+/* The NIC has no part of an operation, and gets none any more */
 static void ucp_st_rma_trig_destroy(ucp_st_rma_trig_op_t *op)
 {
     ucp_st_rma_trig_end(op);
@@ -288,17 +311,17 @@ static void ucp_st_rma_trig_destroy(ucp_st_rma_trig_op_t *op)
     ucp_st_rma_trig_put(op);
 }
 
-/* Count in the NIC's place. It fails at the limit of a counter only, before
- * which operations are refused. */
+/* Count in the NIC's place. This fails only at the limit of a counter, and
+ * operations are refused before that. */
 static void ucp_st_rma_trig_count(uct_trig_cntr_h cntr, uint64_t value)
 {
     if ((value > 0) && (uct_trig_cntr_add(cntr, value) != UCS_OK)) {
-        ucs_error("lane 'trig': a counter is out of order");
+        ucs_error("lane 'trig': failed to add to a counter");
     }
 }
 
-/* End an operation that the NIC may still have, as its queue is in error: what
- * it leaves there fires, and is dropped */
+/* End an operation whose queue is in error. Parts that the NIC still has fire,
+ * and their completions are ignored. */
 static void ucp_st_rma_trig_abort(ucp_st_rma_trig_op_t *op)
 {
     ucp_st_rma_trig_t *trig = op->trig;
@@ -328,14 +351,13 @@ static void ucp_st_rma_trig_fail(ucp_st_rma_trig_op_t *op, int is_lost,
     ucp_st_rma_trig_abort(op);
 }
 
-/* The NIC does not reach the own word: the stream is let go, whatever it waits
- * for there */
+/* The NIC does not reach the own word: release all waits for it */
 static void ucp_st_rma_trig_quiet_failed(ucp_st_rma_trig_op_t *op,
                                          ucs_status_t status)
 {
     ucp_st_rma_trig_t *trig = op->trig;
 
-    ucs_error("lane 'trig': no way to the own word: %s",
+    ucs_error("lane 'trig': the NIC does not reach this process: %s",
               ucs_status_string(status));
     if (trig->queue != NULL) {
         ucp_st_queue_fail(trig->queue, NULL, status);
@@ -344,7 +366,7 @@ static void ucp_st_rma_trig_quiet_failed(ucp_st_rma_trig_op_t *op,
                      __ATOMIC_RELEASE);
 }
 
-/* The NIC has a part of it no more */
+/* The NIC has finished with a part of an operation */
 static void ucp_st_rma_trig_part_over(ucp_st_rma_trig_op_t *op)
 {
     --op->pending;
@@ -363,7 +385,7 @@ static void ucp_st_rma_trig_quiet_done(void *arg, ucs_status_t status)
     ucp_st_rma_trig_destroy(op);
 }
 
-/* The NIC is done with a part of an operation */
+/* Called for each part of a put, get or signal */
 static void ucp_st_rma_trig_done(void *arg, ucs_status_t status)
 {
     ucp_st_rma_trig_op_t *op = arg;
@@ -373,12 +395,13 @@ static void ucp_st_rma_trig_done(void *arg, ucs_status_t status)
         ucs_diag("queue %p: a one-sided operation of %zu bytes to peer 0x%lx "
                  "failed: %s", op->rma.queue, op->rma.length,
                  op->rma.peer->uuid, ucs_status_string(status));
-        /* A signal that waits for the data must not be sent to a peer that is
-         * there: the peer is given up, and then it is */
+        /* A signal behind failed data must not reach a live peer. The NIC would
+         * send it when the host counts the data: so the peer is declared gone
+         * first. */
         ucp_st_rma_trig_fail(op, ucp_st_trig_is_loss(status) ||
                                  (op->slot != NULL), status);
     }
-    ucp_st_rma_trig_part_over(op); /* until here it is there */
+    ucp_st_rma_trig_part_over(op); /* `op` is kept until here */
     if ((op->pending == 0) &&
         (op->is_ended ||
          ((op->posted == ucp_st_rma_trig_parts(op)) && !op->is_failed))) {
@@ -403,7 +426,7 @@ ucp_st_rma_trig_deferred(ucp_st_rma_trig_op_t *op, uct_trig_cntr_h trigger,
     return deferred;
 }
 
-/* A slot that no pair of data and signal has */
+/* Take a slot that is not in use */
 static ucs_status_t ucp_st_rma_trig_get_slot(ucp_st_rma_trig_op_t *op)
 {
     ucp_st_rma_trig_slot_t *slot = op->trig->slots;
@@ -415,7 +438,7 @@ static ucs_status_t ucp_st_rma_trig_get_slot(ucp_st_rma_trig_op_t *op)
     if ((slot == end) ||
         ((slot->data == NULL) &&
          (ucp_st_rma_trig_slot_init(op->trig, slot) != UCS_OK))) {
-        return UCS_ERR_NO_RESOURCE; /* there is one, if it is in use */
+        return UCS_ERR_NO_RESOURCE; /* slot 0 always exists: retry later */
     }
     slot->is_used  = 1;
     slot->counted += op->writes;
@@ -496,8 +519,8 @@ static ucs_status_t ucp_st_rma_trig_post_quiet(ucp_st_rma_trig_op_t *op)
     return uct_trig_ep_atomic_add64(trig->rail->self_ep, &add, &deferred);
 }
 
-/* The next part of an operation, of which one is missing. The entries that one
- * operation has at a time are of one kind. */
+/* Post the next part of an operation. The entries that one operation has at a
+ * time are all of the reservation, or all taken ahead. */
 static ucs_status_t ucp_st_rma_trig_post_part(ucp_st_rma_trig_op_t *op)
 {
     ucp_st_trig_rail_t *rail = op->trig->rail;
@@ -528,8 +551,8 @@ static ucs_status_t ucp_st_rma_trig_post_part(ucp_st_rma_trig_op_t *op)
     return status;
 }
 
-/* All parts of an operation: UCS_ERR_NO_RESOURCE if there is no room for one
- * now */
+/* Post all parts of an operation: UCS_ERR_NO_RESOURCE if there is no room for
+ * one now */
 static ucs_status_t ucp_st_rma_trig_post(ucp_st_rma_trig_op_t *op)
 {
     ucs_status_t status = UCS_OK;
@@ -543,7 +566,7 @@ static ucs_status_t ucp_st_rma_trig_post(ucp_st_rma_trig_op_t *op)
     return status;
 }
 
-/* Post what waits, in order, as far as there are entries */
+/* Post operations that wait, in order, as far as there are entries */
 static void ucp_st_rma_trig_post_late(ucp_st_rma_trig_t *trig)
 {
     ucp_st_rma_trig_op_t *op;
@@ -574,7 +597,7 @@ static void ucp_st_rma_trig_post_late(ucp_st_rma_trig_t *trig)
     }
 }
 
-/* End operations of a list: all of them, or those with `peer`, which is gone */
+/* End the operations of a list: all, or those with `peer`, which is gone */
 static void ucp_st_rma_trig_abort_list(ucs_list_link_t *ops,
                                        ucp_st_peer_t *peer)
 {
@@ -607,8 +630,8 @@ void ucp_st_rma_trig_progress(ucp_st_worker_h worker)
         untriggered = __atomic_exchange_n(&trig->untriggered, 0,
                                           __ATOMIC_ACQUIRE);
         if (untriggered > 0) {
-            /* Operations end here without effect, and what the NIC has of them
-             * is got rid of: it fires */
+            /* Operations end without effect. Their parts on the NIC fire, which
+             * frees their entries. */
             ucp_st_queue_fail(trig->queue, NULL, UCS_ERR_IO_ERROR);
             ucp_st_rma_trig_abort_list(&trig->posted, NULL);
             ucp_st_rma_trig_count(trig->start, untriggered);
@@ -643,7 +666,7 @@ void ucp_st_rma_trig_leave(ucp_st_rma_trig_t *trig)
 
     trig->queue = NULL;
     ucs_list_for_each_safe(op, tmp, &trig->late, list) {
-        ucp_st_rma_trig_destroy(op); /* a quiet that nobody waits for */
+        ucp_st_rma_trig_destroy(op); /* a quiet: nobody waits for it */
     }
     ucp_st_trig_dev_wake(trig->worker);
 }
@@ -659,7 +682,7 @@ void ucp_st_rma_trig_peer_gone(ucp_st_peer_t *peer)
     ucp_st_trig_dev_wake(peer->worker);
 }
 
-/* Runs on the stream, where the NIC has no trigger address */
+/* Runs on the stream, if the counter has no trigger page */
 static void ucp_st_rma_trig_start_func(void *arg)
 {
     ucp_st_rma_trig_t *trig = arg;
@@ -683,7 +706,6 @@ static ucs_status_t ucp_st_rma_trig_start(const ucp_st_rma_t *rma,
     ucp_st_rma_trig_op_t *op;
     ucs_status_t status;
 
-    (void)flow;
     status = ucp_st_rma_trig_get(rma->queue, &trig);
     if (status != UCS_OK) {
         return status;
@@ -712,7 +734,7 @@ static ucs_status_t ucp_st_rma_trig_start(const ucp_st_rma_t *rma,
     return UCS_OK;
 }
 
-/* Nothing of it was posted yet */
+/* No part of the operation was posted yet */
 static void ucp_st_rma_trig_undo(ucp_st_queue_h queue, ucp_st_rma_flow_t *flow)
 {
     ucp_st_rma_trig_t *trig  = ucp_st_queue_rma(queue)->trig;

@@ -2,12 +2,13 @@
 /*
  * st_rma_wait.c - streams that wait for signals.
  *
- * The stream waits for a word of the library's own. The first thread that finds
- * that the wait may pass stores it: the stream's, which looks at the signal
- * whenever it looks at that word, or the service thread, when it knows of a
- * signal or of an error. Before a stream sleeps it counts itself among the
- * sleepers, and looks once more; a thread that carries a signal out looks for
- * sleepers after that. Of the fences between, one comes first: one of the two
+ * The stream waits for a word of the library. The first thread that finds that
+ * the wait may pass stores that word. It is the stream's thread, which looks at
+ * the signal whenever it looks at the word; or the service thread, once it
+ * knows of a signal or of an error. Before a stream sleeps it counts itself
+ * among the sleepers, and looks once more. A thread that has carried a signal
+ * out then looks for sleepers. Both use sequentially consistent
+ * read-modify-writes of the count, of which one comes first: so one of the two
  * sees the other.
  */
 #ifdef HAVE_CONFIG_H
@@ -18,7 +19,6 @@
 #include "ctrl/st_ctrl.h"
 #include "ctrl/st_leave.h"
 #include "core/st_log.h"
-#include "rma/st_rma_host.h"
 #include "trig/st_trig_rma.h"
 #include "core/st_trace.h"
 #include "core/st_ucp.h"
@@ -29,10 +29,11 @@
 /* Begin, wait, end, and the span */
 #define UCP_ST_RMA_WAIT_CMDS (3 + UCP_ST_TRACE_MAX_CMDS)
 
-/* How often it is looked for signals that nobody tells of, milliseconds */
+/* How often the service thread looks for signals that come without a
+ * notification, milliseconds */
 #define UCP_ST_RMA_UNTOLD_MSEC 1
 
-/** A wait. Read-only but for what says otherwise. */
+/** A wait. Read-only unless a field says otherwise. */
 typedef struct ucp_st_rma_wait {
     ucs_list_link_t      list;       /* in the worker's; wait_lock */
     ucp_st_queue_h       queue;
@@ -44,10 +45,9 @@ typedef struct ucp_st_rma_wait {
     volatile uint64_t    word;       /* 1: it passes; atomic */
     uint8_t              is_listed;  /* the stream's */
     uint8_t              is_asleep;  /* counted as a sleeper; the stream's */
-    uint8_t              is_reached; /* the service thread's */
     ucs_gstream_helper_t helper;
-    ucs_gstream_notify_t notify;     /* of a stream that has no other; its own
-                                        */
+    ucs_gstream_notify_t notify;     /* if the queue's helper has none; the
+                                        stream's */
 } ucp_st_rma_wait_t;
 
 static int ucp_st_rma_wait_is_met(const ucp_st_rma_wait_t *wait)
@@ -59,7 +59,7 @@ static int ucp_st_rma_wait_is_met(const ucp_st_rma_wait_t *wait)
                                              (signal >= wait->value);
 }
 
-/* Let it pass, if it may */
+/* Let a wait pass if it may; non-zero if so */
 static int ucp_st_rma_wait_try(ucp_st_rma_wait_t *wait)
 {
     if (!ucp_st_rma_wait_is_met(wait) &&
@@ -86,8 +86,8 @@ void ucp_st_rma_look(ucp_st_worker_h worker)
 
 void ucp_st_rma_signaled(ucp_st_worker_h worker)
 {
-    /* Pairs with the addition in ucp_st_rma_wait_sleep(): of two that run
-     * at a time one sees the other */
+    /* Pairs with the addition in ucp_st_rma_wait_sleep(): of two that run at
+     * the same time one sees the other */
     if (__atomic_fetch_add(&ucp_st_rma_dev(worker)->sleepers, 0,
                            __ATOMIC_SEQ_CST) > 0) {
         ucp_st_rma_look(worker);
@@ -152,11 +152,12 @@ static void ucp_st_rma_wait_begin(void *arg)
     (void)pthread_mutex_lock(&dev->wait_lock);
     ucs_list_add_tail(&dev->waits, &wait->list);
     (void)pthread_mutex_unlock(&dev->wait_lock);
-    /* Its queue may have failed before anybody saw it in the list */
+    /* Its queue may have failed before it was in the list */
     (void)ucp_st_rma_wait_try(wait);
 }
 
-/* The stream is past it, or was never given it. On the stream, or in a call. */
+/* The stream has passed the wait, or did not get it. On the stream, or in a
+ * call. */
 static void ucp_st_rma_wait_put(void *arg)
 {
     ucp_st_rma_wait_t *wait = arg;
@@ -174,8 +175,9 @@ static void ucp_st_rma_wait_put(void *arg)
     (void)pthread_mutex_unlock(&dev->wait_lock);
 }
 
-/* One whose peer is gone and whose queue does not know; its queue stays as long
- * as the stream waits there, which nothing else ends. The lock is held. */
+/* The queue of a wait whose peer is gone, if the queue has not failed; or NULL.
+ * The queue stays while the stream waits, which nothing else ends. The lock is
+ * held. */
 static ucp_st_queue_h ucp_st_rma_wait_find_dead(ucp_st_rma_dev_t *dev,
                                                 ucs_status_t *status_p)
 {
@@ -210,43 +212,28 @@ void ucp_st_rma_wait_end_dead(ucp_st_worker_h worker)
     }
 }
 
-/* One whose peer was not looked at yet; it stays at least until the next call
- */
-static ucp_st_peer_h ucp_st_rma_wait_next_peer(ucp_st_rma_dev_t *dev)
-{
-    ucp_st_peer_h peer = NULL;
-    ucp_st_rma_wait_t *wait;
-
-    (void)pthread_mutex_lock(&dev->wait_lock);
-    ucs_list_for_each(wait, &dev->waits, list) {
-        if ((wait->peer != NULL) && !wait->is_reached) {
-            wait->is_reached = 1;
-            peer             = wait->peer;
-            break;
-        }
-    }
-    (void)pthread_mutex_unlock(&dev->wait_lock);
-    return peer;
-}
-
-/* Over lane host a peer's end is heard of only with an endpoint to it */
-static void ucp_st_rma_wait_reach(ucp_st_worker_h worker)
+/* Connect with the peers of waits: over lane host, their end is noticed only
+ * with an endpoint to them. The lock is held, and released meanwhile. */
+static void ucp_st_rma_wait_connect(ucp_st_worker_h worker)
 {
     ucs_status_t status;
-    ucp_st_peer_h peer;
+    ucp_st_peer_t *peer;
     ucp_ep_h ep;
 
-    while ((peer = ucp_st_rma_wait_next_peer(ucp_st_rma_dev(worker))) != NULL) {
-        if (!(peer->lanes & UCS_BIT(UCP_ST_LANE_HOST))) {
+    ucs_list_for_each(peer, &worker->peers, list) {
+        if (!(peer->lanes & UCS_BIT(UCP_ST_LANE_HOST)) ||
+            (peer->svc_ep->notice_ep != NULL) || (peer->lost != UCS_OK) ||
+            !ucp_st_rma_is_held(&ucp_st_rma_peer(peer)->num_waits)) {
             continue;
         }
+        /* Peers stay while the lock is released: their list may only grow */
+        ucp_st_worker_unlock(worker);
         status = ucp_st_svc_ep_get(peer, UCP_ST_SVC_EP_NOTICE, &ep);
+        ucp_st_worker_lock(worker);
         if (status == UCS_OK) {
-            ucp_st_service_wake(&ucp_st_svc(worker)->service);
+            ucp_st_svc_wake(ucp_st_svc(worker));
         } else if (!ucp_st_ucp_is_local(status)) {
-            ucp_st_worker_lock(worker);
             ucp_st_leave_lost(peer, status);
-            ucp_st_worker_unlock(worker);
         }
     }
 }
@@ -257,8 +244,8 @@ int ucp_st_rma_serve(void *arg)
 
     ucp_st_worker_lock(worker);
     ucp_st_rma_wait_end_dead(worker);
+    ucp_st_rma_wait_connect(worker);
     ucp_st_worker_unlock(worker);
-    ucp_st_rma_wait_reach(worker);
     ucp_st_rma_look(worker);
     return (ucp_st_trig_rma_is_untold(worker) &&
             (__atomic_load_n(&ucp_st_rma_dev(worker)->sleepers,
@@ -266,7 +253,7 @@ int ucp_st_rma_serve(void *arg)
            UCP_ST_RMA_UNTOLD_MSEC : -1;
 }
 
-/* Fill `wait` in with what is good */
+/* Check the parameters, and fill in `wait` */
 static ucs_status_t
 ucp_st_rma_wait_check(ucp_st_queue_h queue,
                       const ucp_st_wait_signal_params_t *params,
