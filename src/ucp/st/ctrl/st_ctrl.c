@@ -446,8 +446,9 @@ static ucs_status_t ucp_st_ctrl_open(ucp_st_worker_h worker)
         status = ucp_st_notice_open(worker);
     }
     if (status != UCS_OK) {
-        ucs_warn("no UCP worker that can sleep (%s): failures reach peers only "
-                 "when both hosts make calls", ucs_status_string(status));
+        ucs_warn("no UCP worker for the service thread (%s): failures reach "
+                 "peers only when both hosts make calls",
+                 ucs_status_string(status));
     }
     return ucp_st_ctrl_listen(worker);
 }

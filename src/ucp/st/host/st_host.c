@@ -387,7 +387,7 @@ static ucp_st_op_t *ucp_st_host_find(ucp_st_worker_h worker, const void *data,
 static void ucp_st_host_bad_message(ucp_st_op_t *op,
                                     const ucp_st_host_hdr_t *header)
 {
-    ucs_error("operation %p: message of use %lu from peer 0x%lx does not fit",
+    ucs_error("operation %p: unexpected message of use %lu from peer 0x%lx",
               op, header->use, header->src);
     ucp_st_op_fail(op, UCS_ERR_IO_ERROR);
 }
@@ -546,7 +546,7 @@ static ucs_status_t ucp_st_host_open(ucp_st_worker_h worker)
     }
     if (status != UCS_OK) {
         ucp_st_lane_refuse(worker, UCP_ST_LANE_HOST,
-                           "lane 'host': no UCP worker that can sleep: %s",
+                           "lane 'host': no UCP worker for the service thread: %s",
                            ucs_status_string(status));
         return status;
     }

@@ -128,7 +128,7 @@ static ucs_status_t ucp_st_rma_check_data(ucp_st_rma_t *rma, size_t offset)
     ucp_st_queue_h queue = rma->queue;
 
     if (rma->mem == NULL) {
-        return ucp_st_rma_refuse(queue, "bytes, but no memory here");
+        return ucp_st_rma_refuse(queue, "no local memory for the data");
     }
     if (rma->mem->worker != queue->worker) {
         return ucp_st_rma_refuse(queue, "memory of another worker");
@@ -169,10 +169,10 @@ static ucs_status_t ucp_st_rma_check(const ucp_st_rma_params_t *params,
                                       params->remote_offset);
     if (rma->rkey == NULL) {
         return ((rma->length > 0) || (rma->signal == NULL)) ?
-               ucp_st_rma_refuse(queue, "no key") : UCS_OK;
+               ucp_st_rma_refuse(queue, "no remote key") : UCS_OK;
     }
     if (rma->rkey->peer->worker != queue->worker) {
-        return ucp_st_rma_refuse(queue, "key of another worker");
+        return ucp_st_rma_refuse(queue, "remote key of another worker");
     }
     if ((rma->signal != NULL) && (rma->rkey->peer != rma->peer)) {
         return ucp_st_rma_refuse(queue, "signal to another peer than the data");
@@ -204,7 +204,7 @@ ucp_st_rma_check_signal(const ucp_st_signal_params_t *params, ucp_st_rma_t *rma)
     uint64_t mask        = params->field_mask;
 
     if (!(mask & UCP_ST_SIGNAL_PARAM_FIELD_RKEY) || (params->rkey == NULL)) {
-        return ucp_st_rma_refuse(queue, "signal without key");
+        return ucp_st_rma_refuse(queue, "no remote key for the signal");
     }
     rma->signal        = params->rkey;
     rma->peer          = params->rkey->peer;
@@ -216,7 +216,7 @@ ucp_st_rma_check_signal(const ucp_st_signal_params_t *params, ucp_st_rma_t *rma)
     rma->signal_op     = (mask & UCP_ST_SIGNAL_PARAM_FIELD_OP) ?
                          params->op : UCP_ST_SIGNAL_SET;
     if (rma->peer->worker != queue->worker) {
-        return ucp_st_rma_refuse(queue, "signal's key of another worker");
+        return ucp_st_rma_refuse(queue, "remote key for the signal of another worker");
     }
     if ((unsigned)rma->signal_op > UCP_ST_SIGNAL_ADD) {
         return ucp_st_rma_refuse(queue, "unknown kind of signal");
@@ -392,16 +392,11 @@ static ucs_status_t ucp_st_rma_enqueue_two(const ucp_st_rma_t *rma)
     }
     status = ucp_st_rma_enqueue_one(&signal);
     if (status != UCS_OK) {
-        ucs_error("queue %p: no signal behind a put: %s", rma->queue,
-                  ucs_status_string(status));
+        ucs_error("queue %p: failed to enqueue the signal of a put: %s",
+                  rma->queue, ucs_status_string(status));
         ucp_st_queue_fail(rma->queue, NULL, status);
     }
     return status;
-}
-
-static void ucp_st_rma_count(ucp_st_queue_h queue, ucp_st_rma_count_t what)
-{
-    ucp_st_queue_count(&ucp_st_queue_rma(queue)->counts[what], 1);
 }
 
 /* A put or get, with `signal` or NULL */
@@ -411,6 +406,7 @@ static ucs_status_t ucp_st_rma_call(ucp_st_queue_h queue,
                                     const ucp_st_signal_params_t *signal)
 {
     ucp_st_rma_t rma = {.queue = queue, .type = type};
+    ucp_st_queue_rma_t *counts;
     ucs_status_t status;
 
     if (params == NULL) {
@@ -439,12 +435,13 @@ static ucs_status_t ucp_st_rma_call(ucp_st_queue_h queue,
     if (status != UCS_OK) {
         return status;
     }
+    counts = ucp_st_queue_rma(queue);
     if (signal != NULL) {
-        ucp_st_rma_count(queue, UCP_ST_RMA_COUNT_SIGNAL);
+        ucp_st_queue_count(&counts->signals, 1);
     }
     if ((signal == NULL) || (rma.length > 0)) {
-        ucp_st_rma_count(queue, (type == UCP_ST_RMA_PUT) ?
-                                UCP_ST_RMA_COUNT_PUT : UCP_ST_RMA_COUNT_GET);
+        ucp_st_queue_count((type == UCP_ST_RMA_PUT) ? &counts->puts :
+                                                      &counts->gets, 1);
     }
     return UCS_OK;
 }
@@ -496,7 +493,7 @@ ucs_status_t ucp_st_enqueue_quiet(ucp_st_queue_h queue)
     if (status == UCS_OK) {
         memcpy(rma->waited, rma->issued, sizeof(rma->waited));
         ucp_st_rma_commit(queue);
-        ucp_st_rma_count(queue, UCP_ST_RMA_COUNT_QUIET);
+        ucp_st_queue_count(&rma->quiets, 1);
     }
     ucp_st_worker_unlock(queue->worker);
     return status;
@@ -645,22 +642,17 @@ static void ucp_st_rma_queue_fail(ucp_st_queue_h queue)
 
 static void ucp_st_rma_queue_count(ucp_st_queue_h queue, ucp_st_stats_t *stats)
 {
-    ucp_st_queue_rma_t *rma                     = ucp_st_queue_rma(queue);
-    uint64_t *const sums[UCP_ST_RMA_COUNT_LAST] = {
-        [UCP_ST_RMA_COUNT_PUT]    = &stats->puts,
-        [UCP_ST_RMA_COUNT_GET]    = &stats->gets,
-        [UCP_ST_RMA_COUNT_SIGNAL] = &stats->signals,
-        [UCP_ST_RMA_COUNT_WAIT]   = &stats->signal_waits,
-        [UCP_ST_RMA_COUNT_QUIET]  = &stats->quiets
-    };
+    ucp_st_queue_rma_t *rma = ucp_st_queue_rma(queue);
     unsigned i;
 
     for (i = 0; i < UCP_ST_LANE_LAST; ++i) {
         stats->lanes[i].rmas += ucp_st_queue_count(&rma->issued[i], 0);
     }
-    for (i = 0; i < UCP_ST_RMA_COUNT_LAST; ++i) {
-        *sums[i] += ucp_st_queue_count(&rma->counts[i], 0);
-    }
+    stats->puts         += ucp_st_queue_count(&rma->puts, 0);
+    stats->gets         += ucp_st_queue_count(&rma->gets, 0);
+    stats->signals      += ucp_st_queue_count(&rma->signals, 0);
+    stats->signal_waits += ucp_st_queue_count(&rma->signal_waits, 0);
+    stats->quiets       += ucp_st_queue_count(&rma->quiets, 0);
 }
 
 static void ucp_st_rma_queue_cleanup(ucp_st_queue_h queue)

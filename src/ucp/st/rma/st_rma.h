@@ -90,26 +90,21 @@ typedef struct ucp_st_rma_flow {
                                                as they were enqueued */
 } ucp_st_rma_flow_t;
 
-/** Things that are counted when they are enqueued. */
-typedef enum {
-    UCP_ST_RMA_COUNT_PUT,
-    UCP_ST_RMA_COUNT_GET,
-    UCP_ST_RMA_COUNT_SIGNAL,
-    UCP_ST_RMA_COUNT_WAIT,
-    UCP_ST_RMA_COUNT_QUIET,
-    UCP_ST_RMA_COUNT_LAST
-} ucp_st_rma_count_t;
-
 /** A queue's part. Used by the thread that calls for the queue; the worker's
  *  lock protects `flows` and `trig`. */
 typedef struct ucp_st_queue_rma {
     volatile uint64_t words[UCP_ST_LANE_LAST];  /* operations that have ended;
-                                                   streams wait on them */
-    uint64_t          issued[UCP_ST_LANE_LAST]; /* enqueued; as the counts see
+                                                   streams wait on them;
+                                                   atomic */
+    uint64_t          issued[UCP_ST_LANE_LAST]; /* enqueued; see
                                                    ucp_st_queue_count() */
-    uint64_t          waited[UCP_ST_LANE_LAST]; /* of these, the stream waits
-                                                   for */
-    uint64_t          counts[UCP_ST_RMA_COUNT_LAST];
+    uint64_t          waited[UCP_ST_LANE_LAST]; /* of these, those that the
+                                                   stream waits for */
+    uint64_t          puts;                     /* enqueued; likewise */
+    uint64_t          gets;
+    uint64_t          signals;
+    uint64_t          signal_waits;
+    uint64_t          quiets;
     ucs_list_link_t   flows;                    /* ucp_st_rma_flow_t */
     struct ucp_st_rma_trig *trig;               /* lane trig: or NULL */
 } ucp_st_queue_rma_t;

@@ -7,7 +7,7 @@
  *   stream: hands the operation over
  *   thread: request, with a put's data ---> thread: moves the data,
  *                                                   carries the signal out
- *           word of the queue + 1  <-------         reply, with a get's data
+ *           word of the queue + 1  <-------         reply, with got data
  *   stream: quiet waits for the word
  *
  * A stream pushes an operation on a stack of the worker with one
@@ -34,7 +34,7 @@
 enum {
     UCP_ST_RMA_HOST_SENDING  = UCS_BIT(0), /* UCP has the request */
     UCP_ST_RMA_HOST_AWAITING = UCS_BIT(1), /* there is no reply */
-    UCP_ST_RMA_HOST_MOVING   = UCS_BIT(2)  /* UCP writes a get's data */
+    UCP_ST_RMA_HOST_MOVING   = UCS_BIT(2)  /* UCP writes the data of a get */
 };
 
 /** An operation at its origin. Protected by the worker's lock unless a field
@@ -336,8 +336,8 @@ ucp_st_rma_host_find(ucp_st_worker_h worker, const ucp_st_rma_reply_t *reply)
     return NULL;
 }
 
-/* UCP has moved a get's data, or failed to. `request` is NULL if that was at
- * once. */
+/* UCP has moved the data of a get, or failed to. `request` is NULL if that was
+ * at once. */
 static void ucp_st_rma_host_moved_cb(void *request, ucs_status_t status,
                                      size_t length, void *arg)
 {
@@ -356,7 +356,7 @@ static void ucp_st_rma_host_moved_cb(void *request, ucs_status_t status,
     }
 }
 
-/* Move a get's data to its place. The lock is not held. */
+/* Move the data of a get to its place. The lock is not held. */
 static ucs_status_t ucp_st_rma_host_move(ucp_st_rma_host_op_t *op, void *data,
                                          int is_rndv)
 {
@@ -405,7 +405,7 @@ ucp_st_rma_reply_am_handler(void *arg, const void *header, size_t header_length,
     if (op != NULL) {
         is_get = (op->rma.type == UCP_ST_RMA_GET);
         if ((status == UCS_OK) && (length != (is_get ? op->rma.length : 0))) {
-            ucs_error("reply of %zu bytes from peer 0x%lx does not fit", length,
+            ucs_error("unexpected reply of %zu bytes from peer 0x%lx", length,
                       reply.src);
             status = UCS_ERR_IO_ERROR;
         }
@@ -442,8 +442,8 @@ static void ucp_st_rma_job_replied_cb(void *request, ucs_status_t status,
     ucp_request_free(request);
 }
 
-/* The request was carried out, or has failed: signal, and reply, with a get's
- * data */
+/* The request was carried out, or has failed: signal, and reply, with the data
+ * of a get */
 static void ucp_st_rma_job_reply(ucp_st_rma_job_t *job, ucs_status_t status)
 {
     const ucp_st_rma_request_t *request = &job->request;

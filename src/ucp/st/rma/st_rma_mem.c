@@ -276,11 +276,11 @@ static ucs_status_t ucp_st_rkey_open(ucp_st_rkey_t *rkey,
             }
             reason = ucs_status_string(status);
         }
-        ucs_diag("lane %s is no way to memory %lu of peer 0x%lx: %s",
+        ucs_diag("lane %s does not reach memory %lu of peer 0x%lx: %s",
                  worker->lanes[i]->name, rkey->mem_id, rkey->peer->uuid,
                  reason);
     }
-    ucs_error("no lane is a way to memory %lu of peer 0x%lx", rkey->mem_id,
+    ucs_error("no lane reaches memory %lu of peer 0x%lx", rkey->mem_id,
               rkey->peer->uuid);
     return UCS_ERR_UNREACHABLE;
 }

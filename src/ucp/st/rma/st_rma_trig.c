@@ -166,15 +166,27 @@ static ucs_status_t ucp_st_rma_trig_slot_init(ucp_st_rma_trig_t *trig,
     return status;
 }
 
-static ucs_status_t ucp_st_rma_trig_setup(ucp_st_rma_trig_t *trig)
+static ucs_status_t ucp_st_rma_trig_create(ucp_st_queue_h queue)
 {
-    ucp_st_trig_rail_t *rail = trig->rail;
+    ucp_st_trig_rail_t *rail = ucp_st_trig_rma_rail(queue->worker);
     unsigned entries         = UCP_ST_RMA_TRIG_ENTRIES;
+    ucp_st_rma_trig_t *trig;
     ucs_status_t status;
 
+    trig = calloc(1, sizeof(*trig));
+    if (trig == NULL) {
+        status = UCS_ERR_NO_MEMORY;
+        goto err;
+    }
+    trig->worker = queue->worker;
+    trig->queue  = queue;
+    trig->rail   = rail;
+    ucs_list_head_init(&trig->late);
+    ucs_list_head_init(&trig->posted);
+    ucs_list_head_init(&trig->over);
     status = uct_trig_cntr_create(rail->iface, &trig->start);
     if (status != UCS_OK) {
-        goto err;
+        goto err_free;
     }
     status = uct_trig_cntr_create(rail->iface, &trig->done);
     if (status != UCS_OK) {
@@ -198,7 +210,9 @@ static ucs_status_t ucp_st_rma_trig_setup(ucp_st_rma_trig_t *trig)
         goto err_piece;
     }
     *ucp_st_rma_trig_word(trig) = 0;
-    trig->doorbell = uct_trig_cntr_doorbell(trig->start);
+    trig->doorbell              = uct_trig_cntr_doorbell(trig->start);
+    ucs_list_add_tail(&ucp_st_rma_dev(queue->worker)->trigs, &trig->list);
+    ucp_st_queue_rma(queue)->trig = trig;
     return UCS_OK;
 
 err_piece:
@@ -209,44 +223,12 @@ err_done:
     (void)uct_trig_cntr_destroy(trig->done);
 err_start:
     (void)uct_trig_cntr_destroy(trig->start);
+err_free:
+    free(trig);
 err:
+    ucs_diag("queue %p: no counters or entries for one-sided operations: %s",
+             queue, ucs_status_string(status));
     return status;
-}
-
-/* The queue's part, made if it is not there yet */
-static ucs_status_t ucp_st_rma_trig_get(ucp_st_queue_h queue,
-                                        ucp_st_rma_trig_t **trig_p)
-{
-    ucp_st_queue_rma_t *rma = ucp_st_queue_rma(queue);
-    ucp_st_worker_h worker  = queue->worker;
-    ucp_st_rma_trig_t *trig;
-    ucs_status_t status;
-
-    if (rma->trig != NULL) {
-        *trig_p = rma->trig;
-        return UCS_OK;
-    }
-    trig = calloc(1, sizeof(*trig));
-    if (trig == NULL) {
-        return UCS_ERR_NO_MEMORY;
-    }
-    trig->worker = worker;
-    trig->queue  = queue;
-    trig->rail   = ucp_st_trig_rma_rail(worker);
-    ucs_list_head_init(&trig->late);
-    ucs_list_head_init(&trig->posted);
-    ucs_list_head_init(&trig->over);
-    status = ucp_st_rma_trig_setup(trig);
-    if (status != UCS_OK) {
-        ucs_diag("queue %p: no counters or entries for one-sided operations: "
-                 "%s", queue, ucs_status_string(status));
-        free(trig);
-        return status;
-    }
-    ucs_list_add_tail(&ucp_st_rma_dev(worker)->trigs, &trig->list);
-    rma->trig = trig;
-    *trig_p   = trig;
-    return UCS_OK;
 }
 
 /* The queue has left, and the NIC has finished with its part */
@@ -700,16 +682,21 @@ static ucs_status_t ucp_st_rma_trig_start(const ucp_st_rma_t *rma,
                                           ucp_st_rma_flow_t *flow,
                                           ucs_gstream_cmd_t *cmd)
 {
-    size_t put_max = ucp_st_trig_rma_put_max(rma->peer);
-    size_t writes  = (rma->length / put_max) + ((rma->length % put_max) != 0);
+    ucp_st_queue_rma_t *self = ucp_st_queue_rma(rma->queue);
+    size_t put_max           = ucp_st_trig_rma_put_max(rma->peer);
+    size_t writes            = (rma->length / put_max) +
+                               ((rma->length % put_max) != 0);
     ucp_st_rma_trig_t *trig;
     ucp_st_rma_trig_op_t *op;
     ucs_status_t status;
 
-    status = ucp_st_rma_trig_get(rma->queue, &trig);
-    if (status != UCS_OK) {
-        return status;
+    if (self->trig == NULL) {
+        status = ucp_st_rma_trig_create(rma->queue);
+        if (status != UCS_OK) {
+            return status;
+        }
     }
+    trig = self->trig;
     if ((trig->counted + writes + 1) >= trig->rail->attr.max_count) {
         return UCS_ERR_EXCEEDS_LIMIT;
     }
@@ -719,7 +706,7 @@ static ucs_status_t ucp_st_rma_trig_start(const ucp_st_rma_t *rma,
     }
     op->rma        = *rma;
     op->writes     = writes;
-    op->threshold  = ucp_st_queue_rma(rma->queue)->issued[UCP_ST_LANE_TRIG] + 1;
+    op->threshold  = self->issued[UCP_ST_LANE_TRIG] + 1;
     trig->counted += ucp_st_rma_trig_counts(op);
     ++ucp_st_rma_peer(rma->peer)->num_trig;
     if (trig->doorbell != NULL) {

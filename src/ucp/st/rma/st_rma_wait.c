@@ -265,13 +265,13 @@ ucp_st_rma_wait_check(ucp_st_queue_h queue,
 
     if (!(mask & UCP_ST_WAIT_SIGNAL_PARAM_FIELD_MEMH) ||
         (params->memh == NULL)) {
-        return ucp_st_rma_refuse(queue, "no memory");
+        return ucp_st_rma_refuse(queue, "no memory with the signal");
     }
     if (mask & UCP_ST_WAIT_SIGNAL_PARAM_FIELD_PEER) {
         wait->peer = params->peer;
     }
     if (wait->peer == UCP_ST_PEER_ANY) {
-        return ucp_st_rma_refuse(queue, "any peer");
+        return ucp_st_rma_refuse(queue, "a wait cannot name any peer");
     }
     wait->queue  = queue;
     wait->mem    = params->memh;
@@ -362,7 +362,6 @@ ucp_st_enqueue_wait_signal(ucp_st_queue_h queue,
         ucp_st_rma_wait_put(wait);
         return status;
     }
-    ucp_st_queue_count(&ucp_st_queue_rma(queue)->counts[UCP_ST_RMA_COUNT_WAIT],
-                       1);
+    ucp_st_queue_count(&ucp_st_queue_rma(queue)->signal_waits, 1);
     return UCS_OK;
 }
