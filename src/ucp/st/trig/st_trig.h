@@ -2,79 +2,28 @@
 /*
  * st_trig.h - the trig lane of one operation.
  *
- * A use k of a pair, two-count standard send (protocol-rules, rule 1):
+ * docs/protocols.md, "Lane trig", describes the protocols and argues that they
+ * are sound. In short, for use k of a pair:
  *
- *   sender                                      receiver
- *   stream:  start adds 1 to T                  stream:  start adds 1 to R
- *                                               NIC:     R >= k: put to the
- *            T counts that put too  <---------           sender's pad
- *   NIC:     T >= 2k: put the data  --------->  buffer;  D counts it
- *            C >= k: word += 1                  NIC:     D >= k: word += 1
- *   stream:  wait for word >= k                 stream:  wait for word >= k
+ *                stream of the send    card of the send     card of the receive
+ *   ready        T += 1                T >= k: data
+ *   standard     T += 1                T >= 2k: data        R >= k: clear-to-
+ *                                                           send, T += 1
+ *   eager-ahead  T += 2                T >= 2k + n(k):      R >= j: clear-to-
+ *                                      data, to the inbox   send, T += 1
+ *   all                                C >= k: word += 1    D >= k: word += 1
  *
- * Neither side counts for use k+1 before its own wait of use k has run (a start
- * goes on the same queue, or after the host has seen that wait pass), so that
- * only the k-th start and the k-th clear-to-send together make T >= 2k. A ready
- * send has no clear-to-send: T >= k, and the receive's start triggers nothing.
+ * The start of a standard receive adds 1 to R. The wait of an eager-ahead one
+ * copies the data out of its inbox, which has room for N uses; behind use jM,
+ * with M = N/2, it adds 1 to R.
  *
- * A use k of a small one, eager-ahead (rules 2 and 3): the data need not wait
- * for the receive's start; it goes to memory of the library, the receive's
- * inbox, which has room for N uses, two rounds of M. A clear-to-send is for a
- * round, given when the last of its M uses has been copied out.
+ * A long message is split over the NICs that both sides have. Each share is a
+ * part with counters and a word of its own: a start adds to all T or R, and a
+ * wait waits for all words. A part's use may be several writes with the same
+ * threshold; its word is due at n writes a use.
  *
- *   sender                                      receiver
- *   stream:  start adds 2 to T
- *   NIC:     T >= 2k + n(k): put the  ------->  place k % N of the inbox;
- *            data                               D counts it
- *            C >= k: word += 1                  NIC:     D >= k: word += 1
- *   stream:  wait for word >= k                 stream:  wait for word >= k,
- *                                                        copy it to the buffer;
- *                                                        k = jM: fence, add 1
- *                                                        to R
- *            T counts that put too  <---------  NIC:     R >= j: put to the
- *                                                        sender's pad
- *
- * n(k) is 0 for the first N uses, for which the inbox is free at match, and
- * (k-1)/M - 1, rounded down, from then on. With g starts and c clear-to-sends
- * counted by T and f uses fired: start k+1 comes after the sender's wait of use
- * k, which passes after put k, so g <= f+1; clear-to-send j comes after the
- * receiver's wait of use jM, which passes after put jM landed, so c <= f/M,
- * rounded down. That is n(f+1) + 1, or less: T = 2g+c reaches the threshold of
- * use f+1, 2(f+1) + n(f+1), only with g = f+1, as one clear-to-send that may be
- * ahead does not make up for a start, which adds 2; and then only with
- * c >= n(f+1). So use f+1 is started, and uses up to M * n(f+1) >= f+1-N have
- * been copied out, also the one whose place it takes. The copies' loads are
- * over when R is added to, by the fence: no put changes what a copy reads.
- * Nobody adds to R out of the order of one stream, as nobody adds to T.
- *
- * D is one counter for all places: put k+1 fires after C >= k, when put k was
- * visible at the receiver (uct_trig_ep_put()), so if D >= k then it is,
- * whatever the order in which D counts.
- *
- * Chunked: a long message is split over the NICs that both sides have, and each
- * NIC's part into as many writes as the NIC needs. Each part is a message of
- * its own as above, with its own T, R, C, D, pad and word: a start adds to all
- * of them, a wait waits for all words. All n writes of a part's use k have the
- * same threshold, and C and D count n a use: word k is due at n*k. Use k+1 of a
- * part fires only after its C >= n*k, as before.
- *
- * A send is complete once its data is in the inbox, and its side may go before
- * the receive is started: see `early` in st_op.h. The clear-to-send that
- * follows the peer's last use reaches nobody, which is no error.
- *
- * Errors: the regions are closed, then the words are released (st_op.c), a
- * send's when the NIC does not read its buffer any more (st_trig_drain.c). A
- * stream that passes a released wait copies what the inbox then holds - the
- * buffer is undefined after an error - and neither starts nor clears to send
- * any more (`halted`). A stream that stores to a trigger page cannot look at
- * that flag. So the counters T and R of such a NIC begin at a base that is
- * larger than all that streams will ever add, thresholds count from there, and
- * an operation that fails has them reset to 0 before its words are released:
- * what streams add from then on stays below every threshold. To get rid of what
- * is armed, the host adds more than the base, once the peer has closed its
- * region. A reset is a store to the trigger page, as a start is; it comes
- * before the release, behind which the stream's store comes.
- *
+ * After an error the regions are closed, then the words are released: those of
+ * a send when the NIC does not read its buffer any more (st_trig_end.c).
  * Inbox, word and counters stay until the stream has passed the last command
  * that names them.
  */
@@ -84,6 +33,7 @@
 #include <ucp_st.h>
 
 #include "core/st_lane.h"
+#include "core/st_op.h"
 #include "trig/st_trig_dev.h"
 #include "trig/st_trig_plan.h"
 #include "trig/st_trig_proto.h"
@@ -97,7 +47,7 @@
 typedef struct ucp_st_trig_slot {
     volatile uint64_t word;
     uint64_t          pad; /* source and target of clear-to-sends and of empty
-                              sends; what it holds says nothing */
+                              messages; its value is not used */
     uint64_t          reserved[6];
 } ucp_st_trig_slot_t;
 
@@ -111,24 +61,22 @@ typedef enum {
 } ucp_st_trig_entry_t;
 
 /** What an operation has on one NIC. Protected by the worker's lock, but for
- *  what says otherwise. */
+ *  what streams use. */
 typedef struct ucp_st_trig_part {
     struct ucp_st_op    *op;
-    /* What streams use: */
+    /* Used by streams: */
     ucp_st_trig_slot_t  *slot;
     void                *inbox;    /* of an eager-ahead receive */
     uct_trig_cntr_h     start;     /* T or R: streams add to it; or NULL */
     volatile uint64_t   *doorbell; /* of `start`; NULL: it is added to by a
                                       call */
-    /* Of the host alone: */
-    uint32_t            num_puts;  /* writes of the share of a message that it
-                                      carries */
-    uint64_t            base;      /* that thresholds of `start` count from */
-    uint64_t            words;     /* uses that the word was counted up for, as
-                                      far as that was reaped */
+    /* Used by the host alone: */
+    uint32_t            num_puts;  /* writes of its share of a message */
+    uint64_t            base;      /* of the thresholds of `start` */
+    uint64_t            words;     /* additions to the word that were reaped */
     /* The work of a use, posted for use after use: */
     uint64_t            posted[UCP_ST_TRIG_ENTRY_LAST];
-    uint32_t            pending[UCP_ST_TRIG_ENTRY_LAST]; /* of those, neither
+    uint32_t            pending[UCP_ST_TRIG_ENTRY_LAST]; /* of these, neither
                                                             done nor failed */
     ucp_st_trig_rail_t  *rail;
     uct_ep_h            ep;        /* to the peer */
@@ -151,21 +99,18 @@ typedef struct ucp_st_trig_part {
 typedef struct ucp_st_trig_op {
     struct ucp_st_op   *op;       /* read-only */
     ucp_st_trig_part_t *parts;
-    uct_trig_op_h      *puts;     /* of all parts */
     uint8_t            num_parts;
     uint8_t            is_late;
     uint8_t            halted;    /* starts must have no effect any more */
     uint8_t            untriggered; /* a start had none; atomic */
     uint8_t            released;  /* all waits pass */
-    uint8_t            disposed;  /* what is armed has been fired */
+    uint8_t            disposed;  /* what was armed has been fired */
     uint8_t            is_draining;
     ucs_status_t       doubt;     /* why a put may have failed; or UCS_OK */
     ucp_st_trig_plan_t plan;
     ucs_list_link_t    late_list; /* in the lane's late */
-    ucs_list_link_t    doubt_list;/* in the lane's doubtful */
-    ucs_list_link_t    drain_list;/* in the lane's draining */
-    double             since;     /* when it came into one of the latter two,
-                                     seconds */
+    ucs_list_link_t    end_list;  /* in the lane's doubtful, or draining */
+    double             deadline;  /* there, a time of ucp_st_worker_now() */
     uint64_t           uses;      /* that all parts have counted up */
 } ucp_st_trig_op_t;
 
@@ -177,17 +122,60 @@ static inline ucp_st_trig_op_t *ucp_st_trig_op(const ucp_st_op_t *op)
     return op->parts[UCP_ST_LANE_TRIG];
 }
 
+/** Non-zero if the operation puts something to its peer: a send its data, a
+ *  receive clear-to-sends. */
+static inline int ucp_st_trig_has_put(const ucp_st_op_t *op)
+{
+    return (op->dir == UCP_ST_DIR_SEND) ||
+           (ucp_st_trig_op(op)->plan.proto != UCP_ST_TRIG_READY);
+}
+
+/** Non-zero for a receive whose data goes to an inbox. */
+static inline int ucp_st_trig_has_inbox(const ucp_st_op_t *op)
+{
+    return (op->dir == UCP_ST_DIR_RECV) &&
+           (ucp_st_trig_op(op)->plan.proto == UCP_ST_TRIG_EAGER);
+}
+
+/** What a start adds to T, or a receive to R. */
+static inline uint64_t ucp_st_trig_weight(const ucp_st_op_t *op)
+{
+    return ((op->dir == UCP_ST_DIR_SEND) &&
+            (ucp_st_trig_op(op)->plan.proto == UCP_ST_TRIG_EAGER)) ? 2 : 1;
+}
+
+/** Where in the inbox the data of a use is, bytes. */
+static inline size_t ucp_st_trig_inbox_offset(const ucp_st_op_t *op,
+                                              uint64_t use)
+{
+    const ucp_st_trig_plan_t *plan = &ucp_st_trig_op(op)->plan;
+
+    return ((use - 1) % plan->depth) * plan->stride;
+}
+
+/** Puts of a part's use: of a send its writes, of a receive one clear-to-send
+ *  or none. */
+static inline size_t ucp_st_trig_puts_per_use(const ucp_st_trig_part_t *part)
+{
+    return (part->op->dir == UCP_ST_DIR_SEND) ?
+           part->num_puts : (size_t)ucp_st_trig_has_put(part->op);
+}
+
+/** The part's share of the message. */
+static inline void ucp_st_trig_share(const ucp_st_trig_part_t *part,
+                                     ucp_st_trig_share_t *share)
+{
+    const ucp_st_trig_op_t *trig = ucp_st_trig_op(part->op);
+
+    ucp_st_trig_plan_share(&trig->plan, (unsigned)(part - trig->parts), share);
+}
+
 /** The lane's functions for operations: see st_lane.h. */
 ucs_status_t ucp_st_trig_offer(struct ucp_st_op *op, void *blob,
                                size_t *length_p);
 ucs_status_t ucp_st_trig_bind(struct ucp_st_op *op, const void *blob,
                               size_t length);
-ucs_status_t ucp_st_trig_post(struct ucp_st_op *op, uint64_t uses);
-size_t ucp_st_trig_start(struct ucp_st_op *op, ucp_st_queue_h queue,
-                         uint64_t use, ucs_gstream_cmd_t *cmds);
-size_t ucp_st_trig_wait_words(const struct ucp_st_op *op,
-                              ucs_gstream_word_t *words);
-size_t ucp_st_trig_land(struct ucp_st_op *op, ucs_gstream_cmd_t *cmds);
+ucs_status_t ucp_st_trig_post(struct ucp_st_op *op, uint64_t use);
 uint64_t ucp_st_trig_uses_done(const struct ucp_st_op *op);
 void ucp_st_trig_halt(struct ucp_st_op *op);
 void ucp_st_trig_release_waits(struct ucp_st_op *op);
@@ -196,42 +184,42 @@ void ucp_st_trig_dispose(struct ucp_st_op *op);
 int ucp_st_trig_is_busy(const struct ucp_st_op *op);
 void ucp_st_trig_release(struct ucp_st_op *op);
 
-/** Take an operation from the list of those with uses to post. The lock is
- *  held. */
+/* The worker's lock is held for all of the following: */
+
+/** Describe the work of a use; the entries are set aside. What was made before
+ *  an error is destroyed with the part. */
+ucs_status_t ucp_st_trig_entries_create(ucp_st_trig_part_t *part);
+
+/** Undo it; nothing is posted. */
+void ucp_st_trig_entries_destroy(ucp_st_trig_part_t *part);
+
+/** Post the uses of late operations as entries allow. */
+void ucp_st_trig_post_late(ucp_st_worker_h worker);
+
+/** Take an operation from the list of those with uses to post. */
 void ucp_st_trig_late_del(ucp_st_trig_op_t *trig);
 
-/** A put failed, for this reason or because the peer closed its region. The
- *  lock is held. */
+/** A put failed, for this reason or because the peer closed its region. */
 void ucp_st_trig_doubt_add(struct ucp_st_op *op, ucs_status_t status);
 
-/** Why it failed is known, or does not matter any more. The lock is held. */
-void ucp_st_trig_doubt_del(ucp_st_trig_op_t *trig);
-
-/** Decide about those that were in doubt for long enough. Milliseconds until it
- *  is to be called again, or -1. The lock is held. */
-int ucp_st_trig_doubts_settle(ucp_st_worker_h worker);
-
-/** Store the release to the words, again where an addition of the NIC may have
- *  been between its load and its store. The lock is held. */
-void ucp_st_trig_store_release(struct ucp_st_op *op);
-
-/** A put is over: let the waits pass if only that was missing. The lock is
- *  held. */
+/** A put is over: let the waits pass if only that was missing. */
 void ucp_st_trig_drain_check(struct ucp_st_op *op);
 
-/** The operation goes. The lock is held. */
-void ucp_st_trig_drain_del(ucp_st_trig_op_t *trig);
+/** The operation goes: take it from the lists of those that end. */
+void ucp_st_trig_end_del(ucp_st_trig_op_t *trig);
 
-/** Let the waits pass of those that have been kept for long enough.
- *  Milliseconds until it is to be called again, or -1. The lock is held. */
-int ucp_st_trig_drains_settle(ucp_st_worker_h worker);
+/** Decide about the operations that were in doubt, or drained, for long enough.
+ *  Milliseconds until it is to be called again, or -1. */
+int ucp_st_trig_settle(ucp_st_worker_h worker);
 
-/** Post more uses of a late operation as entries allow, which is then late no
- *  more or fails; non-zero if it failed, and others with it. The lock is held.
- */
-int ucp_st_trig_post_more(struct ucp_st_op *op);
+/** Store the release to the words, again where an addition of the NIC may have
+ *  been between its load and its store. */
+void ucp_st_trig_store_release(struct ucp_st_op *op);
 
-/** Post the uses of late operations as entries allow. The lock is held. */
-void ucp_st_trig_post_late(ucp_st_worker_h worker);
+/** The sooner of two times in milliseconds, of which -1 is never. */
+static inline int ucp_st_trig_sooner(int a, int b)
+{
+    return ((a < 0) || ((b >= 0) && (b < a))) ? b : a;
+}
 
 #endif

@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * st_trig_dev.c - what the trig lane has in common in one worker, and what the
- * service thread does for it.
+ * st_trig_dev.c - what the trig lane has once for a worker: which devices of
+ * the transport it opens, and what the service thread does for it.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #endif
 
-#include "trig/st_trig_dev.h"
-#include "ctrl/st_leave.h"
-#include "core/st_log.h"
-#include "core/st_op.h"
 #include "trig/st_trig.h"
-#include "trig/st_trig_use.h"
+#include "ctrl/st_leave.h"
+#include "core/st_lane.h"
+#include "core/st_log.h"
 #include "core/st_worker.h"
 
 #include <ucs/sys/math.h>
 #include <ucs/type/thread_mode.h>
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Rounds until the lock is released, and other clients of the service thread
@@ -28,26 +27,13 @@
 _Static_assert(UCP_ST_TRIG_MAX_RAILS <= UCP_ST_SERVICE_MAX_FDS,
                "a descriptor for each rail");
 
-/* Reap completions; operations that are late go on with their entries. How many
- * there were. The lock is held. */
-static unsigned ucp_st_trig_dev_reap(ucp_st_worker_h worker)
+unsigned ucp_st_trig_dev_progress(ucp_st_worker_h worker)
 {
     ucp_st_trig_dev_t *dev = ucp_st_trig_dev(worker);
     unsigned count         = uct_worker_progress(dev->uct_worker);
 
-    if (dev->is_starved) {
-        dev->is_starved = 0; /* or again */
-        ucp_st_trig_post_late(worker);
-    }
+    ucp_st_trig_post_late(worker); /* with the entries that are free now */
     dev->progress_rma(worker);
-    return count;
-}
-
-unsigned ucp_st_trig_dev_progress(ucp_st_worker_h worker)
-{
-    unsigned count = ucp_st_trig_dev_reap(worker);
-
-    ucp_st_trig_post_late(worker);
     return count;
 }
 
@@ -62,12 +48,6 @@ static ucs_status_t ucp_st_trig_arm(ucp_st_trig_dev_t *dev)
                                      UCT_EVENT_SEND_COMP | UCT_EVENT_RECV);
     }
     return status;
-}
-
-/* The sooner of two times, of which -1 is never */
-static int ucp_st_trig_sooner(int a, int b)
-{
-    return ((a < 0) || ((b >= 0) && (b < a))) ? b : a;
 }
 
 /* Operations whose start had no effect */
@@ -104,19 +84,17 @@ static int ucp_st_trig_serve(void *arg)
     int timeout;
 
     ucp_st_worker_lock(worker);
-    while ((ucp_st_trig_dev_reap(worker) > 0) &&
+    while ((ucp_st_trig_dev_progress(worker) > 0) &&
            (++rounds < UCP_ST_TRIG_MAX_ROUNDS)) {
         /* all that is there */
     }
-    ucp_st_trig_post_late(worker);
     if (__atomic_exchange_n(&dev->untriggered, 0, __ATOMIC_ACQUIRE)) {
         ucp_st_trig_fail_untriggered(worker);
     }
     timeout = ((rounds == UCP_ST_TRIG_MAX_ROUNDS) ||
                (ucp_st_trig_arm(dev) == UCS_ERR_BUSY)) ? 0 : -1;
     timeout = ucp_st_trig_sooner(timeout, ucp_st_leave_settle_late(worker));
-    timeout = ucp_st_trig_sooner(timeout, ucp_st_trig_doubts_settle(worker));
-    timeout = ucp_st_trig_sooner(timeout, ucp_st_trig_drains_settle(worker));
+    timeout = ucp_st_trig_sooner(timeout, ucp_st_trig_settle(worker));
     ucp_st_worker_unlock(worker);
     return timeout;
 }
@@ -152,6 +130,147 @@ static void ucp_st_trig_close_rails(ucp_st_trig_dev_t *dev)
     while (dev->num_rails > 0) {
         ucp_st_trig_rail_close(&dev->rails[--dev->num_rails]);
     }
+}
+
+/* Open the first device of a memory domain that UCX_NET_DEVICES allows; UCS_OK
+ * also if there is none */
+static ucs_status_t ucp_st_trig_open_md(ucp_st_worker_h worker,
+                                        uct_component_h component,
+                                        const char *name)
+{
+    const char *allowed    = getenv("UCX_NET_DEVICES");
+    ucp_st_trig_dev_t *dev = ucp_st_trig_dev(worker);
+    uct_tl_resource_desc_t *tls;
+    uct_md_config_t *config;
+    unsigned num_tls, i;
+    ucs_status_t status;
+    uct_md_h md;
+
+    status = uct_md_config_read(component, NULL, NULL, &config);
+    if (status != UCS_OK) {
+        return status;
+    }
+    status = uct_md_open(component, name, config, &md);
+    uct_config_release(config);
+    if (status != UCS_OK) {
+        return status;
+    }
+    status = uct_md_query_tl_resources(md, &tls, &num_tls);
+    if (status != UCS_OK) {
+        goto err_md;
+    }
+    status = UCS_ERR_NO_DEVICE;
+    for (i = 0; (i < num_tls) && (status == UCS_ERR_NO_DEVICE); ++i) {
+        if (!strcmp(tls[i].tl_name, UCP_ST_TRIG_TL_NAME) &&
+            ucp_st_config_list_allows(allowed, tls[i].dev_name)) {
+            status = ucp_st_trig_rail_open(&dev->rails[dev->num_rails], worker,
+                                           md, &tls[i]);
+        }
+    }
+    uct_release_tl_resource_list(tls);
+    if (status != UCS_OK) {
+        goto err_md;
+    }
+    ++dev->num_rails; /* the domain is the rail's now */
+    return UCS_OK;
+
+err_md:
+    uct_md_close(md);
+    return (status == UCS_ERR_NO_DEVICE) ? UCS_OK : status;
+}
+
+/* UCS_OK also if there is nothing to open */
+static ucs_status_t ucp_st_trig_open_component(ucp_st_worker_h worker,
+                                               uct_component_h component)
+{
+    uct_component_attr_t attr = {
+        .field_mask = UCT_COMPONENT_ATTR_FIELD_NAME |
+                      UCT_COMPONENT_ATTR_FIELD_MD_RESOURCE_COUNT
+    };
+    unsigned max_rails        = ucs_min(worker->config.trig_devices,
+                                        UCP_ST_TRIG_MAX_RAILS);
+    ucs_status_t status;
+    unsigned i, count;
+
+    status = uct_component_query(component, &attr);
+    if ((status != UCS_OK) || strcmp(attr.name, UCP_ST_TRIG_TL_NAME) ||
+        (attr.md_resource_count == 0)) {
+        return UCS_OK;
+    }
+
+    {
+        uct_md_resource_desc_t mds[attr.md_resource_count];
+
+        /* It looks for them again, and may find fewer */
+        count             = attr.md_resource_count;
+        attr.field_mask   = UCT_COMPONENT_ATTR_FIELD_MD_RESOURCE_COUNT |
+                            UCT_COMPONENT_ATTR_FIELD_MD_RESOURCES;
+        attr.md_resources = mds;
+        status            = uct_component_query(component, &attr);
+        count             = ucs_min(count, attr.md_resource_count);
+        for (i = 0; (i < count) && (status == UCS_OK) &&
+                    (ucp_st_trig_dev(worker)->num_rails < max_rails); ++i) {
+            status = ucp_st_trig_open_md(worker, component, mds[i].md_name);
+        }
+    }
+    return status;
+}
+
+static void ucp_st_trig_open_complain(ucp_st_worker_h worker,
+                                      ucs_status_t status)
+{
+    const char *allowed = getenv("UCX_NET_DEVICES");
+    char reason[UCT_TRIG_REASON_MAX];
+
+    uct_trig_off_reason(reason, sizeof(reason));
+    if (status != UCS_ERR_NO_DEVICE) {
+        ucp_st_lane_refuse(worker, UCP_ST_LANE_TRIG,
+                           "lane 'trig': failed to open a device: %s",
+                           ucs_status_string(status));
+    } else if (reason[0] != '\0') {
+        ucp_st_lane_refuse(worker, UCP_ST_LANE_TRIG, "lane 'trig': %s", reason);
+    } else {
+        ucp_st_lane_refuse(worker, UCP_ST_LANE_TRIG,
+                           "lane 'trig': transport %s has no device%s%s (is it "
+                           "loaded?)", UCP_ST_TRIG_TL_NAME, (allowed == NULL) ?
+                           "" : " that UCX_NET_DEVICES allows: ",
+                           (allowed == NULL) ? "" : allowed);
+    }
+}
+
+/* Open the devices that UCX_NET_DEVICES allows, up to UCP_ST_TRIG_MAX_RAILS.
+ * UCT's worker has been created. Logs why there is none, or why one could not
+ * be opened; then none is open. */
+static ucs_status_t ucp_st_trig_open_rails(ucp_st_worker_h worker)
+{
+    ucp_st_trig_dev_t *dev = ucp_st_trig_dev(worker);
+    uct_component_h *components;
+    unsigned num_components, i;
+    ucs_status_t status;
+
+    dev->num_rails = 0;
+    if (worker->config.trig_devices == 0) {
+        ucp_st_lane_refuse(worker, UCP_ST_LANE_NONE,
+                           "UCX_ST_TRIG_DEVICES must be 1 to %d",
+                           UCP_ST_TRIG_MAX_RAILS);
+        return UCS_ERR_INVALID_PARAM;
+    }
+    status = uct_query_components(&components, &num_components);
+    if (status != UCS_OK) {
+        return status;
+    }
+    for (i = 0; (i < num_components) && (status == UCS_OK); ++i) {
+        status = ucp_st_trig_open_component(worker, components[i]);
+    }
+    uct_release_component_list(components);
+    if ((status == UCS_OK) && (dev->num_rails == 0)) {
+        status = UCS_ERR_NO_DEVICE;
+    }
+    if (status != UCS_OK) {
+        ucp_st_trig_open_complain(worker, status);
+        ucp_st_trig_close_rails(dev);
+    }
+    return status;
 }
 
 ucs_status_t ucp_st_trig_dev_init(ucp_st_worker_h worker)
@@ -241,4 +360,22 @@ ucs_status_t ucp_st_trig_dev_query(ucp_st_worker_h worker,
     }
     snprintf(attr->provider, sizeof(attr->provider), "%s", trig_attr.provider);
     return UCS_OK;
+}
+
+void ucp_st_trig_rma_open(ucp_st_worker_h worker,
+                          void (*progress)(ucp_st_worker_h worker))
+{
+    ucp_st_worker_lock(worker); /* the service thread reaps already */
+    ucp_st_trig_dev(worker)->progress_rma = progress;
+    ucp_st_worker_unlock(worker);
+}
+
+ucp_st_trig_rail_t *ucp_st_trig_rma_rail(ucp_st_worker_h worker)
+{
+    return &ucp_st_trig_dev(worker)->rails[0];
+}
+
+int ucp_st_trig_rma_is_untold(ucp_st_worker_h worker)
+{
+    return ucp_st_trig_dev(worker)->num_rails > 0;
 }

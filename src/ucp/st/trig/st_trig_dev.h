@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * st_trig_dev.h - what the trig lane has in common in one worker: its NICs, and
- * what the service thread does for them.
+ * st_trig_dev.h - what the trig lane has once for a worker, and once for each
+ * of its peers: its NICs, what the service thread does for them, and endpoints.
  */
 #ifndef UCP_ST_TRIG_DEV_H_
 #define UCP_ST_TRIG_DEV_H_
 
 #include <ucp_st.h>
 
+#include "core/st_peer.h"
 #include "core/st_worker.h"
 #include "ctrl/st_service.h"
+#include "trig/st_trig_plan.h"
 #include "trig/st_trig_rail.h"
 #include "trig/st_trig_rma.h"
 
@@ -25,7 +27,6 @@ typedef struct ucp_st_trig_dev {
     uct_worker_h        uct_worker;
     ucp_st_trig_rail_t  rails[UCP_ST_TRIG_MAX_RAILS];
     unsigned            num_rails; /* that are open; read-only */
-    int                 is_starved;/* the NIC refused what was set aside */
     ucs_list_link_t     late;      /* operations with uses to post */
     ucs_list_link_t     doubtful;  /* operations with failed puts */
     ucs_list_link_t     draining;  /* failed ones whose puts are not over */
@@ -41,13 +42,6 @@ static inline ucp_st_trig_dev_t *ucp_st_trig_dev(ucp_st_worker_h worker)
     return worker->parts[UCP_ST_PART_LANES + UCP_ST_LANE_TRIG];
 }
 
-/**
- * Open the devices that UCX_NET_DEVICES allows, up to UCP_ST_TRIG_MAX_RAILS.
- * UCT's worker has been created. Logs why there is none, or why one could not
- * be opened; then none is open.
- */
-ucs_status_t ucp_st_trig_open_rails(ucp_st_worker_h worker);
-
 /** The lane's functions for workers: see st_lane.h. If the NIC still holds
  *  operations cleanup() leaves it open, with a warning. */
 ucs_status_t ucp_st_trig_dev_init(ucp_st_worker_h worker);
@@ -55,5 +49,33 @@ void ucp_st_trig_dev_cleanup(ucp_st_worker_h worker);
 unsigned ucp_st_trig_dev_progress(ucp_st_worker_h worker);
 ucs_status_t ucp_st_trig_dev_query(ucp_st_worker_h worker,
                                    ucp_st_worker_attr_t *attr);
+
+/** A peer's part of this lane; protected by the worker's lock. */
+typedef struct ucp_st_trig_peer {
+    ucp_st_trig_limits_t limits;        /* of both sides */
+    uct_ep_h             eps[UCP_ST_TRIG_MAX_RAILS]; /* to its rail of that
+                                           number, for as many as both sides
+                                           have */
+    unsigned             lost;          /* bit mask of those that the NICs have
+                                           lost */
+} ucp_st_trig_peer_t;
+
+static inline ucp_st_trig_peer_t *ucp_st_trig_peer(const ucp_st_peer_t *peer)
+{
+    return peer->parts[UCP_ST_PART_LANES + UCP_ST_LANE_TRIG];
+}
+
+/** A NIC has lost a peer; uct_error_handler_t. Called from progress, with the
+ *  lock held. */
+ucs_status_t ucp_st_trig_peer_err_handler(void *arg, uct_ep_h ep,
+                                          ucs_status_t status);
+
+/** The lane's functions for peers: see st_lane.h. */
+size_t ucp_st_trig_address_length(ucp_st_worker_h worker);
+ucs_status_t ucp_st_trig_address_pack(ucp_st_worker_h worker, void *buffer);
+ucs_status_t ucp_st_trig_peer_connect(ucp_st_peer_h peer, const void *address,
+                                      size_t length);
+void ucp_st_trig_peer_disconnect(ucp_st_peer_h peer);
+void ucp_st_trig_peer_check(ucp_st_peer_h peer);
 
 #endif

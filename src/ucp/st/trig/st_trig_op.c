@@ -7,9 +7,7 @@
 #include "config.h"
 #endif
 
-#include "trig/st_trig_use.h"
-#include "trig/st_trig_peer.h"
-#include "core/st_op.h"
+#include "trig/st_trig.h"
 #include "core/st_peer.h"
 #include "core/st_worker.h"
 
@@ -89,8 +87,8 @@ static ucs_status_t ucp_st_trig_cntrs_create(ucp_st_trig_part_t *part)
     }
     part->doorbell = uct_trig_cntr_doorbell(part->start);
     if (part->doorbell != NULL) {
-        /* See "Errors" in st_trig.h: a quarter, for a reset, the base again
-         * and all that streams add fit into the counter */
+        /* See ucp_st_trig_halt(). A quarter: after a reset the base again, and
+         * all that streams add, fit into the counter. */
         part->base = part->rail->attr.max_count / 4;
         status     = uct_trig_cntr_add(part->start, part->base);
     }
@@ -114,80 +112,36 @@ static void ucp_st_trig_cntrs_destroy(ucp_st_trig_part_t *part)
     (void)uct_trig_cntr_destroy(part->data);
 }
 
-/* The entries of one use, so that the next use can always be posted whatever
- * the other operations hold (protocol-rules, rule 6) */
-static ucs_status_t ucp_st_trig_reserve(ucp_st_trig_part_t *part)
-{
-    size_t puts       = ucp_st_trig_has_put(part->op) *
-                        ucp_st_trig_puts_per_use(part);
-    uct_iface_h iface = part->rail->iface;
-    ucs_status_t status;
-
-    status = uct_trig_iface_reserve(iface, puts,
-                                    &part->resv[UCP_ST_TRIG_ENTRY_PUT]);
-    if (status != UCS_OK) {
-        return status;
-    }
-    status = uct_trig_iface_reserve(iface, 1,
-                                    &part->resv[UCP_ST_TRIG_ENTRY_WORD]);
-    if (status != UCS_OK) {
-        (void)uct_trig_iface_unreserve(iface,
-                                       &part->resv[UCP_ST_TRIG_ENTRY_PUT]);
-    }
-    return status;
-}
-
-static void ucp_st_trig_unreserve(ucp_st_trig_part_t *part)
-{
-    unsigned i;
-
-    for (i = 0; i < UCP_ST_TRIG_ENTRY_LAST; ++i) {
-        (void)uct_trig_iface_unreserve(part->rail->iface, &part->resv[i]);
-    }
-}
-
-static ucs_status_t ucp_st_trig_local_reg(ucp_st_trig_part_t *part)
-{
-    const ucp_st_op_t *op = part->op;
-    void *address         = UCS_PTR_BYTE_OFFSET(op->buffer,
-                                                ucp_st_trig_offset(part));
-    size_t length         = ucp_st_trig_length(part);
-
-    if ((op->dir != UCP_ST_DIR_SEND) ||
-        !(part->rail->attr.flags & UCT_TRIG_IFACE_FLAG_LOCAL_MEM)) {
-        return UCS_OK;
-    }
-    if (length == 0) {
-        address = &part->slot->pad;
-        length  = sizeof(part->slot->pad);
-    }
-    return uct_trig_mem_reg(part->rail->iface, address, length, NULL,
-                            &part->local);
-}
-
-static void ucp_st_trig_local_dereg(ucp_st_trig_part_t *part)
-{
-    if (part->local != NULL) {
-        (void)uct_trig_mem_dereg(part->local);
-    }
-}
-
 /* What the peer writes: a send's clear-to-send word, counted by the counter
  * that starts the send; a receive's data, counted by D. An empty send writes a
- * byte, which is not for the user's buffer. */
+ * byte, which is not for the user's buffer. And what a send's puts read, where
+ * the NIC asks for that. */
 static ucs_status_t ucp_st_trig_mem_reg(ucp_st_trig_part_t *part)
 {
     const ucp_st_op_t *op = part->op;
+    uct_iface_h iface     = part->rail->iface;
     int is_send           = (op->dir == UCP_ST_DIR_SEND);
-    void *address         = UCS_PTR_BYTE_OFFSET(op->buffer,
-                                                ucp_st_trig_offset(part));
-    size_t length         = ucp_st_trig_length(part);
+    void *pad             = &part->slot->pad;
+    ucp_st_trig_share_t share;
+    void *address;
+    size_t length;
+    ucs_status_t status;
 
+    ucp_st_trig_share(part, &share);
+    address = (share.length == 0) ? pad :
+              UCS_PTR_BYTE_OFFSET(op->buffer, share.offset);
+    length  = (share.length == 0) ? sizeof(part->slot->pad) : share.length;
+    if (is_send && (part->rail->attr.flags & UCT_TRIG_IFACE_FLAG_LOCAL_MEM)) {
+        status = uct_trig_mem_reg(iface, address, length, NULL, &part->local);
+        if (status != UCS_OK) {
+            return status;
+        }
+    }
     if (is_send && (ucp_st_trig_op(op)->plan.proto == UCP_ST_TRIG_READY)) {
         return UCS_OK; /* the peer puts nothing here */
     }
-    if (is_send || (op->msg_length == 0)) {
-        address = &part->slot->pad;
+    if (is_send) {
+        address = pad;
         length  = sizeof(part->slot->pad);
     } else if (ucp_st_trig_has_inbox(op)) {
         address = part->inbox;
@@ -195,44 +149,61 @@ static ucs_status_t ucp_st_trig_mem_reg(ucp_st_trig_part_t *part)
     }
     /* Also where the memory is registered already: this key is for the pair
      * alone, counts for it, and is closed when it fails */
-    return uct_trig_mem_reg(part->rail->iface, address, length,
-                            is_send ? part->start : part->data, &part->mem);
+    status = uct_trig_mem_reg(iface, address, length,
+                              is_send ? part->start : part->data, &part->mem);
+    if ((status != UCS_OK) && (part->local != NULL)) {
+        (void)uct_trig_mem_dereg(part->local);
+    }
+    return status;
 }
 
 static ucs_status_t ucp_st_trig_part_init(ucp_st_trig_part_t *part)
 {
+    uct_iface_h iface = part->rail->iface;
+    size_t puts       = ucp_st_trig_puts_per_use(part);
     ucs_status_t status;
 
+    part->puts = calloc(ucs_max(puts, 1), sizeof(*part->puts));
+    if (part->puts == NULL) {
+        status = UCS_ERR_NO_MEMORY;
+        goto err;
+    }
     status = ucp_st_trig_pieces_get(part);
     if (status != UCS_OK) {
-        goto err;
+        goto err_puts;
     }
     status = ucp_st_trig_cntrs_create(part);
     if (status != UCS_OK) {
         goto err_pieces;
     }
-    status = ucp_st_trig_reserve(part);
+    /* The entries of one use, so that the next use can always be posted
+     * whatever the other operations hold */
+    status = uct_trig_iface_reserve(iface, puts,
+                                    &part->resv[UCP_ST_TRIG_ENTRY_PUT]);
     if (status != UCS_OK) {
         goto err_cntrs;
     }
-    status = ucp_st_trig_local_reg(part);
+    status = uct_trig_iface_reserve(iface, 1,
+                                    &part->resv[UCP_ST_TRIG_ENTRY_WORD]);
     if (status != UCS_OK) {
-        goto err_resv;
+        goto err_resv_put;
     }
     status = ucp_st_trig_mem_reg(part);
     if (status != UCS_OK) {
-        goto err_local;
+        goto err_resv_word;
     }
     return UCS_OK;
 
-err_local:
-    ucp_st_trig_local_dereg(part);
-err_resv:
-    ucp_st_trig_unreserve(part);
+err_resv_word:
+    (void)uct_trig_iface_unreserve(iface, &part->resv[UCP_ST_TRIG_ENTRY_WORD]);
+err_resv_put:
+    (void)uct_trig_iface_unreserve(iface, &part->resv[UCP_ST_TRIG_ENTRY_PUT]);
 err_cntrs:
     ucp_st_trig_cntrs_destroy(part);
 err_pieces:
     ucp_st_trig_pieces_put(part);
+err_puts:
+    free(part->puts);
 err:
     return status;
 }
@@ -245,31 +216,36 @@ static void ucp_st_trig_part_revoke(ucp_st_trig_part_t *part)
     }
 }
 
-static void ucp_st_trig_parts_cleanup(ucp_st_trig_op_t *trig)
+static void ucp_st_trig_part_cleanup(ucp_st_trig_part_t *part)
 {
-    ucp_st_trig_part_t *part;
+    uct_iface_h iface = part->rail->iface;
 
-    while (trig->num_parts > 0) {
-        part = &trig->parts[--trig->num_parts];
-        ucp_st_trig_part_revoke(part);
-        ucp_st_trig_entries_destroy(part);
-        ucp_st_trig_local_dereg(part);
-        ucp_st_trig_unreserve(part);
-        ucp_st_trig_cntrs_destroy(part);
-        ucp_st_trig_pieces_put(part);
+    ucp_st_trig_part_revoke(part);
+    ucp_st_trig_entries_destroy(part);
+    if (part->local != NULL) {
+        (void)uct_trig_mem_dereg(part->local);
     }
-    free(trig->puts);
-    free(trig->parts);
-    trig->puts  = NULL;
-    trig->parts = NULL;
+    (void)uct_trig_iface_unreserve(iface, &part->resv[UCP_ST_TRIG_ENTRY_WORD]);
+    (void)uct_trig_iface_unreserve(iface, &part->resv[UCP_ST_TRIG_ENTRY_PUT]);
+    ucp_st_trig_cntrs_destroy(part);
+    ucp_st_trig_pieces_put(part);
+    free(part->puts);
 }
 
-/* All parts, and the puts of all of them */
-static ucs_status_t ucp_st_trig_parts_alloc(ucp_st_op_t *op)
+static void ucp_st_trig_parts_cleanup(ucp_st_trig_op_t *trig)
+{
+    while (trig->num_parts > 0) {
+        ucp_st_trig_part_cleanup(&trig->parts[--trig->num_parts]);
+    }
+    free(trig->parts);
+}
+
+static ucs_status_t ucp_st_trig_parts_init(ucp_st_op_t *op)
 {
     ucp_st_trig_dev_t *dev = ucp_st_trig_dev(op->worker);
     ucp_st_trig_op_t *trig = ucp_st_trig_op(op);
-    size_t num_puts        = 0;
+    ucs_status_t status    = UCS_OK;
+    ucp_st_trig_part_t *part;
     ucp_st_trig_share_t share;
     unsigned i;
 
@@ -277,35 +253,16 @@ static ucs_status_t ucp_st_trig_parts_alloc(ucp_st_op_t *op)
     if (trig->parts == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
-    for (i = 0; i < trig->plan.num_shares; ++i) {
-        ucp_st_trig_plan_share(&trig->plan, i, &share);
-        trig->parts[i].op       = op;
-        trig->parts[i].num_puts = ucs_min(share.puts, UINT32_MAX);
-        trig->parts[i].rail     = &dev->rails[share.rail];
-        trig->parts[i].ep       = ucp_st_trig_peer(op->peer)->eps[share.rail];
-        if (trig->parts[i].num_puts > trig->parts[i].rail->attr.max_entries) {
-            return UCS_ERR_NO_RESOURCE;
-        }
-        num_puts += trig->parts[i].num_puts;
-    }
-    trig->puts = calloc(num_puts, sizeof(*trig->puts));
-    return (trig->puts == NULL) ? UCS_ERR_NO_MEMORY : UCS_OK;
-}
-
-static ucs_status_t ucp_st_trig_parts_init(ucp_st_op_t *op)
-{
-    ucp_st_trig_op_t *trig = ucp_st_trig_op(op);
-    uct_trig_op_h *puts;
-    ucs_status_t status;
-    unsigned i;
-
-    status = ucp_st_trig_parts_alloc(op);
-    puts   = trig->puts;
     for (i = 0; (i < trig->plan.num_shares) && (status == UCS_OK); ++i) {
-        trig->parts[i].puts = puts;
-        puts               += trig->parts[i].num_puts;
-        status              = ucp_st_trig_part_init(&trig->parts[i]);
-        trig->num_parts    += (status == UCS_OK);
+        ucp_st_trig_plan_share(&trig->plan, i, &share);
+        part           = &trig->parts[i];
+        part->op       = op;
+        part->num_puts = ucs_min(share.puts, UINT32_MAX);
+        part->rail     = &dev->rails[share.rail];
+        part->ep       = ucp_st_trig_peer(op->peer)->eps[share.rail];
+        status         = (part->num_puts > part->rail->attr.max_entries) ?
+                         UCS_ERR_NO_RESOURCE : ucp_st_trig_part_init(part);
+        trig->num_parts += (status == UCS_OK);
     }
     if (status != UCS_OK) {
         ucp_st_trig_parts_cleanup(trig);
@@ -405,15 +362,12 @@ void ucp_st_trig_revoke(ucp_st_op_t *op)
 int ucp_st_trig_is_busy(const ucp_st_op_t *op)
 {
     ucp_st_trig_op_t *trig = ucp_st_trig_op(op);
-    const ucp_st_trig_part_t *part;
-    unsigned i, entry;
+    unsigned i;
 
     for (i = 0; i < trig->num_parts; ++i) {
-        part = &trig->parts[i];
-        for (entry = 0; entry < UCP_ST_TRIG_ENTRY_LAST; ++entry) {
-            if (part->pending[entry] > 0) {
-                return 1;
-            }
+        if ((trig->parts[i].pending[UCP_ST_TRIG_ENTRY_PUT] > 0) ||
+            (trig->parts[i].pending[UCP_ST_TRIG_ENTRY_WORD] > 0)) {
+            return 1;
         }
     }
     return 0;
@@ -424,8 +378,7 @@ void ucp_st_trig_release(ucp_st_op_t *op)
     ucp_st_trig_op_t *trig = ucp_st_trig_op(op);
 
     ucp_st_trig_late_del(trig);
-    ucp_st_trig_doubt_del(trig);
-    ucp_st_trig_drain_del(trig);
+    ucp_st_trig_end_del(trig);
     ucp_st_trig_parts_cleanup(trig);
     op->parts[UCP_ST_LANE_TRIG] = NULL;
     free(trig);

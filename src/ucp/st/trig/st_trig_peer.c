@@ -6,11 +6,10 @@
 #include "config.h"
 #endif
 
-#include "trig/st_trig_peer.h"
+#include "trig/st_trig_dev.h"
 #include "ctrl/st_leave.h"
-#include "core/st_peer.h"
-#include "trig/st_trig_proto.h"
 #include "core/st_worker.h"
+#include "trig/st_trig_proto.h"
 
 #include <ucs/sys/math.h>
 
@@ -187,4 +186,14 @@ void ucp_st_trig_peer_check(ucp_st_peer_t *peer)
             ucp_st_trig_dev_wake(peer->worker);
         }
     }
+}
+
+uct_ep_h ucp_st_trig_rma_ep(ucp_st_peer_t *peer)
+{
+    return ucp_st_trig_peer(peer)->eps[0];
+}
+
+size_t ucp_st_trig_rma_put_max(ucp_st_peer_t *peer)
+{
+    return ucp_st_trig_peer(peer)->limits.put_max;
 }

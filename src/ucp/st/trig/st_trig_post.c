@@ -1,30 +1,368 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * st_trig_post.c - the trig lane: deferred work of the uses of one operation,
- * posted ahead as far as there are entries.
+ * st_trig_post.c - the trig lane: the deferred work of the uses of one
+ * operation, posted ahead as far as there are entries, and what happens when it
+ * is done.
+ *
+ * The work of one use is an operation's own, described once and posted for use
+ * after use. While it is armed for one use, what is posted for the next ones
+ * takes free entries, as far as these go (`ahead`).
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #endif
 
-#include "trig/st_trig_use.h"
+#include "trig/st_trig.h"
 #include "ctrl/st_leave.h"
-#include "core/st_op.h"
+#include "core/st_peer.h"
+#include "core/st_trace.h"
 #include "core/st_worker.h"
 
 #include <ucs/sys/math.h>
 
-void ucp_st_trig_late_del(ucp_st_trig_op_t *trig)
+int ucp_st_trig_is_loss(ucs_status_t status)
 {
-    if (trig->is_late) {
-        ucs_list_del(&trig->late_list);
-        trig->is_late = 0;
+    return (status == UCS_ERR_UNREACHABLE) ||
+           (status == UCS_ERR_CONNECTION_RESET) ||
+           (status == UCS_ERR_ENDPOINT_TIMEOUT);
+}
+
+/* For the trace */
+static const char *ucp_st_trig_entry_name(const ucp_st_op_t *op,
+                                          ucp_st_trig_entry_t entry)
+{
+    if (entry == UCP_ST_TRIG_ENTRY_WORD) {
+        return "word";
+    }
+    return (op->dir == UCP_ST_DIR_SEND) ? "write" : "clear-to-send";
+}
+
+/* Puts, or additions to the word, that are done or failed */
+static uint64_t ucp_st_trig_done(const ucp_st_trig_part_t *part,
+                                 ucp_st_trig_entry_t entry)
+{
+    return part->posted[entry] - part->pending[entry];
+}
+
+/* Uses that are posted whole */
+static uint64_t ucp_st_trig_uses_posted(const ucp_st_trig_op_t *trig)
+{
+    uint64_t uses = UINT64_MAX;
+    unsigned i;
+
+    for (i = 0; i < trig->num_parts; ++i) {
+        uses = ucs_min(uses, trig->parts[i].posted[UCP_ST_TRIG_ENTRY_WORD]);
+    }
+    return uses;
+}
+
+static ucs_status_t ucp_st_trig_try_post(ucp_st_op_t *op, uint64_t uses);
+
+/* Post more uses of a late operation as entries allow, which is then late no
+ * more, or fails. Non-zero if it failed, and others with it. */
+static int ucp_st_trig_post_more(ucp_st_op_t *op)
+{
+    ucp_st_trig_op_t *trig = ucp_st_trig_op(op);
+    uint64_t before        = ucp_st_trig_uses_posted(trig);
+    ucs_status_t status    = ucp_st_trig_try_post(op, op->started);
+
+    op->worker->stats.late_posts += ucp_st_trig_uses_posted(trig) - before;
+    if (status == UCS_ERR_NO_RESOURCE) {
+        return 0;
+    }
+    ucp_st_trig_late_del(trig);
+    if (status == UCS_OK) {
+        return 0;
+    }
+    ucp_st_op_fail(op, status);
+    return 1;
+}
+
+/* Count a finished entry; go on with what waited for it */
+static void ucp_st_trig_entry_done(ucp_st_trig_part_t *part,
+                                   ucp_st_trig_entry_t entry,
+                                   ucs_status_t status)
+{
+    ucp_st_op_t *op = part->op;
+
+    --part->pending[entry];
+    ucp_st_trace_nic(op, UCP_ST_TRACE_REAP, ucp_st_trig_entry_name(op, entry),
+                     ucp_st_trig_done(part, entry));
+    if (status != UCS_OK) {
+        ucp_st_op_fail(op, status);
+    }
+    if (ucp_st_trig_op(op)->is_late) {
+        (void)ucp_st_trig_post_more(op); /* with this entry */
+    }
+    ucp_st_trig_drain_check(op);
+    ucp_st_op_reap(op);
+}
+
+static void ucp_st_trig_put_done(void *arg, ucs_status_t status)
+{
+    ucp_st_trig_part_t *part = arg;
+    ucp_st_op_t *op          = part->op;
+    ucp_st_stats_t *stats    = &op->worker->stats;
+
+    if (ucp_st_trig_is_loss(status)) {
+        /* The operation fails with the peer */
+        ucp_st_leave_lost(op->peer, status);
+    } else if (status != UCS_OK) {
+        /* Where the NIC reports a bad key: it was good at match, so the peer
+         * has closed its region since. Its message says whether this side
+         * misses anything by that; a clear-to-send behind the last use is not
+         * missed. */
+        ucp_st_trig_doubt_add(op, (status == UCS_ERR_INVALID_ADDR) ?
+                                  UCS_ERR_CANCELED : status);
+    } else if (op->dir == UCP_ST_DIR_SEND) {
+        ++stats->writes_fired;
+        /* Of a use's writes all are chunks but one */
+        stats->chunks += (part != ucp_st_trig_op(op)->parts) ||
+                         ((ucp_st_trig_done(part, UCP_ST_TRIG_ENTRY_PUT) %
+                           part->num_puts) != 0);
+    } else {
+        ++stats->cts_fired;
+    }
+    ucp_st_trig_entry_done(part, UCP_ST_TRIG_ENTRY_PUT, UCS_OK);
+}
+
+/* The word was counted up for one more use of a part: the use is complete once
+ * those of all parts are */
+static void ucp_st_trig_word_counted(ucp_st_trig_part_t *part)
+{
+    ucp_st_op_t *op        = part->op;
+    ucp_st_trig_op_t *trig = ucp_st_trig_op(op);
+    unsigned i;
+
+    ++part->words;
+    for (i = 0; i < trig->num_parts; ++i) {
+        if (trig->parts[i].words <= trig->uses) {
+            return;
+        }
+    }
+    ++trig->uses;
+    op->worker->stats.eager += (trig->plan.proto == UCP_ST_TRIG_EAGER);
+    ucp_st_op_complete_uses(op, 1);
+}
+
+static void ucp_st_trig_word_done(void *arg, ucs_status_t status)
+{
+    ucp_st_trig_part_t *part = arg;
+    ucp_st_op_t *op          = part->op;
+
+    if (status == UCS_OK) {
+        ++op->worker->stats.atomics_fired;
+        ucs_gstream_wake(&part->slot->word);
+        ucp_st_trig_word_counted(part);
+    }
+    if (ucp_st_trig_op(op)->released) {
+        /* A NIC's addition that was under way may have read the word before the
+         * release was stored and written it after: each such addition ends up
+         * here, so the last one to finish is followed by this store. */
+        ucp_st_trig_store_release(op);
+    }
+    ucp_st_trig_entry_done(part, UCP_ST_TRIG_ENTRY_WORD, status);
+}
+
+/* The same for entries that were not the operation's own */
+static void ucp_st_trig_ahead_put_done(void *arg, ucs_status_t status)
+{
+    ucp_st_trig_part_t *part = arg;
+
+    --part->rail->ahead;
+    ucp_st_trig_put_done(arg, status);
+}
+
+static void ucp_st_trig_ahead_word_done(void *arg, ucs_status_t status)
+{
+    ucp_st_trig_part_t *part = arg;
+
+    --part->rail->ahead;
+    ucp_st_trig_word_done(arg, status);
+}
+
+/* Put number `chunk` of a use, counted from 0, to where the first use has it */
+static void ucp_st_trig_fill_put(ucp_st_trig_part_t *part, size_t chunk,
+                                 uct_trig_put_t *put,
+                                 uct_trig_deferred_t *deferred)
+{
+    const ucp_st_op_t *op = part->op;
+    ucp_st_trig_share_t share;
+    size_t offset;
+
+    *put = (uct_trig_put_t){
+        .buffer      = &part->slot->pad,
+        .length      = sizeof(part->slot->pad),
+        .remote_addr = part->remote.address,
+        .rkey        = part->remote
+    };
+    *deferred = (uct_trig_deferred_t){
+        .trigger = part->start,
+        .resv    = &part->resv[UCP_ST_TRIG_ENTRY_PUT],
+        .done    = ucp_st_trig_put_done,
+        .arg     = part
+    };
+    if (op->dir == UCP_ST_DIR_RECV) {
+        return;
+    }
+    deferred->completion = part->data;
+    put->local           = part->local;
+    ucp_st_trig_share(part, &share);
+    if (share.length == 0) {
+        put->length = 1; /* a write of 0 bytes is not counted everywhere */
+        return;
+    }
+    offset            = chunk * ucp_st_trig_op(op)->plan.put_max;
+    put->buffer       = UCS_PTR_BYTE_OFFSET(op->buffer, share.offset + offset);
+    put->length       = ucs_min(share.length - offset,
+                                ucp_st_trig_op(op)->plan.put_max);
+    put->remote_addr += offset;
+}
+
+static void ucp_st_trig_fill_word(ucp_st_trig_part_t *part,
+                                  uct_trig_atomic_t *atomic,
+                                  uct_trig_deferred_t *deferred)
+{
+    *atomic = (uct_trig_atomic_t){
+        .value       = 1,
+        .remote_addr = (uintptr_t)&part->slot->word,
+        .rkey        = part->slot_slab->rkey
+    };
+    *deferred = (uct_trig_deferred_t){
+        .trigger = part->data,
+        .resv    = &part->resv[UCP_ST_TRIG_ENTRY_WORD],
+        .done    = ucp_st_trig_word_done,
+        .arg     = part
+    };
+}
+
+ucs_status_t ucp_st_trig_entries_create(ucp_st_trig_part_t *part)
+{
+    uct_trig_deferred_t deferred;
+    uct_trig_atomic_t atomic;
+    ucs_status_t status;
+    uct_trig_put_t put;
+    size_t i;
+
+    for (i = 0; i < ucp_st_trig_puts_per_use(part); ++i) {
+        ucp_st_trig_fill_put(part, i, &put, &deferred);
+        status = uct_trig_op_create_put(part->ep, &put, &deferred,
+                                        &part->puts[i]);
+        if (status != UCS_OK) {
+            return status;
+        }
+    }
+    ucp_st_trig_fill_word(part, &atomic, &deferred);
+    return uct_trig_op_create_add64(part->rail->self_ep, &atomic, &deferred,
+                                    &part->word_add);
+}
+
+void ucp_st_trig_entries_destroy(ucp_st_trig_part_t *part)
+{
+    size_t i;
+
+    for (i = 0; i < ucp_st_trig_puts_per_use(part); ++i) {
+        if (part->puts[i] != NULL) {
+            (void)uct_trig_op_destroy(part->puts[i]);
+        }
+    }
+    if (part->word_add != NULL) {
+        (void)uct_trig_op_destroy(part->word_add);
     }
 }
 
-/* Puts up to a use. The clear-to-sends of an eager-ahead receive are one for
- * half as many uses as the inbox holds, ahead of these: what follows the last
- * use of the sender is not wanted. Its data may be here although it is gone. */
+/* What the puts of a use wait for: what starts add, and of a send the
+ * clear-to-sends that the use needs, of all that there were */
+static uint64_t ucp_st_trig_put_threshold(const ucp_st_trig_part_t *part,
+                                          uint64_t use)
+{
+    const ucp_st_op_t *op          = part->op;
+    const ucp_st_trig_plan_t *plan = &ucp_st_trig_op(op)->plan;
+    uint64_t value                 = part->base +
+                                     (use * ucp_st_trig_weight(op));
+
+    if ((op->dir == UCP_ST_DIR_RECV) || (plan->proto == UCP_ST_TRIG_READY)) {
+        return value;
+    }
+    return value + ((plan->proto == UCP_ST_TRIG_STANDARD) ?
+                    use : ucp_st_trig_plan_clears(plan, use));
+}
+
+/* Post work whose own entry is armed for a use before, on a free entry */
+static ucs_status_t
+ucp_st_trig_entry_post_ahead(ucp_st_trig_part_t *part,
+                             ucp_st_trig_entry_t entry, size_t chunk,
+                             uint64_t threshold, size_t offset)
+{
+    ucp_st_trig_rail_t *rail = part->rail;
+    uct_trig_deferred_t deferred;
+    uct_trig_atomic_t atomic;
+    ucs_status_t status;
+    uct_trig_put_t put;
+
+    if (rail->ahead >= rail->max_ahead) {
+        return UCS_ERR_NO_RESOURCE;
+    }
+    if (entry == UCP_ST_TRIG_ENTRY_PUT) {
+        ucp_st_trig_fill_put(part, chunk, &put, &deferred);
+        put.remote_addr   += offset;
+        deferred.threshold = threshold;
+        deferred.resv      = NULL;
+        deferred.done      = ucp_st_trig_ahead_put_done;
+        status             = uct_trig_ep_put(part->ep, &put, &deferred);
+    } else {
+        ucp_st_trig_fill_word(part, &atomic, &deferred);
+        deferred.threshold = threshold;
+        deferred.resv      = NULL;
+        deferred.done      = ucp_st_trig_ahead_word_done;
+        status             = uct_trig_ep_atomic_add64(rail->self_ep, &atomic,
+                                                      &deferred);
+    }
+    rail->ahead += (status == UCS_OK);
+    return status;
+}
+
+/* Post the next put or word: UCS_OK, UCS_ERR_NO_RESOURCE if no entry is free
+ * for it, or another error; no effect then */
+static ucs_status_t ucp_st_trig_entry_post(ucp_st_trig_part_t *part,
+                                           ucp_st_trig_entry_t entry)
+{
+    ucp_st_op_t *op    = part->op;
+    uint64_t index     = part->posted[entry];
+    uct_trig_op_h own  = part->word_add;
+    uint64_t threshold = (index + 1) * part->num_puts;
+    size_t chunk       = 0;
+    size_t offset      = 0;
+    ucs_status_t status;
+    uint64_t use;
+
+    if (entry == UCP_ST_TRIG_ENTRY_PUT) {
+        use       = 1 + (index / ucp_st_trig_puts_per_use(part));
+        chunk     = index % ucp_st_trig_puts_per_use(part);
+        own       = part->puts[chunk];
+        threshold = ucp_st_trig_put_threshold(part, use);
+        if ((op->dir == UCP_ST_DIR_SEND) &&
+            (ucp_st_trig_op(op)->plan.proto == UCP_ST_TRIG_EAGER)) {
+            offset = ucp_st_trig_inbox_offset(op, use);
+        }
+    }
+    status = uct_trig_op_post(own, threshold, offset);
+    if (status == UCS_ERR_BUSY) {
+        status = ucp_st_trig_entry_post_ahead(part, entry, chunk, threshold,
+                                              offset);
+    }
+    if (status == UCS_OK) {
+        ++part->posted[entry];
+        ++part->pending[entry];
+        ucp_st_trace_nic(op, UCP_ST_TRACE_POST,
+                         ucp_st_trig_entry_name(op, entry), index + 1);
+    }
+    return status;
+}
+
+/* Puts up to a use. An eager-ahead receive has one clear-to-send for each round
+ * of uses, ahead of these. The one that follows the last use of the sender is
+ * not wanted: the data may be here although the sender is gone. */
 static uint64_t ucp_st_trig_puts_wanted(const ucp_st_trig_part_t *part,
                                         uint64_t uses)
 {
@@ -79,10 +417,7 @@ static ucs_status_t ucp_st_trig_try_post(ucp_st_op_t *op, uint64_t uses)
     for (i = 0; i < trig->num_parts; ++i) {
         part   = &trig->parts[i];
         status = UCS_OK;
-        if (ucp_st_trig_has_put(op)) {
-            result = ucp_st_trig_worse(result,
-                                       ucp_st_trig_post_puts(part, uses));
-        }
+        result = ucp_st_trig_worse(result, ucp_st_trig_post_puts(part, uses));
         while ((part->posted[UCP_ST_TRIG_ENTRY_WORD] < uses) &&
                (status == UCS_OK)) {
             status = ucp_st_trig_entry_post(part, UCP_ST_TRIG_ENTRY_WORD);
@@ -95,7 +430,6 @@ static ucs_status_t ucp_st_trig_try_post(ucp_st_op_t *op, uint64_t uses)
 ucs_status_t ucp_st_trig_post(ucp_st_op_t *op, uint64_t use)
 {
     ucp_st_trig_op_t *trig         = ucp_st_trig_op(op);
-    ucp_st_trig_dev_t *dev         = ucp_st_trig_dev(op->worker);
     const ucp_st_trig_part_t *part = &trig->parts[0];
     uint64_t max                   = part->rail->attr.max_count;
     uint64_t max_starts            = (part->base > 0) ? (part->base - 1) :
@@ -115,41 +449,19 @@ ucs_status_t ucp_st_trig_post(ucp_st_op_t *op, uint64_t use)
     }
     if (!trig->is_late) {
         trig->is_late = 1;
-        ucs_list_add_tail(&dev->late, &trig->late_list);
+        ucs_list_add_tail(&ucp_st_trig_dev(op->worker)->late,
+                          &trig->late_list);
         ucp_st_trig_dev_wake(op->worker);
     }
     return UCS_OK;
 }
 
-/* Uses that are posted whole */
-static uint64_t ucp_st_trig_uses_posted(const ucp_st_op_t *op)
+void ucp_st_trig_late_del(ucp_st_trig_op_t *trig)
 {
-    ucp_st_trig_op_t *trig = ucp_st_trig_op(op);
-    uint64_t uses          = UINT64_MAX;
-    unsigned i;
-
-    for (i = 0; i < trig->num_parts; ++i) {
-        uses = ucs_min(uses,
-                       trig->parts[i].posted[UCP_ST_TRIG_ENTRY_WORD]);
+    if (trig->is_late) {
+        ucs_list_del(&trig->late_list);
+        trig->is_late = 0;
     }
-    return uses;
-}
-
-int ucp_st_trig_post_more(ucp_st_op_t *op)
-{
-    uint64_t before     = ucp_st_trig_uses_posted(op);
-    ucs_status_t status = ucp_st_trig_try_post(op, op->started);
-
-    op->worker->stats.late_posts += ucp_st_trig_uses_posted(op) - before;
-    if (status == UCS_ERR_NO_RESOURCE) {
-        return 0;
-    }
-    ucp_st_trig_late_del(ucp_st_trig_op(op));
-    if (status == UCS_OK) {
-        return 0;
-    }
-    ucp_st_op_fail(op, status);
-    return 1;
 }
 
 void ucp_st_trig_post_late(ucp_st_worker_h worker)
@@ -159,9 +471,9 @@ void ucp_st_trig_post_late(ucp_st_worker_h worker)
     int has_failed;
 
     /* All of them, not only the first: each has entries of its own, and the
-     * first may wait for what a later one does (protocol-rules: a common
-     * first-in-first-out list deadlocks). When one failed, and others with it,
-     * the list is another one. */
+     * first may wait for what a later one does. A common first-in-first-out
+     * list deadlocks. When one failed, and others with it, the list has
+     * changed. */
     do {
         has_failed = 0;
         ucs_list_for_each_safe(trig, tmp, late, late_list) {

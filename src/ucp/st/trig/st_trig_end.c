@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_trig_end.c - the trig lane: puts that failed, and the end of an operation.
+ *
+ * Doubt. A NIC says no more than that a put failed, be it for a fault or
+ * because the peer has closed its region. In the latter case the peer has freed
+ * its half, or failed, and gave the message that says so to UCP together with
+ * the closing. That message comes soon and decides what happens to the
+ * operation. If none comes in time it was a fault.
+ *
+ * Drain. A send's puts read the user's buffer, so its waits are let pass only
+ * when no put is armed or under way any more. One whose trigger has come goes
+ * on by itself; one that is armed is fired (disposed of) once it can reach
+ * nothing at the peer. The peer's service thread says so when it has closed its
+ * region. A peer that says nothing, and that NICs still reach, is waited for no
+ * longer than the streams may be kept: what is armed then stays so, and starts
+ * have no effect any more (docs/protocols.md tells what that leaves open). A
+ * receive's puts are clear-to-sends, and read nothing of the user's.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "trig/st_trig.h"
+#include "core/st_log.h"
+#include "core/st_worker.h"
+
+#include <ucs/sys/math.h>
+
+/* How long the message about a failed put may take, seconds */
+#define UCP_ST_TRIG_DOUBT_TIME 1.0
+
+/* How long a silent peer keeps a stream, seconds; not more than a quarter of
+ * UCX_ST_ERR_TIMEOUT, the rest of which is for finding out */
+#define UCP_ST_TRIG_DRAIN_TIME 2.0
+
+static void ucp_st_trig_end_add(ucp_st_trig_op_t *trig, ucs_list_link_t *list,
+                                double time)
+{
+    trig->deadline = ucp_st_worker_now() + time;
+    ucs_list_add_tail(list, &trig->end_list);
+    ucp_st_trig_dev_wake(trig->op->worker);
+}
+
+/* An operation that drains has failed, and is not in doubt */
+void ucp_st_trig_end_del(ucp_st_trig_op_t *trig)
+{
+    if ((trig->doubt != UCS_OK) || trig->is_draining) {
+        ucs_list_del(&trig->end_list);
+        trig->doubt       = UCS_OK;
+        trig->is_draining = 0;
+    }
+}
+
+void ucp_st_trig_doubt_add(ucp_st_op_t *op, ucs_status_t status)
+{
+    ucp_st_trig_op_t *trig = ucp_st_trig_op(op);
+
+    if ((trig->doubt != UCS_OK) || (op->state != UCP_ST_OP_MATCHED) ||
+        (op->max_uses != UINT64_MAX)) {
+        return; /* the reason is known */
+    }
+    trig->doubt = status;
+    ucp_st_trig_end_add(trig, &ucp_st_trig_dev(op->worker)->doubtful,
+                        UCP_ST_TRIG_DOUBT_TIME);
+}
+
+/* The NIC may read the user's buffer */
+static int ucp_st_trig_is_reading(const ucp_st_op_t *op)
+{
+    ucp_st_trig_op_t *trig = ucp_st_trig_op(op);
+    unsigned i;
+
+    for (i = 0; (i < trig->num_parts) && (op->dir == UCP_ST_DIR_SEND); ++i) {
+        if (trig->parts[i].pending[UCP_ST_TRIG_ENTRY_PUT] > 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+void ucp_st_trig_store_release(ucp_st_op_t *op)
+{
+    ucp_st_trig_op_t *trig = ucp_st_trig_op(op);
+    ucp_st_trig_slot_t *slot;
+    unsigned i;
+
+    for (i = 0; i < trig->num_parts; ++i) {
+        slot = trig->parts[i].slot;
+        __atomic_store_n(&slot->word, UCP_ST_RELEASE, __ATOMIC_RELEASE);
+        ucs_gstream_wake(&slot->word);
+    }
+}
+
+/* Fire the additions to the words, which are not waited for any more */
+static void ucp_st_trig_fire_words(ucp_st_trig_op_t *trig)
+{
+    ucp_st_trig_part_t *part;
+    uint64_t words;
+    unsigned i;
+
+    for (i = 0; i < trig->num_parts; ++i) {
+        part  = &trig->parts[i];
+        words = part->pending[UCP_ST_TRIG_ENTRY_WORD];
+        if (words > 0) {
+            (void)uct_trig_cntr_add(part->data, words * part->num_puts);
+        }
+    }
+}
+
+/* Streams look at the flag, or store to a trigger page, and cannot look. T and
+ * R of such a NIC begin at a base that is larger than all that streams will
+ * ever add, and thresholds count from there: after the reset, what streams add
+ * stays below every threshold. A reset is a store to the trigger page, as a
+ * start is. It comes before the words are released, behind which the stream's
+ * store comes. What was disposed of stays fired. */
+void ucp_st_trig_halt(ucp_st_op_t *op)
+{
+    ucp_st_trig_op_t *trig = ucp_st_trig_op(op);
+    ucp_st_trig_part_t *part;
+    unsigned i;
+
+    if ((trig == NULL) || trig->halted) {
+        return;
+    }
+    /* Pairs with the acquire load in ucp_st_trig_add_func() */
+    __atomic_store_n(&trig->halted, 1, __ATOMIC_RELEASE);
+    for (i = 0; i < trig->num_parts; ++i) {
+        part = &trig->parts[i];
+        if ((part->base > 0) && !trig->disposed) {
+            (void)uct_trig_cntr_reset(part->start);
+        }
+    }
+}
+
+static void ucp_st_trig_drain_end(ucp_st_op_t *op)
+{
+    ucp_st_trig_op_t *trig = ucp_st_trig_op(op);
+
+    ucp_st_trig_end_del(trig);
+    trig->released = 1;
+    ucp_st_trig_store_release(op);
+    if (trig->disposed) {
+        ucp_st_trig_fire_words(trig);
+    }
+}
+
+void ucp_st_trig_drain_check(ucp_st_op_t *op)
+{
+    if (ucp_st_trig_op(op)->is_draining && !ucp_st_trig_is_reading(op)) {
+        ucp_st_trig_drain_end(op);
+    }
+}
+
+void ucp_st_trig_release_waits(ucp_st_op_t *op)
+{
+    ucp_st_trig_op_t *trig = ucp_st_trig_op(op);
+
+    if ((trig == NULL) || trig->released || trig->is_draining) {
+        return;
+    }
+    ucp_st_trig_late_del(trig);
+    ucp_st_trig_end_del(trig);
+    if (!ucp_st_trig_is_reading(op)) {
+        ucp_st_trig_drain_end(op);
+        return;
+    }
+    trig->is_draining = 1;
+    ucp_st_trig_end_add(trig, &ucp_st_trig_dev(op->worker)->draining,
+                        ucs_min(UCP_ST_TRIG_DRAIN_TIME,
+                                op->worker->config.err_timeout / 4));
+}
+
+void ucp_st_trig_dispose(ucp_st_op_t *op)
+{
+    ucp_st_trig_op_t *trig = ucp_st_trig_op(op);
+    ucp_st_trig_part_t *part;
+    unsigned i;
+
+    if (trig == NULL) {
+        return;
+    }
+    /* What is armed fires, and what is posted later fires then. The region that
+     * the puts name is closed, so they fail and write nothing; entries cannot
+     * be cancelled one by one. The counter may have been reset; thresholds of
+     * uses are 3 apart at most. */
+    for (i = 0; (i < trig->num_parts) && !trig->disposed; ++i) {
+        part = &trig->parts[i];
+        if (part->start != NULL) {
+            (void)uct_trig_cntr_add(part->start,
+                                    part->base + (3 * (op->started + 1)));
+        }
+    }
+    trig->disposed = 1;
+    if (!trig->is_draining) { /* nor was it ever, where it did not fail */
+        ucp_st_trig_fire_words(trig);
+    }
+}
+
+/* The first one of a list whose time is over. Deadlines are in the order of the
+ * list. NULL if there is none; `timeout_p` then tells when to look again. */
+static ucp_st_trig_op_t *ucp_st_trig_end_next(ucs_list_link_t *list,
+                                              int *timeout_p)
+{
+    ucp_st_trig_op_t *trig;
+    double left;
+
+    if (ucs_list_is_empty(list)) {
+        return NULL;
+    }
+    trig = ucs_list_head(list, ucp_st_trig_op_t, end_list);
+    left = trig->deadline - ucp_st_worker_now();
+    if (left <= 0) {
+        return trig;
+    }
+    *timeout_p = ucp_st_trig_sooner(*timeout_p, 1 + (int)(left * 1e3));
+    return NULL;
+}
+
+int ucp_st_trig_settle(ucp_st_worker_h worker)
+{
+    ucp_st_trig_dev_t *dev = ucp_st_trig_dev(worker);
+    int timeout            = -1;
+    ucp_st_trig_op_t *trig;
+    ucs_status_t status;
+
+    while ((trig = ucp_st_trig_end_next(&dev->doubtful, &timeout)) != NULL) {
+        status = trig->doubt;
+        ucp_st_trig_end_del(trig);
+        if (trig->op->max_uses == UINT64_MAX) {
+            ucp_st_op_fail(trig->op, status);
+        }
+    }
+    while ((trig = ucp_st_trig_end_next(&dev->draining, &timeout)) != NULL) {
+        ucs_diag("operation %p: the peer has not closed its region in time; "
+                 "its waits pass", trig->op);
+        ucp_st_trig_drain_end(trig->op);
+    }
+    return timeout;
+}
