@@ -91,7 +91,7 @@ for words in 'api core/st_op' 'core ctrl/st_ctrl' 'core trig/st_trig' \
              'ctrl rma/st_rma' 'ctrl tag/st_req' 'trig direct/st_direct' \
              'trig rma/st_rma' 'direct trig/st_trig_rma' 'direct tag/st_req' \
              'host direct/st_direct' 'host rma/st_rma' \
-             'rma trig/st_trig_dev' 'rma direct/st_direct_dev' \
+             'rma trig/st_trig_dev' 'rma direct/st_direct' \
              'rma host/st_host' 'rma tag/st_req' 'tag rma/st_rma' \
              'tag host/st_host'; do
     read -r folder header <<<"$words"

@@ -10,7 +10,7 @@
 #include "core/st_component.h"
 #include "core/st_lane.h"
 #include "ctrl/st_ctrl.h"
-#include "direct/st_direct_dev.h"
+#include "direct/st_direct.h"
 #include "host/st_host.h"
 #include "rma/st_rma.h"
 #include "tag/st_batch.h"

@@ -8,13 +8,8 @@
 #endif
 
 #include "direct/st_direct.h"
-#include "direct/st_direct_dev.h"
-#include "core/st_lane.h"
 #include "core/st_log.h"
 #include "core/st_op.h"
-#include "core/st_peer.h"
-#include "core/st_queue.h"
-#include "core/st_worker.h"
 
 #include <ucs/sys/math.h>
 
@@ -134,6 +129,7 @@ static ucs_status_t ucp_st_direct_offer(ucp_st_op_t *op, void *buffer,
     }
     op->parts[UCP_ST_LANE_DIRECT] = direct;
     direct->op     = op;
+    direct->stream = &ucp_st_direct_dev(op->worker)->parked;
     direct->dir    = op->dir;
     direct->length = op->msg_length;
     direct->buffer = op->buffer;
@@ -176,32 +172,6 @@ static int ucp_st_direct_is_attached(const ucp_st_op_t *op,
            (ucp_st_direct_peer(op->peer)->can_attach || blob->can_attach);
 }
 
-static ucs_status_t ucp_st_direct_map_other(ucp_st_op_t *op,
-                                            const ucp_st_direct_blob_t *blob)
-{
-    ucp_st_direct_op_t *direct = ucp_st_direct_op(op);
-    ucs_status_t status;
-
-    if (op->peer->process.is_near) {
-        direct->other_buffer = (uint8_t*)(uintptr_t)blob->address;
-        return UCS_OK;
-    }
-    if (!blob->is_mappable) {
-        return UCS_OK; /* the other side moves it all */
-    }
-    status = ucp_st_direct_map_open(&blob->file, &direct->other_map);
-    if (status != UCS_OK) {
-        return status;
-    }
-    if ((blob->offset > direct->other_map->length) ||
-        (direct->length > (direct->other_map->length - blob->offset))) {
-        return UCS_ERR_INVALID_PARAM;
-    }
-    direct->other_buffer = UCS_PTR_BYTE_OFFSET(direct->other_map->address,
-                                               blob->offset);
-    return UCS_OK;
-}
-
 static ucs_status_t ucp_st_direct_bind_mapped(ucp_st_op_t *op,
                                               const ucp_st_direct_blob_t *blob)
 {
@@ -215,13 +185,24 @@ static ucs_status_t ucp_st_direct_bind_mapped(ucp_st_op_t *op,
                                   direct->is_attached ?
                                           UCP_ST_DIRECT_PIECE_ATTACHED :
                                           UCP_ST_DIRECT_PIECE_MAPPED);
-    status              = ucp_st_direct_map_other(op, blob);
-    if ((status == UCS_OK) && (direct->other_buffer == NULL) &&
-        ucp_st_direct_peer(op->peer)->can_attach &&
-        ucp_st_direct_is_attached(op, blob)) {
+    if (op->peer->process.is_near) {
+        direct->other_buffer = (uint8_t*)(uintptr_t)blob->address;
+    } else if (blob->is_mappable) {
+        status = ucp_st_direct_map_open(&blob->file, &direct->other_map);
+        if (status != UCS_OK) {
+            return status;
+        }
+        if ((blob->offset > direct->other_map->length) ||
+            (direct->length > (direct->other_map->length - blob->offset))) {
+            return UCS_ERR_INVALID_PARAM;
+        }
+        direct->other_buffer = UCS_PTR_BYTE_OFFSET(direct->other_map->address,
+                                                   blob->offset);
+    } else if (ucp_st_direct_peer(op->peer)->can_attach &&
+               ucp_st_direct_is_attached(op, blob)) {
         direct->other_address = blob->address;
-    }
-    return status;
+    } /* else the other side copies all */
+    return UCS_OK;
 }
 
 /* The sender learns where the slots are */
@@ -316,9 +297,12 @@ static size_t ucp_st_direct_wait_words(const ucp_st_op_t *op,
 uint64_t ucp_st_direct_uses_done(const ucp_st_op_t *op)
 {
     const ucp_st_direct_op_t *direct = ucp_st_direct_op(op);
-    uint64_t word                    = (direct == NULL) ? 0 :
-            __atomic_load_n(&direct->word, __ATOMIC_ACQUIRE);
+    uint64_t word;
 
+    if (direct == NULL) {
+        return 0;
+    }
+    word = __atomic_load_n(&direct->word, __ATOMIC_ACQUIRE);
     return (word < UCP_ST_RELEASE) ? word : 0;
 }
 
@@ -367,7 +351,7 @@ static void ucp_st_direct_revoke(ucp_st_op_t *op)
     }
 }
 
-/* Nobody but this side uses what the lane holds for the operation */
+/* Only this side uses what the lane holds for the operation */
 static int ucp_st_direct_is_alone(const ucp_st_op_t *op)
 {
     ucp_st_direct_op_t *direct = ucp_st_direct_op(op);
@@ -427,7 +411,7 @@ static void ucp_st_direct_leave_queue(ucp_st_op_t *op, ucp_st_queue_h queue)
     ucp_st_direct_op_t *direct     = ucp_st_direct_op(op);
 
     if ((direct != NULL) && (direct->stream == stream) &&
-        (stream->refs == 1)) {
+        (stream->refs == 1) && (stream->handle != NULL)) {
         ucp_st_direct_move_stream(direct,
                                   &ucp_st_direct_dev(op->worker)->parked);
     }
@@ -446,33 +430,6 @@ static const char *ucp_st_direct_protocol(const ucp_st_op_t *op)
     return (direct->num_pieces == 1) ? "slot" : "pipelined";
 }
 
-static ucs_status_t ucp_st_direct_query(ucp_st_worker_h worker,
-                                        ucp_st_worker_attr_t *attr)
-{
-    ucp_st_direct_stream_t *stream;
-
-    ucs_list_for_each(stream, &ucp_st_direct_dev(worker)->streams, list) {
-        ucp_st_direct_stream_count(stream, &attr->stats);
-    }
-    return UCS_OK;
-}
-
-static void ucp_st_direct_queue_init(ucp_st_queue_h queue)
-{
-    ucp_st_direct_stream_t **stream_p =
-            queue->parts[UCP_ST_PART_LANES + UCP_ST_LANE_DIRECT];
-
-    *stream_p = ucp_st_direct_dev_get_stream(queue->worker, queue->stream);
-    if ((*stream_p)->handle != NULL) {
-        queue->helper = &(*stream_p)->helper;
-    }
-}
-
-static void ucp_st_direct_queue_cleanup(ucp_st_queue_h queue)
-{
-    ucp_st_direct_dev_put_stream(queue->worker, ucp_st_direct_queue(queue));
-}
-
 const ucp_st_lane_ops_t ucp_st_direct_lane = {
     .name   = "direct",
     .id     = UCP_ST_LANE_DIRECT,
@@ -488,7 +445,7 @@ const ucp_st_lane_ops_t ucp_st_direct_lane = {
         .address_pack   = ucp_st_direct_dev_address_pack,
         .progress       = ucp_st_direct_dev_progress,
         .poll           = ucp_st_direct_dev_poll,
-        .query          = ucp_st_direct_query
+        .query          = ucp_st_direct_dev_query
     },
     .peer   = {
         .connect    = ucp_st_direct_dev_connect,

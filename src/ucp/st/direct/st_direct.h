@@ -1,59 +1,31 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * st_direct.h - the direct lane of one operation: the streams of two processes
- * of one node move the data themselves, through memory that both have mapped.
+ * st_direct.h - the direct lane: the streams of two processes of one node move
+ * the data themselves, through memory that both have mapped.
  *
- * The rule: messages of up to UCX_ST_DIRECT_MAP_MIN go through slots. Longer
- * ones are copied once, where one side has the other's buffer mapped or, from
- * UCX_ST_DIRECT_ATTACH_MIN on, can attach to the other process; else they go
- * through slots, too.
+ * docs/protocols.md, "Lane direct", describes the protocols and argues that
+ * they are sound. In short:
  *
- * Slots. The receive's worker has a ring of slots in its segment. A message is
- * one piece, or several; they are numbered from 1 over all uses:
+ * Slots. Messages of up to UCX_ST_DIRECT_MAP_MIN go through a ring of slots in
+ * the segment of the receive's worker, in pieces that are numbered from 1 over
+ * all uses. The sender copies a piece to its slot and stores its number to
+ * `seq`; the receiver copies it to the buffer and stores that to `count`. Each
+ * process touches its own buffer only, with the stream's lock held: a piece is
+ * moved once, and not after an error was told.
  *
- *   sender                                    receiver
- *   start, any wait later, or the service     start, any wait later, or the
- *   thread:                                   service thread:
- *     while fewer than `num_slots` are          while seq of the next piece's
- *     in use: copy the next piece to a slot,    slot is its number: copy it to
- *     seq = its number  --------------------->  the buffer,
- *     (all of use k: word = k)  <-------------  count = pieces taken
- *                                               (all of use k: word = k)
- *   wait for word >= k                        wait for word >= k
+ * Mapped. Longer messages are copied once, where one side has the other's
+ * buffer mapped. Once both sides have begun a use they claim its pieces, by
+ * compare-and-swap of `claim`: the receiver from the low end, the sender from
+ * the high end. The use is complete when the counts of both sides say so.
  *
- * Only the sender's process reads the send's buffer and only the receiver's
- * writes the receive's, each with the stream's lock held: that a piece is
- * moved once, and not after an error was told, needs nothing of the other side.
- * A message that fits into the slots is on its way when its start has run,
- * whether or not its receive is started, and outlives the sender.
+ * Attached. The same from UCX_ST_DIRECT_ATTACH_MIN on, where the kernel copies
+ * between the two processes. Such a copy can fail.
  *
- * Mapped. Where a process has the other side's buffer mapped, because it was
- * allocated by ucp_st_mem_alloc() or belongs to the same process, the message
- * is copied to its place at once, in pieces that both sides claim, half of what
- * is left at a time, once both have begun. `claim` is one word (use, poison,
- * pieces left at the low end and at the high end): the receiver takes pieces
- * from its low end and the sender from its high end, by compare-and-swap; a
- * use's pieces are there to be claimed when all of the last use are claimed and
- * both sides have begun the use, which they do only when the last one is
- * complete. It is complete when both sides' counts of pieces copied say so. The
- * number of the use in the word makes a claim that has been slow fail.
- *
- * Attached. The same where the kernel copies between the two processes. A copy
- * can fail here. The side that cannot carry out its claim poisons the pair's
- * word, says so in its count, which the other side takes for the end of the
- * claim and never for a complete use, and has its service thread fail the
- * operation.
- *
- * Errors: the pair's word is poisoned, so that nothing is claimed any more; the
- * waits are released when what the other side had claimed is copied or its
- * process is dead.
- *
- * Movers (semantics, P1 to P3): the start, as far as it can go at once; any
- * wait of the same stream; a host call that asks; and the service thread, which
- * a peer notifies before it sleeps, if this side has begun and its stream does
- * not attend to it, as it runs a kernel, or nothing. A stream that attends and
- * sleeps is notified, by its wait record, when the other side has moved
- * something.
+ * Uses are moved by the start, as far as it can go at once; by any wait of the
+ * same stream; by a host call that asks; and by the service thread, which a
+ * peer notifies before it sleeps, if this side has begun and its stream does
+ * not attend to it. A stream that attends and sleeps is notified by its wait
+ * record.
  */
 #ifndef UCP_ST_DIRECT_H_
 #define UCP_ST_DIRECT_H_
@@ -61,21 +33,20 @@
 #include <ucp_st.h>
 
 #include "core/st_lane.h"
+#include "core/st_peer.h"
 #include "core/st_queue.h"
-#include "direct/st_direct_seg.h"
+#include "core/st_worker.h"
+#include "ctrl/st_service.h"
+#include "direct/st_direct_shm.h"
 
 #include <ucs/datastruct/list.h>
 
 #include <pthread.h>
 
-/** Pieces of a use that a mover copies before it goes on to the next one. */
-#define UCP_ST_DIRECT_MOVE_MAX 4
-
-/** What moves. */
+/** The thread that moves pieces. */
 typedef enum {
     UCP_ST_DIRECT_STREAM, /* the one that began the uses */
-    UCP_ST_DIRECT_PARKED, /* a thread that runs streams, for one that it leaves
-                             */
+    UCP_ST_DIRECT_PARKED, /* one of a group, for a stream that it leaves */
     UCP_ST_DIRECT_HOST,   /* a call of the user's */
     UCP_ST_DIRECT_THREAD  /* the service thread */
 } ucp_st_direct_mover_t;
@@ -84,8 +55,8 @@ typedef enum {
  * The open uses of a stream, whatever queues of the worker they went through.
  * The lock protects these, and what the operations say that were last started
  * on the stream: streams, the service thread and host calls hold it while they
- * copy UCP_ST_DIRECT_MOVE_MAX pieces, or half a mebibyte, of each open use, and
- * take no other lock meanwhile.
+ * copy some pieces, or half a mebibyte, of each open use, and take no other
+ * lock meanwhile.
  */
 typedef struct ucp_st_direct_stream {
     ucp_st_worker_h      worker;   /* read-only */
@@ -125,8 +96,8 @@ typedef struct ucp_st_direct_op {
     uint32_t              left;      /* slots: pieces of the last use begun that
                                         are not */
     uint64_t              limit;     /* slots, send: pieces there is room for */
-    uint64_t              seen;      /* mapped: uses the other side has begun */
-    ucp_st_direct_stream_t *stream;  /* of the last start; worker's lock */
+    ucp_st_direct_stream_t *stream;  /* of the last start, or the lane's
+                                        `parked`; worker's lock */
     ucs_list_link_t       list;      /* in the stream's open uses */
     uint8_t               is_open;   /* ... it is there */
     uint8_t               is_proxied;/* pieces of the last use begun were moved
@@ -168,8 +139,8 @@ typedef struct ucp_st_direct_op {
     size_t                pair_size; /* receive: of `pair`, bytes; worker's */
     ucs_list_link_t       ending;    /* in the device's list; worker's lock */
     uint8_t               is_listed; /* ... it is there; worker's lock */
-    uint8_t               is_left;   /* by the peer, or by the user: its last
-                                        uses are to be told the service thread
+    uint8_t               is_left;   /* by the peer, or by the user: the
+                                        service thread looks at its last uses
                                         */
 } ucp_st_direct_op_t;
 
@@ -186,40 +157,80 @@ static inline ucp_st_direct_stream_t *ucp_st_direct_queue(ucp_st_queue_h queue)
             queue->parts[UCP_ST_PART_LANES + UCP_ST_LANE_DIRECT];
 }
 
-/** Make one ready: of a stream, or of operations that have lost theirs (NULL).
- *  UCS_ERR_NO_RESOURCE if the segment is full. The worker's lock is held. */
+/** What the lane has once for a worker. Protected by the worker's lock but for
+ *  what says otherwise. */
+typedef struct ucp_st_direct_dev {
+    ucp_st_direct_seg_t     seg;
+    int                     pipe[2];   /* peers wake the service thread by it */
+    ucp_st_direct_address_t address;   /* read-only */
+    ucs_list_link_t         ending;    /* ucp_st_direct_op_t that peers have
+                                          left, or that failed */
+    ucs_list_link_t         streams;   /* ucp_st_direct_stream_t */
+    ucp_st_direct_stream_t  parked;    /* of operations that have no other; the
+                                          first one there */
+    unsigned                rounds;    /* until it sleeps; the thread's */
+    uint32_t                has_broken;/* an operation is to fail; atomic */
+    void (*look_rma)(ucp_st_worker_h worker); /* see st_direct_rma.h */
+    ucp_st_service_client_t service;   /* its own */
+} ucp_st_direct_dev_t;
+
+static inline ucp_st_direct_dev_t *ucp_st_direct_dev(ucp_st_worker_h worker)
+{
+    return worker->parts[UCP_ST_PART_LANES + UCP_ST_LANE_DIRECT];
+}
+
+/** What reaches a peer; read-only once it is connected. */
+typedef struct ucp_st_direct_peer {
+    ucp_st_direct_map_t *map;       /* its segment */
+    int                 notify_fd;  /* wakes its service thread */
+    int                 can_attach; /* its memory can be read and written */
+} ucp_st_direct_peer_t;
+
+static inline ucp_st_direct_peer_t *
+ucp_st_direct_peer(const ucp_st_peer_t *peer)
+{
+    return peer->parts[UCP_ST_PART_LANES + UCP_ST_LANE_DIRECT];
+}
+
+extern const ucp_st_lane_ops_t ucp_st_direct_lane;
+
+/** The lane's functions of these names: see st_lane.h. */
+ucs_status_t ucp_st_direct_dev_open(ucp_st_worker_h worker);
+void ucp_st_direct_dev_close(ucp_st_worker_h worker);
+size_t ucp_st_direct_dev_address_length(ucp_st_worker_h worker);
+ucs_status_t ucp_st_direct_dev_address_pack(ucp_st_worker_h worker,
+                                            void *buffer);
+unsigned ucp_st_direct_dev_progress(ucp_st_worker_h worker);
+void ucp_st_direct_dev_poll(ucp_st_worker_h worker);
+ucs_status_t ucp_st_direct_dev_query(ucp_st_worker_h worker,
+                                     ucp_st_worker_attr_t *attr);
+ucs_status_t ucp_st_direct_dev_connect(ucp_st_peer_h peer, const void *address,
+                                       size_t length);
+void ucp_st_direct_dev_disconnect(ucp_st_peer_h peer);
+void ucp_st_direct_queue_init(ucp_st_queue_h queue);
+void ucp_st_direct_queue_cleanup(ucp_st_queue_h queue);
+uint64_t ucp_st_direct_uses_done(const struct ucp_st_op *op);
+
+/** Have the service thread look. Needs no lock. */
+void ucp_st_direct_dev_wake(ucp_st_worker_h worker);
+
+/** Have a peer's service thread look. Needs no lock. */
+void ucp_st_direct_dev_notify(ucp_st_peer_h peer);
+
+/** Make a stream's part ready, or that of operations that have no other stream
+ *  (NULL). UCS_ERR_NO_RESOURCE if the segment is full. The worker's lock is
+ *  held, or no other thread uses the worker. */
 ucs_status_t ucp_st_direct_stream_init(ucp_st_direct_stream_t *stream,
                                        ucp_st_worker_h worker,
                                        ucs_gstream_h handle);
 
-/** Undo that; nothing is open. The worker's lock is held. */
+/** Undo that; nothing is open. The same holds. */
 void ucp_st_direct_stream_cleanup(ucp_st_direct_stream_t *stream);
 
-/** Leave all its uses to the service thread, which peers notify whenever they
- *  have moved something. The worker's lock is held. */
-void ucp_st_direct_stream_park(ucp_st_direct_stream_t *stream);
-
-/** Mapped: claim pieces that follow each other, from `index_p` on. How many;
- *  zero if there is none now. The stream's lock is held, as it is for the next
- *  two. */
-uint32_t ucp_st_direct_claim(ucp_st_direct_op_t *direct, uint32_t *index_p);
-
-/** Nothing may be claimed any more, by either side. */
-void ucp_st_direct_claim_poison(const ucp_st_direct_op_t *direct);
-
-/** How many pieces both sides have claimed, of all uses. */
-uint64_t ucp_st_direct_claim_count(const ucp_st_direct_op_t *direct);
-
-/** Copy what an operation moves: all of it is stored before what the caller
- *  stores next with release. */
-void ucp_st_direct_copy(const ucp_st_direct_op_t *direct, void *dst,
-                        const void *src, size_t length);
-
-/** Move what can be moved now of a stream's open uses, some pieces of each, if
- *  no other thread does, nor the stream itself for a host call; non-zero if
+/** For a host call: move what can be moved now of a stream's open uses, some
+ *  pieces of each, unless the stream itself or another thread does. Non-zero if
  *  that was something. */
-int ucp_st_direct_stream_poll(ucp_st_direct_stream_t *stream,
-                              ucp_st_direct_mover_t mover);
+int ucp_st_direct_stream_poll(ucp_st_direct_stream_t *stream);
 
 /** The same by the service thread, unless the stream attends to its uses. If
  *  another thread moves just now `is_busy_p` is set: it is to be tried again,
@@ -232,6 +243,15 @@ unsigned ucp_st_direct_stream_relieve(ucp_st_direct_stream_t *stream,
 /** Notify the service threads of peers that have begun what this stream's open
  *  uses need, and whose streams do not attend to it. */
 void ucp_st_direct_stream_notify(ucp_st_direct_stream_t *stream);
+
+/** One of the stream's operations whose copy has failed, once, and why; NULL if
+ *  there is none. The worker's lock is held. */
+struct ucp_st_op *ucp_st_direct_stream_broken(ucp_st_direct_stream_t *stream,
+                                              ucs_status_t *status_p);
+
+/** Add what a stream has counted. The worker's lock is held. */
+void ucp_st_direct_stream_count(ucp_st_direct_stream_t *stream,
+                                ucp_st_stats_t *stats);
 
 /** Runs on the stream: begin a use. `arg` is a ucp_st_direct_op_t. */
 void ucp_st_direct_start(void *arg);
@@ -263,14 +283,10 @@ int ucp_st_direct_settle(ucp_st_direct_op_t *direct);
 void ucp_st_direct_move_stream(ucp_st_direct_op_t *direct,
                                ucp_st_direct_stream_t *stream);
 
-/** One of the stream's operations whose copy has failed, once, and why; NULL if
- *  there is none. The worker's lock is held. */
-struct ucp_st_op *ucp_st_direct_stream_broken(ucp_st_direct_stream_t *stream,
-                                              ucs_status_t *status_p);
-
-/** Add what a stream has counted. The worker's lock is held. */
-void ucp_st_direct_stream_count(ucp_st_direct_stream_t *stream,
-                                ucp_st_stats_t *stats);
+/** Copy what an operation moves: all of it is stored before what the caller
+ *  stores next with release. */
+void ucp_st_direct_copy(const ucp_st_direct_op_t *direct, void *dst,
+                        const void *src, size_t length);
 
 /** Non-zero if the memory of a process can be read and written: `probe` is
  *  where it has this number. */
@@ -280,8 +296,5 @@ int ucp_st_direct_attach_probe(uint32_t pid, uint64_t probe, uint64_t uuid);
  *  UCS_ERR_CONNECTION_RESET if that process has ended; UCS_ERR_IO_ERROR. */
 ucs_status_t ucp_st_direct_attach_copy(const ucp_st_direct_op_t *direct,
                                        size_t offset, size_t length);
-
-/** Uses whose waits pass; 0 once they were released. */
-uint64_t ucp_st_direct_uses_done(const struct ucp_st_op *op);
 
 #endif

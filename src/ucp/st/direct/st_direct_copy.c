@@ -15,8 +15,6 @@
 #include "direct/st_direct.h"
 #include "core/st_log.h"
 #include "core/st_op.h"
-#include "core/st_peer.h"
-#include "core/st_worker.h"
 
 #include <ucs/sys/math.h>
 

@@ -13,16 +13,12 @@
 #define _GNU_SOURCE 1 /* pipe2() */
 #endif
 
-#include "direct/st_direct_dev.h"
 #include "direct/st_direct.h"
-#include "core/st_lane.h"
+#include "direct/st_direct_rma.h"
 #include "core/st_log.h"
 #include "core/st_op.h"
-#include "core/st_peer.h"
-#include "core/st_worker.h"
 
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -67,13 +63,6 @@ static int ucp_st_direct_dev_end(ucp_st_worker_h worker)
         }
     }
     return is_moving;
-}
-
-void ucp_st_direct_dev_break(ucp_st_worker_h worker)
-{
-    __atomic_store_n(&ucp_st_direct_dev(worker)->has_broken, 1,
-                     __ATOMIC_RELEASE);
-    ucp_st_direct_dev_wake(worker);
 }
 
 /* Fail what could not be copied. The lock is held. */
@@ -139,7 +128,7 @@ void ucp_st_direct_dev_poll(ucp_st_worker_h worker)
     ucp_st_direct_stream_t *stream;
 
     ucs_list_for_each(stream, &dev->streams, list) {
-        has_moved |= ucp_st_direct_stream_poll(stream, UCP_ST_DIRECT_HOST);
+        has_moved |= ucp_st_direct_stream_poll(stream);
     }
     if (has_moved) {
         return;
@@ -149,69 +138,15 @@ void ucp_st_direct_dev_poll(ucp_st_worker_h worker)
     }
 }
 
-ucp_st_direct_stream_t *ucp_st_direct_dev_get_stream(ucp_st_worker_h worker,
-                                                     ucs_gstream_h handle)
+ucs_status_t ucp_st_direct_dev_query(ucp_st_worker_h worker,
+                                     ucp_st_worker_attr_t *attr)
 {
-    ucp_st_direct_dev_t *dev = ucp_st_direct_dev(worker);
     ucp_st_direct_stream_t *stream;
 
-    ucs_list_for_each(stream, &dev->streams, list) {
-        if (stream->handle == handle) {
-            ++stream->refs;
-            return stream;
-        }
-    }
-    stream = calloc(1, sizeof(*stream));
-    if (stream == NULL) {
-        goto err;
-    }
-    if (ucp_st_direct_stream_init(stream, worker, handle) != UCS_OK) {
-        goto err_free;
-    }
-    stream->refs = 1;
-    ucs_list_add_tail(&dev->streams, &stream->list);
-    return stream;
-
-err_free:
-    free(stream);
-err:
-    ucs_diag("stream %p: no room in shared memory (UCX_ST_DIRECT_SIZE): the "
-             "service thread attends to it", handle);
-    ++dev->parked.refs;
-    ucp_st_direct_stream_park(&dev->parked);
-    return &dev->parked;
-}
-
-void ucp_st_direct_dev_put_stream(ucp_st_worker_h worker,
-                                  ucp_st_direct_stream_t *stream)
-{
-    if ((--stream->refs > 0) ||
-        (stream == &ucp_st_direct_dev(worker)->parked)) {
-        return;
-    }
-    ucp_st_direct_stream_count(stream, &worker->stats);
-    ucs_list_del(&stream->list);
-    ucp_st_direct_stream_cleanup(stream);
-    free(stream);
-}
-
-static ucs_status_t ucp_st_direct_dev_pipe_open(ucp_st_direct_dev_t *dev)
-{
-    if (pipe2(dev->pipe, O_CLOEXEC | O_NONBLOCK) != 0) {
-        return UCS_ERR_NO_RESOURCE;
-    }
-    if (ucp_st_direct_file_get(dev->pipe[1], &dev->address.notify) != UCS_OK) {
-        close(dev->pipe[0]);
-        close(dev->pipe[1]);
-        return UCS_ERR_IO_ERROR;
+    ucs_list_for_each(stream, &ucp_st_direct_dev(worker)->streams, list) {
+        ucp_st_direct_stream_count(stream, &attr->stats);
     }
     return UCS_OK;
-}
-
-static void ucp_st_direct_dev_pipe_close(ucp_st_direct_dev_t *dev)
-{
-    close(dev->pipe[0]);
-    close(dev->pipe[1]);
 }
 
 static ucs_status_t ucp_st_direct_dev_init(ucp_st_worker_h worker)
@@ -229,9 +164,13 @@ static ucs_status_t ucp_st_direct_dev_init(ucp_st_worker_h worker)
     }
     dev->address.segment = dev->seg.map->file;
     dev->address.probe   = (uintptr_t)&worker->uuid;
-    status = ucp_st_direct_dev_pipe_open(dev);
-    if (status != UCS_OK) {
+    if (pipe2(dev->pipe, O_CLOEXEC | O_NONBLOCK) != 0) {
+        status = UCS_ERR_NO_RESOURCE;
         goto err_seg;
+    }
+    status = ucp_st_direct_file_get(dev->pipe[1], &dev->address.notify);
+    if (status != UCS_OK) {
+        goto err_pipe;
     }
     dev->service.serve   = ucp_st_direct_dev_serve;
     dev->service.arg     = worker;
@@ -242,18 +181,17 @@ static ucs_status_t ucp_st_direct_dev_init(ucp_st_worker_h worker)
         goto err_pipe;
     }
     ucs_list_add_tail(&dev->streams, &dev->parked.list);
-    dev->is_open = 1;
-    status       = ucp_st_service_add(&dev->service);
+    status = ucp_st_service_add(&dev->service);
     if (status != UCS_OK) {
         goto err_parked;
     }
     return UCS_OK;
 
 err_parked:
-    dev->is_open = 0;
     ucp_st_direct_stream_cleanup(&dev->parked);
 err_pipe:
-    ucp_st_direct_dev_pipe_close(dev);
+    close(dev->pipe[0]);
+    close(dev->pipe[1]);
 err_seg:
     ucp_st_direct_seg_cleanup(&dev->seg);
 err:
@@ -309,9 +247,9 @@ void ucp_st_direct_dev_close(ucp_st_worker_h worker)
     ucp_st_direct_dev_t *dev = ucp_st_direct_dev(worker);
 
     ucp_st_service_remove(&dev->service);
-    dev->is_open = 0;
     ucp_st_direct_stream_cleanup(&dev->parked);
-    ucp_st_direct_dev_pipe_close(dev);
+    close(dev->pipe[0]);
+    close(dev->pipe[1]);
     ucp_st_direct_seg_cleanup(&dev->seg);
 }
 
@@ -373,4 +311,72 @@ void ucp_st_direct_dev_disconnect(ucp_st_peer_t *peer)
 
     close(direct->notify_fd);
     ucp_st_direct_map_put(direct->map);
+}
+
+void ucp_st_direct_rma_open(ucp_st_worker_h worker,
+                            void (*look)(ucp_st_worker_h worker))
+{
+    ucp_st_worker_lock(worker); /* the service thread serves already */
+    ucp_st_direct_dev(worker)->look_rma = look;
+    ucp_st_worker_unlock(worker);
+}
+
+/* The addition is a fence, which pairs with that of
+ * ucp_st_direct_rma_sleep() */
+void ucp_st_direct_rma_notify(ucp_st_peer_t *peer)
+{
+    const ucp_st_direct_map_t *map   = ucp_st_direct_peer(peer)->map;
+    ucp_st_direct_segment_t *segment = map->address;
+    ucp_st_direct_record_t *record;
+    uint32_t sleepers;
+    uint64_t offset;
+
+    sleepers = __atomic_fetch_add(&segment->signal_sleepers, 0,
+                                  __ATOMIC_SEQ_CST);
+    if (sleepers == 0) {
+        return;
+    }
+    offset = __atomic_load_n(&segment->signal_record, __ATOMIC_SEQ_CST);
+    if ((sleepers == 1) && (offset != 0) &&
+        (offset <= (map->length - sizeof(*record)))) {
+        record = UCS_PTR_BYTE_OFFSET(segment, offset);
+        ucs_gstream_notify(&record->notify);
+    } else {
+        ucp_st_direct_dev_notify(peer);
+    }
+}
+
+void ucp_st_direct_rma_sleep(ucp_st_queue_h queue, int is_notified)
+{
+    ucp_st_direct_stream_t *stream = ucp_st_direct_queue(queue);
+    ucp_st_direct_segment_t *segment;
+
+    if (stream == NULL) {
+        return;
+    }
+    segment = stream->segment;
+    __atomic_fetch_add(&segment->signal_sleepers, 1, __ATOMIC_SEQ_CST);
+    if (is_notified && (stream->handle != NULL)) {
+        __atomic_store_n(&segment->signal_record,
+                         UCS_PTR_BYTE_DIFF(segment, stream->record),
+                         __ATOMIC_SEQ_CST);
+    }
+    __sync_synchronize();
+}
+
+void ucp_st_direct_rma_awake(ucp_st_queue_h queue)
+{
+    ucp_st_direct_stream_t *stream = ucp_st_direct_queue(queue);
+    ucp_st_direct_segment_t *segment;
+    uint64_t record;
+
+    if (stream == NULL) {
+        return;
+    }
+    segment = stream->segment;
+    record  = UCS_PTR_BYTE_DIFF(segment, stream->record);
+    /* First, so that with one sleeper left the record is not this one */
+    (void)__atomic_compare_exchange_n(&segment->signal_record, &record, 0, 0,
+                                      __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    __atomic_fetch_sub(&segment->signal_sleepers, 1, __ATOMIC_SEQ_CST);
 }

@@ -1,21 +1,51 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * st_direct_move.c - the direct lane: starts, moves, and ends of uses. The
- * protocols are described in st_direct.h.
+ * st_direct_move.c - the direct lane: starts, moves, and ends of uses; which
+ * side copies which pieces of a mapped message.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #endif
 
 #include "direct/st_direct.h"
-#include "direct/st_direct_dev.h"
 #include "core/st_op.h"
-#include "core/st_peer.h"
-#include "core/st_worker.h"
 
 #include <ucs/sys/math.h>
 
 #include <string.h>
+
+/* Pieces of a use that are copied before the mover goes on to the next one */
+#define UCP_ST_DIRECT_MOVE_MAX 4
+
+/* A claim: the use, whether nothing may be claimed any more, and the range of
+ * the pieces that are left of the use */
+#define UCP_ST_DIRECT_CLAIM_BITS 12
+#define UCP_ST_DIRECT_POISON     (1ull << (2 * UCP_ST_DIRECT_CLAIM_BITS))
+#define UCP_ST_DIRECT_USE_SHIFT  ((2 * UCP_ST_DIRECT_CLAIM_BITS) + 1)
+
+/* What is claimed at once, bytes, if it is several pieces: the lock is held
+ * meanwhile */
+#define UCP_ST_DIRECT_CLAIM_MAX (512ul << 10)
+
+_Static_assert(UCP_ST_DIRECT_MAX_PIECES < UCS_BIT(UCP_ST_DIRECT_CLAIM_BITS),
+               "pieces fit into a claim");
+
+/** What a claim says. */
+typedef struct ucp_st_direct_claim {
+    uint64_t use;
+    uint32_t low;  /* first one left */
+    uint32_t high; /* behind the last one left */
+} ucp_st_direct_claim_t;
+
+static ucp_st_direct_claim_t ucp_st_direct_claim_unpack(uint64_t word)
+{
+    return (ucp_st_direct_claim_t) {
+        .use  = word >> UCP_ST_DIRECT_USE_SHIFT,
+        .low  = (word >> UCP_ST_DIRECT_CLAIM_BITS) &
+                UCS_MASK(UCP_ST_DIRECT_CLAIM_BITS),
+        .high = word & UCS_MASK(UCP_ST_DIRECT_CLAIM_BITS)
+    };
+}
 
 /* The acquire load pairs with the other side's release store: what it did to
  * its buffer, or to the slots, comes before */
@@ -38,12 +68,18 @@ ucp_st_direct_other_record(const ucp_st_direct_op_t *direct)
     return (offset == 0) ? NULL : UCS_PTR_BYTE_OFFSET(direct->segment, offset);
 }
 
-/* One of the other side's streams sleeps: if it is this one's, wake it */
-static UCS_F_NOINLINE void
-ucp_st_direct_wake_stream(const ucp_st_direct_op_t *direct)
+/* Something was moved or begun: wake the other side's stream if it sleeps. The
+ * caller's fence in between pairs with that of a stream which counts itself
+ * before it sleeps and looks once more: it sees what was stored before, or its
+ * count is seen. The count is looked at first, as it changes seldom. */
+static void ucp_st_direct_wake_other(const ucp_st_direct_op_t *direct)
 {
-    ucp_st_direct_record_t *record = ucp_st_direct_other_record(direct);
+    ucp_st_direct_record_t *record;
 
+    if (__atomic_load_n(&direct->segment->sleepers, __ATOMIC_RELAXED) == 0) {
+        return;
+    }
+    record = ucp_st_direct_other_record(direct);
     if (record == NULL) {
         return;
     }
@@ -54,50 +90,15 @@ ucp_st_direct_wake_stream(const ucp_st_direct_op_t *direct)
     }
 }
 
-/* Something was moved or begun: wake the other side's stream if it sleeps. The
- * caller's fence in between pairs with that of a stream which counts itself
- * before it sleeps and looks once more: it sees what was stored before, or its
- * count is seen. The count is looked at first, as it changes seldom. */
-static void ucp_st_direct_wake_other(const ucp_st_direct_op_t *direct)
+/* There is room for the next piece */
+static int ucp_st_direct_has_room(ucp_st_direct_op_t *direct)
 {
-    if (__atomic_load_n(&direct->segment->sleepers, __ATOMIC_RELAXED) > 0) {
-        ucp_st_direct_wake_stream(direct);
-    }
-}
-
-/* Copy the next piece between its slot and the buffer */
-static UCS_F_ALWAYS_INLINE void
-ucp_st_direct_copy_slot(ucp_st_direct_op_t *direct, uint64_t index, int is_send)
-{
-    size_t offset   = (direct->num_pieces - direct->left) * direct->piece;
-    size_t length   = ucs_min(direct->piece, direct->length - offset);
-    uint8_t *near   = direct->buffer + offset;
-    void *slot      = direct->places + (index * direct->stride);
-
-    if (is_send) {
-        memcpy(slot, near, length); /* it is read at once */
-    } else {
-        ucp_st_direct_copy(direct, near, slot, length);
-    }
-    --direct->left;
-    ++direct->pos;
-}
-
-static UCS_F_ALWAYS_INLINE int ucp_st_direct_push(ucp_st_direct_op_t *direct)
-{
-    uint64_t index = direct->pos & (direct->num_slots - 1);
-
     if (direct->pos == direct->limit) {
         /* Acquire: those that were counted have been read */
         direct->limit = direct->num_slots +
                         ucp_st_direct_load(&direct->other->count);
-        if (direct->pos == direct->limit) {
-            return 0;
-        }
     }
-    ucp_st_direct_copy_slot(direct, index, 1);
-    ucp_st_direct_store(&direct->pair->slots[index].seq, direct->pos);
-    return 1;
+    return direct->pos != direct->limit;
 }
 
 /* The next piece is in its slot */
@@ -108,16 +109,115 @@ static int ucp_st_direct_is_there(const ucp_st_direct_op_t *direct)
     return ucp_st_direct_load(&direct->pair->slots[index].seq) > direct->pos;
 }
 
-static UCS_F_ALWAYS_INLINE int ucp_st_direct_take(ucp_st_direct_op_t *direct)
+/* Copy the next piece between its slot and the buffer, if it can be */
+static int ucp_st_direct_move_slot(ucp_st_direct_op_t *direct)
 {
-    uint64_t index = direct->pos & (direct->num_slots - 1);
+    size_t offset   = (direct->num_pieces - direct->left) * direct->piece;
+    size_t length   = ucs_min(direct->piece, direct->length - offset);
+    uint64_t index  = direct->pos & (direct->num_slots - 1);
+    uint8_t *buffer = direct->buffer + offset;
+    void *place     = direct->places + (index * direct->stride);
 
-    if (!ucp_st_direct_is_there(direct)) {
+    if (direct->dir == UCP_ST_DIR_SEND) {
+        if (!ucp_st_direct_has_room(direct)) {
+            return 0;
+        }
+        memcpy(place, buffer, length); /* it is read at once */
+        ucp_st_direct_store(&direct->pair->slots[index].seq, direct->pos + 1);
+    } else {
+        if (!ucp_st_direct_is_there(direct)) {
+            return 0;
+        }
+        ucp_st_direct_copy(direct, buffer, place, length);
+        ucp_st_direct_store(&direct->mine->count, direct->pos + 1);
+    }
+    --direct->left;
+    ++direct->pos;
+    return 1;
+}
+
+static unsigned ucp_st_direct_move_slots(ucp_st_direct_op_t *direct,
+                                         unsigned max)
+{
+    unsigned num   = ucs_min(max, direct->left);
+    unsigned count = 0;
+
+    while ((count < num) && ucp_st_direct_move_slot(direct)) {
+        ++count;
+    }
+    return count;
+}
+
+/* The next use is there to be claimed: all of this one are, and both sides have
+ * begun that one */
+static int ucp_st_direct_claim_next(const ucp_st_direct_op_t *direct,
+                                    ucp_st_direct_claim_t *claim)
+{
+    ++claim->use;
+    claim->low  = 0;
+    claim->high = direct->num_pieces;
+    if (claim->use > direct->begun) {
         return 0;
     }
-    ucp_st_direct_copy_slot(direct, index, 0);
-    ucp_st_direct_store(&direct->mine->count, direct->pos);
-    return 1;
+    return claim->use <= ucp_st_direct_load(&direct->other->begun);
+}
+
+/* Claim pieces that follow each other, from `index_p` on. How many; zero if
+ * there is none now. */
+static uint32_t ucp_st_direct_claim(const ucp_st_direct_op_t *direct,
+                                    uint32_t *index_p)
+{
+    uint64_t *word_p = &direct->pair->claim;
+    uint64_t word    = __atomic_load_n(word_p, __ATOMIC_ACQUIRE);
+    uint32_t most    = UCP_ST_DIRECT_CLAIM_MAX / direct->piece;
+    ucp_st_direct_claim_t claim;
+    uint64_t next;
+    uint32_t half, count;
+
+    do {
+        claim = ucp_st_direct_claim_unpack(word);
+        if ((word & UCP_ST_DIRECT_POISON) ||
+            ((claim.low == claim.high) &&
+             !ucp_st_direct_claim_next(direct, &claim))) {
+            return 0;
+        }
+        /* Half of what is left, so that both sides end at about the same time,
+         * and each has the same part of the buffers as for the last use, whose
+         * lines are in its cache. What the kernel copies may fail: one. */
+        half  = (claim.high - claim.low) / 2;
+        count = (direct->other_buffer == NULL) ?
+                1 : ucs_max(1, ucs_min(half, most));
+        if (direct->dir == UCP_ST_DIR_SEND) {
+            claim.high -= count;
+            *index_p    = claim.high;
+        } else {
+            *index_p    = claim.low;
+            claim.low  += count;
+        }
+        next = (claim.use << UCP_ST_DIRECT_USE_SHIFT) |
+               ((uint64_t)claim.low << UCP_ST_DIRECT_CLAIM_BITS) | claim.high;
+        /* Release: a slow mover's compare-and-swap reads what this wrote */
+    } while (!__atomic_compare_exchange_n(word_p, &word, next, 0,
+                                          __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
+    return count;
+}
+
+/* Nothing may be claimed any more, by either side */
+static void ucp_st_direct_claim_poison(const ucp_st_direct_op_t *direct)
+{
+    (void)__atomic_fetch_or(&direct->pair->claim, UCP_ST_DIRECT_POISON,
+                            __ATOMIC_ACQ_REL);
+}
+
+/* How many pieces both sides have claimed, of all uses */
+static uint64_t ucp_st_direct_claim_count(const ucp_st_direct_op_t *direct)
+{
+    ucp_st_direct_claim_t claim;
+
+    claim = ucp_st_direct_claim_unpack(__atomic_load_n(&direct->pair->claim,
+                                                       __ATOMIC_ACQUIRE));
+    return (claim.use == 0) ? 0 :
+           (claim.use * direct->num_pieces) - (claim.high - claim.low);
 }
 
 /* Claim pieces and copy them to their place; how many */
@@ -152,7 +252,9 @@ static uint32_t ucp_st_direct_copy_mapped(ucp_st_direct_op_t *direct)
         ucp_st_direct_store(&mine->count, UCP_ST_DIRECT_BROKEN);
         direct->halted = 1;
         direct->broken = status;
-        ucp_st_direct_dev_break(direct->op->worker);
+        __atomic_store_n(&ucp_st_direct_dev(direct->op->worker)->has_broken, 1,
+                         __ATOMIC_RELEASE);
+        ucp_st_direct_dev_wake(direct->op->worker); /* it fails it */
         return 0;
     }
     /* Only this side writes it, with the lock held */
@@ -170,26 +272,6 @@ static int ucp_st_direct_is_complete(const ucp_st_direct_op_t *direct)
     return (ucp_st_direct_load(&side[0].count) +
             ucp_st_direct_load(&side[1].count)) ==
            (direct->begun * direct->num_pieces);
-}
-
-/* Part of both loops over operations: most have one piece, for which a call
- * would be a fifth */
-static UCS_F_ALWAYS_INLINE unsigned
-ucp_st_direct_move_slots(ucp_st_direct_op_t *direct, unsigned max)
-{
-    unsigned num   = ucs_min(max, direct->left);
-    unsigned count = 0;
-
-    if (direct->dir == UCP_ST_DIR_SEND) {
-        while ((count < num) && ucp_st_direct_push(direct)) {
-            ++count;
-        }
-    } else {
-        while ((count < num) && ucp_st_direct_take(direct)) {
-            ++count;
-        }
-    }
-    return count;
 }
 
 static void ucp_st_direct_open(ucp_st_direct_op_t *direct)
@@ -214,8 +296,8 @@ static void ucp_st_direct_shut(ucp_st_direct_op_t *direct)
 }
 
 /* The last use begun is complete: its wait may pass */
-static UCS_F_ALWAYS_INLINE void
-ucp_st_direct_complete(ucp_st_direct_op_t *direct, ucp_st_direct_mover_t mover)
+static void ucp_st_direct_complete(ucp_st_direct_op_t *direct,
+                                   ucp_st_direct_mover_t mover)
 {
     ucp_st_direct_shut(direct);
     ucp_st_direct_store(&direct->word, direct->begun);
@@ -293,13 +375,6 @@ unsigned ucp_st_direct_moveall(ucp_st_direct_stream_t *stream,
     return count;
 }
 
-/* Tell the other side where the wait record of the operation's stream is */
-static void ucp_st_direct_set_record(ucp_st_direct_op_t *direct)
-{
-    ucp_st_direct_store(&direct->mine->record,
-                        direct->stream->record_offset);
-}
-
 /* The use is open before `begun` is told, so that a thread that a peer wakes
  * because of that finds it. What is moved comes before: a peer that sees
  * `begun` and not that has a reason to wake it. */
@@ -307,7 +382,7 @@ static void ucp_st_direct_begin(ucp_st_direct_op_t *direct)
 {
     int is_done = 0;
 
-    ucp_st_direct_set_record(direct);
+    ucp_st_direct_store(&direct->mine->record, direct->stream->record_offset);
     if (direct->proto == UCP_ST_DIRECT_SLOTS) {
         direct->stream->copies += ucp_st_direct_move_slots(direct,
                                                            direct->num_slots);
@@ -362,7 +437,7 @@ void ucp_st_direct_start(void *arg)
 int ucp_st_direct_needs_notify(const ucp_st_direct_op_t *direct)
 {
     const ucp_st_direct_side_t *other = direct->other;
-    ucp_st_direct_record_t *record        = ucp_st_direct_other_record(direct);
+    ucp_st_direct_record_t *record    = ucp_st_direct_other_record(direct);
     uint64_t begun                    = ucp_st_direct_load(&other->begun);
 
     if (direct->halted || (record == NULL) ||
@@ -379,26 +454,12 @@ int ucp_st_direct_needs_notify(const ucp_st_direct_op_t *direct)
     return (begun >= direct->begun) && !ucp_st_direct_is_there(direct);
 }
 
-static void ucp_st_direct_lock_op(ucp_st_direct_op_t *direct)
-{
-    if (direct->stream != NULL) {
-        (void)pthread_mutex_lock(&direct->stream->lock);
-    }
-}
-
-static void ucp_st_direct_unlock_op(ucp_st_direct_op_t *direct)
-{
-    if (direct->stream != NULL) {
-        (void)pthread_mutex_unlock(&direct->stream->lock);
-    }
-}
-
 /* The first time, as the peer may use the pair for something else once it was
  * told of the end. A receive's slots are this side's own memory: what the peer
  * left there may be taken after it has gone. */
 void ucp_st_direct_halt(ucp_st_direct_op_t *direct)
 {
-    ucp_st_direct_lock_op(direct);
+    (void)pthread_mutex_lock(&direct->stream->lock);
     if ((direct->proto == UCP_ST_DIRECT_MAPPED) && !direct->halted) {
         ucp_st_direct_claim_poison(direct);
     }
@@ -410,7 +471,7 @@ void ucp_st_direct_halt(ucp_st_direct_op_t *direct)
     direct->halted |= (direct->dir == UCP_ST_DIR_SEND) ||
                       (direct->proto == UCP_ST_DIRECT_MAPPED);
     direct->is_left = 1;
-    ucp_st_direct_unlock_op(direct);
+    (void)pthread_mutex_unlock(&direct->stream->lock);
 }
 
 /* What the other side has claimed, before it was poisoned, and not copied; a
@@ -434,7 +495,7 @@ int ucp_st_direct_settle(ucp_st_direct_op_t *direct)
     if (!direct->release || direct->released) {
         return 0;
     }
-    ucp_st_direct_lock_op(direct);
+    (void)pthread_mutex_lock(&direct->stream->lock);
     direct->halted = 1;
     is_moving      = direct->is_bound && !direct->op->peer_closed &&
                      (direct->proto == UCP_ST_DIRECT_MAPPED) &&
@@ -445,7 +506,7 @@ int ucp_st_direct_settle(ucp_st_direct_op_t *direct)
         ucp_st_direct_shut(direct);
         ucp_st_direct_store(&direct->word, UCP_ST_RELEASE);
     }
-    ucp_st_direct_unlock_op(direct);
+    (void)pthread_mutex_unlock(&direct->stream->lock);
     if (!is_moving) {
         ucs_gstream_wake(&direct->word);
     }
@@ -465,9 +526,8 @@ void ucp_st_direct_move_stream(ucp_st_direct_op_t *direct,
 
     (void)pthread_mutex_lock(&stream->lock);
     direct->stream = stream;
-    if (!direct->halted) {
-        /* Else the pair may be another one's */
-        ucp_st_direct_set_record(direct);
+    if (!direct->halted) { /* else the pair may be another one's */
+        ucp_st_direct_store(&direct->mine->record, stream->record_offset);
     }
     if (is_open) {
         ucp_st_direct_open(direct);

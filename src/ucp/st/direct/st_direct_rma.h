@@ -12,7 +12,7 @@
 
 #include <ucp_st.h>
 
-#include "direct/st_direct_map.h"
+#include "direct/st_direct_shm.h"
 
 /** The lane is open: have the service thread call `look`, with the lock held,
  *  when a peer has woken it. The lock is not held here. */

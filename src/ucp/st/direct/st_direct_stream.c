@@ -8,9 +8,10 @@
 #endif
 
 #include "direct/st_direct.h"
-#include "direct/st_direct_dev.h"
+#include "core/st_log.h"
 #include "core/st_op.h"
-#include "core/st_worker.h"
+
+#include <stdlib.h>
 
 /* How often a thread moves what it can before it leaves the rest to the service
  * thread: it has another stream to run */
@@ -21,15 +22,19 @@ static int ucp_st_direct_stream_has_open(const ucp_st_direct_stream_t *stream)
     return __atomic_load_n(&stream->num_open, __ATOMIC_RELAXED) > 0;
 }
 
-int ucp_st_direct_stream_poll(ucp_st_direct_stream_t *stream,
-                              ucp_st_direct_mover_t mover)
+/* Move what can be moved now. Where another thread may have looked already,
+ * this one waits for the lock and looks behind it (`is_last`). */
+static int ucp_st_direct_stream_move(ucp_st_direct_stream_t *stream,
+                                     ucp_st_direct_mover_t mover, int is_last)
 {
     unsigned count;
 
-    if (!ucp_st_direct_stream_has_open(stream) ||
-        ((mover == UCP_ST_DIRECT_HOST) &&
-         __atomic_load_n(&stream->record->is_attended, __ATOMIC_ACQUIRE)) ||
-        (pthread_mutex_trylock(&stream->lock) != 0)) {
+    if (!ucp_st_direct_stream_has_open(stream)) {
+        return 0;
+    }
+    if (is_last) {
+        (void)pthread_mutex_lock(&stream->lock);
+    } else if (pthread_mutex_trylock(&stream->lock) != 0) {
         return 0;
     }
     count = ucp_st_direct_moveall(stream, mover);
@@ -37,19 +42,10 @@ int ucp_st_direct_stream_poll(ucp_st_direct_stream_t *stream,
     return count > 0;
 }
 
-/* The same behind another mover, which may have looked already */
-static int ucp_st_direct_stream_move(ucp_st_direct_stream_t *stream,
-                                     ucp_st_direct_mover_t mover)
+int ucp_st_direct_stream_poll(ucp_st_direct_stream_t *stream)
 {
-    unsigned count;
-
-    if (!ucp_st_direct_stream_has_open(stream)) {
-        return 0;
-    }
-    (void)pthread_mutex_lock(&stream->lock);
-    count = ucp_st_direct_moveall(stream, mover);
-    (void)pthread_mutex_unlock(&stream->lock);
-    return count > 0;
+    return !__atomic_load_n(&stream->record->is_attended, __ATOMIC_ACQUIRE) &&
+           ucp_st_direct_stream_move(stream, UCP_ST_DIRECT_HOST, 0);
 }
 
 /* The lock is held */
@@ -130,13 +126,15 @@ static void ucp_st_direct_stream_count_sleeper(ucp_st_direct_stream_t *stream,
     }
 }
 
-void ucp_st_direct_stream_park(ucp_st_direct_stream_t *stream)
+/* Leave all its uses to the service thread, which peers notify whenever they
+ * have moved something */
+static void ucp_st_direct_stream_park(ucp_st_direct_stream_t *stream)
 {
     ucp_st_direct_stream_tell(stream, 0, 1);
     ucp_st_direct_stream_count_sleeper(stream, 1);
 }
 
-/* Called for the stream while it waits; whether it has moved something */
+/* Called for the stream while it waits; non-zero if it has moved something */
 static int ucp_st_direct_stream_help(void *arg, ucs_gstream_help_t when)
 {
     ucp_st_direct_stream_t *stream = arg;
@@ -145,13 +143,13 @@ static int ucp_st_direct_stream_help(void *arg, ucs_gstream_help_t when)
     switch (when) {
     case UCS_GSTREAM_HELP_POLL:
         ucp_st_direct_stream_tell(stream, 1, 0);
-        return ucp_st_direct_stream_poll(stream, UCP_ST_DIRECT_STREAM);
+        return ucp_st_direct_stream_move(stream, UCP_ST_DIRECT_STREAM, 0);
     case UCS_GSTREAM_HELP_SLEEP:
         /* From here on the stream is notified. What it cannot move now needs a
          * peer. If it has moved something it does not sleep yet. */
         ucp_st_direct_stream_tell(stream, 1, 0);
         ucp_st_direct_stream_count_sleeper(stream, 1);
-        if (ucp_st_direct_stream_move(stream, UCP_ST_DIRECT_STREAM)) {
+        if (ucp_st_direct_stream_move(stream, UCP_ST_DIRECT_STREAM, 1)) {
             return 1;
         }
         ucp_st_direct_stream_notify(stream);
@@ -161,7 +159,7 @@ static int ucp_st_direct_stream_help(void *arg, ucs_gstream_help_t when)
          * sleeps, but not on the stream's wait record. A move wakes the stream,
          * as that of any other thread does. */
         ucp_st_direct_stream_park(stream);
-        while (ucp_st_direct_stream_move(stream, UCP_ST_DIRECT_PARKED)) {
+        while (ucp_st_direct_stream_move(stream, UCP_ST_DIRECT_PARKED, 1)) {
             if (++moves == UCP_ST_DIRECT_PARK_MOVES) {
                 ucp_st_direct_dev_wake(stream->worker);
                 break;
@@ -172,7 +170,7 @@ static int ucp_st_direct_stream_help(void *arg, ucs_gstream_help_t when)
     case UCS_GSTREAM_HELP_END:
         ucp_st_direct_stream_tell(stream, 0, 0);
         ucp_st_direct_stream_count_sleeper(stream, 0);
-        (void)ucp_st_direct_stream_move(stream, UCP_ST_DIRECT_STREAM);
+        (void)ucp_st_direct_stream_move(stream, UCP_ST_DIRECT_STREAM, 1);
         break;
     }
     return 0;
@@ -234,4 +232,59 @@ void ucp_st_direct_stream_count(ucp_st_direct_stream_t *stream,
     stats->copies  += stream->copies;
     stats->proxied += stream->proxied;
     (void)pthread_mutex_unlock(&stream->lock);
+}
+
+/* What the queues of a stream share, made for the first one; without memory, or
+ * room in the segment, `parked`. The worker's lock is held. */
+static ucp_st_direct_stream_t *
+ucp_st_direct_stream_get(ucp_st_worker_h worker, ucs_gstream_h handle)
+{
+    ucp_st_direct_dev_t *dev = ucp_st_direct_dev(worker);
+    ucp_st_direct_stream_t *stream;
+
+    ucs_list_for_each(stream, &dev->streams, list) {
+        if (stream->handle == handle) {
+            return stream;
+        }
+    }
+    stream = calloc(1, sizeof(*stream));
+    if ((stream != NULL) &&
+        (ucp_st_direct_stream_init(stream, worker, handle) == UCS_OK)) {
+        ucs_list_add_tail(&dev->streams, &stream->list);
+        return stream;
+    }
+    free(stream);
+    ucs_diag("stream %p: no room in shared memory (UCX_ST_DIRECT_SIZE): the "
+             "service thread moves its messages", handle);
+    ucp_st_direct_stream_park(&dev->parked);
+    return &dev->parked;
+}
+
+void ucp_st_direct_queue_init(ucp_st_queue_h queue)
+{
+    ucp_st_direct_stream_t *stream;
+
+    stream = ucp_st_direct_stream_get(queue->worker, queue->stream);
+    ++stream->refs;
+    if (stream->handle != NULL) {
+        queue->helper = &stream->helper;
+    }
+    *(ucp_st_direct_stream_t**)
+            queue->parts[UCP_ST_PART_LANES + UCP_ST_LANE_DIRECT] = stream;
+}
+
+/* The operations of the last queue have left the stream */
+void ucp_st_direct_queue_cleanup(ucp_st_queue_h queue)
+{
+    ucp_st_direct_stream_t *stream = ucp_st_direct_queue(queue);
+    ucp_st_worker_h worker         = queue->worker;
+
+    if ((--stream->refs > 0) ||
+        (stream == &ucp_st_direct_dev(worker)->parked)) {
+        return;
+    }
+    ucp_st_direct_stream_count(stream, &worker->stats);
+    ucs_list_del(&stream->list);
+    ucp_st_direct_stream_cleanup(stream);
+    free(stream);
 }

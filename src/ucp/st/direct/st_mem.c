@@ -12,7 +12,7 @@
 
 #include <ucp_st.h>
 
-#include "direct/st_direct_seg.h"
+#include "direct/st_direct_shm.h"
 #include "core/st_fork.h"
 #include "core/st_log.h"
 
