@@ -97,30 +97,6 @@ ucs_status_t ucp_st_trig_peer_err_handler(void *arg, uct_ep_h ep,
     return UCS_ERR_NO_ELEM; /* the own endpoint: the transport logs it */
 }
 
-/* Connect rail to rail, the lock is held. Which of them reach each other is the
- * same seen from both sides, and those behind one that does not are not used:
- * so both use the same number. */
-static ucs_status_t
-ucp_st_trig_peer_connect_rails(ucp_st_peer_t *peer,
-                               const ucp_st_trig_address_t *address,
-                               unsigned max_rails)
-{
-    ucp_st_trig_rail_t *rails = ucp_st_trig_dev(peer->worker)->rails;
-    ucp_st_trig_peer_t *trig  = ucp_st_trig_peer(peer);
-    ucs_status_t status       = UCS_OK;
-    unsigned i;
-
-    trig->limits.num_rails = 0;
-    for (i = 0; (i < max_rails) && (status == UCS_OK); ++i) {
-        status = ucp_st_trig_rail_ep_create(
-                &rails[i], ucp_st_trig_address_rail(address, i),
-                &trig->eps[i]);
-        trig->limits.num_rails += (status == UCS_OK);
-    }
-    return ((status == UCS_ERR_UNREACHABLE) && (trig->limits.num_rails > 0)) ?
-           UCS_OK : status;
-}
-
 /* The lock is held */
 static void ucp_st_trig_peer_close(ucp_st_peer_t *peer)
 {
@@ -142,12 +118,14 @@ ucs_status_t ucp_st_trig_peer_connect(ucp_st_peer_t *peer, const void *buffer,
 {
     const ucp_st_trig_address_t *address = buffer;
     ucp_st_worker_h worker               = peer->worker;
-    const ucp_st_trig_rail_t *rail       = &ucp_st_trig_dev(worker)->rails[0];
-    ucp_st_trig_limits_t *limits         = &ucp_st_trig_peer(peer)->limits;
-    ucs_status_t status;
+    ucp_st_trig_rail_t *rails            = ucp_st_trig_dev(worker)->rails;
+    ucp_st_trig_peer_t *trig             = ucp_st_trig_peer(peer);
+    ucp_st_trig_limits_t *limits         = &trig->limits;
+    ucs_status_t status                  = UCS_OK;
+    unsigned i, max_rails;
 
     if ((length < sizeof(*address)) || (address->num_rails == 0) ||
-        (address->rail_length != ucp_st_trig_rail_address_length(rail)) ||
+        (address->rail_length != ucp_st_trig_rail_address_length(rails)) ||
         (length != (sizeof(*address) +
                     (address->num_rails * (size_t)address->rail_length)))) {
         return UCS_ERR_UNREACHABLE; /* of another provider */
@@ -155,11 +133,23 @@ ucs_status_t ucp_st_trig_peer_connect(ucp_st_peer_t *peer, const void *buffer,
     ucp_st_worker_lock(worker);
     ucp_st_trig_limits_get(worker, limits);
     /* The limits of both sides: each sees the same two */
-    limits->num_rails = ucs_min(limits->num_rails, address->num_rails);
+    max_rails         = ucs_min(limits->num_rails, address->num_rails);
     limits->eager_max = ucs_min(limits->eager_max, address->eager_max);
     limits->share_min = ucs_max(limits->share_min, address->share_min);
     limits->put_max   = ucs_min(limits->put_max, ucs_max(address->put_max, 1));
-    status = ucp_st_trig_peer_connect_rails(peer, address, limits->num_rails);
+    /* Rail to rail. Which of them reach each other is the same seen from both
+     * sides, and those behind one that does not are not used: so both use the
+     * same number. */
+    limits->num_rails = 0;
+    for (i = 0; (i < max_rails) && (status == UCS_OK); ++i) {
+        status = ucp_st_trig_rail_ep_create(
+                &rails[i], ucp_st_trig_address_rail(address, i),
+                &trig->eps[i]);
+        limits->num_rails += (status == UCS_OK);
+    }
+    if ((status == UCS_ERR_UNREACHABLE) && (limits->num_rails > 0)) {
+        status = UCS_OK;
+    }
     if (status != UCS_OK) {
         ucp_st_trig_peer_close(peer);
     }

@@ -43,17 +43,23 @@ static unsigned ucp_st_trig_piece_class(size_t length)
     return class;
 }
 
-static ucs_status_t ucp_st_trig_slab_create(uct_iface_h iface, size_t length,
-                                            ucp_st_trig_slab_t **slab_p)
+/* Register a slab of pieces of one size */
+static ucs_status_t ucp_st_trig_pool_grow(ucp_st_trig_pool_t *pool,
+                                          uct_iface_h iface, unsigned class)
 {
+    size_t piece_length = (size_t)UCP_ST_TRIG_PIECE_MIN << class;
+    size_t length       = ucs_min(piece_length * UCP_ST_TRIG_SLAB_PIECES,
+                                  UCP_ST_TRIG_SLAB_MAX);
+    ucp_st_trig_slab_t *slab = calloc(1, sizeof(*slab));
     uint8_t packed[UCT_TRIG_RKEY_PACKED_LEN];
-    ucp_st_trig_slab_t *slab;
+    ucp_st_trig_free_t *piece;
     ucs_status_t status;
+    size_t offset;
 
-    slab = calloc(1, sizeof(*slab));
     if (slab == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
+    length      = ucs_max(ucs_max(length, UCP_ST_TRIG_SLAB_MIN), piece_length);
     slab->block = aligned_alloc(UCP_ST_TRIG_SLAB_MIN, length);
     if (slab->block == NULL) {
         status = UCS_ERR_NO_MEMORY;
@@ -69,7 +75,14 @@ static ucs_status_t ucp_st_trig_slab_create(uct_iface_h iface, size_t length,
     if (status != UCS_OK) {
         goto err_mem;
     }
-    *slab_p = slab;
+    for (offset = 0; offset < length; offset += piece_length) {
+        piece             = UCS_PTR_BYTE_OFFSET(slab->block, offset);
+        piece->next       = pool->free[class];
+        piece->slab       = slab;
+        pool->free[class] = piece;
+    }
+    slab->next  = pool->slabs;
+    pool->slabs = slab;
     return UCS_OK;
 
 err_mem:
@@ -79,33 +92,6 @@ err_block:
 err_slab:
     free(slab);
     return status;
-}
-
-static ucs_status_t ucp_st_trig_pool_grow(ucp_st_trig_pool_t *pool,
-                                          uct_iface_h iface, unsigned class)
-{
-    size_t piece_length      = (size_t)UCP_ST_TRIG_PIECE_MIN << class;
-    size_t length            = ucs_min(piece_length * UCP_ST_TRIG_SLAB_PIECES,
-                                       UCP_ST_TRIG_SLAB_MAX);
-    ucp_st_trig_slab_t *slab = NULL;
-    ucp_st_trig_free_t *free_piece;
-    ucs_status_t status;
-    size_t offset;
-
-    length = ucs_max(ucs_max(length, UCP_ST_TRIG_SLAB_MIN), piece_length);
-    status = ucp_st_trig_slab_create(iface, length, &slab);
-    if (status != UCS_OK) {
-        return status;
-    }
-    for (offset = 0; offset < length; offset += piece_length) {
-        free_piece        = UCS_PTR_BYTE_OFFSET(slab->block, offset);
-        free_piece->next  = pool->free[class];
-        free_piece->slab  = slab;
-        pool->free[class] = free_piece;
-    }
-    slab->next  = pool->slabs;
-    pool->slabs = slab;
-    return UCS_OK;
 }
 
 ucs_status_t ucp_st_trig_pool_get(ucp_st_trig_pool_t *pool, uct_iface_h iface,
@@ -137,35 +123,6 @@ void ucp_st_trig_pool_put(ucp_st_trig_pool_t *pool,
     free_piece->next  = pool->free[class];
     free_piece->slab  = piece->slab;
     pool->free[class] = free_piece;
-}
-
-static ucs_status_t ucp_st_trig_iface_open(ucp_st_trig_rail_t *rail,
-                                           ucp_st_worker_h worker,
-                                           const uct_tl_resource_desc_t *tl)
-{
-    uct_iface_params_t params = {
-        .field_mask           = UCT_IFACE_PARAM_FIELD_OPEN_MODE |
-                                UCT_IFACE_PARAM_FIELD_DEVICE |
-                                UCT_IFACE_PARAM_FIELD_ERR_HANDLER |
-                                UCT_IFACE_PARAM_FIELD_ERR_HANDLER_ARG,
-        .open_mode            = UCT_IFACE_OPEN_MODE_DEVICE,
-        .mode.device.tl_name  = tl->tl_name,
-        .mode.device.dev_name = tl->dev_name,
-        .err_handler          = ucp_st_trig_peer_err_handler,
-        .err_handler_arg      = worker
-    };
-    uct_iface_config_t *config;
-    ucs_status_t status;
-
-    status = uct_md_iface_config_read(rail->md, tl->tl_name, NULL, NULL,
-                                      &config);
-    if (status != UCS_OK) {
-        return status;
-    }
-    status = uct_iface_open(rail->md, ucp_st_trig_dev(worker)->uct_worker,
-                            &params, config, &rail->iface);
-    uct_config_release(config);
-    return status;
 }
 
 size_t ucp_st_trig_rail_address_length(const ucp_st_trig_rail_t *rail)
@@ -212,16 +169,41 @@ static ucs_status_t ucp_st_trig_rail_connect_self(ucp_st_trig_rail_t *rail)
     uint8_t address[ucp_st_trig_rail_address_length(rail)];
     ucs_status_t status = ucp_st_trig_rail_address_pack(rail, address);
 
-    return (status == UCS_OK) ? ucp_st_trig_rail_ep_create(rail, address,
-                                                           &rail->self_ep) :
-                                status;
+    if (status != UCS_OK) {
+        return status;
+    }
+    return ucp_st_trig_rail_ep_create(rail, address, &rail->self_ep);
 }
 
-/* The interface is open: check it, and make what all operations share */
-static ucs_status_t ucp_st_trig_rail_setup(ucp_st_trig_rail_t *rail)
+ucs_status_t ucp_st_trig_rail_open(ucp_st_trig_rail_t *rail,
+                                   ucp_st_worker_h worker, uct_md_h md,
+                                   const uct_tl_resource_desc_t *tl)
 {
+    uct_iface_params_t params = {
+        .field_mask           = UCT_IFACE_PARAM_FIELD_OPEN_MODE |
+                                UCT_IFACE_PARAM_FIELD_DEVICE |
+                                UCT_IFACE_PARAM_FIELD_ERR_HANDLER |
+                                UCT_IFACE_PARAM_FIELD_ERR_HANDLER_ARG,
+        .open_mode            = UCT_IFACE_OPEN_MODE_DEVICE,
+        .mode.device.tl_name  = tl->tl_name,
+        .mode.device.dev_name = tl->dev_name,
+        .err_handler          = ucp_st_trig_peer_err_handler,
+        .err_handler_arg      = worker
+    };
+    uct_iface_config_t *config;
     ucs_status_t status;
 
+    rail->md = md;
+    status   = uct_md_iface_config_read(md, tl->tl_name, NULL, NULL, &config);
+    if (status != UCS_OK) {
+        goto err;
+    }
+    status = uct_iface_open(md, ucp_st_trig_dev(worker)->uct_worker, &params,
+                            config, &rail->iface);
+    uct_config_release(config);
+    if (status != UCS_OK) {
+        goto err;
+    }
     status = uct_iface_query(rail->iface, &rail->iface_attr);
     if (status == UCS_OK) {
         status = uct_trig_iface_query(rail->iface, &rail->attr);
@@ -229,53 +211,34 @@ static ucs_status_t ucp_st_trig_rail_setup(ucp_st_trig_rail_t *rail)
     if (status != UCS_OK) {
         ucs_error("lane 'trig': failed to query the device: %s",
                   ucs_status_string(status));
-        return status;
+        goto err_iface;
     }
     uct_iface_progress_enable(rail->iface, UCT_PROGRESS_SEND);
-
     status = ucp_st_trig_rail_connect_self(rail);
     if (status != UCS_OK) {
         ucs_error("lane 'trig': device %s cannot reach itself: %s",
                   rail->attr.device, ucs_status_string(status));
+        goto err_iface;
     }
+    return UCS_OK;
+
+err_iface:
+    uct_iface_close(rail->iface);
+err:
     return status;
-}
-
-ucs_status_t ucp_st_trig_rail_open(ucp_st_trig_rail_t *rail,
-                                   ucp_st_worker_h worker, uct_md_h md,
-                                   const uct_tl_resource_desc_t *tl)
-{
-    ucs_status_t status;
-
-    rail->md = md;
-    status   = ucp_st_trig_iface_open(rail, worker, tl);
-    if (status != UCS_OK) {
-        return status;
-    }
-    status = ucp_st_trig_rail_setup(rail);
-    if (status != UCS_OK) {
-        uct_iface_close(rail->iface);
-    }
-    return status;
-}
-
-/* Nothing has a piece any more */
-static void ucp_st_trig_pool_cleanup(ucp_st_trig_pool_t *pool)
-{
-    ucp_st_trig_slab_t *slab;
-
-    while ((slab = pool->slabs) != NULL) {
-        pool->slabs = slab->next;
-        (void)uct_trig_mem_dereg(slab->mem);
-        free(slab->block);
-        free(slab);
-    }
-    memset(pool, 0, sizeof(*pool));
 }
 
 void ucp_st_trig_rail_close(ucp_st_trig_rail_t *rail)
 {
-    ucp_st_trig_pool_cleanup(&rail->pool);
+    ucp_st_trig_slab_t *slab;
+
+    while ((slab = rail->pool.slabs) != NULL) {
+        rail->pool.slabs = slab->next;
+        (void)uct_trig_mem_dereg(slab->mem);
+        free(slab->block);
+        free(slab);
+    }
+    memset(&rail->pool, 0, sizeof(rail->pool));
     uct_ep_destroy(rail->self_ep);
     uct_iface_close(rail->iface);
     uct_md_close(rail->md);
