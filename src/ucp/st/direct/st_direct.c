@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Slots of a message that is one piece: that many uses can be under way */
+/* Slots of a message that is one piece: so many uses can be under way */
 #define UCP_ST_DIRECT_INLINE_SLOTS 4
 #define UCP_ST_DIRECT_WHOLE_SLOTS  2
 
@@ -74,11 +74,9 @@ static size_t ucp_st_direct_pair_size(const ucp_st_direct_op_t *direct)
 }
 
 /* The pair is in the segment of the receive's worker */
-static ucs_status_t ucp_st_direct_get_pair(ucp_st_op_t *op)
+static ucs_status_t ucp_st_direct_get_pair(ucp_st_direct_op_t *direct,
+                                           ucp_st_worker_h worker)
 {
-    ucp_st_direct_op_t *direct = ucp_st_direct_op(op);
-    ucp_st_worker_h worker     = op->worker;
-
     ucp_st_direct_plan_slots(direct, worker->config.direct_piece);
     direct->pair_size = ucp_st_direct_pair_size(direct);
     direct->pair      = ucp_st_direct_seg_get(&ucp_st_direct_dev(worker)->seg,
@@ -93,59 +91,48 @@ static ucs_status_t ucp_st_direct_get_pair(ucp_st_op_t *op)
     return UCS_OK;
 }
 
-static void ucp_st_direct_describe(const ucp_st_op_t *op,
-                                   ucp_st_direct_blob_t *blob)
-{
-    ucp_st_direct_dev_t *dev   = ucp_st_direct_dev(op->worker);
-    ucp_st_direct_op_t *direct = ucp_st_direct_op(op);
-
-    memset(blob, 0, sizeof(*blob));
-    blob->address    = (uintptr_t)op->buffer;
-    blob->map_min    = op->worker->config.direct_map_min;
-    blob->attach_min = op->worker->config.direct_attach_min;
-    blob->can_attach = ucp_st_direct_peer(op->peer)->can_attach;
-    if (direct->map != NULL) {
-        blob->is_mappable = 1;
-        blob->file        = direct->map->file;
-        blob->offset      = UCS_PTR_BYTE_DIFF(direct->map->address, op->buffer);
-    }
-    if (direct->pair != NULL) {
-        blob->pair      = UCS_PTR_BYTE_DIFF(dev->seg.map->address,
-                                            direct->pair);
-        blob->piece     = direct->piece;
-        blob->num_slots = direct->num_slots;
-    }
-}
-
 static ucs_status_t ucp_st_direct_offer(ucp_st_op_t *op, void *buffer,
                                         size_t *length_p)
 {
-    ucp_st_direct_op_t *direct = calloc(1, sizeof(*direct));
-    ucp_st_direct_blob_t blob;
-    ucs_status_t status        = UCS_OK;
+    const ucp_st_config_t *config = &op->worker->config;
+    ucp_st_direct_dev_t *dev      = ucp_st_direct_dev(op->worker);
+    ucp_st_direct_op_t *direct    = calloc(1, sizeof(*direct));
+    ucp_st_direct_blob_t blob     = {
+        .address    = (uintptr_t)op->buffer,
+        .map_min    = config->direct_map_min,
+        .attach_min = config->direct_attach_min,
+        .can_attach = ucp_st_direct_peer(op->peer)->can_attach
+    };
+    ucs_status_t status;
 
     if (direct == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
-    op->parts[UCP_ST_LANE_DIRECT] = direct;
     direct->op     = op;
-    direct->stream = &ucp_st_direct_dev(op->worker)->parked;
+    direct->stream = &dev->parked;
     direct->dir    = op->dir;
     direct->length = op->msg_length;
     direct->buffer = op->buffer;
-    direct->is_nt  = (op->msg_length >= op->worker->config.direct_nt_min);
+    direct->is_nt  = (op->msg_length >= config->direct_nt_min);
     if (op->dir == UCP_ST_DIR_RECV) {
-        status = ucp_st_direct_get_pair(op);
+        status = ucp_st_direct_get_pair(direct, op->worker);
+        if (status != UCS_OK) {
+            free(direct);
+            return status;
+        }
+        blob.pair      = UCS_PTR_BYTE_DIFF(dev->seg.map->address, direct->pair);
+        blob.piece     = direct->piece;
+        blob.num_slots = direct->num_slots;
     }
-    if (status != UCS_OK) {
-        op->parts[UCP_ST_LANE_DIRECT] = NULL;
-        free(direct);
-        return status;
-    }
-    if (op->msg_length >= op->worker->config.direct_map_min) {
+    if (op->msg_length >= config->direct_map_min) {
         direct->map = ucp_st_direct_map_find(op->buffer, op->msg_length);
     }
-    ucp_st_direct_describe(op, &blob);
+    if (direct->map != NULL) {
+        blob.is_mappable = 1;
+        blob.file        = direct->map->file;
+        blob.offset      = UCS_PTR_BYTE_DIFF(direct->map->address, op->buffer);
+    }
+    op->parts[UCP_ST_LANE_DIRECT] = direct;
     memcpy(buffer, &blob, sizeof(blob));
     *length_p = sizeof(blob);
     return UCS_OK;
@@ -205,29 +192,12 @@ static ucs_status_t ucp_st_direct_bind_mapped(ucp_st_op_t *op,
     return UCS_OK;
 }
 
-/* The sender learns where the slots are */
-static ucs_status_t ucp_st_direct_bind_pair(ucp_st_op_t *op,
-                                            const ucp_st_direct_blob_t *blob)
-{
-    const ucp_st_direct_map_t *map = ucp_st_direct_peer(op->peer)->map;
-    ucp_st_direct_op_t *direct     = ucp_st_direct_op(op);
-
-    direct->piece     = blob->piece;
-    direct->num_slots = blob->num_slots;
-    direct->pair      = UCS_PTR_BYTE_OFFSET(map->address, blob->pair);
-    if ((direct->piece == 0) || !ucs_is_pow2(direct->num_slots) ||
-        (blob->pair >= map->length) ||
-        (ucp_st_direct_pair_size(direct) > (map->length - blob->pair))) {
-        return UCS_ERR_INVALID_PARAM;
-    }
-    return UCS_OK;
-}
-
 static ucs_status_t ucp_st_direct_bind(ucp_st_op_t *op, const void *buffer,
                                        size_t length)
 {
-    ucp_st_direct_op_t *direct = ucp_st_direct_op(op);
-    ucs_status_t status        = UCS_OK;
+    const ucp_st_direct_map_t *map = ucp_st_direct_peer(op->peer)->map;
+    ucp_st_direct_op_t *direct     = ucp_st_direct_op(op);
+    ucs_status_t status            = UCS_OK;
     ucp_st_direct_slot_t *slots;
     ucp_st_direct_blob_t blob;
 
@@ -236,12 +206,17 @@ static ucs_status_t ucp_st_direct_bind(ucp_st_op_t *op, const void *buffer,
     }
     memcpy(&blob, buffer, sizeof(blob));
     if (op->dir == UCP_ST_DIR_SEND) {
-        status = ucp_st_direct_bind_pair(op, &blob);
+        /* The sender learns where the slots are */
+        direct->piece     = blob.piece;
+        direct->num_slots = blob.num_slots;
+        direct->pair      = UCS_PTR_BYTE_OFFSET(map->address, blob.pair);
+        if ((direct->piece == 0) || !ucs_is_pow2(direct->num_slots) ||
+            (blob.pair >= map->length) ||
+            (ucp_st_direct_pair_size(direct) > (map->length - blob.pair))) {
+            return UCS_ERR_INVALID_PARAM;
+        }
     }
-    if (status != UCS_OK) {
-        return status;
-    }
-    direct->segment  = ucp_st_direct_peer(op->peer)->map->address;
+    direct->segment  = map->address;
     direct->limit    = direct->num_slots;
     direct->is_bound = 1;
     direct->proto    = UCP_ST_DIRECT_SLOTS;
@@ -277,8 +252,8 @@ static size_t ucp_st_direct_start_cmds(ucp_st_op_t *op, ucp_st_queue_h queue,
     ucp_st_direct_op_t *direct     = ucp_st_direct_op(op);
 
     (void)use;
-    /* On another stream than the last use's, which is over: else the stream
-     * may be reading it */
+    /* Only if the stream is another one: the last use is over then. Else the
+     * stream may be reading this. */
     if (direct->stream != stream) {
         direct->stream = stream;
     }
@@ -319,7 +294,7 @@ static void ucp_st_direct_end(ucp_st_op_t *op)
     }
 }
 
-/* Of a receive a start may yet take what is in its slots, which is no harm */
+/* The start of a receive may still take what is in its slots */
 static void ucp_st_direct_stop_starts(ucp_st_op_t *op)
 {
     ucp_st_direct_op_t *direct = ucp_st_direct_op(op);
@@ -356,18 +331,18 @@ static int ucp_st_direct_is_alone(const ucp_st_op_t *op)
 {
     ucp_st_direct_op_t *direct = ucp_st_direct_op(op);
 
-    return op->peer_closed || (direct == NULL) ||
+    return op->peer_closed ||
            ((op->state != UCP_ST_OP_FAILED) && !direct->is_bound) ||
            ucp_st_process_is_dead(&op->peer->process);
 }
 
-/* A peer that was declared gone may be there all the same, and one that has not
+/* A peer that was declared gone may still live, as may one that has not
  * answered when the worker goes: what they can reach goes with the segment */
 static int ucp_st_direct_is_busy(const ucp_st_op_t *op)
 {
     const ucp_st_direct_op_t *direct = ucp_st_direct_op(op);
 
-    return ((direct != NULL) && direct->release && !direct->released) ||
+    return (direct->release && !direct->released) ||
            (!ucp_st_direct_is_alone(op) && (op->peer->status == UCS_OK) &&
             !op->worker->is_ending);
 }
@@ -379,14 +354,11 @@ static int ucp_st_direct_uses_buffer(const ucp_st_op_t *op)
     return direct->release && !direct->released;
 }
 
-/* What a live peer may still write to is not used again */
+/* What a live peer may still write to is not reused */
 static void ucp_st_direct_release(ucp_st_op_t *op)
 {
     ucp_st_direct_op_t *direct = ucp_st_direct_op(op);
 
-    if (direct == NULL) {
-        return;
-    }
     if (direct->pair_size == 0) {
         /* the peer's */
     } else if (ucp_st_direct_is_alone(op)) {

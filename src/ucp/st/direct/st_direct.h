@@ -11,7 +11,7 @@
  * all uses. The sender copies a piece to its slot and stores its number to
  * `seq`; the receiver copies it to the buffer and stores that to `count`. Each
  * process touches its own buffer only, with the stream's lock held: a piece is
- * moved once, and not after an error was told.
+ * moved once, and not after an error was reported.
  *
  * Mapped. Longer messages are copied once, where one side has the other's
  * buffer mapped. Once both sides have begun a use they claim its pieces, by
@@ -131,7 +131,7 @@ typedef struct ucp_st_direct_op {
     uint64_t              done_count;/* own pieces, once UCP_ST_DIRECT_BROKEN is
                                         their count */
     ucs_status_t          broken;    /* why a piece could not be copied, until
-                                        that is told; UCS_OK */
+                                        it was reported; or UCS_OK */
     struct ucp_st_op      *op;       /* read-only */
     ucp_st_direct_map_t   *map;      /* of the own buffer, or NULL; worker's */
     ucp_st_direct_map_t   *other_map; /* of `other_buffer`, or NULL; worker's

@@ -29,7 +29,7 @@
 #include <emmintrin.h>
 
 /* Past the caches, of which a long message would replace all else. The fence
- * puts these stores before the one that tells of the piece, which orders
+ * puts these stores before the one that announces the piece, which orders
  * ordinary ones only. */
 static void ucp_st_direct_copy_nt(void *dst, const void *src, size_t length)
 {

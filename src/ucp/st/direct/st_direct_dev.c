@@ -149,55 +149,6 @@ ucs_status_t ucp_st_direct_dev_query(ucp_st_worker_h worker,
     return UCS_OK;
 }
 
-static ucs_status_t ucp_st_direct_dev_init(ucp_st_worker_h worker)
-{
-    ucp_st_direct_dev_t *dev = ucp_st_direct_dev(worker);
-    ucs_status_t status;
-
-    dev->look_rma = ucp_st_worker_hook_none;
-    ucs_list_head_init(&dev->ending);
-    ucs_list_head_init(&dev->streams);
-    status = ucp_st_direct_seg_init(&dev->seg, worker->config.direct_size,
-                                    worker->uuid);
-    if (status != UCS_OK) {
-        goto err;
-    }
-    dev->address.segment = dev->seg.map->file;
-    dev->address.probe   = (uintptr_t)&worker->uuid;
-    if (pipe2(dev->pipe, O_CLOEXEC | O_NONBLOCK) != 0) {
-        status = UCS_ERR_NO_RESOURCE;
-        goto err_seg;
-    }
-    status = ucp_st_direct_file_get(dev->pipe[1], &dev->address.notify);
-    if (status != UCS_OK) {
-        goto err_pipe;
-    }
-    dev->service.serve   = ucp_st_direct_dev_serve;
-    dev->service.arg     = worker;
-    dev->service.fds[0]  = dev->pipe[0];
-    dev->service.num_fds = 1;
-    status = ucp_st_direct_stream_init(&dev->parked, worker, NULL);
-    if (status != UCS_OK) {
-        goto err_pipe;
-    }
-    ucs_list_add_tail(&dev->streams, &dev->parked.list);
-    status = ucp_st_service_add(&dev->service);
-    if (status != UCS_OK) {
-        goto err_parked;
-    }
-    return UCS_OK;
-
-err_parked:
-    ucp_st_direct_stream_cleanup(&dev->parked);
-err_pipe:
-    close(dev->pipe[0]);
-    close(dev->pipe[1]);
-err_seg:
-    ucp_st_direct_seg_cleanup(&dev->seg);
-err:
-    return status;
-}
-
 static ucs_status_t
 ucp_st_direct_dev_check_range(ucp_st_worker_h worker, const char *name,
                               size_t value, size_t min, size_t max)
@@ -213,32 +164,70 @@ ucp_st_direct_dev_check_range(ucp_st_worker_h worker, const char *name,
 
 ucs_status_t ucp_st_direct_dev_open(ucp_st_worker_h worker)
 {
-    const ucp_st_config_t *config = &worker->config;
+    ucp_st_direct_dev_t *dev = ucp_st_direct_dev(worker);
     ucs_status_t status;
 
     status = ucp_st_direct_dev_check_range(worker, "DIRECT_SIZE",
-                                           config->direct_size, 64ul << 10,
-                                           1ul << 40);
+                                           worker->config.direct_size,
+                                           64ul << 10, 1ul << 40);
     if (status == UCS_OK) {
         status = ucp_st_direct_dev_check_range(worker, "DIRECT_PIECE",
-                                               config->direct_piece, 1ul << 10,
-                                               1ul << 20);
+                                               worker->config.direct_piece,
+                                               1ul << 10, 1ul << 20);
     }
     if (status != UCS_OK) {
         return status;
     }
     if (ucp_st_process_is_lost(&worker->place)) {
         ucp_st_lane_refuse(worker, UCP_ST_LANE_DIRECT,
-                           "lane 'direct': /proc does not tell where this "
-                           "process is");
+                           "lane 'direct': failed to find this process in "
+                           "/proc");
         return UCS_ERR_UNSUPPORTED;
     }
-    status = ucp_st_direct_dev_init(worker);
+    dev->look_rma = ucp_st_worker_hook_none;
+    ucs_list_head_init(&dev->ending);
+    ucs_list_head_init(&dev->streams);
+    status = ucp_st_direct_seg_init(&dev->seg, worker->config.direct_size,
+                                    worker->uuid);
     if (status != UCS_OK) {
-        ucp_st_lane_refuse(worker, UCP_ST_LANE_DIRECT,
-                           "lane 'direct': no shared memory: %s (%m)",
-                           ucs_status_string(status));
+        goto err;
     }
+    if (pipe2(dev->pipe, O_CLOEXEC | O_NONBLOCK) != 0) {
+        status = UCS_ERR_NO_RESOURCE;
+        goto err_seg;
+    }
+    dev->address.segment = dev->seg.map->file;
+    dev->address.probe   = (uintptr_t)&worker->uuid;
+    status = ucp_st_direct_file_get(dev->pipe[1], &dev->address.notify);
+    if (status != UCS_OK) {
+        goto err_pipe;
+    }
+    status = ucp_st_direct_stream_init(&dev->parked, worker, NULL);
+    if (status != UCS_OK) {
+        goto err_pipe;
+    }
+    ucs_list_add_tail(&dev->streams, &dev->parked.list);
+    dev->service.serve   = ucp_st_direct_dev_serve;
+    dev->service.arg     = worker;
+    dev->service.fds[0]  = dev->pipe[0];
+    dev->service.num_fds = 1;
+    status = ucp_st_service_add(&dev->service);
+    if (status != UCS_OK) {
+        goto err_parked;
+    }
+    return UCS_OK;
+
+err_parked:
+    ucp_st_direct_stream_cleanup(&dev->parked);
+err_pipe:
+    close(dev->pipe[0]);
+    close(dev->pipe[1]);
+err_seg:
+    ucp_st_direct_seg_cleanup(&dev->seg);
+err:
+    ucp_st_lane_refuse(worker, UCP_ST_LANE_DIRECT,
+                       "lane 'direct': no shared memory: %s (%m)",
+                       ucs_status_string(status));
     return status;
 }
 

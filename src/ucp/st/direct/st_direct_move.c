@@ -375,9 +375,9 @@ unsigned ucp_st_direct_moveall(ucp_st_direct_stream_t *stream,
     return count;
 }
 
-/* The use is open before `begun` is told, so that a thread that a peer wakes
- * because of that finds it. What is moved comes before: a peer that sees
- * `begun` and not that has a reason to wake it. */
+/* The use is open before `begun` is stored, so that a thread which the peer
+ * wakes because of that finds it. The move comes before, too: a peer that sees
+ * `begun`, and nothing moved, has a reason to wake this side. */
 static void ucp_st_direct_begin(ucp_st_direct_op_t *direct)
 {
     int is_done = 0;
@@ -454,9 +454,9 @@ int ucp_st_direct_needs_notify(const ucp_st_direct_op_t *direct)
     return (begun >= direct->begun) && !ucp_st_direct_is_there(direct);
 }
 
-/* The first time, as the peer may use the pair for something else once it was
- * told of the end. A receive's slots are this side's own memory: what the peer
- * left there may be taken after it has gone. */
+/* Poisons the first time only: once the peer was told of the end it may use the
+ * pair for something else. A receive's slots are this side's own memory: what
+ * the peer left there may be taken after it has gone. */
 void ucp_st_direct_halt(ucp_st_direct_op_t *direct)
 {
     (void)pthread_mutex_lock(&direct->stream->lock);
@@ -474,9 +474,9 @@ void ucp_st_direct_halt(ucp_st_direct_op_t *direct)
     (void)pthread_mutex_unlock(&direct->stream->lock);
 }
 
-/* What the other side has claimed, before it was poisoned, and not copied; a
- * side that is broken copies nothing. Movers of this side hold the lock, as the
- * caller does. */
+/* The other side has claimed pieces, before the word was poisoned, and not
+ * copied all of them; a side that is broken copies nothing. Movers of this side
+ * hold the lock, as the caller does. */
 static int ucp_st_direct_is_claimed(const ucp_st_direct_op_t *direct)
 {
     uint64_t other = ucp_st_direct_load(&direct->other->count);

@@ -13,7 +13,6 @@
 #include "direct/st_direct_shm.h"
 #include "core/st_log.h"
 
-#include <ucs/datastruct/list.h>
 #include <ucs/sys/math.h>
 
 #include <fcntl.h>
@@ -27,16 +26,8 @@
 
 #define UCP_ST_DIRECT_LABEL "ucp-st"
 
-/** A mapping, and what the table needs of it, which its lock protects. */
-typedef struct ucp_st_direct_map_entry {
-    ucp_st_direct_map_t map;     /* first: handed out */
-    ucs_list_link_t     list;
-    unsigned            refs;
-    int                 fd;      /* -1: another process made it */
-} ucp_st_direct_map_entry_t;
-
 static pthread_mutex_t ucp_st_direct_map_lock = PTHREAD_MUTEX_INITIALIZER;
-static UCS_LIST_HEAD(ucp_st_direct_maps); /* ucp_st_direct_map_entry_t */
+static UCS_LIST_HEAD(ucp_st_direct_maps); /* ucp_st_direct_map_t */
 
 ucs_status_t ucp_st_direct_file_get(int fd, ucp_st_direct_file_t *file)
 {
@@ -80,43 +71,28 @@ int ucp_st_direct_file_open(const ucp_st_direct_file_t *file,
     return fd;
 }
 
-/* The table's lock is held */
-static ucp_st_direct_map_entry_t *
-ucp_st_direct_map_lookup(const ucp_st_direct_file_t *file)
-{
-    ucp_st_direct_map_entry_t *entry;
-
-    ucs_list_for_each(entry, &ucp_st_direct_maps, list) {
-        if ((entry->map.file.dev == file->dev) &&
-            (entry->map.file.ino == file->ino)) {
-            return entry;
-        }
-    }
-    return NULL;
-}
-
-/* Map a file and enter it in the table. The table's lock is held. */
+/* Map a file and enter it in the list, whose lock is held */
 static ucs_status_t
 ucp_st_direct_map_add(int fd, size_t length, const ucp_st_direct_file_t *file,
-                      ucp_st_direct_map_entry_t **entry_p)
+                      ucp_st_direct_map_t **map_p)
 {
-    ucp_st_direct_map_entry_t *entry = calloc(1, sizeof(*entry));
+    ucp_st_direct_map_t *map = calloc(1, sizeof(*map));
 
-    if (entry == NULL) {
+    if (map == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
-    entry->map.address = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED,
-                              fd, 0);
-    if (entry->map.address == MAP_FAILED) {
-        free(entry);
+    map->address = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+                        0);
+    if (map->address == MAP_FAILED) {
+        free(map);
         return UCS_ERR_NO_MEMORY;
     }
-    entry->map.length = length;
-    entry->map.file   = *file;
-    entry->refs       = 1;
-    entry->fd         = -1;
-    ucs_list_add_head(&ucp_st_direct_maps, &entry->list);
-    *entry_p = entry;
+    map->length = length;
+    map->file   = *file;
+    map->refs   = 1;
+    map->fd     = -1;
+    ucs_list_add_head(&ucp_st_direct_maps, &map->list);
+    *map_p = map;
     return UCS_OK;
 }
 
@@ -124,7 +100,6 @@ ucs_status_t ucp_st_direct_map_create(size_t length,
                                       ucp_st_direct_map_t **map_p)
 {
     ucs_status_t status = UCS_ERR_IO_ERROR;
-    ucp_st_direct_map_entry_t *entry;
     ucp_st_direct_file_t file;
     int fd;
 
@@ -141,10 +116,9 @@ ucs_status_t ucp_st_direct_map_create(size_t length,
     }
     if (status == UCS_OK) {
         (void)pthread_mutex_lock(&ucp_st_direct_map_lock);
-        status = ucp_st_direct_map_add(fd, length, &file, &entry);
+        status = ucp_st_direct_map_add(fd, length, &file, map_p);
         if (status == UCS_OK) {
-            entry->fd = fd;
-            *map_p    = &entry->map;
+            (*map_p)->fd = fd;
         }
         (void)pthread_mutex_unlock(&ucp_st_direct_map_lock);
     }
@@ -158,7 +132,7 @@ ucs_status_t ucp_st_direct_map_open(const ucp_st_direct_file_t *file,
                                     ucp_st_direct_map_t **map_p)
 {
     ucs_status_t status = UCS_ERR_UNREACHABLE;
-    ucp_st_direct_map_entry_t *entry;
+    ucp_st_direct_map_t *map;
     struct stat st;
     int fd, seals;
 
@@ -168,61 +142,59 @@ ucs_status_t ucp_st_direct_map_open(const ucp_st_direct_file_t *file,
     }
     seals = fcntl(fd, F_GET_SEALS);
     (void)pthread_mutex_lock(&ucp_st_direct_map_lock);
-    entry = ucp_st_direct_map_lookup(file);
-    if (entry != NULL) {
-        ++entry->refs;
-        status = UCS_OK;
-    } else if ((seals >= 0) && (seals & F_SEAL_SHRINK) &&
-               (fstat(fd, &st) == 0) && (st.st_size > 0)) {
-        /* A file that could shrink would make its mappings fault */
-        status = ucp_st_direct_map_add(fd, (size_t)st.st_size, file, &entry);
+    ucs_list_for_each(map, &ucp_st_direct_maps, list) {
+        if ((map->file.dev == file->dev) && (map->file.ino == file->ino)) {
+            ++map->refs;
+            *map_p = map;
+            status = UCS_OK;
+            break;
+        }
+    }
+    /* A file that could shrink would make its mappings fault */
+    if ((status != UCS_OK) && (seals >= 0) && (seals & F_SEAL_SHRINK) &&
+        (fstat(fd, &st) == 0) && (st.st_size > 0)) {
+        status = ucp_st_direct_map_add(fd, (size_t)st.st_size, file, map_p);
     }
     (void)pthread_mutex_unlock(&ucp_st_direct_map_lock);
     close(fd);
-    if (status == UCS_OK) {
-        *map_p = &entry->map;
-    }
     return status;
 }
 
 void ucp_st_direct_map_put(ucp_st_direct_map_t *map)
 {
-    ucp_st_direct_map_entry_t *entry = (ucp_st_direct_map_entry_t*)map;
     int is_last;
 
     if (map == NULL) {
         return;
     }
     (void)pthread_mutex_lock(&ucp_st_direct_map_lock);
-    is_last = (--entry->refs == 0);
+    is_last = (--map->refs == 0);
     if (is_last) {
-        ucs_list_del(&entry->list);
+        ucs_list_del(&map->list);
     }
     (void)pthread_mutex_unlock(&ucp_st_direct_map_lock);
     if (is_last) {
         (void)munmap(map->address, map->length);
-        if (entry->fd >= 0) {
-            close(entry->fd);
+        if (map->fd >= 0) {
+            close(map->fd);
         }
-        free(entry);
+        free(map);
     }
 }
 
 ucp_st_direct_map_t *ucp_st_direct_map_find(const void *buffer, size_t length)
 {
     ucp_st_direct_map_t *result = NULL;
-    uintptr_t address           = (uintptr_t)buffer;
-    ucp_st_direct_map_entry_t *entry;
-    uintptr_t start;
+    ucp_st_direct_map_t *map;
+    uintptr_t offset;
 
     (void)pthread_mutex_lock(&ucp_st_direct_map_lock);
-    ucs_list_for_each(entry, &ucp_st_direct_maps, list) {
-        start = (uintptr_t)entry->map.address;
-        if ((entry->fd >= 0) && (address >= start) &&
-            (address - start < entry->map.length) &&
-            (length <= (entry->map.length - (address - start)))) {
-            ++entry->refs;
-            result = &entry->map;
+    ucs_list_for_each(map, &ucp_st_direct_maps, list) {
+        offset = (uintptr_t)buffer - (uintptr_t)map->address;
+        if ((map->fd >= 0) && (offset < map->length) &&
+            (length <= (map->length - offset))) {
+            ++map->refs;
+            result = map;
             break;
         }
     }

@@ -12,15 +12,19 @@
 
 #include "direct/st_direct_proto.h"
 
+#include <ucs/datastruct/list.h>
 #include <ucs/type/status.h>
 
 #include <stddef.h>
 
-/** A mapped file; constant until the last reference is given back. */
+/** A mapped file. */
 typedef struct ucp_st_direct_map {
-    void                 *address;
+    void                 *address; /* this and the next two: read-only */
     size_t               length;
     ucp_st_direct_file_t file; /* in this process, if it made it */
+    ucs_list_link_t      list; /* of all of them; its lock, as the next two */
+    unsigned             refs;
+    int                  fd;   /* -1: another process made it */
 } ucp_st_direct_map_t;
 
 /**

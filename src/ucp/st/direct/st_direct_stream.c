@@ -92,14 +92,14 @@ unsigned ucp_st_direct_stream_relieve(ucp_st_direct_stream_t *stream,
     return count;
 }
 
-/* Fill in the wait record. In the stream's own thread, or in the one thread of
- * a group that calls its helper. When the stream ceases to attend, the fence
- * comes before the look that is taken next, which sees what a peer moved before
- * it knew that. There is no look where nothing is open: only this stream opens
- * anything, and what it opens tells the peer `begun`, which is stored behind
+/* Fill in the wait record. Called by the stream's own thread, or by the one
+ * thread of a group that calls its helper. When the stream ceases to attend,
+ * the caller looks once more, behind the fence: it sees what a peer moved
+ * before the peer saw these stores. If nothing is open no look is needed: only
+ * this stream opens a use, and `begun`, which the peer reads, is stored behind
  * these. */
-static void ucp_st_direct_stream_tell(ucp_st_direct_stream_t *stream,
-                                      int is_attended, int is_parked)
+static void ucp_st_direct_stream_set(ucp_st_direct_stream_t *stream,
+                                     int is_attended, int is_parked)
 {
     ucp_st_direct_record_t *record = stream->record;
 
@@ -130,7 +130,7 @@ static void ucp_st_direct_stream_count_sleeper(ucp_st_direct_stream_t *stream,
  * have moved something */
 static void ucp_st_direct_stream_park(ucp_st_direct_stream_t *stream)
 {
-    ucp_st_direct_stream_tell(stream, 0, 1);
+    ucp_st_direct_stream_set(stream, 0, 1);
     ucp_st_direct_stream_count_sleeper(stream, 1);
 }
 
@@ -142,12 +142,12 @@ static int ucp_st_direct_stream_help(void *arg, ucs_gstream_help_t when)
 
     switch (when) {
     case UCS_GSTREAM_HELP_POLL:
-        ucp_st_direct_stream_tell(stream, 1, 0);
+        ucp_st_direct_stream_set(stream, 1, 0);
         return ucp_st_direct_stream_move(stream, UCP_ST_DIRECT_STREAM, 0);
     case UCS_GSTREAM_HELP_SLEEP:
         /* From here on the stream is notified. What it cannot move now needs a
          * peer. If it has moved something it does not sleep yet. */
-        ucp_st_direct_stream_tell(stream, 1, 0);
+        ucp_st_direct_stream_set(stream, 1, 0);
         ucp_st_direct_stream_count_sleeper(stream, 1);
         if (ucp_st_direct_stream_move(stream, UCP_ST_DIRECT_STREAM, 1)) {
             return 1;
@@ -168,7 +168,7 @@ static int ucp_st_direct_stream_help(void *arg, ucs_gstream_help_t when)
         ucp_st_direct_stream_notify(stream);
         break;
     case UCS_GSTREAM_HELP_END:
-        ucp_st_direct_stream_tell(stream, 0, 0);
+        ucp_st_direct_stream_set(stream, 0, 0);
         ucp_st_direct_stream_count_sleeper(stream, 0);
         (void)ucp_st_direct_stream_move(stream, UCP_ST_DIRECT_STREAM, 1);
         break;

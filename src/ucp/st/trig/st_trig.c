@@ -31,9 +31,9 @@ static void ucp_st_trig_add_func(void *arg)
     if (__atomic_load_n(&ucp_st_trig_op(op)->halted, __ATOMIC_ACQUIRE)) {
         return;
     }
-    /* As the stream's store to a trigger page, which this stands for: all
-     * loads of a copy out of an inbox come before what the NIC does from here
-     * on, since the peer's next put writes what they read */
+    /* As for a stream's store to a trigger page: the loads of a copy out of an
+     * inbox come before the clear-to-send, behind which the peer's next put
+     * writes to what they read */
     __sync_synchronize();
     status = uct_trig_cntr_add(part->start, ucp_st_trig_weight(op));
     if (status != UCS_OK) {
@@ -134,7 +134,7 @@ static const char *ucp_st_trig_protocol(const ucp_st_op_t *op)
     return names[trig->plan.proto];
 }
 
-/* A closed region is written no more, but puts read */
+/* A receive's region is closed by then, but puts of a send may read */
 static int ucp_st_trig_uses_buffer(const ucp_st_op_t *op)
 {
     const ucp_st_trig_op_t *trig = ucp_st_trig_op(op);

@@ -70,11 +70,10 @@ static void ucp_st_trig_fail_untriggered(ucp_st_worker_h worker)
     }
 }
 
-/* In the service thread: reap completions, wake the streams that sleep on the
- * words which the NICs counted up, post uses that found no entry when they were
- * enqueued, and release streams that wait for lost peers or after failed puts.
- * The interfaces are armed under the lock, after a progress that
- * found nothing, so a completion either was reaped or makes its descriptor
+/* In the service thread: reap completions, which wakes the streams that sleep
+ * on words; post late uses; and release streams that wait for lost peers or
+ * after failed puts. The interfaces are armed under the lock, after a progress
+ * that found nothing: a completion was reaped, or makes its descriptor
  * readable. */
 static int ucp_st_trig_serve(void *arg)
 {

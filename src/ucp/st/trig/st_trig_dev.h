@@ -21,7 +21,7 @@
 /** NICs of a worker: as many as the nodes of today have. */
 #define UCP_ST_TRIG_MAX_RAILS 4
 
-/** Protected by the worker's lock but for what says otherwise. */
+/** Protected by the worker's lock, except where a field says otherwise. */
 typedef struct ucp_st_trig_dev {
     ucs_async_context_t *async;
     uct_worker_h        uct_worker;
@@ -30,8 +30,7 @@ typedef struct ucp_st_trig_dev {
     ucs_list_link_t     late;      /* operations with uses to post */
     ucs_list_link_t     doubtful;  /* operations with failed puts */
     ucs_list_link_t     draining;  /* failed ones whose puts are not over */
-    int                 untriggered; /* operations are; atomic, by streams */
-
+    int                 untriggered; /* an operation is; atomic, by streams */
     void                (*progress_rma)(ucp_st_worker_h worker); /* see
                                       st_trig_rma.h; read-only */
     ucp_st_service_client_t service; /* its own */
@@ -56,8 +55,7 @@ typedef struct ucp_st_trig_peer {
     uct_ep_h             eps[UCP_ST_TRIG_MAX_RAILS]; /* to its rail of that
                                            number, for as many as both sides
                                            have */
-    unsigned             lost;          /* bit mask of those that the NICs have
-                                           lost */
+    unsigned             lost;          /* bit mask: the rail has lost it */
 } ucp_st_trig_peer_t;
 
 static inline ucp_st_trig_peer_t *ucp_st_trig_peer(const ucp_st_peer_t *peer)

@@ -2,20 +2,20 @@
 /*
  * st_trig_end.c - the trig lane: puts that failed, and the end of an operation.
  *
- * Doubt. A NIC says no more than that a put failed, be it for a fault or
- * because the peer has closed its region. In the latter case the peer has freed
- * its half, or failed, and gave the message that says so to UCP together with
- * the closing. That message comes soon and decides what happens to the
- * operation. If none comes in time it was a fault.
+ * Doubt. A NIC reports that a put failed, but not why: it may be a fault, or
+ * the peer has closed its region. In the latter case the peer has freed its
+ * half, or failed, and gave the message about that to UCP when it closed the
+ * region. That message comes soon and decides what happens to the operation.
+ * If none comes in time it was a fault.
  *
- * Drain. A send's puts read the user's buffer, so its waits are let pass only
- * when no put is armed or under way any more. One whose trigger has come goes
- * on by itself; one that is armed is fired (disposed of) once it can reach
- * nothing at the peer. The peer's service thread says so when it has closed its
- * region. A peer that says nothing, and that NICs still reach, is waited for no
- * longer than the streams may be kept: what is armed then stays so, and starts
- * have no effect any more (docs/protocols.md tells what that leaves open). A
- * receive's puts are clear-to-sends, and read nothing of the user's.
+ * Drain. A send's puts read the user's buffer, so its waits pass only when no
+ * put is armed or under way any more. A put that has fired ends by itself. One
+ * that is armed is fired (disposed of) when the peer's service thread has said
+ * that its region is closed, so that the put reaches nothing. If the peer says
+ * nothing, and NICs still reach it, the waits pass after a time: what is armed
+ * stays armed, and starts have no effect any more (docs/protocols.md, "Known
+ * limits"). The puts of a receive are clear-to-sends, and read nothing of the
+ * user's.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
@@ -30,8 +30,8 @@
 /* How long the message about a failed put may take, seconds */
 #define UCP_ST_TRIG_DOUBT_TIME 1.0
 
-/* How long a silent peer keeps a stream, seconds; not more than a quarter of
- * UCX_ST_ERR_TIMEOUT, the rest of which is for finding out */
+/* How long a silent peer holds up a stream, seconds; at most a quarter of
+ * UCX_ST_ERR_TIMEOUT, of which the rest is for detection */
 #define UCP_ST_TRIG_DRAIN_TIME 2.0
 
 static void ucp_st_trig_end_add(ucp_st_trig_op_t *trig, ucs_list_link_t *list,
@@ -108,12 +108,13 @@ static void ucp_st_trig_fire_words(ucp_st_trig_op_t *trig)
     }
 }
 
-/* Streams look at the flag, or store to a trigger page, and cannot look. T and
- * R of such a NIC begin at a base that is larger than all that streams will
- * ever add, and thresholds count from there: after the reset, what streams add
- * stays below every threshold. A reset is a store to the trigger page, as a
- * start is. It comes before the words are released, behind which the stream's
- * store comes. What was disposed of stays fired. */
+/* A stream that calls a function looks at the flag. A stream that stores to a
+ * trigger page cannot. T and R of such a NIC begin at a base that is larger
+ * than all that streams will ever add, and thresholds count from there: after
+ * the reset, what streams add stays below every threshold. A reset is a store
+ * to the trigger page, as a start is. The reset comes before the release of the
+ * words, and the stream's store behind that. What was disposed of stays
+ * fired. */
 void ucp_st_trig_halt(ucp_st_op_t *op)
 {
     ucp_st_trig_op_t *trig = ucp_st_trig_op(op);
@@ -180,10 +181,10 @@ void ucp_st_trig_dispose(ucp_st_op_t *op)
     if (trig == NULL) {
         return;
     }
-    /* What is armed fires, and what is posted later fires then. The region that
-     * the puts name is closed, so they fail and write nothing; entries cannot
-     * be cancelled one by one. The counter may have been reset; thresholds of
-     * uses are 3 apart at most. */
+    /* What is armed fires now, and what is posted later fires at once. Entries
+     * cannot be cancelled one by one, but the region that the puts name is
+     * closed: they fail and write nothing. The counter may have been reset;
+     * thresholds of uses are at most 3 apart. */
     for (i = 0; (i < trig->num_parts) && !trig->disposed; ++i) {
         part = &trig->parts[i];
         if (part->start != NULL) {
@@ -192,13 +193,13 @@ void ucp_st_trig_dispose(ucp_st_op_t *op)
         }
     }
     trig->disposed = 1;
-    if (!trig->is_draining) { /* nor was it ever, where it did not fail */
+    if (!trig->is_draining) { /* else at the end of that */
         ucp_st_trig_fire_words(trig);
     }
 }
 
-/* The first one of a list whose time is over. Deadlines are in the order of the
- * list. NULL if there is none; `timeout_p` then tells when to look again. */
+/* The head of a list, which is in the order of the deadlines, if its time is
+ * over; else NULL, and `timeout_p` is at most the time that is left. */
 static ucp_st_trig_op_t *ucp_st_trig_end_next(ucs_list_link_t *list,
                                               int *timeout_p)
 {

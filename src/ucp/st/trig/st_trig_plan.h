@@ -21,7 +21,7 @@ typedef enum {
     UCP_ST_TRIG_EAGER
 } ucp_st_trig_proto_t;
 
-/** What both sides of a pair can do, and want. */
+/** Limits of both sides of a pair. */
 typedef struct ucp_st_trig_limits {
     unsigned num_rails; /**< NICs; 1 at least */
     size_t   eager_max; /**< Longest eager-ahead message, bytes */
@@ -73,11 +73,10 @@ typedef struct ucp_st_trig_share {
 } ucp_st_trig_share_t;
 
 /**
- * Make the plan of a pair. Both sides make the same one, although they do not
- * talk about it: it is a function of its argument alone, and its argument is
- * the same on both. Mode, length and id come from the two announcements, which
- * both sides have; the limits are the smaller, or for `share_min` the larger,
- * of the two that the workers' addresses tell.
+ * Make the plan of a pair. Both sides make the same one, without a message: it
+ * is a function of its argument alone, which is the same on both. Mode, length
+ * and id come from the two announcements, which both sides have. The limits are
+ * the smaller ones of the two workers' addresses; of `share_min` the larger.
  */
 void ucp_st_trig_plan_make(const ucp_st_trig_facts_t *facts,
                            ucp_st_trig_plan_t *plan);

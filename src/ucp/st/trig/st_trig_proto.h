@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * st_trig_proto.h - what the trig lanes of two workers tell each other. Their
- * version is that of st_proto.h.
+ * st_trig_proto.h - wire format of the trig lane; its version is that of
+ * st_proto.h.
  */
 #ifndef UCP_ST_TRIG_PROTO_H_
 #define UCP_ST_TRIG_PROTO_H_
@@ -23,8 +23,8 @@ typedef struct ucp_st_trig_address {
                                UCX_ST_CHUNK_MAX */
 } __attribute__((packed)) ucp_st_trig_address_t;
 
-/** Where the peer writes: a send's clear-to-send word, a receive's data. Zero
- *  where it does not. */
+/** The region that the peer writes to: of a send the clear-to-send word, of a
+ *  receive the data. Zero if it writes to none. */
 typedef struct ucp_st_trig_region {
     uint8_t rkey[UCT_TRIG_RKEY_PACKED_LEN]; /**< Of exactly that */
 } __attribute__((packed)) ucp_st_trig_region_t;

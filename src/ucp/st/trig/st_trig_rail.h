@@ -41,15 +41,15 @@ typedef struct ucp_st_trig_pool {
     struct ucp_st_trig_free *free[UCP_ST_TRIG_PIECE_CLASSES]; /* by size */
 } ucp_st_trig_pool_t;
 
-/** Protected by the worker's lock but for what says otherwise. */
+/** Protected by the worker's lock, except where a field says otherwise. */
 typedef struct ucp_st_trig_rail {
     uct_md_h              md;
     uct_iface_h           iface;
     uct_iface_attr_t      iface_attr; /* read-only */
     uct_trig_iface_attr_t attr;       /* limits; read-only */
     uct_ep_h              self_ep;    /* for the own words */
-    unsigned              ahead;      /* entries in use that nobody reserved */
-    unsigned              max_ahead;  /* of them: the rest is for matches */
+    unsigned              ahead;      /* entries in use beside reservations */
+    unsigned              max_ahead;  /* of these: the rest is for matches */
     ucp_st_trig_pool_t    pool;
 } ucp_st_trig_rail_t;
 

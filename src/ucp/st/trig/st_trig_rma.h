@@ -23,8 +23,8 @@ uct_ep_h ucp_st_trig_rma_ep(ucp_st_peer_t *peer);
 /** Longest write to a peer, bytes. */
 size_t ucp_st_trig_rma_put_max(ucp_st_peer_t *peer);
 
-/** Non-zero if a NIC may write signals that nobody tells this process of.
- *  Needs no lock. */
+/** Non-zero if a NIC may write signals without waking this process. Needs no
+ *  lock. */
 int ucp_st_trig_rma_is_untold(ucp_st_worker_h worker);
 
 /** Have the service thread look at the worker again. With the lock held or
