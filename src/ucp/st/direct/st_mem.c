@@ -53,11 +53,21 @@ static struct {
     .lock = PTHREAD_MUTEX_INITIALIZER
 };
 
-static ucs_status_t ucp_st_mem_add_pool(void)
+/* Get a short block from a pool that has room, or from a new one */
+static ucs_status_t ucp_st_mem_get_short(ucp_st_mem_block_t *block,
+                                         void **address_p)
 {
-    ucp_st_mem_pool_t *pool = calloc(1, sizeof(*pool));
+    ucp_st_mem_pool_t *pool;
     ucs_status_t status;
 
+    for (pool = ucp_st_mem.pools; pool != NULL; pool = pool->next) {
+        *address_p = ucp_st_direct_seg_get(&pool->seg, block->length);
+        if (*address_p != NULL) {
+            block->pool = pool;
+            return UCS_OK;
+        }
+    }
+    pool = calloc(1, sizeof(*pool));
     if (pool == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
@@ -68,21 +78,9 @@ static ucs_status_t ucp_st_mem_add_pool(void)
     }
     pool->next       = ucp_st_mem.pools;
     ucp_st_mem.pools = pool;
+    block->pool      = pool;
+    *address_p       = ucp_st_direct_seg_get(&pool->seg, block->length);
     return UCS_OK;
-}
-
-static void *ucp_st_mem_find_short(ucp_st_mem_block_t *block)
-{
-    void *address = NULL;
-
-    for (block->pool = ucp_st_mem.pools; block->pool != NULL;
-         block->pool = block->pool->next) {
-        address = ucp_st_direct_seg_get(&block->pool->seg, block->length);
-        if (address != NULL) {
-            break;
-        }
-    }
-    return address;
 }
 
 static void ucp_st_mem_put(const ucp_st_mem_block_t *block, void *address)
@@ -99,25 +97,17 @@ static ucs_status_t ucp_st_mem_get(size_t length, void **address_p)
 {
     ucp_st_mem_block_t block = {.length = length};
     size_t page              = (size_t)sysconf(_SC_PAGESIZE);
-    void *address            = NULL;
-    ucs_status_t status      = UCS_OK;
+    ucs_status_t status;
+    void *address;
     khiter_t iter;
     int ret;
 
-    if (length >= UCP_ST_MEM_LONG) {
-        status = ucp_st_direct_map_create(ucs_div_round_up(length, page) * page,
-                                          &block.map);
-        if (status == UCS_OK) {
-            address = block.map->address;
-        }
+    if (length < UCP_ST_MEM_LONG) {
+        status = ucp_st_mem_get_short(&block, &address);
     } else {
-        address = ucp_st_mem_find_short(&block);
-        if (address == NULL) {
-            status = ucp_st_mem_add_pool();
-        }
-        if ((address == NULL) && (status == UCS_OK)) {
-            address = ucp_st_mem_find_short(&block);
-        }
+        status  = ucp_st_direct_map_create(
+                ucs_div_round_up(length, page) * page, &block.map);
+        address = (status == UCS_OK) ? block.map->address : NULL;
     }
     if (status != UCS_OK) {
         return status;

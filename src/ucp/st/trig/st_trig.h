@@ -88,8 +88,8 @@ typedef struct ucp_st_trig_part {
     uct_trig_mem_h      mem;       /* what the peer writes; NULL once revoked */
     uct_trig_mem_h      local;     /* of a send: source of puts, where it must
                                       be given; or NULL */
-    ucp_st_trig_slab_t  *slot_slab;
-    ucp_st_trig_slab_t  *inbox_slab;
+    ucp_st_trig_piece_t slot_piece;
+    ucp_st_trig_piece_t inbox_piece;
 } ucp_st_trig_part_t;
 
 /**

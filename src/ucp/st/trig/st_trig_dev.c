@@ -98,27 +98,6 @@ static int ucp_st_trig_serve(void *arg)
     return timeout;
 }
 
-static ucs_status_t ucp_st_trig_service_start(ucp_st_worker_h worker)
-{
-    ucp_st_trig_dev_t *dev = ucp_st_trig_dev(worker);
-    ucs_status_t status;
-    unsigned i;
-
-    dev->service.serve   = ucp_st_trig_serve;
-    dev->service.arg     = worker;
-    dev->service.num_fds = dev->num_rails;
-    for (i = 0; i < dev->num_rails; ++i) {
-        status = uct_iface_event_fd_get(dev->rails[i].iface,
-                                        &dev->service.fds[i]);
-        if (status != UCS_OK) {
-            ucs_error("device %s: no event descriptor: %s",
-                      dev->rails[i].attr.device, ucs_status_string(status));
-            return status;
-        }
-    }
-    return ucp_st_service_add(&dev->service);
-}
-
 void ucp_st_trig_dev_wake(ucp_st_worker_h worker)
 {
     ucp_st_service_wake(&ucp_st_trig_dev(worker)->service);
@@ -277,6 +256,7 @@ ucs_status_t ucp_st_trig_dev_init(ucp_st_worker_h worker)
     ucp_st_trig_dev_t *dev = ucp_st_trig_dev(worker);
     ucp_st_trig_rail_t *rail;
     ucs_status_t status;
+    unsigned i;
 
     ucs_list_head_init(&dev->late);
     ucs_list_head_init(&dev->doubtful);
@@ -295,13 +275,23 @@ ucs_status_t ucp_st_trig_dev_init(ucp_st_worker_h worker)
     if (status != UCS_OK) {
         goto err_worker;
     }
-    /* However far the host is ahead of its streams, a match finds room. All
-     * rails together: the entries may be a process's, not a NIC's. */
-    for (rail = dev->rails; rail < &dev->rails[dev->num_rails]; ++rail) {
+    dev->service.serve   = ucp_st_trig_serve;
+    dev->service.arg     = worker;
+    dev->service.num_fds = dev->num_rails;
+    for (i = 0; i < dev->num_rails; ++i) {
+        rail = &dev->rails[i];
+        /* However far the host is ahead of its streams, a match finds room. All
+         * rails together: the entries may be a process's, not a NIC's. */
         rail->max_ahead = (rail->attr.max_entries -
                            (rail->attr.max_entries / 4)) / dev->num_rails;
+        status = uct_iface_event_fd_get(rail->iface, &dev->service.fds[i]);
+        if (status != UCS_OK) {
+            ucs_error("device %s: no event descriptor: %s", rail->attr.device,
+                      ucs_status_string(status));
+            goto err_rails;
+        }
     }
-    status = ucp_st_trig_service_start(worker);
+    status = ucp_st_service_add(&dev->service);
     if (status != UCS_OK) {
         goto err_rails;
     }

@@ -29,43 +29,40 @@ static size_t ucp_st_trig_inbox_length(const ucp_st_op_t *op)
 static ucs_status_t ucp_st_trig_pieces_get(ucp_st_trig_part_t *part)
 {
     ucp_st_trig_pool_t *pool = &part->rail->pool;
-    ucp_st_trig_piece_t slot, inbox;
+    uct_iface_h iface        = part->rail->iface;
     ucs_status_t status;
 
-    status = ucp_st_trig_pool_get(pool, part->rail->iface, sizeof(*part->slot),
-                                  &slot);
+    status = ucp_st_trig_pool_get(pool, iface, sizeof(*part->slot),
+                                  &part->slot_piece);
     if (status != UCS_OK) {
         return status;
     }
-    part->slot       = slot.address;
-    part->slot_slab  = slot.slab;
+    part->slot       = part->slot_piece.address;
     part->slot->word = 0;
     part->slot->pad  = 0;
     if (!ucp_st_trig_has_inbox(part->op)) {
         return UCS_OK;
     }
-    status = ucp_st_trig_pool_get(pool, part->rail->iface,
+    status = ucp_st_trig_pool_get(pool, iface,
                                   ucp_st_trig_inbox_length(part->op),
-                                  &inbox);
+                                  &part->inbox_piece);
     if (status != UCS_OK) {
-        ucp_st_trig_pool_put(pool, &slot, sizeof(*part->slot));
+        ucp_st_trig_pool_put(pool, &part->slot_piece, sizeof(*part->slot));
         return status;
     }
-    part->inbox      = inbox.address;
-    part->inbox_slab = inbox.slab;
+    part->inbox = part->inbox_piece.address;
     return UCS_OK;
 }
 
 static void ucp_st_trig_pieces_put(ucp_st_trig_part_t *part)
 {
-    ucp_st_trig_pool_t *pool  = &part->rail->pool;
-    ucp_st_trig_piece_t slot  = {part->slot, part->slot_slab};
-    ucp_st_trig_piece_t inbox = {part->inbox, part->inbox_slab};
+    ucp_st_trig_pool_t *pool = &part->rail->pool;
 
     if (ucp_st_trig_has_inbox(part->op)) {
-        ucp_st_trig_pool_put(pool, &inbox, ucp_st_trig_inbox_length(part->op));
+        ucp_st_trig_pool_put(pool, &part->inbox_piece,
+                             ucp_st_trig_inbox_length(part->op));
     }
-    ucp_st_trig_pool_put(pool, &slot, sizeof(*part->slot));
+    ucp_st_trig_pool_put(pool, &part->slot_piece, sizeof(*part->slot));
 }
 
 /* A receive that puts no clear-to-sends starts nothing */

@@ -126,36 +126,35 @@ static void ucp_st_trig_put_done(void *arg, ucs_status_t status)
     ucp_st_trig_entry_done(part, UCP_ST_TRIG_ENTRY_PUT, UCS_OK);
 }
 
-/* The word was counted up for one more use of a part: the use is complete once
- * those of all parts are */
-static void ucp_st_trig_word_counted(ucp_st_trig_part_t *part)
+/* Uses that all parts have counted up */
+static uint64_t ucp_st_trig_uses_counted(const ucp_st_trig_op_t *trig)
 {
-    ucp_st_op_t *op        = part->op;
-    ucp_st_trig_op_t *trig = ucp_st_trig_op(op);
+    uint64_t uses = trig->parts[0].words;
     unsigned i;
 
-    ++part->words;
-    for (i = 0; i < trig->num_parts; ++i) {
-        if (trig->parts[i].words <= trig->uses) {
-            return;
-        }
+    for (i = 1; i < trig->num_parts; ++i) {
+        uses = ucs_min(uses, trig->parts[i].words);
     }
-    ++trig->uses;
-    op->worker->stats.eager += (trig->plan.proto == UCP_ST_TRIG_EAGER);
-    ucp_st_op_complete_uses(op, 1);
+    return uses;
 }
 
 static void ucp_st_trig_word_done(void *arg, ucs_status_t status)
 {
     ucp_st_trig_part_t *part = arg;
     ucp_st_op_t *op          = part->op;
+    ucp_st_trig_op_t *trig   = ucp_st_trig_op(op);
 
     if (status == UCS_OK) {
         ++op->worker->stats.atomics_fired;
         ucs_gstream_wake(&part->slot->word);
-        ucp_st_trig_word_counted(part);
+        ++part->words;
+        if (ucp_st_trig_uses_counted(trig) > trig->uses) {
+            ++trig->uses;
+            op->worker->stats.eager += (trig->plan.proto == UCP_ST_TRIG_EAGER);
+            ucp_st_op_complete_uses(op, 1);
+        }
     }
-    if (ucp_st_trig_op(op)->released) {
+    if (trig->released) {
         /* A NIC's addition that was under way may have read the word before the
          * release was stored and written it after: each such addition ends up
          * here, so the last one to finish is followed by this store. */
@@ -226,7 +225,7 @@ static void ucp_st_trig_fill_word(ucp_st_trig_part_t *part,
     *atomic = (uct_trig_atomic_t){
         .value       = 1,
         .remote_addr = (uintptr_t)&part->slot->word,
-        .rkey        = part->slot_slab->rkey
+        .rkey        = part->slot_piece.slab->rkey
     };
     *deferred = (uct_trig_deferred_t){
         .trigger = part->data,
