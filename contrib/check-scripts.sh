@@ -87,12 +87,12 @@ cp "$top/contrib/check-includes.sh" "$tree/contrib/"
 cp -r "$top/src/ucp/st" "$tree/src/ucp/"
 expect "check-includes.sh" 0 'files checked' "$tree/contrib/check-includes.sh"
 for words in 'api core/st_op' 'core ctrl/st_ctrl' 'core trig/st_trig' \
-             'core rma/st_rma' 'core tag/st_req' 'ctrl host/st_host' \
-             'ctrl rma/st_rma' 'ctrl tag/st_req' 'trig direct/st_direct' \
-             'trig rma/st_rma' 'direct trig/st_trig_rma' 'direct tag/st_req' \
+             'core rma/st_rma' 'core tag/st_batch' 'ctrl host/st_host' \
+             'ctrl rma/st_rma' 'ctrl tag/st_batch' 'trig direct/st_direct' \
+             'trig rma/st_rma' 'direct trig/st_trig_rma' 'direct tag/st_batch' \
              'host direct/st_direct' 'host rma/st_rma' \
              'rma trig/st_trig_dev' 'rma direct/st_direct' \
-             'rma host/st_host' 'rma tag/st_req' 'tag rma/st_rma' \
+             'rma host/st_host' 'rma tag/st_batch' 'tag rma/st_rma' \
              'tag host/st_host'; do
     read -r folder header <<<"$words"
     echo "#include \"$header.h\"" > "$tree/src/ucp/st/$folder/planted.h"

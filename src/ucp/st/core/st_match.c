@@ -44,7 +44,7 @@ static ucs_status_t ucp_st_match_check(ucp_st_worker_h worker, ucp_st_op_t *op)
     if (worker->leaving) {
         return UCS_ERR_CANCELED;
     }
-    if (!ucp_st_op_has_peer(op)) {
+    if (!ucp_st_peer_is_real(op->peer)) {
         return UCS_OK;
     }
     return ((op->peer->status == UCS_OK) && op->peer->said_leave) ?
@@ -74,7 +74,7 @@ static ucs_status_t ucp_st_match_checkall(const ucp_st_op_h *ops, size_t count)
 /* The key of an operation to oneself; NULL for others, or if there is none */
 static ucp_st_key_t *ucp_st_match_self_key(const ucp_st_op_t *op, int add)
 {
-    if (!ucp_st_op_has_peer(op) || !op->peer->is_self) {
+    if (!ucp_st_peer_is_real(op->peer) || !op->peer->is_self) {
         return NULL;
     }
     return ucp_st_match_key(op->peer, op->tag, op->scope, add);
@@ -122,7 +122,7 @@ static void ucp_st_match_start(ucp_st_op_t *op)
 
     ucp_st_op_set_state(op, UCP_ST_OP_MATCHING);
     op->status = UCS_OK;
-    if (!ucp_st_op_has_peer(op)) {
+    if (!ucp_st_peer_is_real(op->peer)) {
         ucp_st_op_set_state(op, UCP_ST_OP_MATCHED);
         return;
     }

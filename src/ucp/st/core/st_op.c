@@ -22,11 +22,6 @@
 
 #define UCP_ST_OP_FLAGS_ALL UCP_ST_OP_FLAG_ANY_TAG
 
-int ucp_st_op_has_peer(const ucp_st_op_t *op)
-{
-    return (op->peer != UCP_ST_PEER_NULL) && (op->peer != UCP_ST_PEER_ANY);
-}
-
 /* Non-zero if moving from one state to the other is an edge of the diagram */
 static int ucp_st_op_is_legal_edge(ucp_st_op_state_t from, ucp_st_op_state_t to)
 {
@@ -110,7 +105,7 @@ void ucp_st_op_tell_unmatched(ucp_st_op_t *op)
 /* What still waits to be put to the peer can reach nothing there */
 static int ucp_st_op_peer_is_done(const ucp_st_op_t *op)
 {
-    return !ucp_st_op_has_peer(op) || op->peer_closed ||
+    return !ucp_st_peer_is_real(op->peer) || op->peer_closed ||
            ((op->peer->status != UCS_OK) && op->peer->closed);
 }
 
@@ -340,7 +335,7 @@ static ucs_status_t ucp_st_op_params_check(ucp_st_worker_h worker,
         ucs_error("unknown operation flags 0x%lx", params->flags);
         return UCS_ERR_INVALID_PARAM;
     }
-    if (ucp_st_op_has_peer(op) && (op->peer->worker != worker)) {
+    if (ucp_st_peer_is_real(op->peer) && (op->peer->worker != worker)) {
         ucs_error("the operation's peer belongs to another worker");
         return UCS_ERR_INVALID_PARAM;
     }
@@ -379,7 +374,7 @@ static ucs_status_t ucp_st_op_insert(ucp_st_op_t *op)
     }
     kh_value(&worker->op_table, iter) = op;
     ucs_list_add_tail(&worker->ops, &op->list);
-    if (ucp_st_op_has_peer(op)) {
+    if (ucp_st_peer_is_real(op->peer)) {
         ucs_list_add_tail(&op->peer->ops, &op->peer_list);
     }
     ++worker->stats.ops;

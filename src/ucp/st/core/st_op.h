@@ -176,6 +176,9 @@ void ucp_st_op_handle_unmatch(ucp_st_peer_h peer, const ucp_st_msg_op_t *msg);
 void ucp_st_op_set_state(ucp_st_op_t *op, ucp_st_op_state_t state);
 
 /** Non-zero for a peer that can be sent to. */
-int ucp_st_op_has_peer(const ucp_st_op_t *op);
+static inline int ucp_st_peer_is_real(ucp_st_peer_h peer)
+{
+    return (peer != UCP_ST_PEER_NULL) && (peer != UCP_ST_PEER_ANY);
+}
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * st_batch.c - messages that streams start: what the service thread does with
- * them.
+ * st_batch.c - messages that are used once: what the service thread does with
+ * them, and what their end means for the queue.
  *
  * UCP is called without the worker's lock. It is of UCS_THREAD_MODE_MULTI: the
  * application may progress it, and so run the callbacks here, at any time.
@@ -14,7 +14,6 @@
 #include "ctrl/st_ctrl.h"
 #include "core/st_log.h"
 #include "core/st_peer.h"
-#include "tag/st_req.h"
 #include "core/st_ucp.h"
 
 #include <ucs/sys/math.h>
@@ -47,27 +46,118 @@ static void ucp_st_batch_queue_init(ucp_st_queue_h queue)
     ucs_list_head_init(&ucp_st_queue_batch(queue)->enqueued);
 }
 
-void ucp_st_batch_wake(ucp_st_worker_h worker)
+/* Every edge leads on, or back from a start that could not be enqueued */
+void ucp_st_req_set_state(ucp_st_req_t *req, ucp_st_req_state_t state)
 {
-    ucp_st_service_wake(&ucp_st_batch(worker)->service);
+    if ((state <= req->state) && !((state == UCP_ST_REQ_ENQUEUED) &&
+                                   (req->state == UCP_ST_REQ_STARTED))) {
+        ucs_error("message %p: state %d cannot follow %d", req, state,
+                  req->state);
+    }
+    __atomic_store_n(&req->state, state, __ATOMIC_RELEASE);
 }
 
-/* The message is complete; it is gone if nobody wants to know. The lock is
- * held. */
-static void ucp_st_batch_finish(ucp_st_req_t *req,
-                                const ucp_st_req_info_t *info)
+/* What the queue's waits look at. In a queue in error they pass once UCP writes
+ * to no buffer of it. */
+static void ucp_st_batch_update_word(ucp_st_queue_batch_t *batch)
 {
-    ucp_st_req_done(req, info);
+    uint64_t value = batch->is_failing ? UCP_ST_RELEASE : batch->done;
+
+    if (!batch->is_failing || (batch->receives == 0)) {
+        /* Pairs with the acquire load of the stream's wait */
+        __atomic_store_n(&batch->word, value, __ATOMIC_RELEASE);
+        ucs_gstream_wake(&batch->word);
+    }
+}
+
+void ucp_st_req_abort(ucp_st_req_t *req, ucs_status_t cause)
+{
+    ucp_st_batch_t *batch = ucp_st_batch(req->worker);
+
+    if (req->is_cancelled) {
+        return;
+    }
+    req->is_cancelled = 1;
+    req->cause        = cause;
+    if (req->state == UCP_ST_REQ_POSTED) {
+        ++batch->cancels;
+        ucp_st_service_wake(&batch->service);
+    }
+}
+
+/* Cancel the receives that UCP has, of one queue or, for NULL, of all */
+static void ucp_st_batch_abort_receives(ucp_st_worker_h worker,
+                                        ucp_st_queue_h queue)
+{
+    ucp_st_req_t *req;
+
+    ucs_list_for_each(req, &ucp_st_batch(worker)->posted, list) {
+        if (((queue == NULL) || (req->queue == queue)) &&
+            (req->dir == UCP_ST_DIR_RECV)) {
+            ucp_st_req_abort(req, UCS_ERR_CANCELED);
+        }
+    }
+}
+
+/* A message failed: put its queue in error, cancel the queue's receives, and
+ * let its waits pass once there are none */
+static void ucp_st_req_fail_queue(ucp_st_req_t *req, ucs_status_t status)
+{
+    ucp_st_queue_h queue = req->queue;
+    ucp_st_queue_batch_t *batch;
+
+    if (queue == NULL) {
+        return;
+    }
+    batch = ucp_st_queue_batch(queue);
+    ucp_st_queue_fail_req(queue, req, status);
+    if (!batch->is_failing) {
+        batch->is_failing = 1;
+        ++req->worker->stats.errors;
+        ucp_st_batch_abort_receives(req->worker, queue);
+    }
+    ucp_st_batch_update_word(batch);
+}
+
+void ucp_st_req_finish(ucp_st_req_t *req, const ucp_st_req_info_t *info)
+{
+    ucp_st_queue_h queue        = req->queue;
+    ucp_st_queue_batch_t *batch = (queue != NULL) ? ucp_st_queue_batch(queue) :
+                                                    NULL;
+    int was_started             = (req->state != UCP_ST_REQ_ENQUEUED);
+
+    if (req->state == UCP_ST_REQ_POSTED) { /* UCP has it no longer */
+        ucs_list_del(&req->list);
+        if ((batch != NULL) && (req->dir == UCP_ST_DIR_RECV)) {
+            --batch->receives;
+        }
+        if (req->is_cancelled && !req->is_cancelling) {
+            --ucp_st_batch(req->worker)->cancels;
+        }
+    }
+    req->info = *info;
+    if ((info->status == UCS_ERR_CANCELED) && req->is_cancelled) {
+        req->info.status = req->cause;
+    }
+    ucp_st_req_set_state(req, UCP_ST_REQ_DONE);
+    if ((batch != NULL) && was_started) {
+        if (req->info.status != UCS_OK) {
+            ucp_st_req_fail_queue(req, req->info.status);
+        } else {
+            ++batch->done;
+            ucp_st_batch_update_word(batch);
+        }
+    }
     if (req->is_freed && !req->is_calling) {
         free(req);
     }
 }
 
-static void ucp_st_batch_finish_status(ucp_st_req_t *req, ucs_status_t status)
+static void ucp_st_req_finish_status(ucp_st_req_t *req, ucs_status_t status)
 {
     ucp_st_req_info_t info = {.status = status};
 
-    ucp_st_batch_finish(req, &info);
+    ucp_st_req_finish(req, &info);
 }
 
 /* UCP's callback: in any thread, without the lock */
@@ -79,7 +169,7 @@ static void ucp_st_batch_completed(ucp_st_req_t *req, void *request,
 
     ucp_st_worker_lock(worker);
     is_calling = req->is_calling;
-    ucp_st_batch_finish(req, info);
+    ucp_st_req_finish(req, info);
     ucp_st_worker_unlock(worker);
     if (!is_calling) {
         ucp_request_free(request);
@@ -159,9 +249,9 @@ static ucs_status_ptr_t ucp_st_batch_recv(ucp_st_req_t *req)
                             req->tag, req->tag_mask, &param);
 }
 
-/* A call of UCP for a message has returned, whose request is `request`: if the
- * message is complete meanwhile the callback has left that to its caller. The
- * lock is held, and released meanwhile. */
+/* A call of UCP for a message has returned. If the message is complete by now,
+ * the callback has left it to this thread to free both. The lock is held, and
+ * released meanwhile. */
 static void ucp_st_batch_called(ucp_st_req_t *req, void *request)
 {
     ucp_st_worker_h worker = req->worker;
@@ -203,11 +293,11 @@ static void ucp_st_batch_post(ucp_st_req_t *req)
     } else {
         req->is_calling = 0;
         info.status     = UCS_PTR_STATUS(request);
-        ucp_st_batch_finish(req, &info);
+        ucp_st_req_finish(req, &info);
     }
 }
 
-/* What streams have started since becomes work; the lock is held */
+/* What streams have started becomes work; the lock is held */
 static void ucp_st_batch_take_begun(ucp_st_batch_t *batch)
 {
     ucp_st_stack_item_t *item = ucp_st_stack_take(&batch->begun);
@@ -238,11 +328,11 @@ static unsigned ucp_st_batch_post_all(ucp_st_batch_t *batch)
         } else if ((req->queue != NULL) &&
                    (ucp_st_queue_status(req->queue) != UCS_OK)) {
             status = UCS_ERR_CANCELED;
-        } else if (ucp_st_req_has_peer(req)) {
+        } else if (ucp_st_peer_is_real(req->peer)) {
             status = req->peer->status;
         }
         if ((status != UCS_OK) || (req->peer == UCP_ST_PEER_NULL)) {
-            ucp_st_batch_finish_status(req, status);
+            ucp_st_req_finish_status(req, status);
         } else {
             ucp_st_batch_post(req);
         }
@@ -251,9 +341,9 @@ static unsigned ucp_st_batch_post_all(ucp_st_batch_t *batch)
     return count;
 }
 
-/* Tell UCP of receives that are to be cancelled; one that has matched is not
- * cancelled by that. The lock is held, and released meanwhile: so each is
- * looked for from the head of the list, where there are `cancels` of them. */
+/* Have UCP cancel receives; one that has matched is received all the same. The
+ * lock is held, and released meanwhile: so each of the `cancels` is looked for
+ * from the head of the list. */
 static unsigned ucp_st_batch_cancel_all(ucp_st_worker_h worker)
 {
     ucp_st_batch_t *batch = ucp_st_batch(worker);
@@ -330,7 +420,40 @@ static int ucp_st_batch_serve(void *arg)
     return is_pending ? ucp_st_batch_sleep(worker) : -1;
 }
 
-ucs_status_t ucp_st_batch_serve_start(ucp_st_worker_h worker)
+/* UCP cannot be asked whether a context has a feature; a receive that matches
+ * nothing tells */
+static ucs_status_t ucp_st_batch_check_worker(ucp_st_worker_h worker)
+{
+    ucp_worker_attr_t attr    = {
+        .field_mask = UCP_WORKER_ATTR_FIELD_THREAD_MODE
+    };
+    ucp_request_param_t param = {
+        .op_attr_mask = UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL
+    };
+    ucs_status_ptr_t request;
+    ucs_status_t status;
+
+    status = ucp_worker_query(worker->ucp_worker, &attr);
+    if (status != UCS_OK) {
+        return status;
+    }
+    if (attr.thread_mode != UCS_THREAD_MODE_MULTI) {
+        ucs_error("messages of batches are sent by a thread of the library: "
+                  "the UCP worker must be of UCS_THREAD_MODE_MULTI");
+        return UCS_ERR_UNSUPPORTED;
+    }
+    request = ucp_tag_recv_nbx(worker->ucp_worker, NULL, 0, worker->uuid,
+                               UINT64_MAX, &param);
+    if (UCS_PTR_STATUS(request) == UCS_ERR_INVALID_PARAM) {
+        ucs_error("messages of batches need a UCP worker whose context has "
+                  "UCP_FEATURE_TAG");
+        return UCS_ERR_UNSUPPORTED;
+    }
+    return UCS_OK;
+}
+
+/* Have the service thread serve it from now on */
+static ucs_status_t ucp_st_batch_serve_start(ucp_st_worker_h worker)
 {
     ucp_st_batch_t *batch = ucp_st_batch(worker);
     ucs_status_t status;
@@ -345,6 +468,28 @@ ucs_status_t ucp_st_batch_serve_start(ucp_st_worker_h worker)
     batch->service.arg    = worker;
     batch->service.fds[0] = batch->fd;
     return ucp_st_service_add(&batch->service);
+}
+
+ucs_status_t ucp_st_batch_make_ready(ucp_st_worker_h worker)
+{
+    ucp_st_batch_t *batch = ucp_st_batch(worker);
+    ucs_status_t status   = UCS_OK;
+
+    if (__atomic_load_n(&batch->is_ready, __ATOMIC_ACQUIRE)) {
+        return UCS_OK;
+    }
+    (void)pthread_mutex_lock(&batch->ready_lock);
+    if (!batch->is_ready) {
+        status = ucp_st_batch_check_worker(worker);
+        if (status == UCS_OK) {
+            status = ucp_st_batch_serve_start(worker);
+        }
+        if (status == UCS_OK) {
+            __atomic_store_n(&batch->is_ready, 1, __ATOMIC_RELEASE);
+        }
+    }
+    (void)pthread_mutex_unlock(&batch->ready_lock);
+    return status;
 }
 
 static void ucp_st_batch_peer_gone(ucp_st_peer_t *peer)
@@ -386,13 +531,13 @@ static void ucp_st_batch_queue_gone(ucp_st_queue_h queue)
     while (!ucs_list_is_empty(&ucp_st_queue_batch(queue)->enqueued)) {
         req = ucs_list_extract_head(&ucp_st_queue_batch(queue)->enqueued,
                                     ucp_st_req_t, list);
-        ucp_st_batch_finish_status(req, UCS_ERR_CANCELED);
+        ucp_st_req_finish_status(req, UCS_ERR_CANCELED);
     }
     ucp_st_batch_take_begun(batch);
     ucp_st_batch_forget(&batch->work, queue);
     ucp_st_batch_forget(&batch->posted, queue);
     if (!ucs_list_is_empty(&batch->work)) {
-        ucp_st_batch_wake(queue->worker);
+        ucp_st_service_wake(&batch->service);
     }
 }
 
@@ -425,13 +570,9 @@ static void ucp_st_batch_stop(ucp_st_worker_h worker)
     ucp_st_worker_lock(worker);
     while (!ucs_list_is_empty(&batch->work)) {
         req = ucs_list_extract_head(&batch->work, ucp_st_req_t, list);
-        ucp_st_batch_finish_status(req, UCS_ERR_CANCELED);
+        ucp_st_req_finish_status(req, UCS_ERR_CANCELED);
     }
-    ucs_list_for_each(req, &batch->posted, list) {
-        if (req->dir == UCP_ST_DIR_RECV) {
-            ucp_st_req_abort(req, UCS_ERR_CANCELED);
-        }
-    }
+    ucp_st_batch_abort_receives(worker, NULL);
     (void)ucp_st_batch_cancel_all(worker);
     ucp_st_worker_unlock(worker);
 }
@@ -471,13 +612,13 @@ static void ucp_st_batch_ask(ucp_st_worker_h worker)
     ucp_st_req_t *req;
 
     ucs_list_for_each(req, &ucp_st_batch(worker)->posted, list) {
-        if (ucp_st_req_has_peer(req)) {
+        if (ucp_st_peer_is_real(req->peer)) {
             ucp_st_ctrl_ask(req->peer);
         }
     }
 }
 
-/* The first message makes it ready: see ucp_st_batch_serve_start() */
+/* The first message makes it ready: see ucp_st_batch_make_ready() */
 static const ucp_st_worker_hooks_t ucp_st_batch_worker_hooks = {
     .init    = ucp_st_batch_init,
     .open    = ucp_st_worker_hook_ok,

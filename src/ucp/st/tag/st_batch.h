@@ -1,13 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * st_batch.h - messages that streams start: given to the worker's UCP worker,
- * and progressed, by the service thread.
+ * st_batch.h - messages that are used once. A stream starts them; the service
+ * thread gives them to the worker's UCP worker and progresses it.
+ *
+ *   ENQUEUED ---> STARTED ---> POSTED ---> DONE
+ *      |  its start  |  the stream  |  UCP     ^
+ *      |  is a       |  was there,  |  says so |
+ *      |  command    |  UCP has it  |          |
+ *      +-------------+--------------+----------+
+ *        cancelled, or its queue or peer is gone or in error
+ *
+ * UCP's callbacks may run in any thread that progresses the UCP worker, also
+ * before the call that posts the message returns. While the service thread is
+ * in a call of UCP for the message `is_calling` is set: then that thread frees
+ * UCP's request, else the callback does.
  */
 #ifndef UCP_ST_BATCH_H_INTERNAL_
 #define UCP_ST_BATCH_H_INTERNAL_
 
 #include <ucp_st.h>
 
+#include "core/st_op.h"
 #include "core/st_queue.h"
 #include "core/st_stack.h"
 #include "core/st_worker.h"
@@ -16,6 +29,43 @@
 #include <ucs/datastruct/list.h>
 
 #include <pthread.h>
+
+typedef enum {
+    UCP_ST_REQ_ENQUEUED,
+    UCP_ST_REQ_STARTED,
+    UCP_ST_REQ_POSTED,
+    UCP_ST_REQ_DONE
+} ucp_st_req_state_t;
+
+/**
+ * A message. Protected by the worker's lock, but for what is constant from the
+ * creation on, and what says otherwise. `state` is stored with the lock held; a
+ * thread that reads UCP_ST_REQ_DONE without it sees `info`.
+ */
+typedef struct ucp_st_req {
+    ucs_list_link_t     list;       /* ENQUEUED: in the queue's, of the thread
+                                       that calls for it; then in the worker's
+                                       work or posted */
+    struct ucp_st_req   *next;      /* of the same start */
+    ucp_st_stack_item_t begun_item; /* first of a start: in the worker's begun
+                                     */
+    ucp_st_worker_h     worker;
+    ucp_st_queue_h      queue;      /* NULL once it is gone */
+    ucp_st_peer_h       peer;       /* or NULL, or UCP_ST_PEER_ANY */
+    ucp_st_dir_t        dir;
+    void                *buffer;
+    size_t              length;
+    ucp_tag_t           tag;
+    ucp_tag_t           tag_mask;
+    ucp_st_req_state_t  state;
+    ucp_st_req_info_t   info;       /* once DONE */
+    int                 is_freed;   /* by the user */
+    int                 is_calling; /* see above */
+    int                 is_cancelled;
+    int                 is_cancelling; /* UCP was told */
+    ucs_status_t        cause;      /* of the cancellation */
+    void                *request;   /* UCP's, while POSTED and known */
+} ucp_st_req_t;
 
 /** A worker's part. Protected by its lock but for what says otherwise. */
 typedef struct ucp_st_batch {
@@ -59,10 +109,20 @@ static inline ucp_st_queue_batch_t *ucp_st_queue_batch(ucp_st_queue_h queue)
     return queue->parts[UCP_ST_PART_TAG];
 }
 
-/** Have the service thread serve it from now on. The lock is not held. */
-ucs_status_t ucp_st_batch_serve_start(ucp_st_worker_h worker);
+/** Have the service thread serve the worker, which the first message needs.
+ *  UCS_ERR_UNSUPPORTED, logged, if its UCP worker cannot serve. The lock is not
+ *  held. */
+ucs_status_t ucp_st_batch_make_ready(ucp_st_worker_h worker);
 
-/** Have the service thread look. With the lock held or not. */
-void ucp_st_batch_wake(ucp_st_worker_h worker);
+/** Change the state along an edge of the diagram. The lock is held, as it is
+ *  for the next ones. */
+void ucp_st_req_set_state(ucp_st_req_t *req, ucp_st_req_state_t state);
+
+/** The message is complete: tell the queue, if its start was enqueued. The
+ *  message is gone if the user has freed it. */
+void ucp_st_req_finish(ucp_st_req_t *req, const ucp_st_req_info_t *info);
+
+/** Have the service thread cancel a message. */
+void ucp_st_req_abort(ucp_st_req_t *req, ucs_status_t cause);
 
 #endif

@@ -1,127 +1,219 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * st_req.c - messages that are used once: what the host may ask and do, and
- * what their end means for the queue.
+ * st_req.c - messages that are used once: the calls that enqueue, start and
+ * wait for them, and those for one of them.
+ *
+ * A start is one command, which pushes the first of its messages on a stack of
+ * the worker. A stream pushes with one compare-and-swap, and the service thread
+ * takes the whole stack at once.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #endif
 
-#include "tag/st_req.h"
 #include "tag/st_batch.h"
 #include "ctrl/st_ctrl.h"
 #include "core/st_fork.h"
 #include "core/st_log.h"
+#include "core/st_peer.h"
+#include "core/st_trace.h"
+
+#include <ucs/type/param.h>
 
 #include <stdlib.h>
 
-int ucp_st_req_has_peer(const ucp_st_req_t *req)
-{
-    return (req->peer != UCP_ST_PEER_NULL) && (req->peer != UCP_ST_PEER_ANY);
-}
+/* A start or a wait, and its span */
+#define UCP_ST_BATCH_CMDS (1 + UCP_ST_TRACE_MAX_CMDS)
 
-/* Every edge leads on, or back from a start that could not be enqueued */
-void ucp_st_req_set_state(ucp_st_req_t *req, ucp_st_req_state_t state)
+#define UCP_ST_MSG_PARAM(_params, _name, _FLAG, _default) \
+    UCS_PARAM_VALUE(UCP_ST_MSG_PARAM_FIELD, _params, _name, _FLAG, _default)
+
+/* A request of what `params` say; UCS_ERR_INVALID_PARAM if that makes no sense
+ */
+static ucs_status_t ucp_st_req_init(ucp_st_req_t *req, ucp_st_queue_h queue,
+                                    ucp_st_dir_t dir,
+                                    const ucp_st_msg_params_t *params)
 {
-    if ((state <= req->state) && !((state == UCP_ST_REQ_ENQUEUED) &&
-                                   (req->state == UCP_ST_REQ_STARTED))) {
-        ucs_error("message %p: state %d cannot follow %d", req, state,
-                  req->state);
+    ucp_st_peer_h peer = (dir == UCP_ST_DIR_SEND) ? UCP_ST_PEER_NULL :
+                                                    UCP_ST_PEER_ANY;
+
+    *req = (ucp_st_req_t){
+        .worker      = queue->worker,
+        .queue       = queue,
+        .dir         = dir,
+        .state       = UCP_ST_REQ_ENQUEUED,
+        .info.status = UCS_INPROGRESS,
+        .buffer      = UCP_ST_MSG_PARAM(params, buffer, BUFFER, NULL),
+        .length      = UCP_ST_MSG_PARAM(params, length, LENGTH, 0),
+        .tag         = UCP_ST_MSG_PARAM(params, tag, TAG, 0),
+        .tag_mask    = UCP_ST_MSG_PARAM(params, tag_mask, TAG_MASK, UINT64_MAX),
+        .peer        = UCP_ST_MSG_PARAM(params, peer, PEER, peer)
+    };
+    if ((req->buffer == NULL) && (req->length > 0)) {
+        ucs_error("message of %zu bytes without a buffer", req->length);
+        return UCS_ERR_INVALID_PARAM;
     }
-    __atomic_store_n(&req->state, state, __ATOMIC_RELEASE);
+    if ((req->peer == UCP_ST_PEER_ANY) && (dir == UCP_ST_DIR_SEND)) {
+        ucs_error("a send needs a peer");
+        return UCS_ERR_INVALID_PARAM;
+    }
+    if (ucp_st_peer_is_real(req->peer) &&
+        (req->peer->worker != queue->worker)) {
+        ucs_error("the message's peer belongs to another worker");
+        return UCS_ERR_INVALID_PARAM;
+    }
+    return UCS_OK;
 }
 
-/* The release store pairs with the acquire load of the stream's wait */
-static void ucp_st_req_store_word(ucp_st_queue_h queue, uint64_t value)
+static ucs_status_t ucp_st_req_enqueue(ucp_st_queue_h queue, ucp_st_dir_t dir,
+                                       const ucp_st_msg_params_t *params,
+                                       ucp_st_req_h *req_p)
+{
+    ucp_st_req_t *req;
+    ucs_status_t status;
+
+    status = ucp_st_check_call((queue != NULL) && (params != NULL));
+    if (status != UCS_OK) {
+        return status;
+    }
+    status = ucp_st_queue_status(queue);
+    if (status == UCS_OK) {
+        status = ucp_st_batch_make_ready(queue->worker);
+    }
+    if (status != UCS_OK) {
+        return status;
+    }
+    req = malloc(sizeof(*req));
+    if (req == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    status = ucp_st_req_init(req, queue, dir, params);
+    ucp_st_worker_lock(queue->worker);
+    if ((status == UCS_OK) && ucp_st_peer_is_real(req->peer)) {
+        status = req->peer->status;
+    }
+    if (status != UCS_OK) {
+        free(req);
+    } else {
+        ucs_list_add_tail(&ucp_st_queue_batch(queue)->enqueued, &req->list);
+        if (req_p == NULL) {
+            req->is_freed = 1;
+        } else {
+            ++ucp_st_batch(queue->worker)->handles;
+            *req_p = req;
+        }
+    }
+    ucp_st_worker_unlock(queue->worker);
+    return status;
+}
+
+ucs_status_t ucp_st_enqueue_send(ucp_st_queue_h queue,
+                                 const ucp_st_msg_params_t *params,
+                                 ucp_st_req_h *req_p)
+{
+    return ucp_st_req_enqueue(queue, UCP_ST_DIR_SEND, params, req_p);
+}
+
+ucs_status_t ucp_st_enqueue_recv(ucp_st_queue_h queue,
+                                 const ucp_st_msg_params_t *params,
+                                 ucp_st_req_h *req_p)
+{
+    return ucp_st_req_enqueue(queue, UCP_ST_DIR_RECV, params, req_p);
+}
+
+/* Enqueue one command, with its span where events are recorded */
+static ucs_status_t ucp_st_batch_enqueue(ucp_st_queue_h queue,
+                                         const ucs_gstream_cmd_t *cmd,
+                                         ucp_st_trace_cmd_t trace)
+{
+    ucs_gstream_cmd_t *cmds = queue->cmds;
+    size_t num_cmds         = ucp_st_trace_cmd(UCP_ST_TRACE_PUSH, NULL, cmds);
+
+    cmds[num_cmds++] = *cmd;
+    num_cmds        += ucp_st_trace_cmd(trace, NULL, &cmds[num_cmds]);
+    return ucp_st_queue_enqueue(queue, num_cmds);
+}
+
+/* Runs on the stream */
+static void ucp_st_batch_start_func(void *arg)
+{
+    ucp_st_req_t *first   = arg;
+    ucp_st_batch_t *batch = ucp_st_batch(first->worker);
+
+    ucp_st_stack_push(&batch->begun, &first->begun_item);
+    ucp_st_service_wake(&batch->service);
+}
+
+/* Make one start of all enqueued messages, or undo that; how many they are */
+static uint64_t ucp_st_batch_link(ucp_st_queue_h queue,
+                                  ucp_st_req_state_t state)
 {
     ucp_st_queue_batch_t *batch = ucp_st_queue_batch(queue);
+    uint64_t count              = 0;
+    ucp_st_req_t *req;
 
-    __atomic_store_n(&batch->word, value, __ATOMIC_RELEASE);
-    ucs_gstream_wake(&batch->word);
+    ucp_st_worker_lock(queue->worker);
+    ucs_list_for_each(req, &batch->enqueued, list) {
+        ucp_st_req_set_state(req, state);
+        req->next = (req->list.next == &batch->enqueued) ? NULL :
+                    ucs_list_next(&req->list, ucp_st_req_t, list);
+        ++count;
+    }
+    ucp_st_worker_unlock(queue->worker);
+    return count;
 }
 
-/* A queue in error: let its waits pass once UCP writes to no buffer of it */
-static void ucp_st_req_settle_queue(ucp_st_queue_h queue)
+ucs_status_t ucp_st_enqueue_batch_start(ucp_st_queue_h queue)
 {
-    ucp_st_queue_batch_t *batch = ucp_st_queue_batch(queue);
-
-    if (batch->is_failing && (batch->receives == 0)) {
-        ucp_st_req_store_word(queue, UCP_ST_RELEASE);
-    }
-}
-
-void ucp_st_req_abort(ucp_st_req_t *req, ucs_status_t cause)
-{
-    ucp_st_batch_t *batch = ucp_st_batch(req->worker);
-
-    if (req->is_cancelled) {
-        return;
-    }
-    req->is_cancelled = 1;
-    req->cause        = cause;
-    if (req->state == UCP_ST_REQ_POSTED) {
-        ++batch->cancels;
-        ucp_st_batch_wake(req->worker);
-    }
-}
-
-void ucp_st_req_fail_queue(ucp_st_req_t *req, ucs_status_t status)
-{
-    ucp_st_queue_h queue = req->queue;
+    ucs_status_t status   = ucp_st_queue_prepare(queue, UCP_ST_BATCH_CMDS);
+    ucs_gstream_cmd_t cmd = {.type = UCS_GSTREAM_CMD_FUNC};
     ucp_st_queue_batch_t *batch;
-    ucp_st_req_t *other;
+    uint64_t count;
 
-    if (queue == NULL) {
-        return;
+    if (status != UCS_OK) {
+        return status;
     }
     batch = ucp_st_queue_batch(queue);
-    ucp_st_queue_fail_req(queue, req, status);
-    if (!batch->is_failing) {
-        batch->is_failing = 1;
-        ++req->worker->stats.errors;
-        ucs_list_for_each(other, &ucp_st_batch(req->worker)->posted, list) {
-            if ((other->queue == queue) && (other->dir == UCP_ST_DIR_RECV)) {
-                ucp_st_req_abort(other, UCS_ERR_CANCELED);
-            }
-        }
+    if (ucs_list_is_empty(&batch->enqueued)) {
+        return UCS_OK;
     }
-    ucp_st_req_settle_queue(queue);
+    /* From the moment the command is enqueued on the messages may be anywhere,
+     * and gone: the list must not be looked at any more */
+    count           = ucp_st_batch_link(queue, UCP_ST_REQ_STARTED);
+    cmd.u.func.func = ucp_st_batch_start_func;
+    cmd.u.func.arg  = ucs_list_head(&batch->enqueued, ucp_st_req_t, list);
+    status          = ucp_st_batch_enqueue(queue, &cmd,
+                                           UCP_ST_TRACE_BATCH_START);
+    if (status != UCS_OK) {
+        (void)ucp_st_batch_link(queue, UCP_ST_REQ_ENQUEUED);
+        return status;
+    }
+    ucs_list_head_init(&batch->enqueued);
+    batch->started += count;
+    return UCS_OK;
 }
 
-void ucp_st_req_done(ucp_st_req_t *req, const ucp_st_req_info_t *info)
+ucs_status_t ucp_st_enqueue_batch_wait(ucp_st_queue_h queue)
 {
-    ucp_st_queue_h queue        = req->queue;
-    ucp_st_queue_batch_t *batch = (queue != NULL) ? ucp_st_queue_batch(queue) :
-                                                    NULL;
-    int was_started             = (req->state != UCP_ST_REQ_ENQUEUED);
+    ucs_status_t status   = ucp_st_queue_prepare(queue, UCP_ST_BATCH_CMDS);
+    ucs_gstream_cmd_t cmd = {.type = UCS_GSTREAM_CMD_WAIT64};
+    ucp_st_queue_batch_t *batch;
 
-    if (req->state == UCP_ST_REQ_POSTED) { /* UCP does not have it any more */
-        ucs_list_del(&req->list);
-        if ((batch != NULL) && (req->dir == UCP_ST_DIR_RECV)) {
-            --batch->receives;
-        }
-        if (req->is_cancelled && !req->is_cancelling) {
-            --ucp_st_batch(req->worker)->cancels;
-        }
+    if (status != UCS_OK) {
+        return status;
     }
-    req->info = *info;
-    if ((info->status == UCS_ERR_CANCELED) && req->is_cancelled) {
-        req->info.status = req->cause;
+    batch = ucp_st_queue_batch(queue);
+    if (batch->waited == batch->started) {
+        return UCS_OK;
     }
-    ucp_st_req_set_state(req, UCP_ST_REQ_DONE);
-    if ((batch == NULL) || !was_started) {
-        return;
+    cmd.u.word.address = &batch->word;
+    cmd.u.word.value   = batch->started;
+    status             = ucp_st_batch_enqueue(queue, &cmd,
+                                              UCP_ST_TRACE_BATCH_WAIT);
+    if (status == UCS_OK) {
+        batch->waited = batch->started;
     }
-    if (req->info.status != UCS_OK) {
-        ucp_st_req_fail_queue(req, req->info.status);
-        return;
-    }
-    ++batch->done;
-    if (batch->is_failing) {
-        ucp_st_req_settle_queue(queue);
-    } else {
-        ucp_st_req_store_word(queue, batch->done);
-    }
+    return status;
 }
 
 static ucp_st_req_state_t ucp_st_req_state(const ucp_st_req_t *req)
@@ -146,11 +238,10 @@ static ucs_status_t ucp_st_req_get_info(const ucp_st_req_t *req,
 
 ucs_status_t ucp_st_req_test(ucp_st_req_h req, ucp_st_req_info_t *info)
 {
-    if (ucp_st_fork_is_child) {
-        return ucp_st_fork_refuse();
-    }
-    if (req == NULL) {
-        return UCS_ERR_INVALID_PARAM;
+    ucs_status_t status = ucp_st_check_call(req != NULL);
+
+    if (status != UCS_OK) {
+        return status;
     }
     if (ucp_st_req_state(req) != UCP_ST_REQ_DONE) {
         ucp_st_ctrl_progress(req->worker);
@@ -160,14 +251,12 @@ ucs_status_t ucp_st_req_test(ucp_st_req_h req, ucp_st_req_info_t *info)
 
 ucs_status_t ucp_st_req_wait(ucp_st_req_h req, ucp_st_req_info_t *info)
 {
+    ucs_status_t status  = ucp_st_check_call(req != NULL);
     unsigned idle_rounds = 0;
     ucp_st_req_state_t state;
 
-    if (ucp_st_fork_is_child) {
-        return ucp_st_fork_refuse();
-    }
-    if (req == NULL) {
-        return UCS_ERR_INVALID_PARAM;
+    if (status != UCS_OK) {
+        return status;
     }
     while ((state = ucp_st_req_state(req)) != UCP_ST_REQ_DONE) {
         if (state == UCP_ST_REQ_ENQUEUED) {
@@ -186,18 +275,15 @@ static void ucp_st_req_withdraw(ucp_st_req_t *req)
     static const ucp_st_req_info_t info = {.status = UCS_ERR_CANCELED};
 
     ucs_list_del(&req->list);
-    ucp_st_req_done(req, &info);
+    ucp_st_req_finish(req, &info);
 }
 
 ucs_status_t ucp_st_req_cancel(ucp_st_req_h req)
 {
-    ucs_status_t status = UCS_OK;
+    ucs_status_t status = ucp_st_check_call(req != NULL);
 
-    if (ucp_st_fork_is_child) {
-        return ucp_st_fork_refuse();
-    }
-    if (req == NULL) {
-        return UCS_ERR_INVALID_PARAM;
+    if (status != UCS_OK) {
+        return status;
     }
     ucp_st_worker_lock(req->worker);
     if (req->state == UCP_ST_REQ_ENQUEUED) {
@@ -214,24 +300,20 @@ ucs_status_t ucp_st_req_cancel(ucp_st_req_h req)
 
 ucs_status_t ucp_st_req_free(ucp_st_req_h req)
 {
+    ucs_status_t status = ucp_st_check_call(1);
     ucp_st_worker_h worker;
 
-    if (ucp_st_fork_is_child) {
-        return ucp_st_fork_refuse();
-    }
-    if (req == NULL) {
-        return UCS_OK;
+    if ((status != UCS_OK) || (req == NULL)) {
+        return status;
     }
     worker = req->worker;
     ucp_st_worker_lock(worker);
     --ucp_st_batch(worker)->handles;
+    req->is_freed = 1;
     if (req->state == UCP_ST_REQ_ENQUEUED) {
         ucp_st_req_withdraw(req);
-    }
-    if ((req->state == UCP_ST_REQ_DONE) && !req->is_calling) {
+    } else if ((req->state == UCP_ST_REQ_DONE) && !req->is_calling) {
         free(req);
-    } else {
-        req->is_freed = 1;
     }
     ucp_st_worker_unlock(worker);
     return UCS_OK;
