@@ -13,47 +13,28 @@
 
 #include <stdlib.h>
 
-/* Parts begin where any type may */
+/* Of parts: enough for any type */
 #define UCP_ST_OBJECT_ALIGN 16
-
-static size_t ucp_st_object_align(size_t size)
-{
-    return ucs_div_round_up(size, UCP_ST_OBJECT_ALIGN) * UCP_ST_OBJECT_ALIGN;
-}
-
-/* Where each part is, from the begin of the object, and the bytes of it all */
-static size_t ucp_st_object_plan(ucp_st_object_t object, size_t size,
-                                 size_t offsets[UCP_ST_PART_LAST])
-{
-    size_t total = ucp_st_object_align(size);
-    const ucp_st_component_t *component;
-    const ucp_st_lane_ops_t *lane;
-    unsigned id;
-
-    ucp_st_for_each_component(component) {
-        offsets[component->part] = total;
-        total += ucp_st_object_align(component->sizes[object]);
-    }
-    for (id = 0; id < UCP_ST_LANE_LAST; ++id) {
-        lane = ucp_st_lane_get((ucp_st_lane_t)id);
-        if (lane != NULL) {
-            offsets[UCP_ST_PART_LANES + id] = total;
-            total += ucp_st_object_align(lane->sizes[object]);
-        }
-    }
-    return total;
-}
 
 void *ucp_st_object_alloc(ucp_st_object_t object, size_t size,
                           size_t parts_offset)
 {
     size_t offsets[UCP_ST_PART_LAST] = {0};
-    size_t total                     = ucp_st_object_plan(object, size,
-                                                          offsets);
-    void *result                     = calloc(1, total);
-    void **parts;
+    size_t total = ucs_align_up(size, UCP_ST_OBJECT_ALIGN);
+    const ucp_st_component_t *component;
+    void **parts, *result;
     unsigned i;
 
+    ucp_st_for_each_component(component) {
+        offsets[component->part] = total;
+        total += ucs_align_up(component->sizes[object], UCP_ST_OBJECT_ALIGN);
+    }
+    for (i = UCP_ST_LANE_NONE + 1; i < UCP_ST_LANE_LAST; ++i) {
+        offsets[UCP_ST_PART_LANES + i] = total;
+        total += ucs_align_up(ucp_st_lane_table[i]->sizes[object],
+                              UCP_ST_OBJECT_ALIGN);
+    }
+    result = calloc(1, total);
     if (result != NULL) {
         parts = UCS_PTR_BYTE_OFFSET(result, parts_offset);
         for (i = 0; i < UCP_ST_PART_LAST; ++i) {

@@ -11,7 +11,7 @@
 
 #include <ucp_st.h>
 
-/** What has parts for components and lanes. */
+/** Objects that have parts for components and lanes. */
 typedef enum {
     UCP_ST_OBJECT_WORKER,
     UCP_ST_OBJECT_PEER,
@@ -19,7 +19,7 @@ typedef enum {
     UCP_ST_OBJECT_LAST
 } ucp_st_object_t;
 
-/** Whose part it is: a lane's is number UCP_ST_PART_LANES + its id. */
+/** The parts; that of a lane is number UCP_ST_PART_LANES + its id. */
 typedef enum {
     UCP_ST_PART_CTRL,
     UCP_ST_PART_RMA,
@@ -28,23 +28,23 @@ typedef enum {
     UCP_ST_PART_LAST = UCP_ST_PART_LANES + UCP_ST_LANE_LAST
 } ucp_st_part_t;
 
-/** Sizes of the parts of one of them, bytes. */
+/** Sizes of one component's or lane's parts, by object, bytes. */
 typedef size_t ucp_st_part_sizes_t[UCP_ST_OBJECT_LAST];
 
 /** How long the end of a worker goes on because of a component. */
 typedef enum {
     UCP_ST_DRAIN_DONE,    /**< There is nothing to wait for */
-    UCP_ST_DRAIN_ANSWERS, /**< Peers have not answered, which may be gone */
+    UCP_ST_DRAIN_ANSWERS, /**< Peers have not answered, and may be gone */
     UCP_ST_DRAIN_SENDS    /**< UCP has something to deliver */
 } ucp_st_drain_t;
 
-/** Where a function does not say otherwise the lock is not held, and no other
- *  thread uses the worker. */
+/** The lock is not held and no other thread uses the worker, unless a function
+ *  says otherwise. */
 typedef struct ucp_st_worker_hooks {
     /** Set the part up, which is all zero. */
     void (*init)(ucp_st_worker_h worker);
 
-    /** The UCP worker is there, and the lanes are open: get what it takes. */
+    /** The UCP worker is there and the lanes are open: allocate the rest. */
     ucs_status_t (*open)(ucp_st_worker_h worker);
 
     /** All components are open: threads may use the worker from now on. */
@@ -53,7 +53,7 @@ typedef struct ucp_st_worker_hooks {
     /** Non-zero while the user has handles of it. The lock is held. */
     int (*is_used)(ucp_st_worker_h worker);
 
-    /** What is still under way at the end of the worker. The lock is held. */
+    /** Tell what is under way at the end of the worker. The lock is held. */
     ucp_st_drain_t (*drain)(ucp_st_worker_h worker);
 
     /** Ask about the peers that something here waits for (ucp_st_ctrl_ask()).
@@ -85,14 +85,14 @@ typedef struct ucp_st_peer_hooks {
     int (*is_awaited)(ucp_st_peer_h peer);
 } ucp_st_peer_hooks_t;
 
-/** The worker's lock is held, but for what says otherwise. */
+/** The worker's lock is held, unless a function says otherwise. */
 typedef struct ucp_st_queue_hooks {
     /** Set the part up, which is all zero. The lock is not held. */
     void (*init)(ucp_st_queue_h queue);
 
-    /** Non-zero while the queue cannot go, whose stream has passed all of its
-     *  commands. Waits, not without bound, for what is over to be known. The
-     *  lock is not held. */
+    /** Non-zero while the queue cannot be destroyed although its stream has
+     *  passed all its commands. May wait a bounded time until completions are
+     *  reaped. The lock is not held. */
     int (*is_busy)(ucp_st_queue_h queue);
 
     /** The queue is in error from now on. */
@@ -101,7 +101,7 @@ typedef struct ucp_st_queue_hooks {
     /** Add what the queue has counted. */
     void (*count)(ucp_st_queue_h queue, ucp_st_stats_t *stats);
 
-    /** The queue goes. */
+    /** The queue is being destroyed. */
     void (*cleanup)(ucp_st_queue_h queue);
 } ucp_st_queue_hooks_t;
 
@@ -116,7 +116,7 @@ typedef struct ucp_st_component {
 
 #define UCP_ST_NUM_COMPONENTS 3
 
-/** In the order in which they are set up. */
+/** All of them, in the order in which they are set up. */
 extern const ucp_st_component_t *const
         ucp_st_components[UCP_ST_NUM_COMPONENTS];
 
@@ -126,10 +126,10 @@ extern const ucp_st_component_t *const
          (_it < &ucp_st_components[UCP_ST_NUM_COMPONENTS]) && \
          (((_component) = *_it) != NULL); ++_it)
 
-/** What core needs of the component that reaches peers over UCP. */
+/** What core calls of the component that reaches peers over UCP. */
 typedef struct ucp_st_ctrl_ops {
-    /** Bytes of the address of the service thread, and write it. The lock is
-     *  not held, nor for the next four. */
+    /** Length of the service thread's address, bytes, and write it. The lock is
+     *  not held, nor for the next three. */
     size_t (*address_length)(ucp_st_worker_h worker);
     void (*address_pack)(ucp_st_worker_h worker, void *buffer);
 
@@ -168,14 +168,14 @@ typedef struct ucp_st_ctrl_ops {
 
 extern const ucp_st_ctrl_ops_t ucp_st_ctrl_ops;
 
-/** An object of `size` bytes, all zero, and behind it a part for each component
- *  and lane, which `parts_offset` bytes from its begin an array of
- *  UCP_ST_PART_LAST pointers leads to. NULL without memory; for free(). */
+/** Allocate an object of `size` bytes and a part of it for each component and
+ *  lane, all zero. The object has, at `parts_offset`, an array of
+ *  UCP_ST_PART_LAST pointers, which is set to the parts. NULL without memory;
+ *  release with free(). */
 void *ucp_st_object_alloc(ucp_st_object_t object, size_t size,
                           size_t parts_offset);
 
-/** Functions for tables, also those of lanes, of those that have nothing to do
- *  there. */
+/** Functions that do nothing, for entries of tables, also of lanes. */
 void ucp_st_worker_hook_none(ucp_st_worker_h worker);
 ucs_status_t ucp_st_worker_hook_ok(ucp_st_worker_h worker);
 void ucp_st_peer_hook_none(ucp_st_peer_h peer);

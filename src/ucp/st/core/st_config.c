@@ -7,17 +7,12 @@
 #endif
 
 #include "core/st_config.h"
-#include "core/st_lane.h"
-#include "core/st_log.h"
-#include "core/st_ucp.h"
-#include "core/st_worker.h"
 
 #include <ucs_ext_config.h>
 
 #include <ucs/sys/compiler_def.h>
 #include <ucs/sys/preprocessor.h>
 
-#include <stdlib.h>
 #include <string.h>
 
 static ucs_config_field_t ucp_st_config_table[] = {
@@ -151,56 +146,4 @@ int ucp_st_config_list_allows(const char *list, const char *name)
         }
     }
     return found != negate;
-}
-
-ucs_status_t ucp_st_config_check_names(ucp_st_worker_h worker)
-{
-    const ucs_config_names_array_t *lanes = &worker->config.lanes;
-    const char *name;
-    unsigned i, j;
-
-    if (lanes->count == 0) {
-        ucp_st_lane_refuse(worker, UCP_ST_LANE_NONE,
-                           "UCX_ST_LANES is empty: no lane is left");
-        return UCS_ERR_UNSUPPORTED;
-    }
-    for (i = 0; i < lanes->count; ++i) {
-        name = lanes->names[i];
-        if (ucp_st_lane_find(name) == NULL) {
-            ucp_st_lane_refuse(worker, UCP_ST_LANE_NONE,
-                               "UCX_ST_LANES: there is no lane '%s' (lanes: "
-                               "%s)", name, ucp_st_lane_names);
-            return UCS_ERR_INVALID_PARAM;
-        }
-        for (j = 0; j < i; ++j) {
-            if (!strcmp(lanes->names[j], name)) {
-                ucp_st_lane_refuse(worker, UCP_ST_LANE_NONE,
-                                   "UCX_ST_LANES: lane '%s' is there twice",
-                                   name);
-                return UCS_ERR_INVALID_PARAM;
-            }
-        }
-    }
-    return UCS_OK;
-}
-
-ucs_status_t ucp_st_config_check_lane(ucp_st_worker_h worker,
-                                      ucp_st_lane_t lane)
-{
-    const char *tls = getenv("UCX_TLS");
-
-    if ((lane == UCP_ST_LANE_DIRECT) && !ucp_st_ucp_has_shm()) {
-        ucp_st_lane_refuse(worker, lane,
-                           "lane 'direct' needs a transport of shared memory "
-                           "(sm), which UCX_TLS=%s leaves out", tls);
-        return UCS_ERR_UNSUPPORTED;
-    }
-    if ((lane == UCP_ST_LANE_TRIG) &&
-        !ucp_st_config_list_allows(tls, UCP_ST_TRIG_TL_NAME)) {
-        ucp_st_lane_refuse(worker, lane,
-                           "lane 'trig' needs the transport %s, which "
-                           "UCX_TLS=%s leaves out", UCP_ST_TRIG_TL_NAME, tls);
-        return UCS_ERR_UNSUPPORTED;
-    }
-    return UCS_OK;
 }

@@ -30,7 +30,6 @@ typedef struct ucp_st_config {
     int                      stats;
 } ucp_st_config_t;
 
-
 /**
  * Read the settings from the environment. Release with ucp_st_config_release().
  */
@@ -38,19 +37,6 @@ ucs_status_t ucp_st_config_read(ucp_st_config_t *config);
 
 /** Release what ucp_st_config_read() allocated. */
 void ucp_st_config_release(ucp_st_config_t *config);
-
-/**
- * Check UCX_ST_LANES: UCS_ERR_INVALID_PARAM for an unknown or repeated name,
- * UCS_ERR_UNSUPPORTED for an empty list, after ucp_st_lane_refuse().
- */
-ucs_status_t ucp_st_config_check_names(ucp_st_worker_h worker);
-
-/**
- * Check whether UCX_TLS leaves a lane what it needs: UCS_OK, or
- * UCS_ERR_UNSUPPORTED after ucp_st_lane_refuse().
- */
-ucs_status_t ucp_st_config_check_lane(ucp_st_worker_h worker,
-                                      ucp_st_lane_t lane);
 
 /**
  * Tell whether a comma-separated list in UCX's syntax ("all", "a,b", "^a,b")

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * st_lane.c - the lanes of a worker.
+ * st_lane.c - the lanes of a worker, and why it has not all of them.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
@@ -8,8 +8,13 @@
 
 #include "core/st_lane.h"
 #include "core/st_log.h"
+#include "core/st_ucp.h"
 #include "core/st_worker.h"
 
+#include <ucs/sys/math.h>
+
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,19 +22,13 @@
  * comes meanwhile, as a third peer may go on for ever, is for the next time. */
 #define UCP_ST_LANE_MAX_ROUNDS 256
 
-const ucp_st_lane_ops_t *ucp_st_lane_get(ucp_st_lane_t id)
+static const ucp_st_lane_ops_t *ucp_st_lane_find(const char *name)
 {
-    return ((unsigned)id < UCP_ST_LANE_LAST) ? ucp_st_lane_table[id] : NULL;
-}
+    unsigned id;
 
-const ucp_st_lane_ops_t *ucp_st_lane_find(const char *name)
-{
-    unsigned i;
-
-    for (i = 0; i < UCP_ST_LANE_LAST; ++i) {
-        if ((ucp_st_lane_table[i] != NULL) &&
-            !strcmp(ucp_st_lane_table[i]->name, name)) {
-            return ucp_st_lane_table[i];
+    for (id = UCP_ST_LANE_NONE + 1; id < UCP_ST_LANE_LAST; ++id) {
+        if (!strcmp(ucp_st_lane_table[id]->name, name)) {
+            return ucp_st_lane_table[id];
         }
     }
     return NULL;
@@ -60,6 +59,95 @@ void ucp_st_lane_no_leave_queue(ucp_st_op_t *op, ucp_st_queue_h queue)
     (void)queue;
 }
 
+void ucp_st_lanes_attr_set(ucp_st_lanes_attr_t *attr, ucp_st_lane_t id,
+                           const char *reason)
+{
+    ucp_st_lane_attr_t *lane;
+    unsigned i;
+
+    for (i = 0; (attr != NULL) && (i < attr->count); ++i) {
+        lane = &attr->lanes[i];
+        if (!lane->is_open && (lane->reason[0] == '\0') &&
+            ((id == UCP_ST_LANE_NONE) || (id == lane->lane))) {
+            snprintf(lane->reason, sizeof(lane->reason), "%s", reason);
+        }
+    }
+}
+
+void ucp_st_lane_refuse(ucp_st_worker_h worker, ucp_st_lane_t lane,
+                        const char *format, ...)
+{
+    ucs_log_level_t level = (lane == UCP_ST_LANE_NONE) ?
+                            UCS_LOG_LEVEL_ERROR : worker->lane_log_level;
+    char reason[UCP_ST_REASON_MAX];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(reason, sizeof(reason), format, args);
+    va_end(args);
+    ucs_log(level, "%s", reason);
+    ucp_st_lanes_attr_set(worker->lanes_attr, lane, reason);
+}
+
+ucs_status_t ucp_st_lanes_check_names(ucp_st_worker_h worker)
+{
+    const ucs_config_names_array_t *names = &worker->config.lanes;
+    unsigned named                        = 0;
+    const ucp_st_lane_ops_t *lane;
+    unsigned i;
+
+    if (names->count == 0) {
+        ucp_st_lane_refuse(worker, UCP_ST_LANE_NONE,
+                           "UCX_ST_LANES is empty: no lane is left");
+        return UCS_ERR_UNSUPPORTED;
+    }
+    for (i = 0; i < names->count; ++i) {
+        lane = ucp_st_lane_find(names->names[i]);
+        if (lane == NULL) {
+            ucp_st_lane_refuse(worker, UCP_ST_LANE_NONE,
+                               "UCX_ST_LANES: there is no lane '%s' (lanes: "
+                               "%s)", names->names[i], ucp_st_lane_names);
+            return UCS_ERR_INVALID_PARAM;
+        }
+        if (named & UCS_BIT(lane->id)) {
+            ucp_st_lane_refuse(worker, UCP_ST_LANE_NONE,
+                               "UCX_ST_LANES: lane '%s' is there twice",
+                               lane->name);
+            return UCS_ERR_INVALID_PARAM;
+        }
+        named |= UCS_BIT(lane->id);
+    }
+    for (i = UCP_ST_LANE_NONE + 1; i < UCP_ST_LANE_LAST; ++i) {
+        if (!(named & UCS_BIT(i))) {
+            ucp_st_lanes_attr_set(worker->lanes_attr, (ucp_st_lane_t)i,
+                                  "UCX_ST_LANES does not name it");
+        }
+    }
+    return UCS_OK;
+}
+
+/* Whether UCX_TLS leaves a lane what it needs */
+static ucs_status_t ucp_st_lane_check_tls(ucp_st_worker_h worker,
+                                          ucp_st_lane_t lane)
+{
+    const char *tls = getenv("UCX_TLS");
+
+    if ((lane == UCP_ST_LANE_DIRECT) && !ucp_st_ucp_has_shm()) {
+        ucp_st_lane_refuse(worker, lane,
+                           "lane 'direct' needs a transport of shared memory "
+                           "(sm), which UCX_TLS=%s leaves out", tls);
+        return UCS_ERR_UNSUPPORTED;
+    }
+    if ((lane == UCP_ST_LANE_TRIG) &&
+        !ucp_st_config_list_allows(tls, UCP_ST_TRIG_TL_NAME)) {
+        ucp_st_lane_refuse(worker, lane,
+                           "lane 'trig' needs the transport %s, which "
+                           "UCX_TLS=%s leaves out", UCP_ST_TRIG_TL_NAME, tls);
+        return UCS_ERR_UNSUPPORTED;
+    }
+    return UCS_OK;
+}
+
 ucs_status_t ucp_st_lanes_open(ucp_st_worker_h worker)
 {
     const ucs_config_names_array_t *names = &worker->config.lanes;
@@ -68,7 +156,6 @@ ucs_status_t ucp_st_lanes_open(ucp_st_worker_h worker)
     ucs_status_t status;
     unsigned i;
 
-    ucp_st_lane_skip_unnamed(worker);
     for (i = 0; i < names->count; ++i) {
         lane = ucp_st_lane_find(names->names[i]);
         /* The last one that is left must serve; one that was named should */
@@ -79,20 +166,22 @@ ucs_status_t ucp_st_lanes_open(ucp_st_worker_h worker)
         } else {
             worker->lane_log_level = UCS_LOG_LEVEL_DIAG;
         }
-        status = ucp_st_config_check_lane(worker, lane->id);
+        status = ucp_st_lane_check_tls(worker, lane->id);
         if (status == UCS_OK) {
             status = lane->worker.open(worker);
         }
         if (status == UCS_OK) {
             worker->lanes[worker->num_lanes++] = lane;
-        } else if (status == UCS_ERR_INVALID_PARAM) {
+            continue;
+        }
+        if (status == UCS_ERR_INVALID_PARAM) {
             /* A setting is wrong: another lane would hide that */
             ucp_st_lanes_close(worker);
             return status;
-        } else if (result == UCS_OK) {
-            result = status;
         }
-        ucp_st_lane_failed(worker, lane->id, status);
+        ucp_st_lanes_attr_set(worker->lanes_attr, lane->id,
+                              ucs_status_string(status));
+        result = (result == UCS_OK) ? status : result;
     }
     return (worker->num_lanes > 0) ? UCS_OK : result;
 }
@@ -128,24 +217,19 @@ void ucp_st_lanes_poll(ucp_st_worker_h worker)
 
 void ucp_st_lanes_revoke(ucp_st_op_t *op)
 {
-    ucp_st_worker_h worker = op->worker;
-    unsigned i;
+    unsigned id;
 
-    for (i = 0; i < worker->num_lanes; ++i) {
-        if (op->offered & UCS_BIT(worker->lanes[i]->id)) {
-            worker->lanes[i]->op.revoke(op);
-        }
+    ucs_for_each_bit(id, op->offered) {
+        ucp_st_lane_table[id]->op.revoke(op);
     }
 }
 
 int ucp_st_lanes_are_busy(const ucp_st_op_t *op)
 {
-    ucp_st_worker_h worker = op->worker;
-    unsigned i;
+    unsigned id;
 
-    for (i = 0; i < worker->num_lanes; ++i) {
-        if ((op->offered & UCS_BIT(worker->lanes[i]->id)) &&
-            worker->lanes[i]->op.is_busy(op)) {
+    ucs_for_each_bit(id, op->offered) {
+        if (ucp_st_lane_table[id]->op.is_busy(op)) {
             return 1;
         }
     }
@@ -154,25 +238,10 @@ int ucp_st_lanes_are_busy(const ucp_st_op_t *op)
 
 void ucp_st_lanes_release(ucp_st_op_t *op, unsigned keep)
 {
-    ucp_st_worker_h worker = op->worker;
-    unsigned i;
+    unsigned id;
 
-    for (i = 0; i < worker->num_lanes; ++i) {
-        if (op->offered & ~keep & UCS_BIT(worker->lanes[i]->id)) {
-            worker->lanes[i]->op.release(op);
-        }
+    ucs_for_each_bit(id, op->offered & ~keep) {
+        ucp_st_lane_table[id]->op.release(op);
     }
     op->offered &= keep;
-}
-
-void ucp_st_lanes_check(ucp_st_peer_t *peer)
-{
-    ucp_st_worker_h worker = peer->worker;
-    unsigned i;
-
-    for (i = 0; i < worker->num_lanes; ++i) {
-        if (peer->lanes & UCS_BIT(worker->lanes[i]->id)) {
-            worker->lanes[i]->peer.check(peer);
-        }
-    }
 }

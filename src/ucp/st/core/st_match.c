@@ -1,20 +1,341 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * st_match.c - operations are given to match, and the outcome is told. How they
- * find their counterparts is in st_match_pair.c.
+ * st_match.c - the pairing of operations, and their choice of a lane.
+ *
+ * Each side announces its operations to the other in the order in which they
+ * are given to match (MATCH), and keeps for every tag and scope of a peer, in
+ * that order, its own operations and the peer's announced ones that have no
+ * counterpart yet. Two entries with the same key pair as soon as both are
+ * there; as each list has the same order on both sides, both sides make the
+ * same pairs, without a further message.
+ *
+ *   A                                    B
+ *   imatch: MATCH          <-------->    imatch: MATCH
+ *   paired: offer of all lanes           paired: offer of all lanes
+ *           BIND           <-------->            BIND
+ *   first lane that both offered         first lane that both offered
+ *
+ * What a pair becomes follows from the four messages alone. A pair whose send
+ * is too long ends on both sides after the first two. Resources of lanes are
+ * taken once a pair is made, so an operation that waits for its counterpart
+ * holds none.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #endif
 
 #include "core/st_match.h"
-#include "core/st_outbox.h"
-#include "core/st_fork.h"
+#include "core/st_peer.h"
 #include "core/st_lane.h"
 #include "core/st_log.h"
+#include "core/st_trace.h"
 #include "core/st_worker.h"
 
 #include <ucs_trace.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What waits under a tag and scope of a peer; made if it is not there and `add`
+ * is set. NULL if not, or without memory. */
+static ucp_st_key_t *ucp_st_match_key(ucp_st_peer_t *peer, uint64_t tag,
+                                      uint64_t scope, int add)
+{
+    ucp_st_key_id_t id = {.tag = tag, .scope = scope};
+    ucp_st_key_t *key;
+    khiter_t iter;
+    int ret;
+
+    iter = kh_get(ucp_st_keys, &peer->keys, id);
+    if (iter != kh_end(&peer->keys)) {
+        return kh_value(&peer->keys, iter);
+    }
+    key = add ? calloc(1, sizeof(*key)) : NULL;
+    if (key == NULL) {
+        return NULL;
+    }
+    iter = kh_put(ucp_st_keys, &peer->keys, id, &ret);
+    if (ret < 0) {
+        free(key);
+        return NULL;
+    }
+    key->id = id;
+    for (ret = 0; ret < 2; ++ret) {
+        ucs_list_head_init(&key->local[ret]);
+        ucs_list_head_init(&key->remote[ret]);
+    }
+    kh_value(&peer->keys, iter) = key;
+    return key;
+}
+
+/* Free a key under which nothing waits */
+static void ucp_st_match_key_put(ucp_st_peer_t *peer, ucp_st_key_t *key)
+{
+    int dir;
+
+    for (dir = 0; dir < 2; ++dir) {
+        if (!ucs_list_is_empty(&key->local[dir]) ||
+            !ucs_list_is_empty(&key->remote[dir])) {
+            return;
+        }
+    }
+    kh_del(ucp_st_keys, &peer->keys, kh_get(ucp_st_keys, &peer->keys, key->id));
+    free(key);
+}
+
+void ucp_st_match_forget(ucp_st_op_t *op)
+{
+    ucp_st_key_t *key = op->key;
+
+    if (key == NULL) {
+        return;
+    }
+    op->key              = NULL;
+    key->count[op->dir] -= !op->freed;
+    ucs_list_del(&op->key_list);
+    ucp_st_match_key_put(op->peer, key);
+}
+
+static void ucp_st_match_drop_remote(ucp_st_peer_t *peer,
+                                     ucp_st_remote_op_t *remote)
+{
+    ucs_list_del(&remote->list);
+    ucp_st_match_key_put(peer, remote->key);
+    free(remote);
+}
+
+void ucp_st_match_cleanup(ucp_st_peer_t *peer)
+{
+    ucp_st_remote_op_t *remote, *tmp;
+    ucp_st_key_t *key;
+    int dir;
+
+    kh_foreach_value(&peer->keys, key, {
+        for (dir = 0; dir < 2; ++dir) {
+            ucs_list_for_each_safe(remote, tmp, &key->remote[dir], list) {
+                free(remote);
+            }
+        }
+        free(key);
+    });
+    kh_destroy_inplace(ucp_st_keys, &peer->keys);
+}
+
+/* The operation leaves the state MATCHING without a lane */
+static void ucp_st_match_end(ucp_st_op_t *op, ucs_status_t status)
+{
+    ucp_st_lanes_revoke(op);
+    if ((status == UCS_ERR_NO_RESOURCE) || (status == UCS_ERR_NO_MEMORY)) {
+        ucp_st_lanes_release(op, 0);
+        ucp_st_op_set_state(op, UCP_ST_OP_INIT); /* may be tried again */
+        op->status = status;
+    } else {
+        ucp_st_op_fail(op, status);
+    }
+    ucp_st_op_reap(op);
+}
+
+/* Offer what all the lanes can do that both sides have, one behind the other */
+static void ucp_st_match_offer(ucp_st_op_t *op, unsigned lanes)
+{
+    ucp_st_worker_h worker    = op->worker;
+    ucp_st_msg_op_t msg       = {.op_id = op->remote_id, .src_op_id = op->id};
+    uint8_t data[UCP_ST_MSG_MAX];
+    ucp_st_msg_offer_t *offer = (ucp_st_msg_offer_t*)data;
+    const ucp_st_lane_ops_t *lane;
+    ucs_status_t status;
+    size_t length;
+    unsigned i;
+
+    for (i = 0; i < worker->num_lanes; ++i) {
+        lane = worker->lanes[i];
+        if (!(lanes & UCS_BIT(lane->id))) {
+            continue;
+        }
+        status = lane->op.offer(op, offer + 1, &length);
+        if (status != UCS_OK) {
+            ucs_diag("operation %p: lane %s cannot serve: %s", op, lane->name,
+                     ucs_status_string(status));
+            continue;
+        }
+        op->offered  |= UCS_BIT(lane->id);
+        offer->lane   = lane->id;
+        offer->length = length;
+        offer         = UCS_PTR_BYTE_OFFSET(offer + 1, length);
+    }
+    ucp_st_outbox_post_with(op->peer, UCP_ST_MSG_BIND, &msg, data,
+                            UCS_PTR_BYTE_DIFF(data, offer));
+}
+
+/* Both announcements are known, and the operation is in no list any more */
+static void ucp_st_match_pair(ucp_st_op_t *op, const ucp_st_msg_match_t *msg)
+{
+    int is_send        = (op->dir == UCP_ST_DIR_SEND);
+    size_t send_length = is_send ? op->length : msg->length;
+    size_t recv_length = is_send ? msg->length : op->length;
+    unsigned lanes     = 0; /* that the peer named */
+    unsigned i;
+
+    op->remote_id  = msg->op_id;
+    op->msg_length = send_length;
+    op->mode       = is_send ? op->mode : (ucp_st_mode_t)msg->mode;
+    if (send_length > recv_length) {
+        ucs_diag("tag 0x%lx: send of %zu bytes for a receive of %zu", op->tag,
+                 send_length, recv_length);
+        ucp_st_match_end(op, UCS_ERR_MESSAGE_TRUNCATED);
+        return;
+    }
+    for (i = 0; i < UCP_ST_PROTO_MAX_LANES; ++i) {
+        if ((msg->lanes[i] != UCP_ST_LANE_NONE) &&
+            (msg->lanes[i] < UCP_ST_LANE_LAST)) {
+            lanes |= UCS_BIT(msg->lanes[i]);
+        }
+    }
+    if (!(lanes & op->peer->lanes)) {
+        ucs_error("operation %p: no lane of this side (mask 0x%x) is one of "
+                  "the peer's (mask 0x%x)", op, op->peer->lanes, lanes);
+        ucp_st_match_end(op, UCS_ERR_UNREACHABLE);
+        return;
+    }
+    if (!is_send) {
+        /* The order that counts is the one of the send's side */
+        memcpy(op->lane_order, msg->lanes, sizeof(op->lane_order));
+    }
+    ucp_st_match_offer(op, lanes & op->peer->lanes);
+}
+
+/* Find a lane's bytes among those that follow a BIND message. NULL if the lane
+ * is not there. */
+static const ucp_st_msg_offer_t *
+ucp_st_match_find_offer(const ucp_st_msg_op_t *msg, ucp_st_lane_t id)
+{
+    const uint8_t *p   = (const uint8_t*)(msg + 1);
+    const uint8_t *end = (const uint8_t*)msg + msg->hdr.length;
+    const ucp_st_msg_offer_t *offer;
+
+    while ((size_t)(end - p) >= sizeof(*offer)) {
+        offer = (const ucp_st_msg_offer_t*)p;
+        if ((size_t)(end - p) < (sizeof(*offer) + offer->length)) {
+            break;
+        }
+        if (offer->lane == id) {
+            return offer;
+        }
+        p += sizeof(*offer) + offer->length;
+    }
+    return NULL;
+}
+
+/* The first lane that both sides offered. NULL if there is none. */
+static const ucp_st_lane_ops_t *
+ucp_st_match_choose(ucp_st_op_t *op, const ucp_st_msg_op_t *msg,
+                    const ucp_st_msg_offer_t **offer_p)
+{
+    unsigned i, id;
+
+    for (i = 0; i < UCP_ST_PROTO_MAX_LANES; ++i) {
+        id       = op->lane_order[i];
+        *offer_p = ucp_st_match_find_offer(msg, (ucp_st_lane_t)id);
+        if ((*offer_p != NULL) && (id < UCP_ST_LANE_LAST) &&
+            (op->offered & UCS_BIT(id))) {
+            op->worker->stats.fallbacks += (i > 0);
+            return ucp_st_lane_table[id];
+        }
+    }
+    return NULL;
+}
+
+void ucp_st_match_handle_bind(ucp_st_peer_t *peer, const ucp_st_msg_op_t *msg)
+{
+    ucp_st_op_t *op = ucp_st_op_find(peer, msg->op_id);
+    const ucp_st_msg_offer_t *offer;
+    const ucp_st_lane_ops_t *lane;
+    ucs_status_t status;
+
+    if ((op == NULL) || (op->state != UCP_ST_OP_MATCHING) ||
+        (op->key != NULL)) {
+        return;
+    }
+    lane = ucp_st_match_choose(op, msg, &offer);
+    if (lane == NULL) {
+        ucs_diag("operation %p: no lane has what the pair needs", op);
+        ucp_st_match_end(op, UCS_ERR_NO_RESOURCE);
+        return;
+    }
+    ucp_st_lanes_release(op, UCS_BIT(lane->id));
+    op->lane = lane;
+    status   = lane->op.bind(op, offer + 1, offer->length);
+    ucp_st_op_set_state(op, UCP_ST_OP_MATCHED);
+    ++op->worker->stats.matches;
+    ucp_st_trace_match(op);
+    ++op->worker->stats.lanes[lane->id].matches;
+    ucs_debug("operation %p: tag 0x%lx, %zu bytes: lane %s, %s", op, op->tag,
+              op->msg_length, lane->name, lane->op.protocol(op));
+    if (status != UCS_OK) {
+        /* The peer has matched: it is told as of any failure */
+        ucp_st_op_fail(op, status);
+    } else if (op->freed) {
+        /* Freed while its announcement was on the way */
+        ucp_st_lanes_revoke(op);
+        ucp_st_op_tell_unmatched(op);
+    }
+    ucp_st_op_reap(op); /* it may be gone */
+}
+
+void ucp_st_match_handle(ucp_st_peer_t *peer, const ucp_st_msg_match_t *msg)
+{
+    ucp_st_remote_op_t *remote;
+    ucp_st_key_t *key;
+    ucp_st_op_t *op;
+    int dir;
+
+    if (msg->dir > UCP_ST_DIR_RECV) {
+        ucs_error("peer 0x%lx gave an operation of direction %u to match",
+                  peer->uuid, msg->dir);
+        ucp_st_peer_fail(peer, UCS_ERR_IO_ERROR);
+        return;
+    }
+    key = ucp_st_match_key(peer, msg->tag, msg->scope, 1);
+    dir = !msg->dir; /* of the local counterpart */
+    if ((key != NULL) && !ucs_list_is_empty(&key->local[dir])) {
+        op = ucs_list_head(&key->local[dir], ucp_st_op_t, key_list);
+        ucp_st_match_forget(op);
+        ucp_st_match_pair(op, msg);
+        return;
+    }
+
+    remote = (key == NULL) ? NULL : malloc(sizeof(*remote));
+    if (remote == NULL) {
+        ucp_st_peer_fail(peer, UCS_ERR_NO_MEMORY);
+        return;
+    }
+    remote->key = key;
+    remote->msg = *msg;
+    ucs_list_add_tail(&key->remote[!dir], &remote->list);
+}
+
+void ucp_st_match_handle_cancel(ucp_st_peer_t *peer, const ucp_st_msg_op_t *msg)
+{
+    ucp_st_msg_op_t ack = {.op_id = msg->src_op_id};
+    ucp_st_remote_op_t *remote;
+    ucp_st_key_t *key;
+    int dir;
+
+    /* Rare, and slow */
+    kh_foreach_value(&peer->keys, key, {
+        for (dir = 0; dir < 2; ++dir) {
+            ucs_list_for_each(remote, &key->remote[dir], list) {
+                if (remote->msg.op_id == msg->src_op_id) {
+                    ucp_st_match_drop_remote(peer, remote);
+                    ucp_st_outbox_post(peer, UCP_ST_MSG_CANCEL_ACK, &ack);
+                    return;
+                }
+            }
+        }
+    });
+    /* Paired already: our announcement is on the way to the peer, which finds
+     * the freed operation in its list and undoes the match */
+}
 
 /* Check one operation before anything is given to match; the lock of the worker
  * is held, which is that of all */
@@ -115,10 +436,15 @@ static ucs_status_t ucp_st_match_check_self(const ucp_st_op_h *ops,
     return status;
 }
 
-/* Announce one operation; the lock is held */
+/* Announce one operation, and pair it with the peer's first announced
+ * counterpart if that is there; the lock is held */
 static void ucp_st_match_start(ucp_st_op_t *op)
 {
+    ucp_st_remote_op_t *remote;
+    ucs_list_link_t *remotes;
+    ucp_st_msg_match_t msg;
     ucs_status_t status;
+    ucp_st_key_t *key;
 
     ucp_st_op_set_state(op, UCP_ST_OP_MATCHING);
     op->status = UCS_OK;
@@ -126,16 +452,27 @@ static void ucp_st_match_start(ucp_st_op_t *op)
         ucp_st_op_set_state(op, UCP_ST_OP_MATCHED);
         return;
     }
-
-    status = ucp_st_match_add(op);
-    if (status == UCS_OK) {
-        status = ucp_st_outbox_post_match(op);
+    key = ucp_st_match_key(op->peer, op->tag, op->scope, 1);
+    if (key == NULL) {
+        ucp_st_op_fail(op, UCS_ERR_NO_MEMORY);
+        return;
     }
+    op->key = key;
+    ++key->count[op->dir];
+    ucs_list_add_tail(&key->local[op->dir], &op->key_list);
+    status = ucp_st_outbox_post_match(op);
     if (status != UCS_OK) {
         ucp_st_op_fail(op, status);
         return;
     }
-    ucp_st_match_try(op);
+    remotes = &key->remote[!op->dir];
+    if (!ucs_list_is_empty(remotes)) {
+        remote = ucs_list_head(remotes, ucp_st_remote_op_t, list);
+        msg    = remote->msg;
+        ucp_st_match_drop_remote(op->peer, remote);
+        ucp_st_match_forget(op);
+        ucp_st_match_pair(op, &msg);
+    }
 }
 
 /* Check all, then announce all; the lock is not held */
@@ -205,25 +542,13 @@ ucs_status_t ucp_st_match_test(ucp_st_op_h op)
     return status;
 }
 
-static size_t ucp_st_match_count_pending(const ucp_st_op_h *ops, size_t count)
-{
-    size_t pending = 0;
-    size_t i;
-
-    ucp_st_worker_lock(ops[0]->worker);
-    for (i = 0; i < count; ++i) {
-        pending += (ops[i]->state == UCP_ST_OP_MATCHING);
-    }
-    ucp_st_worker_unlock(ops[0]->worker);
-    return pending;
-}
-
 ucs_status_t ucp_st_matchall(const ucp_st_op_h *ops, size_t count,
                              ucs_status_t *statuses)
 {
     uint64_t begin       = ucs_trace_begin();
     ucs_status_t result  = UCS_OK;
     unsigned idle_rounds = 0;
+    ucp_st_worker_h worker;
     ucs_status_t status;
     size_t i;
 
@@ -231,12 +556,15 @@ ucs_status_t ucp_st_matchall(const ucp_st_op_h *ops, size_t count,
     if ((status != UCS_OK) || (count == 0)) {
         return status;
     }
-    while (ucp_st_match_count_pending(ops, count) > 0) {
-        ucp_st_worker_pause(&idle_rounds,
-                            ucp_st_ctrl_ops.progress(ops[0]->worker));
+    worker = ops[0]->worker;
+    ucp_st_worker_lock(worker);
+    for (i = 0; i < count; ++i) {
+        while (ops[i]->state == UCP_ST_OP_MATCHING) {
+            ucp_st_worker_unlock(worker);
+            ucp_st_worker_pause(&idle_rounds, ucp_st_ctrl_ops.progress(worker));
+            ucp_st_worker_lock(worker);
+        }
     }
-
-    ucp_st_worker_lock(ops[0]->worker);
     for (i = 0; i < count; ++i) {
         status = ucp_st_match_status(ops[i]);
         if (statuses != NULL) {
@@ -246,7 +574,7 @@ ucs_status_t ucp_st_matchall(const ucp_st_op_h *ops, size_t count,
             result = status;
         }
     }
-    ucp_st_worker_unlock(ops[0]->worker);
+    ucp_st_worker_unlock(worker);
     ucs_trace_end("ucp_st_matchall", begin);
     return result;
 }

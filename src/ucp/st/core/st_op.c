@@ -8,8 +8,6 @@
 #endif
 
 #include "core/st_op.h"
-#include "core/st_outbox.h"
-#include "core/st_fork.h"
 #include "core/st_lane.h"
 #include "core/st_log.h"
 #include "core/st_match.h"
@@ -18,29 +16,23 @@
 #include "core/st_trace.h"
 #include "core/st_worker.h"
 
+#include <ucs/type/param.h>
+
 #include <stdlib.h>
 
 #define UCP_ST_OP_FLAGS_ALL UCP_ST_OP_FLAG_ANY_TAG
 
-/* Non-zero if moving from one state to the other is an edge of the diagram */
-static int ucp_st_op_is_legal_edge(ucp_st_op_state_t from, ucp_st_op_state_t to)
-{
-    switch (to) {
-    case UCP_ST_OP_INIT:
-    case UCP_ST_OP_MATCHED:
-        return from == UCP_ST_OP_MATCHING;
-    case UCP_ST_OP_MATCHING:
-        return from == UCP_ST_OP_INIT;
-    case UCP_ST_OP_FAILED:
-        return (from == UCP_ST_OP_MATCHING) || (from == UCP_ST_OP_MATCHED);
-    default:
-        return 0;
-    }
-}
-
 void ucp_st_op_set_state(ucp_st_op_t *op, ucp_st_op_state_t state)
 {
-    if (!ucp_st_op_is_legal_edge(op->state, state)) {
+    static const uint8_t legal_from[] = {
+        [UCP_ST_OP_INIT]     = UCS_BIT(UCP_ST_OP_MATCHING),
+        [UCP_ST_OP_MATCHING] = UCS_BIT(UCP_ST_OP_INIT),
+        [UCP_ST_OP_MATCHED]  = UCS_BIT(UCP_ST_OP_MATCHING),
+        [UCP_ST_OP_FAILED]   = UCS_BIT(UCP_ST_OP_MATCHING) |
+                               UCS_BIT(UCP_ST_OP_MATCHED)
+    };
+
+    if (!(legal_from[state] & UCS_BIT(op->state))) {
         ucs_error("operation %p: state %d cannot follow %d", op, state,
                   op->state);
     }
@@ -153,43 +145,38 @@ void ucp_st_op_fail(ucp_st_op_t *op, ucs_status_t status)
     }
 }
 
-static void ucp_st_op_fail_one(ucp_st_op_t *op)
+/* The last start is in a batch of this queue behind the first `passed` ones */
+static int ucp_st_op_is_unbegun(const ucp_st_op_t *op, ucp_st_queue_h queue,
+                                uint64_t passed)
 {
-    ucp_st_op_fail(op, UCS_ERR_CANCELED);
-}
-
-/* For those whose last start is in a batch behind the first `passed` ones */
-static void ucp_st_op_for_each_unbegun(ucp_st_queue_h queue, uint64_t passed,
-                                       void (*func)(ucp_st_op_t *op))
-{
-    ucs_list_link_t *lists[] = {&queue->worker->ops, &queue->worker->on_stream};
-    ucp_st_op_t *op;
-    unsigned i;
-
-    for (i = 0; i < ucs_static_array_size(lists); ++i) {
-        ucs_list_for_each(op, lists[i], list) {
-            if ((op->queue == queue) && (op->state == UCP_ST_OP_MATCHED) &&
-                (op->lane != NULL) && (passed < op->start_seq)) {
-                func(op);
-            }
-        }
-    }
-}
-
-static void ucp_st_op_halt(ucp_st_op_t *op)
-{
-    op->lane->op.halt(op);
+    return (op->queue == queue) && (op->state == UCP_ST_OP_MATCHED) &&
+           (op->lane != NULL) && (passed < op->start_seq);
 }
 
 void ucp_st_op_fail_unbegun(ucp_st_queue_h queue)
 {
+    ucs_list_link_t *lists[] = {&queue->worker->ops, &queue->worker->on_stream};
     /* The stream goes on: what was halted has to fail, too */
-    uint64_t passed = ucp_st_queue_passed(queue);
+    uint64_t passed          = ucp_st_queue_passed(queue);
+    ucp_st_op_t *op;
+    unsigned i;
 
-    /* All of them before the first wait is released: the stream may pass that
-     * one, and run the start of the next */
-    ucp_st_op_for_each_unbegun(queue, passed, ucp_st_op_halt);
-    ucp_st_op_for_each_unbegun(queue, passed, ucp_st_op_fail_one);
+    /* All are halted before the first wait is released: the stream may pass
+     * that one, and run the start of the next */
+    for (i = 0; i < ucs_static_array_size(lists); ++i) {
+        ucs_list_for_each(op, lists[i], list) {
+            if (ucp_st_op_is_unbegun(op, queue, passed)) {
+                op->lane->op.halt(op);
+            }
+        }
+    }
+    for (i = 0; i < ucs_static_array_size(lists); ++i) {
+        ucs_list_for_each(op, lists[i], list) {
+            if (ucp_st_op_is_unbegun(op, queue, passed)) {
+                ucp_st_op_fail(op, UCS_ERR_CANCELED);
+            }
+        }
+    }
 }
 
 static void ucp_st_op_check_limit(ucp_st_op_t *op)
@@ -233,7 +220,7 @@ static void ucp_st_op_destroy(ucp_st_op_t *op, int is_forced)
     ucs_list_del(&op->peer_list);
     kh_del(ucp_st_ops, table, kh_get(ucp_st_ops, table, op->id));
     --op->worker->stats.freed;
-    ucp_st_trace_release(op);
+    free(op->trace);
     free(op);
 }
 
@@ -318,10 +305,24 @@ void ucp_st_op_handle_unmatch(ucp_st_peer_t *peer, const ucp_st_msg_op_t *msg)
     ucp_st_outbox_post(peer, UCP_ST_MSG_UNMATCH_ACK, &ack);
 }
 
-static ucs_status_t ucp_st_op_params_check(ucp_st_worker_h worker,
-                                           const ucp_st_op_params_t *params,
-                                           ucp_st_op_t *op)
+#define UCP_ST_OP_PARAM(_params, _name, _FLAG, _default) \
+    UCS_PARAM_VALUE(UCP_ST_OP_PARAM_FIELD, _params, _name, _FLAG, _default)
+
+/* Set what `params` say; UCS_ERR_INVALID_PARAM if that makes no sense */
+static ucs_status_t ucp_st_op_set_params(ucp_st_op_t *op,
+                                         const ucp_st_op_params_t *params)
 {
+    uint64_t flags = UCP_ST_OP_PARAM(params, flags, FLAGS, 0);
+
+    op->buffer = UCP_ST_OP_PARAM(params, buffer, BUFFER, NULL);
+    op->length = UCP_ST_OP_PARAM(params, length, LENGTH, 0);
+    op->peer   = UCP_ST_OP_PARAM(params, peer, PEER, UCP_ST_PEER_NULL);
+    op->tag    = UCP_ST_OP_PARAM(params, tag, TAG, 0);
+    op->scope  = UCP_ST_OP_PARAM(params, scope, SCOPE, 0);
+    op->flags  = flags;
+    op->mode   = (op->dir == UCP_ST_DIR_SEND) ?
+                 UCP_ST_OP_PARAM(params, mode, MODE, UCP_ST_MODE_STANDARD) :
+                 UCP_ST_MODE_STANDARD;
     if ((op->buffer == NULL) && (op->length > 0)) {
         ucs_error("operation of %zu bytes without a buffer", op->length);
         return UCS_ERR_INVALID_PARAM;
@@ -330,34 +331,15 @@ static ucs_status_t ucp_st_op_params_check(ucp_st_worker_h worker,
         ucs_error("unknown send mode %d", op->mode);
         return UCS_ERR_INVALID_PARAM;
     }
-    if ((params->field_mask & UCP_ST_OP_PARAM_FIELD_FLAGS) &&
-        (params->flags & ~(uint64_t)UCP_ST_OP_FLAGS_ALL)) {
-        ucs_error("unknown operation flags 0x%lx", params->flags);
+    if (flags & ~(uint64_t)UCP_ST_OP_FLAGS_ALL) {
+        ucs_error("unknown operation flags 0x%lx", flags);
         return UCS_ERR_INVALID_PARAM;
     }
-    if (ucp_st_peer_is_real(op->peer) && (op->peer->worker != worker)) {
+    if (ucp_st_peer_is_real(op->peer) && (op->peer->worker != op->worker)) {
         ucs_error("the operation's peer belongs to another worker");
         return UCS_ERR_INVALID_PARAM;
     }
     return UCS_OK;
-}
-
-static void ucp_st_op_params_get(ucp_st_op_t *op,
-                                 const ucp_st_op_params_t *params)
-{
-    uint64_t mask = params->field_mask;
-
-    op->buffer = (mask & UCP_ST_OP_PARAM_FIELD_BUFFER) ? params->buffer : NULL;
-    op->length = (mask & UCP_ST_OP_PARAM_FIELD_LENGTH) ? params->length : 0;
-    op->peer   = (mask & UCP_ST_OP_PARAM_FIELD_PEER) ? params->peer :
-                                                      UCP_ST_PEER_NULL;
-    op->tag    = (mask & UCP_ST_OP_PARAM_FIELD_TAG) ? params->tag : 0;
-    op->scope  = (mask & UCP_ST_OP_PARAM_FIELD_SCOPE) ? params->scope : 0;
-    op->flags  = (mask & UCP_ST_OP_PARAM_FIELD_FLAGS) ?
-                 (uint8_t)params->flags : 0;
-    op->mode   = ((mask & UCP_ST_OP_PARAM_FIELD_MODE) &&
-                  (op->dir == UCP_ST_DIR_SEND)) ? params->mode :
-                                                  UCP_ST_MODE_STANDARD;
 }
 
 /* The lock is held */
@@ -401,8 +383,7 @@ static ucs_status_t ucp_st_op_create(ucp_st_worker_h worker, ucp_st_dir_t dir,
     op->dir      = dir;
     op->max_uses = UINT64_MAX;
     ucs_list_head_init(&op->peer_list);
-    ucp_st_op_params_get(op, params);
-    status = ucp_st_op_params_check(worker, params, op);
+    status = ucp_st_op_set_params(op, params);
     if (status == UCS_OK) {
         ucp_st_worker_lock(worker);
         status = ucp_st_op_insert(op);
@@ -449,13 +430,12 @@ ucs_status_t ucp_st_op_query(ucp_st_op_h op, ucp_st_op_attr_t *attr)
     return UCS_OK;
 }
 
-/* Say goodbye to the counterpart, in the way that the state asks for */
+/* Tell the counterpart that this half ends, as the state asks for */
 static void ucp_st_op_detach(ucp_st_op_t *op)
 {
     ucp_st_msg_op_t msg = {.src_op_id = op->id};
 
-    switch (op->state) {
-    case UCP_ST_OP_MATCHING:
+    if (op->state == UCP_ST_OP_MATCHING) {
         /* The peer may have paired it already: it stays in the list, so that
          * the order of matching is the same on both sides, until the peer
          * either confirms or sends its half */
@@ -463,18 +443,11 @@ static void ucp_st_op_detach(ucp_st_op_t *op)
             --op->key->count[op->dir];
         }
         ucp_st_outbox_post(op->peer, UCP_ST_MSG_CANCEL, &msg);
-        break;
-    case UCP_ST_OP_MATCHED:
-        if (op->lane == NULL) {
-            break;
-        }
+    } else if ((op->state == UCP_ST_OP_MATCHED) && (op->lane != NULL)) {
         ucp_st_lanes_revoke(op);
         if (op->peer->status == UCS_OK) {
             ucp_st_op_tell_unmatched(op);
         }
-        break;
-    default:
-        break;
     }
 }
 

@@ -22,9 +22,8 @@
 
 #include <ucs/datastruct/list.h>
 
-/** Stored to a word that streams wait on, to let its waits pass: above any
- *  count, and below 2^63, for a NIC's further additions and for CUDA's cyclic
- *  comparison. */
+/** Stored to a word to let its waits pass. It is above any count, and below
+ *  2^63: a NIC may still add to it, and CUDA compares cyclically. */
 #define UCP_ST_RELEASE (1ull << 62)
 
 typedef enum {
@@ -42,28 +41,20 @@ typedef enum {
 struct ucp_st_lane_ops;
 
 /**
- * Protected by the worker's lock, but for what the lane's part says, and for
- * `waited` and `last_seq`, which belong to the thread that calls for the
- * operation's queue; once it was freed nobody changes these. `state` is stored
+ * Protected by the worker's lock, except for the lanes' parts, and for `waited`
+ * and `last_seq`, which belong to the thread that calls for the operation's
+ * queue; they do not change once the operation was freed. `state` is stored
  * with the lock held and may be read without it.
  */
 typedef struct ucp_st_op {
     ucs_list_link_t     list;       /* in the worker's ops, on_stream or
                                        deferred */
     ucs_list_link_t     peer_list;  /* in the peer's ops, if it has one */
-    union {
-        struct { /* while it waits for its counterpart: `key` is set */
-            ucs_list_link_t key_list;   /* in its key's local operations */
-            ucs_list_link_t match_list; /* in the peer's unmatched */
-        };
-        struct { /* else */
-            struct ucp_st_trace_op *trace; /* st_trace.h's, or NULL */
-            uint64_t        told_uses; /* what the peer was told, and when
-                                          (s) */
-            double          told_time;
-        };
-    };
-    struct ucp_st_key   *key;
+    ucs_list_link_t     key_list;   /* in its key's local operations */
+    struct ucp_st_key   *key;       /* while it waits for its counterpart */
+    struct ucp_st_trace_op *trace;  /* st_trace.h's, or NULL */
+    uint64_t            told_uses;  /* what the peer was told, */
+    double              told_time;  /* when (s), */
     ucp_st_peer_h       peer;       /* or NULL, or UCP_ST_PEER_ANY */
     uint64_t            id;         /* unique in the worker */
     uint64_t            remote_id;  /* of the counterpart, once matched */
@@ -73,7 +64,7 @@ typedef struct ucp_st_op {
     size_t              length;     /* of the buffer */
     size_t              msg_length; /* of a use, once paired */
     uint64_t            completed;  /* uses whose completion was reaped */
-    ucs_status_t        told_status;
+    ucs_status_t        told_status; /* and why */
     uint8_t             flags;      /* UCP_ST_OP_FLAG_* */
     uint8_t             freed : 1;  /* by the user */
     uint8_t             peer_closed : 1; /* its region: it has said so */
@@ -83,10 +74,10 @@ typedef struct ucp_st_op {
                                        once paired, in the order of the send's
                                        side */
     uint8_t             offered;    /* lanes that hold something for it */
-    uint8_t             is_exact;   /* what the lane says to be done is final:
-                                       no completion is reaped later */
+    uint8_t             is_exact;   /* the lane's uses_done() is exact: no
+                                       completion is reaped later */
 
-    /* From here to what the lane has first, starts and waits look at all */
+    /* Starts and waits look at all that follows */
     uint8_t             early;      /* of a receive: a use's data may be here
                                        before it is started */
     ucs_status_t        status;     /* why it failed */
@@ -108,11 +99,11 @@ typedef struct ucp_st_op {
                                            release(); or NULL */
 } ucp_st_op_t;
 
-/** Uses that this side has no part in any more. */
+/** Uses in which this side has nothing left to do. */
 uint64_t ucp_st_op_uses_ended(const ucp_st_op_t *op);
 
-/** The queue of its last start has gone before a wait, and the use is complete:
- *  it may go on without. The lock is held. */
+/** The queue of its last start was destroyed before a wait, and the use is
+ *  complete: the next start needs no wait. The lock is held. */
 int ucp_st_op_is_left(const ucp_st_op_t *op);
 
 /** Find an operation, live or freed, by id; NULL if it is gone. The lock is
@@ -130,9 +121,9 @@ ucp_st_op_t *ucp_st_op_find(ucp_st_peer_h peer, uint64_t id);
  */
 void ucp_st_op_fail(ucp_st_op_t *op, ucs_status_t status);
 
-/** The queue is in error: its stream will run starts whose buffers may depend
- *  on what failed. These are to do nothing, and their waits to pass. The lock
- *  is held. */
+/** The queue is in error, and its stream will run starts whose buffers may
+ *  depend on what failed: these starts have no effect, and their waits pass.
+ *  The lock is held. */
 void ucp_st_op_fail_unbegun(ucp_st_queue_h queue);
 
 /** Tell the peer that this half ends. The lock is held. */
@@ -147,12 +138,12 @@ void ucp_st_op_complete_uses(ucp_st_op_t *op, uint64_t count);
  */
 void ucp_st_op_reap(ucp_st_op_t *op);
 
-/** Try that for those that a stream may name: it may have passed the last such
- *  command, without telling anybody. The lock is held. */
+/** Try that for all that commands of streams may name: the stream may have
+ *  passed the last such command. The lock is held. */
 void ucp_st_op_reap_freed(ucp_st_worker_h worker);
 
-/** The worker goes: let go of all freed operations whatever their peers have
- *  not said yet; those that a lane holds stay. The lock is held. */
+/** The worker is being destroyed: destroy all freed operations even if peers
+ *  have not answered; those that a lane holds stay. The lock is held. */
 void ucp_st_op_drop_all(ucp_st_worker_h worker);
 
 /**
@@ -161,12 +152,12 @@ void ucp_st_op_drop_all(ucp_st_worker_h worker);
  */
 void ucp_st_op_peer_done(ucp_st_op_t *op);
 
-/** A freed operation's peer is gone, so that nobody answers. The lock is held;
- *  `op` may be gone afterwards. */
+/** A freed operation's peer is gone and will not answer. The lock is held; `op`
+ *  may be gone afterwards. */
 void ucp_st_op_peer_gone(ucp_st_op_t *op);
 
 /** The peer's half has ended after so many uses: close the region, and fail the
- *  operation if it needs more. May be called again. The lock is held. */
+ *  operation if it has started more. May be called again. The lock is held. */
 void ucp_st_op_unmatched(ucp_st_op_t *op, uint64_t uses, ucs_status_t status);
 
 /** The peer freed its half, or it failed. The lock is held. */

@@ -7,13 +7,13 @@
 #endif
 
 #include "core/st_peer.h"
-#include "core/st_outbox.h"
-#include "core/st_fork.h"
 #include "core/st_lane.h"
 #include "core/st_log.h"
 #include "core/st_match.h"
 #include "core/st_ucp.h"
 #include "core/st_worker.h"
+
+#include <ucs/sys/math.h>
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -32,41 +32,23 @@ typedef struct ucp_st_address {
     unsigned       num_lanes;
 } ucp_st_address_t;
 
-static size_t ucp_st_address_lanes_length(ucp_st_worker_h worker)
-{
-    size_t length = sizeof(ucp_st_address_lane_t) +
-                    ucp_st_ctrl_ops.address_length(worker);
-    unsigned i;
-
-    for (i = 0; i < worker->num_lanes; ++i) {
-        length += sizeof(ucp_st_address_lane_t) +
-                  worker->lanes[i]->worker.address_length(worker);
-    }
-    return length;
-}
-
+/* The service thread's part is the first one: lane host needs it to connect */
 static ucs_status_t ucp_st_address_lanes_pack(ucp_st_worker_h worker,
-                                              uint8_t *p)
+                                              ucp_st_address_lane_t *head)
 {
-    ucp_st_address_lane_t *head;
-    ucs_status_t status;
+    ucs_status_t status = UCS_OK;
     unsigned i;
 
-    for (i = 0; i < worker->num_lanes; ++i) {
-        head         = (ucp_st_address_lane_t*)p;
-        head->lane   = worker->lanes[i]->id;
-        head->length = worker->lanes[i]->worker.address_length(worker);
-        status       = worker->lanes[i]->worker.address_pack(worker, head + 1);
-        if (status != UCS_OK) {
-            return status;
-        }
-        p += sizeof(*head) + head->length;
-    }
-    head         = (ucp_st_address_lane_t*)p;
     head->lane   = UCP_ST_PROTO_SERVICE;
     head->length = ucp_st_ctrl_ops.address_length(worker);
     ucp_st_ctrl_ops.address_pack(worker, head + 1);
-    return UCS_OK;
+    for (i = 0; (i < worker->num_lanes) && (status == UCS_OK); ++i) {
+        head         = UCS_PTR_BYTE_OFFSET(head + 1, head->length);
+        head->lane   = worker->lanes[i]->id;
+        head->length = worker->lanes[i]->worker.address_length(worker);
+        status       = worker->lanes[i]->worker.address_pack(worker, head + 1);
+    }
+    return status;
 }
 
 ucs_status_t ucp_st_worker_get_address(ucp_st_worker_h worker,
@@ -76,6 +58,7 @@ ucs_status_t ucp_st_worker_get_address(ucp_st_worker_h worker,
     ucp_address_t *ucp_addr;
     size_t ucp_length, length;
     ucs_status_t status;
+    unsigned i;
 
     status = ucp_st_check_call((worker != NULL) && (address_p != NULL) &&
                                (length_p != NULL));
@@ -87,8 +70,13 @@ ucs_status_t ucp_st_worker_get_address(ucp_st_worker_h worker,
         return status;
     }
 
-    length = sizeof(*hdr) + ucp_length + ucp_st_address_lanes_length(worker);
-    hdr    = calloc(1, length);
+    length = sizeof(*hdr) + ucp_length + sizeof(ucp_st_address_lane_t) +
+             ucp_st_ctrl_ops.address_length(worker);
+    for (i = 0; i < worker->num_lanes; ++i) {
+        length += sizeof(ucp_st_address_lane_t) +
+                  worker->lanes[i]->worker.address_length(worker);
+    }
+    hdr = calloc(1, length);
     if (hdr == NULL) {
         status = UCS_ERR_NO_MEMORY;
         goto out;
@@ -100,8 +88,8 @@ ucs_status_t ucp_st_worker_get_address(ucp_st_worker_h worker,
     hdr->uuid       = worker->uuid;
     hdr->place      = worker->place;
     memcpy(hdr + 1, ucp_addr, ucp_length);
-    status = ucp_st_address_lanes_pack(worker,
-                                       (uint8_t*)(hdr + 1) + ucp_length);
+    status = ucp_st_address_lanes_pack(worker, UCS_PTR_BYTE_OFFSET(hdr + 1,
+                                                                   ucp_length));
     if (status != UCS_OK) {
         free(hdr);
         goto out;
@@ -175,6 +163,101 @@ static ucs_status_t ucp_st_address_parse(const void *buffer, size_t length,
     return UCS_OK;
 }
 
+void ucp_st_outbox_take(ucp_st_frame_buf_t *buf)
+{
+    ucs_list_del(&buf->list);
+    if (buf->peer->frame == buf) {
+        buf->peer->frame = NULL;
+    }
+}
+
+void ucp_st_outbox_cleanup(ucp_st_worker_h worker)
+{
+    ucp_st_frame_buf_t *buf, *tmp;
+
+    ucs_list_for_each_safe(buf, tmp, &worker->outbox, list) {
+        ucp_st_outbox_take(buf);
+        free(buf);
+    }
+}
+
+/* Room for a message to a peer; NULL without memory. The lock is held. */
+static void *ucp_st_outbox_reserve(ucp_st_peer_t *peer, ucp_st_msg_type_t type,
+                                   size_t length)
+{
+    ucp_st_worker_h worker  = peer->worker;
+    ucp_st_frame_buf_t *buf = peer->frame;
+    ucp_st_msg_hdr_t *hdr;
+
+    if ((buf == NULL) || ((buf->length + length) > worker->max_frame)) {
+        buf = malloc(sizeof(*buf) + worker->max_frame);
+        if (buf == NULL) {
+            return NULL;
+        }
+        buf->worker = worker;
+        buf->peer   = peer;
+        buf->length = sizeof(ucp_st_frame_t);
+        ucs_list_add_tail(&worker->outbox, &buf->list);
+        peer->frame = buf;
+    }
+    hdr           = (ucp_st_msg_hdr_t*)(buf->data + buf->length);
+    buf->length  += length;
+    hdr->type     = type;
+    hdr->reserved = 0;
+    hdr->length   = length;
+    return hdr;
+}
+
+ucs_status_t ucp_st_outbox_post_match(ucp_st_op_t *op)
+{
+    ucp_st_worker_h worker = op->worker;
+    ucp_st_msg_match_t *msg;
+    unsigned i, count;
+
+    msg = ucp_st_outbox_reserve(op->peer, UCP_ST_MSG_MATCH, sizeof(*msg));
+    if (msg == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    msg->op_id  = op->id;
+    msg->tag    = op->tag;
+    msg->scope  = op->scope;
+    msg->length = op->length;
+    msg->dir    = op->dir;
+    msg->mode   = op->mode;
+    memset(msg->reserved, 0, sizeof(msg->reserved));
+    memset(op->lane_order, 0, sizeof(op->lane_order));
+    for (i = 0, count = 0; i < worker->num_lanes; ++i) {
+        if (op->peer->lanes & UCS_BIT(worker->lanes[i]->id)) {
+            op->lane_order[count++] = worker->lanes[i]->id;
+        }
+    }
+    memcpy(msg->lanes, op->lane_order, sizeof(msg->lanes));
+    return UCS_OK;
+}
+
+void ucp_st_outbox_post_with(ucp_st_peer_t *peer, ucp_st_msg_type_t type,
+                             const ucp_st_msg_op_t *params, const void *data,
+                             size_t length)
+{
+    ucp_st_msg_op_t *msg;
+    ucp_st_msg_hdr_t hdr;
+
+    if (peer->status != UCS_OK) {
+        return;
+    }
+    msg = ucp_st_outbox_reserve(peer, type, sizeof(*msg) + length);
+    if (msg == NULL) {
+        ucp_st_peer_fail(peer, UCS_ERR_NO_MEMORY);
+        return;
+    }
+    hdr      = msg->hdr;
+    *msg     = *params;
+    msg->hdr = hdr;
+    if (length > 0) {
+        memcpy(msg + 1, data, length);
+    }
+}
+
 ucp_st_peer_t *ucp_st_peer_find(ucp_st_worker_h worker, uint64_t uuid)
 {
     ucp_st_peer_t *peer;
@@ -207,7 +290,6 @@ ucp_st_peer_t *ucp_st_peer_get(ucp_st_worker_h worker, uint64_t uuid)
     peer->status  = UCS_OK;
     peer->lost    = UCS_OK;
     ucs_list_head_init(&peer->ops);
-    ucs_list_head_init(&peer->unmatched);
     kh_init_inplace(ucp_st_keys, &peer->keys);
     ucp_st_for_each_component(component) {
         component->peer->init(peer);
@@ -252,11 +334,15 @@ void ucp_st_peer_fail(ucp_st_peer_t *peer, ucs_status_t status)
 
 void ucp_st_peer_check(ucp_st_peer_t *peer)
 {
+    unsigned id;
+
     if (!peer->closed && ucp_st_process_is_dead(&peer->process)) {
         ucp_st_ctrl_ops.lost(peer, UCS_ERR_CONNECTION_RESET);
         ucp_st_peer_closed(peer); /* nothing there reads or writes any more */
     }
-    ucp_st_lanes_check(peer);
+    ucs_for_each_bit(id, peer->lanes) {
+        ucp_st_lane_table[id]->peer.check(peer);
+    }
 }
 
 void ucp_st_peer_closed(ucp_st_peer_t *peer)
@@ -277,13 +363,10 @@ void ucp_st_peer_closed(ucp_st_peer_t *peer)
 /* Until `end`, in seconds */
 static void ucp_st_peer_disconnect(ucp_st_peer_t *peer, double end)
 {
-    ucp_st_worker_h worker = peer->worker;
-    unsigned i;
+    unsigned id;
 
-    for (i = 0; i < worker->num_lanes; ++i) {
-        if (peer->lanes & UCS_BIT(worker->lanes[i]->id)) {
-            worker->lanes[i]->peer.disconnect(peer);
-        }
+    ucs_for_each_bit(id, peer->lanes) {
+        ucp_st_lane_table[id]->peer.disconnect(peer);
     }
     peer->lanes = 0;
     ucp_st_ctrl_ops.disconnect(peer, end);
@@ -316,10 +399,10 @@ static void ucp_st_peer_connect_lane(ucp_st_peer_t *peer,
     }
 }
 
-/* What reaches the peer's service thread, which lane host needs as well */
-static ucs_status_t
-ucp_st_peer_connect_service(ucp_st_peer_t *peer,
-                            const ucp_st_address_t *address)
+/* Connect what the parts of the address lead to: the service thread, and lanes
+ */
+static ucs_status_t ucp_st_peer_connect_all(ucp_st_peer_t *peer,
+                                            const ucp_st_address_t *address)
 {
     const uint8_t *p    = address->lanes;
     ucs_status_t status = UCS_OK;
@@ -331,7 +414,14 @@ ucp_st_peer_connect_service(ucp_st_peer_t *peer,
         if (head->lane == UCP_ST_PROTO_SERVICE) {
             status = ucp_st_ctrl_ops.connect_service(peer, head + 1,
                                                      head->length);
+        } else {
+            ucp_st_peer_connect_lane(peer, head);
         }
+    }
+    if ((status == UCS_OK) && (peer->lanes == 0)) {
+        ucs_error("no lane reaches peer 0x%lx: it has none of this side's (see "
+                  "UCX_ST_LANES), or uses another provider", peer->uuid);
+        status = UCS_ERR_UNREACHABLE;
     }
     return status;
 }
@@ -343,38 +433,26 @@ static ucs_status_t ucp_st_peer_connect(ucp_st_peer_t *peer,
 {
     ucp_st_worker_h worker = peer->worker;
     double end             = ucp_st_worker_now() + UCP_ST_PEER_CLOSE_TIME;
-    const uint8_t *p       = address->lanes;
     ucp_st_process_t process;
     ucs_status_t status;
     ucp_ep_h ucp_ep;
-    unsigned i;
 
-    status = ucp_st_peer_connect_service(peer, address);
-    if (status != UCS_OK) {
-        return status;
-    }
     /* First, so that it is of the process that is connected next, or of one
      * that has its number later: connecting fails then */
     ucp_st_process_open(&process, &address->place, &worker->place);
     ucp_st_worker_lock(worker);
     peer->process = process;
     ucp_st_worker_unlock(worker);
-    for (i = 0; i < address->num_lanes; ++i) {
-        ucp_st_peer_connect_lane(peer,
-                                 ucp_st_address_next_lane(&p, address->end));
-    }
-    if (peer->lanes == 0) {
-        ucs_error("no lane reaches peer 0x%lx: it has none of this side's (see "
-                  "UCX_ST_LANES), or uses another provider", peer->uuid);
-        ucp_st_peer_disconnect(peer, end);
-        return UCS_ERR_UNREACHABLE;
+    status = ucp_st_peer_connect_all(peer, address);
+    if (status != UCS_OK) {
+        goto err;
     }
     status = ucp_st_ctrl_ops.connect(peer, address->ucp_addr, &ucp_ep);
     if (status != UCS_OK) {
         ucs_error("failed to connect to peer 0x%lx: %s", peer->uuid,
                   ucs_status_string(status));
-        ucp_st_peer_disconnect(peer, end);
-        return ucp_st_ucp_connect_status(status);
+        status = ucp_st_ucp_connect_status(status);
+        goto err;
     }
     ucp_st_worker_lock(worker);
     peer->ucp_ep    = ucp_ep;
@@ -382,6 +460,10 @@ static ucs_status_t ucp_st_peer_connect(ucp_st_peer_t *peer,
     ucp_st_worker_unlock(worker);
     ucp_st_ctrl_ops.wake(worker);
     return UCS_OK;
+
+err:
+    ucp_st_peer_disconnect(peer, end);
+    return status;
 }
 
 ucs_status_t ucp_st_peer_create(ucp_st_worker_h worker, const void *address,

@@ -73,9 +73,9 @@ typedef struct ucp_st_peer {
     int             said_gone;  /* it has declared this side gone, or waits for
                                    it although it is lost */
     int             is_noticed; /* it was told that it is declared gone */
-    int             closed;     /* nothing that is put to it can reach anything:
-                                   its regions are closed, or no transport
-                                   reaches it; of interest once it is gone */
+    int             closed;     /* writes cannot reach its memory: its regions
+                                   are closed, or no transport reaches it; of
+                                   interest once it is gone */
     int             going;      /* lost or leaving: counted by ctrl */
     ucs_status_t    lost;       /* what a transport said; UCS_OK if nothing */
     uint64_t        lost_round; /* the worker's round then */
@@ -88,7 +88,6 @@ typedef struct ucp_st_peer {
     uint32_t        next_rx_seq;
     struct ucp_st_frame_buf *frame; /* last in the outbox, or NULL */
     ucs_list_link_t ops;        /* all with this peer: ucp_st_op_t */
-    ucs_list_link_t unmatched;  /* local operations: ucp_st_op_t */
     khash_t(ucp_st_keys) keys;  /* of what waits for a counterpart */
 } ucp_st_peer_t;
 
@@ -112,8 +111,7 @@ void ucp_st_peer_fail(ucp_st_peer_t *peer, ucs_status_t status);
 /** Find out whether the peer is there. The lock is held. */
 void ucp_st_peer_check(ucp_st_peer_t *peer);
 
-/** Nothing that is put to the peer can reach anything there from now on. The
- *  lock is held. */
+/** From now on no write can reach the peer's memory. The lock is held. */
 void ucp_st_peer_closed(ucp_st_peer_t *peer);
 
 /**
@@ -121,5 +119,45 @@ void ucp_st_peer_closed(ucp_st_peer_t *peer);
  * not held, and no other thread uses the worker.
  */
 void ucp_st_peers_cleanup(ucp_st_worker_h worker);
+
+/**
+ * Messages to one peer: one active message, in the outbox of the worker. They
+ * are put together as long as they wait: a match of n operations costs a number
+ * of active messages that is a small part of n.
+ */
+typedef struct ucp_st_frame_buf {
+    ucs_list_link_t list;
+    ucp_st_worker_h worker;
+    ucp_st_peer_h   peer;
+    size_t          length; /* of what is filled in */
+    uint8_t         data[]; /* ucp_st_frame_t and messages */
+} ucp_st_frame_buf_t;
+
+/** Put the match message of an operation in the outbox. The lock is held, as
+ *  for the next ones. */
+ucs_status_t ucp_st_outbox_post_match(ucp_st_op_t *op);
+
+/**
+ * Put a message and the bytes that follow it in the outbox; type and length of
+ * the head of `msg` are filled in. Without memory the peer is declared gone.
+ */
+void ucp_st_outbox_post_with(ucp_st_peer_t *peer, ucp_st_msg_type_t type,
+                             const ucp_st_msg_op_t *msg, const void *data,
+                             size_t length);
+
+/** The same with nothing behind it. */
+static inline void ucp_st_outbox_post(ucp_st_peer_t *peer,
+                                      ucp_st_msg_type_t type,
+                                      const ucp_st_msg_op_t *msg)
+{
+    ucp_st_outbox_post_with(peer, type, msg, NULL, 0);
+}
+
+/** The frame leaves the outbox. */
+void ucp_st_outbox_take(ucp_st_frame_buf_t *buf);
+
+/** Drop what was not sent. The lock is not held, no other thread uses the
+ *  worker. */
+void ucp_st_outbox_cleanup(ucp_st_worker_h worker);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * st_process.h - where the processes of workers are, and whether those of this
- * node have ended. Not all transports notice that: UCX 1.13 looks after no peer
- * in shared memory that died before it had answered its first message.
+ * node have ended. Not all transports notice that: UCX 1.13 does not notice a
+ * peer in shared memory that died before it had answered its first message.
  */
 #ifndef UCP_ST_PROCESS_H_
 #define UCP_ST_PROCESS_H_
@@ -13,7 +13,7 @@
 typedef struct ucp_st_process {
     uint32_t pid;     /* 0: it is not of this node, or not known */
     uint32_t start;   /* as of a place */
-    int      is_near; /* it is this one */
+    int      is_near; /* it is this process */
     int      fd;      /* pidfd; or -1: the kernel has none */
     int      was_dead;/* when `fd` was opened */
     int      is_dead; /* protected by the worker's lock */
@@ -22,7 +22,7 @@ typedef struct ucp_st_process {
 /** Where this process is. */
 void ucp_st_process_get_place(ucp_st_place_t *place);
 
-/** Non-zero if that is not all known. */
+/** Non-zero if the PID namespace is not known. */
 int ucp_st_process_is_lost(const ucp_st_place_t *place);
 
 /** Find the process at a place, from a process at another one. */
@@ -35,14 +35,14 @@ static inline int ucp_st_process_is_here(const ucp_st_process_t *process)
     return process->pid != 0;
 }
 
-/** Undo that; nothing is known of it afterwards. */
+/** Undo that. */
 void ucp_st_process_close(ucp_st_process_t *process);
 
 /** Non-zero if it is certain that the process has ended. The worker's lock is
  *  held. */
 int ucp_st_process_is_dead(ucp_st_process_t *process);
 
-/** The same of a process that is here and another one, now. Needs no lock. */
+/** The same, for another process of this node. Needs no lock. */
 int ucp_st_process_has_ended(const ucp_st_process_t *process);
 
 #endif

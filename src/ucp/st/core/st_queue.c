@@ -1,16 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * st_queue.c - queues: creation, host wait, error.
+ * st_queue.c - queues: creation, host wait, error, and starts and waits as
+ * commands of a stream.
+ *
+ * The operations of a call are all checked first. Then they are given to the
+ * lanes, and enqueued as one sequence of stream commands, a batch, that ends
+ * with the store of the batch's number. Only then the operations' counts move
+ * on: an error leaves them as they were, and what a lane was given serves the
+ * next try.
+ *
+ * A start gives work to the lane and so takes the worker's lock. A wait takes
+ * no lock: what it reads of an operation was written by a start of the same
+ * queue, and what it writes belongs to the thread that calls for that queue. An
+ * operation that fails meanwhile has a start that is not complete, so that it
+ * puts the queue in error itself, and its waits pass.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #endif
 
 #include "core/st_queue.h"
-#include "core/st_fork.h"
 #include "core/st_lane.h"
 #include "core/st_log.h"
 #include "core/st_op.h"
+#include "core/st_trace.h"
 #include "core/st_worker.h"
 
 #include <ucs_trace.h>
@@ -21,8 +34,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* So many words are waited for one by one: a command for all of them is worth
- * its trouble above */
+/* Up to so many words are waited for one by one, more by one command */
 #define UCP_ST_QUEUE_MAX_WAITS 2
 
 /* A blocked host looks after its peers this often, seconds */
@@ -68,31 +80,26 @@ ucs_status_t ucp_st_queue_create(ucp_st_worker_h worker,
     return UCS_OK;
 }
 
-static void ucp_st_queue_forget_list(ucp_st_queue_h queue,
-                                     ucs_list_link_t *list)
-{
-    ucp_st_op_t *op;
-
-    ucs_list_for_each(op, list, list) {
-        if (op->lane != NULL) {
-            op->lane->op.leave_queue(op, queue);
-        }
-        if (op->queue == queue) {
-            op->queue = NULL;
-        }
-    }
-}
-
 /* The queue's operations are free to go to another one, and its counts stay */
 static void ucp_st_queue_forget(ucp_st_queue_h queue)
 {
-    ucp_st_worker_h worker = queue->worker;
+    ucp_st_worker_h worker   = queue->worker;
+    ucs_list_link_t *lists[] = {&worker->ops, &worker->on_stream,
+                                &worker->deferred};
     const ucp_st_component_t *component;
+    ucp_st_op_t *op;
     unsigned i;
 
-    ucp_st_queue_forget_list(queue, &worker->ops);
-    ucp_st_queue_forget_list(queue, &worker->on_stream);
-    ucp_st_queue_forget_list(queue, &worker->deferred);
+    for (i = 0; i < ucs_static_array_size(lists); ++i) {
+        ucs_list_for_each(op, lists[i], list) {
+            if (op->lane != NULL) {
+                op->lane->op.leave_queue(op, queue);
+            }
+            if (op->queue == queue) {
+                op->queue = NULL;
+            }
+        }
+    }
     ucp_st_op_reap_freed(worker);
     ucp_st_queue_add_counts(queue, &worker->stats);
     ucp_st_for_each_component(component) {
@@ -126,8 +133,6 @@ ucs_status_t ucp_st_queue_destroy(ucp_st_queue_h queue)
     ucp_st_queue_forget(queue);
     ucs_list_del(&queue->list);
     ucp_st_worker_unlock(worker);
-    free(queue->words);
-    free(queue->items);
     free(queue->cmds);
     free(queue);
     return UCS_OK;
@@ -172,86 +177,259 @@ void ucp_st_queue_fail_req(ucp_st_queue_h queue, ucp_st_req_h req,
     }
 }
 
-ucs_status_t ucp_st_queue_reserve(ucp_st_queue_h queue, size_t num_cmds)
+ucs_status_t ucp_st_queue_query(ucp_st_queue_h queue,
+                                ucp_st_queue_error_t *error)
 {
-    size_t needed = num_cmds + 1;
-    ucs_gstream_cmd_t *cmds;
-    ucs_gstream_word_t *words;
-    void **items;
+    ucs_status_t status = ucp_st_check_call(queue != NULL);
 
-    queue->num_items = 0;
-    queue->num_words = 0;
-    if (needed <= queue->max_cmds) {
+    if (status != UCS_OK) {
+        return status;
+    }
+    if (ucp_st_queue_passed(queue) < queue->seq) {
+        (void)ucp_st_ctrl_ops.progress(queue->worker);
+        return UCS_INPROGRESS;
+    }
+    queue->seen = queue->seq;
+    status      = ucp_st_queue_status(queue);
+    if (status == UCS_OK) {
         return UCS_OK;
     }
-    cmds = realloc(queue->cmds, 2 * needed * sizeof(*cmds));
-    if (cmds == NULL) {
-        return UCS_ERR_NO_MEMORY;
+    /* Peers are told before the host is, which may make no call for long */
+    ucp_st_ctrl_ops.flush(queue->worker);
+    if (error != NULL) {
+        error->status = status;
+        error->op     = queue->failed_op;
+        error->req    = queue->failed_req;
     }
-    queue->cmds = cmds;
-    items       = realloc(queue->items, 2 * needed * sizeof(*items));
-    if (items == NULL) {
-        return UCS_ERR_NO_MEMORY;
-    }
-    queue->items = items;
-    words        = realloc(queue->words, 2 * needed * sizeof(*words));
-    if (words == NULL) {
-        return UCS_ERR_NO_MEMORY;
-    }
-    queue->words    = words;
-    queue->max_cmds = 2 * needed;
-    return UCS_OK;
+    return status;
 }
 
-static void ucp_st_queue_begin_call(ucp_st_queue_h queue,
-                                    ucs_gstream_func_t func,
-                                    void *const *items, size_t count,
-                                    ucs_gstream_cmd_t *cmd)
+ucs_status_t ucp_st_queue_wait(ucp_st_queue_h queue,
+                               ucp_st_queue_error_t *error)
 {
-    void **list = ucp_st_queue_items(queue);
+    uint64_t begin = ucs_trace_begin();
+    ucs_status_t status;
 
-    memmove(list, items, count * sizeof(*list));
-    list[count]        = NULL;
-    queue->num_items  += count + 1;
-    cmd->type          = UCS_GSTREAM_CMD_LAUNCH;
-    cmd->u.launch.func = func;
-    cmd->u.launch.args = list;
-    cmd->u.launch.size = (count + 1) * sizeof(*list);
+    while ((status = ucp_st_queue_query(queue, error)) == UCS_INPROGRESS) {
+        /* The stream may hold commands of others behind ours, so its being
+         * idle is not what is waited for, only what wakes up most often */
+        status = ucs_gstream_synchronize_timeout(queue->stream,
+                                                 UCP_ST_QUEUE_WAIT_SLICE);
+        if ((status != UCS_OK) && (status != UCS_INPROGRESS)) {
+            break;
+        }
+    }
+    ucs_trace_end("ucp_st_queue_wait", begin);
+    return status;
+}
+
+ucs_status_t ucp_st_queue_prepare(ucp_st_queue_h queue, size_t num_cmds)
+{
+    ucs_gstream_cmd_t *cmds;
+    ucs_status_t status;
+    size_t max;
+
+    status = ucp_st_check_call(queue != NULL);
+    if (status != UCS_OK) {
+        return status;
+    }
+    queue->num_items = 0;
+    queue->num_words = 0;
+    if (num_cmds >= queue->max_cmds) {
+        max  = 2 * (num_cmds + 1);
+        cmds = malloc(max * (sizeof(*cmds) + sizeof(*queue->words) +
+                             sizeof(*queue->items)));
+        if (cmds == NULL) {
+            return UCS_ERR_NO_MEMORY;
+        }
+        free(queue->cmds);
+        queue->cmds     = cmds;
+        queue->words    = (ucs_gstream_word_t*)&cmds[max];
+        queue->items    = (void**)&queue->words[max];
+        queue->max_cmds = max;
+    }
+    return ucp_st_queue_status(queue);
 }
 
 size_t ucp_st_queue_add_call(ucp_st_queue_h queue, ucs_gstream_func_t func,
                              void *const *items, size_t count,
                              ucs_gstream_cmd_t *cmd)
 {
-    if ((cmd > queue->cmds) &&
-        ucp_st_queue_extend_call(queue, func, items, count, &cmd[-1])) {
+    void **list             = &queue->items[queue->num_items];
+    size_t size             = count * sizeof(*list);
+    ucs_gstream_cmd_t *last = (cmd > queue->cmds) ? (cmd - 1) : NULL;
+
+    queue->num_items += count;
+    if ((last != NULL) && (last->type == UCS_GSTREAM_CMD_LAUNCH) &&
+        (last->u.launch.func == func) &&
+        (last->u.launch.size <= (UCS_GSTREAM_ARGS_MAX - size))) {
+        memcpy(list - 1, items, size); /* in place of the end */
+        list[count - 1]      = NULL;
+        last->u.launch.size += size;
         return 0;
     }
-    ucp_st_queue_begin_call(queue, func, items, count, cmd);
+    memcpy(list, items, size);
+    list[count]        = NULL;
+    ++queue->num_items;
+    cmd->type          = UCS_GSTREAM_CMD_LAUNCH;
+    cmd->u.launch.func = func;
+    cmd->u.launch.args = list;
+    cmd->u.launch.size = size + sizeof(*list);
     return 1;
 }
 
-size_t ucp_st_queue_begin_start(ucp_st_queue_h queue, ucs_gstream_func_t one,
-                                ucs_gstream_func_t all, void *arg,
-                                ucs_gstream_cmd_t *cmd)
+/* Runs on the stream. No thread sleeps until the count changes, so none is
+ * looked for. */
+static void ucp_st_queue_pass_func(void *arg)
 {
-    void *both[] = {(cmd > queue->cmds) ? cmd[-1].u.func.arg : NULL, arg};
+    ucp_st_queue_h queue = arg;
 
-    if ((cmd > queue->cmds) && (cmd[-1].type == UCS_GSTREAM_CMD_FUNC) &&
-        (cmd[-1].u.func.func == one)) {
-        ucp_st_queue_begin_call(queue, all, both, 2, &cmd[-1]);
-        return 0;
-    }
-    cmd->type        = UCS_GSTREAM_CMD_FUNC;
-    cmd->u.func.func = one;
-    cmd->u.func.arg  = arg;
-    return 1;
+    /* Pairs with the acquire load in ucp_st_queue_passed() */
+    __atomic_store_n(&queue->passed, queue->passed + 1, __ATOMIC_RELEASE);
 }
 
-size_t ucp_st_queue_add_waits(ucp_st_queue_h queue, size_t count,
-                              ucs_gstream_cmd_t *cmds)
+ucs_status_t ucp_st_queue_enqueue(ucp_st_queue_h queue, size_t num_cmds)
 {
-    ucs_gstream_word_t *words = ucp_st_queue_words(queue);
+    ucs_gstream_cmd_t *end = &queue->cmds[num_cmds];
+    ucs_gstream_cmd_t *cmd;
+    ucs_status_t status;
+
+    /* While the stream waits, for whatever lane, it goes on with what it has
+     * begun on another one */
+    for (cmd = queue->cmds; (queue->helper != NULL) && (cmd < end); ++cmd) {
+        if (cmd->type == UCS_GSTREAM_CMD_WAIT64) {
+            cmd->type          = UCS_GSTREAM_CMD_HELP64;
+            cmd->u.word.helper = queue->helper;
+        } else if (cmd->type == UCS_GSTREAM_CMD_WAITALL) {
+            cmd->u.waitall.helper = queue->helper;
+        }
+    }
+
+    /* The stream counts the batch that ends here; one of a device can only
+     * store. A function would be a kernel for the trace. */
+    if ((ucs_gstream_type(queue->stream) == UCS_GSTREAM_TYPE_HOST) &&
+        !ucs_trace_is_on()) {
+        end->type        = UCS_GSTREAM_CMD_FUNC;
+        end->u.func.func = ucp_st_queue_pass_func;
+        end->u.func.arg  = queue;
+    } else {
+        end->type           = UCS_GSTREAM_CMD_WRITE64;
+        end->u.word.address = &queue->passed;
+        end->u.word.value   = queue->seq + 1;
+    }
+    status = ucs_gstream_enqueue(queue->stream, queue->cmds, num_cmds + 1);
+    if (status == UCS_OK) {
+        ++queue->seq;
+    }
+    return status;
+}
+
+/* The lock is held */
+static ucs_status_t ucp_st_start_check(ucp_st_queue_h queue,
+                                       const ucp_st_op_t *op)
+{
+    if (op->state == UCP_ST_OP_FAILED) {
+        return op->status;
+    }
+    if (op->state != UCP_ST_OP_MATCHED) {
+        ucs_error("start of operation %p, which is not matched", op);
+        return UCS_ERR_NOT_CONNECTED;
+    }
+    if (op->started >= op->max_uses) {
+        ucs_error("start of operation %p, whose peer has freed its half", op);
+        return UCS_ERR_CANCELED;
+    }
+    if ((op->started > op->waited) && !ucp_st_op_is_left(op)) {
+        ucs_error("start of operation %p, which was started and not waited for",
+                  op);
+        return UCS_ERR_BUSY;
+    }
+    if ((op->queue != NULL) && (op->queue != queue) &&
+        (op->queue->seen < op->last_seq)) {
+        ucs_error("start of operation %p, whose last wait the host has not "
+                  "seen pass on another queue", op);
+        return UCS_ERR_BUSY;
+    }
+    return UCS_OK;
+}
+
+static ucs_status_t ucp_st_wait_check(ucp_st_queue_h queue,
+                                      const ucp_st_op_t *op)
+{
+    if (op->started == op->waited) {
+        ucs_error("wait for operation %p, which is not started", op);
+        return UCS_ERR_NO_MESSAGE;
+    }
+    if (op->queue != queue) {
+        ucs_error("wait for operation %p on another queue than its start's",
+                  op);
+        return UCS_ERR_INVALID_PARAM;
+    }
+    return UCS_OK;
+}
+
+/* Marks what is good, from the first one on: so many */
+static ucs_status_t ucp_st_enqueue_check(ucp_st_queue_h queue,
+                                         const ucp_st_op_h *ops, size_t count,
+                                         int is_start,
+                                         size_t *marked_p)
+{
+    ucs_status_t status;
+    ucp_st_op_t *op;
+
+    for (*marked_p = 0; *marked_p < count; ++*marked_p) {
+        op = ops[*marked_p];
+        if (op == NULL) {
+            return UCS_ERR_INVALID_PARAM;
+        }
+        if (op->worker != queue->worker) {
+            ucs_error("operation %p belongs to another worker than the queue",
+                      op);
+            return UCS_ERR_INVALID_PARAM;
+        }
+        if (op->marked) {
+            ucs_error("operation %p is there twice", op);
+            return UCS_ERR_INVALID_PARAM;
+        }
+        status = is_start ? ucp_st_start_check(queue, op) :
+                            ucp_st_wait_check(queue, op);
+        if (status != UCS_OK) {
+            return status;
+        }
+        op->marked = 1;
+    }
+    return UCS_OK;
+}
+
+/* The lock is held */
+static ucs_status_t ucp_st_start_make(ucp_st_queue_h queue,
+                                      const ucp_st_op_h *ops, size_t count,
+                                      size_t *num_cmds)
+{
+    ucp_st_op_t *op;
+    ucs_status_t status;
+    size_t i;
+
+    for (i = 0; i < count; ++i) {
+        op = ops[i];
+        if (op->lane == NULL) {
+            continue;
+        }
+        status = op->lane->op.post(op, op->started + 1);
+        if (status != UCS_OK) {
+            return status;
+        }
+        *num_cmds += op->lane->op.start(op, queue, op->started + 1,
+                                        &queue->cmds[*num_cmds]);
+    }
+    return UCS_OK;
+}
+
+/* Write to `cmds` waits for the next words, so many; how many commands */
+static size_t ucp_st_queue_add_waits(ucp_st_queue_h queue, size_t count,
+                                     ucs_gstream_cmd_t *cmds)
+{
+    ucs_gstream_word_t *words = &queue->words[queue->num_words];
     ucs_gstream_cmd_t *cmd    = cmds;
     size_t num, i;
 
@@ -274,123 +452,154 @@ size_t ucp_st_queue_add_waits(ucp_st_queue_h queue, size_t count,
     return cmd - cmds;
 }
 
-ucs_status_t ucp_st_queue_prepare(ucp_st_queue_h queue, size_t num_cmds)
+/* Waits for the words of all operations come first, then the commands that
+ * follow these waits */
+static void ucp_st_wait_make(ucp_st_queue_h queue, const ucp_st_op_h *ops,
+                             size_t count, size_t *num_cmds)
 {
-    ucs_status_t status;
+    ucs_gstream_word_t *words = &queue->words[queue->num_words];
+    size_t num_words          = 0;
+    size_t i;
 
-    status = ucp_st_check_call(queue != NULL);
-    if (status != UCS_OK) {
-        return status;
+    for (i = 0; i < count; ++i) {
+        if (ops[i]->lane != NULL) {
+            num_words += ops[i]->lane->op.wait_words(ops[i], &words[num_words]);
+        }
     }
-    status = ucp_st_queue_status(queue);
-    return (status == UCS_OK) ? ucp_st_queue_reserve(queue, num_cmds) : status;
-}
-
-/* While the stream waits, for whatever lane, it goes on with what it has begun
- * on another one */
-static void ucp_st_queue_add_helper(ucp_st_queue_h queue, size_t num_cmds)
-{
-    const ucs_gstream_helper_t *helper = queue->helper;
-    ucs_gstream_cmd_t *cmd;
-
-    for (cmd = queue->cmds; cmd < (queue->cmds + num_cmds); ++cmd) {
-        if (cmd->type == UCS_GSTREAM_CMD_WAIT64) {
-            cmd->type          = UCS_GSTREAM_CMD_HELP64;
-            cmd->u.word.helper = helper;
-        } else if (cmd->type == UCS_GSTREAM_CMD_WAITALL) {
-            cmd->u.waitall.helper = helper;
+    *num_cmds += ucp_st_queue_add_waits(queue, num_words,
+                                        &queue->cmds[*num_cmds]);
+    for (i = 0; i < count; ++i) {
+        if (ops[i]->lane != NULL) {
+            *num_cmds += ops[i]->lane->op.land(ops[i], &queue->cmds[*num_cmds]);
         }
     }
 }
 
-/* Runs on the stream. Nobody sleeps for the count, so that nobody is looked
- * for. */
-static void ucp_st_queue_pass_func(void *arg)
+/* How many commands start operations, or wait for them, which are good */
+static ucs_status_t ucp_st_enqueue_make(ucp_st_queue_h queue,
+                                        const ucp_st_op_h *ops, size_t count,
+                                        int is_start, size_t *num_cmds)
 {
-    ucp_st_queue_h queue = arg;
-
-    /* Pairs with the acquire load in ucp_st_queue_passed() */
-    __atomic_store_n(&queue->passed, queue->passed + 1, __ATOMIC_RELEASE);
+    if (is_start) {
+        return ucp_st_start_make(queue, ops, count, num_cmds);
+    }
+    ucp_st_wait_make(queue, ops, count, num_cmds);
+    return UCS_OK;
 }
 
-ucs_status_t ucp_st_queue_enqueue(ucp_st_queue_h queue, size_t num_cmds)
+/* Where events are recorded each operation has its span */
+static ucs_status_t
+ucp_st_enqueue_make_traced(ucp_st_queue_h queue, const ucp_st_op_h *ops,
+                           size_t count, int is_start, size_t *num_cmds)
 {
-    ucs_gstream_cmd_t *end = &queue->cmds[num_cmds];
-    ucs_status_t status;
+    ucs_status_t status = UCS_OK;
+    size_t i;
 
-    if (queue->helper != NULL) {
-        ucp_st_queue_add_helper(queue, num_cmds);
-    }
-
-    /* The stream counts the batch that ends here; one of a device can only
-     * store. A function would be a kernel for the trace. */
-    if ((ucs_gstream_type(queue->stream) == UCS_GSTREAM_TYPE_HOST) &&
-        !ucs_trace_is_on()) {
-        end->type        = UCS_GSTREAM_CMD_FUNC;
-        end->u.func.func = ucp_st_queue_pass_func;
-        end->u.func.arg  = queue;
-    } else {
-        end->type           = UCS_GSTREAM_CMD_WRITE64;
-        end->u.word.address = &queue->passed;
-        end->u.word.value   = queue->seq + 1;
-    }
-    status = ucs_gstream_enqueue(queue->stream, queue->cmds, num_cmds + 1);
-    if (status == UCS_OK) {
-        ++queue->seq;
+    for (i = 0; (i < count) && (status == UCS_OK); ++i) {
+        *num_cmds += ucp_st_trace_cmd(UCP_ST_TRACE_PUSH, ops[i],
+                                      &queue->cmds[*num_cmds]);
+        status     = ucp_st_enqueue_make(queue, &ops[i], 1, is_start, num_cmds);
+        *num_cmds += ucp_st_trace_cmd(is_start ? UCP_ST_TRACE_START :
+                                                 UCP_ST_TRACE_WAIT,
+                                      ops[i], &queue->cmds[*num_cmds]);
     }
     return status;
 }
 
-/* All has run: what the host is told */
-static ucs_status_t ucp_st_queue_result(ucp_st_queue_h queue,
-                                        ucp_st_queue_error_t *error)
+/* The operation's commands were enqueued in the queue's last batch */
+static void ucp_st_enqueue_commit(ucp_st_queue_h queue, ucp_st_op_t *op,
+                                  int is_start)
+{
+    ucp_st_lane_t lane = (op->lane == NULL) ? UCP_ST_LANE_NONE : op->lane->id;
+
+    op->last_seq = queue->seq;
+    if (!is_start) {
+        op->waited = op->started;
+        ucp_st_queue_count(&queue->waited[lane], 1);
+        return;
+    }
+    op->queue     = queue;
+    op->start_seq = queue->seq;
+    ++op->started;
+    if (op->lane == NULL) {
+        op->completed = op->started;
+    }
+    ucp_st_queue_count(&queue->started[lane], 1);
+}
+
+/* All or nothing; for starts the lock is held */
+static ucs_status_t ucp_st_enqueue_all(ucp_st_queue_h queue,
+                                       const ucp_st_op_h *ops, size_t count,
+                                       int is_start)
 {
     ucs_status_t status = ucp_st_queue_status(queue);
+    size_t num_cmds     = 0;
+    size_t marked, i;
 
-    queue->seen = queue->seq;
-    if (status == UCS_OK) {
-        return UCS_OK;
-    }
-    /* Peers are told before the host is, which may make no call for long */
-    ucp_st_ctrl_ops.flush(queue->worker);
-    if (error != NULL) {
-        error->status = status;
-        error->op     = queue->failed_op;
-        error->req    = queue->failed_req;
-    }
-    return status;
-}
-
-ucs_status_t ucp_st_queue_query(ucp_st_queue_h queue,
-                                ucp_st_queue_error_t *error)
-{
-    ucs_status_t status = ucp_st_check_call(queue != NULL);
-
-    if (status != UCS_OK) {
+    if ((status != UCS_OK) || (count == 0)) {
         return status;
     }
-    if (ucp_st_queue_passed(queue) < queue->seq) {
-        (void)ucp_st_ctrl_ops.progress(queue->worker);
-        return UCS_INPROGRESS;
+    status = ucp_st_enqueue_check(queue, ops, count, is_start, &marked);
+    if (status == UCS_OK) {
+        status = (ucs_trace_is_on() ? ucp_st_enqueue_make_traced :
+                                      ucp_st_enqueue_make)(queue, ops, count,
+                                                           is_start, &num_cmds);
     }
-    return ucp_st_queue_result(queue, error);
-}
-
-ucs_status_t ucp_st_queue_wait(ucp_st_queue_h queue,
-                               ucp_st_queue_error_t *error)
-{
-    uint64_t begin = ucs_trace_begin();
-    ucs_status_t status;
-
-    while ((status = ucp_st_queue_query(queue, error)) == UCS_INPROGRESS) {
-        /* The stream may hold commands of others behind ours, so its being
-         * idle is not what is waited for, only what wakes up most often */
-        status = ucs_gstream_synchronize_timeout(queue->stream,
-                                                 UCP_ST_QUEUE_WAIT_SLICE);
-        if ((status != UCS_OK) && (status != UCS_INPROGRESS)) {
-            break;
+    if (status == UCS_OK) {
+        status = ucp_st_queue_enqueue(queue, num_cmds);
+    }
+    for (i = 0; i < marked; ++i) {
+        ops[i]->marked = 0;
+        if (status == UCS_OK) {
+            ucp_st_enqueue_commit(queue, ops[i], is_start);
         }
     }
-    ucs_trace_end("ucp_st_queue_wait", begin);
     return status;
+}
+
+static ucs_status_t ucp_st_enqueue_prepare(ucp_st_queue_h queue,
+                                           const ucp_st_op_h *ops, size_t count)
+{
+    return ((ops == NULL) && (count > 0)) ?
+           UCS_ERR_INVALID_PARAM :
+           ucp_st_queue_prepare(queue, count * (UCP_ST_LANE_MAX_CMDS +
+                                                UCP_ST_TRACE_MAX_CMDS));
+}
+
+ucs_status_t ucp_st_enqueue_startall(ucp_st_queue_h queue,
+                                     const ucp_st_op_h *ops, size_t count)
+{
+    uint64_t begin      = ucs_trace_begin();
+    ucs_status_t status = ucp_st_enqueue_prepare(queue, ops, count);
+
+    if (status == UCS_OK) {
+        ucp_st_worker_lock(queue->worker);
+        status = ucp_st_enqueue_all(queue, ops, count, 1);
+        ucp_st_worker_unlock(queue->worker);
+        ucs_trace_end("ucp_st_enqueue_startall", begin);
+    }
+    return status;
+}
+
+ucs_status_t ucp_st_enqueue_start(ucp_st_queue_h queue, ucp_st_op_h op)
+{
+    return ucp_st_enqueue_startall(queue, &op, 1);
+}
+
+ucs_status_t ucp_st_enqueue_waitall(ucp_st_queue_h queue,
+                                    const ucp_st_op_h *ops, size_t count)
+{
+    uint64_t begin      = ucs_trace_begin();
+    ucs_status_t status = ucp_st_enqueue_prepare(queue, ops, count);
+
+    if (status == UCS_OK) {
+        status = ucp_st_enqueue_all(queue, ops, count, 0);
+        ucs_trace_end("ucp_st_enqueue_waitall", begin);
+    }
+    return status;
+}
+
+ucs_status_t ucp_st_enqueue_wait(ucp_st_queue_h queue, ucp_st_op_h op)
+{
+    return ucp_st_enqueue_waitall(queue, &op, 1);
 }

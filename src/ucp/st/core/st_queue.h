@@ -11,11 +11,6 @@
 
 #include <ucs/datastruct/list.h>
 
-#include <string.h>
-
-/** Most items of a call. */
-#define UCP_ST_QUEUE_MAX_ITEMS (UCS_GSTREAM_ARGS_MAX / sizeof(void*) - 1)
-
 /**
  * Fields without a note are used by the thread that calls for this queue only.
  *
@@ -35,19 +30,19 @@ struct ucp_st_queue {
     ucp_st_req_h      failed_req;/* set before `status` */
     const ucs_gstream_helper_t *helper; /* what the stream does while it waits;
                                  or NULL; read-only, a lane's init() sets it */
-    ucs_gstream_cmd_t *cmds;  /* scratch for a batch */
-    size_t            max_cmds;
-    void              **items;   /* scratch for ucp_st_queue_add_call(); as many
-                                    as commands */
-    size_t            num_items; /* there */
-    ucs_gstream_word_t *words;   /* the same for ucp_st_queue_add_waits() */
-    size_t            num_words;
+    ucs_gstream_cmd_t *cmds;  /* scratch for a batch, in one allocation with */
+    ucs_gstream_word_t *words;/* what its waits wait for, */
+    void              **items;/* and lists for ucp_st_queue_add_call() */
+    size_t            max_cmds;/* that there is room for; as many of the others
+                                 */
+    size_t            num_words; /* in use */
+    size_t            num_items;
     uint64_t          started[UCP_ST_LANE_LAST]; /* by lane; see */
     uint64_t          waited[UCP_ST_LANE_LAST];  /* ucp_st_queue_count() */
 };
 
-/** Add to one of the queue's counts: only the thread that calls for the queue
- *  does. Others may read it by adding 0. The new value. */
+/** Add to one of the queue's counts and return it. Only the thread that calls
+ *  for the queue does; others may read it by adding 0. */
 static inline uint64_t ucp_st_queue_count(uint64_t *count, uint64_t value)
 {
     uint64_t result = __atomic_load_n(count, __ATOMIC_RELAXED) + value;
@@ -58,7 +53,7 @@ static inline uint64_t ucp_st_queue_count(uint64_t *count, uint64_t value)
     return result;
 }
 
-/** Batches that have run, and all that the stream did before. */
+/** Batches that have run. What the stream did in them is visible. */
 static inline uint64_t ucp_st_queue_passed(ucp_st_queue_h queue)
 {
     return __atomic_load_n(&queue->passed, __ATOMIC_ACQUIRE);
@@ -82,86 +77,23 @@ void ucp_st_queue_fail_req(ucp_st_queue_h queue, ucp_st_req_h req,
 /** Add what the queue has counted. The lock is held. */
 void ucp_st_queue_add_counts(ucp_st_queue_h queue, ucp_st_stats_t *stats);
 
-/** Begin a batch: room in `cmds` for so many commands and what
- *  ucp_st_queue_enqueue() adds, and for as many items and words. */
-ucs_status_t ucp_st_queue_reserve(ucp_st_queue_h queue, size_t num_cmds);
+/** Begin a batch: UCS_OK if the handle is one, the queue is not in error, and
+ *  there is room in `cmds` for so many commands and what
+ *  ucp_st_queue_enqueue() adds, and for as many items. */
+ucs_status_t ucp_st_queue_prepare(ucp_st_queue_h queue, size_t num_cmds);
 
 /**
  * Write to `cmd`, which is in `cmds`, a command that calls `func` with a list
  * of `count` items, which NULL ends; or, if the command before does that, add
- * the items to its list. How many commands were written: 1 or 0. There is room
- * for as many items as commands, with those ends; `items` may be where the next
- * ones are. `count` is at most UCP_ST_QUEUE_MAX_ITEMS.
+ * the items to its list. How many commands were written: 1 or 0. Each list
+ * takes the room of its items and its end.
  */
 size_t ucp_st_queue_add_call(ucp_st_queue_h queue, ucs_gstream_func_t func,
                              void *const *items, size_t count,
                              ucs_gstream_cmd_t *cmd);
 
-/** Where the next items are. */
-static inline void **ucp_st_queue_items(ucp_st_queue_h queue)
-{
-    return &queue->items[queue->num_items];
-}
-
-/** The first one or two items of such a list of starts: an item, `arg`, that is
- *  alone is given to `one`. */
-size_t ucp_st_queue_begin_start(ucp_st_queue_h queue, ucs_gstream_func_t one,
-                                ucs_gstream_func_t all, void *arg,
-                                ucs_gstream_cmd_t *cmd);
-
-/** Add items to the call that was written last; zero if the last command is
- *  another call, or a full one. In line, as most starts are added so. */
-static inline int ucp_st_queue_extend_call(ucp_st_queue_h queue,
-                                           ucs_gstream_func_t func,
-                                           void *const *items, size_t count,
-                                           ucs_gstream_cmd_t *last)
-{
-    void **list = ucp_st_queue_items(queue);
-    size_t size = count * sizeof(*list);
-
-    if ((last->type != UCS_GSTREAM_CMD_LAUNCH) ||
-        (last->u.launch.func != func) ||
-        (last->u.launch.size > (UCS_GSTREAM_ARGS_MAX - size))) {
-        return 0;
-    }
-    memmove(list - 1, items, size); /* in place of the end */
-    list[count - 1]      = NULL;
-    queue->num_items    += count;
-    last->u.launch.size += size;
-    return 1;
-}
-
-/** As ucp_st_queue_add_call() for a start: alone it calls `one` with its item,
- *  `arg`; several that follow each other call `all` with a list. */
-static inline size_t
-ucp_st_queue_add_start(ucp_st_queue_h queue, ucs_gstream_func_t one,
-                       ucs_gstream_func_t all, void *arg,
-                       ucs_gstream_cmd_t *cmd)
-{
-    if ((cmd > queue->cmds) &&
-        ucp_st_queue_extend_call(queue, all, &arg, 1, &cmd[-1])) {
-        return 0;
-    }
-    return ucp_st_queue_begin_start(queue, one, all, arg, cmd);
-}
-
-/** Where the next words are. */
-static inline ucs_gstream_word_t *ucp_st_queue_words(ucp_st_queue_h queue)
-{
-    return &queue->words[queue->num_words];
-}
-
-/** Write to `cmds` waits for the next words, so many; how many commands, which
- *  are no more than words. */
-size_t ucp_st_queue_add_waits(ucp_st_queue_h queue, size_t count,
-                              ucs_gstream_cmd_t *cmds);
-
-/** What comes before a call enqueues so many commands: UCS_OK if the handle is
- *  one, the queue is not in error, and there is room. */
-ucs_status_t ucp_st_queue_prepare(ucp_st_queue_h queue, size_t num_cmds);
-
-/** Have the stream run the commands in `cmds`, and then store the number of the
- *  batch that they are. */
+/** Enqueue the commands in `cmds`, and the store of the batch's number behind
+ *  them. */
 ucs_status_t ucp_st_queue_enqueue(ucp_st_queue_h queue, size_t num_cmds);
 
 #endif

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * st_stack.h - what streams hand over to the service thread: a stream pushes
- * with one compare-and-swap, the thread takes all that is there at once.
- * Neither waits for the other, and no item is popped while another thread looks
- * at it.
+ * st_stack.h - a stack by which streams hand items to the service thread. A
+ * stream pushes with one compare-and-swap; the thread takes all items at once.
+ * Neither waits for the other, and no single item is popped, so that an item
+ * cannot come back while another thread looks at it.
  */
 #ifndef UCP_ST_STACK_H_
 #define UCP_ST_STACK_H_
 
 #include <stddef.h>
 
-/** Part of what is handed over; while it is in a stack it is not pushed again.
- *  Then it is of the thread that took it. */
+/** Part of the object that is handed over. It is in one stack at a time, and
+ *  belongs to the thread that has taken it. */
 typedef struct ucp_st_stack_item {
     struct ucp_st_stack_item *next;
 } ucp_st_stack_item_t;

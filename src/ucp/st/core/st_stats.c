@@ -9,7 +9,6 @@
 #include "config.h"
 #endif
 
-#include "core/st_fork.h"
 #include "core/st_lane.h"
 #include "core/st_log.h"
 #include "core/st_queue.h"
@@ -88,7 +87,7 @@ static void ucp_st_stats_print(const ucp_st_worker_attr_t *attr, FILE *stream)
     fprintf(stream, "starts %lu\nwaits %lu\nmatches %lu\nfallbacks %lu\n",
             stats->starts, stats->waits, stats->matches, stats->fallbacks);
     for (i = 0; i < attr->num_lanes; ++i) {
-        name = ucp_st_lane_get(attr->lanes[i])->name;
+        name = ucp_st_lane_table[attr->lanes[i]]->name;
         lane = &stats->lanes[attr->lanes[i]];
         fprintf(stream, "%s_starts %lu\n%s_waits %lu\n%s_matches %lu\n"
                 "%s_rmas %lu\n", name, lane->starts, name, lane->waits, name,

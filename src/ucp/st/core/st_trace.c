@@ -15,61 +15,50 @@
 #include <stdlib.h>
 
 /* What events tell of an operation, in this order */
-#define UCP_ST_TRACE_VALUES \
-    {{"dir", UCS_TRACE_VALUE_TEXT}, {"op", UCS_TRACE_VALUE_NUMBER}, \
-     {"use", UCS_TRACE_VALUE_NUMBER}, {"peer", UCS_TRACE_VALUE_HEX}, \
-     {"tag", UCS_TRACE_VALUE_HEX}, {"bytes", UCS_TRACE_VALUE_NUMBER}, \
-     {"lane", UCS_TRACE_VALUE_TEXT}}
+#define UCP_ST_TRACE_OP(_name, _category, _type, _flow) \
+    {_name, _category, _type, _flow, \
+     {{"dir", UCS_TRACE_VALUE_TEXT}, {"op", UCS_TRACE_VALUE_NUMBER}, \
+      {"use", UCS_TRACE_VALUE_NUMBER}, {"peer", UCS_TRACE_VALUE_HEX}, \
+      {"tag", UCS_TRACE_VALUE_HEX}, {"bytes", UCS_TRACE_VALUE_NUMBER}, \
+      {"lane", UCS_TRACE_VALUE_TEXT}}}
+
+#define UCP_ST_TRACE_NIC(_name) \
+    {_name, "nic", UCS_TRACE_INSTANT, UCS_TRACE_FLOW_NONE, \
+     {{"entry", UCS_TRACE_VALUE_TEXT}, {"op", UCS_TRACE_VALUE_NUMBER}, \
+      {"number", UCS_TRACE_VALUE_NUMBER}}}
+
+/* Of commands that belong to no operation */
+#define UCP_ST_TRACE_CMD(_name, _category) \
+    {.name = _name, .category = _category, .type = UCS_TRACE_SPAN}
 
 /* By the direction of the operation */
 static const ucs_trace_kind_t ucp_st_trace_starts[] = {
-    [UCP_ST_DIR_SEND] = {"start send", "start", UCS_TRACE_SPAN,
-                         UCS_TRACE_FLOW_OUT, UCP_ST_TRACE_VALUES},
-    [UCP_ST_DIR_RECV] = {"start receive", "start", UCS_TRACE_SPAN,
-                         UCS_TRACE_FLOW_NONE, UCP_ST_TRACE_VALUES}
+    UCP_ST_TRACE_OP("start send", "start", UCS_TRACE_SPAN, UCS_TRACE_FLOW_OUT),
+    UCP_ST_TRACE_OP("start receive", "start", UCS_TRACE_SPAN,
+                    UCS_TRACE_FLOW_NONE)
 };
 
 static const ucs_trace_kind_t ucp_st_trace_waits[] = {
-    [UCP_ST_DIR_SEND] = {"wait send", "wait", UCS_TRACE_SPAN,
-                         UCS_TRACE_FLOW_NONE, UCP_ST_TRACE_VALUES},
-    [UCP_ST_DIR_RECV] = {"wait receive", "wait", UCS_TRACE_SPAN,
-                         UCS_TRACE_FLOW_IN, UCP_ST_TRACE_VALUES}
+    UCP_ST_TRACE_OP("wait send", "wait", UCS_TRACE_SPAN, UCS_TRACE_FLOW_NONE),
+    UCP_ST_TRACE_OP("wait receive", "wait", UCS_TRACE_SPAN, UCS_TRACE_FLOW_IN)
 };
 
 static const ucs_trace_kind_t ucp_st_trace_moves[] = {
-    [UCP_ST_DIR_SEND] = {"move send", "data", UCS_TRACE_ASYNC,
-                         UCS_TRACE_FLOW_NONE, UCP_ST_TRACE_VALUES},
-    [UCP_ST_DIR_RECV] = {"move receive", "data", UCS_TRACE_ASYNC,
-                         UCS_TRACE_FLOW_NONE, UCP_ST_TRACE_VALUES}
+    UCP_ST_TRACE_OP("move send", "data", UCS_TRACE_ASYNC, UCS_TRACE_FLOW_NONE),
+    UCP_ST_TRACE_OP("move receive", "data", UCS_TRACE_ASYNC,
+                    UCS_TRACE_FLOW_NONE)
 };
 
 static const ucs_trace_kind_t ucp_st_trace_nics[] = {
-    [UCP_ST_TRACE_POST] = {"post", "nic", UCS_TRACE_INSTANT,
-                           UCS_TRACE_FLOW_NONE,
-                           {{"entry", UCS_TRACE_VALUE_TEXT},
-                            {"op", UCS_TRACE_VALUE_NUMBER},
-                            {"number", UCS_TRACE_VALUE_NUMBER}}},
-    [UCP_ST_TRACE_REAP] = {"done", "nic", UCS_TRACE_INSTANT,
-                           UCS_TRACE_FLOW_NONE,
-                           {{"entry", UCS_TRACE_VALUE_TEXT},
-                            {"op", UCS_TRACE_VALUE_NUMBER},
-                            {"number", UCS_TRACE_VALUE_NUMBER}}}
+    [UCP_ST_TRACE_POST] = UCP_ST_TRACE_NIC("post"),
+    [UCP_ST_TRACE_REAP] = UCP_ST_TRACE_NIC("done")
 };
 
-/* Of commands that belong to no operation */
-static const ucs_trace_kind_t ucp_st_trace_spans[] = {
-    [UCP_ST_TRACE_BATCH_START] = {.name     = "start messages",
-                                  .category = "start",
-                                  .type     = UCS_TRACE_SPAN},
-    [UCP_ST_TRACE_BATCH_WAIT]  = {.name     = "wait messages",
-                                  .category = "wait",
-                                  .type     = UCS_TRACE_SPAN},
-    [UCP_ST_TRACE_SIGNAL_WAIT] = {.name     = "wait signal",
-                                  .category = "wait",
-                                  .type     = UCS_TRACE_SPAN},
-    [UCP_ST_TRACE_QUIET]       = {.name     = "quiet",
-                                  .category = "wait",
-                                  .type     = UCS_TRACE_SPAN}
+static const ucs_trace_kind_t ucp_st_trace_cmds[] = {
+    [UCP_ST_TRACE_BATCH_START] = UCP_ST_TRACE_CMD("start messages", "start"),
+    [UCP_ST_TRACE_BATCH_WAIT]  = UCP_ST_TRACE_CMD("wait messages", "wait"),
+    [UCP_ST_TRACE_SIGNAL_WAIT] = UCP_ST_TRACE_CMD("wait signal", "wait"),
+    [UCP_ST_TRACE_QUIET]       = UCP_ST_TRACE_CMD("quiet", "wait")
 };
 
 /* All bits of the result depend on all of both values (the last steps are those
@@ -103,13 +92,6 @@ void ucp_st_trace_match(ucp_st_op_t *op)
                       ucp_st_trace_mix(own, peer) : ucp_st_trace_mix(peer, own);
 }
 
-void ucp_st_trace_release(ucp_st_op_t *op)
-{
-    if (op->key == NULL) {
-        free(op->trace);
-    }
-}
-
 /* As UCP_ST_TRACE_VALUES says; the id of the use, the same on both sides */
 static uint64_t ucp_st_trace_use(const ucp_st_op_t *op, uint64_t use,
                                  uint64_t *values)
@@ -132,27 +114,22 @@ static void ucp_st_trace_push_func(void *arg)
     ucs_trace_push();
 }
 
-static void ucp_st_trace_pop(const ucp_st_op_t *op,
-                             const ucs_trace_kind_t *kinds, uint64_t use)
-{
-    uint64_t values[UCS_TRACE_MAX_VALUES];
-    uint64_t id = ucp_st_trace_use(op, use, values);
-
-    ucs_trace_pop(&kinds[op->dir], id, values);
-}
-
 static void ucp_st_trace_start_func(void *arg)
 {
     ucp_st_trace_op_t *trace = arg;
+    uint64_t values[UCS_TRACE_MAX_VALUES];
+    uint64_t id = ucp_st_trace_use(trace->op, ++trace->started, values);
 
-    ucp_st_trace_pop(trace->op, ucp_st_trace_starts, ++trace->started);
+    ucs_trace_pop(&ucp_st_trace_starts[trace->op->dir], id, values);
 }
 
 static void ucp_st_trace_wait_func(void *arg)
 {
     ucp_st_trace_op_t *trace = arg;
+    uint64_t values[UCS_TRACE_MAX_VALUES];
+    uint64_t id = ucp_st_trace_use(trace->op, ++trace->waited, values);
 
-    ucp_st_trace_pop(trace->op, ucp_st_trace_waits, ++trace->waited);
+    ucs_trace_pop(&ucp_st_trace_waits[trace->op->dir], id, values);
 }
 
 static void ucp_st_trace_span_func(void *arg)
@@ -178,7 +155,7 @@ size_t ucp_st_trace_make_cmd(ucp_st_trace_cmd_t which, const ucp_st_op_t *op,
         cmd->u.func.arg  = (op == NULL) ? NULL : op->trace;
     } else {
         cmd->u.func.func = ucp_st_trace_span_func;
-        cmd->u.func.arg  = (void*)&ucp_st_trace_spans[which];
+        cmd->u.func.arg  = (void*)&ucp_st_trace_cmds[which];
     }
     return 1;
 }
@@ -186,11 +163,15 @@ size_t ucp_st_trace_make_cmd(ucp_st_trace_cmd_t which, const ucp_st_op_t *op,
 void ucp_st_trace_nic(const ucp_st_op_t *op, ucp_st_trace_nic_t what,
                       const char *entry, uint64_t number)
 {
-    const uint64_t values[] = {(uintptr_t)entry, op->id, number};
+    uint64_t values[UCS_TRACE_MAX_VALUES];
 
-    if (ucs_trace_is_on()) {
-        ucs_trace_record(&ucp_st_trace_nics[what], 0, 0, values);
+    if (!ucs_trace_is_on()) {
+        return;
     }
+    values[0] = (uintptr_t)entry;
+    values[1] = op->id;
+    values[2] = number;
+    ucs_trace_record(&ucp_st_trace_nics[what], 0, 0, values);
 }
 
 void ucp_st_trace_moved(const ucp_st_op_t *op, uint64_t use)

@@ -33,18 +33,15 @@ typedef struct ucp_st_trace_op {
     uint64_t          move_begin; /* of the use that a thread moves */
 } ucp_st_trace_op_t;
 
-/** Things that the trig lane does, as far as the host sees them. */
+/** What lane trig does, as far as the host sees it. */
 typedef enum {
     UCP_ST_TRACE_POST, /**< Deferred work was given to the NIC */
     UCP_ST_TRACE_REAP  /**< The NIC has said that it is done */
 } ucp_st_trace_nic_t;
 
-/** The operation was matched: from now on record what it does. Nothing happens
- *  where nothing is recorded. The lock is held. */
+/** The operation was matched: record it from now on, if UCX_ST_TRACE is set.
+ *  The lock is held. */
 void ucp_st_trace_match(ucp_st_op_t *op);
-
-/** The operation goes. The lock is held. */
-void ucp_st_trace_release(ucp_st_op_t *op);
 
 /** Stream commands around those of an operation's start or wait, or of messages
  *  that are used once or waits for one-sided operations (no operation). */
@@ -58,12 +55,12 @@ typedef enum {
     UCP_ST_TRACE_QUIET        /**< Of a wait for puts, gets and signals */
 } ucp_st_trace_cmd_t;
 
-/** What ucp_st_trace_cmd() does while events are recorded. */
+/** ucp_st_trace_cmd() while events are recorded. */
 size_t ucp_st_trace_make_cmd(ucp_st_trace_cmd_t which, const ucp_st_op_t *op,
                              ucs_gstream_cmd_t *cmd);
 
-/** Make such a command; how many: 0 where nothing is recorded. What of the
- *  operation it reads was written by its match. */
+/** Make such a command; returns how many: 0 if nothing is recorded. Reads only
+ *  what the operation's match wrote. */
 static inline size_t ucp_st_trace_cmd(ucp_st_trace_cmd_t which,
                                       const ucp_st_op_t *op,
                                       ucs_gstream_cmd_t *cmd)
@@ -84,7 +81,7 @@ static inline void ucp_st_trace_move(ucp_st_op_t *op)
     }
 }
 
-/** It has moved it. The lock is held. */
+/** ... and has moved it. The lock is held. */
 void ucp_st_trace_moved(const ucp_st_op_t *op, uint64_t use);
 
 #endif

@@ -7,11 +7,9 @@
 #endif
 
 #include "core/st_worker.h"
-#include "core/st_fork.h"
 #include "core/st_lane.h"
 #include "core/st_log.h"
 #include "core/st_op.h"
-#include "core/st_outbox.h"
 #include "core/st_peer.h"
 #include "core/st_process.h"
 #include "core/st_ucp.h"
@@ -19,10 +17,13 @@
 #include <ucs_trace.h>
 
 #include <ucs/sys/math.h>
+#include <ucs/type/param.h>
 
 #include <sched.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 #include <time.h>
 
@@ -41,12 +42,70 @@
 #define UCP_ST_WORKER_YIELDS   200
 #define UCP_ST_WORKER_SLEEP_NS 50000
 
-/* What messages of batches need, and to sleep until there is something */
+#define UCP_ST_WORKER_PARAM(_params, _name, _FLAG, _default) \
+    UCS_PARAM_VALUE(UCP_ST_WORKER_PARAM_FIELD, _params, _name, _FLAG, _default)
+
+/* What tagged operations need, and to sleep until there is something */
 #define UCP_ST_WORKER_FEATURES \
     (UCP_FEATURE_AM | UCP_FEATURE_TAG | UCP_FEATURE_WAKEUP)
 
-/* A context and a worker for what the library does by itself */
-static ucs_status_t ucp_st_worker_own_ucp(ucp_st_worker_h worker)
+/*
+ * Between fork and exec a child may run code of the parent's that calls here,
+ * typically a destructor or a library that does not know of the fork. What such
+ * a call would wait for is in the parent; a lock may have been held by a thread
+ * that the child does not have.
+ */
+int ucp_st_fork_is_child = 0;
+
+static unsigned       ucp_st_fork_workers; /* atomic */
+static pthread_once_t ucp_st_fork_once = PTHREAD_ONCE_INIT;
+static ucs_status_t   ucp_st_fork_status;
+
+/* In the child, before fork() returns there: there is no other thread */
+static void ucp_st_fork_in_child(void)
+{
+    if (__atomic_load_n(&ucp_st_fork_workers, __ATOMIC_RELAXED) > 0) {
+        ucp_st_fork_is_child = 1;
+    }
+}
+
+static void ucp_st_fork_install(void)
+{
+    if (pthread_atfork(NULL, NULL, ucp_st_fork_in_child) != 0) {
+        ucp_st_fork_status = UCS_ERR_NO_MEMORY;
+    }
+}
+
+/* There is one worker more in this process; from now on forks are noticed */
+static ucs_status_t ucp_st_fork_enter(void)
+{
+    (void)pthread_once(&ucp_st_fork_once, ucp_st_fork_install);
+    if (ucp_st_fork_status == UCS_OK) {
+        __atomic_fetch_add(&ucp_st_fork_workers, 1, __ATOMIC_RELAXED);
+    }
+    return ucp_st_fork_status;
+}
+
+static void ucp_st_fork_leave(void)
+{
+    __atomic_fetch_sub(&ucp_st_fork_workers, 1, __ATOMIC_RELAXED);
+}
+
+ucs_status_t ucp_st_fork_refuse(void)
+{
+    static int is_logged = 0;
+
+    if (!is_logged) {
+        is_logged = 1;
+        ucs_error("this process was forked from one that uses ucp_st: it may "
+                  "use ucp_st only after exec");
+    }
+    return UCS_ERR_UNSUPPORTED;
+}
+
+/* Take the user's UCP worker, or make a context and a worker */
+static ucs_status_t ucp_st_worker_ucp_init(ucp_st_worker_h worker,
+                                           const ucp_st_worker_params_t *params)
 {
     ucp_worker_params_t worker_params = {
         .field_mask  = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
@@ -54,6 +113,14 @@ static ucs_status_t ucp_st_worker_own_ucp(ucp_st_worker_h worker)
     };
     ucs_status_t status;
 
+    worker->am_id        = UCP_ST_WORKER_PARAM(params, am_id, AM_ID,
+                                               UCP_ST_AM_ID_DEFAULT);
+    worker->ucp_features = UCP_ST_WORKER_PARAM(params, ucp_features,
+                                               UCP_FEATURES, 0);
+    if (params->field_mask & UCP_ST_WORKER_PARAM_FIELD_UCP_WORKER) {
+        worker->ucp_worker = params->ucp_worker;
+        return (params->ucp_worker == NULL) ? UCS_ERR_INVALID_PARAM : UCS_OK;
+    }
     worker->ucp_features = UCP_ST_WORKER_FEATURES;
     status               = ucp_st_ucp_context_create(worker->ucp_features, 0,
                                                      "ucp_st",
@@ -72,53 +139,11 @@ static ucs_status_t ucp_st_worker_own_ucp(ucp_st_worker_h worker)
     return status;
 }
 
-static ucs_status_t ucp_st_worker_ucp_init(ucp_st_worker_h worker,
-                                           const ucp_st_worker_params_t *params)
-{
-    uint64_t mask = params->field_mask;
-
-    worker->am_id = (mask & UCP_ST_WORKER_PARAM_FIELD_AM_ID) ?
-                    params->am_id : UCP_ST_AM_ID_DEFAULT;
-    if (mask & UCP_ST_WORKER_PARAM_FIELD_UCP_FEATURES) {
-        worker->ucp_features = params->ucp_features;
-    }
-    if (mask & UCP_ST_WORKER_PARAM_FIELD_UCP_WORKER) {
-        worker->ucp_worker = params->ucp_worker;
-        return (params->ucp_worker == NULL) ? UCS_ERR_INVALID_PARAM : UCS_OK;
-    }
-    return ucp_st_worker_own_ucp(worker);
-}
-
 static void ucp_st_worker_ucp_cleanup(ucp_st_worker_h worker)
 {
     if (worker->own_context != NULL) {
         ucp_worker_destroy(worker->ucp_worker);
         ucp_cleanup(worker->own_context);
-    }
-}
-
-static void ucp_st_worker_lists_init(ucp_st_worker_h worker)
-{
-    const ucp_st_component_t *component;
-
-    ucs_list_head_init(&worker->peers);
-    ucs_list_head_init(&worker->ops);
-    ucs_list_head_init(&worker->on_stream);
-    ucs_list_head_init(&worker->deferred);
-    ucs_list_head_init(&worker->queues);
-    ucs_list_head_init(&worker->outbox);
-    kh_init_inplace(ucp_st_ops, &worker->op_table);
-    ucp_st_for_each_component(component) {
-        component->worker->init(worker);
-    }
-}
-
-static void ucp_st_worker_cleanup(ucp_st_worker_h worker)
-{
-    const ucp_st_component_t *component;
-
-    ucp_st_for_each_component(component) {
-        component->worker->cleanup(worker);
     }
 }
 
@@ -164,11 +189,10 @@ err_close:
     return status;
 }
 
-/* Tells `attr`, if it is given, of the lanes that cannot be opened */
-static ucs_status_t ucp_st_worker_open(const ucp_st_worker_params_t *params,
-                                       ucp_st_lanes_attr_t *attr,
-                                       ucp_st_worker_h *worker_p)
+/* A worker that has nothing but its memory, lists and settings */
+static ucs_status_t ucp_st_worker_alloc(ucp_st_worker_h *worker_p)
 {
+    const ucp_st_component_t *component;
     ucp_st_worker_h worker;
     ucs_status_t status;
 
@@ -177,8 +201,54 @@ static ucs_status_t ucp_st_worker_open(const ucp_st_worker_params_t *params,
     if (worker == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
+    status = ucp_st_config_read(&worker->config);
+    if (status != UCS_OK) {
+        free(worker);
+        return status;
+    }
+    ucs_list_head_init(&worker->peers);
+    ucs_list_head_init(&worker->ops);
+    ucs_list_head_init(&worker->on_stream);
+    ucs_list_head_init(&worker->deferred);
+    ucs_list_head_init(&worker->queues);
+    ucs_list_head_init(&worker->outbox);
+    kh_init_inplace(ucp_st_ops, &worker->op_table);
+    (void)pthread_mutex_init(&worker->lock, NULL);
+    (void)pthread_mutex_init(&worker->connect_lock, NULL);
+    ucp_st_for_each_component(component) {
+        component->worker->init(worker);
+    }
+    *worker_p = worker;
+    return UCS_OK;
+}
+
+static void ucp_st_worker_free(ucp_st_worker_h worker)
+{
+    const ucp_st_component_t *component;
+
+    ucp_st_for_each_component(component) {
+        component->worker->cleanup(worker);
+    }
+    (void)pthread_mutex_destroy(&worker->connect_lock);
+    (void)pthread_mutex_destroy(&worker->lock);
+    kh_destroy_inplace(ucp_st_ops, &worker->op_table);
+    ucp_st_config_release(&worker->config);
+    free(worker);
+}
+
+/* Tells `attr`, if it is given, of the lanes that cannot be opened */
+static ucs_status_t ucp_st_worker_open(const ucp_st_worker_params_t *params,
+                                       ucp_st_lanes_attr_t *attr,
+                                       ucp_st_worker_h *worker_p)
+{
+    ucp_st_worker_h worker;
+    ucs_status_t status;
+
+    status = ucp_st_worker_alloc(&worker);
+    if (status != UCS_OK) {
+        return status;
+    }
     worker->lanes_attr = attr;
-    ucp_st_worker_lists_init(worker);
     if (getrandom(&worker->uuid, sizeof(worker->uuid), 0) !=
         sizeof(worker->uuid)) {
         ucs_error("getrandom() failed: %m");
@@ -186,20 +256,13 @@ static ucs_status_t ucp_st_worker_open(const ucp_st_worker_params_t *params,
         goto err_free;
     }
     ucp_st_process_get_place(&worker->place);
-    (void)pthread_mutex_init(&worker->lock, NULL);
-    (void)pthread_mutex_init(&worker->connect_lock, NULL);
-
-    status = ucp_st_config_read(&worker->config);
+    status = ucp_st_lanes_check_names(worker);
     if (status != UCS_OK) {
-        goto err_lock;
-    }
-    status = ucp_st_config_check_names(worker);
-    if (status != UCS_OK) {
-        goto err_config;
+        goto err_free;
     }
     status = ucp_st_worker_ucp_init(worker, params);
     if (status != UCS_OK) {
-        goto err_config;
+        goto err_free;
     }
     status = ucp_st_lanes_open(worker);
     if (status != UCS_OK) {
@@ -217,14 +280,8 @@ err_lanes:
     ucp_st_lanes_close(worker);
 err_ucp:
     ucp_st_worker_ucp_cleanup(worker);
-err_config:
-    ucp_st_config_release(&worker->config);
-err_lock:
-    (void)pthread_mutex_destroy(&worker->connect_lock);
-    (void)pthread_mutex_destroy(&worker->lock);
 err_free:
-    ucp_st_worker_cleanup(worker);
-    free(worker);
+    ucp_st_worker_free(worker);
     return status;
 }
 
@@ -263,52 +320,48 @@ ucs_status_t ucp_st_worker_create(const ucp_st_worker_params_t *params,
 ucs_status_t ucp_st_lanes_query(const ucp_st_worker_params_t *params,
                                 ucp_st_lanes_attr_t *attr)
 {
+    ucp_st_lane_attr_t *lane;
     ucp_st_worker_h worker;
     ucs_status_t status;
+    unsigned id, i;
 
     status = ucp_st_check_call((params != NULL) && (attr != NULL));
     if (status != UCS_OK) {
         return status;
     }
-    ucp_st_lanes_attr_init(attr);
+    memset(attr, 0, sizeof(*attr));
+    for (id = UCP_ST_LANE_NONE + 1; id < UCP_ST_LANE_LAST; ++id) {
+        lane       = &attr->lanes[attr->count++];
+        lane->lane = (ucp_st_lane_t)id;
+        snprintf(lane->name, sizeof(lane->name), "%s",
+                 ucp_st_lane_table[id]->name);
+    }
     status = ucp_st_worker_make(params, attr, &worker);
     if (status != UCS_OK) {
-        ucp_st_lanes_attr_fail(status, attr);
+        ucp_st_lanes_attr_set(attr, UCP_ST_LANE_NONE,
+                              ucs_status_string(status));
         return status;
     }
-    ucp_st_lanes_attr_fill(worker, attr);
+    for (i = 0; i < worker->num_lanes; ++i) {
+        id = worker->lanes[i]->id;
+        attr->lanes[id - UCP_ST_LANE_NONE - 1].is_open = 1;
+    }
     return ucp_st_worker_destroy(worker);
 }
 
-/* Non-zero if teardown goes on waiting after so many seconds and rounds */
-static int ucp_st_worker_is_draining(ucp_st_worker_h worker, double time,
-                                     unsigned rounds)
+/* What components and freed operations still wait for: the NIC, UCP, or word of
+ * peers. The lock is held. */
+static ucp_st_drain_t ucp_st_worker_get_drain(ucp_st_worker_h worker)
 {
+    ucp_st_drain_t drain = (ucs_list_is_empty(&worker->on_stream) &&
+                            ucs_list_is_empty(&worker->deferred)) ?
+                           UCP_ST_DRAIN_DONE : UCP_ST_DRAIN_ANSWERS;
     const ucp_st_component_t *component;
-    ucp_st_drain_t drain;
 
-    ucp_st_lanes_progress_all(worker);
-    ucp_st_op_reap_freed(worker);
-    /* After what may find a peer gone, which is to be told that */
-    (void)ucp_st_ctrl_ops.ask(worker,
-                              (rounds % UCP_ST_WORKER_ASK_ROUNDS) == 0);
-    /* What components and freed operations still wait for: the NIC, UCP, or
-     * word of peers */
-    drain = (ucs_list_is_empty(&worker->on_stream) &&
-             ucs_list_is_empty(&worker->deferred)) ? UCP_ST_DRAIN_DONE :
-                                                     UCP_ST_DRAIN_ANSWERS;
     ucp_st_for_each_component(component) {
         drain = ucs_max(drain, component->worker->drain(worker));
     }
-    switch (drain) {
-    case UCP_ST_DRAIN_SENDS:
-        return time < UCP_ST_WORKER_SEND_TIME;
-    case UCP_ST_DRAIN_ANSWERS:
-        return (time < UCP_ST_WORKER_ANSWER_TIME) ||
-               (rounds < UCP_ST_WORKER_ANSWER_ROUNDS);
-    default:
-        return 0;
-    }
+    return drain;
 }
 
 /* Give peers a bounded time to answer. One that does not is slow or gone: it
@@ -318,43 +371,44 @@ static void ucp_st_worker_drain(ucp_st_worker_h worker)
 {
     double start    = ucp_st_worker_now();
     unsigned rounds = 0;
-    int draining;
+    ucp_st_drain_t drain;
+    double time;
 
     do {
         (void)ucp_st_ctrl_ops.progress(worker);
         ucp_st_worker_lock(worker);
-        draining = ucp_st_worker_is_draining(worker,
-                                             ucp_st_worker_now() - start,
-                                             ++rounds);
+        ucp_st_lanes_progress_all(worker);
+        ucp_st_op_reap_freed(worker);
+        /* After what may find a peer gone, which is to be told that */
+        (void)ucp_st_ctrl_ops.ask(worker,
+                                  (++rounds % UCP_ST_WORKER_ASK_ROUNDS) == 0);
+        drain = ucp_st_worker_get_drain(worker);
         ucp_st_worker_unlock(worker);
         (void)sched_yield();
-    } while (draining);
-}
-
-/* Non-zero while the user has handles. The lock is held. */
-static int ucp_st_worker_is_used(ucp_st_worker_h worker)
-{
-    int is_used = !ucs_list_is_empty(&worker->queues) ||
-                  !ucs_list_is_empty(&worker->ops);
-    const ucp_st_component_t *component;
-
-    ucp_st_for_each_component(component) {
-        is_used |= component->worker->is_used(worker);
-    }
-    return is_used;
+        time = ucp_st_worker_now() - start;
+    } while (((drain == UCP_ST_DRAIN_SENDS) &&
+              (time < UCP_ST_WORKER_SEND_TIME)) ||
+             ((drain == UCP_ST_DRAIN_ANSWERS) &&
+              ((time < UCP_ST_WORKER_ANSWER_TIME) ||
+               (rounds < UCP_ST_WORKER_ANSWER_ROUNDS))));
 }
 
 ucs_status_t ucp_st_worker_destroy(ucp_st_worker_h worker)
 {
-    int is_used;
+    const ucp_st_component_t *component;
     ucs_status_t status;
+    int is_used;
 
     status = ucp_st_check_call(worker != NULL);
     if (status != UCS_OK) {
         return status;
     }
     ucp_st_worker_lock(worker);
-    is_used = ucp_st_worker_is_used(worker);
+    is_used = !ucs_list_is_empty(&worker->queues) ||
+              !ucs_list_is_empty(&worker->ops);
+    ucp_st_for_each_component(component) {
+        is_used |= component->worker->is_used(worker);
+    }
     ucp_st_worker_unlock(worker);
     if (is_used) {
         return UCS_ERR_BUSY;
@@ -373,12 +427,7 @@ ucs_status_t ucp_st_worker_destroy(ucp_st_worker_h worker)
     ucp_st_worker_close(worker, UCP_ST_NUM_COMPONENTS);
     ucp_st_lanes_close(worker);
     ucp_st_worker_ucp_cleanup(worker);
-    ucp_st_worker_cleanup(worker);
-    kh_destroy_inplace(ucp_st_ops, &worker->op_table);
-    ucp_st_config_release(&worker->config);
-    (void)pthread_mutex_destroy(&worker->connect_lock);
-    (void)pthread_mutex_destroy(&worker->lock);
-    free(worker);
+    ucp_st_worker_free(worker);
     ucp_st_fork_leave();
     (void)ucs_trace_flush(); /* logged; the exit tries again */
     return UCS_OK;

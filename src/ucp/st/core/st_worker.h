@@ -57,7 +57,7 @@ struct ucp_st_worker {
     uint64_t          next_op_id;
     ucs_list_link_t   outbox;     /* ucp_st_frame_buf_t, in order of sending */
     int               leaving;    /* nothing more is matched */
-    int               is_ending;  /* no peer is waited for any more */
+    int               is_ending;  /* it does not wait for peers any more */
     ucp_st_stats_t    stats;
     ucs_list_link_t   stats_list; /* st_stats.c's; its lock */
     unsigned          number;     /* in the process, from 0; read-only */
@@ -75,16 +75,34 @@ static inline void ucp_st_worker_unlock(ucp_st_worker_h worker)
     (void)pthread_mutex_unlock(&worker->lock);
 }
 
-/** Give the processor away between two rounds of progress, the first of which
+/** Yield, or sleep a moment, between two rounds of progress, the first of which
  *  returned `progressed`. `idle_rounds` is 0 at first. The lock is not held. */
 void ucp_st_worker_pause(unsigned *idle_rounds, unsigned progressed);
 
-/** A worker is open: number it, and have its counts written should the process
- *  exit before it is destroyed, if UCX_ST_STATS says so. */
+/** Non-zero in a process that was forked from one with st workers: it has
+ *  neither their threads nor their NIC, so that all calls are refused. Set
+ *  once, before its code runs on. */
+extern int ucp_st_fork_is_child;
+
+/** UCS_ERR_UNSUPPORTED, logged once. */
+ucs_status_t ucp_st_fork_refuse(void);
+
+/** How a call of the application begins: UCS_ERR_UNSUPPORTED in a forked
+ *  process, UCS_ERR_INVALID_PARAM if its handles and pointers are not good. */
+static inline ucs_status_t ucp_st_check_call(int is_good)
+{
+    if (ucp_st_fork_is_child) {
+        return ucp_st_fork_refuse();
+    }
+    return is_good ? UCS_OK : UCS_ERR_INVALID_PARAM;
+}
+
+/** A worker is open: number it. With UCX_ST_STATS its counts are written if the
+ *  process exits before it is destroyed. */
 void ucp_st_stats_add_worker(ucp_st_worker_h worker);
 
-/** A worker is about to close, its lanes are open yet: write its counts if
- *  UCX_ST_STATS says so. Its lock is not held. */
+/** A worker is about to close, its lanes are still open: write its counts if
+ *  UCX_ST_STATS is set. Its lock is not held. */
 void ucp_st_stats_remove_worker(ucp_st_worker_h worker);
 
 /** Monotonic time, seconds. */

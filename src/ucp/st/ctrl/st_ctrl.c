@@ -17,7 +17,7 @@
 #include "core/st_lane.h"
 #include "core/st_log.h"
 #include "core/st_match.h"
-#include "core/st_outbox.h"
+#include "core/st_peer.h"
 #include "core/st_ucp.h"
 #include "core/st_worker.h"
 

@@ -10,11 +10,10 @@
 #include "ctrl/st_leave.h"
 #include "ctrl/st_ctrl.h"
 #include "ctrl/st_notice.h"
-#include "core/st_fork.h"
 #include "core/st_lane.h"
 #include "core/st_log.h"
 #include "core/st_op.h"
-#include "core/st_outbox.h"
+#include "core/st_peer.h"
 #include "core/st_worker.h"
 
 #include <ucs/sys/math.h>
@@ -102,8 +101,8 @@ void ucp_st_leave_handle_leave(ucp_st_peer_t *peer, const ucp_st_msg_op_t *msg)
     /* The peer has announced all its operations: an operation that has no
      * counterpart yet never gets one. A freed operation stays, for the answer
      * to its CANCEL. */
-    ucs_list_for_each_safe(op, tmp, &peer->unmatched, match_list) {
-        if (!op->freed) {
+    ucs_list_for_each_safe(op, tmp, &peer->ops, peer_list) {
+        if ((op->key != NULL) && !op->freed) {
             ucp_st_op_fail(op, UCS_ERR_CANCELED);
         }
     }

@@ -253,11 +253,8 @@ struct ucp_st_op *ucp_st_direct_stream_broken(ucp_st_direct_stream_t *stream,
 void ucp_st_direct_stream_count(ucp_st_direct_stream_t *stream,
                                 ucp_st_stats_t *stats);
 
-/** Runs on the stream: begin a use. `arg` is a ucp_st_direct_op_t. */
-void ucp_st_direct_start(void *arg);
-
-/** The same for several, of one queue. `arg` is an array of pointers that ends
- *  with NULL. */
+/** Runs on the stream: begin a use of each operation of an array, of one queue.
+ *  `arg` is an array of pointers to ucp_st_direct_op_t that ends with NULL. */
 void ucp_st_direct_startall(void *arg);
 
 /** Move some pieces of each open use of a stream, and let the waits of those

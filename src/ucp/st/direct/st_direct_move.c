@@ -427,13 +427,6 @@ void ucp_st_direct_startall(void *arg)
     (void)pthread_mutex_unlock(&stream->lock);
 }
 
-void ucp_st_direct_start(void *arg)
-{
-    ucp_st_direct_op_t *list[] = {arg, NULL};
-
-    ucp_st_direct_startall(list);
-}
-
 int ucp_st_direct_needs_notify(const ucp_st_direct_op_t *direct)
 {
     const ucp_st_direct_side_t *other = direct->other;

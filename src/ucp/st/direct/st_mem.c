@@ -13,7 +13,7 @@
 #include <ucp_st.h>
 
 #include "direct/st_direct_shm.h"
-#include "core/st_fork.h"
+#include "core/st_worker.h"
 #include "core/st_log.h"
 
 #include <ucs/datastruct/khash.h>

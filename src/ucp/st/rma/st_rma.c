@@ -317,7 +317,7 @@ static size_t ucp_st_rma_trace_cmd(const ucp_st_rma_t *rma, ucp_st_lane_t lane,
         (void*)kind,
         (void*)(uintptr_t)rma->peer->uuid,
         (void*)rma->length,
-        (void*)ucp_st_lane_get(lane)->name
+        (void*)ucp_st_lane_table[lane]->name
     };
 
     return ucs_trace_is_on() ?

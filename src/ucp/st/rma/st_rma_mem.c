@@ -7,7 +7,7 @@
 #endif
 
 #include "rma/st_rma.h"
-#include "core/st_fork.h"
+#include "core/st_worker.h"
 #include "core/st_lane.h"
 #include "core/st_log.h"
 
