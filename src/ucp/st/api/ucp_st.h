@@ -23,10 +23,10 @@
  * once, ucp_st_rma.h one-sided operations. The examples among the comments are
  * functions of a program that is one of the tests.
  *
- * Status codes that every call may return and that are not repeated below:
- * UCS_ERR_INVALID_PARAM for a NULL handle or pointer, unless NULL is said to be
- * legal, and UCS_ERR_NO_MEMORY. No call aborts, exits or throws. A call that
- * fails has no effect unless one is told, and fills nothing.
+ * Every call may return UCS_ERR_INVALID_PARAM for a NULL handle or pointer,
+ * unless NULL is said to be legal, and UCS_ERR_NO_MEMORY; this is not repeated
+ * below. No call aborts, exits or throws. A call that fails has no effect,
+ * unless stated, and fills nothing.
  *
  * In a process that was forked from one with st workers every call returns
  * UCS_ERR_UNSUPPORTED and does nothing; those that return no status do nothing.
@@ -143,8 +143,8 @@ typedef struct ucp_st_queue_error {
 
 /**
  * Block the host until all commands enqueued so far have run (host wait).
- * Progresses the UCP worker meanwhile. A failed operation does not keep it: the
- * waits of a queue in error pass, and only then the error is told.
+ * Progresses the UCP worker meanwhile. A failed operation does not block it:
+ * the waits of a queue in error pass, and then the error is returned.
  *
  * @param [in]  queue The queue.
  * @param [out] error Filled if the queue is in error, and only then; may be
@@ -345,13 +345,13 @@ ucs_status_t ucp_st_matchall(const ucp_st_op_h *ops, size_t count,
 
 
 /**
- * Start matching several operations and return at once.
+ * Give several operations to match and return at once.
  *
  * @param [in] ops   Operations of one worker, not matched yet, each once.
  * @param [in] count How many; 0 is legal.
  *
- * @return UCS_OK, or the error of the check as @ref ucp_st_matchall; the
- *         outcome is told by @ref ucp_st_match_test.
+ * @return UCS_OK, or the error of the check as @ref ucp_st_matchall;
+ *         @ref ucp_st_match_test tells the outcome.
  *
  * Threads: as the UCP worker.
  */
@@ -401,10 +401,10 @@ ucs_status_t ucp_st_op_query(ucp_st_op_h op, ucp_st_op_attr_t *attr);
 
 
 /**
- * Free an operation. Returns at once: what a lane still needs is kept until it
- * is done with it. The peer's operation can not be started any more.
+ * Free an operation. Returns at once: what a lane still needs is freed later.
+ * The peer's operation cannot be started any more.
  *
- * This example waits for a queue, says what went wrong, and frees the
+ * This example waits for a queue, prints what went wrong, and frees the
  * operations in any case.
  *
  * @code
@@ -449,9 +449,8 @@ ucs_status_t ucp_st_op_free(ucp_st_op_h op);
 
 
 /**
- * Enqueue the start of an operation: when the stream gets there, a send may
- * read its buffer and a receive's buffer may be written. Never blocks the
- * stream.
+ * Enqueue the start of an operation: from there on a send may read its buffer,
+ * and a receive's buffer may be written. Never blocks the stream.
  *
  * @param [in] queue The queue.
  * @param [in] op    A matched operation.
@@ -477,8 +476,8 @@ ucs_status_t ucp_st_enqueue_start(ucp_st_queue_h queue, ucp_st_op_h op);
  * Enqueue the start of several operations: all, or none. They start in the
  * order of the array.
  *
- * In this example a kernel makes each value that is sent of the one that was
- * received before. The host enqueues all of it without waiting for anything.
+ * In this example a kernel computes each value that is sent from the one that
+ * was received before. The host enqueues all of it without waiting.
  *
  * @code
  * static ucs_status_t iterate(ucp_st_queue_h queue, ucs_gstream_h stream,
@@ -516,8 +515,8 @@ ucs_status_t ucp_st_enqueue_startall(ucp_st_queue_h queue,
 
 
 /**
- * Enqueue the wait for an operation: the stream waits there until a send's
- * buffer may be reused, or a receive's data is visible.
+ * Enqueue the wait for an operation: the stream waits until a send's buffer may
+ * be reused, or a receive's data is visible.
  *
  * @param [in] queue The queue that the operation was started on.
  * @param [in] op    A started operation.
@@ -549,9 +548,8 @@ ucs_status_t ucp_st_enqueue_waitall(ucp_st_queue_h queue,
 
 
 /**
- * Print the counts of a worker, one "name value" pair a line. With
- * UCX_ST_STATS=y the library does it by itself at the end of each worker: see
- * @ref ucp_st_worker_destroy.
+ * Print the counts of a worker, one "name value" pair a line. See also
+ * UCX_ST_STATS at @ref ucp_st_worker_destroy.
  *
  * @param [in] worker The worker.
  * @param [in] stream Where to print.

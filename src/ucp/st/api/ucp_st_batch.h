@@ -18,13 +18,12 @@
  *     ucp_st_req_free(recv_req), ucp_st_req_free(send_req)
  *
  * When the stream reaches the start, the library's thread gives the messages to
- * UCP; no call of the application takes part. While some are with UCP that
- * thread progresses the UCP worker: callbacks of the application may run in it,
- * and must not create or destroy st workers nor wait for the thread. It sleeps
- * on the worker's descriptor if the UCP worker has the feature
- * UCP_FEATURE_WAKEUP (see ucp_st_worker_params_t.ucp_features), and else looks
- * every millisecond. An application must not sleep on that descriptor itself
- * meanwhile.
+ * UCP; no call of the application takes part. While UCP has some, that thread
+ * progresses the UCP worker: callbacks of the application may run in it, and
+ * must not create or destroy st workers nor wait for the thread. It sleeps on
+ * the worker's descriptor if the UCP worker has the feature UCP_FEATURE_WAKEUP
+ * (see ucp_st_worker_params_t.ucp_features), and else looks every millisecond.
+ * An application must not sleep on that descriptor meanwhile.
  *
  * The UCP worker must be of UCS_THREAD_MODE_MULTI and its context have
  * UCP_FEATURE_TAG; the library's own is.
@@ -57,10 +56,10 @@ typedef struct ucp_st_msg_params {
     uint64_t      field_mask; /**< Mask of @ref ucp_st_msg_params_field */
     void          *buffer;    /**< May be NULL only if @a length is 0 */
     size_t        length;     /**< In bytes; of a receive: room */
-    /** Of a send: the other side; the null peer if not set, to which nothing is
-     *  sent. Of a receive: UCP_ST_PEER_ANY if not set; messages of every source
-     *  match, told apart by tag alone, and a receive that names a peer fails if
-     *  that one is gone. From the null peer nothing is received. */
+    /** Of a send: the other side; if not set the null peer, to which nothing is
+     *  sent. Of a receive: UCP_ST_PEER_ANY if not set. Messages are matched by
+     *  tag alone, whatever their source; a receive that names a peer fails if
+     *  that peer is gone. From the null peer nothing is received. */
     ucp_st_peer_h peer;
     ucp_tag_t     tag;        /**< Sent, or to be matched */
     ucp_tag_t     tag_mask;   /**< Of a receive: bits of the tag that must be
@@ -82,7 +81,7 @@ typedef struct ucp_st_req_info {
  *
  * @param [in]  queue  The queue.
  * @param [in]  params The message; copied.
- * @param [out] req_p  Filled on success only; NULL if nobody wants to know.
+ * @param [out] req_p  Filled on success only; NULL if no request is wanted.
  *
  * @return UCS_OK; UCS_ERR_INVALID_PARAM also for a NULL buffer with a length,
  *         UCP_ST_PEER_ANY, or a peer of another worker; UCS_ERR_UNSUPPORTED,
@@ -104,14 +103,14 @@ ucs_status_t ucp_st_enqueue_send(ucp_st_queue_h queue,
 
 
 /**
- * Enqueue a receive. It matches like ucp_tag_recv_nbx(), from the moment at
- * which the stream has reached its start.
+ * Enqueue a receive. It matches like ucp_tag_recv_nbx(), once the stream has
+ * reached its start.
  *
  * @param [in]  queue  The queue.
  * @param [in]  params The message; copied.
- * @param [out] req_p  Filled on success only; NULL if nobody wants to know.
+ * @param [out] req_p  As @ref ucp_st_enqueue_send.
  *
- * @return As @ref ucp_st_enqueue_send, but that UCP_ST_PEER_ANY is legal.
+ * @return As @ref ucp_st_enqueue_send, but UCP_ST_PEER_ANY is legal.
  *
  * Ownership: as @ref ucp_st_enqueue_send; the buffer is written until the
  *            request is complete.
@@ -139,18 +138,17 @@ ucs_status_t ucp_st_enqueue_batch_start(ucp_st_queue_h queue);
 
 /**
  * Enqueue the wait for all messages of the queue that were started before: the
- * stream waits there until their buffers may be reused, and what was received
- * is visible. Messages that are enqueued and not started are not waited for.
+ * stream waits until their buffers may be reused, and received data is visible.
+ * Messages that are enqueued and not started are not waited for.
  *
- * If a started message fails, or is cancelled, the queue is in error and the
- * stream does not wait for its messages any more: once no receive of the queue
- * may write any more, all such waits pass, and messages that the stream starts
- * later are not given to UCP but cancelled. Receives that UCP has not matched
- * yet are cancelled for that. Buffers of sends are the caller's again when
- * their requests are complete.
+ * If a started message fails, or is cancelled, the queue is in error. Receives
+ * that UCP has not matched are cancelled. All such waits pass as soon as no
+ * receive of the queue writes any more. Messages that the stream starts later
+ * are cancelled. Buffers of sends are the caller's again when their requests
+ * are complete.
  *
- * This example sends a number to a peer and gets one from there, which the
- * stream uses and the host is told the length of.
+ * This example sends a number to a peer and receives one, which the stream
+ * uses. The host gets its length.
  *
  * @code
  * static ucs_status_t swap_once(ucp_st_queue_h queue, ucp_st_peer_h peer,
@@ -243,7 +241,7 @@ ucs_status_t ucp_st_req_wait(ucp_st_req_h req, ucp_st_req_info_t *info);
  *
  * @param [in] req The request.
  *
- * @return UCS_OK: @ref ucp_st_req_test tells what came of it;
+ * @return UCS_OK: @ref ucp_st_req_test tells the outcome;
  *         UCS_ERR_UNSUPPORTED, with no effect, for a send that UCP has.
  *
  * Threads: may be called from any thread; for one whose start was not enqueued
@@ -253,7 +251,7 @@ ucs_status_t ucp_st_req_cancel(ucp_st_req_h req);
 
 
 /**
- * Give a request back. Returns at once: a message that is started goes on, and
+ * Release a request. Returns at once: a message that is started goes on, and
  * its buffer must live as long. One that is not started is cancelled.
  *
  * @param [in] req The request; NULL is legal.

@@ -60,9 +60,8 @@ typedef struct ucp_st_lane_stats {
     uint64_t matches;        /**< Operations matched */
     uint64_t starts;         /**< Starts enqueued */
     uint64_t waits;          /**< Waits enqueued */
-    uint64_t rmas;           /**< One-sided operations enqueued; a signal that
-                                  goes over another lane than its put is one of
-                                  its own */
+    uint64_t rmas;           /**< One-sided operations enqueued; a signal counts
+                                  if it goes over another lane than its put */
 } ucp_st_lane_stats_t;
 
 
@@ -82,13 +81,12 @@ typedef struct ucp_st_stats {
     uint64_t atomics_fired;  /**< Completion-word updates carried out */
     uint64_t copies;         /**< Pieces of messages copied by this side on the
                                   direct lane */
-    uint64_t late_posts;     /**< Uses posted after the start call returned, for
-                                  want of entries */
-    uint64_t proxied;        /**< Uses, one-sided operations and messages of
-                                  batches of which this library moved data, or
-                                  issued a control message, in a host thread
-                                  after the trigger: its own or one that makes
-                                  a call */
+    uint64_t late_posts;     /**< Uses posted after the start call returned,
+                                  because no entry was free */
+    uint64_t proxied;        /**< Uses, one-sided operations and tagged messages
+                                  for which a host thread, the library's or one
+                                  that makes a call, moved data or issued a
+                                  control message after the trigger */
     uint64_t puts;           /**< Puts enqueued, with signals or without */
     uint64_t gets;           /**< Gets enqueued */
     uint64_t signals;        /**< Signals enqueued, with puts or alone */

@@ -15,10 +15,10 @@ extern "C" {
 #endif
 
 /**
- * Allocate memory that other processes of the node can map: between two of
- * them, long messages are copied once instead of twice if one of the two
- * buffers lies in such memory, and by both sides at once if both do. Everywhere
- * else it is memory like any other.
+ * Allocate memory that other processes of the node can map. Between two of them
+ * long messages are copied once instead of twice if one of the two buffers lies
+ * in such memory, and by both sides together if both do. For all else it is
+ * memory like any other.
  *
  * @code
  * static void *get_buffer(size_t length, int *is_mappable_p)
@@ -44,11 +44,9 @@ extern "C" {
  * @param [out] address_p Filled, on success only, with its address: a multiple
  *                        of 64, of the page's size from 1 MiB on.
  *
- * @return UCS_OK; UCS_ERR_INVALID_PARAM for length 0 or a NULL argument;
- *         UCS_ERR_NO_MEMORY; UCS_ERR_IO_ERROR where the system has no such
- *         memory, or no file descriptor for it: what malloc() gives serves as
- *         well, more slowly; UCS_ERR_UNSUPPORTED in a process that was forked
- *         from one with workers.
+ * @return UCS_OK; UCS_ERR_INVALID_PARAM also for length 0; UCS_ERR_IO_ERROR if
+ *         the system has no such memory, or no file descriptor for it: memory
+ *         of malloc() serves as well, more slowly.
  *
  * Ownership: the caller's, until @ref ucp_st_mem_free; it may outlive workers.
  * Threads: any.
@@ -56,12 +54,12 @@ extern "C" {
 ucs_status_t ucp_st_mem_alloc(size_t length, void **address_p);
 
 /**
- * Free what @ref ucp_st_mem_alloc gave.
+ * Free memory of @ref ucp_st_mem_alloc.
  *
  * @param [in] address The address; no operation that uses it exists any more.
  *
- * @return UCS_OK; UCS_ERR_INVALID_PARAM if it was not given, or freed before;
- *         UCS_ERR_UNSUPPORTED as above.
+ * @return UCS_OK; UCS_ERR_INVALID_PARAM if it is not from there, or was freed
+ *         before.
  *
  * Threads: any.
  */

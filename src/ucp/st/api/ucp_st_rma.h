@@ -3,10 +3,10 @@
  * ucp_st_rma.h - one-sided operations on a stream: a part of ucp_st.h, which
  * includes it.
  *
- * A process registers memory and gives its key to others, which from then on
- * write to and read from that memory by commands of their streams. No call and
- * no stream of the owner takes part, but it can have a stream wait for a signal
- * that comes behind the data.
+ * A process registers memory and gives its key to others. Commands of their
+ * streams then write to and read from that memory. No call and no stream of the
+ * owner takes part; a stream of the owner can wait for a signal that follows
+ * the data.
  *
  *     origin                                  target
  *                                             ucp_st_mem_reg(...)
@@ -18,30 +18,30 @@
  *     ucp_st_enqueue_quiet(queue)
  *     ucp_st_queue_wait(queue, NULL)          ucp_st_queue_wait(queue, NULL)
  *
- * An operation takes effect at some time after the stream has come to it, and
- * does not hold the stream up; the source of a put must stay as it is, and the
- * destination of a get is undefined, until the stream has passed a quiet, or
- * for a put something that tells that its signal has come.
+ * An operation takes effect at some time after the stream has reached it; the
+ * stream does not wait. Until the stream has passed a quiet the source of a put
+ * must not change, and the destination of a get is undefined. A put's source
+ * may change earlier if the peer has answered its signal.
  *
  * Order. Operations are relaxed: they take effect in any order. One with
- * UCP_ST_RMA_FLAG_STRICT takes effect after all those that were enqueued before
- * it on that queue and go to the same peer, strict or not. A signal takes
- * effect after the data of its own put in either case. Where an operation and
- * those before it go over different lanes the stream waits for these.
+ * UCP_ST_RMA_FLAG_STRICT takes effect after all that were enqueued before it on
+ * that queue to the same peer, strict or not. A signal takes effect after the
+ * data of its own put in either case. If those before go over another lane, the
+ * stream waits for them.
  *
  * Lanes. Each key has a lane, chosen when it is unpacked.
  *
  * - trig: the NIC writes and reads, triggered by the stream. Needs counters and
  *   entries of the first NIC for each queue that uses it.
- * - direct: the streams copy themselves, to and from memory of
- *   ucp_st_mem_alloc(), or of whatever kind in the own process.
+ * - direct: the stream copies, to and from memory of ucp_st_mem_alloc(), or any
+ *   memory of the own process.
  * - host: messages of UCP, which the library's threads of both sides handle.
  *
  * Errors. When an operation fails, or its peer is declared gone, its queue is
- * in error (see @ref ucp_st_queue_wait): quiets pass when what is enqueued
- * before them is over, waits for signals at once, and operations that the
- * stream comes to later have no effect, but that a network card may still carry
- * out those that it has been given.
+ * in error (see @ref ucp_st_queue_wait). Quiets pass when the operations before
+ * them are over, and waits for signals pass at once. Operations that the stream
+ * reaches later have no effect, except that a network card may still carry out
+ * those that it has been given.
  */
 #ifndef UCP_ST_RMA_H_
 #define UCP_ST_RMA_H_
@@ -57,9 +57,8 @@ extern "C" {
 #endif
 
 /**
- * Register memory, for all lanes of the worker that can serve it: others may
- * access it once they have its key, and operations of the own queues may name
- * it.
+ * Register memory, for all lanes of the worker that can serve it. Peers that
+ * have its key may access it, and operations of the own queues may name it.
  *
  * @param [in]  worker  The worker.
  * @param [in]  address First byte.
@@ -79,15 +78,15 @@ ucs_status_t ucp_st_mem_reg(ucp_st_worker_h worker, void *address,
 
 
 /**
- * Undo that. No operation of a peer may be under way: one that comes later
- * fails there.
+ * Deregister memory. No operation of a peer may be under way; one that arrives
+ * later fails at the peer.
  *
  * @param [in] memh The handle.
  *
  * @return UCS_OK; UCS_ERR_BUSY, with no effect, while an operation or a wait
  *         of the own queues that names it is enqueued or under way, or while a
- *         peer is just writing or reading; on lane host also a moment longer
- *         than until the peer has what it reads: try again.
+ *         peer is writing or reading, on lane host also for a moment after the
+ *         peer has read: try again.
  *
  * Ownership: on UCS_OK the handle is gone.
  * Threads: as the UCP worker.
@@ -102,7 +101,7 @@ ucs_status_t ucp_st_mem_dereg(ucp_st_mem_h memh);
  * @param [out] buffer_p Filled with the key's bytes.
  * @param [out] length_p Filled with their number.
  *
- * @return UCS_OK; nothing is filled on error.
+ * @return UCS_OK.
  *
  * Ownership: release with @ref ucp_st_rkey_buffer_release.
  * Threads: as the UCP worker.
@@ -122,11 +121,11 @@ void ucp_st_rkey_buffer_release(void *buffer);
 
 
 /**
- * Make a key usable that a peer has packed. It gets the first lane, in the
- * order of UCX_ST_LANES, over which both sides can do it.
+ * Unpack a peer's key. Its lane is the first one, in the order of UCX_ST_LANES,
+ * that serves the memory on both sides.
  *
- * In this example swap_addresses() is how the application sends bytes to a
- * process, and gets those that this one sends, in memory of malloc().
+ * In this example swap_addresses() is a function of the application. It sends
+ * bytes to a process and returns that one's, in memory of malloc().
  *
  * @code
  * static ucs_status_t swap_keys(ucp_st_peer_h peer, ucp_st_mem_h memh,
@@ -157,8 +156,8 @@ void ucp_st_rkey_buffer_release(void *buffer);
  *
  * @return UCS_OK; UCS_ERR_INVALID_ADDR if the bytes are no key, or one of
  *         another worker than the peer; UCS_ERR_UNSUPPORTED if it is of another
- *         version; UCS_ERR_UNREACHABLE if no lane can do it (all are logged;
- *         why a lane was passed over is logged as a diagnostic); why the peer
+ *         version; UCS_ERR_UNREACHABLE if no lane serves it (all are logged;
+ *         why a lane does not is logged as a diagnostic); the cause if the peer
  *         is gone; UCS_ERR_INVALID_PARAM also for UCP_ST_PEER_ANY.
  *
  * Ownership: the key is the caller's until @ref ucp_st_rkey_destroy.
@@ -184,7 +183,7 @@ ucs_status_t ucp_st_rkey_destroy(ucp_st_rkey_h rkey);
 
 /** What @ref ucp_st_rkey_query tells. */
 typedef struct ucp_st_rkey_attr {
-    ucp_st_lane_t lane;   /**< Over which its operations go */
+    ucp_st_lane_t lane;   /**< Lane of its operations */
     size_t        length; /**< Of the memory, bytes */
 } ucp_st_rkey_attr_t;
 
@@ -236,8 +235,8 @@ typedef struct ucp_st_rma_params {
 
 
 /**
- * Enqueue a put: when the stream gets there bytes are written to the peer's
- * memory.
+ * Enqueue a put: bytes are written to the peer's memory when the stream reaches
+ * it.
  *
  * @param [in] queue  The queue.
  * @param [in] params What to put; copied.
@@ -258,8 +257,8 @@ ucs_status_t ucp_st_enqueue_put(ucp_st_queue_h queue,
 
 
 /**
- * Enqueue a get: when the stream gets there bytes are read from the peer's
- * memory.
+ * Enqueue a get: bytes are read from the peer's memory when the stream reaches
+ * it.
  *
  * @param [in] queue  The queue.
  * @param [in] params What to get; copied.
@@ -311,8 +310,8 @@ typedef struct ucp_st_signal_params {
  * that waits for the word is woken (@ref ucp_st_enqueue_wait_signal).
  *
  * This example puts a number to a peer, and waits for the one that the peer
- * puts here. The memory on both sides holds what is sent, what comes, and the
- * signal, which counts.
+ * puts here. The memory of both sides holds the number to send, the one that
+ * comes, and the signal, which counts.
  *
  * @code
  * static ucs_status_t put_once(ucp_st_queue_h queue, ucp_st_mem_h memh,
@@ -396,22 +395,21 @@ typedef struct ucp_st_wait_signal_params {
     size_t              offset; /**< Of the word, 64 bits, naturally aligned */
     ucp_st_signal_cmp_t cmp;    /**< Greater or equal if not set */
     uint64_t            value;  /**< To compare with */
-    ucp_st_peer_h       peer;   /**< Whose end ends the wait; NULL, or not set:
-                                     nobody's */
+    ucp_st_peer_h       peer;   /**< The wait ends if this peer is gone; NULL,
+                                     or not set: no peer */
 } ucp_st_wait_signal_params_t;
 
 
 /**
- * Enqueue a wait for a signal: the stream waits there until a word of the own
- * memory has a value. What was put before the signal is visible after it.
+ * Enqueue a wait for a signal: the stream waits until a word of the own memory
+ * has a value. What was put before the signal is visible after it.
  *
- * A stream that sleeps is woken by the signals of peers; one of a network card
- * that cannot tell is seen within a millisecond or so.
+ * Signals of peers wake a stream that sleeps. A network card that cannot do so
+ * makes the stream look every millisecond or so.
  *
- * Nobody knows where the signal is to come from unless the peer is named. If
- * one is, and is declared gone before the wait has passed, the queue is in
- * error and the stream goes on. Else it waits as long as the queue is not in
- * error for another reason.
+ * If a peer is named, and is declared gone before the wait has passed, the
+ * queue is in error and the stream goes on. Else the stream waits until the
+ * queue is in error for another reason.
  *
  * @param [in] queue  The queue.
  * @param [in] params What to wait for; copied.
@@ -432,8 +430,8 @@ ucp_st_enqueue_wait_signal(ucp_st_queue_h queue,
 
 /**
  * Enqueue the wait for all one-sided operations that were enqueued on the queue
- * before: the stream waits there until puts and signals are complete at their
- * targets, and what was got is here.
+ * before: the stream waits until puts and signals are complete at their
+ * targets, and the data of gets is here.
  *
  * @param [in] queue The queue.
  *

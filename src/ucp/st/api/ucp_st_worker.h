@@ -81,12 +81,12 @@ typedef struct ucp_st_lanes_attr {
  *   UCX_NET_DEVICES allows (a loop-back device only if named or if there is no
  *   other), or on the first few (UCX_ST_TRIG_DEVICES).
  * - host: a UCP context and worker of the library's own, with UCX's settings
- *   of the environment. What the application set in the context of
- *   @a ucp_worker is not known here: with it the lane's transports may be
- *   others. It is there without this lane, too: failures are told over it.
+ *   of the environment. Its transports may differ from those of @a ucp_worker,
+ *   as the settings of that context are not known here. It exists without this
+ *   lane, too: peers tell each other of failures over it.
  *
  * The first worker of a process starts one thread, which sleeps unless a lane
- * has something for it to do.
+ * has work for it.
  *
  * @code
  * static ucs_status_t make_worker(ucp_worker_h ucp_worker,
@@ -123,7 +123,7 @@ ucs_status_t ucp_st_worker_create(const ucp_st_worker_params_t *params,
 
 
 /**
- * Tell which lanes an st worker has that is created now, and why it has not the
+ * Tell which lanes an st worker would have that is created now, and why not the
  * others. Creates one and destroys it again.
  *
  * @code
@@ -146,8 +146,7 @@ ucs_status_t ucp_st_worker_create(const ucp_st_worker_params_t *params,
  *                     then the reason of all lanes that have no other.
  *
  * @return What @ref ucp_st_worker_create returns: UCS_OK if there is a lane.
- *         UCS_ERR_INVALID_PARAM for NULL and UCS_ERR_UNSUPPORTED in a forked
- *         process fill nothing.
+ *         For NULL and in a forked process nothing is filled.
  *
  * Threads: as @ref ucp_st_worker_create.
  */
@@ -156,15 +155,15 @@ ucs_status_t ucp_st_lanes_query(const ucp_st_worker_params_t *params,
 
 
 /**
- * Match nothing more, and let peers know: what they gave or will give to match
- * with this worker fails there with UCS_ERR_CANCELED. Matched operations, and
+ * Match nothing more, and tell the peers: operations that they give to match
+ * with this worker fail there with UCS_ERR_CANCELED. Matched operations, and
  * those given to match here before, go on. For a process that waits for others
  * before it may destroy the worker; progress must go on meanwhile. A second
  * call has no effect.
  *
  * @param [in] worker The worker.
  *
- * @return UCS_OK; UCS_ERR_INVALID_PARAM for NULL.
+ * @return UCS_OK.
  *
  * Threads: as the UCP worker.
  */
@@ -179,9 +178,9 @@ ucs_status_t ucp_st_worker_leave(ucp_st_worker_h worker);
  * freed, but the peers need not know of that yet.
  *
  * With UCX_ST_STATS=y it then writes the worker's counts to the standard error
- * output, as @ref ucp_st_worker_print_stats, in one piece and behind a line
- * that names host, process and worker; so does the exit of a process for
- * workers that are open. With UCX_ST_TRACE it writes the process's trace.
+ * output, as @ref ucp_st_worker_print_stats, in one piece and after a line that
+ * names host, process and worker. The exit of a process does so for open
+ * workers. With UCX_ST_TRACE it writes the process's trace.
  *
  * @param [in] worker The worker.
  *
@@ -202,8 +201,8 @@ ucs_status_t ucp_st_worker_destroy(ucp_st_worker_h worker);
  * @param [out] address_p Filled with the address.
  * @param [out] length_p  Filled with its length, bytes.
  *
- * @return UCS_OK; UCS_ERR_NO_MEMORY; an error of ucp_worker_get_address() or of
- *         a lane's transport. Nothing is filled on error.
+ * @return UCS_OK; an error of ucp_worker_get_address() or of a lane's
+ *         transport.
  *
  * Ownership: release with @ref ucp_st_worker_release_address.
  * Threads: as the UCP worker.
@@ -270,8 +269,8 @@ ucs_status_t ucp_st_worker_query(ucp_st_worker_h worker,
  * Make a peer from its worker's address. The address of the own worker makes a
  * peer for messages to oneself. A second peer of one address is the same peer.
  *
- * In this example swap_addresses() is how the application sends bytes to a
- * process, and gets those that this one sends, in memory of malloc().
+ * In this example swap_addresses() is a function of the application. It sends
+ * bytes to a process and returns that one's, in memory of malloc().
  *
  * @code
  * static ucs_status_t make_peer(ucp_st_worker_h worker,
@@ -303,10 +302,10 @@ ucs_status_t ucp_st_worker_query(ucp_st_worker_h worker,
  * @return UCS_OK; UCS_ERR_INVALID_ADDR if the bytes are no address;
  *         UCS_ERR_UNSUPPORTED if it is of another version (both are logged);
  *         UCS_ERR_UNREACHABLE if no lane reaches it (logged with the lanes);
- *         UCS_ERR_CONNECTION_RESET if it is not there any more, as UCP finds
- *         it (logged with what UCP says); or an error of ucp_ep_create() that
- *         has its cause here. UCS_OK also for a peer that is known to be gone,
- *         and where UCP connects later: what is matched with it fails.
+ *         UCS_ERR_CONNECTION_RESET if UCP finds that it is gone (logged with
+ *         UCP's error); or an error of ucp_ep_create() that has its cause here.
+ *         UCS_OK also for a peer that is known to be gone, and where UCP
+ *         connects later: operations that are matched with it fail.
  *
  * Ownership: the worker's; returned by @ref ucp_st_peer_destroy.
  * Threads: as the UCP worker, but not from a callback of UCP's: one thread at

@@ -107,7 +107,7 @@ ucs_status_t ucp_st_config_read(ucp_st_config_t *config)
                                UCS_CONFIG_GET_TABLE(ucp_st_config_table), 0);
 }
 
-/* UCX warns about settings that nobody has read when it makes a context. In an
+/* When UCX makes a context it warns about settings that were not read. In an
  * MPI program that is before the first worker of this library. */
 static void __attribute__((constructor)) ucp_st_config_announce(void)
 {

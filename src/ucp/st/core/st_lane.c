@@ -18,8 +18,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Calls of progress() in a row: enough for all that a NIC's queues hold. What
- * comes meanwhile, as a third peer may go on for ever, is for the next time. */
+/* Calls of progress() in a row: enough for all that a NIC's queues hold.
+ * Completions that come meanwhile are left for the next time, as a third peer
+ * may send for ever. */
 #define UCP_ST_LANE_MAX_ROUNDS 256
 
 static const ucp_st_lane_ops_t *ucp_st_lane_find(const char *name)
@@ -126,7 +127,7 @@ ucs_status_t ucp_st_lanes_check_names(ucp_st_worker_h worker)
     return UCS_OK;
 }
 
-/* Whether UCX_TLS leaves a lane what it needs */
+/* Check that UCX_TLS allows the transports that a lane needs */
 static ucs_status_t ucp_st_lane_check_tls(ucp_st_worker_h worker,
                                           ucp_st_lane_t lane)
 {
@@ -158,7 +159,8 @@ ucs_status_t ucp_st_lanes_open(ucp_st_worker_h worker)
 
     for (i = 0; i < names->count; ++i) {
         lane = ucp_st_lane_find(names->names[i]);
-        /* The last one that is left must serve; one that was named should */
+        /* The last lane must open if no other has; one that the user has named
+         * should */
         if ((i == (names->count - 1)) && (worker->num_lanes == 0)) {
             worker->lane_log_level = UCS_LOG_LEVEL_ERROR;
         } else if (getenv("UCX_ST_LANES") != NULL) {

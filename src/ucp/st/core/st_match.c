@@ -135,7 +135,7 @@ static void ucp_st_match_end(ucp_st_op_t *op, ucs_status_t status)
     ucp_st_op_reap(op);
 }
 
-/* Offer what all the lanes can do that both sides have, one behind the other */
+/* Send the offers of all lanes that both sides have, one behind the other */
 static void ucp_st_match_offer(ucp_st_op_t *op, unsigned lanes)
 {
     ucp_st_worker_h worker    = op->worker;
@@ -167,7 +167,7 @@ static void ucp_st_match_offer(ucp_st_op_t *op, unsigned lanes)
                             UCS_PTR_BYTE_DIFF(data, offer));
 }
 
-/* Both announcements are known, and the operation is in no list any more */
+/* Both announcements are known, and the operation is not in a list any more */
 static void ucp_st_match_pair(ucp_st_op_t *op, const ucp_st_msg_match_t *msg)
 {
     int is_send        = (op->dir == UCP_ST_DIR_SEND);
@@ -198,7 +198,7 @@ static void ucp_st_match_pair(ucp_st_op_t *op, const ucp_st_msg_match_t *msg)
         return;
     }
     if (!is_send) {
-        /* The order that counts is the one of the send's side */
+        /* The order of the send's side counts */
         memcpy(op->lane_order, msg->lanes, sizeof(op->lane_order));
     }
     ucp_st_match_offer(op, lanes & op->peer->lanes);
@@ -272,10 +272,10 @@ void ucp_st_match_handle_bind(ucp_st_peer_t *peer, const ucp_st_msg_op_t *msg)
     ucs_debug("operation %p: tag 0x%lx, %zu bytes: lane %s, %s", op, op->tag,
               op->msg_length, lane->name, lane->op.protocol(op));
     if (status != UCS_OK) {
-        /* The peer has matched: it is told as of any failure */
+        /* The peer has matched, and is told as for any failure */
         ucp_st_op_fail(op, status);
     } else if (op->freed) {
-        /* Freed while its announcement was on the way */
+        /* It was freed while its announcement was on the way */
         ucp_st_lanes_revoke(op);
         ucp_st_op_tell_unmatched(op);
     }
@@ -333,12 +333,12 @@ void ucp_st_match_handle_cancel(ucp_st_peer_t *peer, const ucp_st_msg_op_t *msg)
             }
         }
     });
-    /* Paired already: our announcement is on the way to the peer, which finds
-     * the freed operation in its list and undoes the match */
+    /* It is paired already. Our announcement is on the way to the peer, which
+     * finds the freed operation in its list and undoes the match. */
 }
 
-/* Check one operation before anything is given to match; the lock of the worker
- * is held, which is that of all */
+/* Check one operation before anything is given to match; the worker's lock is
+ * held */
 static ucs_status_t ucp_st_match_check(ucp_st_worker_h worker, ucp_st_op_t *op)
 {
     if (op->worker != worker) {
@@ -493,7 +493,7 @@ static ucs_status_t ucp_st_match_startall(const ucp_st_op_h *ops, size_t count,
 
     worker = ops[0]->worker;
     ucp_st_worker_lock(worker);
-    /* What uses hold that are over must not be missing here */
+    /* Free what complete uses hold */
     ucp_st_lanes_progress_all(worker);
     status = ucp_st_match_checkall(ops, count);
     if ((status == UCS_OK) && blocking) {

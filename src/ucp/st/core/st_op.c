@@ -94,7 +94,7 @@ void ucp_st_op_tell_unmatched(ucp_st_op_t *op)
     }
 }
 
-/* What still waits to be put to the peer can reach nothing there */
+/* Posted work of the operation cannot reach the peer's memory any more */
 static int ucp_st_op_peer_is_done(const ucp_st_op_t *op)
 {
     return !ucp_st_peer_is_real(op->peer) || op->peer_closed ||
@@ -118,16 +118,16 @@ void ucp_st_op_fail(ucp_st_op_t *op, ucs_status_t status)
         ucp_st_match_forget(op);
     }
 
-    /* Close the region, stop the starts, then release the streams. The host
-     * hears of the queue's state only once the stream has passed, so it is set
-     * before that; it releases waits of other operations. */
+    /* Close the region, stop the starts, then release the streams. The queue's
+     * state is set before, as the host looks at it once the stream has passed;
+     * setting it releases waits of other operations. */
     ucp_st_lanes_revoke(op);
     if (op->lane != NULL) {
         op->lane->op.halt(op);
     }
     if (in_use) {
         ++op->worker->stats.errors;
-        if (op->queue != NULL) { /* else it was destroyed behind the start */
+        if (op->queue != NULL) { /* else it was destroyed after the start */
             ucp_st_queue_fail(op->queue, op, status);
         }
     }
@@ -156,7 +156,7 @@ static int ucp_st_op_is_unbegun(const ucp_st_op_t *op, ucp_st_queue_h queue,
 void ucp_st_op_fail_unbegun(ucp_st_queue_h queue)
 {
     ucs_list_link_t *lists[] = {&queue->worker->ops, &queue->worker->on_stream};
-    /* The stream goes on: what was halted has to fail, too */
+    /* Read once, as the stream goes on: all that are halted must fail, too */
     uint64_t passed          = ucp_st_queue_passed(queue);
     ucp_st_op_t *op;
     unsigned i;
@@ -202,8 +202,8 @@ static int ucp_st_op_is_on_stream(const ucp_st_op_t *op)
            (ucp_st_queue_passed(op->queue) < op->last_seq);
 }
 
-/* Nothing waits for the operation any more but, possibly, a lane and the peer,
- * for which nothing of the lane is needed */
+/* Only a lane and the peer may still wait for the operation. The peer needs
+ * nothing of the lane. */
 static void ucp_st_op_destroy(ucp_st_op_t *op, int is_forced)
 {
     khash_t(ucp_st_ops) *table = &op->worker->op_table;
@@ -214,7 +214,7 @@ static void ucp_st_op_destroy(ucp_st_op_t *op, int is_forced)
     ucp_st_lanes_release(op, 0);
     if (op->is_told && !op->peer_closed && (op->peer->status == UCS_OK) &&
         !is_forced) {
-        return; /* if the peer does not confirm, it is told again */
+        return; /* a peer that does not confirm is told again */
     }
     ucs_list_del(&op->list);
     ucs_list_del(&op->peer_list);
@@ -240,7 +240,8 @@ void ucp_st_op_reap(ucp_st_op_t *op)
     if (!op->freed || ucp_st_op_is_on_stream(op)) {
         return;
     }
-    /* No command names it any more: what is left to wait for calls here */
+    /* No command names it any more. Lanes and peers that it waits for call
+     * here. */
     ucs_list_del(&op->list);
     ucs_list_add_tail(&op->worker->deferred, &op->list);
     if (op->state != UCP_ST_OP_MATCHING) {
@@ -275,8 +276,8 @@ void ucp_st_op_peer_done(ucp_st_op_t *op)
     ucp_st_op_peer_gone(op);
 }
 
-/* The peer reads and writes here no more: what it took part in has been
- * delivered. Its own region is closed as well. */
+/* The peer does not read or write here any more: the uses that it took part in
+ * are delivered. Its own region is closed as well. */
 void ucp_st_op_unmatched(ucp_st_op_t *op, uint64_t uses, ucs_status_t status)
 {
     op->peer_closed = 1;
@@ -300,8 +301,8 @@ void ucp_st_op_handle_unmatch(ucp_st_peer_t *peer, const ucp_st_msg_op_t *msg)
     if (op != NULL) {
         ucp_st_op_unmatched(op, msg->uses, (ucs_status_t)msg->status);
     }
-    /* Once the peer knows that the region is closed it can get rid of what
-     * still waits there to be written here */
+    /* Once the peer knows that the region is closed, it can get rid of work
+     * that was to write here */
     ucp_st_outbox_post(peer, UCP_ST_MSG_UNMATCH_ACK, &ack);
 }
 
@@ -342,33 +343,14 @@ static ucs_status_t ucp_st_op_set_params(ucp_st_op_t *op,
     return UCS_OK;
 }
 
-/* The lock is held */
-static ucs_status_t ucp_st_op_insert(ucp_st_op_t *op)
-{
-    ucp_st_worker_h worker = op->worker;
-    khiter_t iter;
-    int ret;
-
-    op->id = worker->next_op_id++;
-    iter   = kh_put(ucp_st_ops, &worker->op_table, op->id, &ret);
-    if (ret < 0) {
-        return UCS_ERR_NO_MEMORY;
-    }
-    kh_value(&worker->op_table, iter) = op;
-    ucs_list_add_tail(&worker->ops, &op->list);
-    if (ucp_st_peer_is_real(op->peer)) {
-        ucs_list_add_tail(&op->peer->ops, &op->peer_list);
-    }
-    ++worker->stats.ops;
-    return UCS_OK;
-}
-
 static ucs_status_t ucp_st_op_create(ucp_st_worker_h worker, ucp_st_dir_t dir,
                                      const ucp_st_op_params_t *params,
                                      ucp_st_op_h *op_p)
 {
-    ucp_st_op_t *op;
     ucs_status_t status;
+    ucp_st_op_t *op;
+    khiter_t iter;
+    int ret;
 
     status = ucp_st_check_call((worker != NULL) && (params != NULL) &&
                                (op_p != NULL));
@@ -384,17 +366,31 @@ static ucs_status_t ucp_st_op_create(ucp_st_worker_h worker, ucp_st_dir_t dir,
     op->max_uses = UINT64_MAX;
     ucs_list_head_init(&op->peer_list);
     status = ucp_st_op_set_params(op, params);
-    if (status == UCS_OK) {
-        ucp_st_worker_lock(worker);
-        status = ucp_st_op_insert(op);
-        ucp_st_worker_unlock(worker);
-    }
     if (status != UCS_OK) {
-        free(op);
-        return status;
+        goto err_free;
     }
+    ucp_st_worker_lock(worker);
+    op->id = worker->next_op_id++;
+    iter   = kh_put(ucp_st_ops, &worker->op_table, op->id, &ret);
+    if (ret < 0) {
+        status = UCS_ERR_NO_MEMORY;
+        goto err_unlock;
+    }
+    kh_value(&worker->op_table, iter) = op;
+    ucs_list_add_tail(&worker->ops, &op->list);
+    if (ucp_st_peer_is_real(op->peer)) {
+        ucs_list_add_tail(&op->peer->ops, &op->peer_list);
+    }
+    ++worker->stats.ops;
+    ucp_st_worker_unlock(worker);
     *op_p = op;
     return UCS_OK;
+
+err_unlock:
+    ucp_st_worker_unlock(worker);
+err_free:
+    free(op);
+    return status;
 }
 
 ucs_status_t ucp_st_send_init(ucp_st_worker_h worker,
@@ -430,7 +426,7 @@ ucs_status_t ucp_st_op_query(ucp_st_op_h op, ucp_st_op_attr_t *attr)
     return UCS_OK;
 }
 
-/* Tell the counterpart that this half ends, as the state asks for */
+/* Tell the counterpart that this half ends */
 static void ucp_st_op_detach(ucp_st_op_t *op)
 {
     ucp_st_msg_op_t msg = {.src_op_id = op->id};
@@ -451,7 +447,7 @@ static void ucp_st_op_detach(ucp_st_op_t *op)
     }
 }
 
-/* A use is under way that nobody has been told about, or cannot be stopped */
+/* A use is under way and not known to have failed, or it cannot be stopped */
 static int ucp_st_op_is_in_use(ucp_st_op_t *op)
 {
     if ((op->lane != NULL) && op->lane->op.uses_buffer(op)) {
@@ -477,7 +473,7 @@ ucs_status_t ucp_st_op_free(ucp_st_op_h op)
     worker = op->worker;
     ucp_st_worker_lock(worker);
     if ((op->lane != NULL) && op->lane->op.uses_buffer(op)) {
-        (void)op->lane->worker.progress(worker); /* that may be over */
+        (void)op->lane->worker.progress(worker); /* it may be complete */
     }
     if (ucp_st_op_is_in_use(op)) {
         ucp_st_worker_unlock(worker);
@@ -485,7 +481,7 @@ ucs_status_t ucp_st_op_free(ucp_st_op_h op)
     }
     if ((op->state == UCP_ST_OP_MATCHED) &&
         (op->started > ucp_st_op_uses_done(op))) {
-        /* Only in a queue in error: the use will not be waited for any more */
+        /* Its queue is in error: no wait for the use follows */
         ucp_st_op_fail(op, UCS_ERR_CANCELED);
     }
     ucp_st_op_detach(op);

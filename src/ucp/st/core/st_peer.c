@@ -22,16 +22,6 @@
 /* How long UCP may take to close endpoints, seconds */
 #define UCP_ST_PEER_CLOSE_TIME 5.0
 
-/** What an address holds, as pointers into it. */
-typedef struct ucp_st_address {
-    uint64_t       uuid;
-    ucp_st_place_t place;
-    const void     *ucp_addr;
-    const uint8_t  *lanes;    /* the first one's head */
-    const uint8_t  *end;
-    unsigned       num_lanes;
-} ucp_st_address_t;
-
 /* The service thread's part is the first one: lane host needs it to connect */
 static ucs_status_t ucp_st_address_lanes_pack(ucp_st_worker_h worker,
                                               ucp_st_address_lane_t *head)
@@ -121,40 +111,39 @@ ucp_st_address_next_lane(const uint8_t **p, const uint8_t *end)
     return head;
 }
 
-static ucs_status_t ucp_st_address_parse(const void *buffer, size_t length,
-                                         ucp_st_address_t *address)
+static const uint8_t *
+ucp_st_address_first_lane(const ucp_st_address_hdr_t *address)
 {
-    const uint8_t *p = buffer;
-    ucp_st_address_hdr_t hdr;
+    return (const uint8_t*)(address + 1) + address->ucp_length;
+}
+
+static ucs_status_t ucp_st_address_check(const ucp_st_address_hdr_t *address,
+                                         size_t length)
+{
+    const uint8_t *end = (const uint8_t*)address + length;
+    const uint8_t *p;
     unsigned i;
 
-    if (length < sizeof(hdr)) {
+    if (length < sizeof(*address)) {
         ucs_error("worker address of %zu bytes is truncated", length);
         return UCS_ERR_INVALID_ADDR;
     }
-    memcpy(&hdr, buffer, sizeof(hdr));
-    if (hdr.magic != UCP_ST_ADDRESS_MAGIC) {
+    if (address->magic != UCP_ST_ADDRESS_MAGIC) {
         ucs_error("not an address of an st worker");
         return UCS_ERR_INVALID_ADDR;
     }
-    if (hdr.version != UCP_ST_PROTO_VERSION) {
+    if (address->version != UCP_ST_PROTO_VERSION) {
         ucs_error("the peer speaks version %d of the st protocol, this library "
-                  "version %d", hdr.version, UCP_ST_PROTO_VERSION);
+                  "version %d", address->version, UCP_ST_PROTO_VERSION);
         return UCS_ERR_UNSUPPORTED;
     }
-    if (length < (sizeof(hdr) + (size_t)hdr.ucp_length)) {
+    if (length < (sizeof(*address) + address->ucp_length)) {
         ucs_error("worker address of %zu bytes is truncated", length);
         return UCS_ERR_INVALID_ADDR;
     }
-    address->uuid      = hdr.uuid;
-    address->place     = hdr.place;
-    address->ucp_addr  = p + sizeof(hdr);
-    address->lanes     = p + sizeof(hdr) + hdr.ucp_length;
-    address->end       = p + length;
-    address->num_lanes = hdr.num_lanes;
-    p                  = address->lanes;
+    p = ucp_st_address_first_lane(address);
     for (i = 0; i < address->num_lanes; ++i) {
-        if (ucp_st_address_next_lane(&p, address->end) == NULL) {
+        if (ucp_st_address_next_lane(&p, end) == NULL) {
             ucs_error("worker address is truncated in lane %u of %u", i + 1,
                       address->num_lanes);
             return UCS_ERR_INVALID_ADDR;
@@ -310,7 +299,7 @@ void ucp_st_peer_fail(ucp_st_peer_t *peer, ucs_status_t status)
     if (peer->status != UCS_OK) {
         return;
     }
-    ucp_st_lanes_progress_all(worker); /* what it sent last may be here */
+    ucp_st_lanes_progress_all(worker); /* its last messages may be here */
     ucs_diag("peer 0x%lx is gone: %s", peer->uuid, ucs_status_string(status));
     peer->status = status;
     ucs_list_for_each_safe(op, tmp, &peer->ops, peer_list) {
@@ -319,8 +308,8 @@ void ucp_st_peer_fail(ucp_st_peer_t *peer, ucs_status_t status)
         } else if (op->early && (op->state == UCP_ST_OP_MATCHED) &&
                    (op->max_uses != UINT64_MAX)) {
             /* The peer has freed its half after so many uses, whose data is
-             * here: they can be started and waited for without it. More than
-             * those fail as they always do. */
+             * here: these can be started and waited for without it. A further
+             * one fails. */
         } else if (op->state != UCP_ST_OP_INIT) {
             ucp_st_op_fail(op, status);
         }
@@ -328,7 +317,7 @@ void ucp_st_peer_fail(ucp_st_peer_t *peer, ucs_status_t status)
     ucp_st_for_each_component(component) {
         component->peer->gone(peer);
     }
-    /* Some NICs drop what they cannot deliver without a word until then */
+    /* Some NICs drop what they cannot deliver, and tell only when asked */
     ucp_st_peer_check(peer);
 }
 
@@ -402,15 +391,16 @@ static void ucp_st_peer_connect_lane(ucp_st_peer_t *peer,
 /* Connect what the parts of the address lead to: the service thread, and lanes
  */
 static ucs_status_t ucp_st_peer_connect_all(ucp_st_peer_t *peer,
-                                            const ucp_st_address_t *address)
+                                            const ucp_st_address_hdr_t *address,
+                                            size_t length)
 {
-    const uint8_t *p    = address->lanes;
+    const uint8_t *p    = ucp_st_address_first_lane(address);
     ucs_status_t status = UCS_OK;
     const ucp_st_address_lane_t *head;
     unsigned i;
 
     for (i = 0; (i < address->num_lanes) && (status == UCS_OK); ++i) {
-        head = ucp_st_address_next_lane(&p, address->end);
+        head = ucp_st_address_next_lane(&p, (const uint8_t*)address + length);
         if (head->lane == UCP_ST_PROTO_SERVICE) {
             status = ucp_st_ctrl_ops.connect_service(peer, head + 1,
                                                      head->length);
@@ -426,10 +416,11 @@ static ucs_status_t ucp_st_peer_connect_all(ucp_st_peer_t *peer,
     return status;
 }
 
-/* A peer that its own message has made known may be looked at by others
- * meanwhile: what they see of it is set with the lock held */
+/* Other threads may look at the peer meanwhile, if its own message has made it
+ * known: what they see is set with the lock held */
 static ucs_status_t ucp_st_peer_connect(ucp_st_peer_t *peer,
-                                        const ucp_st_address_t *address)
+                                        const ucp_st_address_hdr_t *address,
+                                        size_t length)
 {
     ucp_st_worker_h worker = peer->worker;
     double end             = ucp_st_worker_now() + UCP_ST_PEER_CLOSE_TIME;
@@ -437,17 +428,17 @@ static ucs_status_t ucp_st_peer_connect(ucp_st_peer_t *peer,
     ucs_status_t status;
     ucp_ep_h ucp_ep;
 
-    /* First, so that it is of the process that is connected next, or of one
-     * that has its number later: connecting fails then */
+    /* First, so that it is the process that is connected next. If another one
+     * has got its number, connecting fails. */
     ucp_st_process_open(&process, &address->place, &worker->place);
     ucp_st_worker_lock(worker);
     peer->process = process;
     ucp_st_worker_unlock(worker);
-    status = ucp_st_peer_connect_all(peer, address);
+    status = ucp_st_peer_connect_all(peer, address, length);
     if (status != UCS_OK) {
         goto err;
     }
-    status = ucp_st_ctrl_ops.connect(peer, address->ucp_addr, &ucp_ep);
+    status = ucp_st_ctrl_ops.connect(peer, address + 1, &ucp_ep);
     if (status != UCS_OK) {
         ucs_error("failed to connect to peer 0x%lx: %s", peer->uuid,
                   ucs_status_string(status));
@@ -469,7 +460,7 @@ err:
 ucs_status_t ucp_st_peer_create(ucp_st_worker_h worker, const void *address,
                                 size_t length, ucp_st_peer_h *peer_p)
 {
-    ucp_st_address_t parsed;
+    const ucp_st_address_hdr_t *hdr = address;
     ucp_st_peer_t *peer;
     ucs_status_t status;
 
@@ -478,21 +469,21 @@ ucs_status_t ucp_st_peer_create(ucp_st_worker_h worker, const void *address,
     if (status != UCS_OK) {
         return status;
     }
-    status = ucp_st_address_parse(address, length, &parsed);
+    status = ucp_st_address_check(hdr, length);
     if (status != UCS_OK) {
         return status;
     }
 
     ucp_st_worker_lock(worker);
-    peer = ucp_st_peer_get(worker, parsed.uuid);
+    peer = ucp_st_peer_get(worker, hdr->uuid);
     ucp_st_worker_unlock(worker);
     if (peer == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
-    /* The second thread finds it connected. UCP is called without the worker's
-     * lock, so that it is not what keeps others out. */
+    /* A second thread waits, and finds it connected. The worker's lock cannot
+     * serve for that, as UCP is called without it. */
     (void)pthread_mutex_lock(&worker->connect_lock);
-    status = peer->connected ? UCS_OK : ucp_st_peer_connect(peer, &parsed);
+    status = peer->connected ? UCS_OK : ucp_st_peer_connect(peer, hdr, length);
     (void)pthread_mutex_unlock(&worker->connect_lock);
     if (status == UCS_OK) {
         *peer_p = peer;
@@ -502,8 +493,8 @@ ucs_status_t ucp_st_peer_create(ucp_st_worker_h worker, const void *address,
 
 void ucp_st_peer_destroy(ucp_st_peer_h peer)
 {
-    /* It stays until the worker goes: a peer is often made again, and its
-     * operations and messages may still come */
+    /* It stays until the worker is destroyed: peers are often made again, and
+     * their messages may still come */
     (void)peer;
 }
 

@@ -25,8 +25,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* When a process was started, and the letter of its state, as its kernel tells.
- * Zero if it does not. */
+/* Read from /proc when a process was started, and the letter of its state. Zero
+ * if that fails. */
 static int ucp_st_process_stat(const char *pid, uint32_t *start_p,
                                char *state_p)
 {
@@ -79,8 +79,8 @@ int ucp_st_process_is_lost(const ucp_st_place_t *place)
     return place->pid_ns == 0;
 }
 
-/* Certainly the process with that number is not the one that was meant, or it
- * has ended and nobody has waited for it yet */
+/* Non-zero if it is certain that the number is another process's by now, or
+ * that the process has ended and its parent has not waited for it yet */
 static int ucp_st_process_is_other(const ucp_st_process_t *process)
 {
     uint32_t start;
@@ -109,7 +109,7 @@ void ucp_st_process_open(ucp_st_process_t *process, const ucp_st_place_t *place,
     process->fd      = process->is_near ?
                        -1 : (int)syscall(SYS_pidfd_open, process->pid, 0);
     if (process->fd >= 0) {
-        /* The descriptor may be of another one that has its number since */
+        /* The descriptor may be that of another process with the same number */
         process->was_dead = ucp_st_process_is_other(process);
     }
 }

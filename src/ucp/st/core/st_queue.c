@@ -194,7 +194,7 @@ ucs_status_t ucp_st_queue_query(ucp_st_queue_h queue,
     if (status == UCS_OK) {
         return UCS_OK;
     }
-    /* Peers are told before the host is, which may make no call for long */
+    /* Peers are told first: the host may make no further call for long */
     ucp_st_ctrl_ops.flush(queue->worker);
     if (error != NULL) {
         error->status = status;
@@ -211,8 +211,8 @@ ucs_status_t ucp_st_queue_wait(ucp_st_queue_h queue,
     ucs_status_t status;
 
     while ((status = ucp_st_queue_query(queue, error)) == UCS_INPROGRESS) {
-        /* The stream may hold commands of others behind ours, so its being
-         * idle is not what is waited for, only what wakes up most often */
+        /* This may end early or late: the stream may hold other commands behind
+         * ours. It is what wakes this thread most often. */
         status = ucs_gstream_synchronize_timeout(queue->stream,
                                                  UCP_ST_QUEUE_WAIT_SLICE);
         if ((status != UCS_OK) && (status != UCS_INPROGRESS)) {
@@ -294,8 +294,8 @@ ucs_status_t ucp_st_queue_enqueue(ucp_st_queue_h queue, size_t num_cmds)
     ucs_gstream_cmd_t *cmd;
     ucs_status_t status;
 
-    /* While the stream waits, for whatever lane, it goes on with what it has
-     * begun on another one */
+    /* While the stream waits, for any lane, it goes on with what it has begun
+     * on another one */
     for (cmd = queue->cmds; (queue->helper != NULL) && (cmd < end); ++cmd) {
         if (cmd->type == UCS_GSTREAM_CMD_WAIT64) {
             cmd->type          = UCS_GSTREAM_CMD_HELP64;
@@ -368,7 +368,8 @@ static ucs_status_t ucp_st_wait_check(ucp_st_queue_h queue,
     return UCS_OK;
 }
 
-/* Marks what is good, from the first one on: so many */
+/* Check operations and mark those that are good, from the first one on; so many
+ * are marked */
 static ucs_status_t ucp_st_enqueue_check(ucp_st_queue_h queue,
                                          const ucp_st_op_h *ops, size_t count,
                                          int is_start,
@@ -452,7 +453,7 @@ static size_t ucp_st_queue_add_waits(ucp_st_queue_h queue, size_t count,
     return cmd - cmds;
 }
 
-/* Waits for the words of all operations come first, then the commands that
+/* The waits for the words of all operations come first, then the commands that
  * follow these waits */
 static void ucp_st_wait_make(ucp_st_queue_h queue, const ucp_st_op_h *ops,
                              size_t count, size_t *num_cmds)
@@ -475,7 +476,7 @@ static void ucp_st_wait_make(ucp_st_queue_h queue, const ucp_st_op_h *ops,
     }
 }
 
-/* How many commands start operations, or wait for them, which are good */
+/* Make the commands that start operations, or wait for them */
 static ucs_status_t ucp_st_enqueue_make(ucp_st_queue_h queue,
                                         const ucp_st_op_h *ops, size_t count,
                                         int is_start, size_t *num_cmds)
@@ -487,7 +488,7 @@ static ucs_status_t ucp_st_enqueue_make(ucp_st_queue_h queue,
     return UCS_OK;
 }
 
-/* Where events are recorded each operation has its span */
+/* While events are recorded each operation has a span of its own */
 static ucs_status_t
 ucp_st_enqueue_make_traced(ucp_st_queue_h queue, const ucp_st_op_h *ops,
                            size_t count, int is_start, size_t *num_cmds)

@@ -38,7 +38,7 @@ static ucs_status_t ucp_st_stats_get(ucp_st_worker_h worker,
     ucp_st_queue_h queue;
     unsigned i;
 
-    ucp_st_lanes_progress_all(worker); /* what is done is to be counted */
+    ucp_st_lanes_progress_all(worker); /* so that complete uses are counted */
     result.stats = worker->stats;
     /* Starts and waits are counted by their queues: see ucp_st_queue_count() */
     ucs_list_for_each(queue, &worker->queues, list) {
@@ -188,8 +188,8 @@ static void ucp_st_stats_at_exit(void)
     (void)pthread_mutex_unlock(&ucp_st_stats_lock);
 }
 
-/* Later than the libraries that are below were loaded, so that it runs before
- * they clean up */
+/* After the libraries below were loaded, so that it runs before they clean up
+ */
 static void ucp_st_stats_install(void)
 {
     if (atexit(ucp_st_stats_at_exit) != 0) {

@@ -14,7 +14,7 @@
 
 #include <stdlib.h>
 
-/* What events tell of an operation, in this order */
+/* The values of an operation's events, in this order */
 #define UCP_ST_TRACE_OP(_name, _category, _type, _flow) \
     {_name, _category, _type, _flow, \
      {{"dir", UCS_TRACE_VALUE_TEXT}, {"op", UCS_TRACE_VALUE_NUMBER}, \
@@ -92,7 +92,8 @@ void ucp_st_trace_match(ucp_st_op_t *op)
                       ucp_st_trace_mix(own, peer) : ucp_st_trace_mix(peer, own);
 }
 
-/* As UCP_ST_TRACE_VALUES says; the id of the use, the same on both sides */
+/* Set the values of UCP_ST_TRACE_OP(); returns the id of the use, which is the
+ * same on both sides */
 static uint64_t ucp_st_trace_use(const ucp_st_op_t *op, uint64_t use,
                                  uint64_t *values)
 {

@@ -28,58 +28,48 @@ int ucp_st_ucp_has_shm(void)
     return 0;
 }
 
-/* What the environment does not say. Workers of a sleeper are waited for in
- * poll() alone. */
-static ucs_status_t ucp_st_ucp_config(ucp_config_t *config, int is_sleeper)
+ucs_status_t ucp_st_ucp_context_create(uint64_t features, int is_sleeper,
+                                       const char *name,
+                                       ucp_context_h *context_p)
 {
     static const char *const names[] = {"UCX_MM_ERROR_HANDLING",
                                         "UCX_POSIX_ERROR_HANDLING",
                                         "UCX_SYSV_ERROR_HANDLING",
                                         "UCX_XPMEM_ERROR_HANDLING"};
-    ucs_status_t status              = UCS_OK;
+    ucp_params_t params              = {
+        .field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_NAME,
+        .features   = features,
+        .name       = name
+    };
     int is_set                       = 0;
+    ucp_config_t *config;
+    ucs_status_t status;
     unsigned i;
 
-    /* UCX 1.13 crashes if its keepalive is due just when it has read what a
-     * process in shared memory said that is dead; it skips endpoints that were
-     * never answered; and it fills the queues of processes that do not read.
-     * The library asks by itself. */
+    status = ucp_config_read(NULL, NULL, &config);
+    if (status != UCS_OK) {
+        return status;
+    }
+    /* UCX 1.13 crashes if its keepalive is due just when it has read a message
+     * of a dead process in shared memory; it skips endpoints that were never
+     * answered; and it fills the queues of processes that do not read. The
+     * library asks by itself. */
     if (getenv("UCX_KEEPALIVE_INTERVAL") == NULL) {
         status = ucp_config_modify(config, "KEEPALIVE_INTERVAL", "inf");
     }
-    /* Transports of shared memory do not look after peers unless told to, and
-     * are then of no use where errors are to be handled */
+    /* By default transports of shared memory do not notice dead peers, and UCP
+     * does not use them where errors are to be handled */
     for (i = 0; i < ucs_static_array_size(names); ++i) {
         is_set |= (getenv(names[i]) != NULL);
     }
     if ((status == UCS_OK) && ucp_st_ucp_has_shm() && !is_set) {
         status = ucp_config_modify(config, "MM_ERROR_HANDLING", "y");
     }
-    /* UCP leaves interfaces without endpoints to its own thread, whose word
-     * that something has come does not reach a thread that is asleep */
+    /* UCP leaves interfaces without endpoints to its own thread, whose signal
+     * that something has come does not wake a thread that sleeps */
     if ((status == UCS_OK) && is_sleeper) {
         status = ucp_config_modify(config, "ADAPTIVE_PROGRESS", "n");
     }
-    return status;
-}
-
-ucs_status_t ucp_st_ucp_context_create(uint64_t features, int is_sleeper,
-                                       const char *name,
-                                       ucp_context_h *context_p)
-{
-    ucp_params_t params = {
-        .field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_NAME,
-        .features   = features,
-        .name       = name
-    };
-    ucp_config_t *config;
-    ucs_status_t status;
-
-    status = ucp_config_read(NULL, NULL, &config);
-    if (status != UCS_OK) {
-        return status;
-    }
-    status = ucp_st_ucp_config(config, is_sleeper);
     if (status == UCS_OK) {
         status = ucp_init(&params, config, context_p);
     }
@@ -126,7 +116,7 @@ void ucp_st_ucp_ep_close(ucp_worker_h ucp_worker, ucp_ep_h ep, unsigned flags,
     if (!UCS_PTR_IS_PTR(request)) {
         return;
     }
-    /* A forced close waits for nothing remote: a few calls */
+    /* A forced close waits for nothing remote, and takes a few calls */
     while ((status == UCS_INPROGRESS) && (ucp_st_worker_now() < end)) {
         ucp_worker_progress(ucp_worker);
         status = ucp_request_check_status(request);

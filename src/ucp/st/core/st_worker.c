@@ -30,12 +30,12 @@
 /* How long teardown waits for UCP to deliver messages, seconds */
 #define UCP_ST_WORKER_SEND_TIME 5.0
 
-/* And for peers that do not answer: so long, and so many rounds, each with a
- * yield, which count where the peers share a busy processor */
+/* How long teardown waits for peers that do not answer: at least so long, and
+ * so many rounds with a yield each, as peers may share a busy processor */
 #define UCP_ST_WORKER_ANSWER_TIME   0.2
 #define UCP_ST_WORKER_ANSWER_ROUNDS 1000
 
-/* Rounds between questions about peers that are gone */
+/* Rounds between two looks after peers that may be gone */
 #define UCP_ST_WORKER_ASK_ROUNDS 50
 
 /* Empty rounds of progress before a blocked host sleeps, and for how long */
@@ -76,7 +76,7 @@ static void ucp_st_fork_install(void)
     }
 }
 
-/* There is one worker more in this process; from now on forks are noticed */
+/* The process has one worker more; from now on forks are noticed */
 static ucs_status_t ucp_st_fork_enter(void)
 {
     (void)pthread_once(&ucp_st_fork_once, ucp_st_fork_install);
@@ -147,7 +147,7 @@ static void ucp_st_worker_ucp_cleanup(ucp_st_worker_h worker)
     }
 }
 
-/* The first `count` of them */
+/* Close the first `count` components */
 static void ucp_st_worker_close(ucp_st_worker_h worker, unsigned count)
 {
     while (count > 0) {
@@ -349,7 +349,7 @@ ucs_status_t ucp_st_lanes_query(const ucp_st_worker_params_t *params,
     return ucp_st_worker_destroy(worker);
 }
 
-/* What components and freed operations still wait for: the NIC, UCP, or word of
+/* Tell whether components and freed operations still wait for the NIC, UCP, or
  * peers. The lock is held. */
 static ucp_st_drain_t ucp_st_worker_get_drain(ucp_st_worker_h worker)
 {
@@ -365,8 +365,8 @@ static ucp_st_drain_t ucp_st_worker_get_drain(ucp_st_worker_h worker)
 }
 
 /* Give peers a bounded time to answer. One that does not is slow or gone: it
- * finds the goodbye when it looks, and what it holds up is left to the device's
- * cleanup. */
+ * finds the goodbye when it looks, and what is still held for it is freed when
+ * the device is closed. */
 static void ucp_st_worker_drain(ucp_st_worker_h worker)
 {
     double start    = ucp_st_worker_now();
@@ -379,7 +379,7 @@ static void ucp_st_worker_drain(ucp_st_worker_h worker)
         ucp_st_worker_lock(worker);
         ucp_st_lanes_progress_all(worker);
         ucp_st_op_reap_freed(worker);
-        /* After what may find a peer gone, which is to be told that */
+        /* After the calls that may find a peer gone, so that it is told */
         (void)ucp_st_ctrl_ops.ask(worker,
                                   (++rounds % UCP_ST_WORKER_ASK_ROUNDS) == 0);
         drain = ucp_st_worker_get_drain(worker);

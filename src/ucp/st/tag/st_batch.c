@@ -21,14 +21,15 @@
 #include <sched.h>
 #include <stdlib.h>
 
-/* Rounds until other clients of the service thread have their turn */
+/* Rounds of work until other clients of the service thread are served */
 #define UCP_ST_BATCH_MAX_ROUNDS 64
 
-/* Rounds that find nothing until the thread sleeps for a millisecond, where it
- * cannot sleep until there is something */
+/* If the thread cannot sleep on UCP's descriptor: empty rounds until it sleeps
+ * for a millisecond */
 #define UCP_ST_BATCH_MAX_IDLE 50
 
-/* How long the end of a worker waits for UCP to end what is left, seconds */
+/* How long the end of a worker waits for UCP to complete what is left, seconds
+ */
 #define UCP_ST_BATCH_STOP_TIME 1.0
 
 static void ucp_st_batch_init(ucp_st_worker_h worker)
@@ -57,8 +58,8 @@ void ucp_st_req_set_state(ucp_st_req_t *req, ucp_st_req_state_t state)
     __atomic_store_n(&req->state, state, __ATOMIC_RELEASE);
 }
 
-/* What the queue's waits look at. In a queue in error they pass once UCP writes
- * to no buffer of it. */
+/* Set the word that the queue's waits look at. In a queue in error they pass
+ * once UCP writes to none of its buffers. */
 static void ucp_st_batch_update_word(ucp_st_queue_batch_t *batch)
 {
     uint64_t value = batch->is_failing ? UCP_ST_RELEASE : batch->done;
@@ -233,8 +234,8 @@ static ucs_status_ptr_t ucp_st_batch_send(ucp_st_req_t *req)
     return ucp_tag_send_nbx(*ep_p, req->buffer, req->length, req->tag, &param);
 }
 
-/* UCX 1.13 tells length and tag of what has arrived before to a callback only,
- * and calls that then before it returns */
+/* UCX 1.13 tells length and tag of a message that is here already only to a
+ * callback, which it then calls before it returns */
 static ucs_status_ptr_t ucp_st_batch_recv(ucp_st_req_t *req)
 {
     ucp_request_param_t param = {
@@ -370,8 +371,8 @@ static unsigned ucp_st_batch_cancel_all(ucp_st_worker_h worker)
     return count;
 }
 
-/* Do what there is to do, once; how much it was. `is_pending_p` tells whether
- * UCP still has messages. */
+/* Do what there is to do, once; returns how much that was. `is_pending_p` is
+ * set to whether UCP still has messages. */
 static unsigned ucp_st_batch_work(ucp_st_worker_h worker, int *is_pending_p)
 {
     ucp_st_batch_t *batch = ucp_st_batch(worker);
@@ -386,8 +387,8 @@ static unsigned ucp_st_batch_work(ucp_st_worker_h worker, int *is_pending_p)
     return count + (*is_pending_p ? ucp_st_ctrl_progress(worker) : 0);
 }
 
-/* UCP has messages and found nothing to do: when to look again, milliseconds.
- * Peers that messages wait for are asked at the worker's pace. */
+/* UCP has messages and found nothing to do: returns when to look again, in
+ * milliseconds. Peers that messages wait for are asked that often, too. */
 static int ucp_st_batch_sleep(ucp_st_worker_h worker)
 {
     ucp_st_batch_t *batch = ucp_st_batch(worker);
@@ -420,8 +421,8 @@ static int ucp_st_batch_serve(void *arg)
     return is_pending ? ucp_st_batch_sleep(worker) : -1;
 }
 
-/* UCP cannot be asked whether a context has a feature; a receive that matches
- * nothing tells */
+/* UCP cannot be asked whether a context has a feature: try a receive that
+ * matches nothing */
 static ucs_status_t ucp_st_batch_check_worker(ucp_st_worker_h worker)
 {
     ucp_worker_attr_t attr    = {
@@ -452,7 +453,7 @@ static ucs_status_t ucp_st_batch_check_worker(ucp_st_worker_h worker)
     return UCS_OK;
 }
 
-/* Have the service thread serve it from now on */
+/* Have the service thread serve the worker from now on */
 static ucs_status_t ucp_st_batch_serve_start(ucp_st_worker_h worker)
 {
     ucp_st_batch_t *batch = ucp_st_batch(worker);
@@ -503,8 +504,8 @@ static void ucp_st_batch_peer_gone(ucp_st_peer_t *peer)
         if (req->dir == UCP_ST_DIR_RECV) {
             ucp_st_req_abort(req, peer->status);
         } else {
-            /* UCP ends the send when its endpoint fails; a stream need not wait
-             * for that */
+            /* UCP completes the send when its endpoint fails; a stream need not
+             * wait for that */
             ucp_st_req_fail_queue(req, peer->status);
         }
     }
@@ -521,8 +522,8 @@ static void ucp_st_batch_forget(ucs_list_link_t *list, ucp_st_queue_h queue)
     }
 }
 
-/* What is not started is cancelled, the rest goes on without the queue. Its
- * commands have passed. */
+/* The stream has passed all commands. Messages that are not started are
+ * cancelled, the others go on without the queue. */
 static void ucp_st_batch_queue_gone(ucp_st_queue_h queue)
 {
     ucp_st_batch_t *batch = ucp_st_batch(queue->worker);
@@ -541,7 +542,7 @@ static void ucp_st_batch_queue_gone(ucp_st_queue_h queue)
     }
 }
 
-/* Non-zero while UCP has sends, or is to get some */
+/* Sends that UCP has, or is to get, are waited for */
 static ucp_st_drain_t ucp_st_batch_get_drain(ucp_st_worker_h worker)
 {
     ucp_st_batch_t *batch = ucp_st_batch(worker);
@@ -638,7 +639,7 @@ static const ucp_st_peer_hooks_t ucp_st_batch_peer_hooks = {
     .is_awaited = ucp_st_peer_hook_zero
 };
 
-/* Messages go on without their queue, and find out that it is in error */
+/* Messages go on without their queue; they look at its status themselves */
 static const ucp_st_queue_hooks_t ucp_st_batch_queue_hooks = {
     .init    = ucp_st_batch_queue_init,
     .is_busy = ucp_st_queue_hook_zero,

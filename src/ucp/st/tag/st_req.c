@@ -177,8 +177,8 @@ ucs_status_t ucp_st_enqueue_batch_start(ucp_st_queue_h queue)
     if (ucs_list_is_empty(&batch->enqueued)) {
         return UCS_OK;
     }
-    /* From the moment the command is enqueued on the messages may be anywhere,
-     * and gone: the list must not be looked at any more */
+    /* Once the command is enqueued, the service thread may have the messages,
+     * and may have freed them: the list must not be looked at any more */
     count           = ucp_st_batch_link(queue, UCP_ST_REQ_STARTED);
     cmd.u.func.func = ucp_st_batch_start_func;
     cmd.u.func.arg  = ucs_list_head(&batch->enqueued, ucp_st_req_t, list);
@@ -221,7 +221,7 @@ static ucp_st_req_state_t ucp_st_req_state(const ucp_st_req_t *req)
     return __atomic_load_n(&req->state, __ATOMIC_ACQUIRE);
 }
 
-/* What is known; `status` is what the caller is told */
+/* Fill in what is known; returns the message's status */
 static ucs_status_t ucp_st_req_get_info(const ucp_st_req_t *req,
                                         ucp_st_req_info_t *info)
 {
@@ -269,7 +269,7 @@ ucs_status_t ucp_st_req_wait(ucp_st_req_h req, ucp_st_req_info_t *info)
     return ucp_st_req_get_info(req, info);
 }
 
-/* Cancel what no command of a stream names; the lock is held */
+/* Cancel a message that no command of a stream names; the lock is held */
 static void ucp_st_req_withdraw(ucp_st_req_t *req)
 {
     static const ucp_st_req_info_t info = {.status = UCS_ERR_CANCELED};
