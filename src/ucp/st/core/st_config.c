@@ -19,22 +19,22 @@ static ucs_config_field_t ucp_st_config_table[] = {
     {"LANES", "direct,trig,host",
      "Data lanes that a matched pair may use, in order of preference.\n"
      "  direct - streams of one node copy through shared memory (UCX_TLS\n"
-     "           must leave one of UCX's transports of shared memory)\n"
+     "           must allow one of UCX's transports of shared memory)\n"
      "  trig - operations triggered by the NIC (transport cxi_trig)\n"
      "  host - messages of UCP, sent by the library's thread (any transport)",
      ucs_offsetof(ucp_st_config_t, lanes), UCS_CONFIG_TYPE_STRING_ARRAY},
 
     {"PING_INTERVAL", "500ms",
-     "How often peers are asked whether they are alive: all by a host that\n"
-     "waits, and by the service thread those that streams wait for.",
+     "How often peers are asked whether they are alive: a host that waits\n"
+     "asks all, the service thread those that streams wait for.",
      ucs_offsetof(ucp_st_config_t, ping_interval), UCS_CONFIG_TYPE_TIME},
 
     {"EAGER_MAX", "8k",
-     "Longest message of a standard send that lane trig sends ahead, before\n"
-     "its receive is started: to memory of the library, from where the\n"
-     "receive's wait copies it. A receive has room for four times as much,\n"
-     "for at most 32 uses. 0: none; at most 1m. The smaller one of both\n"
-     "sides' counts.",
+     "Longest message of a standard send that lane trig sends before its\n"
+     "receive is started. It goes to memory of the library, from where the\n"
+     "receive's wait copies it. A receive has room for four such messages, or\n"
+     "for at most 32 shorter ones. 0: none; at most 1m. The smaller one of\n"
+     "both sides' counts.",
      ucs_offsetof(ucp_st_config_t, eager_max), UCS_CONFIG_TYPE_MEMUNITS},
 
     {"ERR_TIMEOUT", "10s",
@@ -45,19 +45,20 @@ static ucs_config_field_t ucp_st_config_table[] = {
     {"TRIG_DEVICES", "1",
      "NICs that lane trig uses: the first ones that UCX_NET_DEVICES allows,\n"
      "at most 4. Operations are spread over those that both sides have. With\n"
-     "several processes on a node one each is best: counters and entries of a\n"
-     "NIC are scarce, and a process takes them of all the NICs that it uses.",
+     "several processes on a node one NIC each is best: a process takes\n"
+     "counters and entries, which are scarce, of all NICs that it uses.",
      ucs_offsetof(ucp_st_config_t, trig_devices), UCS_CONFIG_TYPE_UINT},
 
     {"CHUNK_MIN", "64k",
-     "Least part of a message that lane trig gives to a NIC where it has\n"
-     "several: longer ones are split over as many as that leaves. The larger\n"
-     "one of both sides' counts.",
+     "Shortest share of a message that lane trig gives to one of several\n"
+     "NICs: a message is split over as many as this allows. The larger one of\n"
+     "both sides' counts.",
      ucs_offsetof(ucp_st_config_t, chunk_min), UCS_CONFIG_TYPE_MEMUNITS},
 
     {"CHUNK_MAX", "inf",
-     "Longest write of lane trig: a NIC's part is split into such. At most\n"
-     "what the NIC can write at once. The smaller one of both sides' counts.",
+     "Longest write of lane trig: a NIC's share is split into several. At\n"
+     "most what the NIC can write at once. The smaller one of both sides'\n"
+     "counts.",
      ucs_offsetof(ucp_st_config_t, chunk_max), UCS_CONFIG_TYPE_MEMUNITS},
 
     {"DIRECT_SIZE", "4g",
@@ -66,10 +67,10 @@ static ucs_config_field_t ucp_st_config_table[] = {
      ucs_offsetof(ucp_st_config_t, direct_size), UCS_CONFIG_TYPE_MEMUNITS},
 
     {"DIRECT_PIECE", "16k",
-     "Longest piece of a message that lane direct copies through a slot:\n"
-     "longer ones go through four of them, one side copying in while the\n"
-     "other copies out, those of 16 pieces and more through 8 that are four\n"
-     "times as long. 1k to 1m. The receive's side counts.",
+     "Longest piece of a message that lane direct copies through a slot. A\n"
+     "longer message goes through four slots: one side copies in while the\n"
+     "other copies out. From 16 pieces on it goes through 8 slots that are\n"
+     "four times as long. 1k to 1m. The receive's side counts.",
      ucs_offsetof(ucp_st_config_t, direct_piece), UCS_CONFIG_TYPE_MEMUNITS},
 
     {"DIRECT_NT_MIN", "4m",
@@ -93,7 +94,7 @@ static ucs_config_field_t ucp_st_config_table[] = {
 
     {"STATS", "n",
      "Write the counts of each st worker to the standard error output when it\n"
-     "is destroyed, or when the process exits with it.",
+     "is destroyed, or when the process exits before.",
      ucs_offsetof(ucp_st_config_t, stats), UCS_CONFIG_TYPE_BOOL},
 
     {NULL}

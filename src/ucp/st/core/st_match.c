@@ -204,41 +204,30 @@ static void ucp_st_match_pair(ucp_st_op_t *op, const ucp_st_msg_match_t *msg)
     ucp_st_match_offer(op, lanes & op->peer->lanes);
 }
 
-/* Find a lane's bytes among those that follow a BIND message. NULL if the lane
- * is not there. */
-static const ucp_st_msg_offer_t *
-ucp_st_match_find_offer(const ucp_st_msg_op_t *msg, ucp_st_lane_t id)
-{
-    const uint8_t *p   = (const uint8_t*)(msg + 1);
-    const uint8_t *end = (const uint8_t*)msg + msg->hdr.length;
-    const ucp_st_msg_offer_t *offer;
-
-    while ((size_t)(end - p) >= sizeof(*offer)) {
-        offer = (const ucp_st_msg_offer_t*)p;
-        if ((size_t)(end - p) < (sizeof(*offer) + offer->length)) {
-            break;
-        }
-        if (offer->lane == id) {
-            return offer;
-        }
-        p += sizeof(*offer) + offer->length;
-    }
-    return NULL;
-}
-
-/* The first lane that both sides offered. NULL if there is none. */
+/* The first lane that both sides offered, and the peer's offer, which is among
+ * those that follow a BIND message. NULL if there is none. */
 static const ucp_st_lane_ops_t *
 ucp_st_match_choose(ucp_st_op_t *op, const ucp_st_msg_op_t *msg,
                     const ucp_st_msg_offer_t **offer_p)
 {
+    const ucp_st_msg_offer_t *offers[UCP_ST_LANE_LAST] = {NULL};
+    const ucp_st_msg_offer_t *offer = (const ucp_st_msg_offer_t*)(msg + 1);
+    const void *end                 = UCS_PTR_BYTE_OFFSET(msg, msg->hdr.length);
     unsigned i, id;
 
+    while (((const void*)(offer + 1) <= end) &&
+           (UCS_PTR_BYTE_OFFSET(offer + 1, offer->length) <= end)) {
+        if (offer->lane < UCP_ST_LANE_LAST) {
+            offers[offer->lane] = offer;
+        }
+        offer = UCS_PTR_BYTE_OFFSET(offer + 1, offer->length);
+    }
     for (i = 0; i < UCP_ST_PROTO_MAX_LANES; ++i) {
-        id       = op->lane_order[i];
-        *offer_p = ucp_st_match_find_offer(msg, (ucp_st_lane_t)id);
-        if ((*offer_p != NULL) && (id < UCP_ST_LANE_LAST) &&
+        id = op->lane_order[i];
+        if ((id < UCP_ST_LANE_LAST) && (offers[id] != NULL) &&
             (op->offered & UCS_BIT(id))) {
             op->worker->stats.fallbacks += (i > 0);
+            *offer_p                     = offers[id];
             return ucp_st_lane_table[id];
         }
     }

@@ -562,7 +562,7 @@ static ucs_status_t ucp_st_enqueue_prepare(ucp_st_queue_h queue,
                                            const ucp_st_op_h *ops, size_t count)
 {
     return ((ops == NULL) && (count > 0)) ?
-           UCS_ERR_INVALID_PARAM :
+           ucp_st_check_call(0) :
            ucp_st_queue_prepare(queue, count * (UCP_ST_LANE_MAX_CMDS +
                                                 UCP_ST_TRACE_MAX_CMDS));
 }
