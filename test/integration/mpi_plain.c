@@ -11,10 +11,6 @@
  *   window   the same with windows of long messages under way
  *   mixed    all of these in random order for so long
  */
-#ifdef HAVE_CONFIG_H
-#  include "config.h"
-#endif
-
 #include <mpi.h>
 
 #include <dlfcn.h>

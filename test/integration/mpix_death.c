@@ -10,10 +10,6 @@
  * what MPI does, which ends the whole job when a rank dies. A survivor prints a
  * line and ends without MPI_Finalize, which would wait for the dead rank.
  */
-#ifdef HAVE_CONFIG_H
-#  include "config.h"
-#endif
-
 #include "mpix_test.h"
 
 #include <signal.h>

@@ -13,10 +13,6 @@
  *
  * All other ranks wait for the last one, but in a chain.
  */
-#ifdef HAVE_CONFIG_H
-#  include "config.h"
-#endif
-
 #include "mpix_test.h"
 
 #include <stdio.h>

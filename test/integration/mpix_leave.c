@@ -6,10 +6,6 @@
  * start that the stream has not reached, a communicator, a queue and its
  * stream. Even ranks go past this library's MPI_Finalize.
  */
-#ifdef HAVE_CONFIG_H
-#  include "config.h"
-#endif
-
 #include "mpix_test.h"
 
 #include <stdio.h>

@@ -4,10 +4,6 @@
  *
  * Each rank sends to the next one and receives from the one before.
  */
-#ifdef HAVE_CONFIG_H
-#  include "config.h"
-#endif
-
 #include "mpix_test.h"
 
 #include <string.h>

@@ -3,10 +3,6 @@
  * mpix_mixed.c - ordinary messages and those of streams, on one communicator
  * with the same tags: neither takes the other's, and each kind stays in order.
  */
-#ifdef HAVE_CONFIG_H
-#  include "config.h"
-#endif
-
 #include "mpix_test.h"
 
 #define TAG    5

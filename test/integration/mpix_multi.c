@@ -3,10 +3,6 @@
  * mpix_multi.c - several threads match and use requests at the same time, each
  * with its own communicator, stream and queue, while another calls MPI.
  */
-#ifdef HAVE_CONFIG_H
-#  include "config.h"
-#endif
-
 #include "mpix_test.h"
 
 #include <pthread.h>

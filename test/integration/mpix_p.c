@@ -7,10 +7,6 @@
  * The host enqueues all iterations and then waits once; functions on the stream
  * fill and check the data of each. P1, P2 and P7 run on pairs of ranks.
  */
-#ifdef HAVE_CONFIG_H
-#  include "config.h"
-#endif
-
 #include "mpix_test.h"
 
 #include <stdio.h>

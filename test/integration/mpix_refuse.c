@@ -2,10 +2,6 @@
 /*
  * mpix_refuse.c - misuse gives an error, and changes nothing.
  */
-#ifdef HAVE_CONFIG_H
-#  include "config.h"
-#endif
-
 #include "mpix_test.h"
 
 #include <stdlib.h>

@@ -2,14 +2,6 @@
 /*
  * mpix_stream.c - kernels, groups and events of host streams beside messages.
  */
-#ifdef HAVE_CONFIG_H
-#  include "config.h"
-#endif
-
-#ifndef _GNU_SOURCE
-#  define _GNU_SOURCE /* sched_getcpu(), sched_getaffinity() */
-#endif
-
 #include "mpix_test.h"
 
 #include <sched.h>

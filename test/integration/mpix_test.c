@@ -2,10 +2,6 @@
 /*
  * mpix_test.c - what the MPI test programs share.
  */
-#ifdef HAVE_CONFIG_H
-#  include "config.h"
-#endif
-
 #include "mpix_test.h"
 
 #include <sched.h>

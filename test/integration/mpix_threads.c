@@ -2,10 +2,6 @@
 /*
  * mpix_threads.c - what is refused when MPI has no threads, or is not there.
  */
-#ifdef HAVE_CONFIG_H
-#  include "config.h"
-#endif
-
 #include "mpix_test.h"
 
 #include <stdio.h>

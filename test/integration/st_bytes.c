@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* st_bytes.c - payloads. */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_bytes.h"
 
 #include <stdlib.h>

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* st_exec.c - runs a rank's part of a program. */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_exec.h"
 #include "st_bytes.h"
 

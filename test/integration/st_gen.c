@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* st_gen.c - random programs: moves towards a deadlock, ready sends. */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_gen.h"
 #include "st_bytes.h"
 

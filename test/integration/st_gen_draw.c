@@ -2,10 +2,6 @@
 /*
  * st_gen_draw.c - random programs: the steps, in one order of all that happens.
  */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_gen.h"
 
 #include <string.h>

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* st_gen_plan.c - random programs: ranks, queues, messages, matching. */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_gen.h"
 
 #include <string.h>

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* st_msg.c - one side of a message. */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_msg.h"
 #include "st_bytes.h"
 

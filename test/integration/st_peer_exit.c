@@ -21,10 +21,6 @@
  * The surviving side's call must return the error of a dead peer, its queue and
  * operations must be freeable, and a new pair of another peer must still work.
  */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include <ucp_st.h>
 
 #include <pthread.h>

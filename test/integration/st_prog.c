@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* st_prog.c - programs as data, and as text. */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_prog.h"
 
 #include <stdio.h>

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* st_progress.c - runs programs that must not deadlock. */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_progress.h"
 
 #include <getopt.h>

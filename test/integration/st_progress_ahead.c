@@ -3,10 +3,6 @@
  * st_progress_ahead.c - P4 and P5: hosts far ahead of their streams, and of the
  * hosts of their peers.
  */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_progress.h"
 
 #include <stdio.h>

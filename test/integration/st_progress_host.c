@@ -3,10 +3,6 @@
  * st_progress_host.c - P8, P9 and P10: two lanes on one stream, ranks that are
  * stopped, hosts that never call the library.
  */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_progress.h"
 
 #include <math.h>

@@ -6,10 +6,6 @@
  * A is the rank with the even number. s(x) and r(x) start a send or a receive,
  * w(x) waits on the stream.
  */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_progress.h"
 
 #include <string.h>

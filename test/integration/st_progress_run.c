@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* st_progress_run.c - the table of the programs, and how they are run. */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_progress.h"
 
 #include <stdio.h>

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* st_random.c - runs random legal programs (P6). */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_random.h"
 #include "st_bytes.h"
 

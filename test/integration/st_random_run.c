@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* st_random_run.c - runs random programs on groups of ranks. */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_random.h"
 #include "st_bytes.h"
 

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* st_rank.c - one rank of a group. */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_rank.h"
 
 #include <stdarg.h>

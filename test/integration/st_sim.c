@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* st_sim.c - runs a program on paper. */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_sim.h"
 
 #include <stdio.h>

@@ -6,10 +6,6 @@
  * starts anew, and the last one kills nobody: what was killed before is in
  * nobody's way.
  */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_storm.h"
 #include "st_bytes.h"
 #include "st_world.h"

@@ -9,10 +9,6 @@
  * and which operation it was, or not at all. What is said to be complete is
  * complete.
  */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_storm.h"
 #include "st_bytes.h"
 #include "st_world.h"

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* st_world.c - forks a group of ranks and watches it. */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_rank.h"
 
 #include <dirent.h>

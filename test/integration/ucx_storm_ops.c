@@ -2,10 +2,6 @@
 /*
  * ucx_storm_ops.c - what a rank of ucx_storm does with another one.
  */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "ucx_storm.h"
 #include "st_bytes.h"
 

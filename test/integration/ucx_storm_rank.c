@@ -18,10 +18,6 @@
  * message has several parts that are sent eagerly: of a receive that has some
  * of them UCP neither tells that it has failed, nor can it be cancelled.
  */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "ucx_storm.h"
 #include "st_bytes.h"
 #include "st_world.h"

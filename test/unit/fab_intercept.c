@@ -7,10 +7,6 @@
  * that is opened by it. Objects are the provider's own; only their tables are
  * copies, one for each class, with some functions replaced.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1 /* RTLD_NEXT */
-#endif
-
 #include "fab_intercept.h"
 #include "st_intercept.h"
 

@@ -1,13 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* gstream_util.c - what the stream tests share. */
-#ifdef HAVE_CONFIG_H
-#  include "config.h"
-#endif
-
-#ifndef _GNU_SOURCE
-#  define _GNU_SOURCE
-#endif
-
 #include "gstream_util.h"
 
 #include <ucs/config/global_opts.h>

@@ -3,14 +3,6 @@
  * gstream_wrap.c - system calls of the library that tests let fail, count, or
  * have without time limits.
  */
-#ifdef HAVE_CONFIG_H
-#  include "config.h"
-#endif
-
-#ifndef _GNU_SOURCE
-#  define _GNU_SOURCE
-#endif
-
 #include "gstream_wrap.h"
 
 #include <errno.h>

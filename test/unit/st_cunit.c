@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* st_cunit.c - main function of a CUnit test program. */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_cunit.h"
 
 #include <CUnit/TestDB.h>
@@ -22,19 +18,29 @@
 /* State of one run. Main thread only, but for 'current', which the signal
  * handler reads. */
 typedef struct {
-    const char            *suite_name;
-    const st_cunit_case_t *cases;
-    size_t                count;
-    CU_pSuite             suite;
-    unsigned              passed;
-    unsigned              failed;
-    unsigned              skipped;
+    const char *suite_name;
+    CU_pSuite  suite;
+    unsigned   passed;
+    unsigned   failed;
+    unsigned   skipped;
 } st_cunit_run_t;
 
 
 static const char *volatile st_cunit_current;
 static const char *st_cunit_skip_reason;
+static st_cunit_case_t *st_cunit_cases;
 
+
+void st_cunit_add(st_cunit_case_t *tcase)
+{
+    st_cunit_case_t **next = &st_cunit_cases;
+
+    while ((*next != NULL) && ((*next)->line < tcase->line)) {
+        next = &(*next)->next;
+    }
+    tcase->next = *next;
+    *next       = tcase;
+}
 
 void st_cunit_skip(const char *reason)
 {
@@ -115,36 +121,30 @@ static void st_cunit_run_case(st_cunit_run_t *run, const st_cunit_case_t *tcase)
     st_cunit_report(run, tcase->name);
 }
 
-static void st_cunit_run_named(st_cunit_run_t *run, const char *name)
+/* The case of that name, or all. */
+static void st_cunit_run_cases(st_cunit_run_t *run, const char *name)
 {
-    size_t i;
+    const st_cunit_case_t *tcase;
+    int found = (name == NULL);
 
-    for (i = 0; i < run->count; ++i) {
-        if (strcmp(run->cases[i].name, name) == 0) {
-            st_cunit_run_case(run, &run->cases[i]);
-            return;
+    for (tcase = st_cunit_cases; tcase != NULL; tcase = tcase->next) {
+        if ((name == NULL) || (strcmp(tcase->name, name) == 0)) {
+            st_cunit_run_case(run, tcase);
+            found = 1;
         }
     }
-
-    ++run->failed;
-    fprintf(stdout, "FAIL %s.%s: no such case\n", run->suite_name, name);
-}
-
-static void st_cunit_run_all(st_cunit_run_t *run)
-{
-    size_t i;
-
-    for (i = 0; i < run->count; ++i) {
-        st_cunit_run_case(run, &run->cases[i]);
+    if (!found) {
+        ++run->failed;
+        fprintf(stdout, "FAIL %s.%s: no such case\n", run->suite_name, name);
     }
 }
 
-static int st_cunit_list(const st_cunit_run_t *run)
+static int st_cunit_list(void)
 {
-    size_t i;
+    const st_cunit_case_t *tcase;
 
-    for (i = 0; i < run->count; ++i) {
-        puts(run->cases[i].name);
+    for (tcase = st_cunit_cases; tcase != NULL; tcase = tcase->next) {
+        puts(tcase->name);
     }
     return EXIT_SUCCESS;
 }
@@ -154,7 +154,7 @@ static int st_cunit_select(st_cunit_run_t *run, int argc, char **argv)
     int i;
 
     if (argc == 1) {
-        st_cunit_run_all(run);
+        st_cunit_run_cases(run, NULL);
         return 0;
     }
 
@@ -162,7 +162,7 @@ static int st_cunit_select(st_cunit_run_t *run, int argc, char **argv)
         if (strcmp(argv[i], "--case") != 0) {
             break;
         }
-        st_cunit_run_named(run, argv[i + 1]);
+        st_cunit_run_cases(run, argv[i + 1]);
     }
 
     if (i < argc) {
@@ -203,18 +203,26 @@ static void st_cunit_without_hooks(char **argv)
 #endif
 }
 
-int st_cunit_main(const char *suite, const st_cunit_case_t *cases, size_t count,
-                  int argc, char **argv)
+int st_cunit_alone(const char *suite, void (*func)(void), int argc, char **argv)
+{
+    static st_cunit_case_t alone = {
+        .name = "other"
+    };
+
+    alone.func     = func;
+    st_cunit_cases = &alone;
+    return st_cunit_main(suite, argc, argv);
+}
+
+int st_cunit_main(const char *suite, int argc, char **argv)
 {
     st_cunit_run_t run = {
-        .suite_name = suite,
-        .cases      = cases,
-        .count      = count
+        .suite_name = suite
     };
     int ret            = EXIT_FAILURE;
 
     if ((argc == 2) && (strcmp(argv[1], "--list") == 0)) {
-        return st_cunit_list(&run);
+        return st_cunit_list();
     }
 
     if (CU_initialize_registry() != CUE_SUCCESS) {

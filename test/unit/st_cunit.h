@@ -2,18 +2,16 @@
 /*
  * st_cunit.h - main function of a CUnit test program.
  *
- * A program has a table of named cases and hands it to st_cunit_main():
+ * A suite is a file of cases and ends with its name:
  *
- *     static const st_cunit_case_t cases[] = {
- *         {"fifo_order", test_fifo_order},
- *         {"idle_sleeps", test_idle_sleeps}
- *     };
- *
- *     int main(int argc, char **argv)
+ *     ST_CASE(fifo_order)
  *     {
- *         return st_cunit_main("gstream", cases, ST_CUNIT_COUNT(cases), argc,
- *                              argv);
+ *         CU_ASSERT(...);
  *     }
+ *
+ *     ST_CASE_CALL(idle_sleeps, check_idle(NULL))
+ *
+ *     ST_SUITE("gstream")
  *
  * Command line: nothing runs all cases, --list prints their names, --case NAME
  * (may be repeated) runs these. A line is printed for each: "PASS suite.name",
@@ -32,10 +30,41 @@
 
 
 /** One test case. */
-typedef struct {
-    const char *name;
-    void       (*func)(void);
+typedef struct st_cunit_case {
+    const char           *name;
+    void                 (*func)(void);
+    int                  line; /**< Of the source: cases run in its order */
+    struct st_cunit_case *next;
 } st_cunit_case_t;
+
+
+/** Add a case to those of the program, before main(). */
+void st_cunit_add(st_cunit_case_t *tcase);
+
+/** A case: the head of its function. */
+#define ST_CASE(_name) \
+    static void st_case_##_name(void); \
+    __attribute__((constructor)) static void st_case_add_##_name(void) \
+    { \
+        static st_cunit_case_t tcase = {#_name, st_case_##_name, __LINE__, \
+                                        NULL}; \
+        st_cunit_add(&tcase); \
+    } \
+    static void st_case_##_name(void)
+
+/** A case that is one call. */
+#define ST_CASE_CALL(_name, _call) \
+    ST_CASE(_name) \
+    { \
+        _call; \
+    }
+
+/** main() of a suite that has nothing to prepare. */
+#define ST_SUITE(_name) \
+    int main(int argc, char **argv) \
+    { \
+        return st_cunit_main(_name, argc, argv); \
+    }
 
 
 /**
@@ -45,16 +74,18 @@ typedef struct {
  * 0 for no limit), or the program stops with a failure that names the case.
  *
  * @param [in] suite  Name of the suite.
- * @param [in] cases  Table of cases.
- * @param [in] count  Entries of the table.
  * @param [in] argc   As main() has it.
  * @param [in] argv   As main() has it.
  *
  * @return Exit status: 0 all passed, 1 something failed or no such case, 77
  *         every case that ran was skipped.
  */
-int st_cunit_main(const char *suite, const st_cunit_case_t *cases, size_t count,
-                  int argc, char **argv);
+int st_cunit_main(const char *suite, int argc, char **argv);
+
+/** The same for one function, in place of the cases: the part that a suite's
+ *  second process plays. */
+int st_cunit_alone(const char *suite, void (*func)(void), int argc,
+                   char **argv);
 
 
 /**

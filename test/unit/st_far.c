@@ -2,10 +2,6 @@
 /*
  * st_far.c - another process, which runs the same program as this one.
  */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_far.h"
 
 #include <CUnit/CUnit.h>

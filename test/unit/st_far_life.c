@@ -2,10 +2,6 @@
 /*
  * st_far_life.c - the life of an st worker and of one in another process.
  */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_far_life.h"
 #include "st_far.h"
 #include "st_life.h"

@@ -2,10 +2,6 @@
 /*
  * st_flow.c - one matched pair of operations between two workers.
  */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_cunit.h"
 #include "st_flow.h"
 #include "st_stream.h"

@@ -2,10 +2,6 @@
 /*
  * st_hook.c - calls of the project's libraries that a case looks at or changes.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1 /* RTLD_NEXT, gettid() */
-#endif
-
 #include "st_hook.h"
 
 #include <ucp/api/ucp.h>

@@ -5,10 +5,6 @@
  * An allocation of theirs has a head in front that says so, because it may be
  * freed by others (and what they free may be others').
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1 /* RTLD_NEXT, dl_iterate_phdr() */
-#endif
-
 #include "st_intercept.h"
 
 #include <dlfcn.h>

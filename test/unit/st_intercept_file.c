@@ -2,10 +2,6 @@
 /*
  * st_intercept_file.c - memory and pipes of libucp_st.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1 /* RTLD_NEXT, the functions themselves */
-#endif
-
 #include "st_intercept_file.h"
 #include "st_intercept.h"
 

@@ -3,10 +3,6 @@
  * st_life.c - the life of two st workers in one process, whatever happens to
  * them.
  */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_life.h"
 
 #include <CUnit/CUnit.h>

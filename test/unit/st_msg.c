@@ -2,10 +2,6 @@
 /*
  * st_msg.c - messages that are used once.
  */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_msg.h"
 
 #include <CUnit/CUnit.h>

@@ -2,10 +2,6 @@
 /*
  * st_near.c - two st workers of one process on the direct lane.
  */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_near.h"
 
 #include <CUnit/CUnit.h>

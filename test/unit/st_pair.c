@@ -2,10 +2,6 @@
 /*
  * st_pair.c - two st workers in one process.
  */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_pair.h"
 
 #include <CUnit/CUnit.h>

@@ -2,10 +2,6 @@
 /*
  * st_stream.c - what the cases have their streams do beside messages.
  */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_stream.h"
 
 #include <CUnit/CUnit.h>

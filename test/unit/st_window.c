@@ -2,10 +2,6 @@
 /*
  * st_window.c - memory of two sides that each can reach of the other.
  */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_window.h"
 
 #include <CUnit/CUnit.h>

@@ -1,13 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_gstream.c - what streams run, and in which order. */
-#ifdef HAVE_CONFIG_H
-#  include "config.h"
-#endif
-
-#ifndef _GNU_SOURCE
-#  define _GNU_SOURCE
-#endif
-
 #include "gstream_util.h"
 #include "st_cunit.h"
 
@@ -79,7 +71,7 @@ static void test_mixed_enqueue(ucs_gstream_h stream, test_mixed_t *mixed,
     CU_ASSERT_EQUAL(status, UCS_OK);
 }
 
-static void test_fifo_mixed(void)
+ST_CASE(fifo_mixed)
 {
     ucs_gstream_h stream = gstream_util_create();
     test_mixed_t mixed   = {0};
@@ -176,7 +168,7 @@ static void *test_producer_main(void *arg)
     return NULL;
 }
 
-static void test_producers(void)
+ST_CASE(producers)
 {
     test_producer_t *producers = calloc(TEST_PRODUCERS, sizeof(*producers));
     ucs_gstream_h stream       = gstream_util_create();
@@ -228,7 +220,7 @@ static void test_chain_next(void *arg)
     }
 }
 
-static void test_enqueue_from_command(void)
+ST_CASE(enqueue_from_command)
 {
     test_chain_t chain = {
         .stream = gstream_util_create()
@@ -269,7 +261,7 @@ static void test_copy_length(ucs_gstream_h stream, size_t length)
     free(dst);
 }
 
-static void test_copy(void)
+ST_CASE(copy)
 {
     ucs_gstream_h stream = gstream_util_create();
 
@@ -284,7 +276,7 @@ static void test_copy(void)
 
 /* Two streams wait for each other's words, enqueued far ahead */
 
-static void test_ping_pong(void)
+ST_CASE(ping_pong)
 {
     ucs_gstream_h ping       = gstream_util_create();
     ucs_gstream_h pong       = gstream_util_create();
@@ -313,7 +305,7 @@ static void test_ping_pong(void)
 
 /* The host may run ahead of a blocked stream as far as it likes */
 
-static void test_run_ahead(void)
+ST_CASE(run_ahead)
 {
     ucs_gstream_h stream   = gstream_util_create();
     volatile uint64_t gate = 0;
@@ -339,18 +331,4 @@ static void test_run_ahead(void)
     CU_ASSERT_EQUAL(runs, TEST_RUN_AHEAD);
 }
 
-
-static const st_cunit_case_t test_cases[] = {
-    {"fifo_mixed", test_fifo_mixed},
-    {"producers", test_producers},
-    {"enqueue_from_command", test_enqueue_from_command},
-    {"copy", test_copy},
-    {"ping_pong", test_ping_pong},
-    {"run_ahead", test_run_ahead}
-};
-
-int main(int argc, char **argv)
-{
-    return st_cunit_main("gstream", test_cases, ST_CUNIT_COUNT(test_cases),
-                         argc, argv);
-}
+ST_SUITE("gstream")

@@ -1,13 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_gstream_api.c - checks of arguments and life cycle of streams. */
-#ifdef HAVE_CONFIG_H
-#  include "config.h"
-#endif
-
-#ifndef _GNU_SOURCE
-#  define _GNU_SOURCE
-#endif
-
 #include "gstream_util.h"
 #include "st_cunit.h"
 
@@ -63,7 +55,7 @@ static void test_refused(ucs_gstream_h stream, const ucs_gstream_cmd_t *bad)
     CU_ASSERT_EQUAL(runs, 0);
 }
 
-static void test_bad_commands(void)
+ST_CASE(bad_commands)
 {
     ucs_gstream_h stream = gstream_util_create();
     uint64_t words[2]    = {0};
@@ -91,7 +83,7 @@ static void test_bad_commands(void)
     gstream_util_finish(stream);
 }
 
-static void test_bad_arguments(void)
+ST_CASE(bad_arguments)
 {
     ucs_gstream_h stream = gstream_util_create();
 
@@ -122,7 +114,7 @@ static void test_create_refused(const ucs_gstream_params_t *params,
     CU_ASSERT_PTR_EQUAL(stream, (ucs_gstream_h)&stream);
 }
 
-static void test_create(void)
+ST_CASE(create)
 {
     ucs_gstream_params_t params = {
         .field_mask = UCS_GSTREAM_PARAM_FIELD_TYPE
@@ -148,7 +140,7 @@ static void test_create(void)
     gstream_util_finish(stream);
 }
 
-static void test_handles(void)
+ST_CASE(handles)
 {
     ucs_gstream_h first  = gstream_util_create();
     ucs_gstream_h second = gstream_util_create();
@@ -173,7 +165,7 @@ static void test_handles(void)
     gstream_util_finish(second);
 }
 
-static void test_settings(void)
+ST_CASE(settings)
 {
     ucs_gstream_params_t params = {0};
     ucs_gstream_h stream;
@@ -207,7 +199,7 @@ static void test_own_try(void *arg)
 }
 
 /* A type is queried as it is created */
-static void test_types(void)
+ST_CASE(types)
 {
     ucs_gstream_params_t params = {
         .field_mask = UCS_GSTREAM_PARAM_FIELD_TYPE
@@ -236,7 +228,7 @@ static void test_types(void)
     gstream_util_quiet(0);
 }
 
-static void test_own_command(void)
+ST_CASE(own_command)
 {
     test_own_t own = {
         .stream = gstream_util_create()
@@ -255,7 +247,7 @@ static void test_own_command(void)
     gstream_util_finish(own.stream);
 }
 
-static void test_destroy_pending(void)
+ST_CASE(destroy_pending)
 {
     ucs_gstream_h stream   = gstream_util_create();
     volatile uint64_t word = 0;
@@ -298,7 +290,7 @@ static void test_thread_look(void *arg)
                       !sigismember(&mask, SIGUSR1);
 }
 
-static void test_thread(void)
+ST_CASE(thread)
 {
     ucs_gstream_h stream = gstream_util_create();
     test_thread_t look   = {
@@ -320,7 +312,7 @@ static void test_thread(void)
 
 /* Timeouts of synchronize */
 
-static void test_timeout(void)
+ST_CASE(timeout)
 {
     static const double timeouts[] = {0, -1, -INFINITY, NAN, 1e-9, 0.01};
     ucs_gstream_h stream           = gstream_util_create();
@@ -340,21 +332,4 @@ static void test_timeout(void)
     gstream_util_finish(stream);
 }
 
-static const st_cunit_case_t test_cases[] = {
-    {"bad_commands", test_bad_commands},
-    {"bad_arguments", test_bad_arguments},
-    {"create", test_create},
-    {"types", test_types},
-    {"handles", test_handles},
-    {"settings", test_settings},
-    {"own_command", test_own_command},
-    {"destroy_pending", test_destroy_pending},
-    {"thread", test_thread},
-    {"timeout", test_timeout}
-};
-
-int main(int argc, char **argv)
-{
-    return st_cunit_main("gstream_api", test_cases, ST_CUNIT_COUNT(test_cases),
-                         argc, argv);
-}
+ST_SUITE("gstream_api")

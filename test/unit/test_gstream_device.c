@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_gstream_device.c - stores of host streams that a function takes. */
-#ifdef HAVE_CONFIG_H
-#  include "config.h"
-#endif
-
 #include "gstream_util.h"
 #include "st_cunit.h"
 
@@ -44,7 +40,7 @@ static void write_word(ucs_gstream_h stream, uint64_t *word, uint64_t value)
 
 /* Each store is an event, and memory stays as it was; beside the range it is
  * memory that is stored to */
-static void test_each(void)
+ST_CASE(each)
 {
     ucs_gstream_h stream = gstream_util_create();
     device_t device      = {{0}};
@@ -66,7 +62,7 @@ static void test_each(void)
 }
 
 /* Memory again once the range is gone */
-static void test_removed(void)
+ST_CASE(removed)
 {
     ucs_gstream_h stream = gstream_util_create();
     device_t device      = {{0}};
@@ -81,7 +77,7 @@ static void test_removed(void)
     gstream_util_finish(stream);
 }
 
-static void test_streams(void)
+ST_CASE(streams)
 {
     ucs_gstream_h streams[STREAMS];
     device_t device = {{0}};
@@ -108,7 +104,7 @@ static void test_streams(void)
 }
 
 /* What cannot be is refused */
-static void test_limits(void)
+ST_CASE(limits)
 {
     device_t devices[MAX_DEVICES + 1] = {{{0}}};
     int i;
@@ -131,15 +127,4 @@ static void test_limits(void)
     }
 }
 
-static const st_cunit_case_t cases[] = {
-    {"each", test_each},
-    {"removed", test_removed},
-    {"streams", test_streams},
-    {"limits", test_limits}
-};
-
-int main(int argc, char **argv)
-{
-    return st_cunit_main("gstream_device", cases, ST_CUNIT_COUNT(cases), argc,
-                         argv);
-}
+ST_SUITE("gstream_device")

@@ -1,13 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_gstream_event.c - points in streams, waits for them, and their time. */
-#ifdef HAVE_CONFIG_H
-#  include "config.h"
-#endif
-
-#ifndef _GNU_SOURCE
-#  define _GNU_SOURCE
-#endif
-
 #include "gstream_util.h"
 #include "st_cunit.h"
 
@@ -64,7 +56,7 @@ static void test_count(void *arg)
 
 /* An event from its creation to its end */
 
-static void test_states(void)
+ST_CASE(states)
 {
     ucs_gstream_h stream      = gstream_util_create();
     ucs_gstream_event_h event = test_event_create();
@@ -87,7 +79,7 @@ static void test_states(void)
 }
 
 /* A wait keeps the event busy, too, until it has run */
-static void test_waiter_is_use(void)
+ST_CASE(waiter_is_use)
 {
     ucs_gstream_h recorder    = gstream_util_create();
     ucs_gstream_h waiter      = gstream_util_create();
@@ -106,7 +98,7 @@ static void test_waiter_is_use(void)
     CU_ASSERT_EQUAL(ucs_gstream_event_destroy(event), UCS_OK);
 }
 
-static void test_never_recorded(void)
+ST_CASE(never_recorded)
 {
     ucs_gstream_h stream        = gstream_util_create();
     ucs_gstream_event_h never   = test_event_create();
@@ -132,7 +124,7 @@ static void test_never_recorded(void)
     gstream_util_finish(stream);
 }
 
-static void test_bad_arguments(void)
+ST_CASE(bad_arguments)
 {
     ucs_gstream_h stream      = gstream_util_create();
     ucs_gstream_event_h event = test_event_create();
@@ -176,7 +168,7 @@ static void test_bad_arguments(void)
 
 /* A wait is for the recording that was the last one when it was enqueued */
 
-static void test_record_again(void)
+ST_CASE(record_again)
 {
     ucs_gstream_h first       = gstream_util_create();
     ucs_gstream_h second      = gstream_util_create();
@@ -330,7 +322,7 @@ static void test_random_run(unsigned seed)
     free(program);
 }
 
-static void test_random(void)
+ST_CASE(random)
 {
     unsigned seed;
 
@@ -342,7 +334,7 @@ static void test_random(void)
 
 /* Two streams take turns by two events that are recorded again and again */
 
-static void test_ping_pong(void)
+ST_CASE(ping_pong)
 {
     ucs_gstream_h streams[2]      = {gstream_util_create(),
                                      gstream_util_create()};
@@ -388,7 +380,7 @@ static void *test_synchronizer_main(void *arg)
 }
 
 /* Several threads sleep; what is behind the event does not hold them up. */
-static void test_synchronize(void)
+ST_CASE(synchronize)
 {
     ucs_gstream_h stream         = gstream_util_create();
     ucs_gstream_event_h event    = test_event_create();
@@ -448,7 +440,7 @@ static void test_own_passed(void *arg)
     own->passed = ucs_gstream_event_synchronize(own->event);
 }
 
-static void test_own_command(void)
+ST_CASE(own_command)
 {
     ucs_gstream_h stream = gstream_util_create();
     test_own_t own       = {
@@ -489,7 +481,7 @@ static double test_between(const struct timespec *start,
 
 /* The time between two events is not above that of commands around them, and
  * not below that of commands between them; to a nanosecond. */
-static void test_elapsed(void)
+ST_CASE(elapsed)
 {
     ucs_gstream_h stream              = gstream_util_create();
     ucs_gstream_event_h events[2]     = {test_event_create(),
@@ -537,7 +529,7 @@ static void test_elapsed(void)
 
 /* Along two streams that hand over to each other it never goes back, and the
  * parts make the whole. */
-static void test_elapsed_order(void)
+ST_CASE(elapsed_order)
 {
     ucs_gstream_h streams[2] = {gstream_util_create(), gstream_util_create()};
     ucs_gstream_event_h marks[TEST_MARKS];
@@ -571,22 +563,4 @@ static void test_elapsed_order(void)
     }
 }
 
-static const st_cunit_case_t test_cases[] = {
-    {"states", test_states},
-    {"waiter_is_use", test_waiter_is_use},
-    {"never_recorded", test_never_recorded},
-    {"bad_arguments", test_bad_arguments},
-    {"record_again", test_record_again},
-    {"random", test_random},
-    {"ping_pong", test_ping_pong},
-    {"synchronize", test_synchronize},
-    {"own_command", test_own_command},
-    {"elapsed", test_elapsed},
-    {"elapsed_order", test_elapsed_order}
-};
-
-int main(int argc, char **argv)
-{
-    return st_cunit_main("gstream_event", test_cases,
-                         ST_CUNIT_COUNT(test_cases), argc, argv);
-}
+ST_SUITE("gstream_event")

@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_gstream_fault.c - streams where the system refuses, or never times
  * out. */
-#ifdef HAVE_CONFIG_H
-#  include "config.h"
-#endif
-
-#ifndef _GNU_SOURCE
-#  define _GNU_SOURCE
-#endif
-
 #include "gstream_pace.h"
 #include "gstream_util.h"
 #include "gstream_wrap.h"
@@ -68,7 +60,7 @@ static void test_create_fails(int *fault, ucs_status_t expected)
     gstream_wrap_reset();
 }
 
-static void test_create(void)
+ST_CASE(create)
 {
     gstream_wrap_reset();
     test_create_fails(&gstream_wrap.fail_memalign, UCS_ERR_NO_MEMORY);
@@ -81,7 +73,7 @@ static void test_create(void)
 /* Neither does an event that cannot be made, or not be recorded: it is what it
  * was */
 
-static void test_event(void)
+ST_CASE(event)
 {
     ucs_gstream_h stream      = gstream_util_create();
     ucs_gstream_event_h event = NULL;
@@ -164,7 +156,7 @@ static void test_batch_nth(const ucs_gstream_cmd_t *cmds, uint64_t *runs,
     CU_ASSERT_EQUAL(*runs, failed ? TEST_BATCH : (2 * TEST_BATCH));
 }
 
-static void test_batch(void)
+ST_CASE(batch)
 {
     static ucs_gstream_cmd_t cmds[TEST_BATCH];
     static uint64_t runs;
@@ -180,7 +172,7 @@ static void test_batch(void)
 
 /* Memory that was used once is used again */
 
-static void test_recycle(void)
+ST_CASE(recycle)
 {
     static ucs_gstream_cmd_t cmds[TEST_BATCH];
     static uint64_t runs;
@@ -231,7 +223,7 @@ static void test_launch_lap(ucs_gstream_h stream, uint64_t *runs)
     CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
 }
 
-static void test_recycle_args(void)
+ST_CASE(recycle_args)
 {
     static ucs_gstream_cmd_t cmds[TEST_BATCH * 10];
     static uint64_t runs;
@@ -257,7 +249,7 @@ static void test_recycle_args(void)
 }
 
 /* A kernel that finds no memory is not enqueued; nothing else is spoilt */
-static void test_launch_fails(void)
+ST_CASE(launch_fails)
 {
     ucs_gstream_h stream;
     volatile uint64_t gate = 0;
@@ -302,7 +294,7 @@ static ucs_gstream_h test_create_sleepy(void)
     return stream;
 }
 
-static void test_no_lost_store(void)
+ST_CASE(no_lost_store)
 {
     volatile uint64_t ball[2] = {0};
     ucs_gstream_h ping, pong;
@@ -363,7 +355,7 @@ static void test_meet_stream(void *arg)
 }
 
 /* In each round, the stream falls asleep on a word while the host stores. */
-static void test_no_lost_wake(void)
+ST_CASE(no_lost_wake)
 {
     volatile uint64_t word = 0;
     test_meeting_t meeting = {0};
@@ -389,7 +381,7 @@ static void test_no_lost_wake(void)
 }
 
 /* Whoever sleeps on one of the words is woken, wherever it is in the list */
-static void test_wake_all(void)
+ST_CASE(wake_all)
 {
     enum { COUNT = 5 };
     volatile uint64_t words[COUNT + 1] = {0}; /* nobody sleeps on the last */
@@ -421,7 +413,7 @@ static void test_wake_all(void)
 
 /* In each round, the stream falls asleep for lack of commands while the host
  * enqueues the next one. */
-static void test_no_lost_command(void)
+ST_CASE(no_lost_command)
 {
     test_meeting_t meeting = {0};
     ucs_gstream_h stream;
@@ -446,7 +438,7 @@ static void test_no_lost_command(void)
 
 /* In each round, the host falls asleep in synchronize while the last command
  * ends. */
-static void test_no_lost_end(void)
+ST_CASE(no_lost_end)
 {
     test_meeting_t meeting = {0};
     ucs_gstream_h stream;
@@ -469,7 +461,7 @@ static void test_no_lost_end(void)
 
 /* A wake costs a system call only if somebody sleeps on that very word */
 
-static void test_wake_calls(void)
+ST_CASE(wake_calls)
 {
     volatile uint64_t words[128] = {0};
     gstream_util_t util;
@@ -494,23 +486,4 @@ static void test_wake_calls(void)
     gstream_util_finish(util.stream);
 }
 
-static const st_cunit_case_t test_cases[] = {
-    {"create", test_create},
-    {"event", test_event},
-    {"batch", test_batch},
-    {"recycle", test_recycle},
-    {"recycle_args", test_recycle_args},
-    {"launch_fails", test_launch_fails},
-    {"no_lost_store", test_no_lost_store},
-    {"no_lost_wake", test_no_lost_wake},
-    {"wake_all", test_wake_all},
-    {"no_lost_command", test_no_lost_command},
-    {"no_lost_end", test_no_lost_end},
-    {"wake_calls", test_wake_calls}
-};
-
-int main(int argc, char **argv)
-{
-    return st_cunit_main("gstream_fault", test_cases,
-                         ST_CUNIT_COUNT(test_cases), argc, argv);
-}
+ST_SUITE("gstream_fault")

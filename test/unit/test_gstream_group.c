@@ -1,13 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_gstream_group.c - groups of threads: creation, places, priorities. */
-#ifdef HAVE_CONFIG_H
-#  include "config.h"
-#endif
-
-#ifndef _GNU_SOURCE
-#  define _GNU_SOURCE
-#endif
-
 #include "gstream_util.h"
 #include "st_cunit.h"
 
@@ -47,7 +39,7 @@ static void test_group_refused(const ucs_gstream_group_params_t *params)
     CU_ASSERT_PTR_EQUAL(group, (ucs_gstream_group_h)&group);
 }
 
-static void test_bad_group(void)
+ST_CASE(bad_group)
 {
     unsigned absent[]                 = {1000000, CPU_SETSIZE - 1};
     ucs_gstream_group_params_t params = {
@@ -79,7 +71,7 @@ static void test_bad_group(void)
     }
 }
 
-static void test_group_settings(void)
+ST_CASE(group_settings)
 {
     static const char *const bad[][2] = {
         {"UCX_GSTREAM_SPIN", "many"},
@@ -108,7 +100,7 @@ static void test_stream_refused(const ucs_gstream_params_t *params)
     CU_ASSERT_PTR_EQUAL(stream, (ucs_gstream_h)&stream);
 }
 
-static void test_bad_stream(void)
+ST_CASE(bad_stream)
 {
     static const unsigned cpus[] = {0, 1000000};
     ucs_gstream_group_h group    = gstream_util_group(1);
@@ -212,7 +204,7 @@ static void test_busy(unsigned num_threads)
     gstream_util_group_finish(group);
 }
 
-static void test_in_use(void)
+ST_CASE(in_use)
 {
     unsigned i;
 
@@ -235,7 +227,7 @@ static void test_synchronize_other(void *arg)
     }
 }
 
-static void test_across_groups(void)
+ST_CASE(across_groups)
 {
     ucs_gstream_group_h first  = gstream_util_group(1);
     ucs_gstream_group_h second = gstream_util_group(1);
@@ -328,7 +320,7 @@ static void test_places_run(const ucs_gstream_group_params_t *params,
 }
 
 /* Thread i of 5, found by its name, runs on the i-th processor alone. */
-static void test_affinity(void)
+ST_CASE(affinity)
 {
     static test_place_t places[5];
     unsigned cpus[TEST_CPUS];
@@ -359,7 +351,7 @@ static void test_affinity(void)
 
 /* The number of threads comes from the setting, and they run where the caller
  * may. */
-static void test_defaults(void)
+ST_CASE(defaults)
 {
     static test_place_t places[3];
     ucs_gstream_group_params_t params = {0};
@@ -378,7 +370,7 @@ static void test_defaults(void)
 }
 
 /* A thread of a stream's own may run on all of its processors. */
-static void test_own_affinity(void)
+ST_CASE(own_affinity)
 {
     volatile uint64_t meeting = 0;
     test_place_t place        = {
@@ -466,7 +458,7 @@ static ucs_gstream_group_h test_strict_group(void)
 
 /* The most urgent one first, and equal ones as they came, whatever the order in
  * which they were created. */
-static void test_priorities(void)
+ST_CASE(priorities)
 {
     static test_log_t log;
     ucs_gstream_group_h group = gstream_util_group(1);
@@ -501,7 +493,7 @@ static void test_priorities(void)
 }
 
 /* Equal streams take turns. */
-static void test_turns(void)
+ST_CASE(turns)
 {
     static test_log_t log;
     ucs_gstream_group_h group = test_strict_group();
@@ -530,7 +522,7 @@ static void test_turns(void)
 
 /* An urgent stream whose word a command stores goes before the next command of
  * the other; and one that is less urgent goes last. */
-static void test_overtake(void)
+ST_CASE(overtake)
 {
     static test_log_t log;
     ucs_gstream_group_h group = test_strict_group();
@@ -562,22 +554,4 @@ static void test_overtake(void)
     gstream_util_group_finish(group);
 }
 
-static const st_cunit_case_t test_cases[] = {
-    {"bad_group", test_bad_group},
-    {"group_settings", test_group_settings},
-    {"bad_stream", test_bad_stream},
-    {"in_use", test_in_use},
-    {"across_groups", test_across_groups},
-    {"affinity", test_affinity},
-    {"defaults", test_defaults},
-    {"own_affinity", test_own_affinity},
-    {"priorities", test_priorities},
-    {"turns", test_turns},
-    {"overtake", test_overtake}
-};
-
-int main(int argc, char **argv)
-{
-    return st_cunit_main("gstream_group", test_cases,
-                         ST_CUNIT_COUNT(test_cases), argc, argv);
-}
+ST_SUITE("gstream_group")

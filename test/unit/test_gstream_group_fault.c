@@ -3,14 +3,6 @@
  * test_gstream_group_fault.c - groups of threads where the system refuses, or
  * never times out.
  */
-#ifdef HAVE_CONFIG_H
-#  include "config.h"
-#endif
-
-#ifndef _GNU_SOURCE
-#  define _GNU_SOURCE
-#endif
-
 #include "gstream_util.h"
 #include "gstream_wrap.h"
 #include "st_cunit.h"
@@ -66,7 +58,7 @@ static void test_stream_fails(ucs_gstream_group_h group, int *fault)
     CU_ASSERT_PTR_NULL(stream);
 }
 
-static void test_create(void)
+ST_CASE(create)
 {
     ucs_gstream_group_h group;
     int nth;
@@ -139,7 +131,7 @@ static void test_ring_run(unsigned num_threads, int has_own)
     gstream_wrap_reset();
 }
 
-static void test_no_lost_store(void)
+ST_CASE(no_lost_store)
 {
     unsigned num_threads;
 
@@ -199,14 +191,14 @@ static void test_race_run(unsigned num_threads, int by_store)
     gstream_wrap_reset();
 }
 
-static void test_no_lost_wake(void)
+ST_CASE(no_lost_wake)
 {
     gstream_wrap_reset();
     test_race_run(1, 1);
     test_race_run(TEST_THREADS, 1);
 }
 
-static void test_no_lost_command(void)
+ST_CASE(no_lost_command)
 {
     gstream_wrap_reset();
     test_race_run(1, 0);
@@ -338,27 +330,7 @@ static void test_service_run(void (*func)(ucs_gstream_h urgent,
     gstream_wrap_reset();
 }
 
-static void test_no_lost_ready(void)
-{
-    test_service_run(test_ready_round, "0");
-}
+ST_CASE_CALL(no_lost_ready, test_service_run(test_ready_round, "0"))
+ST_CASE_CALL(no_lost_waiting, test_service_run(test_waiting_round, "1s"))
 
-static void test_no_lost_waiting(void)
-{
-    test_service_run(test_waiting_round, "1s");
-}
-
-static const st_cunit_case_t test_cases[] = {
-    {"create", test_create},
-    {"no_lost_store", test_no_lost_store},
-    {"no_lost_wake", test_no_lost_wake},
-    {"no_lost_command", test_no_lost_command},
-    {"no_lost_ready", test_no_lost_ready},
-    {"no_lost_waiting", test_no_lost_waiting}
-};
-
-int main(int argc, char **argv)
-{
-    return st_cunit_main("gstream_group_fault", test_cases,
-                         ST_CUNIT_COUNT(test_cases), argc, argv);
-}
+ST_SUITE("gstream_group_fault")

@@ -3,10 +3,6 @@
  * test_gstream_help.c - waits of host streams with a helper, and notifications
  * by other processes.
  */
-#ifdef HAVE_CONFIG_H
-#  include "config.h"
-#endif
-
 #include "gstream_group.h"
 #include "gstream_util.h"
 #include "gstream_wrap.h"
@@ -126,7 +122,7 @@ static void scene_wait(scene_t *scene, ucs_gstream_h stream, uint64_t value)
 }
 
 /* A wait ends by what its helper does; then the helper is told once */
-static void test_drives(void)
+ST_CASE(drives)
 {
     ucs_gstream_h stream = gstream_util_create();
     scene_t scene;
@@ -149,7 +145,7 @@ static void test_drives(void)
 }
 
 /* As long as its helper moves something the stream does not sleep */
-static void test_moves(void)
+ST_CASE(moves)
 {
     ucs_gstream_h stream = gstream_util_create();
     scene_t scene;
@@ -166,7 +162,7 @@ static void test_moves(void)
 }
 
 /* What it moves when the stream is about to sleep has it poll again first */
-static void test_moves_late(void)
+ST_CASE(moves_late)
 {
     ucs_gstream_h stream = gstream_util_create();
     scene_t scene;
@@ -190,7 +186,7 @@ static int is_asleep(const scene_t *scene)
 /* A thread that stores the word and wakes the stream, and knows nothing of
  * notifications, wakes one that sleeps until it is notified, and does not look
  * by itself from time to time */
-static void test_wake(void)
+ST_CASE(wake)
 {
     gstream_util_t util;
     scene_t scene;
@@ -234,7 +230,7 @@ static void ring_on_demand(shared_t *shared)
 }
 
 /* Another process rings, at any moment of a stream that falls asleep */
-static void test_ring(void)
+ST_CASE(ring)
 {
     ucs_gstream_h stream = gstream_util_create();
     int status           = -1;
@@ -281,7 +277,7 @@ static void until_parked(void *arg)
 /* The only thread of a group runs another stream: the wait is parked before
  * that, and helped again afterwards. While the thread sleeps the wait is parked
  * as well, and ends by a wake. */
-static void test_park(void)
+ST_CASE(park)
 {
     ucs_gstream_group_h group = gstream_util_group(1);
     ucs_gstream_h stream[2]   = {gstream_util_create_on(group, 0),
@@ -323,7 +319,7 @@ static void nothing(void *arg)
 /* The thread of a group holds no lock that its streams, or those of others,
  * need while a helper runs, whatever that is called for: it may copy much, and
  * wait for other threads that do */
-static void test_unlocked(void)
+ST_CASE(unlocked)
 {
     ucs_gstream_group_h group = gstream_util_group(1);
     ucs_gstream_h stream      = gstream_util_create_on(group, 0);
@@ -354,7 +350,7 @@ static void test_unlocked(void)
 }
 
 /* Nobody sleeps: nobody is notified */
-static void test_silent(void)
+ST_CASE(silent)
 {
     ucs_gstream_notify_t notify = {0};
 
@@ -362,7 +358,7 @@ static void test_silent(void)
     CU_ASSERT_EQUAL(notify.calls, 0);
 }
 
-static void test_refused(void)
+ST_CASE(refused)
 {
     ucs_gstream_h stream = gstream_util_create();
     scene_t scene;
@@ -394,20 +390,4 @@ static void test_refused(void)
     scene_cleanup(&scene);
 }
 
-static const st_cunit_case_t cases[] = {
-    {"drives", test_drives},
-    {"moves", test_moves},
-    {"moves_late", test_moves_late},
-    {"wake", test_wake},
-    {"ring", test_ring},
-    {"park", test_park},
-    {"unlocked", test_unlocked},
-    {"silent", test_silent},
-    {"refused", test_refused}
-};
-
-int main(int argc, char **argv)
-{
-    return st_cunit_main("gstream_help", cases, ST_CUNIT_COUNT(cases), argc,
-                         argv);
-}
+ST_SUITE("gstream_help")

@@ -1,13 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_gstream_launch.c - kernels, whose arguments are copied in. */
-#ifdef HAVE_CONFIG_H
-#  include "config.h"
-#endif
-
-#ifndef _GNU_SOURCE
-#  define _GNU_SOURCE
-#endif
-
 #include "gstream_util.h"
 #include "st_cunit.h"
 
@@ -71,7 +63,7 @@ static void test_kernel(void *args)
 /* Each size that there can be; what the caller does with its own memory after
  * the call does not matter */
 
-static void test_sizes(void)
+ST_CASE(sizes)
 {
     ucs_gstream_h stream = gstream_util_create();
     test_log_t log       = {0};
@@ -119,7 +111,7 @@ static void test_small_kernel(void *args)
     }
 }
 
-static void test_small_sizes(void)
+ST_CASE(small_sizes)
 {
     ucs_gstream_h stream = gstream_util_create();
     unsigned char byte   = 1;
@@ -214,7 +206,7 @@ static void test_mix_run(unsigned seed)
     CU_ASSERT_EQUAL(mix.word, mix.stores);
 }
 
-static void test_mixed(void)
+ST_CASE(mixed)
 {
     unsigned seed;
 
@@ -252,7 +244,7 @@ static void test_chain_next(void *args)
                                   sizeof(chain->bytes) - 1) != 0);
 }
 
-static void test_launch_from_kernel(void)
+ST_CASE(launch_from_kernel)
 {
     test_log_t log     = {0};
     test_chain_t chain = {
@@ -276,7 +268,7 @@ static void test_launch_from_kernel(void)
 
 /* What is refused, with nothing enqueued */
 
-static void test_refused(void)
+ST_CASE(refused)
 {
     ucs_gstream_h stream = gstream_util_create();
     static unsigned char args[UCS_GSTREAM_ARGS_MAX + 1];
@@ -303,16 +295,4 @@ static void test_refused(void)
     CU_ASSERT_EQUAL(test_small.runs, 0);
 }
 
-static const st_cunit_case_t test_cases[] = {
-    {"sizes", test_sizes},
-    {"small_sizes", test_small_sizes},
-    {"mixed", test_mixed},
-    {"launch_from_kernel", test_launch_from_kernel},
-    {"refused", test_refused}
-};
-
-int main(int argc, char **argv)
-{
-    return st_cunit_main("gstream_launch", test_cases,
-                         ST_CUNIT_COUNT(test_cases), argc, argv);
-}
+ST_SUITE("gstream_launch")

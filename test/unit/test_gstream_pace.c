@@ -2,10 +2,6 @@
 /*
  * test_gstream_pace.c - a thread that waits pauses, then yields, then sleeps.
  */
-#ifdef HAVE_CONFIG_H
-#  include "config.h"
-#endif
-
 #include "gstream_pace.h"
 #include "gstream_util.h"
 #include "st_cunit.h"
@@ -28,7 +24,7 @@ static unsigned count_steps(gstream_pace_t *pace)
 
 /* With no time to yield a thread sleeps behind its pauses, and at once if it
  * does not pause */
-static void test_spin(void)
+ST_CASE(spin)
 {
     static const gstream_pace_config_t config = {.spin       = SPIN,
                                                  .yield_time = 0};
@@ -43,7 +39,7 @@ static void test_spin(void)
 
 /* It yields for the whole time, and a few times at least; that begins anew when
  * something was done */
-static void test_yield(void)
+ST_CASE(yield)
 {
     static const gstream_pace_config_t configs[] = {
         {.spin = SPIN, .yield_time = 1e-9}, {.spin = SPIN, .yield_time = 2e-3}
@@ -70,7 +66,7 @@ static void test_yield(void)
 }
 
 /* What the environment says */
-static void test_settings(void)
+ST_CASE(settings)
 {
     static const struct {
         const char *text;
@@ -94,14 +90,4 @@ static void test_settings(void)
     unsetenv("UCX_GSTREAM_SPIN");
 }
 
-static const st_cunit_case_t cases[] = {
-    {"spin", test_spin},
-    {"yield", test_yield},
-    {"settings", test_settings}
-};
-
-int main(int argc, char **argv)
-{
-    return st_cunit_main("gstream_pace", cases, ST_CUNIT_COUNT(cases), argc,
-                         argv);
-}
+ST_SUITE("gstream_pace")

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_gstream_poll.c - functions that waiting host streams call. */
-#ifdef HAVE_CONFIG_H
-#  include "config.h"
-#endif
-
 #include "gstream_util.h"
 #include "st_cunit.h"
 
@@ -77,7 +73,7 @@ static void poller_remove(poller_t *poller)
 
 /* A wait ends by what the poller does, and by nothing else; a wait that is over
  * at once does not call it */
-static void test_drives(void)
+ST_CASE(drives)
 {
     ucs_gstream_h stream = gstream_util_create();
     poller_t poller      = {.last = 3};
@@ -97,7 +93,7 @@ static void test_drives(void)
 }
 
 /* begin() and end() need not be there */
-static void test_poll_alone(void)
+ST_CASE(poll_alone)
 {
     ucs_gstream_h stream = gstream_util_create();
     poller_t poller      = {.last = 3, .inside = 1};
@@ -114,7 +110,7 @@ static void test_poll_alone(void)
 }
 
 /* Every one of them is called */
-static void test_all(void)
+ST_CASE(all)
 {
     ucs_gstream_h stream = gstream_util_create();
     poller_t pollers[MAX_POLLERS + 1] = {{0}};
@@ -168,7 +164,7 @@ static void run_removed(ucs_gstream_group_h group)
     poller_remove(&moving);
 }
 
-static void test_removed(void)
+ST_CASE(removed)
 {
     ucs_gstream_group_h group = gstream_util_group(1);
 
@@ -179,7 +175,7 @@ static void test_removed(void)
 
 /* Before it sleeps a stream ends, and begins again when it is woken for less
  * than it waits for */
-static void test_sleeps(void)
+ST_CASE(sleeps)
 {
     poller_t poller = {0};
     gstream_util_t util;
@@ -206,7 +202,7 @@ static void test_sleeps(void)
 }
 
 /* A stream whose poller does something does not sleep */
-static void test_moves(void)
+ST_CASE(moves)
 {
     ucs_gstream_h stream = gstream_util_create();
     poller_t poller      = {.is_moving = 1, .last = LONG_POLLS};
@@ -220,7 +216,7 @@ static void test_moves(void)
     gstream_util_finish(stream);
 }
 
-static void test_refused(void)
+ST_CASE(refused)
 {
     ucs_gstream_poller_t poller = {.poll = poll_word};
     ucs_gstream_poller_t none   = {.poll = NULL};
@@ -232,18 +228,4 @@ static void test_refused(void)
     CU_ASSERT_EQUAL(ucs_gstream_poller_remove(&poller), UCS_ERR_NO_ELEM);
 }
 
-static const st_cunit_case_t test_cases[] = {
-    {"drives", test_drives},
-    {"poll_alone", test_poll_alone},
-    {"all", test_all},
-    {"removed", test_removed},
-    {"sleeps", test_sleeps},
-    {"moves", test_moves},
-    {"refused", test_refused}
-};
-
-int main(int argc, char **argv)
-{
-    return st_cunit_main("gstream_poll", test_cases,
-                         ST_CUNIT_COUNT(test_cases), argc, argv);
-}
+ST_SUITE("gstream_poll")

@@ -3,14 +3,6 @@
  * test_gstream_sched.c - more streams than threads: order, waits for each
  * other, sleeping and waking up.
  */
-#ifdef HAVE_CONFIG_H
-#  include "config.h"
-#endif
-
-#ifndef _GNU_SOURCE
-#  define _GNU_SOURCE
-#endif
-
 #include "gstream_util.h"
 #include "st_cunit.h"
 
@@ -172,7 +164,7 @@ static void test_random_run(ucs_gstream_group_h group, unsigned seed)
 }
 
 /* On 1 to 4 threads, which sleep at once in every other program. */
-static void test_random(void)
+ST_CASE(random)
 {
     ucs_gstream_group_h group;
     unsigned seed;
@@ -190,7 +182,7 @@ static void test_random(void)
 /* Each stream waits for the next one, the last for the host: on one thread they
  * all wait at once, and pass in the order opposite to that in which they
  * came. */
-static void test_chain(void)
+ST_CASE(chain)
 {
     volatile uint64_t words[TEST_STREAMS + 1] = {0};
     ucs_gstream_group_h group                 = gstream_util_group(1);
@@ -233,7 +225,7 @@ static void test_ping_pong_on(ucs_gstream_h ping, ucs_gstream_h pong)
     CU_ASSERT_EQUAL(ball[1], TEST_PING_PONGS);
 }
 
-static void test_ping_pong(void)
+ST_CASE(ping_pong)
 {
     ucs_gstream_group_h groups[2] = {gstream_util_group(1),
                                      gstream_util_group(2)};
@@ -297,7 +289,7 @@ static void test_service_run(ucs_gstream_group_h group, int is_announced)
     gstream_util_finish(waiter);
 }
 
-static void test_service(void)
+ST_CASE(service)
 {
     ucs_gstream_group_h group;
     unsigned sleepy, i;
@@ -348,7 +340,7 @@ static void test_meet_round(ucs_gstream_h *streams, unsigned count)
     }
 }
 
-static void test_at_once(void)
+ST_CASE(at_once)
 {
     ucs_gstream_h streams[TEST_THREADS_MAX];
     ucs_gstream_group_h group;
@@ -407,7 +399,7 @@ static void *test_churner_main(void *arg)
     return NULL;
 }
 
-static void test_churn(void)
+ST_CASE(churn)
 {
     ucs_gstream_group_h group              = gstream_util_group(2);
     test_churner_t churners[TEST_CHURNERS] = {{0}};
@@ -466,7 +458,7 @@ static void test_sleepers_close(test_sleepers_t *sleepers)
 
 /* Each is woken by the host, by a stream, or by itself, and no other one goes
  * on. */
-static void test_wake_each(void)
+ST_CASE(wake_each)
 {
     ucs_gstream_h writer = gstream_util_create();
     test_sleepers_t sleepers;
@@ -494,7 +486,7 @@ static void test_wake_each(void)
     gstream_util_finish(writer);
 }
 
-static void test_sleep_cost(void)
+ST_CASE(sleep_cost)
 {
     gstream_util_usage_t before, after;
     test_sleepers_t sleepers;
@@ -562,7 +554,7 @@ static void test_poll_end(void *arg)
     }
 }
 
-static void test_poller(void)
+ST_CASE(poller)
 {
     ucs_gstream_group_h group   = gstream_util_group(1);
     test_poller_t test          = {0};
@@ -588,20 +580,4 @@ static void test_poller(void)
     gstream_util_group_finish(group);
 }
 
-static const st_cunit_case_t test_cases[] = {
-    {"random", test_random},
-    {"chain", test_chain},
-    {"ping_pong", test_ping_pong},
-    {"service", test_service},
-    {"at_once", test_at_once},
-    {"churn", test_churn},
-    {"wake_each", test_wake_each},
-    {"sleep_cost", test_sleep_cost},
-    {"poller", test_poller}
-};
-
-int main(int argc, char **argv)
-{
-    return st_cunit_main("gstream_sched", test_cases,
-                         ST_CUNIT_COUNT(test_cases), argc, argv);
-}
+ST_SUITE("gstream_sched")

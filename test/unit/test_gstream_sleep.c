@@ -1,13 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_gstream_sleep.c - what streams wait for, how they sleep and wake up. */
-#ifdef HAVE_CONFIG_H
-#  include "config.h"
-#endif
-
-#ifndef _GNU_SOURCE
-#  define _GNU_SOURCE
-#endif
-
 #include "gstream_util.h"
 #include "st_cunit.h"
 
@@ -68,7 +60,7 @@ static void test_wait_value(ucs_gstream_h stream, const test_value_t *value)
     CU_ASSERT_EQUAL(word, value->enough);
 }
 
-static void test_wait_values(void)
+ST_CASE(wait_values)
 {
     static const test_value_t values[] = {
         {1, 0, 1},
@@ -108,7 +100,7 @@ static void test_asleep_on(gstream_util_t *util, volatile uint64_t *word,
     CU_ASSERT_EQUAL(ucs_gstream_query(util->stream), UCS_INPROGRESS);
 }
 
-static void test_wake_by_host(void)
+ST_CASE(wake_by_host)
 {
     volatile uint64_t word = 0;
     gstream_util_t util;
@@ -127,7 +119,7 @@ static void test_wake_by_host(void)
     gstream_util_finish(util.stream);
 }
 
-static void test_wake_by_stream(void)
+ST_CASE(wake_by_stream)
 {
     ucs_gstream_h writer   = gstream_util_create();
     volatile uint64_t word = 0;
@@ -140,7 +132,7 @@ static void test_wake_by_stream(void)
     gstream_util_finish(writer);
 }
 
-static void test_foreign_store(void)
+ST_CASE(foreign_store)
 {
     volatile uint64_t word = 0;
     gstream_util_t util;
@@ -152,7 +144,7 @@ static void test_foreign_store(void)
 }
 
 /* Sleepers on one word and on many others, woken by one batch. */
-static void test_wake_many(void)
+ST_CASE(wake_many)
 {
     volatile uint64_t words[TEST_SLEEPERS] = {0};
     ucs_gstream_cmd_t cmds[TEST_SLEEPERS];
@@ -178,7 +170,7 @@ static void test_wake_many(void)
 
 /* Sleeping costs next to nothing */
 
-static void test_idle_cost(void)
+ST_CASE(idle_cost)
 {
     gstream_util_usage_t before, after;
     gstream_util_t util;
@@ -195,7 +187,7 @@ static void test_idle_cost(void)
     gstream_util_finish(util.stream);
 }
 
-static void test_waiting_cost(void)
+ST_CASE(waiting_cost)
 {
     volatile uint64_t word = 0;
     gstream_util_usage_t before, after;
@@ -263,7 +255,7 @@ static void test_synchronizer_join(test_synchronizer_t *sync)
     CU_ASSERT_EQUAL(sync->status, UCS_OK);
 }
 
-static void test_sync_prefix(void)
+ST_CASE(sync_prefix)
 {
     ucs_gstream_h stream   = gstream_util_create();
     volatile uint64_t step = 0;
@@ -291,7 +283,7 @@ static void test_sync_prefix(void)
 
 /* Nothing is lost between a thread that falls asleep and one that wakes it */
 
-static void test_hand_over(void)
+ST_CASE(hand_over)
 {
     ucs_gstream_h stream;
     int flag;
@@ -348,7 +340,7 @@ static void test_message_enqueue(ucs_gstream_h stream, test_message_t *message,
     CU_ASSERT_EQUAL(ucs_gstream_enqueue(stream, cmds, 3), UCS_OK);
 }
 
-static void test_messages(void)
+ST_CASE(messages)
 {
     ucs_gstream_h stream   = gstream_util_create();
     test_message_t message = {0};
@@ -373,21 +365,4 @@ static void test_messages(void)
     CU_ASSERT_EQUAL(message.received, TEST_MESSAGES);
 }
 
-static const st_cunit_case_t test_cases[] = {
-    {"wait_values", test_wait_values},
-    {"wake_by_host", test_wake_by_host},
-    {"wake_by_stream", test_wake_by_stream},
-    {"foreign_store", test_foreign_store},
-    {"wake_many", test_wake_many},
-    {"idle_cost", test_idle_cost},
-    {"waiting_cost", test_waiting_cost},
-    {"sync_prefix", test_sync_prefix},
-    {"hand_over", test_hand_over},
-    {"messages", test_messages}
-};
-
-int main(int argc, char **argv)
-{
-    return st_cunit_main("gstream_sleep", test_cases,
-                         ST_CUNIT_COUNT(test_cases), argc, argv);
-}
+ST_SUITE("gstream_sleep")

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_gstream_waitall.c - host streams that wait for several words at once. */
-#ifdef HAVE_CONFIG_H
-#  include "config.h"
-#endif
-
 #include "gstream_util.h"
 #include "gstream_wrap.h"
 #include "st_cunit.h"
@@ -129,7 +125,7 @@ static void store_in_any_order(ucs_gstream_h stream)
     }
 }
 
-static void test_any_order(void)
+ST_CASE(any_order)
 {
     ucs_gstream_h stream = gstream_util_create();
 
@@ -137,7 +133,7 @@ static void test_any_order(void)
     gstream_util_finish(stream);
 }
 
-static void test_any_order_group(void)
+ST_CASE(any_order_group)
 {
     ucs_gstream_group_h group = gstream_util_group(2);
     ucs_gstream_h stream      = gstream_util_create_on(group, 0);
@@ -171,12 +167,9 @@ static void store_while_asleep(ucs_gstream_group_h group)
     gstream_wrap_reset();
 }
 
-static void test_asleep(void)
-{
-    store_while_asleep(NULL);
-}
+ST_CASE_CALL(asleep, store_while_asleep(NULL))
 
-static void test_asleep_group(void)
+ST_CASE(asleep_group)
 {
     ucs_gstream_group_h group = gstream_util_group(1);
 
@@ -185,7 +178,7 @@ static void test_asleep_group(void)
 }
 
 /* What a helper stores ends the wait, of which it is told once */
-static void test_helped(void)
+ST_CASE(helped)
 {
     ucs_gstream_h stream = gstream_util_create();
     scene_t scene;
@@ -205,7 +198,7 @@ static void test_helped(void)
     gstream_util_finish(stream);
 }
 
-static void test_helped_group(void)
+ST_CASE(helped_group)
 {
     ucs_gstream_group_h group = gstream_util_group(1);
     ucs_gstream_h stream      = gstream_util_create_on(group, 0);
@@ -222,7 +215,7 @@ static void test_helped_group(void)
 }
 
 /* In a group what one wait has passed does not count for the next one */
-static void test_anew_group(void)
+ST_CASE(anew_group)
 {
     ucs_gstream_group_h group = gstream_util_group(1);
     gstream_util_t util;
@@ -255,7 +248,7 @@ static void test_anew_group(void)
 
 /* Many of all lengths, further ahead than memory that was there at first, with
  * the gaps at the ends of chunks */
-static void test_ahead(void)
+ST_CASE(ahead)
 {
     ucs_gstream_h stream = gstream_util_create();
     volatile uint64_t go = 0;
@@ -293,7 +286,7 @@ static void assert_refused(ucs_gstream_h stream,
                     UCS_ERR_INVALID_PARAM);
 }
 
-static void test_refused(void)
+ST_CASE(refused)
 {
     ucs_gstream_h stream = gstream_util_create();
     ucs_gstream_word_t words[MAX_WORDS + 1];
@@ -321,20 +314,4 @@ static void test_refused(void)
     gstream_util_finish(stream);
 }
 
-static const st_cunit_case_t cases[] = {
-    {"any_order", test_any_order},
-    {"any_order_group", test_any_order_group},
-    {"asleep", test_asleep},
-    {"asleep_group", test_asleep_group},
-    {"helped", test_helped},
-    {"helped_group", test_helped_group},
-    {"anew_group", test_anew_group},
-    {"ahead", test_ahead},
-    {"refused", test_refused}
-};
-
-int main(int argc, char **argv)
-{
-    return st_cunit_main("gstream_waitall", cases, ST_CUNIT_COUNT(cases), argc,
-                         argv);
-}
+ST_SUITE("gstream_waitall")

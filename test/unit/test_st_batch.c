@@ -3,10 +3,6 @@
  * test_st_batch.c - messages that are used once: with plain UCP on the other
  * side, order, wildcards, sizes, hosts that make no call.
  */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_cunit.h"
 #include "st_msg.h"
 #include "st_stream.h"
@@ -88,19 +84,13 @@ static void run_plain_recv(uint64_t features)
     st_pair_cleanup(&pair);
 }
 
-static void test_plain_recv(void)
-{
-    run_plain_recv(FEATURES | UCP_FEATURE_WAKEUP);
-}
+ST_CASE_CALL(plain_recv, run_plain_recv(FEATURES | UCP_FEATURE_WAKEUP))
 
 /* The thread sleeps for a time where UCP cannot wake it */
-static void test_plain_recv_timed(void)
-{
-    run_plain_recv(FEATURES);
-}
+ST_CASE_CALL(plain_recv_timed, run_plain_recv(FEATURES))
 
 /* Receives of a stream from plain UCP, with actual length and tag */
-static void test_plain_send(void)
+ST_CASE(plain_send)
 {
     static uint8_t sbuf[LEN], rbuf[LEN];
     ucp_request_param_t param = {.op_attr_mask = 0};
@@ -129,7 +119,7 @@ static void test_plain_send(void)
 
 /* Several batches of equal tags: messages match in the order in which they were
  * enqueued, one wait covers all that were started, and nobody asks the host */
-static void test_order(void)
+ST_CASE(order)
 {
     static uint8_t sbuf[BATCHES][2][8], rbuf[BATCHES][2][8];
     static st_work_t fill[BATCHES][2], check[BATCHES][2];
@@ -173,7 +163,7 @@ static void test_order(void)
 }
 
 /* S8: any source and any tag, or a part of it */
-static void test_wildcards(void)
+ST_CASE(wildcards)
 {
     static uint8_t sbuf[3][LEN], rbuf[3][LEN];
     static const ucp_tag_t masks[] = {0, 0xff00, UINT64_MAX};
@@ -210,7 +200,7 @@ static void test_wildcards(void)
 }
 
 /* Sizes up to a rendezvous, both to the other side and to oneself */
-static void test_sizes(void)
+ST_CASE(sizes)
 {
     static const size_t lengths[] = {0, 1, 1000, 65536, BIG_LEN};
     uint8_t *sbuf                 = malloc(BIG_LEN);
@@ -247,7 +237,7 @@ static void test_sizes(void)
 }
 
 /* P10: both hosts compute, and make no call until their streams are through */
-static void test_compute(void)
+ST_CASE(compute)
 {
     static uint8_t sbuf[2][LEN], rbuf[2][LEN];
     int done[2] = {0, 0};
@@ -276,17 +266,4 @@ static void test_compute(void)
     st_pair_cleanup(&pair);
 }
 
-static const st_cunit_case_t cases[] = {
-    {"plain_recv", test_plain_recv},
-    {"plain_recv_timed", test_plain_recv_timed},
-    {"plain_send", test_plain_send},
-    {"order", test_order},
-    {"wildcards", test_wildcards},
-    {"sizes", test_sizes},
-    {"compute", test_compute}
-};
-
-int main(int argc, char **argv)
-{
-    return st_cunit_main("st_batch", cases, ST_CUNIT_COUNT(cases), argc, argv);
-}
+ST_SUITE("st_batch")

@@ -3,10 +3,6 @@
  * test_st_batch_end.c - messages that are used once: truncation, cancellation,
  * what is left over, peers that go, and what is refused.
  */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_cunit.h"
 #include "st_msg.h"
 #include "st_stream.h"
@@ -38,7 +34,7 @@ static void check_error(st_side_t *side, ucs_status_t status, ucp_st_req_h req)
 /* What is longer than its buffer is not written past it, and puts the queue in
  * error; a receive that waits beside it is cancelled before the stream goes on,
  * and what is started later does not happen. Another queue goes on. */
-static void test_truncation(void)
+ST_CASE(truncation)
 {
     static uint8_t sbuf[LEN], rbuf[LEN], other[LEN];
     ucp_st_queue_params_t params = {
@@ -88,7 +84,7 @@ static void test_truncation(void)
 
 /* Cancelled before its start is enqueued, before the stream gets there, and
  * after UCP has it */
-static void test_cancel(void)
+ST_CASE(cancel)
 {
     static uint8_t rbuf[LEN];
     uint64_t gate = 0;
@@ -136,7 +132,7 @@ static void test_cancel(void)
 
 /* A large send that nobody receives cannot be cancelled, and does not keep the
  * stream once the queue is in error; the end of the worker ends it */
-static void test_cancel_send(void)
+ST_CASE(cancel_send)
 {
     static uint8_t sbuf[BIG_LEN], rbuf[LEN];
     char *rndv = st_env_set("UCX_RNDV_THRESH", "1k");
@@ -180,7 +176,7 @@ static void test_cancel_send(void)
 
 /* The null peer, messages that nobody asks about, and what queues and workers
  * do with those that are left */
-static void test_left(void)
+ST_CASE(left)
 {
     static uint8_t sbuf[LEN], rbuf[LEN];
     ucp_st_req_h none[2], recv, left;
@@ -226,7 +222,7 @@ static void test_left(void)
 }
 
 /* A receive that names a peer fails with it, one from any source does not */
-static void test_peer_gone(void)
+ST_CASE(peer_gone)
 {
     static uint8_t rbuf[2][LEN];
     ucp_st_msg_params_t params;
@@ -264,7 +260,7 @@ static void test_peer_gone(void)
     st_side_cleanup(a);
 }
 
-static void test_misuse(void)
+ST_CASE(misuse)
 {
     ucp_st_msg_params_t params = {.field_mask = 0};
     ucp_st_req_h req;
@@ -300,7 +296,7 @@ static void test_misuse(void)
 
 /* A UCP worker for one thread, or without tagged messages, is refused by the
  * first message, and by that only */
-static void test_refused(void)
+ST_CASE(refused)
 {
     ucp_st_msg_params_t params = {.field_mask = 0};
     ucp_st_req_h req;
@@ -322,18 +318,4 @@ static void test_refused(void)
     }
 }
 
-static const st_cunit_case_t cases[] = {
-    {"truncation", test_truncation},
-    {"cancel", test_cancel},
-    {"cancel_send", test_cancel_send},
-    {"left", test_left},
-    {"peer_gone", test_peer_gone},
-    {"misuse", test_misuse},
-    {"refused", test_refused}
-};
-
-int main(int argc, char **argv)
-{
-    return st_cunit_main("st_batch_end", cases, ST_CUNIT_COUNT(cases), argc,
-                         argv);
-}
+ST_SUITE("st_batch_end")

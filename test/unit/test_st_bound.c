@@ -4,14 +4,6 @@
  * while the worker's lock is held or in the service thread; and two threads
  * that make calls at once do not do one thing twice.
  */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1 /* gettid() */
-#endif
-
 #include "st_cunit.h"
 #include "st_hook.h"
 #include "st_window.h"
@@ -38,7 +30,7 @@ static unsigned busy_progress(ucp_st_worker_h worker)
 }
 
 /* A peer that sends all the time does not keep the lock taken */
-static void test_progress(void)
+ST_CASE(progress)
 {
     const ucp_st_lane_ops_t *before;
     ucp_st_lane_ops_t ops;
@@ -71,7 +63,7 @@ static unsigned busy_callback(void *arg)
 }
 
 /* ... nor does the service thread where a NIC has something all the time */
-static void test_serve(void)
+ST_CASE(serve)
 {
     uct_worker_cb_id_t id = UCS_CALLBACKQ_ID_NULL;
     uct_worker_h uct_worker;
@@ -107,7 +99,7 @@ static void test_serve(void)
 
 /* All that is done with operations and one-sided ones, with the queue destroyed
  * as soon as its stream has passed: nobody yields or sleeps with the lock */
-static void test_yield(void)
+ST_CASE(yield)
 {
     static uint8_t sbuf[LEN], rbuf[LEN];
     st_window_t windows[2];
@@ -152,7 +144,7 @@ static void test_yield(void)
 
 /* UCP does not end the close of an endpoint: the service thread goes on, and
  * the worker's end waits not without bound */
-static void test_close(void)
+ST_CASE(close)
 {
     static uint8_t sbuf[LEN], rbuf[LEN];
     ucp_st_op_h send, recv;
@@ -246,7 +238,7 @@ static void maker_meet(void)
 
 /* Two threads make a peer of one address: they get one, which is connected
  * once */
-static void test_peer(void)
+ST_CASE(peer)
 {
     st_side_t side[2];
     ucp_st_peer_h peer = NULL;
@@ -302,7 +294,7 @@ static void adder_meet(void)
 
 /* A worker says goodbye to its peers, of which the last one is looked at, while
  * there is another one: the list is read with the lock. TSan tells. */
-static void test_bye(void)
+ST_CASE(bye)
 {
     st_side_t side[2];
     pthread_t thread;
@@ -323,16 +315,4 @@ static void test_bye(void)
     st_side_cleanup(&side[1]);
 }
 
-int main(int argc, char **argv)
-{
-    static const st_cunit_case_t cases[] = {
-        {"progress", test_progress},
-        {"serve", test_serve},
-        {"yield", test_yield},
-        {"close", test_close},
-        {"peer", test_peer},
-        {"bye", test_bye}
-    };
-
-    return st_cunit_main("st_bound", cases, ST_CUNIT_COUNT(cases), argc, argv);
-}
+ST_SUITE("st_bound")

@@ -5,10 +5,6 @@
  * streams of devices are not there yet: here a host stream is made to refuse as
  * the contract of their back ends says (gstream.h).
  */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_cunit.h"
 #include "st_msg.h"
 #include "st_pair.h"
@@ -85,7 +81,7 @@ static void use_captured(st_side_t *side, ucp_st_op_h op, uint64_t use)
     capture_end(side->stream);
 }
 
-static void test_operations(void)
+ST_CASE(operations)
 {
     static uint8_t sbuf[LEN], rbuf[LEN];
     ucp_st_op_h send, recv;
@@ -129,7 +125,7 @@ static void batch_captured(st_side_t *side)
     capture_end(side->stream);
 }
 
-static void test_batches(void)
+ST_CASE(batches)
 {
     static uint8_t sbuf[2][LEN], rbuf[2][LEN];
     st_pair_t pair;
@@ -155,13 +151,4 @@ static void test_batches(void)
     st_pair_cleanup(&pair);
 }
 
-static const st_cunit_case_t cases[] = {
-    {"operations", test_operations},
-    {"batches", test_batches}
-};
-
-int main(int argc, char **argv)
-{
-    return st_cunit_main("st_capture", cases, ST_CUNIT_COUNT(cases), argc,
-                         argv);
-}
+ST_SUITE("st_capture")

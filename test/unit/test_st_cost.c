@@ -4,10 +4,6 @@
  * memory, no system call but one wake of a stream that sleeps, and no lock but
  * the one around what is given to the NIC.
  */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_cunit.h"
 #include "st_intercept.h"
 #include "st_pair.h"
@@ -89,7 +85,7 @@ static void check(const st_intercept_counts_t *counts, unsigned locks)
     }
 }
 
-static void test_steady_state(void)
+ST_CASE(steady_state)
 {
     ucp_st_op_h ops[2][NUM_OPS];
     cost_t cost = {.starts = {0}};
@@ -123,11 +119,4 @@ static void test_steady_state(void)
     st_pair_cleanup(&pair);
 }
 
-static const st_cunit_case_t cases[] = {
-    {"steady_state", test_steady_state}
-};
-
-int main(int argc, char **argv)
-{
-    return st_cunit_main("st_cost", cases, ST_CUNIT_COUNT(cases), argc, argv);
-}
+ST_SUITE("st_cost")

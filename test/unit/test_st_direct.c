@@ -3,10 +3,6 @@
  * test_st_direct.c - the direct lane: sizes and protocols, settings, a segment
  * that is full.
  */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_cunit.h"
 #include "st_near.h"
 
@@ -108,19 +104,13 @@ static void run_sizes(const char *const *env, size_t piece, size_t map_min)
     st_pair_cleanup(&near.pair);
 }
 
-static void test_sizes(void)
-{
-    run_sizes(NULL, NEAR_PIECE, NEAR_MAP_MIN);
-}
-
-static void test_sizes_slots(void)
-{
-    run_sizes((const char*[])NEAR_SLOTS, NEAR_PIECE, SIZE_MAX);
-}
+ST_CASE_CALL(sizes, run_sizes(NULL, NEAR_PIECE, NEAR_MAP_MIN))
+ST_CASE_CALL(sizes_slots,
+             run_sizes((const char*[])NEAR_SLOTS, NEAR_PIECE, SIZE_MAX))
 
 /* The ends of the ranges of settings, and a piece that is no multiple of
  * anything; all lengths with non-temporal stores */
-static void test_sizes_settings(void)
+ST_CASE(sizes_settings)
 {
     run_sizes((const char*[]){"UCX_ST_DIRECT_PIECE", "1k",
                               "UCX_ST_DIRECT_NT_MIN", "inf",
@@ -138,7 +128,7 @@ static void test_sizes_settings(void)
 }
 
 /* More pieces than a claim can count become longer ones */
-static void test_many_pieces(void)
+ST_CASE(many_pieces)
 {
     const size_t length = (4096ul * NEAR_PIECE_MAPPED) + 1;
     plan_t plan         = plan_of(length, NEAR_PIECE, NEAR_MAP_MIN);
@@ -154,7 +144,7 @@ static void test_many_pieces(void)
 
 /* The receive's side says how long pieces are; the side that maps less says
  * from which length on that is done */
-static void test_settings_differ(void)
+ST_CASE(settings_differ)
 {
     const char *const env_a[] = {"UCX_ST_DIRECT_PIECE", "1k",
                                  "UCX_ST_DIRECT_MAP_MIN", "16k", NULL};
@@ -185,7 +175,7 @@ static void test_settings_differ(void)
 
 /* No worker with a setting that is out of its range, whatever other lanes are
  * there, and nothing left of it */
-static void test_bad_settings(void)
+ST_CASE(bad_settings)
 {
     static const char *const bad[][2] = {
         {"UCX_ST_DIRECT_PIECE", "0"}, {"UCX_ST_DIRECT_PIECE", "1023"},
@@ -265,7 +255,7 @@ static void crowd_use(crowd_t *crowd, int count)
 
 /* S10: a pair for which the segment has no room is refused on both sides, as
  * long as nothing is freed */
-static void test_full(void)
+ST_CASE(full)
 {
     static crowd_t crowd;
     const char *const env[] = {"UCX_ST_DIRECT_SIZE", "64k", NULL};
@@ -304,7 +294,7 @@ static void test_full(void)
 
 /* A stream for which the segment has no room left waits all the same: peers
  * wake the service thread for it. Of two streams one has no room for sure. */
-static void test_no_record(void)
+ST_CASE(no_record)
 {
     static uint8_t buffer[2][TINY];
     static ucp_st_op_h op[TINY_PAIRS][2];
@@ -361,7 +351,7 @@ static void check_fallbacks(const st_side_t *side, unsigned on_host)
 }
 
 /* The same where there is a second lane: what finds no room takes that */
-static void test_fallback(void)
+ST_CASE(fallback)
 {
     static crowd_t crowd;
     const char *const env[] = {"UCX_ST_DIRECT_SIZE", "64k", "UCX_ST_LANES",
@@ -395,7 +385,7 @@ static void test_fallback(void)
 
 /* A small segment serves any number of pairs of all sizes that it has room for,
  * one after the other, and of queues */
-static void test_reuse(void)
+ST_CASE(reuse)
 {
     static const size_t sizes[] = {8, 500, 8000, 1500, 40, 0, 4000};
     const char *const env[]     = {"UCX_ST_DIRECT_SIZE", "64k", NULL};
@@ -449,7 +439,7 @@ static void batch_init(near_t *near, uint64_t *numbers,
 }
 
 /* More starts than one command holds, with one call */
-static void test_startall(void)
+ST_CASE(startall)
 {
     static uint64_t numbers[2 * BATCH];
     static ucp_st_op_h ops[2][BATCH];
@@ -486,7 +476,7 @@ static void test_startall(void)
 }
 
 
-static void test_nothing_left(void)
+ST_CASE(nothing_left)
 {
     int fds, i;
 
@@ -499,22 +489,4 @@ static void test_nothing_left(void)
     }
 }
 
-static const st_cunit_case_t cases[] = {
-    {"sizes", test_sizes},
-    {"sizes_slots", test_sizes_slots},
-    {"sizes_settings", test_sizes_settings},
-    {"many_pieces", test_many_pieces},
-    {"settings_differ", test_settings_differ},
-    {"bad_settings", test_bad_settings},
-    {"full", test_full},
-    {"no_record", test_no_record},
-    {"fallback", test_fallback},
-    {"reuse", test_reuse},
-    {"startall", test_startall},
-    {"nothing_left", test_nothing_left}
-};
-
-int main(int argc, char **argv)
-{
-    return st_cunit_main("st_direct", cases, ST_CUNIT_COUNT(cases), argc, argv);
-}
+ST_SUITE("st_direct")

@@ -5,10 +5,6 @@
  * claimed that is never copied; and before, while UCP is about to connect the
  * two in shared memory. This program is the other process, too.
  */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_cunit.h"
 #include "st_far.h"
 #include "st_intercept.h"
@@ -273,39 +269,17 @@ static void run_all(death_mode_t mode, int is_polled)
     CU_ASSERT_TRUE((num_errors == 0) || (mode == MODE_HOST));
 }
 
-static void test_idle(void)
-{
-    run_all(MODE_IDLE, 0);
-}
-
-static void test_idle_polled(void)
-{
-    run_all(MODE_IDLE, 1);
-}
+ST_CASE_CALL(idle, run_all(MODE_IDLE, 0))
+ST_CASE_CALL(idle_polled, run_all(MODE_IDLE, 1))
 
 /* It does not answer UCP, which has the message to begin with */
-static void test_host(void)
-{
-    run_all(MODE_HOST, 0);
-}
-
-static void test_started(void)
-{
-    run_all(MODE_STARTED, 0);
-}
-
-static void test_claimed(void)
-{
-    run_all(MODE_CLAIMED, 0);
-}
-
-static void test_claimed_polled(void)
-{
-    run_all(MODE_CLAIMED, 1);
-}
+ST_CASE_CALL(host, run_all(MODE_HOST, 0))
+ST_CASE_CALL(started, run_all(MODE_STARTED, 0))
+ST_CASE_CALL(claimed, run_all(MODE_CLAIMED, 0))
+ST_CASE_CALL(claimed_polled, run_all(MODE_CLAIMED, 1))
 
 /* Where the kernel cannot name processes but by their number */
-static void test_no_pidfd(void)
+ST_CASE(no_pidfd)
 {
     if (!st_intercept_is_possible()) {
         st_cunit_skip("a sanitizer stands in front of the kernel");
@@ -317,7 +291,7 @@ static void test_no_pidfd(void)
 }
 
 /* Whoever is connected with it afterwards is told that it is not there */
-static void test_before(void)
+ST_CASE(before)
 {
     uint8_t address[ST_FAR_ADDRESS];
     ucp_st_peer_h peer;
@@ -382,7 +356,7 @@ static void run_taken(death_mode_t mode, int is_send)
     life_cleanup(&life, 0);
 }
 
-static void test_taken(void)
+ST_CASE(taken)
 {
     char *before = st_env_set("UCX_ST_DIRECT_ATTACH_MIN", "1");
 
@@ -394,7 +368,7 @@ static void test_taken(void)
 }
 
 /* It dies before it has made any call that could answer UCP */
-static void test_silent(void)
+ST_CASE(silent)
 {
     ucp_st_op_h ops[OPS];
     life_t life;
@@ -447,42 +421,15 @@ static void run_met(int is_before)
     st_side_cleanup(&third);
 }
 
-static void test_met(void)
-{
-    run_met(0);
-}
-
-static void test_met_later(void)
-{
-    run_met(1);
-}
-
-static const st_cunit_case_t other_cases[] = {
-    {"other", run_other}
-};
-
-static const st_cunit_case_t cases[] = {
-    {"before", test_before},
-    {"silent", test_silent},
-    {"met", test_met},
-    {"met_later", test_met_later},
-    {"host", test_host},
-    {"idle", test_idle},
-    {"idle_polled", test_idle_polled},
-    {"started", test_started},
-    {"claimed", test_claimed},
-    {"claimed_polled", test_claimed_polled},
-    {"no_pidfd", test_no_pidfd},
-    {"taken", test_taken}
-};
+ST_CASE_CALL(met, run_met(0))
+ST_CASE_CALL(met_later, run_met(1))
 
 int main(int argc, char **argv)
 {
     st_far_t far;
 
     if (st_far_task(&far) != NULL) {
-        return st_cunit_main("st_direct_other", other_cases, 1, argc, argv);
+        return st_cunit_alone("st_direct_other", run_other, argc, argv);
     }
-    return st_cunit_main("st_direct_death", cases, ST_CUNIT_COUNT(cases), argc,
-                         argv);
+    return st_cunit_main("st_direct_death", argc, argv);
 }

@@ -7,10 +7,6 @@
  * A copy that takes as long as a case wants is played: the case holds the lock
  * that a mover of that side would hold, and has claimed a piece.
  */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_cunit.h"
 #include "st_near.h"
 #include "st_stream.h"
@@ -70,7 +66,7 @@ static void run_freed(const char *const *env, size_t length, int waiter)
     near_cleanup(&near);
 }
 
-static void test_freed(void)
+ST_CASE(freed)
 {
     const char *const slots[] = NEAR_SLOTS;
     size_t i;
@@ -84,7 +80,7 @@ static void test_freed(void)
 }
 
 /* What the sender had sent when it freed its half is received */
-static void test_freed_after_send(void)
+ST_CASE(freed_after_send)
 {
     near_t near;
     st_side_t *side;
@@ -237,7 +233,7 @@ static void run_lost_claimed(int who)
     near_cleanup(&scene.near);
 }
 
-static void test_lost_claimed(void)
+ST_CASE(lost_claimed)
 {
     run_lost_claimed(ST_A);
     run_lost_claimed(ST_B);
@@ -266,7 +262,7 @@ static void freeze_told(st_side_t *side, ucp_st_op_h op)
 
 /* A send fails while its receive copies. When that is over the receiver gives
  * the pair to another sender, before the first one has looked again. */
-static void test_failed_claimed(void)
+ST_CASE(failed_claimed)
 {
     ucp_st_op_h next[2];
     st_side_t third = {0};
@@ -310,7 +306,7 @@ static void test_failed_claimed(void)
 
 /* The queue of a send goes whose receive was freed, and whose pair another
  * sender has by now: nothing of that one's changes */
-static void test_queue_gone(void)
+ST_CASE(queue_gone)
 {
     st_side_t third = {0};
     ucp_st_direct_pair_t *memory;
@@ -363,16 +359,4 @@ static void test_queue_gone(void)
     near_cleanup(&near);
 }
 
-static const st_cunit_case_t cases[] = {
-    {"freed", test_freed},
-    {"freed_after_send", test_freed_after_send},
-    {"lost_claimed", test_lost_claimed},
-    {"failed_claimed", test_failed_claimed},
-    {"queue_gone", test_queue_gone}
-};
-
-int main(int argc, char **argv)
-{
-    return st_cunit_main("st_direct_end", cases, ST_CUNIT_COUNT(cases), argc,
-                         argv);
-}
+ST_SUITE("st_direct_end")

@@ -6,10 +6,6 @@
  * two workers to their last wait. They are of one process, or the second one is
  * of a process in which nothing fails, whose files are mapped.
  */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_cunit.h"
 #include "st_far.h"
 #include "st_far_life.h"
@@ -128,20 +124,9 @@ static void run_with(life_func_t life, const char *lanes, int is_calls)
     }
 }
 
-static void test_every_call(void)
-{
-    run_with(st_life, "direct", 1);
-}
-
-static void test_every_call_fallback(void)
-{
-    run_with(st_life, "direct,host", 1);
-}
-
-static void test_every_allocation(void)
-{
-    run_with(st_life, "direct", 0);
-}
+ST_CASE_CALL(every_call, run_with(st_life, "direct", 1))
+ST_CASE_CALL(every_call_fallback, run_with(st_life, "direct,host", 1))
+ST_CASE_CALL(every_allocation, run_with(st_life, "direct", 0))
 
 static ucs_status_t far_send(void)
 {
@@ -161,33 +146,9 @@ static void run_far(life_func_t life, int is_calls)
     }
 }
 
-static void test_far_call_send(void)
-{
-    run_far(far_send, 1);
-}
-
-static void test_far_call_recv(void)
-{
-    run_far(far_recv, 1);
-}
-
-static void test_far_allocation(void)
-{
-    run_far(far_send, 0);
-}
-
-static const st_cunit_case_t other_cases[] = {
-    {"other", st_far_life_other}
-};
-
-static const st_cunit_case_t cases[] = {
-    {"every_call", test_every_call},
-    {"every_call_fallback", test_every_call_fallback},
-    {"every_allocation", test_every_allocation},
-    {"far_call_send", test_far_call_send},
-    {"far_call_recv", test_far_call_recv},
-    {"far_allocation", test_far_allocation}
-};
+ST_CASE_CALL(far_call_send, run_far(far_send, 1))
+ST_CASE_CALL(far_call_recv, run_far(far_recv, 1))
+ST_CASE_CALL(far_allocation, run_far(far_send, 0))
 
 int main(int argc, char **argv)
 {
@@ -195,8 +156,7 @@ int main(int argc, char **argv)
 
     st_intercept_file_init(argv);
     if (st_far_task(&far) != NULL) {
-        return st_cunit_main("st_direct_other", other_cases, 1, argc, argv);
+        return st_cunit_alone("st_direct_other", st_far_life_other, argc, argv);
     }
-    return st_cunit_main("st_direct_fault", cases, ST_CUNIT_COUNT(cases), argc,
-                         argv);
+    return st_cunit_main("st_direct_fault", argc, argv);
 }

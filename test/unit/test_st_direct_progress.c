@@ -3,14 +3,6 @@
  * test_st_direct_progress.c - the direct lane's progress: what moves data when
  * a stream runs something else, when no stream waits, and when a queue is gone.
  */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1 /* pthread_getname_np() */
-#endif
-
 #include "st_cunit.h"
 #include "st_near.h"
 #include "st_stream.h"
@@ -119,7 +111,7 @@ static void run_busy(const char *const *env, size_t length, int busy)
     near_cleanup(&near);
 }
 
-static void test_busy(void)
+ST_CASE(busy)
 {
     const char *const slots[] = NEAR_SMALL_SLOTS;
 
@@ -159,7 +151,7 @@ static void run_busy_mapped(int busy)
     near_cleanup(&near);
 }
 
-static void test_busy_mapped(void)
+ST_CASE(busy_mapped)
 {
     run_busy_mapped(ST_A);
     run_busy_mapped(ST_B);
@@ -214,7 +206,7 @@ static void run_polled(const char *const *env, int poller)
     near_cleanup(&near);
 }
 
-static void test_polled(void)
+ST_CASE(polled)
 {
     const char *const slots[] = NEAR_SMALL_SLOTS;
 
@@ -264,7 +256,7 @@ static void run_queue_gone(const char *const *env, int gone)
     near_cleanup(&near);
 }
 
-static void test_queue_gone(void)
+ST_CASE(queue_gone)
 {
     const char *const slots[] = NEAR_SMALL_SLOTS;
 
@@ -322,7 +314,7 @@ static void run_serves_others(const char *const *env)
     two_cleanup(&two);
 }
 
-static void test_serves_others(void)
+ST_CASE(serves_others)
 {
     run_serves_others((const char*[])NEAR_SMALL_SLOTS);
     run_serves_others(NULL);
@@ -373,7 +365,7 @@ static void run_sleeper(const char *const *env, size_t length, int sleeper)
     near_cleanup(&near);
 }
 
-static void test_sleeper(void)
+ST_CASE(sleeper)
 {
     const char *const slots[] = NEAR_SMALL_SLOTS;
 
@@ -384,17 +376,4 @@ static void test_sleeper(void)
     run_sleeper(NULL, LARGE, ST_B);
 }
 
-static const st_cunit_case_t cases[] = {
-    {"busy", test_busy},
-    {"busy_mapped", test_busy_mapped},
-    {"polled", test_polled},
-    {"queue_gone", test_queue_gone},
-    {"serves_others", test_serves_others},
-    {"sleeper", test_sleeper}
-};
-
-int main(int argc, char **argv)
-{
-    return st_cunit_main("st_direct_progress", cases, ST_CUNIT_COUNT(cases),
-                         argc, argv);
-}
+ST_SUITE("st_direct_progress")

@@ -3,10 +3,6 @@
  * test_st_examples.c - the examples of ucp_st.h and of what it includes, as one
  * program of two ranks. Their text is taken from the headers.
  */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_cunit.h"
 
 #include <ucp_st.h>
@@ -214,35 +210,9 @@ static void run_ranks(run_func_t run)
     }
 }
 
-static void test_ops(void)
-{
-    run_ranks(run_ops);
-}
+ST_CASE_CALL(ops, run_ranks(run_ops))
+ST_CASE_CALL(error, run_ranks(run_error))
+ST_CASE_CALL(batch, run_ranks(run_batch))
+ST_CASE_CALL(rma, run_ranks(run_rma))
 
-static void test_error(void)
-{
-    run_ranks(run_error);
-}
-
-static void test_batch(void)
-{
-    run_ranks(run_batch);
-}
-
-static void test_rma(void)
-{
-    run_ranks(run_rma);
-}
-
-static const st_cunit_case_t cases[] = {
-    {"ops", test_ops},
-    {"error", test_error},
-    {"batch", test_batch},
-    {"rma", test_rma}
-};
-
-int main(int argc, char **argv)
-{
-    return st_cunit_main("st_examples", cases, ST_CUNIT_COUNT(cases), argc,
-                         argv);
-}
+ST_SUITE("st_examples")

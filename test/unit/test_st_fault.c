@@ -4,10 +4,6 @@
  * libraries make on the way from creation to the last wait fails once. The
  * emulated NIC's are among them, so that libfabric's calls fail, too.
  */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_cunit.h"
 #include "st_intercept.h"
 #include "st_life.h"
@@ -31,7 +27,7 @@ static int get_number(const char *name, int value)
 
 /* One in five in a run, from another first one each time: a scenario is slow.
  * ST_FAULT_STEP=1 ST_FAULT_FIRST=0 are all of them. */
-static void test_every_allocation(void)
+ST_CASE(every_allocation)
 {
     ucs_status_t status = UCS_OK;
     unsigned errors     = 0;
@@ -78,11 +74,4 @@ static void test_every_allocation(void)
            (number - first) / step, number, errors);
 }
 
-static const st_cunit_case_t cases[] = {
-    {"every_allocation", test_every_allocation}
-};
-
-int main(int argc, char **argv)
-{
-    return st_cunit_main("st_fault", cases, ST_CUNIT_COUNT(cases), argc, argv);
-}
+ST_SUITE("st_fault")

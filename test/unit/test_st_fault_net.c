@@ -5,10 +5,6 @@
  * provider. Nothing hangs or is left open, data is never wrong, and want of
  * room where something is posted is not an error.
  */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "fab_intercept.h"
 #include "st_cunit.h"
 #include "st_intercept.h"
@@ -165,7 +161,7 @@ static uint64_t count_calls(void)
 /* Some calls in a run, others each time: a life is slow. ST_FAULT_STEP=1
  * ST_FAULT_FIRST=0 are all of them, with one code after the other, or with
  * ST_FAULT_CODE. */
-static void test_every_call(void)
+ST_CASE(every_call)
 {
     unsigned errors = 0;
     unsigned tests  = 0;
@@ -217,7 +213,7 @@ static void test_refused_worker(fab_call_t call, int code, ucs_status_t status)
 
 /* What ucp_st.h guarantees where a NIC has nothing left: here of counters, as
  * providers say it */
-static void test_worker_create(void)
+ST_CASE(worker_create)
 {
     char *lanes = st_env_set("UCX_ST_LANES", "trig");
     ucs_status_t status;
@@ -236,15 +232,9 @@ static void test_worker_create(void)
     st_env_restore("UCX_ST_LANES", lanes);
 }
 
-static const st_cunit_case_t cases[] = {
-    {"every_call", test_every_call},
-    {"worker_create", test_worker_create}
-};
-
 int main(int argc, char **argv)
 {
     /* Most calls would post receives */
     setenv("UCX_CXI_TRIG_RX_QUEUE_LEN", "8", 0);
-    return st_cunit_main("st_fault_net", cases, ST_CUNIT_COUNT(cases), argc,
-                         argv);
+    return st_cunit_main("st_fault_net", argc, argv);
 }

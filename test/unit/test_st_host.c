@@ -3,10 +3,6 @@
  * test_st_host.c - the host lane: sizes and rendezvous, as the second choice
  * after the trig lane, ends of pairs with messages under way, sleep.
  */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_cunit.h"
 #include "st_stream.h"
 
@@ -98,18 +94,11 @@ static void run_sizes(int is_rndv)
     host_pair_cleanup(&pair);
 }
 
-static void test_sizes(void)
-{
-    run_sizes(0);
-}
-
-static void test_sizes_rndv(void)
-{
-    run_sizes(1);
-}
+ST_CASE_CALL(sizes, run_sizes(0))
+ST_CASE_CALL(sizes_rndv, run_sizes(1))
 
 /* A message to oneself, by rendezvous */
-static void test_self_rndv(void)
+ST_CASE(self_rndv)
 {
     st_side_t *side;
     ucp_st_op_h op[2];
@@ -191,7 +180,7 @@ static void check_fallbacks(const st_side_t *side, unsigned on_host)
 }
 
 /* S10: a pair that finds no entries takes the next lane, and is counted */
-static void test_fallback(void)
+ST_CASE(fallback)
 {
     uint64_t value[2][PAIRS];
     ucp_st_op_h op[PAIRS][2];
@@ -232,7 +221,7 @@ static void test_fallback(void)
 }
 
 /* A side that has the host lane alone, and one that would like another */
-static void test_one_side(void)
+ST_CASE(one_side)
 {
     char *lanes = st_env_set("UCX_ST_LANES", "trig,host");
     ucp_st_op_attr_t attr;
@@ -313,7 +302,7 @@ static void p8_turn(void *arg)
 
 /* P8: the wait of an operation on the host lane, then a start on the trig lane,
  * on the same stream */
-static void test_p8(void)
+ST_CASE(p8)
 {
     uint64_t value[2][2] = {{0}};
     p8_t p8              = {.value = value};
@@ -375,13 +364,13 @@ static void run_freed(int is_rndv, int waiter)
     host_pair_cleanup(&pair);
 }
 
-static void test_freed_receive(void)
+ST_CASE(freed_receive)
 {
     run_freed(0, ST_A);
     run_freed(1, ST_A);
 }
 
-static void test_freed_send(void)
+ST_CASE(freed_send)
 {
     run_freed(0, ST_B);
     run_freed(1, ST_B);
@@ -412,7 +401,7 @@ static void run_unconsumed(int is_rndv)
     free(rbuf);
 }
 
-static void test_unconsumed(void)
+ST_CASE(unconsumed)
 {
     run_unconsumed(0);
     run_unconsumed(1);
@@ -428,7 +417,7 @@ static double cpu_time(void)
 
 /* While a stream waits for a message that does not come nobody works for it.
  * The sleep is what is measured. */
-static void test_sleeps(void)
+ST_CASE(sleeps)
 {
     ucp_st_op_h send, recv;
     st_pair_t pair;
@@ -454,20 +443,4 @@ static void test_sleeps(void)
     host_pair_cleanup(&pair);
 }
 
-static const st_cunit_case_t cases[] = {
-    {"sizes", test_sizes},
-    {"sizes_rndv", test_sizes_rndv},
-    {"self_rndv", test_self_rndv},
-    {"fallback", test_fallback},
-    {"one_side", test_one_side},
-    {"p8", test_p8},
-    {"freed_receive", test_freed_receive},
-    {"freed_send", test_freed_send},
-    {"unconsumed", test_unconsumed},
-    {"sleeps", test_sleeps}
-};
-
-int main(int argc, char **argv)
-{
-    return st_cunit_main("st_host", cases, ST_CUNIT_COUNT(cases), argc, argv);
-}
+ST_SUITE("st_host")

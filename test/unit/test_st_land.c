@@ -3,10 +3,6 @@
  * test_st_land.c - where the data of small messages is before their receive is
  * waited for: not in its buffer.
  */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_cunit.h"
 #include "st_flow.h"
 
@@ -55,7 +51,7 @@ static void land_check(flow_t *flow, uint64_t use)
 }
 
 /* The receive has started: the data comes with the wait all the same */
-static void test_started(void)
+ST_CASE(started)
 {
     flow_t flow;
     st_side_t *b = &flow.pair.side[ST_B];
@@ -77,7 +73,7 @@ static void test_started(void)
 
 /* It has not: nothing is written to the buffer, but for what its wait takes,
  * however many uses have come; then it has again */
-static void test_not_started(void)
+ST_CASE(not_started)
 {
     uint64_t k = 0;
     flow_t flow;
@@ -107,7 +103,7 @@ static void test_not_started(void)
 }
 
 /* The receive goes on, on a stream and on another one */
-static void test_streams(void)
+ST_CASE(streams)
 {
     flow_t flow;
     st_side_t *b = &flow.pair.side[ST_B];
@@ -128,13 +124,4 @@ static void test_streams(void)
     flow_cleanup(&flow);
 }
 
-static const st_cunit_case_t cases[] = {
-    {"started", test_started},
-    {"not_started", test_not_started},
-    {"streams", test_streams}
-};
-
-int main(int argc, char **argv)
-{
-    return st_cunit_main("st_land", cases, ST_CUNIT_COUNT(cases), argc, argv);
-}
+ST_SUITE("st_land")

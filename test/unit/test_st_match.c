@@ -2,10 +2,6 @@
 /*
  * test_st_match.c - matching: order, sizes, wildcards, refusals, cancellation.
  */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_cunit.h"
 #include "st_pair.h"
 
@@ -31,7 +27,7 @@ static void transfer(st_pair_t *pair, const ucp_st_op_h op[2], void *sbuf,
 
 /* Several sends and receives with one tag pair in the order of matching, which
  * is not the order of creation */
-static void test_order_same_tag(void)
+ST_CASE(order_same_tag)
 {
     static uint8_t sbuf[3][LEN], rbuf[3][LEN];
     ucp_st_op_h send[3], recv[3];
@@ -66,7 +62,7 @@ static void test_order_same_tag(void)
 }
 
 /* Receives matched in another order than the sends: tag and scope decide */
-static void test_order_tags_scopes(void)
+ST_CASE(order_tags_scopes)
 {
     static uint8_t sbuf[4][LEN], rbuf[4][LEN];
     ucp_st_op_params_t params = {
@@ -113,7 +109,7 @@ static void test_order_tags_scopes(void)
 }
 
 /* S6: a larger receive gets the send's length, and no byte more */
-static void test_larger_receive(void)
+ST_CASE(larger_receive)
 {
     static uint8_t sbuf[100], rbuf[200];
     ucp_st_op_attr_t attr;
@@ -141,7 +137,7 @@ static void test_larger_receive(void)
 }
 
 /* S6: truncation is told to both sides, and consumes both operations */
-static void test_truncation(void)
+ST_CASE(truncation)
 {
     static uint8_t sbuf[200], rbuf[100];
     ucs_status_t status_a, status_b;
@@ -174,7 +170,7 @@ static void test_truncation(void)
 
 /* S7: empty messages order the streams and write nothing, also into a receive
  * with a buffer */
-static void test_zero_length(void)
+ST_CASE(zero_length)
 {
     static uint8_t rbuf[16];
     size_t recv_length;
@@ -207,7 +203,7 @@ static void test_zero_length(void)
 }
 
 /* S7: a null peer completes at once */
-static void test_null_peer(void)
+ST_CASE(null_peer)
 {
     ucp_st_op_params_t params = {.field_mask = 0};
     ucp_st_op_attr_t attr;
@@ -233,7 +229,7 @@ static void test_null_peer(void)
 }
 
 /* S7: messages to oneself; a blocking match of one half is refused */
-static void test_self(void)
+ST_CASE(self)
 {
     static uint8_t sbuf[LEN], rbuf[LEN];
     st_side_t *side;
@@ -275,7 +271,7 @@ static void test_self(void)
 }
 
 /* S8 and misuse of match: an error, and nothing is given to match */
-static void test_refusals(void)
+ST_CASE(refusals)
 {
     static uint8_t buf[LEN];
     ucp_st_op_params_t params = {
@@ -318,7 +314,7 @@ static void test_refusals(void)
 
 /* Operations of two workers are not given to match by one call, which has only
  * the lock of the first one's */
-static void test_two_workers(void)
+ST_CASE(two_workers)
 {
     static uint8_t sbuf[LEN], rbuf[LEN];
     ucp_st_op_h op[2];
@@ -339,7 +335,7 @@ static void test_two_workers(void)
     st_pair_cleanup(&pair);
 }
 
-static void test_bad_params(void)
+ST_CASE(bad_params)
 {
     ucp_st_op_params_t params = {
         .field_mask = UCP_ST_OP_PARAM_FIELD_LENGTH |
@@ -375,7 +371,7 @@ static void test_bad_params(void)
 
 /* An operation freed while it waits for its match leaves no trace, whether or
  * not the peer had paired it */
-static void test_cancel(void)
+ST_CASE(cancel)
 {
     static uint8_t sbuf[LEN], rbuf[LEN];
     ucp_st_op_h send, recv, stale;
@@ -420,7 +416,7 @@ static void test_cancel(void)
 }
 
 /* Bootstrap: what is no address is refused by name */
-static void test_addresses(void)
+ST_CASE(addresses)
 {
     ucp_st_peer_h peer;
     st_pair_t pair;
@@ -456,7 +452,7 @@ static void test_addresses(void)
 }
 
 /* A peer that says goodbye fails what waits for it */
-static void test_goodbye(void)
+ST_CASE(goodbye)
 {
     static uint8_t rbuf[LEN];
     st_side_t a, b;
@@ -483,7 +479,7 @@ static void test_goodbye(void)
 /* A worker that matches nothing more: what has no counterpart fails, on both
  * sides, also if it is announced later; a matched pair goes on, also a use that
  * was begun before */
-static void test_leave(void)
+ST_CASE(leave)
 {
     static uint8_t sbuf[LEN], rbuf[LEN];
     ucp_st_op_h send, recv, lonely, self;
@@ -527,7 +523,7 @@ static void test_leave(void)
 }
 
 /* The same to a worker that the leaving one hears of only later */
-static void test_leave_unknown(void)
+ST_CASE(leave_unknown)
 {
     static uint8_t sbuf[LEN];
     ucp_st_op_h send;
@@ -553,7 +549,7 @@ static void test_leave_unknown(void)
 
 /* A peer goes right after its half of a use, before this side has seen that the
  * use is complete: it completes all the same, in both directions */
-static void test_goodbye_after_use(void)
+ST_CASE(goodbye_after_use)
 {
     static uint8_t sbuf[LEN], rbuf[LEN];
     ucp_st_op_h send, recv;
@@ -580,26 +576,4 @@ static void test_goodbye_after_use(void)
     }
 }
 
-static const st_cunit_case_t cases[] = {
-    {"order_same_tag", test_order_same_tag},
-    {"order_tags_scopes", test_order_tags_scopes},
-    {"larger_receive", test_larger_receive},
-    {"truncation", test_truncation},
-    {"zero_length", test_zero_length},
-    {"null_peer", test_null_peer},
-    {"self", test_self},
-    {"refusals", test_refusals},
-    {"two_workers", test_two_workers},
-    {"bad_params", test_bad_params},
-    {"cancel", test_cancel},
-    {"addresses", test_addresses},
-    {"goodbye", test_goodbye},
-    {"goodbye_after_use", test_goodbye_after_use},
-    {"leave", test_leave},
-    {"leave_unknown", test_leave_unknown}
-};
-
-int main(int argc, char **argv)
-{
-    return st_cunit_main("st_match", cases, ST_CUNIT_COUNT(cases), argc, argv);
-}
+ST_SUITE("st_match")

@@ -2,10 +2,6 @@
 /*
  * test_st_mem.c - memory that other processes can map.
  */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_cunit.h"
 
 #include <ucp_st.h>
@@ -24,7 +20,7 @@ static const size_t lengths[] = {
 };
 #define NUM_LENGTHS (sizeof(lengths) / sizeof(lengths[0]))
 
-static void test_blocks(void)
+ST_CASE(blocks)
 {
     uint8_t *block[NUM_LENGTHS];
     unsigned round, i;
@@ -45,7 +41,7 @@ static void test_blocks(void)
 }
 
 /* More than a process may have files open, twice: blocks are used again */
-static void test_many(void)
+ST_CASE(many)
 {
     static void *block[MANY];
     unsigned round, i;
@@ -63,7 +59,7 @@ static void test_many(void)
     }
 }
 
-static void test_refused(void)
+ST_CASE(refused)
 {
     void *block = &block;
     void *same  = block;
@@ -84,7 +80,7 @@ static void test_refused(void)
 }
 
 /* A child that was forked is refused, and its parent goes on */
-static void test_fork(void)
+ST_CASE(fork)
 {
     ucp_st_worker_params_t params = {.field_mask = 0};
     ucp_st_worker_h worker;
@@ -105,14 +101,4 @@ static void test_fork(void)
     CU_ASSERT_EQUAL(ucp_st_worker_destroy(worker), UCS_OK);
 }
 
-static const st_cunit_case_t cases[] = {
-    {"blocks", test_blocks},
-    {"many", test_many},
-    {"refused", test_refused},
-    {"fork", test_fork}
-};
-
-int main(int argc, char **argv)
-{
-    return st_cunit_main("st_mem", cases, ST_CUNIT_COUNT(cases), argc, argv);
-}
+ST_SUITE("st_mem")

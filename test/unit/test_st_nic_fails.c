@@ -5,10 +5,6 @@
  * makes no call of the library, and its stream waits: both streams go on, and
  * both hosts are told.
  */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_cunit.h"
 #include "st_pair.h"
 #include "../integration/st_rank.h"
@@ -207,7 +203,7 @@ static void run_all(const char *const *env_first)
 }
 
 /* With another seed the first failure may come before the first use */
-static void test_fails(void)
+ST_CASE(fails)
 {
     const char *seed        = getenv("FI_CXIEMU_SEED");
     const char *const env[] = {
@@ -221,7 +217,7 @@ static void test_fails(void)
     }
 }
 
-static void test_vanishes(void)
+ST_CASE(vanishes)
 {
     const char *const env[] = {"FI_CXIEMU_VANISH", "300", NULL};
 
@@ -232,7 +228,7 @@ static void test_vanishes(void)
 
 /* The question whether the other side is there is lost as well, so that what
  * this side says last has to find another way */
-static void test_vanishes_asked(void)
+ST_CASE(vanishes_asked)
 {
     const char *const env[] = {
         "FI_CXIEMU_VANISH", "300",
@@ -245,15 +241,8 @@ static void test_vanishes_asked(void)
     }
 }
 
-static const st_cunit_case_t cases[] = {
-    {"fails", test_fails},
-    {"vanishes", test_vanishes},
-    {"vanishes_asked", test_vanishes_asked}
-};
-
 int main(int argc, char **argv)
 {
     st_world_prepare(argv);
-    return st_cunit_main("st_nic_fails", cases, ST_CUNIT_COUNT(cases), argc,
-                         argv);
+    return st_cunit_main("st_nic_fails", argc, argv);
 }

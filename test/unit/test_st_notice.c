@@ -6,10 +6,6 @@
  * What a NIC or a transport would say is said to the library from inside, so
  * that it happens at one side alone and at a known moment.
  */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_cunit.h"
 #include "st_pair.h"
 
@@ -153,16 +149,13 @@ static void run_op_fails(int failing, int is_ready)
     scene_cleanup(&scene);
 }
 
-static void test_send_fails(void)
+ST_CASE(send_fails)
 {
     run_op_fails(ST_A, 0);
     run_op_fails(ST_A, 1);
 }
 
-static void test_recv_fails(void)
-{
-    run_op_fails(ST_B, 0);
-}
+ST_CASE_CALL(recv_fails, run_op_fails(ST_B, 0))
 
 /* One side has declared the other one gone, which lives: both streams wait,
  * each for something that the other side has not started */
@@ -195,7 +188,7 @@ static void run_declared_gone(int declaring)
     scene_cleanup(&scene);
 }
 
-static void test_declared_gone(void)
+ST_CASE(declared_gone)
 {
     run_declared_gone(ST_A);
     run_declared_gone(ST_B);
@@ -242,7 +235,7 @@ static void run_queue_halts(int is_ready)
     scene_cleanup(&scene);
 }
 
-static void test_queue_halts(void)
+ST_CASE(queue_halts)
 {
     run_queue_halts(0);
     run_queue_halts(1);
@@ -270,7 +263,7 @@ static void run_freed(int freeing)
     scene_cleanup(&scene);
 }
 
-static void test_freed(void)
+ST_CASE(freed)
 {
     run_freed(ST_A);
     run_freed(ST_B);
@@ -290,7 +283,7 @@ static int scene_has_asked(scene_t *scene, int i)
 /* A stream waits for a peer whose process cannot be asked for, as if it were on
  * another node: it is sent something, which would fail if it were gone, and
  * goes on in its own time */
-static void test_asked(void)
+ST_CASE(asked)
 {
     static scene_t scene;
 
@@ -317,7 +310,7 @@ static void test_asked(void)
 }
 
 /* One side has lost the other one, and has nothing to wait for itself */
-static void test_lost_idle(void)
+ST_CASE(lost_idle)
 {
     static scene_t scene;
 
@@ -362,7 +355,7 @@ static void scene_until_told(scene_t *scene, int i)
 
 /* Notices of somebody's former life, of other pairs, and of no type at all do
  * nothing */
-static void test_strangers(void)
+ST_CASE(strangers)
 {
     static scene_t scene;
     ucp_st_notice_msg_t good, msg;
@@ -414,18 +407,4 @@ static void test_strangers(void)
     scene_cleanup(&scene);
 }
 
-static const st_cunit_case_t cases[] = {
-    {"send_fails", test_send_fails},
-    {"recv_fails", test_recv_fails},
-    {"declared_gone", test_declared_gone},
-    {"queue_halts", test_queue_halts},
-    {"freed", test_freed},
-    {"asked", test_asked},
-    {"lost_idle", test_lost_idle},
-    {"strangers", test_strangers}
-};
-
-int main(int argc, char **argv)
-{
-    return st_cunit_main("st_notice", cases, ST_CUNIT_COUNT(cases), argc, argv);
-}
+ST_SUITE("st_notice")

@@ -3,10 +3,6 @@
  * test_st_plan.c - the plan that both sides of a pair make of the same facts:
  * what it guarantees for any of them.
  */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_cunit.h"
 
 #include "trig/st_trig_plan.h"
@@ -99,7 +95,7 @@ static int proto_is_right(const ucp_st_trig_facts_t *facts,
 }
 
 /* Any facts: also the same ones in other memory make the same plan */
-static void test_guarantees(void)
+ST_CASE(guarantees)
 {
     ucp_st_trig_plan_t plan, again;
     ucp_st_trig_facts_t facts, copy;
@@ -123,7 +119,7 @@ static void test_guarantees(void)
 
 /* Pairs that differ in nothing but their numbers use all rails alike, also if
  * only every second or fourth number is a send's */
-static void test_spread(void)
+ST_CASE(spread)
 {
     ucp_st_trig_facts_t facts = {
         .mode   = UCP_ST_MODE_STANDARD,
@@ -162,7 +158,7 @@ static uint64_t last_cleared(const ucp_st_trig_plan_t *plan, uint64_t copied)
 /* Whatever the receiver has copied out, the sender may go on until the inbox is
  * full, and may be ahead by more than half of it: in step with the receiver it
  * does not wait */
-static void test_rounds(void)
+ST_CASE(rounds)
 {
     ucp_st_trig_facts_t facts = {
         .mode   = UCP_ST_MODE_STANDARD,
@@ -181,13 +177,4 @@ static void test_rounds(void)
     }
 }
 
-static const st_cunit_case_t cases[] = {
-    {"guarantees", test_guarantees},
-    {"rounds", test_rounds},
-    {"spread", test_spread}
-};
-
-int main(int argc, char **argv)
-{
-    return st_cunit_main("st_plan", cases, ST_CUNIT_COUNT(cases), argc, argv);
-}
+ST_SUITE("st_plan")

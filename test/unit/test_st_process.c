@@ -3,10 +3,6 @@
  * test_st_process.c - whether a peer's process has ended, with and without
  * pidfd.
  */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_cunit.h"
 #include "st_intercept.h"
 
@@ -108,13 +104,13 @@ static void run_reuse(void)
     }
 }
 
-static void test_pidfd(void)
+ST_CASE(pidfd)
 {
     run_end();
     run_reuse();
 }
 
-static void test_no_pidfd(void)
+ST_CASE(no_pidfd)
 {
     if (!st_intercept_is_possible()) {
         st_cunit_skip("nothing can be intercepted");
@@ -126,13 +122,4 @@ static void test_no_pidfd(void)
     st_intercept_no_pidfd(0);
 }
 
-int main(int argc, char **argv)
-{
-    static const st_cunit_case_t cases[] = {
-        {"pidfd", test_pidfd},
-        {"no_pidfd", test_no_pidfd}
-    };
-
-    return st_cunit_main("st_process", cases, ST_CUNIT_COUNT(cases), argc,
-                         argv);
-}
+ST_SUITE("st_process")

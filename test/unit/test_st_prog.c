@@ -3,10 +3,6 @@
  * test_st_prog.c - programs P3, P4, P5 and P10 of the semantics: nothing that
  * one side does late, or not at all, may hold up what has been started.
  */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_cunit.h"
 #include "st_stream.h"
 
@@ -62,18 +58,11 @@ static void run_p3(int is_both)
     st_pair_cleanup(&pair);
 }
 
-static void test_p3_one_side(void)
-{
-    run_p3(0);
-}
-
-static void test_p3_both_sides(void)
-{
-    run_p3(1);
-}
+ST_CASE_CALL(p3_one_side, run_p3(0))
+ST_CASE_CALL(p3_both_sides, run_p3(1))
 
 /* P3: no stream waits for anything, the hosts look */
-static void test_p3_query(void)
+ST_CASE(p3_query)
 {
     static st_message_t one;
     ucp_st_op_attr_t attr;
@@ -103,7 +92,7 @@ static void test_p3_query(void)
 }
 
 /* P10: both hosts compute, and make no call until their streams are through */
-static void test_p10_compute(void)
+ST_CASE(p10_compute)
 {
     static st_message_t one, y;
     int done[2] = {0, 0};
@@ -235,12 +224,9 @@ static void run_p4(void)
     st_pair_cleanup(&pair);
 }
 
-static void test_p4_ahead(void)
-{
-    run_p4();
-}
+ST_CASE_CALL(p4_ahead, run_p4())
 
-static void test_p4_few_entries(void)
+ST_CASE(p4_few_entries)
 {
     char *lanes = st_env_set("UCX_ST_LANES", (st_lane() == UCP_ST_LANE_TRIG) ?
                                              "trig,host" : "host");
@@ -253,7 +239,7 @@ static void test_p4_few_entries(void)
 
 /* P4: many uses of message 1 on one queue of A, then Y on another one, which B
  * needs before it starts the first use; with few entries */
-static void test_p4_other_queue(void)
+ST_CASE(p4_other_queue)
 {
     static st_message_t one, y;
     st_side_t more;
@@ -285,7 +271,7 @@ static void test_p4_other_queue(void)
 }
 
 /* P5: 26 neighbours, both sides as far ahead as they like */
-static void test_p5(void)
+ST_CASE(p5)
 {
     static many_t many;
     st_pair_t pair;
@@ -303,18 +289,4 @@ static void test_p5(void)
     st_pair_cleanup(&pair);
 }
 
-static const st_cunit_case_t cases[] = {
-    {"p3_one_side", test_p3_one_side},
-    {"p3_both_sides", test_p3_both_sides},
-    {"p3_query", test_p3_query},
-    {"p4_ahead", test_p4_ahead},
-    {"p4_few_entries", test_p4_few_entries},
-    {"p4_other_queue", test_p4_other_queue},
-    {"p5", test_p5},
-    {"p10_compute", test_p10_compute}
-};
-
-int main(int argc, char **argv)
-{
-    return st_cunit_main("st_prog", cases, ST_CUNIT_COUNT(cases), argc, argv);
-}
+ST_SUITE("st_prog")

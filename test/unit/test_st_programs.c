@@ -3,15 +3,9 @@
  * test_st_programs.c - the programs of the integration tests, short and as
  * threads of one process: for the sanitizers.
  */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_cunit.h"
 #include "../integration/st_progress.h"
 #include "../integration/st_random.h"
-
-#include <CUnit/TestRun.h>
 
 #include <stdlib.h>
 
@@ -19,8 +13,7 @@
 #define PROGRAMS 25
 #define LIMIT    90 /* seconds; slow builds on a busy machine */
 
-/* The case has the name of the program */
-static void test_progress(void)
+static void run_program(const char *name)
 {
     st_progress_options_t options = ST_PROGRESS_DEFAULTS;
     int result;
@@ -28,7 +21,7 @@ static void test_progress(void)
     options.as_threads = 1;
     options.percent    = PERCENT;
     options.limit      = LIMIT;
-    result = st_progress_run(CU_get_current_test()->pName, &options);
+    result = st_progress_run(name, &options);
     if (result == ST_WORLD_SKIP) {
         st_cunit_skip("needs another lane");
     } else {
@@ -53,31 +46,15 @@ static void run_random(int as_threads, uint64_t seed)
     CU_ASSERT(counts.exec.uses > 100);
 }
 
-static void test_random_threads(void)
-{
-    run_random(1, 100);
-}
+ST_CASE_CALL(p1, run_program("p1"))
+ST_CASE_CALL(p2, run_program("p2"))
+ST_CASE_CALL(p3, run_program("p3"))
+ST_CASE_CALL(p4, run_program("p4"))
+ST_CASE_CALL(p5, run_program("p5"))
+ST_CASE_CALL(p7, run_program("p7"))
+ST_CASE_CALL(p8, run_program("p8"))
+ST_CASE_CALL(p10, run_program("p10"))
+ST_CASE_CALL(random_threads, run_random(1, 100))
+ST_CASE_CALL(random_processes, run_random(0, 200))
 
-static void test_random_processes(void)
-{
-    run_random(0, 200);
-}
-
-static const st_cunit_case_t cases[] = {
-    {"p1", test_progress},
-    {"p2", test_progress},
-    {"p3", test_progress},
-    {"p4", test_progress},
-    {"p5", test_progress},
-    {"p7", test_progress},
-    {"p8", test_progress},
-    {"p10", test_progress},
-    {"random_threads", test_random_threads},
-    {"random_processes", test_random_processes}
-};
-
-int main(int argc, char **argv)
-{
-    return st_cunit_main("st_programs", cases, ST_CUNIT_COUNT(cases), argc,
-                         argv);
-}
+ST_SUITE("st_programs")

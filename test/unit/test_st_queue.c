@@ -3,10 +3,6 @@
  * test_st_queue.c - starts and waits: order, reuse, refusals, run-ahead,
  * programs P1, P2 and P7 of the semantics, resources.
  */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_cunit.h"
 #include "st_flow.h"
 #include "st_stream.h"
@@ -68,7 +64,7 @@ static void check_moved(const ucp_st_worker_attr_t *attr, uint64_t messages)
 }
 
 /* S1, S2, S4: the data of every use arrives in stream order */
-static void test_run_ahead(void)
+ST_CASE(run_ahead)
 {
     ucp_st_worker_attr_t attr;
     ucp_st_op_attr_t op_attr;
@@ -95,7 +91,7 @@ static void test_run_ahead(void)
 }
 
 /* S10: with few entries the host is not blocked; uses are posted late */
-static void test_few_entries(void)
+ST_CASE(few_entries)
 {
     ucp_st_worker_attr_t attr;
     flow_t flow;
@@ -119,7 +115,7 @@ static void test_few_entries(void)
 
 /* S10: a pair that cannot get its entries is refused on both sides, keeps what
  * it has, and can be matched when there is room */
-static void test_no_entries(void)
+ST_CASE(no_entries)
 {
     static uint8_t sbuf[2][LEN], rbuf[2][LEN];
     ucs_status_t status_a, status_b;
@@ -160,7 +156,7 @@ static void test_no_entries(void)
 }
 
 /* However many uses wait for a stream, there is room to match another pair */
-static void test_match_while_ahead(void)
+ST_CASE(match_while_ahead)
 {
     static uint8_t sbuf[2][LEN], rbuf[2][LEN];
     ucp_st_op_h send[2], recv[2];
@@ -196,7 +192,7 @@ static void test_match_while_ahead(void)
 }
 
 /* P7: ready sends whose receive has been started on time */
-static void test_ready(void)
+ST_CASE(ready)
 {
     ucp_st_worker_attr_t attr;
     flow_t flow;
@@ -219,7 +215,7 @@ static void test_ready(void)
 
 /* S1: a standard send started long before its receive, and too long to be sent
  * ahead, writes nothing until the receive has been started */
-static void test_send_first(void)
+ST_CASE(send_first)
 {
     int is_trig = (st_lane() == UCP_ST_LANE_TRIG);
     ucp_st_worker_attr_t attr;
@@ -251,7 +247,7 @@ static void test_send_first(void)
 }
 
 /* P1: B waits for X before 1, A sends X only after its wait for 1 */
-static void test_p1(void)
+ST_CASE(p1)
 {
     static st_message_t one, x;
     st_side_t *a, *b;
@@ -278,7 +274,7 @@ static void test_p1(void)
 }
 
 /* P2: A does not wait for 1 until Y is there, which B sends after it has 1 */
-static void test_p2(void)
+ST_CASE(p2)
 {
     static st_message_t one, y;
     st_side_t *a, *b;
@@ -304,7 +300,7 @@ static void test_p2(void)
 }
 
 /* S5: every misuse is refused, and enqueues nothing: the pair still works */
-static void test_misuse(void)
+ST_CASE(misuse)
 {
     static uint8_t sbuf[LONG], rbuf[LONG];
     ucp_st_op_h send, recv, unmatched;
@@ -351,7 +347,7 @@ static void test_misuse(void)
 }
 
 /* S5: startall and waitall enqueue all or nothing */
-static void test_all_or_nothing(void)
+ST_CASE(all_or_nothing)
 {
     static uint8_t sbuf[3][LEN], rbuf[3][LEN];
     ucp_st_op_h send[3], recv[3], unmatched;
@@ -402,7 +398,7 @@ static void test_all_or_nothing(void)
 
 /* S5: an operation moves to another queue only after the host has seen its wait
  * pass; a wait on another queue than the start's is refused */
-static void test_other_queue(void)
+ST_CASE(other_queue)
 {
     ucp_st_queue_h other;
     st_side_t *a, *b;
@@ -432,7 +428,7 @@ static void test_other_queue(void)
 }
 
 /* The host wait is for the queue, not for others' commands behind it */
-static void test_wait_is_for_queue(void)
+ST_CASE(wait_is_for_queue)
 {
     uint64_t gate = 0;
     st_side_t *a, *b;
@@ -456,7 +452,7 @@ static void test_wait_is_for_queue(void)
 
 /* The queue of a start goes before the use is complete, which then fails: there
  * is no queue that it could put in error */
-static void test_fails_without_queue(void)
+ST_CASE(fails_without_queue)
 {
     ucp_st_op_attr_t attr = {.status = UCS_OK};
     ucp_st_queue_h other;
@@ -490,23 +486,4 @@ static void test_fails_without_queue(void)
     flow_free(&flow);
 }
 
-static const st_cunit_case_t cases[] = {
-    {"run_ahead", test_run_ahead},
-    {"few_entries", test_few_entries},
-    {"no_entries", test_no_entries},
-    {"match_while_ahead", test_match_while_ahead},
-    {"ready", test_ready},
-    {"send_first", test_send_first},
-    {"p1", test_p1},
-    {"p2", test_p2},
-    {"misuse", test_misuse},
-    {"all_or_nothing", test_all_or_nothing},
-    {"other_queue", test_other_queue},
-    {"wait_is_for_queue", test_wait_is_for_queue},
-    {"fails_without_queue", test_fails_without_queue}
-};
-
-int main(int argc, char **argv)
-{
-    return st_cunit_main("st_queue", cases, ST_CUNIT_COUNT(cases), argc, argv);
-}
+ST_SUITE("st_queue")

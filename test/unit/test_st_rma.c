@@ -3,10 +3,6 @@
  * test_st_rma.c - one-sided operations: what they move, in which order, and
  * what wakes a stream that waits for a signal.
  */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_cunit.h"
 #include "st_stream.h"
 #include "st_window.h"
@@ -59,13 +55,13 @@ static void run_sizes(int is_library, int is_get)
     st_pair_cleanup(&pair);
 }
 
-static void test_put(void)
+ST_CASE(put)
 {
     run_sizes(1, 0);
     run_sizes(0, 0);
 }
 
-static void test_get(void)
+ST_CASE(get)
 {
     run_sizes(1, 1);
     run_sizes(0, 1);
@@ -73,7 +69,7 @@ static void test_get(void)
 
 /* The stream reads a put's source when it comes to it, not before, and has what
  * it got behind the quiet */
-static void test_stream_order(void)
+ST_CASE(stream_order)
 {
     st_window_t windows[2];
     st_work_t fill, check;
@@ -149,14 +145,14 @@ static void run_ping_pong(size_t length)
     st_pair_cleanup(&pair);
 }
 
-static void test_signal(void)
+ST_CASE(signal)
 {
     run_ping_pong(64);
     run_ping_pong(100000);
 }
 
 /* Streams that have slept for long are woken; equality, and addition */
-static void test_sleepers(void)
+ST_CASE(sleepers)
 {
     ucp_st_signal_params_t signal;
     ucp_st_wait_signal_params_t wait;
@@ -201,7 +197,7 @@ static void test_sleepers(void)
 
 /* Strict puts to one place: the last one stays, and a strict signal alone says
  * that all of them are there */
-static void test_strict(void)
+ST_CASE(strict)
 {
     ucp_st_rma_params_t params;
     ucp_st_signal_params_t signal;
@@ -246,7 +242,7 @@ static void test_strict(void)
 }
 
 /* Many relaxed puts and gets at once, all of which a quiet waits for */
-static void test_many(void)
+ST_CASE(many)
 {
     st_window_t windows[2];
     st_pair_t pair;
@@ -272,7 +268,7 @@ static void test_many(void)
 }
 
 /* S7: to oneself */
-static void test_self(void)
+ST_CASE(self)
 {
     st_window_t window;
     st_pair_t pair;
@@ -298,7 +294,7 @@ static void test_self(void)
 }
 
 /* P10: both hosts compute, and make no call until their streams are through */
-static void test_compute(void)
+ST_CASE(compute)
 {
     int done[2] = {0, 0};
     st_window_t windows[2];
@@ -371,7 +367,7 @@ static void party_cleanup(party_t *party)
 
 /* Two streams of one thread wait for signals, the first one for the one that
  * comes last; each is woken by its own */
-static void test_group(void)
+ST_CASE(group)
 {
     ucp_st_wait_signal_params_t wait;
     st_window_t windows[2];
@@ -409,7 +405,7 @@ static void test_group(void)
 }
 
 /* What is counted */
-static void test_stats(void)
+ST_CASE(stats)
 {
     ucp_st_worker_attr_t attr;
     st_window_t windows[2];
@@ -442,21 +438,4 @@ static void test_stats(void)
     st_pair_cleanup(&pair);
 }
 
-static const st_cunit_case_t cases[] = {
-    {"put", test_put},
-    {"get", test_get},
-    {"stream_order", test_stream_order},
-    {"signal", test_signal},
-    {"sleepers", test_sleepers},
-    {"strict", test_strict},
-    {"many", test_many},
-    {"self", test_self},
-    {"compute", test_compute},
-    {"group", test_group},
-    {"stats", test_stats}
-};
-
-int main(int argc, char **argv)
-{
-    return st_cunit_main("st_rma", cases, ST_CUNIT_COUNT(cases), argc, argv);
-}
+ST_SUITE("st_rma")

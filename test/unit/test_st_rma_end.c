@@ -3,10 +3,6 @@
  * test_st_rma_end.c - one-sided operations that are refused, and what may not
  * be given back yet.
  */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_cunit.h"
 #include "st_stream.h"
 #include "st_window.h"
@@ -96,7 +92,7 @@ static void refuse_wait(end_t *end)
     end->wait = st_wait_params(&end->windows[ST_A], 0, 1);
 }
 
-static void test_params(void)
+ST_CASE(params)
 {
     ucp_st_queue_h queue;
     end_t end;
@@ -151,7 +147,7 @@ static void test_params(void)
 }
 
 /* One byte too far, here and at the peer, and sums that wrap around */
-static void test_bounds(void)
+ST_CASE(bounds)
 {
     size_t size;
     end_t end;
@@ -217,7 +213,7 @@ static ucs_status_t unpack(end_t *end, const void *buffer, size_t length)
 
 /* Keys that are cut off anywhere, of another version, of another worker, for no
  * lane, or no keys */
-static void test_keys(void)
+ST_CASE(keys)
 {
     ucp_st_rkey_hdr_t hdr;
     ucp_st_rkey_h rkey;
@@ -257,7 +253,7 @@ static void test_keys(void)
     end_cleanup(&end);
 }
 
-static void test_registration(void)
+ST_CASE(registration)
 {
     ucp_st_worker_h worker;
     ucp_st_mem_h memh;
@@ -283,7 +279,7 @@ static void test_registration(void)
 }
 
 /* What the stream is yet to come to keeps all that it names */
-static void test_busy(void)
+ST_CASE(busy)
 {
     uint64_t gate = 0;
     end_t end;
@@ -327,7 +323,7 @@ static ucs_status_t refuse(ucs_gstream_h stream, const ucs_gstream_cmd_t *cmds,
 
 /* S13: as test_st_capture.c does it. What was refused leaves nothing, and all
  * goes on afterwards. */
-static void test_capture(void)
+ST_CASE(capture)
 {
     const gstream_ops_t *real_ops;
     ucs_gstream_h stream;
@@ -358,7 +354,7 @@ static void test_capture(void)
 
 /* The peer has given its memory back: its side says so, nothing is written, and
  * waits of the queue pass. Lane direct writes to memory that nobody uses. */
-static void test_stale_key(void)
+ST_CASE(stale_key)
 {
     uint64_t gate = 0;
     end_t end;
@@ -387,18 +383,4 @@ static void test_stale_key(void)
     end_cleanup(&end);
 }
 
-static const st_cunit_case_t cases[] = {
-    {"params", test_params},
-    {"bounds", test_bounds},
-    {"keys", test_keys},
-    {"registration", test_registration},
-    {"busy", test_busy},
-    {"capture", test_capture},
-    {"stale_key", test_stale_key}
-};
-
-int main(int argc, char **argv)
-{
-    return st_cunit_main("st_rma_end", cases, ST_CUNIT_COUNT(cases), argc,
-                         argv);
-}
+ST_SUITE("st_rma_end")

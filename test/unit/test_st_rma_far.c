@@ -4,10 +4,6 @@
  * signals there and back, also to a sleeper, and what becomes of them when
  * that process is killed. This program is the other process, too.
  */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_cunit.h"
 #include "st_far.h"
 #include "st_stream.h"
@@ -205,7 +201,7 @@ static void other_start(far_t *far, far_mode_t mode)
 }
 
 /* Data and signals there and back, as the streams go */
-static void test_echo(void)
+ST_CASE(echo)
 {
     ucp_st_rkey_attr_t attr;
     int status;
@@ -225,7 +221,7 @@ static void test_echo(void)
 }
 
 /* The lanes that a pair of processes of a node has at once */
-static void test_mixed(void)
+ST_CASE(mixed)
 {
     char *lanes = st_env_set("UCX_ST_LANES", "direct,host");
     char *tls   = st_env_set("UCX_TLS", "posix,tcp,self");
@@ -267,7 +263,7 @@ static void far_check_dead(far_t *far)
 }
 
 /* A stream waits for a signal of a process that is killed; the host computes */
-static void test_wait_death(void)
+ST_CASE(wait_death)
 {
     ucp_st_wait_signal_params_t wait;
     far_t far;
@@ -287,7 +283,7 @@ static void test_wait_death(void)
 
 /* Operations with a process that does not answer, and is then killed; those of
  * lane direct need no answer. A strict one waits for the others. */
-static void test_death(void)
+ST_CASE(death)
 {
     far_t far;
     int i;
@@ -311,24 +307,12 @@ static void test_death(void)
     far_cleanup(&far);
 }
 
-static const st_cunit_case_t other_cases[] = {
-    {"other", run_other}
-};
-
-static const st_cunit_case_t cases[] = {
-    {"echo", test_echo},
-    {"mixed", test_mixed},
-    {"wait_death", test_wait_death},
-    {"death", test_death}
-};
-
 int main(int argc, char **argv)
 {
     st_far_t other;
 
     if (st_far_task(&other) != NULL) {
-        return st_cunit_main("st_rma_other", other_cases, 1, argc, argv);
+        return st_cunit_alone("st_rma_other", run_other, argc, argv);
     }
-    return st_cunit_main("st_rma_far", cases, ST_CUNIT_COUNT(cases), argc,
-                         argv);
+    return st_cunit_main("st_rma_far", argc, argv);
 }

@@ -4,10 +4,6 @@
  * any lane: order, asynchrony, refusals, sizes. S1 to S8 are those of the
  * design; what test_st_queue.c and test_st_match.c show is not repeated here.
  */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_cunit.h"
 #include "st_flow.h"
 #include "st_stream.h"
@@ -75,7 +71,7 @@ static uint64_t started(ucp_st_op_h op)
 
 /* S1: the send reads its buffer when the stream gets to its start, not when the
  * host enqueues it */
-static void test_late_read(void)
+ST_CASE(late_read)
 {
     uint64_t gate = 0;
     flow_t flow;
@@ -97,7 +93,7 @@ static void test_late_read(void)
 
 /* S1: two queues of one stream are in one order, with functions between; what
  * is behind a wait does not run before it has passed */
-static void test_two_queues(void)
+ST_CASE(two_queues)
 {
     static uint8_t sbuf[2][ST_LONG], rbuf[2][ST_LONG];
     ucp_st_op_h send[2], recv[2];
@@ -149,7 +145,7 @@ static void test_two_queues(void)
 
 /* S2: whatever is enqueued, the call returns, though the stream stands still
  * and the peer does nothing at all */
-static void test_asynchronous(void)
+ST_CASE(asynchronous)
 {
     static batch_t batch;
     uint64_t gate = 0;
@@ -185,7 +181,7 @@ static void test_asynchronous(void)
 }
 
 /* S3: starts of either kind pass, though no counterpart is started */
-static void test_start_passes(void)
+ST_CASE(start_passes)
 {
     static batch_t batch;
     uint64_t count = 0;
@@ -240,7 +236,7 @@ static void refuse(st_side_t *side, batch_t *batch, int is_start,
 }
 
 /* S5: startall and waitall take all or nothing, for each cause and place */
-static void test_all_or_nothing(void)
+ST_CASE(all_or_nothing)
 {
     static uint8_t buf[LEN];
     static batch_t batch;
@@ -294,7 +290,7 @@ static void test_all_or_nothing(void)
 
 /* S6: truncation of one pair of several, told for it alone and on both sides;
  * nothing is written, in the buffer or behind it */
-static void test_truncation(void)
+ST_CASE(truncation)
 {
     static uint8_t sbuf[3][LEN], rbuf[3][LEN + GUARD];
     static const size_t room[3] = {LEN, LEN - 1, LEN + 1};
@@ -348,7 +344,7 @@ static void test_truncation(void)
 
 /* S6: the actual length is told on both sides, of all that fits into a receive;
  * no byte is written behind it */
-static void test_lengths(void)
+ST_CASE(lengths)
 {
     static const size_t lengths[] = {0, 1, 3, 8, 63, 64, 65, LEN - 1, LEN};
     static uint8_t sbuf[LEN], rbuf[LEN + GUARD];
@@ -386,7 +382,7 @@ static void test_lengths(void)
 
 /* S7: one batch of a null peer's, an empty message, one to oneself and an
  * ordinary one. The halves of that to oneself are given to match one by one. */
-static void test_mixed_batch(void)
+ST_CASE(mixed_batch)
 {
     static uint8_t buf[4][LEN];
     ucp_st_op_params_t null_params = {
@@ -446,7 +442,7 @@ static void test_mixed_batch(void)
 }
 
 /* S8: a match that is refused for one of its operations touches none */
-static void test_wildcard_of_several(void)
+ST_CASE(wildcard_of_several)
 {
     static uint8_t sbuf[LEN], rbuf[LEN];
     ucp_st_op_params_t params = {
@@ -476,22 +472,9 @@ static void test_wildcard_of_several(void)
     st_pair_cleanup(&pair);
 }
 
-static const st_cunit_case_t cases[] = {
-    {"late_read", test_late_read},
-    {"two_queues", test_two_queues},
-    {"asynchronous", test_asynchronous},
-    {"start_passes", test_start_passes},
-    {"all_or_nothing", test_all_or_nothing},
-    {"truncation", test_truncation},
-    {"lengths", test_lengths},
-    {"mixed_batch", test_mixed_batch},
-    {"wildcard_of_several", test_wildcard_of_several}
-};
-
 int main(int argc, char **argv)
 {
     /* Cases look at sends that wait for their receives to be started */
     setenv("UCX_ST_EAGER_MAX", "0", 1);
-    return st_cunit_main("st_rules", cases, ST_CUNIT_COUNT(cases), argc,
-                         argv);
+    return st_cunit_main("st_rules", argc, argv);
 }

@@ -7,10 +7,6 @@
  *
  * What a NIC would say is said to the library from inside, at a known moment.
  */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_cunit.h"
 #include "../integration/st_rank.h"
 
@@ -289,7 +285,7 @@ static void run(const scene_t *scene, const char *timeout)
 }
 
 /* The send was started, and its receive is when the peer goes on */
-static void test_started(void)
+ST_CASE(started)
 {
     const scene_t scene = {0};
 
@@ -299,7 +295,7 @@ static void test_started(void)
 
 /* The receive has started, and the stream comes to the send when it has
  * failed */
-static void test_behind(void)
+ST_CASE(behind)
 {
     const scene_t standard = {.is_behind = 1};
     const scene_t ready    = {.is_behind = 1, .is_ready = 1};
@@ -308,13 +304,8 @@ static void test_behind(void)
     run(&ready, "1s");
 }
 
-static const st_cunit_case_t cases[] = {
-    {"started", test_started},
-    {"behind", test_behind}
-};
-
 int main(int argc, char **argv)
 {
     st_world_prepare(argv);
-    return st_cunit_main("st_silent", cases, ST_CUNIT_COUNT(cases), argc, argv);
+    return st_cunit_main("st_silent", argc, argv);
 }

@@ -12,10 +12,6 @@
  * message 0 goes from the first rank to the second, 1 from the third to the
  * first.
  */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_cunit.h"
 #include "../integration/st_gen.h"
 
@@ -145,7 +141,7 @@ static void sim_cleanup(void)
 #define MISUSE(_judge)   CU_ASSERT_EQUAL(_judge, ST_SIM_MISUSE)
 
 /* P1 and P2, and what is wrong with them if one step is in another place */
-static void test_p1_p2(void)
+ST_CASE(p1_p2)
 {
     if (!sim_init()) {
         return;
@@ -168,7 +164,7 @@ static void test_p1_p2(void)
 }
 
 /* A third rank, and rings */
-static void test_rings(void)
+ST_CASE(rings)
 {
     if (!sim_init()) {
         return;
@@ -184,7 +180,7 @@ static void test_rings(void)
 }
 
 /* Hosts that wait hold up what they enqueue later */
-static void test_hosts(void)
+ST_CASE(hosts)
 {
     if (!sim_init()) {
         return;
@@ -204,7 +200,7 @@ static void test_hosts(void)
 }
 
 /* Matched by steps: both hosts have to get there */
-static void test_late_match(void)
+ST_CASE(late_match)
 {
     if (!sim_init()) {
         return;
@@ -228,7 +224,7 @@ static void test_late_match(void)
 }
 
 /* What the library refuses, and what the program must not do to its buffers */
-static void test_misuse(void)
+ST_CASE(misuse)
 {
     if (!sim_init()) {
         return;
@@ -270,7 +266,7 @@ static int on_time(st_sim_result_t result, int msg)
     return st_sim_is_on_time(sim, msg);
 }
 
-static void test_ready(void)
+ST_CASE(ready)
 {
     if (!sim_init()) {
         return;
@@ -331,7 +327,7 @@ static int match_agrees(const st_prog_t *p, int op)
 
 /* Random programs are legal, both sides pair the same operations, and the same
  * seed gives the same program */
-static void test_generator(void)
+ST_CASE(generator)
 {
     st_gen_options_t options = ST_GEN_DEFAULTS;
     st_gen_counts_t counts   = {0};
@@ -370,7 +366,7 @@ static void test_generator(void)
 
 /* Drawn in one order of things they are legal before any move; with the waits
  * of each rank put first, hardly one is */
-static void test_spoilt(void)
+ST_CASE(spoilt)
 {
     st_gen_options_t options = ST_GEN_DEFAULTS;
     st_gen_counts_t counts   = {0};
@@ -405,18 +401,4 @@ static void test_spoilt(void)
     sim_cleanup();
 }
 
-static const st_cunit_case_t cases[] = {
-    {"p1_p2", test_p1_p2},
-    {"rings", test_rings},
-    {"hosts", test_hosts},
-    {"late_match", test_late_match},
-    {"misuse", test_misuse},
-    {"ready", test_ready},
-    {"generator", test_generator},
-    {"spoilt", test_spoilt}
-};
-
-int main(int argc, char **argv)
-{
-    return st_cunit_main("st_sim", cases, ST_CUNIT_COUNT(cases), argc, argv);
-}
+ST_SUITE("st_sim")

@@ -3,10 +3,6 @@
  * test_st_stats.c - what a worker writes of its counts when it goes
  * (UCX_ST_STATS).
  */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_cunit.h"
 #include "st_pair.h"
 
@@ -132,7 +128,7 @@ static void leave_open(void)
 
 /* The process ends with both workers open. First of all cases: where none has
  * made a worker, a child may. */
-static void test_exit(void)
+ST_CASE(exit)
 {
     int status = -1;
     capture_t capture;
@@ -166,7 +162,7 @@ static void destroy_pair(const char *setting, capture_t *capture)
     st_env_restore("UCX_ST_STATS", before);
 }
 
-static void test_destroy(void)
+ST_CASE(destroy)
 {
     capture_t capture;
 
@@ -175,7 +171,7 @@ static void test_destroy(void)
 }
 
 /* Nothing is said unless it is asked for */
-static void test_default(void)
+ST_CASE(default)
 {
     capture_t capture;
 
@@ -185,13 +181,4 @@ static void test_default(void)
     CU_ASSERT_EQUAL(count_text(capture.text, "ucp_st counts"), 0);
 }
 
-static const st_cunit_case_t cases[] = {
-    {"exit", test_exit},
-    {"destroy", test_destroy},
-    {"default", test_default}
-};
-
-int main(int argc, char **argv)
-{
-    return st_cunit_main("st_stats", cases, ST_CUNIT_COUNT(cases), argc, argv);
-}
+ST_SUITE("st_stats")

@@ -13,10 +13,6 @@
  * rkey_pack, rkey_buffer_release, rkey_unpack, rkey_query, rkey_destroy.
  * One thread a queue: all others.
  */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_cunit.h"
 #include "st_msg.h"
 
@@ -312,7 +308,7 @@ static void *maker_main(void *arg)
     return NULL;
 }
 
-static void test_calls(void)
+ST_CASE(calls)
 {
     meeting_t meeting[THREADS]   = {{.arrived = 0}};
     caller_t caller[2][THREADS];
@@ -370,10 +366,4 @@ static void test_calls(void)
     st_side_cleanup(&side[1]);
 }
 
-int main(int argc, char **argv)
-{
-    static const st_cunit_case_t cases[] = {{"calls", test_calls}};
-
-    return st_cunit_main("st_threads", cases, ST_CUNIT_COUNT(cases), argc,
-                         argv);
-}
+ST_SUITE("st_threads")

@@ -3,10 +3,6 @@
  * test_st_trig.c - the trig lane's protocols: at the borders of the sizes that
  * they are for, far ahead of the streams, and when they end in the middle.
  */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_cunit.h"
 #include "st_flow.h"
 
@@ -20,7 +16,7 @@
 
 /* Every length next to a border of a protocol or of a size of inboxes: the
  * right protocol on both sides, the right bytes, and not one more */
-static void test_borders(void)
+ST_CASE(borders)
 {
     static const size_t lengths[] = {
         0, 1, 7, 8, 63, 64, 65, 127, 128, 129, 4095, 4096, 4097,
@@ -84,7 +80,7 @@ static const border_t chunk_borders[] = {
 };
 
 /* The same for long messages, which ready and standard sends split alike */
-static void test_chunk_borders(void)
+ST_CASE(chunk_borders)
 {
     const border_t *border;
     proto_t proto;
@@ -122,7 +118,7 @@ static void test_chunk_borders(void)
 
 /* S10: the entries of a whole use are there at match, or the match is refused
  * on both sides */
-static void test_chunks_without_entries(void)
+ST_CASE(chunks_without_entries)
 {
     ucs_status_t status_a, status_b;
     flow_t flow;
@@ -145,7 +141,7 @@ static void test_chunks_without_entries(void)
 }
 
 /* The setting counts on both sides: the smaller one decides */
-static void test_limit_of_both(void)
+ST_CASE(limit_of_both)
 {
     const char *name;
     flow_t flow;
@@ -177,7 +173,7 @@ static void test_limit_of_both(void)
 
 /* The longest inbox that may be asked for, with one device and with all: the
  * pools of the devices lie beside each other */
-static void test_longest_inbox(void)
+ST_CASE(longest_inbox)
 {
     static const char *const devices[] = {"1", "4"};
     flow_t flow;
@@ -262,7 +258,7 @@ static void devices_transfer(st_pair_t *pair)
 
 /* A side has as many devices as it asks for and there are; both sides use those
  * that both have */
-static void test_devices(void)
+ST_CASE(devices)
 {
     static const unsigned counts[][2] = {{1, 1}, {2, 2}, {4, 4}, {1, 4},
                                          {3, 2}};
@@ -281,7 +277,7 @@ static void test_devices(void)
     }
 }
 
-static void test_no_devices(void)
+ST_CASE(no_devices)
 {
     ucp_st_worker_params_t params = {.field_mask = 0};
     ucp_st_worker_h worker;
@@ -295,7 +291,7 @@ static void test_no_devices(void)
 /* S10: with no more entries than one use needs, however far the host is ahead;
  * a ready send cannot be so far ahead of its receive. Sockets takes some 5 ms
  * for a use that is posted late. */
-static void test_few_entries(void)
+ST_CASE(few_entries)
 {
     const char *nic = getenv("ST_NIC");
     unsigned uses   = ((nic != NULL) && !strcmp(nic, "sockets")) ? MANY / 5 :
@@ -329,7 +325,7 @@ static void test_few_entries(void)
 
 /* Pairs come and go, several at a time: what one leaves behind is the next
  * one's, and nothing stays */
-static void test_reuse(void)
+ST_CASE(reuse)
 {
     enum {
         PAIRS = 24
@@ -434,7 +430,7 @@ static void eager_is_ahead(size_t length, int ahead)
     flow_cleanup(&flow);
 }
 
-static void test_eager_is_ahead(void)
+ST_CASE(eager_is_ahead)
 {
     size_t i;
 
@@ -448,7 +444,7 @@ static void test_eager_is_ahead(void)
 /* The sender of eager-ahead data goes before the receive is started, in three
  * ways: its operation is freed, and its worker destroyed before or after this
  * side hears of that. The data is there; there is no next use. */
-static void test_eager_sender_gone(void)
+ST_CASE(eager_sender_gone)
 {
     st_side_t *a, *b;
     flow_t flow;
@@ -549,10 +545,7 @@ static void leave_freed(flow_t *flow, int leaver, ucp_st_op_h op[2])
 
 /* S9: one half is freed while the other one waits, a few uses on; what waits is
  * released, also uses that were enqueued behind it */
-static void test_freed_in_the_middle(void)
-{
-    leave_in_the_middle(2, leave_freed);
-}
+ST_CASE_CALL(freed_in_the_middle, leave_in_the_middle(2, leave_freed))
 
 static void leave_gone(flow_t *flow, int leaver, ucp_st_op_h op[2])
 {
@@ -567,10 +560,7 @@ static void leave_gone(flow_t *flow, int leaver, ucp_st_op_h op[2])
 }
 
 /* The same where the whole worker goes */
-static void test_gone_in_the_middle(void)
-{
-    leave_in_the_middle(1, leave_gone);
-}
+ST_CASE_CALL(gone_in_the_middle, leave_in_the_middle(1, leave_gone))
 
 /* Uses until the NIC fails one, or all; what both sides' queues say then */
 static void use_until_failure(flow_t *flow, ucs_status_t status[2])
@@ -597,7 +587,7 @@ static void use_until_failure(flow_t *flow, ucs_status_t status[2])
 
 /* S9: a NIC that fails operations at random, data, clear-to-sends and words
  * alike: both sides' streams are released, and both hosts are told */
-static void test_injected_failures(void)
+ST_CASE(injected_failures)
 {
     ucs_status_t status[2];
     flow_t flow;
@@ -621,23 +611,6 @@ static void test_injected_failures(void)
     }
 }
 
-static const st_cunit_case_t cases[] = {
-    {"borders", test_borders},
-    {"chunk_borders", test_chunk_borders},
-    {"chunks_without_entries", test_chunks_without_entries},
-    {"limit_of_both", test_limit_of_both},
-    {"longest_inbox", test_longest_inbox},
-    {"devices", test_devices},
-    {"no_devices", test_no_devices},
-    {"few_entries", test_few_entries},
-    {"reuse", test_reuse},
-    {"eager_is_ahead", test_eager_is_ahead},
-    {"eager_sender_gone", test_eager_sender_gone},
-    {"freed_in_the_middle", test_freed_in_the_middle},
-    {"gone_in_the_middle", test_gone_in_the_middle},
-    {"injected_failures", test_injected_failures}
-};
-
 /* Only what belongs to uses is to fail: control messages go another way, and
  * nobody asks whether the peer is there, for a question that fails is a peer
  * that is lost */
@@ -659,5 +632,5 @@ int main(int argc, char **argv)
     if (getenv("FI_CXIEMU_FAIL") != NULL) {
         fail_uses();
     }
-    return st_cunit_main("st_trig", cases, ST_CUNIT_COUNT(cases), argc, argv);
+    return st_cunit_main("st_trig", argc, argv);
 }

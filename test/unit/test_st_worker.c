@@ -3,10 +3,6 @@
  * test_st_worker.c - workers: several threads, one side's operations freed, and
  * what a worker or a queue refuses.
  */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_cunit.h"
 #include "st_flow.h"
 #include "st_msg.h"
@@ -61,7 +57,7 @@ static void driver_end(driver_t *driver)
 }
 
 /* S11: one thread a queue, all at once: two on A that send, two on B */
-static void test_threads(void)
+ST_CASE(threads)
 {
     static uint8_t sbuf[2][LEN], rbuf[2][LEN];
     driver_t driver[4];
@@ -92,7 +88,7 @@ static void test_threads(void)
 
 /* S12: the peer's half of a freed operation cannot be started; one under way is
  * released, and the queue tells which it was */
-static void test_free_matched(void)
+ST_CASE(free_matched)
 {
     static uint8_t sbuf[2][LONG], rbuf[2][LONG];
     ucp_st_queue_error_t error = {0};
@@ -133,7 +129,7 @@ static void test_free_matched(void)
 }
 
 /* What a worker needs and does not get is an error, never another way */
-static void test_worker_refusals(void)
+ST_CASE(worker_refusals)
 {
     ucp_st_worker_params_t params = {.field_mask = 0};
     char *lanes = st_env_set("UCX_ST_LANES", "teleport");
@@ -159,7 +155,7 @@ static void test_worker_refusals(void)
 }
 
 /* Lanes are told as a worker has them; without a worker each has a reason */
-static void test_lanes_query(void)
+ST_CASE(lanes_query)
 {
     ucp_st_worker_params_t params = {.field_mask = 0};
     ucp_st_lanes_attr_t attr;
@@ -187,7 +183,7 @@ static void test_lanes_query(void)
     CU_ASSERT_EQUAL(ucp_st_lanes_query(&params, NULL), UCS_ERR_INVALID_PARAM);
 }
 
-static void test_bad_stream(void)
+ST_CASE(bad_stream)
 {
     ucp_st_queue_params_t params = {.field_mask = 0};
     ucp_st_queue_h queue;
@@ -208,7 +204,7 @@ static void test_bad_stream(void)
 
 /* A UCP worker of the user carries the control messages; without the feature
  * that they need it is refused */
-static void test_user_worker(void)
+ST_CASE(user_worker)
 {
     ucp_params_t ucp_params           = {
         .field_mask = UCP_PARAM_FIELD_FEATURES,
@@ -293,7 +289,7 @@ static int try_all(st_pair_t *pair, ucp_st_op_h op, ucp_st_req_h req)
 }
 
 /* A child of fork() is refused everything, and the parent does not notice */
-static void test_fork(void)
+ST_CASE(fork)
 {
     ucp_st_req_h req;
     flow_t flow;
@@ -319,7 +315,7 @@ static void test_fork(void)
 
 /* S9: a queue in error is alone in that: another one, of another stream, goes
  * on with the same peer, and the one in error can be destroyed */
-static void test_error_is_local(void)
+ST_CASE(error_is_local)
 {
     static uint8_t sbuf[2][LONG], rbuf[2][LONG];
     ucp_st_queue_error_t error = {0};
@@ -390,7 +386,7 @@ static void *looker_main(void *arg)
 }
 
 /* S11: another thread may ask for counts at any time; they only grow */
-static void test_looking_on(void)
+ST_CASE(looking_on)
 {
     looker_t looker = {.errors = 0};
     pthread_t thread;
@@ -417,7 +413,7 @@ static void test_looking_on(void)
 
 /* S12: a side that is through frees its operation before the other side has
  * enqueued its wait, which passes all the same */
-static void test_free_first(void)
+ST_CASE(free_first)
 {
     static uint8_t sbuf[LEN], rbuf[LEN];
     ucp_st_op_h send, recv;
@@ -461,7 +457,7 @@ static void test_free_first(void)
 }
 
 /* S12: a worker whose operations are there is not destroyed, and works on */
-static void test_destroy_refused(void)
+ST_CASE(destroy_refused)
 {
     static uint8_t sbuf[LEN], rbuf[LEN];
     ucp_st_op_h ops[2];
@@ -500,21 +496,4 @@ static void test_destroy_refused(void)
     st_side_cleanup(&side);
 }
 
-static const st_cunit_case_t cases[] = {
-    {"threads", test_threads},
-    {"free_matched", test_free_matched},
-    {"worker_refusals", test_worker_refusals},
-    {"lanes_query", test_lanes_query},
-    {"bad_stream", test_bad_stream},
-    {"user_worker", test_user_worker},
-    {"fork", test_fork},
-    {"error_is_local", test_error_is_local},
-    {"looking_on", test_looking_on},
-    {"free_first", test_free_first},
-    {"destroy_refused", test_destroy_refused}
-};
-
-int main(int argc, char **argv)
-{
-    return st_cunit_main("st_worker", cases, ST_CUNIT_COUNT(cases), argc, argv);
-}
+ST_SUITE("st_worker")

@@ -3,10 +3,6 @@
  * test_st_world.c - groups of ranks: what they share, and how their failures,
  * deaths and hangs are told.
  */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_cunit.h"
 #include "../integration/st_bytes.h"
 #include "../integration/st_msg.h"
@@ -56,7 +52,7 @@ static void meet_main(st_rank_t *me)
     }
 }
 
-static void test_barrier(void)
+ST_CASE(barrier)
 {
     CU_ASSERT_EQUAL(run(meet_main, 0, 60), 0);
     CU_ASSERT_EQUAL(run(meet_main, 1, 60), 0);
@@ -68,7 +64,7 @@ static void nothing_main(st_rank_t *me)
 }
 
 /* Workers that go as soon as they know each other */
-static void test_open_close(void)
+ST_CASE(open_close)
 {
     int i;
 
@@ -106,7 +102,7 @@ static void reuse_main(st_rank_t *me)
     ST_OK(me, ucp_st_queue_destroy(queue));
 }
 
-static void test_reuse(void)
+ST_CASE(reuse)
 {
     CU_ASSERT_EQUAL(run(reuse_main, 0, 60), 0);
     CU_ASSERT_EQUAL(run(reuse_main, 1, 60), 0);
@@ -129,7 +125,7 @@ static void skip_main(st_rank_t *me)
     st_rank_barrier(me);
 }
 
-static void test_failure(void)
+ST_CASE(failure)
 {
     int as_threads;
 
@@ -159,7 +155,7 @@ static void leave_main(st_rank_t *me)
     st_rank_barrier(me);
 }
 
-static void test_death(void)
+ST_CASE(death)
 {
     int as_threads;
 
@@ -184,7 +180,7 @@ static void hang_main(st_rank_t *me)
     st_rank_barrier(me);
 }
 
-static void test_hang(void)
+ST_CASE(hang)
 {
     CU_ASSERT_EQUAL(run(hang_main, 0, 3), EXIT_FAILURE);
     CU_ASSERT_PTR_NOT_NULL(strstr(reason, "time limit"));
@@ -192,7 +188,7 @@ static void test_hang(void)
 }
 
 /* A payload is no other's, and not what a buffer holds before it comes */
-static void test_bytes(void)
+ST_CASE(bytes)
 {
     size_t lengths[] = {1, 7, 8, 9, 100, 4097};
     uint8_t *buffer;
@@ -220,17 +216,4 @@ static void test_bytes(void)
     }
 }
 
-static const st_cunit_case_t cases[] = {
-    {"bytes", test_bytes},
-    {"barrier", test_barrier},
-    {"open_close", test_open_close},
-    {"reuse", test_reuse},
-    {"failure", test_failure},
-    {"death", test_death},
-    {"hang", test_hang}
-};
-
-int main(int argc, char **argv)
-{
-    return st_cunit_main("st_world", cases, ST_CUNIT_COUNT(cases), argc, argv);
-}
+ST_SUITE("st_world")

@@ -5,10 +5,6 @@
  * A process opens its trace once: every case is a child of this one, which
  * reads the file that the child leaves.
  */
-#ifdef HAVE_CONFIG_H
-#  include "config.h"
-#endif
-
 #include "gstream_util.h"
 #include "st_cunit.h"
 #include "trace_ring.h"
@@ -139,7 +135,7 @@ static void child_wraps(void)
 }
 
 /* The newest events stay, the others are counted */
-static void test_wraps(void)
+ST_CASE(wraps)
 {
     char value[64];
     unsigned kept, i;
@@ -159,7 +155,7 @@ static void test_wraps(void)
 }
 
 /* Nothing is dropped that there is room for */
-static void test_fits(void)
+ST_CASE(fits)
 {
     CU_ASSERT_EQUAL(run_child(path, "1m", child_wraps), 0);
     read_file(path);
@@ -197,7 +193,7 @@ static void child_threads(void)
     }
 }
 
-static void test_threads(void)
+ST_CASE(threads)
 {
     CU_ASSERT_EQUAL(run_child(path, "8k", child_threads), 0);
     read_file(path);
@@ -228,7 +224,7 @@ static void child_exits(void)
 }
 
 /* A thread records while the process exits */
-static void test_exits(void)
+ST_CASE(exits)
 {
     CU_ASSERT_EQUAL(run_child(path, "64k", child_exits), 0);
     read_file(path);
@@ -292,7 +288,7 @@ static void child_stream(void)
     ucs_trace_end("a \"name\"", begin);
 }
 
-static void test_stream(void)
+ST_CASE(stream)
 {
     unsigned kernels;
 
@@ -341,7 +337,7 @@ static void child_group(void)
     gstream_util_group_finish(group);
 }
 
-static void test_group(void)
+ST_CASE(group)
 {
     CU_ASSERT_EQUAL(run_child(path, "1m", child_group), 0);
     read_file(path);
@@ -361,7 +357,7 @@ static void child_off(void)
     CHECK(atomic_load(&num_allocs) == 0);
 }
 
-static void test_off(void)
+ST_CASE(off)
 {
     CU_ASSERT_EQUAL(run_child(NULL, "1m", child_off), 0);
     CU_ASSERT_EQUAL(run_child("", "1m", child_off), 0);
@@ -380,7 +376,7 @@ static void child_memory(void)
     }
 }
 
-static void test_memory(void)
+ST_CASE(memory)
 {
     CU_ASSERT_EQUAL(run_child(path, "4k", child_memory), 0);
     read_file(path);
@@ -399,7 +395,7 @@ static void child_lost(void)
     record_number(3);
 }
 
-static void test_lost(void)
+ST_CASE(lost)
 {
     CU_ASSERT_EQUAL(run_child(path, "1m", child_lost), 0);
     read_file(path);
@@ -419,7 +415,7 @@ static void child_refused(void)
     CHECK(ucs_gstream_create(&params, &stream) != UCS_OK);
 }
 
-static void test_refused(void)
+ST_CASE(refused)
 {
     CU_ASSERT_EQUAL(run_child("/nonexistent/trace", "1m", child_refused), 0);
     CU_ASSERT_EQUAL(run_child(dir, "1m", child_refused), 0);
@@ -459,7 +455,7 @@ static void child_shared(void)
     CHECK(ucs_trace_open() == UCS_OK);
 }
 
-static void test_shared(void)
+ST_CASE(shared)
 {
     CU_ASSERT_EQUAL(run_child(path, "1m", child_shared), 0);
     read_file(path);
@@ -479,7 +475,7 @@ static void child_full(void)
     _exit(0);
 }
 
-static void test_full(void)
+ST_CASE(full)
 {
     CU_ASSERT_EQUAL(run_child(path, "1m", child_full), 0);
     read_file(path);
@@ -504,7 +500,7 @@ static void child_forks(void)
     CHECK(access(path, F_OK) != 0); /* Its name has %p */
 }
 
-static void test_forks(void)
+ST_CASE(forks)
 {
     char pattern[sizeof(path) + 8];
     char host[64] = "";
@@ -529,22 +525,6 @@ static void test_forks(void)
     CU_ASSERT_EQUAL(count_text("{\"value\":2}"), 0);
 }
 
-static const st_cunit_case_t test_cases[] = {
-    {"wraps", test_wraps},
-    {"fits", test_fits},
-    {"threads", test_threads},
-    {"exits", test_exits},
-    {"stream", test_stream},
-    {"group", test_group},
-    {"off", test_off},
-    {"memory", test_memory},
-    {"lost", test_lost},
-    {"refused", test_refused},
-    {"shared", test_shared},
-    {"full", test_full},
-    {"forks", test_forks}
-};
-
 int main(int argc, char **argv)
 {
     int ret;
@@ -555,8 +535,7 @@ int main(int argc, char **argv)
         return 1;
     }
     snprintf(path, sizeof(path), "%s/trace", dir);
-    ret = st_cunit_main("trace", test_cases, ST_CUNIT_COUNT(test_cases), argc,
-                        argv);
+    ret = st_cunit_main("trace", argc, argv);
     unlink(path);
     rmdir(dir);
     free(text);

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_trig.c - triggered operations: when they fire, what they count. */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "trig_util.h"
 
 #include <string.h>
 
 
-static void test_fires_at_threshold(void)
+ST_CASE(fires_at_threshold)
 {
     trig_t trig;
 
@@ -30,7 +26,7 @@ static void test_fires_at_threshold(void)
 }
 
 /* What nobody counts is done all the same, or failed */
-static void test_no_completion(void)
+ST_CASE(no_completion)
 {
     uct_trig_deferred_t deferred;
     uct_trig_put_t put;
@@ -58,7 +54,7 @@ static void test_no_completion(void)
     trig_destroy(&trig);
 }
 
-static void test_in_order(void)
+ST_CASE(in_order)
 {
     trig_t trig;
     unsigned i;
@@ -77,7 +73,7 @@ static void test_in_order(void)
     trig_destroy(&trig);
 }
 
-static void test_out_of_order(void)
+ST_CASE(out_of_order)
 {
     static const uint64_t thresholds[] = {3, 1, 2};
     trig_t trig;
@@ -98,7 +94,7 @@ static void test_out_of_order(void)
     trig_destroy(&trig);
 }
 
-static void test_already_met(void)
+ST_CASE(already_met)
 {
     trig_t trig;
 
@@ -114,7 +110,7 @@ static void test_already_met(void)
     trig_destroy(&trig);
 }
 
-static void test_overshoot_fires_all(void)
+ST_CASE(overshoot_fires_all)
 {
     trig_t trig;
     unsigned i;
@@ -132,7 +128,7 @@ static void test_overshoot_fires_all(void)
     trig_destroy(&trig);
 }
 
-static void test_zero_add(void)
+ST_CASE(zero_add)
 {
     trig_t trig;
 
@@ -148,7 +144,7 @@ static void test_zero_add(void)
 }
 
 /* put -> completion counter -> atomic on a local word */
-static void test_chain(void)
+ST_CASE(chain)
 {
     trig_t trig;
     unsigned k;
@@ -168,7 +164,7 @@ static void test_chain(void)
 }
 
 /* The region's counter at B counts A's puts, and triggers B's own atomic */
-static void test_remote_write_triggers(void)
+ST_CASE(remote_write_triggers)
 {
     trig_t trig;
     unsigned k;
@@ -189,7 +185,7 @@ static void test_remote_write_triggers(void)
 }
 
 /* The standard send: host's add and peer's write make two; one is not enough */
-static void test_two_counts_add_first(void)
+ST_CASE(two_counts_add_first)
 {
     trig_t trig;
     unsigned k;
@@ -209,7 +205,7 @@ static void test_two_counts_add_first(void)
     trig_destroy(&trig);
 }
 
-static void test_two_counts_write_first(void)
+ST_CASE(two_counts_write_first)
 {
     trig_t trig;
     unsigned k;
@@ -232,7 +228,7 @@ static void test_two_counts_write_first(void)
 }
 
 /* An atomic from the peer counts like a put */
-static void test_atomic_counts_at_region(void)
+ST_CASE(atomic_counts_at_region)
 {
     trig_t trig;
 
@@ -244,7 +240,7 @@ static void test_atomic_counts_at_region(void)
     trig_destroy(&trig);
 }
 
-static void test_large_put(void)
+ST_CASE(large_put)
 {
     enum {
         LENGTH = 3000000
@@ -263,7 +259,7 @@ static void test_large_put(void)
     trig_destroy(&trig);
 }
 
-static void test_get(void)
+ST_CASE(get)
 {
     uct_trig_deferred_t deferred;
     uct_trig_get_t get;
@@ -297,7 +293,7 @@ static void test_get(void)
     trig_destroy(&trig);
 }
 
-static void test_source_read_when_fired(void)
+ST_CASE(source_read_when_fired)
 {
     trig_t trig;
 
@@ -310,25 +306,4 @@ static void test_source_read_when_fired(void)
     trig_destroy(&trig);
 }
 
-int main(int argc, char **argv)
-{
-    static const st_cunit_case_t cases[] = {
-        {"fires_at_threshold", test_fires_at_threshold},
-        {"no_completion", test_no_completion},
-        {"in_order", test_in_order},
-        {"out_of_order", test_out_of_order},
-        {"already_met", test_already_met},
-        {"overshoot_fires_all", test_overshoot_fires_all},
-        {"zero_add", test_zero_add},
-        {"chain", test_chain},
-        {"remote_write_triggers", test_remote_write_triggers},
-        {"two_counts_add_first", test_two_counts_add_first},
-        {"two_counts_write_first", test_two_counts_write_first},
-        {"atomic_counts_at_region", test_atomic_counts_at_region},
-        {"large_put", test_large_put},
-        {"get", test_get},
-        {"source_read_when_fired", test_source_read_when_fired}
-    };
-
-    return st_cunit_main("trig", cases, ST_CUNIT_COUNT(cases), argc, argv);
-}
+ST_SUITE("trig")

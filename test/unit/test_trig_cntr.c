@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_trig_cntr.c - counters that are set back. */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "trig_util.h"
 
 /* Where thresholds count from */
@@ -11,7 +7,7 @@
 
 
 /* What is armed waits for all of its threshold again; what has fired has */
-static void test_reset(void)
+ST_CASE(reset)
 {
     trig_t trig;
 
@@ -36,7 +32,7 @@ static void test_reset(void)
 }
 
 /* What was added before a reset does not count for the limit */
-static void test_reset_limit(void)
+ST_CASE(reset_limit)
 {
     uct_trig_iface_attr_t attr;
     trig_t trig;
@@ -51,12 +47,4 @@ static void test_reset_limit(void)
     trig_destroy(&trig);
 }
 
-int main(int argc, char **argv)
-{
-    static const st_cunit_case_t cases[] = {
-        {"reset", test_reset},
-        {"reset_limit", test_reset_limit}
-    };
-
-    return st_cunit_main("trig_cntr", cases, ST_CUNIT_COUNT(cases), argc, argv);
-}
+ST_SUITE("trig_cntr")

@@ -3,10 +3,6 @@
  * test_trig_doorbell.c - counters that host streams add to by a store to the
  * trigger page.
  */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "gstream_util.h"
 #include "trig_util.h"
 
@@ -37,7 +33,7 @@ static void start(ucs_gstream_h stream, volatile uint64_t *doorbell)
 }
 
 /* Two stores with nothing in between are two */
-static void test_two(void)
+ST_CASE(two)
 {
     volatile uint64_t *doorbell;
     ucs_gstream_h stream;
@@ -58,7 +54,7 @@ static void test_two(void)
 }
 
 /* Operations that are started one by one, with nothing in between */
-static void test_one_by_one(void)
+ST_CASE(one_by_one)
 {
     volatile uint64_t *doorbell;
     ucs_gstream_h stream;
@@ -84,7 +80,7 @@ static void test_one_by_one(void)
     trig_destroy(&trig);
 }
 
-static void test_streams(void)
+ST_CASE(streams)
 {
     ucs_gstream_h streams[STREAMS];
     volatile uint64_t *doorbell;
@@ -113,7 +109,7 @@ static void test_streams(void)
 
 /* A stream goes on when what it started is complete, with no call of the host
  * in between: a chained atomic writes the word that it waits for */
-static void test_chain(void)
+ST_CASE(chain)
 {
     volatile uint64_t *doorbell;
     ucs_gstream_h stream;
@@ -154,7 +150,7 @@ static void compute_until(void *arg)
 
 /* The cards of both sides go on while the stream computes, which has just
  * waited and so polled for them, and no thread of the host calls anything */
-static void test_computes(void)
+ST_CASE(computes)
 {
     volatile uint64_t *doorbell;
     ucs_gstream_h stream;
@@ -180,16 +176,4 @@ static void test_computes(void)
     trig_destroy(&trig);
 }
 
-int main(int argc, char **argv)
-{
-    static const st_cunit_case_t cases[] = {
-        {"two", test_two},
-        {"one_by_one", test_one_by_one},
-        {"streams", test_streams},
-        {"chain", test_chain},
-        {"computes", test_computes}
-    };
-
-    return st_cunit_main("trig_doorbell", cases, ST_CUNIT_COUNT(cases), argc,
-                         argv);
-}
+ST_SUITE("trig_doorbell")

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_trig_limits.c - credits, refusals, failures, sleeping and threads. */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "trig_util.h"
 
 #include <poll.h>
@@ -17,7 +13,7 @@
 static const char *const few_entries[] = {"DEFERRED_ENTRIES", "4", NULL};
 
 
-static void test_query(void)
+ST_CASE(query)
 {
     const char *provider = getenv("UCX_CXI_TRIG_PROVIDER");
     uct_trig_iface_attr_t attr;
@@ -40,7 +36,7 @@ static void test_query(void)
     trig_destroy(&trig);
 }
 
-static void test_exhaustion_recovers(void)
+ST_CASE(exhaustion_recovers)
 {
     trig_t trig;
     unsigned round, i;
@@ -60,7 +56,7 @@ static void test_exhaustion_recovers(void)
     trig_destroy(&trig);
 }
 
-static void test_reservation(void)
+ST_CASE(reservation)
 {
     uct_trig_resv_t resv, other;
     uct_iface_h iface;
@@ -92,7 +88,7 @@ static void test_reservation(void)
     trig_destroy(&trig);
 }
 
-static void test_busy(void)
+ST_CASE(busy)
 {
     uct_trig_deferred_t deferred;
     uct_trig_mem_h local;
@@ -120,7 +116,7 @@ static void test_busy(void)
 }
 
 /* The region is gone when the operation fires */
-static void test_bad_key(void)
+ST_CASE(bad_key)
 {
     uint64_t value;
     trig_t trig;
@@ -151,7 +147,7 @@ static void test_bad_key(void)
     trig_destroy(&trig);
 }
 
-static void test_refused_puts(void)
+ST_CASE(refused_puts)
 {
     uct_trig_deferred_t deferred;
     uct_trig_iface_attr_t attr;
@@ -191,7 +187,7 @@ static void test_refused_puts(void)
     trig_destroy(&trig);
 }
 
-static void test_refused_atomics(void)
+ST_CASE(refused_atomics)
 {
     uct_trig_deferred_t deferred;
     uct_trig_atomic_t atomic;
@@ -214,7 +210,7 @@ static void test_refused_atomics(void)
     trig_destroy(&trig);
 }
 
-static void test_refused_regions(void)
+ST_CASE(refused_regions)
 {
     uct_trig_mem_h mem;
     uct_iface_h iface;
@@ -235,7 +231,7 @@ static void test_refused_regions(void)
     trig_destroy(&trig);
 }
 
-static void test_refused_keys(void)
+ST_CASE(refused_keys)
 {
     uint8_t packed[UCT_TRIG_RKEY_PACKED_LEN];
     uct_trig_rkey_t rkey;
@@ -258,7 +254,7 @@ static void test_refused_keys(void)
     trig_destroy(&trig);
 }
 
-static void test_overflow(void)
+ST_CASE(overflow)
 {
     uct_trig_iface_attr_t attr;
     trig_t trig;
@@ -278,7 +274,7 @@ static void test_overflow(void)
 
 /* A counter has a trigger page, and that is all that a stream needs, or has
  * none */
-static void test_doorbell(void)
+ST_CASE(doorbell)
 {
     volatile uint64_t *doorbell;
     trig_t trig;
@@ -297,7 +293,7 @@ static void test_doorbell(void)
     trig_destroy(&trig);
 }
 
-static void test_other_transport(void)
+ST_CASE(other_transport)
 {
     uct_iface_t other = {0};
     uct_trig_iface_attr_t attr;
@@ -311,7 +307,7 @@ static void test_other_transport(void)
 }
 
 /* Endpoints may go while what they posted is pending */
-static void test_endpoint_goes_first(void)
+ST_CASE(endpoint_goes_first)
 {
     trig_t trig;
 
@@ -327,7 +323,7 @@ static void test_endpoint_goes_first(void)
 }
 
 /* Whatever an operation to a peer that is gone does, done() is called */
-static void test_peer_gone(void)
+ST_CASE(peer_gone)
 {
     trig_t trig;
 
@@ -353,7 +349,7 @@ static void test_peer_gone(void)
 }
 
 /* Pending operations are dropped, and neither called back nor carried out */
-static void test_close_with_pending(void)
+ST_CASE(close_with_pending)
 {
     trig_t trig;
 
@@ -387,7 +383,7 @@ static void *adder_run(void *arg)
 }
 
 /* Stream threads add while the owner posts and progresses */
-static void test_concurrent_adds(void)
+ST_CASE(concurrent_adds)
 {
     enum {
         THREADS = 3,
@@ -425,7 +421,7 @@ static void test_concurrent_adds(void)
 }
 
 /* All entries on one trigger fire by one add */
-static void test_all_entries_at_once(void)
+ST_CASE(all_entries_at_once)
 {
     uct_trig_iface_attr_t attr;
     trig_t trig;
@@ -464,7 +460,7 @@ static void sleep_until_done(trig_t *trig, uint64_t target)
     }
 }
 
-static void test_completion_wakes(void)
+ST_CASE(completion_wakes)
 {
     enum {
         ROUNDS = 50
@@ -487,29 +483,4 @@ static void test_completion_wakes(void)
     trig_destroy(&trig);
 }
 
-int main(int argc, char **argv)
-{
-    static const st_cunit_case_t cases[] = {
-        {"query", test_query},
-        {"exhaustion_recovers", test_exhaustion_recovers},
-        {"reservation", test_reservation},
-        {"busy", test_busy},
-        {"bad_key", test_bad_key},
-        {"refused_puts", test_refused_puts},
-        {"refused_atomics", test_refused_atomics},
-        {"refused_regions", test_refused_regions},
-        {"refused_keys", test_refused_keys},
-        {"overflow", test_overflow},
-        {"doorbell", test_doorbell},
-        {"other_transport", test_other_transport},
-        {"endpoint_goes_first", test_endpoint_goes_first},
-        {"peer_gone", test_peer_gone},
-        {"close_with_pending", test_close_with_pending},
-        {"concurrent_adds", test_concurrent_adds},
-        {"all_entries_at_once", test_all_entries_at_once},
-        {"completion_wakes", test_completion_wakes}
-    };
-
-    return st_cunit_main("trig_limits", cases, ST_CUNIT_COUNT(cases), argc,
-                         argv);
-}
+ST_SUITE("trig_limits")

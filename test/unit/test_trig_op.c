@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_trig_op.c - deferred operations that are posted again and again. */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "trig_util.h"
 
 #include <string.h>
@@ -46,7 +42,7 @@ static uct_trig_op_h create_add(trig_t *trig)
 }
 
 /* Every use has its own data and destination */
-static void test_again(void)
+ST_CASE(again)
 {
     uct_trig_op_h put, add;
     size_t offset;
@@ -80,7 +76,7 @@ static void test_again(void)
 
 /* Nothing fires before its threshold, and an operation is posted once at a
  * time */
-static void test_busy(void)
+ST_CASE(busy)
 {
     uct_trig_deferred_t deferred;
     uct_trig_mem_h local;
@@ -117,7 +113,7 @@ static void test_busy(void)
     trig_destroy(&trig);
 }
 
-static void test_entries(void)
+ST_CASE(entries)
 {
     uct_trig_op_h ops[ENTRIES];
     uct_trig_deferred_t deferred;
@@ -151,7 +147,7 @@ static void test_entries(void)
     trig_destroy(&trig);
 }
 
-static void test_refused(void)
+ST_CASE(refused)
 {
     uct_trig_deferred_t deferred;
     uct_trig_iface_attr_t attr;
@@ -194,7 +190,7 @@ static void test_refused(void)
 }
 
 /* One that failed may be posted again */
-static void test_bad_key(void)
+ST_CASE(bad_key)
 {
     uct_trig_deferred_t deferred;
     uct_trig_put_t put;
@@ -221,7 +217,7 @@ static void test_bad_key(void)
     trig_destroy(&trig);
 }
 
-static void test_endpoint_goes_first(void)
+ST_CASE(endpoint_goes_first)
 {
     uct_trig_op_h op;
     trig_t trig;
@@ -240,7 +236,7 @@ static void test_endpoint_goes_first(void)
 }
 
 /* Those that the loss meets armed are over, and none can be posted any more */
-static void test_peer_gone(void)
+ST_CASE(peer_gone)
 {
     uct_trig_op_h fired, armed, idle;
     trig_t trig;
@@ -271,7 +267,7 @@ static void test_peer_gone(void)
 }
 
 /* The interface takes along what was not destroyed, armed or not */
-static void test_close(void)
+ST_CASE(close)
 {
     uct_trig_op_h op;
     trig_t trig;
@@ -310,7 +306,7 @@ static void chain_on_done(void *arg, ucs_status_t status)
 }
 
 /* done() may post it again, or destroy it */
-static void test_from_done(void)
+ST_CASE(from_done)
 {
     chain_t chain = {.left = 5};
     uct_trig_deferred_t deferred;
@@ -331,19 +327,4 @@ static void test_from_done(void)
     trig_destroy(&trig);
 }
 
-int main(int argc, char **argv)
-{
-    static const st_cunit_case_t cases[] = {
-        {"again", test_again},
-        {"busy", test_busy},
-        {"entries", test_entries},
-        {"refused", test_refused},
-        {"bad_key", test_bad_key},
-        {"endpoint_goes_first", test_endpoint_goes_first},
-        {"peer_gone", test_peer_gone},
-        {"close", test_close},
-        {"from_done", test_from_done}
-    };
-
-    return st_cunit_main("trig_op", cases, ST_CUNIT_COUNT(cases), argc, argv);
-}
+ST_SUITE("trig_op")

@@ -3,10 +3,6 @@
  * test_uct_addr.c - addresses and keys that are not those of a peer: of other
  * versions, too short, of other providers, or just bytes.
  */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_cunit.h"
 #include "uct_region.h"
 
@@ -105,7 +101,7 @@ static void check_prefixes(const void *format, size_t length)
     CU_ASSERT(uct_cxi_trig_proto_check(format, length, length) == NULL);
 }
 
-static void test_prefixes(void)
+ST_CASE(prefixes)
 {
     uint8_t key[UCT_TRIG_RKEY_PACKED_LEN];
     uct_trig_rkey_t rkey;
@@ -129,7 +125,7 @@ static void test_prefixes(void)
 }
 
 /* Of our formats: both versions are named, to the caller, once an interface */
-static void test_other_version(void)
+ST_CASE(other_version)
 {
     char ours[32], theirs[32];
     uct_pair_t pair;
@@ -155,7 +151,7 @@ static void test_other_version(void)
     close_pair(&pair);
 }
 
-static void test_other_ucx(void)
+ST_CASE(other_ucx)
 {
     char ours[32], theirs[32];
     uct_pair_t pair;
@@ -172,7 +168,7 @@ static void test_other_ucx(void)
     close_pair(&pair);
 }
 
-static void test_other_provider(void)
+ST_CASE(other_provider)
 {
     uct_pair_t pair;
 
@@ -204,7 +200,7 @@ static void fill(void *data, size_t length, unsigned *seed_p)
 
 /* Bytes, and bytes whose checksum is right: nothing is read beyond them, and
  * nobody is reached */
-static void test_garbage(void)
+ST_CASE(garbage)
 {
     const char *given = getenv("ST_SEED");
     unsigned seed     = (given != NULL) ? (unsigned)atoi(given) :
@@ -238,15 +234,4 @@ static void test_garbage(void)
     close_pair(&pair);
 }
 
-int main(int argc, char **argv)
-{
-    static const st_cunit_case_t cases[] = {
-        {"prefixes", test_prefixes},
-        {"other_version", test_other_version},
-        {"other_ucx", test_other_ucx},
-        {"other_provider", test_other_provider},
-        {"garbage", test_garbage}
-    };
-
-    return st_cunit_main("uct_addr", cases, ST_CUNIT_COUNT(cases), argc, argv);
-}
+ST_SUITE("uct_addr")

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_uct_amo.c - atomics of both widths. */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_cunit.h"
 #include "uct_region.h"
 
@@ -132,7 +128,7 @@ static uint64_t fetched(fetch_t *fetch, uct_pair_t *pair, unsigned width)
 }
 
 /* All that UCP asks for, or it would send messages instead */
-static void test_capabilities(void)
+ST_CASE(capabilities)
 {
     uint64_t posts   = UCS_BIT(UCT_ATOMIC_OP_ADD) | UCS_BIT(UCT_ATOMIC_OP_AND) |
                        UCS_BIT(UCT_ATOMIC_OP_OR) | UCS_BIT(UCT_ATOMIC_OP_XOR);
@@ -207,18 +203,11 @@ static void check_width(unsigned width)
     close_all(&pair);
 }
 
-static void test_32(void)
-{
-    check_width(4);
-}
-
-static void test_64(void)
-{
-    check_width(8);
-}
+ST_CASE_CALL(32, check_width(4))
+ST_CASE_CALL(64, check_width(8))
 
 /* No such operation, in that form: refused, with nothing changed */
-static void test_refused(void)
+ST_CASE(refused)
 {
     uct_pair_t pair;
     fetch_t old;
@@ -239,7 +228,7 @@ static void test_refused(void)
 }
 
 /* Both sides add to one word, both ways; every sum is seen once */
-static void test_many(void)
+ST_CASE(many)
 {
     enum {
         COUNT = 500
@@ -278,7 +267,7 @@ static void test_many(void)
 }
 
 /* Nothing is lost when no descriptor is left */
-static void test_exhausted(void)
+ST_CASE(exhausted)
 {
     static const char *const settings[] = {"TX_QUEUE_LEN", "3", NULL};
     uct_pair_t pair;
@@ -302,7 +291,7 @@ static void test_exhausted(void)
 
 /* A provider may refuse a target that is not aligned, or serve it well; the
  * bytes around it stay in any case */
-static void test_unaligned(void)
+ST_CASE(unaligned)
 {
     uint64_t value = START, result = 0;
     uct_done_t done;
@@ -328,7 +317,7 @@ static void test_unaligned(void)
 }
 
 /* What fails writes no result */
-static void test_stale_key(void)
+ST_CASE(stale_key)
 {
     uct_pair_t pair;
     fetch_t old;
@@ -347,18 +336,4 @@ static void test_stale_key(void)
     close_all(&pair);
 }
 
-int main(int argc, char **argv)
-{
-    static const st_cunit_case_t cases[] = {
-        {"capabilities", test_capabilities},
-        {"32", test_32},
-        {"64", test_64},
-        {"refused", test_refused},
-        {"many", test_many},
-        {"exhausted", test_exhausted},
-        {"unaligned", test_unaligned},
-        {"stale_key", test_stale_key}
-    };
-
-    return st_cunit_main("uct_amo", cases, ST_CUNIT_COUNT(cases), argc, argv);
-}
+ST_SUITE("uct_amo")

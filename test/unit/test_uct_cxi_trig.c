@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_uct_cxi_trig.c - messages, puts, flush, pending, addresses. */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_cunit.h"
 #include "uct_region.h"
 
@@ -82,7 +78,7 @@ static void open_pair(uct_pair_t *pair, const char *const *settings,
                                              &inbox, 0) == UCS_OK);
 }
 
-static void test_am_short(void)
+ST_CASE(am_short)
 {
     size_t lengths[] = {0, 1, 8, 1000, 0};
     uint64_t header  = AM_HEADER;
@@ -104,7 +100,7 @@ static void test_am_short(void)
     uct_pair_destroy(&pair);
 }
 
-static void test_am_short_iov(void)
+ST_CASE(am_short_iov)
 {
     uct_iov_t iov[] = {
         {.buffer = payload, .length = 10, .count = 1},
@@ -122,7 +118,7 @@ static void test_am_short_iov(void)
     uct_pair_destroy(&pair);
 }
 
-static void test_am_bcopy(void)
+ST_CASE(am_bcopy)
 {
     size_t lengths[] = {0, 1, 64, 0};
     packet_t packet;
@@ -143,7 +139,7 @@ static void test_am_bcopy(void)
     uct_pair_destroy(&pair);
 }
 
-static void test_am_to_self(void)
+ST_CASE(am_to_self)
 {
     uct_pair_t pair;
 
@@ -196,7 +192,7 @@ static void send_or_queue(pending_t *pending, uct_ep_h ep, uint64_t number)
     ++*pending->left;
 }
 
-static void test_pending_keeps_order(void)
+ST_CASE(pending_keeps_order)
 {
     enum {
         COUNT = 2000
@@ -224,7 +220,7 @@ static void purge_count(uct_pending_req_t *req, void *arg)
     ++*(unsigned*)arg;
 }
 
-static void test_pending_purge(void)
+ST_CASE(pending_purge)
 {
     enum {
         COUNT = 100
@@ -249,7 +245,7 @@ static void test_pending_purge(void)
 
 static uct_region_t region;
 
-static void test_refused_key(void)
+ST_CASE(refused_key)
 {
     uct_rkey_bundle_t rkey;
     uint8_t packed[64];
@@ -264,7 +260,7 @@ static void test_refused_key(void)
     uct_pair_destroy(&pair);
 }
 
-static void test_put_short(void)
+ST_CASE(put_short)
 {
     uct_pair_t pair;
 
@@ -286,7 +282,7 @@ static void test_put_short(void)
     uct_pair_destroy(&pair);
 }
 
-static void test_put_bcopy(void)
+ST_CASE(put_bcopy)
 {
     packet_t packet;
     uct_pair_t pair;
@@ -305,7 +301,7 @@ static void test_put_bcopy(void)
 }
 
 /* A put with a key that is gone fails the endpoint, and is reported once */
-static void test_put_with_stale_key(void)
+ST_CASE(put_with_stale_key)
 {
     uct_pair_t pair;
 
@@ -327,7 +323,7 @@ static void on_flushed(uct_completion_t *self)
 {
 }
 
-static void test_flush_completion(void)
+ST_CASE(flush_completion)
 {
     uct_completion_t comp = {
         .func   = on_flushed,
@@ -355,7 +351,7 @@ static void test_flush_completion(void)
 }
 
 /* What comes after a fence waits for what came before */
-static void test_fence(void)
+ST_CASE(fence)
 {
     uct_pair_t pair;
     uint32_t i;
@@ -380,7 +376,7 @@ static void test_fence(void)
     uct_pair_destroy(&pair);
 }
 
-static void test_reachable(void)
+ST_CASE(reachable)
 {
     uct_pair_t pair;
 
@@ -394,7 +390,7 @@ static void test_reachable(void)
 }
 
 /* Every single byte of an address is protected, its version first of all */
-static void test_refused_addresses(void)
+ST_CASE(refused_addresses)
 {
     uct_pair_t pair;
     uct_ep_h ep;
@@ -422,7 +418,7 @@ static void test_refused_addresses(void)
 }
 
 /* Its endpoint is gone: messages fail sooner or later, nothing hangs */
-static void test_peer_gone(void)
+ST_CASE(peer_gone)
 {
     uct_pair_t pair;
 
@@ -444,7 +440,7 @@ static void test_peer_gone(void)
 
 /* Nothing was ever sent to it, and a put of nothing asks: as long as nobody was
  * told, it is taken */
-static void test_put_to_gone(void)
+ST_CASE(put_to_gone)
 {
     uct_pair_t pair;
 
@@ -461,7 +457,7 @@ static void test_put_to_gone(void)
     uct_pair_destroy(&pair);
 }
 
-static void test_message_wakes(void)
+ST_CASE(message_wakes)
 {
     struct pollfd pollfd = {
         .events = POLLIN
@@ -488,7 +484,7 @@ static void test_message_wakes(void)
 }
 
 /* UCP arms an interface that it has never made progress on. */
-static void test_first_message_wakes(void)
+ST_CASE(first_message_wakes)
 {
     struct pollfd pollfd = {
         .events = POLLIN
@@ -513,7 +509,7 @@ static void test_first_message_wakes(void)
     uct_pair_destroy(&pair);
 }
 
-static void test_close_in_flight(void)
+ST_CASE(close_in_flight)
 {
     uct_pair_t pair;
     unsigned i;
@@ -525,7 +521,7 @@ static void test_close_in_flight(void)
     uct_pair_destroy(&pair); /* Descriptors and peers are accounted for */
 }
 
-static void test_refused_settings(void)
+ST_CASE(refused_settings)
 {
     static const char *const too_short[] = {"SEG_SIZE", "100", NULL};
     static const char *const no_queue[]  = {"TX_QUEUE_LEN", "0", NULL};
@@ -535,7 +531,7 @@ static void test_refused_settings(void)
     CU_ASSERT(uct_pair_create(&pair, no_queue) != 0);
 }
 
-static void test_unknown_provider(void)
+ST_CASE(unknown_provider)
 {
     uct_component_attr_t attr = {
         .field_mask = UCT_COMPONENT_ATTR_FIELD_MD_RESOURCE_COUNT
@@ -554,7 +550,7 @@ static void test_unknown_provider(void)
     free(before);
 }
 
-static void test_version_guard(void)
+ST_CASE(version_guard)
 {
     CU_ASSERT(uct_cxi_trig_guard_accepts(1, 13, 1, 13));
     CU_ASSERT(!uct_cxi_trig_guard_accepts(1, 13, 1, 14));
@@ -567,7 +563,7 @@ static ucs_status_t named_op(void)
     return UCS_ERR_REJECTED;
 }
 
-static void test_guard_fill(void)
+ST_CASE(guard_fill)
 {
     ucs_status_t (*ops[])(void) = {NULL, named_op, NULL};
 
@@ -577,34 +573,4 @@ static void test_guard_fill(void)
     CU_ASSERT(ops[2] == NULL);
 }
 
-int main(int argc, char **argv)
-{
-    static const st_cunit_case_t cases[] = {
-        {"am_short", test_am_short},
-        {"am_short_iov", test_am_short_iov},
-        {"am_bcopy", test_am_bcopy},
-        {"am_to_self", test_am_to_self},
-        {"pending_keeps_order", test_pending_keeps_order},
-        {"pending_purge", test_pending_purge},
-        {"refused_key", test_refused_key},
-        {"put_short", test_put_short},
-        {"put_bcopy", test_put_bcopy},
-        {"put_with_stale_key", test_put_with_stale_key},
-        {"flush_completion", test_flush_completion},
-        {"fence", test_fence},
-        {"reachable", test_reachable},
-        {"refused_addresses", test_refused_addresses},
-        {"peer_gone", test_peer_gone},
-        {"put_to_gone", test_put_to_gone},
-        {"message_wakes", test_message_wakes},
-        {"first_message_wakes", test_first_message_wakes},
-        {"close_in_flight", test_close_in_flight},
-        {"refused_settings", test_refused_settings},
-        {"unknown_provider", test_unknown_provider},
-        {"version_guard", test_version_guard},
-        {"guard_fill", test_guard_fill}
-    };
-
-    return st_cunit_main("uct_cxi_trig", cases, ST_CUNIT_COUNT(cases), argc,
-                         argv);
-}
+ST_SUITE("uct_cxi_trig")

@@ -3,10 +3,6 @@
  * test_uct_devices.c - several devices in one process: which ones UCP takes,
  * and that all of those it takes carry data.
  */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "fab_intercept.h"
 #include "st_cunit.h"
 #include "ucp_side.h"
@@ -113,23 +109,12 @@ static void check_rails(const char *threshold, const char *proto)
     set("UCX_PROTO_ENABLE", NULL);
 }
 
-static void test_rails_rndv(void)
-{
-    check_rails("8k", "n");
-}
-
-static void test_rails_rndv_proto(void)
-{
-    check_rails("8k", "y");
-}
-
-static void test_rails_eager(void)
-{
-    check_rails("inf", "n");
-}
+ST_CASE_CALL(rails_rndv, check_rails("8k", "n"))
+ST_CASE_CALL(rails_rndv_proto, check_rails("8k", "y"))
+ST_CASE_CALL(rails_eager, check_rails("inf", "n"))
 
 /* What is not asked for carries nothing */
-static void test_one(void)
+ST_CASE(one)
 {
     uint64_t posted[2];
     unsigned i;
@@ -144,7 +129,7 @@ static void test_one(void)
 }
 
 /* Any device reaches any other one of the same network */
-static void test_different(void)
+ST_CASE(different)
 {
     uint64_t posted[2];
 
@@ -158,7 +143,7 @@ static void test_different(void)
 }
 
 /* Where nothing else is allowed, it is an error */
-static void test_none(void)
+ST_CASE(none)
 {
     ucp_side_t side;
 
@@ -169,16 +154,6 @@ static void test_none(void)
 
 int main(int argc, char **argv)
 {
-    static const st_cunit_case_t cases[] = {
-        {"rails_rndv", test_rails_rndv},
-        {"rails_rndv_proto", test_rails_rndv_proto},
-        {"rails_eager", test_rails_eager},
-        {"one", test_one},
-        {"different", test_different},
-        {"none", test_none}
-    };
-
     setenv("FI_CXIEMU_DEVICES", "2", 1);
-    return st_cunit_main("uct_devices", cases, ST_CUNIT_COUNT(cases), argc,
-                         argv);
+    return st_cunit_main("uct_devices", argc, argv);
 }

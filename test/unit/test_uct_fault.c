@@ -4,10 +4,6 @@
  * or memory is short: each call that the transport makes from the first one to
  * the last fails once. It is told, or made good; nothing is left open or hangs.
  */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "fab_intercept.h"
 #include "st_cunit.h"
 #include "st_intercept.h"
@@ -166,7 +162,7 @@ static void check_calls(unsigned first_code)
     CU_ASSERT(st_intercept_outstanding() == allocation);
 }
 
-static void test_calls(void)
+ST_CASE(calls)
 {
     unsigned i;
 
@@ -177,7 +173,7 @@ static void test_calls(void)
     }
 }
 
-static void test_memory(void)
+ST_CASE(memory)
 {
     int64_t objects, allocation;
     ucs_status_t status;
@@ -200,13 +196,4 @@ static void test_memory(void)
     CU_ASSERT(st_intercept_outstanding() == allocation);
 }
 
-int main(int argc, char **argv)
-{
-    static const st_cunit_case_t cases[] = {
-        {"calls", test_calls},
-        {"memory", test_memory}
-    };
-
-    return st_cunit_main("uct_fault", cases, ST_CUNIT_COUNT(cases), argc,
-                         argv);
-}
+ST_SUITE("uct_fault")

@@ -3,10 +3,6 @@
  * test_uct_fence.c - fences: what is behind one is taken at once, and carried
  * out when those before it are over.
  */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_cunit.h"
 #include "uct_region.h"
 
@@ -83,15 +79,8 @@ static ucs_status_t fence_iface(uct_pair_t *pair)
     return uct_iface_fence(pair->a.iface, 0);
 }
 
-static void test_fence_ep(void)
-{
-    check_fenced(fence_ep);
-}
-
-static void test_fence_iface(void)
-{
-    check_fenced(fence_iface);
-}
+ST_CASE_CALL(ep, check_fenced(fence_ep))
+ST_CASE_CALL(iface, check_fenced(fence_iface))
 
 typedef struct {
     uint64_t count;
@@ -112,7 +101,7 @@ static ucs_status_t receive_fenced(void *arg, void *data, size_t length,
 }
 
 /* Messages keep their order though fences hold some of them back */
-static void test_fence_messages(void)
+ST_CASE(messages)
 {
     enum {
         COUNT = 200
@@ -149,7 +138,7 @@ static void test_fence_messages(void)
 }
 
 /* A put, an atomic on it and one that fetches */
-static void test_atomics(void)
+ST_CASE(atomics)
 {
     uint64_t result;
     uct_done_t done;
@@ -194,7 +183,7 @@ static ucs_status_t receive_scope(void *arg, void *data, size_t length,
     return UCS_OK;
 }
 
-static void test_iface_scope(void)
+ST_CASE(iface_scope)
 {
     uct_iov_t iov = {.buffer = local, .length = REGION_LENGTH, .count = 1};
     scope_t scope = {.count = 0};
@@ -217,15 +206,4 @@ static void test_iface_scope(void)
     close_all(&pair);
 }
 
-int main(int argc, char **argv)
-{
-    static const st_cunit_case_t cases[] = {
-        {"ep", test_fence_ep},
-        {"iface", test_fence_iface},
-        {"messages", test_fence_messages},
-        {"atomics", test_atomics},
-        {"iface_scope", test_iface_scope}
-    };
-
-    return st_cunit_main("uct_fence", cases, ST_CUNIT_COUNT(cases), argc, argv);
-}
+ST_SUITE("uct_fence")

@@ -6,10 +6,6 @@
  * host's memory a GPU's, and the calls of libfabric are looked at on their way
  * to a provider that is given plain memory (fab_intercept.h).
  */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "fab_intercept.h"
 #include "st_cunit.h"
 #include "uct_errors.h"
@@ -153,7 +149,7 @@ static void check_refused(uct_md_h md, uint8_t *address, size_t length,
 
 
 /* Nothing is loaded for the sake of asking */
-static void test_not_loaded(void)
+ST_CASE(not_loaded)
 {
     ucs_memory_type_t type;
     uct_md_attr_t attr;
@@ -211,7 +207,7 @@ static void check_detected(uct_md_h md, const runtime_t *runtime)
     CU_ASSERT(uct_md_mem_query(md, memory, 7, &attr) == UCS_ERR_INVALID_ADDR);
 }
 
-static void test_registered(void)
+ST_CASE(registered)
 {
     uct_md_attr_t attr;
     unsigned i;
@@ -239,7 +235,7 @@ static void test_registered(void)
 
 /* A processor reaches both: UCX may copy them, and is not told of them. What
  * belongs to a processor is registered as such */
-static void test_managed(void)
+ST_CASE(managed)
 {
     ucs_memory_type_t type;
     uct_md_attr_t attr;
@@ -263,7 +259,7 @@ static void test_managed(void)
 }
 
 /* No provider here takes it: that is said, and nothing else suffers */
-static void test_refused(void)
+ST_CASE(refused)
 {
     uct_md_attr_t attr;
     unsigned i;
@@ -294,7 +290,7 @@ static void test_refused(void)
 }
 
 /* The error names the setting; UCX is given no device */
-static void test_must(void)
+ST_CASE(must)
 {
     uct_component_attr_t attr = {
         .field_mask = UCT_COMPONENT_ATTR_FIELD_MD_RESOURCE_COUNT
@@ -375,18 +371,11 @@ static void check_moved(int wants_desc)
     unlabel();
 }
 
-static void test_moved(void)
-{
-    check_moved(0);
-}
-
-static void test_moved_with_desc(void)
-{
-    check_moved(1);
-}
+ST_CASE_CALL(moved, check_moved(0))
+ST_CASE_CALL(moved_with_desc, check_moved(1))
 
 /* Regions of the trigger extension are those that streams of a GPU use */
-static void test_deferred(void)
+ST_CASE(deferred)
 {
     uct_trig_iface_attr_t attr;
     uct_trig_mem_h mem;
@@ -450,7 +439,7 @@ static ucs_memory_type_t type_for_ucp(ucs_ternary_auto_value_t memtype_cache)
 
 /* UCP asks the transport, if it does not trust its own list of what GPUs have
  * allocated, which is empty without a module of UCX for them */
-static void test_ucp(void)
+ST_CASE(ucp)
 {
     unsigned i;
 
@@ -468,18 +457,6 @@ static void test_ucp(void)
 
 int main(int argc, char **argv)
 {
-    static const st_cunit_case_t cases[] = {
-        {"not_loaded", test_not_loaded},
-        {"registered", test_registered},
-        {"managed", test_managed},
-        {"refused", test_refused},
-        {"must", test_must},
-        {"moved", test_moved},
-        {"moved_with_desc", test_moved_with_desc},
-        {"deferred", test_deferred},
-        {"ucp", test_ucp}
-    };
-
 #if UCT_API > UCT_VERSION(1, 13)
     /* A module of UCX's own may bring the real runtimes along; UCX has read its
      * settings by now */
@@ -490,5 +467,5 @@ int main(int argc, char **argv)
         return EXIT_FAILURE;
     }
 #endif
-    return st_cunit_main("uct_gpu", cases, ST_CUNIT_COUNT(cases), argc, argv);
+    return st_cunit_main("uct_gpu", argc, argv);
 }

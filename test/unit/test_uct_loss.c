@@ -3,10 +3,6 @@
  * test_uct_loss.c - operations that do not come through: each is told once, and
  * none writes the user's memory after that.
  */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_cunit.h"
 #include "uct_region.h"
 
@@ -133,7 +129,7 @@ static void check_all(unsigned count)
 }
 
 /* The peer goes while they are in flight, and while they can be started. */
-static void test_peer_gone(void)
+ST_CASE(peer_gone)
 {
     unsigned count, i;
     ucs_status_t status;
@@ -175,7 +171,7 @@ static void test_peer_gone(void)
 }
 
 /* A wrong key fails the endpoint: what was started before is told, all of it */
-static void test_stale_key(void)
+ST_CASE(stale_key)
 {
     unsigned count, i, failed = 0;
     uct_pair_t pair;
@@ -198,7 +194,7 @@ static void test_stale_key(void)
 
 /* What touches nothing of the user's is told at once; the rest, and the flush,
  * when the provider is through with it. */
-static void test_cancel(void)
+ST_CASE(cancel)
 {
     uct_done_t flush, before;
     unsigned count, i;
@@ -228,7 +224,7 @@ static void test_cancel(void)
 
 /* What a fence still holds was never the provider's: all of it is told at
  * once, and none of it is carried out. */
-static void test_cancel_held(void)
+ST_CASE(cancel_held)
 {
     uct_pair_t pair;
     unsigned i;
@@ -257,7 +253,7 @@ static void test_cancel_held(void)
 
 /* Without the user's memory in flight all are told at once. The flush waits for
  * those that work on the peer's memory, not for messages. */
-static void test_cancel_at_once(void)
+ST_CASE(cancel_at_once)
 {
     uct_done_t flush;
     uct_pair_t pair;
@@ -319,7 +315,7 @@ static void destroy_with_all(uct_pair_t *pair, uct_ep_h *other_p, op_t *late,
     CU_ASSERT(*messages == 0);
 }
 
-static void test_ep_destroyed(void)
+ST_CASE(ep_destroyed)
 {
     op_t *late = &ops[MAX_OPS];
     uint64_t messages;
@@ -336,7 +332,7 @@ static void test_ep_destroyed(void)
 
 /* The other one follows, without progress in between: the end of its operation
  * may have been seen with the first one's */
-static void test_eps_destroyed(void)
+ST_CASE(eps_destroyed)
 {
     op_t *late = &ops[MAX_OPS];
     uint64_t messages;
@@ -352,7 +348,7 @@ static void test_eps_destroyed(void)
 
 /* An interface is closed with the user's memory in flight: that of an endpoint
  * which is no longer asked what becomes of it */
-static void test_iface_closed(void)
+ST_CASE(iface_closed)
 {
     uct_pair_t pair;
     unsigned count;
@@ -394,7 +390,7 @@ static void check_goes_on(uct_pair_t *pair, uct_ep_h ep)
 
 /* Everything in flight ends with an error, once; nothing new begins; other
  * endpoints, to the same peer even, go on. */
-static void test_invalidate(void)
+ST_CASE(invalidate)
 {
     uct_done_t flush;
     unsigned count, i;
@@ -436,7 +432,7 @@ static void test_invalidate(void)
 }
 
 /* What is started after it, before the error was told, is not carried out */
-static void test_invalidate_then_start(void)
+ST_CASE(invalidate_then_start)
 {
     uct_pair_t pair;
     unsigned i;
@@ -468,7 +464,7 @@ static void test_invalidate_then_start(void)
 }
 
 /* Requests that wait are the user's to purge */
-static void test_invalidate_pending(void)
+ST_CASE(invalidate_pending)
 {
     static const char *const settings[] = {"TX_QUEUE_LEN", "4", NULL};
     unsigned purged                     = 0;
@@ -493,21 +489,4 @@ static void test_invalidate_pending(void)
     uct_pair_destroy(&pair);
 }
 
-int main(int argc, char **argv)
-{
-    static const st_cunit_case_t cases[] = {
-        {"peer_gone", test_peer_gone},
-        {"stale_key", test_stale_key},
-        {"cancel", test_cancel},
-        {"cancel_held", test_cancel_held},
-        {"cancel_at_once", test_cancel_at_once},
-        {"ep_destroyed", test_ep_destroyed},
-        {"eps_destroyed", test_eps_destroyed},
-        {"iface_closed", test_iface_closed},
-        {"invalidate", test_invalidate},
-        {"invalidate_then_start", test_invalidate_then_start},
-        {"invalidate_pending", test_invalidate_pending}
-    };
-
-    return st_cunit_main("uct_loss", cases, ST_CUNIT_COUNT(cases), argc, argv);
-}
+ST_SUITE("uct_loss")

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_uct_md.c - memory of UCT's memory domain: registration, keys, cache. */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_cunit.h"
 #include "uct_domain.h"
 #include "uct_short.h"
@@ -36,7 +32,7 @@ static int domain_open_cached(uct_domain_t *domain)
 }
 
 
-static void test_query(void)
+ST_CASE(query)
 {
     uct_domain_t domain;
 
@@ -51,7 +47,7 @@ static void test_query(void)
 }
 
 /* Connections by socket addresses are not the transport's business */
-static void test_sockaddr(void)
+ST_CASE(sockaddr)
 {
 #if UCT_API < UCT_VERSION(1, 15)
     struct sockaddr_in in   = {.sin_family = AF_INET};
@@ -69,7 +65,7 @@ static void test_sockaddr(void)
 #endif
 }
 
-static void test_wrong_device(void)
+ST_CASE(wrong_device)
 {
     uct_domain_t domain;
 
@@ -80,7 +76,7 @@ static void test_wrong_device(void)
 }
 
 /* Small, and the same however often it is packed */
-static void test_key(void)
+ST_CASE(key)
 {
     static uint8_t buffer[1000];
     uint8_t key[UCT_DOMAIN_KEY_MAX] = {0}, again[UCT_DOMAIN_KEY_MAX] = {0};
@@ -122,7 +118,7 @@ count_warning(const char *file, unsigned line, const char *function,
 }
 
 /* A program that ends without giving its memory back is told so, and ends */
-static void test_leaked(void)
+ST_CASE(leaked)
 {
     size_t length = 4 * sysconf(_SC_PAGESIZE);
     uct_mem_h memh, again, other;
@@ -146,7 +142,7 @@ static void test_leaked(void)
     CU_ASSERT_FATAL(munmap(pages, 2 * length) == 0);
 }
 
-static void test_cache(void)
+ST_CASE(cache)
 {
     size_t length = 4 * sysconf(_SC_PAGESIZE);
     uint8_t key[UCT_DOMAIN_KEY_MAX], again[UCT_DOMAIN_KEY_MAX];
@@ -182,7 +178,7 @@ static void test_cache(void)
     CU_ASSERT(munmap(pages, length) == 0);
 }
 
-static void test_uncached(void)
+ST_CASE(uncached)
 {
     static uint8_t buffer[4096];
     uct_mem_h memh, other;
@@ -199,7 +195,7 @@ static void test_uncached(void)
     uct_domain_close(&domain);
 }
 
-static void test_refused_cache_setting(void)
+ST_CASE(refused_cache_setting)
 {
     ucs_status_t status;
     uct_domain_t domain;
@@ -266,19 +262,12 @@ static void check_invalidate(ucs_status_t (*open)(uct_domain_t*))
     uct_domain_close(&domain);
 }
 
-static void test_invalidate(void)
-{
-    check_invalidate(uct_domain_try_default);
-}
-
-static void test_invalidate_uncached(void)
-{
-    check_invalidate(uct_domain_try_uncached);
-}
+ST_CASE_CALL(invalidate, check_invalidate(uct_domain_try_default))
+ST_CASE_CALL(invalidate_uncached, check_invalidate(uct_domain_try_uncached))
 
 /* Others that have the same registration keep it; the completion waits for
  * them, and nobody gets it any more */
-static void test_invalidate_shared(void)
+ST_CASE(invalidate_shared)
 {
     static uint8_t buffer[8192];
     uct_completion_t comp = {
@@ -312,7 +301,7 @@ static void test_invalidate_shared(void)
 }
 
 /* A put with the key of what was invalidated fails, and changes nothing */
-static void test_invalidated_is_refused(void)
+ST_CASE(invalidated_is_refused)
 {
     static uint8_t buffer[64];
     uct_completion_t comp = {
@@ -345,7 +334,7 @@ static void test_invalidated_is_refused(void)
     uct_pair_destroy(&pair);
 }
 
-static void test_advise(void)
+ST_CASE(advise)
 {
     size_t page   = sysconf(_SC_PAGESIZE);
     uint8_t *pages = uct_map_pages(4 * page);
@@ -424,35 +413,7 @@ static void check_no_memory(ucs_status_t (*open)(uct_domain_t*))
     CU_ASSERT(number >= 2);
 }
 
-static void test_no_memory(void)
-{
-    check_no_memory(uct_domain_try_default);
-}
+ST_CASE_CALL(no_memory, check_no_memory(uct_domain_try_default))
+ST_CASE_CALL(no_memory_uncached, check_no_memory(uct_domain_try_uncached))
 
-static void test_no_memory_uncached(void)
-{
-    check_no_memory(uct_domain_try_uncached);
-}
-
-int main(int argc, char **argv)
-{
-    static const st_cunit_case_t cases[] = {
-        {"query", test_query},
-        {"sockaddr", test_sockaddr},
-        {"wrong_device", test_wrong_device},
-        {"key", test_key},
-        {"cache", test_cache},
-        {"leaked", test_leaked},
-        {"uncached", test_uncached},
-        {"refused_cache_setting", test_refused_cache_setting},
-        {"invalidate", test_invalidate},
-        {"invalidate_uncached", test_invalidate_uncached},
-        {"invalidate_shared", test_invalidate_shared},
-        {"invalidated_is_refused", test_invalidated_is_refused},
-        {"advise", test_advise},
-        {"no_memory", test_no_memory},
-        {"no_memory_uncached", test_no_memory_uncached}
-    };
-
-    return st_cunit_main("uct_md", cases, ST_CUNIT_COUNT(cases), argc, argv);
-}
+ST_SUITE("uct_md")

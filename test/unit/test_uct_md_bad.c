@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_uct_md_bad.c - memory and keys that the memory domain refuses. */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_cunit.h"
 #include "uct_domain.h"
 #include "uct_trig_stats.h"
@@ -16,7 +12,7 @@
 
 /* Every byte of a key is protected, its version first of all; and its length,
  * where that is known */
-static void test_refused_keys(void)
+ST_CASE(refused_keys)
 {
     static uint8_t buffer[64];
     unsigned refused = 0;
@@ -78,15 +74,8 @@ static void check_unmapped(ucs_status_t (*open)(uct_domain_t*))
     CU_ASSERT(munmap(pages, 3 * page) == 0);
 }
 
-static void test_unmapped(void)
-{
-    check_unmapped(uct_domain_try_default);
-}
-
-static void test_unmapped_uncached(void)
-{
-    check_unmapped(uct_domain_try_uncached);
-}
+ST_CASE_CALL(unmapped, check_unmapped(uct_domain_try_default))
+ST_CASE_CALL(unmapped_uncached, check_unmapped(uct_domain_try_uncached))
 
 /* Some versions of UCX refuse NULL themselves, others leave it to the domain */
 static int is_refusal(const void *address, ucs_status_t status,
@@ -147,18 +136,11 @@ static void check_bad_ranges(ucs_status_t (*open)(uct_domain_t*))
     uct_domain_close(&domain);
 }
 
-static void test_bad_ranges(void)
-{
-    check_bad_ranges(uct_domain_try_default);
-}
-
-static void test_bad_ranges_uncached(void)
-{
-    check_bad_ranges(uct_domain_try_uncached);
-}
+ST_CASE_CALL(bad_ranges, check_bad_ranges(uct_domain_try_default))
+ST_CASE_CALL(bad_ranges_uncached, check_bad_ranges(uct_domain_try_uncached))
 
 /* The trigger extension's regions are refused in the same way */
-static void test_bad_regions(void)
+ST_CASE(bad_regions)
 {
     static uint8_t buffer[4096];
     uct_trig_mem_h mem;
@@ -184,7 +166,7 @@ static void test_bad_regions(void)
 }
 
 /* Keys of other lengths and contents, as a peer may send them */
-static void test_random_keys(void)
+ST_CASE(random_keys)
 {
     unsigned seed = 1, refused = 0;
     uint8_t key[UCT_DOMAIN_KEY_MAX];
@@ -208,7 +190,7 @@ static void test_random_keys(void)
 
 /* A hint, which changes nothing of what may be done then: the memory is
  * reached, whether or not its pages were there */
-static void test_nonblock(void)
+ST_CASE(nonblock)
 {
     size_t length  = 16 * sysconf(_SC_PAGESIZE);
     uint8_t *pages = uct_map_pages(length);
@@ -243,19 +225,4 @@ static void test_nonblock(void)
     uct_pair_destroy(&pair);
 }
 
-int main(int argc, char **argv)
-{
-    static const st_cunit_case_t cases[] = {
-        {"refused_keys", test_refused_keys},
-        {"unmapped", test_unmapped},
-        {"unmapped_uncached", test_unmapped_uncached},
-        {"bad_ranges", test_bad_ranges},
-        {"bad_ranges_uncached", test_bad_ranges_uncached},
-        {"bad_regions", test_bad_regions},
-        {"random_keys", test_random_keys},
-        {"nonblock", test_nonblock}
-    };
-
-    return st_cunit_main("uct_md_bad", cases, ST_CUNIT_COUNT(cases), argc,
-                         argv);
-}
+ST_SUITE("uct_md_bad")

@@ -3,10 +3,6 @@
  * test_uct_pending.c - interfaces with next to no room: whoever waits for it
  * gets it in turn, however many others wait, and nobody waits for ever.
  */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_cunit.h"
 #include "uct_region.h"
 
@@ -153,14 +149,14 @@ static void check_fair(const char *const *settings)
     uct_pair_destroy(&pair);
 }
 
-static void test_fair(void)
+ST_CASE(fair)
 {
     static const char *const settings[] = {"TX_QUEUE_LEN", "4", NULL};
 
     check_fair(settings);
 }
 
-static void test_fair_one(void)
+ST_CASE(fair_one)
 {
     static const char *const settings[] = {"TX_QUEUE_LEN", "1",
                                            "RX_QUEUE_LEN", "1", NULL};
@@ -169,7 +165,7 @@ static void test_fair_one(void)
 }
 
 /* All to all, with room for one message each way: nobody waits for ever */
-static void test_no_deadlock(void)
+ST_CASE(no_deadlock)
 {
     static const char *const settings[] = {"TX_QUEUE_LEN", "1",
                                            "RX_QUEUE_LEN", "1", NULL};
@@ -186,14 +182,4 @@ static void test_no_deadlock(void)
     uct_pair_destroy(&pair);
 }
 
-int main(int argc, char **argv)
-{
-    static const st_cunit_case_t cases[] = {
-        {"fair", test_fair},
-        {"fair_one", test_fair_one},
-        {"no_deadlock", test_no_deadlock}
-    };
-
-    return st_cunit_main("uct_pending", cases, ST_CUNIT_COUNT(cases), argc,
-                         argv);
-}
+ST_SUITE("uct_pending")

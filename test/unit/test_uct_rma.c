@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_uct_rma.c - puts and gets, and what is sent without a copy. */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_cunit.h"
 #include "uct_region.h"
 
@@ -65,7 +61,7 @@ static void join(const uct_iov_t *iov, size_t count, uint8_t *data)
     }
 }
 
-static void test_limits(void)
+ST_CASE(limits)
 {
     uct_iface_attr_t *attr;
     uct_pair_t pair;
@@ -117,7 +113,7 @@ static void check_zcopy_lengths(uct_pair_t *pair, int is_get, uct_mem_h memh)
     }
 }
 
-static void test_zcopy_lengths(void)
+ST_CASE(zcopy_lengths)
 {
     uct_md_attr_t attr;
     uct_mem_h memh;
@@ -138,7 +134,7 @@ static void test_zcopy_lengths(void)
 }
 
 /* As many pieces as the interface tells, and each number below */
-static void test_zcopy_pieces(void)
+ST_CASE(zcopy_pieces)
 {
     static uint8_t joined[REGION_LENGTH];
     uct_iov_t iov[MAX_IOV];
@@ -189,7 +185,7 @@ static void unpack(void *arg, const void *data, size_t length)
     memcpy(unpacked->data, data, length);
 }
 
-static void test_get_bcopy(void)
+ST_CASE(get_bcopy)
 {
     size_t lengths[] = {1, 8, 1000, 0};
     static unpacked_t unpacked;
@@ -227,7 +223,7 @@ static size_t pack_nothing(void *dest, void *arg)
 }
 
 /* Done at once: nothing is told later, and no key is needed */
-static void test_empty(void)
+ST_CASE(empty)
 {
     uct_iov_t iov = {.buffer = NULL, .length = 0, .count = 1};
     int packed    = 0;
@@ -258,7 +254,7 @@ static void test_empty(void)
 }
 
 /* Refused, and nothing is lost by it: all descriptors are there after */
-static void test_refused(void)
+ST_CASE(refused)
 {
     static const char *const settings[] = {"TX_QUEUE_LEN", "2", NULL};
     uct_iov_t iov[MAX_IOV + 1];
@@ -329,7 +325,7 @@ static ucs_status_t queued_get(uct_pending_req_t *req)
 }
 
 /* Far more than there are descriptors: each is done, once */
-static void test_exhausted(void)
+ST_CASE(exhausted)
 {
     enum {
         COUNT = 1000
@@ -370,7 +366,7 @@ static void test_exhausted(void)
 }
 
 /* One completion for many operations is called when the last one is over */
-static void test_shared_completion(void)
+ST_CASE(shared_completion)
 {
     enum {
         COUNT = 30
@@ -439,7 +435,7 @@ static int open_messages(uct_pair_t *pair)
     return 1;
 }
 
-static void test_am_zcopy(void)
+ST_CASE(am_zcopy)
 {
     static const unsigned headers[] = {0, 1, 32};
     static uint8_t sent[65536];
@@ -471,7 +467,7 @@ static void test_am_zcopy(void)
     close_all(&pair);
 }
 
-static void test_am_zcopy_limits(void)
+ST_CASE(am_zcopy_limits)
 {
     uct_iov_t iov[MAX_IOV + 1];
     uct_iface_attr_t *attr;
@@ -502,7 +498,7 @@ static void test_am_zcopy_limits(void)
 }
 
 /* What does not lie in the region is neither read nor written */
-static void test_out_of_range(void)
+ST_CASE(out_of_range)
 {
     uct_iov_t iov = {.buffer = local, .length = 64, .count = 1};
     uct_done_t done;
@@ -521,21 +517,4 @@ static void test_out_of_range(void)
     close_all(&pair);
 }
 
-int main(int argc, char **argv)
-{
-    static const st_cunit_case_t cases[] = {
-        {"limits", test_limits},
-        {"zcopy_lengths", test_zcopy_lengths},
-        {"zcopy_pieces", test_zcopy_pieces},
-        {"get_bcopy", test_get_bcopy},
-        {"empty", test_empty},
-        {"refused", test_refused},
-        {"exhausted", test_exhausted},
-        {"shared_completion", test_shared_completion},
-        {"am_zcopy", test_am_zcopy},
-        {"am_zcopy_limits", test_am_zcopy_limits},
-        {"out_of_range", test_out_of_range}
-    };
-
-    return st_cunit_main("uct_rma", cases, ST_CUNIT_COUNT(cases), argc, argv);
-}
+ST_SUITE("uct_rma")

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_uct_select.c - devices that UCX is told of, and what it chooses. */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_cunit.h"
 #include "ucp_side.h"
 #include "uct_errors.h"
@@ -81,7 +77,7 @@ static void check_choice(const char *transports, uint64_t flags,
     ucp_side_close(&side);
 }
 
-static void test_own_worker(void)
+ST_CASE(own_worker)
 {
     ucp_side_t side;
     ucp_ep_h ep;
@@ -94,10 +90,7 @@ static void test_own_worker(void)
     ucp_side_close(&side);
 }
 
-static void test_same_node(void)
-{
-    check_choice("posix,self,cxi_trig", 0, "posix/");
-}
+ST_CASE_CALL(same_node, check_choice("posix,self,cxi_trig", 0, "posix/"))
 
 /* From 1.14 on UCX asks devices, and leaves those that do not out of what it
  * tells other nodes */
@@ -135,7 +128,7 @@ static void check_unreachable(const char *transports, uint64_t flags)
 }
 
 /* A peer of another node gives the addresses of its networks alone */
-static void test_other_node(void)
+ST_CASE(other_node)
 {
     if (reaches_other_nodes()) {
         check_choice("posix,self,cxi_trig", UCP_WORKER_ADDRESS_FLAG_NET_ONLY,
@@ -147,7 +140,7 @@ static void test_other_node(void)
 }
 
 /* A network card is faster than tcp, and sockets is not */
-static void test_beside_tcp(void)
+ST_CASE(beside_tcp)
 {
     const char *provider = getenv("UCX_CXI_TRIG_PROVIDER");
     int is_sockets       = (provider != NULL) && !strcmp(provider, "sockets");
@@ -155,10 +148,7 @@ static void test_beside_tcp(void)
     check_choice("tcp,self,cxi_trig", 0, is_sockets ? "tcp/" : "cxi_trig/");
 }
 
-static void test_alone(void)
-{
-    check_choice("cxi_trig,self", 0, "cxi_trig/");
-}
+ST_CASE_CALL(alone, check_choice("cxi_trig,self", 0, "cxi_trig/"))
 
 
 /* The devices of the domains that UCX is told of, at most 8 */
@@ -184,7 +174,7 @@ static unsigned list_devices(char names[8][UCT_MD_NAME_MAX])
 }
 
 /* Each domain has one device, of its name, which reaches a network */
-static void test_devices(void)
+ST_CASE(devices)
 {
     uct_component_h component = uct_pair_find_component();
     char names[8][UCT_MD_NAME_MAX];
@@ -252,7 +242,7 @@ count_warning(const char *file, unsigned line, const char *function,
 
 /* UCX uses the devices that the setting names; one that is not there is none,
  * and UCX says so itself */
-static void test_net_devices(void)
+ST_CASE(net_devices)
 {
     char *before = getenv("UCX_NET_DEVICES");
     char names[8][UCT_MD_NAME_MAX], resource[160];
@@ -285,7 +275,7 @@ static void test_net_devices(void)
 }
 
 /* Estimates: of one that knows them, and in the order that choices rest on */
-static void test_estimates(void)
+ST_CASE(estimates)
 {
     uct_pair_t pair;
 
@@ -302,7 +292,7 @@ static void test_estimates(void)
 }
 
 /* What a card tells goes first, and is asked for only where it means itself */
-static void test_link(void)
+ST_CASE(link)
 {
     struct fi_link_attr link      = {.speed = 400000000000ull};
     struct fi_bus_attr bus        = {.bus_type = FI_BUS_PCI};
@@ -337,20 +327,7 @@ static void test_link(void)
 
 int main(int argc, char **argv)
 {
-    static const st_cunit_case_t cases[] = {
-        {"own_worker", test_own_worker},
-        {"same_node", test_same_node},
-        {"other_node", test_other_node},
-        {"beside_tcp", test_beside_tcp},
-        {"alone", test_alone},
-        {"devices", test_devices},
-        {"net_devices", test_net_devices},
-        {"estimates", test_estimates},
-        {"link", test_link}
-    };
-
     /* Several, where they are emulated */
     setenv("FI_CXIEMU_DEVICES", "3", 0);
-    return st_cunit_main("uct_select", cases, ST_CUNIT_COUNT(cases), argc,
-                         argv);
+    return st_cunit_main("uct_select", argc, argv);
 }

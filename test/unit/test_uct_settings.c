@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_uct_settings.c - the provider that settings choose; their list. */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "trig_util.h"
 #include "uct_errors.h"
 
@@ -29,131 +25,6 @@
 #define AM_ID 5
 
 #define ROUNDS 20
-
-
-/* The provider for some settings; the caller frees the list */
-static ucs_status_t find(unsigned ordering, unsigned traffic_class,
-                         struct fi_info **info_p)
-{
-    char *name                    = getenv("UCX_CXI_TRIG_PROVIDER");
-    uct_cxi_trig_prov_want_t want = {
-        .name          = (name == NULL) ? "auto" : name,
-        .ordering      = ordering,
-        .traffic_class = traffic_class
-    };
-    const uct_cxi_trig_prov_t *prov;
-
-    return uct_cxi_trig_prov_find(&want, &prov, info_p);
-}
-
-static int is_emulated(void)
-{
-    struct fi_info *info;
-    int emulated;
-
-    CU_ASSERT_FATAL(find(UCT_CXI_TRIG_ORDERING_DEFAULT, 0, &info) == UCS_OK);
-    emulated = !strcmp(info->fabric_attr->prov_name, "cxiemu");
-    fi_freeinfo(info);
-    return emulated;
-}
-
-static void test_orderings(void)
-{
-    struct fi_info *info;
-
-    CU_ASSERT_FATAL(find(UCT_CXI_TRIG_ORDERING_RELAXED, 0, &info) == UCS_OK);
-    CU_ASSERT(info->tx_attr->msg_order == FI_ORDER_SAS);
-    CU_ASSERT(info->rx_attr->msg_order == FI_ORDER_SAS);
-    fi_freeinfo(info);
-
-    CU_ASSERT_FATAL(find(UCT_CXI_TRIG_ORDERING_DEFAULT, 0, &info) == UCS_OK);
-    CU_ASSERT(info->tx_attr->msg_order & FI_ORDER_SAS);
-    /* Cassini is asked for no more, as it costs; sockets cannot help it */
-    CU_ASSERT(((info->tx_attr->msg_order & FI_ORDER_WAW) == 0) ==
-              is_emulated());
-    fi_freeinfo(info);
-
-    CU_ASSERT_FATAL(find(UCT_CXI_TRIG_ORDERING_STRICT, 0, &info) == UCS_OK);
-    CU_ASSERT(info->tx_attr->msg_order & FI_ORDER_SAS);
-    CU_ASSERT(info->tx_attr->msg_order & FI_ORDER_WAW);
-    CU_ASSERT((info->tx_attr->msg_order & FI_ORDER_ATOMIC_WAW) != 0);
-    fi_freeinfo(info);
-}
-
-/* sockets takes the hint, and does nothing with it: that is a refusal */
-static void test_traffic_classes(void)
-{
-    static const uint32_t tclasses[] = {
-        FI_TC_UNSPEC, FI_TC_BEST_EFFORT, FI_TC_LOW_LATENCY,
-        FI_TC_DEDICATED_ACCESS, FI_TC_BULK_DATA, FI_TC_SCAVENGER,
-        FI_TC_NETWORK_CTRL
-    };
-    int emulated = is_emulated();
-    char reason[UCT_TRIG_REASON_MAX];
-    struct fi_info *info;
-    ucs_status_t status;
-    unsigned i;
-
-    for (i = 0; uct_cxi_trig_prov_traffic_classes[i] != NULL; ++i) {
-        uct_errors_begin();
-        status = find(UCT_CXI_TRIG_ORDERING_DEFAULT, i, &info);
-        CU_ASSERT(uct_errors_end() == (status != UCS_OK));
-        CU_ASSERT((status == UCS_OK) == (emulated || (i == 0)));
-        if (status == UCS_OK) {
-            CU_ASSERT(info->tx_attr->tclass == tclasses[i]);
-            CU_ASSERT(info->domain_attr->tclass == tclasses[i]);
-            fi_freeinfo(info);
-            continue;
-        }
-
-        CU_ASSERT(status == UCS_ERR_UNSUPPORTED);
-        CU_ASSERT(strstr(uct_errors_last(),
-                         uct_cxi_trig_prov_traffic_classes[i]) != NULL);
-        uct_trig_off_reason(reason, sizeof(reason));
-        CU_ASSERT(strcmp(reason, uct_errors_last()) == 0);
-        /* Said once */
-        uct_errors_begin();
-        CU_ASSERT(find(UCT_CXI_TRIG_ORDERING_DEFAULT, i, &info) == status);
-        CU_ASSERT(uct_errors_end() == 0);
-    }
-    CU_ASSERT(i == ST_CUNIT_COUNT(tclasses));
-}
-
-/* UCX is given no device then */
-static void test_refused_is_off(void)
-{
-    uct_component_attr_t attr = {
-        .field_mask = UCT_COMPONENT_ATTR_FIELD_MD_RESOURCE_COUNT
-    };
-    uct_component_h component = uct_pair_find_component();
-    int emulated              = is_emulated();
-
-    CU_ASSERT_FATAL(component != NULL);
-    CU_ASSERT_FATAL(setenv("UCX_CXI_TRIG_TRAFFIC_CLASS", "bulk_data", 1) == 0);
-    uct_errors_begin();
-    CU_ASSERT(uct_component_query(component, &attr) == UCS_OK);
-    CU_ASSERT(uct_errors_end() == !emulated);
-    CU_ASSERT((attr.md_resource_count > 0) == emulated);
-    CU_ASSERT_FATAL(unsetenv("UCX_CXI_TRIG_TRAFFIC_CLASS") == 0);
-    CU_ASSERT(uct_component_query(component, &attr) == UCS_OK);
-    CU_ASSERT(attr.md_resource_count > 0);
-}
-
-static void test_unknown_values(void)
-{
-    static const char *const names[] = {"ORDERING", "TRAFFIC_CLASS"};
-    uct_md_config_t *config;
-    unsigned i;
-
-    CU_ASSERT_FATAL(uct_md_config_read(uct_pair_find_component(), NULL, NULL,
-                                       &config) == UCS_OK);
-    for (i = 0; i < ST_CUNIT_COUNT(names); ++i) {
-        uct_errors_begin();
-        CU_ASSERT(uct_pair_set(config, names[i], "sideways") != UCS_OK);
-        CU_ASSERT(uct_errors_end() > 0);
-    }
-    uct_config_release(config);
-}
 
 
 /* What libfabric says of cxi: the functions below stand in front of its own.
@@ -266,9 +137,40 @@ static void check_off(const char *cause)
     CU_ASSERT(strstr(reason, cause) != NULL);
 }
 
+/* What is logged of the emulated card since the handler was pushed */
+static unsigned num_told;
+
+static ucs_log_func_rc_t
+count_told(const char *file, unsigned line, const char *function,
+           ucs_log_level_t level, const ucs_log_component_config_t *component,
+           const char *message, va_list args)
+{
+    num_told += (level == UCS_LOG_LEVEL_INFO) &&
+                (strstr(message, "runs on an emulated one") != NULL);
+    return UCS_LOG_FUNC_RC_STOP;
+}
+
+/* Before any other case asks for "auto" */
+ST_CASE(auto_is_told)
+{
+    ucs_log_level_t before   = ucs_global_opts.log_component.log_level;
+    const char *real_devices = uct_cxi_trig_prov_devices;
+    char name[16];
+
+    ucs_global_opts.log_component.log_level = UCS_LOG_LEVEL_INFO;
+    uct_cxi_trig_prov_devices               = "/nonexistent";
+    ucs_log_push_handler(count_told);
+    CU_ASSERT(strcmp(ask_auto(name), "cxiemu") == 0);
+    CU_ASSERT(strcmp(ask_auto(name), "cxiemu") == 0);
+    ucs_log_pop_handler();
+    CU_ASSERT(num_told == 1);
+    uct_cxi_trig_prov_devices               = real_devices;
+    ucs_global_opts.log_component.log_level = before;
+}
+
 /* A machine with cards runs on them, or says why not; one without, on the
  * emulated one */
-static void test_auto(void)
+ST_CASE(auto)
 {
     char folder[]            = "/tmp/uct_settings.XXXXXX";
     const char *real_devices = uct_cxi_trig_prov_devices;
@@ -305,35 +207,129 @@ static void test_auto(void)
     CU_ASSERT(rmdir(folder) == 0);
 }
 
-/* What is logged of the emulated card since the handler was pushed */
-static unsigned num_told;
 
-static ucs_log_func_rc_t
-count_told(const char *file, unsigned line, const char *function,
-           ucs_log_level_t level, const ucs_log_component_config_t *component,
-           const char *message, va_list args)
+/* The provider for some settings; the caller frees the list */
+static ucs_status_t find(unsigned ordering, unsigned traffic_class,
+                         struct fi_info **info_p)
 {
-    num_told += (level == UCS_LOG_LEVEL_INFO) &&
-                (strstr(message, "runs on an emulated one") != NULL);
-    return UCS_LOG_FUNC_RC_STOP;
+    char *name                    = getenv("UCX_CXI_TRIG_PROVIDER");
+    uct_cxi_trig_prov_want_t want = {
+        .name          = (name == NULL) ? "auto" : name,
+        .ordering      = ordering,
+        .traffic_class = traffic_class
+    };
+    const uct_cxi_trig_prov_t *prov;
+
+    return uct_cxi_trig_prov_find(&want, &prov, info_p);
 }
 
-/* Before any other case asks for "auto" */
-static void test_auto_is_told(void)
+static int is_emulated(void)
 {
-    ucs_log_level_t before   = ucs_global_opts.log_component.log_level;
-    const char *real_devices = uct_cxi_trig_prov_devices;
-    char name[16];
+    struct fi_info *info;
+    int emulated;
 
-    ucs_global_opts.log_component.log_level = UCS_LOG_LEVEL_INFO;
-    uct_cxi_trig_prov_devices               = "/nonexistent";
-    ucs_log_push_handler(count_told);
-    CU_ASSERT(strcmp(ask_auto(name), "cxiemu") == 0);
-    CU_ASSERT(strcmp(ask_auto(name), "cxiemu") == 0);
-    ucs_log_pop_handler();
-    CU_ASSERT(num_told == 1);
-    uct_cxi_trig_prov_devices               = real_devices;
-    ucs_global_opts.log_component.log_level = before;
+    CU_ASSERT_FATAL(find(UCT_CXI_TRIG_ORDERING_DEFAULT, 0, &info) == UCS_OK);
+    emulated = !strcmp(info->fabric_attr->prov_name, "cxiemu");
+    fi_freeinfo(info);
+    return emulated;
+}
+
+ST_CASE(orderings)
+{
+    struct fi_info *info;
+
+    CU_ASSERT_FATAL(find(UCT_CXI_TRIG_ORDERING_RELAXED, 0, &info) == UCS_OK);
+    CU_ASSERT(info->tx_attr->msg_order == FI_ORDER_SAS);
+    CU_ASSERT(info->rx_attr->msg_order == FI_ORDER_SAS);
+    fi_freeinfo(info);
+
+    CU_ASSERT_FATAL(find(UCT_CXI_TRIG_ORDERING_DEFAULT, 0, &info) == UCS_OK);
+    CU_ASSERT(info->tx_attr->msg_order & FI_ORDER_SAS);
+    /* Cassini is asked for no more, as it costs; sockets cannot help it */
+    CU_ASSERT(((info->tx_attr->msg_order & FI_ORDER_WAW) == 0) ==
+              is_emulated());
+    fi_freeinfo(info);
+
+    CU_ASSERT_FATAL(find(UCT_CXI_TRIG_ORDERING_STRICT, 0, &info) == UCS_OK);
+    CU_ASSERT(info->tx_attr->msg_order & FI_ORDER_SAS);
+    CU_ASSERT(info->tx_attr->msg_order & FI_ORDER_WAW);
+    CU_ASSERT((info->tx_attr->msg_order & FI_ORDER_ATOMIC_WAW) != 0);
+    fi_freeinfo(info);
+}
+
+/* sockets takes the hint, and does nothing with it: that is a refusal */
+ST_CASE(traffic_classes)
+{
+    static const uint32_t tclasses[] = {
+        FI_TC_UNSPEC, FI_TC_BEST_EFFORT, FI_TC_LOW_LATENCY,
+        FI_TC_DEDICATED_ACCESS, FI_TC_BULK_DATA, FI_TC_SCAVENGER,
+        FI_TC_NETWORK_CTRL
+    };
+    int emulated = is_emulated();
+    char reason[UCT_TRIG_REASON_MAX];
+    struct fi_info *info;
+    ucs_status_t status;
+    unsigned i;
+
+    for (i = 0; uct_cxi_trig_prov_traffic_classes[i] != NULL; ++i) {
+        uct_errors_begin();
+        status = find(UCT_CXI_TRIG_ORDERING_DEFAULT, i, &info);
+        CU_ASSERT(uct_errors_end() == (status != UCS_OK));
+        CU_ASSERT((status == UCS_OK) == (emulated || (i == 0)));
+        if (status == UCS_OK) {
+            CU_ASSERT(info->tx_attr->tclass == tclasses[i]);
+            CU_ASSERT(info->domain_attr->tclass == tclasses[i]);
+            fi_freeinfo(info);
+            continue;
+        }
+
+        CU_ASSERT(status == UCS_ERR_UNSUPPORTED);
+        CU_ASSERT(strstr(uct_errors_last(),
+                         uct_cxi_trig_prov_traffic_classes[i]) != NULL);
+        uct_trig_off_reason(reason, sizeof(reason));
+        CU_ASSERT(strcmp(reason, uct_errors_last()) == 0);
+        /* Said once */
+        uct_errors_begin();
+        CU_ASSERT(find(UCT_CXI_TRIG_ORDERING_DEFAULT, i, &info) == status);
+        CU_ASSERT(uct_errors_end() == 0);
+    }
+    CU_ASSERT(i == ST_CUNIT_COUNT(tclasses));
+}
+
+/* UCX is given no device then */
+ST_CASE(refused_is_off)
+{
+    uct_component_attr_t attr = {
+        .field_mask = UCT_COMPONENT_ATTR_FIELD_MD_RESOURCE_COUNT
+    };
+    uct_component_h component = uct_pair_find_component();
+    int emulated              = is_emulated();
+
+    CU_ASSERT_FATAL(component != NULL);
+    CU_ASSERT_FATAL(setenv("UCX_CXI_TRIG_TRAFFIC_CLASS", "bulk_data", 1) == 0);
+    uct_errors_begin();
+    CU_ASSERT(uct_component_query(component, &attr) == UCS_OK);
+    CU_ASSERT(uct_errors_end() == !emulated);
+    CU_ASSERT((attr.md_resource_count > 0) == emulated);
+    CU_ASSERT_FATAL(unsetenv("UCX_CXI_TRIG_TRAFFIC_CLASS") == 0);
+    CU_ASSERT(uct_component_query(component, &attr) == UCS_OK);
+    CU_ASSERT(attr.md_resource_count > 0);
+}
+
+ST_CASE(unknown_values)
+{
+    static const char *const names[] = {"ORDERING", "TRAFFIC_CLASS"};
+    uct_md_config_t *config;
+    unsigned i;
+
+    CU_ASSERT_FATAL(uct_md_config_read(uct_pair_find_component(), NULL, NULL,
+                                       &config) == UCS_OK);
+    for (i = 0; i < ST_CUNIT_COUNT(names); ++i) {
+        uct_errors_begin();
+        CU_ASSERT(uct_pair_set(config, names[i], "sideways") != UCS_OK);
+        CU_ASSERT(uct_errors_end() > 0);
+    }
+    uct_config_release(config);
 }
 
 
@@ -347,7 +343,7 @@ static ucs_status_t count_message(void *arg, void *data, size_t length,
 }
 
 /* Messages go through whatever is asked for */
-static void test_messages(void)
+ST_CASE(messages)
 {
     uct_pair_t pair;
     unsigned i;
@@ -396,7 +392,7 @@ static void put_round(trig_t *trig, uint64_t round)
     trig_barrier(trig);
 }
 
-static void test_strict_order_of_puts(void)
+ST_CASE(strict_order_of_puts)
 {
     uint64_t value;
     unsigned i;
@@ -457,7 +453,7 @@ static unsigned check_table(const ucs_config_field_t *field, const char *manual)
     return count;
 }
 
-static void test_manual(void)
+ST_CASE(manual)
 {
     uct_component_h component = uct_pair_find_component();
     char *manual              = read_manual();
@@ -470,20 +466,4 @@ static void test_manual(void)
     free(manual);
 }
 
-int main(int argc, char **argv)
-{
-    static const st_cunit_case_t cases[] = {
-        {"auto_is_told", test_auto_is_told},
-        {"auto", test_auto},
-        {"orderings", test_orderings},
-        {"traffic_classes", test_traffic_classes},
-        {"refused_is_off", test_refused_is_off},
-        {"unknown_values", test_unknown_values},
-        {"messages", test_messages},
-        {"strict_order_of_puts", test_strict_order_of_puts},
-        {"manual", test_manual}
-    };
-
-    return st_cunit_main("uct_settings", cases, ST_CUNIT_COUNT(cases), argc,
-                         argv);
-}
+ST_SUITE("uct_settings")

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_uct_stats.c - what interfaces and memory domains count. */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_cunit.h"
 #include "uct_region.h"
 #include "uct_trig_stats.h"
@@ -69,7 +65,7 @@ static uint64_t bytes_of(uct_iface_h iface, uct_trig_stats_kind_t kind)
     return stats_of(iface).ops[kind].bytes;
 }
 
-static void test_nothing(void)
+ST_CASE(nothing)
 {
     static const uct_trig_iface_stats_t zeros;
     uct_trig_iface_stats_t stats;
@@ -81,7 +77,7 @@ static void test_nothing(void)
     uct_pair_destroy(&pair);
 }
 
-static void test_messages(void)
+ST_CASE(messages)
 {
     uct_trig_iface_stats_t stats;
     uct_pair_t pair;
@@ -108,7 +104,7 @@ static void test_messages(void)
     uct_pair_destroy(&pair);
 }
 
-static void test_memory(void)
+ST_CASE(memory)
 {
     static uint8_t buffer[64];
     uct_iov_t iov = {
@@ -168,7 +164,7 @@ static void forget(uct_pending_req_t *self, void *arg)
 }
 
 /* One descriptor: the second call waits for it, and says so */
-static void test_waits(void)
+ST_CASE(waits)
 {
     static const char *const settings[] = {"TX_QUEUE_LEN", "1", NULL};
     uct_pending_req_t request = {
@@ -196,7 +192,7 @@ static void on_done(void *arg, ucs_status_t status)
     ++*(uint64_t*)arg;
 }
 
-static void test_deferred(void)
+ST_CASE(deferred)
 {
     static uint64_t word;
     uint64_t done                = 0;
@@ -248,7 +244,7 @@ static void test_deferred(void)
 }
 
 /* A put with a stale key fails */
-static void test_failures(void)
+ST_CASE(failures)
 {
     uint64_t value = 0;
     uct_region_t region;
@@ -304,7 +300,7 @@ static uct_trig_md_stats_t count_registrations(uct_md_h md)
     return stats;
 }
 
-static void test_registrations(void)
+ST_CASE(registrations)
 {
     static const char *const uncached[] = {"RCACHE", "n"};
     static const char *const none[]     = {"STATS", "n"};
@@ -325,7 +321,7 @@ static void test_registrations(void)
     uct_md_close(md);
 }
 
-static void test_cache(void)
+ST_CASE(cache)
 {
     static const char *const cached[] = {"RCACHE", "y"};
     uct_trig_md_stats_t stats;
@@ -346,7 +342,7 @@ static void test_cache(void)
 }
 
 /* A line for each count */
-static void test_printed(void)
+ST_CASE(printed)
 {
     const uct_trig_iface_stats_t iface = {
         .received = {.count = 2, .bytes = 100},
@@ -386,7 +382,7 @@ static void ignore_name(const char *name, void *arg)
     ++*(unsigned*)arg;
 }
 
-static void test_vfs(void)
+ST_CASE(vfs)
 {
     unsigned count = 0;
     char path[256];
@@ -446,7 +442,7 @@ static unsigned occurrences(const char *text, const char *word)
     return count;
 }
 
-static void test_told(void)
+ST_CASE(told)
 {
     char *text = told("y");
 
@@ -462,7 +458,7 @@ static void test_told(void)
 }
 
 /* Others' objects are refused */
-static void test_others(void)
+ST_CASE(others)
 {
     uct_component_h *components;
     uct_component_attr_t attr;
@@ -491,22 +487,4 @@ static void test_others(void)
     uct_release_component_list(components);
 }
 
-int main(int argc, char **argv)
-{
-    static const st_cunit_case_t cases[] = {
-        {"nothing", test_nothing},
-        {"messages", test_messages},
-        {"memory", test_memory},
-        {"waits", test_waits},
-        {"deferred", test_deferred},
-        {"failures", test_failures},
-        {"registrations", test_registrations},
-        {"cache", test_cache},
-        {"printed", test_printed},
-        {"vfs", test_vfs},
-        {"told", test_told},
-        {"others", test_others}
-    };
-
-    return st_cunit_main("uct_stats", cases, ST_CUNIT_COUNT(cases), argc, argv);
-}
+ST_SUITE("uct_stats")

@@ -4,10 +4,6 @@
  * message and of the preparation to sleep, no wakeup is lost. Nothing here
  * polls for what it waits for: what is not woken sleeps until the time limit.
  */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "st_cunit.h"
 #include "ucp_side.h"
 #include "uct_region.h"
@@ -147,7 +143,7 @@ static void open_wakeup(wakeup_t *wakeup)
 }
 
 /* The message comes before the receiver is armed, after it, or at any time */
-static void test_receiver_sleeps(void)
+ST_CASE(receiver_sleeps)
 {
     static wakeup_t wakeup;
     pthread_t thread;
@@ -170,7 +166,7 @@ static void test_receiver_sleeps(void)
 
 /* Operations that are over wake their thread: those without a copy, and
  * those that bring something back */
-static void test_completion_wakes(void)
+ST_CASE(completion_wakes)
 {
     struct pollfd pollfd = {
         .events = POLLIN
@@ -207,7 +203,7 @@ static void test_completion_wakes(void)
 }
 
 /* What is to be told of an endpoint keeps an interface from sleeping */
-static void test_failure_is_told(void)
+ST_CASE(failure_is_told)
 {
     uct_pair_t pair;
 
@@ -223,14 +219,4 @@ static void test_failure_is_told(void)
     uct_pair_destroy(&pair);
 }
 
-int main(int argc, char **argv)
-{
-    static const st_cunit_case_t cases[] = {
-        {"receiver_sleeps", test_receiver_sleeps},
-        {"completion_wakes", test_completion_wakes},
-        {"failure_is_told", test_failure_is_told}
-    };
-
-    return st_cunit_main("uct_wakeup", cases, ST_CUNIT_COUNT(cases), argc,
-                         argv);
-}
+ST_SUITE("uct_wakeup")

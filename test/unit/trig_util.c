@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* trig_util.c - a pair with counters and regions. */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "trig_util.h"
 
 #include <string.h>

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ucp_side.c - workers of UCP over the transport. */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "ucp_side.h"
 #include "st_cunit.h"
 

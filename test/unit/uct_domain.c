@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* uct_domain.c - a memory domain alone. */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "uct_domain.h"
 #include "st_cunit.h"
 

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* uct_errors.c - what UCX logs as an error. */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "uct_errors.h"
 
 #include <ucs/debug/log_def.h>

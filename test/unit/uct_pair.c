@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* uct_pair.c - two interfaces of the transport in one process. */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "uct_pair.h"
 
 #include <ucs/async/async_fwd.h>

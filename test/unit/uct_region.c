@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* uct_region.c - memory that one side of a pair reaches at the other. */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "uct_region.h"
 #include "st_cunit.h"
 

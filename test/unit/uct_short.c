@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* uct_short.c - the functions of UCX by which the transport has its memory,
  * with ours in front of them. */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "uct_short.h"
 #include "st_intercept.h"
 

@@ -145,9 +145,40 @@ typedef struct fab_case {
 } fab_case_t;
 
 
+/** Run a case for the subject of this program. */
+void fab_run(const fab_case_t *fcase);
+
+/**
+ * A case: the head of its scenario, whose argument is "me".
+ *
+ *     FAB_CASE(fence, .config = &large, .sockets = "cannot")
+ *     {
+ *         FAB_CHECK(...);
+ *     }
+ */
+#define FAB_CASE(_name, ...) \
+    static void fab_scenario_##_name(fab_side_t *me); \
+    ST_CASE_CALL(_name, fab_run(&(const fab_case_t){ \
+                                .name     = #_name, \
+                                .scenario = fab_scenario_##_name, \
+                                ##__VA_ARGS__})) \
+    static void fab_scenario_##_name(fab_side_t *me)
+
+/** A case that is one call. */
+#define FAB_CASE_CALL(_name, _call, ...) \
+    FAB_CASE(_name, ##__VA_ARGS__) \
+    { \
+        _call; \
+    }
+
 /** main() of a suite. Finds the subject in the program's name. */
-int fab_main(const char *suite, const fab_case_t *cases, size_t count,
-             int argc, char **argv);
+int fab_main(const char *suite, int argc, char **argv);
+
+#define FAB_SUITE(_name) \
+    int main(int argc, char **argv) \
+    { \
+        return fab_main(_name, argc, argv); \
+    }
 
 fab_subject_t fab_subject(void);
 

@@ -4,10 +4,6 @@
  * the page is pinned for as long as it is registered, as by a device's driver,
  * and a thread of the kernel's copies a file's bytes into it.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1 /* memfd_create() */
-#endif
-
 #include "fab_device.h"
 
 #include <linux/io_uring.h>

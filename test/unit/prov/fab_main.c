@@ -2,16 +2,12 @@
 /* fab_main.c - main function of the suites, and the subject. */
 #include "fab_world.h"
 
-#include <CUnit/TestRun.h>
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-#define FAB_MAX_CASES 48
 
 
 static const char *const fab_subjects[] = {
@@ -20,10 +16,8 @@ static const char *const fab_subjects[] = {
     [FAB_SOCKETS] = "sockets"
 };
 
-static fab_subject_t    fab_the_subject;
-static uint64_t         fab_the_seed;
-static const fab_case_t *fab_cases;
-static size_t           fab_count_cases;
+static fab_subject_t fab_the_subject;
+static uint64_t      fab_the_seed;
 
 fab_subject_t fab_subject(void)
 {
@@ -52,19 +46,6 @@ uint64_t fab_now(void)
 
     clock_gettime(CLOCK_MONOTONIC, &ts);
     return ((uint64_t)ts.tv_sec * 1000000000ull) + (uint64_t)ts.tv_nsec;
-}
-
-/* CUnit's cases have no argument; the running one's name tells which it is. */
-static void fab_dispatch(void)
-{
-    const char *name = CU_get_current_test()->pName;
-    size_t i;
-
-    for (i = 0; i < fab_count_cases; ++i) {
-        if (!strcmp(fab_cases[i].name, name)) {
-            fab_run(&fab_cases[i]);
-        }
-    }
 }
 
 static int fab_find_subject(const char *program)
@@ -114,27 +95,18 @@ static void fab_set_environment(void)
     }
 }
 
-int fab_main(const char *suite, const fab_case_t *cases, size_t count,
-             int argc, char **argv)
+int fab_main(const char *suite, int argc, char **argv)
 {
-    st_cunit_case_t table[FAB_MAX_CASES];
     char name[64];
-    size_t i;
 
-    if ((count > FAB_MAX_CASES) || (fab_find_subject(argv[0]) != 0)) {
+    if (fab_find_subject(argv[0]) != 0) {
         return EXIT_FAILURE;
     }
 
     setvbuf(stdout, NULL, _IOLBF, 0);
     fab_set_environment();
     fab_find_seed();
-    fab_cases       = cases;
-    fab_count_cases = count;
-    for (i = 0; i < count; ++i) {
-        table[i].name = cases[i].name;
-        table[i].func = fab_dispatch;
-    }
     snprintf(name, sizeof(name), "%s.%s", suite,
              fab_subjects[fab_the_subject]);
-    return st_cunit_main(name, table, count, argc, argv);
+    return st_cunit_main(name, argc, argv);
 }

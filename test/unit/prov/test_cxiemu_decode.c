@@ -293,7 +293,7 @@ static int is_store(const uint8_t *code, const store_t *store)
     return 0;
 }
 
-static void test_stores(void)
+ST_CASE(stores)
 {
     const uint8_t *code = decode_stores;
     size_t i;
@@ -306,7 +306,7 @@ static void test_stores(void)
     CU_ASSERT(*code == 0);
 }
 
-static void test_each_register(void)
+ST_CASE(each_register)
 {
     static const size_t sizes[] = {8, 4, 2, 1};
     const uint8_t *code         = decode_each_reg;
@@ -326,7 +326,7 @@ static void test_each_register(void)
     CU_ASSERT(*code == 0);
 }
 
-static void test_each_base(void)
+ST_CASE(each_base)
 {
     const store_t store = {"base or index", 8, WHOLE(R9), -1};
     const uint8_t *code = decode_each_base;
@@ -340,7 +340,7 @@ static void test_each_base(void)
     CU_ASSERT(count == (16 * 6) + (15 * 3));
 }
 
-static void test_others(void)
+ST_CASE(others)
 {
     const uint8_t *code = decode_others;
     cxiemu_decode_t found;
@@ -428,7 +428,7 @@ static int is_sound(const uint8_t code[CXIEMU_DECODE_MAX])
            (again.value == found.value) && (again.result == found.result);
 }
 
-static void test_random_bytes(void)
+ST_CASE(random_bytes)
 {
     const char *text = getenv("DECODE_SEED");
     uint64_t seed    = (text != NULL) ? strtoull(text, NULL, 0) :
@@ -450,30 +450,11 @@ static void test_random_bytes(void)
     CU_ASSERT(bad == 0);
 }
 
-static const st_cunit_case_t cases[] = {
-    {"stores", test_stores},
-    {"each_register", test_each_register},
-    {"each_base", test_each_base},
-    {"others", test_others},
-    {"random_bytes", test_random_bytes}
-};
-
 #else
 
-static void test_nothing(void)
-{
-    st_cunit_skip("trap mode is for x86-64, and so is its decoder");
-}
-
-static const st_cunit_case_t cases[] = {
-    {"nothing", test_nothing}
-};
+ST_CASE_CALL(nothing, st_cunit_skip("trap mode is for x86-64, and so is its "
+                                    "decoder"))
 
 #endif
 
-
-int main(int argc, char **argv)
-{
-    return st_cunit_main("cxiemu_decode", cases, ST_CUNIT_COUNT(cases), argc,
-                         argv);
-}
+ST_SUITE("cxiemu_decode")

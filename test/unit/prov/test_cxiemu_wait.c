@@ -41,7 +41,7 @@ static void nic_read(cxiemu_nic_t *nic)
 }
 
 /* Nobody polls: the thread takes each bit, however often it falls asleep */
-static void test_asleep(void)
+ST_CASE(asleep)
 {
     cxiemu_nic_t *nic = nic_create();
     int i;
@@ -58,7 +58,7 @@ static void test_asleep(void)
 
 /* A thread that polls is trusted to look, and looks a last time when it ceases
  * to, as nobody else has been woken */
-static void test_polled(void)
+ST_CASE(polled)
 {
     cxiemu_nic_t *nic = nic_create();
     int i;
@@ -76,7 +76,7 @@ static void test_polled(void)
 }
 
 /* One of two that poll ceases to: the other one still looks */
-static void test_pollers(void)
+ST_CASE(pollers)
 {
     cxiemu_nic_t *nic = nic_create();
 
@@ -104,7 +104,7 @@ static void nic_until_timed(cxiemu_nic_t *nic)
 /* Where queues are read its sleep is timed: nobody wakes it, it looks itself.
  * It sleeps once nothing is read any more, or the program has said that it is
  * about to sleep */
-static void test_timed(void)
+ST_CASE(timed)
 {
     cxiemu_nic_t *nic = nic_create();
 
@@ -141,7 +141,7 @@ static void *poll_now_and_then(void *arg)
     return NULL;
 }
 
-static void test_races(void)
+ST_CASE(races)
 {
     cxiemu_nic_t *nic = nic_create();
     pthread_t threads[2];
@@ -186,7 +186,7 @@ static void *set_soon(void *arg)
 }
 
 /* Threads that sleep in the NIC are woken, or give up */
-static void test_waiter(void)
+ST_CASE(waiter)
 {
     cxiemu_nic_t *nic = nic_create();
     int value         = 0;
@@ -205,7 +205,7 @@ static void test_waiter(void)
 }
 
 /* It ends whatever its thread does at that moment */
-static void test_ends(void)
+ST_CASE(ends)
 {
     int i, j;
 
@@ -219,18 +219,4 @@ static void test_ends(void)
     }
 }
 
-static const st_cunit_case_t cases[] = {
-    {"asleep", test_asleep},
-    {"polled", test_polled},
-    {"pollers", test_pollers},
-    {"timed", test_timed},
-    {"races", test_races},
-    {"waiter", test_waiter},
-    {"ends", test_ends}
-};
-
-int main(int argc, char **argv)
-{
-    return st_cunit_main("cxiemu_wait", cases, ST_CUNIT_COUNT(cases), argc,
-                         argv);
-}
+ST_SUITE("cxiemu_wait")

@@ -126,7 +126,7 @@ static void one_base(fab_side_t *me, enum fi_op op, enum fi_datatype type,
     FAB_EQUAL(value, model(op, type, old, operand));
 }
 
-static void base(fab_side_t *me)
+FAB_CASE(base)
 {
     uint64_t state = fab_seed() + me->index;
     size_t i, k;
@@ -162,7 +162,7 @@ static void one_fetch(fab_side_t *me, enum fi_op op, enum fi_datatype type,
     FAB_CHECK(!memcmp(&result, &old, type_size(type)));
 }
 
-static void fetch(fab_side_t *me)
+FAB_CASE(fetch)
 {
     uint64_t state = fab_seed() + me->index;
     size_t i, k;
@@ -221,7 +221,7 @@ static void one_compare(fab_side_t *me, enum fi_op op, enum fi_datatype type,
     FAB_CHECK(!memcmp(&result, &old, type_size(type)));
 }
 
-static void compare(fab_side_t *me)
+FAB_CASE(compare)
 {
     uint64_t state = fab_seed() + me->index;
     size_t i, k;
@@ -236,7 +236,7 @@ static void compare(fab_side_t *me)
 }
 
 /* Both parties add to one word of party 0: none is lost */
-static void contended(fab_side_t *me)
+FAB_CASE(contended)
 {
     enum { COUNT = 500 };
     fi_addr_t where = (me->index == 0) ? me->self : me->peer;
@@ -260,7 +260,7 @@ static void contended(fab_side_t *me)
 }
 
 /* Fetched values of a counter in memory are all different */
-static void tickets(fab_side_t *me)
+FAB_CASE(tickets)
 {
     enum { COUNT = 200 };
     uint64_t one = 1, mine[COUNT], theirs[COUNT];
@@ -287,7 +287,7 @@ static void tickets(fab_side_t *me)
     }
 }
 
-static void inject(fab_side_t *me)
+FAB_CASE(inject)
 {
     enum { COUNT = 100 };
     uint64_t value, sum = 0;
@@ -307,7 +307,7 @@ static void inject(fab_side_t *me)
     fab_barrier(me);
 }
 
-static void msg_calls(fab_side_t *me)
+FAB_CASE(msg_calls)
 {
     uint64_t operand = 9, compare = 9, result = 1;
     struct fi_ioc ioc        = {.addr = &operand, .count = 1};
@@ -348,7 +348,7 @@ static void msg_calls(fab_side_t *me)
     fab_barrier(me);
 }
 
-static void errors(fab_side_t *me)
+FAB_CASE(errors)
 {
     uint64_t operand = 1, result = 5;
 
@@ -365,7 +365,7 @@ static void errors(fab_side_t *me)
 }
 
 /* What is left out says so at once */
-static void refused(fab_side_t *me)
+FAB_CASE(refused)
 {
     uint64_t operand = 1;
     size_t count;
@@ -385,19 +385,4 @@ static void refused(fab_side_t *me)
     FAB_CHECK(fab_is_empty(me, &me->tx));
 }
 
-static const fab_case_t cases[] = {
-    {"base", base},
-    {"fetch", fetch},
-    {"compare", compare},
-    {"contended", contended},
-    {"tickets", tickets},
-    {"inject", inject},
-    {"msg_calls", msg_calls},
-    {"errors", errors},
-    {"refused", refused}
-};
-
-int main(int argc, char **argv)
-{
-    return fab_main("fab_atomic", cases, ST_CUNIT_COUNT(cases), argc, argv);
-}
+FAB_SUITE("fab_atomic")

@@ -33,7 +33,7 @@ static void lookup(fab_side_t *me)
 }
 
 /* The length that it needs is told when there is too little room */
-static void short_buffer(fab_side_t *me)
+FAB_CASE(short_buffer)
 {
     char name[FAB_NAME_MAX];
     size_t length = 1;
@@ -48,7 +48,7 @@ static void short_buffer(fab_side_t *me)
 }
 
 /* Text of an address; different ones differ */
-static void as_text(fab_side_t *me)
+FAB_CASE(as_text)
 {
     char mine[256], theirs[256];
     size_t length = sizeof(mine);
@@ -79,7 +79,7 @@ static void remove_and_insert(fab_side_t *me)
 }
 
 /* Many addresses at once, more than the vector was made for */
-static void many(fab_side_t *me)
+FAB_CASE(many)
 {
     enum { COUNT = 200 };
     char names[COUNT * FAB_NAME_MAX];
@@ -100,14 +100,14 @@ static void many(fab_side_t *me)
 
 static const fab_config_t map = {.av_type = FI_AV_MAP};
 
-static void with_map(fab_side_t *me)
+FAB_CASE(with_map, .config = &map)
 {
     lookup(me);
     remove_and_insert(me);
 }
 
 /* Table: numbers count up from 0, in the order of insertion */
-static void table_numbers(fab_side_t *me)
+FAB_CASE(table_numbers)
 {
     fi_addr_t addr;
 
@@ -119,7 +119,7 @@ static void table_numbers(fab_side_t *me)
 }
 
 /* An address that was never inserted, and one that is no address */
-static void unknown(fab_side_t *me)
+FAB_CASE(unknown)
 {
     char nonsense[FAB_NAME_MAX];
     uint64_t word  = 1;
@@ -142,18 +142,7 @@ static void unknown(fab_side_t *me)
     talk(me, me->peer);
 }
 
-static const fab_case_t cases[] = {
-    {"lookup", lookup},
-    {"short_buffer", short_buffer},
-    {"as_text", as_text},
-    {"remove_and_insert", remove_and_insert},
-    {"many", many},
-    {"with_map", with_map, &map},
-    {"table_numbers", table_numbers},
-    {"unknown", unknown}
-};
+FAB_CASE_CALL(lookup, lookup(me))
+FAB_CASE_CALL(remove_and_insert, remove_and_insert(me))
 
-int main(int argc, char **argv)
-{
-    return fab_main("fab_av", cases, ST_CUNIT_COUNT(cases), argc, argv);
-}
+FAB_SUITE("fab_av")

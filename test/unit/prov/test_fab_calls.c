@@ -13,7 +13,7 @@
 
 
 /* Connections, scalable endpoints, sets: of none of them is there one */
-static void refused(fab_side_t *me)
+FAB_CASE(refused, .sockets = ONLY_CXIEMU)
 {
     struct fid_ep *ep          = me->ep;
     size_t size                = sizeof(me->mine.name);
@@ -66,7 +66,7 @@ static void refused(fab_side_t *me)
 
 /* What fi_av_straddr() writes is what fi_av_insertsvc() reads, and nothing else
  * is. */
-static void address_text(fab_side_t *me)
+FAB_CASE(address_text, .sockets = ONLY_CXIEMU)
 {
     static const char *const bad[] = {"", "fi_other://1.2.3.4.5", "1.2.3.4.5"};
     char text[FAB_NAME_MAX], more[FAB_NAME_MAX + 8], name[FAB_NAME_MAX];
@@ -100,7 +100,7 @@ static void address_text(fab_side_t *me)
 }
 
 /* A program may send itself events, and sleep until they come */
-static void events(fab_side_t *me)
+FAB_CASE(events, .sockets = ONLY_CXIEMU)
 {
     struct fi_eq_attr attr = {.flags = FI_WRITE, .wait_obj = FI_WAIT_FD};
     uint64_t in = 0, out = 17;
@@ -146,7 +146,7 @@ static void events(fab_side_t *me)
 }
 
 /* A counter that a program sleeps on; Cassini has none */
-static void counter_fd(fab_side_t *me)
+FAB_CASE(counter_fd, .sockets = ONLY_CXIEMU)
 {
     struct fi_cntr_attr attr = {
         .events   = FI_CNTR_EVENTS_COMP,
@@ -183,7 +183,7 @@ static void counter_fd(fab_side_t *me)
     fab_cntr_close(cntr);
 }
 
-static void options(fab_side_t *me)
+FAB_CASE(options, .sockets = ONLY_CXIEMU)
 {
     struct fi_atomic_attr atomic;
     size_t value = 100, length = sizeof(value);
@@ -220,7 +220,7 @@ static void options(fab_side_t *me)
 }
 
 /* Data beside payload that the sender may change at once */
-static void inject_data(fab_side_t *me)
+FAB_CASE(inject_data, .sockets = ONLY_CXIEMU)
 {
     uint64_t out = fab_tint(me->index, 1), in = 0;
     struct fi_cq_tagged_entry entry;
@@ -252,16 +252,4 @@ static void inject_data(fab_side_t *me)
     FAB_EQUAL(fab_load(me->window), fab_tint(!me->index, 1));
 }
 
-static const fab_case_t cases[] = {
-    {"refused", refused, NULL, 0, ONLY_CXIEMU},
-    {"address_text", address_text, NULL, 0, ONLY_CXIEMU},
-    {"events", events, NULL, 0, ONLY_CXIEMU},
-    {"counter_fd", counter_fd, NULL, 0, ONLY_CXIEMU},
-    {"options", options, NULL, 0, ONLY_CXIEMU},
-    {"inject_data", inject_data, NULL, 0, ONLY_CXIEMU}
-};
-
-int main(int argc, char **argv)
-{
-    return fab_main("fab_calls", cases, ST_CUNIT_COUNT(cases), argc, argv);
-}
+FAB_SUITE("fab_calls")

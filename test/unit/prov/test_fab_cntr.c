@@ -20,7 +20,7 @@ static void reads(fab_side_t *me, struct fid_cntr *cntr, uint64_t value)
     }
 }
 
-static void add_and_set(fab_side_t *me)
+FAB_CASE(add_and_set)
 {
     struct fid_cntr *cntr = fab_cntr(me);
 
@@ -39,7 +39,7 @@ static void add_and_set(fab_side_t *me)
     fab_cntr_close(cntr);
 }
 
-static void failures(fab_side_t *me)
+FAB_CASE(failures)
 {
     struct fid_cntr *cntr = fab_cntr(me);
 
@@ -54,7 +54,7 @@ static void failures(fab_side_t *me)
 }
 
 /* 48 and 7 bits */
-static void width(fab_side_t *me)
+FAB_CASE(width, .sockets = "sockets counts with 32 bits")
 {
     struct fid_cntr *cntr = fab_cntr(me);
 
@@ -86,7 +86,7 @@ static void *wait_for_it(void *arg)
 }
 
 /* A thread sleeps until another one adds */
-static void wait_wakes(fab_side_t *me)
+FAB_CASE(wait_wakes)
 {
     waiter_t waiter = {.me = me, .cntr = fab_cntr(me), .value = 10, .ret = 1};
     pthread_t thread;
@@ -103,7 +103,8 @@ static void wait_wakes(fab_side_t *me)
 }
 
 /* An error ends the wait of a value that never comes */
-static void wait_sees_failure(fab_side_t *me)
+FAB_CASE(wait_sees_failure,
+         .sockets = "sockets' wait is not ended by a failure")
 {
     waiter_t waiter = {.me = me, .cntr = fab_cntr(me), .value = 10, .ret = 1};
     pthread_t thread;
@@ -117,7 +118,8 @@ static void wait_sees_failure(fab_side_t *me)
     fab_cntr_close(waiter.cntr);
 }
 
-static void wait_times_out(fab_side_t *me)
+FAB_CASE(wait_times_out,
+         .sockets = "sockets returns at once from a wait with a time-out")
 {
     struct fid_cntr *cntr = fab_cntr(me);
     uint64_t start        = fab_now();
@@ -131,7 +133,7 @@ static void wait_times_out(fab_side_t *me)
 }
 
 /* A sleeping wait for what the peer does */
-static void wait_remote(fab_side_t *me)
+FAB_CASE(wait_remote)
 {
     uint64_t word = 1;
     unsigned i;
@@ -165,7 +167,7 @@ static void *add_often(void *arg)
     return NULL;
 }
 
-static void many_adders(fab_side_t *me)
+FAB_CASE(many_adders)
 {
     enum { THREADS = 4, COUNT = 2000 };
     adder_t adder = {.me = me, .cntr = fab_cntr(me), .count = COUNT};
@@ -184,7 +186,7 @@ static void many_adders(fab_side_t *me)
 }
 
 /* Each kind of operation counts at its counter only */
-static void endpoint_counters(fab_side_t *me)
+FAB_CASE(endpoint_counters)
 {
     uint64_t out = 1, in = 0;
 
@@ -246,7 +248,8 @@ static void counted_open(fab_side_t *me, counted_t *counted)
 }
 
 /* Counters of remote writes count at regions; at endpoints they never do */
-static void endpoint_remote_write(fab_side_t *me)
+FAB_CASE(endpoint_remote_write,
+         .sockets = "sockets counts remote writes at endpoints, CXI does not")
 {
     char theirs[FAB_NAME_MAX];
     uint64_t word = 1;
@@ -267,7 +270,7 @@ static void endpoint_remote_write(fab_side_t *me)
     fab_cntr_close(counted.cntr);
 }
 
-static void busy(fab_side_t *me)
+FAB_CASE(busy, .sockets = "sockets lets busy objects be closed")
 {
     FAB_EQUAL(fi_close(&me->landed->fid), -FI_EBUSY);
     FAB_EQUAL(fi_close(&me->write->fid), -FI_EBUSY);
@@ -277,24 +280,4 @@ static void busy(fab_side_t *me)
     FAB_EQUAL(fi_close(&me->fabric->fid), -FI_EBUSY);
 }
 
-static const fab_case_t cases[] = {
-    {"add_and_set", add_and_set},
-    {"failures", failures},
-    {"width", width, NULL, 0, "sockets counts with 32 bits"},
-    {"wait_wakes", wait_wakes},
-    {"wait_sees_failure", wait_sees_failure, NULL, 0,
-     "sockets' wait is not ended by a failure"},
-    {"wait_times_out", wait_times_out, NULL, 0,
-     "sockets returns at once from a wait with a time-out"},
-    {"wait_remote", wait_remote},
-    {"many_adders", many_adders},
-    {"endpoint_counters", endpoint_counters},
-    {"endpoint_remote_write", endpoint_remote_write, NULL, 0,
-     "sockets counts remote writes at endpoints, CXI does not"},
-    {"busy", busy, NULL, 0, "sockets lets busy objects be closed"}
-};
-
-int main(int argc, char **argv)
-{
-    return fab_main("fab_cntr", cases, ST_CUNIT_COUNT(cases), argc, argv);
-}
+FAB_SUITE("fab_cntr")

@@ -39,7 +39,7 @@ static void read_one(fab_side_t *me, fab_cq_t *cq, void *entry)
 
 static const fab_config_t with_context = {.format = FI_CQ_FORMAT_CONTEXT};
 
-static void format_context(fab_side_t *me)
+FAB_CASE(format_context, .config = &with_context)
 {
     struct fi_cq_entry entry[2];
     swap_t swap;
@@ -55,7 +55,7 @@ static void format_context(fab_side_t *me)
 
 static const fab_config_t with_msg = {.format = FI_CQ_FORMAT_MSG};
 
-static void format_msg(fab_side_t *me)
+FAB_CASE(format_msg, .config = &with_msg)
 {
     struct fi_cq_msg_entry entry[2];
     swap_t swap;
@@ -73,7 +73,7 @@ static void format_msg(fab_side_t *me)
 
 static const fab_config_t with_data = {.format = FI_CQ_FORMAT_DATA};
 
-static void format_data(fab_side_t *me)
+FAB_CASE(format_data, .config = &with_data)
 {
     struct fi_cq_data_entry entry[2];
     swap_t swap = {.out = 5};
@@ -93,7 +93,7 @@ static void format_data(fab_side_t *me)
 static const fab_config_t selective = {.selective = 1};
 
 /* Entries where they are asked for, and for errors always */
-static void selective_completion(fab_side_t *me)
+FAB_CASE(selective_completion, .config = &selective)
 {
     uint64_t word        = 1;
     struct iovec iov     = {.iov_base = &word, .iov_len = 8};
@@ -125,7 +125,7 @@ static void selective_completion(fab_side_t *me)
 static const fab_config_t sleeping = {.wait = FI_WAIT_UNSPEC};
 
 /* A sleeping read for each of a row of messages that come one by one */
-static void sread(fab_side_t *me)
+FAB_CASE(sread, .config = &sleeping)
 {
     struct fi_cq_tagged_entry entry;
     uint64_t out, in;
@@ -145,7 +145,7 @@ static void sread(fab_side_t *me)
     }
 }
 
-static void sread_times_out(fab_side_t *me)
+FAB_CASE(sread_times_out, .config = &sleeping)
 {
     struct fi_cq_tagged_entry entry;
     uint64_t start = fab_now();
@@ -165,7 +165,7 @@ static void *signal_it(void *arg)
     return NULL;
 }
 
-static void signal_ends_sread(fab_side_t *me)
+FAB_CASE(signal_ends_sread, .config = &sleeping)
 {
     struct fi_cq_tagged_entry entry;
     uint64_t start = fab_now();
@@ -190,7 +190,7 @@ static void wait_fd(fab_side_t *me, int fd)
 }
 
 /* The descriptor tells of entries, also those of a sleeping target */
-static void descriptor(fab_side_t *me)
+FAB_CASE(descriptor, .config = &with_fd)
 {
     struct fi_cq_tagged_entry entry;
     uint64_t out, in;
@@ -216,7 +216,7 @@ static void descriptor(fab_side_t *me)
     }
 }
 
-static void errors(fab_side_t *me)
+FAB_CASE(errors)
 {
     struct fi_cq_tagged_entry entry;
     struct fi_cq_err_entry err = {0};
@@ -242,7 +242,7 @@ static void errors(fab_side_t *me)
 }
 
 /* Entries come in portions of what is asked for */
-static void portions(fab_side_t *me)
+FAB_CASE(portions)
 {
     enum { COUNT = 300 };
     struct fi_cq_tagged_entry entries[64];
@@ -275,20 +275,4 @@ static void portions(fab_side_t *me)
     fab_barrier(me);
 }
 
-static const fab_case_t cases[] = {
-    {"format_context", format_context, &with_context},
-    {"format_msg", format_msg, &with_msg},
-    {"format_data", format_data, &with_data},
-    {"selective_completion", selective_completion, &selective},
-    {"sread", sread, &sleeping},
-    {"sread_times_out", sread_times_out, &sleeping},
-    {"signal_ends_sread", signal_ends_sread, &sleeping},
-    {"descriptor", descriptor, &with_fd},
-    {"errors", errors},
-    {"portions", portions}
-};
-
-int main(int argc, char **argv)
-{
-    return fab_main("fab_cq", cases, ST_CUNIT_COUNT(cases), argc, argv);
-}
+FAB_SUITE("fab_cq")

@@ -69,7 +69,7 @@ static void reads_error(fab_side_t *me, struct fid_cntr *cntr, uint64_t value)
     }
 }
 
-static void page_offsets(fab_side_t *me)
+FAB_CASE(page_offsets, .sockets = ONLY_CXI)
 {
     struct fid_cntr *cntr = fab_cntr(me);
 
@@ -88,7 +88,7 @@ static void page_offsets(fab_side_t *me)
 }
 
 /* What programs for CXI do: the value of a reset says nothing */
-static void reset_by_zero(fab_side_t *me)
+FAB_CASE(reset_by_zero, .sockets = ONLY_CXI)
 {
     struct fid_cntr *cntr = fab_cntr(me);
 
@@ -130,7 +130,7 @@ static void *ring_often(void *arg)
     return NULL;
 }
 
-static void exact_rings(fab_side_t *me)
+FAB_CASE(exact_rings, .sockets = ONLY_CXI)
 {
     enum { THREADS = 4 };
     struct fid_cntr *cntr = fab_cntr(me);
@@ -150,7 +150,7 @@ static void exact_rings(fab_side_t *me)
 }
 
 /* Equal stores after each other count each, if each was taken */
-static void equal_stores(fab_side_t *me)
+FAB_CASE(equal_stores, .sockets = ONLY_CXI)
 {
     struct fid_cntr *cntr = fab_cntr(me);
     uint64_t i;
@@ -163,7 +163,7 @@ static void equal_stores(fab_side_t *me)
 }
 
 /* A store fires deferred work, and nobody else need do anything */
-static void store_fires(fab_side_t *me)
+FAB_CASE(store_fires, .sockets = ONLY_CXI)
 {
     struct fid_cntr *trigger = fab_cntr(me), *done = fab_cntr(me);
     uint64_t value           = 4;
@@ -190,7 +190,7 @@ static void store_fires(fab_side_t *me)
     free(work);
 }
 
-static void many_pages(fab_side_t *me)
+FAB_CASE(many_pages, .sockets = ONLY_CXI)
 {
     enum { COUNT = 100 };
     struct fid_cntr *cntrs[COUNT];
@@ -207,7 +207,7 @@ static void many_pages(fab_side_t *me)
 }
 
 /* Where the device reads it: written back with the host's progress */
-static void writeback_buffer(fab_side_t *me)
+FAB_CASE(writeback_buffer, .sockets = ONLY_CXI)
 {
     struct fid_cntr *cntr       = fab_cntr(me);
     struct fi_cxi_cntr_ops *ops = counter_ops(cntr);
@@ -227,7 +227,7 @@ static void writeback_buffer(fab_side_t *me)
     free(buffer);
 }
 
-static void unknown_ops(fab_side_t *me)
+FAB_CASE(unknown_ops, .sockets = ONLY_CXI)
 {
     struct fid_cntr *cntr = fab_cntr(me);
     void *ops             = NULL;
@@ -253,7 +253,7 @@ static int queue_flags(fab_side_t *me, struct fid_cntr *trigger,
     return ret;
 }
 
-static void refused_flags(fab_side_t *me)
+FAB_CASE(refused_flags, .sockets = ONLY_CXI)
 {
     struct fid_cntr *trigger = fab_cntr(me);
 
@@ -265,7 +265,7 @@ static void refused_flags(fab_side_t *me)
     fab_cntr_close(trigger);
 }
 
-static void refused_work(fab_side_t *me)
+FAB_CASE(refused_work, .sockets = ONLY_CXI)
 {
     struct fid_cntr *trigger = fab_cntr(me), *done = fab_cntr(me);
     fab_work_t *work         = fab_works(me, 1);
@@ -305,7 +305,7 @@ static void refused_work(fab_side_t *me)
 }
 
 /* What is left out is refused, at once and without harm */
-static void left_out(fab_side_t *me)
+FAB_CASE(left_out, .sockets = ONLY_CXI)
 {
     struct fi_info *hints;
     struct fid_ep *ep   = NULL;
@@ -335,7 +335,7 @@ static void left_out(fab_side_t *me)
 }
 
 /* Of fi_info: the name is its own, the ways are CXI's */
-static void information(fab_side_t *me)
+FAB_CASE(information, .sockets = ONLY_CXI)
 {
     struct fi_info *info;
 
@@ -359,7 +359,7 @@ static void information(fab_side_t *me)
 }
 
 /* How many there are, each found by its name alone, and opened */
-static void devices(fab_side_t *me)
+FAB_CASE(devices, .sockets = ONLY_CXI)
 {
     const char *setting   = getenv("FI_CXIEMU_DEVICES");
     unsigned count        = (setting == NULL) ? 1 : atoi(setting);
@@ -395,8 +395,10 @@ static void devices(fab_side_t *me)
     fi_freeinfo(all);
 }
 
+static const fab_config_t with_hmem = {.caps = FI_HMEM, .mr_mode = FI_MR_HMEM};
+
 /* The hints of programs that may have memory of GPUs: the host's will do */
-static void memory_of_hosts(fab_side_t *me)
+FAB_CASE(memory_of_hosts, .config = &with_hmem, .sockets = ONLY_CXI)
 {
     uint64_t word[2]         = {7, 0};
     struct iovec iov         = {.iov_base = word, .iov_len = sizeof(word)};
@@ -420,10 +422,8 @@ static void memory_of_hosts(fab_side_t *me)
     fab_barrier(me);
 }
 
-static const fab_config_t with_hmem = {.caps = FI_HMEM, .mr_mode = FI_MR_HMEM};
-
 /* Bound when the endpoint is enabled already, a counter counts from then on */
-static void late_counter(fab_side_t *me)
+FAB_CASE(late_counter, .sockets = ONLY_CXI)
 {
     struct fid_ep *ep     = fab_endpoint(me);
     struct fid_cntr *cntr = fab_cntr(me);
@@ -441,7 +441,7 @@ static void late_counter(fab_side_t *me)
 }
 
 /* Flags of registration that CXI does not look at */
-static void ignored_flags(fab_side_t *me)
+FAB_CASE(ignored_flags, .sockets = ONLY_CXI)
 {
     struct fid_mr *mr = NULL;
     uint64_t word     = 0;
@@ -453,7 +453,7 @@ static void ignored_flags(fab_side_t *me)
 }
 
 /* An endpoint without FI_ATOMIC refuses atomics, but for deferred ones */
-static void deferred_atomic(fab_side_t *me)
+FAB_CASE(deferred_atomic, .sockets = ONLY_CXI)
 {
     struct fid_cntr *trigger = fab_cntr(me);
     struct fid_cntr *done    = fab_cntr(me);
@@ -488,7 +488,7 @@ static void deferred_atomic(fab_side_t *me)
 }
 
 /* Deferred work has an entry if its flags say so, and for a failure */
-static void deferred_entries(fab_side_t *me)
+FAB_CASE(deferred_entries, .sockets = ONLY_CXI)
 {
     struct fid_cntr *trigger = fab_cntr(me);
     struct fid_cntr *done    = fab_cntr(me);
@@ -524,7 +524,7 @@ static void deferred_entries(fab_side_t *me)
 }
 
 /* Of atomics, the types of 128 bits, which libfabric has from 1.20 on */
-static void wide_atomics(fab_side_t *me)
+FAB_CASE(wide_atomics, .sockets = ONLY_CXI)
 {
     enum fi_datatype wide = (enum fi_datatype)FI_DATATYPE_LAST;
     size_t count;
@@ -534,29 +534,4 @@ static void wide_atomics(fab_side_t *me)
               -FI_EOPNOTSUPP);
 }
 
-static const fab_case_t cases[] = {
-    {"page_offsets", page_offsets, NULL, 0, ONLY_CXI},
-    {"reset_by_zero", reset_by_zero, NULL, 0, ONLY_CXI},
-    {"exact_rings", exact_rings, NULL, 0, ONLY_CXI},
-    {"equal_stores", equal_stores, NULL, 0, ONLY_CXI},
-    {"store_fires", store_fires, NULL, 0, ONLY_CXI},
-    {"many_pages", many_pages, NULL, 0, ONLY_CXI},
-    {"writeback_buffer", writeback_buffer, NULL, 0, ONLY_CXI},
-    {"unknown_ops", unknown_ops, NULL, 0, ONLY_CXI},
-    {"refused_flags", refused_flags, NULL, 0, ONLY_CXI},
-    {"refused_work", refused_work, NULL, 0, ONLY_CXI},
-    {"left_out", left_out, NULL, 0, ONLY_CXI},
-    {"information", information, NULL, 0, ONLY_CXI},
-    {"devices", devices, NULL, 0, ONLY_CXI},
-    {"memory_of_hosts", memory_of_hosts, &with_hmem, 0, ONLY_CXI},
-    {"late_counter", late_counter, NULL, 0, ONLY_CXI},
-    {"ignored_flags", ignored_flags, NULL, 0, ONLY_CXI},
-    {"deferred_atomic", deferred_atomic, NULL, 0, ONLY_CXI},
-    {"deferred_entries", deferred_entries, NULL, 0, ONLY_CXI},
-    {"wide_atomics", wide_atomics, NULL, 0, ONLY_CXI}
-};
-
-int main(int argc, char **argv)
-{
-    return fab_main("fab_cxi", cases, ST_CUNIT_COUNT(cases), argc, argv);
-}
+FAB_SUITE("fab_cxi")

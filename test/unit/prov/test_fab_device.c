@@ -4,10 +4,6 @@
  * where there is one, and by the kernel, as its stand-in, through a page that
  * stays pinned.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1 /* MAP_ANONYMOUS */
-#endif
-
 #include "fab_device.h"
 #include "fab_work.h"
 
@@ -137,35 +133,25 @@ static void store_fires(fab_side_t *me, const fab_device_ops_t *ops)
     free(work);
 }
 
-static void kernel_stores_all(fab_side_t *me)
+FAB_CASE(kernel_stores_all, .sockets = ONLY_CXI, .env = "FAB_HAS_KERNEL")
 {
     stores_all(me, &fab_device_kernel);
 }
 
-static void kernel_store_fires(fab_side_t *me)
+FAB_CASE(kernel_store_fires, .sockets = ONLY_CXI, .env = "FAB_HAS_KERNEL")
 {
     store_fires(me, &fab_device_kernel);
 }
 
-static void cuda_stores_all(fab_side_t *me)
+FAB_CASE(cuda_stores_all, .sockets = ONLY_CXI, .env = "FAB_HAS_CUDA")
 {
     stores_all(me, &fab_device_cuda);
 }
 
-static void cuda_store_fires(fab_side_t *me)
+FAB_CASE(cuda_store_fires, .sockets = ONLY_CXI, .env = "FAB_HAS_CUDA")
 {
     store_fires(me, &fab_device_cuda);
 }
-
-static const fab_case_t cases[] = {
-    {"kernel_stores_all", kernel_stores_all, NULL, 0, ONLY_CXI, 0,
-     "FAB_HAS_KERNEL"},
-    {"kernel_store_fires", kernel_store_fires, NULL, 0, ONLY_CXI, 0,
-     "FAB_HAS_KERNEL"},
-    {"cuda_stores_all", cuda_stores_all, NULL, 0, ONLY_CXI, 0, "FAB_HAS_CUDA"},
-    {"cuda_store_fires", cuda_store_fires, NULL, 0, ONLY_CXI, 0,
-     "FAB_HAS_CUDA"}
-};
 
 /* In a process of its own, as CUDA does not survive a fork */
 static int can_store(const fab_device_ops_t *ops)
@@ -197,5 +183,5 @@ int main(int argc, char **argv)
 {
     probe(&fab_device_kernel, "FAB_HAS_KERNEL");
     probe(&fab_device_cuda, "FAB_HAS_CUDA");
-    return fab_main("fab_device", cases, ST_CUNIT_COUNT(cases), argc, argv);
+    return fab_main("fab_device", argc, argv);
 }

@@ -42,7 +42,7 @@ static uint64_t word_at(const fab_side_t *me, size_t offset)
                            __ATOMIC_ACQUIRE);
 }
 
-static void write_at_threshold(fab_side_t *me)
+FAB_CASE(write_at_threshold)
 {
     uint8_t out[SLOT];
     chain_t chain;
@@ -71,7 +71,7 @@ static void write_at_threshold(fab_side_t *me)
 static const fab_config_t large = {.window = 2 * FAB_MIB};
 
 /* The source is read when the operation fires, whatever its size */
-static void write_sizes(fab_side_t *me)
+FAB_CASE(write_sizes, .config = &large)
 {
     static const size_t sizes[] = {
         1, 8, 192, 2048, 2049, 32768, 100000, 262144, 262145, FAB_MIB
@@ -99,7 +99,7 @@ static void write_sizes(fab_side_t *me)
     free(out);
 }
 
-static void reads(fab_side_t *me)
+FAB_CASE(reads, .config = &large)
 {
     uint8_t *in = malloc(FAB_MIB);
     chain_t chain;
@@ -125,7 +125,7 @@ static void reads(fab_side_t *me)
     free(in);
 }
 
-static void atomics(fab_side_t *me)
+FAB_CASE(atomics)
 {
     chain_t chain;
 
@@ -154,7 +154,7 @@ static void atomics(fab_side_t *me)
 }
 
 /* Deferred sends and receives without a threshold */
-static void messages(fab_side_t *me)
+FAB_CASE(messages)
 {
     uint64_t out[2] = {fab_tint(me->index, 1), fab_tint(me->index, 2)};
     uint64_t in[2]  = {0, 0};
@@ -187,7 +187,7 @@ static void messages(fab_side_t *me)
 }
 
 /* A deferred send of any size to a receive that is there or not yet */
-static void tagged_sizes(fab_side_t *me)
+FAB_CASE(tagged_sizes)
 {
     static const size_t sizes[] = {0, 1, 192, 2049, 20000, 100000, 400000};
     uint8_t *out = malloc(400000), *in = malloc(400000);
@@ -213,7 +213,7 @@ static void tagged_sizes(fab_side_t *me)
     free(in);
 }
 
-static void out_of_order(fab_side_t *me)
+FAB_CASE(out_of_order)
 {
     static const uint64_t thresholds[] = {5, 1, 3, 2, 4};
     enum { COUNT = 5 };
@@ -246,7 +246,7 @@ static void out_of_order(fab_side_t *me)
     chain_close(me, &chain);
 }
 
-static void already_met(fab_side_t *me)
+FAB_CASE(already_met)
 {
     uint64_t value = 3;
     chain_t chain;
@@ -270,7 +270,7 @@ static void already_met(fab_side_t *me)
 }
 
 /* Setting a counter fires, and so does a step that passes the threshold */
-static void set_and_overshoot(fab_side_t *me)
+FAB_CASE(set_and_overshoot)
 {
     enum { COUNT = 100 };
     uint64_t value = 3;
@@ -295,7 +295,7 @@ static void set_and_overshoot(fab_side_t *me)
     chain_close(me, &chain);
 }
 
-static void count_work(fab_side_t *me)
+FAB_CASE(count_work)
 {
     struct fid_cntr *target = fab_cntr(me);
     uint64_t since          = 0;
@@ -324,7 +324,7 @@ static void count_work(fab_side_t *me)
 }
 
 /* trigger -> write -> completion -> atomic on one's own word */
-static void chain_local(fab_side_t *me)
+FAB_CASE(chain_local)
 {
     enum { ROUNDS = 50 };
     uint8_t out[SLOT];
@@ -362,7 +362,7 @@ static void chain_local(fab_side_t *me)
 
 /* A remote write counts at the region, which triggers the next write back: a
  * chain that goes back and forth with nobody's help after the first step */
-static void chain_across(fab_side_t *me)
+FAB_CASE(chain_across)
 {
     enum { ROUNDS = 100 };
     uint64_t value = 1;
@@ -393,7 +393,7 @@ static void chain_across(fab_side_t *me)
 }
 
 /* The same structure again and again, as its work is done */
-static void reuse(fab_side_t *me)
+FAB_CASE(reuse)
 {
     enum { ROUNDS = 300 };
     chain_t chain;
@@ -432,7 +432,7 @@ static void *fire_often(void *arg)
     return NULL;
 }
 
-static void many_firing(fab_side_t *me)
+FAB_CASE(many_firing)
 {
     enum { THREADS = 4, COUNT = 50 };
     uint64_t value = 1;
@@ -464,7 +464,9 @@ static void many_firing(fab_side_t *me)
 }
 
 /* What fails counts as a failure, and what hangs on it waits for ever */
-static void failure_stalls(fab_side_t *me)
+FAB_CASE(failure_stalls,
+         .sockets = "sockets counts no failure of deferred work, and cannot "
+                    "flush it")
 {
     uint64_t value = 1;
     fab_place_t bad = fab_there(me, 0);
@@ -493,7 +495,8 @@ static void failure_stalls(fab_side_t *me)
 }
 
 /* Without a completion counter: the data is there all the same */
-static void no_completion(fab_side_t *me)
+FAB_CASE(no_completion,
+         .sockets = "sockets crashes without a completion counter")
 {
     uint64_t value = 55;
     chain_t chain;
@@ -508,7 +511,8 @@ static void no_completion(fab_side_t *me)
 }
 
 /* A counter that its own trigger adds to */
-static void self_trigger(fab_side_t *me)
+FAB_CASE(self_trigger,
+         .sockets = "sockets deadlocks when a trigger adds to its own counter")
 {
     struct fid_cntr *target = fab_cntr(me);
     chain_t chain;
@@ -550,7 +554,7 @@ static void await_asleep(fab_side_t *me, uint64_t landed)
 
 /* A receive whose message was there before it counts too, and what that
  * triggers needs no thread that polls */
-static void late_receive(fab_side_t *me)
+FAB_CASE(late_receive)
 {
     static const uint64_t sizes[] = {8, FAB_MIB};
     uint8_t *out = malloc(FAB_MIB);
@@ -586,31 +590,4 @@ static void late_receive(fab_side_t *me)
     free(out);
 }
 
-static const fab_case_t cases[] = {
-    {"write_at_threshold", write_at_threshold},
-    {"write_sizes", write_sizes, &large},
-    {"reads", reads, &large},
-    {"atomics", atomics},
-    {"messages", messages},
-    {"tagged_sizes", tagged_sizes},
-    {"out_of_order", out_of_order},
-    {"already_met", already_met},
-    {"set_and_overshoot", set_and_overshoot},
-    {"count_work", count_work},
-    {"chain_local", chain_local},
-    {"chain_across", chain_across},
-    {"reuse", reuse},
-    {"many_firing", many_firing},
-    {"late_receive", late_receive},
-    {"failure_stalls", failure_stalls, NULL, 0,
-     "sockets counts no failure of deferred work, and cannot flush it"},
-    {"no_completion", no_completion, NULL, 0,
-     "sockets crashes without a completion counter"},
-    {"self_trigger", self_trigger, NULL, 0,
-     "sockets deadlocks when a trigger adds to its own counter"}
-};
-
-int main(int argc, char **argv)
-{
-    return fab_main("fab_dwq", cases, ST_CUNIT_COUNT(cases), argc, argv);
-}
+FAB_SUITE("fab_dwq")

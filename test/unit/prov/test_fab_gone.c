@@ -113,7 +113,12 @@ static void writes(fab_side_t *me)
     free(data);
 }
 
-static void reads(fab_side_t *me)
+FAB_CASE_CALL(writes, writes(me), .config = &large,
+              .sockets = SOCKETS_IS_SILENT, .victim = 1)
+FAB_CASE_CALL(writes_again, writes(me), .config = &large,
+              .sockets = SOCKETS_IS_SILENT, .victim = 1)
+
+FAB_CASE(reads, .config = &large, .sockets = SOCKETS_IS_SILENT, .victim = 1)
 {
     uint8_t *data = calloc(4, FAB_MIB);
     unsigned i, posted = 0;
@@ -132,7 +137,7 @@ static void reads(fab_side_t *me)
 }
 
 /* Messages that nobody asked for, large ones among them */
-static void sends(fab_side_t *me)
+FAB_CASE(sends, .sockets = SOCKETS_IS_SILENT, .victim = 1)
 {
     uint8_t *data = calloc(1, FAB_MIB);
     struct fi_context context;
@@ -157,7 +162,7 @@ static void sends(fab_side_t *me)
 
 /* Deferred work that fires when its target is dead counts as a failure, and
  * the chain behind it stands still */
-static void deferred(fab_side_t *me)
+FAB_CASE(deferred, .sockets = SOCKETS_IS_SILENT, .victim = 1)
 {
     fab_work_t *works = fab_works(me, 2);
     struct fid_cntr *trigger, *done, *words;
@@ -193,7 +198,8 @@ static const fab_config_t sleeping = {
     .wait   = FI_WAIT_UNSPEC
 };
 
-static void sleeper(fab_side_t *me)
+FAB_CASE(sleeper, .config = &sleeping, .sockets = SOCKETS_IS_SILENT,
+         .victim = 1)
 {
     uint8_t *data = calloc(1, FAB_MIB);
     struct fi_cq_tagged_entry entry;
@@ -255,7 +261,8 @@ static void stop_peer(fab_side_t *me)
 }
 
 /* A stopped peer costs time, and nothing else */
-static void stopped(fab_side_t *me)
+FAB_CASE(stopped, .config = &large, .parties = FAB_PROCESSES,
+         .sockets = SOCKETS_IS_SILENT)
 {
     enum { COUNT = 20 };
     uint8_t *data = malloc(FAB_MIB);
@@ -289,7 +296,8 @@ static void stopped(fab_side_t *me)
 }
 
 /* Closing with operations under way to a peer that is stopped */
-static void close_while_stopped(fab_side_t *me)
+FAB_CASE(close_while_stopped, .config = &large, .sockets = SOCKETS_IS_SILENT,
+         .victim = 1)
 {
     static uint8_t data[4 * FAB_MIB];
     unsigned i;
@@ -307,7 +315,7 @@ static void close_while_stopped(fab_side_t *me)
 }
 
 /* A peer that leaves in good order leaves error entries, too */
-static void closed(fab_side_t *me)
+FAB_CASE(closed, .sockets = SOCKETS_IS_SILENT)
 {
     uint8_t *data = calloc(1, FAB_MIB);
     struct fid_ep *ep;
@@ -340,7 +348,8 @@ static void closed(fab_side_t *me)
 }
 
 /* FI_CXIEMU_FAIL: some operations fail, and none is lost */
-static void injected_failures(fab_side_t *me)
+FAB_CASE(injected_failures, .sockets = SOCKETS_IS_SILENT,
+         .env = "FI_CXIEMU_FAIL")
 {
     enum { COUNT = 600 };
     uint64_t word = 1, since = 0;
@@ -372,7 +381,7 @@ static void injected_failures(fab_side_t *me)
 }
 
 /* FI_CXIEMU_VANISH: from some moment on nothing gets through any more */
-static void injected_loss(fab_side_t *me)
+FAB_CASE(injected_loss, .sockets = SOCKETS_IS_SILENT, .env = "FI_CXIEMU_VANISH")
 {
     enum { COUNT = 2000 };
     uint64_t word = 1;
@@ -416,7 +425,7 @@ static unsigned count_dir(const char *path, const char *part)
     return count;
 }
 
-static void nothing_left(fab_side_t *me)
+FAB_CASE(nothing_left, .parties = FAB_PROCESSES, .sockets = SOCKETS_IS_SILENT)
 {
     static const fab_config_t none = {.no_window = 1};
     fab_side_t other = *me;
@@ -443,7 +452,7 @@ static void nothing_left(fab_side_t *me)
 }
 
 /* What is shared is for this user alone */
-static void private_memory(fab_side_t *me)
+FAB_CASE(private_memory, .parties = FAB_PROCESSES, .sockets = SOCKETS_IS_SILENT)
 {
     char name[64], target[256];
     struct dirent *entry;
@@ -466,26 +475,4 @@ static void private_memory(fab_side_t *me)
     (void)me;
 }
 
-static const fab_case_t cases[] = {
-    {"writes", writes, &large, 0, SOCKETS_IS_SILENT, 1},
-    {"writes_again", writes, &large, 0, SOCKETS_IS_SILENT, 1},
-    {"reads", reads, &large, 0, SOCKETS_IS_SILENT, 1},
-    {"sends", sends, NULL, 0, SOCKETS_IS_SILENT, 1},
-    {"deferred", deferred, NULL, 0, SOCKETS_IS_SILENT, 1},
-    {"sleeper", sleeper, &sleeping, 0, SOCKETS_IS_SILENT, 1},
-    {"stopped", stopped, &large, FAB_PROCESSES, SOCKETS_IS_SILENT},
-    {"close_while_stopped", close_while_stopped, &large, 0, SOCKETS_IS_SILENT,
-     1},
-    {"closed", closed, NULL, 0, SOCKETS_IS_SILENT},
-    {"injected_failures", injected_failures, NULL, 0, SOCKETS_IS_SILENT, 0,
-     "FI_CXIEMU_FAIL"},
-    {"injected_loss", injected_loss, NULL, 0, SOCKETS_IS_SILENT, 0,
-     "FI_CXIEMU_VANISH"},
-    {"nothing_left", nothing_left, NULL, FAB_PROCESSES, SOCKETS_IS_SILENT},
-    {"private_memory", private_memory, NULL, FAB_PROCESSES, SOCKETS_IS_SILENT}
-};
-
-int main(int argc, char **argv)
-{
-    return fab_main("fab_gone", cases, ST_CUNIT_COUNT(cases), argc, argv);
-}
+FAB_SUITE("fab_gone")

@@ -13,7 +13,7 @@
 
 
 /* So many entries, then no more; each that fires makes room for one */
-static void entries(fab_side_t *me)
+FAB_CASE(entries, .sockets = ONLY_CXI)
 {
     struct fid_cntr *trigger, *done;
     fab_work_t *works;
@@ -47,7 +47,7 @@ static void entries(fab_side_t *me)
     free(works);
 }
 
-static void counters(fab_side_t *me)
+FAB_CASE(counters, .sockets = ONLY_CXI)
 {
     struct fid_cntr *cntrs[LIMIT_CNTRS + 1];
     struct fi_cntr_attr attr = {
@@ -78,7 +78,7 @@ static void counters(fab_side_t *me)
 
 /* A region has one counter, bound before it is enabled; a counter may have
  * several regions, and cannot be closed while it has */
-static void one_counter(fab_side_t *me)
+FAB_CASE(one_counter, .sockets = ONLY_CXI)
 {
     struct fid_cntr *cntr = fab_cntr(me);
     struct fid_cntr *more = fab_cntr(me);
@@ -117,7 +117,7 @@ static size_t write_many(fab_side_t *me, const uint64_t *word, size_t count)
 
 /* Places come back by progress alone, which a counter's reads make, too: no
  * entry is read here before all are posted */
-static void transmit_size(fab_side_t *me)
+FAB_CASE(transmit_size, .config = &narrow, .sockets = ONLY_CXI)
 {
     uint64_t word = 1;
     size_t size   = me->info->tx_attr->size;
@@ -142,7 +142,7 @@ static void transmit_size(fab_side_t *me)
 /* More entries than a queue keeps; libfabric's documents call it an overrun */
 #define LIMIT_UNREAD (1u << 18)
 
-static void unread_entries(fab_side_t *me)
+FAB_CASE(unread_entries, .parties = FAB_THREADS, .sockets = ONLY_CXI)
 {
     struct fi_cq_tagged_entry entries[256];
     uint64_t word = 1;
@@ -167,7 +167,7 @@ static void unread_entries(fab_side_t *me)
     fab_barrier(me);
 }
 
-static void sizes(fab_side_t *me)
+FAB_CASE(sizes, .sockets = ONLY_CXI)
 {
     struct fi_info *hints, *info;
     uint8_t byte = 0;
@@ -191,16 +191,4 @@ static void sizes(fab_side_t *me)
               0);
 }
 
-static const fab_case_t cases[] = {
-    {"entries", entries, NULL, 0, ONLY_CXI},
-    {"counters", counters, NULL, 0, ONLY_CXI},
-    {"one_counter", one_counter, NULL, 0, ONLY_CXI},
-    {"transmit_size", transmit_size, &narrow, 0, ONLY_CXI},
-    {"unread_entries", unread_entries, NULL, FAB_THREADS, ONLY_CXI},
-    {"sizes", sizes, NULL, 0, ONLY_CXI}
-};
-
-int main(int argc, char **argv)
-{
-    return fab_main("fab_limits", cases, ST_CUNIT_COUNT(cases), argc, argv);
-}
+FAB_SUITE("fab_limits")

@@ -63,7 +63,7 @@ static uint8_t *long_place(fab_side_t *me, unsigned i)
 
 /* Several at a time both ways; none counts twice, and nothing is stored after
  * the count */
-static void writes(fab_side_t *me)
+FAB_CASE(writes, .config = &large)
 {
     uint8_t *out = long_alloc(large.window);
     unsigned i;
@@ -93,7 +93,7 @@ static void writes(fab_side_t *me)
     free(out);
 }
 
-static void reads(fab_side_t *me)
+FAB_CASE(reads, .config = &large)
 {
     uint8_t *in = long_alloc(large.window);
     unsigned i;
@@ -122,7 +122,7 @@ static void reads(fab_side_t *me)
 }
 
 /* Long messages, of which the receiver expects every second one */
-static void messages(fab_side_t *me)
+FAB_CASE(messages, .config = &large)
 {
     uint8_t *out = long_alloc(large.window);
     uint8_t *in  = me->window;
@@ -196,7 +196,7 @@ static uint64_t end_writes(fab_side_t *me, unsigned count)
     return well;
 }
 
-static void key_closed(fab_side_t *me)
+FAB_CASE(key_closed, .config = &large)
 {
     uint8_t *data = long_alloc(LONG_LENGTH);
     uint64_t well, landed, where[2];
@@ -223,7 +223,7 @@ static void key_closed(fab_side_t *me)
 
 /* The initiator writes to all places, and is killed when some of that is there:
  * what is counted is whole, and nothing is counted later */
-static void killed(fab_side_t *me)
+FAB_CASE(killed, .config = &large, .victim = 1)
 {
     uint64_t state = fab_seed();
     uint64_t landed, whole = 0;
@@ -260,15 +260,4 @@ static void killed(fab_side_t *me)
     FAB_EQUAL(fab_differs(me->window, large.window, 9), large.window);
 }
 
-static const fab_case_t cases[] = {
-    {"writes", writes, &large},
-    {"reads", reads, &large},
-    {"messages", messages, &large},
-    {"key_closed", key_closed, &large},
-    {"killed", killed, &large, 0, NULL, 1}
-};
-
-int main(int argc, char **argv)
-{
-    return fab_main("fab_long", cases, ST_CUNIT_COUNT(cases), argc, argv);
-}
+FAB_SUITE("fab_long")

@@ -58,7 +58,7 @@ static void run_workers(worker_t *workers, unsigned count,
     }
 }
 
-static void one_endpoint(fab_side_t *me)
+FAB_CASE(one_endpoint)
 {
     worker_t workers[THREADS];
     unsigned i;
@@ -105,7 +105,7 @@ static void *exchange_often(void *arg)
     return NULL;
 }
 
-static void tags_of_threads(fab_side_t *me)
+FAB_CASE(tags_of_threads)
 {
     worker_t workers[THREADS];
     unsigned i;
@@ -121,7 +121,7 @@ static void tags_of_threads(fab_side_t *me)
 
 /* Endpoints of one domain have addresses, queues of messages and completions
  * of their own */
-static void several_endpoints(fab_side_t *me)
+FAB_CASE(several_endpoints)
 {
     enum { COUNT = 8 };
     char names[COUNT][FAB_NAME_MAX], theirs[COUNT][FAB_NAME_MAX];
@@ -156,7 +156,7 @@ static void several_endpoints(fab_side_t *me)
 }
 
 /* Endpoints come and go while others talk */
-static void churn(fab_side_t *me)
+FAB_CASE(churn)
 {
     uint64_t out, in;
     unsigned i;
@@ -222,7 +222,7 @@ static void *mixed(void *arg)
 
 static const fab_config_t large = {.window = FAB_MIB, .selective = 1};
 
-static void everything(fab_side_t *me)
+FAB_CASE(everything, .config = &large)
 {
     worker_t workers[THREADS];
     uint64_t total;
@@ -239,15 +239,4 @@ static void everything(fab_side_t *me)
     fab_barrier(me);
 }
 
-static const fab_case_t cases[] = {
-    {"one_endpoint", one_endpoint},
-    {"tags_of_threads", tags_of_threads},
-    {"several_endpoints", several_endpoints},
-    {"churn", churn},
-    {"everything", everything, &large}
-};
-
-int main(int argc, char **argv)
-{
-    return fab_main("fab_many", cases, ST_CUNIT_COUNT(cases), argc, argv);
-}
+FAB_SUITE("fab_many")

@@ -104,22 +104,22 @@ static void msg_all_sizes(fab_side_t *me, int tagged, int unexpected)
     fab_count(me, me->recv, ST_CUNIT_COUNT(msg_sizes));
 }
 
-static void sizes_expected(fab_side_t *me)
+FAB_CASE(sizes_expected)
 {
     msg_all_sizes(me, 0, 0);
 }
 
-static void sizes_unexpected(fab_side_t *me)
+FAB_CASE(sizes_unexpected)
 {
     msg_all_sizes(me, 0, 1);
 }
 
-static void tagged_expected(fab_side_t *me)
+FAB_CASE(tagged_expected)
 {
     msg_all_sizes(me, 1, 0);
 }
 
-static void tagged_unexpected(fab_side_t *me)
+FAB_CASE(tagged_unexpected)
 {
     msg_all_sizes(me, 1, 1);
 }
@@ -168,7 +168,7 @@ static void mix_recv(fab_side_t *me, mix_t *mix, unsigned number)
 }
 
 /* Random sizes and moments: nothing is lost, doubled or overtaken */
-static void random_mix(fab_side_t *me)
+FAB_CASE(random_mix)
 {
     enum { COUNT = 200 };
     mix_t mix = {
@@ -198,7 +198,7 @@ static void random_mix(fab_side_t *me)
 }
 
 /* Messages of one tag stay in order though their sizes take different ways */
-static void order(fab_side_t *me)
+FAB_CASE(order)
 {
     static const size_t lengths[] = {8, 100000, 0, 3000, 300000, 192, 40000};
     enum { COUNT = 7, ROUNDS = 5 };
@@ -235,7 +235,7 @@ static void order(fab_side_t *me)
 }
 
 /* Receives in another order than the sends, by tag and by mask */
-static void tags(fab_side_t *me)
+FAB_CASE(tags)
 {
     enum { COUNT = 16 };
     uint64_t out[COUNT], in[COUNT];
@@ -265,7 +265,7 @@ static void tags(fab_side_t *me)
 }
 
 /* The two kinds do not match each other */
-static void kinds(fab_side_t *me)
+FAB_CASE(kinds)
 {
     uint64_t out[2] = {fab_tint(me->index, 1), fab_tint(me->index, 2)};
     uint64_t in[2]  = {0, 0};
@@ -283,7 +283,7 @@ static void kinds(fab_side_t *me)
     fab_entries(me, &me->tx, 2);
 }
 
-static void to_self(fab_side_t *me)
+FAB_CASE(to_self)
 {
     size_t i, length;
     uint8_t *out, *in;
@@ -304,7 +304,7 @@ static void to_self(fab_side_t *me)
 }
 
 /* A receive that names its source takes nothing of another */
-static void directed(fab_side_t *me)
+FAB_CASE(directed)
 {
     uint64_t out[2] = {fab_tint(me->index, 1), fab_tint(me->index, 2)};
     uint64_t in[2]  = {0, 0};
@@ -333,7 +333,7 @@ static void directed(fab_side_t *me)
     fab_entries(me, &me->tx, 2);
 }
 
-static void cancel(fab_side_t *me)
+FAB_CASE(cancel)
 {
     uint64_t in[2] = {0, 0}, out = fab_tint(me->index, 4);
     struct fi_context context[2];
@@ -379,7 +379,7 @@ static void msg_truncated(fab_side_t *me, size_t length, size_t room)
     free(in);
 }
 
-static void truncation(fab_side_t *me)
+FAB_CASE(truncation)
 {
     msg_truncated(me, 64, 10);
     msg_truncated(me, 8, 0);
@@ -389,7 +389,7 @@ static void truncation(fab_side_t *me)
 }
 
 /* One buffer for many; the last one says that the buffer is used up */
-static void multi_recv(fab_side_t *me)
+FAB_CASE(multi_recv)
 {
     enum { LENGTH = 100, ROOM = 1000, MIN = 150, FIT = 9 };
     uint8_t buffer[ROOM], out[LENGTH];
@@ -424,7 +424,7 @@ static void multi_recv(fab_side_t *me)
     }
 }
 
-static void inject(fab_side_t *me)
+FAB_CASE(inject)
 {
     enum { COUNT = 100 };
     size_t limit = me->info->tx_attr->inject_size;
@@ -472,7 +472,7 @@ static void msg_flags(fab_side_t *me, uint64_t flags)
     FAB_EQUAL(in, fab_tint(!me->index, flags));
 }
 
-static void flags(fab_side_t *me)
+FAB_CASE(flags)
 {
     msg_flags(me, 0);
     msg_flags(me, FI_INJECT);
@@ -482,7 +482,7 @@ static void flags(fab_side_t *me)
 }
 
 /* It comes beside payload of any length */
-static void remote_data(fab_side_t *me)
+FAB_CASE(remote_data)
 {
     static const size_t lengths[] = {1, 8, 9, 24, 25, 100};
     struct fi_cq_tagged_entry entry;
@@ -513,7 +513,8 @@ static void remote_data(fab_side_t *me)
     }
 }
 
-static void remote_data_unexpected(fab_side_t *me)
+FAB_CASE(remote_data_unexpected,
+         .sockets = "sockets forgets that an unexpected message has data")
 {
     uint64_t out = fab_tint(me->index, 1), in = 0;
     struct fi_cq_tagged_entry entry;
@@ -529,7 +530,8 @@ static void remote_data_unexpected(fab_side_t *me)
 }
 
 /* Delivery-complete: not before the receive has it */
-static void delivery_complete(fab_side_t *me)
+FAB_CASE(delivery_complete,
+         .sockets = "sockets completes a message that no receive has taken")
 {
     uint64_t word           = 5;
     struct iovec iov        = {.iov_base = &word, .iov_len = sizeof(word)};
@@ -554,7 +556,7 @@ static void delivery_complete(fab_side_t *me)
 }
 
 /* A thousand that nobody has asked for yet */
-static void flood(fab_side_t *me)
+FAB_CASE(flood)
 {
     enum { COUNT = 1000 };
     uint64_t out, in;
@@ -574,31 +576,4 @@ static void flood(fab_side_t *me)
     }
 }
 
-static const fab_case_t cases[] = {
-    {"sizes_expected", sizes_expected},
-    {"sizes_unexpected", sizes_unexpected},
-    {"tagged_expected", tagged_expected},
-    {"tagged_unexpected", tagged_unexpected},
-    {"random_mix", random_mix},
-    {"order", order},
-    {"tags", tags},
-    {"kinds", kinds},
-    {"to_self", to_self},
-    {"directed", directed},
-    {"cancel", cancel},
-    {"truncation", truncation},
-    {"multi_recv", multi_recv},
-    {"inject", inject},
-    {"flags", flags},
-    {"remote_data", remote_data},
-    {"remote_data_unexpected", remote_data_unexpected, NULL, 0,
-     "sockets forgets that an unexpected message has data"},
-    {"delivery_complete", delivery_complete, NULL, 0,
-     "sockets completes a message that no receive has taken"},
-    {"flood", flood}
-};
-
-int main(int argc, char **argv)
-{
-    return fab_main("fab_msg", cases, ST_CUNIT_COUNT(cases), argc, argv);
-}
+FAB_SUITE("fab_msg")

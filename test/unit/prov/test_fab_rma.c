@@ -47,7 +47,7 @@ static ssize_t rma_write(fab_side_t *me, const void *data, size_t length,
 }
 
 /* Both write into the other's window at the same time */
-static void write_sizes(fab_side_t *me)
+FAB_CASE(write_sizes, .config = &large)
 {
     size_t i, length;
     uint8_t *out = rma_alloc(RMA_WINDOW);
@@ -71,7 +71,7 @@ static void write_sizes(fab_side_t *me)
     free(out);
 }
 
-static void read_sizes(fab_side_t *me)
+FAB_CASE(read_sizes, .config = &large)
 {
     size_t i, length;
     uint8_t *in = rma_alloc(RMA_WINDOW);
@@ -95,7 +95,7 @@ static void read_sizes(fab_side_t *me)
 }
 
 /* No byte goes, and yet it is an operation */
-static void empty(fab_side_t *me)
+FAB_CASE(empty)
 {
     FAB_MUST(me, rma_write(me, me->window, 0, 0, FI_DELIVERY_COMPLETE));
     fab_entry(me, &me->tx);
@@ -105,7 +105,7 @@ static void empty(fab_side_t *me)
     fab_barrier(me);
 }
 
-static void to_self(fab_side_t *me)
+FAB_CASE(to_self)
 {
     uint64_t out = 77, in = 0;
 
@@ -120,7 +120,7 @@ static void to_self(fab_side_t *me)
 }
 
 /* Many writes to places of their own, in flight together */
-static void pipeline(fab_side_t *me)
+FAB_CASE(pipeline, .config = &large)
 {
     enum { COUNT = 500, LENGTH = 1000 };
     uint8_t *out = rma_alloc(COUNT * LENGTH);
@@ -143,7 +143,7 @@ static void pipeline(fab_side_t *me)
 }
 
 /* A flag that is sent when its data's delivery has completed is never early */
-static void flag_after_data(fab_side_t *me)
+FAB_CASE(flag_after_data, .config = &large)
 {
     enum { ROUNDS = 100, LENGTH = 40000 };
     uint8_t *out     = rma_alloc(LENGTH);
@@ -165,7 +165,9 @@ static void flag_after_data(fab_side_t *me)
 }
 
 /* A fence keeps the flag behind the data with no wait in between */
-static void fence(fab_side_t *me)
+FAB_CASE(fence, .config = &large,
+         .sockets = "sockets: a fence behind a delivery-complete write never "
+                    "ends")
 {
     enum { ROUNDS = 100, LENGTH = 40000 };
     uint8_t *out     = rma_alloc(LENGTH);
@@ -185,7 +187,7 @@ static void fence(fab_side_t *me)
     free(out);
 }
 
-static void inject(fab_side_t *me)
+FAB_CASE(inject)
 {
     enum { COUNT = 200 };
     uint64_t word;
@@ -208,7 +210,7 @@ static void inject(fab_side_t *me)
 }
 
 /* The target sleeps in the kernel: its NIC serves it all the same */
-static void target_asleep(fab_side_t *me)
+FAB_CASE(target_asleep, .config = &large)
 {
     uint8_t *data = rma_alloc(FAB_MIB);
     char byte     = 'x';
@@ -252,7 +254,7 @@ static void rma_refused(fab_side_t *me, uint64_t key, uint64_t addr, int read)
     fab_count_errors(me, read ? me->read : me->write, errors + 1);
 }
 
-static void errors(fab_side_t *me)
+FAB_CASE(errors)
 {
     uint8_t *fenced = rma_alloc(8192);
     struct fid_mr *write_only, *read_only;
@@ -290,7 +292,7 @@ static void errors(fab_side_t *me)
 
 /* Writes count once each, where the region's counter is, whatever their size;
  * a failed one does not */
-static void remote_counters(fab_side_t *me)
+FAB_CASE(remote_counters)
 {
     enum { REGIONS = 8, LENGTH = 4096 };
     struct fid_cntr *cntrs[REGIONS];
@@ -328,7 +330,7 @@ static void remote_counters(fab_side_t *me)
 }
 
 /* A key that is in use is refused; a closed one's is free again */
-static void keys(fab_side_t *me)
+FAB_CASE(keys)
 {
     uint64_t words[8], attr_key;
     struct fid_mr *mr, *other = NULL;
@@ -363,7 +365,7 @@ static void keys(fab_side_t *me)
 static const fab_config_t prov_keys = {.mr_mode = FI_MR_PROV_KEY};
 
 /* Keys that the provider chooses differ */
-static void provider_keys(fab_side_t *me)
+FAB_CASE(provider_keys, .config = &prov_keys)
 {
     uint64_t words[8] = {0}, keys[8];
     struct fid_mr *mrs[8];
@@ -401,7 +403,7 @@ static const fab_config_t ordered = {
     .msg_order = FI_ORDER_WAW | FI_ORDER_RMA_WAW | FI_ORDER_SAS
 };
 
-static void write_after_write(fab_side_t *me)
+FAB_CASE(write_after_write, .config = &ordered)
 {
     enum { COUNT = 400 };
     uint64_t value;
@@ -417,7 +419,7 @@ static void write_after_write(fab_side_t *me)
 }
 
 /* What the target is told comes beside payload of any length */
-static void remote_data(fab_side_t *me)
+FAB_CASE(remote_data)
 {
     static const size_t lengths[] = {1, 8, 9, 24, 25, 100};
     struct fi_cq_tagged_entry entry;
@@ -442,26 +444,4 @@ static void remote_data(fab_side_t *me)
     }
 }
 
-static const fab_case_t cases[] = {
-    {"write_sizes", write_sizes, &large},
-    {"read_sizes", read_sizes, &large},
-    {"empty", empty},
-    {"to_self", to_self},
-    {"pipeline", pipeline, &large},
-    {"flag_after_data", flag_after_data, &large},
-    {"fence", fence, &large, 0,
-     "sockets: a fence behind a delivery-complete write never ends"},
-    {"inject", inject},
-    {"target_asleep", target_asleep, &large},
-    {"errors", errors},
-    {"remote_counters", remote_counters},
-    {"keys", keys},
-    {"provider_keys", provider_keys, &prov_keys},
-    {"write_after_write", write_after_write, &ordered},
-    {"remote_data", remote_data}
-};
-
-int main(int argc, char **argv)
-{
-    return fab_main("fab_rma", cases, ST_CUNIT_COUNT(cases), argc, argv);
-}
+FAB_SUITE("fab_rma")
