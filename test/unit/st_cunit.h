@@ -59,6 +59,20 @@ void st_cunit_add(st_cunit_case_t *tcase);
         _call; \
     }
 
+/** A case with an object of type @a _type, @a _var, between what makes it and
+ *  what undoes that. */
+#define ST_CASE_WITH(_name, _type, _var, _open, _close) \
+    static void st_case_with_##_name(_type *_var); \
+    ST_CASE(_name) \
+    { \
+        _type st_object; \
+        _type *_var = &st_object; \
+        _open; \
+        st_case_with_##_name(_var); \
+        _close; \
+    } \
+    static void st_case_with_##_name(_type *_var)
+
 /** main() of a suite that has nothing to prepare. */
 #define ST_SUITE(_name) \
     int main(int argc, char **argv) \

@@ -92,6 +92,16 @@ void flow_cleanup(flow_t *flow)
     flow_free(flow);
 }
 
+void flow_run(flow_body_t body, size_t length, int is_ready)
+{
+    flow_t flow;
+
+    if (flow_init(&flow, length, is_ready)) {
+        body(&flow, &flow.pair.side[ST_A], &flow.pair.side[ST_B]);
+        flow_cleanup(&flow);
+    }
+}
+
 int flow_init_proto(flow_t *flow, const proto_t *proto)
 {
     unsigned devices = (proto->devices == NULL) ? 1 : atoi(proto->devices);

@@ -50,6 +50,16 @@ int flow_init_proto(flow_t *flow, const proto_t *proto);
 /** Free both operations and sides. */
 void flow_cleanup(flow_t *flow);
 
+/** Run the body of a case between the two. */
+typedef void (*flow_body_t)(flow_t *flow, st_side_t *a, st_side_t *b);
+void flow_run(flow_body_t body, size_t length, int is_ready);
+
+/** A case on "flow", whose sides are "a" and "b". */
+#define FLOW_CASE(_name, _length, _is_ready) \
+    static void st_body_##_name(flow_t *flow, st_side_t *a, st_side_t *b); \
+    ST_CASE_CALL(_name, flow_run(st_body_##_name, _length, _is_ready)) \
+    static void st_body_##_name(flow_t *flow, st_side_t *a, st_side_t *b)
+
 /** Free the buffers alone. */
 void flow_free(flow_t *flow);
 

@@ -235,6 +235,16 @@ void st_pair_cleanup(st_pair_t *pair)
     st_side_cleanup(&pair->side[ST_B]);
 }
 
+void st_pair_run(st_pair_body_t body)
+{
+    st_pair_t pair;
+
+    if (st_pair_init(&pair)) {
+        body(&pair, &pair.side[ST_A], &pair.side[ST_B]);
+        st_pair_cleanup(&pair);
+    }
+}
+
 ucp_st_op_h st_op(st_side_t *side, int is_send,
                   const ucp_st_op_params_t *params)
 {

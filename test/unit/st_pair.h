@@ -50,6 +50,16 @@ int st_pair_init_user(st_pair_t *pair, uint64_t features);
 /** Free both sides; asserts that nothing is left over. */
 void st_pair_cleanup(st_pair_t *pair);
 
+/** Run the body of a case between the two. */
+typedef void (*st_pair_body_t)(st_pair_t *pair, st_side_t *a, st_side_t *b);
+void st_pair_run(st_pair_body_t body);
+
+/** A case on "pair", whose sides are "a" and "b". */
+#define ST_PAIR_CASE(_name) \
+    static void st_body_##_name(st_pair_t *pair, st_side_t *a, st_side_t *b); \
+    ST_CASE_CALL(_name, st_pair_run(st_body_##_name)) \
+    static void st_body_##_name(st_pair_t *pair, st_side_t *a, st_side_t *b)
+
 /** Make one side without peers; asserts. Non-zero if it worked. */
 int st_side_init(st_side_t *side);
 

@@ -107,6 +107,10 @@ static void scene_cleanup(scene_t *scene)
     CU_ASSERT_EQUAL(munmap(scene->shared, sizeof(*scene->shared)), 0);
 }
 
+#define SCENE_CASE(_name) \
+    ST_CASE_WITH(_name, scene_t, scene, scene_init(scene), \
+                 scene_cleanup(scene))
+
 static void scene_wait(scene_t *scene, ucs_gstream_h stream, uint64_t value)
 {
     ucs_gstream_cmd_t cmd = {
@@ -122,59 +126,50 @@ static void scene_wait(scene_t *scene, ucs_gstream_h stream, uint64_t value)
 }
 
 /* A wait ends by what its helper does; then the helper is told once */
-ST_CASE(drives)
+SCENE_CASE(drives)
 {
     ucs_gstream_h stream = gstream_util_create();
-    scene_t scene;
 
-    scene_init(&scene);
-    scene.enough = 3;
-    scene_wait(&scene, stream, 1);
+    scene->enough = 3;
+    scene_wait(scene, stream, 1);
     CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
-    CU_ASSERT(atomic_load(&scene.polls) >= 3);
-    CU_ASSERT(atomic_load(&scene.ends) == 1);
-    CU_ASSERT(atomic_load(&scene.after_end) == 0);
+    CU_ASSERT(atomic_load(&scene->polls) >= 3);
+    CU_ASSERT(atomic_load(&scene->ends) == 1);
+    CU_ASSERT(atomic_load(&scene->after_end) == 0);
 
     /* What is there already needs no help */
-    scene_wait(&scene, stream, 1);
+    scene_wait(scene, stream, 1);
     CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
-    CU_ASSERT(atomic_load(&scene.ends) == 1);
-    CU_ASSERT(atomic_load(&scene.after_end) == 0);
+    CU_ASSERT(atomic_load(&scene->ends) == 1);
+    CU_ASSERT(atomic_load(&scene->after_end) == 0);
     gstream_util_finish(stream);
-    scene_cleanup(&scene);
 }
 
 /* As long as its helper moves something the stream does not sleep */
-ST_CASE(moves)
+SCENE_CASE(moves)
 {
     ucs_gstream_h stream = gstream_util_create();
-    scene_t scene;
 
-    scene_init(&scene);
-    scene.is_moving = 1;
-    scene.enough    = LONG_POLLS;
-    scene_wait(&scene, stream, 1);
+    scene->is_moving = 1;
+    scene->enough    = LONG_POLLS;
+    scene_wait(scene, stream, 1);
     CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
-    CU_ASSERT(atomic_load(&scene.polls) >= LONG_POLLS);
-    CU_ASSERT(atomic_load(&scene.lasts) == 0);
+    CU_ASSERT(atomic_load(&scene->polls) >= LONG_POLLS);
+    CU_ASSERT(atomic_load(&scene->lasts) == 0);
     gstream_util_finish(stream);
-    scene_cleanup(&scene);
 }
 
 /* What it moves when the stream is about to sleep has it poll again first */
-ST_CASE(moves_late)
+SCENE_CASE(moves_late)
 {
     ucs_gstream_h stream = gstream_util_create();
-    scene_t scene;
 
-    scene_init(&scene);
-    scene.moves_late = 1;
-    scene.enough     = LONG_POLLS;
-    scene_wait(&scene, stream, 1);
+    scene->moves_late = 1;
+    scene->enough     = LONG_POLLS;
+    scene_wait(scene, stream, 1);
     CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
-    CU_ASSERT(atomic_load(&scene.polls) >= LONG_POLLS);
+    CU_ASSERT(atomic_load(&scene->polls) >= LONG_POLLS);
     gstream_util_finish(stream);
-    scene_cleanup(&scene);
 }
 
 static int is_asleep(const scene_t *scene)
@@ -230,38 +225,35 @@ static void ring_on_demand(shared_t *shared)
 }
 
 /* Another process rings, at any moment of a stream that falls asleep */
-ST_CASE(ring)
+SCENE_CASE(ring)
 {
     ucs_gstream_h stream = gstream_util_create();
     int status           = -1;
-    scene_t scene;
     unsigned i;
     pid_t child;
 
-    scene_init(&scene);
     child = fork();
     if (child == 0) {
-        ring_on_demand(scene.shared);
+        ring_on_demand(scene->shared);
         _exit(0);
     }
     CU_ASSERT_FATAL(child > 0);
     for (i = 1; i <= NUM_ROUNDS; ++i) {
-        scene_wait(&scene, stream, i);
+        scene_wait(scene, stream, i);
         if ((i % 4) != 0) {
-            while (!is_asleep(&scene)) {
+            while (!is_asleep(scene)) {
                 /* it is about to sleep */
             }
         }
-        gstream_util_store(&scene.shared->asked, i);
+        gstream_util_store(&scene->shared->asked, i);
         CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
-        CU_ASSERT_EQUAL(gstream_util_load(&scene.word), i);
+        CU_ASSERT_EQUAL(gstream_util_load(&scene->word), i);
     }
     CU_ASSERT_EQUAL(waitpid(child, &status, 0), child);
     CU_ASSERT_EQUAL(status, 0);
-    CU_ASSERT(atomic_load(&scene.ends) == NUM_ROUNDS);
-    CU_ASSERT(scene.shared->notify.calls >= (NUM_ROUNDS / 2));
+    CU_ASSERT(atomic_load(&scene->ends) == NUM_ROUNDS);
+    CU_ASSERT(scene->shared->notify.calls >= (NUM_ROUNDS / 2));
     gstream_util_finish(stream);
-    scene_cleanup(&scene);
 }
 
 static void until_parked(void *arg)
@@ -277,38 +269,35 @@ static void until_parked(void *arg)
 /* The only thread of a group runs another stream: the wait is parked before
  * that, and helped again afterwards. While the thread sleeps the wait is parked
  * as well, and ends by a wake. */
-ST_CASE(park)
+SCENE_CASE(park)
 {
     ucs_gstream_group_h group = gstream_util_group(1);
     ucs_gstream_h stream[2]   = {gstream_util_create_on(group, 0),
                                  gstream_util_create_on(group, 0)};
-    scene_t scene;
     unsigned parks;
 
-    scene_init(&scene);
-    scene_wait(&scene, stream[0], 1);
-    CU_ASSERT_EQUAL(ucs_gstream_enqueue_func(stream[1], until_parked, &scene),
+    scene_wait(scene, stream[0], 1);
+    CU_ASSERT_EQUAL(ucs_gstream_enqueue_func(stream[1], until_parked, scene),
                     UCS_OK);
     CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream[0]), UCS_OK);
-    CU_ASSERT(atomic_load(&scene.ends) == 1);
+    CU_ASSERT(atomic_load(&scene->ends) == 1);
 
     CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream[1]), UCS_OK);
-    parks = atomic_load(&scene.parks);
-    scene_wait(&scene, stream[0], 2);
-    while (atomic_load(&scene.parks) == parks) {
+    parks = atomic_load(&scene->parks);
+    scene_wait(scene, stream[0], 2);
+    while (atomic_load(&scene->parks) == parks) {
         /* the thread is about to sleep */
     }
-    CU_ASSERT_EQUAL(scene.shared->notify.sleepers, 0);
-    gstream_util_store(&scene.word, 2);
-    ucs_gstream_wake(&scene.word);
+    CU_ASSERT_EQUAL(scene->shared->notify.sleepers, 0);
+    gstream_util_store(&scene->word, 2);
+    ucs_gstream_wake(&scene->word);
     CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream[0]), UCS_OK);
-    CU_ASSERT(atomic_load(&scene.ends) == 2);
-    CU_ASSERT(atomic_load(&scene.lasts) == 0);
+    CU_ASSERT(atomic_load(&scene->ends) == 2);
+    CU_ASSERT(atomic_load(&scene->lasts) == 0);
 
     gstream_util_finish(stream[0]);
     gstream_util_finish(stream[1]);
     gstream_util_group_finish(group);
-    scene_cleanup(&scene);
 }
 
 static void nothing(void *arg)
@@ -319,34 +308,31 @@ static void nothing(void *arg)
 /* The thread of a group holds no lock that its streams, or those of others,
  * need while a helper runs, whatever that is called for: it may copy much, and
  * wait for other threads that do */
-ST_CASE(unlocked)
+SCENE_CASE(unlocked)
 {
     ucs_gstream_group_h group = gstream_util_group(1);
     ucs_gstream_h stream      = gstream_util_create_on(group, 0);
     ucs_gstream_h other       = gstream_util_create_on(group, 0);
-    scene_t scene;
     unsigned i;
 
-    scene_init(&scene);
-    scene.lock = &gstream_group_sched(group)->lock;
+    scene->lock = &gstream_group_sched(group)->lock;
     for (i = 1; i <= 10; ++i) {
-        scene_wait(&scene, stream, i);
-        while (atomic_load(&scene.parks) < i) {
+        scene_wait(scene, stream, i);
+        while (atomic_load(&scene->parks) < i) {
             /* the thread is about to sleep, or to run the other stream */
         }
         CU_ASSERT_EQUAL(ucs_gstream_enqueue_func(other, nothing, NULL), UCS_OK);
         CU_ASSERT_EQUAL(ucs_gstream_synchronize(other), UCS_OK);
-        gstream_util_store(&scene.word, i);
-        ucs_gstream_wake(&scene.word);
+        gstream_util_store(&scene->word, i);
+        ucs_gstream_wake(&scene->word);
         CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
-        CU_ASSERT(atomic_load(&scene.ends) == i);
+        CU_ASSERT(atomic_load(&scene->ends) == i);
     }
-    CU_ASSERT(atomic_load(&scene.polls) > 0);
-    CU_ASSERT(atomic_load(&scene.locked) == 0);
+    CU_ASSERT(atomic_load(&scene->polls) > 0);
+    CU_ASSERT(atomic_load(&scene->locked) == 0);
     gstream_util_finish(stream);
     gstream_util_finish(other);
     gstream_util_group_finish(group);
-    scene_cleanup(&scene);
 }
 
 /* Nobody sleeps: nobody is notified */
@@ -358,20 +344,18 @@ ST_CASE(silent)
     CU_ASSERT_EQUAL(notify.calls, 0);
 }
 
-ST_CASE(refused)
+SCENE_CASE(refused)
 {
     ucs_gstream_h stream = gstream_util_create();
-    scene_t scene;
     ucs_gstream_helper_t helpers[2];
     ucs_gstream_cmd_t cmd = {.type = UCS_GSTREAM_CMD_HELP64};
     unsigned i;
 
-    scene_init(&scene);
-    helpers[0]         = scene.super;
-    helpers[1]         = scene.super;
+    helpers[0]         = scene->super;
+    helpers[1]         = scene->super;
     helpers[0].func    = NULL;
     helpers[1].notify    = NULL;
-    cmd.u.word.address = &scene.word;
+    cmd.u.word.address = &scene->word;
     gstream_util_quiet(1);
     CU_ASSERT_EQUAL(ucs_gstream_enqueue(stream, &cmd, 1),
                     UCS_ERR_INVALID_PARAM);
@@ -380,14 +364,13 @@ ST_CASE(refused)
         CU_ASSERT_EQUAL(ucs_gstream_enqueue(stream, &cmd, 1),
                         UCS_ERR_INVALID_PARAM);
     }
-    cmd.u.word.helper  = &scene.super;
+    cmd.u.word.helper  = &scene->super;
     cmd.u.word.address = NULL;
     CU_ASSERT_EQUAL(ucs_gstream_enqueue(stream, &cmd, 1),
                     UCS_ERR_INVALID_PARAM);
     gstream_util_quiet(0);
     CU_ASSERT_EQUAL(ucs_gstream_query(stream), UCS_OK);
     gstream_util_finish(stream);
-    scene_cleanup(&scene);
 }
 
 ST_SUITE("gstream_help")

@@ -119,63 +119,54 @@ ST_CASE(plain_send)
 
 /* Several batches of equal tags: messages match in the order in which they were
  * enqueued, one wait covers all that were started, and nobody asks the host */
-ST_CASE(order)
+ST_PAIR_CASE(order)
 {
     static uint8_t sbuf[BATCHES][2][8], rbuf[BATCHES][2][8];
     static st_work_t fill[BATCHES][2], check[BATCHES][2];
     int errors = 0;
-    st_pair_t pair;
     int k, i;
 
-    if (!st_pair_init(&pair)) {
-        return;
-    }
     for (k = 0; k < BATCHES; ++k) {
         for (i = 0; i < 2; ++i) {
             fill[k][i] = (st_work_t){.buffer = sbuf[k][i],
                                      .length = 8,
                                      .seed   = (2 * k) + i};
-            st_launch(&pair.side[ST_A], st_fill_func, &fill[k][i]);
-            st_enqueue(&pair.side[ST_A], 1, sbuf[k][i], 8, 1);
-            st_enqueue(&pair.side[ST_B], 0, rbuf[k][i], 8, 1);
+            st_launch(a, st_fill_func, &fill[k][i]);
+            st_enqueue(a, 1, sbuf[k][i], 8, 1);
+            st_enqueue(b, 0, rbuf[k][i], 8, 1);
         }
-        st_batch_start(&pair.side[ST_A]);
-        st_batch_start(&pair.side[ST_B]);
+        st_batch_start(a);
+        st_batch_start(b);
         if ((k % 3) == 2) {
-            st_batch_wait(&pair.side[ST_A]);
-            st_batch_wait(&pair.side[ST_B]);
+            st_batch_wait(a);
+            st_batch_wait(b);
         }
     }
-    st_batch_wait(&pair.side[ST_B]);
-    st_batch_wait(&pair.side[ST_B]); /* nothing is left to wait for */
-    st_batch_wait(&pair.side[ST_A]);
+    st_batch_wait(b);
+    st_batch_wait(b); /* nothing is left to wait for */
+    st_batch_wait(a);
     for (k = 0; k < BATCHES; ++k) {
         for (i = 0; i < 2; ++i) {
             check[k][i] = (st_work_t){rbuf[k][i], 8, (2 * k) + i, &errors};
-            st_launch(&pair.side[ST_B], st_check_func, &check[k][i]);
+            st_launch(b, st_check_func, &check[k][i]);
         }
     }
-    st_sync(&pair.side[ST_A]);
-    st_sync(&pair.side[ST_B]);
-    CU_ASSERT_EQUAL(ucs_gstream_synchronize(pair.side[ST_B].stream), UCS_OK);
+    st_sync(a);
+    st_sync(b);
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize(b->stream), UCS_OK);
     CU_ASSERT_EQUAL(errors, 0);
-    st_pair_cleanup(&pair);
 }
 
 /* S8: any source and any tag, or a part of it */
-ST_CASE(wildcards)
+ST_PAIR_CASE(wildcards)
 {
     static uint8_t sbuf[3][LEN], rbuf[3][LEN];
     static const ucp_tag_t masks[] = {0, 0xff00, UINT64_MAX};
     static const ucp_tag_t tags[]  = {0x1234, 0x55aa, 0x5507};
     ucp_st_msg_params_t params;
     ucp_st_req_h req[3];
-    st_pair_t pair;
     int i;
 
-    if (!st_pair_init(&pair)) {
-        return;
-    }
     for (i = 0; i < 3; ++i) {
         params             = st_msg_params(UCP_ST_PEER_ANY, rbuf[i], LEN,
                                            0x5507);
@@ -184,48 +175,41 @@ ST_CASE(wildcards)
         if (i == 0) {
             params.field_mask &= ~(uint64_t)UCP_ST_MSG_PARAM_FIELD_PEER;
         }
-        CU_ASSERT_EQUAL(ucp_st_enqueue_recv(pair.side[ST_B].queue, &params,
-                                            &req[i]), UCS_OK);
+        CU_ASSERT_EQUAL(ucp_st_enqueue_recv(b->queue, &params, &req[i]),
+                        UCS_OK);
         /* One after the other: the first takes anything */
-        st_batch_run(&pair.side[ST_B]);
+        st_batch_run(b);
         st_fill(sbuf[i], LEN, i);
-        st_enqueue(&pair.side[ST_A], 1, sbuf[i], 100 + i, tags[i]);
-        st_batch_run(&pair.side[ST_A]);
-        st_sync(&pair.side[ST_A]);
-        st_sync(&pair.side[ST_B]);
+        st_enqueue(a, 1, sbuf[i], 100 + i, tags[i]);
+        st_batch_run(a);
+        st_sync(a);
+        st_sync(b);
         CU_ASSERT_TRUE(st_check(rbuf[i], 100 + i, i));
         st_msg_is_done(req[i], 100 + i, tags[i]);
     }
-    st_pair_cleanup(&pair);
 }
 
 /* Sizes up to a rendezvous, both to the other side and to oneself */
-ST_CASE(sizes)
+ST_PAIR_CASE(sizes)
 {
     static const size_t lengths[] = {0, 1, 1000, 65536, BIG_LEN};
     uint8_t *sbuf                 = malloc(BIG_LEN);
     uint8_t *rbuf                 = malloc(BIG_LEN);
     ucp_st_req_h send, recv;
     st_side_t *to;
-    st_pair_t pair;
     size_t i, k;
 
-    if (!st_pair_init(&pair)) {
-        return;
-    }
     for (i = 0; i < (2 * ST_CUNIT_COUNT(lengths)); ++i) {
         k  = i / 2;
-        to = &pair.side[i % 2];
+        to = &pair->side[i % 2];
         st_fill(sbuf, lengths[k], i);
         memset(rbuf, 0xee, BIG_LEN);
         recv = st_msg_recv(to, rbuf, BIG_LEN, i);
-        send = st_msg_send(&pair.side[ST_A], (i % 2) ? pair.side[ST_A].peer :
-                                                    pair.side[ST_A].self,
-                        sbuf, lengths[k], i);
-        st_batch_run(&pair.side[ST_A]);
-        st_batch_run(&pair.side[ST_B]);
-        st_sync(&pair.side[ST_A]);
-        st_sync(&pair.side[ST_B]);
+        send = st_msg_send(a, (i % 2) ? a->peer : a->self, sbuf, lengths[k], i);
+        st_batch_run(a);
+        st_batch_run(b);
+        st_sync(a);
+        st_sync(b);
         CU_ASSERT_TRUE(st_check(rbuf, lengths[k], i));
         CU_ASSERT((lengths[k] == BIG_LEN) || (rbuf[lengths[k]] == 0xee));
         st_msg_is_done(send, lengths[k], 0);
@@ -233,23 +217,18 @@ ST_CASE(sizes)
     }
     free(sbuf);
     free(rbuf);
-    st_pair_cleanup(&pair);
 }
 
 /* P10: both hosts compute, and make no call until their streams are through */
-ST_CASE(compute)
+ST_PAIR_CASE(compute)
 {
     static uint8_t sbuf[2][LEN], rbuf[2][LEN];
     int done[2] = {0, 0};
     st_side_t *side;
-    st_pair_t pair;
     int i;
 
-    if (!st_pair_init(&pair)) {
-        return;
-    }
     for (i = 0; i < 2; ++i) {
-        side = &pair.side[i];
+        side = &pair->side[i];
         st_fill(sbuf[i], LEN, i);
         /* Given back before its start: it does not happen */
         (void)ucp_st_req_free(st_msg_recv(side, rbuf[i], LEN, 1));
@@ -261,9 +240,8 @@ ST_CASE(compute)
     st_compute_until(done);
     for (i = 0; i < 2; ++i) {
         CU_ASSERT_TRUE(st_check(rbuf[i], LEN, 1 - i));
-        st_sync(&pair.side[i]);
+        st_sync(&pair->side[i]);
     }
-    st_pair_cleanup(&pair);
 }
 
 ST_SUITE("st_batch")

@@ -34,7 +34,7 @@ static void check_error(st_side_t *side, ucs_status_t status, ucp_st_req_h req)
 /* What is longer than its buffer is not written past it, and puts the queue in
  * error; a receive that waits beside it is cancelled before the stream goes on,
  * and what is started later does not happen. Another queue goes on. */
-ST_CASE(truncation)
+ST_PAIR_CASE(truncation)
 {
     static uint8_t sbuf[LEN], rbuf[LEN], other[LEN];
     ucp_st_queue_params_t params = {
@@ -42,13 +42,7 @@ ST_CASE(truncation)
     };
     ucp_st_req_h send, recv, beside, late;
     ucp_st_queue_h first;
-    st_side_t *b;
-    st_pair_t pair;
 
-    if (!st_pair_init(&pair)) {
-        return;
-    }
-    b = &pair.side[ST_B];
     memset(rbuf, 0xee, LEN);
     memset(other, 0xee, LEN);
     recv   = st_msg_recv(b, rbuf, 100, 1);
@@ -56,9 +50,9 @@ ST_CASE(truncation)
     st_batch_run(b);
     late = st_msg_send(b, b->peer, sbuf, LEN, 3);
     st_batch_run(b);
-    send = st_msg_send(&pair.side[ST_A], pair.side[ST_A].peer, sbuf, LEN, 1);
-    st_batch_run(&pair.side[ST_A]);
-    st_sync(&pair.side[ST_A]);
+    send = st_msg_send(a, a->peer, sbuf, LEN, 1);
+    st_batch_run(a);
+    st_sync(a);
     check_error(b, UCS_ERR_MESSAGE_TRUNCATED, recv);
     CU_ASSERT_EQUAL(rbuf[100], 0xee);
     CU_ASSERT_EQUAL(other[0], 0xee);
@@ -72,14 +66,13 @@ ST_CASE(truncation)
     CU_ASSERT_EQUAL(ucp_st_queue_create(b->worker, &params, &b->queue), UCS_OK);
     recv = st_msg_recv(b, rbuf, LEN, 4);
     st_batch_run(b);
-    send = st_msg_send(&pair.side[ST_A], pair.side[ST_A].peer, sbuf, LEN, 4);
-    st_batch_run(&pair.side[ST_A]);
-    st_sync(&pair.side[ST_A]);
+    send = st_msg_send(a, a->peer, sbuf, LEN, 4);
+    st_batch_run(a);
+    st_sync(a);
     st_sync(b);
     st_msg_is_done(send, LEN, 0);
     st_msg_is_done(recv, LEN, 4);
     CU_ASSERT_EQUAL(ucp_st_queue_destroy(first), UCS_OK);
-    st_pair_cleanup(&pair);
 }
 
 /* Cancelled before its start is enqueued, before the stream gets there, and
@@ -176,18 +169,11 @@ ST_CASE(cancel_send)
 
 /* The null peer, messages that nobody asks about, and what queues and workers
  * do with those that are left */
-ST_CASE(left)
+ST_PAIR_CASE(left)
 {
     static uint8_t sbuf[LEN], rbuf[LEN];
     ucp_st_req_h none[2], recv, left;
-    st_pair_t pair;
-    st_side_t *a, *b;
 
-    if (!st_pair_init(&pair)) {
-        return;
-    }
-    a       = &pair.side[ST_A];
-    b       = &pair.side[ST_B];
     none[0] = st_msg_send(a, UCP_ST_PEER_NULL, sbuf, LEN, 1);
     none[1] = st_msg_send(a, a->peer, sbuf, LEN, 2);
     st_batch_run(a);
@@ -218,7 +204,6 @@ ST_CASE(left)
     st_enqueue(a, 0, rbuf, LEN, 77);
     st_batch_start(a);
     st_enqueue(a, 0, rbuf, LEN, 78); /* not started */
-    st_pair_cleanup(&pair);
 }
 
 /* A receive that names a peer fails with it, one from any source does not */
@@ -260,17 +245,11 @@ ST_CASE(peer_gone)
     st_side_cleanup(a);
 }
 
-ST_CASE(misuse)
+ST_PAIR_CASE(misuse)
 {
     ucp_st_msg_params_t params = {.field_mask = 0};
     ucp_st_req_h req;
-    st_pair_t pair;
-    st_side_t *a;
 
-    if (!st_pair_init(&pair)) {
-        return;
-    }
-    a = &pair.side[ST_A];
     CU_ASSERT_EQUAL(ucp_st_enqueue_send(NULL, &params, &req),
                     UCS_ERR_INVALID_PARAM);
     CU_ASSERT_EQUAL(ucp_st_enqueue_send(a->queue, NULL, &req),
@@ -281,7 +260,7 @@ ST_CASE(misuse)
     params = st_msg_params(UCP_ST_PEER_ANY, NULL, 0, 0);
     CU_ASSERT_EQUAL(ucp_st_enqueue_send(a->queue, &params, &req),
                     UCS_ERR_INVALID_PARAM);
-    params.peer = pair.side[ST_B].peer; /* of another worker */
+    params.peer = b->peer; /* of another worker */
     CU_ASSERT_EQUAL(ucp_st_enqueue_recv(a->queue, &params, &req),
                     UCS_ERR_INVALID_PARAM);
     CU_ASSERT_EQUAL(ucp_st_enqueue_batch_start(NULL), UCS_ERR_INVALID_PARAM);
@@ -291,7 +270,6 @@ ST_CASE(misuse)
     CU_ASSERT_EQUAL(ucp_st_req_cancel(NULL), UCS_ERR_INVALID_PARAM);
     st_batch_run(a); /* of nothing */
     CU_ASSERT_EQUAL(ucp_st_queue_query(a->queue, NULL), UCS_OK);
-    st_pair_cleanup(&pair);
 }
 
 /* A UCP worker for one thread, or without tagged messages, is refused by the

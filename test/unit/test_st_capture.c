@@ -81,32 +81,27 @@ static void use_captured(st_side_t *side, ucp_st_op_h op, uint64_t use)
     capture_end(side->stream);
 }
 
-ST_CASE(operations)
+ST_PAIR_CASE(operations)
 {
     static uint8_t sbuf[LEN], rbuf[LEN];
     ucp_st_op_h send, recv;
-    st_pair_t pair;
     uint64_t use;
 
-    if (!st_pair_init(&pair)) {
-        return;
-    }
-    send = st_send(&pair.side[ST_A], sbuf, LEN, 1);
-    recv = st_recv(&pair.side[ST_B], rbuf, LEN, 1);
+    send = st_send(a, sbuf, LEN, 1);
+    recv = st_recv(b, rbuf, LEN, 1);
     st_match_ok(send, recv);
     for (use = 0; use < 20; ++use) {
         st_fill(sbuf, LEN, use);
-        use_captured(&pair.side[ST_B], recv, use);
-        use_captured(&pair.side[ST_A], send, use);
-        st_wait(&pair.side[ST_A], send);
-        st_wait(&pair.side[ST_B], recv);
-        st_sync(&pair.side[ST_A]);
-        st_sync(&pair.side[ST_B]);
+        use_captured(b, recv, use);
+        use_captured(a, send, use);
+        st_wait(a, send);
+        st_wait(b, recv);
+        st_sync(a);
+        st_sync(b);
         CU_ASSERT_TRUE(st_check(rbuf, LEN, use));
     }
     st_free(send);
     st_free(recv);
-    st_pair_cleanup(&pair);
 }
 
 static void batch_captured(st_side_t *side)
@@ -125,30 +120,25 @@ static void batch_captured(st_side_t *side)
     capture_end(side->stream);
 }
 
-ST_CASE(batches)
+ST_PAIR_CASE(batches)
 {
     static uint8_t sbuf[2][LEN], rbuf[2][LEN];
-    st_pair_t pair;
     int i;
 
-    if (!st_pair_init(&pair)) {
-        return;
-    }
     for (i = 0; i < 2; ++i) {
         st_fill(sbuf[i], LEN, i);
-        st_enqueue(&pair.side[ST_A], 1, sbuf[i], LEN, i);
-        st_enqueue(&pair.side[ST_B], 0, rbuf[i], LEN, i);
+        st_enqueue(a, 1, sbuf[i], LEN, i);
+        st_enqueue(b, 0, rbuf[i], LEN, i);
     }
-    batch_captured(&pair.side[ST_B]);
-    batch_captured(&pair.side[ST_A]);
+    batch_captured(b);
+    batch_captured(a);
     for (i = 0; i < 2; ++i) {
-        st_batch_wait(&pair.side[i]);
-        st_sync(&pair.side[i]);
+        st_batch_wait(&pair->side[i]);
+        st_sync(&pair->side[i]);
     }
     for (i = 0; i < 2; ++i) {
         CU_ASSERT_TRUE(st_check(rbuf[i], LEN, i));
     }
-    st_pair_cleanup(&pair);
 }
 
 ST_SUITE("st_capture")

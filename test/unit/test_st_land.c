@@ -51,77 +51,59 @@ static void land_check(flow_t *flow, uint64_t use)
 }
 
 /* The receive has started: the data comes with the wait all the same */
-ST_CASE(started)
+FLOW_CASE(started, LEN, 0)
 {
-    flow_t flow;
-    st_side_t *b = &flow.pair.side[ST_B];
     uint64_t k;
 
-    if (!flow_init(&flow, LEN, 0)) {
-        return;
-    }
     for (k = 1; k <= USES; ++k) {
-        start(b, flow.recv);
-        send_one(&flow, k);
-        until_landed(&flow, k);
-        CU_ASSERT_TRUE(flow_is_spoiled(flow.rbuf, LEN + 64));
-        wait_for(b, flow.recv);
-        land_check(&flow, k);
+        start(b, flow->recv);
+        send_one(flow, k);
+        until_landed(flow, k);
+        CU_ASSERT_TRUE(flow_is_spoiled(flow->rbuf, LEN + 64));
+        wait_for(b, flow->recv);
+        land_check(flow, k);
     }
-    flow_cleanup(&flow);
 }
 
 /* It has not: nothing is written to the buffer, but for what its wait takes,
  * however many uses have come; then it has again */
-ST_CASE(not_started)
+FLOW_CASE(not_started, LEN, 0)
 {
     uint64_t k = 0;
-    flow_t flow;
-    st_side_t *b = &flow.pair.side[ST_B];
     int ahead;
 
-    if (!flow_init(&flow, LEN, 0)) {
-        return;
-    }
     while (k < USES) {
         for (ahead = 1; ahead <= 5; ++ahead) {
-            send_one(&flow, k + ahead);
+            send_one(flow, k + ahead);
         }
         for (ahead = 1; ahead <= 5; ++ahead) {
-            CU_ASSERT_TRUE(flow_is_spoiled(flow.rbuf, LEN + 64));
-            start(b, flow.recv);
-            wait_for(b, flow.recv);
-            land_check(&flow, k + ahead);
+            CU_ASSERT_TRUE(flow_is_spoiled(flow->rbuf, LEN + 64));
+            start(b, flow->recv);
+            wait_for(b, flow->recv);
+            land_check(flow, k + ahead);
         }
         k += 6;
-        start(b, flow.recv);
-        send_one(&flow, k);
-        wait_for(b, flow.recv);
-        land_check(&flow, k);
+        start(b, flow->recv);
+        send_one(flow, k);
+        wait_for(b, flow->recv);
+        land_check(flow, k);
     }
-    flow_cleanup(&flow);
 }
 
 /* The receive goes on, on a stream and on another one */
-ST_CASE(streams)
+FLOW_CASE(streams, LEN, 0)
 {
-    flow_t flow;
-    st_side_t *b = &flow.pair.side[ST_B];
     st_side_t more;
     uint64_t k;
 
-    if (!flow_init(&flow, LEN, 0)) {
-        return;
-    }
     st_more_init(&more, b);
     for (k = 1; k <= USES; ++k) {
-        start((k % 3 == 0) ? &more : b, flow.recv);
-        send_one(&flow, k);
-        wait_for((k % 3 == 0) ? &more : b, flow.recv);
-        land_check(&flow, k);
+        start((k % 3 == 0) ? &more : b, flow->recv);
+        send_one(flow, k);
+        wait_for((k % 3 == 0) ? &more : b, flow->recv);
+        land_check(flow, k);
     }
     st_more_cleanup(&more);
-    flow_cleanup(&flow);
 }
 
 ST_SUITE("st_land")

@@ -27,42 +27,37 @@ static void transfer(st_pair_t *pair, const ucp_st_op_h op[2], void *sbuf,
 
 /* Several sends and receives with one tag pair in the order of matching, which
  * is not the order of creation */
-ST_CASE(order_same_tag)
+ST_PAIR_CASE(order_same_tag)
 {
     static uint8_t sbuf[3][LEN], rbuf[3][LEN];
     ucp_st_op_h send[3], recv[3];
-    st_pair_t pair;
     int i;
 
-    if (!st_pair_init(&pair)) {
-        return;
-    }
     for (i = 2; i >= 0; --i) {
-        send[i] = st_send(&pair.side[ST_A], sbuf[i], LEN, 7);
-        recv[i] = st_recv(&pair.side[ST_B], rbuf[i], LEN, 7);
+        send[i] = st_send(a, sbuf[i], LEN, 7);
+        recv[i] = st_recv(b, rbuf[i], LEN, 7);
     }
     CU_ASSERT_EQUAL(ucp_st_imatchall(send, 3), UCS_OK);
     CU_ASSERT_EQUAL(ucp_st_imatchall(recv, 3), UCS_OK);
     for (i = 0; i < 3; ++i) {
         while (ucp_st_match_test(send[i]) == UCS_INPROGRESS) {
-            ucp_st_worker_progress(pair.side[ST_B].worker);
+            ucp_st_worker_progress(b->worker);
         }
         CU_ASSERT_EQUAL(ucp_st_match_test(send[i]), UCS_OK);
         CU_ASSERT_EQUAL(st_match_end(recv[i]), UCS_OK);
     }
     for (i = 0; i < 3; ++i) {
-        transfer(&pair, (ucp_st_op_h[]){send[i], recv[i]}, sbuf[i], rbuf[i],
+        transfer(pair, (ucp_st_op_h[]){send[i], recv[i]}, sbuf[i], rbuf[i],
                  LEN);
     }
     for (i = 0; i < 3; ++i) {
         st_free(send[i]);
         st_free(recv[i]);
     }
-    st_pair_cleanup(&pair);
 }
 
 /* Receives matched in another order than the sends: tag and scope decide */
-ST_CASE(order_tags_scopes)
+ST_PAIR_CASE(order_tags_scopes)
 {
     static uint8_t sbuf[4][LEN], rbuf[4][LEN];
     ucp_st_op_params_t params = {
@@ -73,21 +68,17 @@ ST_CASE(order_tags_scopes)
         .length     = LEN
     };
     ucp_st_op_h send[4], recv[4];
-    st_pair_t pair;
     int i;
 
-    if (!st_pair_init(&pair)) {
-        return;
-    }
     for (i = 0; i < 4; ++i) {
         params.tag    = i & 1;
         params.scope  = i >> 1;
         params.buffer = sbuf[i];
-        params.peer   = pair.side[ST_A].peer;
-        send[i]       = st_op(&pair.side[ST_A], 1, &params);
+        params.peer   = a->peer;
+        send[i]       = st_op(a, 1, &params);
         params.buffer = rbuf[i];
-        params.peer   = pair.side[ST_B].peer;
-        recv[i]       = st_op(&pair.side[ST_B], 0, &params);
+        params.peer   = b->peer;
+        recv[i]       = st_op(b, 0, &params);
     }
     CU_ASSERT_EQUAL(ucp_st_imatchall(send, 4), UCS_OK);
     for (i = 3; i >= 0; --i) {
@@ -95,152 +86,126 @@ ST_CASE(order_tags_scopes)
     }
     for (i = 0; i < 4; ++i) {
         while (ucp_st_match_test(send[i]) == UCS_INPROGRESS) {
-            ucp_st_worker_progress(pair.side[ST_B].worker);
+            ucp_st_worker_progress(b->worker);
         }
         CU_ASSERT_EQUAL(st_match_end(recv[i]), UCS_OK);
-        transfer(&pair, (ucp_st_op_h[]){send[i], recv[i]}, sbuf[i], rbuf[i],
+        transfer(pair, (ucp_st_op_h[]){send[i], recv[i]}, sbuf[i], rbuf[i],
                  LEN);
     }
     for (i = 0; i < 4; ++i) {
         st_free(send[i]);
         st_free(recv[i]);
     }
-    st_pair_cleanup(&pair);
 }
 
 /* S6: a larger receive gets the send's length, and no byte more */
-ST_CASE(larger_receive)
+ST_PAIR_CASE(larger_receive)
 {
     static uint8_t sbuf[100], rbuf[200];
     ucp_st_op_attr_t attr;
     ucp_st_op_h send, recv;
-    st_pair_t pair;
     int i;
 
-    if (!st_pair_init(&pair)) {
-        return;
-    }
     memset(rbuf, 0xee, sizeof(rbuf));
-    send = st_send(&pair.side[ST_A], sbuf, 100, 1);
-    recv = st_recv(&pair.side[ST_B], rbuf, 200, 1);
+    send = st_send(a, sbuf, 100, 1);
+    recv = st_recv(b, rbuf, 200, 1);
     st_match_ok(send, recv);
     CU_ASSERT_EQUAL(ucp_st_op_query(recv, &attr), UCS_OK);
     CU_ASSERT_EQUAL(attr.length, 100);
     CU_ASSERT_EQUAL(attr.lane, st_lane());
-    transfer(&pair, (ucp_st_op_h[]){send, recv}, sbuf, rbuf, 100);
+    transfer(pair, (ucp_st_op_h[]){send, recv}, sbuf, rbuf, 100);
     for (i = 100; i < 200; ++i) {
         CU_ASSERT_EQUAL(rbuf[i], 0xee);
     }
     st_free(send);
     st_free(recv);
-    st_pair_cleanup(&pair);
 }
 
 /* S6: truncation is told to both sides, and consumes both operations */
-ST_CASE(truncation)
+ST_PAIR_CASE(truncation)
 {
     static uint8_t sbuf[200], rbuf[100];
     ucs_status_t status_a, status_b;
     ucp_st_op_h send, recv;
-    st_pair_t pair;
 
-    if (!st_pair_init(&pair)) {
-        return;
-    }
-    send = st_send(&pair.side[ST_A], sbuf, 200, 1);
-    recv = st_recv(&pair.side[ST_B], rbuf, 100, 1);
+    send = st_send(a, sbuf, 200, 1);
+    recv = st_recv(b, rbuf, 100, 1);
     st_match2(send, recv, &status_a, &status_b);
     CU_ASSERT_EQUAL(status_a, UCS_ERR_MESSAGE_TRUNCATED);
     CU_ASSERT_EQUAL(status_b, UCS_ERR_MESSAGE_TRUNCATED);
-    CU_ASSERT_EQUAL(ucp_st_enqueue_start(pair.side[ST_A].queue, send),
+    CU_ASSERT_EQUAL(ucp_st_enqueue_start(a->queue, send),
                     UCS_ERR_MESSAGE_TRUNCATED);
     CU_ASSERT_EQUAL(ucp_st_match(recv), UCS_ERR_MESSAGE_TRUNCATED);
     st_free(send);
     st_free(recv);
 
     /* The next pair of the same tag is not disturbed */
-    send = st_send(&pair.side[ST_A], sbuf, 100, 1);
-    recv = st_recv(&pair.side[ST_B], rbuf, 100, 1);
+    send = st_send(a, sbuf, 100, 1);
+    recv = st_recv(b, rbuf, 100, 1);
     st_match_ok(send, recv);
-    transfer(&pair, (ucp_st_op_h[]){send, recv}, sbuf, rbuf, 100);
+    transfer(pair, (ucp_st_op_h[]){send, recv}, sbuf, rbuf, 100);
     st_free(send);
     st_free(recv);
-    st_pair_cleanup(&pair);
 }
 
 /* S7: empty messages order the streams and write nothing, also into a receive
  * with a buffer */
-ST_CASE(zero_length)
+ST_PAIR_CASE(zero_length)
 {
     static uint8_t rbuf[16];
     size_t recv_length;
     ucp_st_op_h send, recv;
-    st_pair_t pair;
     int k;
 
-    if (!st_pair_init(&pair)) {
-        return;
-    }
     for (recv_length = 0; recv_length <= sizeof(rbuf);
          recv_length += sizeof(rbuf)) {
         memset(rbuf, 0xee, sizeof(rbuf));
-        send = st_send(&pair.side[ST_A], NULL, 0, 1);
-        recv = st_recv(&pair.side[ST_B], (recv_length == 0) ? NULL : rbuf,
-                       recv_length, 1);
+        send = st_send(a, NULL, 0, 1);
+        recv = st_recv(b, (recv_length == 0) ? NULL : rbuf, recv_length, 1);
         st_match_ok(send, recv);
         for (k = 0; k < 3; ++k) {
-            st_use(&pair.side[ST_A], send);
-            st_use(&pair.side[ST_B], recv);
+            st_use(a, send);
+            st_use(b, recv);
         }
-        st_sync(&pair.side[ST_A]);
-        st_sync(&pair.side[ST_B]);
+        st_sync(a);
+        st_sync(b);
         CU_ASSERT_EQUAL(rbuf[0], 0xee);
         CU_ASSERT_EQUAL(rbuf[15], 0xee);
         st_free(send);
         st_free(recv);
     }
-    st_pair_cleanup(&pair);
 }
 
 /* S7: a null peer completes at once */
-ST_CASE(null_peer)
+ST_PAIR_CASE(null_peer)
 {
     ucp_st_op_params_t params = {.field_mask = 0};
     ucp_st_op_attr_t attr;
     ucp_st_op_h op[2];
-    st_pair_t pair;
 
-    if (!st_pair_init(&pair)) {
-        return;
-    }
-    op[0] = st_op(&pair.side[ST_A], 1, &params);
-    op[1] = st_op(&pair.side[ST_A], 0, &params);
+    op[0] = st_op(a, 1, &params);
+    op[1] = st_op(a, 0, &params);
     CU_ASSERT_EQUAL(ucp_st_matchall(op, 2, NULL), UCS_OK);
-    st_use(&pair.side[ST_A], op[0]);
-    st_use(&pair.side[ST_A], op[1]);
-    st_use(&pair.side[ST_A], op[0]);
-    st_sync(&pair.side[ST_A]);
+    st_use(a, op[0]);
+    st_use(a, op[1]);
+    st_use(a, op[0]);
+    st_sync(a);
     CU_ASSERT_EQUAL(ucp_st_op_query(op[0], &attr), UCS_OK);
     CU_ASSERT_EQUAL(attr.lane, UCP_ST_LANE_NONE);
     CU_ASSERT_EQUAL(attr.completed, 2);
     st_free(op[0]);
     st_free(op[1]);
-    st_pair_cleanup(&pair);
 }
 
 /* S7: messages to oneself; a blocking match of one half is refused */
-ST_CASE(self)
+ST_PAIR_CASE(self)
 {
     static uint8_t sbuf[LEN], rbuf[LEN];
     st_side_t *side;
     ucp_st_op_h op[2];
-    st_pair_t pair;
     int k;
 
-    if (!st_pair_init(&pair)) {
-        return;
-    }
-    side       = &pair.side[ST_A];
+    side       = a;
     ucp_st_peer_destroy(side->peer);
     side->peer = st_side_peer(side, side);
     op[0]      = st_send(side, sbuf, LEN, 3);
@@ -267,28 +232,23 @@ ST_CASE(self)
     CU_ASSERT_EQUAL(ucp_st_match_test(op[0]), UCS_OK);
     st_free(op[0]);
     st_free(op[1]);
-    st_pair_cleanup(&pair);
 }
 
 /* S8 and misuse of match: an error, and nothing is given to match */
-ST_CASE(refusals)
+ST_PAIR_CASE(refusals)
 {
     static uint8_t buf[LEN];
     ucp_st_op_params_t params = {
         .field_mask = UCP_ST_OP_PARAM_FIELD_PEER | UCP_ST_OP_PARAM_FIELD_FLAGS
     };
     ucp_st_op_h any_peer, any_tag, good, ops[2];
-    st_pair_t pair;
 
-    if (!st_pair_init(&pair)) {
-        return;
-    }
     params.peer  = UCP_ST_PEER_ANY;
-    any_peer     = st_op(&pair.side[ST_B], 0, &params);
-    params.peer  = pair.side[ST_B].peer;
+    any_peer     = st_op(b, 0, &params);
+    params.peer  = b->peer;
     params.flags = UCP_ST_OP_FLAG_ANY_TAG;
-    any_tag      = st_op(&pair.side[ST_B], 0, &params);
-    good         = st_recv(&pair.side[ST_B], buf, LEN, 1);
+    any_tag      = st_op(b, 0, &params);
+    good         = st_recv(b, buf, LEN, 1);
     CU_ASSERT_EQUAL(ucp_st_match(any_peer), UCS_ERR_INVALID_PARAM);
     CU_ASSERT_EQUAL(ucp_st_match(any_tag), UCS_ERR_INVALID_PARAM);
 
@@ -309,33 +269,27 @@ ST_CASE(refusals)
     st_free(good);
     st_free(any_tag);
     st_free(any_peer);
-    st_pair_cleanup(&pair);
 }
 
 /* Operations of two workers are not given to match by one call, which has only
  * the lock of the first one's */
-ST_CASE(two_workers)
+ST_PAIR_CASE(two_workers)
 {
     static uint8_t sbuf[LEN], rbuf[LEN];
     ucp_st_op_h op[2];
-    st_pair_t pair;
 
-    if (!st_pair_init(&pair)) {
-        return;
-    }
-    op[ST_A] = st_send(&pair.side[ST_A], sbuf, LEN, 1);
-    op[ST_B] = st_recv(&pair.side[ST_B], rbuf, LEN, 1);
+    op[ST_A] = st_send(a, sbuf, LEN, 1);
+    op[ST_B] = st_recv(b, rbuf, LEN, 1);
     CU_ASSERT_EQUAL(ucp_st_imatchall(op, 2), UCS_ERR_INVALID_PARAM);
     CU_ASSERT_EQUAL(ucp_st_match_test(op[ST_A]), UCS_ERR_NOT_CONNECTED);
     CU_ASSERT_EQUAL(ucp_st_match_test(op[ST_B]), UCS_ERR_NOT_CONNECTED);
     st_match_ok(op[ST_A], op[ST_B]);
-    transfer(&pair, op, sbuf, rbuf, LEN);
+    transfer(pair, op, sbuf, rbuf, LEN);
     st_free(op[ST_A]);
     st_free(op[ST_B]);
-    st_pair_cleanup(&pair);
 }
 
-ST_CASE(bad_params)
+ST_PAIR_CASE(bad_params)
 {
     ucp_st_op_params_t params = {
         .field_mask = UCP_ST_OP_PARAM_FIELD_LENGTH |
@@ -343,112 +297,94 @@ ST_CASE(bad_params)
                       UCP_ST_OP_PARAM_FIELD_FLAGS
     };
     ucp_st_op_h op;
-    st_pair_t pair;
 
-    if (!st_pair_init(&pair)) {
-        return;
-    }
     params.length = 1; /* without a buffer */
-    CU_ASSERT_EQUAL(ucp_st_send_init(pair.side[ST_A].worker, &params, &op),
+    CU_ASSERT_EQUAL(ucp_st_send_init(a->worker, &params, &op),
                     UCS_ERR_INVALID_PARAM);
     params.length = 0;
     params.mode   = (ucp_st_mode_t)17;
-    CU_ASSERT_EQUAL(ucp_st_send_init(pair.side[ST_A].worker, &params, &op),
+    CU_ASSERT_EQUAL(ucp_st_send_init(a->worker, &params, &op),
                     UCS_ERR_INVALID_PARAM);
     params.mode  = UCP_ST_MODE_STANDARD;
     params.flags = 1u << 31;
-    CU_ASSERT_EQUAL(ucp_st_recv_init(pair.side[ST_A].worker, &params, &op),
+    CU_ASSERT_EQUAL(ucp_st_recv_init(a->worker, &params, &op),
                     UCS_ERR_INVALID_PARAM);
     params.flags = 0;
-    params.peer  = pair.side[ST_B].peer; /* of the other worker */
-    CU_ASSERT_EQUAL(ucp_st_recv_init(pair.side[ST_A].worker, &params, &op),
+    params.peer  = b->peer; /* of the other worker */
+    CU_ASSERT_EQUAL(ucp_st_recv_init(a->worker, &params, &op),
                     UCS_ERR_INVALID_PARAM);
     CU_ASSERT_EQUAL(ucp_st_send_init(NULL, &params, &op),
                     UCS_ERR_INVALID_PARAM);
     CU_ASSERT_EQUAL(ucp_st_op_free(NULL), UCS_ERR_INVALID_PARAM);
-    st_pair_cleanup(&pair);
 }
 
 /* An operation freed while it waits for its match leaves no trace, whether or
  * not the peer had paired it */
-ST_CASE(cancel)
+ST_PAIR_CASE(cancel)
 {
     static uint8_t sbuf[LEN], rbuf[LEN];
     ucp_st_op_h send, recv, stale;
-    st_pair_t pair;
 
-    if (!st_pair_init(&pair)) {
-        return;
-    }
     /* The peer has not paired it, and has nothing to pair it with while it
      * hears of both its match and its end */
-    stale = st_send(&pair.side[ST_A], sbuf, LEN, 5);
+    stale = st_send(a, sbuf, LEN, 5);
     CU_ASSERT_EQUAL(ucp_st_imatchall(&stale, 1), UCS_OK);
     st_free(stale);
-    send = st_send(&pair.side[ST_A], sbuf, LEN, 7);
-    recv = st_recv(&pair.side[ST_B], rbuf, LEN, 7);
+    send = st_send(a, sbuf, LEN, 7);
+    recv = st_recv(b, rbuf, LEN, 7);
     st_match_ok(send, recv); /* B has heard all that A said before */
     st_free(send);
     st_free(recv);
-    send = st_send(&pair.side[ST_A], sbuf, LEN, 5);
-    recv = st_recv(&pair.side[ST_B], rbuf, LEN, 5);
+    send = st_send(a, sbuf, LEN, 5);
+    recv = st_recv(b, rbuf, LEN, 5);
     st_match_ok(send, recv);
-    transfer(&pair, (ucp_st_op_h[]){send, recv}, sbuf, rbuf, LEN);
+    transfer(pair, (ucp_st_op_h[]){send, recv}, sbuf, rbuf, LEN);
     st_free(send);
     st_free(recv);
 
     /* The peer has: its half is matched once it knows what this side offers,
      * and then cannot be used */
-    stale = st_send(&pair.side[ST_A], sbuf, LEN, 6);
-    recv  = st_recv(&pair.side[ST_B], rbuf, LEN, 6);
+    stale = st_send(a, sbuf, LEN, 6);
+    recv  = st_recv(b, rbuf, LEN, 6);
     CU_ASSERT_EQUAL(ucp_st_imatchall(&stale, 1), UCS_OK);
     CU_ASSERT_EQUAL(ucp_st_imatchall(&recv, 1), UCS_OK);
     CU_ASSERT_EQUAL(ucp_st_match_test(recv), UCS_INPROGRESS);
     st_free(stale);
     while (ucp_st_match_test(recv) == UCS_INPROGRESS) {
-        ucp_st_worker_progress(pair.side[ST_A].worker);
+        ucp_st_worker_progress(a->worker);
     }
-    CU_ASSERT_TRUE(st_start_becomes(&pair, &pair.side[ST_B], recv,
-                                    UCS_ERR_CANCELED));
+    CU_ASSERT_TRUE(st_start_becomes(pair, b, recv, UCS_ERR_CANCELED));
     st_free(recv);
-    st_drain(&pair);
-    st_pair_cleanup(&pair);
+    st_drain(pair);
 }
 
 /* Bootstrap: what is no address is refused by name */
-ST_CASE(addresses)
+ST_PAIR_CASE(addresses)
 {
     ucp_st_peer_h peer;
-    st_pair_t pair;
     uint8_t *address;
     size_t length;
 
-    if (!st_pair_init(&pair)) {
-        return;
-    }
-    CU_ASSERT_EQUAL(ucp_st_worker_get_address(pair.side[ST_A].worker,
-                                              (void**)&address, &length),
-                    UCS_OK);
-    CU_ASSERT_EQUAL(ucp_st_peer_create(pair.side[ST_B].worker, address, 8,
-                                       &peer), UCS_ERR_INVALID_ADDR);
-    CU_ASSERT_EQUAL(ucp_st_peer_create(pair.side[ST_B].worker, address,
-                                       length - 1, &peer),
+    CU_ASSERT_EQUAL(ucp_st_worker_get_address(a->worker, (void**)&address,
+                                              &length), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_peer_create(b->worker, address, 8, &peer),
+                    UCS_ERR_INVALID_ADDR);
+    CU_ASSERT_EQUAL(ucp_st_peer_create(b->worker, address, length - 1, &peer),
                     UCS_ERR_INVALID_ADDR);
     address[3] += 1; /* the version */
-    CU_ASSERT_EQUAL(ucp_st_peer_create(pair.side[ST_B].worker, address, length,
-                                       &peer), UCS_ERR_UNSUPPORTED);
+    CU_ASSERT_EQUAL(ucp_st_peer_create(b->worker, address, length, &peer),
+                    UCS_ERR_UNSUPPORTED);
     address[0] += 1;
-    CU_ASSERT_EQUAL(ucp_st_peer_create(pair.side[ST_B].worker, address, length,
-                                       &peer), UCS_ERR_INVALID_ADDR);
+    CU_ASSERT_EQUAL(ucp_st_peer_create(b->worker, address, length, &peer),
+                    UCS_ERR_INVALID_ADDR);
     address[0] -= 1;
     address[3] -= 1;
     /* The same worker again: the same peer */
-    CU_ASSERT_EQUAL(ucp_st_peer_create(pair.side[ST_B].worker, address, length,
-                                       &peer), UCS_OK);
-    CU_ASSERT_PTR_EQUAL(peer, pair.side[ST_B].peer);
+    CU_ASSERT_EQUAL(ucp_st_peer_create(b->worker, address, length, &peer),
+                    UCS_OK);
+    CU_ASSERT_PTR_EQUAL(peer, b->peer);
     ucp_st_peer_destroy(peer);
-    ucp_st_worker_release_address(pair.side[ST_A].worker, address);
-    st_pair_cleanup(&pair);
+    ucp_st_worker_release_address(a->worker, address);
 }
 
 /* A peer that says goodbye fails what waits for it */
@@ -479,47 +415,42 @@ ST_CASE(goodbye)
 /* A worker that matches nothing more: what has no counterpart fails, on both
  * sides, also if it is announced later; a matched pair goes on, also a use that
  * was begun before */
-ST_CASE(leave)
+ST_PAIR_CASE(leave)
 {
     static uint8_t sbuf[LEN], rbuf[LEN];
     ucp_st_op_h send, recv, lonely, self;
     ucp_st_op_params_t params = {.field_mask = UCP_ST_OP_PARAM_FIELD_PEER};
-    st_pair_t pair;
 
-    if (!st_pair_init(&pair)) {
-        return;
-    }
-    send = st_send(&pair.side[ST_A], sbuf, LEN, 1);
-    recv = st_recv(&pair.side[ST_B], rbuf, LEN, 1);
+    send = st_send(a, sbuf, LEN, 1);
+    recv = st_recv(b, rbuf, LEN, 1);
     st_match_ok(send, recv);
-    st_use(&pair.side[ST_A], send);
-    lonely = st_send(&pair.side[ST_A], sbuf, LEN, 2);
+    st_use(a, send);
+    lonely = st_send(a, sbuf, LEN, 2);
     CU_ASSERT_EQUAL(ucp_st_imatchall(&lonely, 1), UCS_OK);
-    params.peer = pair.side[ST_B].self;
-    self        = st_op(&pair.side[ST_B], 1, &params);
+    params.peer = b->self;
+    self        = st_op(b, 1, &params);
     CU_ASSERT_EQUAL(ucp_st_imatchall(&self, 1), UCS_OK);
 
     CU_ASSERT_EQUAL(ucp_st_worker_leave(NULL), UCS_ERR_INVALID_PARAM);
-    CU_ASSERT_EQUAL(ucp_st_worker_leave(pair.side[ST_B].worker), UCS_OK);
-    CU_ASSERT_EQUAL(ucp_st_worker_leave(pair.side[ST_B].worker), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_worker_leave(b->worker), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_worker_leave(b->worker), UCS_OK);
     CU_ASSERT_EQUAL(st_match_end(self), UCS_ERR_CANCELED);
     CU_ASSERT_EQUAL(st_match_end(lonely), UCS_ERR_CANCELED);
     st_free(self);
     st_free(lonely);
-    lonely = st_send(&pair.side[ST_A], sbuf, LEN, 2);
+    lonely = st_send(a, sbuf, LEN, 2);
     CU_ASSERT_EQUAL(ucp_st_match(lonely), UCS_ERR_CANCELED);
     st_free(lonely);
-    lonely = st_recv(&pair.side[ST_B], rbuf, LEN, 3);
+    lonely = st_recv(b, rbuf, LEN, 3);
     CU_ASSERT_EQUAL(ucp_st_match(lonely), UCS_ERR_CANCELED);
     st_free(lonely);
 
-    st_use(&pair.side[ST_B], recv);
-    st_sync(&pair.side[ST_A]);
-    st_sync(&pair.side[ST_B]);
-    transfer(&pair, (ucp_st_op_h[]){send, recv}, sbuf, rbuf, LEN);
+    st_use(b, recv);
+    st_sync(a);
+    st_sync(b);
+    transfer(pair, (ucp_st_op_h[]){send, recv}, sbuf, rbuf, LEN);
     st_free(send);
     st_free(recv);
-    st_pair_cleanup(&pair);
 }
 
 /* The same to a worker that the leaving one hears of only later */

@@ -62,19 +62,15 @@ ST_CASE_CALL(p3_one_side, run_p3(0))
 ST_CASE_CALL(p3_both_sides, run_p3(1))
 
 /* P3: no stream waits for anything, the hosts look */
-ST_CASE(p3_query)
+ST_PAIR_CASE(p3_query)
 {
     static st_message_t one;
     ucp_st_op_attr_t attr;
-    st_pair_t pair;
     int i;
 
-    if (!st_pair_init(&pair)) {
-        return;
-    }
-    st_message_init(&pair, &one, ST_A, 1);
+    st_message_init(pair, &one, ST_A, 1);
     for (i = 0; i < 2; ++i) {
-        st_start(&pair.side[i], one.op[i]);
+        st_start(&pair->side[i], one.op[i]);
     }
     for (i = 0; i < 2; ++i) {
         do {
@@ -83,41 +79,35 @@ ST_CASE(p3_query)
     }
     /* It has arrived; the wait passes at once and puts it into the buffer */
     for (i = 0; i < 2; ++i) {
-        st_wait(&pair.side[i], one.op[i]);
-        st_sync(&pair.side[i]);
+        st_wait(&pair->side[i], one.op[i]);
+        st_sync(&pair->side[i]);
     }
     CU_ASSERT_TRUE(st_check(one.buffer[ST_B], ST_MESSAGE_LEN, 1));
     st_message_cleanup(&one, ST_A, 1);
-    st_pair_cleanup(&pair);
 }
 
 /* P10: both hosts compute, and make no call until their streams are through */
-ST_CASE(p10_compute)
+ST_PAIR_CASE(p10_compute)
 {
     static st_message_t one, y;
     int done[2] = {0, 0};
-    st_pair_t pair;
     int i;
 
-    if (!st_pair_init(&pair)) {
-        return;
-    }
-    st_message_init(&pair, &one, ST_A, 1);
-    st_message_init(&pair, &y, ST_B, 2);
-    st_use(&pair.side[ST_A], one.op[ST_A]);
-    st_use(&pair.side[ST_A], y.op[ST_A]);
-    st_use(&pair.side[ST_B], one.op[ST_B]);
-    st_use(&pair.side[ST_B], y.op[ST_B]);
+    st_message_init(pair, &one, ST_A, 1);
+    st_message_init(pair, &y, ST_B, 2);
+    st_use(a, one.op[ST_A]);
+    st_use(a, y.op[ST_A]);
+    st_use(b, one.op[ST_B]);
+    st_use(b, y.op[ST_B]);
     for (i = 0; i < 2; ++i) {
-        st_launch(&pair.side[i], st_raise_func, &done[i]);
+        st_launch(&pair->side[i], st_raise_func, &done[i]);
     }
     st_compute_until(done);
     for (i = 0; i < 2; ++i) {
-        st_sync(&pair.side[i]);
+        st_sync(&pair->side[i]);
     }
     st_message_cleanup(&one, ST_A, 1);
     st_message_cleanup(&y, ST_B, 2);
-    st_pair_cleanup(&pair);
 }
 
 /** Many pairs from A to B, and what the streams do with their data. */
@@ -271,22 +261,17 @@ ST_CASE(p4_other_queue)
 }
 
 /* P5: 26 neighbours, both sides as far ahead as they like */
-ST_CASE(p5)
+ST_PAIR_CASE(p5)
 {
     static many_t many;
-    st_pair_t pair;
     int k;
 
-    if (!st_pair_init(&pair)) {
-        return;
-    }
-    many_init(&many, &pair, P5_OPS);
+    many_init(&many, pair, P5_OPS);
     for (k = 0; k < P5_USES; ++k) {
-        many_use(&many, &pair, ST_B);
-        many_use(&many, &pair, ST_A);
+        many_use(&many, pair, ST_B);
+        many_use(&many, pair, ST_A);
     }
-    many_cleanup(&many, &pair, P5_USES);
-    st_pair_cleanup(&pair);
+    many_cleanup(&many, pair, P5_USES);
 }
 
 ST_SUITE("st_prog")

@@ -64,30 +64,24 @@ static void check_moved(const ucp_st_worker_attr_t *attr, uint64_t messages)
 }
 
 /* S1, S2, S4: the data of every use arrives in stream order */
-ST_CASE(run_ahead)
+FLOW_CASE(run_ahead, LEN, 0)
 {
     ucp_st_worker_attr_t attr;
     ucp_st_op_attr_t op_attr;
-    flow_t flow;
 
-    if (!flow_init(&flow, LEN, 0)) {
-        return;
-    }
-    run_ahead(&flow.pair, (ucp_st_op_h[]){flow.send, flow.recv}, flow.sbuf,
-              flow.rbuf, MANY);
+    run_ahead(&flow->pair, (ucp_st_op_h[]){flow->send, flow->recv}, flow->sbuf,
+              flow->rbuf, MANY);
 
-    CU_ASSERT_EQUAL(ucp_st_worker_query(flow.pair.side[ST_A].worker, &attr),
-                    UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_worker_query(a->worker, &attr), UCS_OK);
     check_moved(&attr, MANY);
     CU_ASSERT_EQUAL(attr.stats.starts, MANY);
     CU_ASSERT_EQUAL(attr.stats.waits, MANY);
     CU_ASSERT_EQUAL(attr.stats.lanes[st_lane()].matches, 1);
     CU_ASSERT_EQUAL(attr.stats.lanes[st_lane()].starts, MANY);
     CU_ASSERT_EQUAL(attr.stats.lanes[st_lane()].waits, MANY);
-    CU_ASSERT_EQUAL(ucp_st_op_query(flow.recv, &op_attr), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_op_query(flow->recv, &op_attr), UCS_OK);
     CU_ASSERT_EQUAL(op_attr.started, MANY);
     CU_ASSERT_EQUAL(op_attr.completed, MANY);
-    flow_cleanup(&flow);
 }
 
 /* S10: with few entries the host is not blocked; uses are posted late */
@@ -192,74 +186,53 @@ ST_CASE(match_while_ahead)
 }
 
 /* P7: ready sends whose receive has been started on time */
-ST_CASE(ready)
+FLOW_CASE(ready, LEN, 1)
 {
     ucp_st_worker_attr_t attr;
-    flow_t flow;
     int k;
 
-    if (!flow_init(&flow, LEN, 1)) {
-        return;
-    }
     for (k = 0; k < 50; ++k) {
-        flow_use(&flow, k); /* the receive's start has run before */
+        flow_use(flow, k); /* the receive's start has run before */
     }
-    CU_ASSERT_EQUAL(ucp_st_worker_query(flow.pair.side[ST_B].worker, &attr),
-                    UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_worker_query(b->worker, &attr), UCS_OK);
     CU_ASSERT_EQUAL(attr.stats.cts_fired, 0);
-    CU_ASSERT_EQUAL(ucp_st_worker_query(flow.pair.side[ST_A].worker, &attr),
-                    UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_worker_query(a->worker, &attr), UCS_OK);
     check_moved(&attr, 50);
-    flow_cleanup(&flow);
 }
 
 /* S1: a standard send started long before its receive, and too long to be sent
  * ahead, writes nothing until the receive has been started */
-ST_CASE(send_first)
+FLOW_CASE(send_first, LONG, 0)
 {
     int is_trig = (st_lane() == UCP_ST_LANE_TRIG);
     ucp_st_worker_attr_t attr;
-    flow_t flow;
 
-    if (!flow_init(&flow, LONG, 0)) {
-        return;
-    }
-    memset(flow.rbuf, 0xee, LONG);
-    st_fill(flow.sbuf, LONG, 1);
-    st_start(&flow.pair.side[ST_A], flow.send);
-    st_sync(&flow.pair.side[ST_A]); /* S3: the start does not block it */
-    CU_ASSERT_EQUAL(ucp_st_worker_query(flow.pair.side[ST_A].worker, &attr),
-                    UCS_OK);
+    memset(flow->rbuf, 0xee, LONG);
+    st_fill(flow->sbuf, LONG, 1);
+    st_start(a, flow->send);
+    st_sync(a); /* S3: the start does not block it */
+    CU_ASSERT_EQUAL(ucp_st_worker_query(a->worker, &attr), UCS_OK);
     CU_ASSERT_EQUAL(attr.stats.writes_fired, 0);
-    CU_ASSERT_EQUAL(flow.rbuf[0], 0xee);
+    CU_ASSERT_EQUAL(flow->rbuf[0], 0xee);
 
-    st_use(&flow.pair.side[ST_B], flow.recv);
-    st_sync(&flow.pair.side[ST_B]);
-    CU_ASSERT_TRUE(st_check(flow.rbuf, LONG, 1));
-    st_wait(&flow.pair.side[ST_A], flow.send);
-    st_sync(&flow.pair.side[ST_A]);
-    CU_ASSERT_EQUAL(ucp_st_worker_query(flow.pair.side[ST_A].worker, &attr),
-                    UCS_OK);
+    st_use(b, flow->recv);
+    st_sync(b);
+    CU_ASSERT_TRUE(st_check(flow->rbuf, LONG, 1));
+    st_wait(a, flow->send);
+    st_sync(a);
+    CU_ASSERT_EQUAL(ucp_st_worker_query(a->worker, &attr), UCS_OK);
     CU_ASSERT_EQUAL(attr.stats.writes_fired, is_trig ? 1 : 0);
     CU_ASSERT_EQUAL(attr.stats.eager, 0);
     CU_ASSERT_EQUAL(attr.stats.chunks, 0);
-    flow_cleanup(&flow);
 }
 
 /* P1: B waits for X before 1, A sends X only after its wait for 1 */
-ST_CASE(p1)
+ST_PAIR_CASE(p1)
 {
     static st_message_t one, x;
-    st_side_t *a, *b;
-    st_pair_t pair;
 
-    if (!st_pair_init(&pair)) {
-        return;
-    }
-    a = &pair.side[ST_A];
-    b = &pair.side[ST_B];
-    st_message_init(&pair, &one, ST_A, 1);
-    st_message_init(&pair, &x, ST_A, 2);
+    st_message_init(pair, &one, ST_A, 1);
+    st_message_init(pair, &x, ST_A, 2);
     st_use(a, one.op[ST_A]);
     st_use(a, x.op[ST_A]);
     st_start(b, one.op[ST_B]);
@@ -270,23 +243,15 @@ ST_CASE(p1)
     st_sync(b);
     st_message_cleanup(&one, ST_A, 1);
     st_message_cleanup(&x, ST_A, 2);
-    st_pair_cleanup(&pair);
 }
 
 /* P2: A does not wait for 1 until Y is there, which B sends after it has 1 */
-ST_CASE(p2)
+ST_PAIR_CASE(p2)
 {
     static st_message_t one, y;
-    st_side_t *a, *b;
-    st_pair_t pair;
 
-    if (!st_pair_init(&pair)) {
-        return;
-    }
-    a = &pair.side[ST_A];
-    b = &pair.side[ST_B];
-    st_message_init(&pair, &one, ST_A, 1);
-    st_message_init(&pair, &y, ST_B, 2);
+    st_message_init(pair, &one, ST_A, 1);
+    st_message_init(pair, &y, ST_B, 2);
     st_start(a, one.op[ST_A]);
     st_use(a, y.op[ST_A]);
     st_wait(a, one.op[ST_A]);
@@ -296,22 +261,14 @@ ST_CASE(p2)
     st_sync(b);
     st_message_cleanup(&one, ST_A, 1);
     st_message_cleanup(&y, ST_B, 2);
-    st_pair_cleanup(&pair);
 }
 
 /* S5: every misuse is refused, and enqueues nothing: the pair still works */
-ST_CASE(misuse)
+ST_PAIR_CASE(misuse)
 {
     static uint8_t sbuf[LONG], rbuf[LONG];
     ucp_st_op_h send, recv, unmatched;
-    st_side_t *a, *b;
-    st_pair_t pair;
 
-    if (!st_pair_init(&pair)) {
-        return;
-    }
-    a         = &pair.side[ST_A];
-    b         = &pair.side[ST_B];
     send      = st_send(a, sbuf, LONG, 1);
     recv      = st_recv(b, rbuf, LONG, 1);
     unmatched = st_send(a, sbuf, LONG, 2);
@@ -339,28 +296,20 @@ ST_CASE(misuse)
     st_use(b, recv);
     st_sync(a);
     st_sync(b);
-    run_ahead(&pair, (ucp_st_op_h[]){send, recv}, sbuf, rbuf, 10);
+    run_ahead(pair, (ucp_st_op_h[]){send, recv}, sbuf, rbuf, 10);
     st_free(unmatched);
     st_free(send);
     st_free(recv);
-    st_pair_cleanup(&pair);
 }
 
 /* S5: startall and waitall enqueue all or nothing */
-ST_CASE(all_or_nothing)
+ST_PAIR_CASE(all_or_nothing)
 {
     static uint8_t sbuf[3][LEN], rbuf[3][LEN];
     ucp_st_op_h send[3], recv[3], unmatched;
     ucp_st_op_attr_t attr;
-    st_side_t *a, *b;
-    st_pair_t pair;
     int i;
 
-    if (!st_pair_init(&pair)) {
-        return;
-    }
-    a = &pair.side[ST_A];
-    b = &pair.side[ST_B];
     for (i = 0; i < 3; ++i) {
         send[i] = st_send(a, sbuf[i], LEN, i);
         recv[i] = st_recv(b, rbuf[i], LEN, i);
@@ -393,61 +342,44 @@ ST_CASE(all_or_nothing)
         st_free(send[i]);
         st_free(recv[i]);
     }
-    st_pair_cleanup(&pair);
 }
 
 /* S5: an operation moves to another queue only after the host has seen its wait
  * pass; a wait on another queue than the start's is refused */
-ST_CASE(other_queue)
+FLOW_CASE(other_queue, LEN, 0)
 {
     ucp_st_queue_h other;
-    st_side_t *a, *b;
-    flow_t flow;
 
-    if (!flow_init(&flow, LEN, 0)) {
-        return;
-    }
-    a     = &flow.pair.side[ST_A];
-    b     = &flow.pair.side[ST_B];
     other = st_queue(a, a->stream);
-    st_start(a, flow.send);
-    CU_ASSERT_EQUAL(ucp_st_enqueue_wait(other, flow.send),
+    st_start(a, flow->send);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_wait(other, flow->send),
                     UCS_ERR_INVALID_PARAM);
-    st_wait(a, flow.send);
-    st_use(b, flow.recv);
-    CU_ASSERT_EQUAL(ucp_st_enqueue_start(other, flow.send), UCS_ERR_BUSY);
+    st_wait(a, flow->send);
+    st_use(b, flow->recv);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_start(other, flow->send), UCS_ERR_BUSY);
     st_sync(b);
     st_sync(a);
-    CU_ASSERT_EQUAL(ucp_st_enqueue_start(other, flow.send), UCS_OK);
-    CU_ASSERT_EQUAL(ucp_st_enqueue_wait(other, flow.send), UCS_OK);
-    st_use(b, flow.recv);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_start(other, flow->send), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_wait(other, flow->send), UCS_OK);
+    st_use(b, flow->recv);
     CU_ASSERT_EQUAL(ucp_st_queue_wait(other, NULL), UCS_OK);
     CU_ASSERT_EQUAL(ucp_st_queue_destroy(other), UCS_OK);
     st_sync(b);
-    flow_cleanup(&flow);
 }
 
 /* The host wait is for the queue, not for others' commands behind it */
-ST_CASE(wait_is_for_queue)
+FLOW_CASE(wait_is_for_queue, LEN, 0)
 {
     uint64_t gate = 0;
-    st_side_t *a, *b;
-    flow_t flow;
 
-    if (!flow_init(&flow, LEN, 0)) {
-        return;
-    }
-    a = &flow.pair.side[ST_A];
-    b = &flow.pair.side[ST_B];
-    st_use(a, flow.send);
+    st_use(a, flow->send);
     st_hold(a, &gate);
-    st_use(b, flow.recv);
+    st_use(b, flow->recv);
     st_sync(a);
     st_sync(b);
     CU_ASSERT_EQUAL(ucs_gstream_query(a->stream), UCS_INPROGRESS);
     st_let_go(&gate);
     CU_ASSERT_EQUAL(ucs_gstream_synchronize(a->stream), UCS_OK);
-    flow_cleanup(&flow);
 }
 
 /* The queue of a start goes before the use is complete, which then fails: there

@@ -69,34 +69,29 @@ ST_CASE(get)
 
 /* The stream reads a put's source when it comes to it, not before, and has what
  * it got behind the quiet */
-ST_CASE(stream_order)
+ST_PAIR_CASE(stream_order)
 {
     st_window_t windows[2];
     st_work_t fill, check;
     int errors = 0;
-    st_pair_t pair;
 
-    if (!st_pair_init(&pair)) {
-        return;
-    }
-    st_windows_init(&pair, windows, LEN, 1);
+    st_windows_init(pair, windows, LEN, 1);
     fill  = (st_work_t){.buffer = windows[ST_A].memory, .length = LEN,
                         .seed = 3};
     check = (st_work_t){windows[ST_A].memory, LEN, 3, &errors};
-    st_launch(&pair.side[ST_A], st_fill_func, &fill);
+    st_launch(a, st_fill_func, &fill);
     st_put(&windows[ST_A], 0, LEN, 0);
     st_quiet(&windows[ST_A]);
-    st_launch(&pair.side[ST_A], st_check_func, &check); /* spoils it */
+    st_launch(a, st_check_func, &check); /* spoils it */
     st_get(&windows[ST_A], 0, LEN, 0);
     st_quiet(&windows[ST_A]);
-    st_launch(&pair.side[ST_A], st_check_func, &check);
+    st_launch(a, st_check_func, &check);
     st_quiet(&windows[ST_A]); /* nothing is left to wait for */
-    st_sync(&pair.side[ST_A]);
-    CU_ASSERT_EQUAL(ucs_gstream_synchronize(pair.side[ST_A].stream), UCS_OK);
+    st_sync(a);
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize(a->stream), UCS_OK);
     CU_ASSERT_EQUAL(errors, 0);
     CU_ASSERT_TRUE(st_check(windows[ST_B].memory, LEN, 3));
     st_windows_cleanup(windows);
-    st_pair_cleanup(&pair);
 }
 
 /* Both sides' streams wait for the other one's signal, again and again: the
@@ -152,66 +147,56 @@ ST_CASE(signal)
 }
 
 /* Streams that have slept for long are woken; equality, and addition */
-ST_CASE(sleepers)
+ST_PAIR_CASE(sleepers)
 {
     ucp_st_signal_params_t signal;
     ucp_st_wait_signal_params_t wait;
     ucp_st_rma_params_t params;
     st_window_t windows[2];
     int done = 0;
-    st_pair_t pair;
     int i;
 
-    if (!st_pair_init(&pair)) {
-        return;
-    }
-    st_windows_init(&pair, windows, LEN, 1);
+    st_windows_init(pair, windows, LEN, 1);
     wait             = st_wait_params(&windows[ST_B], 3, 15);
     wait.field_mask |= UCP_ST_WAIT_SIGNAL_PARAM_FIELD_CMP |
                        UCP_ST_WAIT_SIGNAL_PARAM_FIELD_PEER;
     wait.cmp         = UCP_ST_SIGNAL_EQ;
-    wait.peer        = pair.side[ST_B].peer;
-    CU_ASSERT_EQUAL(ucp_st_enqueue_wait_signal(pair.side[ST_B].queue, &wait),
-                    UCS_OK);
-    st_launch(&pair.side[ST_B], st_raise_func, &done);
+    wait.peer        = b->peer;
+    CU_ASSERT_EQUAL(ucp_st_enqueue_wait_signal(b->queue, &wait), UCS_OK);
+    st_launch(b, st_raise_func, &done);
     params             = st_rma_params(&windows[ST_A], 0, 0);
     signal             = st_signal_params(&windows[ST_A], 3, 5);
     signal.field_mask |= UCP_ST_SIGNAL_PARAM_FIELD_OP;
     signal.op          = UCP_ST_SIGNAL_ADD;
     for (i = 0; i < 3; ++i) {
-        CU_ASSERT_EQUAL(ucs_gstream_synchronize_timeout(
-                                pair.side[ST_B].stream, 0.02), UCS_INPROGRESS);
+        CU_ASSERT_EQUAL(ucs_gstream_synchronize_timeout(b->stream, 0.02),
+                        UCS_INPROGRESS);
         CU_ASSERT_EQUAL(__atomic_load_n(&done, __ATOMIC_ACQUIRE), 0);
-        CU_ASSERT_EQUAL(ucp_st_enqueue_put_signal(pair.side[ST_A].queue,
-                                                  &params, &signal), UCS_OK);
+        CU_ASSERT_EQUAL(ucp_st_enqueue_put_signal(a->queue, &params, &signal),
+                        UCS_OK);
     }
-    CU_ASSERT_EQUAL(ucs_gstream_synchronize(pair.side[ST_B].stream), UCS_OK);
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize(b->stream), UCS_OK);
     CU_ASSERT_EQUAL(done, 1);
     CU_ASSERT_EQUAL(*st_signal(&windows[ST_B], 3), 15);
     st_quiet(&windows[ST_A]);
-    st_sync(&pair.side[ST_A]);
-    st_sync(&pair.side[ST_B]);
+    st_sync(a);
+    st_sync(b);
     st_windows_cleanup(windows);
-    st_pair_cleanup(&pair);
 }
 
 /* Strict puts to one place: the last one stays, and a strict signal alone says
  * that all of them are there */
-ST_CASE(strict)
+ST_PAIR_CASE(strict)
 {
     ucp_st_rma_params_t params;
     ucp_st_signal_params_t signal;
     uint64_t *source, *place;
     st_window_t windows[2];
     int errors = 0;
-    st_pair_t pair;
     uint64_t k;
     int i;
 
-    if (!st_pair_init(&pair)) {
-        return;
-    }
-    st_windows_init(&pair, windows, 2 * LEN, 1);
+    st_windows_init(pair, windows, 2 * LEN, 1);
     source = (uint64_t*)(windows[ST_A].memory + LEN);
     place  = (uint64_t*)windows[ST_B].memory;
     for (k = 1; k <= ROUNDS; ++k) {
@@ -223,35 +208,29 @@ ST_CASE(strict)
             params.remote_offset = 0;
             params.field_mask |= UCP_ST_RMA_PARAM_FIELD_FLAGS;
             params.flags       = UCP_ST_RMA_FLAG_STRICT;
-            CU_ASSERT_EQUAL(ucp_st_enqueue_put(pair.side[ST_A].queue, &params),
-                            UCS_OK);
+            CU_ASSERT_EQUAL(ucp_st_enqueue_put(a->queue, &params), UCS_OK);
         }
         signal        = st_signal_params(&windows[ST_A], 0, k);
         params.length = 0;
-        CU_ASSERT_EQUAL(ucp_st_enqueue_put_signal(pair.side[ST_A].queue,
-                                                  &params, &signal), UCS_OK);
+        CU_ASSERT_EQUAL(ucp_st_enqueue_put_signal(a->queue, &params, &signal),
+                        UCS_OK);
         st_wait_signal(&windows[ST_B], 0, k);
-        st_sync(&pair.side[ST_B]);
+        st_sync(b);
         errors += (*place != (2 * k) + 1);
         st_quiet(&windows[ST_A]);
-        st_sync(&pair.side[ST_A]);
+        st_sync(a);
     }
     CU_ASSERT_EQUAL(errors, 0);
     st_windows_cleanup(windows);
-    st_pair_cleanup(&pair);
 }
 
 /* Many relaxed puts and gets at once, all of which a quiet waits for */
-ST_CASE(many)
+ST_PAIR_CASE(many)
 {
     st_window_t windows[2];
-    st_pair_t pair;
     int i;
 
-    if (!st_pair_init(&pair)) {
-        return;
-    }
-    st_windows_init(&pair, windows, 2 * ROUNDS * 64, 1);
+    st_windows_init(pair, windows, 2 * ROUNDS * 64, 1);
     st_fill(windows[ST_A].memory, ROUNDS * 64, 1);
     st_fill(windows[ST_B].memory + (ROUNDS * 64), ROUNDS * 64, 2);
     for (i = 0; i < ROUNDS; ++i) {
@@ -259,52 +238,42 @@ ST_CASE(many)
         st_get(&windows[ST_A], (ROUNDS + i) * 64, 64, (i % 5) == 3);
     }
     st_quiet(&windows[ST_A]);
-    st_sync(&pair.side[ST_A]);
+    st_sync(a);
     CU_ASSERT_TRUE(st_check(windows[ST_B].memory, ROUNDS * 64, 1));
     CU_ASSERT_TRUE(st_check(windows[ST_A].memory + (ROUNDS * 64), ROUNDS * 64,
                             2));
     st_windows_cleanup(windows);
-    st_pair_cleanup(&pair);
 }
 
 /* S7: to oneself */
-ST_CASE(self)
+ST_PAIR_CASE(self)
 {
     st_window_t window;
-    st_pair_t pair;
     ucp_st_rma_params_t params;
 
-    if (!st_pair_init(&pair)) {
-        return;
-    }
-    st_window_init(&pair.side[ST_A], &window, 2 * LEN, 1);
-    window.rkey = st_window_key(pair.side[ST_A].self, &window);
+    st_window_init(a, &window, 2 * LEN, 1);
+    window.rkey = st_window_key(a->self, &window);
     st_fill(window.memory, LEN, 5);
     params               = st_rma_params(&window, 0, LEN);
     params.remote_offset = LEN;
-    CU_ASSERT_EQUAL(ucp_st_enqueue_put(pair.side[ST_A].queue, &params), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_put(a->queue, &params), UCS_OK);
     st_quiet(&window);
     st_put_signal(&window, 0, 0, 1);
     st_wait_signal(&window, 0, 1);
     st_quiet(&window);
-    st_sync(&pair.side[ST_A]);
+    st_sync(a);
     CU_ASSERT_TRUE(st_check(window.memory + LEN, LEN, 5));
     st_window_cleanup(&window);
-    st_pair_cleanup(&pair);
 }
 
 /* P10: both hosts compute, and make no call until their streams are through */
-ST_CASE(compute)
+ST_PAIR_CASE(compute)
 {
     int done[2] = {0, 0};
     st_window_t windows[2];
-    st_pair_t pair;
     int i;
 
-    if (!st_pair_init(&pair)) {
-        return;
-    }
-    st_windows_init(&pair, windows, LEN, 1);
+    st_windows_init(pair, windows, LEN, 1);
     for (i = 0; i < 2; ++i) {
         st_fill(windows[i].memory, LEN / 2, i);
     }
@@ -313,19 +282,19 @@ ST_CASE(compute)
         ucp_st_signal_params_t signal = st_signal_params(&windows[i], 0, 1);
 
         params.remote_offset = LEN / 2;
-        CU_ASSERT_EQUAL(ucp_st_enqueue_put_signal(pair.side[i].queue, &params,
-                                                  &signal), UCS_OK);
+        CU_ASSERT_EQUAL(ucp_st_enqueue_put_signal(pair->side[i].queue, &params,
+                                                  &signal),
+                        UCS_OK);
         st_wait_signal(&windows[i], 0, 1);
         st_quiet(&windows[i]);
-        st_launch(&pair.side[i], st_raise_func, &done[i]);
+        st_launch(&pair->side[i], st_raise_func, &done[i]);
     }
     st_compute_until(done);
     for (i = 0; i < 2; ++i) {
         CU_ASSERT_TRUE(st_check(windows[i].memory + (LEN / 2), LEN / 2, 1 - i));
-        st_sync(&pair.side[i]);
+        st_sync(&pair->side[i]);
     }
     st_windows_cleanup(windows);
-    st_pair_cleanup(&pair);
 }
 
 /** A side of two streams that have one thread. */
@@ -367,19 +336,15 @@ static void party_cleanup(party_t *party)
 
 /* Two streams of one thread wait for signals, the first one for the one that
  * comes last; each is woken by its own */
-ST_CASE(group)
+ST_PAIR_CASE(group)
 {
     ucp_st_wait_signal_params_t wait;
     st_window_t windows[2];
     party_t party;
-    st_pair_t pair;
     int i, k;
 
-    if (!st_pair_init(&pair)) {
-        return;
-    }
-    st_windows_init(&pair, windows, LEN, 1);
-    party_init(&party, &pair.side[ST_B]);
+    st_windows_init(pair, windows, LEN, 1);
+    party_init(&party, b);
     for (k = 1; k <= 5; ++k) {
         for (i = 0; i < 2; ++i) {
             wait = st_wait_params(&windows[ST_B], i, k);
@@ -396,34 +361,29 @@ ST_CASE(group)
         }
     }
     st_quiet(&windows[ST_A]);
-    st_sync(&pair.side[ST_A]);
+    st_sync(a);
     st_sync(&party.side[0]);
     st_sync(&party.side[1]);
     party_cleanup(&party);
     st_windows_cleanup(windows);
-    st_pair_cleanup(&pair);
 }
 
 /* What is counted */
-ST_CASE(stats)
+ST_PAIR_CASE(stats)
 {
     ucp_st_worker_attr_t attr;
     st_window_t windows[2];
-    st_pair_t pair;
 
-    if (!st_pair_init(&pair)) {
-        return;
-    }
-    st_windows_init(&pair, windows, LEN, 1);
+    st_windows_init(pair, windows, LEN, 1);
     st_put(&windows[ST_A], 0, LEN, 0);
     st_get(&windows[ST_A], 0, LEN, 1);
     st_put_signal(&windows[ST_A], 8, 0, 1);
     st_put_signal(&windows[ST_A], 0, 1, 1);
     st_wait_signal(&windows[ST_B], 1, 1);
     st_quiet(&windows[ST_A]);
-    st_sync(&pair.side[ST_A]);
-    st_sync(&pair.side[ST_B]);
-    CU_ASSERT_EQUAL(ucp_st_worker_query(pair.side[ST_A].worker, &attr), UCS_OK);
+    st_sync(a);
+    st_sync(b);
+    CU_ASSERT_EQUAL(ucp_st_worker_query(a->worker, &attr), UCS_OK);
     CU_ASSERT_EQUAL(attr.stats.puts, 2);
     CU_ASSERT_EQUAL(attr.stats.gets, 1);
     CU_ASSERT_EQUAL(attr.stats.signals, 2);
@@ -431,11 +391,10 @@ ST_CASE(stats)
     CU_ASSERT_EQUAL(attr.stats.signal_waits, 0);
     CU_ASSERT_EQUAL(attr.stats.errors, 0);
     CU_ASSERT_EQUAL(attr.stats.lanes[st_lane()].rmas, 4);
-    CU_ASSERT_EQUAL(ucp_st_worker_query(pair.side[ST_B].worker, &attr), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_worker_query(b->worker, &attr), UCS_OK);
     CU_ASSERT_EQUAL(attr.stats.signal_waits, 1);
     CU_ASSERT_EQUAL(attr.stats.puts, 0);
     st_windows_cleanup(windows);
-    st_pair_cleanup(&pair);
 }
 
 ST_SUITE("st_rma")

@@ -26,23 +26,26 @@ typedef struct {
     ucp_st_wait_signal_params_t wait;
 } end_t;
 
-static int end_init(end_t *end)
+static void end_run(void (*body)(end_t *end))
 {
-    if (!st_pair_init(&end->pair)) {
-        return 0;
+    end_t end;
+
+    if (!st_pair_init(&end.pair)) {
+        return;
     }
-    st_windows_init(&end->pair, end->windows, LEN, 1);
-    end->params = st_rma_params(&end->windows[ST_A], 0, LEN);
-    end->signal = st_signal_params(&end->windows[ST_A], 0, 1);
-    end->wait   = st_wait_params(&end->windows[ST_A], 0, 1);
-    return 1;
+    st_windows_init(&end.pair, end.windows, LEN, 1);
+    end.params = st_rma_params(&end.windows[ST_A], 0, LEN);
+    end.signal = st_signal_params(&end.windows[ST_A], 0, 1);
+    end.wait   = st_wait_params(&end.windows[ST_A], 0, 1);
+    body(&end);
+    st_windows_cleanup(end.windows);
+    st_pair_cleanup(&end.pair);
 }
 
-static void end_cleanup(end_t *end)
-{
-    st_windows_cleanup(end->windows);
-    st_pair_cleanup(&end->pair);
-}
+#define END_CASE(_name) \
+    static void st_body_##_name(end_t *end); \
+    ST_CASE_CALL(_name, end_run(st_body_##_name)) \
+    static void st_body_##_name(end_t *end)
 
 /* Nothing has been enqueued, and the queue is as good as before */
 static void end_check_nothing(end_t *end)
@@ -92,109 +95,99 @@ static void refuse_wait(end_t *end)
     end->wait = st_wait_params(&end->windows[ST_A], 0, 1);
 }
 
-ST_CASE(params)
+END_CASE(params)
 {
     ucp_st_queue_h queue;
-    end_t end;
 
-    if (!end_init(&end)) {
-        return;
-    }
-    queue = end.pair.side[ST_A].queue;
-    CU_ASSERT_EQUAL(ucp_st_enqueue_put(NULL, &end.params),
+    queue = end->pair.side[ST_A].queue;
+    CU_ASSERT_EQUAL(ucp_st_enqueue_put(NULL, &end->params),
                     UCS_ERR_INVALID_PARAM);
     CU_ASSERT_EQUAL(ucp_st_enqueue_put(queue, NULL), UCS_ERR_INVALID_PARAM);
     CU_ASSERT_EQUAL(ucp_st_enqueue_get(queue, NULL), UCS_ERR_INVALID_PARAM);
-    CU_ASSERT_EQUAL(ucp_st_enqueue_put_signal(queue, &end.params, NULL),
+    CU_ASSERT_EQUAL(ucp_st_enqueue_put_signal(queue, &end->params, NULL),
                     UCS_ERR_INVALID_PARAM);
     CU_ASSERT_EQUAL(ucp_st_enqueue_wait_signal(queue, NULL),
                     UCS_ERR_INVALID_PARAM);
     CU_ASSERT_EQUAL(ucp_st_enqueue_quiet(NULL), UCS_ERR_INVALID_PARAM);
-    end.params.field_mask &= ~(uint64_t)UCP_ST_RMA_PARAM_FIELD_MEMH;
-    refuse_params(&end, UCS_ERR_INVALID_PARAM);
-    end.params.rkey = NULL;
-    refuse_params(&end, UCS_ERR_INVALID_PARAM);
-    end.params.field_mask |= UCP_ST_RMA_PARAM_FIELD_FLAGS;
-    end.params.flags       = 1ul << 20;
-    refuse_params(&end, UCS_ERR_INVALID_PARAM);
-    end.params.memh = end.windows[ST_B].memh; /* of another worker */
-    refuse_params(&end, UCS_ERR_INVALID_PARAM);
-    end.params.rkey = end.windows[ST_B].rkey;
-    refuse_params(&end, UCS_ERR_INVALID_PARAM);
+    end->params.field_mask &= ~(uint64_t)UCP_ST_RMA_PARAM_FIELD_MEMH;
+    refuse_params(end, UCS_ERR_INVALID_PARAM);
+    end->params.rkey = NULL;
+    refuse_params(end, UCS_ERR_INVALID_PARAM);
+    end->params.field_mask |= UCP_ST_RMA_PARAM_FIELD_FLAGS;
+    end->params.flags       = 1ul << 20;
+    refuse_params(end, UCS_ERR_INVALID_PARAM);
+    end->params.memh = end->windows[ST_B].memh; /* of another worker */
+    refuse_params(end, UCS_ERR_INVALID_PARAM);
+    end->params.rkey = end->windows[ST_B].rkey;
+    refuse_params(end, UCS_ERR_INVALID_PARAM);
 
-    end.signal.rkey = NULL;
-    refuse_signal(&end);
-    end.signal.rkey = end.windows[ST_B].rkey;
-    refuse_signal(&end);
-    end.signal.field_mask |= UCP_ST_SIGNAL_PARAM_FIELD_OP;
-    end.signal.op          = (ucp_st_signal_op_t)7;
-    refuse_signal(&end);
-    end.wait.field_mask = 0;
-    refuse_wait(&end);
-    end.wait.memh = end.windows[ST_B].memh;
-    refuse_wait(&end);
-    end.wait.field_mask |= UCP_ST_WAIT_SIGNAL_PARAM_FIELD_CMP;
-    end.wait.cmp         = (ucp_st_signal_cmp_t)7;
-    refuse_wait(&end);
-    end.wait.field_mask |= UCP_ST_WAIT_SIGNAL_PARAM_FIELD_PEER;
-    end.wait.peer        = UCP_ST_PEER_ANY;
-    refuse_wait(&end);
-    end.wait.field_mask |= UCP_ST_WAIT_SIGNAL_PARAM_FIELD_PEER;
-    end.wait.peer        = end.pair.side[ST_B].peer;
-    refuse_wait(&end);
-    end_check_nothing(&end);
-    end_cleanup(&end);
+    end->signal.rkey = NULL;
+    refuse_signal(end);
+    end->signal.rkey = end->windows[ST_B].rkey;
+    refuse_signal(end);
+    end->signal.field_mask |= UCP_ST_SIGNAL_PARAM_FIELD_OP;
+    end->signal.op          = (ucp_st_signal_op_t)7;
+    refuse_signal(end);
+    end->wait.field_mask = 0;
+    refuse_wait(end);
+    end->wait.memh = end->windows[ST_B].memh;
+    refuse_wait(end);
+    end->wait.field_mask |= UCP_ST_WAIT_SIGNAL_PARAM_FIELD_CMP;
+    end->wait.cmp         = (ucp_st_signal_cmp_t)7;
+    refuse_wait(end);
+    end->wait.field_mask |= UCP_ST_WAIT_SIGNAL_PARAM_FIELD_PEER;
+    end->wait.peer        = UCP_ST_PEER_ANY;
+    refuse_wait(end);
+    end->wait.field_mask |= UCP_ST_WAIT_SIGNAL_PARAM_FIELD_PEER;
+    end->wait.peer        = end->pair.side[ST_B].peer;
+    refuse_wait(end);
+    end_check_nothing(end);
 }
 
 /* One byte too far, here and at the peer, and sums that wrap around */
-ST_CASE(bounds)
+END_CASE(bounds)
 {
     size_t size;
-    end_t end;
 
-    if (!end_init(&end)) {
-        return;
-    }
-    size              = end.signal.offset + (ST_WINDOW_SIGNALS * 8);
-    end.params.length = size + 1;
-    refuse_params(&end, UCS_ERR_INVALID_PARAM);
-    end.params.offset = size - LEN + 1;
-    refuse_params(&end, UCS_ERR_INVALID_PARAM);
-    end.params.remote_offset = size - LEN + 1;
-    refuse_params(&end, UCS_ERR_INVALID_PARAM);
-    end.params.offset = SIZE_MAX;
-    refuse_params(&end, UCS_ERR_INVALID_PARAM);
-    end.params.remote_offset = SIZE_MAX - LEN + 1;
-    refuse_params(&end, UCS_ERR_INVALID_PARAM);
-    end.params.length = SIZE_MAX;
-    refuse_params(&end, UCS_ERR_INVALID_PARAM);
+    size              = end->signal.offset + (ST_WINDOW_SIGNALS * 8);
+    end->params.length = size + 1;
+    refuse_params(end, UCS_ERR_INVALID_PARAM);
+    end->params.offset = size - LEN + 1;
+    refuse_params(end, UCS_ERR_INVALID_PARAM);
+    end->params.remote_offset = size - LEN + 1;
+    refuse_params(end, UCS_ERR_INVALID_PARAM);
+    end->params.offset = SIZE_MAX;
+    refuse_params(end, UCS_ERR_INVALID_PARAM);
+    end->params.remote_offset = SIZE_MAX - LEN + 1;
+    refuse_params(end, UCS_ERR_INVALID_PARAM);
+    end->params.length = SIZE_MAX;
+    refuse_params(end, UCS_ERR_INVALID_PARAM);
 
-    end.signal.offset = size;
-    refuse_signal(&end);
-    end.signal.offset = size - 7;
-    refuse_signal(&end);
-    end.signal.offset += 4; /* misaligned */
-    refuse_signal(&end);
-    end.signal.offset = SIZE_MAX - 7;
-    refuse_signal(&end);
-    end.wait.offset = size;
-    refuse_wait(&end);
-    end.wait.offset = size - 4;
-    refuse_wait(&end);
-    end.wait.offset += 4;
-    refuse_wait(&end);
-    end.wait.offset = SIZE_MAX - 7;
-    refuse_wait(&end);
-    end_check_nothing(&end);
+    end->signal.offset = size;
+    refuse_signal(end);
+    end->signal.offset = size - 7;
+    refuse_signal(end);
+    end->signal.offset += 4; /* misaligned */
+    refuse_signal(end);
+    end->signal.offset = SIZE_MAX - 7;
+    refuse_signal(end);
+    end->wait.offset = size;
+    refuse_wait(end);
+    end->wait.offset = size - 4;
+    refuse_wait(end);
+    end->wait.offset += 4;
+    refuse_wait(end);
+    end->wait.offset = SIZE_MAX - 7;
+    refuse_wait(end);
+    end_check_nothing(end);
 
     /* The last bytes are good */
-    end.params.offset        = size - LEN;
-    end.params.remote_offset = size - LEN;
-    CU_ASSERT_EQUAL(ucp_st_enqueue_put(end.pair.side[ST_A].queue, &end.params),
-                    UCS_OK);
-    st_quiet(&end.windows[ST_A]);
-    st_sync(&end.pair.side[ST_A]);
-    end_cleanup(&end);
+    end->params.offset        = size - LEN;
+    end->params.remote_offset = size - LEN;
+    CU_ASSERT_EQUAL(ucp_st_enqueue_put(end->pair.side[ST_A].queue,
+                                       &end->params), UCS_OK);
+    st_quiet(&end->windows[ST_A]);
+    st_sync(&end->pair.side[ST_A]);
 }
 
 static ucs_status_t unpack(end_t *end, const void *buffer, size_t length)
@@ -213,24 +206,20 @@ static ucs_status_t unpack(end_t *end, const void *buffer, size_t length)
 
 /* Keys that are cut off anywhere, of another version, of another worker, for no
  * lane, or no keys */
-ST_CASE(keys)
+END_CASE(keys)
 {
     ucp_st_rkey_hdr_t hdr;
     ucp_st_rkey_h rkey;
     size_t length, i;
     uint8_t *key;
-    end_t end;
 
-    if (!end_init(&end)) {
-        return;
-    }
-    CU_ASSERT_EQUAL(ucp_st_rkey_pack(end.windows[ST_B].memh, (void**)&key,
+    CU_ASSERT_EQUAL(ucp_st_rkey_pack(end->windows[ST_B].memh, (void**)&key,
                                      &length), UCS_OK);
-    CU_ASSERT_EQUAL(unpack(&end, key, length), UCS_OK);
+    CU_ASSERT_EQUAL(unpack(end, key, length), UCS_OK);
     for (i = 0; i < length; ++i) {
-        CU_ASSERT_EQUAL(unpack(&end, key, i), UCS_ERR_INVALID_ADDR);
+        CU_ASSERT_EQUAL(unpack(end, key, i), UCS_ERR_INVALID_ADDR);
     }
-    CU_ASSERT_EQUAL(ucp_st_rkey_unpack(end.pair.side[ST_A].self, key, length,
+    CU_ASSERT_EQUAL(ucp_st_rkey_unpack(end->pair.side[ST_A].self, key, length,
                                        &rkey), UCS_ERR_INVALID_ADDR);
     CU_ASSERT_EQUAL(ucp_st_rkey_unpack(NULL, key, length, &rkey),
                     UCS_ERR_INVALID_PARAM);
@@ -239,31 +228,26 @@ ST_CASE(keys)
     memcpy(&hdr, key, sizeof(hdr));
     ++hdr.version;
     memcpy(key, &hdr, sizeof(hdr));
-    CU_ASSERT_EQUAL(unpack(&end, key, length), UCS_ERR_UNSUPPORTED);
+    CU_ASSERT_EQUAL(unpack(end, key, length), UCS_ERR_UNSUPPORTED);
     --hdr.version;
     hdr.num_lanes = 0;
     memcpy(key, &hdr, sizeof(hdr));
-    CU_ASSERT_EQUAL(unpack(&end, key, length), UCS_ERR_UNREACHABLE);
+    CU_ASSERT_EQUAL(unpack(end, key, length), UCS_ERR_UNREACHABLE);
     memset(key, 0x55, length);
-    CU_ASSERT_EQUAL(unpack(&end, key, length), UCS_ERR_INVALID_ADDR);
+    CU_ASSERT_EQUAL(unpack(end, key, length), UCS_ERR_INVALID_ADDR);
     ucp_st_rkey_buffer_release(key);
     ucp_st_rkey_buffer_release(NULL);
     CU_ASSERT_EQUAL(ucp_st_rkey_destroy(NULL), UCS_ERR_INVALID_PARAM);
     CU_ASSERT_EQUAL(ucp_st_rkey_query(NULL, NULL), UCS_ERR_INVALID_PARAM);
-    end_cleanup(&end);
 }
 
-ST_CASE(registration)
+END_CASE(registration)
 {
     ucp_st_worker_h worker;
     ucp_st_mem_h memh;
     uint8_t byte;
-    end_t end;
 
-    if (!end_init(&end)) {
-        return;
-    }
-    worker = end.pair.side[ST_A].worker;
+    worker = end->pair.side[ST_A].worker;
     CU_ASSERT_EQUAL(ucp_st_mem_reg(NULL, &byte, 1, &memh),
                     UCS_ERR_INVALID_PARAM);
     CU_ASSERT_EQUAL(ucp_st_mem_reg(worker, NULL, 1, &memh),
@@ -275,39 +259,34 @@ ST_CASE(registration)
     CU_ASSERT_EQUAL(ucp_st_mem_reg(worker, &byte, SIZE_MAX, &memh),
                     UCS_ERR_INVALID_PARAM);
     CU_ASSERT_EQUAL(ucp_st_mem_dereg(NULL), UCS_ERR_INVALID_PARAM);
-    end_cleanup(&end);
 }
 
 /* What the stream is yet to come to keeps all that it names */
-ST_CASE(busy)
+END_CASE(busy)
 {
     uint64_t gate = 0;
-    end_t end;
 
-    if (!end_init(&end)) {
-        return;
-    }
-    st_hold(&end.pair.side[ST_A], &gate);
-    st_put_signal(&end.windows[ST_A], LEN, 0, 1);
-    CU_ASSERT_EQUAL(ucp_st_enqueue_wait_signal(end.pair.side[ST_B].queue,
-                                               &(ucp_st_wait_signal_params_t){
-        .field_mask = end.wait.field_mask,
-        .memh       = end.windows[ST_B].memh,
-        .offset     = end.wait.offset,
-        .value      = 1
-    }), UCS_OK);
-    CU_ASSERT_EQUAL(ucp_st_mem_dereg(end.windows[ST_A].memh), UCS_ERR_BUSY);
-    CU_ASSERT_EQUAL(ucp_st_mem_dereg(end.windows[ST_B].memh), UCS_ERR_BUSY);
-    CU_ASSERT_EQUAL(ucp_st_rkey_destroy(end.windows[ST_A].rkey), UCS_ERR_BUSY);
-    CU_ASSERT_EQUAL(ucp_st_queue_destroy(end.pair.side[ST_A].queue),
+    st_hold(&end->pair.side[ST_A], &gate);
+    st_put_signal(&end->windows[ST_A], LEN, 0, 1);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_wait_signal(
+                            end->pair.side[ST_B].queue,
+                            &(ucp_st_wait_signal_params_t){
+                                    .field_mask = end->wait.field_mask,
+                                    .memh = end->windows[ST_B].memh,
+                                    .offset = end->wait.offset,
+                                    .value = 1}),
+                    UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_mem_dereg(end->windows[ST_A].memh), UCS_ERR_BUSY);
+    CU_ASSERT_EQUAL(ucp_st_mem_dereg(end->windows[ST_B].memh), UCS_ERR_BUSY);
+    CU_ASSERT_EQUAL(ucp_st_rkey_destroy(end->windows[ST_A].rkey), UCS_ERR_BUSY);
+    CU_ASSERT_EQUAL(ucp_st_queue_destroy(end->pair.side[ST_A].queue),
                     UCS_ERR_BUSY);
-    CU_ASSERT_EQUAL(ucp_st_worker_destroy(end.pair.side[ST_A].worker),
+    CU_ASSERT_EQUAL(ucp_st_worker_destroy(end->pair.side[ST_A].worker),
                     UCS_ERR_BUSY);
     st_let_go(&gate);
-    st_quiet(&end.windows[ST_A]);
-    st_sync(&end.pair.side[ST_A]);
-    st_sync(&end.pair.side[ST_B]);
-    end_cleanup(&end);
+    st_quiet(&end->windows[ST_A]);
+    st_sync(&end->pair.side[ST_A]);
+    st_sync(&end->pair.side[ST_B]);
 }
 
 static gstream_ops_t capturing_ops;
@@ -323,64 +302,55 @@ static ucs_status_t refuse(ucs_gstream_h stream, const ucs_gstream_cmd_t *cmds,
 
 /* S13: as test_st_capture.c does it. What was refused leaves nothing, and all
  * goes on afterwards. */
-ST_CASE(capture)
+END_CASE(capture)
 {
     const gstream_ops_t *real_ops;
     ucs_gstream_h stream;
-    end_t end;
 
-    if (!end_init(&end)) {
-        return;
-    }
-    stream                = end.pair.side[ST_A].stream;
+    stream                = end->pair.side[ST_A].stream;
     real_ops              = stream->ops;
     capturing_ops         = *real_ops;
     capturing_ops.enqueue = refuse;
     stream->ops           = &capturing_ops;
-    refuse_params(&end, UCS_ERR_UNSUPPORTED);
-    CU_ASSERT_EQUAL(ucp_st_enqueue_wait_signal(end.pair.side[ST_A].queue,
-                                               &end.wait), UCS_ERR_UNSUPPORTED);
-    CU_ASSERT_EQUAL(ucp_st_enqueue_quiet(end.pair.side[ST_A].queue),
+    refuse_params(end, UCS_ERR_UNSUPPORTED);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_wait_signal(end->pair.side[ST_A].queue,
+                                               &end->wait),
+                    UCS_ERR_UNSUPPORTED);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_quiet(end->pair.side[ST_A].queue),
                     UCS_ERR_UNSUPPORTED);
     stream->ops = real_ops;
-    end_check_nothing(&end);
-    st_fill(end.windows[ST_A].memory, LEN, 1);
-    st_put(&end.windows[ST_A], 0, LEN, 1);
-    st_quiet(&end.windows[ST_A]);
-    st_sync(&end.pair.side[ST_A]);
-    CU_ASSERT_TRUE(st_check(end.windows[ST_B].memory, LEN, 1));
-    end_cleanup(&end);
+    end_check_nothing(end);
+    st_fill(end->windows[ST_A].memory, LEN, 1);
+    st_put(&end->windows[ST_A], 0, LEN, 1);
+    st_quiet(&end->windows[ST_A]);
+    st_sync(&end->pair.side[ST_A]);
+    CU_ASSERT_TRUE(st_check(end->windows[ST_B].memory, LEN, 1));
 }
 
 /* The peer has given its memory back: its side says so, nothing is written, and
  * waits of the queue pass. Lane direct writes to memory that nobody uses. */
-ST_CASE(stale_key)
+END_CASE(stale_key)
 {
     uint64_t gate = 0;
-    end_t end;
 
     if (st_lane() == UCP_ST_LANE_DIRECT) {
         st_cunit_skip("the stream copies to what it has mapped");
         return;
     }
-    if (!end_init(&end)) {
-        return;
-    }
-    CU_ASSERT_EQUAL(ucp_st_mem_dereg(end.windows[ST_B].memh), UCS_OK);
-    st_hold(&end.pair.side[ST_A], &gate);
-    CU_ASSERT_EQUAL(ucp_st_enqueue_put(end.pair.side[ST_A].queue, &end.params),
-                    UCS_OK);
-    st_quiet(&end.windows[ST_A]);
-    CU_ASSERT_EQUAL(ucp_st_enqueue_wait_signal(end.pair.side[ST_A].queue,
-                                               &end.wait), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_mem_dereg(end->windows[ST_B].memh), UCS_OK);
+    st_hold(&end->pair.side[ST_A], &gate);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_put(end->pair.side[ST_A].queue,
+                                       &end->params), UCS_OK);
+    st_quiet(&end->windows[ST_A]);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_wait_signal(end->pair.side[ST_A].queue,
+                                               &end->wait), UCS_OK);
     st_let_go(&gate);
-    CU_ASSERT_NOT_EQUAL(ucp_st_queue_wait(end.pair.side[ST_A].queue, NULL),
+    CU_ASSERT_NOT_EQUAL(ucp_st_queue_wait(end->pair.side[ST_A].queue, NULL),
                         UCS_OK);
-    CU_ASSERT_EQUAL(end.windows[ST_B].memory[0], 0);
-    CU_ASSERT_EQUAL(ucp_st_mem_reg(end.pair.side[ST_B].worker,
-                                   end.windows[ST_B].memory, LEN,
-                                   &end.windows[ST_B].memh), UCS_OK);
-    end_cleanup(&end);
+    CU_ASSERT_EQUAL(end->windows[ST_B].memory[0], 0);
+    CU_ASSERT_EQUAL(ucp_st_mem_reg(end->pair.side[ST_B].worker,
+                                   end->windows[ST_B].memory, LEN,
+                                   &end->windows[ST_B].memh), UCS_OK);
 }
 
 ST_SUITE("st_rma_end")

@@ -71,43 +71,31 @@ static uint64_t started(ucp_st_op_h op)
 
 /* S1: the send reads its buffer when the stream gets to its start, not when the
  * host enqueues it */
-ST_CASE(late_read)
+FLOW_CASE(late_read, LEN, 0)
 {
     uint64_t gate = 0;
-    flow_t flow;
 
-    if (!flow_init(&flow, LEN, 0)) {
-        return;
-    }
-    st_fill(flow.sbuf, LEN, 1);
-    st_hold(&flow.pair.side[ST_A], &gate);
-    st_use(&flow.pair.side[ST_A], flow.send);
-    st_use(&flow.pair.side[ST_B], flow.recv);
-    st_fill(flow.sbuf, LEN, 2);
+    st_fill(flow->sbuf, LEN, 1);
+    st_hold(a, &gate);
+    st_use(a, flow->send);
+    st_use(b, flow->recv);
+    st_fill(flow->sbuf, LEN, 2);
     st_let_go(&gate);
-    st_sync(&flow.pair.side[ST_A]);
-    st_sync(&flow.pair.side[ST_B]);
-    CU_ASSERT_TRUE(st_check(flow.rbuf, LEN, 2));
-    flow_cleanup(&flow);
+    st_sync(a);
+    st_sync(b);
+    CU_ASSERT_TRUE(st_check(flow->rbuf, LEN, 2));
 }
 
 /* S1: two queues of one stream are in one order, with functions between; what
  * is behind a wait does not run before it has passed */
-ST_CASE(two_queues)
+ST_PAIR_CASE(two_queues)
 {
     static uint8_t sbuf[2][ST_LONG], rbuf[2][ST_LONG];
     ucp_st_op_h send[2], recv[2];
     ucp_st_queue_h other;
     uint64_t count = 0;
-    st_side_t *a, *b;
-    st_pair_t pair;
     int i;
 
-    if (!st_pair_init(&pair)) {
-        return;
-    }
-    a     = &pair.side[ST_A];
-    b     = &pair.side[ST_B];
     other = st_queue(a, a->stream);
     for (i = 0; i < 2; ++i) {
         send[i] = st_send(a, sbuf[i], ST_LONG, i);
@@ -140,25 +128,17 @@ ST_CASE(two_queues)
         st_free(send[i]);
         st_free(recv[i]);
     }
-    st_pair_cleanup(&pair);
 }
 
 /* S2: whatever is enqueued, the call returns, though the stream stands still
  * and the peer does nothing at all */
-ST_CASE(asynchronous)
+ST_PAIR_CASE(asynchronous)
 {
     static batch_t batch;
     uint64_t gate = 0;
-    st_side_t *a, *b;
-    st_pair_t pair;
     int k;
 
-    if (!st_pair_init(&pair)) {
-        return;
-    }
-    a = &pair.side[ST_A];
-    b = &pair.side[ST_B];
-    batch_init(&pair, &batch);
+    batch_init(pair, &batch);
     st_hold(a, &gate);
     for (k = 0; k < 30; ++k) {
         startall(a, batch.send);
@@ -177,34 +157,25 @@ ST_CASE(asynchronous)
         CU_ASSERT_TRUE(st_check(batch.rbuf[k], LEN, k));
     }
     batch_cleanup(&batch);
-    st_pair_cleanup(&pair);
 }
 
 /* S3: starts of either kind pass, though no counterpart is started */
-ST_CASE(start_passes)
+ST_PAIR_CASE(start_passes)
 {
     static batch_t batch;
     uint64_t count = 0;
-    st_side_t *a, *b;
-    st_pair_t pair;
     int first;
 
-    if (!st_pair_init(&pair)) {
-        return;
-    }
-    a = &pair.side[ST_A];
-    b = &pair.side[ST_B];
-    batch_init(&pair, &batch);
+    batch_init(pair, &batch);
     for (first = ST_A; first <= ST_B; ++first) {
         count = 0;
-        startall(&pair.side[first],
-                 (first == ST_A) ? batch.send : batch.recv);
-        st_launch(&pair.side[first], count_func, &count);
-        st_sync(&pair.side[first]);
-        CU_ASSERT_EQUAL(ucs_gstream_synchronize(pair.side[first].stream),
+        startall(&pair->side[first], (first == ST_A) ? batch.send : batch.recv);
+        st_launch(&pair->side[first], count_func, &count);
+        st_sync(&pair->side[first]);
+        CU_ASSERT_EQUAL(ucs_gstream_synchronize(pair->side[first].stream),
                         UCS_OK);
         CU_ASSERT_EQUAL(count, 1);
-        startall(&pair.side[1 - first],
+        startall(&pair->side[1 - first],
                  (first == ST_A) ? batch.recv : batch.send);
         waitall(a, batch.send);
         waitall(b, batch.recv);
@@ -212,7 +183,6 @@ ST_CASE(start_passes)
         st_sync(b);
     }
     batch_cleanup(&batch);
-    st_pair_cleanup(&pair);
 }
 
 /* A start or wait of a batch of which one must not be there; all others would
@@ -236,25 +206,18 @@ static void refuse(st_side_t *side, batch_t *batch, int is_start,
 }
 
 /* S5: startall and waitall take all or nothing, for each cause and place */
-ST_CASE(all_or_nothing)
+ST_PAIR_CASE(all_or_nothing)
 {
     static uint8_t buf[LEN];
     static batch_t batch;
     ucp_st_op_h unmatched, busy, busy_recv;
-    st_side_t *a, *b;
-    st_pair_t pair;
     int i;
 
-    if (!st_pair_init(&pair)) {
-        return;
-    }
-    a         = &pair.side[ST_A];
-    b         = &pair.side[ST_B];
     unmatched = st_send(a, buf, LEN, 99);
     busy      = st_send(a, buf, LEN, 98);
     busy_recv = st_recv(b, buf, LEN, 98);
     st_match_ok(busy, busy_recv);
-    batch_init(&pair, &batch);
+    batch_init(pair, &batch);
     st_start(a, busy);
     refuse(a, &batch, 1, unmatched, UCS_ERR_NOT_CONNECTED);
     refuse(a, &batch, 1, busy, UCS_ERR_BUSY);
@@ -285,28 +248,23 @@ ST_CASE(all_or_nothing)
     st_free(busy);
     st_free(busy_recv);
     batch_cleanup(&batch);
-    st_pair_cleanup(&pair);
 }
 
 /* S6: truncation of one pair of several, told for it alone and on both sides;
  * nothing is written, in the buffer or behind it */
-ST_CASE(truncation)
+ST_PAIR_CASE(truncation)
 {
     static uint8_t sbuf[3][LEN], rbuf[3][LEN + GUARD];
     static const size_t room[3] = {LEN, LEN - 1, LEN + 1};
     ucp_st_op_h send[3], recv[3];
     ucs_status_t status[2], expected;
-    st_pair_t pair;
     int i, k;
 
-    if (!st_pair_init(&pair)) {
-        return;
-    }
     memset(rbuf, 0xee, sizeof(rbuf));
     for (i = 0; i < 3; ++i) {
         st_fill(sbuf[i], LEN, i);
-        send[i] = st_send(&pair.side[ST_A], sbuf[i], LEN, 5);
-        recv[i] = st_recv(&pair.side[ST_B], rbuf[i], room[i], 5);
+        send[i] = st_send(a, sbuf[i], LEN, 5);
+        recv[i] = st_recv(b, rbuf[i], room[i], 5);
     }
     CU_ASSERT_EQUAL(ucp_st_imatchall(send, 3), UCS_OK);
     CU_ASSERT_EQUAL(ucp_st_imatchall(recv, 3), UCS_OK);
@@ -320,17 +278,15 @@ ST_CASE(truncation)
                  (status[1] == UCS_INPROGRESS));
         CU_ASSERT_EQUAL(ucp_st_match_test(send[i]), expected);
         CU_ASSERT_EQUAL(ucp_st_match_test(recv[i]), expected);
-        CU_ASSERT_EQUAL(ucp_st_enqueue_start(pair.side[ST_A].queue, send[i]),
-                        expected);
-        CU_ASSERT_EQUAL(ucp_st_enqueue_start(pair.side[ST_B].queue, recv[i]),
-                        expected);
+        CU_ASSERT_EQUAL(ucp_st_enqueue_start(a->queue, send[i]), expected);
+        CU_ASSERT_EQUAL(ucp_st_enqueue_start(b->queue, recv[i]), expected);
         if (i != 1) {
-            st_wait(&pair.side[ST_A], send[i]);
-            st_wait(&pair.side[ST_B], recv[i]);
+            st_wait(a, send[i]);
+            st_wait(b, recv[i]);
         }
     }
-    st_sync(&pair.side[ST_A]);
-    st_sync(&pair.side[ST_B]);
+    st_sync(a);
+    st_sync(b);
     for (i = 0; i < 3; ++i) {
         for (k = (i == 1) ? 0 : LEN; k < LEN + GUARD; ++k) {
             CU_ASSERT_EQUAL(rbuf[i][k], 0xee);
@@ -339,37 +295,32 @@ ST_CASE(truncation)
         st_free(send[i]);
         st_free(recv[i]);
     }
-    st_pair_cleanup(&pair);
 }
 
 /* S6: the actual length is told on both sides, of all that fits into a receive;
  * no byte is written behind it */
-ST_CASE(lengths)
+ST_PAIR_CASE(lengths)
 {
     static const size_t lengths[] = {0, 1, 3, 8, 63, 64, 65, LEN - 1, LEN};
     static uint8_t sbuf[LEN], rbuf[LEN + GUARD];
     ucp_st_op_attr_t attr;
     ucp_st_op_h send, recv;
-    st_pair_t pair;
     size_t i, k;
 
-    if (!st_pair_init(&pair)) {
-        return;
-    }
     for (i = 0; i < ST_CUNIT_COUNT(lengths); ++i) {
         memset(rbuf, 0xee, sizeof(rbuf));
         st_fill(sbuf, LEN, i);
-        send = st_send(&pair.side[ST_A], sbuf, lengths[i], 1);
-        recv = st_recv(&pair.side[ST_B], rbuf, LEN, 1);
+        send = st_send(a, sbuf, lengths[i], 1);
+        recv = st_recv(b, rbuf, LEN, 1);
         st_match_ok(send, recv);
         CU_ASSERT_EQUAL(ucp_st_op_query(send, &attr), UCS_OK);
         CU_ASSERT_EQUAL(attr.length, lengths[i]);
         CU_ASSERT_EQUAL(ucp_st_op_query(recv, &attr), UCS_OK);
         CU_ASSERT_EQUAL(attr.length, lengths[i]);
-        st_use(&pair.side[ST_A], send);
-        st_use(&pair.side[ST_B], recv);
-        st_sync(&pair.side[ST_A]);
-        st_sync(&pair.side[ST_B]);
+        st_use(a, send);
+        st_use(b, recv);
+        st_sync(a);
+        st_sync(b);
         CU_ASSERT_TRUE(st_check(rbuf, lengths[i], i));
         for (k = lengths[i]; k < sizeof(rbuf); ++k) {
             CU_ASSERT_EQUAL(rbuf[k], 0xee);
@@ -377,12 +328,11 @@ ST_CASE(lengths)
         st_free(send);
         st_free(recv);
     }
-    st_pair_cleanup(&pair);
 }
 
 /* S7: one batch of a null peer's, an empty message, one to oneself and an
  * ordinary one. The halves of that to oneself are given to match one by one. */
-ST_CASE(mixed_batch)
+ST_PAIR_CASE(mixed_batch)
 {
     static uint8_t buf[4][LEN];
     ucp_st_op_params_t null_params = {
@@ -393,15 +343,8 @@ ST_CASE(mixed_batch)
     };
     ucp_st_op_params_t self_params = null_params;
     ucp_st_op_h ops[5], peers[2];
-    st_side_t *a, *b;
-    st_pair_t pair;
     int k;
 
-    if (!st_pair_init(&pair)) {
-        return;
-    }
-    a      = &pair.side[ST_A];
-    b      = &pair.side[ST_B];
     ops[0] = st_op(a, 0, &null_params);
     CU_ASSERT_EQUAL(ucp_st_match(ops[0]), UCS_OK);
     self_params.field_mask |= UCP_ST_OP_PARAM_FIELD_PEER;
@@ -438,11 +381,10 @@ ST_CASE(mixed_batch)
     }
     st_free(peers[0]);
     st_free(peers[1]);
-    st_pair_cleanup(&pair);
 }
 
 /* S8: a match that is refused for one of its operations touches none */
-ST_CASE(wildcard_of_several)
+ST_PAIR_CASE(wildcard_of_several)
 {
     static uint8_t sbuf[LEN], rbuf[LEN];
     ucp_st_op_params_t params = {
@@ -451,25 +393,20 @@ ST_CASE(wildcard_of_several)
     };
     ucs_status_t statuses[2]  = {UCS_ERR_LAST, UCS_ERR_LAST};
     ucp_st_op_h ops[2], send;
-    st_pair_t pair;
 
-    if (!st_pair_init(&pair)) {
-        return;
-    }
-    send   = st_send(&pair.side[ST_A], sbuf, LEN, 1);
-    ops[0] = st_recv(&pair.side[ST_B], rbuf, LEN, 1);
-    ops[1] = st_op(&pair.side[ST_B], 0, &params);
+    send   = st_send(a, sbuf, LEN, 1);
+    ops[0] = st_recv(b, rbuf, LEN, 1);
+    ops[1] = st_op(b, 0, &params);
     CU_ASSERT_EQUAL(ucp_st_matchall(ops, 2, statuses), UCS_ERR_INVALID_PARAM);
     CU_ASSERT_EQUAL(statuses[0], UCS_ERR_LAST);
     CU_ASSERT_EQUAL(statuses[1], UCS_ERR_LAST);
     CU_ASSERT_EQUAL(ucp_st_match_test(ops[0]), UCS_ERR_NOT_CONNECTED);
-    CU_ASSERT_EQUAL(ucp_st_enqueue_start(pair.side[ST_B].queue, ops[1]),
+    CU_ASSERT_EQUAL(ucp_st_enqueue_start(b->queue, ops[1]),
                     UCS_ERR_NOT_CONNECTED);
     st_match_ok(send, ops[0]);
     st_free(send);
     st_free(ops[0]);
     st_free(ops[1]);
-    st_pair_cleanup(&pair);
 }
 
 int main(int argc, char **argv)

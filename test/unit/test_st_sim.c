@@ -124,18 +124,6 @@ static st_sim_result_t judge(const char *messages, const char *a, const char *b)
     return judge3(messages, a, b, NULL);
 }
 
-static int sim_init(void)
-{
-    sim = st_sim_create();
-    CU_ASSERT_PTR_NOT_NULL(sim);
-    return sim != NULL;
-}
-
-static void sim_cleanup(void)
-{
-    st_sim_destroy(sim);
-}
-
 #define LEGAL(_judge)    CU_ASSERT_EQUAL(_judge, ST_SIM_LEGAL)
 #define DEADLOCK(_judge) CU_ASSERT_EQUAL(_judge, ST_SIM_DEADLOCK)
 #define MISUSE(_judge)   CU_ASSERT_EQUAL(_judge, ST_SIM_MISUSE)
@@ -143,9 +131,6 @@ static void sim_cleanup(void)
 /* P1 and P2, and what is wrong with them if one step is in another place */
 ST_CASE(p1_p2)
 {
-    if (!sim_init()) {
-        return;
-    }
     LEGAL(judge("ab ab", "s0 w0 s1 w1", "r0 r1 w1 c1 w0 c0"));
     DEADLOCK(judge("ab ab", "s0 w0 s1 w1", "r1 w1 r0 w0"));
     CU_ASSERT_EQUAL(st_sim_stream_step(sim, 0, 0), 2);
@@ -160,15 +145,11 @@ ST_CASE(p1_p2)
     LEGAL(judge("ab ba", "s0 w0 r1 w1", "r0 w0 s1 w1"));
     DEADLOCK(judge("ab ba", "s0 w0 r1 w1", "s1 w1 r0 w0"));
     LEGAL(judge("ab ba", "s0 w0 r1 w1", "s1 r0 w0 w1"));
-    sim_cleanup();
 }
 
 /* A third rank, and rings */
 ST_CASE(rings)
 {
-    if (!sim_init()) {
-        return;
-    }
     LEGAL(judge3("ab bc ca", "s0 r2 w0 w2", "s1 r0 w1 w0", "s2 r1 w2 w1"));
     DEADLOCK(judge3("ab bc ca", "s0 w0 r2 w2", "s1 w1 r0 w0", "s2 w2 r1 w1"));
     LEGAL(judge3("ab bc ca", "s0 w0 r2 w2", "r0 s1 w1 w0", "s2 r1 w1 w2"));
@@ -176,15 +157,11 @@ ST_CASE(rings)
     LEGAL(judge("aa", "s0 r0 w0 v0", ""));
     DEADLOCK(judge("aa", "s0 w0 r0 v0", ""));
     LEGAL(judge("aa", "s0 w0 r0@1 v0@1", ""));
-    sim_cleanup();
 }
 
 /* Hosts that wait hold up what they enqueue later */
 ST_CASE(hosts)
 {
-    if (!sim_init()) {
-        return;
-    }
     LEGAL(judge("ab ba", "s0 h r1 w1 w0", "s1 r0 w0 w1"));
     LEGAL(judge("ab ba", "s0 w0 h r1 w1", "r0 s1 w1 w0"));
     DEADLOCK(judge("ab ba", "s0 w0 h r1@1 w1@1", "s1 w1 h r0@1 w0@1"));
@@ -196,15 +173,11 @@ ST_CASE(hosts)
     DEADLOCK(judge("ab ba", "r1@2 w1@2 s0 h w0", "r0 w0 s1 w1"));
     DEADLOCK(judge("ab ba", "r1@2 w1@2 h@2 s0 w0", "r0 w0 s1 w1"));
     LEGAL(judge("ab ba", "r1@1 w1@1 s0 h w0", "r0 w0 s1 w1"));
-    sim_cleanup();
 }
 
 /* Matched by steps: both hosts have to get there */
 ST_CASE(late_match)
 {
-    if (!sim_init()) {
-        return;
-    }
     setup("ab", 2);
     prog.msgs[0].is_late = 1;
     add_steps(0, "m0 M0 s0 w0");
@@ -220,15 +193,11 @@ ST_CASE(late_match)
     add_steps(0, "m0 M0 s0 w0 r1 w1");
     add_steps(1, "s1 w1 h m0 M0 r0 w0");
     DEADLOCK(st_sim_run(sim, &prog));
-    sim_cleanup();
 }
 
 /* What the library refuses, and what the program must not do to its buffers */
 ST_CASE(misuse)
 {
-    if (!sim_init()) {
-        return;
-    }
     LEGAL(judge("ab", "s0 w0 s0 w0", "r0 w0 r0 w0"));
     MISUSE(judge("ab", "s0 s0 w0", "r0 w0 r0 w0"));
     MISUSE(judge("ab", "s0 w0 w0", "r0 w0"));
@@ -256,7 +225,6 @@ ST_CASE(misuse)
     LEGAL(judge("ab", "s0 w0 h x0", "r0 w0 h x0"));
     MISUSE(judge("ab", "s0 w0 x0", "r0 w0"));
     MISUSE(judge("ab", "s0 w0 h x0 s0 w0", "r0 w0 r0 w0"));
-    sim_cleanup();
 }
 
 /* Whether a message's sends are on time for a ready send */
@@ -268,9 +236,6 @@ static int on_time(st_sim_result_t result, int msg)
 
 ST_CASE(ready)
 {
-    if (!sim_init()) {
-        return;
-    }
     /* P7: a message the other way, after the receive was started */
     CU_ASSERT_TRUE(on_time(judge("ab ba", "r1 w1 s0 w0", "r0 s1 w1 w0"), 0));
     /* ... or before, or another stream's, or the wait is behind */
@@ -299,7 +264,6 @@ ST_CASE(ready)
     (void)judge("ab", "s0 w0", "r0 w0");
     prog.msgs[0].is_ready = 1;
     MISUSE(st_sim_run(sim, &prog));
-    sim_cleanup();
 }
 
 /* The n-th send of a key at one rank is the n-th receive of it at the other */
@@ -336,9 +300,6 @@ ST_CASE(generator)
     int seed, op;
 
     CU_ASSERT_PTR_NOT_NULL_FATAL(again);
-    if (!sim_init()) {
-        return;
-    }
     for (seed = 0; seed < 60; ++seed) {
         st_gen_program(&prog, sim, (uint64_t)seed, &options, &counts);
         CU_ASSERT_EQUAL(st_sim_run(sim, &prog), ST_SIM_LEGAL);
@@ -361,7 +322,6 @@ ST_CASE(generator)
     CU_ASSERT(ready > 20);
     CU_ASSERT(shared_keys > 20);
     free(again);
-    sim_cleanup();
 }
 
 /* Drawn in one order of things they are legal before any move; with the waits
@@ -375,9 +335,6 @@ ST_CASE(spoilt)
     st_step_t step;
     unsigned i, seed;
 
-    if (!sim_init()) {
-        return;
-    }
     options.moves = 0;
     for (seed = 0; seed < 50; ++seed) {
         st_gen_program(&prog, sim, seed, &options, &counts);
@@ -398,7 +355,16 @@ ST_CASE(spoilt)
         illegal += (st_sim_run(sim, &prog) != ST_SIM_LEGAL);
     }
     CU_ASSERT(illegal > 40);
-    sim_cleanup();
 }
 
-ST_SUITE("st_sim")
+int main(int argc, char **argv)
+{
+    int status = EXIT_FAILURE;
+
+    sim = st_sim_create();
+    if (sim != NULL) {
+        status = st_cunit_main("st_sim", argc, argv);
+        st_sim_destroy(sim);
+    }
+    return status;
+}

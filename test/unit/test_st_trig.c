@@ -325,7 +325,7 @@ ST_CASE(few_entries)
 
 /* Pairs come and go, several at a time: what one leaves behind is the next
  * one's, and nothing stays */
-ST_CASE(reuse)
+ST_PAIR_CASE(reuse)
 {
     enum {
         PAIRS = 24
@@ -333,16 +333,9 @@ ST_CASE(reuse)
     static uint8_t sbuf[PAIRS][256], rbuf[PAIRS][256];
     ucp_st_op_h send[PAIRS], recv[PAIRS];
     ucp_st_worker_attr_t attr;
-    st_side_t *a, *b;
-    st_pair_t pair;
     int i, round;
     size_t length;
 
-    if (!st_pair_init(&pair)) {
-        return;
-    }
-    a = &pair.side[ST_A];
-    b = &pair.side[ST_B];
     for (round = 0; round < 6; ++round) {
         for (i = 0; i < PAIRS; ++i) {
             length  = 1 + ((i * 37 + round * 11) % 256);
@@ -366,11 +359,10 @@ ST_CASE(reuse)
             st_free(recv[i]);
         }
     }
-    st_drain(&pair);
+    st_drain(pair);
     CU_ASSERT_EQUAL(ucp_st_worker_query(b->worker, &attr), UCS_OK);
     CU_ASSERT_EQUAL(attr.stats.ops, 0);
     CU_ASSERT_EQUAL(attr.stats.entries, 0);
-    st_pair_cleanup(&pair);
 }
 
 /* The next use of the receive gives that seed */

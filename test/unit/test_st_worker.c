@@ -57,25 +57,21 @@ static void driver_end(driver_t *driver)
 }
 
 /* S11: one thread a queue, all at once: two on A that send, two on B */
-ST_CASE(threads)
+ST_PAIR_CASE(threads)
 {
     static uint8_t sbuf[2][LEN], rbuf[2][LEN];
     driver_t driver[4];
     ucp_st_op_h op[4];
-    st_pair_t pair;
     int i;
 
-    if (!st_pair_init(&pair)) {
-        return;
-    }
     for (i = 0; i < 2; ++i) {
         st_fill(sbuf[i], LEN, i);
-        op[i]     = st_send(&pair.side[ST_A], sbuf[i], LEN, i);
-        op[2 + i] = st_recv(&pair.side[ST_B], rbuf[i], LEN, i);
+        op[i]     = st_send(a, sbuf[i], LEN, i);
+        op[2 + i] = st_recv(b, rbuf[i], LEN, i);
         st_match_ok(op[i], op[2 + i]);
     }
     for (i = 0; i < 4; ++i) {
-        driver_start(&driver[i], &pair.side[i / 2], op[i]);
+        driver_start(&driver[i], &pair->side[i / 2], op[i]);
     }
     for (i = 0; i < 4; ++i) {
         driver_end(&driver[i]);
@@ -83,25 +79,17 @@ ST_CASE(threads)
     for (i = 0; i < 2; ++i) {
         CU_ASSERT_TRUE(st_check(rbuf[i], LEN, i));
     }
-    st_pair_cleanup(&pair);
 }
 
 /* S12: the peer's half of a freed operation cannot be started; one under way is
  * released, and the queue tells which it was */
-ST_CASE(free_matched)
+ST_PAIR_CASE(free_matched)
 {
     static uint8_t sbuf[2][LONG], rbuf[2][LONG];
     ucp_st_queue_error_t error = {0};
     ucp_st_op_h send[2], recv[2];
-    st_side_t *a, *b;
-    st_pair_t pair;
     int i;
 
-    if (!st_pair_init(&pair)) {
-        return;
-    }
-    a = &pair.side[ST_A];
-    b = &pair.side[ST_B];
     for (i = 0; i < 2; ++i) {
         send[i] = st_send(a, sbuf[i], LONG, i);
         recv[i] = st_recv(b, rbuf[i], LONG, i);
@@ -124,8 +112,7 @@ ST_CASE(free_matched)
     st_free(send[0]);
     st_free(send[1]);
     st_free(recv[1]);
-    st_drain(&pair);
-    st_pair_cleanup(&pair);
+    st_drain(pair);
 }
 
 /* What a worker needs and does not get is an error, never another way */
@@ -289,46 +276,35 @@ static int try_all(st_pair_t *pair, ucp_st_op_h op, ucp_st_req_h req)
 }
 
 /* A child of fork() is refused everything, and the parent does not notice */
-ST_CASE(fork)
+FLOW_CASE(fork, 64, 0)
 {
     ucp_st_req_h req;
-    flow_t flow;
     pid_t child;
     int status;
 
-    if (!flow_init(&flow, 64, 0)) {
-        return;
-    }
-    req   = st_msg_recv(&flow.pair.side[ST_A], NULL, 0, 1);
+    req   = st_msg_recv(a, NULL, 0, 1);
     child = fork();
     if (child == 0) {
-        _exit(try_all(&flow.pair, flow.send, req));
+        _exit(try_all(&flow->pair, flow->send, req));
     }
     CU_ASSERT(child > 0);
     CU_ASSERT_EQUAL(waitpid(child, &status, 0), child);
     CU_ASSERT_EQUAL(status, 0);
 
-    flow_use(&flow, 7);
+    flow_use(flow, 7);
     CU_ASSERT_EQUAL(ucp_st_req_free(req), UCS_OK);
-    flow_cleanup(&flow);
 }
 
 /* S9: a queue in error is alone in that: another one, of another stream, goes
  * on with the same peer, and the one in error can be destroyed */
-ST_CASE(error_is_local)
+ST_PAIR_CASE(error_is_local)
 {
     static uint8_t sbuf[2][LONG], rbuf[2][LONG];
     ucp_st_queue_error_t error = {0};
     ucp_st_op_h send[2], recv[2];
-    st_pair_t pair;
-    st_side_t other, *a, *b;
+    st_side_t other;
     int i;
 
-    if (!st_pair_init(&pair)) {
-        return;
-    }
-    a = &pair.side[ST_A];
-    b = &pair.side[ST_B];
     for (i = 0; i < 2; ++i) {
         st_fill(sbuf[i], LONG, i);
         send[i] = st_send(a, sbuf[i], LONG, i);
@@ -355,8 +331,7 @@ ST_CASE(error_is_local)
     st_more_cleanup(&other);
     st_free(send[1]);
     st_free(recv[1]);
-    st_drain(&pair);
-    st_pair_cleanup(&pair);
+    st_drain(pair);
 }
 
 /** What a thread that only looks works on. */
@@ -386,46 +361,34 @@ static void *looker_main(void *arg)
 }
 
 /* S11: another thread may ask for counts at any time; they only grow */
-ST_CASE(looking_on)
+FLOW_CASE(looking_on, LEN, 0)
 {
     looker_t looker = {.errors = 0};
     pthread_t thread;
-    flow_t flow;
     int k;
 
-    if (!flow_init(&flow, LEN, 0)) {
-        return;
-    }
-    looker.side = &flow.pair.side[ST_A];
-    looker.op   = flow.send;
+    looker.side = a;
+    looker.op   = flow->send;
     CU_ASSERT_EQUAL(pthread_create(&thread, NULL, looker_main, &looker), 0);
     for (k = 0; k < MANY; ++k) {
-        st_use(&flow.pair.side[ST_A], flow.send);
-        st_use(&flow.pair.side[ST_B], flow.recv);
+        st_use(a, flow->send);
+        st_use(b, flow->recv);
     }
-    st_sync(&flow.pair.side[ST_A]);
-    st_sync(&flow.pair.side[ST_B]);
+    st_sync(a);
+    st_sync(b);
     __atomic_store_n(&looker.stop, 1, __ATOMIC_RELEASE);
     CU_ASSERT_EQUAL(pthread_join(thread, NULL), 0);
     CU_ASSERT_EQUAL(looker.errors, 0);
-    flow_cleanup(&flow);
 }
 
 /* S12: a side that is through frees its operation before the other side has
  * enqueued its wait, which passes all the same */
-ST_CASE(free_first)
+ST_PAIR_CASE(free_first)
 {
     static uint8_t sbuf[LEN], rbuf[LEN];
     ucp_st_op_h send, recv;
-    st_side_t *a, *b;
-    st_pair_t pair;
     int round;
 
-    if (!st_pair_init(&pair)) {
-        return;
-    }
-    a = &pair.side[ST_A];
-    b = &pair.side[ST_B];
     for (round = 0; round < 4; ++round) {
         st_fill(sbuf, LEN, round);
         send = st_send(a, sbuf, LEN, 1);
@@ -452,8 +415,7 @@ ST_CASE(free_first)
         }
         CU_ASSERT_TRUE(st_check(rbuf, LEN, round));
     }
-    st_drain(&pair);
-    st_pair_cleanup(&pair);
+    st_drain(pair);
 }
 
 /* S12: a worker whose operations are there is not destroyed, and works on */

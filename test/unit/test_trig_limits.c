@@ -13,15 +13,13 @@
 static const char *const few_entries[] = {"DEFERRED_ENTRIES", "4", NULL};
 
 
-ST_CASE(query)
+TRIG_CASE(query, few_entries)
 {
     const char *provider = getenv("UCX_CXI_TRIG_PROVIDER");
     uct_trig_iface_attr_t attr;
-    trig_t trig;
 
-    CU_ASSERT_FATAL(trig_create(&trig, few_entries) == 0);
-    CU_ASSERT(uct_trig_iface_is_supported(trig.pair.a.iface));
-    CU_ASSERT_FATAL(uct_trig_iface_query(trig.pair.a.iface, &attr) == UCS_OK);
+    CU_ASSERT(uct_trig_iface_is_supported(trig->pair.a.iface));
+    CU_ASSERT_FATAL(uct_trig_iface_query(trig->pair.a.iface, &attr) == UCS_OK);
     CU_ASSERT(attr.max_entries == FEW_ENTRIES);
     CU_ASSERT(attr.free_entries == FEW_ENTRIES);
     CU_ASSERT(attr.num_cntrs == 5);
@@ -33,139 +31,124 @@ ST_CASE(query)
         CU_ASSERT(strcmp(attr.provider, provider) == 0);
     }
     CU_ASSERT(attr.used_entries == 0);
-    trig_destroy(&trig);
 }
 
-ST_CASE(exhaustion_recovers)
+TRIG_CASE(exhaustion_recovers, few_entries)
 {
-    trig_t trig;
     unsigned round, i;
 
-    CU_ASSERT_FATAL(trig_create(&trig, few_entries) == 0);
     for (round = 1; round <= 3; ++round) {
         for (i = 0; i < FEW_ENTRIES; ++i) {
-            trig_put(&trig, i, round, NULL);
+            trig_put(trig, i, round, NULL);
         }
-        CU_ASSERT(trig_free_entries(&trig) == 0);
-        CU_ASSERT(trig_try_put(&trig, 0, round, NULL) == UCS_ERR_NO_RESOURCE);
-        CU_ASSERT(uct_trig_cntr_add(trig.trigger, 1) == UCS_OK);
-        uct_pair_wait(&trig.pair, &trig.done, round * FEW_ENTRIES);
-        CU_ASSERT(trig_free_entries(&trig) == FEW_ENTRIES);
+        CU_ASSERT(trig_free_entries(trig) == 0);
+        CU_ASSERT(trig_try_put(trig, 0, round, NULL) == UCS_ERR_NO_RESOURCE);
+        CU_ASSERT(uct_trig_cntr_add(trig->trigger, 1) == UCS_OK);
+        uct_pair_wait(&trig->pair, &trig->done, round * FEW_ENTRIES);
+        CU_ASSERT(trig_free_entries(trig) == FEW_ENTRIES);
     }
-    CU_ASSERT(trig_count(&trig, trig.completion) == 3 * FEW_ENTRIES);
-    trig_destroy(&trig);
+    CU_ASSERT(trig_count(trig, trig->completion) == 3 * FEW_ENTRIES);
 }
 
-ST_CASE(reservation)
+TRIG_CASE(reservation, few_entries)
 {
     uct_trig_resv_t resv, other;
     uct_iface_h iface;
-    trig_t trig;
 
-    CU_ASSERT_FATAL(trig_create(&trig, few_entries) == 0);
-    iface = trig.pair.a.iface;
+    iface = trig->pair.a.iface;
     CU_ASSERT(uct_trig_iface_reserve(iface, 1, &resv) == UCS_OK);
     CU_ASSERT(uct_trig_iface_reserve(iface, FEW_ENTRIES, &other) ==
               UCS_ERR_NO_RESOURCE);
     CU_ASSERT(uct_trig_iface_reserve(iface, 0, &other) == UCS_OK);
     CU_ASSERT(uct_trig_iface_unreserve(iface, &other) == UCS_OK);
 
-    trig_put(&trig, 0, 1, NULL);
-    trig_put(&trig, 1, 1, NULL);
-    trig_put(&trig, 2, 1, NULL);
-    CU_ASSERT(trig_try_put(&trig, 3, 1, NULL) == UCS_ERR_NO_RESOURCE);
-    trig_put(&trig, 3, 1, &resv); /* The free ones are gone, this is not */
-    CU_ASSERT(trig_try_put(&trig, 4, 1, &resv) == UCS_ERR_NO_RESOURCE);
+    trig_put(trig, 0, 1, NULL);
+    trig_put(trig, 1, 1, NULL);
+    trig_put(trig, 2, 1, NULL);
+    CU_ASSERT(trig_try_put(trig, 3, 1, NULL) == UCS_ERR_NO_RESOURCE);
+    trig_put(trig, 3, 1, &resv); /* The free ones are gone, this is not */
+    CU_ASSERT(trig_try_put(trig, 4, 1, &resv) == UCS_ERR_NO_RESOURCE);
     CU_ASSERT(uct_trig_iface_unreserve(iface, &resv) == UCS_ERR_BUSY);
 
-    CU_ASSERT(uct_trig_cntr_add(trig.trigger, 1) == UCS_OK);
-    uct_pair_wait(&trig.pair, &trig.done, 4);
-    CU_ASSERT(trig_free_entries(&trig) == FEW_ENTRIES - 1);
-    trig_put(&trig, 4, 1, &resv); /* And can be used again */
-    uct_pair_wait(&trig.pair, &trig.done, 5);
+    CU_ASSERT(uct_trig_cntr_add(trig->trigger, 1) == UCS_OK);
+    uct_pair_wait(&trig->pair, &trig->done, 4);
+    CU_ASSERT(trig_free_entries(trig) == FEW_ENTRIES - 1);
+    trig_put(trig, 4, 1, &resv); /* And can be used again */
+    uct_pair_wait(&trig->pair, &trig->done, 5);
     CU_ASSERT(uct_trig_iface_unreserve(iface, &resv) == UCS_OK);
-    CU_ASSERT(trig_free_entries(&trig) == FEW_ENTRIES);
-    trig_destroy(&trig);
+    CU_ASSERT(trig_free_entries(trig) == FEW_ENTRIES);
 }
 
-ST_CASE(busy)
+TRIG_CASE(busy, NULL)
 {
     uct_trig_deferred_t deferred;
     uct_trig_mem_h local;
     uct_trig_put_t put;
-    trig_t trig;
 
-    CU_ASSERT_FATAL(trig_create(&trig, NULL) == 0);
-    CU_ASSERT_FATAL(uct_trig_mem_reg(trig.pair.a.iface, trig.a_buffer,
-                                     sizeof(trig.a_buffer), NULL,
+    CU_ASSERT_FATAL(uct_trig_mem_reg(trig->pair.a.iface, trig->a_buffer,
+                                     sizeof(trig->a_buffer), NULL,
                                      &local) == UCS_OK);
-    put       = trig_describe_put(&trig, 0);
+    put       = trig_describe_put(trig, 0);
     put.local = local;
-    deferred  = trig_deferred(&trig, trig.trigger, 1);
-    CU_ASSERT(uct_trig_ep_put(trig.pair.a.peer, &put, &deferred) == UCS_OK);
+    deferred  = trig_deferred(trig, trig->trigger, 1);
+    CU_ASSERT(uct_trig_ep_put(trig->pair.a.peer, &put, &deferred) == UCS_OK);
 
-    CU_ASSERT(uct_trig_cntr_destroy(trig.trigger) == UCS_ERR_BUSY);
-    CU_ASSERT(uct_trig_cntr_destroy(trig.completion) == UCS_ERR_BUSY);
-    CU_ASSERT(uct_trig_cntr_destroy(trig.b_writes) == UCS_ERR_BUSY);
+    CU_ASSERT(uct_trig_cntr_destroy(trig->trigger) == UCS_ERR_BUSY);
+    CU_ASSERT(uct_trig_cntr_destroy(trig->completion) == UCS_ERR_BUSY);
+    CU_ASSERT(uct_trig_cntr_destroy(trig->b_writes) == UCS_ERR_BUSY);
     CU_ASSERT(uct_trig_mem_dereg(local) == UCS_ERR_BUSY);
 
-    CU_ASSERT(uct_trig_cntr_add(trig.trigger, 1) == UCS_OK);
-    uct_pair_wait(&trig.pair, &trig.done, 1);
+    CU_ASSERT(uct_trig_cntr_add(trig->trigger, 1) == UCS_OK);
+    uct_pair_wait(&trig->pair, &trig->done, 1);
     CU_ASSERT(uct_trig_mem_dereg(local) == UCS_OK);
-    trig_destroy(&trig);
 }
 
 /* The region is gone when the operation fires */
-ST_CASE(bad_key)
+TRIG_CASE(bad_key, few_entries)
 {
     uint64_t value;
-    trig_t trig;
 
-    CU_ASSERT_FATAL(trig_create(&trig, few_entries) == 0);
-    trig_put(&trig, 0, 1, NULL);
-    trig_add_word(&trig, trig.completion, 1, NULL);
-    CU_ASSERT(uct_trig_mem_dereg(trig.b_mem) == UCS_OK);
-    CU_ASSERT(uct_trig_cntr_add(trig.trigger, 1) == UCS_OK);
-    uct_pair_wait(&trig.pair, &trig.done, 1);
-    CU_ASSERT(trig.status != UCS_OK);
-    CU_ASSERT(!trig_arrived(&trig, 0));
-    CU_ASSERT(uct_trig_cntr_read(trig.completion, &value) == UCS_ERR_IO_ERROR);
+    trig_put(trig, 0, 1, NULL);
+    trig_add_word(trig, trig->completion, 1, NULL);
+    CU_ASSERT(uct_trig_mem_dereg(trig->b_mem) == UCS_OK);
+    CU_ASSERT(uct_trig_cntr_add(trig->trigger, 1) == UCS_OK);
+    uct_pair_wait(&trig->pair, &trig->done, 1);
+    CU_ASSERT(trig->status != UCS_OK);
+    CU_ASSERT(!trig_arrived(trig, 0));
+    CU_ASSERT(uct_trig_cntr_read(trig->completion, &value) == UCS_ERR_IO_ERROR);
 
     /* Not counted: what waits for it has not fired. The rest goes on */
-    trig_barrier(&trig);
-    CU_ASSERT(trig.a_word == 0);
-    CU_ASSERT(trig_free_entries(&trig) == FEW_ENTRIES - 1);
-    CU_ASSERT(uct_trig_cntr_add(trig.completion, 1) == UCS_OK);
-    uct_pair_wait(&trig.pair, &trig.a_word, 1);
-    uct_pair_wait(&trig.pair, &trig.done, 2);
-    CU_ASSERT(trig.status == UCS_OK);
+    trig_barrier(trig);
+    CU_ASSERT(trig->a_word == 0);
+    CU_ASSERT(trig_free_entries(trig) == FEW_ENTRIES - 1);
+    CU_ASSERT(uct_trig_cntr_add(trig->completion, 1) == UCS_OK);
+    uct_pair_wait(&trig->pair, &trig->a_word, 1);
+    uct_pair_wait(&trig->pair, &trig->done, 2);
+    CU_ASSERT(trig->status == UCS_OK);
 
-    CU_ASSERT(trig.pair.a.errors == 0); /* A wrong key does not end a peer */
-    CU_ASSERT(uct_trig_mem_reg(trig.pair.b.iface, trig.b_buffer,
-                               sizeof(trig.b_buffer), NULL,
-                               &trig.b_mem) == UCS_OK);
-    trig_destroy(&trig);
+    CU_ASSERT(trig->pair.a.errors == 0); /* A wrong key does not end a peer */
+    CU_ASSERT(uct_trig_mem_reg(trig->pair.b.iface, trig->b_buffer,
+                               sizeof(trig->b_buffer), NULL,
+                               &trig->b_mem) == UCS_OK);
 }
 
-ST_CASE(refused_puts)
+TRIG_CASE(refused_puts, NULL)
 {
     uct_trig_deferred_t deferred;
     uct_trig_iface_attr_t attr;
     uct_trig_put_t good, put;
     uct_ep_h ep;
-    trig_t trig;
 
-    CU_ASSERT_FATAL(trig_create(&trig, NULL) == 0);
-    CU_ASSERT_FATAL(uct_trig_iface_query(trig.pair.a.iface, &attr) == UCS_OK);
-    ep       = trig.pair.a.peer;
-    deferred = trig_deferred(&trig, trig.trigger, 1);
-    good     = trig_describe_put(&trig, 0);
+    CU_ASSERT_FATAL(uct_trig_iface_query(trig->pair.a.iface, &attr) == UCS_OK);
+    ep       = trig->pair.a.peer;
+    deferred = trig_deferred(trig, trig->trigger, 1);
+    good     = trig_describe_put(trig, 0);
 
     put         = good;
     put.length  = 0;
     CU_ASSERT(uct_trig_ep_put(ep, &put, &deferred) == UCS_ERR_INVALID_PARAM);
     put         = good;
-    put.length  = sizeof(trig.b_buffer) + 1;
+    put.length  = sizeof(trig->b_buffer) + 1;
     CU_ASSERT(uct_trig_ep_put(ep, &put, &deferred) == UCS_ERR_INVALID_PARAM);
     put             = good;
     put.remote_addr = good.rkey.address - 1;
@@ -178,71 +161,63 @@ ST_CASE(refused_puts)
 
     deferred.threshold = attr.max_count + 1;
     CU_ASSERT(uct_trig_ep_put(ep, &good, &deferred) == UCS_ERR_EXCEEDS_LIMIT);
-    deferred            = trig_deferred(&trig, trig.trigger, 1);
-    deferred.completion = trig.b_writes;
+    deferred            = trig_deferred(trig, trig->trigger, 1);
+    deferred.completion = trig->b_writes;
     CU_ASSERT(uct_trig_ep_put(ep, &good, &deferred) == UCS_ERR_INVALID_PARAM);
-    deferred            = trig_deferred(&trig, trig.b_writes, 1);
+    deferred            = trig_deferred(trig, trig->b_writes, 1);
     CU_ASSERT(uct_trig_ep_put(ep, &good, &deferred) == UCS_ERR_INVALID_PARAM);
-    CU_ASSERT(trig_free_entries(&trig) == attr.max_entries);
-    trig_destroy(&trig);
+    CU_ASSERT(trig_free_entries(trig) == attr.max_entries);
 }
 
-ST_CASE(refused_atomics)
+TRIG_CASE(refused_atomics, NULL)
 {
     uct_trig_deferred_t deferred;
     uct_trig_atomic_t atomic;
     uct_ep_h ep;
-    trig_t trig;
 
-    CU_ASSERT_FATAL(trig_create(&trig, NULL) == 0);
-    ep       = trig.pair.a.peer;
-    deferred = trig_deferred(&trig, trig.trigger, 1);
+    ep       = trig->pair.a.peer;
+    deferred = trig_deferred(trig, trig->trigger, 1);
     atomic   = (uct_trig_atomic_t){
         .value       = 1,
-        .remote_addr = (uintptr_t)trig.b_buffer + 4,
-        .rkey        = trig.b_rkey
+        .remote_addr = (uintptr_t)trig->b_buffer + 4,
+        .rkey        = trig->b_rkey
     };
     CU_ASSERT(uct_trig_ep_atomic_add64(ep, &atomic, &deferred) ==
               UCS_ERR_INVALID_PARAM);
-    atomic.remote_addr = (uintptr_t)trig.b_buffer + sizeof(trig.b_buffer);
+    atomic.remote_addr = (uintptr_t)trig->b_buffer + sizeof(trig->b_buffer);
     CU_ASSERT(uct_trig_ep_atomic_add64(ep, &atomic, &deferred) ==
               UCS_ERR_INVALID_PARAM);
-    trig_destroy(&trig);
 }
 
-ST_CASE(refused_regions)
+TRIG_CASE(refused_regions, NULL)
 {
     uct_trig_mem_h mem;
     uct_iface_h iface;
-    trig_t trig;
 
-    CU_ASSERT_FATAL(trig_create(&trig, NULL) == 0);
-    iface = trig.pair.b.iface;
+    iface = trig->pair.b.iface;
     CU_ASSERT(uct_trig_mem_reg(iface, NULL, 8, NULL, &mem) ==
               UCS_ERR_INVALID_PARAM);
-    CU_ASSERT(uct_trig_mem_reg(iface, trig.b_buffer, 0, NULL, &mem) ==
+    CU_ASSERT(uct_trig_mem_reg(iface, trig->b_buffer, 0, NULL, &mem) ==
               UCS_ERR_INVALID_PARAM);
-    CU_ASSERT(uct_trig_mem_reg(iface, trig.b_buffer, 8, trig.b_writes, &mem) ==
+    CU_ASSERT(uct_trig_mem_reg(iface, trig->b_buffer, 8, trig->b_writes,
+                               &mem) ==
               UCS_ERR_INVALID_PARAM); /* It has a region */
     CU_ASSERT(uct_trig_mem_reg(iface, (void*)0x1000, 8, NULL, &mem) ==
               UCS_ERR_INVALID_ADDR);
-    CU_ASSERT(uct_trig_mem_reg(iface, trig.b_buffer, SIZE_MAX, NULL, &mem) ==
+    CU_ASSERT(uct_trig_mem_reg(iface, trig->b_buffer, SIZE_MAX, NULL, &mem) ==
               UCS_ERR_INVALID_ADDR);
-    trig_destroy(&trig);
 }
 
-ST_CASE(refused_keys)
+TRIG_CASE(refused_keys, NULL)
 {
     uint8_t packed[UCT_TRIG_RKEY_PACKED_LEN];
     uct_trig_rkey_t rkey;
-    trig_t trig;
     unsigned i;
 
-    CU_ASSERT_FATAL(trig_create(&trig, NULL) == 0);
-    uct_trig_mem_pack(trig.b_mem, packed);
+    uct_trig_mem_pack(trig->b_mem, packed);
     CU_ASSERT(uct_trig_rkey_unpack(packed, sizeof(packed), &rkey) == UCS_OK);
-    CU_ASSERT(rkey.address == (uintptr_t)trig.b_buffer);
-    CU_ASSERT(rkey.length == sizeof(trig.b_buffer));
+    CU_ASSERT(rkey.address == (uintptr_t)trig->b_buffer);
+    CU_ASSERT(rkey.length == sizeof(trig->b_buffer));
     for (i = 0; i < sizeof(packed); ++i) {
         CU_ASSERT(uct_trig_rkey_unpack(packed, i, &rkey) ==
                   UCS_ERR_INVALID_PARAM);
@@ -251,46 +226,39 @@ ST_CASE(refused_keys)
                   UCS_ERR_INVALID_PARAM);
         packed[i] ^= 0x41;
     }
-    trig_destroy(&trig);
 }
 
-ST_CASE(overflow)
+TRIG_CASE(overflow, NULL)
 {
     uct_trig_iface_attr_t attr;
-    trig_t trig;
 
-    CU_ASSERT_FATAL(trig_create(&trig, NULL) == 0);
-    CU_ASSERT_FATAL(uct_trig_iface_query(trig.pair.a.iface, &attr) == UCS_OK);
-    CU_ASSERT(uct_trig_cntr_add(trig.trigger, attr.max_count - 1) == UCS_OK);
-    CU_ASSERT(uct_trig_cntr_add(trig.trigger, 2) == UCS_ERR_EXCEEDS_LIMIT);
-    CU_ASSERT(uct_trig_cntr_add(trig.trigger, UINT64_MAX) ==
+    CU_ASSERT_FATAL(uct_trig_iface_query(trig->pair.a.iface, &attr) == UCS_OK);
+    CU_ASSERT(uct_trig_cntr_add(trig->trigger, attr.max_count - 1) == UCS_OK);
+    CU_ASSERT(uct_trig_cntr_add(trig->trigger, 2) == UCS_ERR_EXCEEDS_LIMIT);
+    CU_ASSERT(uct_trig_cntr_add(trig->trigger, UINT64_MAX) ==
               UCS_ERR_EXCEEDS_LIMIT);
-    CU_ASSERT(trig_count(&trig, trig.trigger) == attr.max_count - 1);
-    CU_ASSERT(uct_trig_cntr_add(trig.trigger, 1) == UCS_OK);
-    trig_put(&trig, 0, attr.max_count, NULL);
-    uct_pair_wait(&trig.pair, &trig.done, 1);
-    trig_destroy(&trig);
+    CU_ASSERT(trig_count(trig, trig->trigger) == attr.max_count - 1);
+    CU_ASSERT(uct_trig_cntr_add(trig->trigger, 1) == UCS_OK);
+    trig_put(trig, 0, attr.max_count, NULL);
+    uct_pair_wait(&trig->pair, &trig->done, 1);
 }
 
 /* A counter has a trigger page, and that is all that a stream needs, or has
  * none */
-ST_CASE(doorbell)
+TRIG_CASE(doorbell, NULL)
 {
     volatile uint64_t *doorbell;
-    trig_t trig;
 
-    CU_ASSERT_FATAL(trig_create(&trig, NULL) == 0);
-    trig_put(&trig, 0, 2, NULL);
-    doorbell = uct_trig_cntr_doorbell(trig.trigger);
+    trig_put(trig, 0, 2, NULL);
+    doorbell = uct_trig_cntr_doorbell(trig->trigger);
     if (doorbell != NULL) {
         *doorbell = 2;
     } else {
-        CU_ASSERT(uct_trig_cntr_add(trig.trigger, 2) == UCS_OK);
+        CU_ASSERT(uct_trig_cntr_add(trig->trigger, 2) == UCS_OK);
     }
-    uct_pair_wait(&trig.pair, &trig.done, 1);
-    CU_ASSERT(trig_arrived(&trig, 0));
-    CU_ASSERT(uct_trig_cntr_doorbell(trig.trigger) == doorbell);
-    trig_destroy(&trig);
+    uct_pair_wait(&trig->pair, &trig->done, 1);
+    CU_ASSERT(trig_arrived(trig, 0));
+    CU_ASSERT(uct_trig_cntr_doorbell(trig->trigger) == doorbell);
 }
 
 ST_CASE(other_transport)
@@ -307,19 +275,15 @@ ST_CASE(other_transport)
 }
 
 /* Endpoints may go while what they posted is pending */
-ST_CASE(endpoint_goes_first)
+TRIG_CASE(endpoint_goes_first, NULL)
 {
-    trig_t trig;
-
-    CU_ASSERT_FATAL(trig_create(&trig, NULL) == 0);
-    trig_put(&trig, 0, 1, NULL);
-    uct_ep_destroy(trig.pair.a.peer);
-    trig.pair.a.peer = NULL;
-    CU_ASSERT(uct_trig_cntr_add(trig.trigger, 1) == UCS_OK);
-    uct_pair_wait(&trig.pair, &trig.done, 1);
-    CU_ASSERT(trig.status == UCS_OK);
-    CU_ASSERT(trig_arrived(&trig, 0));
-    trig_destroy(&trig);
+    trig_put(trig, 0, 1, NULL);
+    uct_ep_destroy(trig->pair.a.peer);
+    trig->pair.a.peer = NULL;
+    CU_ASSERT(uct_trig_cntr_add(trig->trigger, 1) == UCS_OK);
+    uct_pair_wait(&trig->pair, &trig->done, 1);
+    CU_ASSERT(trig->status == UCS_OK);
+    CU_ASSERT(trig_arrived(trig, 0));
 }
 
 /* Whatever an operation to a peer that is gone does, done() is called */
@@ -383,7 +347,7 @@ static void *adder_run(void *arg)
 }
 
 /* Stream threads add while the owner posts and progresses */
-ST_CASE(concurrent_adds)
+TRIG_CASE(concurrent_adds, NULL)
 {
     enum {
         THREADS = 3,
@@ -392,50 +356,44 @@ ST_CASE(concurrent_adds)
     pthread_t threads[THREADS];
     adder_t adder;
     uint64_t posted = 0;
-    trig_t trig;
     void *ret;
     int i;
 
-    CU_ASSERT_FATAL(trig_create(&trig, NULL) == 0);
-    adder = (adder_t){trig.trigger, ADDS};
+    adder = (adder_t){trig->trigger, ADDS};
     for (i = 0; i < THREADS; ++i) {
         CU_ASSERT_FATAL(pthread_create(&threads[i], NULL, adder_run,
                                        &adder) == 0);
     }
     while (posted < THREADS * ADDS) {
-        if (trig_try_put(&trig, posted % TRIG_SLOTS, posted + 1, NULL) ==
+        if (trig_try_put(trig, posted % TRIG_SLOTS, posted + 1, NULL) ==
             UCS_OK) {
             ++posted;
         }
-        uct_pair_progress(&trig.pair);
+        uct_pair_progress(&trig->pair);
     }
     for (i = 0; i < THREADS; ++i) {
         pthread_join(threads[i], &ret);
         CU_ASSERT(ret == &adder);
     }
-    uct_pair_wait(&trig.pair, &trig.done, posted);
-    CU_ASSERT(trig_count(&trig, trig.trigger) == posted);
-    CU_ASSERT(trig_count(&trig, trig.completion) == posted);
-    CU_ASSERT(trig_count(&trig, trig.b_writes) == posted);
-    trig_destroy(&trig);
+    uct_pair_wait(&trig->pair, &trig->done, posted);
+    CU_ASSERT(trig_count(trig, trig->trigger) == posted);
+    CU_ASSERT(trig_count(trig, trig->completion) == posted);
+    CU_ASSERT(trig_count(trig, trig->b_writes) == posted);
 }
 
 /* All entries on one trigger fire by one add */
-ST_CASE(all_entries_at_once)
+TRIG_CASE(all_entries_at_once, NULL)
 {
     uct_trig_iface_attr_t attr;
-    trig_t trig;
     unsigned i;
 
-    CU_ASSERT_FATAL(trig_create(&trig, NULL) == 0);
-    CU_ASSERT_FATAL(uct_trig_iface_query(trig.pair.a.iface, &attr) == UCS_OK);
+    CU_ASSERT_FATAL(uct_trig_iface_query(trig->pair.a.iface, &attr) == UCS_OK);
     for (i = 0; i < attr.max_entries; ++i) {
-        trig_put(&trig, i % TRIG_SLOTS, 1, NULL);
+        trig_put(trig, i % TRIG_SLOTS, 1, NULL);
     }
-    CU_ASSERT(uct_trig_cntr_add(trig.trigger, 1) == UCS_OK);
-    uct_pair_wait(&trig.pair, &trig.done, attr.max_entries);
-    CU_ASSERT(trig_count(&trig, trig.completion) == attr.max_entries);
-    trig_destroy(&trig);
+    CU_ASSERT(uct_trig_cntr_add(trig->trigger, 1) == UCS_OK);
+    uct_pair_wait(&trig->pair, &trig->done, attr.max_entries);
+    CU_ASSERT(trig_count(trig, trig->completion) == attr.max_entries);
 }
 
 /* Sleeping is allowed only when nothing is there; a completion ends it */
@@ -460,27 +418,24 @@ static void sleep_until_done(trig_t *trig, uint64_t target)
     }
 }
 
-ST_CASE(completion_wakes)
+TRIG_CASE(completion_wakes, NULL)
 {
     enum {
         ROUNDS = 50
     };
     pthread_t thread;
     adder_t adder;
-    trig_t trig;
     unsigned k;
 
-    CU_ASSERT_FATAL(trig_create(&trig, NULL) == 0);
-    adder = (adder_t){trig.trigger, 1};
+    adder = (adder_t){trig->trigger, 1};
     for (k = 1; k <= ROUNDS; ++k) {
-        trig_put(&trig, 0, k, NULL);
-        trig_put(&trig, 1, k, NULL);
+        trig_put(trig, 0, k, NULL);
+        trig_put(trig, 1, k, NULL);
         CU_ASSERT_FATAL(pthread_create(&thread, NULL, adder_run, &adder) == 0);
-        sleep_until_done(&trig, 2 * k);
+        sleep_until_done(trig, 2 * k);
         pthread_join(thread, NULL);
     }
-    CU_ASSERT(trig_count(&trig, trig.completion) == 2 * ROUNDS);
-    trig_destroy(&trig);
+    CU_ASSERT(trig_count(trig, trig->completion) == 2 * ROUNDS);
 }
 
 ST_SUITE("trig_limits")

@@ -42,112 +42,103 @@ static uct_trig_op_h create_add(trig_t *trig)
 }
 
 /* Every use has its own data and destination */
-ST_CASE(again)
+TRIG_CASE(again, few_entries)
 {
     uct_trig_op_h put, add;
     size_t offset;
     unsigned use;
-    trig_t trig;
 
-    CU_ASSERT_FATAL(trig_create(&trig, few_entries) == 0);
-    put = create_put(&trig, NULL);
-    add = create_add(&trig);
+    put = create_put(trig, NULL);
+    add = create_add(trig);
     for (use = 1; use <= 3 * TRIG_SLOTS; ++use) {
         offset = (use % TRIG_SLOTS) * TRIG_LENGTH;
-        memset(trig.a_buffer, (int)use, TRIG_LENGTH);
+        memset(trig->a_buffer, (int)use, TRIG_LENGTH);
         CU_ASSERT(uct_trig_op_post(put, use, offset) == UCS_OK);
         CU_ASSERT(uct_trig_op_post(add, use, 0) == UCS_OK);
-        CU_ASSERT(trig_free_entries(&trig) == ENTRIES - 2);
-        CU_ASSERT(uct_trig_cntr_add(trig.trigger, 1) == UCS_OK);
-        uct_pair_wait(&trig.pair, &trig.done, 2 * use);
-        CU_ASSERT(trig.status == UCS_OK);
-        CU_ASSERT(memcmp(trig.b_buffer + offset, trig.a_buffer,
+        CU_ASSERT(trig_free_entries(trig) == ENTRIES - 2);
+        CU_ASSERT(uct_trig_cntr_add(trig->trigger, 1) == UCS_OK);
+        uct_pair_wait(&trig->pair, &trig->done, 2 * use);
+        CU_ASSERT(trig->status == UCS_OK);
+        CU_ASSERT(memcmp(trig->b_buffer + offset, trig->a_buffer,
                          TRIG_LENGTH) == 0);
-        CU_ASSERT(trig.a_word == 3 * use);
+        CU_ASSERT(trig->a_word == 3 * use);
     }
-    CU_ASSERT(trig_count(&trig, trig.completion) == 3 * TRIG_SLOTS);
-    CU_ASSERT(trig_count(&trig, trig.words) == 3 * TRIG_SLOTS);
-    CU_ASSERT(trig_free_entries(&trig) == ENTRIES - 2);
+    CU_ASSERT(trig_count(trig, trig->completion) == 3 * TRIG_SLOTS);
+    CU_ASSERT(trig_count(trig, trig->words) == 3 * TRIG_SLOTS);
+    CU_ASSERT(trig_free_entries(trig) == ENTRIES - 2);
     CU_ASSERT(uct_trig_op_destroy(put) == UCS_OK);
     CU_ASSERT(uct_trig_op_destroy(add) == UCS_OK);
-    CU_ASSERT(trig_free_entries(&trig) == ENTRIES);
-    trig_destroy(&trig);
+    CU_ASSERT(trig_free_entries(trig) == ENTRIES);
 }
 
 /* Nothing fires before its threshold, and an operation is posted once at a
  * time */
-ST_CASE(busy)
+TRIG_CASE(busy, NULL)
 {
     uct_trig_deferred_t deferred;
     uct_trig_mem_h local;
     uct_trig_put_t put;
     uct_trig_op_h op;
-    trig_t trig;
 
-    CU_ASSERT_FATAL(trig_create(&trig, NULL) == 0);
-    CU_ASSERT_FATAL(uct_trig_mem_reg(trig.pair.a.iface, trig.a_buffer,
-                                     sizeof(trig.a_buffer), NULL,
+    CU_ASSERT_FATAL(uct_trig_mem_reg(trig->pair.a.iface, trig->a_buffer,
+                                     sizeof(trig->a_buffer), NULL,
                                      &local) == UCS_OK);
-    put       = trig_describe_put(&trig, 0);
+    put       = trig_describe_put(trig, 0);
     put.local = local;
-    deferred  = trig_deferred(&trig, trig.trigger, 0);
-    CU_ASSERT_FATAL(uct_trig_op_create_put(trig.pair.a.peer, &put, &deferred,
+    deferred  = trig_deferred(trig, trig->trigger, 0);
+    CU_ASSERT_FATAL(uct_trig_op_create_put(trig->pair.a.peer, &put, &deferred,
                                            &op) == UCS_OK);
     CU_ASSERT(uct_trig_op_post(op, 2, 0) == UCS_OK);
     CU_ASSERT(uct_trig_op_post(op, 1, 0) == UCS_ERR_BUSY);
     CU_ASSERT(uct_trig_op_destroy(op) == UCS_ERR_BUSY);
-    CU_ASSERT(uct_trig_cntr_add(trig.trigger, 1) == UCS_OK);
-    trig_barrier(&trig);
-    CU_ASSERT(trig.done == 0);
-    CU_ASSERT(!trig_arrived(&trig, 0));
-    CU_ASSERT(uct_trig_cntr_add(trig.trigger, 1) == UCS_OK);
-    uct_pair_wait(&trig.pair, &trig.done, 1);
-    CU_ASSERT(trig_arrived(&trig, 0));
+    CU_ASSERT(uct_trig_cntr_add(trig->trigger, 1) == UCS_OK);
+    trig_barrier(trig);
+    CU_ASSERT(trig->done == 0);
+    CU_ASSERT(!trig_arrived(trig, 0));
+    CU_ASSERT(uct_trig_cntr_add(trig->trigger, 1) == UCS_OK);
+    uct_pair_wait(&trig->pair, &trig->done, 1);
+    CU_ASSERT(trig_arrived(trig, 0));
 
     /* What it names is in use although it is not posted */
-    CU_ASSERT(uct_trig_cntr_destroy(trig.trigger) == UCS_ERR_BUSY);
-    CU_ASSERT(uct_trig_cntr_destroy(trig.completion) == UCS_ERR_BUSY);
+    CU_ASSERT(uct_trig_cntr_destroy(trig->trigger) == UCS_ERR_BUSY);
+    CU_ASSERT(uct_trig_cntr_destroy(trig->completion) == UCS_ERR_BUSY);
     CU_ASSERT(uct_trig_mem_dereg(local) == UCS_ERR_BUSY);
     CU_ASSERT(uct_trig_op_destroy(op) == UCS_OK);
     CU_ASSERT(uct_trig_mem_dereg(local) == UCS_OK);
-    trig_destroy(&trig);
 }
 
-ST_CASE(entries)
+TRIG_CASE(entries, few_entries)
 {
     uct_trig_op_h ops[ENTRIES];
     uct_trig_deferred_t deferred;
     uct_trig_resv_t resv;
     uct_trig_put_t put;
-    trig_t trig;
     unsigned i;
 
-    CU_ASSERT_FATAL(trig_create(&trig, few_entries) == 0);
-    CU_ASSERT(uct_trig_iface_reserve(trig.pair.a.iface, 1, &resv) == UCS_OK);
+    CU_ASSERT(uct_trig_iface_reserve(trig->pair.a.iface, 1, &resv) == UCS_OK);
     for (i = 1; i < ENTRIES; ++i) {
-        ops[i] = create_put(&trig, NULL);
+        ops[i] = create_put(trig, NULL);
     }
-    put      = trig_describe_put(&trig, 0);
-    deferred = trig_deferred(&trig, trig.trigger, 0);
-    CU_ASSERT(uct_trig_op_create_put(trig.pair.a.peer, &put, &deferred,
+    put      = trig_describe_put(trig, 0);
+    deferred = trig_deferred(trig, trig->trigger, 0);
+    CU_ASSERT(uct_trig_op_create_put(trig->pair.a.peer, &put, &deferred,
                                      &ops[0]) == UCS_ERR_NO_RESOURCE);
-    ops[0] = create_put(&trig, &resv);
-    CU_ASSERT(uct_trig_iface_unreserve(trig.pair.a.iface, &resv) ==
+    ops[0] = create_put(trig, &resv);
+    CU_ASSERT(uct_trig_iface_unreserve(trig->pair.a.iface, &resv) ==
               UCS_ERR_BUSY);
     for (i = 0; i < ENTRIES; ++i) {
         CU_ASSERT(uct_trig_op_post(ops[i], 1, i * TRIG_LENGTH) == UCS_OK);
     }
-    CU_ASSERT(uct_trig_cntr_add(trig.trigger, 1) == UCS_OK);
-    uct_pair_wait(&trig.pair, &trig.done, ENTRIES);
+    CU_ASSERT(uct_trig_cntr_add(trig->trigger, 1) == UCS_OK);
+    uct_pair_wait(&trig->pair, &trig->done, ENTRIES);
     for (i = 0; i < ENTRIES; ++i) {
         CU_ASSERT(uct_trig_op_destroy(ops[i]) == UCS_OK);
     }
-    CU_ASSERT(trig_free_entries(&trig) == ENTRIES - 1);
-    CU_ASSERT(uct_trig_iface_unreserve(trig.pair.a.iface, &resv) == UCS_OK);
-    trig_destroy(&trig);
+    CU_ASSERT(trig_free_entries(trig) == ENTRIES - 1);
+    CU_ASSERT(uct_trig_iface_unreserve(trig->pair.a.iface, &resv) == UCS_OK);
 }
 
-ST_CASE(refused)
+TRIG_CASE(refused, few_entries)
 {
     uct_trig_deferred_t deferred;
     uct_trig_iface_attr_t attr;
@@ -155,84 +146,76 @@ ST_CASE(refused)
     uct_trig_op_h put, add;
     uct_trig_put_t bad;
     uct_iface_h iface;
-    trig_t trig;
 
-    CU_ASSERT_FATAL(trig_create(&trig, few_entries) == 0);
-    iface = trig.pair.a.iface;
+    iface = trig->pair.a.iface;
     CU_ASSERT_FATAL(uct_trig_iface_query(iface, &attr) == UCS_OK);
-    put = create_put(&trig, NULL);
-    add = create_add(&trig);
-    CU_ASSERT(uct_trig_op_post(put, 1, sizeof(trig.b_buffer) - TRIG_LENGTH +
-                                       1) == UCS_ERR_INVALID_PARAM);
+    put = create_put(trig, NULL);
+    add = create_add(trig);
+    CU_ASSERT(uct_trig_op_post(put, 1,
+                               sizeof(trig->b_buffer) - TRIG_LENGTH + 1) ==
+              UCS_ERR_INVALID_PARAM);
     CU_ASSERT(uct_trig_op_post(put, 1, SIZE_MAX) == UCS_ERR_INVALID_PARAM);
     CU_ASSERT(uct_trig_op_post(add, 1, 8) == UCS_ERR_INVALID_PARAM);
     CU_ASSERT(uct_trig_op_post(put, attr.max_count + 1, 0) ==
               UCS_ERR_EXCEEDS_LIMIT);
 
-    deferred   = trig_deferred(&trig, trig.trigger, 0);
-    bad        = trig_describe_put(&trig, 0);
+    deferred   = trig_deferred(trig, trig->trigger, 0);
+    bad        = trig_describe_put(trig, 0);
     bad.length = 0;
-    CU_ASSERT(uct_trig_op_create_put(trig.pair.a.peer, &bad, &deferred, &put) ==
-              UCS_ERR_INVALID_PARAM);
+    CU_ASSERT(uct_trig_op_create_put(trig->pair.a.peer, &bad, &deferred,
+                                     &put) == UCS_ERR_INVALID_PARAM);
     atomic = (uct_trig_atomic_t){
-        .remote_addr = (uintptr_t)&trig.a_word + 1,
-        .rkey        = trig.a_rkey
+        .remote_addr = (uintptr_t)&trig->a_word + 1,
+        .rkey        = trig->a_rkey
     };
-    CU_ASSERT(uct_trig_op_create_add64(trig.pair.a.self, &atomic, &deferred,
+    CU_ASSERT(uct_trig_op_create_add64(trig->pair.a.self, &atomic, &deferred,
                                        &add) == UCS_ERR_INVALID_PARAM);
 
     /* None of that has posted or lost anything */
-    CU_ASSERT(trig_free_entries(&trig) == ENTRIES - 2);
+    CU_ASSERT(trig_free_entries(trig) == ENTRIES - 2);
     CU_ASSERT(uct_trig_op_destroy(put) == UCS_OK);
     CU_ASSERT(uct_trig_op_destroy(add) == UCS_OK);
-    CU_ASSERT(trig_free_entries(&trig) == ENTRIES);
-    trig_destroy(&trig);
+    CU_ASSERT(trig_free_entries(trig) == ENTRIES);
 }
 
 /* One that failed may be posted again */
-ST_CASE(bad_key)
+TRIG_CASE(bad_key, NULL)
 {
     uct_trig_deferred_t deferred;
     uct_trig_put_t put;
     uct_trig_op_h op;
-    trig_t trig;
     unsigned i;
 
-    CU_ASSERT_FATAL(trig_create(&trig, NULL) == 0);
-    deferred = trig_deferred(&trig, trig.trigger, 0);
-    put      = trig_describe_put(&trig, 0);
+    deferred = trig_deferred(trig, trig->trigger, 0);
+    put      = trig_describe_put(trig, 0);
     ++put.rkey.key;
-    CU_ASSERT_FATAL(uct_trig_op_create_put(trig.pair.a.peer, &put, &deferred,
+    CU_ASSERT_FATAL(uct_trig_op_create_put(trig->pair.a.peer, &put, &deferred,
                                            &op) == UCS_OK);
     for (i = 1; i <= 3; ++i) {
-        trig.status = UCS_OK;
+        trig->status = UCS_OK;
         CU_ASSERT(uct_trig_op_post(op, i, 0) == UCS_OK);
-        CU_ASSERT(uct_trig_cntr_add(trig.trigger, 1) == UCS_OK);
-        uct_pair_wait(&trig.pair, &trig.done, i);
-        CU_ASSERT(trig.status != UCS_OK);
+        CU_ASSERT(uct_trig_cntr_add(trig->trigger, 1) == UCS_OK);
+        uct_pair_wait(&trig->pair, &trig->done, i);
+        CU_ASSERT(trig->status != UCS_OK);
     }
-    CU_ASSERT(!trig_arrived(&trig, 0));
-    CU_ASSERT(trig.pair.a.errors == 0);
+    CU_ASSERT(!trig_arrived(trig, 0));
+    CU_ASSERT(trig->pair.a.errors == 0);
     CU_ASSERT(uct_trig_op_destroy(op) == UCS_OK);
-    trig_destroy(&trig);
 }
 
-ST_CASE(endpoint_goes_first)
+TRIG_CASE(endpoint_goes_first, NULL)
 {
     uct_trig_op_h op;
-    trig_t trig;
 
-    CU_ASSERT_FATAL(trig_create(&trig, NULL) == 0);
-    op = create_put(&trig, NULL);
-    uct_ep_destroy(trig.pair.a.peer);
-    trig.pair.a.peer = NULL;
+    op = create_put(trig, NULL);
+    uct_ep_destroy(trig->pair.a.peer);
+    trig->pair.a.peer = NULL;
     CU_ASSERT(uct_trig_op_post(op, 1, 0) == UCS_OK);
-    CU_ASSERT(uct_trig_cntr_add(trig.trigger, 1) == UCS_OK);
-    uct_pair_wait(&trig.pair, &trig.done, 1);
-    CU_ASSERT(trig.status == UCS_OK);
-    CU_ASSERT(trig_arrived(&trig, 0));
+    CU_ASSERT(uct_trig_cntr_add(trig->trigger, 1) == UCS_OK);
+    uct_pair_wait(&trig->pair, &trig->done, 1);
+    CU_ASSERT(trig->status == UCS_OK);
+    CU_ASSERT(trig_arrived(trig, 0));
     CU_ASSERT(uct_trig_op_destroy(op) == UCS_OK);
-    trig_destroy(&trig);
 }
 
 /* Those that the loss meets armed are over, and none can be posted any more */
@@ -306,25 +289,22 @@ static void chain_on_done(void *arg, ucs_status_t status)
 }
 
 /* done() may post it again, or destroy it */
-ST_CASE(from_done)
+TRIG_CASE(from_done, NULL)
 {
     chain_t chain = {.left = 5};
     uct_trig_deferred_t deferred;
     uct_trig_put_t put;
-    trig_t trig;
 
-    CU_ASSERT_FATAL(trig_create(&trig, NULL) == 0);
-    put           = trig_describe_put(&trig, 0);
-    deferred      = trig_deferred(&trig, trig.trigger, 0);
+    put           = trig_describe_put(trig, 0);
+    deferred      = trig_deferred(trig, trig->trigger, 0);
     deferred.done = chain_on_done;
     deferred.arg  = &chain;
-    CU_ASSERT_FATAL(uct_trig_op_create_put(trig.pair.a.peer, &put, &deferred,
+    CU_ASSERT_FATAL(uct_trig_op_create_put(trig->pair.a.peer, &put, &deferred,
                                            &chain.op) == UCS_OK);
     CU_ASSERT(uct_trig_op_post(chain.op, 1, 0) == UCS_OK);
-    CU_ASSERT(uct_trig_cntr_add(trig.trigger, 1) == UCS_OK);
-    uct_pair_wait(&trig.pair, &chain.is_destroyed, 1);
-    CU_ASSERT(trig_count(&trig, trig.completion) == 6);
-    trig_destroy(&trig);
+    CU_ASSERT(uct_trig_cntr_add(trig->trigger, 1) == UCS_OK);
+    uct_pair_wait(&trig->pair, &chain.is_destroyed, 1);
+    CU_ASSERT(trig_count(trig, trig->completion) == 6);
 }
 
 ST_SUITE("trig_op")

@@ -57,6 +57,9 @@ static void close_pair(uct_pair_t *pair)
     uct_pair_destroy(pair);
 }
 
+#define PAIR_CASE(_name) \
+    ST_CASE_WITH(_name, uct_pair_t, pair, open_pair(pair), close_pair(pair))
+
 static int is_reachable(uct_pair_t *pair)
 {
     return uct_iface_is_reachable(pair->a.iface, (uct_device_addr_t*)&dev,
@@ -101,37 +104,32 @@ static void check_prefixes(const void *format, size_t length)
     CU_ASSERT(uct_cxi_trig_proto_check(format, length, length) == NULL);
 }
 
-ST_CASE(prefixes)
+PAIR_CASE(prefixes)
 {
     uint8_t key[UCT_TRIG_RKEY_PACKED_LEN];
     uct_trig_rkey_t rkey;
     uct_region_t region;
-    uct_pair_t pair;
     size_t length;
 
-    open_pair(&pair);
     check_prefixes(&dev, sizeof(dev));
     check_prefixes(&own, sizeof(own));
 
-    uct_region_open(&region, &pair, 4096);
-    CU_ASSERT(uct_md_mkey_pack(pair.b.md, region.memh, key) == UCS_OK);
+    uct_region_open(&region, pair, 4096);
+    CU_ASSERT(uct_md_mkey_pack(pair->b.md, region.memh, key) == UCS_OK);
     check_prefixes(key, sizeof(key));
     for (length = 0; length < sizeof(key); ++length) {
         CU_ASSERT(uct_trig_rkey_unpack(key, length, &rkey) ==
                   UCS_ERR_INVALID_PARAM);
     }
     uct_region_close(&region);
-    close_pair(&pair);
 }
 
 /* Of our formats: both versions are named, to the caller, once an interface */
-ST_CASE(other_version)
+PAIR_CASE(other_version)
 {
     char ours[32], theirs[32];
-    uct_pair_t pair;
     int version;
 
-    open_pair(&pair);
     snprintf(ours, sizeof(ours), "ours is %d", UCT_CXI_TRIG_PROTO_VERSION);
     for (version = 0; version <= UINT8_MAX; ++version) {
         if (version == UCT_CXI_TRIG_PROTO_VERSION) {
@@ -139,53 +137,46 @@ ST_CASE(other_version)
         }
         snprintf(theirs, sizeof(theirs), "of version %d of", version);
         dev.head.version = (uint8_t)version;
-        check_refused(&pair, theirs, ours);
+        check_refused(pair, theirs, ours);
         dev.head.version = UCT_CXI_TRIG_PROTO_VERSION;
         own.head.version = (uint8_t)version;
-        check_refused(&pair, theirs, ours);
+        check_refused(pair, theirs, ours);
         own.head.version = UCT_CXI_TRIG_PROTO_VERSION;
     }
     /* One for each endpoint, and one for all questions */
     CU_ASSERT(num_logged == 2 * UINT8_MAX + 1);
-    CU_ASSERT(is_reachable(&pair));
-    close_pair(&pair);
+    CU_ASSERT(is_reachable(pair));
 }
 
-ST_CASE(other_ucx)
+PAIR_CASE(other_ucx)
 {
     char ours[32], theirs[32];
-    uct_pair_t pair;
 
-    open_pair(&pair);
     snprintf(ours, sizeof(ours), "ours is %u.%u", dev.ucx_major,
              dev.ucx_minor);
     snprintf(theirs, sizeof(theirs), "of UCX %u.%u,", dev.ucx_major,
              dev.ucx_minor + 1u);
     ++dev.ucx_minor;
     uct_cxi_trig_proto_seal(&dev.head, sizeof(dev));
-    check_refused(&pair, theirs, ours);
+    check_refused(pair, theirs, ours);
     CU_ASSERT(num_logged == 2);
-    close_pair(&pair);
 }
 
-ST_CASE(other_provider)
+PAIR_CASE(other_provider)
 {
-    uct_pair_t pair;
-
-    open_pair(&pair);
     dev.provider = (dev.provider == 1) ? 2 : 1;
     uct_cxi_trig_proto_seal(&dev.head, sizeof(dev));
-    check_refused(&pair, (dev.provider == 1) ? "provider cxi," :
-                         "provider sockets,", "ours is ");
+    check_refused(pair,
+                  (dev.provider == 1) ? "provider cxi," : "provider sockets,",
+                  "ours is ");
     dev.provider = 200;
     uct_cxi_trig_proto_seal(&dev.head, sizeof(dev));
-    check_refused(&pair, "another one", "ours is ");
+    check_refused(pair, "another one", "ours is ");
 
-    memcpy(&dev, pair.b.dev_addr, sizeof(dev));
+    memcpy(&dev, pair->b.dev_addr, sizeof(dev));
     own.provider = (own.provider == 1) ? 2 : 1;
     uct_cxi_trig_proto_seal(&own.head, sizeof(own));
-    check_refused(&pair, "of libfabric provider ", "ours is ");
-    close_pair(&pair);
+    check_refused(pair, "of libfabric provider ", "ours is ");
 }
 
 static void fill(void *data, size_t length, unsigned *seed_p)

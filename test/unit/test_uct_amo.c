@@ -27,6 +27,9 @@ static void close_all(uct_pair_t *pair)
     uct_pair_destroy(pair);
 }
 
+#define PAIR_CASE(_name) \
+    ST_CASE_WITH(_name, uct_pair_t, pair, open_all(pair, NULL), close_all(pair))
+
 static uint64_t mask(unsigned width)
 {
     return (width == 8) ? UINT64_MAX : UINT32_MAX;
@@ -128,21 +131,18 @@ static uint64_t fetched(fetch_t *fetch, uct_pair_t *pair, unsigned width)
 }
 
 /* All that UCP asks for, or it would send messages instead */
-ST_CASE(capabilities)
+PAIR_CASE(capabilities)
 {
     uint64_t posts   = UCS_BIT(UCT_ATOMIC_OP_ADD) | UCS_BIT(UCT_ATOMIC_OP_AND) |
                        UCS_BIT(UCT_ATOMIC_OP_OR) | UCS_BIT(UCT_ATOMIC_OP_XOR);
     uint64_t fetches = posts | UCS_BIT(UCT_ATOMIC_OP_SWAP) |
                        UCS_BIT(UCT_ATOMIC_OP_CSWAP);
-    uct_pair_t pair;
 
-    open_all(&pair, NULL);
-    CU_ASSERT(pair.a.attr.cap.flags & UCT_IFACE_FLAG_ATOMIC_DEVICE);
-    CU_ASSERT(pair.a.attr.cap.atomic32.op_flags == posts);
-    CU_ASSERT(pair.a.attr.cap.atomic64.op_flags == posts);
-    CU_ASSERT(pair.a.attr.cap.atomic32.fop_flags == fetches);
-    CU_ASSERT(pair.a.attr.cap.atomic64.fop_flags == fetches);
-    close_all(&pair);
+    CU_ASSERT(pair->a.attr.cap.flags & UCT_IFACE_FLAG_ATOMIC_DEVICE);
+    CU_ASSERT(pair->a.attr.cap.atomic32.op_flags == posts);
+    CU_ASSERT(pair->a.attr.cap.atomic64.op_flags == posts);
+    CU_ASSERT(pair->a.attr.cap.atomic32.fop_flags == fetches);
+    CU_ASSERT(pair->a.attr.cap.atomic64.fop_flags == fetches);
 }
 
 static void check_posts(uct_pair_t *pair, unsigned width)
@@ -207,28 +207,25 @@ ST_CASE_CALL(32, check_width(4))
 ST_CASE_CALL(64, check_width(8))
 
 /* No such operation, in that form: refused, with nothing changed */
-ST_CASE(refused)
+PAIR_CASE(refused)
 {
-    uct_pair_t pair;
     fetch_t old;
 
-    open_all(&pair, NULL);
     write_target(START, 8);
-    CU_ASSERT(post(pair.a.peer, UCT_ATOMIC_OP_SWAP, 8, OPERAND) ==
+    CU_ASSERT(post(pair->a.peer, UCT_ATOMIC_OP_SWAP, 8, OPERAND) ==
               UCS_ERR_UNSUPPORTED);
-    CU_ASSERT(post(pair.a.peer, UCT_ATOMIC_OP_LAST, 4, OPERAND) ==
+    CU_ASSERT(post(pair->a.peer, UCT_ATOMIC_OP_LAST, 4, OPERAND) ==
               UCS_ERR_UNSUPPORTED);
-    CU_ASSERT(fetch(&old, pair.a.peer, UCT_ATOMIC_OP_CSWAP, 8, OPERAND) ==
+    CU_ASSERT(fetch(&old, pair->a.peer, UCT_ATOMIC_OP_CSWAP, 8, OPERAND) ==
               UCS_ERR_UNSUPPORTED);
-    CU_ASSERT(fetch(&old, pair.a.peer, UCT_ATOMIC_OP_LAST, 4, OPERAND) ==
+    CU_ASSERT(fetch(&old, pair->a.peer, UCT_ATOMIC_OP_LAST, 4, OPERAND) ==
               UCS_ERR_UNSUPPORTED);
-    CU_ASSERT(uct_pair_flush(&pair, pair.a.peer) == UCS_OK);
+    CU_ASSERT(uct_pair_flush(pair, pair->a.peer) == UCS_OK);
     CU_ASSERT((read_target(8) == START) && (old.done.calls == 0));
-    close_all(&pair);
 }
 
 /* Both sides add to one word, both ways; every sum is seen once */
-ST_CASE(many)
+PAIR_CASE(many)
 {
     enum {
         COUNT = 500
@@ -236,34 +233,31 @@ ST_CASE(many)
     static fetch_t sums[2 * COUNT];
     static uint8_t seen[4 * COUNT];
     ucs_status_t status;
-    uct_pair_t pair;
     uct_ep_h ep;
     unsigned i;
 
-    open_all(&pair, NULL);
     write_target(0, 8);
     memset(seen, 0, sizeof(seen));
     for (i = 0; i < 2 * COUNT; ++i) {
-        ep = (i % 2) ? pair.a.peer : pair.b.self;
+        ep = (i % 2) ? pair->a.peer : pair->b.self;
         while ((status = fetch(&sums[i], ep, UCT_ATOMIC_OP_ADD, 8, 1)) ==
                UCS_ERR_NO_RESOURCE) {
-            uct_pair_progress(&pair);
+            uct_pair_progress(pair);
         }
         CU_ASSERT_FATAL(status == UCS_INPROGRESS);
         while ((status = post(ep, UCT_ATOMIC_OP_ADD, 8, 1)) ==
                UCS_ERR_NO_RESOURCE) {
-            uct_pair_progress(&pair);
+            uct_pair_progress(pair);
         }
         CU_ASSERT_FATAL(status == UCS_OK);
     }
-    CU_ASSERT(uct_pair_flush(&pair, pair.a.peer) == UCS_OK);
-    CU_ASSERT(uct_pair_flush(&pair, pair.b.self) == UCS_OK);
+    CU_ASSERT(uct_pair_flush(pair, pair->a.peer) == UCS_OK);
+    CU_ASSERT(uct_pair_flush(pair, pair->b.self) == UCS_OK);
     CU_ASSERT(read_target(8) == 4 * COUNT);
     for (i = 0; i < 2 * COUNT; ++i) {
-        CU_ASSERT_FATAL(fetched(&sums[i], &pair, 8) < sizeof(seen));
+        CU_ASSERT_FATAL(fetched(&sums[i], pair, 8) < sizeof(seen));
         CU_ASSERT(seen[sums[i].result64]++ == 0);
     }
-    close_all(&pair);
 }
 
 /* Nothing is lost when no descriptor is left */
@@ -291,21 +285,19 @@ ST_CASE(exhausted)
 
 /* A provider may refuse a target that is not aligned, or serve it well; the
  * bytes around it stay in any case */
-ST_CASE(unaligned)
+PAIR_CASE(unaligned)
 {
     uint64_t value = START, result = 0;
     uct_done_t done;
-    uct_pair_t pair;
 
-    open_all(&pair, NULL);
     memset(region.data, 0xee, region.length);
     memcpy(region.data + 65, &value, sizeof(value));
     uct_done_init(&done, 1);
-    CU_ASSERT(uct_ep_atomic64_fetch(pair.a.peer, UCT_ATOMIC_OP_ADD, 1, &result,
+    CU_ASSERT(uct_ep_atomic64_fetch(pair->a.peer, UCT_ATOMIC_OP_ADD, 1, &result,
                                     uct_region_at(&region, 65),
-                                    region.rkey.rkey, &done.comp) ==
-              UCS_INPROGRESS);
-    if (uct_done_wait(&done, &pair) == UCS_OK) {
+                                    region.rkey.rkey,
+                                    &done.comp) == UCS_INPROGRESS);
+    if (uct_done_wait(&done, pair) == UCS_OK) {
         CU_ASSERT(result == START);
         ++value;
     } else {
@@ -313,27 +305,23 @@ ST_CASE(unaligned)
     }
     CU_ASSERT(memcmp(region.data + 65, &value, sizeof(value)) == 0);
     CU_ASSERT((region.data[64] == 0xee) && (region.data[73] == 0xee));
-    close_all(&pair);
 }
 
 /* What fails writes no result */
-ST_CASE(stale_key)
+PAIR_CASE(stale_key)
 {
-    uct_pair_t pair;
     fetch_t old;
 
-    open_all(&pair, NULL);
     write_target(START, 8);
     uct_region_dereg(&region);
-    CU_ASSERT(fetch(&old, pair.a.peer, UCT_ATOMIC_OP_ADD, 8, 1) ==
+    CU_ASSERT(fetch(&old, pair->a.peer, UCT_ATOMIC_OP_ADD, 8, 1) ==
               UCS_INPROGRESS);
-    CU_ASSERT(uct_done_wait(&old.done, &pair) != UCS_OK);
+    CU_ASSERT(uct_done_wait(&old.done, pair) != UCS_OK);
     CU_ASSERT(old.result64 == 0);
     CU_ASSERT(read_target(8) == START);
-    uct_pair_progress(&pair);
-    CU_ASSERT((pair.a.errors == 1) && (old.done.calls == 1));
-    CU_ASSERT(post(pair.a.peer, UCT_ATOMIC_OP_ADD, 8, 1) == pair.a.error);
-    close_all(&pair);
+    uct_pair_progress(pair);
+    CU_ASSERT((pair->a.errors == 1) && (old.done.calls == 1));
+    CU_ASSERT(post(pair->a.peer, UCT_ATOMIC_OP_ADD, 8, 1) == pair->a.error);
 }
 
 ST_SUITE("uct_amo")

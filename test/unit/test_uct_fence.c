@@ -28,6 +28,9 @@ static void close_all(uct_pair_t *pair)
     uct_pair_destroy(pair);
 }
 
+#define PAIR_CASE(_name) \
+    ST_CASE_WITH(_name, uct_pair_t, pair, open_all(pair), close_all(pair))
+
 typedef ucs_status_t (*rma_func_t)(uct_ep_h ep, const uct_iov_t *iov,
                                    size_t iovcnt, uint64_t remote_addr,
                                    uct_rkey_t rkey, uct_completion_t *comp);
@@ -101,69 +104,63 @@ static ucs_status_t receive_fenced(void *arg, void *data, size_t length,
 }
 
 /* Messages keep their order though fences hold some of them back */
-ST_CASE(messages)
+PAIR_CASE(messages)
 {
     enum {
         COUNT = 200
     };
     uct_iov_t iov   = {.buffer = local, .length = 1000, .count = 1};
     fenced_t fenced = {0, 0};
-    uct_pair_t pair;
     uint64_t i;
 
-    open_all(&pair);
     memset(local, 0x11, sizeof(local));
-    CU_ASSERT_FATAL(uct_iface_set_am_handler(pair.b.iface, AM_ID,
-                                             receive_fenced, &fenced, 0) ==
-                    UCS_OK);
+    CU_ASSERT_FATAL(uct_iface_set_am_handler(pair->b.iface, AM_ID,
+                                             receive_fenced, &fenced,
+                                             0) == UCS_OK);
     for (i = 0; i < COUNT; ++i) {
         if (i % 3 == 0) {
             iov.length = 3000; /* That of the next two, too */
-            while (uct_ep_put_zcopy(pair.a.peer, &iov, 1,
+            while (uct_ep_put_zcopy(pair->a.peer, &iov, 1,
                                     uct_region_at(&region, i * 1000),
-                                    region.rkey.rkey, NULL) ==
-                   UCS_ERR_NO_RESOURCE) {
-                uct_pair_progress(&pair);
+                                    region.rkey.rkey,
+                                    NULL) == UCS_ERR_NO_RESOURCE) {
+                uct_pair_progress(pair);
             }
-            CU_ASSERT(uct_ep_fence(pair.a.peer, 0) == UCS_OK);
+            CU_ASSERT(uct_ep_fence(pair->a.peer, 0) == UCS_OK);
         }
-        while (uct_ep_am_short(pair.a.peer, AM_ID, i, NULL, 0) ==
+        while (uct_ep_am_short(pair->a.peer, AM_ID, i, NULL, 0) ==
                UCS_ERR_NO_RESOURCE) {
-            uct_pair_progress(&pair);
+            uct_pair_progress(pair);
         }
     }
-    uct_pair_wait(&pair, &fenced.count, COUNT);
+    uct_pair_wait(pair, &fenced.count, COUNT);
     CU_ASSERT(fenced.disorder == 0);
-    close_all(&pair);
 }
 
 /* A put, an atomic on it and one that fetches */
-ST_CASE(atomics)
+PAIR_CASE(atomics)
 {
     uint64_t result;
     uct_done_t done;
-    uct_pair_t pair;
     uint64_t i;
 
-    open_all(&pair);
     for (i = 1; i <= 50; ++i) {
-        CU_ASSERT(uct_ep_put_short(pair.a.peer, &i, sizeof(i),
+        CU_ASSERT(uct_ep_put_short(pair->a.peer, &i, sizeof(i),
                                    uct_region_at(&region, 0),
                                    region.rkey.rkey) == UCS_OK);
-        CU_ASSERT(uct_ep_fence(pair.a.peer, 0) == UCS_OK);
-        CU_ASSERT(uct_ep_atomic64_post(pair.a.peer, UCT_ATOMIC_OP_ADD, 1000,
+        CU_ASSERT(uct_ep_fence(pair->a.peer, 0) == UCS_OK);
+        CU_ASSERT(uct_ep_atomic64_post(pair->a.peer, UCT_ATOMIC_OP_ADD, 1000,
                                        uct_region_at(&region, 0),
                                        region.rkey.rkey) == UCS_OK);
-        CU_ASSERT(uct_ep_fence(pair.a.peer, 0) == UCS_OK);
+        CU_ASSERT(uct_ep_fence(pair->a.peer, 0) == UCS_OK);
         uct_done_init(&done, 1);
-        CU_ASSERT(uct_ep_atomic64_fetch(pair.a.peer, UCT_ATOMIC_OP_SWAP, 0,
+        CU_ASSERT(uct_ep_atomic64_fetch(pair->a.peer, UCT_ATOMIC_OP_SWAP, 0,
                                         &result, uct_region_at(&region, 0),
-                                        region.rkey.rkey, &done.comp) ==
-                  UCS_INPROGRESS);
-        CU_ASSERT(uct_done_wait(&done, &pair) == UCS_OK);
+                                        region.rkey.rkey,
+                                        &done.comp) == UCS_INPROGRESS);
+        CU_ASSERT(uct_done_wait(&done, pair) == UCS_OK);
         CU_ASSERT(result == 1000 + i);
     }
-    close_all(&pair);
 }
 
 /* What an interface's fence holds goes to whom it may */
@@ -183,27 +180,25 @@ static ucs_status_t receive_scope(void *arg, void *data, size_t length,
     return UCS_OK;
 }
 
-ST_CASE(iface_scope)
+PAIR_CASE(iface_scope)
 {
     uct_iov_t iov = {.buffer = local, .length = REGION_LENGTH, .count = 1};
     scope_t scope = {.count = 0};
-    uct_pair_t pair;
     unsigned i;
 
-    open_all(&pair);
-    CU_ASSERT_FATAL(uct_iface_set_am_handler(pair.a.iface, AM_ID, receive_scope,
-                                             &scope, 0) == UCS_OK);
+    CU_ASSERT_FATAL(uct_iface_set_am_handler(pair->a.iface, AM_ID,
+                                             receive_scope, &scope,
+                                             0) == UCS_OK);
     for (i = 1; i <= 20; ++i) {
         uct_done_init(&scope.put, 1);
-        CU_ASSERT(uct_ep_put_zcopy(pair.b.self, &iov, 1,
+        CU_ASSERT(uct_ep_put_zcopy(pair->b.self, &iov, 1,
                                    uct_region_at(&region, 0), region.rkey.rkey,
                                    &scope.put.comp) == UCS_INPROGRESS);
-        CU_ASSERT(uct_iface_fence(pair.b.iface, 0) == UCS_OK);
-        CU_ASSERT(uct_ep_am_short(pair.b.peer, AM_ID, 0, NULL, 0) == UCS_OK);
-        uct_pair_wait(&pair, &scope.count, i);
+        CU_ASSERT(uct_iface_fence(pair->b.iface, 0) == UCS_OK);
+        CU_ASSERT(uct_ep_am_short(pair->b.peer, AM_ID, 0, NULL, 0) == UCS_OK);
+        uct_pair_wait(pair, &scope.count, i);
         CU_ASSERT((scope.early == 0) && (scope.put.calls == 1));
     }
-    close_all(&pair);
 }
 
 ST_SUITE("uct_fence")

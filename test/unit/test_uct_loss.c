@@ -44,6 +44,10 @@ static void open_all(uct_pair_t *pair)
     memset(region.data, 0x55, region.length);
 }
 
+#define PAIR_CASE(_name) \
+    ST_CASE_WITH(_name, uct_pair_t, pair, open_all(pair), \
+                 uct_pair_destroy(pair))
+
 static void unpack(void *arg, const void *data, size_t length)
 {
     op_t *op = arg;
@@ -129,83 +133,77 @@ static void check_all(unsigned count)
 }
 
 /* The peer goes while they are in flight, and while they can be started. */
-ST_CASE(peer_gone)
+PAIR_CASE(peer_gone)
 {
     unsigned count, i;
     ucs_status_t status;
-    uct_pair_t pair;
 
-    open_all(&pair);
-    CU_ASSERT(op_start(&ops[0], OP_FADD, pair.a.peer) == UCS_INPROGRESS);
-    CU_ASSERT(uct_done_wait(&ops[0].done, &pair) == UCS_OK);
+    CU_ASSERT(op_start(&ops[0], OP_FADD, pair->a.peer) == UCS_INPROGRESS);
+    CU_ASSERT(uct_done_wait(&ops[0].done, pair) == UCS_OK);
 
-    count = start_all(pair.a.peer);
+    count = start_all(pair->a.peer);
     uct_region_dereg(&region);
-    uct_pair_close_side(&pair.b);
-    while (pair.a.errors == 0) {
+    uct_pair_close_side(&pair->b);
+    while (pair->a.errors == 0) {
         if (count == MAX_OPS) { /* All are told, errors or not */
             for (i = 0; i < count; ++i) {
-                (void)uct_done_wait(&ops[i].done, &pair);
+                (void)uct_done_wait(&ops[i].done, pair);
             }
             check_all(count);
             count = 0;
         }
-        status = op_start(&ops[count], count % OP_LAST, pair.a.peer);
+        status = op_start(&ops[count], count % OP_LAST, pair->a.peer);
         count += (status == UCS_INPROGRESS);
-        uct_pair_progress(&pair);
+        uct_pair_progress(pair);
     }
     for (i = 0; i < count; ++i) {
-        (void)uct_done_wait(&ops[i].done, &pair);
+        (void)uct_done_wait(&ops[i].done, pair);
     }
     check_all(count);
-    CU_ASSERT(pair.a.errors == 1);
-    CU_ASSERT(op_start(&ops[0], OP_FADD, pair.a.peer) == pair.a.error);
-    CU_ASSERT(uct_ep_flush(pair.a.peer, UCT_FLUSH_FLAG_CANCEL, NULL) == UCS_OK);
+    CU_ASSERT(pair->a.errors == 1);
+    CU_ASSERT(op_start(&ops[0], OP_FADD, pair->a.peer) == pair->a.error);
+    CU_ASSERT(uct_ep_flush(pair->a.peer, UCT_FLUSH_FLAG_CANCEL, NULL) ==
+              UCS_OK);
 
     /* Nothing else is disturbed */
-    CU_ASSERT(uct_iface_flush(pair.a.iface, 0, NULL) == UCS_OK);
-    CU_ASSERT(uct_ep_am_short(pair.a.self, 0, 0, NULL, 0) == UCS_OK);
-    CU_ASSERT(uct_pair_flush(&pair, pair.a.self) == UCS_OK);
+    CU_ASSERT(uct_iface_flush(pair->a.iface, 0, NULL) == UCS_OK);
+    CU_ASSERT(uct_ep_am_short(pair->a.self, 0, 0, NULL, 0) == UCS_OK);
+    CU_ASSERT(uct_pair_flush(pair, pair->a.self) == UCS_OK);
     uct_region_close(&region);
-    uct_pair_destroy(&pair);
 }
 
 /* A wrong key fails the endpoint: what was started before is told, all of it */
-ST_CASE(stale_key)
+PAIR_CASE(stale_key)
 {
     unsigned count, i, failed = 0;
-    uct_pair_t pair;
 
-    open_all(&pair);
     uct_region_dereg(&region);
-    count = start_all(pair.a.peer);
+    count = start_all(pair->a.peer);
     for (i = 0; i < count; ++i) {
-        failed += (uct_done_wait(&ops[i].done, &pair) != UCS_OK);
+        failed += (uct_done_wait(&ops[i].done, pair) != UCS_OK);
     }
     CU_ASSERT(failed == count);
     check_all(count);
     CU_ASSERT(region.data[0] == 0x55);
-    uct_pair_progress(&pair);
-    CU_ASSERT(pair.a.errors == 1);
-    CU_ASSERT(uct_ep_flush(pair.a.peer, UCT_FLUSH_FLAG_CANCEL, NULL) == UCS_OK);
+    uct_pair_progress(pair);
+    CU_ASSERT(pair->a.errors == 1);
+    CU_ASSERT(uct_ep_flush(pair->a.peer, UCT_FLUSH_FLAG_CANCEL, NULL) ==
+              UCS_OK);
     uct_region_close(&region);
-    uct_pair_destroy(&pair);
 }
 
 /* What touches nothing of the user's is told at once; the rest, and the flush,
  * when the provider is through with it. */
-ST_CASE(cancel)
+PAIR_CASE(cancel)
 {
     uct_done_t flush, before;
     unsigned count, i;
-    uct_pair_t pair;
 
-    open_all(&pair);
-    count = start_all(pair.a.peer);
+    count = start_all(pair->a.peer);
     uct_done_init(&before, 1);
-    CU_ASSERT(uct_ep_flush(pair.a.peer, 0, &before.comp) == UCS_INPROGRESS);
+    CU_ASSERT(uct_ep_flush(pair->a.peer, 0, &before.comp) == UCS_INPROGRESS);
     uct_done_init(&flush, 1);
-    CU_ASSERT(uct_ep_flush(pair.a.peer, UCT_FLUSH_FLAG_CANCEL, &flush.comp) ==
+    CU_ASSERT(uct_ep_flush(pair->a.peer, UCT_FLUSH_FLAG_CANCEL, &flush.comp) ==
               UCS_INPROGRESS);
     CU_ASSERT((before.calls == 1) && (before.status == UCS_ERR_CANCELED));
     CU_ASSERT(flush.calls == 0);
@@ -214,68 +212,64 @@ ST_CASE(cancel)
         CU_ASSERT(is_zcopy(&ops[i]) ||
                   (ops[i].done.status == UCS_ERR_CANCELED));
     }
-    CU_ASSERT(uct_done_wait(&flush, &pair) == UCS_OK);
+    CU_ASSERT(uct_done_wait(&flush, pair) == UCS_OK);
     check_all(count);
     CU_ASSERT((flush.calls == 1) && (before.calls == 1));
-    CU_ASSERT(uct_ep_flush(pair.a.peer, UCT_FLUSH_FLAG_CANCEL, NULL) == UCS_OK);
+    CU_ASSERT(uct_ep_flush(pair->a.peer, UCT_FLUSH_FLAG_CANCEL, NULL) ==
+              UCS_OK);
     uct_region_close(&region);
-    uct_pair_destroy(&pair);
 }
 
 /* What a fence still holds was never the provider's: all of it is told at
  * once, and none of it is carried out. */
-ST_CASE(cancel_held)
+PAIR_CASE(cancel_held)
 {
-    uct_pair_t pair;
     unsigned i;
 
-    open_all(&pair);
-    CU_ASSERT(op_start(&ops[0], OP_FADD, pair.a.peer) == UCS_INPROGRESS);
-    CU_ASSERT(uct_ep_fence(pair.a.peer, 0) == UCS_OK);
+    CU_ASSERT(op_start(&ops[0], OP_FADD, pair->a.peer) == UCS_INPROGRESS);
+    CU_ASSERT(uct_ep_fence(pair->a.peer, 0) == UCS_OK);
     for (i = 1; i <= OP_LAST; ++i) {
-        CU_ASSERT(op_start(&ops[i], i - 1, pair.a.peer) == UCS_INPROGRESS);
+        CU_ASSERT(op_start(&ops[i], i - 1, pair->a.peer) == UCS_INPROGRESS);
     }
     /* The first one is under way */
-    CU_ASSERT(uct_ep_flush(pair.a.peer, UCT_FLUSH_FLAG_CANCEL, NULL) ==
+    CU_ASSERT(uct_ep_flush(pair->a.peer, UCT_FLUSH_FLAG_CANCEL, NULL) ==
               UCS_INPROGRESS);
     for (i = 0; i <= OP_LAST; ++i) {
         CU_ASSERT((ops[i].done.calls == 1) &&
                   (ops[i].done.status == UCS_ERR_CANCELED));
     }
-    CU_ASSERT(uct_pair_flush(&pair, pair.a.peer) == UCS_OK);
+    CU_ASSERT(uct_pair_flush(pair, pair->a.peer) == UCS_OK);
     check_all(OP_LAST + 1);
     /* The put of zeros, which was held, has not come */
     CU_ASSERT(region.data[PIECE] == 0x55);
-    CU_ASSERT(pair.a.errors == 0);
+    CU_ASSERT(pair->a.errors == 0);
     uct_region_close(&region);
-    uct_pair_destroy(&pair);
 }
 
 /* Without the user's memory in flight all are told at once. The flush waits for
  * those that work on the peer's memory, not for messages. */
-ST_CASE(cancel_at_once)
+PAIR_CASE(cancel_at_once)
 {
     uct_done_t flush;
-    uct_pair_t pair;
     unsigned i;
 
-    open_all(&pair);
-    CU_ASSERT(uct_ep_am_short(pair.a.peer, 0, 0, NULL, 0) == UCS_OK);
-    CU_ASSERT(uct_ep_flush(pair.a.peer, UCT_FLUSH_FLAG_CANCEL, NULL) == UCS_OK);
+    CU_ASSERT(uct_ep_am_short(pair->a.peer, 0, 0, NULL, 0) == UCS_OK);
+    CU_ASSERT(uct_ep_flush(pair->a.peer, UCT_FLUSH_FLAG_CANCEL, NULL) ==
+              UCS_OK);
     for (i = OP_GET_BCOPY; i < OP_LAST; ++i) {
-        CU_ASSERT(op_start(&ops[i - OP_GET_BCOPY], i, pair.a.peer) ==
+        CU_ASSERT(op_start(&ops[i - OP_GET_BCOPY], i, pair->a.peer) ==
                   UCS_INPROGRESS);
     }
     uct_done_init(&flush, 1);
-    CU_ASSERT(uct_ep_flush(pair.a.peer, UCT_FLUSH_FLAG_CANCEL, &flush.comp) ==
+    CU_ASSERT(uct_ep_flush(pair->a.peer, UCT_FLUSH_FLAG_CANCEL, &flush.comp) ==
               UCS_INPROGRESS);
     check_all(OP_LAST - OP_GET_BCOPY);
     CU_ASSERT(ops[0].done.status == UCS_ERR_CANCELED);
-    CU_ASSERT(uct_done_wait(&flush, &pair) == UCS_OK);
-    CU_ASSERT(uct_ep_flush(pair.a.peer, UCT_FLUSH_FLAG_CANCEL, NULL) == UCS_OK);
+    CU_ASSERT(uct_done_wait(&flush, pair) == UCS_OK);
+    CU_ASSERT(uct_ep_flush(pair->a.peer, UCT_FLUSH_FLAG_CANCEL, NULL) ==
+              UCS_OK);
     check_all(OP_LAST - OP_GET_BCOPY);
     uct_region_close(&region);
-    uct_pair_destroy(&pair);
 }
 
 static ucs_status_t count_message(void *arg, void *data, size_t length,
@@ -348,21 +342,18 @@ ST_CASE(eps_destroyed)
 
 /* An interface is closed with the user's memory in flight: that of an endpoint
  * which is no longer asked what becomes of it */
-ST_CASE(iface_closed)
+PAIR_CASE(iface_closed)
 {
-    uct_pair_t pair;
     unsigned count;
 
-    open_all(&pair);
-    count = start_all(pair.a.peer);
-    CU_ASSERT(uct_pair_invalidate(pair.a.peer) == UCS_OK);
-    uct_ep_destroy(pair.a.peer);
-    pair.a.peer = NULL;
+    count = start_all(pair->a.peer);
+    CU_ASSERT(uct_pair_invalidate(pair->a.peer) == UCS_OK);
+    uct_ep_destroy(pair->a.peer);
+    pair->a.peer = NULL;
     CU_ASSERT(ops[0].done.calls == 0);
-    uct_pair_close_side(&pair.a);
+    uct_pair_close_side(&pair->a);
     check_all(count);
     uct_region_close(&region);
-    uct_pair_destroy(&pair);
 }
 
 static void count_purged(uct_pending_req_t *req, void *arg)
@@ -390,77 +381,72 @@ static void check_goes_on(uct_pair_t *pair, uct_ep_h ep)
 
 /* Everything in flight ends with an error, once; nothing new begins; other
  * endpoints, to the same peer even, go on. */
-ST_CASE(invalidate)
+PAIR_CASE(invalidate)
 {
     uct_done_t flush;
     unsigned count, i;
-    uct_pair_t pair;
     uct_ep_h other;
 
-    open_all(&pair);
-    CU_ASSERT_FATAL(uct_pair_connect(pair.a.iface, pair.b.dev_addr,
-                                     pair.b.iface_addr, &other) == UCS_OK);
-    count = start_all(pair.a.peer);
+    CU_ASSERT_FATAL(uct_pair_connect(pair->a.iface, pair->b.dev_addr,
+                                     pair->b.iface_addr, &other) == UCS_OK);
+    count = start_all(pair->a.peer);
     uct_done_init(&flush, 1);
-    CU_ASSERT(uct_ep_flush(pair.a.peer, 0, &flush.comp) == UCS_INPROGRESS);
-    CU_ASSERT(uct_pair_invalidate(pair.a.peer) == UCS_OK);
-    CU_ASSERT(uct_pair_invalidate(pair.a.peer) == UCS_OK);
-    CU_ASSERT(pair.a.errors == 0); /* Not before progress */
+    CU_ASSERT(uct_ep_flush(pair->a.peer, 0, &flush.comp) == UCS_INPROGRESS);
+    CU_ASSERT(uct_pair_invalidate(pair->a.peer) == UCS_OK);
+    CU_ASSERT(uct_pair_invalidate(pair->a.peer) == UCS_OK);
+    CU_ASSERT(pair->a.errors == 0); /* Not before progress */
     CU_ASSERT((flush.calls == 1) && (flush.status == UCS_ERR_CANCELED));
     for (i = 0; i < count; ++i) {
-        CU_ASSERT(uct_done_wait(&ops[i].done, &pair) == UCS_ERR_CANCELED);
+        CU_ASSERT(uct_done_wait(&ops[i].done, pair) == UCS_ERR_CANCELED);
     }
-    while (pair.a.errors == 0) {
-        uct_pair_progress(&pair);
+    while (pair->a.errors == 0) {
+        uct_pair_progress(pair);
     }
-    CU_ASSERT(pair.a.error == UCS_ERR_ENDPOINT_TIMEOUT);
-    CU_ASSERT(uct_pair_invalidate(pair.a.peer) == UCS_OK);
-    CU_ASSERT(uct_ep_flush(pair.a.peer, UCT_FLUSH_FLAG_CANCEL, NULL) == UCS_OK);
+    CU_ASSERT(pair->a.error == UCS_ERR_ENDPOINT_TIMEOUT);
+    CU_ASSERT(uct_pair_invalidate(pair->a.peer) == UCS_OK);
+    CU_ASSERT(uct_ep_flush(pair->a.peer, UCT_FLUSH_FLAG_CANCEL, NULL) ==
+              UCS_OK);
     for (i = 0; i < count; ++i) {
         CU_ASSERT(ops[i].done.calls == 1);
     }
-    CU_ASSERT(op_start(&ops[0], OP_FADD, pair.a.peer) == pair.a.error);
+    CU_ASSERT(op_start(&ops[0], OP_FADD, pair->a.peer) == pair->a.error);
 
     memset(region.data, 0, region.length);
-    check_goes_on(&pair, other);
-    CU_ASSERT(uct_ep_am_short(pair.a.self, 0, 0, NULL, 0) == UCS_OK);
-    CU_ASSERT(uct_pair_flush(&pair, pair.a.self) == UCS_OK);
-    CU_ASSERT(pair.a.errors == 1);
+    check_goes_on(pair, other);
+    CU_ASSERT(uct_ep_am_short(pair->a.self, 0, 0, NULL, 0) == UCS_OK);
+    CU_ASSERT(uct_pair_flush(pair, pair->a.self) == UCS_OK);
+    CU_ASSERT(pair->a.errors == 1);
     uct_ep_destroy(other);
     uct_region_close(&region);
-    uct_pair_destroy(&pair);
 }
 
 /* What is started after it, before the error was told, is not carried out */
-ST_CASE(invalidate_then_start)
+PAIR_CASE(invalidate_then_start)
 {
-    uct_pair_t pair;
     unsigned i;
 
-    open_all(&pair);
-    CU_ASSERT(uct_pair_invalidate(pair.a.peer) == UCS_OK);
+    CU_ASSERT(uct_pair_invalidate(pair->a.peer) == UCS_OK);
     for (i = 0; i < OP_LAST; ++i) {
-        CU_ASSERT(op_start(&ops[i], i, pair.a.peer) == UCS_INPROGRESS);
+        CU_ASSERT(op_start(&ops[i], i, pair->a.peer) == UCS_INPROGRESS);
     }
-    CU_ASSERT(uct_ep_flush(pair.a.peer, 0, NULL) == UCS_INPROGRESS);
+    CU_ASSERT(uct_ep_flush(pair->a.peer, 0, NULL) == UCS_INPROGRESS);
     for (i = 0; i < OP_LAST; ++i) {
-        CU_ASSERT(uct_done_wait(&ops[i].done, &pair) == UCS_ERR_CANCELED);
+        CU_ASSERT(uct_done_wait(&ops[i].done, pair) == UCS_ERR_CANCELED);
         CU_ASSERT(region.data[i * PIECE] == 0x55);
     }
-    CU_ASSERT(pair.a.errors == 1);
-    CU_ASSERT(uct_iface_flush(pair.a.iface, 0, NULL) == UCS_OK);
+    CU_ASSERT(pair->a.errors == 1);
+    CU_ASSERT(uct_iface_flush(pair->a.iface, 0, NULL) == UCS_OK);
     check_all(OP_LAST);
 
     /* Or its endpoint goes before it is told */
-    CU_ASSERT(uct_pair_invalidate(pair.a.self) == UCS_OK);
-    CU_ASSERT(uct_ep_am_short(pair.a.self, 0, 0, NULL, 0) == UCS_OK);
-    uct_ep_destroy(pair.a.self);
-    pair.a.self = NULL;
-    CU_ASSERT(uct_iface_flush(pair.a.iface, 0, NULL) == UCS_OK);
-    uct_pair_progress(&pair);
-    CU_ASSERT(pair.a.errors == 1);
+    CU_ASSERT(uct_pair_invalidate(pair->a.self) == UCS_OK);
+    CU_ASSERT(uct_ep_am_short(pair->a.self, 0, 0, NULL, 0) == UCS_OK);
+    uct_ep_destroy(pair->a.self);
+    pair->a.self = NULL;
+    CU_ASSERT(uct_iface_flush(pair->a.iface, 0, NULL) == UCS_OK);
+    uct_pair_progress(pair);
+    CU_ASSERT(pair->a.errors == 1);
     uct_region_close(&region);
-    uct_pair_destroy(&pair);
 }
 
 /* Requests that wait are the user's to purge */

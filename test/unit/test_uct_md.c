@@ -32,18 +32,14 @@ static int domain_open_cached(uct_domain_t *domain)
 }
 
 
-ST_CASE(query)
+UCT_DOMAIN_CASE(query)
 {
-    uct_domain_t domain;
-
-    uct_domain_open(&domain);
-    CU_ASSERT(domain.attr.cap.flags & UCT_MD_FLAG_REG);
-    CU_ASSERT(domain.attr.cap.flags & UCT_MD_FLAG_NEED_RKEY);
-    CU_ASSERT(domain.attr.cap.flags & UCT_MD_FLAG_ADVISE);
-    CU_ASSERT(!(domain.attr.cap.flags & UCT_MD_FLAG_ALLOC));
-    CU_ASSERT(domain.attr.cap.reg_mem_types == UCS_BIT(UCS_MEMORY_TYPE_HOST));
-    CU_ASSERT(domain.attr.cap.max_reg > 0);
-    uct_domain_close(&domain);
+    CU_ASSERT(domain->attr.cap.flags & UCT_MD_FLAG_REG);
+    CU_ASSERT(domain->attr.cap.flags & UCT_MD_FLAG_NEED_RKEY);
+    CU_ASSERT(domain->attr.cap.flags & UCT_MD_FLAG_ADVISE);
+    CU_ASSERT(!(domain->attr.cap.flags & UCT_MD_FLAG_ALLOC));
+    CU_ASSERT(domain->attr.cap.reg_mem_types == UCS_BIT(UCS_MEMORY_TYPE_HOST));
+    CU_ASSERT(domain->attr.cap.max_reg > 0);
 }
 
 /* Connections by socket addresses are not the transport's business */
@@ -76,30 +72,27 @@ ST_CASE(wrong_device)
 }
 
 /* Small, and the same however often it is packed */
-ST_CASE(key)
+UCT_DOMAIN_CASE(key)
 {
     static uint8_t buffer[1000];
     uint8_t key[UCT_DOMAIN_KEY_MAX] = {0}, again[UCT_DOMAIN_KEY_MAX] = {0};
     uct_trig_rkey_t rkey;
     uct_mem_h memh;
-    uct_domain_t domain;
 
-    uct_domain_open(&domain);
-    CU_ASSERT(domain.attr.rkey_packed_size == UCT_TRIG_RKEY_PACKED_LEN);
-    CU_ASSERT(domain.attr.rkey_packed_size <= 32);
-    CU_ASSERT_FATAL(uct_domain_reg(&domain, buffer, sizeof(buffer), &memh) ==
+    CU_ASSERT(domain->attr.rkey_packed_size == UCT_TRIG_RKEY_PACKED_LEN);
+    CU_ASSERT(domain->attr.rkey_packed_size <= 32);
+    CU_ASSERT_FATAL(uct_domain_reg(domain, buffer, sizeof(buffer), &memh) ==
                     UCS_OK);
-    CU_ASSERT(uct_md_mkey_pack(domain.md, memh, key) == UCS_OK);
-    CU_ASSERT(uct_md_mkey_pack(domain.md, memh, again) == UCS_OK);
+    CU_ASSERT(uct_md_mkey_pack(domain->md, memh, key) == UCS_OK);
+    CU_ASSERT(uct_md_mkey_pack(domain->md, memh, again) == UCS_OK);
     CU_ASSERT(memcmp(key, again, sizeof(key)) == 0);
-    CU_ASSERT(key[domain.attr.rkey_packed_size] == 0);
+    CU_ASSERT(key[domain->attr.rkey_packed_size] == 0);
     CU_ASSERT_FATAL(uct_trig_rkey_unpack(key, UCT_TRIG_RKEY_PACKED_LEN,
                                          &rkey) == UCS_OK);
     CU_ASSERT(rkey.address <= (uintptr_t)buffer);
     CU_ASSERT(rkey.address + rkey.length >=
               (uintptr_t)buffer + sizeof(buffer));
-    CU_ASSERT(uct_md_mem_dereg(domain.md, memh) == UCS_OK);
-    uct_domain_close(&domain);
+    CU_ASSERT(uct_md_mem_dereg(domain->md, memh) == UCS_OK);
 }
 
 /* One registration serves all, until the memory goes */
@@ -301,7 +294,7 @@ ST_CASE(invalidate_shared)
 }
 
 /* A put with the key of what was invalidated fails, and changes nothing */
-ST_CASE(invalidated_is_refused)
+UCT_PAIR_CASE(invalidated_is_refused)
 {
     static uint8_t buffer[64];
     uct_completion_t comp = {
@@ -314,24 +307,21 @@ ST_CASE(invalidated_is_refused)
     uct_rkey_bundle_t rkey;
     uct_mem_h memh;
     uct_domain_t domain;
-    uct_pair_t pair;
 
-    CU_ASSERT_FATAL(uct_pair_create(&pair, NULL) == 0);
-    domain.md = pair.b.md;
+    domain.md = pair->b.md;
     CU_ASSERT_FATAL(uct_md_query(domain.md, &domain.attr) == UCS_OK);
     CU_ASSERT_FATAL(uct_domain_reg(&domain, buffer, sizeof(buffer), &memh) ==
                     UCS_OK);
     CU_ASSERT_FATAL(uct_md_mkey_pack(domain.md, memh, key) == UCS_OK);
-    CU_ASSERT_FATAL(uct_rkey_unpack(pair.component, key, &rkey) == UCS_OK);
+    CU_ASSERT_FATAL(uct_rkey_unpack(pair->component, key, &rkey) == UCS_OK);
     if (invalidate(&domain, memh, &comp)) {
         CU_ASSERT(comp.count == 1);
-        CU_ASSERT(uct_ep_put_short(pair.a.peer, &value, sizeof(value),
+        CU_ASSERT(uct_ep_put_short(pair->a.peer, &value, sizeof(value),
                                    (uintptr_t)buffer, rkey.rkey) == UCS_OK);
-        CU_ASSERT(uct_pair_flush(&pair, pair.a.peer) != UCS_OK);
+        CU_ASSERT(uct_pair_flush(pair, pair->a.peer) != UCS_OK);
         CU_ASSERT(buffer[0] == 0);
     }
-    CU_ASSERT(uct_rkey_release(pair.component, &rkey) == UCS_OK);
-    uct_pair_destroy(&pair);
+    CU_ASSERT(uct_rkey_release(pair->component, &rkey) == UCS_OK);
 }
 
 ST_CASE(advise)

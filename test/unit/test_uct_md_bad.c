@@ -12,22 +12,20 @@
 
 /* Every byte of a key is protected, its version first of all; and its length,
  * where that is known */
-ST_CASE(refused_keys)
+UCT_DOMAIN_CASE(refused_keys)
 {
     static uint8_t buffer[64];
     unsigned refused = 0;
     uct_rkey_bundle_t bundle;
     uint8_t key[UCT_DOMAIN_KEY_MAX];
     uct_trig_rkey_t rkey;
-    uct_domain_t domain;
     size_t i;
 
-    uct_domain_open(&domain);
-    uct_domain_key(&domain, buffer, sizeof(buffer), key);
+    uct_domain_key(domain, buffer, sizeof(buffer), key);
     uct_errors_begin();
-    for (i = 0; i < domain.attr.rkey_packed_size; ++i) {
+    for (i = 0; i < domain->attr.rkey_packed_size; ++i) {
         key[i] ^= 0x41;
-        CU_ASSERT(uct_rkey_unpack(domain.component, key, &bundle) ==
+        CU_ASSERT(uct_rkey_unpack(domain->component, key, &bundle) ==
                   UCS_ERR_INVALID_PARAM);
         key[i] ^= 0x41;
         CU_ASSERT(uct_trig_rkey_unpack(key, i, &rkey) ==
@@ -35,9 +33,8 @@ ST_CASE(refused_keys)
         refused += 2;
     }
     CU_ASSERT(uct_errors_end() == refused);
-    CU_ASSERT(uct_rkey_unpack(domain.component, key, &bundle) == UCS_OK);
-    CU_ASSERT(uct_rkey_release(domain.component, &bundle) == UCS_OK);
-    uct_domain_close(&domain);
+    CU_ASSERT(uct_rkey_unpack(domain->component, key, &bundle) == UCS_OK);
+    CU_ASSERT(uct_rkey_release(domain->component, &bundle) == UCS_OK);
 }
 
 /* Memory that is not there, wholly or in part; said once, or not at all */
@@ -140,41 +137,36 @@ ST_CASE_CALL(bad_ranges, check_bad_ranges(uct_domain_try_default))
 ST_CASE_CALL(bad_ranges_uncached, check_bad_ranges(uct_domain_try_uncached))
 
 /* The trigger extension's regions are refused in the same way */
-ST_CASE(bad_regions)
+UCT_PAIR_CASE(bad_regions)
 {
     static uint8_t buffer[4096];
     uct_trig_mem_h mem;
-    uct_pair_t pair;
 
-    CU_ASSERT_FATAL(uct_pair_create(&pair, NULL) == 0);
-    CU_ASSERT(uct_trig_mem_reg(pair.a.iface, NULL, 8, NULL, &mem) ==
+    CU_ASSERT(uct_trig_mem_reg(pair->a.iface, NULL, 8, NULL, &mem) ==
               UCS_ERR_INVALID_PARAM);
-    CU_ASSERT(uct_trig_mem_reg(pair.a.iface, buffer, 0, NULL, &mem) ==
+    CU_ASSERT(uct_trig_mem_reg(pair->a.iface, buffer, 0, NULL, &mem) ==
               UCS_ERR_INVALID_PARAM);
     uct_errors_begin();
-    CU_ASSERT(uct_trig_mem_reg(pair.a.iface, buffer, SIZE_MAX, NULL, &mem) ==
+    CU_ASSERT(uct_trig_mem_reg(pair->a.iface, buffer, SIZE_MAX, NULL, &mem) ==
               UCS_ERR_INVALID_ADDR);
-    CU_ASSERT(uct_trig_mem_reg(pair.a.iface, buffer, (size_t)1 << 46, NULL,
+    CU_ASSERT(uct_trig_mem_reg(pair->a.iface, buffer, (size_t)1 << 46, NULL,
                                &mem) == UCS_ERR_INVALID_ADDR);
-    CU_ASSERT(uct_trig_mem_reg(pair.a.iface, (void*)4096, 8, NULL, &mem) ==
+    CU_ASSERT(uct_trig_mem_reg(pair->a.iface, (void *)4096, 8, NULL, &mem) ==
               UCS_ERR_INVALID_ADDR);
     CU_ASSERT(uct_errors_end() == 3);
-    CU_ASSERT_FATAL(uct_trig_mem_reg(pair.a.iface, buffer, sizeof(buffer),
+    CU_ASSERT_FATAL(uct_trig_mem_reg(pair->a.iface, buffer, sizeof(buffer),
                                      NULL, &mem) == UCS_OK);
     CU_ASSERT(uct_trig_mem_dereg(mem) == UCS_OK);
-    uct_pair_destroy(&pair);
 }
 
 /* Keys of other lengths and contents, as a peer may send them */
-ST_CASE(random_keys)
+UCT_DOMAIN_CASE(random_keys)
 {
     unsigned seed = 1, refused = 0;
     uint8_t key[UCT_DOMAIN_KEY_MAX];
     uct_trig_rkey_t rkey;
-    uct_domain_t domain;
     unsigned i, j;
 
-    uct_domain_open(&domain);
     uct_errors_begin();
     for (i = 0; i < 2000; ++i) {
         for (j = 0; j < sizeof(key); ++j) {
@@ -185,12 +177,11 @@ ST_CASE(random_keys)
     }
     CU_ASSERT(refused == 2000);
     CU_ASSERT(uct_errors_end() == 2000);
-    uct_domain_close(&domain);
 }
 
 /* A hint, which changes nothing of what may be done then: the memory is
  * reached, whether or not its pages were there */
-ST_CASE(nonblock)
+UCT_PAIR_CASE(nonblock)
 {
     size_t length  = 16 * sysconf(_SC_PAGESIZE);
     uint8_t *pages = uct_map_pages(length);
@@ -198,31 +189,28 @@ ST_CASE(nonblock)
     uct_rkey_bundle_t rkey;
     uint8_t key[UCT_DOMAIN_KEY_MAX];
     uct_mem_h memh;
-    uct_pair_t pair;
 
-    CU_ASSERT_FATAL(uct_pair_create(&pair, NULL) == 0);
-    CU_ASSERT_FATAL(uct_md_mem_reg(pair.b.md, pages, length,
+    CU_ASSERT_FATAL(uct_md_mem_reg(pair->b.md, pages, length,
                                    UCT_MD_MEM_ACCESS_ALL |
                                    UCT_MD_MEM_FLAG_NONBLOCK, &memh) == UCS_OK);
-    CU_ASSERT_FATAL(uct_md_mkey_pack(pair.b.md, memh, key) == UCS_OK);
-    CU_ASSERT_FATAL(uct_rkey_unpack(pair.component, key, &rkey) == UCS_OK);
-    CU_ASSERT(uct_ep_put_short(pair.a.peer, &value, sizeof(value),
+    CU_ASSERT_FATAL(uct_md_mkey_pack(pair->b.md, memh, key) == UCS_OK);
+    CU_ASSERT_FATAL(uct_rkey_unpack(pair->component, key, &rkey) == UCS_OK);
+    CU_ASSERT(uct_ep_put_short(pair->a.peer, &value, sizeof(value),
                                (uintptr_t)pages + length - sizeof(value),
                                rkey.rkey) == UCS_OK);
-    CU_ASSERT(uct_pair_flush(&pair, pair.a.peer) == UCS_OK);
+    CU_ASSERT(uct_pair_flush(pair, pair->a.peer) == UCS_OK);
     CU_ASSERT(memcmp(pages + length - sizeof(value), &value,
                      sizeof(value)) == 0);
-    CU_ASSERT(uct_rkey_release(pair.component, &rkey) == UCS_OK);
-    CU_ASSERT(uct_md_mem_dereg(pair.b.md, memh) == UCS_OK);
+    CU_ASSERT(uct_rkey_release(pair->component, &rkey) == UCS_OK);
+    CU_ASSERT(uct_md_mem_dereg(pair->b.md, memh) == UCS_OK);
 
     /* It guarantees nothing of memory that is not there */
     CU_ASSERT(munmap(pages, length) == 0);
     uct_errors_begin();
-    CU_ASSERT(uct_md_mem_reg(pair.b.md, pages, length, UCT_MD_MEM_ACCESS_ALL |
-                             UCT_MD_MEM_FLAG_NONBLOCK, &memh) ==
-              UCS_ERR_INVALID_ADDR);
+    CU_ASSERT(uct_md_mem_reg(pair->b.md, pages, length,
+                             UCT_MD_MEM_ACCESS_ALL | UCT_MD_MEM_FLAG_NONBLOCK,
+                             &memh) == UCS_ERR_INVALID_ADDR);
     CU_ASSERT(uct_errors_end() == 1);
-    uct_pair_destroy(&pair);
 }
 
 ST_SUITE("uct_md_bad")

@@ -32,6 +32,9 @@ static void close_all(uct_pair_t *pair)
     uct_pair_destroy(pair);
 }
 
+#define PAIR_CASE(_name) \
+    ST_CASE_WITH(_name, uct_pair_t, pair, open_all(pair, NULL), close_all(pair))
+
 /* Divides the local memory into count pieces, one of them empty. Returns how
  * many bytes there are. */
 static size_t divide(uct_iov_t *iov, size_t count, size_t piece)
@@ -61,13 +64,11 @@ static void join(const uct_iov_t *iov, size_t count, uint8_t *data)
     }
 }
 
-ST_CASE(limits)
+PAIR_CASE(limits)
 {
     uct_iface_attr_t *attr;
-    uct_pair_t pair;
 
-    open_all(&pair, NULL);
-    attr = &pair.a.attr;
+    attr = &pair->a.attr;
     CU_ASSERT((attr->cap.put.max_iov >= 1) &&
               (attr->cap.put.max_iov <= MAX_IOV));
     CU_ASSERT(attr->cap.put.min_zcopy == 0);
@@ -79,7 +80,6 @@ ST_CASE(limits)
     /* A message without a copy takes a piece for its header */
     CU_ASSERT(!(attr->cap.flags & UCT_IFACE_FLAG_AM_ZCOPY) ==
               (attr->cap.put.max_iov == 1));
-    close_all(&pair);
 }
 
 /* Puts or gets lengths that are odd, small, large; the bytes around stay */
@@ -113,59 +113,53 @@ static void check_zcopy_lengths(uct_pair_t *pair, int is_get, uct_mem_h memh)
     }
 }
 
-ST_CASE(zcopy_lengths)
+PAIR_CASE(zcopy_lengths)
 {
     uct_md_attr_t attr;
     uct_mem_h memh;
-    uct_pair_t pair;
 
-    open_all(&pair, NULL);
     /* UCP leaves a handle that is not needed as it happens to be */
-    CU_ASSERT(uct_md_query(pair.a.md, &attr) == UCS_OK);
+    CU_ASSERT(uct_md_query(pair->a.md, &attr) == UCS_OK);
     CU_ASSERT_FATAL(!(attr.cap.flags & UCT_MD_FLAG_NEED_MEMH));
-    check_zcopy_lengths(&pair, 0, (uct_mem_h)1);
-    check_zcopy_lengths(&pair, 1, (uct_mem_h)1);
-    CU_ASSERT_FATAL(uct_md_mem_reg(pair.a.md, local, sizeof(local),
+    check_zcopy_lengths(pair, 0, (uct_mem_h)1);
+    check_zcopy_lengths(pair, 1, (uct_mem_h)1);
+    CU_ASSERT_FATAL(uct_md_mem_reg(pair->a.md, local, sizeof(local),
                                    UCT_MD_MEM_ACCESS_ALL, &memh) == UCS_OK);
-    check_zcopy_lengths(&pair, 0, memh);
-    check_zcopy_lengths(&pair, 1, memh);
-    CU_ASSERT(uct_md_mem_dereg(pair.a.md, memh) == UCS_OK);
-    close_all(&pair);
+    check_zcopy_lengths(pair, 0, memh);
+    check_zcopy_lengths(pair, 1, memh);
+    CU_ASSERT(uct_md_mem_dereg(pair->a.md, memh) == UCS_OK);
 }
 
 /* As many pieces as the interface tells, and each number below */
-ST_CASE(zcopy_pieces)
+PAIR_CASE(zcopy_pieces)
 {
     static uint8_t joined[REGION_LENGTH];
     uct_iov_t iov[MAX_IOV];
     uct_done_t done;
-    uct_pair_t pair;
     size_t count, length;
 
-    open_all(&pair, NULL);
-    for (count = 1; count <= pair.a.attr.cap.put.max_iov; ++count) {
+    for (count = 1; count <= pair->a.attr.cap.put.max_iov; ++count) {
         length = divide(iov, count, 1000);
         uct_region_fill(local, sizeof(local), count);
         join(iov, count, joined);
         uct_done_init(&done, 2);
-        CU_ASSERT(uct_ep_put_zcopy(pair.a.peer, iov, count,
+        CU_ASSERT(uct_ep_put_zcopy(pair->a.peer, iov, count,
                                    uct_region_at(&region, 5), region.rkey.rkey,
                                    &done.comp) == UCS_INPROGRESS);
-        CU_ASSERT(uct_pair_flush(&pair, pair.a.peer) == UCS_OK);
+        CU_ASSERT(uct_pair_flush(pair, pair->a.peer) == UCS_OK);
         CU_ASSERT(memcmp(region.data + 5, joined, length) == 0);
         CU_ASSERT(done.comp.count == 1);
 
         memset(local, 0, sizeof(local));
-        CU_ASSERT(uct_ep_get_zcopy(pair.a.peer, iov, count,
+        CU_ASSERT(uct_ep_get_zcopy(pair->a.peer, iov, count,
                                    uct_region_at(&region, 5), region.rkey.rkey,
                                    &done.comp) == UCS_INPROGRESS);
-        CU_ASSERT(uct_done_wait(&done, &pair) == UCS_OK);
+        CU_ASSERT(uct_done_wait(&done, pair) == UCS_OK);
         memset(joined, 0xff, length);
         join(iov, count, joined);
         CU_ASSERT(memcmp(region.data + 5, joined, length) == 0);
         CU_ASSERT(local[iov[0].length] == 0); /* The gap */
     }
-    close_all(&pair);
 }
 
 /* What an unpack callback has got */
@@ -185,34 +179,31 @@ static void unpack(void *arg, const void *data, size_t length)
     memcpy(unpacked->data, data, length);
 }
 
-ST_CASE(get_bcopy)
+PAIR_CASE(get_bcopy)
 {
     size_t lengths[] = {1, 8, 1000, 0};
     static unpacked_t unpacked;
-    uct_pair_t pair;
     unsigned i;
 
-    open_all(&pair, NULL);
-    lengths[3] = pair.a.attr.cap.get.max_bcopy;
+    lengths[3] = pair->a.attr.cap.get.max_bcopy;
     for (i = 0; i < ST_CUNIT_COUNT(lengths); ++i) {
         uct_region_fill(region.data, lengths[i] + 2, i);
         memset(&unpacked, 0, sizeof(unpacked));
         uct_done_init(&unpacked.done, 1);
-        CU_ASSERT(uct_ep_get_bcopy(pair.a.peer, unpack, &unpacked, lengths[i],
+        CU_ASSERT(uct_ep_get_bcopy(pair->a.peer, unpack, &unpacked, lengths[i],
                                    uct_region_at(&region, 1), region.rkey.rkey,
                                    &unpacked.done.comp) == UCS_INPROGRESS);
         CU_ASSERT(unpacked.calls == 0);
-        CU_ASSERT(uct_done_wait(&unpacked.done, &pair) == UCS_OK);
+        CU_ASSERT(uct_done_wait(&unpacked.done, pair) == UCS_OK);
         CU_ASSERT((unpacked.calls == 1) && (unpacked.length == lengths[i]));
         CU_ASSERT(memcmp(unpacked.data, region.data + 1, lengths[i]) == 0);
     }
     /* Nobody need be told */
-    CU_ASSERT(uct_ep_get_bcopy(pair.a.peer, unpack, &unpacked, 8,
+    CU_ASSERT(uct_ep_get_bcopy(pair->a.peer, unpack, &unpacked, 8,
                                uct_region_at(&region, 0), region.rkey.rkey,
                                NULL) == UCS_INPROGRESS);
-    CU_ASSERT(uct_pair_flush(&pair, pair.a.peer) == UCS_OK);
+    CU_ASSERT(uct_pair_flush(pair, pair->a.peer) == UCS_OK);
     CU_ASSERT((unpacked.calls == 2) && (unpacked.length == 8));
-    close_all(&pair);
 }
 
 static size_t pack_nothing(void *dest, void *arg)
@@ -223,34 +214,32 @@ static size_t pack_nothing(void *dest, void *arg)
 }
 
 /* Done at once: nothing is told later, and no key is needed */
-ST_CASE(empty)
+PAIR_CASE(empty)
 {
     uct_iov_t iov = {.buffer = NULL, .length = 0, .count = 1};
     int packed    = 0;
     static unpacked_t unpacked;
     uct_done_t done;
-    uct_pair_t pair;
 
-    open_all(&pair, NULL);
     uct_done_init(&done, 1);
-    CU_ASSERT(uct_ep_put_zcopy(pair.a.peer, &iov, 1, uct_region_at(&region, 0),
+    CU_ASSERT(uct_ep_put_zcopy(pair->a.peer, &iov, 1, uct_region_at(&region, 0),
                                region.rkey.rkey, &done.comp) == UCS_OK);
-    CU_ASSERT(uct_ep_put_zcopy(pair.a.peer, &iov, 1, 0, UCT_INVALID_RKEY,
+    CU_ASSERT(uct_ep_put_zcopy(pair->a.peer, &iov, 1, 0, UCT_INVALID_RKEY,
                                &done.comp) == UCS_OK);
-    CU_ASSERT(uct_ep_get_zcopy(pair.a.peer, &iov, 1, 0, UCT_INVALID_RKEY,
+    CU_ASSERT(uct_ep_get_zcopy(pair->a.peer, &iov, 1, 0, UCT_INVALID_RKEY,
                                &done.comp) == UCS_OK);
-    CU_ASSERT(uct_ep_put_zcopy(pair.a.peer, NULL, 0, 0, UCT_INVALID_RKEY,
+    CU_ASSERT(uct_ep_put_zcopy(pair->a.peer, NULL, 0, 0, UCT_INVALID_RKEY,
                                &done.comp) == UCS_OK);
-    CU_ASSERT(uct_ep_get_bcopy(pair.a.peer, unpack, &unpacked, 0, 0,
+    CU_ASSERT(uct_ep_get_bcopy(pair->a.peer, unpack, &unpacked, 0, 0,
                                UCT_INVALID_RKEY, &done.comp) == UCS_OK);
     CU_ASSERT((unpacked.calls == 1) && (unpacked.length == 0));
-    CU_ASSERT((uct_ep_put_bcopy(pair.a.peer, pack_nothing, &packed, 0,
-                                UCT_INVALID_RKEY) == 0) && (packed == 1));
-    CU_ASSERT(uct_ep_put_short(pair.a.peer, NULL, 0, 0, UCT_INVALID_RKEY) ==
+    CU_ASSERT((uct_ep_put_bcopy(pair->a.peer, pack_nothing, &packed, 0,
+                                UCT_INVALID_RKEY) == 0) &&
+              (packed == 1));
+    CU_ASSERT(uct_ep_put_short(pair->a.peer, NULL, 0, 0, UCT_INVALID_RKEY) ==
               UCS_OK);
-    CU_ASSERT(uct_pair_flush(&pair, pair.a.peer) == UCS_OK);
+    CU_ASSERT(uct_pair_flush(pair, pair->a.peer) == UCS_OK);
     CU_ASSERT(done.calls == 0);
-    close_all(&pair);
 }
 
 /* Refused, and nothing is lost by it: all descriptors are there after */
@@ -366,7 +355,7 @@ ST_CASE(exhausted)
 }
 
 /* One completion for many operations is called when the last one is over */
-ST_CASE(shared_completion)
+PAIR_CASE(shared_completion)
 {
     enum {
         COUNT = 30
@@ -374,32 +363,28 @@ ST_CASE(shared_completion)
     uct_iov_t iov = {.buffer = local, .length = 100, .count = 1};
     static unpacked_t unpacked;
     uct_done_t done;
-    uct_pair_t pair;
     unsigned i;
 
-    open_all(&pair, NULL);
     memset(&unpacked, 0, sizeof(unpacked));
     uct_done_init(&done, 3 * COUNT);
     for (i = 0; i < COUNT; ++i) {
-        CU_ASSERT(uct_ep_put_zcopy(pair.a.peer, &iov, 1,
+        CU_ASSERT(uct_ep_put_zcopy(pair->a.peer, &iov, 1,
                                    uct_region_at(&region, i * 100),
-                                   region.rkey.rkey, &done.comp) ==
-                  UCS_INPROGRESS);
-        CU_ASSERT(uct_ep_get_zcopy(pair.a.peer, &iov, 1,
-                                   uct_region_at(&region, 100000),
-                                   region.rkey.rkey, &done.comp) ==
-                  UCS_INPROGRESS);
-        CU_ASSERT(uct_ep_get_bcopy(pair.a.peer, unpack, &unpacked, 100,
+                                   region.rkey.rkey,
+                                   &done.comp) == UCS_INPROGRESS);
+        CU_ASSERT(uct_ep_get_zcopy(
+                          pair->a.peer, &iov, 1, uct_region_at(&region, 100000),
+                          region.rkey.rkey, &done.comp) == UCS_INPROGRESS);
+        CU_ASSERT(uct_ep_get_bcopy(pair->a.peer, unpack, &unpacked, 100,
                                    uct_region_at(&region, 200000),
-                                   region.rkey.rkey, &done.comp) ==
-                  UCS_INPROGRESS);
+                                   region.rkey.rkey,
+                                   &done.comp) == UCS_INPROGRESS);
     }
     CU_ASSERT(done.calls == 0);
-    CU_ASSERT(uct_done_wait(&done, &pair) == UCS_OK);
+    CU_ASSERT(uct_done_wait(&done, pair) == UCS_OK);
     CU_ASSERT(done.comp.count == 0);
     CU_ASSERT(unpacked.calls == COUNT);
-    CU_ASSERT(uct_iface_flush(pair.a.iface, 0, NULL) == UCS_OK);
-    close_all(&pair);
+    CU_ASSERT(uct_iface_flush(pair->a.iface, 0, NULL) == UCS_OK);
 }
 
 /* What a handler of messages has got */
@@ -498,23 +483,20 @@ ST_CASE(am_zcopy_limits)
 }
 
 /* What does not lie in the region is neither read nor written */
-ST_CASE(out_of_range)
+PAIR_CASE(out_of_range)
 {
     uct_iov_t iov = {.buffer = local, .length = 64, .count = 1};
     uct_done_t done;
-    uct_pair_t pair;
 
-    open_all(&pair, NULL);
     memset(region.data, 0x77, region.length);
     uct_done_init(&done, 1);
-    CU_ASSERT(uct_ep_get_zcopy(pair.a.peer, &iov, 1,
+    CU_ASSERT(uct_ep_get_zcopy(pair->a.peer, &iov, 1,
                                uct_region_at(&region, region.length - 63),
                                region.rkey.rkey, &done.comp) == UCS_INPROGRESS);
-    CU_ASSERT(uct_done_wait(&done, &pair) != UCS_OK);
+    CU_ASSERT(uct_done_wait(&done, pair) != UCS_OK);
     CU_ASSERT(memcmp(local, zeros, 64) == 0);
-    uct_pair_progress(&pair);
-    CU_ASSERT((pair.a.errors == 1) && (done.calls == 1));
-    close_all(&pair);
+    uct_pair_progress(pair);
+    CU_ASSERT((pair->a.errors == 1) && (done.calls == 1));
 }
 
 ST_SUITE("uct_rma")

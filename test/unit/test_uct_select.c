@@ -275,20 +275,16 @@ ST_CASE(net_devices)
 }
 
 /* Estimates: of one that knows them, and in the order that choices rest on */
-ST_CASE(estimates)
+UCT_PAIR_CASE(estimates)
 {
-    uct_pair_t pair;
-
-    CU_ASSERT_FATAL(uct_pair_create(&pair, NULL) == 0);
     /* Slower than what UCX says of shared memory */
-    CU_ASSERT(pair.a.attr.latency.c > 100e-9);
-    CU_ASSERT(pair.a.attr.latency.c < 1e-3);
-    CU_ASSERT(pair.a.attr.overhead > 0);
-    CU_ASSERT(pair.a.attr.overhead < pair.a.attr.latency.c);
-    CU_ASSERT(pair.a.attr.bandwidth.shared > 1e8);
-    CU_ASSERT(pair.a.attr.bandwidth.shared < 1e11);
-    CU_ASSERT(pair.a.attr.bandwidth.dedicated == 0);
-    uct_pair_destroy(&pair);
+    CU_ASSERT(pair->a.attr.latency.c > 100e-9);
+    CU_ASSERT(pair->a.attr.latency.c < 1e-3);
+    CU_ASSERT(pair->a.attr.overhead > 0);
+    CU_ASSERT(pair->a.attr.overhead < pair->a.attr.latency.c);
+    CU_ASSERT(pair->a.attr.bandwidth.shared > 1e8);
+    CU_ASSERT(pair->a.attr.bandwidth.shared < 1e11);
+    CU_ASSERT(pair->a.attr.bandwidth.dedicated == 0);
 }
 
 /* What a card tells goes first, and is asked for only where it means itself */

@@ -46,6 +46,10 @@ static void open_pair(uct_pair_t *pair, const char *const *settings)
                     UCS_OK);
 }
 
+#define PAIR_CASE(_name) \
+    ST_CASE_WITH(_name, uct_pair_t, pair, open_pair(pair, NULL), \
+                 uct_pair_destroy(pair))
+
 static uct_trig_iface_stats_t stats_of(uct_iface_h iface)
 {
     uct_trig_iface_stats_t stats;
@@ -65,46 +69,40 @@ static uint64_t bytes_of(uct_iface_h iface, uct_trig_stats_kind_t kind)
     return stats_of(iface).ops[kind].bytes;
 }
 
-ST_CASE(nothing)
+PAIR_CASE(nothing)
 {
     static const uct_trig_iface_stats_t zeros;
     uct_trig_iface_stats_t stats;
-    uct_pair_t pair;
 
-    open_pair(&pair, NULL);
-    stats = stats_of(pair.a.iface);
+    stats = stats_of(pair->a.iface);
     CU_ASSERT(memcmp(&stats, &zeros, sizeof(stats)) == 0);
-    uct_pair_destroy(&pair);
 }
 
-ST_CASE(messages)
+PAIR_CASE(messages)
 {
     uct_trig_iface_stats_t stats;
-    uct_pair_t pair;
 
-    open_pair(&pair, NULL);
-    CU_ASSERT(uct_ep_am_short(pair.a.peer, AM_ID, 1, "abc", 3) == UCS_OK);
-    CU_ASSERT(uct_ep_am_bcopy(pair.a.peer, AM_ID, pack_100, NULL, 0) == 100);
-    CU_ASSERT(uct_ep_check(pair.b.peer, 0, NULL) == UCS_OK);
-    uct_pair_wait(&pair, &num_messages, 2);
-    CU_ASSERT(uct_pair_flush(&pair, pair.a.peer) == UCS_OK);
-    CU_ASSERT(uct_pair_flush(&pair, pair.b.peer) == UCS_OK);
+    CU_ASSERT(uct_ep_am_short(pair->a.peer, AM_ID, 1, "abc", 3) == UCS_OK);
+    CU_ASSERT(uct_ep_am_bcopy(pair->a.peer, AM_ID, pack_100, NULL, 0) == 100);
+    CU_ASSERT(uct_ep_check(pair->b.peer, 0, NULL) == UCS_OK);
+    uct_pair_wait(pair, &num_messages, 2);
+    CU_ASSERT(uct_pair_flush(pair, pair->a.peer) == UCS_OK);
+    CU_ASSERT(uct_pair_flush(pair, pair->b.peer) == UCS_OK);
 
-    stats = stats_of(pair.a.iface);
+    stats = stats_of(pair->a.iface);
     CU_ASSERT(stats.ops[UCT_TRIG_STATS_AM].count == 2);
     CU_ASSERT(stats.ops[UCT_TRIG_STATS_AM].bytes == 111);
     CU_ASSERT(stats.completed == 2);
     CU_ASSERT(stats.failed == 0);
     CU_ASSERT(stats.received.count == 0);
-    stats = stats_of(pair.b.iface);
+    stats = stats_of(pair->b.iface);
     CU_ASSERT(stats.ops[UCT_TRIG_STATS_AM].count == 0);
     CU_ASSERT(stats.ops[UCT_TRIG_STATS_PROBE].count == 1);
     CU_ASSERT(stats.received.count == 2);
     CU_ASSERT(stats.received.bytes == 111);
-    uct_pair_destroy(&pair);
 }
 
-ST_CASE(memory)
+PAIR_CASE(memory)
 {
     static uint8_t buffer[64];
     uct_iov_t iov = {
@@ -115,29 +113,26 @@ ST_CASE(memory)
     uct_region_t region;
     uct_done_t done;
     uct_iface_h a;
-    uct_pair_t pair;
 
-    open_pair(&pair, NULL);
-    uct_region_open(&region, &pair, 4096);
-    a = pair.a.iface;
-    CU_ASSERT(uct_ep_put_short(pair.a.peer, buffer, 8,
-                               uct_region_at(&region, 0), region.rkey.rkey) ==
-              UCS_OK);
+    uct_region_open(&region, pair, 4096);
+    a = pair->a.iface;
+    CU_ASSERT(uct_ep_put_short(pair->a.peer, buffer, 8,
+                               uct_region_at(&region, 0),
+                               region.rkey.rkey) == UCS_OK);
     uct_done_init(&done, 4);
-    CU_ASSERT(uct_ep_put_zcopy(pair.a.peer, &iov, 1, uct_region_at(&region, 0),
+    CU_ASSERT(uct_ep_put_zcopy(pair->a.peer, &iov, 1, uct_region_at(&region, 0),
                                region.rkey.rkey, &done.comp) == UCS_INPROGRESS);
-    CU_ASSERT(uct_ep_get_zcopy(pair.a.peer, &iov, 1, uct_region_at(&region, 0),
+    CU_ASSERT(uct_ep_get_zcopy(pair->a.peer, &iov, 1, uct_region_at(&region, 0),
                                region.rkey.rkey, &done.comp) == UCS_INPROGRESS);
-    CU_ASSERT(uct_ep_get_bcopy(pair.a.peer, unpack_none, NULL, 24,
+    CU_ASSERT(uct_ep_get_bcopy(pair->a.peer, unpack_none, NULL, 24,
                                uct_region_at(&region, 0), region.rkey.rkey,
                                &done.comp) == UCS_INPROGRESS);
-    CU_ASSERT(uct_ep_atomic64_fetch(pair.a.peer, UCT_ATOMIC_OP_ADD, 1,
-                                    (uint64_t*)buffer,
-                                    uct_region_at(&region, 0),
-                                    region.rkey.rkey, &done.comp) ==
-              UCS_INPROGRESS);
-    CU_ASSERT(uct_done_wait(&done, &pair) == UCS_OK);
-    CU_ASSERT(uct_pair_flush(&pair, pair.a.peer) == UCS_OK);
+    CU_ASSERT(uct_ep_atomic64_fetch(pair->a.peer, UCT_ATOMIC_OP_ADD, 1,
+                                    (uint64_t *)buffer,
+                                    uct_region_at(&region, 0), region.rkey.rkey,
+                                    &done.comp) == UCS_INPROGRESS);
+    CU_ASSERT(uct_done_wait(&done, pair) == UCS_OK);
+    CU_ASSERT(uct_pair_flush(pair, pair->a.peer) == UCS_OK);
 
     CU_ASSERT(count_of(a, UCT_TRIG_STATS_PUT) == 1);
     CU_ASSERT(bytes_of(a, UCT_TRIG_STATS_PUT) == 8);
@@ -151,7 +146,6 @@ ST_CASE(memory)
     CU_ASSERT(bytes_of(a, UCT_TRIG_STATS_ATOMIC) == 8);
     CU_ASSERT(stats_of(a).completed == 5);
     uct_region_close(&region);
-    uct_pair_destroy(&pair);
 }
 
 static ucs_status_t never_called(uct_pending_req_t *self)
@@ -192,7 +186,7 @@ static void on_done(void *arg, ucs_status_t status)
     ++*(uint64_t*)arg;
 }
 
-ST_CASE(deferred)
+PAIR_CASE(deferred)
 {
     static uint64_t word;
     uint64_t done                = 0;
@@ -208,59 +202,53 @@ ST_CASE(deferred)
     uct_trig_resv_t all;
     uct_trig_iface_attr_t attr;
     uct_trig_mem_h mem;
-    uct_pair_t pair;
     uint8_t key[UCT_TRIG_RKEY_PACKED_LEN];
 
-    open_pair(&pair, NULL);
-    CU_ASSERT_FATAL(uct_trig_mem_reg(pair.b.iface, &word, sizeof(word), NULL,
+    CU_ASSERT_FATAL(uct_trig_mem_reg(pair->b.iface, &word, sizeof(word), NULL,
                                      &mem) == UCS_OK);
     uct_trig_mem_pack(mem, key);
     CU_ASSERT_FATAL(uct_trig_rkey_unpack(key, sizeof(key), &atomic.rkey) ==
                     UCS_OK);
-    CU_ASSERT_FATAL(uct_trig_cntr_create(pair.a.iface, &deferred.trigger) ==
+    CU_ASSERT_FATAL(uct_trig_cntr_create(pair->a.iface, &deferred.trigger) ==
                     UCS_OK);
-    CU_ASSERT_FATAL(uct_trig_ep_atomic_add64(pair.a.peer, &atomic, &deferred) ==
-                    UCS_OK);
-    CU_ASSERT(stats_of(pair.a.iface).deferred == 1);
-    CU_ASSERT(stats_of(pair.a.iface).deferred_done == 0);
+    CU_ASSERT_FATAL(uct_trig_ep_atomic_add64(pair->a.peer, &atomic,
+                                             &deferred) == UCS_OK);
+    CU_ASSERT(stats_of(pair->a.iface).deferred == 1);
+    CU_ASSERT(stats_of(pair->a.iface).deferred_done == 0);
     CU_ASSERT(uct_trig_cntr_add(deferred.trigger, 1) == UCS_OK);
-    uct_pair_wait(&pair, &done, 1);
-    CU_ASSERT(stats_of(pair.a.iface).deferred_done == 1);
-    CU_ASSERT(stats_of(pair.a.iface).deferred_failed == 0);
+    uct_pair_wait(pair, &done, 1);
+    CU_ASSERT(stats_of(pair->a.iface).deferred_done == 1);
+    CU_ASSERT(stats_of(pair->a.iface).deferred_failed == 0);
 
     /* All entries are set aside: none is free */
-    CU_ASSERT(uct_trig_iface_query(pair.a.iface, &attr) == UCS_OK);
-    CU_ASSERT_FATAL(uct_trig_iface_reserve(pair.a.iface, attr.free_entries,
+    CU_ASSERT(uct_trig_iface_query(pair->a.iface, &attr) == UCS_OK);
+    CU_ASSERT_FATAL(uct_trig_iface_reserve(pair->a.iface, attr.free_entries,
                                            &all) == UCS_OK);
-    CU_ASSERT(stats_of(pair.a.iface).no_entry == 0);
-    CU_ASSERT(uct_trig_ep_atomic_add64(pair.a.peer, &atomic, &deferred) ==
+    CU_ASSERT(stats_of(pair->a.iface).no_entry == 0);
+    CU_ASSERT(uct_trig_ep_atomic_add64(pair->a.peer, &atomic, &deferred) ==
               UCS_ERR_NO_RESOURCE);
-    CU_ASSERT(stats_of(pair.a.iface).no_entry == 1);
-    CU_ASSERT(stats_of(pair.a.iface).deferred == 1);
-    CU_ASSERT(uct_trig_iface_unreserve(pair.a.iface, &all) == UCS_OK);
+    CU_ASSERT(stats_of(pair->a.iface).no_entry == 1);
+    CU_ASSERT(stats_of(pair->a.iface).deferred == 1);
+    CU_ASSERT(uct_trig_iface_unreserve(pair->a.iface, &all) == UCS_OK);
     CU_ASSERT(uct_trig_cntr_destroy(deferred.trigger) == UCS_OK);
     CU_ASSERT(uct_trig_mem_dereg(mem) == UCS_OK);
-    uct_pair_destroy(&pair);
 }
 
 /* A put with a stale key fails */
-ST_CASE(failures)
+PAIR_CASE(failures)
 {
     uint64_t value = 0;
     uct_region_t region;
-    uct_pair_t pair;
 
-    open_pair(&pair, NULL);
-    uct_region_open(&region, &pair, 4096);
+    uct_region_open(&region, pair, 4096);
     uct_region_dereg(&region);
-    CU_ASSERT(uct_ep_put_short(pair.a.peer, &value, sizeof(value),
-                               uct_region_at(&region, 0), region.rkey.rkey) ==
-              UCS_OK);
-    CU_ASSERT(uct_pair_flush(&pair, pair.a.peer) != UCS_OK);
-    CU_ASSERT(stats_of(pair.a.iface).failed == 1);
-    CU_ASSERT(stats_of(pair.a.iface).completed == 0);
+    CU_ASSERT(uct_ep_put_short(pair->a.peer, &value, sizeof(value),
+                               uct_region_at(&region, 0),
+                               region.rkey.rkey) == UCS_OK);
+    CU_ASSERT(uct_pair_flush(pair, pair->a.peer) != UCS_OK);
+    CU_ASSERT(stats_of(pair->a.iface).failed == 1);
+    CU_ASSERT(stats_of(pair->a.iface).completed == 0);
     uct_region_close(&region);
-    uct_pair_destroy(&pair);
 }
 
 static ucs_status_t open_md(uct_md_h *md_p, const char *const *settings)

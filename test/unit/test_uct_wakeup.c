@@ -166,7 +166,7 @@ ST_CASE(receiver_sleeps)
 
 /* Operations that are over wake their thread: those without a copy, and
  * those that bring something back */
-ST_CASE(completion_wakes)
+UCT_PAIR_CASE(completion_wakes)
 {
     struct pollfd pollfd = {
         .events = POLLIN
@@ -175,48 +175,40 @@ ST_CASE(completion_wakes)
     uct_region_t region;
     ucs_status_t status;
     uct_done_t done;
-    uct_pair_t pair;
     unsigned i;
 
-    CU_ASSERT_FATAL(uct_pair_create(&pair, NULL) == 0);
-    uct_region_open(&region, &pair, 4096);
-    CU_ASSERT_FATAL(uct_iface_event_fd_get(pair.a.iface, &pollfd.fd) ==
+    uct_region_open(&region, pair, 4096);
+    CU_ASSERT_FATAL(uct_iface_event_fd_get(pair->a.iface, &pollfd.fd) ==
                     UCS_OK);
     for (i = 0; i < ROUNDS / 5; ++i) {
         uct_done_init(&done, 1);
-        CU_ASSERT_FATAL(uct_ep_atomic64_fetch(pair.a.peer, UCT_ATOMIC_OP_ADD,
-                                              1, &old, uct_region_at(&region,
-                                                                     0),
-                                              region.rkey.rkey, &done.comp) ==
-                        UCS_INPROGRESS);
+        CU_ASSERT_FATAL(uct_ep_atomic64_fetch(
+                                pair->a.peer, UCT_ATOMIC_OP_ADD, 1, &old,
+                                uct_region_at(&region, 0), region.rkey.rkey,
+                                &done.comp) == UCS_INPROGRESS);
         while (done.calls == 0) {
-            status = uct_iface_event_arm(pair.a.iface, UCT_EVENT_SEND_COMP);
+            status = uct_iface_event_arm(pair->a.iface, UCT_EVENT_SEND_COMP);
             if (status == UCS_OK) {
                 CU_ASSERT(poll(&pollfd, 1, -1) == 1);
             }
-            uct_iface_progress(pair.a.iface);
+            uct_iface_progress(pair->a.iface);
         }
         CU_ASSERT((done.status == UCS_OK) && (old == i));
     }
     uct_region_close(&region);
-    uct_pair_destroy(&pair);
 }
 
 /* What is to be told of an endpoint keeps an interface from sleeping */
-ST_CASE(failure_is_told)
+UCT_PAIR_CASE(failure_is_told)
 {
-    uct_pair_t pair;
-
-    CU_ASSERT_FATAL(uct_pair_create(&pair, NULL) == 0);
-    while (uct_iface_event_arm(pair.a.iface, UCT_EVENT_RECV) != UCS_OK) {
-        uct_iface_progress(pair.a.iface);
+    while (uct_iface_event_arm(pair->a.iface, UCT_EVENT_RECV) != UCS_OK) {
+        uct_iface_progress(pair->a.iface);
     }
-    CU_ASSERT(uct_pair_invalidate(pair.a.peer) == UCS_OK);
-    CU_ASSERT(uct_iface_event_arm(pair.a.iface, UCT_EVENT_RECV) ==
+    CU_ASSERT(uct_pair_invalidate(pair->a.peer) == UCS_OK);
+    CU_ASSERT(uct_iface_event_arm(pair->a.iface, UCT_EVENT_RECV) ==
               UCS_ERR_BUSY);
-    uct_iface_progress(pair.a.iface);
-    CU_ASSERT(pair.a.errors == 1);
-    uct_pair_destroy(&pair);
+    uct_iface_progress(pair->a.iface);
+    CU_ASSERT(pair->a.errors == 1);
 }
 
 ST_SUITE("uct_wakeup")

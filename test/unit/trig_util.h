@@ -47,6 +47,12 @@ int trig_create(trig_t *trig, const char *const *settings);
 /** Undo it, checking that nothing is busy. */
 void trig_destroy(trig_t *trig);
 
+/** A case on "trig". */
+#define TRIG_CASE(_name, _settings) \
+    ST_CASE_WITH(_name, trig_t, trig, \
+                 CU_ASSERT_FATAL(trig_create(trig, _settings) == 0), \
+                 trig_destroy(trig))
+
 /** The counters and regions of one side alone, with the same checks. */
 void trig_destroy_a(trig_t *trig);
 void trig_destroy_b(trig_t *trig);

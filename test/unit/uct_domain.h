@@ -36,6 +36,11 @@ void uct_domain_open(uct_domain_t *domain);
 /** Close it. */
 void uct_domain_close(uct_domain_t *domain);
 
+/** A case on "domain". */
+#define UCT_DOMAIN_CASE(_name) \
+    ST_CASE_WITH(_name, uct_domain_t, domain, uct_domain_open(domain), \
+                 uct_domain_close(domain))
+
 /** Register memory. */
 ucs_status_t uct_domain_reg(uct_domain_t *domain, void *address, size_t length,
                             uct_mem_h *memh_p);

@@ -67,6 +67,12 @@ ucs_status_t uct_pair_reopen_idle(uct_pair_t *pair);
 /** Undo it, endpoints that are NULL left out. */
 void uct_pair_destroy(uct_pair_t *pair);
 
+/** A case on "pair". */
+#define UCT_PAIR_CASE(_name) \
+    ST_CASE_WITH(_name, uct_pair_t, pair, \
+                 CU_ASSERT_FATAL(uct_pair_create(pair, NULL) == 0), \
+                 uct_pair_destroy(pair))
+
 /** Close one side, which may be closed already. */
 void uct_pair_close_side(uct_pair_side_t *side);
 
