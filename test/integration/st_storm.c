@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * st_storm.c - kills one of 2 to 4 ranks that send to each other, again and
- * again, each time at another step of theirs: see st_storm_rank.c and, for the
- * program ucx_storm, ucx_storm_rank.c for what the others must do. Each storm
- * starts anew, and the last one kills nobody: what was killed before is in
- * nobody's way.
+ * again, each time at another step of theirs; or stops it, until the others are
+ * through with each other. What the others must do is told in st_storm_rank.c
+ * and, for the programs ucx_storm and fab_storm, in ucx_storm_rank.c and
+ * fab_storm_rank.c. Each storm starts anew, and the last one kills nobody: what
+ * was killed before is in nobody's way.
  */
 #include "st_storm.h"
 #include "st_bytes.h"
@@ -33,6 +34,7 @@ typedef struct storm {
                                                  by ranks */
     unsigned      errors; /* queues or endpoints that ended */
     unsigned      late;   /* storms whose step nobody made */
+    int           stops;  /* the victims, and kills none */
     storm_board_t *board;
     pid_t         pids[STORM_MAX_RANKS]; /* 0: it has ended */
 } storm_t;
@@ -44,8 +46,9 @@ void storm_step(storm_board_t *board)
 
     if ((__atomic_fetch_add(&board->steps, 1, __ATOMIC_ACQ_REL) ==
          board->moment) && !__atomic_load_n(&victim->done, __ATOMIC_ACQUIRE)) {
-        __atomic_store_n(&board->killed, 1, __ATOMIC_RELEASE);
-        (void)kill(victim->pid, SIGKILL);
+        __atomic_store_n(board->stops ? &board->stopped : &board->killed, 1,
+                         __ATOMIC_RELEASE);
+        (void)kill(victim->pid, board->stops ? SIGSTOP : SIGKILL);
     }
 }
 
@@ -130,11 +133,30 @@ static void kill_all(storm_t *storm)
     }
 }
 
+/* One that is stopped goes on when nobody waits for anything else */
+static void resume(storm_t *storm)
+{
+    storm_board_t *board = storm->board;
+    int i;
+
+    for (i = 0; i < board->ranks; ++i) {
+        if ((i != board->victim) &&
+            (__atomic_load_n(&board->card[i].phase, __ATOMIC_ACQUIRE) <
+             STORM_PHASE_OTHERS)) {
+            return;
+        }
+    }
+    if (storm->pids[board->victim] > 0) {
+        (void)kill(storm->pids[board->victim], SIGCONT);
+    }
+}
+
 /* Dead ranks are taken note of at once, as elsewhere: before that they exist */
 static int finish(storm_t *storm, int alive)
 {
-    double end = st_world_now() + STORM_LIMIT;
-    int ret    = 0;
+    const storm_board_t *board = storm->board;
+    double end                 = st_world_now() + STORM_LIMIT;
+    int ret                    = 0;
     int status, i;
     pid_t pid;
 
@@ -148,6 +170,9 @@ static int finish(storm_t *storm, int alive)
             }
         }
         if (pid == 0) {
+            if (__atomic_load_n(&board->stopped, __ATOMIC_ACQUIRE)) {
+                resume(storm);
+            }
             (void)usleep(500);
         }
     }
@@ -166,6 +191,7 @@ static int run(storm_t *storm, unsigned number, int ranks, int is_calm)
     memset(board, 0, sizeof(*board));
     board->seed   = st_bytes_random(&state);
     board->ranks  = ranks;
+    board->stops  = storm->stops;
     board->victim = (int)(st_bytes_random(&state) % (uint64_t)ranks);
     board->moment = is_calm ? STORM_NEVER :
                     (st_bytes_random(&state) % storm->steps[ranks]);
@@ -180,7 +206,7 @@ static int run(storm_t *storm, unsigned number, int ranks, int is_calm)
     if (is_calm) {
         storm->steps[ranks] = board->steps;
     } else {
-        storm->late += !board->killed;
+        storm->late += !(board->killed || board->stopped);
     }
     for (i = 0; i < ranks; ++i) {
         storm->errors += board->card[i].errors;
@@ -219,6 +245,7 @@ static int parse(storm_t *storm, int argc, char **argv)
         {"kills", required_argument, NULL, 'k'},
         {"lanes", required_argument, NULL, 'l'},
         {"seed", required_argument, NULL, 's'},
+        {"stop", no_argument, NULL, 'p'},
         {"storm", required_argument, NULL, 'n'},
         {NULL}
     };
@@ -235,12 +262,15 @@ static int parse(storm_t *storm, int argc, char **argv)
         case 's':
             storm->seed = strtoull(optarg, NULL, 0);
             break;
+        case 'p':
+            storm->stops = 1;
+            break;
         case 'n':
             storm->first = (unsigned)strtoul(optarg, NULL, 0);
             break;
         default:
             printf("usage: %s [--kills N] [--lanes LANES] [--seed N] "
-                   "[--storm FIRST]\n", argv[0]);
+                   "[--stop] [--storm FIRST]\n", argv[0]);
             return -1;
         }
     }

@@ -5,7 +5,6 @@
 #ifndef ST_STORM_H_
 #define ST_STORM_H_
 
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -13,6 +12,9 @@
 #define STORM_ADDRESS   4096
 #define STORM_USES      60
 #define STORM_NEVER     UINT64_MAX
+
+/** The phase of a rank that waits for nothing but the victim. */
+#define STORM_PHASE_OTHERS 1
 
 
 /** What a rank tells, in memory that all share. Atomic accesses, but for the
@@ -38,11 +40,15 @@ typedef struct storm_board {
     uint64_t     steps;   /**< That all ranks have made; atomic */
     uint32_t     go;      /**< All have been forked; atomic, slept on */
     uint32_t     killed;  /**< Set before that; atomic */
+    int          stops;   /**< The victim is stopped, in place of that */
+    uint32_t     stopped; /**< Set before that; atomic */
     storm_card_t card[STORM_MAX_RANKS];
 } storm_board_t;
 
 
-/** A rank's life: its exit status. Of the program that is linked with it. */
+/** A rank's life: its exit status. Of the program that is linked with it. A
+ *  victim that was stopped goes on once all others are at
+ *  STORM_PHASE_OTHERS. */
 int storm_rank_main(storm_board_t *board, int index);
 
 /** A step of a rank, which may be the one that kills the victim. Any thread. */

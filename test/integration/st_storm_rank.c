@@ -15,7 +15,6 @@
 
 #include <ucp_st.h>
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #define SEND      0

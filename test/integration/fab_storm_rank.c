@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fab_storm_worker.c - one of the processes.
+ * fab_storm_rank.c - one of the ranks of fab_storm, on libfabric alone.
  *
- * To each other process, as long as it lives, it has one message, one write and
+ * To each other rank, as long as it lives, it has one message, one write and
  * one deferred write under way at any time. Messages have random lengths and
- * are checked. Whatever is under way to a process that is killed must end, and
- * nothing else may fail.
+ * are checked. Whatever is under way to a rank that is killed must end, and
+ * nothing else may fail. While a rank is stopped, the others go on.
  */
-#include "fab_storm.h"
+#include "st_storm.h"
+#include "st_bytes.h"
 
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
@@ -19,14 +20,28 @@
 #include <rdma/fi_trigger.h>
 
 #include <sched.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#define STORM_ROUNDS  40
 #define STORM_LARGEST 400000
 #define STORM_KEY     5
+#define STORM_NAME    128
+
+/* How far a rank is: through with all but the victim, with all, and with
+ * nothing under way */
+enum {
+    PHASE_MOST = STORM_PHASE_OTHERS,
+    PHASE_ALL,
+    PHASE_QUIET
+};
+
+/** What a rank's card has in the place of an address. */
+typedef struct {
+    char     name[STORM_NAME];
+    uint64_t key;
+} storm_address_t;
 
 
 /** A thing under way; libfabric hands its address back. */
@@ -72,135 +87,116 @@ typedef struct storm_worker {
     struct fid_ep     *ep;
     struct fid_cntr   *counts[2];
     struct fid_mr     *mr;
-    uint64_t          window[8 * STORM_WORKERS];
-    storm_peer_t      peers[STORM_WORKERS];
-    int               failed;
+    uint64_t          window[8 * STORM_MAX_RANKS];
+    storm_peer_t      peers[STORM_MAX_RANKS];
 } storm_worker_t;
 
 
-static void complain(storm_worker_t *worker, const char *format, ...)
-{
-    storm_card_t *card = &worker->board->cards[worker->index];
-    va_list ap;
+#define COMPLAIN(_worker, ...) \
+    storm_complain(&(_worker)->board->card[(_worker)->index], __VA_ARGS__)
 
-    if (!worker->failed) {
-        va_start(ap, format);
-        vsnprintf(card->complaint, sizeof(card->complaint), format, ap);
-        va_end(ap);
-    }
-    worker->failed = 1;
-}
-
-static int get(const int *flag)
-{
-    return __atomic_load_n(flag, __ATOMIC_ACQUIRE);
-}
-
-static void set(int *flag)
-{
-    __atomic_store_n(flag, 1, __ATOMIC_RELEASE);
-}
-
-static int must(storm_worker_t *worker, const char *what, int ret)
+static void must(storm_worker_t *worker, const char *what, int ret)
 {
     if (ret != 0) {
-        complain(worker, "%s: %s", what, fi_strerror(-ret));
+        COMPLAIN(worker, "%s: %s", what, fi_strerror(-ret));
     }
-    return ret;
 }
 
-static int open_queue(storm_worker_t *worker)
+/* A step, which may be the one that ends the victim. One that is stopped must
+ * have told its name: the others wait for that, as they should. */
+static void at(storm_worker_t *worker, const char *where, int is_open)
+{
+    if (is_open || !worker->board->stops) {
+        storm_at(worker->board, worker->index, where);
+    }
+}
+
+static void open_queue(storm_worker_t *worker)
 {
     struct fi_cq_attr cq_attr = {.format = FI_CQ_FORMAT_TAGGED, .size = 1024};
     struct fi_av_attr av_attr = {.type = FI_AV_TABLE};
     struct fi_cntr_attr attr  = {.events = FI_CNTR_EVENTS_COMP};
+    int i;
 
-    return must(worker, "fi_cq_open", fi_cq_open(worker->domain, &cq_attr,
-                                                 &worker->cq, NULL)) ||
-           must(worker, "fi_av_open", fi_av_open(worker->domain, &av_attr,
-                                                 &worker->av, NULL)) ||
-           must(worker, "fi_cntr_open",
-                fi_cntr_open(worker->domain, &attr, &worker->counts[0],
-                             NULL)) ||
-           must(worker, "fi_cntr_open",
-                fi_cntr_open(worker->domain, &attr, &worker->counts[1], NULL));
+    must(worker, "fi_cq_open",
+         fi_cq_open(worker->domain, &cq_attr, &worker->cq, NULL));
+    must(worker, "fi_av_open",
+         fi_av_open(worker->domain, &av_attr, &worker->av, NULL));
+    for (i = 0; i < 2; ++i) {
+        must(worker, "fi_cntr_open",
+             fi_cntr_open(worker->domain, &attr, &worker->counts[i], NULL));
+    }
 }
 
-static int open_endpoint(storm_worker_t *worker)
+static void open_endpoint(storm_worker_t *worker)
 {
-    uint64_t flags = FI_TRANSMIT | FI_RECV;
-
-    return must(worker, "fi_endpoint", fi_endpoint(worker->domain,
-                                                   worker->info, &worker->ep,
-                                                   NULL)) ||
-           must(worker, "bind cq", fi_ep_bind(worker->ep, &worker->cq->fid,
-                                              flags)) ||
-           must(worker, "bind av", fi_ep_bind(worker->ep, &worker->av->fid,
-                                              0)) ||
-           must(worker, "bind write",
-                fi_ep_bind(worker->ep, &worker->counts[0]->fid, FI_WRITE)) ||
-           must(worker, "bind read",
-                fi_ep_bind(worker->ep, &worker->counts[1]->fid, FI_READ)) ||
-           must(worker, "fi_enable", fi_enable(worker->ep)) ||
-           must(worker, "fi_mr_reg",
-                fi_mr_reg(worker->domain, worker->window,
-                          sizeof(worker->window), FI_REMOTE_WRITE, 0,
-                          STORM_KEY, 0, &worker->mr, NULL)) ||
-           must(worker, "bind mr", fi_mr_bind(worker->mr, &worker->ep->fid,
-                                              0)) ||
-           must(worker, "fi_mr_enable", fi_mr_enable(worker->mr));
+    must(worker, "fi_endpoint",
+         fi_endpoint(worker->domain, worker->info, &worker->ep, NULL));
+    must(worker, "bind cq",
+         fi_ep_bind(worker->ep, &worker->cq->fid, FI_TRANSMIT | FI_RECV));
+    must(worker, "bind av", fi_ep_bind(worker->ep, &worker->av->fid, 0));
+    must(worker, "bind write",
+         fi_ep_bind(worker->ep, &worker->counts[0]->fid, FI_WRITE));
+    must(worker, "bind read",
+         fi_ep_bind(worker->ep, &worker->counts[1]->fid, FI_READ));
+    must(worker, "fi_enable", fi_enable(worker->ep));
+    must(worker, "fi_mr_reg",
+         fi_mr_reg(worker->domain, worker->window, sizeof(worker->window),
+                   FI_REMOTE_WRITE, 0, STORM_KEY, 0, &worker->mr, NULL));
+    must(worker, "bind mr", fi_mr_bind(worker->mr, &worker->ep->fid, 0));
+    must(worker, "fi_mr_enable", fi_mr_enable(worker->mr));
 }
 
-static int open_all(storm_worker_t *worker)
+static void open_all(storm_worker_t *worker)
 {
-    storm_card_t *card    = &worker->board->cards[worker->index];
-    struct fi_info *hints = fi_allocinfo();
-    int ret;
+    storm_card_t *card       = &worker->board->card[worker->index];
+    storm_address_t *address = (storm_address_t*)card->address;
+    struct fi_info *hints    = fi_allocinfo();
+    size_t length            = sizeof(address->name);
 
     hints->fabric_attr->prov_name = strdup("cxiemu");
     hints->ep_attr->type          = FI_EP_RDM;
     hints->caps                   = FI_TAGGED | FI_RMA | FI_TRIGGER;
     hints->domain_attr->mr_mode   = FI_MR_ENDPOINT | FI_MR_ALLOCATED;
-    ret = fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &worker->info);
+    at(worker, "opening", 0);
+    must(worker, "fi_getinfo", fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0,
+                                          hints, &worker->info));
     fi_freeinfo(hints);
-    if (must(worker, "fi_getinfo", ret) ||
-        must(worker, "fi_fabric", fi_fabric(worker->info->fabric_attr,
-                                            &worker->fabric, NULL)) ||
-        must(worker, "fi_domain", fi_domain(worker->fabric, worker->info,
-                                            &worker->domain, NULL)) ||
-        open_queue(worker) || open_endpoint(worker)) {
-        return -1;
-    }
-
-    card->length = sizeof(card->name);
-    if (must(worker, "fi_getname", fi_getname(&worker->ep->fid, card->name,
-                                              &card->length)) != 0) {
-        return -1;
-    }
-    card->key = fi_mr_key(worker->mr);
-    set(&card->ready);
-    return 0;
+    must(worker, "fi_fabric",
+         fi_fabric(worker->info->fabric_attr, &worker->fabric, NULL));
+    must(worker, "fi_domain",
+         fi_domain(worker->fabric, worker->info, &worker->domain, NULL));
+    at(worker, "opening its endpoint", 0);
+    open_queue(worker);
+    open_endpoint(worker);
+    must(worker, "fi_getname",
+         fi_getname(&worker->ep->fid, address->name, &length));
+    address->key = fi_mr_key(worker->mr);
+    at(worker, "telling its name", 0);
+    __atomic_store_n(&card->length, (uint32_t)length, __ATOMIC_RELEASE);
 }
 
 /* One that is killed before it could tell its name is dead from the start */
 static void meet(storm_worker_t *worker, storm_peer_t *peer)
 {
-    storm_card_t *card       = &worker->board->cards[peer->index];
-    struct fi_cntr_attr attr = {.events = FI_CNTR_EVENTS_COMP};
+    storm_card_t *card             = &worker->board->card[peer->index];
+    const storm_address_t *address = (const storm_address_t*)card->address;
+    struct fi_cntr_attr attr       = {.events = FI_CNTR_EVENTS_COMP};
 
-    while (!get(&card->ready)) {
-        if (get(&card->killed)) {
+    at(worker, "meeting others", 0);
+    while (!__atomic_load_n(&card->length, __ATOMIC_ACQUIRE)) {
+        if (storm_is_killed(worker->board, peer->index)) {
             peer->dead = 1;
             return;
         }
         fi_cq_read(worker->cq, NULL, 0);
         usleep(100);
     }
-    if (fi_av_insert(worker->av, card->name, 1, &peer->addr, 0, NULL) != 1) {
+    if (fi_av_insert(worker->av, address->name, 1, &peer->addr, 0, NULL) != 1) {
         peer->dead = 1;
         return;
     }
-    peer->key        = card->key;
+    peer->key        = address->key;
     peer->out_state  = worker->board->seed + (worker->index * 16) +
                        peer->index;
     peer->in_state   = worker->board->seed + (peer->index * 16) +
@@ -210,31 +206,33 @@ static void meet(storm_worker_t *worker, storm_peer_t *peer)
     peer->send.peer  = peer;
     peer->recv.peer  = peer;
     peer->write.peer = peer;
-    must(worker, "fi_cntr_open", fi_cntr_open(worker->domain, &attr,
-                                              &peer->trigger, NULL));
-    must(worker, "fi_cntr_open", fi_cntr_open(worker->domain, &attr,
-                                              &peer->fired, NULL));
+    must(worker, "fi_cntr_open",
+         fi_cntr_open(worker->domain, &attr, &peer->trigger, NULL));
+    must(worker, "fi_cntr_open",
+         fi_cntr_open(worker->domain, &attr, &peer->fired, NULL));
 }
 
 static size_t next_length(uint64_t *state)
 {
-    uint64_t x = storm_random(state);
+    uint64_t x = st_bytes_random(state);
 
     return (x >> 8) % ((x & 7) ? 3000 : STORM_LARGEST);
 }
 
-static uint8_t byte_of(int from, unsigned number, size_t i)
+static uint64_t seed_of(int from, unsigned number)
 {
-    return (uint8_t)((from * 77) + (number * 31) + (i * 7) + (i >> 9));
+    return st_bytes_mix((uint64_t)from, number);
 }
 
 /* Whether the call was accepted; one to a dead peer says so */
 static int accepted(storm_worker_t *worker, storm_peer_t *peer, ssize_t ret)
 {
+    at(worker, "posting", 1);
     if (ret == -FI_EHOSTUNREACH) {
         peer->dead = 1;
     } else if ((ret != 0) && (ret != -FI_EAGAIN)) {
-        complain(worker, "posting to %d: %s", peer->index, fi_strerror(-ret));
+        COMPLAIN(worker, "posting to %d: %s", peer->index,
+                 fi_strerror((int)-ret));
     }
     return ret == 0;
 }
@@ -243,11 +241,8 @@ static void send_next(storm_worker_t *worker, storm_peer_t *peer)
 {
     uint64_t state = peer->out_state;
     size_t length  = next_length(&state);
-    size_t i;
 
-    for (i = 0; i < length; ++i) {
-        peer->out[i] = byte_of(worker->index, peer->sent, i);
-    }
+    st_bytes_fill(peer->out, length, seed_of(worker->index, peer->sent));
     if (accepted(worker, peer,
                  fi_tsend(worker->ep, peer->out, length, NULL, peer->addr,
                           worker->index, &peer->send))) {
@@ -270,19 +265,17 @@ static void recv_next(storm_worker_t *worker, storm_peer_t *peer)
 static void check_message(storm_worker_t *worker, storm_peer_t *peer,
                           size_t length)
 {
-    size_t i;
+    size_t bad;
 
     if (length != peer->in_length) {
-        complain(worker, "message %u of %d has %zu bytes, not %zu",
+        COMPLAIN(worker, "message %u of %d has %zu bytes, not %zu",
                  peer->received, peer->index, length, peer->in_length);
-        return;
     }
-    for (i = 0; i < length; ++i) {
-        if (peer->in[i] != byte_of(peer->index, peer->received, i)) {
-            complain(worker, "message %u of %d is wrong at byte %zu of %zu",
-                     peer->received, peer->index, i, length);
-            return;
-        }
+    bad = st_bytes_check(peer->in, length,
+                         seed_of(peer->index, peer->received));
+    if (bad != ST_BYTES_NONE) {
+        COMPLAIN(worker, "message %u of %d is wrong at byte %zu of %zu",
+                 peer->received, peer->index, bad, length);
     }
 }
 
@@ -338,7 +331,7 @@ static int is_deferred(storm_worker_t *worker, const void *context)
 {
     int i;
 
-    for (i = 0; i < STORM_WORKERS; ++i) {
+    for (i = 0; i < worker->board->ranks; ++i) {
         if (context == &worker->peers[i].work.context) {
             return 1;
         }
@@ -349,10 +342,10 @@ static int is_deferred(storm_worker_t *worker, const void *context)
 static void completed(storm_worker_t *worker,
                       const struct fi_cq_tagged_entry *entry)
 {
-    storm_card_t *card = &worker->board->cards[worker->index];
-    storm_op_t *op     = entry->op_context;
+    storm_op_t *op = entry->op_context;
     storm_peer_t *peer;
 
+    at(worker, "reaping", 1);
     if (is_deferred(worker, op)) {
         return;
     }
@@ -361,8 +354,6 @@ static void completed(storm_worker_t *worker,
     if (op == &peer->recv) {
         check_message(worker, peer, entry->len);
         ++peer->received;
-        __atomic_store_n(&card->received[peer->index], peer->received,
-                         __ATOMIC_RELEASE);
     }
 }
 
@@ -385,7 +376,7 @@ static void failed(storm_worker_t *worker)
     }
     op->peer->dead = 1;
     if (err.err != FI_EHOSTUNREACH) {
-        complain(worker, "an operation with %d failed: %s", op->peer->index,
+        COMPLAIN(worker, "an operation with %d failed: %s", op->peer->index,
                  fi_strerror(err.err));
     }
 }
@@ -402,17 +393,17 @@ static void reap(storm_worker_t *worker)
         } else if (ret == 1) {
             completed(worker, &entry);
         } else if (ret != -FI_EAGAIN) {
-            complain(worker, "fi_cq_read: %zd", ret);
+            COMPLAIN(worker, "fi_cq_read: %zd", ret);
         }
-    } while (ret != -FI_EAGAIN && !worker->failed);
+    } while (ret != -FI_EAGAIN);
 }
 
 /* Returns whether nothing is left to be done with this peer */
 static int serve(storm_worker_t *worker, storm_peer_t *peer)
 {
     if (peer->dead) {
-        if (!get(&worker->board->cards[peer->index].killed)) {
-            complain(worker, "%d is called dead and was not killed",
+        if (!storm_is_killed(worker->board, peer->index)) {
+            COMPLAIN(worker, "%d is called dead and was not killed",
                      peer->index);
         }
         if (peer->recv.busy) {
@@ -436,15 +427,22 @@ static int serve(storm_worker_t *worker, storm_peer_t *peer)
            !peer->send.busy;
 }
 
-/* Whether all that live have set the flag at this place of their cards */
-static int all_have(storm_worker_t *worker, size_t field)
+static void tell(storm_worker_t *worker, uint32_t phase)
 {
-    const storm_card_t *card;
+    __atomic_store_n(&worker->board->card[worker->index].phase, phase,
+                     __ATOMIC_RELEASE);
+}
+
+/* Whether all that live are as far as that */
+static int all_are_at(storm_worker_t *worker, uint32_t phase)
+{
+    const storm_board_t *board = worker->board;
     int i;
 
-    for (i = 0; i < STORM_WORKERS; ++i) {
-        card = &worker->board->cards[i];
-        if (!get(&card->killed) && !get((const int*)((char*)card + field))) {
+    for (i = 0; i < board->ranks; ++i) {
+        if (!storm_is_killed(board, i) &&
+            (__atomic_load_n(&board->card[i].phase, __ATOMIC_ACQUIRE) <
+             phase)) {
             return 0;
         }
     }
@@ -453,22 +451,20 @@ static int all_have(storm_worker_t *worker, size_t field)
 
 static void talk(storm_worker_t *worker)
 {
-    int i, through;
+    int i, most, all, through;
 
     do {
         reap(worker);
-        for (i = 0, through = 1; i < STORM_WORKERS; ++i) {
+        for (i = 0, most = 1, all = 1; i < worker->board->ranks; ++i) {
             if (i != worker->index) {
-                through &= serve(worker, &worker->peers[i]);
+                through = serve(worker, &worker->peers[i]);
+                all    &= through;
+                most   &= through || (i == worker->board->victim);
             }
         }
-        if (through) {
-            set(&worker->board->cards[worker->index].done);
-        }
+        tell(worker, all ? PHASE_ALL : most ? PHASE_MOST : 0);
         sched_yield();
-    } while (!worker->failed &&
-             !(through && get(&worker->board->calm) &&
-               all_have(worker, offsetof(storm_card_t, done))));
+    } while (!(all && all_are_at(worker, PHASE_ALL)));
 }
 
 /* Nobody closes what another one may still write to: what is under way ends
@@ -480,17 +476,16 @@ static void part(storm_worker_t *worker)
 
     do {
         reap(worker);
-        for (i = 0, quiet = 1; i < STORM_WORKERS; ++i) {
+        for (i = 0, quiet = 1; i < worker->board->ranks; ++i) {
             peer   = &worker->peers[i];
             quiet &= (i == worker->index) || peer->dead ||
                      (!peer->write.busy && defer_is_over(peer));
         }
-        if (quiet || worker->failed) {
-            set(&worker->board->cards[worker->index].quiet);
+        if (quiet) {
+            tell(worker, PHASE_QUIET);
         }
         sched_yield();
-    } while (!worker->failed &&
-             !all_have(worker, offsetof(storm_card_t, quiet)));
+    } while (!all_are_at(worker, PHASE_QUIET));
 }
 
 static void drop(storm_worker_t *worker, struct fid *fid)
@@ -506,7 +501,7 @@ static void close_all(storm_worker_t *worker)
 
     drop(worker, &worker->mr->fid);
     drop(worker, &worker->ep->fid);
-    for (i = 0; i < STORM_WORKERS; ++i) {
+    for (i = 0; i < worker->board->ranks; ++i) {
         if (worker->peers[i].out != NULL) {
             drop(worker, &worker->peers[i].trigger->fid);
             drop(worker, &worker->peers[i].fired->fid);
@@ -523,15 +518,17 @@ static void close_all(storm_worker_t *worker)
     fi_freeinfo(worker->info);
 }
 
-int storm_work(storm_board_t *board, int index)
+int storm_rank_main(storm_board_t *board, int index)
 {
-    storm_worker_t worker = {.board = board, .index = index};
+    static storm_worker_t worker;
     int i;
 
-    if (open_all(&worker) != 0) {
-        return EXIT_FAILURE;
-    }
-    for (i = 0; i < STORM_WORKERS; ++i) {
+    setenv("FI_PROVIDER_PATH", FAB_MODULE_DIR, 1);
+    setenv("FI_PROVIDER", "cxiemu", 1);
+    worker.board = board;
+    worker.index = index;
+    open_all(&worker);
+    for (i = 0; i < board->ranks; ++i) {
         worker.peers[i].index = i;
         if (i != index) {
             meet(&worker, &worker.peers[i]);
@@ -539,6 +536,8 @@ int storm_work(storm_board_t *board, int index)
     }
     talk(&worker);
     part(&worker);
+    at(&worker, "closing", 1);
     close_all(&worker);
-    return worker.failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    __atomic_store_n(&board->card[index].done, 1, __ATOMIC_RELEASE);
+    return EXIT_SUCCESS;
 }
