@@ -32,12 +32,7 @@ static void test_equal_tags(void)
     }
 
     MPIX_OK(MPIX_Matchall(6, requests, MPI_STATUSES_IGNORE));
-    mpix_test_run(sends, 3, recvs, 3);
-    mpix_test_run(sends, 3, recvs, 3);
-    for (i = 0; i < 3; ++i) {
-        mpix_test_msg_free(&sends[i]);
-        mpix_test_msg_free(&recvs[i]);
-    }
+    mpix_test_use_up(sends, recvs, 3, 2);
 }
 
 /* Tags are told apart whatever the order of the matches. */
@@ -64,11 +59,7 @@ static void test_tags(void)
                    statuses[5 - i].MPI_SOURCE, statuses[5 - i].MPI_TAG, count);
     }
 
-    mpix_test_run(sends, 3, recvs, 3);
-    for (i = 0; i < 3; ++i) {
-        mpix_test_msg_free(&sends[i]);
-        mpix_test_msg_free(&recvs[i]);
-    }
+    mpix_test_use_up(sends, recvs, 3, 1);
 }
 
 /* Rank in 'comm' of a rank of MPI_COMM_WORLD, and both. */
@@ -136,9 +127,7 @@ static void test_intercommunicator(void)
         mpix_test_send_init_comm(&send, 12, peer, TAG, inter);
         mpix_test_recv_init_comm(&recv, 12, peer, TAG, inter);
         mpix_test_match(&send, 1, &recv, 1);
-        mpix_test_run(&send, 1, &recv, 1);
-        mpix_test_msg_free(&send);
-        mpix_test_msg_free(&recv);
+        mpix_test_use_up(&send, &recv, 1, 1);
     }
     MPI_Comm_free(&inter);
     MPI_Comm_free(&local);
@@ -158,9 +147,7 @@ static void test_freed_communicator(void)
     MPI_Comm_free(&comm);
 
     mpix_test_match(&send, 1, &recv, 1);
-    mpix_test_run(&send, 1, &recv, 1);
-    mpix_test_msg_free(&send);
-    mpix_test_msg_free(&recv);
+    mpix_test_use_up(&send, &recv, 1, 1);
 }
 
 /* Communicators that come and go reuse their context ids, with other ranks. */
@@ -181,9 +168,7 @@ static void test_reused_contexts(void)
         recv.use = round;
 
         mpix_test_match(&send, 1, &recv, 1);
-        mpix_test_run(&send, 1, &recv, 1);
-        mpix_test_msg_free(&send);
-        mpix_test_msg_free(&recv);
+        mpix_test_use_up(&send, &recv, 1, 1);
         MPI_Comm_free(&comm);
     }
 }
@@ -231,11 +216,7 @@ static void test_imatch(void)
                    status.MPI_SOURCE);
     }
 
-    mpix_test_run(sends, 3, recvs, 3);
-    for (i = 0; i < 3; ++i) {
-        mpix_test_msg_free(&sends[i]);
-        mpix_test_msg_free(&recvs[i]);
-    }
+    mpix_test_use_up(sends, recvs, 3, 1);
 }
 
 /* What was begun goes on while the rank is in MPI: the even ranks wait in a
@@ -259,9 +240,7 @@ static void test_progress_in_mpi(void)
 
     wait_matched(&requests[0], MPI_STATUS_IGNORE);
     wait_matched(&requests[1], MPI_STATUS_IGNORE);
-    mpix_test_run(&send, 1, &recv, 1);
-    mpix_test_msg_free(&send);
-    mpix_test_msg_free(&recv);
+    mpix_test_use_up(&send, &recv, 1, 1);
 }
 
 /* A receive may be larger than its send. */
@@ -283,10 +262,7 @@ static void test_lengths(void)
         MPI_Get_count(&status, MPI_UINT64_T, &count);
         MPIX_CHECK((size_t)count == lengths[i], "%d of %zu", count, lengths[i]);
 
-        mpix_test_run(&send, 1, &recv, 1);
-        mpix_test_run(&send, 1, &recv, 1);
-        mpix_test_msg_free(&send);
-        mpix_test_msg_free(&recv);
+        mpix_test_use_up(&send, &recv, 1, 2);
     }
 }
 
@@ -298,10 +274,7 @@ static void test_empty(void)
     mpix_test_send_init(&send, 0, mpix_test.right, TAG, 0);
     mpix_test_recv_init(&recv, 0, mpix_test.left, TAG, 0);
     mpix_test_match(&send, 1, &recv, 1);
-    mpix_test_run(&send, 1, &recv, 1);
-    mpix_test_run(&send, 1, &recv, 1);
-    mpix_test_msg_free(&send);
-    mpix_test_msg_free(&recv);
+    mpix_test_use_up(&send, &recv, 1, 2);
 }
 
 static void test_proc_null(void)
@@ -322,10 +295,7 @@ static void test_proc_null(void)
                "source %d tag %d count %d", status.MPI_SOURCE, status.MPI_TAG,
                count);
 
-    mpix_test_run(&send, 1, &recv, 1);
-    mpix_test_run(&send, 1, &recv, 1);
-    mpix_test_msg_free(&send);
-    mpix_test_msg_free(&recv);
+    mpix_test_use_up(&send, &recv, 1, 2);
 }
 
 /* Messages to the own process, matched in each way. */
@@ -353,10 +323,7 @@ static void test_self(void)
             wait_matched(&recv.request, MPI_STATUS_IGNORE);
         }
 
-        mpix_test_run(&send, 1, &recv, 1);
-        mpix_test_run(&send, 1, &recv, 1);
-        mpix_test_msg_free(&send);
-        mpix_test_msg_free(&recv);
+        mpix_test_use_up(&send, &recv, 1, 2);
     }
 }
 
@@ -383,9 +350,7 @@ static void test_datatype(void)
     MPI_Type_free(&shifted);
 
     mpix_test_match(&send, 1, &recv, 1);
-    mpix_test_run(&send, 1, &recv, 1);
-    mpix_test_msg_free(&send);
-    mpix_test_msg_free(&recv);
+    mpix_test_use_up(&send, &recv, 1, 1);
 }
 
 /* Requests are matched, used and freed again and again: nothing of an earlier
@@ -401,9 +366,7 @@ static void test_reused_handles(void)
         MPIX_IS(MPI_ERR_REQUEST,
                 MPIX_Enqueue_start_req(mpix_test.queue, &send.request));
         mpix_test_match(&send, 1, &recv, 1);
-        mpix_test_run(&send, 1, &recv, 1);
-        mpix_test_msg_free(&send);
-        mpix_test_msg_free(&recv);
+        mpix_test_use_up(&send, &recv, 1, 1);
     }
 }
 

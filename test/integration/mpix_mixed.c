@@ -64,9 +64,7 @@ static void test_rounds(void)
         take_ordinary(round);
         MPIX_OK(MPI_Waitall(BURST, sends, MPI_STATUSES_IGNORE));
 
-        mpix_test_run(&send, 1, &recv, 1);
-        mpix_test_msg_free(&send);
-        mpix_test_msg_free(&recv);
+        mpix_test_use_up(&send, &recv, 1, 1);
     }
 }
 

@@ -9,7 +9,6 @@
  */
 #include "mpix_test.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

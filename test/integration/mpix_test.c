@@ -232,6 +232,20 @@ void mpix_test_run(mpix_test_msg_t *sends, int num_sends,
     MPIX_OK(MPIX_Host_stream_synchronize(mpix_test.stream));
 }
 
+void mpix_test_use_up(mpix_test_msg_t *sends, mpix_test_msg_t *recvs,
+                      int count, int uses)
+{
+    int i;
+
+    for (i = 0; i < uses; ++i) {
+        mpix_test_run(sends, count, recvs, count);
+    }
+    for (i = 0; i < count; ++i) {
+        mpix_test_msg_free(&sends[i]);
+        mpix_test_msg_free(&recvs[i]);
+    }
+}
+
 void mpix_test_match(mpix_test_msg_t *sends, int num_sends,
                      mpix_test_msg_t *recvs, int num_recvs)
 {

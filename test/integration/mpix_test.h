@@ -121,6 +121,10 @@ void mpix_test_hold(void *arg);
 void mpix_test_run(mpix_test_msg_t *sends, int num_sends,
                    mpix_test_msg_t *recvs, int num_recvs);
 
+/* Runs so many uses of 'count' pairs that are matched, and frees them. */
+void mpix_test_use_up(mpix_test_msg_t *sends, mpix_test_msg_t *recvs,
+                      int count, int uses);
+
 /* Matches all requests of both arrays in one blocking call. */
 void mpix_test_match(mpix_test_msg_t *sends, int num_sends,
                      mpix_test_msg_t *recvs, int num_recvs);

@@ -5,7 +5,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define ST_EXEC_WORK 3000 /* Rounds of a computation */
 

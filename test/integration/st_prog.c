@@ -3,7 +3,6 @@
 #include "st_prog.h"
 
 #include <stdio.h>
-#include <string.h>
 
 
 /** How a step is shown. */

@@ -23,7 +23,6 @@
 #include "st_world.h"
 
 #include <dirent.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
