@@ -73,6 +73,46 @@ void gstream_util_finish(ucs_gstream_h stream)
     CU_ASSERT_EQUAL(ucs_gstream_destroy(stream), UCS_OK);
 }
 
+ucs_gstream_cmd_t gstream_util_cmd_func(ucs_gstream_func_t func, void *arg)
+{
+    return (ucs_gstream_cmd_t){
+        .type   = UCS_GSTREAM_CMD_FUNC,
+        .u.func = {func, arg}
+    };
+}
+
+ucs_gstream_cmd_t gstream_util_cmd_word(ucs_gstream_cmd_type_t type,
+                                        volatile uint64_t *address,
+                                        uint64_t value)
+{
+    return (ucs_gstream_cmd_t){
+        .type   = type,
+        .u.word = {address, value}
+    };
+}
+
+void gstream_util_func(ucs_gstream_h stream, ucs_gstream_func_t func, void *arg)
+{
+    CU_ASSERT_EQUAL(ucs_gstream_enqueue_func(stream, func, arg), UCS_OK);
+}
+
+void gstream_util_wait(ucs_gstream_h stream, volatile uint64_t *word,
+                       uint64_t value)
+{
+    CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(stream, word, value), UCS_OK);
+}
+
+void gstream_util_write(ucs_gstream_h stream, volatile uint64_t *word,
+                        uint64_t value)
+{
+    CU_ASSERT_EQUAL(ucs_gstream_enqueue_write64(stream, word, value), UCS_OK);
+}
+
+void gstream_util_count(void *arg)
+{
+    ++*(uint64_t*)arg;
+}
+
 pid_t gstream_util_tid(void)
 {
     return (pid_t)syscall(SYS_gettid);
@@ -162,6 +202,12 @@ void gstream_util_pass_time(unsigned msec)
 void gstream_util_store(volatile uint64_t *word, uint64_t value)
 {
     __atomic_store_n(word, value, __ATOMIC_RELEASE);
+}
+
+void gstream_util_let_go(volatile uint64_t *word, uint64_t value)
+{
+    gstream_util_store(word, value);
+    ucs_gstream_wake(word);
 }
 
 uint64_t gstream_util_load(const volatile uint64_t *word)

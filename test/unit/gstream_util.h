@@ -51,6 +51,23 @@ void gstream_util_open(gstream_util_t *util);
 /** The same on a group, or with a thread of its own if it is NULL. */
 void gstream_util_open_on(gstream_util_t *util, ucs_gstream_group_h group);
 
+/** Commands: a function, and a word to wait for or to write. */
+ucs_gstream_cmd_t gstream_util_cmd_func(ucs_gstream_func_t func, void *arg);
+ucs_gstream_cmd_t gstream_util_cmd_word(ucs_gstream_cmd_type_t type,
+                                        volatile uint64_t *address,
+                                        uint64_t value);
+
+/** Enqueues one; asserts. */
+void gstream_util_func(ucs_gstream_h stream, ucs_gstream_func_t func,
+                       void *arg);
+void gstream_util_wait(ucs_gstream_h stream, volatile uint64_t *word,
+                       uint64_t value);
+void gstream_util_write(ucs_gstream_h stream, volatile uint64_t *word,
+                        uint64_t value);
+
+/** A function of a stream: adds 1 to a uint64_t. */
+void gstream_util_count(void *arg);
+
 /** Returns when a thread of this process sleeps in the kernel. */
 void gstream_util_until_asleep(pid_t tid);
 
@@ -70,6 +87,9 @@ void gstream_util_pass_time(unsigned msec);
 /** Stores to a word without telling anybody, and loads it. */
 void gstream_util_store(volatile uint64_t *word, uint64_t value);
 uint64_t gstream_util_load(const volatile uint64_t *word);
+
+/** Stores to a word, and wakes the streams that wait for it. */
+void gstream_util_let_go(volatile uint64_t *word, uint64_t value);
 
 /** Sets log level to fatal while errors are provoked, and back. */
 void gstream_util_quiet(int quiet);

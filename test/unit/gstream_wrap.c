@@ -9,7 +9,6 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <stdarg.h>
-#include <stdlib.h>
 #include <sys/syscall.h>
 #include <time.h>
 

@@ -16,23 +16,6 @@
 #define TEST_RUN_AHEAD      1000000
 #define TEST_RUN_AHEAD_STEP 1000
 
-
-static ucs_gstream_cmd_t test_func(ucs_gstream_func_t func, void *arg)
-{
-    ucs_gstream_cmd_t cmd = {
-        .type   = UCS_GSTREAM_CMD_FUNC,
-        .u.func = {func, arg}
-    };
-
-    return cmd;
-}
-
-static void test_count(void *arg)
-{
-    ++*(uint64_t*)arg;
-}
-
-
 /* Commands of all kinds run in the order in which they were enqueued */
 
 typedef struct {
@@ -147,7 +130,8 @@ static void test_producer_batch(test_producer_t *producer, unsigned batch,
             .count    = count,
             .log      = producer->log
         };
-        cmds[i] = test_func(test_mark_run, &producer->marks[batch][i]);
+        cmds[i] = gstream_util_cmd_func(test_mark_run,
+                                        &producer->marks[batch][i]);
     }
 
     if (ucs_gstream_enqueue(producer->stream, cmds, count) != UCS_OK) {
@@ -226,9 +210,7 @@ ST_CASE(enqueue_from_command)
         .stream = gstream_util_create()
     };
 
-    CU_ASSERT_EQUAL(ucs_gstream_enqueue_func(chain.stream, test_chain_next,
-                                             &chain),
-                    UCS_OK);
+    gstream_util_func(chain.stream, test_chain_next, &chain);
     /* There is always one command that is pending until the last has run */
     while (ucs_gstream_query(chain.stream) == UCS_INPROGRESS) {
     }
@@ -284,16 +266,12 @@ ST_CASE(ping_pong)
     uint64_t round;
 
     for (round = 1; round <= TEST_PING_PONGS; ++round) {
-        CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(pong, &ball[0], round),
-                        UCS_OK);
-        CU_ASSERT_EQUAL(ucs_gstream_enqueue_write64(pong, &ball[1], round),
-                        UCS_OK);
+        gstream_util_wait(pong, &ball[0], round);
+        gstream_util_write(pong, &ball[1], round);
     }
     for (round = 1; round <= TEST_PING_PONGS; ++round) {
-        CU_ASSERT_EQUAL(ucs_gstream_enqueue_write64(ping, &ball[0], round),
-                        UCS_OK);
-        CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(ping, &ball[1], round),
-                        UCS_OK);
+        gstream_util_write(ping, &ball[0], round);
+        gstream_util_wait(ping, &ball[1], round);
     }
 
     gstream_util_finish(ping);
@@ -314,10 +292,10 @@ ST_CASE(run_ahead)
     unsigned i;
 
     for (i = 0; i < TEST_RUN_AHEAD_STEP; ++i) {
-        cmds[i] = test_func(test_count, &runs);
+        cmds[i] = gstream_util_cmd_func(gstream_util_count, &runs);
     }
 
-    CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(stream, &gate, 1), UCS_OK);
+    gstream_util_wait(stream, &gate, 1);
     for (i = 0; i < (TEST_RUN_AHEAD / TEST_RUN_AHEAD_STEP); ++i) {
         CU_ASSERT_EQUAL(ucs_gstream_enqueue(stream, cmds, TEST_RUN_AHEAD_STEP),
                         UCS_OK);
@@ -325,8 +303,7 @@ ST_CASE(run_ahead)
 
     CU_ASSERT_EQUAL(ucs_gstream_query(stream), UCS_INPROGRESS);
     CU_ASSERT_EQUAL(ucs_gstream_synchronize_timeout(stream, 0), UCS_INPROGRESS);
-    gstream_util_store(&gate, 1);
-    ucs_gstream_wake(&gate);
+    gstream_util_let_go(&gate, 1);
     gstream_util_finish(stream);
     CU_ASSERT_EQUAL(runs, TEST_RUN_AHEAD);
 }

@@ -9,34 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
-static ucs_gstream_cmd_t test_func(ucs_gstream_func_t func, void *arg)
-{
-    ucs_gstream_cmd_t cmd = {
-        .type   = UCS_GSTREAM_CMD_FUNC,
-        .u.func = {func, arg}
-    };
-
-    return cmd;
-}
-
-static ucs_gstream_cmd_t test_word(ucs_gstream_cmd_type_t type,
-                                   volatile uint64_t *address, uint64_t value)
-{
-    ucs_gstream_cmd_t cmd = {
-        .type   = type,
-        .u.word = {address, value}
-    };
-
-    return cmd;
-}
-
-static void test_count(void *arg)
-{
-    ++*(uint64_t*)arg;
-}
-
-
 /* A batch with one bad command is refused as a whole */
 
 static void test_refused(ucs_gstream_h stream, const ucs_gstream_cmd_t *bad)
@@ -45,8 +17,8 @@ static void test_refused(ucs_gstream_h stream, const ucs_gstream_cmd_t *bad)
     ucs_gstream_cmd_t cmds[3];
     ucs_status_t status;
 
-    cmds[0] = test_func(test_count, &runs);
-    cmds[1] = test_func(test_count, &runs);
+    cmds[0] = gstream_util_cmd_func(gstream_util_count, &runs);
+    cmds[1] = gstream_util_cmd_func(gstream_util_count, &runs);
     cmds[2] = *bad;
     status  = ucs_gstream_enqueue(stream, cmds, 3);
     CU_ASSERT_EQUAL(status, UCS_ERR_INVALID_PARAM);
@@ -62,11 +34,11 @@ ST_CASE(bad_commands)
     volatile uint64_t *misaligned =
             (volatile uint64_t*)((uintptr_t)&words[0] + 4);
     ucs_gstream_cmd_t bad[] = {
-        test_func(NULL, NULL),
-        test_word(UCS_GSTREAM_CMD_WRITE64, NULL, 1),
-        test_word(UCS_GSTREAM_CMD_WAIT64, NULL, 1),
-        test_word(UCS_GSTREAM_CMD_WRITE64, misaligned, 1),
-        test_word(UCS_GSTREAM_CMD_WAIT64, misaligned, 1),
+        gstream_util_cmd_func(NULL, NULL),
+        gstream_util_cmd_word(UCS_GSTREAM_CMD_WRITE64, NULL, 1),
+        gstream_util_cmd_word(UCS_GSTREAM_CMD_WAIT64, NULL, 1),
+        gstream_util_cmd_word(UCS_GSTREAM_CMD_WRITE64, misaligned, 1),
+        gstream_util_cmd_word(UCS_GSTREAM_CMD_WAIT64, misaligned, 1),
         {.type = UCS_GSTREAM_CMD_COPY, .u.copy = {NULL, words, 1}},
         {.type = UCS_GSTREAM_CMD_COPY, .u.copy = {words, NULL, 1}},
         {.type = (ucs_gstream_cmd_type_t)77}
@@ -235,8 +207,7 @@ ST_CASE(own_command)
     };
 
     gstream_util_quiet(1);
-    CU_ASSERT_EQUAL(ucs_gstream_enqueue_func(own.stream, test_own_try, &own),
-                    UCS_OK);
+    gstream_util_func(own.stream, test_own_try, &own);
     CU_ASSERT_EQUAL(ucs_gstream_synchronize(own.stream), UCS_OK);
     gstream_util_quiet(0);
     CU_ASSERT_EQUAL(own.statuses[0], UCS_ERR_BUSY);
@@ -253,15 +224,13 @@ ST_CASE(destroy_pending)
     volatile uint64_t word = 0;
     uint64_t runs          = 0;
 
-    CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(stream, &word, 1), UCS_OK);
+    gstream_util_wait(stream, &word, 1);
     CU_ASSERT_EQUAL(ucs_gstream_destroy(stream), UCS_ERR_BUSY);
     CU_ASSERT(ucs_gstream_is_valid(stream));
 
     /* It had no effect */
-    CU_ASSERT_EQUAL(ucs_gstream_enqueue_func(stream, test_count, &runs),
-                    UCS_OK);
-    gstream_util_store(&word, 1);
-    ucs_gstream_wake(&word);
+    gstream_util_func(stream, gstream_util_count, &runs);
+    gstream_util_let_go(&word, 1);
     CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
     CU_ASSERT_EQUAL(runs, 1);
     CU_ASSERT_EQUAL(ucs_gstream_destroy(stream), UCS_OK);
@@ -298,8 +267,7 @@ ST_CASE(thread)
     };
     sigset_t mask;
 
-    CU_ASSERT_EQUAL(ucs_gstream_enqueue_func(stream, test_thread_look, &look),
-                    UCS_OK);
+    gstream_util_func(stream, test_thread_look, &look);
     gstream_util_finish(stream);
     CU_ASSERT_EQUAL(strncmp(look.name, "st-host-", 8), 0);
     CU_ASSERT_EQUAL(look.unblocked, 0);
@@ -320,7 +288,7 @@ ST_CASE(timeout)
     size_t i;
 
     CU_ASSERT_EQUAL(ucs_gstream_synchronize_timeout(stream, 0), UCS_OK);
-    CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(stream, &gate, 1), UCS_OK);
+    gstream_util_wait(stream, &gate, 1);
     for (i = 0; i < ST_CUNIT_COUNT(timeouts); ++i) {
         CU_ASSERT_EQUAL(ucs_gstream_synchronize_timeout(stream, timeouts[i]),
                         UCS_INPROGRESS);

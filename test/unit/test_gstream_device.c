@@ -33,11 +33,6 @@ static void device_add(device_t *device)
                     UCS_OK);
 }
 
-static void write_word(ucs_gstream_h stream, uint64_t *word, uint64_t value)
-{
-    CU_ASSERT_EQUAL(ucs_gstream_enqueue_write64(stream, word, value), UCS_OK);
-}
-
 /* Each store is an event, and memory stays as it was; beside the range it is
  * memory that is stored to */
 ST_CASE(each)
@@ -47,10 +42,10 @@ ST_CASE(each)
     uint64_t other       = 0;
 
     device_add(&device);
-    write_word(stream, &device.words[0], 1);
-    write_word(stream, &device.words[0], 1);
-    write_word(stream, &device.words[1], 5);
-    write_word(stream, &other, 7);
+    gstream_util_write(stream, &device.words[0], 1);
+    gstream_util_write(stream, &device.words[0], 1);
+    gstream_util_write(stream, &device.words[1], 5);
+    gstream_util_write(stream, &other, 7);
     CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
     CU_ASSERT(atomic_load(&device.calls) == 3);
     CU_ASSERT(atomic_load(&device.sums[0]) == 2);
@@ -70,7 +65,7 @@ ST_CASE(removed)
     device_add(&device);
     CU_ASSERT_EQUAL(ucs_gstream_device_remove(device.words), UCS_OK);
     CU_ASSERT_EQUAL(ucs_gstream_device_remove(device.words), UCS_ERR_NO_ELEM);
-    write_word(stream, &device.words[0], 3);
+    gstream_util_write(stream, &device.words[0], 3);
     CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
     CU_ASSERT(device.words[0] == 3);
     CU_ASSERT(atomic_load(&device.calls) == 0);
@@ -89,7 +84,7 @@ ST_CASE(streams)
     }
     for (j = 0; j < STORES; ++j) {
         for (i = 0; i < STREAMS; ++i) {
-            write_word(streams[i], &device.words[j % 2], 1);
+            gstream_util_write(streams[i], &device.words[j % 2], 1);
         }
     }
     for (i = 0; i < STREAMS; ++i) {

@@ -7,7 +7,6 @@
 
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define TEST_STREAMS 5
 #define TEST_EVENTS  7
@@ -37,22 +36,6 @@ static void test_wait(ucs_gstream_h stream, ucs_gstream_event_h event)
 }
 
 /* Holds a stream up until the word is 1. */
-static void test_hold(ucs_gstream_h stream, volatile uint64_t *gate)
-{
-    CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(stream, gate, 1), UCS_OK);
-}
-
-static void test_let_go(volatile uint64_t *gate)
-{
-    gstream_util_store(gate, 1);
-    ucs_gstream_wake(gate);
-}
-
-static void test_count(void *arg)
-{
-    ++*(uint64_t*)arg;
-}
-
 
 /* An event from its creation to its end */
 
@@ -64,11 +47,11 @@ ST_CASE(states)
     unsigned i;
 
     for (i = 0; i < 2; ++i) {
-        test_hold(stream, &gate[i]);
+        gstream_util_wait(stream, &gate[i], 1);
         test_record(stream, event);
         CU_ASSERT_EQUAL(ucs_gstream_event_query(event), UCS_INPROGRESS);
         CU_ASSERT_EQUAL(ucs_gstream_event_destroy(event), UCS_ERR_BUSY);
-        test_let_go(&gate[i]);
+        gstream_util_let_go(&gate[i], 1);
         CU_ASSERT_EQUAL(ucs_gstream_event_synchronize(event), UCS_OK);
         CU_ASSERT_EQUAL(ucs_gstream_event_query(event), UCS_OK);
         CU_ASSERT_EQUAL(ucs_gstream_event_synchronize(event), UCS_OK);
@@ -86,13 +69,13 @@ ST_CASE(waiter_is_use)
     ucs_gstream_event_h event = test_event_create();
     volatile uint64_t gate    = 0;
 
-    test_hold(waiter, &gate);
+    gstream_util_wait(waiter, &gate, 1);
     test_record(recorder, event);
     test_wait(waiter, event);
     CU_ASSERT_EQUAL(ucs_gstream_event_synchronize(event), UCS_OK);
     CU_ASSERT_EQUAL(ucs_gstream_destroy(waiter), UCS_ERR_BUSY);
     CU_ASSERT_EQUAL(ucs_gstream_event_destroy(event), UCS_ERR_BUSY);
-    test_let_go(&gate);
+    gstream_util_let_go(&gate, 1);
     gstream_util_finish(waiter);
     gstream_util_finish(recorder);
     CU_ASSERT_EQUAL(ucs_gstream_event_destroy(event), UCS_OK);
@@ -178,11 +161,10 @@ ST_CASE(record_again)
     volatile uint64_t gate    = 0;
     uint64_t runs             = 0;
 
-    test_hold(first, &gate);
+    gstream_util_wait(first, &gate, 1);
     test_record(first, event);
     test_wait(waiter, event);
-    CU_ASSERT_EQUAL(ucs_gstream_enqueue_func(waiter, test_count, &runs),
-                    UCS_OK);
+    gstream_util_func(waiter, gstream_util_count, &runs);
 
     /* Passed before the first one: the event is, but not what waits for that */
     test_record(second, event);
@@ -194,7 +176,7 @@ ST_CASE(record_again)
     CU_ASSERT_EQUAL(ucs_gstream_event_query(event), UCS_OK);
     CU_ASSERT_EQUAL(ucs_gstream_event_destroy(event), UCS_ERR_BUSY);
 
-    test_let_go(&gate);
+    gstream_util_let_go(&gate, 1);
     gstream_util_finish(first);
     gstream_util_finish(waiter);
     gstream_util_finish(second);
@@ -346,9 +328,7 @@ ST_CASE(ping_pong)
         if (i > 0) {
             test_wait(streams[i % 2], events[(i + 1) % 2]);
         }
-        CU_ASSERT_EQUAL(ucs_gstream_enqueue_func(streams[i % 2], test_count,
-                                                 &runs),
-                        UCS_OK);
+        gstream_util_func(streams[i % 2], gstream_util_count, &runs);
         test_record(streams[i % 2], events[i % 2]);
     }
     CU_ASSERT_EQUAL(ucs_gstream_event_synchronize(events[(i + 1) % 2]),
@@ -389,9 +369,9 @@ ST_CASE(synchronize)
     pid_t tid;
     size_t i;
 
-    test_hold(stream, &gates[0]);
+    gstream_util_wait(stream, &gates[0], 1);
     test_record(stream, event);
-    test_hold(stream, &gates[1]);
+    gstream_util_wait(stream, &gates[1], 1);
     for (i = 0; i < ST_CUNIT_COUNT(syncs); ++i) {
         syncs[i].event  = event;
         syncs[i].status = UCS_ERR_LAST;
@@ -406,14 +386,14 @@ ST_CASE(synchronize)
     }
 
     CU_ASSERT_EQUAL(ucs_gstream_event_destroy(event), UCS_ERR_BUSY);
-    test_let_go(&gates[0]);
+    gstream_util_let_go(&gates[0], 1);
     for (i = 0; i < ST_CUNIT_COUNT(syncs); ++i) {
         pthread_join(syncs[i].thread, NULL);
         CU_ASSERT_EQUAL(syncs[i].status, UCS_OK);
     }
     CU_ASSERT_EQUAL(ucs_gstream_query(stream), UCS_INPROGRESS);
     CU_ASSERT_EQUAL(ucs_gstream_event_destroy(event), UCS_OK);
-    test_let_go(&gates[1]);
+    gstream_util_let_go(&gates[1], 1);
     gstream_util_finish(stream);
 }
 
@@ -450,13 +430,11 @@ ST_CASE(own_command)
     };
 
     gstream_util_quiet(1);
-    test_hold(stream, &own.gate);
-    CU_ASSERT_EQUAL(ucs_gstream_enqueue_func(stream, test_own_pending, &own),
-                    UCS_OK);
+    gstream_util_wait(stream, &own.gate, 1);
+    gstream_util_func(stream, test_own_pending, &own);
     test_record(stream, own.event);
-    CU_ASSERT_EQUAL(ucs_gstream_enqueue_func(stream, test_own_passed, &own),
-                    UCS_OK);
-    test_let_go(&own.gate);
+    gstream_util_func(stream, test_own_passed, &own);
+    gstream_util_let_go(&own.gate, 1);
     gstream_util_finish(stream);
     gstream_util_quiet(0);
     CU_ASSERT_EQUAL(own.pending, UCS_ERR_BUSY);
@@ -491,17 +469,13 @@ ST_CASE(elapsed)
     double seconds         = 7;
     double back            = 7;
 
-    CU_ASSERT_EQUAL(ucs_gstream_enqueue_func(stream, test_now, &around[0]),
-                    UCS_OK);
+    gstream_util_func(stream, test_now, &around[0]);
     test_record(stream, events[0]);
-    CU_ASSERT_EQUAL(ucs_gstream_enqueue_func(stream, test_now, &inside[0]),
-                    UCS_OK);
-    test_hold(stream, &gate);
-    CU_ASSERT_EQUAL(ucs_gstream_enqueue_func(stream, test_now, &inside[1]),
-                    UCS_OK);
+    gstream_util_func(stream, test_now, &inside[0]);
+    gstream_util_wait(stream, &gate, 1);
+    gstream_util_func(stream, test_now, &inside[1]);
     test_record(stream, events[1]);
-    CU_ASSERT_EQUAL(ucs_gstream_enqueue_func(stream, test_now, &around[1]),
-                    UCS_OK);
+    gstream_util_func(stream, test_now, &around[1]);
     CU_ASSERT_EQUAL(ucs_gstream_event_synchronize(events[0]), UCS_OK);
     CU_ASSERT_EQUAL(ucs_gstream_event_elapsed(events[0], events[1], &seconds),
                     UCS_INPROGRESS);
@@ -509,7 +483,7 @@ ST_CASE(elapsed)
                     UCS_INPROGRESS);
     CU_ASSERT_EQUAL(seconds, 7);
     gstream_util_pass_time(2);
-    test_let_go(&gate);
+    gstream_util_let_go(&gate, 1);
     gstream_util_finish(stream);
 
     CU_ASSERT_EQUAL(ucs_gstream_event_elapsed(events[0], events[1], &seconds),

@@ -9,7 +9,6 @@
 #include <ucs_gstream_event.h>
 
 #include <sched.h>
-#include <stdlib.h>
 
 #define TEST_CHUNK   256  /* Commands that one allocation holds */
 #define TEST_BATCH   2000
@@ -17,33 +16,6 @@
 #define TEST_ROUNDS  2000
 #define TEST_RACES   20000
 #define TEST_DELAYS  100  /* Pauses */
-
-
-static ucs_gstream_cmd_t test_func(ucs_gstream_func_t func, void *arg)
-{
-    ucs_gstream_cmd_t cmd = {
-        .type   = UCS_GSTREAM_CMD_FUNC,
-        .u.func = {func, arg}
-    };
-
-    return cmd;
-}
-
-static ucs_gstream_cmd_t test_wait(volatile uint64_t *word, uint64_t value)
-{
-    ucs_gstream_cmd_t cmd = {
-        .type   = UCS_GSTREAM_CMD_WAIT64,
-        .u.word = {word, value}
-    };
-
-    return cmd;
-}
-
-static void test_count(void *arg)
-{
-    ++*(uint64_t*)arg;
-}
-
 
 /* A stream that cannot be made leaves nothing behind (see the leak checkers) */
 
@@ -119,7 +91,7 @@ static void test_fill(ucs_gstream_cmd_t *cmds, size_t count, uint64_t *runs)
     size_t i;
 
     for (i = 0; i < count; ++i) {
-        cmds[i] = test_func(test_count, runs);
+        cmds[i] = gstream_util_cmd_func(gstream_util_count, runs);
     }
 }
 
@@ -263,7 +235,7 @@ ST_CASE(launch_fails)
 
     gstream_wrap_reset();
     stream = gstream_util_create();
-    CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(stream, &gate, 1), UCS_OK);
+    gstream_util_wait(stream, &gate, 1);
     gstream_util_quiet(1);
     for (i = 0; i < TEST_CHUNK; ++i) { /* the next allocation fails, or none */
         gstream_wrap_set(&gstream_wrap.fail_malloc, (int)(i % 2));
@@ -305,14 +277,10 @@ ST_CASE(no_lost_store)
     ping = test_create_sleepy();
     pong = test_create_sleepy();
     for (round = 1; round <= TEST_ROUNDS; ++round) {
-        CU_ASSERT_EQUAL(ucs_gstream_enqueue_write64(ping, &ball[0], round),
-                        UCS_OK);
-        CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(ping, &ball[1], round),
-                        UCS_OK);
-        CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(pong, &ball[0], round),
-                        UCS_OK);
-        CU_ASSERT_EQUAL(ucs_gstream_enqueue_write64(pong, &ball[1], round),
-                        UCS_OK);
+        gstream_util_write(ping, &ball[0], round);
+        gstream_util_wait(ping, &ball[1], round);
+        gstream_util_wait(pong, &ball[0], round);
+        gstream_util_write(pong, &ball[1], round);
     }
     gstream_util_finish(ping);
     gstream_util_finish(pong);
@@ -366,14 +334,13 @@ ST_CASE(no_lost_wake)
     gstream_wrap_reset();
     gstream_wrap_set(&gstream_wrap.no_timeouts, 1);
     stream  = test_create_sleepy();
-    cmds[0] = test_func(test_meet_stream, &meeting);
+    cmds[0] = gstream_util_cmd_func(test_meet_stream, &meeting);
     for (round = 1; round <= TEST_RACES; ++round) {
         gstream_wrap_set(&meeting.arrived, 0);
-        cmds[1] = test_wait(&word, round);
+        cmds[1] = gstream_util_cmd_word(UCS_GSTREAM_CMD_WAIT64, &word, round);
         CU_ASSERT_EQUAL(ucs_gstream_enqueue(stream, cmds, 2), UCS_OK);
         test_meet(&meeting, round % TEST_DELAYS);
-        gstream_util_store(&word, round);
-        ucs_gstream_wake(&word);
+        gstream_util_let_go(&word, round);
         CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
     }
     gstream_util_finish(stream);
@@ -395,8 +362,7 @@ ST_CASE(wake_all)
     for (i = 0; i < COUNT; ++i) {
         gstream_util_open(&util);
         streams[i] = util.stream;
-        CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(streams[i], &words[i], 1),
-                        UCS_OK);
+        gstream_util_wait(streams[i], &words[i], 1);
         gstream_util_until_asleep(util.tid);
     }
     for (i = 0; i <= COUNT; ++i) {
@@ -424,12 +390,9 @@ ST_CASE(no_lost_command)
     stream = test_create_sleepy();
     for (round = 0; round < TEST_RACES; ++round) {
         gstream_wrap_set(&meeting.arrived, 0);
-        CU_ASSERT_EQUAL(ucs_gstream_enqueue_func(stream, test_meet_stream,
-                                                 &meeting),
-                        UCS_OK);
+        gstream_util_func(stream, test_meet_stream, &meeting);
         test_meet(&meeting, round % TEST_DELAYS);
-        CU_ASSERT_EQUAL(ucs_gstream_enqueue_func(stream, test_count, &runs),
-                        UCS_OK);
+        gstream_util_func(stream, gstream_util_count, &runs);
         CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
     }
     gstream_util_finish(stream);
@@ -449,9 +412,7 @@ ST_CASE(no_lost_end)
     for (round = 0; round < TEST_RACES; ++round) {
         gstream_wrap_set(&meeting.arrived, 0);
         meeting.delay = round % TEST_DELAYS;
-        CU_ASSERT_EQUAL(ucs_gstream_enqueue_func(stream, test_meet_stream,
-                                                 &meeting),
-                        UCS_OK);
+        gstream_util_func(stream, test_meet_stream, &meeting);
         test_meet(&meeting, 0);
         CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
     }
@@ -470,8 +431,7 @@ ST_CASE(wake_calls)
 
     gstream_wrap_reset();
     gstream_util_open(&util);
-    CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(util.stream, &words[0], 1),
-                    UCS_OK);
+    gstream_util_wait(util.stream, &words[0], 1);
     gstream_util_until_asleep(util.tid);
 
     before = gstream_wrap_get(&gstream_wrap.num_wakes);
@@ -480,8 +440,7 @@ ST_CASE(wake_calls)
     }
     CU_ASSERT_EQUAL(gstream_wrap_get(&gstream_wrap.num_wakes), before);
 
-    gstream_util_store(&words[0], 1);
-    ucs_gstream_wake(&words[0]);
+    gstream_util_let_go(&words[0], 1);
     CU_ASSERT(gstream_wrap_get(&gstream_wrap.num_wakes) <= (before + 1));
     gstream_util_finish(util.stream);
 }

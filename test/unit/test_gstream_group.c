@@ -14,18 +14,6 @@
 #define TEST_LOG_MAX  1000
 #define TEST_CPUS     64
 
-
-static void test_count(void *arg)
-{
-    ++*(uint64_t*)arg;
-}
-
-static void test_func(ucs_gstream_h stream, ucs_gstream_func_t func, void *arg)
-{
-    CU_ASSERT_EQUAL(ucs_gstream_enqueue_func(stream, func, arg), UCS_OK);
-}
-
-
 /* What is refused */
 
 static void test_group_refused(const ucs_gstream_group_params_t *params)
@@ -180,10 +168,10 @@ static void test_busy(unsigned num_threads)
         .group   = group
     };
 
-    CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(busy.sibling, &gate, 1), UCS_OK);
-    test_func(busy.sibling, test_count, &runs);
+    gstream_util_wait(busy.sibling, &gate, 1);
+    gstream_util_func(busy.sibling, gstream_util_count, &runs);
     gstream_util_quiet(1);
-    test_func(busy.own, test_busy_try, &busy);
+    gstream_util_func(busy.own, test_busy_try, &busy);
     CU_ASSERT_EQUAL(ucs_gstream_synchronize(busy.own), UCS_OK);
     gstream_util_quiet(0);
     CU_ASSERT_EQUAL(busy.statuses[0], UCS_ERR_BUSY);
@@ -197,8 +185,7 @@ static void test_busy(unsigned num_threads)
     CU_ASSERT_EQUAL(ucs_gstream_group_destroy(group), UCS_ERR_BUSY);
     CU_ASSERT_EQUAL(ucs_gstream_destroy(busy.own), UCS_OK);
     CU_ASSERT_EQUAL(ucs_gstream_group_destroy(group), UCS_ERR_BUSY);
-    gstream_util_store(&gate, 1);
-    ucs_gstream_wake(&gate);
+    gstream_util_let_go(&gate, 1);
     gstream_util_finish(busy.sibling);
     CU_ASSERT_EQUAL(runs, 1);
     gstream_util_group_finish(group);
@@ -237,9 +224,9 @@ ST_CASE(across_groups)
     ucs_gstream_h left[2]      = {others[0], others[1]};
     uint64_t runs[2]           = {0};
 
-    test_func(others[0], test_count, &runs[0]);
-    test_func(others[1], test_count, &runs[1]);
-    test_func(stream, test_synchronize_other, left);
+    gstream_util_func(others[0], gstream_util_count, &runs[0]);
+    gstream_util_func(others[1], gstream_util_count, &runs[1]);
+    gstream_util_func(stream, test_synchronize_other, left);
     gstream_util_finish(stream);
     CU_ASSERT_PTR_NULL(left[0]);
     CU_ASSERT_PTR_NULL(left[1]);
@@ -311,7 +298,7 @@ static void test_places_run(const ucs_gstream_group_params_t *params,
         places[i].meeting = &meeting;
         places[i].count   = count;
         streams[i]        = gstream_util_create_on(group, 0);
-        test_func(streams[i], test_place_look, &places[i]);
+        gstream_util_func(streams[i], test_place_look, &places[i]);
     }
     for (i = 0; i < count; ++i) {
         gstream_util_finish(streams[i]);
@@ -386,7 +373,7 @@ ST_CASE(own_affinity)
 
     for (; params.cpus.count > 0; --params.cpus.count) {
         CU_ASSERT_EQUAL_FATAL(ucs_gstream_create(&params, &stream), UCS_OK);
-        test_func(stream, test_place_look, &place);
+        gstream_util_func(stream, test_place_look, &place);
         gstream_util_finish(stream);
         CU_ASSERT_EQUAL((size_t)CPU_COUNT(&place.cpus), params.cpus.count);
         CU_ASSERT(CPU_ISSET(cpus[params.cpus.count - 1], &place.cpus));
@@ -423,7 +410,7 @@ static void test_block(void *arg)
 static void test_hold(ucs_gstream_h stream, test_log_t *log)
 {
     memset(log, 0, sizeof(*log));
-    test_func(stream, test_block, log);
+    gstream_util_func(stream, test_block, log);
     while (gstream_util_load(&log->held) == 0) {
         sched_yield();
     }
@@ -536,8 +523,8 @@ ST_CASE(overtake)
     for (i = 1; i <= TEST_COMMANDS; ++i) {
         test_mark_enqueue(modest, &log, 2);
         test_mark_enqueue(normal, &log, 0);
-        CU_ASSERT_EQUAL(ucs_gstream_enqueue_write64(normal, &word, i), UCS_OK);
-        CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(urgent, &word, i), UCS_OK);
+        gstream_util_write(normal, &word, i);
+        gstream_util_wait(urgent, &word, i);
         test_mark_enqueue(urgent, &log, 1);
     }
     gstream_util_store(&log.gate, 1);

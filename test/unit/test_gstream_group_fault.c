@@ -17,13 +17,6 @@
 #define TEST_DELAYS   100 /* Turns of an empty loop */
 #define TEST_SERVICES 300
 
-
-static void test_count(void *arg)
-{
-    ++*(uint64_t*)arg;
-}
-
-
 /* What cannot be made leaves nothing behind (see the leak checkers) */
 
 static void test_group_fails(int *fault, int nth, ucs_status_t expected)
@@ -112,13 +105,8 @@ static void test_ring_run(unsigned num_threads, int has_own)
     /* Every second stream begins with a number */
     for (lap = 1; lap <= TEST_LAPS; ++lap) {
         for (i = 0; i < TEST_RING; ++i) {
-            CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(
-                                    streams[i], &words[i], lap - !(i % 2)),
-                            UCS_OK);
-            CU_ASSERT_EQUAL(ucs_gstream_enqueue_write64(
-                                    streams[i], &words[(i + 1) % TEST_RING],
-                                    lap),
-                            UCS_OK);
+            gstream_util_wait(streams[i], &words[i], lap - !(i % 2));
+            gstream_util_write(streams[i], &words[(i + 1) % TEST_RING], lap);
         }
     }
     for (i = 0; i < TEST_RING; ++i) {
@@ -167,17 +155,12 @@ static void test_race_run(unsigned num_threads, int by_store)
     }
     for (round = 1; round <= TEST_RACES; ++round) {
         for (i = 0; (i < 2) && by_store; ++i) {
-            CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(streams[i], &words[i],
-                                                       round),
-                            UCS_OK);
+            gstream_util_wait(streams[i], &words[i], round);
         }
         for (i = 0; i < 2; ++i) {
             test_delay(round % TEST_DELAYS);
-            gstream_util_store(&words[i], round);
-            ucs_gstream_wake(&words[i]);
-            CU_ASSERT_EQUAL(ucs_gstream_enqueue_func(streams[i], test_count,
-                                                     &runs[i]),
-                            UCS_OK);
+            gstream_util_let_go(&words[i], round);
+            gstream_util_func(streams[i], gstream_util_count, &runs[i]);
         }
         for (i = 0; i < 2; ++i) {
             CU_ASSERT_EQUAL(ucs_gstream_synchronize(streams[i]), UCS_OK);
@@ -227,32 +210,10 @@ static void test_block(void *arg)
 {
     test_service_t *service = arg;
 
-    gstream_util_store(&service->word, 1);
-    ucs_gstream_wake(&service->word);
+    gstream_util_let_go(&service->word, 1);
     while (gstream_util_load(&service->is_served) == 0) {
         sched_yield();
     }
-}
-
-static ucs_gstream_cmd_t test_func(ucs_gstream_func_t func, void *arg)
-{
-    ucs_gstream_cmd_t cmd = {
-        .type   = UCS_GSTREAM_CMD_FUNC,
-        .u.func = {func, arg}
-    };
-
-    return cmd;
-}
-
-static ucs_gstream_cmd_t test_word(ucs_gstream_cmd_type_t type,
-                                   volatile uint64_t *word)
-{
-    ucs_gstream_cmd_t cmd = {
-        .type   = type,
-        .u.word = {word, 1}
-    };
-
-    return cmd;
 }
 
 /* The modest stream gets ready before the urgent one has its second turn. */
@@ -260,12 +221,13 @@ static void test_ready_round(ucs_gstream_h urgent, ucs_gstream_h modest,
                              test_service_t *service)
 {
     ucs_gstream_cmd_t firsts[] = {
-        test_func(test_go, service),
-        test_func(test_block, service)
+        gstream_util_cmd_func(test_go, service),
+        gstream_util_cmd_func(test_block, service)
     };
     ucs_gstream_cmd_t seconds[] = {
-        test_word(UCS_GSTREAM_CMD_WAIT64, &service->go),
-        test_word(UCS_GSTREAM_CMD_WRITE64, &service->is_served)
+        gstream_util_cmd_word(UCS_GSTREAM_CMD_WAIT64, &service->go, 1),
+        gstream_util_cmd_word(UCS_GSTREAM_CMD_WRITE64, &service->is_served,
+                              1)
     };
 
     CU_ASSERT_EQUAL(ucs_gstream_enqueue(modest, seconds, 2), UCS_OK);
@@ -278,13 +240,14 @@ static void test_waiting_round(ucs_gstream_h urgent, ucs_gstream_h modest,
                                test_service_t *service)
 {
     ucs_gstream_cmd_t firsts[] = {
-        test_word(UCS_GSTREAM_CMD_WAIT64, &service->go),
-        test_func(test_block, service)
+        gstream_util_cmd_word(UCS_GSTREAM_CMD_WAIT64, &service->go, 1),
+        gstream_util_cmd_func(test_block, service)
     };
     ucs_gstream_cmd_t seconds[] = {
-        test_func(test_go, service),
-        test_word(UCS_GSTREAM_CMD_WAIT64, &service->word),
-        test_word(UCS_GSTREAM_CMD_WRITE64, &service->is_served)
+        gstream_util_cmd_func(test_go, service),
+        gstream_util_cmd_word(UCS_GSTREAM_CMD_WAIT64, &service->word, 1),
+        gstream_util_cmd_word(UCS_GSTREAM_CMD_WRITE64, &service->is_served,
+                              1)
     };
 
     CU_ASSERT_EQUAL(ucs_gstream_enqueue(urgent, firsts, 2), UCS_OK);
@@ -313,7 +276,7 @@ static void test_service_run(void (*func)(ucs_gstream_h urgent,
     other  = gstream_util_create_on(group, 0);
 
     /* There is always one that waits, in the table of sleepers */
-    CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(other, &end, 1), UCS_OK);
+    gstream_util_wait(other, &end, 1);
     for (round = 0; round < TEST_SERVICES; ++round) {
         func(urgent, modest, &service);
         CU_ASSERT_EQUAL(ucs_gstream_synchronize(urgent), UCS_OK);
@@ -321,8 +284,7 @@ static void test_service_run(void (*func)(ucs_gstream_h urgent,
         service.go = service.word = service.is_served = 0;
         test_delay(round % TEST_DELAYS);
     }
-    gstream_util_store(&end, 1);
-    ucs_gstream_wake(&end);
+    gstream_util_let_go(&end, 1);
     gstream_util_finish(other);
     gstream_util_finish(urgent);
     gstream_util_finish(modest);

@@ -197,8 +197,7 @@ ST_CASE(wake)
             /* it is about to sleep */
         }
         gstream_util_until_asleep(util.tid);
-        gstream_util_store(&scene.word, i);
-        ucs_gstream_wake(&scene.word);
+        gstream_util_let_go(&scene.word, i);
         CU_ASSERT_EQUAL(ucs_gstream_synchronize(util.stream), UCS_OK);
         CU_ASSERT(atomic_load(&scene.ends) == i);
     }
@@ -277,8 +276,7 @@ SCENE_CASE(park)
     unsigned parks;
 
     scene_wait(scene, stream[0], 1);
-    CU_ASSERT_EQUAL(ucs_gstream_enqueue_func(stream[1], until_parked, scene),
-                    UCS_OK);
+    gstream_util_func(stream[1], until_parked, scene);
     CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream[0]), UCS_OK);
     CU_ASSERT(atomic_load(&scene->ends) == 1);
 
@@ -289,8 +287,7 @@ SCENE_CASE(park)
         /* the thread is about to sleep */
     }
     CU_ASSERT_EQUAL(scene->shared->notify.sleepers, 0);
-    gstream_util_store(&scene->word, 2);
-    ucs_gstream_wake(&scene->word);
+    gstream_util_let_go(&scene->word, 2);
     CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream[0]), UCS_OK);
     CU_ASSERT(atomic_load(&scene->ends) == 2);
     CU_ASSERT(atomic_load(&scene->lasts) == 0);
@@ -321,10 +318,9 @@ SCENE_CASE(unlocked)
         while (atomic_load(&scene->parks) < i) {
             /* the thread is about to sleep, or to run the other stream */
         }
-        CU_ASSERT_EQUAL(ucs_gstream_enqueue_func(other, nothing, NULL), UCS_OK);
+        gstream_util_func(other, nothing, NULL);
         CU_ASSERT_EQUAL(ucs_gstream_synchronize(other), UCS_OK);
-        gstream_util_store(&scene->word, i);
-        ucs_gstream_wake(&scene->word);
+        gstream_util_let_go(&scene->word, i);
         CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
         CU_ASSERT(atomic_load(&scene->ends) == i);
     }

@@ -193,13 +193,12 @@ static void test_mix_run(unsigned seed)
     unsigned i;
 
     if (seed % 2) {
-        CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(stream, &gate, 1), UCS_OK);
+        gstream_util_wait(stream, &gate, 1);
     }
     for (i = 0; i < TEST_BATCH; ++i) {
         test_mix_batch(stream, &mix, &seed);
     }
-    gstream_util_store(&gate, 1);
-    ucs_gstream_wake(&gate);
+    gstream_util_let_go(&gate, 1);
     gstream_util_finish(stream);
     CU_ASSERT_EQUAL(mix.log.runs, mix.count);
     CU_ASSERT_EQUAL(mix.log.errors, 0);

@@ -81,8 +81,7 @@ ST_CASE(drives)
 
     poller_add(&poller, UCS_OK);
     for (i = 0; i < 2; ++i) {
-        CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(stream, &poller.word, 1),
-                        UCS_OK);
+        gstream_util_wait(stream, &poller.word, 1);
         CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
         CU_ASSERT(atomic_load(&poller.calls) == 3);
         CU_ASSERT(atomic_load(&poller.begins) == 1);
@@ -101,8 +100,7 @@ ST_CASE(poll_alone)
     poller.super.poll = poll_word;
     poller.super.arg  = &poller;
     CU_ASSERT_EQUAL(ucs_gstream_poller_add(&poller.super), UCS_OK);
-    CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(stream, &poller.word, 1),
-                    UCS_OK);
+    gstream_util_wait(stream, &poller.word, 1);
     CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
     CU_ASSERT(atomic_load(&poller.calls) == 3);
     CU_ASSERT_EQUAL(ucs_gstream_poller_remove(&poller.super), UCS_OK);
@@ -121,9 +119,7 @@ ST_CASE(all)
     }
     poller_add(&pollers[MAX_POLLERS], UCS_ERR_NO_RESOURCE);
     pollers[MAX_POLLERS - 1].last = 2;
-    CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(
-                            stream, &pollers[MAX_POLLERS - 1].word, 1),
-                    UCS_OK);
+    gstream_util_wait(stream, &pollers[MAX_POLLERS - 1].word, 1);
     CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
     for (i = 0; i < MAX_POLLERS; ++i) {
         CU_ASSERT(atomic_load(&pollers[i].calls) == 2);
@@ -143,7 +139,7 @@ static void run_removed(ucs_gstream_group_h group)
     unsigned i, calls;
 
     poller_add(&moving, UCS_OK);
-    CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(stream, &gate, 1), UCS_OK);
+    gstream_util_wait(stream, &gate, 1);
     for (i = 0; i < 100; ++i) {
         poller = calloc(1, sizeof(*poller));
         CU_ASSERT_FATAL(poller != NULL);
@@ -158,8 +154,7 @@ static void run_removed(ucs_gstream_group_h group)
         CU_ASSERT(atomic_load(&poller->calls) == calls);
         free(poller); /* a sanitizer sees a call that comes late */
     }
-    gstream_util_store(&gate, 1);
-    ucs_gstream_wake(&gate);
+    gstream_util_let_go(&gate, 1);
     gstream_util_finish(stream);
     poller_remove(&moving);
 }
@@ -185,15 +180,13 @@ ST_CASE(sleeps)
     gstream_util_open(&util);
     poller_add(&poller, UCS_OK);
     for (round = 1; round <= 3; ++round) {
-        CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(util.stream, &gate, round),
-                        UCS_OK);
+        gstream_util_wait(util.stream, &gate, round);
         while (atomic_load(&poller.ends) < round) {
             sched_yield(); /* asleep before the wait, for lack of commands */
         }
         gstream_util_until_asleep(util.tid);
         CU_ASSERT(atomic_load(&poller.begins) == round);
-        gstream_util_store(&gate, round);
-        ucs_gstream_wake(&gate);
+        gstream_util_let_go(&gate, round);
         CU_ASSERT_EQUAL(ucs_gstream_synchronize(util.stream), UCS_OK);
         CU_ASSERT(atomic_load(&poller.inside) == 0);
     }
@@ -208,8 +201,7 @@ ST_CASE(moves)
     poller_t poller      = {.is_moving = 1, .last = LONG_POLLS};
 
     poller_add(&poller, UCS_OK);
-    CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(stream, &poller.word, 1),
-                    UCS_OK);
+    gstream_util_wait(stream, &poller.word, 1);
     CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
     CU_ASSERT(atomic_load(&poller.begins) == 1);
     poller_remove(&poller);

@@ -29,35 +29,11 @@
 #define TEST_RECHECK_EXTRA 10
 #define TEST_CPU_SHARE     50
 
-
-static void test_count(void *arg)
-{
-    ++*(uint64_t*)arg;
-}
-
-static void test_func(ucs_gstream_h stream, ucs_gstream_func_t func, void *arg)
-{
-    CU_ASSERT_EQUAL(ucs_gstream_enqueue_func(stream, func, arg), UCS_OK);
-}
-
 static void test_write(ucs_gstream_h stream, volatile uint64_t *word,
                        uint64_t value)
 {
-    CU_ASSERT_EQUAL(ucs_gstream_enqueue_write64(stream, word, value), UCS_OK);
+    gstream_util_write(stream, word, value);
 }
-
-static void test_wait(ucs_gstream_h stream, volatile uint64_t *word,
-                      uint64_t value)
-{
-    CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(stream, word, value), UCS_OK);
-}
-
-static void test_store(volatile uint64_t *word, uint64_t value)
-{
-    gstream_util_store(word, value);
-    ucs_gstream_wake(word);
-}
-
 
 /* Random programs: each step is a kernel that counts, with a store of the count
  * behind it, or a wait for a count of any stream that is reached by then. Drawn
@@ -137,7 +113,8 @@ static void test_program_draw(test_program_t *program, ucs_gstream_h *streams,
 
     step.when = program->clocks[step.where].enqueued;
     if (step.when > 0) {
-        test_wait(streams[me], &program->clocks[step.where].word, step.when);
+        gstream_util_wait(streams[me], &program->clocks[step.where].word,
+                          step.when);
         test_launch(streams[me], test_seen, &step);
     }
 }
@@ -191,13 +168,13 @@ ST_CASE(chain)
 
     for (i = 0; i < TEST_STREAMS; ++i) {
         streams[i] = gstream_util_create_on(group, 0);
-        test_wait(streams[i], &words[i + 1], 1);
+        gstream_util_wait(streams[i], &words[i + 1], 1);
         test_write(streams[i], &words[i], 1);
     }
     CU_ASSERT_EQUAL(ucs_gstream_synchronize_timeout(streams[0], 0.005),
                     UCS_INPROGRESS);
     CU_ASSERT_EQUAL(gstream_util_load(&words[0]), 0);
-    test_store(&words[TEST_STREAMS], 1);
+    gstream_util_let_go(&words[TEST_STREAMS], 1);
     for (i = 0; i < TEST_STREAMS; ++i) {
         gstream_util_finish(streams[i]);
         CU_ASSERT_EQUAL(words[i], 1);
@@ -214,10 +191,10 @@ static void test_ping_pong_on(ucs_gstream_h ping, ucs_gstream_h pong)
     uint64_t round;
 
     for (round = 1; round <= TEST_PING_PONGS; ++round) {
-        test_wait(pong, &ball[0], round);
+        gstream_util_wait(pong, &ball[0], round);
         test_write(pong, &ball[1], round);
         test_write(ping, &ball[0], round);
-        test_wait(ping, &ball[1], round);
+        gstream_util_wait(ping, &ball[1], round);
     }
     gstream_util_finish(ping);
     gstream_util_finish(pong);
@@ -274,17 +251,17 @@ static void test_service_run(ucs_gstream_group_h group, int is_announced)
         .is_announced = is_announced
     };
 
-    test_wait(waiter, &service.word, 1);
+    gstream_util_wait(waiter, &service.word, 1);
     test_write(waiter, &service.is_served, 1);
     if (!is_announced) {
         /* The thread that looks at the word from time to time in its sleep is
          * to be the one that is woken for the function, once in a while */
         gstream_util_pass_time(2);
-        test_func(blocker, test_count, &runs);
+        gstream_util_func(blocker, gstream_util_count, &runs);
         CU_ASSERT_EQUAL(ucs_gstream_synchronize(blocker), UCS_OK);
         gstream_util_pass_time(1);
     }
-    test_func(blocker, test_service_block, &service);
+    gstream_util_func(blocker, test_service_block, &service);
     gstream_util_finish(blocker);
     gstream_util_finish(waiter);
 }
@@ -331,10 +308,10 @@ static void test_meet_round(ucs_gstream_h *streams, unsigned count)
     unsigned i;
 
     for (i = 0; i < count; ++i) {
-        test_wait(streams[i], &word, 1);
-        test_func(streams[i], test_meet, &meeting);
+        gstream_util_wait(streams[i], &word, 1);
+        gstream_util_func(streams[i], test_meet, &meeting);
     }
-    test_store(&word, 1);
+    gstream_util_let_go(&word, 1);
     for (i = 0; i < count; ++i) {
         CU_ASSERT_EQUAL(ucs_gstream_synchronize(streams[i]), UCS_OK);
     }
@@ -386,8 +363,10 @@ static void *test_churner_main(void *arg)
     for (round = 0; round < TEST_CHURN_ROUNDS; ++round) {
         runs = 0;
         if ((ucs_gstream_create(&params, &stream) != UCS_OK) ||
-            (ucs_gstream_enqueue_func(stream, test_count, &runs) != UCS_OK) ||
-            (ucs_gstream_enqueue_func(stream, test_count, &runs) != UCS_OK)) {
+            (ucs_gstream_enqueue_func(stream, gstream_util_count, &runs) !=
+             UCS_OK) ||
+            (ucs_gstream_enqueue_func(stream, gstream_util_count, &runs) !=
+             UCS_OK)) {
             ++churner->failures;
             break;
         }
@@ -440,7 +419,7 @@ static void test_sleepers_open(test_sleepers_t *sleepers)
     for (i = 0; i < TEST_STREAMS; ++i) {
         sleepers->words[i]   = 0;
         sleepers->streams[i] = gstream_util_create_on(sleepers->group, 0);
-        test_wait(sleepers->streams[i], &sleepers->words[i], 1);
+        gstream_util_wait(sleepers->streams[i], &sleepers->words[i], 1);
     }
     gstream_util_until_asleep(sleepers->first.tid);
 }
@@ -471,7 +450,7 @@ ST_CASE(wake_each)
                         UCS_INPROGRESS);
         switch (i % 3) {
         case 0:
-            test_store(&sleepers.words[i], 1);
+            gstream_util_let_go(&sleepers.words[i], 1);
             break;
         case 1:
             test_write(writer, &sleepers.words[i], 1);
@@ -505,7 +484,7 @@ ST_CASE(sleep_cost)
 
     /* With no stream that waits it sleeps for good */
     for (i = 0; i < TEST_STREAMS; ++i) {
-        test_store(&sleepers.words[i], 1);
+        gstream_util_let_go(&sleepers.words[i], 1);
         CU_ASSERT_EQUAL(ucs_gstream_synchronize(sleepers.streams[i]), UCS_OK);
     }
     gstream_util_until_asleep(sleepers.first.tid);
@@ -570,7 +549,7 @@ ST_CASE(poller)
     CU_ASSERT_EQUAL(ucs_gstream_poller_add(&poller), UCS_OK);
     for (i = 0; i < 2; ++i) {
         streams[i] = gstream_util_create_on(group, 0);
-        test_wait(streams[i], &test.words[i], 1);
+        gstream_util_wait(streams[i], &test.words[i], 1);
     }
     gstream_util_finish(streams[0]);
     gstream_util_finish(streams[1]);

@@ -45,16 +45,13 @@ static void test_wait_value(ucs_gstream_h stream, const test_value_t *value)
     volatile uint64_t word = value->below;
     int passed             = 0;
 
-    CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(stream, &word, value->value),
-                    UCS_OK);
-    CU_ASSERT_EQUAL(ucs_gstream_enqueue_func(stream, test_set, &passed),
-                    UCS_OK);
+    gstream_util_wait(stream, &word, value->value);
+    gstream_util_func(stream, test_set, &passed);
     CU_ASSERT_EQUAL(ucs_gstream_synchronize_timeout(stream, 0.005),
                     UCS_INPROGRESS);
     CU_ASSERT_FALSE(test_is_set(&passed));
 
-    gstream_util_store(&word, value->enough);
-    ucs_gstream_wake(&word);
+    gstream_util_let_go(&word, value->enough);
     CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
     CU_ASSERT(test_is_set(&passed));
     CU_ASSERT_EQUAL(word, value->enough);
@@ -81,10 +78,9 @@ ST_CASE(wait_values)
     }
 
     /* True from the start */
-    CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(stream, &word, 5), UCS_OK);
-    CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(stream, &word, 1ull << 63),
-                    UCS_OK);
-    CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(stream, &word, 0), UCS_OK);
+    gstream_util_wait(stream, &word, 5);
+    gstream_util_wait(stream, &word, 1ull << 63);
+    gstream_util_wait(stream, &word, 0);
     gstream_util_finish(stream);
 }
 
@@ -94,8 +90,7 @@ ST_CASE(wait_values)
 static void test_asleep_on(gstream_util_t *util, volatile uint64_t *word,
                            uint64_t value)
 {
-    CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(util->stream, word, value),
-                    UCS_OK);
+    gstream_util_wait(util->stream, word, value);
     gstream_util_until_asleep(util->tid);
     CU_ASSERT_EQUAL(ucs_gstream_query(util->stream), UCS_INPROGRESS);
 }
@@ -109,13 +104,11 @@ ST_CASE(wake_by_host)
     test_asleep_on(&util, &word, 2);
 
     /* Not enough: it goes back to sleep */
-    gstream_util_store(&word, 1);
-    ucs_gstream_wake(&word);
+    gstream_util_let_go(&word, 1);
     gstream_util_until_asleep(util.tid);
     CU_ASSERT_EQUAL(ucs_gstream_query(util.stream), UCS_INPROGRESS);
 
-    gstream_util_store(&word, 2);
-    ucs_gstream_wake(&word);
+    gstream_util_let_go(&word, 2);
     gstream_util_finish(util.stream);
 }
 
@@ -127,7 +120,7 @@ ST_CASE(wake_by_stream)
 
     gstream_util_open(&util);
     test_asleep_on(&util, &word, 9);
-    CU_ASSERT_EQUAL(ucs_gstream_enqueue_write64(writer, &word, 9), UCS_OK);
+    gstream_util_write(writer, &word, 9);
     gstream_util_finish(util.stream);
     gstream_util_finish(writer);
 }
@@ -206,8 +199,7 @@ ST_CASE(waiting_cost)
     CU_ASSERT((after.cpu_nsec - before.cpu_nsec) <
               ((after.time - before.time) / TEST_CPU_SHARE));
 
-    gstream_util_store(&word, 1);
-    ucs_gstream_wake(&word);
+    gstream_util_let_go(&word, 1);
     gstream_util_finish(util.stream);
 }
 
@@ -263,16 +255,14 @@ ST_CASE(sync_prefix)
     unsigned i;
 
     for (i = 0; i < TEST_SYNCHRONIZERS; ++i) {
-        CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(stream, &step, i + 1),
-                        UCS_OK);
+        gstream_util_wait(stream, &step, i + 1);
         test_synchronizer_start(&syncs[i], stream);
     }
 
     /* Each returns while the stream is blocked by the next command */
     for (i = 0; i < TEST_SYNCHRONIZERS; ++i) {
         CU_ASSERT_EQUAL(ucs_gstream_query(stream), UCS_INPROGRESS);
-        gstream_util_store(&step, i + 1);
-        ucs_gstream_wake(&step);
+        gstream_util_let_go(&step, i + 1);
         test_synchronizer_join(&syncs[i]);
     }
 
@@ -295,8 +285,7 @@ ST_CASE(hand_over)
 
     for (i = 0; i < TEST_HAND_OVERS; ++i) {
         flag = 0;
-        CU_ASSERT_EQUAL(ucs_gstream_enqueue_func(stream, test_set, &flag),
-                        UCS_OK);
+        gstream_util_func(stream, test_set, &flag);
         CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
         CU_ASSERT(flag);
     }
@@ -353,8 +342,7 @@ ST_CASE(messages)
     for (number = 1; number <= TEST_MESSAGES; ++number) {
         CU_ASSERT_EQUAL(message.payload, 0);
         message.payload = number * 3;
-        gstream_util_store(&message.ready, number);
-        ucs_gstream_wake(&message.ready);
+        gstream_util_let_go(&message.ready, number);
         while (gstream_util_load(&message.consumed) < number) {
             sched_yield();
         }

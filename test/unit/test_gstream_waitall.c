@@ -91,8 +91,7 @@ static void scene_enqueue(scene_t *scene, ucs_gstream_h stream, int is_helped)
 
 static void scene_store(scene_t *scene, size_t i)
 {
-    gstream_util_store(&scene->words[i], scene->values[i] + (i % 2));
-    ucs_gstream_wake(&scene->words[i]);
+    gstream_util_let_go(&scene->words[i], scene->values[i] + (i % 2));
 }
 
 static void scene_assert(const scene_t *scene, uint64_t runs)
@@ -260,14 +259,13 @@ ST_CASE(ahead)
     for (i = 0; i < MAX_WORDS; ++i) {
         scene_store(&scene, i);
     }
-    CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(stream, &go, 1), UCS_OK);
+    gstream_util_wait(stream, &go, 1);
     for (count = 1; count <= MAX_WORDS; count += 1 + (count / 16)) {
         scene.count = count;
         scene_enqueue(&scene, stream, count % 2);
         ++runs;
     }
-    gstream_util_store(&go, 1);
-    ucs_gstream_wake(&go);
+    gstream_util_let_go(&go, 1);
     CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
     scene_assert(&scene, runs);
     gstream_util_finish(stream);
