@@ -314,25 +314,6 @@ void st_match_ok(ucp_st_op_h op_a, ucp_st_op_h op_b)
     CU_ASSERT_EQUAL(status_b, UCS_OK);
 }
 
-void st_message_init(st_pair_t *pair, st_message_t *message, int from,
-                     uint64_t tag)
-{
-    st_fill(message->buffer[from], ST_MESSAGE_LEN, tag);
-    message->op[from]     = st_send(&pair->side[from], message->buffer[from],
-                                    ST_MESSAGE_LEN, tag);
-    message->op[1 - from] = st_recv(&pair->side[1 - from],
-                                    message->buffer[1 - from], ST_MESSAGE_LEN,
-                                    tag);
-    st_match_ok(message->op[0], message->op[1]);
-}
-
-void st_message_cleanup(st_message_t *message, int from, uint64_t tag)
-{
-    CU_ASSERT_TRUE(st_check(message->buffer[1 - from], ST_MESSAGE_LEN, tag));
-    st_free(message->op[0]);
-    st_free(message->op[1]);
-}
-
 ucs_status_t st_match_end(ucp_st_op_h op)
 {
     ucs_status_t status;

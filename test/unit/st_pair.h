@@ -11,8 +11,6 @@
 #define ST_A 0
 #define ST_B 1
 
-#define ST_MESSAGE_LEN 512
-
 /** One of the two. */
 typedef struct {
     ucp_st_worker_h worker;
@@ -103,19 +101,6 @@ void st_match2(ucp_st_op_h op_a, ucp_st_op_h op_b, ucs_status_t *status_a,
 
 /** As st_match2(), and assert that both matched. */
 void st_match_ok(ucp_st_op_h op_a, ucp_st_op_h op_b);
-
-/** A message of the programs, between the two sides. */
-typedef struct {
-    uint8_t     buffer[2][ST_MESSAGE_LEN]; /* of A and of B */
-    ucp_st_op_h op[2];
-} st_message_t;
-
-/** Make and match one, with data; asserts. */
-void st_message_init(st_pair_t *pair, st_message_t *message, int from,
-                     uint64_t tag);
-
-/** Assert that the data has come, and free both operations. */
-void st_message_cleanup(st_message_t *message, int from, uint64_t tag);
 
 /** Progress until `op` has left the state of being matched; its outcome. */
 ucs_status_t st_match_end(ucp_st_op_h op);

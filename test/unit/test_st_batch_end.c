@@ -7,7 +7,6 @@
 #include "st_msg.h"
 #include "st_stream.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define LEN     512

@@ -6,8 +6,6 @@
 #include "st_cunit.h"
 #include "st_near.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define USES       3

@@ -17,11 +17,8 @@
 #include <ucs/debug/log_def.h>
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define OPS    4 /* enough for UCP to connect before it sends their messages */

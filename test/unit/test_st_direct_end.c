@@ -18,7 +18,6 @@
 #include "core/st_queue.h"
 #include "core/st_worker.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define PIECES 4

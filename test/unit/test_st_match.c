@@ -5,7 +5,6 @@
 #include "st_cunit.h"
 #include "st_pair.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define LEN 256
@@ -96,56 +95,6 @@ ST_PAIR_CASE(order_tags_scopes)
         st_free(send[i]);
         st_free(recv[i]);
     }
-}
-
-/* S6: a larger receive gets the send's length, and no byte more */
-ST_PAIR_CASE(larger_receive)
-{
-    static uint8_t sbuf[100], rbuf[200];
-    ucp_st_op_attr_t attr;
-    ucp_st_op_h send, recv;
-    int i;
-
-    memset(rbuf, 0xee, sizeof(rbuf));
-    send = st_send(a, sbuf, 100, 1);
-    recv = st_recv(b, rbuf, 200, 1);
-    st_match_ok(send, recv);
-    CU_ASSERT_EQUAL(ucp_st_op_query(recv, &attr), UCS_OK);
-    CU_ASSERT_EQUAL(attr.length, 100);
-    CU_ASSERT_EQUAL(attr.lane, st_lane());
-    transfer(pair, (ucp_st_op_h[]){send, recv}, sbuf, rbuf, 100);
-    for (i = 100; i < 200; ++i) {
-        CU_ASSERT_EQUAL(rbuf[i], 0xee);
-    }
-    st_free(send);
-    st_free(recv);
-}
-
-/* S6: truncation is told to both sides, and consumes both operations */
-ST_PAIR_CASE(truncation)
-{
-    static uint8_t sbuf[200], rbuf[100];
-    ucs_status_t status_a, status_b;
-    ucp_st_op_h send, recv;
-
-    send = st_send(a, sbuf, 200, 1);
-    recv = st_recv(b, rbuf, 100, 1);
-    st_match2(send, recv, &status_a, &status_b);
-    CU_ASSERT_EQUAL(status_a, UCS_ERR_MESSAGE_TRUNCATED);
-    CU_ASSERT_EQUAL(status_b, UCS_ERR_MESSAGE_TRUNCATED);
-    CU_ASSERT_EQUAL(ucp_st_enqueue_start(a->queue, send),
-                    UCS_ERR_MESSAGE_TRUNCATED);
-    CU_ASSERT_EQUAL(ucp_st_match(recv), UCS_ERR_MESSAGE_TRUNCATED);
-    st_free(send);
-    st_free(recv);
-
-    /* The next pair of the same tag is not disturbed */
-    send = st_send(a, sbuf, 100, 1);
-    recv = st_recv(b, rbuf, 100, 1);
-    st_match_ok(send, recv);
-    transfer(pair, (ucp_st_op_h[]){send, recv}, sbuf, rbuf, 100);
-    st_free(send);
-    st_free(recv);
 }
 
 /* S7: empty messages order the streams and write nothing, also into a receive

@@ -4,6 +4,7 @@
  * threads of one process: for the sanitizers.
  */
 #include "st_cunit.h"
+#include "st_pair.h"
 #include "../integration/st_progress.h"
 #include "../integration/st_random.h"
 
@@ -29,6 +30,24 @@ static void run_program(const char *name)
     }
 }
 
+/* Each side has entries for a few operations alone */
+static void run_few_entries(const char *name)
+{
+    setenv("UCX_CXI_TRIG_DEFERRED_ENTRIES", "16", 1);
+    run_program(name);
+    unsetenv("UCX_CXI_TRIG_DEFERRED_ENTRIES");
+}
+
+/* Over two lanes, of which one is trig */
+static void run_p8(void)
+{
+    if (st_lane() == UCP_ST_LANE_TRIG) {
+        run_program("p8");
+    } else {
+        st_cunit_skip("needs lane trig");
+    }
+}
+
 static void run_random(int as_threads, uint64_t seed)
 {
     st_random_options_t options = ST_RANDOM_DEFAULTS;
@@ -50,9 +69,10 @@ ST_CASE_CALL(p1, run_program("p1"))
 ST_CASE_CALL(p2, run_program("p2"))
 ST_CASE_CALL(p3, run_program("p3"))
 ST_CASE_CALL(p4, run_program("p4"))
+ST_CASE_CALL(p4_few_entries, run_few_entries("p4"))
 ST_CASE_CALL(p5, run_program("p5"))
 ST_CASE_CALL(p7, run_program("p7"))
-ST_CASE_CALL(p8, run_program("p8"))
+ST_CASE_CALL(p8, run_p8())
 ST_CASE_CALL(p10, run_program("p10"))
 ST_CASE_CALL(random_threads, run_random(1, 100))
 ST_CASE_CALL(random_processes, run_random(0, 200))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_st_queue.c - starts and waits: order, reuse, refusals, run-ahead,
- * programs P1, P2 and P7 of the semantics, resources.
+ * test_st_queue.c - starts and waits: order, reuse, refusals, run-ahead, ready
+ * sends, resources.
  */
 #include "st_cunit.h"
 #include "st_flow.h"
@@ -226,43 +226,6 @@ FLOW_CASE(send_first, LONG, 0)
     CU_ASSERT_EQUAL(attr.stats.chunks, 0);
 }
 
-/* P1: B waits for X before 1, A sends X only after its wait for 1 */
-ST_PAIR_CASE(p1)
-{
-    static st_message_t one, x;
-
-    st_message_init(pair, &one, ST_A, 1);
-    st_message_init(pair, &x, ST_A, 2);
-    st_use(a, one.op[ST_A]);
-    st_use(a, x.op[ST_A]);
-    st_start(b, one.op[ST_B]);
-    st_start(b, x.op[ST_B]);
-    st_wait(b, x.op[ST_B]);
-    st_wait(b, one.op[ST_B]);
-    st_sync(a);
-    st_sync(b);
-    st_message_cleanup(&one, ST_A, 1);
-    st_message_cleanup(&x, ST_A, 2);
-}
-
-/* P2: A does not wait for 1 until Y is there, which B sends after it has 1 */
-ST_PAIR_CASE(p2)
-{
-    static st_message_t one, y;
-
-    st_message_init(pair, &one, ST_A, 1);
-    st_message_init(pair, &y, ST_B, 2);
-    st_start(a, one.op[ST_A]);
-    st_use(a, y.op[ST_A]);
-    st_wait(a, one.op[ST_A]);
-    st_use(b, one.op[ST_B]);
-    st_use(b, y.op[ST_B]);
-    st_sync(a);
-    st_sync(b);
-    st_message_cleanup(&one, ST_A, 1);
-    st_message_cleanup(&y, ST_B, 2);
-}
-
 /* S5: every misuse is refused, and enqueues nothing: the pair still works */
 ST_PAIR_CASE(misuse)
 {
@@ -300,48 +263,6 @@ ST_PAIR_CASE(misuse)
     st_free(unmatched);
     st_free(send);
     st_free(recv);
-}
-
-/* S5: startall and waitall enqueue all or nothing */
-ST_PAIR_CASE(all_or_nothing)
-{
-    static uint8_t sbuf[3][LEN], rbuf[3][LEN];
-    ucp_st_op_h send[3], recv[3], unmatched;
-    ucp_st_op_attr_t attr;
-    int i;
-
-    for (i = 0; i < 3; ++i) {
-        send[i] = st_send(a, sbuf[i], LEN, i);
-        recv[i] = st_recv(b, rbuf[i], LEN, i);
-        if (i < 2) {
-            st_match_ok(send[i], recv[i]);
-        }
-    }
-    CU_ASSERT_EQUAL(ucp_st_enqueue_startall(a->queue, send, 3),
-                    UCS_ERR_NOT_CONNECTED);
-    unmatched = send[2];
-    send[2]   = send[0];
-    CU_ASSERT_EQUAL(ucp_st_enqueue_startall(a->queue, send, 3),
-                    UCS_ERR_INVALID_PARAM);
-    CU_ASSERT_EQUAL(ucp_st_op_query(send[0], &attr), UCS_OK);
-    CU_ASSERT_EQUAL(attr.started, 0);
-    CU_ASSERT_EQUAL(ucp_st_queue_query(a->queue, NULL), UCS_OK);
-
-    CU_ASSERT_EQUAL(ucp_st_enqueue_startall(a->queue, send, 2), UCS_OK);
-    CU_ASSERT_EQUAL(ucp_st_enqueue_waitall(a->queue, send, 3),
-                    UCS_ERR_INVALID_PARAM);
-    CU_ASSERT_EQUAL(ucp_st_enqueue_waitall(a->queue, send, 2), UCS_OK);
-    CU_ASSERT_EQUAL(ucp_st_enqueue_startall(b->queue, recv, 2), UCS_OK);
-    CU_ASSERT_EQUAL(ucp_st_enqueue_waitall(b->queue, recv, 2), UCS_OK);
-    CU_ASSERT_EQUAL(ucp_st_enqueue_startall(b->queue, recv, 0), UCS_OK);
-    st_sync(a);
-    st_sync(b);
-    st_free(unmatched);
-    st_free(recv[2]);
-    for (i = 0; i < 2; ++i) {
-        st_free(send[i]);
-        st_free(recv[i]);
-    }
 }
 
 /* S5: an operation moves to another queue only after the host has seen its wait

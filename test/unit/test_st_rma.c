@@ -7,8 +7,6 @@
 #include "st_stream.h"
 #include "st_window.h"
 
-#include <sched.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define LEN    4096

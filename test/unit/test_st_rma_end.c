@@ -12,7 +12,6 @@
 #include "core/st_proto.h"
 #include "rma/st_rma_proto.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define LEN 1000

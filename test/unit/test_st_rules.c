@@ -224,6 +224,7 @@ ST_PAIR_CASE(all_or_nothing)
     refuse(a, &batch, 1, NULL, UCS_ERR_INVALID_PARAM);
     refuse(a, &batch, 1, batch.recv[0], UCS_ERR_INVALID_PARAM);
     refuse(a, &batch, 1, batch.send[1], UCS_ERR_INVALID_PARAM); /* twice */
+    CU_ASSERT_EQUAL(ucp_st_enqueue_startall(a->queue, batch.send, 0), UCS_OK);
     st_sync(a);
     startall(a, batch.send);
     st_wait(a, busy);
@@ -283,6 +284,8 @@ ST_PAIR_CASE(truncation)
         if (i != 1) {
             st_wait(a, send[i]);
             st_wait(b, recv[i]);
+        } else {
+            CU_ASSERT_EQUAL(ucp_st_match(recv[i]), expected);
         }
     }
     st_sync(a);
@@ -317,6 +320,7 @@ ST_PAIR_CASE(lengths)
         CU_ASSERT_EQUAL(attr.length, lengths[i]);
         CU_ASSERT_EQUAL(ucp_st_op_query(recv, &attr), UCS_OK);
         CU_ASSERT_EQUAL(attr.length, lengths[i]);
+        CU_ASSERT_EQUAL(attr.lane, st_lane());
         st_use(a, send);
         st_use(b, recv);
         st_sync(a);

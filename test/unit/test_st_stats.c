@@ -6,7 +6,6 @@
 #include "st_cunit.h"
 #include "st_pair.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

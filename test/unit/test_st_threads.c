@@ -17,7 +17,6 @@
 #include "st_msg.h"
 
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define THREADS 2   /* of each side */

@@ -271,8 +271,7 @@ static void run_stream(void)
     ucs_gstream_synchronize(util.stream);
     ucs_gstream_enqueue_wait64(util.stream, &words[1], 1);
     gstream_util_until_asleep(util.tid);
-    gstream_util_store(&words[1], 1);
-    ucs_gstream_wake(&words[1]);
+    gstream_util_let_go(&words[1], 1);
     ucs_gstream_synchronize(util.stream);
     gstream_util_finish(util.stream);
 }

@@ -47,67 +47,6 @@ TRIG_CASE(no_completion, NULL)
     CU_ASSERT(trig_count(trig, trig->completion) == 0);
 }
 
-TRIG_CASE(in_order, NULL)
-{
-    unsigned i;
-
-    for (i = 0; i < 4; ++i) {
-        trig_put(trig, i, i + 1, NULL);
-    }
-    for (i = 0; i < 4; ++i) {
-        CU_ASSERT(uct_trig_cntr_add(trig->trigger, 1) == UCS_OK);
-        uct_pair_wait(&trig->pair, &trig->done, i + 1);
-        trig_barrier(trig);
-        CU_ASSERT(trig_arrived(trig, i));
-        CU_ASSERT((i == 3) || !trig_arrived(trig, i + 1));
-    }
-}
-
-TRIG_CASE(out_of_order, NULL)
-{
-    static const uint64_t thresholds[] = {3, 1, 2};
-    unsigned i, k;
-
-    for (i = 0; i < 3; ++i) {
-        trig_put(trig, i, thresholds[i], NULL);
-    }
-    for (k = 1; k <= 3; ++k) {
-        CU_ASSERT(uct_trig_cntr_add(trig->trigger, 1) == UCS_OK);
-        uct_pair_wait(&trig->pair, &trig->done, k);
-        trig_barrier(trig);
-        for (i = 0; i < 3; ++i) {
-            CU_ASSERT(trig_arrived(trig, i) == (thresholds[i] <= k));
-        }
-    }
-}
-
-TRIG_CASE(already_met, NULL)
-{
-    trig_put(trig, 0, 0, NULL);
-    uct_pair_wait(&trig->pair, &trig->done, 1);
-    CU_ASSERT(uct_trig_cntr_add(trig->trigger, 5) == UCS_OK);
-    trig_put(trig, 1, 3, NULL);
-    uct_pair_wait(&trig->pair, &trig->done, 2);
-    CU_ASSERT(trig_arrived(trig, 0));
-    CU_ASSERT(trig_arrived(trig, 1));
-    CU_ASSERT(trig_count(trig, trig->completion) == 2);
-}
-
-TRIG_CASE(overshoot_fires_all, NULL)
-{
-    unsigned i;
-
-    for (i = 0; i < TRIG_SLOTS; ++i) {
-        trig_put(trig, i, i + 1, NULL);
-    }
-    CU_ASSERT(uct_trig_cntr_add(trig->trigger, 1000) == UCS_OK);
-    uct_pair_wait(&trig->pair, &trig->done, TRIG_SLOTS);
-    for (i = 0; i < TRIG_SLOTS; ++i) {
-        CU_ASSERT(trig_arrived(trig, i));
-    }
-    CU_ASSERT(trig_count(trig, trig->completion) == TRIG_SLOTS);
-}
-
 TRIG_CASE(zero_add, NULL)
 {
     trig_put(trig, 0, 1, NULL);
@@ -246,15 +185,6 @@ TRIG_CASE(get, NULL)
     get.remote_addr += sizeof(trig->b_buffer);
     CU_ASSERT(uct_trig_ep_get(trig->pair.a.peer, &get, &deferred) ==
               UCS_ERR_INVALID_PARAM);
-}
-
-TRIG_CASE(source_read_when_fired, NULL)
-{
-    trig_put(trig, 0, 1, NULL);
-    trig->a_buffer[0] = 0x5a; /* After posting, before firing */
-    CU_ASSERT(uct_trig_cntr_add(trig->trigger, 1) == UCS_OK);
-    uct_pair_wait(&trig->pair, &trig->done, 1);
-    CU_ASSERT(trig->b_buffer[0] == 0x5a);
 }
 
 ST_SUITE("trig")

@@ -323,29 +323,6 @@ PAIR_CASE(flush_completion)
     uct_region_close(&region);
 }
 
-/* What comes after a fence waits for what came before */
-PAIR_CASE(fence)
-{
-    uint32_t i;
-
-    uct_region_open(&region, pair, REGION_LENGTH);
-    for (i = 1; i <= 50; ++i) {
-        while (uct_ep_put_short(pair->a.peer, &i, sizeof(i),
-                                (uintptr_t)region.data,
-                                region.rkey.rkey) == UCS_ERR_NO_RESOURCE) {
-            uct_pair_progress(pair);
-        }
-        CU_ASSERT(uct_ep_fence(pair->a.peer, 0) == UCS_OK);
-        while (uct_ep_am_short(pair->a.peer, AM_ID, i, NULL, 0) ==
-               UCS_ERR_NO_RESOURCE) {
-            uct_pair_progress(pair);
-        }
-        uct_pair_wait(pair, &inbox.count, i);
-        CU_ASSERT(memcmp(region.data, &i, sizeof(i)) == 0);
-    }
-    uct_region_close(&region);
-}
-
 PAIR_CASE(reachable)
 {
     CU_ASSERT(uct_iface_is_reachable(pair->a.iface, pair->b.dev_addr,

@@ -8,7 +8,6 @@
 #include "ucp_side.h"
 #include "uct_pair.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -13,7 +13,6 @@
 #include <rdma/fi_errno.h>
 
 #include <stdio.h>
-#include <string.h>
 
 #define LENGTH    8192
 #define MAX_CALLS 2000

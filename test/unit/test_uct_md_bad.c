@@ -151,7 +151,7 @@ UCT_PAIR_CASE(bad_regions)
               UCS_ERR_INVALID_ADDR);
     CU_ASSERT(uct_trig_mem_reg(pair->a.iface, buffer, (size_t)1 << 46, NULL,
                                &mem) == UCS_ERR_INVALID_ADDR);
-    CU_ASSERT(uct_trig_mem_reg(pair->a.iface, (void *)4096, 8, NULL, &mem) ==
+    CU_ASSERT(uct_trig_mem_reg(pair->a.iface, (void*)4096, 8, NULL, &mem) ==
               UCS_ERR_INVALID_ADDR);
     CU_ASSERT(uct_errors_end() == 3);
     CU_ASSERT_FATAL(uct_trig_mem_reg(pair->a.iface, buffer, sizeof(buffer),

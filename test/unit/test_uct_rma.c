@@ -6,7 +6,6 @@
 #include <ucs/sys/compiler.h>
 #include <ucs/sys/math.h>
 
-#include <stdlib.h>
 #include <string.h>
 
 #define AM_ID         5

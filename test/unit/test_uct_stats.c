@@ -8,7 +8,6 @@
 #include <ucs/vfs/base/vfs_obj.h>
 #include <uct/api/version.h>
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -128,7 +127,7 @@ PAIR_CASE(memory)
                                uct_region_at(&region, 0), region.rkey.rkey,
                                &done.comp) == UCS_INPROGRESS);
     CU_ASSERT(uct_ep_atomic64_fetch(pair->a.peer, UCT_ATOMIC_OP_ADD, 1,
-                                    (uint64_t *)buffer,
+                                    (uint64_t*)buffer,
                                     uct_region_at(&region, 0), region.rkey.rkey,
                                     &done.comp) == UCS_INPROGRESS);
     CU_ASSERT(uct_done_wait(&done, pair) == UCS_OK);

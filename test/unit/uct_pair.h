@@ -27,7 +27,6 @@ const char *uct_pair_device(void);
 ucs_status_t uct_pair_set(void *config, const char *name, const char *value);
 
 
-
 /** One side: an interface with endpoints to itself and to the other side. */
 typedef struct {
     uct_md_h          md;
@@ -40,8 +39,6 @@ typedef struct {
     ucs_status_t      error;  /**< What the error handler was told */
     unsigned          errors; /**< How often */
 } uct_pair_side_t;
-
-
 
 
 /** Both sides. One thread. */

@@ -2,7 +2,6 @@
 /* fab_open.c - opens and closes what a party has. */
 #include "fab_world.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

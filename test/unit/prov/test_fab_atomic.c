@@ -2,8 +2,6 @@
 /* test_fab_atomic.c - atomics, against a model in this file. */
 #include "fab.h"
 
-#include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const enum fi_datatype types[] = {

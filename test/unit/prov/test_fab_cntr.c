@@ -3,7 +3,6 @@
 #include "fab.h"
 
 #include <pthread.h>
-#include <string.h>
 #include <unistd.h>
 
 #define CNTR_SUCCESS_MAX ((1ull << 48) - 1)

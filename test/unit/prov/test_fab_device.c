@@ -10,7 +10,6 @@
 #include <rdma/fi_cxi_ext.h>
 
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -133,25 +132,14 @@ static void store_fires(fab_side_t *me, const fab_device_ops_t *ops)
     free(work);
 }
 
-FAB_CASE(kernel_stores_all, .sockets = ONLY_CXI, .env = "FAB_HAS_KERNEL")
-{
-    stores_all(me, &fab_device_kernel);
-}
-
-FAB_CASE(kernel_store_fires, .sockets = ONLY_CXI, .env = "FAB_HAS_KERNEL")
-{
-    store_fires(me, &fab_device_kernel);
-}
-
-FAB_CASE(cuda_stores_all, .sockets = ONLY_CXI, .env = "FAB_HAS_CUDA")
-{
-    stores_all(me, &fab_device_cuda);
-}
-
-FAB_CASE(cuda_store_fires, .sockets = ONLY_CXI, .env = "FAB_HAS_CUDA")
-{
-    store_fires(me, &fab_device_cuda);
-}
+FAB_CASE_CALL(kernel_stores_all, stores_all(me, &fab_device_kernel),
+              .sockets = ONLY_CXI, .env = "FAB_HAS_KERNEL")
+FAB_CASE_CALL(kernel_store_fires, store_fires(me, &fab_device_kernel),
+              .sockets = ONLY_CXI, .env = "FAB_HAS_KERNEL")
+FAB_CASE_CALL(cuda_stores_all, stores_all(me, &fab_device_cuda),
+              .sockets = ONLY_CXI, .env = "FAB_HAS_CUDA")
+FAB_CASE_CALL(cuda_store_fires, store_fires(me, &fab_device_cuda),
+              .sockets = ONLY_CXI, .env = "FAB_HAS_CUDA")
 
 /* In a process of its own, as CUDA does not survive a fork */
 static int can_store(const fab_device_ops_t *ops)

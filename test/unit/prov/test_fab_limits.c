@@ -3,7 +3,6 @@
 #include "fab_work.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define ONLY_CXI "sockets has no such limit"
 

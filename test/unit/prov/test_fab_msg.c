@@ -104,25 +104,10 @@ static void msg_all_sizes(fab_side_t *me, int tagged, int unexpected)
     fab_count(me, me->recv, ST_CUNIT_COUNT(msg_sizes));
 }
 
-FAB_CASE(sizes_expected)
-{
-    msg_all_sizes(me, 0, 0);
-}
-
-FAB_CASE(sizes_unexpected)
-{
-    msg_all_sizes(me, 0, 1);
-}
-
-FAB_CASE(tagged_expected)
-{
-    msg_all_sizes(me, 1, 0);
-}
-
-FAB_CASE(tagged_unexpected)
-{
-    msg_all_sizes(me, 1, 1);
-}
+FAB_CASE_CALL(sizes_expected, msg_all_sizes(me, 0, 0))
+FAB_CASE_CALL(sizes_unexpected, msg_all_sizes(me, 0, 1))
+FAB_CASE_CALL(tagged_expected, msg_all_sizes(me, 1, 0))
+FAB_CASE_CALL(tagged_unexpected, msg_all_sizes(me, 1, 1))
 
 #define MIX_WINDOW 8
 #define MIX_ROOM   100000
