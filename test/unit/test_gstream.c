@@ -12,7 +12,6 @@
 #define TEST_BATCHES        2000
 #define TEST_BATCH_MAX      7
 #define TEST_CHAIN_LENGTH   100000
-#define TEST_PING_PONGS     5000
 #define TEST_RUN_AHEAD      1000000
 #define TEST_RUN_AHEAD_STEP 1000
 
@@ -253,31 +252,6 @@ ST_CASE(copy)
     test_copy_length(stream, (1 << 20) + 3);
     CU_ASSERT_EQUAL(ucs_gstream_enqueue_copy(stream, NULL, NULL, 0), UCS_OK);
     gstream_util_finish(stream);
-}
-
-
-/* Two streams wait for each other's words, enqueued far ahead */
-
-ST_CASE(ping_pong)
-{
-    ucs_gstream_h ping       = gstream_util_create();
-    ucs_gstream_h pong       = gstream_util_create();
-    volatile uint64_t ball[2] = {0};
-    uint64_t round;
-
-    for (round = 1; round <= TEST_PING_PONGS; ++round) {
-        gstream_util_wait(pong, &ball[0], round);
-        gstream_util_write(pong, &ball[1], round);
-    }
-    for (round = 1; round <= TEST_PING_PONGS; ++round) {
-        gstream_util_write(ping, &ball[0], round);
-        gstream_util_wait(ping, &ball[1], round);
-    }
-
-    gstream_util_finish(ping);
-    gstream_util_finish(pong);
-    CU_ASSERT_EQUAL(ball[0], TEST_PING_PONGS);
-    CU_ASSERT_EQUAL(ball[1], TEST_PING_PONGS);
 }
 
 

@@ -29,12 +29,6 @@
 #define TEST_RECHECK_EXTRA 10
 #define TEST_CPU_SHARE     50
 
-static void test_write(ucs_gstream_h stream, volatile uint64_t *word,
-                       uint64_t value)
-{
-    gstream_util_write(stream, word, value);
-}
-
 /* Random programs: each step is a kernel that counts, with a store of the count
  * behind it, or a wait for a count of any stream that is reached by then. Drawn
  * in an order in which they could run on one thread, they must end on any
@@ -107,7 +101,7 @@ static void test_program_draw(test_program_t *program, ucs_gstream_h *streams,
         step.where = me;
         step.when  = ++program->clocks[me].enqueued;
         test_launch(streams[me], test_step, &step);
-        test_write(streams[me], &program->clocks[me].word, step.when);
+        gstream_util_write(streams[me], &program->clocks[me].word, step.when);
         return;
     }
 
@@ -169,7 +163,7 @@ ST_CASE(chain)
     for (i = 0; i < TEST_STREAMS; ++i) {
         streams[i] = gstream_util_create_on(group, 0);
         gstream_util_wait(streams[i], &words[i + 1], 1);
-        test_write(streams[i], &words[i], 1);
+        gstream_util_write(streams[i], &words[i], 1);
     }
     CU_ASSERT_EQUAL(ucs_gstream_synchronize_timeout(streams[0], 0.005),
                     UCS_INPROGRESS);
@@ -183,7 +177,7 @@ ST_CASE(chain)
 }
 
 
-/* Two streams take turns: of one group, of two, and one with its own thread */
+/* Two streams take turns: of one group, of two, and with their own threads */
 
 static void test_ping_pong_on(ucs_gstream_h ping, ucs_gstream_h pong)
 {
@@ -192,8 +186,8 @@ static void test_ping_pong_on(ucs_gstream_h ping, ucs_gstream_h pong)
 
     for (round = 1; round <= TEST_PING_PONGS; ++round) {
         gstream_util_wait(pong, &ball[0], round);
-        test_write(pong, &ball[1], round);
-        test_write(ping, &ball[0], round);
+        gstream_util_write(pong, &ball[1], round);
+        gstream_util_write(ping, &ball[0], round);
         gstream_util_wait(ping, &ball[1], round);
     }
     gstream_util_finish(ping);
@@ -215,6 +209,7 @@ ST_CASE(ping_pong)
                       gstream_util_create_on(groups[1], 0));
     test_ping_pong_on(gstream_util_create_on(groups[0], 0),
                       gstream_util_create());
+    test_ping_pong_on(gstream_util_create(), gstream_util_create());
     gstream_util_group_finish(groups[0]);
     gstream_util_group_finish(groups[1]);
 }
@@ -252,7 +247,7 @@ static void test_service_run(ucs_gstream_group_h group, int is_announced)
     };
 
     gstream_util_wait(waiter, &service.word, 1);
-    test_write(waiter, &service.is_served, 1);
+    gstream_util_write(waiter, &service.is_served, 1);
     if (!is_announced) {
         /* The thread that looks at the word from time to time in its sleep is
          * to be the one that is woken for the function, once in a while */
@@ -453,7 +448,7 @@ ST_CASE(wake_each)
             gstream_util_let_go(&sleepers.words[i], 1);
             break;
         case 1:
-            test_write(writer, &sleepers.words[i], 1);
+            gstream_util_write(writer, &sleepers.words[i], 1);
             break;
         default:
             gstream_util_store(&sleepers.words[i], 1);

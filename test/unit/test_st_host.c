@@ -4,7 +4,7 @@
  * after the trig lane, ends of pairs with messages under way, sleep.
  */
 #include "st_cunit.h"
-#include "st_stream.h"
+#include "st_pair.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,6 @@
 
 #define MAX_LEN ((1u << 20) + 5)
 #define LEN     (64u << 10)
-#define USES    20
 #define PAIRS   8
 
 static uint8_t *sbuf, *rbuf; /* of MAX_LEN bytes */
@@ -254,83 +253,6 @@ ST_CASE(one_side)
     st_free(send);
     st_free(recv);
     host_pair_cleanup(&pair);
-}
-
-/* Two pairs, from A to B on the trig lane and back on the host lane */
-static int p8_init(st_pair_t *pair, ucp_st_op_h op[2][2], uint64_t value[2][2])
-{
-    int dir;
-
-    if (!mixed_pair_init(pair)) {
-        return 0;
-    }
-    for (dir = 0; dir < 2; ++dir) {
-        op[dir][dir]     = st_send(&pair->side[dir], &value[dir][dir],
-                                   sizeof(uint64_t), dir);
-        op[dir][1 - dir] = st_recv(&pair->side[1 - dir], &value[dir][1 - dir],
-                                   sizeof(uint64_t), dir);
-        st_match_ok(op[dir][0], op[dir][1]);
-    }
-    CU_ASSERT_EQUAL(lane_of(op[0]), UCP_ST_LANE_TRIG);
-    CU_ASSERT_EQUAL(lane_of(op[1]), UCP_ST_LANE_HOST);
-    return 1;
-}
-
-/** What the streams of P8 do. */
-typedef struct {
-    uint64_t (*value)[2];
-    uint64_t count;
-    int      errors;
-} p8_t;
-
-/* B adds one to what came on the trig lane and sends it on the host lane */
-static void p8_add(void *arg)
-{
-    p8_t *p8 = arg;
-
-    p8->value[1][ST_B] = p8->value[0][ST_B] + 1;
-}
-
-/* A sends what came on the host lane on the trig lane */
-static void p8_turn(void *arg)
-{
-    p8_t *p8 = arg;
-
-    p8->errors         += (p8->value[1][ST_A] != ++p8->count);
-    p8->value[0][ST_A]  = p8->value[1][ST_A];
-}
-
-/* P8: the wait of an operation on the host lane, then a start on the trig lane,
- * on the same stream */
-ST_CASE(p8)
-{
-    uint64_t value[2][2] = {{0}};
-    p8_t p8              = {.value = value};
-    ucp_st_op_h op[2][2];
-    st_pair_t pair;
-    int k;
-
-    if (!p8_init(&pair, op, value)) {
-        return;
-    }
-    for (k = 0; k < USES; ++k) {
-        st_use(&pair.side[ST_A], op[0][ST_A]);
-        st_use(&pair.side[ST_A], op[1][ST_A]);
-        st_launch(&pair.side[ST_A], p8_turn, &p8);
-        st_use(&pair.side[ST_B], op[0][ST_B]);
-        st_launch(&pair.side[ST_B], p8_add, &p8);
-        st_use(&pair.side[ST_B], op[1][ST_B]);
-    }
-    st_sync(&pair.side[ST_A]);
-    st_sync(&pair.side[ST_B]);
-    CU_ASSERT_EQUAL(ucs_gstream_synchronize(pair.side[ST_A].stream), UCS_OK);
-    CU_ASSERT_EQUAL(p8.count, USES);
-    CU_ASSERT_EQUAL(p8.errors, 0);
-    for (k = 0; k < 2; ++k) {
-        st_free(op[k][0]);
-        st_free(op[k][1]);
-    }
-    st_pair_cleanup(&pair);
 }
 
 /* One side has started a use when the other one frees its half: the use is

@@ -236,18 +236,6 @@ ST_CASE(pending_purge)
 
 static uct_region_t region;
 
-PAIR_CASE(refused_key)
-{
-    uct_rkey_bundle_t rkey;
-    uint8_t packed[64];
-
-    uct_region_open(&region, pair, REGION_LENGTH);
-    CU_ASSERT(uct_md_mkey_pack(pair->b.md, region.memh, packed) == UCS_OK);
-    packed[0] ^= 0x10; /* Another version */
-    CU_ASSERT(uct_rkey_unpack(pair->component, packed, &rkey) != UCS_OK);
-    uct_region_close(&region);
-}
-
 PAIR_CASE(put_short)
 {
     uct_region_open(&region, pair, REGION_LENGTH);
