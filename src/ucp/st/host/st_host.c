@@ -546,8 +546,8 @@ static ucs_status_t ucp_st_host_open(ucp_st_worker_h worker)
     }
     if (status != UCS_OK) {
         ucp_st_lane_refuse(worker, UCP_ST_LANE_HOST,
-                           "lane 'host': no UCP worker for the service thread: %s",
-                           ucs_status_string(status));
+                           "lane 'host': no UCP worker for the service "
+                           "thread: %s", ucs_status_string(status));
         return status;
     }
     ucp_st_svc_add_client(ucp_st_svc(worker), &client);

@@ -216,7 +216,8 @@ ucp_st_rma_check_signal(const ucp_st_signal_params_t *params, ucp_st_rma_t *rma)
     rma->signal_op     = (mask & UCP_ST_SIGNAL_PARAM_FIELD_OP) ?
                          params->op : UCP_ST_SIGNAL_SET;
     if (rma->peer->worker != queue->worker) {
-        return ucp_st_rma_refuse(queue, "remote key for the signal of another worker");
+        return ucp_st_rma_refuse(queue, "remote key for the signal of another "
+                                        "worker");
     }
     if ((unsigned)rma->signal_op > UCP_ST_SIGNAL_ADD) {
         return ucp_st_rma_refuse(queue, "unknown kind of signal");
