@@ -227,6 +227,7 @@ static void cxiemu_doorbell_read(cxiemu_cntr_t *cntr,
                                          __ATOMIC_ACQ_REL);
     cntr->domain->nic->stored = cxiemu_nic_now();
 }
+
 int cxiemu_doorbell_take(cxiemu_cntr_t *cntr)
 {
     cxiemu_trap_taken_t taken;
@@ -258,7 +259,7 @@ unsigned cxiemu_doorbell_take_all(cxiemu_nic_t *nic)
     unsigned count = 0;
     cxiemu_cntr_t *cntr;
 
-    for (cntr = nic->doorbells; cntr != NULL; cntr = cntr->more->watch_next) {
+    LIST_FOREACH(cntr, &nic->doorbells, more->watch) {
         count += cxiemu_doorbell_take(cntr);
     }
     return count;
@@ -273,13 +274,7 @@ static void cxiemu_doorbell_watch(cxiemu_cntr_t *cntr)
     uint64_t now;
 
     more->is_watched = 1;
-    more->watch_next = nic->doorbells;
-    more->watch_prev = &nic->doorbells;
-    if (nic->doorbells != NULL) {
-        nic->doorbells->more->watch_prev = &more->watch_next;
-    }
-    nic->doorbells = cntr;
-
+    LIST_INSERT_HEAD(&nic->doorbells, cntr, more->watch);
     if ((more->trap >= 0) || (nic->num_plain++ > 0)) {
         return;
     }
@@ -295,11 +290,8 @@ static void cxiemu_doorbell_unwatch(cxiemu_cntr_t *cntr)
 {
     cxiemu_cntr_more_t *more = cntr->more;
 
-    more->is_watched  = 0;
-    *more->watch_prev = more->watch_next;
-    if (more->watch_next != NULL) {
-        more->watch_next->more->watch_prev = more->watch_prev;
-    }
+    more->is_watched = 0;
+    LIST_REMOVE(cntr, more->watch);
     cntr->domain->nic->num_plain -= (more->trap < 0);
 }
 

@@ -64,18 +64,15 @@ void cxiemu_cntr_write_back_now(cxiemu_cntr_t *cntr)
 static void cxiemu_cntr_want_writeback(cxiemu_cntr_t *cntr)
 {
     cxiemu_nic_t *nic = cntr->domain->nic;
-    cxiemu_cntr_more_t *more;
 
     if (cntr->wb_wanted) {
         return;
     }
-    more = cxiemu_param()->strict ? cxiemu_cntr_need_more(cntr) : NULL;
-    if (more == NULL) {
+    if (!cxiemu_param()->strict || (cxiemu_cntr_need_more(cntr) == NULL)) {
         cxiemu_cntr_write_back_now(cntr);
     } else {
         cntr->wb_wanted = 1;
-        more->wb_next   = nic->wb_due;
-        nic->wb_due     = cntr;
+        SLIST_INSERT_HEAD(&nic->wb_due, cntr, more->wb_due);
     }
 }
 
@@ -83,8 +80,8 @@ void cxiemu_cntr_writeback(cxiemu_nic_t *nic)
 {
     cxiemu_cntr_t *cntr;
 
-    while ((cntr = nic->wb_due) != NULL) {
-        nic->wb_due     = cntr->more->wb_next;
+    while ((cntr = SLIST_FIRST(&nic->wb_due)) != NULL) {
+        SLIST_REMOVE_HEAD(&nic->wb_due, more->wb_due);
         cntr->wb_wanted = 0;
         cxiemu_cntr_write_back_now(cntr);
     }
@@ -438,7 +435,6 @@ static int cxiemu_cntr_close(struct fid *fid)
 {
     cxiemu_cntr_t *cntr = container_of(fid, cxiemu_cntr_t, fid.fid);
     cxiemu_nic_t *nic   = cntr->domain->nic;
-    cxiemu_cntr_t **link;
 
     cxiemu_nic_lock(nic);
     if ((cntr->refs > 0) || (cntr->waiters > 0)) {
@@ -450,11 +446,8 @@ static int cxiemu_cntr_close(struct fid *fid)
     if (cntr->is_fired) {
         STAILQ_REMOVE(&nic->fired, cntr, cxiemu_cntr, fired);
     }
-    for (link = &nic->wb_due; *link != NULL; link = &(*link)->more->wb_next) {
-        if (*link == cntr) {
-            *link = cntr->more->wb_next;
-            break;
-        }
+    if (cntr->wb_wanted) {
+        SLIST_REMOVE(&nic->wb_due, cntr, cxiemu_cntr, more->wb_due);
     }
     --cntr->domain->refs;
     cxiemu_nic_unlock(nic);

@@ -28,15 +28,14 @@ struct cxiemu_dwq_entry;
 typedef struct cxiemu_cntr_more {
     uint64_t           flags;      /**< FI_GETOPSFLAG */
     uint64_t           last_read;  /**< For fi_trywait(); atomic */
-    struct cxiemu_cntr *wb_next;   /**< Next of nic->wb_due */
+    SLIST_ENTRY(cxiemu_cntr) wb_due; /**< In nic->wb_due */
     uint64_t           *wb;        /**< User's writeback buffer, or NULL */
     int                event_fd;   /**< FI_WAIT_FD, else -1 */
     int                armed;
     uint8_t            *doorbell;  /**< Trigger page, or NULL; atomic */
     int                trap;       /**< Slot of the trap mode, or -1 */
-    int                is_watched; /**< In nic->doorbells */
-    struct cxiemu_cntr *watch_next;
-    struct cxiemu_cntr **watch_prev;
+    int                is_watched;
+    LIST_ENTRY(cxiemu_cntr) watch; /**< In nic->doorbells */
 } cxiemu_cntr_more_t;
 
 typedef struct cxiemu_cntr {

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cxiemu_ep.c - endpoints: their life, what is bound to them, their options.
+ * cxiemu_ep.c - endpoints: their life, what is bound to them, their options and
+ * names.
  */
 #include "fabric/cxiemu_ep.h"
 #include "op/cxiemu_dwq.h"
 #include "fabric/cxiemu_log.h"
 
+#include <rdma/fi_cm.h>
 #include <rdma/fi_errno.h>
 
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 /* How long closing waits for peers that may still access buffers */
 #define CXIEMU_EP_CLOSE_MS 1000
@@ -453,6 +457,67 @@ static struct fi_ops_ep cxiemu_ep_ops = {
     .rx_ctx       = cxiemu_ep_rx_ctx,
     .rx_size_left = cxiemu_ep_rx_left,
     .tx_size_left = cxiemu_ep_tx_left
+};
+
+
+static int cxiemu_cm_getname(struct fid *fid, void *addr, size_t *length)
+{
+    cxiemu_ep_t *ep   = cxiemu_ep_of(fid);
+    cxiemu_nic_t *nic = ep->domain->nic;
+    cxiemu_addr_t own = {
+        .version = CXIEMU_ADDR_VERSION,
+        .ep      = ep->number,
+        .host    = cxiemu_addr_host(),
+        .pid     = getpid(),
+        .fd      = nic->map->fd,
+        .nonce   = nic->nonce
+    };
+    size_t room;
+
+    if ((length == NULL) || ((addr == NULL) && (*length > 0))) {
+        return -FI_EINVAL;
+    }
+
+    room    = *length;
+    *length = sizeof(own);
+    if (addr != NULL) {
+        memcpy(addr, &own, (room < sizeof(own)) ? room : sizeof(own));
+    }
+    return (room < sizeof(own)) ? -FI_ETOOSMALL : 0;
+}
+
+CXIEMU_NO_CALL(cxiemu_cm_setname, struct fid *fid, void *addr, size_t length)
+
+CXIEMU_NO_CALL(cxiemu_cm_getpeer, struct fid_ep *ep, void *addr, size_t *length)
+
+CXIEMU_NO_CALL(cxiemu_cm_connect, struct fid_ep *ep, const void *addr,
+               const void *param, size_t length)
+
+CXIEMU_NO_CALL(cxiemu_cm_listen, struct fid_pep *pep)
+
+CXIEMU_NO_CALL(cxiemu_cm_accept, struct fid_ep *ep, const void *param,
+               size_t length)
+
+CXIEMU_NO_CALL(cxiemu_cm_reject, struct fid_pep *pep, struct fid *handle,
+               const void *param, size_t length)
+
+CXIEMU_NO_CALL(cxiemu_cm_shutdown, struct fid_ep *ep, uint64_t flags)
+
+CXIEMU_NO_CALL(cxiemu_cm_join, struct fid_ep *ep, const void *addr,
+               uint64_t flags, struct fid_mc **mc, void *context)
+
+/* There are no connections. */
+static struct fi_ops_cm cxiemu_cm_ops = {
+    .size     = sizeof(struct fi_ops_cm),
+    .setname  = cxiemu_cm_setname,
+    .getname  = cxiemu_cm_getname,
+    .getpeer  = cxiemu_cm_getpeer,
+    .connect  = cxiemu_cm_connect,
+    .listen   = cxiemu_cm_listen,
+    .accept   = cxiemu_cm_accept,
+    .reject   = cxiemu_cm_reject,
+    .shutdown = cxiemu_cm_shutdown,
+    .join     = cxiemu_cm_join
 };
 
 

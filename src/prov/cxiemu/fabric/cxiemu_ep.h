@@ -83,7 +83,6 @@ ssize_t cxiemu_ep_post(cxiemu_op_t *op, cxiemu_call_t call);
 int cxiemu_ep_post_recv(cxiemu_rx_t *rx, const cxiemu_recv_req_t *req);
 
 /* Operation tables of endpoints */
-extern struct fi_ops_cm     cxiemu_cm_ops;
 extern struct fi_ops_msg    cxiemu_msg_ops;
 extern struct fi_ops_tagged cxiemu_tagged_ops;
 extern struct fi_ops_rma    cxiemu_rma_ops;

@@ -123,8 +123,7 @@ static int cxiemu_hints_check_domain(uint32_t version, uint64_t caps,
     return cxiemu_hints_rows(rows, CXIEMU_HINTS_COUNT(rows));
 }
 
-/* What is not in one of the parts. */
-static int cxiemu_hints_check_rest(const struct fi_info *hints)
+int cxiemu_hints_check(uint32_t version, const struct fi_info *hints)
 {
     const cxiemu_hints_row_t rows[] = {
         {!!(hints->caps & ~CXIEMU_CAPS_ALL), "capabilities that are not there"},
@@ -135,18 +134,8 @@ static int cxiemu_hints_check_rest(const struct fi_info *hints)
                  strcmp(hints->fabric_attr->name, CXIEMU_FABRIC_NAME),
          "another fabric"}
     };
+    int ret = cxiemu_hints_rows(rows, CXIEMU_HINTS_COUNT(rows));
 
-    return cxiemu_hints_rows(rows, CXIEMU_HINTS_COUNT(rows));
-}
-
-int cxiemu_hints_check(uint32_t version, const struct fi_info *hints)
-{
-    int ret;
-
-    if (hints == NULL) {
-        return 0;
-    }
-    ret = cxiemu_hints_check_rest(hints);
     if ((ret == 0) && (hints->ep_attr != NULL)) {
         ret = cxiemu_hints_check_ep(hints->ep_attr);
     }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cxiemu_info.c - what fi_getinfo() says of the emulated NIC. */
+/* cxiemu_info.c - what fi_getinfo() says of the emulated devices. */
 #include "fabric/cxiemu_info.h"
 #include "fabric/cxiemu_addr.h"
 
 #include <rdma/fi_errno.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +14,109 @@
 #define CXIEMU_CQ_COUNT     65536
 #define CXIEMU_MR_COUNT     65536
 #define CXIEMU_PROTO_EP_VER 1
+
+#define CXIEMU_DEVICE_SPEED 200000000000ull /* Slingshot's */
+#define CXIEMU_DEVICE_MTU   2048
+
+/* Name of a device, with the final zero */
+#define CXIEMU_DEVICE_NAME_MAX 16
+
+/* A device's description in one piece; other texts are constants. */
+typedef struct cxiemu_device {
+    struct fid_nic        nic; /* First: handed out */
+    unsigned              number;
+    char                  name[CXIEMU_DEVICE_NAME_MAX];
+    struct fi_device_attr device;
+    struct fi_bus_attr    bus;
+    struct fi_link_attr   link;
+} cxiemu_device_t;
+
+
+static int cxiemu_device_close(struct fid *fid)
+{
+    free(container_of(fid, cxiemu_device_t, nic.fid));
+    return 0;
+}
+
+static struct fid_nic *cxiemu_device_new(unsigned number);
+
+/* fi_dupinfo() copies the device by this. */
+static int cxiemu_device_control(struct fid *fid, int command, void *arg)
+{
+    struct fid_nic *nic;
+
+    if (command != FI_DUP) {
+        return -FI_ENOSYS;
+    }
+    /* Also if it is NULL: the copy still has the original there, and libfabric
+     * 1.17 would free that with it */
+    nic = cxiemu_device_new(
+            container_of(fid, cxiemu_device_t, nic.fid)->number);
+    *(struct fid_nic**)arg = nic;
+    return (nic == NULL) ? -FI_ENOMEM : 0;
+}
+
+static struct fi_ops cxiemu_device_ops = {
+    .size     = sizeof(struct fi_ops),
+    .close    = cxiemu_device_close,
+    .bind     = cxiemu_no_bind,
+    .control  = cxiemu_device_control,
+    .ops_open = cxiemu_no_ops_open
+};
+
+/* Whether a domain's name is that of a device; any, if there is no name. */
+static int cxiemu_device_is_named(unsigned number, const char *name)
+{
+    char own[CXIEMU_DEVICE_NAME_MAX];
+
+    snprintf(own, sizeof(own), CXIEMU_DEVICE_NAME "%u", number);
+    return (name == NULL) || !strcmp(name, own);
+}
+
+int cxiemu_device_exists(const char *name)
+{
+    unsigned number;
+
+    for (number = 0; number < cxiemu_param()->devices; ++number) {
+        if (cxiemu_device_is_named(number, name)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Description of a device; NULL if memory is short. fi_freeinfo() frees it. */
+static struct fid_nic *cxiemu_device_new(unsigned number)
+{
+    cxiemu_device_t *device;
+
+    device = calloc(1, sizeof(*device));
+    if (device == NULL) {
+        return NULL;
+    }
+    device->number          = number;
+    snprintf(device->name, sizeof(device->name), CXIEMU_DEVICE_NAME "%u",
+             number);
+    device->nic.fid.fclass  = FI_CLASS_NIC;
+    device->nic.fid.ops     = &cxiemu_device_ops;
+    device->nic.device_attr = &device->device;
+    device->nic.bus_attr    = &device->bus;
+    device->nic.link_attr   = &device->link;
+
+    device->device.name           = device->name;
+    device->device.device_id      = (char*)"0x0";
+    device->device.device_version = (char*)"0";
+    device->device.vendor_id      = (char*)"0x0";
+    device->device.driver         = (char*)"cxiemu";
+    device->device.firmware       = (char*)"none";
+    device->bus.bus_type          = FI_BUS_UNKNOWN;
+    device->link.address          = device->name;
+    device->link.mtu              = CXIEMU_DEVICE_MTU;
+    device->link.speed            = CXIEMU_DEVICE_SPEED;
+    device->link.state            = FI_LINK_UP;
+    device->link.network_type     = (char*)"shared memory";
+    return &device->nic;
+}
 
 
 static void cxiemu_info_fill_ep(struct fi_info *info)
@@ -145,37 +249,16 @@ err:
     return NULL;
 }
 
-/* Those of all devices that the hints ask for; NULL if memory is short */
-static struct fi_info *cxiemu_info_list(uint32_t version,
-                                        const struct fi_info *hints,
-                                        const cxiemu_addr_t *dest)
+int cxiemu_info_get(uint32_t version, const char *node, const char *service,
+                    uint64_t flags, const struct fi_info *hints,
+                    struct fi_info **info_p)
 {
     const char *name      = ((hints != NULL) && (hints->domain_attr != NULL)) ?
                             hints->domain_attr->name : NULL;
     struct fi_info *list  = NULL;
     struct fi_info **tail = &list;
-    unsigned device;
-
-    for (device = 0; device < cxiemu_param()->devices; ++device) {
-        if (!cxiemu_device_is_named(device, name)) {
-            continue;
-        }
-        *tail = cxiemu_info_make(device, version, hints, dest);
-        if (*tail == NULL) {
-            fi_freeinfo(list);
-            return NULL;
-        }
-        tail = &(*tail)->next;
-    }
-    return list;
-}
-
-int cxiemu_info_get(uint32_t version, const char *node, const char *service,
-                    uint64_t flags, const struct fi_info *hints,
-                    struct fi_info **info_p)
-{
-    struct fi_info *info;
     cxiemu_addr_t dest;
+    unsigned device;
     int ret, has_dest;
 
     ret = cxiemu_param_init();
@@ -186,14 +269,23 @@ int cxiemu_info_get(uint32_t version, const char *node, const char *service,
     if (has_dest < 0) {
         return has_dest;
     }
-    ret = cxiemu_hints_check(version, hints);
+    ret = (hints != NULL) ? cxiemu_hints_check(version, hints) : 0;
     if (ret != 0) {
         return ret;
     }
-    info = cxiemu_info_list(version, hints, has_dest ? &dest : NULL);
-    if (info == NULL) {
-        return -FI_ENOMEM;
+    /* Those of all devices that the hints ask for */
+    for (device = 0; device < cxiemu_param()->devices; ++device) {
+        if (!cxiemu_device_is_named(device, name)) {
+            continue;
+        }
+        *tail = cxiemu_info_make(device, version, hints,
+                                 has_dest ? &dest : NULL);
+        if (*tail == NULL) {
+            fi_freeinfo(list);
+            return -FI_ENOMEM;
+        }
+        tail = &(*tail)->next;
     }
-    *info_p = info;
+    *info_p = list;
     return 0;
 }

@@ -49,15 +49,8 @@
 #define CXIEMU_MR_MODE (FI_MR_ENDPOINT | FI_MR_ALLOCATED)
 
 
-/** Description of an emulated device, for fi_info.nic; NULL if memory is
- *  short. fi_freeinfo() frees it. */
-struct fid_nic *cxiemu_device_new(unsigned device);
-
-/** Whether a domain's name is that of a device; any, if there is no name. The
+/** Whether a domain's name, which may be NULL, is that of a device. The
  *  settings have been read. */
-int cxiemu_device_is_named(unsigned device, const char *name);
-
-/** Whether a domain's name, which may be NULL, is that of one of them. */
 int cxiemu_device_exists(const char *name);
 
 /** Whether the hints can be met: 0, or -FI_ENODATA, with a log message. */

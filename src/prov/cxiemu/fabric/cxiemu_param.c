@@ -5,6 +5,7 @@
 
 #include <rdma/fi_errno.h>
 
+#include <ctype.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -218,9 +219,7 @@ void cxiemu_param_define(void)
         row = &cxiemu_param_rows[i];
         /* libfabric makes upper case of it again */
         for (j = 0; (row->name[j] != '\0') && (j + 1 < sizeof(name)); ++j) {
-            name[j] = ((row->name[j] >= 'A') && (row->name[j] <= 'Z')) ?
-                              (char)(row->name[j] + 'a' - 'A') :
-                              row->name[j];
+            name[j] = (char)tolower((unsigned char)row->name[j]);
         }
         name[j] = '\0';
         fi_param_define(&cxiemu_provider, name, FI_PARAM_STRING,

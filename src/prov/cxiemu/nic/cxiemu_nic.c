@@ -79,7 +79,7 @@ static unsigned cxiemu_nic_take(cxiemu_nic_t *nic)
  * where stores of streams are told of. */
 static int cxiemu_nic_scans(const cxiemu_nic_t *nic)
 {
-    return (nic->doorbells != NULL) &&
+    return !LIST_EMPTY(&nic->doorbells) &&
            (nic->in_look || (cxiemu_hooks() == NULL));
 }
 
@@ -116,7 +116,7 @@ int cxiemu_nic_unfinished(const cxiemu_nic_t *nic)
 /* Whether a round would find nothing to do. */
 static int cxiemu_nic_is_quiet(const cxiemu_nic_t *nic)
 {
-    return !cxiemu_nic_scans(nic) && (nic->wb_due == NULL) &&
+    return !cxiemu_nic_scans(nic) && SLIST_EMPTY(&nic->wb_due) &&
            TAILQ_EMPTY(&nic->dirty) && TAILQ_EMPTY(&nic->lost) &&
            !cxiemu_nic_unfinished(nic);
 }

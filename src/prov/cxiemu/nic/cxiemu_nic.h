@@ -79,12 +79,12 @@ typedef struct cxiemu_nic {
 
     struct cxiemu_cntr_list    fired;     /**< Changed; triggers to be looked
                                                at */
-    struct cxiemu_cntr         *wb_due;   /**< Writebacks asked for */
-    struct cxiemu_cntr         *doorbells; /**< Those that are watched */
+    SLIST_HEAD(, cxiemu_cntr)  wb_due;    /**< Writebacks asked for */
+    LIST_HEAD(, cxiemu_cntr)   doorbells; /**< Those that are watched */
     struct cxiemu_window       *window;   /**< Their pages; NULL until one is
                                                asked for */
-    struct cxiemu_dwq_entry    *dwq;      /**< Deferred work, all */
-    struct cxiemu_dwq_entry    *dwq_free; /**< Entries for reuse */
+    LIST_HEAD(, cxiemu_dwq_entry) dwq;    /**< Deferred work, all */
+    LIST_HEAD(, cxiemu_dwq_entry) dwq_free; /**< Entries for reuse */
     struct cxiemu_pending_list late;      /**< Arrived, not yet carried out */
     uint64_t                   late_pass; /**< Passes over them */
     struct cxiemu_txop_pool    *txops;    /**< Made by the first operation */

@@ -103,16 +103,12 @@ static void cxiemu_dwq_heap_remove(cxiemu_cntr_t *cntr, size_t index)
 /* Entries are kept: to queue work is on the way of every message. */
 static void cxiemu_dwq_free(cxiemu_nic_t *nic, cxiemu_dwq_entry_t *entry)
 {
-    entry->next   = nic->dwq_free;
-    nic->dwq_free = entry;
+    LIST_INSERT_HEAD(&nic->dwq_free, entry, list);
 }
 
 static void cxiemu_dwq_forget(cxiemu_nic_t *nic, cxiemu_dwq_entry_t *entry)
 {
-    *entry->prev = entry->next;
-    if (entry->next != NULL) {
-        entry->next->prev = entry->prev;
-    }
+    LIST_REMOVE(entry, list);
     cxiemu_dwq_free(nic, entry);
 }
 
@@ -120,8 +116,8 @@ void cxiemu_dwq_cleanup(cxiemu_nic_t *nic)
 {
     cxiemu_dwq_entry_t *entry;
 
-    while ((entry = nic->dwq_free) != NULL) {
-        nic->dwq_free = entry->next;
+    while ((entry = LIST_FIRST(&nic->dwq_free)) != NULL) {
+        LIST_REMOVE(entry, list);
         free(entry);
     }
 }
@@ -145,9 +141,10 @@ int cxiemu_dwq_prepare(cxiemu_nic_t *nic, cxiemu_cntr_t *cntr, size_t count)
         cntr->heap_order = order;
     }
 
-    for (entry = nic->dwq_free; (entry != NULL) && (have < count);
-         entry = entry->next) {
-        ++have;
+    LIST_FOREACH(entry, &nic->dwq_free, list) {
+        if (++have == count) {
+            return 0;
+        }
     }
     for (; have < count; ++have) {
         entry = malloc(sizeof(*entry));
@@ -161,19 +158,14 @@ int cxiemu_dwq_prepare(cxiemu_nic_t *nic, cxiemu_cntr_t *cntr, size_t count)
 
 void cxiemu_dwq_insert(cxiemu_nic_t *nic, const cxiemu_dwq_entry_t *work)
 {
-    cxiemu_dwq_entry_t *entry = nic->dwq_free; /* prepared */
+    cxiemu_dwq_entry_t *entry = LIST_FIRST(&nic->dwq_free); /* prepared */
     cxiemu_cntr_t *cntr       = work->trigger;
 
-    nic->dwq_free = entry->next;
+    LIST_REMOVE(entry, list);
     *entry        = *work;
     entry->age    = __atomic_fetch_add(&cxiemu_dwq_age, 1, __ATOMIC_RELAXED);
     entry->queued = 1;
-    entry->next   = nic->dwq;
-    entry->prev   = &nic->dwq;
-    if (nic->dwq != NULL) {
-        nic->dwq->prev = &entry->next;
-    }
-    nic->dwq = entry;
+    LIST_INSERT_HEAD(&nic->dwq, entry, list);
     cxiemu_dwq_sift_up(cntr, cntr->heap_count++, entry);
 
     /* What was stored to the doorbell while nothing waited counts */
@@ -262,8 +254,8 @@ void cxiemu_dwq_cancel_all(cxiemu_nic_t *nic)
 {
     cxiemu_dwq_entry_t *entry, *next;
 
-    for (entry = nic->dwq; entry != NULL; entry = next) {
-        next = entry->next;
+    for (entry = LIST_FIRST(&nic->dwq); entry != NULL; entry = next) {
+        next = LIST_NEXT(entry, list);
         if (entry->queued) {
             cxiemu_dwq_cancel(nic, entry);
         }
@@ -278,8 +270,8 @@ void cxiemu_dwq_drop_cntr(cxiemu_cntr_t *cntr)
     while (cntr->heap_count > 0) {
         cxiemu_dwq_cancel(nic, cntr->heap[0]);
     }
-    for (entry = nic->dwq; entry != NULL; entry = next) {
-        next = entry->next;
+    for (entry = LIST_FIRST(&nic->dwq); entry != NULL; entry = next) {
+        next = LIST_NEXT(entry, list);
         if (entry->completion == cntr) {
             entry->completion = NULL;
         }
@@ -294,8 +286,8 @@ void cxiemu_dwq_drop_ep(struct cxiemu_ep *ep)
     cxiemu_nic_t *nic = ep->domain->nic;
     cxiemu_dwq_entry_t *entry, *next;
 
-    for (entry = nic->dwq; entry != NULL; entry = next) {
-        next = entry->next;
+    for (entry = LIST_FIRST(&nic->dwq); entry != NULL; entry = next) {
+        next = LIST_NEXT(entry, list);
         if (entry->op.ep != ep) {
             continue;
         }

@@ -17,8 +17,7 @@
 
 
 typedef struct cxiemu_dwq_entry {
-    struct cxiemu_dwq_entry *next;  /**< All of the NIC, or the free ones */
-    struct cxiemu_dwq_entry **prev;
+    LIST_ENTRY(cxiemu_dwq_entry) list; /**< In nic->dwq or nic->dwq_free */
     uint64_t           threshold;
     uint64_t           age;        /**< Ties: first in, first out */
     size_t             index;      /**< In the counter's heap */

@@ -80,14 +80,7 @@ static cxiemu_recv_t *cxiemu_recv_get(cxiemu_rx_t *rx)
         rx->spare = recv->parent;
     }
 
-    recv->rx        = rx;
-    recv->parent    = NULL;
-    recv->used      = 0;
-    recv->children  = 0;
-    recv->closed    = 0;
-    recv->canceled  = 0;
-    recv->is_active = 0;
-    recv->done      = 0;
+    *recv = (cxiemu_recv_t){.rx = rx};
     return recv;
 }
 
@@ -257,7 +250,6 @@ static void cxiemu_rx_take(cxiemu_recv_t *recv, const cxiemu_arrival_t *arrival)
     int err;
 
     recv->arrival = *arrival;
-    recv->done    = 0;
     if (arrival->rec.type == CXIEMU_REC_RTS) {
         recv->total           = arrival->rec.addr;
         recv->arrival.payload = NULL;
@@ -290,8 +282,6 @@ static cxiemu_recv_t *cxiemu_rx_split(cxiemu_recv_t *parent,
 
     child->buffer      = parent->buffer + parent->used;
     child->length      = rest;
-    child->tag         = 0;
-    child->ignore      = 0;
     child->flags       = parent->flags & ~FI_MULTI_RECV;
     child->context     = parent->context;
     child->completion  = parent->completion;

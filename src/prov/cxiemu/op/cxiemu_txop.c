@@ -400,17 +400,14 @@ static int cxiemu_txop_begin(const cxiemu_op_t *op, cxiemu_dwq_entry_t *entry)
         return -FI_ENOMEM;
     }
 
-    txop->op         = *op;
-    txop->link       = link;
-    txop->dst_ep     = dst_ep;
-    txop->entry      = entry;
-    txop->offset     = 0;
-    txop->status     = 0;
-    txop->started    = 0;
-    txop->go         = 0;
-    txop->reported   = 0;
-    txop->fencing    = 0;
-    txop->not_before = (delay == 0) ? 0 : cxiemu_nic_now() + delay * 1000;
+    *txop = (cxiemu_txop_t){
+        .op         = *op,
+        .id         = txop->id,
+        .link       = link,
+        .dst_ep     = dst_ep,
+        .entry      = entry,
+        .not_before = (delay == 0) ? 0 : cxiemu_nic_now() + delay * 1000
+    };
     if (TAILQ_EMPTY(&link->pending) && cxiemu_txop_go_on(txop)) {
         cxiemu_txop_emitted(txop);
     } else {
