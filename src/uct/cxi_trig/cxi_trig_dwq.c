@@ -172,6 +172,7 @@ ucs_status_t uct_cxi_trig_dwq_init(uct_cxi_trig_iface_t *iface,
                              uct_cxi_trig_md_max_entries(md), entries);
     ucs_list_head_init(&dwq->all);
     dwq->lost_peers = 0;
+    dwq->has_wake   = 0;
     dwq->ops        = uct_cxi_trig_dwq_select(md->prov->done);
     status          = dwq->ops->init(iface);
     if (status != UCS_OK) {

@@ -85,9 +85,6 @@ typedef struct uct_cxi_trig_dwq_ops {
     /** Make the next completion wake a sleeper, or UCS_ERR_BUSY if there is one
      *  already. */
     ucs_status_t (*arm)(struct uct_cxi_trig_iface *iface);
-
-    /** A message of the interface to itself has come. */
-    void (*woken)(struct uct_cxi_trig_iface *iface);
 } uct_cxi_trig_dwq_ops_t;
 
 
@@ -101,6 +98,9 @@ typedef struct uct_cxi_trig_dwq {
     ucs_list_link_t              all;        /**< Of all, in use or not */
     unsigned                     lost_peers; /**< Peers that are lost, but have
                                                   references */
+    int                          has_wake;   /**< A message of the interface to
+                                                  itself is deferred or under
+                                                  way */
     void                         *priv;      /**< Of the back-end */
 } uct_cxi_trig_dwq_t;
 

@@ -71,7 +71,6 @@ typedef struct uct_cxi_trig_dwq_wake {
     uct_cxi_trig_msg_t      msg;
     struct fid_cntr         *sent;    /* How many have left */
     uint64_t                target;   /* Of sent, once all have */
-    int                     awaited;  /* One is deferred or under way */
     uct_cxi_trig_peer_t     *self;    /* This interface; NULL: not yet */
 } uct_cxi_trig_dwq_wake_t;
 
@@ -373,7 +372,7 @@ static ucs_status_t uct_cxi_trig_dwq_count_wake(uct_cxi_trig_iface_t *iface)
     }
 
     ++wake->target;
-    wake->awaited = 1;
+    iface->dwq.has_wake = 1;
     return UCS_OK;
 }
 
@@ -404,7 +403,7 @@ static ucs_status_t uct_cxi_trig_dwq_count_arm(uct_cxi_trig_iface_t *iface)
         return UCS_ERR_BUSY;
     }
     /* Also with nothing pending: it may be posted while the user sleeps */
-    if ((iface->num_cntrs == 0) || count->wake.awaited) {
+    if ((iface->num_cntrs == 0) || iface->dwq.has_wake) {
         return UCS_OK;
     }
     if (fi_cntr_read(count->wake.sent) != count->wake.target) {
@@ -421,19 +420,11 @@ static ucs_status_t uct_cxi_trig_dwq_count_arm(uct_cxi_trig_iface_t *iface)
     return uct_cxi_trig_dwq_count_wake(iface);
 }
 
-static void uct_cxi_trig_dwq_count_woken(uct_cxi_trig_iface_t *iface)
-{
-    uct_cxi_trig_dwq_count_t *count = iface->dwq.priv;
-
-    count->wake.awaited = 0;
-}
-
 const uct_cxi_trig_dwq_ops_t uct_cxi_trig_dwq_count_ops = {
     .init    = uct_cxi_trig_dwq_count_init,
     .cleanup = uct_cxi_trig_dwq_count_cleanup,
     .post    = uct_cxi_trig_dwq_count_post,
     .release = uct_cxi_trig_dwq_count_release,
     .poll    = uct_cxi_trig_dwq_count_poll,
-    .arm     = uct_cxi_trig_dwq_count_arm,
-    .woken   = uct_cxi_trig_dwq_count_woken
+    .arm     = uct_cxi_trig_dwq_count_arm
 };

@@ -44,16 +44,11 @@ static ucs_status_t uct_cxi_trig_dwq_cq_arm(uct_cxi_trig_iface_t *iface)
     return UCS_OK;
 }
 
-static void uct_cxi_trig_dwq_cq_woken(uct_cxi_trig_iface_t *iface)
-{
-}
-
 const uct_cxi_trig_dwq_ops_t uct_cxi_trig_dwq_cq_ops = {
     .init    = uct_cxi_trig_dwq_cq_init,
     .cleanup = uct_cxi_trig_dwq_cq_cleanup,
     .post    = uct_cxi_trig_dwq_cq_post,
     .release = uct_cxi_trig_dwq_cq_release,
     .poll    = uct_cxi_trig_dwq_cq_poll,
-    .arm     = uct_cxi_trig_dwq_cq_arm,
-    .woken   = uct_cxi_trig_dwq_cq_woken
+    .arm     = uct_cxi_trig_dwq_cq_arm
 };

@@ -112,7 +112,7 @@ static void uct_cxi_trig_rx_deliver(uct_cxi_trig_iface_t *iface,
     case UCT_CXI_TRIG_MSG_PROBE:
         return;
     case UCT_CXI_TRIG_MSG_WAKE:
-        iface->dwq.ops->woken(iface);
+        iface->dwq.has_wake = 0;
         return;
     default:
         ucs_diag("message of unknown type %u is ignored", op->msg.type);
