@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mpix_death.c - the last rank dies while the others wait for it in a match:
- * they get an error. One argument, how it dies:
+ * mpix_death.c - the last rank dies while the others wait for it in a match,
+ * and for a message of it on a queue: they get an error from both. One
+ * argument, how it dies:
  *
  *   exit    by _exit()
  *   kill    by SIGKILL
@@ -19,9 +20,13 @@
 
 #define TAG_FIRST 1
 #define TAG_VAIN  2
+#define TAG_QUEUE 3
 
 
-/* One pair between the last rank and each other one. */
+/* A message that the last rank has matched, but never starts. */
+static mpix_test_msg_t awaited;
+
+/* One pair each way between the last rank and each other one. */
 static void meet(int last)
 {
     mpix_test_msg_t msg;
@@ -30,10 +35,16 @@ static void meet(int last)
     if (mpix_test.rank != last) {
         mpix_test_send_init(&msg, 10, last, TAG_FIRST, 0);
         MPIX_OK(MPIX_Match(&msg.request, MPI_STATUS_IGNORE));
+        mpix_test_recv_init(&awaited, 10, last, TAG_QUEUE, 0);
+        MPIX_OK(MPIX_Match(&awaited.request, MPI_STATUS_IGNORE));
+        MPIX_OK(MPIX_Enqueue_start_req(mpix_test.queue, &awaited.request));
+        MPIX_OK(MPIX_Enqueue_wait_req(mpix_test.queue, &awaited.request));
         return;
     }
     for (i = 0; i < last; ++i) {
         mpix_test_recv_init(&msg, 10, i, TAG_FIRST, 0);
+        MPIX_OK(MPIX_Match(&msg.request, MPI_STATUS_IGNORE));
+        mpix_test_send_init(&msg, 10, i, TAG_QUEUE, 0);
         MPIX_OK(MPIX_Match(&msg.request, MPI_STATUS_IGNORE));
     }
 }
@@ -53,7 +64,8 @@ static void die(const char *how, int last)
     _exit(0);
 }
 
-/* Never matched: the dead rank makes no such request. */
+/* Never matched: the dead rank makes no such request. Nor does it start what
+ * this rank's queue waits for. */
 static void wait_in_vain(int last)
 {
     mpix_test_msg_t msg;
@@ -61,6 +73,7 @@ static void wait_in_vain(int last)
     mpix_test_recv_init(&msg, 10, last, TAG_VAIN, 0);
     MPIX_IS(MPI_ERR_OTHER, MPIX_Match(&msg.request, MPI_STATUS_IGNORE));
     mpix_test_msg_free(&msg);
+    MPIX_IS(MPI_ERR_OTHER, MPIX_Queue_wait(mpix_test.queue));
     printf("mpix_death: rank %d survives, %d checks failed\n", mpix_test.rank,
            mpix_test.failed);
     fflush(NULL);

@@ -163,6 +163,46 @@ ST_CASE(fits)
     CU_ASSERT_EQUAL(head_number("dropped"), 0);
 }
 
+static const ucs_trace_kind_t async_kind = {
+    .name     = "async",
+    .category = "test",
+    .type     = UCS_TRACE_ASYNC,
+    .values   = {{"value", UCS_TRACE_VALUE_NUMBER}}
+};
+
+static const ucs_trace_kind_t instant_kind = {
+    .name     = "instant",
+    .category = "test",
+    .type     = UCS_TRACE_INSTANT,
+    .values   = {{"value", UCS_TRACE_VALUE_HEX}}
+};
+
+static void child_kinds(void)
+{
+    const uint64_t values[] = {17, 0x2a};
+
+    CHECK(ucs_trace_open() == UCS_OK);
+    ucs_trace_record(&async_kind, ucs_trace_time(), 0x5c, &values[0]);
+    ucs_trace_record(&instant_kind, 0, 0, &values[1]);
+}
+
+/* An asynchronous span has a begin and an end of one number, a moment has
+ * neither */
+ST_CASE(kinds)
+{
+    CU_ASSERT_EQUAL(run_child(path, "4k", child_kinds), 0);
+    read_file(path);
+    CU_ASSERT_EQUAL(count_text("{\"ph\":\"b\""), 1);
+    CU_ASSERT_EQUAL(count_text("{\"ph\":\"e\""), 1);
+    CU_ASSERT_EQUAL(count_text("\"name\":\"async\""), 2);
+    CU_ASSERT_EQUAL(count_text("\"id2\":{\"local\":\"0x5c\"}"), 2);
+    CU_ASSERT_EQUAL(count_text("{\"value\":17}"), 1);
+    CU_ASSERT_EQUAL(count_text("{\"ph\":\"i\""), 1);
+    CU_ASSERT_EQUAL(count_text("\"name\":\"instant\""), 1);
+    CU_ASSERT_EQUAL(count_text("{\"value\":\"0x2a\"}"), 1);
+    CU_ASSERT_EQUAL(head_number("recorded"), 2);
+}
+
 static void *thread_main(void *arg)
 {
     uint64_t i;

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_uct_cxi_trig.c - messages, puts, flush, pending, addresses. */
 #include "st_cunit.h"
+#include "uct_errors.h"
 #include "uct_region.h"
+
+#include <uct/api/v2/uct_v2.h>
 
 #include <poll.h>
 #include <stdlib.h>
@@ -134,6 +137,37 @@ PAIR_CASE(am_bcopy)
     }
 }
 
+/* Header and data in one message, where the device takes lists of buffers */
+ST_CASE(am_zcopy)
+{
+    static const char header[] = "header";
+    uct_iov_t iov              = {.buffer = payload, .count = 1};
+    size_t length;
+    uct_pair_t pair;
+    uct_done_t done;
+    ucs_status_t status;
+
+    open_pair(&pair, NULL, inbox_keep);
+    if (pair.a.attr.cap.flags & UCT_IFACE_FLAG_AM_ZCOPY) {
+        iov.length = pair.a.attr.cap.am.max_zcopy - sizeof(header);
+        length     = sizeof(header) + iov.length;
+        uct_region_fill(payload, iov.length, 17);
+        uct_done_init(&done, 1);
+        status = uct_ep_am_zcopy(pair.a.peer, AM_ID, header, sizeof(header),
+                                 &iov, 1, 0, &done.comp);
+        CU_ASSERT_FATAL(status == UCS_INPROGRESS);
+        uct_pair_wait(&pair, &inbox.count, 1);
+        CU_ASSERT(uct_done_wait(&done, &pair) == UCS_OK);
+        CU_ASSERT(inbox.length == length);
+        CU_ASSERT(memcmp(inbox.data, header, sizeof(header)) == 0);
+        CU_ASSERT(memcmp(inbox.data + sizeof(header), payload, iov.length) ==
+                  0);
+    } else {
+        st_cunit_skip("the device takes no lists of buffers");
+    }
+    uct_pair_destroy(&pair);
+}
+
 PAIR_CASE(am_to_self)
 {
     CU_ASSERT(uct_ep_am_short(pair->b.self, AM_ID, AM_HEADER, NULL, 0) ==
@@ -234,7 +268,59 @@ ST_CASE(pending_purge)
     uct_pair_destroy(&pair);
 }
 
+/* An endpoint with requests that wait: they are dropped, and others go on */
+ST_CASE(pending_destroy)
+{
+    static const char *const settings[] = {"TX_QUEUE_LEN", "4", NULL};
+    static pending_t pending[8];
+    unsigned left = 0;
+    uct_pair_t pair;
+    unsigned i;
+
+    open_pair(&pair, settings, inbox_check_order);
+    for (i = 0; i < ST_CUNIT_COUNT(pending); ++i) {
+        pending[i].left = &left;
+        send_or_queue(&pending[i], pair.a.peer, i);
+    }
+    CU_ASSERT(left == ST_CUNIT_COUNT(pending) - 4);
+    uct_errors_begin();
+    uct_ep_destroy(pair.a.peer);
+    CU_ASSERT(uct_errors_end() == 0);
+    CU_ASSERT_FATAL(uct_pair_connect(pair.a.iface, pair.b.dev_addr,
+                                     pair.b.iface_addr, &pair.a.peer) ==
+                    UCS_OK);
+    uct_pair_wait(&pair, &inbox.count, 4);
+    while (uct_ep_am_short(pair.a.peer, AM_ID, 4, NULL, 0) ==
+           UCS_ERR_NO_RESOURCE) {
+        uct_pair_progress(&pair); /* Completions make room */
+    }
+    uct_pair_wait(&pair, &inbox.count, 5);
+    CU_ASSERT(inbox.disorder == 0);
+    CU_ASSERT(left == ST_CUNIT_COUNT(pending) - 4);
+    uct_pair_destroy(&pair);
+}
+
 static uct_region_t region;
+
+/* What the transport does not offer is refused */
+ST_CASE(unsupported)
+{
+    uct_ep_attr_t attr = {0};
+    uct_pair_t pair;
+    void *pointer;
+    uct_cm_h cm;
+
+    open_pair(&pair, NULL, inbox_keep);
+    uct_region_open(&region, &pair, REGION_LENGTH);
+    CU_ASSERT(uct_ep_query(pair.a.peer, &attr) == UCS_ERR_UNSUPPORTED);
+    CU_ASSERT(uct_rkey_ptr(pair.component, &region.rkey,
+                           (uintptr_t)region.data, &pointer) ==
+              UCS_ERR_UNSUPPORTED);
+    CU_ASSERT(uct_cm_open(pair.component, pair.worker, NULL, &cm) ==
+              UCS_ERR_UNSUPPORTED);
+    uct_region_close(&region);
+    uct_pair_destroy(&pair);
+}
 
 PAIR_CASE(put_short)
 {

@@ -8,6 +8,7 @@
 #include <rdma/fi_cxi_ext.h>
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -235,6 +236,44 @@ FAB_CASE(unknown_ops, .sockets = ONLY_CXI)
     FAB_CHECK(fi_open_ops(&cntr->fid, "no_such_ops", 0, &ops, NULL) < 0);
     FAB_CHECK(fi_open_ops(&me->domain->fid, "no_such_ops", 0, &ops, NULL) < 0);
     fab_cntr_close(cntr);
+}
+
+/* As in CXI's rdma/fi_cxi_ext.h, which distributions leave out */
+struct cxi_dom_ops {
+    int (*cntr_read)(struct fid *fid, unsigned int cntr, uint64_t *value,
+                     struct timespec *ts);
+    int (*topology)(struct fid *fid, unsigned int *group_id,
+                    unsigned int *switch_id, unsigned int *port_id);
+    int (*enable_hybrid_mr_desc)(struct fid *fid, bool enable);
+    size_t (*ep_get_unexp_msgs)(struct fid_ep *ep,
+                                struct fi_cq_tagged_entry *entry, size_t count,
+                                fi_addr_t *src_addr, size_t *ux_count);
+    int (*get_dwq_depth)(struct fid *fid, size_t *depth);
+    int (*enable_mr_match_events)(struct fid *fid, bool enable);
+    int (*enable_optimized_mrs)(struct fid *fid, bool enable);
+};
+
+/* Hints are taken, and what only a real device knows is refused */
+FAB_CASE(domain_ops, .sockets = ONLY_CXI)
+{
+    struct fid *fid         = &me->domain->fid;
+    struct cxi_dom_ops *ops = NULL;
+    size_t depth            = 0;
+    unsigned group, at, port;
+    uint64_t value;
+
+    FAB_EQUAL(fi_open_ops(fid, "dom_ops_v6", 0, (void**)&ops, NULL), 0);
+    FAB_REQUIRE(ops != NULL);
+    FAB_EQUAL(ops->get_dwq_depth(fid, &depth), 0);
+    FAB_CHECK(depth > 0);
+    FAB_EQUAL(ops->get_dwq_depth(&me->ep->fid, &depth), -FI_EINVAL);
+    FAB_EQUAL(ops->enable_hybrid_mr_desc(fid, true), 0);
+    FAB_EQUAL(ops->enable_mr_match_events(fid, true), 0);
+    FAB_EQUAL(ops->enable_optimized_mrs(fid, false), 0);
+    FAB_EQUAL(ops->cntr_read(fid, 0, &value, NULL), -FI_ENOSYS);
+    FAB_EQUAL(ops->topology(fid, &group, &at, &port), -FI_ENOSYS);
+    FAB_EQUAL(ops->ep_get_unexp_msgs(me->ep, NULL, 0, NULL, &depth),
+              (size_t)-FI_ENOSYS);
 }
 
 static int queue_flags(fab_side_t *me, struct fid_cntr *trigger,

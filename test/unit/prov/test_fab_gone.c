@@ -18,6 +18,10 @@
 /** Guaranteed: two seconds; more is granted to a loaded machine. */
 #define GONE_NS 20000000000ull
 
+/** Bytes of a message that is announced, and sent when it is asked for: more
+ *  than is sent at once, less than is copied from the sender's memory. */
+#define ANNOUNCED 100000
+
 
 static void kill_peer(fab_side_t *me)
 {
@@ -295,17 +299,52 @@ FAB_CASE(stopped, .config = &large, .parties = FAB_PROCESSES,
     free(data);
 }
 
+/* The victim announces a message, whose data the receiver asks for */
+static void announce(fab_side_t *me, uint8_t *data)
+{
+    FAB_MUST(me, fi_tsend(me->ep, data, ANNOUNCED, NULL, me->peer, 5, NULL));
+    fab_put(me, data, 1);
+}
+
+/* A message of a peer that is stopped was announced, and taken by a receive */
+static void take_announced(fab_side_t *me, uint8_t *data)
+{
+    uint8_t byte;
+
+    fab_get(me, &byte, 1);
+    stop_peer(me);
+    FAB_MUST(me, fi_trecv(me->ep, data, ANNOUNCED, NULL, me->peer, 5, 0, NULL));
+    FAB_CHECK(fab_is_empty(me, &me->rx));
+}
+
+/* A receive that was matched ends if the sender does before its data came */
+FAB_CASE(receives, .sockets = SOCKETS_IS_SILENT, .victim = 1)
+{
+    static uint8_t data[ANNOUNCED];
+
+    if (me->index == 1) {
+        announce(me, data);
+        suffer(me);
+    }
+    take_announced(me, data);
+    kill_peer(me);
+    FAB_EQUAL(fab_error(me, &me->rx).err, FI_EHOSTUNREACH);
+    stays_gone(me);
+}
+
 /* Closing with operations under way to a peer that is stopped */
 FAB_CASE(close_while_stopped, .config = &large, .sockets = SOCKETS_IS_SILENT,
          .victim = 1)
 {
     static uint8_t data[4 * FAB_MIB];
+    static uint8_t announced[ANNOUNCED];
     unsigned i;
 
     if (me->index == 1) {
+        announce(me, announced);
         suffer(me);
     }
-    stop_peer(me);
+    take_announced(me, announced);
     for (i = 0; i < 20; ++i) {
         FAB_MUST(me, fi_write(me->ep, data, FAB_MIB, NULL, me->peer,
                               me->theirs.base, me->theirs.key, NULL));
