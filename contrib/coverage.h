@@ -5,6 +5,7 @@
  * Counts are written when a program ends by exit(). Children of tests end by
  * _exit(), which runs nothing of what was registered for the end: a function
  * that writes the counts of the program and of each library takes its place.
+ * Libraries that the program opens are among them.
  */
 #ifndef ST_COVERAGE_H_
 #define ST_COVERAGE_H_
@@ -13,27 +14,35 @@
 
 #define ST_COVERAGE_MAX 32
 
-/* Of the program and of each library: each has a function of this name */
-extern void __gcov_dump(void);
+/* Of the program and of each library: each has a function of this name, which
+ * the others must not take for theirs */
+extern void __gcov_dump(void) __attribute__((visibility("hidden")));
 
-/* One for all of a process: the dynamic linker takes the first definition.
- * Written by constructors, one at a time. */
-__attribute__((weak)) void (*st_coverage_dumps[ST_COVERAGE_MAX])(void);
-__attribute__((weak)) unsigned st_coverage_count;
+extern void *dlsym(void *handle, const char *name);
+
+/* One for all of a process: the program's, where it exports it. Written by
+ * constructors, one at a time. */
+__attribute__((weak)) struct {
+    unsigned count;
+    void     (*dumps[ST_COVERAGE_MAX])(void);
+} st_coverage;
 
 
+/* The table of a library that hides its symbols is not the one that is read. */
 __attribute__((constructor)) static void st_coverage_add(void)
 {
+    __typeof__(&st_coverage) all = dlsym(NULL, "st_coverage");
     unsigned i;
 
-    for (i = 0; i < st_coverage_count; ++i) {
-        if (st_coverage_dumps[i] == __gcov_dump) {
+    all = (all == NULL) ? &st_coverage : all;
+    for (i = 0; i < all->count; ++i) {
+        if (all->dumps[i] == __gcov_dump) {
             return;
         }
     }
     if (i < ST_COVERAGE_MAX) {
-        st_coverage_dumps[i] = __gcov_dump;
-        st_coverage_count    = i + 1;
+        all->dumps[i] = __gcov_dump;
+        all->count    = i + 1;
     }
 }
 
@@ -41,8 +50,8 @@ __attribute__((noreturn, unused)) static void st_coverage_exit(int status)
 {
     unsigned i;
 
-    for (i = 0; i < st_coverage_count; ++i) {
-        st_coverage_dumps[i]();
+    for (i = 0; i < st_coverage.count; ++i) {
+        st_coverage.dumps[i]();
     }
     (_exit)(status);
 }
