@@ -40,8 +40,8 @@ int uct_cxi_trig_track_passed(uct_cxi_trig_track_t *track, uint64_t number)
                           list)->number >= number);
 }
 
-static void uct_cxi_trig_track_wake(uct_cxi_trig_track_t *track,
-                                    ucs_status_t status)
+static void uct_cxi_trig_track_wake_first(uct_cxi_trig_track_t *track,
+                                          ucs_status_t status)
 {
     uct_cxi_trig_waiter_t *waiter =
             ucs_queue_pull_elem_non_empty(&track->waiters,
@@ -52,16 +52,14 @@ static void uct_cxi_trig_track_wake(uct_cxi_trig_track_t *track,
     uct_invoke_completion(comp, status);
 }
 
-void uct_cxi_trig_track_end(uct_cxi_trig_track_t *track,
-                            uct_cxi_trig_track_op_t *op, ucs_status_t status)
+void uct_cxi_trig_track_wake(uct_cxi_trig_track_t *track, ucs_status_t status)
 {
-    ucs_list_del(&op->list);
     while (!ucs_queue_is_empty(&track->waiters) &&
            uct_cxi_trig_track_passed(
                    track, ucs_queue_head_elem_non_empty(
                                   &track->waiters, uct_cxi_trig_waiter_t,
                                   queue)->number)) {
-        uct_cxi_trig_track_wake(track, status);
+        uct_cxi_trig_track_wake_first(track, status);
     }
 }
 
@@ -90,6 +88,6 @@ ucs_status_t uct_cxi_trig_track_flush(uct_cxi_trig_track_t *track,
 void uct_cxi_trig_track_purge(uct_cxi_trig_track_t *track, ucs_status_t status)
 {
     while (!ucs_queue_is_empty(&track->waiters)) {
-        uct_cxi_trig_track_wake(track, status);
+        uct_cxi_trig_track_wake_first(track, status);
     }
 }

@@ -36,12 +36,17 @@ void uct_cxi_trig_track_init(uct_cxi_trig_track_t *track);
 void uct_cxi_trig_track_start(uct_cxi_trig_track_t *track,
                               uct_cxi_trig_track_op_t *op);
 
+/** An operation is over. The caller then calls uct_cxi_trig_track_wake(). */
+static inline void uct_cxi_trig_track_end(uct_cxi_trig_track_op_t *op)
+{
+    ucs_list_del(&op->list);
+}
+
 /**
- * An operation is over. Calls the completions of flushes that waited for it,
- * which may do anything but free the tracker; @a status goes to them.
+ * Call the completions of flushes that have nothing to wait for any more. They
+ * may do anything but free the tracker; @a status goes to them.
  */
-void uct_cxi_trig_track_end(uct_cxi_trig_track_t *track,
-                            uct_cxi_trig_track_op_t *op, ucs_status_t status);
+void uct_cxi_trig_track_wake(uct_cxi_trig_track_t *track, ucs_status_t status);
 
 /** Whether all operations numbered below @a number are over. */
 int uct_cxi_trig_track_passed(uct_cxi_trig_track_t *track, uint64_t number);

@@ -95,11 +95,14 @@ static void uct_cxi_trig_tx_unhold(uct_cxi_trig_tx_op_t *op)
     }
 }
 
-/* It is over, one way or the other. */
+/* It is over, one way or the other. Descriptor and room are free before the
+ * user hears of it: a completion may send, and UCP takes each error of that but
+ * a lack of room for final. */
 static void uct_cxi_trig_tx_end(uct_cxi_trig_tx_op_t *op, ucs_status_t status)
 {
     uct_cxi_trig_peer_t *peer   = op->peer;
     uct_cxi_trig_iface_t *iface = peer->iface;
+    uct_completion_t *comp      = op->comp;
 
     uct_cxi_trig_tx_unhold(op);
     if (ucs_likely(status == UCS_OK)) {
@@ -107,11 +110,16 @@ static void uct_cxi_trig_tx_end(uct_cxi_trig_tx_op_t *op, ucs_status_t status)
     } else {
         ++iface->stats.failed;
     }
-    ++iface->tx.avail;
-    uct_cxi_trig_tx_tell(op, status);
-    uct_cxi_trig_track_end(&iface->tx.track, &op->by_iface, UCS_OK);
-    uct_cxi_trig_track_end(&peer->track, &op->by_peer, status);
+    uct_cxi_trig_track_end(&op->by_iface);
+    uct_cxi_trig_track_end(&op->by_peer);
     ucs_mpool_put(op);
+    ++iface->tx.avail;
+
+    if (comp != NULL) {
+        uct_invoke_completion(comp, status);
+    }
+    uct_cxi_trig_track_wake(&iface->tx.track, UCS_OK);
+    uct_cxi_trig_track_wake(&peer->track, status);
     uct_cxi_trig_peer_put(peer);
 }
 
