@@ -386,6 +386,50 @@ FAB_CASE(closed, .sockets = SOCKETS_IS_SILENT)
     free(data);
 }
 
+/* What had come before an endpoint was closed was taken: a NIC does that by
+ * itself, and so does one whose thread had no processor yet */
+FAB_CASE(closed_late, .sockets = SOCKETS_IS_SILENT)
+{
+    uint64_t word = 1;
+    size_t length;
+    char name[FAB_NAME_MAX];
+    struct fid_ep *ep;
+    fi_addr_t addr;
+    int i;
+
+    for (i = 0; i < 100; ++i) {
+        ep     = fab_endpoint(me);
+        length = sizeof(name);
+        FAB_EQUAL(fi_getname(&ep->fid, name, &length), 0);
+        FAB_EQUAL(fi_av_insert(me->av, name, 1, &addr, 0, NULL), 1);
+        FAB_MUST(me, fi_tsend(me->ep, &word, sizeof(word), NULL, addr, 1,
+                              NULL));
+        FAB_EQUAL(fi_close(&ep->fid), 0);
+        fab_entry(me, &me->tx);
+        FAB_EQUAL(fi_av_remove(me->av, &addr, 1, 0), 0);
+    }
+}
+
+/* The same of regions */
+FAB_CASE(deregistered_late, .sockets = SOCKETS_IS_SILENT)
+{
+    static uint64_t words[2];
+    uint64_t *word = &words[me->index], one = 1;
+    struct fid_mr *mr;
+    int i;
+
+    *word = 0;
+    for (i = 0; i < 100; ++i) {
+        mr = fab_register(me, word, sizeof(*word), 1000, NULL);
+        FAB_MUST(me, fi_atomic(me->ep, &one, 1, NULL, me->self,
+                               fab_base(me, word), fi_mr_key(mr), FI_UINT64,
+                               FI_SUM, NULL));
+        FAB_EQUAL(fi_close(&mr->fid), 0);
+        fab_entry(me, &me->tx);
+    }
+    FAB_EQUAL(fab_load(word), 100);
+}
+
 /* FI_CXIEMU_FAIL: some operations fail, and none is lost */
 FAB_CASE(injected_failures, .sockets = SOCKETS_IS_SILENT,
          .env = "FI_CXIEMU_FAIL")

@@ -172,6 +172,9 @@ static int cxiemu_mr_close(struct fid *fid)
     cxiemu_mr_t **link;
 
     cxiemu_nic_lock(nic);
+    if (mr->enabled) {
+        (void)cxiemu_nic_progress(nic); /* As where an endpoint is closed */
+    }
     if (mr->listed) {
         link = cxiemu_mr_bucket(nic, mr->fid.key);
         while (*link != mr) {
