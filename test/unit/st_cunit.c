@@ -63,7 +63,7 @@ static void st_cunit_on_alarm(int signo)
     _exit(EXIT_FAILURE);
 }
 
-static unsigned st_cunit_timeout(void)
+unsigned st_cunit_limit(void)
 {
     const char *value = getenv("ST_CUNIT_TIMEOUT");
 
@@ -115,7 +115,7 @@ static void st_cunit_run_case(st_cunit_run_t *run, const st_cunit_case_t *tcase)
         return;
     }
 
-    alarm(st_cunit_timeout());
+    alarm(st_cunit_limit());
     CU_run_test(run->suite, test);
     alarm(0);
     st_cunit_report(run, tcase->name);

@@ -38,6 +38,9 @@ typedef struct st_cunit_case {
 } st_cunit_case_t;
 
 
+/** Seconds after which a case hangs: ST_CUNIT_TIMEOUT; 0 for no limit. */
+unsigned st_cunit_limit(void);
+
 /** Add a case to those of the program, before main(). */
 void st_cunit_add(st_cunit_case_t *tcase);
 

@@ -47,9 +47,6 @@
 #define FAB_LARGEST (8 * FAB_MIB)
 #endif
 
-/** How long a scenario waits before it calls a thing lost. */
-#define FAB_LIMIT_S 60
-
 /** Longest address of an endpoint. */
 #define FAB_NAME_MAX 128
 
@@ -170,6 +167,10 @@ void fab_run(const fab_case_t *fcase);
     { \
         _call; \
     }
+
+/** Non-zero if what was waited for since then, a time of fab_now(), is lost:
+ *  half of what a case may take is over. */
+int fab_is_lost(uint64_t since);
 
 /** main() of a suite. Finds the subject in the program's name. */
 int fab_main(const char *suite, int argc, char **argv);

@@ -30,11 +30,11 @@ static ucs_config_field_t ucp_st_config_table[] = {
      ucs_offsetof(ucp_st_config_t, ping_interval), UCS_CONFIG_TYPE_TIME},
 
     {"EAGER_MAX", "8k",
-     "Longest message of a standard send that lane trig sends before its\n"
-     "receive is started. It goes to memory of the library, from where the\n"
-     "receive's wait copies it. A receive has room for four such messages, or\n"
-     "for at most 32 shorter ones. 0: none; at most 1m. The smaller one of\n"
-     "both sides' counts.",
+     "Longest message of a standard send that lane trig sends ahead, before\n"
+     "its receive is started. It goes to memory of the library, from where\n"
+     "the receive's wait copies it. A receive has room for four of this\n"
+     "length, or for at most 32 shorter ones. 0: none; at most 1m. The\n"
+     "smaller one of both sides' counts.",
      ucs_offsetof(ucp_st_config_t, eager_max), UCS_CONFIG_TYPE_MEMUNITS},
 
     {"ERR_TIMEOUT", "10s",
