@@ -204,9 +204,7 @@ static int cxiemu_ep_close(struct fid *fid)
         return -FI_EBUSY;
     }
 
-    /* What has come is taken first, as a NIC would have done by now: its sender
-     * is not to be told that nobody is there */
-    (void)cxiemu_nic_progress(nic);
+    cxiemu_nic_drain(nic);
     /* Nothing new from here on */
     __atomic_store_n(&ep->enabled, 0, __ATOMIC_RELAXED);
     cxiemu_ep_show(ep, 0);

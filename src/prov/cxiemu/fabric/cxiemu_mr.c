@@ -173,7 +173,7 @@ static int cxiemu_mr_close(struct fid *fid)
 
     cxiemu_nic_lock(nic);
     if (mr->enabled) {
-        (void)cxiemu_nic_progress(nic); /* As where an endpoint is closed */
+        cxiemu_nic_drain(nic);
     }
     if (mr->listed) {
         link = cxiemu_mr_bucket(nic, mr->fid.key);

@@ -135,6 +135,11 @@ void cxiemu_nic_destroy(cxiemu_nic_t *nic);
  */
 unsigned cxiemu_nic_progress(cxiemu_nic_t *nic);
 
+/** Carry out what has come, as a NIC would have done by now: an endpoint or a
+ *  region closes, and what was sent to it before is not to fail. The lock is
+ *  held. */
+void cxiemu_nic_drain(cxiemu_nic_t *nic);
+
 /** Progress where a queue or a counter is read: whether the lock, which is not
  *  waited for, was free, and is held now. Its holder makes progress, too. */
 int cxiemu_nic_read_begin(cxiemu_nic_t *nic);
