@@ -189,8 +189,8 @@ ucs_status_t uct_cxi_trig_ep_get_bcopy(uct_ep_h uct_ep,
 
     UCT_TL_EP_STAT_OP(&ep->super, GET, BCOPY, length);
     if (length == 0) {
-        unpack_cb(arg, op->payload, 0);
-        uct_cxi_trig_tx_drop(op);
+        uct_cxi_trig_tx_drop(op); /* the callback may send */
+        unpack_cb(arg, NULL, 0);
         return UCS_OK;
     }
 
