@@ -61,7 +61,8 @@ typedef struct ucp_st_lane_stats {
     uint64_t starts;         /**< Starts enqueued */
     uint64_t waits;          /**< Waits enqueued */
     uint64_t rmas;           /**< One-sided operations enqueued; a signal counts
-                                  if it goes over another lane than its put */
+                                  if it is alone, or goes over another lane
+                                  than its put */
 } ucp_st_lane_stats_t;
 
 

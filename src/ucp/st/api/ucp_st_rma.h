@@ -404,12 +404,12 @@ typedef struct ucp_st_wait_signal_params {
  * Enqueue a wait for a signal: the stream waits until a word of the own memory
  * has a value. What was put before the signal is visible after it.
  *
- * Signals of peers wake a stream that sleeps. A network card that cannot do so
- * makes the stream look every millisecond or so.
+ * Signals of peers wake a stream that sleeps. Where a network card cannot do
+ * so, the service thread looks for them every millisecond or so.
  *
  * If a peer is named, and is declared gone before the wait has passed, the
- * queue is in error and the stream goes on. Else the stream waits until the
- * queue is in error for another reason.
+ * queue is in error and the stream goes on. Else it waits for the signal as long
+ * as the queue is not in error.
  *
  * @param [in] queue  The queue.
  * @param [in] params What to wait for; copied.

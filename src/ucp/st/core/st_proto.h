@@ -21,7 +21,8 @@
 #define UCP_ST_PROTO_MAX_LANES 4
 
 /** In place of a lane's number: the address of the UCP worker that the service
- *  thread drives, for notices and lane host. */
+ *  thread drives, for notices and lane host. It is the first part of a worker's
+ *  address, as lane host needs it to connect. */
 #define UCP_ST_PROTO_SERVICE 255
 
 /** Longest description of an operation's half by one lane, bytes. */

@@ -21,11 +21,11 @@
  * Attached. The same from UCX_ST_DIRECT_ATTACH_MIN on, where the kernel copies
  * between the two processes. Such a copy can fail.
  *
- * Uses are moved by the start, as far as it can go at once; by any wait of the
- * same stream; by a host call that asks; and by the service thread, which a
- * peer notifies before it sleeps, if this side has begun and its stream does
- * not attend to it. A stream that attends and sleeps is notified by its wait
- * record.
+ * Uses are moved by the start, where they go through slots and as far as it can
+ * go at once; by any wait of the same stream; by a host call that asks; and by
+ * the service thread, which a peer notifies before it sleeps, if this side has
+ * begun and its stream does not attend to it. A stream that attends and sleeps
+ * is notified by its wait record.
  */
 #ifndef UCP_ST_DIRECT_H_
 #define UCP_ST_DIRECT_H_
@@ -60,8 +60,9 @@ typedef enum {
  */
 typedef struct ucp_st_direct_stream {
     ucp_st_worker_h      worker;   /* read-only */
-    ucs_gstream_h        handle;   /* NULL: of operations that have lost their
-                                      stream; read-only */
+    ucs_gstream_h        handle;   /* NULL: of operations without a stream,
+                                      before a start and behind a queue;
+                                      read-only */
     unsigned             refs;     /* queues; worker's lock */
     ucs_list_link_t      list;     /* in the device's; worker's lock */
     pthread_mutex_t      lock;

@@ -81,7 +81,9 @@ typedef struct ucp_st_direct_side {
  *  data. Indexed by @ref ucp_st_dir_t. */
 typedef struct ucp_st_direct_pair {
     ucp_st_direct_side_t side[2];
-    uint64_t             claim UCS_V_ALIGNED(64); /**< Mapped: see st_direct.h;
+    uint64_t             claim UCS_V_ALIGNED(64); /**< Mapped: use and
+                                                       range that are claimed
+                                                       (st_direct_move.c);
                                                        both write it */
     ucp_st_direct_slot_t slots[];
 } ucp_st_direct_pair_t;

@@ -534,6 +534,7 @@ static int ucp_st_rma_job_is_good(const ucp_st_rma_job_t *job, size_t length)
     }
     if ((request->type > UCP_ST_RMA_GET) ||
         (request->signal_op > UCP_ST_SIGNAL_ADD) ||
+        ((request->type == UCP_ST_RMA_GET) && (request->length == 0)) ||
         (length != (is_put ? request->length : 0))) {
         ucs_error("dropped a malformed one-sided operation of peer 0x%lx",
                   request->src);

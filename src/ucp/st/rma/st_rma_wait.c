@@ -43,6 +43,7 @@ typedef struct ucp_st_rma_wait {
     uint64_t             value;
     ucp_st_signal_cmp_t  cmp;
     volatile uint64_t    word;       /* 1: it passes; atomic */
+    uint8_t              is_watched; /* for the peer's end; wait_lock */
     uint8_t              is_listed;  /* the stream's */
     uint8_t              is_asleep;  /* counted as a sleeper; the stream's */
     ucs_gstream_helper_t helper;
@@ -212,21 +213,38 @@ void ucp_st_rma_wait_end_dead(ucp_st_worker_h worker)
     }
 }
 
+/* The peer of a wait that is not watched yet, and is from now on; or NULL */
+static ucp_st_peer_h ucp_st_rma_wait_next_peer(ucp_st_rma_dev_t *dev)
+{
+    ucp_st_peer_h peer = NULL;
+    ucp_st_rma_wait_t *wait;
+
+    (void)pthread_mutex_lock(&dev->wait_lock);
+    ucs_list_for_each(wait, &dev->waits, list) {
+        if ((wait->peer != NULL) && !wait->is_watched) {
+            wait->is_watched = 1;
+            peer             = wait->peer;
+            break;
+        }
+    }
+    (void)pthread_mutex_unlock(&dev->wait_lock);
+    return peer;
+}
+
 /* Connect with the peers of waits: over lane host, their end is noticed only
- * with an endpoint to them. The lock is held, and released meanwhile. */
+ * with an endpoint to them. The lock is held, and released meanwhile; peers
+ * stay. */
 static void ucp_st_rma_wait_connect(ucp_st_worker_h worker)
 {
     ucs_status_t status;
-    ucp_st_peer_t *peer;
+    ucp_st_peer_h peer;
     ucp_ep_h ep;
 
-    ucs_list_for_each(peer, &worker->peers, list) {
+    while ((peer = ucp_st_rma_wait_next_peer(ucp_st_rma_dev(worker))) != NULL) {
         if (!(peer->lanes & UCS_BIT(UCP_ST_LANE_HOST)) ||
-            (peer->svc_ep->notice_ep != NULL) || (peer->lost != UCS_OK) ||
-            !ucp_st_rma_is_held(&ucp_st_rma_peer(peer)->num_waits)) {
+            (peer->status != UCS_OK) || (peer->lost != UCS_OK)) {
             continue;
         }
-        /* Peers stay while the lock is released: their list may only grow */
         ucp_st_worker_unlock(worker);
         status = ucp_st_svc_ep_get(peer, UCP_ST_SVC_EP_NOTICE, &ep);
         ucp_st_worker_lock(worker);

@@ -32,8 +32,8 @@ unsigned ucp_st_trig_dev_progress(ucp_st_worker_h worker)
     ucp_st_trig_dev_t *dev = ucp_st_trig_dev(worker);
     unsigned count         = uct_worker_progress(dev->uct_worker);
 
-    ucp_st_trig_post_late(worker); /* with the entries that are free now */
     dev->progress_rma(worker);
+    ucp_st_trig_post_late(worker); /* with the entries that are free now */
     return count;
 }
 
