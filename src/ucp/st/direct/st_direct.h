@@ -6,9 +6,9 @@
  * docs/protocols.md, "Lane direct", describes the protocols and argues that
  * they are sound. In short:
  *
- * Slots. Messages of up to UCX_ST_DIRECT_MAP_MIN go through a ring of slots in
- * the segment of the receive's worker, in pieces that are numbered from 1 over
- * all uses. The sender copies a piece to its slot and stores its number to
+ * Slots. Messages shorter than UCX_ST_DIRECT_MAP_MIN go through a ring of slots
+ * in the segment of the receive's worker, in pieces that are numbered from 1
+ * over all uses. The sender copies a piece to its slot and stores its number to
  * `seq`; the receiver copies it to the buffer and stores that to `count`. Each
  * process touches its own buffer only, with the stream's lock held: a piece is
  * moved once, and not after an error was reported.
