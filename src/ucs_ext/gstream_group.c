@@ -75,9 +75,9 @@ static ucs_config_field_t gstream_group_config_table[] = {
      ucs_offsetof(gstream_group_config_t, num_threads), UCS_CONFIG_TYPE_UINT},
 
     {"TURN_TIME", "20us",
-     "When another stream of a group gets its turn on a thread: after the\n"
-     "command during which a turn gets as long as this. 0: after each\n"
-     "command. At most 1 second.",
+     "How long a stream of a group runs on a thread before another one gets\n"
+     "its turn. The command that runs then is finished first. 0: one command.\n"
+     "At most 1 second.",
      ucs_offsetof(gstream_group_config_t, turn_time), UCS_CONFIG_TYPE_TIME},
 
     {.name = NULL}

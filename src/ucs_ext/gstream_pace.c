@@ -28,10 +28,11 @@ static ucs_config_field_t gstream_pace_config_table[] = {
      ucs_offsetof(gstream_pace_config_t, spin), UCS_CONFIG_TYPE_UINT},
 
     {"YIELD_TIME", "100us",
-     "For how long a host stream that waits, for a word or for commands, and\n"
-     "a thread that synchronizes with a host stream, yield their core before\n"
-     "they sleep; a few yields at least unless it is 0. At most 1 second. A\n"
-     "stream that moves a part of a message meanwhile begins anew.",
+     "How long a host stream that waits, for a word or for commands, yields\n"
+     "its core before it sleeps. At most 1 second. Unless this is 0, it\n"
+     "yields a few times at least. The time begins anew when the stream has\n"
+     "moved a part of a message. Also for a thread that synchronizes with a\n"
+     "stream.",
      ucs_offsetof(gstream_pace_config_t, yield_time), UCS_CONFIG_TYPE_TIME},
 
     {.name = NULL}

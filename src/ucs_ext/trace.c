@@ -65,15 +65,15 @@ int ucs_trace_switch;
 static ucs_config_field_t trace_config_table[] = {
     {"TRACE", "",
      "File to which the process writes what its threads and streams have\n"
-     "done, as Chrome's trace format (JSON). In the name %p is the process id\n"
-     "and %h the host's name: a file is one process's. Empty: nothing is\n"
-     "recorded.",
+     "done, in Chrome's trace format (JSON). In the name %p is the process id\n"
+     "and %h the host's name: each process needs a file of its own. Empty:\n"
+     "nothing is recorded.",
      ucs_offsetof(trace_config_t, file), UCS_CONFIG_TYPE_STRING},
 
     {"TRACE_SIZE", "8m",
-     "Memory for the events of each thread, 4k to 1g, of which as much is\n"
-     "used as there are events of some 90 bytes; when it is full the oldest\n"
-     "events make room for new ones, and are counted.",
+     "Memory for the events of each thread, 4k to 1g. An event takes some 90\n"
+     "bytes. When the memory is full, new events replace the oldest ones; the\n"
+     "replaced ones are counted.",
      ucs_offsetof(trace_config_t, size), UCS_CONFIG_TYPE_MEMUNITS},
 
     {.name = NULL}

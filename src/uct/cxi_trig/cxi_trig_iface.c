@@ -50,8 +50,9 @@ ucs_config_field_t uct_cxi_trig_iface_config_table[] = {
      UCS_CONFIG_TYPE_UINT},
 
     {"DEFERRED_ENTRIES", "504",
-     "Deferred-work entries of an interface: operations that wait for their\n"
-     "trigger at once. All processes of a service share a NIC's.",
+     "Deferred operations of an interface that may wait for their trigger at\n"
+     "once. All interfaces of a process share the NIC's entries. On a\n"
+     "Slingshot NIC the processes of a service share them, too.",
      ucs_offsetof(uct_cxi_trig_iface_config_t, deferred_entries),
      UCS_CONFIG_TYPE_UINT},
 

@@ -48,8 +48,8 @@ static ucs_config_field_t uct_cxi_trig_md_config_table[] = {
      UCS_CONFIG_TYPE_TABLE(uct_md_config_table)},
 
     {"PROVIDER", "auto",
-     "libfabric provider: a name, or auto: cxi on a machine with Cassini\n"
-     "cards, else cxiemu, the emulated card, if it is part of the build. The\n"
+     "libfabric provider: a name, or auto. auto is cxi on a machine with\n"
+     "Cassini cards, else cxiemu, the emulated card, if that was built. The\n"
      "provider must have deferred work; no other one is used instead.",
      ucs_offsetof(uct_cxi_trig_md_config_t, want.name),
      UCS_CONFIG_TYPE_STRING},
@@ -57,34 +57,35 @@ static ucs_config_field_t uct_cxi_trig_md_config_table[] = {
     {"ORDERING", "default",
      "What the provider keeps in order between two endpoints:\n"
      " - relaxed : messages, nothing else\n"
-     " - default : messages, and what it keeps in order unasked\n"
-     " - strict  : messages; puts, gets and atomics, each among themselves\n"
-     "A provider that cannot is refused.",
+     " - default : messages, and what it keeps in order anyway\n"
+     " - strict  : messages, puts, gets and atomics, each kind by itself\n"
+     "With a provider that cannot do that the transport is off.",
      ucs_offsetof(uct_cxi_trig_md_config_t, want.ordering),
      UCS_CONFIG_TYPE_ENUM(uct_cxi_trig_prov_orderings)},
 
     {"TRAFFIC_CLASS", "default",
-     "Traffic class of all that is sent; default: the provider's. A provider\n"
-     "that has not got the class is refused.",
+     "Traffic class of all that is sent; default: the provider's. With a\n"
+     "provider that has not got the class the transport is off.",
      ucs_offsetof(uct_cxi_trig_md_config_t, want.traffic_class),
      UCS_CONFIG_TYPE_ENUM(uct_cxi_trig_prov_traffic_classes)},
 
     {"GPU_MEMORY", "try",
-     "Register memory of GPUs (CUDA, ROCm): y, n; try: if the provider can\n"
-     "(FI_HMEM), and the program has loaded a GPU's runtime before it makes\n"
-     "its UCX context. n: memory of GPUs is not told from the host's.",
+     "Register memory of GPUs (CUDA, ROCm): y, n or try.\n"
+     " - try : if the provider can (FI_HMEM), and the program has loaded a\n"
+     "         GPU's runtime before it makes its UCX context\n"
+     " - n   : memory of GPUs is taken for the host's",
      ucs_offsetof(uct_cxi_trig_md_config_t, want.gpu_memory),
      UCS_CONFIG_TYPE_TERNARY},
 
     {"STATS", "n",
-     "Write what interfaces and memory domains have counted to the standard\n"
-     "error output when they are closed.",
+     "Write the counts of interfaces and memory domains to the standard error\n"
+     "output when they are closed.",
      ucs_offsetof(uct_cxi_trig_md_config_t, stats), UCS_CONFIG_TYPE_BOOL},
 
 #if UCT_CXI_TRIG_MD_HAS_CACHE
     {"RCACHE", "try",
-     "Keep registrations of memory for the next use (y/n); try: where UCX can\n"
-     "tell that memory is unmapped.",
+     "Keep registrations of memory for the next use: y, n, or try: if UCX can\n"
+     "notice that memory is unmapped.",
      ucs_offsetof(uct_cxi_trig_md_config_t, rcache_enable),
      UCS_CONFIG_TYPE_TERNARY},
 

@@ -143,7 +143,7 @@ static const cxiemu_param_row_t cxiemu_param_rows[] = {
      CXIEMU_PARAM_AT(max_entries), 0, 1u << 20,
      "Entries for deferred work of the process"},
     {"CNTRS", "2048", cxiemu_param_read_size, CXIEMU_PARAM_AT(max_cntrs), 0,
-     2048, "Counters of a domain"},
+     2048, "Counters of the process"},
     {"DEVICES", "1", cxiemu_param_read_size, CXIEMU_PARAM_AT(devices), 1,
      CXIEMU_MAX_DEVICES,
      "Devices that are there: cxiemu0 and so on, at most 8"},

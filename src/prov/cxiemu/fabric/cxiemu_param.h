@@ -26,7 +26,7 @@ typedef struct cxiemu_param {
     uint64_t       seed;        /**< FI_CXIEMU_SEED; printed where random */
     cxiemu_order_t order;       /**< FI_CXIEMU_ORDER */
     size_t         max_entries; /**< FI_CXIEMU_DWQ_ENTRIES, of the process */
-    size_t         max_cntrs;   /**< FI_CXIEMU_CNTRS, of a device */
+    size_t         max_cntrs;   /**< FI_CXIEMU_CNTRS, of the process */
     size_t         devices;     /**< FI_CXIEMU_DEVICES, that are offered */
     size_t         tx_size;     /**< FI_CXIEMU_TX_SIZE, default of endpoints */
     int            cma;         /**< FI_CXIEMU_CMA: 0 never, 1 where possible */

@@ -25,8 +25,8 @@ static ucs_config_field_t ucp_st_config_table[] = {
      ucs_offsetof(ucp_st_config_t, lanes), UCS_CONFIG_TYPE_STRING_ARRAY},
 
     {"PING_INTERVAL", "500ms",
-     "How often peers are asked whether they are alive: a host that waits\n"
-     "asks all, the service thread those that streams wait for.",
+     "How often peers are asked whether they are alive. A host that waits\n"
+     "asks all; the service thread asks those that streams wait for.",
      ucs_offsetof(ucp_st_config_t, ping_interval), UCS_CONFIG_TYPE_TIME},
 
     {"EAGER_MAX", "8k",
@@ -34,7 +34,7 @@ static ucs_config_field_t ucp_st_config_table[] = {
      "its receive is started. It goes to memory of the library, from where\n"
      "the receive's wait copies it. A receive has room for four of this\n"
      "length, or for at most 32 shorter ones. 0: none; at most 1m. The\n"
-     "smaller one of both sides' counts.",
+     "smaller value of both sides counts.",
      ucs_offsetof(ucp_st_config_t, eager_max), UCS_CONFIG_TYPE_MEMUNITS},
 
     {"ERR_TIMEOUT", "10s",
@@ -51,14 +51,14 @@ static ucs_config_field_t ucp_st_config_table[] = {
 
     {"CHUNK_MIN", "64k",
      "Shortest share of a message that lane trig gives to one of several\n"
-     "NICs: a message is split over as many as this allows. The larger one of\n"
-     "both sides' counts.",
+     "NICs: a message is split over as many NICs as this allows. The larger\n"
+     "value of both sides counts.",
      ucs_offsetof(ucp_st_config_t, chunk_min), UCS_CONFIG_TYPE_MEMUNITS},
 
     {"CHUNK_MAX", "inf",
-     "Longest write of lane trig: a NIC's share is split into several. At\n"
-     "most what the NIC can write at once. The smaller one of both sides'\n"
-     "counts.",
+     "Longest write of lane trig: a NIC's share is split into writes of this\n"
+     "length. At most what the NIC can write at once. The smaller value of\n"
+     "both sides counts.",
      ucs_offsetof(ucp_st_config_t, chunk_max), UCS_CONFIG_TYPE_MEMUNITS},
 
     {"DIRECT_SIZE", "4g",
@@ -70,31 +70,32 @@ static ucs_config_field_t ucp_st_config_table[] = {
      "Longest piece of a message that lane direct copies through a slot. A\n"
      "longer message goes through four slots: one side copies in while the\n"
      "other copies out. From 16 pieces on it goes through 8 slots that are\n"
-     "four times as long. 1k to 1m. The receive's side counts.",
+     "four times as long. 1k to 1m. The value of the receive's side counts.",
      ucs_offsetof(ucp_st_config_t, direct_piece), UCS_CONFIG_TYPE_MEMUNITS},
 
     {"DIRECT_NT_MIN", "4m",
      "Shortest message that lane direct copies with non-temporal stores, past\n"
-     "the processor's caches. x86-64 only. The side that copies counts.",
+     "the processor's caches; inf: none. x86-64 only. The value of the side\n"
+     "that copies counts.",
      ucs_offsetof(ucp_st_config_t, direct_nt_min), UCS_CONFIG_TYPE_MEMUNITS},
 
     {"DIRECT_MAP_MIN", "64k",
      "Shortest message that lane direct copies straight to its place where\n"
      "one side has the other's buffer mapped: memory of ucp_st_mem_alloc(),\n"
-     "or of the same process. The larger one of both sides' counts.",
+     "or of the same process. The larger value of both sides counts.",
      ucs_offsetof(ucp_st_config_t, direct_map_min), UCS_CONFIG_TYPE_MEMUNITS},
 
     {"DIRECT_ATTACH_MIN", "inf",
      "Shortest message that lane direct copies straight to its place where\n"
      "no side has the other's buffer mapped, if the kernel lets one side at\n"
      "least read and write the other's memory (cross-memory attach); inf:\n"
-     "none. The larger one of both sides' counts.",
+     "none. The larger value of both sides counts.",
      ucs_offsetof(ucp_st_config_t, direct_attach_min),
      UCS_CONFIG_TYPE_MEMUNITS},
 
     {"STATS", "n",
      "Write the counts of each st worker to the standard error output when it\n"
-     "is destroyed, or when the process exits before.",
+     "is destroyed, or at the exit of the process.",
      ucs_offsetof(ucp_st_config_t, stats), UCS_CONFIG_TYPE_BOOL},
 
     {NULL}
