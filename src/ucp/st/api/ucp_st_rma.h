@@ -408,8 +408,8 @@ typedef struct ucp_st_wait_signal_params {
  * so, the service thread looks for them every millisecond or so.
  *
  * If a peer is named, and is declared gone before the wait has passed, the
- * queue is in error and the stream goes on. Else it waits for the signal as long
- * as the queue is not in error.
+ * queue is in error and the stream goes on. Else it waits for the signal as
+ * long as the queue is not in error.
  *
  * @param [in] queue  The queue.
  * @param [in] params What to wait for; copied.
