@@ -16,23 +16,27 @@
 /* Of parts: enough for any type */
 #define UCP_ST_OBJECT_ALIGN 16
 
+static size_t ucp_st_object_align(size_t size)
+{
+    return ucs_div_round_up(size, UCP_ST_OBJECT_ALIGN) * UCP_ST_OBJECT_ALIGN;
+}
+
 void *ucp_st_object_alloc(ucp_st_object_t object, size_t size,
                           size_t parts_offset)
 {
     size_t offsets[UCP_ST_PART_LAST] = {0};
-    size_t total = ucs_align_up(size, UCP_ST_OBJECT_ALIGN);
+    size_t total = ucp_st_object_align(size);
     const ucp_st_component_t *component;
     void **parts, *result;
     unsigned i;
 
     ucp_st_for_each_component(component) {
         offsets[component->part] = total;
-        total += ucs_align_up(component->sizes[object], UCP_ST_OBJECT_ALIGN);
+        total += ucp_st_object_align(component->sizes[object]);
     }
     for (i = UCP_ST_LANE_NONE + 1; i < UCP_ST_LANE_LAST; ++i) {
         offsets[UCP_ST_PART_LANES + i] = total;
-        total += ucs_align_up(ucp_st_lane_table[i]->sizes[object],
-                              UCP_ST_OBJECT_ALIGN);
+        total += ucp_st_object_align(ucp_st_lane_table[i]->sizes[object]);
     }
     result = calloc(1, total);
     if (result != NULL) {
