@@ -41,7 +41,8 @@
 /* All atomic */
 static int        fail_number = -1;
 static int        fail_code;
-static fab_call_t fail_call = FAB_CALL_LAST; /* all of these */
+static fab_call_t fail_call = FAB_CALL_LAST; /* the next ones of these */
+static uint64_t   fail_left;
 static fab_call_t failed_call = FAB_CALL_LAST;
 static const void *failed_caller;
 static uint64_t   counts[FAB_CALL_LAST];
@@ -127,10 +128,22 @@ void fab_intercept_fail(int number, int code)
     ATOMIC_SET(fail_number, number);
 }
 
+void fab_intercept_fail_next(fab_call_t call, uint64_t count, int code)
+{
+    ATOMIC_SET(fail_call, FAB_CALL_LAST);
+    ATOMIC_SET(fail_code, code);
+    ATOMIC_SET(fail_left, count);
+    ATOMIC_SET(fail_call, call);
+}
+
 void fab_intercept_fail_all(fab_call_t call, int code)
 {
-    ATOMIC_SET(fail_code, code);
-    ATOMIC_SET(fail_call, call);
+    fab_intercept_fail_next(call, UINT64_MAX, code);
+}
+
+uint64_t fab_intercept_left(void)
+{
+    return ATOMIC_GET(fail_left);
 }
 
 fab_call_t fab_intercept_failed(void)
@@ -238,6 +251,18 @@ static void add_gpu_memory(struct fi_info *info)
     }
 }
 
+/* Non-zero for one of the next calls that are to fail */
+static int take_left(void)
+{
+    uint64_t left = ATOMIC_GET(fail_left);
+
+    while ((left > 0) &&
+           !__atomic_compare_exchange_n(&fail_left, &left, left - 1, 0,
+                                        __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+    }
+    return left > 0;
+}
+
 /* 0, or what the call is to return */
 static int refuse(fab_call_t call, const void *caller)
 {
@@ -245,7 +270,7 @@ static int refuse(fab_call_t call, const void *caller)
         return 0; /* the provider itself */
     }
     ATOMIC_ADD(counts[call], 1);
-    if (ATOMIC_GET(fail_call) == call) {
+    if ((ATOMIC_GET(fail_call) == call) && take_left()) {
         return -ATOMIC_GET(fail_code);
     }
     if ((ATOMIC_GET(fail_number) < 0) || (ATOMIC_ADD(fail_number, -1) != -1)) {

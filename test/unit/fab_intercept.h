@@ -38,6 +38,12 @@ typedef enum fab_call {
  *  number ends that. */
 void fab_intercept_fail(int number, int code);
 
+/** Have the next `count` calls of a kind fail with -`code`. */
+void fab_intercept_fail_next(fab_call_t call, uint64_t count, int code);
+
+/** How many of them are left. */
+uint64_t fab_intercept_left(void);
+
 /** Have all calls of a kind fail with -`code`; FAB_CALL_LAST ends that. */
 void fab_intercept_fail_all(fab_call_t call, int code);
 

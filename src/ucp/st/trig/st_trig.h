@@ -196,6 +196,10 @@ void ucp_st_trig_entries_destroy(ucp_st_trig_part_t *part);
 /** Post the uses of late operations as entries allow. */
 void ucp_st_trig_post_late(ucp_st_worker_h worker);
 
+/** Milliseconds until the service thread is to do that whether anything
+ *  completes or not, or -1. */
+int ucp_st_trig_late_timeout(ucp_st_worker_h worker);
+
 /** Take an operation from the list of those with uses to post. */
 void ucp_st_trig_late_del(ucp_st_trig_op_t *trig);
 

@@ -94,6 +94,7 @@ static int ucp_st_trig_serve(void *arg)
                (ucp_st_trig_arm(dev) == UCS_ERR_BUSY)) ? 0 : -1;
     timeout = ucp_st_trig_sooner(timeout, ucp_st_leave_settle_late(worker));
     timeout = ucp_st_trig_sooner(timeout, ucp_st_trig_settle(worker));
+    timeout = ucp_st_trig_sooner(timeout, ucp_st_trig_late_timeout(worker));
     ucp_st_worker_unlock(worker);
     return timeout;
 }
@@ -259,6 +260,7 @@ ucs_status_t ucp_st_trig_dev_init(ucp_st_worker_h worker)
     unsigned i;
 
     ucs_list_head_init(&dev->late);
+    dev->is_late_timed = 0;
     ucs_list_head_init(&dev->doubtful);
     ucs_list_head_init(&dev->draining);
     dev->progress_rma = ucp_st_worker_hook_none;

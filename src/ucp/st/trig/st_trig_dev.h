@@ -28,6 +28,7 @@ typedef struct ucp_st_trig_dev {
     ucp_st_trig_rail_t  rails[UCP_ST_TRIG_MAX_RAILS];
     unsigned            num_rails; /* that are open; read-only */
     ucs_list_link_t     late;      /* operations with uses to post */
+    int                 is_late_timed; /* the service thread tries them soon */
     ucs_list_link_t     doubtful;  /* operations with failed puts */
     ucs_list_link_t     draining;  /* failed ones whose puts are not over */
     int                 untriggered; /* an operation is; atomic, by streams */

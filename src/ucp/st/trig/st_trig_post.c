@@ -20,6 +20,9 @@
 
 #include <ucs/sys/math.h>
 
+/* When the service thread posts again what a provider refused, milliseconds */
+#define UCP_ST_TRIG_RETRY_TIME 1
+
 int ucp_st_trig_is_loss(ucs_status_t status)
 {
     return (status == UCS_ERR_UNREACHABLE) ||
@@ -57,6 +60,7 @@ static uint64_t ucp_st_trig_uses_posted(const ucp_st_trig_op_t *trig)
 }
 
 static ucs_status_t ucp_st_trig_try_post(ucp_st_op_t *op, uint64_t uses);
+static void ucp_st_trig_late_add(ucp_st_op_t *op, uint64_t uses);
 
 /* Post more uses of a late operation as entries allow, which is then late no
  * more, or fails. Non-zero if it failed, and others with it. */
@@ -68,6 +72,7 @@ static int ucp_st_trig_post_more(ucp_st_op_t *op)
 
     op->worker->stats.late_posts += ucp_st_trig_uses_posted(trig) - before;
     if (status == UCS_ERR_NO_RESOURCE) {
+        ucp_st_trig_late_add(op, op->started);
         return 0;
     }
     ucp_st_trig_late_del(trig);
@@ -426,6 +431,48 @@ static ucs_status_t ucp_st_trig_try_post(ucp_st_op_t *op, uint64_t uses)
     return result;
 }
 
+/* Non-zero if no completion need ever post what is missing of a late operation.
+ * Its own entries are reserved, but the provider may refuse them all the same,
+ * for want of something else. A put or word that is missing behind one of the
+ * same kind is posted when that one is done, as uses do not wait for later
+ * uses. Without one, what is under way of the other kind may itself wait for
+ * what is missing: a word for its put, a clear-to-send for the words of the
+ * uses that make room. */
+static int ucp_st_trig_is_refused(const ucp_st_trig_op_t *trig, uint64_t uses)
+{
+    const ucp_st_trig_part_t *part;
+    unsigned i;
+
+    for (i = 0; i < trig->num_parts; ++i) {
+        part = &trig->parts[i];
+        if (((part->pending[UCP_ST_TRIG_ENTRY_PUT] == 0) &&
+             (part->posted[UCP_ST_TRIG_ENTRY_PUT] <
+              ucp_st_trig_puts_wanted(part, uses))) ||
+            ((part->pending[UCP_ST_TRIG_ENTRY_WORD] == 0) &&
+             (part->posted[UCP_ST_TRIG_ENTRY_WORD] < uses))) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* The operation is late, or still is. The service thread is woken for one that
+ * nothing else posts: a host call may have reaped the last completion that it
+ * slept for. */
+static void ucp_st_trig_late_add(ucp_st_op_t *op, uint64_t uses)
+{
+    ucp_st_trig_dev_t *dev = ucp_st_trig_dev(op->worker);
+    ucp_st_trig_op_t *trig = ucp_st_trig_op(op);
+
+    if (!trig->is_late) {
+        trig->is_late = 1;
+        ucs_list_add_tail(&dev->late, &trig->late_list);
+    } else if (dev->is_late_timed || !ucp_st_trig_is_refused(trig, uses)) {
+        return;
+    }
+    ucp_st_trig_dev_wake(op->worker);
+}
+
 ucs_status_t ucp_st_trig_post(ucp_st_op_t *op, uint64_t use)
 {
     ucp_st_trig_op_t *trig         = ucp_st_trig_op(op);
@@ -446,12 +493,7 @@ ucs_status_t ucp_st_trig_post(ucp_st_op_t *op, uint64_t use)
     if (status != UCS_ERR_NO_RESOURCE) {
         return status;
     }
-    if (!trig->is_late) {
-        trig->is_late = 1;
-        ucs_list_add_tail(&ucp_st_trig_dev(op->worker)->late,
-                          &trig->late_list);
-        ucp_st_trig_dev_wake(op->worker);
-    }
+    ucp_st_trig_late_add(op, use);
     return UCS_OK;
 }
 
@@ -482,4 +524,19 @@ void ucp_st_trig_post_late(ucp_st_worker_h worker)
             }
         }
     } while (has_failed);
+}
+
+int ucp_st_trig_late_timeout(ucp_st_worker_h worker)
+{
+    ucp_st_trig_dev_t *dev = ucp_st_trig_dev(worker);
+    const ucp_st_trig_op_t *trig;
+
+    dev->is_late_timed = 0;
+    ucs_list_for_each(trig, &dev->late, late_list) {
+        if (ucp_st_trig_is_refused(trig, trig->op->started)) {
+            dev->is_late_timed = 1;
+            return UCP_ST_TRIG_RETRY_TIME;
+        }
+    }
+    return -1;
 }

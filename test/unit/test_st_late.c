@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_st_late.c - the trig lane where the NIC takes no more deferred work for
+ * a while, in spite of the reserved entries. The hosts make no call meanwhile:
+ * what was refused is posted all the same, and the streams go on.
+ */
+#include "fab_intercept.h"
+#include "st_cunit.h"
+#include "st_flow.h"
+#include "st_stream.h"
+
+#include <rdma/fi_errno.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_REFUSED 16  /* more than the hosts and the service thread try */
+#define ROUNDS      100
+
+/* Until a stream has run everything, without a call of ucp_st.h; the limit of
+ * the case bounds it */
+static void await_streams(flow_t *flow)
+{
+    int i;
+
+    for (i = 0; i < 2; ++i) {
+        CU_ASSERT_EQUAL(ucs_gstream_synchronize(flow->pair.side[i].stream),
+                        UCS_OK);
+    }
+}
+
+static void check_use(flow_t *flow, uint64_t seed)
+{
+    CU_ASSERT_TRUE(st_check(flow->rbuf, flow->length, seed));
+    CU_ASSERT_TRUE(flow_is_spoiled(flow->rbuf + flow->length, 64));
+    memset(flow->rbuf, FLOW_GUARD, flow->length);
+}
+
+/* Uses of which that many entries are refused first */
+static void refuse_first(flow_t *flow, unsigned refused, int code)
+{
+    st_side_t *a = &flow->pair.side[ST_A];
+    st_side_t *b = &flow->pair.side[ST_B];
+
+    st_fill(flow->sbuf, flow->length, refused);
+    fab_intercept_fail_next(FAB_CALL_QUEUE_WORK, refused, code);
+    st_start(b, flow->recv);
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize(b->stream), UCS_OK);
+    st_use(a, flow->send); /* a ready one needs its receive first */
+    st_wait(b, flow->recv);
+    await_streams(flow);
+    check_use(flow, refused);
+    fab_intercept_fail_all(FAB_CALL_LAST, 0);
+    st_sync(a);
+    st_sync(b);
+}
+
+/* However many are refused: the last one may be any of a use's entries, with
+ * others that are posted and wait for it */
+ST_CASE(refused)
+{
+    flow_t flow;
+    unsigned n;
+    size_t i;
+
+    for (i = 0; i < FLOW_NUM_PROTOS; ++i) {
+        if (flow_init_proto(&flow, &flow_protos[i])) {
+            for (n = 0; n <= MAX_REFUSED; ++n) {
+                refuse_first(&flow, n, (n & 1) ? FI_EAGAIN : FI_ENOSPC);
+            }
+            flow_cleanup(&flow);
+        }
+    }
+}
+
+/* None of what the hosts enqueue ahead, by more than an inbox, has been posted
+ * when their last call ends */
+ST_CASE(refused_ahead)
+{
+    enum {
+        USES = 40
+    };
+    ucp_st_worker_attr_t attr;
+    uint64_t gate;
+    flow_t flow;
+    unsigned k;
+    size_t i;
+
+    for (i = 0; i < FLOW_NUM_PROTOS; ++i) {
+        if (flow_protos[i].is_ready ||
+            !flow_init_proto(&flow, &flow_protos[i])) {
+            continue;
+        }
+        gate = 0;
+        st_fill(flow.sbuf, flow.length, i);
+        fab_intercept_fail_all(FAB_CALL_QUEUE_WORK, FI_EAGAIN);
+        st_hold(&flow.pair.side[ST_A], &gate);
+        st_hold(&flow.pair.side[ST_B], &gate);
+        for (k = 0; k < USES; ++k) {
+            st_use(&flow.pair.side[ST_A], flow.send);
+            st_use(&flow.pair.side[ST_B], flow.recv);
+        }
+        fab_intercept_fail_next(FAB_CALL_QUEUE_WORK, MAX_REFUSED, FI_EAGAIN);
+        st_let_go(&gate);
+        await_streams(&flow);
+        CU_ASSERT_EQUAL(fab_intercept_left(), 0);
+        fab_intercept_fail_all(FAB_CALL_LAST, 0);
+        check_use(&flow, i);
+        CU_ASSERT_EQUAL(ucp_st_worker_query(flow.pair.side[ST_A].worker, &attr),
+                        UCS_OK);
+        CU_ASSERT_EQUAL(attr.stats.late_posts, USES);
+        flow_cleanup(&flow);
+    }
+}
+
+/* Progress both sides until they have reaped so many additions to words */
+static void progress_until(flow_t *flow, uint64_t words)
+{
+    ucp_st_worker_attr_t attr[2];
+    int i;
+
+    do {
+        for (i = 0; i < 2; ++i) {
+            (void)ucp_st_worker_progress(flow->pair.side[i].worker);
+            CU_ASSERT_EQUAL(ucp_st_worker_query(flow->pair.side[i].worker,
+                                                &attr[i]), UCS_OK);
+        }
+    } while ((attr[0].stats.atomics_fired < words) ||
+             (attr[1].stats.atomics_fired < words));
+}
+
+/* A second use is late while the first one is under way, whose end a host
+ * reaps: that host has tried the second one when it makes no more calls */
+ST_CASE(refused_to_host)
+{
+    uint64_t gate;
+    flow_t flow;
+    int i;
+
+    if (!flow_init(&flow, FLOW_EAGER_MAX + 8, 0)) {
+        return;
+    }
+    for (i = 0; i < ROUNDS; ++i) {
+        gate = 0;
+        st_fill(flow.sbuf, flow.length, i);
+        st_hold(&flow.pair.side[ST_A], &gate);
+        st_use(&flow.pair.side[ST_A], flow.send);
+        st_use(&flow.pair.side[ST_B], flow.recv);
+        fab_intercept_fail_all(FAB_CALL_QUEUE_WORK, FI_EAGAIN);
+        st_use(&flow.pair.side[ST_A], flow.send);
+        st_use(&flow.pair.side[ST_B], flow.recv);
+        st_let_go(&gate);
+        progress_until(&flow, (2 * i) + 1);
+        fab_intercept_fail_all(FAB_CALL_LAST, 0);
+        await_streams(&flow);
+        check_use(&flow, i);
+    }
+    flow_cleanup(&flow);
+}
+
+int main(int argc, char **argv)
+{
+    setenv("FI_CXIEMU_DEVICES", "4", 0);
+    setenv("UCX_ST_LANES", "trig", 1); /* no other one is to help out */
+    return st_cunit_main("st_late", argc, argv);
+}
