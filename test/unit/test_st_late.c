@@ -8,6 +8,7 @@
 #include "st_cunit.h"
 #include "st_flow.h"
 #include "st_stream.h"
+#include "st_window.h"
 
 #include <rdma/fi_errno.h>
 
@@ -156,6 +157,34 @@ ST_CASE(refused_to_host)
         check_use(&flow, i);
     }
     flow_cleanup(&flow);
+}
+
+/* The same for one-sided operations: any part of them is refused, and what the
+ * stream waits for. The lane waits for entries in the order of the stream. */
+ST_PAIR_CASE(refused_rma)
+{
+    enum {
+        LEN = 1000
+    };
+    st_window_t windows[2];
+    unsigned n;
+
+    st_windows_init(pair, windows, LEN, 1);
+    for (n = 0; n <= MAX_REFUSED; ++n) {
+        st_fill(windows[ST_A].memory, LEN, n);
+        fab_intercept_fail_next(FAB_CALL_QUEUE_WORK, n, FI_EAGAIN);
+        st_wait_signal(&windows[ST_B], 0, n + 1);
+        st_put_signal(&windows[ST_A], LEN, 0, n + 1);
+        st_quiet(&windows[ST_A]);
+        CU_ASSERT_EQUAL(ucs_gstream_synchronize(a->stream), UCS_OK);
+        CU_ASSERT_EQUAL(ucs_gstream_synchronize(b->stream), UCS_OK);
+        CU_ASSERT_EQUAL(fab_intercept_left(), 0);
+        fab_intercept_fail_all(FAB_CALL_LAST, 0);
+        CU_ASSERT_TRUE(st_check(windows[ST_B].memory, LEN, n));
+        st_sync(a);
+        st_sync(b);
+    }
+    st_windows_cleanup(windows);
 }
 
 int main(int argc, char **argv)

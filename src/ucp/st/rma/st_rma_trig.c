@@ -564,6 +564,10 @@ static void ucp_st_rma_trig_post_late(ucp_st_rma_trig_t *trig)
         status = ucp_st_rma_trig_post(op);
         if (status != UCS_OK) {
             if (status == UCS_ERR_NO_RESOURCE) {
+                if ((op->pending == 0) && ucs_list_is_empty(&trig->posted)) {
+                    /* No completion brings it here again */
+                    ucp_st_trig_rma_refused(trig->worker);
+                }
                 return;
             }
             if (op->is_quiet) {

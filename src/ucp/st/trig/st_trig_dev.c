@@ -260,7 +260,8 @@ ucs_status_t ucp_st_trig_dev_init(ucp_st_worker_h worker)
     unsigned i;
 
     ucs_list_head_init(&dev->late);
-    dev->is_late_timed = 0;
+    dev->is_late_timed  = 0;
+    dev->is_rma_refused = 0;
     ucs_list_head_init(&dev->doubtful);
     ucs_list_head_init(&dev->draining);
     dev->progress_rma = ucp_st_worker_hook_none;
@@ -359,6 +360,16 @@ void ucp_st_trig_rma_open(ucp_st_worker_h worker,
     ucp_st_worker_lock(worker); /* the service thread reaps already */
     ucp_st_trig_dev(worker)->progress_rma = progress;
     ucp_st_worker_unlock(worker);
+}
+
+void ucp_st_trig_rma_refused(ucp_st_worker_h worker)
+{
+    ucp_st_trig_dev_t *dev = ucp_st_trig_dev(worker);
+
+    dev->is_rma_refused = 1;
+    if (!dev->is_late_timed) {
+        ucp_st_trig_dev_wake(worker);
+    }
 }
 
 ucp_st_trig_rail_t *ucp_st_trig_rma_rail(ucp_st_worker_h worker)

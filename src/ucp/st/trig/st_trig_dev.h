@@ -29,6 +29,7 @@ typedef struct ucp_st_trig_dev {
     unsigned            num_rails; /* that are open; read-only */
     ucs_list_link_t     late;      /* operations with uses to post */
     int                 is_late_timed; /* the service thread tries them soon */
+    int                 is_rma_refused; /* it is to try one-sided ones, too */
     ucs_list_link_t     doubtful;  /* operations with failed puts */
     ucs_list_link_t     draining;  /* failed ones whose puts are not over */
     int                 untriggered; /* an operation is; atomic, by streams */

@@ -531,12 +531,10 @@ int ucp_st_trig_late_timeout(ucp_st_worker_h worker)
     ucp_st_trig_dev_t *dev = ucp_st_trig_dev(worker);
     const ucp_st_trig_op_t *trig;
 
-    dev->is_late_timed = 0;
+    dev->is_late_timed  = dev->is_rma_refused;
+    dev->is_rma_refused = 0; /* until it is refused again */
     ucs_list_for_each(trig, &dev->late, late_list) {
-        if (ucp_st_trig_is_refused(trig, trig->op->started)) {
-            dev->is_late_timed = 1;
-            return UCP_ST_TRIG_RETRY_TIME;
-        }
+        dev->is_late_timed |= ucp_st_trig_is_refused(trig, trig->op->started);
     }
-    return -1;
+    return dev->is_late_timed ? UCP_ST_TRIG_RETRY_TIME : -1;
 }

@@ -14,6 +14,10 @@
 void ucp_st_trig_rma_open(ucp_st_worker_h worker,
                           void (*progress)(ucp_st_worker_h worker));
 
+/** The NIC has refused what no completion need post: have the service thread
+ *  call `progress` soon. */
+void ucp_st_trig_rma_refused(ucp_st_worker_h worker);
+
 /** The NIC that they use. */
 ucp_st_trig_rail_t *ucp_st_trig_rma_rail(ucp_st_worker_h worker);
 
