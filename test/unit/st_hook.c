@@ -40,14 +40,22 @@ static unsigned        num_closes;
 static uint64_t        num_questions;
 static uint64_t        max_questions;
 static int64_t         clock_ahead; /* milliseconds */
+static const void      *late_close_arg;
+static int             is_late_close_over;
+static ucs_status_t    (*before_am_send)(unsigned id, void *header);
 
 /* Of a flush that is to be told later */
 static ucp_send_nbx_callback_t late_cb; /* atomic */
 static void                    *late_arg;
 static ucs_status_t            late_status;
 
-/* In place of UCP's request */
-static char own_request;
+/* Of a close that is to be told later, in this thread */
+static __thread ucp_send_nbx_callback_t late_close_cb;
+static __thread void                    *late_close_cb_arg;
+static __thread ucs_status_t            late_close_status;
+
+/* In place of UCP's requests */
+static char own_request, own_close_request;
 
 int st_hook_has_clock(void)
 {
@@ -99,6 +107,22 @@ uint64_t st_hook_num_questions(void)
     return ATOMIC_GET(num_questions);
 }
 
+void st_hook_late_close(const void *arg)
+{
+    ATOMIC_SET(is_late_close_over, 0);
+    ATOMIC_SET(late_close_arg, arg);
+}
+
+int st_hook_is_late_close_over(void)
+{
+    return ATOMIC_GET(is_late_close_over);
+}
+
+void st_hook_am_send(ucs_status_t (*func)(unsigned id, void *header))
+{
+    ATOMIC_SET(before_am_send, func);
+}
+
 ucs_status_t ucp_ep_create(ucp_worker_h worker, const ucp_ep_params_t *params,
                            ucp_ep_h *ep_p)
 {
@@ -134,6 +158,16 @@ ucs_status_ptr_t ucp_ep_flush_nbx(ucp_ep_h ep, const ucp_request_param_t *param)
     return request;
 }
 
+static void tell_late_close(void)
+{
+    ucp_send_nbx_callback_t cb = late_close_cb;
+
+    if (cb != NULL) {
+        late_close_cb = NULL;
+        cb(&own_close_request, late_close_status, late_close_cb_arg);
+    }
+}
+
 unsigned ucp_worker_progress(ucp_worker_h worker)
 {
     ucp_send_nbx_callback_t cb;
@@ -143,6 +177,7 @@ unsigned ucp_worker_progress(ucp_worker_h worker)
     if (cb != NULL) {
         cb(&own_request, late_status, late_arg);
     }
+    tell_late_close();
     return real_ucp_worker_progress(worker);
 }
 
@@ -152,6 +187,14 @@ ucs_status_ptr_t ucp_ep_close_nbx(ucp_ep_h ep, const ucp_request_param_t *param)
     REAL(ucp_ep_close_nbx)
 
     request = real_ucp_ep_close_nbx(ep, param);
+    if ((param->op_attr_mask & UCP_OP_ATTR_FIELD_USER_DATA) &&
+        (param->user_data == ATOMIC_GET(late_close_arg)) &&
+        !UCS_PTR_IS_PTR(request)) {
+        late_close_status = UCS_PTR_STATUS(request);
+        late_close_cb_arg = param->user_data;
+        late_close_cb     = param->cb.send;
+        return &own_close_request;
+    }
     if (!ATOMIC_GET(is_slow_close)) {
         return request;
     }
@@ -178,9 +221,27 @@ void ucp_request_free(void *request)
 {
     REAL(ucp_request_free)
 
-    if (request != &own_request) {
+    if (request == &own_close_request) {
+        ATOMIC_SET(is_late_close_over, 1);
+    } else if (request != &own_request) {
         real_ucp_request_free(request);
     }
+}
+
+ucs_status_ptr_t ucp_am_send_nbx(ucp_ep_h ep, unsigned id, const void *header,
+                                 size_t header_length, const void *buffer,
+                                 size_t count,
+                                 const ucp_request_param_t *param)
+{
+    ucs_status_t (*func)(unsigned id, void *header) =
+            ATOMIC_GET(before_am_send);
+    ucs_status_t status                             =
+            (func == NULL) ? UCS_OK : func(id, (void*)header);
+    REAL(ucp_am_send_nbx)
+
+    return (status != UCS_OK) ? UCS_STATUS_PTR(status) :
+           real_ucp_am_send_nbx(ep, id, header, header_length, buffer, count,
+                                param);
 }
 
 #if !ST_HOOK_SANITIZED

@@ -2,11 +2,13 @@
 /*
  * st_hook.h - calls of the project's libraries that a case looks at or changes:
  * those by which a thread gives its processor away, the clock, and what UCP
- * does for endpoints. The program's own functions stand in front of the
- * libraries'.
+ * does for endpoints and active messages. The program's own functions stand in
+ * front of the libraries'.
  */
 #ifndef ST_HOOK_H_
 #define ST_HOOK_H_
+
+#include <ucs/type/status.h>
 
 #include <pthread.h>
 #include <stdint.h>
@@ -39,5 +41,17 @@ void st_hook_slow_close(int is_slow, uint64_t limit);
 /** Closes since then, and questions. */
 unsigned st_hook_num_closes(void);
 uint64_t st_hook_num_questions(void);
+
+/** Have UCP end the close whose callback has this argument not at once but in
+ *  the next progress of the thread that asked for it; NULL ends that. */
+void st_hook_late_close(const void *arg);
+
+/** Non-zero once the callback has given back the request of that close. */
+int st_hook_is_late_close_over(void);
+
+/** Call this, in the calling thread, before UCP sends an active message, whose
+ *  header it may change: what it returns is how the send fails at once, unless
+ *  it is UCS_OK. NULL ends that. */
+void st_hook_am_send(ucs_status_t (*func)(unsigned id, void *header));
 
 #endif

@@ -337,8 +337,11 @@ int st_start_becomes(st_pair_t *pair, st_side_t *side, ucp_st_op_h op,
         if (result != UCS_OK) {
             break;
         }
-        /* Not refused yet, so the start was good, and so is its wait */
-        st_wait(side, op);
+        /* The service thread may have heard of it since */
+        result = ucp_st_enqueue_wait(side->queue, op);
+        if (result != UCS_OK) {
+            break;
+        }
     }
     return result == status;
 }

@@ -10,6 +10,8 @@
 
 #include "core/st_lane.h"
 #include "core/st_worker.h"
+#include "ctrl/st_ctrl.h"
+#include "ctrl/st_leave.h"
 #include "trig/st_trig_dev.h"
 
 #include <fcntl.h>
@@ -175,6 +177,47 @@ ST_CASE(close)
     st_side_cleanup(a);
     CU_ASSERT(st_hook_num_questions() < NEVER);
     st_hook_slow_close(0, 0);
+}
+
+/* UCP does not end the close of a lost peer's endpoint at once: the service
+ * thread looks for its end, and then for no other */
+ST_CASE(close_late)
+{
+    static uint8_t sbuf[LEN], rbuf[LEN];
+    ucp_st_op_h send, recv;
+    st_side_t *a, *b;
+    st_pair_t pair;
+
+    if (st_lane() != UCP_ST_LANE_HOST) {
+        st_cunit_skip("other lanes have no such endpoint");
+        return;
+    }
+    if (!st_pair_init(&pair)) {
+        return;
+    }
+    a    = &pair.side[ST_A];
+    b    = &pair.side[ST_B];
+    send = st_send(a, sbuf, LEN, 1);
+    recv = st_recv(b, rbuf, LEN, 1);
+    st_match_ok(send, recv);
+    st_use(a, send);
+    st_use(b, recv);
+    st_sync(a);
+    st_sync(b);
+    st_hook_late_close(&ucp_st_svc(a->worker)->num_closes);
+    ucp_st_worker_lock(a->worker);
+    ucp_st_leave_lost(a->peer, UCS_ERR_CONNECTION_RESET);
+    ucp_st_worker_unlock(a->worker);
+    while (!st_hook_is_late_close_over()) {
+        ucp_st_worker_progress(a->worker);
+    }
+    CU_ASSERT_EQUAL(ucp_st_svc(a->worker)->num_closes, 0);
+    st_hook_late_close(NULL);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_start(a->queue, send),
+                    UCS_ERR_CONNECTION_RESET);
+    st_free(send);
+    st_free(recv);
+    st_pair_cleanup(&pair);
 }
 
 /** Two threads that make one peer. */

@@ -4,7 +4,10 @@
  * after the trig lane, ends of pairs with messages under way, sleep.
  */
 #include "st_cunit.h"
+#include "st_hook.h"
 #include "st_pair.h"
+
+#include "ctrl/st_ctrl.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -327,6 +330,62 @@ ST_CASE(unconsumed)
 {
     run_unconsumed(0);
     run_unconsumed(1);
+}
+
+/* Messages of this kind get the number of a use that has not come yet; with
+ * the hook set. The numbers in the head: operation, use, sender. */
+static unsigned wrong_id;
+
+static ucs_status_t send_wrong(unsigned id, void *header)
+{
+    uint64_t *numbers = header;
+
+    numbers[1] += (id == wrong_id);
+    return UCS_OK;
+}
+
+/* The operation that gets such a message fails and writes nothing, and its
+ * stream goes on; the other side is told */
+static void run_wrong(unsigned id, int to)
+{
+    ucp_st_queue_error_t error = {0};
+    ucp_st_op_h op[2];
+    st_pair_t pair;
+    int i;
+
+    if (!host_pair_init(&pair, 0)) {
+        return;
+    }
+    op[ST_A] = st_send(&pair.side[ST_A], sbuf, LEN, 1);
+    op[ST_B] = st_recv(&pair.side[ST_B], rbuf, LEN, 1);
+    st_match_ok(op[ST_A], op[ST_B]);
+    transfer(&pair, op[ST_A], op[ST_B], LEN);
+    memset(rbuf, 0xee, LEN);
+    wrong_id = id;
+    st_hook_am_send(send_wrong);
+    for (i = 0; i < 2; ++i) {
+        st_use(&pair.side[i], op[i]);
+    }
+    CU_ASSERT_EQUAL(ucp_st_queue_wait(pair.side[to].queue, &error),
+                    UCS_ERR_IO_ERROR);
+    CU_ASSERT_PTR_EQUAL(error.op, op[to]);
+    CU_ASSERT((to == ST_A) || (rbuf[0] == 0xee));
+    CU_ASSERT((to == ST_A) || (rbuf[LEN - 1] == 0xee));
+    st_hook_am_send(NULL);
+    /* A use of the receive that is complete already stays so */
+    CU_ASSERT_EQUAL(ucp_st_queue_wait(pair.side[!to].queue, NULL),
+                    (to == ST_A) ? UCS_OK : UCS_ERR_IO_ERROR);
+    CU_ASSERT_TRUE(st_start_becomes(&pair, &pair.side[!to], op[!to],
+                                    UCS_ERR_IO_ERROR));
+    st_free(op[ST_A]);
+    st_free(op[ST_B]);
+    host_pair_cleanup(&pair);
+}
+
+ST_CASE(wrong_use)
+{
+    run_wrong(UCP_ST_SVC_AM_DATA, ST_B);
+    run_wrong(UCP_ST_SVC_AM_ACK, ST_A);
 }
 
 static double cpu_time(void)

@@ -7,6 +7,7 @@
  * that it happens at one side alone and at a known moment.
  */
 #include "st_cunit.h"
+#include "st_hook.h"
 #include "st_pair.h"
 
 #include "ctrl/st_ctrl.h"
@@ -267,6 +268,46 @@ ST_CASE(freed)
 {
     run_freed(ST_A);
     run_freed(ST_B);
+}
+
+/* By their type; atomic */
+static unsigned num_sent[UCP_ST_NOTICE_PING + 1];
+
+/* UCP has no memory for the first notice of each type. An answer is not sent
+ * again: the control message says the same. */
+static ucs_status_t refuse_first(unsigned id, void *header)
+{
+    const ucp_st_notice_msg_t *msg = header;
+
+    if ((id != UCP_ST_SVC_AM_NOTICE) ||
+        (msg->type == UCP_ST_NOTICE_UNMATCH_ACK)) {
+        return UCS_OK;
+    }
+    return (__atomic_fetch_add(&num_sent[msg->type], 1,
+                               __ATOMIC_RELAXED) == 0) ? UCS_ERR_NO_MEMORY :
+                                                         UCS_OK;
+}
+
+static void check_sent_again(ucp_st_notice_type_t type)
+{
+    st_hook_am_send(NULL);
+    CU_ASSERT(__atomic_load_n(&num_sent[type], __ATOMIC_RELAXED) > 1);
+    memset(num_sent, 0, sizeof(num_sent));
+}
+
+/* What could not be sent for want of memory is sent again: no stream waits for
+ * ever */
+ST_CASE(sent_again)
+{
+    st_hook_am_send(refuse_first);
+    run_op_fails(ST_A, 0);
+    check_sent_again(UCP_ST_NOTICE_UNMATCH);
+    st_hook_am_send(refuse_first);
+    run_freed(ST_B);
+    check_sent_again(UCP_ST_NOTICE_UNMATCH);
+    st_hook_am_send(refuse_first);
+    run_declared_gone(ST_A);
+    check_sent_again(UCP_ST_NOTICE_GONE);
 }
 
 static int scene_has_asked(scene_t *scene, int i)
