@@ -19,6 +19,7 @@
 #include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
+#include <rdma/fi_trigger.h>
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -47,6 +48,9 @@ static fab_call_t failed_call = FAB_CALL_LAST;
 static const void *failed_caller;
 static uint64_t   counts[FAB_CALL_LAST];
 static int64_t    num_open;
+static void       *deferred_write;
+static void       *report_context; /* NULL: nothing to report */
+static int        report_code;
 
 /* The stand-in for memory of GPUs. One thread. */
 static int          takes_gpu_memory;
@@ -94,6 +98,7 @@ TABLE(fi_ops_msg, msg)
 TABLE(fi_ops_rma, rma)
 TABLE(fi_ops_av, av)
 TABLE(fi_ops_cntr, cntr)
+TABLE(fi_ops_cq, cq)
 
 static const uct_cxi_trig_prov_ops_t *real_prov;
 
@@ -208,6 +213,17 @@ static void count_posted(const struct fid_ep *ep)
     (void)pthread_mutex_unlock(&lock);
 }
 
+void *fab_intercept_deferred_write(void)
+{
+    return ATOMIC_GET(deferred_write);
+}
+
+void fab_intercept_report(void *context, int code)
+{
+    ATOMIC_SET(report_code, code);
+    ATOMIC_SET(report_context, context);
+}
+
 int64_t fab_intercept_open(void)
 {
     return ATOMIC_GET(num_open);
@@ -303,6 +319,13 @@ static int hook_bind(struct fid *fid, struct fid *other, uint64_t flags)
                         real_fid_ops[fid->fclass]->bind(fid, other, flags);
 }
 
+static void note_work(struct fi_deferred_work *work)
+{
+    if (work->op_type == FI_OP_WRITE) {
+        ATOMIC_SET(deferred_write, &work->context);
+    }
+}
+
 static int hook_control(struct fid *fid, int command, void *arg)
 {
     int ret = 0;
@@ -310,6 +333,7 @@ static int hook_control(struct fid *fid, int command, void *arg)
     switch (command) {
     case FI_QUEUE_WORK:
         ret = refuse(FAB_CALL_QUEUE_WORK, CALLER);
+        note_work(arg);
         break;
     case FI_ENABLE:
         ret = refuse(FAB_CALL_ENABLE, CALLER);
@@ -341,6 +365,26 @@ static void hook_fid(struct fid *fid)
     ATOMIC_ADD(num_open, 1);
 }
 
+static ssize_t hook_cq_read(struct fid_cq *cq, void *entries, size_t count)
+{
+    return (ATOMIC_GET(report_context) != NULL) ?
+           -FI_EAVAIL : real_cq->read(cq, entries, count);
+}
+
+static ssize_t hook_cq_readerr(struct fid_cq *cq, struct fi_cq_err_entry *entry,
+                               uint64_t flags)
+{
+    void *context = __atomic_exchange_n(&report_context, NULL,
+                                        __ATOMIC_SEQ_CST);
+
+    if (context == NULL) {
+        return real_cq->readerr(cq, entry, flags);
+    }
+    entry->op_context = context;
+    entry->err        = ATOMIC_GET(report_code);
+    return 1;
+}
+
 static int hook_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr,
                         struct fid_cq **cq, void *context)
 {
@@ -351,6 +395,8 @@ static int hook_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr,
     }
     if (ret == 0) {
         hook_fid(&(*cq)->fid);
+        REPLACE(&(*cq)->ops, cq, read, hook_cq_read);
+        REPLACE(&(*cq)->ops, cq, readerr, hook_cq_readerr);
     }
     return ret;
 }
@@ -379,9 +425,10 @@ static int hook_av_open(struct fid_domain *domain, struct fi_av_attr *attr,
     return ret;
 }
 
+/* Adding 0 is a way to wait for the provider, and cannot fail */
 static int hook_cntr_add(struct fid_cntr *cntr, uint64_t value)
 {
-    int ret = refuse(FAB_CALL_CNTR_ADD, CALLER);
+    int ret = (value == 0) ? 0 : refuse(FAB_CALL_CNTR_ADD, CALLER);
 
     return (ret != 0) ? ret : real_cntr->add(cntr, value);
 }

@@ -47,6 +47,7 @@ uint64_t fab_intercept_left(void);
 /** Have all calls of a kind fail with -`code`; FAB_CALL_LAST ends that. */
 void fab_intercept_fail_all(fab_call_t call, int code);
 
+
 /** Which call was refused; FAB_CALL_LAST: none so far. */
 fab_call_t fab_intercept_failed(void);
 
@@ -62,6 +63,13 @@ uint64_t fab_intercept_count(fab_call_t call);
 /** Messages, writes and reads that were posted to a device's endpoints that are
  *  open. */
 uint64_t fab_intercept_posted(const char *device);
+
+/** The context of the deferred write that the transport queued last. */
+void *fab_intercept_deferred_write(void);
+
+/** Have the transport read from a completion queue, next, that an operation
+ *  with this context has failed with `code`. */
+void fab_intercept_report(void *context, int code);
 
 /** A memory region as the transport wants it. */
 typedef struct fab_region {

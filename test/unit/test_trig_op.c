@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_trig_op.c - deferred operations that are posted again and again. */
+#include "fab_intercept.h"
 #include "trig_util.h"
+
+#include <rdma/fi_errno.h>
 
 #include <string.h>
 
@@ -245,6 +248,74 @@ ST_CASE(peer_gone)
     CU_ASSERT(uct_trig_op_destroy(armed) == UCS_OK);
     CU_ASSERT(uct_trig_op_destroy(idle) == UCS_OK);
     CU_ASSERT(trig_free_entries(&trig) == ENTRIES);
+    trig_destroy_a(&trig);
+    uct_pair_destroy(&trig.pair);
+}
+
+/* The provider says after all that it has failed: nobody hears of it again */
+static void report(trig_t *trig, void *context)
+{
+    uint64_t calls = trig->done;
+
+    fab_intercept_report(context, FI_EIO);
+    uct_pair_progress(&trig->pair);
+    CU_ASSERT(trig->done == calls);
+}
+
+/* Where only failures are reported, an operation is given up that fires when
+ * its peer is gone. Its memory is kept for the provider, which may report its
+ * failure later, before its owner destroys it or after that. */
+ST_CASE(reported_late)
+{
+    uct_trig_op_h early, late, again[2];
+    uct_trig_iface_attr_t attr;
+    uct_trig_deferred_t deferred;
+    uct_trig_put_t put;
+    void *contexts[2];
+    trig_t trig;
+    int i;
+
+    CU_ASSERT_FATAL(trig_create(&trig, few_entries) == 0);
+    CU_ASSERT(uct_trig_iface_query(trig.pair.a.iface, &attr) == UCS_OK);
+    if (strcmp(attr.provider, "sockets") != 0) {
+        st_cunit_skip("the provider reports all operations");
+        trig_destroy(&trig);
+        return;
+    }
+    put      = trig_describe_put(&trig, 0);
+    deferred = trig_deferred(&trig, trig.trigger, 0);
+    early    = create_put(&trig, NULL);
+    late     = create_put(&trig, NULL);
+    CU_ASSERT(uct_trig_op_post(early, 0, 0) == UCS_OK); /* Connects */
+    uct_pair_wait(&trig.pair, &trig.done, 1);
+    CU_ASSERT(uct_trig_op_post(early, 2, 0) == UCS_OK);
+    contexts[0] = fab_intercept_deferred_write();
+    CU_ASSERT(uct_trig_op_post(late, 3, 0) == UCS_OK);
+    contexts[1] = fab_intercept_deferred_write();
+    trig_lose_b(&trig); /* Adds 1 */
+
+    CU_ASSERT(uct_trig_cntr_add(trig.trigger, 1) == UCS_OK);
+    uct_pair_wait(&trig.pair, &trig.done, 2);
+    CU_ASSERT(trig.status != UCS_OK);
+    report(&trig, contexts[0]);
+    CU_ASSERT(uct_trig_op_destroy(early) == UCS_OK);
+
+    CU_ASSERT(uct_trig_cntr_add(trig.trigger, 1) == UCS_OK);
+    uct_pair_wait(&trig.pair, &trig.done, 3);
+    CU_ASSERT(uct_trig_op_destroy(late) == UCS_OK);
+    CU_ASSERT(trig_free_entries(&trig) == ENTRIES);
+    report(&trig, contexts[1]);
+    CU_ASSERT(trig_free_entries(&trig) == ENTRIES);
+
+    /* The memory of both is used again */
+    for (i = 0; i < 2; ++i) {
+        CU_ASSERT(uct_trig_op_create_put(trig.pair.a.self, &put, &deferred,
+                                         &again[i]) == UCS_OK);
+        CU_ASSERT((again[i] == early) || (again[i] == late));
+    }
+    for (i = 0; i < 2; ++i) {
+        CU_ASSERT(uct_trig_op_destroy(again[i]) == UCS_OK);
+    }
     trig_destroy_a(&trig);
     uct_pair_destroy(&trig.pair);
 }
