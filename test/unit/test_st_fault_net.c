@@ -10,6 +10,7 @@
 #include "st_intercept.h"
 #include "st_life.h"
 #include "st_pair.h"
+#include "st_window.h"
 
 #include <rdma/fi_errno.h>
 
@@ -21,6 +22,8 @@
 static const int codes[] = {FI_EAGAIN, FI_EIO, FI_ENOMEM, FI_ENOSPC};
 
 #define NUM_CODES (sizeof(codes) / sizeof(codes[0]))
+
+#define LEN 1000
 
 /* How long a run may take, about, seconds */
 #define RUN_TIME 15
@@ -231,6 +234,115 @@ ST_CASE(worker_create)
     test_refused_worker(FAB_CALL_CNTR, FI_ENOMEM, UCS_ERR_NO_MEMORY);
     st_env_restore("UCX_ST_LANES", lanes);
 }
+
+/** A pair on lane trig, with a message from A to B, and windows. */
+typedef struct {
+    st_pair_t   pair;
+    st_side_t   *a;
+    st_side_t   *b;
+    ucp_st_op_h send;
+    ucp_st_op_h recv;
+    st_window_t windows[2];
+    uint8_t     sbuf[LEN];
+    uint8_t     rbuf[LEN];
+} scene_t;
+
+/* Zero, and nothing made, if this is another lane */
+static int scene_init(scene_t *scene)
+{
+    if (st_lane() != UCP_ST_LANE_TRIG) {
+        st_cunit_skip("about lane trig");
+        return 0;
+    }
+    if (!st_pair_init(&scene->pair)) {
+        return 0;
+    }
+    scene->a    = &scene->pair.side[ST_A];
+    scene->b    = &scene->pair.side[ST_B];
+    scene->send = st_send(scene->a, scene->sbuf, LEN, 1);
+    scene->recv = st_recv(scene->b, scene->rbuf, LEN, 1);
+    st_match_ok(scene->send, scene->recv);
+    st_windows_init(&scene->pair, scene->windows, LEN, 1);
+    return 1;
+}
+
+static void scene_cleanup(scene_t *scene)
+{
+    st_windows_cleanup(scene->windows);
+    st_free(scene->send);
+    st_free(scene->recv);
+    st_pair_cleanup(&scene->pair);
+}
+
+static void scene_use(scene_t *scene)
+{
+    st_use(scene->a, scene->send);
+    st_use(scene->b, scene->recv);
+    st_sync(scene->a);
+    st_sync(scene->b);
+}
+
+/* A's queue is in error, and takes nothing more */
+static void scene_check_error(scene_t *scene)
+{
+    ucp_st_rma_params_t params = st_rma_params(&scene->windows[ST_A], 0, LEN);
+
+    CU_ASSERT_EQUAL(ucp_st_queue_wait(scene->a->queue, NULL), UCS_ERR_IO_ERROR);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_put(scene->a->queue, &params),
+                    UCS_ERR_IO_ERROR);
+}
+
+/* The NIC does not take what tells the stream that all is over: the stream goes
+ * on all the same */
+ST_CASE(quiet)
+{
+    scene_t scene;
+
+    if (!scene_init(&scene)) {
+        return;
+    }
+    scene_use(&scene);
+    st_put(&scene.windows[ST_A], 0, LEN, 0);
+    fab_intercept_fail_all(FAB_CALL_QUEUE_WORK, FI_EINVAL);
+    st_quiet(&scene.windows[ST_A]);
+    scene_check_error(&scene);
+    fab_intercept_fail_all(FAB_CALL_LAST, 0);
+    scene_cleanup(&scene);
+}
+
+/* The stream cannot trigger the NIC, for a message or for a put: what it has
+ * started fails, and it goes on */
+static void run_trigger(int is_put)
+{
+    scene_t scene;
+
+    if (!scene_init(&scene)) {
+        return;
+    }
+    fab_intercept_fail(-1, 0);
+    scene_use(&scene);
+    if (fab_intercept_count(FAB_CALL_CNTR_ADD) == 0) {
+        st_cunit_skip("streams trigger this NIC without a call");
+        scene_cleanup(&scene);
+        return;
+    }
+    fab_intercept_fail_next(FAB_CALL_CNTR_ADD, 1, FI_EIO);
+    if (is_put) {
+        st_put(&scene.windows[ST_A], 0, LEN, 0);
+        st_quiet(&scene.windows[ST_A]);
+    } else {
+        st_use(scene.a, scene.send);
+    }
+    scene_check_error(&scene);
+    if (!is_put) {
+        CU_ASSERT_TRUE(st_start_becomes(&scene.pair, scene.b, scene.recv,
+                                        UCS_ERR_IO_ERROR));
+    }
+    scene_cleanup(&scene);
+}
+
+ST_CASE_CALL(trigger_send, run_trigger(0))
+ST_CASE_CALL(trigger_put, run_trigger(1))
 
 int main(int argc, char **argv)
 {
