@@ -7,10 +7,18 @@
 #include "st_cunit.h"
 #include "st_intercept.h"
 #include "st_life.h"
+#include "st_pair.h"
+#include "st_window.h"
+
+#include "core/st_peer.h"
+#include "core/st_worker.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
+
+#define LEN 1000
 
 static void say(int number, ucs_status_t status, const char *what)
 {
@@ -72,6 +80,88 @@ ST_CASE(every_allocation)
     CU_ASSERT((errors > ST_LIFE_OPS) || (first > 0));
     printf("%d of %d allocations failed, %u calls said so\n",
            (number - first) / step, number, errors);
+}
+
+/* Put from A to B, where an allocation may fail; what A's queue says */
+static ucs_status_t try_put(st_window_t *window, int number)
+{
+    ucp_st_rma_params_t params = st_rma_params(window, 0, LEN);
+    ucp_st_queue_h queue       = window->side->queue;
+    ucs_status_t status;
+
+    st_intercept_fail(number);
+    status = ucp_st_enqueue_put(queue, &params);
+    if (status == UCS_OK) {
+        status = ucp_st_enqueue_quiet(queue);
+    }
+    if (status == UCS_OK) {
+        status = ucp_st_queue_wait(queue, NULL);
+    }
+    return status;
+}
+
+/* Why a side has declared its peer gone, or UCS_OK */
+static ucs_status_t peer_status(st_side_t *side)
+{
+    ucs_status_t status;
+
+    ucp_st_worker_lock(side->worker);
+    status = side->peer->status;
+    ucp_st_worker_unlock(side->worker);
+    return status;
+}
+
+/* Non-zero if an allocation failed; `refused` counts puts that the target had
+ * no memory for: A's stream goes on, and nothing was written */
+static int test_put(int number, unsigned *refused)
+{
+    static const uint8_t zeros[LEN];
+    st_window_t windows[2];
+    st_pair_t pair;
+    ucs_status_t status;
+    int has_failed;
+
+    if (!st_pair_init(&pair)) {
+        return 0;
+    }
+    st_windows_init(&pair, windows, LEN, 1);
+    CU_ASSERT_EQUAL(try_put(&windows[ST_A], -1), UCS_OK); /* of zeros */
+    st_fill(windows[ST_A].memory, LEN, number);
+    status     = try_put(&windows[ST_A], number);
+    has_failed = st_intercept_has_failed();
+    st_intercept_fail(-1);
+    CU_ASSERT((status == UCS_OK) || st_life_is_fair(status));
+    CU_ASSERT((status != UCS_OK) ||
+              st_check(windows[ST_B].memory, LEN, number));
+    if (status == UCS_ERR_CONNECTION_RESET) {
+        ++*refused;
+        CU_ASSERT_NOT_EQUAL(peer_status(&pair.side[ST_B]), UCS_OK);
+        CU_ASSERT_TRUE(!memcmp(windows[ST_B].memory, zeros, LEN));
+    }
+    st_windows_cleanup(windows);
+    st_pair_cleanup(&pair);
+    return has_failed;
+}
+
+/* On lane host the target answers, and cannot without memory: it declares the
+ * origin gone */
+ST_CASE(put)
+{
+    unsigned refused = 0;
+    int number       = 0;
+
+    if (st_lane() != UCP_ST_LANE_HOST) {
+        st_cunit_skip("on other lanes the target does nothing");
+        return;
+    }
+    if (!st_intercept_is_possible()) {
+        st_cunit_skip("a sanitizer stands in front of the allocator");
+        return;
+    }
+    while (test_put(number, &refused)) {
+        ++number;
+    }
+    CU_ASSERT_EQUAL(refused, 1);
 }
 
 ST_SUITE("st_fault")
