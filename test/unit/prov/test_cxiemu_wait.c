@@ -10,9 +10,12 @@
 
 #include <rdma/fi_errno.h>
 
+#include <dirent.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 
 /* Of a link that never comes */
 #define PORT 7
@@ -30,6 +33,40 @@ static void nic_until(const cxiemu_nic_t *nic, uint32_t state)
     while (nic_thread(nic) != state) {
         sched_yield();
     }
+}
+
+/* What the kernel says of the NIC's thread; 0: it has not started yet */
+static char thread_state(void)
+{
+    DIR *dir   = opendir("/proc/self/task");
+    char state = 0, path[280], name[16];
+    struct dirent *entry;
+    FILE *file;
+
+    while ((dir != NULL) && (state == 0) && ((entry = readdir(dir)) != NULL)) {
+        snprintf(path, sizeof(path), "/proc/self/task/%s/stat", entry->d_name);
+        file = fopen(path, "r");
+        if (file == NULL) {
+            continue;
+        }
+        if ((fscanf(file, "%*d (%15[^)]) %c", name, &state) != 2) ||
+            (strcmp(name, "cxiemu") != 0)) {
+            state = 0;
+        }
+        fclose(file);
+    }
+    if (dir != NULL) {
+        closedir(dir);
+    }
+    return state;
+}
+
+/* Until it sleeps: before that it says ASLEEP, and looks a last time */
+static void nic_until_asleep(const cxiemu_nic_t *nic)
+{
+    do {
+        nic_until(nic, CXIEMU_THREAD_ASLEEP);
+    } while (thread_state() != 'S');
 }
 
 /* It reads a queue, so to speak */
@@ -64,7 +101,7 @@ ST_CASE(polled)
     int i;
 
     for (i = 0; i < ROUNDS; ++i) {
-        nic_until(nic, CXIEMU_THREAD_ASLEEP);
+        nic_until_asleep(nic);
         cxiemu_poll_begin(nic);
         cxiemu_nic_notify(nic->shm, PORT);
         CU_ASSERT(nic_thread(nic) == CXIEMU_THREAD_ASLEEP);
@@ -80,7 +117,7 @@ ST_CASE(pollers)
 {
     cxiemu_nic_t *nic = nic_create();
 
-    nic_until(nic, CXIEMU_THREAD_ASLEEP);
+    nic_until_asleep(nic);
     cxiemu_poll_begin(nic);
     cxiemu_poll_begin(nic);
     cxiemu_poll_end(nic);
