@@ -143,11 +143,28 @@ ST_CASE(yield)
     st_pair_cleanup(&pair);
 }
 
-/* UCP does not end the close of an endpoint: the service thread goes on, and
- * the worker's end waits not without bound */
-ST_CASE(close)
+/* A pair with a send and a receive that were used once; 0 if there is none */
+static int used_pair_init(st_pair_t *pair, ucp_st_op_h *send, ucp_st_op_h *recv)
 {
     static uint8_t sbuf[LEN], rbuf[LEN];
+
+    if (!st_pair_init(pair)) {
+        return 0;
+    }
+    *send = st_send(&pair->side[ST_A], sbuf, LEN, 1);
+    *recv = st_recv(&pair->side[ST_B], rbuf, LEN, 1);
+    st_match_ok(*send, *recv);
+    st_use(&pair->side[ST_A], *send);
+    st_use(&pair->side[ST_B], *recv);
+    st_sync(&pair->side[ST_A]);
+    st_sync(&pair->side[ST_B]);
+    return 1;
+}
+
+/* UCP does not end the close of an endpoint: the service thread goes on, and
+ * the worker's end waits only for so long */
+ST_CASE(close)
+{
     ucp_st_op_h send, recv;
     st_side_t *a, *b;
     st_pair_t pair;
@@ -156,18 +173,11 @@ ST_CASE(close)
         st_cunit_skip("a sanitizer stands in the way");
         return;
     }
-    if (!st_pair_init(&pair)) {
+    if (!used_pair_init(&pair, &send, &recv)) {
         return;
     }
-    a    = &pair.side[ST_A];
-    b    = &pair.side[ST_B];
-    send = st_send(a, sbuf, LEN, 1);
-    recv = st_recv(b, rbuf, LEN, 1);
-    st_match_ok(send, recv);
-    st_use(a, send);
-    st_use(b, recv);
-    st_sync(a);
-    st_sync(b);
+    a = &pair.side[ST_A];
+    b = &pair.side[ST_B];
     st_free(recv);
     st_hook_slow_close(1, NEVER);
     st_side_leave(b, a);
@@ -183,27 +193,18 @@ ST_CASE(close)
  * thread looks for its end, and then for no other */
 ST_CASE(close_late)
 {
-    static uint8_t sbuf[LEN], rbuf[LEN];
     ucp_st_op_h send, recv;
-    st_side_t *a, *b;
+    st_side_t *a;
     st_pair_t pair;
 
     if (st_lane() != UCP_ST_LANE_HOST) {
         st_cunit_skip("other lanes have no such endpoint");
         return;
     }
-    if (!st_pair_init(&pair)) {
+    if (!used_pair_init(&pair, &send, &recv)) {
         return;
     }
-    a    = &pair.side[ST_A];
-    b    = &pair.side[ST_B];
-    send = st_send(a, sbuf, LEN, 1);
-    recv = st_recv(b, rbuf, LEN, 1);
-    st_match_ok(send, recv);
-    st_use(a, send);
-    st_use(b, recv);
-    st_sync(a);
-    st_sync(b);
+    a = &pair.side[ST_A];
     st_hook_late_close(&ucp_st_svc(a->worker)->num_closes);
     ucp_st_worker_lock(a->worker);
     ucp_st_leave_lost(a->peer, UCS_ERR_CONNECTION_RESET);
