@@ -9,6 +9,7 @@
  */
 #include "fab_intercept.h"
 #include "st_intercept.h"
+#include "st_real.h"
 
 #include <cxi_trig_prov.h>
 
@@ -21,7 +22,6 @@
 #include <rdma/fi_rma.h>
 #include <rdma/fi_trigger.h>
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -585,20 +585,16 @@ ucs_status_t uct_cxi_trig_prov_find(const uct_cxi_trig_prov_want_t *want,
                                     const uct_cxi_trig_prov_t **prov_p,
                                     struct fi_info **info_p)
 {
-    static __typeof__(&uct_cxi_trig_prov_find) real_find;
     static uct_cxi_trig_prov_ops_t my_ops;
     static uct_cxi_trig_prov_t my_prov;
     uct_cxi_trig_prov_want_t asked = *want;
     ucs_status_t status;
 
     (void)pthread_mutex_lock(&lock);
-    if (real_find == NULL) {
-        *(void**)&real_find = dlsym(RTLD_NEXT, "uct_cxi_trig_prov_find");
-    }
     if (takes_gpu_memory) {
         asked.gpu_memory = UCS_NO;
     }
-    status = real_find(&asked, prov_p, info_p);
+    status = ST_REAL(uct_cxi_trig_prov_find)(&asked, prov_p, info_p);
     if ((status == UCS_OK) && (real_prov == NULL)) {
         real_prov     = (*prov_p)->ops;
         my_ops        = *real_prov;

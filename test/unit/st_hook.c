@@ -3,10 +3,10 @@
  * st_hook.c - calls of the project's libraries that a case looks at or changes.
  */
 #include "st_hook.h"
+#include "st_real.h"
 
 #include <ucp/api/ucp.h>
 
-#include <dlfcn.h>
 #include <sched.h>
 #include <time.h>
 #include <unistd.h>
@@ -22,12 +22,6 @@
     __atomic_store_n(&(_word), _value, __ATOMIC_SEQ_CST)
 #define ATOMIC_ADD(_word, _value) \
     __atomic_add_fetch(&(_word), _value, __ATOMIC_SEQ_CST)
-
-#define REAL(_name) \
-    static __typeof__(&_name) real_##_name; \
-    if (real_##_name == NULL) { \
-        *(void**)&real_##_name = dlsym(RTLD_NEXT, #_name); \
-    }
 
 /* All of it is atomic */
 static pthread_mutex_t *watched;
@@ -127,13 +121,12 @@ ucs_status_t ucp_ep_create(ucp_worker_h worker, const ucp_ep_params_t *params,
                            ucp_ep_h *ep_p)
 {
     void (*func)(void) = ATOMIC_GET(before_create);
-    REAL(ucp_ep_create)
 
     ATOMIC_ADD(num_eps, 1);
     if (func != NULL) {
         func();
     }
-    return real_ucp_ep_create(worker, params, ep_p);
+    return ST_REAL(ucp_ep_create)(worker, params, ep_p);
 }
 
 /* One that is not complete at once: the caller is told by UCP's progress. The
@@ -142,9 +135,8 @@ ucs_status_ptr_t ucp_ep_flush_nbx(ucp_ep_h ep, const ucp_request_param_t *param)
 {
     void (*func)(void) = ATOMIC_GET(before_flush);
     ucs_status_ptr_t request;
-    REAL(ucp_ep_flush_nbx)
 
-    request = real_ucp_ep_flush_nbx(ep, param);
+    request = ST_REAL(ucp_ep_flush_nbx)(ep, param);
     if (func == NULL) {
         return request;
     }
@@ -171,22 +163,20 @@ static void tell_late_close(void)
 unsigned ucp_worker_progress(ucp_worker_h worker)
 {
     ucp_send_nbx_callback_t cb;
-    REAL(ucp_worker_progress)
 
     cb = __atomic_exchange_n(&late_cb, NULL, __ATOMIC_SEQ_CST);
     if (cb != NULL) {
         cb(&own_request, late_status, late_arg);
     }
     tell_late_close();
-    return real_ucp_worker_progress(worker);
+    return ST_REAL(ucp_worker_progress)(worker);
 }
 
 ucs_status_ptr_t ucp_ep_close_nbx(ucp_ep_h ep, const ucp_request_param_t *param)
 {
     ucs_status_ptr_t request;
-    REAL(ucp_ep_close_nbx)
 
-    request = real_ucp_ep_close_nbx(ep, param);
+    request = ST_REAL(ucp_ep_close_nbx)(ep, param);
     if ((param->op_attr_mask & UCP_OP_ATTR_FIELD_USER_DATA) &&
         (param->user_data == ATOMIC_GET(late_close_arg)) &&
         !UCS_PTR_IS_PTR(request)) {
@@ -207,10 +197,8 @@ ucs_status_ptr_t ucp_ep_close_nbx(ucp_ep_h ep, const ucp_request_param_t *param)
 
 ucs_status_t ucp_request_check_status(void *request)
 {
-    REAL(ucp_request_check_status)
-
     if (request != &own_request) {
-        return real_ucp_request_check_status(request);
+        return ST_REAL(ucp_request_check_status)(request);
     }
     ATOMIC_ADD(clock_ahead, 1);
     return (ATOMIC_ADD(num_questions, 1) < ATOMIC_GET(max_questions)) ?
@@ -219,12 +207,10 @@ ucs_status_t ucp_request_check_status(void *request)
 
 void ucp_request_free(void *request)
 {
-    REAL(ucp_request_free)
-
     if (request == &own_close_request) {
         ATOMIC_SET(is_late_close_over, 1);
     } else if (request != &own_request) {
-        real_ucp_request_free(request);
+        ST_REAL(ucp_request_free)(request);
     }
 }
 
@@ -237,11 +223,10 @@ ucs_status_ptr_t ucp_am_send_nbx(ucp_ep_h ep, unsigned id, const void *header,
             ATOMIC_GET(before_am_send);
     ucs_status_t status                             =
             (func == NULL) ? UCS_OK : func(id, (void*)header);
-    REAL(ucp_am_send_nbx)
 
     return (status != UCS_OK) ? UCS_STATUS_PTR(status) :
-           real_ucp_am_send_nbx(ep, id, header, header_length, buffer, count,
-                                param);
+           ST_REAL(ucp_am_send_nbx)(ep, id, header, header_length, buffer,
+                                    count, param);
 }
 
 #if !ST_HOOK_SANITIZED
@@ -258,36 +243,29 @@ static void look(void)
 
 int sched_yield(void)
 {
-    REAL(sched_yield)
-
     look();
-    return real_sched_yield();
+    return ST_REAL(sched_yield)();
 }
 
 int nanosleep(const struct timespec *time, struct timespec *left)
 {
-    REAL(nanosleep)
-
     look();
-    return real_nanosleep(time, left);
+    return ST_REAL(nanosleep)(time, left);
 }
 
 int clock_nanosleep(clockid_t clock, int flags, const struct timespec *time,
                     struct timespec *left)
 {
-    REAL(clock_nanosleep)
-
     look();
-    return real_clock_nanosleep(clock, flags, time, left);
+    return ST_REAL(clock_nanosleep)(clock, flags, time, left);
 }
 
 int clock_gettime(clockid_t clock, struct timespec *time)
 {
     int64_t ahead = ATOMIC_GET(clock_ahead);
     int ret;
-    REAL(clock_gettime)
 
-    ret = real_clock_gettime(clock, time);
+    ret = ST_REAL(clock_gettime)(clock, time);
     time->tv_sec += ahead / 1000;
     return ret;
 }

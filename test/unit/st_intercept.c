@@ -6,6 +6,7 @@
  * freed by others (and what they free may be others').
  */
 #include "st_intercept.h"
+#include "st_real.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -338,20 +339,12 @@ void free(void *ptr)
     __libc_free(ptr);
 }
 
-#define REAL(_name) \
-    static __typeof__(&_name) real_##_name; \
-    if (real_##_name == NULL) { \
-        *(void**)&real_##_name = dlsym(RTLD_NEXT, #_name); \
-    }
-
 int pthread_mutex_lock(pthread_mutex_t *mutex)
 {
-    REAL(pthread_mutex_lock)
-
     if (is_counted(st_intercept_library(__builtin_return_address(0)))) {
         ATOMIC_ADD(counts.mutex_locks, 1);
     }
-    return real_pthread_mutex_lock(mutex);
+    return ST_REAL(pthread_mutex_lock)(mutex);
 }
 
 static void count_system_call(const void *caller)
@@ -363,27 +356,21 @@ static void count_system_call(const void *caller)
 
 ssize_t write(int fd, const void *buffer, size_t length)
 {
-    REAL(write)
-
     count_system_call(__builtin_return_address(0));
-    return real_write(fd, buffer, length);
+    return ST_REAL(write)(fd, buffer, length);
 }
 
 int poll(struct pollfd *fds, nfds_t count, int timeout)
 {
-    REAL(poll)
-
     count_system_call(__builtin_return_address(0));
-    return real_poll(fds, count, timeout);
+    return ST_REAL(poll)(fds, count, timeout);
 }
 
 int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
           const sigset_t *signals)
 {
-    REAL(ppoll)
-
     count_system_call(__builtin_return_address(0));
-    return real_ppoll(fds, count, timeout, signals);
+    return ST_REAL(ppoll)(fds, count, timeout, signals);
 }
 
 long syscall(long number, ...)
@@ -391,7 +378,6 @@ long syscall(long number, ...)
     long arg[6];
     va_list args;
     int i;
-    REAL(syscall)
 
     count_system_call(__builtin_return_address(0));
     if ((number == SYS_pidfd_open) && ATOMIC_GET(has_no_pidfd)) {
@@ -403,7 +389,8 @@ long syscall(long number, ...)
         arg[i] = va_arg(args, long);
     }
     va_end(args);
-    return real_syscall(number, arg[0], arg[1], arg[2], arg[3], arg[4], arg[5]);
+    return ST_REAL(syscall)(number, arg[0], arg[1], arg[2], arg[3], arg[4],
+                            arg[5]);
 }
 
 #endif

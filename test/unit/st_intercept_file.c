@@ -4,8 +4,8 @@
  */
 #include "st_intercept_file.h"
 #include "st_intercept.h"
+#include "st_real.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -57,25 +57,23 @@ static int fails(const void *caller, const char *name, int error)
     return 1;
 }
 
-/* A function of the C library behind the one of this name here */
-#define REAL(_name) ((__typeof__(&_name))dlsym(RTLD_NEXT, #_name))
-
 #define FAILS(_name, _error) \
     fails(__builtin_return_address(0), _name, _error)
 
 int memfd_create(const char *name, unsigned flags)
 {
-    return FAILS("memfd_create", EMFILE) ? -1 : REAL(memfd_create)(name, flags);
+    return FAILS("memfd_create", EMFILE) ? -1 :
+           ST_REAL(memfd_create)(name, flags);
 }
 
 int ftruncate(int fd, off_t length)
 {
-    return FAILS("ftruncate", ENOSPC) ? -1 : REAL(ftruncate)(fd, length);
+    return FAILS("ftruncate", ENOSPC) ? -1 : ST_REAL(ftruncate)(fd, length);
 }
 
 int fchmod(int fd, mode_t mode)
 {
-    return FAILS("fchmod", EPERM) ? -1 : REAL(fchmod)(fd, mode);
+    return FAILS("fchmod", EPERM) ? -1 : ST_REAL(fchmod)(fd, mode);
 }
 
 int fcntl(int fd, int command, ...)
@@ -86,7 +84,7 @@ int fcntl(int fd, int command, ...)
     va_start(args, command);
     arg = va_arg(args, void*);
     va_end(args);
-    return FAILS("fcntl", EINVAL) ? -1 : REAL(fcntl)(fd, command, arg);
+    return FAILS("fcntl", EINVAL) ? -1 : ST_REAL(fcntl)(fd, command, arg);
 }
 
 void *mmap(void *address, size_t length, int prot, int flags, int fd,
@@ -98,7 +96,7 @@ void *mmap(void *address, size_t length, int prot, int flags, int fd,
 
 int pipe2(int fds[2], int flags)
 {
-    return FAILS("pipe2", EMFILE) ? -1 : REAL(pipe2)(fds, flags);
+    return FAILS("pipe2", EMFILE) ? -1 : ST_REAL(pipe2)(fds, flags);
 }
 
 int open(const char *path, int flags, ...)
@@ -115,18 +113,18 @@ int open(const char *path, int flags, ...)
 
 ssize_t readlink(const char *path, char *buffer, size_t length)
 {
-    return FAILS("readlink", EACCES) ? -1 : REAL(readlink)(path, buffer,
-                                                           length);
+    return FAILS("readlink", EACCES) ? -1 :
+           ST_REAL(readlink)(path, buffer, length);
 }
 
 int fstat(int fd, struct stat *st)
 {
-    return FAILS("fstat", ENOMEM) ? -1 : REAL(fstat)(fd, st);
+    return FAILS("fstat", ENOMEM) ? -1 : ST_REAL(fstat)(fd, st);
 }
 
 int stat(const char *path, struct stat *st)
 {
-    return FAILS("stat", EACCES) ? -1 : REAL(stat)(path, st);
+    return FAILS("stat", EACCES) ? -1 : ST_REAL(stat)(path, st);
 }
 
 #endif

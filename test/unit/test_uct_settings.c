@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_uct_settings.c - the provider that settings choose; their list. */
+#include "st_real.h"
 #include "trig_util.h"
 #include "uct_errors.h"
 
@@ -15,7 +16,6 @@
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,13 +58,12 @@ int fi_getinfo(uint32_t version, const char *node, const char *service,
                uint64_t flags, const struct fi_info *hints,
                struct fi_info **info_p)
 {
-    __typeof__(&fi_getinfo) real;
     struct fi_info *wanted;
     int ret;
 
     if ((hints == NULL) || !is_card(hints->fabric_attr)) {
-        *(void**)&real = dlsym(RTLD_NEXT, "fi_getinfo");
-        return real(version, node, service, flags, hints, info_p);
+        return ST_REAL(fi_getinfo)(version, node, service, flags, hints,
+                                   info_p);
     }
     if (card == CARD_NONE) {
         return -FI_ENODATA;
@@ -82,12 +81,10 @@ int fi_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric,
               void *context)
 {
     static struct fi_ops_fabric closed_ops;
-    __typeof__(&fi_fabric) real;
     int ret;
 
     if (!is_card(attr)) {
-        *(void**)&real = dlsym(RTLD_NEXT, "fi_fabric");
-        return real(attr, fabric, context);
+        return ST_REAL(fi_fabric)(attr, fabric, context);
     }
 
     ret = uct_cxi_trig_emu->ops->fabric(attr, fabric, context);
