@@ -18,8 +18,15 @@ outside="mpi\.h|$ours|$ucx_api"
 status=0
 files=0
 
+# Usage: includes FILE
+includes()
+{
+    sed -n 's/^ *# *include *[<"]\([^>"]*\)[>"].*/\1/p' "$1"
+}
+
 # Reports the includes of a file that match neither the rule of its folder nor
-# a file of its own folder, or of the layer's ($layer).
+# a file of its own folder, or of the layer's ($layer). Another folder is named
+# from the layer's on, never by "..".
 # Usage: check_file FILE RULE
 check_file()
 {
@@ -28,12 +35,14 @@ check_file()
     files=$((files + 1))
     while IFS= read -r name; do
         [[ $name =~ ^($libc|$config|$rule)$ ]] && continue
-        [ -e "$dir/$name" ] && continue
-        [[ $name == */* ]] && [ -e "$layer/$name" ] && continue
-        [ "${dir##*/}" = api ] && [ -e "${dir%/*}/$name" ] && continue
+        if [[ $name != *..* ]]; then
+            [ -e "$dir/$name" ] && continue
+            [[ $name == */* ]] && [ -e "$layer/$name" ] && continue
+            [ "${dir##*/}" = api ] && [ -e "${dir%/*}/$name" ] && continue
+        fi
         echo "$file: may not include $name"
         status=1
-    done < <(sed -n 's/^ *# *include *[<"]\([^>"]*\)[>"].*/\1/p' "$file")
+    done < <(includes "$file")
 }
 
 # The folders of src/ucp/st: which of their headers each may include. Of a lane
@@ -48,7 +57,7 @@ check_st()
             [[ $name =~ ^($rule)$ ]] && continue
             echo "$file: may not include $name"
             status=1
-        done < <(sed -n 's/^ *# *include *"\([^"]*\)".*/\1/p' "$file")
+        done < <(includes "$file")
     done < <(find "src/ucp/st/$folder" -name '*.[ch]' | sort)
 }
 

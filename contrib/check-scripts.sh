@@ -101,6 +101,12 @@ for words in 'api core/st_op' 'core ctrl/st_ctrl' 'core trig/st_trig' \
         "$tree/contrib/check-includes.sh"
     rm "$tree/src/ucp/st/$folder/planted.h"
 done
+for name in '"../trig/st_trig.h"' '<trig/st_trig.h>'; do
+    echo "#include $name" > "$tree/src/ucp/st/core/planted.h"
+    expect "check-includes.sh, $name" 1 \
+        "core/planted.h: may not include ${name:1:-1}" \
+        "$tree/contrib/check-includes.sh"
+done
 
 # What is written in Python
 if command -v python3 >/dev/null; then
