@@ -12,6 +12,7 @@
 #include "core/st_worker.h"
 #include "ctrl/st_ctrl.h"
 #include "ctrl/st_leave.h"
+#include "ctrl/st_service.h"
 #include "trig/st_trig_dev.h"
 
 #include <fcntl.h>
@@ -21,6 +22,24 @@
 
 #define LEN   512
 #define NEVER 1000000u /* in place of for ever, so that a case ends */
+
+/* Non-zero if a thread of this process sleeps */
+static int is_asleep(pid_t tid)
+{
+    char name[64], line[256] = "";
+    const char *p;
+    int fd;
+
+    snprintf(name, sizeof(name), "/proc/self/task/%d/stat", (int)tid);
+    fd = open(name, O_RDONLY);
+    if (fd < 0) {
+        return 1; /* it has ended */
+    }
+    (void)!read(fd, line, sizeof(line) - 1);
+    close(fd);
+    p = strrchr(line, ')');
+    return (p != NULL) && (p[2] == 'S');
+}
 
 static unsigned num_progress;
 
@@ -96,6 +115,62 @@ ST_CASE(serve)
     uct_worker_progress_unregister_safe(uct_worker, &id);
     ucp_st_worker_unlock(side.worker);
     st_side_cleanup(&side);
+}
+
+/* All of it is atomic */
+static pid_t    adder;      /* 0: nothing is counted */
+static int      is_added;   /* the adder waits no more */
+static unsigned num_rounds;
+
+/* Behind a round in which the adder has come to sleep, count the rounds */
+static int busy_serve(void *arg)
+{
+    pid_t tid = __atomic_load_n(&adder, __ATOMIC_ACQUIRE);
+
+    if (tid == 0) {
+        return 0;
+    }
+    if (*(pid_t*)arg == tid) {
+        __atomic_add_fetch(&num_rounds, 1, __ATOMIC_RELAXED);
+        return 0;
+    }
+    while (!is_asleep(tid) && !__atomic_load_n(&is_added, __ATOMIC_RELAXED)) {
+        /* it is about to wait for this thread */
+    }
+    *(pid_t*)arg = tid;
+    return 0;
+}
+
+static int added_serve(void *arg)
+{
+    *(pid_t*)arg = 0;
+    __atomic_store_n(&adder, 0, __ATOMIC_RELEASE);
+    return -1;
+}
+
+/* ... nor from other workers: one that is added is served after one more round
+ * of those that are busy */
+ST_CASE(service)
+{
+    static pid_t seen; /* the service thread's */
+    ucp_st_service_client_t busy  = {.serve = busy_serve, .arg = &seen};
+    ucp_st_service_client_t added = {.serve = added_serve, .arg = &seen};
+    int i;
+
+    CU_ASSERT_EQUAL_FATAL(ucp_st_service_add(&busy), UCS_OK);
+    for (i = 0; i < 100; ++i) {
+        __atomic_store_n(&num_rounds, 0, __ATOMIC_RELAXED);
+        __atomic_store_n(&is_added, 0, __ATOMIC_RELAXED);
+        __atomic_store_n(&adder, gettid(), __ATOMIC_RELEASE);
+        CU_ASSERT_EQUAL(ucp_st_service_add(&added), UCS_OK);
+        __atomic_store_n(&is_added, 1, __ATOMIC_RELAXED);
+        while (__atomic_load_n(&adder, __ATOMIC_ACQUIRE) != 0) {
+            /* until it was served */
+        }
+        CU_ASSERT(__atomic_load_n(&num_rounds, __ATOMIC_RELAXED) <= 1);
+        ucp_st_service_remove(&added);
+    }
+    ucp_st_service_remove(&busy);
 }
 
 /* All that is done with operations and one-sided ones, with the queue destroyed
@@ -244,24 +319,6 @@ static void *maker_main(void *arg)
     return NULL;
 }
 
-/* Non-zero if a thread of this process sleeps */
-static int is_asleep(pid_t tid)
-{
-    char name[64], line[256] = "";
-    const char *p;
-    int fd;
-
-    snprintf(name, sizeof(name), "/proc/self/task/%d/stat", (int)tid);
-    fd = open(name, O_RDONLY);
-    if (fd < 0) {
-        return 1; /* it has ended */
-    }
-    (void)!read(fd, line, sizeof(line) - 1);
-    close(fd);
-    p = strrchr(line, ')');
-    return (p != NULL) && (p[2] == 'S');
-}
-
 /* The first thread is where it makes an endpoint: the second one comes there,
  * too, or waits for the first one */
 static void maker_meet(void)
@@ -311,7 +368,7 @@ ST_CASE(peer)
 
 static ucp_st_worker_h leaver;
 static int             is_flushing; /* relaxed: it orders nothing */
-static int             is_added;    /* likewise */
+static int             is_joined;   /* likewise */
 
 /* A worker that nobody knew has sent its first message */
 static void *adder_main(void *arg)
@@ -323,14 +380,14 @@ static void *adder_main(void *arg)
     ucp_st_worker_lock(leaver);
     CU_ASSERT_PTR_NOT_NULL(ucp_st_peer_get(leaver, 0x1234));
     ucp_st_worker_unlock(leaver);
-    __atomic_store_n(&is_added, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&is_joined, 1, __ATOMIC_RELAXED);
     return NULL;
 }
 
 static void adder_meet(void)
 {
     __atomic_store_n(&is_flushing, 1, __ATOMIC_RELAXED);
-    while (!__atomic_load_n(&is_added, __ATOMIC_RELAXED)) {
+    while (!__atomic_load_n(&is_joined, __ATOMIC_RELAXED)) {
         /* the other thread can take the lock */
     }
 }

@@ -42,11 +42,16 @@
 /**
  * `lock` serialises adding and removing, and protects the thread's existence.
  * `serving` protects the list of clients. The thread releases `serving` only
- * while it sleeps: for another holder no client is being called.
+ * while it sleeps: for another holder no client is being called. It leaves
+ * `serving` to a thread that waits for it before it takes it again, so that one
+ * round of all clients is the longest wait, however busy they are.
  */
 static struct {
     pthread_mutex_t lock;
     pthread_mutex_t serving;
+    pthread_cond_t  handed;  /* `wanted` is 0 */
+    int             wanted;  /* atomic: a holder of `lock` wants `serving`; set
+                                to 0 with `serving` held */
     ucs_list_link_t clients;
     int             changed; /* the list, since the thread went to sleep */
     int             stop;    /* atomic */
@@ -56,6 +61,7 @@ static struct {
 } ucp_st_service = {
     .lock    = PTHREAD_MUTEX_INITIALIZER,
     .serving = PTHREAD_MUTEX_INITIALIZER,
+    .handed  = PTHREAD_COND_INITIALIZER,
     .clients = UCS_LIST_INITIALIZER(&ucp_st_service.clients,
                                     &ucp_st_service.clients)
 };
@@ -186,6 +192,10 @@ static void ucp_st_service_sleep(ucp_st_service_fds_t *set)
     (void)ppoll(set->fds, set->count, (left < INFINITY) ? &timeout : NULL,
                 NULL);
     (void)pthread_mutex_lock(&ucp_st_service.serving);
+    while (__atomic_load_n(&ucp_st_service.wanted, __ATOMIC_RELAXED)) {
+        (void)pthread_cond_wait(&ucp_st_service.handed,
+                                &ucp_st_service.serving);
+    }
     __atomic_store_n(&ucp_st_service.asleep, 0, __ATOMIC_SEQ_CST);
 
     (void)!read(ucp_st_service.wake_fd, &wakes, sizeof(wakes));
@@ -246,6 +256,26 @@ static ucs_status_t ucp_st_service_start(void)
     return UCS_OK;
 }
 
+/* Take `serving` from the thread. `lock` is held. */
+static void ucp_st_service_interrupt(void)
+{
+    /* Relaxed: the thread may miss it once, and finds it after the next round
+     * of its clients */
+    __atomic_store_n(&ucp_st_service.wanted, 1, __ATOMIC_RELAXED);
+    (void)pthread_mutex_lock(&ucp_st_service.serving);
+}
+
+/* Give it back: the list has changed, and the thread must not go on polling
+ * descriptors that are closed now */
+static void ucp_st_service_resume(void)
+{
+    ucp_st_service.changed = 1;
+    __atomic_store_n(&ucp_st_service.wanted, 0, __ATOMIC_RELAXED);
+    (void)pthread_cond_signal(&ucp_st_service.handed);
+    (void)pthread_mutex_unlock(&ucp_st_service.serving);
+    ucp_st_service_signal();
+}
+
 ucs_status_t ucp_st_service_add(ucp_st_service_client_t *client)
 {
     ucs_status_t status = UCS_OK;
@@ -257,11 +287,9 @@ ucs_status_t ucp_st_service_add(ucp_st_service_client_t *client)
         status = ucp_st_service_start();
     }
     if (status == UCS_OK) {
-        (void)pthread_mutex_lock(&ucp_st_service.serving);
+        ucp_st_service_interrupt();
         ucs_list_add_tail(&ucp_st_service.clients, &client->list);
-        ucp_st_service.changed = 1;
-        (void)pthread_mutex_unlock(&ucp_st_service.serving);
-        ucp_st_service_signal();
+        ucp_st_service_resume();
     }
     (void)pthread_mutex_unlock(&ucp_st_service.lock);
     return status;
@@ -272,16 +300,13 @@ void ucp_st_service_remove(ucp_st_service_client_t *client)
     int is_last;
 
     (void)pthread_mutex_lock(&ucp_st_service.lock);
-    (void)pthread_mutex_lock(&ucp_st_service.serving);
+    ucp_st_service_interrupt();
     ucs_list_del(&client->list);
-    ucp_st_service.changed = 1;
-    is_last                = ucs_list_is_empty(&ucp_st_service.clients);
-    (void)pthread_mutex_unlock(&ucp_st_service.serving);
+    is_last = ucs_list_is_empty(&ucp_st_service.clients);
     if (is_last) {
         __atomic_store_n(&ucp_st_service.stop, 1, __ATOMIC_SEQ_CST);
     }
-    /* It must not go on polling descriptors that are closed now */
-    ucp_st_service_signal();
+    ucp_st_service_resume();
     if (is_last) {
         (void)pthread_join(ucp_st_service.thread, NULL);
         close(ucp_st_service.wake_fd);
