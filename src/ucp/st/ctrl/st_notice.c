@@ -171,11 +171,11 @@ unsigned ucp_st_notice_send_all(ucp_st_worker_h worker)
     unsigned count           = 0;
     ucp_st_notice_t *notice;
 
-    while (!ucs_list_is_empty(notices)) {
+    for (; !ucs_list_is_empty(notices) && (count < UCP_ST_SVC_MAX_SENDS);
+         ++count) {
         notice = ucs_list_extract_head(notices, ucp_st_notice_t, list);
         ucp_st_worker_unlock(worker);
         ucp_st_notice_send(notice);
-        ++count;
         ucp_st_worker_lock(worker);
     }
     return count;

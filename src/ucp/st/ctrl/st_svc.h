@@ -24,6 +24,10 @@ enum {
     UCP_ST_SVC_AM_RMA_REPLY
 };
 
+/** So many messages of one kind at most are given to UCP in a round of the
+ *  service thread. */
+#define UCP_ST_SVC_MAX_SENDS 64
+
 /** Clients: lane host, one-sided operations. */
 #define UCP_ST_SVC_MAX_CLIENTS 2
 

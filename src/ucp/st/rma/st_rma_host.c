@@ -236,11 +236,11 @@ static unsigned ucp_st_rma_host_work(ucp_st_worker_h worker)
         op->is_begun = 1;
         ucp_st_rma_host_make_ready(op);
     }
-    while (!ucs_list_is_empty(&dev->ready)) {
+    for (; !ucs_list_is_empty(&dev->ready) && (count < UCP_ST_SVC_MAX_SENDS);
+         ++count) {
         op = ucs_list_extract_head(&dev->ready, ucp_st_rma_host_op_t, ready);
         op->is_ready = 0;
         ucp_st_rma_host_run(op);
-        ++count;
     }
     return count;
 }
