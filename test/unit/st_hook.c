@@ -26,7 +26,7 @@
 /* All of it is atomic */
 static pthread_mutex_t *watched;
 static uint64_t        violations;
-static void            (*before_create)(void);
+static ucs_status_t    (*before_create)(void);
 static void            (*before_flush)(void);
 static unsigned        num_eps;
 static int             is_slow_close;
@@ -67,7 +67,7 @@ uint64_t st_hook_violations(void)
     return ATOMIC_GET(violations);
 }
 
-void st_hook_ep_create(void (*func)(void))
+void st_hook_ep_create(ucs_status_t (*func)(void))
 {
     ATOMIC_SET(num_eps, 0);
     ATOMIC_SET(before_create, func);
@@ -120,13 +120,13 @@ void st_hook_am_send(ucs_status_t (*func)(unsigned id, void *header))
 ucs_status_t ucp_ep_create(ucp_worker_h worker, const ucp_ep_params_t *params,
                            ucp_ep_h *ep_p)
 {
-    void (*func)(void) = ATOMIC_GET(before_create);
+    ucs_status_t (*func)(void) = ATOMIC_GET(before_create);
+    ucs_status_t status;
 
     ATOMIC_ADD(num_eps, 1);
-    if (func != NULL) {
-        func();
-    }
-    return ST_REAL(ucp_ep_create)(worker, params, ep_p);
+    status = (func == NULL) ? UCS_OK : func();
+    return (status != UCS_OK) ? status :
+           ST_REAL(ucp_ep_create)(worker, params, ep_p);
 }
 
 /* One that is not complete at once: the caller is told by UCP's progress. The

@@ -24,10 +24,12 @@ void st_hook_watch(pthread_mutex_t *mutex);
 /** How many there were since st_hook_watch(). */
 uint64_t st_hook_violations(void);
 
-/** Call this, in the calling thread, before UCP makes an endpoint; or after it
- *  has begun a flush, which is then complete in UCP's progress. NULL ends
- *  that. */
-void st_hook_ep_create(void (*func)(void));
+/** Call this, in the calling thread, before UCP makes an endpoint: what it
+ *  returns is how that fails, unless it is UCS_OK. NULL ends that. */
+void st_hook_ep_create(ucs_status_t (*func)(void));
+
+/** Call this, in the calling thread, after UCP has begun a flush, which is then
+ *  complete in UCP's progress. NULL ends that. */
 void st_hook_ep_flush(void (*func)(void));
 
 /** Endpoints that UCP made since st_hook_ep_create(). */

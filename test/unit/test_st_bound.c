@@ -16,6 +16,7 @@
 #include "trig/st_trig_dev.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -321,19 +322,20 @@ static void *maker_main(void *arg)
 
 /* The first thread is where it makes an endpoint: the second one comes there,
  * too, or waits for the first one */
-static void maker_meet(void)
+static ucs_status_t maker_meet(void)
 {
     static int is_second;
     pid_t tid;
 
     if (__atomic_exchange_n(&is_second, 1, __ATOMIC_RELAXED)) {
-        return;
+        return UCS_OK;
     }
     (void)pthread_create(&maker.thread, NULL, maker_main, NULL);
     do {
         tid = __atomic_load_n(&maker.tid, __ATOMIC_RELAXED);
     } while ((tid == 0) ||
              ((tid > 0) && (st_hook_num_eps() < 2) && !is_asleep(tid)));
+    return UCS_OK;
 }
 
 /* Two threads make a peer of one address: they get one, which is connected
@@ -362,6 +364,70 @@ ST_CASE(peer)
     CU_ASSERT_EQUAL(st_hook_num_eps(), 1);
     st_hook_ep_create(NULL);
     ucp_st_worker_release_address(side[1].worker, maker.address);
+    st_side_leave(&side[0], &side[1]);
+    st_side_cleanup(&side[1]);
+}
+
+static uint64_t watched_uuid; /* of a peer that a thread looks after */
+static int      num_looks;    /* atomic; negative: the thread is to end */
+
+static void *watcher_main(void *arg)
+{
+    ucp_st_worker_h worker = arg;
+
+    do {
+        ucp_st_worker_lock(worker);
+        ucp_st_peer_check(ucp_st_peer_find(worker, watched_uuid));
+        ucp_st_worker_unlock(worker);
+    } while (__atomic_add_fetch(&num_looks, 1, __ATOMIC_RELAXED) > 0);
+    return NULL;
+}
+
+/* The thread looks after the peer, and goes on with that */
+static ucs_status_t fail_meet(void)
+{
+    while (__atomic_load_n(&num_looks, __ATOMIC_RELAXED) == 0) {
+        /* until it has begun */
+    }
+    return UCS_ERR_NO_MEMORY;
+}
+
+/* A peer is known by its message, and its endpoint cannot be made at first:
+ * another thread looks after the peer meanwhile. TSan tells. */
+ST_CASE(connect)
+{
+    ucp_st_peer_h peer = NULL;
+    st_side_t side[2];
+    pthread_t thread;
+    void *address;
+    size_t length;
+    int i;
+
+    for (i = 0; i < 2; ++i) {
+        if (!st_side_init(&side[i])) {
+            return;
+        }
+    }
+    CU_ASSERT_EQUAL(ucp_st_worker_get_address(side[1].worker, &address,
+                                              &length), UCS_OK);
+    watched_uuid = side[1].worker->uuid;
+    num_looks    = 0;
+    ucp_st_worker_lock(side[0].worker);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(ucp_st_peer_get(side[0].worker, watched_uuid));
+    ucp_st_worker_unlock(side[0].worker);
+    CU_ASSERT_EQUAL(pthread_create(&thread, NULL, watcher_main, side[0].worker),
+                    0);
+    st_hook_ep_create(fail_meet);
+    for (i = 0; i < 3; ++i) {
+        CU_ASSERT_EQUAL(ucp_st_peer_create(side[0].worker, address, length,
+                                           &peer), UCS_ERR_NO_MEMORY);
+    }
+    st_hook_ep_create(NULL);
+    __atomic_store_n(&num_looks, INT_MIN, __ATOMIC_RELAXED);
+    CU_ASSERT_EQUAL(pthread_join(thread, NULL), 0);
+    CU_ASSERT_EQUAL(ucp_st_peer_create(side[0].worker, address, length, &peer),
+                    UCS_OK);
+    ucp_st_worker_release_address(side[1].worker, address);
     st_side_leave(&side[0], &side[1]);
     st_side_cleanup(&side[1]);
 }

@@ -349,7 +349,7 @@ void ucp_st_peer_closed(ucp_st_peer_t *peer)
     }
 }
 
-/* Until `end`, in seconds */
+/* Until `end`, in seconds. No other thread uses the worker. */
 static void ucp_st_peer_disconnect(ucp_st_peer_t *peer, double end)
 {
     unsigned id;
@@ -362,7 +362,7 @@ static void ucp_st_peer_disconnect(ucp_st_peer_t *peer, double end)
     ucp_st_process_close(&peer->process);
 }
 
-/* Connect one lane if both sides have it */
+/* Connect one lane if both sides have it, and it is not connected yet */
 static void ucp_st_peer_connect_lane(ucp_st_peer_t *peer,
                                      const ucp_st_address_lane_t *head)
 {
@@ -373,7 +373,8 @@ static void ucp_st_peer_connect_lane(ucp_st_peer_t *peer,
 
     for (i = 0; i < worker->num_lanes; ++i) {
         lane = worker->lanes[i];
-        if (lane->id != (ucp_st_lane_t)head->lane) {
+        if ((lane->id != (ucp_st_lane_t)head->lane) ||
+            (peer->lanes & UCS_BIT(lane->id))) {
             continue;
         }
         status = lane->peer.connect(peer, head + 1, head->length);
@@ -417,33 +418,34 @@ static ucs_status_t ucp_st_peer_connect_all(ucp_st_peer_t *peer,
 }
 
 /* Other threads may look at the peer meanwhile, if its own message has made it
- * known: what they see is set with the lock held */
+ * known: what they see is set with the lock held. It stays if a later step
+ * fails, as they may be using it, and serves the next try. */
 static ucs_status_t ucp_st_peer_connect(ucp_st_peer_t *peer,
                                         const ucp_st_address_hdr_t *address,
                                         size_t length)
 {
     ucp_st_worker_h worker = peer->worker;
-    double end             = ucp_st_worker_now() + UCP_ST_PEER_CLOSE_TIME;
     ucp_st_process_t process;
     ucs_status_t status;
     ucp_ep_h ucp_ep;
 
     /* First, so that it is the process that is connected next. If another one
      * has got its number, connecting fails. */
-    ucp_st_process_open(&process, &address->place, &worker->place);
-    ucp_st_worker_lock(worker);
-    peer->process = process;
-    ucp_st_worker_unlock(worker);
+    if (!ucp_st_process_is_here(&peer->process)) {
+        ucp_st_process_open(&process, &address->place, &worker->place);
+        ucp_st_worker_lock(worker);
+        peer->process = process;
+        ucp_st_worker_unlock(worker);
+    }
     status = ucp_st_peer_connect_all(peer, address, length);
     if (status != UCS_OK) {
-        goto err;
+        return status;
     }
     status = ucp_st_ctrl_ops.connect(peer, address + 1, &ucp_ep);
     if (status != UCS_OK) {
         ucs_error("failed to connect to peer 0x%lx: %s", peer->uuid,
                   ucs_status_string(status));
-        status = ucp_st_ucp_connect_status(status);
-        goto err;
+        return ucp_st_ucp_connect_status(status);
     }
     ucp_st_worker_lock(worker);
     peer->ucp_ep    = ucp_ep;
@@ -451,10 +453,6 @@ static ucs_status_t ucp_st_peer_connect(ucp_st_peer_t *peer,
     ucp_st_worker_unlock(worker);
     ucp_st_ctrl_ops.wake(worker);
     return UCS_OK;
-
-err:
-    ucp_st_peer_disconnect(peer, end);
-    return status;
 }
 
 ucs_status_t ucp_st_peer_create(ucp_st_worker_h worker, const void *address,

@@ -81,7 +81,8 @@ typedef struct ucp_st_peer {
     uint64_t        lost_round; /* the worker's round then */
     double          lost_time;  /* and the time, seconds */
     ucp_ep_h        ucp_ep;     /* control messages; NULL for self */
-    unsigned        lanes;      /* bit mask of those that reach it */
+    unsigned        lanes;      /* bit mask of those that reach it; written
+                                   with the worker's connect_lock as well */
     ucp_st_process_t process;
     struct ucp_st_svc_ep *svc_ep; /* to its service thread; or NULL */
     uint32_t        next_tx_seq;

@@ -230,8 +230,9 @@ ucs_status_t ucp_st_svc_ep_connect(ucp_st_peer_t *peer, const void *address,
 {
     ucp_st_svc_ep_t *sep;
 
-    if ((length == 0) || (ucp_st_svc(peer->worker)->status != UCS_OK)) {
-        return UCS_OK; /* one of the two has no such UCP worker */
+    if ((length == 0) || (ucp_st_svc(peer->worker)->status != UCS_OK) ||
+        (peer->svc_ep != NULL)) {
+        return UCS_OK; /* one of the two has no such UCP worker; or it is known */
     }
     sep = calloc(1, sizeof(*sep) + length);
     if (sep == NULL) {
@@ -402,8 +403,6 @@ static void ucp_st_svc_ep_end(ucp_st_peer_t *peer)
     (void)ucp_st_svc_work(worker);
 }
 
-/* A peer that was never used may go any time, others at the end of the worker
- * only */
 void ucp_st_svc_ep_disconnect(ucp_st_peer_t *peer)
 {
     ucp_st_worker_h worker = peer->worker;
