@@ -278,16 +278,6 @@ size_t ucp_st_queue_add_call(ucp_st_queue_h queue, ucs_gstream_func_t func,
     return 1;
 }
 
-/* Runs on the stream. No thread sleeps until the count changes, so none is
- * looked for. */
-static void ucp_st_queue_pass_func(void *arg)
-{
-    ucp_st_queue_h queue = arg;
-
-    /* Pairs with the acquire load in ucp_st_queue_passed() */
-    __atomic_store_n(&queue->passed, queue->passed + 1, __ATOMIC_RELEASE);
-}
-
 ucs_status_t ucp_st_queue_enqueue(ucp_st_queue_h queue, size_t num_cmds)
 {
     ucs_gstream_cmd_t *end = &queue->cmds[num_cmds];
@@ -305,19 +295,11 @@ ucs_status_t ucp_st_queue_enqueue(ucp_st_queue_h queue, size_t num_cmds)
         }
     }
 
-    /* The stream counts the batch that ends here; one of a device can only
-     * store. A function would be a kernel for the trace. */
-    if ((ucs_gstream_type(queue->stream) == UCS_GSTREAM_TYPE_HOST) &&
-        !ucs_trace_is_on()) {
-        end->type        = UCS_GSTREAM_CMD_FUNC;
-        end->u.func.func = ucp_st_queue_pass_func;
-        end->u.func.arg  = queue;
-    } else {
-        end->type           = UCS_GSTREAM_CMD_WRITE64;
-        end->u.word.address = &queue->passed;
-        end->u.word.value   = queue->seq + 1;
-    }
-    status = ucs_gstream_enqueue(queue->stream, queue->cmds, num_cmds + 1);
+    end->type           = UCS_GSTREAM_CMD_WRITE64;
+    end->u.word.address = &queue->passed;
+    end->u.word.value   = queue->seq + 1;
+    status              = ucs_gstream_enqueue(queue->stream, queue->cmds,
+                                              num_cmds + 1);
     if (status == UCS_OK) {
         ++queue->seq;
     }
