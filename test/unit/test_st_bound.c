@@ -16,7 +16,6 @@
 #include "trig/st_trig_dev.h"
 
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -368,27 +367,39 @@ ST_CASE(peer)
     st_side_cleanup(&side[1]);
 }
 
-static uint64_t watched_uuid; /* of a peer that a thread looks after */
-static int      num_looks;    /* atomic; negative: the thread is to end */
+/** A thread that looks after a peer. */
+typedef struct {
+    ucp_st_worker_h worker;
+    uint64_t        uuid;
+    pid_t           tid;     /* atomic; 0 until the thread has begun */
+    int             is_over; /* atomic */
+} watcher_t;
+
+static watcher_t watcher;
 
 static void *watcher_main(void *arg)
 {
-    ucp_st_worker_h worker = arg;
-
-    do {
-        ucp_st_worker_lock(worker);
-        ucp_st_peer_check(ucp_st_peer_find(worker, watched_uuid));
-        ucp_st_worker_unlock(worker);
-    } while (__atomic_add_fetch(&num_looks, 1, __ATOMIC_RELAXED) > 0);
+    (void)arg;
+    __atomic_store_n(&watcher.tid, gettid(), __ATOMIC_RELAXED);
+    while (!__atomic_load_n(&watcher.is_over, __ATOMIC_RELAXED)) {
+        ucp_st_worker_lock(watcher.worker);
+        ucp_st_peer_check(ucp_st_peer_find(watcher.worker, watcher.uuid));
+        ucp_st_worker_unlock(watcher.worker);
+    }
     return NULL;
 }
 
-/* The thread looks after the peer, and goes on with that */
+/* The thread waits for the lock, and looks after the peer as soon as it has
+ * it */
 static ucs_status_t fail_meet(void)
 {
-    while (__atomic_load_n(&num_looks, __ATOMIC_RELAXED) == 0) {
-        /* until it has begun */
-    }
+    pid_t tid;
+
+    ucp_st_worker_lock(watcher.worker);
+    do {
+        tid = __atomic_load_n(&watcher.tid, __ATOMIC_RELAXED);
+    } while ((tid == 0) || !is_asleep(tid));
+    ucp_st_worker_unlock(watcher.worker);
     return UCS_ERR_NO_MEMORY;
 }
 
@@ -410,20 +421,21 @@ ST_CASE(connect)
     }
     CU_ASSERT_EQUAL(ucp_st_worker_get_address(side[1].worker, &address,
                                               &length), UCS_OK);
-    watched_uuid = side[1].worker->uuid;
-    num_looks    = 0;
-    ucp_st_worker_lock(side[0].worker);
-    CU_ASSERT_PTR_NOT_NULL_FATAL(ucp_st_peer_get(side[0].worker, watched_uuid));
-    ucp_st_worker_unlock(side[0].worker);
-    CU_ASSERT_EQUAL(pthread_create(&thread, NULL, watcher_main, side[0].worker),
-                    0);
+    watcher = (watcher_t){
+        .worker = side[0].worker,
+        .uuid   = side[1].worker->uuid
+    };
+    ucp_st_worker_lock(watcher.worker);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(ucp_st_peer_get(watcher.worker, watcher.uuid));
+    ucp_st_worker_unlock(watcher.worker);
+    CU_ASSERT_EQUAL(pthread_create(&thread, NULL, watcher_main, NULL), 0);
     st_hook_ep_create(fail_meet);
-    for (i = 0; i < 3; ++i) {
+    for (i = 0; i < 20; ++i) {
         CU_ASSERT_EQUAL(ucp_st_peer_create(side[0].worker, address, length,
                                            &peer), UCS_ERR_NO_MEMORY);
     }
     st_hook_ep_create(NULL);
-    __atomic_store_n(&num_looks, INT_MIN, __ATOMIC_RELAXED);
+    __atomic_store_n(&watcher.is_over, 1, __ATOMIC_RELAXED);
     CU_ASSERT_EQUAL(pthread_join(thread, NULL), 0);
     CU_ASSERT_EQUAL(ucp_st_peer_create(side[0].worker, address, length, &peer),
                     UCS_OK);
