@@ -36,7 +36,7 @@ typedef struct cxiemu_window {
     uint8_t       *base;
     size_t        page;     /**< Bytes */
     size_t        count;    /**< Pages */
-    int           is_told;  /**< Streams' stores are told of */
+    int           is_given; /**< The NIC is given the stores of streams */
     cxiemu_cntr_t *cntrs[]; /**< Whose page it is, or NULL */
 } cxiemu_window_t;
 
@@ -101,7 +101,7 @@ static int cxiemu_doorbell_open(cxiemu_nic_t *nic)
         if (ret != 0) {
             goto err_unmap;
         }
-        window->is_told = 1;
+        window->is_given = 1;
     }
     return 0;
 
@@ -120,7 +120,7 @@ void cxiemu_doorbell_cleanup(cxiemu_nic_t *nic)
     if (window == NULL) {
         return;
     }
-    if (window->is_told) {
+    if (window->is_given) {
         cxiemu_hooks()->window_remove(window->base);
     }
     munmap(window->base, window->count * window->page);
@@ -265,8 +265,8 @@ unsigned cxiemu_doorbell_take_all(cxiemu_nic_t *nic)
     return count;
 }
 
-/* The thread looks at pages that are memory. A store may be near, unless those
- * of streams, which are told of, are all that is to be expected. */
+/* The thread looks at pages that are memory. A store may come soon. Where the
+ * NIC is given the stores of streams, others come seldom. */
 static void cxiemu_doorbell_watch(cxiemu_cntr_t *cntr)
 {
     cxiemu_cntr_more_t *more = cntr->more;
@@ -281,7 +281,7 @@ static void cxiemu_doorbell_watch(cxiemu_cntr_t *cntr)
     now = cxiemu_nic_now();
     if (now >= nic->called + CXIEMU_DOORBELL_CALL_NS) {
         nic->called = now;
-        nic->stored = nic->window->is_told ? nic->stored : now;
+        nic->stored = nic->window->is_given ? nic->stored : now;
         cxiemu_nic_wake_thread(nic);
     }
 }

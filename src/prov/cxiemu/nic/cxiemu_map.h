@@ -11,7 +11,7 @@
 
 /**
  * A mapping. Each file is mapped once a process, however many objects use it,
- * so that tools see the two ends of a process's talk with itself at one
+ * so that tools see the memory of a process that is its own peer at one
  * address. Mappings have references; the table of them has a lock of its own.
  */
 typedef struct cxiemu_map {

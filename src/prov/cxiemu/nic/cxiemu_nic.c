@@ -81,7 +81,7 @@ static unsigned cxiemu_nic_take(cxiemu_nic_t *nic)
 }
 
 /* Whether trigger pages are looked at: by each progress, or by the thread alone
- * where stores of streams are told of. */
+ * where the NIC is given the stores of streams. */
 static int cxiemu_nic_scans(const cxiemu_nic_t *nic)
 {
     return !LIST_EMPTY(&nic->doorbells) &&

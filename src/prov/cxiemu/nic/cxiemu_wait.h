@@ -19,12 +19,12 @@
  * the futex: the peer that changes ASLEEP to AWAKE, and no other one, wakes. If
  * it is stopped in between, the thread sleeps until its time is over.
  *
- * Loops are those that say so: a host stream that waits (cxiemu_hooks_t), and a
- * thread in fi_cntr_wait() or fi_cq_sread() before it sleeps. A program that
- * reads a queue or a counter cannot say whether it will again. The thread then
- * is TIMED instead of ASLEEP: it looks once a millisecond, and nobody wakes
- * it, until it has slept that long and nothing was read, or fi_trywait() has
- * been called.
+ * Poll loops are those that begin and end as such: a host stream that waits
+ * (cxiemu_hooks_t), and a thread in fi_cntr_wait() or fi_cq_sread() before it
+ * sleeps. A program that reads a queue or a counter by itself does not say
+ * whether it will again. The NIC's thread then is TIMED instead of ASLEEP: it
+ * looks once a millisecond, and peers do not wake it. That ends when it has
+ * slept so long and nothing was read, or when fi_trywait() was called.
  *
  * Threads that sleep in the NIC are woken by the thread that makes the progress
  * that they wait for, by a futex of the process.
