@@ -6,7 +6,8 @@
  * then started and waited for on a stream any number of times. Matching is done
  * by the hosts ahead of time; starts and waits are commands of a stream, and no
  * call of the application takes part in moving the data. On the trig lane the
- * network card moves it, on the host lane a thread of the library.
+ * network card moves it, on the direct lane the streams of both processes, on
+ * the host lane a thread of the library.
  *
  *     sender                               receiver
  *     ucp_st_send_init(...)                ucp_st_recv_init(...)

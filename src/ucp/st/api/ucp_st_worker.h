@@ -77,6 +77,8 @@ typedef struct ucp_st_lanes_attr {
  * Create an st worker, with the lanes that UCX_ST_LANES names and that can be
  * opened here. A pair takes the first one that can serve it on both sides.
  *
+ * - direct: memory that it shares with processes of the same node, if UCX_TLS
+ *   leaves a transport of shared memory.
  * - trig: its own interface on the transport cxi_trig, on the first device that
  *   UCX_NET_DEVICES allows (a loop-back device only if named or if there is no
  *   other), or on the first few (UCX_ST_TRIG_DEVICES).
@@ -171,11 +173,11 @@ ucs_status_t ucp_st_worker_leave(ucp_st_worker_h worker);
 
 
 /**
- * Destroy an st worker. Says goodbye to its peers, whose remaining operations
- * with it fail with UCS_ERR_CANCELED once the uses that this side has completed
- * are complete there. Waits for their answers for some 0.2 seconds, and for UCP
- * to send what it has for 5 seconds at most. All operations must have been
- * freed, but the peers need not know of that yet.
+ * Destroy an st worker. Tells its peers that it leaves. Their operations with
+ * it that remain fail with UCS_ERR_CANCELED once the uses that this side has
+ * completed are complete there. Waits for their answers for some 0.2 seconds,
+ * and for UCP to send what it has for 5 seconds at most. All operations must
+ * have been freed, but the peers need not know of that yet.
  *
  * With UCX_ST_STATS=y it then writes the worker's counts to the standard error
  * output, as @ref ucp_st_worker_print_stats, in one piece and after a line that

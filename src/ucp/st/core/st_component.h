@@ -155,7 +155,7 @@ typedef struct ucp_st_ctrl_ops {
      *  them if it is time; zero if there are none to. The lock is held. */
     int (*ask)(ucp_st_worker_h worker, int is_time);
 
-    /** Say goodbye to all peers, and have UCP deliver it. The lock is not
+    /** Send BYE to all peers, and have UCP deliver it. The lock is not
      *  held. */
     void (*say_bye)(ucp_st_worker_h worker);
 

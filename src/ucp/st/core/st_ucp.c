@@ -122,7 +122,7 @@ void ucp_st_ucp_ep_close(ucp_worker_h ucp_worker, ucp_ep_h ep, unsigned flags,
         status = ucp_request_check_status(request);
     }
     if (status == UCS_INPROGRESS) {
-        ucs_warn("UCP does not end the close of an endpoint");
+        ucs_warn("UCP has not closed an endpoint in time: it stays open");
     }
     ucp_request_free(request);
 }

@@ -365,7 +365,7 @@ static ucp_st_drain_t ucp_st_worker_get_drain(ucp_st_worker_h worker)
 }
 
 /* Give peers a bounded time to answer. One that does not is slow or gone: it
- * finds the goodbye when it looks, and what is still held for it is freed when
+ * finds the BYE when it looks, and what is still held for it is freed when
  * the device is closed. */
 static void ucp_st_worker_drain(ucp_st_worker_h worker)
 {

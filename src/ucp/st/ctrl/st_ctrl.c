@@ -270,7 +270,7 @@ static ucp_st_frame_buf_t *ucp_st_ctrl_pop(ucp_st_worker_h worker)
         return NULL; /* the next progress goes on */
     }
     ucs_list_for_each_safe(buf, tmp, &worker->outbox, list) {
-        /* A goodbye is still acknowledged, behind earlier messages */
+        /* A BYE is still acknowledged, behind earlier messages */
         if ((buf->peer->status != UCS_OK) && !buf->peer->said_bye) {
             ucp_st_outbox_take(buf);
             free(buf);
@@ -477,7 +477,7 @@ static ucp_st_drain_t ucp_st_ctrl_drain(ucp_st_worker_h worker)
     }
     ucs_list_for_each(peer, &worker->peers, list) {
         if ((peer->ucp_ep != NULL) && (peer->status == UCS_OK)) {
-            return UCP_ST_DRAIN_ANSWERS; /* to this side's goodbye */
+            return UCP_ST_DRAIN_ANSWERS; /* to this side's BYE */
         }
     }
     return UCP_ST_DRAIN_DONE;

@@ -86,7 +86,7 @@ void ucp_st_leave_lost(ucp_st_peer_t *peer, ucs_status_t status)
     ucp_st_watch_wake(peer->worker);
 }
 
-/* If the peer has said goodbye its operations are CANCELED, also if a transport
+/* If the peer has sent BYE its operations are CANCELED, also if a transport
  * has seen its endpoints close meanwhile */
 static void ucp_st_leave_declare(ucp_st_peer_t *peer)
 {

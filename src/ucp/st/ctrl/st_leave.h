@@ -27,7 +27,7 @@ void ucp_st_leave_handle_leave(ucp_st_peer_t *peer, const ucp_st_msg_op_t *msg);
 /** The peer has freed all that it had. The lock is held. */
 void ucp_st_leave_handle_bye(ucp_st_peer_t *peer, const ucp_st_msg_op_t *msg);
 
-/** The peer knows of this side's goodbye. The lock is held. */
+/** The peer knows of this side's BYE. The lock is held. */
 void ucp_st_leave_handle_bye_ack(ucp_st_peer_t *peer,
                                  const ucp_st_msg_op_t *msg);
 
@@ -42,7 +42,7 @@ void ucp_st_leave_settle(ucp_st_worker_h worker, uint64_t round, int is_idle);
  *  The lock is held. */
 int ucp_st_leave_settle_late(ucp_st_worker_h worker);
 
-/** Say goodbye to all peers, and have UCP deliver it. The lock is not held. */
+/** Send BYE to all peers, and have UCP deliver it. The lock is not held. */
 void ucp_st_leave_say_bye(ucp_st_worker_h worker);
 
 /** Have the service thread watch peers. The lock is not held. */

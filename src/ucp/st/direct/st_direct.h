@@ -6,17 +6,18 @@
  * docs/protocols.md, "Lane direct", describes the protocols and argues that
  * they are sound. In short:
  *
- * Slots. Messages shorter than UCX_ST_DIRECT_MAP_MIN go through a ring of slots
- * in the segment of the receive's worker, in pieces that are numbered from 1
- * over all uses. The sender copies a piece to its slot and stores its number to
+ * Slots. Messages that are not copied as below go through a ring of slots in
+ * the segment of the receive's worker, in pieces that are numbered from 1 over
+ * all uses. The sender copies a piece to its slot and stores its number to
  * `seq`; the receiver copies it to the buffer and stores that to `count`. Each
  * process touches its own buffer only, with the stream's lock held: a piece is
  * moved once, and not after an error was reported.
  *
- * Mapped. Longer messages are copied once, where one side has the other's
- * buffer mapped. Once both sides have begun a use they claim its pieces, by
- * compare-and-swap of `claim`: the receiver from the low end, the sender from
- * the high end. The use is complete when the counts of both sides say so.
+ * Mapped. From UCX_ST_DIRECT_MAP_MIN bytes on messages are copied once, where
+ * one side has the other's buffer mapped. Once both sides have begun a use they
+ * claim its pieces, by compare-and-swap of `claim`: the receiver from the low
+ * end, the sender from the high end. The use is complete when the counts of
+ * both sides say so.
  *
  * Attached. The same from UCX_ST_DIRECT_ATTACH_MIN on, where the kernel copies
  * between the two processes. Such a copy can fail.

@@ -5,7 +5,7 @@
  * last process that has it open is gone.
  *
  * Each file is mapped once in a process, whatever uses it there, so that tools
- * see both ends of a process's talk with itself at one address.
+ * see the memory of a process that is its own peer at one address.
  */
 #ifndef UCP_ST_DIRECT_SHM_H_
 #define UCP_ST_DIRECT_SHM_H_

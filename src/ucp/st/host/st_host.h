@@ -17,7 +17,7 @@
  * A send is complete when UCP has finished with its buffer and the receiver has
  * acknowledged the data, even if UCP buffered the data earlier. The rest of the
  * library relies on this: a use that one side has completed needs nothing of
- * that side any more, so that side may free the operation, say goodbye and go.
+ * that side any more, so that side may free the operation and leave.
  * Use k+1 is started only once the wait of use k is enqueued on the same
  * stream, so the sender is never ahead of the receiver by more than one
  * message. Ready sends use the same protocol.

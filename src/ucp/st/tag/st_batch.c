@@ -594,7 +594,8 @@ static void ucp_st_batch_close(ucp_st_worker_h worker)
         (void)sched_yield();
     } while (is_pending && (ucp_st_worker_now() < end));
     if (!ucs_list_is_empty(&batch->posted)) {
-        ucs_warn("UCP does not end what was enqueued and not waited for");
+        ucs_warn("UCP has not ended all messages of a worker in time: they "
+                 "were enqueued and not waited for");
     }
 }
 
