@@ -227,7 +227,7 @@ gstream_group_check(const ucs_gstream_group_params_t *params)
 {
     if ((params->field_mask & UCS_GSTREAM_GROUP_PARAM_FIELD_CPUS) &&
         ((params->cpus.list == NULL) || (params->cpus.count == 0))) {
-        return "no processors";
+        return "the list of processors is empty";
     }
     if ((params->field_mask & UCS_GSTREAM_GROUP_PARAM_FIELD_NAME) &&
         (params->name == NULL)) {
@@ -260,8 +260,8 @@ gstream_group_config_read(const ucs_gstream_group_params_t *params,
     }
     if ((config->num_threads < 1) ||
         (config->num_threads > UCS_GSTREAM_GROUP_MAX_THREADS)) {
-        ucs_error("cannot create a group of streams: %u threads",
-                  config->num_threads);
+        ucs_error("cannot create a group of streams: %u threads, must be 1 to "
+                  "%d", config->num_threads, UCS_GSTREAM_GROUP_MAX_THREADS);
         return UCS_ERR_INVALID_PARAM;
     }
 

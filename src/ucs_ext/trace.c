@@ -165,8 +165,8 @@ static void trace_at_exit(void)
     clock_gettime(CLOCK_REALTIME, &limit);
     limit.tv_sec += TRACE_EXIT_TIME;
     if (pthread_mutex_timedlock(&trace_state.lock, &limit) != 0) {
-        ucs_error("UCX_ST_TRACE: another thread does not end writing %s",
-                  trace_state.path);
+        ucs_error("UCX_ST_TRACE: %s may lack the last events: another thread "
+                  "is still writing it", trace_state.path);
         return;
     }
     (void)trace_write_file();

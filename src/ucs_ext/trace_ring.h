@@ -8,8 +8,8 @@
  *
  *     writer                              reader
  *     begun = n + 1                       load the words (acquire)
- *     store the words (release)           load begun: what is a whole ring
- *     count = n + 1 (release)             behind it is not what it was
+ *     store the words (release)           load begun: events that are a whole
+ *     count = n + 1 (release)             ring behind it were overwritten
  */
 #ifndef TRACE_RING_H_
 #define TRACE_RING_H_

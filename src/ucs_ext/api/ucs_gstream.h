@@ -8,8 +8,8 @@
  * Enqueueing never waits for the stream.
  *
  * The commands of a host stream are run by a thread of this process: by one of
- * its own, or by the threads of a group (ucs_gstream_group.h). That spins for a
- * short time when it has nothing to do and then sleeps.
+ * its own, or by the threads of a group (ucs_gstream_group.h). Such a thread
+ * yields for a short time when it has nothing to do, and then sleeps.
  */
 #ifndef UCS_GSTREAM_H_
 #define UCS_GSTREAM_H_
