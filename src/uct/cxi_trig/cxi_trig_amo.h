@@ -3,7 +3,7 @@
  * cxi_trig_amo.h - atomics of 32 and 64 bits, carried out by the NIC.
  *
  * What was at the target is read into the operation's descriptor and copied to
- * the user from there: an operation that was given up writes nothing of his.
+ * the user from there: an operation that was given up does not write there.
  */
 #ifndef UCT_CXI_TRIG_AMO_H_
 #define UCT_CXI_TRIG_AMO_H_

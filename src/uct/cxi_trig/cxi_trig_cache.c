@@ -2,9 +2,9 @@
 /*
  * cxi_trig_cache.c - the memory domain's cache of registrations.
  *
- * Only where UCX leaves caching to the memory domains. UCX's cache watches for
- * memory that is unmapped and lets go of its registrations; it may register
- * more than was asked for, so that one region serves ranges that overlap.
+ * Only where UCX leaves caching to the memory domains. UCX's cache notices when
+ * memory is unmapped, and drops its registrations. It may register more than
+ * was asked for, so that one region serves ranges that overlap.
  */
 #ifdef HAVE_CONFIG_H
 #  include "config.h"

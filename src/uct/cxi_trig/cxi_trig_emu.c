@@ -31,8 +31,9 @@ static int uct_cxi_trig_emu_window_add(void *start, size_t length,
     ucs_status_t status = ucs_gstream_device_add(start, length, func, arg);
 
     if (status != UCS_OK) {
-        ucs_diag("an emulated card of too many has no trigger pages: its "
-                 "counters are added to by calls");
+        ucs_diag("there are no more trigger pages for emulated cards (%s): "
+                 "streams trigger this one by calls",
+                 ucs_status_string(status));
         return -FI_ENOSPC;
     }
     return 0;

@@ -462,8 +462,9 @@ uct_cxi_trig_prov_lookup_auto(const uct_cxi_trig_prov_t **prov_p,
                                      &uct_cxi_trig_prov_least, info_p);
     if (status != UCS_OK) {
         uct_cxi_trig_prov_complain(
-                "there is no Cassini card, and the emulated one refuses its "
-                "settings (FI_CXIEMU_*): transport cxi_trig is off");
+                "there is no Cassini card, and the emulated one refuses a "
+                "setting FI_CXIEMU_* (FI_LOG_LEVEL=warn names it): transport "
+                "cxi_trig is off");
     } else if (!is_said) {
         is_said = 1;
         ucs_info("there is no Cassini card: transport cxi_trig runs on an "
@@ -654,8 +655,8 @@ void uct_trig_off_reason(char *text, size_t max)
     pthread_mutex_unlock(&uct_cxi_trig_prov_cache.mutex);
 }
 
-/* EHOSTUNREACH is the word of cxi and cxiemu for a peer that was reached
- * before; sockets has EIO in the queue, ENOENT where an operation is posted. */
+/* For a peer that was reached before, cxi and cxiemu report EHOSTUNREACH.
+ * sockets has EIO in the queue, and ENOENT where an operation is posted. */
 static int uct_cxi_trig_prov_is_loss(const uct_cxi_trig_prov_t *prov,
                                      long fi_code)
 {
