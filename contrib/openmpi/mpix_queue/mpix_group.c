@@ -61,8 +61,9 @@ int MPIX_Host_group_create(int threads, int count, const unsigned cpus[],
     };
 
     if ((threads < 0) || (count < 0)) {
-        mpix_fail(func, MPI_ERR_ARG, "%d threads on %d processors", threads,
-                  count);
+        mpix_fail(func, MPI_ERR_ARG,
+                  "%d threads on %d processors: neither may be negative",
+                  threads, count);
         return mpix_raise(MPI_COMM_NULL, MPI_ERR_ARG);
     }
     if (group == NULL) {

@@ -90,7 +90,8 @@ int MPIX_Host_stream_create_bound(int count, const unsigned cpus[],
     };
 
     if (count < 0) {
-        mpix_fail(func, MPI_ERR_ARG, "%d processors", count);
+        mpix_fail(func, MPI_ERR_ARG, "%d processors, must be 1 at least",
+                  count);
         return mpix_raise(MPI_COMM_NULL, MPI_ERR_ARG);
     }
     return mpix_stream_create(func, &params, stream);
