@@ -5,8 +5,8 @@
  * The stream stands at a function that sleeps while they are enqueued, so that
  * it neither runs nor competes for the processor. The provider's own calls for
  * the same work, and uct_trig's, take turns with them: a use of a send is a
- * deferred write, and a deferred atomic where its word follows no counter, on
- * counters of the operation's own. The stream triggers these as well.
+ * deferred write and a deferred atomic, on counters of the operation's own. The
+ * stream triggers these as well.
  */
 #include "cost.h"
 #include "trig_uct.h"
@@ -43,7 +43,6 @@ typedef struct cost_start {
     ucp_st_op_h *ops[COST_NUM_LANES];
     uint8_t     *buffers;
     uint64_t    entries; /* That the operations hold while nothing runs */
-    int         has_words; /* A use of a send is a write and an atomic */
     /* Samples of each rank, microseconds of an operation; the provider's are
      * with the first lane */
     double      us[COST_NUM_LANES][COST_NUM_CALLS][2][COST_MAX_TRIALS];
@@ -132,8 +131,7 @@ static void cost_start_post_raw(cost_rank_t *rank, cost_start_t *cost)
     double *value  = rank->page->value[rank->me.rank];
 
     cost_settle(rank, &rank->sides[0], cost->entries);
-    value[COST_RAW] = count * trig_fab_post(cost->fab, COST_LENGTH, count,
-                                            cost->has_words);
+    value[COST_RAW] = count * trig_fab_post(cost->fab, COST_LENGTH, count);
     cost_start_fire(rank, trig_fab_fire, cost->fab);
 }
 
@@ -143,8 +141,7 @@ static void cost_start_post_uct(cost_rank_t *rank, cost_start_t *cost)
     double *value  = rank->page->value[rank->me.rank];
 
     cost_settle(rank, &rank->sides[0], cost->entries);
-    value[COST_UCT] = count * trig_uct_post(cost->uct, COST_LENGTH, count,
-                                            cost->has_words);
+    value[COST_UCT] = count * trig_uct_post(cost->uct, COST_LENGTH, count);
     cost_start_fire(rank, trig_uct_fire, cost->uct);
 }
 
@@ -231,9 +228,8 @@ static void cost_start_report(cost_rank_t *rank, cost_start_t *cost)
     for (call = COST_RAW; call <= COST_UCT; ++call) {
         row = cost_row_add(rank, cost_call_names[call], "send", COST_LENGTH);
         cost_start_samples(rank, row, cost->us[0][call][0]);
-        snprintf(row->note, sizeof(row->note), "%.0f ns: a write%s",
-                 1000 * cost_row_median(row),
-                 cost->has_words ? ", an atomic" : "");
+        snprintf(row->note, sizeof(row->note), "%.0f ns: a write, an atomic",
+                 1000 * cost_row_median(row));
     }
     for (lane = 0; lane < COST_NUM_LANES; ++lane) {
         for (call = 0; call <= COST_WAITALL; ++call) {
@@ -269,8 +265,7 @@ static void cost_start_open(cost_rank_t *rank, cost_start_t *cost)
                   ucp_st_matchall(cost->ops[lane], count, NULL));
         cost_barrier(rank);
     }
-    cost->entries   = cost_entries(rank, &rank->sides[0]);
-    cost->has_words = (cost->entries > count); /* of sends, the first rank's */
+    cost->entries = cost_entries(rank, &rank->sides[0]);
 }
 
 static void cost_start_close(cost_rank_t *rank, cost_start_t *cost)

@@ -179,9 +179,20 @@ static void run_all(st_trig_t *bench)
 static int usage(FILE *file)
 {
     fprintf(file,
-            "usage: st_trig [--provider NAME] [--max BYTES] [--trials N] "
-            "[--count N]\n               [--idle SECONDS] [--json FILE] "
-            "[--help]\n");
+            "Usage: st_trig [options]\n"
+            "Deferred writes between two processes of this machine, without "
+            "MPI: from the\ntrigger to the word at the target, by the "
+            "provider and through the transport.\n"
+            "\n"
+            "  --provider NAME  libfabric provider (cxiemu)\n"
+            "  --max BYTES      largest message, from 8; k, m allowed (1m)\n"
+            "  --trials N       repetitions, variants taking turns (9)\n"
+            "  --count N        half round trips of a trial, small sizes "
+            "(1000)\n"
+            "  --idle SECONDS   how long to be idle, to see what that costs "
+            "(3)\n"
+            "  --json FILE      write the report to a file\n"
+            "  --help           print this and stop\n");
     return -1;
 }
 

@@ -134,8 +134,19 @@ static void run_all(st_ucx_t *bench)
 
 static int usage(FILE *file)
 {
-    fprintf(file, "usage: st_ucx [--provider NAME] [--max BYTES] [--trials N] "
-                  "[--count N]\n              [--json FILE] [--help]\n");
+    fprintf(file,
+            "Usage: st_ucx [options]\n"
+            "Tagged messages and puts of UCP over cxi_trig, between two "
+            "processes of this\nmachine: against the provider's own, and UCP "
+            "over tcp.\n"
+            "\n"
+            "  --provider NAME  libfabric provider (cxiemu)\n"
+            "  --max BYTES      largest message, from 8; k, m allowed (1m)\n"
+            "  --trials N       repetitions, variants taking turns (9)\n"
+            "  --count N        half round trips of a trial, small sizes "
+            "(2000)\n"
+            "  --json FILE      write the report to a file\n"
+            "  --help           print this and stop\n");
     return -1;
 }
 

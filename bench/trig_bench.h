@@ -107,10 +107,8 @@ void trig_fab_close(trig_fab_t *fab);
 
 /** Queueing a deferred write, and then an atomic on one's own word that it
  *  triggers, for each of 'count' pairs of counters, at most TRIG_BATCH; of one
- *  pair, the atomic only if 'has_words' is set. The size and the count are the
- *  same with each call. */
-double trig_fab_post(trig_fab_t *fab, size_t size, unsigned count,
-                     int has_words);
+ *  pair. The size and the count are the same with each call. */
+double trig_fab_post(trig_fab_t *fab, size_t size, unsigned count);
 
 /** Of that trig_fab_t: fire what was posted and wait for its end. May be called
  *  in another thread while the poster waits. */

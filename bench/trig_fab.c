@@ -318,11 +318,10 @@ static void trig_open_pairs(trig_fab_t *fab, unsigned count)
     }
 }
 
-double trig_fab_post(trig_fab_t *fab, size_t size, unsigned count,
-                     int has_words)
+double trig_fab_post(trig_fab_t *fab, size_t size, unsigned count)
 {
     trig_region_t *region = &fab->region;
-    double start, writes, words;
+    double start, end;
     trig_work_t *work;
     unsigned i;
 
@@ -341,14 +340,13 @@ double trig_fab_post(trig_fab_t *fab, size_t size, unsigned count,
         trig_queue(fab, &fab->works[2 * i], fab->pairs[i][0], fab->posts,
                    fab->pairs[i][1]);
     }
-    writes = trig_now() - start;
     for (i = 0; i < count; ++i) {
         trig_queue(fab, &fab->works[2 * i + 1], fab->pairs[i][1], fab->posts,
                    fab->words);
     }
-    words           = trig_now() - start;
+    end             = trig_now();
     fab->num_posted = count;
-    return (has_words ? words : writes) / count;
+    return (end - start) / count;
 }
 
 void trig_fab_fire(void *arg)

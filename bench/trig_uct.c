@@ -513,10 +513,9 @@ static void trig_uct_open_pair(trig_uct_t *uct, size_t size,
                                            &pair->word));
 }
 
-double trig_uct_post(trig_uct_t *uct, size_t size, unsigned count,
-                     int has_words)
+double trig_uct_post(trig_uct_t *uct, size_t size, unsigned count)
 {
-    double start, writes, words;
+    double start, end;
     unsigned i;
 
     for (; uct->num_pairs < count; ++uct->num_pairs) {
@@ -529,15 +528,14 @@ double trig_uct_post(trig_uct_t *uct, size_t size, unsigned count,
         trig_uct_must(uct, "uct_trig_op_post",
                       uct_trig_op_post(uct->pairs[i].write, uct->posts, 0));
     }
-    writes = trig_now() - start;
     for (i = 0; i < count; ++i) {
         trig_uct_must(uct, "uct_trig_op_post",
                       uct_trig_op_post(uct->pairs[i].word, uct->posts, 0));
     }
-    words           = trig_now() - start;
+    end             = trig_now();
     uct->posted    += 2 * count;
     uct->num_posted = count;
-    return (has_words ? words : writes) / count;
+    return (end - start) / count;
 }
 
 void trig_uct_fire(void *arg)

@@ -20,8 +20,7 @@ void trig_uct_close(trig_uct_t *uct);
 double trig_uct_write(trig_uct_t *uct, const trig_step_t *step);
 
 /** As trig_fab_post(), with operations that are described once. */
-double trig_uct_post(trig_uct_t *uct, size_t size, unsigned count,
-                     int has_words);
+double trig_uct_post(trig_uct_t *uct, size_t size, unsigned count);
 
 /** As trig_fab_fire(). */
 void trig_uct_fire(void *arg);
