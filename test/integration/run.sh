@@ -23,10 +23,10 @@ a machine that does little else.
 Each line of tests.list is
     NAME | CARDS | RANKS (of MPI) | COMMAND
 CARDS are the NICs that it runs on unless it is named: one or more of strict,
-fast and sockets, with commas, or all. mpirun starts the ranks, but for a script, which starts them itself.
-The command runs in the build folder and sees srcdir, builddir, ST_RUN (the
-script ucx-st-run), ST_NIC and ST_DEVICE (the device in UCX's terms) in its
-environment.
+fast and sockets, with commas, or all. mpirun starts the ranks; a script starts
+them itself. The command runs in the build folder. Its environment has srcdir,
+builddir, ST_RUN (the script ucx-st-run), ST_NIC and ST_DEVICE (the device in
+UCX's terms).
 STEOF
 }
 
