@@ -82,7 +82,7 @@ void st_halo_enqueue(st_halo_t *halo, ucp_st_queue_h queue,
                      ucs_gstream_h stream);
 void st_halo_free(st_halo_t *halo);
 
-/* The programs of semantics.md */
+/* The programs that must not deadlock */
 void st_p1(st_rank_t *me);
 void st_p2(st_rank_t *me);
 void st_p3_one_side(st_rank_t *me);

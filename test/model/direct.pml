@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * direct.pml - the direct lane: movers of the data of two ranks of one node
- * (protocol-rules, rule 5).
+ * (docs/protocols.md, "Lane direct").
  *
  * A pair's shared memory holds how many uses its send and its receive have
  * started, `claim` and `done`. A mover that finds that both have started use k
@@ -10,7 +10,8 @@
  *   any wait of a stream, for the started operations of its queue;
  *   a thread of each rank, for all.
  *
- * Programs (semantics, P1 to P3; message 0 is their 1, message 1 their X or Y):
+ * Programs (P1 to P3 of test/integration/st_progress.h; message 0 is their 1,
+ * message 1 their X or Y):
  *   P1      A: s(0) w(0) s(1) w(1)          B: r(0) r(1) w(1) w(0)
  *   P2      A: s(0) r(1) w(1) w(0)          B: r(0) w(0) s(1) w(1)
  *   P3      P2, with s(0) on another queue of A, where its wait is enqueued

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * eager.pml - eager-ahead: data lands in a slot of the receive, and the
- * receive's wait copies it to the user's buffer (protocol-rules, rule 2).
+ * receive's wait copies it to the buffer (docs/protocols.md, "Eager-ahead").
  *
  *   sender                                     receiver
  *   stream:  start adds 1 to `trigger`

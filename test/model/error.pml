@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * error.pml - a pair with a two-count trigger fails (two_count.pml for the
- * protocol, protocol-rules, "Errors", for the order).
+ * protocol, docs/protocols.md, "Errors", for the order).
  *
  * Either side may fail at any time, and the other fails when it hears of it.
  * Each side has a region that its peer writes: the sender's is for

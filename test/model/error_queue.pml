@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * error_queue.pml - one operation of a queue fails, and what comes behind it in
- * the queue (protocol-rules, "Errors": after a release the stream runs on).
+ * the queue (docs/protocols.md, "Errors": after a release the stream runs on).
  *
  * A rank in the middle gets data from one peer and sends it on to another, on
  * one stream: r(0) w(0) s(1) w(1), USES times. The first peer may die at any

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * error_word.pml - the word that a stream waits on: counted up by the NIC, and
- * made to let all waits pass by the host (protocol-rules, "Errors").
+ * made to let all waits pass by the host (docs/protocols.md, "Errors").
  *
  * The word has 8 bits here for its 64: RELEASE is 2^6 for 2^62. The stream
  * waits for 1, 2, ... USES. The NIC's k-th addition fires when k uses have

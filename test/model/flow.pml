@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * flow.pml - which use gets the few deferred-work entries (protocol-rules, rule
- * 6).
+ * flow.pml - which use gets the few deferred-work entries (docs/protocols.md,
+ * "Entries and counters").
  *
  * Rank A sends by OPS operations, each on a queue and stream of its own, USES
  * times; rank B receives all of them on one stream, in an order that A does not

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * merged_ready.pml - the ready sends of one stream share a trigger counter, and
- * what is waited for together shares a completion counter (protocol-rules,
- * rule 4).
+ * what is waited for together shares a completion counter (docs/protocols.md,
+ * "Entries and counters").
  *
  *   host:    a batch starts some operations: each gets an entry, which may fail
  *            for one of them and with it for the batch; then each gets the next

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * merged_standard.pml - standard sends that share a trigger counter, to which
- * both their starts and their receivers' clear-to-sends add (protocol-rules,
- * "Broken"). Two operations; every round of the stream starts both, then waits
- * for both.
+ * both their starts and their receivers' clear-to-sends add. Two operations;
+ * every round of the stream starts both, then waits for both.
  *
  *   SINGLE     broken: the i-th start of the stream lets its put go at 2i. Two
  *              starts look like a start and a clear-to-send

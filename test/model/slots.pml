@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * slots.pml - eager-ahead with SLOTS slots (protocol-rules, rule 3): use k
- * lands in slot k mod SLOTS, and the clear-to-send of use k says that use
+ * slots.pml - eager-ahead with SLOTS slots (docs/protocols.md, "Eager-ahead"):
+ * use k lands in slot k mod SLOTS, and the clear-to-send of use k says that use
  * k - SLOTS was copied out. A sender is at most SLOTS uses ahead.
  *
  * Trigger, one of

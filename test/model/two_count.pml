@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * two_count.pml - a pair with a two-count trigger: the standard send, and the
- * ready send beside it (protocol-rules, rule 1).
+ * ready send beside it (docs/protocols.md, "Standard and ready sends").
  *
  *   sender                                     receiver
  *   stream:  start adds 1 to `trigger`         stream:  start adds 1 to
