@@ -111,7 +111,8 @@ static int cxiemu_mr_bind_ep(cxiemu_mr_t *mr, struct fid *bfid)
         return -FI_EINVAL;
     }
     if (mr->has_event && !(ep->caps & FI_RMA_EVENT)) {
-        cxiemu_warn(MR, "FI_RMA_EVENT: the endpoint has not got it\n");
+        cxiemu_warn(MR, "a region with FI_RMA_EVENT needs an endpoint that has "
+                    "it, too\n");
         return -FI_EINVAL;
     }
 

@@ -302,8 +302,8 @@ cxiemu_link_t *cxiemu_link_accept(cxiemu_nic_t *nic, uint32_t port)
     } else if (ret != -FI_EAGAIN) {
         /* The initiator finds this when it looks after its peers. The port
          * stays its own until then: a later one must not find the mark. */
-        cxiemu_warn(EP_CTRL, "cannot take the link of process %u: %d\n",
-                    entry->pid, ret);
+        cxiemu_warn(EP_CTRL, "cannot connect to process %u: %s\n",
+                    entry->pid, fi_strerror(-ret));
         __atomic_store_n(&entry->refused,
                          __atomic_load_n(&entry->link, __ATOMIC_RELAXED),
                          __ATOMIC_RELEASE);

@@ -124,7 +124,8 @@ cxiemu_ack_t *cxiemu_link_next_ack(cxiemu_link_t *link)
                           CXIEMU_ACKS;
         if (link->ack_tail - (link->ack_limit - CXIEMU_ACKS) >= CXIEMU_ACKS) {
             /* An initiator never has more than that under way */
-            cxiemu_warn(EP_DATA, "process %u owes room\n", link->pid);
+            cxiemu_warn(EP_DATA, "process %u has sent more than the link has "
+                        "room for\n", link->pid);
             link->ack_limit = link->ack_tail;
             return NULL;
         }
@@ -190,7 +191,8 @@ static int cxiemu_link_take_records(cxiemu_link_t *link, unsigned budget,
         }
         arrival.rec = *rec; /* The peer may change its own */
         if (!cxiemu_link_is_sound(link, &arrival.rec)) {
-            cxiemu_warn(EP_DATA, "broken record from process %u\n", link->pid);
+            cxiemu_warn(EP_DATA, "process %u has sent a malformed record: its "
+                        "link is closed\n", link->pid);
             cxiemu_link_lose(link);
             break;
         }
