@@ -143,7 +143,8 @@ static int mpix_enqueue(const char *func, struct mpix_queue *queue, int count,
     int rc;
 
     if (!mpix_queue_is_valid(queue)) {
-        return mpix_fail(func, MPI_ERR_ARG, "no live queue");
+        return mpix_fail(func, MPI_ERR_ARG, "%p is no live queue",
+                         (void*)queue);
     }
 
     if ((count < 0) || ((count > 0) && (requests == NULL))) {

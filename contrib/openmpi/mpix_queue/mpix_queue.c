@@ -141,7 +141,8 @@ int MPIX_Queue_free(MPIX_Queue *queue)
 
     if ((queue == NULL) || !mpix_queue_is_valid(*queue)) {
         return mpix_raise(MPI_COMM_NULL,
-                          mpix_fail(func, MPI_ERR_ARG, "no live queue"));
+                          mpix_fail(func, MPI_ERR_ARG, "%p is no live queue",
+                                    (queue == NULL) ? NULL : (void*)*queue));
     }
 
     mpix_lock();
@@ -229,7 +230,8 @@ int MPIX_Queue_wait(MPIX_Queue queue)
     uint64_t begin = ucs_trace_begin();
     int rc         = mpix_queue_is_valid(queue) ?
                      mpix_queue_wait(queue) :
-                     mpix_fail("MPIX_Queue_wait", MPI_ERR_ARG, "no live queue");
+                     mpix_fail("MPIX_Queue_wait", MPI_ERR_ARG,
+                               "%p is no live queue", (void*)queue);
 
     ucs_trace_end("MPIX_Queue_wait", begin);
     return mpix_raise(MPI_COMM_NULL, rc);
