@@ -13,9 +13,10 @@
  * - by a thread that stores to a word, if its waiting tasks are in the table of
  *   sleepers. They come there when a thread falls asleep (gstream_sleep.h);
  *
- * - by a thread that takes a task and leaves no thread that polls, but ready
- *   tasks, or waiting ones that are not in the table, or that none of those
- *   asleep looks at from time to time for stores that are not announced.
+ * - by a thread that takes a task, if it leaves no thread that polls, and a
+ *   sleeping one is needed: for ready tasks, for waiting ones that are not in
+ *   the table, or to look from time to time for stores that come without a
+ *   wake-up.
  *
  * Where no thread is asleep, each comes back here at the end of a turn. All
  * these loads and stores are seq-cst.
