@@ -60,8 +60,8 @@ static int cxiemu_link_want_cells(cxiemu_link_t *link, uint32_t end)
             __atomic_store_n(&link->shm->stalled, 1, __ATOMIC_SEQ_CST);
         }
         /* The target's reads of these cells come before its store of the head.
-         * Pairs with cxiemu_link_publish_head(): either the target sees the
-         * wish, or its new head is seen here the second time. */
+         * Pairs with cxiemu_link_publish_head(): either the target sees
+         * `stalled`, or its new head is seen here the second time. */
         head = __atomic_load_n(&link->shm->head, __ATOMIC_SEQ_CST);
         if (link->tail - head > CXIEMU_CELLS) {
             return 0; /* The target breaks the protocol */
@@ -83,7 +83,7 @@ cxiemu_rec_t *cxiemu_link_reserve(cxiemu_link_t *link, size_t behind)
     cxiemu_rec_t *rec;
     uint32_t cells, rest, pad;
 
-    if ((link->state != CXIEMU_LINK_UP) || (link->owed >= CXIEMU_ACKS) ||
+    if ((link->state != CXIEMU_LINK_UP) || (link->unacked >= CXIEMU_ACKS) ||
         (behind > CXIEMU_INLINE_MAX)) {
         return NULL;
     }
@@ -109,7 +109,7 @@ cxiemu_rec_t *cxiemu_link_reserve(cxiemu_link_t *link, size_t behind)
 void cxiemu_link_commit(cxiemu_link_t *link, cxiemu_rec_t *rec)
 {
     if (rec->flags & CXIEMU_REC_ACK) {
-        ++link->owed;
+        ++link->unacked;
     }
     cxiemu_link_publish(link, rec);
     cxiemu_link_set_dirty(link);
@@ -231,8 +231,8 @@ static int cxiemu_link_take_ack(cxiemu_link_t *link)
     ++link->ack_next;
     /* Before anything is sent that may be acknowledged in this place */
     __atomic_store_n(&link->shm->ack_head, link->ack_next, __ATOMIC_RELEASE);
-    if (link->owed > 0) {
-        --link->owed;
+    if (link->unacked > 0) {
+        --link->unacked;
     }
     if (ack.slot < CXIEMU_SLOTS) {
         link->free_slots |= 1u << ack.slot;

@@ -49,7 +49,7 @@ typedef struct cxiemu_link {
     uint32_t                tail;       /**< Next cell */
     uint32_t                tail_limit; /**< First cell that may be in use */
     uint32_t                ack_next;   /**< Next acknowledgement */
-    uint32_t                owed;       /**< Records whose ack is to come */
+    uint32_t                unacked;    /**< Records whose ack is to come */
     uint32_t                free_slots; /**< Bit mask */
     struct cxiemu_txop_list pending;    /**< Operations, oldest first: those
                                              not fully in the ring */
@@ -81,8 +81,8 @@ int cxiemu_link_get(cxiemu_nic_t *nic, const cxiemu_addr_t *addr,
 void cxiemu_link_put(cxiemu_link_t *link);
 
 /** A record with room for so many bytes of payload behind its first cell, or
- *  NULL if the ring is full, or no acknowledgement may be owed any more. Its
- *  cells and seq are the link's business, the rest the caller's. */
+ *  NULL if the ring is full, or too many records are not acknowledged. The link
+ *  writes its cells and seq, the caller the rest. */
 cxiemu_rec_t *cxiemu_link_reserve(cxiemu_link_t *link, size_t behind);
 
 /** Publish the reserved record; cxiemu_link_flush() notifies the peer. */

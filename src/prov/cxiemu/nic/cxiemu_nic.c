@@ -134,7 +134,7 @@ unsigned cxiemu_nic_progress(cxiemu_nic_t *nic)
     int is_unfinished;
     unsigned count;
 
-    /* What is done here may call for progress; the loop sees to it */
+    /* What is done here may ask for progress; the loop below makes it */
     if (nic->in_progress) {
         return 0;
     }

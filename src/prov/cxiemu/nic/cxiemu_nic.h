@@ -178,7 +178,7 @@ void cxiemu_nic_wake_thread(cxiemu_nic_t *nic);
  *  wake its thread if need be. */
 void cxiemu_nic_notify(cxiemu_nic_shm_t *shm, uint32_t port);
 
-/** The same, but wake nobody: the caller sees to it. */
+/** The same, but wake no thread: the caller does that. */
 void cxiemu_nic_mark(cxiemu_nic_shm_t *shm, uint32_t port);
 
 /** Whether something is left that no peer notifies of: room that a peer has to

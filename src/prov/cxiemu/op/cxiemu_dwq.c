@@ -235,7 +235,7 @@ void cxiemu_dwq_done(cxiemu_dwq_entry_t *entry, int err)
 }
 
 
-/* Out of its queue, without a word: as CXI cancels. */
+/* Out of its queue, without an error entry, as CXI cancels. */
 static void cxiemu_dwq_cancel(cxiemu_nic_t *nic, cxiemu_dwq_entry_t *entry)
 {
     cxiemu_cntr_t *trigger = entry->trigger;

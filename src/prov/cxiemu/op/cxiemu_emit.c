@@ -150,7 +150,7 @@ static cxiemu_rec_t *cxiemu_emit_reserve(cxiemu_txop_t *txop,
 static void cxiemu_emit_commit(cxiemu_txop_t *txop, cxiemu_rec_t *rec)
 {
     if (rec->flags & CXIEMU_REC_ACK) {
-        ++txop->owed;
+        ++txop->unacked;
     }
     cxiemu_link_commit(txop->link, rec);
 }
@@ -314,7 +314,7 @@ static int cxiemu_emit_direct(cxiemu_txop_t *txop, cxiemu_rec_type_t type)
     size_t share;
 
     while ((txop->offset < txop->op.length) && (txop->status == 0)) {
-        if (txop->owed >= CXIEMU_DIRECT_WINDOW) {
+        if (txop->unacked >= CXIEMU_DIRECT_WINDOW) {
             return 0; /* The next acknowledgement has this tried again */
         }
         share = cxiemu_emit_share(txop, CXIEMU_DIRECT_CHUNK);

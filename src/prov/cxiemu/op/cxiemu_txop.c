@@ -86,7 +86,7 @@ static cxiemu_txop_t *cxiemu_pool_find(cxiemu_link_t *link, uint32_t id)
     }
 
     txop = &pool->chunks[id / CXIEMU_TXOP_CHUNK][id % CXIEMU_TXOP_CHUNK];
-    return ((txop->link == link) && (txop->owed > 0)) ? txop : NULL;
+    return ((txop->link == link) && (txop->unacked > 0)) ? txop : NULL;
 }
 
 void cxiemu_txop_cleanup(cxiemu_nic_t *nic)
@@ -130,9 +130,9 @@ static void cxiemu_txop_free(cxiemu_txop_t *txop)
         --txop->link->fencing;
     }
     free(txop->copy);
-    txop->copy = NULL;
-    txop->link = NULL;
-    txop->owed = 0;
+    txop->copy    = NULL;
+    txop->link    = NULL;
+    txop->unacked = 0;
     TAILQ_INSERT_HEAD(&nic->txops->free, txop, list);
 }
 
@@ -214,7 +214,7 @@ static void cxiemu_txop_end_early(const cxiemu_op_t *op,
 /* All records are written: wait for the rest, or that was it. */
 static void cxiemu_txop_emitted(cxiemu_txop_t *txop)
 {
-    if (txop->owed == 0) {
+    if (txop->unacked == 0) {
         cxiemu_txop_report(txop, txop->status);
         cxiemu_txop_free(txop);
         return;
@@ -484,7 +484,7 @@ void cxiemu_txop_ack(cxiemu_link_t *link, const cxiemu_ack_t *ack)
         return;
     }
 
-    --txop->owed;
+    --txop->unacked;
     if ((ack->status != 0) && (txop->status == 0)) {
         txop->status = ack->status;
     }
@@ -498,7 +498,7 @@ void cxiemu_txop_ack(cxiemu_link_t *link, const cxiemu_ack_t *ack)
         if ((ack->status == 0) && (txop->op.ep != NULL)) {
             cxiemu_txop_take_result(txop, ack);
         }
-        if ((txop->owed == 0) && (txop->listed != &link->pending)) {
+        if ((txop->unacked == 0) && (txop->listed != &link->pending)) {
             cxiemu_txop_report(txop, txop->status);
             cxiemu_txop_free(txop);
         }
@@ -542,7 +542,7 @@ static void cxiemu_txop_drop_list(struct cxiemu_txop_list *list,
         if (entry != NULL) {
             cxiemu_dwq_done(entry, FI_ECANCELED);
         }
-        if (txop->owed == 0) {
+        if (txop->unacked == 0) {
             cxiemu_txop_free(txop);
         } else {
             cxiemu_txop_list(txop, &txop->link->waiting);
@@ -569,7 +569,7 @@ static int cxiemu_txop_list_exposed(struct cxiemu_txop_list *list,
     cxiemu_txop_t *txop;
 
     TAILQ_FOREACH(txop, list, list) {
-        if ((txop->op.ep == ep) && (txop->owed > 0) &&
+        if ((txop->op.ep == ep) && (txop->unacked > 0) &&
             ((txop->path == CXIEMU_PATH_DIRECT) ||
              (txop->path == CXIEMU_PATH_RENDEZVOUS))) {
             return 1;

@@ -64,7 +64,7 @@ typedef struct cxiemu_txop {
     struct cxiemu_dwq_entry *entry;    /**< Deferred work it belongs to */
     uint64_t                rx;        /**< Target's number of the message */
     size_t                  offset;    /**< Bytes that are in records */
-    unsigned                owed;      /**< Acknowledgements to come */
+    unsigned                unacked;   /**< Acknowledgements to come */
     int                     status;    /**< First error, FI_E* */
     uint8_t                 started;   /**< First record written */
     uint8_t                 go;        /**< RTS: data was asked for */
@@ -99,7 +99,7 @@ void cxiemu_txop_ack(cxiemu_link_t *link, const cxiemu_ack_t *ack);
 /** Fail all operations of a link with @a err (FI_E*). */
 void cxiemu_txop_fail_all(cxiemu_link_t *link, int err);
 
-/** An endpoint is closed: its operations end without a word. */
+/** An endpoint is closed: its operations end, and are not reported. */
 void cxiemu_txop_drop_ep(struct cxiemu_ep *ep);
 
 /** Whether peers may still access memory of an endpoint's operations. */

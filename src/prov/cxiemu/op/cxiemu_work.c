@@ -296,8 +296,8 @@ int cxiemu_dwq_control(struct fid *fid, int command, void *arg)
     case FI_QUEUE_WORK:
         return cxiemu_work_queue(domain, arg);
     case FI_FLUSH_WORK:
-        /* Like CXI's: what waits is gone without a word, what runs is left
-         * alone */
+        /* As CXI: what waits is dropped and not reported, what runs goes
+         * on */
         cxiemu_nic_lock(domain->nic);
         cxiemu_nic_progress(domain->nic);
         cxiemu_dwq_cancel_all(domain->nic);
