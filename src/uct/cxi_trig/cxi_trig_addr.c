@@ -212,8 +212,8 @@ static ucs_status_t uct_cxi_trig_addr_insert_name(uct_cxi_trig_iface_t *iface,
     unsigned tries = 0;
     int ret;
 
-    /* Where it answers a peer's wish to connect, UCP drops an error, and the
-     * peer waits for ever: what is short for a moment is not to be one */
+    /* Where UCP answers a peer that connects it drops an error, and the peer
+     * waits for ever: a short lack of resources must not be an error */
     do {
         ret = fi_av_insert(iface->net.av, name, 1, fi_addr_p, 0, NULL);
     } while ((ret != 1) && (++tries < UCT_CXI_TRIG_ADDR_TRIES));

@@ -123,7 +123,7 @@ ucs_status_t uct_cxi_trig_cache_create(uct_cxi_trig_md_t *md,
         return UCS_OK;
     }
     ucs_error("device %s: the cache of registrations that "
-              "UCX_CXI_TRIG_RCACHE=y asks for cannot be had: %s",
+              "UCX_CXI_TRIG_RCACHE=y asks for cannot be created: %s",
               md->info->domain_attr->name, ucs_status_string(status));
     return status;
 }

@@ -11,8 +11,8 @@
 #if UCT_CXI_TRIG_MD_HAS_CACHE
 
 /**
- * Make the cache, as the settings say. UCS_OK without one if it cannot be had
- * and the settings only ask to try it; else failures are logged.
+ * Create the cache, as the settings say. UCS_OK without one if that fails and
+ * the settings only ask to try it; else failures are logged.
  */
 ucs_status_t uct_cxi_trig_cache_create(uct_cxi_trig_md_t *md,
                                        const uct_cxi_trig_md_config_t *config);

@@ -100,7 +100,7 @@ void uct_cxi_trig_cntr_cleanup(uct_cxi_trig_iface_t *iface)
     }
 }
 
-/* Counted here first: providers overflow without a word. */
+/* Counted here first: providers report no overflow. */
 static ucs_status_t uct_cxi_trig_cntr_account(uct_trig_cntr_h cntr,
                                               uint64_t value)
 {

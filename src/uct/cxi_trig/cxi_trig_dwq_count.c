@@ -14,7 +14,7 @@
  * additions behind: its slot is retired, as they cannot be cancelled.
  *
  * An operation that fires when there is no connection to its peer is dropped by
- * the provider without a word. It is given up once the peer is known as lost.
+ * the provider without an error. It is given up once the peer is lost.
  *
  * To sleep, a message to the interface itself is deferred until the counter of
  * all completions moves; its arrival is an entry in the completion queue.

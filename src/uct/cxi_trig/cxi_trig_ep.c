@@ -67,24 +67,24 @@ static double uct_cxi_trig_ep_now(void)
     return ts.tv_sec + (ts.tv_nsec * 1e-9);
 }
 
-/* The user takes what he has started as over, and frees his memory, when the
- * endpoint is gone. A provider cannot be told to leave that alone: wait until
- * it does. With a peer that is well that is soon, whatever the peer does. */
+/* When the endpoint is gone the user takes all its operations for ended, and
+ * may free their memory. No provider can be told to leave that memory alone, so
+ * this waits for the operations. With a live peer they end soon. */
 static void uct_cxi_trig_ep_drain(uct_cxi_trig_ep_t *ep)
 {
     uct_cxi_trig_peer_t *peer = ep->peer;
     double end;
 
-    if (!uct_cxi_trig_tx_owes(peer)) {
+    if (!uct_cxi_trig_tx_is_awaited(peer)) {
         return;
     }
 
     end = uct_cxi_trig_ep_now() + UCT_CXI_TRIG_EP_DRAIN;
     while ((ep->status == UCS_OK) && !peer->invalid &&
-           uct_cxi_trig_tx_owes(peer)) {
+           uct_cxi_trig_tx_is_awaited(peer)) {
         if (uct_cxi_trig_ep_now() > end) {
-            ucs_warn("endpoint %p is destroyed with operations that do not end",
-                     ep);
+            ucs_warn("endpoint %p is destroyed with operations that have not "
+                     "ended in time, and may still use their memory", ep);
             return;
         }
         uct_cxi_trig_progress_drain(peer->iface, peer);

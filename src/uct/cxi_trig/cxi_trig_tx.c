@@ -58,7 +58,7 @@ ucs_status_t uct_cxi_trig_tx_init(uct_cxi_trig_iface_t *iface,
     return UCS_OK;
 }
 
-/* The user hears of an operation once. */
+/* The user is told of an operation's end once. */
 static void uct_cxi_trig_tx_tell(uct_cxi_trig_tx_op_t *op, ucs_status_t status)
 {
     uct_completion_t *comp = op->comp;
@@ -95,9 +95,9 @@ static void uct_cxi_trig_tx_unhold(uct_cxi_trig_tx_op_t *op)
     }
 }
 
-/* It is over, one way or the other. Descriptor and room are free before the
- * user hears of it: a completion may send, and UCP takes each error of that but
- * a lack of room for final. */
+/* It is over, with or without success. Descriptor and room are free before the
+ * user is told: a completion may send, and UCP takes each error of that but a
+ * lack of room for final. */
 static void uct_cxi_trig_tx_end(uct_cxi_trig_tx_op_t *op, ucs_status_t status)
 {
     uct_cxi_trig_peer_t *peer   = op->peer;
@@ -160,7 +160,7 @@ int uct_cxi_trig_tx_goes_to(const uct_cxi_trig_req_t *req,
            (ucs_container_of(req, uct_cxi_trig_tx_op_t, req)->peer == peer);
 }
 
-int uct_cxi_trig_tx_owes(const uct_cxi_trig_peer_t *peer)
+int uct_cxi_trig_tx_is_awaited(const uct_cxi_trig_peer_t *peer)
 {
     const uct_cxi_trig_tx_op_t *op;
 

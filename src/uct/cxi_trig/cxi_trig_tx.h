@@ -182,7 +182,7 @@ int uct_cxi_trig_tx_goes_to(const uct_cxi_trig_req_t *req,
 
 /** Whether an operation to a peer is in flight that touches the user's memory,
  *  or whose end is to be told. */
-int uct_cxi_trig_tx_owes(const uct_cxi_trig_peer_t *peer);
+int uct_cxi_trig_tx_is_awaited(const uct_cxi_trig_peer_t *peer);
 
 /** Whether uct_cxi_trig_tx_retry() has something to try. */
 int uct_cxi_trig_tx_has_work(uct_cxi_trig_iface_t *iface);
