@@ -21,7 +21,7 @@ static void perftest_set(int fd, int level, int name, int value)
     (void)setsockopt(fd, level, name, &value, sizeof(value));
 }
 
-/* A machine that vanishes without a word is noticed, too */
+/* So that a machine that goes without closing the connection is noticed */
 static void perftest_set_all(int fd)
 {
     perftest_set(fd, IPPROTO_TCP, TCP_NODELAY, 1);

@@ -43,8 +43,9 @@ static perftest_ret_t perftest_oob_lost(const perftest_oob_t *oob,
     const char *text = (error == 0) ? "Connection closed" : strerror(error);
 
     if (oob->deadline != 0) {
-        return perftest_fail(PERFTEST_REFUSED, "the %s went without a word "
-                             "(%s): is it ucx_st_perftest?", oob->peer, text);
+        return perftest_fail(PERFTEST_REFUSED, "the %s ended the connection "
+                             "before it said what it is (%s): is it "
+                             "ucx_st_perftest?", oob->peer, text);
     }
     return perftest_fail(PERFTEST_PEER, "peer failed: %s (operation: waiting "
                          "for the %s's %s)", text, oob->peer,

@@ -358,7 +358,7 @@ test_strangers()
     client_rc=0
     wait_server
     expect_status 1 0
-    expect_text server 'went without a word'
+    expect_text server 'ended the connection before it said what it is'
     # A server that is something else
     command -v python3 >/dev/null ||
         { echo "skipped: python3 is not installed"; exit 77; }
