@@ -48,8 +48,7 @@
 typedef enum {
     UCP_ST_DIRECT_STREAM, /* the one that began the uses */
     UCP_ST_DIRECT_PARKED, /* one of a group, for a stream that it leaves */
-    UCP_ST_DIRECT_HOST,   /* a call of the user's */
-    UCP_ST_DIRECT_THREAD  /* the service thread */
+    UCP_ST_DIRECT_PROXY   /* a call of the user's, or the service thread */
 } ucp_st_direct_mover_t;
 
 /**
@@ -229,18 +228,11 @@ ucs_status_t ucp_st_direct_stream_init(ucp_st_direct_stream_t *stream,
 /** Undo that; nothing is open. The same holds. */
 void ucp_st_direct_stream_cleanup(ucp_st_direct_stream_t *stream);
 
-/** For a host call: move what can be moved now of a stream's open uses, some
- *  pieces of each, unless the stream itself or another thread does. Non-zero if
- *  that was something. */
-int ucp_st_direct_stream_poll(ucp_st_direct_stream_t *stream);
-
-/** The same by the service thread, unless the stream attends to its uses. If
- *  another thread moves just now `is_busy_p` is set: it is to be tried again,
- *  as that one may have looked already. If there is nothing to move and the
- *  thread is about to sleep, it does for a parked stream what others do
- *  themselves before they sleep: ucp_st_direct_stream_notify(). */
-unsigned ucp_st_direct_stream_relieve(ucp_st_direct_stream_t *stream,
-                                      int is_last, int *is_busy_p);
+/** For a host call or the service thread: move what can be moved now of a
+ *  stream's open uses, some pieces of each, unless the stream attends to them
+ *  itself. How many moves; -1 if another thread moves just now: as that one may
+ *  have looked already, it is to be tried again. */
+int ucp_st_direct_stream_relieve(ucp_st_direct_stream_t *stream);
 
 /** Notify the service threads of peers that have begun what this stream's open
  *  uses need, and whose streams do not attend to it. */

@@ -88,19 +88,27 @@ static int ucp_st_direct_dev_serve(void *arg)
 {
     ucp_st_worker_h worker   = arg;
     ucp_st_direct_dev_t *dev = ucp_st_direct_dev(worker);
-    unsigned count           = 0;
+    int has_moved            = 0;
     int is_busy              = 0;
     ucp_st_direct_stream_t *stream;
     char buffer[4096];
+    int moves;
 
     /* What is left in it wakes the thread again */
     (void)!read(dev->pipe[0], buffer, sizeof(buffer));
     ucp_st_worker_lock(worker);
     ucs_list_for_each(stream, &dev->streams, list) {
-        count += ucp_st_direct_stream_relieve(stream, dev->rounds <= 1,
-                                              &is_busy);
+        moves      = ucp_st_direct_stream_relieve(stream);
+        has_moved |= (moves > 0);
+        is_busy   |= (moves < 0);
+        /* It is about to sleep: for a parked stream it does what others do
+         * themselves before they sleep */
+        if ((moves == 0) && (dev->rounds <= 1) &&
+            __atomic_load_n(&stream->record->is_parked, __ATOMIC_ACQUIRE)) {
+            ucp_st_direct_stream_notify(stream);
+        }
     }
-    if (count > 0) {
+    if (has_moved) {
         dev->rounds = UCP_ST_DIRECT_ROUNDS;
     } else if (dev->rounds > 0) {
         --dev->rounds;
@@ -128,7 +136,7 @@ void ucp_st_direct_dev_poll(ucp_st_worker_h worker)
     ucp_st_direct_stream_t *stream;
 
     ucs_list_for_each(stream, &dev->streams, list) {
-        has_moved |= ucp_st_direct_stream_poll(stream);
+        has_moved |= (ucp_st_direct_stream_relieve(stream) > 0);
     }
     if (has_moved) {
         return;
@@ -261,6 +269,7 @@ ucs_status_t ucp_st_direct_dev_connect(ucp_st_peer_t *peer, const void *buffer,
                                        size_t length)
 {
     ucp_st_direct_peer_t *direct = ucp_st_direct_peer(peer);
+    const ucp_st_direct_segment_t *segment;
     ucp_st_direct_address_t address;
     ucs_status_t status;
 
@@ -278,7 +287,10 @@ ucs_status_t ucp_st_direct_dev_connect(ucp_st_peer_t *peer, const void *buffer,
     if (status != UCS_OK) {
         return status;
     }
-    if (!ucp_st_direct_seg_is_valid(direct->map, peer->uuid)) {
+    segment = direct->map->address;
+    if ((direct->map->length < sizeof(*segment)) ||
+        (segment->magic != UCP_ST_DIRECT_MAGIC) ||
+        (segment->uuid != peer->uuid)) {
         goto err_map;
     }
     /* Open for reading, too: else a write is a signal when the peer is gone */

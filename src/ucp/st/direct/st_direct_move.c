@@ -317,8 +317,6 @@ static unsigned ucp_st_direct_move_open(ucp_st_direct_stream_t *stream,
                                         ucp_st_direct_mover_t mover,
                                         int *has_mapped_p)
 {
-    int is_host    = (mover == UCP_ST_DIRECT_HOST) ||
-                     (mover == UCP_ST_DIRECT_THREAD);
     unsigned count = 0;
     ucp_st_direct_op_t *direct;
     unsigned moved, copied;
@@ -340,7 +338,7 @@ static unsigned ucp_st_direct_move_open(ucp_st_direct_stream_t *stream,
                      !direct->halted);
         }
         direct->has_news    = (moved > 0);
-        direct->is_proxied |= is_host && (moved > 0);
+        direct->is_proxied |= (mover == UCP_ST_DIRECT_PROXY) && (moved > 0);
         count              += moved;
     }
     stream->copies += count;
@@ -459,7 +457,7 @@ void ucp_st_direct_halt(ucp_st_direct_op_t *direct)
     /* The last use that the peer took part in may be complete without this
      * side's having looked */
     if (direct->is_open && ucp_st_direct_is_complete(direct)) {
-        ucp_st_direct_complete(direct, UCP_ST_DIRECT_HOST);
+        ucp_st_direct_complete(direct, UCP_ST_DIRECT_PROXY);
     }
     direct->halted |= (direct->dir == UCP_ST_DIR_SEND) ||
                       (direct->proto == UCP_ST_DIRECT_MAPPED);

@@ -288,11 +288,3 @@ void ucp_st_direct_seg_put_record(ucp_st_direct_seg_t *seg,
     record->next = seg->records;
     seg->records = UCS_PTR_BYTE_DIFF(seg->map->address, record);
 }
-
-int ucp_st_direct_seg_is_valid(const ucp_st_direct_map_t *map, uint64_t uuid)
-{
-    const ucp_st_direct_segment_t *head = map->address;
-
-    return (map->length >= sizeof(*head)) &&
-           (head->magic == UCP_ST_DIRECT_MAGIC) && (head->uuid == uuid);
-}

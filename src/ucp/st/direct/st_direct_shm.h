@@ -95,7 +95,4 @@ ucp_st_direct_record_t *ucp_st_direct_seg_get_record(ucp_st_direct_seg_t *seg);
 void ucp_st_direct_seg_put_record(ucp_st_direct_seg_t *seg,
                                   ucp_st_direct_record_t *record);
 
-/** Check another worker's segment that was mapped: non-zero if it is one. */
-int ucp_st_direct_seg_is_valid(const ucp_st_direct_map_t *map, uint64_t uuid);
-
 #endif

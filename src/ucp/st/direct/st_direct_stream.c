@@ -22,8 +22,9 @@ static int ucp_st_direct_stream_has_open(const ucp_st_direct_stream_t *stream)
     return __atomic_load_n(&stream->num_open, __ATOMIC_RELAXED) > 0;
 }
 
-/* Move what can be moved now. Where another thread may have looked already,
- * this one waits for the lock and looks behind it (`is_last`). */
+/* Move what can be moved now: how many moves; -1 if another thread does. Where
+ * that one may have looked already, this one waits for the lock and looks
+ * behind it (`is_last`). */
 static int ucp_st_direct_stream_move(ucp_st_direct_stream_t *stream,
                                      ucp_st_direct_mover_t mover, int is_last)
 {
@@ -35,61 +36,33 @@ static int ucp_st_direct_stream_move(ucp_st_direct_stream_t *stream,
     if (is_last) {
         (void)pthread_mutex_lock(&stream->lock);
     } else if (pthread_mutex_trylock(&stream->lock) != 0) {
-        return 0;
+        return -1;
     }
     count = ucp_st_direct_moveall(stream, mover);
     (void)pthread_mutex_unlock(&stream->lock);
-    return count > 0;
+    return (int)count;
 }
 
-int ucp_st_direct_stream_poll(ucp_st_direct_stream_t *stream)
+int ucp_st_direct_stream_relieve(ucp_st_direct_stream_t *stream)
 {
-    return !__atomic_load_n(&stream->record->is_attended, __ATOMIC_ACQUIRE) &&
-           ucp_st_direct_stream_move(stream, UCP_ST_DIRECT_HOST, 0);
+    return __atomic_load_n(&stream->record->is_attended, __ATOMIC_ACQUIRE) ?
+           0 : ucp_st_direct_stream_move(stream, UCP_ST_DIRECT_PROXY, 0);
 }
 
-/* The lock is held */
-static void ucp_st_direct_stream_notify_peers(ucp_st_direct_stream_t *stream)
+void ucp_st_direct_stream_notify(ucp_st_direct_stream_t *stream)
 {
     ucp_st_direct_op_t *direct;
 
+    if (!ucp_st_direct_stream_has_open(stream)) {
+        return;
+    }
+    (void)pthread_mutex_lock(&stream->lock);
     ucs_list_for_each(direct, &stream->open, list) {
         if (ucp_st_direct_needs_notify(direct)) {
             ucp_st_direct_dev_notify(direct->op->peer);
         }
     }
-}
-
-void ucp_st_direct_stream_notify(ucp_st_direct_stream_t *stream)
-{
-    if (ucp_st_direct_stream_has_open(stream)) {
-        (void)pthread_mutex_lock(&stream->lock);
-        ucp_st_direct_stream_notify_peers(stream);
-        (void)pthread_mutex_unlock(&stream->lock);
-    }
-}
-
-unsigned ucp_st_direct_stream_relieve(ucp_st_direct_stream_t *stream,
-                                      int is_last, int *is_busy_p)
-{
-    const ucp_st_direct_record_t *record = stream->record;
-    unsigned count;
-
-    if (__atomic_load_n(&record->is_attended, __ATOMIC_ACQUIRE) ||
-        !ucp_st_direct_stream_has_open(stream)) {
-        return 0;
-    }
-    if (pthread_mutex_trylock(&stream->lock) != 0) {
-        *is_busy_p = 1;
-        return 0;
-    }
-    count = ucp_st_direct_moveall(stream, UCP_ST_DIRECT_THREAD);
-    if ((count == 0) && is_last &&
-        __atomic_load_n(&record->is_parked, __ATOMIC_ACQUIRE)) {
-        ucp_st_direct_stream_notify_peers(stream);
-    }
     (void)pthread_mutex_unlock(&stream->lock);
-    return count;
 }
 
 /* Fill in the wait record. Called by the stream's own thread, or by the one
@@ -143,7 +116,7 @@ static int ucp_st_direct_stream_help(void *arg, ucs_gstream_help_t when)
     switch (when) {
     case UCS_GSTREAM_HELP_POLL:
         ucp_st_direct_stream_set(stream, 1, 0);
-        return ucp_st_direct_stream_move(stream, UCP_ST_DIRECT_STREAM, 0);
+        return ucp_st_direct_stream_move(stream, UCP_ST_DIRECT_STREAM, 0) > 0;
     case UCS_GSTREAM_HELP_SLEEP:
         /* From here on the stream is notified. What it cannot move now needs a
          * peer. If it has moved something it does not sleep yet. */
