@@ -128,6 +128,8 @@ typedef struct ucp_st_rma_dev {
     ucs_list_link_t           free_waits;/* unused ones */
     uint32_t                  sleepers;  /* streams that may sleep until a
                                             signal comes; atomic */
+    int                       is_untold; /* a NIC may write signals without
+                                            waking this process; read-only */
     ucp_st_service_client_t   service;   /* its own */
 } ucp_st_rma_dev_t;
 

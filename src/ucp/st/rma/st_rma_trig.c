@@ -154,84 +154,19 @@ static ucs_status_t ucp_st_rma_trig_slot_init(ucp_st_rma_trig_t *trig,
     ucp_st_trig_rail_t *rail = trig->rail;
     ucs_status_t status;
 
-    status = ucp_st_trig_pool_get(&rail->pool, rail->iface, sizeof(uint64_t),
-                                  &slot->piece);
+    status = ucp_st_trig_piece_get(rail, &slot->piece);
     if (status != UCS_OK) {
         return status;
     }
     status = uct_trig_cntr_create(rail->iface, &slot->data);
     if (status != UCS_OK) {
-        ucp_st_trig_pool_put(&rail->pool, &slot->piece, sizeof(uint64_t));
+        ucp_st_trig_piece_put(rail, &slot->piece);
     }
     return status;
 }
 
-static ucs_status_t ucp_st_rma_trig_create(ucp_st_queue_h queue)
-{
-    ucp_st_trig_rail_t *rail = ucp_st_trig_rma_rail(queue->worker);
-    unsigned entries         = UCP_ST_RMA_TRIG_ENTRIES;
-    ucp_st_rma_trig_t *trig;
-    ucs_status_t status;
-
-    trig = calloc(1, sizeof(*trig));
-    if (trig == NULL) {
-        status = UCS_ERR_NO_MEMORY;
-        goto err;
-    }
-    trig->worker = queue->worker;
-    trig->queue  = queue;
-    trig->rail   = rail;
-    ucs_list_head_init(&trig->late);
-    ucs_list_head_init(&trig->posted);
-    ucs_list_head_init(&trig->over);
-    status = uct_trig_cntr_create(rail->iface, &trig->start);
-    if (status != UCS_OK) {
-        goto err_free;
-    }
-    status = uct_trig_cntr_create(rail->iface, &trig->done);
-    if (status != UCS_OK) {
-        goto err_start;
-    }
-    do {
-        status   = uct_trig_iface_reserve(rail->iface, entries, &trig->resv);
-        entries /= 2;
-    } while ((status == UCS_ERR_NO_RESOURCE) &&
-             (entries >= UCP_ST_RMA_TRIG_ENTRIES_MIN));
-    if (status != UCS_OK) {
-        goto err_done;
-    }
-    status = ucp_st_trig_pool_get(&rail->pool, rail->iface, sizeof(uint64_t),
-                                  &trig->piece);
-    if (status != UCS_OK) {
-        goto err_resv;
-    }
-    status = ucp_st_rma_trig_slot_init(trig, &trig->slots[0]);
-    if (status != UCS_OK) {
-        goto err_piece;
-    }
-    *ucp_st_rma_trig_word(trig) = 0;
-    trig->doorbell              = uct_trig_cntr_doorbell(trig->start);
-    ucs_list_add_tail(&ucp_st_rma_dev(queue->worker)->trigs, &trig->list);
-    ucp_st_queue_rma(queue)->trig = trig;
-    return UCS_OK;
-
-err_piece:
-    ucp_st_trig_pool_put(&rail->pool, &trig->piece, sizeof(uint64_t));
-err_resv:
-    (void)uct_trig_iface_unreserve(rail->iface, &trig->resv);
-err_done:
-    (void)uct_trig_cntr_destroy(trig->done);
-err_start:
-    (void)uct_trig_cntr_destroy(trig->start);
-err_free:
-    free(trig);
-err:
-    ucs_diag("queue %p: no counters or entries for one-sided operations: %s",
-             queue, ucs_status_string(status));
-    return status;
-}
-
-/* The queue has left, and the NIC has finished with its part */
+/* The queue has left, and the NIC has finished with its part; or not all of
+ * that could be made */
 static void ucp_st_rma_trig_free(ucp_st_rma_trig_t *trig)
 {
     ucp_st_trig_rail_t *rail = trig->rail;
@@ -240,15 +175,77 @@ static void ucp_st_rma_trig_free(ucp_st_rma_trig_t *trig)
     for (i = 0; (i < UCP_ST_RMA_TRIG_SLOTS) && (trig->slots[i].data != NULL);
          ++i) {
         (void)uct_trig_cntr_destroy(trig->slots[i].data);
-        ucp_st_trig_pool_put(&rail->pool, &trig->slots[i].piece,
-                             sizeof(uint64_t));
+        ucp_st_trig_piece_put(rail, &trig->slots[i].piece);
     }
-    ucp_st_trig_pool_put(&rail->pool, &trig->piece, sizeof(uint64_t));
+    ucp_st_trig_piece_put(rail, &trig->piece);
     (void)uct_trig_iface_unreserve(rail->iface, &trig->resv);
-    (void)uct_trig_cntr_destroy(trig->done);
-    (void)uct_trig_cntr_destroy(trig->start);
-    ucs_list_del(&trig->list);
+    if (trig->done != NULL) {
+        (void)uct_trig_cntr_destroy(trig->done);
+    }
+    if (trig->start != NULL) {
+        (void)uct_trig_cntr_destroy(trig->start);
+    }
     free(trig);
+}
+
+static ucs_status_t ucp_st_rma_trig_init(ucp_st_rma_trig_t *trig)
+{
+    ucp_st_trig_rail_t *rail = trig->rail;
+    unsigned entries         = UCP_ST_RMA_TRIG_ENTRIES;
+    ucs_status_t status;
+
+    status = uct_trig_cntr_create(rail->iface, &trig->start);
+    if (status != UCS_OK) {
+        return status;
+    }
+    trig->doorbell = uct_trig_cntr_doorbell(trig->start);
+    status         = uct_trig_cntr_create(rail->iface, &trig->done);
+    if (status != UCS_OK) {
+        return status;
+    }
+    do {
+        status   = uct_trig_iface_reserve(rail->iface, entries, &trig->resv);
+        entries /= 2;
+    } while ((status == UCS_ERR_NO_RESOURCE) &&
+             (entries >= UCP_ST_RMA_TRIG_ENTRIES_MIN));
+    if (status == UCS_OK) {
+        status = ucp_st_trig_piece_get(rail, &trig->piece);
+    }
+    if (status != UCS_OK) {
+        return status;
+    }
+    *ucp_st_rma_trig_word(trig) = 0;
+    return ucp_st_rma_trig_slot_init(trig, &trig->slots[0]);
+}
+
+static ucs_status_t ucp_st_rma_trig_create(ucp_st_queue_h queue)
+{
+    ucp_st_rma_trig_t *trig = calloc(1, sizeof(*trig));
+    ucs_status_t status     = UCS_ERR_NO_MEMORY;
+
+    if (trig == NULL) {
+        goto err;
+    }
+    trig->worker = queue->worker;
+    trig->queue  = queue;
+    trig->rail   = ucp_st_trig_rma_rail(queue->worker);
+    ucs_list_head_init(&trig->late);
+    ucs_list_head_init(&trig->posted);
+    ucs_list_head_init(&trig->over);
+    status = ucp_st_rma_trig_init(trig);
+    if (status != UCS_OK) {
+        goto err_free;
+    }
+    ucs_list_add_tail(&ucp_st_rma_dev(queue->worker)->trigs, &trig->list);
+    ucp_st_queue_rma(queue)->trig = trig;
+    return UCS_OK;
+
+err_free:
+    ucp_st_rma_trig_free(trig);
+err:
+    ucs_diag("queue %p: no counters or entries for one-sided operations: %s",
+             queue, ucs_status_string(status));
+    return status;
 }
 
 static ucp_st_rma_trig_op_t *ucp_st_rma_trig_new(ucp_st_rma_trig_t *trig)
@@ -333,19 +330,24 @@ static void ucp_st_rma_trig_fail(ucp_st_rma_trig_op_t *op, int is_lost,
     ucp_st_rma_trig_abort(op);
 }
 
-/* The NIC does not reach the own word: release all waits for it */
-static void ucp_st_rma_trig_quiet_failed(ucp_st_rma_trig_op_t *op,
-                                         ucs_status_t status)
+/* A quiet is over. If the NIC does not reach the own word all waits for it are
+ * released. */
+static void ucp_st_rma_trig_quiet_end(ucp_st_rma_trig_op_t *op,
+                                      ucs_status_t status)
 {
     ucp_st_rma_trig_t *trig = op->trig;
 
-    ucs_error("lane 'trig': the NIC does not reach this process: %s",
-              ucs_status_string(status));
-    if (trig->queue != NULL) {
-        ucp_st_queue_fail(trig->queue, NULL, status);
+    if (status != UCS_OK) {
+        ucs_error("lane 'trig': the NIC does not reach this process: %s",
+                  ucs_status_string(status));
+        if (trig->queue != NULL) {
+            ucp_st_queue_fail(trig->queue, NULL, status);
+        }
+        __atomic_store_n(ucp_st_rma_trig_word(trig), UCP_ST_RELEASE,
+                         __ATOMIC_RELEASE);
     }
-    __atomic_store_n(ucp_st_rma_trig_word(trig), UCP_ST_RELEASE,
-                     __ATOMIC_RELEASE);
+    ucs_gstream_wake(ucp_st_rma_trig_word(trig));
+    ucp_st_rma_trig_destroy(op);
 }
 
 /* The NIC has finished with a part of an operation */
@@ -360,11 +362,7 @@ static void ucp_st_rma_trig_quiet_done(void *arg, ucs_status_t status)
     ucp_st_rma_trig_op_t *op = arg;
 
     ucp_st_rma_trig_part_over(op);
-    if (status != UCS_OK) {
-        ucp_st_rma_trig_quiet_failed(op, status);
-    }
-    ucs_gstream_wake(ucp_st_rma_trig_word(op->trig));
-    ucp_st_rma_trig_destroy(op);
+    ucp_st_rma_trig_quiet_end(op, status);
 }
 
 /* Called for each part of a put, get or signal */
@@ -562,24 +560,22 @@ static void ucp_st_rma_trig_post_late(ucp_st_rma_trig_t *trig)
             continue;
         }
         status = ucp_st_rma_trig_post(op);
-        if (status != UCS_OK) {
-            if (status == UCS_ERR_NO_RESOURCE) {
-                if ((op->pending == 0) && ucs_list_is_empty(&trig->posted)) {
-                    /* No completion brings it here again */
-                    ucp_st_trig_rma_refused(trig->worker);
-                }
-                return;
-            }
+        if (status == UCS_OK) {
+            ucs_list_del(&op->list);
+            ucs_list_add_tail(&trig->posted, &op->list);
+            continue;
+        }
+        if (status != UCS_ERR_NO_RESOURCE) {
             if (op->is_quiet) {
-                ucp_st_rma_trig_quiet_failed(op, status);
-                ucp_st_rma_trig_destroy(op);
+                ucp_st_rma_trig_quiet_end(op, status);
             } else {
                 ucp_st_rma_trig_fail(op, ucp_st_trig_is_loss(status), status);
             }
-            return;
+        } else if ((op->pending == 0) && ucs_list_is_empty(&trig->posted)) {
+            /* No completion brings it here again */
+            ucp_st_trig_refused(trig->worker);
         }
-        ucs_list_del(&op->list);
-        ucs_list_add_tail(&trig->posted, &op->list);
+        return;
     }
 }
 
@@ -609,6 +605,7 @@ void ucp_st_rma_trig_progress(ucp_st_worker_h worker)
         if (trig->queue == NULL) {
             if (ucs_list_is_empty(&trig->posted) &&
                 ucs_list_is_empty(&trig->over)) {
+                ucs_list_del(&trig->list);
                 ucp_st_rma_trig_free(trig);
             }
             continue;

@@ -19,7 +19,6 @@
 #include "ctrl/st_ctrl.h"
 #include "ctrl/st_leave.h"
 #include "core/st_log.h"
-#include "trig/st_trig_rma.h"
 #include "core/st_trace.h"
 #include "core/st_ucp.h"
 
@@ -106,8 +105,7 @@ static void ucp_st_rma_wait_sleep(ucp_st_rma_wait_t *wait, int is_notified)
     wait->is_asleep = 1;
     __atomic_fetch_add(&dev->sleepers, 1, __ATOMIC_SEQ_CST);
     ucp_st_direct_rma_sleep(wait->queue, is_notified);
-    if ((wait->peer != NULL) ||
-        ucp_st_trig_rma_is_untold(wait->queue->worker)) {
+    if ((wait->peer != NULL) || dev->is_untold) {
         ucp_st_service_wake(&dev->service);
     }
 }
@@ -259,15 +257,15 @@ static void ucp_st_rma_wait_connect(ucp_st_worker_h worker)
 int ucp_st_rma_serve(void *arg)
 {
     ucp_st_worker_h worker = arg;
+    ucp_st_rma_dev_t *dev  = ucp_st_rma_dev(worker);
 
     ucp_st_worker_lock(worker);
     ucp_st_rma_wait_end_dead(worker);
     ucp_st_rma_wait_connect(worker);
     ucp_st_worker_unlock(worker);
     ucp_st_rma_look(worker);
-    return (ucp_st_trig_rma_is_untold(worker) &&
-            (__atomic_load_n(&ucp_st_rma_dev(worker)->sleepers,
-                             __ATOMIC_RELAXED) > 0)) ?
+    return (dev->is_untold &&
+            (__atomic_load_n(&dev->sleepers, __ATOMIC_RELAXED) > 0)) ?
            UCP_ST_RMA_UNTOLD_MSEC : -1;
 }
 

@@ -51,7 +51,8 @@ typedef struct ucp_st_trig_slot {
     uint64_t          reserved[6];
 } ucp_st_trig_slot_t;
 
-_Static_assert(sizeof(ucp_st_trig_slot_t) == 64, "one cache line");
+_Static_assert(sizeof(ucp_st_trig_slot_t) == UCP_ST_TRIG_PIECE,
+               "one cache line");
 
 /** The two kinds of entries of a use. */
 typedef enum {
@@ -66,7 +67,7 @@ typedef struct ucp_st_trig_part {
     struct ucp_st_op    *op;
     /* Used by streams: */
     ucp_st_trig_slot_t  *slot;
-    void                *inbox;    /* of an eager-ahead receive */
+    void                *inbox;    /* of an eager-ahead receive, or NULL */
     uct_trig_cntr_h     start;     /* T or R: streams add to it; or NULL */
     volatile uint64_t   *doorbell; /* of `start`; NULL: it is added to by a
                                       call */
@@ -89,7 +90,6 @@ typedef struct ucp_st_trig_part {
     uct_trig_mem_h      local;     /* of a send: source of puts, where it must
                                       be given; or NULL */
     ucp_st_trig_piece_t slot_piece;
-    ucp_st_trig_piece_t inbox_piece;
 } ucp_st_trig_part_t;
 
 /**
@@ -109,9 +109,8 @@ typedef struct ucp_st_trig_op {
     ucs_status_t       doubt;     /* why a put may have failed; or UCS_OK */
     ucp_st_trig_plan_t plan;
     ucs_list_link_t    late_list; /* in the lane's late */
-    ucs_list_link_t    end_list;  /* in the lane's doubtful, or draining */
+    ucs_list_link_t    end_list;  /* in the lane's ending */
     double             deadline;  /* there, a time of ucp_st_worker_now() */
-    uint64_t           uses;      /* that all parts have counted up */
 } ucp_st_trig_op_t;
 
 extern const ucp_st_lane_ops_t ucp_st_trig_lane;
@@ -170,19 +169,11 @@ static inline void ucp_st_trig_share(const ucp_st_trig_part_t *part,
     ucp_st_trig_plan_share(&trig->plan, (unsigned)(part - trig->parts), share);
 }
 
-/** The lane's functions for operations: see st_lane.h. */
-ucs_status_t ucp_st_trig_offer(struct ucp_st_op *op, void *blob,
-                               size_t *length_p);
-ucs_status_t ucp_st_trig_bind(struct ucp_st_op *op, const void *blob,
-                              size_t length);
+/** The lane's functions of these names: see st_lane.h. */
 ucs_status_t ucp_st_trig_post(struct ucp_st_op *op, uint64_t use);
-uint64_t ucp_st_trig_uses_done(const struct ucp_st_op *op);
 void ucp_st_trig_halt(struct ucp_st_op *op);
 void ucp_st_trig_release_waits(struct ucp_st_op *op);
-void ucp_st_trig_revoke(struct ucp_st_op *op);
 void ucp_st_trig_dispose(struct ucp_st_op *op);
-int ucp_st_trig_is_busy(const struct ucp_st_op *op);
-void ucp_st_trig_release(struct ucp_st_op *op);
 
 /* The worker's lock is held for all of the following: */
 
@@ -195,10 +186,6 @@ void ucp_st_trig_entries_destroy(ucp_st_trig_part_t *part);
 
 /** Post the uses of late operations as entries allow. */
 void ucp_st_trig_post_late(ucp_st_worker_h worker);
-
-/** Milliseconds until the service thread is to do that whether anything
- *  completes or not, or -1. */
-int ucp_st_trig_late_timeout(ucp_st_worker_h worker);
 
 /** Take an operation from the list of those with uses to post. */
 void ucp_st_trig_late_del(ucp_st_trig_op_t *trig);

@@ -28,10 +28,10 @@ typedef struct ucp_st_trig_dev {
     ucp_st_trig_rail_t  rails[UCP_ST_TRIG_MAX_RAILS];
     unsigned            num_rails; /* that are open; read-only */
     ucs_list_link_t     late;      /* operations with uses to post */
-    int                 is_late_timed; /* the service thread tries them soon */
-    int                 is_rma_refused; /* it is to try one-sided ones, too */
-    ucs_list_link_t     doubtful;  /* operations with failed puts */
-    ucs_list_link_t     draining;  /* failed ones whose puts are not over */
+    int                 is_refused; /* see ucp_st_trig_refused() */
+    int                 is_retry_timed; /* the service thread tries soon */
+    ucs_list_link_t     ending;    /* operations with failed puts, and failed
+                                      ones whose puts are not over */
     int                 untriggered; /* an operation is; atomic, by streams */
     void                (*progress_rma)(ucp_st_worker_h worker); /* see
                                       st_trig_rma.h; read-only */

@@ -34,12 +34,13 @@
  * UCX_ST_ERR_TIMEOUT, of which the rest is for detection */
 #define UCP_ST_TRIG_DRAIN_TIME 2.0
 
-static void ucp_st_trig_end_add(ucp_st_trig_op_t *trig, ucs_list_link_t *list,
-                                double time)
+static void ucp_st_trig_end_add(ucp_st_trig_op_t *trig, double time)
 {
+    ucp_st_worker_h worker = trig->op->worker;
+
     trig->deadline = ucp_st_worker_now() + time;
-    ucs_list_add_tail(list, &trig->end_list);
-    ucp_st_trig_dev_wake(trig->op->worker);
+    ucs_list_add_tail(&ucp_st_trig_dev(worker)->ending, &trig->end_list);
+    ucp_st_trig_dev_wake(worker);
 }
 
 /* An operation that drains has failed, and is not in doubt */
@@ -61,8 +62,7 @@ void ucp_st_trig_doubt_add(ucp_st_op_t *op, ucs_status_t status)
         return; /* the reason is known */
     }
     trig->doubt = status;
-    ucp_st_trig_end_add(trig, &ucp_st_trig_dev(op->worker)->doubtful,
-                        UCP_ST_TRIG_DOUBT_TIME);
+    ucp_st_trig_end_add(trig, UCP_ST_TRIG_DOUBT_TIME);
 }
 
 /* The NIC may read the user's buffer */
@@ -167,9 +167,8 @@ void ucp_st_trig_release_waits(ucp_st_op_t *op)
         return;
     }
     trig->is_draining = 1;
-    ucp_st_trig_end_add(trig, &ucp_st_trig_dev(op->worker)->draining,
-                        ucs_min(UCP_ST_TRIG_DRAIN_TIME,
-                                op->worker->config.err_timeout / 4));
+    ucp_st_trig_end_add(trig, ucs_min(UCP_ST_TRIG_DRAIN_TIME,
+                                      op->worker->config.err_timeout / 4));
 }
 
 void ucp_st_trig_dispose(ucp_st_op_t *op)
@@ -198,44 +197,36 @@ void ucp_st_trig_dispose(ucp_st_op_t *op)
     }
 }
 
-/* The head of a list, which is in the order of the deadlines, if its time is
- * over; else NULL, and `timeout_p` is at most the time that is left. */
-static ucp_st_trig_op_t *ucp_st_trig_end_next(ucs_list_link_t *list,
-                                              int *timeout_p)
-{
-    ucp_st_trig_op_t *trig;
-    double left;
-
-    if (ucs_list_is_empty(list)) {
-        return NULL;
-    }
-    trig = ucs_list_head(list, ucp_st_trig_op_t, end_list);
-    left = trig->deadline - ucp_st_worker_now();
-    if (left <= 0) {
-        return trig;
-    }
-    *timeout_p = ucp_st_trig_sooner(*timeout_p, 1 + (int)(left * 1e3));
-    return NULL;
-}
-
 int ucp_st_trig_settle(ucp_st_worker_h worker)
 {
-    ucp_st_trig_dev_t *dev = ucp_st_trig_dev(worker);
-    int timeout            = -1;
+    ucs_list_link_t *ending = &ucp_st_trig_dev(worker)->ending;
+    int timeout             = -1;
+    ucs_list_link_t unseen;
     ucp_st_trig_op_t *trig;
     ucs_status_t status;
+    double left;
 
-    while ((trig = ucp_st_trig_end_next(&dev->doubtful, &timeout)) != NULL) {
-        status = trig->doubt;
-        ucp_st_trig_end_del(trig);
-        if (trig->op->max_uses == UINT64_MAX) {
-            ucp_st_op_fail(trig->op, status);
+    /* One that fails may take others from either list */
+    ucs_list_head_init(&unseen);
+    ucs_list_splice_tail(&unseen, ending);
+    ucs_list_head_init(ending);
+    while (!ucs_list_is_empty(&unseen)) {
+        trig = ucs_list_extract_head(&unseen, ucp_st_trig_op_t, end_list);
+        ucs_list_add_tail(ending, &trig->end_list);
+        left = trig->deadline - ucp_st_worker_now();
+        if (left > 0) {
+            timeout = ucp_st_trig_sooner(timeout, 1 + (int)(left * 1e3));
+        } else if (trig->is_draining) {
+            ucs_diag("operation %p: the peer has not closed its region in "
+                     "time; its waits pass", trig->op);
+            ucp_st_trig_drain_end(trig->op);
+        } else {
+            status = trig->doubt;
+            ucp_st_trig_end_del(trig);
+            if (trig->op->max_uses == UINT64_MAX) {
+                ucp_st_op_fail(trig->op, status);
+            }
         }
-    }
-    while ((trig = ucp_st_trig_end_next(&dev->draining, &timeout)) != NULL) {
-        ucs_diag("operation %p: the peer has not closed its region in time; "
-                 "its waits pass", trig->op);
-        ucp_st_trig_drain_end(trig->op);
     }
     return timeout;
 }

@@ -14,6 +14,9 @@
 /** So many of the longest messages fit into an inbox. */
 #define UCP_ST_TRIG_DEPTH_MIN 4
 
+/** Longest message that an inbox is for, bytes. */
+#define UCP_ST_TRIG_EAGER_MAX (1ul << 20)
+
 /** See st_trig.h. */
 typedef enum {
     UCP_ST_TRIG_READY,

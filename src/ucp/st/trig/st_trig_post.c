@@ -20,9 +20,6 @@
 
 #include <ucs/sys/math.h>
 
-/* When the service thread posts again what a provider refused, milliseconds */
-#define UCP_ST_TRIG_RETRY_TIME 1
-
 int ucp_st_trig_is_loss(ucs_status_t status)
 {
     return (status == UCS_ERR_UNREACHABLE) ||
@@ -60,11 +57,10 @@ static uint64_t ucp_st_trig_uses_posted(const ucp_st_trig_op_t *trig)
 }
 
 static ucs_status_t ucp_st_trig_try_post(ucp_st_op_t *op, uint64_t uses);
-static void ucp_st_trig_late_add(ucp_st_op_t *op, uint64_t uses);
 
 /* Post more uses of a late operation as entries allow, which is then late no
- * more, or fails. Non-zero if it failed, and others with it. */
-static int ucp_st_trig_post_more(ucp_st_op_t *op)
+ * more, or fails */
+static void ucp_st_trig_post_more(ucp_st_op_t *op)
 {
     ucp_st_trig_op_t *trig = ucp_st_trig_op(op);
     uint64_t before        = ucp_st_trig_uses_posted(trig);
@@ -72,15 +68,12 @@ static int ucp_st_trig_post_more(ucp_st_op_t *op)
 
     op->worker->stats.late_posts += ucp_st_trig_uses_posted(trig) - before;
     if (status == UCS_ERR_NO_RESOURCE) {
-        ucp_st_trig_late_add(op, op->started);
-        return 0;
+        return;
     }
     ucp_st_trig_late_del(trig);
-    if (status == UCS_OK) {
-        return 0;
+    if (status != UCS_OK) {
+        ucp_st_op_fail(op, status);
     }
-    ucp_st_op_fail(op, status);
-    return 1;
 }
 
 /* Count a finished entry; go on with what waited for it */
@@ -97,7 +90,7 @@ static void ucp_st_trig_entry_done(ucp_st_trig_part_t *part,
         ucp_st_op_fail(op, status);
     }
     if (ucp_st_trig_op(op)->is_late) {
-        (void)ucp_st_trig_post_more(op); /* with this entry */
+        ucp_st_trig_post_more(op); /* with this entry */
     }
     ucp_st_trig_drain_check(op);
     ucp_st_op_reap(op);
@@ -153,8 +146,7 @@ static void ucp_st_trig_word_done(void *arg, ucs_status_t status)
         ++op->worker->stats.atomics_fired;
         ucs_gstream_wake(&part->slot->word);
         ++part->words;
-        if (ucp_st_trig_uses_counted(trig) > trig->uses) {
-            ++trig->uses;
+        if (ucp_st_trig_uses_counted(trig) > op->completed) {
             op->worker->stats.eager += (trig->plan.proto == UCP_ST_TRIG_EAGER);
             ucp_st_op_complete_uses(op, 1);
         }
@@ -263,9 +255,10 @@ ucs_status_t ucp_st_trig_entries_create(ucp_st_trig_part_t *part)
 
 void ucp_st_trig_entries_destroy(ucp_st_trig_part_t *part)
 {
+    size_t count = (part->puts == NULL) ? 0 : ucp_st_trig_puts_per_use(part);
     size_t i;
 
-    for (i = 0; i < ucp_st_trig_puts_per_use(part); ++i) {
+    for (i = 0; i < count; ++i) {
         if (part->puts[i] != NULL) {
             (void)uct_trig_op_destroy(part->puts[i]);
         }
@@ -309,19 +302,18 @@ ucp_st_trig_entry_post_ahead(ucp_st_trig_part_t *part,
     }
     if (entry == UCP_ST_TRIG_ENTRY_PUT) {
         ucp_st_trig_fill_put(part, chunk, &put, &deferred);
-        put.remote_addr   += offset;
-        deferred.threshold = threshold;
-        deferred.resv      = NULL;
-        deferred.done      = ucp_st_trig_ahead_put_done;
-        status             = uct_trig_ep_put(part->ep, &put, &deferred);
+        put.remote_addr += offset;
+        deferred.done    = ucp_st_trig_ahead_put_done;
     } else {
         ucp_st_trig_fill_word(part, &atomic, &deferred);
-        deferred.threshold = threshold;
-        deferred.resv      = NULL;
-        deferred.done      = ucp_st_trig_ahead_word_done;
-        status             = uct_trig_ep_atomic_add64(rail->self_ep, &atomic,
-                                                      &deferred);
+        deferred.done = ucp_st_trig_ahead_word_done;
     }
+    deferred.threshold = threshold;
+    deferred.resv      = NULL;
+    status             = (entry == UCP_ST_TRIG_ENTRY_PUT) ?
+                         uct_trig_ep_put(part->ep, &put, &deferred) :
+                         uct_trig_ep_atomic_add64(rail->self_ep, &atomic,
+                                                  &deferred);
     rail->ahead += (status == UCS_OK);
     return status;
 }
@@ -354,6 +346,12 @@ static ucs_status_t ucp_st_trig_entry_post(ucp_st_trig_part_t *part,
     if (status == UCS_ERR_BUSY) {
         status = ucp_st_trig_entry_post_ahead(part, entry, chunk, threshold,
                                               offset);
+    } else if (status == UCS_ERR_NO_RESOURCE) {
+        /* Its entry is reserved, but the provider wants something else. What is
+         * under way need not bring it here again: it may itself wait for this
+         * one, a word for its put, a clear-to-send for the words of the uses
+         * that make room. */
+        ucp_st_trig_refused(op->worker);
     }
     if (status == UCS_OK) {
         ++part->posted[entry];
@@ -431,48 +429,6 @@ static ucs_status_t ucp_st_trig_try_post(ucp_st_op_t *op, uint64_t uses)
     return result;
 }
 
-/* Non-zero if no completion need ever post what is missing of a late operation.
- * Its own entries are reserved, but the provider may refuse them all the same,
- * for want of something else. A put or word that is missing behind one of the
- * same kind is posted when that one is done, as uses do not wait for later
- * uses. Without one, what is under way of the other kind may itself wait for
- * what is missing: a word for its put, a clear-to-send for the words of the
- * uses that make room. */
-static int ucp_st_trig_is_refused(const ucp_st_trig_op_t *trig, uint64_t uses)
-{
-    const ucp_st_trig_part_t *part;
-    unsigned i;
-
-    for (i = 0; i < trig->num_parts; ++i) {
-        part = &trig->parts[i];
-        if (((part->pending[UCP_ST_TRIG_ENTRY_PUT] == 0) &&
-             (part->posted[UCP_ST_TRIG_ENTRY_PUT] <
-              ucp_st_trig_puts_wanted(part, uses))) ||
-            ((part->pending[UCP_ST_TRIG_ENTRY_WORD] == 0) &&
-             (part->posted[UCP_ST_TRIG_ENTRY_WORD] < uses))) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
-/* The operation is late, or still is. The service thread is woken for one that
- * nothing else posts: a host call may have reaped the last completion that it
- * slept for. */
-static void ucp_st_trig_late_add(ucp_st_op_t *op, uint64_t uses)
-{
-    ucp_st_trig_dev_t *dev = ucp_st_trig_dev(op->worker);
-    ucp_st_trig_op_t *trig = ucp_st_trig_op(op);
-
-    if (!trig->is_late) {
-        trig->is_late = 1;
-        ucs_list_add_tail(&dev->late, &trig->late_list);
-    } else if (dev->is_late_timed || !ucp_st_trig_is_refused(trig, uses)) {
-        return;
-    }
-    ucp_st_trig_dev_wake(op->worker);
-}
-
 ucs_status_t ucp_st_trig_post(ucp_st_op_t *op, uint64_t use)
 {
     ucp_st_trig_op_t *trig         = ucp_st_trig_op(op);
@@ -493,7 +449,10 @@ ucs_status_t ucp_st_trig_post(ucp_st_op_t *op, uint64_t use)
     if (status != UCS_ERR_NO_RESOURCE) {
         return status;
     }
-    ucp_st_trig_late_add(op, use);
+    if (!trig->is_late) {
+        trig->is_late = 1;
+        ucs_list_add_tail(&ucp_st_trig_dev(op->worker)->late, &trig->late_list);
+    }
     return UCS_OK;
 }
 
@@ -508,33 +467,18 @@ void ucp_st_trig_late_del(ucp_st_trig_op_t *trig)
 void ucp_st_trig_post_late(ucp_st_worker_h worker)
 {
     ucs_list_link_t *late = &ucp_st_trig_dev(worker)->late;
-    ucp_st_trig_op_t *trig, *tmp;
-    int has_failed;
+    ucs_list_link_t untried;
+    ucp_st_trig_op_t *trig;
 
     /* All of them, not only the first: each has entries of its own, and the
      * first may wait for what a later one does. A common first-in-first-out
-     * list deadlocks. When one failed, and others with it, the list has
-     * changed. */
-    do {
-        has_failed = 0;
-        ucs_list_for_each_safe(trig, tmp, late, late_list) {
-            has_failed = ucp_st_trig_post_more(trig->op);
-            if (has_failed) {
-                break;
-            }
-        }
-    } while (has_failed);
-}
-
-int ucp_st_trig_late_timeout(ucp_st_worker_h worker)
-{
-    ucp_st_trig_dev_t *dev = ucp_st_trig_dev(worker);
-    const ucp_st_trig_op_t *trig;
-
-    dev->is_late_timed  = dev->is_rma_refused;
-    dev->is_rma_refused = 0; /* until it is refused again */
-    ucs_list_for_each(trig, &dev->late, late_list) {
-        dev->is_late_timed |= ucp_st_trig_is_refused(trig, trig->op->started);
+     * list deadlocks. One that fails may take others from either list. */
+    ucs_list_head_init(&untried);
+    ucs_list_splice_tail(&untried, late);
+    ucs_list_head_init(late);
+    while (!ucs_list_is_empty(&untried)) {
+        trig = ucs_list_extract_head(&untried, ucp_st_trig_op_t, late_list);
+        ucs_list_add_tail(late, &trig->late_list);
+        ucp_st_trig_post_more(trig->op);
     }
-    return dev->is_late_timed ? UCP_ST_TRIG_RETRY_TIME : -1;
 }

@@ -16,40 +16,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define UCP_ST_TRIG_PIECE_MIN 64
-
-/* Bytes of a slab: room for some pieces of its size, but not more than this,
- * unless one piece is longer */
-#define UCP_ST_TRIG_SLAB_MIN    4096
-#define UCP_ST_TRIG_SLAB_MAX    (64ul << 10)
-#define UCP_ST_TRIG_SLAB_PIECES 16
-
-_Static_assert((UCP_ST_TRIG_PIECE_MIN << (UCP_ST_TRIG_PIECE_CLASSES - 1)) ==
-               UCP_ST_TRIG_PIECE_MAX, "sizes of pieces");
-
 /** What a free piece holds. */
 typedef struct ucp_st_trig_free {
     struct ucp_st_trig_free *next;
     ucp_st_trig_slab_t      *slab;
 } ucp_st_trig_free_t;
 
-static unsigned ucp_st_trig_piece_class(size_t length)
+static ucs_status_t ucp_st_trig_slab_add(ucp_st_trig_rail_t *rail)
 {
-    unsigned class = 0;
-
-    while (((size_t)UCP_ST_TRIG_PIECE_MIN << class) < length) {
-        ++class;
-    }
-    return class;
-}
-
-/* Register a slab of pieces of one size */
-static ucs_status_t ucp_st_trig_pool_grow(ucp_st_trig_pool_t *pool,
-                                          uct_iface_h iface, unsigned class)
-{
-    size_t piece_length = (size_t)UCP_ST_TRIG_PIECE_MIN << class;
-    size_t length       = ucs_min(piece_length * UCP_ST_TRIG_SLAB_PIECES,
-                                  UCP_ST_TRIG_SLAB_MAX);
     ucp_st_trig_slab_t *slab = calloc(1, sizeof(*slab));
     uint8_t packed[UCT_TRIG_RKEY_PACKED_LEN];
     ucp_st_trig_free_t *piece;
@@ -59,14 +33,14 @@ static ucs_status_t ucp_st_trig_pool_grow(ucp_st_trig_pool_t *pool,
     if (slab == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
-    length      = ucs_max(ucs_max(length, UCP_ST_TRIG_SLAB_MIN), piece_length);
-    slab->block = aligned_alloc(UCP_ST_TRIG_SLAB_MIN, length);
+    slab->block = aligned_alloc(UCP_ST_TRIG_PAGE, UCP_ST_TRIG_PAGE);
     if (slab->block == NULL) {
         status = UCS_ERR_NO_MEMORY;
         goto err_slab;
     }
-    memset(slab->block, 0, length);
-    status = uct_trig_mem_reg(iface, slab->block, length, NULL, &slab->mem);
+    memset(slab->block, 0, UCP_ST_TRIG_PAGE);
+    status = uct_trig_mem_reg(rail->iface, slab->block, UCP_ST_TRIG_PAGE, NULL,
+                              &slab->mem);
     if (status != UCS_OK) {
         goto err_block;
     }
@@ -75,14 +49,14 @@ static ucs_status_t ucp_st_trig_pool_grow(ucp_st_trig_pool_t *pool,
     if (status != UCS_OK) {
         goto err_mem;
     }
-    for (offset = 0; offset < length; offset += piece_length) {
-        piece             = UCS_PTR_BYTE_OFFSET(slab->block, offset);
-        piece->next       = pool->free[class];
-        piece->slab       = slab;
-        pool->free[class] = piece;
+    for (offset = 0; offset < UCP_ST_TRIG_PAGE; offset += UCP_ST_TRIG_PIECE) {
+        piece       = UCS_PTR_BYTE_OFFSET(slab->block, offset);
+        piece->next = rail->free;
+        piece->slab = slab;
+        rail->free  = piece;
     }
-    slab->next  = pool->slabs;
-    pool->slabs = slab;
+    slab->next  = rail->slabs;
+    rail->slabs = slab;
     return UCS_OK;
 
 err_mem:
@@ -94,35 +68,33 @@ err_slab:
     return status;
 }
 
-ucs_status_t ucp_st_trig_pool_get(ucp_st_trig_pool_t *pool, uct_iface_h iface,
-                                  size_t length, ucp_st_trig_piece_t *piece)
+ucs_status_t ucp_st_trig_piece_get(ucp_st_trig_rail_t *rail,
+                                   ucp_st_trig_piece_t *piece)
 {
-    unsigned class = ucp_st_trig_piece_class(length);
-    ucp_st_trig_free_t *free_piece;
     ucs_status_t status;
 
-    if (pool->free[class] == NULL) {
-        status = ucp_st_trig_pool_grow(pool, iface, class);
+    if (rail->free == NULL) {
+        status = ucp_st_trig_slab_add(rail);
         if (status != UCS_OK) {
             return status;
         }
     }
-    free_piece        = pool->free[class];
-    pool->free[class] = free_piece->next;
-    piece->address    = free_piece;
-    piece->slab       = free_piece->slab;
+    piece->address = rail->free;
+    piece->slab    = rail->free->slab;
+    rail->free     = rail->free->next;
     return UCS_OK;
 }
 
-void ucp_st_trig_pool_put(ucp_st_trig_pool_t *pool,
-                          const ucp_st_trig_piece_t *piece, size_t length)
+void ucp_st_trig_piece_put(ucp_st_trig_rail_t *rail,
+                           const ucp_st_trig_piece_t *piece)
 {
-    unsigned class                 = ucp_st_trig_piece_class(length);
     ucp_st_trig_free_t *free_piece = piece->address;
 
-    free_piece->next  = pool->free[class];
-    free_piece->slab  = piece->slab;
-    pool->free[class] = free_piece;
+    if (piece->slab != NULL) {
+        free_piece->next = rail->free;
+        free_piece->slab = piece->slab;
+        rail->free       = free_piece;
+    }
 }
 
 size_t ucp_st_trig_rail_address_length(const ucp_st_trig_rail_t *rail)
@@ -232,13 +204,12 @@ void ucp_st_trig_rail_close(ucp_st_trig_rail_t *rail)
 {
     ucp_st_trig_slab_t *slab;
 
-    while ((slab = rail->pool.slabs) != NULL) {
-        rail->pool.slabs = slab->next;
+    while ((slab = rail->slabs) != NULL) {
+        rail->slabs = slab->next;
         (void)uct_trig_mem_dereg(slab->mem);
         free(slab->block);
         free(slab);
     }
-    memset(&rail->pool, 0, sizeof(rail->pool));
     uct_ep_destroy(rail->self_ep);
     uct_iface_close(rail->iface);
     uct_md_close(rail->md);

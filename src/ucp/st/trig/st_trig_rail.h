@@ -3,9 +3,9 @@
  * st_trig_rail.h - one NIC of the trig lane: an interface on the transport
  * cxi_trig, opened through UCT's public API, and what its operations share.
  *
- * That includes registered memory in pieces of a few sizes. Slabs of these are
+ * That includes registered memory in pieces of a cache line. Slabs of these are
  * registered once and kept until the device is closed; to get a piece and to
- * give it back makes no system call while one of its size is free.
+ * give it back makes no system call while one is free.
  */
 #ifndef UCP_ST_TRIG_RAIL_H_
 #define UCP_ST_TRIG_RAIL_H_
@@ -13,13 +13,14 @@
 #include <ucp_st.h>
 #include <uct_trig.h>
 
-/** Longest piece, bytes. */
-#define UCP_ST_TRIG_PIECE_MAX (4ul << 20)
+/** Memory that the library registers has pages of its own: a provider may keep
+ *  them from forked processes. */
+#define UCP_ST_TRIG_PAGE 4096
 
-/** Sizes of pieces: powers of two from 64 bytes on. */
-#define UCP_ST_TRIG_PIECE_CLASSES 17
+/** Bytes of a piece, and its alignment. */
+#define UCP_ST_TRIG_PIECE 64
 
-/** Pieces of one size that were registered together. */
+/** A page of pieces. */
 typedef struct ucp_st_trig_slab {
     struct ucp_st_trig_slab *next;
     uct_trig_mem_h          mem;
@@ -27,19 +28,13 @@ typedef struct ucp_st_trig_slab {
     void                    *block;
 } ucp_st_trig_slab_t;
 
-/** A piece; its memory is aligned to 64 bytes. */
+/** A piece of one. */
 typedef struct ucp_st_trig_piece {
     void               *address;
-    ucp_st_trig_slab_t *slab;
+    ucp_st_trig_slab_t *slab;       /* NULL: there is none */
 } ucp_st_trig_piece_t;
 
 struct ucp_st_trig_free;
-
-/** All slabs of a NIC. Zeroed at first. */
-typedef struct ucp_st_trig_pool {
-    ucp_st_trig_slab_t      *slabs;
-    struct ucp_st_trig_free *free[UCP_ST_TRIG_PIECE_CLASSES]; /* by size */
-} ucp_st_trig_pool_t;
 
 /** Protected by the worker's lock, except where a field says otherwise. */
 typedef struct ucp_st_trig_rail {
@@ -50,7 +45,8 @@ typedef struct ucp_st_trig_rail {
     uct_ep_h              self_ep;    /* for the own words */
     unsigned              ahead;      /* entries in use beside reservations */
     unsigned              max_ahead;  /* of these: the rest is for matches */
-    ucp_st_trig_pool_t    pool;
+    ucp_st_trig_slab_t    *slabs;
+    struct ucp_st_trig_free *free;    /* pieces */
 } ucp_st_trig_rail_t;
 
 /**
@@ -82,16 +78,12 @@ ucs_status_t ucp_st_trig_rail_ep_create(const ucp_st_trig_rail_t *rail,
 /** Non-zero while the NIC holds deferred operations. */
 int ucp_st_trig_rail_is_busy(const ucp_st_trig_rail_t *rail);
 
-/**
- * Get a piece of at least `length` bytes, at most UCP_ST_TRIG_PIECE_MAX, in
- * memory that is registered on `iface`. What it holds is undefined.
- */
-ucs_status_t ucp_st_trig_pool_get(ucp_st_trig_pool_t *pool, uct_iface_h iface,
-                                  size_t length, ucp_st_trig_piece_t *piece);
+/** Get a piece. What it holds is undefined. */
+ucs_status_t ucp_st_trig_piece_get(ucp_st_trig_rail_t *rail,
+                                   ucp_st_trig_piece_t *piece);
 
-/** Give a piece back that was got with that length. Nothing reaches it any
- *  more. */
-void ucp_st_trig_pool_put(ucp_st_trig_pool_t *pool,
-                          const ucp_st_trig_piece_t *piece, size_t length);
+/** Give a piece back, if it is one. Nothing reaches it any more. */
+void ucp_st_trig_piece_put(ucp_st_trig_rail_t *rail,
+                           const ucp_st_trig_piece_t *piece);
 
 #endif

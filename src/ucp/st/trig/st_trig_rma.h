@@ -15,8 +15,8 @@ void ucp_st_trig_rma_open(ucp_st_worker_h worker,
                           void (*progress)(ucp_st_worker_h worker));
 
 /** The NIC has refused what no completion need post: have the service thread
- *  call `progress` soon. */
-void ucp_st_trig_rma_refused(ucp_st_worker_h worker);
+ *  post again, and call `progress`, soon. */
+void ucp_st_trig_refused(ucp_st_worker_h worker);
 
 /** The NIC that they use. */
 ucp_st_trig_rail_t *ucp_st_trig_rma_rail(ucp_st_worker_h worker);
@@ -26,10 +26,6 @@ uct_ep_h ucp_st_trig_rma_ep(ucp_st_peer_t *peer);
 
 /** Longest write to a peer, bytes. */
 size_t ucp_st_trig_rma_put_max(ucp_st_peer_t *peer);
-
-/** Non-zero if a NIC may write signals without waking this process. Needs no
- *  lock. */
-int ucp_st_trig_rma_is_untold(ucp_st_worker_h worker);
 
 /** Have the service thread look at the worker again. With the lock held or
  *  not. */
