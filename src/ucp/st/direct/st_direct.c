@@ -115,8 +115,7 @@ static ucs_status_t ucp_st_direct_offer(ucp_st_op_t *op, void *buffer,
 static int ucp_st_direct_is_mapped(const ucp_st_op_t *op,
                                    const ucp_st_direct_blob_t *blob)
 {
-    return (op->msg_length > 0) &&
-           (op->msg_length >= ucs_max(op->worker->config.direct_map_min,
+    return (op->msg_length >= ucs_max(op->worker->config.direct_map_min,
                                       blob->map_min)) &&
            ((ucp_st_direct_op(op)->map != NULL) || blob->is_mappable ||
             op->peer->process.is_near);
@@ -125,8 +124,7 @@ static int ucp_st_direct_is_mapped(const ucp_st_op_t *op,
 static int ucp_st_direct_is_attached(const ucp_st_op_t *op,
                                      const ucp_st_direct_blob_t *blob)
 {
-    return (op->msg_length > 0) &&
-           (op->msg_length >= ucs_max(op->worker->config.direct_attach_min,
+    return (op->msg_length >= ucs_max(op->worker->config.direct_attach_min,
                                       blob->attach_min)) &&
            (ucp_st_direct_peer(op->peer)->can_attach || blob->can_attach);
 }
@@ -202,8 +200,8 @@ static ucs_status_t ucp_st_direct_bind(ucp_st_op_t *op, const void *buffer,
         direct->places = slots[0].data;
         direct->stride = sizeof(*slots);
     }
-    if (ucp_st_direct_is_mapped(op, &blob) ||
-        ucp_st_direct_is_attached(op, &blob)) {
+    if ((op->msg_length > 0) && (ucp_st_direct_is_mapped(op, &blob) ||
+                                 ucp_st_direct_is_attached(op, &blob))) {
         status = ucp_st_direct_bind_mapped(op, &blob);
     }
     direct->num_pieces = ucs_max(1, ucs_div_round_up(direct->length,
@@ -368,7 +366,7 @@ static const char *ucp_st_direct_protocol(const ucp_st_op_t *op)
     if (direct->proto == UCP_ST_DIRECT_MAPPED) {
         return direct->is_attached ? "attached" : "mapped";
     }
-    if (direct->places == direct->pair->slots[0].data) {
+    if (direct->piece <= UCP_ST_DIRECT_INLINE) {
         return "inline";
     }
     return (direct->num_pieces == 1) ? "slot" : "pipelined";

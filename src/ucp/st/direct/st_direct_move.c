@@ -209,17 +209,6 @@ static void ucp_st_direct_claim_poison(const ucp_st_direct_op_t *direct)
                             __ATOMIC_ACQ_REL);
 }
 
-/* How many pieces both sides have claimed, of all uses */
-static uint64_t ucp_st_direct_claim_count(const ucp_st_direct_op_t *direct)
-{
-    ucp_st_direct_claim_t claim;
-
-    claim = ucp_st_direct_claim_unpack(__atomic_load_n(&direct->pair->claim,
-                                                       __ATOMIC_ACQUIRE));
-    return (claim.use == 0) ? 0 :
-           (claim.use * direct->num_pieces) - (claim.high - claim.low);
-}
-
 /* Claim pieces and copy them to their place; how many */
 static uint32_t ucp_st_direct_copy_mapped(ucp_st_direct_op_t *direct)
 {
@@ -470,13 +459,18 @@ void ucp_st_direct_halt(ucp_st_direct_op_t *direct)
  * hold the lock, as the caller does. */
 static int ucp_st_direct_is_claimed(const ucp_st_direct_op_t *direct)
 {
-    uint64_t other = ucp_st_direct_load(&direct->other->count);
-    uint64_t own   = ucp_st_direct_load(&direct->mine->count);
+    uint64_t other              = ucp_st_direct_load(&direct->other->count);
+    uint64_t own                = ucp_st_direct_load(&direct->mine->count);
+    ucp_st_direct_claim_t claim = ucp_st_direct_claim_unpack(
+            __atomic_load_n(&direct->pair->claim, __ATOMIC_ACQUIRE));
 
     if (own == UCP_ST_DIRECT_BROKEN) {
         own = direct->done_count;
     }
-    return (own + other) < ucp_st_direct_claim_count(direct);
+    /* All pieces of the uses so far, but those that are left of the last one */
+    return (claim.use > 0) &&
+           ((own + other) < ((claim.use * direct->num_pieces) -
+                             (claim.high - claim.low)));
 }
 
 int ucp_st_direct_settle(ucp_st_direct_op_t *direct)

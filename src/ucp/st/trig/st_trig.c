@@ -124,8 +124,7 @@ static ucs_status_t ucp_st_trig_mem_reg(ucp_st_trig_part_t *part)
 /* What was made before an error is undone by ucp_st_trig_part_cleanup() */
 static ucs_status_t ucp_st_trig_part_init(ucp_st_trig_part_t *part)
 {
-    uct_iface_h iface = part->rail->iface;
-    size_t puts       = ucp_st_trig_puts_per_use(part);
+    size_t puts = ucp_st_trig_puts_per_use(part);
     ucs_status_t status;
 
     if (part->num_puts > part->rail->attr.max_entries) {
@@ -139,15 +138,11 @@ static ucs_status_t ucp_st_trig_part_init(ucp_st_trig_part_t *part)
     if (status == UCS_OK) {
         status = ucp_st_trig_cntrs_create(part);
     }
-    /* The entries of one use, so that the next use can always be posted
-     * whatever the other operations hold */
     if (status == UCS_OK) {
-        status = uct_trig_iface_reserve(iface, puts,
-                                        &part->resv[UCP_ST_TRIG_ENTRY_PUT]);
-    }
-    if (status == UCS_OK) {
-        status = uct_trig_iface_reserve(iface, 1,
-                                        &part->resv[UCP_ST_TRIG_ENTRY_WORD]);
+        /* The entries of one use, so that the next use can always be posted
+         * whatever the other operations hold */
+        status = uct_trig_iface_reserve(part->rail->iface, puts + 1,
+                                        &part->resv);
     }
     return (status == UCS_OK) ? ucp_st_trig_mem_reg(part) : status;
 }
@@ -162,13 +157,10 @@ static void ucp_st_trig_mem_dereg(uct_trig_mem_h *mem_p)
 
 static void ucp_st_trig_part_cleanup(ucp_st_trig_part_t *part)
 {
-    uct_iface_h iface = part->rail->iface;
-
     ucp_st_trig_mem_dereg(&part->mem);
     ucp_st_trig_entries_destroy(part);
     ucp_st_trig_mem_dereg(&part->local);
-    (void)uct_trig_iface_unreserve(iface, &part->resv[UCP_ST_TRIG_ENTRY_WORD]);
-    (void)uct_trig_iface_unreserve(iface, &part->resv[UCP_ST_TRIG_ENTRY_PUT]);
+    (void)uct_trig_iface_unreserve(part->rail->iface, &part->resv);
     if (part->start != NULL) {
         (void)uct_trig_cntr_destroy(part->start);
     }

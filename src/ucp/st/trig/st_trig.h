@@ -85,7 +85,7 @@ typedef struct ucp_st_trig_part {
     uct_trig_cntr_h     data;      /* C or D: counts the data */
     uct_trig_op_h       *puts;     /* one for each put of a use */
     uct_trig_op_h       word_add;
-    uct_trig_resv_t     resv[UCP_ST_TRIG_ENTRY_LAST];
+    uct_trig_resv_t     resv;      /* of one use */
     uct_trig_mem_h      mem;       /* what the peer writes; NULL once revoked */
     uct_trig_mem_h      local;     /* of a send: source of puts, where it must
                                       be given; or NULL */

@@ -194,7 +194,7 @@ static void ucp_st_trig_fill_put(ucp_st_trig_part_t *part, size_t chunk,
     };
     *deferred = (uct_trig_deferred_t){
         .trigger = part->start,
-        .resv    = &part->resv[UCP_ST_TRIG_ENTRY_PUT],
+        .resv    = &part->resv,
         .done    = ucp_st_trig_put_done,
         .arg     = part
     };
@@ -226,7 +226,7 @@ static void ucp_st_trig_fill_word(ucp_st_trig_part_t *part,
     };
     *deferred = (uct_trig_deferred_t){
         .trigger = part->data,
-        .resv    = &part->resv[UCP_ST_TRIG_ENTRY_WORD],
+        .resv    = &part->resv,
         .done    = ucp_st_trig_word_done,
         .arg     = part
     };
