@@ -14,6 +14,10 @@
 #define NEAR_MAP_MIN (64ul << 10)
 #define NEAR_NT_MIN (4ul << 20)
 
+/* So many pieces and more are so many times longer */
+#define NEAR_MANY_PIECES 16
+#define NEAR_LONG_PIECE  4
+
 /** Least piece of a message that is not copied through slots. */
 #define NEAR_PIECE_MAPPED (32ul << 10)
 
@@ -22,6 +26,11 @@
 
 /** What keeps messages of all lengths in slots. */
 #define NEAR_SLOTS {"UCX_ST_DIRECT_MAP_MIN", "inf", NULL}
+
+/** ... and long ones in 8 that have room for 128k. */
+#define NEAR_SMALL_PIECE (4ul << 10)
+#define NEAR_SMALL_SLOTS {"UCX_ST_DIRECT_MAP_MIN", "inf", \
+                          "UCX_ST_DIRECT_PIECE", "4k", NULL}
 
 /** A pair, with a matched send on A and receive on B. */
 typedef struct {

@@ -43,6 +43,9 @@ static plan_t plan_of(size_t length, size_t piece, size_t map_min)
     if (length <= piece) {
         return (plan_t){"slot", 2};
     }
+    if (length / piece >= NEAR_MANY_PIECES) {
+        piece *= NEAR_LONG_PIECE;
+    }
     return (plan_t){"pipelined", 2 * div_up(length, piece)};
 }
 
@@ -73,7 +76,8 @@ static const size_t lengths[] = {
     0, 1, 8, 55, NEAR_INLINE, NEAR_INLINE + 1, 64, 1000, 4097, NEAR_PIECE - 1,
     NEAR_PIECE, NEAR_PIECE + 1, (2 * NEAR_PIECE) - 3, 2 * NEAR_PIECE,
     NEAR_MAP_MIN - 1, NEAR_MAP_MIN, NEAR_MAP_MIN + 1,
-    (8 * NEAR_PIECE) + 12345,
+    (8 * NEAR_PIECE) + 12345, (NEAR_MANY_PIECES * NEAR_PIECE) - 1,
+    NEAR_MANY_PIECES * NEAR_PIECE,
     NEAR_NT_MIN - 1, NEAR_NT_MIN, NEAR_NT_MIN + 5, (5ul << 20) - 77,
     (16ul << 20) + 1
 };

@@ -18,8 +18,9 @@
 
 #define LARGE  ((1ul << 20) - 61) /* does not fit into its slots */
 #define SHORT  100
-#define PIECES ((LARGE + NEAR_PIECE - 1) / NEAR_PIECE)
-#define SLOTS  4
+#define PIECE  (NEAR_LONG_PIECE * NEAR_SMALL_PIECE)
+#define PIECES ((LARGE + PIECE - 1) / PIECE)
+#define SLOTS  8
 #define SLEEPS 20
 
 /* Sleeps of the service thread that are none of its poll(); atomic */
@@ -111,7 +112,7 @@ static void run_busy(const char *const *env, size_t length, int busy)
 
 ST_CASE(busy)
 {
-    const char *const slots[] = NEAR_SLOTS;
+    const char *const slots[] = NEAR_SMALL_SLOTS;
 
     __atomic_store_n(&num_sleeps, 0, __ATOMIC_RELAXED);
 
@@ -206,7 +207,7 @@ static void run_polled(const char *const *env, int poller)
 
 ST_CASE(polled)
 {
-    const char *const slots[] = NEAR_SLOTS;
+    const char *const slots[] = NEAR_SMALL_SLOTS;
 
     run_polled(slots, ST_A);
     run_polled(slots, ST_B);
@@ -256,7 +257,7 @@ static void run_queue_gone(const char *const *env, int gone)
 
 ST_CASE(queue_gone)
 {
-    const char *const slots[] = NEAR_SLOTS;
+    const char *const slots[] = NEAR_SMALL_SLOTS;
 
     run_queue_gone(slots, ST_A);
     run_queue_gone(slots, ST_B);
@@ -314,7 +315,7 @@ static void run_serves_others(const char *const *env)
 
 ST_CASE(serves_others)
 {
-    run_serves_others((const char*[])NEAR_SLOTS);
+    run_serves_others((const char*[])NEAR_SMALL_SLOTS);
     run_serves_others(NULL);
 }
 
@@ -365,7 +366,7 @@ static void run_sleeper(const char *const *env, size_t length, int sleeper)
 
 ST_CASE(sleeper)
 {
-    const char *const slots[] = NEAR_SLOTS;
+    const char *const slots[] = NEAR_SMALL_SLOTS;
 
     run_sleeper(slots, SHORT, ST_B);
     run_sleeper(slots, LARGE, ST_A);

@@ -16,9 +16,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Uses, or pieces of one, that can be under way: one side copies in while the
- * other one copies out */
-#define UCP_ST_DIRECT_NUM_SLOTS 4
+/* Slots of a message that is one piece: so many uses can be under way */
+#define UCP_ST_DIRECT_INLINE_SLOTS 4
+#define UCP_ST_DIRECT_WHOLE_SLOTS  2
+
+/* ... and of one that is several: one side copies in while the other one copies
+ * out */
+#define UCP_ST_DIRECT_PIPE_SLOTS 4
+
+/* From so many pieces on they are so many times longer, and more: each takes
+ * cache lines to the other processor and back */
+#define UCP_ST_DIRECT_LONG_PIECES 16
+#define UCP_ST_DIRECT_LONG_PIECE  4
+#define UCP_ST_DIRECT_LONG_SLOTS  8
 
 /* Least piece of a mapped message: shorter ones cost more to claim than the
  * second processor saves */
@@ -30,6 +40,28 @@
 static size_t ucp_st_direct_align(size_t length)
 {
     return ucs_div_round_up(length, 64) * 64;
+}
+
+/* What a receive's slots look like */
+static void ucp_st_direct_plan_slots(ucp_st_direct_op_t *direct,
+                                     size_t piece_max)
+{
+    size_t length = direct->length;
+
+    if (length <= UCP_ST_DIRECT_INLINE) {
+        direct->piece     = UCP_ST_DIRECT_INLINE;
+        direct->num_slots = UCP_ST_DIRECT_INLINE_SLOTS;
+    } else if (length <= piece_max) {
+        direct->piece     = ucp_st_direct_align(length);
+        direct->num_slots = UCP_ST_DIRECT_WHOLE_SLOTS;
+    } else {
+        direct->piece     = piece_max;
+        direct->num_slots = UCP_ST_DIRECT_PIPE_SLOTS;
+        if ((length / piece_max) >= UCP_ST_DIRECT_LONG_PIECES) {
+            direct->piece    *= UCP_ST_DIRECT_LONG_PIECE;
+            direct->num_slots = UCP_ST_DIRECT_LONG_SLOTS;
+        }
+    }
 }
 
 static size_t ucp_st_direct_pair_size(const ucp_st_direct_op_t *direct)
@@ -45,11 +77,7 @@ static size_t ucp_st_direct_pair_size(const ucp_st_direct_op_t *direct)
 static ucs_status_t ucp_st_direct_get_pair(ucp_st_direct_op_t *direct,
                                            ucp_st_worker_h worker)
 {
-    direct->piece     = (direct->length <= UCP_ST_DIRECT_INLINE) ?
-                        UCP_ST_DIRECT_INLINE :
-                        ucs_min(ucp_st_direct_align(direct->length),
-                                worker->config.direct_piece);
-    direct->num_slots = UCP_ST_DIRECT_NUM_SLOTS;
+    ucp_st_direct_plan_slots(direct, worker->config.direct_piece);
     direct->pair_size = ucp_st_direct_pair_size(direct);
     direct->pair      = ucp_st_direct_seg_get(&ucp_st_direct_dev(worker)->seg,
                                               direct->pair_size);
