@@ -2,7 +2,8 @@
 /*
  * gstream_device.c - memory whose stores a function takes, as a device does.
  *
- * A slot's users are counted by the callers, without a lock:
+ * Slots are listed once and for ever, and used again for other ranges. A slot's
+ * users are counted by the callers, without a lock:
  *
  *     caller [gstream_device_give]         remover
  *     add 1 to users                       clear start
@@ -11,10 +12,9 @@
  *
  * All are seq-cst: either the caller finds start cleared, or the remover finds
  * the caller among the users. The other fields are written before start
- * (seq-cst), and again only after users was 0 with start cleared.
- *
- * A stream stores only to a range that was added before the command was
- * enqueued: the queue's order makes gstream_device_count visible to it.
+ * (seq-cst), and again only after users was 0 with start cleared. The remover
+ * waits without the lock. That ends: a cleared slot gets no users that call
+ * func, and those that it has leave when func returns.
  */
 #ifdef HAVE_CONFIG_H
 #  include "config.h"
@@ -25,28 +25,25 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stddef.h>
+#include <stdlib.h>
 
-#define GSTREAM_DEVICE_MAX 16
 
-
-/* A range; the slot is free while start is 0. */
-typedef struct gstream_device {
+/* A slot: stores are taken while start is not 0. */
+struct gstream_device {
+    gstream_device_t          *next;    /* Constant */
+    int                       is_taken; /* Under the lock */
     _Atomic uintptr_t         start;
     _Atomic size_t            length;
     ucs_gstream_device_func_t func;
     void                      *arg;
     _Atomic unsigned          users;
-} gstream_device_t;
-
-
-_Atomic unsigned gstream_device_count;
-
-static struct {
-    pthread_mutex_t  lock; /* Of adding and removing */
-    gstream_device_t slots[GSTREAM_DEVICE_MAX];
-} gstream_devices = {
-    .lock = PTHREAD_MUTEX_INITIALIZER
 };
+
+
+gstream_device_t *_Atomic gstream_devices;
+
+/* Of adding and removing */
+static pthread_mutex_t gstream_device_lock = PTHREAD_MUTEX_INITIALIZER;
 
 
 static int gstream_device_has(const gstream_device_t *device, uintptr_t start,
@@ -58,15 +55,12 @@ static int gstream_device_has(const gstream_device_t *device, uintptr_t start,
 
 int gstream_device_give(volatile uint64_t *address, uint64_t value)
 {
-    uintptr_t place = (uintptr_t)address;
-    unsigned count  = atomic_load(&gstream_device_count);
-    int taken       = 0;
-    gstream_device_t *device;
+    uintptr_t place          = (uintptr_t)address;
+    gstream_device_t *device = atomic_load(&gstream_devices);
+    int taken                = 0;
     uintptr_t start;
-    unsigned i;
 
-    for (i = 0; (i < count) && !taken; ++i) {
-        device = &gstream_devices.slots[i];
+    for (; (device != NULL) && !taken; device = device->next) {
         if (!gstream_device_has(device, atomic_load(&device->start), place)) {
             continue;
         }
@@ -83,65 +77,73 @@ int gstream_device_give(volatile uint64_t *address, uint64_t value)
     return taken;
 }
 
-/* The slot of a range, or a free one for 0; NULL if there is none. */
-static gstream_device_t *gstream_device_find(uintptr_t start)
+/* A slot that nobody has, which is then taken. Lock held. */
+static gstream_device_t *gstream_device_get(void)
 {
-    unsigned i;
+    gstream_device_t *device = atomic_load(&gstream_devices);
 
-    for (i = 0; i < GSTREAM_DEVICE_MAX; ++i) {
-        if (atomic_load(&gstream_devices.slots[i].start) == start) {
-            return &gstream_devices.slots[i];
-        }
+    while ((device != NULL) && device->is_taken) {
+        device = device->next;
     }
-    return NULL;
+    if (device == NULL) {
+        device = calloc(1, sizeof(*device));
+        if (device == NULL) {
+            return NULL;
+        }
+        device->next = atomic_load(&gstream_devices);
+        atomic_store(&gstream_devices, device);
+    }
+    device->is_taken = 1;
+    return device;
 }
 
 ucs_status_t ucs_gstream_device_add(void *start, size_t length,
                                     ucs_gstream_device_func_t func, void *arg)
 {
-    ucs_status_t status = UCS_ERR_NO_RESOURCE;
     gstream_device_t *device;
-    unsigned count;
 
     if ((start == NULL) || (length == 0) || (func == NULL)) {
         return UCS_ERR_INVALID_PARAM;
     }
 
-    pthread_mutex_lock(&gstream_devices.lock);
-    device = gstream_device_find(0);
-    if (device != NULL) {
-        device->func = func;
-        device->arg  = arg;
-        atomic_store(&device->length, length);
-        atomic_store(&device->start, (uintptr_t)start);
-        count = (unsigned)(device - gstream_devices.slots) + 1;
-        if (count > atomic_load(&gstream_device_count)) {
-            atomic_store(&gstream_device_count, count);
-        }
-        status = UCS_OK;
+    pthread_mutex_lock(&gstream_device_lock);
+    device = gstream_device_get();
+    pthread_mutex_unlock(&gstream_device_lock);
+    if (device == NULL) {
+        return UCS_ERR_NO_MEMORY;
     }
-    pthread_mutex_unlock(&gstream_devices.lock);
-    return status;
+
+    device->func = func;
+    device->arg  = arg;
+    atomic_store(&device->length, length);
+    atomic_store(&device->start, (uintptr_t)start);
+    return UCS_OK;
 }
 
 ucs_status_t ucs_gstream_device_remove(void *start)
 {
-    ucs_status_t status = UCS_ERR_NO_ELEM;
-    gstream_device_t *device;
+    gstream_device_t *device = atomic_load(&gstream_devices);
+    uintptr_t found          = (uintptr_t)start;
 
     if (start == NULL) {
         return UCS_ERR_INVALID_PARAM;
     }
 
-    pthread_mutex_lock(&gstream_devices.lock);
-    device = gstream_device_find((uintptr_t)start);
-    if (device != NULL) {
-        atomic_store(&device->start, (uintptr_t)0);
-        while (atomic_load(&device->users) > 0) {
-            sched_yield(); /* their functions return soon */
-        }
-        status = UCS_OK;
+    /* One caller alone clears it */
+    while ((device != NULL) &&
+           !atomic_compare_exchange_strong(&device->start, &found, 0)) {
+        device = device->next;
+        found  = (uintptr_t)start;
     }
-    pthread_mutex_unlock(&gstream_devices.lock);
-    return status;
+    if (device == NULL) {
+        return UCS_ERR_NO_ELEM;
+    }
+
+    while (atomic_load(&device->users) > 0) {
+        sched_yield();
+    }
+    pthread_mutex_lock(&gstream_device_lock);
+    device->is_taken = 0;
+    pthread_mutex_unlock(&gstream_device_lock);
+    return UCS_OK;
 }

@@ -9,9 +9,12 @@
 
 #include <stdatomic.h>
 
-/** Ranges that may be in use, the highest slot included; 0 where the program
- *  has no emulated device. */
-extern _Atomic unsigned gstream_device_count;
+typedef struct gstream_device gstream_device_t;
+
+/** Slots of ranges; NULL where the program has no emulated device. A stream
+ *  stores only to a range that was added before the command was enqueued: the
+ *  queue's order makes it visible. */
+extern gstream_device_t *_Atomic gstream_devices;
 
 /** Give a store to the function of the range that has the address; 0 if none
  *  has it, and the caller stores. Any thread. */
@@ -21,8 +24,8 @@ int gstream_device_give(volatile uint64_t *address, uint64_t value);
 static inline int gstream_device_store(volatile uint64_t *address,
                                        uint64_t value)
 {
-    return (atomic_load_explicit(&gstream_device_count,
-                                 memory_order_relaxed) != 0) &&
+    return (atomic_load_explicit(&gstream_devices, memory_order_relaxed) !=
+            NULL) &&
            gstream_device_give(address, value);
 }
 

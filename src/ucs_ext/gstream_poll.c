@@ -13,7 +13,8 @@
  * All are seq-cst: either the user finds the slot closed, or the remover finds
  * the user. A user that finds a slot closed later, in its next round, ends the
  * poller and subtracts 1. The poller is written before is_open (release), and
- * again only after users was 0 with is_open cleared.
+ * again only after users was 0 with is_open cleared. The remover waits without
+ * the lock. That ends: whoever uses a slot comes to its next round, or ends.
  */
 #ifdef HAVE_CONFIG_H
 #  include "config.h"
@@ -32,6 +33,7 @@
 
 
 typedef struct gstream_poll_slot {
+    int                  is_taken; /* Under the lock */
     _Atomic int          is_open;
     _Atomic unsigned     users;
     ucs_gstream_poller_t poller;
@@ -128,8 +130,9 @@ ucs_status_t ucs_gstream_poller_add(const ucs_gstream_poller_t *poller)
 
     pthread_mutex_lock(&gstream_pollers.lock);
     for (i = 0; i < GSTREAM_POLL_MAX; ++i) {
-        if (!atomic_load(&gstream_pollers.slots[i].is_open)) {
-            gstream_pollers.slots[i].poller = *poller;
+        if (!gstream_pollers.slots[i].is_taken) {
+            gstream_pollers.slots[i].is_taken = 1;
+            gstream_pollers.slots[i].poller   = *poller;
             atomic_store(&gstream_pollers.slots[i].is_open, 1);
             if (i >= atomic_load(&gstream_pollers.count)) {
                 atomic_store(&gstream_pollers.count, i + 1);
@@ -142,30 +145,45 @@ ucs_status_t ucs_gstream_poller_add(const ucs_gstream_poller_t *poller)
     return status;
 }
 
-ucs_status_t ucs_gstream_poller_remove(const ucs_gstream_poller_t *poller)
+/* Close the slot of a poller; NULL if there is none. */
+static gstream_poll_slot_t *
+gstream_poller_close(const ucs_gstream_poller_t *poller)
 {
-    ucs_status_t status = UCS_ERR_NO_ELEM;
+    gstream_poll_slot_t *found = NULL;
     gstream_poll_slot_t *slot;
     unsigned i;
+
+    pthread_mutex_lock(&gstream_pollers.lock);
+    for (i = 0; (i < GSTREAM_POLL_MAX) && (found == NULL); ++i) {
+        slot = &gstream_pollers.slots[i];
+        if (atomic_load(&slot->is_open) &&
+            gstream_poller_is_same(&slot->poller, poller)) {
+            atomic_store(&slot->is_open, 0);
+            found = slot;
+        }
+    }
+    pthread_mutex_unlock(&gstream_pollers.lock);
+    return found;
+}
+
+ucs_status_t ucs_gstream_poller_remove(const ucs_gstream_poller_t *poller)
+{
+    gstream_poll_slot_t *slot;
 
     if ((poller == NULL) || (poller->poll == NULL)) {
         return UCS_ERR_INVALID_PARAM;
     }
 
-    pthread_mutex_lock(&gstream_pollers.lock);
-    for (i = 0; i < GSTREAM_POLL_MAX; ++i) {
-        slot = &gstream_pollers.slots[i];
-        if (atomic_load(&slot->is_open) &&
-            gstream_poller_is_same(&slot->poller, poller)) {
-            atomic_store(&slot->is_open, 0);
-            /* Threads that poll come here again soon, or end */
-            while (atomic_load(&slot->users) > 0) {
-                sched_yield();
-            }
-            status = UCS_OK;
-            break;
-        }
+    slot = gstream_poller_close(poller);
+    if (slot == NULL) {
+        return UCS_ERR_NO_ELEM;
     }
+
+    while (atomic_load(&slot->users) > 0) {
+        sched_yield();
+    }
+    pthread_mutex_lock(&gstream_pollers.lock);
+    slot->is_taken = 0;
     pthread_mutex_unlock(&gstream_pollers.lock);
-    return status;
+    return UCS_OK;
 }

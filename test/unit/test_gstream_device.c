@@ -3,9 +3,11 @@
 #include "gstream_util.h"
 #include "st_cunit.h"
 
+#include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 
-#define MAX_DEVICES 16
+#define DEVICES 40
 
 #define STREAMS 4
 #define STORES  2000
@@ -98,10 +100,11 @@ ST_CASE(streams)
     }
 }
 
-/* What cannot be is refused */
-ST_CASE(limits)
+/* As many as there are; what cannot be is refused */
+ST_CASE(many)
 {
-    device_t devices[MAX_DEVICES + 1] = {{{0}}};
+    ucs_gstream_h stream      = gstream_util_create();
+    device_t devices[DEVICES] = {{{0}}};
     int i;
 
     CU_ASSERT_EQUAL(ucs_gstream_device_add(NULL, 8, device_store, NULL),
@@ -111,15 +114,72 @@ ST_CASE(limits)
     CU_ASSERT_EQUAL(ucs_gstream_device_add(devices, 8, NULL, NULL),
                     UCS_ERR_INVALID_PARAM);
     CU_ASSERT_EQUAL(ucs_gstream_device_remove(NULL), UCS_ERR_INVALID_PARAM);
-    for (i = 0; i < MAX_DEVICES; ++i) {
+    for (i = 0; i < DEVICES; ++i) {
         device_add(&devices[i]);
     }
-    CU_ASSERT_EQUAL(ucs_gstream_device_add(devices[i].words, 8, device_store,
-                                           &devices[i]),
-                    UCS_ERR_NO_RESOURCE);
-    for (i = 0; i < MAX_DEVICES; ++i) {
+    for (i = 0; i < DEVICES; ++i) {
+        gstream_util_write(stream, &devices[i].words[0], 1 + i);
+    }
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
+    for (i = 0; i < DEVICES; ++i) {
+        CU_ASSERT(atomic_load(&devices[i].sums[0]) == 1 + (uint64_t)i);
         CU_ASSERT_EQUAL(ucs_gstream_device_remove(devices[i].words), UCS_OK);
     }
+    gstream_util_finish(stream);
+}
+
+/* A device whose function takes its time */
+typedef struct {
+    uint64_t    words[2];
+    _Atomic int is_in;
+    _Atomic int is_late; /* It was let go by time alone */
+    _Atomic int go;
+} slow_t;
+
+static void slow_store(void *arg, size_t offset, uint64_t value)
+{
+    uint64_t end = gstream_util_clock(CLOCK_MONOTONIC) + 10000000000ull;
+    slow_t *slow = arg;
+
+    atomic_store(&slow->is_in, 1);
+    while (!atomic_load(&slow->go) && !atomic_load(&slow->is_late)) {
+        sched_yield();
+        atomic_store(&slow->is_late,
+                     gstream_util_clock(CLOCK_MONOTONIC) > end);
+    }
+}
+
+static void *slow_remove(void *arg)
+{
+    slow_t *slow = arg;
+
+    CU_ASSERT_EQUAL(ucs_gstream_device_remove(slow->words), UCS_OK);
+    CU_ASSERT(atomic_load(&slow->go));
+    return NULL;
+}
+
+/* Whoever waits for the end of a store keeps nobody from adding and removing */
+ST_CASE(remove_waits)
+{
+    ucs_gstream_h stream = gstream_util_create();
+    slow_t slow          = {{0}};
+    device_t device      = {{0}};
+    pthread_t thread;
+
+    CU_ASSERT_EQUAL(ucs_gstream_device_add(slow.words, 8, slow_store, &slow),
+                    UCS_OK);
+    gstream_util_write(stream, &slow.words[0], 1);
+    while (!atomic_load(&slow.is_in)) {
+        sched_yield();
+    }
+    CU_ASSERT_FATAL(pthread_create(&thread, NULL, slow_remove, &slow) == 0);
+    gstream_util_pass_time(50); /* for the remover to begin to wait */
+    device_add(&device);
+    CU_ASSERT_EQUAL(ucs_gstream_device_remove(device.words), UCS_OK);
+    CU_ASSERT(!atomic_load(&slow.is_late));
+    atomic_store(&slow.go, 1);
+    pthread_join(thread, NULL);
+    gstream_util_finish(stream);
 }
 
 ST_SUITE("gstream_device")

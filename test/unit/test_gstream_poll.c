@@ -3,6 +3,7 @@
 #include "gstream_util.h"
 #include "st_cunit.h"
 
+#include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -166,6 +167,54 @@ ST_CASE(removed)
     run_removed(NULL);
     run_removed(group);
     gstream_util_group_finish(group);
+}
+
+/* A poller that takes its time, until it is let go or some seconds are over */
+static _Atomic int is_slow_in, is_slow_late, slow_go;
+
+static int poll_slowly(void *arg)
+{
+    uint64_t end = gstream_util_clock(CLOCK_MONOTONIC) + 10000000000ull;
+
+    atomic_store(&is_slow_in, 1);
+    while (!atomic_load(&slow_go) && !atomic_load(&is_slow_late)) {
+        sched_yield();
+        atomic_store(&is_slow_late, gstream_util_clock(CLOCK_MONOTONIC) > end);
+    }
+    return 0;
+}
+
+static const ucs_gstream_poller_t slow = {.poll = poll_slowly};
+
+static void *slow_remove(void *arg)
+{
+    CU_ASSERT_EQUAL(ucs_gstream_poller_remove(&slow), UCS_OK);
+    CU_ASSERT(atomic_load(&slow_go));
+    return NULL;
+}
+
+/* Whoever waits for the end of a poll keeps nobody from adding and removing */
+ST_CASE(remove_waits)
+{
+    ucs_gstream_h stream = gstream_util_create();
+    poller_t other       = {0};
+    uint64_t gate        = 0;
+    pthread_t thread;
+
+    CU_ASSERT_EQUAL(ucs_gstream_poller_add(&slow), UCS_OK);
+    gstream_util_wait(stream, &gate, 1);
+    while (!atomic_load(&is_slow_in)) {
+        sched_yield();
+    }
+    CU_ASSERT_FATAL(pthread_create(&thread, NULL, slow_remove, NULL) == 0);
+    gstream_util_pass_time(50); /* for the remover to begin to wait */
+    poller_add(&other, UCS_OK);
+    poller_remove(&other);
+    CU_ASSERT(!atomic_load(&is_slow_late));
+    atomic_store(&slow_go, 1);
+    pthread_join(thread, NULL);
+    gstream_util_let_go(&gate, 1);
+    gstream_util_finish(stream);
 }
 
 /* Before it sleeps a stream ends, and begins again when it is woken for less

@@ -514,8 +514,7 @@ typedef void (*ucs_gstream_device_func_t)(void *arg, size_t offset,
  * @param [in] func   The function.
  * @param [in] arg    Passed to @a func.
  *
- * @return UCS_OK; UCS_ERR_INVALID_PARAM; UCS_ERR_NO_RESOURCE if there are 16
- *         ranges already.
+ * @return UCS_OK; UCS_ERR_INVALID_PARAM; UCS_ERR_NO_MEMORY.
  *
  * Ownership: @a arg stays the caller's and must live until
  *            @ref ucs_gstream_device_remove.
