@@ -14,10 +14,6 @@
 
 #include <sched.h>
 
-/* On a busy core one yield may take the whole YIELD_TIME; a thread that gave
- * its core away so few times has not waited long in terms of its own time. */
-#define GSTREAM_PACE_YIELDS_MIN 20
-
 #define GSTREAM_PACE_YIELD_TIME_MAX 1.0
 
 
@@ -29,10 +25,9 @@ static ucs_config_field_t gstream_pace_config_table[] = {
 
     {"YIELD_TIME", "100us",
      "How long a host stream that waits, for a word or for commands, yields\n"
-     "its core before it sleeps. At most 1 second. Unless this is 0, it\n"
-     "yields a few times at least. The time begins anew when the stream has\n"
-     "moved a part of a message. Also for a thread that synchronizes with a\n"
-     "stream.",
+     "its core before it sleeps. At most 1 second. The wait begins anew when\n"
+     "the stream has moved a part of a message. Also for a thread that\n"
+     "synchronizes with a stream.",
      ucs_offsetof(gstream_pace_config_t, yield_time), UCS_CONFIG_TYPE_TIME},
 
     {.name = NULL}
@@ -63,9 +58,8 @@ void gstream_pace_begin_yield(gstream_pace_t *pace,
                               const gstream_pace_config_t *config)
 {
     pace->pauses     = 0;
-    pace->yields     = 0;
+    pace->start      = 0;
     pace->yield_nsec = (uint64_t)(config->yield_time * GSTREAM_NSEC_PER_SEC);
-    pace->yields_min = (pace->yield_nsec > 0) ? GSTREAM_PACE_YIELDS_MIN : 0;
 }
 
 void gstream_pace_begin_spin(gstream_pace_t *pace,
@@ -73,11 +67,6 @@ void gstream_pace_begin_spin(gstream_pace_t *pace,
 {
     gstream_pace_begin_yield(pace, config);
     pace->pauses = config->spin;
-}
-
-void gstream_pace_renew(gstream_pace_t *pace)
-{
-    pace->yields = 0;
 }
 
 void gstream_pace_pause(void)
@@ -103,15 +92,13 @@ int gstream_pace_step(gstream_pace_t *pace)
     }
 
     now = gstream_time();
-    if (pace->yields == 0) {
+    if (pace->start == 0) {
         pace->start = now;
     }
-    if ((pace->yields >= pace->yields_min) &&
-        ((now - pace->start) >= pace->yield_nsec)) {
+    if ((now - pace->start) >= pace->yield_nsec) {
         return 0;
     }
 
-    ++pace->yields;
     sched_yield();
     return 1;
 }

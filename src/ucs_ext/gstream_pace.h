@@ -25,10 +25,8 @@ typedef struct gstream_pace_config {
 /** One polling wait; belongs to the thread that waits. */
 typedef struct gstream_pace {
     unsigned pauses;     /**< Left before yielding */
-    unsigned yields;     /**< Since the begin, or since it was renewed */
-    unsigned yields_min;
     uint64_t yield_nsec;
-    uint64_t start;      /**< Of the yields, ns; valid if yields > 0 */
+    uint64_t start;      /**< Of the yields, ns; 0: before the first one */
 } gstream_pace_t;
 
 
@@ -48,10 +46,6 @@ void gstream_pace_begin_yield(gstream_pace_t *pace,
 /** Begin a wait that pauses first. */
 void gstream_pace_begin_spin(gstream_pace_t *pace,
                              const gstream_pace_config_t *config);
-
-
-/** Something was done that is waited for: the time to yield starts anew. */
-void gstream_pace_renew(gstream_pace_t *pace);
 
 
 /** Pass a little time. Returns 0, at once, when it is time to sleep. */

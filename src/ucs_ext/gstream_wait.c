@@ -32,7 +32,7 @@ static const char *gstream_wait_poll(const gstream_pace_config_t *config,
         num_done = gstream_poll(&polled);
         if (gstream_wait_help(wait->helper, UCS_GSTREAM_HELP_POLL) ||
             (num_done > 0)) {
-            gstream_pace_renew(&pace);
+            gstream_pace_begin_spin(&pace, config);
         }
         if (gstream_wait_is_met(wait)) {
             break;
