@@ -102,7 +102,7 @@ check_c_rules()
             foreign = sig ~ /UCS_CLASS|UCS_F_|CU_|^MPIX?_|MPIX?_[A-Z]/ ||
                       fn ~ /_(am_zcopy|am_short|put_zcopy|get_bcopy|get_zcopy)$/ ||
                       fn ~ /_(atomic[a-z0-9_]*|am_short_iov|connect_to_ep_v2)$/ ||
-                      fn ~ /^ucp_tag_|^ucp_am_send_nbx$|_am_handler$|^fi_getinfo$/ ||
+                      fn ~ /^ucp_tag_|^ucp_am_send_nbx$|_am_handler$|(^fi|_emu)_getinfo$/ ||
                       sig ~ /^static ucs_log_func_rc_t/ ||
                       (FILENAME ~ /\/st_intercept/ && fn ~ /^mmap/) ||
                       (FILENAME ~ /src\/prov\/|\/fab_intercept/ &&

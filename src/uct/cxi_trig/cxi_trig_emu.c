@@ -31,10 +31,9 @@ static int uct_cxi_trig_emu_window_add(void *start, size_t length,
     ucs_status_t status = ucs_gstream_device_add(start, length, func, arg);
 
     if (status != UCS_OK) {
-        ucs_diag("there are no more trigger pages for emulated cards (%s): "
-                 "streams trigger this one by calls",
-                 ucs_status_string(status));
-        return -FI_ENOSPC;
+        ucs_error("no trigger pages for an emulated card: %s",
+                  ucs_status_string(status));
+        return -FI_ENOMEM;
     }
     return 0;
 }
@@ -83,8 +82,20 @@ static int uct_cxi_trig_emu_fabric(struct fi_fabric_attr *attr,
     return cxiemu_fabric(attr, fabric, context);
 }
 
+/* The provider's FI_HMEM is for programs that ask for it and have the host's
+ * memory alone: with it, UCX would hand it memory of GPUs. */
+static int uct_cxi_trig_emu_getinfo(uint32_t version, const char *node,
+                                    const char *service, uint64_t flags,
+                                    const struct fi_info *hints,
+                                    struct fi_info **info)
+{
+    return (hints->caps & FI_HMEM) ?
+           -FI_ENODATA :
+           cxiemu_getinfo(version, node, service, flags, hints, info);
+}
+
 static const uct_cxi_trig_prov_ops_t uct_cxi_trig_emu_ops = {
-    .getinfo = cxiemu_getinfo,
+    .getinfo = uct_cxi_trig_emu_getinfo,
     .fabric  = uct_cxi_trig_emu_fabric
 };
 
@@ -96,7 +107,6 @@ static const uct_cxi_trig_prov_t uct_cxi_trig_emu_prov = {
     .ops         = &uct_cxi_trig_emu_ops,
     .id          = UCT_CXI_TRIG_EMU_ID,
     .local       = 1,
-    .host_only   = 1,
     .eio_is_loss = 0,
     .revokes     = 1,
     .pool        = &uct_cxi_trig_emu_pool,

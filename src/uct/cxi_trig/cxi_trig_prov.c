@@ -551,8 +551,7 @@ uct_cxi_trig_prov_add_gpu_memory(const uct_cxi_trig_prov_want_t *want,
 
     more.gpu_memory = UCS_YES;
     status          = uct_cxi_trig_prov_query(prov, name, &more, &info);
-    if ((status == UCS_OK) &&
-        (prov->host_only || !uct_cxi_trig_prov_has_gpu_memory(info))) {
+    if ((status == UCS_OK) && !uct_cxi_trig_prov_has_gpu_memory(info)) {
         fi_freeinfo(info);
         info   = NULL;
         status = UCS_ERR_UNSUPPORTED;

@@ -62,7 +62,6 @@ typedef struct uct_cxi_trig_prov {
     const uct_cxi_trig_prov_ops_t *ops;
     uint8_t             id;          /**< In addresses */
     uint8_t             local;       /**< Reaches its own machine only */
-    uint8_t             host_only;   /**< Has FI_HMEM for the host's memory */
     uint8_t             eio_is_loss; /**< FI_EIO and FI_ENOENT tell a broken
                                           connection */
     uint8_t             revokes;     /**< No peer reaches a region any more
