@@ -103,6 +103,17 @@ works_without_cxiemu()
         echo "$out"
         status=1
     fi
+    # Where it is not named that is no error, but a reason
+    out=$(env -u UCX_CXI_TRIG_PROVIDER -u UCX_LOG_LEVEL ST_BUILDDIR="$dir" \
+              "$top/contrib/ucx-st-run" "$dir/src/tools/ucx_st_info" -d 2>&1) ||
+        true
+    if [[ $out == *ERROR* ]] ||
+       { [ ! -e /sys/class/cxi ] && [[ $out != *"has no emulated one"* ]]; }
+    then
+        echo "without-cxiemu: ucx_st_info logs an error, or gives no reason:"
+        echo "$out"
+        status=1
+    fi
 }
 
 # The compiler's checks are run once; what is looked for here is not cached

@@ -451,10 +451,14 @@ uct_cxi_trig_prov_lookup_auto(const uct_cxi_trig_prov_t **prov_p,
 
     *prov_p = uct_cxi_trig_emu;
     if (*prov_p == NULL) {
-        uct_cxi_trig_prov_complain(
+        /* No fault: whoever wants the transport asks for the reason */
+        ucs_snprintf_zero(
+                uct_cxi_trig_prov_cache.reason,
+                sizeof(uct_cxi_trig_prov_cache.reason),
                 "there is no Cassini card, and this build has no emulated one "
                 "(it was configured with --without-cxiemu): transport cxi_trig "
                 "is off unless UCX_CXI_TRIG_PROVIDER names another provider");
+        ucs_diag("%s", uct_cxi_trig_prov_cache.reason);
         return UCS_ERR_NO_DEVICE;
     }
 
