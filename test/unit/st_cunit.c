@@ -5,6 +5,7 @@
 #include <CUnit/TestDB.h>
 #include <CUnit/TestRun.h>
 
+#include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -241,4 +242,35 @@ int st_cunit_main(const char *suite, int argc, char **argv)
 
     CU_cleanup_registry();
     return ret;
+}
+
+unsigned long st_cunit_sleeps(const char *thread_name)
+{
+    DIR *dir            = opendir("/proc/self/task");
+    unsigned long total = 0;
+    unsigned long count;
+    char path[280], line[256], name[16];
+    struct dirent *entry;
+    FILE *file;
+
+    while ((dir != NULL) && ((entry = readdir(dir)) != NULL)) {
+        snprintf(path, sizeof(path), "/proc/self/task/%s/status",
+                 entry->d_name);
+        file    = fopen(path, "r");
+        name[0] = '\0';
+        while ((file != NULL) && (fgets(line, sizeof(line), file) != NULL)) {
+            (void)sscanf(line, "Name: %15s", name);
+            if ((sscanf(line, "voluntary_ctxt_switches: %lu", &count) == 1) &&
+                !strcmp(name, thread_name)) {
+                total += count;
+            }
+        }
+        if (file != NULL) {
+            fclose(file);
+        }
+    }
+    if (dir != NULL) {
+        closedir(dir);
+    }
+    return total;
 }

@@ -113,4 +113,8 @@ int st_cunit_alone(const char *suite, void (*func)(void), int argc,
  */
 void st_cunit_skip(const char *reason);
 
+
+/** How often this process' threads of a name have gone to sleep so far. */
+unsigned long st_cunit_sleeps(const char *thread_name);
+
 #endif

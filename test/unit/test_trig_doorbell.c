@@ -153,4 +153,19 @@ DOORBELL_CASE(computes)
     gstream_util_finish(stream);
 }
 
+/* Work waits for a store that does not come: stores of streams are told of, and
+ * nobody looks for them meanwhile */
+DOORBELL_CASE(idle)
+{
+    unsigned long sleeps;
+
+    trig_put(trig, 0, 1, NULL);
+    gstream_util_pass_time(100);
+    sleeps = st_cunit_sleeps("cxiemu");
+    gstream_util_pass_time(1000);
+    CU_ASSERT(st_cunit_sleeps("cxiemu") - sleeps <= 30);
+    uct_trig_cntr_add(trig->trigger, 1);
+    uct_pair_wait(&trig->pair, &trig->done, 1);
+}
+
 ST_SUITE("trig_doorbell")

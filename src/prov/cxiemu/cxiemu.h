@@ -48,7 +48,8 @@ typedef struct cxiemu_hooks {
     /**
      * Call a function for each store of a stream to a window of trigger pages,
      * instead of storing: to a NIC it is an event, and of two stores to memory
-     * the first one is lost. 0, or -FI_E*: there are no trigger pages then.
+     * the first one is lost. Stores of others are then looked for seldom, twice
+     * a second. 0, or -FI_E*: there are no trigger pages then.
      */
     int  (*window_add)(void *start, size_t length, cxiemu_store_func_t func,
                        void *arg);

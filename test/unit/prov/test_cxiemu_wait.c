@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Of a link that never comes */
 #define PORT 7
@@ -220,6 +221,45 @@ static void *set_soon(void *arg)
     cxiemu_nic_wake_waiters(nic);
     cxiemu_nic_unlock(nic);
     return NULL;
+}
+
+/* How often the thread looks in a second and a quarter, a hundred times at
+ * most */
+static unsigned long nic_looks(void)
+{
+    unsigned long sleeps = st_cunit_sleeps("cxiemu");
+    unsigned long looks  = 0;
+    int i;
+
+    for (i = 0; (i < 25) && (looks < 100); ++i) {
+        usleep(50000);
+        looks = st_cunit_sleeps("cxiemu") - sleeps;
+    }
+    return looks;
+}
+
+/* While it watches a page that is memory it looks as often as is set, however
+ * long nothing was found there; else it sleeps */
+ST_CASE(watches)
+{
+    cxiemu_nic_t *nic;
+
+    CU_ASSERT_FATAL(cxiemu_param_init() == 0);
+    nic = nic_create();
+    nic_until_asleep(nic);
+    CU_ASSERT(nic_looks() <= 2);
+    cxiemu_nic_lock(nic);
+    nic->num_plain = 1;
+    cxiemu_nic_wake_thread(nic);
+    cxiemu_nic_unlock(nic);
+    usleep(250000);
+    CU_ASSERT(nic_looks() >= 100);
+    cxiemu_nic_lock(nic);
+    nic->num_plain = 0;
+    cxiemu_nic_unlock(nic);
+    nic_until_asleep(nic);
+    CU_ASSERT(nic_looks() <= 2);
+    cxiemu_nic_destroy(nic);
 }
 
 /* Threads that sleep in the NIC are woken, or give up */

@@ -13,11 +13,12 @@
  * later one alone is. An atomic addition to the word is exact.
  *
  * A page is watched as long as a store could set something off: deferred work
- * or a thread waits for the counter. Else it is read when the counter is.
+ * or a thread waits for the counter. The NIC's thread looks at it every
+ * FI_CXIEMU_DOORBELL_POLL then; where stores of streams are told of, when it
+ * looks anyway (CXIEMU_CHECK_NS). Else it is read when the counter is.
  */
 #include "cxi/cxiemu_trap.h"
 #include "fabric/cxiemu_cntr.h"
-#include "nic/cxiemu_wait.h"
 
 #include <rdma/fi_errno.h>
 
@@ -103,6 +104,7 @@ static int cxiemu_doorbell_open(cxiemu_nic_t *nic)
         }
         window->is_given = 1;
     }
+    cxiemu_nic_wake_thread(nic); /* It sleeps no longer than CHECK_NS now */
     return 0;
 
 err_unmap:
@@ -225,7 +227,6 @@ static void cxiemu_doorbell_read(cxiemu_cntr_t *cntr,
                                          __ATOMIC_ACQ_REL);
     taken->failure = __atomic_exchange_n(&words[CXIEMU_DOORBELL_ADD_FAILURE], 0,
                                          __ATOMIC_ACQ_REL);
-    cntr->domain->nic->stored = cxiemu_nic_now();
 }
 
 int cxiemu_doorbell_take(cxiemu_cntr_t *cntr)
@@ -265,23 +266,19 @@ unsigned cxiemu_doorbell_take_all(cxiemu_nic_t *nic)
     return count;
 }
 
-/* The thread looks at pages that are memory. A store may come soon. Where the
- * NIC is given the stores of streams, others come seldom. */
+static int cxiemu_doorbell_is_plain(const cxiemu_cntr_t *cntr)
+{
+    return (cntr->more->trap < 0) && !cntr->domain->nic->window->is_given;
+}
+
 static void cxiemu_doorbell_watch(cxiemu_cntr_t *cntr)
 {
     cxiemu_cntr_more_t *more = cntr->more;
     cxiemu_nic_t *nic        = cntr->domain->nic;
-    uint64_t now;
 
     more->is_watched = 1;
     LIST_INSERT_HEAD(&nic->doorbells, cntr, more->watch);
-    if ((more->trap >= 0) || (nic->num_plain++ > 0)) {
-        return;
-    }
-    now = cxiemu_nic_now();
-    if (now >= nic->called + CXIEMU_DOORBELL_CALL_NS) {
-        nic->called = now;
-        nic->stored = nic->window->is_given ? nic->stored : now;
+    if (cxiemu_doorbell_is_plain(cntr) && (nic->num_plain++ == 0)) {
         cxiemu_nic_wake_thread(nic);
     }
 }
@@ -292,7 +289,7 @@ static void cxiemu_doorbell_unwatch(cxiemu_cntr_t *cntr)
 
     more->is_watched = 0;
     LIST_REMOVE(cntr, more->watch);
-    cntr->domain->nic->num_plain -= (more->trap < 0);
+    cntr->domain->nic->num_plain -= cxiemu_doorbell_is_plain(cntr);
 }
 
 void cxiemu_doorbell_update(cxiemu_cntr_t *cntr)

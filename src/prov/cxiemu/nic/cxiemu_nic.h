@@ -111,11 +111,8 @@ typedef struct cxiemu_nic {
     uint32_t                   wakes;     /**< Their futex; atomic */
     int                        is_polled; /**< Host streams that wait poll it */
     cxiemu_poller_t            poller;    /**< For them */
-    unsigned                   num_plain; /**< Watched pages that are memory */
-    uint64_t                   stored;    /**< When a store was last found in
-                                               one, or to be expected, ... */
-    uint64_t                   called;    /**< ... and the thread called for
-                                               pages to be watched */
+    unsigned                   num_plain; /**< Watched pages that are memory,
+                                               and of which nobody tells */
 } cxiemu_nic_t;
 
 

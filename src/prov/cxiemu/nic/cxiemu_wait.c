@@ -37,11 +37,6 @@
 /* As long as something is left that no peer will notify of */
 #define CXIEMU_UNFINISHED_NS 100000
 
-/* Trigger pages are looked at the less often the longer nothing was found: what
- * is stored is then late by an eighth of that time at most. */
-#define CXIEMU_DOORBELL_SHARE  8
-#define CXIEMU_DOORBELL_MAX_NS (16 * CXIEMU_NSEC_PER_MSEC)
-
 
 uint64_t cxiemu_nic_now(void)
 {
@@ -75,7 +70,7 @@ static uint64_t cxiemu_thread_look(cxiemu_nic_t *nic)
 {
     uint64_t nsec = CXIEMU_FOREVER;
     uint64_t now  = cxiemu_nic_now();
-    uint64_t min  = (uint64_t)cxiemu_param()->poll_us * 1000;
+    uint64_t poll = (uint64_t)cxiemu_param()->poll_us * 1000;
 
     /* Before the look: a call that comes from now on is for the next one */
     (void)__atomic_exchange_n(&nic->is_called, 0, __ATOMIC_SEQ_CST);
@@ -87,16 +82,12 @@ static uint64_t cxiemu_thread_look(cxiemu_nic_t *nic)
     nic->in_look = 1;
     (void)cxiemu_nic_progress(nic);
     nic->in_look = 0;
-    if (!TAILQ_EMPTY(&nic->links)) {
+    if ((!TAILQ_EMPTY(&nic->links) || (nic->window != NULL)) &&
+        (nsec > CXIEMU_CHECK_NS)) {
         nsec = CXIEMU_CHECK_NS;
     }
-    if ((nic->num_plain > 0) ||
-        (now < nic->called + (2 * CXIEMU_DOORBELL_CALL_NS))) {
-        /* A store that this look has found is later than `now` */
-        nsec = (now > nic->stored) ?
-               ((now - nic->stored) / CXIEMU_DOORBELL_SHARE) : 0;
-        nsec = (nsec < CXIEMU_DOORBELL_MAX_NS) ? nsec : CXIEMU_DOORBELL_MAX_NS;
-        nsec = (nsec > min) ? nsec : min;
+    if ((nic->num_plain > 0) && (nsec > poll)) {
+        nsec = poll;
     }
     if (nic->is_unfinished && (nsec > CXIEMU_UNFINISHED_NS)) {
         nsec = CXIEMU_UNFINISHED_NS;

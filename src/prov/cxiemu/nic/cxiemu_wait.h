@@ -37,11 +37,6 @@
 #define CXIEMU_NSEC_PER_MSEC 1000000ull
 #define CXIEMU_FOREVER       UINT64_MAX
 
-/** The thread is called for trigger pages to be watched at most that often:
- *  where the host triggers, they come and go with each operation. It watches
- *  for twice that long, so that none is missed. */
-#define CXIEMU_DOORBELL_CALL_NS (8 * CXIEMU_NSEC_PER_MSEC)
-
 /** Peers are looked at so often, and on demand. */
 #define CXIEMU_CHECK_NS (500 * CXIEMU_NSEC_PER_MSEC)
 
