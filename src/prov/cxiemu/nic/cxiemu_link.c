@@ -182,7 +182,8 @@ static int cxiemu_link_take_records(cxiemu_link_t *link, unsigned budget,
     cxiemu_rec_t *rec;
     uint32_t i;
 
-    while (count < budget) {
+    while ((count < budget) &&
+           ((count == 0) || (link->nic->copied < CXIEMU_COPY_SHARE))) {
         rec      = cxiemu_link_cell(link, link->head);
         has_more = __atomic_load_n(&rec->seq, __ATOMIC_ACQUIRE) ==
                    link->head + 1;

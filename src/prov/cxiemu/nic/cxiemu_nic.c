@@ -139,11 +139,12 @@ unsigned cxiemu_nic_progress(cxiemu_nic_t *nic)
         return 0;
     }
     nic->in_progress = 1;
+    nic->copied      = 0;
     do {
         count  = cxiemu_nic_round(nic);
         total += count;
     } while ((count > 0) && (++rounds < CXIEMU_ROUNDS) &&
-             !cxiemu_nic_is_quiet(nic));
+             (nic->copied < CXIEMU_COPY_SHARE) && !cxiemu_nic_is_quiet(nic));
     nic->in_progress = 0;
     if (!TAILQ_EMPTY(&nic->lost)) {
         cxiemu_link_reap(nic);
@@ -195,9 +196,13 @@ void cxiemu_nic_drain(cxiemu_nic_t *nic)
 {
     unsigned i = 0;
 
-    do {
+    (void)cxiemu_nic_progress(nic);
+    while ((!TAILQ_EMPTY(&nic->late) || (nic->copied >= CXIEMU_COPY_SHARE)) &&
+           (++i < CXIEMU_DRAIN_CALLS)) {
+        cxiemu_nic_unlock(nic);
+        cxiemu_nic_lock(nic);
         (void)cxiemu_nic_progress(nic);
-    } while (!TAILQ_EMPTY(&nic->late) && (++i < CXIEMU_DRAIN_CALLS));
+    }
 }
 
 /* What a host stream that waits calls. An occupied lock is left alone: its

@@ -51,6 +51,10 @@ TAILQ_HEAD(cxiemu_peer_list, cxiemu_peer);
 
 #define CXIEMU_MR_BUCKETS 1024
 
+/** What is copied at a time, bytes: the lock is held meanwhile. Progress ends
+ *  when it has copied so much. */
+#define CXIEMU_COPY_SHARE (1024 * 1024)
+
 
 /**
  * A NIC. The lock protects everything here and in all objects of its domain,
@@ -91,6 +95,8 @@ typedef struct cxiemu_nic {
     uint64_t                   num_ops;   /**< Started; tells which will fail */
     unsigned                   next_ep;   /**< Where a free number is sought */
     int                        in_progress;
+    size_t                     copied;    /**< Since the last progress began,
+                                               bytes */
     int                        may_attach; /**< Data path: cross-memory attach
                                                 is possible here */
 
@@ -127,14 +133,15 @@ void cxiemu_nic_destroy(cxiemu_nic_t *nic);
 /**
  * Do all that can be done now: records and acknowledgements that came,
  * operations that found no room, doorbells, counters that fired. Lock held.
- * Bounded: a peer that sends without end is left after a share.
+ * Bounded: a peer that sends without end is left after a share, and so is all
+ * when so much was copied, but for one record of each link.
  * Returns how many things were done.
  */
 unsigned cxiemu_nic_progress(cxiemu_nic_t *nic);
 
 /** Carry out what has come, as a NIC would have done by now: an endpoint or a
  *  region closes, and what was sent to it before is not to fail. The lock is
- *  held. */
+ *  held, but for moments in between. */
 void cxiemu_nic_drain(cxiemu_nic_t *nic);
 
 /** Progress where a queue or a counter is read: whether the lock, which is not

@@ -82,6 +82,9 @@ static uint64_t cxiemu_thread_look(cxiemu_nic_t *nic)
     nic->in_look = 1;
     (void)cxiemu_nic_progress(nic);
     nic->in_look = 0;
+    if (nic->copied >= CXIEMU_COPY_SHARE) {
+        nsec = 0; /* There is more */
+    }
     if ((!TAILQ_EMPTY(&nic->links) || (nic->window != NULL)) &&
         (nsec > CXIEMU_CHECK_NS)) {
         nsec = CXIEMU_CHECK_NS;

@@ -10,10 +10,8 @@
 /* Messages up to this size are sent at once, as CXI's are */
 #define CXIEMU_EAGER_MAX (16 * 1024)
 
-/* What a target copies for one record: it holds its lock meanwhile */
-#define CXIEMU_DIRECT_CHUNK (1024 * 1024)
-
-/* And how many such records of one operation are under way, at most */
+/* How many records whose payload the target copies by itself are under way, of
+ * one operation, at most */
 #define CXIEMU_DIRECT_WINDOW 8
 
 /* The user wants to know that the target has got it, or more */
@@ -282,6 +280,7 @@ static int cxiemu_emit_slot(cxiemu_txop_t *txop, cxiemu_rec_type_t type)
     } else {
         memcpy(link->shm->slots[slot],
                (const uint8_t*)txop->op.buffer + txop->offset, share);
+        link->nic->copied += share;
     }
     txop->offset += share;
     if (txop->offset == txop->op.length) {
@@ -317,7 +316,7 @@ static int cxiemu_emit_direct(cxiemu_txop_t *txop, cxiemu_rec_type_t type)
         if (txop->unacked >= CXIEMU_DIRECT_WINDOW) {
             return 0; /* The next acknowledgement has this tried again */
         }
-        share = cxiemu_emit_share(txop, CXIEMU_DIRECT_CHUNK);
+        share = cxiemu_emit_share(txop, CXIEMU_COPY_SHARE);
         rec   = cxiemu_emit_reserve(txop, type, 0);
         if (rec == NULL) {
             return 0;

@@ -9,8 +9,8 @@
  * memory when it is acknowledged, unless FI_DELIVERY_COMPLETE is asked for:
  * some are acknowledged before they land.
  *
- * Both modes: long messages are fetched in shares, as the NIC's lock is held
- * while one is copied.
+ * Both modes: long messages are fetched in shares, one after the other, as the
+ * NIC's lock is held while one is copied.
  */
 #include "fabric/cxiemu_mr.h"
 #include "op/cxiemu_rx.h"
@@ -226,12 +226,19 @@ unsigned cxiemu_target_late(cxiemu_nic_t *nic)
     int is_first;
 
     for (pending = TAILQ_FIRST(&nic->late); pending != NULL; pending = next) {
+        if ((count > 0) && (nic->copied >= CXIEMU_COPY_SHARE)) {
+            break;
+        }
         next = TAILQ_NEXT(pending, list);
         recv = pending->recv;
         if (recv != NULL) {
             ++count;
             if (cxiemu_rx_pull(recv)) {
                 cxiemu_late_free(nic, pending);
+            } else {
+                /* Others have their turn */
+                TAILQ_REMOVE(&nic->late, pending, list);
+                TAILQ_INSERT_TAIL(&nic->late, pending, list);
             }
             continue;
         }

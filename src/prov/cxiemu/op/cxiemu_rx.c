@@ -17,9 +17,6 @@
 
 #include <stdlib.h>
 
-/* What is fetched at a time of a long message */
-#define CXIEMU_PULL_SHARE (1024 * 1024)
-
 
 /* A receive, as matching has it. */
 typedef struct cxiemu_recv {
@@ -204,7 +201,7 @@ int cxiemu_rx_pull(cxiemu_recv_t *recv)
     size_t share = taken - recv->done;
     int err;
 
-    share = (share < CXIEMU_PULL_SHARE) ? share : CXIEMU_PULL_SHARE;
+    share = (share < CXIEMU_COPY_SHARE) ? share : CXIEMU_COPY_SHARE;
     err   = cxiemu_target_fetch(&recv->arrival, recv->done,
                                 recv->buffer + recv->done, share);
     recv->done += share;
@@ -236,7 +233,7 @@ static void cxiemu_rx_rendezvous(cxiemu_recv_t *recv)
         /* It cannot be fetched from here, or should not */
         recv->id = rx->next_id++;
         cxiemu_target_ack(&recv->arrival, CXIEMU_ACK_GO, 0, recv->id);
-    } else if (!cxiemu_rx_pull(recv) &&
+    } else if (((nic->copied >= CXIEMU_COPY_SHARE) || !cxiemu_rx_pull(recv)) &&
                (cxiemu_late_pull(nic, recv) != 0)) {
         /* Without memory, and so without interruption */
         while (!cxiemu_rx_pull(recv)) {

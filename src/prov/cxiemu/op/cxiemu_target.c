@@ -69,6 +69,9 @@ int cxiemu_target_fetch(const cxiemu_arrival_t *arrival, uint64_t offset,
     if (length == 0) {
         return 0;
     }
+    if (link != NULL) {
+        link->nic->copied += length;
+    }
     if (arrival->payload != NULL) {
         cxiemu_target_put(to, arrival->payload + offset, length);
         return 0;
@@ -133,6 +136,7 @@ static void cxiemu_target_read(const cxiemu_arrival_t *arrival)
 
     err = cxiemu_mr_find(link->nic, rec, FI_REMOTE_READ, &mr, &address);
     if ((err == 0) && (rec->length > 0)) {
+        link->nic->copied += rec->length;
         if ((rec->type == CXIEMU_REC_PUSH) && link->same_process) {
             memcpy((void*)(uintptr_t)rec->source, address, rec->length);
         } else if (rec->type == CXIEMU_REC_PUSH) {
