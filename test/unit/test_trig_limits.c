@@ -252,7 +252,7 @@ TRIG_CASE(doorbell, NULL)
     trig_put(trig, 0, 2, NULL);
     doorbell = uct_trig_cntr_doorbell(trig->trigger);
     if (doorbell != NULL) {
-        *doorbell = 2;
+        __atomic_store_n(doorbell, 2, __ATOMIC_RELEASE);
     } else {
         CU_ASSERT(uct_trig_cntr_add(trig->trigger, 2) == UCS_OK);
     }
