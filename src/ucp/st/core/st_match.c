@@ -25,7 +25,6 @@
 #endif
 
 #include "core/st_match.h"
-#include "core/st_peer.h"
 #include "core/st_lane.h"
 #include "core/st_log.h"
 #include "core/st_trace.h"

@@ -13,7 +13,6 @@
 #include "core/st_match.h"
 #include "core/st_peer.h"
 #include "core/st_queue.h"
-#include "core/st_trace.h"
 #include "core/st_worker.h"
 
 #include <ucs/type/param.h>

@@ -9,7 +9,6 @@
 #include "core/st_trace.h"
 #include "core/st_lane.h"
 #include "core/st_log.h"
-#include "core/st_queue.h"
 #include "core/st_worker.h"
 
 #include <stdlib.h>

@@ -25,7 +25,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
 
 /* How long teardown waits for UCP to deliver messages, seconds */
 #define UCP_ST_WORKER_SEND_TIME 5.0

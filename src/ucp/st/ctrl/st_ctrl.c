@@ -13,13 +13,10 @@
 #include "ctrl/st_ctrl.h"
 #include "ctrl/st_leave.h"
 #include "ctrl/st_notice.h"
-#include "ctrl/st_svc.h"
 #include "core/st_lane.h"
 #include "core/st_log.h"
 #include "core/st_match.h"
-#include "core/st_peer.h"
 #include "core/st_ucp.h"
-#include "core/st_worker.h"
 
 #include <ucs/sys/math.h>
 

@@ -13,7 +13,6 @@
 #include "core/st_lane.h"
 #include "core/st_log.h"
 #include "core/st_op.h"
-#include "core/st_peer.h"
 #include "core/st_worker.h"
 
 #include <ucs/sys/math.h>

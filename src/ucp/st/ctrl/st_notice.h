@@ -26,8 +26,6 @@
 #define UCP_ST_NOTICE_H_
 
 #include "core/st_peer.h"
-#include "core/st_proto.h"
-#include "core/st_worker.h"
 
 /** Types of notices. */
 typedef enum {

@@ -20,7 +20,6 @@
 #include "core/st_log.h"
 #include "core/st_worker.h"
 
-#include <ucs/datastruct/list.h>
 #include <ucs/sys/math.h>
 
 #include <errno.h>

@@ -11,7 +11,6 @@
 #include "ctrl/st_leave.h"
 #include "ctrl/st_notice.h"
 #include "core/st_log.h"
-#include "core/st_op.h"
 #include "core/st_peer.h"
 #include "core/st_ucp.h"
 #include "core/st_worker.h"

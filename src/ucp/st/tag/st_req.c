@@ -13,7 +13,6 @@
 
 #include "tag/st_batch.h"
 #include "ctrl/st_ctrl.h"
-#include "core/st_worker.h"
 #include "core/st_log.h"
 #include "core/st_peer.h"
 #include "core/st_trace.h"
