@@ -96,10 +96,10 @@ void ucp_st_service_wake(ucp_st_service_client_t *client)
 
 static void ucp_st_service_set_due(ucp_st_service_client_t *client, int msec)
 {
-    client->timed = (msec != -1);
-    client->due   = ucp_st_worker_now() +
-                    ((msec == UCP_ST_SERVICE_SOON) ? UCP_ST_SERVICE_PAUSE :
-                                                     (msec * 1e-3));
+    double left = (msec == UCP_ST_SERVICE_SOON) ? UCP_ST_SERVICE_PAUSE :
+                                                  (msec * 1e-3);
+
+    client->due = (msec == -1) ? INFINITY : (ucp_st_worker_now() + left);
 }
 
 /* Add a descriptor; without memory it is looked at later */
@@ -137,9 +137,7 @@ static double ucp_st_service_prepare(ucp_st_service_fds_t *set)
         for (i = 0; i < client->num_fds; ++i) {
             ucp_st_service_fd_add(set, client->fds[i]);
         }
-        if (client->timed) {
-            next = ucs_min(next, client->due);
-        }
+        next = ucs_min(next, client->due);
         if (__atomic_load_n(&client->woken, __ATOMIC_SEQ_CST)) {
             next = 0;
         }
@@ -218,7 +216,7 @@ static void *ucp_st_service_thread(void *arg)
         now = ucp_st_worker_now();
         ucs_list_for_each(client, &ucp_st_service.clients, list) {
             if (__atomic_exchange_n(&client->woken, 0, __ATOMIC_SEQ_CST) ||
-                (client->timed && (client->due <= now))) {
+                (client->due <= now)) {
                 ucp_st_service_set_due(client, client->serve(client->arg));
             }
         }
@@ -280,7 +278,7 @@ ucs_status_t ucp_st_service_add(ucp_st_service_client_t *client)
     ucs_status_t status = UCS_OK;
 
     client->woken = 1;
-    client->timed = 0;
+    client->due   = INFINITY;
     (void)pthread_mutex_lock(&ucp_st_service.lock);
     if (ucs_list_is_empty(&ucp_st_service.clients)) {
         status = ucp_st_service_start();

@@ -35,7 +35,6 @@ typedef struct ucp_st_service_client {
 
     ucs_list_link_t list;      /* the service's */
     int             woken;     /* atomic: call it whatever its time is */
-    int             timed;     /* `due` is set; the thread's */
     double          due;       /* when to call it, seconds; the thread's */
 } ucp_st_service_client_t;
 
