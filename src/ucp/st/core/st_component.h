@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * st_component.h - what core calls without knowing it by name.
+ * st_component.h - what core calls outside of core.
  *
  * A component has tables of functions here, and a part of its own in each
  * worker, peer and queue; a lane has (st_lane.h), too. st_components.c lists
@@ -126,47 +126,56 @@ extern const ucp_st_component_t *const
          (_it < &ucp_st_components[UCP_ST_NUM_COMPONENTS]) && \
          (((_component) = *_it) != NULL); ++_it)
 
-/** What core calls of the component that reaches peers over UCP. */
-typedef struct ucp_st_ctrl_ops {
-    /** Length of the service thread's address, bytes, and write it. The lock is
-     *  not held, nor for the next three. */
-    size_t (*address_length)(ucp_st_worker_h worker);
-    void (*address_pack)(ucp_st_worker_h worker, void *buffer);
+/*
+ * What core calls of ctrl, which reaches peers over UCP.
+ */
 
-    /** Learn how to reach the peer's service thread. */
-    ucs_status_t (*connect_service)(ucp_st_peer_h peer, const void *address,
-                                    size_t length);
+/** Length of the service thread's address, bytes; 0 if it has no UCP worker.
+ *  The lock is not held, nor for the next four. */
+size_t ucp_st_svc_address_length(ucp_st_worker_h worker);
 
-    /** Make the endpoint for control messages. */
-    ucs_status_t (*connect)(ucp_st_peer_h peer, const void *ucp_address,
-                            ucp_ep_h *ep_p);
+/** Write the address. */
+void ucp_st_svc_address_pack(ucp_st_worker_h worker, void *buffer);
 
-    /** Undo both, until `end`, a time of ucp_st_worker_now(). */
-    void (*disconnect)(ucp_st_peer_h peer, double end);
+/** Learn how to reach the peer's service thread; `length` is 0 if the peer has
+ *  no UCP worker for it. */
+ucs_status_t ucp_st_svc_ep_connect(ucp_st_peer_h peer, const void *address,
+                                   size_t length);
 
-    /** Send what is in the outbox. The lock is not held. */
-    void (*flush)(ucp_st_worker_h worker);
+/** Make the endpoint for control messages. */
+ucs_status_t ucp_st_ctrl_connect(ucp_st_peer_h peer, const void *ucp_address,
+                                 ucp_ep_h *ep_p);
 
-    /** Progress UCP and what depends on that, once; non-zero if UCP did
-     *  something. The lock is not held. */
-    unsigned (*progress)(ucp_st_worker_h worker);
+/** Undo both, until `end`, a time of ucp_st_worker_now(). No other thread uses
+ *  the endpoints. */
+void ucp_st_ctrl_disconnect(ucp_st_peer_h peer, double end);
 
-    /** At the end of a worker: tell peers what they do not know, and look after
-     *  them if it is time; zero if there are none to. The lock is held. */
-    int (*ask)(ucp_st_worker_h worker, int is_time);
+/** Send what is in the outbox. The lock is not held. */
+void ucp_st_ctrl_flush(ucp_st_worker_h worker);
 
-    /** Send BYE to all peers, and have UCP deliver it. The lock is not
-     *  held. */
-    void (*say_bye)(ucp_st_worker_h worker);
+/**
+ * Progress the UCP worker once, decide about peers that are going, ask now and
+ * then about those that something waits for, end freed operations, and send the
+ * outbox; non-zero if UCP did something. The lock is not held.
+ */
+unsigned ucp_st_ctrl_progress(ucp_st_worker_h worker);
 
-    /** A transport has lost the peer. The lock is held. */
-    void (*lost)(ucp_st_peer_h peer, ucs_status_t status);
+/**
+ * Tell peers of failures that they do not know yet. If it is time, also ask
+ * about peers that streams wait for, and about those that are gone: some NICs
+ * silently drop messages that they cannot deliver, and report that the peer is
+ * gone only if asked. Non-zero if there are peers to watch. The lock is held.
+ */
+int ucp_st_watch_ask(ucp_st_worker_h worker, int is_time);
 
-    /** Have the service thread look after peers. With the lock held or not. */
-    void (*wake)(ucp_st_worker_h worker);
-} ucp_st_ctrl_ops_t;
+/** Have the service thread look after peers now. With the lock held or not. */
+void ucp_st_watch_wake(ucp_st_worker_h worker);
 
-extern const ucp_st_ctrl_ops_t ucp_st_ctrl_ops;
+/** Send BYE to all peers, and have UCP deliver it. The lock is not held. */
+void ucp_st_leave_say_bye(ucp_st_worker_h worker);
+
+/** Note that a transport has lost a peer. The lock is held. */
+void ucp_st_leave_lost(ucp_st_peer_h peer, ucs_status_t status);
 
 /** Allocate an object of `size` bytes and a part of it for each component and
  *  lane, all zero. The object has, at `parts_offset`, an array of

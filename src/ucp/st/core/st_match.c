@@ -491,7 +491,7 @@ static ucs_status_t ucp_st_match_startall(const ucp_st_op_h *ops, size_t count,
         ucp_st_match_start(ops[i]);
     }
     ucp_st_worker_unlock(worker);
-    ucp_st_ctrl_ops.flush(worker);
+    ucp_st_ctrl_flush(worker);
     return status;
 }
 
@@ -523,7 +523,7 @@ ucs_status_t ucp_st_match_test(ucp_st_op_h op)
     if (status != UCS_OK) {
         return status;
     }
-    (void)ucp_st_ctrl_ops.progress(op->worker);
+    (void)ucp_st_ctrl_progress(op->worker);
     ucp_st_worker_lock(op->worker);
     status = ucp_st_match_status(op);
     ucp_st_worker_unlock(op->worker);
@@ -549,7 +549,7 @@ ucs_status_t ucp_st_matchall(const ucp_st_op_h *ops, size_t count,
     for (i = 0; i < count; ++i) {
         while (ops[i]->state == UCP_ST_OP_MATCHING) {
             ucp_st_worker_unlock(worker);
-            ucp_st_worker_pause(&idle_rounds, ucp_st_ctrl_ops.progress(worker));
+            ucp_st_worker_pause(&idle_rounds, ucp_st_ctrl_progress(worker));
             ucp_st_worker_lock(worker);
         }
     }

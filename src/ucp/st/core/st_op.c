@@ -89,7 +89,7 @@ void ucp_st_op_tell_unmatched(ucp_st_op_t *op)
     op->told_time   = ucp_st_worker_now();
     ucp_st_outbox_post(op->peer, UCP_ST_MSG_UNMATCH, &msg);
     if (op->state == UCP_ST_OP_FAILED) {
-        ucp_st_ctrl_ops.wake(op->worker); /* no host may make a call */
+        ucp_st_watch_wake(op->worker); /* no host may make a call */
     }
 }
 
@@ -494,6 +494,6 @@ ucs_status_t ucp_st_op_free(ucp_st_op_h op)
     }
     ucp_st_op_reap(op);
     ucp_st_worker_unlock(worker);
-    ucp_st_ctrl_ops.flush(worker);
+    ucp_st_ctrl_flush(worker);
     return UCS_OK;
 }

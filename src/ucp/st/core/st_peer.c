@@ -30,8 +30,8 @@ static ucs_status_t ucp_st_address_lanes_pack(ucp_st_worker_h worker,
     unsigned i;
 
     head->lane   = UCP_ST_PROTO_SERVICE;
-    head->length = ucp_st_ctrl_ops.address_length(worker);
-    ucp_st_ctrl_ops.address_pack(worker, head + 1);
+    head->length = ucp_st_svc_address_length(worker);
+    ucp_st_svc_address_pack(worker, head + 1);
     for (i = 0; (i < worker->num_lanes) && (status == UCS_OK); ++i) {
         head         = UCS_PTR_BYTE_OFFSET(head + 1, head->length);
         head->lane   = worker->lanes[i]->id;
@@ -61,7 +61,7 @@ ucs_status_t ucp_st_worker_get_address(ucp_st_worker_h worker,
     }
 
     length = sizeof(*hdr) + ucp_length + sizeof(ucp_st_address_lane_t) +
-             ucp_st_ctrl_ops.address_length(worker);
+             ucp_st_svc_address_length(worker);
     for (i = 0; i < worker->num_lanes; ++i) {
         length += sizeof(ucp_st_address_lane_t) +
                   worker->lanes[i]->worker.address_length(worker);
@@ -183,7 +183,6 @@ static void *ucp_st_outbox_reserve(ucp_st_peer_t *peer, ucp_st_msg_type_t type,
         if (buf == NULL) {
             return NULL;
         }
-        buf->worker = worker;
         buf->peer   = peer;
         buf->length = sizeof(ucp_st_frame_t);
         ucs_list_add_tail(&worker->outbox, &buf->list);
@@ -326,7 +325,7 @@ void ucp_st_peer_check(ucp_st_peer_t *peer)
     unsigned id;
 
     if (!peer->closed && ucp_st_process_is_dead(&peer->process)) {
-        ucp_st_ctrl_ops.lost(peer, UCS_ERR_CONNECTION_RESET);
+        ucp_st_leave_lost(peer, UCS_ERR_CONNECTION_RESET);
         ucp_st_peer_closed(peer); /* nothing there reads or writes any more */
     }
     ucs_for_each_bit(id, peer->lanes) {
@@ -358,7 +357,7 @@ static void ucp_st_peer_disconnect(ucp_st_peer_t *peer, double end)
         ucp_st_lane_table[id]->peer.disconnect(peer);
     }
     peer->lanes = 0;
-    ucp_st_ctrl_ops.disconnect(peer, end);
+    ucp_st_ctrl_disconnect(peer, end);
     ucp_st_process_close(&peer->process);
 }
 
@@ -403,8 +402,7 @@ static ucs_status_t ucp_st_peer_connect_all(ucp_st_peer_t *peer,
     for (i = 0; (i < address->num_lanes) && (status == UCS_OK); ++i) {
         head = ucp_st_address_next_lane(&p, (const uint8_t*)address + length);
         if (head->lane == UCP_ST_PROTO_SERVICE) {
-            status = ucp_st_ctrl_ops.connect_service(peer, head + 1,
-                                                     head->length);
+            status = ucp_st_svc_ep_connect(peer, head + 1, head->length);
         } else {
             ucp_st_peer_connect_lane(peer, head);
         }
@@ -441,7 +439,7 @@ static ucs_status_t ucp_st_peer_connect(ucp_st_peer_t *peer,
     if (status != UCS_OK) {
         return status;
     }
-    status = ucp_st_ctrl_ops.connect(peer, address + 1, &ucp_ep);
+    status = ucp_st_ctrl_connect(peer, address + 1, &ucp_ep);
     if (status != UCS_OK) {
         ucs_error("failed to connect to peer 0x%lx: %s", peer->uuid,
                   ucs_status_string(status));
@@ -451,7 +449,7 @@ static ucs_status_t ucp_st_peer_connect(ucp_st_peer_t *peer,
     peer->ucp_ep    = ucp_ep;
     peer->connected = 1;
     ucp_st_worker_unlock(worker);
-    ucp_st_ctrl_ops.wake(worker);
+    ucp_st_watch_wake(worker);
     return UCS_OK;
 }
 

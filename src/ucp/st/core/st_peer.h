@@ -128,7 +128,6 @@ void ucp_st_peers_cleanup(ucp_st_worker_h worker);
  */
 typedef struct ucp_st_frame_buf {
     ucs_list_link_t list;
-    ucp_st_worker_h worker;
     ucp_st_peer_h   peer;
     size_t          length; /* of what is filled in */
     uint8_t         data[]; /* ucp_st_frame_t and messages */

@@ -186,7 +186,7 @@ ucs_status_t ucp_st_queue_query(ucp_st_queue_h queue,
         return status;
     }
     if (ucp_st_queue_passed(queue) < queue->seq) {
-        (void)ucp_st_ctrl_ops.progress(queue->worker);
+        (void)ucp_st_ctrl_progress(queue->worker);
         return UCS_INPROGRESS;
     }
     queue->seen = queue->seq;
@@ -195,7 +195,7 @@ ucs_status_t ucp_st_queue_query(ucp_st_queue_h queue,
         return UCS_OK;
     }
     /* Peers are told first: the host may make no further call for long */
-    ucp_st_ctrl_ops.flush(queue->worker);
+    ucp_st_ctrl_flush(queue->worker);
     if (error != NULL) {
         error->status = status;
         error->op     = queue->failed_op;

@@ -374,13 +374,13 @@ static void ucp_st_worker_drain(ucp_st_worker_h worker)
     double time;
 
     do {
-        (void)ucp_st_ctrl_ops.progress(worker);
+        (void)ucp_st_ctrl_progress(worker);
         ucp_st_worker_lock(worker);
         ucp_st_lanes_progress_all(worker);
         ucp_st_op_reap_freed(worker);
         /* After the calls that may find a peer gone, so that it is told */
-        (void)ucp_st_ctrl_ops.ask(worker,
-                                  (++rounds % UCP_ST_WORKER_ASK_ROUNDS) == 0);
+        (void)ucp_st_watch_ask(worker,
+                               (++rounds % UCP_ST_WORKER_ASK_ROUNDS) == 0);
         drain = ucp_st_worker_get_drain(worker);
         ucp_st_worker_unlock(worker);
         (void)sched_yield();
@@ -413,7 +413,7 @@ ucs_status_t ucp_st_worker_destroy(ucp_st_worker_h worker)
         return UCS_ERR_BUSY;
     }
 
-    ucp_st_ctrl_ops.say_bye(worker);
+    ucp_st_leave_say_bye(worker);
     ucp_st_worker_drain(worker);
     ucp_st_stats_remove_worker(worker);
     ucp_st_worker_stop(worker, UCP_ST_NUM_COMPONENTS);
@@ -447,5 +447,5 @@ void ucp_st_worker_pause(unsigned *idle_rounds, unsigned progressed)
 unsigned ucp_st_worker_progress(ucp_st_worker_h worker)
 {
     return ((worker == NULL) || ucp_st_fork_is_child) ?
-           0 : ucp_st_ctrl_ops.progress(worker);
+           0 : ucp_st_ctrl_progress(worker);
 }

@@ -235,7 +235,7 @@ static void ucp_st_ctrl_send(ucp_st_frame_buf_t *buf)
         .cb.send      = ucp_st_ctrl_send_cb,
         .user_data    = buf
     };
-    ucp_st_worker_h worker    = buf->worker;
+    ucp_st_worker_h worker    = buf->peer->worker;
     ucs_status_ptr_t request;
 
     if (buf->peer->is_self) {
@@ -394,8 +394,8 @@ ucs_status_t ucp_st_ctrl_ep_create(ucp_st_peer_t *peer, ucp_worker_h ucp_worker,
     return ucp_ep_create(ucp_worker, &params, ep_p);
 }
 
-static ucs_status_t ucp_st_ctrl_connect(ucp_st_peer_t *peer,
-                                        const void *ucp_address, ucp_ep_h *ep_p)
+ucs_status_t ucp_st_ctrl_connect(ucp_st_peer_t *peer, const void *ucp_address,
+                                 ucp_ep_h *ep_p)
 {
     int is_dead;
 
@@ -412,27 +412,13 @@ static ucs_status_t ucp_st_ctrl_connect(ucp_st_peer_t *peer,
                                  ucp_st_ctrl_ep_failed, ep_p);
 }
 
-static void ucp_st_ctrl_disconnect(ucp_st_peer_t *peer, double end)
+void ucp_st_ctrl_disconnect(ucp_st_peer_t *peer, double end)
 {
     ucp_st_svc_ep_disconnect(peer);
     ucp_st_ucp_ep_close(peer->worker->ucp_worker, peer->ucp_ep,
                         UCP_EP_CLOSE_FLAG_FORCE, end);
     peer->ucp_ep = NULL;
 }
-
-const ucp_st_ctrl_ops_t ucp_st_ctrl_ops = {
-    .address_length  = ucp_st_svc_address_length,
-    .address_pack    = ucp_st_svc_address_pack,
-    .connect_service = ucp_st_svc_ep_connect,
-    .connect         = ucp_st_ctrl_connect,
-    .disconnect      = ucp_st_ctrl_disconnect,
-    .flush           = ucp_st_ctrl_flush,
-    .progress        = ucp_st_ctrl_progress,
-    .ask             = ucp_st_watch_ask,
-    .say_bye         = ucp_st_leave_say_bye,
-    .lost            = ucp_st_leave_lost,
-    .wake            = ucp_st_watch_wake
-};
 
 static ucs_status_t ucp_st_ctrl_open(ucp_st_worker_h worker)
 {

@@ -56,14 +56,4 @@ void ucp_st_ctrl_ep_failed(void *peer, ucp_ep_h ep, ucs_status_t status);
 /** UCP has completed one of `sends`. The lock is not held. */
 void ucp_st_ctrl_sent(ucp_st_peer_t *peer, ucs_status_t status);
 
-/** Send the outbox. The lock is not held. */
-void ucp_st_ctrl_flush(ucp_st_worker_h worker);
-
-/**
- * Progress the UCP worker once, decide about peers that are going, ask now and
- * then about those that something waits for, end freed operations, and send the
- * outbox; non-zero if UCP did something. The lock is not held.
- */
-unsigned ucp_st_ctrl_progress(ucp_st_worker_h worker);
-
 #endif

@@ -18,9 +18,6 @@
 
 #include "core/st_peer.h"
 
-/** Note that a transport has lost a peer. The lock is held. */
-void ucp_st_leave_lost(ucp_st_peer_t *peer, ucs_status_t status);
-
 /** The peer matches nothing more. The lock is held. */
 void ucp_st_leave_handle_leave(ucp_st_peer_t *peer, const ucp_st_msg_op_t *msg);
 
@@ -42,22 +39,7 @@ void ucp_st_leave_settle(ucp_st_worker_h worker, uint64_t round, int is_idle);
  *  The lock is held. */
 int ucp_st_leave_settle_late(ucp_st_worker_h worker);
 
-/** Send BYE to all peers, and have UCP deliver it. The lock is not held. */
-void ucp_st_leave_say_bye(ucp_st_worker_h worker);
-
 /** Have the service thread watch peers. The lock is not held. */
 ucs_status_t ucp_st_watch_start(ucp_st_worker_h worker);
-
-/**
- * Tell peers of failures that they do not know yet. If it is time, also ask
- * about peers that streams wait for, and about those that are gone: some NICs
- * silently drop messages that they cannot deliver, and report that the peer is
- * gone only if asked. Non-zero if there are peers to watch. The lock is held.
- */
-int ucp_st_watch_ask(ucp_st_worker_h worker, int is_time);
-
-/** Have the thread look now: there is a new peer, or one is lost. With the lock
- *  held or not. */
-void ucp_st_watch_wake(ucp_st_worker_h worker);
 
 #endif

@@ -237,7 +237,6 @@ ucs_status_t ucp_st_svc_ep_connect(ucp_st_peer_t *peer, const void *address,
     if (sep == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
-    sep->peer = peer;
     memcpy(sep->address, address, length);
     ucp_st_worker_lock(peer->worker);
     peer->svc_ep = sep;

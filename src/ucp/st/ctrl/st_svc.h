@@ -56,7 +56,6 @@ typedef enum {
  */
 typedef struct ucp_st_svc_ep {
     ucs_list_link_t list;    /* in the worker's closing */
-    ucp_st_peer_h   peer;
     ucp_ep_h        ep;      /* or NULL */
     ucp_ep_h        notice_ep; /* or NULL */
     int             notice_broken; /* it has failed, or could not be made */
@@ -115,21 +114,11 @@ ucs_status_t ucp_st_svc_start(ucp_st_worker_h worker);
 /** From now on only the calling thread drives it. The lock is not held. */
 void ucp_st_svc_stop(ucp_st_svc_t *svc);
 
-/** Bytes of its address; 0 if it is not open. */
-size_t ucp_st_svc_address_length(ucp_st_worker_h worker);
-
-/** Write the address. */
-void ucp_st_svc_address_pack(ucp_st_worker_h worker, void *buffer);
-
 /** There is something new in a list. The lock is held. */
 void ucp_st_svc_wake(ucp_st_svc_t *svc);
 
-/** Learn a peer's address, of `length` bytes; 0 if the peer has none. The lock
- *  is not held. */
-ucs_status_t ucp_st_svc_ep_connect(ucp_st_peer_h peer, const void *address,
-                                   size_t length);
-
-/** Undo that. The lock is not held, no other thread uses the worker. */
+/** Undo ucp_st_svc_ep_connect(). The lock is not held, no other thread uses the
+ *  worker. */
 void ucp_st_svc_ep_disconnect(ucp_st_peer_h peer);
 
 /** Ask whether the peer is there, and close the endpoint of one that is gone.
