@@ -384,7 +384,7 @@ static ucs_status_t ucp_st_enqueue_check(ucp_st_queue_h queue,
     return UCS_OK;
 }
 
-/* The lock is held */
+/* Make the commands that start operations; the lock is held */
 static ucs_status_t ucp_st_start_make(ucp_st_queue_h queue,
                                       const ucp_st_op_h *ops, size_t count,
                                       size_t *num_cmds)
@@ -435,10 +435,11 @@ static size_t ucp_st_queue_add_waits(ucp_st_queue_h queue, size_t count,
     return cmd - cmds;
 }
 
-/* The waits for the words of all operations come first, then the commands that
- * follow these waits */
-static void ucp_st_wait_make(ucp_st_queue_h queue, const ucp_st_op_h *ops,
-                             size_t count, size_t *num_cmds)
+/* Make the commands that wait for operations: the waits for the words of all of
+ * them, then the commands that follow these waits */
+static ucs_status_t ucp_st_wait_make(ucp_st_queue_h queue,
+                                     const ucp_st_op_h *ops, size_t count,
+                                     size_t *num_cmds)
 {
     ucs_gstream_word_t *words = &queue->words[queue->num_words];
     size_t num_words          = 0;
@@ -456,32 +457,27 @@ static void ucp_st_wait_make(ucp_st_queue_h queue, const ucp_st_op_h *ops,
             *num_cmds += ops[i]->lane->op.land(ops[i], &queue->cmds[*num_cmds]);
         }
     }
+    return UCS_OK;
 }
 
-/* Make the commands that start operations, or wait for them */
+/* Make the commands that start operations, or wait for them. While events are
+ * recorded each operation has a span of its own. */
 static ucs_status_t ucp_st_enqueue_make(ucp_st_queue_h queue,
                                         const ucp_st_op_h *ops, size_t count,
                                         int is_start, size_t *num_cmds)
 {
-    if (is_start) {
-        return ucp_st_start_make(queue, ops, count, num_cmds);
-    }
-    ucp_st_wait_make(queue, ops, count, num_cmds);
-    return UCS_OK;
-}
-
-/* While events are recorded each operation has a span of its own */
-static ucs_status_t
-ucp_st_enqueue_make_traced(ucp_st_queue_h queue, const ucp_st_op_h *ops,
-                           size_t count, int is_start, size_t *num_cmds)
-{
+    ucs_status_t (*make)(ucp_st_queue_h, const ucp_st_op_h*, size_t, size_t*) =
+            is_start ? ucp_st_start_make : ucp_st_wait_make;
     ucs_status_t status = UCS_OK;
     size_t i;
 
+    if (!ucs_trace_is_on()) {
+        return make(queue, ops, count, num_cmds);
+    }
     for (i = 0; (i < count) && (status == UCS_OK); ++i) {
         *num_cmds += ucp_st_trace_cmd(UCP_ST_TRACE_PUSH, ops[i],
                                       &queue->cmds[*num_cmds]);
-        status     = ucp_st_enqueue_make(queue, &ops[i], 1, is_start, num_cmds);
+        status     = make(queue, &ops[i], 1, num_cmds);
         *num_cmds += ucp_st_trace_cmd(is_start ? UCP_ST_TRACE_START :
                                                  UCP_ST_TRACE_WAIT,
                                       ops[i], &queue->cmds[*num_cmds]);
@@ -524,9 +520,7 @@ static ucs_status_t ucp_st_enqueue_all(ucp_st_queue_h queue,
     }
     status = ucp_st_enqueue_check(queue, ops, count, is_start, &marked);
     if (status == UCS_OK) {
-        status = (ucs_trace_is_on() ? ucp_st_enqueue_make_traced :
-                                      ucp_st_enqueue_make)(queue, ops, count,
-                                                           is_start, &num_cmds);
+        status = ucp_st_enqueue_make(queue, ops, count, is_start, &num_cmds);
     }
     if (status == UCS_OK) {
         status = ucp_st_queue_enqueue(queue, num_cmds);
