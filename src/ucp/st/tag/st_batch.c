@@ -120,7 +120,9 @@ static void ucp_st_req_fail_queue(ucp_st_req_t *req, ucs_status_t status)
     ucp_st_batch_update_word(batch);
 }
 
-void ucp_st_req_finish(ucp_st_req_t *req, const ucp_st_req_info_t *info)
+/* The message is complete: tell the queue, if its start was enqueued. The
+ * message is gone if the user has freed it. */
+static void ucp_st_req_finish(ucp_st_req_t *req, const ucp_st_req_info_t *info)
 {
     ucp_st_queue_h queue        = req->queue;
     ucp_st_queue_batch_t *batch = (queue != NULL) ? ucp_st_queue_batch(queue) :
@@ -154,7 +156,7 @@ void ucp_st_req_finish(ucp_st_req_t *req, const ucp_st_req_info_t *info)
     }
 }
 
-static void ucp_st_req_finish_status(ucp_st_req_t *req, ucs_status_t status)
+void ucp_st_req_finish_status(ucp_st_req_t *req, ucs_status_t status)
 {
     ucp_st_req_info_t info = {.status = status};
 

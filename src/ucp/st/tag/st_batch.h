@@ -118,9 +118,9 @@ ucs_status_t ucp_st_batch_make_ready(ucp_st_worker_h worker);
  *  for the next ones. */
 void ucp_st_req_set_state(ucp_st_req_t *req, ucp_st_req_state_t state);
 
-/** The message is complete: tell the queue, if its start was enqueued. The
- *  message is gone if the user has freed it. */
-void ucp_st_req_finish(ucp_st_req_t *req, const ucp_st_req_info_t *info);
+/** The message has ended before UCP got it: tell the queue, if its start was
+ *  enqueued. The message is gone if the user has freed it. */
+void ucp_st_req_finish_status(ucp_st_req_t *req, ucs_status_t status);
 
 /** Have the service thread cancel a message. */
 void ucp_st_req_abort(ucp_st_req_t *req, ucs_status_t cause);

@@ -271,10 +271,8 @@ ucs_status_t ucp_st_req_wait(ucp_st_req_h req, ucp_st_req_info_t *info)
 /* Cancel a message that no command of a stream names; the lock is held */
 static void ucp_st_req_withdraw(ucp_st_req_t *req)
 {
-    static const ucp_st_req_info_t info = {.status = UCS_ERR_CANCELED};
-
     ucs_list_del(&req->list);
-    ucp_st_req_finish(req, &info);
+    ucp_st_req_finish_status(req, UCS_ERR_CANCELED);
 }
 
 ucs_status_t ucp_st_req_cancel(ucp_st_req_h req)
