@@ -16,10 +16,11 @@
 #include "tag/st_batch.h"
 #include "trig/st_trig.h"
 
+/* The last one serves what the others have added to its UCP worker */
 const ucp_st_component_t *const ucp_st_components[UCP_ST_NUM_COMPONENTS] = {
-    &ucp_st_ctrl_component,
     &ucp_st_rma_component,
-    &ucp_st_tag_component
+    &ucp_st_tag_component,
+    &ucp_st_ctrl_component
 };
 
 const ucp_st_lane_ops_t *const ucp_st_lane_table[UCP_ST_LANE_LAST] = {

@@ -44,11 +44,9 @@ typedef struct ucp_st_worker_hooks {
     /** Set the part up, which is all zero. */
     void (*init)(ucp_st_worker_h worker);
 
-    /** The UCP worker is there and the lanes are open: allocate the rest. */
+    /** The UCP worker is there and the lanes are open: allocate the rest. The
+     *  service thread may serve the component from now on. */
     ucs_status_t (*open)(ucp_st_worker_h worker);
-
-    /** All components are open: threads may use the worker from now on. */
-    ucs_status_t (*start)(ucp_st_worker_h worker);
 
     /** Non-zero while the user has handles of it. The lock is held. */
     int (*is_used)(ucp_st_worker_h worker);
@@ -60,10 +58,11 @@ typedef struct ucp_st_worker_hooks {
      *  The lock is held, other threads use the worker. */
     void (*ask)(ucp_st_worker_h worker);
 
-    /** The peers are about to go: end what is under way. Undoes start(). */
+    /** The peers are about to go: end what is under way. */
     void (*stop)(ucp_st_worker_h worker);
 
-    /** The peers are gone: undo open(). The lanes are open. */
+    /** The peers are gone, and stop() was called: undo open(). The lanes are
+     *  open. */
     void (*close)(ucp_st_worker_h worker);
 
     /** Undo init(). The lanes are closed. */
@@ -116,7 +115,7 @@ typedef struct ucp_st_component {
 
 #define UCP_ST_NUM_COMPONENTS 3
 
-/** All of them, in the order in which they are set up. */
+/** All of them, in the order in which they are opened. */
 extern const ucp_st_component_t *const
         ucp_st_components[UCP_ST_NUM_COMPONENTS];
 

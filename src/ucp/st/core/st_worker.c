@@ -146,14 +146,7 @@ static void ucp_st_worker_ucp_cleanup(ucp_st_worker_h worker)
     }
 }
 
-/* Close the first `count` components */
-static void ucp_st_worker_close(ucp_st_worker_h worker, unsigned count)
-{
-    while (count > 0) {
-        ucp_st_components[--count]->worker->close(worker);
-    }
-}
-
+/* Stop the first `count` components */
 static void ucp_st_worker_stop(ucp_st_worker_h worker, unsigned count)
 {
     while (count > 0) {
@@ -161,31 +154,28 @@ static void ucp_st_worker_stop(ucp_st_worker_h worker, unsigned count)
     }
 }
 
+static void ucp_st_worker_close(ucp_st_worker_h worker, unsigned count)
+{
+    while (count > 0) {
+        ucp_st_components[--count]->worker->close(worker);
+    }
+}
+
 /* All or none of the components */
 static ucs_status_t ucp_st_worker_start(ucp_st_worker_h worker)
 {
-    ucs_status_t status = UCS_OK;
-    unsigned opened, started;
+    ucs_status_t status;
+    unsigned opened;
 
     for (opened = 0; opened < UCP_ST_NUM_COMPONENTS; ++opened) {
         status = ucp_st_components[opened]->worker->open(worker);
         if (status != UCS_OK) {
-            goto err_close;
-        }
-    }
-    for (started = 0; started < UCP_ST_NUM_COMPONENTS; ++started) {
-        status = ucp_st_components[started]->worker->start(worker);
-        if (status != UCS_OK) {
-            goto err_stop;
+            ucp_st_worker_stop(worker, opened);
+            ucp_st_worker_close(worker, opened);
+            return status;
         }
     }
     return UCS_OK;
-
-err_stop:
-    ucp_st_worker_stop(worker, started);
-err_close:
-    ucp_st_worker_close(worker, opened);
-    return status;
 }
 
 /* A worker that has nothing but its memory, lists and settings */

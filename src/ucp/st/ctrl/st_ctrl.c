@@ -433,14 +433,25 @@ static ucs_status_t ucp_st_ctrl_open(ucp_st_worker_h worker)
                  "peers only when both hosts make calls",
                  ucs_status_string(status));
     }
-    return ucp_st_ctrl_listen(worker);
-}
+    status = ucp_st_ctrl_listen(worker);
+    if (status != UCS_OK) {
+        return status;
+    }
+    status = ucp_st_svc_start(worker);
+    if (status != UCS_OK) {
+        goto err_unlisten;
+    }
+    status = ucp_st_watch_start(worker);
+    if (status != UCS_OK) {
+        goto err_stop;
+    }
+    return UCS_OK;
 
-static ucs_status_t ucp_st_ctrl_start(ucp_st_worker_h worker)
-{
-    ucs_status_t status = ucp_st_svc_start(worker);
-
-    return (status == UCS_OK) ? ucp_st_watch_start(worker) : status;
+err_stop:
+    ucp_st_svc_stop(ucp_st_svc(worker));
+err_unlisten:
+    ucp_st_ctrl_unlisten(worker);
+    return status;
 }
 
 static int ucp_st_ctrl_is_used(ucp_st_worker_h worker)
@@ -473,10 +484,9 @@ static void ucp_st_ctrl_stop(ucp_st_worker_h worker)
     ucp_st_ctrl_unlisten(worker);
 }
 
-/* stop() has not run if a component could not be opened or started */
+/* Peers that used it have stopped it */
 static void ucp_st_ctrl_close(ucp_st_worker_h worker)
 {
-    ucp_st_ctrl_unlisten(worker);
     ucp_st_svc_stop(ucp_st_svc(worker));
 }
 
@@ -490,7 +500,6 @@ static void ucp_st_ctrl_peer_gone(ucp_st_peer_t *peer)
 static const ucp_st_worker_hooks_t ucp_st_ctrl_worker_hooks = {
     .init    = ucp_st_svc_init,
     .open    = ucp_st_ctrl_open,
-    .start   = ucp_st_ctrl_start,
     .is_used = ucp_st_ctrl_is_used,
     .drain   = ucp_st_ctrl_drain,
     .ask     = ucp_st_ctrl_ask_ops,

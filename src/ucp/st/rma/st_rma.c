@@ -517,6 +517,8 @@ static void ucp_st_rma_init(ucp_st_worker_h worker)
 /* Tell each lane that is open of one-sided operations */
 static ucs_status_t ucp_st_rma_open(ucp_st_worker_h worker)
 {
+    ucp_st_rma_dev_t *dev = ucp_st_rma_dev(worker);
+    ucs_status_t status;
     unsigned i;
 
     for (i = 0; i < worker->num_lanes; ++i) {
@@ -527,7 +529,10 @@ static ucs_status_t ucp_st_rma_open(ucp_st_worker_h worker)
             ucp_st_direct_rma_open(worker, ucp_st_rma_signaled);
         }
     }
-    return ucp_st_rma_host_open(worker);
+    dev->service.serve = ucp_st_rma_serve;
+    dev->service.arg   = worker;
+    status             = ucp_st_rma_host_open(worker);
+    return (status == UCS_OK) ? ucp_st_service_add(&dev->service) : status;
 }
 
 static int ucp_st_rma_is_used(ucp_st_worker_h worker)
@@ -541,15 +546,6 @@ static ucp_st_drain_t ucp_st_rma_drain(ucp_st_worker_h worker)
 {
     return ucs_list_is_empty(&ucp_st_rma_dev(worker)->trigs) ?
            UCP_ST_DRAIN_DONE : UCP_ST_DRAIN_ANSWERS;
-}
-
-static ucs_status_t ucp_st_rma_start(ucp_st_worker_h worker)
-{
-    ucp_st_rma_dev_t *dev = ucp_st_rma_dev(worker);
-
-    dev->service.serve = ucp_st_rma_serve;
-    dev->service.arg   = worker;
-    return ucp_st_service_add(&dev->service);
 }
 
 static void ucp_st_rma_stop(ucp_st_worker_h worker)
@@ -675,7 +671,6 @@ static void ucp_st_rma_queue_cleanup(ucp_st_queue_h queue)
 static const ucp_st_worker_hooks_t ucp_st_rma_worker_hooks = {
     .init    = ucp_st_rma_init,
     .open    = ucp_st_rma_open,
-    .start   = ucp_st_rma_start,
     .is_used = ucp_st_rma_is_used,
     .drain   = ucp_st_rma_drain,
     .ask     = ucp_st_worker_hook_none,

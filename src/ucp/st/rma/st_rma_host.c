@@ -648,7 +648,7 @@ ucs_status_t ucp_st_rma_host_open(ucp_st_worker_h worker)
     };
     ucs_status_t status;
 
-    if (svc->status != UCS_OK) {
+    if (ucp_st_svc_open(worker) != UCS_OK) {
         return UCS_OK; /* lane host is not open either */
     }
     status = ucp_st_svc_set_handler(worker, UCP_ST_SVC_AM_RMA, 0,

@@ -626,7 +626,6 @@ static void ucp_st_batch_ask(ucp_st_worker_h worker)
 static const ucp_st_worker_hooks_t ucp_st_batch_worker_hooks = {
     .init    = ucp_st_batch_init,
     .open    = ucp_st_worker_hook_ok,
-    .start   = ucp_st_worker_hook_ok,
     .is_used = ucp_st_batch_is_used,
     .drain   = ucp_st_batch_get_drain,
     .ask     = ucp_st_batch_ask,
