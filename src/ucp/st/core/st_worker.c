@@ -233,9 +233,17 @@ static ucs_status_t ucp_st_worker_open(const ucp_st_worker_params_t *params,
     ucp_st_worker_h worker;
     ucs_status_t status;
 
-    status = ucp_st_worker_alloc(&worker);
+    status = ucp_st_fork_enter();
     if (status != UCS_OK) {
         return status;
+    }
+    status = ucs_trace_open();
+    if (status != UCS_OK) {
+        goto err_fork;
+    }
+    status = ucp_st_worker_alloc(&worker);
+    if (status != UCS_OK) {
+        goto err_fork;
     }
     worker->lanes_attr = attr;
     if (getrandom(&worker->uuid, sizeof(worker->uuid), 0) !=
@@ -271,26 +279,8 @@ err_ucp:
     ucp_st_worker_ucp_cleanup(worker);
 err_free:
     ucp_st_worker_free(worker);
-    return status;
-}
-
-static ucs_status_t ucp_st_worker_make(const ucp_st_worker_params_t *params,
-                                       ucp_st_lanes_attr_t *attr,
-                                       ucp_st_worker_h *worker_p)
-{
-    ucs_status_t status;
-
-    status = ucp_st_fork_enter();
-    if (status != UCS_OK) {
-        return status;
-    }
-    status = ucs_trace_open();
-    if (status == UCS_OK) {
-        status = ucp_st_worker_open(params, attr, worker_p);
-    }
-    if (status != UCS_OK) {
-        ucp_st_fork_leave();
-    }
+err_fork:
+    ucp_st_fork_leave();
     return status;
 }
 
@@ -303,7 +293,7 @@ ucs_status_t ucp_st_worker_create(const ucp_st_worker_params_t *params,
     if (status != UCS_OK) {
         return status;
     }
-    return ucp_st_worker_make(params, NULL, worker_p);
+    return ucp_st_worker_open(params, NULL, worker_p);
 }
 
 ucs_status_t ucp_st_lanes_query(const ucp_st_worker_params_t *params,
@@ -325,7 +315,7 @@ ucs_status_t ucp_st_lanes_query(const ucp_st_worker_params_t *params,
         snprintf(lane->name, sizeof(lane->name), "%s",
                  ucp_st_lane_table[id]->name);
     }
-    status = ucp_st_worker_make(params, attr, &worker);
+    status = ucp_st_worker_open(params, attr, &worker);
     if (status != UCS_OK) {
         ucp_st_lanes_attr_set(attr, UCP_ST_LANE_NONE,
                               ucs_status_string(status));
