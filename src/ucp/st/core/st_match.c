@@ -327,13 +327,9 @@ void ucp_st_match_handle_cancel(ucp_st_peer_t *peer, const ucp_st_msg_op_t *msg)
 
 /* Check one operation before anything is given to match; the worker's lock is
  * held */
-static ucs_status_t ucp_st_match_check(ucp_st_worker_h worker, ucp_st_op_t *op)
+static ucs_status_t ucp_st_match_check(ucp_st_queue_h queue,
+                                       const ucp_st_op_t *op)
 {
-    if (op->worker != worker) {
-        ucs_error("operation %p belongs to another worker than the first one",
-                  op);
-        return UCS_ERR_INVALID_PARAM;
-    }
     if ((op->peer == UCP_ST_PEER_ANY) || (op->flags & UCP_ST_OP_FLAG_ANY_TAG)) {
         ucs_error("operation %p: a wildcard source or tag cannot be matched "
                   "ahead of time", op);
@@ -346,11 +342,7 @@ static ucs_status_t ucp_st_match_check(ucp_st_worker_h worker, ucp_st_op_t *op)
         ucs_error("operation %p was given to match before", op);
         return UCS_ERR_BUSY;
     }
-    if (op->marked) {
-        ucs_error("operation %p is there twice", op);
-        return UCS_ERR_INVALID_PARAM;
-    }
-    if (worker->leaving) {
+    if (op->worker->leaving) {
         return UCS_ERR_CANCELED;
     }
     if (!ucp_st_peer_is_real(op->peer)) {
@@ -358,26 +350,6 @@ static ucs_status_t ucp_st_match_check(ucp_st_worker_h worker, ucp_st_op_t *op)
     }
     return ((op->peer->status == UCS_OK) && op->peer->said_leave) ?
            UCS_ERR_CANCELED : op->peer->status;
-}
-
-static ucs_status_t ucp_st_match_checkall(const ucp_st_op_h *ops, size_t count)
-{
-    ucs_status_t status = UCS_OK;
-    size_t i, checked;
-
-    for (checked = 0; checked < count; ++checked) {
-        status = (ops[checked] == NULL) ?
-                 UCS_ERR_INVALID_PARAM :
-                 ucp_st_match_check(ops[0]->worker, ops[checked]);
-        if (status != UCS_OK) {
-            break;
-        }
-        ops[checked]->marked = 1;
-    }
-    for (i = 0; i < checked; ++i) {
-        ops[i]->marked = 0;
-    }
-    return status;
 }
 
 /* The key of an operation to oneself; NULL for others, or if there is none */
@@ -469,7 +441,7 @@ static ucs_status_t ucp_st_match_startall(const ucp_st_op_h *ops, size_t count,
 {
     ucp_st_worker_h worker;
     ucs_status_t status;
-    size_t i;
+    size_t marked, i;
 
     if (count == 0) {
         return UCS_OK;
@@ -483,7 +455,10 @@ static ucs_status_t ucp_st_match_startall(const ucp_st_op_h *ops, size_t count,
     ucp_st_worker_lock(worker);
     /* Free what complete uses hold */
     ucp_st_lanes_progress_all(worker);
-    status = ucp_st_match_checkall(ops, count);
+    status = ucp_st_op_check_all(ops, count, ucp_st_match_check, NULL, &marked);
+    for (i = 0; i < marked; ++i) {
+        ops[i]->marked = 0;
+    }
     if ((status == UCS_OK) && blocking) {
         status = ucp_st_match_check_self(ops, count);
     }

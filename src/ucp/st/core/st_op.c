@@ -53,6 +53,36 @@ ucp_st_op_t *ucp_st_op_find(ucp_st_peer_t *peer, uint64_t id)
     return ((op == NULL) || (op->peer != peer)) ? NULL : op;
 }
 
+ucs_status_t ucp_st_op_check_all(const ucp_st_op_h *ops, size_t count,
+                                 ucp_st_op_check_t check, ucp_st_queue_h queue,
+                                 size_t *marked_p)
+{
+    ucs_status_t status;
+    ucp_st_op_t *op;
+
+    for (*marked_p = 0; *marked_p < count; ++*marked_p) {
+        op = ops[*marked_p];
+        if (op == NULL) {
+            return UCS_ERR_INVALID_PARAM;
+        }
+        if (op->worker != ((queue != NULL) ? queue->worker : ops[0]->worker)) {
+            ucs_error("operation %p belongs to another worker than the %s", op,
+                      (queue != NULL) ? "queue" : "first one");
+            return UCS_ERR_INVALID_PARAM;
+        }
+        if (op->marked) {
+            ucs_error("operation %p is there twice", op);
+            return UCS_ERR_INVALID_PARAM;
+        }
+        status = check(queue, op);
+        if (status != UCS_OK) {
+            return status;
+        }
+        op->marked = 1;
+    }
+    return UCS_OK;
+}
+
 /* Uses that have completed. The NIC's own count is ahead of `completed`, which
  * follows when the completion is reaped. */
 static uint64_t ucp_st_op_uses_done(const ucp_st_op_t *op)

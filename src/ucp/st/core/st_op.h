@@ -99,6 +99,18 @@ typedef struct ucp_st_op {
                                            release(); or NULL */
 } ucp_st_op_t;
 
+/** Tell whether an operation is good for a call on a queue, or without one for
+ *  match. Logs why not. */
+typedef ucs_status_t (*ucp_st_op_check_t)(ucp_st_queue_h queue,
+                                          const ucp_st_op_t *op);
+
+/** Check operations, all of the worker of `queue` or else of the first one, and
+ *  mark those that are good: the first `*marked_p` ones. The caller clears the
+ *  marks. The lock is held where `check` needs it. */
+ucs_status_t ucp_st_op_check_all(const ucp_st_op_h *ops, size_t count,
+                                 ucp_st_op_check_t check, ucp_st_queue_h queue,
+                                 size_t *marked_p);
+
 /** Uses in which this side has nothing left to do. */
 uint64_t ucp_st_op_uses_ended(const ucp_st_op_t *op);
 

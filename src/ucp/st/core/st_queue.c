@@ -350,40 +350,6 @@ static ucs_status_t ucp_st_wait_check(ucp_st_queue_h queue,
     return UCS_OK;
 }
 
-/* Check operations and mark those that are good, from the first one on; so many
- * are marked */
-static ucs_status_t ucp_st_enqueue_check(ucp_st_queue_h queue,
-                                         const ucp_st_op_h *ops, size_t count,
-                                         int is_start,
-                                         size_t *marked_p)
-{
-    ucs_status_t status;
-    ucp_st_op_t *op;
-
-    for (*marked_p = 0; *marked_p < count; ++*marked_p) {
-        op = ops[*marked_p];
-        if (op == NULL) {
-            return UCS_ERR_INVALID_PARAM;
-        }
-        if (op->worker != queue->worker) {
-            ucs_error("operation %p belongs to another worker than the queue",
-                      op);
-            return UCS_ERR_INVALID_PARAM;
-        }
-        if (op->marked) {
-            ucs_error("operation %p is there twice", op);
-            return UCS_ERR_INVALID_PARAM;
-        }
-        status = is_start ? ucp_st_start_check(queue, op) :
-                            ucp_st_wait_check(queue, op);
-        if (status != UCS_OK) {
-            return status;
-        }
-        op->marked = 1;
-    }
-    return UCS_OK;
-}
-
 /* Make the commands that start operations; the lock is held */
 static ucs_status_t ucp_st_start_make(ucp_st_queue_h queue,
                                       const ucp_st_op_h *ops, size_t count,
@@ -518,7 +484,9 @@ static ucs_status_t ucp_st_enqueue_all(ucp_st_queue_h queue,
     if ((status != UCS_OK) || (count == 0)) {
         return status;
     }
-    status = ucp_st_enqueue_check(queue, ops, count, is_start, &marked);
+    status = ucp_st_op_check_all(ops, count, is_start ? ucp_st_start_check :
+                                                        ucp_st_wait_check,
+                                 queue, &marked);
     if (status == UCS_OK) {
         status = ucp_st_enqueue_make(queue, ops, count, is_start, &num_cmds);
     }
