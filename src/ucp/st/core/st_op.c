@@ -123,11 +123,14 @@ void ucp_st_op_tell_unmatched(ucp_st_op_t *op)
     }
 }
 
-/* Posted work of the operation cannot reach the peer's memory any more */
-static int ucp_st_op_peer_is_done(const ucp_st_op_t *op)
+/* Get rid of posted work if it cannot reach the peer's memory any more */
+static void ucp_st_op_dispose(ucp_st_op_t *op)
 {
-    return !ucp_st_peer_is_real(op->peer) || op->peer_closed ||
-           ((op->peer->status != UCS_OK) && op->peer->closed);
+    if ((op->lane != NULL) &&
+        (op->peer_closed ||
+         ((op->peer->status != UCS_OK) && op->peer->closed))) {
+        op->lane->op.dispose(op);
+    }
 }
 
 void ucp_st_op_fail(ucp_st_op_t *op, ucs_status_t status)
@@ -169,9 +172,7 @@ void ucp_st_op_fail(ucp_st_op_t *op, ucs_status_t status)
     if (op->peer->status == UCS_OK) {
         ucp_st_op_tell_unmatched(op);
     }
-    if (ucp_st_op_peer_is_done(op)) {
-        op->lane->op.dispose(op);
-    }
+    ucp_st_op_dispose(op);
 }
 
 /* The last start is in a batch of this queue behind the first `passed` ones */
@@ -293,9 +294,7 @@ void ucp_st_op_peer_gone(ucp_st_op_t *op)
         ucp_st_match_forget(op);
         ucp_st_op_set_state(op, UCP_ST_OP_FAILED);
     }
-    if ((op->lane != NULL) && ucp_st_op_peer_is_done(op)) {
-        op->lane->op.dispose(op);
-    }
+    ucp_st_op_dispose(op);
     ucp_st_op_reap(op);
 }
 
@@ -519,9 +518,7 @@ ucs_status_t ucp_st_op_free(ucp_st_op_h op)
     ucs_list_add_tail(&worker->on_stream, &op->list);
     --worker->stats.ops;
     ++worker->stats.freed;
-    if (ucp_st_op_peer_is_done(op) && (op->lane != NULL)) {
-        op->lane->op.dispose(op);
-    }
+    ucp_st_op_dispose(op);
     ucp_st_op_reap(op);
     ucp_st_worker_unlock(worker);
     ucp_st_ctrl_flush(worker);
