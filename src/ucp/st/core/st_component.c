@@ -86,11 +86,3 @@ void ucp_st_queue_hook_count(ucp_st_queue_h queue, ucp_st_stats_t *stats)
     (void)queue;
     (void)stats;
 }
-
-const ucp_st_queue_hooks_t ucp_st_queue_hooks_none = {
-    .init    = ucp_st_queue_hook_none,
-    .is_busy = ucp_st_queue_hook_zero,
-    .fail    = ucp_st_queue_hook_none,
-    .count   = ucp_st_queue_hook_count,
-    .cleanup = ucp_st_queue_hook_none
-};

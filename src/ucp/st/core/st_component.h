@@ -104,13 +104,13 @@ typedef struct ucp_st_queue_hooks {
     void (*cleanup)(ucp_st_queue_h queue);
 } ucp_st_queue_hooks_t;
 
-/** A component. */
+/** A component: no entry is empty. */
 typedef struct ucp_st_component {
-    ucp_st_part_t               part;
-    ucp_st_part_sizes_t         sizes;
-    const ucp_st_worker_hooks_t *worker;
-    const ucp_st_peer_hooks_t   *peer;
-    const ucp_st_queue_hooks_t  *queue;
+    ucp_st_part_t         part;
+    ucp_st_part_sizes_t   sizes;
+    ucp_st_worker_hooks_t worker;
+    ucp_st_peer_hooks_t   peer;
+    ucp_st_queue_hooks_t  queue;
 } ucp_st_component_t;
 
 #define UCP_ST_NUM_COMPONENTS 3
@@ -191,6 +191,5 @@ int ucp_st_peer_hook_zero(ucp_st_peer_h peer);
 void ucp_st_queue_hook_none(ucp_st_queue_h queue);
 int ucp_st_queue_hook_zero(ucp_st_queue_h queue);
 void ucp_st_queue_hook_count(ucp_st_queue_h queue, ucp_st_stats_t *stats);
-extern const ucp_st_queue_hooks_t ucp_st_queue_hooks_none;
 
 #endif

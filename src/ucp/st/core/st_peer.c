@@ -280,7 +280,7 @@ ucp_st_peer_t *ucp_st_peer_get(ucp_st_worker_h worker, uint64_t uuid)
     ucs_list_head_init(&peer->ops);
     kh_init_inplace(ucp_st_keys, &peer->keys);
     ucp_st_for_each_component(component) {
-        component->peer->init(peer);
+        component->peer.init(peer);
     }
     ucs_list_add_tail(&worker->peers, &peer->list);
     if (worker->leaving) {
@@ -314,7 +314,7 @@ void ucp_st_peer_fail(ucp_st_peer_t *peer, ucs_status_t status)
         }
     }
     ucp_st_for_each_component(component) {
-        component->peer->gone(peer);
+        component->peer.gone(peer);
     }
     /* Some NICs drop what they cannot deliver, and tell only when asked */
     ucp_st_peer_check(peer);

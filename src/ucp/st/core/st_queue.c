@@ -68,7 +68,7 @@ ucs_status_t ucp_st_queue_create(ucp_st_worker_h worker,
     queue->stream = params->stream;
     queue->status = UCS_OK;
     ucp_st_for_each_component(component) {
-        component->queue->init(queue);
+        component->queue.init(queue);
     }
     ucp_st_worker_lock(worker);
     for (i = 0; i < worker->num_lanes; ++i) {
@@ -103,7 +103,7 @@ static void ucp_st_queue_forget(ucp_st_queue_h queue)
     ucp_st_op_reap_freed(worker);
     ucp_st_queue_add_counts(queue, &worker->stats);
     ucp_st_for_each_component(component) {
-        component->queue->cleanup(queue);
+        component->queue.cleanup(queue);
     }
     for (i = 0; i < worker->num_lanes; ++i) {
         worker->lanes[i]->queue.cleanup(queue);
@@ -124,7 +124,7 @@ ucs_status_t ucp_st_queue_destroy(ucp_st_queue_h queue)
         return UCS_ERR_BUSY;
     }
     ucp_st_for_each_component(component) {
-        if (component->queue->is_busy(queue)) {
+        if (component->queue.is_busy(queue)) {
             return UCS_ERR_BUSY;
         }
     }
@@ -148,7 +148,7 @@ void ucp_st_queue_add_counts(ucp_st_queue_h queue, ucp_st_stats_t *stats)
         stats->lanes[i].waits  += ucp_st_queue_count(&queue->waited[i], 0);
     }
     ucp_st_for_each_component(component) {
-        component->queue->count(queue, stats);
+        component->queue.count(queue, stats);
     }
 }
 
@@ -164,7 +164,7 @@ void ucp_st_queue_fail(ucp_st_queue_h queue, ucp_st_op_h op,
     __atomic_store_n(&queue->status, status, __ATOMIC_RELEASE);
     ucp_st_op_fail_unbegun(queue);
     ucp_st_for_each_component(component) {
-        component->queue->fail(queue);
+        component->queue.fail(queue);
     }
 }
 

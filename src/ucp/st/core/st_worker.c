@@ -150,14 +150,14 @@ static void ucp_st_worker_ucp_cleanup(ucp_st_worker_h worker)
 static void ucp_st_worker_stop(ucp_st_worker_h worker, unsigned count)
 {
     while (count > 0) {
-        ucp_st_components[--count]->worker->stop(worker);
+        ucp_st_components[--count]->worker.stop(worker);
     }
 }
 
 static void ucp_st_worker_close(ucp_st_worker_h worker, unsigned count)
 {
     while (count > 0) {
-        ucp_st_components[--count]->worker->close(worker);
+        ucp_st_components[--count]->worker.close(worker);
     }
 }
 
@@ -168,7 +168,7 @@ static ucs_status_t ucp_st_worker_start(ucp_st_worker_h worker)
     unsigned opened;
 
     for (opened = 0; opened < UCP_ST_NUM_COMPONENTS; ++opened) {
-        status = ucp_st_components[opened]->worker->open(worker);
+        status = ucp_st_components[opened]->worker.open(worker);
         if (status != UCS_OK) {
             ucp_st_worker_stop(worker, opened);
             ucp_st_worker_close(worker, opened);
@@ -205,7 +205,7 @@ static ucs_status_t ucp_st_worker_alloc(ucp_st_worker_h *worker_p)
     (void)pthread_mutex_init(&worker->lock, NULL);
     (void)pthread_mutex_init(&worker->connect_lock, NULL);
     ucp_st_for_each_component(component) {
-        component->worker->init(worker);
+        component->worker.init(worker);
     }
     *worker_p = worker;
     return UCS_OK;
@@ -216,7 +216,7 @@ static void ucp_st_worker_free(ucp_st_worker_h worker)
     const ucp_st_component_t *component;
 
     ucp_st_for_each_component(component) {
-        component->worker->cleanup(worker);
+        component->worker.cleanup(worker);
     }
     (void)pthread_mutex_destroy(&worker->connect_lock);
     (void)pthread_mutex_destroy(&worker->lock);
@@ -338,7 +338,7 @@ static ucp_st_drain_t ucp_st_worker_get_drain(ucp_st_worker_h worker)
     const ucp_st_component_t *component;
 
     ucp_st_for_each_component(component) {
-        drain = ucs_max(drain, component->worker->drain(worker));
+        drain = ucs_max(drain, component->worker.drain(worker));
     }
     return drain;
 }
@@ -386,7 +386,7 @@ ucs_status_t ucp_st_worker_destroy(ucp_st_worker_h worker)
     is_used = !ucs_list_is_empty(&worker->queues) ||
               !ucs_list_is_empty(&worker->ops);
     ucp_st_for_each_component(component) {
-        is_used |= component->worker->is_used(worker);
+        is_used |= component->worker.is_used(worker);
     }
     ucp_st_worker_unlock(worker);
     if (is_used) {

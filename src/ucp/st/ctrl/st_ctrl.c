@@ -355,7 +355,7 @@ unsigned ucp_st_ctrl_progress(ucp_st_worker_h worker)
         ctrl->last_time  = now;
         ctrl->last_asked = NULL;
         ucp_st_for_each_component(component) {
-            component->worker->ask(worker);
+            component->worker.ask(worker);
         }
     }
     ucp_st_lanes_poll(worker);
@@ -497,28 +497,30 @@ static void ucp_st_ctrl_peer_gone(ucp_st_peer_t *peer)
     ucp_st_watch_wake(peer->worker);
 }
 
-static const ucp_st_worker_hooks_t ucp_st_ctrl_worker_hooks = {
-    .init    = ucp_st_svc_init,
-    .open    = ucp_st_ctrl_open,
-    .is_used = ucp_st_ctrl_is_used,
-    .drain   = ucp_st_ctrl_drain,
-    .ask     = ucp_st_ctrl_ask_ops,
-    .stop    = ucp_st_ctrl_stop,
-    .close   = ucp_st_ctrl_close,
-    .cleanup = ucp_st_svc_close
-};
-
-static const ucp_st_peer_hooks_t ucp_st_ctrl_peer_hooks = {
-    .init       = ucp_st_peer_hook_none,
-    .gone       = ucp_st_ctrl_peer_gone,
-    .is_used    = ucp_st_peer_hook_zero,
-    .is_awaited = ucp_st_peer_hook_zero
-};
-
 const ucp_st_component_t ucp_st_ctrl_component = {
     .part   = UCP_ST_PART_CTRL,
     .sizes  = {[UCP_ST_OBJECT_WORKER] = sizeof(ucp_st_ctrl_worker_t)},
-    .worker = &ucp_st_ctrl_worker_hooks,
-    .peer   = &ucp_st_ctrl_peer_hooks,
-    .queue  = &ucp_st_queue_hooks_none
+    .worker = {
+        .init    = ucp_st_svc_init,
+        .open    = ucp_st_ctrl_open,
+        .is_used = ucp_st_ctrl_is_used,
+        .drain   = ucp_st_ctrl_drain,
+        .ask     = ucp_st_ctrl_ask_ops,
+        .stop    = ucp_st_ctrl_stop,
+        .close   = ucp_st_ctrl_close,
+        .cleanup = ucp_st_svc_close
+    },
+    .peer   = {
+        .init       = ucp_st_peer_hook_none,
+        .gone       = ucp_st_ctrl_peer_gone,
+        .is_used    = ucp_st_peer_hook_zero,
+        .is_awaited = ucp_st_peer_hook_zero
+    },
+    .queue  = {
+        .init    = ucp_st_queue_hook_none,
+        .is_busy = ucp_st_queue_hook_zero,
+        .fail    = ucp_st_queue_hook_none,
+        .count   = ucp_st_queue_hook_count,
+        .cleanup = ucp_st_queue_hook_none
+    }
 };

@@ -43,7 +43,7 @@ static int ucp_st_leave_has_open_use(ucp_st_peer_t *peer)
     ucp_st_op_t *op;
 
     ucp_st_for_each_component(component) {
-        if (component->peer->is_used(peer)) {
+        if (component->peer.is_used(peer)) {
             return 1;
         }
     }
@@ -62,7 +62,7 @@ static int ucp_st_leave_is_awaited(ucp_st_peer_t *peer)
     const ucp_st_component_t *component;
 
     ucp_st_for_each_component(component) {
-        if (component->peer->is_awaited(peer)) {
+        if (component->peer.is_awaited(peer)) {
             return 1;
         }
     }

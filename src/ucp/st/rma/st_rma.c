@@ -666,34 +666,6 @@ static void ucp_st_rma_queue_cleanup(ucp_st_queue_h queue)
     }
 }
 
-/* ask(): the service thread asks about the peers. close(): the lanes give back
- * their parts of operations. */
-static const ucp_st_worker_hooks_t ucp_st_rma_worker_hooks = {
-    .init    = ucp_st_rma_init,
-    .open    = ucp_st_rma_open,
-    .is_used = ucp_st_rma_is_used,
-    .drain   = ucp_st_rma_drain,
-    .ask     = ucp_st_worker_hook_none,
-    .stop    = ucp_st_rma_stop,
-    .close   = ucp_st_worker_hook_none,
-    .cleanup = ucp_st_rma_cleanup
-};
-
-static const ucp_st_peer_hooks_t ucp_st_rma_peer_hooks = {
-    .init       = ucp_st_rma_peer_init,
-    .gone       = ucp_st_rma_peer_gone,
-    .is_used    = ucp_st_rma_peer_is_used,
-    .is_awaited = ucp_st_rma_peer_is_awaited
-};
-
-static const ucp_st_queue_hooks_t ucp_st_rma_queue_hooks = {
-    .init    = ucp_st_rma_queue_init,
-    .is_busy = ucp_st_rma_queue_is_busy,
-    .fail    = ucp_st_rma_queue_fail,
-    .count   = ucp_st_rma_queue_count,
-    .cleanup = ucp_st_rma_queue_cleanup
-};
-
 const ucp_st_component_t ucp_st_rma_component = {
     .part   = UCP_ST_PART_RMA,
     .sizes  = {
@@ -701,7 +673,29 @@ const ucp_st_component_t ucp_st_rma_component = {
         [UCP_ST_OBJECT_PEER]   = sizeof(ucp_st_rma_peer_t),
         [UCP_ST_OBJECT_QUEUE]  = sizeof(ucp_st_queue_rma_t)
     },
-    .worker = &ucp_st_rma_worker_hooks,
-    .peer   = &ucp_st_rma_peer_hooks,
-    .queue  = &ucp_st_rma_queue_hooks
+    /* ask(): the service thread asks about the peers. close(): the lanes give
+     * back their parts of operations. */
+    .worker = {
+        .init    = ucp_st_rma_init,
+        .open    = ucp_st_rma_open,
+        .is_used = ucp_st_rma_is_used,
+        .drain   = ucp_st_rma_drain,
+        .ask     = ucp_st_worker_hook_none,
+        .stop    = ucp_st_rma_stop,
+        .close   = ucp_st_worker_hook_none,
+        .cleanup = ucp_st_rma_cleanup
+    },
+    .peer   = {
+        .init       = ucp_st_rma_peer_init,
+        .gone       = ucp_st_rma_peer_gone,
+        .is_used    = ucp_st_rma_peer_is_used,
+        .is_awaited = ucp_st_rma_peer_is_awaited
+    },
+    .queue  = {
+        .init    = ucp_st_rma_queue_init,
+        .is_busy = ucp_st_rma_queue_is_busy,
+        .fail    = ucp_st_rma_queue_fail,
+        .count   = ucp_st_rma_queue_count,
+        .cleanup = ucp_st_rma_queue_cleanup
+    }
 };

@@ -622,41 +622,35 @@ static void ucp_st_batch_ask(ucp_st_worker_h worker)
     }
 }
 
-/* The first message makes it ready: see ucp_st_batch_make_ready() */
-static const ucp_st_worker_hooks_t ucp_st_batch_worker_hooks = {
-    .init    = ucp_st_batch_init,
-    .open    = ucp_st_worker_hook_ok,
-    .is_used = ucp_st_batch_is_used,
-    .drain   = ucp_st_batch_get_drain,
-    .ask     = ucp_st_batch_ask,
-    .stop    = ucp_st_batch_stop,
-    .close   = ucp_st_batch_close,
-    .cleanup = ucp_st_batch_cleanup
-};
-
-static const ucp_st_peer_hooks_t ucp_st_batch_peer_hooks = {
-    .init       = ucp_st_peer_hook_none,
-    .gone       = ucp_st_batch_peer_gone,
-    .is_used    = ucp_st_peer_hook_zero,
-    .is_awaited = ucp_st_peer_hook_zero
-};
-
-/* Messages go on without their queue; they look at its status themselves */
-static const ucp_st_queue_hooks_t ucp_st_batch_queue_hooks = {
-    .init    = ucp_st_batch_queue_init,
-    .is_busy = ucp_st_queue_hook_zero,
-    .fail    = ucp_st_queue_hook_none,
-    .count   = ucp_st_queue_hook_count,
-    .cleanup = ucp_st_batch_queue_gone
-};
-
 const ucp_st_component_t ucp_st_tag_component = {
     .part   = UCP_ST_PART_TAG,
     .sizes  = {
         [UCP_ST_OBJECT_WORKER] = sizeof(ucp_st_batch_t),
         [UCP_ST_OBJECT_QUEUE]  = sizeof(ucp_st_queue_batch_t)
     },
-    .worker = &ucp_st_batch_worker_hooks,
-    .peer   = &ucp_st_batch_peer_hooks,
-    .queue  = &ucp_st_batch_queue_hooks
+    /* The first message makes it ready: see ucp_st_batch_make_ready() */
+    .worker = {
+        .init    = ucp_st_batch_init,
+        .open    = ucp_st_worker_hook_ok,
+        .is_used = ucp_st_batch_is_used,
+        .drain   = ucp_st_batch_get_drain,
+        .ask     = ucp_st_batch_ask,
+        .stop    = ucp_st_batch_stop,
+        .close   = ucp_st_batch_close,
+        .cleanup = ucp_st_batch_cleanup
+    },
+    .peer   = {
+        .init       = ucp_st_peer_hook_none,
+        .gone       = ucp_st_batch_peer_gone,
+        .is_used    = ucp_st_peer_hook_zero,
+        .is_awaited = ucp_st_peer_hook_zero
+    },
+    /* Messages go on without their queue; they look at its status themselves */
+    .queue  = {
+        .init    = ucp_st_batch_queue_init,
+        .is_busy = ucp_st_queue_hook_zero,
+        .fail    = ucp_st_queue_hook_none,
+        .count   = ucp_st_queue_hook_count,
+        .cleanup = ucp_st_batch_queue_gone
+    }
 };
