@@ -50,39 +50,31 @@ void *ucp_st_object_alloc(ucp_st_object_t object, size_t size,
 
 void ucp_st_worker_hook_none(ucp_st_worker_h worker)
 {
-    (void)worker;
 }
 
 ucs_status_t ucp_st_worker_hook_ok(ucp_st_worker_h worker)
 {
-    (void)worker;
     return UCS_OK;
 }
 
 void ucp_st_peer_hook_none(ucp_st_peer_h peer)
 {
-    (void)peer;
 }
 
 int ucp_st_peer_hook_zero(ucp_st_peer_h peer)
 {
-    (void)peer;
     return 0;
 }
 
 void ucp_st_queue_hook_none(ucp_st_queue_h queue)
 {
-    (void)queue;
 }
 
 int ucp_st_queue_hook_zero(ucp_st_queue_h queue)
 {
-    (void)queue;
     return 0;
 }
 
 void ucp_st_queue_hook_count(ucp_st_queue_h queue, ucp_st_stats_t *stats)
 {
-    (void)queue;
-    (void)stats;
 }

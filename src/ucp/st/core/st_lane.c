@@ -37,27 +37,20 @@ static const ucp_st_lane_ops_t *ucp_st_lane_find(const char *name)
 
 ucs_status_t ucp_st_lane_no_post(ucp_st_op_t *op, uint64_t use)
 {
-    (void)op;
-    (void)use;
     return UCS_OK;
 }
 
 size_t ucp_st_lane_no_land(ucp_st_op_t *op, ucs_gstream_cmd_t *cmds)
 {
-    (void)op;
-    (void)cmds;
     return 0;
 }
 
 void ucp_st_lane_no_op(ucp_st_op_t *op)
 {
-    (void)op;
 }
 
 void ucp_st_lane_no_leave_queue(ucp_st_op_t *op, ucp_st_queue_h queue)
 {
-    (void)op;
-    (void)queue;
 }
 
 void ucp_st_lanes_attr_set(ucp_st_lanes_attr_t *attr, ucp_st_lane_t id,

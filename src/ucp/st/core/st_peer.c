@@ -94,7 +94,6 @@ out:
 
 void ucp_st_worker_release_address(ucp_st_worker_h worker, void *address)
 {
-    (void)worker;
     free(address);
 }
 
@@ -491,7 +490,6 @@ void ucp_st_peer_destroy(ucp_st_peer_h peer)
 {
     /* It stays until the worker is destroyed: peers are often made again, and
      * their messages may still come */
-    (void)peer;
 }
 
 void ucp_st_peers_cleanup(ucp_st_worker_h worker)

@@ -110,7 +110,6 @@ static uint64_t ucp_st_trace_use(const ucp_st_op_t *op, uint64_t use,
 
 static void ucp_st_trace_push_func(void *arg)
 {
-    (void)arg;
     ucs_trace_push();
 }
 

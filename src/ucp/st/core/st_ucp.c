@@ -131,7 +131,6 @@ static void ucp_st_ucp_closed_cb(void *request, ucs_status_t status, void *arg)
 {
     unsigned *count = arg;
 
-    (void)status;
     --*count;
     ucp_request_free(request);
 }
