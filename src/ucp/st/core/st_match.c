@@ -95,11 +95,11 @@ void ucp_st_match_forget(ucp_st_op_t *op)
     ucp_st_match_key_put(op->peer, key);
 }
 
-static void ucp_st_match_drop_remote(ucp_st_peer_t *peer,
+static void ucp_st_match_drop_remote(ucp_st_peer_t *peer, ucp_st_key_t *key,
                                      ucp_st_remote_op_t *remote)
 {
     ucs_list_del(&remote->list);
-    ucp_st_match_key_put(peer, remote->key);
+    ucp_st_match_key_put(peer, key);
     free(remote);
 }
 
@@ -297,7 +297,6 @@ void ucp_st_match_handle(ucp_st_peer_t *peer, const ucp_st_msg_match_t *msg)
         ucp_st_peer_fail(peer, UCS_ERR_NO_MEMORY);
         return;
     }
-    remote->key = key;
     remote->msg = *msg;
     ucs_list_add_tail(&key->remote[!dir], &remote->list);
 }
@@ -314,7 +313,7 @@ void ucp_st_match_handle_cancel(ucp_st_peer_t *peer, const ucp_st_msg_op_t *msg)
         for (dir = 0; dir < 2; ++dir) {
             ucs_list_for_each(remote, &key->remote[dir], list) {
                 if (remote->msg.op_id == msg->src_op_id) {
-                    ucp_st_match_drop_remote(peer, remote);
+                    ucp_st_match_drop_remote(peer, key, remote);
                     ucp_st_outbox_post(peer, UCP_ST_MSG_CANCEL_ACK, &ack);
                     return;
                 }
@@ -429,7 +428,7 @@ static void ucp_st_match_start(ucp_st_op_t *op)
     if (!ucs_list_is_empty(remotes)) {
         remote = ucs_list_head(remotes, ucp_st_remote_op_t, list);
         msg    = remote->msg;
-        ucp_st_match_drop_remote(op->peer, remote);
+        ucp_st_match_drop_remote(op->peer, key, remote);
         ucp_st_match_forget(op);
         ucp_st_match_pair(op, &msg);
     }
