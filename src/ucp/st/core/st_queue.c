@@ -168,15 +168,6 @@ void ucp_st_queue_fail(ucp_st_queue_h queue, ucp_st_op_h op,
     }
 }
 
-void ucp_st_queue_fail_req(ucp_st_queue_h queue, ucp_st_req_h req,
-                           ucs_status_t status)
-{
-    if (queue->status == UCS_OK) {
-        queue->failed_req = req;
-        ucp_st_queue_fail(queue, NULL, status);
-    }
-}
-
 ucs_status_t ucp_st_queue_query(ucp_st_queue_h queue,
                                 ucp_st_queue_error_t *error)
 {

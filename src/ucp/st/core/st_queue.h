@@ -65,14 +65,11 @@ static inline ucs_status_t ucp_st_queue_status(ucp_st_queue_h queue)
     return __atomic_load_n(&queue->status, __ATOMIC_ACQUIRE);
 }
 
-/** Put a queue in error because of an operation. Those whose starts its stream
- *  has not run yet fail, too. The lock is held. */
+/** Put a queue in error because of an operation; if that is NULL, because of
+ *  `failed_req` or something else. Operations whose starts its stream has not
+ *  run yet fail, too. The lock is held. */
 void ucp_st_queue_fail(ucp_st_queue_h queue, ucp_st_op_h op,
                        ucs_status_t status);
-
-/** The same because of a message. */
-void ucp_st_queue_fail_req(ucp_st_queue_h queue, ucp_st_req_h req,
-                           ucs_status_t status);
 
 /** Add what the queue has counted. The lock is held. */
 void ucp_st_queue_add_counts(ucp_st_queue_h queue, ucp_st_stats_t *stats);

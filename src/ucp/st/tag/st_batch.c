@@ -111,7 +111,10 @@ static void ucp_st_req_fail_queue(ucp_st_req_t *req, ucs_status_t status)
         return;
     }
     batch = ucp_st_queue_batch(queue);
-    ucp_st_queue_fail_req(queue, req, status);
+    if (queue->status == UCS_OK) {
+        queue->failed_req = req;
+        ucp_st_queue_fail(queue, NULL, status);
+    }
     if (!batch->is_failing) {
         batch->is_failing = 1;
         ++req->worker->stats.errors;
