@@ -303,7 +303,6 @@ void ucp_st_match_handle(ucp_st_peer_t *peer, const ucp_st_msg_match_t *msg)
 
 void ucp_st_match_handle_cancel(ucp_st_peer_t *peer, const ucp_st_msg_op_t *msg)
 {
-    ucp_st_msg_op_t ack = {.op_id = msg->src_op_id};
     ucp_st_remote_op_t *remote;
     ucp_st_key_t *key;
     int dir;
@@ -314,7 +313,8 @@ void ucp_st_match_handle_cancel(ucp_st_peer_t *peer, const ucp_st_msg_op_t *msg)
             ucs_list_for_each(remote, &key->remote[dir], list) {
                 if (remote->msg.op_id == msg->src_op_id) {
                     ucp_st_match_drop_remote(peer, key, remote);
-                    ucp_st_outbox_post(peer, UCP_ST_MSG_CANCEL_ACK, &ack);
+                    ucp_st_outbox_post(peer, UCP_ST_MSG_CANCEL_ACK,
+                                       msg->src_op_id, 0);
                     return;
                 }
             }

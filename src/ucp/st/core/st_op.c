@@ -117,7 +117,7 @@ void ucp_st_op_tell_unmatched(ucp_st_op_t *op)
     op->told_uses   = msg.uses;
     op->told_status = (ucs_status_t)msg.status;
     op->told_time   = ucp_st_worker_now();
-    ucp_st_outbox_post(op->peer, UCP_ST_MSG_UNMATCH, &msg);
+    ucp_st_outbox_post_with(op->peer, UCP_ST_MSG_UNMATCH, &msg, NULL, 0);
     if (op->state == UCP_ST_OP_FAILED) {
         ucp_st_watch_wake(op->worker); /* no host may make a call */
     }
@@ -323,15 +323,14 @@ void ucp_st_op_unmatched(ucp_st_op_t *op, uint64_t uses, ucs_status_t status)
 
 void ucp_st_op_handle_unmatch(ucp_st_peer_t *peer, const ucp_st_msg_op_t *msg)
 {
-    ucp_st_op_t *op     = ucp_st_op_find(peer, msg->op_id);
-    ucp_st_msg_op_t ack = {.op_id = msg->src_op_id};
+    ucp_st_op_t *op = ucp_st_op_find(peer, msg->op_id);
 
     if (op != NULL) {
         ucp_st_op_unmatched(op, msg->uses, (ucs_status_t)msg->status);
     }
     /* Once the peer knows that the region is closed, it can get rid of work
      * that was to write here */
-    ucp_st_outbox_post(peer, UCP_ST_MSG_UNMATCH_ACK, &ack);
+    ucp_st_outbox_post(peer, UCP_ST_MSG_UNMATCH_ACK, msg->src_op_id, 0);
 }
 
 #define UCP_ST_OP_PARAM(_params, _name, _FLAG, _default) \
@@ -457,8 +456,6 @@ ucs_status_t ucp_st_op_query(ucp_st_op_h op, ucp_st_op_attr_t *attr)
 /* Tell the counterpart that this half ends */
 static void ucp_st_op_detach(ucp_st_op_t *op)
 {
-    ucp_st_msg_op_t msg = {.src_op_id = op->id};
-
     if (op->state == UCP_ST_OP_MATCHING) {
         /* The peer may have paired it already: it stays in the list, so that
          * the order of matching is the same on both sides, until the peer
@@ -466,7 +463,7 @@ static void ucp_st_op_detach(ucp_st_op_t *op)
         if (op->key != NULL) {
             --op->key->count[op->dir];
         }
-        ucp_st_outbox_post(op->peer, UCP_ST_MSG_CANCEL, &msg);
+        ucp_st_outbox_post(op->peer, UCP_ST_MSG_CANCEL, 0, op->id);
     } else if ((op->state == UCP_ST_OP_MATCHED) && (op->lane != NULL)) {
         ucp_st_lanes_revoke(op);
         if (op->peer->status == UCS_OK) {

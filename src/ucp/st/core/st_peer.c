@@ -259,7 +259,6 @@ ucp_st_peer_t *ucp_st_peer_find(ucp_st_worker_h worker, uint64_t uuid)
 
 ucp_st_peer_t *ucp_st_peer_get(ucp_st_worker_h worker, uint64_t uuid)
 {
-    ucp_st_msg_op_t msg = {.op_id = 0};
     ucp_st_peer_t *peer = ucp_st_peer_find(worker, uuid);
     const ucp_st_component_t *component;
 
@@ -283,7 +282,7 @@ ucp_st_peer_t *ucp_st_peer_get(ucp_st_worker_h worker, uint64_t uuid)
     }
     ucs_list_add_tail(&worker->peers, &peer->list);
     if (worker->leaving) {
-        ucp_st_outbox_post(peer, UCP_ST_MSG_LEAVE, &msg);
+        ucp_st_outbox_post(peer, UCP_ST_MSG_LEAVE, 0, 0);
     }
     return peer;
 }

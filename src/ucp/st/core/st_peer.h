@@ -144,12 +144,14 @@ void ucp_st_outbox_post_with(ucp_st_peer_t *peer, ucp_st_msg_type_t type,
                              const ucp_st_msg_op_t *msg, const void *data,
                              size_t length);
 
-/** The same with nothing behind it. */
+/** The same with nothing behind it, and only the ids that the type needs. */
 static inline void ucp_st_outbox_post(ucp_st_peer_t *peer,
-                                      ucp_st_msg_type_t type,
-                                      const ucp_st_msg_op_t *msg)
+                                      ucp_st_msg_type_t type, uint64_t op_id,
+                                      uint64_t src_op_id)
 {
-    ucp_st_outbox_post_with(peer, type, msg, NULL, 0);
+    ucp_st_msg_op_t msg = {.op_id = op_id, .src_op_id = src_op_id};
+
+    ucp_st_outbox_post_with(peer, type, &msg, NULL, 0);
 }
 
 /** The frame leaves the outbox. */

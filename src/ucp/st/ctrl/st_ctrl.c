@@ -309,12 +309,11 @@ void ucp_st_ctrl_flush(ucp_st_worker_h worker)
 void ucp_st_ctrl_ask(ucp_st_peer_t *peer)
 {
     ucp_st_ctrl_worker_t *ctrl = ucp_st_ctrl(peer->worker);
-    ucp_st_msg_op_t msg        = {.op_id = 0};
 
     if (peer != ctrl->last_asked) {
         ctrl->last_asked = peer;
         if (!ucp_st_process_is_here(&peer->process)) {
-            ucp_st_outbox_post(peer, UCP_ST_MSG_PING, &msg);
+            ucp_st_outbox_post(peer, UCP_ST_MSG_PING, 0, 0);
         }
         ucp_st_peer_check(peer);
     }

@@ -110,9 +110,7 @@ void ucp_st_leave_handle_leave(ucp_st_peer_t *peer, const ucp_st_msg_op_t *msg)
 /* The peer's last use is complete here as well: it may go */
 static void ucp_st_leave_answer_bye(ucp_st_peer_t *peer)
 {
-    ucp_st_msg_op_t msg = {.op_id = 0};
-
-    ucp_st_outbox_post(peer, UCP_ST_MSG_BYE_ACK, &msg);
+    ucp_st_outbox_post(peer, UCP_ST_MSG_BYE_ACK, 0, 0);
     ucp_st_leave_declare(peer);
 }
 
@@ -191,12 +189,11 @@ int ucp_st_leave_settle_late(ucp_st_worker_h worker)
 static void ucp_st_leave_post_all(ucp_st_worker_h worker,
                                   ucp_st_msg_type_t type)
 {
-    ucp_st_msg_op_t msg = {.op_id = 0};
     ucp_st_peer_t *peer;
 
     ucs_list_for_each(peer, &worker->peers, list) {
         if (!peer->is_self || (type == UCP_ST_MSG_LEAVE)) {
-            ucp_st_outbox_post(peer, type, &msg);
+            ucp_st_outbox_post(peer, type, 0, 0);
         }
     }
 }
