@@ -21,10 +21,11 @@
 /* One write per line: lines of several ranks do not mix. */
 static void mpix_print(const char *level, const char *func, const char *text)
 {
-    char rank[32] = "";
+    const int world_rank = mpix_global_world_rank();
+    char rank[32]        = "";
 
-    if (mpix_global.world_rank >= 0) {
-        snprintf(rank, sizeof(rank), "rank %d: ", mpix_global.world_rank);
+    if (world_rank >= 0) {
+        snprintf(rank, sizeof(rank), "rank %d: ", world_rank);
     }
     fprintf(stderr, "mpix_queue: %s%s: %s%s%s\n", rank, level, func,
             (*func == '\0') ? "" : ": ", text);

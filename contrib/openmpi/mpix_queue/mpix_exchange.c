@@ -21,9 +21,9 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#define MPIX_EXCHANGE_CLEANUP_TIME 1.0 /* In seconds */
+/* Messages that a call takes out: they may come faster than that */
+#define MPIX_EXCHANGE_MAX_PROBES 64
 
 
 /* What is in flight, sent or received. */
@@ -116,7 +116,7 @@ static mpix_exchange_out_t *mpix_exchange_out_create(size_t length,
     if (out != NULL) {
         out->header.magic      = MPIX_PROTO_MAGIC;
         out->header.version    = MPIX_PROTO_VERSION;
-        out->header.world_rank = mpix_global.world_rank;
+        out->header.world_rank = mpix_global_world_rank();
         out->header.length     = length;
         out->header.pml_length = pml_length;
     }
@@ -250,14 +250,13 @@ unsigned mpix_exchange_progress(void)
     ucp_tag_recv_info_t info;
     ucp_tag_message_h message;
 
-    for (;;) {
+    for (; count < MPIX_EXCHANGE_MAX_PROBES; ++count) {
         message = ucp_tag_probe_nb(mpix_global.pml_worker, MPIX_PROTO_TAG_VALUE,
                                    MPIX_PROTO_TAG_MASK, 1, &info);
         if (message == NULL) {
             break;
         }
         mpix_exchange_recv(message, &info);
-        ++count;
     }
 
     return count + mpix_exchange_collect();
@@ -333,24 +332,16 @@ void mpix_exchange_in_free(mpix_exchange_in_t *in)
     free(in);
 }
 
-static double mpix_exchange_time(void)
+int mpix_exchange_drain(void)
 {
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec + (now.tv_nsec * 1e-9);
+    ucp_worker_progress(mpix_global.pml_worker);
+    mpix_exchange_progress();
+    return ucs_list_is_empty(&mpix_exchange.out);
 }
 
 void mpix_exchange_cleanup(void)
 {
-    const double end = mpix_exchange_time() + MPIX_EXCHANGE_CLEANUP_TIME;
     mpix_exchange_in_t *in, *tmp;
-
-    do {
-        ucp_worker_progress(mpix_global.pml_worker);
-        mpix_exchange_progress();
-    } while (!ucs_list_is_empty(&mpix_exchange.out) &&
-             (mpix_exchange_time() < end));
 
     ucs_list_for_each_safe(in, tmp, &mpix_exchange.in, msg.list) {
         if (mpix_exchange_is_done(&in->msg)) {

@@ -25,8 +25,8 @@ ucs_status_t mpix_exchange_send(ucp_ep_h ep, uint64_t tag, int dest_rank);
 /* Answer an address that this process has none to give. Does not call MPI. */
 ucs_status_t mpix_exchange_refuse(const mpix_exchange_in_t *in);
 
-/* Take out what has arrived, and drop what has been sent. Returns the number of
- * messages handled. */
+/* Take out what has arrived, up to so many messages a call, and drop what has
+ * been sent. Returns the number of messages handled. */
 unsigned mpix_exchange_progress(void);
 
 /* Get the address that arrived with 'tag' from the process with 'world_rank' in
@@ -47,8 +47,11 @@ ucs_status_t mpix_exchange_in_address(const mpix_exchange_in_t *in,
 
 void mpix_exchange_in_free(mpix_exchange_in_t *in);
 
-/* The PML's worker goes: complete what was sent, as far as that goes within a
- * second, and drop what has arrived. */
+/* The PML's worker goes: progress it once, and what was sent. Returns non-zero
+ * once all of that is out. */
+int mpix_exchange_drain(void);
+
+/* Drop what has arrived. Warns of what is not sent. */
 void mpix_exchange_cleanup(void);
 
 #endif

@@ -32,6 +32,11 @@ mpix_global_t mpix_global = {
     .self       = MPI_COMM_NULL
 };
 
+/* Held by the thread that makes the st worker, while others wait for it. Not
+ * the lock, which calls that need no st worker take, too; and MPI's calls in
+ * there may wait for those of other threads. */
+static pthread_mutex_t mpix_global_init_lock = PTHREAD_MUTEX_INITIALIZER;
+
 /* MPI_Finalize came through this library, which has the last word. */
 static int mpix_global_is_wrapped;
 
@@ -76,6 +81,14 @@ static int mpix_global_wraps_mpi(void)
            (dladdr(called, &used) == 0) || (own.dli_fbase == used.dli_fbase);
 }
 
+static void mpix_global_learn_rank(void)
+{
+    int rank;
+
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    __atomic_store_n(&mpix_global.world_rank, rank, __ATOMIC_RELAXED);
+}
+
 static int mpix_global_check_mpi(const char *func)
 {
     int level;
@@ -85,7 +98,7 @@ static int mpix_global_check_mpi(const char *func)
                          "MPI is not initialised, or finalised already");
     }
 
-    PMPI_Comm_rank(MPI_COMM_WORLD, &mpix_global.world_rank);
+    mpix_global_learn_rank();
     if (!mpix_global_wraps_mpi()) {
         return mpix_fail(func, MPI_ERR_OTHER,
                          "the program calls MPI past libmpix_queue: link "
@@ -102,31 +115,46 @@ static int mpix_global_check_mpi(const char *func)
     return MPI_SUCCESS;
 }
 
+mpix_state_t mpix_global_get_state(void)
+{
+    mpix_state_t state;
+
+    mpix_lock();
+    state = mpix_global.state;
+    mpix_unlock();
+    return state;
+}
+
+static void mpix_global_set_pml_worker(ucp_worker_h worker)
+{
+    __atomic_store_n(&mpix_global.pml_worker, worker, __ATOMIC_RELAXED);
+}
+
 ucs_status_t mpix_global_init_pml(const char **cause_p)
 {
+    ucp_worker_h worker;
     ucs_status_t status;
     MPI_Comm other;
 
+    mpix_global_learn_rank();
     PMPI_Comm_dup(MPI_COMM_SELF, &mpix_global.self);
     PMPI_Comm_dup(MPI_COMM_SELF, &other);
     PMPI_Comm_set_errhandler(mpix_global.self, MPI_ERRORS_RETURN);
     PMPI_Comm_set_errhandler(other, MPI_ERRORS_RETURN);
 
-    status = mpix_capture_check(mpix_global.self, other,
-                                &mpix_global.pml_worker, cause_p);
+    status = mpix_capture_check(mpix_global.self, other, &worker, cause_p);
     PMPI_Comm_free(&other);
     if (status != UCS_OK) {
         goto err;
     }
 
-    status = ucp_worker_get_address(mpix_global.pml_worker,
-                                    &mpix_global.pml_address,
+    status = ucp_worker_get_address(worker, &mpix_global.pml_address,
                                     &mpix_global.pml_address_length);
     if (status != UCS_OK) {
-        *cause_p               = "the address of MPI's worker is not known";
-        mpix_global.pml_worker = NULL;
+        *cause_p = "the address of MPI's worker is not known";
         goto err;
     }
+    mpix_global_set_pml_worker(worker);
     return UCS_OK;
 
 err:
@@ -137,29 +165,31 @@ err:
 void mpix_global_cleanup_pml(void)
 {
     ucp_worker_release_address(mpix_global.pml_worker, mpix_global.pml_address);
-    mpix_global.pml_worker = NULL;
+    mpix_global_set_pml_worker(NULL);
 }
 
-static int mpix_global_init_worker(const char *func)
+static int mpix_global_init_worker(const char *func,
+                                   ucp_st_worker_h *st_worker_p)
 {
     const ucp_st_worker_params_t params = {.field_mask = 0};
+    ucp_st_worker_h st_worker;
     ucs_status_t status;
 
-    status = ucp_st_worker_create(&params, &mpix_global.st_worker);
+    status = ucp_st_worker_create(&params, &st_worker);
     if (status != UCS_OK) {
         goto err;
     }
 
-    status = ucp_st_worker_get_address(mpix_global.st_worker,
-                                       &mpix_global.address,
+    status = ucp_st_worker_get_address(st_worker, &mpix_global.address,
                                        &mpix_global.address_length);
     if (status != UCS_OK) {
         goto err_destroy;
     }
+    *st_worker_p = st_worker;
     return MPI_SUCCESS;
 
 err_destroy:
-    ucp_st_worker_destroy(mpix_global.st_worker);
+    ucp_st_worker_destroy(st_worker);
 err:
     return mpix_fail(func,
                      (status == UCS_ERR_NO_MEMORY) ? MPI_ERR_NO_MEM :
@@ -173,25 +203,32 @@ err:
                      "; the message of UCX above says why");
 }
 
-static void mpix_global_cleanup_worker(void)
+/* Waits some seconds for peers: without the lock. */
+static void mpix_global_cleanup_worker(ucp_st_worker_h st_worker)
 {
-    ucp_st_worker_release_address(mpix_global.st_worker, mpix_global.address);
-    if (ucp_st_worker_destroy(mpix_global.st_worker) != UCS_OK) {
+    ucp_st_worker_release_address(st_worker, mpix_global.address);
+    if (ucp_st_worker_destroy(st_worker) != UCS_OK) {
         mpix_warn("queues or requests are still in use after MPI_Finalize: "
                   "what they hold is not given back");
     }
-    mpix_global.st_worker = NULL;
 }
 
 static void mpix_global_cleanup(void)
 {
+    ucp_st_worker_h st_worker;
+
     mpix_lock();
-    if (mpix_global.st_worker != NULL) {
+    st_worker = mpix_global.st_worker;
+    if (st_worker != NULL) {
         mpix_queues_cleanup();
         mpix_request_cleanup();
-        mpix_global_cleanup_worker();
+        mpix_global.st_worker = NULL; /* For the threads that come now */
     }
     mpix_unlock();
+
+    if (st_worker != NULL) {
+        mpix_global_cleanup_worker(st_worker);
+    }
 }
 
 int MPI_Finalize(void)
@@ -236,8 +273,10 @@ static int mpix_global_init_finalize(const char *func)
     return MPI_SUCCESS;
 }
 
-static int mpix_global_init_locked(const char *func)
+/* With the init lock. */
+static int mpix_global_init_once(const char *func)
 {
+    ucp_st_worker_h st_worker = NULL;
     const char *cause;
     int rc;
 
@@ -245,7 +284,7 @@ static int mpix_global_init_locked(const char *func)
         return mpix_fail(func, MPI_ERR_UNSUPPORTED_OPERATION, "%s", cause);
     }
 
-    rc = mpix_global_init_worker(func);
+    rc = mpix_global_init_worker(func, &st_worker);
     if (rc != MPI_SUCCESS) {
         goto err_free_self;
     }
@@ -255,11 +294,14 @@ static int mpix_global_init_locked(const char *func)
         goto err_cleanup_worker;
     }
 
-    mpix_global.state = MPIX_STATE_READY;
+    mpix_lock();
+    mpix_global.st_worker = st_worker;
+    mpix_global.state     = MPIX_STATE_READY;
+    mpix_unlock();
     return MPI_SUCCESS;
 
 err_cleanup_worker:
-    mpix_global_cleanup_worker();
+    mpix_global_cleanup_worker(st_worker);
 err_free_self:
     mpix_global_cleanup_pml();
     PMPI_Comm_free(&mpix_global.self);
@@ -271,16 +313,22 @@ int mpix_global_init(const char *func)
     int rc;
 
     rc = mpix_global_check_mpi(func);
-    if (rc != MPI_SUCCESS) {
+    if ((rc != MPI_SUCCESS) ||
+        (mpix_global_get_state() == MPIX_STATE_READY)) {
         return rc;
     }
 
-    mpix_lock();
-    if (mpix_global.state == MPIX_STATE_NONE) {
-        rc = mpix_global_init_locked(func);
-    } else if (mpix_global.state == MPIX_STATE_CLOSED) {
+    pthread_mutex_lock(&mpix_global_init_lock);
+    switch (mpix_global_get_state()) {
+    case MPIX_STATE_NONE:
+        rc = mpix_global_init_once(func);
+        break;
+    case MPIX_STATE_CLOSED:
         rc = mpix_fail(func, MPI_ERR_OTHER, "MPI is being finalised");
+        break;
+    case MPIX_STATE_READY:
+        break;
     }
-    mpix_unlock();
+    pthread_mutex_unlock(&mpix_global_init_lock);
     return rc;
 }

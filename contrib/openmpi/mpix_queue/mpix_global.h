@@ -27,10 +27,13 @@ typedef enum {
 
 
 /* All but the lock, the rank, is_serial and cancels is written by the first
- * mpix_global_init(), under the lock, and not valid after MPI_Finalize. */
+ * mpix_global_init(), and not valid after MPI_Finalize. The state and the st
+ * worker are written last, under the lock: a thread that has seen READY may
+ * read the rest. */
 typedef struct mpix_global {
-    /* Protects all tables of this library, and serialises the use of the st
-     * worker. Never held while a command is enqueued or the host waits. */
+    /* Protects all tables of this library. Never held while a command is
+     * enqueued, the host waits, a peer is connected, or the st worker made or
+     * destroyed. */
     pthread_mutex_t lock;
     int             is_serial;      /* Set by MPI_Init: the application makes
                                        one call of MPI at a time, and no thread
@@ -38,8 +41,9 @@ typedef struct mpix_global {
                                        is_locked is in its place */
     int             is_locked;
     mpix_state_t    state;
-    int             world_rank;     /* -1 until known */
-    ucp_worker_h    pml_worker;     /* pml/ucx's; NULL if not known, or gone */
+    int             world_rank;     /* -1 until known; atomic */
+    ucp_worker_h    pml_worker;     /* pml/ucx's; NULL if not known, or gone;
+                                       atomic */
     ucp_address_t   *pml_address;   /* Of pml_worker */
     size_t          pml_address_length;
     MPI_Comm        self;           /* Own duplicate of MPI_COMM_SELF */
@@ -61,12 +65,29 @@ int mpix_mpi_is_active(void);
  * MPI code, whose cause has been printed. Takes the lock. */
 int mpix_global_init(const char *func);
 
+/* The state. Takes the lock. */
+mpix_state_t mpix_global_get_state(void);
+
 /* Check that the PML is what this library knows, and learn what there is to
- * know. A sentence with the cause if it is not. Needs the lock. */
+ * know. A sentence with the cause if it is not. One thread at a time, while the
+ * state is NONE. */
 ucs_status_t mpix_global_init_pml(const char **cause_p);
 
 /* Forget about the PML's worker. Needs the lock. */
 void mpix_global_cleanup_pml(void);
+
+/* The own rank in MPI_COMM_WORLD; -1 if it is not known. */
+static inline int mpix_global_world_rank(void)
+{
+    return __atomic_load_n(&mpix_global.world_rank, __ATOMIC_RELAXED);
+}
+
+/* Whether a worker is pml/ucx's. Any thread asks, without the lock: the answer
+ * is about the pointer alone. */
+static inline int mpix_global_is_pml_worker(ucp_worker_h worker)
+{
+    return worker == __atomic_load_n(&mpix_global.pml_worker, __ATOMIC_RELAXED);
+}
 
 static inline void mpix_lock(void)
 {

@@ -11,30 +11,28 @@
 #include "mpix_error.h"
 #include "mpix_exchange.h"
 #include "mpix_global.h"
+#include "mpix_match.h"
 #include "mpix_peer.h"
 
+#include <time.h>
 
-static void mpix_leave_prepare_locked(void)
-{
-    const char *cause; /* Nobody can ask where this fails */
+#define MPIX_LEAVE_DRAIN_TIME  1.0 /* In seconds */
+#define MPIX_LEAVE_MAX_ANSWERS 64  /* Of a call */
 
-    if ((mpix_global.state != MPIX_STATE_NONE) ||
-        (mpix_global_init_pml(&cause) != UCS_OK)) {
-        return;
-    }
-    PMPI_Comm_rank(MPI_COMM_WORLD, &mpix_global.world_rank);
-    PMPI_Comm_free(&mpix_global.self);
-    mpix_leave_begin();
-}
 
 void mpix_leave_prepare(void)
 {
-    if (!mpix_mpi_is_active()) {
+    const char *cause; /* Nobody can ask where this fails */
+
+    if (!mpix_mpi_is_active() ||
+        (mpix_global_get_state() != MPIX_STATE_NONE) ||
+        (mpix_global_init_pml(&cause) != UCS_OK)) {
         return;
     }
+    PMPI_Comm_free(&mpix_global.self);
 
     mpix_lock();
-    mpix_leave_prepare_locked();
+    mpix_leave_begin();
     mpix_unlock();
 }
 
@@ -49,6 +47,7 @@ void mpix_leave_begin(void)
 /* Tells the sender of an address that it waits in vain. */
 static void mpix_leave_answer(const mpix_exchange_in_t *in)
 {
+    ucp_st_worker_h st_worker = mpix_global.st_worker;
     const void *address;
     ucp_st_peer_h peer;
     size_t length;
@@ -59,10 +58,12 @@ static void mpix_leave_answer(const mpix_exchange_in_t *in)
 
     /* If it has got this process' address before, it waits for the st worker,
      * which tells each peer that is made */
-    if ((mpix_global.st_worker != NULL) &&
-        (ucp_st_peer_create(mpix_global.st_worker, address, length, &peer) ==
-         UCS_OK)) {
-        ucp_st_peer_destroy(peer);
+    if (st_worker != NULL) {
+        mpix_unlock();
+        if (ucp_st_peer_create(st_worker, address, length, &peer) == UCS_OK) {
+            ucp_st_peer_destroy(peer);
+        }
+        mpix_lock();
     }
 
     if (mpix_exchange_refuse(in) != UCS_OK) {
@@ -74,22 +75,50 @@ static void mpix_leave_answer(const mpix_exchange_in_t *in)
 void mpix_leave_progress(void)
 {
     mpix_exchange_in_t *in;
+    unsigned i;
 
     /* A peer that was sent an address gets no other answer */
     mpix_peer_progress();
-    while ((in = mpix_exchange_take_any()) != NULL) {
+    for (i = 0; (i < MPIX_LEAVE_MAX_ANSWERS) &&
+                ((in = mpix_exchange_take_any()) != NULL); ++i) {
         mpix_leave_answer(in);
         mpix_exchange_in_free(in);
     }
 }
 
+static double mpix_leave_now(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec + (now.tv_nsec * 1e-9);
+}
+
+/* Gives what was sent some time to get out. */
+static void mpix_leave_drain(void)
+{
+    const double end = mpix_leave_now() + MPIX_LEAVE_DRAIN_TIME;
+    unsigned spins   = 0;
+    int is_done;
+
+    for (;;) {
+        mpix_lock();
+        is_done = mpix_exchange_drain();
+        mpix_unlock();
+        if (is_done || (mpix_leave_now() >= end)) {
+            return;
+        }
+        mpix_match_backoff(&spins);
+    }
+}
+
 void mpix_leave_end(ucp_worker_h worker)
 {
-    /* Other workers end here too, the st worker's with the lock held. No thread
-     * uses MPI any more when the PML's worker goes, so nobody changes this. */
-    if (worker != mpix_global.pml_worker) {
-        return;
+    if (!mpix_global_is_pml_worker(worker)) {
+        return; /* Other workers end here too */
     }
+
+    mpix_leave_drain();
 
     mpix_lock();
     mpix_exchange_cleanup();

@@ -26,11 +26,13 @@ void mpix_leave_prepare(void);
 /* MPI_Finalize has begun: match nothing more. Needs the lock. */
 void mpix_leave_begin(void);
 
-/* Answer peers that ask. MPI may not be called any more. Needs the lock. */
+/* Answer peers that ask, up to so many a call. MPI may not be called any more.
+ * Needs the lock, which it gives up meanwhile. */
 void mpix_leave_progress(void);
 
-/* A UCP worker is about to be destroyed, maybe the PML's. Takes the lock for
- * that one. */
+/* A UCP worker is about to be destroyed, maybe the PML's: complete what was
+ * sent there, as far as that goes within a second. Takes the lock for that
+ * one. */
 void mpix_leave_end(ucp_worker_h worker);
 
 #endif

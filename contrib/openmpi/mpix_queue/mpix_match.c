@@ -186,7 +186,7 @@ unsigned mpix_match_progress(void)
 
 void mpix_match_hook(ucp_worker_h worker)
 {
-    if ((worker != mpix_global.pml_worker) || !mpix_trylock()) {
+    if (!mpix_global_is_pml_worker(worker) || !mpix_trylock()) {
         return;
     }
 

@@ -29,7 +29,8 @@ static inline int mpix_match_is_active(void)
 }
 
 /* Progress the exchange of addresses, the st worker and all requests. Returns
- * the number of things done. Needs the lock; not from within a UCP callback. */
+ * the number of things done. Needs the lock, which it gives up meanwhile; not
+ * from within a UCP callback. */
 unsigned mpix_match_progress(void);
 
 /* Begin to match an IDLE request whose peer was got. Needs the lock. */

@@ -4,9 +4,9 @@
  *
  * The state of a peer:
  *
- *   UCS_INPROGRESS --- its address is there ---> UCS_OK
+ *   UCS_INPROGRESS --- its address is there, and it is connected ---> UCS_OK
  *         |
- *         +----------- it is of no use -------> the error
+ *         +----------- it is of no use, or cannot be -------> the error
  */
 #ifdef HAVE_CONFIG_H
 #  include "config.h"
@@ -21,17 +21,15 @@
 
 #include <stdlib.h>
 
+/* Peers that a call connects: each does so by itself, and others may come */
+#define MPIX_PEER_MAX_CONNECTS 64
+
 /* Peers whose address is not there yet. Protected by the lock. */
 static UCS_LIST_HEAD(mpix_peers_waiting);
 
+/* Peers that are to be connected. Protected by the lock. */
+static UCS_LIST_HEAD(mpix_peers_known);
 
-/* Makes the peer of an address, or fails it. */
-static void mpix_peer_connect(mpix_peer_t *peer, const void *address,
-                              size_t length)
-{
-    peer->status = ucp_st_peer_create(mpix_global.st_worker, address, length,
-                                      &peer->st_peer);
-}
 
 /* Sends the own address to another process and waits for its. */
 static int mpix_peer_exchange(const char *func, mpix_peer_t *peer, int own_rank,
@@ -77,7 +75,7 @@ static int mpix_peer_resolve(const char *func, mpix_peer_t *peer,
     }
 
     peer->world_rank = mpix_comm_world_rank(comm, peer->rank);
-    peer->is_self    = (peer->world_rank == mpix_global.world_rank);
+    peer->is_self    = (peer->world_rank == mpix_global_world_rank());
     return MPI_SUCCESS;
 }
 
@@ -93,6 +91,7 @@ static int mpix_peer_create(const char *func, mpix_comm_t *comm, int rank,
         return mpix_fail(func, MPI_ERR_NO_MEM, "no memory for a peer");
     }
 
+    peer->comm    = comm;
     peer->rank    = rank;
     peer->st_peer = UCP_ST_PEER_NULL;
 
@@ -102,8 +101,8 @@ static int mpix_peer_create(const char *func, mpix_comm_t *comm, int rank,
     }
 
     if (peer->is_self) {
-        mpix_peer_connect(peer, mpix_global.address,
-                          mpix_global.address_length);
+        peer->status = UCS_INPROGRESS;
+        ucs_list_add_tail(&mpix_peers_known, &peer->waiting);
     } else {
         rc = mpix_peer_exchange(func, peer, comm->rank, ep);
         if (rc != MPI_SUCCESS) {
@@ -138,6 +137,9 @@ void mpix_peer_destroy(mpix_peer_t *peer)
 {
     if (peer->status == UCS_INPROGRESS) {
         ucs_list_del(&peer->waiting);
+        if (peer->in != NULL) {
+            mpix_exchange_in_free(peer->in);
+        }
     }
     ucs_list_del(&peer->list);
     if (mpix_global.st_worker != NULL) {
@@ -146,36 +148,78 @@ void mpix_peer_destroy(mpix_peer_t *peer)
     free(peer);
 }
 
-/* Handles the address that arrived from a peer. */
-static void mpix_peer_arrived(mpix_peer_t *peer, mpix_exchange_in_t *in)
+/* Finds the peers whose address has arrived. */
+static void mpix_peers_take(void)
 {
-    const void *address;
-    size_t length;
+    mpix_peer_t *peer, *tmp;
 
-    peer->status = mpix_exchange_in_address(in, &address, &length);
-    if (peer->status == UCS_OK) {
-        mpix_peer_connect(peer, address, length);
-    } else if (peer->status == UCS_ERR_UNSUPPORTED) {
+    ucs_list_for_each_safe(peer, tmp, &mpix_peers_waiting, waiting) {
+        peer->in = mpix_exchange_take(mpix_proto_tag(peer->rank, peer->context),
+                                      peer->world_rank);
+        if (peer->in != NULL) {
+            ucs_list_del(&peer->waiting);
+            ucs_list_add_tail(&mpix_peers_known, &peer->waiting);
+        }
+    }
+}
+
+/* Connects to an address, with the lock given up. */
+static ucs_status_t mpix_peer_connect(const void *address, size_t length,
+                                      ucp_st_peer_h *st_peer_p)
+{
+    ucp_st_worker_h st_worker = mpix_global.st_worker;
+    ucs_status_t status;
+
+    mpix_unlock();
+    status = ucp_st_peer_create(st_worker, address, length, st_peer_p);
+    mpix_lock();
+    return status;
+}
+
+/* Connects a peer that is in no list any more. Its communicator is held, so
+ * that it stays. */
+static void mpix_peer_connect_known(mpix_peer_t *peer)
+{
+    mpix_exchange_in_t *in = peer->in;
+    mpix_comm_t *comm      = peer->comm;
+    const void *address    = mpix_global.address;
+    size_t length          = mpix_global.address_length;
+    ucs_status_t status    = UCS_OK;
+    ucp_st_peer_h st_peer;
+
+    peer->in = NULL;
+    ++comm->refs;
+    if (in != NULL) {
+        status = mpix_exchange_in_address(in, &address, &length);
+    }
+    if (status == UCS_OK) {
+        status = mpix_peer_connect(address, length, &st_peer);
+        if (status == UCS_OK) {
+            peer->st_peer = st_peer;
+        }
+    } else if (status == UCS_ERR_UNSUPPORTED) {
         mpix_warn("rank %d (%d in MPI_COMM_WORLD) runs another version of "
                   "libmpix_queue", peer->rank, peer->world_rank);
     }
-    ucs_list_del(&peer->waiting);
+    peer->status = status;
+    if (in != NULL) {
+        mpix_exchange_in_free(in);
+    }
+    mpix_comm_put(comm);
 }
 
 unsigned mpix_peer_progress(void)
 {
     unsigned count = mpix_exchange_progress();
-    mpix_peer_t *peer, *tmp;
-    mpix_exchange_in_t *in;
+    mpix_peer_t *peer;
+    unsigned i;
 
-    ucs_list_for_each_safe(peer, tmp, &mpix_peers_waiting, waiting) {
-        in = mpix_exchange_take(mpix_proto_tag(peer->rank, peer->context),
-                                peer->world_rank);
-        if (in != NULL) {
-            mpix_peer_arrived(peer, in);
-            mpix_exchange_in_free(in);
-            ++count;
-        }
+    mpix_peers_take();
+    for (i = 0; (i < MPIX_PEER_MAX_CONNECTS) &&
+                !ucs_list_is_empty(&mpix_peers_known); ++i) {
+        peer = ucs_list_extract_head(&mpix_peers_known, mpix_peer_t, waiting);
+        ucs_list_head_init(&peer->waiting);
+        mpix_peer_connect_known(peer);
     }
-    return count;
+    return count + i;
 }

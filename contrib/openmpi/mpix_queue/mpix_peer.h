@@ -17,13 +17,17 @@
 /* Protected by the lock. */
 typedef struct mpix_peer {
     ucs_list_link_t list;       /* In the communicator's peers */
-    ucs_list_link_t waiting;    /* In the list of those without an address */
+    ucs_list_link_t waiting;    /* In the list of those without an address, or
+                                   of those to connect; else alone */
+    mpix_comm_t     *comm;
     int             rank;       /* In the communicator */
     int             world_rank; /* In MPI_COMM_WORLD, or -1 */
     int             is_self;
     uint64_t        context;    /* Of the communicator, the same at all ranks */
     ucp_st_peer_h   st_peer;    /* Once status is UCS_OK */
-    ucs_status_t    status;     /* UCS_INPROGRESS until the address is there */
+    ucs_status_t    status;     /* UCS_INPROGRESS until it is connected */
+    struct mpix_exchange_in *in; /* Its address, while it is to be connected;
+                                    NULL for the process itself */
 } mpix_peer_t;
 
 
@@ -35,8 +39,9 @@ int mpix_peer_get(const char *func, mpix_comm_t *comm, int rank,
 /* Called by the communicator, whose last request is gone. */
 void mpix_peer_destroy(mpix_peer_t *peer);
 
-/* Receive addresses and hand them to the peers that wait. Returns the number of
- * things done. */
+/* Receive addresses, and connect peers. Returns the number of things done.
+ * Gives the lock up meanwhile, as that may take seconds where a peer is
+ * gone. */
 unsigned mpix_peer_progress(void);
 
 #endif
