@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_st_threads.c - every call that several threads may make at once, made by
- * two threads of each of two workers, of which one has a queue each. What they
- * share are the workers and the peers. For the thread sanitizer; without it
- * this tells lost messages and deadlocks.
+ * two threads of each of two workers, each with a queue, and by two more that
+ * make workers. Shared are the workers and the peers; and, of two threads that
+ * talk to each other, what they may ask about: each one's operation, message
+ * and key. For the thread sanitizer; without it this tells lost messages and
+ * deadlocks.
  *
  * Any thread: worker_create, worker_destroy, lanes_query; get_address,
  * release_address, worker_progress, worker_query, worker_print_stats,
@@ -20,6 +22,7 @@
 #include <string.h>
 
 #define THREADS 2   /* of each side */
+#define MAKERS  2   /* of workers */
 #define ROUNDS  5
 #define USES    4
 #define LEN     512
@@ -27,9 +30,12 @@
 
 /** What the two threads of a pair, one of each side, tell each other. */
 typedef struct {
-    void     *key[2];
-    size_t   key_length[2];
-    unsigned arrived; /* atomic: at the points where they meet */
+    void          *key[2];
+    size_t        key_length[2];
+    ucp_st_op_h   op[2];
+    ucp_st_req_h  req[2];
+    ucp_st_rkey_h rkey[2];
+    unsigned      arrived; /* atomic: at the points where they meet */
 } meeting_t;
 
 /** A thread. */
@@ -99,6 +105,16 @@ static void run_queries(caller_t *caller)
     (void)ucp_st_worker_progress(caller->worker);
 }
 
+/* While its own thread uses it */
+static void ask_op(caller_t *caller, ucp_st_op_h op)
+{
+    ucp_st_op_attr_t attr;
+
+    CHECK_OK(caller, ucp_st_op_query(op, &attr));
+    CHECK(caller, attr.length == LEN);
+    CHECK_OK(caller, ucp_st_match_test(op));
+}
+
 /* Two operations of a thread: one is matched by a call that blocks, one is
  * asked for */
 static void run_ops(caller_t *caller)
@@ -111,7 +127,7 @@ static void run_ops(caller_t *caller)
         .peer       = caller->peer
     };
     uint8_t buffer[2][LEN];
-    ucp_st_op_attr_t attr;
+    meeting_t *meeting = caller->meeting;
     ucs_status_t status;
     ucp_st_op_h op[2];
     int i;
@@ -130,26 +146,42 @@ static void run_ops(caller_t *caller)
         status = ucp_st_match_test(op[0]);
     } while (status == UCS_INPROGRESS);
     CHECK_OK(caller, status);
+    meeting->op[caller->side] = op[0];
     /* What the two halves told each other went through UCP, of which the thread
      * sanitizer sees nothing: this orders it */
     meet(caller);
     for (i = 0; i < USES; ++i) {
         CHECK_OK(caller, ucp_st_enqueue_startall(caller->queue, op, 2));
         CHECK_OK(caller, ucp_st_enqueue_waitall(caller->queue, op, 2));
-        CHECK_OK(caller, ucp_st_op_query(op[0], &attr));
+        ask_op(caller, op[0]);
+        ask_op(caller, meeting->op[!caller->side]);
     }
     CHECK_OK(caller, ucp_st_queue_wait(caller->queue, NULL));
+    meet(caller);
     for (i = 0; i < 2; ++i) {
         CHECK(caller, st_check(buffer[i], LEN, (2 * caller->index) + i));
         CHECK_OK(caller, ucp_st_op_free(op[i]));
     }
 }
 
+/* At the same time as the other thread of the pair */
+static void wait_req(caller_t *caller, ucp_st_req_h req)
+{
+    ucp_st_req_info_t info;
+    ucs_status_t status;
+
+    status = ucp_st_req_test(req, &info);
+    CHECK(caller, (status == UCS_OK) || (status == UCS_INPROGRESS));
+    CHECK_OK(caller, ucp_st_req_wait(req, &info));
+    CHECK_OK(caller, ucp_st_req_test(req, &info));
+}
+
 /* A message, and one that nobody sends */
 static void run_messages(caller_t *caller)
 {
+    meeting_t *meeting = caller->meeting;
+    ucp_tag_t tag      = 100 + caller->index;
     uint8_t buffer[2][LEN];
-    ucp_tag_t tag = 100 + caller->index;
     ucp_st_msg_params_t params;
     ucp_st_req_h req = NULL, other = NULL;
 
@@ -168,8 +200,12 @@ static void run_messages(caller_t *caller)
     CHECK_OK(caller, ucp_st_req_free(other));
     CHECK_OK(caller, ucp_st_enqueue_batch_start(caller->queue));
     CHECK_OK(caller, ucp_st_enqueue_batch_wait(caller->queue));
-    CHECK_OK(caller, ucp_st_req_wait(req, NULL));
+    meeting->req[caller->side] = req;
+    meet(caller);
+    wait_req(caller, meeting->req[!caller->side]);
+    wait_req(caller, req);
     CHECK_OK(caller, ucp_st_queue_wait(caller->queue, NULL));
+    meet(caller);
     CHECK_OK(caller, ucp_st_req_free(req));
     CHECK(caller, st_check(buffer[0], LEN, tag));
 }
@@ -235,7 +271,10 @@ static void run_rma(caller_t *caller)
                                         meeting->key[!caller->side],
                                         meeting->key_length[!caller->side],
                                         &rkey));
+    meeting->rkey[caller->side] = rkey;
+    meet(caller);
     CHECK_OK(caller, ucp_st_rkey_query(rkey, &attr));
+    CHECK_OK(caller, ucp_st_rkey_query(meeting->rkey[!caller->side], &attr));
     run_rma_ops(caller, memh, rkey);
     CHECK(caller, st_check(memory, LEN / 2, caller->index));
     meet(caller);
@@ -288,7 +327,7 @@ static void *caller_main(void *arg)
     return NULL;
 }
 
-/* Workers are made and destroyed while others are in use */
+/* Workers are made and destroyed while others are in use, and made */
 static void *maker_main(void *arg)
 {
     ucp_st_worker_params_t params = {.field_mask = 0};
@@ -312,10 +351,10 @@ ST_CASE(calls)
     meeting_t meeting[THREADS]   = {{.arrived = 0}};
     caller_t caller[2][THREADS];
     unsigned finished            = 0;
-    int failures                 = 0;
+    int failures[MAKERS]         = {0};
     void *address[2];
     size_t length[2];
-    pthread_t maker;
+    pthread_t makers[MAKERS];
     st_side_t side[2];
     int i, j;
 
@@ -339,7 +378,10 @@ ST_CASE(calls)
             };
         }
     }
-    CU_ASSERT_EQUAL(pthread_create(&maker, NULL, maker_main, &failures), 0);
+    for (i = 0; i < MAKERS; ++i) {
+        CU_ASSERT_EQUAL(pthread_create(&makers[i], NULL, maker_main,
+                                       &failures[i]), 0);
+    }
     for (i = 0; i < 2; ++i) {
         for (j = 0; j < THREADS; ++j) {
             CU_ASSERT_EQUAL(pthread_create(&caller[i][j].thread, NULL,
@@ -356,8 +398,10 @@ ST_CASE(calls)
             }
         }
     }
-    CU_ASSERT_EQUAL(pthread_join(maker, NULL), 0);
-    CU_ASSERT_EQUAL(failures, 0);
+    for (i = 0; i < MAKERS; ++i) {
+        CU_ASSERT_EQUAL(pthread_join(makers[i], NULL), 0);
+        CU_ASSERT_EQUAL(failures[i], 0);
+    }
     for (i = 0; i < 2; ++i) {
         ucp_st_worker_release_address(side[i].worker, address[i]);
     }
