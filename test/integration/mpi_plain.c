@@ -7,6 +7,7 @@
  *   p2p      messages of all lengths, expected or not, from any source
  *   coll     collectives
  *   rma      windows: puts, gets, accumulates, atomics, locks
+ *   empty    windows without memory, flushed again and again
  *   threads  threads that send at the same time, MPI_THREAD_MULTIPLE
  *   window   the same with windows of long messages under way
  *   mixed    all of these in random order for so long
@@ -30,6 +31,9 @@
 #define WINDOW_USES    10
 #define WINDOW_LENGTH  32
 #define WINDOW_WORDS   (1u << 13)
+
+#define EMPTY_WINDOWS 4
+#define EMPTY_FLUSHES 100
 
 
 static struct {
@@ -259,6 +263,35 @@ static void test_rma(unsigned seed)
     MPI_Win_free(&win);
 }
 
+static void check_mpi(int code, const char *what)
+{
+    check(code == MPI_SUCCESS, what);
+}
+
+/* Nothing is moved: each flush only asks whether the peers are there */
+static void test_empty(unsigned seed)
+{
+    MPI_Win wins[EMPTY_WINDOWS];
+    int i, j;
+
+    (void)seed;
+    for (i = 0; i < EMPTY_WINDOWS; ++i) {
+        check_mpi(MPI_Win_create(NULL, 0, 1, MPI_INFO_NULL, MPI_COMM_WORLD,
+                                 &wins[i]), "empty window");
+        MPI_Win_set_errhandler(wins[i], MPI_ERRORS_RETURN);
+        check_mpi(MPI_Win_lock_all(0, wins[i]), "lock of an empty window");
+    }
+    for (i = 0; i < EMPTY_FLUSHES; ++i) {
+        for (j = 0; j < EMPTY_WINDOWS; ++j) {
+            check_mpi(MPI_Win_flush_all(wins[j]), "flush of an empty window");
+        }
+    }
+    for (i = 0; i < EMPTY_WINDOWS; ++i) {
+        check_mpi(MPI_Win_unlock_all(wins[i]), "unlock of an empty window");
+        MPI_Win_free(&wins[i]);
+    }
+}
+
 static void *run_thread(void *arg)
 {
     int tag   = 100 + (int)(intptr_t)arg;
@@ -379,7 +412,8 @@ static const plain_mode_t modes[] = {
     {"coll", test_coll},
     {"rma", test_rma},
     {"threads", test_threads},
-    {"window", test_window}
+    {"window", test_window},
+    {"empty", test_empty}
 };
 #define NUM_MODES (sizeof(modes) / sizeof(modes[0]))
 
