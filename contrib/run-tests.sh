@@ -278,11 +278,16 @@ integration_tests()
     done
 }
 
+# Programs of the MPI layer that run with the thread sanitizer: names of tests, each
+# a program's and the number of its ranks
+tsan_mpi=(mpix_multi.3 mpix_calls.2 mpix_lock.2)
+
 # Builds for a sanitizer, with the unit tests; 77 if programs built so do not
 # start here.  Usage: sanitizer_build LIST NAME
 sanitizer_build()
 {
     local list=$1 name=$2 dir=$ST_TOP/build-$2 probe rc=0
+    local options=(CFLAGS='-O1 -g')
     probe=$(mktemp)
     echo 'int main(void) { return 0; }' |
         gcc -x c "-fsanitize=$list" -o "$probe" - && "$probe" || rc=77
@@ -291,8 +296,15 @@ sanitizer_build()
         echo "a program built with -fsanitize=$list does not start here"
         return $rc
     fi
-    st_build "$dir" "$name" --enable-sanitizer="$list" --without-mpi \
-        CFLAGS='-O1 -g' && tests_build "$dir" unit
+    if [ "$name" != tsan ]; then
+        options+=(--without-mpi)
+    elif grep -qs -e --without-mpi "$dir/config.log"; then
+        rm -f "$dir/config.status" # Of a version that tested no MPI here
+    fi
+    st_build "$dir" "$name" --enable-sanitizer="$list" "${options[@]}" &&
+        tests_build "$dir" unit || return 1
+    [ "$name" != tsan ] ||
+        make -C "$dir/test/integration" "${tsan_mpi[@]%.*}"
 }
 
 # Begins to build for a sanitizer, with what the tests leave of the processors.
@@ -326,6 +338,21 @@ sanitized()
     [ $rc -eq 0 ] || return 0
     unit_tests "$ST_TOP/build-$name" "$name"
     unit_tests_direct "$ST_TOP/build-$name" "$name-direct"
+    [ "$name" != tsan ] || sanitized_mpi
+}
+
+# Threads that use the MPI layer, with the thread sanitizer. OpenMPI and UCX put
+# functions of theirs before libc's for memory, which threads call when the
+# sanitizer has forgotten them already: those stay out.
+sanitized_mpi()
+{
+    local name
+    st_nic strict
+    for name in "${tsan_mpi[@]}"; do
+        check_sized "${name#*.}" "tsan/$name" env OMPI_MCA_memory=^patcher \
+            UCX_MEM_MMAP_HOOK_MODE=none ST_LIMIT=300 \
+            test/integration/run.sh --build "$ST_TOP/build-tsan" "$name"
+    done
 }
 
 # This is about what is distributed, with another compiler, if there is one, and
