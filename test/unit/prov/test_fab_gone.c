@@ -22,6 +22,9 @@
  *  than is sent at once, less than is copied from the sender's memory. */
 #define ANNOUNCED 100000
 
+/** Long enough to see that something does not happen. */
+#define AWHILE_NS 50000000ull
+
 
 static void kill_peer(fab_side_t *me)
 {
@@ -351,6 +354,53 @@ FAB_CASE(close_while_stopped, .config = &large, .sockets = SOCKETS_IS_SILENT,
         FAB_MUST(me, fi_tsend(me->ep, data, FAB_MIB, NULL, me->peer, 1, NULL));
     }
     /* fab_close() comes next, with the peer as it is */
+}
+
+/* A message that is over for its sender, which closes then, comes to a peer
+ * that is slow: that one was stopped before it knew of the sender */
+FAB_CASE(slow_to_attach, .parties = FAB_PROCESSES,
+         .sockets = SOCKETS_IS_SILENT)
+{
+    static const fab_config_t none = {.no_window = 1};
+    fab_side_t other               = *me;
+    uint64_t word                  = 0x5afe;
+    uint64_t start;
+    struct fi_cq_tagged_entry entry;
+    fi_addr_t addr;
+    ssize_t ret;
+
+    if (me->index == 1) {
+        FAB_MUST(me, fi_trecv(me->ep, &word, sizeof(word), NULL, FI_ADDR_UNSPEC,
+                              3, 0, NULL));
+        fab_barrier(me);
+        fab_entry(me, &me->rx);
+        FAB_EQUAL(word, 0x5afe);
+        return;
+    }
+    fab_barrier(me);
+    stop_peer(me);
+    other.config = &none;
+    other.mr     = NULL;
+    other.window = NULL;
+    memset(&other.tx, 0, sizeof(other.tx));
+    memset(&other.rx, 0, sizeof(other.rx));
+    fab_open(&other);
+    FAB_EQUAL(fi_av_insert(other.av, me->theirs.name, 1, &addr, 0, NULL), 1);
+    FAB_MUST(&other, fi_tsend(other.ep, &word, sizeof(word), NULL, addr, 3,
+                              NULL));
+    start = fab_now();
+    do {
+        ret = fi_cq_read(other.tx.cq, &entry, 1);
+        usleep(1000);
+    } while ((ret == -FI_EAGAIN) && (fab_now() - start < AWHILE_NS));
+    if (ret == -FI_EAGAIN) { /* It waits for the peer */
+        FAB_REQUIRE(kill((pid_t)me->theirs.pid, SIGCONT) == 0);
+        fab_entry(&other, &other.tx);
+    } else {
+        FAB_EQUAL(ret, 1);
+    }
+    fab_close(&other);
+    FAB_REQUIRE(kill((pid_t)me->theirs.pid, SIGCONT) == 0);
 }
 
 /* A peer that leaves in good order leaves error entries, too */

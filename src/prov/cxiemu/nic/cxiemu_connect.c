@@ -413,7 +413,7 @@ static int cxiemu_link_any_unattached(cxiemu_nic_t *nic)
     TAILQ_FOREACH(link, &nic->links, list) {
         if (link->is_tx && (link->state == CXIEMU_LINK_UP) &&
             (link->tail != 0) && (link->peer != link->nic->nonce) &&
-            !__atomic_load_n(&link->shm->attached, __ATOMIC_ACQUIRE) &&
+            !cxiemu_link_is_attached(link) &&
             !cxiemu_peer_is_dead(link->other)) {
             return 1;
         }

@@ -242,6 +242,15 @@ static int cxiemu_link_take_ack(cxiemu_link_t *link)
     return 1;
 }
 
+int cxiemu_link_is_attached(cxiemu_link_t *link)
+{
+    if (!link->is_attached) {
+        link->is_attached = __atomic_load_n(&link->shm->attached,
+                                            __ATOMIC_ACQUIRE);
+    }
+    return link->is_attached;
+}
+
 unsigned cxiemu_link_drain(cxiemu_nic_t *nic, uint32_t port, unsigned budget)
 {
     cxiemu_link_t *link = nic->ports[port];
@@ -254,8 +263,7 @@ unsigned cxiemu_link_drain(cxiemu_nic_t *nic, uint32_t port, unsigned budget)
             return 0;
         }
     }
-    if (link->is_tx && (link->map->fd >= 0) &&
-        __atomic_load_n(&link->shm->attached, __ATOMIC_ACQUIRE)) {
+    if (link->is_tx && (link->map->fd >= 0) && cxiemu_link_is_attached(link)) {
         /* Nobody has to find it any more: one descriptor a peer is enough */
         cxiemu_map_close_fd(link->map);
     }

@@ -55,6 +55,8 @@ typedef struct cxiemu_link {
                                              not fully in the ring */
     struct cxiemu_txop_list waiting;    /**< In the ring, not acknowledged */
     unsigned                refs;       /**< Addresses that lead here */
+    int                     is_attached; /**< The target was seen to have mapped
+                                              the memory */
     uint64_t                sent;       /**< Operations, for the fault knobs */
     unsigned                fencing;    /**< Operations a fence waits for */
     uint64_t                slot_offset[CXIEMU_SLOTS]; /**< Reads: where in the
@@ -119,6 +121,10 @@ void cxiemu_link_lose(cxiemu_link_t *link);
 
 /** Free the links that were lost; nobody looks at one now. */
 void cxiemu_link_reap(cxiemu_nic_t *nic);
+
+/** As the initiator: whether the target has mapped the link's memory. It then
+ *  takes what is in there, even if this NIC is closed before. */
+int cxiemu_link_is_attached(cxiemu_link_t *link);
 
 /** Wait until all peers have mapped their links' memory, so that what was sent
  *  is not lost when the NIC closes; bounded. Gives the lock away meanwhile. */

@@ -58,7 +58,8 @@ int cxiemu_emit_is_early(const cxiemu_txop_t *txop)
 {
     return cxiemu_emit_is_message(txop) && !cxiemu_param()->strict &&
            !(txop->op.flags & CXIEMU_ACKED_FLAGS) &&
-           (txop->path == CXIEMU_PATH_SLOTS);
+           (txop->path == CXIEMU_PATH_SLOTS) &&
+           cxiemu_link_is_attached(txop->link);
 }
 
 
@@ -175,10 +176,11 @@ static int cxiemu_emit_inline(cxiemu_txop_t *txop, cxiemu_rec_type_t type)
     }
     if ((type == CXIEMU_REC_SEND) && !cxiemu_param()->strict &&
         !(op->flags & CXIEMU_ACKED_FLAGS) && (number < CXIEMU_MAX_EPS) &&
+        cxiemu_link_is_attached(txop->link) &&
         (__atomic_load_n(&open_eps[number / 64], __ATOMIC_RELAXED) &
          (1ull << (number % 64)))) {
-        /* It has been copied, the endpoint takes messages, and errors that this
-         * one may meet are the receiver's */
+        /* It has been copied to where the peer finds it, the endpoint takes
+         * messages, and errors that this one may meet are the receiver's */
         rec->flags &= ~CXIEMU_REC_ACK;
     }
     txop->offset = op->length;
