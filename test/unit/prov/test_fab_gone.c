@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define SOCKETS_IS_SILENT "sockets does not tell of a peer that is gone"
@@ -401,6 +402,74 @@ FAB_CASE(slow_to_attach, .parties = FAB_PROCESSES,
     }
     fab_close(&other);
     FAB_REQUIRE(kill((pid_t)me->theirs.pid, SIGCONT) == 0);
+}
+
+/* Stops this process, then continues the peer and tells it so. */
+static void change_places(fab_side_t *me)
+{
+    uint8_t byte = 0;
+    pid_t self   = getpid();
+    pid_t pid    = fork();
+
+    if (pid == 0) {
+        while (!is_stopped((uint64_t)self)) {
+            usleep(100);
+        }
+        kill((pid_t)me->theirs.pid, SIGCONT);
+        fab_put(me, &byte, 1);
+        _exit(0);
+    }
+    FAB_REQUIRE(pid > 0);
+    raise(SIGSTOP);
+    FAB_EQUAL(waitpid(pid, NULL, 0), pid);
+}
+
+/* An endpoint closes between its wish for a message's data and the data: that
+ * message fails, and no operation that comes after it */
+FAB_CASE(closed_while_taking, .parties = FAB_PROCESSES,
+         .sockets = SOCKETS_IS_SILENT)
+{
+    enum { LENGTH = 20000 }; /* Announced, and then sent in one piece */
+    static uint8_t data[LENGTH];
+    struct fid_ep *ep;
+    char name[FAB_NAME_MAX];
+    size_t length = sizeof(name);
+    fi_addr_t addr;
+    uint8_t byte;
+    uint64_t start;
+
+    if (me->index == 0) {
+        ep = fab_endpoint(me);
+        FAB_EQUAL(fi_getname(&ep->fid, name, &length), 0);
+        fab_put(me, name, sizeof(name));
+        fab_get(me, &byte, 1);
+        stop_peer(me);
+        FAB_MUST(me, fi_trecv(ep, data, LENGTH, NULL, FI_ADDR_UNSPEC, 5, 0,
+                              NULL));
+        fab_linger(me);
+        FAB_EQUAL(fi_close(&ep->fid), 0);
+        change_places(me);
+        fab_barrier(me);
+        return;
+    }
+    fab_get(me, name, sizeof(name));
+    FAB_EQUAL(fi_av_insert(me->av, name, 1, &addr, 0, NULL), 1);
+    FAB_MUST(me, fi_tsend(me->ep, data, LENGTH, NULL, addr, 5, NULL));
+    fab_put(me, data, 1);
+    fab_get_asleep(me, &byte, 1);
+    /* The peer is stopped, and may have answered before */
+    start = fab_now();
+    while (fab_is_empty(me, &me->tx) && (fab_now() - start < AWHILE_NS)) {
+    }
+    if (fab_is_empty(me, &me->tx)) {
+        kill((pid_t)me->theirs.pid, SIGCONT);
+    }
+    FAB_EQUAL(fab_error(me, &me->tx).err, FI_EHOSTUNREACH);
+    FAB_MUST(me, fi_write(me->ep, data, 8, NULL, me->peer, me->theirs.base,
+                          me->theirs.key, NULL));
+    kill((pid_t)me->theirs.pid, SIGCONT);
+    fab_entry(me, &me->tx);
+    fab_barrier(me);
 }
 
 /* A peer that leaves in good order leaves error entries, too */
