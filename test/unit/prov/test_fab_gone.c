@@ -88,6 +88,17 @@ static void stays_gone(fab_side_t *me)
     fab_entry(me, &me->tx);
 }
 
+/* Opens a domain of its own for a copy of a party. */
+static void open_again(fab_side_t *other, const fab_config_t *config)
+{
+    other->config = config;
+    other->mr     = NULL;
+    other->window = NULL;
+    memset(&other->tx, 0, sizeof(other->tx));
+    memset(&other->rx, 0, sizeof(other->rx));
+    fab_open(other);
+}
+
 static const fab_config_t large = {.window = 4 * FAB_MIB};
 
 /* Writes of all ways, when the target is killed at a random moment */
@@ -380,12 +391,7 @@ FAB_CASE(slow_to_attach, .parties = FAB_PROCESSES,
     }
     fab_barrier(me);
     stop_peer(me);
-    other.config = &none;
-    other.mr     = NULL;
-    other.window = NULL;
-    memset(&other.tx, 0, sizeof(other.tx));
-    memset(&other.rx, 0, sizeof(other.rx));
-    fab_open(&other);
+    open_again(&other, &none);
     FAB_EQUAL(fi_av_insert(other.av, me->theirs.name, 1, &addr, 0, NULL), 1);
     FAB_MUST(&other, fi_tsend(other.ep, &word, sizeof(word), NULL, addr, 3,
                               NULL));
@@ -471,6 +477,65 @@ FAB_CASE(closed_while_taking, .parties = FAB_PROCESSES,
     fab_entry(me, &me->tx);
     fab_barrier(me);
 }
+
+/* What a target was given, and what it answered, before it closed in good
+ * order counts, however slow the one that asked for it is: writes, and as many
+ * atomics and messages, and large writes */
+static void close_first(fab_side_t *me, unsigned writes, unsigned others,
+                        unsigned larges)
+{
+    static uint8_t data[30000];
+    fab_side_t other = *me;
+    uint64_t one     = 1;
+    fi_addr_t addr;
+    unsigned i;
+    uint8_t byte;
+
+    if (me->index == 0) {
+        open_again(&other, &large);
+        fab_put(me, &other.mine, sizeof(other.mine));
+        fab_get_asleep(me, &byte, 1);
+        fab_close(&other); /* Now there is nobody any more */
+        FAB_REQUIRE(kill((pid_t)me->theirs.pid, SIGCONT) == 0);
+        fab_barrier(me);
+        return;
+    }
+    fab_get(me, &other.mine, sizeof(other.mine));
+    FAB_EQUAL(fi_av_insert(me->av, other.mine.name, 1, &addr, 0, NULL), 1);
+    FAB_MUST(me, fi_write(me->ep, data, 8, NULL, addr, other.mine.base,
+                          other.mine.key, NULL));
+    fab_entry(me, &me->tx);
+    stop_peer(me);
+    for (i = 0; i < writes; ++i) {
+        FAB_MUST(me, fi_write(me->ep, data, 8, NULL, addr, other.mine.base + 64,
+                              other.mine.key, NULL));
+    }
+    for (i = 0; i < others; ++i) {
+        FAB_MUST(me, fi_atomic(me->ep, &one, 1, NULL, addr, other.mine.base,
+                               other.mine.key, FI_UINT64, FI_SUM, NULL));
+        FAB_MUST(me, fi_tsend(me->ep, data, 8, NULL, addr, i, NULL));
+    }
+    for (i = 0; i < larges; ++i) {
+        FAB_MUST(me, fi_write(me->ep, data, sizeof(data), NULL, addr,
+                              other.mine.base + 64, other.mine.key, NULL));
+    }
+    change_places(me);
+    fab_entries(me, &me->tx, writes + 2 * others + larges);
+    fab_barrier(me);
+}
+
+FAB_CASE_CALL(closed_first, close_first(me, 200, 200, 10),
+              .parties = FAB_PROCESSES, .sockets = SOCKETS_IS_SILENT)
+
+/* As many as there may be, each of which stays behind the others */
+static const fab_config_t ordered = {
+    .msg_order = FI_ORDER_WAW | FI_ORDER_RMA_WAW,
+    .tx_size   = 2048
+};
+
+FAB_CASE_CALL(closed_first_ordered, close_first(me, 1000, 0, 0),
+              .config = &ordered, .parties = FAB_PROCESSES,
+              .sockets = SOCKETS_IS_SILENT)
 
 /* A peer that leaves in good order leaves error entries, too */
 FAB_CASE(closed, .sockets = SOCKETS_IS_SILENT)
@@ -640,12 +705,7 @@ FAB_CASE(nothing_left, .parties = FAB_PROCESSES, .sockets = SOCKETS_IS_SILENT)
         unsigned i;
 
         for (i = 0; i < 5; ++i) {
-            other.config = &none;
-            other.mr     = NULL;
-            other.window = NULL;
-            memset(&other.tx, 0, sizeof(other.tx));
-            memset(&other.rx, 0, sizeof(other.rx));
-            fab_open(&other);
+            open_again(&other, &none);
             fab_close(&other);
         }
         FAB_EQUAL(count_dir("/proc/self/fd", ""), fds);

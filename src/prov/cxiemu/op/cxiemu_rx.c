@@ -233,8 +233,9 @@ static void cxiemu_rx_rendezvous(cxiemu_recv_t *recv)
         /* It cannot be fetched from here, or should not */
         recv->id = rx->next_id++;
         cxiemu_target_ack(&recv->arrival, CXIEMU_ACK_GO, 0, recv->id);
-        /* That was the answer. A second one, if the endpoint is closed now, would
-         * be taken for that to a later operation: the data tells of it. */
+        /* That was the answer. A second one, if the endpoint is closed now,
+         * would be taken for that to a later operation: the data tells of
+         * it. */
         recv->arrival.rec.flags &= ~CXIEMU_REC_ACK;
     } else if (((nic->copied >= CXIEMU_COPY_SHARE) || !cxiemu_rx_pull(recv)) &&
                (cxiemu_late_pull(nic, recv) != 0)) {
