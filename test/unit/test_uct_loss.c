@@ -3,10 +3,13 @@
  * test_uct_loss.c - operations that do not come through: each is told once, and
  * none writes the user's memory after that.
  */
+#include "fab_intercept.h"
 #include "st_cunit.h"
 #include "uct_region.h"
 
 #include <uct/base/uct_iface.h>
+
+#include <rdma/fi_errno.h>
 
 #include <string.h>
 
@@ -338,6 +341,29 @@ ST_CASE(eps_destroyed)
     CU_ASSERT((late->done.calls == 1) && (late->done.status == UCS_OK));
     uct_region_close(&region);
     uct_pair_destroy(&pair);
+}
+
+/* The provider does not take an operation, and its endpoint is destroyed. It is
+ * told once, before the user frees its memory, and not carried out then. */
+PAIR_CASE(ep_destroyed_late)
+{
+    unsigned i;
+
+    fab_intercept_fail_all(FAB_CALL_WRITE, FI_EAGAIN);
+    CU_ASSERT(op_start(&ops[0], OP_PUT_ZCOPY, pair->a.peer) ==
+              UCS_INPROGRESS);
+    uct_ep_destroy(pair->a.peer);
+    pair->a.peer = NULL;
+    CU_ASSERT((ops[0].done.calls == 1) &&
+              (ops[0].done.status == UCS_ERR_CANCELED));
+
+    fab_intercept_fail_all(FAB_CALL_LAST, 0);
+    CU_ASSERT(uct_iface_flush(pair->a.iface, 0, NULL) == UCS_OK);
+    for (i = 0; i < 1000; ++i) {
+        uct_pair_progress(pair);
+    }
+    CU_ASSERT((ops[0].done.calls == 1) && (region.data[0] == 0x55));
+    uct_region_close(&region);
 }
 
 /* An interface is closed with the user's memory in flight: that of an endpoint

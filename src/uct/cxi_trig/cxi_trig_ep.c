@@ -85,6 +85,9 @@ static void uct_cxi_trig_ep_drain(uct_cxi_trig_ep_t *ep)
         if (uct_cxi_trig_ep_now() > end) {
             ucs_warn("endpoint %p is destroyed with operations that have not "
                      "ended in time, and may still use their memory", ep);
+            /* They may, but with a peer that is slow only after the user has
+             * freed what they complete */
+            uct_cxi_trig_tx_abandon(peer);
             return;
         }
         uct_cxi_trig_progress_drain(peer->iface, peer);

@@ -440,6 +440,25 @@ int uct_cxi_trig_tx_cancel(uct_cxi_trig_peer_t *peer)
     return left;
 }
 
+void uct_cxi_trig_tx_abandon(uct_cxi_trig_peer_t *peer)
+{
+    uct_cxi_trig_iface_t *iface = peer->iface;
+    uint64_t end                = peer->track.next;
+    uct_cxi_trig_tx_op_t *op    = iface->tx.backlog;
+
+    if ((op != NULL) && (op->peer == peer)) {
+        iface->tx.backlog = NULL;
+        uct_cxi_trig_tx_end(op, UCS_ERR_CANCELED);
+    }
+    while ((op = uct_cxi_trig_tx_held(peer, end)) != NULL) {
+        uct_cxi_trig_tx_end(op, UCS_ERR_CANCELED);
+    }
+    ucs_list_for_each(op, &peer->track.ops, by_peer.list) {
+        op->canceled = 1;
+        uct_cxi_trig_tx_tell(op, UCS_ERR_CANCELED);
+    }
+}
+
 ucs_status_t uct_cxi_trig_tx_iface_flush(uct_iface_h uct_iface, unsigned flags,
                                          uct_completion_t *comp)
 {

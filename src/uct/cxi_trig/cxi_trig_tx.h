@@ -9,7 +9,7 @@
  * the returned status, exactly once; for the user's memory never before the
  * provider has reported the operation or its endpoint is closed. What ends an
  * operation earlier (a cancelling flush) is only for those which touch nothing
- * but their descriptors.
+ * but their descriptors; or their endpoint is destroyed, and they do not end.
  */
 #ifndef UCT_CXI_TRIG_TX_H_
 #define UCT_CXI_TRIG_TX_H_
@@ -175,6 +175,13 @@ ucs_status_t uct_cxi_trig_tx_start(uct_cxi_trig_tx_op_t *op, size_t length,
  * may free it once it knows that they are cancelled.
  */
 int uct_cxi_trig_tx_cancel(uct_cxi_trig_peer_t *peer);
+
+/**
+ * The endpoint of a peer ends, and its user does not wait any longer: complete
+ * all operations with UCS_ERR_CANCELED, those too that touch the user's memory.
+ * What is not the provider's yet is not carried out.
+ */
+void uct_cxi_trig_tx_abandon(uct_cxi_trig_peer_t *peer);
 
 /** Whether a completed request is an operation of this kind, to @a peer. */
 int uct_cxi_trig_tx_goes_to(const uct_cxi_trig_req_t *req,
