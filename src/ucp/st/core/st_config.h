@@ -10,9 +10,6 @@
 #include <ucs/type/status.h>
 #include <ucs/config/types.h>
 
-/** Name of the transport behind the trig lane. */
-#define UCP_ST_TRIG_TL_NAME "cxi_trig"
-
 /** Settings; see the table in st_config.c for units and defaults. */
 typedef struct ucp_st_config {
     ucs_config_names_array_t lanes;

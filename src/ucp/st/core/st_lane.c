@@ -8,7 +8,6 @@
 
 #include "core/st_lane.h"
 #include "core/st_log.h"
-#include "core/st_ucp.h"
 #include "core/st_worker.h"
 
 #include <ucs/sys/math.h>
@@ -120,28 +119,6 @@ ucs_status_t ucp_st_lanes_check_names(ucp_st_worker_h worker)
     return UCS_OK;
 }
 
-/* Check that UCX_TLS allows the transports that a lane needs */
-static ucs_status_t ucp_st_lane_check_tls(ucp_st_worker_h worker,
-                                          ucp_st_lane_t lane)
-{
-    const char *tls = getenv("UCX_TLS");
-
-    if ((lane == UCP_ST_LANE_DIRECT) && !ucp_st_ucp_has_shm()) {
-        ucp_st_lane_refuse(worker, lane,
-                           "lane 'direct' needs a transport of shared memory "
-                           "(sm), which UCX_TLS=%s leaves out", tls);
-        return UCS_ERR_UNSUPPORTED;
-    }
-    if ((lane == UCP_ST_LANE_TRIG) &&
-        !ucp_st_config_list_allows(tls, UCP_ST_TRIG_TL_NAME)) {
-        ucp_st_lane_refuse(worker, lane,
-                           "lane 'trig' needs the transport %s, which "
-                           "UCX_TLS=%s leaves out", UCP_ST_TRIG_TL_NAME, tls);
-        return UCS_ERR_UNSUPPORTED;
-    }
-    return UCS_OK;
-}
-
 ucs_status_t ucp_st_lanes_open(ucp_st_worker_h worker)
 {
     const ucs_config_names_array_t *names = &worker->config.lanes;
@@ -161,10 +138,7 @@ ucs_status_t ucp_st_lanes_open(ucp_st_worker_h worker)
         } else {
             worker->lane_log_level = UCS_LOG_LEVEL_DIAG;
         }
-        status = ucp_st_lane_check_tls(worker, lane->id);
-        if (status == UCS_OK) {
-            status = lane->worker.open(worker);
-        }
+        status = lane->worker.open(worker);
         if (status == UCS_OK) {
             worker->lanes[worker->num_lanes++] = lane;
             continue;

@@ -231,7 +231,7 @@ ucs_status_t ucp_st_svc_ep_connect(ucp_st_peer_t *peer, const void *address,
 
     if ((length == 0) || (ucp_st_svc(peer->worker)->status != UCS_OK) ||
         (peer->svc_ep != NULL)) {
-        return UCS_OK; /* one of the two has no such UCP worker; or it is known */
+        return UCS_OK; /* one side has no such UCP worker, or it is known */
     }
     sep = calloc(1, sizeof(*sep) + length);
     if (sep == NULL) {

@@ -17,8 +17,10 @@
 #include "direct/st_direct_rma.h"
 #include "core/st_log.h"
 #include "core/st_op.h"
+#include "core/st_ucp.h"
 
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -175,6 +177,13 @@ ucs_status_t ucp_st_direct_dev_open(ucp_st_worker_h worker)
     ucp_st_direct_dev_t *dev = ucp_st_direct_dev(worker);
     ucs_status_t status;
 
+    if (!ucp_st_ucp_has_shm()) {
+        ucp_st_lane_refuse(worker, UCP_ST_LANE_DIRECT,
+                           "lane 'direct' needs a transport of shared memory "
+                           "(sm), which UCX_TLS=%s leaves out",
+                           getenv("UCX_TLS"));
+        return UCS_ERR_UNSUPPORTED;
+    }
     status = ucp_st_direct_dev_check_range(worker, "DIRECT_SIZE",
                                            worker->config.direct_size,
                                            64ul << 10, 1ul << 40);

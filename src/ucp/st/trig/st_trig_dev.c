@@ -21,6 +21,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The transport behind the lane */
+#define UCP_ST_TRIG_TL_NAME "cxi_trig"
+
 /* Rounds until the lock is released, and other clients of the service thread
  * have their turn */
 #define UCP_ST_TRIG_MAX_ROUNDS 64
@@ -263,10 +266,17 @@ static ucs_status_t ucp_st_trig_open_rails(ucp_st_worker_h worker)
 ucs_status_t ucp_st_trig_dev_init(ucp_st_worker_h worker)
 {
     ucp_st_trig_dev_t *dev = ucp_st_trig_dev(worker);
+    const char *tls        = getenv("UCX_TLS");
     ucp_st_trig_rail_t *rail;
     ucs_status_t status;
     unsigned i;
 
+    if (!ucp_st_config_list_allows(tls, UCP_ST_TRIG_TL_NAME)) {
+        ucp_st_lane_refuse(worker, UCP_ST_LANE_TRIG,
+                           "lane 'trig' needs the transport %s, which "
+                           "UCX_TLS=%s leaves out", UCP_ST_TRIG_TL_NAME, tls);
+        return UCS_ERR_UNSUPPORTED;
+    }
     ucs_list_head_init(&dev->late);
     ucs_list_head_init(&dev->ending);
     dev->progress_rma = ucp_st_worker_hook_none;
