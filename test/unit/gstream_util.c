@@ -13,6 +13,22 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#define OBSERVE_MSEC 400
+
+/* A sleeping wait looks at its word after 1, 2, 4, ..., 32 ms, and then every
+ * 50 ms; a few more for what the kernel adds. */
+#define RECHECK_NSEC  50000000ull
+#define RECHECK_EXTRA 10
+
+/* Share of the time that a sleeping thread may use: 1 / this. */
+#define CPU_SHARE 50
+
+/* Counters of a thread that the kernel keeps. */
+typedef struct {
+    uint64_t cpu_nsec; /* CPU time */
+    uint64_t sleeps;   /* Voluntary context switches */
+    uint64_t time;     /* Monotonic time of this reading, ns */
+} usage_t;
 
 ucs_gstream_h gstream_util_create(void)
 {
@@ -73,6 +89,25 @@ void gstream_util_finish(ucs_gstream_h stream)
     CU_ASSERT_EQUAL(ucs_gstream_destroy(stream), UCS_OK);
 }
 
+void gstream_util_run(void (*body)(ucs_gstream_h stream))
+{
+    ucs_gstream_h stream = gstream_util_create();
+
+    body(stream);
+    gstream_util_finish(stream);
+}
+
+void gstream_util_refused(const ucs_gstream_params_t *params,
+                          ucs_status_t status)
+{
+    ucs_gstream_h stream = (ucs_gstream_h)&stream;
+
+    gstream_util_quiet(1);
+    CU_ASSERT_EQUAL(ucs_gstream_create(params, &stream), status);
+    gstream_util_quiet(0);
+    CU_ASSERT_PTR_EQUAL(stream, (ucs_gstream_h)&stream);
+}
+
 ucs_gstream_cmd_t gstream_util_cmd_func(ucs_gstream_func_t func, void *arg)
 {
     return (ucs_gstream_cmd_t){
@@ -106,6 +141,13 @@ void gstream_util_write(ucs_gstream_h stream, volatile uint64_t *word,
                         uint64_t value)
 {
     CU_ASSERT_EQUAL(ucs_gstream_enqueue_write64(stream, word, value), UCS_OK);
+}
+
+void gstream_util_launch(ucs_gstream_h stream, ucs_gstream_func_t func,
+                         const void *args, size_t size)
+{
+    CU_ASSERT_EQUAL(ucs_gstream_enqueue_launch(stream, func, args, size),
+                    UCS_OK);
 }
 
 void gstream_util_count(void *arg)
@@ -181,12 +223,62 @@ uint64_t gstream_util_clock(clockid_t clock)
     return (ts.tv_sec * 1000000000ull) + ts.tv_nsec;
 }
 
-void gstream_util_usage(const gstream_util_t *util, gstream_util_usage_t *usage)
+static void gstream_util_usage(const gstream_util_t *util, usage_t *usage)
 {
     CU_ASSERT(gstream_util_status(util->tid, "voluntary_ctxt_switches:",
                                   "%lu", &usage->sleeps));
     usage->cpu_nsec = gstream_util_clock(util->cpu_clock);
     usage->time     = gstream_util_clock(CLOCK_MONOTONIC);
+}
+
+void gstream_util_check_sleep(const gstream_util_t *util, int is_waiting)
+{
+    uint64_t allowed = 1;
+    usage_t before, after;
+
+    gstream_util_until_asleep(util->tid);
+    gstream_util_usage(util, &before);
+    gstream_util_pass_time(OBSERVE_MSEC);
+    gstream_util_usage(util, &after);
+    if (is_waiting) {
+        allowed = ((after.time - before.time) / RECHECK_NSEC) + RECHECK_EXTRA;
+    }
+    CU_ASSERT((after.sleeps - before.sleeps) <= allowed);
+    CU_ASSERT((after.cpu_nsec - before.cpu_nsec) <
+              ((after.time - before.time) / CPU_SHARE));
+}
+
+static void *gstream_util_waiter_main(void *arg)
+{
+    gstream_util_waiter_t *waiter = arg;
+
+    __atomic_store_n(&waiter->tid, gstream_util_tid(), __ATOMIC_RELEASE);
+    waiter->status = (waiter->event == NULL) ?
+                     ucs_gstream_synchronize(waiter->stream) :
+                     ucs_gstream_event_synchronize(waiter->event);
+    return NULL;
+}
+
+void gstream_util_waiter_start(gstream_util_waiter_t *waiter)
+{
+    pid_t tid = 0;
+
+    waiter->tid    = 0;
+    waiter->status = UCS_ERR_LAST;
+    CU_ASSERT_EQUAL_FATAL(pthread_create(&waiter->thread, NULL,
+                                         gstream_util_waiter_main, waiter),
+                          0);
+    while (tid == 0) {
+        gstream_util_pass_time(1);
+        tid = __atomic_load_n(&waiter->tid, __ATOMIC_ACQUIRE);
+    }
+    gstream_util_until_asleep(tid);
+}
+
+void gstream_util_waiter_join(gstream_util_waiter_t *waiter)
+{
+    pthread_join(waiter->thread, NULL);
+    CU_ASSERT_EQUAL(waiter->status, UCS_OK);
 }
 
 void gstream_util_pass_time(unsigned msec)

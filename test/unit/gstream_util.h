@@ -4,7 +4,9 @@
 #define GSTREAM_UTIL_H_
 
 #include "ucs_gstream.h"
+#include "ucs_gstream_event.h"
 
+#include <pthread.h>
 #include <stdint.h>
 #include <sys/types.h>
 #include <time.h>
@@ -18,12 +20,22 @@ typedef struct {
 } gstream_util_t;
 
 
-/** Counters of a thread that the kernel keeps. */
+/** A thread of the host that waits for a stream, or for an event if there is
+ *  one. */
 typedef struct {
-    uint64_t cpu_nsec; /**< CPU time */
-    uint64_t sleeps;   /**< Voluntary context switches */
-    uint64_t time;     /**< Monotonic time of this reading, ns */
-} gstream_util_usage_t;
+    ucs_gstream_h       stream;
+    ucs_gstream_event_h event;
+    pthread_t           thread;
+    pid_t               tid;    /**< Atomic; 0 until it is about to wait */
+    ucs_status_t        status; /**< What the wait returned */
+} gstream_util_waiter_t;
+
+/** A case on "stream", which has a thread of its own. What uses the case's own
+ *  memory has to have run when it returns. */
+#define GSTREAM_CASE(_name) \
+    static void st_body_##_name(ucs_gstream_h stream); \
+    ST_CASE_CALL(_name, gstream_util_run(st_body_##_name)) \
+    static void st_body_##_name(ucs_gstream_h stream)
 
 
 /** Creates a host stream; NULL (and a failed assertion) if it cannot. */
@@ -45,6 +57,14 @@ void gstream_util_sleepy(int enable);
 /** Waits for a stream and destroys it; asserts that both succeed. */
 void gstream_util_finish(ucs_gstream_h stream);
 
+/** Runs the body of a case on a stream. */
+void gstream_util_run(void (*body)(ucs_gstream_h stream));
+
+/** Asserts that no stream is created with these parameters, and that this is
+ *  why. */
+void gstream_util_refused(const ucs_gstream_params_t *params,
+                          ucs_status_t status);
+
 /** Creates a host stream and asks its thread for its ids. */
 void gstream_util_open(gstream_util_t *util);
 
@@ -65,6 +85,9 @@ void gstream_util_wait(ucs_gstream_h stream, volatile uint64_t *word,
 void gstream_util_write(ucs_gstream_h stream, volatile uint64_t *word,
                         uint64_t value);
 
+void gstream_util_launch(ucs_gstream_h stream, ucs_gstream_func_t func,
+                         const void *args, size_t size);
+
 /** A function of a stream: adds 1 to a uint64_t. */
 void gstream_util_count(void *arg);
 
@@ -74,9 +97,16 @@ void gstream_util_until_asleep(pid_t tid);
 /** Reads a clock, ns. */
 uint64_t gstream_util_clock(clockid_t clock);
 
-/** Reads a stream's counters. */
-void gstream_util_usage(const gstream_util_t *util,
-                        gstream_util_usage_t *usage);
+/** Looks on for a while at a stream's thread, which sleeps; asserts that this
+ *  costs next to nothing. While streams wait it looks at their words from time
+ *  to time. */
+void gstream_util_check_sleep(const gstream_util_t *util, int is_waiting);
+
+/** Starts a thread that waits; returns when it sleeps in there. */
+void gstream_util_waiter_start(gstream_util_waiter_t *waiter);
+
+/** Joins it; asserts that it has waited with success. */
+void gstream_util_waiter_join(gstream_util_waiter_t *waiter);
 
 /** Kernel's id of the calling thread. */
 pid_t gstream_util_tid(void);

@@ -11,7 +11,6 @@
 #define TEST_PRODUCERS      4
 #define TEST_BATCHES        2000
 #define TEST_BATCH_MAX      7
-#define TEST_CHAIN_LENGTH   100000
 #define TEST_RUN_AHEAD      1000000
 #define TEST_RUN_AHEAD_STEP 1000
 
@@ -39,18 +38,13 @@ static void test_mixed_check(void *arg)
 static void test_mixed_enqueue(ucs_gstream_h stream, test_mixed_t *mixed,
                                uint64_t round)
 {
-    ucs_status_t status;
-
-    status = ucs_gstream_enqueue_write64(stream, &mixed->word, round);
-    CU_ASSERT_EQUAL(status, UCS_OK);
-    status = ucs_gstream_enqueue_wait64(stream, &mixed->word, round);
-    CU_ASSERT_EQUAL(status, UCS_OK);
-    status = ucs_gstream_enqueue_copy(stream, &mixed->copied,
-                                      (const void*)&mixed->word,
-                                      sizeof(mixed->copied));
-    CU_ASSERT_EQUAL(status, UCS_OK);
-    status = ucs_gstream_enqueue_func(stream, test_mixed_check, mixed);
-    CU_ASSERT_EQUAL(status, UCS_OK);
+    gstream_util_write(stream, &mixed->word, round);
+    gstream_util_wait(stream, &mixed->word, round);
+    CU_ASSERT_EQUAL(ucs_gstream_enqueue_copy(stream, &mixed->copied,
+                                             (const void*)&mixed->word,
+                                             sizeof(mixed->copied)),
+                    UCS_OK);
+    gstream_util_func(stream, test_mixed_check, mixed);
 }
 
 ST_CASE(fifo_mixed)
@@ -184,42 +178,6 @@ ST_CASE(producers)
 }
 
 
-/* A command may enqueue to its own stream */
-
-typedef struct {
-    ucs_gstream_h stream;
-    uint64_t      runs;
-    uint64_t      failures;
-} test_chain_t;
-
-static void test_chain_next(void *arg)
-{
-    test_chain_t *chain = arg;
-
-    if ((++chain->runs < TEST_CHAIN_LENGTH) &&
-        (ucs_gstream_enqueue_func(chain->stream, test_chain_next, chain) !=
-         UCS_OK)) {
-        ++chain->failures;
-    }
-}
-
-ST_CASE(enqueue_from_command)
-{
-    test_chain_t chain = {
-        .stream = gstream_util_create()
-    };
-
-    gstream_util_func(chain.stream, test_chain_next, &chain);
-    /* There is always one command that is pending until the last has run */
-    while (ucs_gstream_query(chain.stream) == UCS_INPROGRESS) {
-    }
-
-    CU_ASSERT_EQUAL(chain.runs, TEST_CHAIN_LENGTH);
-    CU_ASSERT_EQUAL(chain.failures, 0);
-    gstream_util_finish(chain.stream);
-}
-
-
 /* Copies */
 
 static void test_copy_length(ucs_gstream_h stream, size_t length)
@@ -242,16 +200,13 @@ static void test_copy_length(ucs_gstream_h stream, size_t length)
     free(dst);
 }
 
-ST_CASE(copy)
+GSTREAM_CASE(copy)
 {
-    ucs_gstream_h stream = gstream_util_create();
-
     test_copy_length(stream, 0);
     test_copy_length(stream, 1);
     test_copy_length(stream, 4099);
     test_copy_length(stream, (1 << 20) + 3);
     CU_ASSERT_EQUAL(ucs_gstream_enqueue_copy(stream, NULL, NULL, 0), UCS_OK);
-    gstream_util_finish(stream);
 }
 
 

@@ -4,8 +4,6 @@
 #include "st_cunit.h"
 
 #include <math.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,10 +25,9 @@ static void test_refused(ucs_gstream_h stream, const ucs_gstream_cmd_t *bad)
     CU_ASSERT_EQUAL(runs, 0);
 }
 
-ST_CASE(bad_commands)
+GSTREAM_CASE(bad_commands)
 {
-    ucs_gstream_h stream = gstream_util_create();
-    uint64_t words[2]    = {0};
+    uint64_t words[2] = {0};
     volatile uint64_t *misaligned =
             (volatile uint64_t*)((uintptr_t)&words[0] + 4);
     ucs_gstream_cmd_t bad[] = {
@@ -52,13 +49,10 @@ ST_CASE(bad_commands)
     gstream_util_quiet(0);
     CU_ASSERT_EQUAL(words[0], 0);
     CU_ASSERT_EQUAL(words[1], 0);
-    gstream_util_finish(stream);
 }
 
-ST_CASE(bad_arguments)
+GSTREAM_CASE(bad_arguments)
 {
-    ucs_gstream_h stream = gstream_util_create();
-
     gstream_util_quiet(1);
     CU_ASSERT_EQUAL(ucs_gstream_enqueue(stream, NULL, 1),
                     UCS_ERR_INVALID_PARAM);
@@ -69,22 +63,10 @@ ST_CASE(bad_arguments)
     CU_ASSERT_EQUAL(ucs_gstream_enqueue(stream, NULL, 0), UCS_OK);
     CU_ASSERT_EQUAL(ucs_gstream_query(stream), UCS_OK);
     ucs_gstream_wake(NULL);
-    gstream_util_finish(stream);
 }
 
 
 /* Creation and handles */
-
-static void test_create_refused(const ucs_gstream_params_t *params,
-                                ucs_status_t expected)
-{
-    ucs_gstream_h stream = (ucs_gstream_h)&stream;
-    ucs_status_t status;
-
-    status = ucs_gstream_create(params, &stream);
-    CU_ASSERT_EQUAL(status, expected);
-    CU_ASSERT_PTR_EQUAL(stream, (ucs_gstream_h)&stream);
-}
 
 ST_CASE(create)
 {
@@ -94,17 +76,17 @@ ST_CASE(create)
     ucs_gstream_h stream;
 
     gstream_util_quiet(1);
-    test_create_refused(NULL, UCS_ERR_INVALID_PARAM);
     CU_ASSERT_EQUAL(ucs_gstream_create(&params, NULL), UCS_ERR_INVALID_PARAM);
-    params.type = UCS_GSTREAM_TYPE_LAST;
-    test_create_refused(&params, UCS_ERR_INVALID_PARAM);
-    params.type = (ucs_gstream_type_t)-1;
-    test_create_refused(&params, UCS_ERR_INVALID_PARAM);
-    params.type = UCS_GSTREAM_TYPE_HIP;
-    test_create_refused(&params, UCS_ERR_UNSUPPORTED);
-    params.type = UCS_GSTREAM_TYPE_CUDA;
-    test_create_refused(&params, UCS_ERR_UNSUPPORTED);
     gstream_util_quiet(0);
+    gstream_util_refused(NULL, UCS_ERR_INVALID_PARAM);
+    params.type = UCS_GSTREAM_TYPE_LAST;
+    gstream_util_refused(&params, UCS_ERR_INVALID_PARAM);
+    params.type = (ucs_gstream_type_t)-1;
+    gstream_util_refused(&params, UCS_ERR_INVALID_PARAM);
+    params.type = UCS_GSTREAM_TYPE_HIP;
+    gstream_util_refused(&params, UCS_ERR_UNSUPPORTED);
+    params.type = UCS_GSTREAM_TYPE_CUDA;
+    gstream_util_refused(&params, UCS_ERR_UNSUPPORTED);
 
     params.field_mask = 0; /* the type is not looked at */
     CU_ASSERT_EQUAL_FATAL(ucs_gstream_create(&params, &stream), UCS_OK);
@@ -143,9 +125,7 @@ ST_CASE(settings)
     ucs_gstream_h stream;
 
     setenv("UCX_GSTREAM_SPIN", "many", 1);
-    gstream_util_quiet(1);
-    test_create_refused(&params, UCS_ERR_INVALID_PARAM);
-    gstream_util_quiet(0);
+    gstream_util_refused(&params, UCS_ERR_INVALID_PARAM);
     setenv("UCX_GSTREAM_SPIN", "7", 1);
     CU_ASSERT_EQUAL_FATAL(ucs_gstream_create(&params, &stream), UCS_OK);
     unsetenv("UCX_GSTREAM_SPIN");
@@ -180,19 +160,19 @@ ST_CASE(types)
     ucs_status_t status;
     int type;
 
-    gstream_util_quiet(1);
     for (type = 0; type < UCS_GSTREAM_TYPE_LAST; ++type) {
         params.type = (ucs_gstream_type_t)type;
         status      = ucs_gstream_query_type(params.type, &attr);
         CU_ASSERT(attr.name[0] != '\0');
         CU_ASSERT_EQUAL(status == UCS_OK, attr.reason[0] == '\0');
         if (status != UCS_OK) {
-            test_create_refused(&params, status);
+            gstream_util_refused(&params, status);
         }
     }
     CU_ASSERT_EQUAL(ucs_gstream_query_type(UCS_GSTREAM_TYPE_HOST, &attr),
                     UCS_OK);
     CU_ASSERT_STRING_EQUAL(attr.name, "host");
+    gstream_util_quiet(1);
     CU_ASSERT_EQUAL(ucs_gstream_query_type(UCS_GSTREAM_TYPE_LAST, &attr),
                     UCS_ERR_INVALID_PARAM);
     CU_ASSERT_EQUAL(ucs_gstream_query_type(UCS_GSTREAM_TYPE_HOST, NULL),
@@ -238,52 +218,11 @@ ST_CASE(destroy_pending)
 }
 
 
-/* The executor is a good citizen */
-
-typedef struct {
-    char     name[32];
-    unsigned unblocked; /* Signals that the thread would take */
-} test_thread_t;
-
-static void test_thread_look(void *arg)
-{
-    test_thread_t *look = arg;
-    sigset_t mask;
-
-    pthread_getname_np(pthread_self(), look->name, sizeof(look->name));
-    pthread_sigmask(SIG_SETMASK, NULL, &mask);
-    look->unblocked = !sigismember(&mask, SIGALRM) +
-                      !sigismember(&mask, SIGINT) +
-                      !sigismember(&mask, SIGTERM) +
-                      !sigismember(&mask, SIGCHLD) +
-                      !sigismember(&mask, SIGUSR1);
-}
-
-ST_CASE(thread)
-{
-    ucs_gstream_h stream = gstream_util_create();
-    test_thread_t look   = {
-        .unblocked = 1
-    };
-    sigset_t mask;
-
-    gstream_util_func(stream, test_thread_look, &look);
-    gstream_util_finish(stream);
-    CU_ASSERT_EQUAL(strncmp(look.name, "st-host-", 8), 0);
-    CU_ASSERT_EQUAL(look.unblocked, 0);
-
-    /* The caller's own mask is as it was */
-    pthread_sigmask(SIG_SETMASK, NULL, &mask);
-    CU_ASSERT_FALSE(sigismember(&mask, SIGTERM));
-}
-
-
 /* Timeouts of synchronize */
 
-ST_CASE(timeout)
+GSTREAM_CASE(timeout)
 {
     static const double timeouts[] = {0, -1, -INFINITY, NAN, 1e-9, 0.01};
-    ucs_gstream_h stream           = gstream_util_create();
     volatile uint64_t gate         = 0;
     size_t i;
 
@@ -297,7 +236,6 @@ ST_CASE(timeout)
     gstream_util_store(&gate, 1);
     CU_ASSERT_EQUAL(ucs_gstream_synchronize_timeout(stream, 1e300), UCS_OK);
     CU_ASSERT_EQUAL(ucs_gstream_synchronize_timeout(stream, INFINITY), UCS_OK);
-    gstream_util_finish(stream);
 }
 
 ST_SUITE("gstream_api")

@@ -3,17 +3,10 @@
 #include "gstream_util.h"
 #include "st_cunit.h"
 
-#include <ucs_gstream_event.h>
-
-#include <pthread.h>
 #include <stdlib.h>
+#include <time.h>
 
-#define TEST_STREAMS 5
-#define TEST_EVENTS  7
-#define TEST_STEPS   3000
-#define TEST_SEEDS   20
-#define TEST_ROUNDS  2000
-#define TEST_MARKS   200
+#define TEST_MARKS 200
 
 
 static ucs_gstream_event_h test_event_create(void)
@@ -34,8 +27,6 @@ static void test_wait(ucs_gstream_h stream, ucs_gstream_event_h event)
 {
     CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait_event(stream, event), UCS_OK);
 }
-
-/* Holds a stream up until the word is 1. */
 
 /* An event from its creation to its end */
 
@@ -81,9 +72,8 @@ ST_CASE(waiter_is_use)
     CU_ASSERT_EQUAL(ucs_gstream_event_destroy(event), UCS_OK);
 }
 
-ST_CASE(never_recorded)
+GSTREAM_CASE(never_recorded)
 {
-    ucs_gstream_h stream        = gstream_util_create();
     ucs_gstream_event_h never   = test_event_create();
     ucs_gstream_event_h is_past = test_event_create();
     double seconds              = 7;
@@ -104,12 +94,10 @@ ST_CASE(never_recorded)
     CU_ASSERT_EQUAL(ucs_gstream_query(stream), UCS_OK);
     CU_ASSERT_EQUAL(ucs_gstream_event_destroy(never), UCS_OK);
     CU_ASSERT_EQUAL(ucs_gstream_event_destroy(is_past), UCS_OK);
-    gstream_util_finish(stream);
 }
 
-ST_CASE(bad_arguments)
+GSTREAM_CASE(bad_arguments)
 {
-    ucs_gstream_h stream      = gstream_util_create();
     ucs_gstream_event_h event = test_event_create();
     ucs_gstream_event_h other = event;
     double seconds            = 7;
@@ -145,7 +133,6 @@ ST_CASE(bad_arguments)
     /* What was refused has left the event as it was */
     CU_ASSERT_EQUAL(ucs_gstream_event_query(event), UCS_OK);
     CU_ASSERT_EQUAL(ucs_gstream_event_destroy(event), UCS_OK);
-    gstream_util_finish(stream);
 }
 
 
@@ -186,260 +173,68 @@ ST_CASE(record_again)
 }
 
 
-/* Random programs: streams count their steps, record events and wait for them;
- * behind each wait all is there that its recording stands for */
-
-typedef struct {
-    uint64_t steps;               /* Of a stream; that stream only */
-    uint64_t log[TEST_STEPS + 1]; /* Step k writes k to the k-th one */
-    uint64_t enqueued;
-} test_clock_t;
-
-typedef struct {
-    ucs_gstream_h       streams[TEST_STREAMS];
-    test_clock_t        clocks[TEST_STREAMS];
-    ucs_gstream_event_h events[TEST_EVENTS];
-    unsigned            where[TEST_EVENTS]; /* Stream of the last recording */
-    uint64_t            when[TEST_EVENTS];  /* Its steps; 0 for never */
-    uint64_t            errors;             /* Atomic */
-} test_program_t;
-
-typedef struct {
-    test_program_t *program;
-    unsigned       where;
-    uint64_t       when;
-} test_seen_t;
-
-static void test_step(void *args)
-{
-    test_clock_t *clock = *(test_clock_t**)args;
-
-    ++clock->steps;
-    clock->log[clock->steps] = clock->steps;
-}
-
-static void test_seen(void *args)
-{
-    const test_seen_t *seen = args;
-
-    /* A plain load: the wait orders it, or a sanitizer complains */
-    if (seen->program->clocks[seen->where].log[seen->when] != seen->when) {
-        __atomic_fetch_add(&seen->program->errors, 1, __ATOMIC_RELAXED);
-    }
-}
-
-static void test_program_step(test_program_t *program, unsigned where)
-{
-    test_clock_t *clock = &program->clocks[where];
-
-    CU_ASSERT_EQUAL(ucs_gstream_enqueue_launch(program->streams[where],
-                                               test_step, &clock,
-                                               sizeof(clock)),
-                    UCS_OK);
-    ++clock->enqueued;
-}
-
-static void test_program_wait(test_program_t *program, unsigned where,
-                              unsigned event)
-{
-    test_seen_t seen = {
-        .program = program,
-        .where   = program->where[event],
-        .when    = program->when[event]
-    };
-
-    if (seen.when > 0) {
-        test_wait(program->streams[where], program->events[event]);
-        CU_ASSERT_EQUAL(ucs_gstream_enqueue_launch(program->streams[where],
-                                                   test_seen, &seen,
-                                                   sizeof(seen)),
-                        UCS_OK);
-    }
-}
-
-static void test_program_draw(test_program_t *program, unsigned *seed)
-{
-    unsigned where = rand_r(seed) % TEST_STREAMS;
-    unsigned event = rand_r(seed) % TEST_EVENTS;
-
-    switch (rand_r(seed) % 3) {
-    case 0:
-        test_program_step(program, where);
-        break;
-    case 1:
-        test_program_step(program, where);
-        test_record(program->streams[where], program->events[event]);
-        program->where[event] = where;
-        program->when[event]  = program->clocks[where].enqueued;
-        break;
-    default:
-        test_program_wait(program, where, event);
-        break;
-    }
-}
-
-static void test_random_run(unsigned seed)
-{
-    test_program_t *program = calloc(1, sizeof(*program));
-    unsigned i;
-
-    CU_ASSERT_PTR_NOT_NULL_FATAL(program);
-    for (i = 0; i < TEST_STREAMS; ++i) {
-        program->streams[i] = gstream_util_create();
-    }
-    for (i = 0; i < TEST_EVENTS; ++i) {
-        program->events[i] = test_event_create();
-    }
-    for (i = 0; i < TEST_STEPS; ++i) {
-        test_program_draw(program, &seed);
-    }
-    for (i = 0; i < TEST_STREAMS; ++i) {
-        gstream_util_finish(program->streams[i]);
-        CU_ASSERT_EQUAL(program->clocks[i].steps, program->clocks[i].enqueued);
-    }
-    for (i = 0; i < TEST_EVENTS; ++i) {
-        CU_ASSERT_EQUAL(ucs_gstream_event_destroy(program->events[i]), UCS_OK);
-    }
-    CU_ASSERT_EQUAL(program->errors, 0);
-    free(program);
-}
-
-ST_CASE(random)
-{
-    unsigned seed;
-
-    for (seed = 0; seed < TEST_SEEDS; ++seed) {
-        test_random_run(seed);
-    }
-}
-
-
-/* Two streams take turns by two events that are recorded again and again */
-
-ST_CASE(ping_pong)
-{
-    ucs_gstream_h streams[2]      = {gstream_util_create(),
-                                     gstream_util_create()};
-    ucs_gstream_event_h events[2] = {test_event_create(), test_event_create()};
-    uint64_t runs                 = 0; /* Of both: the events order them */
-    unsigned i;
-
-    for (i = 0; i < TEST_ROUNDS; ++i) {
-        if (i > 0) {
-            test_wait(streams[i % 2], events[(i + 1) % 2]);
-        }
-        gstream_util_func(streams[i % 2], gstream_util_count, &runs);
-        test_record(streams[i % 2], events[i % 2]);
-    }
-    CU_ASSERT_EQUAL(ucs_gstream_event_synchronize(events[(i + 1) % 2]),
-                    UCS_OK);
-    CU_ASSERT_EQUAL(runs, TEST_ROUNDS);
-    for (i = 0; i < 2; ++i) {
-        gstream_util_finish(streams[i]);
-        CU_ASSERT_EQUAL(ucs_gstream_event_destroy(events[i]), UCS_OK);
-    }
-}
-
-
 /* The host waits */
 
-typedef struct {
-    pthread_t           thread;
-    ucs_gstream_event_h event;
-    pid_t               tid; /* Atomic */
-    ucs_status_t        status;
-} test_synchronizer_t;
-
-static void *test_synchronizer_main(void *arg)
-{
-    test_synchronizer_t *sync = arg;
-
-    __atomic_store_n(&sync->tid, gstream_util_tid(), __ATOMIC_RELEASE);
-    sync->status = ucs_gstream_event_synchronize(sync->event);
-    return NULL;
-}
-
 /* Several threads sleep; what is behind the event does not hold them up. */
-ST_CASE(synchronize)
+GSTREAM_CASE(synchronize)
 {
-    ucs_gstream_h stream         = gstream_util_create();
-    ucs_gstream_event_h event    = test_event_create();
-    volatile uint64_t gates[2]   = {0};
-    test_synchronizer_t syncs[3] = {{0}};
-    pid_t tid;
+    ucs_gstream_event_h event        = test_event_create();
+    volatile uint64_t gates[2]       = {0};
+    gstream_util_waiter_t waiters[3] = {{0}};
     size_t i;
 
     gstream_util_wait(stream, &gates[0], 1);
     test_record(stream, event);
     gstream_util_wait(stream, &gates[1], 1);
-    for (i = 0; i < ST_CUNIT_COUNT(syncs); ++i) {
-        syncs[i].event  = event;
-        syncs[i].status = UCS_ERR_LAST;
-        CU_ASSERT_EQUAL_FATAL(pthread_create(&syncs[i].thread, NULL,
-                                             test_synchronizer_main, &syncs[i]),
-                              0);
-        do {
-            gstream_util_pass_time(1);
-            tid = __atomic_load_n(&syncs[i].tid, __ATOMIC_ACQUIRE);
-        } while (tid == 0);
-        gstream_util_until_asleep(tid);
+    for (i = 0; i < ST_CUNIT_COUNT(waiters); ++i) {
+        waiters[i].event = event;
+        gstream_util_waiter_start(&waiters[i]);
     }
 
     CU_ASSERT_EQUAL(ucs_gstream_event_destroy(event), UCS_ERR_BUSY);
     gstream_util_let_go(&gates[0], 1);
-    for (i = 0; i < ST_CUNIT_COUNT(syncs); ++i) {
-        pthread_join(syncs[i].thread, NULL);
-        CU_ASSERT_EQUAL(syncs[i].status, UCS_OK);
+    for (i = 0; i < ST_CUNIT_COUNT(waiters); ++i) {
+        gstream_util_waiter_join(&waiters[i]);
     }
     CU_ASSERT_EQUAL(ucs_gstream_query(stream), UCS_INPROGRESS);
     CU_ASSERT_EQUAL(ucs_gstream_event_destroy(event), UCS_OK);
     gstream_util_let_go(&gates[1], 1);
-    gstream_util_finish(stream);
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
 }
 
 /* A command may not wait for what comes behind it */
 
 typedef struct {
     ucs_gstream_event_h event;
-    volatile uint64_t   gate;
-    ucs_status_t        pending;
-    ucs_status_t        passed;
+    ucs_status_t        status;
 } test_own_t;
 
-static void test_own_pending(void *arg)
+static void test_own_synchronize(void *arg)
 {
     test_own_t *own = arg;
 
-    own->pending = ucs_gstream_event_synchronize(own->event);
-}
-
-static void test_own_passed(void *arg)
-{
-    test_own_t *own = arg;
-
-    own->passed = ucs_gstream_event_synchronize(own->event);
+    own->status = ucs_gstream_event_synchronize(own->event);
 }
 
 ST_CASE(own_command)
 {
-    ucs_gstream_h stream = gstream_util_create();
-    test_own_t own       = {
-        .event   = test_event_create(),
-        .pending = UCS_ERR_LAST,
-        .passed  = UCS_ERR_LAST
-    };
+    ucs_gstream_h stream      = gstream_util_create();
+    ucs_gstream_event_h event = test_event_create();
+    test_own_t pending        = {event, UCS_ERR_LAST};
+    test_own_t passed         = {event, UCS_ERR_LAST};
+    volatile uint64_t gate    = 0;
 
     gstream_util_quiet(1);
-    gstream_util_wait(stream, &own.gate, 1);
-    gstream_util_func(stream, test_own_pending, &own);
-    test_record(stream, own.event);
-    gstream_util_func(stream, test_own_passed, &own);
-    gstream_util_let_go(&own.gate, 1);
+    gstream_util_wait(stream, &gate, 1);
+    gstream_util_func(stream, test_own_synchronize, &pending);
+    test_record(stream, event);
+    gstream_util_func(stream, test_own_synchronize, &passed);
+    gstream_util_let_go(&gate, 1);
     gstream_util_finish(stream);
     gstream_util_quiet(0);
-    CU_ASSERT_EQUAL(own.pending, UCS_ERR_BUSY);
-    CU_ASSERT_EQUAL(own.passed, UCS_OK);
-    CU_ASSERT_EQUAL(ucs_gstream_event_destroy(own.event), UCS_OK);
+    CU_ASSERT_EQUAL(pending.status, UCS_ERR_BUSY);
+    CU_ASSERT_EQUAL(passed.status, UCS_OK);
+    CU_ASSERT_EQUAL(ucs_gstream_event_destroy(event), UCS_OK);
 }
 
 

@@ -188,9 +188,7 @@ static void test_launch_lap(ucs_gstream_h stream, uint64_t *runs)
     unsigned i;
 
     for (i = 0; i < TEST_CHUNK; ++i) {
-        CU_ASSERT_EQUAL(ucs_gstream_enqueue_launch(stream, test_count_args,
-                                                   &args, sizeof(args)),
-                        UCS_OK);
+        gstream_util_launch(stream, test_count_args, &args, sizeof(args));
     }
     CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
 }

@@ -78,16 +78,6 @@ ST_CASE(group_settings)
     }
 }
 
-static void test_stream_refused(const ucs_gstream_params_t *params)
-{
-    ucs_gstream_h stream = (ucs_gstream_h)&stream;
-
-    gstream_util_quiet(1);
-    CU_ASSERT_EQUAL(ucs_gstream_create(params, &stream), UCS_ERR_INVALID_PARAM);
-    gstream_util_quiet(0);
-    CU_ASSERT_PTR_EQUAL(stream, (ucs_gstream_h)&stream);
-}
-
 ST_CASE(bad_stream)
 {
     static const unsigned cpus[] = {0, 1000000};
@@ -97,31 +87,31 @@ ST_CASE(bad_stream)
     };
     int least, greatest;
 
-    test_stream_refused(&params);
+    gstream_util_refused(&params, UCS_ERR_INVALID_PARAM);
     params.group      = group;
     params.cpus.list  = cpus;
     params.cpus.count = 1;
     params.field_mask = UCS_GSTREAM_PARAM_FIELD_GROUP |
                         UCS_GSTREAM_PARAM_FIELD_CPUS;
-    test_stream_refused(&params);
+    gstream_util_refused(&params, UCS_ERR_INVALID_PARAM);
     params.field_mask = UCS_GSTREAM_PARAM_FIELD_CPUS;
     params.cpus.count = 0;
-    test_stream_refused(&params);
+    gstream_util_refused(&params, UCS_ERR_INVALID_PARAM);
     params.cpus.count = 2;
-    test_stream_refused(&params);
+    gstream_util_refused(&params, UCS_ERR_INVALID_PARAM);
     params.cpus.list = NULL;
-    test_stream_refused(&params);
+    gstream_util_refused(&params, UCS_ERR_INVALID_PARAM);
 
     CU_ASSERT_EQUAL(ucs_gstream_priority_range(&least, &greatest), UCS_OK);
     CU_ASSERT(greatest < 0);
     CU_ASSERT(least > 0);
     params.field_mask = UCS_GSTREAM_PARAM_FIELD_PRIORITY;
     params.priority   = least + 1;
-    test_stream_refused(&params);
+    gstream_util_refused(&params, UCS_ERR_INVALID_PARAM);
     params.priority   = greatest - 1;
     params.field_mask = UCS_GSTREAM_PARAM_FIELD_PRIORITY |
                         UCS_GSTREAM_PARAM_FIELD_GROUP;
-    test_stream_refused(&params);
+    gstream_util_refused(&params, UCS_ERR_INVALID_PARAM);
     gstream_util_quiet(1);
     CU_ASSERT_EQUAL(ucs_gstream_priority_range(NULL, &greatest),
                     UCS_ERR_INVALID_PARAM);
@@ -259,6 +249,8 @@ static void test_place_look(void *arg)
     pthread_sigmask(SIG_SETMASK, NULL, &mask);
     place->unblocked = !sigismember(&mask, SIGINT) +
                        !sigismember(&mask, SIGALRM) +
+                       !sigismember(&mask, SIGTERM) +
+                       !sigismember(&mask, SIGCHLD) +
                        !sigismember(&mask, SIGUSR1);
     place->tid       = gstream_util_tid();
     __atomic_fetch_add(place->meeting, 1, __ATOMIC_SEQ_CST);
@@ -356,8 +348,9 @@ ST_CASE(defaults)
     test_places_run(&params, places, 1);
 }
 
-/* A thread of a stream's own may run on all of its processors. */
-ST_CASE(own_affinity)
+/* A thread of a stream's own may run on all of its processors, has a name, and
+ * leaves signals to others, whose mask is as it was */
+ST_CASE(own_thread)
 {
     volatile uint64_t meeting = 0;
     test_place_t place        = {
@@ -370,6 +363,7 @@ ST_CASE(own_affinity)
         .cpus       = {cpus, count}
     };
     ucs_gstream_h stream;
+    sigset_t mask;
 
     for (; params.cpus.count > 0; --params.cpus.count) {
         CU_ASSERT_EQUAL_FATAL(ucs_gstream_create(&params, &stream), UCS_OK);
@@ -377,7 +371,11 @@ ST_CASE(own_affinity)
         gstream_util_finish(stream);
         CU_ASSERT_EQUAL((size_t)CPU_COUNT(&place.cpus), params.cpus.count);
         CU_ASSERT(CPU_ISSET(cpus[params.cpus.count - 1], &place.cpus));
+        CU_ASSERT_EQUAL(strncmp(place.name, "st-host-", 8), 0);
+        CU_ASSERT_EQUAL(place.unblocked, 0);
     }
+    pthread_sigmask(SIG_SETMASK, NULL, &mask);
+    CU_ASSERT_FALSE(sigismember(&mask, SIGTERM));
 }
 
 
@@ -427,9 +425,7 @@ static void test_mark_enqueue(ucs_gstream_h stream, test_log_t *log, int id)
 {
     test_mark_t mark = {log, id};
 
-    CU_ASSERT_EQUAL(ucs_gstream_enqueue_launch(stream, test_mark, &mark,
-                                               sizeof(mark)),
-                    UCS_OK);
+    gstream_util_launch(stream, test_mark, &mark, sizeof(mark));
 }
 
 /* A group of one thread, each turn of which is one command. */

@@ -75,15 +75,11 @@ ST_CASE(sizes)
     for (size = sizeof(test_head_t); size <= UCS_GSTREAM_ARGS_MAX;
          size += 1 + (size / 50)) {
         test_fill(args, &log, count++, size);
-        CU_ASSERT_EQUAL(ucs_gstream_enqueue_launch(stream, test_kernel, args,
-                                                   size),
-                        UCS_OK);
+        gstream_util_launch(stream, test_kernel, args, size);
         memset(args, 0xee, size);
     }
     test_fill(args, &log, count++, UCS_GSTREAM_ARGS_MAX);
-    CU_ASSERT_EQUAL(ucs_gstream_enqueue_launch(stream, test_kernel, args,
-                                               UCS_GSTREAM_ARGS_MAX),
-                    UCS_OK);
+    gstream_util_launch(stream, test_kernel, args, UCS_GSTREAM_ARGS_MAX);
     free(args);
     gstream_util_finish(stream);
     CU_ASSERT_EQUAL(log.runs, count);
@@ -122,12 +118,9 @@ ST_CASE(small_sizes)
     for (i = 0; i < TEST_ROUNDS; ++i) {
         byte = (unsigned char)i;
         sum += byte;
-        CU_ASSERT_EQUAL(ucs_gstream_enqueue_launch(stream, test_small_kernel,
-                                                   &byte, 1),
-                        UCS_OK);
-        CU_ASSERT_EQUAL(ucs_gstream_enqueue_launch(stream, test_small_kernel,
-                                                   (i % 2) ? &byte : NULL, 0),
-                        UCS_OK);
+        gstream_util_launch(stream, test_small_kernel, &byte, 1);
+        gstream_util_launch(stream, test_small_kernel, (i % 2) ? &byte : NULL,
+                            0);
     }
     gstream_util_finish(stream);
     CU_ASSERT_EQUAL(test_small.runs, 2 * TEST_ROUNDS);
@@ -253,9 +246,7 @@ ST_CASE(launch_from_kernel)
     };
 
     memset(chain.bytes, (unsigned char)chain.left, sizeof(chain.bytes));
-    CU_ASSERT_EQUAL(ucs_gstream_enqueue_launch(chain.stream, test_chain_next,
-                                               &chain, sizeof(chain)),
-                    UCS_OK);
+    gstream_util_launch(chain.stream, test_chain_next, &chain, sizeof(chain));
     while (ucs_gstream_query(chain.stream) == UCS_INPROGRESS) {
         gstream_util_pass_time(1);
     }

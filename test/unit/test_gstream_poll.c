@@ -74,10 +74,9 @@ static void poller_remove(poller_t *poller)
 
 /* A wait ends by what the poller does, and by nothing else; a wait that is over
  * at once does not call it */
-ST_CASE(drives)
+GSTREAM_CASE(drives)
 {
-    ucs_gstream_h stream = gstream_util_create();
-    poller_t poller      = {.last = 3};
+    poller_t poller = {.last = 3};
     int i;
 
     poller_add(&poller, UCS_OK);
@@ -89,14 +88,34 @@ ST_CASE(drives)
         CU_ASSERT(atomic_load(&poller.ends) == 1);
     }
     poller_remove(&poller);
-    gstream_util_finish(stream);
+}
+
+/* The thread of a group ends before it sleeps, and all have ended then */
+ST_CASE(drives_group)
+{
+    ucs_gstream_group_h group = gstream_util_group(1);
+    poller_t poller           = {.last = 3};
+    gstream_util_t util;
+    uint64_t gate             = 0;
+
+    gstream_util_open_on(&util, group);
+    poller_add(&poller, UCS_OK);
+    gstream_util_wait(util.stream, &poller.word, 1);
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize(util.stream), UCS_OK);
+    CU_ASSERT(atomic_load(&poller.calls) >= 3);
+    gstream_util_wait(util.stream, &gate, 1);
+    gstream_util_until_asleep(util.tid);
+    CU_ASSERT(atomic_load(&poller.inside) == 0);
+    gstream_util_let_go(&gate, 1);
+    gstream_util_finish(util.stream);
+    poller_remove(&poller);
+    gstream_util_group_finish(group);
 }
 
 /* begin() and end() need not be there */
-ST_CASE(poll_alone)
+GSTREAM_CASE(poll_alone)
 {
-    ucs_gstream_h stream = gstream_util_create();
-    poller_t poller      = {.last = 3, .inside = 1};
+    poller_t poller = {.last = 3, .inside = 1};
 
     poller.super.poll = poll_word;
     poller.super.arg  = &poller;
@@ -105,13 +124,11 @@ ST_CASE(poll_alone)
     CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
     CU_ASSERT(atomic_load(&poller.calls) == 3);
     CU_ASSERT_EQUAL(ucs_gstream_poller_remove(&poller.super), UCS_OK);
-    gstream_util_finish(stream);
 }
 
 /* Every one of them is called */
-ST_CASE(all)
+GSTREAM_CASE(all)
 {
-    ucs_gstream_h stream = gstream_util_create();
     poller_t pollers[MAX_POLLERS + 1] = {{0}};
     unsigned i;
 
@@ -127,7 +144,6 @@ ST_CASE(all)
         poller_remove(&pollers[i]);
     }
     CU_ASSERT(atomic_load(&pollers[MAX_POLLERS].calls) == 0);
-    gstream_util_finish(stream);
 }
 
 /* After removal nobody is inside, though a stream still waits, and polls */
@@ -244,17 +260,15 @@ ST_CASE(sleeps)
 }
 
 /* A stream whose poller does something does not sleep */
-ST_CASE(moves)
+GSTREAM_CASE(moves)
 {
-    ucs_gstream_h stream = gstream_util_create();
-    poller_t poller      = {.is_moving = 1, .last = LONG_POLLS};
+    poller_t poller = {.is_moving = 1, .last = LONG_POLLS};
 
     poller_add(&poller, UCS_OK);
     gstream_util_wait(stream, &poller.word, 1);
     CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
     CU_ASSERT(atomic_load(&poller.begins) == 1);
     poller_remove(&poller);
-    gstream_util_finish(stream);
 }
 
 ST_CASE(refused)

@@ -6,14 +6,13 @@
 #include "gstream_util.h"
 #include "st_cunit.h"
 
-#include <ucs_gstream_event.h>
-
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
 #define TEST_STREAMS      16
+#define TEST_EVENTS       7
 #define TEST_STEPS        4000
 #define TEST_SEEDS        24
 #define TEST_THREADS_MAX  4
@@ -21,19 +20,12 @@
 #define TEST_CHURNERS     3
 #define TEST_CHURN_ROUNDS 400
 #define TEST_SLEEP_ROUNDS 50
-#define TEST_OBSERVE_MSEC 400
-
-/* One thread looks at the words of all waiting streams, as often as a stream
- * with its own thread does; see test_gstream_sleep.c */
-#define TEST_RECHECK_NSEC  50000000ull
-#define TEST_RECHECK_EXTRA 10
-#define TEST_CPU_SHARE     50
 
 /* Random programs: each step is a kernel that counts, with a store of the count
- * behind it, or a wait for a count of any stream that is reached by then. Drawn
- * in an order in which they could run on one thread, they must end on any
- * number of threads, with kernels in order and their effects seen behind
- * waits. */
+ * behind it and perhaps the recording of an event, or a wait for a count or an
+ * event of any stream that is reached by then. Drawn in an order in which they
+ * could run on one thread, they must end on any number of threads, with kernels
+ * in order and their effects seen behind waits. */
 
 typedef struct {
     volatile uint64_t word;                /* Steps that were announced */
@@ -42,16 +34,21 @@ typedef struct {
     uint64_t          log[TEST_STEPS + 1]; /* Step k writes k to the k-th one */
 } test_clock_t;
 
-typedef struct {
-    test_clock_t clocks[TEST_STREAMS];
-    uint64_t     errors; /* Atomic */
-} test_program_t;
+typedef struct test_program test_program_t;
 
 typedef struct {
     test_program_t *program;
     unsigned       where;
     uint64_t       when;
 } test_step_t;
+
+struct test_program {
+    ucs_gstream_h       streams[TEST_STREAMS];
+    test_clock_t        clocks[TEST_STREAMS];
+    ucs_gstream_event_h events[TEST_EVENTS];
+    test_step_t         recorded[TEST_EVENTS]; /* Behind which step, last */
+    uint64_t            errors;                /* Atomic */
+};
 
 static void test_error(test_program_t *program)
 {
@@ -80,61 +77,90 @@ static void test_seen(void *args)
     }
 }
 
-static void test_launch(ucs_gstream_h stream, ucs_gstream_func_t func,
-                        const test_step_t *step)
+/* A step, and perhaps an event behind it */
+static void test_program_step(test_program_t *program, unsigned where,
+                              int event)
 {
-    CU_ASSERT_EQUAL(ucs_gstream_enqueue_launch(stream, func, step,
-                                               sizeof(*step)),
-                    UCS_OK);
+    test_step_t step = {program, where, ++program->clocks[where].enqueued};
+
+    gstream_util_launch(program->streams[where], test_step, &step,
+                        sizeof(step));
+    gstream_util_write(program->streams[where], &program->clocks[where].word,
+                       step.when);
+    if (event >= 0) {
+        CU_ASSERT_EQUAL(ucs_gstream_enqueue_record(program->streams[where],
+                                                   program->events[event]),
+                        UCS_OK);
+        program->recorded[event] = step;
+    }
 }
 
-static void test_program_draw(test_program_t *program, ucs_gstream_h *streams,
-                              unsigned *seed)
+/* A wait for an event, or for the last step of some stream */
+static void test_program_wait(test_program_t *program, ucs_gstream_h stream,
+                              unsigned where, int event)
 {
-    unsigned me       = rand_r(seed) % TEST_STREAMS;
-    test_step_t step  = {
-        .program = program,
-        .where   = rand_r(seed) % TEST_STREAMS
-    };
+    test_step_t step = {program, where, program->clocks[where].enqueued};
+
+    if (event >= 0) {
+        step = program->recorded[event];
+    }
+    if (step.when == 0) {
+        return; /* There is nothing yet */
+    }
+    if (event >= 0) {
+        CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait_event(stream,
+                                                       program->events[event]),
+                        UCS_OK);
+    } else {
+        gstream_util_wait(stream, &program->clocks[where].word, step.when);
+    }
+    gstream_util_launch(stream, test_seen, &step, sizeof(step));
+}
+
+static void test_program_draw(test_program_t *program, unsigned *seed)
+{
+    unsigned me    = rand_r(seed) % TEST_STREAMS;
+    unsigned where = rand_r(seed) % TEST_STREAMS;
+    int event      = (rand_r(seed) % 2) ? (int)(rand_r(seed) % TEST_EVENTS) :
+                                          -1;
 
     if (rand_r(seed) % 2) {
-        step.where = me;
-        step.when  = ++program->clocks[me].enqueued;
-        test_launch(streams[me], test_step, &step);
-        gstream_util_write(streams[me], &program->clocks[me].word, step.when);
-        return;
-    }
-
-    step.when = program->clocks[step.where].enqueued;
-    if (step.when > 0) {
-        gstream_util_wait(streams[me], &program->clocks[step.where].word,
-                          step.when);
-        test_launch(streams[me], test_seen, &step);
+        test_program_step(program, me, event);
+    } else {
+        test_program_wait(program, program->streams[me], where, event);
     }
 }
 
+/* On a group, or on threads of the streams' own if it is NULL */
 static void test_random_run(ucs_gstream_group_h group, unsigned seed)
 {
     test_program_t *program = calloc(1, sizeof(*program));
-    ucs_gstream_h streams[TEST_STREAMS];
     unsigned i;
 
     CU_ASSERT_PTR_NOT_NULL_FATAL(program);
     for (i = 0; i < TEST_STREAMS; ++i) {
-        streams[i] = gstream_util_create_on(group, (int)(i % 3) - 1);
+        program->streams[i] = gstream_util_create_on(group, (int)(i % 3) - 1);
+    }
+    for (i = 0; i < TEST_EVENTS; ++i) {
+        CU_ASSERT_EQUAL_FATAL(ucs_gstream_event_create(&program->events[i]),
+                              UCS_OK);
     }
     for (i = 0; i < TEST_STEPS; ++i) {
-        test_program_draw(program, streams, &seed);
+        test_program_draw(program, &seed);
     }
     for (i = 0; i < TEST_STREAMS; ++i) {
-        gstream_util_finish(streams[i]);
+        gstream_util_finish(program->streams[i]);
         CU_ASSERT_EQUAL(program->clocks[i].runs, program->clocks[i].enqueued);
+    }
+    for (i = 0; i < TEST_EVENTS; ++i) {
+        CU_ASSERT_EQUAL(ucs_gstream_event_destroy(program->events[i]), UCS_OK);
     }
     CU_ASSERT_EQUAL(program->errors, 0);
     free(program);
 }
 
-/* On 1 to 4 threads, which sleep at once in every other program. */
+/* On 1 to 4 threads and on one for each stream, which sleep at once in every
+ * other program. */
 ST_CASE(random)
 {
     ucs_gstream_group_h group;
@@ -144,6 +170,7 @@ ST_CASE(random)
         gstream_util_sleepy((seed / TEST_THREADS_MAX) % 2);
         group = gstream_util_group(1 + (seed % TEST_THREADS_MAX));
         test_random_run(group, seed);
+        test_random_run(NULL, seed);
         gstream_util_group_finish(group);
         gstream_util_sleepy(0);
     }
@@ -462,96 +489,18 @@ ST_CASE(wake_each)
 
 ST_CASE(sleep_cost)
 {
-    gstream_util_usage_t before, after;
     test_sleepers_t sleepers;
-    uint64_t allowed;
     unsigned i;
 
     test_sleepers_open(&sleepers);
-    gstream_util_usage(&sleepers.first, &before);
-    gstream_util_pass_time(TEST_OBSERVE_MSEC);
-    gstream_util_usage(&sleepers.first, &after);
-    allowed = ((after.time - before.time) / TEST_RECHECK_NSEC) +
-              TEST_RECHECK_EXTRA;
-    CU_ASSERT((after.sleeps - before.sleeps) <= allowed);
-    CU_ASSERT((after.cpu_nsec - before.cpu_nsec) <
-              ((after.time - before.time) / TEST_CPU_SHARE));
-
+    gstream_util_check_sleep(&sleepers.first, 1);
     /* With no stream that waits it sleeps for good */
     for (i = 0; i < TEST_STREAMS; ++i) {
         gstream_util_let_go(&sleepers.words[i], 1);
         CU_ASSERT_EQUAL(ucs_gstream_synchronize(sleepers.streams[i]), UCS_OK);
     }
-    gstream_util_until_asleep(sleepers.first.tid);
-    gstream_util_usage(&sleepers.first, &before);
-    gstream_util_pass_time(TEST_OBSERVE_MSEC);
-    gstream_util_usage(&sleepers.first, &after);
-    CU_ASSERT(after.sleeps <= (before.sleeps + 1));
+    gstream_util_check_sleep(&sleepers.first, 0);
     test_sleepers_close(&sleepers);
-}
-
-
-/* What the waiting processor drives is driven: the poller stores the words, the
- * second one when the thread is about to sleep */
-
-typedef struct {
-    _Atomic unsigned  calls;
-    _Atomic unsigned  begins;
-    _Atomic unsigned  ends;
-    volatile uint64_t words[2];
-} test_poller_t;
-
-static int test_poll(void *arg)
-{
-    test_poller_t *poller = arg;
-
-    if (atomic_fetch_add(&poller->calls, 1) == 3) {
-        gstream_util_store(&poller->words[0], 1);
-    }
-    return 0;
-}
-
-static void test_poll_begin(void *arg)
-{
-    test_poller_t *poller = arg;
-
-    atomic_fetch_add(&poller->begins, 1);
-}
-
-static void test_poll_end(void *arg)
-{
-    test_poller_t *poller = arg;
-
-    atomic_fetch_add(&poller->ends, 1);
-    if (atomic_load(&poller->calls) > 3) {
-        gstream_util_store(&poller->words[1], 1);
-    }
-}
-
-ST_CASE(poller)
-{
-    ucs_gstream_group_h group   = gstream_util_group(1);
-    test_poller_t test          = {0};
-    ucs_gstream_poller_t poller = {
-        .poll  = test_poll,
-        .begin = test_poll_begin,
-        .end   = test_poll_end,
-        .arg   = &test
-    };
-    ucs_gstream_h streams[2];
-    unsigned i;
-
-    CU_ASSERT_EQUAL(ucs_gstream_poller_add(&poller), UCS_OK);
-    for (i = 0; i < 2; ++i) {
-        streams[i] = gstream_util_create_on(group, 0);
-        gstream_util_wait(streams[i], &test.words[i], 1);
-    }
-    gstream_util_finish(streams[0]);
-    gstream_util_finish(streams[1]);
-    CU_ASSERT(atomic_load(&test.calls) > 3);
-    CU_ASSERT_EQUAL(ucs_gstream_poller_remove(&poller), UCS_OK);
-    CU_ASSERT(atomic_load(&test.begins) == atomic_load(&test.ends));
-    gstream_util_group_finish(group);
 }
 
 ST_SUITE("gstream_sched")
