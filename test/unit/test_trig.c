@@ -1,8 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_trig.c - triggered operations: when they fire, what they count. */
+/*
+ * test_trig.c - triggered operations: when they fire, what they count; counters
+ * that are set back, and those that host streams add to by a store to the
+ * trigger page.
+ */
+#include "gstream_util.h"
 #include "trig_util.h"
 
+#include <sched.h>
 #include <string.h>
+
+/* Where thresholds of a counter count from that is set back */
+#define BASE 1000000
+
+#define STREAMS 4
+#define STORES  500
 
 
 TRIG_CASE(fires_at_threshold, NULL)
@@ -93,38 +105,30 @@ TRIG_CASE(remote_write_triggers, NULL)
     }
 }
 
-/* The standard send: host's add and peer's write make two; one is not enough */
-TRIG_CASE(two_counts_add_first, NULL)
+/* The standard send: the host's add and the peer's write, in any order, make
+ * two; one is not enough */
+TRIG_CASE(two_counts, NULL)
 {
-    unsigned k;
+    unsigned k, i;
+    int is_add;
 
     for (k = 1; k <= 10; ++k) {
         trig_b_add_word(trig, trig->b_writes, 2 * k);
-        CU_ASSERT(uct_trig_cntr_add(trig->b_writes, 1) == UCS_OK);
-        trig_barrier(trig);
-        CU_ASSERT(trig->b_word == k - 1);
-
-        trig_put(trig, 0, k, NULL);
-        CU_ASSERT(uct_trig_cntr_add(trig->trigger, 1) == UCS_OK);
-        uct_pair_wait(&trig->pair, &trig->b_word, k);
-        uct_pair_wait(&trig->pair, &trig->done, 2 * k);
-    }
-}
-
-TRIG_CASE(two_counts_write_first, NULL)
-{
-    unsigned k;
-
-    for (k = 1; k <= 10; ++k) {
-        trig_b_add_word(trig, trig->b_writes, 2 * k);
-        trig_put(trig, 0, k, NULL);
-        CU_ASSERT(uct_trig_cntr_add(trig->trigger, 1) == UCS_OK);
-        uct_pair_wait(&trig->pair, &trig->done, (2 * k) - 1);
-        trig_barrier(trig);
-        CU_ASSERT(trig_count(trig, trig->b_writes) == (2 * k) - 1);
-        CU_ASSERT(trig->b_word == k - 1);
-
-        CU_ASSERT(uct_trig_cntr_add(trig->b_writes, 1) == UCS_OK);
+        for (i = 1; i <= 2; ++i) {
+            is_add = (i % 2) == (k % 2);
+            if (is_add) {
+                CU_ASSERT(uct_trig_cntr_add(trig->b_writes, 1) == UCS_OK);
+            } else {
+                trig_put(trig, 0, k, NULL);
+                CU_ASSERT(uct_trig_cntr_add(trig->trigger, 1) == UCS_OK);
+                uct_pair_wait(&trig->pair, &trig->done, (2 * k) - 1);
+            }
+            if (i == 1) {
+                trig_barrier(trig);
+                CU_ASSERT(trig_count(trig, trig->b_writes) == (2 * k) - 1);
+                CU_ASSERT(trig->b_word == k - 1);
+            }
+        }
         uct_pair_wait(&trig->pair, &trig->b_word, k);
         uct_pair_wait(&trig->pair, &trig->done, 2 * k);
     }
@@ -133,7 +137,15 @@ TRIG_CASE(two_counts_write_first, NULL)
 /* An atomic from the peer counts like a put */
 TRIG_CASE(atomic_counts_at_region, NULL)
 {
-    trig_add_remote(trig, 0, 7);
+    uct_trig_deferred_t deferred = trig_deferred(trig, trig->trigger, 0);
+    uct_trig_atomic_t atomic     = {
+        .value       = 7,
+        .remote_addr = (uintptr_t)trig->b_buffer,
+        .rkey        = trig->b_rkey
+    };
+
+    CU_ASSERT_FATAL(uct_trig_ep_atomic_add64(trig->pair.a.peer, &atomic,
+                                             &deferred) == UCS_OK);
     uct_pair_wait(&trig->pair, &trig->done, 1);
     CU_ASSERT(trig_count(trig, trig->b_writes) == 1);
     CU_ASSERT(*(uint64_t*)trig->b_buffer == 7);
@@ -145,13 +157,24 @@ TRIG_CASE(large_put, NULL)
         LENGTH = 3000000
     };
     static uint8_t source[LENGTH], target[LENGTH];
+    uct_trig_deferred_t deferred = trig_deferred(trig, trig->trigger, 0);
+    uct_trig_put_t put           = {
+        .buffer      = source,
+        .length      = LENGTH,
+        .remote_addr = (uintptr_t)target
+    };
+    uct_trig_mem_h mem;
     unsigned i;
 
     memset(target, 0, sizeof(target));
     for (i = 0; i < LENGTH; ++i) {
         source[i] = (uint8_t)(i * 31 + i / 255 + 1);
     }
-    trig_put_large(trig, source, target, LENGTH);
+    put.rkey = trig_reg(trig->pair.b.iface, target, LENGTH, NULL, &mem);
+    CU_ASSERT_FATAL(uct_trig_ep_put(trig->pair.a.peer, &put, &deferred) ==
+                    UCS_OK);
+    uct_pair_wait(&trig->pair, &trig->done, 1);
+    CU_ASSERT(uct_trig_mem_dereg(mem) == UCS_OK);
     CU_ASSERT(memcmp(source, target, LENGTH) == 0);
 }
 
@@ -185,6 +208,182 @@ TRIG_CASE(get, NULL)
     get.remote_addr += sizeof(trig->b_buffer);
     CU_ASSERT(uct_trig_ep_get(trig->pair.a.peer, &get, &deferred) ==
               UCS_ERR_INVALID_PARAM);
+}
+
+/* What is armed waits for all of its threshold again; what has fired has */
+TRIG_CASE(reset, NULL)
+{
+    CU_ASSERT(uct_trig_cntr_add(trig->trigger, BASE) == UCS_OK);
+    trig_put(trig, 0, BASE + 1, NULL);
+    trig_put(trig, 1, BASE + 2, NULL);
+    CU_ASSERT(uct_trig_cntr_add(trig->trigger, 1) == UCS_OK);
+    uct_pair_wait(&trig->pair, &trig->done, 1);
+
+    CU_ASSERT(uct_trig_cntr_reset(trig->trigger) == UCS_OK);
+    CU_ASSERT(trig_count(trig, trig->trigger) == 0);
+    CU_ASSERT(uct_trig_cntr_add(trig->trigger, BASE - 1) == UCS_OK);
+    CU_ASSERT(trig_count(trig, trig->trigger) == BASE - 1);
+    CU_ASSERT(trig_count(trig, trig->completion) == 1);
+    CU_ASSERT(!trig_arrived(trig, 1));
+
+    CU_ASSERT(uct_trig_cntr_add(trig->trigger, 3) == UCS_OK);
+    uct_pair_wait(&trig->pair, &trig->done, 2);
+    CU_ASSERT(trig_arrived(trig, 1));
+}
+
+/* What was added before a reset does not count for the limit */
+TRIG_CASE(reset_limit, NULL)
+{
+    uct_trig_iface_attr_t attr;
+
+    CU_ASSERT_FATAL(uct_trig_iface_query(trig->pair.a.iface, &attr) == UCS_OK);
+    CU_ASSERT(uct_trig_cntr_add(trig->words, attr.max_count) == UCS_OK);
+    CU_ASSERT(uct_trig_cntr_add(trig->words, 1) == UCS_ERR_EXCEEDS_LIMIT);
+    CU_ASSERT(uct_trig_cntr_reset(trig->words) == UCS_OK);
+    CU_ASSERT(uct_trig_cntr_add(trig->words, attr.max_count) == UCS_OK);
+    CU_ASSERT(trig_count(trig, trig->words) == attr.max_count);
+}
+
+/* Run the body of a case, where counters have trigger pages */
+static void doorbell_run(void (*body)(trig_t *trig,
+                                      volatile uint64_t *doorbell))
+{
+    volatile uint64_t *doorbell;
+    trig_t trig;
+
+    CU_ASSERT_FATAL(trig_create(&trig, NULL) == 0);
+    doorbell = uct_trig_cntr_doorbell(trig.trigger);
+    if (doorbell != NULL) {
+        body(&trig, doorbell);
+    } else {
+        st_cunit_skip("the provider has no trigger page");
+    }
+    trig_destroy(&trig);
+}
+
+#define DOORBELL_CASE(_name) \
+    static void st_body_##_name(trig_t *trig, volatile uint64_t *doorbell); \
+    ST_CASE_CALL(_name, doorbell_run(st_body_##_name)) \
+    static void st_body_##_name(trig_t *trig, volatile uint64_t *doorbell)
+
+/* The stream starts one operation */
+static void start(ucs_gstream_h stream, volatile uint64_t *doorbell)
+{
+    CU_ASSERT(ucs_gstream_enqueue_write64(stream, doorbell, 1) == UCS_OK);
+}
+
+/* Operations that are started one by one, with nothing in between */
+DOORBELL_CASE(one_by_one)
+{
+    ucs_gstream_h stream;
+    unsigned i;
+
+    stream = gstream_util_create();
+    for (i = 0; i < TRIG_SLOTS; ++i) {
+        trig_put(trig, i, 1 + i, NULL);
+    }
+    for (i = 0; i < TRIG_SLOTS; ++i) {
+        start(stream, doorbell);
+    }
+    gstream_util_finish(stream);
+    uct_pair_wait(&trig->pair, &trig->done, TRIG_SLOTS);
+    for (i = 0; i < TRIG_SLOTS; ++i) {
+        CU_ASSERT(trig_arrived(trig, i));
+    }
+    CU_ASSERT(trig_count(trig, trig->trigger) == TRIG_SLOTS);
+}
+
+DOORBELL_CASE(streams)
+{
+    ucs_gstream_h streams[STREAMS];
+    int i, j;
+
+    trig_put(trig, 0, STREAMS * STORES, NULL);
+    for (i = 0; i < STREAMS; ++i) {
+        streams[i] = gstream_util_create();
+    }
+    for (j = 0; j < STORES; ++j) {
+        for (i = 0; i < STREAMS; ++i) {
+            start(streams[i], doorbell);
+        }
+    }
+    for (i = 0; i < STREAMS; ++i) {
+        gstream_util_finish(streams[i]);
+    }
+    uct_pair_wait(&trig->pair, &trig->done, 1);
+    CU_ASSERT(trig_count(trig, trig->trigger) == STREAMS * STORES);
+}
+
+/* A stream goes on when what it started is complete, with no call of the host
+ * in between: a chained atomic writes the word that it waits for */
+DOORBELL_CASE(doorbell_chain)
+{
+    ucs_gstream_h stream;
+    unsigned i;
+
+    stream = gstream_util_create();
+    for (i = 0; i < TRIG_SLOTS; ++i) {
+        trig_put(trig, i, 1 + i, NULL);
+        trig_add_word(trig, trig->completion, 1 + i, NULL);
+    }
+    for (i = 0; i < TRIG_SLOTS; ++i) {
+        start(stream, doorbell);
+        CU_ASSERT(ucs_gstream_enqueue_wait64(stream, &trig->a_word, 1 + i) ==
+                  UCS_OK);
+    }
+    CU_ASSERT(ucs_gstream_synchronize(stream) == UCS_OK);
+    CU_ASSERT(trig->a_word == TRIG_SLOTS);
+    for (i = 0; i < TRIG_SLOTS; ++i) {
+        CU_ASSERT(trig_arrived(trig, i));
+    }
+    uct_pair_wait(&trig->pair, &trig->done, 2 * TRIG_SLOTS);
+    gstream_util_finish(stream);
+}
+
+static void compute_until(void *arg)
+{
+    const trig_t *trig = arg;
+
+    while (__atomic_load_n(&trig->a_word, __ATOMIC_ACQUIRE) < 2) {
+        sched_yield();
+    }
+}
+
+/* The cards of both sides go on while the stream computes, which has just
+ * waited and so polled for them, and no thread of the host calls anything */
+DOORBELL_CASE(computes)
+{
+    ucs_gstream_h stream;
+    unsigned i;
+
+    stream = gstream_util_create();
+    for (i = 0; i < 2; ++i) {
+        trig_put(trig, i, 1 + i, NULL);
+        trig_add_word(trig, trig->completion, 1 + i, NULL);
+    }
+    start(stream, doorbell);
+    CU_ASSERT(ucs_gstream_enqueue_wait64(stream, &trig->a_word, 1) == UCS_OK);
+    start(stream, doorbell);
+    CU_ASSERT(ucs_gstream_enqueue_func(stream, compute_until, trig) == UCS_OK);
+    CU_ASSERT(ucs_gstream_synchronize(stream) == UCS_OK);
+    CU_ASSERT(trig_arrived(trig, 1));
+    uct_pair_wait(&trig->pair, &trig->done, 4);
+    gstream_util_finish(stream);
+}
+
+/* Work waits for a store that does not come: stores of streams are told of, and
+ * nobody looks for them meanwhile */
+DOORBELL_CASE(idle)
+{
+    unsigned long sleeps;
+
+    trig_put(trig, 0, 1, NULL);
+    gstream_util_pass_time(100);
+    sleeps = st_cunit_sleeps("cxiemu");
+    gstream_util_pass_time(1000);
+    CU_ASSERT(st_cunit_sleeps("cxiemu") - sleeps <= 30);
+    uct_trig_cntr_add(trig->trigger, 1);
+    uct_pair_wait(&trig->pair, &trig->done, 1);
 }
 
 ST_SUITE("trig")

@@ -14,17 +14,24 @@ enum {
 static const char *const few_entries[] = {"DEFERRED_ENTRIES", "4", NULL};
 
 
+static uct_trig_op_h create(trig_t *trig, const uct_trig_put_t *put,
+                            const uct_trig_deferred_t *deferred)
+{
+    uct_trig_op_h op = NULL;
+
+    CU_ASSERT_FATAL(uct_trig_op_create_put(trig->pair.a.peer, put, deferred,
+                                           &op) == UCS_OK);
+    return op;
+}
+
 /* A put of A's piece 0 to B's, with offset 0 */
 static uct_trig_op_h create_put(trig_t *trig, uct_trig_resv_t *resv)
 {
     uct_trig_deferred_t deferred = trig_deferred(trig, trig->trigger, 0);
     uct_trig_put_t put           = trig_describe_put(trig, 0);
-    uct_trig_op_h op;
 
     deferred.resv = resv;
-    CU_ASSERT_FATAL(uct_trig_op_create_put(trig->pair.a.peer, &put, &deferred,
-                                           &op) == UCS_OK);
-    return op;
+    return create(trig, &put, &deferred);
 }
 
 /* One that adds 3 to a_word for each such put */
@@ -78,22 +85,19 @@ TRIG_CASE(again, few_entries)
  * time */
 TRIG_CASE(busy, NULL)
 {
-    uct_trig_deferred_t deferred;
+    uct_trig_deferred_t deferred = trig_deferred(trig, trig->trigger, 0);
+    uct_trig_put_t put           = trig_describe_put(trig, 0);
     uct_trig_mem_h local;
-    uct_trig_put_t put;
     uct_trig_op_h op;
 
-    CU_ASSERT_FATAL(uct_trig_mem_reg(trig->pair.a.iface, trig->a_buffer,
-                                     sizeof(trig->a_buffer), NULL,
-                                     &local) == UCS_OK);
-    put       = trig_describe_put(trig, 0);
+    (void)trig_reg(trig->pair.a.iface, trig->a_buffer, sizeof(trig->a_buffer),
+                   NULL, &local);
     put.local = local;
-    deferred  = trig_deferred(trig, trig->trigger, 0);
-    CU_ASSERT_FATAL(uct_trig_op_create_put(trig->pair.a.peer, &put, &deferred,
-                                           &op) == UCS_OK);
+    op        = create(trig, &put, &deferred);
     CU_ASSERT(uct_trig_op_post(op, 2, 0) == UCS_OK);
     CU_ASSERT(uct_trig_op_post(op, 1, 0) == UCS_ERR_BUSY);
     CU_ASSERT(uct_trig_op_destroy(op) == UCS_ERR_BUSY);
+    CU_ASSERT(uct_trig_cntr_destroy(trig->b_writes) == UCS_ERR_BUSY);
     CU_ASSERT(uct_trig_cntr_add(trig->trigger, 1) == UCS_OK);
     trig_barrier(trig);
     CU_ASSERT(trig->done == 0);
@@ -184,16 +188,13 @@ TRIG_CASE(refused, few_entries)
 /* One that failed may be posted again */
 TRIG_CASE(bad_key, NULL)
 {
-    uct_trig_deferred_t deferred;
-    uct_trig_put_t put;
+    uct_trig_deferred_t deferred = trig_deferred(trig, trig->trigger, 0);
+    uct_trig_put_t put           = trig_describe_put(trig, 0);
     uct_trig_op_h op;
     unsigned i;
 
-    deferred = trig_deferred(trig, trig->trigger, 0);
-    put      = trig_describe_put(trig, 0);
     ++put.rkey.key;
-    CU_ASSERT_FATAL(uct_trig_op_create_put(trig->pair.a.peer, &put, &deferred,
-                                           &op) == UCS_OK);
+    op = create(trig, &put, &deferred);
     for (i = 1; i <= 3; ++i) {
         trig->status = UCS_OK;
         CU_ASSERT(uct_trig_op_post(op, i, 0) == UCS_OK);
@@ -331,10 +332,12 @@ ST_CASE(close)
     (void)create_put(&trig, NULL);
     (void)create_add(&trig);
     CU_ASSERT(uct_trig_op_post(op, 1, 0) == UCS_OK);
+    trig_put(&trig, 1, 1, NULL);
+    trig_add_word(&trig, trig.completion, 1, NULL);
     uct_pair_close_side(&trig.pair.a);
     uct_pair_progress(&trig.pair);
     CU_ASSERT(trig.done == 0);
-    CU_ASSERT(!trig_arrived(&trig, 0));
+    CU_ASSERT(!trig_arrived(&trig, 0) && !trig_arrived(&trig, 1));
     trig_destroy_b(&trig);
     uct_pair_destroy(&trig.pair);
 }
@@ -362,16 +365,13 @@ static void chain_on_done(void *arg, ucs_status_t status)
 /* done() may post it again, or destroy it */
 TRIG_CASE(from_done, NULL)
 {
-    chain_t chain = {.left = 5};
-    uct_trig_deferred_t deferred;
-    uct_trig_put_t put;
+    chain_t chain                = {.left = 5};
+    uct_trig_deferred_t deferred = trig_deferred(trig, trig->trigger, 0);
+    uct_trig_put_t put           = trig_describe_put(trig, 0);
 
-    put           = trig_describe_put(trig, 0);
-    deferred      = trig_deferred(trig, trig->trigger, 0);
     deferred.done = chain_on_done;
     deferred.arg  = &chain;
-    CU_ASSERT_FATAL(uct_trig_op_create_put(trig->pair.a.peer, &put, &deferred,
-                                           &chain.op) == UCS_OK);
+    chain.op      = create(trig, &put, &deferred);
     CU_ASSERT(uct_trig_op_post(chain.op, 1, 0) == UCS_OK);
     CU_ASSERT(uct_trig_cntr_add(trig->trigger, 1) == UCS_OK);
     uct_pair_wait(&trig->pair, &chain.is_destroyed, 1);

@@ -136,49 +136,6 @@ static void check_bad_ranges(ucs_status_t (*open)(uct_domain_t*))
 ST_CASE_CALL(bad_ranges, check_bad_ranges(uct_domain_try_default))
 ST_CASE_CALL(bad_ranges_uncached, check_bad_ranges(uct_domain_try_uncached))
 
-/* The trigger extension's regions are refused in the same way */
-UCT_PAIR_CASE(bad_regions)
-{
-    static uint8_t buffer[4096];
-    uct_trig_mem_h mem;
-
-    CU_ASSERT(uct_trig_mem_reg(pair->a.iface, NULL, 8, NULL, &mem) ==
-              UCS_ERR_INVALID_PARAM);
-    CU_ASSERT(uct_trig_mem_reg(pair->a.iface, buffer, 0, NULL, &mem) ==
-              UCS_ERR_INVALID_PARAM);
-    uct_errors_begin();
-    CU_ASSERT(uct_trig_mem_reg(pair->a.iface, buffer, SIZE_MAX, NULL, &mem) ==
-              UCS_ERR_INVALID_ADDR);
-    CU_ASSERT(uct_trig_mem_reg(pair->a.iface, buffer, (size_t)1 << 46, NULL,
-                               &mem) == UCS_ERR_INVALID_ADDR);
-    CU_ASSERT(uct_trig_mem_reg(pair->a.iface, (void*)4096, 8, NULL, &mem) ==
-              UCS_ERR_INVALID_ADDR);
-    CU_ASSERT(uct_errors_end() == 3);
-    CU_ASSERT_FATAL(uct_trig_mem_reg(pair->a.iface, buffer, sizeof(buffer),
-                                     NULL, &mem) == UCS_OK);
-    CU_ASSERT(uct_trig_mem_dereg(mem) == UCS_OK);
-}
-
-/* Keys of other lengths and contents, as a peer may send them */
-UCT_DOMAIN_CASE(random_keys)
-{
-    unsigned seed = 1, refused = 0;
-    uint8_t key[UCT_DOMAIN_KEY_MAX];
-    uct_trig_rkey_t rkey;
-    unsigned i, j;
-
-    uct_errors_begin();
-    for (i = 0; i < 2000; ++i) {
-        for (j = 0; j < sizeof(key); ++j) {
-            key[j] = (uint8_t)rand_r(&seed);
-        }
-        refused += (uct_trig_rkey_unpack(key, i % (sizeof(key) + 1), &rkey) ==
-                    UCS_ERR_INVALID_PARAM);
-    }
-    CU_ASSERT(refused == 2000);
-    CU_ASSERT(uct_errors_end() == 2000);
-}
-
 /* A hint, which changes nothing of what may be done then: the memory is
  * reached, whether or not its pages were there */
 UCT_PAIR_CASE(nonblock)

@@ -49,38 +49,19 @@ static ucs_status_t trig_create_cntrs(trig_t *trig)
     return status;
 }
 
-static ucs_status_t trig_register(trig_t *trig)
+uct_trig_rkey_t trig_reg(uct_iface_h iface, volatile void *address,
+                         size_t length, uct_trig_cntr_h cntr,
+                         uct_trig_mem_h *mem_p)
 {
     uint8_t packed[UCT_TRIG_RKEY_PACKED_LEN];
-    struct {
-        uct_iface_h     iface;
-        void            *address;
-        size_t          length;
-        uct_trig_cntr_h cntr;
-        uct_trig_mem_h  *mem;
-        uct_trig_rkey_t *rkey;
-    } regions[] = {
-        {trig->pair.a.iface, (void*)&trig->a_word, sizeof(trig->a_word), NULL,
-         &trig->a_mem, &trig->a_rkey},
-        {trig->pair.b.iface, trig->b_buffer, sizeof(trig->b_buffer),
-         trig->b_writes, &trig->b_mem, &trig->b_rkey},
-        {trig->pair.b.iface, (void*)&trig->b_word, sizeof(trig->b_word), NULL,
-         &trig->b_word_mem, &trig->b_word_rkey}
-    };
-    ucs_status_t status = UCS_OK;
-    unsigned i;
+    uct_trig_rkey_t rkey;
 
-    for (i = 0; (i < ST_CUNIT_COUNT(regions)) && (status == UCS_OK); ++i) {
-        status = uct_trig_mem_reg(regions[i].iface, regions[i].address,
-                                  regions[i].length, regions[i].cntr,
-                                  regions[i].mem);
-        if (status == UCS_OK) {
-            uct_trig_mem_pack(*regions[i].mem, packed);
-            status = uct_trig_rkey_unpack(packed, sizeof(packed),
-                                          regions[i].rkey);
-        }
-    }
-    return status;
+    CU_ASSERT_FATAL(uct_trig_mem_reg(iface, (void*)address, length, cntr,
+                                     mem_p) == UCS_OK);
+    uct_trig_mem_pack(*mem_p, packed);
+    CU_ASSERT_FATAL(uct_trig_rkey_unpack(packed, sizeof(packed), &rkey) ==
+                    UCS_OK);
+    return rkey;
 }
 
 int trig_create(trig_t *trig, const char *const *settings)
@@ -91,11 +72,19 @@ int trig_create(trig_t *trig, const char *const *settings)
     for (i = 0; i < sizeof(trig->a_buffer); ++i) {
         trig->a_buffer[i] = (uint8_t)(1 + (i / TRIG_LENGTH) + (i * 7));
     }
-    if (uct_pair_create(&trig->pair, settings) != 0) {
+    if ((uct_pair_create(&trig->pair, settings) != 0) ||
+        (trig_create_cntrs(trig) != UCS_OK)) {
         return -1;
     }
-    return ((trig_create_cntrs(trig) == UCS_OK) &&
-            (trig_register(trig) == UCS_OK)) ? 0 : -1;
+    trig->a_rkey      = trig_reg(trig->pair.a.iface, &trig->a_word,
+                                 sizeof(trig->a_word), NULL, &trig->a_mem);
+    trig->b_rkey      = trig_reg(trig->pair.b.iface, trig->b_buffer,
+                                 sizeof(trig->b_buffer), trig->b_writes,
+                                 &trig->b_mem);
+    trig->b_word_rkey = trig_reg(trig->pair.b.iface, &trig->b_word,
+                                 sizeof(trig->b_word), NULL,
+                                 &trig->b_word_mem);
+    return 0;
 }
 
 void trig_destroy_a(trig_t *trig)
@@ -185,29 +174,6 @@ void trig_put(trig_t *trig, unsigned slot, uint64_t threshold,
     CU_ASSERT_FATAL(trig_try_put(trig, slot, threshold, resv) == UCS_OK);
 }
 
-void trig_put_large(trig_t *trig, const void *source, void *target,
-                    size_t length)
-{
-    uct_trig_deferred_t deferred = trig_deferred(trig, trig->trigger, 0);
-    uint8_t packed[UCT_TRIG_RKEY_PACKED_LEN];
-    uct_trig_put_t put           = {
-        .buffer      = source,
-        .length      = length,
-        .remote_addr = (uintptr_t)target
-    };
-    uct_trig_mem_h mem;
-
-    CU_ASSERT_FATAL(uct_trig_mem_reg(trig->pair.b.iface, target, length, NULL,
-                                     &mem) == UCS_OK);
-    uct_trig_mem_pack(mem, packed);
-    CU_ASSERT_FATAL(uct_trig_rkey_unpack(packed, sizeof(packed), &put.rkey) ==
-                    UCS_OK);
-    CU_ASSERT_FATAL(uct_trig_ep_put(trig->pair.a.peer, &put, &deferred) ==
-                    UCS_OK);
-    uct_pair_wait(&trig->pair, &trig->done, 1);
-    CU_ASSERT(uct_trig_mem_dereg(mem) == UCS_OK);
-}
-
 void trig_add_word(trig_t *trig, uct_trig_cntr_h trigger, uint64_t threshold,
                    uct_trig_resv_t *resv)
 {
@@ -235,20 +201,6 @@ void trig_b_add_word(trig_t *trig, uct_trig_cntr_h trigger, uint64_t threshold)
 
     deferred.completion = trig->b_words;
     CU_ASSERT_FATAL(uct_trig_ep_atomic_add64(trig->pair.b.self, &atomic,
-                                             &deferred) == UCS_OK);
-}
-
-void trig_add_remote(trig_t *trig, uint64_t threshold, uint64_t value)
-{
-    uct_trig_deferred_t deferred = trig_deferred(trig, trig->trigger,
-                                                 threshold);
-    uct_trig_atomic_t atomic     = {
-        .value       = value,
-        .remote_addr = (uintptr_t)trig->b_buffer,
-        .rkey        = trig->b_rkey
-    };
-
-    CU_ASSERT_FATAL(uct_trig_ep_atomic_add64(trig->pair.a.peer, &atomic,
                                              &deferred) == UCS_OK);
 }
 

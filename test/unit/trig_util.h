@@ -53,6 +53,11 @@ void trig_destroy(trig_t *trig);
                  CU_ASSERT_FATAL(trig_create(trig, _settings) == 0), \
                  trig_destroy(trig))
 
+/** Register memory; must succeed. Its key. */
+uct_trig_rkey_t trig_reg(uct_iface_h iface, volatile void *address,
+                         size_t length, uct_trig_cntr_h cntr,
+                         uct_trig_mem_h *mem_p);
+
 /** The counters and regions of one side alone, with the same checks. */
 void trig_destroy_a(trig_t *trig);
 void trig_destroy_b(trig_t *trig);
@@ -79,19 +84,12 @@ void trig_put(trig_t *trig, unsigned slot, uint64_t threshold,
 ucs_status_t trig_try_put(trig_t *trig, unsigned slot, uint64_t threshold,
                           uct_trig_resv_t *resv);
 
-/** Put @a length bytes at once, and wait for it. */
-void trig_put_large(trig_t *trig, const void *source, void *target,
-                    size_t length);
-
 /** Post an atomic that adds 1 to a_word; must succeed. */
 void trig_add_word(trig_t *trig, uct_trig_cntr_h trigger, uint64_t threshold,
                    uct_trig_resv_t *resv);
 
 /** Post one of B that adds 1 to b_word; must succeed. */
 void trig_b_add_word(trig_t *trig, uct_trig_cntr_h trigger, uint64_t threshold);
-
-/** Post an atomic of A that adds to the start of b_buffer; must succeed. */
-void trig_add_remote(trig_t *trig, uint64_t threshold, uint64_t value);
 
 /** Whether A's piece is in B's buffer. */
 int trig_arrived(const trig_t *trig, unsigned slot);
