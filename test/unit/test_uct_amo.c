@@ -307,21 +307,4 @@ PAIR_CASE(unaligned)
     CU_ASSERT((region.data[64] == 0xee) && (region.data[73] == 0xee));
 }
 
-/* What fails writes no result */
-PAIR_CASE(stale_key)
-{
-    fetch_t old;
-
-    write_target(START, 8);
-    uct_region_dereg(&region);
-    CU_ASSERT(fetch(&old, pair->a.peer, UCT_ATOMIC_OP_ADD, 8, 1) ==
-              UCS_INPROGRESS);
-    CU_ASSERT(uct_done_wait(&old.done, pair) != UCS_OK);
-    CU_ASSERT(old.result64 == 0);
-    CU_ASSERT(read_target(8) == START);
-    uct_pair_progress(pair);
-    CU_ASSERT((pair->a.errors == 1) && (old.done.calls == 1));
-    CU_ASSERT(post(pair->a.peer, UCT_ATOMIC_OP_ADD, 8, 1) == pair->a.error);
-}
-
 ST_SUITE("uct_amo")

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_uct_cxi_trig.c - messages, puts, flush, pending, addresses. */
+/* test_uct_cxi_trig.c - messages, puts, flush, addresses. */
 #include "st_cunit.h"
-#include "uct_errors.h"
 #include "uct_region.h"
 
 #include <uct/api/v2/uct_v2.h>
@@ -21,38 +20,6 @@ int uct_cxi_trig_guard_accepts(unsigned built_major, unsigned built_minor,
 void uct_cxi_trig_guard_fill(void *ops, size_t size);
 
 
-/* What a handler of messages has seen. */
-typedef struct {
-    volatile uint64_t count;
-    size_t            length;   /* Of the last one */
-    uint64_t          next;     /* Number that the next one must have */
-    unsigned          disorder; /* Those that had another one */
-    uint8_t           data[65536];
-} inbox_t;
-
-static ucs_status_t inbox_keep(void *arg, void *data, size_t length,
-                               unsigned flags)
-{
-    inbox_t *inbox = arg;
-
-    inbox->length = length;
-    memcpy(inbox->data, data, length);
-    ++inbox->count;
-    return UCS_OK;
-}
-
-static ucs_status_t inbox_check_order(void *arg, void *data, size_t length,
-                                      unsigned flags)
-{
-    inbox_t *inbox = arg;
-    uint64_t number;
-
-    memcpy(&number, data, sizeof(number));
-    inbox->disorder += (number != inbox->next++);
-    ++inbox->count;
-    return UCS_OK;
-}
-
 typedef struct {
     const uint8_t *data;
     size_t        length;
@@ -66,23 +33,19 @@ static size_t pack(void *dest, void *arg)
     return packet->length;
 }
 
-static inbox_t inbox;
+static uct_inbox_t inbox;
 static uint8_t payload[65536];
 
 
-static void open_pair(uct_pair_t *pair, const char *const *settings,
-                      uct_am_callback_t handler)
+static void open_pair(uct_pair_t *pair)
 {
-    CU_ASSERT_FATAL(uct_pair_create(pair, settings) == 0);
-    memset(&inbox, 0, sizeof(inbox));
-    CU_ASSERT_FATAL(uct_iface_set_am_handler(pair->a.iface, AM_ID, handler,
-                                             &inbox, 0) == UCS_OK);
-    CU_ASSERT_FATAL(uct_iface_set_am_handler(pair->b.iface, AM_ID, handler,
-                                             &inbox, 0) == UCS_OK);
+    CU_ASSERT_FATAL(uct_pair_create(pair, NULL) == 0);
+    uct_inbox_open(&inbox, pair->a.iface, AM_ID);
+    uct_inbox_open(&inbox, pair->b.iface, AM_ID);
 }
 
 #define PAIR_CASE(_name) \
-    ST_CASE_WITH(_name, uct_pair_t, pair, open_pair(pair, NULL, inbox_keep), \
+    ST_CASE_WITH(_name, uct_pair_t, pair, open_pair(pair), \
                  uct_pair_destroy(pair))
 
 PAIR_CASE(am_short)
@@ -137,167 +100,12 @@ PAIR_CASE(am_bcopy)
     }
 }
 
-/* Header and data in one message, where the device takes lists of buffers */
-ST_CASE(am_zcopy)
-{
-    static const char header[] = "header";
-    uct_iov_t iov              = {.buffer = payload, .count = 1};
-    size_t length;
-    uct_pair_t pair;
-    uct_done_t done;
-    ucs_status_t status;
-
-    open_pair(&pair, NULL, inbox_keep);
-    if (pair.a.attr.cap.flags & UCT_IFACE_FLAG_AM_ZCOPY) {
-        iov.length = pair.a.attr.cap.am.max_zcopy - sizeof(header);
-        length     = sizeof(header) + iov.length;
-        uct_region_fill(payload, iov.length, 17);
-        uct_done_init(&done, 1);
-        status = uct_ep_am_zcopy(pair.a.peer, AM_ID, header, sizeof(header),
-                                 &iov, 1, 0, &done.comp);
-        CU_ASSERT_FATAL(status == UCS_INPROGRESS);
-        uct_pair_wait(&pair, &inbox.count, 1);
-        CU_ASSERT(uct_done_wait(&done, &pair) == UCS_OK);
-        CU_ASSERT(inbox.length == length);
-        CU_ASSERT(memcmp(inbox.data, header, sizeof(header)) == 0);
-        CU_ASSERT(memcmp(inbox.data + sizeof(header), payload, iov.length) ==
-                  0);
-    } else {
-        st_cunit_skip("the device takes no lists of buffers");
-    }
-    uct_pair_destroy(&pair);
-}
-
 PAIR_CASE(am_to_self)
 {
     CU_ASSERT(uct_ep_am_short(pair->b.self, AM_ID, AM_HEADER, NULL, 0) ==
               UCS_OK);
     uct_pair_wait(pair, &inbox.count, 1);
     CU_ASSERT(inbox.length == sizeof(uint64_t));
-}
-
-typedef struct {
-    uct_pending_req_t req;
-    uct_ep_h          ep;
-    uint64_t          number;
-    unsigned          *left;
-} pending_t;
-
-static ucs_status_t pending_send(uct_pending_req_t *req)
-{
-    pending_t *pending = ucs_container_of(req, pending_t, req);
-    ucs_status_t status;
-
-    status = uct_ep_am_short(pending->ep, AM_ID, pending->number, NULL, 0);
-    if (status == UCS_OK) {
-        --*pending->left;
-    }
-    return status;
-}
-
-/* Sends number, or queues it; what is queued must not be overtaken */
-static void send_or_queue(pending_t *pending, uct_ep_h ep, uint64_t number)
-{
-    ucs_status_t status;
-
-    pending->ep       = ep;
-    pending->number   = number;
-    pending->req.func = pending_send;
-    do {
-        ++*pending->left;
-        status = pending_send(&pending->req);
-        if (status == UCS_OK) {
-            return;
-        }
-        --*pending->left;
-        CU_ASSERT_FATAL(status == UCS_ERR_NO_RESOURCE);
-        status = uct_ep_pending_add(ep, &pending->req, 0);
-    } while (status == UCS_ERR_BUSY);
-    CU_ASSERT_FATAL(status == UCS_OK);
-    ++*pending->left;
-}
-
-ST_CASE(pending_keeps_order)
-{
-    enum {
-        COUNT = 2000
-    };
-    static const char *const settings[] = {"TX_QUEUE_LEN", "8",
-                                           "RX_QUEUE_LEN", "8", NULL};
-    static pending_t pending[COUNT];
-    unsigned left = 0;
-    uct_pair_t pair;
-    unsigned i;
-
-    open_pair(&pair, settings, inbox_check_order);
-    for (i = 0; i < COUNT; ++i) {
-        pending[i].left = &left;
-        send_or_queue(&pending[i], pair.a.peer, i);
-    }
-    uct_pair_wait(&pair, &inbox.count, COUNT);
-    CU_ASSERT(inbox.disorder == 0);
-    CU_ASSERT(left == 0);
-    uct_pair_destroy(&pair);
-}
-
-static void purge_count(uct_pending_req_t *req, void *arg)
-{
-    ++*(unsigned*)arg;
-}
-
-ST_CASE(pending_purge)
-{
-    enum {
-        COUNT = 100
-    };
-    static const char *const settings[] = {"TX_QUEUE_LEN", "4", NULL};
-    static pending_t pending[COUNT];
-    unsigned left = 0, purged = 0;
-    uct_pair_t pair;
-    unsigned i;
-
-    open_pair(&pair, settings, inbox_check_order);
-    for (i = 0; i < COUNT; ++i) {
-        pending[i].left = &left;
-        send_or_queue(&pending[i], pair.a.peer, i);
-    }
-    CU_ASSERT(uct_ep_flush(pair.a.peer, 0, NULL) == UCS_ERR_NO_RESOURCE);
-    uct_ep_pending_purge(pair.a.peer, purge_count, &purged);
-    CU_ASSERT(purged == COUNT - 4);
-    CU_ASSERT(uct_pair_flush(&pair, pair.a.peer) == UCS_OK);
-    uct_pair_destroy(&pair);
-}
-
-/* An endpoint with requests that wait: they are dropped, and others go on */
-ST_CASE(pending_destroy)
-{
-    static const char *const settings[] = {"TX_QUEUE_LEN", "4", NULL};
-    static pending_t pending[8];
-    unsigned left = 0;
-    uct_pair_t pair;
-    unsigned i;
-
-    open_pair(&pair, settings, inbox_check_order);
-    for (i = 0; i < ST_CUNIT_COUNT(pending); ++i) {
-        pending[i].left = &left;
-        send_or_queue(&pending[i], pair.a.peer, i);
-    }
-    CU_ASSERT(left == ST_CUNIT_COUNT(pending) - 4);
-    uct_errors_begin();
-    uct_ep_destroy(pair.a.peer);
-    CU_ASSERT(uct_errors_end() == 0);
-    CU_ASSERT_FATAL(uct_pair_connect(pair.a.iface, pair.b.dev_addr,
-                                     pair.b.iface_addr, &pair.a.peer) ==
-                    UCS_OK);
-    uct_pair_wait(&pair, &inbox.count, 4);
-    while (uct_ep_am_short(pair.a.peer, AM_ID, 4, NULL, 0) ==
-           UCS_ERR_NO_RESOURCE) {
-        uct_pair_progress(&pair); /* Completions make room */
-    }
-    uct_pair_wait(&pair, &inbox.count, 5);
-    CU_ASSERT(inbox.disorder == 0);
-    CU_ASSERT(left == ST_CUNIT_COUNT(pending) - 4);
-    uct_pair_destroy(&pair);
 }
 
 static uct_region_t region;
@@ -310,7 +118,7 @@ ST_CASE(unsupported)
     void *pointer;
     uct_cm_h cm;
 
-    open_pair(&pair, NULL, inbox_keep);
+    open_pair(&pair);
     uct_region_open(&region, &pair, REGION_LENGTH);
     CU_ASSERT(uct_ep_query(pair.a.peer, &attr) == UCS_ERR_UNSUPPORTED);
     CU_ASSERT(uct_rkey_ptr(pair.component, &region.rkey,
@@ -354,21 +162,6 @@ PAIR_CASE(put_bcopy)
     uct_region_close(&region);
 }
 
-/* A put with a key that is gone fails the endpoint, and is reported once */
-PAIR_CASE(put_with_stale_key)
-{
-    uct_region_open(&region, pair, REGION_LENGTH);
-    uct_region_dereg(&region);
-    CU_ASSERT(uct_ep_put_short(pair->a.peer, payload, 8, (uintptr_t)region.data,
-                               region.rkey.rkey) == UCS_OK);
-    CU_ASSERT(uct_pair_flush(pair, pair->a.peer) != UCS_OK);
-    uct_pair_progress(pair);
-    CU_ASSERT(pair->a.errors == 1);
-    CU_ASSERT(uct_ep_am_short(pair->a.peer, AM_ID, 0, NULL, 0) ==
-              pair->a.error);
-    uct_region_close(&region);
-}
-
 static void on_flushed(uct_completion_t *self)
 {
 }
@@ -397,15 +190,6 @@ PAIR_CASE(flush_completion)
     uct_region_close(&region);
 }
 
-PAIR_CASE(reachable)
-{
-    CU_ASSERT(uct_iface_is_reachable(pair->a.iface, pair->b.dev_addr,
-                                     pair->b.iface_addr));
-    CU_ASSERT(uct_iface_is_reachable(pair->a.iface, pair->b.dev_addr, NULL));
-    CU_ASSERT(pair->a.attr.device_addr_len == pair->b.attr.device_addr_len);
-    CU_ASSERT(pair->a.attr.iface_addr_len == pair->b.attr.iface_addr_len);
-}
-
 /* Every single byte of an address is protected, its version first of all */
 PAIR_CASE(refused_addresses)
 {
@@ -413,6 +197,9 @@ PAIR_CASE(refused_addresses)
     uint8_t *byte;
     size_t i;
 
+    CU_ASSERT(uct_iface_is_reachable(pair->a.iface, pair->b.dev_addr,
+                                     pair->b.iface_addr));
+    CU_ASSERT(uct_iface_is_reachable(pair->a.iface, pair->b.dev_addr, NULL));
     for (i = 0; i < pair->b.attr.device_addr_len; ++i) {
         byte   = (uint8_t*)pair->b.dev_addr + i;
         *byte ^= 0x22;
@@ -432,24 +219,6 @@ PAIR_CASE(refused_addresses)
                                pair->b.iface_addr, &ep) == UCS_ERR_UNREACHABLE);
 }
 
-/* Its endpoint is gone: messages fail sooner or later, nothing hangs */
-PAIR_CASE(peer_gone)
-{
-    CU_ASSERT(uct_ep_am_short(pair->a.peer, AM_ID, 0, NULL, 0) == UCS_OK);
-    uct_pair_wait(pair, &inbox.count, 1);
-    uct_pair_close_side(&pair->b);
-    while (pair->a.errors == 0) {
-        CU_ASSERT(uct_ep_check(pair->a.peer, 0, NULL) == UCS_OK);
-        uct_pair_progress(pair);
-    }
-    CU_ASSERT(pair->a.errors == 1);
-    CU_ASSERT(pair->a.error == UCS_ERR_ENDPOINT_TIMEOUT); /* As UCP says then */
-    CU_ASSERT(uct_ep_flush(pair->a.peer, UCT_FLUSH_FLAG_CANCEL, NULL) ==
-              UCS_OK);
-    CU_ASSERT(uct_ep_am_short(pair->a.self, AM_ID, 0, NULL, 0) == UCS_OK);
-    CU_ASSERT(uct_pair_flush(pair, pair->a.self) == UCS_OK);
-}
-
 /* Nothing was ever sent to it, and a put of nothing asks: as long as nobody was
  * told, it is taken */
 PAIR_CASE(put_to_gone)
@@ -465,29 +234,6 @@ PAIR_CASE(put_to_gone)
               UCS_ERR_ENDPOINT_TIMEOUT);
 }
 
-PAIR_CASE(message_wakes)
-{
-    struct pollfd pollfd = {
-        .events = POLLIN
-    };
-    ucs_status_t status;
-    unsigned i;
-
-    CU_ASSERT_FATAL(uct_iface_event_fd_get(pair->b.iface, &pollfd.fd) ==
-                    UCS_OK);
-    for (i = 1; i <= 100; ++i) {
-        CU_ASSERT(uct_ep_am_short(pair->a.peer, AM_ID, i, NULL, 0) == UCS_OK);
-        CU_ASSERT(uct_pair_flush(pair, pair->a.peer) == UCS_OK);
-        while (inbox.count < i) {
-            status = uct_iface_event_arm(pair->b.iface, UCT_EVENT_RECV);
-            if (status == UCS_OK) {
-                CU_ASSERT(poll(&pollfd, 1, -1) == 1);
-            }
-            uct_iface_progress(pair->b.iface);
-        }
-    }
-}
-
 /* UCP arms an interface that it has never made progress on. */
 PAIR_CASE(first_message_wakes)
 {
@@ -496,8 +242,7 @@ PAIR_CASE(first_message_wakes)
     };
 
     CU_ASSERT_FATAL(uct_pair_reopen_idle(pair) == UCS_OK);
-    CU_ASSERT_FATAL(uct_iface_set_am_handler(pair->b.iface, AM_ID, inbox_keep,
-                                             &inbox, 0) == UCS_OK);
+    uct_inbox_open(&inbox, pair->b.iface, AM_ID);
     CU_ASSERT_FATAL(uct_iface_event_fd_get(pair->b.iface, &pollfd.fd) ==
                     UCS_OK);
     while (uct_iface_event_arm(pair->b.iface, UCT_EVENT_RECV) != UCS_OK) {
@@ -516,7 +261,7 @@ ST_CASE(close_in_flight)
     uct_pair_t pair;
     unsigned i;
 
-    open_pair(&pair, NULL, inbox_keep);
+    open_pair(&pair);
     for (i = 0; i < 50; ++i) {
         CU_ASSERT(uct_ep_am_short(pair.a.peer, AM_ID, i, NULL, 0) == UCS_OK);
     }
@@ -535,20 +280,14 @@ ST_CASE(refused_settings)
 
 ST_CASE(unknown_provider)
 {
-    uct_component_attr_t attr = {
-        .field_mask = UCT_COMPONENT_ATTR_FIELD_MD_RESOURCE_COUNT
-    };
-    uct_component_h component = uct_pair_find_component();
-    const char *provider      = getenv("UCX_CXI_TRIG_PROVIDER");
-    char *before              = strdup((provider == NULL) ? "auto" : provider);
+    const char *provider = getenv("UCX_CXI_TRIG_PROVIDER");
+    char *before         = strdup((provider == NULL) ? "auto" : provider);
 
-    CU_ASSERT_FATAL((component != NULL) && (before != NULL));
+    CU_ASSERT_FATAL(before != NULL);
     CU_ASSERT_FATAL(setenv("UCX_CXI_TRIG_PROVIDER", "nosuch", 1) == 0);
-    CU_ASSERT(uct_component_query(component, &attr) == UCS_OK);
-    CU_ASSERT(attr.md_resource_count == 0);
+    CU_ASSERT(uct_pair_count_devices() == 0);
     CU_ASSERT_FATAL(setenv("UCX_CXI_TRIG_PROVIDER", before, 1) == 0);
-    CU_ASSERT(uct_component_query(component, &attr) == UCS_OK);
-    CU_ASSERT(attr.md_resource_count > 0);
+    CU_ASSERT(uct_pair_count_devices() > 0);
     free(before);
 }
 

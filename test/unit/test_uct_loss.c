@@ -164,6 +164,7 @@ PAIR_CASE(peer_gone)
     }
     check_all(count);
     CU_ASSERT(pair->a.errors == 1);
+    CU_ASSERT(pair->a.error == UCS_ERR_ENDPOINT_TIMEOUT); /* As UCP says then */
     CU_ASSERT(op_start(&ops[0], OP_FADD, pair->a.peer) == pair->a.error);
     CU_ASSERT(uct_ep_flush(pair->a.peer, UCT_FLUSH_FLAG_CANCEL, NULL) ==
               UCS_OK);
@@ -190,6 +191,7 @@ PAIR_CASE(stale_key)
     CU_ASSERT(region.data[0] == 0x55);
     uct_pair_progress(pair);
     CU_ASSERT(pair->a.errors == 1);
+    CU_ASSERT(op_start(&ops[0], OP_FADD, pair->a.peer) == pair->a.error);
     CU_ASSERT(uct_ep_flush(pair->a.peer, UCT_FLUSH_FLAG_CANCEL, NULL) ==
               UCS_OK);
     uct_region_close(&region);
@@ -275,25 +277,17 @@ PAIR_CASE(cancel_at_once)
     uct_region_close(&region);
 }
 
-static ucs_status_t count_message(void *arg, void *data, size_t length,
-                                  unsigned flags)
-{
-    ++*(uint64_t*)arg;
-    return UCS_OK;
-}
+static uct_inbox_t inbox;
 
 /* An endpoint is destroyed with all in flight, which is over then. Nothing else
  * is: not what another one to the same peer has started, and what comes */
-static void destroy_with_all(uct_pair_t *pair, uct_ep_h *other_p, op_t *late,
-                             uint64_t *messages)
+static void destroy_with_all(uct_pair_t *pair, uct_ep_h *other_p, op_t *late)
 {
     uct_done_t flush;
     unsigned count, i;
 
     open_all(pair);
-    *messages = 0;
-    CU_ASSERT(uct_iface_set_am_handler(pair->a.iface, AM_ID, count_message,
-                                       messages, 0) == UCS_OK);
+    uct_inbox_open(&inbox, pair->a.iface, AM_ID);
     CU_ASSERT(uct_ep_am_short(pair->b.peer, AM_ID, 0, NULL, 0) == UCS_OK);
     CU_ASSERT(uct_pair_connect(pair->a.iface, pair->b.dev_addr,
                                pair->b.iface_addr, other_p) == UCS_OK);
@@ -309,19 +303,18 @@ static void destroy_with_all(uct_pair_t *pair, uct_ep_h *other_p, op_t *late,
     }
     check_all(count);
     CU_ASSERT(late->done.calls == 0);
-    CU_ASSERT(*messages == 0);
+    CU_ASSERT(inbox.count == 0);
 }
 
 ST_CASE(ep_destroyed)
 {
     op_t *late = &ops[MAX_OPS];
-    uint64_t messages;
     uct_pair_t pair;
     uct_ep_h other;
 
-    destroy_with_all(&pair, &other, late, &messages);
+    destroy_with_all(&pair, &other, late);
     CU_ASSERT(uct_done_wait(&late->done, &pair) == UCS_OK);
-    uct_pair_wait(&pair, &messages, 1);
+    uct_pair_wait(&pair, &inbox.count, 1);
     uct_ep_destroy(other);
     uct_region_close(&region);
     uct_pair_destroy(&pair);
@@ -332,11 +325,10 @@ ST_CASE(ep_destroyed)
 ST_CASE(eps_destroyed)
 {
     op_t *late = &ops[MAX_OPS];
-    uint64_t messages;
     uct_pair_t pair;
     uct_ep_h other;
 
-    destroy_with_all(&pair, &other, late, &messages);
+    destroy_with_all(&pair, &other, late);
     uct_ep_destroy(other);
     CU_ASSERT((late->done.calls == 1) && (late->done.status == UCS_OK));
     uct_region_close(&region);

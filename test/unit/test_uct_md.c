@@ -2,9 +2,9 @@
 /* test_uct_md.c - memory of UCT's memory domain: registration, keys, cache. */
 #include "st_cunit.h"
 #include "uct_domain.h"
+#include "uct_region.h"
 #include "uct_short.h"
 
-#include <ucs/debug/log_def.h>
 #include <uct/api/v2/uct_v2.h>
 #include <uct/api/version.h>
 
@@ -95,21 +95,6 @@ UCT_DOMAIN_CASE(key)
     CU_ASSERT(uct_md_mem_dereg(domain->md, memh) == UCS_OK);
 }
 
-/* One registration serves all, until the memory goes */
-/* Warnings of registrations that were not given back */
-static unsigned num_warnings;
-
-static ucs_log_func_rc_t
-count_warning(const char *file, unsigned line, const char *function,
-              ucs_log_level_t level,
-              const ucs_log_component_config_t *component, const char *message,
-              va_list args)
-{
-    num_warnings += (level == UCS_LOG_LEVEL_WARN) &&
-                    (strstr(message, "not given back") != NULL);
-    return UCS_LOG_FUNC_RC_STOP;
-}
-
 /* A program that ends without giving its memory back is told so, and ends */
 ST_CASE(leaked)
 {
@@ -127,14 +112,13 @@ ST_CASE(leaked)
     CU_ASSERT_FATAL(uct_domain_reg(&domain, pages + length, length, &other) ==
                     UCS_OK);
     CU_ASSERT(memh == again);
-    num_warnings = 0;
-    ucs_log_push_handler(count_warning);
+    uct_errors_begin_text(UCS_LOG_LEVEL_WARN, "not given back");
     uct_domain_close(&domain);
-    ucs_log_pop_handler();
-    CU_ASSERT(num_warnings == 1);
+    CU_ASSERT(uct_errors_end() == 1);
     CU_ASSERT_FATAL(munmap(pages, 2 * length) == 0);
 }
 
+/* One registration serves all, until the memory goes */
 ST_CASE(cache)
 {
     size_t length = 4 * sysconf(_SC_PAGESIZE);
@@ -200,13 +184,8 @@ ST_CASE(refused_cache_setting)
 }
 
 
-static void on_invalidated(uct_completion_t *self)
-{
-}
-
-/* Invalidates a registration; 0 after a skip */
-static int invalidate(uct_domain_t *domain, uct_mem_h memh,
-                      uct_completion_t *comp)
+/* Invalidates a registration, with one count of two; 0 after a skip */
+static int invalidate(uct_domain_t *domain, uct_mem_h memh, uct_done_t *done)
 {
     uct_md_mem_dereg_params_t params = {
         .field_mask = UCT_MD_MEM_DEREG_FIELD_MEMH |
@@ -214,10 +193,12 @@ static int invalidate(uct_domain_t *domain, uct_mem_h memh,
                       UCT_MD_MEM_DEREG_FIELD_COMPLETION,
         .memh       = memh,
         .flags      = UCT_MD_MEM_DEREG_FLAG_INVALIDATE,
-        .comp       = comp
+        .comp       = &done->comp
     };
-    ucs_status_t status = uct_md_mem_dereg_v2(domain->md, &params);
+    ucs_status_t status;
 
+    uct_done_init(done, 2);
+    status = uct_md_mem_dereg_v2(domain->md, &params);
     if (domain->attr.cap.flags & UCT_MD_FLAG_INVALIDATE) {
         CU_ASSERT_FATAL(status == UCS_OK);
         return 1;
@@ -232,11 +213,7 @@ static int invalidate(uct_domain_t *domain, uct_mem_h memh,
 static void check_invalidate(ucs_status_t (*open)(uct_domain_t*))
 {
     static uint8_t buffer[8192];
-    uct_completion_t comp = {
-        .func   = on_invalidated,
-        .count  = 2,
-        .status = UCS_OK
-    };
+    uct_done_t done;
     uint8_t key[UCT_DOMAIN_KEY_MAX] = {0}, next[UCT_DOMAIN_KEY_MAX];
     uct_mem_h memh;
     uct_domain_t domain;
@@ -245,9 +222,9 @@ static void check_invalidate(ucs_status_t (*open)(uct_domain_t*))
     CU_ASSERT_FATAL(uct_domain_reg(&domain, buffer, sizeof(buffer), &memh) ==
                     UCS_OK);
     CU_ASSERT_FATAL(uct_md_mkey_pack(domain.md, memh, key) == UCS_OK);
-    if (invalidate(&domain, memh, &comp)) {
-        CU_ASSERT(comp.count == 1);
-        CU_ASSERT(comp.status == UCS_OK);
+    if (invalidate(&domain, memh, &done)) {
+        CU_ASSERT(done.comp.count == 1);
+        CU_ASSERT(done.comp.status == UCS_OK);
         /* Its key is never used again */
         uct_domain_key(&domain, buffer, sizeof(buffer), next);
         CU_ASSERT(memcmp(key, next, sizeof(key)) != 0);
@@ -263,11 +240,7 @@ ST_CASE_CALL(invalidate_uncached, check_invalidate(uct_domain_try_uncached))
 ST_CASE(invalidate_shared)
 {
     static uint8_t buffer[8192];
-    uct_completion_t comp = {
-        .func   = on_invalidated,
-        .count  = 2,
-        .status = UCS_OK
-    };
+    uct_done_t done;
     uct_mem_h first, second, third;
     uct_domain_t domain;
 
@@ -279,13 +252,13 @@ ST_CASE(invalidate_shared)
     CU_ASSERT_FATAL(uct_domain_reg(&domain, buffer, sizeof(buffer), &second) ==
                     UCS_OK);
     CU_ASSERT(first == second);
-    if (invalidate(&domain, first, &comp)) {
-        CU_ASSERT(comp.count == 2);
+    if (invalidate(&domain, first, &done)) {
+        CU_ASSERT(done.comp.count == 2);
         CU_ASSERT_FATAL(uct_domain_reg(&domain, buffer, sizeof(buffer),
                                        &third) == UCS_OK);
         CU_ASSERT(third != second);
         CU_ASSERT(uct_md_mem_dereg(domain.md, second) == UCS_OK);
-        CU_ASSERT(comp.count == 1);
+        CU_ASSERT(done.comp.count == 1);
         CU_ASSERT(uct_md_mem_dereg(domain.md, third) == UCS_OK);
     } else {
         CU_ASSERT(uct_md_mem_dereg(domain.md, second) == UCS_OK);
@@ -297,11 +270,7 @@ ST_CASE(invalidate_shared)
 UCT_PAIR_CASE(invalidated_is_refused)
 {
     static uint8_t buffer[64];
-    uct_completion_t comp = {
-        .func   = on_invalidated,
-        .count  = 2,
-        .status = UCS_OK
-    };
+    uct_done_t done;
     uint64_t value        = UINT64_MAX;
     uint8_t key[UCT_DOMAIN_KEY_MAX];
     uct_rkey_bundle_t rkey;
@@ -314,8 +283,8 @@ UCT_PAIR_CASE(invalidated_is_refused)
                     UCS_OK);
     CU_ASSERT_FATAL(uct_md_mkey_pack(domain.md, memh, key) == UCS_OK);
     CU_ASSERT_FATAL(uct_rkey_unpack(pair->component, key, &rkey) == UCS_OK);
-    if (invalidate(&domain, memh, &comp)) {
-        CU_ASSERT(comp.count == 1);
+    if (invalidate(&domain, memh, &done)) {
+        CU_ASSERT(done.comp.count == 1);
         CU_ASSERT(uct_ep_put_short(pair->a.peer, &value, sizeof(value),
                                    (uintptr_t)buffer, rkey.rkey) == UCS_OK);
         CU_ASSERT(uct_pair_flush(pair, pair->a.peer) != UCS_OK);

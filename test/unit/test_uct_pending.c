@@ -5,6 +5,7 @@
  * operation that has ended gives its room back before its user hears of it.
  */
 #include "st_cunit.h"
+#include "uct_errors.h"
 #include "uct_region.h"
 
 #include <string.h>
@@ -163,6 +164,48 @@ ST_CASE(fair_one)
                                            "RX_QUEUE_LEN", "1", NULL};
 
     check_fair(settings);
+}
+
+static void count_purged(uct_pending_req_t *req, void *arg)
+{
+    ++*(unsigned*)arg;
+}
+
+ST_CASE(purge)
+{
+    static const char *const settings[] = {"TX_QUEUE_LEN", "4", NULL};
+    unsigned purged                     = 0;
+    uct_pair_t pair;
+
+    open_pair(&pair, settings);
+    submit(&senders[0], pair.a.peer, FEW);
+    CU_ASSERT(uct_ep_flush(pair.a.peer, 0, NULL) == UCS_ERR_NO_RESOURCE);
+    uct_ep_pending_purge(pair.a.peer, count_purged, &purged);
+    CU_ASSERT(purged == FEW - 4);
+    CU_ASSERT(uct_pair_flush(&pair, pair.a.peer) == UCS_OK);
+    uct_pair_destroy(&pair);
+}
+
+/* An endpoint with requests that wait: they are dropped, and others go on */
+ST_CASE(destroy)
+{
+    static const char *const settings[] = {"TX_QUEUE_LEN", "4", NULL};
+    uct_pair_t pair;
+
+    open_pair(&pair, settings);
+    submit(&senders[0], pair.a.peer, FEW);
+    uct_errors_begin();
+    uct_ep_destroy(pair.a.peer);
+    CU_ASSERT(uct_errors_end() == 0);
+    CU_ASSERT_FATAL(uct_pair_connect(pair.a.iface, pair.b.dev_addr,
+                                     pair.b.iface_addr, &pair.a.peer) ==
+                    UCS_OK);
+    uct_pair_wait(&pair, &inboxes[0].count, 4);
+    submit(&senders[1], pair.a.peer, FEW);
+    uct_pair_wait(&pair, &inboxes[1].count, FEW);
+    CU_ASSERT((inboxes[0].count == 4) && (senders[0].started == 4));
+    CU_ASSERT((inboxes[0].disorder == 0) && (inboxes[1].disorder == 0));
+    uct_pair_destroy(&pair);
 }
 
 /* All to all, with room for one message each way: nobody waits for ever */

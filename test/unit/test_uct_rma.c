@@ -386,31 +386,13 @@ PAIR_CASE(shared_completion)
     CU_ASSERT(uct_iface_flush(pair->a.iface, 0, NULL) == UCS_OK);
 }
 
-/* What a handler of messages has got */
-typedef struct {
-    volatile uint64_t count;
-    size_t            length;
-    uint8_t           data[65536];
-} inbox_t;
-
-static inbox_t inbox;
-
-static ucs_status_t receive(void *arg, void *data, size_t length,
-                            unsigned flags)
-{
-    inbox.length = length;
-    memcpy(inbox.data, data, length);
-    ++inbox.count;
-    return UCS_OK;
-}
+static uct_inbox_t inbox;
 
 /* Returns non-zero, with all undone, where there are no such messages. */
 static int open_messages(uct_pair_t *pair)
 {
     open_all(pair, NULL);
-    memset(&inbox, 0, sizeof(inbox));
-    CU_ASSERT_FATAL(uct_iface_set_am_handler(pair->b.iface, AM_ID, receive,
-                                             NULL, 0) == UCS_OK);
+    uct_inbox_open(&inbox, pair->b.iface, AM_ID);
     if (pair->a.attr.cap.flags & UCT_IFACE_FLAG_AM_ZCOPY) {
         return 0;
     }
@@ -473,10 +455,13 @@ ST_CASE(am_zcopy_limits)
     CU_ASSERT(done.comp.count == 1);
 
     --iov[0].length;
+    uct_region_fill(local, sizeof(local), 17);
     CU_ASSERT(uct_ep_am_zcopy(pair.a.peer, AM_ID, local, 8, iov, 1, 0,
                               &done.comp) == UCS_INPROGRESS);
     uct_pair_wait(&pair, &inbox.count, 1);
     CU_ASSERT(inbox.length == attr->cap.am.max_zcopy);
+    CU_ASSERT(memcmp(inbox.data, local, 8) == 0);
+    CU_ASSERT(memcmp(inbox.data + 8, iov[0].buffer, iov[0].length) == 0);
     CU_ASSERT(uct_done_wait(&done, &pair) == UCS_OK);
     close_all(&pair);
 }

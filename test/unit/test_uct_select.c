@@ -7,7 +7,6 @@
 
 #include <cxi_trig_device.h>
 
-#include <ucs/debug/log_def.h>
 #include <uct/api/version.h>
 
 #include <stdio.h>
@@ -221,25 +220,6 @@ static int prints_device(ucp_context_h context, const char *name)
     return found;
 }
 
-/* Warnings since the handler was pushed that name a device that is not there */
-static unsigned num_warnings;
-
-static ucs_log_func_rc_t
-count_warning(const char *file, unsigned line, const char *function,
-              ucs_log_level_t level,
-              const ucs_log_component_config_t *component, const char *message,
-              va_list args)
-{
-    char text[1024];
-
-    if (level > UCS_LOG_LEVEL_WARN) {
-        return UCS_LOG_FUNC_RC_CONTINUE;
-    }
-    vsnprintf(text, sizeof(text), message, args);
-    num_warnings += (strstr(text, "'nosuch0' is not available") != NULL);
-    return UCS_LOG_FUNC_RC_STOP;
-}
-
 /* UCX uses the devices that the setting names; one that is not there is none,
  * and UCX says so itself */
 ST_CASE(net_devices)
@@ -262,11 +242,9 @@ ST_CASE(net_devices)
     }
 
     CU_ASSERT_FATAL(setenv("UCX_NET_DEVICES", "nosuch0", 1) == 0);
-    num_warnings = 0;
-    ucs_log_push_handler(count_warning);
+    uct_errors_begin_text(UCS_LOG_LEVEL_WARN, "'nosuch0' is not available");
     CU_ASSERT_FATAL(ucp_side_open(&side, "cxi_trig,self", 0, 0) == UCS_OK);
-    ucs_log_pop_handler();
-    CU_ASSERT(num_warnings == 1);
+    CU_ASSERT(uct_errors_end() == 1);
     CU_ASSERT(!prints_device(side.context, "cxi_trig/"));
     ucp_side_close(&side);
     CU_ASSERT_FATAL(((before == NULL) ? unsetenv("UCX_NET_DEVICES") :

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_uct_stats.c - what interfaces and memory domains count. */
 #include "st_cunit.h"
+#include "uct_domain.h"
 #include "uct_region.h"
 #include "uct_trig_stats.h"
 
@@ -17,14 +18,7 @@
 #define AM_ID 5
 
 
-static volatile uint64_t num_messages;
-
-static ucs_status_t count_message(void *arg, void *data, size_t length,
-                                  unsigned flags)
-{
-    ++num_messages;
-    return UCS_OK;
-}
+static uct_inbox_t inbox;
 
 static size_t pack_100(void *dest, void *arg)
 {
@@ -39,10 +33,7 @@ static void unpack_none(void *arg, const void *data, size_t length)
 static void open_pair(uct_pair_t *pair, const char *const *settings)
 {
     CU_ASSERT_FATAL(uct_pair_create(pair, settings) == 0);
-    num_messages = 0;
-    CU_ASSERT_FATAL(uct_iface_set_am_handler(pair->b.iface, AM_ID,
-                                             count_message, NULL, 0) ==
-                    UCS_OK);
+    uct_inbox_open(&inbox, pair->b.iface, AM_ID);
 }
 
 #define PAIR_CASE(_name) \
@@ -84,7 +75,7 @@ PAIR_CASE(messages)
     CU_ASSERT(uct_ep_am_short(pair->a.peer, AM_ID, 1, "abc", 3) == UCS_OK);
     CU_ASSERT(uct_ep_am_bcopy(pair->a.peer, AM_ID, pack_100, NULL, 0) == 100);
     CU_ASSERT(uct_ep_check(pair->b.peer, 0, NULL) == UCS_OK);
-    uct_pair_wait(pair, &num_messages, 2);
+    uct_pair_wait(pair, &inbox.count, 2);
     CU_ASSERT(uct_pair_flush(pair, pair->a.peer) == UCS_OK);
     CU_ASSERT(uct_pair_flush(pair, pair->b.peer) == UCS_OK);
 
@@ -176,7 +167,7 @@ ST_CASE(waits)
     CU_ASSERT(stats.pending == 1);
     CU_ASSERT(stats.ops[UCT_TRIG_STATS_AM].count == 1);
     uct_ep_pending_purge(pair.a.peer, forget, NULL);
-    uct_pair_wait(&pair, &num_messages, 1);
+    uct_pair_wait(&pair, &inbox.count, 1);
     uct_pair_destroy(&pair);
 }
 
@@ -250,23 +241,6 @@ PAIR_CASE(failures)
     uct_region_close(&region);
 }
 
-static ucs_status_t open_md(uct_md_h *md_p, const char *const *settings)
-{
-    uct_component_h component = uct_pair_find_component();
-    uct_md_config_t *config;
-    ucs_status_t status;
-
-    CU_ASSERT_FATAL(component != NULL);
-    CU_ASSERT_FATAL(uct_md_config_read(component, NULL, NULL, &config) ==
-                    UCS_OK);
-    status = uct_pair_set(config, settings[0], settings[1]);
-    if (status == UCS_OK) {
-        status = uct_md_open(component, uct_pair_device(), config, md_p);
-    }
-    uct_config_release(config);
-    return status;
-}
-
 /* Registers the same memory twice, and gives it back */
 static uct_trig_md_stats_t count_registrations(uct_md_h md)
 {
@@ -289,43 +263,37 @@ static uct_trig_md_stats_t count_registrations(uct_md_h md)
 
 ST_CASE(registrations)
 {
-    static const char *const uncached[] = {"RCACHE", "n"};
-    static const char *const none[]     = {"STATS", "n"};
     uct_trig_md_stats_t stats;
-    uct_md_h md;
+    uct_domain_t domain;
 
-    /* UCX itself caches where there is no such setting */
-    if (open_md(&md, uncached) != UCS_OK) {
-        CU_ASSERT_FATAL(open_md(&md, none) == UCS_OK);
-    }
-    stats = count_registrations(md);
+    CU_ASSERT_FATAL(uct_domain_try_uncached(&domain) == UCS_OK);
+    stats = count_registrations(domain.md);
     CU_ASSERT(stats.registered.count == 2);
     CU_ASSERT(stats.registered.bytes == 8192);
     CU_ASSERT(stats.deregistered == 2);
     CU_ASSERT(stats.refused == 1);
     CU_ASSERT(stats.cache_hits == 0);
     CU_ASSERT(stats.cache_misses == 0);
-    uct_md_close(md);
+    uct_domain_close(&domain);
 }
 
 ST_CASE(cache)
 {
-    static const char *const cached[] = {"RCACHE", "y"};
     uct_trig_md_stats_t stats;
-    uct_md_h md;
+    uct_domain_t domain;
 
-    if (open_md(&md, cached) != UCS_OK) {
+    if (uct_domain_try(&domain, uct_pair_device(), "RCACHE", "y") != UCS_OK) {
         st_cunit_skip("no cache of registrations here: UCX cannot tell that "
                       "memory is unmapped, or caches itself");
         return;
     }
-    stats = count_registrations(md);
+    stats = count_registrations(domain.md);
     CU_ASSERT(stats.registered.count == 1);
     CU_ASSERT(stats.deregistered == 0);
     CU_ASSERT(stats.cache_hits == 1);
     CU_ASSERT(stats.cache_misses == 2); /* One was refused */
     CU_ASSERT(stats.refused >= 1);
-    uct_md_close(md);
+    uct_domain_close(&domain);
 }
 
 /* A line for each count */
@@ -377,7 +345,7 @@ ST_CASE(vfs)
 
     open_pair(&pair, NULL);
     CU_ASSERT(uct_ep_am_bcopy(pair.a.peer, AM_ID, pack_100, NULL, 0) == 100);
-    uct_pair_wait(&pair, &num_messages, 1);
+    uct_pair_wait(&pair, &inbox.count, 1);
 
     /* To be looked at brings it up to date */
     snprintf(path, sizeof(path), "/uct/worker/%p/iface/%p", pair.worker,
@@ -407,7 +375,7 @@ static char *told(const char *setting)
     CU_ASSERT_FATAL(dup2(fileno(file), STDERR_FILENO) >= 0);
     open_pair(&pair, NULL);
     CU_ASSERT(uct_ep_am_bcopy(pair.a.peer, AM_ID, pack_100, NULL, 0) == 100);
-    uct_pair_wait(&pair, &num_messages, 1);
+    uct_pair_wait(&pair, &inbox.count, 1);
     uct_pair_destroy(&pair);
     CU_ASSERT_FATAL(dup2(saved, STDERR_FILENO) >= 0);
     CU_ASSERT_FATAL(unsetenv("UCX_CXI_TRIG_STATS") == 0);

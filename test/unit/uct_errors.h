@@ -3,8 +3,13 @@
 #ifndef UCT_ERRORS_H_
 #define UCT_ERRORS_H_
 
+#include <ucs/config/types.h>
+
 /** Count what is logged as an error from now on, and show nothing. */
 void uct_errors_begin(void);
+
+/** The same for what is logged at this level and has this text in it. */
+void uct_errors_begin_text(ucs_log_level_t level, const char *text);
 
 /** End that; how many. */
 unsigned uct_errors_end(void);

@@ -2,6 +2,8 @@
 /* uct_pair.c - two interfaces of the transport in one process. */
 #include "uct_pair.h"
 
+#include <CUnit/CUnit.h>
+
 #include <ucs/async/async_fwd.h>
 
 #include <stdio.h>
@@ -29,6 +31,18 @@ uct_component_h uct_pair_find_component(void)
     }
     uct_release_component_list(components);
     return found;
+}
+
+unsigned uct_pair_count_devices(void)
+{
+    uct_component_attr_t attr = {
+        .field_mask = UCT_COMPONENT_ATTR_FIELD_MD_RESOURCE_COUNT
+    };
+    uct_component_h component = uct_pair_find_component();
+
+    CU_ASSERT_FATAL(component != NULL);
+    CU_ASSERT_FATAL(uct_component_query(component, &attr) == UCS_OK);
+    return attr.md_resource_count;
 }
 
 static ucs_status_t uct_pair_on_error(void *arg, uct_ep_h ep,
@@ -274,6 +288,24 @@ void uct_pair_destroy(uct_pair_t *pair)
 void uct_pair_progress(uct_pair_t *pair)
 {
     uct_worker_progress(pair->worker);
+}
+
+static ucs_status_t uct_inbox_keep(void *arg, void *data, size_t length,
+                                   unsigned flags)
+{
+    uct_inbox_t *inbox = arg;
+
+    inbox->length = length;
+    memcpy(inbox->data, data, length);
+    ++inbox->count;
+    return UCS_OK;
+}
+
+void uct_inbox_open(uct_inbox_t *inbox, uct_iface_h iface, uint8_t id)
+{
+    inbox->count = 0;
+    CU_ASSERT_FATAL(uct_iface_set_am_handler(iface, id, uct_inbox_keep, inbox,
+                                             0) == UCS_OK);
 }
 
 void uct_pair_wait(uct_pair_t *pair, const volatile uint64_t *value,

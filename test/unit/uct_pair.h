@@ -11,6 +11,7 @@
 #include "uct_trig.h"
 
 #include <stddef.h>
+#include <stdint.h>
 
 /** uct_ep_invalidate() without anything else; 1.21 has parameters for it. */
 #if UCT_API >= UCT_VERSION(1, 21)
@@ -88,6 +89,20 @@ ucs_status_t uct_pair_connect(uct_iface_h iface,
                               const uct_device_addr_t *dev_addr,
                               const uct_iface_addr_t *iface_addr,
                               uct_ep_h *ep_p);
+
+/** What a handler of messages has seen. */
+typedef struct {
+    volatile uint64_t count;
+    size_t            length; /**< Of the last one */
+    uint8_t           data[65536];
+} uct_inbox_t;
+
+/** Keep the messages with this id that an interface gets; or fail the running
+ *  case. */
+void uct_inbox_open(uct_inbox_t *inbox, uct_iface_h iface, uint8_t id);
+
+/** How many devices UCX is told of. */
+unsigned uct_pair_count_devices(void);
 
 /** Find the component; NULL if the transport is not loaded. */
 uct_component_h uct_pair_find_component(void);
