@@ -15,21 +15,6 @@
 static uct_region_t region;
 
 
-static void open_all(uct_pair_t *pair, const char *const *settings)
-{
-    CU_ASSERT_FATAL(uct_pair_create(pair, settings) == 0);
-    uct_region_open(&region, pair, REGION_LENGTH);
-}
-
-static void close_all(uct_pair_t *pair)
-{
-    uct_region_close(&region);
-    uct_pair_destroy(pair);
-}
-
-#define PAIR_CASE(_name) \
-    ST_CASE_WITH(_name, uct_pair_t, pair, open_all(pair, NULL), close_all(pair))
-
 static uint64_t mask(unsigned width)
 {
     return (width == 8) ? UINT64_MAX : UINT32_MAX;
@@ -131,7 +116,7 @@ static uint64_t fetched(fetch_t *fetch, uct_pair_t *pair, unsigned width)
 }
 
 /* All that UCP asks for, or it would send messages instead */
-PAIR_CASE(capabilities)
+UCT_REGION_CASE(capabilities, REGION_LENGTH)
 {
     uint64_t posts   = UCS_BIT(UCT_ATOMIC_OP_ADD) | UCS_BIT(UCT_ATOMIC_OP_AND) |
                        UCS_BIT(UCT_ATOMIC_OP_OR) | UCS_BIT(UCT_ATOMIC_OP_XOR);
@@ -196,18 +181,18 @@ static void check_width(unsigned width)
 {
     uct_pair_t pair;
 
-    open_all(&pair, NULL);
+    uct_region_open_pair(&region, &pair, NULL, REGION_LENGTH);
     check_posts(&pair, width);
     check_fetches(&pair, width);
     check_cswap(&pair, width);
-    close_all(&pair);
+    uct_region_close_pair(&region, &pair);
 }
 
 ST_CASE_CALL(32, check_width(4))
 ST_CASE_CALL(64, check_width(8))
 
 /* No such operation, in that form: refused, with nothing changed */
-PAIR_CASE(refused)
+UCT_REGION_CASE(refused, REGION_LENGTH)
 {
     fetch_t old;
 
@@ -225,7 +210,7 @@ PAIR_CASE(refused)
 }
 
 /* Both sides add to one word, both ways; every sum is seen once */
-PAIR_CASE(many)
+UCT_REGION_CASE(many, REGION_LENGTH)
 {
     enum {
         COUNT = 500
@@ -268,7 +253,7 @@ ST_CASE(exhausted)
     fetch_t old;
     unsigned i;
 
-    open_all(&pair, settings);
+    uct_region_open_pair(&region, &pair, settings, REGION_LENGTH);
     write_target(0, 4);
     for (i = 0; i < 3; ++i) {
         CU_ASSERT(post(pair.a.peer, UCT_ATOMIC_OP_ADD, 4, 1) == UCS_OK);
@@ -280,12 +265,12 @@ ST_CASE(exhausted)
     CU_ASSERT(uct_pair_flush(&pair, pair.a.peer) == UCS_OK);
     CU_ASSERT(old.done.calls == 0);
     CU_ASSERT(read_target(4) == 3);
-    close_all(&pair);
+    uct_region_close_pair(&region, &pair);
 }
 
 /* A provider may refuse a target that is not aligned, or serve it well; the
  * bytes around it stay in any case */
-PAIR_CASE(unaligned)
+UCT_REGION_CASE(unaligned, REGION_LENGTH)
 {
     uint64_t value = START, result = 0;
     uct_done_t done;

@@ -15,22 +15,6 @@ static uint8_t local[REGION_LENGTH];
 static uct_region_t region;
 
 
-static void open_all(uct_pair_t *pair)
-{
-    CU_ASSERT_FATAL(uct_pair_create(pair, NULL) == 0);
-    uct_region_open(&region, pair, REGION_LENGTH);
-    memset(local, 0, sizeof(local));
-}
-
-static void close_all(uct_pair_t *pair)
-{
-    uct_region_close(&region);
-    uct_pair_destroy(pair);
-}
-
-#define PAIR_CASE(_name) \
-    ST_CASE_WITH(_name, uct_pair_t, pair, open_all(pair), close_all(pair))
-
 typedef ucs_status_t (*rma_func_t)(uct_ep_h ep, const uct_iov_t *iov,
                                    size_t iovcnt, uint64_t remote_addr,
                                    uct_rkey_t rkey, uct_completion_t *comp);
@@ -56,7 +40,7 @@ static void check_fenced(ucs_status_t (*fence)(uct_pair_t *pair))
     uct_pair_t pair;
     unsigned i;
 
-    open_all(&pair);
+    uct_region_open_pair(&region, &pair, NULL, REGION_LENGTH);
     for (i = 1; i <= 20; ++i) {
         memset(local, 2 * i, LENGTH);
         memset(second, (2 * i) + 1, 1000);
@@ -69,7 +53,7 @@ static void check_fenced(ucs_status_t (*fence)(uct_pair_t *pair))
         CU_ASSERT(memcmp(third, second, 1000) == 0);
         CU_ASSERT(memcmp(third + 1000, local + 1000, LENGTH - 1000) == 0);
     }
-    close_all(&pair);
+    uct_region_close_pair(&region, &pair);
 }
 
 static ucs_status_t fence_ep(uct_pair_t *pair)
@@ -104,7 +88,7 @@ static ucs_status_t receive_fenced(void *arg, void *data, size_t length,
 }
 
 /* Messages keep their order though fences hold some of them back */
-PAIR_CASE(messages)
+UCT_REGION_CASE(messages, REGION_LENGTH)
 {
     enum {
         COUNT = 200
@@ -138,7 +122,7 @@ PAIR_CASE(messages)
 }
 
 /* A put, an atomic on it and one that fetches */
-PAIR_CASE(atomics)
+UCT_REGION_CASE(atomics, REGION_LENGTH)
 {
     uint64_t result;
     uct_done_t done;
@@ -180,7 +164,7 @@ static ucs_status_t receive_scope(void *arg, void *data, size_t length,
     return UCS_OK;
 }
 
-PAIR_CASE(iface_scope)
+UCT_REGION_CASE(iface_scope, REGION_LENGTH)
 {
     uct_iov_t iov = {.buffer = local, .length = REGION_LENGTH, .count = 1};
     scope_t scope = {.count = 0};

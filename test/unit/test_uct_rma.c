@@ -18,22 +18,6 @@ static uint8_t local[REGION_LENGTH];
 static uct_region_t region;
 
 
-static void open_all(uct_pair_t *pair, const char *const *settings)
-{
-    CU_ASSERT_FATAL(uct_pair_create(pair, settings) == 0);
-    uct_region_open(&region, pair, REGION_LENGTH);
-    memset(local, 0, sizeof(local));
-}
-
-static void close_all(uct_pair_t *pair)
-{
-    uct_region_close(&region);
-    uct_pair_destroy(pair);
-}
-
-#define PAIR_CASE(_name) \
-    ST_CASE_WITH(_name, uct_pair_t, pair, open_all(pair, NULL), close_all(pair))
-
 /* Divides the local memory into count pieces, one of them empty. Returns how
  * many bytes there are. */
 static size_t divide(uct_iov_t *iov, size_t count, size_t piece)
@@ -63,7 +47,7 @@ static void join(const uct_iov_t *iov, size_t count, uint8_t *data)
     }
 }
 
-PAIR_CASE(limits)
+UCT_REGION_CASE(limits, REGION_LENGTH)
 {
     uct_iface_attr_t *attr;
 
@@ -112,7 +96,7 @@ static void check_zcopy_lengths(uct_pair_t *pair, int is_get, uct_mem_h memh)
     }
 }
 
-PAIR_CASE(zcopy_lengths)
+UCT_REGION_CASE(zcopy_lengths, REGION_LENGTH)
 {
     uct_md_attr_t attr;
     uct_mem_h memh;
@@ -130,7 +114,7 @@ PAIR_CASE(zcopy_lengths)
 }
 
 /* As many pieces as the interface tells, and each number below */
-PAIR_CASE(zcopy_pieces)
+UCT_REGION_CASE(zcopy_pieces, REGION_LENGTH)
 {
     static uint8_t joined[REGION_LENGTH];
     uct_iov_t iov[MAX_IOV];
@@ -178,7 +162,7 @@ static void unpack(void *arg, const void *data, size_t length)
     memcpy(unpacked->data, data, length);
 }
 
-PAIR_CASE(get_bcopy)
+UCT_REGION_CASE(get_bcopy, REGION_LENGTH)
 {
     size_t lengths[] = {1, 8, 1000, 0};
     static unpacked_t unpacked;
@@ -213,7 +197,7 @@ static size_t pack_nothing(void *dest, void *arg)
 }
 
 /* Done at once: nothing is told later, and no key is needed */
-PAIR_CASE(empty)
+UCT_REGION_CASE(empty, REGION_LENGTH)
 {
     uct_iov_t iov = {.buffer = NULL, .length = 0, .count = 1};
     int packed    = 0;
@@ -251,7 +235,7 @@ ST_CASE(refused)
     uct_pair_t pair;
     unsigned i;
 
-    open_all(&pair, settings);
+    uct_region_open_pair(&region, &pair, settings, REGION_LENGTH);
     attr = &pair.a.attr;
     uct_done_init(&done, 3);
     for (i = 0; i < 4; ++i) {
@@ -284,7 +268,7 @@ ST_CASE(refused)
               UCS_ERR_NO_RESOURCE);
     CU_ASSERT(uct_pair_flush(&pair, pair.a.peer) == UCS_OK);
     CU_ASSERT(done.comp.count == 1);
-    close_all(&pair);
+    uct_region_close_pair(&region, &pair);
 }
 
 /* A get that waits in the queue of what is pending */
@@ -325,7 +309,7 @@ ST_CASE(exhausted)
     uct_pair_t pair;
     unsigned i;
 
-    open_all(&pair, settings);
+    uct_region_open_pair(&region, &pair, settings, REGION_LENGTH);
     uct_region_fill(region.data, COUNT * 8, 99);
     memset(queued, 0, sizeof(queued));
     for (i = 0; i < COUNT; ++i) {
@@ -350,11 +334,11 @@ ST_CASE(exhausted)
     for (i = 0; i < COUNT; ++i) {
         CU_ASSERT(queued[i].done.calls == 1);
     }
-    close_all(&pair);
+    uct_region_close_pair(&region, &pair);
 }
 
 /* One completion for many operations is called when the last one is over */
-PAIR_CASE(shared_completion)
+UCT_REGION_CASE(shared_completion, REGION_LENGTH)
 {
     enum {
         COUNT = 30
@@ -391,13 +375,13 @@ static uct_inbox_t inbox;
 /* Returns non-zero, with all undone, where there are no such messages. */
 static int open_messages(uct_pair_t *pair)
 {
-    open_all(pair, NULL);
+    uct_region_open_pair(&region, pair, NULL, REGION_LENGTH);
     uct_inbox_open(&inbox, pair->b.iface, AM_ID);
     if (pair->a.attr.cap.flags & UCT_IFACE_FLAG_AM_ZCOPY) {
         return 0;
     }
     st_cunit_skip("the provider takes one piece of memory for a message");
-    close_all(pair);
+    uct_region_close_pair(&region, pair);
     return 1;
 }
 
@@ -430,7 +414,7 @@ ST_CASE(am_zcopy)
             CU_ASSERT(done.calls == 1);
         }
     }
-    close_all(&pair);
+    uct_region_close_pair(&region, &pair);
 }
 
 ST_CASE(am_zcopy_limits)
@@ -463,22 +447,23 @@ ST_CASE(am_zcopy_limits)
     CU_ASSERT(memcmp(inbox.data, local, 8) == 0);
     CU_ASSERT(memcmp(inbox.data + 8, iov[0].buffer, iov[0].length) == 0);
     CU_ASSERT(uct_done_wait(&done, &pair) == UCS_OK);
-    close_all(&pair);
+    uct_region_close_pair(&region, &pair);
 }
 
 /* What does not lie in the region is neither read nor written */
-PAIR_CASE(out_of_range)
+UCT_REGION_CASE(out_of_range, REGION_LENGTH)
 {
     uct_iov_t iov = {.buffer = local, .length = 64, .count = 1};
     uct_done_t done;
 
     memset(region.data, 0x77, region.length);
+    memset(local, 0, sizeof(zeros));
     uct_done_init(&done, 1);
     CU_ASSERT(uct_ep_get_zcopy(pair->a.peer, &iov, 1,
                                uct_region_at(&region, region.length - 63),
                                region.rkey.rkey, &done.comp) == UCS_INPROGRESS);
     CU_ASSERT(uct_done_wait(&done, pair) != UCS_OK);
-    CU_ASSERT(memcmp(local, zeros, 64) == 0);
+    CU_ASSERT(memcmp(local, zeros, sizeof(zeros)) == 0);
     uct_pair_progress(pair);
     CU_ASSERT((pair->a.errors == 1) && (done.calls == 1));
 }

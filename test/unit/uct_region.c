@@ -59,6 +59,19 @@ void uct_region_close(uct_region_t *region)
     free(region->data);
 }
 
+void uct_region_open_pair(uct_region_t *region, uct_pair_t *pair,
+                          const char *const *settings, size_t length)
+{
+    CU_ASSERT_FATAL(uct_pair_create(pair, settings) == 0);
+    uct_region_open(region, pair, length);
+}
+
+void uct_region_close_pair(uct_region_t *region, uct_pair_t *pair)
+{
+    uct_region_close(region);
+    uct_pair_destroy(pair);
+}
+
 static void uct_done_called(uct_completion_t *comp)
 {
     uct_done_t *done = ucs_container_of(comp, uct_done_t, comp);

@@ -45,6 +45,20 @@ uct_region_at(const uct_region_t *region, size_t offset)
     return (uintptr_t)region->data + offset;
 }
 
+/** Make a pair and a region of it; fails the running case if that does not
+ *  work. @a settings: see uct_pair_create(). */
+void uct_region_open_pair(uct_region_t *region, uct_pair_t *pair,
+                          const char *const *settings, size_t length);
+
+/** Undo both. */
+void uct_region_close_pair(uct_region_t *region, uct_pair_t *pair);
+
+/** A case on "pair", with the suite's "region" of so many bytes. */
+#define UCT_REGION_CASE(_name, _length) \
+    ST_CASE_WITH(_name, uct_pair_t, pair, \
+                 uct_region_open_pair(&region, pair, NULL, _length), \
+                 uct_region_close_pair(&region, pair))
+
 /** Prepare a completion for @a count operations. */
 void uct_done_init(uct_done_t *done, int count);
 
