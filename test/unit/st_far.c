@@ -67,6 +67,14 @@ void st_far_kill(st_far_t *far)
     far->fd = -1;
 }
 
+void st_far_end(st_far_t *far)
+{
+    int status = -1;
+
+    CU_ASSERT_EQUAL(waitpid(far->pid, &status, 0), far->pid);
+    CU_ASSERT_EQUAL(status, 0);
+}
+
 int st_far_is_death(ucs_status_t status)
 {
     return (status == UCS_ERR_ENDPOINT_TIMEOUT) ||

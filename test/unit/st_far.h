@@ -29,6 +29,9 @@ void st_far_stop(st_far_t *far);
 /** Kill it, wait until it has ended, and close what leads to it. Asserts. */
 void st_far_kill(st_far_t *far);
 
+/** Wait until it has ended; asserts that all was well there. */
+void st_far_end(st_far_t *far);
+
 /** Non-zero if that is how its death is told. */
 int st_far_is_death(ucs_status_t status);
 

@@ -12,7 +12,6 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define LENGTH (1ul << 20) /* a file of its own */
@@ -33,27 +32,6 @@ typedef struct {
 /* Its pid is 0 where there is none */
 static st_far_t other;
 
-
-static ucs_status_t life_open(life_t *life)
-{
-    ucs_gstream_params_t stream_params   = {.field_mask = 0};
-    ucp_st_worker_params_t worker_params = {.field_mask = 0};
-    ucp_st_queue_params_t queue_params   = {
-        .field_mask = UCP_ST_QUEUE_PARAM_FIELD_STREAM
-    };
-    ucs_status_t status;
-
-    status = ucs_gstream_create(&stream_params, &life->stream);
-    if (status != UCS_OK) {
-        return status;
-    }
-    status = ucp_st_worker_create(&worker_params, &life->worker);
-    if (status != UCS_OK) {
-        return status;
-    }
-    queue_params.stream = life->stream;
-    return ucp_st_queue_create(life->worker, &queue_params, &life->queue);
-}
 
 /* The other process does not come where it has failed. That it has not
  * connected nobody would find out on the way. */
@@ -161,7 +139,8 @@ static void life_close(life_t *life)
 static ucs_status_t life_run(const st_far_t *far, int is_send)
 {
     life_t life         = {.far = far, .is_send = is_send};
-    ucs_status_t status = life_open(&life);
+    ucs_status_t status = st_life_open(&life.stream, &life.worker,
+                                       &life.queue);
     unsigned i;
 
     if (status == UCS_OK) {
@@ -188,11 +167,8 @@ ucs_status_t st_far_life(int is_send)
 
 void st_far_life_end(void)
 {
-    int result = -1;
-
     close(other.fd);
-    CU_ASSERT_EQUAL(waitpid(other.pid, &result, 0), other.pid);
-    CU_ASSERT_EQUAL(result, 0);
+    st_far_end(&other);
     other.pid = 0;
 }
 

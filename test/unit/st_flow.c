@@ -28,7 +28,7 @@ void flow_match(flow_t *flow, size_t length, int is_ready)
     flow->send   = (is_ready ? st_rsend : st_send)(&flow->pair.side[ST_A],
                                                    flow->sbuf, length, 1);
     flow->recv   = st_recv(&flow->pair.side[ST_B], flow->rbuf, length + 64, 1);
-    memset(flow->rbuf, FLOW_GUARD, length + 64);
+    memset(flow->rbuf, ST_SPOILED, length + 64);
     st_match_ok(flow->send, flow->recv);
 }
 
@@ -86,8 +86,7 @@ void flow_free(flow_t *flow)
 
 void flow_cleanup(flow_t *flow)
 {
-    st_free(flow->send);
-    st_free(flow->recv);
+    st_free2(flow->send, flow->recv);
     st_pair_cleanup(&flow->pair);
     flow_free(flow);
 }
@@ -133,15 +132,6 @@ void flow_check_protocol(ucp_st_op_h op, const char *name, size_t length)
     CU_ASSERT_EQUAL(attr.lane, UCP_ST_LANE_TRIG);
 }
 
-int flow_is_spoiled(const uint8_t *bytes, size_t length)
-{
-    size_t i;
-
-    for (i = 0; (i < length) && (bytes[i] == FLOW_GUARD); ++i) {
-    }
-    return i == length;
-}
-
 /* One use, host and stream in step: the receive first, for ready sends */
 void flow_use(flow_t *flow, uint64_t seed)
 {
@@ -150,10 +140,9 @@ void flow_use(flow_t *flow, uint64_t seed)
     st_sync(&flow->pair.side[ST_B]);
     st_use(&flow->pair.side[ST_A], flow->send);
     st_wait(&flow->pair.side[ST_B], flow->recv);
-    st_sync(&flow->pair.side[ST_A]);
-    st_sync(&flow->pair.side[ST_B]);
+    st_pair_sync(&flow->pair);
     CU_ASSERT_TRUE(st_check(flow->rbuf, flow->length, seed));
-    CU_ASSERT_TRUE(flow_is_spoiled(flow->rbuf + flow->length, 64));
+    CU_ASSERT_TRUE(st_is_spoiled(flow->rbuf + flow->length, 64));
 }
 
 /** What a stream function works on. */
@@ -177,10 +166,10 @@ static void check_func(void *arg)
     flow_t *flow = work->flow;
 
     if (!st_check(flow->rbuf, flow->length, work->seed) ||
-        !flow_is_spoiled(flow->rbuf + flow->length, 64)) {
+        !st_is_spoiled(flow->rbuf + flow->length, 64)) {
         __atomic_fetch_add(work->errors, 1, __ATOMIC_RELAXED);
     }
-    memset(flow->rbuf, FLOW_GUARD, flow->length);
+    memset(flow->rbuf, ST_SPOILED, flow->length);
 }
 
 /* The hosts enqueue all uses before one can run: the streams wait for a gate */

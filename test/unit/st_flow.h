@@ -9,7 +9,6 @@
 #include "st_pair.h"
 
 #define FLOW_EAGER_MAX 8192
-#define FLOW_GUARD     0xee
 
 /** A protocol, and what pair has it. */
 typedef struct {
@@ -72,9 +71,6 @@ unsigned flow_count_devices(ucp_st_worker_h worker);
 
 /** Assert an operation's protocol. */
 void flow_check_protocol(ucp_st_op_h op, const char *name, size_t length);
-
-/** Non-zero if nothing was written there. */
-int flow_is_spoiled(const uint8_t *bytes, size_t length);
 
 /** One use, host and stream in step: the receive first, for ready sends. */
 void flow_use(flow_t *flow, uint64_t seed);

@@ -39,7 +39,8 @@ static side_t sides[2];
 static const size_t lengths[NUM_OPS] = {8, 1000, LENGTH, 0};
 
 
-static ucs_status_t open_side(side_t *side)
+ucs_status_t st_life_open(ucs_gstream_h *stream_p, ucp_st_worker_h *worker_p,
+                          ucp_st_queue_h *queue_p)
 {
     ucs_gstream_params_t stream_params = {.field_mask = 0};
     ucp_st_worker_params_t params      = {.field_mask = 0};
@@ -48,16 +49,16 @@ static ucs_status_t open_side(side_t *side)
     };
     ucs_status_t status;
 
-    status = ucs_gstream_create(&stream_params, &side->stream);
+    status = ucs_gstream_create(&stream_params, stream_p);
     if (status != UCS_OK) {
         return status;
     }
-    status = ucp_st_worker_create(&params, &side->worker);
+    status = ucp_st_worker_create(&params, worker_p);
     if (status != UCS_OK) {
         return status;
     }
-    queue_params.stream = side->stream;
-    return ucp_st_queue_create(side->worker, &queue_params, &side->queue);
+    queue_params.stream = *stream_p;
+    return ucp_st_queue_create(*worker_p, &queue_params, queue_p);
 }
 
 static ucs_status_t connect_side(side_t *side, side_t *other)
@@ -294,7 +295,8 @@ static ucs_status_t run(void)
     unsigned i;
 
     for (i = 0; (i < 2) && (status == UCS_OK); ++i) {
-        status = open_side(&sides[i]);
+        status = st_life_open(&sides[i].stream, &sides[i].worker,
+                              &sides[i].queue);
     }
     for (i = 0; (i < 2) && (status == UCS_OK); ++i) {
         status = connect_side(&sides[i], &sides[!i]);

@@ -15,6 +15,11 @@
  *  freed; the first error, or UCS_OK. */
 ucs_status_t st_life(void);
 
+/** Make a stream, a worker and a queue; what was made stays where something
+ *  fails. */
+ucs_status_t st_life_open(ucs_gstream_h *stream_p, ucp_st_worker_h *worker_p,
+                          ucp_st_queue_h *queue_p);
+
 /** Non-zero if that is what may be said where room is missing. */
 int st_life_is_fair(ucs_status_t status);
 

@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SPOILED 0xee
-
 /* UCX has no NIC here: the direct lane needs none */
 static const char *const near_env[] = {"UCX_TLS", "posix,self",
                                        "UCX_ST_LANES", "direct", NULL};
@@ -85,8 +83,7 @@ int near_init(near_t *near, const char *const *env, size_t length)
 
 void near_unmatch(near_t *near)
 {
-    st_free(near->op[ST_A]);
-    st_free(near->op[ST_B]);
+    st_free2(near->op[ST_A], near->op[ST_B]);
     free(near->sbuf);
     free(near->rbuf);
 }
@@ -100,28 +97,18 @@ void near_cleanup(near_t *near)
 void near_fill(near_t *near, uint64_t seed)
 {
     st_fill(near->sbuf, near->length, seed);
-    memset(near->rbuf, SPOILED, near->length + NEAR_GUARD);
-}
-
-static int near_is_spoiled(const uint8_t *bytes, size_t length)
-{
-    size_t i;
-
-    for (i = 0; (i < length) && (bytes[i] == SPOILED); ++i) {
-        /* look on */
-    }
-    return i == length;
+    memset(near->rbuf, ST_SPOILED, near->length + NEAR_GUARD);
 }
 
 void near_check(const near_t *near, uint64_t seed)
 {
     CU_ASSERT_TRUE(st_check(near->rbuf, near->length, seed));
-    CU_ASSERT_TRUE(near_is_spoiled(near->rbuf + near->length, NEAR_GUARD));
+    CU_ASSERT_TRUE(st_is_spoiled(near->rbuf + near->length, NEAR_GUARD));
 }
 
 void near_check_nothing(const near_t *near)
 {
-    CU_ASSERT_TRUE(near_is_spoiled(near->rbuf, near->length + NEAR_GUARD));
+    CU_ASSERT_TRUE(st_is_spoiled(near->rbuf, near->length + NEAR_GUARD));
 }
 
 void near_use(near_t *near, uint64_t seed)
@@ -149,14 +136,6 @@ void near_check_protocol(const near_t *near, const char *name)
         CU_ASSERT_STRING_EQUAL(attr.protocol, name);
         CU_ASSERT_EQUAL(attr.length, near->length);
     }
-}
-
-ucp_st_stats_t near_stats(const st_side_t *side)
-{
-    ucp_st_worker_attr_t attr;
-
-    CU_ASSERT_EQUAL(ucp_st_worker_query(side->worker, &attr), UCS_OK);
-    return attr.stats;
 }
 
 int near_count_fds(void)

@@ -82,9 +82,6 @@ void near_use(near_t *near, uint64_t seed);
 /** Assert the protocol of both sides. */
 void near_check_protocol(const near_t *near, const char *name);
 
-/** What a side has counted. */
-ucp_st_stats_t near_stats(const st_side_t *side);
-
 /** Open descriptors of this process. */
 int near_count_fds(void);
 

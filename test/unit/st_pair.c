@@ -367,6 +367,26 @@ void st_sync(st_side_t *side)
     CU_ASSERT_EQUAL(ucp_st_queue_wait(side->queue, NULL), UCS_OK);
 }
 
+void st_pair_sync(st_pair_t *pair)
+{
+    st_sync(&pair->side[ST_A]);
+    st_sync(&pair->side[ST_B]);
+}
+
+ucp_st_stats_t st_stats(const st_side_t *side)
+{
+    ucp_st_worker_attr_t attr;
+
+    CU_ASSERT_EQUAL(ucp_st_worker_query(side->worker, &attr), UCS_OK);
+    return attr.stats;
+}
+
+void st_free2(ucp_st_op_h op_a, ucp_st_op_h op_b)
+{
+    st_free(op_a);
+    st_free(op_b);
+}
+
 void st_free(ucp_st_op_h op)
 {
     CU_ASSERT_EQUAL(ucp_st_op_free(op), UCS_OK);
@@ -374,17 +394,27 @@ void st_free(ucp_st_op_h op)
 
 void st_drain(st_pair_t *pair)
 {
-    ucp_st_worker_attr_t attr[2];
+    ucp_st_stats_t stats[2];
     int i;
 
     do {
         for (i = 0; i < 2; ++i) {
             ucp_st_worker_progress(pair->side[i].worker);
-            CU_ASSERT_EQUAL(ucp_st_worker_query(pair->side[i].worker, &attr[i]),
-                            UCS_OK);
+            stats[i] = st_stats(&pair->side[i]);
         }
-    } while ((attr[ST_A].stats.freed > 0) || (attr[ST_B].stats.freed > 0) ||
-             (attr[ST_A].stats.entries > 0) || (attr[ST_B].stats.entries > 0));
+    } while ((stats[ST_A].freed > 0) || (stats[ST_B].freed > 0) ||
+             (stats[ST_A].entries > 0) || (stats[ST_B].entries > 0));
+}
+
+int st_is_spoiled(const void *buffer, size_t length)
+{
+    const uint8_t *p = buffer;
+    size_t i;
+
+    for (i = 0; (i < length) && (p[i] == ST_SPOILED); ++i) {
+        /* look on */
+    }
+    return i == length;
 }
 
 static uint8_t st_pattern(uint64_t seed, size_t i)

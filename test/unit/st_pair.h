@@ -119,12 +119,27 @@ void st_use(st_side_t *side, ucp_st_op_h op);
 /** Host wait, asserting success. */
 void st_sync(st_side_t *side);
 
+/** Host waits of both sides. */
+void st_pair_sync(st_pair_t *pair);
+
+/** Free both halves, asserting success. */
+void st_free2(ucp_st_op_h op_a, ucp_st_op_h op_b);
+
+/** What a side has counted. */
+ucp_st_stats_t st_stats(const st_side_t *side);
+
 /** Progress both sides until neither holds an entry of the NIC or a part of an
  *  operation: all were freed, and what they left behind is gone. */
 void st_drain(st_pair_t *pair);
 
 /** Free, asserting success. */
 void st_free(ucp_st_op_h op);
+
+/** Bytes of a buffer that nobody has written to. */
+#define ST_SPOILED 0xee
+
+/** Non-zero if nothing else is there. */
+int st_is_spoiled(const void *buffer, size_t length);
 
 /** Bytes that differ for every seed. */
 void st_fill(void *buffer, size_t length, uint64_t seed);

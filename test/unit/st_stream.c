@@ -6,6 +6,8 @@
 
 #include <CUnit/CUnit.h>
 
+#include <gstream.h>
+
 #include <string.h>
 
 void st_fill_func(void *arg)
@@ -45,6 +47,34 @@ void st_compute_until(const int done[2])
 void st_launch(st_side_t *side, ucs_gstream_func_t func, void *arg)
 {
     CU_ASSERT_EQUAL(ucs_gstream_enqueue_func(side->stream, func, arg), UCS_OK);
+}
+
+static gstream_ops_t capturing_ops;
+static const gstream_ops_t *real_ops;
+
+static ucs_status_t refuse(ucs_gstream_h stream, const ucs_gstream_cmd_t *cmds,
+                           size_t count)
+{
+    (void)stream;
+    (void)cmds;
+    (void)count;
+    return UCS_ERR_UNSUPPORTED;
+}
+
+/* Host streams know no capture, and streams of devices are not there yet: a
+ * host stream is made to refuse as the contract of their back ends says
+ * (gstream.h) */
+void st_capture_begin(st_side_t *side)
+{
+    real_ops              = side->stream->ops;
+    capturing_ops         = *real_ops;
+    capturing_ops.enqueue = refuse;
+    side->stream->ops     = &capturing_ops;
+}
+
+void st_capture_end(st_side_t *side)
+{
+    side->stream->ops = real_ops;
 }
 
 void st_hold(st_side_t *side, uint64_t *gate)

@@ -29,6 +29,11 @@ void st_compute_until(const int done[2]);
 /** Enqueue a function on the side's stream; asserts. */
 void st_launch(st_side_t *side, ucs_gstream_func_t func, void *arg);
 
+/** Have the side's stream, which is idle, refuse what is enqueued, as one does
+ *  that is captured into a graph; and take it again. */
+void st_capture_begin(st_side_t *side);
+void st_capture_end(st_side_t *side);
+
 /** Let the side's stream wait for a gate, which is 0; asserts. */
 void st_hold(st_side_t *side, uint64_t *gate);
 

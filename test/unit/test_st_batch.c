@@ -151,8 +151,7 @@ ST_PAIR_CASE(order)
             st_launch(b, st_check_func, &check[k][i]);
         }
     }
-    st_sync(a);
-    st_sync(b);
+    st_pair_sync(pair);
     CU_ASSERT_EQUAL(ucs_gstream_synchronize(b->stream), UCS_OK);
     CU_ASSERT_EQUAL(errors, 0);
 }
@@ -182,8 +181,7 @@ ST_PAIR_CASE(wildcards)
         st_fill(sbuf[i], LEN, i);
         st_enqueue(a, 1, sbuf[i], 100 + i, tags[i]);
         st_batch_run(a);
-        st_sync(a);
-        st_sync(b);
+        st_pair_sync(pair);
         CU_ASSERT_TRUE(st_check(rbuf[i], 100 + i, i));
         st_msg_is_done(req[i], 100 + i, tags[i]);
     }
@@ -208,8 +206,7 @@ ST_PAIR_CASE(sizes)
         send = st_msg_send(a, (i % 2) ? a->peer : a->self, sbuf, lengths[k], i);
         st_batch_run(a);
         st_batch_run(b);
-        st_sync(a);
-        st_sync(b);
+        st_pair_sync(pair);
         CU_ASSERT_TRUE(st_check(rbuf, lengths[k], i));
         CU_ASSERT((lengths[k] == BIG_LEN) || (rbuf[lengths[k]] == 0xee));
         st_msg_is_done(send, lengths[k], 0);

@@ -67,8 +67,7 @@ ST_PAIR_CASE(truncation)
     st_batch_run(b);
     send = st_msg_send(a, a->peer, sbuf, LEN, 4);
     st_batch_run(a);
-    st_sync(a);
-    st_sync(b);
+    st_pair_sync(pair);
     st_msg_is_done(send, LEN, 0);
     st_msg_is_done(recv, LEN, 4);
     CU_ASSERT_EQUAL(ucp_st_queue_destroy(first), UCS_OK);
@@ -129,7 +128,7 @@ ST_CASE(cancel_send)
     static uint8_t sbuf[BIG_LEN], rbuf[LEN];
     char *rndv = st_env_set("UCX_RNDV_THRESH", "1k");
     int is_good;
-    ucp_st_worker_attr_t attr;
+    ucp_st_stats_t stats;
     ucp_st_req_h send, recv;
     st_pair_t pair;
     st_side_t *a;
@@ -144,8 +143,8 @@ ST_CASE(cancel_send)
     recv = st_msg_recv(a, rbuf, LEN, 2);
     st_batch_run(a);
     do {
-        CU_ASSERT_EQUAL(ucp_st_worker_query(a->worker, &attr), UCS_OK);
-    } while (attr.stats.proxied < 2); /* UCP has both */
+        stats = st_stats(a);
+    } while (stats.proxied < 2); /* UCP has both */
     CU_ASSERT_EQUAL(ucp_st_req_cancel(send), UCS_ERR_UNSUPPORTED);
     CU_ASSERT_EQUAL(ucp_st_req_test(send, NULL), UCS_INPROGRESS);
     CU_ASSERT_EQUAL(ucp_st_req_cancel(recv), UCS_OK);

@@ -198,8 +198,7 @@ ST_CASE(yield)
     for (i = 0; i < 20; ++i) {
         st_use(&pair.side[ST_A], send);
         st_use(&pair.side[ST_B], recv);
-        st_sync(&pair.side[ST_A]);
-        st_sync(&pair.side[ST_B]);
+        st_pair_sync(&pair);
     }
     st_windows_init(&pair, windows, LEN, 1);
     st_more_init(&more, &pair.side[ST_A]);
@@ -210,8 +209,7 @@ ST_CASE(yield)
     st_more_cleanup(&more);
     windows[ST_A].side = &pair.side[ST_A];
     st_windows_cleanup(windows);
-    st_free(send);
-    st_free(recv);
+    st_free2(send, recv);
     st_drain(&pair);
     CU_ASSERT_EQUAL(st_hook_violations(), 0);
     st_hook_watch(NULL);
@@ -231,8 +229,7 @@ static int used_pair_init(st_pair_t *pair, ucp_st_op_h *send, ucp_st_op_h *recv)
     st_match_ok(*send, *recv);
     st_use(&pair->side[ST_A], *send);
     st_use(&pair->side[ST_B], *recv);
-    st_sync(&pair->side[ST_A]);
-    st_sync(&pair->side[ST_B]);
+    st_pair_sync(pair);
     return 1;
 }
 
@@ -291,8 +288,7 @@ ST_CASE(close_late)
     st_hook_late_close(NULL);
     CU_ASSERT_EQUAL(ucp_st_enqueue_start(a->queue, send),
                     UCS_ERR_CONNECTION_RESET);
-    st_free(send);
-    st_free(recv);
+    st_free2(send, recv);
     st_pair_cleanup(&pair);
 }
 

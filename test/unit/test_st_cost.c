@@ -68,8 +68,7 @@ static void rounds(st_pair_t *pair, ucp_st_op_h ops[2][NUM_OPS], unsigned count,
             start_all(&pair->side[j], ops[j], cost);
             wait_all(&pair->side[j], ops[j], cost);
         }
-        st_sync(&pair->side[ST_A]);
-        st_sync(&pair->side[ST_B]);
+        st_pair_sync(pair);
     }
 }
 
@@ -113,8 +112,7 @@ ST_CASE(steady_state)
     check(&cost.starts, 2 * ROUNDS);
     check(&cost.waits, 0);
     for (i = 0; i < NUM_OPS; ++i) {
-        st_free(ops[ST_A][i]);
-        st_free(ops[ST_B][i]);
+        st_free2(ops[ST_A][i], ops[ST_B][i]);
     }
     st_pair_cleanup(&pair);
 }

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_st_direct.c - the direct lane: sizes and protocols, settings, a segment
- * that is full.
+ * that is full; memory that other processes can map.
  */
 #include "st_cunit.h"
 #include "st_near.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define USES       3
 #define MANY       (10ul << 20) /* bytes: one use takes long enough */
@@ -16,6 +19,7 @@
 #define TINY       8
 #define TINY_PAIRS 300
 #define BATCH      1200 /* more than two commands of the stream hold */
+#define BLOCKS     3000 /* more than there may be files */
 
 /** What the case expects of a message. */
 typedef struct {
@@ -51,8 +55,8 @@ static plan_t plan_of(size_t length, size_t piece, size_t map_min)
 
 static uint64_t count_copies(const near_t *near)
 {
-    return near_stats(&near->pair.side[ST_A]).copies +
-           near_stats(&near->pair.side[ST_B]).copies;
+    return st_stats(&near->pair.side[ST_A]).copies +
+           st_stats(&near->pair.side[ST_B]).copies;
 }
 
 /* Some uses of a message, whose protocol and pieces are as planned */
@@ -96,8 +100,8 @@ static void run_sizes(const char *const *env, size_t piece, size_t map_min)
         run_message(&near, lengths[i / 2], i & 1, &plan);
     }
     for (i = 0; i < 2; ++i) {
-        CU_ASSERT_EQUAL(near_stats(&near.pair.side[i]).errors, 0);
-        CU_ASSERT_EQUAL(near_stats(&near.pair.side[i]).fallbacks, 0);
+        CU_ASSERT_EQUAL(st_stats(&near.pair.side[i]).errors, 0);
+        CU_ASSERT_EQUAL(st_stats(&near.pair.side[i]).fallbacks, 0);
     }
     st_pair_cleanup(&near.pair);
 }
@@ -225,8 +229,7 @@ static void crowd_make(crowd_t *crowd, int i)
 
 static void crowd_free(crowd_t *crowd, int i)
 {
-    st_free(crowd->op[i][ST_A]);
-    st_free(crowd->op[i][ST_B]);
+    st_free2(crowd->op[i][ST_A], crowd->op[i][ST_B]);
 }
 
 /* One use of each of the first pairs, all of them under way at a time */
@@ -327,13 +330,12 @@ ST_CASE(no_record)
         st_sync(&pair.side[ST_A]);
         CU_ASSERT_TRUE(st_check(buffer[ST_B], TINY, i));
     }
-    CU_ASSERT(near_stats(&pair.side[ST_B]).proxied > 0);
+    CU_ASSERT(st_stats(&pair.side[ST_B]).proxied > 0);
     for (i = 0; i < 2; ++i) {
         st_more_cleanup(&more[i]);
     }
     for (i = 0; i < count; ++i) {
-        st_free(op[i][ST_A]);
-        st_free(op[i][ST_B]);
+        st_free2(op[i][ST_A], op[i][ST_B]);
     }
     st_pair_cleanup(&pair);
 }
@@ -341,7 +343,7 @@ ST_CASE(no_record)
 /* What a side counts of its pairs */
 static void check_fallbacks(const st_side_t *side, unsigned on_host)
 {
-    ucp_st_stats_t stats = near_stats(side);
+    ucp_st_stats_t stats = st_stats(side);
 
     CU_ASSERT_EQUAL(stats.fallbacks, on_host);
     CU_ASSERT_EQUAL(stats.lanes[UCP_ST_LANE_HOST].matches, on_host);
@@ -404,20 +406,9 @@ ST_CASE(reuse)
         queue = st_queue(&near.pair.side[ST_B], near.pair.side[ST_B].stream);
         CU_ASSERT_EQUAL(ucp_st_queue_destroy(queue), UCS_OK);
     }
-    CU_ASSERT_EQUAL(near_stats(&near.pair.side[ST_A]).lanes[
+    CU_ASSERT_EQUAL(st_stats(&near.pair.side[ST_A]).lanes[
                             UCP_ST_LANE_DIRECT].matches, ROUNDS);
     st_pair_cleanup(&near.pair);
-}
-
-/* A pair on the lane, and all that it took is given back */
-static void live_once(void)
-{
-    near_t near;
-
-    if (near_init(&near, NULL, NEAR_MAP_MIN)) {
-        near_use(&near, 1);
-        near_cleanup(&near);
-    }
 }
 
 /* Half of a batch each way, in one call; each has its own number */
@@ -467,24 +458,96 @@ ST_CASE(startall)
                                BATCH * sizeof(*numbers)), 0);
     }
     for (i = 0; i < BATCH; ++i) {
-        st_free(ops[ST_A][i]);
-        st_free(ops[ST_B][i]);
+        st_free2(ops[ST_A][i], ops[ST_B][i]);
     }
     st_pair_cleanup(&near.pair);
 }
 
+/* Lengths on both sides of where a block gets a file of its own */
+static const size_t block_lengths[] = {
+    1, 63, 64, 256, 257, 4096, (1ul << 20) - 1, 1ul << 20, (1ul << 20) + 1,
+    5000001
+};
 
-ST_CASE(nothing_left)
+ST_CASE(mem_blocks)
 {
-    int fds, i;
+    uint8_t *block[ST_CUNIT_COUNT(block_lengths)];
+    unsigned round, i;
 
-    live_once(); /* UCX keeps what it opens first */
-    fds = near_count_fds();
-    for (i = 0; i < 5; ++i) {
-        live_once();
-        CU_ASSERT_EQUAL(near_count_fds(), fds);
-        CU_ASSERT_EQUAL(near_count_maps(), 0);
+    for (round = 0; round < 3; ++round) {
+        for (i = 0; i < ST_CUNIT_COUNT(block_lengths); ++i) {
+            CU_ASSERT_EQUAL_FATAL(ucp_st_mem_alloc(block_lengths[i],
+                                                   (void**)&block[i]), UCS_OK);
+            CU_ASSERT_EQUAL((uintptr_t)block[i] % 64, 0);
+            memset(block[i], i + 1, block_lengths[i]);
+        }
+        for (i = 0; i < ST_CUNIT_COUNT(block_lengths); ++i) {
+            CU_ASSERT_EQUAL(block[i][0], i + 1);
+            CU_ASSERT_EQUAL(block[i][block_lengths[i] - 1], i + 1);
+            CU_ASSERT_EQUAL(ucp_st_mem_free(block[i]), UCS_OK);
+        }
     }
+}
+
+/* More than a process may have files open, twice: blocks are used again */
+ST_CASE(mem_many)
+{
+    static void *block[BLOCKS];
+    unsigned round, i;
+
+    for (round = 0; round < 2; ++round) {
+        for (i = 0; i < BLOCKS; ++i) {
+            CU_ASSERT_EQUAL_FATAL(ucp_st_mem_alloc(64ul << 10, &block[i]),
+                                  UCS_OK);
+            *(uint64_t*)block[i] = i;
+        }
+        for (i = 0; i < BLOCKS; ++i) {
+            CU_ASSERT_EQUAL(*(uint64_t*)block[i], i);
+            CU_ASSERT_EQUAL(ucp_st_mem_free(block[i]), UCS_OK);
+        }
+    }
+}
+
+ST_CASE(mem_refused)
+{
+    void *block = &block;
+    void *same  = block;
+
+    CU_ASSERT_EQUAL(ucp_st_mem_alloc(0, &block), UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(ucp_st_mem_alloc(64, NULL), UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(ucp_st_mem_alloc(SIZE_MAX, &block), UCS_ERR_NO_MEMORY);
+    CU_ASSERT_EQUAL(ucp_st_mem_alloc(SIZE_MAX / 4, &block), UCS_ERR_NO_MEMORY);
+    CU_ASSERT_PTR_EQUAL(block, same);
+    CU_ASSERT_EQUAL(ucp_st_mem_free(NULL), UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(ucp_st_mem_free(&block), UCS_ERR_INVALID_PARAM);
+
+    CU_ASSERT_EQUAL_FATAL(ucp_st_mem_alloc(1000, &block), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_mem_free((uint8_t*)block + 64),
+                    UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(ucp_st_mem_free(block), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_mem_free(block), UCS_ERR_INVALID_PARAM);
+}
+
+/* A child that was forked is refused, and its parent goes on */
+ST_CASE(mem_fork)
+{
+    ucp_st_worker_params_t params = {.field_mask = 0};
+    ucp_st_worker_h worker;
+    int status;
+    void *block;
+    pid_t child;
+
+    CU_ASSERT_EQUAL_FATAL(ucp_st_worker_create(&params, &worker), UCS_OK);
+    CU_ASSERT_EQUAL_FATAL(ucp_st_mem_alloc(1000, &block), UCS_OK);
+    child = fork();
+    if (child == 0) {
+        _exit(((ucp_st_mem_alloc(1000, &block) == UCS_ERR_UNSUPPORTED) &&
+               (ucp_st_mem_free(block) == UCS_ERR_UNSUPPORTED)) ? 0 : 1);
+    }
+    CU_ASSERT_EQUAL(waitpid(child, &status, 0), child);
+    CU_ASSERT_EQUAL(status, 0);
+    CU_ASSERT_EQUAL(ucp_st_mem_free(block), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_worker_destroy(worker), UCS_OK);
 }
 
 ST_SUITE("st_direct")

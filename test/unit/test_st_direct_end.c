@@ -296,8 +296,7 @@ ST_CASE(failed_claimed)
     CU_ASSERT_EQUAL(ucp_st_queue_wait(a->queue, NULL), UCS_ERR_IO_ERROR);
     CU_ASSERT_EQUAL(__atomic_load_n(&scene.pair->claim, __ATOMIC_ACQUIRE), 0);
 
-    st_free(next[ST_A]);
-    st_free(next[ST_B]);
+    st_free2(next[ST_A], next[ST_B]);
     st_side_leave(&pair.side[ST_A], b);
     scene.near.op[ST_B] = st_send(b, scene.near.sbuf, 8, 9);
     near_cleanup(&scene.near);
@@ -332,7 +331,7 @@ ST_CASE(queue_gone)
     do {
         ucp_st_worker_progress(a->worker);
         ucp_st_worker_progress(b->worker);
-    } while (near_stats(b).freed > 0);
+    } while (st_stats(b).freed > 0);
 
     pair.side[ST_A]      = third;
     pair.side[ST_A].peer = st_side_peer(&third, b);
@@ -344,15 +343,13 @@ ST_CASE(queue_gone)
     CU_ASSERT_PTR_EQUAL(ucp_st_direct_op(next[ST_B])->pair, memory);
     st_use(&pair.side[ST_A], next[ST_A]);
     st_use(&pair.side[ST_B], next[ST_B]);
-    st_sync(&pair.side[ST_A]);
-    st_sync(&pair.side[ST_B]);
+    st_pair_sync(&pair);
     record = memory->side[UCP_ST_DIR_SEND].record;
     CU_ASSERT_NOT_EQUAL(record, 0);
     st_more_cleanup(&more);
     CU_ASSERT_EQUAL(memory->side[UCP_ST_DIR_SEND].record, record);
 
-    st_free(next[ST_A]);
-    st_free(next[ST_B]);
+    st_free2(next[ST_A], next[ST_B]);
     st_side_leave(&pair.side[ST_A], b);
     near.op[ST_B] = st_send(b, near.sbuf, 8, 9);
     near_cleanup(&near);

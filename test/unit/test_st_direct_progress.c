@@ -94,10 +94,10 @@ static void run_busy(const char *const *env, size_t length, int busy)
     near_fill(&near, 2);
     st_start(&side[busy], near.op[busy]);
     kernel_launch(&kernel, &side[busy]);
-    before = near_stats(&side[busy]);
+    before = st_stats(&side[busy]);
     st_use(&side[!busy], near.op[!busy]);
     st_sync(&side[!busy]);
-    after = near_stats(&side[busy]);
+    after = st_stats(&side[busy]);
     CU_ASSERT(after.copies - before.copies >= pieces);
     if (busy == ST_A) {
         near_check(&near, 2);
@@ -139,11 +139,11 @@ static void run_busy_mapped(int busy)
     near_fill(&near, 2);
     st_start(&side[busy], near.op[busy]);
     kernel_launch(&kernel, &side[busy]);
-    before = near_stats(&side[!busy]);
+    before = st_stats(&side[!busy]);
     st_use(&side[!busy], near.op[!busy]);
     st_sync(&side[!busy]);
     near_check(&near, 2);
-    CU_ASSERT(near_stats(&side[!busy]).copies > before.copies);
+    CU_ASSERT(st_stats(&side[!busy]).copies > before.copies);
     kernel_end(&kernel, &side[busy]);
     st_wait(&side[busy], near.op[busy]);
     st_sync(&side[busy]);
@@ -179,7 +179,7 @@ static void run_polled(const char *const *env, int poller)
     side = near.pair.side;
     near_fill(&near, 2);
     for (i = 0; i < 2; ++i) {
-        before[i] = near_stats(&side[i]).proxied;
+        before[i] = st_stats(&side[i]).proxied;
         st_start(&side[i], near.op[i]);
         kernel_launch(&kernel[i], &side[i]);
     }
@@ -192,7 +192,7 @@ static void run_polled(const char *const *env, int poller)
     near_check(&near, 2);
     /* Streams have filled or emptied slots at most */
     for (i = 0; i < 2; ++i) {
-        proxied[i] = near_stats(&side[i]).proxied - before[i];
+        proxied[i] = st_stats(&side[i]).proxied - before[i];
         CU_ASSERT(proxied[i] <= 1);
         CU_ASSERT((env == NULL) || (proxied[i] == 1));
     }

@@ -269,8 +269,7 @@ static int scene_init(scene_t *scene)
 static void scene_cleanup(scene_t *scene)
 {
     st_windows_cleanup(scene->windows);
-    st_free(scene->send);
-    st_free(scene->recv);
+    st_free2(scene->send, scene->recv);
     st_pair_cleanup(&scene->pair);
 }
 

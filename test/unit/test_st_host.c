@@ -56,8 +56,7 @@ static void transfer(st_pair_t *pair, ucp_st_op_h send, ucp_st_op_h recv,
         st_start(&pair->side[ST_A], send);
         st_use(&pair->side[ST_B], recv);
         st_wait(&pair->side[ST_A], send);
-        st_sync(&pair->side[ST_A]);
-        st_sync(&pair->side[ST_B]);
+        st_pair_sync(pair);
         CU_ASSERT_TRUE(st_check(rbuf, length, length + k));
         CU_ASSERT((length == MAX_LEN) || (rbuf[length] == 0xee));
     }
@@ -80,8 +79,7 @@ static void run_sizes(int is_rndv)
         recv = st_recv(&pair.side[ST_B], rbuf, MAX_LEN, 1);
         st_match_ok(send, recv);
         transfer(&pair, send, recv, lengths[i]);
-        st_free(send);
-        st_free(recv);
+        st_free2(send, recv);
     }
     for (i = 0; i < 2; ++i) {
         CU_ASSERT_EQUAL(ucp_st_worker_query(pair.side[i].worker, &attr),
@@ -121,8 +119,7 @@ ST_CASE(self_rndv)
     CU_ASSERT_EQUAL(ucp_st_enqueue_waitall(side->queue, op, 2), UCS_OK);
     st_sync(side);
     CU_ASSERT_TRUE(st_check(rbuf, MAX_LEN, 1));
-    st_free(op[0]);
-    st_free(op[1]);
+    st_free2(op[0], op[1]);
     host_pair_cleanup(&pair);
 }
 
@@ -209,15 +206,13 @@ ST_CASE(fallback)
             st_use(&pair.side[ST_B], op[i][ST_B]);
             st_wait(&pair.side[ST_A], op[i][ST_A]);
         }
-        st_sync(&pair.side[ST_A]);
-        st_sync(&pair.side[ST_B]);
+        st_pair_sync(&pair);
         for (i = 0; i < PAIRS; ++i) {
             CU_ASSERT_EQUAL((int)value[ST_B][i], (10 * k) + i);
         }
     }
     for (i = 0; i < PAIRS; ++i) {
-        st_free(op[i][ST_A]);
-        st_free(op[i][ST_B]);
+        st_free2(op[i][ST_A], op[i][ST_B]);
     }
     st_pair_cleanup(&pair);
 }
@@ -253,8 +248,7 @@ ST_CASE(one_side)
     CU_ASSERT_EQUAL(ucp_st_op_query(recv, &attr), UCS_OK);
     CU_ASSERT_EQUAL(attr.lane, UCP_ST_LANE_HOST);
     transfer(&pair, send, recv, LEN);
-    st_free(send);
-    st_free(recv);
+    st_free2(send, recv);
     host_pair_cleanup(&pair);
 }
 
@@ -377,8 +371,7 @@ static void run_wrong(unsigned id, int to)
                     (to == ST_A) ? UCS_OK : UCS_ERR_IO_ERROR);
     CU_ASSERT_TRUE(st_start_becomes(&pair, &pair.side[!to], op[!to],
                                     UCS_ERR_IO_ERROR));
-    st_free(op[ST_A]);
-    st_free(op[ST_B]);
+    st_free2(op[ST_A], op[ST_B]);
     host_pair_cleanup(&pair);
 }
 
@@ -417,10 +410,8 @@ ST_CASE(sleeps)
     time = cpu_time() - time;
     CU_ASSERT(time < 0.25);
     st_use(&pair.side[ST_A], send);
-    st_sync(&pair.side[ST_A]);
-    st_sync(&pair.side[ST_B]);
-    st_free(send);
-    st_free(recv);
+    st_pair_sync(&pair);
+    st_free2(send, recv);
     host_pair_cleanup(&pair);
 }
 

@@ -46,8 +46,8 @@ static void until_landed(flow_t *flow, uint64_t use)
 static void land_check(flow_t *flow, uint64_t use)
 {
     CU_ASSERT_TRUE(st_check(flow->rbuf, LEN, use));
-    CU_ASSERT_TRUE(flow_is_spoiled(&flow->rbuf[LEN], 64));
-    memset(flow->rbuf, FLOW_GUARD, LEN);
+    CU_ASSERT_TRUE(st_is_spoiled(&flow->rbuf[LEN], 64));
+    memset(flow->rbuf, ST_SPOILED, LEN);
 }
 
 /* The receive has started: the data comes with the wait all the same */
@@ -59,7 +59,7 @@ FLOW_CASE(started, LEN, 0)
         start(b, flow->recv);
         send_one(flow, k);
         until_landed(flow, k);
-        CU_ASSERT_TRUE(flow_is_spoiled(flow->rbuf, LEN + 64));
+        CU_ASSERT_TRUE(st_is_spoiled(flow->rbuf, LEN + 64));
         wait_for(b, flow->recv);
         land_check(flow, k);
     }
@@ -77,7 +77,7 @@ FLOW_CASE(not_started, LEN, 0)
             send_one(flow, k + ahead);
         }
         for (ahead = 1; ahead <= 5; ++ahead) {
-            CU_ASSERT_TRUE(flow_is_spoiled(flow->rbuf, LEN + 64));
+            CU_ASSERT_TRUE(st_is_spoiled(flow->rbuf, LEN + 64));
             start(b, flow->recv);
             wait_for(b, flow->recv);
             land_check(flow, k + ahead);

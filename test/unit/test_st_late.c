@@ -33,8 +33,8 @@ static void await_streams(flow_t *flow)
 static void check_use(flow_t *flow, uint64_t seed)
 {
     CU_ASSERT_TRUE(st_check(flow->rbuf, flow->length, seed));
-    CU_ASSERT_TRUE(flow_is_spoiled(flow->rbuf + flow->length, 64));
-    memset(flow->rbuf, FLOW_GUARD, flow->length);
+    CU_ASSERT_TRUE(st_is_spoiled(flow->rbuf + flow->length, 64));
+    memset(flow->rbuf, ST_SPOILED, flow->length);
 }
 
 /* Uses of which that many entries are refused first */
@@ -81,7 +81,7 @@ ST_CASE(refused_ahead)
     enum {
         USES = 40
     };
-    ucp_st_worker_attr_t attr;
+    ucp_st_stats_t stats;
     uint64_t gate;
     flow_t flow;
     unsigned k;
@@ -107,9 +107,8 @@ ST_CASE(refused_ahead)
         CU_ASSERT_EQUAL(fab_intercept_left(), 0);
         fab_intercept_fail_all(FAB_CALL_LAST, 0);
         check_use(&flow, i);
-        CU_ASSERT_EQUAL(ucp_st_worker_query(flow.pair.side[ST_A].worker, &attr),
-                        UCS_OK);
-        CU_ASSERT_EQUAL(attr.stats.late_posts, USES);
+        stats = st_stats(&flow.pair.side[ST_A]);
+        CU_ASSERT_EQUAL(stats.late_posts, USES);
         flow_cleanup(&flow);
     }
 }
@@ -181,8 +180,7 @@ ST_PAIR_CASE(refused_rma)
         CU_ASSERT_EQUAL(fab_intercept_left(), 0);
         fab_intercept_fail_all(FAB_CALL_LAST, 0);
         CU_ASSERT_TRUE(st_check(windows[ST_B].memory, LEN, n));
-        st_sync(a);
-        st_sync(b);
+        st_pair_sync(pair);
     }
     st_windows_cleanup(windows);
 }

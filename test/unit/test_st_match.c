@@ -19,8 +19,7 @@ static void transfer(st_pair_t *pair, const ucp_st_op_h op[2], void *sbuf,
     st_fill(sbuf, length, ++seed);
     st_use(&pair->side[ST_B], op[ST_B]);
     st_use(&pair->side[ST_A], op[ST_A]);
-    st_sync(&pair->side[ST_A]);
-    st_sync(&pair->side[ST_B]);
+    st_pair_sync(pair);
     CU_ASSERT_TRUE(st_check(rbuf, length, seed));
 }
 
@@ -50,8 +49,7 @@ ST_PAIR_CASE(order_same_tag)
                  LEN);
     }
     for (i = 0; i < 3; ++i) {
-        st_free(send[i]);
-        st_free(recv[i]);
+        st_free2(send[i], recv[i]);
     }
 }
 
@@ -92,8 +90,7 @@ ST_PAIR_CASE(order_tags_scopes)
                  LEN);
     }
     for (i = 0; i < 4; ++i) {
-        st_free(send[i]);
-        st_free(recv[i]);
+        st_free2(send[i], recv[i]);
     }
 }
 
@@ -116,12 +113,10 @@ ST_PAIR_CASE(zero_length)
             st_use(a, send);
             st_use(b, recv);
         }
-        st_sync(a);
-        st_sync(b);
+        st_pair_sync(pair);
         CU_ASSERT_EQUAL(rbuf[0], 0xee);
         CU_ASSERT_EQUAL(rbuf[15], 0xee);
-        st_free(send);
-        st_free(recv);
+        st_free2(send, recv);
     }
 }
 
@@ -142,8 +137,7 @@ ST_PAIR_CASE(null_peer)
     CU_ASSERT_EQUAL(ucp_st_op_query(op[0], &attr), UCS_OK);
     CU_ASSERT_EQUAL(attr.lane, UCP_ST_LANE_NONE);
     CU_ASSERT_EQUAL(attr.completed, 2);
-    st_free(op[0]);
-    st_free(op[1]);
+    st_free2(op[0], op[1]);
 }
 
 /* S7: messages to oneself; a blocking match of one half is refused */
@@ -170,8 +164,7 @@ ST_PAIR_CASE(self)
         st_sync(side);
         CU_ASSERT_TRUE(st_check(rbuf, LEN, k));
     }
-    st_free(op[0]);
-    st_free(op[1]);
+    st_free2(op[0], op[1]);
 
     /* One half by non-blocking match, then the other by blocking match */
     op[0] = st_send(side, sbuf, LEN, 3);
@@ -179,8 +172,7 @@ ST_PAIR_CASE(self)
     CU_ASSERT_EQUAL(ucp_st_imatchall(&op[0], 1), UCS_OK);
     CU_ASSERT_EQUAL(ucp_st_match(op[1]), UCS_OK);
     CU_ASSERT_EQUAL(ucp_st_match_test(op[0]), UCS_OK);
-    st_free(op[0]);
-    st_free(op[1]);
+    st_free2(op[0], op[1]);
 }
 
 /* S8 and misuse of match: an error, and nothing is given to match */
@@ -190,6 +182,7 @@ ST_PAIR_CASE(refusals)
     ucp_st_op_params_t params = {
         .field_mask = UCP_ST_OP_PARAM_FIELD_PEER | UCP_ST_OP_PARAM_FIELD_FLAGS
     };
+    ucs_status_t statuses[2]  = {UCS_ERR_LAST, UCS_ERR_LAST};
     ucp_st_op_h any_peer, any_tag, good, ops[2];
 
     params.peer  = UCP_ST_PEER_ANY;
@@ -205,6 +198,13 @@ ST_PAIR_CASE(refusals)
     ops[1] = any_tag;
     CU_ASSERT_EQUAL(ucp_st_imatchall(ops, 2), UCS_ERR_INVALID_PARAM);
     CU_ASSERT_EQUAL(ucp_st_match_test(good), UCS_ERR_NOT_CONNECTED);
+    ops[1] = any_peer;
+    CU_ASSERT_EQUAL(ucp_st_matchall(ops, 2, statuses), UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(statuses[0], UCS_ERR_LAST);
+    CU_ASSERT_EQUAL(statuses[1], UCS_ERR_LAST);
+    CU_ASSERT_EQUAL(ucp_st_match_test(good), UCS_ERR_NOT_CONNECTED);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_start(b->queue, any_peer),
+                    UCS_ERR_NOT_CONNECTED);
     ops[1] = good;
     CU_ASSERT_EQUAL(ucp_st_imatchall(ops, 2), UCS_ERR_INVALID_PARAM);
     ops[1] = NULL;
@@ -234,8 +234,7 @@ ST_PAIR_CASE(two_workers)
     CU_ASSERT_EQUAL(ucp_st_match_test(op[ST_B]), UCS_ERR_NOT_CONNECTED);
     st_match_ok(op[ST_A], op[ST_B]);
     transfer(pair, op, sbuf, rbuf, LEN);
-    st_free(op[ST_A]);
-    st_free(op[ST_B]);
+    st_free2(op[ST_A], op[ST_B]);
 }
 
 ST_PAIR_CASE(bad_params)
@@ -282,14 +281,12 @@ ST_PAIR_CASE(cancel)
     send = st_send(a, sbuf, LEN, 7);
     recv = st_recv(b, rbuf, LEN, 7);
     st_match_ok(send, recv); /* B has heard all that A said before */
-    st_free(send);
-    st_free(recv);
+    st_free2(send, recv);
     send = st_send(a, sbuf, LEN, 5);
     recv = st_recv(b, rbuf, LEN, 5);
     st_match_ok(send, recv);
     transfer(pair, (ucp_st_op_h[]){send, recv}, sbuf, rbuf, LEN);
-    st_free(send);
-    st_free(recv);
+    st_free2(send, recv);
 
     /* The peer has: its half is matched once it knows what this side offers,
      * and then cannot be used */
@@ -395,11 +392,9 @@ ST_PAIR_CASE(leave)
     st_free(lonely);
 
     st_use(b, recv);
-    st_sync(a);
-    st_sync(b);
+    st_pair_sync(pair);
     transfer(pair, (ucp_st_op_h[]){send, recv}, sbuf, rbuf, LEN);
-    st_free(send);
-    st_free(recv);
+    st_free2(send, recv);
 }
 
 /* The same to a worker that the leaving one hears of only later */

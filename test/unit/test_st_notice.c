@@ -246,7 +246,7 @@ ST_CASE(queue_halts)
 static void run_freed(int freeing)
 {
     static scene_t scene;
-    ucp_st_worker_attr_t attr;
+    ucp_st_stats_t stats;
 
     if (!scene_init(&scene, 0)) {
         return;
@@ -256,9 +256,8 @@ static void run_freed(int freeing)
     scene_block(&scene, !freeing);
     /* What was freed does not wait for that host either */
     do {
-        CU_ASSERT_EQUAL(ucp_st_worker_query(scene.pair.side[freeing].worker,
-                                            &attr), UCS_OK);
-    } while (attr.stats.freed > 0);
+        stats = st_stats(&scene.pair.side[freeing]);
+    } while (stats.freed > 0);
     scene_check_error(&scene, !freeing, UCS_ERR_CANCELED);
     scene.op[freeing] = st_send(&scene.pair.side[freeing], scene.sbuf, LEN, 3);
     scene_cleanup(&scene);
@@ -345,8 +344,7 @@ ST_CASE(asked)
     scene_use(&scene, ST_B);
     scene_block(&scene, ST_A);
     scene_block(&scene, ST_B);
-    st_sync(&scene.pair.side[ST_A]);
-    st_sync(&scene.pair.side[ST_B]);
+    st_pair_sync(&scene.pair);
     scene_cleanup(&scene);
 }
 

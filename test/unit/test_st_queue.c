@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_st_queue.c - starts and waits: order, reuse, refusals, run-ahead, ready
- * sends, resources.
+ * sends, resources; streams that are captured (S13).
  */
 #include "st_cunit.h"
 #include "st_flow.h"
+#include "st_msg.h"
 #include "st_stream.h"
 
 #include <stdlib.h>
@@ -13,34 +14,6 @@
 #define LEN  512
 #define LONG ST_LONG
 #define MANY 400 /* uses, with the host far ahead of the stream */
-
-/* Enqueue `uses` times: fill, send, wait on A; receive, wait, check on B. The
- * hosts never wait in between. */
-static void run_ahead(st_pair_t *pair, const ucp_st_op_h op[2], uint8_t *sbuf,
-                      uint8_t *rbuf, unsigned uses)
-{
-    st_work_t *fill  = calloc(uses, sizeof(*fill));
-    st_work_t *check = calloc(uses, sizeof(*check));
-    int errors       = 0;
-    unsigned k;
-
-    for (k = 0; k < uses; ++k) {
-        fill[k] = (st_work_t){.buffer = sbuf, .length = LEN, .seed = k};
-        st_launch(&pair->side[ST_A], st_fill_func, &fill[k]);
-        st_use(&pair->side[ST_A], op[ST_A]);
-    }
-    for (k = 0; k < uses; ++k) {
-        check[k] = (st_work_t){rbuf, LEN, k, &errors};
-        st_use(&pair->side[ST_B], op[ST_B]);
-        st_launch(&pair->side[ST_B], st_check_func, &check[k]);
-    }
-    st_sync(&pair->side[ST_A]);
-    st_sync(&pair->side[ST_B]);
-    CU_ASSERT_EQUAL(ucs_gstream_synchronize(pair->side[ST_B].stream), UCS_OK);
-    CU_ASSERT_EQUAL(errors, 0);
-    free(fill);
-    free(check);
-}
 
 /* What a side that sends has done for its messages: the NIC has written them,
  * and nothing was proxied; or the stream has copied them, or a call of the host
@@ -69,8 +42,7 @@ FLOW_CASE(run_ahead, LEN, 0)
     ucp_st_worker_attr_t attr;
     ucp_st_op_attr_t op_attr;
 
-    run_ahead(&flow->pair, (ucp_st_op_h[]){flow->send, flow->recv}, flow->sbuf,
-              flow->rbuf, MANY);
+    flow_run_ahead(flow, MANY);
 
     CU_ASSERT_EQUAL(ucp_st_worker_query(a->worker, &attr), UCS_OK);
     check_moved(&attr, MANY);
@@ -92,8 +64,7 @@ ST_CASE(few_entries)
 
     setenv("UCX_CXI_TRIG_DEFERRED_ENTRIES", "4", 1);
     if (flow_init(&flow, LEN, 0)) {
-        run_ahead(&flow.pair, (ucp_st_op_h[]){flow.send, flow.recv}, flow.sbuf,
-                  flow.rbuf, MANY);
+        flow_run_ahead(&flow, MANY);
         CU_ASSERT_EQUAL(ucp_st_worker_query(flow.pair.side[ST_A].worker, &attr),
                         UCS_OK);
         check_moved(&attr, MANY);
@@ -111,12 +82,11 @@ ST_CASE(few_entries)
  * it has, and can be matched when there is room */
 ST_CASE(no_entries)
 {
-    static uint8_t sbuf[2][LEN], rbuf[2][LEN];
+    static uint8_t sbuf[LEN], rbuf[LEN];
     ucs_status_t status_a, status_b;
-    ucp_st_op_h send[2], recv[2];
-    st_pair_t pair;
+    ucp_st_op_h send, recv;
+    flow_t flow;
     char *lanes;
-    int i;
 
     if (st_lane() != UCP_ST_LANE_TRIG) {
         st_cunit_skip("the lane has no entries to run out of");
@@ -124,26 +94,24 @@ ST_CASE(no_entries)
     }
     lanes = st_env_set("UCX_ST_LANES", "trig"); /* and no other */
     setenv("UCX_CXI_TRIG_DEFERRED_ENTRIES", "3", 1);
-    if (st_pair_init(&pair)) {
-        for (i = 0; i < 2; ++i) {
-            send[i] = st_send(&pair.side[ST_A], sbuf[i], LEN, i);
-            recv[i] = st_recv(&pair.side[ST_B], rbuf[i], LEN, i);
-        }
-        st_match_ok(send[0], recv[0]);
-        st_match2(send[1], recv[1], &status_a, &status_b);
+    if (flow_init(&flow, LEN, 0)) {
+        send = st_send(&flow.pair.side[ST_A], sbuf, LEN, 2);
+        recv = st_recv(&flow.pair.side[ST_B], rbuf, LEN, 2);
+        st_match2(send, recv, &status_a, &status_b);
         CU_ASSERT_EQUAL(status_a, UCS_ERR_NO_RESOURCE);
         CU_ASSERT_EQUAL(status_b, UCS_ERR_NO_RESOURCE);
-        run_ahead(&pair, (ucp_st_op_h[]){send[0], recv[0]}, sbuf[0],
-                  rbuf[0], 10);
-        st_free(send[0]);
-        st_free(recv[0]);
-        st_drain(&pair); /* the entries come back when the NIC is done */
-        st_match_ok(send[1], recv[1]);
-        run_ahead(&pair, (ucp_st_op_h[]){send[1], recv[1]}, sbuf[1],
-                  rbuf[1], 10);
-        st_free(send[1]);
-        st_free(recv[1]);
-        st_pair_cleanup(&pair);
+        flow_run_ahead(&flow, 10);
+        st_free2(flow.send, flow.recv);
+        st_drain(&flow.pair); /* the entries come back when the NIC is done */
+        st_match_ok(send, recv);
+        st_fill(sbuf, LEN, 1);
+        st_use(&flow.pair.side[ST_A], send);
+        st_use(&flow.pair.side[ST_B], recv);
+        st_pair_sync(&flow.pair);
+        CU_ASSERT_TRUE(st_check(rbuf, LEN, 1));
+        st_free2(send, recv);
+        st_pair_cleanup(&flow.pair);
+        flow_free(&flow);
     }
     unsetenv("UCX_CXI_TRIG_DEFERRED_ENTRIES");
     st_env_restore("UCX_ST_LANES", lanes);
@@ -152,35 +120,27 @@ ST_CASE(no_entries)
 /* However many uses wait for a stream, there is room to match another pair */
 ST_CASE(match_while_ahead)
 {
-    static uint8_t sbuf[2][LEN], rbuf[2][LEN];
-    ucp_st_op_h send[2], recv[2];
+    static uint8_t sbuf[LEN], rbuf[LEN];
     uint64_t gate = 0;
-    st_pair_t pair;
+    ucp_st_op_h send, recv;
+    flow_t flow;
     unsigned i;
 
     setenv("UCX_CXI_TRIG_DEFERRED_ENTRIES", "40", 1);
-    if (st_pair_init(&pair)) {
-        for (i = 0; i < 2; ++i) {
-            send[i] = st_send(&pair.side[ST_A], sbuf[i], LEN, i);
-            recv[i] = st_recv(&pair.side[ST_B], rbuf[i], LEN, i);
-        }
-        st_match_ok(send[0], recv[0]);
-        for (i = 0; i < 2; ++i) {
-            st_hold(&pair.side[i], &gate);
-        }
+    if (flow_init(&flow, LEN, 0)) {
+        st_hold(&flow.pair.side[ST_A], &gate);
+        st_hold(&flow.pair.side[ST_B], &gate);
         for (i = 0; i < MANY; ++i) {
-            st_use(&pair.side[ST_A], send[0]);
-            st_use(&pair.side[ST_B], recv[0]);
+            st_use(&flow.pair.side[ST_A], flow.send);
+            st_use(&flow.pair.side[ST_B], flow.recv);
         }
-        st_match_ok(send[1], recv[1]);
+        send = st_send(&flow.pair.side[ST_A], sbuf, LEN, 2);
+        recv = st_recv(&flow.pair.side[ST_B], rbuf, LEN, 2);
+        st_match_ok(send, recv);
         st_let_go(&gate);
-        st_sync(&pair.side[ST_A]);
-        st_sync(&pair.side[ST_B]);
-        for (i = 0; i < 2; ++i) {
-            st_free(send[i]);
-            st_free(recv[i]);
-        }
-        st_pair_cleanup(&pair);
+        st_pair_sync(&flow.pair);
+        st_free2(send, recv);
+        flow_cleanup(&flow);
     }
     unsetenv("UCX_CXI_TRIG_DEFERRED_ENTRIES");
 }
@@ -205,14 +165,14 @@ FLOW_CASE(ready, LEN, 1)
 FLOW_CASE(send_first, LONG, 0)
 {
     int is_trig = (st_lane() == UCP_ST_LANE_TRIG);
-    ucp_st_worker_attr_t attr;
+    ucp_st_stats_t stats;
 
     memset(flow->rbuf, 0xee, LONG);
     st_fill(flow->sbuf, LONG, 1);
     st_start(a, flow->send);
     st_sync(a); /* S3: the start does not block it */
-    CU_ASSERT_EQUAL(ucp_st_worker_query(a->worker, &attr), UCS_OK);
-    CU_ASSERT_EQUAL(attr.stats.writes_fired, 0);
+    stats = st_stats(a);
+    CU_ASSERT_EQUAL(stats.writes_fired, 0);
     CU_ASSERT_EQUAL(flow->rbuf[0], 0xee);
 
     st_use(b, flow->recv);
@@ -220,24 +180,18 @@ FLOW_CASE(send_first, LONG, 0)
     CU_ASSERT_TRUE(st_check(flow->rbuf, LONG, 1));
     st_wait(a, flow->send);
     st_sync(a);
-    CU_ASSERT_EQUAL(ucp_st_worker_query(a->worker, &attr), UCS_OK);
-    CU_ASSERT_EQUAL(attr.stats.writes_fired, is_trig ? 1 : 0);
-    CU_ASSERT_EQUAL(attr.stats.eager, 0);
-    CU_ASSERT_EQUAL(attr.stats.chunks, 0);
+    stats = st_stats(a);
+    CU_ASSERT_EQUAL(stats.writes_fired, is_trig ? 1 : 0);
+    CU_ASSERT_EQUAL(stats.eager, 0);
+    CU_ASSERT_EQUAL(stats.chunks, 0);
 }
 
 /* S5: every misuse is refused, and enqueues nothing: the pair still works */
-ST_PAIR_CASE(misuse)
+FLOW_CASE(misuse, LONG, 0)
 {
-    static uint8_t sbuf[LONG], rbuf[LONG];
-    ucp_st_op_h send, recv, unmatched;
+    ucp_st_op_h send      = flow->send;
+    ucp_st_op_h unmatched = st_send(a, flow->sbuf, LONG, 2);
 
-    send      = st_send(a, sbuf, LONG, 1);
-    recv      = st_recv(b, rbuf, LONG, 1);
-    unmatched = st_send(a, sbuf, LONG, 2);
-    CU_ASSERT_EQUAL(ucp_st_enqueue_start(a->queue, send),
-                    UCS_ERR_NOT_CONNECTED);
-    st_match_ok(send, recv);
     CU_ASSERT_EQUAL(ucp_st_enqueue_start(a->queue, unmatched),
                     UCS_ERR_NOT_CONNECTED);
     CU_ASSERT_EQUAL(ucp_st_enqueue_wait(a->queue, send), UCS_ERR_NO_MESSAGE);
@@ -256,13 +210,10 @@ ST_PAIR_CASE(misuse)
     CU_ASSERT_EQUAL(ucp_st_queue_query(a->queue, NULL), UCS_INPROGRESS);
     CU_ASSERT_EQUAL(ucp_st_worker_destroy(a->worker), UCS_ERR_BUSY);
 
-    st_use(b, recv);
-    st_sync(a);
-    st_sync(b);
-    run_ahead(pair, (ucp_st_op_h[]){send, recv}, sbuf, rbuf, 10);
+    st_use(b, flow->recv);
+    st_pair_sync(&flow->pair);
+    flow_run_ahead(flow, 10);
     st_free(unmatched);
-    st_free(send);
-    st_free(recv);
 }
 
 /* S5: an operation moves to another queue only after the host has seen its wait
@@ -296,8 +247,7 @@ FLOW_CASE(wait_is_for_queue, LEN, 0)
     st_use(a, flow->send);
     st_hold(a, &gate);
     st_use(b, flow->recv);
-    st_sync(a);
-    st_sync(b);
+    st_pair_sync(&flow->pair);
     CU_ASSERT_EQUAL(ucs_gstream_query(a->stream), UCS_INPROGRESS);
     st_let_go(&gate);
     CU_ASSERT_EQUAL(ucs_gstream_synchronize(a->stream), UCS_OK);
@@ -337,6 +287,99 @@ ST_CASE(fails_without_queue)
     CU_ASSERT_EQUAL(status, UCS_OK);
     st_pair_cleanup(&flow.pair);
     flow_free(&flow);
+}
+
+static void check_op(ucp_st_op_h op, uint64_t started)
+{
+    ucp_st_op_attr_t attr;
+
+    CU_ASSERT_EQUAL(ucp_st_op_query(op, &attr), UCS_OK);
+    CU_ASSERT_EQUAL(attr.started, started);
+}
+
+static void check_counts(st_side_t *side, uint64_t starts, uint64_t waits)
+{
+    ucp_st_stats_t stats = st_stats(side);
+
+    CU_ASSERT_EQUAL(stats.starts, starts);
+    CU_ASSERT_EQUAL(stats.waits, waits);
+    CU_ASSERT_EQUAL(stats.errors, 0);
+    CU_ASSERT_EQUAL(ucp_st_queue_query(side->queue, NULL), UCS_OK);
+}
+
+/* S13: a start and a wait are refused, one after the other; what was there
+ * before goes on, and so does the queue afterwards */
+static void use_captured(st_side_t *side, ucp_st_op_h op, uint64_t use)
+{
+    st_capture_begin(side);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_start(side->queue, op), UCS_ERR_UNSUPPORTED);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_startall(side->queue, &op, 1),
+                    UCS_ERR_UNSUPPORTED);
+    check_op(op, use);
+    check_counts(side, use, use);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_wait(side->queue, op), UCS_ERR_NO_MESSAGE);
+    st_capture_end(side);
+    st_start(side, op);
+
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize(side->stream), UCS_OK);
+    st_capture_begin(side);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_wait(side->queue, op), UCS_ERR_UNSUPPORTED);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_waitall(side->queue, &op, 1),
+                    UCS_ERR_UNSUPPORTED);
+    check_counts(side, use + 1, use);
+    st_capture_end(side);
+}
+
+FLOW_CASE(captured, LEN, 0)
+{
+    uint64_t use;
+
+    for (use = 0; use < 20; ++use) {
+        st_fill(flow->sbuf, LEN, use);
+        use_captured(b, flow->recv, use);
+        use_captured(a, flow->send, use);
+        st_wait(a, flow->send);
+        st_wait(b, flow->recv);
+        st_pair_sync(&flow->pair);
+        CU_ASSERT_TRUE(st_check(flow->rbuf, LEN, use));
+    }
+}
+
+static void batch_captured(st_side_t *side)
+{
+    st_capture_begin(side);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_batch_start(side->queue),
+                    UCS_ERR_UNSUPPORTED);
+    CU_ASSERT_EQUAL(ucp_st_queue_query(side->queue, NULL), UCS_OK);
+    st_capture_end(side);
+    st_batch_start(side);
+
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize(side->stream), UCS_OK);
+    st_capture_begin(side);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_batch_wait(side->queue),
+                    UCS_ERR_UNSUPPORTED);
+    st_capture_end(side);
+}
+
+ST_PAIR_CASE(batch_captured)
+{
+    static uint8_t sbuf[2][LEN], rbuf[2][LEN];
+    int i;
+
+    for (i = 0; i < 2; ++i) {
+        st_fill(sbuf[i], LEN, i);
+        st_enqueue(a, 1, sbuf[i], LEN, i);
+        st_enqueue(b, 0, rbuf[i], LEN, i);
+    }
+    batch_captured(b);
+    batch_captured(a);
+    for (i = 0; i < 2; ++i) {
+        st_batch_wait(&pair->side[i]);
+        st_sync(&pair->side[i]);
+    }
+    for (i = 0; i < 2; ++i) {
+        CU_ASSERT_TRUE(st_check(rbuf[i], LEN, i));
+    }
 }
 
 ST_SUITE("st_queue")

@@ -177,8 +177,7 @@ ST_PAIR_CASE(sleepers)
     CU_ASSERT_EQUAL(done, 1);
     CU_ASSERT_EQUAL(*st_signal(&windows[ST_B], 3), 15);
     st_quiet(&windows[ST_A]);
-    st_sync(a);
-    st_sync(b);
+    st_pair_sync(pair);
     st_windows_cleanup(windows);
 }
 
@@ -369,7 +368,7 @@ ST_PAIR_CASE(group)
 /* What is counted */
 ST_PAIR_CASE(stats)
 {
-    ucp_st_worker_attr_t attr;
+    ucp_st_stats_t stats;
     st_window_t windows[2];
 
     st_windows_init(pair, windows, LEN, 1);
@@ -379,19 +378,18 @@ ST_PAIR_CASE(stats)
     st_put_signal(&windows[ST_A], 0, 1, 1);
     st_wait_signal(&windows[ST_B], 1, 1);
     st_quiet(&windows[ST_A]);
-    st_sync(a);
-    st_sync(b);
-    CU_ASSERT_EQUAL(ucp_st_worker_query(a->worker, &attr), UCS_OK);
-    CU_ASSERT_EQUAL(attr.stats.puts, 2);
-    CU_ASSERT_EQUAL(attr.stats.gets, 1);
-    CU_ASSERT_EQUAL(attr.stats.signals, 2);
-    CU_ASSERT_EQUAL(attr.stats.quiets, 1);
-    CU_ASSERT_EQUAL(attr.stats.signal_waits, 0);
-    CU_ASSERT_EQUAL(attr.stats.errors, 0);
-    CU_ASSERT_EQUAL(attr.stats.lanes[st_lane()].rmas, 4);
-    CU_ASSERT_EQUAL(ucp_st_worker_query(b->worker, &attr), UCS_OK);
-    CU_ASSERT_EQUAL(attr.stats.signal_waits, 1);
-    CU_ASSERT_EQUAL(attr.stats.puts, 0);
+    st_pair_sync(pair);
+    stats = st_stats(a);
+    CU_ASSERT_EQUAL(stats.puts, 2);
+    CU_ASSERT_EQUAL(stats.gets, 1);
+    CU_ASSERT_EQUAL(stats.signals, 2);
+    CU_ASSERT_EQUAL(stats.quiets, 1);
+    CU_ASSERT_EQUAL(stats.signal_waits, 0);
+    CU_ASSERT_EQUAL(stats.errors, 0);
+    CU_ASSERT_EQUAL(stats.lanes[st_lane()].rmas, 4);
+    stats = st_stats(b);
+    CU_ASSERT_EQUAL(stats.signal_waits, 1);
+    CU_ASSERT_EQUAL(stats.puts, 0);
     st_windows_cleanup(windows);
 }
 

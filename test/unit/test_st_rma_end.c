@@ -7,8 +7,6 @@
 #include "st_stream.h"
 #include "st_window.h"
 
-#include <gstream.h>
-
 #include "core/st_proto.h"
 #include "rma/st_rma_proto.h"
 
@@ -49,20 +47,19 @@ static void end_run(void (*body)(end_t *end))
 /* Nothing has been enqueued, and the queue is as good as before */
 static void end_check_nothing(end_t *end)
 {
-    ucp_st_worker_attr_t attr;
+    ucp_st_stats_t stats;
     int i;
 
     for (i = 0; i < 2; ++i) {
         CU_ASSERT_EQUAL(ucp_st_queue_query(end->pair.side[i].queue, NULL),
                         UCS_OK);
-        CU_ASSERT_EQUAL(ucp_st_worker_query(end->pair.side[i].worker, &attr),
-                        UCS_OK);
-        CU_ASSERT_EQUAL(attr.stats.puts, 0);
-        CU_ASSERT_EQUAL(attr.stats.gets, 0);
-        CU_ASSERT_EQUAL(attr.stats.signals, 0);
-        CU_ASSERT_EQUAL(attr.stats.signal_waits, 0);
-        CU_ASSERT_EQUAL(attr.stats.quiets, 0);
-        CU_ASSERT_EQUAL(attr.stats.lanes[st_lane()].rmas, 0);
+        stats = st_stats(&end->pair.side[i]);
+        CU_ASSERT_EQUAL(stats.puts, 0);
+        CU_ASSERT_EQUAL(stats.gets, 0);
+        CU_ASSERT_EQUAL(stats.signals, 0);
+        CU_ASSERT_EQUAL(stats.signal_waits, 0);
+        CU_ASSERT_EQUAL(stats.quiets, 0);
+        CU_ASSERT_EQUAL(stats.lanes[st_lane()].rmas, 0);
     }
 }
 
@@ -284,45 +281,26 @@ END_CASE(busy)
                     UCS_ERR_BUSY);
     st_let_go(&gate);
     st_quiet(&end->windows[ST_A]);
-    st_sync(&end->pair.side[ST_A]);
-    st_sync(&end->pair.side[ST_B]);
+    st_pair_sync(&end->pair);
 }
 
-static gstream_ops_t capturing_ops;
-
-static ucs_status_t refuse(ucs_gstream_h stream, const ucs_gstream_cmd_t *cmds,
-                           size_t count)
-{
-    (void)stream;
-    (void)cmds;
-    (void)count;
-    return UCS_ERR_UNSUPPORTED;
-}
-
-/* S13: as test_st_capture.c does it. What was refused leaves nothing, and all
- * goes on afterwards. */
+/* S13: what was refused while the stream is captured leaves nothing, and all
+ * goes on afterwards */
 END_CASE(capture)
 {
-    const gstream_ops_t *real_ops;
-    ucs_gstream_h stream;
+    st_side_t *a = &end->pair.side[ST_A];
 
-    stream                = end->pair.side[ST_A].stream;
-    real_ops              = stream->ops;
-    capturing_ops         = *real_ops;
-    capturing_ops.enqueue = refuse;
-    stream->ops           = &capturing_ops;
+    st_capture_begin(a);
     refuse_params(end, UCS_ERR_UNSUPPORTED);
-    CU_ASSERT_EQUAL(ucp_st_enqueue_wait_signal(end->pair.side[ST_A].queue,
-                                               &end->wait),
+    CU_ASSERT_EQUAL(ucp_st_enqueue_wait_signal(a->queue, &end->wait),
                     UCS_ERR_UNSUPPORTED);
-    CU_ASSERT_EQUAL(ucp_st_enqueue_quiet(end->pair.side[ST_A].queue),
-                    UCS_ERR_UNSUPPORTED);
-    stream->ops = real_ops;
+    CU_ASSERT_EQUAL(ucp_st_enqueue_quiet(a->queue), UCS_ERR_UNSUPPORTED);
+    st_capture_end(a);
     end_check_nothing(end);
     st_fill(end->windows[ST_A].memory, LEN, 1);
     st_put(&end->windows[ST_A], 0, LEN, 1);
     st_quiet(&end->windows[ST_A]);
-    st_sync(&end->pair.side[ST_A]);
+    st_sync(a);
     CU_ASSERT_TRUE(st_check(end->windows[ST_B].memory, LEN, 1));
 }
 

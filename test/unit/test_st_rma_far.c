@@ -12,7 +12,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define LEN    100000 /* more than UCP sends at once */
@@ -202,7 +201,6 @@ static void other_start(far_t *far, far_mode_t mode)
 ST_CASE(echo)
 {
     ucp_st_rkey_attr_t attr;
-    int status;
     far_t far;
 
     other_start(&far, MODE_ECHO);
@@ -213,8 +211,7 @@ ST_CASE(echo)
     far_rounds(&far, 1);
     far_hear(&far);
     far_tell(&far);
-    CU_ASSERT_EQUAL(waitpid(far.other.pid, &status, 0), far.other.pid);
-    CU_ASSERT_EQUAL(status, 0);
+    st_far_end(&far.other);
     far_cleanup(&far);
 }
 
@@ -224,7 +221,6 @@ ST_CASE(mixed)
     char *lanes = st_env_set("UCX_ST_LANES", "direct,host");
     char *tls   = st_env_set("UCX_TLS", "posix,tcp,self");
     ucp_st_rkey_attr_t attr;
-    int status;
     far_t far;
 
     other_start(&far, MODE_MIXED);
@@ -236,8 +232,7 @@ ST_CASE(mixed)
     far_mixed(&far, 1);
     far_hear(&far);
     far_tell(&far);
-    CU_ASSERT_EQUAL(waitpid(far.other.pid, &status, 0), far.other.pid);
-    CU_ASSERT_EQUAL(status, 0);
+    st_far_end(&far.other);
     st_window_cleanup(&far.plain);
     far_cleanup(&far);
     st_env_restore("UCX_TLS", tls);

@@ -71,10 +71,8 @@ static void use_pair(st_pair_t *pair)
     st_start(&pair->side[ST_B], recv);
     st_use(&pair->side[ST_A], send);
     st_wait(&pair->side[ST_B], recv);
-    st_sync(&pair->side[ST_A]);
-    st_sync(&pair->side[ST_B]);
-    st_free(send);
-    st_free(recv);
+    st_pair_sync(pair);
+    st_free2(send, recv);
 }
 
 /* Two workers of the process `pid` are in the text, with two starts in all */

@@ -33,8 +33,7 @@ ST_CASE(borders)
             if ((i == 0) && !flow_init(&flow, MAX_LEN, is_ready)) {
                 return;
             }
-            st_free(flow.send);
-            st_free(flow.recv);
+            st_free2(flow.send, flow.recv);
             flow_match(&flow, lengths[i], is_ready);
             name = is_ready ? "ready" :
                    ((lengths[i] == 0) || (lengths[i] > FLOW_EAGER_MAX)) ?
@@ -84,7 +83,7 @@ ST_CASE(chunk_borders)
 {
     const border_t *border;
     proto_t proto;
-    ucp_st_worker_attr_t attr;
+    ucp_st_stats_t stats;
     flow_t flow;
     size_t i;
     int k;
@@ -106,10 +105,9 @@ ST_CASE(chunk_borders)
             for (k = 0; k < 3; ++k) {
                 flow_use(&flow, k);
             }
-            CU_ASSERT_EQUAL(ucp_st_worker_query(flow.pair.side[ST_A].worker,
-                                                &attr), UCS_OK);
-            CU_ASSERT_EQUAL(attr.stats.writes_fired, 3 * border->writes);
-            CU_ASSERT_EQUAL(attr.stats.chunks, 3 * (border->writes - 1));
+            stats = st_stats(&flow.pair.side[ST_A]);
+            CU_ASSERT_EQUAL(stats.writes_fired, 3 * border->writes);
+            CU_ASSERT_EQUAL(stats.chunks, 3 * (border->writes - 1));
             flow_cleanup(&flow);
         }
         unsetenv("UCX_ST_EAGER_MAX");
@@ -126,8 +124,7 @@ ST_CASE(chunks_without_entries)
     setenv("UCX_CXI_TRIG_DEFERRED_ENTRIES", "10", 1);
     flow_set_chunks(NULL, "100");
     if (flow_init(&flow, 900, 0)) {
-        st_free(flow.send);
-        st_free(flow.recv);
+        st_free2(flow.send, flow.recv);
         st_drain(&flow.pair);
         flow.send = st_send(&flow.pair.side[ST_A], flow.sbuf, 901, 1);
         flow.recv = st_recv(&flow.pair.side[ST_B], flow.rbuf, 901, 1);
@@ -163,8 +160,7 @@ ST_CASE(limit_of_both)
             flow_check_protocol(flow.send, name, 100 + is_longer);
             flow_check_protocol(flow.recv, name, 100 + is_longer);
             flow_use(&flow, is_longer);
-            st_free(flow.send);
-            st_free(flow.recv);
+            st_free2(flow.send, flow.recv);
         }
         st_pair_cleanup(&flow.pair);
     }
@@ -185,8 +181,7 @@ ST_CASE(longest_inbox)
         flow_set_chunks(devices[i], NULL);
         if (flow_init(&flow, 1 << 20, 0)) {
             for (k = 0; k < 8; ++k) { /* on any of the devices */
-                st_free(flow.send);
-                st_free(flow.recv);
+                st_free2(flow.send, flow.recv);
                 flow_match(&flow, 1 << 20, 0);
                 flow_check_protocol(flow.send, "eager-ahead", 1 << 20);
                 flow_use(&flow, k);
@@ -251,8 +246,7 @@ static void devices_transfer(st_pair_t *pair)
         }
     }
     for (i = 0; i < PAIRS; ++i) {
-        st_free(send[i]);
-        st_free(recv[i]);
+        st_free2(send[i], recv[i]);
     }
 }
 
@@ -297,7 +291,7 @@ ST_CASE(few_entries)
     unsigned uses   = ((nic != NULL) && !strcmp(nic, "sockets")) ? MANY / 5 :
                                                                    MANY;
     const proto_t *proto;
-    ucp_st_worker_attr_t attr;
+    ucp_st_stats_t stats;
     flow_t flow;
     size_t i;
 
@@ -311,12 +305,11 @@ ST_CASE(few_entries)
             flow_check_protocol(flow.send, proto->name, proto->length);
             flow_check_protocol(flow.recv, proto->name, proto->length);
             flow_run_ahead(&flow, uses);
-            CU_ASSERT_EQUAL(ucp_st_worker_query(flow.pair.side[ST_A].worker,
-                                                &attr), UCS_OK);
-            CU_ASSERT_EQUAL(attr.stats.writes_fired, uses * proto->writes);
-            CU_ASSERT_EQUAL(attr.stats.eager, (proto->ahead > 0) ? uses : 0);
-            CU_ASSERT(attr.stats.late_posts > 0);
-            CU_ASSERT_EQUAL(attr.stats.proxied, 0);
+            stats = st_stats(&flow.pair.side[ST_A]);
+            CU_ASSERT_EQUAL(stats.writes_fired, uses * proto->writes);
+            CU_ASSERT_EQUAL(stats.eager, (proto->ahead > 0) ? uses : 0);
+            CU_ASSERT(stats.late_posts > 0);
+            CU_ASSERT_EQUAL(stats.proxied, 0);
             flow_cleanup(&flow);
         }
         unsetenv("UCX_CXI_TRIG_DEFERRED_ENTRIES");
@@ -332,7 +325,7 @@ ST_PAIR_CASE(reuse)
     };
     static uint8_t sbuf[PAIRS][256], rbuf[PAIRS][256];
     ucp_st_op_h send[PAIRS], recv[PAIRS];
-    ucp_st_worker_attr_t attr;
+    ucp_st_stats_t stats;
     int i, round;
     size_t length;
 
@@ -342,27 +335,25 @@ ST_PAIR_CASE(reuse)
             send[i] = st_send(a, sbuf[i], length, i);
             recv[i] = st_recv(b, rbuf[i], 256, i);
             st_fill(sbuf[i], 256, i + round);
-            memset(rbuf[i], FLOW_GUARD, 256);
+            memset(rbuf[i], ST_SPOILED, 256);
             st_match_ok(send[i], recv[i]);
         }
         CU_ASSERT_EQUAL(ucp_st_enqueue_startall(a->queue, send, PAIRS), UCS_OK);
         CU_ASSERT_EQUAL(ucp_st_enqueue_startall(b->queue, recv, PAIRS), UCS_OK);
         CU_ASSERT_EQUAL(ucp_st_enqueue_waitall(b->queue, recv, PAIRS), UCS_OK);
         CU_ASSERT_EQUAL(ucp_st_enqueue_waitall(a->queue, send, PAIRS), UCS_OK);
-        st_sync(a);
-        st_sync(b);
+        st_pair_sync(pair);
         for (i = 0; i < PAIRS; ++i) {
             length = 1 + ((i * 37 + round * 11) % 256);
             CU_ASSERT_TRUE(st_check(rbuf[i], length, i + round));
-            CU_ASSERT_TRUE(flow_is_spoiled(rbuf[i] + length, 256 - length));
-            st_free(send[i]);
-            st_free(recv[i]);
+            CU_ASSERT_TRUE(st_is_spoiled(rbuf[i] + length, 256 - length));
+            st_free2(send[i], recv[i]);
         }
     }
     st_drain(pair);
-    CU_ASSERT_EQUAL(ucp_st_worker_query(b->worker, &attr), UCS_OK);
-    CU_ASSERT_EQUAL(attr.stats.ops, 0);
-    CU_ASSERT_EQUAL(attr.stats.entries, 0);
+    stats = st_stats(b);
+    CU_ASSERT_EQUAL(stats.ops, 0);
+    CU_ASSERT_EQUAL(stats.entries, 0);
 }
 
 /* The next use of the receive gives that seed */
@@ -373,7 +364,7 @@ static void expect_use(flow_t *flow, uint64_t seed)
     st_wait(b, flow->recv);
     st_sync(b);
     CU_ASSERT_TRUE(st_check(flow->rbuf, flow->length, seed));
-    memset(flow->rbuf, FLOW_GUARD, flow->length);
+    memset(flow->rbuf, ST_SPOILED, flow->length);
 }
 
 /* Eager-ahead sends complete without their receives as far as the inbox has
@@ -409,7 +400,7 @@ static void eager_is_ahead(size_t length, int ahead)
                   (ucp_st_queue_query(a->queue, NULL) == UCS_INPROGRESS));
         st_start(b, flow.recv);
         st_sync(b);
-        CU_ASSERT_TRUE(flow_is_spoiled(flow.rbuf, length + 64));
+        CU_ASSERT_TRUE(st_is_spoiled(flow.rbuf, length + 64));
         expect_use(&flow, k);
     }
     st_sync(a);

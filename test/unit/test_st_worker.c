@@ -97,8 +97,7 @@ ST_PAIR_CASE(free_matched)
         st_use(a, send[i]);
         st_use(b, recv[i]);
     }
-    st_sync(a);
-    st_sync(b);
+    st_pair_sync(pair);
     st_use(a, send[0]); /* never answered */
     st_free(recv[0]);
     while (ucp_st_queue_query(a->queue, &error) == UCS_INPROGRESS) {
@@ -109,8 +108,7 @@ ST_PAIR_CASE(free_matched)
     CU_ASSERT_EQUAL(ucp_st_queue_wait(a->queue, NULL), UCS_ERR_CANCELED);
     /* S9: the queue stays in error, for other operations too */
     CU_ASSERT_EQUAL(ucp_st_enqueue_start(a->queue, send[1]), UCS_ERR_CANCELED);
-    st_free(send[0]);
-    st_free(send[1]);
+    st_free2(send[0], send[1]);
     st_free(recv[1]);
     st_drain(pair);
 }
@@ -322,8 +320,7 @@ ST_PAIR_CASE(error_is_local)
 
     st_use(a, send[1]);
     st_use(b, recv[1]);
-    st_sync(a);
-    st_sync(b);
+    st_pair_sync(pair);
     CU_ASSERT_TRUE(st_check(rbuf[1], LONG, 1));
     CU_ASSERT_EQUAL(ucp_st_enqueue_start(other.queue, send[1]),
                     UCS_ERR_CANCELED);
@@ -374,8 +371,7 @@ FLOW_CASE(looking_on, LEN, 0)
         st_use(a, flow->send);
         st_use(b, flow->recv);
     }
-    st_sync(a);
-    st_sync(b);
+    st_pair_sync(&flow->pair);
     __atomic_store_n(&looker.stop, 1, __ATOMIC_RELEASE);
     CU_ASSERT_EQUAL(pthread_join(thread, NULL), 0);
     CU_ASSERT_EQUAL(looker.errors, 0);
@@ -453,8 +449,7 @@ ST_CASE(destroy_refused)
     CU_ASSERT_EQUAL(ucp_st_queue_destroy(side.queue), UCS_OK);
     side.queue = NULL;
     CU_ASSERT_EQUAL(ucp_st_worker_destroy(side.worker), UCS_ERR_BUSY);
-    st_free(ops[0]);
-    st_free(ops[1]);
+    st_free2(ops[0], ops[1]);
     st_side_cleanup(&side);
 }
 
