@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_st_batch.c - messages that are used once: with plain UCP on the other
- * side, order, wildcards, sizes, hosts that make no call.
+ * side, order, wildcards, sizes, hosts that make no call; truncation,
+ * cancellation, what is left over, peers that go, and what is refused.
  */
 #include "st_cunit.h"
 #include "st_msg.h"
@@ -238,6 +239,282 @@ ST_PAIR_CASE(compute)
     for (i = 0; i < 2; ++i) {
         CU_ASSERT_TRUE(st_check(rbuf[i], LEN, 1 - i));
         st_sync(&pair->side[i]);
+    }
+}
+
+/* A stream that has passed a wait; what its host is told */
+static void check_error(st_side_t *side, ucs_status_t status, ucp_st_req_h req)
+{
+    ucp_st_queue_error_t error   = {0};
+    ucp_st_msg_params_t params   = {.field_mask = 0};
+
+    CU_ASSERT_EQUAL(ucp_st_queue_wait(side->queue, &error), status);
+    CU_ASSERT_EQUAL(error.status, status);
+    CU_ASSERT_PTR_EQUAL(error.req, req);
+    CU_ASSERT_PTR_EQUAL(error.op, NULL);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_send(side->queue, &params, &req), status);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_recv(side->queue, &params, &req), status);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_batch_start(side->queue), status);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_batch_wait(side->queue), status);
+}
+
+/* What is longer than its buffer is not written past it, and puts the queue in
+ * error; a receive that waits beside it is cancelled before the stream goes on,
+ * and what is started later does not happen. Another queue goes on. */
+ST_PAIR_CASE(truncation)
+{
+    static uint8_t sbuf[LEN], rbuf[LEN], other[LEN];
+    ucp_st_req_h send, recv, beside, late;
+    ucp_st_queue_h first;
+
+    memset(rbuf, 0xee, LEN);
+    memset(other, 0xee, LEN);
+    recv   = st_msg_recv(b, rbuf, 100, 1);
+    beside = st_msg_recv(b, other, LEN, 2);
+    st_batch_run(b);
+    late = st_msg_send(b, b->peer, sbuf, LEN, 3);
+    st_batch_run(b);
+    send = st_msg_send(a, a->peer, sbuf, LEN, 1);
+    st_batch_run(a);
+    st_sync(a);
+    check_error(b, UCS_ERR_MESSAGE_TRUNCATED, recv);
+    CU_ASSERT_EQUAL(rbuf[100], 0xee);
+    CU_ASSERT_EQUAL(other[0], 0xee);
+    (void)st_msg_end(recv, UCS_ERR_MESSAGE_TRUNCATED);
+    (void)st_msg_end(beside, UCS_ERR_CANCELED);
+    (void)st_msg_end(late, UCS_ERR_CANCELED);
+    (void)st_msg_end(send, UCS_OK);
+
+    first    = b->queue;
+    b->queue = st_queue(b, b->stream);
+    recv     = st_msg_recv(b, rbuf, LEN, 4);
+    st_batch_run(b);
+    send = st_msg_send(a, a->peer, sbuf, LEN, 4);
+    st_batch_run(a);
+    st_pair_sync(pair);
+    st_msg_is_done(send, LEN, 0);
+    st_msg_is_done(recv, LEN, 4);
+    CU_ASSERT_EQUAL(ucp_st_queue_destroy(first), UCS_OK);
+}
+
+/* Cancelled before its start is enqueued, before the stream gets there, and
+ * after UCP has it */
+ST_CASE(cancel)
+{
+    static uint8_t rbuf[LEN];
+    uint64_t gate = 0;
+    ucp_st_req_info_t info;
+    ucp_st_req_h recv, keep;
+    st_pair_t pair;
+    st_side_t *b;
+    int stage;
+
+    for (stage = 0; stage < 3; ++stage) {
+        if (!st_pair_init(&pair)) {
+            return;
+        }
+        b    = &pair.side[ST_B];
+        keep = st_msg_recv(b, rbuf, LEN, 1);
+        recv = st_msg_recv(b, rbuf, LEN, 2);
+        CU_ASSERT_EQUAL(ucp_st_req_test(recv, &info), UCS_INPROGRESS);
+        CU_ASSERT_EQUAL(ucp_st_req_wait(recv, NULL), UCS_ERR_NO_MESSAGE);
+        if (stage == 0) {
+            CU_ASSERT_EQUAL(ucp_st_req_cancel(recv), UCS_OK);
+            CU_ASSERT_EQUAL(ucp_st_req_test(recv, &info), UCS_ERR_CANCELED);
+            CU_ASSERT_EQUAL(ucp_st_req_cancel(keep), UCS_OK);
+            st_batch_run(b);
+            st_sync(b);
+        } else if (stage == 1) {
+            st_hold(b, &gate);
+            st_batch_run(b);
+            CU_ASSERT_EQUAL(ucp_st_req_cancel(recv), UCS_OK);
+            CU_ASSERT_EQUAL(ucp_st_queue_query(b->queue, NULL), UCS_INPROGRESS);
+            st_let_go(&gate);
+            check_error(b, UCS_ERR_CANCELED, recv);
+        } else {
+            st_batch_start(b);
+            st_sync(b); /* the stream has reached it */
+            st_batch_wait(b);
+            CU_ASSERT_EQUAL(ucp_st_req_cancel(recv), UCS_OK);
+            check_error(b, UCS_ERR_CANCELED, recv);
+        }
+        CU_ASSERT_EQUAL(ucp_st_req_cancel(recv), UCS_OK);
+        (void)st_msg_end(recv, UCS_ERR_CANCELED);
+        (void)st_msg_end(keep, UCS_ERR_CANCELED);
+        st_pair_cleanup(&pair);
+    }
+}
+
+/* A large send that nobody receives cannot be cancelled, and does not keep the
+ * stream once the queue is in error; the end of the worker ends it */
+ST_CASE(cancel_send)
+{
+    static uint8_t sbuf[BIG_LEN], rbuf[LEN];
+    char *rndv = st_env_set("UCX_RNDV_THRESH", "1k");
+    int is_good;
+    ucp_st_stats_t stats;
+    ucp_st_req_h send, recv;
+    st_pair_t pair;
+    st_side_t *a;
+
+    is_good = st_pair_init(&pair);
+    st_env_restore("UCX_RNDV_THRESH", rndv);
+    if (!is_good) {
+        return;
+    }
+    a    = &pair.side[ST_A];
+    send = st_msg_send(a, a->peer, sbuf, BIG_LEN, 1);
+    recv = st_msg_recv(a, rbuf, LEN, 2);
+    st_batch_run(a);
+    do {
+        stats = st_stats(a);
+    } while (stats.proxied < 2); /* UCP has both */
+    CU_ASSERT_EQUAL(ucp_st_req_cancel(send), UCS_ERR_UNSUPPORTED);
+    CU_ASSERT_EQUAL(ucp_st_req_test(send, NULL), UCS_INPROGRESS);
+    CU_ASSERT_EQUAL(ucp_st_req_cancel(recv), UCS_OK);
+    check_error(a, UCS_ERR_CANCELED, recv);
+    CU_ASSERT_EQUAL(ucp_st_req_test(send, NULL), UCS_INPROGRESS);
+    (void)st_msg_end(recv, UCS_ERR_CANCELED);
+    CU_ASSERT_EQUAL(ucp_st_queue_destroy(a->queue), UCS_OK);
+    a->queue = NULL;
+    CU_ASSERT_EQUAL(ucp_st_worker_destroy(a->worker), UCS_ERR_BUSY);
+
+    /* Received after all: the send is complete */
+    recv = st_msg_recv(&pair.side[ST_B], rbuf, LEN, 1);
+    st_batch_start(&pair.side[ST_B]); /* a wait may come too late already */
+    CU_ASSERT_EQUAL(ucp_st_req_wait(recv, NULL), UCS_ERR_MESSAGE_TRUNCATED);
+    check_error(&pair.side[ST_B], UCS_ERR_MESSAGE_TRUNCATED, recv);
+    (void)st_msg_end(recv, UCS_ERR_MESSAGE_TRUNCATED);
+    (void)st_msg_end(send, UCS_OK);
+    st_pair_cleanup(&pair);
+}
+
+/* The null peer, messages that nobody asks about, and what queues and workers
+ * do with those that are left */
+ST_PAIR_CASE(left)
+{
+    static uint8_t sbuf[LEN], rbuf[LEN];
+    ucp_st_req_h none[2], recv, left;
+
+    none[0] = st_msg_send(a, UCP_ST_PEER_NULL, sbuf, LEN, 1);
+    none[1] = st_msg_send(a, a->peer, sbuf, LEN, 2);
+    st_batch_run(a);
+    while (ucp_st_queue_query(a->queue, NULL) == UCS_INPROGRESS) {
+        ucp_st_worker_progress(b->worker); /* some transports connect so */
+    }
+    st_msg_is_done(none[0], 0, 0);
+    CU_ASSERT_EQUAL(ucp_st_req_free(none[1]), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_req_free(NULL), UCS_OK);
+
+    /* A started receive outlives its queue, one that is not does not */
+    recv = st_msg_recv(b, rbuf, LEN, 3);
+    st_batch_start(b);
+    left = st_msg_recv(b, rbuf, LEN, 4);
+    st_sync(b);
+    CU_ASSERT_EQUAL(ucp_st_queue_destroy(b->queue), UCS_OK);
+    b->queue = NULL;
+    (void)st_msg_end(left, UCS_ERR_CANCELED);
+    CU_ASSERT_EQUAL(ucp_st_worker_destroy(b->worker), UCS_ERR_BUSY);
+    st_fill(sbuf, LEN, 3);
+    st_enqueue(a, 1, sbuf, LEN, 3);
+    st_batch_run(a);
+    CU_ASSERT_EQUAL(st_msg_end(recv, UCS_OK), LEN);
+    CU_ASSERT_TRUE(st_check(rbuf, LEN, 3));
+    st_sync(a);
+
+    /* One that never matches goes with the worker */
+    st_enqueue(a, 0, rbuf, LEN, 77);
+    st_batch_start(a);
+    st_enqueue(a, 0, rbuf, LEN, 78); /* not started */
+}
+
+/* A receive that names a peer fails with it, one from any source does not */
+ST_CASE(peer_gone)
+{
+    static uint8_t rbuf[2][LEN];
+    ucp_st_msg_params_t params;
+    ucp_st_req_h named, any;
+    st_pair_t pair;
+    st_side_t *a;
+
+    if (!st_pair_init(&pair)) {
+        return;
+    }
+    a      = &pair.side[ST_A];
+    params = st_msg_params(a->peer, rbuf[0], LEN, 1);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_recv(a->queue, &params, &named), UCS_OK);
+    st_batch_run(a);
+    st_side_leave(&pair.side[ST_B], a);
+    check_error(a, UCS_ERR_CANCELED, named);
+    (void)st_msg_end(named, UCS_ERR_CANCELED);
+    CU_ASSERT_EQUAL(ucp_st_queue_destroy(a->queue), UCS_OK);
+    a->queue = NULL;
+    st_side_cleanup(a);
+
+    if (!st_pair_init(&pair)) {
+        return;
+    }
+    any = st_msg_recv(a, rbuf[1], LEN, 2);
+    st_batch_start(a);
+    st_sync(a);
+    st_side_leave(&pair.side[ST_B], a);
+    CU_ASSERT_EQUAL(ucp_st_req_test(any, NULL), UCS_INPROGRESS);
+    params = st_msg_params(a->peer, rbuf[0], LEN, 1);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_send(a->queue, &params, &named),
+                    UCS_ERR_CANCELED);
+    CU_ASSERT_EQUAL(ucp_st_req_cancel(any), UCS_OK);
+    (void)st_msg_end(any, UCS_ERR_CANCELED);
+    st_side_cleanup(a);
+}
+
+ST_PAIR_CASE(misuse)
+{
+    ucp_st_msg_params_t params = {.field_mask = 0};
+    ucp_st_req_h req;
+
+    CU_ASSERT_EQUAL(ucp_st_enqueue_send(NULL, &params, &req),
+                    UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_send(a->queue, NULL, &req),
+                    UCS_ERR_INVALID_PARAM);
+    params = st_msg_params(a->peer, NULL, 1, 0); /* without a buffer */
+    CU_ASSERT_EQUAL(ucp_st_enqueue_send(a->queue, &params, &req),
+                    UCS_ERR_INVALID_PARAM);
+    params = st_msg_params(UCP_ST_PEER_ANY, NULL, 0, 0);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_send(a->queue, &params, &req),
+                    UCS_ERR_INVALID_PARAM);
+    params.peer = b->peer; /* of another worker */
+    CU_ASSERT_EQUAL(ucp_st_enqueue_recv(a->queue, &params, &req),
+                    UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_batch_start(NULL), UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_batch_wait(NULL), UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(ucp_st_req_test(NULL, NULL), UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(ucp_st_req_wait(NULL, NULL), UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(ucp_st_req_cancel(NULL), UCS_ERR_INVALID_PARAM);
+    st_batch_run(a); /* of nothing */
+    CU_ASSERT_EQUAL(ucp_st_queue_query(a->queue, NULL), UCS_OK);
+}
+
+/* A UCP worker for one thread, or without tagged messages, is refused by the
+ * first message, and by that only */
+ST_CASE(refused)
+{
+    ucp_st_msg_params_t params = {.field_mask = 0};
+    ucp_st_req_h req;
+    st_side_t side;
+    int i;
+
+    for (i = 0; i < 2; ++i) {
+        if (!st_side_init_user(&side, (i == 0) ? FEATURES : UCP_FEATURE_AM,
+                               (i == 0) ? UCS_THREAD_MODE_SERIALIZED :
+                                          UCS_THREAD_MODE_MULTI)) {
+            return;
+        }
+        CU_ASSERT_EQUAL(ucp_st_enqueue_batch_start(side.queue), UCS_OK);
+        CU_ASSERT_EQUAL(ucp_st_enqueue_send(side.queue, &params, &req),
+                        UCS_ERR_UNSUPPORTED);
+        CU_ASSERT_EQUAL(ucp_st_enqueue_recv(side.queue, &params, &req),
+                        UCS_ERR_UNSUPPORTED);
+        st_side_cleanup(&side);
     }
 }
 

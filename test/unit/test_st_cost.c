@@ -24,37 +24,22 @@ typedef struct cost {
 
 static uint8_t buffers[2][NUM_OPS][LENGTH];
 
-
-static void add(st_intercept_counts_t *sum, const st_intercept_counts_t *counts)
-{
-    sum->allocations  += counts->allocations;
-    sum->frees        += counts->frees;
-    sum->mutex_locks  += counts->mutex_locks;
-    sum->system_calls += counts->system_calls;
-}
-
-static void start_all(st_side_t *side, ucp_st_op_h *ops, cost_t *cost)
+/* A call with all operations, and what it has asked for */
+static void call(ucs_status_t (*func)(ucp_st_queue_h, const ucp_st_op_h*,
+                                      size_t),
+                 st_side_t *side, ucp_st_op_h *ops, st_intercept_counts_t *sum)
 {
     st_intercept_counts_t counts;
     ucs_status_t status;
 
     st_intercept_start(ST_INTERCEPT_ST, 1);
-    status = ucp_st_enqueue_startall(side->queue, ops, NUM_OPS);
+    status = func(side->queue, ops, NUM_OPS);
     counts = st_intercept_stop();
-    add(&cost->starts, &counts);
     CU_ASSERT_EQUAL(status, UCS_OK);
-}
-
-static void wait_all(st_side_t *side, ucp_st_op_h *ops, cost_t *cost)
-{
-    st_intercept_counts_t counts;
-    ucs_status_t status;
-
-    st_intercept_start(ST_INTERCEPT_ST, 1);
-    status = ucp_st_enqueue_waitall(side->queue, ops, NUM_OPS);
-    counts = st_intercept_stop();
-    add(&cost->waits, &counts);
-    CU_ASSERT_EQUAL(status, UCS_OK);
+    sum->allocations  += counts.allocations;
+    sum->frees        += counts.frees;
+    sum->mutex_locks  += counts.mutex_locks;
+    sum->system_calls += counts.system_calls;
 }
 
 static void rounds(st_pair_t *pair, ucp_st_op_h ops[2][NUM_OPS], unsigned count,
@@ -65,8 +50,9 @@ static void rounds(st_pair_t *pair, ucp_st_op_h ops[2][NUM_OPS], unsigned count,
 
     for (i = 0; i < count; ++i) {
         for (j = 1; j >= 0; --j) {
-            start_all(&pair->side[j], ops[j], cost);
-            wait_all(&pair->side[j], ops[j], cost);
+            call(ucp_st_enqueue_startall, &pair->side[j], ops[j],
+                 &cost->starts);
+            call(ucp_st_enqueue_waitall, &pair->side[j], ops[j], &cost->waits);
         }
         st_pair_sync(pair);
     }

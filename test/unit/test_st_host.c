@@ -62,6 +62,19 @@ static void transfer(st_pair_t *pair, ucp_st_op_h send, ucp_st_op_h recv,
     }
 }
 
+/* The same with a message that was used; zero on error */
+static int used_pair_init(st_pair_t *pair, int is_rndv, ucp_st_op_h op[2])
+{
+    if (!host_pair_init(pair, is_rndv)) {
+        return 0;
+    }
+    op[ST_A] = st_send(&pair->side[ST_A], sbuf, LEN, 1);
+    op[ST_B] = st_recv(&pair->side[ST_B], rbuf, LEN, 1);
+    st_match_ok(op[ST_A], op[ST_B]);
+    transfer(pair, op[ST_A], op[ST_B], LEN);
+    return 1;
+}
+
 static void run_sizes(int is_rndv)
 {
     static const size_t lengths[] = {0, 1, 8, 1024, 1025, 8192, LEN, MAX_LEN};
@@ -261,13 +274,9 @@ static void run_freed(int is_rndv, int waiter)
     ucp_st_op_h op[2];
     st_pair_t pair;
 
-    if (!host_pair_init(&pair, is_rndv)) {
+    if (!used_pair_init(&pair, is_rndv, op)) {
         return;
     }
-    op[ST_A] = st_send(&pair.side[ST_A], sbuf, LEN, 1);
-    op[ST_B] = st_recv(&pair.side[ST_B], rbuf, LEN, 1);
-    st_match_ok(op[ST_A], op[ST_B]);
-    transfer(&pair, op[ST_A], op[ST_B], LEN);
     memset(rbuf, 0xee, LEN);
     st_use(&pair.side[waiter], op[waiter]);
     st_free(op[1 - waiter]);
@@ -299,22 +308,18 @@ ST_CASE(freed_send)
 static void run_unconsumed(int is_rndv)
 {
     ucp_st_queue_error_t error = {0};
-    ucp_st_op_h send, recv;
+    ucp_st_op_h op[2];
     st_pair_t pair;
 
-    if (!host_pair_init(&pair, is_rndv)) {
+    if (!used_pair_init(&pair, is_rndv, op)) {
         return;
     }
-    send = st_send(&pair.side[ST_A], sbuf, LEN, 1);
-    recv = st_recv(&pair.side[ST_B], rbuf, LEN, 1);
-    st_match_ok(send, recv);
-    transfer(&pair, send, recv, LEN);
-    st_use(&pair.side[ST_A], send);
-    st_free(recv);
+    st_use(&pair.side[ST_A], op[ST_A]);
+    st_free(op[ST_B]);
     st_side_leave(&pair.side[ST_B], &pair.side[ST_A]);
     CU_ASSERT_EQUAL(ucp_st_queue_wait(pair.side[ST_A].queue, &error),
                     UCS_ERR_CANCELED);
-    st_free(send);
+    st_free(op[ST_A]);
     st_side_cleanup(&pair.side[ST_A]);
     free(sbuf);
     free(rbuf);
@@ -347,13 +352,9 @@ static void run_wrong(unsigned id, int to)
     st_pair_t pair;
     int i;
 
-    if (!host_pair_init(&pair, 0)) {
+    if (!used_pair_init(&pair, 0, op)) {
         return;
     }
-    op[ST_A] = st_send(&pair.side[ST_A], sbuf, LEN, 1);
-    op[ST_B] = st_recv(&pair.side[ST_B], rbuf, LEN, 1);
-    st_match_ok(op[ST_A], op[ST_B]);
-    transfer(&pair, op[ST_A], op[ST_B], LEN);
     memset(rbuf, 0xee, LEN);
     wrong_id = id;
     st_hook_am_send(send_wrong);
@@ -393,25 +394,21 @@ static double cpu_time(void)
  * The sleep is what is measured. */
 ST_CASE(sleeps)
 {
-    ucp_st_op_h send, recv;
+    ucp_st_op_h op[2];
     st_pair_t pair;
     double time;
 
-    if (!host_pair_init(&pair, 0)) {
+    if (!used_pair_init(&pair, 0, op)) {
         return;
     }
-    send = st_send(&pair.side[ST_A], sbuf, LEN, 1);
-    recv = st_recv(&pair.side[ST_B], rbuf, LEN, 1);
-    st_match_ok(send, recv);
-    transfer(&pair, send, recv, LEN);
-    st_use(&pair.side[ST_B], recv);
+    st_use(&pair.side[ST_B], op[ST_B]);
     time = cpu_time();
     (void)usleep(1000000);
     time = cpu_time() - time;
     CU_ASSERT(time < 0.25);
-    st_use(&pair.side[ST_A], send);
+    st_use(&pair.side[ST_A], op[ST_A]);
     st_pair_sync(&pair);
-    st_free2(send, recv);
+    st_free2(op[ST_A], op[ST_B]);
     host_pair_cleanup(&pair);
 }
 

@@ -14,6 +14,9 @@
 #define MAX_LEN (FLOW_EAGER_MAX + 64)
 #define MANY    1000 /* uses, with the host far ahead of the stream */
 
+#define LAND_LEN  1000
+#define LAND_USES 100 /* an inbox has room for 32 */
+
 /* Every length next to a border of a protocol or of a size of inboxes: the
  * right protocol on both sides, the right bytes, and not one more */
 ST_CASE(borders)
@@ -422,6 +425,104 @@ ST_CASE(eager_is_ahead)
             eager_is_ahead(flow_protos[i].length, flow_protos[i].ahead);
         }
     }
+}
+
+/* Where the data of small messages is before their receive is waited for: not
+ * in its buffer */
+
+static void start(st_side_t *side, ucp_st_op_h op)
+{
+    st_start(side, op);
+    st_sync(side);
+}
+
+static void wait_for(st_side_t *side, ucp_st_op_h op)
+{
+    st_wait(side, op);
+    st_sync(side);
+}
+
+static void send_one(flow_t *flow, uint64_t seed)
+{
+    st_side_t *a = &flow->pair.side[ST_A];
+
+    st_fill(flow->sbuf, LAND_LEN, seed);
+    start(a, flow->send);
+    wait_for(a, flow->send);
+}
+
+/* Until a use of the receive has landed, which no stream waits for */
+static void until_landed(flow_t *flow, uint64_t use)
+{
+    ucp_st_op_attr_t attr = {.completed = 0};
+
+    do {
+        CU_ASSERT_EQUAL(ucp_st_op_query(flow->recv, &attr), UCS_OK);
+    } while (attr.completed < use);
+}
+
+/* What has landed of a use is there, and nothing else */
+static void land_check(flow_t *flow, uint64_t use)
+{
+    CU_ASSERT_TRUE(st_check(flow->rbuf, LAND_LEN, use));
+    CU_ASSERT_TRUE(st_is_spoiled(&flow->rbuf[LAND_LEN], 64));
+    memset(flow->rbuf, ST_SPOILED, LAND_LEN);
+}
+
+/* The receive has started: the data comes with the wait all the same */
+FLOW_CASE(landed, LAND_LEN, 0)
+{
+    uint64_t k;
+
+    for (k = 1; k <= LAND_USES; ++k) {
+        start(b, flow->recv);
+        send_one(flow, k);
+        until_landed(flow, k);
+        CU_ASSERT_TRUE(st_is_spoiled(flow->rbuf, LAND_LEN + 64));
+        wait_for(b, flow->recv);
+        land_check(flow, k);
+    }
+}
+
+/* It has not: nothing is written to the buffer, but for what its wait takes,
+ * however many uses have come; then it has again */
+FLOW_CASE(landed_not_started, LAND_LEN, 0)
+{
+    uint64_t k = 0;
+    int ahead;
+
+    while (k < LAND_USES) {
+        for (ahead = 1; ahead <= 5; ++ahead) {
+            send_one(flow, k + ahead);
+        }
+        for (ahead = 1; ahead <= 5; ++ahead) {
+            CU_ASSERT_TRUE(st_is_spoiled(flow->rbuf, LAND_LEN + 64));
+            start(b, flow->recv);
+            wait_for(b, flow->recv);
+            land_check(flow, k + ahead);
+        }
+        k += 6;
+        start(b, flow->recv);
+        send_one(flow, k);
+        wait_for(b, flow->recv);
+        land_check(flow, k);
+    }
+}
+
+/* The receive goes on, on a stream and on another one */
+FLOW_CASE(landed_streams, LAND_LEN, 0)
+{
+    st_side_t more;
+    uint64_t k;
+
+    st_more_init(&more, b);
+    for (k = 1; k <= LAND_USES; ++k) {
+        start((k % 3 == 0) ? &more : b, flow->recv);
+        send_one(flow, k);
+        wait_for((k % 3 == 0) ? &more : b, flow->recv);
+        land_check(flow, k);
+    }
+    st_more_cleanup(&more);
 }
 
 /* The sender of eager-ahead data goes before the receive is started, in three
