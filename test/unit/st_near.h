@@ -27,7 +27,7 @@
 /** What keeps messages of all lengths in slots. */
 #define NEAR_SLOTS {"UCX_ST_DIRECT_MAP_MIN", "inf", NULL}
 
-/** ... and long ones in 8 that have room for 128k. */
+/** ... and long ones in slots that have room for 64k. */
 #define NEAR_SMALL_PIECE (4ul << 10)
 #define NEAR_SMALL_SLOTS {"UCX_ST_DIRECT_MAP_MIN", "inf", \
                           "UCX_ST_DIRECT_PIECE", "4k", NULL}

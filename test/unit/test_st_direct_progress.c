@@ -20,7 +20,7 @@
 #define SHORT  100
 #define PIECE  (NEAR_LONG_PIECE * NEAR_SMALL_PIECE)
 #define PIECES ((LARGE + PIECE - 1) / PIECE)
-#define SLOTS  8
+#define SLOTS  4
 #define SLEEPS 20
 
 /* Sleeps of the service thread that are none of its poll(); atomic */

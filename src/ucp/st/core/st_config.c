@@ -69,8 +69,8 @@ static ucs_config_field_t ucp_st_config_table[] = {
     {"DIRECT_PIECE", "16k",
      "Longest piece of a message that lane direct copies through a slot. A\n"
      "longer message goes through four slots: one side copies in while the\n"
-     "other copies out. From 16 pieces on it goes through 8 slots that are\n"
-     "four times as long. 1k to 1m. The value of the receive's side counts.",
+     "other copies out. From 16 pieces on a piece is four times as long. 1k\n"
+     "to 1m. The value of the receive's side counts.",
      ucs_offsetof(ucp_st_config_t, direct_piece), UCS_CONFIG_TYPE_MEMUNITS},
 
     {"DIRECT_NT_MIN", "4m",

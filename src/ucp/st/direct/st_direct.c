@@ -16,19 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Slots of a message that is one piece: so many uses can be under way */
-#define UCP_ST_DIRECT_INLINE_SLOTS 4
-#define UCP_ST_DIRECT_WHOLE_SLOTS  2
-
-/* ... and of one that is several: one side copies in while the other one copies
- * out */
-#define UCP_ST_DIRECT_PIPE_SLOTS 4
-
-/* From so many pieces on they are so many times longer, and more: each takes
- * cache lines to the other processor and back */
+/* From so many pieces on they are so many times longer: handing a piece over
+ * takes cache lines to the other processor and back */
 #define UCP_ST_DIRECT_LONG_PIECES 16
 #define UCP_ST_DIRECT_LONG_PIECE  4
-#define UCP_ST_DIRECT_LONG_SLOTS  8
 
 /* Least piece of a mapped message: shorter ones cost more to claim than the
  * second processor saves */
@@ -42,26 +33,18 @@ static size_t ucp_st_direct_align(size_t length)
     return ucs_div_round_up(length, 64) * 64;
 }
 
-/* What a receive's slots look like */
-static void ucp_st_direct_plan_slots(ucp_st_direct_op_t *direct,
-                                     size_t piece_max)
+/* What goes through a slot of a receive, bytes */
+static size_t ucp_st_direct_slot_piece(const ucp_st_direct_op_t *direct,
+                                       size_t piece_max)
 {
-    size_t length = direct->length;
-
-    if (length <= UCP_ST_DIRECT_INLINE) {
-        direct->piece     = UCP_ST_DIRECT_INLINE;
-        direct->num_slots = UCP_ST_DIRECT_INLINE_SLOTS;
-    } else if (length <= piece_max) {
-        direct->piece     = ucp_st_direct_align(length);
-        direct->num_slots = UCP_ST_DIRECT_WHOLE_SLOTS;
-    } else {
-        direct->piece     = piece_max;
-        direct->num_slots = UCP_ST_DIRECT_PIPE_SLOTS;
-        if ((length / piece_max) >= UCP_ST_DIRECT_LONG_PIECES) {
-            direct->piece    *= UCP_ST_DIRECT_LONG_PIECE;
-            direct->num_slots = UCP_ST_DIRECT_LONG_SLOTS;
-        }
+    if (direct->length <= UCP_ST_DIRECT_INLINE) {
+        return UCP_ST_DIRECT_INLINE;
     }
+    if (direct->length <= piece_max) {
+        return ucp_st_direct_align(direct->length);
+    }
+    return ((direct->length / piece_max) < UCP_ST_DIRECT_LONG_PIECES) ?
+           piece_max : (UCP_ST_DIRECT_LONG_PIECE * piece_max);
 }
 
 static size_t ucp_st_direct_pair_size(const ucp_st_direct_op_t *direct)
@@ -70,14 +53,15 @@ static size_t ucp_st_direct_pair_size(const ucp_st_direct_op_t *direct)
                   ucp_st_direct_align(direct->piece);
 
     return sizeof(ucp_st_direct_pair_t) +
-           (direct->num_slots * (sizeof(ucp_st_direct_slot_t) + data));
+           (UCP_ST_DIRECT_NUM_SLOTS * (sizeof(ucp_st_direct_slot_t) + data));
 }
 
 /* The pair is in the segment of the receive's worker */
 static ucs_status_t ucp_st_direct_get_pair(ucp_st_direct_op_t *direct,
                                            ucp_st_worker_h worker)
 {
-    ucp_st_direct_plan_slots(direct, worker->config.direct_piece);
+    direct->piece     = ucp_st_direct_slot_piece(direct,
+                                                 worker->config.direct_piece);
     direct->pair_size = ucp_st_direct_pair_size(direct);
     direct->pair      = ucp_st_direct_seg_get(&ucp_st_direct_dev(worker)->seg,
                                               direct->pair_size);
@@ -87,7 +71,8 @@ static ucs_status_t ucp_st_direct_get_pair(ucp_st_direct_op_t *direct,
         return UCS_ERR_NO_RESOURCE;
     }
     memset(direct->pair, 0, sizeof(*direct->pair) +
-                            (direct->num_slots * sizeof(*direct->pair->slots)));
+                            (UCP_ST_DIRECT_NUM_SLOTS *
+                             sizeof(*direct->pair->slots)));
     return UCS_OK;
 }
 
@@ -120,9 +105,8 @@ static ucs_status_t ucp_st_direct_offer(ucp_st_op_t *op, void *buffer,
             free(direct);
             return status;
         }
-        blob.pair      = UCS_PTR_BYTE_DIFF(dev->seg.map->address, direct->pair);
-        blob.piece     = direct->piece;
-        blob.num_slots = direct->num_slots;
+        blob.pair  = UCS_PTR_BYTE_DIFF(dev->seg.map->address, direct->pair);
+        blob.piece = direct->piece;
     }
     if (op->msg_length >= config->direct_map_min) {
         direct->map = ucp_st_direct_map_find(op->buffer, op->msg_length);
@@ -205,24 +189,22 @@ static ucs_status_t ucp_st_direct_bind(ucp_st_op_t *op, const void *buffer,
     memcpy(&blob, buffer, sizeof(blob));
     if (op->dir == UCP_ST_DIR_SEND) {
         /* The sender learns where the slots are */
-        direct->piece     = blob.piece;
-        direct->num_slots = blob.num_slots;
-        direct->pair      = UCS_PTR_BYTE_OFFSET(map->address, blob.pair);
-        if ((direct->piece == 0) || !ucs_is_pow2(direct->num_slots) ||
-            (blob.pair >= map->length) ||
+        direct->piece = blob.piece;
+        direct->pair  = UCS_PTR_BYTE_OFFSET(map->address, blob.pair);
+        if ((direct->piece == 0) || (blob.pair >= map->length) ||
             (ucp_st_direct_pair_size(direct) > (map->length - blob.pair))) {
             return UCS_ERR_INVALID_PARAM;
         }
     }
     direct->segment  = map->address;
-    direct->limit    = direct->num_slots;
+    direct->limit    = UCP_ST_DIRECT_NUM_SLOTS;
     direct->is_bound = 1;
     direct->proto    = UCP_ST_DIRECT_SLOTS;
     slots            = direct->pair->slots;
     direct->mine     = &direct->pair->side[direct->dir];
     direct->other    = &direct->pair->side[!direct->dir];
     if (direct->piece > UCP_ST_DIRECT_INLINE) {
-        direct->places = (uint8_t*)&slots[direct->num_slots];
+        direct->places = (uint8_t*)&slots[UCP_ST_DIRECT_NUM_SLOTS];
         direct->stride = ucp_st_direct_align(direct->piece);
     } else {
         direct->places = slots[0].data;
@@ -239,7 +221,7 @@ static ucs_status_t ucp_st_direct_bind(ucp_st_op_t *op, const void *buffer,
      * started, and outlive its sender */
     op->early = (op->dir == UCP_ST_DIR_RECV) &&
                 (direct->proto == UCP_ST_DIRECT_SLOTS) &&
-                (direct->num_pieces <= direct->num_slots);
+                (direct->num_pieces <= UCP_ST_DIRECT_NUM_SLOTS);
     return status;
 }
 

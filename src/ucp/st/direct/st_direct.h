@@ -113,7 +113,6 @@ typedef struct ucp_st_direct_op {
     uint8_t               is_nt;     /* stores of copies are non-temporal;
                                         read-only */
     uint32_t              num_pieces;/* of a use; read-only */
-    uint32_t              num_slots; /* a power of 2; read-only */
     size_t                piece;     /* bytes, but of the last one; read-only */
     size_t                length;    /* of a use; read-only */
     uint8_t               *buffer;   /* the user's; read-only */

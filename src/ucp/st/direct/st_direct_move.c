@@ -95,7 +95,7 @@ static int ucp_st_direct_has_room(ucp_st_direct_op_t *direct)
 {
     if (direct->pos == direct->limit) {
         /* Acquire: those that were counted have been read */
-        direct->limit = direct->num_slots +
+        direct->limit = UCP_ST_DIRECT_NUM_SLOTS +
                         ucp_st_direct_load(&direct->other->count);
     }
     return direct->pos != direct->limit;
@@ -104,7 +104,7 @@ static int ucp_st_direct_has_room(ucp_st_direct_op_t *direct)
 /* The next piece is in its slot */
 static int ucp_st_direct_is_there(const ucp_st_direct_op_t *direct)
 {
-    uint64_t index = direct->pos & (direct->num_slots - 1);
+    uint64_t index = direct->pos & (UCP_ST_DIRECT_NUM_SLOTS - 1);
 
     return ucp_st_direct_load(&direct->pair->slots[index].seq) > direct->pos;
 }
@@ -114,7 +114,7 @@ static int ucp_st_direct_move_slot(ucp_st_direct_op_t *direct)
 {
     size_t offset   = (direct->num_pieces - direct->left) * direct->piece;
     size_t length   = ucs_min(direct->piece, direct->length - offset);
-    uint64_t index  = direct->pos & (direct->num_slots - 1);
+    uint64_t index  = direct->pos & (UCP_ST_DIRECT_NUM_SLOTS - 1);
     uint8_t *buffer = direct->buffer + offset;
     void *place     = direct->places + (index * direct->stride);
 
@@ -371,8 +371,8 @@ static void ucp_st_direct_begin(ucp_st_direct_op_t *direct)
 
     ucp_st_direct_store(&direct->mine->record, direct->stream->record_offset);
     if (direct->proto == UCP_ST_DIRECT_SLOTS) {
-        direct->stream->copies += ucp_st_direct_move_slots(direct,
-                                                           direct->num_slots);
+        direct->stream->copies +=
+                ucp_st_direct_move_slots(direct, UCP_ST_DIRECT_NUM_SLOTS);
         is_done                 = (direct->left == 0);
     }
     if (!is_done) {

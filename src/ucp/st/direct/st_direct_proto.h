@@ -46,17 +46,20 @@ typedef struct ucp_st_direct_blob {
     uint64_t             pair;        /**< Receive: where it is, from the
                                            segment's begin */
     uint64_t             piece;       /**< Receive: bytes that a slot takes */
-    uint32_t             num_slots;   /**< Receive: a power of 2 */
     uint8_t              is_mappable; /**< The buffer lies in `file` */
     uint8_t              can_attach;  /**< It can read and write the other's
                                            memory */
-    uint8_t              reserved[2];
+    uint8_t              reserved[6];
     uint64_t             offset;      /**< ... there */
     uint64_t             address;     /**< Of the buffer in its process */
     uint64_t             map_min;     /**< Shortest message that is mapped */
     uint64_t             attach_min;  /**< ... that is attached to */
     ucp_st_direct_file_t file;
 } __attribute__((packed)) ucp_st_direct_blob_t;
+
+/** Slots of a pair: uses, or pieces of one, that can be under way. One side
+ *  copies in while the other one copies out. A power of 2. */
+#define UCP_ST_DIRECT_NUM_SLOTS 4
 
 /** A place for a piece of a message, of up to UCP_ST_DIRECT_INLINE bytes; the
  *  data of longer ones lies behind all the pair's slots. */
