@@ -173,7 +173,7 @@ static void open_all(storm_worker_t *worker)
          fi_getname(&worker->ep->fid, address->name, &length));
     address->key = fi_mr_key(worker->mr);
     at(worker, "telling its name", 0);
-    __atomic_store_n(&card->length, (uint32_t)length, __ATOMIC_RELEASE);
+    storm_publish(worker->board, worker->index, length);
 }
 
 /* One that is killed before it could tell its name is dead from the start */
@@ -184,7 +184,7 @@ static void meet(storm_worker_t *worker, storm_peer_t *peer)
     struct fi_cntr_attr attr       = {.events = FI_CNTR_EVENTS_COMP};
 
     at(worker, "meeting others", 0);
-    while (!__atomic_load_n(&card->length, __ATOMIC_ACQUIRE)) {
+    while (!storm_is_published(worker->board, peer->index)) {
         if (storm_is_killed(worker->board, peer->index)) {
             peer->dead = 1;
             return;
@@ -427,28 +427,6 @@ static int serve(storm_worker_t *worker, storm_peer_t *peer)
            !peer->send.busy;
 }
 
-static void tell(storm_worker_t *worker, uint32_t phase)
-{
-    __atomic_store_n(&worker->board->card[worker->index].phase, phase,
-                     __ATOMIC_RELEASE);
-}
-
-/* Whether all that live are as far as that */
-static int all_are_at(storm_worker_t *worker, uint32_t phase)
-{
-    const storm_board_t *board = worker->board;
-    int i;
-
-    for (i = 0; i < board->ranks; ++i) {
-        if (!storm_is_killed(board, i) &&
-            (__atomic_load_n(&board->card[i].phase, __ATOMIC_ACQUIRE) <
-             phase)) {
-            return 0;
-        }
-    }
-    return 1;
-}
-
 static void talk(storm_worker_t *worker)
 {
     int i, most, all, through;
@@ -462,9 +440,10 @@ static void talk(storm_worker_t *worker)
                 most   &= through || (i == worker->board->victim);
             }
         }
-        tell(worker, all ? PHASE_ALL : most ? PHASE_MOST : 0);
+        storm_reach(worker->board, worker->index,
+                    all ? PHASE_ALL : most ? PHASE_MOST : 0);
         sched_yield();
-    } while (!(all && all_are_at(worker, PHASE_ALL)));
+    } while (!(all && storm_have_reached(worker->board, PHASE_ALL)));
 }
 
 /* Nobody closes what another one may still write to: what is under way ends
@@ -482,10 +461,10 @@ static void part(storm_worker_t *worker)
                      (!peer->write.busy && defer_is_over(peer));
         }
         if (quiet) {
-            tell(worker, PHASE_QUIET);
+            storm_reach(worker->board, worker->index, PHASE_QUIET);
         }
         sched_yield();
-    } while (!all_are_at(worker, PHASE_QUIET));
+    } while (!storm_have_reached(worker->board, PHASE_QUIET));
 }
 
 static void drop(storm_worker_t *worker, struct fid *fid)
@@ -538,6 +517,5 @@ int storm_rank_main(storm_board_t *board, int index)
     part(&worker);
     at(&worker, "closing", 1);
     close_all(&worker);
-    __atomic_store_n(&board->card[index].done, 1, __ATOMIC_RELEASE);
-    return EXIT_SUCCESS;
+    return storm_end(board, index);
 }

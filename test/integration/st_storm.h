@@ -5,6 +5,7 @@
 #ifndef ST_STORM_H_
 #define ST_STORM_H_
 
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -59,6 +60,21 @@ void storm_at(storm_board_t *board, int index, const char *where);
 
 /** Non-zero if a rank is the victim, and may be dead. */
 int storm_is_killed(const storm_board_t *board, int index);
+
+/** Tell how far a rank is. */
+void storm_reach(storm_board_t *board, int index, uint32_t phase);
+
+/** Non-zero if all ranks are as far as that, or dead. */
+int storm_have_reached(const storm_board_t *board, uint32_t phase);
+
+/** Tell that the rank's address is on its card. */
+void storm_publish(storm_board_t *board, int index, size_t length);
+
+/** Non-zero if a rank's address is on its card. */
+int storm_is_published(const storm_board_t *board, int index);
+
+/** The end of a rank's life; its exit status. */
+int storm_end(storm_board_t *board, int index);
 
 /** Say what is wrong, and end the rank. */
 void __attribute__((noreturn, format(printf, 2, 3)))

@@ -155,20 +155,20 @@ static void open_worker(rank_t *rank)
         card->address[i] = ((uint8_t*)address)[i];
     }
     ucp_st_worker_release_address(rank->worker, address);
-    __atomic_store_n(&card->length, (uint32_t)length, __ATOMIC_RELEASE);
+    storm_publish(rank->board, rank->index, length);
     at(rank, "waiting for addresses");
 }
 
 /* Non-zero once it is there; it never is if the victim dies early */
 static int await_address(link_t *link)
 {
-    const storm_card_t *card = &link->rank->board->card[link->other];
+    const storm_board_t *board = link->rank->board;
 
-    while (__atomic_load_n(&card->length, __ATOMIC_ACQUIRE) == 0) {
+    while (!storm_is_published(board, link->other)) {
         if (is_victim(link)) {
             return 0;
         }
-        st_world_sleep(&card->length, 0, 1);
+        st_world_sleep(&board->card[link->other].length, 0, 1);
     }
     return 1;
 }
@@ -393,6 +393,5 @@ int storm_rank_main(storm_board_t *board, int index)
     at(&rank, "destroying its stream");
     require(&rank, ucs_gstream_destroy(rank.stream), "stream's end");
     for_others(&rank, free_buffers);
-    __atomic_store_n(&board->card[index].done, 1, __ATOMIC_RELEASE);
-    return EXIT_SUCCESS;
+    return storm_end(board, index);
 }

@@ -125,7 +125,7 @@ static void tell_contact(storm_rank_t *rank)
     memcpy(contact->data + worker_length, rkey, rkey_length);
     ucp_rkey_buffer_release(rkey);
     ucp_worker_release_address(rank->worker, address);
-    __atomic_store_n(&rank->card->length, 1, __ATOMIC_RELEASE);
+    storm_publish(rank->board, rank->index, worker_length);
     ucx_storm_at(rank, "waiting for addresses");
 }
 
@@ -144,7 +144,7 @@ static void open_link(storm_link_t *link)
         .err_handler.arg = link
     };
 
-    while (__atomic_load_n(&card->length, __ATOMIC_ACQUIRE) == 0) {
+    while (!storm_is_published(rank->board, link->other)) {
         (void)ucp_worker_progress(rank->worker);
         st_world_sleep(&card->length, 0, 1);
     }
@@ -186,17 +186,10 @@ static void for_living(storm_rank_t *rank, void (*func)(storm_link_t *link))
 /* All others have come as far, or are dead; they may need this one */
 static void meet(storm_rank_t *rank, uint32_t phase)
 {
-    storm_card_t *card;
-    int other;
-
     ucx_storm_at(rank, "waiting for others");
-    __atomic_store_n(&rank->card->phase, phase, __ATOMIC_RELEASE);
-    for (other = 0; other < rank->board->ranks; ++other) {
-        card = &rank->board->card[other];
-        while ((__atomic_load_n(&card->phase, __ATOMIC_ACQUIRE) < phase) &&
-               !storm_is_killed(rank->board, other)) {
-            (void)ucp_worker_progress(rank->worker);
-        }
+    storm_reach(rank->board, rank->index, phase);
+    while (!storm_have_reached(rank->board, phase)) {
+        (void)ucp_worker_progress(rank->worker);
     }
 }
 
@@ -313,6 +306,5 @@ int storm_rank_main(storm_board_t *board, int index)
         storm_complain(rank.card, "files were %d, are %d", files,
                        count_files());
     }
-    __atomic_store_n(&rank.card->done, 1, __ATOMIC_RELEASE);
-    return EXIT_SUCCESS;
+    return storm_end(board, index);
 }
