@@ -22,15 +22,10 @@
 #include <string.h>
 #include <time.h>
 
-#define MAX_WORDS   (1u << 17) /* 1 MiB */
-#define NUM_THREADS 3
-#define THREAD_USES 100
-
-/* A window's messages are of 64 to 128 KiB */
+#define MAX_WORDS      (1u << 17) /* 1 MiB */
 #define WINDOW_THREADS 4
-#define WINDOW_USES    10
 #define WINDOW_LENGTH  32
-#define WINDOW_WORDS   (1u << 13)
+#define WINDOW_WORDS   (1u << 13) /* of a long message, at least */
 
 #define EMPTY_WINDOWS 4
 #define EMPTY_FLUSHES 100
@@ -292,73 +287,51 @@ static void test_empty(unsigned seed)
     }
 }
 
-static void *run_thread(void *arg)
-{
-    int tag   = 100 + (int)(intptr_t)arg;
-    int right = (plain.rank + 1) % plain.size;
-    int left  = (plain.rank + plain.size - 1) % plain.size;
-    uint64_t out[64], in[64];
-    intptr_t wrong = 0;
-    int i;
-
-    for (i = 0; i < THREAD_USES; ++i) {
-        fill(out, 64, tag + i);
-        MPI_Sendrecv(out, 64, MPI_UINT64_T, right, tag, in, 64, MPI_UINT64_T,
-                     left, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        wrong += !is_filled(in, 64, left, tag + i);
-    }
-    return (void*)wrong;
-}
-
-static void test_threads(unsigned seed)
-{
-    pthread_t threads[NUM_THREADS];
-    void *wrong;
-    int i;
-
-    (void)seed;
-    for (i = 0; i < NUM_THREADS; ++i) {
-        pthread_create(&threads[i], NULL, run_thread, (void*)(intptr_t)i);
-    }
-    for (i = 0; i < NUM_THREADS; ++i) {
-        pthread_join(threads[i], &wrong);
-        check(wrong == NULL, "a thread's messages");
-    }
-}
-
+/** What a thread sends and receives, use by use. */
 typedef struct window {
     pthread_t thread;
     int       number;
+    int       uses;
+    int       length; /* Messages under way together */
     size_t    count;  /* Words of a message */
     uint64_t  *words; /* Of what goes out, then of what comes in */
     unsigned  wrong;
 } window_t;
 
-/* All messages are under way together, and threads wait at the same time */
+/* All messages are under way together, and threads wait at the same time; one
+ * alone goes by a blocking call */
 static void exchange_window(window_t *window, int use)
 {
-    int right = (plain.rank + 1) % plain.size;
-    int left  = (plain.rank + plain.size - 1) % plain.size;
+    int right     = (plain.rank + 1) % plain.size;
+    int left      = (plain.rank + plain.size - 1) % plain.size;
+    int tag       = window->number * WINDOW_LENGTH;
+    int count     = (int)window->count;
+    size_t length = window->length * window->count;
+    uint64_t *out = window->words;
+    uint64_t *in  = out + length;
     MPI_Request requests[2 * WINDOW_LENGTH];
-    uint64_t *out, *in;
-    int i, tag;
+    int i;
 
-    for (i = 0; i < WINDOW_LENGTH; ++i) {
-        out = window->words + (size_t)i * window->count;
-        in  = out + (size_t)WINDOW_LENGTH * window->count;
-        tag = window->number * WINDOW_LENGTH + i;
-        fill(out, window->count, tag + use);
-        memset(in, 0, window->count * sizeof(*in));
-        MPI_Irecv(in, (int)window->count, MPI_UINT64_T, left, tag,
-                  MPI_COMM_WORLD, &requests[i]);
-        MPI_Isend(out, (int)window->count, MPI_UINT64_T, right, tag,
-                  MPI_COMM_WORLD, &requests[WINDOW_LENGTH + i]);
+    memset(in, 0, length * sizeof(*in));
+    for (i = 0; i < window->length; ++i) {
+        fill(out + (i * window->count), window->count, tag + i + use);
     }
-    MPI_Waitall(2 * WINDOW_LENGTH, requests, MPI_STATUSES_IGNORE);
-    for (i = 0; i < WINDOW_LENGTH; ++i) {
-        in  = window->words + (size_t)(WINDOW_LENGTH + i) * window->count;
-        tag = window->number * WINDOW_LENGTH + i;
-        window->wrong += !is_filled(in, window->count, left, tag + use);
+    if (window->length == 1) {
+        MPI_Sendrecv(out, count, MPI_UINT64_T, right, tag, in, count,
+                     MPI_UINT64_T, left, tag, MPI_COMM_WORLD,
+                     MPI_STATUS_IGNORE);
+    } else {
+        for (i = 0; i < window->length; ++i) {
+            MPI_Irecv(in + (i * window->count), count, MPI_UINT64_T, left,
+                      tag + i, MPI_COMM_WORLD, &requests[2 * i]);
+            MPI_Isend(out + (i * window->count), count, MPI_UINT64_T, right,
+                      tag + i, MPI_COMM_WORLD, &requests[(2 * i) + 1]);
+        }
+        MPI_Waitall(2 * window->length, requests, MPI_STATUSES_IGNORE);
+    }
+    for (i = 0; i < window->length; ++i) {
+        window->wrong += !is_filled(in + (i * window->count), window->count,
+                                    left, tag + i + use);
     }
 }
 
@@ -367,24 +340,24 @@ static void *run_window(void *arg)
     window_t *window = arg;
     int use;
 
-    for (use = 0; use < WINDOW_USES; ++use) {
+    for (use = 0; use < window->uses; ++use) {
         exchange_window(window, use);
     }
     return NULL;
 }
 
-static void test_window(unsigned seed)
+static void run_windows(int uses, int length, size_t count)
 {
     window_t windows[WINDOW_THREADS] = {0};
-    size_t count                     = WINDOW_WORDS + (seed % WINDOW_WORDS);
     double start                     = MPI_Wtime();
     int i;
 
     for (i = 0; i < WINDOW_THREADS; ++i) {
         windows[i].number = i;
+        windows[i].uses   = uses;
+        windows[i].length = length;
         windows[i].count  = count;
-        windows[i].words  = malloc(2 * WINDOW_LENGTH * count *
-                                   sizeof(uint64_t));
+        windows[i].words  = malloc(2 * length * count * sizeof(uint64_t));
         if (windows[i].words == NULL) {
             MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
         }
@@ -392,14 +365,26 @@ static void test_window(unsigned seed)
     }
     for (i = 0; i < WINDOW_THREADS; ++i) {
         pthread_join(windows[i].thread, NULL);
-        check(windows[i].wrong == 0, "a window's messages");
+        check(windows[i].wrong == 0, "a thread's messages");
         free(windows[i].words);
     }
     if (plain.rank == 0) {
         printf("%d threads, %d messages of %zu bytes: %.2f s\n",
-               WINDOW_THREADS, WINDOW_THREADS * WINDOW_USES * WINDOW_LENGTH,
+               WINDOW_THREADS, WINDOW_THREADS * uses * length,
                count * sizeof(uint64_t), MPI_Wtime() - start);
     }
+}
+
+static void test_threads(unsigned seed)
+{
+    (void)seed;
+    run_windows(100, 1, 64);
+}
+
+/* Messages of 64 to 128 KiB */
+static void test_window(unsigned seed)
+{
+    run_windows(10, WINDOW_LENGTH, WINDOW_WORDS + (seed % WINDOW_WORDS));
 }
 
 typedef struct plain_mode {

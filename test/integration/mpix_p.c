@@ -5,7 +5,8 @@
  *     mpix_p [PROGRAM [ITERATIONS [WORDS]]]
  *
  * The host enqueues all iterations and then waits once; functions on the stream
- * fill and check the data of each. P1, P2 and P7 run on pairs of ranks.
+ * fill and check the data of each. P1, P2 and P7 run on pairs of ranks, A and B:
+ * s and r start a send or a receive of message 0 or 1, w waits for it.
  */
 #include "mpix_test.h"
 
@@ -65,78 +66,75 @@ static void finish(mpix_test_msg_t *msgs, int count)
     }
 }
 
-/* A sends 1, waits for it, then sends X. B waits for X before it waits for
- * 1. */
-static void run_p1(void)
+/** What each rank of a pair does in an iteration. */
+typedef struct pair_program {
+    const char *name;
+    const char *text[2];  /* A's and B's */
+    int        is_ready;  /* Message 0; its receive is started on time */
+} pair_program_t;
+
+static const pair_program_t pair_programs[] = {
+    /* B waits for 1 before it waits for 0 */
+    {"p1", {"s0 w0 s1 w1", "r0 r1 w1 w0"}, 0},
+    /* A waits for 0 only after it has received 1 */
+    {"p2", {"s0 r1 w1 w0", "r0 w0 s1 w1"}, 0},
+    /* B starts its receive and then tells A, which sends */
+    {"p7", {"r1 w1 s0 w0", "r0 s1 w0 w1"}, 1},
+    {"p7", {"r1 w1 s0 w0", "r0 s1 w0 w1"}, 0}
+};
+
+/* The message of a number, which is sent if the program says so */
+static int init_msg(mpix_test_msg_t *msg, const pair_program_t *program, int i)
 {
+    const char start[] = {'s', (char)('0' + i), '\0'};
+    int is_send        = strstr(program->text[!is_first()], start) != NULL;
+    int is_ready       = program->is_ready && (i == 0);
+    int channel        = (2 * i) + program->is_ready;
+
+    if (!is_send) {
+        mpix_test_recv_init(msg, words, partner(), i, channel);
+        return 0;
+    }
+    mpix_test_send_init(msg, words, partner(), i, channel);
+    if (is_ready) {
+        MPIX_OK(MPI_Request_free(&msg->request));
+        MPIX_OK(MPI_Rsend_init(msg->words, words, MPI_UINT64_T, partner(), i,
+                               MPI_COMM_WORLD, &msg->request));
+    }
+    return 1;
+}
+
+static void run_pair(const pair_program_t *program)
+{
+    MPI_Request requests[2];
     mpix_test_msg_t msgs[2];
+    const char *at;
+    int is_send[2];
     int i, k;
 
     if (partner() < 0) {
         return;
     }
-
     for (i = 0; i < 2; ++i) {
-        if (is_first()) {
-            mpix_test_send_init(&msgs[i], words, partner(), i, i);
-        } else {
-            mpix_test_recv_init(&msgs[i], words, partner(), i, i);
-        }
+        is_send[i]  = init_msg(&msgs[i], program, i);
+        requests[i] = msgs[i].request;
     }
-
-    if (is_first()) {
-        mpix_test_match(msgs, 2, NULL, 0);
-        for (k = 0; k < iterations; ++k) {
-            for (i = 0; i < 2; ++i) {
-                fill(&msgs[i]);
-                start(&msgs[i]);
-                wait(&msgs[i]);
-            }
-        }
-    } else {
-        mpix_test_match(NULL, 0, msgs, 2);
-        for (k = 0; k < iterations; ++k) {
-            start(&msgs[0]);
-            start(&msgs[1]);
-            wait(&msgs[1]);
-            verify(&msgs[1]);
-            wait(&msgs[0]);
-            verify(&msgs[0]);
-        }
-    }
-    finish(msgs, 2);
-}
-
-/* A sends 1 and waits for it only after it has received Y, which B sends after
- * it has received 1. */
-static void run_p2(void)
-{
-    mpix_test_msg_t msgs[2]; /* The send and the receive of this rank */
-    int k;
-
-    if (partner() < 0) {
-        return;
-    }
-
-    mpix_test_send_init(&msgs[0], words, partner(), is_first() ? 1 : 2, 0);
-    mpix_test_recv_init(&msgs[1], words, partner(), is_first() ? 2 : 1, 0);
-    mpix_test_match(&msgs[0], 1, &msgs[1], 1);
-
+    MPIX_OK(MPIX_Matchall(2, requests, MPI_STATUSES_IGNORE));
     for (k = 0; k < iterations; ++k) {
-        if (is_first()) {
-            fill(&msgs[0]);
-            start(&msgs[0]);
-            start(&msgs[1]);
-            wait(&msgs[1]);
-            verify(&msgs[1]);
-            wait(&msgs[0]);
-        } else {
-            start(&msgs[1]);
-            wait(&msgs[1]);
-            verify(&msgs[1]);
-            fill(&msgs[0]);
-            start(&msgs[0]);
-            wait(&msgs[0]);
+        for (at = program->text[!is_first()]; at[0] != '\0';
+             at += 2 + (at[2] == ' ')) {
+            i = at[1] - '0';
+            if (at[0] == 'w') {
+                wait(&msgs[i]);
+                if (!is_send[i]) {
+                    verify(&msgs[i]);
+                }
+            } else {
+                if (is_send[i]) {
+                    fill(&msgs[i]);
+                }
+                start(&msgs[i]);
+            }
         }
     }
     finish(msgs, 2);
@@ -210,57 +208,6 @@ static void run_p5(void)
     finish(msgs, 2 * count);
 }
 
-/* B starts its receive and then tells A, which sends: a ready send whose
- * receive is started on time, or a standard one. */
-static void run_p7_mode(int is_ready)
-{
-    mpix_test_msg_t msgs[2]; /* Data, and the message that asks for it */
-    int k;
-
-    if (partner() < 0) {
-        return;
-    }
-
-    if (is_first()) {
-        mpix_test_send_init(&msgs[0], words, partner(), 3, is_ready);
-        if (is_ready) {
-            MPIX_OK(MPI_Request_free(&msgs[0].request));
-            MPIX_OK(MPI_Rsend_init(msgs[0].words, words, MPI_UINT64_T,
-                                   partner(), 3, MPI_COMM_WORLD,
-                                   &msgs[0].request));
-        }
-        mpix_test_recv_init(&msgs[1], 1, partner(), 4, is_ready);
-        mpix_test_match(&msgs[0], 1, &msgs[1], 1);
-        for (k = 0; k < iterations; ++k) {
-            start(&msgs[1]);
-            fill(&msgs[0]);
-            wait(&msgs[1]);
-            verify(&msgs[1]);
-            start(&msgs[0]);
-            wait(&msgs[0]);
-        }
-    } else {
-        mpix_test_recv_init(&msgs[0], words, partner(), 3, is_ready);
-        mpix_test_send_init(&msgs[1], 1, partner(), 4, is_ready);
-        mpix_test_match(&msgs[1], 1, &msgs[0], 1);
-        for (k = 0; k < iterations; ++k) {
-            start(&msgs[0]);
-            fill(&msgs[1]);
-            start(&msgs[1]);
-            wait(&msgs[0]);
-            verify(&msgs[0]);
-            wait(&msgs[1]);
-        }
-    }
-    finish(msgs, 2);
-}
-
-static void run_p7(void)
-{
-    run_p7_mode(1);
-    run_p7_mode(0);
-}
-
 /* All was done by triggered operations, or by streams, or by the host lane if
  * there is no other. */
 static void check_stats(void)
@@ -292,28 +239,26 @@ static void check_stats(void)
                !is_first(), "no deferred write was carried out");
 }
 
+static int is_wanted(int argc, char **argv, const char *name)
+{
+    return (argc < 2) || !strcmp(argv[1], name);
+}
+
 int main(int argc, char **argv)
 {
-    static const struct {
-        const char *name;
-        void       (*func)(void);
-        int        iterations;
-    } programs[] = {
-        {"p1", run_p1, 1000},
-        {"p2", run_p2, 1000},
-        {"p5", run_p5, 1000},
-        {"p7", run_p7, 1000}
-    };
     size_t i;
 
     mpix_test_init(&argc, &argv);
-    words = (argc > 3) ? (size_t)atol(argv[3]) : 100;
-    for (i = 0; i < (sizeof(programs) / sizeof(programs[0])); ++i) {
-        if ((argc < 2) || !strcmp(argv[1], programs[i].name)) {
-            iterations = (argc > 2) ? atoi(argv[2]) : programs[i].iterations;
-            programs[i].func();
+    iterations = (argc > 2) ? atoi(argv[2]) : 1000;
+    words      = (argc > 3) ? (size_t)atol(argv[3]) : 100;
+    for (i = 0; i < (sizeof(pair_programs) / sizeof(pair_programs[0])); ++i) {
+        if (is_wanted(argc, argv, pair_programs[i].name)) {
+            run_pair(&pair_programs[i]);
             MPI_Barrier(MPI_COMM_WORLD);
         }
+    }
+    if (is_wanted(argc, argv, "p5")) {
+        run_p5();
     }
     check_stats();
     return mpix_test_end("mpix_p");
