@@ -303,6 +303,15 @@ static inline uint64_t fab_load(const void *word)
     return __atomic_load_n((const uint64_t*)word, __ATOMIC_ACQUIRE);
 }
 
+/** Progress until something is so; fail if it takes too long. */
+#define FAB_UNTIL(_me, _cond) \
+    do { \
+        uint64_t fab_since = 0; \
+        while (!(_cond)) { \
+            fab_turn(_me, &fab_since); \
+        } \
+    } while (0)
+
 /** A little progress, as time for what must not happen. */
 void fab_linger(fab_side_t *me);
 
@@ -326,8 +335,16 @@ void fab_linger(fab_side_t *me);
 /** A sequence that depends on the seed at every byte. */
 void fab_fill(void *buffer, size_t length, uint64_t seed);
 
+/** Memory that is there; to be released with free(). */
+uint8_t *fab_alloc(size_t length);
+
 /** Offset of the first byte that differs from it; @a length if none does. */
 size_t fab_differs(const void *buffer, size_t length, uint64_t seed);
+
+/** What the other party has filled for a message is there, in full. */
+#define FAB_FILLED(_me, _buffer, _length, _number) \
+    FAB_EQUAL(fab_differs(_buffer, _length, \
+                          fab_tint(!(_me)->index, _number)), _length)
 
 /** Seeds that differ by sender and message. */
 static inline uint64_t fab_tint(int index, uint64_t number)

@@ -223,20 +223,30 @@ void fab_count(fab_side_t *me, struct fid_cntr *cntr, uint64_t value)
 
 void fab_count_errors(fab_side_t *me, struct fid_cntr *cntr, uint64_t value)
 {
-    uint64_t since = 0;
+    FAB_UNTIL(me, fi_cntr_readerr(cntr) >= value);
+}
 
-    while (fi_cntr_readerr(cntr) < value) {
-        fab_turn(me, &since);
-    }
+void fab_reads(fab_side_t *me, struct fid_cntr *cntr, uint64_t value)
+{
+    FAB_UNTIL(me, fi_cntr_read(cntr) == value);
+}
+
+void fab_reads_errors(fab_side_t *me, struct fid_cntr *cntr, uint64_t value)
+{
+    FAB_UNTIL(me, fi_cntr_readerr(cntr) == value);
 }
 
 void fab_word(fab_side_t *me, const void *word, uint64_t value)
 {
-    uint64_t since = 0;
+    FAB_UNTIL(me, fab_load(word) >= value);
+}
 
-    while (__atomic_load_n((const uint64_t*)word, __ATOMIC_ACQUIRE) < value) {
-        fab_turn(me, &since);
-    }
+uint8_t *fab_alloc(size_t length)
+{
+    uint8_t *data = malloc(length);
+
+    FAB_REQUIRE(data != NULL);
+    return data;
 }
 
 /* A byte tells its place and what it belongs to; neighbouring seeds differ at

@@ -18,11 +18,6 @@
 static __thread fab_side_t *fab_current;
 static fab_scenario_t      fab_scenario;
 
-fab_side_t *fab_self(void)
-{
-    return fab_current;
-}
-
 void fab_adopt(fab_side_t *me)
 {
     fab_current = me;

@@ -19,13 +19,7 @@ typedef struct fab_world {
 } fab_world_t;
 
 
-/** Run a case's scenario; its failures become CUnit's. */
-void fab_run(const fab_case_t *fcase);
-
 /** Give the running thread's party up. Does not return. */
 void fab_give_up(fab_side_t *me) __attribute__((noreturn));
-
-/** The party of the running thread. */
-fab_side_t *fab_self(void);
 
 #endif

@@ -105,6 +105,22 @@ static void read_word(fab_side_t *me, uint64_t *value)
     fab_entry(me, &me->tx);
 }
 
+/* One operation of each kind and type */
+static void each(fab_side_t *me, const enum fi_op *ops, size_t count,
+                 void (*one)(fab_side_t *me, enum fi_op op,
+                             enum fi_datatype type, uint64_t *state))
+{
+    uint64_t state = fab_seed() + me->index;
+    size_t i, k;
+
+    for (i = 0; i < count; ++i) {
+        for (k = 0; k < ST_CUNIT_COUNT(types); ++k) {
+            one(me, ops[i], types[k], &state);
+        }
+    }
+    fab_barrier(me);
+}
+
 static void one_base(fab_side_t *me, enum fi_op op, enum fi_datatype type,
                      uint64_t *state)
 {
@@ -126,16 +142,8 @@ static void one_base(fab_side_t *me, enum fi_op op, enum fi_datatype type,
 
 FAB_CASE(base)
 {
-    uint64_t state = fab_seed() + me->index;
-    size_t i, k;
-
-    for (i = 0; i < ST_CUNIT_COUNT(base_ops); ++i) {
-        for (k = 0; k < ST_CUNIT_COUNT(types); ++k) {
-            one_base(me, base_ops[i], types[k], &state);
-        }
-    }
+    each(me, base_ops, ST_CUNIT_COUNT(base_ops), one_base);
     fab_count(me, me->write, ST_CUNIT_COUNT(base_ops) * ST_CUNIT_COUNT(types));
-    fab_barrier(me);
 }
 
 static void one_fetch(fab_side_t *me, enum fi_op op, enum fi_datatype type,
@@ -160,18 +168,7 @@ static void one_fetch(fab_side_t *me, enum fi_op op, enum fi_datatype type,
     FAB_CHECK(!memcmp(&result, &old, type_size(type)));
 }
 
-FAB_CASE(fetch)
-{
-    uint64_t state = fab_seed() + me->index;
-    size_t i, k;
-
-    for (i = 0; i < ST_CUNIT_COUNT(fetch_ops); ++i) {
-        for (k = 0; k < ST_CUNIT_COUNT(types); ++k) {
-            one_fetch(me, fetch_ops[i], types[k], &state);
-        }
-    }
-    fab_barrier(me);
-}
+FAB_CASE_CALL(fetch, each(me, fetch_ops, ST_CUNIT_COUNT(fetch_ops), one_fetch))
 
 /* The same for swaps: the comparison is that of fi_atomic(3), compare value on
  * the left */
@@ -194,8 +191,8 @@ static uint64_t model_swap(enum fi_op op, enum fi_datatype type, uint64_t old,
     return model(swaps ? FI_ATOMIC_WRITE : FI_ATOMIC_READ, type, old, operand);
 }
 
-static void one_compare(fab_side_t *me, enum fi_op op, enum fi_datatype type,
-                        int equal, uint64_t *state)
+static void compare_once(fab_side_t *me, enum fi_op op, enum fi_datatype type,
+                         int equal, uint64_t *state)
 {
     uint64_t old, value, operand = fab_random(state);
     uint64_t compare = fab_random(state);
@@ -219,19 +216,15 @@ static void one_compare(fab_side_t *me, enum fi_op op, enum fi_datatype type,
     FAB_CHECK(!memcmp(&result, &old, type_size(type)));
 }
 
-FAB_CASE(compare)
+static void one_compare(fab_side_t *me, enum fi_op op, enum fi_datatype type,
+                        uint64_t *state)
 {
-    uint64_t state = fab_seed() + me->index;
-    size_t i, k;
-
-    for (i = 0; i < ST_CUNIT_COUNT(compare_ops); ++i) {
-        for (k = 0; k < ST_CUNIT_COUNT(types); ++k) {
-            one_compare(me, compare_ops[i], types[k], 0, &state);
-            one_compare(me, compare_ops[i], types[k], 1, &state);
-        }
-    }
-    fab_barrier(me);
+    compare_once(me, op, type, 0, state);
+    compare_once(me, op, type, 1, state);
 }
+
+FAB_CASE_CALL(compare, each(me, compare_ops, ST_CUNIT_COUNT(compare_ops),
+                            one_compare))
 
 /* Both parties add to one word of party 0: none is lost */
 FAB_CASE(contended)

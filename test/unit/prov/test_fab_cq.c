@@ -124,8 +124,10 @@ FAB_CASE(selective_completion, .config = &selective)
 
 static const fab_config_t sleeping = {.wait = FI_WAIT_UNSPEC};
 
-/* A sleeping read for each of a row of messages that come one by one */
-FAB_CASE(sread, .config = &sleeping)
+/* Messages that come one by one, each to one that waits for it by `read` */
+static void take_turns(fab_side_t *me,
+                       ssize_t (*read)(fab_side_t *me,
+                                       struct fi_cq_tagged_entry *entry))
 {
     struct fi_cq_tagged_entry entry;
     uint64_t out, in;
@@ -138,12 +140,19 @@ FAB_CASE(sread, .config = &sleeping)
         } else {
             in = ~0ull;
             FAB_MUST(me, fi_trecv(me->ep, &in, 8, NULL, me->peer, i, 0, NULL));
-            FAB_EQUAL(fi_cq_sread(me->rx.cq, &entry, 1, NULL, 30000), 1);
+            FAB_EQUAL(read(me, &entry), 1);
             FAB_EQUAL(in, i);
             FAB_EQUAL(entry.tag, i);
         }
     }
 }
+
+static ssize_t read_asleep(fab_side_t *me, struct fi_cq_tagged_entry *entry)
+{
+    return fi_cq_sread(me->rx.cq, entry, 1, NULL, 30000);
+}
+
+FAB_CASE_CALL(sread, take_turns(me, read_asleep), .config = &sleeping)
 
 FAB_CASE(sread_times_out, .config = &sleeping)
 {
@@ -179,42 +188,24 @@ FAB_CASE(signal_ends_sread, .config = &sleeping)
 
 static const fab_config_t with_fd = {.wait = FI_WAIT_FD};
 
-static void wait_fd(fab_side_t *me, int fd)
-{
-    struct pollfd pfd  = {.fd = fd, .events = POLLIN};
-    struct fid *fids[] = {&me->rx.cq->fid};
-
-    if (fi_trywait(me->fabric, fids, 1) == 0) {
-        FAB_REQUIRE(poll(&pfd, 1, 30000) == 1);
-    }
-}
-
 /* The descriptor tells of entries, also those of a sleeping target */
-FAB_CASE(descriptor, .config = &with_fd)
+static ssize_t read_polled(fab_side_t *me, struct fi_cq_tagged_entry *entry)
 {
-    struct fi_cq_tagged_entry entry;
-    uint64_t out, in;
-    unsigned i;
-    int fd = -1;
+    struct pollfd pfd  = {.fd = -1, .events = POLLIN};
+    struct fid *fids[] = {&me->rx.cq->fid};
     ssize_t ret;
 
-    FAB_EQUAL(fi_control(&me->rx.cq->fid, FI_GETWAIT, &fd), 0);
-    FAB_REQUIRE(fd >= 0);
-    for (i = 0; i < 40; ++i) {
-        if ((i % 2) == (unsigned)me->index) {
-            out = i;
-            FAB_MUST(me, fi_tinject(me->ep, &out, 8, me->peer, i));
-        } else {
-            in = ~0ull;
-            FAB_MUST(me, fi_trecv(me->ep, &in, 8, NULL, me->peer, i, 0, NULL));
-            while ((ret = fi_cq_read(me->rx.cq, &entry, 1)) == -FI_EAGAIN) {
-                wait_fd(me, fd);
-            }
-            FAB_EQUAL(ret, 1);
-            FAB_EQUAL(in, i);
+    FAB_EQUAL(fi_control(&me->rx.cq->fid, FI_GETWAIT, &pfd.fd), 0);
+    FAB_REQUIRE(pfd.fd >= 0);
+    while ((ret = fi_cq_read(me->rx.cq, entry, 1)) == -FI_EAGAIN) {
+        if (fi_trywait(me->fabric, fids, 1) == 0) {
+            FAB_REQUIRE(poll(&pfd, 1, 30000) == 1);
         }
     }
+    return ret;
 }
+
+FAB_CASE_CALL(descriptor, take_turns(me, read_polled), .config = &with_fd)
 
 FAB_CASE(errors)
 {

@@ -31,6 +31,14 @@ static void chain_close(fab_side_t *me, chain_t *chain)
     free(chain->works);
 }
 
+/* Hand over the work of a number */
+static void chain_queue(fab_side_t *me, chain_t *chain, size_t i,
+                        uint64_t threshold)
+{
+    FAB_EQUAL(fab_queue(me, &chain->works[i],
+                        fab_at(chain->trigger, threshold, chain->done)), 0);
+}
+
 static void fire(struct fid_cntr *trigger, uint64_t value)
 {
     FAB_EQUAL(fi_cntr_add(trigger, value), 0);
@@ -38,8 +46,7 @@ static void fire(struct fid_cntr *trigger, uint64_t value)
 
 static uint64_t word_at(const fab_side_t *me, size_t offset)
 {
-    return __atomic_load_n((const uint64_t*)(me->window + offset),
-                           __ATOMIC_ACQUIRE);
+    return fab_load(me->window + offset);
 }
 
 FAB_CASE(write_at_threshold)
@@ -50,8 +57,7 @@ FAB_CASE(write_at_threshold)
     chain_open(me, &chain, 1);
     fab_fill(out, SLOT, fab_tint(me->index, 0));
     fab_work_write(me, chain.works, out, SLOT, fab_there(me, 128));
-    FAB_EQUAL(fab_queue(me, chain.works, fab_at(chain.trigger, 2, chain.done)),
-              0);
+    chain_queue(me, &chain, 0, 2);
     fire(chain.trigger, 1);
     fab_barrier(me);
     fab_linger(me);
@@ -61,8 +67,7 @@ FAB_CASE(write_at_threshold)
     fire(chain.trigger, 1);
     fab_count(me, chain.done, 1);
     fab_count(me, me->landed, 1);
-    FAB_EQUAL(fab_differs(me->window + 128, SLOT, fab_tint(!me->index, 0)),
-              SLOT);
+    FAB_FILLED(me, me->window + 128, SLOT, 0);
     fab_count(me, chain.trigger, 2);
     FAB_EQUAL(fi_cntr_read(chain.trigger), 2);
     chain_close(me, &chain);
@@ -76,23 +81,20 @@ FAB_CASE(write_sizes, .config = &large)
     static const size_t sizes[] = {
         1, 8, 192, 2048, 2049, 32768, 100000, 262144, 262145, FAB_MIB
     };
-    uint8_t *out = malloc(FAB_MIB);
+    uint8_t *out = fab_alloc(FAB_MIB);
     chain_t chain;
     size_t i, size;
 
-    FAB_REQUIRE(out != NULL);
     chain_open(me, &chain, ST_CUNIT_COUNT(sizes));
     for (i = 0; i < ST_CUNIT_COUNT(sizes); ++i) {
         size = sizes[i];
         fab_work_write(me, &chain.works[i], out, size, fab_there(me, 8));
-        FAB_EQUAL(fab_queue(me, &chain.works[i],
-                            fab_at(chain.trigger, i + 1, chain.done)), 0);
+        chain_queue(me, &chain, i, i + 1);
         fab_fill(out, size, fab_tint(me->index, i));
         fire(chain.trigger, 1);
         fab_count(me, chain.done, i + 1);
         fab_count(me, me->landed, i + 1);
-        FAB_EQUAL(fab_differs(me->window + 8, size, fab_tint(!me->index, i)),
-                  size);
+        FAB_FILLED(me, me->window + 8, size, i);
         fab_barrier(me);
     }
     chain_close(me, &chain);
@@ -101,26 +103,23 @@ FAB_CASE(write_sizes, .config = &large)
 
 FAB_CASE(reads, .config = &large)
 {
-    uint8_t *in = malloc(FAB_MIB);
+    uint8_t *in = fab_alloc(FAB_MIB);
     chain_t chain;
 
-    FAB_REQUIRE(in != NULL);
     chain_open(me, &chain, 2);
     fab_fill(me->window, FAB_MIB, fab_tint(me->index, 9));
     fab_barrier(me);
     memset(in, 0, 64);
     fab_work_read(me, &chain.works[0], in, 64, fab_there(me, 0));
-    FAB_EQUAL(fab_queue(me, &chain.works[0],
-                        fab_at(chain.trigger, 1, chain.done)), 0);
+    chain_queue(me, &chain, 0, 1);
     fire(chain.trigger, 1);
     fab_count(me, chain.done, 1);
-    FAB_EQUAL(fab_differs(in, 64, fab_tint(!me->index, 9)), 64);
+    FAB_FILLED(me, in, 64, 9);
     fab_work_read(me, &chain.works[1], in, FAB_MIB, fab_there(me, 0));
-    FAB_EQUAL(fab_queue(me, &chain.works[1],
-                        fab_at(chain.trigger, 2, chain.done)), 0);
+    chain_queue(me, &chain, 1, 2);
     fire(chain.trigger, 1);
     fab_count(me, chain.done, 2);
-    FAB_EQUAL(fab_differs(in, FAB_MIB, fab_tint(!me->index, 9)), FAB_MIB);
+    FAB_FILLED(me, in, FAB_MIB, 9);
     chain_close(me, &chain);
     free(in);
 }
@@ -131,20 +130,17 @@ FAB_CASE(atomics)
 
     chain_open(me, &chain, 3);
     fab_work_add(me, &chain.works[0], 100, fab_there(me, 0));
-    FAB_EQUAL(fab_queue(me, &chain.works[0],
-                        fab_at(chain.trigger, 1, chain.done)), 0);
+    chain_queue(me, &chain, 0, 1);
     fire(chain.trigger, 1);
     fab_count(me, chain.done, 1);
     fab_word(me, me->window, 100);
     fab_work_fetch_add(me, &chain.works[1], 11, fab_there(me, 0));
-    FAB_EQUAL(fab_queue(me, &chain.works[1],
-                        fab_at(chain.trigger, 2, chain.done)), 0);
+    chain_queue(me, &chain, 1, 2);
     fire(chain.trigger, 1);
     fab_count(me, chain.done, 2);
     FAB_EQUAL(chain.works[1].result, 100);
     fab_work_swap(me, &chain.works[2], 111, 7000, fab_there(me, 0));
-    FAB_EQUAL(fab_queue(me, &chain.works[2],
-                        fab_at(chain.trigger, 3, chain.done)), 0);
+    chain_queue(me, &chain, 2, 3);
     fire(chain.trigger, 1);
     fab_count(me, chain.done, 3);
     FAB_EQUAL(chain.works[2].result, 111);
@@ -171,11 +167,9 @@ FAB_CASE(messages)
                         fab_at(chain.trigger, 0, received)), 0);
     fab_barrier(me);
     fab_work_send(me, &chain.works[2], &out[0], 8);
-    FAB_EQUAL(fab_queue(me, &chain.works[2],
-                        fab_at(chain.trigger, 1, chain.done)), 0);
+    chain_queue(me, &chain, 2, 1);
     fab_work_tsend(me, &chain.works[3], &out[1], 8, 0x77);
-    FAB_EQUAL(fab_queue(me, &chain.works[3],
-                        fab_at(chain.trigger, 2, chain.done)), 0);
+    chain_queue(me, &chain, 3, 2);
     fire(chain.trigger, 2);
     fab_count(me, received, 2);
     fab_count(me, chain.done, 2);
@@ -190,22 +184,19 @@ FAB_CASE(messages)
 FAB_CASE(tagged_sizes)
 {
     static const size_t sizes[] = {0, 1, 192, 2049, 20000, 100000, 400000};
-    uint8_t *out = malloc(400000), *in = malloc(400000);
+    uint8_t *out = fab_alloc(400000), *in = fab_alloc(400000);
     chain_t chain;
     size_t i;
 
-    FAB_REQUIRE((out != NULL) && (in != NULL));
     chain_open(me, &chain, ST_CUNIT_COUNT(sizes));
     for (i = 0; i < ST_CUNIT_COUNT(sizes); ++i) {
         fab_work_tsend(me, &chain.works[i], out, sizes[i], i);
-        FAB_EQUAL(fab_queue(me, &chain.works[i],
-                            fab_at(chain.trigger, i + 1, chain.done)), 0);
+        chain_queue(me, &chain, i, i + 1);
         fab_fill(out, sizes[i], fab_tint(me->index, i));
         fire(chain.trigger, 1);
         FAB_MUST(me, fi_trecv(me->ep, in, 400000, NULL, me->peer, i, 0, NULL));
         FAB_EQUAL(fab_entry(me, &me->rx).len, sizes[i]);
-        FAB_EQUAL(fab_differs(in, sizes[i], fab_tint(!me->index, i)),
-                  sizes[i]);
+        FAB_FILLED(me, in, sizes[i], i);
         fab_count(me, chain.done, i + 1);
     }
     chain_close(me, &chain);
@@ -217,7 +208,7 @@ FAB_CASE(out_of_order)
 {
     static const uint64_t thresholds[] = {5, 1, 3, 2, 4};
     enum { COUNT = 5 };
-    uint64_t values[COUNT], since;
+    uint64_t values[COUNT];
     chain_t chain;
     unsigned i, k;
 
@@ -226,23 +217,20 @@ FAB_CASE(out_of_order)
         values[i] = 1 + i;
         fab_work_write(me, &chain.works[i], &values[i], 8,
                        fab_there(me, SLOT * i));
-        FAB_EQUAL(fab_queue(me, &chain.works[i],
-                            fab_at(chain.trigger, thresholds[i], chain.done)),
-                  0);
+        chain_queue(me, &chain, i, thresholds[i]);
     }
     for (k = 1; k <= COUNT; ++k) {
         fire(chain.trigger, 1);
         fab_count(me, chain.done, k);
         fab_count(me, me->landed, k);
         fab_barrier(me);
-        for (i = 0, since = 0; i < COUNT; ++i) {
+        for (i = 0; i < COUNT; ++i) {
             FAB_EQUAL(word_at(me, SLOT * i),
                       (thresholds[i] <= k) ? 1 + i : 0);
         }
         FAB_EQUAL(fi_cntr_read(chain.done), k);
         fab_barrier(me);
     }
-    (void)since;
     chain_close(me, &chain);
 }
 
@@ -253,17 +241,14 @@ FAB_CASE(already_met)
 
     chain_open(me, &chain, 3);
     fab_work_write(me, &chain.works[0], &value, 8, fab_there(me, 0));
-    FAB_EQUAL(fab_queue(me, &chain.works[0],
-                        fab_at(chain.trigger, 0, chain.done)), 0);
+    chain_queue(me, &chain, 0, 0);
     fab_count(me, chain.done, 1);
     fire(chain.trigger, 5);
     fab_work_write(me, &chain.works[1], &value, 8, fab_there(me, 8));
-    FAB_EQUAL(fab_queue(me, &chain.works[1],
-                        fab_at(chain.trigger, 3, chain.done)), 0);
+    chain_queue(me, &chain, 1, 3);
     fab_count(me, chain.done, 2);
     fab_work_write(me, &chain.works[2], &value, 8, fab_there(me, 16));
-    FAB_EQUAL(fab_queue(me, &chain.works[2],
-                        fab_at(chain.trigger, 5, chain.done)), 0);
+    chain_queue(me, &chain, 2, 5);
     fab_count(me, chain.done, 3);
     fab_count(me, me->landed, 3);
     chain_close(me, &chain);
@@ -279,15 +264,13 @@ FAB_CASE(set_and_overshoot)
 
     chain_open(me, &chain, COUNT + 1);
     fab_work_write(me, &chain.works[COUNT], &value, 8, fab_there(me, 0));
-    FAB_EQUAL(fab_queue(me, &chain.works[COUNT],
-                        fab_at(chain.trigger, 4, chain.done)), 0);
+    chain_queue(me, &chain, COUNT, 4);
     FAB_EQUAL(fi_cntr_set(chain.trigger, 4), 0);
     fab_count(me, chain.done, 1);
     FAB_EQUAL(fi_cntr_set(chain.trigger, 0), 0);
     for (i = 0; i < COUNT; ++i) {
         fab_work_write(me, &chain.works[i], &value, 8, fab_there(me, 0));
-        FAB_EQUAL(fab_queue(me, &chain.works[i],
-                            fab_at(chain.trigger, i + 1, chain.done)), 0);
+        chain_queue(me, &chain, i, i + 1);
     }
     fire(chain.trigger, 100000);
     fab_count(me, chain.done, COUNT + 1);
@@ -298,7 +281,6 @@ FAB_CASE(set_and_overshoot)
 FAB_CASE(count_work)
 {
     struct fid_cntr *target = fab_cntr(me);
-    uint64_t since          = 0;
     chain_t chain;
 
     chain_open(me, &chain, 3);
@@ -316,9 +298,7 @@ FAB_CASE(count_work)
     fire(chain.trigger, 1);
     fab_count(me, target, 100);
     fire(chain.trigger, 1);
-    while (fi_cntr_read(target) != 103) {
-        fab_turn(me, &since);
-    }
+    fab_reads(me, target, 103);
     fab_cntr_close(target);
     chain_close(me, &chain);
 }
@@ -339,8 +319,7 @@ FAB_CASE(chain_local)
                        fab_there(me, 1024));
         /* Else the completion says only that the target has got it */
         chain.works[2 * k - 2].op.rma.flags = FI_DELIVERY_COMPLETE;
-        FAB_EQUAL(fab_queue(me, &chain.works[2 * k - 2],
-                            fab_at(chain.trigger, k, chain.done)), 0);
+        chain_queue(me, &chain, 2 * k - 2, k);
         fab_work_add(me, &chain.works[2 * k - 1], 1, fab_here(me, 0));
         FAB_EQUAL(fab_queue(me, &chain.works[2 * k - 1],
                             fab_at(chain.done, k, words)), 0);
@@ -350,8 +329,7 @@ FAB_CASE(chain_local)
         fire(chain.trigger, 1);
         fab_word(me, me->window, k);
         fab_barrier(me);
-        FAB_EQUAL(fab_differs(me->window + 1024, SLOT,
-                              fab_tint(!me->index, k)), SLOT);
+        FAB_FILLED(me, me->window + 1024, SLOT, k);
         fab_barrier(me);
     }
     fab_count(me, words, ROUNDS);
@@ -444,8 +422,7 @@ FAB_CASE(many_firing)
     chain_open(me, &chain, THREADS * COUNT);
     for (i = 0; i < THREADS * COUNT; ++i) {
         fab_work_add(me, &chain.works[i], value, fab_there(me, 0));
-        FAB_EQUAL(fab_queue(me, &chain.works[i],
-                            fab_at(chain.trigger, i + 1, chain.done)), 0);
+        chain_queue(me, &chain, i, i + 1);
     }
     firing.me      = me;
     firing.trigger = chain.trigger;
@@ -477,8 +454,7 @@ FAB_CASE(failure_stalls,
     chain_open(me, &chain, 2);
     words = fab_cntr(me);
     fab_work_write(me, &chain.works[0], &value, 8, bad);
-    FAB_EQUAL(fab_queue(me, &chain.works[0],
-                        fab_at(chain.trigger, 1, chain.done)), 0);
+    chain_queue(me, &chain, 0, 1);
     fab_work_add(me, &chain.works[1], 1, fab_here(me, 0));
     FAB_EQUAL(fab_queue(me, &chain.works[1], fab_at(chain.done, 1, words)), 0);
     fire(chain.trigger, 1);
@@ -557,13 +533,12 @@ static void await_asleep(fab_side_t *me, uint64_t landed)
 FAB_CASE(late_receive)
 {
     static const uint64_t sizes[] = {8, FAB_MIB};
-    uint8_t *out = malloc(FAB_MIB);
-    uint8_t *in  = malloc(FAB_MIB);
+    uint8_t *out = fab_alloc(FAB_MIB);
+    uint8_t *in  = fab_alloc(FAB_MIB);
     chain_t chain;
     uint64_t i;
     int turn;
 
-    FAB_REQUIRE((out != NULL) && (in != NULL));
     chain_open(me, &chain, 1);
     fab_fill(out, FAB_MIB, fab_tint(me->index, 3));
     for (i = 0; i < ST_CUNIT_COUNT(sizes); ++i) {
@@ -582,8 +557,7 @@ FAB_CASE(late_receive)
         fab_count(me, chain.done, i + 1);
         fab_entries(me, &me->rx, 1);
         fab_entries(me, &me->tx, 1);
-        FAB_EQUAL(fab_differs(in, sizes[i], fab_tint(!me->index, 3)),
-                  sizes[i]);
+        FAB_FILLED(me, in, sizes[i], 3);
     }
     chain_close(me, &chain);
     free(in);

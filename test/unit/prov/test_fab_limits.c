@@ -17,7 +17,6 @@ FAB_CASE(entries, .sockets = ONLY_CXI)
     struct fid_cntr *trigger, *done;
     fab_work_t *works;
     unsigned i;
-    uint64_t since = 0;
 
     if (me->index == 1) {
         fab_barrier(me);
@@ -35,9 +34,7 @@ FAB_CASE(entries, .sockets = ONLY_CXI)
     FAB_CHECK(fab_queue(me, &works[i], fab_at(trigger, i + 1, done)) < 0);
     FAB_EQUAL(fi_cntr_add(trigger, 1), 0);
     fab_count(me, done, 1);
-    while (fab_queue(me, &works[i], fab_at(trigger, i + 1, done)) != 0) {
-        fab_turn(me, &since);
-    }
+    FAB_UNTIL(me, fab_queue(me, &works[i], fab_at(trigger, i + 1, done)) == 0);
     FAB_EQUAL(fi_cntr_add(trigger, LIMIT_ENTRIES), 0);
     fab_count(me, done, LIMIT_ENTRIES + 1);
     fab_barrier(me);

@@ -19,14 +19,6 @@
 
 static const fab_config_t large = {.window = LONG_PLACES * LONG_PLACE};
 
-static uint8_t *long_alloc(size_t length)
-{
-    uint8_t *data = malloc(length);
-
-    FAB_REQUIRE(data != NULL);
-    return data;
-}
-
 /* To a region of the peer's, at an offset; in memory when it completes */
 static void long_write(fab_side_t *me, const void *data, uint64_t key,
                        uint64_t addr)
@@ -65,7 +57,7 @@ static uint8_t *long_place(fab_side_t *me, unsigned i)
  * the count */
 FAB_CASE(writes, .config = &large)
 {
-    uint8_t *out = long_alloc(large.window);
+    uint8_t *out = fab_alloc(large.window);
     unsigned i;
 
     for (i = 0; i < LONG_PLACES; ++i) {
@@ -80,8 +72,7 @@ FAB_CASE(writes, .config = &large)
     }
     fab_count(me, me->landed, LONG_PLACES);
     for (i = 0; i < LONG_PLACES; ++i) {
-        FAB_EQUAL(fab_differs(long_place(me, i) + 3, LONG_LENGTH,
-                              fab_tint(!me->index, i)), LONG_LENGTH);
+        FAB_FILLED(me, long_place(me, i) + 3, LONG_LENGTH, i);
         FAB_CHECK((long_place(me, i)[2] == 0xee) &&
                   (long_place(me, i)[LONG_LENGTH + 3] == 0xee));
     }
@@ -95,7 +86,7 @@ FAB_CASE(writes, .config = &large)
 
 FAB_CASE(reads, .config = &large)
 {
-    uint8_t *in = long_alloc(large.window);
+    uint8_t *in = fab_alloc(large.window);
     unsigned i;
 
     for (i = 0; i < LONG_PLACES; ++i) {
@@ -111,8 +102,7 @@ FAB_CASE(reads, .config = &large)
     }
     fab_entries(me, &me->tx, LONG_PLACES);
     for (i = 0; i < LONG_PLACES; ++i) {
-        FAB_EQUAL(fab_differs(in + (i * LONG_PLACE) + 5, LONG_LENGTH,
-                              fab_tint(!me->index, i)), LONG_LENGTH);
+        FAB_FILLED(me, in + (i * LONG_PLACE) + 5, LONG_LENGTH, i);
     }
     fab_fill(in, large.window, 9);
     fab_barrier(me);
@@ -124,7 +114,7 @@ FAB_CASE(reads, .config = &large)
 /* Long messages, of which the receiver expects every second one */
 FAB_CASE(messages, .config = &large)
 {
-    uint8_t *out = long_alloc(large.window);
+    uint8_t *out = fab_alloc(large.window);
     uint8_t *in  = me->window;
     unsigned i, k;
 
@@ -144,8 +134,7 @@ FAB_CASE(messages, .config = &large)
     }
     fab_entries(me, &me->tx, LONG_PLACES);
     for (i = 0; i < LONG_PLACES; ++i) {
-        FAB_EQUAL(fab_differs(in + (i * LONG_PLACE), LONG_LENGTH,
-                              fab_tint(!me->index, i)), LONG_LENGTH);
+        FAB_FILLED(me, in + (i * LONG_PLACE), LONG_LENGTH, i);
     }
     fab_barrier(me);
     free(out);
@@ -198,7 +187,7 @@ static uint64_t end_writes(fab_side_t *me, unsigned count)
 
 FAB_CASE(key_closed, .config = &large)
 {
-    uint8_t *data = long_alloc(LONG_LENGTH);
+    uint8_t *data = fab_alloc(LONG_LENGTH);
     uint64_t well, landed, where[2];
     unsigned i;
 
@@ -231,7 +220,7 @@ FAB_CASE(killed, .config = &large, .victim = 1)
     unsigned i;
 
     if (me->index == 1) {
-        data = long_alloc(LONG_LENGTH);
+        data = fab_alloc(LONG_LENGTH);
         fab_fill(data, LONG_LENGTH, 5);
         for (i = 0; i < LONG_PLACES; ++i) {
             long_write(me, data, me->theirs.key,

@@ -187,7 +187,7 @@ static void *mixed(void *arg)
     uint64_t state           = fab_seed() + worker->number;
     uint64_t one             = 1;
     size_t length;
-    uint8_t *data            = malloc(100000);
+    uint8_t *data            = fab_alloc(100000);
     uint64_t i, offset       = 4096 + (worker->number * 100000);
 
     fab_adopt(me);

@@ -40,9 +40,8 @@ static ssize_t msg_recv(fab_side_t *me, const msg_way_t *way, void *data,
 
 static uint8_t *msg_alloc(size_t length)
 {
-    uint8_t *data = malloc(length + MSG_GUARD);
+    uint8_t *data = fab_alloc(length + MSG_GUARD);
 
-    FAB_REQUIRE(data != NULL);
     memset(data, MSG_CANARY, length + MSG_GUARD);
     return data;
 }
@@ -58,7 +57,7 @@ static int msg_guard_is_whole(const uint8_t *end)
 static void msg_check(const fab_side_t *me, const uint8_t *data, size_t length,
                       const struct fi_cq_tagged_entry *entry, uint64_t number)
 {
-    FAB_EQUAL(fab_differs(data, length, fab_tint(!me->index, number)), length);
+    FAB_FILLED(me, data, length, number);
     FAB_CHECK(msg_guard_is_whole(data + length));
     FAB_EQUAL(entry->len, length);
     FAB_CHECK(entry->flags & FI_RECV);
@@ -148,8 +147,7 @@ static void mix_recv(fab_side_t *me, mix_t *mix, unsigned number)
     FAB_MUST(me, fi_trecv(me->ep, mix->in, MIX_ROOM, NULL, me->peer, 7, 0,
                           NULL));
     FAB_EQUAL(fab_entry(me, &me->rx).len, length);
-    FAB_EQUAL(fab_differs(mix->in, length, fab_tint(!me->index, number)),
-              length);
+    FAB_FILLED(me, mix->in, length, number);
 }
 
 /* Random sizes and moments: nothing is lost, doubled or overtaken */
@@ -207,9 +205,7 @@ FAB_CASE(order)
         fab_entries(me, &me->rx, COUNT);
         fab_entries(me, &me->tx, COUNT);
         for (i = 0; i < COUNT; ++i) {
-            FAB_EQUAL(fab_differs(in[i], lengths[i],
-                                  fab_tint(!me->index, round * 10 + i)),
-                      lengths[i]);
+            FAB_FILLED(me, in[i], lengths[i], round * 10 + i);
         }
         fab_barrier(me);
     }
@@ -403,8 +399,7 @@ FAB_CASE(multi_recv)
         FAB_CHECK(entry.op_context == buffer);
         FAB_EQUAL(entry.len, LENGTH);
         FAB_CHECK(entry.buf == buffer + (i * LENGTH));
-        FAB_EQUAL(fab_differs(entry.buf, LENGTH, fab_tint(!me->index, i)),
-                  LENGTH);
+        FAB_FILLED(me, entry.buf, LENGTH, i);
         FAB_EQUAL(!!(entry.flags & FI_MULTI_RECV), i == FIT - 1);
     }
 }
@@ -426,8 +421,7 @@ FAB_CASE(inject)
         FAB_MUST(me, fi_trecv(me->ep, in, sizeof(in), NULL, FI_ADDR_UNSPEC,
                               COUNT - 1 - i, 0, NULL));
         FAB_EQUAL(fab_entry(me, &me->rx).len, limit);
-        FAB_EQUAL(fab_differs(in, limit,
-                              fab_tint(!me->index, COUNT - 1 - i)), limit);
+        FAB_FILLED(me, in, limit, COUNT - 1 - i);
     }
     FAB_CHECK(fab_is_empty(me, &me->tx));
     fab_count(me, me->send, COUNT);
@@ -484,8 +478,7 @@ FAB_CASE(remote_data)
         entry = fab_entry(me, &me->rx);
         FAB_CHECK(entry.flags & FI_REMOTE_CQ_DATA);
         FAB_EQUAL(entry.data, data + !me->index);
-        FAB_EQUAL(fab_differs(in, lengths[i], fab_tint(!me->index, i)),
-                  lengths[i]);
+        FAB_FILLED(me, in, lengths[i], i);
         FAB_MUST(me, fi_trecv(me->ep, in, 100, NULL, FI_ADDR_UNSPEC, 3, 0,
                               NULL));
         fab_barrier(me);
