@@ -57,6 +57,21 @@ start_client()
     client=$!
 }
 
+# Starts both, one of them with an option more.
+# Usage: start_pair server|client OPTION CLIENT-OPTION...
+start_pair()
+{
+    local own
+    read -ra own <<<"$2"
+    if [ "$1" = server ]; then
+        start_server "${own[@]}"
+        start_client "${@:3}"
+    else
+        start_server
+        start_client "${@:3}" "${own[@]}"
+    fi
+}
+
 # Waits for the client; its status is client_rc.
 wait_client()
 {
@@ -132,19 +147,13 @@ test_direct()
 test_die_at()
 {
     local side=$1 tests=$2 point=$3 other=client
-    local options=(-t "$tests" -n 100 -w 10 --trials 1)
-    if [ "$side" = server ]; then
-        start_server --die-at "$point"
-        run_client "${options[@]}"
-    else
-        other=server
-        start_server
-        run_client "${options[@]}" --die-at "$point"
-    fi
+    start_pair "$side" "--die-at $point" -t "$tests" -n 100 -w 10 --trials 1
+    wait_client
     wait_server
     if [ "$side" = server ]; then
         expect_status 137 3
     else
+        other=server
         expect_status 3 137
     fi
     # It is the operation that fails, not only the connection
@@ -171,17 +180,10 @@ is_stopped()
 # A side that is stopped and goes on is slow, not dead.
 test_stop()
 {
-    local tests=st_lat,st_bw,tag_lat stopped pid
-    local options=(-t "$tests" -n 100 -w 10 --trials 1)
-    if [ "$1" = server ]; then
-        start_server --stop-at 250
-        start_client "${options[@]}"
-        stopped=$server
-    else
-        start_server
-        start_client "${options[@]}" --stop-at 250
-        stopped=$client
-    fi
+    local stopped pid
+    start_pair "$1" '--stop-at 250' -t st_lat,st_bw,tag_lat -n 100 -w 10 \
+        --trials 1
+    stopped=${!1}
     until is_stopped "$stopped"; do
         for pid in $server $client; do
             kill -0 "$pid" || fail "a side has ended"
@@ -201,16 +203,10 @@ test_stop()
 # A side sends wrong data: the check finds it.
 test_spoil()
 {
-    local tests=st_lat,tag_lat,st_bibw other=client
-    local options=(-t "$tests" --check -n 20 -s 100)
-    if [ "$1" = server ]; then
-        start_server --spoil
-        run_client "${options[@]}"
-    else
-        other=server
-        start_server
-        run_client "${options[@]}" --spoil
-    fi
+    local other=client
+    [ "$1" = server ] || other=server
+    start_pair "$1" --spoil -t st_lat,tag_lat,st_bibw --check -n 20 -s 100
+    wait_client
     wait_server
     expect_status 2 2
     expect_text "$other" 'data error: st_lat, 100 bytes, .*: byte 50 is'

@@ -170,16 +170,26 @@ void st_msg_work(st_msg_t *msg, ucs_gstream_h stream)
     ST_OK(msg->me, ucs_gstream_enqueue_func(stream, st_msg_func, msg));
 }
 
-void st_msg_use(st_msg_t *msg, ucp_st_queue_h queue, ucs_gstream_h stream)
+void st_msg_begin(st_msg_t *msg, ucp_st_queue_h queue, ucs_gstream_h stream)
 {
     if (msg->is_send) {
         st_msg_work(msg, stream);
     }
     st_msg_start(msg, queue);
+}
+
+void st_msg_end(st_msg_t *msg, ucp_st_queue_h queue, ucs_gstream_h stream)
+{
     st_msg_wait(msg, queue);
     if (!msg->is_send) {
         st_msg_work(msg, stream);
     }
+}
+
+void st_msg_use(st_msg_t *msg, ucp_st_queue_h queue, ucs_gstream_h stream)
+{
+    st_msg_begin(msg, queue, stream);
+    st_msg_end(msg, queue, stream);
 }
 
 uint64_t st_msg_completed(const st_msg_t *msg)

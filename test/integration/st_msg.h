@@ -62,7 +62,13 @@ void st_msg_waitall(st_msg_t *msgs, size_t count, ucp_st_queue_h queue);
 /** Enqueue: a send's next payload is written, a receive's is checked. */
 void st_msg_work(st_msg_t *msg, ucs_gstream_h stream);
 
-/** Enqueue a use: write, start and wait; or start, wait and check. */
+/** Enqueue the first half of a use: a send's payload, and the start. */
+void st_msg_begin(st_msg_t *msg, ucp_st_queue_h queue, ucs_gstream_h stream);
+
+/** The other half: the wait, and the check of a receive's payload. */
+void st_msg_end(st_msg_t *msg, ucp_st_queue_h queue, ucs_gstream_h stream);
+
+/** Enqueue a use, both halves. */
 void st_msg_use(st_msg_t *msg, ucp_st_queue_h queue, ucs_gstream_h stream);
 
 /** The uses that have completed, without a wait. */

@@ -24,7 +24,6 @@
 #define ST_PROG_MAX_STEPS   1000 /* of a rank */
 #define ST_PROG_MAX_BATCH   8   /* operations of a step */
 
-#define ST_PROG_SEND(_msg)   (2 * (_msg))
 #define ST_PROG_RECV(_msg)   (2 * (_msg) + 1)
 #define ST_PROG_MSG(_op)     ((_op) / 2)
 #define ST_PROG_IS_RECV(_op) ((_op) % 2)

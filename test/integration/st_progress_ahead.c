@@ -10,7 +10,6 @@
 
 #define AHEAD_OPS    64
 #define AHEAD_STARTS 10000
-#define AHEAD_LENGTH 256
 
 
 /** Many messages of a pair of ranks. */
@@ -71,16 +70,10 @@ static void ahead_enqueue(ahead_t *ahead)
         part = ((size_t)starts - count < ahead->count) ? (starts - count) :
                                                          ahead->count;
         for (i = 0; i < part; ++i) {
-            if (ahead->msgs[i].is_send) {
-                st_msg_work(&ahead->msgs[i], ahead->stream);
-            }
-            st_msg_start(&ahead->msgs[i], ahead->queue);
+            st_msg_begin(&ahead->msgs[i], ahead->queue, ahead->stream);
         }
         for (i = 0; i < part; ++i) {
-            st_msg_wait(&ahead->msgs[i], ahead->queue);
-            if (!ahead->msgs[i].is_send) {
-                st_msg_work(&ahead->msgs[i], ahead->stream);
-            }
+            st_msg_end(&ahead->msgs[i], ahead->queue, ahead->stream);
         }
         count += part;
     }
@@ -131,30 +124,6 @@ void st_p4_recvs(st_rank_t *me)
     p4_ahead(me, 1);
 }
 
-static void p4_second_a(st_rank_t *me, st_msg_t *msgs, ucp_st_queue_h *queue,
-                        int uses)
-{
-    int k;
-
-    for (k = 0; k < uses; ++k) {
-        st_msg_use(&msgs[0], queue[0], st_rank_stream(me, 0));
-    }
-    st_msg_use(&msgs[1], queue[1], st_rank_stream(me, 1));
-}
-
-static void p4_second_b(st_rank_t *me, st_msg_t *msgs, ucp_st_queue_h *queue,
-                        int uses)
-{
-    int k;
-
-    st_msg_use(&msgs[1], queue[1], st_rank_stream(me, 1));
-    st_rank_at(me, "waiting for the second message");
-    st_msg_sync(me, queue[1]);
-    for (k = 0; k < uses; ++k) {
-        st_msg_use(&msgs[0], queue[0], st_rank_stream(me, 0));
-    }
-}
-
 /* A enqueues many uses of 1 on one queue, then s(Y) on the other; B needs Y
  * before it starts 1 */
 void st_p4_second(st_rank_t *me)
@@ -162,8 +131,9 @@ void st_p4_second(st_rank_t *me)
     int uses = st_progress_iterations(me, 2000);
     ucp_st_queue_h queue[2];
     st_msg_t msgs[2];
+    int is_a = (me->index % 2) == 0;
     size_t matched;
-    int i;
+    int i, k;
 
     if (st_progress_partner(me) < 0) {
         st_progress_matched(me);
@@ -180,10 +150,16 @@ void st_p4_second(st_rank_t *me)
         st_rank_skip(me, "only %zu of 2 operations found a lane", matched);
     }
     st_progress_matched(me);
-    if ((me->index % 2) == 0) {
-        p4_second_a(me, msgs, queue, uses);
-    } else {
-        p4_second_b(me, msgs, queue, uses);
+    if (!is_a) {
+        st_msg_use(&msgs[1], queue[1], st_rank_stream(me, 1));
+        st_rank_at(me, "waiting for the second message");
+        st_msg_sync(me, queue[1]);
+    }
+    for (k = 0; k < uses; ++k) {
+        st_msg_use(&msgs[0], queue[0], st_rank_stream(me, 0));
+    }
+    if (is_a) {
+        st_msg_use(&msgs[1], queue[1], st_rank_stream(me, 1));
     }
     st_rank_at(me, "waiting for its queues");
     for (i = 0; i < 2; ++i) {

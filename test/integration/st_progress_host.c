@@ -59,23 +59,41 @@ static void p8_open(st_rank_t *me, lanes_t *lanes)
     }
 }
 
+/* A side of a message to the next rank of a ring, or from the one before */
+static void ring_init(st_rank_t *me, st_msg_t *msg, st_node_t *node,
+                      int is_send, uint64_t tag)
+{
+    st_msg_params_t params = {
+        .node    = node,
+        .is_send = is_send,
+        .peer    = (me->index + (is_send ? 1 : me->count - 1)) % me->count,
+        .tag     = tag,
+        .length  = 700
+    };
+
+    st_msg_init(me, msg, &params);
+}
+
+/* One out and one in, each waited for before the other is used again */
+static void ring_use(st_msg_t *out, st_msg_t *in, ucp_st_queue_h queue,
+                     ucs_gstream_h stream)
+{
+    st_msg_work(out, stream);
+    st_msg_start(in, queue);
+    st_msg_start(out, queue);
+    st_msg_wait(out, queue);
+    st_msg_end(in, queue, stream);
+}
+
 static void p8_match(lanes_t *lanes)
 {
-    st_msg_params_t params = {.length = 700};
     ucp_st_op_attr_t attr[2];
     st_msg_t msgs[2];
     int i;
 
     for (i = 0; i < 2; ++i) {
-        params.node    = &lanes->node[i];
-        params.tag     = (uint64_t)i;
-        params.is_send = 1;
-        params.peer    = (lanes->me->index + 1) % lanes->me->count;
-        st_msg_init(lanes->me, &msgs[0], &params);
-        params.is_send = 0;
-        params.peer    = (lanes->me->index + lanes->me->count - 1) %
-                         lanes->me->count;
-        st_msg_init(lanes->me, &msgs[1], &params);
+        ring_init(lanes->me, &msgs[0], &lanes->node[i], 1, (uint64_t)i);
+        ring_init(lanes->me, &msgs[1], &lanes->node[i], 0, (uint64_t)i);
         st_msg_match(lanes->me, msgs, 2);
         ST_OK(lanes->me, ucp_st_op_query(msgs[0].op, &attr[i]));
         lanes->out[i] = msgs[0];
@@ -113,12 +131,7 @@ void st_p8(st_rank_t *me)
     p8_match(&lanes);
     for (k = 0; k < uses; ++k) {
         for (i = 0; i < 2; ++i) {
-            st_msg_work(&lanes.out[i], stream);
-            st_msg_start(&lanes.in[i], lanes.queue[i]);
-            st_msg_start(&lanes.out[i], lanes.queue[i]);
-            st_msg_wait(&lanes.out[i], lanes.queue[i]);
-            st_msg_wait(&lanes.in[i], lanes.queue[i]);
-            st_msg_work(&lanes.in[i], stream);
+            ring_use(&lanes.out[i], &lanes.in[i], lanes.queue[i], stream);
         }
     }
     st_rank_at(me, "waiting for its queues");
@@ -146,19 +159,14 @@ static int p8_is_mixed(st_rank_t *me, const st_msg_t *msgs, int count)
  * take the trig lane, and those that find no entries the host lane */
 void st_p8_fallback(st_rank_t *me)
 {
-    int uses               = st_progress_iterations(me, 100);
-    ucs_gstream_h stream   = st_rank_stream(me, 0);
-    ucp_st_queue_h queue   = st_rank_queue(me, &me->node, 0);
-    st_msg_params_t params = {.length = 700};
+    int uses             = st_progress_iterations(me, 100);
+    ucs_gstream_h stream = st_rank_stream(me, 0);
+    ucp_st_queue_h queue = st_rank_queue(me, &me->node, 0);
     st_msg_t msgs[2 * HOST_FALLBACK_PAIRS]; /* each one out, one in */
     int i, k;
 
     for (i = 0; i < 2 * HOST_FALLBACK_PAIRS; ++i) {
-        params.tag     = (uint64_t)i / 2;
-        params.is_send = (i % 2) == 0;
-        params.peer    = (me->index + (params.is_send ? 1 : me->count - 1)) %
-                         me->count;
-        st_msg_init(me, &msgs[i], &params);
+        ring_init(me, &msgs[i], NULL, (i % 2) == 0, (uint64_t)i / 2);
     }
     st_msg_match(me, msgs, 2 * HOST_FALLBACK_PAIRS);
     if (!p8_is_mixed(me, msgs, 2 * HOST_FALLBACK_PAIRS)) {
@@ -167,12 +175,7 @@ void st_p8_fallback(st_rank_t *me)
     st_progress_matched(me);
     for (k = 0; k < uses; ++k) {
         for (i = 0; i < 2 * HOST_FALLBACK_PAIRS; i += 2) {
-            st_msg_work(&msgs[i], stream);
-            st_msg_start(&msgs[i + 1], queue);
-            st_msg_start(&msgs[i], queue);
-            st_msg_wait(&msgs[i], queue);
-            st_msg_wait(&msgs[i + 1], queue);
-            st_msg_work(&msgs[i + 1], stream);
+            ring_use(&msgs[i], &msgs[i + 1], queue, stream);
         }
     }
     st_rank_at(me, "waiting for its queue");
@@ -223,17 +226,11 @@ static void p9_victim(st_rank_t *me, st_msg_t *msg, ucp_st_queue_h queue,
     if (when == 0) {
         p9_stop_self(NULL);
     }
-    if (msg->is_send) {
-        st_msg_work(msg, stream);
-    }
-    st_msg_start(msg, queue);
+    st_msg_begin(msg, queue, stream);
     if (when == 1) {
         ST_OK(me, ucs_gstream_enqueue_func(stream, p9_stop_self, NULL));
     }
-    st_msg_wait(msg, queue);
-    if (!msg->is_send) {
-        st_msg_work(msg, stream);
-    }
+    st_msg_end(msg, queue, stream);
     if (when == 2) {
         p9_stop_self(NULL);
     }
@@ -351,8 +348,7 @@ static void p10_idle_use(st_rank_t *me, st_msg_t *msg, ucp_st_queue_h queue,
     ucs_gstream_h stream = st_rank_stream(me, 0);
 
     if (msg->is_send) {
-        st_msg_work(msg, stream);
-        st_msg_start(msg, queue);
+        st_msg_begin(msg, queue, stream);
         ST_OK(me, ucs_gstream_enqueue_func(stream, p10_kernel, NULL));
     } else {
         p10_counted_use(me, msg, queue, received);
@@ -410,15 +406,9 @@ static void p10_held_use(st_rank_t *me, st_msg_t *msg, ucp_st_queue_h queue,
 {
     ucs_gstream_h stream = st_rank_stream(me, 0);
 
-    if (msg->is_send) {
-        st_msg_work(msg, stream);
-    }
-    st_msg_start(msg, queue);
+    st_msg_begin(msg, queue, stream);
     ST_OK(me, ucs_gstream_enqueue_func(stream, p10_held_kernel, held));
-    st_msg_wait(msg, queue);
-    if (!msg->is_send) {
-        st_msg_work(msg, stream);
-    }
+    st_msg_end(msg, queue, stream);
 }
 
 /* Uses of one message; rank `holder` computes in each, until the other one has

@@ -70,22 +70,14 @@ static void order_end(order_t *order)
     }
 }
 
-/* The first half of a use: a send's payload, and the start */
 static void begin(order_t *order, st_msg_t *msg, int queue)
 {
-    if (msg->is_send) {
-        st_msg_work(msg, order->stream[queue]);
-    }
-    st_msg_start(msg, order->queue[queue]);
+    st_msg_begin(msg, order->queue[queue], order->stream[queue]);
 }
 
-/* The other half: the wait, and a receive's payload */
 static void end(order_t *order, st_msg_t *msg, int queue)
 {
-    st_msg_wait(msg, order->queue[queue]);
-    if (!msg->is_send) {
-        st_msg_work(msg, order->stream[queue]);
-    }
+    st_msg_end(msg, order->queue[queue], order->stream[queue]);
 }
 
 static void sync_queue(order_t *order, int queue)

@@ -25,11 +25,8 @@ static const char usage_text[] =
     "  --max-uses N     of a message, at most 40 (12)\n"
     "  --no-late        match everything before the first step\n"
     "  --some           leave out programs that do not find enough lanes\n"
-    "  --lanes LIST     UCX_ST_LANES\n"
-    "  --group N        programs that the same processes run (250)\n"
     "  --limit SECONDS  in which a program must end (60)\n"
-    "  --verbose        print the programs\n"
-    "  --dry            only print them\n";
+    "  --verbose        print the programs\n";
 
 
 static const struct option long_options[] = {
@@ -42,11 +39,8 @@ static const struct option long_options[] = {
     {"max-uses", required_argument, NULL, 'U'},
     {"no-late",  no_argument,       NULL, 'l'},
     {"some",     no_argument,       NULL, 'o'},
-    {"lanes",    required_argument, NULL, 'n'},
-    {"group",    required_argument, NULL, 'g'},
     {"limit",    required_argument, NULL, 'm'},
     {"verbose",  no_argument,       NULL, 'v'},
-    {"dry",      no_argument,       NULL, 'd'},
     {"help",     no_argument,       NULL, 'h'},
     {NULL,       0,                 NULL, 0}
 };
@@ -83,9 +77,6 @@ static int set_number(st_random_options_t *options, int option)
     case 'U':
         options->gen.max_uses = (unsigned)value;
         break;
-    case 'g':
-        options->group = (unsigned)value;
-        break;
     case 'm':
         options->limit = (unsigned)value;
         break;
@@ -110,31 +101,12 @@ static int set_option(st_random_options_t *options, int option)
     case 'o':
         options->some = 1;
         return 0;
-    case 'n':
-        options->lanes = optarg;
-        return 0;
     case 'v':
         options->verbose = 1;
         return 0;
     default:
         return (optarg == NULL) ? -1 : set_number(options, option);
     }
-}
-
-static int dry(const st_random_options_t *options)
-{
-    st_gen_counts_t counts = {0};
-    st_prog_t *prog        = malloc(sizeof(*prog));
-    st_sim_t *sim          = st_sim_create();
-    unsigned i;
-
-    for (i = 0; (i < options->count) && (prog != NULL) && (sim != NULL); ++i) {
-        st_gen_program(prog, sim, options->seed + i, &options->gen, &counts);
-        st_prog_print(prog);
-    }
-    st_sim_destroy(sim);
-    free(prog);
-    return EXIT_SUCCESS;
 }
 
 static int usage(int result)
@@ -165,7 +137,6 @@ static int run(const st_random_options_t *options)
 int main(int argc, char **argv)
 {
     st_random_options_t options = ST_RANDOM_DEFAULTS;
-    int is_dry                  = 0;
     int option;
 
     st_world_prepare(argv);
@@ -174,14 +145,12 @@ int main(int argc, char **argv)
         if (option == 'h') {
             return usage(EXIT_SUCCESS);
         }
-        if (option == 'd') {
-            is_dry = 1;
-        } else if (set_option(&options, option) != 0) {
+        if (set_option(&options, option) != 0) {
             return usage(2);
         }
     }
     if (optind < argc) {
         return usage(2);
     }
-    return is_dry ? dry(&options) : run(&options);
+    return run(&options);
 }

@@ -14,7 +14,6 @@ typedef struct st_random_options {
     uint64_t         seed;       /**< Of the first program; the next has the
                                       next number */
     unsigned         count;      /**< Programs */
-    unsigned         group;      /**< So many are run by one group of ranks */
     double           time;       /**< Or as many as fit into so many seconds,
                                       of all lanes and sizes */
     int              as_threads; /**< Ranks are threads */
@@ -22,12 +21,12 @@ typedef struct st_random_options {
                                       lanes is left out, not a failure */
     int              verbose;    /**< Print the programs */
     unsigned         limit;      /**< Seconds in which a program must end */
-    const char       *lanes;     /**< UCX_ST_LANES; NULL: as it is */
+    const char       *lanes;     /**< UCX_ST_LANES, of a soak; NULL: as it is */
     st_gen_options_t gen;
 } st_random_options_t;
 
 #define ST_RANDOM_DEFAULTS \
-    { .count = 100, .group = 250, .limit = 60, .gen = ST_GEN_DEFAULTS }
+    { .count = 100, .limit = 60, .gen = ST_GEN_DEFAULTS }
 
 
 /** What was run; sums. */

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define ST_RANDOM_GROUP 250 /* Programs that the same processes run */
+
 
 /** What the ranks of a group and the watching process share. Rank 0 writes it
  *  between two barriers, but for what is said to be atomic. */
@@ -260,14 +262,14 @@ static int st_random_soak(const st_random_options_t *options,
     st_random_group_t group    = {
         .options = &varied,
         .seed    = options->seed,
-        .count   = options->group,
+        .count   = ST_RANDOM_GROUP,
         .until   = st_world_now() + options->time
     };
     const char *lanes[4];
     unsigned num_lanes;
     int programs;
 
-    num_lanes = (options->lanes == NULL) ? st_random_find_lanes(lanes) : 0;
+    num_lanes = st_random_find_lanes(lanes);
     while (st_world_now() < group.until) {
         st_random_vary(&varied, &random, lanes, num_lanes);
         programs = st_random_run_group(&group, counts);
@@ -289,7 +291,7 @@ int st_random_run(const st_random_options_t *options,
         return st_random_soak(options, counts);
     }
     for (left = options->count; left > 0; left -= group.count) {
-        group.count = (left < options->group) ? left : options->group;
+        group.count = (left < ST_RANDOM_GROUP) ? left : ST_RANDOM_GROUP;
         if (st_random_run_group(&group, counts) < 0) {
             return EXIT_FAILURE;
         }

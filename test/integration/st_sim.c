@@ -2,7 +2,6 @@
 /* st_sim.c - runs a program on paper. */
 #include "st_sim.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,7 +62,7 @@ typedef struct {
 
 struct st_sim {
     const st_prog_t *prog;
-    const char      *misuse; /* NULL: none */
+    const char      *misuse; /* What it is, for a debugger; NULL: none */
     uint8_t         is_late[ST_PROG_MAX_MSGS]; /* Not on time, of ready sends */
     st_sim_op_t     ops[ST_PROG_MAX_OPS];
     st_sim_rank_t   ranks[ST_PROG_MAX_RANKS];
@@ -576,32 +575,4 @@ int st_sim_stream_step(const st_sim_t *sim, int rank, int stream)
     const st_sim_stream_t *s = &sim->ranks[rank].streams[stream];
 
     return (s->ran == s->enqueued) ? -1 : s->steps[s->ran];
-}
-
-const char *st_sim_misuse(const st_sim_t *sim)
-{
-    return sim->misuse;
-}
-
-void st_sim_print(const st_sim_t *sim, const st_prog_t *prog)
-{
-    char text[128] = "through";
-    int rank, stream, step;
-
-    printf("%s\n", (sim->misuse != NULL) ? sim->misuse : "deadlock");
-    for (rank = 0; rank < prog->num_ranks; ++rank) {
-        if (sim->ranks[rank].step < prog->ranks[rank].num_steps) {
-            st_prog_step_text(prog, rank, sim->ranks[rank].step, text,
-                              sizeof(text));
-        }
-        printf("  rank %d: host: %s\n", rank, text);
-        for (stream = 0; stream < ST_PROG_MAX_STREAMS; ++stream) {
-            step = st_sim_stream_step(sim, rank, stream);
-            if (step >= 0) {
-                st_prog_step_text(prog, rank, (unsigned)step, text,
-                                  sizeof(text));
-                printf("    stream %d: %s\n", stream, text);
-            }
-        }
-    }
 }

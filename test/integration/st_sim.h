@@ -51,10 +51,4 @@ unsigned st_sim_host_step(const st_sim_t *sim, int rank);
 /** The step whose command a stream stands at; -1 if it has run all. */
 int st_sim_stream_step(const st_sim_t *sim, int rank, int stream);
 
-/** After a misuse: what it is. */
-const char *st_sim_misuse(const st_sim_t *sim);
-
-/** Print why a program is not legal. */
-void st_sim_print(const st_sim_t *sim, const st_prog_t *prog);
-
 #endif
