@@ -6,8 +6,6 @@
  */
 #include "mpix_test.h"
 
-#include <string.h>
-
 #define TAG 7
 #define MAX 4
 
@@ -372,10 +370,7 @@ static void test_reused_handles(void)
 
 int main(int argc, char **argv)
 {
-    static const struct {
-        const char *name;
-        void       (*func)(void);
-    } tests[] = {
+    static const mpix_test_case_t cases[] = {
         {"equal_tags", test_equal_tags},
         {"tags", test_tags},
         {"communicators", test_communicators},
@@ -389,16 +384,11 @@ int main(int argc, char **argv)
         {"proc_null", test_proc_null},
         {"self", test_self},
         {"datatype", test_datatype},
-        {"reused_handles", test_reused_handles}
+        {"reused_handles", test_reused_handles},
+        {NULL}
     };
-    size_t i;
 
     mpix_test_init(&argc, &argv);
-    for (i = 0; i < (sizeof(tests) / sizeof(tests[0])); ++i) {
-        if ((argc < 2) || !strcmp(argv[1], tests[i].name)) {
-            tests[i].func();
-            MPI_Barrier(MPI_COMM_WORLD);
-        }
-    }
+    mpix_test_cases(cases, argc, argv);
     return mpix_test_end("mpix_match");
 }

@@ -5,8 +5,8 @@
  *     mpix_p [PROGRAM [ITERATIONS [WORDS]]]
  *
  * The host enqueues all iterations and then waits once; functions on the stream
- * fill and check the data of each. P1, P2 and P7 run on pairs of ranks, A and B:
- * s and r start a send or a receive of message 0 or 1, w waits for it.
+ * fill and check the data of each. P1, P2 and P7 run on pairs of ranks, A and
+ * B: s and r start a send or a receive of message 0 or 1, w waits for it.
  */
 #include "mpix_test.h"
 

@@ -465,10 +465,7 @@ static void test_errhandler(void)
 
 int main(int argc, char **argv)
 {
-    static const struct {
-        const char *name;
-        void       (*func)(void);
-    } tests[] = {
+    static const mpix_test_case_t cases[] = {
         {"wildcards", test_wildcards},
         {"kinds", test_kinds},
         {"active", test_active},
@@ -483,18 +480,13 @@ int main(int argc, char **argv)
         {"host_handles", test_host_handles},
         {"kernels", test_kernels},
         {"busy", test_busy},
-        {"errhandler", test_errhandler}
+        {"errhandler", test_errhandler},
+        {NULL}
     };
-    size_t i;
 
     mpix_test_init(&argc, &argv);
     make_good_pair();
-    for (i = 0; i < (sizeof(tests) / sizeof(tests[0])); ++i) {
-        if ((argc < 2) || !strcmp(argv[1], tests[i].name)) {
-            tests[i].func();
-            MPI_Barrier(MPI_COMM_WORLD);
-        }
-    }
+    mpix_test_cases(cases, argc, argv);
     mpix_test_msg_free(&good_send);
     mpix_test_msg_free(&good_recv);
     return mpix_test_end("mpix_refuse");

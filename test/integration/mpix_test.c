@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define MPIX_TEST_GUARD_WORD 0x6775617264677561ull
 #define MPIX_TEST_MAX_PRINT  20
@@ -73,6 +74,16 @@ void mpix_test_start(void)
         printf("FAILED rank %d: no queue\n", mpix_test.rank);
         fflush(stdout);
         MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+}
+
+void mpix_test_cases(const mpix_test_case_t *cases, int argc, char **argv)
+{
+    for (; cases->name != NULL; ++cases) {
+        if ((argc < 2) || !strcmp(argv[1], cases->name)) {
+            cases->func();
+            MPI_Barrier(MPI_COMM_WORLD);
+        }
     }
 }
 

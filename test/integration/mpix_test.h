@@ -75,6 +75,16 @@ void mpix_test_init(int *argc, char ***argv);
 /* What is left to do where the program has called MPI_Init itself. */
 void mpix_test_start(void);
 
+/* A case of a program that has several. */
+typedef struct mpix_test_case {
+    const char *name;
+    void       (*func)(void);
+} mpix_test_case_t;
+
+/* Runs all cases up to one without a name or, with an argument, the one that it
+ * names; all ranks meet behind each. */
+void mpix_test_cases(const mpix_test_case_t *cases, int argc, char **argv);
+
 /* Frees what mpix_test_init() made, adds the failures of all ranks and prints
  * one line; returns the exit status. */
 int mpix_test_end(const char *name);

@@ -199,6 +199,11 @@ uint64_t fab_seed(void);
 /** Threads that a scenario starts say whose they are. */
 void fab_adopt(fab_side_t *me);
 
+/** Run threads to their ends, each with its element of an array; with size 0
+ *  all with the same one. */
+void fab_threads(unsigned count, void *(*func)(void *arg), void *args,
+                 size_t size);
+
 int fab_check_at(int ok, const char *file, int line, const char *text);
 void fab_require_at(int ok, const char *file, int line, const char *text);
 

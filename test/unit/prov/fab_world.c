@@ -23,6 +23,21 @@ void fab_adopt(fab_side_t *me)
     fab_current = me;
 }
 
+void fab_threads(unsigned count, void *(*func)(void *arg), void *args,
+                 size_t size)
+{
+    pthread_t threads[count];
+    unsigned i;
+
+    for (i = 0; i < count; ++i) {
+        FAB_REQUIRE(pthread_create(&threads[i], NULL, func,
+                                   (char*)args + (i * size)) == 0);
+    }
+    for (i = 0; i < count; ++i) {
+        pthread_join(threads[i], NULL);
+    }
+}
+
 static void fab_note(const char *format, ...)
 {
     fab_world_t *world = fab_current->world;

@@ -7,7 +7,6 @@
 
 #include <rdma/fi_cxi_ext.h>
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -136,17 +135,9 @@ FAB_CASE(exact_rings, .sockets = ONLY_CXI)
     enum { THREADS = 4 };
     struct fid_cntr *cntr = fab_cntr(me);
     ringer_t ringer       = {.me = me, .page = doorbell(cntr, 0)};
-    pthread_t threads[THREADS];
-    unsigned i;
 
-    for (i = 0; i < THREADS; ++i) {
-        FAB_REQUIRE(pthread_create(&threads[i], NULL, ring_often, &ringer) ==
-                    0);
-    }
-    for (i = 0; i < THREADS; ++i) {
-        pthread_join(threads[i], NULL);
-    }
-    reads(me, cntr, THREADS * 500);
+    fab_threads(THREADS, ring_often, &ringer, 0);
+    fab_reads(me, cntr, THREADS * 500);
     fab_cntr_close(cntr);
 }
 

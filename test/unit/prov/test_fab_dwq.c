@@ -2,7 +2,6 @@
 /* test_fab_dwq.c - deferred work: when it fires, what it counts. */
 #include "fab_work.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -414,7 +413,6 @@ FAB_CASE(many_firing)
 {
     enum { THREADS = 4, COUNT = 50 };
     uint64_t value = 1;
-    pthread_t threads[THREADS];
     firing_t firing;
     chain_t chain;
     unsigned i;
@@ -427,13 +425,7 @@ FAB_CASE(many_firing)
     firing.me      = me;
     firing.trigger = chain.trigger;
     firing.count   = COUNT;
-    for (i = 0; i < THREADS; ++i) {
-        FAB_REQUIRE(pthread_create(&threads[i], NULL, fire_often, &firing) ==
-                    0);
-    }
-    for (i = 0; i < THREADS; ++i) {
-        pthread_join(threads[i], NULL);
-    }
+    fab_threads(THREADS, fire_often, &firing, 0);
     fab_count(me, chain.done, THREADS * COUNT);
     fab_count(me, me->landed, THREADS * COUNT);
     FAB_EQUAL(word_at(me, 0), THREADS * COUNT);

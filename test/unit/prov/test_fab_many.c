@@ -2,7 +2,6 @@
 /* test_fab_many.c - many threads, endpoints and peers at once. */
 #include "fab_work.h"
 
-#include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 
@@ -10,10 +9,8 @@
 
 
 typedef struct worker {
-    fab_side_t    *me;
-    struct fid_ep *ep;
-    fi_addr_t     to;
-    unsigned      number;
+    fab_side_t *me;
+    unsigned   number;
 } worker_t;
 
 /* Threads on one endpoint; each one's words are its own, completions are
@@ -43,21 +40,7 @@ static void *write_often(void *arg)
     return (void*)(uintptr_t)COUNT;
 }
 
-static void run_workers(worker_t *workers, unsigned count,
-                        void *(*work)(void *arg))
-{
-    pthread_t threads[2 * THREADS];
-    unsigned i;
-
-    for (i = 0; i < count; ++i) {
-        FAB_REQUIRE(pthread_create(&threads[i], NULL, work, &workers[i]) == 0);
-    }
-    for (i = 0; i < count; ++i) {
-        pthread_join(threads[i], NULL);
-    }
-}
-
-FAB_CASE(one_endpoint)
+static void run_workers(fab_side_t *me, void *(*work)(void *arg))
 {
     worker_t workers[THREADS];
     unsigned i;
@@ -66,7 +49,12 @@ FAB_CASE(one_endpoint)
         workers[i].me     = me;
         workers[i].number = i;
     }
-    run_workers(workers, THREADS, write_often);
+    fab_threads(THREADS, work, workers, sizeof(workers[0]));
+}
+
+FAB_CASE(one_endpoint)
+{
+    run_workers(me, write_often);
     fab_count(me, me->landed, THREADS * 300);
     fab_barrier(me);
 }
@@ -106,14 +94,7 @@ static void *exchange_often(void *arg)
 
 FAB_CASE(tags_of_threads)
 {
-    worker_t workers[THREADS];
-    unsigned i;
-
-    for (i = 0; i < THREADS; ++i) {
-        workers[i].me     = me;
-        workers[i].number = i;
-    }
-    run_workers(workers, THREADS, exchange_often);
+    run_workers(me, exchange_often);
     fab_count(me, me->recv, THREADS * 100);
     fab_barrier(me);
 }
@@ -223,15 +204,9 @@ static const fab_config_t large = {.window = FAB_MIB, .selective = 1};
 
 FAB_CASE(everything, .config = &large)
 {
-    worker_t workers[THREADS];
     uint64_t total;
-    unsigned i;
 
-    for (i = 0; i < THREADS; ++i) {
-        workers[i].me     = me;
-        workers[i].number = i;
-    }
-    run_workers(workers, THREADS, mixed);
+    run_workers(me, mixed);
     fab_count(me, me->landed, THREADS * 60 * 2);
     total = fab_load(me->window);
     FAB_EQUAL(total, THREADS * 60);
