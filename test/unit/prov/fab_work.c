@@ -37,6 +37,16 @@ fab_work_t *fab_works(fab_side_t *me, size_t count)
     return works;
 }
 
+/* Nothing but what it is, and its local memory */
+static void fab_work_begin(fab_work_t *work, enum fi_op_type type,
+                           const void *data, size_t length)
+{
+    memset(work, 0, sizeof(*work));
+    work->work.op_type = type;
+    work->iov.iov_base = (void*)data;
+    work->iov.iov_len  = length;
+}
+
 static void fab_work_rma(fab_side_t *me, fab_work_t *work, fab_place_t place)
 {
     work->rma_iov.addr = place.remote;
@@ -57,20 +67,14 @@ static void fab_work_rma(fab_side_t *me, fab_work_t *work, fab_place_t place)
 void fab_work_write(fab_side_t *me, fab_work_t *work, const void *data,
                     size_t length, fab_place_t to)
 {
-    memset(work, 0, sizeof(*work));
-    work->iov.iov_base = (void*)data;
-    work->iov.iov_len  = length;
-    work->work.op_type = FI_OP_WRITE;
+    fab_work_begin(work, FI_OP_WRITE, data, length);
     fab_work_rma(me, work, to);
 }
 
 void fab_work_read(fab_side_t *me, fab_work_t *work, void *data, size_t length,
                    fab_place_t from)
 {
-    memset(work, 0, sizeof(*work));
-    work->iov.iov_base = data;
-    work->iov.iov_len  = length;
-    work->work.op_type = FI_OP_READ;
+    fab_work_begin(work, FI_OP_READ, data, length);
     fab_work_rma(me, work, from);
 }
 
@@ -140,34 +144,28 @@ void fab_work_swap(fab_side_t *me, fab_work_t *work, uint64_t compare,
     fab_work_atomic(work, &work->op.compare.msg, FI_CSWAP, to);
 }
 
-static void fab_work_msg(fab_side_t *me, fab_work_t *work, void *data,
-                         size_t length)
+static void fab_work_msg(fab_side_t *me, fab_work_t *work, fi_addr_t addr)
 {
-    memset(work, 0, sizeof(*work));
-    work->iov.iov_base = data;
-    work->iov.iov_len  = length;
-    work->work.op.msg  = &work->op.msg;
-    work->op.msg.ep    = me->ep;
-    work->op.msg.msg   = (struct fi_msg) {
+    work->work.op.msg = &work->op.msg;
+    work->op.msg.ep   = me->ep;
+    work->op.msg.msg  = (struct fi_msg) {
         .msg_iov   = &work->iov,
         .iov_count = 1,
-        .addr      = me->peer,
+        .addr      = addr,
         .context   = &work->work.context
     };
 }
 
-static void fab_work_tagged(fab_side_t *me, fab_work_t *work, void *data,
-                            size_t length)
+static void fab_work_tagged(fab_side_t *me, fab_work_t *work, fi_addr_t addr,
+                            uint64_t tag)
 {
-    memset(work, 0, sizeof(*work));
-    work->iov.iov_base    = data;
-    work->iov.iov_len     = length;
-    work->work.op.tagged  = &work->op.tagged;
-    work->op.tagged.ep    = me->ep;
-    work->op.tagged.msg   = (struct fi_msg_tagged) {
+    work->work.op.tagged = &work->op.tagged;
+    work->op.tagged.ep   = me->ep;
+    work->op.tagged.msg  = (struct fi_msg_tagged) {
         .msg_iov   = &work->iov,
         .iov_count = 1,
-        .addr      = me->peer,
+        .addr      = addr,
+        .tag       = tag,
         .context   = &work->work.context
     };
 }
@@ -175,32 +173,28 @@ static void fab_work_tagged(fab_side_t *me, fab_work_t *work, void *data,
 void fab_work_send(fab_side_t *me, fab_work_t *work, const void *data,
                    size_t length)
 {
-    fab_work_msg(me, work, (void*)data, length);
-    work->work.op_type = FI_OP_SEND;
+    fab_work_begin(work, FI_OP_SEND, data, length);
+    fab_work_msg(me, work, me->peer);
 }
 
 void fab_work_tsend(fab_side_t *me, fab_work_t *work, const void *data,
                     size_t length, uint64_t tag)
 {
-    fab_work_tagged(me, work, (void*)data, length);
-    work->work.op_type      = FI_OP_TSEND;
-    work->op.tagged.msg.tag = tag;
+    fab_work_begin(work, FI_OP_TSEND, data, length);
+    fab_work_tagged(me, work, me->peer, tag);
 }
 
 void fab_work_recv(fab_side_t *me, fab_work_t *work, void *data, size_t length)
 {
-    fab_work_msg(me, work, data, length);
-    work->work.op_type    = FI_OP_RECV;
-    work->op.msg.msg.addr = FI_ADDR_UNSPEC;
+    fab_work_begin(work, FI_OP_RECV, data, length);
+    fab_work_msg(me, work, FI_ADDR_UNSPEC);
 }
 
 void fab_work_trecv(fab_side_t *me, fab_work_t *work, void *data,
                     size_t length, uint64_t tag)
 {
-    fab_work_tagged(me, work, data, length);
-    work->work.op_type       = FI_OP_TRECV;
-    work->op.tagged.msg.tag  = tag;
-    work->op.tagged.msg.addr = FI_ADDR_UNSPEC;
+    fab_work_begin(work, FI_OP_TRECV, data, length);
+    fab_work_tagged(me, work, FI_ADDR_UNSPEC, tag);
 }
 
 void fab_work_count(fab_work_t *work, enum fi_op_type type,
