@@ -296,6 +296,11 @@ int fab_is_empty(fab_side_t *me, fab_cq_t *cq);
 /** A counter has come to at least @a value; errors fail the scenario. */
 void fab_count(fab_side_t *me, struct fid_cntr *cntr, uint64_t value);
 
+/** It, or its failures, have come to this very value. A read is of the last
+ *  writeback: it comes to the value with progress. */
+void fab_reads(fab_side_t *me, struct fid_cntr *cntr, uint64_t value);
+void fab_reads_errors(fab_side_t *me, struct fid_cntr *cntr, uint64_t value);
+
 /** Its failures have. */
 void fab_count_errors(fab_side_t *me, struct fid_cntr *cntr, uint64_t value);
 

@@ -9,16 +9,6 @@
 #define CNTR_FAILURE_MAX ((1ull << 7) - 1)
 
 
-/* A read is of the last writeback: it comes to the value with progress */
-static void reads(fab_side_t *me, struct fid_cntr *cntr, uint64_t value)
-{
-    uint64_t since = 0;
-
-    while (fi_cntr_read(cntr) != value) {
-        fab_turn(me, &since);
-    }
-}
-
 FAB_CASE(add_and_set)
 {
     struct fid_cntr *cntr = fab_cntr(me);
@@ -26,14 +16,14 @@ FAB_CASE(add_and_set)
     FAB_EQUAL(fi_cntr_read(cntr), 0);
     FAB_EQUAL(fi_cntr_readerr(cntr), 0);
     FAB_EQUAL(fi_cntr_add(cntr, 5), 0);
-    reads(me, cntr, 5);
+    fab_reads(me, cntr, 5);
     FAB_EQUAL(fi_cntr_add(cntr, 0), 0);
     FAB_EQUAL(fi_cntr_add(cntr, 37), 0);
-    reads(me, cntr, 42);
+    fab_reads(me, cntr, 42);
     FAB_EQUAL(fi_cntr_set(cntr, 7), 0);
-    reads(me, cntr, 7);
+    fab_reads(me, cntr, 7);
     FAB_EQUAL(fi_cntr_set(cntr, 0), 0);
-    reads(me, cntr, 0);
+    fab_reads(me, cntr, 0);
     FAB_EQUAL(fi_cntr_readerr(cntr), 0);
     fab_cntr_close(cntr);
 }
@@ -47,7 +37,7 @@ FAB_CASE(failures)
     FAB_EQUAL(fi_cntr_read(cntr), 0);
     FAB_EQUAL(fi_cntr_seterr(cntr, 0), 0);
     FAB_EQUAL(fi_cntr_add(cntr, 1), 0);
-    reads(me, cntr, 1);
+    fab_reads(me, cntr, 1);
     FAB_EQUAL(fi_cntr_readerr(cntr), 0);
     fab_cntr_close(cntr);
 }
@@ -58,7 +48,7 @@ FAB_CASE(width, .sockets = "sockets counts with 32 bits")
     struct fid_cntr *cntr = fab_cntr(me);
 
     FAB_EQUAL(fi_cntr_set(cntr, CNTR_SUCCESS_MAX), 0);
-    reads(me, cntr, CNTR_SUCCESS_MAX);
+    fab_reads(me, cntr, CNTR_SUCCESS_MAX);
     FAB_CHECK(fi_cntr_add(cntr, CNTR_SUCCESS_MAX + 1) != 0);
     FAB_CHECK(fi_cntr_set(cntr, CNTR_SUCCESS_MAX + 1) != 0);
     FAB_CHECK(fi_cntr_adderr(cntr, CNTR_FAILURE_MAX + 1) != 0);
@@ -180,7 +170,7 @@ FAB_CASE(many_adders)
     for (i = 0; i < THREADS; ++i) {
         pthread_join(threads[i], NULL);
     }
-    reads(me, adder.cntr, THREADS * COUNT);
+    fab_reads(me, adder.cntr, THREADS * COUNT);
     fab_cntr_close(adder.cntr);
 }
 

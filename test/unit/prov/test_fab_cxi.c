@@ -51,39 +51,21 @@ static void store(volatile uint64_t *address, uint64_t value)
     __atomic_store_n(address, value, __ATOMIC_RELEASE);
 }
 
-static void reads(fab_side_t *me, struct fid_cntr *cntr, uint64_t value)
-{
-    uint64_t since = 0;
-
-    while (fi_cntr_read(cntr) != value) {
-        fab_turn(me, &since);
-    }
-}
-
-static void reads_error(fab_side_t *me, struct fid_cntr *cntr, uint64_t value)
-{
-    uint64_t since = 0;
-
-    while (fi_cntr_readerr(cntr) != value) {
-        fab_turn(me, &since);
-    }
-}
-
 FAB_CASE(page_offsets, .sockets = ONLY_CXI)
 {
     struct fid_cntr *cntr = fab_cntr(me);
 
     store(doorbell(cntr, CXI_ADD_SUCCESS), 5);
-    reads(me, cntr, 5);
+    fab_reads(me, cntr, 5);
     store(doorbell(cntr, CXI_ADD_SUCCESS), 2);
-    reads(me, cntr, 7);
+    fab_reads(me, cntr, 7);
     store(doorbell(cntr, CXI_ADD_FAILURE), 3);
-    reads_error(me, cntr, 3);
+    fab_reads_errors(me, cntr, 3);
     FAB_EQUAL(fi_cntr_read(cntr), 7);
     store(doorbell(cntr, CXI_RESET_FAILURE), 1);
-    reads_error(me, cntr, 0);
+    fab_reads_errors(me, cntr, 0);
     store(doorbell(cntr, CXI_RESET_SUCCESS), 1);
-    reads(me, cntr, 0);
+    fab_reads(me, cntr, 0);
     fab_cntr_close(cntr);
 }
 
@@ -93,13 +75,13 @@ FAB_CASE(reset_by_zero, .sockets = ONLY_CXI)
     struct fid_cntr *cntr = fab_cntr(me);
 
     FAB_EQUAL(fi_cntr_add(cntr, 9), 0);
-    reads(me, cntr, 9);
+    fab_reads(me, cntr, 9);
     store(doorbell(cntr, CXI_RESET_SUCCESS), 0);
-    reads(me, cntr, 0);
+    fab_reads(me, cntr, 0);
     FAB_EQUAL(fi_cntr_adderr(cntr, 2), 0);
-    reads_error(me, cntr, 2);
+    fab_reads_errors(me, cntr, 2);
     store(doorbell(cntr, CXI_RESET_FAILURE), 0);
-    reads_error(me, cntr, 0);
+    fab_reads_errors(me, cntr, 0);
     fab_cntr_close(cntr);
 }
 
@@ -149,7 +131,7 @@ FAB_CASE(equal_stores, .sockets = ONLY_CXI)
 
     for (i = 1; i <= 200; ++i) {
         store(doorbell(cntr, CXI_ADD_SUCCESS), 1);
-        reads(me, cntr, i);
+        fab_reads(me, cntr, i);
     }
     fab_cntr_close(cntr);
 }
@@ -193,7 +175,7 @@ FAB_CASE(many_pages, .sockets = ONLY_CXI)
         store(doorbell(cntrs[i], CXI_ADD_SUCCESS), i + 1);
     }
     for (i = 0; i < COUNT; ++i) {
-        reads(me, cntrs[i], i + 1);
+        fab_reads(me, cntrs[i], i + 1);
         fab_cntr_close(cntrs[i]);
     }
 }
