@@ -6,6 +6,7 @@
 #include "st_cunit.h"
 #include "st_hook.h"
 #include "st_pair.h"
+#include "st_stream.h"
 
 #include "ctrl/st_ctrl.h"
 
@@ -348,6 +349,7 @@ static ucs_status_t send_wrong(unsigned id, void *header)
 static void run_wrong(unsigned id, int to)
 {
     ucp_st_queue_error_t error = {0};
+    uint64_t gate              = 0;
     ucp_st_op_h op[2];
     st_pair_t pair;
     int i;
@@ -358,9 +360,11 @@ static void run_wrong(unsigned id, int to)
     memset(rbuf, 0xee, LEN);
     wrong_id = id;
     st_hook_am_send(send_wrong);
-    for (i = 0; i < 2; ++i) {
+    for (i = 0; i < 2; ++i) { /* all is enqueued before anything fails */
+        st_hold(&pair.side[i], &gate);
         st_use(&pair.side[i], op[i]);
     }
+    st_let_go(&gate);
     CU_ASSERT_EQUAL(ucp_st_queue_wait(pair.side[to].queue, &error),
                     UCS_ERR_IO_ERROR);
     CU_ASSERT_PTR_EQUAL(error.op, op[to]);
