@@ -15,6 +15,7 @@
  * rkey_pack, rkey_buffer_release, rkey_unpack, rkey_query, rkey_destroy.
  * One thread a queue: all others.
  */
+#include "st_caller.h"
 #include "st_cunit.h"
 #include "st_msg.h"
 
@@ -54,16 +55,6 @@ typedef struct {
     unsigned        line;     /* of the first that failed, or 0 */
     pthread_t       thread;
 } caller_t;
-
-/* Assertions are the main thread's: the first line that fails is kept */
-#define CHECK(_caller, _condition) \
-    do { \
-        if (!(_condition) && ((_caller)->line == 0)) { \
-            (_caller)->line = __LINE__; \
-        } \
-    } while (0)
-
-#define CHECK_OK(_caller, _call) CHECK(_caller, (_call) == UCS_OK)
 
 /* Both threads of the pair get here before one goes on */
 static void meet(caller_t *caller)

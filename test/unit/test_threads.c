@@ -12,6 +12,7 @@
  * cntr_add, cntr_reset, cntr_read, mem_pack, rkey_unpack, md_stats.
  */
 #include "gstream_util.h"
+#include "st_caller.h"
 #include "trig_util.h"
 #include "uct_trig_stats.h"
 
@@ -21,16 +22,6 @@
 
 #define THREADS 2
 #define ROUNDS  300
-
-/* Assertions are the main thread's: the first line that fails is kept */
-#define CHECK(_caller, _condition) \
-    do { \
-        if (!(_condition) && ((_caller)->line == 0)) { \
-            (_caller)->line = __LINE__; \
-        } \
-    } while (0)
-
-#define CHECK_OK(_caller, _call) CHECK(_caller, (_call) == UCS_OK)
 
 /** A thread. */
 typedef struct {
