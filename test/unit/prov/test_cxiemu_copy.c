@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_cxiemu_copy.c - how much is copied at a time: whoever wants the NIC's
- * lock waits for so long.
+ * test_cxiemu_copy.c - how much is copied at a time, which is how long other
+ * threads wait for the NIC's lock.
  */
 #include "cxiemu_util.h"
 #include "cxiemu.h"

@@ -13,9 +13,10 @@
  * later one alone is. An atomic addition to the word is exact.
  *
  * A page is watched as long as a store could set something off: deferred work
- * or a thread waits for the counter. The NIC's thread looks at it every
- * FI_CXIEMU_DOORBELL_POLL then; where stores of streams are told of, when it
- * looks anyway (CXIEMU_CHECK_NS). Else it is read when the counter is.
+ * or a thread waits for the counter. The NIC's thread then looks at it every
+ * FI_CXIEMU_DOORBELL_POLL. Where the NIC is given the stores of streams, the
+ * thread looks every CXIEMU_CHECK_NS. A page that is not watched is read when
+ * the counter is.
  */
 #include "cxi/cxiemu_trap.h"
 #include "fabric/cxiemu_cntr.h"

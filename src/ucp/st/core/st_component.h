@@ -136,8 +136,8 @@ size_t ucp_st_svc_address_length(ucp_st_worker_h worker);
 /** Write the address. */
 void ucp_st_svc_address_pack(ucp_st_worker_h worker, void *buffer);
 
-/** Learn how to reach the peer's service thread; `length` is 0 if the peer has
- *  no UCP worker for it. */
+/** Learn how to reach the peer's service thread, unless that is known already;
+ *  `length` is 0 if the peer has no UCP worker for it. */
 ucs_status_t ucp_st_svc_ep_connect(ucp_st_peer_h peer, const void *address,
                                    size_t length);
 

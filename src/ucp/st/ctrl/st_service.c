@@ -41,9 +41,9 @@
 /**
  * `lock` serialises adding and removing, and protects the thread's existence.
  * `serving` protects the list of clients. The thread releases `serving` only
- * while it sleeps: for another holder no client is being called. It leaves
- * `serving` to a thread that waits for it before it takes it again, so that one
- * round of all clients is the longest wait, however busy they are.
+ * while it sleeps: for another holder no client is being called. Before it
+ * takes `serving` again it lets a thread that waits have it. So that thread
+ * waits for two rounds of all clients at most.
  */
 static struct {
     pthread_mutex_t lock;
