@@ -9,6 +9,7 @@
 #include "cxi_trig_cntr.h"
 #include "cxi_trig_status.h"
 
+#include <ucs/arch/cpu.h>
 #include <ucs/debug/log.h>
 #include <ucs/debug/memtrack_int.h>
 #include <ucs/sys/math.h>
@@ -121,6 +122,18 @@ static ucs_status_t uct_cxi_trig_cntr_account(uct_trig_cntr_h cntr,
     return UCS_OK;
 }
 
+/*
+ * Puts what the caller did before in front of a store to a trigger page, which
+ * is a plain store in the provider: its stores, as the NIC reads memory then,
+ * and its loads, as the NIC writes. The first fence is for loads: the other one
+ * orders stores alone. See docs/protocols.md, "Fences".
+ */
+static void uct_cxi_trig_cntr_fence(void)
+{
+    ucs_memory_cpu_fence();
+    ucs_memory_bus_store_fence();
+}
+
 ucs_status_t uct_trig_cntr_add(uct_trig_cntr_h cntr, uint64_t value)
 {
     ucs_status_t status = uct_cxi_trig_cntr_account(cntr, value);
@@ -130,6 +143,7 @@ ucs_status_t uct_trig_cntr_add(uct_trig_cntr_h cntr, uint64_t value)
         return status;
     }
 
+    uct_cxi_trig_cntr_fence();
     ret = fi_cntr_add(cntr->cntr, value);
     if (ret != 0) {
         ucs_error("cannot add to counter %p: %s", cntr, fi_strerror(-ret));
@@ -143,6 +157,7 @@ ucs_status_t uct_trig_cntr_reset(uct_trig_cntr_h cntr)
     int ret;
 
     __atomic_store_n(&cntr->added, 0, __ATOMIC_RELAXED);
+    uct_cxi_trig_cntr_fence();
     ret = fi_cntr_set(cntr->cntr, 0);
     if (ret != 0) {
         ucs_error("cannot reset counter %p: %s", cntr, fi_strerror(-ret));
@@ -159,5 +174,6 @@ ucs_status_t uct_trig_cntr_read(uct_trig_cntr_h cntr, uint64_t *value_p)
     }
 
     *value_p = fi_cntr_read(cntr->cntr);
+    ucs_memory_cpu_load_fence(); /* what was counted was written before */
     return UCS_OK;
 }

@@ -15,6 +15,7 @@
 #include "cxi_trig_status.h"
 #include "cxi_trig_tx.h"
 
+#include <ucs/arch/cpu.h>
 #include <ucs/debug/log.h>
 
 #include <rdma/fi_eq.h>
@@ -133,6 +134,7 @@ uct_cxi_trig_progress_cq(uct_cxi_trig_iface_t *iface,
         return 0;
     }
 
+    ucs_memory_cpu_load_fence(); /* the NIC has written the data before */
     for (i = 0; i < ret; ++i) {
         uct_cxi_trig_progress_dispatch(iface, peer, entries[i].op_context,
                                        entries[i].len, UCS_OK);
