@@ -123,10 +123,10 @@ static ucs_status_t uct_cxi_trig_cntr_account(uct_trig_cntr_h cntr,
 }
 
 /*
- * Puts what the caller did before in front of a store to a trigger page, which
- * is a plain store in the provider: its stores, as the NIC reads memory then,
- * and its loads, as the NIC writes. The first fence is for loads: the other one
- * orders stores alone. See docs/protocols.md, "Fences".
+ * Puts what the caller did before in front of a store that triggers, which is a
+ * plain one in the provider: its stores, as the NIC reads memory then, and its
+ * loads, as the NIC writes. The first fence is for loads: the other one orders
+ * stores alone. See docs/protocols.md, "Fences".
  */
 static void uct_cxi_trig_cntr_fence(void)
 {
@@ -157,7 +157,6 @@ ucs_status_t uct_trig_cntr_reset(uct_trig_cntr_h cntr)
     int ret;
 
     __atomic_store_n(&cntr->added, 0, __ATOMIC_RELAXED);
-    uct_cxi_trig_cntr_fence();
     ret = fi_cntr_set(cntr->cntr, 0);
     if (ret != 0) {
         ucs_error("cannot reset counter %p: %s", cntr, fi_strerror(-ret));
