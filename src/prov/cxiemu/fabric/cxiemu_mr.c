@@ -190,6 +190,7 @@ static int cxiemu_mr_close(struct fid *fid)
         --mr->ep->refs;
     }
     --domain->refs;
+    cxiemu_open_del(CXIEMU_OPEN_MR);
     cxiemu_nic_unlock(nic);
     free(mr);
     return 0;
@@ -264,6 +265,7 @@ static int cxiemu_mr_regattr(struct fid *fid, const struct fi_mr_attr *attr,
         free(mr);
         return ret;
     }
+    cxiemu_open_add(CXIEMU_OPEN_MR);
     *mr_p = &mr->fid;
     return 0;
 }

@@ -159,6 +159,8 @@ static const cxiemu_param_row_t cxiemu_param_rows[] = {
      1000000,
      "How often trigger pages are looked at while they are in use, "
      "microseconds"},
+    {"LEAKS", "no", cxiemu_param_read_bool, CXIEMU_PARAM_AT(leaks), 0, 1,
+     "At exit, tell what is still open, and end with status 3 if anything is"},
     {"DELAY", "0", cxiemu_param_read_size, CXIEMU_PARAM_AT(delay_us), 0,
      10000000, "Fault: delay of each operation, microseconds"},
     {"FAIL", "0", cxiemu_param_read_size, CXIEMU_PARAM_AT(fail_every), 0,
