@@ -53,8 +53,8 @@ static void __attribute__((destructor)) cxiemu_open_check(void)
     unsigned total = 0;
     unsigned i, count;
 
-    if (!cxiemu_param()->leaks ||
-        (__atomic_load_n(&cxiemu_open_pid, __ATOMIC_RELAXED) != getpid())) {
+    if ((__atomic_load_n(&cxiemu_open_pid, __ATOMIC_RELAXED) != getpid()) ||
+        !cxiemu_param_leaks_now()) {
         return;
     }
     for (i = 0; i < CXIEMU_OPEN_LAST; ++i) {

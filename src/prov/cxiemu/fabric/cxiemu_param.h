@@ -46,6 +46,9 @@ typedef struct cxiemu_param {
  *  a value that makes no sense, which is logged. */
 int cxiemu_param_init(void);
 
+/** FI_CXIEMU_LEAKS as it is now: a child may have set it after a fork(). */
+int cxiemu_param_leaks_now(void);
+
 /** The settings; cxiemu_param_init() has been called. */
 const cxiemu_param_t *cxiemu_param(void);
 
