@@ -182,6 +182,7 @@ TRIG_CASE(large_put, NULL)
 TRIG_CASE(get, NULL)
 {
     uct_trig_deferred_t deferred;
+    uct_trig_mem_h mem;
     uct_trig_get_t get;
     int i;
 
@@ -190,7 +191,8 @@ TRIG_CASE(get, NULL)
         .buffer      = trig->a_buffer,
         .length      = TRIG_LENGTH,
         .remote_addr = (uintptr_t)trig->b_buffer + TRIG_LENGTH,
-        .rkey        = trig->b_rkey
+        .rkey        = trig_reg(trig->pair.b.iface, trig->b_buffer,
+                                sizeof(trig->b_buffer), NULL, &mem)
     };
     for (i = 1; i <= 3; ++i) {
         deferred = trig_deferred(trig, trig->trigger, i);
@@ -209,6 +211,27 @@ TRIG_CASE(get, NULL)
     get.remote_addr += sizeof(trig->b_buffer);
     CU_ASSERT(uct_trig_ep_get(trig->pair.a.peer, &get, &deferred) ==
               UCS_ERR_INVALID_PARAM);
+    CU_ASSERT(uct_trig_mem_dereg(mem) == UCS_OK);
+}
+
+/* A region that counts is not for gets: Cassini's counter would count them */
+TRIG_CASE(get_counted, NULL)
+{
+    uct_trig_deferred_t deferred;
+    uct_trig_get_t get;
+
+    get      = (uct_trig_get_t){
+        .buffer      = trig->a_buffer,
+        .length      = TRIG_LENGTH,
+        .remote_addr = (uintptr_t)trig->b_buffer,
+        .rkey        = trig->b_rkey
+    };
+    deferred = trig_deferred(trig, trig->trigger, 1);
+    CU_ASSERT(uct_trig_ep_get(trig->pair.a.peer, &get, &deferred) == UCS_OK);
+    CU_ASSERT(uct_trig_cntr_add(trig->trigger, 1) == UCS_OK);
+    uct_pair_wait(&trig->pair, &trig->done, 1);
+    CU_ASSERT(trig->status != UCS_OK);
+    CU_ASSERT(trig_count(trig, trig->b_writes) == 0);
 }
 
 /* What is armed waits for all of its threshold again; what has fired has */

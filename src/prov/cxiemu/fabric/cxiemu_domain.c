@@ -106,6 +106,8 @@ int cxiemu_domain_open(struct fid_fabric *fabric, struct fi_info *info,
     domain->fid.ops         = &cxiemu_domain_ops;
     domain->fid.mr          = &cxiemu_mr_domain_ops;
     domain->prov_key        = !!(info->domain_attr->mr_mode & FI_MR_PROV_KEY);
+    domain->caches_keys     = domain->prov_key;
+    domain->optimizes_keys  = domain->prov_key;
     domain->fabric          = container_of(fabric, cxiemu_fabric_t, fid);
     __atomic_add_fetch(&domain->fabric->refs, 1, __ATOMIC_RELAXED);
     cxiemu_open_add(CXIEMU_OPEN_DOMAIN);

@@ -225,6 +225,7 @@ static int cxiemu_ep_close(struct fid *fid)
     (void)cxiemu_nic_progress(nic);
     cxiemu_nic_unlock(nic);
 
+    free(ep->cached);
     free(ep);
     return 0;
 }

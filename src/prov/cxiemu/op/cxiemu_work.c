@@ -304,6 +304,6 @@ int cxiemu_dwq_control(struct fid *fid, int command, void *arg)
         cxiemu_nic_unlock(domain->nic);
         return ret;
     default:
-        return -FI_EINVAL; /* FI_CANCEL_WORK too */
+        return cxiemu_ext_control(domain, command, arg); /* no FI_CANCEL_WORK */
     }
 }

@@ -320,7 +320,9 @@ ucs_status_t uct_trig_cntr_read(uct_trig_cntr_h cntr, uint64_t *value_p);
  * @param [in]  length  In bytes, >= 1.
  * @param [in]  cntr    Gets 1 added for every put or atomic from a peer (or
  *                      from this interface itself) that has landed in the
- *                      region; may be NULL. At most one region a counter.
+ *                      region; may be NULL. At most one region a counter. A
+ *                      region with a counter cannot be read by peers: a get
+ *                      fails.
  * @param [out] mem_p   Filled on success only.
  *
  * @return UCS_OK; UCS_ERR_INVALID_PARAM for a NULL address, length 0 or a
