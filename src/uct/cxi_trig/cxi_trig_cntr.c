@@ -13,10 +13,14 @@
 #include <ucs/debug/log.h>
 #include <ucs/debug/memtrack_int.h>
 #include <ucs/sys/math.h>
+#include <ucs/time/time.h>
 
 #include <stdbool.h> /* fi_cxi_ext.h uses it */
 #include <rdma/fi_cxi_ext.h>
 #include <rdma/fi_errno.h>
+
+/* How long the NIC may take to reset a counter, milliseconds */
+#define UCT_CXI_TRIG_CNTR_RESET_MS 100
 
 
 /* The register at offset 0 of what the provider gives adds to the counter. It
@@ -152,14 +156,34 @@ ucs_status_t uct_trig_cntr_add(uct_trig_cntr_h cntr, uint64_t value)
     return UCS_OK;
 }
 
+/* A reset is a store to the NIC, which nothing orders with a GPU's. Some
+ * versions of cxi give what the read before this one has asked the NIC for. */
+static int uct_cxi_trig_cntr_is_below(uct_trig_cntr_h cntr, uint64_t value)
+{
+    ucs_time_t end = ucs_get_time() +
+                     ucs_time_from_msec(UCT_CXI_TRIG_CNTR_RESET_MS);
+
+    while (fi_cntr_read(cntr->cntr) >= value) {
+        if (ucs_get_time() > end) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
 ucs_status_t uct_trig_cntr_reset(uct_trig_cntr_h cntr)
 {
+    uint64_t before = __atomic_exchange_n(&cntr->added, 0, __ATOMIC_RELAXED);
     int ret;
 
-    __atomic_store_n(&cntr->added, 0, __ATOMIC_RELAXED);
     ret = fi_cntr_set(cntr->cntr, 0);
     if (ret != 0) {
         ucs_error("cannot reset counter %p: %s", cntr, fi_strerror(-ret));
+        return UCS_ERR_IO_ERROR;
+    }
+    if ((before > 0) && !uct_cxi_trig_cntr_is_below(cntr, before)) {
+        ucs_error("counter %p is not reset after %d ms", cntr,
+                  UCT_CXI_TRIG_CNTR_RESET_MS);
         return UCS_ERR_IO_ERROR;
     }
     return UCS_OK;

@@ -396,7 +396,8 @@ ucs_status_t uct_cxi_trig_dwq_post(uct_cxi_trig_iface_t *iface,
     int ret;
 
     /* It may complete at once */
-    op->is_posted = 1;
+    op->is_posted  = 1;
+    op->is_dropped = 0;
     ret = iface->dwq.ops->post(iface, op);
     if (ret == 0) {
         ++iface->stats.deferred;

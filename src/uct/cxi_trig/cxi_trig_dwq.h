@@ -43,6 +43,8 @@ typedef struct uct_trig_op {
     uint8_t                      is_posted;
     uint8_t                      is_kept;      /**< Its owner posts it again */
     uint8_t                      is_abandoned; /**< But the provider's still */
+    uint8_t                      is_dropped;   /**< Was posted when the provider
+                                                    dropped what waits */
     union {
         struct { /* Or a get, from target to source */
             struct iovec      source;

@@ -108,6 +108,7 @@ static const uct_cxi_trig_prov_t uct_cxi_trig_emu_prov = {
     .id          = UCT_CXI_TRIG_EMU_ID,
     .local       = 1,
     .eio_is_loss = 0,
+    .own_keys    = 1,
     .revokes     = 1,
     .pool        = &uct_cxi_trig_emu_pool,
     .done        = UCT_CXI_TRIG_DONE_CQ,

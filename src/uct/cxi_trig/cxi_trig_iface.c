@@ -10,6 +10,7 @@
 #include "cxi_trig_addr.h"
 #include "cxi_trig_am.h"
 #include "cxi_trig_amo.h"
+#include "cxi_trig_cancel.h"
 #include "cxi_trig_cntr.h"
 #include "cxi_trig_device.h"
 #include "cxi_trig_ep.h"
@@ -21,6 +22,7 @@
 #include "cxi_trig_target.h"
 #include "cxi_trig_tx.h"
 
+#include <ucs/arch/atomic.h>
 #include <ucs/debug/log.h>
 #include <ucs/sys/string.h>
 
@@ -322,6 +324,7 @@ uct_cxi_trig_iface_open(uct_cxi_trig_iface_t *iface,
     if (status != UCS_OK) {
         goto err_rx;
     }
+    (void)ucs_atomic_fadd32(&md->num_ifaces, 1);
     return UCS_OK;
 
 err_rx:
@@ -366,19 +369,25 @@ static UCS_CLASS_INIT_FUNC(uct_cxi_trig_iface_t, uct_md_h md,
     return uct_cxi_trig_iface_open(self, params, config);
 }
 
-/* The endpoint goes first: nothing of it fires or completes then. */
+/* cxi refuses to close an endpoint that has regions, and then all that the
+ * endpoint has, up to the domain. What waits for a trigger is cancelled first:
+ * the NIC would carry it out later. When the endpoint is closed nothing of it
+ * completes any more, and memory can be freed. */
 static UCS_CLASS_CLEANUP_FUNC(uct_cxi_trig_iface_t)
 {
     uct_base_iface_progress_disable(&self->super.super,
                                     UCT_PROGRESS_SEND | UCT_PROGRESS_RECV);
+    uct_cxi_trig_cancel_quietly(self);
+    uct_cxi_trig_mem_close_all(self);
     uct_cxi_trig_net_close_ep(&self->net);
     uct_cxi_trig_stats_tell_iface(self);
-    uct_cxi_trig_mem_cleanup(self);
     uct_cxi_trig_dwq_cleanup(self);
+    uct_cxi_trig_mem_cleanup(self);
     uct_cxi_trig_cntr_cleanup(self);
     uct_cxi_trig_rx_cleanup(self);
     uct_cxi_trig_tx_cleanup(self);
     uct_cxi_trig_net_close(&self->net);
+    (void)ucs_atomic_fadd32(&uct_cxi_trig_iface_md(self)->num_ifaces, -1);
 }
 
 UCS_CLASS_DEFINE(uct_cxi_trig_iface_t, uct_base_iface_t);

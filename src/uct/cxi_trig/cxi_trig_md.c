@@ -27,9 +27,6 @@
 #include <limits.h>
 #include <string.h>
 
-/* Keys 0-99 are special on Cassini */
-#define UCT_CXI_TRIG_MD_FIRST_KEY 100
-
 /* The cxi provider's operations on a domain, from version 5 on, as
  * rdma/fi_cxi_ext.h has them, which distributions leave out */
 #define UCT_CXI_TRIG_DOM_OPS "dom_ops_v5"
@@ -183,7 +180,7 @@ uct_cxi_trig_md_query_resources(uct_component_t *component,
 static uint64_t uct_cxi_trig_md_flags(const uct_cxi_trig_md_t *md)
 {
     return UCT_MD_FLAG_REG | UCT_MD_FLAG_NEED_RKEY | UCT_MD_FLAG_ADVISE |
-           (md->prov->revokes ? UCT_CXI_TRIG_MD_FLAG_REVOKES : 0) |
+           (md->revokes ? UCT_CXI_TRIG_MD_FLAG_REVOKES : 0) |
            (md->needs_desc ? UCT_MD_FLAG_NEED_MEMH : 0) |
            (uct_cxi_trig_prov_has_gpu_memory(md->info) ?
             UCT_CXI_TRIG_MD_FLAG_DMABUF : 0);
@@ -526,7 +523,8 @@ static ucs_status_t uct_cxi_trig_md_open(uct_component_t *component,
 
     md->super.ops       = &uct_cxi_trig_md_ops;
     md->super.component = &uct_cxi_trig_component;
-    md->next_key        = UCT_CXI_TRIG_MD_FIRST_KEY;
+    md->revokes         = md->prov->revokes &&
+                          !(md->info->domain_attr->mr_mode & FI_MR_PROV_KEY);
     md->loopback        = uct_cxi_trig_prov_is_local(md->prov, md->info);
     md->reg_cost        = ucs_linear_func_make(UCT_CXI_TRIG_MD_REG_COST, 0);
 

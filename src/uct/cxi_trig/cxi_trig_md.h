@@ -35,7 +35,7 @@ typedef struct uct_cxi_trig_md_config {
 
 /**
  * Memory domain. Constant after it was opened, but for next_key, which is
- * atomic, target, cache_used, and stats.
+ * atomic, target, num_ifaces, cache_used, and stats.
  */
 typedef struct uct_cxi_trig_md {
     uct_md_t                  super;
@@ -45,7 +45,11 @@ typedef struct uct_cxi_trig_md {
     struct fid_domain         *domain;
     struct uct_cxi_trig_net   *target;  /**< See cxi_trig_target.h; NULL until
                                              it is needed */
-    uint64_t                  next_key; /**< Where we choose the keys */
+    uint64_t                  next_key; /**< Where we choose the keys: how many
+                                             there were */
+    int                       revokes;  /**< As the provider, with the keys of
+                                             this domain */
+    uint32_t                  num_ifaces; /**< Open ones; atomic */
     int                       loopback; /**< Reaches this machine only */
     int                       sees_gpus;  /**< Asks whose memory is */
     int                       needs_desc; /**< Of local memory of GPUs */

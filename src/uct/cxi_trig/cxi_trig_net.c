@@ -44,6 +44,7 @@ static int uct_cxi_trig_net_open_cq(uct_cxi_trig_net_t *net,
     int ret;
 
     net->wait_fd = -1;
+    net->cq_size = attr.size;
     ret          = fi_cq_open(md->domain, &attr, &net->cq, NULL);
     if (params->passive) {
         return ret;

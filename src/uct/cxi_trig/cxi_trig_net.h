@@ -30,6 +30,7 @@ typedef struct uct_cxi_trig_net {
                                   NULL: passive */
     uint8_t         name[UCT_CXI_TRIG_NAME_BLOB_MAX]; /**< Of the endpoint */
     size_t          name_length;
+    size_t          cq_size;
     int             wait_fd; /**< Readable when cq has entries; -1: none */
 } uct_cxi_trig_net_t;
 

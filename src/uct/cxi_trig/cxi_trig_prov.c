@@ -85,6 +85,7 @@ static const uct_cxi_trig_prov_t uct_cxi_trig_provs[] = {
         .id          = 1,
         .local       = 0,
         .eio_is_loss = 0,
+        .own_keys    = 1,
         .revokes     = 1,
         .pool        = &uct_cxi_trig_prov_pool_cxi,
         .done        = UCT_CXI_TRIG_DONE_CQ,
@@ -316,6 +317,9 @@ uct_cxi_trig_prov_query(const uct_cxi_trig_prov_t *prov, const char *name,
         return UCS_ERR_NO_MEMORY;
     }
 
+    if (prov->own_keys) {
+        hints->domain_attr->mr_mode &= ~FI_MR_PROV_KEY;
+    }
     ret = prov->ops->getinfo(UCT_CXI_TRIG_PROV_API, NULL, NULL, 0, hints,
                              &all);
     fi_freeinfo(hints);

@@ -64,6 +64,9 @@ typedef struct uct_cxi_trig_prov {
     uint8_t             local;       /**< Reaches its own machine only */
     uint8_t             eio_is_loss; /**< FI_EIO and FI_ENOENT tell a broken
                                           connection */
+    uint8_t             own_keys;    /**< Keys of regions are ours: those that
+                                          the provider would choose protect
+                                          less */
     uint8_t             revokes;     /**< No peer reaches a region any more
                                           once fi_close() of it returns */
     uct_cxi_trig_done_t done;

@@ -451,6 +451,7 @@ static int cxiemu_cntr_close(struct fid *fid)
         SLIST_REMOVE(&nic->wb_due, cntr, cxiemu_cntr, more->wb_due);
     }
     --cntr->domain->refs;
+    cxiemu_open_del(CXIEMU_OPEN_CNTR);
     cxiemu_nic_unlock(nic);
 
     cxiemu_cntr_free(cntr);
@@ -545,6 +546,7 @@ int cxiemu_cntr_open(struct fid_domain *domain_fid, struct fi_cntr_attr *attr,
     cntr->fid.ops         = &cxiemu_cntr_ops;
     cxiemu_nic_lock(domain->nic);
     ++domain->refs;
+    cxiemu_open_add(CXIEMU_OPEN_CNTR);
     cxiemu_nic_unlock(domain->nic);
     *cntr_p = &cntr->fid;
     return 0;

@@ -21,6 +21,7 @@ static int cxiemu_domain_close(struct fid *fid)
     }
     cxiemu_nic_destroy(domain->nic);
     __atomic_sub_fetch(&domain->fabric->refs, 1, __ATOMIC_RELEASE);
+    cxiemu_open_del(CXIEMU_OPEN_DOMAIN);
     fi_freeinfo(domain->info);
     free(domain);
     return 0;
@@ -105,8 +106,11 @@ int cxiemu_domain_open(struct fid_fabric *fabric, struct fi_info *info,
     domain->fid.ops         = &cxiemu_domain_ops;
     domain->fid.mr          = &cxiemu_mr_domain_ops;
     domain->prov_key        = !!(info->domain_attr->mr_mode & FI_MR_PROV_KEY);
+    domain->caches_keys     = domain->prov_key;
+    domain->optimizes_keys  = domain->prov_key;
     domain->fabric          = container_of(fabric, cxiemu_fabric_t, fid);
     __atomic_add_fetch(&domain->fabric->refs, 1, __ATOMIC_RELAXED);
+    cxiemu_open_add(CXIEMU_OPEN_DOMAIN);
     *domain_p = &domain->fid;
     return 0;
 

@@ -159,6 +159,8 @@ static const cxiemu_param_row_t cxiemu_param_rows[] = {
      1000000,
      "How often trigger pages are looked at while they are in use, "
      "microseconds"},
+    {"LEAKS", "no", cxiemu_param_read_bool, CXIEMU_PARAM_AT(leaks), 0, 1,
+     "At exit, tell what is still open, and end with status 3 if anything is"},
     {"DELAY", "0", cxiemu_param_read_size, CXIEMU_PARAM_AT(delay_us), 0,
      10000000, "Fault: delay of each operation, microseconds"},
     {"FAIL", "0", cxiemu_param_read_size, CXIEMU_PARAM_AT(fail_every), 0,
@@ -172,23 +174,29 @@ static const cxiemu_param_row_t cxiemu_param_rows[] = {
     (sizeof(cxiemu_param_rows) / sizeof(cxiemu_param_rows[0]))
 
 
+static int cxiemu_param_read_row(const cxiemu_param_row_t *row,
+                                 cxiemu_param_t *param)
+{
+    const char *text;
+    char name[64];
+
+    row->read(row, row->preset, param);
+    snprintf(name, sizeof(name), "FI_CXIEMU_%s", row->name);
+    text = getenv(name);
+    if ((text != NULL) && (text[0] != '\0') && !row->read(row, text, param)) {
+        cxiemu_warn(CORE, "%s=%s makes no sense: %s\n", name, text, row->help);
+        return -FI_EINVAL;
+    }
+    return 0;
+}
+
 static void cxiemu_param_read_all(void)
 {
     cxiemu_param_t *param = &cxiemu_param_values;
-    const cxiemu_param_row_t *row;
-    const char *text;
-    char name[64];
     size_t i;
 
     for (i = 0; i < CXIEMU_PARAM_ROWS; ++i) {
-        row = &cxiemu_param_rows[i];
-        row->read(row, row->preset, param);
-        snprintf(name, sizeof(name), "FI_CXIEMU_%s", row->name);
-        text = getenv(name);
-        if ((text != NULL) && (text[0] != '\0') &&
-            !row->read(row, text, param)) {
-            cxiemu_warn(CORE, "%s=%s makes no sense: %s\n", name, text,
-                        row->help);
+        if (cxiemu_param_read_row(&cxiemu_param_rows[i], param) != 0) {
             cxiemu_param_status = -FI_EINVAL;
         }
     }
@@ -202,6 +210,18 @@ int cxiemu_param_init(void)
 {
     pthread_once(&cxiemu_param_once, cxiemu_param_read_all);
     return cxiemu_param_status;
+}
+
+int cxiemu_param_leaks_now(void)
+{
+    const cxiemu_param_row_t *row = cxiemu_param_rows;
+    cxiemu_param_t param          = {0};
+
+    while (row->offset != CXIEMU_PARAM_AT(leaks)) {
+        ++row;
+    }
+    (void)cxiemu_param_read_row(row, &param);
+    return param.leaks;
 }
 
 const cxiemu_param_t *cxiemu_param(void)

@@ -36,6 +36,7 @@ typedef struct cxiemu_param {
     size_t         poll_us;     /**< FI_CXIEMU_DOORBELL_POLL, microseconds */
     size_t         delay_us;    /**< FI_CXIEMU_DELAY: of each operation */
     size_t         fail_every;  /**< FI_CXIEMU_FAIL: one in that many; 0 none */
+    int            leaks;       /**< FI_CXIEMU_LEAKS: an error at exit */
     size_t         vanish;      /**< FI_CXIEMU_VANISH: the link to a peer is
                                      lost after that many operations; 0 never */
 } cxiemu_param_t;
@@ -44,6 +45,9 @@ typedef struct cxiemu_param {
 /** Read the environment; any thread, any number of times. 0, or -FI_EINVAL for
  *  a value that makes no sense, which is logged. */
 int cxiemu_param_init(void);
+
+/** FI_CXIEMU_LEAKS as it is now: a child may have set it after a fork(). */
+int cxiemu_param_leaks_now(void);
 
 /** The settings; cxiemu_param_init() has been called. */
 const cxiemu_param_t *cxiemu_param(void);

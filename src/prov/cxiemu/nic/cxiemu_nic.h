@@ -89,6 +89,7 @@ typedef struct cxiemu_nic {
                                                asked for */
     LIST_HEAD(, cxiemu_dwq_entry) dwq;    /**< Deferred work, all */
     LIST_HEAD(, cxiemu_dwq_entry) dwq_free; /**< Entries for reuse */
+    int                        is_flushing; /**< No work is started */
     struct cxiemu_pending_list late;      /**< Arrived, not yet carried out */
     uint64_t                   late_pass; /**< Passes over them */
     struct cxiemu_txop_pool    *txops;    /**< Made by the first operation */

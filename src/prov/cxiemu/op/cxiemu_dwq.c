@@ -17,6 +17,11 @@
 /* A counter's first heap has room for 2 to the power of this entries */
 #define CXIEMU_DWQ_HEAP_ORDER 1
 
+/* How long FI_FLUSH_WORK waits for what is under way, milliseconds: to a
+ * process that is stopped it may be that for ever, as each carries out what is
+ * its own. A NIC waits as long as it takes. */
+#define CXIEMU_DWQ_FLUSH_MS 200
+
 /* Of all domains of the process, as a NIC's entries are a service's; atomic */
 static size_t cxiemu_dwq_used;
 
@@ -182,6 +187,9 @@ unsigned cxiemu_dwq_run(cxiemu_nic_t *nic)
     cxiemu_dwq_entry_t *entry;
     cxiemu_cntr_t *cntr;
 
+    if (nic->is_flushing) {
+        return 0;
+    }
     while ((cntr = STAILQ_FIRST(&nic->fired)) != NULL) {
         STAILQ_REMOVE_HEAD(&nic->fired, fired);
         cntr->is_fired = 0;
@@ -250,16 +258,44 @@ static void cxiemu_dwq_cancel(cxiemu_nic_t *nic, cxiemu_dwq_entry_t *entry)
     cxiemu_dwq_forget(nic, entry);
 }
 
-void cxiemu_dwq_cancel_all(cxiemu_nic_t *nic)
+/* Nothing that was started is under way */
+static int cxiemu_dwq_is_settled(void *arg)
+{
+    const cxiemu_nic_t *nic = arg;
+    const cxiemu_dwq_entry_t *entry;
+
+    LIST_FOREACH(entry, &nic->dwq, list) {
+        if (!entry->queued) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+int cxiemu_dwq_flush(cxiemu_nic_t *nic)
 {
     cxiemu_dwq_entry_t *entry, *next;
+    int ret;
 
+    if (nic->is_flushing) {
+        return -FI_EAGAIN; /* another thread lets go of the lock below */
+    }
+    (void)cxiemu_nic_progress(nic);
+    nic->is_flushing = 1;
+    ret              = cxiemu_nic_wait(nic, cxiemu_dwq_is_settled, nic,
+                                       CXIEMU_DWQ_FLUSH_MS);
+    nic->is_flushing = 0;
+    if (ret != 0) {
+        (void)cxiemu_nic_progress(nic);
+        return -FI_EAGAIN;
+    }
     for (entry = LIST_FIRST(&nic->dwq); entry != NULL; entry = next) {
         next = LIST_NEXT(entry, list);
         if (entry->queued) {
             cxiemu_dwq_cancel(nic, entry);
         }
     }
+    return 0;
 }
 
 void cxiemu_dwq_drop_cntr(cxiemu_cntr_t *cntr)

@@ -48,8 +48,10 @@ void cxiemu_dwq_done(cxiemu_dwq_entry_t *entry, int err);
 void cxiemu_dwq_drop_cntr(cxiemu_cntr_t *cntr);
 void cxiemu_dwq_drop_ep(struct cxiemu_ep *ep);
 
-/** Drop all that waits: FI_FLUSH_WORK. Lock held. */
-void cxiemu_dwq_cancel_all(cxiemu_nic_t *nic);
+/** Drop all that waits, once what was started is over: FI_FLUSH_WORK. 0; or
+ *  -FI_EAGAIN, with no effect, if that takes long. Lock held on entry and on
+ *  return, not in between. */
+int cxiemu_dwq_flush(cxiemu_nic_t *nic);
 
 
 /* For cxiemu_work.c, which queues work */

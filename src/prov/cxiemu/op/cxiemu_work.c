@@ -287,6 +287,7 @@ static int cxiemu_work_queue(cxiemu_domain_t *domain,
 int cxiemu_dwq_control(struct fid *fid, int command, void *arg)
 {
     cxiemu_domain_t *domain = container_of(fid, cxiemu_domain_t, fid.fid);
+    int ret;
 
     if ((command != FI_FLUSH_WORK) && (arg == NULL)) {
         return -FI_EINVAL;
@@ -296,14 +297,13 @@ int cxiemu_dwq_control(struct fid *fid, int command, void *arg)
     case FI_QUEUE_WORK:
         return cxiemu_work_queue(domain, arg);
     case FI_FLUSH_WORK:
-        /* As CXI: what waits is dropped and not reported, what runs goes
-         * on */
+        /* As CXI: what waits is dropped and not reported, what runs is
+         * waited for */
         cxiemu_nic_lock(domain->nic);
-        cxiemu_nic_progress(domain->nic);
-        cxiemu_dwq_cancel_all(domain->nic);
+        ret = cxiemu_dwq_flush(domain->nic);
         cxiemu_nic_unlock(domain->nic);
-        return 0;
+        return ret;
     default:
-        return -FI_EINVAL; /* FI_CANCEL_WORK too */
+        return cxiemu_ext_control(domain, command, arg); /* no FI_CANCEL_WORK */
     }
 }

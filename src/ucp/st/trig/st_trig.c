@@ -462,6 +462,7 @@ const ucp_st_lane_ops_t ucp_st_trig_lane = {
         .address_pack   = ucp_st_trig_address_pack,
         .progress       = ucp_st_trig_dev_progress,
         .poll           = ucp_st_worker_hook_none,
+        .cancel         = ucp_st_trig_dev_cancel,
         .query          = ucp_st_trig_dev_query
     },
     .peer   = {

@@ -99,6 +99,7 @@ static int ucp_st_trig_serve(void *arg)
     if (__atomic_exchange_n(&dev->untriggered, 0, __ATOMIC_ACQUIRE)) {
         ucp_st_trig_fail_untriggered(worker);
     }
+    dev->settle_rma(worker);
     timeout = ((rounds == UCP_ST_TRIG_MAX_ROUNDS) ||
                (ucp_st_trig_arm(dev) == UCS_ERR_BUSY)) ? 0 : -1;
     timeout = ucp_st_trig_sooner(timeout, ucp_st_leave_settle_late(worker));
@@ -280,6 +281,7 @@ ucs_status_t ucp_st_trig_dev_init(ucp_st_worker_h worker)
     ucs_list_head_init(&dev->late);
     ucs_list_head_init(&dev->ending);
     dev->progress_rma = ucp_st_worker_hook_none;
+    dev->settle_rma   = ucp_st_worker_hook_none;
     status = ucs_async_context_create(UCS_ASYNC_MODE_THREAD_MUTEX, &dev->async);
     if (status != UCS_OK) {
         goto err;
@@ -323,6 +325,20 @@ err_async:
     ucs_async_context_destroy(dev->async);
 err:
     return status;
+}
+
+/* Of a peer that was declared gone, but may live, armed work cannot be disposed
+ * of: it would reach the peer */
+void ucp_st_trig_dev_cancel(ucp_st_worker_h worker)
+{
+    ucp_st_trig_dev_t *dev = ucp_st_trig_dev(worker);
+    unsigned i;
+
+    for (i = 0; i < dev->num_rails; ++i) {
+        if (ucp_st_trig_rail_is_busy(&dev->rails[i])) {
+            (void)uct_trig_iface_cancel(dev->rails[i].iface, NULL, 0);
+        }
+    }
 }
 
 void ucp_st_trig_dev_cleanup(ucp_st_worker_h worker)
@@ -370,10 +386,12 @@ ucs_status_t ucp_st_trig_dev_query(ucp_st_worker_h worker,
 }
 
 void ucp_st_trig_rma_open(ucp_st_worker_h worker,
-                          void (*progress)(ucp_st_worker_h worker))
+                          void (*progress)(ucp_st_worker_h worker),
+                          void (*settle)(ucp_st_worker_h worker))
 {
     ucp_st_worker_lock(worker); /* the service thread reaps already */
     ucp_st_trig_dev(worker)->progress_rma = progress;
+    ucp_st_trig_dev(worker)->settle_rma   = settle;
     ucp_st_worker_unlock(worker);
 }
 

@@ -12,8 +12,10 @@
  * put is armed or under way any more. A put that has fired ends by itself. One
  * that is armed is fired (disposed of) when the peer's service thread has said
  * that its region is closed, so that the put reaches nothing. If the peer says
- * nothing, and NICs still reach it, the waits pass after a time: what is armed
- * stays armed, and starts have no effect any more (docs/protocols.md, "Known
+ * nothing, and NICs still reach it, what is armed is cancelled after a time.
+ * That stops all of the NIC's deferred work for a moment, so it is not the way
+ * of every failure. Where the provider does not cancel what is armed stays
+ * armed, and starts have no effect any more (docs/protocols.md, "Known
  * limits"). The puts of a receive are clear-to-sends, and read nothing of the
  * user's.
  */
@@ -197,6 +199,28 @@ void ucp_st_trig_dispose(ucp_st_op_t *op)
     }
 }
 
+/* The peer does not help. What is armed is cancelled, and with the last write
+ * the waits pass: nothing reads the buffer any more. Where the provider does
+ * not cancel they pass all the same. */
+static void ucp_st_trig_cancel(ucp_st_trig_op_t *trig)
+{
+    ucs_status_t status = UCS_OK;
+    unsigned i;
+
+    /* The operation is not freed while it drains */
+    trig->disposed = 1;
+    for (i = 0; (i < trig->num_parts) && (status == UCS_OK); ++i) {
+        status = uct_trig_iface_cancel(trig->parts[i].rail->iface,
+                                       &trig->parts[i].start, 1);
+    }
+    if (trig->is_draining) {
+        ucs_diag("operation %p: its writes stay armed: %s", trig->op,
+                 ucs_status_string(status));
+        trig->disposed = 0;
+        ucp_st_trig_drain_end(trig->op);
+    }
+}
+
 int ucp_st_trig_settle(ucp_st_worker_h worker)
 {
     ucs_list_link_t *ending = &ucp_st_trig_dev(worker)->ending;
@@ -219,7 +243,7 @@ int ucp_st_trig_settle(ucp_st_worker_h worker)
         } else if (trig->is_draining) {
             ucs_diag("operation %p: the peer has not closed its region in "
                      "time; its waits pass", trig->op);
-            ucp_st_trig_drain_end(trig->op);
+            ucp_st_trig_cancel(trig);
         } else {
             status = trig->doubt;
             ucp_st_trig_end_del(trig);
