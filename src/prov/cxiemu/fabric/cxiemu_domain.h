@@ -41,6 +41,8 @@ typedef struct cxiemu_domain {
     size_t            tx_done;  /**< Of all endpoints; the lock is held by
                                      writers */
     int               prov_key; /**< FI_MR_PROV_KEY */
+    size_t            kept_cntrs; /**< Closed, but taken until the domain is
+                                       closed, as Cassini's are; NIC's lock */
 } cxiemu_domain_t;
 
 /* Constructors that fi_ops_domain names; libfabric's contracts. */
