@@ -6,6 +6,7 @@
 #define UCT_CXI_TRIG_MD_H_
 
 #include "compat.h"
+#include "cxi_trig_credit.h"
 #include "cxi_trig_prov.h"
 #include "cxi_trig_stats.h"
 
@@ -64,8 +65,10 @@ typedef struct uct_cxi_trig_md {
 } uct_cxi_trig_md_t;
 
 
-/** Deferred-work entries that the process may use of the NIC. */
-unsigned uct_cxi_trig_md_max_entries(const uct_cxi_trig_md_t *md);
+/** Whose the deferred-work entries of the NIC are, and how many; all but the
+ *  number of processes. */
+void uct_cxi_trig_md_credit_params(const uct_cxi_trig_md_t *md,
+                                   uct_cxi_trig_credit_params_t *params);
 
 
 /** The component; registered by the library's constructor. */

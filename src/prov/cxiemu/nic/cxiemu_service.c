@@ -36,7 +36,7 @@
 #define CXIEMU_SERVICE_REAP_NS 100000000ull
 
 #define CXIEMU_SERVICE_DIR   "/dev/shm"
-#define CXIEMU_SERVICE_LABEL "cxiemu-%u-"
+#define CXIEMU_SERVICE_LABEL "st-service-%u-"
 
 typedef struct cxiemu_service_row {
     uint32_t used[CXIEMU_SERVICE_LAST]; /**< Atomic */
