@@ -11,15 +11,16 @@
  *   free ------------------------ take(NULL)--> posted
  *
  * What an interface sets aside or posts comes out of its own allowance and out
- * of the pool that all interfaces of the process share. A pool whose entries are
- * those of several processes has what it got of a ledger of the node:
+ * of the pool that all interfaces of the process share. A pool whose entries
+ * are those of several processes has what it got of a ledger of the node:
  *
- *  - Each process may have max / P, where P is the number of the job's processes
- *    on the node as the launcher or UCX_CXI_TRIG_NODE_PROCESSES says. It takes
- *    that at once and keeps it: no process can take from another one's share.
+ *  - Each process may have max / P, where P is the number of the job's
+ *    processes on the node as the launcher or UCX_CXI_TRIG_NODE_PROCESSES says.
+ *    It takes that at once and keeps it: no process can take from another one's
+ *    share.
  *  - If P is not known, it is the number of processes that use entries now. A
- *    process takes entries as it needs them, and returns them: the first one may
- *    have them all, and later its share only.
+ *    process takes entries as it needs them, and returns them: the first one
+ *    may have them all, and later its share only.
  *
  * Shares alone would do where P is known, were it not for processes of other
  * jobs, and for launchers that are wrong; the ledger alone would do, too, were
@@ -58,7 +59,7 @@ typedef struct uct_cxi_trig_credit_pool {
     pthread_mutex_t                 lock;   /**< Protects what follows, and to
                                                  have more or fewer */
     int                             is_open; /**< The ledger is; atomic */
-    int                             is_alone; /**< It cannot be opened; atomic */
+    int                             is_alone; /**< It cannot be; atomic */
     uct_cxi_trig_ledger_t           ledger;
 } uct_cxi_trig_credit_pool_t;
 

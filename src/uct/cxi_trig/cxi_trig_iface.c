@@ -59,10 +59,11 @@ ucs_config_field_t uct_cxi_trig_iface_config_table[] = {
      UCS_CONFIG_TYPE_UINT},
 
     {"NODE_PROCESSES", "auto",
-     "Processes that share the entries of a NIC's service: each has an equal\n"
-     "part of them. auto: as many as the launcher says that the job has on the\n"
-     "node or, if it does not say, as use entries at the time. If each process\n"
-     "uses one of several NICs, the number of processes of one NIC is better.",
+     "Processes that share the entries of a NIC's service: each has an\n"
+     "equal part of them. auto: as many as the launcher says that the job\n"
+     "has on the node or, if it does not say, as use entries at the time.\n"
+     "If each process uses one of several NICs, the number of processes of\n"
+     "one NIC is better.",
      ucs_offsetof(uct_cxi_trig_iface_config_t, node_processes),
      UCS_CONFIG_TYPE_ULUNITS},
 

@@ -8,6 +8,7 @@
 
 #include "cxi_trig_md.h"
 #include "cxi_trig_cache.h"
+#include "cxi_trig_cntr.h"
 #include "cxi_trig_gpu.h"
 #include "cxi_trig_mem.h"
 #include "cxi_trig_memh.h"
@@ -345,6 +346,7 @@ static void uct_cxi_trig_md_close(uct_md_h uct_md)
     uct_cxi_trig_cache_destroy(md);
     uct_cxi_trig_stats_tell_md(md);
     uct_cxi_trig_target_close(md);
+    uct_cxi_trig_cntr_pool_cleanup(md);
     uct_cxi_trig_md_close_domain(md);
     fi_freeinfo(md->info);
     ucs_free(md);
@@ -555,6 +557,7 @@ static ucs_status_t uct_cxi_trig_md_open(uct_component_t *component,
     md->loopback        = uct_cxi_trig_prov_is_local(md->prov, md->info);
     md->reg_cost        = ucs_linear_func_make(UCT_CXI_TRIG_MD_REG_COST, 0);
 
+    uct_cxi_trig_cntr_pool_init(md);
     md->tells_stats     = config->stats;
     uct_cxi_trig_md_init_types(md, config->want.gpu_memory);
 
@@ -567,6 +570,7 @@ static ucs_status_t uct_cxi_trig_md_open(uct_component_t *component,
     return UCS_OK;
 
 err_close_domain:
+    uct_cxi_trig_cntr_pool_cleanup(md);
     uct_cxi_trig_md_close_domain(md);
 err_free_info:
     fi_freeinfo(md->info);

@@ -15,6 +15,8 @@
 
 #include <rdma/fi_domain.h>
 
+#include <pthread.h>
+
 /** Name of the transport and the component. */
 #define UCT_CXI_TRIG_NAME "cxi_trig"
 
@@ -36,7 +38,7 @@ typedef struct uct_cxi_trig_md_config {
 
 /**
  * Memory domain. Constant after it was opened, but for next_key, which is
- * atomic, target, cache_used, and stats.
+ * atomic, target, cache_used, cntrs, and stats.
  */
 typedef struct uct_cxi_trig_md {
     uct_md_t                  super;
@@ -59,6 +61,13 @@ typedef struct uct_cxi_trig_md {
     ucs_list_link_t           cache_used; /**< Regions of it that are in use */
     ucs_spinlock_t            cache_lock; /**< Protects these */
 #endif
+    struct {
+        pthread_mutex_t       mutex; /**< Protects these */
+        struct fid_cntr       *first; /**< Free ones, by their contexts; the
+                                           one that was used last is ... */
+        struct fid_cntr       *last;  /**< ... the last */
+        unsigned              num_free;
+    } cntrs;                          /**< See cxi_trig_cntr.h */
     ucs_linear_func_t         reg_cost;
     int                       tells_stats; /**< When it is closed */
     uct_trig_md_stats_t       stats;    /**< Atomic */
