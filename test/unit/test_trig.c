@@ -43,11 +43,13 @@ TRIG_CASE(no_completion, NULL)
     deferred            = trig_deferred(trig, trig->trigger, 1);
     deferred.completion = NULL;
     put                 = trig_describe_put(trig, 0);
-    CU_ASSERT(uct_trig_ep_put(trig->pair.a.peer, &put, &deferred) == UCS_OK);
+    CU_ASSERT(TRIG_POST(
+            uct_trig_ep_put(trig->pair.a.peer, &put, &deferred)) == UCS_OK);
     deferred.threshold = 2;
     put                = trig_describe_put(trig, 1);
     ++put.rkey.key; /* There is no such key */
-    CU_ASSERT(uct_trig_ep_put(trig->pair.a.peer, &put, &deferred) == UCS_OK);
+    CU_ASSERT(TRIG_POST(
+            uct_trig_ep_put(trig->pair.a.peer, &put, &deferred)) == UCS_OK);
 
     CU_ASSERT(uct_trig_cntr_add(trig->trigger, 1) == UCS_OK);
     uct_pair_wait(&trig->pair, &trig->done, 1);
@@ -145,8 +147,9 @@ TRIG_CASE(atomic_counts_at_region, NULL)
         .rkey        = trig->b_rkey
     };
 
-    CU_ASSERT_FATAL(uct_trig_ep_atomic_add64(trig->pair.a.peer, &atomic,
-                                             &deferred) == UCS_OK);
+    CU_ASSERT_FATAL(TRIG_POST(
+            uct_trig_ep_atomic_add64(trig->pair.a.peer, &atomic,
+                                     &deferred)) == UCS_OK);
     uct_pair_wait(&trig->pair, &trig->done, 1);
     CU_ASSERT(trig_count(trig, trig->b_writes) == 1);
     CU_ASSERT(*(uint64_t*)trig->b_buffer == 7);
@@ -172,8 +175,8 @@ TRIG_CASE(large_put, NULL)
         source[i] = (uint8_t)(i * 31 + i / 255 + 1);
     }
     put.rkey = trig_reg(trig->pair.b.iface, target, LENGTH, NULL, &mem);
-    CU_ASSERT_FATAL(uct_trig_ep_put(trig->pair.a.peer, &put, &deferred) ==
-                    UCS_OK);
+    CU_ASSERT_FATAL(TRIG_POST(
+            uct_trig_ep_put(trig->pair.a.peer, &put, &deferred)) == UCS_OK);
     uct_pair_wait(&trig->pair, &trig->done, 1);
     CU_ASSERT(uct_trig_mem_dereg(mem) == UCS_OK);
     CU_ASSERT(memcmp(source, target, LENGTH) == 0);
@@ -196,8 +199,8 @@ TRIG_CASE(get, NULL)
     };
     for (i = 1; i <= 3; ++i) {
         deferred = trig_deferred(trig, trig->trigger, i);
-        CU_ASSERT(uct_trig_ep_get(trig->pair.a.peer, &get, &deferred) ==
-                  UCS_OK);
+        CU_ASSERT(TRIG_POST(
+                uct_trig_ep_get(trig->pair.a.peer, &get, &deferred)) == UCS_OK);
         trig_barrier(trig);
         CU_ASSERT(trig->done == (uint64_t)(i - 1));
         memset(trig->b_buffer + TRIG_LENGTH, 0x20 + i, TRIG_LENGTH);

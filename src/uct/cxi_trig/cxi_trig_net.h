@@ -23,7 +23,8 @@ typedef struct uct_cxi_trig_net_params {
 
 /** An enabled endpoint with all that belongs to it. Constant after opening. */
 typedef struct uct_cxi_trig_net {
-    struct fid_ep   *ep;
+    uct_cxi_trig_md_t *md;
+    struct fid_ep   *ep;     /**< NULL once it is closed */
     struct fid_cq   *cq;
     struct fid_av   *av;
     struct fid_cntr *cntr;   /**< Of all that needs one which nobody reads;

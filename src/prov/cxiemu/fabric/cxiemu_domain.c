@@ -2,6 +2,7 @@
 /* cxiemu_domain.c - domains: each has an emulated NIC. */
 #include "fabric/cxiemu_domain.h"
 #include "fabric/cxiemu_info.h"
+#include "nic/cxiemu_service.h"
 
 #include <rdma/fi_errno.h>
 
@@ -20,6 +21,8 @@ static int cxiemu_domain_close(struct fid *fid)
         return -FI_EBUSY;
     }
     cxiemu_nic_destroy(domain->nic);
+    cxiemu_service_give(CXIEMU_SERVICE_CNTRS, domain->kept_cntrs);
+    cxiemu_service_close();
     __atomic_sub_fetch(&domain->fabric->refs, 1, __ATOMIC_RELEASE);
     cxiemu_open_del(CXIEMU_OPEN_DOMAIN);
     fi_freeinfo(domain->info);
@@ -100,6 +103,7 @@ int cxiemu_domain_open(struct fid_fabric *fabric, struct fi_info *info,
     if (ret != 0) {
         goto err_info;
     }
+    cxiemu_service_open();
     domain->fid.fid.fclass  = FI_CLASS_DOMAIN;
     domain->fid.fid.context = context;
     domain->fid.fid.ops     = &cxiemu_domain_fid_ops;

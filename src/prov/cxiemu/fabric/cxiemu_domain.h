@@ -49,6 +49,8 @@ typedef struct cxiemu_domain {
     int               caches_keys;
     int               optimizes_keys;
     uint64_t          numbers[CXIEMU_MR_NUMBER_WORDS]; /**< Bits: in use */
+    size_t            kept_cntrs; /**< Closed, but taken until the domain is
+                                       closed, as Cassini's are; NIC's lock */
 } cxiemu_domain_t;
 
 /* Constructors that fi_ops_domain names; libfabric's contracts. */

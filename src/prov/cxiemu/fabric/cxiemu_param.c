@@ -30,6 +30,9 @@ struct cxiemu_param_row {
     const char          *help;
 };
 
+/* What a full queue of commands refuses in strict mode, one in so many */
+#define CXIEMU_PARAM_AGAIN 64
+
 static cxiemu_param_t cxiemu_param_values;
 static int            cxiemu_param_status;
 static pthread_once_t cxiemu_param_once = PTHREAD_ONCE_INIT;
@@ -79,6 +82,14 @@ static int cxiemu_param_read_order(const cxiemu_param_row_t *row,
         }
     }
     return 0;
+}
+
+static int cxiemu_param_read_name(const cxiemu_param_row_t *row,
+                                  const char *text, cxiemu_param_t *param)
+{
+    int length = snprintf(param->service, sizeof(param->service), "%s", text);
+
+    return length < (int)sizeof(param->service);
 }
 
 static int cxiemu_param_read_bool(const cxiemu_param_row_t *row,
@@ -141,9 +152,13 @@ static const cxiemu_param_row_t cxiemu_param_rows[] = {
      "msg_order asks for) or strict"},
     {"DWQ_ENTRIES", "504", cxiemu_param_read_size,
      CXIEMU_PARAM_AT(max_entries), 0, 1u << 20,
-     "Entries for deferred work of the process"},
-    {"CNTRS", "2048", cxiemu_param_read_size, CXIEMU_PARAM_AT(max_cntrs), 0,
-     2048, "Counters of the process"},
+     "Entries for deferred work of the service"},
+    {"CNTRS", "2047", cxiemu_param_read_size, CXIEMU_PARAM_AT(max_cntrs), 0,
+     2047, "Counters of the service"},
+    {"SERVICE", "", cxiemu_param_read_name, 0, 0, 0,
+     "Whose entries and counters these are, in strict mode: own (each process "
+     "has so many), or the name of a service that processes share; default: "
+     "those of a launcher's job, else of a process group"},
     {"DEVICES", "1", cxiemu_param_read_size, CXIEMU_PARAM_AT(devices), 1,
      CXIEMU_MAX_DEVICES,
      "Devices that are there: cxiemu0 and so on, at most 8"},
@@ -165,6 +180,10 @@ static const cxiemu_param_row_t cxiemu_param_rows[] = {
      10000000, "Fault: delay of each operation, microseconds"},
     {"FAIL", "0", cxiemu_param_read_size, CXIEMU_PARAM_AT(fail_every), 0,
      SIZE_MAX, "Fault: one operation in so many fails, at random; 0: none"},
+    {"AGAIN", "inf", cxiemu_param_read_size, CXIEMU_PARAM_AT(again_every), 0,
+     SIZE_MAX,
+     "Fault: one piece of deferred work in so many is refused with FI_EAGAIN, "
+     "at random; 0: none; default: 64 in strict mode"},
     {"VANISH", "0", cxiemu_param_read_size, CXIEMU_PARAM_AT(vanish), 0,
      SIZE_MAX,
      "Fault: a peer vanishes after so many operations to it; 0: never"}
@@ -199,6 +218,9 @@ static void cxiemu_param_read_all(void)
         if (cxiemu_param_read_row(&cxiemu_param_rows[i], param) != 0) {
             cxiemu_param_status = -FI_EINVAL;
         }
+    }
+    if (param->again_every == SIZE_MAX) {
+        param->again_every = param->strict ? CXIEMU_PARAM_AGAIN : 0;
     }
     /* Not only for strict mode: the fault knobs draw from it, too */
     cxiemu_info(CORE, "mode %s, seed %#llx\n",

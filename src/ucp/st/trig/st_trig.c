@@ -195,6 +195,7 @@ static ucs_status_t ucp_st_trig_parts_init(ucp_st_op_t *op)
     }
     for (i = 0; (i < trig->plan.num_shares) && (status == UCS_OK); ++i) {
         ucp_st_trig_plan_share(&trig->plan, i, &share);
+        ucp_st_trig_rail_update(&dev->rails[share.rail], dev->num_rails);
         part           = &trig->parts[i];
         part->op       = op;
         part->num_puts = ucs_min(share.puts, UINT32_MAX);

@@ -211,11 +211,21 @@ static ucs_status_t ucp_st_trig_open_component(ucp_st_worker_h worker,
 static void ucp_st_trig_open_complain(ucp_st_worker_h worker,
                                       ucs_status_t status)
 {
-    const char *allowed = getenv("UCX_NET_DEVICES");
+    const uct_trig_iface_attr_t *few = &ucp_st_trig_dev(worker)->few;
+    const char *allowed              = getenv("UCX_NET_DEVICES");
     char reason[UCT_TRIG_REASON_MAX];
 
     uct_trig_off_reason(reason, sizeof(reason));
-    if (status != UCS_ERR_NO_DEVICE) {
+    if (few->device[0] != '\0') {
+        ucp_st_lane_refuse(worker, UCP_ST_LANE_TRIG,
+                           "lane 'trig': this process may use %u of the %u "
+                           "deferred-work entries that device %s has for the "
+                           "job, and needs %u (more entries: srun "
+                           "--network=res_tles=N; fewer processes a device: "
+                           "UCX_CXI_TRIG_NODE_PROCESSES)",
+                           few->share_entries, few->nic_entries, few->device,
+                           UCP_ST_TRIG_ENTRIES_MIN);
+    } else if (status != UCS_ERR_NO_DEVICE) {
         ucp_st_lane_refuse(worker, UCP_ST_LANE_TRIG,
                            "lane 'trig': failed to open a device: %s",
                            ucs_status_string(status));
@@ -300,10 +310,7 @@ ucs_status_t ucp_st_trig_dev_init(ucp_st_worker_h worker)
     dev->service.num_fds = dev->num_rails;
     for (i = 0; i < dev->num_rails; ++i) {
         rail = &dev->rails[i];
-        /* However far the host is ahead of its streams, a match finds room. All
-         * rails together: the entries may be a process's, not a NIC's. */
-        rail->max_ahead = (rail->attr.max_entries -
-                           (rail->attr.max_entries / 4)) / dev->num_rails;
+        ucp_st_trig_rail_update(rail, dev->num_rails);
         status = uct_iface_event_fd_get(rail->iface, &dev->service.fds[i]);
         if (status != UCS_OK) {
             ucs_error("device %s: no event descriptor: %s", rail->attr.device,

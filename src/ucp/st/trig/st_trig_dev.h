@@ -32,6 +32,8 @@ typedef struct ucp_st_trig_dev {
     int                 is_retry_timed; /* the service thread tries soon */
     ucs_list_link_t     ending;    /* operations with failed puts, and failed
                                       ones whose puts are not over */
+    uct_trig_iface_attr_t few;     /* of a device that has too few entries for
+                                      the lane, or zeroes; read-only */
     int                 untriggered; /* an operation is; atomic, by streams */
     void                (*progress_rma)(ucp_st_worker_h worker); /* see
                                       st_trig_rma.h; read-only */

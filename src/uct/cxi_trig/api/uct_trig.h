@@ -69,10 +69,14 @@ typedef struct uct_trig_iface_attr {
     unsigned free_entries; /**< Of those, neither posted nor reserved now by any
                                 interface of the process */
     unsigned used_entries; /**< Posted or reserved by this interface */
-    unsigned max_cntrs;    /**< Counters that may exist at once */
+    unsigned max_cntrs;    /**< Counters of the NIC. Processes share them, so
+                                that there may be none left before */
     unsigned num_cntrs;    /**< Counters that exist now */
     char     provider[UCT_TRIG_NAME_MAX]; /**< libfabric provider */
     char     device[UCT_TRIG_NAME_MAX];   /**< Device, as in UCX_NET_DEVICES */
+    unsigned nic_entries;   /**< Of all processes that share the NIC's service;
+                                 of this one if there are no others */
+    unsigned share_entries; /**< Of those, this process's share now */
 } uct_trig_iface_attr_t;
 
 
