@@ -40,9 +40,9 @@ static int gstream_thread_bind(pthread_attr_t *attr,
     return pthread_attr_setaffinity_np(attr, sizeof(set), &set);
 }
 
-/* Creates a thread that inherits the mask of signals: none but those that an
- * instruction of its own causes. The kernel ends a process that blocks these, and
- * libraries handle them (a device's page that is emulated, a guarded copy). */
+/* Creates a thread that inherits the mask of signals: all but those that an
+ * instruction of its own causes. The kernel ends a process that blocks these,
+ * and libraries handle them (an emulated device's page, a guarded copy). */
 static int gstream_thread_create(pthread_t *thread, const pthread_attr_t *attr,
                                  void *(*func)(void *), void *arg)
 {
