@@ -22,6 +22,9 @@
 #include <rdma/fi_errno.h>
 #include <rdma/fi_trigger.h>
 
+/* How often what the provider refuses is tried again */
+#define UCT_CXI_TRIG_CANCEL_TRIES 1000
+
 
 /* Not where other interfaces would lose what is theirs, nor where completions
  * are counted. */
@@ -84,8 +87,14 @@ static int uct_cxi_trig_cancel_names(const uct_cxi_trig_dwq_op_t *op,
 static void uct_cxi_trig_cancel_repost(uct_cxi_trig_iface_t *iface,
                                        uct_cxi_trig_dwq_op_t *op)
 {
-    int ret = iface->dwq.ops->post(iface, op);
+    unsigned tries = UCT_CXI_TRIG_CANCEL_TRIES;
+    int ret;
 
+    /* The queue may be full for a moment, also of events */
+    while (((ret = iface->dwq.ops->post(iface, op)) == -FI_EAGAIN) &&
+           (tries-- > 0)) {
+        uct_cxi_trig_progress_reap(iface);
+    }
     if (ret != 0) {
         ucs_error("cannot queue a deferred operation again: %s",
                   fi_strerror(-ret));
@@ -107,6 +116,10 @@ ucs_status_t uct_trig_iface_cancel(uct_iface_h uct_iface,
 
     if ((iface == NULL) || !uct_cxi_trig_cancel_can(iface)) {
         return UCS_ERR_UNSUPPORTED;
+    }
+
+    if (!uct_cxi_trig_cancel_has_work(iface)) {
+        return UCS_OK;
     }
 
     ucs_list_for_each(op, &iface->dwq.all, all_list) {

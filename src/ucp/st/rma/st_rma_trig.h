@@ -51,7 +51,8 @@ typedef struct ucp_st_rma_trig {
     uint64_t               base;    /* of T's thresholds */
     int                    is_halting; /* T was reset: what waits for it is to
                                           be cancelled, ... */
-    int                    is_settled; /* ... and was */
+    int                    is_settled; /* ... and was; or ... */
+    int                    is_canceling; /* ... is about to be */
     uct_trig_resv_t        resv;
     ucp_st_trig_piece_t    piece;   /* the word */
     uint64_t               counted; /* C when all operations have ended */

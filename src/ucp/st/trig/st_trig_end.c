@@ -29,6 +29,8 @@
 
 #include <ucs/sys/math.h>
 
+#include <stdlib.h>
+
 /* How long the message about a failed put may take, seconds */
 #define UCP_ST_TRIG_DOUBT_TIME 1.0
 
@@ -141,7 +143,8 @@ static void ucp_st_trig_drain_end(ucp_st_op_t *op)
     ucp_st_trig_op_t *trig = ucp_st_trig_op(op);
 
     ucp_st_trig_end_del(trig);
-    trig->released = 1;
+    trig->is_canceling = 0;
+    trig->released     = 1;
     ucp_st_trig_store_release(op);
     if (trig->disposed) {
         ucp_st_trig_fire_words(trig);
@@ -199,25 +202,80 @@ void ucp_st_trig_dispose(ucp_st_op_t *op)
     }
 }
 
-/* The peer does not help. What is armed is cancelled, and with the last write
- * the waits pass: nothing reads the buffer any more. Where the provider does
- * not cancel they pass all the same. */
-static void ucp_st_trig_cancel(ucp_st_trig_op_t *trig)
+/* An operation that drains although it was given its time: its peer does not
+ * help */
+static int ucp_st_trig_is_overdue(const ucp_st_trig_op_t *trig)
 {
-    ucs_status_t status = UCS_OK;
+    return trig->is_draining && (trig->deadline <= ucp_st_worker_now());
+}
+
+/* Cancel what waits for the triggers of the operations that are marked, on one
+ * NIC. `triggers` has room for all. */
+static ucs_status_t ucp_st_trig_cancel_on(ucp_st_trig_rail_t *rail,
+                                          const ucs_list_link_t *ending,
+                                          uct_trig_cntr_h *triggers)
+{
+    unsigned count = 0;
+    const ucp_st_trig_op_t *trig;
     unsigned i;
 
-    /* The operation is not freed while it drains */
-    trig->disposed = 1;
-    for (i = 0; (i < trig->num_parts) && (status == UCS_OK); ++i) {
-        status = uct_trig_iface_cancel(trig->parts[i].rail->iface,
-                                       &trig->parts[i].start, 1);
+    ucs_list_for_each(trig, ending, end_list) {
+        for (i = 0; trig->is_canceling && (i < trig->num_parts); ++i) {
+            if (trig->parts[i].rail == rail) {
+                triggers[count++] = trig->parts[i].start;
+            }
+        }
     }
-    if (trig->is_draining) {
-        ucs_diag("operation %p: its writes stay armed: %s", trig->op,
-                 ucs_status_string(status));
-        trig->disposed = 0;
-        ucp_st_trig_drain_end(trig->op);
+    return (count == 0) ? UCS_OK :
+           uct_trig_iface_cancel(rail->iface, triggers, count);
+}
+
+/* Mark all that drains and was not disposed of: to cancel costs the same for
+ * one and for many. How many parts that are. */
+static unsigned ucp_st_trig_cancel_mark(const ucs_list_link_t *ending)
+{
+    int is_overdue = 0;
+    unsigned count = 0;
+    ucp_st_trig_op_t *trig;
+
+    ucs_list_for_each(trig, ending, end_list) {
+        is_overdue |= ucp_st_trig_is_overdue(trig) && !trig->disposed;
+    }
+    ucs_list_for_each(trig, ending, end_list) {
+        if (is_overdue && trig->is_draining && !trig->disposed) {
+            trig->is_canceling = 1;
+            trig->disposed     = 1;
+            count             += trig->num_parts;
+        }
+    }
+    return count;
+}
+
+/* Peers do not help. What is armed is cancelled, and with its last write the
+ * waits of an operation pass: nothing reads the buffer any more. */
+static void ucp_st_trig_cancel_overdue(ucp_st_trig_dev_t *dev)
+{
+    unsigned count            = ucp_st_trig_cancel_mark(&dev->ending);
+    uct_trig_cntr_h *triggers = (count == 0) ? NULL :
+                                malloc(count * sizeof(*triggers));
+    ucp_st_trig_op_t *trig;
+    ucs_status_t status;
+    unsigned i;
+
+    for (i = 0; (i < dev->num_rails) && (triggers != NULL); ++i) {
+        status = ucp_st_trig_cancel_on(&dev->rails[i], &dev->ending, triggers);
+        if (status != UCS_OK) {
+            ucs_diag("device %s does not cancel: %s", dev->rails[i].attr.device,
+                     ucs_status_string(status));
+        }
+    }
+    free(triggers);
+    /* Those that are left. They are not freed while they drain. */
+    ucs_list_for_each(trig, &dev->ending, end_list) {
+        if (trig->is_canceling) {
+            trig->is_canceling = 0;
+            trig->disposed     = 0;
+        }
     }
 }
 
@@ -230,6 +288,7 @@ int ucp_st_trig_settle(ucp_st_worker_h worker)
     ucs_status_t status;
     double left;
 
+    ucp_st_trig_cancel_overdue(ucp_st_trig_dev(worker));
     /* One that fails may take others from either list */
     ucs_list_head_init(&unseen);
     ucs_list_splice_tail(&unseen, ending);
@@ -242,8 +301,8 @@ int ucp_st_trig_settle(ucp_st_worker_h worker)
             timeout = ucp_st_trig_sooner(timeout, 1 + (int)(left * 1e3));
         } else if (trig->is_draining) {
             ucs_diag("operation %p: the peer has not closed its region in "
-                     "time; its waits pass", trig->op);
-            ucp_st_trig_cancel(trig);
+                     "time; its waits pass, but writes stay armed", trig->op);
+            ucp_st_trig_drain_end(trig->op);
         } else {
             status = trig->doubt;
             ucp_st_trig_end_del(trig);
