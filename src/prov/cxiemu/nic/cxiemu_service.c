@@ -2,7 +2,7 @@
 /*
  * cxiemu_service.c - what the processes of a service share of the device.
  *
- * A memory file of the node has a row for each process. Who has a row holds a
+ * A memory file of the node has a row for each process. The owner of a row has a
  * lock on the byte of its number: the kernel drops it when the process ends,
  * however that happens. To take something a process adds to its row, then looks
  * whether all rows together have too much, and if so gives it back: no lock is
