@@ -84,12 +84,17 @@ static void trig_uct_must(trig_uct_t *uct, const char *what,
     }
 }
 
-/* A post that has an entry. The provider may have no room for it now: then it is
- * made again. What has completed is reaped meanwhile. */
+/* Posts that are refused are made so often again */
+#define TRIG_UCT_TRIES 1000000
+
+/* A post that has an entry. The provider may have no room for it now: then it
+ * is made again. What has completed is reaped meanwhile. */
 #define TRIG_UCT_POST(_uct, _name, _call) \
     do { \
+        unsigned trig_uct_tries = 0; \
         ucs_status_t trig_uct_status; \
-        while ((trig_uct_status = (_call)) == UCS_ERR_NO_RESOURCE) { \
+        while (((trig_uct_status = (_call)) == UCS_ERR_NO_RESOURCE) && \
+               (++trig_uct_tries < TRIG_UCT_TRIES)) { \
             uct_worker_progress((_uct)->worker); \
         } \
         trig_uct_must(_uct, _name, trig_uct_status); \

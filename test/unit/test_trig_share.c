@@ -150,7 +150,7 @@ ST_CASE(launcher)
     }
 }
 
-/* It is not known: who needs entries takes them, and later has its part only.
+/* It is not known: the first one takes what it needs, and later has its part.
  * What is set aside is nobody else's; never are there more than all */
 ST_CASE(unknown_number)
 {

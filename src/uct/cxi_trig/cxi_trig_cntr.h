@@ -14,7 +14,7 @@
  *    until it is closed, which revokes its key: such regions have keys of their
  *    own, which are not used again;
  *  - a call, and a stream's store to the trigger page. Both are the user's, who
- *    must be through with them before the counter is destroyed. That a use which
+ *    must be through with them before the counter is destroyed. That a use that
  *    they started is complete says that the NIC has counted them.
  * And nothing that waits for it is armed any more: it would hold a reference.
  * An interface that is closed with counters in use closes these in earnest.

@@ -6,7 +6,7 @@
  * The NIC does not enforce the number of entries: one too many, and its queue
  * of commands stalls, with all that is behind it. So a process asks here before
  * it uses any. A memory file of the node, named by user, NIC and service, has a
- * row for each process. Who has a row holds a lock on the byte of its number,
+ * row for each process. Its owner has a lock on the byte of the row's number,
  * which the kernel drops when the process ends, however that happens: rows of
  * the dead are found, and free again.
  *

@@ -2,11 +2,11 @@
 /*
  * cxiemu_service.c - what the processes of a service share of the device.
  *
- * A memory file of the node has a row for each process. Who has a row holds a
- * lock on the byte of its number: the kernel drops it when the process ends,
+ * A memory file of the node has a row for each process. Its owner has a lock on
+ * the byte of the row's number: the kernel drops it when the process ends,
  * however that happens. To take something a process adds to its row, then looks
  * whether all rows together have too much, and if so gives it back: no lock is
- * held, so that a process which is stopped or killed keeps nobody waiting.
+ * held, so that a process that is stopped or killed keeps nobody waiting.
  */
 #include "nic/cxiemu_service.h"
 #include "cxiemu.h"
