@@ -28,6 +28,7 @@
 
 #define FAB_MAX_CLASSES   64
 #define FAB_MAX_ENDPOINTS 32
+#define FAB_MAX_CQS       32
 #define FAB_MAX_NAME      64
 
 #define ATOMIC_ADD(_word, _value) \
@@ -51,6 +52,7 @@ static int64_t    num_open;
 static void       *deferred_write;
 static void       *report_context; /* NULL: nothing to report */
 static int        report_code;
+static int        report_prov;
 
 /* The stand-in for memory of GPUs. One thread. */
 static int          takes_gpu_memory;
@@ -106,8 +108,12 @@ static const uct_cxi_trig_prov_ops_t *real_prov;
 static struct {
     const struct fid_ep *ep;
     char                device[FAB_MAX_NAME];
+    uint64_t            caps;
     uint64_t            posted;
 } endpoints[FAB_MAX_ENDPOINTS];
+
+/* Completion queues that are open and were not read; with the lock held */
+static const struct fid *unread[FAB_MAX_CQS];
 
 /* Have an object use the copy of a table, in which a function is replaced */
 #define REPLACE(_ops_p, _name, _slot, _func) \
@@ -188,7 +194,7 @@ uint64_t fab_intercept_posted(const char *device)
 
 /* Takes a place for an endpoint, or gives up that of one */
 static void set_endpoint(const void *before, const struct fid_ep *after,
-                         const char *device)
+                         const char *device, uint64_t caps)
 {
     unsigned i = 0;
 
@@ -197,9 +203,49 @@ static void set_endpoint(const void *before, const struct fid_ep *after,
         ++i;
     }
     endpoints[i].ep     = after;
+    endpoints[i].caps   = caps;
     endpoints[i].posted = 0;
     (void)snprintf(endpoints[i].device, FAB_MAX_NAME, "%s", device);
     (void)pthread_mutex_unlock(&lock);
+}
+
+/* The same for a queue that was not read */
+static void set_unread(const void *before, const struct fid *after)
+{
+    unsigned i = 0;
+
+    (void)pthread_mutex_lock(&lock);
+    while ((i < FAB_MAX_CQS) && (unread[i] != before)) {
+        ++i;
+    }
+    if (i < FAB_MAX_CQS) {
+        unread[i] = after;
+    }
+    (void)pthread_mutex_unlock(&lock);
+}
+
+unsigned fab_intercept_unread_cqs(void)
+{
+    unsigned i, count = 0;
+
+    (void)pthread_mutex_lock(&lock);
+    for (i = 0; i < FAB_MAX_CQS; ++i) {
+        count += (unread[i] != NULL);
+    }
+    (void)pthread_mutex_unlock(&lock);
+    return count;
+}
+
+unsigned fab_intercept_endpoints(uint64_t caps)
+{
+    unsigned i, count = 0;
+
+    (void)pthread_mutex_lock(&lock);
+    for (i = 0; i < FAB_MAX_ENDPOINTS; ++i) {
+        count += (endpoints[i].ep != NULL) && (endpoints[i].caps & caps);
+    }
+    (void)pthread_mutex_unlock(&lock);
+    return count;
 }
 
 static void count_posted(const struct fid_ep *ep)
@@ -222,6 +268,11 @@ void fab_intercept_report(void *context, int code)
 {
     ATOMIC_SET(report_code, code);
     ATOMIC_SET(report_context, context);
+}
+
+void fab_intercept_report_prov(int code)
+{
+    ATOMIC_SET(report_prov, code);
 }
 
 int64_t fab_intercept_open(void)
@@ -306,7 +357,10 @@ static int hook_close(struct fid *fid)
         ATOMIC_ADD(num_open, -1);
     }
     if ((ret == 0) && (class == FI_CLASS_EP)) {
-        set_endpoint(fid, NULL, "");
+        set_endpoint(fid, NULL, "", 0);
+    }
+    if ((ret == 0) && (class == FI_CLASS_CQ)) {
+        set_unread(fid, NULL);
     }
     return ret;
 }
@@ -367,6 +421,7 @@ static void hook_fid(struct fid *fid)
 
 static ssize_t hook_cq_read(struct fid_cq *cq, void *entries, size_t count)
 {
+    set_unread(&cq->fid, NULL);
     return (ATOMIC_GET(report_context) != NULL) ?
            -FI_EAVAIL : real_cq->read(cq, entries, count);
 }
@@ -382,6 +437,7 @@ static ssize_t hook_cq_readerr(struct fid_cq *cq, struct fi_cq_err_entry *entry,
     }
     entry->op_context = context;
     entry->err        = ATOMIC_GET(report_code);
+    entry->prov_errno = ATOMIC_GET(report_prov);
     return 1;
 }
 
@@ -395,6 +451,7 @@ static int hook_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr,
     }
     if (ret == 0) {
         hook_fid(&(*cq)->fid);
+        set_unread(NULL, &(*cq)->fid);
         REPLACE(&(*cq)->ops, cq, read, hook_cq_read);
         REPLACE(&(*cq)->ops, cq, readerr, hook_cq_readerr);
     }
@@ -511,7 +568,7 @@ static int hook_ep_open(struct fid_domain *domain, struct fi_info *info,
         REPLACE(&(*ep)->msg, msg, recv, hook_recv);
         REPLACE(&(*ep)->rma, rma, writemsg, hook_writemsg);
         REPLACE(&(*ep)->rma, rma, readmsg, hook_readmsg);
-        set_endpoint(NULL, *ep, info->domain_attr->name);
+        set_endpoint(NULL, *ep, info->domain_attr->name, info->caps);
     }
     return ret;
 }

@@ -63,6 +63,16 @@ uint64_t fab_intercept_count(fab_call_t call);
  *  open. */
 uint64_t fab_intercept_posted(const char *device);
 
+/** Completion queues that are open and were never read. */
+unsigned fab_intercept_unread_cqs(void);
+
+/** Endpoints that are open and have one of some capabilities. */
+unsigned fab_intercept_endpoints(uint64_t caps);
+
+/** Have an error that fab_intercept_report() tells of this code of the
+ *  provider. */
+void fab_intercept_report_prov(int code);
+
 /** The context of the deferred write that the transport queued last. */
 void *fab_intercept_deferred_write(void);
 

@@ -14,6 +14,8 @@
 #include <sys/random.h>
 #include <time.h>
 
+#define CXIEMU_PARAM_VNI 10
+
 typedef struct cxiemu_param_row cxiemu_param_row_t;
 
 /** Reads a value's text; whether it makes sense. */
@@ -172,6 +174,14 @@ static const cxiemu_param_row_t cxiemu_param_rows[] = {
     (sizeof(cxiemu_param_rows) / sizeof(cxiemu_param_rows[0]))
 
 
+/* The job's network, as launchers tell CXI; its default without one */
+static unsigned cxiemu_param_vni(void)
+{
+    const char *text = getenv("SLINGSHOT_VNIS");
+
+    return (text == NULL) ? CXIEMU_PARAM_VNI : (uint16_t)atoi(text);
+}
+
 static void cxiemu_param_read_all(void)
 {
     cxiemu_param_t *param = &cxiemu_param_values;
@@ -192,6 +202,7 @@ static void cxiemu_param_read_all(void)
             cxiemu_param_status = -FI_EINVAL;
         }
     }
+    param->vni = cxiemu_param_vni();
     /* Not only for strict mode: the fault knobs draw from it, too */
     cxiemu_info(CORE, "mode %s, seed %#llx\n",
                 param->strict ? "strict" : "fast",

@@ -36,6 +36,7 @@ typedef struct cxiemu_param {
     size_t         poll_us;     /**< FI_CXIEMU_DOORBELL_POLL, microseconds */
     size_t         delay_us;    /**< FI_CXIEMU_DELAY: of each operation */
     size_t         fail_every;  /**< FI_CXIEMU_FAIL: one in that many; 0 none */
+    unsigned       vni;         /**< SLINGSHOT_VNIS: the first of them */
     size_t         vanish;      /**< FI_CXIEMU_VANISH: the link to a peer is
                                      lost after that many operations; 0 never */
 } cxiemu_param_t;

@@ -132,7 +132,7 @@ int uct_trig_iface_is_supported(uct_iface_h iface);
 
 
 /** Longest text of @ref uct_trig_off_reason, with the final zero. */
-#define UCT_TRIG_REASON_MAX 256
+#define UCT_TRIG_REASON_MAX 512
 
 
 /**
