@@ -52,7 +52,7 @@ static int64_t    num_open;
 static void       *deferred_write;
 static void       *report_context; /* NULL: nothing to report */
 static int        report_code;
-static int        report_prov;
+static int        broken_code;
 
 /* The stand-in for memory of GPUs. One thread. */
 static int          takes_gpu_memory;
@@ -270,9 +270,9 @@ void fab_intercept_report(void *context, int code)
     ATOMIC_SET(report_context, context);
 }
 
-void fab_intercept_report_prov(int code)
+void fab_intercept_break(int code)
 {
-    ATOMIC_SET(report_prov, code);
+    ATOMIC_SET(broken_code, code);
 }
 
 int64_t fab_intercept_open(void)
@@ -421,7 +421,12 @@ static void hook_fid(struct fid *fid)
 
 static ssize_t hook_cq_read(struct fid_cq *cq, void *entries, size_t count)
 {
+    int code = ATOMIC_GET(broken_code);
+
     set_unread(&cq->fid, NULL);
+    if (code != 0) {
+        return -code;
+    }
     return (ATOMIC_GET(report_context) != NULL) ?
            -FI_EAVAIL : real_cq->read(cq, entries, count);
 }
@@ -437,7 +442,6 @@ static ssize_t hook_cq_readerr(struct fid_cq *cq, struct fi_cq_err_entry *entry,
     }
     entry->op_context = context;
     entry->err        = ATOMIC_GET(report_code);
-    entry->prov_errno = ATOMIC_GET(report_prov);
     return 1;
 }
 

@@ -69,9 +69,8 @@ unsigned fab_intercept_unread_cqs(void);
 /** Endpoints that are open and have one of some capabilities. */
 unsigned fab_intercept_endpoints(uint64_t caps);
 
-/** Have an error that fab_intercept_report() tells of this code of the
- *  provider. */
-void fab_intercept_report_prov(int code);
+/** Have completion queues tell of nothing but this error; 0 ends that. */
+void fab_intercept_break(int code);
 
 /** The context of the deferred write that the transport queued last. */
 void *fab_intercept_deferred_write(void);

@@ -97,4 +97,46 @@ ST_CASE(passive_endpoint)
     uct_pair_destroy(&pair);
 }
 
+/* What a card tells of itself */
+ST_CASE(nic)
+{
+    int is_cxi = !strncmp(uct_pair_device(), "cxi", 3);
+    uct_trig_nic_attr_t attr;
+    uct_pair_t pair;
+
+    CU_ASSERT_FATAL(uct_pair_create(&pair, NULL) == 0);
+    CU_ASSERT_FATAL(uct_trig_iface_query_nic(pair.a.iface, &attr) == UCS_OK);
+    CU_ASSERT(is_cxi == (attr.service != UCT_TRIG_NOT_TOLD));
+    CU_ASSERT(is_cxi == (attr.vni != UCT_TRIG_NOT_TOLD));
+    CU_ASSERT(is_cxi == (attr.service_entries != UCT_TRIG_NOT_TOLD));
+    /* Only where libfabric keeps registrations */
+    CU_ASSERT((attr.monitor[0] != '\0') == !strcmp(uct_pair_device(), "cxi0"));
+    uct_pair_destroy(&pair);
+}
+
+/* A device that goes in the midst: its endpoints fail, which is said once */
+ST_CASE(device_gone)
+{
+    uct_pair_t pair;
+    unsigned i;
+
+    CU_ASSERT_FATAL(uct_pair_create(&pair, NULL) == 0);
+    CU_ASSERT(uct_ep_am_short(pair.a.peer, 3, 0, NULL, 0) == UCS_OK);
+    fab_intercept_break(FI_EIO);
+    uct_errors_begin_text(UCS_LOG_LEVEL_ERROR, "cannot be used any more");
+    for (i = 0; i < 100; ++i) {
+        uct_pair_progress(&pair);
+    }
+    CU_ASSERT(uct_errors_end() == 2); /* Each interface */
+    CU_ASSERT((pair.a.errors == 1) && (pair.b.errors == 0));
+    CU_ASSERT(pair.a.error == UCS_ERR_ENDPOINT_TIMEOUT);
+    CU_ASSERT(uct_ep_am_short(pair.a.peer, 3, 0, NULL, 0) == pair.a.error);
+    /* What is started later fails, too */
+    CU_ASSERT(uct_ep_am_short(pair.a.self, 3, 0, NULL, 0) == UCS_OK);
+    uct_pair_progress(&pair);
+    CU_ASSERT(pair.a.errors == 2);
+    uct_pair_destroy(&pair);
+    fab_intercept_break(0);
+}
+
 ST_SUITE("uct_open")

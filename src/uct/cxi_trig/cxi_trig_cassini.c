@@ -18,6 +18,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 /* Operations on a domain, from version 5 on */
@@ -203,4 +204,23 @@ int uct_cxi_trig_cassini_caches_keys(struct fid_domain *domain)
 int uct_cxi_trig_cassini_optimizes_keys(struct fid_domain *domain)
 {
     return uct_cxi_trig_cassini_get(domain, UCT_CXI_TRIG_CASSINI_GET_OPTIMIZED);
+}
+
+/* libfabric's settings come from the environment, or a file of its own. */
+void uct_cxi_trig_cassini_monitor(char *text, size_t max)
+{
+    struct fi_param *params;
+    int i, count;
+
+    ucs_snprintf_zero(text, max, "default");
+    if (fi_getparams(&params, &count) != 0) {
+        return;
+    }
+    for (i = 0; i < count; ++i) {
+        if (!strcmp(params[i].name, "FI_MR_CACHE_MONITOR") &&
+            (params[i].value != NULL)) {
+            ucs_snprintf_zero(text, max, "%s", params[i].value);
+        }
+    }
+    fi_freeparams(params);
 }

@@ -70,4 +70,7 @@ size_t uct_cxi_trig_cassini_depth(struct fid_domain *domain);
 int uct_cxi_trig_cassini_caches_keys(struct fid_domain *domain);
 int uct_cxi_trig_cassini_optimizes_keys(struct fid_domain *domain);
 
+/** What FI_MR_CACHE_MONITOR is set to; "default" if it is not. */
+void uct_cxi_trig_cassini_monitor(char *text, size_t max);
+
 #endif

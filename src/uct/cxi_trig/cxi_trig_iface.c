@@ -306,6 +306,7 @@ uct_cxi_trig_iface_configure(uct_cxi_trig_iface_t *iface,
                                     md->prov->max_put);
     iface->num_cntrs      = 0;
     iface->has_told       = 0;
+    iface->is_broken      = 0;
     iface->calls          = 0;
     memset(&iface->stats, 0, sizeof(iface->stats));
     ucs_list_head_init(&iface->failed);

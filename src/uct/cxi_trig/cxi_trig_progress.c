@@ -120,6 +120,21 @@ static unsigned uct_cxi_trig_progress_error(uct_cxi_trig_iface_t *iface,
     return 1;
 }
 
+/* The device is gone: nothing of what is in flight will be reported, until the
+ * interface is closed. It is said once; later calls fail what was started
+ * since. */
+static void uct_cxi_trig_progress_broken(uct_cxi_trig_iface_t *iface, int err)
+{
+    if (!iface->is_broken) {
+        iface->is_broken = 1;
+        ucs_error("device %s cannot be used any more, and its endpoints fail: "
+                  "its completion queue says: %s",
+                  uct_cxi_trig_iface_md(iface)->info->domain_attr->name,
+                  fi_strerror(err));
+    }
+    uct_cxi_trig_tx_fail_all(iface, UCS_ERR_ENDPOINT_TIMEOUT);
+}
+
 static UCS_F_ALWAYS_INLINE unsigned
 uct_cxi_trig_progress_cq(uct_cxi_trig_iface_t *iface,
                          const uct_cxi_trig_peer_t *peer)
@@ -133,7 +148,7 @@ uct_cxi_trig_progress_cq(uct_cxi_trig_iface_t *iface,
     } else if (ret == -FI_EAVAIL) {
         return uct_cxi_trig_progress_error(iface, peer);
     } else if (ret < 0) {
-        ucs_diag("cannot read the completion queue: %s", fi_strerror(-ret));
+        uct_cxi_trig_progress_broken(iface, -ret);
         return 0;
     }
 
