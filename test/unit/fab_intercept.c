@@ -380,6 +380,8 @@ static void note_work(struct fi_deferred_work *work)
     }
 }
 
+static void hook_enabled(struct fid_ep *ep);
+
 static int hook_control(struct fid *fid, int command, void *arg)
 {
     int ret = 0;
@@ -396,8 +398,13 @@ static int hook_control(struct fid *fid, int command, void *arg)
         ret = refuse(FAB_CALL_GETWAIT, CALLER);
         break;
     }
-    return (ret != 0) ? ret :
-                        real_fid_ops[fid->fclass]->control(fid, command, arg);
+    if (ret == 0) {
+        ret = real_fid_ops[fid->fclass]->control(fid, command, arg);
+    }
+    if ((ret == 0) && (command == FI_ENABLE) && (fid->fclass == FI_CLASS_EP)) {
+        hook_enabled((struct fid_ep*)fid); /* its first field */
+    }
+    return ret;
 }
 
 /* A new object; the same for all classes */
@@ -554,6 +561,31 @@ static ssize_t hook_readmsg(struct fid_ep *ep, const struct fi_msg_rma *msg,
     return (ret != 0) ? ret : real_rma->readmsg(ep, msg, flags);
 }
 
+static int takes_messages(const struct fid_ep *ep)
+{
+    int result = 0;
+    unsigned i;
+
+    (void)pthread_mutex_lock(&lock);
+    for (i = 0; i < FAB_MAX_ENDPOINTS; ++i) {
+        result |= (endpoints[i].ep == ep) && (endpoints[i].caps & FI_MSG);
+    }
+    (void)pthread_mutex_unlock(&lock);
+    return result;
+}
+
+/* cxi's endpoints have their operations from now on, and those that are for
+ * memory alone have other ones */
+static void hook_enabled(struct fid_ep *ep)
+{
+    if (takes_messages(ep)) {
+        REPLACE(&ep->msg, msg, send, hook_send);
+        REPLACE(&ep->msg, msg, recv, hook_recv);
+        REPLACE(&ep->rma, rma, writemsg, hook_writemsg);
+        REPLACE(&ep->rma, rma, readmsg, hook_readmsg);
+    }
+}
+
 static int hook_ep_open(struct fid_domain *domain, struct fi_info *info,
                         struct fid_ep **ep, void *context)
 {
@@ -568,10 +600,6 @@ static int hook_ep_open(struct fid_domain *domain, struct fi_info *info,
     if (ret == 0) {
         hook_fid(&(*ep)->fid);
         REPLACE(&(*ep)->cm, cm, getname, hook_getname);
-        REPLACE(&(*ep)->msg, msg, send, hook_send);
-        REPLACE(&(*ep)->msg, msg, recv, hook_recv);
-        REPLACE(&(*ep)->rma, rma, writemsg, hook_writemsg);
-        REPLACE(&(*ep)->rma, rma, readmsg, hook_readmsg);
         set_endpoint(NULL, *ep, info->domain_attr->name, info->caps);
     }
     return ret;
