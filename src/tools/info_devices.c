@@ -41,14 +41,71 @@ static void info_print_device(const uct_trig_iface_attr_t *attr)
                    ", from registered memory" : "");
 }
 
+/* A number, or that there is none */
+static const char *info_number(int64_t number, char text[24])
+{
+    if (number == UCT_TRIG_NOT_TOLD) {
+        return "not told";
+    }
+    snprintf(text, 24, "%" PRId64, number);
+    return text;
+}
+
+static const char *info_switch(int state)
+{
+    return (state == UCT_TRIG_NOT_TOLD) ? "not told" : state ? "on" : "off";
+}
+
+static void info_print_memory(const char *monitor, int has_events)
+{
+    printf("#       memory monitor: %s%s\n",
+           (monitor[0] == '\0') ? "none" : monitor,
+           !strcmp(monitor, "default") ?
+                   " of libfabric, which is memhooks unless it was built with "
+                   "another" : "");
+    printf("#   UCX's memory cache: %s\n",
+           has_events ? "can work" :
+                        "off: UCX does not notice that memory is unmapped");
+    if (!has_events) {
+        printf("#                       Each message without a copy registers "
+               "its memory anew:\n#                       microseconds, and "
+               "more for each page.\n");
+    }
+    if (!has_events && (monitor[0] != '\0')) {
+        printf("#                       FI_MR_CACHE_MONITOR=disabled, or "
+               "kdreg2 where its kernel\n#                       module is "
+               "loaded, lets UCX's cache work.\n");
+    }
+}
+
+static void info_print_nic(const uct_trig_nic_attr_t *attr)
+{
+    char service[24], vni[24], entries[24];
+
+    printf("#              service: %s, VNI: %s\n",
+           info_number(attr->service, service), info_number(attr->vni, vni));
+    printf("#      service entries: %s\n",
+           info_number(attr->service_entries, entries));
+    printf("#            key cache: %s, optimized keys: %s\n",
+           info_switch(attr->caches_keys), info_switch(attr->optimizes_keys));
+    info_print_memory(attr->monitor, attr->ucx_notices);
+}
+
 static ucs_status_t info_query(uct_iface_h iface)
 {
     uct_trig_iface_attr_t attr;
+    uct_trig_nic_attr_t nic;
     ucs_status_t status;
 
     status = uct_trig_iface_query(iface, &attr);
+    if (status != UCS_OK) {
+        return status;
+    }
+
+    info_print_device(&attr);
+    status = uct_trig_iface_query_nic(iface, &nic);
     if (status == UCS_OK) {
-        info_print_device(&attr);
+        info_print_nic(&nic);
     }
     return status;
 }

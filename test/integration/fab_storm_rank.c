@@ -29,6 +29,9 @@
 #define STORM_KEY     5
 #define STORM_NAME    128
 
+/* The card's return code: the address has no portal entry */
+#define STORM_GONE 26
+
 /* How far a rank is: through with all but the victim, with all, and with
  * nothing under way */
 enum {
@@ -224,13 +227,11 @@ static uint64_t seed_of(int from, unsigned number)
     return st_bytes_mix((uint64_t)from, number);
 }
 
-/* Whether the call was accepted; one to a dead peer says so */
+/* Whether the call was accepted, as one to a dead peer is */
 static int accepted(storm_worker_t *worker, storm_peer_t *peer, ssize_t ret)
 {
     at(worker, "posting", 1);
-    if (ret == -FI_EHOSTUNREACH) {
-        peer->dead = 1;
-    } else if ((ret != 0) && (ret != -FI_EAGAIN)) {
+    if ((ret != 0) && (ret != -FI_EAGAIN)) {
         COMPLAIN(worker, "posting to %d: %s", peer->index,
                  fi_strerror((int)-ret));
     }
@@ -375,7 +376,7 @@ static void failed(storm_worker_t *worker)
         return;
     }
     op->peer->dead = 1;
-    if (err.err != FI_EHOSTUNREACH) {
+    if ((err.err != FI_EIO) || (err.prov_errno != STORM_GONE)) {
         COMPLAIN(worker, "an operation with %d failed: %s", op->peer->index,
                  fi_strerror(err.err));
     }

@@ -47,10 +47,18 @@ test_here()
         '# +deferred entries: 504, 504 of them free' \
         '# +counters: [0-9]+, each up to [0-9]+' \
         '# +deferred write: <= [0-9]+ bytes.*' \
+        '# +service: (1, VNI: 10|not told, VNI: not told)' \
+        '# +service entries: (504|not told)' \
+        '# +key cache: (on|off|not told), optimized keys: (on|off|not told)' \
+        '# +memory monitor: none' "# +UCX's memory cache: can work" \
         '# Lane trig: on' '# Lane host: on' '# Streams: host: on' \
         '# Streams: HIP: off: this version of the library has no HIP streams'
     ask 0 -d UCX_CXI_TRIG_DEFERRED_ENTRIES=20
     has '# +deferred entries: 20, 20 of them free'
+    # What libfabric's own memhooks do to UCX
+    ask 0 -d UCX_MEM_MMAP_HOOK_MODE=none
+    has "# +UCX's memory cache: off: UCX does not notice .*" \
+        '# +Each message without a copy registers its memory anew:'
 }
 
 test_lanes()

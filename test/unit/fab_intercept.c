@@ -28,6 +28,7 @@
 
 #define FAB_MAX_CLASSES   64
 #define FAB_MAX_ENDPOINTS 32
+#define FAB_MAX_CQS       32
 #define FAB_MAX_NAME      64
 
 #define ATOMIC_ADD(_word, _value) \
@@ -51,6 +52,7 @@ static int64_t    num_open;
 static void       *deferred_write;
 static void       *report_context; /* NULL: nothing to report */
 static int        report_code;
+static int        broken_code;
 
 /* The stand-in for memory of GPUs. One thread. */
 static int          takes_gpu_memory;
@@ -106,8 +108,12 @@ static const uct_cxi_trig_prov_ops_t *real_prov;
 static struct {
     const struct fid_ep *ep;
     char                device[FAB_MAX_NAME];
+    uint64_t            caps;
     uint64_t            posted;
 } endpoints[FAB_MAX_ENDPOINTS];
+
+/* Completion queues that are open and were not read; with the lock held */
+static const struct fid *unread[FAB_MAX_CQS];
 
 /* Have an object use the copy of a table, in which a function is replaced */
 #define REPLACE(_ops_p, _name, _slot, _func) \
@@ -188,7 +194,7 @@ uint64_t fab_intercept_posted(const char *device)
 
 /* Takes a place for an endpoint, or gives up that of one */
 static void set_endpoint(const void *before, const struct fid_ep *after,
-                         const char *device)
+                         const char *device, uint64_t caps)
 {
     unsigned i = 0;
 
@@ -197,9 +203,49 @@ static void set_endpoint(const void *before, const struct fid_ep *after,
         ++i;
     }
     endpoints[i].ep     = after;
+    endpoints[i].caps   = caps;
     endpoints[i].posted = 0;
     (void)snprintf(endpoints[i].device, FAB_MAX_NAME, "%s", device);
     (void)pthread_mutex_unlock(&lock);
+}
+
+/* The same for a queue that was not read */
+static void set_unread(const void *before, const struct fid *after)
+{
+    unsigned i = 0;
+
+    (void)pthread_mutex_lock(&lock);
+    while ((i < FAB_MAX_CQS) && (unread[i] != before)) {
+        ++i;
+    }
+    if (i < FAB_MAX_CQS) {
+        unread[i] = after;
+    }
+    (void)pthread_mutex_unlock(&lock);
+}
+
+unsigned fab_intercept_unread_cqs(void)
+{
+    unsigned i, count = 0;
+
+    (void)pthread_mutex_lock(&lock);
+    for (i = 0; i < FAB_MAX_CQS; ++i) {
+        count += (unread[i] != NULL);
+    }
+    (void)pthread_mutex_unlock(&lock);
+    return count;
+}
+
+unsigned fab_intercept_endpoints(uint64_t caps)
+{
+    unsigned i, count = 0;
+
+    (void)pthread_mutex_lock(&lock);
+    for (i = 0; i < FAB_MAX_ENDPOINTS; ++i) {
+        count += (endpoints[i].ep != NULL) && (endpoints[i].caps & caps);
+    }
+    (void)pthread_mutex_unlock(&lock);
+    return count;
 }
 
 static void count_posted(const struct fid_ep *ep)
@@ -222,6 +268,11 @@ void fab_intercept_report(void *context, int code)
 {
     ATOMIC_SET(report_code, code);
     ATOMIC_SET(report_context, context);
+}
+
+void fab_intercept_break(int code)
+{
+    ATOMIC_SET(broken_code, code);
 }
 
 int64_t fab_intercept_open(void)
@@ -306,7 +357,10 @@ static int hook_close(struct fid *fid)
         ATOMIC_ADD(num_open, -1);
     }
     if ((ret == 0) && (class == FI_CLASS_EP)) {
-        set_endpoint(fid, NULL, "");
+        set_endpoint(fid, NULL, "", 0);
+    }
+    if ((ret == 0) && (class == FI_CLASS_CQ)) {
+        set_unread(fid, NULL);
     }
     return ret;
 }
@@ -326,6 +380,8 @@ static void note_work(struct fi_deferred_work *work)
     }
 }
 
+static void hook_enabled(struct fid_ep *ep);
+
 static int hook_control(struct fid *fid, int command, void *arg)
 {
     int ret = 0;
@@ -342,8 +398,13 @@ static int hook_control(struct fid *fid, int command, void *arg)
         ret = refuse(FAB_CALL_GETWAIT, CALLER);
         break;
     }
-    return (ret != 0) ? ret :
-                        real_fid_ops[fid->fclass]->control(fid, command, arg);
+    if (ret == 0) {
+        ret = real_fid_ops[fid->fclass]->control(fid, command, arg);
+    }
+    if ((ret == 0) && (command == FI_ENABLE) && (fid->fclass == FI_CLASS_EP)) {
+        hook_enabled((struct fid_ep*)fid); /* its first field */
+    }
+    return ret;
 }
 
 /* A new object; the same for all classes */
@@ -367,6 +428,12 @@ static void hook_fid(struct fid *fid)
 
 static ssize_t hook_cq_read(struct fid_cq *cq, void *entries, size_t count)
 {
+    int code = ATOMIC_GET(broken_code);
+
+    set_unread(&cq->fid, NULL);
+    if (code != 0) {
+        return -code;
+    }
     return (ATOMIC_GET(report_context) != NULL) ?
            -FI_EAVAIL : real_cq->read(cq, entries, count);
 }
@@ -395,6 +462,7 @@ static int hook_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr,
     }
     if (ret == 0) {
         hook_fid(&(*cq)->fid);
+        set_unread(NULL, &(*cq)->fid);
         REPLACE(&(*cq)->ops, cq, read, hook_cq_read);
         REPLACE(&(*cq)->ops, cq, readerr, hook_cq_readerr);
     }
@@ -493,6 +561,31 @@ static ssize_t hook_readmsg(struct fid_ep *ep, const struct fi_msg_rma *msg,
     return (ret != 0) ? ret : real_rma->readmsg(ep, msg, flags);
 }
 
+static int takes_messages(const struct fid_ep *ep)
+{
+    int result = 0;
+    unsigned i;
+
+    (void)pthread_mutex_lock(&lock);
+    for (i = 0; i < FAB_MAX_ENDPOINTS; ++i) {
+        result |= (endpoints[i].ep == ep) && (endpoints[i].caps & FI_MSG);
+    }
+    (void)pthread_mutex_unlock(&lock);
+    return result;
+}
+
+/* cxi's endpoints have their operations from now on, and those that are for
+ * memory alone have other ones */
+static void hook_enabled(struct fid_ep *ep)
+{
+    if (takes_messages(ep)) {
+        REPLACE(&ep->msg, msg, send, hook_send);
+        REPLACE(&ep->msg, msg, recv, hook_recv);
+        REPLACE(&ep->rma, rma, writemsg, hook_writemsg);
+        REPLACE(&ep->rma, rma, readmsg, hook_readmsg);
+    }
+}
+
 static int hook_ep_open(struct fid_domain *domain, struct fi_info *info,
                         struct fid_ep **ep, void *context)
 {
@@ -507,11 +600,7 @@ static int hook_ep_open(struct fid_domain *domain, struct fi_info *info,
     if (ret == 0) {
         hook_fid(&(*ep)->fid);
         REPLACE(&(*ep)->cm, cm, getname, hook_getname);
-        REPLACE(&(*ep)->msg, msg, send, hook_send);
-        REPLACE(&(*ep)->msg, msg, recv, hook_recv);
-        REPLACE(&(*ep)->rma, rma, writemsg, hook_writemsg);
-        REPLACE(&(*ep)->rma, rma, readmsg, hook_readmsg);
-        set_endpoint(NULL, *ep, info->domain_attr->name);
+        set_endpoint(NULL, *ep, info->domain_attr->name, info->caps);
     }
     return ret;
 }

@@ -63,6 +63,15 @@ uint64_t fab_intercept_count(fab_call_t call);
  *  open. */
 uint64_t fab_intercept_posted(const char *device);
 
+/** Completion queues that are open and were never read. */
+unsigned fab_intercept_unread_cqs(void);
+
+/** Endpoints that are open and have one of some capabilities. */
+unsigned fab_intercept_endpoints(uint64_t caps);
+
+/** Have completion queues tell of nothing but this error; 0 ends that. */
+void fab_intercept_break(int code);
+
 /** The context of the deferred write that the transport queued last. */
 void *fab_intercept_deferred_write(void);
 

@@ -173,6 +173,19 @@ PAIR_CASE(other_provider)
     check_refused(pair, "of libfabric provider ", "ours is ");
 }
 
+/* A job has a network of its own, which others do not reach */
+PAIR_CASE(other_job)
+{
+    char ours[64];
+
+    CU_ASSERT(is_reachable(pair));
+    snprintf(ours, sizeof(ours), "VNI is %u, ours is %u", dev.vni + 1u,
+             dev.vni);
+    ++dev.vni;
+    uct_cxi_trig_proto_seal(&dev.head, sizeof(dev));
+    check_refused(pair, "another job", ours);
+}
+
 static void fill(void *data, size_t length, unsigned *seed_p)
 {
     uint8_t *bytes = data;

@@ -196,7 +196,9 @@ ST_CASE(devices)
         CU_ASSERT(strcmp(devices[0].tl_name, "cxi_trig") == 0);
         CU_ASSERT(strcmp(devices[0].dev_name, names[i]) == 0);
         CU_ASSERT(devices[0].dev_type == UCT_DEVICE_TYPE_NET);
-        CU_ASSERT(devices[0].sys_device == UCS_SYS_DEVICE_ID_UNKNOWN);
+        /* Those that are no cards have no place */
+        CU_ASSERT((devices[0].sys_device == UCS_SYS_DEVICE_ID_UNKNOWN) ||
+                  !strcmp(names[i], "cxi0"));
         uct_release_tl_resource_list(devices);
         uct_md_close(md);
     }

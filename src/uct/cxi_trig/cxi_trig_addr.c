@@ -7,6 +7,7 @@
 #endif
 
 #include "cxi_trig_addr.h"
+#include "cxi_trig_cassini.h"
 #include "cxi_trig_status.h"
 
 #include <ucs/algorithm/crc.h>
@@ -26,7 +27,9 @@ static void uct_cxi_trig_addr_device(const uct_cxi_trig_iface_t *iface,
 {
     const uct_cxi_trig_md_t *md = uct_cxi_trig_iface_md(iface);
     const char *fabric          = md->info->fabric_attr->name;
+    const uct_cxi_trig_cassini_nic_t *nic;
 
+    nic = md->prov->is_cassini ? uct_cxi_trig_cassini_nic(md->info) : NULL;
     memset(addr, 0, sizeof(*addr));
     addr->provider  = md->prov->id;
     addr->flags     = md->loopback ? UCT_CXI_TRIG_DEV_ADDR_LOOPBACK : 0;
@@ -34,6 +37,7 @@ static void uct_cxi_trig_addr_device(const uct_cxi_trig_iface_t *iface,
     addr->ucx_minor = UCT_CXI_TRIG_BUILT_MINOR;
     addr->fabric    = ucs_crc32(0, fabric, strlen(fabric));
     addr->machine   = ucs_machine_guid();
+    addr->vni       = (nic == NULL) ? 0 : nic->vni;
     uct_cxi_trig_proto_seal(&addr->head, sizeof(*addr));
 }
 
@@ -104,6 +108,10 @@ uct_cxi_trig_addr_refuse_device(const uct_cxi_trig_iface_t *iface,
     }
     if (peer.fabric != own.fabric) {
         return "it is on another network";
+    }
+    if (peer.vni != own.vni) {
+        return uct_cxi_trig_proto_text("it is of another job: its VNI is %u, "
+                                       "ours is %u", peer.vni, own.vni);
     }
     if (((peer.flags | own.flags) & UCT_CXI_TRIG_DEV_ADDR_LOOPBACK) &&
         (peer.machine != own.machine)) {

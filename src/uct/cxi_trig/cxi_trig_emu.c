@@ -12,6 +12,7 @@
 #endif
 
 #include "cxi_trig_emu.h"
+#include "cxi_trig_cassini.h"
 
 #include <ucs_gstream.h>
 
@@ -107,10 +108,15 @@ static const uct_cxi_trig_prov_t uct_cxi_trig_emu_prov = {
     .local       = 1,
     .eio_is_loss = 0,
     .own_keys    = 1,
+    .is_cassini  = 1,
+    .opens_late  = 0,
+    .has_monitor = 0,
     .revokes     = 1,
     .done        = UCT_CXI_TRIG_DONE_CQ,
     .max_entries = 504,
     .max_cntrs   = 2047,
+    .max_tx      = UCT_CXI_TRIG_CASSINI_MAX_TX,
+    .max_rx      = UCT_CXI_TRIG_CASSINI_MAX_RX,
     .max_count   = UCS_MASK(48),
     .max_put     = UINT32_MAX,
     .latency     = 0.5e-6,

@@ -7,6 +7,8 @@
 #endif
 
 #include "uct_trig.h"
+#include "cxi_trig_cassini.h"
+#include "cxi_trig_events.h"
 #include "cxi_trig_iface.h"
 #include "cxi_trig_status.h"
 
@@ -46,6 +48,42 @@ ucs_status_t uct_trig_iface_query(uct_iface_h uct_iface,
                       md->info->fabric_attr->prov_name);
     ucs_snprintf_zero(attr->device, sizeof(attr->device), "%s",
                       md->info->domain_attr->name);
+    return UCS_OK;
+}
+
+ucs_status_t uct_trig_iface_query_nic(uct_iface_h uct_iface,
+                                      uct_trig_nic_attr_t *attr)
+{
+    uct_cxi_trig_iface_t *iface = uct_cxi_trig_iface_from_uct(uct_iface);
+    const uct_cxi_trig_cassini_nic_t *nic;
+    const uct_cxi_trig_md_t *md;
+    size_t depth;
+
+    if (iface == NULL) {
+        return UCS_ERR_UNSUPPORTED;
+    }
+
+    md    = uct_cxi_trig_iface_md(iface);
+    nic   = md->prov->is_cassini ? uct_cxi_trig_cassini_nic(md->info) : NULL;
+    depth = md->prov->is_cassini ? uct_cxi_trig_cassini_depth(md->domain) :
+                                   SIZE_MAX;
+
+    attr->service         = (nic == NULL) ? UCT_TRIG_NOT_TOLD :
+                                            (int)nic->service;
+    attr->vni             = (nic == NULL) ? UCT_TRIG_NOT_TOLD : (int)nic->vni;
+    attr->service_entries = (depth == SIZE_MAX) ? UCT_TRIG_NOT_TOLD :
+                                                  (int64_t)depth;
+    attr->caches_keys     = UCT_TRIG_NOT_TOLD;
+    attr->optimizes_keys  = UCT_TRIG_NOT_TOLD;
+    attr->monitor[0]      = '\0';
+    attr->ucx_notices     = uct_cxi_trig_events_work();
+    if (md->prov->is_cassini) {
+        attr->caches_keys    = uct_cxi_trig_cassini_caches_keys(md->domain);
+        attr->optimizes_keys = uct_cxi_trig_cassini_optimizes_keys(md->domain);
+    }
+    if (md->prov->has_monitor) {
+        uct_cxi_trig_cassini_monitor(attr->monitor, sizeof(attr->monitor));
+    }
     return UCS_OK;
 }
 

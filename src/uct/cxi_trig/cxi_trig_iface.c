@@ -285,6 +285,37 @@ uct_cxi_trig_iface_entries(const uct_cxi_trig_iface_config_t *config,
     return config->deferred_entries;
 }
 
+static unsigned uct_cxi_trig_iface_limit(const char *setting, unsigned length,
+                                         size_t max)
+{
+    if (length <= max) {
+        return length;
+    }
+    ucs_diag("%s is limited to %zu by the libfabric provider", setting, max);
+    return max;
+}
+
+/* The deferred operations go through the transmit queue, too. */
+static unsigned
+uct_cxi_trig_iface_tx_len(const uct_cxi_trig_iface_config_t *config,
+                          const uct_cxi_trig_md_t *md, unsigned entries)
+{
+    size_t max = uct_cxi_trig_net_max_ops(md->prov->max_tx);
+
+    return uct_cxi_trig_iface_limit("UCX_CXI_TRIG_TX_QUEUE_LEN",
+                                    config->tx_queue_len,
+                                    max - ucs_min(entries, max - 1));
+}
+
+static unsigned
+uct_cxi_trig_iface_rx_len(const uct_cxi_trig_iface_config_t *config,
+                          const uct_cxi_trig_md_t *md)
+{
+    return uct_cxi_trig_iface_limit("UCX_CXI_TRIG_RX_QUEUE_LEN",
+                                    config->rx_queue_len,
+                                    uct_cxi_trig_net_max_ops(md->prov->max_rx));
+}
+
 static void
 uct_cxi_trig_iface_configure(uct_cxi_trig_iface_t *iface,
                              const uct_cxi_trig_iface_config_t *config,
@@ -297,6 +328,8 @@ uct_cxi_trig_iface_configure(uct_cxi_trig_iface_t *iface,
                                     md->prov->max_put);
     iface->num_cntrs      = 0;
     iface->has_told       = 0;
+    iface->is_broken      = 0;
+    iface->calls          = 0;
     memset(&iface->stats, 0, sizeof(iface->stats));
     ucs_list_head_init(&iface->failed);
     ucs_list_head_init(&iface->late);
@@ -311,7 +344,7 @@ uct_cxi_trig_iface_open(uct_cxi_trig_iface_t *iface,
 {
     uct_cxi_trig_md_t *md                = uct_cxi_trig_iface_md(iface);
     uct_cxi_trig_net_params_t net_params = {
-        .rx_ops = config->rx_queue_len
+        .rx_ops = uct_cxi_trig_iface_rx_len(config, md)
     };
     uct_cxi_trig_credit_params_t credit;
     ucs_status_t status;
@@ -319,7 +352,8 @@ uct_cxi_trig_iface_open(uct_cxi_trig_iface_t *iface,
 
     uct_cxi_trig_iface_credit_params(config, md, &credit);
     entries           = uct_cxi_trig_iface_entries(config, md, credit.max);
-    net_params.tx_ops = config->tx_queue_len + entries;
+    net_params.tx_ops = entries +
+                        uct_cxi_trig_iface_tx_len(config, md, entries);
 
     /* Its address names it */
     status = uct_cxi_trig_target_open(md);
@@ -333,12 +367,12 @@ uct_cxi_trig_iface_open(uct_cxi_trig_iface_t *iface,
     }
 
     uct_cxi_trig_amo_init(iface);
-    status = uct_cxi_trig_tx_init(iface, config->tx_queue_len);
+    status = uct_cxi_trig_tx_init(iface, tx_len);
     if (status != UCS_OK) {
         goto err_net;
     }
 
-    status = uct_cxi_trig_rx_init(iface, params, config->rx_queue_len);
+    status = uct_cxi_trig_rx_init(iface, params, rx_len);
     if (status != UCS_OK) {
         goto err_tx;
     }

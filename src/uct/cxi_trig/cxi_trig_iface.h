@@ -52,6 +52,9 @@ typedef struct uct_cxi_trig_iface {
     ucs_list_link_t      late;     /**< Completions that were read already,
                                         uct_cxi_trig_late_t */
     int                  has_told; /**< Of peers of other versions */
+    int                  is_broken; /**< Its completion queue fails */
+    unsigned             calls;    /**< Of progress since the memory domain's
+                                        endpoint had its turn */
     uct_trig_iface_stats_t stats;
 
     struct {

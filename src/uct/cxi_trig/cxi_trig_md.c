@@ -8,6 +8,7 @@
 
 #include "cxi_trig_md.h"
 #include "cxi_trig_cache.h"
+#include "cxi_trig_cassini.h"
 #include "cxi_trig_cntr.h"
 #include "cxi_trig_gpu.h"
 #include "cxi_trig_mem.h"
@@ -29,14 +30,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The cxi provider's operations on a domain, from version 5 on, as
- * rdma/fi_cxi_ext.h has them, which distributions leave out */
-#define UCT_CXI_TRIG_DOM_OPS "dom_ops_v5"
-
-typedef struct uct_cxi_trig_dom_ops {
-    void (*others[4])(void); /* Of no use here */
-    int  (*get_dwq_depth)(struct fid *fid, size_t *depth);
-} uct_cxi_trig_dom_ops_t;
 
 /* Seconds to register memory that is in no cache */
 #define UCT_CXI_TRIG_MD_REG_COST 5e-6
@@ -56,7 +49,8 @@ static ucs_config_field_t uct_cxi_trig_md_config_table[] = {
     {"ORDERING", "default",
      "What the provider keeps in order between two endpoints:\n"
      " - relaxed : messages, nothing else\n"
-     " - default : messages, and what it keeps in order anyway\n"
+     " - default : messages, and what it keeps in order anyway; Slingshot\n"
+     "             NICs keep no more than with relaxed\n"
      " - strict  : messages, puts, gets and atomics, each kind by itself\n"
      "With a provider that cannot do that the transport is off.",
      ucs_offsetof(uct_cxi_trig_md_config_t, want.ordering),
@@ -64,7 +58,8 @@ static ucs_config_field_t uct_cxi_trig_md_config_table[] = {
 
     {"TRAFFIC_CLASS", "default",
      "Traffic class of all that is sent; default: the provider's. With a\n"
-     "provider that has not got the class the transport is off.",
+     "provider that has not got the class the transport is off. Slingshot\n"
+     "NICs have all but network_ctrl, as far as the job's service allows.",
      ucs_offsetof(uct_cxi_trig_md_config_t, want.traffic_class),
      UCS_CONFIG_TYPE_ENUM(uct_cxi_trig_prov_traffic_classes)},
 
@@ -391,6 +386,7 @@ static struct fi_info *uct_cxi_trig_md_pick(struct fi_info *list,
 
 static ucs_status_t uct_cxi_trig_md_open_domain(uct_cxi_trig_md_t *md)
 {
+    char advice[UCT_TRIG_REASON_MAX] = "";
     int ret;
 
     ret = md->prov->ops->fabric(md->info->fabric_attr, &md->fabric, NULL);
@@ -407,23 +403,13 @@ static ucs_status_t uct_cxi_trig_md_open_domain(uct_cxi_trig_md_t *md)
 err_close_fabric:
     fi_close(&md->fabric->fid);
 err:
-    ucs_error("cannot open domain %s of libfabric provider %s: %s",
+    if (md->prov->is_cassini) {
+        uct_cxi_trig_cassini_advise(md->info, ret, advice, sizeof(advice));
+    }
+    ucs_error("cannot open domain %s of libfabric provider %s: %s%s%s",
               md->info->domain_attr->name, md->info->fabric_attr->prov_name,
-              fi_strerror(-ret));
+              fi_strerror(-ret), (advice[0] == '\0') ? "" : ": ", advice);
     return uct_cxi_trig_status(ret);
-}
-
-/* The entries of a service: cxi's operations of a domain tell, from their fifth
- * version on, which all versions upstream have. 0 if the provider has none. */
-static int uct_cxi_trig_md_get_depth(const uct_cxi_trig_md_t *md,
-                                     size_t *depth_p)
-{
-    uct_cxi_trig_dom_ops_t *ops = NULL;
-
-    return (fi_open_ops(&md->domain->fid, UCT_CXI_TRIG_DOM_OPS, 0,
-                        (void**)&ops, NULL) == 0) &&
-           (ops != NULL) &&
-           (ops->get_dwq_depth(&md->domain->fid, depth_p) == 0);
 }
 
 /* A service is known by the numbers that the launcher has given it; without
@@ -432,11 +418,12 @@ static int uct_cxi_trig_md_get_depth(const uct_cxi_trig_md_t *md,
 void uct_cxi_trig_md_credit_params(const uct_cxi_trig_md_t *md,
                                    uct_cxi_trig_credit_params_t *params)
 {
-    size_t depth        = 0;
+    size_t depth        = md->prov->is_cassini ?
+                          uct_cxi_trig_cassini_depth(md->domain) : SIZE_MAX;
     const char *service = NULL;
 
     params->max       = md->prov->max_entries;
-    params->is_shared = uct_cxi_trig_md_get_depth(md, &depth);
+    params->is_shared = (depth != SIZE_MAX);
     if (params->is_shared) {
         /* The number may have wrapped around: fewer than are kept free. All
          * of a service may be very many; then it is the provider's queue that

@@ -7,6 +7,7 @@
 #endif
 
 #include "cxi_trig_net.h"
+#include "cxi_trig_cassini.h"
 #include "cxi_trig_cntr.h"
 #include "cxi_trig_status.h"
 
@@ -79,6 +80,23 @@ static int uct_cxi_trig_net_bind(uct_cxi_trig_net_t *net)
     return (ret != 0) ? ret : fi_enable(net->ep);
 }
 
+size_t uct_cxi_trig_net_max_ops(unsigned max)
+{
+    return (max == 0) ? SIZE_MAX : (max - UCT_CXI_TRIG_NET_SPARE);
+}
+
+/* One that takes messages has buffers for unexpected ones: 36 MiB of pinned
+ * memory with cxi. One that sends nothing needs no queue for it. */
+static void uct_cxi_trig_net_be_passive(struct fi_info *info)
+{
+    uint64_t caps = FI_RMA | FI_ATOMIC | FI_REMOTE_READ | FI_REMOTE_WRITE |
+                    FI_RMA_EVENT | FI_HMEM;
+
+    info->caps          &= caps;
+    info->rx_attr->caps &= caps;
+    info->tx_attr->caps &= caps & FI_HMEM;
+}
+
 static int uct_cxi_trig_net_open_ep(uct_cxi_trig_net_t *net,
                                     uct_cxi_trig_md_t *md,
                                     const uct_cxi_trig_net_params_t *params)
@@ -90,11 +108,15 @@ static int uct_cxi_trig_net_open_ep(uct_cxi_trig_net_t *net,
         return -FI_ENOMEM;
     }
 
-    info->tx_attr->size = ucs_max(info->tx_attr->size,
-                                  params->tx_ops + UCT_CXI_TRIG_NET_SPARE);
-    info->rx_attr->size = ucs_max(info->rx_attr->size,
-                                  params->rx_ops + UCT_CXI_TRIG_NET_SPARE);
-    ret                 = fi_endpoint(md->domain, info, &net->ep, NULL);
+    if (params->passive) {
+        uct_cxi_trig_net_be_passive(info);
+    } else {
+        info->tx_attr->size = ucs_max(info->tx_attr->size,
+                                      params->tx_ops + UCT_CXI_TRIG_NET_SPARE);
+        info->rx_attr->size = ucs_max(info->rx_attr->size,
+                                      params->rx_ops + UCT_CXI_TRIG_NET_SPARE);
+    }
+    ret = fi_endpoint(md->domain, info, &net->ep, NULL);
     fi_freeinfo(info);
     if (ret != 0) {
         return ret;
@@ -123,6 +145,7 @@ ucs_status_t uct_cxi_trig_net_open(uct_cxi_trig_net_t *net,
     struct fi_av_attr av_attr = {
         .type = FI_AV_TABLE
     };
+    char advice[UCT_TRIG_REASON_MAX] = "";
     int ret;
 
     ret = uct_cxi_trig_net_open_cq(net, md, params);
@@ -158,9 +181,13 @@ err_close_av:
 err_close_cq:
     fi_close(&net->cq->fid);
 err:
+    if (md->prov->is_cassini) {
+        uct_cxi_trig_cassini_advise(md->info, ret, advice, sizeof(advice));
+    }
     ucs_error("cannot open an endpoint on device %s of libfabric provider %s: "
-              "%s", md->info->domain_attr->name,
-              md->info->fabric_attr->prov_name, fi_strerror(-ret));
+              "%s%s%s", md->info->domain_attr->name,
+              md->info->fabric_attr->prov_name, fi_strerror(-ret),
+              (advice[0] == '\0') ? "" : ": ", advice);
     return uct_cxi_trig_status(ret);
 }
 

@@ -17,7 +17,7 @@ typedef struct uct_cxi_trig_net_params {
     size_t tx_ops;  /**< Immediate and deferred operations at once */
     size_t rx_ops;  /**< Receives at once */
     int    passive; /**< Nothing is posted to it: it only lends its address to
-                         memory, and has neither counter nor descriptor */
+                         memory, and takes no messages */
 } uct_cxi_trig_net_params_t;
 
 
@@ -35,6 +35,10 @@ typedef struct uct_cxi_trig_net {
     int             wait_fd; /**< Readable when cq has entries; -1: none */
 } uct_cxi_trig_net_t;
 
+
+/** How many operations a queue has room for that the provider lets be of
+ *  @a max entries (0: of any number). */
+size_t uct_cxi_trig_net_max_ops(unsigned max);
 
 /** Open everything on the MD's domain; failures are logged. */
 ucs_status_t uct_cxi_trig_net_open(uct_cxi_trig_net_t *net,

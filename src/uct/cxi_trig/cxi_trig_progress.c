@@ -13,6 +13,7 @@
 #include "cxi_trig_req.h"
 #include "cxi_trig_rx.h"
 #include "cxi_trig_status.h"
+#include "cxi_trig_target.h"
 #include "cxi_trig_tx.h"
 
 #include <ucs/arch/cpu.h>
@@ -25,6 +26,9 @@
 
 /* Entries that are read at once */
 #define UCT_CXI_TRIG_PROGRESS_BATCH 16
+
+/* Calls of which one is for the memory domain's endpoint, too */
+#define UCT_CXI_TRIG_PROGRESS_TARGET 16
 
 
 static void uct_cxi_trig_progress_keep(uct_cxi_trig_iface_t *iface,
@@ -111,10 +115,25 @@ static unsigned uct_cxi_trig_progress_error(uct_cxi_trig_iface_t *iface,
     ucs_diag("operation %p failed: %s (provider's code %d)", entry.op_context,
              fi_strerror(entry.err), entry.prov_errno);
     uct_cxi_trig_progress_dispatch(iface, peer, entry.op_context, 0,
-                                   uct_cxi_trig_prov_status(
+                                   uct_cxi_trig_prov_entry_status(
                                            uct_cxi_trig_iface_md(iface)->prov,
-                                           entry.err ? entry.err : FI_EIO));
+                                           &entry));
     return 1;
+}
+
+/* The device is gone: nothing of what is in flight will be reported, until the
+ * interface is closed. It is said once; later calls fail what was started
+ * since. */
+static void uct_cxi_trig_progress_broken(uct_cxi_trig_iface_t *iface, int err)
+{
+    if (!iface->is_broken) {
+        iface->is_broken = 1;
+        ucs_error("device %s cannot be used any more, and its endpoints fail: "
+                  "its completion queue says: %s",
+                  uct_cxi_trig_iface_md(iface)->info->domain_attr->name,
+                  fi_strerror(err));
+    }
+    uct_cxi_trig_tx_fail_all(iface, UCS_ERR_ENDPOINT_TIMEOUT);
 }
 
 static UCS_F_ALWAYS_INLINE unsigned
@@ -130,7 +149,7 @@ uct_cxi_trig_progress_cq(uct_cxi_trig_iface_t *iface,
     } else if (ret == -FI_EAVAIL) {
         return uct_cxi_trig_progress_error(iface, peer);
     } else if (ret < 0) {
-        ucs_diag("cannot read the completion queue: %s", fi_strerror(-ret));
+        uct_cxi_trig_progress_broken(iface, -ret);
         return 0;
     }
 
@@ -155,6 +174,20 @@ static int uct_cxi_trig_progress_may_fill(const uct_cxi_trig_iface_t *iface,
             (left + UCT_CXI_TRIG_PROGRESS_BATCH <= queue_len));
 }
 
+/* The domain's endpoint has no thread, nor a descriptor, of its own. */
+static UCS_F_ALWAYS_INLINE void
+uct_cxi_trig_progress_target(uct_cxi_trig_iface_t *iface)
+{
+    uct_cxi_trig_md_t *md = uct_cxi_trig_iface_md(iface);
+
+    if (ucs_unlikely(++iface->calls >= UCT_CXI_TRIG_PROGRESS_TARGET)) {
+        iface->calls = 0;
+        if (md->target != NULL) {
+            uct_cxi_trig_target_progress(md);
+        }
+    }
+}
+
 /* UCX calls this with its worker's lock, for which other threads spin: it
  * neither yields nor sleeps. */
 unsigned uct_cxi_trig_progress(uct_iface_h uct_iface)
@@ -163,6 +196,7 @@ unsigned uct_cxi_trig_progress(uct_iface_h uct_iface)
                                                  uct_cxi_trig_iface_t);
     unsigned count = 0;
 
+    uct_cxi_trig_progress_target(iface);
     if (ucs_unlikely(!ucs_list_is_empty(&iface->late))) {
         count += uct_cxi_trig_progress_late(iface, NULL);
     }

@@ -13,7 +13,7 @@
 #include <ucs/sys/compiler_def.h>
 
 /** Version of all formats; changes with any of them. */
-#define UCT_CXI_TRIG_PROTO_VERSION 3
+#define UCT_CXI_TRIG_PROTO_VERSION 4
 
 /** Longest libfabric endpoint names that fit an address, together. */
 #define UCT_CXI_TRIG_NAME_BLOB_MAX 48
@@ -43,6 +43,9 @@ typedef struct uct_cxi_trig_dev_addr {
     uint8_t                   ucx_minor;
     uint32_t                  fabric;   /**< CRC of the fabric's name */
     uint64_t                  machine;  /**< ucs_machine_guid() */
+    uint16_t                  vni;      /**< Cassini's number of the job's
+                                             network; 0: none */
+    uint16_t                  reserved;
 } UCS_S_PACKED uct_cxi_trig_dev_addr_t;
 
 
@@ -95,7 +98,7 @@ typedef struct uct_cxi_trig_msg {
 
 
 _Static_assert(sizeof(uct_cxi_trig_proto_head_t) == 4, "format has changed");
-_Static_assert(sizeof(uct_cxi_trig_dev_addr_t) == 20, "format has changed");
+_Static_assert(sizeof(uct_cxi_trig_dev_addr_t) == 24, "format has changed");
 _Static_assert(sizeof(uct_cxi_trig_iface_addr_t) == 60, "format has changed");
 _Static_assert(sizeof(uct_cxi_trig_rkey_t) == UCT_TRIG_RKEY_PACKED_LEN,
                "format has changed");

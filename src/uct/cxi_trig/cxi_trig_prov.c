@@ -7,7 +7,9 @@
 #endif
 
 #include "cxi_trig_prov.h"
+#include "cxi_trig_cassini.h"
 #include "cxi_trig_emu.h"
+#include "cxi_trig_probe.h"
 #include "cxi_trig_status.h"
 
 #include <uct_trig.h>
@@ -20,7 +22,6 @@
 #include <rdma/fi_domain.h>
 #include <rdma/fi_errno.h>
 
-#include <dirent.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -75,17 +76,24 @@ static const uct_cxi_trig_prov_t uct_cxi_trig_provs[] = {
     {
         /* Entries: the default pool of a service, less what is always free;
          * the domain tells what this service has. Counters: number 0 is the
-         * card's own */
+         * card's own. Version: the first one that has the provider, whose
+         * predecessors are HPE's own and differ */
         .name        = UCT_CXI_TRIG_PROV_CXI,
         .ops         = &uct_cxi_trig_prov_libfabric,
         .id          = 1,
         .local       = 0,
         .eio_is_loss = 0,
         .own_keys    = 1,
+        .is_cassini  = 1,
+        .opens_late  = 1,
+        .has_monitor = 1,
         .revokes     = 1,
         .done        = UCT_CXI_TRIG_DONE_CQ,
         .max_entries = 504,
         .max_cntrs   = 2047,
+        .max_tx      = UCT_CXI_TRIG_CASSINI_MAX_TX,
+        .max_rx      = UCT_CXI_TRIG_CASSINI_MAX_RX,
+        .min_version = FI_VERSION(1, 21),
         .max_count   = UCS_MASK(48),
         .max_put     = UINT32_MAX,
         .latency     = 2e-6,
@@ -142,10 +150,6 @@ static struct {
 } uct_cxi_trig_prov_cache = {
     .mutex = PTHREAD_MUTEX_INITIALIZER
 };
-
-
-/* Cassini's driver lists its devices here; tests name another folder */
-const char *uct_cxi_trig_prov_devices = "/sys/class/cxi";
 
 
 static const uct_cxi_trig_prov_t *uct_cxi_trig_prov_row(const char *name)
@@ -340,58 +344,27 @@ uct_cxi_trig_prov_complain(const char *format, ...)
     ucs_error("%s", uct_cxi_trig_prov_cache.reason);
 }
 
-/* A domain is opened and closed again: 0, or -FI_E. */
-static int uct_cxi_trig_prov_try_domain(const uct_cxi_trig_prov_t *prov,
-                                        struct fi_info *info)
+/* libfabric describes a card also where no service of it is for this user, and
+ * one whose device fails later: only opening it tells. */
+static ucs_status_t uct_cxi_trig_prov_open(const uct_cxi_trig_prov_t *prov,
+                                           struct fi_info **info_p)
 {
-    struct fid_fabric *fabric;
-    struct fid_domain *domain;
-    int ret;
+    char fault[UCT_TRIG_REASON_MAX];
 
-    ret = prov->ops->fabric(info->fabric_attr, &fabric, NULL);
-    if (ret != 0) {
-        return ret;
+    if (!prov->opens_late) {
+        return UCS_OK;
     }
 
-    ret = fi_domain(fabric, info, &domain, NULL);
-    if (ret == 0) {
-        fi_close(&domain->fid);
-    } else {
-        ucs_diag("libfabric provider '%s' does not open domain %s: %s",
-                 info->fabric_attr->prov_name, info->domain_attr->name,
-                 fi_strerror(-ret));
+    uct_cxi_trig_probe(prov, info_p, fault, sizeof(fault));
+    if (*info_p != NULL) {
+        return UCS_OK;
     }
-    fi_close(&fabric->fid);
-    return ret;
-}
-
-/* Whether any of them opens: 0, or -FI_E of the last one. */
-static int uct_cxi_trig_prov_try_domains(const uct_cxi_trig_prov_t *prov,
-                                         struct fi_info *info)
-{
-    int ret = -FI_ENODATA;
-
-    for (; (info != NULL) && (ret != 0); info = info->next) {
-        ret = uct_cxi_trig_prov_try_domain(prov, info);
-    }
-    return ret;
-}
-
-/* Whether the machine has cards of its own. */
-static int uct_cxi_trig_prov_has_cards(void)
-{
-    DIR *dir   = opendir(uct_cxi_trig_prov_devices);
-    int result = 0;
-    struct dirent *entry;
-
-    if (dir == NULL) {
-        return 0;
-    }
-    while ((entry = readdir(dir)) != NULL) {
-        result |= (entry->d_name[0] != '.');
-    }
-    closedir(dir);
-    return result;
+    uct_cxi_trig_prov_complain(
+            "this machine has Cassini cards, but libfabric's provider '%s' "
+            "opens none: %s: transport cxi_trig is off, and no other provider "
+            "is taken unless UCX_CXI_TRIG_PROVIDER names it", prov->name,
+            fault);
+    return UCS_ERR_NO_DEVICE;
 }
 
 /* What is asked of any provider at first */
@@ -399,37 +372,54 @@ static const uct_cxi_trig_prov_want_t uct_cxi_trig_prov_least = {
     .ordering = UCT_CXI_TRIG_ORDERING_DEFAULT
 };
 
-/* The card, on a machine that has one. libfabric describes it also where no
- * service of the card is for this user: only opening it tells. */
+/* Why libfabric knows of no card that is there. */
+static void uct_cxi_trig_prov_complain_of_card(const char *refused)
+{
+    char fault[UCT_TRIG_NAME_MAX * 2] = "its links must be up, and libfabric's "
+                                        "provider 'cxi' be there, see "
+                                        "\"fi_info -p cxi\"";
+
+    if (refused[0] != '\0') {
+        snprintf(fault, sizeof(fault), "this user may not open %s/%s",
+                 uct_cxi_trig_cassini_files, refused);
+    }
+    uct_cxi_trig_prov_complain(
+            "this machine has Cassini cards, but libfabric sees none: %s: "
+            "transport cxi_trig is off, and no other provider is taken unless "
+            "UCX_CXI_TRIG_PROVIDER names it", fault);
+}
+
+/* The provider is older than what is known of it. */
+static int uct_cxi_trig_prov_is_old(const uct_cxi_trig_prov_t *prov)
+{
+    uint32_t version = fi_version();
+
+    if (FI_VERSION_GE(version, prov->min_version)) {
+        return 0;
+    }
+    uct_cxi_trig_prov_complain(
+            "libfabric %u.%u is too old for its provider '%s', which must be "
+            "of %u.%u or later (LD_LIBRARY_PATH may name another libfabric): "
+            "transport cxi_trig is off", FI_MAJOR(version), FI_MINOR(version),
+            prov->name, FI_MAJOR(prov->min_version),
+            FI_MINOR(prov->min_version));
+    return 1;
+}
+
+/* The card, on a machine that has one. */
 static ucs_status_t
 uct_cxi_trig_prov_lookup_card(const uct_cxi_trig_prov_t **prov_p,
                               struct fi_info **info_p)
 {
-    const char *fault = "it is not there, see \"fi_info -l\"";
-    int has_cards     = uct_cxi_trig_prov_has_cards();
+    char refused[UCT_TRIG_NAME_MAX];
     ucs_status_t status;
-    int ret;
 
     *prov_p = uct_cxi_trig_prov_row(UCT_CXI_TRIG_PROV_CXI);
     status  = uct_cxi_trig_prov_query(*prov_p, UCT_CXI_TRIG_PROV_CXI,
                                       &uct_cxi_trig_prov_least, info_p);
-    if (status == UCS_OK) {
-        ret = uct_cxi_trig_prov_try_domains(*prov_p, *info_p);
-        if (ret == 0) {
-            return UCS_OK;
-        }
-        fi_freeinfo(*info_p);
-        *info_p   = NULL;
-        has_cards = 1;
-        fault     = fi_strerror(-ret);
-        status    = UCS_ERR_NO_DEVICE;
-    }
-    if (has_cards) {
-        uct_cxi_trig_prov_complain(
-                "this machine has Cassini cards, but libfabric's provider "
-                "'cxi' opens none (%s): transport cxi_trig is off, and no "
-                "other provider is taken unless UCX_CXI_TRIG_PROVIDER names it",
-                fault);
+    if ((status != UCS_OK) &&
+        uct_cxi_trig_cassini_has_cards(refused, sizeof(refused))) {
+        uct_cxi_trig_prov_complain_of_card(refused);
     }
     return status;
 }
@@ -495,16 +485,43 @@ uct_cxi_trig_prov_lookup(const char *name, const uct_cxi_trig_prov_t **prov_p,
         return UCS_ERR_NO_DEVICE;
     }
 
-    *prov_p = uct_cxi_trig_prov_row(name);
-    status  = uct_cxi_trig_prov_query(*prov_p, name, &uct_cxi_trig_prov_least,
-                                      info_p);
-    if (status != UCS_OK) {
+    if (!strcmp(name, UCT_CXI_TRIG_PROV_CXI)) {
+        status = uct_cxi_trig_prov_lookup_card(prov_p, info_p);
+    } else {
+        *prov_p = uct_cxi_trig_prov_row(name);
+        status  = uct_cxi_trig_prov_query(*prov_p, name,
+                                          &uct_cxi_trig_prov_least, info_p);
+    }
+    if ((status != UCS_OK) && (uct_cxi_trig_prov_cache.reason[0] == '\0')) {
         uct_cxi_trig_prov_complain(
                 "libfabric provider '%s' (UCX_CXI_TRIG_PROVIDER) is not there "
                 "or has no deferred work (see \"fi_info -l\"): transport "
                 "cxi_trig is off", name);
     }
     return status;
+}
+
+/* Cassini's classes need no question: they are written into the answer. */
+static ucs_status_t
+uct_cxi_trig_prov_set_class(const uct_cxi_trig_prov_want_t *want,
+                            const uct_cxi_trig_prov_t *prov,
+                            struct fi_info *info)
+{
+    uint32_t tclass = uct_cxi_trig_prov_tclass(want);
+
+    if (!prov->is_cassini) {
+        return UCS_OK;
+    }
+    if (tclass > FI_TC_SCAVENGER) {
+        uct_cxi_trig_prov_complain(
+                "libfabric provider '%s' has no traffic class %s "
+                "(UCX_CXI_TRIG_TRAFFIC_CLASS), but those from best_effort to "
+                "scavenger: transport cxi_trig is off", prov->name,
+                uct_cxi_trig_prov_traffic_classes[want->traffic_class]);
+        return UCS_ERR_UNSUPPORTED;
+    }
+    uct_cxi_trig_cassini_set_class(info, tclass);
+    return UCS_OK;
 }
 
 /* Replaces the devices by descriptions of them that have what is wanted, but
@@ -577,7 +594,6 @@ static void uct_cxi_trig_prov_relax(struct fi_info *info)
 {
     for (; info != NULL; info = info->next) {
         info->tx_attr->msg_order &= UCT_CXI_TRIG_PROV_ORDER;
-        info->rx_attr->msg_order &= UCT_CXI_TRIG_PROV_ORDER;
     }
 }
 
@@ -586,19 +602,32 @@ uct_cxi_trig_prov_ask(const uct_cxi_trig_prov_want_t *want,
                       const uct_cxi_trig_prov_t **prov_p,
                       struct fi_info **info_p)
 {
+    uct_cxi_trig_prov_want_t asked = *want;
     ucs_status_t status;
 
     status = uct_cxi_trig_prov_lookup(want->name, prov_p, info_p);
     if (status != UCS_OK) {
         return status;
     }
-
-    if ((want->ordering == UCT_CXI_TRIG_ORDERING_STRICT) ||
-        (uct_cxi_trig_prov_tclass(want) != FI_TC_UNSPEC)) {
-        status = uct_cxi_trig_prov_refine(want, *prov_p, info_p);
+    if (uct_cxi_trig_prov_is_old(*prov_p)) {
+        return UCS_ERR_UNSUPPORTED;
     }
-    if ((status == UCS_OK) && (want->gpu_memory != UCS_NO)) {
-        status = uct_cxi_trig_prov_add_gpu_memory(want, *prov_p, info_p);
+
+    if ((*prov_p)->is_cassini) {
+        asked.traffic_class = 0;
+    }
+    if ((asked.ordering == UCT_CXI_TRIG_ORDERING_STRICT) ||
+        (asked.traffic_class != 0)) {
+        status = uct_cxi_trig_prov_refine(&asked, *prov_p, info_p);
+    }
+    if ((status == UCS_OK) && (asked.gpu_memory != UCS_NO)) {
+        status = uct_cxi_trig_prov_add_gpu_memory(&asked, *prov_p, info_p);
+    }
+    if (status == UCS_OK) {
+        status = uct_cxi_trig_prov_set_class(want, *prov_p, *info_p);
+    }
+    if (status == UCS_OK) {
+        status = uct_cxi_trig_prov_open(*prov_p, info_p);
     }
     if (want->ordering == UCT_CXI_TRIG_ORDERING_RELAXED) {
         uct_cxi_trig_prov_relax(*info_p);
@@ -655,8 +684,7 @@ void uct_trig_off_reason(char *text, size_t max)
     pthread_mutex_unlock(&uct_cxi_trig_prov_cache.mutex);
 }
 
-/* For a peer that was reached before, cxi and cxiemu report EHOSTUNREACH.
- * sockets has EIO in the queue, and ENOENT where an operation is posted. */
+/* sockets has EIO in the queue, and ENOENT where an operation is posted. */
 static int uct_cxi_trig_prov_is_loss(const uct_cxi_trig_prov_t *prov,
                                      long fi_code)
 {
@@ -678,4 +706,17 @@ ucs_status_t uct_cxi_trig_prov_status(const uct_cxi_trig_prov_t *prov,
      * users expect that of the failure */
     return uct_cxi_trig_prov_is_loss(prov, fi_code) ?
            UCS_ERR_ENDPOINT_TIMEOUT : uct_cxi_trig_status(fi_code);
+}
+
+ucs_status_t
+uct_cxi_trig_prov_entry_status(const uct_cxi_trig_prov_t *prov,
+                               const struct fi_cq_err_entry *entry)
+{
+    if (prov->is_cassini &&
+        (uct_cxi_trig_cassini_cause(entry->err, entry->prov_errno,
+                                    entry->flags) ==
+         UCT_CXI_TRIG_CASSINI_LOSS)) {
+        return UCS_ERR_ENDPOINT_TIMEOUT;
+    }
+    return uct_cxi_trig_prov_status(prov, entry->err ? entry->err : FI_EIO);
 }

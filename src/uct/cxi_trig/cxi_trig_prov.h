@@ -9,6 +9,7 @@
 #include <ucs/type/status.h>
 
 #include <rdma/fabric.h>
+#include <rdma/fi_eq.h>
 
 #include <stddef.h>
 #include <stdint.h>
@@ -23,11 +24,14 @@ typedef enum {
 } uct_cxi_trig_done_t;
 
 
-/** What the provider keeps in order, from an endpoint to another. */
+/** What the provider keeps in order, from an endpoint to another. It is asked
+ *  of the sending side. What the receiving side has is left alone: on Cassini
+ *  the order of a region's writes to the host's memory follows it. */
 typedef enum {
     /** Messages, which UCX counts on, and nothing else. */
     UCT_CXI_TRIG_ORDERING_RELAXED,
-    /** Messages, and what the provider keeps in order unasked. */
+    /** Messages, and what the provider keeps in order unasked: on Cassini
+     *  nothing. */
     UCT_CXI_TRIG_ORDERING_DEFAULT,
     /** Messages, and writes, reads and atomics, each among themselves. */
     UCT_CXI_TRIG_ORDERING_STRICT
@@ -67,6 +71,10 @@ typedef struct uct_cxi_trig_prov {
     uint8_t             own_keys;    /**< Keys of regions are ours: those that
                                           the provider would choose protect
                                           less */
+    uint8_t             is_cassini;  /**< See cxi_trig_cassini.h */
+    uint8_t             opens_late;  /**< Describes domains that do not open */
+    uint8_t             has_monitor; /**< libfabric keeps its registrations, and
+                                          watches what is unmapped */
     uint8_t             revokes;     /**< No peer reaches a region any more
                                           once fi_close() of it returns */
     uct_cxi_trig_done_t done;
@@ -75,17 +83,15 @@ typedef struct uct_cxi_trig_prov {
                                           default */
     unsigned            max_cntrs;   /**< Counters of the NIC: processes share
                                           them, to open one may fail earlier */
+    unsigned            max_tx;      /**< Longest transmit and ... */
+    unsigned            max_rx;      /**< ... receive queue; 0: any */
+    uint32_t            min_version; /**< Of libfabric */
     uint64_t            max_count;   /**< Largest value of a counter */
     size_t              max_put;     /**< Largest put and get, bytes */
     double              latency;     /**< Seconds, one way */
     double              bandwidth;   /**< Bytes per second */
     double              overhead;    /**< Seconds of CPU per message */
 } uct_cxi_trig_prov_t;
-
-
-/** The folder where the driver of Cassini cards lists them; not a setting, but
- *  tests have one of their own. */
-extern const char *uct_cxi_trig_prov_devices;
 
 
 /** Names of orderings and of traffic classes, for the settings; NULL ends. */
@@ -97,11 +103,12 @@ extern const char *uct_cxi_trig_prov_traffic_classes[];
  * Find a provider that can serve the transport, and its devices.
  *
  * No other one than that of @a want is ever taken instead, and "auto" is
- * decided by what is there alone: cxi where its domain opens; the emulated card
- * on a machine without Cassini cards; else none. One that has not got what is
- * wanted is refused, but for memory of GPUs that is only to be tried (UCS_TRY).
- * The list has one entry a domain, loop-back domains last; free it with
- * fi_freeinfo(). Failures are logged once. Any thread may call this.
+ * decided by what is there alone: cxi where a domain of it opens; the emulated
+ * card on a machine without Cassini cards; else none. One that has not got what
+ * is wanted is refused, but for memory of GPUs that is only to be tried
+ * (UCS_TRY). The list has one entry a domain that opens, loop-back domains
+ * last; free it with fi_freeinfo(). Failures are logged once. Any thread may
+ * call this.
  */
 ucs_status_t uct_cxi_trig_prov_find(const uct_cxi_trig_prov_want_t *want,
                                     const uct_cxi_trig_prov_t **prov_p,
@@ -125,5 +132,10 @@ int uct_cxi_trig_prov_is_local(const uct_cxi_trig_prov_t *prov,
  *  uct_cxi_trig_status(), but for what the provider means by it. */
 ucs_status_t uct_cxi_trig_prov_status(const uct_cxi_trig_prov_t *prov,
                                       long fi_code);
+
+/** The same for an error that a completion queue tells of. */
+ucs_status_t
+uct_cxi_trig_prov_entry_status(const uct_cxi_trig_prov_t *prov,
+                               const struct fi_cq_err_entry *entry);
 
 #endif

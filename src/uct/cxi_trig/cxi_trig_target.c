@@ -12,6 +12,8 @@
 #include <ucs/debug/log.h>
 #include <ucs/debug/memtrack_int.h>
 
+#include <rdma/fi_eq.h>
+
 #include <pthread.h>
 
 
@@ -72,6 +74,14 @@ ucs_status_t uct_cxi_trig_target_open(uct_cxi_trig_md_t *md)
     }
     (void)pthread_mutex_unlock(&uct_cxi_trig_target_lock);
     return status;
+}
+
+void uct_cxi_trig_target_progress(uct_cxi_trig_md_t *md)
+{
+    struct fi_cq_msg_entry entry;
+
+    /* Nothing is posted to it: there is no completion */
+    (void)fi_cq_read(md->target->cq, &entry, 1);
 }
 
 void uct_cxi_trig_target_close(uct_cxi_trig_md_t *md)

@@ -23,6 +23,13 @@
  */
 ucs_status_t uct_cxi_trig_target_open(uct_cxi_trig_md_t *md);
 
+/**
+ * Let the provider take the events of its NIC for the endpoint, which there is.
+ * With cxi each access by a key that is not, or no longer, good is one; their
+ * queue has room for some 256, and its overflow aborts the process. Any thread.
+ */
+void uct_cxi_trig_target_progress(uct_cxi_trig_md_t *md);
+
 /** Close it, if there is one; no region is left. */
 void uct_cxi_trig_target_close(uct_cxi_trig_md_t *md);
 

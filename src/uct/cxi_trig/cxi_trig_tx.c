@@ -153,6 +153,15 @@ static void uct_cxi_trig_tx_complete(uct_cxi_trig_iface_t *iface,
     uct_cxi_trig_tx_end(op, status);
 }
 
+void uct_cxi_trig_tx_fail_all(uct_cxi_trig_iface_t *iface, ucs_status_t status)
+{
+    uct_cxi_trig_tx_op_t *op;
+
+    ucs_list_for_each(op, &iface->tx.track.ops, by_iface.list) {
+        uct_cxi_trig_peer_fail(op->peer, status);
+    }
+}
+
 int uct_cxi_trig_tx_goes_to(const uct_cxi_trig_req_t *req,
                             const uct_cxi_trig_peer_t *peer)
 {

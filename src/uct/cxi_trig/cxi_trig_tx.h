@@ -208,4 +208,8 @@ ucs_status_t uct_cxi_trig_tx_iface_flush(uct_iface_h iface, unsigned flags,
  */
 ucs_status_t uct_cxi_trig_tx_iface_fence(uct_iface_h iface, unsigned flags);
 
+/** Fail the endpoints that have operations in flight. The operations stay so:
+ *  the provider has not said that it leaves their memory alone. */
+void uct_cxi_trig_tx_fail_all(uct_cxi_trig_iface_t *iface, ucs_status_t status);
+
 #endif

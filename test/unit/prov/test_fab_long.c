@@ -237,7 +237,7 @@ FAB_CASE(killed, .config = &large, .victim = 1)
     /* A message to it tells that the link is lost, and all that is with it */
     if (fi_tsend(me->ep, me->window, LONG_LENGTH, NULL, me->peer, 1, NULL) ==
         0) {
-        FAB_EQUAL(fab_error(me, &me->tx).err, FI_EHOSTUNREACH);
+        FAB_EQUAL(fab_error(me, &me->tx).err, FI_EIO);
     }
     landed = long_read(me, me->landed);
     for (i = 0; i < LONG_PLACES; ++i) {

@@ -6,6 +6,7 @@
 #include "fabric/cxiemu_ep.h"
 #include "fabric/cxiemu_event.h"
 #include "fabric/cxiemu_log.h"
+#include "nic/cxiemu_error.h"
 
 #include <rdma/fi_errno.h>
 
@@ -251,7 +252,7 @@ static const char *cxiemu_cq_strerror(struct fid_cq *fid, int prov_errno,
                                       const void *err_data, char *buf,
                                       size_t len)
 {
-    return cxiemu_event_strerror(prov_errno, buf, len);
+    return cxiemu_error_text(prov_errno, buf, len);
 }
 
 int cxiemu_cq_trywait(struct fid *fid)

@@ -2,6 +2,7 @@
 /* cxiemu_domain.c - domains: each has an emulated NIC. */
 #include "fabric/cxiemu_domain.h"
 #include "fabric/cxiemu_info.h"
+#include "fabric/cxiemu_log.h"
 #include "nic/cxiemu_service.h"
 
 #include <rdma/fi_errno.h>
@@ -78,6 +79,18 @@ static struct fi_ops_domain cxiemu_domain_ops = {
     .endpoint2        = cxiemu_domain_endpoint2
 };
 
+int cxiemu_domain_check(const struct fi_info *info, uint32_t tclass)
+{
+    if (((tclass != FI_TC_UNSPEC) &&
+         ((tclass < FI_TC_LABEL) || (tclass > FI_TC_SCAVENGER))) ||
+        ((info->tx_attr != NULL) && (info->tx_attr->size > CXIEMU_MAX_TX)) ||
+        ((info->rx_attr != NULL) && (info->rx_attr->size > CXIEMU_MAX_RX))) {
+        cxiemu_warn(DOMAIN, "no such traffic class, or a longer queue\n");
+        return -FI_EINVAL;
+    }
+    return 0;
+}
+
 int cxiemu_domain_open(struct fid_fabric *fabric, struct fi_info *info,
                        struct fid_domain **domain_p, void *context)
 {
@@ -89,6 +102,10 @@ int cxiemu_domain_open(struct fid_fabric *fabric, struct fi_info *info,
     }
     if (!cxiemu_device_exists(info->domain_attr->name)) {
         return -FI_ENODEV;
+    }
+    ret = cxiemu_domain_check(info, info->domain_attr->tclass);
+    if (ret != 0) {
+        return ret;
     }
     domain = calloc(1, sizeof(*domain));
     if (domain == NULL) {
@@ -109,6 +126,8 @@ int cxiemu_domain_open(struct fid_fabric *fabric, struct fi_info *info,
     domain->fid.fid.ops     = &cxiemu_domain_fid_ops;
     domain->fid.ops         = &cxiemu_domain_ops;
     domain->fid.mr          = &cxiemu_mr_domain_ops;
+    domain->tclass          = cxiemu_tclass(info->domain_attr->tclass,
+                                            FI_TC_BEST_EFFORT);
     domain->prov_key        = !!(info->domain_attr->mr_mode & FI_MR_PROV_KEY);
     domain->caches_keys     = domain->prov_key;
     domain->optimizes_keys  = domain->prov_key;

@@ -23,6 +23,7 @@
 /** Limits that fi_info tells. */
 #define CXIEMU_MAX_MSG  (4ull << 30)
 #define CXIEMU_MAX_TX   16384
+#define CXIEMU_MAX_RX   15360
 #define CXIEMU_INJECT   192
 #define CXIEMU_TAG_MASK ((1ull << 48) - 1)
 
@@ -51,6 +52,8 @@ typedef struct cxiemu_domain {
     uint64_t          numbers[CXIEMU_MR_NUMBER_WORDS]; /**< Bits: in use */
     size_t            kept_cntrs; /**< Closed, but taken until the domain is
                                        closed, as Cassini's are; NIC's lock */
+    uint32_t          tclass;   /**< Of deferred work, and of endpoints that are
+                                     opened without one */
 } cxiemu_domain_t;
 
 /* Constructors that fi_ops_domain names; libfabric's contracts. */
@@ -91,6 +94,15 @@ static inline uint64_t cxiemu_caps_ways(uint64_t caps)
         caps |= FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
     }
     return caps;
+}
+
+/** Whether traffic class and queues' sizes are those of CXI: 0, or
+ *  -FI_EINVAL. */
+int cxiemu_domain_check(const struct fi_info *info, uint32_t tclass);
+
+static inline uint32_t cxiemu_tclass(uint32_t tclass, uint32_t otherwise)
+{
+    return (tclass == FI_TC_UNSPEC) ? otherwise : tclass;
 }
 
 /** Registration: fi_ops_mr of every domain. */

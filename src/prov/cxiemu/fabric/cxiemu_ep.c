@@ -536,11 +536,11 @@ static int cxiemu_ep_check(const struct fi_info *info)
         (attr->rx_ctx_cnt == FI_SHARED_CONTEXT)) {
         return -FI_ENOSYS;
     }
-    if ((attr->tx_ctx_cnt > 1) || (attr->rx_ctx_cnt > 1) ||
-        ((info->tx_attr != NULL) && (info->tx_attr->size > CXIEMU_MAX_TX))) {
+    if ((attr->tx_ctx_cnt > 1) || (attr->rx_ctx_cnt > 1)) {
         return -FI_EINVAL;
     }
-    return 0;
+    return cxiemu_domain_check(info, (info->tx_attr == NULL) ?
+                                     FI_TC_UNSPEC : info->tx_attr->tclass);
 }
 
 static void cxiemu_ep_init(cxiemu_ep_t *ep, struct fi_info *info, void *context)
@@ -557,9 +557,11 @@ static void cxiemu_ep_init(cxiemu_ep_t *ep, struct fi_info *info, void *context)
     ep->caps            = cxiemu_caps_ways(info->caps);
     ep->tx_size         = cxiemu_param()->tx_size;
     ep->min_multi_recv  = CXIEMU_MIN_MULTI_RECV;
+    ep->tclass          = ep->domain->tclass;
     if (info->tx_attr != NULL) {
         ep->tx_flags = info->tx_attr->op_flags;
         ep->tx_order = info->tx_attr->msg_order;
+        ep->tclass   = cxiemu_tclass(info->tx_attr->tclass, ep->tclass);
         ep->tx_size  = (info->tx_attr->size > 0) ? info->tx_attr->size :
                                                    ep->tx_size;
     }

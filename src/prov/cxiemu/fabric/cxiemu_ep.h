@@ -27,6 +27,7 @@ typedef struct cxiemu_ep {
     uint64_t        tx_flags;  /**< Default op_flags */
     uint64_t        rx_flags;
     uint64_t        tx_order;  /**< msg_order */
+    uint32_t        tclass;    /**< Traffic class */
     size_t          tx_size;
     size_t          tx_used;   /**< Operations under way or in tx_done */
     size_t          tx_done;   /**< Over; the user's progress, as CXI's, gives

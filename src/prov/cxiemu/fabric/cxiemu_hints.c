@@ -174,7 +174,7 @@ static void cxiemu_hints_apply_domain(const struct fi_domain_attr *hints,
     }
     attr->av_type  = hints->av_type;
     attr->domain   = hints->domain;
-    attr->tclass   = hints->tclass;
+    /* As CXI, nothing grants the traffic class: the program writes it */
 }
 
 void cxiemu_hints_apply(const struct fi_info *hints, struct fi_info *info)
@@ -201,7 +201,6 @@ void cxiemu_hints_apply(const struct fi_info *hints, struct fi_info *info)
         info->tx_attr->op_flags = tx->op_flags;
         /* Order costs: only what is asked for, as CXI does */
         info->tx_attr->msg_order = tx->msg_order;
-        info->tx_attr->tclass    = tx->tclass;
     }
     if (rx != NULL) {
         if (rx->caps != 0) {

@@ -15,11 +15,23 @@
 #define CXIEMU_MR_COUNT     65536
 #define CXIEMU_PROTO_EP_VER 1
 
+/* Domains use this service */
+#define CXIEMU_SERVICE 1
+
 #define CXIEMU_DEVICE_SPEED 200000000000ull /* Slingshot's */
 #define CXIEMU_DEVICE_MTU   2048
 
 /* Name of a device, with the final zero */
 #define CXIEMU_DEVICE_NAME_MAX 16
+
+/* What CXI tells of a device in prov_attr. As in its rdma/fi_cxi_ext.h, which
+ * distributions leave out. */
+typedef struct cxiemu_cxi_nic_attr {
+    uint32_t version;
+    unsigned addr;
+    unsigned default_rgroup_id; /* Service */
+    unsigned default_vni;
+} cxiemu_cxi_nic_attr_t;
 
 /* A device's description in one piece; other texts are constants. */
 typedef struct cxiemu_device {
@@ -29,6 +41,7 @@ typedef struct cxiemu_device {
     struct fi_device_attr device;
     struct fi_bus_attr    bus;
     struct fi_link_attr   link;
+    cxiemu_cxi_nic_attr_t attr;
 } cxiemu_device_t;
 
 
@@ -43,6 +56,8 @@ static struct fid_nic *cxiemu_device_new(unsigned number);
 /* fi_dupinfo() copies the device by this. */
 static int cxiemu_device_control(struct fid *fid, int command, void *arg)
 {
+    const cxiemu_device_t *device = container_of(fid, cxiemu_device_t,
+                                                 nic.fid);
     struct fid_nic *nic;
 
     if (command != FI_DUP) {
@@ -50,10 +65,14 @@ static int cxiemu_device_control(struct fid *fid, int command, void *arg)
     }
     /* Also if it is NULL: the copy still has the original there, and libfabric
      * 1.17 would free that with it */
-    nic = cxiemu_device_new(
-            container_of(fid, cxiemu_device_t, nic.fid)->number);
+    nic                    = cxiemu_device_new(device->number);
     *(struct fid_nic**)arg = nic;
-    return (nic == NULL) ? -FI_ENOMEM : 0;
+    if (nic == NULL) {
+        return -FI_ENOMEM;
+    }
+
+    container_of(nic, cxiemu_device_t, nic)->attr = device->attr;
+    return 0;
 }
 
 static struct fi_ops cxiemu_device_ops = {
@@ -102,6 +121,7 @@ static struct fid_nic *cxiemu_device_new(unsigned number)
     device->nic.device_attr = &device->device;
     device->nic.bus_attr    = &device->bus;
     device->nic.link_attr   = &device->link;
+    device->nic.prov_attr   = &device->attr;
 
     device->device.name           = device->name;
     device->device.device_id      = (char*)"0x0";
@@ -110,6 +130,11 @@ static struct fid_nic *cxiemu_device_new(unsigned number)
     device->device.driver         = (char*)"cxiemu";
     device->device.firmware       = (char*)"none";
     device->bus.bus_type          = FI_BUS_UNKNOWN;
+    device->attr.version           = 1;
+    device->attr.addr              = cxiemu_addr_host();
+    device->attr.default_rgroup_id = CXIEMU_SERVICE;
+    device->attr.default_vni       = cxiemu_param()->vni;
+
     device->link.address          = device->name;
     device->link.mtu              = CXIEMU_DEVICE_MTU;
     device->link.speed            = CXIEMU_DEVICE_SPEED;

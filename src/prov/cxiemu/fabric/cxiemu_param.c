@@ -14,6 +14,8 @@
 #include <sys/random.h>
 #include <time.h>
 
+#define CXIEMU_PARAM_VNI 10
+
 typedef struct cxiemu_param_row cxiemu_param_row_t;
 
 /** Reads a value's text; whether it makes sense. */
@@ -209,6 +211,14 @@ static int cxiemu_param_read_row(const cxiemu_param_row_t *row,
     return 0;
 }
 
+/* The job's network, as launchers tell CXI; its default without one */
+static unsigned cxiemu_param_vni(void)
+{
+    const char *text = getenv("SLINGSHOT_VNIS");
+
+    return (text == NULL) ? CXIEMU_PARAM_VNI : (uint16_t)atoi(text);
+}
+
 static void cxiemu_param_read_all(void)
 {
     cxiemu_param_t *param = &cxiemu_param_values;
@@ -222,6 +232,7 @@ static void cxiemu_param_read_all(void)
     if (param->again_every == SIZE_MAX) {
         param->again_every = param->strict ? CXIEMU_PARAM_AGAIN : 0;
     }
+    param->vni = cxiemu_param_vni();
     /* Not only for strict mode: the fault knobs draw from it, too */
     cxiemu_info(CORE, "mode %s, seed %#llx\n",
                 param->strict ? "strict" : "fast",

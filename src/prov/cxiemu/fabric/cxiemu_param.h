@@ -41,6 +41,7 @@ typedef struct cxiemu_param {
     int            leaks;       /**< FI_CXIEMU_LEAKS: an error at exit */
     size_t         again_every; /**< FI_CXIEMU_AGAIN: one piece of deferred
                                      work in that many is refused; 0 none */
+    unsigned       vni;         /**< SLINGSHOT_VNIS: the first of them */
     size_t         vanish;      /**< FI_CXIEMU_VANISH: the link to a peer is
                                      lost after that many operations; 0 never */
 } cxiemu_param_t;

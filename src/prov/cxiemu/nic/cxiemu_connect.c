@@ -6,6 +6,7 @@
 #include "op/cxiemu_target.h"
 #include "op/cxiemu_txop.h"
 #include "nic/cxiemu_wait.h"
+#include "nic/cxiemu_error.h"
 
 #include <rdma/fi_errno.h>
 
@@ -177,7 +178,7 @@ int cxiemu_link_get(cxiemu_nic_t *nic, const cxiemu_addr_t *addr,
 
     if ((addr->version != CXIEMU_ADDR_VERSION) ||
         (addr->host != cxiemu_addr_host()) || (addr->nonce == 0)) {
-        return -FI_EHOSTUNREACH;
+        return -CXIEMU_ERROR_WAY;
     }
     TAILQ_FOREACH(link, &nic->links, list) {
         if (link->is_tx && (link->peer == addr->nonce) &&
@@ -195,6 +196,15 @@ int cxiemu_link_get(cxiemu_nic_t *nic, const cxiemu_addr_t *addr,
     ++link->refs;
     *link_p = link;
     return 0;
+}
+
+/* A peer that is made to vanish has gone with its machine. */
+int cxiemu_link_error(const cxiemu_link_t *link)
+{
+    size_t vanish = cxiemu_param()->vanish;
+
+    return ((vanish != 0) && (link->sent > vanish)) ? CXIEMU_ERROR_WAY :
+                                                      FI_EHOSTUNREACH;
 }
 
 void cxiemu_link_put(cxiemu_link_t *link)
@@ -371,7 +381,7 @@ void cxiemu_link_lose(cxiemu_link_t *link)
     }
     if (link->is_tx) {
         cxiemu_link_leave(link);
-        cxiemu_txop_fail_all(link, FI_EHOSTUNREACH);
+        cxiemu_txop_fail_all(link, cxiemu_link_error(link));
     } else {
         /* What came from the peer before it went is carried out */
         for (i = 0; !TAILQ_EMPTY(&nic->late) && (i < CXIEMU_LATE_ROUNDS); ++i) {

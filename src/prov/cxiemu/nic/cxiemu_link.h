@@ -75,7 +75,8 @@ typedef struct cxiemu_link {
 /**
  * The link towards an address, made if there is none; its process is connected
  * to by the first call. 0, -FI_EHOSTUNREACH if there is no such NIC (any more),
- * -FI_EACCES, -FI_ENOMEM, -FI_ENOSPC if a NIC's ports are used up.
+ * -CXIEMU_ERROR_WAY if it is another machine's, -FI_EACCES, -FI_ENOMEM,
+ * -FI_ENOSPC if a NIC's ports are used up.
  * Ownership: a reference, given back by cxiemu_link_put().
  */
 int cxiemu_link_get(cxiemu_nic_t *nic, const cxiemu_addr_t *addr,
@@ -132,5 +133,8 @@ void cxiemu_link_await_attach(cxiemu_nic_t *nic);
 
 /** Close all links of a NIC in good order; peers learn of it. */
 void cxiemu_link_close_all(cxiemu_nic_t *nic);
+
+/** Why operations on a link that is not up fail; see cxiemu_error.h. */
+int cxiemu_link_error(const cxiemu_link_t *link);
 
 #endif

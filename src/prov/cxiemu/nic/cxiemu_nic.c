@@ -308,6 +308,7 @@ int cxiemu_nic_create(cxiemu_nic_t **nic_p)
     nic->shm->version = CXIEMU_PROTO_VERSION;
     nic->shm->nonce   = nic->nonce;
     nic->shm->pid     = (uint32_t)getpid();
+    nic->shm->vni     = cxiemu_param()->vni;
     /* Nobody knows of it before an address is handed out */
     __atomic_store_n(&nic->shm->thread, CXIEMU_THREAD_ASLEEP,
                      __ATOMIC_SEQ_CST);

@@ -76,9 +76,10 @@ static int cxiemu_peer_create(cxiemu_nic_t *nic, const cxiemu_addr_t *addr,
     if (ret != 0) {
         goto err_free;
     }
-    /* Map the NIC's memory and make sure that it is the one that was meant. The
-     * process was opened before: if it is still there after, its number has not
-     * been given to another one. */
+    /* Map the NIC's memory and make sure that it is the one that was meant, and
+     * has endpoints in our network: on one card CXI finds no entry of it, too.
+     * The process was opened before: if it is still there after, its number has
+     * not been given to another one. */
     ret = cxiemu_map_open(peer->pid, addr->fd, sizeof(*shm), &peer->map);
     if (ret != 0) {
         goto err_unwatch;
@@ -87,6 +88,7 @@ static int cxiemu_peer_create(cxiemu_nic_t *nic, const cxiemu_addr_t *addr,
     if ((shm->magic != CXIEMU_NIC_MAGIC) ||
         (shm->version != CXIEMU_PROTO_VERSION) ||
         (shm->nonce != peer->nonce) || (shm->pid != peer->pid) ||
+        (shm->vni != nic->shm->vni) ||
         __atomic_load_n(&shm->closed, __ATOMIC_ACQUIRE) ||
         cxiemu_peer_is_dead(peer)) {
         ret = -FI_EHOSTUNREACH;

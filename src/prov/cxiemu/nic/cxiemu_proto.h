@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CXIEMU_PROTO_VERSION   5
+#define CXIEMU_PROTO_VERSION   6
 #define CXIEMU_NIC_MAGIC       0x4e584343u
 #define CXIEMU_LINK_MAGIC      0x4c584343u
 #define CXIEMU_CACHE_LINE      64
@@ -68,6 +68,7 @@ typedef struct cxiemu_nic_shm {
     uint64_t nonce;
     uint32_t pid;
     uint32_t closed;    /**< The owner has closed the NIC in good order */
+    uint32_t vni;       /**< Of the owner's network; peers have the same */
     /* Futex, CXIEMU_THREAD_*; peers change ASLEEP to AWAKE, and wake */
     _Alignas(CXIEMU_CACHE_LINE) uint32_t thread;
     uint32_t pollers;   /**< Threads of the owner that poll; the owner's */

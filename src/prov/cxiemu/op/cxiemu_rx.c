@@ -12,6 +12,7 @@
 #include "fabric/cxiemu_ep.h"
 #include "fabric/cxiemu_log.h"
 #include "op/cxiemu_target.h"
+#include "nic/cxiemu_error.h"
 
 #include <rdma/fi_errno.h>
 
@@ -124,8 +125,7 @@ static void cxiemu_recv_event(const cxiemu_recv_t *recv, int err,
     event->entry.op_context = recv->context;
     event->entry.flags      = flags | FI_RECV |
                               (rx->is_tagged ? FI_TAGGED : FI_MSG);
-    event->entry.err        = err;
-    event->entry.prov_errno = err;
+    cxiemu_error_set(&event->entry, err);
     event->entry.buf        = recv->buffer;
     if (err != FI_ECANCELED) {
         event->entry.len = cxiemu_recv_taken(recv);

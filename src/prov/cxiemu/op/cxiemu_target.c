@@ -10,6 +10,7 @@
 #include "fabric/cxiemu_ep.h"
 #include "fabric/cxiemu_mr.h"
 #include "op/cxiemu_rx.h"
+#include "nic/cxiemu_error.h"
 
 #include <rdma/fi_errno.h>
 
@@ -87,14 +88,27 @@ int cxiemu_target_fetch(const cxiemu_arrival_t *arrival, uint64_t offset,
 }
 
 
+/* As cxiemu_mr_find(), where the endpoint still is: CXI tells one from the
+ * other. */
+static int cxiemu_target_find(const cxiemu_arrival_t *arrival, uint64_t access,
+                              cxiemu_mr_t **mr_p, void **address_p)
+{
+    const cxiemu_rec_t *rec = &arrival->rec;
+    cxiemu_nic_t *nic       = arrival->link->nic;
+
+    if ((rec->dst_ep >= CXIEMU_MAX_EPS) || (nic->eps[rec->dst_ep] == NULL)) {
+        return FI_EHOSTUNREACH;
+    }
+    return cxiemu_mr_find(nic, rec, access, mr_p, address_p);
+}
+
 int cxiemu_target_land(const cxiemu_arrival_t *arrival, uint64_t offset,
                        size_t length, cxiemu_mr_t **mr_p)
 {
     void *address;
     int err;
 
-    err = cxiemu_mr_find(arrival->link->nic, &arrival->rec, FI_REMOTE_WRITE,
-                         mr_p, &address);
+    err = cxiemu_target_find(arrival, FI_REMOTE_WRITE, mr_p, &address);
     if (err != 0) {
         return err;
     }
@@ -134,7 +148,7 @@ static void cxiemu_target_read(const cxiemu_arrival_t *arrival)
     cxiemu_mr_t *mr;
     int err;
 
-    err = cxiemu_mr_find(link->nic, rec, FI_REMOTE_READ, &mr, &address);
+    err = cxiemu_target_find(arrival, FI_REMOTE_READ, &mr, &address);
     if ((err == 0) && (rec->length > 0)) {
         link->nic->copied += rec->length;
         if ((rec->type == CXIEMU_REC_PUSH) && link->same_process) {
@@ -186,12 +200,12 @@ static int cxiemu_target_apply(const cxiemu_arrival_t *arrival,
         return FI_EINVAL;
     }
 
-    err = cxiemu_mr_find(arrival->link->nic, rec, access, &mr, &address);
+    err = cxiemu_target_find(arrival, access, &mr, &address);
     if (err != 0) {
         return err;
     }
     if ((uintptr_t)address % rec->length != 0) {
-        return FI_EIO; /* As Cassini answers what it cannot carry out */
+        return CXIEMU_ERROR_ALIGN;
     }
     *value_p = cxiemu_atomic_apply(&atomic, address);
     if ((atomic.op != FI_ATOMIC_READ) || cxiemu_param()->strict) {

@@ -10,6 +10,7 @@
 #include "fabric/cxiemu_ep.h"
 #include "fabric/cxiemu_log.h"
 #include "op/cxiemu_target.h"
+#include "nic/cxiemu_error.h"
 
 #include <rdma/fi_errno.h>
 
@@ -167,8 +168,7 @@ static void cxiemu_txop_complete_cq(const cxiemu_op_t *op, int err)
         event                   = cxiemu_cq_next(ep->tx_cq);
         event->entry.op_context = op->context;
         event->entry.flags      = cxiemu_txop_event_flags[op->kind];
-        event->entry.err        = err;
-        event->entry.prov_errno = err;
+        cxiemu_error_set(&event->entry, err);
         cxiemu_cq_push(ep->tx_cq, event);
     }
 }
@@ -321,7 +321,7 @@ static int cxiemu_txop_fault(cxiemu_link_t *link)
         cxiemu_link_lose(link);
     }
     if (link->state != CXIEMU_LINK_UP) {
-        return FI_EHOSTUNREACH;
+        return cxiemu_link_error(link);
     }
     if (param->fail_every == 0) {
         return 0;
@@ -330,7 +330,8 @@ static int cxiemu_txop_fault(cxiemu_link_t *link)
      * product's upper bits depend on all of the factor's. */
     number = ++link->nic->num_ops + param->seed;
     number = (number ^ (number >> 32)) * 0x9e3779b97f4a7c15ull;
-    return ((number >> 32) % param->fail_every == 0) ? FI_EIO : 0;
+    return ((number >> 32) % param->fail_every == 0) ? CXIEMU_ERROR_FAULT :
+                                                     0;
 }
 
 /* Whether what an operation does can be done at once: it is the NIC's own, and
@@ -385,7 +386,9 @@ static int cxiemu_txop_begin(const cxiemu_op_t *op, cxiemu_dwq_entry_t *entry)
 
     ret = cxiemu_txop_link(op, &link, &dst_ep);
     if (ret != 0) {
-        return (ret == -FI_EHOSTUNREACH) ? FI_EHOSTUNREACH : ret;
+        return ((ret == -FI_EHOSTUNREACH) || (ret == -CXIEMU_ERROR_WAY)) ?
+                       -ret :
+                       ret;
     }
     ret = cxiemu_txop_fault(link);
     if (ret != 0) {

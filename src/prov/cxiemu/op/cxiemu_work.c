@@ -287,7 +287,8 @@ static int cxiemu_work_queue(cxiemu_domain_t *domain,
     if ((work->op_type == FI_OP_RECV) || (work->op_type == FI_OP_TRECV)) {
         return cxiemu_work_receive(ep, work, flags, entry.completion);
     }
-    if (flags & CXIEMU_WORK_REFUSED) {
+    /* The queue of CXI's deferred work has the domain's traffic class */
+    if ((flags & CXIEMU_WORK_REFUSED) || (ep->tclass != domain->tclass)) {
         return -FI_EINVAL;
     }
     ret = cxiemu_work_op(ep, work, flags & ~CXIEMU_WORK_IGNORED, &entry);

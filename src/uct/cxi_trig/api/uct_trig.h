@@ -136,7 +136,7 @@ int uct_trig_iface_is_supported(uct_iface_h iface);
 
 
 /** Longest text of @ref uct_trig_off_reason, with the final zero. */
-#define UCT_TRIG_REASON_MAX 256
+#define UCT_TRIG_REASON_MAX 512
 
 
 /**
@@ -164,6 +164,43 @@ void uct_trig_off_reason(char *text, size_t max);
  */
 ucs_status_t uct_trig_iface_query(uct_iface_h iface,
                                   uct_trig_iface_attr_t *attr);
+
+
+/** A property of a NIC that its provider does not tell. */
+#define UCT_TRIG_NOT_TOLD (-1)
+
+/** What a NIC's provider tells of it beyond libfabric's interface; see
+ *  UCT_TRIG_NOT_TOLD. */
+typedef struct uct_trig_nic_attr {
+    int     service;        /**< Cassini's service that the process uses */
+    int     vni;            /**< Number of the job's network */
+    int64_t service_entries; /**< Deferred operations that may be pending at
+                                  once, of all processes of the service */
+    int     caches_keys;    /**< Non-zero: memory has the same remote key each
+                                 time that it is registered, and peers reach it
+                                 until the interface is closed */
+    int     optimizes_keys; /**< Non-zero: keys are optimized */
+    char    monitor[UCT_TRIG_NAME_MAX]; /**< libfabric's way to notice that
+                                 memory is unmapped, as FI_MR_CACHE_MONITOR;
+                                 "default" if that is not set; empty if the
+                                 provider uses none */
+    int     ucx_notices;    /**< Non-zero: UCX does, and can keep registrations
+                                 of memory */
+} uct_trig_nic_attr_t;
+
+
+/**
+ * Query what the provider tells of a NIC.
+ *
+ * @param [in]  iface Interface with the extension.
+ * @param [out] attr  Filled on success only.
+ *
+ * @return UCS_OK; UCS_ERR_UNSUPPORTED for any other interface.
+ *
+ * Threads: one thread at a time.
+ */
+ucs_status_t uct_trig_iface_query_nic(uct_iface_h iface,
+                                      uct_trig_nic_attr_t *attr);
 
 
 /**

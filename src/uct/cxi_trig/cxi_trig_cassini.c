@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cxi_trig_cassini.c - the cxi provider, as its sources from libfabric 1.21 on
+ * have it. Its own header, rdma/fi_cxi_ext.h, is left out by distributions.
+ */
+#ifdef HAVE_CONFIG_H
+#  include "config.h"
+#endif
+
+#include "cxi_trig_cassini.h"
+
+#include <ucs/sys/string.h>
+
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Operations on a domain, from version 5 on */
+#define UCT_CXI_TRIG_CASSINI_DOM_OPS "dom_ops_v5"
+
+/* Commands of fi_control() */
+#define UCT_CXI_TRIG_CASSINI_CONTROL (-(0xccc << 16))
+#define UCT_CXI_TRIG_CASSINI_GET_OPTIMIZED (UCT_CXI_TRIG_CASSINI_CONTROL + 6)
+#define UCT_CXI_TRIG_CASSINI_GET_KEY_CACHE (UCT_CXI_TRIG_CASSINI_CONTROL + 8)
+
+typedef struct uct_cxi_trig_cassini_dom_ops {
+    void (*others[4])(void); /* Of no use here */
+    int  (*get_dwq_depth)(struct fid *fid, size_t *depth);
+} uct_cxi_trig_cassini_dom_ops_t;
+
+/* Return codes of the NIC, which the provider gives as prov_errno */
+enum {
+    UCT_CXI_TRIG_CASSINI_UNDELIVERABLE    = 2,
+    UCT_CXI_TRIG_CASSINI_ENTRY_NOT_FOUND  = 18,
+    UCT_CXI_TRIG_CASSINI_NO_TARGET_CONN   = 19,
+    UCT_CXI_TRIG_CASSINI_NO_TARGET_MST    = 20,
+    UCT_CXI_TRIG_CASSINI_NO_TARGET_TRS    = 21,
+    UCT_CXI_TRIG_CASSINI_NO_MATCHING_CONN = 23,
+    UCT_CXI_TRIG_CASSINI_VNI_NOT_FOUND    = 25,
+    UCT_CXI_TRIG_CASSINI_PTLTE_NOT_FOUND  = 26,
+    UCT_CXI_TRIG_CASSINI_CONN_CLOSED      = 53,
+    UCT_CXI_TRIG_CASSINI_CANCELED         = 54
+};
+
+
+const char *uct_cxi_trig_cassini_devices = "/sys/class/cxi";
+const char *uct_cxi_trig_cassini_files   = "/dev";
+
+
+const uct_cxi_trig_cassini_nic_t *
+uct_cxi_trig_cassini_nic(const struct fi_info *info)
+{
+    const uct_cxi_trig_cassini_nic_t *nic =
+            (info->nic == NULL) ? NULL : info->nic->prov_attr;
+
+    return ((nic == NULL) || (nic->version == 0)) ? NULL : nic;
+}
+
+/* A device without its file has none to be refused */
+static int uct_cxi_trig_cassini_is_refused(const char *device)
+{
+    char path[256];
+
+    snprintf(path, sizeof(path), "%s/%s", uct_cxi_trig_cassini_files, device);
+    return (access(path, R_OK | W_OK) != 0) && (errno != ENOENT);
+}
+
+int uct_cxi_trig_cassini_has_cards(char *name, size_t max)
+{
+    DIR *dir   = opendir(uct_cxi_trig_cassini_devices);
+    int result = 0;
+    struct dirent *entry;
+
+    name[0] = '\0';
+    if (dir == NULL) {
+        return 0;
+    }
+    while ((entry = readdir(dir)) != NULL) {
+        if (entry->d_name[0] == '.') {
+            continue;
+        }
+        result = 1;
+        if (uct_cxi_trig_cassini_is_refused(entry->d_name)) {
+            ucs_snprintf_zero(name, max, "%s", entry->d_name);
+        }
+    }
+    closedir(dir);
+    return result;
+}
+
+/* The provider takes the class of what a domain and an endpoint are opened
+ * with, but leaves what hints ask for out of what it describes. Both are the
+ * same: deferred work has the domain's, and refuses that of another one. */
+void uct_cxi_trig_cassini_set_class(struct fi_info *list, uint32_t tclass)
+{
+    for (; list != NULL; list = list->next) {
+        list->domain_attr->tclass = tclass;
+        list->tx_attr->tclass     = tclass;
+    }
+}
+
+/*
+ * libfabric's code tells little: it is EHOSTUNREACH for UNDELIVERABLE,
+ * ENOTCONN for VNI_NOT_FOUND, and EIO for all others.
+ *
+ * PTLTE_NOT_FOUND: the portal table of the address has no entry for messages,
+ * or for regions. All regions whose keys the provider makes lie behind entries
+ * that live as long as their endpoint. When a process dies, the driver empties
+ * its table before it frees anything else. So the endpoint is gone, and never a
+ * region alone; nor has a dying process entries without their regions.
+ *
+ * ENTRY_NOT_FOUND: the endpoint is there, and the region is not: its owner has
+ * closed it, or the key never was one. That is no loss of the peer. A process
+ * that leaves in good order closes its regions, and then its endpoint: what
+ * comes between has used a key that was taken back, and what comes later finds
+ * the endpoint gone. Messages have a list to be put on as long as their
+ * endpoint lives: one without has met an endpoint that is being closed.
+ *
+ * The others are those of connections between NICs, when the retry handler has
+ * given up: no node, none of its connections to be had, or the state of one
+ * lost. What has happened to the operation is unknown then.
+ */
+uct_cxi_trig_cassini_cause_t
+uct_cxi_trig_cassini_cause(int err, int prov_errno, uint64_t flags)
+{
+    if ((err != FI_EIO) && (err != FI_EHOSTUNREACH) && (err != FI_ENOTCONN)) {
+        return UCT_CXI_TRIG_CASSINI_FAULT; /* No return code */
+    }
+
+    switch (prov_errno) {
+    case UCT_CXI_TRIG_CASSINI_UNDELIVERABLE:
+    case UCT_CXI_TRIG_CASSINI_NO_TARGET_CONN:
+    case UCT_CXI_TRIG_CASSINI_NO_TARGET_MST:
+    case UCT_CXI_TRIG_CASSINI_NO_TARGET_TRS:
+    case UCT_CXI_TRIG_CASSINI_NO_MATCHING_CONN:
+    case UCT_CXI_TRIG_CASSINI_VNI_NOT_FOUND:
+    case UCT_CXI_TRIG_CASSINI_PTLTE_NOT_FOUND:
+    case UCT_CXI_TRIG_CASSINI_CONN_CLOSED:
+    case UCT_CXI_TRIG_CASSINI_CANCELED:
+        return UCT_CXI_TRIG_CASSINI_LOSS;
+    case UCT_CXI_TRIG_CASSINI_ENTRY_NOT_FOUND:
+        return (flags & FI_SEND) ? UCT_CXI_TRIG_CASSINI_LOSS :
+                                   UCT_CXI_TRIG_CASSINI_FAULT;
+    default:
+        return UCT_CXI_TRIG_CASSINI_FAULT;
+    }
+}
+
+void uct_cxi_trig_cassini_advise(const struct fi_info *info, int ret,
+                                 char *text, size_t max)
+{
+    const uct_cxi_trig_cassini_nic_t *nic = uct_cxi_trig_cassini_nic(info);
+    const char *device                    = info->domain_attr->name;
+
+    if (uct_cxi_trig_cassini_is_refused(device)) {
+        snprintf(text, max, "this user may not open %s/%s",
+                 uct_cxi_trig_cassini_files, device);
+    } else if (ret == -FI_ENODEV) {
+        snprintf(text, max, "it is gone, or its link is down (\"cxi_stat\")");
+    } else if ((nic != NULL) && (nic->service == 0)) {
+        snprintf(text, max, "no service of the card is for this user: start "
+                 "the program by a launcher that makes one, and sets "
+                 "SLINGSHOT_SVC_IDS, _VNIS and _DEVICES, or have one made "
+                 "(\"cxi_service\")");
+    } else if (nic != NULL) {
+        snprintf(text, max, "service %u may be closed to this user, be none "
+                 "for VNI %u, or have nothing left (\"cxi_service list\", "
+                 "SLINGSHOT_*, Slurm's --network); FI_LOG_LEVEL=warn tells "
+                 "more", nic->service, nic->vni);
+    } else {
+        snprintf(text, max, "FI_LOG_LEVEL=warn tells more");
+    }
+}
+
+size_t uct_cxi_trig_cassini_depth(struct fid_domain *domain)
+{
+    uct_cxi_trig_cassini_dom_ops_t *ops = NULL;
+    size_t depth;
+
+    return ((fi_open_ops(&domain->fid, UCT_CXI_TRIG_CASSINI_DOM_OPS, 0,
+                         (void**)&ops, NULL) == 0) && (ops != NULL) &&
+            (ops->get_dwq_depth(&domain->fid, &depth) == 0)) ?
+           depth : SIZE_MAX;
+}
+
+static int uct_cxi_trig_cassini_get(struct fid_domain *domain, int command)
+{
+    bool value = false;
+
+    return (fi_control(&domain->fid, command, &value) == 0) ? value : -1;
+}
+
+int uct_cxi_trig_cassini_caches_keys(struct fid_domain *domain)
+{
+    return uct_cxi_trig_cassini_get(domain, UCT_CXI_TRIG_CASSINI_GET_KEY_CACHE);
+}
+
+int uct_cxi_trig_cassini_optimizes_keys(struct fid_domain *domain)
+{
+    return uct_cxi_trig_cassini_get(domain, UCT_CXI_TRIG_CASSINI_GET_OPTIMIZED);
+}
+
+/* libfabric's settings come from the environment, or a file of its own. */
+void uct_cxi_trig_cassini_monitor(char *text, size_t max)
+{
+    struct fi_param *params;
+    int i, count;
+
+    ucs_snprintf_zero(text, max, "default");
+    if (fi_getparams(&params, &count) != 0) {
+        return;
+    }
+    for (i = 0; i < count; ++i) {
+        if (!strcmp(params[i].name, "FI_MR_CACHE_MONITOR") &&
+            (params[i].value != NULL)) {
+            ucs_snprintf_zero(text, max, "%s", params[i].value);
+        }
+    }
+    fi_freeparams(params);
+}

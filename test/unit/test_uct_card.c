@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_uct_card.c - cards that are there and cannot be had: what is said, and
+ * what is used. See fab_card.h.
+ */
+#include "fab_card.h"
+#include "st_cunit.h"
+#include "ucp_side.h"
+#include "uct_errors.h"
+
+#include <cxi_trig_cassini.h>
+#include <cxi_trig_prov.h>
+#include <uct_trig.h>
+
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+
+/* The provider "cxi" for a traffic class; the list is freed by the caller */
+static ucs_status_t find(unsigned traffic_class, struct fi_info **info_p)
+{
+    static unsigned number; /* The last question is not asked again */
+    uct_cxi_trig_prov_want_t want = {
+        .name          = (char*)"cxi",
+        .traffic_class = traffic_class,
+        .ordering      = (++number % 2) ? UCT_CXI_TRIG_ORDERING_RELAXED :
+                                          UCT_CXI_TRIG_ORDERING_DEFAULT
+    };
+    const uct_cxi_trig_prov_t *prov;
+
+    return uct_cxi_trig_prov_find(&want, &prov, info_p);
+}
+
+/* There is none, one error says so, and has all of some texts */
+static void check_off(unsigned traffic_class, const char *const *texts)
+{
+    char reason[UCT_TRIG_REASON_MAX];
+    struct fi_info *info;
+
+    uct_errors_begin();
+    CU_ASSERT(find(traffic_class, &info) != UCS_OK);
+    CU_ASSERT(uct_errors_end() == 1);
+    uct_trig_off_reason(reason, sizeof(reason));
+    for (; *texts != NULL; ++texts) {
+        if (strstr(reason, *texts) == NULL) {
+            printf("\"%s\" is not in \"%s\"\n", *texts, reason);
+            CU_FAIL("a text is missing");
+        }
+    }
+}
+
+#define CHECK_OFF(_class, ...) \
+    check_off(_class, (const char *const[]) {__VA_ARGS__, NULL})
+
+/* Describing a card is not having it: one named is opened, as one of "auto" */
+ST_CASE(closed)
+{
+    fab_card_set(FAB_CARD_CLOSED);
+    fab_card_refuse(FI_EINVAL, NULL);
+    CHECK_OFF(0, "opens none", "domain cxiemu0", fi_strerror(FI_EINVAL),
+              "service 1", "VNI 10", "cxi_service", "FI_LOG_LEVEL",
+              "transport cxi_trig is off");
+}
+
+ST_CASE(no_service)
+{
+    fab_card_set(FAB_CARD_CLOSED);
+    fab_card_refuse(FI_ENOSYS, NULL);
+    fab_card_set_service(0);
+    CHECK_OFF(0, "opens none", "no service", "SLINGSHOT_SVC_IDS",
+              "cxi_service");
+    fab_card_set_service(1);
+}
+
+ST_CASE(gone)
+{
+    fab_card_set(FAB_CARD_CLOSED);
+    fab_card_refuse(FI_ENODEV, NULL);
+    CHECK_OFF(0, "opens none", "link is down");
+}
+
+/* Those that open are used */
+ST_CASE(one_of_two)
+{
+    struct fi_info *info;
+
+    fab_card_set(FAB_CARD_CLOSED);
+    fab_card_refuse(FI_ENODEV, "cxiemu0");
+    CU_ASSERT_FATAL(find(0, &info) == UCS_OK);
+    CU_ASSERT(strcmp(info->domain_attr->name, "cxiemu1") == 0);
+    CU_ASSERT(info->next == NULL);
+    fi_freeinfo(info);
+}
+
+ST_CASE(old_libfabric)
+{
+    fab_card_set(FAB_CARD_OPEN);
+    fab_card_set_version(FI_VERSION(1, 15));
+    CHECK_OFF(0, "libfabric 1.15 is too old", "1.21 or later",
+              "LD_LIBRARY_PATH");
+    fab_card_set_version(FI_VERSION(1, 21));
+}
+
+/* Files that cannot be opened; root may open all, but for what is no file. */
+ST_CASE(no_permission)
+{
+    char folder[] = "/tmp/uct_card.XXXXXX";
+    char device[64];
+
+    CU_ASSERT_FATAL(mkdtemp(folder) != NULL);
+    snprintf(device, sizeof(device), "%s/cxi0", folder);
+    CU_ASSERT_FATAL(symlink(device, device) == 0);
+    uct_cxi_trig_cassini_devices = folder;
+    uct_cxi_trig_cassini_files   = folder;
+    fab_card_set(FAB_CARD_NONE);
+    CHECK_OFF(0, "has Cassini cards", "this user may not open", device);
+
+    /* Without the provider, that is what is missing */
+    uct_cxi_trig_cassini_files = "/nonexistent";
+    CHECK_OFF(0, "has Cassini cards", "links must be up", "fi_info -p cxi");
+    CU_ASSERT(unlink(device) == 0);
+    CU_ASSERT(rmdir(folder) == 0);
+}
+
+/* The class is written into what is opened, as no answer has it */
+ST_CASE(classes)
+{
+    static const uint32_t tclasses[] = {
+        FI_TC_UNSPEC, FI_TC_BEST_EFFORT, FI_TC_LOW_LATENCY,
+        FI_TC_DEDICATED_ACCESS, FI_TC_BULK_DATA, FI_TC_SCAVENGER
+    };
+    struct fi_info *info, *entry;
+    unsigned i;
+
+    fab_card_set(FAB_CARD_OPEN);
+    for (i = 0; i < ST_CUNIT_COUNT(tclasses); ++i) {
+        CU_ASSERT_FATAL(find(i, &info) == UCS_OK);
+        CU_ASSERT(fab_card_domain_class() == tclasses[i]);
+        CU_ASSERT(fab_card_tx_class() == tclasses[i]);
+        for (entry = info; entry != NULL; entry = entry->next) {
+            CU_ASSERT(entry->domain_attr->tclass == tclasses[i]);
+            CU_ASSERT(entry->tx_attr->tclass == tclasses[i]);
+        }
+        fi_freeinfo(info);
+    }
+    CHECK_OFF(i, "no traffic class network_ctrl",
+              "UCX_CXI_TRIG_TRAFFIC_CLASS", "scavenger");
+}
+
+/* With nothing else it is an error; else UCX goes on */
+ST_CASE(ucx_goes_on)
+{
+    ucp_side_t side;
+    ucp_ep_h ep;
+
+    CU_ASSERT_FATAL(setenv("UCX_CXI_TRIG_PROVIDER", "cxi", 1) == 0);
+    fab_card_set(FAB_CARD_CLOSED);
+    fab_card_refuse(FI_EINVAL, NULL);
+    uct_errors_begin();
+    CU_ASSERT(ucp_side_open(&side, "cxi_trig", 0, 0) == UCS_ERR_NO_DEVICE);
+    CU_ASSERT(uct_errors_end() >= 1);
+    uct_errors_begin();
+    CU_ASSERT_FATAL(ucp_side_open(&side, "cxi_trig,self", 0, 0) == UCS_OK);
+    (void)uct_errors_end();
+    ep = ucp_side_connect(&side, &side);
+    ucp_side_close_ep(&side, ep);
+    ucp_side_close(&side);
+    CU_ASSERT_FATAL(setenv("UCX_CXI_TRIG_PROVIDER", "cxiemu", 1) == 0);
+}
+
+int main(int argc, char **argv)
+{
+    setenv("FI_CXIEMU_DEVICES", "2", 1);
+    unsetenv("SLINGSHOT_VNIS");
+    return st_cunit_main("uct_card", argc, argv);
+}
