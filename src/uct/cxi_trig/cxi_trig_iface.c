@@ -342,18 +342,18 @@ uct_cxi_trig_iface_open(uct_cxi_trig_iface_t *iface,
                         const uct_iface_params_t *params,
                         const uct_cxi_trig_iface_config_t *config)
 {
-    uct_cxi_trig_md_t *md                = uct_cxi_trig_iface_md(iface);
-    uct_cxi_trig_net_params_t net_params = {
-        .rx_ops = uct_cxi_trig_iface_rx_len(config, md)
-    };
+    uct_cxi_trig_md_t *md = uct_cxi_trig_iface_md(iface);
+    uct_cxi_trig_net_params_t net_params;
     uct_cxi_trig_credit_params_t credit;
+    unsigned entries, tx_len, rx_len;
     ucs_status_t status;
-    unsigned entries;
 
     uct_cxi_trig_iface_credit_params(config, md, &credit);
     entries           = uct_cxi_trig_iface_entries(config, md, credit.max);
-    net_params.tx_ops = entries +
-                        uct_cxi_trig_iface_tx_len(config, md, entries);
+    tx_len            = uct_cxi_trig_iface_tx_len(config, md, entries);
+    rx_len            = uct_cxi_trig_iface_rx_len(config, md);
+    net_params.tx_ops = (size_t)tx_len + entries;
+    net_params.rx_ops = rx_len;
 
     /* Its address names it */
     status = uct_cxi_trig_target_open(md);
