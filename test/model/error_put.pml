@@ -4,26 +4,27 @@
  * (docs/protocols.md, "Starts that must have no effect", and
  * src/ucp/st/rma/st_rma_trig_halt.c).
  *
- * A stream starts put 1, waits for a message, starts put 2 with what the message
- * has brought, and a quiet follows; then its buffer is used again. The message's
- * peer may die at any time. Its wait is let pass then, and what the stream puts
- * from there on must not reach the target. A start is a store to the NIC's
- * trigger page, which cannot look whether it is to be done. The puts are posted
- * ahead: their entries are armed when the queue fails.
+ * A stream starts put 1, waits for a message, starts put 2 with what the
+ * message has brought, and a quiet follows; then its buffer is used again. The
+ * message's peer may die at any time. Its wait is let pass then, and what the
+ * stream puts from there on must not reach the target. A start is a store to
+ * the NIC's trigger page, which cannot look whether it is to be done. The puts
+ * are posted ahead: their entries are armed when the queue fails.
  *
- * Another queue of the process has put 3, with a trigger counter of its own. The
- * NIC drops all that is armed, or nothing, and waits for what has fired.
+ * Another queue of the process has put 3, with a trigger counter of its own.
+ * The NIC drops all that is armed, or nothing, and waits for what has fired.
  *
  *   (nothing)    sound: thresholds count from a base, and the counter is reset
  *                before the wait is released. Then the NIC drops what is armed;
- *                when what has fired is over, puts that were dropped are counted
- *                by the host if they are of this queue, and else posted again
+ *                when what has fired is over, puts that were dropped are
+ *                counted by the host if they are of this queue, and else posted
+ *                again
  *   NO_BASE      broken: thresholds count from 0
  *   RESET_LATE   broken: the reset comes after the release
  *   COUNT_FIRST  broken: the host counts the queue's puts before what has fired
  *                is over: the quiet passes
- *   NO_REPOST    broken: what was dropped of the other queue is not posted again
- *   NO_COUNT     broken: nobody counts what was dropped, and the quiet waits
+ *   NO_REPOST    broken: what was dropped of the other queue is lost
+ *   NO_COUNT     broken: nobody counts what was dropped; the quiet waits
  *   REPOST_ALL   sound for the target, but broken: nobody counts here, either
  */
 #include "common.pml"
