@@ -18,6 +18,7 @@ static fab_card_t card;
 static int        refused_code = FI_EACCES;
 static const char *refused_device;
 static unsigned   service = 1;
+static uint64_t   orders; /* 0: all */
 static uint32_t   version = FI_VERSION(2, 0);
 static uint32_t   classes[2]; /* of the domain, and to transmit */
 
@@ -44,6 +45,11 @@ void fab_card_refuse(int code, const char *device)
 void fab_card_set_service(unsigned new_service)
 {
     service = new_service;
+}
+
+void fab_card_set_orders(uint64_t new_orders)
+{
+    orders = new_orders;
 }
 
 void fab_card_set_version(uint32_t new_version)
@@ -99,6 +105,9 @@ static int rename_provider(struct fi_info *info)
         if (info->fabric_attr->prov_name == NULL) {
             return -FI_ENOMEM;
         }
+        if (orders != 0) {
+            info->rx_attr->msg_order = orders;
+        }
         nic          = info->nic->prov_attr;
         nic->service = service;
     }
@@ -120,7 +129,8 @@ int fi_getinfo(uint32_t api, const char *node, const char *name, uint64_t flags,
     if ((hints == NULL) || !is_card(hints->fabric_attr)) {
         return ST_REAL(fi_getinfo)(api, node, name, flags, hints, info_p);
     }
-    if (what() == FAB_CARD_NONE) {
+    if ((what() == FAB_CARD_NONE) ||
+        ((orders != 0) && (hints->tx_attr->msg_order & ~orders))) {
         return -FI_ENODATA;
     }
 

@@ -29,6 +29,9 @@ void fab_card_refuse(int code, const char *device);
 /** The service that devices tell of; 0: none is for this user. */
 void fab_card_set_service(unsigned service);
 
+/** What it can keep in order; 0: all that the emulated card can. */
+void fab_card_set_orders(uint64_t orders);
+
 /** The version of libfabric. */
 void fab_card_set_version(uint32_t version);
 

@@ -153,6 +153,45 @@ ST_CASE(classes)
               "UCX_CXI_TRIG_TRAFFIC_CLASS", "scavenger");
 }
 
+/* Versions of cxi before 2.3 keep less in order: strict is what there is */
+ST_CASE(orders)
+{
+    static const uint64_t least =
+            FI_ORDER_SAS | FI_ORDER_WAW | FI_ORDER_RMA_WAW |
+            FI_ORDER_ATOMIC_WAW | FI_ORDER_ATOMIC_RAR;
+    uint64_t sets[]               = {
+        least | FI_ORDER_ATOMIC_WAR | FI_ORDER_ATOMIC_RAW, /* to 2.0 */
+        least | FI_ORDER_RMA_RAR,
+        least | FI_ORDER_RMA_RAR | FI_ORDER_ATOMIC_WAR | FI_ORDER_ATOMIC_RAW
+    };
+    uct_cxi_trig_prov_want_t want = {
+        .name     = (char*)"cxi",
+        .ordering = UCT_CXI_TRIG_ORDERING_STRICT
+    };
+    const uct_cxi_trig_prov_t *prov;
+    struct fi_info *info;
+    unsigned i;
+
+    fab_card_set(FAB_CARD_OPEN);
+    for (i = 0; i < ST_CUNIT_COUNT(sets); ++i) {
+        fab_card_set_orders(sets[i]);
+        CU_ASSERT_FATAL(uct_cxi_trig_prov_find(&want, &prov, &info) == UCS_OK);
+        CU_ASSERT(info->tx_attr->msg_order == sets[i]);
+        fi_freeinfo(info);
+        /* Another question, so that the next one is asked */
+        CU_ASSERT_FATAL(find(0, &info) == UCS_OK);
+        fi_freeinfo(info);
+    }
+
+    /* Without order of puts there is none */
+    fab_card_set_orders(FI_ORDER_SAS);
+    uct_errors_begin();
+    CU_ASSERT(uct_cxi_trig_prov_find(&want, &prov, &info) != UCS_OK);
+    CU_ASSERT(uct_errors_end() == 1);
+    CU_ASSERT(strstr(uct_errors_last(), "ORDERING=strict") != NULL);
+    fab_card_set_orders(0);
+}
+
 /* With nothing else it is an error; else UCX goes on */
 ST_CASE(ucx_goes_on)
 {

@@ -39,12 +39,15 @@
 #define UCT_CXI_TRIG_PROV_API FI_VERSION(1, 17)
 #endif
 
-/* What UCX counts on, and what else Cassini can keep in order */
+/* What UCX counts on, what else Cassini can keep in order, and what only some
+ * versions of its provider do: 2.1 began with reads, and went without some
+ * kinds of atomics until 2.3 */
 #define UCT_CXI_TRIG_PROV_ORDER FI_ORDER_SAS
+#define UCT_CXI_TRIG_PROV_ORDER_SOME \
+    (FI_ORDER_RMA_RAR | FI_ORDER_ATOMIC_WAR | FI_ORDER_ATOMIC_RAW)
 #define UCT_CXI_TRIG_PROV_ORDER_STRICT \
     (UCT_CXI_TRIG_PROV_ORDER | FI_ORDER_WAW | FI_ORDER_RMA_WAW | \
-     FI_ORDER_RMA_RAR | FI_ORDER_ATOMIC_WAW | FI_ORDER_ATOMIC_WAR | \
-     FI_ORDER_ATOMIC_RAW | FI_ORDER_ATOMIC_RAR)
+     FI_ORDER_ATOMIC_WAW | FI_ORDER_ATOMIC_RAR | UCT_CXI_TRIG_PROV_ORDER_SOME)
 
 
 const char *uct_cxi_trig_prov_orderings[] = {
@@ -182,7 +185,8 @@ const char *uct_cxi_trig_prov_name(uint8_t id)
 static uint64_t uct_cxi_trig_prov_order(const uct_cxi_trig_prov_want_t *want)
 {
     return (want->ordering == UCT_CXI_TRIG_ORDERING_STRICT) ?
-           UCT_CXI_TRIG_PROV_ORDER_STRICT : UCT_CXI_TRIG_PROV_ORDER;
+           (UCT_CXI_TRIG_PROV_ORDER_STRICT & ~want->orders_less) :
+           UCT_CXI_TRIG_PROV_ORDER;
 }
 
 static uint32_t uct_cxi_trig_prov_tclass(const uct_cxi_trig_prov_want_t *want)
@@ -616,6 +620,9 @@ uct_cxi_trig_prov_ask(const uct_cxi_trig_prov_want_t *want,
     if ((*prov_p)->is_cassini) {
         asked.traffic_class = 0;
     }
+    /* The receiving side has all that there is */
+    asked.orders_less = UCT_CXI_TRIG_PROV_ORDER_SOME &
+                        ~(*info_p)->rx_attr->msg_order;
     if ((asked.ordering == UCT_CXI_TRIG_ORDERING_STRICT) ||
         (asked.traffic_class != 0)) {
         status = uct_cxi_trig_prov_refine(&asked, *prov_p, info_p);

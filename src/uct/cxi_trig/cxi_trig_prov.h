@@ -33,7 +33,8 @@ typedef enum {
     /** Messages, and what the provider keeps in order unasked: on Cassini
      *  nothing. */
     UCT_CXI_TRIG_ORDERING_DEFAULT,
-    /** Messages, and writes, reads and atomics, each among themselves. */
+    /** Messages, and writes, reads and atomics, each among themselves; reads,
+     *  and atomics of different kinds, where the provider can. */
     UCT_CXI_TRIG_ORDERING_STRICT
 } uct_cxi_trig_ordering_t;
 
@@ -44,6 +45,7 @@ typedef struct uct_cxi_trig_prov_want {
     unsigned ordering;      /**< @ref uct_cxi_trig_ordering_t */
     unsigned traffic_class; /**< Of uct_cxi_trig_prov_traffic_classes */
     ucs_ternary_auto_value_t gpu_memory; /**< UCS_YES: a must (FI_HMEM) */
+    uint64_t orders_less;   /**< Set inside: what a strict order goes without */
 } uct_cxi_trig_prov_want_t;
 
 
