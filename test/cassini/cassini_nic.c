@@ -261,8 +261,10 @@ static void cassini_nic_tell_leaks(void)
         if (cassini_nic.open[i] == 0) {
             continue;
         }
-        length = snprintf(line, sizeof(line), "cassini: leaked %ld %s (process %d)\n", cassini_nic.open[i],
-                          cassini_open_names[i], (int)getpid());
+        length = snprintf(line, sizeof(line),
+                          "cassini: leaked %ld %s (process %d)\n",
+                          cassini_nic.open[i], cassini_open_names[i],
+                          (int)getpid());
         if ((fd >= 0) ? (write(fd, line, length) < 0) :
             (cassini_settings.verbose && (write(STDERR_FILENO, line, length) <
                                           0))) {
