@@ -167,6 +167,9 @@ static void cassini_trap_handler(int sig, siginfo_t *info, void *context)
         return;
     }
     /* Not a page of the NIC */
+    cassini_trace("fault of another kind: address %p, instruction %p",
+                  info->si_addr,
+                  (void*)((ucontext_t*)context)->uc_mcontext.gregs[REG_RIP]);
     if (previous->sa_flags & SA_SIGINFO) {
         previous->sa_sigaction(sig, info, context);
     } else if ((previous->sa_handler != SIG_DFL) &&
