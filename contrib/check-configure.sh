@@ -76,6 +76,40 @@ accepts()
     fi
 }
 
+# Usage: warns NAME REGEX ARGUMENT...: configure must succeed, with one warning,
+# which matches.
+warns()
+{
+    local name=$1 regex=$2 lines
+    shift 2
+    accepts "$name" "$@"
+    lines=$(grep '^configure: WARNING:' "$temp/$name/log" || true)
+    if ! [[ $lines =~ $regex ]] || [ "$(wc -l <<<"$lines")" -ne 1 ]; then
+        echo "$name: expected one warning with \"$regex\", there is: $lines"
+        status=1
+    fi
+}
+
+# A folder like the installed UCX, of another version, with a source tree "src".
+# Usage: other_ucx DIR VERSION
+other_ucx()
+{
+    local dir=$1 major minor patch
+    IFS=. read -r major minor patch <<<"$2"
+    mkdir -p "$dir/include/uct/api" "$dir/bin" "$dir/src/src/uct/base"
+    printf '#define UCT_VERNO_%s %d\n' \
+        MAJOR "$major" MINOR "$minor" PATCH "$patch" \
+        >"$dir/include/uct/api/version.h"
+    ln -s "$(pkg-config --variable=libdir ucx)" "$dir/lib"
+    printf '#!/bin/sh\n"%s" "$@" | sed "s/%s/%s/"\n' \
+        "$(pkg-config --variable=prefix ucx)/bin/ucx_info" \
+        "${release//./\\.}" "$2" >"$dir/bin/ucx_info"
+    chmod +x "$dir/bin/ucx_info"
+    : >"$dir/src/src/uct/base/uct_iface.h"
+    printf 'define([ucx_ver_%s], %d)\n' major "$major" minor "$minor" \
+        >"$dir/src/configure.ac"
+}
+
 # The libraries and tools of a folder that was configured without the emulated
 # card: they build and have none of it, and ucx_st_info says that it was left out
 # when it is named.
@@ -170,6 +204,22 @@ refuses no-cunit 'install the package libcunit1-dev' \
     PKG_CONFIG_LIBDIR="$temp/pc-cunit"
 refuses bad-sanitizer 'cannot build with --enable-sanitizer=nonsense' \
     --enable-sanitizer=nonsense
+
+newest=$(sed -n 's/^m4_define(\[ST_UCX_RUN_MINOR\], \[\(.*\)\])$/\1/p' \
+             "$top/config/m4/ucx.m4")
+other_ucx "$temp/newest" "1.$newest.1"
+accepts newest-ucx --with-ucx="$temp/newest" \
+    --with-ucx-source="$temp/newest/src"
+if grep '^configure: WARNING:' "$temp/newest-ucx/log"; then
+    echo "newest-ucx: there is a warning of a version that was run"
+    status=1
+fi
+other_ucx "$temp/newer" "1.$((newest + 1)).0"
+warns newer-ucx "UCX 1\\.$((newest + 1))\\.0 is newer than 1\\.$newest, " \
+    --with-ucx="$temp/newer" --with-ucx-source="$temp/newer/src"
+other_ucx "$temp/next" 2.0.0
+warns next-ucx "UCX 2\\.0\\.0 is newer than 1\\.$newest, " \
+    --with-ucx="$temp/next" --with-ucx-source="$temp/next/src"
 
 accepts without-mpi PKG_CONFIG_LIBDIR="$temp/pc-mpi" MPICC=/nonexistent \
     --without-mpi

@@ -22,7 +22,7 @@ usage()
     cat <<STEOF
 usage: contrib/run-ucx-gtest.sh [--no-deps] [--nic NIC]... [--tl TRANSPORT]
                                 [--filter PATTERN] [--jobs N] [--list]
-                                [--build-dir DIR] [--help]
+                                [--configured DIR] [--build-dir DIR] [--help]
 
 Builds the tests of UCX's transport interface and of UCP from the source of the
 installed UCX, links them with the installed libraries, and runs them on the
@@ -37,6 +37,8 @@ $test_limit s. Objects, and the tests' output by NIC, go into build-gtest/.
     --filter PATTERN  only the tests whose names match (a bash pattern)
     --jobs N          so many at a time (default: one a processor)
     --list            print the names of the tests, run none
+    --configured DIR  another folder than build, which was configured by hand
+                      for another UCX (--with-ucx, --with-ucx-source)
     --build-dir DIR   another folder than build-gtest
 
 The status is 0 if nothing failed but what is known.
@@ -50,6 +52,7 @@ filter='*'
 places=$(nproc)
 list=no
 dir=$ST_TOP/build-gtest
+options= # Of configure, as a shell reads them
 while [ $# -gt 0 ]; do
     case $1 in
     --no-deps) deps=no ;;
@@ -70,6 +73,11 @@ while [ $# -gt 0 ]; do
         shift
         ;;
     --list) list=yes ;;
+    --configured)
+        ST_BUILD=$(realpath -e "${2:?--configured needs a folder}") &&
+            options=$("$ST_BUILD/config.status" --config) || exit 2
+        shift
+        ;;
     --build-dir) dir=$(realpath -m "${2:?--build-dir needs a folder}"); shift ;;
     -h|--help) usage; exit 0 ;;
     *) usage >&2; exit 2 ;;
@@ -83,6 +91,12 @@ done
 declare -A total=([passed]=0 [failed]=0 [known]=0 [skipped]=0)
 known_patterns=()
 running=0
+
+# Prints a variable of the build.  Usage: configured NAME
+configured()
+{
+    sed -n "s/^$1 = //p" "$ST_BUILD/src/uct/cxi_trig/Makefile"
+}
 
 # The suite sees UCX as it was built, but for the transports of InfiniBand: their
 # structures it would need more libraries for.
@@ -100,8 +114,8 @@ build_suite()
     st_say "UCX's tests in $dir"
     st_logged gtest-make nice -n 10 make -C "$dir" -j"$places" \
         -f "$ST_TOP/test/ucx-gtest.mk" CONFIG="$config" \
-        HEADER="$ST_TOP/test/ucx-gtest.h" UCX="$(sed -n \
-            's/^UCX_SOURCE_DIR = //p' "$ST_BUILD/src/uct/cxi_trig/Makefile")"
+        HEADER="$ST_TOP/test/ucx-gtest.h" UCX="$(configured UCX_SOURCE_DIR)" \
+        UCX_LIBS="$(configured UCX_LIBS)"
 }
 
 # Runs the suite in the environment of now, with the transport loaded.
@@ -209,13 +223,15 @@ read_known()
     done <"$known_file"
 }
 
-# True if a test is known to fail with a NIC.  Usage: is_known NAME NIC
+# True if a test is known to fail, at all, with a NIC or with this UCX.
+# Usage: is_known NAME NIC
 is_known()
 {
     local pattern
     for pattern in "${known_patterns[@]}"; do
         # shellcheck disable=SC2053 # a pattern is meant
-        [[ $1 == $pattern || $1@$2 == $pattern ]] && return 0
+        [[ $1 == $pattern || $1@$2 == $pattern ||
+           $1@$ucx_version == $pattern ]] && return 0
     done
     return 1
 }
@@ -287,12 +303,13 @@ set_up()
         (st_install_packages "${ST_BUILD_PACKAGES[@]}") || return 1
         (st_ucx_source) || return 1
     fi
-    st_build "$ST_BUILD" build && build_suite
+    eval "st_build \"\$ST_BUILD\" build $options" && build_suite
 }
 
 cd "$ST_TOP" || exit 1
 read_known
 set_up >&2 || exit 1
+ucx_version=$(configured ST_UCX_VERSION)
 trap stop INT TERM
 unset UCX_TLS
 export UCX_HANDLE_ERRORS=bt UCX_LOG_LEVEL=warn

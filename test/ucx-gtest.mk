@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Builds UCX's own test suite; contrib/run-ucx-gtest.sh calls it in the folder
 # that the objects go into.
-#   UCX     UCX's source
-#   CONFIG  the folder of the configuration that the installed UCX was built by
-#   HEADER  test/ucx-gtest.h
+#   UCX       UCX's source
+#   CONFIG    the folder of the configuration that the installed UCX was built by
+#   HEADER    test/ucx-gtest.h
+#   UCX_LIBS  what links with the installed UCX
 
 gtest = $(UCX)/test/gtest
 perf  = $(UCX)/src/tools/perf
@@ -11,17 +12,18 @@ perf  = $(UCX)/src/tools/perf
 sources := $(wildcard $(gtest)/common/*.cc $(gtest)/common/googletest/*.cc \
                       $(gtest)/uct/*.cc $(gtest)/uct/v2/*.cc \
                       $(gtest)/ucp/*.cc $(perf)/lib/*.c $(perf)/lib/*.cc)
-# A second main(), sizes of structures, and the card's matching of tags, which
-# needs InfiniBand's transports to link
+# A second main(), sizes of structures, the card's matching of tags, which needs
+# InfiniBand's transports to link, and (1.18) CUDA
 left_out := $(gtest)/common/googletest/gtest_main.cc \
-            $(gtest)/common/test_obj_size.cc $(gtest)/uct/test_tag.cc
+            $(gtest)/common/test_obj_size.cc $(gtest)/uct/test_tag.cc \
+            $(gtest)/common/cuda_context.cc
 objects := $(patsubst $(UCX)/%,%.o,$(filter-out $(left_out),$(sources)))
 
 CPPFLAGS := -I$(CONFIG) -I$(UCX)/src -I$(UCX)/test -I$(UCX)/test/gtest \
             -I$(UCX)/src/tools/perf -DTOP_SRCDIR='"$(UCX)"' \
             -DGTEST_UCM_HOOK_LIB_DIR='""' -DHAVE_CONFIG_H
 CFLAGS   := -O0 -g1 -fopenmp -MMD -MP
-LIBS     := -lucp -luct -lucs -lucm -ldl -lrt -lpthread
+LIBS     := $(UCX_LIBS) -lucm -ldl -lrt -lpthread
 
 gtest: $(objects)
 	g++ -fopenmp -o $@ $(objects) $(LIBS)

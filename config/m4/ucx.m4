@@ -8,6 +8,9 @@ AC_DEFUN([ST_UCX_HEADER_VERSION], [$(awk '
     /define UCT_VERNO_PATCH/ { c = $[]3 }
     END { print a "." b "." c }' "$1")])
 
+# The newest minor version of UCX 1 that this was run with; see docs/versions.md
+m4_define([ST_UCX_RUN_MINOR], [23])
+
 # ST_CHECK_UCX: sets UCX_CPPFLAGS, UCX_LIBS, UCX_PRIVATE_CPPFLAGS,
 # UCX_SOURCE_DIR and ST_UCX_VERSION, and writes ucx-config/config.h.
 AC_DEFUN([ST_CHECK_UCX], [
@@ -23,6 +26,7 @@ AC_DEFUN([ST_CHECK_UCX], [
     ST_UCX_INSTALLED
     ST_UCX_SOURCE
     ST_UCX_CONFIG
+    ST_UCX_NEWER
 ])
 
 # Finds the library: UCX_CPPFLAGS, UCX_LIBS, ST_UCX_VERSION, st_ucx_info.
@@ -70,6 +74,18 @@ AC_DEFUN([ST_UCX_INSTALLED], [
     AC_SUBST([UCX_CPPFLAGS])
     AC_SUBST([UCX_LIBS])
     AC_SUBST([ST_UCX_VERSION])
+])
+
+# Says so where the version is newer than what was run.
+AC_DEFUN([ST_UCX_NEWER], [
+    st_ucx_minor=${ST_UCX_VERSION#*.}
+    st_ucx_minor=${st_ucx_minor%%.*}
+    AS_IF([test "${ST_UCX_VERSION%%.*}" -gt 1 ||
+           test "$st_ucx_minor" -gt ST_UCX_RUN_MINOR],
+          [AC_MSG_WARN(m4_normalize([UCX $ST_UCX_VERSION is newer than
+                       1.ST_UCX_RUN_MINOR, the newest version that UCX-ST was
+                       run with: if it compiles, run the tests before you rely
+                       on it]))])
 ])
 
 # ST_UCX_SOURCE_PART(NAME): a part of the version in the tree's configure.ac

@@ -82,9 +82,8 @@ static ucs_config_field_t gstream_group_config_table[] = {
 
     {.name = NULL}
 };
-UCS_CONFIG_REGISTER_TABLE(gstream_group_config_table, "Groups of streams",
-                          "GSTREAM_", gstream_group_config_t,
-                          &ucs_config_global_list)
+UCS_EXT_CONFIG_REGISTER_TABLE(gstream_group_config_table, "Groups of streams",
+                              "GSTREAM_", gstream_group_config_t)
 
 
 gstream_sched_t *gstream_group_sched(ucs_gstream_group_h group)

@@ -32,8 +32,8 @@ static ucs_config_field_t gstream_pace_config_table[] = {
 
     {.name = NULL}
 };
-UCS_CONFIG_REGISTER_TABLE(gstream_pace_config_table, "Streams", "GSTREAM_",
-                          gstream_pace_config_t, &ucs_config_global_list)
+UCS_EXT_CONFIG_REGISTER_TABLE(gstream_pace_config_table, "Streams", "GSTREAM_",
+                              gstream_pace_config_t)
 
 
 ucs_status_t gstream_pace_config_read(gstream_pace_config_t *config)

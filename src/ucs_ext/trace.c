@@ -78,8 +78,8 @@ static ucs_config_field_t trace_config_table[] = {
 
     {.name = NULL}
 };
-UCS_CONFIG_REGISTER_TABLE(trace_config_table, "Trace", "ST_", trace_config_t,
-                          &ucs_config_global_list)
+UCS_EXT_CONFIG_REGISTER_TABLE(trace_config_table, "Trace", "ST_",
+                              trace_config_t)
 
 
 /* Spans that have a name alone: calls of the library, and what applications

@@ -3,6 +3,7 @@
 #include "st_cunit.h"
 #include "uct_region.h"
 
+#include <ucs_ext_config.h>
 #include <uct/api/v2/uct_v2.h>
 
 #include <poll.h>
@@ -299,6 +300,18 @@ ST_CASE(version_guard)
     CU_ASSERT(!uct_cxi_trig_guard_accepts(1, 13, 1, 14));
     CU_ASSERT(!uct_cxi_trig_guard_accepts(1, 13, 1, 12));
     CU_ASSERT(!uct_cxi_trig_guard_accepts(1, 13, 2, 13));
+}
+
+/* Tables of settings outlive neither of the changes that UCX made to them */
+ST_CASE(config_layout)
+{
+    CU_ASSERT(ucs_ext_config_fits());
+    CU_ASSERT(ucs_ext_config_layout(1, 13) == ucs_ext_config_layout(1, 14));
+    CU_ASSERT(ucs_ext_config_layout(1, 14) != ucs_ext_config_layout(1, 15));
+    CU_ASSERT(ucs_ext_config_layout(1, 15) == ucs_ext_config_layout(1, 16));
+    CU_ASSERT(ucs_ext_config_layout(1, 16) != ucs_ext_config_layout(1, 17));
+    CU_ASSERT(ucs_ext_config_layout(1, 17) == ucs_ext_config_layout(1, 23));
+    CU_ASSERT(ucs_ext_config_layout(1, 23) == ucs_ext_config_layout(2, 0));
 }
 
 static ucs_status_t named_op(void)

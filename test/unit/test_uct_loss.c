@@ -7,6 +7,7 @@
 #include "st_cunit.h"
 #include "uct_region.h"
 
+#include <uct/api/version.h>
 #include <uct/base/uct_iface.h>
 
 #include <rdma/fi_errno.h>
@@ -492,5 +493,40 @@ ST_CASE(invalidate_pending)
     CU_ASSERT(uct_pair_flush(&pair, pair.a.self) == UCS_OK);
     uct_pair_destroy(&pair);
 }
+
+#if UCT_API >= UCT_VERSION(1, 22)
+/* A completion is told of the peer itself, dead or alive, whatever else is
+ * under way to it; earlier versions refuse one. */
+PAIR_CASE(check_completion)
+{
+    uct_done_t done;
+    ucs_status_t status;
+
+    CU_ASSERT(op_start(&ops[0], OP_FADD, pair->a.peer) == UCS_INPROGRESS);
+    uct_done_init(&done, 1);
+    CU_ASSERT(uct_ep_check(pair->a.peer, 0, &done.comp) == UCS_INPROGRESS);
+    CU_ASSERT(uct_done_wait(&done, pair) == UCS_OK);
+    CU_ASSERT(uct_done_wait(&ops[0].done, pair) == UCS_OK);
+
+    uct_region_dereg(&region);
+    uct_pair_close_side(&pair->b);
+    do { /* That the peer has gone may be noticed later */
+        uct_done_init(&done, 1);
+        status = uct_ep_check(pair->a.peer, 0, &done.comp);
+        if (status == UCS_INPROGRESS) {
+            status = uct_done_wait(&done, pair);
+            CU_ASSERT(done.calls == 1);
+        }
+    } while (status == UCS_OK);
+    CU_ASSERT(status == UCS_ERR_ENDPOINT_TIMEOUT);
+    while (pair->a.errors == 0) {
+        uct_pair_progress(pair);
+    }
+    uct_done_init(&done, 1);
+    CU_ASSERT(uct_ep_check(pair->a.peer, 0, &done.comp) == pair->a.error);
+    CU_ASSERT(done.calls == 0);
+    uct_region_close(&region);
+}
+#endif
 
 ST_SUITE("uct_loss")

@@ -91,11 +91,11 @@ ST_CASE(own_worker)
 
 ST_CASE_CALL(same_node, check_choice("posix,self,cxi_trig", 0, "posix/"))
 
-/* From 1.14 on UCX asks devices, and leaves those that do not out of what it
+/* From 1.18 on UCX asks devices, and leaves those that do not out of what it
  * tells other nodes */
 static int reaches_other_nodes(void)
 {
-#if UCT_API >= UCT_VERSION(1, 14)
+#if UCT_API >= UCT_VERSION(1, 18)
     uct_pair_t pair;
     int reaches;
 

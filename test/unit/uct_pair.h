@@ -13,9 +13,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** uct_ep_invalidate() without anything else; 1.21 has parameters for it. */
+/** uct_ep_invalidate() without anything else; from 1.21 on it has parameters
+ *  instead of flags. */
 #if UCT_API >= UCT_VERSION(1, 21)
-#define uct_pair_invalidate(_ep) uct_ep_invalidate(_ep, 0, NULL)
+#define uct_pair_invalidate(_ep) \
+    uct_ep_invalidate(_ep, &(uct_ep_invalidate_params_t){0})
 #else
 #define uct_pair_invalidate(_ep) uct_ep_invalidate(_ep, 0)
 #endif

@@ -106,10 +106,10 @@ typedef uct_md_mem_attr_t uct_cxi_trig_mem_attr_t;
     void **handle_p
 #endif
 
-/* 1.21: parameters were added to invalidation */
+/* 1.21: invalidation has parameters instead of flags */
 #if UCT_CXI_TRIG_UCX_GE(1, 21)
 #define UCT_CXI_TRIG_INVALIDATE_ARGS \
-    uct_ep_h ep, unsigned flags, const uct_ep_invalidate_params_t *params
+    uct_ep_h ep, const uct_ep_invalidate_params_t *params
 #else
 #define UCT_CXI_TRIG_INVALIDATE_ARGS uct_ep_h ep, unsigned flags
 #endif
@@ -122,6 +122,11 @@ typedef uct_md_mem_attr_t uct_cxi_trig_mem_attr_t;
 #define UCT_CXI_TRIG_KEEPALIVE_CHECK(_flags, _comp) \
     UCT_EP_KEEPALIVE_CHECK_PARAM(_flags, _comp)
 #endif
+
+/* 1.20 has the query of further attributes, 1.21 has not, 1.22 has it again */
+#define UCT_CXI_TRIG_HAS_QUERY_V2 \
+    (UCT_CXI_TRIG_UCX_GE(1, 22) || \
+     (UCT_CXI_TRIG_UCX_GE(1, 20) && !UCT_CXI_TRIG_UCX_GE(1, 21)))
 
 /* 1.16: reachability may be asked for within a device alone */
 #if UCT_CXI_TRIG_UCX_GE(1, 16)
@@ -184,8 +189,8 @@ uct_cxi_trig_pool_init(ucs_mpool_t *mp,
 #endif
 }
 
-/* 1.14: a flag tells that other machines can be reached */
-#if UCT_CXI_TRIG_UCX_GE(1, 14)
+/* 1.18: a flag tells that other machines can be reached */
+#if UCT_CXI_TRIG_UCX_GE(1, 18)
 #define UCT_CXI_TRIG_FLAG_INTER_NODE UCT_IFACE_FLAG_INTER_NODE
 #else
 #define UCT_CXI_TRIG_FLAG_INTER_NODE 0

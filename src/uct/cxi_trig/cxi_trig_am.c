@@ -66,7 +66,8 @@ static ucs_status_t uct_cxi_trig_am_get(uct_cxi_trig_ep_t *ep,
     return status;
 }
 
-ucs_status_t uct_cxi_trig_am_probe(uct_cxi_trig_ep_t *ep)
+ucs_status_t uct_cxi_trig_am_probe(uct_cxi_trig_ep_t *ep,
+                                   uct_completion_t *comp)
 {
     uct_cxi_trig_tx_op_t *op;
     ucs_status_t status;
@@ -77,8 +78,8 @@ ucs_status_t uct_cxi_trig_am_probe(uct_cxi_trig_ep_t *ep)
     }
 
     op->kind = &uct_cxi_trig_am_probes;
-    (void)uct_cxi_trig_tx_send(op, 0); /* The error handler tells */
-    return UCS_OK;
+    status   = uct_cxi_trig_tx_start(op, 0, comp);
+    return (comp == NULL) ? UCS_OK : status; /* The error handler tells */
 }
 
 ucs_status_t uct_cxi_trig_ep_am_short(uct_ep_h uct_ep, uint8_t id,

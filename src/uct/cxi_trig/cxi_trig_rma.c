@@ -127,7 +127,7 @@ ucs_status_t uct_cxi_trig_ep_put_short(uct_ep_h uct_ep, const void *buffer,
 
     if (length == 0) {
         /* No key is needed; but users expect to hear of a peer that is gone */
-        return uct_cxi_trig_am_probe(ep);
+        return uct_cxi_trig_am_probe(ep, NULL);
     }
 
     status = uct_cxi_trig_tx_get(ep, &uct_cxi_trig_rma_put_copied, &op);

@@ -100,8 +100,8 @@ static ucs_config_field_t ucp_st_config_table[] = {
 
     {NULL}
 };
-UCS_CONFIG_REGISTER_TABLE(ucp_st_config_table, "Stream-triggered messages",
-                          "ST_", ucp_st_config_t, &ucs_config_global_list)
+UCS_EXT_CONFIG_REGISTER_TABLE(ucp_st_config_table, "Stream-triggered messages",
+                              "ST_", ucp_st_config_t)
 
 ucs_status_t ucp_st_config_read(ucp_st_config_t *config)
 {

@@ -402,7 +402,7 @@ ucs_status_t ucp_st_ctrl_connect(ucp_st_peer_t *peer, const void *ucp_address,
     if (peer->is_self) {
         return UCS_OK;
     }
-    /* UCX 1.18 aborts later where the peer in shared memory has ended */
+    /* UCX from 1.14 on aborts later where the peer in shared memory is dead */
     ucp_st_worker_lock(peer->worker);
     is_dead = ucp_st_process_is_dead(&peer->process);
     ucp_st_worker_unlock(peer->worker);
