@@ -9,6 +9,7 @@
  * "cxi" on a Slingshot network, "cxiemu" (the default) elsewhere, with
  * FI_PROVIDER_PATH naming the folder of libcxiemu-fi.so.
  */
+#include <stdbool.h> /* fi_cxi_ext.h needs it */
 #include <rdma/fabric.h>
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_cm.h>

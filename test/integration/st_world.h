@@ -78,6 +78,9 @@ typedef struct st_world {
  *  group are at. */
 int st_world_run(const st_world_params_t *params, char *reason);
 
+/** Non-zero if all ranks share memory and see each other's processes. */
+int st_world_is_one_node(void);
+
 /** Memory that the caller and the ranks share, zeroed; NULL if none is left. */
 void *st_world_alloc(size_t size);
 

@@ -40,6 +40,7 @@ NF < 3 || !index(groups, " " $2 " ") || !index(runs, " " $3 " ") {
         once = once " " suite
         nics = nics ($3 ~ /nics/ ? " " suite : "")
         lanes = lanes ($3 ~ /lanes/ ? " " suite : "")
+        card = card ($2 == "st" || $2 == "uct" ? " " suite : "")
     }
 }
 
@@ -51,6 +52,7 @@ END {
     print "ST_SUITES =" once
     print "ST_NICS_SUITES =" nics
     print "ST_LANES_SUITES =" lanes
+    print "ST_CARD_SUITES =" card
     print "FAB_SUITES =" fab
     print "FAB_EMULATED_TESTS =" emulated
     print "FAB_SOCKETS_TESTS =" sockets

@@ -13,6 +13,7 @@
 #include <ucs/debug/memtrack_int.h>
 #include <ucs/sys/math.h>
 
+#include <stdbool.h> /* fi_cxi_ext.h needs it */
 #include <rdma/fi_cxi_ext.h>
 #include <rdma/fi_errno.h>
 

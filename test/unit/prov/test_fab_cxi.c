@@ -5,9 +5,9 @@
  */
 #include "fab_work.h"
 
+#include <stdbool.h> /* fi_cxi_ext.h needs it */
 #include <rdma/fi_cxi_ext.h>
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -8,6 +8,7 @@
 #include "fabric/cxiemu_event.h"
 #include "fabric/cxiemu_log.h"
 
+#include <stdbool.h> /* fi_cxi_ext.h needs it */
 #include <rdma/fi_cxi_ext.h>
 #include <rdma/fi_errno.h>
 
