@@ -20,6 +20,9 @@ has a time limit, of minutes, which ends what hangs; its output is in
 build/test-logs/. Tests run side by side and are told when they end; those that
 measure, or have more busy processes than there are processors, run alone.
 
+If the environment names a libfabric in CXI_LIBFABRIC, or pkg-config finds one,
+that has the provider cxi, contrib/run-on-cxi.sh --quick is one of the tests.
+
     --no-deps  install and download nothing
     --quick    leave out the sanitizer builds and "make distcheck"
     --jobs N   so many at a time (default: one a processor, and one more)
@@ -230,6 +233,27 @@ sanitized_mpi()
     done
 }
 
+# The provider that users have, where a libfabric is at hand that has it. Its tests
+# run some at a time, so nothing runs beside them.
+on_cxi()
+{
+    local prefix=${CXI_LIBFABRIC:-} log lacks outer=$limit
+    wanted cxi || return 0
+    log=$(log_of cxi)
+    [ -n "$prefix" ] ||
+        prefix=$(pkg-config --variable=prefix libfabric 2>/dev/null)
+    lacks=$(st_cxi_lacks "${prefix:-/usr}")
+    if [ -n "$lacks" ]; then
+        echo "$lacks (CXI_LIBFABRIC names another one)" >"$log"
+        count cxi 77 0 "$log"
+        return
+    fi
+    limit=7200
+    check_sized "$places" cxi contrib/run-on-cxi.sh --no-deps --quick \
+        --jobs "$places" --libfabric "$prefix"
+    limit=$outer
+}
+
 # This is about what is distributed, with another compiler, if there is one, and
 # without optimization. All tests have run already; these show that they are built,
 # found and run in a folder outside the sources: one for each library, and one of
@@ -293,6 +317,7 @@ if set_up; then
     fi
     st_say "Integration tests"
     [ $has_integration = no ] || integration_tests
+    [ $has_integration = no ] || on_cxi
     if [ $quick = no ]; then
         st_say "make distcheck, unit tests with the sanitizers"
         distcheck
