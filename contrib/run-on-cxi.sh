@@ -301,7 +301,7 @@ find_card()
 {
     local dir
     [ -z "$card" ] || { card=$(realpath "$card"); return; }
-    make -C "$ST_BUILD/test/cassini" >"$logs/card-build.log" 2>&1 ||
+    make -C "$ST_BUILD/test/cassini" check >"$logs/card-build.log" 2>&1 ||
         st_die "the emulated NIC cannot be built: $logs/card-build.log"
     for dir in "$ST_BUILD"/test/cassini/.libs "$ST_BUILD"/test/cassini; do
         if [ -e "$dir/libcxi.so.1" ]; then

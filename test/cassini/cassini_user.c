@@ -3,6 +3,7 @@
 #include "cassini_user.h"
 
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,10 @@
 
 #define USER_SLOTS 256 /* Of command queues */
 #define USER_PART  "ST_CASSINI_PART"
+#define USER_READY "ST_CASSINI_READY"
+
+
+static int user_child_end = -1; /* Of the last child's pipe */
 
 
 double cassini_limit(void)
@@ -104,11 +109,12 @@ static void user_open_queues(cassini_user_t *user)
 void cassini_user_open(cassini_user_t *user, unsigned pid)
 {
     cassini_user_open_lni(user);
-    user_require(cxil_alloc_cp(user->lni, CASSINI_USER_VNI, 0, 0, &user->cp),
-                 "cxil_alloc_cp");
+    user_require(cxil_alloc_trig_cp(user->lni, CASSINI_USER_VNI, 0, 0,
+                                    CASSINI_CP_PLAIN, &user->cp),
+                 "a communication profile");
     user_require(cxil_alloc_trig_cp(user->lni, CASSINI_USER_VNI, 0, 0,
                                     CASSINI_CP_TRIG, &user->trig_cp),
-                 "cxil_alloc_trig_cp");
+                 "a communication profile of triggered operations");
     user_require(cxil_alloc_domain(user->lni, CASSINI_USER_VNI, pid,
                                    &user->domain), "cxil_alloc_domain");
     user->ring   = user_memory(CASSINI_USER_RING);
@@ -160,11 +166,16 @@ cassini_pte_t *cassini_user_pte(cassini_user_t *user, unsigned index,
 void cassini_user_set_state(cassini_user_t *user, cassini_pte_t *pte,
                             unsigned state)
 {
-    cassini_command_t cmd = cassini_command(CASSINI_CQ, CASSINI_TGT_SETSTATE);
+    cassini_command_t cmd       = cassini_command(CASSINI_CQ,
+                                                  CASSINI_TGT_SETSTATE);
+    cassini_pte_status_t status = {0};
     cassini_state_bits_t bits;
 
+    /* It is enabled again only by one who knows what it has missed */
+    CU_ASSERT(cxil_pte_status(pte, &status) == 0);
     cmd.setstate.state = state;
     cmd.setstate.pte   = pte->ptn;
+    cmd.setstate.drops = status.drops;
     cassini_emit(user->tgt, &cmd, sizeof(cmd.setstate));
     cassini_event_rc(user, CASSINI_EV_STATE_CHANGE, CASSINI_RC_OK);
     bits.bits = user->event.tgt.initiator;
@@ -388,6 +399,14 @@ const cassini_event_t *cassini_event_rc(cassini_user_t *user, unsigned type,
     return &user->event;
 }
 
+void cassini_refused(cassini_user_t *user, unsigned tgt_type,
+                     unsigned init_type, unsigned rc)
+{
+    cassini_event_rc(user, tgt_type, rc);
+    cassini_event_rc(user, init_type, rc);
+    CU_ASSERT(user->event.init.tgt_error);
+}
+
 unsigned cassini_ep(unsigned pid, unsigned index)
 {
     return ((index >> CASSINI_INDEX_BITS) << CASSINI_PID_BITS) | pid;
@@ -526,12 +545,18 @@ static void child_settings(const char *settings)
 pid_t cassini_child(const char *name, const char *settings)
 {
     char *const argv[] = {"cassini", NULL};
+    char end[16];
+    int fds[2];
     pid_t pid;
 
     (void)fflush(NULL);
+    CASSINI_REQUIRE(pipe(fds) == 0);
     pid = fork();
     if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
+        (void)close(fds[0]);
+        snprintf(end, sizeof(end), "%d", fds[1]);
+        setenv(USER_READY, end, 1);
         setenv(USER_PART, name, 1);
         if (settings != NULL) {
             child_settings(settings);
@@ -540,7 +565,28 @@ pid_t cassini_child(const char *name, const char *settings)
         _exit(EXIT_FAILURE);
     }
     CASSINI_REQUIRE(pid > 0);
+    (void)close(fds[1]);
+    if (user_child_end >= 0) {
+        (void)close(user_child_end);
+    }
+    user_child_end = fds[0];
     return pid;
+}
+
+void cassini_ready(void)
+{
+    int end = atoi(getenv(USER_READY));
+
+    CASSINI_REQUIRE(write(end, "1", 1) == 1);
+    (void)close(end);
+}
+
+/* Its death ends this as well */
+void cassini_child_await(void)
+{
+    char byte = 0;
+
+    CU_ASSERT(read(user_child_end, &byte, 1) == 1);
 }
 
 int cassini_child_wait(pid_t pid)

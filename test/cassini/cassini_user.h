@@ -111,6 +111,11 @@ const cassini_event_t *cassini_event(cassini_user_t *user, unsigned type);
 const cassini_event_t *cassini_event_rc(cassini_user_t *user, unsigned type,
                                         unsigned rc);
 
+/** A command that the target refuses: it is told of it, and so is the initiator.
+ */
+void cassini_refused(cassini_user_t *user, unsigned tgt_type,
+                     unsigned init_type, unsigned rc);
+
 /** The code of an event. */
 unsigned cassini_event_code(const cassini_event_t *event);
 
@@ -160,6 +165,11 @@ double cassini_now(void);
  *  table, with settings NAME=VALUE, one a line, or NULL. Its number, for
  *  waitpid(). */
 pid_t cassini_child(const char *name, const char *settings);
+
+/** To be called by a child: it is ready; and by its parent, who waits for that of
+ *  its last child. */
+void cassini_ready(void);
+void cassini_child_await(void);
 
 /** Wait for its end: the exit status, or the signal + 256. */
 int cassini_child_wait(pid_t pid);

@@ -377,7 +377,7 @@ static void run_refused(cassini_user_t *user, const atomic_t *atomic,
     cmd.dma_amo.amo_op    = atomic->op;
     cmd.dma_amo.amo_type  = atomic->type;
     cassini_emit(user->tx, &cmd, sizeof(cmd.dma_amo));
-    cassini_event_rc(user, CASSINI_EV_ACK, rc);
+    cassini_refused(user, CASSINI_EV_ATOMIC, CASSINI_EV_ACK, rc);
     CU_ASSERT(word(user)[0] == 0);
 }
 

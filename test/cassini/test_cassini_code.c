@@ -36,21 +36,29 @@ static cassini_command_t put(const cassini_user_t *user)
     return cmd;
 }
 
-/* It ends with a code, and the queue goes on */
-static void expect(cassini_user_t *user, const cassini_command_t *cmd,
-                   unsigned type, unsigned rc)
-{
-    cassini_emit(user->tx, cmd, sizeof(cmd->dma));
-    cassini_event_rc(user, type, rc);
-    CU_ASSERT(user->event.init.user == cmd->dma.user);
-    CU_ASSERT(cassini_drained(user->tx, 30000));
-}
-
+/* It ends with a code, of which the target is not told, and the queue goes on */
 static void expect_put(cassini_user_t *user, const cassini_command_t *cmd,
                        unsigned rc)
 {
-    expect(user, cmd, CASSINI_EV_ACK, rc);
+    cassini_emit(user->tx, cmd, sizeof(cmd->dma));
+    cassini_event_rc(user, CASSINI_EV_ACK, rc);
+    CU_ASSERT(user->event.init.user == cmd->dma.user);
     CU_ASSERT(user->memory[0] == 0);
+    CU_ASSERT(cassini_drained(user->tx, 30000));
+}
+
+/* The target is told, too */
+static void expect_refused(cassini_user_t *user, const cassini_command_t *cmd,
+                           unsigned rc)
+{
+    int is_get = (cmd->dma.op == CASSINI_OP_GET);
+
+    cassini_emit(user->tx, cmd, sizeof(cmd->dma));
+    cassini_refused(user, is_get ? CASSINI_EV_GET : CASSINI_EV_PUT,
+                    is_get ? CASSINI_EV_REPLY : CASSINI_EV_ACK, rc);
+    CU_ASSERT(user->event.init.user == cmd->dma.user);
+    CU_ASSERT(user->memory[0] == 0);
+    CU_ASSERT(cassini_drained(user->tx, 30000));
 }
 
 ST_CASE_WITH(no_portal_entry, cassini_user_t, user, open_entry(user),
@@ -91,9 +99,9 @@ ST_CASE_WITH(no_entry, cassini_user_t, user, open_entry(user),
     cassini_command_t cmd = put(user);
 
     cmd.dma.match_bits = BITS + 1;
-    expect_put(user, &cmd, CASSINI_RC_ENTRY_NOT_FOUND);
+    expect_refused(user, &cmd, CASSINI_RC_ENTRY_NOT_FOUND);
     cmd.dma.op = CASSINI_OP_GET;
-    expect(user, &cmd, CASSINI_EV_REPLY, CASSINI_RC_ENTRY_NOT_FOUND);
+    expect_refused(user, &cmd, CASSINI_RC_ENTRY_NOT_FOUND);
 }
 
 /* Of a source, and of what an entry is over */
@@ -111,7 +119,7 @@ ST_CASE_WITH(no_translation, cassini_user_t, user, open_entry(user),
     cassini_append(user, &entry);
     cmd                = put(user);
     cmd.dma.match_bits = BITS + 5;
-    expect_put(user, &cmd, CASSINI_RC_NO_TRANSLATION);
+    expect_refused(user, &cmd, CASSINI_RC_NO_TRANSLATION);
     cassini_unlink(user, CASSINI_PRIORITY, 3);
 }
 
@@ -127,13 +135,13 @@ ST_CASE_WITH(not_allowed, cassini_user_t, user, open_entry(user),
     entry.tgt.buffer_id = 3;
     cassini_append(user, &entry);
     cmd.dma.match_bits = BITS + 5;
-    expect_put(user, &cmd, CASSINI_RC_OP_VIOLATION);
+    expect_refused(user, &cmd, CASSINI_RC_OP_VIOLATION);
     cassini_unlink(user, CASSINI_PRIORITY, 3);
     entry.tgt.op_put = 1;
     entry.tgt.op_get = 0;
     cassini_append(user, &entry);
     cmd.dma.op = CASSINI_OP_GET;
-    expect(user, &cmd, CASSINI_EV_REPLY, CASSINI_RC_OP_VIOLATION);
+    expect_refused(user, &cmd, CASSINI_RC_OP_VIOLATION);
     cassini_unlink(user, CASSINI_PRIORITY, 3);
 }
 
@@ -149,11 +157,10 @@ ST_CASE_WITH(no_space, cassini_user_t, user, cassini_user_open(user, 60),
 
     entry.tgt.pte = pte->ptn;
     cassini_append(user, &entry);
-    cmd.dma.index  = 9;
-    cmd.dma.offset = 60;
-    cassini_emit(user->tx, &cmd, sizeof(cmd.dma));
-    (void)cassini_event(user, CASSINI_EV_ACK);
-    CU_ASSERT(cassini_event_code(&user->event) != CASSINI_RC_OK);
+    cmd.dma.index     = 9;
+    cmd.dma.offset    = 60;
+    user->memory[512] = 1;
+    expect_refused(user, &cmd, CASSINI_RC_NO_SPACE);
     CU_ASSERT(user->memory[60] == 0);
     CU_ASSERT(user->memory[64] == 0);
     CU_ASSERT(cxil_unmap_pte(map) == 0);
@@ -179,15 +186,31 @@ ST_CASE_WITH(disabled, cassini_user_t, user, open_entry(user),
     CU_ASSERT(user->memory[0] == 7);
 }
 
+/* Software matches: all goes to the request list, and no entry is appended */
 ST_CASE_WITH(software, cassini_user_t, user, open_entry(user),
              close_entry(user))
 {
-    cassini_command_t cmd = put(user);
+    cassini_command_t room  = cassini_entry(user, CASSINI_REQUEST,
+                                            user->memory + 1024, 256, 0);
+    cassini_command_t entry = cassini_entry(user, CASSINI_PRIORITY,
+                                            user->memory, 8, BITS + 1);
+    cassini_command_t cmd   = put(user);
 
+    room.tgt.ignore_bits = UINT64_MAX;
+    room.tgt.buffer_id   = 2;
+    cassini_append(user, &room);
     cassini_user_set_state(user, user->pte, CASSINI_PTE_SOFTWARE);
+    user->memory[512] = 6;
     cassini_emit(user->tx, &cmd, sizeof(cmd.dma));
-    cassini_event_rc(user, CASSINI_EV_ACK, CASSINI_RC_PTE_SOFTWARE);
+    cassini_event_rc(user, CASSINI_EV_PUT, CASSINI_RC_OK);
+    CU_ASSERT(user->event.tgt.list == CASSINI_REQUEST);
+    CU_ASSERT(user->event.tgt.buffer_id == 2);
+    cassini_event_rc(user, CASSINI_EV_ACK, CASSINI_RC_OK);
+    CU_ASSERT(user->memory[1024] == 6);
+    cassini_emit(user->tgt, &entry, sizeof(entry.tgt));
+    cassini_event_rc(user, CASSINI_EV_LINK, CASSINI_RC_PTE_SOFTWARE);
     cassini_user_set_state(user, user->pte, CASSINI_PTE_ENABLED);
+    cassini_unlink(user, CASSINI_REQUEST, 2);
 }
 
 /* A command that is none: the queue's owner is told, where it has asked */

@@ -213,7 +213,8 @@ ST_CASE_WITH(completions, counted_t, c, open_counted(c), close_counted(c))
     cassini_ct_expect(&c->user, &c->a, 9, 0);
     cmd.dma.match_bits = BITS + 1;
     cassini_emit(c->user.tx, &cmd, sizeof(cmd.dma));
-    cassini_event_rc(&c->user, CASSINI_EV_ACK, CASSINI_RC_ENTRY_NOT_FOUND);
+    cassini_refused(&c->user, CASSINI_EV_PUT, CASSINI_EV_ACK,
+                    CASSINI_RC_ENTRY_NOT_FOUND);
     cassini_ct_expect(&c->user, &c->a, 9, 1);
 }
 
@@ -485,7 +486,11 @@ static void part_few_list_entries(void)
     cassini_emit(user.tgt, &entry, sizeof(entry.tgt));
     cassini_event_rc(&user, CASSINI_EV_LINK, CASSINI_RC_NO_SPACE);
     CASSINI_REQUIRE(user.event.tgt.buffer_id == 100);
+    /* Nor are those behind it, until software says so */
     cassini_unlink(&user, CASSINI_PRIORITY, 1);
+    cassini_emit(user.tgt, &entry, sizeof(entry.tgt));
+    cassini_event_rc(&user, CASSINI_EV_LINK, CASSINI_RC_NO_SPACE);
+    entry.tgt.restart_seq = 1;
     cassini_append(&user, &entry);
     cassini_user_close(&user);
 }

@@ -177,29 +177,42 @@ ST_CASE_WITH(no_events, cassini_user_t, user, cassini_user_open(user, 40),
     cmd.dma.no_send    = 1;
     cmd.dma.no_success = 1;
     cassini_emit(user->tx, &cmd, sizeof(cmd.dma));
-    /* The entry has gone, which is an error, which makes one */
+    /* The entry has gone, which is an error, which makes some */
     cassini_emit(user->tx, &cmd, sizeof(cmd.dma));
-    cassini_event_rc(user, CASSINI_EV_ACK, CASSINI_RC_ENTRY_NOT_FOUND);
-    CU_ASSERT(user->event.init.tgt_error);
+    cassini_refused(user, CASSINI_EV_PUT, CASSINI_EV_ACK,
+                    CASSINI_RC_ENTRY_NOT_FOUND);
     CU_ASSERT(target(user)[0] == 99);
 }
 
-/* A target is not told of restricted ones */
-ST_CASE_WITH(restricted, cassini_user_t, user, open_entry(user),
-             close_entry(user))
+/* An entry may want to be told of nothing, not even of errors */
+ST_CASE_WITH(silent_entry, cassini_user_t, user, cassini_user_open(user, 39),
+             cassini_user_close(user))
 {
-    cassini_command_t cmd = cassini_dma(user, CASSINI_OP_PUT,
-                                        user->domain->pid, source(user), 8);
+    cassini_command_t entry = cassini_entry(user, CASSINI_PRIORITY,
+                                            target(user), LENGTH, BITS);
+    cassini_command_t cmd   = cassini_dma(user, CASSINI_OP_PUT,
+                                          user->domain->pid, source(user), 8);
 
+    entry.tgt.no_comm = 1;
+    cassini_append(user, &entry);
+    source(user)[0]    = 8;
     cmd.dma.match_bits = BITS;
     cmd.dma.no_send    = 1;
     cmd.dma.restricted = 1;
     cassini_emit(user->tx, &cmd, sizeof(cmd.dma));
     cassini_event_rc(user, CASSINI_EV_ACK, CASSINI_RC_OK);
     CU_ASSERT(memcmp(target(user), source(user), 8) == 0);
+    cmd.dma.op = CASSINI_OP_GET;
+    cassini_emit(user->tx, &cmd, sizeof(cmd.dma));
+    cassini_event_rc(user, CASSINI_EV_REPLY, CASSINI_RC_OK);
+    cmd.dma.offset = LENGTH + 1;
+    cassini_emit(user->tx, &cmd, sizeof(cmd.dma));
+    (void)cassini_event(user, CASSINI_EV_REPLY);
+    CU_ASSERT(cassini_event_code(&user->event) != CASSINI_RC_OK);
+    cassini_unlink(user, CASSINI_PRIORITY, 77);
 }
 
-/* Commands of 32 bytes reach entries that do not match */
+/* Entries that do not match: the first one takes all */
 ST_CASE_WITH(no_match, cassini_user_t, user, cassini_user_open(user, 41),
              cassini_user_close(user))
 {
@@ -210,9 +223,11 @@ ST_CASE_WITH(no_match, cassini_user_t, user, cassini_user_open(user, 41),
     cassini_command_t cmd  = cassini_dma(user, CASSINI_OP_PUT,
                                          user->domain->pid, source(user), 8);
 
-    entry.tgt.pte = pte->ptn;
+    entry.tgt.pte     = pte->ptn;
+    entry.tgt.no_comm = 1;
     cassini_append(user, &entry);
     source(user)[0]    = 3;
+    cmd.dma.match_bits = 12345;
     cmd.dma.index      = 9;
     cmd.dma.no_send    = 1;
     cmd.dma.restricted = 1;
@@ -298,13 +313,13 @@ ST_CASE_WITH(local_offset, cassini_user_t, user, cassini_user_open(user, 43),
     cmd.dma.no_send    = 1;
     for (i = 0; i < 3; ++i) {
         cassini_emit(user->tx, &cmd, sizeof(cmd.dma));
-        cassini_event_rc(user, CASSINI_EV_PUT, CASSINI_RC_OK);
-        CU_ASSERT(user->event.tgt.start == entry.tgt.start + (i * 300));
-        CU_ASSERT(user->event.tgt.unlinked == (i == 2));
         if (i == 2) {
             cassini_event_rc(user, CASSINI_EV_UNLINK, CASSINI_RC_OK);
             CU_ASSERT(user->event.tgt.unlinked);
         }
+        cassini_event_rc(user, CASSINI_EV_PUT, CASSINI_RC_OK);
+        CU_ASSERT(user->event.tgt.start == entry.tgt.start + (i * 300));
+        CU_ASSERT(user->event.tgt.unlinked == (i == 2));
         cassini_event_rc(user, CASSINI_EV_ACK, CASSINI_RC_OK);
     }
 }
@@ -335,7 +350,8 @@ ST_CASE_WITH(matching, cassini_user_t, user, cassini_user_open(user, 44),
     cassini_event_rc(user, CASSINI_EV_ACK, CASSINI_RC_OK);
     cmd.dma.match_bits = 0x1f7;
     cassini_emit(user->tx, &cmd, sizeof(cmd.dma));
-    cassini_event_rc(user, CASSINI_EV_ACK, CASSINI_RC_ENTRY_NOT_FOUND);
+    cassini_refused(user, CASSINI_EV_PUT, CASSINI_EV_ACK,
+                    CASSINI_RC_ENTRY_NOT_FOUND);
     cassini_unlink(user, CASSINI_PRIORITY, 77);
     cassini_unlink(user, CASSINI_PRIORITY, 2);
     cassini_unlink(user, CASSINI_PRIORITY, 3);
@@ -361,6 +377,7 @@ ST_CASE_WITH(unexpected, cassini_user_t, user, cassini_user_open(user, 45),
     search.tgt            = entry.tgt;
     search.tgt.op         = CASSINI_TGT_SEARCH;
     search.tgt.list       = CASSINI_UNEXPECTED;
+    search.tgt.use_once   = 1;
     cassini_emit(user->tgt, &search, sizeof(search.tgt));
     cassini_event_rc(user, CASSINI_EV_SEARCH, CASSINI_RC_NO_MATCH);
 
@@ -407,7 +424,8 @@ ST_CASE_WITH(search_delete, cassini_user_t, user, cassini_user_open(user, 46),
     cassini_emit(user->tx, &cmd, sizeof(cmd.dma));
     cassini_event_rc(user, CASSINI_EV_PUT, CASSINI_RC_OK);
     cassini_event_rc(user, CASSINI_EV_ACK, CASSINI_RC_OK);
-    search.tgt.op = CASSINI_TGT_SEARCH_DELETE;
+    search.tgt.op       = CASSINI_TGT_SEARCH_DELETE;
+    search.tgt.use_once = 1;
     cassini_emit(user->tgt, &search, sizeof(search.tgt));
     cassini_event_rc(user, CASSINI_EV_PUT_OVERFLOW, CASSINI_RC_OK);
     CU_ASSERT(user->event.tgt.match_bits == BITS);
@@ -466,13 +484,17 @@ ST_CASE_WITH(queue, cassini_user_t, user, open_entry(user), close_entry(user))
 {
     cassini_command_t cmd = cassini_dma(user, CASSINI_OP_PUT,
                                         user->domain->pid, source(user), 8);
+    cassini_command_t entry = cassini_entry(user, CASSINI_PRIORITY,
+                                            target(user), 64, BITS + 1);
     cassini_command_t own;
     uint64_t last         = 0;
     unsigned i;
 
-    cmd.dma.match_bits = BITS;
+    cmd.dma.match_bits = BITS + 1; /* Of another entry, which is silent */
     cmd.dma.no_send    = 1;
-    cmd.dma.restricted = 1;
+    entry.tgt.no_comm  = 1;
+    entry.tgt.buffer_id = 2;
+    cassini_append(user, &entry);
     for (i = 0; i < 2000; ++i) {
         own         = cassini_command(CASSINI_CQ, i % 3);
         own.cq.lcid = user->cp->lcid;
@@ -487,6 +509,7 @@ ST_CASE_WITH(queue, cassini_user_t, user, open_entry(user), close_entry(user))
         }
     }
     CU_ASSERT(cassini_drained(user->tx, 30000));
+    cassini_unlink(user, CASSINI_PRIORITY, 2);
 }
 
 /* Events of many puts: the ring goes round */

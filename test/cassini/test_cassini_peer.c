@@ -39,6 +39,7 @@ static void part_peer(void)
     entry.tgt.ct         = ct.ct->ctn;
     entry.tgt.ct_comm    = 1;
     cassini_append(&user, &entry);
+    cassini_ready();
     while ((__atomic_load_n(finish, __ATOMIC_ACQUIRE) == 0) &&
            (cassini_now() < end)) {
         usleep(100);
@@ -66,23 +67,18 @@ static cassini_command_t to_peer(pair_t *pair, unsigned op, const void *local,
     return cmd;
 }
 
-/* Until the peer's entry answers */
 static void open_pair(pair_t *pair)
 {
-    double end = cassini_now() + cassini_limit();
     volatile uint64_t *word;
     cassini_command_t cmd;
 
     cassini_user_open(&pair->user, CASSINI_PID_ANY);
     pair->pid = cassini_child("peer", NULL);
-    word      = (volatile uint64_t*)(pair->user.memory + 40000);
-    cmd       = to_peer(pair, CASSINI_OP_GET, (const void*)word, 8,
-                        PEER_READY);
-    do {
-        CASSINI_REQUIRE(cassini_now() < end);
-        cassini_emit(pair->user.tx, &cmd, sizeof(cmd.dma));
-        (void)cassini_event(&pair->user, CASSINI_EV_REPLY);
-    } while (cassini_event_code(&pair->user.event) != CASSINI_RC_OK);
+    cassini_child_await();
+    word = (volatile uint64_t*)(pair->user.memory + 40000);
+    cmd  = to_peer(pair, CASSINI_OP_GET, (const void*)word, 8, PEER_READY);
+    cassini_emit(pair->user.tx, &cmd, sizeof(cmd.dma));
+    cassini_event_rc(&pair->user, CASSINI_EV_REPLY, CASSINI_RC_OK);
     CU_ASSERT(*word == 1);
 }
 
@@ -274,7 +270,6 @@ ST_CASE(injected)
 /* Behind the third operation the link is down */
 static void part_down(void)
 {
-    cassini_dev_list_t *list = NULL;
     cassini_command_t entry, cmd;
     cassini_user_t user;
     int i;
@@ -294,9 +289,6 @@ static void part_down(void)
         CU_ASSERT((cassini_event_code(&user.event) == CASSINI_RC_OK) ==
                   (i <= 3));
     }
-    CU_ASSERT(cxil_get_device_list(&list) == 0);
-    CU_ASSERT(list->info[0].link_state == 0);
-    cxil_free_device_list(list);
     cassini_user_close(&user);
 }
 
