@@ -2,9 +2,9 @@
 /*
  * cassini_hw.h - commands, events and status words of a Cassini NIC.
  *
- * All of them are little-endian words of 64 bits, and are declared so here: bits
- * of one word in one line of fields, lowest first. Nothing but this header is
- * needed to talk to the NIC. Sources: the interface of HPE's NIC as
+ * All of them are little-endian words of 64 bits, and are declared so here:
+ * bits of one word in one line of fields, lowest first. Nothing but this
+ * header is needed to talk to the NIC. Sources: the interface of HPE's NIC as
  * published with its driver; names, grouping and comments are this project's.
  */
 #ifndef CASSINI_HW_H_

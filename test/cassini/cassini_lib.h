@@ -3,10 +3,11 @@
  * cassini_lib.h - libcxi's binary interface, as far as libfabric's provider
  * uses it: structures and functions. 64-bit systems.
  *
- * Functions return 0 or a negative errno unless said otherwise. What a function
- * makes, another one with destroy, free, close or unmap in its name ends.
- * Sources: the interface as published with HPE's library; the names of functions
- * are those of the library, all else is declared in this project's words.
+ * Functions return 0 or a negative errno unless said otherwise. What a
+ * function makes, another one with destroy, free, close or unmap in its name
+ * ends. Sources: the interface as published with HPE's library; the names of
+ * functions are those of the library, all else is declared in this project's
+ * words.
  */
 #ifndef CASSINI_LIB_H_
 #define CASSINI_LIB_H_
