@@ -7,8 +7,20 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #define CASSINI_PAGE_SIZE 4096ull
+
+/* Kernels have these since 5.14. */
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ  22
+#define MADV_POPULATE_WRITE 23
+#endif
+
+enum {
+    CASSINI_CNTR_RESTRICTED = 1178, /**< Telemetry counters */
+    CASSINI_CNTR_FLUSHES    = 1305
+};
 
 
 static void cassini_api_describe(cassini_info_t *info)
@@ -105,8 +117,11 @@ int cxil_read_cntr(cassini_dev_t *dev, unsigned cntr, uint64_t *value_p,
                    struct timespec *time_p)
 {
     (void)dev;
-    (void)cntr;
-    *value_p = 0;
+    cassini_nic_lock();
+    *value_p = (cntr == CASSINI_CNTR_FLUSHES)    ? cassini_nic.flushes :
+               (cntr == CASSINI_CNTR_RESTRICTED) ? cassini_nic.restricted :
+                                                   0;
+    cassini_nic_unlock();
     if (time_p != NULL) {
         clock_gettime(CLOCK_REALTIME, time_p);
     }
@@ -174,11 +189,17 @@ int cxil_alloc_lni(cassini_dev_t *dev, cassini_lni_t **lni_p, unsigned svc_id)
 int cxil_destroy_lni(cassini_lni_t *pub)
 {
     cassini_lni_obj_t *lni = (cassini_lni_obj_t*)pub;
+    unsigned i;
 
     if (!cassini_is_mine(lni)) {
         return 0;
     }
     cassini_nic_lock();
+    for (i = 0; i < CASSINI_NUM_CTS; ++i) {
+        if (cassini_nic.closed[i] == lni) {
+            cassini_nic.closed[i] = NULL;
+        }
+    }
     cassini_dir_give(lni->svc, CASSINI_RSRC_CT, lni->closed_cts);
     --cassini_nic.open[CASSINI_OPEN_LNI];
     cassini_nic_unlock();
@@ -324,6 +345,13 @@ int cxil_map(cassini_lni_t *lni, void *va, size_t length, uint32_t flags,
     (void)lni;
     (void)hints;
     if ((flags & CASSINI_MAP_ATS) || (length == 0)) {
+        return -EINVAL;
+    }
+    /* As the driver pins pages: they have to be there, with these rights */
+    if ((madvise((void*)(uintptr_t)first, last - first,
+                 (flags & CASSINI_MAP_WRITE) ? MADV_POPULATE_WRITE :
+                                               MADV_POPULATE_READ) != 0) &&
+        ((errno == EFAULT) || (errno == ENOMEM))) {
         return -EINVAL;
     }
     md = calloc(1, sizeof(*md));

@@ -14,7 +14,8 @@
 #include <sys/mman.h>
 
 enum {
-    CASSINI_CQ_BATCH = 256 /**< Commands of a queue at a time */
+    CASSINI_CQ_BATCH  = 256, /**< Commands of a queue at a time */
+    CASSINI_TGQ_SLOTS = 32768 /**< Of a target queue at least */
 };
 
 typedef enum cassini_step {
@@ -279,6 +280,9 @@ int cxil_alloc_cmdq(cassini_lni_t *lni, cassini_eq_t *eq,
     }
     while (count < opts->count + CASSINI_FIRST_SLOT) {
         count *= 2;
+    }
+    if (!(opts->flags & CASSINI_QUEUE_TX) && (count < CASSINI_TGQ_SLOTS)) {
+        count = CASSINI_TGQ_SLOTS; /* A thread is slower than the hardware */
     }
     queue = calloc(1, sizeof(*queue));
     if (queue == NULL) {

@@ -80,6 +80,7 @@ static void cassini_ct_set(const cassini_ct_cmd_t *cmd)
     }
     if (cmd->set_failure) {
         ct->failure = cmd->failure;
+        cassini_ct_write_back(ct);
     }
     cassini_ct_check(ct);
 }
@@ -131,7 +132,8 @@ static int cassini_ct_arm(cassini_queue_t *queue, const cassini_ct_cmd_t *cmd)
     cassini_trig_t *trig;
 
     if (ct == NULL) {
-        return CASSINI_RC_CMD_INVALID_ARG;
+        return (cassini_nic.closed[cmd->trig_ct] != NULL) ?
+               CASSINI_RC_OK : CASSINI_RC_CMD_INVALID_ARG;
     }
     if (cassini_dir_take(queue->lni->svc, CASSINI_RSRC_TLE) != 0) {
         return CASSINI_RC_NONE;
@@ -302,7 +304,7 @@ int cxil_alloc_ct(cassini_lni_t *lni, void *back, cassini_ct_t **ct_p)
     cassini_nic_lock();
     ret = cassini_dir_take(owner->svc, CASSINI_RSRC_CT);
     for (i = 1; (ret == 0) && (i < CASSINI_NUM_CTS); ++i) {
-        if (cassini_nic.cts[i] == NULL) {
+        if ((cassini_nic.cts[i] == NULL) && (cassini_nic.closed[i] == NULL)) {
             break;
         }
     }
@@ -345,11 +347,11 @@ int cxil_destroy_ct(cassini_ct_t *pub)
     }
     cassini_nic_lock();
     cassini_temper_progress(1);
-    cassini_ct_take_stores();
-    cassini_ct_fire();
+    cassini_nic_step();
     cassini_ct_cancel(ct->pub.ctn);
     cassini_tx_forget_ct(ct->pub.ctn);
-    cassini_nic.cts[ct->pub.ctn] = NULL;
+    cassini_nic.cts[ct->pub.ctn]    = NULL;
+    cassini_nic.closed[ct->pub.ctn] = ct->lni;
     ++ct->lni->closed_cts;
     --cassini_nic.open[CASSINI_OPEN_CT];
     cassini_nic_unlock();

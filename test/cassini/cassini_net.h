@@ -24,7 +24,7 @@ typedef struct cassini_request {
     uint8_t  amo_op;
     uint8_t  amo_type;
     uint8_t  cswap;
-    uint8_t  unused;
+    uint8_t  flush;
     uint16_t vni;
     uint16_t pid;
     uint16_t index;

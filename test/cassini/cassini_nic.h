@@ -173,6 +173,8 @@ typedef struct cassini_nic {
     int               stop; /**< Atomic */
     cassini_eq_obj_t  *eqs[CASSINI_NUM_EQS];
     cassini_ct_obj_t  *cts[CASSINI_NUM_CTS];
+    cassini_lni_obj_t *closed[CASSINI_NUM_CTS]; /**< Owner of a counter that is
+                                                     closed and not yet free */
     cassini_pte_obj_t *ptes[CASSINI_NUM_PTES];
     cassini_queue_t   *queues[CASSINI_QUEUES];
     struct cassini_pte_map *maps;
@@ -180,6 +182,8 @@ typedef struct cassini_nic {
     unsigned          next_eq; /**< Numbers are used again late */
     unsigned          next_pte;
     unsigned          next_md;
+    uint64_t          flushes; /**< Telemetry: of puts, of restricted packets */
+    uint64_t          restricted;
     long              open[CASSINI_OPEN_LAST];
 } cassini_nic_t;
 

@@ -149,8 +149,9 @@ typedef struct cassini_work {
 /** Carry out: move the data, count, report, answer. */
 void cassini_tgt_carry_out(const cassini_work_t *work);
 
-/** Whether all of a range is mapped. */
-int cassini_md_covers(uint64_t address, uint64_t length, unsigned lac);
+/** Whether all of a range is mapped, for CASSINI_MAP_READ or _WRITE. */
+int cassini_md_covers(uint64_t address, uint64_t length, unsigned lac,
+                      unsigned access);
 
 /* cassini_le.c: lists of portal entries */
 

@@ -30,8 +30,9 @@ void cassini_svc_init(void)
     svc->svc_id           = CASSINI_SVC_DEFAULT;
     svc->enabled          = strcmp(cassini_settings.service, "off") != 0;
     svc->restricted_vnis  = 1;
-    svc->num_vnis         = 1;
+    svc->num_vnis         = 2;
     svc->vnis[0]          = (uint16_t)cassini_settings.vni;
+    svc->vnis[1]          = 1;
     svc->limited          = 1;
     if (strcmp(cassini_settings.service, "denied") == 0) {
         svc->restricted_members = 1;

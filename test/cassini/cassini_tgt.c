@@ -8,7 +8,8 @@
 #include <string.h>
 
 
-int cassini_md_covers(uint64_t address, uint64_t length, unsigned lac)
+int cassini_md_covers(uint64_t address, uint64_t length, unsigned lac,
+                      unsigned access)
 {
     const cassini_md_obj_t *md;
 
@@ -16,7 +17,8 @@ int cassini_md_covers(uint64_t address, uint64_t length, unsigned lac)
         return 1;
     }
     for (md = cassini_nic.mds; md != NULL; md = md->next) {
-        if ((md->pub.lac == lac) && (address >= md->pub.iova) &&
+        if ((md->pub.lac == lac) && ((md->flags & access) == access) &&
+            (address >= md->pub.iova) &&
             (address + length <= md->pub.iova + md->pub.length)) {
             return 1;
         }
@@ -174,7 +176,9 @@ static int cassini_tgt_locate(const cassini_pte_obj_t *pte,
         length = (uint32_t)work->place.room;
     }
     work->length = length;
-    return cassini_md_covers(work->place.start, length, cmd->lac) ?
+    return cassini_md_covers(work->place.start, length, cmd->lac,
+                             cassini_tgt_moves_in(request->kind) ?
+                             CASSINI_MAP_WRITE : CASSINI_MAP_READ) ?
            CASSINI_RC_OK : CASSINI_RC_NO_TRANSLATION;
 }
 
@@ -268,7 +272,6 @@ static void cassini_tgt_report_match(const cassini_pte_obj_t *pte,
 static int cassini_tgt_accept(cassini_pte_obj_t *pte, cassini_work_t *work)
 {
     const cassini_request_t *request = &work->packet->request;
-    cassini_ev_tgt_t event;
     cassini_le_t *le;
     int rc;
 
@@ -284,12 +287,7 @@ static int cassini_tgt_accept(cassini_pte_obj_t *pte, cassini_work_t *work)
     }
     rc = cassini_tgt_locate(pte, le, request, work);
     if (rc != CASSINI_RC_OK) {
-        if (!le->cmd.no_comm) {
-            cassini_tgt_describe(request, &event);
-            event.buffer_id = le->cmd.buffer_id;
-            event.list      = work->list;
-            cassini_pte_post(pte, &event, request->kind, rc);
-        }
+        /* No event, as with HPE's simulator of the NIC */
         if (le->cmd.ct_comm) {
             cassini_ct_add(le->cmd.ct, 0, 1);
         }
@@ -408,6 +406,8 @@ void cassini_tgt_request(const cassini_packet_t *packet)
         cassini_tgt_refuse(packet, CASSINI_RC_PT_DISABLED);
         return;
     }
+    cassini_nic.flushes    += packet->request.flush;
+    cassini_nic.restricted += packet->request.restricted;
     rc = cassini_tgt_accept(pte, &work);
     cassini_trace("request %u from %u to index %u bits %llx: code %d list %d",
                   packet->request.kind, packet->from, packet->request.index,

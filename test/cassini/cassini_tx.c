@@ -174,11 +174,14 @@ static int cassini_tx_check(const cassini_tx_cmd_t *cmd)
     int size = cassini_amo_size[request->amo_type & 15];
 
     if ((cmd->data == NULL) && (request->kind <= CASSINI_EV_GET) &&
-        !cassini_md_covers(request->address, request->length, cmd->lac)) {
+        !cassini_md_covers(request->address, request->length, cmd->lac,
+                           (request->kind == CASSINI_EV_GET) ?
+                           CASSINI_MAP_WRITE : CASSINI_MAP_READ)) {
         return CASSINI_RC_NO_TRANSLATION;
     }
     if ((cmd->fetch != 0) &&
-        !cassini_md_covers(cmd->fetch, size, cmd->write_lac)) {
+        !cassini_md_covers(cmd->fetch, size, cmd->write_lac,
+                           CASSINI_MAP_WRITE)) {
         return CASSINI_RC_NO_TRANSLATION;
     }
     return CASSINI_RC_OK;
@@ -276,7 +279,8 @@ static int cassini_tx_dma_amo(cassini_tx_cmd_t *cmd,
     request->length     = size;
     cmd->write_lac      = amo->write_lac;
     cmd->fetch = (amo->dma.op == CASSINI_OP_FETCH_ATOMIC) ? amo->fetch : 0;
-    if (!cassini_md_covers(amo->dma.local, size, amo->dma.lac) ||
+    if (!cassini_md_covers(amo->dma.local, size, amo->dma.lac,
+                           CASSINI_MAP_READ) ||
         (cassini_net_read(cassini_dir_self, request->operand, amo->dma.local,
                           size) != 0)) {
         return cassini_tx_end(cmd, CASSINI_RC_NO_TRANSLATION);
@@ -300,6 +304,7 @@ int cassini_tx_dma(cassini_queue_t *queue, const void *raw, unsigned vni)
     cmd.request.length     = dma->length;
     cmd.request.address    = dma->local;
     cmd.request.restricted = dma->restricted;
+    cmd.request.flush      = dma->flush;
     if (full) {
         cmd.request.initiator   = dma->initiator;
         cmd.request.match_bits  = dma->match_bits;
@@ -381,6 +386,7 @@ int cassini_tx_idc(cassini_queue_t *queue, const void *raw, unsigned vni)
     cmd.request.vni        = (uint16_t)vni;
     cmd.request.initiator  = state->initiator;
     cmd.request.restricted = state->restricted;
+    cmd.request.flush      = state->flush;
     cmd.request.kind       = CASSINI_EV_PUT;
     switch (idc->op) {
     case CASSINI_OP_PUT:
