@@ -206,10 +206,17 @@ program()
         "$ST_BUILD/$1" "${@:2}"
 }
 
-# P1 to P10 between processes of this node
+# P1 to P10 between processes of this node, and with few entries for all
 progress()
 {
     local number name share
+    for name in p1 p2 p3 p4 p5 p7 p8 p9 p10; do
+        [ $hardware = no ] || break
+        export CASSINI_TLES=32 # The provider keeps 8
+        program "progress/few_$name.4" test/integration/st_progress \
+            --ranks 4 --percent "$percent" --limit 120 "$name"
+    done
+    export CASSINI_TLES=2048
     for number in "${ranks[@]}"; do
         share=$percent
         [ "$number" -le 4 ] || share=$(((percent + 4) / 5))
@@ -218,6 +225,7 @@ progress()
                 --ranks "$number" --percent "$share" --limit 120 "$name"
         done
     done
+    unset CASSINI_TLES
 }
 
 random()
@@ -241,6 +249,7 @@ storms()
 bench()
 {
     local grid
+    export CASSINI_TLES=2048
     for grid in 2x1x1 4x1x1 2x2x1 2x2x2; do
         try_sized $((${grid//x/*})) "bench/faces.$grid" "${one[@]}" \
             "$ST_TOP/contrib/ucx-st-run" mpirun -n $((${grid//x/*})) \
@@ -249,6 +258,7 @@ bench()
     done
     try_sized 2 bench/pingpong "${one[@]}" "$ST_TOP/contrib/ucx-st-run" \
         mpirun -n 2 "$ST_BUILD/bench/st_pingpong" --max 1m --trials 1
+    unset CASSINI_TLES
 }
 
 integration()

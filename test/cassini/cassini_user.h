@@ -111,8 +111,7 @@ const cassini_event_t *cassini_event(cassini_user_t *user, unsigned type);
 const cassini_event_t *cassini_event_rc(cassini_user_t *user, unsigned type,
                                         unsigned rc);
 
-/** A command that the target refuses: it is told of it, and so is the initiator.
- */
+/** A command that the target refuses; both sides are told. */
 void cassini_refused(cassini_user_t *user, unsigned tgt_type,
                      unsigned init_type, unsigned rc);
 
@@ -166,8 +165,8 @@ double cassini_now(void);
  *  waitpid(). */
 pid_t cassini_child(const char *name, const char *settings);
 
-/** To be called by a child: it is ready; and by its parent, who waits for that of
- *  its last child. */
+/** To be called by a child: it is ready; and by its parent, which waits for that
+ *  of its last child. */
 void cassini_ready(void);
 void cassini_child_await(void);
 

@@ -478,8 +478,8 @@ ST_CASE_WITH(unlink_absent, cassini_user_t, user, cassini_user_open(user, 48),
     CU_ASSERT(user->event.tgt.buffer_id == 123);
 }
 
-/* Commands to a queue itself make no events; the queue goes on behind them, past
- * its end as well */
+/* Commands to a queue itself make no events; the queue goes on behind them, and
+ * past its end */
 ST_CASE_WITH(queue, cassini_user_t, user, open_entry(user), close_entry(user))
 {
     cassini_command_t cmd = cassini_dma(user, CASSINI_OP_PUT,
