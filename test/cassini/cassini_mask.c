@@ -2,9 +2,9 @@
 /*
  * cassini_mask.c - the signal of the NIC's traps is never blocked: a store into
  * a counter's page by a thread that blocks it would end the process. These take
- * the place of libc's functions where this library comes before libc, as it does
- * when it is preloaded.
- */
+ * a counter's page by a thread that blocks it would end the process. These
+ * take the place of libc's functions where this library comes before libc, as it
+ * does when it is preloaded.
 #include "cassini_lib.h"
 
 #include <dlfcn.h>

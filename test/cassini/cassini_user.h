@@ -165,8 +165,7 @@ double cassini_now(void);
  *  waitpid(). */
 pid_t cassini_child(const char *name, const char *settings);
 
-/** To be called by a child: it is ready; and by its parent, which waits for that
- *  of its last child. */
+/** A child is ready; its parent waits until the last child is. */
 void cassini_ready(void);
 void cassini_child_await(void);
 
