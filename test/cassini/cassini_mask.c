@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * cassini_mask.c - the signal of the NIC's traps is never blocked: a store into
- * a counter's page by a thread that blocks it would end the process. These take
  * a counter's page by a thread that blocks it would end the process. These
- * take the place of libc's functions where this library comes before libc, as it
- * does when it is preloaded.
+ * functions come before libc's where this library is preloaded or linked.
+ */
 #include "cassini_lib.h"
 
 #include <dlfcn.h>
