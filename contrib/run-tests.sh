@@ -72,6 +72,7 @@ static_checks()
 {
     check check/includes contrib/check-includes.sh
     check check/headers contrib/check-headers.sh "$ST_BUILD"
+    check check/aarch64 contrib/check-aarch64.sh "$ST_BUILD"
     check check/style contrib/check-style.sh
     check check/shellcheck contrib/check-tools.sh shellcheck
     check check/codespell contrib/check-tools.sh codespell

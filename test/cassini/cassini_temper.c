@@ -45,7 +45,7 @@ void cassini_temper_read(void)
     settings->seed     = cassini_temper_number("CASSINI_SEED", 0);
     settings->tles     = cassini_temper_number("CASSINI_TLES", 512);
     settings->cts      = cassini_temper_number("CASSINI_CTS", 2047);
-    settings->les      = cassini_temper_number("CASSINI_LES", 16384);
+    settings->les      = cassini_temper_number("CASSINI_LES", 15726);
     settings->eq_slots = cassini_temper_number("CASSINI_EQ_SLOTS", 0);
     settings->down_at  = cassini_temper_number("CASSINI_DOWN", 0);
     settings->service  = cassini_temper_text("CASSINI_SERVICE", "open");

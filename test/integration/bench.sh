@@ -105,7 +105,7 @@ test_host()
 
 test_mixed()
 {
-    FI_CXIEMU_DWQ_ENTRIES=16 run_ranks "$@"
+    FI_CXIEMU_SERVICE=own FI_CXIEMU_DWQ_ENTRIES=16 run_ranks "$@"
     [ "$rc" -ne 0 ] || fail "it succeeds"
     grep -qE 'rank [0-9]+: WARNING: the trig lane is asked for' "$temp/out" ||
         fail "it does not warn"
@@ -295,7 +295,7 @@ for what, target in judged.items():
 
 test_fails()
 {
-    FI_CXIEMU_DWQ_ENTRIES=16 run_everything --bench faces
+    FI_CXIEMU_SERVICE=own FI_CXIEMU_DWQ_ENTRIES=16 run_everything --bench faces
     [ "$rc" -eq 1 ] || fail "status $rc"
     grep -q '^run-all: st_faces, trig, ready, 2 ranks: status' "$temp/out" ||
         fail "it does not say what failed"

@@ -15,6 +15,7 @@
 #include "cxi_trig_status.h"
 #include "cxi_trig_tx.h"
 
+#include <ucs/arch/cpu.h>
 #include <ucs/debug/log.h>
 
 #include <rdma/fi_eq.h>
@@ -133,6 +134,7 @@ uct_cxi_trig_progress_cq(uct_cxi_trig_iface_t *iface,
         return 0;
     }
 
+    ucs_memory_cpu_load_fence(); /* the NIC has written the data before */
     for (i = 0; i < ret; ++i) {
         uct_cxi_trig_progress_dispatch(iface, peer, entries[i].op_context,
                                        entries[i].len, UCS_OK);
@@ -185,6 +187,17 @@ void uct_cxi_trig_progress_drain(uct_cxi_trig_iface_t *iface,
     (void)uct_cxi_trig_progress_late(iface, peer);
     (void)uct_cxi_trig_progress_cq(iface, peer);
     (void)uct_cxi_trig_tx_retry(iface);
+}
+
+/* The queue has no more entries than it was opened with */
+void uct_cxi_trig_progress_reap(uct_cxi_trig_iface_t *iface)
+{
+    unsigned rounds = iface->net.cq_size;
+
+    (void)uct_cxi_trig_progress_late(iface, NULL);
+    while ((uct_cxi_trig_progress_cq(iface, NULL) > 0) && (rounds-- > 0)) {
+        /* More of it */
+    }
 }
 
 void uct_cxi_trig_progress_enable(uct_iface_h uct_iface, unsigned flags)

@@ -7,7 +7,7 @@
 #include "fab_device.h"
 #include "fab_work.h"
 
-#include <stdbool.h> /* fi_cxi_ext.h needs it */
+#include <stdbool.h> /* fi_cxi_ext.h uses it */
 #include <rdma/fi_cxi_ext.h>
 
 #include <stdlib.h>

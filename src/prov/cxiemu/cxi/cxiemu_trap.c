@@ -162,7 +162,7 @@ static int cxiemu_trap_install(void)
 
 static int cxiemu_trap_install(void)
 {
-    cxiemu_warn(CNTR, "there is no trap mode on this architecture\n");
+    cxiemu_warn(CNTR, "FI_CXIEMU_TRAP needs an x86-64 processor\n");
     return -FI_ENOSYS;
 }
 
