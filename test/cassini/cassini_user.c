@@ -171,7 +171,7 @@ void cassini_user_set_state(cassini_user_t *user, cassini_pte_t *pte,
     cassini_pte_status_t status = {0};
     cassini_state_bits_t bits;
 
-    /* It is enabled again only by one who knows what it has missed */
+    /* What it has missed has to be known to enable it again */
     CU_ASSERT(cxil_pte_status(pte, &status) == 0);
     cmd.setstate.state = state;
     cmd.setstate.pte   = pte->ptn;
