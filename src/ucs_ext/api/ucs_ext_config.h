@@ -52,7 +52,13 @@
     }
 
 
-/* Not there in a process that uses streams alone */
+/**
+ * UCX's own; NULL in a process that uses streams alone.
+ *
+ * @param [out] major   1 in all versions so far.
+ * @param [out] minor   The version's second number.
+ * @param [out] release Its third one.
+ */
 extern void ucp_get_version(unsigned *major, unsigned *minor,
                             unsigned *release) __attribute__((weak));
 
