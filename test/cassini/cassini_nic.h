@@ -191,8 +191,8 @@ typedef struct cassini_nic {
 
 extern cassini_nic_t cassini_nic;
 
-/** A device is opened: set up the NIC if there is none: directory, traps, engine.
- *  0 or a negative errno. Without the lock. */
+/** A device is opened: set up the NIC if there is none yet (directory, traps,
+ *  engine). 0 or a negative errno. Without the lock. */
 int cassini_nic_start(void);
 
 /** Leave the node if nothing is open any more. Without the lock. */
