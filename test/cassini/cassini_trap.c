@@ -45,8 +45,8 @@ static struct {
     struct sigaction     previous;
 } cassini_trap;
 
-/* Where a copy of this thread goes on after a fault. The handler reads it, which
- * must not allocate. */
+/* Where a copy of this thread goes on after a fault. The handler reads it, and
+ * that must not allocate. */
 static __thread sigjmp_buf *cassini_trap_guard
         __attribute__((tls_model("initial-exec")));
 
