@@ -82,18 +82,16 @@ int cxil_open_device(uint32_t dev_id, cassini_dev_t **dev_p)
     if (dev_id != 0) {
         return -ENODEV;
     }
-    ret = cassini_nic_start();
-    if (ret != 0) {
-        return ret;
-    }
     dev = calloc(1, sizeof(*dev));
     if (dev == NULL) {
         return -ENOMEM;
     }
     cassini_api_describe(&dev->info);
-    cassini_nic_lock();
-    ++cassini_nic.open[CASSINI_OPEN_DEV];
-    cassini_nic_unlock();
+    ret = cassini_nic_start();
+    if (ret != 0) {
+        free(dev);
+        return ret;
+    }
     *dev_p = dev;
     return 0;
 }
@@ -104,6 +102,7 @@ void cxil_close_device(cassini_dev_t *dev)
     --cassini_nic.open[CASSINI_OPEN_DEV];
     cassini_nic_unlock();
     free(dev);
+    cassini_nic_stop();
 }
 
 int cxil_get_amo_remap_to_pcie_fadd(cassini_dev_t *dev, int *op_p)

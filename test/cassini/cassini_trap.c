@@ -45,8 +45,10 @@ static struct {
     struct sigaction     previous;
 } cassini_trap;
 
-/* Where a copy of this thread goes on after a fault. */
-static __thread sigjmp_buf *cassini_trap_guard;
+/* Where a copy of this thread goes on after a fault. The handler reads it, and
+ * that must not allocate. */
+static __thread sigjmp_buf *cassini_trap_guard
+        __attribute__((tls_model("initial-exec")));
 
 static const int cassini_trap_regs[CXIEMU_DECODE_REGS] = {
     REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,
@@ -304,7 +306,7 @@ int cassini_trap_copy(void *to, const void *from, size_t length)
     if (length == 0) {
         return 0;
     }
-    if (sigsetjmp(guard, 1) == 0) {
+    if (sigsetjmp(guard, 0) == 0) { /* The handler changes no mask */
         cassini_trap_guard = &guard;
         __asm__ volatile("" ::: "memory");
         cassini_trap_copy_unguarded(to, from, length);
