@@ -36,7 +36,7 @@ wanted()
 # Usage: count NAME STATUS SECONDS LOG
 count()
 {
-    local name=$1 rc=$2 seconds=$3 log=$4
+    local name=$1 rc=$2 seconds=$3 log=$4 reason
     case $rc in
     0)
         passed=$((passed + 1))
@@ -44,7 +44,10 @@ count()
         ;;
     77)
         skipped=$((skipped + 1))
-        echo "skip  $name: $(tail -n 2 "$log" | grep -v '^SKIP:' | tail -n 1)"
+        # A program of MPI says it before mpirun has its say
+        reason=$(sed -n 's/^SKIP: rank/rank/p' "$log" | tail -n 1)
+        echo "skip  $name: ${reason:-$(tail -n 2 "$log" | grep -v '^SKIP:' |
+                                       tail -n 1)}"
         ;;
     *)
         failed=$((failed + 1))
