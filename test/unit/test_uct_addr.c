@@ -9,6 +9,8 @@
 #include <cxi_trig_addr.h>
 
 #include <ucs/debug/log_def.h>
+#include <uct/api/v2/uct_v2.h>
+#include <uct/api/version.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -155,6 +157,29 @@ PAIR_CASE(other_ucx)
     check_refused(pair, theirs, ours);
     CU_ASSERT(num_logged == 2);
 }
+
+#if UCT_API >= UCT_VERSION(1, 16)
+/* Whether an endpoint is one to these addresses, rather than to some that could
+ * be reached: UCP keeps a lane by that */
+PAIR_CASE(is_connected)
+{
+    uct_ep_is_connected_params_t params = {
+        .field_mask  = UCT_EP_IS_CONNECTED_FIELD_DEVICE_ADDR |
+                       UCT_EP_IS_CONNECTED_FIELD_IFACE_ADDR,
+        .device_addr = pair->b.dev_addr,
+        .iface_addr  = pair->b.iface_addr
+    };
+
+    CU_ASSERT(uct_ep_is_connected(pair->a.peer, &params));
+    CU_ASSERT(!uct_ep_is_connected(pair->a.self, &params));
+    CU_ASSERT(uct_ep_is_connected(pair->b.self, &params));
+    CU_ASSERT(!uct_ep_is_connected(pair->b.peer, &params));
+    dev.ucx_minor ^= 1;
+    uct_cxi_trig_proto_seal(&dev.head, sizeof(dev));
+    params.device_addr = (const uct_device_addr_t*)&dev;
+    CU_ASSERT(!uct_ep_is_connected(pair->a.peer, &params));
+}
+#endif
 
 PAIR_CASE(other_provider)
 {

@@ -213,6 +213,16 @@ const char *uct_cxi_trig_addr_unreachable(const uct_iface_h uct_iface,
     return fault;
 }
 
+int uct_cxi_trig_addr_is_same(const uct_cxi_trig_iface_addr_t *own,
+                              const uct_iface_addr_t *iface_addr)
+{
+    uct_cxi_trig_iface_addr_t other;
+
+    memcpy(&other, iface_addr, sizeof(other));
+    return (other.name_length == own->name_length) &&
+           !memcmp(other.names, own->names, own->name_length);
+}
+
 static ucs_status_t uct_cxi_trig_addr_insert_name(uct_cxi_trig_iface_t *iface,
                                                   const uint8_t *name,
                                                   fi_addr_t *fi_addr_p)

@@ -31,6 +31,11 @@ const char *uct_cxi_trig_addr_unreachable(const uct_iface_h iface,
                                           const uct_device_addr_t *dev_addr,
                                           const uct_iface_addr_t *iface_addr);
 
+/** Whether both checked addresses are of one interface; that of its memory is
+ *  there once something was registered. */
+int uct_cxi_trig_addr_is_same(const uct_cxi_trig_iface_addr_t *own,
+                              const uct_iface_addr_t *iface_addr);
+
 /**
  * Insert the endpoints of a checked interface address into the vector: the one
  * for messages and the one for memory, which may be the same.

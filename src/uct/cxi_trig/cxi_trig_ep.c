@@ -58,6 +58,18 @@ static UCS_CLASS_INIT_FUNC(uct_cxi_trig_ep_t, const uct_ep_params_t *params)
     return UCS_OK;
 }
 
+#if UCT_CXI_TRIG_UCX_GE(1, 16)
+int uct_cxi_trig_ep_is_connected(uct_ep_h ep,
+                                 const uct_ep_is_connected_params_t *params)
+{
+    const uct_cxi_trig_ep_t *self = ucs_derived_of(ep, uct_cxi_trig_ep_t);
+
+    UCT_EP_IS_CONNECTED_CHECK_DEV_IFACE_ADDRS(params);
+    return uct_base_ep_is_connected(ep, params) &&
+           uct_cxi_trig_addr_is_same(&self->peer->packed, params->iface_addr);
+}
+#endif
+
 /* Seconds */
 static double uct_cxi_trig_ep_now(void)
 {

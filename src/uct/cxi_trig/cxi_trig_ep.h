@@ -66,6 +66,12 @@ ucs_status_t uct_cxi_trig_ep_fence(uct_ep_h ep, unsigned flags);
  */
 ucs_status_t uct_cxi_trig_ep_invalidate(UCT_CXI_TRIG_INVALIDATE_ARGS);
 
+#if UCT_CXI_TRIG_UCX_GE(1, 16)
+/** UCT's question whether an endpoint leads to these addresses. */
+int uct_cxi_trig_ep_is_connected(uct_ep_h ep,
+                                 const uct_ep_is_connected_params_t *params);
+#endif
+
 /** UCT's question whether a peer is there: sends it a message. */
 ucs_status_t uct_cxi_trig_ep_check(uct_ep_h ep, unsigned flags,
                                    uct_completion_t *comp);

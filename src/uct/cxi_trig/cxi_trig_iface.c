@@ -235,7 +235,7 @@ uct_iface_internal_ops_t uct_cxi_trig_iface_internal_ops = {
     .iface_is_reachable_v2 = uct_cxi_trig_is_reachable_v2,
 #endif
 #if UCT_CXI_TRIG_UCX_GE(1, 16)
-    .ep_is_connected       = uct_base_ep_is_connected,
+    .ep_is_connected       = uct_cxi_trig_ep_is_connected,
 #endif
 #if UCT_CXI_TRIG_HAS_QUERY_V2
     .iface_query_v2        = uct_iface_base_query_v2

@@ -13,6 +13,8 @@
 
 #include <ucs/debug/memtrack_int.h>
 
+#include <string.h>
+
 
 ucs_status_t uct_cxi_trig_peer_create(uct_cxi_trig_iface_t *iface,
                                       const uct_iface_addr_t *iface_addr,
@@ -37,6 +39,7 @@ ucs_status_t uct_cxi_trig_peer_create(uct_cxi_trig_iface_t *iface,
     peer->refs  = 1;
     peer->lost  = UCS_OK;
     uct_cxi_trig_track_init(&peer->track);
+    memcpy(&peer->packed, iface_addr, sizeof(peer->packed));
     *peer_p     = peer;
     return UCS_OK;
 }

@@ -9,6 +9,7 @@
 #define UCT_CXI_TRIG_PEER_H_
 
 #include "cxi_trig_iface.h"
+#include "cxi_trig_proto.h"
 
 struct uct_cxi_trig_ep;
 
@@ -24,6 +25,7 @@ typedef struct uct_cxi_trig_peer {
     int                    invalid; /**< By uct_ep_invalidate() */
     ucs_status_t           lost;   /**< UCS_OK, or how it was lost */
     uct_cxi_trig_track_t   track;  /**< Immediate operations in flight */
+    uct_cxi_trig_iface_addr_t packed; /**< As the peer gave it */
 } uct_cxi_trig_peer_t;
 
 
