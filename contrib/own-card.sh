@@ -63,7 +63,7 @@ run_inside()
         head -n 50 "$leaks"
         [ $rc -ne 0 ] || rc=1
     fi
-    rm -f "$leaks"
+    rm -f "$leaks" /dev/shm/cassini.*".own-$$"
     exit $rc
 }
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -15,6 +16,7 @@
 #define USER_SLOTS 256 /* Of command queues */
 #define USER_PART  "ST_CASSINI_PART"
 #define USER_READY "ST_CASSINI_READY"
+#define USER_OWN   "ST_CASSINI_OWN"
 
 
 static int user_child_end = -1; /* Of the last child's pipe */
@@ -531,6 +533,26 @@ void cassini_ct_expect(cassini_user_t *user, cassini_user_ct_t *ct,
     CU_FAIL("another count");
 }
 
+/* Another NIC than the parent's, and than that of another run */
+static void user_name_nic(const char *part)
+{
+    char name[64];
+
+    snprintf(name, sizeof(name), "test-%d-%s", (int)getpid(), part);
+    setenv("CASSINI_NIC", name, 1);
+    setenv(USER_OWN, "1", 1);
+}
+
+/* What NICs share is left behind by the last process */
+static void user_unlink_nic(void)
+{
+    char name[128];
+
+    snprintf(name, sizeof(name), "/cassini.%u.%s", (unsigned)geteuid(),
+             getenv("CASSINI_NIC"));
+    (void)shm_unlink(name);
+}
+
 /* Lines of NAME=VALUE */
 static void child_settings(const char *settings)
 {
@@ -559,6 +581,7 @@ pid_t cassini_child(const char *name, const char *settings)
         setenv(USER_READY, end, 1);
         setenv(USER_PART, name, 1);
         if (settings != NULL) {
+            user_name_nic(name);
             child_settings(settings);
         }
         execv("/proc/self/exe", argv);
@@ -612,11 +635,8 @@ static int user_part(const cassini_part_t *parts, const char *name, char **argv)
 /* The library may read its settings when it is loaded */
 static void user_own_nic(char **argv)
 {
-    char name[64];
-
     if (getenv("CASSINI_NIC") == NULL) {
-        snprintf(name, sizeof(name), "test-%d", (int)getpid());
-        setenv("CASSINI_NIC", name, 1);
+        user_name_nic("all");
         execv("/proc/self/exe", argv);
     }
 }
@@ -625,12 +645,19 @@ int cassini_main(const char *suite, const cassini_part_t *parts, int argc,
                  char **argv)
 {
     const char *part = getenv(USER_PART);
+    int is_own, result;
 
 #if defined(__SANITIZE_THREAD__)
     printf("%s: the NIC's traps do not go with the thread sanitizer\n", suite);
     return 77;
 #endif
     user_own_nic(argv);
-    return (part != NULL) ? user_part(parts, part, argv) :
-                            st_cunit_main(suite, argc, argv);
+    is_own = (getenv(USER_OWN) != NULL);
+    unsetenv(USER_OWN); /* Not of the children */
+    result = (part != NULL) ? user_part(parts, part, argv) :
+                              st_cunit_main(suite, argc, argv);
+    if (is_own) {
+        user_unlink_nic();
+    }
+    return result;
 }

@@ -161,8 +161,8 @@ double cassini_limit(void);
 double cassini_now(void);
 
 /** Run this program again as a child that only calls a function of the suite's
- *  table, with settings NAME=VALUE, one a line, or NULL. Its number, for
- *  waitpid(). */
+ *  table, on the same NIC; or, with settings NAME=VALUE, one a line, on a NIC
+ *  of its own. Its number, for waitpid(). */
 pid_t cassini_child(const char *name, const char *settings);
 
 /** A child is ready; its parent waits until the last child is. */

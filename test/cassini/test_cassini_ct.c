@@ -435,7 +435,6 @@ static void part_few_entries(void)
 ST_CASE(few_entries)
 {
     CU_ASSERT(cassini_child_wait(cassini_child("few_entries",
-                                               "CASSINI_NIC=few_entries\n"
                                                "CASSINI_TLES=8")) == 0);
 }
 
@@ -464,7 +463,6 @@ static void part_few_counters(void)
 ST_CASE(few_counters)
 {
     CU_ASSERT(cassini_child_wait(cassini_child("few_counters",
-                                               "CASSINI_NIC=few_counters\n"
                                                "CASSINI_CTS=8")) == 0);
 }
 
@@ -498,7 +496,6 @@ static void part_few_list_entries(void)
 ST_CASE(few_list_entries)
 {
     CU_ASSERT(cassini_child_wait(cassini_child("few_list_entries",
-                                               "CASSINI_NIC=few_list\n"
                                                "CASSINI_LES=8")) == 0);
 }
 

@@ -294,8 +294,7 @@ static void part_down(void)
 
 ST_CASE(link_down)
 {
-    CU_ASSERT(cassini_child_wait(cassini_child("down", "CASSINI_NIC=down\n"
-                                               "CASSINI_DOWN=3")) == 0);
+    CU_ASSERT(cassini_child_wait(cassini_child("down", "CASSINI_DOWN=3")) == 0);
 }
 
 /* A service that is none, of somebody else, or off */
@@ -318,9 +317,9 @@ static void part_no_service(void)
 ST_CASE(no_service)
 {
     static const char *const settings[] = {
-        "CASSINI_NIC=none\nCASSINI_SERVICE=none",
-        "CASSINI_NIC=denied\nCASSINI_SERVICE=denied",
-        "CASSINI_NIC=off\nCASSINI_SERVICE=off"
+        "CASSINI_SERVICE=none",
+        "CASSINI_SERVICE=denied",
+        "CASSINI_SERVICE=off"
     };
     size_t i;
 
@@ -417,7 +416,7 @@ ST_CASE(seeds)
     int seed;
 
     for (seed = 1; seed <= 5; ++seed) {
-        snprintf(setting, sizeof(setting), "CASSINI_NIC=seed\nCASSINI_SEED=%d",
+        snprintf(setting, sizeof(setting), "CASSINI_SEED=%d",
                  seed);
         CU_ASSERT(cassini_child_wait(cassini_child("seeded", setting)) == 0);
     }
