@@ -157,6 +157,15 @@ ucs_status_t uct_cxi_trig_ep_invalidate(UCT_CXI_TRIG_INVALIDATE_ARGS)
     return UCS_OK;
 }
 
+/* What the error handler is told: of a key that is none any more what UCX's own
+ * transports tell of it, as UCP takes keys back when an endpoint is closed.
+ * Operations end with the cause itself. */
+static ucs_status_t uct_cxi_trig_ep_told(ucs_status_t cause)
+{
+    return ((cause == UCS_ERR_IO_ERROR) || (cause == UCS_ERR_INVALID_ADDR)) ?
+           UCS_ERR_CONNECTION_RESET : cause;
+}
+
 static void uct_cxi_trig_ep_report(uct_cxi_trig_iface_t *iface,
                                    uct_cxi_trig_ep_t *ep)
 {
@@ -166,7 +175,7 @@ static void uct_cxi_trig_ep_report(uct_cxi_trig_iface_t *iface,
 
     /* The handler may destroy the endpoint */
     status = uct_iface_handle_ep_err(&iface->super.super, &ep->super.super,
-                                     cause);
+                                     uct_cxi_trig_ep_told(cause));
     level  = uct_base_iface_failure_log_level(&iface->super, status, cause);
     ucs_log(ucs_max(level, UCS_LOG_LEVEL_ERROR), /* Fatal would abort */
             "endpoint %p of cxi_trig has failed: %s", ep,
