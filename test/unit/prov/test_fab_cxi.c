@@ -333,7 +333,7 @@ FAB_CASE(left_out, .sockets = ONLY_CXI)
     FAB_EQUAL(fi_stx_context(me->domain, NULL, &stx, NULL), -FI_ENOSYS);
     FAB_EQUAL(fi_srx_context(me->domain, NULL, &ep, NULL), -FI_ENOSYS);
     FAB_CHECK(fi_scalable_ep(me->domain, me->info, &ep, NULL) < 0);
-    if (fab_subject() == FAB_STRICT) {
+    if (fab_is_strict()) {
         FAB_CHECK(fi_writedata(me->ep, &word, 8, NULL, 1, me->peer,
                                me->theirs.base, me->theirs.key, NULL) < 0);
     }
@@ -359,7 +359,7 @@ FAB_CASE(information, .sockets = ONLY_CXI)
     FAB_CHECK(me->info->domain_attr->mr_mode & FI_MR_ENDPOINT);
     FAB_CHECK(!(me->info->domain_attr->mr_mode & FI_MR_VIRT_ADDR));
     FAB_EQUAL(me->info->domain_attr->data_progress,
-              (fab_subject() == FAB_STRICT) ? FI_PROGRESS_MANUAL :
+              fab_is_strict() ? FI_PROGRESS_MANUAL :
                                               FI_PROGRESS_AUTO);
     FAB_EQUAL(me->info->tx_attr->inject_size, 192);
     FAB_EQUAL(me->info->tx_attr->iov_limit, 1);

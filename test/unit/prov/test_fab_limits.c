@@ -121,7 +121,7 @@ FAB_CASE(transmit_size, .config = &narrow, .sockets = ONLY_CXI)
 
     FAB_CHECK(size >= 64);
     posted = write_many(me, &word, 2 * size);
-    if (fab_subject() == FAB_STRICT) {
+    if (fab_is_strict()) {
         FAB_EQUAL(posted, size);
     }
     while (posted < 4 * size) {
