@@ -103,7 +103,7 @@ check_c_rules()
                       fn ~ /_(am_zcopy|am_short|put_zcopy|get_bcopy|get_zcopy)$/ ||
                       fn ~ /_(atomic[a-z0-9_]*|am_short_iov|connect_to_ep_v2)$/ ||
                       fn ~ /^ucp_tag_|^ucp_am_send_nbx$|_am_handler$|(^fi|_emu)_getinfo$/ ||
-                      sig ~ /^static ucs_log_func_rc_t/ ||
+                      sig ~ /^static ucs_log_func_rc_t/ || fn ~ /^cxil_/ ||
                       (FILENAME ~ /\/st_intercept/ && fn ~ /^mmap/) ||
                       (FILENAME ~ /src\/prov\/|\/fab_intercept/ &&
                        sig ~ /struct fi(d|_info)/)

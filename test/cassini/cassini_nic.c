@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cassini_nic.c - the NIC of a process: start, engine, end.
+ */
+#include "cassini_parts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum {
+    CASSINI_IDLE_ROUNDS = 200, /**< Without work, before the engine sleeps */
+    CASSINI_POLL_NS     = 2000000, /**< Sleep while something is awaited */
+    CASSINI_REAP_ROUNDS = 3 /**< Such sleeps before the dead are looked for */
+};
+
+cassini_nic_t cassini_nic = {.lock = PTHREAD_MUTEX_INITIALIZER, .epoch = 1};
+
+static const char *const cassini_open_names[CASSINI_OPEN_LAST] = {
+    "devices",       "interfaces", "profiles", "domains",
+    "command queues", "event queues", "wait objects", "counters",
+    "triggers",      "regions",    "portal entries", "maps of portal entries"
+};
+
+
+void cassini_nic_lock(void)
+{
+    __atomic_add_fetch(&cassini_nic.waiting, 1, __ATOMIC_SEQ_CST);
+    pthread_mutex_lock(&cassini_nic.lock);
+    __atomic_sub_fetch(&cassini_nic.waiting, 1, __ATOMIC_SEQ_CST);
+}
+
+void cassini_nic_unlock(void)
+{
+    pthread_mutex_unlock(&cassini_nic.lock);
+}
+
+static uint32_t *cassini_nic_word(void)
+{
+    return &cassini_dir->slots[cassini_dir_self].wakes;
+}
+
+void cassini_nic_wake(void)
+{
+    if (cassini_dir != NULL) {
+        __atomic_add_fetch(cassini_nic_word(), 1, __ATOMIC_SEQ_CST);
+        syscall(SYS_futex, cassini_nic_word(), FUTEX_WAKE, 1, NULL, NULL, 0);
+    }
+}
+
+unsigned cassini_nic_step(void)
+{
+    unsigned done = 0;
+
+    /* Write pointers first: what was stored to a counter before the pointer
+     * counts before the commands */
+    cassini_cq_look();
+    done += cassini_ct_take_stores();
+    done += cassini_ct_fire();
+    done += cassini_cq_progress();
+    done += cassini_net_progress();
+    done += cassini_ct_fire();
+    done += cassini_temper_progress(0);
+    return done;
+}
+
+/* Whether something is there to do, or will come without a wake. */
+static int cassini_nic_has(void)
+{
+    unsigned i;
+
+    cassini_cq_look();
+    if (cassini_cq_has() || cassini_net_has() || cassini_ct_has_ripe() ||
+        cassini_temper_has()) {
+        return 1;
+    }
+    for (i = 1; i < CASSINI_NUM_CTS; ++i) {
+        if ((cassini_nic.cts[i] != NULL) && cassini_trap_has(i)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Sleep until there is something to do. */
+static void cassini_nic_sleep(void)
+{
+    cassini_slot_t *place = &cassini_dir->slots[cassini_dir_self];
+    static int rounds;
+    struct timespec limit = {0, 0};
+    uint32_t wakes;
+    int awaited;
+
+    wakes = __atomic_load_n(&place->wakes, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&place->asleep, 1, __ATOMIC_SEQ_CST);
+    cassini_nic_lock();
+    cassini_trap_watch(1);
+    awaited = (cassini_tx_pending() != 0) || cassini_cq_is_stalled();
+    if (!cassini_nic_has()) {
+        cassini_nic_unlock();
+        limit.tv_sec  = awaited ? 0 : 1;
+        limit.tv_nsec = awaited ? CASSINI_POLL_NS : 0;
+        syscall(SYS_futex, &place->wakes, FUTEX_WAIT, wakes, &limit, NULL, 0);
+        cassini_nic_lock();
+    }
+    __atomic_store_n(&place->asleep, 0, __ATOMIC_SEQ_CST);
+    cassini_trap_watch(0);
+    if (awaited && (++rounds % CASSINI_REAP_ROUNDS == 0)) {
+        cassini_tx_reap();
+        if (cassini_cq_is_stalled()) {
+            cassini_dir_sweep();
+        }
+    }
+    cassini_nic_unlock();
+}
+
+static void *cassini_nic_engine(void *arg)
+{
+    unsigned idle = 0;
+    unsigned done;
+
+    while (!__atomic_load_n(&cassini_nic.stop, __ATOMIC_ACQUIRE)) {
+        pthread_mutex_lock(&cassini_nic.lock);
+        done = cassini_nic_step();
+        pthread_mutex_unlock(&cassini_nic.lock);
+        idle = (done != 0) ? 0 : idle + 1;
+        if (idle > CASSINI_IDLE_ROUNDS) {
+            cassini_nic_sleep();
+            idle = 0;
+        } else if ((idle != 0) ||
+                   __atomic_load_n(&cassini_nic.waiting, __ATOMIC_RELAXED)) {
+            sched_yield();
+        }
+    }
+    return arg;
+}
+
+static void cassini_nic_before_fork(void)
+{
+    cassini_nic_lock();
+}
+
+static void cassini_nic_parent_after_fork(void)
+{
+    cassini_nic_unlock();
+}
+
+/* The child has a NIC of its own once it wants one, and none of the objects. */
+static void cassini_nic_child_after_fork(void)
+{
+    unsigned epoch = cassini_nic.epoch;
+
+    cassini_dir_forget();
+    cassini_net_forget();
+    cassini_tx_forget();
+    memset(&cassini_nic, 0, sizeof(cassini_nic));
+    pthread_mutex_init(&cassini_nic.lock, NULL);
+    cassini_nic.epoch = epoch + 1;
+}
+
+static int cassini_nic_start_engine(void)
+{
+    sigset_t all, before;
+    int ret;
+
+    /* Signals of the program are for its own threads */
+    sigfillset(&all);
+    sigdelset(&all, SIGSEGV);
+    sigdelset(&all, SIGBUS);
+    sigdelset(&all, SIGFPE);
+    sigdelset(&all, SIGILL);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    ret = pthread_create(&cassini_nic.engine, NULL, cassini_nic_engine, NULL);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return -ret;
+}
+
+int cassini_nic_start(void)
+{
+    static int hooked;
+    int ret = 0;
+
+    cassini_nic_lock();
+    if (cassini_nic.attached) {
+        goto out;
+    }
+    cassini_temper_read();
+    ret = cassini_trap_start();
+    if (ret != 0) {
+        goto out;
+    }
+    ret = cassini_dir_attach();
+    if (ret != 0) {
+        cassini_say("no directory of the node: %s", strerror(-ret));
+        goto out;
+    }
+    /* The other processes of the node read and write its memory */
+    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+    if (!hooked) {
+        hooked = 1;
+        pthread_atfork(cassini_nic_before_fork, cassini_nic_parent_after_fork,
+                       cassini_nic_child_after_fork);
+    }
+    ret = cassini_nic_start_engine();
+    if (ret != 0) {
+        cassini_dir_detach();
+        goto out;
+    }
+    cassini_nic.attached = 1;
+    if (cassini_settings.verbose) {
+        cassini_say("node %s, place %u, seed %llu", cassini_settings.name,
+                    cassini_dir_self,
+                    (unsigned long long)cassini_settings.seed);
+    }
+out:
+    cassini_nic_unlock();
+    return ret;
+}
+
+static void cassini_nic_tell_leaks(void)
+{
+    char line[128];
+    int i, fd, length;
+
+    fd = (cassini_settings.leaks == NULL) ? -1 :
+         open(cassini_settings.leaks, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC,
+              0600);
+    for (i = 0; i < CASSINI_OPEN_LAST; ++i) {
+        if (cassini_nic.open[i] == 0) {
+            continue;
+        }
+        length = snprintf(line, sizeof(line), "cassini: leaked %ld %s\n",
+                          cassini_nic.open[i], cassini_open_names[i]);
+        if ((fd >= 0) ? (write(fd, line, length) < 0) :
+            (cassini_settings.verbose && (write(STDERR_FILENO, line, length) <
+                                          0))) {
+            break;
+        }
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+}
+
+static void __attribute__((destructor)) cassini_nic_end(void)
+{
+    if (!cassini_nic.attached) {
+        return;
+    }
+    __atomic_store_n(&cassini_nic.stop, 1, __ATOMIC_RELEASE);
+    cassini_nic_wake();
+    pthread_join(cassini_nic.engine, NULL);
+    cassini_nic_step();
+    cassini_nic_tell_leaks();
+    cassini_dir_detach();
+    cassini_nic.attached = 0;
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cassini_temper.c - settings, and what is drawn at random.
+ */
+#include "cassini_parts.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+cassini_settings_t cassini_settings;
+
+static struct {
+    uint64_t       state;
+    uint64_t       ops; /**< Of this process so far */
+    cassini_work_t *late;
+    unsigned       lates;
+} cassini_temper;
+
+
+static uint64_t cassini_temper_number(const char *name, uint64_t value)
+{
+    const char *text = getenv(name);
+
+    return ((text == NULL) || (*text == '\0')) ? value :
+                                                 strtoull(text, NULL, 0);
+}
+
+static const char *cassini_temper_text(const char *name, const char *value)
+{
+    const char *text = getenv(name);
+
+    return ((text == NULL) || (*text == '\0')) ? value : text;
+}
+
+void cassini_temper_read(void)
+{
+    cassini_settings_t *settings = &cassini_settings;
+    const char *inject           = getenv("CASSINI_INJECT");
+    unsigned long long at;
+
+    settings->name     = cassini_temper_text("CASSINI_NIC", "default");
+    settings->seed     = cassini_temper_number("CASSINI_SEED", 0);
+    settings->tles     = cassini_temper_number("CASSINI_TLES", 512);
+    settings->cts      = cassini_temper_number("CASSINI_CTS", 2047);
+    settings->les      = cassini_temper_number("CASSINI_LES", 16384);
+    settings->eq_slots = cassini_temper_number("CASSINI_EQ_SLOTS", 0);
+    settings->down_at  = cassini_temper_number("CASSINI_DOWN", 0);
+    settings->service  = cassini_temper_text("CASSINI_SERVICE", "open");
+    settings->vni      = cassini_temper_number("CASSINI_VNI", 10);
+    settings->rdzv_get = cassini_temper_number("CASSINI_RDZV_GET", 1);
+    settings->leaks    = cassini_temper_text("CASSINI_LEAKS", NULL);
+    settings->verbose  = cassini_temper_number("CASSINI_VERBOSE", 0);
+    if ((inject != NULL) &&
+        (sscanf(inject, "%u@%llu", &settings->inject_rc, &at) == 2)) {
+        settings->inject_at = at;
+    }
+    /* Each process draws differently, and the same in each run: by its place */
+    cassini_temper.state = settings->seed;
+}
+
+unsigned cassini_temper_draw(unsigned bound)
+{
+    uint64_t z;
+
+    if ((cassini_settings.seed == 0) || (bound == 0)) {
+        return 0;
+    }
+    /* Source: splitmix64, Steele et al. 2014 */
+    z = (cassini_temper.state += 0x9e3779b97f4a7c15ull + cassini_dir_self * 2);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+    return (unsigned)((z ^ (z >> 31)) % bound);
+}
+
+int cassini_temper_next_op(void)
+{
+    uint64_t op = ++cassini_temper.ops;
+
+    if ((cassini_settings.inject_at != 0) &&
+        (op == cassini_settings.inject_at)) {
+        cassini_say("operation %llu ends with return code %u",
+                    (unsigned long long)op, cassini_settings.inject_rc);
+        return (int)cassini_settings.inject_rc;
+    }
+    if ((cassini_settings.down_at != 0) && (op > cassini_settings.down_at)) {
+        return CASSINI_RC_UNDELIVERABLE;
+    }
+    return CASSINI_RC_OK;
+}
+
+int cassini_temper_put_off(const cassini_work_t *work)
+{
+    const cassini_packet_t *packet = work->packet;
+    cassini_work_t **place;
+    cassini_work_t *late;
+    size_t size;
+
+    /* Relaxed order at the end too, or an operation without any order */
+    if ((cassini_settings.seed == 0) ||
+        !(work->le.end_relaxed || packet->request.restricted ||
+          (packet->request.kind == CASSINI_EV_GET)) ||
+        work->le.manage_local || work->le.use_once ||
+        (cassini_temper_draw(4) != 0)) {
+        return 0;
+    }
+    late = malloc(sizeof(*late));
+    size = sizeof(*packet) + packet->data;
+    if (late == NULL) {
+        return 0;
+    }
+    *late        = *work;
+    late->packet = malloc(size);
+    if (late->packet == NULL) {
+        free(late);
+        return 0;
+    }
+    memcpy(late->packet, packet, size);
+    late->next = NULL;
+    for (place = &cassini_temper.late; *place != NULL;
+         place = &(*place)->next) {
+    }
+    *place = late;
+    ++cassini_temper.lates;
+    return 1;
+}
+
+unsigned cassini_temper_progress(int all)
+{
+    unsigned done = 0;
+    cassini_work_t **place;
+    cassini_work_t *late;
+    unsigned skip;
+
+    while ((cassini_temper.late != NULL) &&
+           (all || (cassini_temper_draw(8) == 0))) {
+        skip = cassini_temper_draw(cassini_temper.lates);
+        for (place = &cassini_temper.late; skip > 0; --skip) {
+            place = &(*place)->next;
+        }
+        late   = *place;
+        *place = late->next;
+        --cassini_temper.lates;
+        cassini_tgt_carry_out(late);
+        free(late->packet);
+        free(late);
+        ++done;
+    }
+    return done;
+}
+
+int cassini_temper_has(void)
+{
+    return cassini_temper.late != NULL;
+}
+
+static void cassini_print(const char *format, va_list args)
+{
+    char text[400];
+    int used;
+
+    used  = snprintf(text, sizeof(text), "cassini[%d]: ", (int)getpid());
+    used += vsnprintf(text + used, sizeof(text) - used - 1, format, args);
+    if (used > (int)sizeof(text) - 2) {
+        used = (int)sizeof(text) - 2;
+    }
+    text[used++] = '\n';
+    if (write(STDERR_FILENO, text, used) < 0) {
+        return;
+    }
+}
+
+void cassini_trace(const char *format, ...)
+{
+    va_list args;
+
+    if (cassini_settings.verbose >= 2) {
+        va_start(args, format);
+        cassini_print(format, args);
+        va_end(args);
+    }
+}
+
+void cassini_say(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    cassini_print(format, args);
+    va_end(args);
+}
