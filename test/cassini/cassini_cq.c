@@ -140,6 +140,7 @@ static unsigned cassini_cq_run(cassini_queue_t *queue)
     int rc = CASSINI_RC_OK;
 
     queue->stalled = 0;
+    queue->blocked = 0;
     while (!queue->failed && (queue->read32 != queue->write * 2) &&
            (done < CASSINI_CQ_BATCH)) {
         head   = (const cassini_head_t*)(queue->pub.slots + queue->read32 * 32);
@@ -156,6 +157,7 @@ static unsigned cassini_cq_run(cassini_queue_t *queue)
         }
         if (step == CASSINI_STEP_WAIT) {
             queue->stalled = (head->type == CASSINI_CT);
+            queue->blocked = 1;
             break;
         }
         queue->read32 += before;
@@ -209,8 +211,8 @@ int cassini_cq_has(void)
 
     for (i = 0; i < CASSINI_QUEUES; ++i) {
         queue = cassini_nic.queues[i];
-        if ((queue != NULL) && !queue->failed && !queue->stalled &&
-            (queue->read32 != queue->write * 2) && (queue->pending == 0)) {
+        if ((queue != NULL) && !queue->failed && !queue->blocked &&
+            (queue->read32 != queue->write * 2)) {
             return 1;
         }
     }

@@ -251,6 +251,11 @@ int cassini_net_has(void)
                             __ATOMIC_SEQ_CST) != 0);
 }
 
+int cassini_net_is_blocked(void)
+{
+    return (cassini_net_waiting & ~(1ull << cassini_dir_self)) != 0;
+}
+
 static int cassini_net_copy(unsigned slot, void *local, uint64_t remote,
                             size_t length, int write)
 {

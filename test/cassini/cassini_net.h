@@ -86,8 +86,10 @@ void cassini_net_send(cassini_packet_t *packet);
 /** Handle what arrived, and send what waited. How many packets. */
 unsigned cassini_net_progress(void);
 
-/** Whether cassini_net_progress() would do something. */
+/** Whether cassini_net_progress() would do something; whether packets wait for
+ *  room in another process's ring. */
 int cassini_net_has(void);
+int cassini_net_is_blocked(void);
 
 /** Copy between this process and the one with this place: 0, or -1 if a part of
  *  either memory is not there. */

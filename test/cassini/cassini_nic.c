@@ -13,11 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 enum {
-    CASSINI_IDLE_ROUNDS = 200, /**< Without work, before the engine sleeps */
+    CASSINI_IDLE_ROUNDS = 4, /**< Without work, before the engine sleeps */
+    CASSINI_NICE        = -15, /**< Hardware does not wait for a processor */
     CASSINI_POLL_NS     = 2000000, /**< Sleep while something is awaited */
     CASSINI_REAP_ROUNDS = 3 /**< Such sleeps before the dead are looked for */
 };
@@ -103,7 +105,8 @@ static void cassini_nic_sleep(void)
     __atomic_store_n(&place->asleep, 1, __ATOMIC_SEQ_CST);
     cassini_nic_lock();
     cassini_trap_watch(1);
-    awaited = (cassini_tx_pending() != 0) || cassini_cq_is_stalled();
+    awaited = (cassini_tx_pending() != 0) || cassini_cq_is_stalled() ||
+              cassini_net_is_blocked();
     if (!cassini_nic_has()) {
         cassini_nic_unlock();
         limit.tv_sec  = awaited ? 0 : 1;
@@ -127,17 +130,20 @@ static void *cassini_nic_engine(void *arg)
     unsigned idle = 0;
     unsigned done;
 
+    /* Allowed to root; others do without */
+    setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), CASSINI_NICE);
     while (!__atomic_load_n(&cassini_nic.stop, __ATOMIC_ACQUIRE)) {
         pthread_mutex_lock(&cassini_nic.lock);
         done = cassini_nic_step();
         pthread_mutex_unlock(&cassini_nic.lock);
         idle = (done != 0) ? 0 : idle + 1;
-        if (idle > CASSINI_IDLE_ROUNDS) {
+        if (__atomic_load_n(&cassini_nic.waiting, __ATOMIC_RELAXED)) {
+            sched_yield();
+        } else if (idle > CASSINI_IDLE_ROUNDS) {
+            /* A thread that wakes gets a processor sooner than one that
+             * yields */
             cassini_nic_sleep();
             idle = 0;
-        } else if ((idle != 0) ||
-                   __atomic_load_n(&cassini_nic.waiting, __ATOMIC_RELAXED)) {
-            sched_yield();
         }
     }
     return arg;

@@ -115,6 +115,7 @@ typedef struct cassini_queue {
     unsigned          pending; /**< Operations without answer */
     int               failed;
     int               stalled; /**< Waits for a triggered operation's entry */
+    int               blocked; /**< Waits at a command, for whatever reason */
     cassini_cstate_t  cstate;
 } cassini_queue_t;
 

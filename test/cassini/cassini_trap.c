@@ -9,7 +9,8 @@
  * order.
  *
  * Write pointers: while the engine sleeps their pages may only be read. The
- * first store faults; the handler lets it happen again, and wakes the engine.
+ * first store faults; the handler makes it through another mapping of the page,
+ * and wakes the engine.
  *
  * Memory of the user that the NIC copies may be gone: a fault there ends the
  * copy.
@@ -24,6 +25,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 #define CASSINI_PAGE       4096ul
 #define CASSINI_TRAP_RESET (1ull << 63)
@@ -36,6 +38,7 @@ typedef struct cassini_trap_words {
 static struct {
     uint8_t              *counters; /**< CASSINI_NUM_CTS pages */
     uint8_t              *queues; /**< CASSINI_QUEUES pages */
+    uint8_t              *stores; /**< The same pages, always writable */
     int                  watched; /**< Atomic: queues' pages are read-only */
     cassini_trap_words_t words[CASSINI_NUM_CTS];
     struct sigaction     previous;
@@ -84,30 +87,43 @@ static void cassini_trap_count(cassini_trap_words_t *words, size_t offset,
     }
 }
 
-/* Whether the fault was a store to a counter's page; carries it out. */
-static int cassini_trap_store(uintptr_t offset, ucontext_t *context)
+/* Whether the fault was a store that can be decoded; steps over it. */
+static int cassini_trap_step(ucontext_t *context, cxiemu_decode_t *decode)
 {
     greg_t *gregs = context->uc_mcontext.gregs;
     uint64_t regs[CXIEMU_DECODE_REGS];
-    cxiemu_decode_t decode;
     greg_t *reg;
     int i;
 
     for (i = 0; i < CXIEMU_DECODE_REGS; ++i) {
         regs[i] = (uint64_t)gregs[cassini_trap_regs[i]];
     }
-    if (!cxiemu_decode_store((const uint8_t*)gregs[REG_RIP], regs, &decode)) {
+    if (!cxiemu_decode_store((const uint8_t*)gregs[REG_RIP], regs, decode)) {
         return 0;
     }
-    cassini_trap_count(&cassini_trap.words[offset / CASSINI_PAGE],
-                       offset % CASSINI_PAGE, decode.value);
-    gregs[REG_RIP] += (greg_t)decode.length;
-    if (decode.result >= 0) {
+    gregs[REG_RIP] += (greg_t)decode->length;
+    if (decode->result >= 0) {
         /* What was there before reads as 0 */
-        reg  = &gregs[cassini_trap_regs[decode.result]];
-        *reg = (decode.size == 2) ? (*reg & ~0xffffll) : 0;
+        reg  = &gregs[cassini_trap_regs[decode->result]];
+        *reg = (decode->size == 2) ? (*reg & ~0xffffll) : 0;
     }
     return 1;
+}
+
+/* A store to a write pointer. */
+static void cassini_trap_pass(uintptr_t offset, ucontext_t *context)
+{
+    cxiemu_decode_t decode;
+
+    if (cassini_trap_step(context, &decode) && (decode.size == 8)) {
+        __atomic_store_n((uint64_t*)(cassini_trap.stores + offset),
+                         decode.value, __ATOMIC_RELEASE);
+        return;
+    }
+    /* Another kind of store: it happens again */
+    mprotect(cassini_trap.queues, CASSINI_QUEUES * CASSINI_PAGE,
+             PROT_READ | PROT_WRITE);
+    __atomic_store_n(&cassini_trap.watched, 0, __ATOMIC_SEQ_CST);
 }
 
 static int cassini_trap_handle(const siginfo_t *info, ucontext_t *context)
@@ -116,18 +132,19 @@ static int cassini_trap_handle(const siginfo_t *info, ucontext_t *context)
                         (uintptr_t)cassini_trap.counters;
     uintptr_t queue   = (uintptr_t)info->si_addr -
                         (uintptr_t)cassini_trap.queues;
+    cxiemu_decode_t decode;
 
     if (counter < CASSINI_NUM_CTS * CASSINI_PAGE) {
-        if (!cassini_trap_store(counter, context)) {
+        if (!cassini_trap_step(context, &decode)) {
             return 0;
         }
+        cassini_trap_count(&cassini_trap.words[counter / CASSINI_PAGE],
+                           counter % CASSINI_PAGE, decode.value);
         cassini_nic_wake();
         return 1;
     }
     if (queue < CASSINI_QUEUES * CASSINI_PAGE) {
-        mprotect(cassini_trap.queues, CASSINI_QUEUES * CASSINI_PAGE,
-                 PROT_READ | PROT_WRITE);
-        __atomic_store_n(&cassini_trap.watched, 0, __ATOMIC_SEQ_CST);
+        cassini_trap_pass(queue, context);
         cassini_nic_wake();
         return 1;
     }
@@ -159,26 +176,48 @@ static void cassini_trap_handler(int sig, siginfo_t *info, void *context)
     errno = saved;
 }
 
+/* Map the pages of write pointers twice. */
+static int cassini_trap_map_queues(void)
+{
+    size_t length = CASSINI_QUEUES * CASSINI_PAGE;
+    int fd        = memfd_create("cassini", MFD_CLOEXEC);
+    int ret       = 0;
+
+    if ((fd < 0) || (ftruncate(fd, (off_t)length) != 0)) {
+        return -errno;
+    }
+    cassini_trap.stores = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED,
+                               fd, 0);
+    cassini_trap.queues = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED,
+                               fd, 0);
+    if ((cassini_trap.stores == MAP_FAILED) ||
+        (cassini_trap.queues == MAP_FAILED)) {
+        ret = -errno;
+    }
+    close(fd);
+    return ret;
+}
+
 int cassini_trap_start(void)
 {
     struct sigaction action = {.sa_sigaction = cassini_trap_handler,
                                .sa_flags     = SA_SIGINFO | SA_ONSTACK |
                                            SA_RESTART | SA_NODEFER};
     uint8_t *pages;
+    int ret;
 
     if (cassini_trap.counters != NULL) {
         return 0;
     }
-    pages = mmap(NULL, (CASSINI_NUM_CTS + CASSINI_QUEUES) * CASSINI_PAGE,
-                 PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    pages = mmap(NULL, CASSINI_NUM_CTS * CASSINI_PAGE, PROT_NONE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (pages == MAP_FAILED) {
         return -errno;
     }
     cassini_trap.counters = pages;
-    cassini_trap.queues   = pages + CASSINI_NUM_CTS * CASSINI_PAGE;
-    if (mprotect(cassini_trap.queues, CASSINI_QUEUES * CASSINI_PAGE,
-                 PROT_READ | PROT_WRITE) != 0) {
-        return -errno;
+    ret                   = cassini_trap_map_queues();
+    if (ret != 0) {
+        return ret;
     }
     sigemptyset(&action.sa_mask);
     return (sigaction(SIGSEGV, &action, &cassini_trap.previous) == 0) ? 0 :
