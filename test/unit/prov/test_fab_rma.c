@@ -14,7 +14,8 @@ static const size_t rma_sizes[] = {
     FAB_LARGEST
 };
 
-static const fab_config_t large = {.window = RMA_WINDOW};
+static const fab_config_t large  = {.window = RMA_WINDOW};
+static const fab_config_t fenced = {.window = RMA_WINDOW, .caps = FI_FENCE};
 
 /* In order after all before, and in the target's memory when it completes */
 static ssize_t rma_write(fab_side_t *me, const void *data, size_t length,
@@ -156,7 +157,7 @@ static void flag_after_data(fab_side_t *me, int is_fenced)
 }
 
 FAB_CASE_CALL(flag_after_data, flag_after_data(me, 0), .config = &large)
-FAB_CASE_CALL(fence, flag_after_data(me, 1), .config = &large,
+FAB_CASE_CALL(fence, flag_after_data(me, 1), .config = &fenced,
               .sockets = "sockets: a fence behind a delivery-complete write "
                          "never ends")
 
