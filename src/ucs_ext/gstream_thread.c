@@ -40,7 +40,9 @@ static int gstream_thread_bind(pthread_attr_t *attr,
     return pthread_attr_setaffinity_np(attr, sizeof(set), &set);
 }
 
-/* Creates a thread that inherits the mask of signals. */
+/* Creates a thread that inherits the mask of signals: all but those that an
+ * instruction of its own causes. The kernel ends a process that blocks these,
+ * and libraries handle them (an emulated device's page, a guarded copy). */
 static int gstream_thread_create(pthread_t *thread, const pthread_attr_t *attr,
                                  void *(*func)(void *), void *arg)
 {
@@ -48,6 +50,10 @@ static int gstream_thread_create(pthread_t *thread, const pthread_attr_t *attr,
     int ret;
 
     sigfillset(&all);
+    sigdelset(&all, SIGSEGV);
+    sigdelset(&all, SIGBUS);
+    sigdelset(&all, SIGFPE);
+    sigdelset(&all, SIGILL);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     ret = pthread_create(thread, attr, func, arg);
     pthread_sigmask(SIG_SETMASK, &old, NULL);

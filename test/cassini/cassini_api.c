@@ -334,6 +334,18 @@ int cxil_destroy_domain(cassini_domain_t *pub)
     return 0;
 }
 
+/* As the driver pins pages: they have to be there, with these rights. */
+static int cassini_api_pin(uint64_t first, uint64_t length, uint32_t flags)
+{
+    void *start = (void*)(uintptr_t)first;
+
+    if (madvise(start, length, MADV_POPULATE_READ) != 0) {
+        return errno == EINVAL; /* An old kernel, or memory of a device */
+    }
+    return !(flags & CASSINI_MAP_WRITE) ||
+           (madvise(start, length, MADV_POPULATE_WRITE) == 0);
+}
+
 int cxil_map(cassini_lni_t *lni, void *va, size_t length, uint32_t flags,
              cassini_md_hints_t *hints, cassini_md_t **md_p)
 {
@@ -347,11 +359,7 @@ int cxil_map(cassini_lni_t *lni, void *va, size_t length, uint32_t flags,
     if ((flags & CASSINI_MAP_ATS) || (length == 0)) {
         return -EINVAL;
     }
-    /* As the driver pins pages: they have to be there, with these rights */
-    if ((madvise((void*)(uintptr_t)first, last - first,
-                 (flags & CASSINI_MAP_WRITE) ? MADV_POPULATE_WRITE :
-                                               MADV_POPULATE_READ) != 0) &&
-        ((errno == EFAULT) || (errno == ENOMEM))) {
+    if (!cassini_api_pin(first, last - first, flags)) {
         return -EINVAL;
     }
     md = calloc(1, sizeof(*md));

@@ -274,6 +274,11 @@ int cassini_ct_has_ripe(void)
     return cassini_ripe != NULL;
 }
 
+void cassini_ct_forget(void)
+{
+    cassini_ripe = NULL;
+}
+
 void cassini_ct_forget_queue(const cassini_queue_t *queue)
 {
     cassini_trig_t *trig;

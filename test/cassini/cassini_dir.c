@@ -376,6 +376,9 @@ int cassini_dir_take(int svc, int rsrc)
 {
     uint32_t *used;
 
+    if (cassini_dir == NULL) {
+        return -ENODEV;
+    }
     svc  = cassini_svc_pool(svc, rsrc);
     used = &cassini_dir->slots[cassini_dir_self].used[svc][rsrc];
     /* Count first: of two that are too many, both find that, never neither */
@@ -389,6 +392,9 @@ int cassini_dir_take(int svc, int rsrc)
 
 void cassini_dir_give(int svc, int rsrc, unsigned count)
 {
+    if (cassini_dir == NULL) {
+        return;
+    }
     svc = cassini_svc_pool(svc, rsrc);
     __atomic_sub_fetch(&cassini_dir->slots[cassini_dir_self].used[svc][rsrc],
                        count, __ATOMIC_SEQ_CST);

@@ -4,8 +4,8 @@
  *
  * Holds a slot for each process, the owner of each process number of a virtual
  * network, the services with their limits, and a ring for the packets of each
- * ordered pair of processes. A process holds a file lock as long as it lives; any
- * process that notices clears the slots of those that died.
+ * ordered pair of processes. A process holds a file lock as long as it lives;
+ * any process that notices clears the slots of those that died.
  */
 #ifndef CASSINI_DIR_H_
 #define CASSINI_DIR_H_

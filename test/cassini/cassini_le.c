@@ -119,6 +119,9 @@ void cassini_le_remove(cassini_pte_obj_t *pte, int list, cassini_le_t *le)
     for (place = &pte->lists[list]; *place != le; place = &(*place)->next) {
     }
     *place = le->next;
+    if (le->next == NULL) {
+        pte->ends[list] = place;
+    }
     free(le);
     --pte->les;
     cassini_dir_give(pte->lni->svc, CASSINI_RSRC_LE, 1);
@@ -130,6 +133,9 @@ static void cassini_le_drop(cassini_pte_obj_t *pte,
     cassini_unexpected_t *kept = *place;
 
     *place = kept->next;
+    if (kept->next == NULL) {
+        pte->unexpected_end = place;
+    }
     free(kept);
     --pte->les;
     cassini_dir_give(pte->lni->svc, CASSINI_RSRC_LE, 1);
@@ -229,7 +235,6 @@ static void cassini_le_append(cassini_pte_obj_t *pte,
                               const cassini_tgt_cmd_t *cmd)
 {
     cassini_unexpected_t **place = &pte->unexpected;
-    cassini_le_t **end;
     cassini_le_t *le;
 
     if (cmd->restart_seq) {
@@ -247,10 +252,9 @@ static void cassini_le_append(cassini_pte_obj_t *pte,
         cassini_le_append_fails(pte, cmd);
         return;
     }
-    le->cmd = *cmd;
-    for (end = &pte->lists[cmd->list]; *end != NULL; end = &(*end)->next) {
-    }
-    *end = le;
+    le->cmd               = *cmd;
+    *pte->ends[cmd->list] = le;
+    pte->ends[cmd->list]  = &le->next;
     ++pte->les;
     while ((cmd->list == CASSINI_PRIORITY) &&
            ((place = cassini_le_find(pte, cmd, place)) != NULL)) {
@@ -365,7 +369,7 @@ int cxil_alloc_pte(cassini_lni_t *lni, cassini_eq_t *eq,
 {
     cassini_lni_obj_t *owner = (cassini_lni_obj_t*)lni;
     cassini_pte_obj_t *pte;
-    int ret;
+    int i, ret;
 
     pte = calloc(1, sizeof(*pte));
     if (pte == NULL) {
@@ -375,6 +379,10 @@ int cxil_alloc_pte(cassini_lni_t *lni, cassini_eq_t *eq,
     pte->opts  = *opts;
     pte->eqn   = (eq == NULL) ? 0 : eq->eqn;
     pte->state = CASSINI_PTE_DISABLED;
+    for (i = 0; i < 3; ++i) {
+        pte->ends[i] = &pte->lists[i];
+    }
+    pte->unexpected_end = &pte->unexpected;
     cassini_nic_lock();
     ret = cassini_dir_take(owner->svc, CASSINI_RSRC_PTE);
     if (ret != 0) {

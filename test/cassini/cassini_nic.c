@@ -21,7 +21,7 @@ enum {
     CASSINI_IDLE_ROUNDS = 4, /**< Without work, before the engine sleeps */
     CASSINI_NICE        = -15, /**< Hardware does not wait for a processor */
     CASSINI_POLL_NS     = 2000000, /**< Sleep while something is awaited */
-    CASSINI_REAP_ROUNDS = 3 /**< Such sleeps before the dead are looked for */
+    CASSINI_WATCH_NS    = 10000000 /**< Between looks for those that died */
 };
 
 cassini_nic_t cassini_nic = {.lock = PTHREAD_MUTEX_INITIALIZER, .epoch = 1};
@@ -92,11 +92,32 @@ static int cassini_nic_has(void)
     return 0;
 }
 
+/* What is awaited from a process that died: answers, and its triggered
+ * operations' entries. */
+static void cassini_nic_watch_peers(void)
+{
+    static struct timespec last;
+    struct timespec now;
+
+    if ((cassini_tx_pending() == 0) && !cassini_cq_is_stalled()) {
+        return;
+    }
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if ((now.tv_sec - last.tv_sec) * 1000000000ll + now.tv_nsec - last.tv_nsec <
+        CASSINI_WATCH_NS) {
+        return;
+    }
+    last = now;
+    cassini_tx_reap();
+    if (cassini_cq_is_stalled()) {
+        cassini_dir_sweep();
+    }
+}
+
 /* Sleep until there is something to do. */
 static void cassini_nic_sleep(void)
 {
     cassini_slot_t *place = &cassini_dir->slots[cassini_dir_self];
-    static int rounds;
     struct timespec limit = {0, 0};
     uint32_t wakes;
     int awaited;
@@ -116,12 +137,6 @@ static void cassini_nic_sleep(void)
     }
     __atomic_store_n(&place->asleep, 0, __ATOMIC_SEQ_CST);
     cassini_trap_watch(0);
-    if (awaited && (++rounds % CASSINI_REAP_ROUNDS == 0)) {
-        cassini_tx_reap();
-        if (cassini_cq_is_stalled()) {
-            cassini_dir_sweep();
-        }
-    }
     cassini_nic_unlock();
 }
 
@@ -135,6 +150,7 @@ static void *cassini_nic_engine(void *arg)
     while (!__atomic_load_n(&cassini_nic.stop, __ATOMIC_ACQUIRE)) {
         pthread_mutex_lock(&cassini_nic.lock);
         done = cassini_nic_step();
+        cassini_nic_watch_peers();
         pthread_mutex_unlock(&cassini_nic.lock);
         idle = (done != 0) ? 0 : idle + 1;
         if (__atomic_load_n(&cassini_nic.waiting, __ATOMIC_RELAXED)) {
@@ -167,6 +183,8 @@ static void cassini_nic_child_after_fork(void)
     cassini_dir_forget();
     cassini_net_forget();
     cassini_tx_forget();
+    cassini_ct_forget();
+    cassini_temper_forget();
     memset(&cassini_nic, 0, sizeof(cassini_nic));
     pthread_mutex_init(&cassini_nic.lock, NULL);
     cassini_nic.epoch = epoch + 1;
@@ -243,8 +261,10 @@ static void cassini_nic_tell_leaks(void)
         if (cassini_nic.open[i] == 0) {
             continue;
         }
-        length = snprintf(line, sizeof(line), "cassini: leaked %ld %s\n",
-                          cassini_nic.open[i], cassini_open_names[i]);
+        length = snprintf(line, sizeof(line),
+                          "cassini: leaked %ld %s (process %d)\n",
+                          cassini_nic.open[i], cassini_open_names[i],
+                          (int)getpid());
         if ((fd >= 0) ? (write(fd, line, length) < 0) :
             (cassini_settings.verbose && (write(STDERR_FILENO, line, length) <
                                           0))) {
@@ -268,4 +288,5 @@ static void __attribute__((destructor)) cassini_nic_end(void)
     cassini_nic_tell_leaks();
     cassini_dir_detach();
     cassini_nic.attached = 0;
+    ++cassini_nic.epoch; /* What threads still close is nobody's */
 }

@@ -130,7 +130,6 @@ typedef struct cassini_le {
 typedef struct cassini_unexpected {
     struct cassini_unexpected *next;
     cassini_ev_tgt_t          event; /**< What is known about it */
-    uint32_t                  nid; /**< Of its sender */
     uint64_t                  offset; /**< The sender's */
 } cassini_unexpected_t;
 
@@ -145,7 +144,9 @@ typedef struct cassini_pte_obj {
     unsigned             drops;
     unsigned             les;
     cassini_le_t         *lists[3];
+    cassini_le_t         **ends[3]; /**< Where the next one is linked */
     cassini_unexpected_t *unexpected;
+    cassini_unexpected_t **unexpected_end;
 } cassini_pte_obj_t;
 
 struct cassini_pte_map {

@@ -65,6 +65,9 @@ int cassini_ct_execute(cassini_queue_t *queue, const void *cmd);
 unsigned cassini_ct_fire(void);
 int cassini_ct_has_ripe(void);
 
+/** Forget those that are ripe: after a fork. */
+void cassini_ct_forget(void);
+
 /** Write a counter to where its owner reads it. */
 void cassini_ct_write_back(const cassini_ct_obj_t *ct);
 
@@ -82,7 +85,8 @@ unsigned cassini_cq_progress(void);
 /** Whether a queue has commands that can be executed. */
 int cassini_cq_has(void);
 
-/** Whether a queue waits for a free entry of a triggered operation. */
+/** Whether a queue waits for a free entry of a triggered operation, which
+ *  another process may have. */
 int cassini_cq_is_stalled(void);
 
 /* cassini_tx.c: the initiator */
@@ -202,6 +206,8 @@ typedef struct cassini_settings {
     unsigned   inject_rc;
     uint64_t   inject_at;
     uint64_t   down_at;
+    uint64_t   vanish_at;
+    unsigned   gone_rc;
     const char *service;
     unsigned   vni;
     int        rdzv_get;
@@ -226,6 +232,9 @@ int cassini_temper_put_off(const cassini_work_t *work);
 /** Carry out some of what was put off, or all. How much. */
 unsigned cassini_temper_progress(int all);
 int cassini_temper_has(void);
+
+/** Forget what was put off: after a fork. */
+void cassini_temper_forget(void);
 
 /* cassini_svc.c: services */
 

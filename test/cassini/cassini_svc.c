@@ -56,7 +56,7 @@ static cassini_dir_svc_t *cassini_svc_by_id(unsigned svc_id)
 {
     unsigned i;
 
-    for (i = 0; i < CASSINI_SVCS; ++i) {
+    for (i = 0; (cassini_dir != NULL) && (i < CASSINI_SVCS); ++i) {
         if (cassini_dir->svcs[i].live &&
             (cassini_dir->svcs[i].svc.svc_id == svc_id)) {
             return &cassini_dir->svcs[i];
@@ -98,9 +98,13 @@ int cassini_svc_enter(unsigned svc_id)
 
 int cassini_svc_has_vni(int svc, unsigned vni)
 {
-    const cassini_dir_svc_t *entry = &cassini_dir->svcs[svc];
+    const cassini_dir_svc_t *entry;
     unsigned i;
 
+    if (cassini_dir == NULL) {
+        return 0;
+    }
+    entry = &cassini_dir->svcs[svc];
     if (entry->ranged) {
         return (vni >= entry->first) && (vni <= entry->last);
     }
@@ -154,7 +158,7 @@ int cxil_get_svc_list(cassini_dev_t *dev, cassini_svc_list_t **list_p)
         return -ENOMEM;
     }
     cassini_nic_lock();
-    for (i = 0; i < CASSINI_SVCS; ++i) {
+    for (i = 0; (cassini_dir != NULL) && (i < CASSINI_SVCS); ++i) {
         if (cassini_dir->svcs[i].live) {
             list->svcs[list->count++] = cassini_dir->svcs[i].svc;
         }

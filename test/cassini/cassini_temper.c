@@ -4,6 +4,7 @@
  */
 #include "cassini_parts.h"
 
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,18 +42,21 @@ void cassini_temper_read(void)
     const char *inject           = getenv("CASSINI_INJECT");
     unsigned long long at;
 
-    settings->name     = cassini_temper_text("CASSINI_NIC", "default");
-    settings->seed     = cassini_temper_number("CASSINI_SEED", 0);
-    settings->tles     = cassini_temper_number("CASSINI_TLES", 512);
-    settings->cts      = cassini_temper_number("CASSINI_CTS", 2047);
-    settings->les      = cassini_temper_number("CASSINI_LES", 16384);
-    settings->eq_slots = cassini_temper_number("CASSINI_EQ_SLOTS", 0);
-    settings->down_at  = cassini_temper_number("CASSINI_DOWN", 0);
-    settings->service  = cassini_temper_text("CASSINI_SERVICE", "open");
-    settings->vni      = cassini_temper_number("CASSINI_VNI", 10);
-    settings->rdzv_get = cassini_temper_number("CASSINI_RDZV_GET", 1);
-    settings->leaks    = cassini_temper_text("CASSINI_LEAKS", NULL);
-    settings->verbose  = cassini_temper_number("CASSINI_VERBOSE", 0);
+    settings->name      = cassini_temper_text("CASSINI_NIC", "default");
+    settings->seed      = cassini_temper_number("CASSINI_SEED", 0);
+    settings->tles      = cassini_temper_number("CASSINI_TLES", 512);
+    settings->cts       = cassini_temper_number("CASSINI_CTS", 2047);
+    settings->les       = cassini_temper_number("CASSINI_LES", 15726);
+    settings->eq_slots  = cassini_temper_number("CASSINI_EQ_SLOTS", 0);
+    settings->down_at   = cassini_temper_number("CASSINI_DOWN", 0);
+    settings->vanish_at = cassini_temper_number("CASSINI_VANISH", 0);
+    settings->gone_rc   = cassini_temper_number("CASSINI_GONE",
+                                                CASSINI_RC_PTE_NOT_FOUND);
+    settings->service   = cassini_temper_text("CASSINI_SERVICE", "open");
+    settings->vni       = cassini_temper_number("CASSINI_VNI", 10);
+    settings->rdzv_get  = cassini_temper_number("CASSINI_RDZV_GET", 1);
+    settings->leaks     = cassini_temper_text("CASSINI_LEAKS", NULL);
+    settings->verbose   = cassini_temper_number("CASSINI_VERBOSE", 0);
     if ((inject != NULL) &&
         (sscanf(inject, "%u@%llu", &settings->inject_rc, &at) == 2)) {
         settings->inject_at = at;
@@ -79,6 +83,9 @@ int cassini_temper_next_op(void)
 {
     uint64_t op = ++cassini_temper.ops;
 
+    if (op == cassini_settings.vanish_at) {
+        kill(getpid(), SIGKILL);
+    }
     if ((cassini_settings.inject_at != 0) &&
         (op == cassini_settings.inject_at)) {
         cassini_say("operation %llu ends with return code %u",
@@ -154,6 +161,11 @@ unsigned cassini_temper_progress(int all)
 int cassini_temper_has(void)
 {
     return cassini_temper.late != NULL;
+}
+
+void cassini_temper_forget(void)
+{
+    memset(&cassini_temper, 0, sizeof(cassini_temper));
 }
 
 static void cassini_print(const char *format, va_list args)

@@ -186,7 +186,6 @@ static int cassini_tgt_locate(const cassini_pte_obj_t *pte,
 static int cassini_tgt_keep(cassini_pte_obj_t *pte, const cassini_work_t *work)
 {
     const cassini_request_t *request = &work->packet->request;
-    cassini_unexpected_t **end;
     cassini_unexpected_t *kept;
 
     if (cassini_dir_take(pte->lni->svc, CASSINI_RSRC_LE) != 0) {
@@ -198,13 +197,11 @@ static int cassini_tgt_keep(cassini_pte_obj_t *pte, const cassini_work_t *work)
         return -1;
     }
     cassini_tgt_describe(request, &kept->event);
-    kept->event.length = work->length;
-    kept->event.start  = work->place.start;
-    kept->nid          = request->nid;
-    kept->offset       = request->offset;
-    for (end = &pte->unexpected; *end != NULL; end = &(*end)->next) {
-    }
-    *end = kept;
+    kept->event.length   = work->length;
+    kept->event.start    = work->place.start;
+    kept->offset         = request->offset;
+    *pte->unexpected_end = kept;
+    pte->unexpected_end  = &kept->next;
     ++pte->les;
     return 0;
 }

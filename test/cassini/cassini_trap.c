@@ -19,6 +19,7 @@
 #include "cxi/cxiemu_decode.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -118,12 +119,15 @@ static void cassini_trap_pass(uintptr_t offset, ucontext_t *context)
     if (cassini_trap_step(context, &decode) && (decode.size == 8)) {
         __atomic_store_n((uint64_t*)(cassini_trap.stores + offset),
                          decode.value, __ATOMIC_RELEASE);
+        cassini_nic_wake();
+        sched_yield(); /* The engine should be as quick as hardware */
         return;
     }
     /* Another kind of store: it happens again */
     mprotect(cassini_trap.queues, CASSINI_QUEUES * CASSINI_PAGE,
              PROT_READ | PROT_WRITE);
     __atomic_store_n(&cassini_trap.watched, 0, __ATOMIC_SEQ_CST);
+    cassini_nic_wake();
 }
 
 static int cassini_trap_handle(const siginfo_t *info, ucontext_t *context)
@@ -145,7 +149,6 @@ static int cassini_trap_handle(const siginfo_t *info, ucontext_t *context)
     }
     if (queue < CASSINI_QUEUES * CASSINI_PAGE) {
         cassini_trap_pass(queue, context);
-        cassini_nic_wake();
         return 1;
     }
     return 0;
@@ -164,6 +167,9 @@ static void cassini_trap_handler(int sig, siginfo_t *info, void *context)
         return;
     }
     /* Not a page of the NIC */
+    cassini_trace("fault of another kind: address %p, instruction %p",
+                  info->si_addr,
+                  (void*)((ucontext_t*)context)->uc_mcontext.gregs[REG_RIP]);
     if (previous->sa_flags & SA_SIGINFO) {
         previous->sa_sigaction(sig, info, context);
     } else if ((previous->sa_handler != SIG_DFL) &&

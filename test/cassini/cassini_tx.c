@@ -463,7 +463,7 @@ void cassini_tx_response(const cassini_packet_t *packet)
 
 unsigned cassini_tx_reap(void)
 {
-    cassini_response_t response = {.rc = CASSINI_RC_PTE_NOT_FOUND};
+    cassini_response_t response = {.rc = (uint8_t)cassini_settings.gone_rc};
     unsigned done               = 0;
     int checked[CASSINI_SLOTS]; /* 1: lives, -1: died */
     uint32_t gens[CASSINI_SLOTS];

@@ -234,6 +234,7 @@ typedef struct {
     cpu_set_t         cpus;
     char              name[32];
     unsigned          unblocked;
+    unsigned          faults; /* Signals of faults that are not blocked */
     pid_t             tid;
     volatile uint64_t *meeting; /* Counts the threads that are here */
     uint64_t          count;    /* For so many it waits */
@@ -252,6 +253,10 @@ static void test_place_look(void *arg)
                        !sigismember(&mask, SIGTERM) +
                        !sigismember(&mask, SIGCHLD) +
                        !sigismember(&mask, SIGUSR1);
+    place->faults    = !sigismember(&mask, SIGSEGV) +
+                       !sigismember(&mask, SIGBUS) +
+                       !sigismember(&mask, SIGFPE) +
+                       !sigismember(&mask, SIGILL);
     place->tid       = gstream_util_tid();
     __atomic_fetch_add(place->meeting, 1, __ATOMIC_SEQ_CST);
     while (gstream_util_load(place->meeting) < place->count) {
@@ -373,6 +378,7 @@ ST_CASE(own_thread)
         CU_ASSERT(CPU_ISSET(cpus[params.cpus.count - 1], &place.cpus));
         CU_ASSERT_EQUAL(strncmp(place.name, "st-host-", 8), 0);
         CU_ASSERT_EQUAL(place.unblocked, 0);
+        CU_ASSERT_EQUAL(place.faults, 4);
     }
     pthread_sigmask(SIG_SETMASK, NULL, &mask);
     CU_ASSERT_FALSE(sigismember(&mask, SIGTERM));

@@ -238,8 +238,13 @@ static ucs_status_t ucp_st_service_start(void)
         return UCS_ERR_NO_RESOURCE;
     }
     ucp_st_service.stop = 0;
-    /* The application's signal handlers run on its own threads */
+    /* The application's signal handlers run on its own threads, but for signals
+     * that an instruction of this one causes */
     sigfillset(&all);
+    sigdelset(&all, SIGSEGV);
+    sigdelset(&all, SIGBUS);
+    sigdelset(&all, SIGFPE);
+    sigdelset(&all, SIGILL);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     ret = pthread_create(&ucp_st_service.thread, NULL, ucp_st_service_thread,
                          NULL);
