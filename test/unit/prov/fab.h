@@ -202,6 +202,14 @@ static inline int fab_is_strict(void)
     return (fab_subject() == FAB_STRICT) || (fab_subject() == FAB_CXI);
 }
 
+/** It waits by itself, which cxi does since libfabric 2: no cq_signal(), and
+ *  event queues poll. Before, these are libfabric's own. */
+static inline int fab_waits_as_cxi(void)
+{
+    return (fab_subject() == FAB_STRICT) ||
+           ((fab_subject() == FAB_CXI) && (FI_MAJOR(fi_version()) >= 2));
+}
+
 /** This run's random sequence; the seed is printed, and taken from FAB_SEED. */
 uint64_t fab_random(uint64_t *state);
 uint64_t fab_seed(void);

@@ -180,7 +180,7 @@ FAB_CASE(signal_ends_sread, .config = &sleeping)
     uint64_t start = fab_now();
     pthread_t thread;
 
-    if (fab_is_strict()) { /* CXI has none */
+    if (fab_waits_as_cxi()) {
         FAB_EQUAL(fi_cq_signal(me->rx.cq), -FI_ENOSYS);
         return;
     }

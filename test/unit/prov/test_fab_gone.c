@@ -16,6 +16,9 @@
 
 #define SOCKETS_IS_SILENT "sockets does not tell of a peer that is gone"
 
+/** On cxi a message above 18 KiB is fetched by its receiver. */
+#define CXI_WAITS_FOR_EVER "cxi: who sends waits for a fetch that never comes"
+
 /** Guaranteed: two seconds; more is granted to a loaded machine. */
 #define GONE_NS 20000000000ull
 
@@ -156,7 +159,8 @@ FAB_CASE(reads, .config = &large, .sockets = SOCKETS_IS_SILENT, .victim = 1)
 }
 
 /* Messages that nobody asked for, large ones among them */
-FAB_CASE(sends, .sockets = SOCKETS_IS_SILENT, .victim = 1)
+FAB_CASE(sends, .sockets = SOCKETS_IS_SILENT, .cxi = CXI_WAITS_FOR_EVER,
+         .victim = 1)
 {
     uint8_t *data = calloc(1, FAB_MIB);
     struct fi_context context;
@@ -218,7 +222,7 @@ static const fab_config_t sleeping = {
 };
 
 FAB_CASE(sleeper, .config = &sleeping, .sockets = SOCKETS_IS_SILENT,
-         .victim = 1)
+         .cxi = CXI_WAITS_FOR_EVER, .victim = 1)
 {
     uint8_t *data = calloc(1, FAB_MIB);
     struct fi_cq_tagged_entry entry;
@@ -433,7 +437,7 @@ static void change_places(fab_side_t *me)
 /* An endpoint closes between its wish for a message's data and the data: that
  * message fails, and no operation that comes after it */
 FAB_CASE(closed_while_taking, .parties = FAB_PROCESSES,
-         .sockets = SOCKETS_IS_SILENT)
+         .sockets = SOCKETS_IS_SILENT, .cxi = CXI_WAITS_FOR_EVER)
 {
     enum { LENGTH = 20000 }; /* Announced, and then sent in one piece */
     static uint8_t data[LENGTH];
@@ -535,10 +539,12 @@ static const fab_config_t ordered = {
 
 FAB_CASE_CALL(closed_first_ordered, close_first(me, 1000, 0, 0),
               .config = &ordered, .parties = FAB_PROCESSES,
-              .sockets = SOCKETS_IS_SILENT)
+              .sockets = SOCKETS_IS_SILENT,
+              .cxi = "the NIC below cxi is emulated: that of a stopped process "
+                     "has room for less")
 
 /* A peer that leaves in good order leaves error entries, too */
-FAB_CASE(closed, .sockets = SOCKETS_IS_SILENT)
+FAB_CASE(closed, .sockets = SOCKETS_IS_SILENT, .cxi = CXI_WAITS_FOR_EVER)
 {
     uint8_t *data = calloc(1, FAB_MIB);
     struct fid_ep *ep;
@@ -572,7 +578,8 @@ FAB_CASE(closed, .sockets = SOCKETS_IS_SILENT)
 
 /* What had come before an endpoint was closed was taken: a NIC does that by
  * itself, and so does one whose thread had no processor yet */
-FAB_CASE(closed_late, .sockets = SOCKETS_IS_SILENT)
+FAB_CASE(closed_late, .sockets = SOCKETS_IS_SILENT,
+         .cxi = "cxi aborts who sends to an endpoint in the midst of its end")
 {
     uint64_t word = 1;
     size_t length;
