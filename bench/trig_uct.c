@@ -84,6 +84,22 @@ static void trig_uct_must(trig_uct_t *uct, const char *what,
     }
 }
 
+/* Posts that are refused are made so often again */
+#define TRIG_UCT_TRIES 1000000
+
+/* A post that has an entry. The provider may have no room for it now: then it
+ * is made again. What has completed is reaped meanwhile. */
+#define TRIG_UCT_POST(_uct, _name, _call) \
+    do { \
+        unsigned trig_uct_tries = 0; \
+        ucs_status_t trig_uct_status; \
+        while (((trig_uct_status = (_call)) == UCS_ERR_NO_RESOURCE) && \
+               (++trig_uct_tries < TRIG_UCT_TRIES)) { \
+            uct_worker_progress((_uct)->worker); \
+        } \
+        trig_uct_must(_uct, _name, trig_uct_status); \
+    } while (0)
+
 static uct_component_h trig_uct_find_component(trig_uct_t *uct)
 {
     uct_component_attr_t attr = {
@@ -363,7 +379,7 @@ static void trig_uct_put(trig_uct_t *uct, const trig_step_t *step,
         put.rkey        = uct->data_rkey;
         put.remote_addr = uct->data_rkey.address;
     }
-    trig_uct_must(uct, "uct_trig_ep_put",
+    TRIG_UCT_POST(uct, "uct_trig_ep_put",
                   uct_trig_ep_put(uct->peer, &put, &deferred));
     ++uct->posted;
 }
@@ -384,7 +400,7 @@ static void trig_uct_add_word(trig_uct_t *uct, unsigned count)
         .rkey        = uct->self_rkey
     };
 
-    trig_uct_must(uct, "uct_trig_ep_atomic_add64",
+    TRIG_UCT_POST(uct, "uct_trig_ep_atomic_add64",
                   uct_trig_ep_atomic_add64(uct->self, &atomic, &deferred));
     ++uct->posted;
 }
@@ -525,11 +541,11 @@ double trig_uct_post(trig_uct_t *uct, size_t size, unsigned count)
     ++uct->posts;
     start = trig_now();
     for (i = 0; i < count; ++i) {
-        trig_uct_must(uct, "uct_trig_op_post",
+        TRIG_UCT_POST(uct, "uct_trig_op_post",
                       uct_trig_op_post(uct->pairs[i].write, uct->posts, 0));
     }
     for (i = 0; i < count; ++i) {
-        trig_uct_must(uct, "uct_trig_op_post",
+        TRIG_UCT_POST(uct, "uct_trig_op_post",
                       uct_trig_op_post(uct->pairs[i].word, uct->posts, 0));
     }
     end             = trig_now();

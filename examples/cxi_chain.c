@@ -64,6 +64,17 @@ static void check(int ret, const char *what)
     }
 }
 
+/* The card may have no room for a command just now */
+static int queue_work(struct node *node, struct fi_deferred_work *work)
+{
+    int ret;
+
+    do {
+        ret = fi_control(&node->domain->fid, FI_QUEUE_WORK, work);
+    } while (ret == -FI_EAGAIN);
+    return ret;
+}
+
 static struct fid_cntr *open_counter(struct node *node)
 {
     struct fi_cntr_attr attr = {.events = FI_CNTR_EVENTS_COMP};
@@ -162,7 +173,7 @@ static void queue_write(struct node *node, uint64_t k)
     work[k].triggering_cntr = node->trigger;
     work[k].threshold       = k;
     work[k].completion_cntr = node->done;
-    check(fi_control(&node->domain->fid, FI_QUEUE_WORK, &work[k]), "write");
+    check(queue_work(node, &work[k]), "write");
 }
 
 /* When done has k: the word is one more */
@@ -195,7 +206,7 @@ static void queue_word(struct node *node, uint64_t k)
     work[k].triggering_cntr = node->done;
     work[k].threshold       = k;
     work[k].completion_cntr = node->words;
-    check(fi_control(&node->domain->fid, FI_QUEUE_WORK, &work[k]), "atomic");
+    check(queue_work(node, &work[k]), "atomic");
 }
 
 static void reap(struct node *node)

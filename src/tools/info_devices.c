@@ -30,6 +30,10 @@ static void info_print_device(const uct_trig_iface_attr_t *attr)
            is_emulated ? " (emulated)" : "");
     printf("#     deferred entries: %u, %u of them free\n", attr->max_entries,
            attr->free_entries);
+    if (attr->nic_entries > attr->share_entries) {
+        printf("#    the job's entries: %u, this process's share %u\n",
+               attr->nic_entries, attr->share_entries);
+    }
     printf("#             counters: %u, each up to %" PRIu64 "\n",
            attr->max_cntrs, attr->max_count);
     printf("#       deferred write: <= %zu bytes%s\n", attr->max_put,

@@ -42,7 +42,7 @@ info()
     fi
     fi_info -e > "$temp/env"
     for variable in MODE SEED ORDER DWQ_ENTRIES CNTRS DEVICES TX_SIZE CMA CMA_MIN \
-                    TRAP DOORBELL_POLL DELAY FAIL VANISH; do
+                    TRAP DOORBELL_POLL LEAKS DELAY FAIL AGAIN SERVICE VANISH; do
         grep -q "FI_CXIEMU_$variable" "$temp/env" ||
             { echo "fi_info -e does not show FI_CXIEMU_$variable"; exit 1; }
     done

@@ -22,6 +22,12 @@
  *   DOORBELL with NO_BASE or FLAG_LATE
  *               broken: thresholds count from 0; the counter is set back after
  *               the release
+ *   DOORBELL with POSTED
+ *               sound: the reset is a store to the NIC that arrives later than
+ *               a store of a GPU, which has another way there. The host reads
+ *               the counter, until it is below the base, before the release
+ *   DOORBELL with POSTED and NO_READ
+ *               broken: it does not
  *
  * Counters and keys are those of error.pml; here a start moves the data.
  */
@@ -92,15 +98,41 @@ active proctype stream()
     FINISH
 }
 
+#ifdef POSTED
+bool posted; /* the reset is on its way */
+
+active proctype way()
+{
+end:
+    posted;
+    trigger = 0
+}
+
+inline reset()
+{
+    posted = true;
+#ifndef NO_READ
+    trigger < BASE
+#endif
+}
+#else
+inline reset()
+{
+    trigger = 0
+}
+#endif
+
 active proctype host()
 {
 end:
     dead;
 #ifdef FLAG_LATE
     released = true;
-    atomic { halted = true; trigger = 0 }
+    halted = true;
+    reset();
 #else
-    atomic { halted = true; trigger = 0 }
+    halted = true;
+    reset();
     released = true;
 #endif
 #ifndef NOT_TOLD

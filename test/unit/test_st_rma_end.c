@@ -8,8 +8,11 @@
 #include "st_window.h"
 
 #include "core/st_proto.h"
+#include "core/st_queue.h"
+#include "core/st_worker.h"
 #include "rma/st_rma_proto.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define LEN 1000
@@ -328,6 +331,63 @@ END_CASE(stale_key)
     CU_ASSERT_EQUAL(ucp_st_mem_reg(end->pair.side[ST_B].worker,
                                    end->windows[ST_B].memory, LEN,
                                    &end->windows[ST_B].memh), UCS_OK);
+}
+
+/* The queue fails while its stream is held before operations. None of them has
+ * an effect at the peer, as their data may depend on what failed; the stream
+ * passes all waits, and operations of other queues go on. */
+static void check_halted(end_t *end)
+{
+    st_window_t *windows = end->windows;
+
+    CU_ASSERT_TRUE(st_check(windows[ST_B].memory, LEN, 1));
+    CU_ASSERT_EQUAL(*st_signal(&windows[ST_B], 0), 0);
+    CU_ASSERT_EQUAL(*st_signal(&windows[ST_B], 1), 0);
+}
+
+static int has_doorbells(void)
+{
+    const char *provider = getenv("UCX_CXI_TRIG_PROVIDER");
+
+    return (provider == NULL) || strcmp(provider, "sockets");
+}
+
+END_CASE(queue_fails)
+{
+    st_side_t *a         = &end->pair.side[ST_A];
+    st_window_t *windows = end->windows;
+    ucp_st_queue_h queue = a->queue;
+    uint64_t gate        = 0;
+    int i;
+
+    if ((st_lane() == UCP_ST_LANE_TRIG) && !has_doorbells()) {
+        st_cunit_skip("without trigger pages they take effect");
+        return;
+    }
+    st_fill(windows[ST_A].memory, LEN, 1);
+    st_put(&windows[ST_A], 0, LEN, 0);
+    st_quiet(&windows[ST_A]);
+    st_sync(a);
+    st_hold(a, &gate);
+    for (i = 0; i < 3; ++i) {
+        st_put_signal(&windows[ST_A], LEN, i % 2, 1);
+        st_put(&windows[ST_A], 0, LEN, 1);
+        st_quiet(&windows[ST_A]);
+    }
+    st_fill(windows[ST_A].memory, LEN, 2);
+    ucp_st_worker_lock(a->worker);
+    ucp_st_queue_fail(queue, NULL, UCS_ERR_IO_ERROR);
+    ucp_st_worker_unlock(a->worker);
+    st_let_go(&gate);
+    CU_ASSERT_EQUAL(ucp_st_queue_wait(queue, NULL), UCS_ERR_IO_ERROR);
+    check_halted(end);
+
+    a->queue = st_queue(a, a->stream);
+    st_put(&windows[ST_A], 0, LEN, 0);
+    st_quiet(&windows[ST_A]);
+    st_sync(a);
+    CU_ASSERT_TRUE(st_check(windows[ST_B].memory, LEN, 2));
+    CU_ASSERT_EQUAL(ucp_st_queue_destroy(queue), UCS_OK);
 }
 
 ST_SUITE("st_rma_end")

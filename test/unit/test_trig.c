@@ -6,6 +6,7 @@
  */
 #include "gstream_util.h"
 #include "trig_util.h"
+#include "uct_errors.h"
 
 #include <sched.h>
 #include <string.h>
@@ -42,11 +43,13 @@ TRIG_CASE(no_completion, NULL)
     deferred            = trig_deferred(trig, trig->trigger, 1);
     deferred.completion = NULL;
     put                 = trig_describe_put(trig, 0);
-    CU_ASSERT(uct_trig_ep_put(trig->pair.a.peer, &put, &deferred) == UCS_OK);
+    CU_ASSERT(TRIG_POST(
+            uct_trig_ep_put(trig->pair.a.peer, &put, &deferred)) == UCS_OK);
     deferred.threshold = 2;
     put                = trig_describe_put(trig, 1);
     ++put.rkey.key; /* There is no such key */
-    CU_ASSERT(uct_trig_ep_put(trig->pair.a.peer, &put, &deferred) == UCS_OK);
+    CU_ASSERT(TRIG_POST(
+            uct_trig_ep_put(trig->pair.a.peer, &put, &deferred)) == UCS_OK);
 
     CU_ASSERT(uct_trig_cntr_add(trig->trigger, 1) == UCS_OK);
     uct_pair_wait(&trig->pair, &trig->done, 1);
@@ -144,8 +147,9 @@ TRIG_CASE(atomic_counts_at_region, NULL)
         .rkey        = trig->b_rkey
     };
 
-    CU_ASSERT_FATAL(uct_trig_ep_atomic_add64(trig->pair.a.peer, &atomic,
-                                             &deferred) == UCS_OK);
+    CU_ASSERT_FATAL(TRIG_POST(
+            uct_trig_ep_atomic_add64(trig->pair.a.peer, &atomic,
+                                     &deferred)) == UCS_OK);
     uct_pair_wait(&trig->pair, &trig->done, 1);
     CU_ASSERT(trig_count(trig, trig->b_writes) == 1);
     CU_ASSERT(*(uint64_t*)trig->b_buffer == 7);
@@ -171,8 +175,8 @@ TRIG_CASE(large_put, NULL)
         source[i] = (uint8_t)(i * 31 + i / 255 + 1);
     }
     put.rkey = trig_reg(trig->pair.b.iface, target, LENGTH, NULL, &mem);
-    CU_ASSERT_FATAL(uct_trig_ep_put(trig->pair.a.peer, &put, &deferred) ==
-                    UCS_OK);
+    CU_ASSERT_FATAL(TRIG_POST(
+            uct_trig_ep_put(trig->pair.a.peer, &put, &deferred)) == UCS_OK);
     uct_pair_wait(&trig->pair, &trig->done, 1);
     CU_ASSERT(uct_trig_mem_dereg(mem) == UCS_OK);
     CU_ASSERT(memcmp(source, target, LENGTH) == 0);
@@ -181,6 +185,7 @@ TRIG_CASE(large_put, NULL)
 TRIG_CASE(get, NULL)
 {
     uct_trig_deferred_t deferred;
+    uct_trig_mem_h mem;
     uct_trig_get_t get;
     int i;
 
@@ -189,12 +194,13 @@ TRIG_CASE(get, NULL)
         .buffer      = trig->a_buffer,
         .length      = TRIG_LENGTH,
         .remote_addr = (uintptr_t)trig->b_buffer + TRIG_LENGTH,
-        .rkey        = trig->b_rkey
+        .rkey        = trig_reg(trig->pair.b.iface, trig->b_buffer,
+                                sizeof(trig->b_buffer), NULL, &mem)
     };
     for (i = 1; i <= 3; ++i) {
         deferred = trig_deferred(trig, trig->trigger, i);
-        CU_ASSERT(uct_trig_ep_get(trig->pair.a.peer, &get, &deferred) ==
-                  UCS_OK);
+        CU_ASSERT(TRIG_POST(
+                uct_trig_ep_get(trig->pair.a.peer, &get, &deferred)) == UCS_OK);
         trig_barrier(trig);
         CU_ASSERT(trig->done == (uint64_t)(i - 1));
         memset(trig->b_buffer + TRIG_LENGTH, 0x20 + i, TRIG_LENGTH);
@@ -208,6 +214,27 @@ TRIG_CASE(get, NULL)
     get.remote_addr += sizeof(trig->b_buffer);
     CU_ASSERT(uct_trig_ep_get(trig->pair.a.peer, &get, &deferred) ==
               UCS_ERR_INVALID_PARAM);
+    CU_ASSERT(uct_trig_mem_dereg(mem) == UCS_OK);
+}
+
+/* A region that counts is not for gets: Cassini's counter would count them */
+TRIG_CASE(get_counted, NULL)
+{
+    uct_trig_deferred_t deferred;
+    uct_trig_get_t get;
+
+    get      = (uct_trig_get_t){
+        .buffer      = trig->a_buffer,
+        .length      = TRIG_LENGTH,
+        .remote_addr = (uintptr_t)trig->b_buffer,
+        .rkey        = trig->b_rkey
+    };
+    deferred = trig_deferred(trig, trig->trigger, 1);
+    CU_ASSERT(uct_trig_ep_get(trig->pair.a.peer, &get, &deferred) == UCS_OK);
+    CU_ASSERT(uct_trig_cntr_add(trig->trigger, 1) == UCS_OK);
+    uct_pair_wait(&trig->pair, &trig->done, 1);
+    CU_ASSERT(trig->status != UCS_OK);
+    CU_ASSERT(trig_count(trig, trig->b_writes) == 0);
 }
 
 /* What is armed waits for all of its threshold again; what has fired has */
@@ -384,6 +411,58 @@ DOORBELL_CASE(idle)
     CU_ASSERT(st_cunit_sleeps("cxiemu") - sleeps <= 30);
     uct_trig_cntr_add(trig->trigger, 1);
     uct_pair_wait(&trig->pair, &trig->done, 1);
+}
+
+/* Deferred operations are cancelled for one counter alone. The others wait on,
+ * and so does what waits for what has been cancelled. */
+TRIG_CASE(cancel, NULL)
+{
+    ucs_status_t status;
+
+    trig_put(trig, 0, 1, NULL);
+    trig_put(trig, 1, 2, NULL);
+    trig_add_word(trig, trig->completion, 1, NULL);
+    trig_add_word(trig, trig->completion, 2, NULL);
+    CU_ASSERT(uct_trig_cntr_add(trig->trigger, 1) == UCS_OK);
+    status = uct_trig_iface_cancel(trig->pair.a.iface, &trig->trigger, 1);
+    if (status == UCS_ERR_UNSUPPORTED) {
+        CU_ASSERT(uct_trig_cntr_add(trig->trigger, 1) == UCS_OK);
+        uct_pair_wait(&trig->pair, &trig->done, 4);
+        st_cunit_skip("the provider does not cancel");
+        return;
+    }
+    CU_ASSERT(status == UCS_OK);
+    uct_pair_wait(&trig->pair, &trig->done, 3);
+    CU_ASSERT(uct_trig_cntr_add(trig->trigger, 9) == UCS_OK);
+    trig_barrier(trig);
+    CU_ASSERT(trig_arrived(trig, 0));
+    CU_ASSERT(!trig_arrived(trig, 1));
+    CU_ASSERT(trig->a_word == 1);
+    CU_ASSERT(trig->done == 3);
+
+    /* All the rest */
+    CU_ASSERT(uct_trig_iface_cancel(trig->pair.a.iface, NULL, 0) == UCS_OK);
+    CU_ASSERT(trig->done == 4);
+    CU_ASSERT(trig->status == UCS_ERR_CANCELED);
+}
+
+/* With all that it has, and work that waits: nothing stays open (see
+ * FI_CXIEMU_LEAKS), and what waited is not carried out */
+ST_CASE(closed_in_use)
+{
+    static trig_t trig;
+    unsigned warnings;
+
+    CU_ASSERT_FATAL(trig_create(&trig, NULL) == 0);
+    trig_put(&trig, 0, 1, NULL);
+    trig_add_word(&trig, trig.completion, 1, NULL);
+    uct_errors_begin_text(UCS_LOG_LEVEL_WARN, "cannot close");
+    uct_pair_close_side(&trig.pair.a);
+    warnings = uct_errors_end();
+    CU_ASSERT(warnings == 0);
+    CU_ASSERT(!trig_arrived(&trig, 0));
+    trig_destroy_b(&trig);
+    uct_pair_destroy(&trig.pair);
 }
 
 ST_SUITE("trig")

@@ -63,8 +63,8 @@ TRIG_CASE(again, few_entries)
     for (use = 1; use <= 3 * TRIG_SLOTS; ++use) {
         offset = (use % TRIG_SLOTS) * TRIG_LENGTH;
         memset(trig->a_buffer, (int)use, TRIG_LENGTH);
-        CU_ASSERT(uct_trig_op_post(put, use, offset) == UCS_OK);
-        CU_ASSERT(uct_trig_op_post(add, use, 0) == UCS_OK);
+        CU_ASSERT(TRIG_POST(uct_trig_op_post(put, use, offset)) == UCS_OK);
+        CU_ASSERT(TRIG_POST(uct_trig_op_post(add, use, 0)) == UCS_OK);
         CU_ASSERT(trig_free_entries(trig) == ENTRIES - 2);
         CU_ASSERT(uct_trig_cntr_add(trig->trigger, 1) == UCS_OK);
         uct_pair_wait(&trig->pair, &trig->done, 2 * use);
@@ -94,7 +94,7 @@ TRIG_CASE(busy, NULL)
                    NULL, &local);
     put.local = local;
     op        = create(trig, &put, &deferred);
-    CU_ASSERT(uct_trig_op_post(op, 2, 0) == UCS_OK);
+    CU_ASSERT(TRIG_POST(uct_trig_op_post(op, 2, 0)) == UCS_OK);
     CU_ASSERT(uct_trig_op_post(op, 1, 0) == UCS_ERR_BUSY);
     CU_ASSERT(uct_trig_op_destroy(op) == UCS_ERR_BUSY);
     CU_ASSERT(uct_trig_cntr_destroy(trig->b_writes) == UCS_ERR_BUSY);
@@ -134,7 +134,8 @@ TRIG_CASE(entries, few_entries)
     CU_ASSERT(uct_trig_iface_unreserve(trig->pair.a.iface, &resv) ==
               UCS_ERR_BUSY);
     for (i = 0; i < ENTRIES; ++i) {
-        CU_ASSERT(uct_trig_op_post(ops[i], 1, i * TRIG_LENGTH) == UCS_OK);
+        CU_ASSERT(TRIG_POST(
+                uct_trig_op_post(ops[i], 1, i * TRIG_LENGTH)) == UCS_OK);
     }
     CU_ASSERT(uct_trig_cntr_add(trig->trigger, 1) == UCS_OK);
     uct_pair_wait(&trig->pair, &trig->done, ENTRIES);
@@ -197,7 +198,7 @@ TRIG_CASE(bad_key, NULL)
     op = create(trig, &put, &deferred);
     for (i = 1; i <= 3; ++i) {
         trig->status = UCS_OK;
-        CU_ASSERT(uct_trig_op_post(op, i, 0) == UCS_OK);
+        CU_ASSERT(TRIG_POST(uct_trig_op_post(op, i, 0)) == UCS_OK);
         CU_ASSERT(uct_trig_cntr_add(trig->trigger, 1) == UCS_OK);
         uct_pair_wait(&trig->pair, &trig->done, i);
         CU_ASSERT(trig->status != UCS_OK);
@@ -214,7 +215,7 @@ TRIG_CASE(endpoint_goes_first, NULL)
     op = create_put(trig, NULL);
     uct_ep_destroy(trig->pair.a.peer);
     trig->pair.a.peer = NULL;
-    CU_ASSERT(uct_trig_op_post(op, 1, 0) == UCS_OK);
+    CU_ASSERT(TRIG_POST(uct_trig_op_post(op, 1, 0)) == UCS_OK);
     CU_ASSERT(uct_trig_cntr_add(trig->trigger, 1) == UCS_OK);
     uct_pair_wait(&trig->pair, &trig->done, 1);
     CU_ASSERT(trig->status == UCS_OK);
@@ -232,10 +233,11 @@ ST_CASE(peer_gone)
     fired = create_put(&trig, NULL);
     armed = create_put(&trig, NULL);
     idle  = create_put(&trig, NULL);
-    CU_ASSERT(uct_trig_op_post(fired, 0, 0) == UCS_OK); /* Connects */
+    /* Connects */
+    CU_ASSERT(TRIG_POST(uct_trig_op_post(fired, 0, 0)) == UCS_OK);
     uct_pair_wait(&trig.pair, &trig.done, 1);
-    CU_ASSERT(uct_trig_op_post(fired, 1, 0) == UCS_OK);
-    CU_ASSERT(uct_trig_op_post(armed, 2, 0) == UCS_OK);
+    CU_ASSERT(TRIG_POST(uct_trig_op_post(fired, 1, 0)) == UCS_OK);
+    CU_ASSERT(TRIG_POST(uct_trig_op_post(armed, 2, 0)) == UCS_OK);
     trig_lose_b(&trig);
     uct_pair_wait(&trig.pair, &trig.done, 2);
     CU_ASSERT(trig.status != UCS_OK);
@@ -287,11 +289,12 @@ ST_CASE(reported_late)
     deferred = trig_deferred(&trig, trig.trigger, 0);
     early    = create_put(&trig, NULL);
     late     = create_put(&trig, NULL);
-    CU_ASSERT(uct_trig_op_post(early, 0, 0) == UCS_OK); /* Connects */
+    /* Connects */
+    CU_ASSERT(TRIG_POST(uct_trig_op_post(early, 0, 0)) == UCS_OK);
     uct_pair_wait(&trig.pair, &trig.done, 1);
-    CU_ASSERT(uct_trig_op_post(early, 2, 0) == UCS_OK);
+    CU_ASSERT(TRIG_POST(uct_trig_op_post(early, 2, 0)) == UCS_OK);
     contexts[0] = fab_intercept_deferred_write();
-    CU_ASSERT(uct_trig_op_post(late, 3, 0) == UCS_OK);
+    CU_ASSERT(TRIG_POST(uct_trig_op_post(late, 3, 0)) == UCS_OK);
     contexts[1] = fab_intercept_deferred_write();
     trig_lose_b(&trig); /* Adds 1 */
 
@@ -331,7 +334,7 @@ ST_CASE(close)
     op = create_put(&trig, NULL);
     (void)create_put(&trig, NULL);
     (void)create_add(&trig);
-    CU_ASSERT(uct_trig_op_post(op, 1, 0) == UCS_OK);
+    CU_ASSERT(TRIG_POST(uct_trig_op_post(op, 1, 0)) == UCS_OK);
     trig_put(&trig, 1, 1, NULL);
     trig_add_word(&trig, trig.completion, 1, NULL);
     uct_pair_close_side(&trig.pair.a);
@@ -355,7 +358,7 @@ static void chain_on_done(void *arg, ucs_status_t status)
     CU_ASSERT(status == UCS_OK);
     if (chain->left > 0) {
         --chain->left;
-        CU_ASSERT(uct_trig_op_post(chain->op, 1, 0) == UCS_OK);
+        CU_ASSERT(TRIG_POST(uct_trig_op_post(chain->op, 1, 0)) == UCS_OK);
     } else {
         CU_ASSERT(uct_trig_op_destroy(chain->op) == UCS_OK);
         chain->is_destroyed = 1;
@@ -372,7 +375,7 @@ TRIG_CASE(from_done, NULL)
     deferred.done = chain_on_done;
     deferred.arg  = &chain;
     chain.op      = create(trig, &put, &deferred);
-    CU_ASSERT(uct_trig_op_post(chain.op, 1, 0) == UCS_OK);
+    CU_ASSERT(TRIG_POST(uct_trig_op_post(chain.op, 1, 0)) == UCS_OK);
     CU_ASSERT(uct_trig_cntr_add(trig->trigger, 1) == UCS_OK);
     uct_pair_wait(&trig->pair, &chain.is_destroyed, 1);
     CU_ASSERT(trig_count(trig, trig->completion) == 6);

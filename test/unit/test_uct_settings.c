@@ -362,8 +362,8 @@ static void put_round(trig_t *trig, uint64_t round)
         put.length      = sizeof(value);
         put.remote_addr = (uintptr_t)trig->b_buffer;
         memcpy(trig->a_buffer + (i * TRIG_LENGTH), &value, sizeof(value));
-        CU_ASSERT_FATAL(uct_trig_ep_put(trig->pair.a.peer, &put, &deferred) ==
-                        UCS_OK);
+        CU_ASSERT_FATAL(TRIG_POST(
+                uct_trig_ep_put(trig->pair.a.peer, &put, &deferred)) == UCS_OK);
     }
     for (i = 0; i < TRIG_SLOTS; ++i) {
         CU_ASSERT(uct_trig_cntr_add(trig->trigger, 1) == UCS_OK);

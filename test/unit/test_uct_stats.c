@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_uct_stats.c - what interfaces and memory domains count. */
 #include "st_cunit.h"
+#include "trig_util.h"
 #include "uct_domain.h"
 #include "uct_region.h"
 #include "uct_trig_stats.h"
@@ -201,8 +202,9 @@ PAIR_CASE(deferred)
                     UCS_OK);
     CU_ASSERT_FATAL(uct_trig_cntr_create(pair->a.iface, &deferred.trigger) ==
                     UCS_OK);
-    CU_ASSERT_FATAL(uct_trig_ep_atomic_add64(pair->a.peer, &atomic,
-                                             &deferred) == UCS_OK);
+    CU_ASSERT_FATAL(TRIG_POST(
+            uct_trig_ep_atomic_add64(pair->a.peer, &atomic,
+                                     &deferred)) == UCS_OK);
     CU_ASSERT(stats_of(pair->a.iface).deferred == 1);
     CU_ASSERT(stats_of(pair->a.iface).deferred_done == 0);
     CU_ASSERT(uct_trig_cntr_add(deferred.trigger, 1) == UCS_OK);

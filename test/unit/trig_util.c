@@ -171,7 +171,8 @@ ucs_status_t trig_try_put(trig_t *trig, unsigned slot, uint64_t threshold,
 void trig_put(trig_t *trig, unsigned slot, uint64_t threshold,
               uct_trig_resv_t *resv)
 {
-    CU_ASSERT_FATAL(trig_try_put(trig, slot, threshold, resv) == UCS_OK);
+    CU_ASSERT_FATAL(TRIG_POST(
+            trig_try_put(trig, slot, threshold, resv)) == UCS_OK);
 }
 
 void trig_add_word(trig_t *trig, uct_trig_cntr_h trigger, uint64_t threshold,
@@ -186,8 +187,9 @@ void trig_add_word(trig_t *trig, uct_trig_cntr_h trigger, uint64_t threshold,
 
     deferred.completion = trig->words;
     deferred.resv       = resv;
-    CU_ASSERT_FATAL(uct_trig_ep_atomic_add64(trig->pair.a.self, &atomic,
-                                             &deferred) == UCS_OK);
+    CU_ASSERT_FATAL(TRIG_POST(
+            uct_trig_ep_atomic_add64(trig->pair.a.self, &atomic,
+                                     &deferred)) == UCS_OK);
 }
 
 void trig_b_add_word(trig_t *trig, uct_trig_cntr_h trigger, uint64_t threshold)
@@ -200,8 +202,9 @@ void trig_b_add_word(trig_t *trig, uct_trig_cntr_h trigger, uint64_t threshold)
     };
 
     deferred.completion = trig->b_words;
-    CU_ASSERT_FATAL(uct_trig_ep_atomic_add64(trig->pair.b.self, &atomic,
-                                             &deferred) == UCS_OK);
+    CU_ASSERT_FATAL(TRIG_POST(
+            uct_trig_ep_atomic_add64(trig->pair.b.self, &atomic,
+                                     &deferred)) == UCS_OK);
 }
 
 int trig_arrived(const trig_t *trig, unsigned slot)
@@ -237,12 +240,14 @@ static void trig_barrier_round(trig_t *trig)
     };
     uint64_t target              = trig->barriers + 2;
 
-    CU_ASSERT_FATAL(uct_trig_ep_atomic_add64(trig->pair.a.self, &atomic,
-                                             &deferred) == UCS_OK);
+    CU_ASSERT_FATAL(TRIG_POST(
+            uct_trig_ep_atomic_add64(trig->pair.a.self, &atomic,
+                                     &deferred)) == UCS_OK);
     atomic.remote_addr = (uintptr_t)&trig->b_word;
     atomic.rkey        = trig->b_word_rkey;
-    CU_ASSERT_FATAL(uct_trig_ep_atomic_add64(trig->pair.a.peer, &atomic,
-                                             &deferred) == UCS_OK);
+    CU_ASSERT_FATAL(TRIG_POST(
+            uct_trig_ep_atomic_add64(trig->pair.a.peer, &atomic,
+                                     &deferred)) == UCS_OK);
     CU_ASSERT(uct_trig_cntr_add(trig->barrier[0], 1) == UCS_OK);
     uct_pair_wait(&trig->pair, &trig->barriers, target);
 }

@@ -9,6 +9,8 @@
 #include "st_cunit.h"
 #include "uct_pair.h"
 
+#include <sched.h>
+
 /** Pieces of a buffer, and their length. */
 #define TRIG_SLOTS  16
 #define TRIG_LENGTH 64
@@ -75,6 +77,19 @@ uct_trig_deferred_t trig_deferred(trig_t *trig, uct_trig_cntr_h trigger,
 
 /** The description of a put of A's piece @a slot into B's. */
 uct_trig_put_t trig_describe_put(trig_t *trig, unsigned slot);
+
+/** Call a function that posts, until the provider does not refuse it for want
+ *  of room of which a program cannot know. For posts that have an entry. */
+#define TRIG_POST(_call) \
+    ({ \
+        unsigned trig_tries = 0; \
+        ucs_status_t trig_status; \
+        while (((trig_status = (_call)) == UCS_ERR_NO_RESOURCE) && \
+               (++trig_tries < 1000)) { \
+            sched_yield(); \
+        } \
+        trig_status; \
+    })
 
 /** Post such a put at @a threshold of the trigger; must succeed. */
 void trig_put(trig_t *trig, unsigned slot, uint64_t threshold,

@@ -69,6 +69,10 @@ typedef struct cxiemu_hooks {
  *  for which they are to count. Any thread. */
 void cxiemu_set_hooks(const cxiemu_hooks_t *hooks);
 
+/** The name of the service whose entries and counters the process shares with
+ *  others, or "" if they are its own. A domain has been opened. */
+const char *cxiemu_service_name(void);
+
 #ifdef __cplusplus
 }
 #endif

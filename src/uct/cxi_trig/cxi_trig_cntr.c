@@ -13,11 +13,129 @@
 #include <ucs/debug/log.h>
 #include <ucs/debug/memtrack_int.h>
 #include <ucs/sys/math.h>
+#include <ucs/time/time.h>
 
 #include <stdbool.h> /* fi_cxi_ext.h uses it */
 #include <rdma/fi_cxi_ext.h>
 #include <rdma/fi_errno.h>
 
+/* How long the NIC may take to reset a counter, milliseconds */
+#define UCT_CXI_TRIG_CNTR_RESET_MS 100
+
+
+/* Reads until a value that was set must have been written back */
+#define UCT_CXI_TRIG_CNTR_READS 1000
+
+
+void uct_cxi_trig_cntr_pool_init(uct_cxi_trig_md_t *md)
+{
+    pthread_mutex_init(&md->cntrs.mutex, NULL);
+    md->cntrs.first    = NULL;
+    md->cntrs.last     = NULL;
+    md->cntrs.num_free = 0;
+}
+
+/* The one that has been free for longest, or NULL */
+static struct fid_cntr *uct_cxi_trig_cntr_pool_pop(uct_cxi_trig_md_t *md)
+{
+    struct fid_cntr *cntr;
+
+    pthread_mutex_lock(&md->cntrs.mutex);
+    cntr = md->cntrs.first;
+    if (cntr != NULL) {
+        md->cntrs.first = cntr->fid.context;
+        --md->cntrs.num_free;
+    }
+    pthread_mutex_unlock(&md->cntrs.mutex);
+    return cntr;
+}
+
+static void uct_cxi_trig_cntr_pool_push(uct_cxi_trig_md_t *md,
+                                        struct fid_cntr *cntr)
+{
+    cntr->fid.context = NULL;
+    pthread_mutex_lock(&md->cntrs.mutex);
+    if (md->cntrs.first == NULL) {
+        md->cntrs.first = cntr;
+    } else {
+        md->cntrs.last->fid.context = cntr;
+    }
+    md->cntrs.last = cntr;
+    ++md->cntrs.num_free;
+    pthread_mutex_unlock(&md->cntrs.mutex);
+}
+
+static void uct_cxi_trig_cntr_close_fid(struct fid_cntr *cntr)
+{
+    int ret = fi_close(&cntr->fid);
+
+    if (ret != 0) {
+        ucs_warn("cannot close counter %p: %s", cntr, fi_strerror(-ret));
+    }
+}
+
+void uct_cxi_trig_cntr_pool_cleanup(uct_cxi_trig_md_t *md)
+{
+    struct fid_cntr *cntr;
+
+    while ((cntr = uct_cxi_trig_cntr_pool_pop(md)) != NULL) {
+        uct_cxi_trig_cntr_close_fid(cntr);
+    }
+    pthread_mutex_destroy(&md->cntrs.mutex);
+}
+
+static int uct_cxi_trig_cntr_set_back(struct fid_cntr *cntr)
+{
+    int ret = fi_cntr_set(cntr, 0);
+
+    return (ret == 0) ? fi_cntr_seterr(cntr, 0) : ret;
+}
+
+/* Whether it reads as 0. A read is of the writeback that the one before has
+ * asked for. */
+static int uct_cxi_trig_cntr_is_back(struct fid_cntr *cntr)
+{
+    unsigned reads = 0;
+
+    while ((fi_cntr_read(cntr) != 0) || (fi_cntr_readerr(cntr) != 0)) {
+        if (++reads == UCT_CXI_TRIG_CNTR_READS) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+int uct_cxi_trig_cntr_pool_get(uct_cxi_trig_md_t *md, void *context,
+                               struct fid_cntr **cntr_p)
+{
+    struct fid_cntr *cntr = uct_cxi_trig_cntr_pool_pop(md);
+
+    if ((cntr != NULL) && !uct_cxi_trig_cntr_is_back(cntr)) {
+        /* Another time, perhaps */
+        ucs_diag("counter %p was not set back", cntr);
+        (void)uct_cxi_trig_cntr_set_back(cntr);
+        uct_cxi_trig_cntr_pool_push(md, cntr);
+        cntr = NULL;
+    }
+    if (cntr == NULL) {
+        return uct_cxi_trig_net_open_cntr(md, context, cntr_p);
+    }
+    cntr->fid.context = context;
+    *cntr_p           = cntr;
+    return 0;
+}
+
+void uct_cxi_trig_cntr_pool_put(uct_cxi_trig_md_t *md, struct fid_cntr *cntr)
+{
+    /* Where a closed region may still be written to for a while, so may be a
+     * counter; no such provider is short of them */
+    if ((md->prov->done == UCT_CXI_TRIG_DONE_CNTR) ||
+        (uct_cxi_trig_cntr_set_back(cntr) != 0)) {
+        uct_cxi_trig_cntr_close_fid(cntr);
+    } else {
+        uct_cxi_trig_cntr_pool_push(md, cntr);
+    }
+}
 
 /* The register at offset 0 of what the provider gives adds to the counter. It
  * is not kept: the caller does that. */
@@ -46,16 +164,12 @@ ucs_status_t uct_trig_cntr_create(uct_iface_h uct_iface,
     if (iface == NULL) {
         return UCS_ERR_UNSUPPORTED;
     }
-    if (iface->num_cntrs >= uct_cxi_trig_iface_md(iface)->prov->max_cntrs) {
-        return UCS_ERR_NO_RESOURCE;
-    }
-
     cntr = ucs_calloc(1, sizeof(*cntr), "uct_trig_cntr");
     if (cntr == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
 
-    ret = uct_cxi_trig_net_open_cntr(uct_cxi_trig_iface_md(iface), iface,
+    ret = uct_cxi_trig_cntr_pool_get(uct_cxi_trig_iface_md(iface), iface,
                                      &cntr->cntr);
     if (ret != 0) {
         ucs_debug("cannot open a counter: %s", fi_strerror(-ret));
@@ -71,34 +185,35 @@ ucs_status_t uct_trig_cntr_create(uct_iface_h uct_iface,
 
 static void uct_cxi_trig_cntr_free(uct_trig_cntr_h cntr)
 {
-    uct_cxi_trig_iface_t *iface = uct_cxi_trig_cntr_iface(cntr);
-    int ret                     = fi_close(&cntr->cntr->fid);
-
-    if (ret != 0) {
-        ucs_warn("cannot close counter %p: %s", cntr, fi_strerror(-ret));
-    }
+    --uct_cxi_trig_cntr_iface(cntr)->num_cntrs;
     ucs_list_del(&cntr->list);
-    --iface->num_cntrs;
     ucs_free(cntr);
 }
 
 ucs_status_t uct_trig_cntr_destroy(uct_trig_cntr_h cntr)
 {
+    uct_cxi_trig_iface_t *iface = uct_cxi_trig_cntr_iface(cntr);
+    struct fid_cntr *fid        = cntr->cntr;
+
     if (cntr->refs > 0) {
         return UCS_ERR_BUSY;
     }
 
     uct_cxi_trig_cntr_free(cntr);
+    uct_cxi_trig_cntr_pool_put(uct_cxi_trig_iface_md(iface), fid);
     return UCS_OK;
 }
 
 void uct_cxi_trig_cntr_cleanup(uct_cxi_trig_iface_t *iface)
 {
     uct_trig_cntr_h cntr, tmp;
+    struct fid_cntr *fid;
 
     ucs_list_for_each_safe(cntr, tmp, &iface->cntrs, list) {
         ucs_warn("interface %p is closed with counter %p", iface, cntr);
+        fid = cntr->cntr;
         uct_cxi_trig_cntr_free(cntr);
+        uct_cxi_trig_cntr_close_fid(fid);
     }
 }
 
@@ -152,14 +267,34 @@ ucs_status_t uct_trig_cntr_add(uct_trig_cntr_h cntr, uint64_t value)
     return UCS_OK;
 }
 
+/* A reset is a store to the NIC, which nothing orders with a GPU's. Some
+ * versions of cxi give what the read before this one has asked the NIC for. */
+static int uct_cxi_trig_cntr_is_below(uct_trig_cntr_h cntr, uint64_t value)
+{
+    ucs_time_t end = ucs_get_time() +
+                     ucs_time_from_msec(UCT_CXI_TRIG_CNTR_RESET_MS);
+
+    while (fi_cntr_read(cntr->cntr) >= value) {
+        if (ucs_get_time() > end) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
 ucs_status_t uct_trig_cntr_reset(uct_trig_cntr_h cntr)
 {
+    uint64_t before = __atomic_exchange_n(&cntr->added, 0, __ATOMIC_RELAXED);
     int ret;
 
-    __atomic_store_n(&cntr->added, 0, __ATOMIC_RELAXED);
     ret = fi_cntr_set(cntr->cntr, 0);
     if (ret != 0) {
         ucs_error("cannot reset counter %p: %s", cntr, fi_strerror(-ret));
+        return UCS_ERR_IO_ERROR;
+    }
+    if ((before > 0) && !uct_cxi_trig_cntr_is_below(cntr, before)) {
+        ucs_error("counter %p is not reset after %d ms", cntr,
+                  UCT_CXI_TRIG_CNTR_RESET_MS);
         return UCS_ERR_IO_ERROR;
     }
     return UCS_OK;

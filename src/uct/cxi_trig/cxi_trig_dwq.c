@@ -144,9 +144,12 @@ uct_cxi_trig_dwq_select(uct_cxi_trig_done_t done)
                                               &uct_cxi_trig_dwq_cq_ops;
 }
 
-ucs_status_t uct_cxi_trig_dwq_init(uct_cxi_trig_iface_t *iface,
-                                   unsigned entries)
+ucs_status_t
+uct_cxi_trig_dwq_init(uct_cxi_trig_iface_t *iface,
+                      const uct_cxi_trig_credit_params_t *params,
+                      unsigned entries)
 {
+    uct_cxi_trig_credit_pool_t *pool;
     const uct_cxi_trig_md_t *md = uct_cxi_trig_iface_md(iface);
     uct_cxi_trig_dwq_t *dwq     = &iface->dwq;
     ucs_status_t status;
@@ -168,18 +171,24 @@ ucs_status_t uct_cxi_trig_dwq_init(uct_cxi_trig_iface_t *iface,
         goto err_gets;
     }
 
-    uct_cxi_trig_credit_init(&dwq->credit, md->prov->pool,
-                             uct_cxi_trig_md_max_entries(md), entries);
+    status = uct_cxi_trig_credit_pool_get(params, &pool);
+    if (status != UCS_OK) {
+        goto err_atomics;
+    }
+
+    uct_cxi_trig_credit_init(&dwq->credit, pool, entries);
     ucs_list_head_init(&dwq->all);
     dwq->lost_peers = 0;
     dwq->has_wake   = 0;
     dwq->ops        = uct_cxi_trig_dwq_select(md->prov->done);
     status          = dwq->ops->init(iface);
     if (status != UCS_OK) {
-        goto err_atomics;
+        goto err_credit;
     }
     return UCS_OK;
 
+err_credit:
+    uct_cxi_trig_credit_cleanup(&dwq->credit);
 err_atomics:
     ucs_mpool_cleanup(&dwq->atomics, 1);
 err_gets:
@@ -247,6 +256,7 @@ void uct_cxi_trig_dwq_cleanup(uct_cxi_trig_iface_t *iface)
         uct_cxi_trig_dwq_drop(iface, op);
     }
     dwq->ops->cleanup(iface);
+    uct_cxi_trig_credit_cleanup(&dwq->credit);
     ucs_mpool_cleanup(&dwq->atomics, 1);
     ucs_mpool_cleanup(&dwq->gets, 1);
     ucs_mpool_cleanup(&dwq->puts, 1);
@@ -396,7 +406,8 @@ ucs_status_t uct_cxi_trig_dwq_post(uct_cxi_trig_iface_t *iface,
     int ret;
 
     /* It may complete at once */
-    op->is_posted = 1;
+    op->is_posted  = 1;
+    op->is_dropped = 0;
     ret = iface->dwq.ops->post(iface, op);
     if (ret == 0) {
         ++iface->stats.deferred;

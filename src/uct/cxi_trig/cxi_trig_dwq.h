@@ -43,6 +43,8 @@ typedef struct uct_trig_op {
     uint8_t                      is_posted;
     uint8_t                      is_kept;      /**< Its owner posts it again */
     uint8_t                      is_abandoned; /**< But the provider's still */
+    uint8_t                      is_dropped;   /**< Was posted when the provider
+                                                    dropped what waits */
     union {
         struct { /* Or a get, from target to source */
             struct iovec      source;
@@ -109,9 +111,12 @@ extern const uct_cxi_trig_dwq_ops_t uct_cxi_trig_dwq_cq_ops;
 extern const uct_cxi_trig_dwq_ops_t uct_cxi_trig_dwq_count_ops;
 
 
-/** Prepare deferred work with @a entries entries; failures are logged. */
-ucs_status_t uct_cxi_trig_dwq_init(struct uct_cxi_trig_iface *iface,
-                                   unsigned entries);
+/** Prepare deferred work with an allowance of @a entries entries, out of the
+ *  pool that @a params names; failures are logged. */
+ucs_status_t
+uct_cxi_trig_dwq_init(struct uct_cxi_trig_iface *iface,
+                      const uct_cxi_trig_credit_params_t *params,
+                      unsigned entries);
 
 /** Drop everything; the endpoint is closed, so that nothing fires any more. */
 void uct_cxi_trig_dwq_cleanup(struct uct_cxi_trig_iface *iface);

@@ -12,7 +12,6 @@
 #endif
 
 #include "cxi_trig_emu.h"
-#include "cxi_trig_credit.h"
 
 #include <ucs_gstream.h>
 
@@ -96,10 +95,9 @@ static int uct_cxi_trig_emu_getinfo(uint32_t version, const char *node,
 
 static const uct_cxi_trig_prov_ops_t uct_cxi_trig_emu_ops = {
     .getinfo = uct_cxi_trig_emu_getinfo,
-    .fabric  = uct_cxi_trig_emu_fabric
+    .fabric  = uct_cxi_trig_emu_fabric,
+    .service = cxiemu_service_name
 };
-
-static uct_cxi_trig_credit_pool_t uct_cxi_trig_emu_pool;
 
 static const uct_cxi_trig_prov_t uct_cxi_trig_emu_prov = {
     /* Entries, counters: as Cassini's; the rest as measured on the node */
@@ -108,11 +106,11 @@ static const uct_cxi_trig_prov_t uct_cxi_trig_emu_prov = {
     .id          = UCT_CXI_TRIG_EMU_ID,
     .local       = 1,
     .eio_is_loss = 0,
+    .own_keys    = 1,
     .revokes     = 1,
-    .pool        = &uct_cxi_trig_emu_pool,
     .done        = UCT_CXI_TRIG_DONE_CQ,
     .max_entries = 504,
-    .max_cntrs   = 2000,
+    .max_cntrs   = 2047,
     .max_count   = UCS_MASK(48),
     .max_put     = UINT32_MAX,
     .latency     = 0.5e-6,

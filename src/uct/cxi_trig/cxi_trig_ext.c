@@ -34,11 +34,14 @@ ucs_status_t uct_trig_iface_query(uct_iface_h uct_iface,
     attr->max_put      = ucs_min(md->info->ep_attr->max_msg_size,
                                  md->prov->max_put);
     attr->max_count    = md->prov->max_count;
-    attr->max_entries  = iface->dwq.credit.total;
+    attr->max_entries  = uct_cxi_trig_credit_max(&iface->dwq.credit);
     attr->free_entries = uct_cxi_trig_credit_avail(&iface->dwq.credit);
     attr->used_entries = iface->dwq.credit.total - iface->dwq.credit.free;
     attr->max_cntrs    = md->prov->max_cntrs;
     attr->num_cntrs    = iface->num_cntrs;
+    attr->nic_entries  = iface->dwq.credit.pool->params.max;
+    attr->share_entries =
+            uct_cxi_trig_credit_pool_share(iface->dwq.credit.pool);
     ucs_snprintf_zero(attr->provider, sizeof(attr->provider), "%s",
                       md->info->fabric_attr->prov_name);
     ucs_snprintf_zero(attr->device, sizeof(attr->device), "%s",

@@ -10,10 +10,12 @@
 #include "cxi_trig_addr.h"
 #include "cxi_trig_am.h"
 #include "cxi_trig_amo.h"
+#include "cxi_trig_cancel.h"
 #include "cxi_trig_cntr.h"
 #include "cxi_trig_device.h"
 #include "cxi_trig_ep.h"
 #include "cxi_trig_mem.h"
+#include "cxi_trig_node.h"
 #include "cxi_trig_pending.h"
 #include "cxi_trig_progress.h"
 #include "cxi_trig_rma.h"
@@ -21,9 +23,11 @@
 #include "cxi_trig_target.h"
 #include "cxi_trig_tx.h"
 
+#include <ucs/arch/atomic.h>
 #include <ucs/debug/log.h>
 #include <ucs/sys/string.h>
 
+#include <limits.h>
 #include <string.h>
 
 /* UCP needs this much in one message (its UCP_MIN_BCOPY), and some to spare */
@@ -55,6 +59,15 @@ ucs_config_field_t uct_cxi_trig_iface_config_table[] = {
      "Slingshot NIC the processes of a service share them, too.",
      ucs_offsetof(uct_cxi_trig_iface_config_t, deferred_entries),
      UCS_CONFIG_TYPE_UINT},
+
+    {"NODE_PROCESSES", "auto",
+     "Processes that share the entries of a NIC's service: each has an\n"
+     "equal part of them. auto: as many as the launcher says that the job\n"
+     "has on the node or, if it does not say, as use entries at the time.\n"
+     "If each process uses one of several NICs, the number of processes of\n"
+     "one NIC is better.",
+     ucs_offsetof(uct_cxi_trig_iface_config_t, node_processes),
+     UCS_CONFIG_TYPE_ULUNITS},
 
     {NULL}
 };
@@ -249,12 +262,21 @@ static ucs_status_t uct_cxi_trig_iface_check(const uct_cxi_trig_iface_config_t
     return UCS_OK;
 }
 
+static void
+uct_cxi_trig_iface_credit_params(const uct_cxi_trig_iface_config_t *config,
+                                 const uct_cxi_trig_md_t *md,
+                                 uct_cxi_trig_credit_params_t *params)
+{
+    uct_cxi_trig_md_credit_params(md, params);
+    params->num_procs = (config->node_processes == UCS_ULUNITS_AUTO) ?
+                        uct_cxi_trig_node_processes() :
+                        ucs_min(config->node_processes, INT_MAX);
+}
+
 static unsigned
 uct_cxi_trig_iface_entries(const uct_cxi_trig_iface_config_t *config,
-                           const uct_cxi_trig_md_t *md)
+                           const uct_cxi_trig_md_t *md, unsigned max)
 {
-    unsigned max = uct_cxi_trig_md_max_entries(md);
-
     if (config->deferred_entries > max) {
         ucs_diag("deferred-work entries limited to %u by libfabric provider %s",
                  max, md->info->fabric_attr->prov_name);
@@ -288,13 +310,16 @@ uct_cxi_trig_iface_open(uct_cxi_trig_iface_t *iface,
                         const uct_cxi_trig_iface_config_t *config)
 {
     uct_cxi_trig_md_t *md                = uct_cxi_trig_iface_md(iface);
-    unsigned entries                     = uct_cxi_trig_iface_entries(config,
-                                                                      md);
     uct_cxi_trig_net_params_t net_params = {
-        .tx_ops = config->tx_queue_len + entries,
         .rx_ops = config->rx_queue_len
     };
+    uct_cxi_trig_credit_params_t credit;
     ucs_status_t status;
+    unsigned entries;
+
+    uct_cxi_trig_iface_credit_params(config, md, &credit);
+    entries           = uct_cxi_trig_iface_entries(config, md, credit.max);
+    net_params.tx_ops = config->tx_queue_len + entries;
 
     /* Its address names it */
     status = uct_cxi_trig_target_open(md);
@@ -318,10 +343,11 @@ uct_cxi_trig_iface_open(uct_cxi_trig_iface_t *iface,
         goto err_tx;
     }
 
-    status = uct_cxi_trig_dwq_init(iface, entries);
+    status = uct_cxi_trig_dwq_init(iface, &credit, entries);
     if (status != UCS_OK) {
         goto err_rx;
     }
+    (void)ucs_atomic_fadd32(&md->num_ifaces, 1);
     return UCS_OK;
 
 err_rx:
@@ -366,19 +392,25 @@ static UCS_CLASS_INIT_FUNC(uct_cxi_trig_iface_t, uct_md_h md,
     return uct_cxi_trig_iface_open(self, params, config);
 }
 
-/* The endpoint goes first: nothing of it fires or completes then. */
+/* cxi refuses to close an endpoint that has regions, and then all that the
+ * endpoint has, up to the domain. What waits for a trigger is cancelled first:
+ * the NIC would carry it out later. When the endpoint is closed nothing of it
+ * completes any more, and memory can be freed. */
 static UCS_CLASS_CLEANUP_FUNC(uct_cxi_trig_iface_t)
 {
     uct_base_iface_progress_disable(&self->super.super,
                                     UCT_PROGRESS_SEND | UCT_PROGRESS_RECV);
+    uct_cxi_trig_cancel_quietly(self);
+    uct_cxi_trig_mem_close_all(self);
     uct_cxi_trig_net_close_ep(&self->net);
     uct_cxi_trig_stats_tell_iface(self);
-    uct_cxi_trig_mem_cleanup(self);
     uct_cxi_trig_dwq_cleanup(self);
+    uct_cxi_trig_mem_cleanup(self);
     uct_cxi_trig_cntr_cleanup(self);
     uct_cxi_trig_rx_cleanup(self);
     uct_cxi_trig_tx_cleanup(self);
     uct_cxi_trig_net_close(&self->net);
+    (void)ucs_atomic_fadd32(&uct_cxi_trig_iface_md(self)->num_ifaces, -1);
 }
 
 UCS_CLASS_DEFINE(uct_cxi_trig_iface_t, uct_base_iface_t);

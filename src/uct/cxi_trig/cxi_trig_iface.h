@@ -32,6 +32,7 @@ typedef struct uct_cxi_trig_iface_config {
     unsigned           tx_queue_len;
     unsigned           rx_queue_len;
     unsigned           deferred_entries;
+    unsigned long      node_processes;
 } uct_cxi_trig_iface_config_t;
 
 

@@ -8,6 +8,7 @@
 
 #include "cxi_trig_md.h"
 #include "cxi_trig_cache.h"
+#include "cxi_trig_cntr.h"
 #include "cxi_trig_gpu.h"
 #include "cxi_trig_mem.h"
 #include "cxi_trig_memh.h"
@@ -25,10 +26,8 @@
 #include <rdma/fi_errno.h>
 
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
-
-/* Keys 0-99 are special on Cassini */
-#define UCT_CXI_TRIG_MD_FIRST_KEY 100
 
 /* The cxi provider's operations on a domain, from version 5 on, as
  * rdma/fi_cxi_ext.h has them, which distributions leave out */
@@ -183,7 +182,7 @@ uct_cxi_trig_md_query_resources(uct_component_t *component,
 static uint64_t uct_cxi_trig_md_flags(const uct_cxi_trig_md_t *md)
 {
     return UCT_MD_FLAG_REG | UCT_MD_FLAG_NEED_RKEY | UCT_MD_FLAG_ADVISE |
-           (md->prov->revokes ? UCT_CXI_TRIG_MD_FLAG_REVOKES : 0) |
+           (md->revokes ? UCT_CXI_TRIG_MD_FLAG_REVOKES : 0) |
            (md->needs_desc ? UCT_MD_FLAG_NEED_MEMH : 0) |
            (uct_cxi_trig_prov_has_gpu_memory(md->info) ?
             UCT_CXI_TRIG_MD_FLAG_DMABUF : 0);
@@ -344,6 +343,7 @@ static void uct_cxi_trig_md_close(uct_md_h uct_md)
     uct_cxi_trig_cache_destroy(md);
     uct_cxi_trig_stats_tell_md(md);
     uct_cxi_trig_target_close(md);
+    uct_cxi_trig_cntr_pool_cleanup(md);
     uct_cxi_trig_md_close_domain(md);
     fi_freeinfo(md->info);
     ucs_free(md);
@@ -413,21 +413,45 @@ err:
     return uct_cxi_trig_status(ret);
 }
 
-/* A service may have fewer entries than the provider: cxi's operations of a
- * domain tell, from their fifth version on */
-unsigned uct_cxi_trig_md_max_entries(const uct_cxi_trig_md_t *md)
+/* The entries of a service: cxi's operations of a domain tell, from their fifth
+ * version on, which all versions upstream have. 0 if the provider has none. */
+static int uct_cxi_trig_md_get_depth(const uct_cxi_trig_md_t *md,
+                                     size_t *depth_p)
 {
-    size_t max                  = md->prov->max_entries;
-    size_t depth                = 0;
     uct_cxi_trig_dom_ops_t *ops = NULL;
 
-    if ((fi_open_ops(&md->domain->fid, UCT_CXI_TRIG_DOM_OPS, 0, (void**)&ops,
-                     NULL) == 0) &&
-        (ops != NULL) &&
-        (ops->get_dwq_depth(&md->domain->fid, &depth) == 0)) {
-        max = ucs_min(max, depth);
+    return (fi_open_ops(&md->domain->fid, UCT_CXI_TRIG_DOM_OPS, 0,
+                        (void**)&ops, NULL) == 0) &&
+           (ops != NULL) &&
+           (ops->get_dwq_depth(&md->domain->fid, depth_p) == 0);
+}
+
+/* A service is known by the numbers that the launcher has given it; without
+ * one, the NIC has one for each user. Entries that the provider does not count
+ * by service are a process's own. */
+void uct_cxi_trig_md_credit_params(const uct_cxi_trig_md_t *md,
+                                   uct_cxi_trig_credit_params_t *params)
+{
+    size_t depth        = 0;
+    const char *service = NULL;
+
+    params->max       = md->prov->max_entries;
+    params->is_shared = uct_cxi_trig_md_get_depth(md, &depth);
+    if (params->is_shared) {
+        /* The number may have wrapped around: fewer than are kept free. All
+         * of a service may be very many; then it is the provider's queue that
+         * limits a process */
+        params->max = (depth > UINT16_MAX) ? 0 : depth;
+        service     = getenv("SLINGSHOT_SVC_IDS");
+        if (md->prov->ops->service != NULL) {
+            service           = md->prov->ops->service();
+            params->is_shared = (service[0] != '\0');
+        }
     }
-    return max;
+    ucs_snprintf_zero(params->key, sizeof(params->key), "%s %s %s",
+                      md->info->fabric_attr->prov_name,
+                      md->prov->local ? "" : md->info->domain_attr->name,
+                      (service == NULL) ? "" : service);
 }
 
 /* Memory of GPUs that UCX knows by itself: it has a module for it. */
@@ -526,10 +550,12 @@ static ucs_status_t uct_cxi_trig_md_open(uct_component_t *component,
 
     md->super.ops       = &uct_cxi_trig_md_ops;
     md->super.component = &uct_cxi_trig_component;
-    md->next_key        = UCT_CXI_TRIG_MD_FIRST_KEY;
+    md->revokes         = md->prov->revokes &&
+                          !(md->info->domain_attr->mr_mode & FI_MR_PROV_KEY);
     md->loopback        = uct_cxi_trig_prov_is_local(md->prov, md->info);
     md->reg_cost        = ucs_linear_func_make(UCT_CXI_TRIG_MD_REG_COST, 0);
 
+    uct_cxi_trig_cntr_pool_init(md);
     md->tells_stats     = config->stats;
     uct_cxi_trig_md_init_types(md, config->want.gpu_memory);
 
@@ -542,6 +568,7 @@ static ucs_status_t uct_cxi_trig_md_open(uct_component_t *component,
     return UCS_OK;
 
 err_close_domain:
+    uct_cxi_trig_cntr_pool_cleanup(md);
     uct_cxi_trig_md_close_domain(md);
 err_free_info:
     fi_freeinfo(md->info);

@@ -6,6 +6,7 @@
 #define UCT_CXI_TRIG_MD_H_
 
 #include "compat.h"
+#include "cxi_trig_credit.h"
 #include "cxi_trig_prov.h"
 #include "cxi_trig_stats.h"
 
@@ -13,6 +14,8 @@
 #include <ucs/type/spinlock.h>
 
 #include <rdma/fi_domain.h>
+
+#include <pthread.h>
 
 /** Name of the transport and the component. */
 #define UCT_CXI_TRIG_NAME "cxi_trig"
@@ -35,7 +38,7 @@ typedef struct uct_cxi_trig_md_config {
 
 /**
  * Memory domain. Constant after it was opened, but for next_key, which is
- * atomic, target, cache_used, and stats.
+ * atomic, target, num_ifaces, cache_used, cntrs, and stats.
  */
 typedef struct uct_cxi_trig_md {
     uct_md_t                  super;
@@ -45,7 +48,11 @@ typedef struct uct_cxi_trig_md {
     struct fid_domain         *domain;
     struct uct_cxi_trig_net   *target;  /**< See cxi_trig_target.h; NULL until
                                              it is needed */
-    uint64_t                  next_key; /**< Where we choose the keys */
+    uint64_t                  next_key; /**< Where we choose the keys: how many
+                                             there were */
+    int                       revokes;  /**< As the provider, with the keys of
+                                             this domain */
+    uint32_t                  num_ifaces; /**< Open ones; atomic */
     int                       loopback; /**< Reaches this machine only */
     int                       sees_gpus;  /**< Asks whose memory is */
     int                       needs_desc; /**< Of local memory of GPUs */
@@ -58,14 +65,23 @@ typedef struct uct_cxi_trig_md {
     ucs_list_link_t           cache_used; /**< Regions of it that are in use */
     ucs_spinlock_t            cache_lock; /**< Protects these */
 #endif
+    struct {
+        pthread_mutex_t       mutex; /**< Protects these */
+        struct fid_cntr       *first; /**< Free ones, by their contexts; the
+                                           one that was used last is ... */
+        struct fid_cntr       *last;  /**< ... the last */
+        unsigned              num_free;
+    } cntrs;                          /**< See cxi_trig_cntr.h */
     ucs_linear_func_t         reg_cost;
     int                       tells_stats; /**< When it is closed */
     uct_trig_md_stats_t       stats;    /**< Atomic */
 } uct_cxi_trig_md_t;
 
 
-/** Deferred-work entries that the process may use of the NIC. */
-unsigned uct_cxi_trig_md_max_entries(const uct_cxi_trig_md_t *md);
+/** Whose the deferred-work entries of the NIC are, and how many; all but the
+ *  number of processes. */
+void uct_cxi_trig_md_credit_params(const uct_cxi_trig_md_t *md,
+                                   uct_cxi_trig_credit_params_t *params);
 
 
 /** The component; registered by the library's constructor. */

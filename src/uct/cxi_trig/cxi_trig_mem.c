@@ -81,9 +81,17 @@ ucs_status_t uct_trig_mem_reg(uct_iface_h uct_iface, void *address,
     return UCS_OK;
 }
 
+static void uct_cxi_trig_mem_close(uct_trig_mem_h mem)
+{
+    if (mem->mr != NULL) {
+        uct_cxi_trig_mr_close(uct_cxi_trig_iface_md(mem->iface), mem->mr);
+        mem->mr = NULL;
+    }
+}
+
 static void uct_cxi_trig_mem_free(uct_trig_mem_h mem)
 {
-    uct_cxi_trig_mr_close(uct_cxi_trig_iface_md(mem->iface), mem->mr);
+    uct_cxi_trig_mem_close(mem);
     if (mem->cntr != NULL) {
         mem->cntr->has_mem = 0;
         --mem->cntr->refs;
@@ -102,12 +110,21 @@ ucs_status_t uct_trig_mem_dereg(uct_trig_mem_h mem)
     return UCS_OK;
 }
 
+void uct_cxi_trig_mem_close_all(uct_cxi_trig_iface_t *iface)
+{
+    uct_trig_mem_h mem;
+
+    ucs_list_for_each(mem, &iface->mems, list) {
+        ucs_warn("interface %p is closed with memory region %p", iface, mem);
+        uct_cxi_trig_mem_close(mem);
+    }
+}
+
 void uct_cxi_trig_mem_cleanup(uct_cxi_trig_iface_t *iface)
 {
     uct_trig_mem_h mem, tmp;
 
     ucs_list_for_each_safe(mem, tmp, &iface->mems, list) {
-        ucs_warn("interface %p is closed with memory region %p", iface, mem);
         uct_cxi_trig_mem_free(mem);
     }
 }

@@ -89,6 +89,9 @@ void uct_cxi_trig_mr_pack(uct_cxi_trig_md_t *md, struct fid_mr *mr,
                           const void *address, size_t length, void *buffer);
 
 /** Deregister all regions left when the interface closes, with a warning. */
+void uct_cxi_trig_mem_close_all(struct uct_cxi_trig_iface *iface);
+
+/** Free them; nothing uses them any more. */
 void uct_cxi_trig_mem_cleanup(struct uct_cxi_trig_iface *iface);
 
 #endif

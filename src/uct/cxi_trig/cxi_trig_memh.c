@@ -6,9 +6,13 @@
  * whose fi_close() returns only when no peer reaches the region any more: cxi
  * has the card unlink the region's entry, waits until it is, and has accesses
  * that are under way flushed; cxiemu unlists the region under the lock under
- * which it carries each access out. A key is never given to a second region
- * (see cxi_trig_mr.c), so that what a peer still sends with it is refused for
- * ever.
+ * which it carries each access out. Both do so where the keys are ours. A key
+ * of cxi's own for a region that counts nothing is an address, good for all
+ * that the process has mapped, and is not revoked (its cache of keys); of
+ * others the sequence number is not always looked at (optimized regions). So
+ * the domain is opened without FI_MR_PROV_KEY. A key is not given to a second
+ * region (see cxi_trig_mr.c), so that what a peer still sends with it is
+ * refused.
  */
 #ifdef HAVE_CONFIG_H
 #  include "config.h"
@@ -119,7 +123,7 @@ ucs_status_t uct_cxi_trig_memh_dereg(uct_md_h uct_md,
     uct_cxi_trig_md_t *md  = ucs_derived_of(uct_md, uct_cxi_trig_md_t);
     uct_completion_t *comp = NULL;
 
-    UCT_MD_MEM_DEREG_CHECK_PARAMS(params, md->prov->revokes);
+    UCT_MD_MEM_DEREG_CHECK_PARAMS(params, md->revokes);
 
     if (UCT_MD_MEM_DEREG_FIELD_VALUE(params, flags, FIELD_FLAGS, 0) &
         UCT_MD_MEM_DEREG_FLAG_INVALIDATE) {

@@ -22,6 +22,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
+/* Keys 0-99 are special on Cassini: the region that such a key had before is
+ * not told from the one that has it now */
+#define UCT_CXI_TRIG_MR_FIRST_KEY 100
+
 /* Keys of ours that may be taken by others of the domain before giving up */
 #define UCT_CXI_TRIG_MR_KEY_TRIES 64
 
@@ -85,6 +89,28 @@ static uint64_t uct_cxi_trig_mr_flags(const uct_cxi_trig_mr_params_t *params,
            (is_gpus ? FI_HMEM_DEVICE_ONLY : 0);
 }
 
+/* A counter that is to count writes counts reads as well, on Cassini: nobody is
+ * to read there. */
+static uint64_t uct_cxi_trig_mr_access(const uct_cxi_trig_mr_params_t *params)
+{
+    return FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_WRITE |
+           ((params->cntr == NULL) ? FI_REMOTE_READ : 0);
+}
+
+/* A key is not used again, so that a late write of a peer cannot hit a region
+ * that came after; or where they are short, as on cxi, after 4 billion others,
+ * and not while it is in use (FI_ENOKEY). */
+static uint64_t uct_cxi_trig_mr_next_key(uct_cxi_trig_md_t *md)
+{
+    size_t size    = md->info->domain_attr->mr_key_size;
+    uint64_t count = (size < sizeof(uint64_t)) ?
+                     (UCS_BIT(8 * size) - UCT_CXI_TRIG_MR_FIRST_KEY) :
+                     UINT64_MAX;
+
+    return UCT_CXI_TRIG_MR_FIRST_KEY +
+           (ucs_atomic_fadd64(&md->next_key, 1) % count);
+}
+
 /* By a file descriptor, if there is one. A provider that takes none, though
  * libfabric has the word, makes one itself from the address. */
 static int uct_cxi_trig_mr_call(uct_cxi_trig_md_t *md,
@@ -131,8 +157,7 @@ static int uct_cxi_trig_mr_reg(uct_cxi_trig_md_t *md,
     int tries              = UCT_CXI_TRIG_MR_KEY_TRIES;
     struct fi_mr_attr attr = {
         .iov_count = 1,
-        .access    = FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ |
-                     FI_REMOTE_WRITE,
+        .access    = uct_cxi_trig_mr_access(params),
         .iface     = gpu->iface
     };
     int ret;
@@ -141,9 +166,7 @@ static int uct_cxi_trig_mr_reg(uct_cxi_trig_md_t *md,
         attr.device.cuda = gpu->device;
     }
     do {
-        /* A key is never used again, so that a late write of a peer cannot hit
-         * a region that came after */
-        attr.requested_key = ucs_atomic_fadd64(&md->next_key, 1);
+        attr.requested_key = uct_cxi_trig_mr_next_key(md);
         ret                = uct_cxi_trig_mr_call(md, params, &attr, flags,
                                                   mr_p);
     } while ((ret == -FI_ENOKEY) && (--tries > 0));

@@ -7,6 +7,7 @@
 #endif
 
 #include "cxi_trig_net.h"
+#include "cxi_trig_cntr.h"
 #include "cxi_trig_status.h"
 
 #include <ucs/debug/log.h>
@@ -44,6 +45,7 @@ static int uct_cxi_trig_net_open_cq(uct_cxi_trig_net_t *net,
     int ret;
 
     net->wait_fd = -1;
+    net->cq_size = attr.size;
     ret          = fi_cq_open(md->domain, &attr, &net->cq, NULL);
     if (params->passive) {
         return ret;
@@ -135,7 +137,8 @@ ucs_status_t uct_cxi_trig_net_open(uct_cxi_trig_net_t *net,
 
     net->cntr = NULL;
     ret       = params->passive ? 0 :
-                uct_cxi_trig_net_open_cntr(md, NULL, &net->cntr);
+                uct_cxi_trig_cntr_pool_get(md, NULL, &net->cntr);
+    net->md   = md;
     if (ret != 0) {
         goto err_close_av;
     }
@@ -148,7 +151,7 @@ ucs_status_t uct_cxi_trig_net_open(uct_cxi_trig_net_t *net,
 
 err_close_cntr:
     if (net->cntr != NULL) {
-        fi_close(&net->cntr->fid);
+        uct_cxi_trig_cntr_pool_put(md, net->cntr);
     }
 err_close_av:
     fi_close(&net->av->fid);
@@ -161,24 +164,28 @@ err:
     return uct_cxi_trig_status(ret);
 }
 
-static void uct_cxi_trig_net_close_fid(struct fid *fid, const char *name)
+static int uct_cxi_trig_net_close_fid(struct fid *fid, const char *name)
 {
     int ret = fi_close(fid);
 
     if (ret != 0) {
         ucs_warn("cannot close %s: %s", name, fi_strerror(-ret));
     }
+    return ret;
 }
 
 void uct_cxi_trig_net_close_ep(uct_cxi_trig_net_t *net)
 {
-    uct_cxi_trig_net_close_fid(&net->ep->fid, "endpoint");
+    if (uct_cxi_trig_net_close_fid(&net->ep->fid, "endpoint") == 0) {
+        net->ep = NULL;
+    }
 }
 
 void uct_cxi_trig_net_close(uct_cxi_trig_net_t *net)
 {
-    if (net->cntr != NULL) {
-        uct_cxi_trig_net_close_fid(&net->cntr->fid, "counter of the endpoint");
+    /* An endpoint that could not be closed adds to it */
+    if ((net->cntr != NULL) && (net->ep == NULL)) {
+        uct_cxi_trig_cntr_pool_put(net->md, net->cntr);
     }
     uct_cxi_trig_net_close_fid(&net->av->fid, "address vector");
     uct_cxi_trig_net_close_fid(&net->cq->fid, "completion queue");

@@ -23,13 +23,15 @@ typedef struct uct_cxi_trig_net_params {
 
 /** An enabled endpoint with all that belongs to it. Constant after opening. */
 typedef struct uct_cxi_trig_net {
-    struct fid_ep   *ep;
+    uct_cxi_trig_md_t *md;
+    struct fid_ep   *ep;     /**< NULL once it is closed */
     struct fid_cq   *cq;
     struct fid_av   *av;
     struct fid_cntr *cntr;   /**< Of all that needs one which nobody reads;
                                   NULL: passive */
     uint8_t         name[UCT_CXI_TRIG_NAME_BLOB_MAX]; /**< Of the endpoint */
     size_t          name_length;
+    size_t          cq_size;
     int             wait_fd; /**< Readable when cq has entries; -1: none */
 } uct_cxi_trig_net_t;
 

@@ -189,6 +189,17 @@ void uct_cxi_trig_progress_drain(uct_cxi_trig_iface_t *iface,
     (void)uct_cxi_trig_tx_retry(iface);
 }
 
+/* The queue has no more entries than it was opened with */
+void uct_cxi_trig_progress_reap(uct_cxi_trig_iface_t *iface)
+{
+    unsigned rounds = iface->net.cq_size;
+
+    (void)uct_cxi_trig_progress_late(iface, NULL);
+    while ((uct_cxi_trig_progress_cq(iface, NULL) > 0) && (rounds-- > 0)) {
+        /* More of it */
+    }
+}
+
 void uct_cxi_trig_progress_enable(uct_iface_h uct_iface, unsigned flags)
 {
     uct_cxi_trig_iface_t *iface = ucs_derived_of(uct_iface,

@@ -19,6 +19,9 @@ unsigned uct_cxi_trig_progress(uct_iface_h iface);
 void uct_cxi_trig_progress_drain(uct_cxi_trig_iface_t *iface,
                                  uct_cxi_trig_peer_t *peer);
 
+/** Complete all that is in the queue now, and perhaps more. */
+void uct_cxi_trig_progress_reap(uct_cxi_trig_iface_t *iface);
+
 /** UCT's start of progress; receives are posted by the first one. */
 void uct_cxi_trig_progress_enable(uct_iface_h iface, unsigned flags);
 

@@ -7,7 +7,6 @@
 #endif
 
 #include "cxi_trig_prov.h"
-#include "cxi_trig_credit.h"
 #include "cxi_trig_emu.h"
 #include "cxi_trig_status.h"
 
@@ -71,25 +70,22 @@ static const uct_cxi_trig_prov_ops_t uct_cxi_trig_prov_libfabric = {
     .fabric  = fi_fabric
 };
 
-/* Entries in use, by provider */
-static uct_cxi_trig_credit_pool_t uct_cxi_trig_prov_pool_cxi;
-static uct_cxi_trig_credit_pool_t uct_cxi_trig_prov_pool_sockets;
-static uct_cxi_trig_credit_pool_t uct_cxi_trig_prov_pool_other;
-
 /* The last row is for providers that are not known by name. */
 static const uct_cxi_trig_prov_t uct_cxi_trig_provs[] = {
     {
-        /* Entries: the default pool of a service, less what is always free */
+        /* Entries: the default pool of a service, less what is always free;
+         * the domain tells what this service has. Counters: number 0 is the
+         * card's own */
         .name        = UCT_CXI_TRIG_PROV_CXI,
         .ops         = &uct_cxi_trig_prov_libfabric,
         .id          = 1,
         .local       = 0,
         .eio_is_loss = 0,
+        .own_keys    = 1,
         .revokes     = 1,
-        .pool        = &uct_cxi_trig_prov_pool_cxi,
         .done        = UCT_CXI_TRIG_DONE_CQ,
         .max_entries = 504,
-        .max_cntrs   = 2000,
+        .max_cntrs   = 2047,
         .max_count   = UCS_MASK(48),
         .max_put     = UINT32_MAX,
         .latency     = 2e-6,
@@ -108,7 +104,6 @@ static const uct_cxi_trig_prov_t uct_cxi_trig_provs[] = {
         .local       = 0,
         .eio_is_loss = 1,
         .revokes     = 0,
-        .pool        = &uct_cxi_trig_prov_pool_sockets,
         .done        = UCT_CXI_TRIG_DONE_CNTR,
         .max_entries = 1900,
         .max_cntrs   = 16384,
@@ -124,7 +119,6 @@ static const uct_cxi_trig_prov_t uct_cxi_trig_provs[] = {
         .local       = 0,
         .eio_is_loss = 0,
         .revokes     = 0,
-        .pool        = &uct_cxi_trig_prov_pool_other,
         .done        = UCT_CXI_TRIG_DONE_CQ,
         .max_entries = 504,
         .max_cntrs   = 2000,
@@ -316,6 +310,9 @@ uct_cxi_trig_prov_query(const uct_cxi_trig_prov_t *prov, const char *name,
         return UCS_ERR_NO_MEMORY;
     }
 
+    if (prov->own_keys) {
+        hints->domain_attr->mr_mode &= ~FI_MR_PROV_KEY;
+    }
     ret = prov->ops->getinfo(UCT_CXI_TRIG_PROV_API, NULL, NULL, 0, hints,
                              &all);
     fi_freeinfo(hints);

@@ -50,10 +50,10 @@ typedef struct uct_cxi_trig_prov_ops {
                    struct fi_info **info);
     int (*fabric)(struct fi_fabric_attr *attr, struct fid_fabric **fabric,
                   void *context);
+    /** The name of the service whose entries processes share, or "" if they are
+     *  the process's; NULL: by the launcher's variables. */
+    const char *(*service)(void);
 } uct_cxi_trig_prov_ops_t;
-
-
-struct uct_cxi_trig_credit_pool;
 
 
 /** What libfabric does not tell about a provider. Constant. */
@@ -64,13 +64,17 @@ typedef struct uct_cxi_trig_prov {
     uint8_t             local;       /**< Reaches its own machine only */
     uint8_t             eio_is_loss; /**< FI_EIO and FI_ENOENT tell a broken
                                           connection */
+    uint8_t             own_keys;    /**< Keys of regions are ours: those that
+                                          the provider would choose protect
+                                          less */
     uint8_t             revokes;     /**< No peer reaches a region any more
                                           once fi_close() of it returns */
     uct_cxi_trig_done_t done;
-    struct uct_cxi_trig_credit_pool *pool; /**< Entries that are in use */
     unsigned            max_entries; /**< Deferred operations pending at once,
-                                          in a process */
-    unsigned            max_cntrs;   /**< Counters of one interface */
+                                          in a process; of an interface by
+                                          default */
+    unsigned            max_cntrs;   /**< Counters of the NIC: processes share
+                                          them, to open one may fail earlier */
     uint64_t            max_count;   /**< Largest value of a counter */
     size_t              max_put;     /**< Largest put and get, bytes */
     double              latency;     /**< Seconds, one way */

@@ -221,8 +221,14 @@ fab_when_t fab_at(struct fid_cntr *trigger, uint64_t threshold,
 
 int fab_queue(fab_side_t *me, fab_work_t *work, fab_when_t when)
 {
+    unsigned tries = 0;
+    int ret;
+
     work->work.triggering_cntr = when.trigger;
     work->work.threshold       = when.threshold;
     work->work.completion_cntr = when.completion;
-    return fi_control(&me->domain->fid, FI_QUEUE_WORK, &work->work);
+    do {
+        ret = fi_control(&me->domain->fid, FI_QUEUE_WORK, &work->work);
+    } while ((ret == -FI_EAGAIN) && (++tries < FAB_QUEUE_TRIES));
+    return ret;
 }

@@ -77,6 +77,9 @@ void fab_work_count(fab_work_t *work, enum fi_op_type type,
                     struct fid_cntr *cntr, uint64_t value);
 
 /** Queue it; what fi_control() returns. */
+/** Hand work over. A provider may refuse it at times, and take it at once when
+ *  it is asked again: as often, with FI_EAGAIN, until it is said here. */
+#define FAB_QUEUE_TRIES 32
 int fab_queue(fab_side_t *me, fab_work_t *work, fab_when_t when);
 
 /** The usual: counters of a scenario. */

@@ -285,6 +285,7 @@ static int cxiemu_av_close(struct fid *fid)
         }
     }
     --av->domain->refs;
+    cxiemu_open_del(CXIEMU_OPEN_AV);
     cxiemu_nic_unlock(nic);
 
     free(av->buckets);
@@ -355,6 +356,7 @@ int cxiemu_av_open(struct fid_domain *domain_fid, struct fi_av_attr *attr,
     av->fid.ops         = &cxiemu_av_ops;
     cxiemu_nic_lock(domain->nic);
     ++domain->refs;
+    cxiemu_open_add(CXIEMU_OPEN_AV);
     cxiemu_nic_unlock(domain->nic);
     *av_p = &av->fid;
     return 0;

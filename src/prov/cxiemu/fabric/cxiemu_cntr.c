@@ -7,6 +7,7 @@
 #include "fabric/cxiemu_ep.h"
 #include "fabric/cxiemu_event.h"
 #include "fabric/cxiemu_log.h"
+#include "nic/cxiemu_service.h"
 
 #include <stdbool.h> /* fi_cxi_ext.h uses it */
 #include <rdma/fi_cxi_ext.h>
@@ -17,9 +18,6 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
-
-/* Of all domains of the process: they share the device; atomic */
-static size_t cxiemu_cntr_total;
 
 
 cxiemu_cntr_t *cxiemu_cntr_from(cxiemu_domain_t *domain, struct fid_cntr *fid)
@@ -81,7 +79,9 @@ void cxiemu_cntr_writeback(cxiemu_nic_t *nic)
 {
     cxiemu_cntr_t *cntr;
 
-    while ((cntr = SLIST_FIRST(&nic->wb_due)) != NULL) {
+    /* What asks for them is behind what the trigger queue holds */
+    while (TAILQ_EMPTY(&nic->held) &&
+           ((cntr = SLIST_FIRST(&nic->wb_due)) != NULL)) {
         SLIST_REMOVE_HEAD(&nic->wb_due, more->wb_due);
         cntr->wb_wanted = 0;
         cxiemu_cntr_write_back_now(cntr);
@@ -228,6 +228,7 @@ static int cxiemu_cntr_set(struct fid_cntr *fid, uint64_t value)
 {
     cxiemu_cntr_t *cntr = container_of(fid, cxiemu_cntr_t, fid);
     cxiemu_nic_t *nic   = cntr->domain->nic;
+    int ret;
 
     if (value > CXIEMU_CNTR_SUCCESS_MAX) {
         return -FI_EINVAL;
@@ -235,6 +236,12 @@ static int cxiemu_cntr_set(struct fid_cntr *fid, uint64_t value)
 
     cxiemu_nic_lock(nic);
     cxiemu_doorbell_take(cntr); /* What was added before is overwritten */
+    if ((value != 0) && !TAILQ_EMPTY(&nic->held)) {
+        /* A command of the trigger queue; 0 is a store to the counter's page */
+        ret = cxiemu_dwq_hold_set(nic, cntr, value);
+        cxiemu_nic_unlock(nic);
+        return ret;
+    }
     cxiemu_cntr_assign(cntr, value);
     cxiemu_cntr_know(cntr, cntr->failure);
     cxiemu_nic_progress(nic);
@@ -429,7 +436,6 @@ static void cxiemu_cntr_free(cxiemu_cntr_t *cntr)
     free(cntr->more);
     free(cntr->heap);
     free(cntr);
-    __atomic_fetch_sub(&cxiemu_cntr_total, 1, __ATOMIC_RELAXED);
 }
 
 static int cxiemu_cntr_close(struct fid *fid)
@@ -451,6 +457,13 @@ static int cxiemu_cntr_close(struct fid *fid)
         SLIST_REMOVE(&nic->wb_due, cntr, cxiemu_cntr, more->wb_due);
     }
     --cntr->domain->refs;
+    cxiemu_open_del(CXIEMU_OPEN_CNTR);
+    if (cxiemu_param()->strict) {
+        /* Its number is free again when the domain is closed, not before */
+        ++cntr->domain->kept_cntrs;
+    } else {
+        cxiemu_service_give(CXIEMU_SERVICE_CNTRS, 1);
+    }
     cxiemu_nic_unlock(nic);
 
     cxiemu_cntr_free(cntr);
@@ -483,16 +496,15 @@ static int cxiemu_cntr_make(enum fi_wait_obj wait_obj, cxiemu_cntr_t **cntr_p)
     int err;
 
     /* The device's counters are used up: CXI's word for it is FI_EDOMAIN */
-    if (__atomic_fetch_add(&cxiemu_cntr_total, 1, __ATOMIC_RELAXED) >=
-        cxiemu_param()->max_cntrs) {
-        __atomic_fetch_sub(&cxiemu_cntr_total, 1, __ATOMIC_RELAXED);
+    if (cxiemu_service_take(CXIEMU_SERVICE_CNTRS, 1,
+                            cxiemu_param()->max_cntrs) != 0) {
         cxiemu_warn(CNTR, "all %zu counters of the device are in use\n",
                     cxiemu_param()->max_cntrs);
         return -FI_EDOMAIN;
     }
     cntr = calloc(1, sizeof(*cntr));
     if (cntr == NULL) {
-        __atomic_fetch_sub(&cxiemu_cntr_total, 1, __ATOMIC_RELAXED);
+        cxiemu_service_give(CXIEMU_SERVICE_CNTRS, 1);
         return -FI_ENOMEM;
     }
 
@@ -500,6 +512,7 @@ static int cxiemu_cntr_make(enum fi_wait_obj wait_obj, cxiemu_cntr_t **cntr_p)
     cntr->written  = CXIEMU_WB_VALID;
     if (wait_obj == FI_WAIT_FD) {
         if (cxiemu_cntr_need_more(cntr) == NULL) {
+            cxiemu_service_give(CXIEMU_SERVICE_CNTRS, 1);
             cxiemu_cntr_free(cntr);
             return -FI_ENOMEM;
         }
@@ -507,6 +520,7 @@ static int cxiemu_cntr_make(enum fi_wait_obj wait_obj, cxiemu_cntr_t **cntr_p)
         cntr->more->event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
         if (cntr->more->event_fd < 0) {
             err = -errno;
+            cxiemu_service_give(CXIEMU_SERVICE_CNTRS, 1);
             cxiemu_cntr_free(cntr);
             return err;
         }
@@ -545,6 +559,7 @@ int cxiemu_cntr_open(struct fid_domain *domain_fid, struct fi_cntr_attr *attr,
     cntr->fid.ops         = &cxiemu_cntr_ops;
     cxiemu_nic_lock(domain->nic);
     ++domain->refs;
+    cxiemu_open_add(CXIEMU_OPEN_CNTR);
     cxiemu_nic_unlock(domain->nic);
     *cntr_p = &cntr->fid;
     return 0;

@@ -346,6 +346,7 @@ static int cxiemu_cq_close(struct fid *fid)
         close(cq->event_fd);
     }
     --cq->domain->refs;
+    cxiemu_open_del(CXIEMU_OPEN_CQ);
     cxiemu_nic_unlock(nic);
 
     free(cq->ring);
@@ -425,6 +426,7 @@ int cxiemu_cq_open(struct fid_domain *domain_fid, struct fi_cq_attr *attr,
     cq->fid.ops         = &cxiemu_cq_ops;
     cxiemu_nic_lock(domain->nic);
     ++domain->refs;
+    cxiemu_open_add(CXIEMU_OPEN_CQ);
     cxiemu_nic_unlock(domain->nic);
     *cq_p = &cq->fid;
     return 0;

@@ -2,6 +2,7 @@
 /* cxiemu_domain.c - domains: each has an emulated NIC. */
 #include "fabric/cxiemu_domain.h"
 #include "fabric/cxiemu_info.h"
+#include "nic/cxiemu_service.h"
 
 #include <rdma/fi_errno.h>
 
@@ -20,7 +21,10 @@ static int cxiemu_domain_close(struct fid *fid)
         return -FI_EBUSY;
     }
     cxiemu_nic_destroy(domain->nic);
+    cxiemu_service_give(CXIEMU_SERVICE_CNTRS, domain->kept_cntrs);
+    cxiemu_service_close();
     __atomic_sub_fetch(&domain->fabric->refs, 1, __ATOMIC_RELEASE);
+    cxiemu_open_del(CXIEMU_OPEN_DOMAIN);
     fi_freeinfo(domain->info);
     free(domain);
     return 0;
@@ -99,14 +103,18 @@ int cxiemu_domain_open(struct fid_fabric *fabric, struct fi_info *info,
     if (ret != 0) {
         goto err_info;
     }
+    cxiemu_service_open();
     domain->fid.fid.fclass  = FI_CLASS_DOMAIN;
     domain->fid.fid.context = context;
     domain->fid.fid.ops     = &cxiemu_domain_fid_ops;
     domain->fid.ops         = &cxiemu_domain_ops;
     domain->fid.mr          = &cxiemu_mr_domain_ops;
     domain->prov_key        = !!(info->domain_attr->mr_mode & FI_MR_PROV_KEY);
+    domain->caches_keys     = domain->prov_key;
+    domain->optimizes_keys  = domain->prov_key;
     domain->fabric          = container_of(fabric, cxiemu_fabric_t, fid);
     __atomic_add_fetch(&domain->fabric->refs, 1, __ATOMIC_RELAXED);
+    cxiemu_open_add(CXIEMU_OPEN_DOMAIN);
     *domain_p = &domain->fid;
     return 0;
 

@@ -5,6 +5,7 @@
 #ifndef CXIEMU_DOMAIN_H_
 #define CXIEMU_DOMAIN_H_
 
+#include "fabric/cxiemu_open.h"
 #include "nic/cxiemu_nic.h"
 
 #include <rdma/fi_domain.h>
@@ -25,6 +26,9 @@
 #define CXIEMU_INJECT   192
 #define CXIEMU_TAG_MASK ((1ull << 48) - 1)
 
+/** Numbers in keys of the provider's: 65536. */
+#define CXIEMU_MR_NUMBER_WORDS 1024
+
 
 typedef struct cxiemu_fabric {
     struct fid_fabric fid;
@@ -40,7 +44,13 @@ typedef struct cxiemu_domain {
     uint64_t          next_key; /**< Keys that the provider chooses */
     size_t            tx_done;  /**< Of all endpoints; the lock is held by
                                      writers */
-    int               prov_key; /**< FI_MR_PROV_KEY */
+    int               prov_key; /**< FI_MR_PROV_KEY, and of keys that are
+                                     CXI's: */
+    int               caches_keys;
+    int               optimizes_keys;
+    uint64_t          numbers[CXIEMU_MR_NUMBER_WORDS]; /**< Bits: in use */
+    size_t            kept_cntrs; /**< Closed, but taken until the domain is
+                                       closed, as Cassini's are; NIC's lock */
 } cxiemu_domain_t;
 
 /* Constructors that fi_ops_domain names; libfabric's contracts. */
@@ -63,6 +73,9 @@ int cxiemu_domain_open(struct fid_fabric *fabric, struct fi_info *info,
 /** fi_open_ops() of a domain: those of CXI's own that make sense here. */
 int cxiemu_ext_open(struct fid *fid, const char *name, uint64_t flags,
                     void **ops, void *context);
+
+/** fi_control() of a domain: CXI's options; -FI_EINVAL for another command. */
+int cxiemu_ext_control(cxiemu_domain_t *domain, int command, void *arg);
 
 /** fi_trywait() for an event queue. */
 int cxiemu_eq_trywait(struct fid *fid);

@@ -224,10 +224,12 @@ static int cxiemu_ep_close(struct fid *fid)
     cxiemu_ep_unbind(ep);
     nic->eps[ep->number] = NULL;
     --ep->domain->refs;
+    cxiemu_open_del(CXIEMU_OPEN_EP);
     /* Tells peers whose messages were dropped */
     (void)cxiemu_nic_progress(nic);
     cxiemu_nic_unlock(nic);
 
+    free(ep->cached);
     free(ep);
     return 0;
 }
@@ -593,6 +595,7 @@ int cxiemu_ep_open(struct fid_domain *fid, struct fi_info *info,
             nic->next_ep         = ep->number + 1;
             nic->eps[ep->number] = ep;
             ++domain->refs;
+            cxiemu_open_add(CXIEMU_OPEN_EP);
             break;
         }
     }

@@ -44,6 +44,8 @@ typedef struct cxiemu_ep {
     cxiemu_cntr_t   *rem_read_cntr;
     cxiemu_rx_t     msg;
     cxiemu_rx_t     tagged;
+    struct cxiemu_mr *cached;  /**< Stands for all memory that cached keys
+                                    reach; NULL: none has been given out */
     unsigned        refs;      /**< Regions bound to it, deferred work */
 } cxiemu_ep_t;
 

@@ -221,6 +221,7 @@ static int cxiemu_eq_close(struct fid *fid)
     }
     pthread_mutex_destroy(&eq->lock);
     __atomic_fetch_sub(&eq->fabric->refs, 1, __ATOMIC_ACQ_REL);
+    cxiemu_open_del(CXIEMU_OPEN_EQ);
     free(eq);
     return 0;
 }
@@ -286,6 +287,7 @@ int cxiemu_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr,
     eq->fid.fid.ops     = &cxiemu_eq_fid_ops;
     eq->fid.ops         = &cxiemu_eq_ops;
     __atomic_fetch_add(&eq->fabric->refs, 1, __ATOMIC_RELAXED);
+    cxiemu_open_add(CXIEMU_OPEN_EQ);
     *eq_p = &eq->fid;
     return 0;
 }

@@ -22,6 +22,7 @@ static int cxiemu_fabric_close(struct fid *fid)
     if (__atomic_load_n(&fabric->refs, __ATOMIC_ACQUIRE) > 0) {
         return -FI_EBUSY;
     }
+    cxiemu_open_del(CXIEMU_OPEN_FABRIC);
     free(fabric);
     return 0;
 }
@@ -108,6 +109,7 @@ int cxiemu_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric_p,
     fabric->fid.fid.ops     = &cxiemu_fabric_fid_ops;
     fabric->fid.ops         = &cxiemu_fabric_ops;
     fabric->fid.api_version = attr->api_version;
+    cxiemu_open_add(CXIEMU_OPEN_FABRIC);
     *fabric_p               = &fabric->fid;
     return 0;
 }

@@ -168,7 +168,10 @@ static void cxiemu_hints_apply_domain(const struct fi_domain_attr *hints,
     if (hints->resource_mgmt != FI_RM_UNSPEC) {
         attr->resource_mgmt = hints->resource_mgmt;
     }
-    attr->mr_mode |= hints->mr_mode & FI_MR_PROV_KEY;
+    if (hints->mr_mode & FI_MR_PROV_KEY) {
+        attr->mr_mode    |= FI_MR_PROV_KEY;
+        attr->mr_key_size = sizeof(uint64_t);
+    }
     attr->av_type  = hints->av_type;
     attr->domain   = hints->domain;
     attr->tclass   = hints->tclass;

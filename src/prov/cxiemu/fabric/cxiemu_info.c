@@ -158,7 +158,7 @@ static void cxiemu_info_fill_domain(struct fi_domain_attr *attr)
     attr->resource_mgmt    = FI_RM_ENABLED;
     attr->av_type          = FI_AV_UNSPEC;
     attr->mr_mode          = CXIEMU_MR_MODE;
-    attr->mr_key_size      = sizeof(uint64_t);
+    attr->mr_key_size      = sizeof(uint32_t); /* As CXI's, of users */
     attr->cq_data_size     = sizeof(uint64_t);
     attr->cq_cnt           = CXIEMU_CQ_COUNT;
     attr->ep_cnt           = CXIEMU_MAX_EPS;

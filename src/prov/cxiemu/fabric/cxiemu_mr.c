@@ -8,6 +8,13 @@
  * its kind is refused there; a key of the provider's is made when the region is
  * enabled. Peers reach enabled regions alone. All that a peer may do wrong is
  * one error to it, as CXI has it: FI_EIO.
+ *
+ * The provider's keys are CXI's in strict mode, with all that they do not
+ * protect from. A region that counts nothing has a *cached* key, unless the
+ * domain was told otherwise: it is an address, and good for all memory of the
+ * process as long as the endpoint lives. Other keys have a number, which is
+ * used again, and a sequence number. The first few numbers are *optimized*:
+ * their sequence number is not looked at.
  */
 #include "fabric/cxiemu_mr.h"
 #include "fabric/cxiemu_ep.h"
@@ -16,9 +23,17 @@
 #include <rdma/fi_errno.h>
 
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #define CXIEMU_MR_USER_KEYS ((1ull << 32) - 1)
 #define CXIEMU_MR_PROV_KEY  (1ull << 63)
+#define CXIEMU_MR_CACHED    (1ull << 62)
+#define CXIEMU_MR_OPTIMIZED (1ull << 61)
+#define CXIEMU_MR_ADDRESS   ((1ull << 58) - 1)        /* of a cached key */
+#define CXIEMU_MR_ID        ((1ull << 16) - 1)        /* of others */
+#define CXIEMU_MR_SEQUENCE  (((1ull << 44) - 1) << 16)
+#define CXIEMU_MR_NUM_OPTIMIZED 92
 #define CXIEMU_MR_REMOTE    (FI_REMOTE_READ | FI_REMOTE_WRITE)
 
 
@@ -35,21 +50,61 @@ static cxiemu_mr_t **cxiemu_mr_bucket(cxiemu_nic_t *nic, uint64_t key)
     return &nic->mrs[(hash >> 32) % CXIEMU_MR_BUCKETS];
 }
 
+/* What is looked at of a key */
+static uint64_t cxiemu_mr_matched(uint64_t key)
+{
+    uint64_t kind = CXIEMU_MR_PROV_KEY | CXIEMU_MR_OPTIMIZED;
+
+    return ((key & kind) == kind) ? (key & ~CXIEMU_MR_SEQUENCE) : key;
+}
+
 static cxiemu_mr_t *cxiemu_mr_lookup(cxiemu_nic_t *nic, uint64_t key)
 {
-    cxiemu_mr_t *mr = *cxiemu_mr_bucket(nic, key);
+    uint64_t matched = cxiemu_mr_matched(key);
+    cxiemu_mr_t *mr  = *cxiemu_mr_bucket(nic, matched);
 
-    while ((mr != NULL) && (mr->fid.key != key)) {
+    while ((mr != NULL) && (cxiemu_mr_matched(mr->fid.key) != matched)) {
         mr = mr->next;
     }
     return mr;
 }
 
+static int cxiemu_mr_is_cached(uint64_t key)
+{
+    uint64_t kind = CXIEMU_MR_PROV_KEY | CXIEMU_MR_CACHED;
+
+    return cxiemu_param()->strict && ((key & kind) == kind);
+}
+
+/* Any memory of the process; what is not mapped is refused, as a NIC's memory
+ * management does. */
+static int cxiemu_mr_find_cached(cxiemu_nic_t *nic, const cxiemu_rec_t *rec,
+                                 cxiemu_mr_t **mr_p, void **address_p)
+{
+    const cxiemu_ep_t *ep = (rec->dst_ep < CXIEMU_MAX_EPS) ?
+                            nic->eps[rec->dst_ep] : NULL;
+    uint64_t address      = (rec->tag & CXIEMU_MR_ADDRESS) + rec->addr;
+    uint64_t page         = address & ~(uint64_t)(sysconf(_SC_PAGESIZE) - 1);
+
+    if ((ep == NULL) || (ep->cached == NULL) ||
+        (msync((void*)(uintptr_t)page, address + rec->length - page,
+               MS_ASYNC) != 0)) {
+        return FI_EIO;
+    }
+    *mr_p      = ep->cached;
+    *address_p = (void*)(uintptr_t)address;
+    return 0;
+}
+
 int cxiemu_mr_find(cxiemu_nic_t *nic, const cxiemu_rec_t *rec, uint64_t access,
                    cxiemu_mr_t **mr_p, void **address_p)
 {
-    cxiemu_mr_t *mr = cxiemu_mr_lookup(nic, rec->tag);
+    cxiemu_mr_t *mr;
 
+    if (cxiemu_mr_is_cached(rec->tag)) {
+        return cxiemu_mr_find_cached(nic, rec, mr_p, address_p);
+    }
+    mr = cxiemu_mr_lookup(nic, rec->tag);
     if ((mr == NULL) || !mr->enabled || (mr->ep->number != rec->dst_ep) ||
         ((mr->access & access) != access) || (rec->length > mr->length) ||
         (rec->addr > mr->length - rec->length)) {
@@ -61,7 +116,7 @@ int cxiemu_mr_find(cxiemu_nic_t *nic, const cxiemu_rec_t *rec, uint64_t access,
     return 0;
 }
 
-void cxiemu_mr_written(cxiemu_mr_t *mr)
+void cxiemu_mr_accessed(cxiemu_mr_t *mr)
 {
     if (mr->cntr != NULL) {
         cxiemu_cntr_count(mr->cntr, 1, 0);
@@ -70,7 +125,8 @@ void cxiemu_mr_written(cxiemu_mr_t *mr)
 
 static void cxiemu_mr_list(cxiemu_mr_t *mr, uint64_t key)
 {
-    cxiemu_mr_t **bucket = cxiemu_mr_bucket(cxiemu_mr_domain(mr)->nic, key);
+    cxiemu_mr_t **bucket = cxiemu_mr_bucket(cxiemu_mr_domain(mr)->nic,
+                                            cxiemu_mr_matched(key));
 
     mr->fid.key = key;
     mr->next    = *bucket;
@@ -78,10 +134,85 @@ static void cxiemu_mr_list(cxiemu_mr_t *mr, uint64_t key)
     mr->listed  = 1;
 }
 
+/* A key unlikely to be one of an earlier region, or a guess */
+static uint64_t cxiemu_mr_key_fast(cxiemu_domain_t *domain)
+{
+    uint64_t salt = cxiemu_nic_random(domain->nic) & 0x1fffffff;
+
+    return CXIEMU_MR_PROV_KEY | (salt << 32) |
+           (domain->next_key++ & CXIEMU_MR_USER_KEYS);
+}
+
+/* The region's endpoint takes cached keys from now on */
+static int cxiemu_mr_cache(cxiemu_mr_t *mr)
+{
+    cxiemu_ep_t *ep = mr->ep;
+
+    if (ep->cached == NULL) {
+        ep->cached = calloc(1, sizeof(*ep->cached));
+        if (ep->cached == NULL) {
+            return -FI_ENOMEM;
+        }
+        ep->cached->ep    = ep;
+        ep->cached->bound = 1;
+    }
+    mr->fid.key = CXIEMU_MR_PROV_KEY | CXIEMU_MR_CACHED |
+                  ((uintptr_t)mr->address & CXIEMU_MR_ADDRESS);
+    return 0;
+}
+
+/* The lowest number that is free */
+static int cxiemu_mr_number(cxiemu_domain_t *domain, uint64_t *number_p)
+{
+    size_t i, bit;
+
+    for (i = 0; i < CXIEMU_MR_NUMBER_WORDS; ++i) {
+        if (domain->numbers[i] != UINT64_MAX) {
+            bit                 = (size_t)__builtin_ctzll(~domain->numbers[i]);
+            domain->numbers[i] |= 1ull << bit;
+            *number_p           = (i * 64) + bit;
+            return 0;
+        }
+    }
+    return -FI_ENOSPC;
+}
+
+static void cxiemu_mr_free_number(cxiemu_domain_t *domain, uint64_t key)
+{
+    uint64_t number = key & CXIEMU_MR_ID;
+
+    domain->numbers[number / 64] &= ~(1ull << (number % 64));
+}
+
+static int cxiemu_mr_make_key(cxiemu_mr_t *mr)
+{
+    cxiemu_domain_t *domain = mr->ep->domain;
+    uint64_t number, key;
+    int ret;
+
+    if (!cxiemu_param()->strict) {
+        cxiemu_mr_list(mr, cxiemu_mr_key_fast(domain));
+        return 0;
+    }
+    if (domain->caches_keys && (mr->cntr == NULL) && !mr->has_event) {
+        return cxiemu_mr_cache(mr);
+    }
+    ret = cxiemu_mr_number(domain, &number);
+    if (ret != 0) {
+        return ret;
+    }
+    key = CXIEMU_MR_PROV_KEY | number |
+          ((++domain->next_key << 16) & CXIEMU_MR_SEQUENCE);
+    if (domain->optimizes_keys && (number < CXIEMU_MR_NUM_OPTIMIZED)) {
+        key |= CXIEMU_MR_OPTIMIZED;
+    }
+    cxiemu_mr_list(mr, key);
+    return 0;
+}
+
 static int cxiemu_mr_enable(cxiemu_mr_t *mr)
 {
-    cxiemu_domain_t *domain;
-    uint64_t salt;
+    int ret;
 
     if (!mr->bound) {
         cxiemu_warn(MR, "a region must be bound to an endpoint first\n");
@@ -92,11 +223,10 @@ static int cxiemu_mr_enable(cxiemu_mr_t *mr)
     }
 
     if (!mr->listed) {
-        /* A key unlikely to be one of an earlier region, or a guess */
-        domain = mr->ep->domain;
-        salt   = cxiemu_nic_random(domain->nic) & 0x7fffffff;
-        cxiemu_mr_list(mr, CXIEMU_MR_PROV_KEY | (salt << 32) |
-                                   (domain->next_key++ & CXIEMU_MR_USER_KEYS));
+        ret = cxiemu_mr_make_key(mr);
+        if (ret != 0) {
+            return ret;
+        }
     }
     mr->enabled = 1;
     return 0;
@@ -177,11 +307,14 @@ static int cxiemu_mr_close(struct fid *fid)
         cxiemu_nic_drain(nic);
     }
     if (mr->listed) {
-        link = cxiemu_mr_bucket(nic, mr->fid.key);
+        link = cxiemu_mr_bucket(nic, cxiemu_mr_matched(mr->fid.key));
         while (*link != mr) {
             link = &(*link)->next;
         }
         *link = mr->next;
+        if (domain->prov_key && cxiemu_param()->strict) {
+            cxiemu_mr_free_number(domain, mr->fid.key);
+        }
     }
     if (mr->cntr != NULL) {
         --mr->cntr->refs;
@@ -190,6 +323,7 @@ static int cxiemu_mr_close(struct fid *fid)
         --mr->ep->refs;
     }
     --domain->refs;
+    cxiemu_open_del(CXIEMU_OPEN_MR);
     cxiemu_nic_unlock(nic);
     free(mr);
     return 0;
@@ -264,6 +398,7 @@ static int cxiemu_mr_regattr(struct fid *fid, const struct fi_mr_attr *attr,
         free(mr);
         return ret;
     }
+    cxiemu_open_add(CXIEMU_OPEN_MR);
     *mr_p = &mr->fid;
     return 0;
 }

@@ -37,8 +37,10 @@ _Static_assert(sizeof(cxiemu_mr_t) <= 88, "memory of a region");
 int cxiemu_mr_find(cxiemu_nic_t *nic, const cxiemu_rec_t *rec, uint64_t access,
                    cxiemu_mr_t **mr_p, void **address_p);
 
-/** A remote write has landed in the region: count it. Lock held. */
-void cxiemu_mr_written(cxiemu_mr_t *mr);
+/** A remote write has landed in the region, or, in strict mode, it has been
+ *  read: count it. CXI's counter of a region counts all that is done to it.
+ *  Lock held. */
+void cxiemu_mr_accessed(cxiemu_mr_t *mr);
 
 
 #endif

@@ -30,6 +30,9 @@ struct cxiemu_param_row {
     const char          *help;
 };
 
+/* What a full queue of commands refuses in strict mode, one in so many */
+#define CXIEMU_PARAM_AGAIN 64
+
 static cxiemu_param_t cxiemu_param_values;
 static int            cxiemu_param_status;
 static pthread_once_t cxiemu_param_once = PTHREAD_ONCE_INIT;
@@ -79,6 +82,14 @@ static int cxiemu_param_read_order(const cxiemu_param_row_t *row,
         }
     }
     return 0;
+}
+
+static int cxiemu_param_read_name(const cxiemu_param_row_t *row,
+                                  const char *text, cxiemu_param_t *param)
+{
+    int length = snprintf(param->service, sizeof(param->service), "%s", text);
+
+    return length < (int)sizeof(param->service);
 }
 
 static int cxiemu_param_read_bool(const cxiemu_param_row_t *row,
@@ -141,9 +152,13 @@ static const cxiemu_param_row_t cxiemu_param_rows[] = {
      "msg_order asks for) or strict"},
     {"DWQ_ENTRIES", "504", cxiemu_param_read_size,
      CXIEMU_PARAM_AT(max_entries), 0, 1u << 20,
-     "Entries for deferred work of the process"},
-    {"CNTRS", "2048", cxiemu_param_read_size, CXIEMU_PARAM_AT(max_cntrs), 0,
-     2048, "Counters of the process"},
+     "Entries for deferred work of the service"},
+    {"CNTRS", "2047", cxiemu_param_read_size, CXIEMU_PARAM_AT(max_cntrs), 0,
+     2047, "Counters of the service"},
+    {"SERVICE", "", cxiemu_param_read_name, 0, 0, 0,
+     "Whose entries and counters these are, in strict mode: own (each process "
+     "has so many), or the name of a service that processes share; default: "
+     "those of a launcher's job, else of a process group"},
     {"DEVICES", "1", cxiemu_param_read_size, CXIEMU_PARAM_AT(devices), 1,
      CXIEMU_MAX_DEVICES,
      "Devices that are there: cxiemu0 and so on, at most 8"},
@@ -159,10 +174,16 @@ static const cxiemu_param_row_t cxiemu_param_rows[] = {
      1000000,
      "How often trigger pages are looked at while they are in use, "
      "microseconds"},
+    {"LEAKS", "no", cxiemu_param_read_bool, CXIEMU_PARAM_AT(leaks), 0, 1,
+     "At exit, tell what is still open, and end with status 3 if anything is"},
     {"DELAY", "0", cxiemu_param_read_size, CXIEMU_PARAM_AT(delay_us), 0,
      10000000, "Fault: delay of each operation, microseconds"},
     {"FAIL", "0", cxiemu_param_read_size, CXIEMU_PARAM_AT(fail_every), 0,
      SIZE_MAX, "Fault: one operation in so many fails, at random; 0: none"},
+    {"AGAIN", "inf", cxiemu_param_read_size, CXIEMU_PARAM_AT(again_every), 0,
+     SIZE_MAX,
+     "Fault: one piece of deferred work in so many is refused with FI_EAGAIN, "
+     "at random; 0: none; default: 64 in strict mode"},
     {"VANISH", "0", cxiemu_param_read_size, CXIEMU_PARAM_AT(vanish), 0,
      SIZE_MAX,
      "Fault: a peer vanishes after so many operations to it; 0: never"}
@@ -172,25 +193,34 @@ static const cxiemu_param_row_t cxiemu_param_rows[] = {
     (sizeof(cxiemu_param_rows) / sizeof(cxiemu_param_rows[0]))
 
 
+static int cxiemu_param_read_row(const cxiemu_param_row_t *row,
+                                 cxiemu_param_t *param)
+{
+    const char *text;
+    char name[64];
+
+    row->read(row, row->preset, param);
+    snprintf(name, sizeof(name), "FI_CXIEMU_%s", row->name);
+    text = getenv(name);
+    if ((text != NULL) && (text[0] != '\0') && !row->read(row, text, param)) {
+        cxiemu_warn(CORE, "%s=%s makes no sense: %s\n", name, text, row->help);
+        return -FI_EINVAL;
+    }
+    return 0;
+}
+
 static void cxiemu_param_read_all(void)
 {
     cxiemu_param_t *param = &cxiemu_param_values;
-    const cxiemu_param_row_t *row;
-    const char *text;
-    char name[64];
     size_t i;
 
     for (i = 0; i < CXIEMU_PARAM_ROWS; ++i) {
-        row = &cxiemu_param_rows[i];
-        row->read(row, row->preset, param);
-        snprintf(name, sizeof(name), "FI_CXIEMU_%s", row->name);
-        text = getenv(name);
-        if ((text != NULL) && (text[0] != '\0') &&
-            !row->read(row, text, param)) {
-            cxiemu_warn(CORE, "%s=%s makes no sense: %s\n", name, text,
-                        row->help);
+        if (cxiemu_param_read_row(&cxiemu_param_rows[i], param) != 0) {
             cxiemu_param_status = -FI_EINVAL;
         }
+    }
+    if (param->again_every == SIZE_MAX) {
+        param->again_every = param->strict ? CXIEMU_PARAM_AGAIN : 0;
     }
     /* Not only for strict mode: the fault knobs draw from it, too */
     cxiemu_info(CORE, "mode %s, seed %#llx\n",
@@ -202,6 +232,18 @@ int cxiemu_param_init(void)
 {
     pthread_once(&cxiemu_param_once, cxiemu_param_read_all);
     return cxiemu_param_status;
+}
+
+int cxiemu_param_leaks_now(void)
+{
+    const cxiemu_param_row_t *row = cxiemu_param_rows;
+    cxiemu_param_t param          = {0};
+
+    while (row->offset != CXIEMU_PARAM_AT(leaks)) {
+        ++row;
+    }
+    (void)cxiemu_param_read_row(row, &param);
+    return param.leaks;
 }
 
 const cxiemu_param_t *cxiemu_param(void)

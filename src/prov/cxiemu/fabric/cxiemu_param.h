@@ -25,8 +25,10 @@ typedef struct cxiemu_param {
     int            strict;      /**< FI_CXIEMU_MODE=strict, else fast */
     uint64_t       seed;        /**< FI_CXIEMU_SEED; printed where random */
     cxiemu_order_t order;       /**< FI_CXIEMU_ORDER */
-    size_t         max_entries; /**< FI_CXIEMU_DWQ_ENTRIES, of the process */
-    size_t         max_cntrs;   /**< FI_CXIEMU_CNTRS, of the process */
+    size_t         max_entries; /**< FI_CXIEMU_DWQ_ENTRIES, of the service */
+    size_t         max_cntrs;   /**< FI_CXIEMU_CNTRS, of the service */
+    char           service[64]; /**< FI_CXIEMU_SERVICE: "own", a name, or ""
+                                     for the job's */
     size_t         devices;     /**< FI_CXIEMU_DEVICES, that are offered */
     size_t         tx_size;     /**< FI_CXIEMU_TX_SIZE, default of endpoints */
     int            cma;         /**< FI_CXIEMU_CMA: 0 never, 1 where possible */
@@ -36,6 +38,9 @@ typedef struct cxiemu_param {
     size_t         poll_us;     /**< FI_CXIEMU_DOORBELL_POLL, microseconds */
     size_t         delay_us;    /**< FI_CXIEMU_DELAY: of each operation */
     size_t         fail_every;  /**< FI_CXIEMU_FAIL: one in that many; 0 none */
+    int            leaks;       /**< FI_CXIEMU_LEAKS: an error at exit */
+    size_t         again_every; /**< FI_CXIEMU_AGAIN: one piece of deferred
+                                     work in that many is refused; 0 none */
     size_t         vanish;      /**< FI_CXIEMU_VANISH: the link to a peer is
                                      lost after that many operations; 0 never */
 } cxiemu_param_t;
@@ -44,6 +49,9 @@ typedef struct cxiemu_param {
 /** Read the environment; any thread, any number of times. 0, or -FI_EINVAL for
  *  a value that makes no sense, which is logged. */
 int cxiemu_param_init(void);
+
+/** FI_CXIEMU_LEAKS as it is now: a child may have set it after a fork(). */
+int cxiemu_param_leaks_now(void);
 
 /** The settings; cxiemu_param_init() has been called. */
 const cxiemu_param_t *cxiemu_param(void);

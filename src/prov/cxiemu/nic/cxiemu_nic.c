@@ -102,6 +102,9 @@ static unsigned cxiemu_nic_round(cxiemu_nic_t *nic)
     if (!STAILQ_EMPTY(&nic->fired)) {
         count += cxiemu_dwq_run(nic);
     }
+    if (!TAILQ_EMPTY(&nic->held)) {
+        count += cxiemu_dwq_admit(nic);
+    }
     if (!TAILQ_EMPTY(&nic->late)) {
         count += cxiemu_target_late(nic);
     }
@@ -114,7 +117,7 @@ static unsigned cxiemu_nic_round(cxiemu_nic_t *nic)
 int cxiemu_nic_unfinished(const cxiemu_nic_t *nic)
 {
     return !TAILQ_EMPTY(&nic->stalled) || !TAILQ_EMPTY(&nic->late) ||
-           !STAILQ_EMPTY(&nic->fired) ||
+           !STAILQ_EMPTY(&nic->fired) || !TAILQ_EMPTY(&nic->held) ||
            (__atomic_load_n(&nic->shm->summary, __ATOMIC_SEQ_CST) != 0);
 }
 
@@ -268,6 +271,7 @@ static int cxiemu_nic_init(cxiemu_nic_t *nic)
     TAILQ_INIT(&nic->lost);
     TAILQ_INIT(&nic->peers);
     STAILQ_INIT(&nic->fired);
+    TAILQ_INIT(&nic->held);
     TAILQ_INIT(&nic->late);
     nic->nonce   = cxiemu_nic_nonce();
     nic->checked = cxiemu_nic_now();

@@ -48,6 +48,7 @@ STAILQ_HEAD(cxiemu_cntr_list, cxiemu_cntr);
 TAILQ_HEAD(cxiemu_link_list, cxiemu_link);
 TAILQ_HEAD(cxiemu_pending_list, cxiemu_pending);
 TAILQ_HEAD(cxiemu_peer_list, cxiemu_peer);
+TAILQ_HEAD(cxiemu_held_list, cxiemu_dwq_entry);
 
 #define CXIEMU_MR_BUCKETS 1024
 
@@ -89,6 +90,10 @@ typedef struct cxiemu_nic {
                                                asked for */
     LIST_HEAD(, cxiemu_dwq_entry) dwq;    /**< Deferred work, all */
     LIST_HEAD(, cxiemu_dwq_entry) dwq_free; /**< Entries for reuse */
+    int                        is_flushing; /**< No work is started */
+    struct cxiemu_held_list    held;      /**< Deferred work that the stalled
+                                               trigger queue holds, in order */
+    size_t                     held_slots; /**< Slots of the queue it takes */
     struct cxiemu_pending_list late;      /**< Arrived, not yet carried out */
     uint64_t                   late_pass; /**< Passes over them */
     struct cxiemu_txop_pool    *txops;    /**< Made by the first operation */

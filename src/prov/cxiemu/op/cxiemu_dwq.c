@@ -8,6 +8,7 @@
 #include "op/cxiemu_dwq.h"
 #include "fabric/cxiemu_ep.h"
 #include "fabric/cxiemu_log.h"
+#include "nic/cxiemu_service.h"
 
 #include <rdma/fi_errno.h>
 
@@ -17,8 +18,17 @@
 /* A counter's first heap has room for 2 to the power of this entries */
 #define CXIEMU_DWQ_HEAP_ORDER 1
 
-/* Of all domains of the process, as a NIC's entries are a service's; atomic */
-static size_t cxiemu_dwq_used;
+/* How long FI_FLUSH_WORK waits for what is under way, milliseconds: to a
+ * process that is stopped it may be that for ever, as each carries out what is
+ * its own. A NIC waits as long as it takes. */
+#define CXIEMU_DWQ_FLUSH_MS 200
+
+/* What a service has, beyond what it is said to have, as Cassini's provider
+ * leaves some for operations that fire at once */
+#define CXIEMU_DWQ_SPARE 8
+
+/* The least slots of a queue of commands */
+#define CXIEMU_DWQ_SLOTS_MIN 64
 
 /* Of entries: first in, first out, also of several domains; atomic */
 static uint64_t cxiemu_dwq_age;
@@ -28,8 +38,7 @@ int cxiemu_dwq_reserve(size_t count)
 {
     size_t max = cxiemu_param()->max_entries;
 
-    if (__atomic_add_fetch(&cxiemu_dwq_used, count, __ATOMIC_RELAXED) > max) {
-        __atomic_sub_fetch(&cxiemu_dwq_used, count, __ATOMIC_RELAXED);
+    if (cxiemu_service_take(CXIEMU_SERVICE_ENTRIES, count, max) != 0) {
         cxiemu_info(DOMAIN, "all %zu entries for deferred work are in use\n",
                     max);
         return -FI_ENOSPC;
@@ -39,7 +48,7 @@ int cxiemu_dwq_reserve(size_t count)
 
 void cxiemu_dwq_release(size_t count)
 {
-    __atomic_sub_fetch(&cxiemu_dwq_used, count, __ATOMIC_RELAXED);
+    cxiemu_service_give(CXIEMU_SERVICE_ENTRIES, count);
 }
 
 
@@ -156,22 +165,119 @@ int cxiemu_dwq_prepare(cxiemu_nic_t *nic, cxiemu_cntr_t *cntr, size_t count)
     return 0;
 }
 
-void cxiemu_dwq_insert(cxiemu_nic_t *nic, const cxiemu_dwq_entry_t *work)
+/* A copy of the work, in the list of all */
+static cxiemu_dwq_entry_t *cxiemu_dwq_copy(cxiemu_nic_t *nic,
+                                           const cxiemu_dwq_entry_t *work)
 {
     cxiemu_dwq_entry_t *entry = LIST_FIRST(&nic->dwq_free); /* prepared */
-    cxiemu_cntr_t *cntr       = work->trigger;
 
     LIST_REMOVE(entry, list);
-    *entry        = *work;
+    *entry = *work;
+    LIST_INSERT_HEAD(&nic->dwq, entry, list);
+    return entry;
+}
+
+static void cxiemu_dwq_enqueue(cxiemu_dwq_entry_t *entry)
+{
+    cxiemu_cntr_t *cntr = entry->trigger;
+
     entry->age    = __atomic_fetch_add(&cxiemu_dwq_age, 1, __ATOMIC_RELAXED);
     entry->queued = 1;
-    LIST_INSERT_HEAD(&nic->dwq, entry, list);
     cxiemu_dwq_sift_up(cntr, cntr->heap_count++, entry);
 
     /* What was stored to the doorbell while nothing waited counts */
     cxiemu_doorbell_take(cntr);
     cxiemu_doorbell_update(cntr);
     cxiemu_cntr_fire(cntr);
+}
+
+void cxiemu_dwq_insert(cxiemu_nic_t *nic, const cxiemu_dwq_entry_t *work)
+{
+    cxiemu_dwq_enqueue(cxiemu_dwq_copy(nic, work));
+}
+
+
+static int cxiemu_dwq_take(const cxiemu_dwq_entry_t *entry)
+{
+    return cxiemu_service_take(CXIEMU_SERVICE_ENTRIES, entry->entries,
+                               cxiemu_param()->max_entries + CXIEMU_DWQ_SPARE);
+}
+
+int cxiemu_dwq_room(cxiemu_nic_t *nic, size_t slots)
+{
+    const cxiemu_param_t *param = cxiemu_param();
+    size_t max                  = (param->max_entries > CXIEMU_DWQ_SLOTS_MIN) ?
+                                          param->max_entries :
+                                          CXIEMU_DWQ_SLOTS_MIN;
+
+    if (nic->held_slots + slots > max) {
+        cxiemu_info(DOMAIN, "the queue of commands is full\n");
+        return -FI_EAGAIN;
+    }
+    return ((param->again_every != 0) &&
+            (cxiemu_nic_random(nic) % param->again_every == 0)) ?
+                   -FI_EAGAIN : 0;
+}
+
+static void cxiemu_dwq_hold(cxiemu_nic_t *nic, const cxiemu_dwq_entry_t *work)
+{
+    cxiemu_dwq_entry_t *entry = cxiemu_dwq_copy(nic, work);
+
+    if (TAILQ_EMPTY(&nic->held)) {
+        cxiemu_warn(DOMAIN, "the queue of commands stalls: all %zu entries of "
+                    "the service are in use, %zu by this process\n",
+                    cxiemu_param()->max_entries,
+                    cxiemu_service_own(CXIEMU_SERVICE_ENTRIES));
+    }
+    entry->held      = 1;
+    nic->held_slots += entry->slots;
+    TAILQ_INSERT_TAIL(&nic->held, entry, held_list);
+}
+
+static void cxiemu_dwq_unhold(cxiemu_nic_t *nic, cxiemu_dwq_entry_t *entry)
+{
+    entry->held      = 0;
+    nic->held_slots -= entry->slots;
+    TAILQ_REMOVE(&nic->held, entry, held_list);
+}
+
+void cxiemu_dwq_submit(cxiemu_nic_t *nic, const cxiemu_dwq_entry_t *work)
+{
+    if (TAILQ_EMPTY(&nic->held) && (cxiemu_dwq_take(work) == 0)) {
+        cxiemu_dwq_insert(nic, work);
+    } else {
+        cxiemu_dwq_hold(nic, work);
+    }
+}
+
+int cxiemu_dwq_hold_set(cxiemu_nic_t *nic, cxiemu_cntr_t *cntr, uint64_t value)
+{
+    cxiemu_dwq_entry_t work = {.type    = FI_OP_CNTR_SET,
+                               .trigger = cntr,
+                               .target  = cntr,
+                               .value   = value,
+                               .slots   = 1};
+    int ret                 = cxiemu_dwq_prepare(nic, cntr, 1);
+
+    if (ret == 0) {
+        cxiemu_dwq_hold(nic, &work);
+    }
+    return ret;
+}
+
+unsigned cxiemu_dwq_admit(cxiemu_nic_t *nic)
+{
+    unsigned count = 0;
+    cxiemu_dwq_entry_t *entry;
+
+    while (((entry = TAILQ_FIRST(&nic->held)) != NULL) &&
+           (cxiemu_dwq_prepare(nic, entry->trigger, 1) == 0) &&
+           (cxiemu_dwq_take(entry) == 0)) {
+        cxiemu_dwq_unhold(nic, entry);
+        cxiemu_dwq_enqueue(entry);
+        ++count;
+    }
+    return count;
 }
 
 
@@ -181,13 +287,18 @@ unsigned cxiemu_dwq_run(cxiemu_nic_t *nic)
     unsigned count = 0;
     cxiemu_dwq_entry_t *entry;
     cxiemu_cntr_t *cntr;
+    size_t entries;
 
+    if (nic->is_flushing) {
+        return 0;
+    }
     while ((cntr = STAILQ_FIRST(&nic->fired)) != NULL) {
         STAILQ_REMOVE_HEAD(&nic->fired, fired);
         cntr->is_fired = 0;
         while ((cntr->heap_count > 0) &&
                (cntr->heap[0]->threshold <= cntr->success)) {
             entry          = cntr->heap[0];
+            entries        = entry->entries;
             entry->queued  = 0;
             entry->trigger = NULL;
             if (entry->write_back) {
@@ -215,7 +326,7 @@ unsigned cxiemu_dwq_run(cxiemu_nic_t *nic)
             /* The peer waits for that, and nobody for this. The entry may be
              * over, but is not in use again. */
             cxiemu_dwq_heap_remove(cntr, 0);
-            cxiemu_dwq_release(1);
+            cxiemu_dwq_release(entries);
             ++count;
         }
         cxiemu_doorbell_update(cntr);
@@ -240,26 +351,58 @@ static void cxiemu_dwq_cancel(cxiemu_nic_t *nic, cxiemu_dwq_entry_t *entry)
 {
     cxiemu_cntr_t *trigger = entry->trigger;
 
-    cxiemu_dwq_heap_remove(trigger, entry->index);
-    entry->queued = 0;
-    cxiemu_doorbell_update(trigger);
-    cxiemu_dwq_release(1);
+    if (entry->held) {
+        cxiemu_dwq_unhold(nic, entry);
+    } else {
+        cxiemu_dwq_heap_remove(trigger, entry->index);
+        entry->queued = 0;
+        cxiemu_doorbell_update(trigger);
+        cxiemu_dwq_release(entry->entries);
+    }
     if (entry->op.ep != NULL) {
         cxiemu_ep_give_tx(entry->op.ep);
     }
     cxiemu_dwq_forget(nic, entry);
 }
 
-void cxiemu_dwq_cancel_all(cxiemu_nic_t *nic)
+/* Nothing that was started is under way */
+static int cxiemu_dwq_is_settled(void *arg)
+{
+    const cxiemu_nic_t *nic = arg;
+    const cxiemu_dwq_entry_t *entry;
+
+    LIST_FOREACH(entry, &nic->dwq, list) {
+        if (!entry->queued && !entry->held) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+int cxiemu_dwq_flush(cxiemu_nic_t *nic)
 {
     cxiemu_dwq_entry_t *entry, *next;
+    int ret;
 
+    if (nic->is_flushing) {
+        return -FI_EAGAIN; /* another thread lets go of the lock below */
+    }
+    (void)cxiemu_nic_progress(nic);
+    nic->is_flushing = 1;
+    ret              = cxiemu_nic_wait(nic, cxiemu_dwq_is_settled, nic,
+                                       CXIEMU_DWQ_FLUSH_MS);
+    nic->is_flushing = 0;
+    if (ret != 0) {
+        (void)cxiemu_nic_progress(nic);
+        return -FI_EAGAIN;
+    }
     for (entry = LIST_FIRST(&nic->dwq); entry != NULL; entry = next) {
         next = LIST_NEXT(entry, list);
-        if (entry->queued) {
+        if (entry->queued || entry->held) {
             cxiemu_dwq_cancel(nic, entry);
         }
     }
+    return 0;
 }
 
 void cxiemu_dwq_drop_cntr(cxiemu_cntr_t *cntr)
@@ -275,7 +418,8 @@ void cxiemu_dwq_drop_cntr(cxiemu_cntr_t *cntr)
         if (entry->completion == cntr) {
             entry->completion = NULL;
         }
-        if (entry->target == cntr) {
+        if ((entry->target == cntr) ||
+            (entry->held && (entry->trigger == cntr))) {
             cxiemu_dwq_cancel(nic, entry); /* Never waits once it has started */
         }
     }
@@ -291,7 +435,7 @@ void cxiemu_dwq_drop_ep(struct cxiemu_ep *ep)
         if (entry->op.ep != ep) {
             continue;
         }
-        if (entry->queued) {
+        if (entry->queued || entry->held) {
             cxiemu_dwq_cancel(nic, entry);
         } else {
             entry->completion = NULL;

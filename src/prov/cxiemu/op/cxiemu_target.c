@@ -110,7 +110,7 @@ void cxiemu_target_landed(const cxiemu_arrival_t *arrival, cxiemu_mr_t *mr,
     cxiemu_ep_t *ep;
 
     if ((err == 0) && (rec->flags & CXIEMU_REC_LAST)) {
-        cxiemu_mr_written(mr);
+        cxiemu_mr_accessed(mr);
         ep = mr->ep; /* As it was sent to: a region is one endpoint's */
         if ((rec->flags & CXIEMU_REC_CQ_DATA) && (ep->rx_cq != NULL)) {
             event              = cxiemu_cq_next(ep->rx_cq);
@@ -153,6 +153,10 @@ static void cxiemu_target_read(const cxiemu_arrival_t *arrival)
             memcpy(&value, address, rec->length);
         }
     }
+    if ((err == 0) && (rec->flags & CXIEMU_REC_LAST) &&
+        cxiemu_param()->strict) {
+        cxiemu_mr_accessed(mr);
+    }
     cxiemu_target_ack(arrival, CXIEMU_ACK_DONE, err, value);
 }
 
@@ -190,8 +194,8 @@ static int cxiemu_target_apply(const cxiemu_arrival_t *arrival,
         return FI_EIO; /* As Cassini answers what it cannot carry out */
     }
     *value_p = cxiemu_atomic_apply(&atomic, address);
-    if (atomic.op != FI_ATOMIC_READ) {
-        cxiemu_mr_written(mr);
+    if ((atomic.op != FI_ATOMIC_READ) || cxiemu_param()->strict) {
+        cxiemu_mr_accessed(mr);
     }
     return 0;
 }

@@ -137,35 +137,57 @@ static int cxiemu_work_op(cxiemu_ep_t *ep, const struct fi_deferred_work *work,
     }
 }
 
+/* What Cassini needs for an operation: a command of two slots and one entry;
+ * the flush behind a fetching atomic that is to be delivered is another one. A
+ * command for a counter has one slot. */
+static void cxiemu_work_size(cxiemu_dwq_entry_t *entry)
+{
+    int is_flushed = (entry->op.ep != NULL) &&
+                     (entry->op.kind >= CXIEMU_OP_FETCH_ATOMIC) &&
+                     (entry->op.flags & FI_DELIVERY_COMPLETE);
+
+    entry->entries = is_flushed ? 2 : 1;
+    entry->slots   = (entry->op.ep == NULL) ? 1 : (2 * entry->entries);
+}
+
 /* With CXI's flag, the trigger counter is written back one further on. */
 static int cxiemu_work_add(cxiemu_nic_t *nic, cxiemu_dwq_entry_t *entry,
                            int write_back)
 {
-    size_t count = write_back ? 2 : 1;
+    int strict              = cxiemu_param()->strict;
+    cxiemu_dwq_entry_t more = {.trigger    = entry->trigger,
+                               .threshold  = entry->threshold + 1,
+                               .write_back = 1,
+                               .entries    = 1,
+                               .slots      = 1};
+    size_t count;
     int ret;
 
-    ret = cxiemu_dwq_prepare(nic, entry->trigger, count);
+    cxiemu_work_size(entry);
+    ret = cxiemu_dwq_prepare(nic, entry->trigger, write_back ? 2 : 1);
     if (ret != 0) {
         return ret;
     }
-    ret = cxiemu_dwq_reserve(count);
+    count = entry->entries + (size_t)(write_back ? more.entries : 0);
+    ret   = strict ? cxiemu_dwq_room(nic, entry->slots +
+                                     (size_t)(write_back ? more.slots : 0)) :
+                     cxiemu_dwq_reserve(count);
     if (ret != 0) {
         return ret;
     }
     if (entry->op.ep != NULL) {
         ret = cxiemu_ep_take_tx(entry->op.ep);
         if (ret != 0) {
-            cxiemu_dwq_release(count);
+            if (!strict) {
+                cxiemu_dwq_release(count);
+            }
             return ret;
         }
     }
 
-    cxiemu_dwq_insert(nic, entry);
+    (strict ? cxiemu_dwq_submit : cxiemu_dwq_insert)(nic, entry);
     if (write_back) {
-        cxiemu_dwq_insert(nic, &(cxiemu_dwq_entry_t){
-                                       .trigger    = entry->trigger,
-                                       .threshold  = entry->threshold + 1,
-                                       .write_back = 1});
+        (strict ? cxiemu_dwq_submit : cxiemu_dwq_insert)(nic, &more);
     }
     /* A threshold that has been met fires now */
     cxiemu_nic_progress(nic);
@@ -287,6 +309,7 @@ static int cxiemu_work_queue(cxiemu_domain_t *domain,
 int cxiemu_dwq_control(struct fid *fid, int command, void *arg)
 {
     cxiemu_domain_t *domain = container_of(fid, cxiemu_domain_t, fid.fid);
+    int ret;
 
     if ((command != FI_FLUSH_WORK) && (arg == NULL)) {
         return -FI_EINVAL;
@@ -296,14 +319,13 @@ int cxiemu_dwq_control(struct fid *fid, int command, void *arg)
     case FI_QUEUE_WORK:
         return cxiemu_work_queue(domain, arg);
     case FI_FLUSH_WORK:
-        /* As CXI: what waits is dropped and not reported, what runs goes
-         * on */
+        /* As CXI: what waits is dropped and not reported, what runs is
+         * waited for */
         cxiemu_nic_lock(domain->nic);
-        cxiemu_nic_progress(domain->nic);
-        cxiemu_dwq_cancel_all(domain->nic);
+        ret = cxiemu_dwq_flush(domain->nic);
         cxiemu_nic_unlock(domain->nic);
-        return 0;
+        return ret;
     default:
-        return -FI_EINVAL; /* FI_CANCEL_WORK too */
+        return cxiemu_ext_control(domain, command, arg); /* no FI_CANCEL_WORK */
     }
 }

@@ -94,7 +94,8 @@ typedef struct ucp_st_queue_hooks {
      *  reaped. The lock is not held. */
     int (*is_busy)(ucp_st_queue_h queue);
 
-    /** The queue is in error from now on. */
+    /** The queue is in error from now on: what its stream starts later must
+     *  have no effect. Nothing has been released yet. */
     void (*fail)(ucp_st_queue_h queue);
 
     /** Add what the queue has counted. */

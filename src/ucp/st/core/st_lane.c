@@ -184,6 +184,15 @@ void ucp_st_lanes_poll(ucp_st_worker_h worker)
     }
 }
 
+void ucp_st_lanes_cancel(ucp_st_worker_h worker)
+{
+    unsigned i;
+
+    for (i = 0; i < worker->num_lanes; ++i) {
+        worker->lanes[i]->worker.cancel(worker);
+    }
+}
+
 void ucp_st_lanes_revoke(ucp_st_op_t *op)
 {
     unsigned id;

@@ -46,6 +46,10 @@ typedef struct ucp_st_lane_worker_ops {
      *  which may not be waiting. */
     void (*poll)(ucp_st_worker_h worker);
 
+    /** The worker is being destroyed: what still waits for a stream or a peer
+     *  ends without effect. */
+    void (*cancel)(ucp_st_worker_h worker);
+
     /** Add this lane's part to the worker's attributes. */
     ucs_status_t (*query)(ucp_st_worker_h worker, ucp_st_worker_attr_t *attr);
 } ucp_st_lane_worker_ops_t;
@@ -208,5 +212,8 @@ void ucp_st_lanes_release(ucp_st_op_t *op, unsigned keep);
 
 /** Call poll() of all open lanes. The lock is held. */
 void ucp_st_lanes_poll(ucp_st_worker_h worker);
+
+/** Call cancel() of all open lanes. The lock is held. */
+void ucp_st_lanes_cancel(ucp_st_worker_h worker);
 
 #endif

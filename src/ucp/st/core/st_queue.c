@@ -162,10 +162,10 @@ void ucp_st_queue_fail(ucp_st_queue_h queue, ucp_st_op_h op,
     }
     queue->failed_op = op;
     __atomic_store_n(&queue->status, status, __ATOMIC_RELEASE);
-    ucp_st_op_fail_unbegun(queue);
     ucp_st_for_each_component(component) {
         component->queue.fail(queue);
     }
+    ucp_st_op_fail_unbegun(queue);
 }
 
 ucs_status_t ucp_st_queue_query(ucp_st_queue_h queue,

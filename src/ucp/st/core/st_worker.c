@@ -400,6 +400,7 @@ ucs_status_t ucp_st_worker_destroy(ucp_st_worker_h worker)
     ucp_st_outbox_cleanup(worker);
     ucp_st_worker_lock(worker);
     worker->is_ending = 1;
+    ucp_st_lanes_cancel(worker);
     ucp_st_op_drop_all(worker);
     ucp_st_worker_unlock(worker);
     ucp_st_peers_cleanup(worker);

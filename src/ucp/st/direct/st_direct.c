@@ -397,6 +397,7 @@ const ucp_st_lane_ops_t ucp_st_direct_lane = {
         .address_pack   = ucp_st_direct_dev_address_pack,
         .progress       = ucp_st_direct_dev_progress,
         .poll           = ucp_st_direct_dev_poll,
+        .cancel         = ucp_st_worker_hook_none,
         .query          = ucp_st_direct_dev_query
     },
     .peer   = {

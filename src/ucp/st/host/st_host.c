@@ -745,6 +745,7 @@ const ucp_st_lane_ops_t ucp_st_host_lane = {
         .address_pack   = ucp_st_host_address_pack,
         .progress       = ucp_st_host_progress,
         .poll           = ucp_st_worker_hook_none,
+        .cancel         = ucp_st_worker_hook_none,
         .query          = ucp_st_host_query
     },
     .peer   = {

@@ -524,7 +524,8 @@ static ucs_status_t ucp_st_rma_open(ucp_st_worker_h worker)
     for (i = 0; i < worker->num_lanes; ++i) {
         if (worker->lanes[i]->id == UCP_ST_LANE_TRIG) {
             ucp_st_rma_dev(worker)->is_untold = 1;
-            ucp_st_trig_rma_open(worker, ucp_st_rma_trig_progress);
+            ucp_st_trig_rma_open(worker, ucp_st_rma_trig_progress,
+                                 ucp_st_rma_trig_settle);
         } else if (worker->lanes[i]->id == UCP_ST_LANE_DIRECT) {
             ucp_st_direct_rma_open(worker, ucp_st_rma_signaled);
         }
@@ -635,6 +636,9 @@ static int ucp_st_rma_queue_is_busy(ucp_st_queue_h queue)
 
 static void ucp_st_rma_queue_fail(ucp_st_queue_h queue)
 {
+    if (ucp_st_queue_rma(queue)->trig != NULL) {
+        ucp_st_rma_trig_halt(ucp_st_queue_rma(queue)->trig);
+    }
     ucp_st_rma_look(queue->worker);
 }
 

@@ -25,16 +25,15 @@
  * that another one needs.
  *
  * If an operation fails its queue fails, and the host counts it in the NIC's
- * place: quiets pass.
+ * place: quiets pass. st_rma_trig_halt.c has what becomes of those behind it.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #endif
 
-#include "rma/st_rma.h"
+#include "rma/st_rma_trig.h"
 #include "ctrl/st_leave.h"
 #include "core/st_log.h"
-#include "trig/st_trig_rma.h"
 
 #include <ucs/sys/math.h>
 
@@ -43,60 +42,6 @@
 /* Entries that a queue reserves, and the fewest that will do */
 #define UCP_ST_RMA_TRIG_ENTRIES     16
 #define UCP_ST_RMA_TRIG_ENTRIES_MIN 4
-
-/* Puts with a signal that a queue has under way at most */
-#define UCP_ST_RMA_TRIG_SLOTS 32
-
-/* For data with a signal */
-typedef struct ucp_st_rma_trig_slot {
-    uct_trig_cntr_h     data;    /* S; NULL: the slot was never used */
-    ucp_st_trig_piece_t piece;   /* holds the value of the signal */
-    uint64_t            counted; /* S when its data is written */
-    int                 is_used;
-} ucp_st_rma_trig_slot_t;
-
-/* An operation, or a quiet */
-typedef struct ucp_st_rma_trig_op {
-    ucs_list_link_t        list;      /* in late, posted or over */
-    struct ucp_st_rma_trig *trig;
-    ucp_st_rma_t           rma;       /* not of a quiet */
-    int                    is_quiet;
-    uint64_t               threshold; /* of T; of a quiet: of C */
-    uint64_t               value;     /* of a quiet: added to the word */
-    size_t                 writes;    /* of the data */
-    size_t                 posted;    /* parts: these, then the signal, or the
-                                         quiet's addition */
-    unsigned               pending;   /* parts that the NIC has */
-    int                    is_failed; /* a part has */
-    int                    is_ahead;  /* its entries are not of the queue's
-                                         reservation */
-    int                    is_ended;  /* for the queue */
-    ucp_st_rma_trig_slot_t *slot;     /* of one with a signal, once posted */
-} ucp_st_rma_trig_op_t;
-
-/* A queue's part, made for its first operation. Protected by the worker's lock
- * unless a field says otherwise. */
-typedef struct ucp_st_rma_trig {
-    ucs_list_link_t        list;    /* in the worker's */
-    ucp_st_worker_h        worker;
-    ucp_st_queue_h         queue;   /* NULL: it has left */
-    ucp_st_trig_rail_t     *rail;
-    uct_trig_cntr_h        start;   /* T */
-    uct_trig_cntr_h        done;    /* C */
-    volatile uint64_t      *doorbell; /* of T; NULL: it is added to by a call */
-    uct_trig_resv_t        resv;
-    ucp_st_trig_piece_t    piece;   /* the word */
-    uint64_t               counted; /* C when all operations have ended */
-    uint64_t               asked;   /* operations that quiets wait for */
-    unsigned               untriggered; /* that streams could not add to T;
-                                           atomic */
-    ucs_list_link_t        late;    /* ucp_st_rma_trig_op_t that wait for
-                                       entries; of the first one parts may be
-                                       posted */
-    ucs_list_link_t        posted;  /* completely */
-    ucs_list_link_t        over;    /* ended, but the NIC still has parts */
-    ucp_st_rma_trig_slot_t slots[UCP_ST_RMA_TRIG_SLOTS];
-} ucp_st_rma_trig_t;
 
 /* Where the queue's stream waits for the NIC */
 static volatile uint64_t *ucp_st_rma_trig_word(const ucp_st_rma_trig_t *trig)
@@ -199,7 +144,15 @@ static ucs_status_t ucp_st_rma_trig_init(ucp_st_rma_trig_t *trig)
         return status;
     }
     trig->doorbell = uct_trig_cntr_doorbell(trig->start);
-    status         = uct_trig_cntr_create(rail->iface, &trig->done);
+    if (trig->doorbell != NULL) {
+        /* As for T of messages: see ucp_st_trig_halt() */
+        trig->base = rail->attr.max_count / 4;
+        status     = uct_trig_cntr_add(trig->start, trig->base);
+        if (status != UCS_OK) {
+            return status;
+        }
+    }
+    status = uct_trig_cntr_create(rail->iface, &trig->done);
     if (status != UCS_OK) {
         return status;
     }
@@ -290,9 +243,9 @@ static void ucp_st_rma_trig_destroy(ucp_st_rma_trig_op_t *op)
     ucp_st_rma_trig_put(op);
 }
 
-/* Count in the NIC's place. This fails only at the limit of a counter, and
+/* This fails only at the limit of a counter, and
  * operations are refused before that. */
-static void ucp_st_rma_trig_count(uct_trig_cntr_h cntr, uint64_t value)
+void ucp_st_rma_trig_count(uct_trig_cntr_h cntr, uint64_t value)
 {
     if ((value > 0) && (uct_trig_cntr_add(cntr, value) != UCS_OK)) {
         ucs_error("lane 'trig': failed to add to a counter");
@@ -371,7 +324,8 @@ static void ucp_st_rma_trig_done(void *arg, ucs_status_t status)
     ucp_st_rma_trig_op_t *op = arg;
 
     op->is_failed |= (status != UCS_OK);
-    if ((status != UCS_OK) && !op->is_ended) {
+    if ((status != UCS_OK) && !op->is_ended &&
+        (status != UCS_ERR_CANCELED)) {
         ucs_diag("queue %p: a one-sided operation of %zu bytes to peer 0x%lx "
                  "failed: %s", op->rma.queue, op->rma.length,
                  op->rma.peer->uuid, ucs_status_string(status));
@@ -433,7 +387,7 @@ static ucs_status_t ucp_st_rma_trig_post_data(ucp_st_rma_trig_op_t *op)
     size_t put_max               = ucp_st_trig_rma_put_max(rma->peer);
     size_t offset                = op->posted * put_max;
     uct_trig_deferred_t deferred = ucp_st_rma_trig_deferred(
-            op, op->trig->start, op->threshold,
+            op, op->trig->start, op->trig->base + op->threshold,
             (op->slot != NULL) ? op->slot->data : op->trig->done);
     uct_trig_put_t put           = {
         .buffer      = rma->buffer + offset,
@@ -464,7 +418,8 @@ static ucs_status_t ucp_st_rma_trig_post_signal(ucp_st_rma_trig_op_t *op)
     int has_data                 = (op->writes > 0);
     uct_trig_deferred_t deferred = ucp_st_rma_trig_deferred(
             op, has_data ? slot->data : op->trig->start,
-            has_data ? slot->counted : op->threshold, op->trig->done);
+            has_data ? slot->counted : (op->trig->base + op->threshold),
+            op->trig->done);
     uct_trig_atomic_t add        = {
         .value       = rma->signal_value,
         .remote_addr = address,
@@ -546,12 +501,14 @@ static ucs_status_t ucp_st_rma_trig_post(ucp_st_rma_trig_op_t *op)
     return status;
 }
 
-/* Post operations that wait, in order, as far as there are entries */
-static void ucp_st_rma_trig_post_late(ucp_st_rma_trig_t *trig)
+void ucp_st_rma_trig_post_late(ucp_st_rma_trig_t *trig)
 {
     ucp_st_rma_trig_op_t *op;
     ucs_status_t status;
 
+    if (trig->is_halting && !trig->is_settled) {
+        return; /* nothing more is to be counted before all ends */
+    }
     while (!ucs_list_is_empty(&trig->late)) {
         op = ucs_list_head(&trig->late, ucp_st_rma_trig_op_t, list);
         if (!op->is_quiet && (op->pending == 0) &&
@@ -579,9 +536,7 @@ static void ucp_st_rma_trig_post_late(ucp_st_rma_trig_t *trig)
     }
 }
 
-/* End the operations of a list: all, or those with `peer`, which is gone */
-static void ucp_st_rma_trig_abort_list(ucs_list_link_t *ops,
-                                       ucp_st_peer_t *peer)
+void ucp_st_rma_trig_abort_list(ucs_list_link_t *ops, ucp_st_peer_t *peer)
 {
     ucp_st_rma_trig_op_t *op, *tmp;
 
@@ -698,7 +653,9 @@ static ucs_status_t ucp_st_rma_trig_start(const ucp_st_rma_t *rma,
         }
     }
     trig = self->trig;
-    if ((trig->counted + writes + 1) >= trig->rail->attr.max_count) {
+    if (((trig->counted + writes + 1) >= trig->rail->attr.max_count) ||
+        ((trig->base > 0) &&
+         ((self->issued[UCP_ST_LANE_TRIG] + 1) >= trig->base))) {
         return UCS_ERR_EXCEEDS_LIMIT;
     }
     op = ucp_st_rma_trig_new(trig);

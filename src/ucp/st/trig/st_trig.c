@@ -195,6 +195,7 @@ static ucs_status_t ucp_st_trig_parts_init(ucp_st_op_t *op)
     }
     for (i = 0; (i < trig->plan.num_shares) && (status == UCS_OK); ++i) {
         ucp_st_trig_plan_share(&trig->plan, i, &share);
+        ucp_st_trig_rail_update(&dev->rails[share.rail], dev->num_rails);
         part           = &trig->parts[i];
         part->op       = op;
         part->num_puts = ucs_min(share.puts, UINT32_MAX);
@@ -462,6 +463,7 @@ const ucp_st_lane_ops_t ucp_st_trig_lane = {
         .address_pack   = ucp_st_trig_address_pack,
         .progress       = ucp_st_trig_dev_progress,
         .poll           = ucp_st_worker_hook_none,
+        .cancel         = ucp_st_trig_dev_cancel,
         .query          = ucp_st_trig_dev_query
     },
     .peer   = {

@@ -99,6 +99,7 @@ static int ucp_st_trig_serve(void *arg)
     if (__atomic_exchange_n(&dev->untriggered, 0, __ATOMIC_ACQUIRE)) {
         ucp_st_trig_fail_untriggered(worker);
     }
+    dev->settle_rma(worker);
     timeout = ((rounds == UCP_ST_TRIG_MAX_ROUNDS) ||
                (ucp_st_trig_arm(dev) == UCS_ERR_BUSY)) ? 0 : -1;
     timeout = ucp_st_trig_sooner(timeout, ucp_st_leave_settle_late(worker));
@@ -210,11 +211,21 @@ static ucs_status_t ucp_st_trig_open_component(ucp_st_worker_h worker,
 static void ucp_st_trig_open_complain(ucp_st_worker_h worker,
                                       ucs_status_t status)
 {
-    const char *allowed = getenv("UCX_NET_DEVICES");
+    const uct_trig_iface_attr_t *few = &ucp_st_trig_dev(worker)->few;
+    const char *allowed              = getenv("UCX_NET_DEVICES");
     char reason[UCT_TRIG_REASON_MAX];
 
     uct_trig_off_reason(reason, sizeof(reason));
-    if (status != UCS_ERR_NO_DEVICE) {
+    if (few->device[0] != '\0') {
+        ucp_st_lane_refuse(worker, UCP_ST_LANE_TRIG,
+                           "lane 'trig': this process may use %u of the %u "
+                           "deferred-work entries that device %s has for the "
+                           "job, and needs %u (more entries: srun "
+                           "--network=res_tles=N; fewer processes a device: "
+                           "UCX_CXI_TRIG_NODE_PROCESSES)",
+                           few->share_entries, few->nic_entries, few->device,
+                           UCP_ST_TRIG_ENTRIES_MIN);
+    } else if (status != UCS_ERR_NO_DEVICE) {
         ucp_st_lane_refuse(worker, UCP_ST_LANE_TRIG,
                            "lane 'trig': failed to open a device: %s",
                            ucs_status_string(status));
@@ -280,6 +291,7 @@ ucs_status_t ucp_st_trig_dev_init(ucp_st_worker_h worker)
     ucs_list_head_init(&dev->late);
     ucs_list_head_init(&dev->ending);
     dev->progress_rma = ucp_st_worker_hook_none;
+    dev->settle_rma   = ucp_st_worker_hook_none;
     status = ucs_async_context_create(UCS_ASYNC_MODE_THREAD_MUTEX, &dev->async);
     if (status != UCS_OK) {
         goto err;
@@ -298,10 +310,7 @@ ucs_status_t ucp_st_trig_dev_init(ucp_st_worker_h worker)
     dev->service.num_fds = dev->num_rails;
     for (i = 0; i < dev->num_rails; ++i) {
         rail = &dev->rails[i];
-        /* However far the host is ahead of its streams, a match finds room. All
-         * rails together: the entries may be a process's, not a NIC's. */
-        rail->max_ahead = (rail->attr.max_entries -
-                           (rail->attr.max_entries / 4)) / dev->num_rails;
+        ucp_st_trig_rail_update(rail, dev->num_rails);
         status = uct_iface_event_fd_get(rail->iface, &dev->service.fds[i]);
         if (status != UCS_OK) {
             ucs_error("device %s: no event descriptor: %s", rail->attr.device,
@@ -323,6 +332,20 @@ err_async:
     ucs_async_context_destroy(dev->async);
 err:
     return status;
+}
+
+/* Of a peer that was declared gone, but may live, armed work cannot be disposed
+ * of: it would reach the peer */
+void ucp_st_trig_dev_cancel(ucp_st_worker_h worker)
+{
+    ucp_st_trig_dev_t *dev = ucp_st_trig_dev(worker);
+    unsigned i;
+
+    for (i = 0; i < dev->num_rails; ++i) {
+        if (ucp_st_trig_rail_is_busy(&dev->rails[i])) {
+            (void)uct_trig_iface_cancel(dev->rails[i].iface, NULL, 0);
+        }
+    }
 }
 
 void ucp_st_trig_dev_cleanup(ucp_st_worker_h worker)
@@ -370,10 +393,12 @@ ucs_status_t ucp_st_trig_dev_query(ucp_st_worker_h worker,
 }
 
 void ucp_st_trig_rma_open(ucp_st_worker_h worker,
-                          void (*progress)(ucp_st_worker_h worker))
+                          void (*progress)(ucp_st_worker_h worker),
+                          void (*settle)(ucp_st_worker_h worker))
 {
     ucp_st_worker_lock(worker); /* the service thread reaps already */
     ucp_st_trig_dev(worker)->progress_rma = progress;
+    ucp_st_trig_dev(worker)->settle_rma   = settle;
     ucp_st_worker_unlock(worker);
 }
 

@@ -32,9 +32,12 @@ typedef struct ucp_st_trig_dev {
     int                 is_retry_timed; /* the service thread tries soon */
     ucs_list_link_t     ending;    /* operations with failed puts, and failed
                                       ones whose puts are not over */
+    uct_trig_iface_attr_t few;     /* of a device that has too few entries for
+                                      the lane, or zeroes; read-only */
     int                 untriggered; /* an operation is; atomic, by streams */
     void                (*progress_rma)(ucp_st_worker_h worker); /* see
                                       st_trig_rma.h; read-only */
+    void                (*settle_rma)(ucp_st_worker_h worker); /* likewise */
     ucp_st_service_client_t service; /* its own */
 } ucp_st_trig_dev_t;
 
@@ -48,6 +51,7 @@ static inline ucp_st_trig_dev_t *ucp_st_trig_dev(ucp_st_worker_h worker)
 ucs_status_t ucp_st_trig_dev_init(ucp_st_worker_h worker);
 void ucp_st_trig_dev_cleanup(ucp_st_worker_h worker);
 unsigned ucp_st_trig_dev_progress(ucp_st_worker_h worker);
+void ucp_st_trig_dev_cancel(ucp_st_worker_h worker);
 ucs_status_t ucp_st_trig_dev_query(ucp_st_worker_h worker,
                                    ucp_st_worker_attr_t *attr);
 

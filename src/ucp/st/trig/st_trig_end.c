@@ -12,8 +12,10 @@
  * put is armed or under way any more. A put that has fired ends by itself. One
  * that is armed is fired (disposed of) when the peer's service thread has said
  * that its region is closed, so that the put reaches nothing. If the peer says
- * nothing, and NICs still reach it, the waits pass after a time: what is armed
- * stays armed, and starts have no effect any more (docs/protocols.md, "Known
+ * nothing, and NICs still reach it, what is armed is cancelled after a time.
+ * That stops all of the NIC's deferred work for a moment, so it is not the way
+ * of every failure. Where the provider does not cancel what is armed stays
+ * armed, and starts have no effect any more (docs/protocols.md, "Known
  * limits"). The puts of a receive are clear-to-sends, and read nothing of the
  * user's.
  */
@@ -26,6 +28,8 @@
 #include "core/st_worker.h"
 
 #include <ucs/sys/math.h>
+
+#include <stdlib.h>
 
 /* How long the message about a failed put may take, seconds */
 #define UCP_ST_TRIG_DOUBT_TIME 1.0
@@ -139,7 +143,8 @@ static void ucp_st_trig_drain_end(ucp_st_op_t *op)
     ucp_st_trig_op_t *trig = ucp_st_trig_op(op);
 
     ucp_st_trig_end_del(trig);
-    trig->released = 1;
+    trig->is_canceling = 0;
+    trig->released     = 1;
     ucp_st_trig_store_release(op);
     if (trig->disposed) {
         ucp_st_trig_fire_words(trig);
@@ -197,6 +202,83 @@ void ucp_st_trig_dispose(ucp_st_op_t *op)
     }
 }
 
+/* An operation that drains although it was given its time: its peer does not
+ * help */
+static int ucp_st_trig_is_overdue(const ucp_st_trig_op_t *trig)
+{
+    return trig->is_draining && (trig->deadline <= ucp_st_worker_now());
+}
+
+/* Cancel what waits for the triggers of the operations that are marked, on one
+ * NIC. `triggers` has room for all. */
+static ucs_status_t ucp_st_trig_cancel_on(ucp_st_trig_rail_t *rail,
+                                          const ucs_list_link_t *ending,
+                                          uct_trig_cntr_h *triggers)
+{
+    unsigned count = 0;
+    const ucp_st_trig_op_t *trig;
+    unsigned i;
+
+    ucs_list_for_each(trig, ending, end_list) {
+        for (i = 0; trig->is_canceling && (i < trig->num_parts); ++i) {
+            if (trig->parts[i].rail == rail) {
+                triggers[count++] = trig->parts[i].start;
+            }
+        }
+    }
+    return (count == 0) ? UCS_OK :
+           uct_trig_iface_cancel(rail->iface, triggers, count);
+}
+
+/* Mark all that drains and was not disposed of: to cancel costs the same for
+ * one and for many. How many parts that are. */
+static unsigned ucp_st_trig_cancel_mark(const ucs_list_link_t *ending)
+{
+    int is_overdue = 0;
+    unsigned count = 0;
+    ucp_st_trig_op_t *trig;
+
+    ucs_list_for_each(trig, ending, end_list) {
+        is_overdue |= ucp_st_trig_is_overdue(trig) && !trig->disposed;
+    }
+    ucs_list_for_each(trig, ending, end_list) {
+        if (is_overdue && trig->is_draining && !trig->disposed) {
+            trig->is_canceling = 1;
+            trig->disposed     = 1;
+            count             += trig->num_parts;
+        }
+    }
+    return count;
+}
+
+/* Peers do not help. What is armed is cancelled, and with its last write the
+ * waits of an operation pass: nothing reads the buffer any more. */
+static void ucp_st_trig_cancel_overdue(ucp_st_trig_dev_t *dev)
+{
+    unsigned count            = ucp_st_trig_cancel_mark(&dev->ending);
+    uct_trig_cntr_h *triggers = (count == 0) ? NULL :
+                                malloc(count * sizeof(*triggers));
+    ucp_st_trig_op_t *trig;
+    ucs_status_t status;
+    unsigned i;
+
+    for (i = 0; (i < dev->num_rails) && (triggers != NULL); ++i) {
+        status = ucp_st_trig_cancel_on(&dev->rails[i], &dev->ending, triggers);
+        if (status != UCS_OK) {
+            ucs_diag("device %s does not cancel: %s", dev->rails[i].attr.device,
+                     ucs_status_string(status));
+        }
+    }
+    free(triggers);
+    /* Those that are left. They are not freed while they drain. */
+    ucs_list_for_each(trig, &dev->ending, end_list) {
+        if (trig->is_canceling) {
+            trig->is_canceling = 0;
+            trig->disposed     = 0;
+        }
+    }
+}
+
 int ucp_st_trig_settle(ucp_st_worker_h worker)
 {
     ucs_list_link_t *ending = &ucp_st_trig_dev(worker)->ending;
@@ -206,6 +288,7 @@ int ucp_st_trig_settle(ucp_st_worker_h worker)
     ucs_status_t status;
     double left;
 
+    ucp_st_trig_cancel_overdue(ucp_st_trig_dev(worker));
     /* One that fails may take others from either list */
     ucs_list_head_init(&unseen);
     ucs_list_splice_tail(&unseen, ending);
@@ -218,7 +301,7 @@ int ucp_st_trig_settle(ucp_st_worker_h worker)
             timeout = ucp_st_trig_sooner(timeout, 1 + (int)(left * 1e3));
         } else if (trig->is_draining) {
             ucs_diag("operation %p: the peer has not closed its region in "
-                     "time; its waits pass", trig->op);
+                     "time; its waits pass, but writes stay armed", trig->op);
             ucp_st_trig_drain_end(trig->op);
         } else {
             status = trig->doubt;

@@ -105,6 +105,8 @@ static void ucp_st_trig_put_done(void *arg, ucs_status_t status)
     if (ucp_st_trig_is_loss(status)) {
         /* The operation fails with the peer */
         ucp_st_leave_lost(op->peer, status);
+    } else if (status == UCS_ERR_CANCELED) {
+        /* By this side, in place of its disposal */
     } else if (status != UCS_OK) {
         /* Where the NIC reports a bad key: it was good at match, so the peer
          * has closed its region since. Its message says whether this side
@@ -157,7 +159,8 @@ static void ucp_st_trig_word_done(void *arg, ucs_status_t status)
          * here, so the last one to finish is followed by this store. */
         ucp_st_trig_store_release(op);
     }
-    ucp_st_trig_entry_done(part, UCP_ST_TRIG_ENTRY_WORD, status);
+    ucp_st_trig_entry_done(part, UCP_ST_TRIG_ENTRY_WORD,
+                           (status == UCS_ERR_CANCELED) ? UCS_OK : status);
 }
 
 /* The same for entries that were not the operation's own */

@@ -185,6 +185,11 @@ ucs_status_t ucp_st_trig_rail_open(ucp_st_trig_rail_t *rail,
                   ucs_status_string(status));
         goto err_iface;
     }
+    if (rail->attr.share_entries < UCP_ST_TRIG_ENTRIES_MIN) {
+        ucp_st_trig_dev(worker)->few = rail->attr;
+        status                       = UCS_ERR_NO_RESOURCE;
+        goto err_iface;
+    }
     uct_iface_progress_enable(rail->iface, UCT_PROGRESS_SEND);
     status = ucp_st_trig_rail_connect_self(rail);
     if (status != UCS_OK) {
@@ -198,6 +203,16 @@ err_iface:
     uct_iface_close(rail->iface);
 err:
     return status;
+}
+
+void ucp_st_trig_rail_update(ucp_st_trig_rail_t *rail, unsigned num_rails)
+{
+    uct_trig_iface_attr_t attr;
+
+    if (uct_trig_iface_query(rail->iface, &attr) == UCS_OK) {
+        rail->max_ahead = (attr.max_entries - (attr.max_entries / 4)) /
+                          num_rails;
+    }
 }
 
 void ucp_st_trig_rail_close(ucp_st_trig_rail_t *rail)

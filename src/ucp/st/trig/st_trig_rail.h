@@ -17,6 +17,10 @@
  *  them from forked processes. */
 #define UCP_ST_TRIG_PAGE 4096
 
+/** A process that has fewer entries of a device leaves the lane off: pairs
+ *  would have one use of each under way, and soon find none. */
+#define UCP_ST_TRIG_ENTRIES_MIN 16
+
 /** Bytes of a piece, and its alignment. */
 #define UCP_ST_TRIG_PIECE 64
 
@@ -56,6 +60,15 @@ typedef struct ucp_st_trig_rail {
 ucs_status_t ucp_st_trig_rail_open(ucp_st_trig_rail_t *rail,
                                    ucp_st_worker_h worker, uct_md_h md,
                                    const uct_tl_resource_desc_t *tl);
+
+/**
+ * Set what may be posted ahead: however far the host is ahead of its streams, a
+ * match finds room. The process's share of the entries becomes less when others
+ * begin to use entries, so that matches call this again. All rails together:
+ * the entries may be a process's, not a NIC's. The lock is held, or no other
+ * thread uses the worker.
+ */
+void ucp_st_trig_rail_update(ucp_st_trig_rail_t *rail, unsigned num_rails);
 
 /** Close it, and its memory domain. The NIC holds nothing any more. */
 void ucp_st_trig_rail_close(ucp_st_trig_rail_t *rail);

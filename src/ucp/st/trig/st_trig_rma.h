@@ -10,9 +10,11 @@
 #include "trig/st_trig_rail.h"
 
 /** The lane is open: have it call `progress` whenever it has reaped
- *  completions. The lock is not held, no other thread uses the worker yet. */
+ *  completions; and its service thread `settle`, which may cancel deferred
+ *  work. The lock is not held, no other thread uses the worker yet. */
 void ucp_st_trig_rma_open(ucp_st_worker_h worker,
-                          void (*progress)(ucp_st_worker_h worker));
+                          void (*progress)(ucp_st_worker_h worker),
+                          void (*settle)(ucp_st_worker_h worker));
 
 /** The NIC has refused what no completion need post: have the service thread
  *  post again, and call `progress`, soon. */

@@ -69,10 +69,14 @@ typedef struct uct_trig_iface_attr {
     unsigned free_entries; /**< Of those, neither posted nor reserved now by any
                                 interface of the process */
     unsigned used_entries; /**< Posted or reserved by this interface */
-    unsigned max_cntrs;    /**< Counters that may exist at once */
+    unsigned max_cntrs;    /**< Counters of the NIC. Processes share them, so
+                                that there may be none left before */
     unsigned num_cntrs;    /**< Counters that exist now */
     char     provider[UCT_TRIG_NAME_MAX]; /**< libfabric provider */
     char     device[UCT_TRIG_NAME_MAX];   /**< Device, as in UCX_NET_DEVICES */
+    unsigned nic_entries;   /**< Of all processes that share the NIC's service;
+                                 of this one if there are no others */
+    unsigned share_entries; /**< Of those, this process's share now */
 } uct_trig_iface_attr_t;
 
 
@@ -194,6 +198,31 @@ ucs_status_t uct_trig_iface_unreserve(uct_iface_h iface, uct_trig_resv_t *resv);
 
 
 /**
+ * Cancel deferred operations that still wait for their trigger.
+ *
+ * Operations that have fired complete; those that were cancelled end with
+ * UCS_ERR_CANCELED; all of that before this call returns. Their done() is
+ * called, so this must not be called from one. A NIC drops all that waits in
+ * its domain: what waits for other triggers is queued again, which is not seen
+ * but for the time that this takes (on Cassini a second).
+ *
+ * @param [in] iface    Interface with the extension.
+ * @param [in] triggers Counters whose operations are cancelled.
+ * @param [in] count    How many of these; 0: of all counters.
+ *
+ * @return UCS_OK; UCS_ERR_BUSY, with no effect, if what has fired does not
+ *         complete now; UCS_ERR_UNSUPPORTED, with no effect, if the provider
+ *         cannot, the memory domain has other interfaces that are open, or for
+ *         any other interface.
+ *
+ * Threads: one thread at a time. Streams may add to the counters meanwhile.
+ */
+ucs_status_t uct_trig_iface_cancel(uct_iface_h iface,
+                                   const uct_trig_cntr_h *triggers,
+                                   unsigned count);
+
+
+/**
  * Create a counter with value 0.
  *
  * @param [in]  iface  Interface with the extension.
@@ -257,14 +286,18 @@ ucs_status_t uct_trig_cntr_add(uct_trig_cntr_h cntr, uint64_t value);
  * Set a counter back to 0: what is armed fires once the counter has come to its
  * threshold again.
  *
+ * It is done when this returns: the counter has been read as less than what
+ * uct_trig_cntr_add() had added. So what a stream adds once it has seen a store
+ * of this thread that comes later is added to 0, also if a GPU has a shorter
+ * way to the NIC.
+ *
  * @param [in] cntr The counter.
  *
- * @return UCS_OK; UCS_ERR_IO_ERROR if the provider failed.
+ * @return UCS_OK; UCS_ERR_IO_ERROR if the provider failed, or the NIC has not
+ *         done it within a tenth of a second.
  *
  * Threads: may be called from any thread, at the same time as anything but
- *          destroying the counter. It is a store to the NIC, where the counter
- *          has a trigger page: a stream's store that comes later in the order
- *          of the processors' memory comes later at the NIC.
+ *          destroying the counter.
  */
 ucs_status_t uct_trig_cntr_reset(uct_trig_cntr_h cntr);
 
@@ -291,7 +324,9 @@ ucs_status_t uct_trig_cntr_read(uct_trig_cntr_h cntr, uint64_t *value_p);
  * @param [in]  length  In bytes, >= 1.
  * @param [in]  cntr    Gets 1 added for every put or atomic from a peer (or
  *                      from this interface itself) that has landed in the
- *                      region; may be NULL. At most one region a counter.
+ *                      region; may be NULL. At most one region a counter. A
+ *                      region with a counter cannot be read by peers: a get
+ *                      fails.
  * @param [out] mem_p   Filled on success only.
  *
  * @return UCS_OK; UCS_ERR_INVALID_PARAM for a NULL address, length 0 or a

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_rma_trig.h - a queue's part of one-sided operations on lane trig.
+ */
+#ifndef UCP_ST_RMA_TRIG_H_
+#define UCP_ST_RMA_TRIG_H_
+
+#include "rma/st_rma.h"
+#include "trig/st_trig_rma.h"
+
+/* Puts with a signal that a queue has under way at most */
+#define UCP_ST_RMA_TRIG_SLOTS 32
+
+/* For data with a signal */
+typedef struct ucp_st_rma_trig_slot {
+    uct_trig_cntr_h     data;    /* S; NULL: the slot was never used */
+    ucp_st_trig_piece_t piece;   /* holds the value of the signal */
+    uint64_t            counted; /* S when its data is written */
+    int                 is_used;
+} ucp_st_rma_trig_slot_t;
+
+/* An operation, or a quiet */
+typedef struct ucp_st_rma_trig_op {
+    ucs_list_link_t        list;      /* in late, posted or over */
+    struct ucp_st_rma_trig *trig;
+    ucp_st_rma_t           rma;       /* not of a quiet */
+    int                    is_quiet;
+    uint64_t               threshold; /* of T; of a quiet: of C */
+    uint64_t               value;     /* of a quiet: added to the word */
+    size_t                 writes;    /* of the data */
+    size_t                 posted;    /* parts: these, then the signal, or the
+                                         quiet's addition */
+    unsigned               pending;   /* parts that the NIC has */
+    int                    is_failed; /* a part has */
+    int                    is_ahead;  /* its entries are not of the queue's
+                                         reservation */
+    int                    is_ended;  /* for the queue */
+    ucp_st_rma_trig_slot_t *slot;     /* of one with a signal, once posted */
+} ucp_st_rma_trig_op_t;
+
+/* A queue's part, made for its first operation. Protected by the worker's lock
+ * unless a field says otherwise. */
+typedef struct ucp_st_rma_trig {
+    ucs_list_link_t        list;    /* in the worker's */
+    ucp_st_worker_h        worker;
+    ucp_st_queue_h         queue;   /* NULL: it has left */
+    ucp_st_trig_rail_t     *rail;
+    uct_trig_cntr_h        start;   /* T */
+    uct_trig_cntr_h        done;    /* C */
+    volatile uint64_t      *doorbell; /* of T; NULL: it is added to by a call */
+    uint64_t               base;    /* of T's thresholds */
+    int                    is_halting; /* T was reset: what waits for it is to
+                                          be cancelled, ... */
+    int                    is_settled; /* ... and was; or ... */
+    int                    is_canceling; /* ... is about to be */
+    uct_trig_resv_t        resv;
+    ucp_st_trig_piece_t    piece;   /* the word */
+    uint64_t               counted; /* C when all operations have ended */
+    uint64_t               asked;   /* operations that quiets wait for */
+    unsigned               untriggered; /* that streams could not add to T;
+                                           atomic */
+    ucs_list_link_t        late;    /* ucp_st_rma_trig_op_t that wait for
+                                       entries; of the first one parts may be
+                                       posted */
+    ucs_list_link_t        posted;  /* completely */
+    ucs_list_link_t        over;    /* ended, but the NIC still has parts */
+    ucp_st_rma_trig_slot_t slots[UCP_ST_RMA_TRIG_SLOTS];
+} ucp_st_rma_trig_t;
+
+/** Count in the NIC's place. The lock is held, here and below. */
+void ucp_st_rma_trig_count(uct_trig_cntr_h cntr, uint64_t value);
+
+/** Post operations that wait, in order, as far as there are entries. */
+void ucp_st_rma_trig_post_late(ucp_st_rma_trig_t *trig);
+
+/** End the operations of a list: all, or those with `peer`, which is gone. */
+void ucp_st_rma_trig_abort_list(ucs_list_link_t *ops, ucp_st_peer_t *peer);
+
+#endif
