@@ -107,8 +107,8 @@ static unsigned queue_adds(fab_side_t *me, fab_work_t *works, unsigned count,
 }
 
 /* Without entries the queue of commands stalls, and with it all behind it; when
- * it is full, too, work is refused. The parties share the entries. Nothing may
- * be read of a counter meanwhile: cxi since libfabric 2.3 waits for the answer */
+ * it is full, too, work is refused. The parties share the entries. No counter
+ * may be read meanwhile: since libfabric 2.3 cxi waits for the answer */
 FAB_CASE(stall, .sockets = ONLY_CXI)
 {
     struct fid_cntr *trigger = fab_cntr(me);
