@@ -16,9 +16,6 @@
 
 #define SOCKETS_IS_SILENT "sockets does not tell of a peer that is gone"
 
-/** On cxi a message above 18 KiB is fetched by its receiver. */
-#define CXI_WAITS_FOR_EVER "cxi: who sends waits for a fetch that never comes"
-
 /** Guaranteed: two seconds; more is granted to a loaded machine. */
 #define GONE_NS 20000000000ull
 
@@ -28,6 +25,9 @@
 
 /** Long enough to see that something does not happen. */
 #define AWHILE_NS 50000000ull
+
+/** On cxi a message above 18 KiB is fetched by its receiver. */
+#define CXI_WAITS_FOR_EVER "cxi: who sends waits for a fetch that never comes"
 
 
 static void kill_peer(fab_side_t *me)
