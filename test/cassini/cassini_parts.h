@@ -29,7 +29,7 @@ typedef struct cassini_trapped {
 int cassini_trap_take(unsigned ctn, cassini_trapped_t *trapped);
 int cassini_trap_has(unsigned ctn);
 
-/** Page of a write pointer, by number below CASSINI_QUEUES. */
+/** Page of a write pointer, by number below CASSINI_QUEUES; set back. */
 uint64_t *cassini_trap_queue(int page);
 
 /** The first store to a write pointer wakes the engine (on), or none does. */
