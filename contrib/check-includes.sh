@@ -102,7 +102,7 @@ check_folder bench "$outside|st_(counts|number|report)\.h" \
     '/trig_' 'rdma/.*|cxiemu\.h'
 check_folder examples "$outside" '/cxi_chain\.c$' 'rdma/.*'
 # The emulated NIC needs no header of others
-check_folder test/cassini 'setjmp\.h|cxi/cxiemu_decode\.h'
+check_folder test/cassini 'setjmp\.h|complex\.h|cxi/cxiemu_decode\.h|st_cunit\.h'
 check_folder test/integration "$outside|CUnit/.*" '/fab_' 'rdma/.*'
 
 echo "$files files checked"

@@ -30,7 +30,8 @@ expect()
 }
 
 for script in quickstart.sh run-tests.sh run-ucx-gtest.sh run-mpi-asan.sh \
-              get-ucx-source.sh check-fresh.sh check-debian13.sh; do
+              get-ucx-source.sh check-fresh.sh check-debian13.sh \
+              run-on-cxi.sh; do
     expect "$script --help" 0 '^usage: contrib/' "$top/contrib/$script" --help
     expect "$script --nonsense" 2 'usage' "$top/contrib/$script" --nonsense
 done
@@ -40,6 +41,36 @@ expect "own-network.sh --help" 0 '^usage: contrib/' \
     "$top/contrib/own-network.sh" --help
 expect "own-network.sh runs a command" 7 '^(own-network.sh: no network.*)?$' \
     "$top/contrib/own-network.sh" sh -c 'exit 7'
+
+expect "own-card.sh" 2 'usage' "$top/contrib/own-card.sh"
+expect "own-card.sh --help" 0 '^usage: contrib/' \
+    "$top/contrib/own-card.sh" --help
+expect "own-card.sh without a card" 2 'usage' "$top/contrib/own-card.sh" \
+    --libfabric "$temp" --card "$temp" true
+
+for words in '' '--libfabric' '--libfabric / --jobs 0' \
+             '--libfabric / --hosts a,b' '--libfabric / --launch srun' \
+             '--libfabric / --hardware --hosts a,b --launch srun'; do
+    # shellcheck disable=SC2086 # options and their values
+    expect "run-on-cxi.sh $words" 2 'usage' "$top/contrib/run-on-cxi.sh" $words
+done
+expect "run-on-cxi.sh, no libfabric" 1 'there is no libfabric in /nonexistent' \
+    "$top/contrib/run-on-cxi.sh" --libfabric /nonexistent
+# Stand-ins for a libfabric of an old version, one without cxi, and one with it
+fabric=$temp/fabric
+mkdir -p "$fabric/lib64/pkgconfig"
+for words in '1.20.1 is.too.old' '1.21.0 has.no.provider.cxi' \
+             '2.6.0 no.provider'; do
+    read -r number regex <<<"$words"
+    printf 'Name: libfabric\nDescription: none\nVersion: %s\n' "$number" \
+        > "$fabric/lib64/pkgconfig/libfabric.pc"
+    : > "$fabric/lib64/libfabric.so.1"
+    expect "run-on-cxi.sh, libfabric $number" 1 "${regex//./ }" \
+        "$top/contrib/run-on-cxi.sh" --libfabric "$fabric"
+done
+expect "st_cxi_lacks" 0 '^$' bash -c \
+    ". '$top/contrib/common.sh'; echo libcxi.so.1 > \"\$1/lib64/libfabric.so.1\"
+     st_cxi_lacks \"\$1\"" bash "$fabric"
 
 for number in 0 2x ''; do
     expect "run-tests.sh --jobs '$number'" 2 'usage' \

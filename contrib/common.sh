@@ -140,7 +140,7 @@ st_in()
 }
 
 # The NICs that tests run on: the emulated one in its two modes, and the
-# sockets provider.
+# sockets provider. There is cxi, too, for contrib/run-on-cxi.sh.
 # shellcheck disable=SC2034 # used by the scripts
 ST_NICS=(strict fast sockets)
 
@@ -159,8 +159,17 @@ st_nic()
         # shellcheck disable=SC2034 # used by the scripts
         ST_NET=("$ST_TOP/contrib/own-network.sh")
         ;;
+    cxi)
+        export UCX_CXI_TRIG_PROVIDER=cxi ST_DEVICE=${ST_CXI_DEVICE:-cxi0}
+        unset UCX_NET_DEVICES
+        # Without an emulated card it is the one of this node
+        # shellcheck disable=SC2034 # used by the scripts
+        [ -z "${ST_CXI_CARD:-}" ] ||
+            ST_NET=("$ST_TOP/contrib/own-card.sh" --libfabric "$ST_CXI_LIBDIR"
+                    --card "$ST_CXI_CARD")
+        ;;
     *)
-        st_die "there is no NIC \"$1\"; there are: ${ST_NICS[*]}"
+        st_die "there is no NIC \"$1\"; there are: ${ST_NICS[*]} cxi"
         ;;
     esac
 }
@@ -195,4 +204,44 @@ st_loopback()
     export OMPI_MCA_oob_tcp_if_include=lo OMPI_MCA_btl_tcp_if_include=lo
     # What starts the programs of OpenMPI 5 takes no loopback device by name
     export PMIX_MCA_ptl_tcp_if_include=lo
+}
+
+# The folder of a libfabric's libraries.  Usage: st_fabric_libdir PREFIX
+st_fabric_libdir()
+{
+    local dir
+    for dir in "$1"/lib64 "$1"/lib "$1"/lib/*/; do
+        if [ -f "$dir/pkgconfig/libfabric.pc" ]; then
+            echo "${dir%/}"
+            return
+        fi
+    done
+    return 1
+}
+
+# Asks pkg-config of a libfabric.  Usage: st_fabric LIBDIR OPTION
+st_fabric()
+{
+    PKG_CONFIG_PATH=$1/pkgconfig pkg-config "$2" libfabric
+}
+
+# Prints what keeps a libfabric from being one with the provider cxi, 1.21 or
+# later; nothing if it is one.  Usage: st_cxi_lacks PREFIX
+st_cxi_lacks()
+{
+    local libdir library
+    libdir=$(st_fabric_libdir "$1") || {
+        echo "there is no libfabric in $1: it has no lib/pkgconfig/libfabric.pc"
+        return
+    }
+    st_fabric "$libdir" --atleast-version=1.21 || {
+        echo "libfabric $(st_fabric "$libdir" --modversion) in $1 is too old:" \
+             "its provider cxi is needed, of 1.21 or later"
+        return
+    }
+    # Built in, or a module
+    for library in "$libdir/libfabric.so.1" "$libdir/libfabric/libcxi-fi.so"; do
+        ! grep -aqsF libcxi.so.1 "$library" || return 0
+    done
+    echo "libfabric in $1 has no provider cxi: configure it with --enable-cxi"
 }

@@ -4,6 +4,8 @@
 set -uo pipefail
 # shellcheck source=contrib/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+# shellcheck source=contrib/common-tests.sh
+. "$(dirname "${BASH_SOURCE[0]}")/common-tests.sh"
 
 usage()
 {
@@ -18,6 +20,9 @@ has a time limit, of minutes, which ends what hangs; its output is in
 build/test-logs/. Tests run side by side and are told when they end; those that
 measure, or have more busy processes than there are processors, run alone.
 
+If the environment names a libfabric in CXI_LIBFABRIC, or pkg-config finds one,
+that has the provider cxi, contrib/run-on-cxi.sh --quick is one of the tests.
+
     --no-deps  install and download nothing
     --quick    leave out the sanitizer builds and "make distcheck"
     --jobs N   so many at a time (default: one a processor, and one more)
@@ -29,8 +34,6 @@ STEOF
 
 deps=yes
 quick=no
-places=$(($(nproc) + 1))
-patterns=()
 while [ $# -gt 0 ]; do
     case $1 in
     --no-deps) deps=no ;;
@@ -47,106 +50,9 @@ while [ $# -gt 0 ]; do
     shift
 done
 
-# Seconds after which a test is ended: it hangs. A case of a unit test and an
-# integration test have less, and say which they are.
-limit=1800
-export ST_CUNIT_TIMEOUT=600 ST_LIMIT=600
-passed=0
-failed=0
-skipped=0
 has_unit=no
 has_integration=no
-failures=()
-logs=$ST_BUILD/test-logs
-# What runs now: by process id, "NAME PLACES SECOND-OF-ITS-START"
-declare -A running=()
-taken=0
 declare -A builders=() # By sanitizer, the process that builds for it
-
-# True if the test is asked for.
-wanted()
-{
-    local pattern
-    [ ${#patterns[@]} -gt 0 ] || return 0
-    for pattern in "${patterns[@]}"; do
-        # shellcheck disable=SC2254 # a pattern is meant
-        case $1 in $pattern) return 0 ;; esac
-    done
-    return 1
-}
-
-# Counts a result and shows the end of the log of what failed.
-# Usage: count NAME STATUS SECONDS LOG
-count()
-{
-    local name=$1 rc=$2 seconds=$3 log=$4
-    case $rc in
-    0)
-        passed=$((passed + 1))
-        echo "ok    $name (${seconds} s)"
-        ;;
-    77)
-        skipped=$((skipped + 1))
-        echo "skip  $name: $(tail -n 2 "$log" | grep -v '^SKIP:' | tail -n 1)"
-        ;;
-    *)
-        failed=$((failed + 1))
-        failures+=("$name")
-        [ "$rc" -ne 124 ] || rc="$rc, out of time"
-        echo "FAIL  $name (${seconds} s, status $rc)"
-        sed 's/^/      | /' <(tail -n 30 "$log")
-        echo "      | (all of it: $log)"
-        ;;
-    esac
-}
-
-log_of()
-{
-    echo "$logs/${1//\//_}.log"
-}
-
-# Waits until one of the running tests ends, and counts it.
-reap()
-{
-    local pid name size start rc=0
-    wait -n -p pid "${!running[@]}" || rc=$?
-    read -r name size start <<<"${running[$pid]}"
-    unset "running[$pid]"
-    taken=$((taken - size))
-    [ $rc -ne 137 ] || rc=124
-    count "$name" $rc $((SECONDS - start)) "$(log_of "$name")"
-}
-
-# Until all have ended.
-reap_all()
-{
-    while [ ${#running[@]} -gt 0 ]; do
-        reap
-    done
-}
-
-# Runs a test beside others, in the environment of now, once there are so many
-# places; without waiting for its end.
-# Usage: check_sized PLACES NAME COMMAND...
-check_sized()
-{
-    local size=$1 name=$2
-    shift 2
-    wanted "$name" || return 0
-    [ "$size" -le "$places" ] || size=$places
-    while [ $((taken + size)) -gt "$places" ]; do
-        reap
-    done
-    timeout -k 10 $limit "$@" >"$(log_of "$name")" 2>&1 </dev/null &
-    running[$!]="$name $size $SECONDS"
-    taken=$((taken + size))
-}
-
-# Usage: check NAME COMMAND...
-check()
-{
-    check_sized 1 "$@"
-}
 
 # Ends what runs when this script is ended.
 stop()
@@ -179,34 +85,6 @@ static_checks()
 protocol_models()
 {
     check models test/model/run-models.sh
-}
-
-# Builds the tests of a folder: unit or integration.
-# Usage: tests_build DIR KIND
-tests_build()
-{
-    timeout -k 10 $limit make -C "$1/test/$2" -j"$(nproc)" check TESTS=
-}
-
-# The same for this build; counts a failure.  Usage: build_tests KIND
-build_tests()
-{
-    local log=$logs/$1-build.log start=$SECONDS
-    if ! tests_build "$ST_BUILD" "$1" >"$log" 2>&1; then
-        count "$1/build" 1 $((SECONDS - start)) "$log"
-        return 1
-    fi
-}
-
-# Runs the unit tests that a make target prints.
-# Usage: unit_run DIR PREFIX TARGET
-unit_run()
-{
-    local dir=$1 prefix=$2 target=$3 name
-    for name in $(make -s -C "$dir/test/unit" "$target" | tail -n 1); do
-        check "$prefix/$name" "${ST_NET[@]}" env -C "$dir/test/unit" \
-            ST_BUILDDIR="$dir" srcdir="$ST_TOP/test/unit" "./$name"
-    done
 }
 
 # The unit tests of a build folder, all of them on the emulated NIC, and those
@@ -356,6 +234,27 @@ sanitized_mpi()
     done
 }
 
+# The provider that users have, where a libfabric is at hand that has it. Its tests
+# run some at a time, so nothing runs beside them.
+on_cxi()
+{
+    local prefix=${CXI_LIBFABRIC:-} log lacks outer=$limit
+    wanted cxi || return 0
+    log=$(log_of cxi)
+    [ -n "$prefix" ] ||
+        prefix=$(pkg-config --variable=prefix libfabric 2>/dev/null)
+    lacks=$(st_cxi_lacks "${prefix:-/usr}")
+    if [ -n "$lacks" ]; then
+        echo "$lacks (CXI_LIBFABRIC names another one)" >"$log"
+        count cxi 77 0 "$log"
+        return
+    fi
+    limit=7200
+    check_sized "$places" cxi contrib/run-on-cxi.sh --no-deps --quick \
+        --jobs "$places" --libfabric "$prefix"
+    limit=$outer
+}
+
 # This is about what is distributed, with another compiler, if there is one, and
 # without optimization. All tests have run already; these show that they are built,
 # found and run in a folder outside the sources: one for each library, and one of
@@ -419,6 +318,7 @@ if set_up; then
     fi
     st_say "Integration tests"
     [ $has_integration = no ] || integration_tests
+    [ $has_integration = no ] || on_cxi
     if [ $quick = no ]; then
         st_say "make distcheck, unit tests with the sanitizers"
         distcheck
@@ -431,8 +331,4 @@ else
     failures+=(build)
 fi
 
-[ ${#failures[@]} -eq 0 ] || echo "failed: ${failures[*]}"
-summary="$passed passed, $failed failed"
-[ $skipped -eq 0 ] || summary+=", $skipped skipped"
-echo "$summary"
-[ $failed -eq 0 ]
+summary

@@ -10,7 +10,10 @@ AC_DEFUN([ST_CHECK_LIBFABRIC], [
     AS_CASE([$with_libfabric],
         [no], [ST_FAIL([UCX-ST cannot be built without libfabric])],
         [yes], [st_fabric_path=$PKG_CONFIG_PATH],
-        [st_fabric_path=$with_libfabric/lib/pkgconfig
+        [st_fabric_lib=$with_libfabric/lib
+         AS_IF([test -f "$with_libfabric/lib64/pkgconfig/libfabric.pc"],
+               [st_fabric_lib=$with_libfabric/lib64])
+         st_fabric_path=$st_fabric_lib/pkgconfig
          AS_IF([test -f "$st_fabric_path/libfabric.pc"], [],
                [ST_FAIL([there is no libfabric in $with_libfabric:
                               correct --with-libfabric=PREFIX])])])
@@ -29,7 +32,7 @@ AC_DEFUN([ST_CHECK_LIBFABRIC], [
     FABRIC_LIBS=$(PKG_CONFIG_PATH=$st_fabric_path \
                   $PKG_CONFIG --libs libfabric)
     AS_CASE([$with_libfabric], [yes], [],
-            [FABRIC_LIBS="$FABRIC_LIBS -Wl,-rpath,$with_libfabric/lib"])
+            [FABRIC_LIBS="$FABRIC_LIBS -Wl,-rpath,$st_fabric_lib"])
     AC_SUBST([FABRIC_CPPFLAGS])
     AC_SUBST([FABRIC_LIBS])
 ])

@@ -17,13 +17,14 @@ a machine that does little else.
     --busy       the same, and how many processors each test keeps busy: one for
                  each rank of MPI, "all" for what measures, else 1
     --build DIR  the build folder (default: build of the source tree)
-    --nic NIC    strict or fast (the emulated NIC, default strict) or sockets;
-                 ST_NIC in the environment says the same
+    --nic NIC    strict or fast (the emulated NIC, default strict), sockets, or
+                 cxi (for contrib/run-on-cxi.sh); ST_NIC in the environment says
+                 the same
 
 Each line of tests.list is
     NAME | CARDS | RANKS (of MPI) | COMMAND
 CARDS are the NICs that it runs on unless it is named: one or more of strict,
-fast and sockets, with commas, or all. mpirun starts the ranks; a script starts
+fast, sockets and cxi, with commas, or all. mpirun starts the ranks; a script starts
 them itself. The command runs in the build folder. Its environment has srcdir,
 builddir, ST_RUN (the script ucx-st-run), ST_NIC and ST_DEVICE (the device in
 UCX's terms).

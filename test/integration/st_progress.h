@@ -22,7 +22,12 @@ typedef struct st_progress_options {
 #define ST_PROGRESS_DEFAULTS \
     { .percent = 100, .limit = 60, .lanes = {"host", "trig"} }
 
-#define ST_PROGRESS_PROCESSES 1 /* flag: not as threads */
+/** Flags of programs */
+enum {
+    ST_PROGRESS_PROCESSES = 1, /**< Not as threads */
+    ST_PROGRESS_PAIR      = 2, /**< Of 2 ranks */
+    ST_PROGRESS_NODE      = 4  /**< Ranks share memory, or signal each other */
+};
 
 
 /** A program. */

@@ -32,11 +32,14 @@ const st_progress_case_t st_progress_cases[] = {
     {"p7_standard", 2, 0, st_p7_standard, NULL},
     {"p8", 2, 0, st_p8, NULL},
     {"p8_fallback", 2, 0, st_p8_fallback, NULL},
-    {"p9_stop", 2, ST_PROGRESS_PROCESSES, st_p9_stop, "50ms"},
-    {"p9_many", 8, ST_PROGRESS_PROCESSES, st_p9_many, "50ms"},
+    {"p9_stop", 2,
+     ST_PROGRESS_PROCESSES | ST_PROGRESS_PAIR | ST_PROGRESS_NODE, st_p9_stop,
+     "50ms"},
+    {"p9_many", 8, ST_PROGRESS_PROCESSES | ST_PROGRESS_NODE, st_p9_many,
+     "50ms"},
     {"p10_halo", 4, 0, st_p10_halo, NULL},
-    {"p10_idle", 2, 0, st_p10_idle, NULL},
-    {"p10_held", 2, 0, st_p10_held, NULL},
+    {"p10_idle", 2, ST_PROGRESS_NODE, st_p10_idle, NULL},
+    {"p10_held", 2, ST_PROGRESS_PAIR | ST_PROGRESS_NODE, st_p10_held, NULL},
     {NULL, 0, 0, NULL, NULL}
 };
 
@@ -100,6 +103,22 @@ static void st_progress_print(const st_progress_case_t *pcase, int result,
            (result == 0) ? "" : ": ", (result == 0) ? "" : reason);
 }
 
+/* Why a program cannot be run so; NULL: it can */
+static const char *st_progress_why_not(const st_progress_case_t *pcase,
+                                       const st_world_params_t *params)
+{
+    if (params->as_threads && (pcase->flags & ST_PROGRESS_PROCESSES)) {
+        return "a thread cannot be stopped alone";
+    }
+    if ((params->count != 2) && (pcase->flags & ST_PROGRESS_PAIR)) {
+        return "it is a program of 2 ranks";
+    }
+    if (!st_world_is_one_node() && (pcase->flags & ST_PROGRESS_NODE)) {
+        return "its ranks must be on one node";
+    }
+    return NULL;
+}
+
 static int st_progress_run_case(const st_progress_case_t *pcase,
                                 const st_progress_options_t *options)
 {
@@ -115,10 +134,12 @@ static int st_progress_run_case(const st_progress_case_t *pcase,
         .main       = st_progress_main
     };
     char reason[ST_WORLD_REASON];
+    const char *why;
     int result;
 
-    if (options->as_threads && (pcase->flags & ST_PROGRESS_PROCESSES)) {
-        snprintf(reason, sizeof(reason), "a thread cannot be stopped alone");
+    why = st_progress_why_not(pcase, &params);
+    if (why != NULL) {
+        snprintf(reason, sizeof(reason), "%s", why);
         result = ST_WORLD_SKIP;
     } else {
         result = st_world_run(&params, reason);

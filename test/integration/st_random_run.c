@@ -82,14 +82,17 @@ static void st_random_main(st_rank_t *me)
     st_random_shared_t *shared     = me->shared;
     st_exec_counts_t counts        = {0};
     st_sim_t *sim                  = NULL;
+    /* Where ranks share no memory each makes the same program */
+    int makes                      = (me->index == 0) ||
+                                     !st_world_is_one_node();
     unsigned number;
 
-    if (me->index == 0) {
+    if (makes) {
         sim = st_sim_create();
         ST_CHECK(me, sim != NULL);
     }
     for (number = 0; ; ++number) {
-        if (me->index == 0) {
+        if (makes) {
             st_random_next(shared, sim, group, number);
         }
         st_rank_at(me, "the barrier before program %lu", group->seed + number);

@@ -28,6 +28,9 @@ static void st_rank_end(st_rank_t *me, st_world_end_t end, const char *format,
                  me->params->as_threads ? "thread" : "process",
                  world->rank[me->index].where, text);
         __atomic_store_n(&world->end, end, __ATOMIC_RELEASE);
+        if (me->params->end != NULL) {
+            me->params->end(me);
+        }
     }
     (void)fflush(NULL);
     _exit(EXIT_FAILURE);
@@ -87,12 +90,29 @@ void st_rank_pause(st_rank_t *me)
     st_world_sleep(&never, 0, 1);
 }
 
+/* By something else than memory that all see */
+static void st_rank_meet_far(st_rank_t *me, int is_idle)
+{
+    static const uint32_t never;
+
+    while (!me->params->meet(me)) {
+        if (is_idle || (me->node.worker == NULL) ||
+            (ucp_st_worker_progress(me->node.worker) == 0)) {
+            st_world_sleep(&never, 0, 1);
+        }
+    }
+}
+
 static void st_rank_meet(st_rank_t *me, int is_idle)
 {
     st_world_t *world   = me->world;
     uint32_t generation = __atomic_load_n(&world->generation,
                                           __ATOMIC_ACQUIRE);
 
+    if (me->params->meet != NULL) {
+        st_rank_meet_far(me, is_idle);
+        return;
+    }
     if (__atomic_add_fetch(&world->arrived, 1, __ATOMIC_ACQ_REL) ==
         (uint32_t)me->count) {
         __atomic_store_n(&world->arrived, 0, __ATOMIC_RELAXED);

@@ -393,6 +393,13 @@ static int st_group_result(const st_group_t *group, char *reason)
            (end == ST_WORLD_SKIPPED) ? ST_WORLD_SKIP : EXIT_SUCCESS;
 }
 
+int (*st_world_runs)(const st_world_params_t *params, char *reason);
+
+int st_world_is_one_node(void)
+{
+    return st_world_runs == NULL;
+}
+
 void *st_world_alloc(size_t size)
 {
     void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
@@ -414,6 +421,9 @@ int st_world_run(const st_world_params_t *params, char *reason)
     int processes    = params->as_threads ? 1 : params->count;
     int result, i;
 
+    if (st_world_runs != NULL) {
+        return st_world_runs(params, reason);
+    }
     group.world = st_world_alloc(sizeof(*group.world));
     if ((group.world == NULL) || (pipe(group.report) != 0)) {
         snprintf(reason, ST_WORLD_REASON, "no memory or pipe: %m");

@@ -41,6 +41,12 @@ typedef struct st_world_params {
 
     /** The rank's program; has a worker that all others are peers of. */
     void              (*main)(struct st_rank *me);
+    /** Where ranks share no memory: asked again and again by a rank that is to
+     *  meet the others, until it is not 0: all have come, and each has the
+     *  addresses of all. NULL: they meet in `world`. */
+    int               (*meet)(struct st_rank *me);
+    /** Where nobody watches: ends the group, for the reason in `world`. */
+    void              (*end)(struct st_rank *me);
     /** Prints what the rank waits for; called by another thread when the group
      *  hangs. May be NULL. */
     void              (*report)(struct st_rank *me);
@@ -77,6 +83,13 @@ typedef struct st_world {
  *  reason, of up to ST_WORLD_REASON bytes. Prints what the ranks of a hanging
  *  group are at. */
 int st_world_run(const st_world_params_t *params, char *reason);
+
+/** What st_world_run() does where ranks are processes that something else has
+ *  started, such as mpirun; NULL: it forks them. */
+extern int (*st_world_runs)(const st_world_params_t *params, char *reason);
+
+/** Non-zero if all ranks share memory and see each other's processes. */
+int st_world_is_one_node(void);
 
 /** Memory that the caller and the ranks share, zeroed; NULL if none is left. */
 void *st_world_alloc(size_t size);

@@ -4,7 +4,7 @@
 BEGIN {
     print "# SPDX-License-Identifier: BSD-3-Clause"
     print "# Made by suites.awk from suites.list."
-    groups = " gstream wrap objects st uct emu fab "
+    groups = " gstream wrap objects st uct emu fab cassini "
     runs = " once nics lanes nics,lanes sockets "
 }
 
@@ -18,7 +18,8 @@ NF < 3 || !index(groups, " " $2 " ") || !index(runs, " " $3 " ") {
 
 {
     suite = $1
-    sources = (($2 == "emu" || $2 == "fab") ? "prov/" : "") suite ".c"
+    sources = (($2 == "emu" || $2 == "fab") ? "prov/" : \
+               ($2 == "cassini") ? "../cassini/" : "") suite ".c"
     flags = "$(AM_LDFLAGS) $(" $2 "_flags)"
     for (i = 4; i <= NF; ++i) {
         if ($i ~ /^--wrap=/) {
@@ -36,10 +37,13 @@ NF < 3 || !index(groups, " " $2 " ") || !index(runs, " " $3 " ") {
         fab = fab " " suite
         emulated = emulated " " suite ".strict " suite ".fast"
         sockets = sockets ($3 == "sockets" ? " " suite ".sockets" : "")
+    } else if ($2 == "cassini") {
+        cassini = cassini " " suite
     } else {
         once = once " " suite
         nics = nics ($3 ~ /nics/ ? " " suite : "")
         lanes = lanes ($3 ~ /lanes/ ? " " suite : "")
+        card = card ($2 == "st" || $2 == "uct" ? " " suite : "")
     }
 }
 
@@ -51,6 +55,8 @@ END {
     print "ST_SUITES =" once
     print "ST_NICS_SUITES =" nics
     print "ST_LANES_SUITES =" lanes
+    print "ST_CARD_SUITES =" card
+    print "CASSINI_SUITES =" cassini
     print "FAB_SUITES =" fab
     print "FAB_EMULATED_TESTS =" emulated
     print "FAB_SOCKETS_TESTS =" sockets

@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_cassini_peer.c - the emulated Cassini between processes: what one
+ * writes to another, the end of one, faults that are asked for, and what is
+ * left open. */
+#include "cassini_user.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BITS     0x99
+#define PEER_PID 100
+#define LENGTH   20000
+
+/* Where a peer keeps what its parent is to see: behind its entry */
+#define PEER_READY  (LENGTH + 8)
+#define PEER_FINISH (LENGTH + 16)
+
+
+/* A peer with an entry over its memory, until its parent writes that it is to
+ * end. The entry counts. */
+static void part_peer(void)
+{
+    volatile uint64_t *finish;
+    cassini_user_ct_t ct;
+    cassini_user_t user;
+    cassini_command_t entry;
+    double end = cassini_now() + cassini_limit();
+
+    cassini_user_open(&user, PEER_PID);
+    cassini_ct_open(&user, &ct);
+    finish = (volatile uint64_t*)(user.memory + PEER_FINISH);
+    *(uint64_t*)(user.memory + PEER_READY) = 1;
+    entry                = cassini_entry(&user, CASSINI_PRIORITY, user.memory,
+                                         CASSINI_USER_MEMORY, BITS);
+    entry.tgt.no_success = 1;
+    entry.tgt.ct         = ct.ct->ctn;
+    entry.tgt.ct_comm    = 1;
+    cassini_append(&user, &entry);
+    cassini_ready();
+    while ((__atomic_load_n(finish, __ATOMIC_ACQUIRE) == 0) &&
+           (cassini_now() < end)) {
+        usleep(100);
+    }
+    cassini_unlink(&user, CASSINI_PRIORITY, 77);
+    cassini_ct_close(&ct);
+    cassini_user_close(&user);
+}
+
+/** This process, and the other one. */
+typedef struct {
+    cassini_user_t user;
+    pid_t          pid;
+} pair_t;
+
+static cassini_command_t to_peer(pair_t *pair, unsigned op, const void *local,
+                                 size_t length, uint64_t offset)
+{
+    cassini_command_t cmd = cassini_dma(&pair->user, op, PEER_PID, local,
+                                        length);
+
+    cmd.dma.match_bits = BITS;
+    cmd.dma.offset     = offset;
+    cmd.dma.no_send    = 1;
+    return cmd;
+}
+
+static void open_pair(pair_t *pair)
+{
+    volatile uint64_t *word;
+    cassini_command_t cmd;
+
+    cassini_user_open(&pair->user, CASSINI_PID_ANY);
+    pair->pid = cassini_child("peer", NULL);
+    cassini_child_await();
+    word = (volatile uint64_t*)(pair->user.memory + 40000);
+    cmd  = to_peer(pair, CASSINI_OP_GET, (const void*)word, 8, PEER_READY);
+    cassini_emit(pair->user.tx, &cmd, sizeof(cmd.dma));
+    cassini_event_rc(&pair->user, CASSINI_EV_REPLY, CASSINI_RC_OK);
+    CU_ASSERT(*word == 1);
+}
+
+/* Tell the peer to go on with its end */
+static void write_finish(pair_t *pair)
+{
+    cassini_command_t cmd;
+
+    memset(pair->user.memory + 40000, 1, 8);
+    cmd = to_peer(pair, CASSINI_OP_PUT, pair->user.memory + 40000, 8,
+                  PEER_FINISH);
+    cassini_emit(pair->user.tx, &cmd, sizeof(cmd.dma));
+    cassini_event_rc(&pair->user, CASSINI_EV_ACK, CASSINI_RC_OK);
+}
+
+static void close_pair(pair_t *pair)
+{
+    write_finish(pair);
+    CU_ASSERT(cassini_child_wait(pair->pid) == 0);
+    cassini_user_close(&pair->user);
+}
+
+ST_CASE_WITH(put_get, pair_t, pair, open_pair(pair), close_pair(pair))
+{
+    uint8_t *memory = pair->user.memory;
+    cassini_command_t cmd;
+    size_t i;
+
+    for (i = 0; i < LENGTH; ++i) {
+        memory[i] = (uint8_t)(i * 13 + 5);
+    }
+    cmd = to_peer(pair, CASSINI_OP_PUT, memory, LENGTH, 0);
+    cassini_emit(pair->user.tx, &cmd, sizeof(cmd.dma));
+    cassini_event_rc(&pair->user, CASSINI_EV_ACK, CASSINI_RC_OK);
+    CU_ASSERT(pair->user.event.init.length == LENGTH);
+    cmd = to_peer(pair, CASSINI_OP_GET, memory + 32768, LENGTH, 0);
+    cassini_emit(pair->user.tx, &cmd, sizeof(cmd.dma));
+    cassini_event_rc(&pair->user, CASSINI_EV_REPLY, CASSINI_RC_OK);
+    CU_ASSERT(memcmp(memory, memory + 32768, LENGTH) == 0);
+}
+
+/* Additions of both sides to one word: none is lost */
+static void part_adder(void)
+{
+    cassini_user_t user;
+    cassini_command_t cmd;
+    int i;
+
+    cassini_user_open(&user, CASSINI_PID_ANY);
+    cmd                = cassini_dma(&user, CASSINI_OP_ATOMIC, PEER_PID,
+                                     user.memory, 8);
+    user.memory[0]     = 1;
+    cmd.dma.match_bits = BITS;
+    cmd.dma.no_send    = 1;
+    cmd.dma_amo.amo_op = CASSINI_AMO_SUM;
+    cmd.dma_amo.amo_type = CASSINI_UINT64;
+    for (i = 0; i < 2000; ++i) {
+        cassini_emit(user.tx, &cmd, sizeof(cmd.dma_amo));
+        cassini_event_rc(&user, CASSINI_EV_ACK, CASSINI_RC_OK);
+    }
+    cassini_user_close(&user);
+}
+
+ST_CASE_WITH(atomics, pair_t, pair, open_pair(pair), close_pair(pair))
+{
+    cassini_command_t cmd;
+    pid_t adders[3];
+    uint64_t sum = 0;
+    int i;
+
+    for (i = 0; i < 3; ++i) {
+        adders[i] = cassini_child("adder", NULL);
+    }
+    for (i = 0; i < 3; ++i) {
+        CU_ASSERT(cassini_child_wait(adders[i]) == 0);
+    }
+    cmd = to_peer(pair, CASSINI_OP_GET, pair->user.memory, 8, 0);
+    cassini_emit(pair->user.tx, &cmd, sizeof(cmd.dma));
+    cassini_event_rc(&pair->user, CASSINI_EV_REPLY, CASSINI_RC_OK);
+    memcpy(&sum, pair->user.memory, sizeof(sum));
+    CU_ASSERT(sum == 6000);
+}
+
+/* A put that waits for a count goes to the other process, too, and counts here
+ * once it is there */
+ST_CASE_WITH(triggered, pair_t, pair, open_pair(pair), close_pair(pair))
+{
+    cassini_command_t cmd = cassini_command(CASSINI_CT, CASSINI_CT_TRIG_DMA);
+    cassini_command_t dma = to_peer(pair, CASSINI_OP_PUT, pair->user.memory,
+                                    64, 128);
+    cassini_user_ct_t a, b;
+
+    cassini_ct_open(&pair->user, &a);
+    cassini_ct_open(&pair->user, &b);
+    memset(pair->user.memory, 0x3c, 64);
+    dma.dma.size       = CASSINI_64B;
+    dma.dma.no_success = 1;
+    dma.dma.ct         = b.ct->ctn;
+    dma.dma.ct_ack     = 1;
+    cmd.ct.trig_ct     = a.ct->ctn;
+    cmd.ct.threshold   = 1;
+    memcpy((uint8_t*)&cmd + sizeof(cmd.ct), &dma.dma, sizeof(dma.dma));
+    cassini_emit(pair->user.trig, &cmd, sizeof(cmd.ct) + sizeof(dma.dma));
+    CU_ASSERT(cassini_drained(pair->user.trig, 30000));
+    *(volatile uint64_t*)a.ct->page = 1;
+    cassini_ct_expect(&pair->user, &b, 1, 0);
+    dma    = to_peer(pair, CASSINI_OP_GET, pair->user.memory + 4096, 64, 128);
+    cassini_emit(pair->user.tx, &dma, sizeof(dma.dma));
+    cassini_event_rc(&pair->user, CASSINI_EV_REPLY, CASSINI_RC_OK);
+    CU_ASSERT(pair->user.memory[4096 + 63] == 0x3c);
+    cassini_ct_close(&a);
+    cassini_ct_close(&b);
+}
+
+/* A process that is killed: what goes to it finds no portal entry, also what
+ * waited for a count. Its number can be had again. */
+ST_CASE(killed)
+{
+    cassini_domain_t *domain = NULL;
+    cassini_command_t cmd;
+    pair_t pair;
+    double end;
+
+    open_pair(&pair);
+    CU_ASSERT(kill(pair.pid, SIGKILL) == 0);
+    CU_ASSERT(cassini_child_wait(pair.pid) == 256 + SIGKILL);
+    cmd = to_peer(&pair, CASSINI_OP_PUT, pair.user.memory, 64, 0);
+    end = cassini_now() + cassini_limit();
+    do {
+        cassini_emit(pair.user.tx, &cmd, sizeof(cmd.dma));
+        (void)cassini_event(&pair.user, CASSINI_EV_ACK);
+    } while ((cassini_event_code(&pair.user.event) == CASSINI_RC_OK) &&
+             (cassini_now() < end));
+    CU_ASSERT(cassini_event_code(&pair.user.event) ==
+              CASSINI_RC_PTE_NOT_FOUND);
+    CU_ASSERT(cxil_alloc_domain(pair.user.lni, CASSINI_USER_VNI, PEER_PID,
+                                &domain) == 0);
+    CU_ASSERT(cxil_destroy_domain(domain) == 0);
+    cassini_user_close(&pair.user);
+}
+
+/* A process that is stopped is slow, not dead: what goes to it is done once it
+ * goes on */
+ST_CASE(stopped)
+{
+    cassini_command_t cmd;
+    pair_t pair;
+
+    open_pair(&pair);
+    CU_ASSERT(kill(pair.pid, SIGSTOP) == 0);
+    cmd = to_peer(&pair, CASSINI_OP_GET, pair.user.memory, 64, 0);
+    cassini_emit(pair.user.tx, &cmd, sizeof(cmd.dma));
+    (void)cassini_event_is_there(&pair.user, 200);
+    CU_ASSERT(kill(pair.pid, SIGCONT) == 0);
+    cassini_event_rc(&pair.user, CASSINI_EV_REPLY, CASSINI_RC_OK);
+    close_pair(&pair);
+}
+
+/* The third operation of a process ends with the code that is asked for */
+static void part_injected(void)
+{
+    cassini_command_t entry, cmd;
+    cassini_user_t user;
+    int i;
+
+    cassini_user_open(&user, CASSINI_PID_ANY);
+    entry                = cassini_entry(&user, CASSINI_PRIORITY, user.memory,
+                                         4096, BITS);
+    entry.tgt.no_success = 1;
+    cassini_append(&user, &entry);
+    cmd                = cassini_dma(&user, CASSINI_OP_PUT, user.domain->pid,
+                                     user.memory + 8192, 8);
+    cmd.dma.match_bits = BITS;
+    cmd.dma.no_send    = 1;
+    for (i = 1; i <= 5; ++i) {
+        cassini_emit(user.tx, &cmd, sizeof(cmd.dma));
+        cassini_event_rc(&user, CASSINI_EV_ACK, (i == 3) ?
+                         CASSINI_RC_UNDELIVERABLE : CASSINI_RC_OK);
+    }
+    cassini_user_close(&user);
+}
+
+ST_CASE(injected)
+{
+    CU_ASSERT(cassini_child_wait(cassini_child("injected",
+                                               "CASSINI_INJECT=2@3")) == 0);
+}
+
+/* Behind the third operation the link is down */
+static void part_down(void)
+{
+    cassini_command_t entry, cmd;
+    cassini_user_t user;
+    int i;
+
+    cassini_user_open(&user, CASSINI_PID_ANY);
+    entry                = cassini_entry(&user, CASSINI_PRIORITY, user.memory,
+                                         4096, BITS);
+    entry.tgt.no_success = 1;
+    cassini_append(&user, &entry);
+    cmd                = cassini_dma(&user, CASSINI_OP_PUT, user.domain->pid,
+                                     user.memory + 8192, 8);
+    cmd.dma.match_bits = BITS;
+    cmd.dma.no_send    = 1;
+    for (i = 1; i <= 5; ++i) {
+        cassini_emit(user.tx, &cmd, sizeof(cmd.dma));
+        (void)cassini_event(&user, CASSINI_EV_ACK);
+        CU_ASSERT((cassini_event_code(&user.event) == CASSINI_RC_OK) ==
+                  (i <= 3));
+    }
+    cassini_user_close(&user);
+}
+
+ST_CASE(link_down)
+{
+    CU_ASSERT(cassini_child_wait(cassini_child("down", "CASSINI_DOWN=3")) == 0);
+}
+
+/* A service that is none, of somebody else, or off */
+static void part_no_service(void)
+{
+    cassini_svc_list_t *list = NULL;
+    cassini_lni_t *lni       = NULL;
+    cassini_dev_t *dev       = NULL;
+    unsigned i;
+
+    CU_ASSERT_FATAL(cxil_open_device(0, &dev) == 0);
+    CU_ASSERT_FATAL(cxil_get_svc_list(dev, &list) == 0);
+    for (i = 0; i < list->count; ++i) {
+        CU_ASSERT(cxil_alloc_lni(dev, &lni, list->svcs[i].svc_id) < 0);
+    }
+    cxil_free_svc_list(list);
+    cxil_close_device(dev);
+}
+
+ST_CASE(no_service)
+{
+    static const char *const settings[] = {
+        "CASSINI_SERVICE=none",
+        "CASSINI_SERVICE=denied",
+        "CASSINI_SERVICE=off"
+    };
+    size_t i;
+
+    for (i = 0; i < ST_CUNIT_COUNT(settings); ++i) {
+        CU_ASSERT(cassini_child_wait(cassini_child("no_service",
+                                                   settings[i])) == 0);
+    }
+}
+
+/* What is left open: a counter that something waits for, and a mapping */
+static void part_leaks(void)
+{
+    cassini_command_t cmd = cassini_command(CASSINI_CT, CASSINI_CT_TRIG_INC);
+    static cassini_user_ct_t ct; /* So that only the NIC misses them */
+    static cassini_user_t user;
+
+    cassini_user_open(&user, CASSINI_PID_ANY);
+    cassini_ct_open(&user, &ct);
+    cmd.ct.trig_ct   = ct.ct->ctn;
+    cmd.ct.ct        = ct.ct->ctn;
+    cmd.ct.threshold = 5;
+    cassini_emit(user.trig, &cmd, sizeof(cmd.ct));
+    CU_ASSERT(cassini_drained(user.trig, 30000));
+}
+
+static void part_no_leaks(void)
+{
+    cassini_user_ct_t ct;
+    cassini_user_t user;
+
+    cassini_user_open(&user, CASSINI_PID_ANY);
+    cassini_ct_open(&user, &ct);
+    cassini_ct_close(&ct);
+    cassini_user_close(&user);
+}
+
+/* What a child wrote of what it left open */
+static void leaks_of(const char *part, char *text, size_t size)
+{
+    char name[]  = "/tmp/cassini-leaks-XXXXXX";
+    int fd       = mkstemp(name);
+    char setting[64];
+    ssize_t length;
+
+    CU_ASSERT_FATAL(fd >= 0);
+    snprintf(setting, sizeof(setting), "CASSINI_LEAKS=%s", name);
+    CU_ASSERT(cassini_child_wait(cassini_child(part, setting)) == 0);
+    length       = pread(fd, text, size - 1, 0);
+    text[(length > 0) ? length : 0] = '\0';
+    (void)close(fd);
+    (void)unlink(name);
+}
+
+ST_CASE(leaks)
+{
+    char text[4096];
+
+    leaks_of("no_leaks", text, sizeof(text));
+    CU_ASSERT(text[0] == '\0');
+    leaks_of("leaks", text, sizeof(text));
+    printf("%s", text);
+    CU_ASSERT(text[0] != '\0');
+}
+
+/* Whatever the order of a seed, all that is to come comes */
+static void part_seeded(void)
+{
+    cassini_command_t cmd = cassini_command(CASSINI_CT, CASSINI_CT_TRIG_INC);
+    cassini_user_ct_t a, b;
+    cassini_user_t user;
+    int i;
+
+    cassini_user_open(&user, CASSINI_PID_ANY);
+    cassini_ct_open(&user, &a);
+    cassini_ct_open(&user, &b);
+    for (i = 0; i < 100; ++i) {
+        cmd.ct.trig_ct   = a.ct->ctn;
+        cmd.ct.ct        = b.ct->ctn;
+        cmd.ct.success   = 1;
+        cmd.ct.threshold = 1 + (i % 10);
+        cassini_emit(user.trig, &cmd, sizeof(cmd.ct));
+    }
+    CU_ASSERT(cassini_drained(user.trig, 30000));
+    *(volatile uint64_t*)a.ct->page = 10;
+    cassini_ct_expect(&user, &b, 100, 0);
+    cassini_ct_close(&a);
+    cassini_ct_close(&b);
+    cassini_user_close(&user);
+}
+
+ST_CASE(seeds)
+{
+    char setting[64];
+    int seed;
+
+    for (seed = 1; seed <= 5; ++seed) {
+        snprintf(setting, sizeof(setting), "CASSINI_SEED=%d",
+                 seed);
+        CU_ASSERT(cassini_child_wait(cassini_child("seeded", setting)) == 0);
+    }
+}
+
+static const cassini_part_t parts[] = {
+    {"peer", part_peer},
+    {"adder", part_adder},
+    {"injected", part_injected},
+    {"down", part_down},
+    {"no_service", part_no_service},
+    {"leaks", part_leaks},
+    {"no_leaks", part_no_leaks},
+    {"seeded", part_seeded},
+    {NULL, NULL}
+};
+
+CASSINI_SUITE("cassini_peer", parts)
