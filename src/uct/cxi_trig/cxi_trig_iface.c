@@ -342,8 +342,8 @@ uct_cxi_trig_iface_open(uct_cxi_trig_iface_t *iface,
                         const uct_iface_params_t *params,
                         const uct_cxi_trig_iface_config_t *config)
 {
-    uct_cxi_trig_md_t *md = uct_cxi_trig_iface_md(iface);
-    uct_cxi_trig_net_params_t net_params;
+    uct_cxi_trig_md_t *md                = uct_cxi_trig_iface_md(iface);
+    uct_cxi_trig_net_params_t net_params = {.passive = 0};
     uct_cxi_trig_credit_params_t credit;
     unsigned entries, tx_len, rx_len;
     ucs_status_t status;
