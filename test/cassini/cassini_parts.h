@@ -145,7 +145,8 @@ typedef struct cassini_work {
     unsigned            ptn;
     cassini_tgt_cmd_t   le;
     cassini_place_t     place;
-    uint32_t            length;
+    uint32_t            length; /**< With the headers */
+    uint32_t            headers; /**< Bytes of them, for the request list */
     int                 list;
     int                 unlinked;
 } cassini_work_t;
