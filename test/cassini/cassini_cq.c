@@ -256,11 +256,9 @@ static int cassini_cq_insert(cassini_queue_t *queue)
     if (ret != 0) {
         return ret;
     }
-    cassini_trap_watch(0);
     queue->page       = (int)i;
     queue->number     = i;
     queue->pub.write  = cassini_trap_queue(queue->page);
-    *queue->pub.write = CASSINI_FIRST_SLOT;
     queue->pub.index  = i + ((queue->flags & CASSINI_QUEUE_TX) ?
                              0 : (unsigned)CASSINI_NUM_TXQS);
     cassini_nic.queues[i] = queue;

@@ -26,6 +26,9 @@ enum {
 
 cassini_nic_t cassini_nic = {.lock = PTHREAD_MUTEX_INITIALIZER, .epoch = 1};
 
+/* Held while the NIC starts or stops, ahead of its own lock. */
+static pthread_mutex_t cassini_nic_life = PTHREAD_MUTEX_INITIALIZER;
+
 static const char *const cassini_open_names[CASSINI_OPEN_LAST] = {
     "devices",       "interfaces", "profiles", "domains",
     "command queues", "event queues", "wait objects", "counters",
@@ -167,12 +170,14 @@ static void *cassini_nic_engine(void *arg)
 
 static void cassini_nic_before_fork(void)
 {
+    pthread_mutex_lock(&cassini_nic_life);
     cassini_nic_lock();
 }
 
 static void cassini_nic_parent_after_fork(void)
 {
     cassini_nic_unlock();
+    pthread_mutex_unlock(&cassini_nic_life);
 }
 
 /* The child has a NIC of its own once it wants one, and none of the objects. */
@@ -187,6 +192,7 @@ static void cassini_nic_child_after_fork(void)
     cassini_temper_forget();
     memset(&cassini_nic, 0, sizeof(cassini_nic));
     pthread_mutex_init(&cassini_nic.lock, NULL);
+    pthread_mutex_init(&cassini_nic_life, NULL);
     cassini_nic.epoch = epoch + 1;
 }
 
@@ -212,6 +218,7 @@ int cassini_nic_start(void)
     static int hooked;
     int ret = 0;
 
+    pthread_mutex_lock(&cassini_nic_life);
     cassini_nic_lock();
     if (cassini_nic.attached) {
         goto out;
@@ -245,8 +252,52 @@ int cassini_nic_start(void)
                     (unsigned long long)cassini_settings.seed);
     }
 out:
+    if (ret == 0) {
+        ++cassini_nic.open[CASSINI_OPEN_DEV];
+    }
     cassini_nic_unlock();
+    pthread_mutex_unlock(&cassini_nic_life);
     return ret;
+}
+
+/* With the mutex of starts. */
+static void cassini_nic_leave(void)
+{
+    __atomic_store_n(&cassini_nic.stop, 1, __ATOMIC_RELEASE);
+    cassini_nic_wake();
+    pthread_join(cassini_nic.engine, NULL);
+    cassini_nic_lock();
+    cassini_nic_step();
+    cassini_temper_progress(1);
+    if (cassini_settings.verbose) {
+        cassini_say("leaves the node");
+    }
+    cassini_dir_detach();
+    cassini_net_forget();
+    cassini_nic.attached = 0;
+    cassini_nic.stop     = 0;
+    cassini_nic_unlock();
+}
+
+static int cassini_nic_is_empty(void)
+{
+    int i;
+
+    for (i = 0; i < CASSINI_OPEN_LAST; ++i) {
+        if (cassini_nic.open[i] != 0) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+void cassini_nic_stop(void)
+{
+    pthread_mutex_lock(&cassini_nic_life);
+    if (cassini_nic.attached && cassini_nic_is_empty()) {
+        cassini_nic_leave();
+    }
+    pthread_mutex_unlock(&cassini_nic_life);
 }
 
 static void cassini_nic_tell_leaks(void)
@@ -278,15 +329,11 @@ static void cassini_nic_tell_leaks(void)
 
 static void __attribute__((destructor)) cassini_nic_end(void)
 {
-    if (!cassini_nic.attached) {
-        return;
+    pthread_mutex_lock(&cassini_nic_life);
+    if (cassini_nic.attached) {
+        cassini_nic_leave();
+        cassini_nic_tell_leaks();
+        ++cassini_nic.epoch; /* What threads still close is nobody's */
     }
-    __atomic_store_n(&cassini_nic.stop, 1, __ATOMIC_RELEASE);
-    cassini_nic_wake();
-    pthread_join(cassini_nic.engine, NULL);
-    cassini_nic_step();
-    cassini_nic_tell_leaks();
-    cassini_dir_detach();
-    cassini_nic.attached = 0;
-    ++cassini_nic.epoch; /* What threads still close is nobody's */
+    pthread_mutex_unlock(&cassini_nic_life);
 }

@@ -191,9 +191,12 @@ typedef struct cassini_nic {
 
 extern cassini_nic_t cassini_nic;
 
-/** Set up the NIC of this process if it has none yet: directory, traps, engine.
- *  0 or a negative errno. Without the lock. */
+/** A device is opened: set up the NIC if there is none yet (directory, traps,
+ *  engine). 0 or a negative errno. Without the lock. */
 int cassini_nic_start(void);
+
+/** Leave the node if nothing is open any more. Without the lock. */
+void cassini_nic_stop(void);
 
 /** Take the lock, ahead of the engine. */
 void cassini_nic_lock(void);

@@ -17,7 +17,7 @@ static struct {
     uint64_t       state;
     uint64_t       ops; /**< Of this process so far */
     cassini_work_t *late;
-    unsigned       lates;
+    unsigned       count;
 } cassini_temper;
 
 
@@ -130,7 +130,7 @@ int cassini_temper_put_off(const cassini_work_t *work)
          place = &(*place)->next) {
     }
     *place = late;
-    ++cassini_temper.lates;
+    ++cassini_temper.count;
     return 1;
 }
 
@@ -143,13 +143,13 @@ unsigned cassini_temper_progress(int all)
 
     while ((cassini_temper.late != NULL) &&
            (all || (cassini_temper_draw(8) == 0))) {
-        skip = cassini_temper_draw(cassini_temper.lates);
+        skip = cassini_temper_draw(cassini_temper.count);
         for (place = &cassini_temper.late; skip > 0; --skip) {
             place = &(*place)->next;
         }
         late   = *place;
         *place = late->next;
-        --cassini_temper.lates;
+        --cassini_temper.count;
         cassini_tgt_carry_out(late);
         free(late->packet);
         free(late);

@@ -45,8 +45,10 @@ static struct {
     struct sigaction     previous;
 } cassini_trap;
 
-/* Where a copy of this thread goes on after a fault. */
-static __thread sigjmp_buf *cassini_trap_guard;
+/* Where a copy of this thread goes on after a fault. The handler reads it, and
+ * that must not allocate. */
+static __thread sigjmp_buf *cassini_trap_guard
+        __attribute__((tls_model("initial-exec")));
 
 static const int cassini_trap_regs[CXIEMU_DECODE_REGS] = {
     REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,
@@ -265,6 +267,11 @@ int cassini_trap_take(unsigned ctn, cassini_trapped_t *trapped)
 
 uint64_t *cassini_trap_queue(int page)
 {
+    uint64_t *word = (uint64_t*)(cassini_trap.stores + page * CASSINI_PAGE);
+
+    /* Not by the pages that may be watched: an engine that sleeps has to notice
+     * the next store */
+    __atomic_store_n(word, CASSINI_FIRST_SLOT, __ATOMIC_RELEASE);
     return (uint64_t*)(cassini_trap.queues + page * CASSINI_PAGE);
 }
 
@@ -304,7 +311,7 @@ int cassini_trap_copy(void *to, const void *from, size_t length)
     if (length == 0) {
         return 0;
     }
-    if (sigsetjmp(guard, 1) == 0) {
+    if (sigsetjmp(guard, 0) == 0) { /* The handler changes no mask */
         cassini_trap_guard = &guard;
         __asm__ volatile("" ::: "memory");
         cassini_trap_copy_unguarded(to, from, length);
