@@ -207,6 +207,7 @@ typedef struct cassini_settings {
     unsigned   cts;
     unsigned   les;
     unsigned   eq_slots;
+    int        exact;    /**< Command queues are as long as asked for */
     unsigned   inject_rc;
     uint64_t   inject_at;
     uint64_t   down_at;
