@@ -165,7 +165,7 @@ cases_of()
     local name=$1 dir=$2 all=() tcase reason
     cases=()
     [[ " ${!known[*]}" == *" $name:"* ]] && [ $list = no ] || return 0
-    mapfile -t all < <("$dir/${name#*/}" --list)
+    mapfile -t all < <("${one[@]}" "$dir/${name#*/}" --list)
     for tcase in "${all[@]}"; do
         if is_known "$name:$tcase"; then
             echo "$reason" >"$(log_of "$name:$tcase")"
