@@ -19,6 +19,7 @@ usage: contrib/run-on-cxi.sh --libfabric PREFIX [--card DIR] [--no-deps]
 Builds the project in build-cxi-VERSION/ against a libfabric, 1.21 or later,
 that has been built with the provider cxi, and runs on that provider:
 
+    provider/*         the suites that judge cxiemu, now cxi: the two agree
     unit-cxi/*         the unit suites of the transport and of ucp_st.h
     unit-cxi-host/*    those of ucp_st.h on the lane host
     progress/*         P1 to P10 on 2 to 8 ranks
@@ -164,7 +165,7 @@ cases_of()
     local name=$1 dir=$2 all=() tcase reason
     cases=()
     [[ " ${!known[*]}" == *" $name:"* ]] && [ $list = no ] || return 0
-    mapfile -t all < <("$dir/${name#*/}" --list)
+    mapfile -t all < <("${one[@]}" "$dir/${name#*/}" --list)
     for tcase in "${all[@]}"; do
         if is_known "$name:$tcase"; then
             echo "$reason" >"$(log_of "$name:$tcase")"
@@ -191,6 +192,7 @@ unit_suites()
 
 unit_tests()
 {
+    unit_suites provider print-cxi-tests
     unit_suites unit-cxi print-card-tests
     st_lane host
     unit_suites unit-cxi-host print-lane-tests

@@ -185,6 +185,7 @@ static void cassini_nic_child_after_fork(void)
 {
     unsigned epoch = cassini_nic.epoch;
 
+    cassini_trap_forget();
     cassini_dir_forget();
     cassini_net_forget();
     cassini_tx_forget();

@@ -14,6 +14,9 @@
  *  Once a process. */
 int cassini_trap_start(void);
 
+/** In a child: its queues' pages are its own, not those of the parent. */
+void cassini_trap_forget(void);
+
 /** Page of counter @a ctn: each store to it is an event. */
 uint64_t *cassini_trap_counter(unsigned ctn);
 

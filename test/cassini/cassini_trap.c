@@ -184,20 +184,22 @@ static void cassini_trap_handler(int sig, siginfo_t *info, void *context)
     errno = saved;
 }
 
-/* Map the pages of write pointers twice. */
+/* Map the pages of write pointers twice; again to the same places in a child. */
 static int cassini_trap_map_queues(void)
 {
     size_t length = CASSINI_QUEUES * CASSINI_PAGE;
     int fd        = memfd_create("cassini", MFD_CLOEXEC);
+    int flags     = MAP_SHARED | ((cassini_trap.stores == NULL) ? 0 :
+                                                                  MAP_FIXED);
     int ret       = 0;
 
     if ((fd < 0) || (ftruncate(fd, (off_t)length) != 0)) {
         return -errno;
     }
-    cassini_trap.stores = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED,
-                               fd, 0);
-    cassini_trap.queues = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED,
-                               fd, 0);
+    cassini_trap.stores = mmap(cassini_trap.stores, length,
+                               PROT_READ | PROT_WRITE, flags, fd, 0);
+    cassini_trap.queues = mmap(cassini_trap.queues, length,
+                               PROT_READ | PROT_WRITE, flags, fd, 0);
     if ((cassini_trap.stores == MAP_FAILED) ||
         (cassini_trap.queues == MAP_FAILED)) {
         ret = -errno;
@@ -230,6 +232,15 @@ int cassini_trap_start(void)
     sigemptyset(&action.sa_mask);
     return (sigaction(SIGSEGV, &action, &cassini_trap.previous) == 0) ? 0 :
                                                                        -errno;
+}
+
+void cassini_trap_forget(void)
+{
+    if ((cassini_trap.stores != NULL) && (cassini_trap_map_queues() != 0)) {
+        cassini_say("no queues' pages in a child: %s", strerror(errno));
+    }
+    memset(cassini_trap.words, 0, sizeof(cassini_trap.words));
+    cassini_trap.watched = 0;
 }
 
 uint64_t *cassini_trap_counter(unsigned ctn)

@@ -36,6 +36,7 @@ NF < 3 || !index(groups, " " $2 " ") || !index(runs, " " $3 " ") {
     if ($2 == "fab") {
         fab = fab " " suite
         emulated = emulated " " suite ".strict " suite ".fast"
+        cxi = cxi " " suite ".cxi"
         sockets = sockets ($3 == "sockets" ? " " suite ".sockets" : "")
     } else if ($2 == "cassini") {
         cassini = cassini " " suite
@@ -59,5 +60,6 @@ END {
     print "CASSINI_SUITES =" cassini
     print "FAB_SUITES =" fab
     print "FAB_EMULATED_TESTS =" emulated
+    print "FAB_CXI_TESTS =" cxi
     print "FAB_SOCKETS_TESTS =" sockets
 }

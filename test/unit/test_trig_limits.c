@@ -23,7 +23,7 @@ TRIG_CASE(query, few_entries)
     CU_ASSERT_FATAL(uct_trig_iface_query(trig->pair.a.iface, &attr) == UCS_OK);
     CU_ASSERT(attr.max_entries == FEW_ENTRIES);
     CU_ASSERT(attr.free_entries == FEW_ENTRIES);
-    CU_ASSERT(attr.num_cntrs == 5);
+    CU_ASSERT(attr.num_cntrs == 6);
     CU_ASSERT(attr.max_cntrs >= 2000);
     CU_ASSERT(attr.max_count >= INT32_MAX);
     CU_ASSERT(attr.max_put >= 1 << 20);

@@ -7,6 +7,9 @@
 /* Rounds of a barrier: the provider serves its connections in turn */
 #define TRIG_BARRIER_ROUNDS 3
 
+/* Until the NIC has written a counter back */
+#define TRIG_MAX_READS 1000000
+
 
 static void trig_on_done(void *arg, ucs_status_t status)
 {
@@ -37,6 +40,8 @@ static ucs_status_t trig_create_cntrs(trig_t *trig)
         {a, &trig->words},
         {a, &trig->barrier[0]},
         {a, &trig->barrier[1]},
+        {a, &trig->probe[0]},
+        {b, &trig->probe[1]},
         {b, &trig->b_writes},
         {b, &trig->b_words}
     };
@@ -95,6 +100,7 @@ void trig_destroy_a(trig_t *trig)
     CU_ASSERT(uct_trig_cntr_destroy(trig->words) == UCS_OK);
     CU_ASSERT(uct_trig_cntr_destroy(trig->barrier[0]) == UCS_OK);
     CU_ASSERT(uct_trig_cntr_destroy(trig->barrier[1]) == UCS_OK);
+    CU_ASSERT(uct_trig_cntr_destroy(trig->probe[0]) == UCS_OK);
 }
 
 void trig_destroy_b(trig_t *trig)
@@ -103,6 +109,7 @@ void trig_destroy_b(trig_t *trig)
     CU_ASSERT(uct_trig_mem_dereg(trig->b_word_mem) == UCS_OK);
     CU_ASSERT(uct_trig_cntr_destroy(trig->b_writes) == UCS_OK);
     CU_ASSERT(uct_trig_cntr_destroy(trig->b_words) == UCS_OK);
+    CU_ASSERT(uct_trig_cntr_destroy(trig->probe[1]) == UCS_OK);
 }
 
 void trig_destroy(trig_t *trig)
@@ -213,14 +220,42 @@ int trig_arrived(const trig_t *trig, unsigned slot)
                    trig->b_buffer + (slot * TRIG_LENGTH), TRIG_LENGTH);
 }
 
-uint64_t trig_count(trig_t *trig, uct_trig_cntr_h cntr)
+/* A side's NIC has written back all counters for which it was asked before: it
+ * does so in turn, and it was asked for the second of these additions since. */
+static void trig_probe(trig_t *trig, unsigned side)
 {
+    unsigned reads = 0;
+    unsigned i;
     uint64_t value;
 
-    /* Some NICs write a counter back only when they are asked, later */
-    (void)uct_trig_cntr_read(cntr, &value);
-    uct_pair_progress(&trig->pair);
-    return (uct_trig_cntr_read(cntr, &value) == UCS_OK) ? value : UINT64_MAX;
+    for (i = 0; i < 2; ++i) {
+        ++trig->probes[side];
+        CU_ASSERT(uct_trig_cntr_add(trig->probe[side], 1) == UCS_OK);
+        while ((uct_trig_cntr_read(trig->probe[side], &value) == UCS_OK) &&
+               (value < trig->probes[side]) && (++reads < TRIG_MAX_READS)) {
+            uct_pair_progress(&trig->pair);
+            sched_yield();
+        }
+        CU_ASSERT(reads < TRIG_MAX_READS);
+    }
+}
+
+uint64_t trig_count(trig_t *trig, uct_trig_cntr_h cntr)
+{
+    unsigned side  = (cntr == trig->b_writes) || (cntr == trig->b_words);
+    uint64_t value = 0;
+    ucs_status_t status;
+    unsigned i;
+
+    /* Some NICs write a counter back only when they are asked, later: the first
+     * time it may be for what was asked before, the second time the provider
+     * asks, the third time it is read */
+    for (i = 0; i < 2; ++i) {
+        (void)uct_trig_cntr_read(cntr, &value);
+        trig_probe(trig, side);
+    }
+    status = uct_trig_cntr_read(cntr, &value);
+    return (status == UCS_OK) ? value : UINT64_MAX;
 }
 
 /* An atomic that adds nothing, to each side's word; b_buffer's counter stays */

@@ -23,6 +23,7 @@ typedef struct {
     uct_trig_cntr_h   completion;   /**< At A: puts, then words */
     uct_trig_cntr_h   words;        /**< At A: completion of atomics */
     uct_trig_cntr_h   barrier[2];   /**< At A: trigger, completion */
+    uct_trig_cntr_h   probe[2];     /**< At A and B: for trig_count() */
     uct_trig_cntr_h   b_writes;     /**< At B: counts writes to b_buffer */
     uct_trig_cntr_h   b_words;      /**< At B: completion of atomics */
     uct_trig_mem_h    a_mem;        /**< a_word */
@@ -37,6 +38,7 @@ typedef struct {
     volatile uint64_t barriers;     /**< Calls of the barrier's done() */
     ucs_status_t      status;       /**< Last one that done() got */
     uint64_t          barrier_count;
+    uint64_t          probes[2];    /**< Added to the probes */
     uint8_t           a_buffer[TRIG_SLOTS * TRIG_LENGTH];
     uint8_t           b_buffer[TRIG_SLOTS * TRIG_LENGTH]
                               __attribute__((aligned(64)));
@@ -109,7 +111,7 @@ void trig_b_add_word(trig_t *trig, uct_trig_cntr_h trigger, uint64_t threshold);
 /** Whether A's piece is in B's buffer. */
 int trig_arrived(const trig_t *trig, unsigned slot);
 
-/** Value of a counter; UINT64_MAX if it cannot be read. */
+/** The newest value of a counter; UINT64_MAX if it cannot be read. */
 uint64_t trig_count(trig_t *trig, uct_trig_cntr_h cntr);
 
 /**

@@ -66,6 +66,16 @@ static ucs_status_t uct_cxi_trig_am_get(uct_cxi_trig_ep_t *ep,
     return status;
 }
 
+/* For UCX_LOG_LEVEL=data, and tracers of messages: what lies in the payload */
+static inline void uct_cxi_trig_am_trace(uct_cxi_trig_ep_t *ep,
+                                         uct_cxi_trig_tx_op_t *op,
+                                         size_t length, const char *how)
+{
+    uct_iface_trace_am(&uct_cxi_trig_ep_iface(ep)->super,
+                       UCT_AM_TRACE_TYPE_SEND, op->msg.am_id, op->payload,
+                       length, "TX: AM_%s", how);
+}
+
 ucs_status_t uct_cxi_trig_am_probe(uct_cxi_trig_ep_t *ep,
                                    uct_completion_t *comp)
 {
@@ -78,6 +88,7 @@ ucs_status_t uct_cxi_trig_am_probe(uct_cxi_trig_ep_t *ep,
     }
 
     op->kind = &uct_cxi_trig_am_probes;
+    ucs_trace_data("TX: probe");
     status   = uct_cxi_trig_tx_start(op, 0, comp);
     return (comp == NULL) ? UCS_OK : status; /* The error handler tells */
 }
@@ -102,6 +113,7 @@ ucs_status_t uct_cxi_trig_ep_am_short(uct_ep_h uct_ep, uint8_t id,
     op->msg.am_id = id;
     uct_cxi_trig_am_fill(op->payload, header, payload, length);
     UCT_TL_EP_STAT_OP(&ep->super, AM, SHORT, sizeof(header) + length);
+    uct_cxi_trig_am_trace(ep, op, sizeof(header) + length, "SHORT");
     return uct_cxi_trig_tx_send(op, sizeof(header) + length);
 }
 
@@ -128,6 +140,7 @@ ucs_status_t uct_cxi_trig_ep_am_short_iov(uct_ep_h uct_ep, uint8_t id,
     length        = uct_iov_to_buffer(iov, iovcnt, &iter, op->payload,
                                       uct_cxi_trig_ep_iface(ep)->seg_size);
     UCT_TL_EP_STAT_OP(&ep->super, AM, SHORT, length);
+    uct_cxi_trig_am_trace(ep, op, length, "SHORT_IOV");
     return uct_cxi_trig_tx_send(op, length);
 }
 
@@ -150,6 +163,7 @@ ssize_t uct_cxi_trig_ep_am_bcopy(uct_ep_h uct_ep, uint8_t id,
     op->msg.am_id = id;
     length        = pack_cb(op->payload, arg);
     UCT_TL_EP_STAT_OP(&ep->super, AM, BCOPY, length);
+    uct_cxi_trig_am_trace(ep, op, length, "BCOPY");
     status        = uct_cxi_trig_tx_send(op, length);
     return (status == UCS_OK) ? (ssize_t)length : (ssize_t)status;
 }
@@ -188,5 +202,6 @@ ucs_status_t uct_cxi_trig_ep_am_zcopy(uct_ep_h uct_ep, uint8_t id,
     memcpy(op->payload, header, header_length);
     uct_cxi_trig_tx_add_iov(iface, &op->am, iov, iovcnt);
     UCT_TL_EP_STAT_OP(&ep->super, AM, ZCOPY, length);
+    uct_cxi_trig_am_trace(ep, op, header_length, "ZCOPY");
     return uct_cxi_trig_tx_start(op, length, comp);
 }

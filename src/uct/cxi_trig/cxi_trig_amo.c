@@ -14,6 +14,7 @@
 
 #include <rdma/fi_atomic.h>
 
+#include <inttypes.h>
 #include <string.h>
 
 
@@ -214,6 +215,8 @@ static ucs_status_t uct_cxi_trig_amo_start(uct_ep_h uct_ep,
     op->amo.compare = args->compare;
     op->amo.result  = args->result;
     UCT_TL_EP_STAT_ATOMIC(&ep->super);
+    ucs_trace_data("TX: ATOMIC%d op %u to 0x%" PRIx64, is_64 ? 64 : 32,
+                   args->opcode, args->remote_addr);
     return uct_cxi_trig_tx_start(op, is_64 ? sizeof(uint64_t) :
                                              sizeof(uint32_t), args->comp);
 }

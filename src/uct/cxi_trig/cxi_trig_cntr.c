@@ -19,12 +19,13 @@
 #include <rdma/fi_cxi_ext.h>
 #include <rdma/fi_errno.h>
 
+#include <sched.h>
+
 /* How long the NIC may take to reset a counter, milliseconds */
 #define UCT_CXI_TRIG_CNTR_RESET_MS 100
 
-
-/* Reads until a value that was set must have been written back */
-#define UCT_CXI_TRIG_CNTR_READS 1000
+/* What a counter of the pool is set to for a moment: nobody counts so far */
+#define UCT_CXI_TRIG_CNTR_MARK UCS_BIT(47)
 
 
 void uct_cxi_trig_cntr_pool_init(uct_cxi_trig_md_t *md)
@@ -91,18 +92,37 @@ static int uct_cxi_trig_cntr_set_back(struct fid_cntr *cntr)
     return (ret == 0) ? fi_cntr_seterr(cntr, 0) : ret;
 }
 
-/* Whether it reads as 0. A read is of the writeback that the one before has
- * asked for. */
-static int uct_cxi_trig_cntr_is_back(struct fid_cntr *cntr)
+/*
+ * Reads until the value is from @a min to @a max. Versions of cxi before 2.3
+ * give what the NIC has written back last, and ask it for the next: what is
+ * read may be from long ago, but never from before what was read before.
+ */
+static int uct_cxi_trig_cntr_reads(struct fid_cntr *cntr, uint64_t min,
+                                   uint64_t max)
 {
-    unsigned reads = 0;
+    ucs_time_t end = ucs_get_time() +
+                     ucs_time_from_msec(UCT_CXI_TRIG_CNTR_RESET_MS);
+    uint64_t value;
 
-    while ((fi_cntr_read(cntr) != 0) || (fi_cntr_readerr(cntr) != 0)) {
-        if (++reads == UCT_CXI_TRIG_CNTR_READS) {
+    while (((value = fi_cntr_read(cntr)) < min) || (value > max)) {
+        if (ucs_get_time() > end) {
             return 0;
         }
+        sched_yield();
     }
     return 1;
+}
+
+/* Whether the NIC has set it back. A 0 that is read may be older than what
+ * counted since; one that follows the mark is not, and the mark alone says that
+ * nothing was left. */
+static int uct_cxi_trig_cntr_is_back(struct fid_cntr *cntr)
+{
+    return (fi_cntr_add(cntr, UCT_CXI_TRIG_CNTR_MARK) == 0) &&
+           uct_cxi_trig_cntr_reads(cntr, UCT_CXI_TRIG_CNTR_MARK,
+                                   UCT_CXI_TRIG_CNTR_MARK) &&
+           (uct_cxi_trig_cntr_set_back(cntr) == 0) &&
+           uct_cxi_trig_cntr_reads(cntr, 0, 0) && (fi_cntr_readerr(cntr) == 0);
 }
 
 int uct_cxi_trig_cntr_pool_get(uct_cxi_trig_md_t *md, void *context,
@@ -267,32 +287,24 @@ ucs_status_t uct_trig_cntr_add(uct_trig_cntr_h cntr, uint64_t value)
     return UCS_OK;
 }
 
-/* A reset is a store to the NIC, which nothing orders with a GPU's. Some
- * versions of cxi give what the read before this one has asked the NIC for. */
-static int uct_cxi_trig_cntr_is_below(uct_trig_cntr_h cntr, uint64_t value)
-{
-    ucs_time_t end = ucs_get_time() +
-                     ucs_time_from_msec(UCT_CXI_TRIG_CNTR_RESET_MS);
-
-    while (fi_cntr_read(cntr->cntr) >= value) {
-        if (ucs_get_time() > end) {
-            return 0;
-        }
-    }
-    return 1;
-}
-
 ucs_status_t uct_trig_cntr_reset(uct_trig_cntr_h cntr)
 {
     uint64_t before = __atomic_exchange_n(&cntr->added, 0, __ATOMIC_RELAXED);
     int ret;
 
+    /* A reset is a store to the NIC, which nothing orders with a GPU's. A value
+     * that is less than one read before it is not older. Where another thread
+     * resets at the same time, that one may never be read. */
+    if (before > 0) {
+        (void)uct_cxi_trig_cntr_reads(cntr->cntr, before, UINT64_MAX);
+    }
     ret = fi_cntr_set(cntr->cntr, 0);
     if (ret != 0) {
         ucs_error("cannot reset counter %p: %s", cntr, fi_strerror(-ret));
         return UCS_ERR_IO_ERROR;
     }
-    if ((before > 0) && !uct_cxi_trig_cntr_is_below(cntr, before)) {
+    if ((before > 0) &&
+        !uct_cxi_trig_cntr_reads(cntr->cntr, 0, before - 1)) {
         ucs_error("counter %p is not reset after %d ms", cntr,
                   UCT_CXI_TRIG_CNTR_RESET_MS);
         return UCS_ERR_IO_ERROR;

@@ -14,6 +14,7 @@
 
 #include <rdma/fi_rma.h>
 
+#include <inttypes.h>
 #include <string.h>
 
 
@@ -102,6 +103,13 @@ static const uct_cxi_trig_tx_kind_t uct_cxi_trig_rma_get_zcopied = {
     .stat     = UCT_TRIG_STATS_GET_ZCOPY
 };
 
+/* For UCX_LOG_LEVEL=data */
+static inline void uct_cxi_trig_rma_trace(const char *what, size_t length,
+                                          uint64_t remote_addr)
+{
+    ucs_trace_data("TX: %s len %zu to 0x%" PRIx64, what, length, remote_addr);
+}
+
 /* The payload is all of the local memory. */
 static void uct_cxi_trig_rma_use_payload(uct_cxi_trig_tx_op_t *op,
                                          size_t length)
@@ -137,6 +145,7 @@ ucs_status_t uct_cxi_trig_ep_put_short(uct_ep_h uct_ep, const void *buffer,
 
     memcpy(op->payload, buffer, length);
     UCT_TL_EP_STAT_OP(&ep->super, PUT, SHORT, length);
+    uct_cxi_trig_rma_trace("PUT_SHORT", length, remote_addr);
     uct_cxi_trig_tx_set_remote(op, remote_addr, rkey);
     uct_cxi_trig_rma_use_payload(op, length);
     return uct_cxi_trig_tx_send(op, length);
@@ -158,6 +167,7 @@ ssize_t uct_cxi_trig_ep_put_bcopy(uct_ep_h uct_ep, uct_pack_callback_t pack_cb,
 
     length = pack_cb(op->payload, arg);
     UCT_TL_EP_STAT_OP(&ep->super, PUT, BCOPY, length);
+    uct_cxi_trig_rma_trace("PUT_BCOPY", length, remote_addr);
     if (length == 0) {
         uct_cxi_trig_tx_drop(op);
         return 0;
@@ -188,6 +198,7 @@ ucs_status_t uct_cxi_trig_ep_get_bcopy(uct_ep_h uct_ep,
     }
 
     UCT_TL_EP_STAT_OP(&ep->super, GET, BCOPY, length);
+    uct_cxi_trig_rma_trace("GET_BCOPY", length, remote_addr);
     if (length == 0) {
         uct_cxi_trig_tx_drop(op); /* the callback may send */
         unpack_cb(arg, NULL, 0);
@@ -217,6 +228,9 @@ static ucs_status_t uct_cxi_trig_rma_zcopy(uct_cxi_trig_ep_t *ep,
     if (status != UCS_OK) {
         return status;
     }
+    uct_cxi_trig_rma_trace((kind == &uct_cxi_trig_rma_put_zcopied) ?
+                           "PUT_ZCOPY" : "GET_ZCOPY", length,
+                           args->remote_addr);
     if (length == 0) {
         uct_cxi_trig_tx_drop(op);
         return UCS_OK;

@@ -9,8 +9,8 @@
  *   BYE: all is freed       --------->  waits for the last open use
  *   closes its endpoints    <---------  BYE_ACK: the leaver is CANCELED
  *
- * Where both leave, each takes the other's BYE for the answer. The answer is the
- * last message to a leaver: Cassini's provider ends a process whose message
+ * Where both leave, each takes the other's BYE for the answer. The answer is
+ * the last message to a leaver: Cassini's provider ends a process whose message
  * meets an endpoint that is being closed.
  *
  * A transport that loses a peer does not know whether this side has read all of
