@@ -271,8 +271,11 @@ integration()
     local name size run=$ST_TOP/test/integration/run.sh
     while read -r name size; do
         [ "$size" != all ] || size=$places
+        # So that four ranks' uses need not wait for entries
+        [[ $name == info.* ]] || export CASSINI_TLES=2048
         try_sized "$size" "integration-cxi/$name" "$run" --build "$ST_BUILD" \
             "$name"
+        unset CASSINI_TLES
     done < <("$run" --busy --nic cxi | sort -s -k 2,2)
 }
 
