@@ -46,7 +46,7 @@ void cassini_temper_read(void)
     settings->seed      = cassini_temper_number("CASSINI_SEED", 0);
     settings->tles      = cassini_temper_number("CASSINI_TLES", 512);
     settings->cts       = cassini_temper_number("CASSINI_CTS", 2047);
-    settings->les       = cassini_temper_number("CASSINI_LES", 15726);
+    settings->les       = cassini_temper_number("CASSINI_LES", 4 * 15726);
     settings->eq_slots  = cassini_temper_number("CASSINI_EQ_SLOTS", 0);
     settings->exact     = cassini_temper_number("CASSINI_EXACT_QUEUES", 0);
     settings->down_at   = cassini_temper_number("CASSINI_DOWN", 0);

@@ -40,6 +40,7 @@ has()
 test_here()
 {
     local provider=cxiemu
+    [ "${UCX_CXI_TRIG_PROVIDER:-}" != cxi ] || provider=cxi
     [ "${ST_NIC:?}" != sockets ] || provider=sockets
     ask 0 -dls
     has '# Transport: cxi_trig' "#   Device: $ST_DEVICE" \
@@ -50,7 +51,7 @@ test_here()
         '# +service: (1, VNI: 10|not told, VNI: not told)' \
         '# +service entries: (504|not told)' \
         '# +key cache: (on|off|not told), optimized keys: (on|off|not told)' \
-        '# +memory monitor: none' "# +UCX's memory cache: can work" \
+        '# +memory monitor: (none|disabled)' "# +UCX's memory cache: can work" \
         '# Lane trig: on' '# Lane host: on' '# Streams: host: on' \
         '# Streams: HIP: off: this version of the library has no HIP streams'
     ask 0 -d UCX_CXI_TRIG_DEFERRED_ENTRIES=20

@@ -53,13 +53,27 @@ static void on_error(void *arg, ucp_ep_h ep, ucs_status_t status)
     ucx_storm_fail(link, status, "error handler");
 }
 
-static void open_worker(storm_rank_t *rank)
+static void open_context(storm_rank_t *rank)
 {
-    ucp_params_t params               = {
+    ucp_params_t params = {
         .field_mask = UCP_PARAM_FIELD_FEATURES,
         .features   = UCP_FEATURE_TAG | UCP_FEATURE_RMA | UCP_FEATURE_AMO64 |
                       UCP_FEATURE_AM
     };
+    ucp_config_t *config;
+
+    require(rank, ucp_config_read(NULL, NULL, &config), "settings");
+    /* A rank that only receives from the victim sees its end by this */
+    require(rank, ucp_config_modify(config, "KEEPALIVE_INTERVAL", "50ms"),
+            "keepalive");
+    require(rank, ucp_config_modify(config, "RNDV_THRESH", "7000"),
+            "rendezvous");
+    require(rank, ucp_init(&params, config, &rank->context), "context");
+    ucp_config_release(config);
+}
+
+static void open_worker(storm_rank_t *rank)
+{
     ucp_worker_params_t worker_params = {.field_mask = 0};
     ucp_am_handler_param_t am         = {
         .field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID |
@@ -69,17 +83,9 @@ static void open_worker(storm_rank_t *rank)
         .cb         = ucx_storm_am_handler,
         .arg        = rank
     };
-    ucp_config_t *config;
 
     ucx_storm_at(rank, "opening its worker");
-    require(rank, ucp_config_read(NULL, NULL, &config), "settings");
-    /* A rank that only receives from the victim sees its end by this */
-    require(rank, ucp_config_modify(config, "KEEPALIVE_INTERVAL", "50ms"),
-            "keepalive");
-    require(rank, ucp_config_modify(config, "RNDV_THRESH", "7000"),
-            "rendezvous");
-    require(rank, ucp_init(&params, config, &rank->context), "context");
-    ucp_config_release(config);
+    open_context(rank);
     require(rank, ucp_worker_create(rank->context, &worker_params,
                                     &rank->worker), "worker");
     require(rank, ucp_worker_set_am_recv_handler(rank->worker, &am),
@@ -287,13 +293,17 @@ static int count_files(void)
 
 int storm_rank_main(storm_board_t *board, int index)
 {
-    int files         = count_files();
     storm_rank_t rank = {
         .board = board,
         .card  = &board->card[index],
         .index = index
     };
+    int files;
 
+    /* libfabric keeps some of what its first use opens */
+    open_context(&rank);
+    ucp_cleanup(rank.context);
+    files = count_files();
     init_links(&rank);
     open_worker(&rank);
     open_memory(&rank);

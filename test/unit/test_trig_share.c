@@ -209,5 +209,7 @@ int main(int argc, char **argv)
     setenv("FI_CXIEMU_SERVICE", text, 1);
     snprintf(text, sizeof(text), "%d", ENTRIES);
     setenv("FI_CXIEMU_DWQ_ENTRIES", text, 1);
+    snprintf(text, sizeof(text), "%d", ENTRIES + 8); /* which cxi keeps */
+    setenv("CASSINI_TLES", text, 1);
     return st_cunit_main("trig_share", argc, argv);
 }
