@@ -12,9 +12,9 @@ usage: contrib/own-card.sh [--probe] --libfabric LIBDIR --card DIR
 Runs a command with the libfabric of folder LIBDIR over the emulated card of
 folder DIR, a libcxi.so.1, in a mount namespace where /sys/class/net has the
 network device that the provider looks for: one that is up and whose PCI
-address is the card's. All processes of the command are on one card; another
-call has another card. If the status of the command is 0, and the card tells
-at its end that something was left open, the status is 1.
+address is the card's; and a /dev/shm of its own. All processes of the command
+are on one card; another call has another card. If the status of the command is
+0, and the card tells at its end that something was left open, the status is 1.
 
     --probe  only tell whether such a namespace may be made here
 
@@ -52,6 +52,8 @@ run_inside()
     local libdir=$1 card=$2 rc=0 leaks
     shift 2
     make_devices || exit 1
+    # Processes that share a card share its entries, by a file there
+    mount -t tmpfs -o mode=1777 tmpfs /dev/shm || exit 1
     leaks=$(mktemp) || exit 1
     # The card's own pthread_sigmask() is to come before libc's
     env LD_LIBRARY_PATH="$card:$libdir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" \
@@ -63,7 +65,7 @@ run_inside()
         head -n 50 "$leaks"
         [ $rc -ne 0 ] || rc=1
     fi
-    rm -f "$leaks" /dev/shm/cassini.*".own-$$"
+    rm -f "$leaks"
     exit $rc
 }
 

@@ -13,10 +13,12 @@ sources := $(wildcard $(gtest)/common/*.cc $(gtest)/common/googletest/*.cc \
                       $(gtest)/uct/*.cc $(gtest)/uct/v2/*.cc \
                       $(gtest)/ucp/*.cc $(perf)/lib/*.c $(perf)/lib/*.cc)
 # A second main(), sizes of structures, the card's matching of tags, which needs
-# InfiniBand's transports to link, and (1.18) CUDA
+# InfiniBand's transports to link, and what needs CUDA: contexts (1.18), devices
+# that a GPU starts messages on (1.23)
 left_out := $(gtest)/common/googletest/gtest_main.cc \
             $(gtest)/common/test_obj_size.cc $(gtest)/uct/test_tag.cc \
-            $(gtest)/common/cuda_context.cc
+            $(gtest)/common/cuda_context.cc $(gtest)/uct/test_device.cc \
+            $(gtest)/ucp/test_ucp_device.cc
 objects := $(patsubst $(UCX)/%,%.o,$(filter-out $(left_out),$(sources)))
 
 CPPFLAGS := -I$(CONFIG) -I$(UCX)/src -I$(UCX)/test -I$(UCX)/test/gtest \

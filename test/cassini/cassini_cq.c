@@ -15,6 +15,7 @@
 
 enum {
     CASSINI_CQ_BATCH  = 256, /**< Commands of a queue at a time */
+    CASSINI_TXQ_SLOTS = 4096, /**< Of an initiator's queue at least */
     CASSINI_TGQ_SLOTS = 32768 /**< Of a target queue at least */
 };
 
@@ -256,11 +257,9 @@ static int cassini_cq_insert(cassini_queue_t *queue)
     if (ret != 0) {
         return ret;
     }
-    cassini_trap_watch(0);
     queue->page       = (int)i;
     queue->number     = i;
     queue->pub.write  = cassini_trap_queue(queue->page);
-    *queue->pub.write = CASSINI_FIRST_SLOT;
     queue->pub.index  = i + ((queue->flags & CASSINI_QUEUE_TX) ?
                              0 : (unsigned)CASSINI_NUM_TXQS);
     cassini_nic.queues[i] = queue;
@@ -274,17 +273,19 @@ int cxil_alloc_cmdq(cassini_lni_t *lni, cassini_eq_t *eq,
     cassini_cq_status_t status = {.read = CASSINI_FIRST_SLOT,
                                   .rc   = CASSINI_RC_OK};
     unsigned count             = 64;
+    unsigned least             = (opts->flags & CASSINI_QUEUE_TX) ?
+                                 CASSINI_TXQ_SLOTS : CASSINI_TGQ_SLOTS;
     cassini_queue_t *queue;
     int ret;
 
     if (opts->count > 65536) {
         return -EINVAL;
     }
+    if (!cassini_settings.exact) {
+        count = least; /* A thread is slower than the hardware */
+    }
     while (count < opts->count + CASSINI_FIRST_SLOT) {
         count *= 2;
-    }
-    if (!(opts->flags & CASSINI_QUEUE_TX) && (count < CASSINI_TGQ_SLOTS)) {
-        count = CASSINI_TGQ_SLOTS; /* A thread is slower than the hardware */
     }
     queue = calloc(1, sizeof(*queue));
     if (queue == NULL) {

@@ -161,6 +161,21 @@ void cassini_eq_post_init(unsigned eqn, const cassini_ev_init_t *event)
     }
 }
 
+/* Clear slots that are not yet: rings are long, and mostly never used. */
+static void cassini_eq_clear(uint8_t *ring, size_t length)
+{
+    static const uint8_t zeros[4096];
+    size_t offset, step;
+
+    for (offset = 0; offset < length; offset += step) {
+        step = (length - offset < sizeof(zeros)) ? length - offset :
+                                                   sizeof(zeros);
+        if (memcmp(ring + offset, zeros, step) != 0) {
+            memset(ring + offset, 0, step);
+        }
+    }
+}
+
 int cxil_alloc_evtq(cassini_lni_t *lni, const cassini_md_t *md,
                     const cassini_eq_attr_t *attr, cassini_wait_t *event_wait,
                     cassini_wait_t *status_wait, cassini_eq_t **eq_p)
@@ -179,7 +194,7 @@ int cxil_alloc_evtq(cassini_lni_t *lni, const cassini_md_t *md,
     if (eq == NULL) {
         return -ENOMEM;
     }
-    memset(attr->queue, 0, attr->length);
+    cassini_eq_clear(attr->queue, attr->length);
     memset(&ack, 0, sizeof(ack));
     ack.read  = 1;
     eq->epoch = cassini_nic.epoch;

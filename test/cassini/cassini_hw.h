@@ -33,6 +33,16 @@ enum {
 /** Initiator of an entry: all. */
 #define CASSINI_MATCH_ANY UINT32_MAX
 
+/** In front of what the request list takes: the headers of the packet, of which
+ *  software reads these. Big endian. */
+enum {
+    CASSINI_WIRE_BYTES  = 63,
+    CASSINI_WIRE_VER    = 0,  /**< 4 in the upper half of the byte */
+    CASSINI_WIRE_VNI    = 4,  /**< 2 bytes */
+    CASSINI_WIRE_TYPE   = 20, /**< Bits 4 to 6; 0: with the fields below */
+    CASSINI_WIRE_OFFSET = 22  /**< Initiator's offset, 7 bytes */
+};
+
 /** Successes of a counter: 48 bits that wrap. */
 #define CASSINI_SUCCESS_MASK ((1ull << 48) - 1)
 

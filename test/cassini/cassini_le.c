@@ -99,6 +99,16 @@ void cassini_pte_rendezvous(cassini_pte_obj_t *pte, const cassini_tgt_cmd_t *le,
     cassini_tx_rdzv_get(&get);
 }
 
+/* An initiator: number of the process, and NIC or rank. Each may be any. */
+static int cassini_le_admits(uint32_t match_id, uint32_t initiator)
+{
+    uint32_t ranks = (1u << (32 - CASSINI_PID_BITS)) - 1;
+    uint32_t same  = match_id ^ initiator;
+
+    return (((match_id | ranks) == CASSINI_MATCH_ANY) || !(same & ~ranks)) &&
+           (((match_id & ranks) == ranks) || !(same & ranks));
+}
+
 int cassini_le_matches(const cassini_pte_obj_t *pte,
                        const cassini_tgt_cmd_t *le, uint64_t bits,
                        uint32_t initiator, uint32_t length)
@@ -107,8 +117,7 @@ int cassini_le_matches(const cassini_pte_obj_t *pte,
         return 1;
     }
     return (((bits ^ le->match_bits) & ~le->ignore_bits) == 0) &&
-           ((le->match_id == CASSINI_MATCH_ANY) ||
-            (le->match_id == initiator)) &&
+           cassini_le_admits(le->match_id, initiator) &&
            (!le->no_truncate || (length <= le->length));
 }
 

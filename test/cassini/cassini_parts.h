@@ -29,7 +29,7 @@ typedef struct cassini_trapped {
 int cassini_trap_take(unsigned ctn, cassini_trapped_t *trapped);
 int cassini_trap_has(unsigned ctn);
 
-/** Page of a write pointer, by number below CASSINI_QUEUES. */
+/** Page of a write pointer, by number below CASSINI_QUEUES; set back. */
 uint64_t *cassini_trap_queue(int page);
 
 /** The first store to a write pointer wakes the engine (on), or none does. */
@@ -145,7 +145,8 @@ typedef struct cassini_work {
     unsigned            ptn;
     cassini_tgt_cmd_t   le;
     cassini_place_t     place;
-    uint32_t            length;
+    uint32_t            length; /**< With the headers */
+    uint32_t            headers; /**< Bytes of them, for the request list */
     int                 list;
     int                 unlinked;
 } cassini_work_t;
@@ -203,6 +204,7 @@ typedef struct cassini_settings {
     unsigned   cts;
     unsigned   les;
     unsigned   eq_slots;
+    int        exact;    /**< Command queues are as long as asked for */
     unsigned   inject_rc;
     uint64_t   inject_at;
     uint64_t   down_at;

@@ -48,6 +48,7 @@ void cassini_temper_read(void)
     settings->cts       = cassini_temper_number("CASSINI_CTS", 2047);
     settings->les       = cassini_temper_number("CASSINI_LES", 15726);
     settings->eq_slots  = cassini_temper_number("CASSINI_EQ_SLOTS", 0);
+    settings->exact     = cassini_temper_number("CASSINI_EXACT_QUEUES", 0);
     settings->down_at   = cassini_temper_number("CASSINI_DOWN", 0);
     settings->vanish_at = cassini_temper_number("CASSINI_VANISH", 0);
     settings->gone_rc   = cassini_temper_number("CASSINI_GONE",

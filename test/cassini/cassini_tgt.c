@@ -167,6 +167,9 @@ static int cassini_tgt_locate(const cassini_pte_obj_t *pte,
         }
         offset = cmd->length;
     }
+    work->headers     = (work->list == CASSINI_REQUEST) ? CASSINI_WIRE_BYTES :
+                                                          0;
+    length           += work->headers;
     work->place.start = cmd->start + offset;
     work->place.room  = cmd->length - offset;
     if (length > work->place.room) {
@@ -307,6 +310,42 @@ static int cassini_tgt_accept(cassini_pte_obj_t *pte, cassini_work_t *work)
     return CASSINI_RC_OK;
 }
 
+/* The packet's headers, as far as software reads them. */
+static int cassini_tgt_put_headers(const cassini_work_t *work)
+{
+    const cassini_request_t *request = &work->packet->request;
+    uint8_t wire[CASSINI_WIRE_BYTES];
+    int i;
+
+    memset(wire, 0, sizeof(wire));
+    wire[CASSINI_WIRE_VER]     = 0x45;
+    wire[CASSINI_WIRE_VNI]     = (uint8_t)(request->vni >> 8);
+    wire[CASSINI_WIRE_VNI + 1] = (uint8_t)request->vni;
+    wire[CASSINI_WIRE_TYPE]    = 0x80;
+    for (i = 0; i < 7; ++i) {
+        wire[CASSINI_WIRE_OFFSET + i] =
+                (uint8_t)(request->offset >> (8 * (6 - i)));
+    }
+    return cassini_trap_copy((void*)(uintptr_t)work->place.start, wire,
+                             work->headers);
+}
+
+/* The data of a put. */
+static int cassini_tgt_put(const cassini_work_t *work)
+{
+    const cassini_packet_t *packet = work->packet;
+    uint32_t length                = work->length - work->headers;
+    uint8_t *memory = (uint8_t*)(uintptr_t)work->place.start + work->headers;
+
+    if ((work->headers != 0) && (cassini_tgt_put_headers(work) != 0)) {
+        return -1;
+    }
+    return (packet->data >= length) ?
+           cassini_trap_copy(memory, cassini_packet_data(packet), length) :
+           cassini_net_read(packet->from, memory, packet->request.address,
+                            length);
+}
+
 /* Move the data; what a small get brings goes to @a data. */
 static int cassini_tgt_move(const cassini_work_t *work,
                             cassini_response_t *response, uint8_t *data)
@@ -318,11 +357,7 @@ static int cassini_tgt_move(const cassini_work_t *work,
 
     switch (request->kind) {
     case CASSINI_EV_PUT:
-        ret = (packet->data >= work->length) ?
-              cassini_trap_copy(memory, cassini_packet_data(packet),
-                                work->length) :
-              cassini_net_read(packet->from, memory, request->address,
-                               work->length);
+        ret = cassini_tgt_put(work);
         break;
     case CASSINI_EV_GET:
         ret = (work->length <= CASSINI_INLINE) ?
@@ -364,7 +399,7 @@ void cassini_tgt_carry_out(const cassini_work_t *work)
     cassini_pte_obj_t *pte      = cassini_nic.ptes[work->ptn];
     const cassini_tgt_cmd_t *le = &work->le;
     cassini_response_t response = {.list   = (uint8_t)work->list,
-                                   .length = work->length};
+                                   .length = work->length - work->headers};
     uint8_t data[CASSINI_INLINE];
     size_t length = 0;
 

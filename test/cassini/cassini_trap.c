@@ -267,6 +267,11 @@ int cassini_trap_take(unsigned ctn, cassini_trapped_t *trapped)
 
 uint64_t *cassini_trap_queue(int page)
 {
+    uint64_t *word = (uint64_t*)(cassini_trap.stores + page * CASSINI_PAGE);
+
+    /* Not by the pages that may be watched: an engine that sleeps has to notice
+     * the next store */
+    __atomic_store_n(word, CASSINI_FIRST_SLOT, __ATOMIC_RELEASE);
     return (uint64_t*)(cassini_trap.queues + page * CASSINI_PAGE);
 }
 

@@ -123,10 +123,12 @@ test_perftest()
     pass_perftest "$@"
 }
 
-# Prints the tests that ucx_perftest has.  Usage: perftest_names UCT|UCP
+# Prints the tests that ucx_perftest has, but those that a GPU's kernel starts
+# (UCX 1.20).  Usage: perftest_names UCT|UCP
 perftest_names()
 {
-    ucx_perftest -h 2>&1 | sed -nE "s/^ +([a-z_]+) - $1 .*/\1/p"
+    ucx_perftest -h 2>&1 | sed -nE "s/^ +([a-z_]+) - $1 .*/\1/p" |
+        grep -vE '^ucp_put_(single|multi|partial)_'
 }
 
 # Passes a test with few messages, and counts it.

@@ -142,6 +142,22 @@ static void set_func(void *arg)
     __atomic_store_n((uint64_t*)arg, 1, __ATOMIC_RELEASE);
 }
 
+/* The peer's NIC has taken the clear-to-send: what a stopped peer has not, an
+ * emulated NIC cannot cancel */
+static int is_cleared(side_t *side)
+{
+    ucp_st_worker_h worker = side->me->node.worker;
+    const ucp_st_trig_part_t *part;
+    int result;
+
+    ucp_st_worker_lock(worker);
+    part   = &ucp_st_trig_op(side->reverse)->parts[0];
+    result = part->posted[UCP_ST_TRIG_ENTRY_PUT] >
+             part->pending[UCP_ST_TRIG_ENTRY_PUT];
+    ucp_st_worker_unlock(worker);
+    return result;
+}
+
 /* Until the stream has started the send, or waits for the receive before it */
 static void sender_start(side_t *side)
 {
@@ -160,6 +176,9 @@ static void sender_start(side_t *side)
     }
     ST_OK(side->me, ucp_st_enqueue_wait(side->queue, side->op));
     while (!__atomic_load_n(&is_there, __ATOMIC_ACQUIRE)) {
+        st_rank_pause(side->me);
+    }
+    while ((side->reverse != NULL) && !is_cleared(side)) {
         st_rank_pause(side->me);
     }
 }

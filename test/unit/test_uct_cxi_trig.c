@@ -274,10 +274,12 @@ ST_CASE(close_in_flight)
 ST_CASE(refused_settings)
 {
     static const char *const too_short[] = {"SEG_SIZE", "100", NULL};
+    static const char *const too_long[]  = {"SEG_SIZE", "16385", NULL};
     static const char *const no_queue[]  = {"TX_QUEUE_LEN", "0", NULL};
     uct_pair_t pair;
 
     CU_ASSERT(uct_pair_create(&pair, too_short) != 0);
+    CU_ASSERT(uct_pair_create(&pair, too_long) != 0);
     CU_ASSERT(uct_pair_create(&pair, no_queue) != 0);
 }
 

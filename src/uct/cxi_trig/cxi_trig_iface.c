@@ -32,7 +32,9 @@
 
 /* UCP needs this much in one message (its UCP_MIN_BCOPY), and some to spare */
 #define UCT_CXI_TRIG_SEG_MIN 256
-#define UCT_CXI_TRIG_SEG_MAX UCS_MBYTE
+
+/* Longer ones are fetched by their receiver on cxi, and do not end if it dies */
+#define UCT_CXI_TRIG_SEG_MAX (16 * UCS_KBYTE)
 
 
 ucs_config_field_t uct_cxi_trig_iface_config_table[] = {
@@ -40,7 +42,7 @@ ucs_config_field_t uct_cxi_trig_iface_config_table[] = {
      UCS_CONFIG_TYPE_TABLE(uct_iface_config_table)},
 
     {"SEG_SIZE", "8k",
-     "Longest active message and buffered put or get, bytes (256 to 1m).",
+     "Longest active message and buffered put or get, bytes (256 to 16k).",
      ucs_offsetof(uct_cxi_trig_iface_config_t, seg_size),
      UCS_CONFIG_TYPE_MEMUNITS},
 

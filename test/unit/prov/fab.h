@@ -8,6 +8,7 @@
  *   strict   cxiemu, FI_CXIEMU_MODE=strict
  *   fast     cxiemu, FI_CXIEMU_MODE=fast
  *   sockets  libfabric's own provider, so that cxiemu is not its own judge
+ *   cxi      HPE's provider, which cxiemu emulates; see test/cassini
  *
  * A scenario is a function that both parties run, told apart by me->index. It
  * is run with the parties as two threads with a domain each (the thread
@@ -54,7 +55,8 @@
 typedef enum {
     FAB_STRICT,
     FAB_FAST,
-    FAB_SOCKETS
+    FAB_SOCKETS,
+    FAB_CXI
 } fab_subject_t;
 
 /** What the two parties are. */
@@ -137,6 +139,8 @@ typedef struct fab_case {
     const fab_config_t *config;  /**< NULL: all defaults */
     unsigned           parties;  /**< FAB_*; 0: FAB_BOTH */
     const char         *sockets; /**< Why sockets cannot; NULL: it can */
+    const char         *cxi;     /**< Why it does not hold for cxi; NULL: it
+                                      does */
     int                victim;   /**< Party 1 is killed (processes only) */
     const char         *env;     /**< Only where this variable is set */
 } fab_case_t;
@@ -183,10 +187,27 @@ int fab_main(const char *suite, int argc, char **argv);
 
 fab_subject_t fab_subject(void);
 
-/** The running case is about cxiemu's own ways and the subject is it. */
-static inline int fab_is_cxiemu(void)
+/** libfabric's name of the subject's provider. */
+const char *fab_provider(void);
+
+/** The subject is cxi, or the emulation of it. */
+static inline int fab_is_cassini(void)
 {
     return fab_subject() != FAB_SOCKETS;
+}
+
+/** The subject allows what cxi does, and no more. */
+static inline int fab_is_strict(void)
+{
+    return (fab_subject() == FAB_STRICT) || (fab_subject() == FAB_CXI);
+}
+
+/** It waits by itself, which cxi does since libfabric 2: no cq_signal(), and
+ *  event queues poll. Before, these are libfabric's own. */
+static inline int fab_waits_as_cxi(void)
+{
+    return (fab_subject() == FAB_STRICT) ||
+           ((fab_subject() == FAB_CXI) && (FI_MAJOR(fi_version()) >= 2));
 }
 
 /** This run's random sequence; the seed is printed, and taken from FAB_SEED. */

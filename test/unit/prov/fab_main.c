@@ -13,7 +13,8 @@
 static const char *const fab_subjects[] = {
     [FAB_STRICT]  = "strict",
     [FAB_FAST]    = "fast",
-    [FAB_SOCKETS] = "sockets"
+    [FAB_SOCKETS] = "sockets",
+    [FAB_CXI]     = "cxi"
 };
 
 static fab_subject_t fab_the_subject;
@@ -22,6 +23,18 @@ static uint64_t      fab_the_seed;
 fab_subject_t fab_subject(void)
 {
     return fab_the_subject;
+}
+
+const char *fab_provider(void)
+{
+    switch (fab_the_subject) {
+    case FAB_SOCKETS:
+        return "sockets";
+    case FAB_CXI:
+        return "cxi";
+    default:
+        return "cxiemu";
+    }
 }
 
 uint64_t fab_seed(void)
@@ -87,12 +100,12 @@ static void fab_find_seed(void)
 static void fab_set_environment(void)
 {
     setenv("FI_PROVIDER_PATH", FAB_MODULE_DIR, 0);
-    if (fab_is_cxiemu()) {
-        setenv("FI_PROVIDER", "cxiemu", 1);
-        setenv("FI_CXIEMU_MODE", fab_subjects[fab_the_subject], 1);
-    } else {
-        setenv("FI_PROVIDER", "sockets", 1);
+    setenv("FI_PROVIDER", fab_provider(), 1);
+    /* libfabric's own choice: what was registered stays mapped for a while */
+    if (fab_the_subject == FAB_CXI) {
+        setenv("FI_MR_CACHE_MONITOR", "memhooks", 1);
     }
+    setenv("FI_CXIEMU_MODE", fab_subjects[fab_the_subject], 1);
 }
 
 int fab_main(const char *suite, int argc, char **argv)

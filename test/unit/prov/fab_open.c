@@ -18,8 +18,7 @@ struct fi_info *fab_hints(const fab_config_t *config)
     struct fi_info *hints = fi_allocinfo();
 
     FAB_REQUIRE(hints != NULL);
-    hints->fabric_attr->prov_name     = strdup(fab_is_cxiemu() ? "cxiemu" :
-                                                                 "sockets");
+    hints->fabric_attr->prov_name     = strdup(fab_provider());
     hints->ep_attr->type              = FI_EP_RDM;
     hints->caps                       = FAB_CAPS | config->caps;
     hints->mode                       = FI_CONTEXT;
@@ -37,7 +36,7 @@ struct fi_info *fab_getinfo(struct fi_info *hints)
     struct fi_info *info = NULL;
     int ret;
 
-    ret = fab_is_cxiemu() ?
+    ret = fab_is_cassini() ?
           fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &info) :
           fi_getinfo(FI_VERSION(1, 17), "127.0.0.1", NULL, FI_SOURCE, hints,
                      &info);

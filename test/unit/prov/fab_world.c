@@ -245,6 +245,12 @@ void fab_run(const fab_case_t *fcase)
         return;
     }
 
+    if ((fab_subject() == FAB_CXI) && (fcase->cxi != NULL) &&
+        (getenv("FAB_NO_SKIP") == NULL)) {
+        st_cunit_skip(fcase->cxi);
+        return;
+    }
+
     if ((fcase->env != NULL) && (getenv(fcase->env) == NULL)) {
         snprintf(reason, sizeof(reason), "%s is not set", fcase->env);
         st_cunit_skip(reason);

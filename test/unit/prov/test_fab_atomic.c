@@ -128,7 +128,7 @@ static void one_base(fab_side_t *me, enum fi_op op, enum fi_datatype type,
     size_t count;
 
     if (fi_atomicvalid(me->ep, type, op, &count) != 0) {
-        FAB_CHECK(!fab_is_cxiemu());
+        FAB_CHECK(!fab_is_cassini());
         return;
     }
 
@@ -154,7 +154,7 @@ static void one_fetch(fab_side_t *me, enum fi_op op, enum fi_datatype type,
     size_t count;
 
     if (fi_fetch_atomicvalid(me->ep, type, op, &count) != 0) {
-        FAB_CHECK(!fab_is_cxiemu());
+        FAB_CHECK(!fab_is_cassini());
         return;
     }
 
@@ -200,7 +200,7 @@ static void compare_once(fab_side_t *me, enum fi_op op, enum fi_datatype type,
     size_t count;
 
     if (fi_compare_atomicvalid(me->ep, type, op, &count) != 0) {
-        FAB_CHECK(!fab_is_cxiemu());
+        FAB_CHECK(!fab_is_cassini());
         return;
     }
 
@@ -361,7 +361,7 @@ FAB_CASE(refused)
     uint64_t operand = 1;
     size_t count;
 
-    if (!fab_is_cxiemu()) {
+    if (!fab_is_cassini()) {
         return;
     }
     FAB_CHECK(fi_atomic(me->ep, &operand, 1, NULL, me->peer, me->theirs.base,

@@ -109,16 +109,50 @@ FAB_CASE(with_map, .config = &map)
 /* Table: numbers count up from 0, in the order of insertion */
 FAB_CASE(table_numbers)
 {
+    struct fid_ep *ep = fab_endpoint(me);
+    size_t length     = FAB_NAME_MAX;
+    char name[FAB_NAME_MAX];
     fi_addr_t addr;
 
     FAB_EQUAL(me->self, 0);
     FAB_EQUAL(me->peer, 1);
-    FAB_EQUAL(fi_av_insert(me->av, me->theirs.name, 1, &addr, 0, NULL), 1);
+    FAB_EQUAL(fi_getname(&ep->fid, name, &length), 0);
+    FAB_EQUAL(fi_av_insert(me->av, name, 1, &addr, 0, NULL), 1);
     FAB_EQUAL(addr, 2);
-    talk(me, 2);
+    FAB_EQUAL(fi_close(&ep->fid), 0);
+    talk(me, 1);
 }
 
-/* An address that was never inserted, and one that is no address */
+/* An address has one number, until it was removed as often as inserted */
+FAB_CASE(same_again, .sockets = "sockets gives an address many numbers")
+{
+    fi_addr_t addr = FI_ADDR_NOTAVAIL;
+
+    FAB_EQUAL(fi_av_insert(me->av, me->theirs.name, 1, &addr, 0, NULL), 1);
+    FAB_EQUAL(addr, me->peer);
+    FAB_EQUAL(fi_av_remove(me->av, &addr, 1, 0), 0);
+    talk(me, me->peer);
+    FAB_EQUAL(fi_av_remove(me->av, &me->peer, 1, 0), 0);
+    fab_barrier(me);
+}
+
+/* A number that the vector has not given, or no more */
+FAB_CASE(not_inserted, .cxi = "cxi crashes: it looks where no entry is")
+{
+    uint64_t word   = 1;
+    size_t length   = FAB_NAME_MAX;
+    fi_addr_t other = me->peer;
+    char name[FAB_NAME_MAX];
+
+    FAB_EQUAL(fi_av_remove(me->av, &other, 1, 0), 0);
+    FAB_CHECK(fi_av_lookup(me->av, other, name, &length) < 0);
+
+    FAB_CHECK(fi_tsend(me->ep, &word, 8, NULL, 4711, 1, NULL) < 0);
+    FAB_CHECK(fi_write(me->ep, &word, 8, NULL, FI_ADDR_NOTAVAIL, 0, 0,
+                       NULL) < 0);
+}
+
+/* What is no address */
 FAB_CASE(unknown)
 {
     char nonsense[FAB_NAME_MAX];
@@ -126,9 +160,6 @@ FAB_CASE(unknown)
     fi_addr_t addr = 0;
     ssize_t ret;
 
-    FAB_CHECK(fi_tsend(me->ep, &word, 8, NULL, 4711, 1, NULL) < 0);
-    FAB_CHECK(fi_write(me->ep, &word, 8, NULL, FI_ADDR_NOTAVAIL, 0, 0,
-                       NULL) < 0);
     memset(nonsense, 0x33, sizeof(nonsense));
     if (fi_av_insert(me->av, nonsense, 1, &addr, 0, NULL) == 1) {
         ret = FAB_POST(me, fi_tsend(me->ep, &word, 8, NULL, addr, 1, NULL));

@@ -266,6 +266,11 @@ FAB_CASE(busy, .sockets = "sockets lets busy objects be closed")
     FAB_EQUAL(fi_close(&me->tx.cq->fid), -FI_EBUSY);
     FAB_EQUAL(fi_close(&me->av->fid), -FI_EBUSY);
     FAB_EQUAL(fi_close(&me->domain->fid), -FI_EBUSY);
+}
+
+FAB_CASE(busy_fabric, .sockets = "sockets lets busy objects be closed",
+         .cxi = "cxi frees a fabric that has domains")
+{
     FAB_EQUAL(fi_close(&me->fabric->fid), -FI_EBUSY);
 }
 

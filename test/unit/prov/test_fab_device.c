@@ -24,6 +24,8 @@ enum {
 };
 
 #define ONLY_CXI "of CXI's interface only"
+#define NO_DEVICE \
+    "the NIC below cxi is emulated: its pages trap stores of a processor alone"
 
 /** A counter whose trigger page a device has registered. */
 typedef struct trigger_page {
@@ -134,13 +136,17 @@ static void store_fires(fab_side_t *me, const fab_device_ops_t *ops)
 }
 
 FAB_CASE_CALL(kernel_stores_all, stores_all(me, &fab_device_kernel),
-              .sockets = ONLY_CXI, .env = "FAB_HAS_KERNEL")
+              .sockets = ONLY_CXI, .env = "FAB_HAS_KERNEL",
+              .cxi = NO_DEVICE)
 FAB_CASE_CALL(kernel_store_fires, store_fires(me, &fab_device_kernel),
-              .sockets = ONLY_CXI, .env = "FAB_HAS_KERNEL")
+              .sockets = ONLY_CXI, .env = "FAB_HAS_KERNEL",
+              .cxi = NO_DEVICE)
 FAB_CASE_CALL(cuda_stores_all, stores_all(me, &fab_device_cuda),
-              .sockets = ONLY_CXI, .env = "FAB_HAS_CUDA")
+              .sockets = ONLY_CXI, .env = "FAB_HAS_CUDA",
+              .cxi = NO_DEVICE)
 FAB_CASE_CALL(cuda_store_fires, store_fires(me, &fab_device_cuda),
-              .sockets = ONLY_CXI, .env = "FAB_HAS_CUDA")
+              .sockets = ONLY_CXI, .env = "FAB_HAS_CUDA",
+              .cxi = NO_DEVICE)
 
 /* In a process of its own, as CUDA does not survive a fork */
 static int can_store(const fab_device_ops_t *ops)

@@ -21,7 +21,7 @@ FAB_CASE(entries, .sockets = ONLY_CXI)
     fab_work_t *works;
     unsigned i;
 
-    if ((me->index == 1) || (fab_subject() == FAB_STRICT)) {
+    if ((me->index == 1) || fab_is_strict()) {
         fab_barrier(me);
         return;
     }
@@ -56,7 +56,7 @@ FAB_CASE(counters, .sockets = ONLY_CXI)
     unsigned count           = 0;
     int ret;
 
-    if ((me->threads || (fab_subject() == FAB_STRICT)) && (me->index == 1)) {
+    if ((me->threads || fab_is_strict()) && (me->index == 1)) {
         return;
     }
 
@@ -71,7 +71,7 @@ FAB_CASE(counters, .sockets = ONLY_CXI)
     while (count > 0) {
         fab_cntr_close(cntrs[--count]);
     }
-    if (fab_subject() == FAB_STRICT) {
+    if (fab_is_strict()) {
         /* They are taken until the domain is closed */
         ret = fi_cntr_open(me->domain, &attr, &cntrs[0], NULL);
         FAB_EQUAL(ret, -FI_EDOMAIN);
@@ -81,25 +81,34 @@ FAB_CASE(counters, .sockets = ONLY_CXI)
     }
 }
 
-/* Works that add 1 to the own word; they wait for different values of a
- * counter. Returns how many were taken. */
+/* Works that add 1 to the peer's word; they wait for different values of a
+ * counter. Returns how many were taken: those behind are refused for good, not
+ * for a moment in which the NIC was slow */
 static unsigned queue_adds(fab_side_t *me, fab_work_t *works, unsigned count,
                            struct fid_cntr *trigger, struct fid_cntr *done)
 {
     unsigned taken = 0;
+    unsigned tries = 0;
     int ret        = 0;
 
-    while ((ret == 0) && (taken < count)) {
+    while ((taken < count) && (tries < 10)) {
         fab_work_add(me, &works[taken], 1, fab_there(me, 0));
         ret = fab_queue(me, &works[taken], fab_at(trigger, taken + 1, done));
-        taken += (ret == 0);
+        FAB_CHECK((ret == 0) || (ret == -FI_EAGAIN));
+        if (ret == 0) {
+            ++taken;
+            tries = 0;
+        } else {
+            ++tries;
+            fab_linger(me);
+        }
     }
-    FAB_CHECK((ret == 0) || (ret == -FI_EAGAIN));
     return taken;
 }
 
 /* Without entries the queue of commands stalls, and with it all behind it; when
- * it is full, too, work is refused. The parties share the entries */
+ * it is full, too, work is refused. The parties share the entries. No counter
+ * may be read meanwhile: since libfabric 2.3 cxi waits for the answer */
 FAB_CASE(stall, .sockets = ONLY_CXI)
 {
     struct fid_cntr *trigger = fab_cntr(me);
@@ -109,29 +118,30 @@ FAB_CASE(stall, .sockets = ONLY_CXI)
     unsigned share           = (LIMIT_ENTRIES + LIMIT_SPARE) / 2;
     unsigned taken           = 0;
     fab_work_t *works;
-    unsigned i;
 
     works = fab_works(me, 2 * LIMIT_ENTRIES);
-    if (fab_subject() == FAB_STRICT) {
+    if (fab_is_strict()) {
         FAB_EQUAL(queue_adds(me, works, share, trigger, done), share);
+        /* A command behind them: the NIC has taken them */
+        FAB_EQUAL(fi_cntr_set(met, 5), 0);
+        fab_reads(me, met, 5);
         fab_barrier(me);
         /* No entry is left: this is held, though its threshold is met, and the
          * value is set behind it */
-        fab_work_add(me, &works[share], 1, fab_there(me, 0));
+        fab_work_add(me, &works[share], 1, fab_there(me, 8));
         FAB_EQUAL(fi_cntr_add(met, 1), 0);
-        FAB_EQUAL(fab_queue(me, &works[share], fab_at(met, 1, counted)), 0);
+        FAB_MUST(me, fab_queue(me, &works[share], fab_at(met, 6, counted)));
         FAB_EQUAL(fi_cntr_set(met, 7), 0);
-        for (i = 0; i < 10000; ++i) {
-            fi_cntr_read(done);
-        }
-        FAB_EQUAL(fi_cntr_read(counted), 0);
-        FAB_CHECK(fi_cntr_read(met) < 7);
+        fab_barrier(me);
+        fab_linger(me);
+        FAB_EQUAL(fab_load(me->window + 8), 0);
         fab_barrier(me);
         if (me->index == 0) {
             /* Two slots each, of which the above has two and one */
             taken = queue_adds(me, &works[share + 1], LIMIT_SLOTS, trigger,
                                done);
-            FAB_EQUAL(taken, (LIMIT_SLOTS - 3) / 2);
+            FAB_CHECK((taken == (LIMIT_SLOTS - 3) / 2) ||
+                      (taken == LIMIT_SLOTS / 2 - 1));
         }
         fab_barrier(me);
         /* The other party's entries will do, too */
@@ -202,7 +212,7 @@ FAB_CASE(transmit_size, .config = &narrow, .sockets = ONLY_CXI)
 
     FAB_CHECK(size >= 64);
     posted = write_many(me, &word, 2 * size);
-    if (fab_subject() == FAB_STRICT) {
+    if (fab_is_strict()) {
         FAB_EQUAL(posted, size);
     }
     while (posted < 4 * size) {
@@ -219,7 +229,8 @@ FAB_CASE(transmit_size, .config = &narrow, .sockets = ONLY_CXI)
 /* More entries than a queue keeps; libfabric's documents call it an overrun */
 #define LIMIT_UNREAD (1u << 18)
 
-FAB_CASE(unread_entries, .parties = FAB_THREADS, .sockets = ONLY_CXI)
+FAB_CASE(unread_entries, .parties = FAB_THREADS, .sockets = ONLY_CXI,
+         .cxi = "cxi keeps as many as there is memory for")
 {
     struct fi_cq_tagged_entry entries[256];
     uint64_t word = 1;

@@ -14,7 +14,8 @@ static const size_t rma_sizes[] = {
     FAB_LARGEST
 };
 
-static const fab_config_t large = {.window = RMA_WINDOW};
+static const fab_config_t large  = {.window = RMA_WINDOW};
+static const fab_config_t fenced = {.window = RMA_WINDOW, .caps = FI_FENCE};
 
 /* In order after all before, and in the target's memory when it completes */
 static ssize_t rma_write(fab_side_t *me, const void *data, size_t length,
@@ -80,7 +81,9 @@ FAB_CASE(read_sizes, .config = &large)
         fab_barrier(me);
     }
     fab_count(me, me->read, ST_CUNIT_COUNT(rma_sizes));
-    FAB_EQUAL(fi_cntr_read(me->landed), 0);
+    /* CXI counts what is read of a region, too */
+    fab_reads(me, me->landed,
+              fab_is_strict() ? ST_CUNIT_COUNT(rma_sizes) : 0);
     free(in);
 }
 
@@ -156,7 +159,7 @@ static void flag_after_data(fab_side_t *me, int is_fenced)
 }
 
 FAB_CASE_CALL(flag_after_data, flag_after_data(me, 0), .config = &large)
-FAB_CASE_CALL(fence, flag_after_data(me, 1), .config = &large,
+FAB_CASE_CALL(fence, flag_after_data(me, 1), .config = &fenced,
               .sockets = "sockets: a fence behind a delivery-complete write "
                          "never ends")
 
@@ -317,7 +320,7 @@ FAB_CASE(keys)
 
     mr = fab_register_access(me, words, sizeof(words), 70, FI_REMOTE_WRITE);
     FAB_EQUAL(fi_mr_key(mr), 70);
-    if (fab_is_cxiemu()) {
+    if (fab_is_cassini()) {
         FAB_CHECK((fi_mr_reg(me->domain, words, 8, FI_REMOTE_WRITE, 0, 70, 0,
                              &other, NULL) != 0) ||
                   (fi_mr_bind(other, &me->ep->fid, 0) != 0) ||
@@ -399,7 +402,7 @@ FAB_CASE(remote_data)
     uint8_t out[100];
     uint64_t i;
 
-    if (fab_subject() == FAB_STRICT) {
+    if (fab_is_strict()) {
         return; /* CXI has none: see test_fab_cxi */
     }
     for (i = 0; i < ST_CUNIT_COUNT(lengths); ++i) {

@@ -47,7 +47,8 @@ fi_addr_t cxiemu_av_find(const cxiemu_av_t *av, uint64_t nonce, uint16_t ep)
     return FI_ADDR_NOTAVAIL;
 }
 
-/* Append it to its bucket: of two equal addresses the first is found. */
+/* Append it to its bucket: of two endpoints that differ in what the bucket does
+ * not look at, the first is found. */
 static void cxiemu_av_hash(cxiemu_av_t *av, size_t index)
 {
     cxiemu_av_entry_t *entry = &av->entries[index];
@@ -90,6 +91,7 @@ static int cxiemu_av_grow(cxiemu_av_t *av, size_t count)
     return 0;
 }
 
+/* An address that is there has its number: it counts how often it came */
 static int cxiemu_av_add(cxiemu_av_t *av, const cxiemu_addr_t *addr,
                          fi_addr_t *fi_addr)
 {
@@ -99,6 +101,13 @@ static int cxiemu_av_add(cxiemu_av_t *av, const cxiemu_addr_t *addr,
 
     if (addr->version != CXIEMU_ADDR_VERSION) {
         return -FI_EINVAL;
+    }
+    index = cxiemu_av_find(av, addr->nonce, addr->ep);
+    if ((index != FI_ADDR_NOTAVAIL) &&
+        !memcmp(&av->entries[index].addr, addr, sizeof(*addr))) {
+        ++av->entries[index].used;
+        *fi_addr = index;
+        return 0;
     }
 
     if (av->free != 0) {
@@ -203,6 +212,7 @@ static int cxiemu_av_remove(struct fid_av *fid, fi_addr_t *fi_addr,
 {
     cxiemu_av_t *av = container_of(fid, cxiemu_av_t, fid);
     int ret         = 0;
+    cxiemu_av_entry_t *entry;
     size_t i;
 
     if (flags || ((fi_addr == NULL) && (count > 0))) {
@@ -211,9 +221,10 @@ static int cxiemu_av_remove(struct fid_av *fid, fi_addr_t *fi_addr,
 
     cxiemu_nic_lock(av->domain->nic);
     for (i = 0; i < count; ++i) {
-        if (cxiemu_av_entry(av, fi_addr[i]) == NULL) {
+        entry = cxiemu_av_entry(av, fi_addr[i]);
+        if (entry == NULL) {
             ret = -FI_EINVAL;
-        } else {
+        } else if (--entry->used == 0) {
             cxiemu_av_forget(av, fi_addr[i]);
         }
     }

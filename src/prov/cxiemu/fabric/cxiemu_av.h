@@ -15,7 +15,7 @@ struct cxiemu_link;
 typedef struct cxiemu_av_entry {
     cxiemu_addr_t      addr;
     struct cxiemu_link *link;  /**< Made by the first use */
-    int                used;
+    unsigned           used;   /**< How often it was inserted; 0: a free one */
     size_t             next;   /**< Next of its bucket, or of the free ones;
                                     index + 1, 0 is none */
 } cxiemu_av_entry_t;

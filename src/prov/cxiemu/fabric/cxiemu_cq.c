@@ -237,6 +237,9 @@ static int cxiemu_cq_signal(struct fid_cq *fid)
 {
     cxiemu_cq_t *cq = container_of(fid, cxiemu_cq_t, fid);
 
+    if (cxiemu_param()->strict) {
+        return -FI_ENOSYS; /* As CXI */
+    }
     if (cq->wait_obj == FI_WAIT_NONE) {
         return -FI_EINVAL;
     }

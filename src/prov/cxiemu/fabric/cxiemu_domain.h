@@ -126,10 +126,7 @@ CXIEMU_NO_CALL(cxiemu_no_bind, struct fid *fid, struct fid *bfid,
 
 CXIEMU_NO_CALL(cxiemu_no_control, struct fid *fid, int command, void *arg)
 
-static inline int cxiemu_no_ops_open(struct fid *fid, const char *name,
-                                     uint64_t flags, void **ops, void *context)
-{
-    return -FI_EINVAL;
-}
+CXIEMU_NO_CALL(cxiemu_no_ops_open, struct fid *fid, const char *name,
+               uint64_t flags, void **ops, void *context)
 
 #endif

@@ -138,7 +138,7 @@ int cxiemu_op_check(const cxiemu_ep_t *ep, uint64_t cap, uint64_t flags,
                     uint64_t allowed)
 {
     if ((ep->caps & cap) != cap) {
-        return -FI_ENOPROTOOPT;
+        return -FI_ENOSYS;
     }
     if (flags & ~allowed) {
         return -FI_EBADFLAGS;
@@ -154,6 +154,10 @@ static cxiemu_ep_t *cxiemu_ep_of(struct fid *fid)
     return container_of(fid, cxiemu_ep_t, fid.fid);
 }
 
+
+/* When an operation completes: FI_TRANSMIT_COMPLETE if none is named */
+#define CXIEMU_COMPLETE_FLAGS \
+    (FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE)
 
 /* Tell peers whether the endpoint takes messages. */
 static void cxiemu_ep_show(cxiemu_ep_t *ep, int open)
@@ -353,6 +357,9 @@ static int cxiemu_ep_control(struct fid *fid, int command, void *arg)
             ret = -FI_EINVAL;
         } else if (command == FI_SETOPSFLAG) {
             *own = *flags & ~dirs;
+            if ((dirs == FI_TRANSMIT) && !(*flags & CXIEMU_COMPLETE_FLAGS)) {
+                *own |= FI_TRANSMIT_COMPLETE; /* As CXI */
+            }
         } else {
             *flags = *own;
         }
@@ -431,24 +438,9 @@ CXIEMU_NO_CALL(cxiemu_ep_tx_ctx, struct fid_ep *sep, int index,
 CXIEMU_NO_CALL(cxiemu_ep_rx_ctx, struct fid_ep *sep, int index,
                struct fi_rx_attr *attr, struct fid_ep **rx_ep, void *context)
 
-static ssize_t cxiemu_ep_rx_left(struct fid_ep *fid)
+static ssize_t cxiemu_ep_no_size_left(struct fid_ep *fid)
 {
     return -FI_ENOSYS;
-}
-
-static ssize_t cxiemu_ep_tx_left(struct fid_ep *fid)
-{
-    cxiemu_ep_t *ep = cxiemu_ep_from(fid);
-    ssize_t left;
-
-    if (ep == NULL) {
-        return -FI_EOPBADSTATE;
-    }
-
-    cxiemu_nic_lock(ep->domain->nic);
-    left = ep->tx_size - ep->tx_used;
-    cxiemu_nic_unlock(ep->domain->nic);
-    return left;
 }
 
 static struct fi_ops_ep cxiemu_ep_ops = {
@@ -458,8 +450,8 @@ static struct fi_ops_ep cxiemu_ep_ops = {
     .setopt       = cxiemu_ep_setopt,
     .tx_ctx       = cxiemu_ep_tx_ctx,
     .rx_ctx       = cxiemu_ep_rx_ctx,
-    .rx_size_left = cxiemu_ep_rx_left,
-    .tx_size_left = cxiemu_ep_tx_left
+    .rx_size_left = cxiemu_ep_no_size_left,
+    .tx_size_left = cxiemu_ep_no_size_left
 };
 
 

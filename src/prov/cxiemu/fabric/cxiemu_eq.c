@@ -145,7 +145,7 @@ static ssize_t cxiemu_eq_sread(struct fid_eq *fid, uint32_t *event, void *buf,
     ssize_t size;
 
     if (eq->wait_obj == FI_WAIT_NONE) {
-        return -FI_EINVAL;
+        return -FI_ENOSYS;
     }
 
     now = cxiemu_nic_now();
@@ -174,6 +174,9 @@ int cxiemu_eq_trywait(struct fid *fid)
     cxiemu_eq_t *eq = container_of(fid, cxiemu_eq_t, fid.fid);
     int ret;
 
+    if (cxiemu_param()->strict) {
+        return -FI_ENOSYS; /* As CXI */
+    }
     pthread_mutex_lock(&eq->lock);
     ret = (eq->count > 0) ? -FI_EAGAIN : 0;
     pthread_mutex_unlock(&eq->lock);
@@ -190,6 +193,9 @@ static int cxiemu_eq_control(struct fid *fid, int command, void *arg)
 
     switch (command) {
     case FI_GETWAIT:
+        if (eq->wait_obj == FI_WAIT_YIELD) {
+            return -FI_ENOSYS;
+        }
         if (eq->event_fd < 0) {
             return -FI_ENODATA;
         }
@@ -242,13 +248,16 @@ int cxiemu_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr,
                    struct fid_eq **eq_p, void *context)
 {
     enum fi_wait_obj wait_obj = (attr != NULL) ? attr->wait_obj : FI_WAIT_NONE;
+    enum fi_wait_obj waiting;
     cxiemu_eq_t *eq;
     int err;
 
+    /* CXI polls: there is no file to sleep on */
+    waiting = cxiemu_param()->strict ? FI_WAIT_YIELD : FI_WAIT_FD;
     if (wait_obj == FI_WAIT_UNSPEC) {
-        wait_obj = FI_WAIT_FD; /* As queues for completions */
+        wait_obj = waiting;
     }
-    if ((wait_obj != FI_WAIT_NONE) && (wait_obj != FI_WAIT_FD)) {
+    if ((wait_obj != FI_WAIT_NONE) && (wait_obj != waiting)) {
         return -FI_ENOSYS;
     }
     if ((attr != NULL) && (attr->flags & ~(FI_WRITE | FI_AFFINITY))) {
@@ -259,7 +268,7 @@ int cxiemu_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr,
         return -FI_ENOMEM;
     }
     eq->event_fd = -1;
-    if (wait_obj == FI_WAIT_FD) {
+    if (wait_obj != FI_WAIT_NONE) {
         eq->event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
         if (eq->event_fd < 0) {
             err = -errno;

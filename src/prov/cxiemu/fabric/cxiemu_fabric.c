@@ -32,7 +32,7 @@ static int cxiemu_fabric_domain2(struct fid_fabric *fabric,
                                  struct fid_domain **domain, uint64_t flags,
                                  void *context)
 {
-    return (flags != 0) ? -FI_EBADFLAGS :
+    return (flags != 0) ? -FI_ENOSYS :
                           cxiemu_domain_open(fabric, info, domain, context);
 }
 

@@ -26,6 +26,18 @@ static int cxiemu_emit_is_message(const cxiemu_txop_t *txop)
            (txop->op.kind == CXIEMU_OP_TSEND);
 }
 
+/* The user wants to know that it is in the target's memory; of a message, that
+ * a receive has it. CXI has the latter for FI_MATCH_COMPLETE alone. */
+static int cxiemu_emit_is_delivery(const cxiemu_txop_t *txop)
+{
+    uint64_t flags = CXIEMU_DELIVERY_FLAGS;
+
+    if (cxiemu_param()->strict && cxiemu_emit_is_message(txop)) {
+        flags = FI_MATCH_COMPLETE;
+    }
+    return !!(txop->op.flags & flags);
+}
+
 void cxiemu_emit_route(cxiemu_txop_t *txop)
 {
     const cxiemu_op_t *op     = &txop->op;
@@ -45,7 +57,7 @@ void cxiemu_emit_route(cxiemu_txop_t *txop)
                              CXIEMU_PATH_DIRECT :
                              CXIEMU_PATH_SLOTS;
     } else if ((op->length > CXIEMU_EAGER_MAX) ||
-               (op->flags & CXIEMU_DELIVERY_FLAGS)) {
+               cxiemu_emit_is_delivery(txop)) {
         /* Also a message that is acknowledged when it is received: it must not
          * keep a slot until then */
         txop->path = CXIEMU_PATH_RENDEZVOUS;
@@ -106,7 +118,7 @@ static uint16_t cxiemu_emit_flags(const cxiemu_txop_t *txop)
     if (op->flags & FI_FENCE) {
         flags |= CXIEMU_REC_FENCE;
     }
-    if (op->flags & CXIEMU_DELIVERY_FLAGS) {
+    if (cxiemu_emit_is_delivery(txop)) {
         flags |= CXIEMU_REC_DELIVERY;
     }
     if (cxiemu_emit_is_ordered(txop)) {

@@ -103,7 +103,7 @@ int cxiemu_rx_from_tagged(cxiemu_rx_t *rx, const struct fi_msg_tagged *msg,
     if (ret != 0) {
         return ret;
     }
-    if ((msg->tag & ~CXIEMU_TAG_MASK) ||
+    if (((msg->tag | msg->ignore) & ~CXIEMU_TAG_MASK) ||
         ((flags & kept & FI_MULTI_RECV) && (iov.iov_len == 0))) {
         return -FI_EINVAL;
     }

@@ -69,6 +69,7 @@ typedef struct ucp_st_peer {
     ucs_status_t    status;     /* why it is gone; UCS_OK while it is not */
     int             said_leave; /* it matches nothing more */
     int             said_bye;   /* it has no operations any more */
+    int             told_bye;   /* this side has said so to the peer */
     int             said_gone;  /* it has declared this side gone, or waits for
                                    it although it is lost */
     int             is_noticed; /* it was told that it is declared gone */

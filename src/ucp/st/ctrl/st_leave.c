@@ -107,10 +107,13 @@ void ucp_st_leave_handle_leave(ucp_st_peer_t *peer, const ucp_st_msg_op_t *msg)
     }
 }
 
-/* The peer's last use is complete here as well: it may go */
+/* The peer's last use is complete here as well: it may go. It takes this side's
+ * BYE for an answer, and closes its endpoints: nothing may be sent behind. */
 static void ucp_st_leave_answer_bye(ucp_st_peer_t *peer)
 {
-    ucp_st_outbox_post(peer, UCP_ST_MSG_BYE_ACK, 0, 0);
+    if (!peer->told_bye) {
+        ucp_st_outbox_post(peer, UCP_ST_MSG_BYE_ACK, 0, 0);
+    }
     ucp_st_leave_declare(peer);
 }
 
@@ -194,6 +197,7 @@ static void ucp_st_leave_post_all(ucp_st_worker_h worker,
     ucs_list_for_each(peer, &worker->peers, list) {
         if (!peer->is_self || (type == UCP_ST_MSG_LEAVE)) {
             ucp_st_outbox_post(peer, type, 0, 0);
+            peer->told_bye |= (type == UCP_ST_MSG_BYE);
         }
     }
 }

@@ -9,6 +9,10 @@
  *   BYE: all is freed       --------->  waits for the last open use
  *   closes its endpoints    <---------  BYE_ACK: the leaver is CANCELED
  *
+ * Where both leave, each takes the other's BYE for the answer. The answer is the
+ * last message to a leaver: Cassini's provider ends a process whose message
+ * meets an endpoint that is being closed.
+ *
  * A transport that loses a peer does not know whether this side has read all of
  * the peer's messages. So a loss is only noted at first. It is decided when all
  * messages that had arrived by then were handled.
