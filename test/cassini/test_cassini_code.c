@@ -178,7 +178,8 @@ ST_CASE_WITH(disabled, cassini_user_t, user, open_entry(user),
     CU_ASSERT(user->memory[0] == 7);
 }
 
-/* Software matches: all goes to the request list, and no entry is appended */
+/* Software matches: all goes to the request list, each packet behind its
+ * headers, and no entry is appended */
 ST_CASE_WITH(software, cassini_user_t, user, open_entry(user),
              close_entry(user))
 {
@@ -198,7 +199,7 @@ ST_CASE_WITH(software, cassini_user_t, user, open_entry(user),
     CU_ASSERT(user->event.tgt.list == CASSINI_REQUEST);
     CU_ASSERT(user->event.tgt.buffer_id == 2);
     cassini_event_rc(user, CASSINI_EV_ACK, CASSINI_RC_OK);
-    CU_ASSERT(user->memory[1024] == 6);
+    CU_ASSERT(user->memory[1024 + CASSINI_WIRE_BYTES] == 6);
     cassini_emit(user->tgt, &entry, sizeof(entry.tgt));
     cassini_event_rc(user, CASSINI_EV_LINK, CASSINI_RC_PTE_SOFTWARE);
     cassini_user_set_state(user, user->pte, CASSINI_PTE_ENABLED);

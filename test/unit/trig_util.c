@@ -234,7 +234,7 @@ static void trig_probe(trig_t *trig, unsigned side)
         while ((uct_trig_cntr_read(trig->probe[side], &value) == UCS_OK) &&
                (value < trig->probes[side]) && (++reads < TRIG_MAX_READS)) {
             uct_pair_progress(&trig->pair);
-            sched_yield();
+            usleep(0);
         }
         CU_ASSERT(reads < TRIG_MAX_READS);
     }

@@ -9,7 +9,7 @@
 #include "st_cunit.h"
 #include "uct_pair.h"
 
-#include <sched.h>
+#include <unistd.h>
 
 /** Pieces of a buffer, and their length. */
 #define TRIG_SLOTS  16
@@ -87,8 +87,8 @@ uct_trig_put_t trig_describe_put(trig_t *trig, unsigned slot);
         unsigned trig_tries = 0; \
         ucs_status_t trig_status; \
         while (((trig_status = (_call)) == UCS_ERR_NO_RESOURCE) && \
-               (++trig_tries < 1000)) { \
-            sched_yield(); \
+               (++trig_tries < 20000)) { \
+            usleep((trig_tries < 100) ? 0 : 100); \
         } \
         trig_status; \
     })

@@ -20,9 +20,9 @@
  * An interface that is closed with counters in use closes these in earnest.
  *
  * They are set back by stores to the trigger page, in the order of which the
- * additions of the next user come; a GPU's may have a shorter way. A NIC's value
- * is read as it was written back last, which may be long ago: a counter is given
- * out when a mark was read that only a counter at 0 can have got, and then 0.
+ * additions of the next user come; a GPU may have a shorter way. A value is
+ * read as it was written back last, which may be long ago: a counter is given
+ * out when a mark was read that only one at 0 can have got, and then 0.
  */
 #ifndef UCT_CXI_TRIG_CNTR_H_
 #define UCT_CXI_TRIG_CNTR_H_

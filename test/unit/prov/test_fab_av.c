@@ -137,7 +137,8 @@ FAB_CASE(same_again, .sockets = "sockets gives an address many numbers")
 }
 
 /* A number that the vector has not given, or no more */
-FAB_CASE(not_inserted, .cxi = "cxi crashes: it looks where no entry is")
+FAB_CASE(not_inserted, .cxi = "cxi crashes: it looks where no entry is",
+         .sockets = "sockets finds an address that was removed")
 {
     uint64_t word   = 1;
     size_t length   = FAB_NAME_MAX;
