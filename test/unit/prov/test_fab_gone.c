@@ -528,7 +528,9 @@ static void close_first(fab_side_t *me, unsigned writes, unsigned others,
     fab_barrier(me);
 }
 
-FAB_CASE_CALL(closed_first, close_first(me, 200, 200, 10),
+static const fab_config_t many = {.tx_size = 2048};
+
+FAB_CASE_CALL(closed_first, close_first(me, 200, 200, 10), .config = &many,
               .parties = FAB_PROCESSES, .sockets = SOCKETS_IS_SILENT)
 
 /* As many as there may be, each of which stays behind the others */
