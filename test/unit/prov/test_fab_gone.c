@@ -27,7 +27,7 @@
 #define AWHILE_NS 50000000ull
 
 /** On cxi a message above 18 KiB is fetched by its receiver. */
-#define CXI_WAITS_FOR_EVER "cxi: who sends waits for a fetch that never comes"
+#define CXI_WAITS_FOR_EVER "cxi: a sender waits for a fetch that never comes"
 
 
 static void kill_peer(fab_side_t *me)
@@ -581,7 +581,7 @@ FAB_CASE(closed, .sockets = SOCKETS_IS_SILENT, .cxi = CXI_WAITS_FOR_EVER)
 /* What had come before an endpoint was closed was taken: a NIC does that by
  * itself, and so does one whose thread had no processor yet */
 FAB_CASE(closed_late, .sockets = SOCKETS_IS_SILENT,
-         .cxi = "cxi aborts who sends to an endpoint in the midst of its end")
+         .cxi = "cxi aborts a sender to an endpoint in the midst of its end")
 {
     uint64_t word = 1;
     size_t length;
