@@ -115,11 +115,17 @@ static int cassini_tgt_overrun(cassini_pte_obj_t *pte,
 static cassini_le_t *cassini_tgt_search(const cassini_pte_obj_t *pte, int list,
                                         const cassini_request_t *request)
 {
+    uint32_t length = request->length;
     cassini_le_t *le;
 
+    /* Of what the receiver fetches, the rest has no place in the NIC's lists */
+    if (request->rdzv && (request->kind == CASSINI_EV_PUT) &&
+        (list != CASSINI_PRIORITY)) {
+        length = request->eager;
+    }
     for (le = pte->lists[list]; le != NULL; le = le->next) {
         if (cassini_le_matches(pte, &le->cmd, request->match_bits,
-                               request->initiator, request->length)) {
+                               request->initiator, length)) {
             return le;
         }
     }

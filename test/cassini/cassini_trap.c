@@ -184,7 +184,7 @@ static void cassini_trap_handler(int sig, siginfo_t *info, void *context)
     errno = saved;
 }
 
-/* Map the pages of write pointers twice; in a child to the same places again */
+/* Map the pages of write pointers twice; a child again, to the same places. */
 static int cassini_trap_map_queues(void)
 {
     size_t length = CASSINI_QUEUES * CASSINI_PAGE;

@@ -33,7 +33,7 @@
 /* UCP needs this much in one message (its UCP_MIN_BCOPY), and some to spare */
 #define UCT_CXI_TRIG_SEG_MIN 256
 
-/* On cxi the receiver fetches longer ones, which never end if it dies */
+/* Receivers fetch longer ones on cxi: they do not end if such a one dies */
 #define UCT_CXI_TRIG_SEG_MAX (16 * UCS_KBYTE)
 
 

@@ -202,12 +202,17 @@ static inline int fab_is_strict(void)
     return (fab_subject() == FAB_STRICT) || (fab_subject() == FAB_CXI);
 }
 
+/** cxi as it was before libfabric 2. */
+static inline int fab_is_old_cxi(void)
+{
+    return (fab_subject() == FAB_CXI) && (FI_MAJOR(fi_version()) < 2);
+}
+
 /** It waits by itself, which cxi does since libfabric 2: no cq_signal(), and
  *  event queues poll. Before, these are libfabric's own. */
 static inline int fab_waits_as_cxi(void)
 {
-    return (fab_subject() == FAB_STRICT) ||
-           ((fab_subject() == FAB_CXI) && (FI_MAJOR(fi_version()) >= 2));
+    return fab_is_strict() && !fab_is_old_cxi();
 }
 
 /** This run's random sequence; the seed is printed, and taken from FAB_SEED. */

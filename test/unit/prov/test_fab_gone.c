@@ -542,7 +542,9 @@ static void close_first(fab_side_t *me, unsigned writes, unsigned others,
     fab_barrier(me);
 }
 
-FAB_CASE_CALL(closed_first, close_first(me, 200, 200, 10),
+static const fab_config_t many = {.tx_size = 2048};
+
+FAB_CASE_CALL(closed_first, close_first(me, 200, 200, 10), .config = &many,
               .parties = FAB_PROCESSES, .sockets = SOCKETS_IS_SILENT)
 
 /* As many as there may be, each of which stays behind the others */
@@ -593,7 +595,7 @@ FAB_CASE(closed, .sockets = SOCKETS_IS_SILENT, .cxi = CXI_WAITS_FOR_EVER)
 /* What had come before an endpoint was closed was taken: a NIC does that by
  * itself, and so does one whose thread had no processor yet */
 FAB_CASE(closed_late, .sockets = SOCKETS_IS_SILENT,
-         .cxi = "cxi aborts senders to an endpoint that is being closed")
+         .cxi = "cxi aborts a sender to an endpoint in the midst of its end")
 {
     uint64_t word = 1;
     size_t length;

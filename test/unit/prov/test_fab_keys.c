@@ -124,10 +124,11 @@ FAB_CASE(cached, .config = &prov_keys, .sockets = ONLY_CXI)
 }
 
 /* Not so where the domain was told. What is left is the number of a key, which
- * is used again: the first few do not tell of whom. */
+ * is used again: the first few do not tell of whom. Before libfabric 2 cxi does
+ * so whatever it was told; only FI_CXI_OPTIMIZED_MRS counts. */
 static void run_uncached(fab_side_t *me, int is_optimized)
 {
-    int is_reached = is_optimized && fab_is_strict();
+    int is_reached = (is_optimized && fab_is_strict()) || fab_is_old_cxi();
     keys_t keys;
 
     keys_set(me, SET_KEY_CACHE, false);
