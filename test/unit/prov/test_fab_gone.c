@@ -33,6 +33,9 @@
 /** On cxi a message above 18 KiB is fetched by its receiver. */
 #define CXI_WAITS_FOR_EVER "cxi: a sender waits for a fetch that never comes"
 
+#define STOPPED_WITH_ITS_NIC \
+    "the NIC below cxi is emulated: that of a stopped process takes nothing"
+
 
 static void kill_peer(fab_side_t *me)
 {
@@ -546,10 +549,9 @@ static void close_first(fab_side_t *me, unsigned writes, unsigned others,
     fab_barrier(me);
 }
 
-static const fab_config_t many = {.tx_size = 2048};
-
-FAB_CASE_CALL(closed_first, close_first(me, 200, 200, 10), .config = &many,
-              .parties = FAB_PROCESSES, .sockets = SOCKETS_IS_SILENT)
+FAB_CASE_CALL(closed_first, close_first(me, 200, 200, 10),
+              .parties = FAB_PROCESSES, .sockets = SOCKETS_IS_SILENT,
+              .cxi = STOPPED_WITH_ITS_NIC)
 
 /* As many as there may be, each of which stays behind the others */
 static const fab_config_t ordered = {
@@ -560,8 +562,7 @@ static const fab_config_t ordered = {
 FAB_CASE_CALL(closed_first_ordered, close_first(me, 1000, 0, 0),
               .config = &ordered, .parties = FAB_PROCESSES,
               .sockets = SOCKETS_IS_SILENT,
-              .cxi = "the NIC below cxi is emulated: that of a stopped process "
-                     "has room for less")
+              .cxi = STOPPED_WITH_ITS_NIC)
 
 /* A peer that leaves in good order leaves error entries, too */
 FAB_CASE(closed, .sockets = SOCKETS_IS_SILENT, .cxi = CXI_WAITS_FOR_EVER)
