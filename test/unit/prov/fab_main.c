@@ -101,9 +101,12 @@ static void fab_set_environment(void)
 {
     setenv("FI_PROVIDER_PATH", FAB_MODULE_DIR, 0);
     setenv("FI_PROVIDER", fab_provider(), 1);
-    /* libfabric's own choice: what was registered stays mapped for a while */
     if (fab_the_subject == FAB_CXI) {
+        /* libfabric's own choice: what was registered stays mapped for a
+         * while */
         setenv("FI_MR_CACHE_MONITOR", "memhooks", 1);
+        /* test/cassini: queues as short as the card's */
+        setenv("CASSINI_EXACT_QUEUES", "1", 1);
     }
     setenv("FI_CXIEMU_MODE", fab_subjects[fab_the_subject], 1);
 }
