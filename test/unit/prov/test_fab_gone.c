@@ -343,6 +343,9 @@ FAB_CASE(stopped, .config = &large, .parties = FAB_PROCESSES,
 static void announce(fab_side_t *me, uint8_t *data)
 {
     FAB_MUST(me, fi_tsend(me->ep, data, ANNOUNCED, NULL, me->peer, 5, NULL));
+    if (fab_subject() == FAB_CXI) {
+        usleep(100000); /* An emulated NIC may be a thread, stopped with us */
+    }
     fab_put(me, data, 1);
 }
 
