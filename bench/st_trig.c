@@ -5,6 +5,7 @@
  * Two processes of this machine. The variants take turns, so that the load of
  * the machine hits all of them.
  */
+#include "trig_fab.h"
 #include "trig_table.h"
 #include "trig_uct.h"
 
@@ -127,8 +128,8 @@ static void add_words(st_trig_t *bench)
 
     make.baseline     = trig_table_add(&bench->table, &make);
     bench->table.rows[make.baseline].baseline = make.baseline;
-    make.variant      = "raw-pending-500";
-    make.step.pending = 500;
+    make.variant      = "raw-pending-200";
+    make.step.pending = TRIG_PENDING;
     trig_table_add(&bench->table, &make);
     make.variant      = "tagged";
     make.run          = run_tagged;
