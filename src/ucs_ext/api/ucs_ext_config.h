@@ -52,7 +52,7 @@
     }
 
 
-/* Not there in a process that uses streams alone */
+/** UCP's; not there in a process that uses streams alone. */
 extern void ucp_get_version(unsigned *major, unsigned *minor,
                             unsigned *release) __attribute__((weak));
 
