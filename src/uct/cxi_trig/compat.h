@@ -3,8 +3,9 @@
  * compat.h - differences between the UCX versions that the transport supports.
  *
  * UCX's transport interface changes with every minor version. All conditional
- * code outside this header tests UCT_CXI_TRIG_UCX_GE(). Versions 1.13, 1.18 and
- * 1.23 have been run, the latter two as docs/testing.md tells.
+ * code outside this header tests UCT_CXI_TRIG_UCX_GE(), or a macro of this
+ * header that does. Each version from 1.13 to 1.23 (master of August 2026) has
+ * been run, as docs/versions.md tells.
  */
 #ifndef UCT_CXI_TRIG_COMPAT_H_
 #define UCT_CXI_TRIG_COMPAT_H_
