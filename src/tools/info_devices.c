@@ -86,8 +86,10 @@ static void info_print_nic(const uct_trig_nic_attr_t *attr)
            info_number(attr->service, service), info_number(attr->vni, vni));
     printf("#      service entries: %s\n",
            info_number(attr->service_entries, entries));
-    printf("#            key cache: %s, optimized keys: %s\n",
-           info_switch(attr->caches_keys), info_switch(attr->optimizes_keys));
+    printf("#            key cache: %s, optimized keys: %s%s\n",
+           info_switch(attr->caches_keys), info_switch(attr->optimizes_keys),
+           (attr->caches_keys == UCT_TRIG_NOT_TOLD) ? "" :
+                   "; the transport's own keys use neither");
     info_print_memory(attr->monitor, attr->ucx_notices);
 }
 

@@ -107,7 +107,6 @@ static const uct_cxi_trig_prov_t uct_cxi_trig_emu_prov = {
     .id          = UCT_CXI_TRIG_EMU_ID,
     .local       = 1,
     .eio_is_loss = 0,
-    .own_keys    = 1,
     .is_cassini  = 1,
     .opens_late  = 0,
     .has_monitor = 0,

@@ -86,7 +86,6 @@ static const uct_cxi_trig_prov_t uct_cxi_trig_provs[] = {
         .id          = 1,
         .local       = 0,
         .eio_is_loss = 0,
-        .own_keys    = 1,
         .is_cassini  = 1,
         .opens_late  = 1,
         .has_monitor = 1,
@@ -318,7 +317,8 @@ uct_cxi_trig_prov_query(const uct_cxi_trig_prov_t *prov, const char *name,
         return UCS_ERR_NO_MEMORY;
     }
 
-    if (prov->own_keys) {
+    if (prov->is_cassini) {
+        /* Keys that the provider would choose protect less */
         hints->domain_attr->mr_mode &= ~FI_MR_PROV_KEY;
     }
     ret = prov->ops->getinfo(UCT_CXI_TRIG_PROV_API, NULL, NULL, 0, hints,

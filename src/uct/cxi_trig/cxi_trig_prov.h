@@ -70,9 +70,6 @@ typedef struct uct_cxi_trig_prov {
     uint8_t             local;       /**< Reaches its own machine only */
     uint8_t             eio_is_loss; /**< FI_EIO and FI_ENOENT tell a broken
                                           connection */
-    uint8_t             own_keys;    /**< Keys of regions are ours: those that
-                                          the provider would choose protect
-                                          less */
     uint8_t             is_cassini;  /**< See cxi_trig_cassini.h */
     uint8_t             opens_late;  /**< Describes domains that do not open */
     uint8_t             has_monitor; /**< libfabric keeps its registrations, and

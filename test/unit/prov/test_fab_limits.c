@@ -137,8 +137,8 @@ FAB_CASE(stall, .sockets = ONLY_CXI)
         FAB_EQUAL(fab_load(me->window + 8), 0);
         fab_barrier(me);
         if (me->index == 0) {
-            /* Two slots each, of which the above has two and one; cxi has one or
-             * two more */
+            /* Two slots each, of which the above has two and one; cxi has
+             * one or two more */
             taken = queue_adds(me, &works[share + 1], LIMIT_SLOTS, trigger,
                                done);
             FAB_CHECK(taken >= (LIMIT_SLOTS - 3) / 2);

@@ -176,10 +176,11 @@ typedef struct uct_trig_nic_attr {
     int     vni;            /**< Number of the job's network */
     int64_t service_entries; /**< Deferred operations that may be pending at
                                   once, of all processes of the service */
-    int     caches_keys;    /**< Non-zero: memory has the same remote key each
-                                 time that it is registered, and peers reach it
-                                 until the interface is closed */
-    int     optimizes_keys; /**< Non-zero: keys are optimized */
+    int     caches_keys;    /**< Non-zero: keys that the provider chooses are
+                                 good until the interface is closed; the
+                                 transport chooses its keys itself */
+    int     optimizes_keys; /**< Non-zero: keys that the provider chooses are
+                                 optimized */
     char    monitor[UCT_TRIG_NAME_MAX]; /**< libfabric's way to notice that
                                  memory is unmapped, as FI_MR_CACHE_MONITOR;
                                  "default" if that is not set; empty if the
