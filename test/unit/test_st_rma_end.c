@@ -7,11 +7,14 @@
 #include "st_stream.h"
 #include "st_window.h"
 
+#include "core/st_peer.h"
 #include "core/st_proto.h"
 #include "core/st_queue.h"
 #include "core/st_worker.h"
+#include "ctrl/st_leave.h"
 #include "rma/st_rma_proto.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -388,6 +391,39 @@ END_CASE(queue_fails)
     st_sync(a);
     CU_ASSERT_TRUE(st_check(windows[ST_B].memory, LEN, 2));
     CU_ASSERT_EQUAL(ucp_st_queue_destroy(queue), UCS_OK);
+}
+
+/* The peer is declared gone, and lives: of what the stream had not come to it
+ * sees nothing; no signal without the data */
+END_CASE(declared_gone)
+{
+    st_side_t *a         = &end->pair.side[ST_A];
+    st_window_t *windows = end->windows;
+    uint64_t gate        = 0;
+    int i;
+
+    if ((st_lane() == UCP_ST_LANE_TRIG) && !has_doorbells()) {
+        st_cunit_skip("without trigger pages they take effect");
+        return;
+    }
+    st_hold(a, &gate);
+    for (i = 0; i < 3; ++i) {
+        st_put_signal(&windows[ST_A], LEN, i % 2, 1);
+    }
+    st_quiet(&windows[ST_A]);
+    ucp_st_worker_lock(a->worker);
+    ucp_st_leave_lost(a->peer, UCS_ERR_ENDPOINT_TIMEOUT);
+    while (a->peer->status == UCS_OK) {
+        ucp_st_worker_unlock(a->worker);
+        sched_yield();
+        ucp_st_worker_lock(a->worker);
+    }
+    ucp_st_worker_unlock(a->worker);
+    st_let_go(&gate);
+    CU_ASSERT_EQUAL(ucp_st_queue_wait(a->queue, NULL),
+                    UCS_ERR_ENDPOINT_TIMEOUT);
+    CU_ASSERT_EQUAL(*st_signal(&windows[ST_B], 0), 0);
+    CU_ASSERT_EQUAL(*st_signal(&windows[ST_B], 1), 0);
 }
 
 ST_SUITE("st_rma_end")

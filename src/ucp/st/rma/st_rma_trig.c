@@ -252,12 +252,23 @@ void ucp_st_rma_trig_count(uct_trig_cntr_h cntr, uint64_t value)
     }
 }
 
-/* End an operation whose queue is in error. Parts that the NIC still has fire,
- * and their completions are ignored. */
-static void ucp_st_rma_trig_abort(ucp_st_rma_trig_op_t *op)
+int ucp_st_rma_trig_is_unsettled(const ucp_st_rma_trig_t *trig)
+{
+    return trig->is_halting && !trig->is_settled;
+}
+
+/* End an operation whose queue is in error. If it was halted that is done when
+ * nothing fires any more (st_rma_trig_halt.c): else a signal without its data
+ * would reach a peer that was only declared gone, and quiets would pass. If it
+ * was not, parts that the NIC still has fire, and their completions are
+ * ignored. */
+void ucp_st_rma_trig_abort(ucp_st_rma_trig_op_t *op)
 {
     ucp_st_rma_trig_t *trig = op->trig;
 
+    if (ucp_st_rma_trig_is_unsettled(trig)) {
+        return;
+    }
     ucp_st_rma_trig_count(trig->done, ucp_st_rma_trig_counts(op));
     ucs_list_del(&op->list);
     ucs_list_add_tail(&trig->over, &op->list);
@@ -271,16 +282,25 @@ static void ucp_st_rma_trig_abort(ucp_st_rma_trig_op_t *op)
 }
 
 /* The NIC has refused or failed a part of an operation */
-static void ucp_st_rma_trig_fail(ucp_st_rma_trig_op_t *op, int is_lost,
-                                 ucs_status_t status)
+static void ucp_st_rma_trig_fail(ucp_st_rma_trig_op_t *op, ucs_status_t status)
 {
-    if (!op->rma.peer->is_self && is_lost) {
-        ucp_st_leave_lost(op->rma.peer, status); /* it fails with the peer */
-        return;
+    ucp_st_peer_t *peer = op->rma.peer;
+    int is_lost         = !peer->is_self && ucp_st_trig_is_loss(status);
+
+    if (!is_lost) {
+        ++op->trig->worker->stats.errors;
+        ucp_st_queue_fail(op->rma.queue, NULL, status);
+        /* A signal behind failed data must not reach a live peer. Where it is
+         * not cancelled the NIC sends it when the host counts the data: so the
+         * peer is declared gone first. */
+        is_lost = !peer->is_self && (op->posted > op->writes) &&
+                  (op->writes > 0) && !ucp_st_rma_trig_is_unsettled(op->trig);
     }
-    ++op->trig->worker->stats.errors;
-    ucp_st_queue_fail(op->rma.queue, NULL, status);
-    ucp_st_rma_trig_abort(op);
+    if (is_lost) {
+        ucp_st_leave_lost(peer, status); /* it ends with the peer */
+    } else {
+        ucp_st_rma_trig_abort(op);
+    }
 }
 
 /* A quiet is over. If the NIC does not reach the own word all waits for it are
@@ -323,18 +343,15 @@ static void ucp_st_rma_trig_done(void *arg, ucs_status_t status)
 {
     ucp_st_rma_trig_op_t *op = arg;
 
-    op->is_failed |= (status != UCS_OK);
-    if ((status != UCS_OK) && !op->is_ended &&
+    if ((status != UCS_OK) && !op->is_failed && !op->is_ended &&
         (status != UCS_ERR_CANCELED)) {
+        op->is_failed = 1;
         ucs_diag("queue %p: a one-sided operation of %zu bytes to peer 0x%lx "
                  "failed: %s", op->rma.queue, op->rma.length,
                  op->rma.peer->uuid, ucs_status_string(status));
-        /* A signal behind failed data must not reach a live peer. The NIC would
-         * send it when the host counts the data: so the peer is declared gone
-         * first. */
-        ucp_st_rma_trig_fail(op, ucp_st_trig_is_loss(status) ||
-                                 (op->slot != NULL), status);
+        ucp_st_rma_trig_fail(op, status);
     }
+    op->is_failed |= (status != UCS_OK);
     ucp_st_rma_trig_part_over(op); /* `op` is kept until here */
     if ((op->pending == 0) &&
         (op->is_ended ||
@@ -506,7 +523,7 @@ void ucp_st_rma_trig_post_late(ucp_st_rma_trig_t *trig)
     ucp_st_rma_trig_op_t *op;
     ucs_status_t status;
 
-    if (trig->is_halting && !trig->is_settled) {
+    if (ucp_st_rma_trig_is_unsettled(trig)) {
         return; /* nothing more is to be counted before all ends */
     }
     while (!ucs_list_is_empty(&trig->late)) {
@@ -526,7 +543,7 @@ void ucp_st_rma_trig_post_late(ucp_st_rma_trig_t *trig)
             if (op->is_quiet) {
                 ucp_st_rma_trig_quiet_end(op, status);
             } else {
-                ucp_st_rma_trig_fail(op, ucp_st_trig_is_loss(status), status);
+                ucp_st_rma_trig_fail(op, status);
             }
         } else if ((op->pending == 0) && ucs_list_is_empty(&trig->posted)) {
             /* No completion brings it here again */
@@ -536,7 +553,9 @@ void ucp_st_rma_trig_post_late(ucp_st_rma_trig_t *trig)
     }
 }
 
-void ucp_st_rma_trig_abort_list(ucs_list_link_t *ops, ucp_st_peer_t *peer)
+/* All, or those with `peer`, which is gone */
+static void
+ucp_st_rma_trig_abort_list(ucs_list_link_t *ops, ucp_st_peer_t *peer)
 {
     ucp_st_rma_trig_op_t *op, *tmp;
 

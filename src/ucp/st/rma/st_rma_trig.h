@@ -73,7 +73,11 @@ void ucp_st_rma_trig_count(uct_trig_cntr_h cntr, uint64_t value);
 /** Post operations that wait, in order, as far as there are entries. */
 void ucp_st_rma_trig_post_late(ucp_st_rma_trig_t *trig);
 
-/** End the operations of a list: all, or those with `peer`, which is gone. */
-void ucp_st_rma_trig_abort_list(ucs_list_link_t *ops, ucp_st_peer_t *peer);
+/** Whether the queue has failed, and what waits for T is still to be cancelled.
+ *  Operations do not end meanwhile. */
+int ucp_st_rma_trig_is_unsettled(const ucp_st_rma_trig_t *trig);
+
+/** End an operation whose queue has failed, unless that is unsettled. */
+void ucp_st_rma_trig_abort(ucp_st_rma_trig_op_t *op);
 
 #endif

@@ -29,11 +29,6 @@ void ucp_st_rma_trig_halt(ucp_st_rma_trig_t *trig)
     ucp_st_trig_dev_wake(trig->worker);
 }
 
-static int ucp_st_rma_trig_is_unsettled(const ucp_st_rma_trig_t *trig)
-{
-    return trig->is_halting && !trig->is_settled;
-}
-
 static unsigned ucp_st_rma_trig_add_triggers(const ucp_st_rma_trig_t *trig,
                                              uct_trig_cntr_h *triggers)
 {
@@ -85,6 +80,21 @@ static ucs_status_t ucp_st_rma_trig_cancel(const ucs_list_link_t *trigs)
     return status;
 }
 
+/* All that the NIC does not end: what was cancelled; or else what has failed,
+ * or goes to a peer that is gone */
+static void
+ucp_st_rma_trig_abort_rest(ucs_list_link_t *ops, int is_canceled)
+{
+    ucp_st_rma_trig_op_t *op, *tmp;
+
+    ucs_list_for_each_safe(op, tmp, ops, list) {
+        if (!op->is_quiet && (is_canceled || op->is_failed ||
+                              (op->rma.peer->status != UCS_OK))) {
+            ucp_st_rma_trig_abort(op);
+        }
+    }
+}
+
 /* What had fired is over if `status` is good, and nothing else fires. So it
  * does not matter in which order the host counts the rest. */
 static void ucp_st_rma_trig_settle_one(ucp_st_rma_trig_t *trig,
@@ -96,12 +106,11 @@ static void ucp_st_rma_trig_settle_one(ucp_st_rma_trig_t *trig,
                   "come to cannot be cancelled, and take effect: %s",
                   trig->queue, ucs_status_string(status));
         ucp_st_rma_trig_count(trig->start, 2 * trig->base);
-    } else {
-        ucp_st_rma_trig_abort_list(&trig->posted, NULL);
-        ucp_st_rma_trig_abort_list(&trig->late, NULL);
     }
     trig->is_canceling = 0;
     trig->is_settled   = 1;
+    ucp_st_rma_trig_abort_rest(&trig->posted, status == UCS_OK);
+    ucp_st_rma_trig_abort_rest(&trig->late, status == UCS_OK);
     ucp_st_rma_trig_post_late(trig); /* quiets */
 }
 
