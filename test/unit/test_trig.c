@@ -287,6 +287,7 @@ static struct {
     uint64_t           written;
     unsigned           reads;
     unsigned           set_at; /* When it becomes 0; 0: not asked */
+    int                is_stuck; /* It is not set back */
 } late;
 
 static uint64_t late_read(struct fid_cntr *fid)
@@ -319,7 +320,7 @@ static int late_add(struct fid_cntr *fid, uint64_t value)
 
 static int late_set(struct fid_cntr *fid, uint64_t value)
 {
-    late.set_at = late.reads + 10;
+    late.set_at = late.is_stuck ? 0 : (late.reads + 10);
     return 0;
 }
 
@@ -353,6 +354,39 @@ TRIG_CASE(reset_late, NULL)
     CU_ASSERT(uct_trig_cntr_reset(trig->words) == UCS_OK);
     CU_ASSERT((late.value == 0) && (late.set_at == 0));
     trig->words->cntr->ops = ops;
+}
+
+/* The NIC does not answer for a while: calls end, and succeed again later */
+TRIG_CASE(reset_stuck, NULL)
+{
+    struct fi_ops_cntr *ops = late_begin(trig->words);
+    unsigned i;
+
+    late.is_stuck = 1;
+    uct_errors_begin_text(UCS_LOG_LEVEL_ERROR, "does not reset");
+    for (i = 0; i < 3; ++i) {
+        CU_ASSERT(uct_trig_cntr_add(trig->words, 3) == UCS_OK);
+        CU_ASSERT(uct_trig_cntr_reset(trig->words) == UCS_ERR_IO_ERROR);
+    }
+    CU_ASSERT(uct_errors_end() == i);
+    late.is_stuck = 0;
+    CU_ASSERT(uct_trig_cntr_add(trig->words, 3) == UCS_OK);
+    CU_ASSERT(uct_trig_cntr_reset(trig->words) == UCS_OK);
+    CU_ASSERT((late.value == 0) && (late.set_at == 0));
+    trig->words->cntr->ops = ops;
+}
+
+/* Reads do not wait for a NIC either (FI_CXI_CNTR_CACHED) */
+TRIG_CASE(reads_cached, NULL)
+{
+    uint64_t flags = 0;
+
+    if (strncmp(uct_pair_device(), "cxi", 3) != 0) {
+        st_cunit_skip("only cxi has reads that wait");
+        return;
+    }
+    CU_ASSERT(fi_control(&trig->words->cntr->fid, FI_GETOPSFLAG, &flags) == 0);
+    CU_ASSERT(flags == (UINT64_C(1) << 32));
 }
 
 /* A counter that is used again is at 0, whatever is read first */

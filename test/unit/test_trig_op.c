@@ -2,6 +2,7 @@
 /* test_trig_op.c - deferred operations that are posted again and again. */
 #include "fab_intercept.h"
 #include "trig_util.h"
+#include "uct_errors.h"
 
 #include <rdma/fi_errno.h>
 
@@ -253,6 +254,30 @@ ST_CASE(peer_gone)
     CU_ASSERT(trig_free_entries(&trig) == ENTRIES);
     trig_destroy_a(&trig);
     uct_pair_destroy(&trig.pair);
+}
+
+/* The device is gone: what waits for its trigger ends, too, and is not heard of
+ * again if the device is there after all */
+TRIG_CASE(device_gone, NULL)
+{
+    unsigned i;
+
+    trig_put(trig, 0, 1, NULL);
+    trig_put(trig, 1, 2, NULL);
+    fab_intercept_break(FI_EIO);
+    uct_errors_begin_text(UCS_LOG_LEVEL_ERROR, "cannot be used any more");
+    for (i = 0; i < 100; ++i) {
+        uct_pair_progress(&trig->pair);
+    }
+    CU_ASSERT(uct_errors_end() == 2); /* Each interface */
+    CU_ASSERT(trig->done == 2);
+    CU_ASSERT(trig->status == UCS_ERR_ENDPOINT_TIMEOUT);
+    CU_ASSERT(trig->pair.a.error == UCS_ERR_ENDPOINT_TIMEOUT);
+    fab_intercept_break(0);
+    CU_ASSERT(uct_trig_cntr_add(trig->trigger, 2) == UCS_OK);
+    trig_add_word(trig, trig->trigger, 2, NULL);
+    uct_pair_wait(&trig->pair, &trig->done, 3);
+    CU_ASSERT((trig->done == 3) && (trig->a_word == 1));
 }
 
 /* The provider says after all that it has failed: nobody hears of it again */

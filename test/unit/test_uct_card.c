@@ -82,7 +82,44 @@ ST_CASE(gone)
 {
     fab_card_set(FAB_CARD_CLOSED);
     fab_card_refuse(FI_ENODEV, NULL);
-    CHECK_OFF(0, "opens none", "link is down");
+    CHECK_OFF(0, "opens none", "it is gone");
+}
+
+/* A folder with a file of a name */
+static void make_card(char *folder, char *device, size_t max, const char *name)
+{
+    FILE *file;
+
+    CU_ASSERT_FATAL(mkdtemp(folder) != NULL);
+    snprintf(device, max, "%s/%s", folder, name);
+    file = fopen(device, "w");
+    CU_ASSERT_FATAL(file != NULL);
+    CU_ASSERT(fclose(file) == 0);
+    uct_cxi_trig_cassini_devices = folder;
+    uct_cxi_trig_cassini_files   = folder;
+}
+
+static void remove_card(const char *folder, const char *device)
+{
+    CU_ASSERT(unlink(device) == 0);
+    CU_ASSERT(rmdir(folder) == 0);
+    uct_cxi_trig_cassini_devices = "/nonexistent";
+    uct_cxi_trig_cassini_files   = "/nonexistent";
+}
+
+/* The driver refuses the service of a card that is there, and the provider says
+ * the same as of one that is gone */
+ST_CASE(service_refused)
+{
+    char folder[] = "/tmp/uct_card.XXXXXX";
+    char device[64];
+
+    make_card(folder, device, sizeof(device), "cxiemu0");
+    fab_card_set(FAB_CARD_CLOSED);
+    fab_card_refuse(FI_ENODEV, NULL);
+    CHECK_OFF(0, "opens none", "service 1", "VNI 10", "cxi_service",
+              "the link be down");
+    remove_card(folder, device);
 }
 
 /* Those that open are used */
@@ -113,19 +150,20 @@ ST_CASE(no_permission)
     char folder[] = "/tmp/uct_card.XXXXXX";
     char device[64];
 
-    CU_ASSERT_FATAL(mkdtemp(folder) != NULL);
-    snprintf(device, sizeof(device), "%s/cxi0", folder);
-    CU_ASSERT_FATAL(symlink(device, device) == 0);
-    uct_cxi_trig_cassini_devices = folder;
-    uct_cxi_trig_cassini_files   = folder;
+    make_card(folder, device, sizeof(device), "cxi0");
     fab_card_set(FAB_CARD_NONE);
-    CHECK_OFF(0, "has Cassini cards", "this user may not open", device);
-
     /* Without the provider, that is what is missing */
-    uct_cxi_trig_cassini_files = "/nonexistent";
     CHECK_OFF(0, "has Cassini cards", "links must be up", "fi_info -p cxi");
+
+    uct_cxi_trig_cassini_files = "/nonexistent";
+    CHECK_OFF(0, "has Cassini cards", "/nonexistent/cxi0 is not there",
+              "container");
+
+    uct_cxi_trig_cassini_files = folder;
     CU_ASSERT(unlink(device) == 0);
-    CU_ASSERT(rmdir(folder) == 0);
+    CU_ASSERT_FATAL(symlink(device, device) == 0);
+    CHECK_OFF(0, "has Cassini cards", "this user may not open", device);
+    remove_card(folder, device);
 }
 
 /* The class is written into what is opened, as no answer has it */

@@ -27,20 +27,21 @@
 
 
 /* Not where other interfaces would lose what is theirs, nor where completions
- * are counted. */
-static int uct_cxi_trig_cancel_can(const uct_cxi_trig_iface_t *iface)
-{
-    const uct_cxi_trig_md_t *md = uct_cxi_trig_iface_md(iface);
-
-    return (md->prov->done == UCT_CXI_TRIG_DONE_CQ) &&
-           (__atomic_load_n(&md->num_ifaces, __ATOMIC_RELAXED) == 1);
-}
-
+ * are counted. An interface that is being opened waits with the mutex: the
+ * provider takes a second at most. */
 static ucs_status_t uct_cxi_trig_cancel_flush(uct_cxi_trig_iface_t *iface)
 {
-    int ret = fi_control(&uct_cxi_trig_iface_md(iface)->domain->fid,
-                         FI_FLUSH_WORK, NULL);
+    uct_cxi_trig_md_t *md = uct_cxi_trig_iface_md(iface);
+    int ret               = -FI_EBUSY;
 
+    if (md->prov->done != UCT_CXI_TRIG_DONE_CQ) {
+        return UCS_ERR_UNSUPPORTED;
+    }
+    pthread_mutex_lock(&md->ifaces.mutex);
+    if (md->ifaces.count == 1) {
+        ret = fi_control(&md->domain->fid, FI_FLUSH_WORK, NULL);
+    }
+    pthread_mutex_unlock(&md->ifaces.mutex);
     if (ret == -FI_EAGAIN) {
         return UCS_ERR_BUSY;
     }
@@ -65,7 +66,7 @@ static int uct_cxi_trig_cancel_has_work(const uct_cxi_trig_iface_t *iface)
 
 void uct_cxi_trig_cancel_quietly(uct_cxi_trig_iface_t *iface)
 {
-    if (uct_cxi_trig_cancel_can(iface) && uct_cxi_trig_cancel_has_work(iface)) {
+    if (uct_cxi_trig_cancel_has_work(iface)) {
         (void)uct_cxi_trig_cancel_flush(iface);
     }
 }
@@ -114,7 +115,7 @@ ucs_status_t uct_trig_iface_cancel(uct_iface_h uct_iface,
     uct_cxi_trig_dwq_op_t *op;
     ucs_status_t status;
 
-    if ((iface == NULL) || !uct_cxi_trig_cancel_can(iface)) {
+    if (iface == NULL) {
         return UCS_ERR_UNSUPPORTED;
     }
 

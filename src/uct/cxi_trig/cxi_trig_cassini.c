@@ -29,6 +29,9 @@
 #define UCT_CXI_TRIG_CASSINI_GET_OPTIMIZED (UCT_CXI_TRIG_CASSINI_CONTROL + 6)
 #define UCT_CXI_TRIG_CASSINI_GET_KEY_CACHE (UCT_CXI_TRIG_CASSINI_CONTROL + 8)
 
+/* Flag of a counter; versions that have no use for it keep it, too */
+#define UCT_CXI_TRIG_CASSINI_CNTR_CACHED (1ULL << 32)
+
 typedef struct uct_cxi_trig_cassini_dom_ops {
     void (*others[4])(void); /* Of no use here */
     int  (*get_dwq_depth)(struct fid *fid, size_t *depth);
@@ -62,22 +65,49 @@ uct_cxi_trig_cassini_nic(const struct fi_info *info)
     return ((nic == NULL) || (nic->version == 0)) ? NULL : nic;
 }
 
-/* A device without its file has none to be refused */
-static int uct_cxi_trig_cassini_is_refused(const char *device)
+static int uct_cxi_trig_cassini_access(const char *folder, const char *device,
+                                       int mode)
 {
     char path[256];
 
-    snprintf(path, sizeof(path), "%s/%s", uct_cxi_trig_cassini_files, device);
-    return (access(path, R_OK | W_OK) != 0) && (errno != ENOENT);
+    snprintf(path, sizeof(path), "%s/%s", folder, device);
+    return (access(path, mode) == 0) ? 0 : errno;
 }
 
-int uct_cxi_trig_cassini_has_cards(char *name, size_t max)
+static int uct_cxi_trig_cassini_is_listed(const char *device)
+{
+    return uct_cxi_trig_cassini_access(uct_cxi_trig_cassini_devices, device,
+                                       F_OK) == 0;
+}
+
+/* What is wrong with a card's file. One that the driver does not list has
+ * none. */
+static int uct_cxi_trig_cassini_is_closed(const char *device, char *text,
+                                          size_t max)
+{
+    int err = uct_cxi_trig_cassini_access(uct_cxi_trig_cassini_files, device,
+                                          R_OK | W_OK);
+
+    if ((err == ENOENT) && uct_cxi_trig_cassini_is_listed(device)) {
+        snprintf(text, max, "%s/%s is not there (a container must be given it)",
+                 uct_cxi_trig_cassini_files, device);
+        return 1;
+    }
+    if ((err != 0) && (err != ENOENT)) {
+        snprintf(text, max, "this user may not open %s/%s",
+                 uct_cxi_trig_cassini_files, device);
+        return 1;
+    }
+    return 0;
+}
+
+int uct_cxi_trig_cassini_has_cards(char *fault, size_t max)
 {
     DIR *dir   = opendir(uct_cxi_trig_cassini_devices);
     int result = 0;
     struct dirent *entry;
 
-    name[0] = '\0';
+    fault[0] = '\0';
     if (dir == NULL) {
         return 0;
     }
@@ -86,9 +116,7 @@ int uct_cxi_trig_cassini_has_cards(char *name, size_t max)
             continue;
         }
         result = 1;
-        if (uct_cxi_trig_cassini_is_refused(entry->d_name)) {
-            ucs_snprintf_zero(name, max, "%s", entry->d_name);
-        }
+        (void)uct_cxi_trig_cassini_is_closed(entry->d_name, fault, max);
     }
     closedir(dir);
     return result;
@@ -158,11 +186,12 @@ void uct_cxi_trig_cassini_advise(const struct fi_info *info, int ret,
     const uct_cxi_trig_cassini_nic_t *nic = uct_cxi_trig_cassini_nic(info);
     const char *device                    = info->domain_attr->name;
 
-    if (uct_cxi_trig_cassini_is_refused(device)) {
-        snprintf(text, max, "this user may not open %s/%s",
-                 uct_cxi_trig_cassini_files, device);
-    } else if (ret == -FI_ENODEV) {
-        snprintf(text, max, "it is gone, or its link is down (\"cxi_stat\")");
+    if (uct_cxi_trig_cassini_is_closed(device, text, max)) {
+        return;
+    }
+    /* The provider says so as well where the driver refuses the service */
+    if ((ret == -FI_ENODEV) && !uct_cxi_trig_cassini_is_listed(device)) {
+        snprintf(text, max, "it is gone (\"cxi_stat\")");
     } else if ((nic != NULL) && (nic->service == 0)) {
         snprintf(text, max, "no service of the card is for this user: start "
                  "the program by a launcher that makes one, and sets "
@@ -170,9 +199,10 @@ void uct_cxi_trig_cassini_advise(const struct fi_info *info, int ret,
                  "(\"cxi_service\")");
     } else if (nic != NULL) {
         snprintf(text, max, "service %u may be closed to this user, be none "
-                 "for VNI %u, or have nothing left (\"cxi_service list\", "
-                 "SLINGSHOT_*, Slurm's --network); FI_LOG_LEVEL=warn tells "
-                 "more", nic->service, nic->vni);
+                 "for VNI %u, or have nothing left, or the link be down "
+                 "(\"cxi_service list\", \"cxi_stat\", SLINGSHOT_*, Slurm's "
+                 "--network); FI_LOG_LEVEL=warn tells more", nic->service,
+                 nic->vni);
     } else {
         snprintf(text, max, "FI_LOG_LEVEL=warn tells more");
     }
@@ -204,6 +234,13 @@ int uct_cxi_trig_cassini_caches_keys(struct fid_domain *domain)
 int uct_cxi_trig_cassini_optimizes_keys(struct fid_domain *domain)
 {
     return uct_cxi_trig_cassini_get(domain, UCT_CXI_TRIG_CASSINI_GET_OPTIMIZED);
+}
+
+void uct_cxi_trig_cassini_read_cached(struct fid_cntr *cntr)
+{
+    uint64_t flags = UCT_CXI_TRIG_CASSINI_CNTR_CACHED;
+
+    (void)fi_control(&cntr->fid, FI_SETOPSFLAG, &flags);
 }
 
 /* libfabric's settings come from the environment, or a file of its own. */

@@ -45,9 +45,9 @@ extern const char *uct_cxi_trig_cassini_files;
 const uct_cxi_trig_cassini_nic_t *
 uct_cxi_trig_cassini_nic(const struct fi_info *info);
 
-/** Whether the machine has cards of its own. If so, @a name is that of one that
- *  this user may not open, or empty. */
-int uct_cxi_trig_cassini_has_cards(char *name, size_t max);
+/** Whether the machine has cards of its own. If so, @a fault says what is wrong
+ *  with the file of one, or is empty. */
+int uct_cxi_trig_cassini_has_cards(char *fault, size_t max);
 
 /** Write the traffic class into descriptions of devices. */
 void uct_cxi_trig_cassini_set_class(struct fi_info *list, uint32_t tclass);
@@ -69,6 +69,10 @@ size_t uct_cxi_trig_cassini_depth(struct fid_domain *domain);
  *  keys are optimized; -1: not told. */
 int uct_cxi_trig_cassini_caches_keys(struct fid_domain *domain);
 int uct_cxi_trig_cassini_optimizes_keys(struct fid_domain *domain);
+
+/** Have reads of a counter give what the NIC has written back last, as versions
+ *  before 2.3 do: later ones wait for the NIC, however long that takes. */
+void uct_cxi_trig_cassini_read_cached(struct fid_cntr *cntr);
 
 /** What FI_MR_CACHE_MONITOR is set to; "default" if it is not. */
 void uct_cxi_trig_cassini_monitor(char *text, size_t max);

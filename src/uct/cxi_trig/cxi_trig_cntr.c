@@ -21,8 +21,13 @@
 
 #include <sched.h>
 
-/* How long the NIC may take to reset a counter, milliseconds */
-#define UCT_CXI_TRIG_CNTR_RESET_MS 100
+/* How long the NIC may take to reset a counter, milliseconds; and if it has
+ * taken longer before */
+#define UCT_CXI_TRIG_CNTR_RESET_MS   100
+#define UCT_CXI_TRIG_CNTR_STALLED_MS 1
+
+/* How often a counter is read at least: the process may not run meanwhile */
+#define UCT_CXI_TRIG_CNTR_READS 100
 
 /* What a counter of the pool is set to for a moment: nobody counts so far */
 #define UCT_CXI_TRIG_CNTR_MARK UCS_BIT(47)
@@ -31,9 +36,10 @@
 void uct_cxi_trig_cntr_pool_init(uct_cxi_trig_md_t *md)
 {
     pthread_mutex_init(&md->cntrs.mutex, NULL);
-    md->cntrs.first    = NULL;
-    md->cntrs.last     = NULL;
-    md->cntrs.num_free = 0;
+    md->cntrs.first      = NULL;
+    md->cntrs.last       = NULL;
+    md->cntrs.num_free   = 0;
+    md->cntrs.is_stalled = 0;
 }
 
 /* The one that has been free for longest, or NULL */
@@ -93,19 +99,25 @@ static int uct_cxi_trig_cntr_set_back(struct fid_cntr *cntr)
 }
 
 /*
- * Reads until the value is from @a min to @a max. Versions of cxi before 2.3
- * give what the NIC has written back last, and ask it for the next: what is
- * read may be from long ago, but never from before what was read before.
+ * Reads until the value is from @a min to @a max. The cxi provider gives what
+ * the NIC has written back last, and asks it for the next: what is read may be
+ * from long ago, but never from before what was read before.
  */
-static int uct_cxi_trig_cntr_reads(struct fid_cntr *cntr, uint64_t min,
+static int uct_cxi_trig_cntr_reads(const uct_cxi_trig_md_t *md,
+                                   struct fid_cntr *cntr, uint64_t min,
                                    uint64_t max)
 {
     ucs_time_t end = ucs_get_time() +
-                     ucs_time_from_msec(UCT_CXI_TRIG_CNTR_RESET_MS);
+                     ucs_time_from_msec(
+                             __atomic_load_n(&md->cntrs.is_stalled,
+                                             __ATOMIC_RELAXED) ?
+                             UCT_CXI_TRIG_CNTR_STALLED_MS :
+                             UCT_CXI_TRIG_CNTR_RESET_MS);
+    unsigned reads = 0;
     uint64_t value;
 
     while (((value = fi_cntr_read(cntr)) < min) || (value > max)) {
-        if (ucs_get_time() > end) {
+        if ((++reads > UCT_CXI_TRIG_CNTR_READS) && (ucs_get_time() > end)) {
             return 0;
         }
         sched_yield();
@@ -116,13 +128,15 @@ static int uct_cxi_trig_cntr_reads(struct fid_cntr *cntr, uint64_t min,
 /* Whether the NIC has set it back. A 0 that is read may be older than what
  * counted since; one that follows the mark is not, and the mark alone says that
  * nothing was left. */
-static int uct_cxi_trig_cntr_is_back(struct fid_cntr *cntr)
+static int uct_cxi_trig_cntr_is_back(const uct_cxi_trig_md_t *md,
+                                     struct fid_cntr *cntr)
 {
     return (fi_cntr_add(cntr, UCT_CXI_TRIG_CNTR_MARK) == 0) &&
-           uct_cxi_trig_cntr_reads(cntr, UCT_CXI_TRIG_CNTR_MARK,
+           uct_cxi_trig_cntr_reads(md, cntr, UCT_CXI_TRIG_CNTR_MARK,
                                    UCT_CXI_TRIG_CNTR_MARK) &&
            (uct_cxi_trig_cntr_set_back(cntr) == 0) &&
-           uct_cxi_trig_cntr_reads(cntr, 0, 0) && (fi_cntr_readerr(cntr) == 0);
+           uct_cxi_trig_cntr_reads(md, cntr, 0, 0) &&
+           (fi_cntr_readerr(cntr) == 0);
 }
 
 int uct_cxi_trig_cntr_pool_get(uct_cxi_trig_md_t *md, void *context,
@@ -130,7 +144,7 @@ int uct_cxi_trig_cntr_pool_get(uct_cxi_trig_md_t *md, void *context,
 {
     struct fid_cntr *cntr = uct_cxi_trig_cntr_pool_pop(md);
 
-    if ((cntr != NULL) && !uct_cxi_trig_cntr_is_back(cntr)) {
+    if ((cntr != NULL) && !uct_cxi_trig_cntr_is_back(md, cntr)) {
         /* Another time, perhaps */
         ucs_diag("counter %p was not set back", cntr);
         (void)uct_cxi_trig_cntr_set_back(cntr);
@@ -289,23 +303,30 @@ ucs_status_t uct_trig_cntr_add(uct_trig_cntr_h cntr, uint64_t value)
 
 ucs_status_t uct_trig_cntr_reset(uct_trig_cntr_h cntr)
 {
-    uint64_t before = __atomic_exchange_n(&cntr->added, 0, __ATOMIC_RELAXED);
-    int ret;
+    uct_cxi_trig_md_t *md = uct_cxi_trig_iface_md(
+            uct_cxi_trig_cntr_iface(cntr));
+    uint64_t before       = __atomic_exchange_n(&cntr->added, 0,
+                                                __ATOMIC_RELAXED);
+    int is_back, ret;
 
     /* A reset is a store to the NIC, which nothing orders with a GPU's. A value
      * that is less than one read before it is not older. Where another thread
      * resets at the same time, that one may never be read. */
     if (before > 0) {
-        (void)uct_cxi_trig_cntr_reads(cntr->cntr, before, UINT64_MAX);
+        (void)uct_cxi_trig_cntr_reads(md, cntr->cntr, before, UINT64_MAX);
     }
     ret = fi_cntr_set(cntr->cntr, 0);
     if (ret != 0) {
         ucs_error("cannot reset counter %p: %s", cntr, fi_strerror(-ret));
         return UCS_ERR_IO_ERROR;
     }
-    if ((before > 0) &&
-        !uct_cxi_trig_cntr_reads(cntr->cntr, 0, before - 1)) {
-        ucs_error("counter %p is not reset after %d ms", cntr,
+    if (before == 0) {
+        return UCS_OK;
+    }
+    is_back = uct_cxi_trig_cntr_reads(md, cntr->cntr, 0, before - 1);
+    __atomic_store_n(&md->cntrs.is_stalled, !is_back, __ATOMIC_RELAXED);
+    if (!is_back) {
+        ucs_error("the NIC does not reset counter %p, for up to %d ms", cntr,
                   UCT_CXI_TRIG_CNTR_RESET_MS);
         return UCS_ERR_IO_ERROR;
     }

@@ -331,6 +331,18 @@ void uct_cxi_trig_dwq_abandon(uct_cxi_trig_iface_t *iface,
     }
 }
 
+/* Completions post operations, and end some: the list only grows, at its end */
+void uct_cxi_trig_dwq_fail_all(uct_cxi_trig_iface_t *iface, ucs_status_t status)
+{
+    uct_cxi_trig_dwq_op_t *op;
+
+    ucs_list_for_each(op, &iface->dwq.all, all_list) {
+        if (op->is_posted) {
+            uct_cxi_trig_dwq_abandon(iface, op, status);
+        }
+    }
+}
+
 static ucs_status_t
 uct_cxi_trig_dwq_check(const uct_cxi_trig_iface_t *iface,
                        const uct_trig_deferred_t *deferred)

@@ -157,4 +157,8 @@ void uct_cxi_trig_dwq_complete(struct uct_cxi_trig_iface *iface,
 void uct_cxi_trig_dwq_abandon(struct uct_cxi_trig_iface *iface,
                               uct_cxi_trig_dwq_op_t *op, ucs_status_t status);
 
+/** Abandon all that the provider has. */
+void uct_cxi_trig_dwq_fail_all(struct uct_cxi_trig_iface *iface,
+                               ucs_status_t status);
+
 #endif

@@ -383,7 +383,7 @@ uct_cxi_trig_iface_open(uct_cxi_trig_iface_t *iface,
     if (status != UCS_OK) {
         goto err_rx;
     }
-    (void)ucs_atomic_fadd32(&md->num_ifaces, 1);
+    uct_cxi_trig_md_count_iface(md, 1);
     return UCS_OK;
 
 err_rx:
@@ -446,7 +446,7 @@ static UCS_CLASS_CLEANUP_FUNC(uct_cxi_trig_iface_t)
     uct_cxi_trig_rx_cleanup(self);
     uct_cxi_trig_tx_cleanup(self);
     uct_cxi_trig_net_close(&self->net);
-    (void)ucs_atomic_fadd32(&uct_cxi_trig_iface_md(self)->num_ifaces, -1);
+    uct_cxi_trig_md_count_iface(uct_cxi_trig_iface_md(self), -1);
 }
 
 UCS_CLASS_DEFINE(uct_cxi_trig_iface_t, uct_base_iface_t);

@@ -331,6 +331,13 @@ static void uct_cxi_trig_md_close_domain(uct_cxi_trig_md_t *md)
     }
 }
 
+void uct_cxi_trig_md_count_iface(uct_cxi_trig_md_t *md, int change)
+{
+    pthread_mutex_lock(&md->ifaces.mutex);
+    md->ifaces.count += change;
+    pthread_mutex_unlock(&md->ifaces.mutex);
+}
+
 static void uct_cxi_trig_md_close(uct_md_h uct_md)
 {
     uct_cxi_trig_md_t *md = ucs_derived_of(uct_md, uct_cxi_trig_md_t);
@@ -339,6 +346,7 @@ static void uct_cxi_trig_md_close(uct_md_h uct_md)
     uct_cxi_trig_stats_tell_md(md);
     uct_cxi_trig_target_close(md);
     uct_cxi_trig_cntr_pool_cleanup(md);
+    pthread_mutex_destroy(&md->ifaces.mutex);
     uct_cxi_trig_md_close_domain(md);
     fi_freeinfo(md->info);
     ucs_free(md);
@@ -543,6 +551,8 @@ static ucs_status_t uct_cxi_trig_md_open(uct_component_t *component,
     md->reg_cost        = ucs_linear_func_make(UCT_CXI_TRIG_MD_REG_COST, 0);
 
     uct_cxi_trig_cntr_pool_init(md);
+    pthread_mutex_init(&md->ifaces.mutex, NULL);
+    md->ifaces.count    = 0;
     md->tells_stats     = config->stats;
     uct_cxi_trig_md_init_types(md, config->want.gpu_memory);
 
@@ -555,6 +565,7 @@ static ucs_status_t uct_cxi_trig_md_open(uct_component_t *component,
     return UCS_OK;
 
 err_close_domain:
+    pthread_mutex_destroy(&md->ifaces.mutex);
     uct_cxi_trig_cntr_pool_cleanup(md);
     uct_cxi_trig_md_close_domain(md);
 err_free_info:

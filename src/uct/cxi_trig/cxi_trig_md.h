@@ -38,7 +38,7 @@ typedef struct uct_cxi_trig_md_config {
 
 /**
  * Memory domain. Constant after it was opened, but for next_key, which is
- * atomic, target, num_ifaces, cache_used, cntrs, and stats.
+ * atomic, target, cache_used, ifaces, cntrs, and stats.
  */
 typedef struct uct_cxi_trig_md {
     uct_md_t                  super;
@@ -52,7 +52,6 @@ typedef struct uct_cxi_trig_md {
                                              there were */
     int                       revokes;  /**< As the provider, with the keys of
                                              this domain */
-    uint32_t                  num_ifaces; /**< Open ones; atomic */
     int                       loopback; /**< Reaches this machine only */
     int                       sees_gpus;  /**< Asks whose memory is */
     int                       needs_desc; /**< Of local memory of GPUs */
@@ -66,11 +65,17 @@ typedef struct uct_cxi_trig_md {
     ucs_spinlock_t            cache_lock; /**< Protects these */
 #endif
     struct {
+        pthread_mutex_t       mutex; /**< Held, too, while all deferred work of
+                                          the domain is dropped */
+        unsigned              count;  /**< Open ones */
+    } ifaces;
+    struct {
         pthread_mutex_t       mutex; /**< Protects these */
         struct fid_cntr       *first; /**< Free ones, by their contexts; the
                                            one that was used last is ... */
         struct fid_cntr       *last;  /**< ... the last */
         unsigned              num_free;
+        int                   is_stalled; /**< The NIC took too long; atomic */
     } cntrs;                          /**< See cxi_trig_cntr.h */
     ucs_linear_func_t         reg_cost;
     int                       tells_stats; /**< When it is closed */
@@ -82,6 +87,10 @@ typedef struct uct_cxi_trig_md {
  *  number of processes. */
 void uct_cxi_trig_md_credit_params(const uct_cxi_trig_md_t *md,
                                    uct_cxi_trig_credit_params_t *params);
+
+
+/** An interface is open, and may post from then on; or it is closed. */
+void uct_cxi_trig_md_count_iface(uct_cxi_trig_md_t *md, int change);
 
 
 /** The component; registered by the library's constructor. */

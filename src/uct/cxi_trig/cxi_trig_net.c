@@ -28,8 +28,13 @@ int uct_cxi_trig_net_open_cntr(uct_cxi_trig_md_t *md, void *context,
         .events   = FI_CNTR_EVENTS_COMP,
         .wait_obj = FI_WAIT_NONE
     };
+    int ret;
 
-    return fi_cntr_open(md->domain, &attr, cntr_p, context);
+    ret = fi_cntr_open(md->domain, &attr, cntr_p, context);
+    if ((ret == 0) && md->prov->is_cassini) {
+        uct_cxi_trig_cassini_read_cached(*cntr_p);
+    }
+    return ret;
 }
 
 /* Prefers a queue that can be slept on. */

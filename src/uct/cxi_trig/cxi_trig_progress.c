@@ -124,7 +124,9 @@ static unsigned uct_cxi_trig_progress_error(uct_cxi_trig_iface_t *iface,
 /* The device is gone: nothing of what is in flight will be reported, until the
  * interface is closed. It is said once; later calls fail what was started
  * since. */
-static void uct_cxi_trig_progress_broken(uct_cxi_trig_iface_t *iface, int err)
+static void uct_cxi_trig_progress_broken(uct_cxi_trig_iface_t *iface,
+                                         const uct_cxi_trig_peer_t *peer,
+                                         int err)
 {
     if (!iface->is_broken) {
         iface->is_broken = 1;
@@ -134,6 +136,9 @@ static void uct_cxi_trig_progress_broken(uct_cxi_trig_iface_t *iface, int err)
                   fi_strerror(err));
     }
     uct_cxi_trig_tx_fail_all(iface, UCS_ERR_ENDPOINT_TIMEOUT);
+    if (peer == NULL) {
+        uct_cxi_trig_dwq_fail_all(iface, UCS_ERR_ENDPOINT_TIMEOUT);
+    }
 }
 
 static UCS_F_ALWAYS_INLINE unsigned
@@ -149,7 +154,7 @@ uct_cxi_trig_progress_cq(uct_cxi_trig_iface_t *iface,
     } else if (ret == -FI_EAVAIL) {
         return uct_cxi_trig_progress_error(iface, peer);
     } else if (ret < 0) {
-        uct_cxi_trig_progress_broken(iface, -ret);
+        uct_cxi_trig_progress_broken(iface, peer, -ret);
         return 0;
     }
 

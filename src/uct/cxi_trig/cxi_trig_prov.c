@@ -376,23 +376,6 @@ static const uct_cxi_trig_prov_want_t uct_cxi_trig_prov_least = {
     .ordering = UCT_CXI_TRIG_ORDERING_DEFAULT
 };
 
-/* Why libfabric knows of no card that is there. */
-static void uct_cxi_trig_prov_complain_of_card(const char *refused)
-{
-    char fault[UCT_TRIG_NAME_MAX * 2] = "its links must be up, and libfabric's "
-                                        "provider 'cxi' be there, see "
-                                        "\"fi_info -p cxi\"";
-
-    if (refused[0] != '\0') {
-        snprintf(fault, sizeof(fault), "this user may not open %s/%s",
-                 uct_cxi_trig_cassini_files, refused);
-    }
-    uct_cxi_trig_prov_complain(
-            "this machine has Cassini cards, but libfabric sees none: %s: "
-            "transport cxi_trig is off, and no other provider is taken unless "
-            "UCX_CXI_TRIG_PROVIDER names it", fault);
-}
-
 /* The provider is older than what is known of it. */
 static int uct_cxi_trig_prov_is_old(const uct_cxi_trig_prov_t *prov)
 {
@@ -415,15 +398,21 @@ static ucs_status_t
 uct_cxi_trig_prov_lookup_card(const uct_cxi_trig_prov_t **prov_p,
                               struct fi_info **info_p)
 {
-    char refused[UCT_TRIG_NAME_MAX];
+    char fault[UCT_TRIG_REASON_MAX / 2];
     ucs_status_t status;
 
     *prov_p = uct_cxi_trig_prov_row(UCT_CXI_TRIG_PROV_CXI);
     status  = uct_cxi_trig_prov_query(*prov_p, UCT_CXI_TRIG_PROV_CXI,
                                       &uct_cxi_trig_prov_least, info_p);
     if ((status != UCS_OK) &&
-        uct_cxi_trig_cassini_has_cards(refused, sizeof(refused))) {
-        uct_cxi_trig_prov_complain_of_card(refused);
+        uct_cxi_trig_cassini_has_cards(fault, sizeof(fault))) {
+        uct_cxi_trig_prov_complain(
+                "this machine has Cassini cards, but libfabric sees none: %s: "
+                "transport cxi_trig is off, and no other provider is taken "
+                "unless UCX_CXI_TRIG_PROVIDER names it",
+                (fault[0] != '\0') ? fault :
+                        "its links must be up, and libfabric's provider 'cxi' "
+                        "be there, see \"fi_info -p cxi\"");
     }
     return status;
 }

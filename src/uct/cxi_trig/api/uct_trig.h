@@ -324,10 +324,10 @@ ucs_status_t uct_trig_cntr_add(uct_trig_cntr_h cntr, uint64_t value);
  * Set a counter back to 0: what is armed fires once the counter has come to its
  * threshold again.
  *
- * It is done when this returns: the counter has been read as less than what
- * uct_trig_cntr_add() had added. So what a stream adds once it has seen a store
- * of this thread that comes later is added to 0, also if a GPU has a shorter
- * way to the NIC.
+ * If uct_trig_cntr_add() had added to it, it is done when this returns: the
+ * counter has been read as less than that. So what a stream adds once it has
+ * seen a store of this thread that comes later is added to 0, also if a GPU has
+ * a shorter way to the NIC.
  *
  * @param [in] cntr The counter.
  *
