@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -60,6 +61,14 @@ static void rank_main(int fd, const char *const *settings)
     (void)uct_trig_iface_unreserve(pair.a.iface, &resv);
     uct_pair_destroy(&pair);
     _exit(0);
+}
+
+static void entries_set(void)
+{
+    char text[32];
+
+    snprintf(text, sizeof(text), "%d", ENTRIES);
+    setenv("FI_CXIEMU_DWQ_ENTRIES", text, 1);
 }
 
 static void ranks_start(rank_t *ranks, unsigned count,
@@ -207,14 +216,39 @@ ST_CASE(wrong_number)
     rank_end(&ranks[1]);
 }
 
+/* Very many: an interface has as many as its queue has room for, less one */
+ST_CASE(very_many)
+{
+    static const char *const numbers[] = {"20000", "65536", "1048576"};
+    const char *settings[]             = {"NODE_PROCESSES", "1",
+                                          "DEFERRED_ENTRIES", NULL, NULL};
+    int max                            = 16384 - 64 - 1;
+    rank_t rank;
+    unsigned i;
+
+    if (strcmp(uct_pair_device(), "cxiemu0")) {
+        st_cunit_skip("no card has as many");
+        return;
+    }
+    for (i = 0; i < ST_CUNIT_COUNT(numbers); ++i) {
+        setenv("FI_CXIEMU_DWQ_ENTRIES", numbers[i], 1);
+        settings[3] = numbers[i];
+        ranks_start(&rank, 1, settings);
+        CU_ASSERT(rank_ask(&rank, -1) == max);
+        CU_ASSERT(rank_ask(&rank, max + 1) == UCS_ERR_NO_RESOURCE);
+        CU_ASSERT(rank_ask(&rank, max) == UCS_OK);
+        rank_end(&rank);
+    }
+    entries_set();
+}
+
 int main(int argc, char **argv)
 {
     char text[32];
 
     snprintf(text, sizeof(text), "test-%d", (int)getpid());
     setenv("FI_CXIEMU_SERVICE", text, 1);
-    snprintf(text, sizeof(text), "%d", ENTRIES);
-    setenv("FI_CXIEMU_DWQ_ENTRIES", text, 1);
+    entries_set();
     snprintf(text, sizeof(text), "%d", ENTRIES + 8); /* which cxi keeps */
     setenv("CASSINI_TLES", text, 1);
     return st_cunit_main("trig_share", argc, argv);

@@ -192,6 +192,42 @@ ST_CASE(orders)
     fab_card_set_orders(0);
 }
 
+/* What a provider says of its service's entries */
+static int depth;
+
+static int tell_depth(struct fid *fid, size_t *depth_p)
+{
+    *depth_p = depth;
+    return 0;
+}
+
+static int open_ops(struct fid *fid, const char *name, uint64_t flags,
+                    void **ops, void *context)
+{
+    static struct {
+        void (*others[4])(void);
+        int  (*get_dwq_depth)(struct fid *fid, size_t *depth_p);
+    } table = {.get_dwq_depth = tell_depth};
+
+    *ops = &table;
+    return 0;
+}
+
+/* It is an int: fewer than the provider keeps free are a negative number */
+ST_CASE(entries)
+{
+    static const int depths[] = {-8, -1, 0, 1, 65536, 1 << 20};
+    struct fi_ops ops         = {.size = sizeof(ops), .ops_open = open_ops};
+    struct fid_domain domain  = {.fid.ops = &ops};
+    unsigned i;
+
+    for (i = 0; i < ST_CUNIT_COUNT(depths); ++i) {
+        depth = depths[i];
+        CU_ASSERT(uct_cxi_trig_cassini_depth(&domain) ==
+                  ((depth < 0) ? 0 : (size_t)depth));
+    }
+}
+
 /* With nothing else it is an error; else UCX goes on */
 ST_CASE(ucx_goes_on)
 {

@@ -425,10 +425,7 @@ void uct_cxi_trig_md_credit_params(const uct_cxi_trig_md_t *md,
     params->max       = md->prov->max_entries;
     params->is_shared = (depth != SIZE_MAX);
     if (params->is_shared) {
-        /* The number may have wrapped around: fewer than are kept free. All
-         * of a service may be very many; then it is the provider's queue that
-         * limits a process */
-        params->max = (depth > UINT16_MAX) ? 0 : depth;
+        params->max = depth;
         service     = getenv("SLINGSHOT_SVC_IDS");
         if (md->prov->ops->service != NULL) {
             service           = md->prov->ops->service();
