@@ -258,11 +258,12 @@ uint32_t ucs_ledger_own(const ucs_ledger_t *ledger, unsigned number)
     return __atomic_load_n(&ledger->own->numbers[number], __ATOMIC_RELAXED);
 }
 
-unsigned ucs_ledger_users(const ucs_ledger_t *ledger)
+unsigned ucs_ledger_users(ucs_ledger_t *ledger)
 {
     unsigned count = 0;
     unsigned i;
 
+    (void)ucs_ledger_reap(ledger);
     for (i = 0; i < ledger->num_rows; ++i) {
         count += __atomic_load_n(&ledger->rows[i].is_used, __ATOMIC_RELAXED);
     }

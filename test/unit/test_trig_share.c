@@ -182,6 +182,17 @@ ST_CASE(unknown_number)
     rank_end(&ranks[2]);
 }
 
+/* Ask until it is no more refused: a process's end is noticed soon */
+static void rank_ask_on(const rank_t *rank, int value)
+{
+    int status;
+
+    while ((status = rank_ask(rank, value)) == UCS_ERR_NO_RESOURCE) {
+        sched_yield();
+    }
+    CU_ASSERT(status == UCS_OK);
+}
+
 /* A process that is killed gives all back; one that is stopped keeps what it
  * has, and nobody waits for it */
 ST_CASE(death)
@@ -193,12 +204,22 @@ ST_CASE(death)
     kill(ranks[0].pid, SIGSTOP);
     CU_ASSERT(rank_ask(&ranks[1], 1) == UCS_ERR_NO_RESOURCE);
     rank_kill(&ranks[0]);
-    /* That is noticed soon */
-    while (rank_ask(&ranks[1], ENTRIES / 2) == UCS_ERR_NO_RESOURCE) {
-        sched_yield();
-    }
+    rank_ask_on(&ranks[1], ENTRIES / 2);
+    rank_end(&ranks[1]);
+}
+
+/* It does so, too, if the others have their parts and may have no more */
+ST_CASE(death_of_one)
+{
+    rank_t ranks[MAX_RANKS];
+
+    ranks_start(ranks, 2, NULL);
+    CU_ASSERT(rank_ask(&ranks[0], ENTRIES / 2) == UCS_OK);
+    CU_ASSERT(rank_ask(&ranks[1], ENTRIES / 2) == UCS_OK);
     CU_ASSERT(rank_ask(&ranks[1], 0) == UCS_OK);
-    CU_ASSERT(rank_ask(&ranks[1], ENTRIES) == UCS_OK);
+    CU_ASSERT(rank_ask(&ranks[1], ENTRIES) == UCS_ERR_NO_RESOURCE);
+    rank_kill(&ranks[0]);
+    rank_ask_on(&ranks[1], ENTRIES);
     rank_end(&ranks[1]);
 }
 

@@ -139,8 +139,9 @@ uint32_t ucs_ledger_own(const ucs_ledger_t *ledger, unsigned number);
  *
  * @param [in] ledger An open one.
  *
- * @return That number, 1 at least. Those that were killed may be among them.
+ * @return That number, 1 at least; with those that were killed in the last
+ *         tenth of a second.
  */
-unsigned ucs_ledger_users(const ucs_ledger_t *ledger);
+unsigned ucs_ledger_users(ucs_ledger_t *ledger);
 
 #endif

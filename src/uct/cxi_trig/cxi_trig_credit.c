@@ -104,7 +104,7 @@ void uct_cxi_trig_credit_pool_put(uct_cxi_trig_credit_pool_t *pool)
     pthread_mutex_unlock(&uct_cxi_trig_credit_table.mutex);
 }
 
-unsigned uct_cxi_trig_credit_pool_share(const uct_cxi_trig_credit_pool_t *pool)
+unsigned uct_cxi_trig_credit_pool_share(uct_cxi_trig_credit_pool_t *pool)
 {
     const uct_cxi_trig_credit_params_t *params = &pool->params;
     unsigned num_procs                         = ucs_max(params->num_procs, 1);

@@ -83,8 +83,7 @@ uct_cxi_trig_credit_pool_get(const uct_cxi_trig_credit_params_t *params,
 void uct_cxi_trig_credit_pool_put(uct_cxi_trig_credit_pool_t *pool);
 
 /** What the process may have now, of all. */
-unsigned
-uct_cxi_trig_credit_pool_share(const uct_cxi_trig_credit_pool_t *pool);
+unsigned uct_cxi_trig_credit_pool_share(uct_cxi_trig_credit_pool_t *pool);
 
 /** Start with an allowance of @a total entries. The pool is released with
  *  uct_cxi_trig_credit_cleanup(). */

@@ -27,7 +27,6 @@
 #include <rdma/fi_errno.h>
 
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 
 
