@@ -6,9 +6,11 @@
 #include "st_cunit.h"
 #include "uct_pair.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -59,6 +61,14 @@ static void rank_main(int fd, const char *const *settings)
     (void)uct_trig_iface_unreserve(pair.a.iface, &resv);
     uct_pair_destroy(&pair);
     _exit(0);
+}
+
+static void entries_set(void)
+{
+    char text[32];
+
+    snprintf(text, sizeof(text), "%d", ENTRIES);
+    setenv("FI_CXIEMU_DWQ_ENTRIES", text, 1);
 }
 
 static void ranks_start(rank_t *ranks, unsigned count,
@@ -172,6 +182,17 @@ ST_CASE(unknown_number)
     rank_end(&ranks[2]);
 }
 
+/* Ask until it is no more refused: a process's end is noticed soon */
+static void rank_ask_on(const rank_t *rank, int value)
+{
+    int status;
+
+    while ((status = rank_ask(rank, value)) == UCS_ERR_NO_RESOURCE) {
+        sched_yield();
+    }
+    CU_ASSERT(status == UCS_OK);
+}
+
 /* A process that is killed gives all back; one that is stopped keeps what it
  * has, and nobody waits for it */
 ST_CASE(death)
@@ -183,7 +204,22 @@ ST_CASE(death)
     kill(ranks[0].pid, SIGSTOP);
     CU_ASSERT(rank_ask(&ranks[1], 1) == UCS_ERR_NO_RESOURCE);
     rank_kill(&ranks[0]);
+    rank_ask_on(&ranks[1], ENTRIES / 2);
+    rank_end(&ranks[1]);
+}
+
+/* It does so, too, if the others have their parts and may have no more */
+ST_CASE(death_of_one)
+{
+    rank_t ranks[MAX_RANKS];
+
+    ranks_start(ranks, 2, NULL);
+    CU_ASSERT(rank_ask(&ranks[0], ENTRIES / 2) == UCS_OK);
     CU_ASSERT(rank_ask(&ranks[1], ENTRIES / 2) == UCS_OK);
+    CU_ASSERT(rank_ask(&ranks[1], 0) == UCS_OK);
+    CU_ASSERT(rank_ask(&ranks[1], ENTRIES) == UCS_ERR_NO_RESOURCE);
+    rank_kill(&ranks[0]);
+    rank_ask_on(&ranks[1], ENTRIES);
     rank_end(&ranks[1]);
 }
 
@@ -201,14 +237,39 @@ ST_CASE(wrong_number)
     rank_end(&ranks[1]);
 }
 
+/* Very many: an interface has as many as its queue has room for, less one */
+ST_CASE(very_many)
+{
+    static const char *const numbers[] = {"20000", "65536", "1048576"};
+    const char *settings[]             = {"NODE_PROCESSES", "1",
+                                          "DEFERRED_ENTRIES", NULL, NULL};
+    int max                            = 16384 - 64 - 1;
+    rank_t rank;
+    unsigned i;
+
+    if (strcmp(uct_pair_device(), "cxiemu0")) {
+        st_cunit_skip("no card has as many");
+        return;
+    }
+    for (i = 0; i < ST_CUNIT_COUNT(numbers); ++i) {
+        setenv("FI_CXIEMU_DWQ_ENTRIES", numbers[i], 1);
+        settings[3] = numbers[i];
+        ranks_start(&rank, 1, settings);
+        CU_ASSERT(rank_ask(&rank, -1) == max);
+        CU_ASSERT(rank_ask(&rank, max + 1) == UCS_ERR_NO_RESOURCE);
+        CU_ASSERT(rank_ask(&rank, max) == UCS_OK);
+        rank_end(&rank);
+    }
+    entries_set();
+}
+
 int main(int argc, char **argv)
 {
     char text[32];
 
     snprintf(text, sizeof(text), "test-%d", (int)getpid());
     setenv("FI_CXIEMU_SERVICE", text, 1);
-    snprintf(text, sizeof(text), "%d", ENTRIES);
-    setenv("FI_CXIEMU_DWQ_ENTRIES", text, 1);
+    entries_set();
     snprintf(text, sizeof(text), "%d", ENTRIES + 8); /* which cxi keeps */
     setenv("CASSINI_TLES", text, 1);
     return st_cunit_main("trig_share", argc, argv);

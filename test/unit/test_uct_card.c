@@ -6,9 +6,10 @@
 #include "fab_card.h"
 #include "st_cunit.h"
 #include "ucp_side.h"
-#include "uct_errors.h"
+#include "uct_domain.h"
 
 #include <cxi_trig_cassini.h>
+#include <cxi_trig_md.h>
 #include <cxi_trig_prov.h>
 #include <uct_trig.h>
 
@@ -16,6 +17,7 @@
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -228,6 +230,109 @@ ST_CASE(orders)
     CU_ASSERT(uct_errors_end() == 1);
     CU_ASSERT(strstr(uct_errors_last(), "ORDERING=strict") != NULL);
     fab_card_set_orders(0);
+}
+
+/* What a provider says of its service's entries */
+static int depth;
+
+static int tell_depth(struct fid *fid, size_t *depth_p)
+{
+    *depth_p = depth;
+    return 0;
+}
+
+static int open_ops(struct fid *fid, const char *name, uint64_t flags,
+                    void **ops, void *context)
+{
+    static struct {
+        void (*others[4])(void);
+        int  (*get_dwq_depth)(struct fid *fid, size_t *depth_p);
+    } table = {.get_dwq_depth = tell_depth};
+
+    *ops = &table;
+    return 0;
+}
+
+/* It is an int: fewer than the provider keeps free are a negative number */
+ST_CASE(entries)
+{
+    static const int depths[] = {-8, -1, 0, 1, 65536, 1 << 20};
+    struct fi_ops ops         = {.size = sizeof(ops), .ops_open = open_ops};
+    struct fid_domain domain  = {.fid.ops = &ops};
+    unsigned i;
+
+    for (i = 0; i < ST_CUNIT_COUNT(depths); ++i) {
+        depth = depths[i];
+        CU_ASSERT(uct_cxi_trig_cassini_depth(&domain) ==
+                  ((depth < 0) ? 0 : (size_t)depth));
+    }
+}
+
+/* What the card's service, by the provider, has for its key; no ledger of it
+ * is open */
+static void service_key(unsigned service, uct_cxi_trig_credit_params_t *params)
+{
+    uct_domain_t domain;
+    struct fi_info *info;
+
+    fab_card_set_service(service);
+    CU_ASSERT_FATAL(find(1, &info) == UCS_OK); /* Another question */
+    fi_freeinfo(info);
+    CU_ASSERT_FATAL(uct_domain_try(&domain, "cxiemu0", "PROVIDER", "cxi") ==
+                    UCS_OK);
+    uct_cxi_trig_md_credit_params(
+            ucs_derived_of(domain.md, uct_cxi_trig_md_t), params);
+    uct_domain_close(&domain);
+    fab_card_set_service(1);
+    CU_ASSERT(params->is_shared);
+}
+
+/* Processes of a service share its entries, wherever the provider has the
+ * service from; it takes the launcher's only if that has a VNI, too */
+ST_CASE(services)
+{
+    uct_cxi_trig_credit_params_t params[3];
+
+    fab_card_set(FAB_CARD_OPEN);
+    service_key(1, &params[0]);
+    setenv("SLINGSHOT_SVC_IDS", "5", 1);
+    service_key(1, &params[1]);
+    unsetenv("SLINGSHOT_SVC_IDS");
+    service_key(2, &params[2]);
+    CU_ASSERT(strcmp(params[0].key, params[1].key) == 0);
+    CU_ASSERT(strcmp(params[0].key, params[2].key) != 0);
+}
+
+/* A process that cannot see what others use takes its part, and says which file
+ * it is that it cannot have */
+ST_CASE(no_ledger)
+{
+    uct_cxi_trig_credit_pool_t *pool;
+    uct_cxi_trig_credit_params_t params;
+    uct_cxi_trig_credit_t credit;
+    uct_trig_resv_t resv;
+    ucs_ledger_t ledger;
+    char path[128];
+
+    fab_card_set(FAB_CARD_OPEN);
+    service_key(1, &params);
+    params.num_procs = 2;
+    CU_ASSERT_FATAL(ucs_ledger_open(&ledger, "ucx-st", params.key) == 0);
+    ucs_ledger_close(&ledger);
+    snprintf(path, sizeof(path), "/dev/shm%s", ledger.name);
+    CU_ASSERT_FATAL(symlink(path, path) == 0);
+
+    CU_ASSERT_FATAL(uct_cxi_trig_credit_pool_get(&params, &pool) == UCS_OK);
+    uct_cxi_trig_credit_init(&credit, pool, params.max);
+    uct_errors_begin_text(UCS_LOG_LEVEL_WARN, "UCX_CXI_TRIG_NODE_PROCESSES");
+    CU_ASSERT(uct_cxi_trig_credit_reserve(&credit, params.max / 2, &resv) ==
+              UCS_OK);
+    CU_ASSERT(uct_errors_end() == 1);
+    CU_ASSERT(strstr(uct_errors_last(), path) != NULL);
+    CU_ASSERT(strstr(uct_errors_last(), strerror(ELOOP)) != NULL);
+    CU_ASSERT(uct_cxi_trig_credit_unreserve(&credit, &resv) == UCS_OK);
+    uct_cxi_trig_credit_cleanup(&credit);
+    CU_ASSERT(unlink(path) == 0);
 }
 
 /* With nothing else it is an error; else UCX goes on */

@@ -213,10 +213,14 @@ size_t uct_cxi_trig_cassini_depth(struct fid_domain *domain)
     uct_cxi_trig_cassini_dom_ops_t *ops = NULL;
     size_t depth;
 
-    return ((fi_open_ops(&domain->fid, UCT_CXI_TRIG_CASSINI_DOM_OPS, 0,
-                         (void**)&ops, NULL) == 0) && (ops != NULL) &&
-            (ops->get_dwq_depth(&domain->fid, &depth) == 0)) ?
-           depth : SIZE_MAX;
+    if ((fi_open_ops(&domain->fid, UCT_CXI_TRIG_CASSINI_DOM_OPS, 0,
+                     (void**)&ops, NULL) != 0) || (ops == NULL) ||
+        (ops->get_dwq_depth(&domain->fid, &depth) != 0)) {
+        return SIZE_MAX;
+    }
+    /* An int of the provider's: negative if the service has fewer than those
+     * that are kept free */
+    return ((int)depth < 0) ? 0 : depth;
 }
 
 static int uct_cxi_trig_cassini_get(struct fid_domain *domain, int command)

@@ -20,6 +20,8 @@
  * that does not use them */
 #define UCT_CXI_TRIG_CREDIT_CHUNK 8
 
+#define UCT_CXI_TRIG_CREDIT_LABEL "ucx-st"
+
 /* One entry that the process has, in a pool's state */
 #define UCT_CXI_TRIG_CREDIT_HELD UCS_BIT(32)
 
@@ -94,7 +96,7 @@ void uct_cxi_trig_credit_pool_put(uct_cxi_trig_credit_pool_t *pool)
         }
         *link = pool->next;
         if (pool->is_open) {
-            uct_cxi_trig_ledger_close(&pool->ledger);
+            ucs_ledger_close(&pool->ledger);
         }
         pthread_mutex_destroy(&pool->lock);
         ucs_free(pool);
@@ -102,7 +104,7 @@ void uct_cxi_trig_credit_pool_put(uct_cxi_trig_credit_pool_t *pool)
     pthread_mutex_unlock(&uct_cxi_trig_credit_table.mutex);
 }
 
-unsigned uct_cxi_trig_credit_pool_share(const uct_cxi_trig_credit_pool_t *pool)
+unsigned uct_cxi_trig_credit_pool_share(uct_cxi_trig_credit_pool_t *pool)
 {
     const uct_cxi_trig_credit_params_t *params = &pool->params;
     unsigned num_procs                         = ucs_max(params->num_procs, 1);
@@ -111,8 +113,7 @@ unsigned uct_cxi_trig_credit_pool_share(const uct_cxi_trig_credit_pool_t *pool)
         return params->max;
     }
     if (__atomic_load_n(&pool->is_open, __ATOMIC_ACQUIRE)) {
-        num_procs = ucs_max(num_procs,
-                            uct_cxi_trig_ledger_users(&pool->ledger));
+        num_procs = ucs_max(num_procs, ucs_ledger_users(&pool->ledger));
     } else if (__atomic_load_n(&pool->is_alone, __ATOMIC_RELAXED) &&
                (params->num_procs == 0)) {
         /* Nobody tells how many there are: as many as there can be */
@@ -124,53 +125,56 @@ unsigned uct_cxi_trig_credit_pool_share(const uct_cxi_trig_credit_pool_t *pool)
 /* The lock is held. */
 static void uct_cxi_trig_credit_pool_open(uct_cxi_trig_credit_pool_t *pool)
 {
-    ucs_status_t status;
+    int ret;
 
     if (pool->is_open || pool->is_alone) {
         return;
     }
-    status = uct_cxi_trig_ledger_open(&pool->ledger, pool->params.key);
-    if (status == UCS_OK) {
+    ret = ucs_ledger_open(&pool->ledger, UCT_CXI_TRIG_CREDIT_LABEL,
+                          pool->params.key);
+    if (ret == 0) {
         __atomic_store_n(&pool->is_open, 1, __ATOMIC_RELEASE);
     } else {
         __atomic_store_n(&pool->is_alone, 1, __ATOMIC_RELAXED);
-        ucs_warn("no shared memory: this process cannot know what other "
+        ucs_warn("/dev/shm%s: %s: this process cannot know what other "
                  "processes use of the NIC's deferred-work entries, and takes "
-                 "%u of %u", uct_cxi_trig_credit_pool_share(pool),
+                 "%u of %u; if there are more or fewer processes, set "
+                 "UCX_CXI_TRIG_NODE_PROCESSES", pool->ledger.name,
+                 strerror(ret), uct_cxi_trig_credit_pool_share(pool),
                  pool->params.max);
     }
+}
+
+static int uct_cxi_trig_credit_pool_take(uct_cxi_trig_credit_pool_t *pool,
+                                         unsigned count)
+{
+    if (pool->is_open &&
+        !ucs_ledger_take(&pool->ledger, 0, count, pool->params.max)) {
+        return 0;
+    }
+    __atomic_fetch_add(&pool->state, count * UCT_CXI_TRIG_CREDIT_HELD,
+                       __ATOMIC_RELAXED);
+    return 1;
 }
 
 /* Have @a count more at least. The lock is held. */
 static ucs_status_t
 uct_cxi_trig_credit_pool_grow(uct_cxi_trig_credit_pool_t *pool, unsigned count)
 {
-    uint64_t state     = __atomic_load_n(&pool->state, __ATOMIC_RELAXED);
-    unsigned held      = uct_cxi_trig_credit_held(state);
-    unsigned share     = uct_cxi_trig_credit_pool_share(pool);
-    unsigned room      = (share > held) ? (share - held) : 0;
-    unsigned want      = (pool->params.num_procs > 0) ?
-                         room : ucs_max(count, UCT_CXI_TRIG_CREDIT_CHUNK);
-    ucs_status_t status = UCS_OK;
+    uint64_t state = __atomic_load_n(&pool->state, __ATOMIC_RELAXED);
+    unsigned held  = uct_cxi_trig_credit_held(state);
+    unsigned share = uct_cxi_trig_credit_pool_share(pool);
+    unsigned room  = (share > held) ? (share - held) : 0;
+    unsigned want  = (pool->params.num_procs > 0) ?
+                     room : ucs_max(count, UCT_CXI_TRIG_CREDIT_CHUNK);
 
     if (count > room) {
         return UCS_ERR_NO_RESOURCE;
     }
     want = ucs_min(want, room);
-    if (pool->is_open) {
-        status = uct_cxi_trig_ledger_take(&pool->ledger, want,
-                                          pool->params.max);
-        if ((status != UCS_OK) && (want > count)) {
-            want   = count;
-            status = uct_cxi_trig_ledger_take(&pool->ledger, want,
-                                              pool->params.max);
-        }
-    }
-    if (status == UCS_OK) {
-        __atomic_fetch_add(&pool->state, want * UCT_CXI_TRIG_CREDIT_HELD,
-                           __ATOMIC_RELAXED);
-    }
-    return status;
+    return (uct_cxi_trig_credit_pool_take(pool, want) ||
+            ((want > count) && uct_cxi_trig_credit_pool_take(pool, count))) ?
+           UCS_OK : UCS_ERR_NO_RESOURCE;
 }
 
 static ucs_status_t
@@ -214,7 +218,7 @@ static void uct_cxi_trig_credit_pool_trim(uct_cxi_trig_credit_pool_t *pool)
                                           UCT_CXI_TRIG_CREDIT_HELD), 1,
                                           __ATOMIC_RELAXED, __ATOMIC_RELAXED));
     if (pool->is_open) {
-        uct_cxi_trig_ledger_give(&pool->ledger, spare);
+        ucs_ledger_give(&pool->ledger, 0, spare);
     }
     pthread_mutex_unlock(&pool->lock);
 }

@@ -30,8 +30,9 @@
 #ifndef UCT_CXI_TRIG_CREDIT_H_
 #define UCT_CXI_TRIG_CREDIT_H_
 
-#include "cxi_trig_ledger.h"
 #include "uct_trig.h"
+
+#include <ucs_ledger.h>
 
 #include <pthread.h>
 
@@ -60,7 +61,7 @@ typedef struct uct_cxi_trig_credit_pool {
                                                  have more or fewer */
     int                             is_open; /**< The ledger is; atomic */
     int                             is_alone; /**< It cannot be; atomic */
-    uct_cxi_trig_ledger_t           ledger;
+    ucs_ledger_t                    ledger;  /**< Its first number */
 } uct_cxi_trig_credit_pool_t;
 
 
@@ -82,8 +83,7 @@ uct_cxi_trig_credit_pool_get(const uct_cxi_trig_credit_params_t *params,
 void uct_cxi_trig_credit_pool_put(uct_cxi_trig_credit_pool_t *pool);
 
 /** What the process may have now, of all. */
-unsigned
-uct_cxi_trig_credit_pool_share(const uct_cxi_trig_credit_pool_t *pool);
+unsigned uct_cxi_trig_credit_pool_share(uct_cxi_trig_credit_pool_t *pool);
 
 /** Start with an allowance of @a total entries. The pool is released with
  *  uct_cxi_trig_credit_cleanup(). */

@@ -279,6 +279,8 @@ static unsigned
 uct_cxi_trig_iface_entries(const uct_cxi_trig_iface_config_t *config,
                            const uct_cxi_trig_md_t *md, unsigned max)
 {
+    /* They go through the transmit queue, where one other needs room */
+    max = ucs_min(max, uct_cxi_trig_net_max_ops(md->prov->max_tx) - 1);
     if (config->deferred_entries > max) {
         ucs_diag("deferred-work entries limited to %u by libfabric provider %s",
                  max, md->info->fabric_attr->prov_name);
@@ -297,16 +299,14 @@ static unsigned uct_cxi_trig_iface_limit(const char *setting, unsigned length,
     return max;
 }
 
-/* The deferred operations go through the transmit queue, too. */
 static unsigned
 uct_cxi_trig_iface_tx_len(const uct_cxi_trig_iface_config_t *config,
                           const uct_cxi_trig_md_t *md, unsigned entries)
 {
-    size_t max = uct_cxi_trig_net_max_ops(md->prov->max_tx);
-
     return uct_cxi_trig_iface_limit("UCX_CXI_TRIG_TX_QUEUE_LEN",
                                     config->tx_queue_len,
-                                    max - ucs_min(entries, max - 1));
+                                    uct_cxi_trig_net_max_ops(md->prov->max_tx) -
+                                    entries);
 }
 
 static unsigned

@@ -27,7 +27,6 @@
 #include <rdma/fi_errno.h>
 
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 
 
@@ -420,33 +419,27 @@ err:
     return uct_cxi_trig_status(ret);
 }
 
-/* A service is known by the numbers that the launcher has given it; without
- * one, the NIC has one for each user. Entries that the provider does not count
- * by service are a process's own. */
+/* A service is known by its number, which the provider has of the launcher or,
+ * without one, of the NIC; that of the emulated card by its name. Entries that
+ * the provider does not count by service are a process's own. */
 void uct_cxi_trig_md_credit_params(const uct_cxi_trig_md_t *md,
                                    uct_cxi_trig_credit_params_t *params)
 {
-    size_t depth        = md->prov->is_cassini ?
-                          uct_cxi_trig_cassini_depth(md->domain) : SIZE_MAX;
-    const char *service = NULL;
+    const uct_cxi_trig_cassini_nic_t *nic =
+            md->prov->is_cassini ? uct_cxi_trig_cassini_nic(md->info) : NULL;
+    const char *name = (md->prov->ops->service == NULL) ?
+                       NULL : md->prov->ops->service();
+    size_t depth     = md->prov->is_cassini ?
+                       uct_cxi_trig_cassini_depth(md->domain) : SIZE_MAX;
 
-    params->max       = md->prov->max_entries;
-    params->is_shared = (depth != SIZE_MAX);
-    if (params->is_shared) {
-        /* The number may have wrapped around: fewer than are kept free. All
-         * of a service may be very many; then it is the provider's queue that
-         * limits a process */
-        params->max = (depth > UINT16_MAX) ? 0 : depth;
-        service     = getenv("SLINGSHOT_SVC_IDS");
-        if (md->prov->ops->service != NULL) {
-            service           = md->prov->ops->service();
-            params->is_shared = (service[0] != '\0');
-        }
-    }
-    ucs_snprintf_zero(params->key, sizeof(params->key), "%s %s %s",
+    params->max       = (depth == SIZE_MAX) ? md->prov->max_entries : depth;
+    params->is_shared = (depth != SIZE_MAX) &&
+                        ((name == NULL) || (name[0] != '\0'));
+    ucs_snprintf_zero(params->key, sizeof(params->key), "%s %s %u %s",
                       md->info->fabric_attr->prov_name,
                       md->prov->local ? "" : md->info->domain_attr->name,
-                      (service == NULL) ? "" : service);
+                      (nic == NULL) ? 0 : nic->service,
+                      (name == NULL) ? "" : name);
 }
 
 /* Memory of GPUs that UCX knows by itself: it has a module for it. */
