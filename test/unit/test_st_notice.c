@@ -269,6 +269,48 @@ ST_CASE(freed)
     run_freed(ST_B);
 }
 
+/* Messages of A behind its BYE */
+static uint64_t bye_uuid;
+static unsigned num_behind;
+
+static ucs_status_t count_behind(unsigned id, void *header)
+{
+    const ucp_st_frame_t *frame = header;
+
+    num_behind += (id == UCP_ST_AM_ID_DEFAULT) && (frame->src == bye_uuid);
+    return UCS_OK;
+}
+
+/* The peer may have taken a BYE for its leave, and close its endpoint: to it
+ * nothing is sent any more, not even an answer. On Cassini that would end the
+ * process that sends. */
+ST_CASE(bye_is_last)
+{
+    static scene_t scene;
+    st_side_t *side = scene.pair.side;
+    int is_answered = 0;
+
+    if (!scene_init(&scene, 0)) {
+        return;
+    }
+    ucp_st_leave_say_bye(side[ST_A].worker);
+    bye_uuid   = side[ST_A].worker->uuid;
+    num_behind = 0;
+    st_hook_am_send(count_behind);
+    st_free(scene.op[ST_B]); /* UNMATCH */
+    while (!is_answered) {
+        (void)ucp_st_worker_progress(side[ST_A].worker);
+        ucp_st_worker_lock(side[ST_A].worker);
+        is_answered = scene.op[ST_A]->peer_closed;
+        ucp_st_worker_unlock(side[ST_A].worker);
+    }
+    (void)ucp_st_worker_progress(side[ST_A].worker);
+    st_hook_am_send(NULL);
+    CU_ASSERT_EQUAL(num_behind, 0);
+    scene.op[ST_B] = st_recv(&side[ST_B], scene.rbuf, LEN, 3);
+    scene_cleanup(&scene);
+}
+
 /* By their type; atomic */
 static unsigned num_sent[UCP_ST_NOTICE_PING + 1];
 

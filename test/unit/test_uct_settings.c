@@ -104,12 +104,14 @@ ST_CASE(auto)
 {
     char folder[]            = "/tmp/uct_settings.XXXXXX";
     const char *real_devices = uct_cxi_trig_cassini_devices;
+    const char *real_files   = uct_cxi_trig_cassini_files;
     char device[64], name[16];
 
     CU_ASSERT_FATAL(mkdtemp(folder) != NULL);
     snprintf(device, sizeof(device), "%s/cxi0", folder);
     fab_card_set(FAB_CARD_NONE);
 
+    uct_cxi_trig_cassini_files   = folder;
     uct_cxi_trig_cassini_devices = "/nonexistent";
     CU_ASSERT(strcmp(find_auto(name), "cxiemu") == 0);
     uct_cxi_trig_cassini_devices = folder;
@@ -134,6 +136,7 @@ ST_CASE(auto)
     fab_card_set(FAB_CARD_NONE);
     CU_ASSERT(strcmp(find_auto(name), "cxiemu") == 0);
     uct_cxi_trig_cassini_devices = real_devices;
+    uct_cxi_trig_cassini_files   = real_files;
     CU_ASSERT(rmdir(device) == 0);
     CU_ASSERT(rmdir(folder) == 0);
     fab_card_reset();

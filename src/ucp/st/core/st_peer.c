@@ -229,7 +229,11 @@ void ucp_st_outbox_post_with(ucp_st_peer_t *peer, ucp_st_msg_type_t type,
     ucp_st_msg_op_t *msg;
     ucp_st_msg_hdr_t hdr;
 
-    if (peer->status != UCS_OK) {
+    /* A peer may take BYE for its leave, and close its endpoint: an answer that
+     * meets that ends this process on Cassini, and nobody waits for it. A ping
+     * tells whether the peer is still there, which has yet to say BYE_ACK. */
+    if ((peer->status != UCS_OK) ||
+        (peer->told_bye && (type != UCP_ST_MSG_PING))) {
         return;
     }
     msg = ucp_st_outbox_reserve(peer, type, sizeof(*msg) + length);
