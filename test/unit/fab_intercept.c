@@ -53,6 +53,7 @@ static void       *deferred_write;
 static void       *report_context; /* NULL: nothing to report */
 static int        report_code;
 static int        broken_code;
+static int        is_cq_reversed;
 
 /* The stand-in for memory of GPUs. One thread. */
 static int          takes_gpu_memory;
@@ -275,6 +276,11 @@ void fab_intercept_break(int code)
     ATOMIC_SET(broken_code, code);
 }
 
+void fab_intercept_reverse(int is_reversed)
+{
+    ATOMIC_SET(is_cq_reversed, is_reversed);
+}
+
 int64_t fab_intercept_open(void)
 {
     return ATOMIC_GET(num_open);
@@ -426,16 +432,33 @@ static void hook_fid(struct fid *fid)
     ATOMIC_ADD(num_open, 1);
 }
 
+static void reverse(struct fi_cq_msg_entry *entries, ssize_t count)
+{
+    struct fi_cq_msg_entry entry;
+    ssize_t i;
+
+    for (i = 0; i < (count / 2); ++i) {
+        entry                  = entries[i];
+        entries[i]             = entries[count - 1 - i];
+        entries[count - 1 - i] = entry;
+    }
+}
+
 static ssize_t hook_cq_read(struct fid_cq *cq, void *entries, size_t count)
 {
     int code = ATOMIC_GET(broken_code);
+    ssize_t ret;
 
     set_unread(&cq->fid, NULL);
     if (code != 0) {
         return -code;
     }
-    return (ATOMIC_GET(report_context) != NULL) ?
-           -FI_EAVAIL : real_cq->read(cq, entries, count);
+    ret = (ATOMIC_GET(report_context) != NULL) ?
+          -FI_EAVAIL : real_cq->read(cq, entries, count);
+    if (ATOMIC_GET(is_cq_reversed)) {
+        reverse(entries, ret); /* The transport's queues have this format */
+    }
+    return ret;
 }
 
 static ssize_t hook_cq_readerr(struct fid_cq *cq, struct fi_cq_err_entry *entry,

@@ -72,6 +72,9 @@ unsigned fab_intercept_endpoints(uint64_t caps);
 /** Have completion queues tell of nothing but this error; 0 ends that. */
 void fab_intercept_break(int code);
 
+/** Have what a queue tells in one call come in the opposite order, or not. */
+void fab_intercept_reverse(int is_reversed);
+
 /** The context of the deferred write that the transport queued last. */
 void *fab_intercept_deferred_write(void);
 

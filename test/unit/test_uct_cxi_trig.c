@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_uct_cxi_trig.c - messages, puts, flush, addresses. */
+#include "fab_intercept.h"
 #include "st_cunit.h"
 #include "uct_region.h"
 
@@ -65,6 +66,52 @@ PAIR_CASE(am_short)
         CU_ASSERT(memcmp(inbox.data, &header, sizeof(header)) == 0);
         CU_ASSERT(memcmp(inbox.data + sizeof(header), payload, lengths[i]) ==
                   0);
+    }
+}
+
+static struct {
+    volatile uint64_t count;
+    unsigned          disorder; /* Messages that came too early or too late */
+} order;
+
+static ucs_status_t order_handler(void *arg, void *data, size_t length,
+                                  unsigned flags)
+{
+    uint64_t number;
+
+    memcpy(&number, data, sizeof(number));
+    order.disorder += (number != order.count);
+    ++order.count;
+    return UCS_OK;
+}
+
+/* Messages come in the order in which they were sent, whatever the provider
+ * completes first: large ones after small ones, on cxi */
+static void check_order(uct_pair_t *pair, int is_reversed)
+{
+    size_t large = pair->a.attr.cap.am.max_short - sizeof(uint64_t);
+    uint64_t i;
+
+    memset(&order, 0, sizeof(order));
+    CU_ASSERT_FATAL(uct_iface_set_am_handler(pair->b.iface, AM_ID,
+                                             order_handler, NULL, 0) == UCS_OK);
+    fab_intercept_reverse(is_reversed);
+    for (i = 0; i < 40; ++i) {
+        while (uct_ep_am_short(pair->a.peer, AM_ID, i, payload,
+                               (i % 3) ? (i % 8) : large) != UCS_OK) {
+            uct_pair_progress(pair);
+        }
+    }
+    uct_pair_wait(pair, &order.count, i);
+    fab_intercept_reverse(0);
+    CU_ASSERT(order.disorder == 0);
+}
+
+PAIR_CASE(am_order)
+{
+    check_order(pair, 0);
+    if (!strncmp(uct_pair_device(), "cxi", 3)) {
+        check_order(pair, 1);
     }
 }
 

@@ -76,7 +76,7 @@ typedef struct uct_cxi_trig_iface {
 
     struct {
         ucs_mpool_t                mp;
-        ucs_list_link_t            ops;      /**< Posted receives */
+        ucs_list_link_t            ops;      /**< Posted receives, in order */
         unsigned                   posted;   /**< Of them */
         unsigned                   queue_len; /**< As many as are to be
                                                    posted */

@@ -23,6 +23,8 @@
 typedef struct uct_cxi_trig_rx_op {
     uct_cxi_trig_req_t      req; /* Must be first */
     ucs_list_link_t         list;
+    size_t                  length; /* Of what was received */
+    uint8_t                 is_over;
     uct_cxi_trig_msg_t      msg;
     uint8_t                 payload[];
 } uct_cxi_trig_rx_op_t;
@@ -119,18 +121,40 @@ static void uct_cxi_trig_rx_deliver(uct_cxi_trig_iface_t *iface,
     }
 }
 
+/*
+ * UCX wants a peer's messages in order. Providers keep the order in which they
+ * take receives for messages, but not that in which these complete: cxi fetches
+ * the data of messages above its threshold (2 KiB, or 4 KiB with what it sends
+ * ahead, before libfabric 2.3; FI_CXI_RDZV_THRESHOLD), and later ones are
+ * complete meanwhile. So there they are delivered in the order of the receives.
+ * The NIC fetches what is missing, or says that it cannot. sockets does not:
+ * a peer that is stopped in the midst of a message would hold up the others,
+ * and each peer's messages come one after the other.
+ */
 static void uct_cxi_trig_rx_complete(uct_cxi_trig_iface_t *iface,
                                      uct_cxi_trig_req_t *req, size_t length,
                                      ucs_status_t status)
 {
     uct_cxi_trig_rx_op_t *op = ucs_container_of(req, uct_cxi_trig_rx_op_t, req);
 
-    if (status == UCS_OK) {
-        uct_cxi_trig_rx_deliver(iface, op, length);
-    } else {
+    if (status != UCS_OK) {
         ucs_diag("receive of a message failed: %s", ucs_status_string(status));
     }
-    uct_cxi_trig_rx_free(iface, op);
+    op->length  = (status == UCS_OK) ? length : 0;
+    op->is_over = 1;
+    if (uct_cxi_trig_iface_md(iface)->prov->is_cassini) {
+        op = ucs_list_head(&iface->rx.ops, uct_cxi_trig_rx_op_t, list);
+    }
+    while (op->is_over) {
+        if (op->length > 0) {
+            uct_cxi_trig_rx_deliver(iface, op, op->length);
+        }
+        uct_cxi_trig_rx_free(iface, op);
+        if (ucs_list_is_empty(&iface->rx.ops)) {
+            break;
+        }
+        op = ucs_list_head(&iface->rx.ops, uct_cxi_trig_rx_op_t, list);
+    }
 }
 
 static void uct_cxi_trig_rx_post(uct_cxi_trig_iface_t *iface)
@@ -144,6 +168,7 @@ static void uct_cxi_trig_rx_post(uct_cxi_trig_iface_t *iface)
             return;
         }
 
+        op->is_over      = 0;
         op->req.complete = uct_cxi_trig_rx_complete;
         ret              = fi_recv(iface->net.ep, &op->msg,
                                    sizeof(op->msg) + iface->seg_size, NULL,
