@@ -69,6 +69,25 @@ ST_CASE(long_queues)
     CU_ASSERT_FATAL(unsetenv("CASSINI_LES") == 0);
 }
 
+/* No message is one that its receiver fetches, by the provider's defaults */
+ST_CASE(no_rendezvous)
+{
+    static const char *const settings[] = {"SEG_SIZE", "16384", NULL};
+    size_t max                          = FI_VERSION_LT(fi_version(),
+                                                        FI_VERSION(2, 2)) ?
+                                          (2048 + 2049) : (16384 + 2049);
+    uct_pair_t pair;
+
+    if (strcmp(uct_pair_device(), "cxi0") != 0) {
+        st_cunit_skip("only cxi fetches messages");
+        return;
+    }
+    CU_ASSERT_FATAL(uct_pair_create(&pair, settings) == 0);
+    CU_ASSERT(pair.a.attr.cap.am.max_bcopy + 8 <= max);
+    CU_ASSERT(pair.a.attr.cap.am.max_bcopy > 4000);
+    uct_pair_destroy(&pair);
+}
+
 /* All queues of the process are read, also that of the endpoint which only
  * lends its address to memory: on Cassini an overflow of its events aborts */
 ST_CASE(all_queues_are_read)

@@ -18,6 +18,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -247,21 +248,40 @@ void uct_cxi_trig_cassini_read_cached(struct fid_cntr *cntr)
     (void)fi_control(&cntr->fid, FI_SETOPSFLAG, &flags);
 }
 
-/* libfabric's settings come from the environment, or a file of its own. */
-void uct_cxi_trig_cassini_monitor(char *text, size_t max)
+/* What a setting of libfabric was set to, in the environment or in a file of
+ * libfabric's; else text stays as it is. */
+static void uct_cxi_trig_cassini_param(const char *name, char *text, size_t max)
 {
     struct fi_param *params;
     int i, count;
 
-    ucs_snprintf_zero(text, max, "default");
     if (fi_getparams(&params, &count) != 0) {
         return;
     }
     for (i = 0; i < count; ++i) {
-        if (!strcmp(params[i].name, "FI_MR_CACHE_MONITOR") &&
-            (params[i].value != NULL)) {
+        if (!strcmp(params[i].name, name) && (params[i].value != NULL)) {
             ucs_snprintf_zero(text, max, "%s", params[i].value);
         }
     }
     fi_freeparams(params);
+}
+
+void uct_cxi_trig_cassini_monitor(char *text, size_t max)
+{
+    ucs_snprintf_zero(text, max, "default");
+    uct_cxi_trig_cassini_param("FI_MR_CACHE_MONITOR", text, max);
+}
+
+size_t uct_cxi_trig_cassini_max_eager(void)
+{
+    char threshold[32], get_min[32] = "2049";
+
+    ucs_snprintf_zero(threshold, sizeof(threshold), "%d",
+                      FI_VERSION_LT(fi_version(), FI_VERSION(2, 2)) ? 2048 :
+                                                                    16384);
+    uct_cxi_trig_cassini_param("FI_CXI_RDZV_THRESHOLD", threshold,
+                               sizeof(threshold));
+    uct_cxi_trig_cassini_param("FI_CXI_RDZV_GET_MIN", get_min,
+                               sizeof(get_min));
+    return strtoul(threshold, NULL, 0) + strtoul(get_min, NULL, 0);
 }

@@ -109,6 +109,7 @@ static const uct_cxi_trig_prov_t uct_cxi_trig_emu_prov = {
     .eio_is_loss = 0,
     .is_cassini  = 1,
     .opens_late  = 0,
+    .fetches     = 0,
     .has_monitor = 0,
     .revokes     = 1,
     .done        = UCT_CXI_TRIG_DONE_CQ,

@@ -11,6 +11,7 @@
 #include "cxi_trig_am.h"
 #include "cxi_trig_amo.h"
 #include "cxi_trig_cancel.h"
+#include "cxi_trig_cassini.h"
 #include "cxi_trig_cntr.h"
 #include "cxi_trig_device.h"
 #include "cxi_trig_ep.h"
@@ -33,7 +34,6 @@
 /* UCP needs this much in one message (its UCP_MIN_BCOPY), and some to spare */
 #define UCT_CXI_TRIG_SEG_MIN 256
 
-/* Receivers fetch longer ones on cxi: they do not end if such a one dies */
 #define UCT_CXI_TRIG_SEG_MAX (16 * UCS_KBYTE)
 
 
@@ -318,12 +318,28 @@ uct_cxi_trig_iface_rx_len(const uct_cxi_trig_iface_config_t *config,
                                     uct_cxi_trig_net_max_ops(md->prov->max_rx));
 }
 
+/* No message is longer than what is sent at once */
+static unsigned
+uct_cxi_trig_iface_seg_size(const uct_cxi_trig_iface_config_t *config,
+                            const uct_cxi_trig_md_t *md)
+{
+    size_t max = UCT_CXI_TRIG_SEG_MAX;
+
+    if (md->prov->fetches) {
+        max = uct_cxi_trig_cassini_max_eager();
+        max = ucs_max(max, UCT_CXI_TRIG_SEG_MIN + sizeof(uct_cxi_trig_msg_t));
+        max = ucs_min(max - sizeof(uct_cxi_trig_msg_t), UCT_CXI_TRIG_SEG_MAX);
+    }
+    return uct_cxi_trig_iface_limit("UCX_CXI_TRIG_SEG_SIZE", config->seg_size,
+                                    max);
+}
+
 static void
 uct_cxi_trig_iface_configure(uct_cxi_trig_iface_t *iface,
                              const uct_cxi_trig_iface_config_t *config,
                              const uct_cxi_trig_md_t *md)
 {
-    iface->seg_size       = config->seg_size;
+    iface->seg_size       = uct_cxi_trig_iface_seg_size(config, md);
     iface->caps.max_iov   = ucs_min(md->info->tx_attr->iov_limit,
                                     UCT_CXI_TRIG_TX_MAX_IOV);
     iface->caps.max_zcopy = ucs_min(md->info->ep_attr->max_msg_size,

@@ -88,6 +88,7 @@ static const uct_cxi_trig_prov_t uct_cxi_trig_provs[] = {
         .eio_is_loss = 0,
         .is_cassini  = 1,
         .opens_late  = 1,
+        .fetches     = 1,
         .has_monitor = 1,
         .revokes     = 1,
         .done        = UCT_CXI_TRIG_DONE_CQ,

@@ -72,6 +72,8 @@ typedef struct uct_cxi_trig_prov {
                                           connection */
     uint8_t             is_cassini;  /**< See cxi_trig_cassini.h */
     uint8_t             opens_late;  /**< Describes domains that do not open */
+    uint8_t             fetches;     /**< Receivers fetch long messages: see
+                                          uct_cxi_trig_cassini_max_eager() */
     uint8_t             has_monitor; /**< libfabric keeps its registrations, and
                                           watches what is unmapped */
     uint8_t             revokes;     /**< No peer reaches a region any more

@@ -123,11 +123,9 @@ static void uct_cxi_trig_rx_deliver(uct_cxi_trig_iface_t *iface,
 
 /*
  * UCX wants a peer's messages in order. Providers keep the order in which they
- * take receives for messages, but not that in which these complete: cxi fetches
- * the data of messages above its threshold (2 KiB, or 4 KiB with what it sends
- * ahead, before libfabric 2.3; FI_CXI_RDZV_THRESHOLD), and later ones are
- * complete meanwhile. So there they are delivered in the order of the receives.
- * The NIC fetches what is missing, or says that it cannot. sockets does not:
+ * take receives for messages, but not that in which these complete: cxi does not
+ * promise that, as long ones come in several packets, or are fetched. So there
+ * they are delivered in the order of the receives. On sockets that is not done:
  * a peer that is stopped in the midst of a message would hold up the others,
  * and each peer's messages come one after the other.
  */
