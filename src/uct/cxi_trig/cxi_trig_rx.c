@@ -123,11 +123,11 @@ static void uct_cxi_trig_rx_deliver(uct_cxi_trig_iface_t *iface,
 
 /*
  * UCX wants a peer's messages in order. Providers keep the order in which they
- * take receives for messages, but not that in which these complete: cxi does not
- * promise that, as long ones come in several packets, or are fetched. So there
- * they are delivered in the order of the receives. On sockets that is not done:
- * a peer that is stopped in the midst of a message would hold up the others,
- * and each peer's messages come one after the other.
+ * take receives for messages, but not that in which these complete: on cxi long
+ * ones come in several packets, or are fetched. So there they are delivered in
+ * the order of the receives. On sockets that is not done: a peer that is
+ * stopped in the midst of a message would hold up the others, and each peer's
+ * messages come one after the other.
  */
 static void uct_cxi_trig_rx_complete(uct_cxi_trig_iface_t *iface,
                                      uct_cxi_trig_req_t *req, size_t length,
