@@ -205,6 +205,7 @@ static void trig_round(void *arg, unsigned number)
     char reason[UCT_TRIG_REASON_MAX];
     uct_trig_md_stats_t stats;
     uct_trig_rkey_t rkey;
+    ucs_status_t status;
     uint64_t value;
 
     CHECK(caller, uct_trig_iface_is_supported(trig->pair.a.iface));
@@ -221,7 +222,9 @@ static void trig_round(void *arg, unsigned number)
     CHECK_OK(caller, uct_trig_cntr_read(trig->trigger, &value));
     (void)uct_trig_cntr_doorbell(trig->trigger);
     if ((number % 8) == 0) {
-        CHECK_OK(caller, uct_trig_cntr_reset(trig->trigger));
+        status = uct_trig_cntr_reset(trig->trigger);
+        /* The other one may have added as much again before it is read */
+        CHECK(caller, (status == UCS_OK) || (status == UCS_ERR_IO_ERROR));
     }
 }
 

@@ -331,8 +331,9 @@ ucs_status_t uct_trig_cntr_add(uct_trig_cntr_h cntr, uint64_t value);
  *
  * @param [in] cntr The counter.
  *
- * @return UCS_OK; UCS_ERR_IO_ERROR if the provider failed, or the NIC has not
- *         done it within a tenth of a second.
+ * @return UCS_OK; UCS_ERR_IO_ERROR if the provider failed, or that was not read
+ *         within a tenth of a second: the NIC does not answer, or others have
+ *         added as much again.
  *
  * Threads: may be called from any thread, at the same time as anything but
  *          destroying the counter.
