@@ -236,7 +236,8 @@ TRIG_CASE(get_counted, NULL)
         .rkey        = trig->b_rkey
     };
     deferred = trig_deferred(trig, trig->trigger, 1);
-    CU_ASSERT(uct_trig_ep_get(trig->pair.a.peer, &get, &deferred) == UCS_OK);
+    CU_ASSERT(TRIG_POST(
+            uct_trig_ep_get(trig->pair.a.peer, &get, &deferred)) == UCS_OK);
     CU_ASSERT(uct_trig_cntr_add(trig->trigger, 1) == UCS_OK);
     uct_pair_wait(&trig->pair, &trig->done, 1);
     CU_ASSERT(trig->status != UCS_OK);

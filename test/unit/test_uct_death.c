@@ -212,13 +212,12 @@ static ucs_status_t start_deferred(scene_t *scene, op_kind_t kind)
         .rkey        = scene->trig_rkey
     };
 
-    return (kind == OP_DEFERRED_PUT) ? uct_trig_ep_put(scene->ep, &put,
-                                                       &deferred) :
-           (kind == OP_DEFERRED_GET) ? uct_trig_ep_get(scene->ep, &get,
-                                                       &deferred) :
-                                       uct_trig_ep_atomic_add64(scene->ep,
-                                                                &atomic,
-                                                                &deferred);
+    return TRIG_POST(
+            (kind == OP_DEFERRED_PUT) ?
+            uct_trig_ep_put(scene->ep, &put, &deferred) :
+            (kind == OP_DEFERRED_GET) ?
+            uct_trig_ep_get(scene->ep, &get, &deferred) :
+            uct_trig_ep_atomic_add64(scene->ep, &atomic, &deferred));
 }
 
 static ucs_status_t start(scene_t *scene, op_kind_t kind)
@@ -267,7 +266,7 @@ static void check_alive(scene_t *scene, op_kind_t kind)
 {
     ucs_status_t status = start(scene, kind);
 
-    CU_ASSERT((status == UCS_OK) || (status == UCS_INPROGRESS));
+    CU_ASSERT_FATAL((status == UCS_OK) || (status == UCS_INPROGRESS));
     if (is_deferred(kind)) {
         uct_pair_wait(&scene->pair, &scene->num_done, 1);
         CU_ASSERT(scene->status == UCS_OK);
@@ -319,7 +318,7 @@ static void check_key(scene_t *scene, op_kind_t kind)
     ((uct_trig_rkey_t*)(uintptr_t)scene->rkey.rkey)->key += 12345;
     scene->trig_rkey.key                                 += 12345;
     status = start(scene, kind);
-    CU_ASSERT((status == UCS_OK) || (status == UCS_INPROGRESS));
+    CU_ASSERT_FATAL((status == UCS_OK) || (status == UCS_INPROGRESS));
     if (is_deferred(kind)) {
         uct_pair_wait(&scene->pair, &scene->num_done, 1);
         CU_ASSERT(scene->status == UCS_ERR_IO_ERROR);

@@ -70,7 +70,7 @@ ucs_status_t uct_cxi_trig_addr_get_iface(uct_iface_h uct_iface,
     }
     addr.provider    = md->prov->id;
     addr.name_length = iface->net.name_length;
-    addr.seg_size    = iface->seg_size;
+    addr.seg_size    = iface->max_am;
     uct_cxi_trig_proto_seal(&addr.head, sizeof(addr));
     memcpy(address, &addr, sizeof(addr));
     return UCS_OK;
@@ -141,7 +141,7 @@ uct_cxi_trig_addr_refuse_iface(const uct_cxi_trig_iface_t *iface,
         ((size_t)peer.name_length + peer.target_length > sizeof(peer.names))) {
         return "its name is damaged";
     }
-    if (peer.seg_size < iface->seg_size) {
+    if (peer.seg_size < iface->max_am) {
         return "the peer's UCX_CXI_TRIG_SEG_SIZE is smaller than ours";
     }
     return NULL;

@@ -103,7 +103,7 @@ ucs_status_t uct_cxi_trig_ep_am_short(uct_ep_h uct_ep, uint8_t id,
 
     UCT_CHECK_AM_ID(id);
     UCT_CHECK_LENGTH(length + sizeof(header), 0,
-                     uct_cxi_trig_ep_iface(ep)->seg_size, "am_short");
+                     uct_cxi_trig_ep_iface(ep)->max_am, "am_short");
 
     status = uct_cxi_trig_am_get(ep, UCT_CXI_TRIG_MSG_AM, &op);
     if (status != UCS_OK) {
@@ -128,7 +128,7 @@ ucs_status_t uct_cxi_trig_ep_am_short_iov(uct_ep_h uct_ep, uint8_t id,
 
     UCT_CHECK_AM_ID(id);
     UCT_CHECK_LENGTH(uct_iov_total_length(iov, iovcnt), 0,
-                     uct_cxi_trig_ep_iface(ep)->seg_size, "am_short_iov");
+                     uct_cxi_trig_ep_iface(ep)->max_am, "am_short_iov");
 
     status = uct_cxi_trig_am_get(ep, UCT_CXI_TRIG_MSG_AM, &op);
     if (status != UCS_OK) {
@@ -138,7 +138,7 @@ ucs_status_t uct_cxi_trig_ep_am_short_iov(uct_ep_h uct_ep, uint8_t id,
     op->msg.am_id = id;
     ucs_iov_iter_init(&iter);
     length        = uct_iov_to_buffer(iov, iovcnt, &iter, op->payload,
-                                      uct_cxi_trig_ep_iface(ep)->seg_size);
+                                      uct_cxi_trig_ep_iface(ep)->max_am);
     UCT_TL_EP_STAT_OP(&ep->super, AM, SHORT, length);
     uct_cxi_trig_am_trace(ep, op, length, "SHORT_IOV");
     return uct_cxi_trig_tx_send(op, length);
@@ -183,7 +183,7 @@ ucs_status_t uct_cxi_trig_ep_am_zcopy(uct_ep_h uct_ep, uint8_t id,
 
     UCT_CHECK_AM_ID(id);
     UCT_CHECK_IOV_SIZE(iovcnt, iface->caps.max_iov - 1, "am_zcopy");
-    UCT_CHECK_LENGTH(length, 0, iface->seg_size, "am_zcopy");
+    UCT_CHECK_LENGTH(length, 0, iface->max_am, "am_zcopy");
 
     status = uct_cxi_trig_am_get(ep, UCT_CXI_TRIG_MSG_AM, &op);
     if (status != UCS_OK) {

@@ -83,8 +83,8 @@ static void uct_cxi_trig_iface_query_am(const uct_cxi_trig_iface_t *iface,
 {
     attr->cap.flags             |= UCT_IFACE_FLAG_AM_SHORT |
                                    UCT_IFACE_FLAG_AM_BCOPY;
-    attr->cap.am.max_short       = iface->seg_size;
-    attr->cap.am.max_bcopy       = iface->seg_size;
+    attr->cap.am.max_short       = iface->max_am;
+    attr->cap.am.max_bcopy       = iface->max_am;
     attr->cap.am.opt_zcopy_align = 1;
     attr->cap.am.align_mtu       = 1;
     attr->cap.am.max_iov         = UCT_CXI_TRIG_MAX_IOV;
@@ -93,8 +93,8 @@ static void uct_cxi_trig_iface_query_am(const uct_cxi_trig_iface_t *iface,
      * Cassini, all would have to be copied: that is what bcopy is for */
     if (iface->caps.max_iov > 1) {
         attr->cap.flags       |= UCT_IFACE_FLAG_AM_ZCOPY;
-        attr->cap.am.max_zcopy = iface->seg_size;
-        attr->cap.am.max_hdr   = iface->seg_size;
+        attr->cap.am.max_zcopy = iface->max_am;
+        attr->cap.am.max_hdr   = iface->max_am;
         attr->cap.am.max_iov   = iface->caps.max_iov - 1;
     }
 }
@@ -320,8 +320,8 @@ uct_cxi_trig_iface_rx_len(const uct_cxi_trig_iface_config_t *config,
 
 /* No message is longer than what is sent at once */
 static unsigned
-uct_cxi_trig_iface_seg_size(const uct_cxi_trig_iface_config_t *config,
-                            const uct_cxi_trig_md_t *md)
+uct_cxi_trig_iface_max_am(const uct_cxi_trig_iface_config_t *config,
+                          const uct_cxi_trig_md_t *md)
 {
     size_t max = UCT_CXI_TRIG_SEG_MAX;
 
@@ -339,7 +339,8 @@ uct_cxi_trig_iface_configure(uct_cxi_trig_iface_t *iface,
                              const uct_cxi_trig_iface_config_t *config,
                              const uct_cxi_trig_md_t *md)
 {
-    iface->seg_size       = uct_cxi_trig_iface_seg_size(config, md);
+    iface->seg_size       = config->seg_size;
+    iface->max_am         = uct_cxi_trig_iface_max_am(config, md);
     iface->caps.max_iov   = ucs_min(md->info->tx_attr->iov_limit,
                                     UCT_CXI_TRIG_TX_MAX_IOV);
     iface->caps.max_zcopy = ucs_min(md->info->ep_attr->max_msg_size,

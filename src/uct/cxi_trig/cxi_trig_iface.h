@@ -47,7 +47,8 @@ typedef struct uct_cxi_trig_amo_caps {
 typedef struct uct_cxi_trig_iface {
     uct_base_iface_t     super;
     uct_cxi_trig_net_t   net;
-    size_t               seg_size; /**< Longest payload of a message */
+    size_t               seg_size; /**< Longest buffered put or get */
+    size_t               max_am;   /**< Longest payload of a message */
     ucs_list_link_t      failed;   /**< Endpoints to be reported */
     ucs_list_link_t      late;     /**< Completions that were read already,
                                         uct_cxi_trig_late_t */

@@ -41,7 +41,7 @@ ucs_status_t uct_cxi_trig_rx_init(uct_cxi_trig_iface_t *iface,
                                   unsigned queue_len)
 {
     uct_cxi_trig_pool_params_t pool = {
-        .elem_size = sizeof(uct_cxi_trig_rx_op_t) + iface->seg_size,
+        .elem_size = sizeof(uct_cxi_trig_rx_op_t) + iface->max_am,
         .chunk     = ucs_min(UCT_CXI_TRIG_RX_CHUNK, queue_len),
         .max_elems = queue_len,
         .ops       = &uct_cxi_trig_rx_mpool_ops,
@@ -169,7 +169,7 @@ static void uct_cxi_trig_rx_post(uct_cxi_trig_iface_t *iface)
         op->is_over      = 0;
         op->req.complete = uct_cxi_trig_rx_complete;
         ret              = fi_recv(iface->net.ep, &op->msg,
-                                   sizeof(op->msg) + iface->seg_size, NULL,
+                                   sizeof(op->msg) + iface->max_am, NULL,
                                    FI_ADDR_UNSPEC, &op->req);
         if (ret != 0) {
             ucs_mpool_put(op);
