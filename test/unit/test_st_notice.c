@@ -304,6 +304,9 @@ ST_CASE(bye_is_last)
         is_answered = scene.op[ST_A]->peer_closed;
         ucp_st_worker_unlock(side[ST_A].worker);
     }
+    ucp_st_worker_lock(side[ST_A].worker);
+    ucp_st_ctrl_ask(side[ST_A].peer);
+    ucp_st_worker_unlock(side[ST_A].worker);
     (void)ucp_st_worker_progress(side[ST_A].worker);
     st_hook_am_send(NULL);
     CU_ASSERT_EQUAL(num_behind, 0);

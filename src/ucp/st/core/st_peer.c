@@ -229,11 +229,8 @@ void ucp_st_outbox_post_with(ucp_st_peer_t *peer, ucp_st_msg_type_t type,
     ucp_st_msg_op_t *msg;
     ucp_st_msg_hdr_t hdr;
 
-    /* A peer may take BYE for its leave, and close its endpoint: an answer that
-     * meets that ends this process on Cassini, and nobody waits for it. A ping
-     * tells whether the peer is still there, which has yet to say BYE_ACK. */
-    if ((peer->status != UCS_OK) ||
-        (peer->told_bye && (type != UCP_ST_MSG_PING))) {
+    /* Behind BYE nobody waits for an answer: see ucp_st_peer_leaves() */
+    if ((peer->status != UCS_OK) || peer->told_bye) {
         return;
     }
     msg = ucp_st_outbox_reserve(peer, type, sizeof(*msg) + length);

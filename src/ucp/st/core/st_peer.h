@@ -112,6 +112,15 @@ void ucp_st_peer_fail(ucp_st_peer_t *peer, ucs_status_t status);
 /** Find out whether the peer is there. The lock is held. */
 void ucp_st_peer_check(ucp_st_peer_t *peer);
 
+/** Whether a side has said BYE: the peer may take that for its leave, and close
+ *  its endpoints. A message that meets this ends its sender's process on
+ *  Cassini, so that nothing is sent any more, not even a question whether the
+ *  peer is there. The time that this side waits for BYE_ACK is bounded. */
+static inline int ucp_st_peer_leaves(const ucp_st_peer_t *peer)
+{
+    return peer->told_bye || peer->said_bye;
+}
+
 /** From now on no write can reach the peer's memory. The lock is held. */
 void ucp_st_peer_closed(ucp_st_peer_t *peer);
 

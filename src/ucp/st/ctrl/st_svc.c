@@ -327,7 +327,7 @@ void ucp_st_svc_ep_check(ucp_st_peer_t *peer)
 {
     ucp_st_svc_ep_t *sep = peer->svc_ep;
 
-    if (sep->ep != NULL) {
+    if ((sep->ep != NULL) && !ucp_st_peer_leaves(peer)) {
         ucp_st_notice_ping(peer);
     }
     if ((peer->status != UCS_OK) && (sep->ep != NULL) && !sep->closing) {
