@@ -23,11 +23,13 @@
 typedef struct uct_cxi_trig_rx_op {
     uct_cxi_trig_req_t      req; /* Must be first */
     ucs_list_link_t         list;
-    size_t                  length; /* Of what was received */
-    uint8_t                 is_over;
+    ssize_t                 length; /* Of what was received; -1: nothing yet */
     uct_cxi_trig_msg_t      msg;
     uint8_t                 payload[];
 } uct_cxi_trig_rx_op_t;
+
+_Static_assert((offsetof(uct_cxi_trig_rx_op_t, payload) % sizeof(void*)) == 0,
+               "what aligns the payload aligns the descriptor, too");
 
 
 static ucs_mpool_ops_t uct_cxi_trig_rx_mpool_ops = {
@@ -138,12 +140,11 @@ static void uct_cxi_trig_rx_complete(uct_cxi_trig_iface_t *iface,
     if (status != UCS_OK) {
         ucs_diag("receive of a message failed: %s", ucs_status_string(status));
     }
-    op->length  = (status == UCS_OK) ? length : 0;
-    op->is_over = 1;
+    op->length = (status == UCS_OK) ? (ssize_t)length : 0;
     if (uct_cxi_trig_iface_md(iface)->prov->is_cassini) {
         op = ucs_list_head(&iface->rx.ops, uct_cxi_trig_rx_op_t, list);
     }
-    while (op->is_over) {
+    while (op->length >= 0) {
         if (op->length > 0) {
             uct_cxi_trig_rx_deliver(iface, op, op->length);
         }
@@ -166,7 +167,7 @@ static void uct_cxi_trig_rx_post(uct_cxi_trig_iface_t *iface)
             return;
         }
 
-        op->is_over      = 0;
+        op->length       = -1;
         op->req.complete = uct_cxi_trig_rx_complete;
         ret              = fi_recv(iface->net.ep, &op->msg,
                                    sizeof(op->msg) + iface->max_am, NULL,
