@@ -405,6 +405,10 @@ END_CASE(declared_gone)
         st_cunit_skip("without trigger pages they take effect");
         return;
     }
+    if (st_lane() == UCP_ST_LANE_DIRECT) {
+        st_cunit_skip("UCX's shared memory loses memory when a peer is gone");
+        return;
+    }
     st_hold(a, &gate);
     for (i = 0; i < 3; ++i) {
         st_put_signal(&windows[ST_A], LEN, i % 2, 1);

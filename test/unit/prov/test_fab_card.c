@@ -203,7 +203,7 @@ FAB_CASE(memory_alone, .sockets = ONLY_CXI)
     FAB_EQUAL(fi_write(me->ep, &word, 8, NULL, addr, 0, key, NULL), 0);
     fab_entry(me, &me->tx);
     /* It is complete before it is seen */
-    FAB_UNTIL(me, *(volatile uint64_t*)me->window == 3);
+    FAB_UNTIL(me, fab_load(me->window) == 3);
     FAB_EQUAL(fi_close(&mr->fid), 0);
     FAB_EQUAL(fi_close(&ep->fid), 0);
     fi_freeinfo(info);
