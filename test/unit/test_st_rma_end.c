@@ -406,7 +406,7 @@ END_CASE(declared_gone)
         return;
     }
     if (st_lane() == UCP_ST_LANE_DIRECT) {
-        st_cunit_skip("UCX's shared memory loses memory when a peer is gone");
+        st_cunit_skip("UCX's shared memory leaks when a peer is gone");
         return;
     }
     st_hold(a, &gate);

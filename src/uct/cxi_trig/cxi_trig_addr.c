@@ -7,7 +7,6 @@
 #endif
 
 #include "cxi_trig_addr.h"
-#include "cxi_trig_cassini.h"
 #include "cxi_trig_status.h"
 
 #include <ucs/algorithm/crc.h>
@@ -27,9 +26,8 @@ static void uct_cxi_trig_addr_device(const uct_cxi_trig_iface_t *iface,
 {
     const uct_cxi_trig_md_t *md = uct_cxi_trig_iface_md(iface);
     const char *fabric          = md->info->fabric_attr->name;
-    const uct_cxi_trig_cassini_nic_t *nic;
+    const uct_cxi_trig_cassini_nic_t *nic = uct_cxi_trig_md_nic(md);
 
-    nic = md->prov->is_cassini ? uct_cxi_trig_cassini_nic(md->info) : NULL;
     memset(addr, 0, sizeof(*addr));
     addr->provider  = md->prov->id;
     addr->flags     = md->loopback ? UCT_CXI_TRIG_DEV_ADDR_LOOPBACK : 0;

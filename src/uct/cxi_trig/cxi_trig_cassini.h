@@ -74,8 +74,9 @@ int uct_cxi_trig_cassini_optimizes_keys(struct fid_domain *domain);
  *  before 2.3 do: later ones wait for the NIC, however long that takes. */
 void uct_cxi_trig_cassini_read_cached(struct fid_cntr *cntr);
 
-/** Longest message that the provider sends at once. Receivers fetch longer
- *  ones: later ones are complete before, and they never end if it dies. */
+/** Longest message that the provider sends at once. The receiver fetches a
+ *  longer one. A fetched message completes after shorter ones that follow it,
+ *  and never completes if its receiver dies first. */
 size_t uct_cxi_trig_cassini_max_eager(void);
 
 /** What FI_MR_CACHE_MONITOR is set to; "default" if it is not. */

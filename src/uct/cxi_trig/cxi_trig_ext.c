@@ -64,9 +64,8 @@ ucs_status_t uct_trig_iface_query_nic(uct_iface_h uct_iface,
     }
 
     md    = uct_cxi_trig_iface_md(iface);
-    nic   = md->prov->is_cassini ? uct_cxi_trig_cassini_nic(md->info) : NULL;
-    depth = md->prov->is_cassini ? uct_cxi_trig_cassini_depth(md->domain) :
-                                   SIZE_MAX;
+    nic   = uct_cxi_trig_md_nic(md);
+    depth = uct_cxi_trig_md_depth(md);
 
     attr->service         = (nic == NULL) ? UCT_TRIG_NOT_TOLD :
                                             (int)nic->service;

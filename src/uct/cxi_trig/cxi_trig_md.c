@@ -8,7 +8,6 @@
 
 #include "cxi_trig_md.h"
 #include "cxi_trig_cache.h"
-#include "cxi_trig_cassini.h"
 #include "cxi_trig_cntr.h"
 #include "cxi_trig_gpu.h"
 #include "cxi_trig_mem.h"
@@ -393,7 +392,6 @@ static struct fi_info *uct_cxi_trig_md_pick(struct fi_info *list,
 
 static ucs_status_t uct_cxi_trig_md_open_domain(uct_cxi_trig_md_t *md)
 {
-    char advice[UCT_TRIG_REASON_MAX] = "";
     int ret;
 
     ret = md->prov->ops->fabric(md->info->fabric_attr, &md->fabric, NULL);
@@ -410,10 +408,30 @@ static ucs_status_t uct_cxi_trig_md_open_domain(uct_cxi_trig_md_t *md)
 err_close_fabric:
     fi_close(&md->fabric->fid);
 err:
+    return uct_cxi_trig_md_open_failed(md, "domain", ret);
+}
+
+const uct_cxi_trig_cassini_nic_t *
+uct_cxi_trig_md_nic(const uct_cxi_trig_md_t *md)
+{
+    return md->prov->is_cassini ? uct_cxi_trig_cassini_nic(md->info) : NULL;
+}
+
+size_t uct_cxi_trig_md_depth(const uct_cxi_trig_md_t *md)
+{
+    return md->prov->is_cassini ? uct_cxi_trig_cassini_depth(md->domain) :
+                                  SIZE_MAX;
+}
+
+ucs_status_t uct_cxi_trig_md_open_failed(const uct_cxi_trig_md_t *md,
+                                         const char *what, int ret)
+{
+    char advice[UCT_TRIG_REASON_MAX] = "";
+
     if (md->prov->is_cassini) {
         uct_cxi_trig_cassini_advise(md->info, ret, advice, sizeof(advice));
     }
-    ucs_error("cannot open domain %s of libfabric provider %s: %s%s%s",
+    ucs_error("cannot open %s %s of libfabric provider %s: %s%s%s", what,
               md->info->domain_attr->name, md->info->fabric_attr->prov_name,
               fi_strerror(-ret), (advice[0] == '\0') ? "" : ": ", advice);
     return uct_cxi_trig_status(ret);
@@ -425,12 +443,10 @@ err:
 void uct_cxi_trig_md_credit_params(const uct_cxi_trig_md_t *md,
                                    uct_cxi_trig_credit_params_t *params)
 {
-    const uct_cxi_trig_cassini_nic_t *nic =
-            md->prov->is_cassini ? uct_cxi_trig_cassini_nic(md->info) : NULL;
-    const char *name = (md->prov->ops->service == NULL) ?
-                       NULL : md->prov->ops->service();
-    size_t depth     = md->prov->is_cassini ?
-                       uct_cxi_trig_cassini_depth(md->domain) : SIZE_MAX;
+    const uct_cxi_trig_cassini_nic_t *nic = uct_cxi_trig_md_nic(md);
+    size_t depth                          = uct_cxi_trig_md_depth(md);
+    const char *name                      = (md->prov->ops->service == NULL) ?
+                                            NULL : md->prov->ops->service();
 
     params->max       = (depth == SIZE_MAX) ? md->prov->max_entries : depth;
     params->is_shared = (depth != SIZE_MAX) &&

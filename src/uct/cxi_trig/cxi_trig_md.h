@@ -6,6 +6,7 @@
 #define UCT_CXI_TRIG_MD_H_
 
 #include "compat.h"
+#include "cxi_trig_cassini.h"
 #include "cxi_trig_credit.h"
 #include "cxi_trig_prov.h"
 #include "cxi_trig_stats.h"
@@ -87,6 +88,20 @@ typedef struct uct_cxi_trig_md {
  *  number of processes. */
 void uct_cxi_trig_md_credit_params(const uct_cxi_trig_md_t *md,
                                    uct_cxi_trig_credit_params_t *params);
+
+
+/** What a Cassini NIC tells of itself; NULL: it tells nothing, or is none. */
+const uct_cxi_trig_cassini_nic_t *
+uct_cxi_trig_md_nic(const uct_cxi_trig_md_t *md);
+
+/** Deferred-work entries of the service, of all processes; SIZE_MAX if that is
+ *  not told. */
+size_t uct_cxi_trig_md_depth(const uct_cxi_trig_md_t *md);
+
+/** Say that the domain, or what is on it, does not open, and what to do.
+ *  @a ret is -FI_E; as a status. */
+ucs_status_t uct_cxi_trig_md_open_failed(const uct_cxi_trig_md_t *md,
+                                         const char *what, int ret);
 
 
 /** An interface is open, and may post from then on; or it is closed. */

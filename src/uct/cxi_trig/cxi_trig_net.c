@@ -150,7 +150,6 @@ ucs_status_t uct_cxi_trig_net_open(uct_cxi_trig_net_t *net,
     struct fi_av_attr av_attr = {
         .type = FI_AV_TABLE
     };
-    char advice[UCT_TRIG_REASON_MAX] = "";
     int ret;
 
     ret = uct_cxi_trig_net_open_cq(net, md, params);
@@ -186,14 +185,7 @@ err_close_av:
 err_close_cq:
     fi_close(&net->cq->fid);
 err:
-    if (md->prov->is_cassini) {
-        uct_cxi_trig_cassini_advise(md->info, ret, advice, sizeof(advice));
-    }
-    ucs_error("cannot open an endpoint on device %s of libfabric provider %s: "
-              "%s%s%s", md->info->domain_attr->name,
-              md->info->fabric_attr->prov_name, fi_strerror(-ret),
-              (advice[0] == '\0') ? "" : ": ", advice);
-    return uct_cxi_trig_status(ret);
+    return uct_cxi_trig_md_open_failed(md, "an endpoint on device", ret);
 }
 
 static int uct_cxi_trig_net_close_fid(struct fid *fid, const char *name)

@@ -346,9 +346,9 @@ ucs_status_t uct_trig_cntr_reset(uct_trig_cntr_h cntr);
  * over the bus, and is only as fresh as the last uct_iface_progress().
  *
  * The value is one that the counter has had, and not older than the one read
- * before, but it need not be the newest: libfabric's cxi before 2.3 gives what
- * the NIC has written back last, and asks for the next. What has been counted
- * is seen if this is called again and again.
+ * before, but it need not be the newest: libfabric's cxi gives what the NIC has
+ * written back last, and asks for the next. What has been counted is seen if
+ * this is called again and again.
  *
  * @param [in]  cntr    The counter.
  * @param [out] value_p Filled with the success count.
