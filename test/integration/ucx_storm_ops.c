@@ -20,7 +20,7 @@ static const char *const op_names[] = {
     "add", "flush", "close"
 };
 
-static const size_t lengths[] = {8,    500,   6000,
+static const size_t lengths[] = {8,    500,   3000,
                                  9000, 70000, UCX_STORM_LENGTH};
 
 

@@ -14,9 +14,10 @@
  * all have exchanged long messages once: a rank that waits for the answer to
  * UCP's connection request, with nothing under way, is not told of a death by
  * UCX 1.13, as that asks only peers that have answered (its
- * ucp_wireup_ep_check()). And no
- * message has several parts that are sent eagerly: of a receive that has some
- * of them UCP neither tells that it has failed, nor can it be cancelled.
+ * ucp_wireup_ep_check()). And no message has several parts that are sent
+ * eagerly: of a receive that has some of them UCP neither tells that it has
+ * failed, nor can it be cancelled. A transport's messages may have no more than
+ * 4 KiB (cxi_trig's, on libfabric 1.21 to 2.1).
  */
 #include "ucx_storm.h"
 #include "st_bytes.h"

@@ -10,6 +10,7 @@
 #include "st_intercept.h"
 #include "st_life.h"
 #include "st_pair.h"
+#include "st_stream.h"
 #include "st_window.h"
 
 #include <rdma/fi_errno.h>
@@ -313,6 +314,7 @@ ST_CASE(quiet)
  * started fails, and it goes on */
 static void run_trigger(int is_put)
 {
+    uint64_t gate = 0;
     scene_t scene;
 
     if (!scene_init(&scene)) {
@@ -330,7 +332,10 @@ static void run_trigger(int is_put)
         st_put(&scene.windows[ST_A], 0, LEN, 0);
         st_quiet(&scene.windows[ST_A]);
     } else {
+        /* The wait is there before the start fails, else it is refused */
+        st_hold(scene.a, &gate);
         st_use(scene.a, scene.send);
+        st_let_go(&gate);
     }
     scene_check_error(&scene);
     if (!is_put) {
