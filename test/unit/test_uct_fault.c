@@ -74,7 +74,7 @@ static ucs_status_t use(uct_pair_t *pair, uct_rkey_t rkey)
     if (status != UCS_OK) {
         return status;
     }
-    status = uct_ep_check(pair->a.peer, 0, NULL); /* A message */
+    status = uct_ep_check(pair->a.peer, 0, NULL);
     return (status == UCS_OK) ? uct_pair_flush(pair, pair->a.peer) : status;
 }
 

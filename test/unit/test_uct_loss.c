@@ -496,9 +496,28 @@ ST_CASE(invalidate_pending)
     uct_pair_destroy(&pair);
 }
 
+/* A peer that has closed its interface is found to be gone, though its process
+ * is not */
+PAIR_CASE(check_closed)
+{
+    CU_ASSERT(uct_ep_check(pair->a.peer, 0, NULL) == UCS_OK);
+    CU_ASSERT(uct_pair_flush(pair, pair->a.peer) == UCS_OK);
+    CU_ASSERT(pair->a.errors == 0);
+
+    uct_region_dereg(&region);
+    uct_pair_close_side(&pair->b);
+    while (pair->a.errors == 0) {
+        CU_ASSERT(!UCS_STATUS_IS_ERR(uct_ep_check(pair->a.peer, 0, NULL)));
+        uct_pair_progress(pair);
+    }
+    CU_ASSERT((pair->a.error == UCS_ERR_ENDPOINT_TIMEOUT) ||
+              (pair->a.error == UCS_ERR_CONNECTION_RESET));
+    uct_region_close(&region);
+}
+
 #if UCT_API >= UCT_VERSION(1, 22)
 /* A completion is told of the peer itself, dead or alive, whatever else is
- * under way to it; earlier versions refuse one. */
+ * under way to it; earlier versions of UCX refuse one. */
 PAIR_CASE(check_completion)
 {
     uct_done_t done;

@@ -7,6 +7,7 @@
 #endif
 
 #include "cxi_trig_addr.h"
+#include "cxi_trig_mem.h"
 #include "cxi_trig_status.h"
 
 #include <ucs/algorithm/crc.h>
@@ -56,12 +57,13 @@ ucs_status_t uct_cxi_trig_addr_get_iface(uct_iface_h uct_iface,
     uct_cxi_trig_iface_t *iface = ucs_derived_of(uct_iface,
                                                  uct_cxi_trig_iface_t);
     const uct_cxi_trig_md_t *md = uct_cxi_trig_iface_md(iface);
+    uint64_t word               = (uintptr_t)&iface->alive.word;
     uct_cxi_trig_iface_addr_t addr;
 
     memset(&addr, 0, sizeof(addr));
     memcpy(addr.names, iface->net.name, iface->net.name_length);
     if (md->target != NULL) {
-        /* It fits: uct_cxi_trig_target_open() */
+        /* It fits: uct_cxi_trig_addr_fits() */
         memcpy(addr.names + iface->net.name_length, md->target->name,
                md->target->name_length);
         addr.target_length = md->target->name_length;
@@ -69,9 +71,38 @@ ucs_status_t uct_cxi_trig_addr_get_iface(uct_iface_h uct_iface,
     addr.provider    = md->prov->id;
     addr.name_length = iface->net.name_length;
     addr.seg_size    = iface->max_am;
+    addr.alive_key   = fi_mr_key(iface->alive.mr);
+    if (!uct_cxi_trig_mr_has_offsets(md)) {
+        memcpy(addr.names + iface->net.name_length + addr.target_length, &word,
+               sizeof(word));
+    }
     uct_cxi_trig_proto_seal(&addr.head, sizeof(addr));
     memcpy(address, &addr, sizeof(addr));
     return UCS_OK;
+}
+
+int uct_cxi_trig_addr_fits(const uct_cxi_trig_iface_t *iface)
+{
+    const uct_cxi_trig_md_t *md = uct_cxi_trig_iface_md(iface);
+    size_t length               = iface->net.name_length;
+
+    length += (md->target == NULL) ? 0 : md->target->name_length;
+    length += uct_cxi_trig_mr_has_offsets(md) ? 0 : sizeof(uint64_t);
+    return (length <= UCT_CXI_TRIG_NAME_BLOB_MAX) &&
+           (fi_mr_key(iface->alive.mr) <= UINT32_MAX);
+}
+
+uint64_t uct_cxi_trig_addr_alive(const uct_cxi_trig_iface_t *iface,
+                                 const uct_cxi_trig_iface_addr_t *peer)
+{
+    size_t place = (size_t)peer->name_length + peer->target_length;
+    uint64_t word = 0;
+
+    if (!uct_cxi_trig_mr_has_offsets(uct_cxi_trig_iface_md(iface)) &&
+        (place + sizeof(word) <= sizeof(peer->names))) {
+        memcpy(&word, peer->names + place, sizeof(word));
+    }
+    return word;
 }
 
 static const char *uct_cxi_trig_addr_other_provider(uint8_t peer, uint8_t own)

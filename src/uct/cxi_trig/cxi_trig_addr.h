@@ -17,6 +17,14 @@ ucs_status_t uct_cxi_trig_addr_get_device(uct_iface_h iface,
 ucs_status_t uct_cxi_trig_addr_get_iface(uct_iface_h iface,
                                          uct_iface_addr_t *address);
 
+/** Whether all that the interface's address is to have fits it. */
+int uct_cxi_trig_addr_fits(const uct_cxi_trig_iface_t *iface);
+
+/** Where the word is that tells that a peer's interface is there, as the
+ *  provider wants it; its key is alive_key of the peer's checked address. */
+uint64_t uct_cxi_trig_addr_alive(const uct_cxi_trig_iface_t *iface,
+                                 const uct_cxi_trig_iface_addr_t *peer);
+
 /**
  * Check a peer's addresses and whether they can be reached from here. Returns
  * NULL if so, or why not, until the thread's next text. @a iface_addr may be

@@ -45,23 +45,17 @@ static const uct_cxi_trig_tx_kind_t uct_cxi_trig_am_zcopied = {
     .stat     = UCT_TRIG_STATS_AM_ZCOPY
 };
 
-static const uct_cxi_trig_tx_kind_t uct_cxi_trig_am_probes = {
-    .post     = uct_cxi_trig_am_post,
-    .finish   = uct_cxi_trig_tx_finish_none,
-    .is_zcopy = 0,
-    .is_rma   = 0,
-    .stat     = UCT_TRIG_STATS_PROBE
-};
-
-static ucs_status_t uct_cxi_trig_am_get(uct_cxi_trig_ep_t *ep,
-                                        uct_cxi_trig_msg_type_t type,
+static ucs_status_t uct_cxi_trig_am_get(uct_cxi_trig_ep_t *ep, uint8_t id,
                                         uct_cxi_trig_tx_op_t **op_p)
 {
     ucs_status_t status = uct_cxi_trig_tx_get(ep, &uct_cxi_trig_am_copied,
                                               op_p);
 
     if (status == UCS_OK) {
-        (*op_p)->msg = (uct_cxi_trig_msg_t){.type = type};
+        (*op_p)->msg = (uct_cxi_trig_msg_t){
+            .type  = UCT_CXI_TRIG_MSG_AM,
+            .am_id = id
+        };
     }
     return status;
 }
@@ -76,23 +70,6 @@ static inline void uct_cxi_trig_am_trace(uct_cxi_trig_ep_t *ep,
                        length, "TX: AM_%s", how);
 }
 
-ucs_status_t uct_cxi_trig_am_probe(uct_cxi_trig_ep_t *ep,
-                                   uct_completion_t *comp)
-{
-    uct_cxi_trig_tx_op_t *op;
-    ucs_status_t status;
-
-    status = uct_cxi_trig_am_get(ep, UCT_CXI_TRIG_MSG_PROBE, &op);
-    if (status != UCS_OK) {
-        return status;
-    }
-
-    op->kind = &uct_cxi_trig_am_probes;
-    ucs_trace_data("TX: probe");
-    status   = uct_cxi_trig_tx_start(op, 0, comp);
-    return (comp == NULL) ? UCS_OK : status; /* The error handler tells */
-}
-
 ucs_status_t uct_cxi_trig_ep_am_short(uct_ep_h uct_ep, uint8_t id,
                                       uint64_t header, const void *payload,
                                       unsigned length)
@@ -105,12 +82,11 @@ ucs_status_t uct_cxi_trig_ep_am_short(uct_ep_h uct_ep, uint8_t id,
     UCT_CHECK_LENGTH(length + sizeof(header), 0,
                      uct_cxi_trig_ep_iface(ep)->max_am, "am_short");
 
-    status = uct_cxi_trig_am_get(ep, UCT_CXI_TRIG_MSG_AM, &op);
+    status = uct_cxi_trig_am_get(ep, id, &op);
     if (status != UCS_OK) {
         return status;
     }
 
-    op->msg.am_id = id;
     uct_cxi_trig_am_fill(op->payload, header, payload, length);
     UCT_TL_EP_STAT_OP(&ep->super, AM, SHORT, sizeof(header) + length);
     uct_cxi_trig_am_trace(ep, op, sizeof(header) + length, "SHORT");
@@ -130,12 +106,11 @@ ucs_status_t uct_cxi_trig_ep_am_short_iov(uct_ep_h uct_ep, uint8_t id,
     UCT_CHECK_LENGTH(uct_iov_total_length(iov, iovcnt), 0,
                      uct_cxi_trig_ep_iface(ep)->max_am, "am_short_iov");
 
-    status = uct_cxi_trig_am_get(ep, UCT_CXI_TRIG_MSG_AM, &op);
+    status = uct_cxi_trig_am_get(ep, id, &op);
     if (status != UCS_OK) {
         return status;
     }
 
-    op->msg.am_id = id;
     ucs_iov_iter_init(&iter);
     length        = uct_iov_to_buffer(iov, iovcnt, &iter, op->payload,
                                       uct_cxi_trig_ep_iface(ep)->max_am);
@@ -155,12 +130,11 @@ ssize_t uct_cxi_trig_ep_am_bcopy(uct_ep_h uct_ep, uint8_t id,
 
     UCT_CHECK_AM_ID(id);
 
-    status = uct_cxi_trig_am_get(ep, UCT_CXI_TRIG_MSG_AM, &op);
+    status = uct_cxi_trig_am_get(ep, id, &op);
     if (status != UCS_OK) {
         return status;
     }
 
-    op->msg.am_id = id;
     length        = pack_cb(op->payload, arg);
     UCT_TL_EP_STAT_OP(&ep->super, AM, BCOPY, length);
     uct_cxi_trig_am_trace(ep, op, length, "BCOPY");
@@ -185,13 +159,12 @@ ucs_status_t uct_cxi_trig_ep_am_zcopy(uct_ep_h uct_ep, uint8_t id,
     UCT_CHECK_IOV_SIZE(iovcnt, iface->caps.max_iov - 1, "am_zcopy");
     UCT_CHECK_LENGTH(length, 0, iface->max_am, "am_zcopy");
 
-    status = uct_cxi_trig_am_get(ep, UCT_CXI_TRIG_MSG_AM, &op);
+    status = uct_cxi_trig_am_get(ep, id, &op);
     if (status != UCS_OK) {
         return status;
     }
 
     op->kind      = &uct_cxi_trig_am_zcopied;
-    op->msg.am_id = id;
     /* The header lies behind ours, and is copied with it */
     op->am.count   = 1;
     op->am.desc[0] = NULL;

@@ -10,15 +10,6 @@
 #include "cxi_trig_tx.h"
 
 
-/**
- * Send a message that tells the sender whether the peer is there: its endpoint
- * fails if not, by the error handler even where that is known at once. Returns
- * as UCT's short messages, and with a completion, which is told as well, as its
- * zero-copy ones.
- */
-ucs_status_t uct_cxi_trig_am_probe(uct_cxi_trig_ep_t *ep,
-                                   uct_completion_t *comp);
-
 /** UCT's active message of a header and a payload. */
 ucs_status_t uct_cxi_trig_ep_am_short(uct_ep_h ep, uint8_t id, uint64_t header,
                                       const void *payload, unsigned length);

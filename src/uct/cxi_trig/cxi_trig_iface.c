@@ -356,6 +356,28 @@ uct_cxi_trig_iface_configure(uct_cxi_trig_iface_t *iface,
     ucs_list_head_init(&iface->mems);
 }
 
+static ucs_status_t uct_cxi_trig_iface_be_alive(uct_cxi_trig_iface_t *iface)
+{
+    uct_cxi_trig_md_t *md           = uct_cxi_trig_iface_md(iface);
+    uct_cxi_trig_mr_params_t params = {
+        .address = &iface->alive.word,
+        .length  = sizeof(iface->alive.word),
+        .ep      = uct_cxi_trig_target_ep(md),
+        .level   = UCS_LOG_LEVEL_ERROR
+    };
+
+    ucs_status_t status;
+
+    status = uct_cxi_trig_mr_open(md, &params, &iface->alive.mr);
+    if ((status == UCS_OK) && !uct_cxi_trig_addr_fits(iface)) {
+        ucs_error("an interface's address does not hold names and keys of "
+                  "libfabric provider %s", md->info->fabric_attr->prov_name);
+        uct_cxi_trig_mr_close(md, iface->alive.mr);
+        status = UCS_ERR_UNSUPPORTED;
+    }
+    return status;
+}
+
 static ucs_status_t
 uct_cxi_trig_iface_open(uct_cxi_trig_iface_t *iface,
                         const uct_iface_params_t *params,
@@ -385,10 +407,15 @@ uct_cxi_trig_iface_open(uct_cxi_trig_iface_t *iface,
         goto err;
     }
 
+    status = uct_cxi_trig_iface_be_alive(iface);
+    if (status != UCS_OK) {
+        goto err_net;
+    }
+
     uct_cxi_trig_amo_init(iface);
     status = uct_cxi_trig_tx_init(iface, tx_len);
     if (status != UCS_OK) {
-        goto err_net;
+        goto err_alive;
     }
 
     status = uct_cxi_trig_rx_init(iface, params, rx_len);
@@ -400,6 +427,7 @@ uct_cxi_trig_iface_open(uct_cxi_trig_iface_t *iface,
     if (status != UCS_OK) {
         goto err_rx;
     }
+
     uct_cxi_trig_md_count_iface(md, 1);
     return UCS_OK;
 
@@ -407,6 +435,8 @@ err_rx:
     uct_cxi_trig_rx_cleanup(iface);
 err_tx:
     uct_cxi_trig_tx_cleanup(iface);
+err_alive:
+    uct_cxi_trig_mr_close(md, iface->alive.mr);
 err_net:
     uct_cxi_trig_net_close_ep(&iface->net);
     uct_cxi_trig_net_close(&iface->net);
@@ -455,6 +485,7 @@ static UCS_CLASS_CLEANUP_FUNC(uct_cxi_trig_iface_t)
                                     UCT_PROGRESS_SEND | UCT_PROGRESS_RECV);
     uct_cxi_trig_cancel_quietly(self);
     uct_cxi_trig_mem_close_all(self);
+    uct_cxi_trig_mr_close(uct_cxi_trig_iface_md(self), self->alive.mr);
     uct_cxi_trig_net_close_ep(&self->net);
     uct_cxi_trig_stats_tell_iface(self);
     uct_cxi_trig_dwq_cleanup(self);

@@ -59,6 +59,12 @@ typedef struct uct_cxi_trig_iface {
     uct_trig_iface_stats_t stats;
 
     struct {
+        uint64_t                   word;      /**< Peers get it, to see whether
+                                                   the interface is there */
+        struct fid_mr              *mr;
+    } alive;
+
+    struct {
         size_t                     max_iov;   /**< Without a copy */
         size_t                     max_zcopy; /**< Longest put and get, bytes */
         uct_cxi_trig_amo_caps_t    amo32;

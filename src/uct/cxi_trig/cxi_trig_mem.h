@@ -84,6 +84,12 @@ ucs_status_t uct_cxi_trig_mr_open(uct_cxi_trig_md_t *md,
 /** Undo uct_cxi_trig_mr_open(); a failure is logged. */
 void uct_cxi_trig_mr_close(uct_cxi_trig_md_t *md, struct fid_mr *mr);
 
+/** Whether the provider wants offsets into a region, not addresses. */
+static inline int uct_cxi_trig_mr_has_offsets(const uct_cxi_trig_md_t *md)
+{
+    return !(md->info->domain_attr->mr_mode & FI_MR_VIRT_ADDR);
+}
+
 /** Write the remote key of a region, UCT_TRIG_RKEY_PACKED_LEN bytes. */
 void uct_cxi_trig_mr_pack(uct_cxi_trig_md_t *md, struct fid_mr *mr,
                           const void *address, size_t length, void *buffer);

@@ -265,7 +265,7 @@ void uct_cxi_trig_mr_pack(uct_cxi_trig_md_t *md, struct fid_mr *mr,
     packed.key     = fi_mr_key(mr);
     packed.address = (uintptr_t)address;
     packed.length  = length;
-    if (!(md->info->domain_attr->mr_mode & FI_MR_VIRT_ADDR)) {
+    if (uct_cxi_trig_mr_has_offsets(md)) {
         packed.flags = UCT_CXI_TRIG_RKEY_OFFSET;
     }
     uct_cxi_trig_proto_seal(&packed.head, sizeof(packed));

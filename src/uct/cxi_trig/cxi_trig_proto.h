@@ -13,7 +13,7 @@
 #include <ucs/sys/compiler_def.h>
 
 /** Version of all formats; changes with any of them. */
-#define UCT_CXI_TRIG_PROTO_VERSION 4
+#define UCT_CXI_TRIG_PROTO_VERSION 5
 
 /** Longest libfabric endpoint names that fit an address, together. */
 #define UCT_CXI_TRIG_NAME_BLOB_MAX 48
@@ -50,16 +50,19 @@ typedef struct uct_cxi_trig_dev_addr {
 
 
 /**
- * Interface address: libfabric's name of the endpoint that takes messages, and
- * behind it that of the memory domain's endpoint, where memory has one.
+ * Interface address: libfabric's name of the endpoint that takes messages,
+ * behind it that of the memory domain's endpoint, where memory has one, and
+ * behind that the address (8 bytes) of the word that peers get to see whether
+ * the interface is there, where the provider does not take offsets. UCX takes
+ * no more than 63 bytes.
  */
 typedef struct uct_cxi_trig_iface_addr {
     uct_cxi_trig_proto_head_t head;
     uint8_t                   provider; /**< Provider's number */
     uint8_t                   name_length;
     uint8_t                   target_length; /**< 0: the same endpoint */
-    uint8_t                   reserved;
-    uint32_t                  seg_size; /**< Longest message it receives */
+    uint32_t                  seg_size;  /**< Longest message it receives */
+    uint32_t                  alive_key; /**< Provider's key of that word */
     uint8_t                   names[UCT_CXI_TRIG_NAME_BLOB_MAX];
 } UCS_S_PACKED uct_cxi_trig_iface_addr_t;
 
@@ -83,9 +86,8 @@ typedef struct uct_cxi_trig_rkey {
 
 /** What a message is for. */
 typedef enum {
-    UCT_CXI_TRIG_MSG_AM,    /**< Active message */
-    UCT_CXI_TRIG_MSG_PROBE, /**< Tells the sender whether the peer is there */
-    UCT_CXI_TRIG_MSG_WAKE   /**< From this interface to itself */
+    UCT_CXI_TRIG_MSG_AM,  /**< Active message */
+    UCT_CXI_TRIG_MSG_WAKE /**< From this interface to itself */
 } uct_cxi_trig_msg_type_t;
 
 
@@ -99,7 +101,7 @@ typedef struct uct_cxi_trig_msg {
 
 _Static_assert(sizeof(uct_cxi_trig_proto_head_t) == 4, "format has changed");
 _Static_assert(sizeof(uct_cxi_trig_dev_addr_t) == 24, "format has changed");
-_Static_assert(sizeof(uct_cxi_trig_iface_addr_t) == 60, "format has changed");
+_Static_assert(sizeof(uct_cxi_trig_iface_addr_t) == 63, "format has changed");
 _Static_assert(sizeof(uct_cxi_trig_rkey_t) == UCT_TRIG_RKEY_PACKED_LEN,
                "format has changed");
 _Static_assert(sizeof(uct_cxi_trig_msg_t) == 8, "format has changed");

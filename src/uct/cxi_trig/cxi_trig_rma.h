@@ -9,8 +9,19 @@
 #ifndef UCT_CXI_TRIG_RMA_H_
 #define UCT_CXI_TRIG_RMA_H_
 
-#include <uct/api/uct.h>
+#include "cxi_trig_ep.h"
 
+
+/**
+ * Get the word that tells whether the peer's interface is there: the endpoint
+ * fails if not, by the error handler even where that is known at once. Unlike a
+ * message it takes no receive of the peer. And where the peer is just closing
+ * its endpoint it is only refused: on Cassini a message may end its sender's
+ * process then. Returns as UCT's short puts, and with a completion, which is
+ * told as well, as its gets.
+ */
+ucs_status_t uct_cxi_trig_rma_ask(uct_cxi_trig_ep_t *ep,
+                                  uct_completion_t *comp);
 
 /** UCT's put of a buffer. */
 ucs_status_t uct_cxi_trig_ep_put_short(uct_ep_h ep, const void *buffer,

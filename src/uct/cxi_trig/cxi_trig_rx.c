@@ -113,8 +113,6 @@ static void uct_cxi_trig_rx_deliver(uct_cxi_trig_iface_t *iface,
         uct_iface_invoke_am(&iface->super, op->msg.am_id, op->payload, length,
                             0);
         return;
-    case UCT_CXI_TRIG_MSG_PROBE:
-        return;
     case UCT_CXI_TRIG_MSG_WAKE:
         iface->dwq.has_wake = 0;
         return;

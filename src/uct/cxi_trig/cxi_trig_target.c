@@ -48,14 +48,6 @@ static ucs_status_t uct_cxi_trig_target_make(uct_cxi_trig_md_t *md,
         return status;
     }
 
-    /* All names of a provider are equally long */
-    if (net->name_length > UCT_CXI_TRIG_NAME_BLOB_MAX / 2) {
-        ucs_error("two endpoint names of %zu bytes do not fit an address",
-                  net->name_length);
-        uct_cxi_trig_target_free(net);
-        return UCS_ERR_UNSUPPORTED;
-    }
-
     *net_p = net;
     return UCS_OK;
 }

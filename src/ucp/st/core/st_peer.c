@@ -315,11 +315,8 @@ void ucp_st_peer_fail(ucp_st_peer_t *peer, ucs_status_t status)
     ucp_st_for_each_component(component) {
         component->peer.gone(peer);
     }
-    /* Some NICs drop what they cannot deliver, and tell only when asked. One
-     * that has said BYE closes its endpoints now. */
-    if (!peer->said_bye) {
-        ucp_st_peer_check(peer);
-    }
+    /* Some NICs drop what they cannot deliver, and tell only when asked */
+    ucp_st_peer_check(peer);
 }
 
 void ucp_st_peer_check(ucp_st_peer_t *peer)

@@ -114,8 +114,8 @@ void ucp_st_peer_check(ucp_st_peer_t *peer);
 
 /** Whether a side has said BYE: the peer may take that for its leave, and close
  *  its endpoints. A message that meets this ends its sender's process on
- *  Cassini, so that nothing is sent any more, not even a question whether the
- *  peer is there. The time that this side waits for BYE_ACK is bounded. */
+ *  Cassini, so that none is sent any more. Lanes ask all the same whether the
+ *  peer is there: what it still has not written must end. */
 static inline int ucp_st_peer_leaves(const ucp_st_peer_t *peer)
 {
     return peer->told_bye || peer->said_bye;

@@ -572,9 +572,6 @@ void ucp_st_trig_peer_check(ucp_st_peer_t *peer)
     ucp_st_trig_peer_t *trig = ucp_st_trig_peer(peer);
     unsigned i;
 
-    if (ucp_st_peer_leaves(peer)) {
-        return;
-    }
     /* The endpoint's error handler gets an error, in the next progress */
     for (i = 0; i < trig->limits.num_rails; ++i) {
         if (UCS_STATUS_IS_ERR(uct_ep_check(trig->eps[i], 0, NULL))) {
