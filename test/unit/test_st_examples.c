@@ -157,6 +157,7 @@ static void run_rma(rank_t *rank, int index)
     uint64_t *memory = get_buffer(3 * sizeof(*memory), &is_mappable);
     ucp_st_mem_h memh;
     ucp_st_rkey_h rkey;
+    ucs_status_t status;
     uint64_t count;
 
     RANK_CHECK(memory != NULL);
@@ -176,7 +177,10 @@ static void run_rma(rank_t *rank, int index)
     }
     RANK_CHECK(ucp_st_rkey_destroy(rkey) == UCS_OK);
     rank_meet(rank);
-    RANK_CHECK(ucp_st_mem_dereg(memh) == UCS_OK);
+    while ((status = ucp_st_mem_dereg(memh)) == UCS_ERR_BUSY) {
+        (void)ucp_st_worker_progress(rank->worker); /* lane host, a moment */
+    }
+    RANK_CHECK(status == UCS_OK);
     put_buffer(memory, is_mappable);
 }
 

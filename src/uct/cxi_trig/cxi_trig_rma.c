@@ -105,11 +105,12 @@ static const uct_cxi_trig_tx_kind_t uct_cxi_trig_rma_get_zcopied = {
 };
 
 static const uct_cxi_trig_tx_kind_t uct_cxi_trig_rma_question = {
-    .post     = uct_cxi_trig_rma_post_get,
-    .finish   = uct_cxi_trig_tx_finish_none,
-    .is_zcopy = 0,
-    .is_rma   = 0, /* nothing of the user's */
-    .stat     = UCT_TRIG_STATS_PROBE
+    .post        = uct_cxi_trig_rma_post_get,
+    .finish      = uct_cxi_trig_tx_finish_none,
+    .is_zcopy    = 0,
+    .is_rma      = 0, /* nothing of the user's */
+    .is_question = 1,
+    .stat        = UCT_TRIG_STATS_PROBE
 };
 
 /* For UCX_LOG_LEVEL=data */

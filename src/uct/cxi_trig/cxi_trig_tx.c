@@ -137,6 +137,15 @@ void uct_cxi_trig_tx_cleanup(uct_cxi_trig_iface_t *iface)
     ucs_mpool_cleanup(&iface->tx.mp, 1);
 }
 
+/* The word that was to be got is there as long as the peer's interface */
+static ucs_status_t uct_cxi_trig_tx_status(const uct_cxi_trig_tx_op_t *op,
+                                           ucs_status_t status)
+{
+    return (op->kind->is_question && ((status == UCS_ERR_IO_ERROR) ||
+                                      (status == UCS_ERR_INVALID_ADDR))) ?
+           UCS_ERR_ENDPOINT_TIMEOUT : status;
+}
+
 static void uct_cxi_trig_tx_complete(uct_cxi_trig_iface_t *iface,
                                      uct_cxi_trig_req_t *req, size_t length,
                                      ucs_status_t status)
@@ -144,6 +153,7 @@ static void uct_cxi_trig_tx_complete(uct_cxi_trig_iface_t *iface,
     uct_cxi_trig_tx_op_t *op = ucs_container_of(req, uct_cxi_trig_tx_op_t, req);
 
     if (ucs_unlikely(status != UCS_OK)) {
+        status = uct_cxi_trig_tx_status(op, status);
         uct_cxi_trig_peer_fail(op->peer, status);
     } else if (ucs_unlikely(op->peer->invalid)) {
         uct_cxi_trig_tx_tell(op, UCS_ERR_CANCELED);

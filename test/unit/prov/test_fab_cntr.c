@@ -266,6 +266,7 @@ FAB_CASE(busy, .sockets = "sockets lets busy objects be closed")
     FAB_EQUAL(fi_close(&me->tx.cq->fid), -FI_EBUSY);
     FAB_EQUAL(fi_close(&me->av->fid), -FI_EBUSY);
     FAB_EQUAL(fi_close(&me->domain->fid), -FI_EBUSY);
+    FAB_EQUAL(fi_close(&me->ep->fid), -FI_EBUSY); /* it has a region */
 }
 
 FAB_CASE(busy_fabric, .sockets = "sockets lets busy objects be closed",
