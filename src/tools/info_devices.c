@@ -34,7 +34,7 @@ static void info_print_device(const uct_trig_iface_attr_t *attr)
         printf("#    the job's entries: %u, this process's share %u\n",
                attr->nic_entries, attr->share_entries);
     }
-    printf("#             counters: %u, each up to %" PRIu64 "\n",
+    printf("#             counters: <= %u, each up to %" PRIu64 "\n",
            attr->max_cntrs, attr->max_count);
     printf("#       deferred write: <= %zu bytes%s\n", attr->max_put,
            (attr->flags & UCT_TRIG_IFACE_FLAG_LOCAL_MEM) ?
