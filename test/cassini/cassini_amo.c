@@ -233,7 +233,8 @@ int cassini_amo_execute(const cassini_request_t *request, void *memory,
         return CASSINI_RC_AMO_ALIGN;
     }
     memset(&amo, 0, sizeof(amo));
-    amo.op    = request->amo_op;
+    amo.op    = (request->amo_op + 1 == cassini_nic.pcie_fadd) ?
+                CASSINI_AMO_SUM : request->amo_op;
     amo.cswap = request->cswap;
     memcpy(&amo.operand, request->operand, sizeof(amo.operand));
     memcpy(&amo.compare, request->compare, sizeof(amo.compare));

@@ -5,6 +5,7 @@
 #include "cassini_parts.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -105,10 +106,25 @@ void cxil_close_device(cassini_dev_t *dev)
     cassini_nic_stop();
 }
 
+/* The driver's property, if somebody has put one in place: the atomic that the
+ * card carries out as an addition on the PCIe bus; -1: none */
 int cxil_get_amo_remap_to_pcie_fadd(cassini_dev_t *dev, int *op_p)
 {
+    FILE *file = fopen("/sys/class/cxi/cxi0/device/properties/"
+                       "amo_remap_to_pcie_fadd", "r");
+    int op     = -1;
+
     (void)dev;
-    *op_p = -1;
+    if ((file != NULL) && (fscanf(file, "%d", &op) != 1)) {
+        op = -1;
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    cassini_nic_lock();
+    cassini_nic.pcie_fadd = op + 1;
+    cassini_nic_unlock();
+    *op_p = op;
     return 0;
 }
 

@@ -186,6 +186,8 @@ typedef struct cassini_nic {
     unsigned          next_md;
     uint64_t          flushes; /**< Telemetry: of puts, of restricted packets */
     uint64_t          restricted;
+    int               pcie_fadd; /**< 1 + the atomic that is an addition;
+                                      0: none */
     long              open[CASSINI_OPEN_LAST];
 } cassini_nic_t;
 
