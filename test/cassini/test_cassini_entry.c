@@ -144,7 +144,7 @@ PORTAL_CASE(no_match, flow)
     expect_put(portal, CASSINI_PRIORITY);
 }
 
-/* The library's way to the software's state, which asks for the drops as well */
+/* The library's way to software that matches: it has to know the drops, too */
 PORTAL_CASE(transition, flow)
 {
     cassini_user_t *user    = &portal->user;
@@ -241,7 +241,7 @@ static void part_software_unexpected(void)
     close_portal(portal);
 }
 
-/* The same if an entry cannot be appended: it and those behind it are refused */
+/* The same if an entry cannot be appended: it and later ones are refused */
 static void part_software_append(void)
 {
     portal_t object, *portal = &object;
