@@ -168,7 +168,7 @@ static unsigned cassini_cq_run(cassini_queue_t *queue)
         cassini_ct_fire();
         ++done;
     }
-    if (done != 0) {
+    if ((done != 0) && !queue->failed) {
         cassini_cq_write_status(queue, CASSINI_RC_OK);
     }
     return done;

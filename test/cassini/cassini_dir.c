@@ -205,6 +205,7 @@ int cassini_dir_attach(void)
     if (cassini_dir->version == 0) {
         cassini_svc_init();
         cassini_dir->version = CASSINI_VERSION;
+        cassini_temper_tell(); /* Not each of the node's processes */
     } else if (cassini_dir->version != CASSINI_VERSION) {
         ret = -EPROTO;
         goto err_unmap;

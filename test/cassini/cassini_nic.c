@@ -21,6 +21,7 @@ enum {
     CASSINI_IDLE_ROUNDS = 4, /**< Without work, before the engine sleeps */
     CASSINI_NICE        = -15, /**< Hardware does not wait for a processor */
     CASSINI_POLL_NS     = 2000000, /**< Sleep while something is awaited */
+    CASSINI_POLL_MORE   = 3, /**< Such sleeps that double it, without work */
     CASSINI_WATCH_NS    = 10000000 /**< Between looks for those that died */
 };
 
@@ -83,8 +84,7 @@ static int cassini_nic_has(void)
     unsigned i;
 
     cassini_cq_look();
-    if (cassini_cq_has() || cassini_net_has() || cassini_ct_has_ripe() ||
-        cassini_temper_has()) {
+    if (cassini_cq_has() || cassini_net_has() || cassini_ct_has_ripe()) {
         return 1;
     }
     for (i = 1; i < CASSINI_NUM_CTS; ++i) {
@@ -117,35 +117,45 @@ static void cassini_nic_watch_peers(void)
     }
 }
 
-/* Sleep until there is something to do. */
-static void cassini_nic_sleep(void)
+/* Sleep until there is something to do: 0; or a while, which is longer after
+ * some sleeps for nothing: non-zero. */
+static int cassini_nic_sleep(unsigned slept)
 {
+    unsigned more         = (slept < CASSINI_POLL_MORE) ? slept :
+                                                          CASSINI_POLL_MORE;
     cassini_slot_t *place = &cassini_dir->slots[cassini_dir_self];
     struct timespec limit = {0, 0};
+    int passed            = 0;
     uint32_t wakes;
-    int awaited;
+    int awaited, late;
 
     wakes = __atomic_load_n(&place->wakes, __ATOMIC_SEQ_CST);
     __atomic_store_n(&place->asleep, 1, __ATOMIC_SEQ_CST);
     cassini_nic_lock();
     cassini_trap_watch(1);
-    awaited = (cassini_tx_pending() != 0) || cassini_cq_is_stalled() ||
+    late    = cassini_temper_has();
+    awaited = late || (cassini_tx_pending() != 0) || cassini_cq_is_stalled() ||
               cassini_net_is_blocked();
     if (!cassini_nic_has()) {
         cassini_nic_unlock();
         limit.tv_sec  = awaited ? 0 : 1;
-        limit.tv_nsec = awaited ? CASSINI_POLL_NS : 0;
-        syscall(SYS_futex, &place->wakes, FUTEX_WAIT, wakes, &limit, NULL, 0);
+        limit.tv_nsec = late    ? CASSINI_LATE_NS :
+                        awaited ? (long)CASSINI_POLL_NS << more :
+                                  0;
+        passed = (syscall(SYS_futex, &place->wakes, FUTEX_WAIT, wakes, &limit,
+                          NULL, 0) != 0) && (errno == ETIMEDOUT);
         cassini_nic_lock();
     }
     __atomic_store_n(&place->asleep, 0, __ATOMIC_SEQ_CST);
     cassini_trap_watch(0);
     cassini_nic_unlock();
+    return passed;
 }
 
 static void *cassini_nic_engine(void *arg)
 {
-    unsigned idle = 0;
+    unsigned idle  = 0;
+    unsigned slept = 0;
     unsigned done;
 
     /* Allowed to root; others do without */
@@ -155,14 +165,15 @@ static void *cassini_nic_engine(void *arg)
         done = cassini_nic_step();
         cassini_nic_watch_peers();
         pthread_mutex_unlock(&cassini_nic.lock);
-        idle = (done != 0) ? 0 : idle + 1;
+        idle  = (done != 0) ? 0 : idle + 1;
+        slept = (done != 0) ? 0 : slept;
         if (__atomic_load_n(&cassini_nic.waiting, __ATOMIC_RELAXED)) {
             sched_yield();
         } else if (idle > CASSINI_IDLE_ROUNDS) {
             /* A thread that wakes gets a processor sooner than one that
              * yields */
-            cassini_nic_sleep();
-            idle = 0;
+            slept = cassini_nic_sleep(slept) ? slept + 1 : 0;
+            idle  = (slept != 0) ? CASSINI_IDLE_ROUNDS : 0;
         }
     }
     return arg;

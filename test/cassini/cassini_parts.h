@@ -200,6 +200,10 @@ int cassini_amo_execute(const cassini_request_t *request, void *memory,
 
 /* cassini_temper.c: settings, and what is drawn at random */
 
+enum {
+    CASSINI_LATE_NS = 500000 /**< What is late comes, if no request does */
+};
+
 typedef struct cassini_settings {
     const char *name;
     uint64_t   seed;
@@ -224,6 +228,9 @@ extern cassini_settings_t cassini_settings;
 
 void cassini_temper_read(void);
 
+/** Say which seed it is, if there is one: once a process and its children. */
+void cassini_temper_tell(void);
+
 /** A number below @a bound; always 0 without a seed. */
 unsigned cassini_temper_draw(unsigned bound);
 
@@ -236,6 +243,8 @@ int cassini_temper_put_off(const cassini_work_t *work);
 
 /** Carry out some of what was put off, or all. How much. */
 unsigned cassini_temper_progress(int all);
+
+/** Whether something was, and will be due without anything else to do. */
 int cassini_temper_has(void);
 
 /** Forget what was put off: after a fork. */

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 cassini_settings_t cassini_settings;
@@ -18,6 +19,8 @@ static struct {
     uint64_t       ops; /**< Of this process so far */
     cassini_work_t *late;
     unsigned       count;
+    unsigned       fresh; /**< Requests since something was carried out last */
+    uint64_t       since; /**< When the last of them came, ns */
 } cassini_temper;
 
 
@@ -66,6 +69,23 @@ void cassini_temper_read(void)
     cassini_temper.state = settings->seed;
 }
 
+void cassini_temper_tell(void)
+{
+    static int told;
+    char text[64];
+    int length;
+
+    if ((cassini_settings.seed == 0) || told) {
+        return;
+    }
+    told   = 1;
+    length = snprintf(text, sizeof(text), "cassini: seed %llu\n",
+                      (unsigned long long)cassini_settings.seed);
+    if (write(STDERR_FILENO, text, length) < 0) {
+        return;
+    }
+}
+
 unsigned cassini_temper_draw(unsigned bound)
 {
     uint64_t z;
@@ -99,6 +119,14 @@ int cassini_temper_next_op(void)
     return CASSINI_RC_OK;
 }
 
+static uint64_t cassini_temper_now(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
+}
+
 int cassini_temper_put_off(const cassini_work_t *work)
 {
     const cassini_packet_t *packet = work->packet;
@@ -106,9 +134,13 @@ int cassini_temper_put_off(const cassini_work_t *work)
     cassini_work_t *late;
     size_t size;
 
+    if (cassini_settings.seed == 0) {
+        return 0;
+    }
+    ++cassini_temper.fresh;
+    cassini_temper.since = cassini_temper_now();
     /* Relaxed order at the end too, or an operation without any order */
-    if ((cassini_settings.seed == 0) ||
-        !(work->le.end_relaxed || packet->request.restricted ||
+    if (!(work->le.end_relaxed || packet->request.restricted ||
           (packet->request.kind == CASSINI_EV_GET)) ||
         work->le.manage_local || work->le.use_once ||
         (cassini_temper_draw(4) != 0)) {
@@ -135,6 +167,20 @@ int cassini_temper_put_off(const cassini_work_t *work)
     return 1;
 }
 
+/* Whether it is time for something that was put off. As requests come and not
+ * as the engine goes round, so that the same requests have the same order; at
+ * last when no more come. */
+static int cassini_temper_is_due(void)
+{
+    while (cassini_temper.fresh > 0) {
+        --cassini_temper.fresh;
+        if (cassini_temper_draw(8) == 0) {
+            return 1;
+        }
+    }
+    return cassini_temper_now() - cassini_temper.since > CASSINI_LATE_NS;
+}
+
 unsigned cassini_temper_progress(int all)
 {
     unsigned done = 0;
@@ -143,7 +189,7 @@ unsigned cassini_temper_progress(int all)
     unsigned skip;
 
     while ((cassini_temper.late != NULL) &&
-           (all || (cassini_temper_draw(8) == 0))) {
+           (all || cassini_temper_is_due())) {
         skip = cassini_temper_draw(cassini_temper.count);
         for (place = &cassini_temper.late; skip > 0; --skip) {
             place = &(*place)->next;
@@ -155,6 +201,9 @@ unsigned cassini_temper_progress(int all)
         free(late->packet);
         free(late);
         ++done;
+    }
+    if (cassini_temper.late == NULL) {
+        cassini_temper.fresh = 0;
     }
     return done;
 }

@@ -155,7 +155,15 @@ cassini_pte_t *cassini_user_pte(cassini_user_t *user, unsigned index,
     cassini_pte_opts_t opts = {
         .matching = (is_matching != 0)
     };
-    cassini_pte_t *pte      = NULL;
+
+    return cassini_user_pte_opts(user, index, opts, map_p);
+}
+
+cassini_pte_t *cassini_user_pte_opts(cassini_user_t *user, unsigned index,
+                                     cassini_pte_opts_t opts,
+                                     cassini_pte_map_t **map_p)
+{
+    cassini_pte_t *pte = NULL;
 
     user_require(cxil_alloc_pte(user->lni, user->eq, &opts, &pte),
                  "cxil_alloc_pte");

@@ -88,6 +88,11 @@ void cassini_user_close_lni(cassini_user_t *user);
 cassini_pte_t *cassini_user_pte(cassini_user_t *user, unsigned index,
                                 int is_matching, cassini_pte_map_t **map_p);
 
+/** The same with options. */
+cassini_pte_t *cassini_user_pte_opts(cassini_user_t *user, unsigned index,
+                                     cassini_pte_opts_t opts,
+                                     cassini_pte_map_t **map_p);
+
 /** Set the state of a portal entry, and take the event that says so. */
 void cassini_user_set_state(cassini_user_t *user, cassini_pte_t *pte,
                             unsigned state);

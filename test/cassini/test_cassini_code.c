@@ -206,30 +206,200 @@ ST_CASE_WITH(software, cassini_user_t, user, open_entry(user),
     cassini_unlink(user, CASSINI_REQUEST, 2);
 }
 
-/* A command that is none: the queue's owner is told, where it has asked */
-ST_CASE_WITH(no_command, cassini_user_t, user, cassini_user_open(user, 61),
-             cassini_user_close(user))
+/* A queue whose failures are told; a target queue without flags */
+static cassini_cq_t *open_queue(cassini_user_t *user, unsigned flags)
 {
     cassini_cq_opts_t opts = {
         .count = 64,
-        .flags = CASSINI_QUEUE_TX,
-        .lcid  = user->cp->lcid
+        .flags = flags,
+        .lcid  = (flags & CASSINI_QUEUE_TX) ? user->cp->lcid : 0
     };
-    cassini_command_t cmd  = cassini_command(CASSINI_DMA, 15);
     cassini_cq_t *cq       = NULL;
-    const volatile cassini_cq_status_t *status;
 
     CU_ASSERT_FATAL(cxil_alloc_cmdq(user->lni, user->eq, &opts, &cq) == 0);
-    status = (const void*)cq->slots;
-    cassini_emit(cq, &cmd, sizeof(cmd.dma));
-    (void)cassini_event(user, CASSINI_EV_COMMAND_FAILURE);
-    CU_ASSERT(cassini_event_code(&user->event) != CASSINI_RC_OK);
-    CU_ASSERT(user->event.fail.cmd_type == CASSINI_DMA);
-    CU_ASSERT(user->event.fail.cmd_op == 15);
-    CU_ASSERT(!user->event.fail.is_tgt);
-    CU_ASSERT(user->event.fail.cq == cq->index);
-    CU_ASSERT(status->rc == cassini_event_code(&user->event));
+    return cq;
+}
+
+/* The command in a slot has failed: the queue stands still there, its owner is
+ * told */
+static void expect_failure(cassini_user_t *user, const cassini_cq_t *cq,
+                           const cassini_command_t *cmd, unsigned rc)
+{
+    const volatile cassini_cq_status_t *status = (const void*)cq->slots;
+    const cassini_ev_fail_t *fail              = &user->event.fail;
+
+    cassini_event_rc(user, CASSINI_EV_COMMAND_FAILURE, rc);
+    CU_ASSERT(fail->cmd_type == cmd->head.type);
+    CU_ASSERT(fail->cmd_op == cmd->head.op);
+    CU_ASSERT(fail->is_tgt == (cq->index >= CASSINI_NUM_TXQS));
+    CU_ASSERT(fail->cq == cq->index % CASSINI_NUM_TXQS);
+    CU_ASSERT(fail->where == CASSINI_FIRST_SLOT);
+    CU_ASSERT(status->rc == rc);
+    CU_ASSERT(status->read == CASSINI_FIRST_SLOT);
+}
+
+/* A command that is wrong, with a good one behind it that is not executed */
+static void expect_wrong(cassini_user_t *user, unsigned flags,
+                         const cassini_command_t *cmd, size_t length,
+                         unsigned rc)
+{
+    cassini_command_t noop = cassini_command(CASSINI_CQ, CASSINI_CQ_NOOP);
+    cassini_cq_t *cq       = open_queue(user, flags);
+    unsigned count         = 0;
+
+    cassini_emit(cq, cmd, length);
+    expect_failure(user, cq, cmd, rc);
+    cassini_emit(cq, &noop, sizeof(noop.cq));
+    /* A step of the NIC */
+    CU_ASSERT(cxil_cmdq_ack_counter(cq, &count) == 0);
+    CU_ASSERT(!cassini_drained(cq, 0));
+    CU_ASSERT(!cassini_event_is_there(user, 0));
     CU_ASSERT(cxil_destroy_cmdq(cq) == 0);
+}
+
+/* Operations that there are not, of each type of command */
+ST_CASE_WITH(illegal_op, cassini_user_t, user, cassini_user_open(user, 61),
+             cassini_user_close(user))
+{
+    static const unsigned types[] = {CASSINI_DMA, CASSINI_IDC, CASSINI_CT,
+                                     CASSINI_CQ};
+    cassini_command_t cmd;
+    size_t i;
+
+    for (i = 0; i < ST_CUNIT_COUNT(types); ++i) {
+        cmd = cassini_command(types[i], 15);
+        expect_wrong(user, CASSINI_QUEUE_TX, &cmd, 32, CASSINI_RC_ILLEGAL_OP);
+    }
+    cmd         = cassini_command(CASSINI_CQ, 15);
+    cmd.tgt.pte = user->pte->ptn;
+    expect_wrong(user, 0, &cmd, sizeof(cmd.tgt), CASSINI_RC_ILLEGAL_OP);
+}
+
+static void expect_invalid(cassini_user_t *user, unsigned flags,
+                           const cassini_command_t *cmd, size_t length)
+{
+    expect_wrong(user, flags, cmd, length, CASSINI_RC_CMD_INVALID_ARG);
+}
+
+/* A profile, a counter, a portal entry that is not there; a list that takes no
+ * entries */
+ST_CASE_WITH(invalid_number, cassini_user_t, user, cassini_user_open(user, 61),
+             cassini_user_close(user))
+{
+    cassini_command_t cmd = cassini_command(CASSINI_CQ, CASSINI_CQ_LCID);
+
+    cmd.cq.lcid = CASSINI_NUM_LCIDS - 1;
+    expect_invalid(user, CASSINI_QUEUE_TX, &cmd, sizeof(cmd.cq));
+    cmd            = cassini_command(CASSINI_CT, CASSINI_CT_TRIG_INC);
+    cmd.ct.trig_ct = CASSINI_NUM_CTS - 1;
+    expect_invalid(user, CASSINI_QUEUE_TX, &cmd, sizeof(cmd.ct));
+    cmd         = cassini_entry(user, CASSINI_PRIORITY, user->memory, 8, BITS);
+    cmd.tgt.pte = CASSINI_NUM_PTES - 1;
+    expect_invalid(user, 0, &cmd, sizeof(cmd.tgt));
+    cmd = cassini_entry(user, CASSINI_UNEXPECTED, user->memory, 8, BITS);
+    expect_invalid(user, 0, &cmd, sizeof(cmd.tgt));
+    cmd.tgt.op = CASSINI_TGT_UNLINK;
+    expect_invalid(user, 0, &cmd, sizeof(cmd.tgt));
+}
+
+/* Commands of another size than their operation has, or than they say */
+ST_CASE_WITH(invalid_size, cassini_user_t, user, cassini_user_open(user, 61),
+             cassini_user_close(user))
+{
+    cassini_command_t cmd = cassini_command(CASSINI_CT, CASSINI_CT_TRIG_DMA);
+
+    expect_invalid(user, CASSINI_QUEUE_TX, &cmd, 64);
+    cmd = cassini_command(CASSINI_CT, CASSINI_CT_TRIG_INC);
+    expect_invalid(user, CASSINI_QUEUE_TX, &cmd, 128);
+    cmd        = put(user);
+    cmd.dma.op = CASSINI_OP_RDZV_PUT;
+    expect_invalid(user, CASSINI_QUEUE_TX, &cmd, 32);
+    cmd            = cassini_command(CASSINI_IDC, CASSINI_OP_FETCH_ATOMIC);
+    cmd.amo.length = 32;
+    expect_invalid(user, CASSINI_QUEUE_TX, &cmd, 32);
+    cmd            = cassini_command(CASSINI_IDC, CASSINI_OP_PUT);
+    cmd.idc.length = sizeof(cmd.idc) - 1;
+    expect_invalid(user, CASSINI_QUEUE_TX, &cmd, 32);
+    cmd.idc.length = 33;
+    expect_invalid(user, CASSINI_QUEUE_TX, &cmd, 32);
+}
+
+/* A command of 64 bytes in the second half of a slot, where the provider puts
+ * commands that do nothing */
+ST_CASE_WITH(misaligned, cassini_user_t, user, cassini_user_open(user, 61),
+             cassini_user_close(user))
+{
+    cassini_cq_t *cq       = open_queue(user, CASSINI_QUEUE_TX);
+    uint8_t *first         = cq->slots + (CASSINI_FIRST_SLOT * CASSINI_SLOT);
+    cassini_command_t noop = cassini_command(CASSINI_IDC, CASSINI_OP_NOOP);
+    cassini_command_t cmd  = put(user);
+
+    noop.head.size = CASSINI_32B;
+    cmd.head.size  = CASSINI_64B;
+    memcpy(first, &noop, 32);
+    memcpy(first + 32, &cmd, sizeof(cmd.dma));
+    cq->write32 += 4;
+    __atomic_store_n(cq->write, cq->write32 / 2, __ATOMIC_RELEASE);
+    expect_failure(user, cq, &cmd, CASSINI_RC_CMD_ALIGN);
+    CU_ASSERT(((const volatile cassini_cq_status_t*)cq->slots)->fail_32);
+    CU_ASSERT(cxil_destroy_cmdq(cq) == 0);
+}
+
+/* Commands to the queue itself: the initiator's and the target's go on behind
+ * one that does nothing */
+ST_CASE_WITH(noop, cassini_user_t, user, open_entry(user), close_entry(user))
+{
+    static const unsigned types[] = {CASSINI_CQ, CASSINI_IDC, CASSINI_DMA,
+                                     CASSINI_CT};
+    cassini_command_t cmd         = put(user);
+    cassini_command_t noop;
+    size_t i;
+
+    for (i = 0; i < ST_CUNIT_COUNT(types); ++i) {
+        noop = cassini_command(types[i], 0);
+        cassini_emit(user->tx, &noop, sizeof(noop.cq));
+    }
+    noop = cassini_command(CASSINI_CQ, CASSINI_CQ_NOOP);
+    cassini_emit(user->tgt, &noop, sizeof(noop.cq));
+    CU_ASSERT(cassini_drained(user->tx, 30000));
+    CU_ASSERT(cassini_drained(user->tgt, 30000));
+    CU_ASSERT(!cassini_event_is_there(user, 0));
+    cassini_emit(user->tx, &cmd, sizeof(cmd.dma));
+    cassini_event_rc(user, CASSINI_EV_PUT, CASSINI_RC_OK);
+    cassini_event_rc(user, CASSINI_EV_ACK, CASSINI_RC_OK);
+}
+
+static void emit_lcid(cassini_user_t *user, const cassini_cp_t *cp)
+{
+    cassini_command_t cmd = cassini_command(CASSINI_CQ, CASSINI_CQ_LCID);
+
+    cmd.cq.lcid = cp->lcid;
+    cassini_emit(user->tx, &cmd, sizeof(cmd.cq));
+}
+
+/* The commands behind another profile go to its VNI: nobody is there, then a
+ * process of this number is, but none of its portal entries */
+ST_CASE_WITH(no_vni, cassini_user_t, user, open_entry(user), close_entry(user))
+{
+    cassini_command_t cmd    = put(user);
+    cassini_domain_t *domain = NULL;
+    cassini_cp_t *cp         = NULL;
+
+    CU_ASSERT_FATAL(cxil_alloc_cp(user->lni, 1, 0, 0, &cp) == 0);
+    emit_lcid(user, cp);
+    expect(user, &cmd, CASSINI_RC_VNI_NOT_FOUND);
+    CU_ASSERT_FATAL(cxil_alloc_domain(user->lni, 1, user->domain->pid,
+                                      &domain) == 0);
+    expect(user, &cmd, CASSINI_RC_PTE_NOT_FOUND);
+    CU_ASSERT(cxil_destroy_domain(domain) == 0);
+    emit_lcid(user, user->cp);
+    user->memory[512] = 4;
+    cassini_emit(user->tx, &cmd, sizeof(cmd.dma));
+    cassini_event_rc(user, CASSINI_EV_PUT, CASSINI_RC_OK);
+    CU_ASSERT(user->event.tgt.vni == CASSINI_USER_VNI);
+    cassini_event_rc(user, CASSINI_EV_ACK, CASSINI_RC_OK);
+    CU_ASSERT(user->memory[0] == 4);
+    CU_ASSERT(cxil_destroy_cp(cp) == 0);
 }
 
 /* Two processes cannot have one number, nor two portal entries one index */

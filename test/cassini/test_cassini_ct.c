@@ -201,6 +201,25 @@ ST_CASE_WITH(adds_fire, counted_t, c, open_counted(c), close_counted(c))
     cassini_ct_expect(&c->user, &c->b, (3 * (ADDS / 100)) + 100, 0);
 }
 
+/* A command that adds fires what waits for it */
+ST_CASE_WITH(increment, counted_t, c, open_counted(c), close_counted(c))
+{
+    cassini_command_t cmd = cassini_command(CASSINI_CT, CASSINI_CT_INC);
+
+    set(c, &c->a, 5, 1);
+    trigger_count(c, &c->a, 8, &c->b, 1);
+    cmd.ct.ct      = c->a.ct->ctn;
+    cmd.ct.success = 2;
+    cassini_emit(c->user.trig, &cmd, sizeof(cmd.ct));
+    cassini_ct_expect(&c->user, &c->a, 7, 1);
+    cassini_ct_expect(&c->user, &c->b, 0, 0);
+    cmd.ct.success = 1;
+    cmd.ct.failure = 2;
+    cassini_emit(c->user.trig, &cmd, sizeof(cmd.ct));
+    cassini_ct_expect(&c->user, &c->a, 8, 3);
+    cassini_ct_expect(&c->user, &c->b, 1, 0);
+}
+
 /* A completion counts: success, bytes, failure */
 ST_CASE_WITH(completions, counted_t, c, open_counted(c), close_counted(c))
 {
@@ -331,6 +350,26 @@ ST_CASE_WITH(triggered_event, counted_t, c, open_counted(c), close_counted(c))
     } while (!back.valid && (cassini_now() < end));
     CU_ASSERT(back.valid);
     CU_ASSERT(back.success == 2);
+}
+
+/* With an event queue there is an event in place of that */
+ST_CASE_WITH(triggered_op, counted_t, c, open_counted(c), close_counted(c))
+{
+    cassini_command_t cmd         = trigger(&c->a, 2, CASSINI_CT_TRIG_EVENT);
+    const cassini_ev_trig_t *trig = &c->user.event.trig;
+
+    cmd.ct.eq = c->user.eq->eqn;
+    cassini_emit(c->user.trig, &cmd, sizeof(cmd.ct));
+    store(&c->a, CASSINI_CT_ADD, 1);
+    cassini_ct_expect(&c->user, &c->a, 1, 0);
+    CU_ASSERT(!cassini_event_is_there(&c->user, 0));
+    __atomic_store_n(c->a.back, 0, __ATOMIC_RELEASE);
+    store(&c->a, CASSINI_CT_ADD, 5);
+    cassini_event_rc(&c->user, CASSINI_EV_TRIGGERED_OP, CASSINI_RC_OK);
+    CU_ASSERT(trig->ct == c->a.ct->ctn);
+    CU_ASSERT(trig->threshold == 2);
+    CU_ASSERT(*c->a.back == 0);
+    cassini_ct_expect(&c->user, &c->a, 6, 0);
 }
 
 /* A failure is written back as well */

@@ -384,44 +384,6 @@ ST_CASE(leaks)
     CU_ASSERT(text[0] != '\0');
 }
 
-/* Whatever the order of a seed, all that is to come comes */
-static void part_seeded(void)
-{
-    cassini_command_t cmd = cassini_command(CASSINI_CT, CASSINI_CT_TRIG_INC);
-    cassini_user_ct_t a, b;
-    cassini_user_t user;
-    int i;
-
-    cassini_user_open(&user, CASSINI_PID_ANY);
-    cassini_ct_open(&user, &a);
-    cassini_ct_open(&user, &b);
-    for (i = 0; i < 100; ++i) {
-        cmd.ct.trig_ct   = a.ct->ctn;
-        cmd.ct.ct        = b.ct->ctn;
-        cmd.ct.success   = 1;
-        cmd.ct.threshold = 1 + (i % 10);
-        cassini_emit(user.trig, &cmd, sizeof(cmd.ct));
-    }
-    CU_ASSERT(cassini_drained(user.trig, 30000));
-    *(volatile uint64_t*)a.ct->page = 10;
-    cassini_ct_expect(&user, &b, 100, 0);
-    cassini_ct_close(&a);
-    cassini_ct_close(&b);
-    cassini_user_close(&user);
-}
-
-ST_CASE(seeds)
-{
-    char setting[64];
-    int seed;
-
-    for (seed = 1; seed <= 5; ++seed) {
-        snprintf(setting, sizeof(setting), "CASSINI_SEED=%d",
-                 seed);
-        CU_ASSERT(cassini_child_wait(cassini_child("seeded", setting)) == 0);
-    }
-}
-
 static const cassini_part_t parts[] = {
     {"peer", part_peer},
     {"adder", part_adder},
@@ -430,7 +392,6 @@ static const cassini_part_t parts[] = {
     {"no_service", part_no_service},
     {"leaks", part_leaks},
     {"no_leaks", part_no_leaks},
-    {"seeded", part_seeded},
     {NULL, NULL}
 };
 
