@@ -614,6 +614,56 @@ static void part_vni(void)
 
 ST_CASE_CALL(vni, run_part("vni", "CASSINI_VNI=2222"))
 
+/* Queues as long as asked for, rounded up; they go round */
+static void part_exact(void)
+{
+    static const puts_t puts = {.bits = BITS};
+    cassini_command_t entry;
+    cassini_user_t user;
+
+    cassini_user_open(&user, CASSINI_PID_ANY);
+    CU_ASSERT(user.tx->size == 512); /* 256, and the status */
+    CU_ASSERT(user.tgt->size == 512);
+    entry = cassini_entry(&user, CASSINI_PRIORITY, user.memory, 8, BITS);
+    cassini_append(&user, &entry);
+    CU_ASSERT(put_rounds(&user, &puts) == 0);
+    cassini_unlink(&user, CASSINI_PRIORITY, 77);
+    cassini_user_close(&user);
+}
+
+ST_CASE_CALL(exact_queues, run_part("exact", "CASSINI_EXACT_QUEUES=1"))
+
+/* Of the processes on a NIC one has a number; on another NIC it is free */
+static void part_number_free(void)
+{
+    cassini_domain_t *domain = NULL;
+    cassini_user_t user;
+
+    cassini_user_open_lni(&user);
+    CU_ASSERT(cxil_alloc_domain(user.lni, CASSINI_USER_VNI, 70, &domain) == 0);
+    CU_ASSERT(cxil_destroy_domain(domain) == 0);
+    cassini_user_close_lni(&user);
+}
+
+static void part_number_taken(void)
+{
+    cassini_domain_t *domain = NULL;
+    cassini_user_t user;
+
+    cassini_user_open_lni(&user);
+    CU_ASSERT(cxil_alloc_domain(user.lni, CASSINI_USER_VNI, 70, &domain) ==
+              -EEXIST);
+    cassini_user_close_lni(&user);
+}
+
+ST_CASE_WITH(nodes, cassini_user_t, user, cassini_user_open(user, 70),
+             cassini_user_close(user))
+{
+    (void)user;
+    CU_ASSERT(cassini_child_wait(cassini_child("number_taken", NULL)) == 0);
+    run_part("number_free", ""); /* On a NIC of its own */
+}
+
 /* A trigger is armed, and software may store to the counter's page at any time,
  * or to a queue's */
 ST_CASE_WITH(idle, full_t, full, open_full(full, 0), close_full(full))
@@ -665,6 +715,9 @@ static const cassini_part_t parts[] = {
     {"few_slots_no_flow", part_few_slots_no_flow},
     {"software_gets", part_software_gets},
     {"vni", part_vni},
+    {"exact", part_exact},
+    {"number_free", part_number_free},
+    {"number_taken", part_number_taken},
     {"idle_stalled", part_idle_stalled},
     {NULL, NULL}
 };
