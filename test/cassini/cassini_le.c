@@ -215,7 +215,8 @@ static int cassini_le_take(cassini_pte_obj_t *pte, cassini_le_t *le,
     overflow.buffer_id = cmd->buffer_id;
     overflow.list      = CASSINI_PRIORITY;
     overflow.unlinked  = unlinked;
-    cassini_pte_post(pte, &overflow, CASSINI_EV_PUT_OVERFLOW, CASSINI_RC_OK);
+    cassini_pte_post(pte, &overflow, CASSINI_EV_PUT_OVERFLOW + event.type,
+                     CASSINI_RC_OK);
     if (event.rdzv) {
         cassini_pte_rendezvous(pte, cmd, &event, &where);
     }
@@ -293,8 +294,8 @@ static void cassini_le_search(cassini_pte_obj_t *pte,
             place = &(*place)->next;
         }
         cassini_pte_post(pte, &event,
-                         remove ? CASSINI_EV_PUT_OVERFLOW : CASSINI_EV_SEARCH,
-                         CASSINI_RC_OK);
+                         remove ? CASSINI_EV_PUT_OVERFLOW + event.type :
+                                  CASSINI_EV_SEARCH, CASSINI_RC_OK);
         if (cmd->use_once) {
             return;
         }

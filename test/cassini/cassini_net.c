@@ -184,6 +184,12 @@ static unsigned cassini_net_receive(unsigned from)
     return done;
 }
 
+void cassini_net_drain(unsigned from)
+{
+    while (cassini_net_receive(from) != 0) {
+    }
+}
+
 /* Handle packets to itself: those that are there now. */
 static unsigned cassini_net_loop_back(void)
 {

@@ -86,6 +86,9 @@ void cassini_net_send(cassini_packet_t *packet);
 /** Handle what arrived, and send what waited. How many packets. */
 unsigned cassini_net_progress(void);
 
+/** Handle all that arrived from a process that died. */
+void cassini_net_drain(unsigned from);
+
 /** Whether cassini_net_progress() would do something; whether packets wait for
  *  room in another process's ring. */
 int cassini_net_has(void);

@@ -21,7 +21,7 @@ enum {
     CASSINI_IDLE_ROUNDS = 4, /**< Without work, before the engine sleeps */
     CASSINI_NICE        = -15, /**< Hardware does not wait for a processor */
     CASSINI_POLL_NS     = 2000000, /**< Sleep while something is awaited */
-    CASSINI_POLL_MORE   = 3, /**< Such sleeps that double it, without work */
+    CASSINI_POLL_MORE   = 4, /**< Such sleeps that double it, without work */
     CASSINI_WATCH_NS    = 10000000 /**< Between looks for those that died */
 };
 

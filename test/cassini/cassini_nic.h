@@ -129,7 +129,7 @@ typedef struct cassini_le {
 /** Message that no entry of the priority list was there for. */
 typedef struct cassini_unexpected {
     struct cassini_unexpected *next;
-    cassini_ev_tgt_t          event; /**< What is known about it */
+    cassini_ev_tgt_t          event; /**< What is known; type: of the request */
     uint64_t                  offset; /**< The sender's */
 } cassini_unexpected_t;
 

@@ -206,6 +206,7 @@ static int cassini_tgt_keep(cassini_pte_obj_t *pte, const cassini_work_t *work)
         return -1;
     }
     cassini_tgt_describe(request, &kept->event);
+    kept->event.type     = request->kind;
     kept->event.length   = work->length;
     kept->event.start    = work->place.start;
     kept->offset         = request->offset;

@@ -479,8 +479,14 @@ unsigned cassini_tx_reap(void)
         if ((checked[op->slot] == 0) || (gens[op->slot] != op->gen)) {
             gens[op->slot]    = op->gen;
             checked[op->slot] = cassini_dir_alive(op->slot, op->gen) ? 1 : -1;
+            if (checked[op->slot] < 0) {
+                /* What it has answered before its death counts. That may issue
+                 * operations, which may move them all. */
+                cassini_net_drain(op->slot);
+                op = &cassini_tx.ops[i];
+            }
         }
-        if (checked[op->slot] < 0) {
+        if (op->used && (checked[op->slot] < 0)) {
             cassini_tx_complete(i, &response);
             ++done;
         }

@@ -299,6 +299,37 @@ PORTAL_CASE(match, matches)
     cassini_event_rc(user, CASSINI_EV_ACK, CASSINI_RC_OK);
 }
 
+/* Of what came unexpected the entry that takes it says what it was */
+PORTAL_CASE(overflow_kinds, flow)
+{
+    static const unsigned ops[] = {CASSINI_OP_PUT, CASSINI_OP_GET,
+                                   CASSINI_OP_ATOMIC, CASSINI_OP_FETCH_ATOMIC};
+    cassini_user_t *user    = &portal->user;
+    cassini_command_t entry = entry_of(portal, CASSINI_PRIORITY);
+    cassini_command_t room  = entry_of(portal, CASSINI_OVERFLOW);
+    cassini_command_t cmd;
+    unsigned i;
+
+    cassini_append(user, &room);
+    entry.tgt.use_once = 1;
+    for (i = 0; i < ST_CUNIT_COUNT(ops); ++i) {
+        cmd                  = put_of(portal);
+        cmd.dma.op           = ops[i];
+        cmd.dma.length       = 8;
+        cmd.dma_amo.amo_op   = CASSINI_AMO_SUM;
+        cmd.dma_amo.amo_type = CASSINI_UINT64;
+        cassini_emit(user->tx, &cmd, (ops[i] < CASSINI_OP_ATOMIC) ?
+                     sizeof(cmd.dma) : sizeof(cmd.dma_amo));
+        cassini_event_rc(user, CASSINI_EV_PUT + i, CASSINI_RC_OK);
+        CU_ASSERT(user->event.tgt.list == CASSINI_OVERFLOW);
+        cassini_event_rc(user, ((i % 2) == 0) ? CASSINI_EV_ACK :
+                         CASSINI_EV_REPLY, CASSINI_RC_OK);
+        cassini_emit(user->tgt, &entry, sizeof(entry.tgt));
+        cassini_event_rc(user, CASSINI_EV_PUT_OVERFLOW + i, CASSINI_RC_OK);
+        CU_ASSERT(user->event.tgt.length == 8);
+    }
+}
+
 /* Behind the end of an entry: the initiator alone is told */
 PORTAL_CASE(perm_violation, plain)
 {

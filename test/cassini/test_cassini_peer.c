@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define BITS     0x99
@@ -19,34 +20,67 @@
 #define PEER_FINISH (LENGTH + 16)
 
 
-/* A peer with an entry over its memory, until its parent writes that it is to
- * end. The entry counts. */
-static void part_peer(void)
-{
-    volatile uint64_t *finish;
+/** A peer's own side. */
+typedef struct {
+    cassini_user_t    user;
     cassini_user_ct_t ct;
-    cassini_user_t user;
-    cassini_command_t entry;
-    double end = cassini_now() + cassini_limit();
+} peer_t;
 
-    cassini_user_open(&user, PEER_PID);
-    cassini_ct_open(&user, &ct);
-    finish = (volatile uint64_t*)(user.memory + PEER_FINISH);
-    *(uint64_t*)(user.memory + PEER_READY) = 1;
-    entry                = cassini_entry(&user, CASSINI_PRIORITY, user.memory,
+/* An entry over its memory, which counts */
+static void open_peer(peer_t *peer)
+{
+    cassini_user_t *user = &peer->user;
+    cassini_command_t entry;
+
+    cassini_user_open(user, PEER_PID);
+    cassini_ct_open(user, &peer->ct);
+    *(uint64_t*)(user->memory + PEER_READY) = 1;
+    entry                = cassini_entry(user, CASSINI_PRIORITY, user->memory,
                                          CASSINI_USER_MEMORY, BITS);
     entry.tgt.no_success = 1;
-    entry.tgt.ct         = ct.ct->ctn;
+    entry.tgt.ct         = peer->ct.ct->ctn;
     entry.tgt.ct_comm    = 1;
-    cassini_append(&user, &entry);
+    cassini_append(user, &entry);
     cassini_ready();
+}
+
+/* Until its parent writes that it is to go on */
+static void await_finish(const peer_t *peer)
+{
+    double end = cassini_now() + cassini_limit();
+    volatile uint64_t *finish;
+
+    finish = (volatile uint64_t*)(peer->user.memory + PEER_FINISH);
     while ((__atomic_load_n(finish, __ATOMIC_ACQUIRE) == 0) &&
            (cassini_now() < end)) {
         usleep(100);
     }
-    cassini_unlink(&user, CASSINI_PRIORITY, 77);
-    cassini_ct_close(&ct);
-    cassini_user_close(&user);
+}
+
+static void part_peer(void)
+{
+    peer_t peer;
+
+    open_peer(&peer);
+    await_finish(&peer);
+    cassini_unlink(&peer.user, CASSINI_PRIORITY, 77);
+    cassini_ct_close(&peer.ct);
+    cassini_user_close(&peer.user);
+}
+
+/* Its first operation is the one at which it vanishes */
+static void part_vanishing(void)
+{
+    cassini_command_t cmd;
+    peer_t peer;
+
+    open_peer(&peer);
+    await_finish(&peer);
+    cmd                = cassini_dma(&peer.user, CASSINI_OP_PUT, PEER_PID,
+                                     peer.user.memory, 8);
+    cmd.dma.match_bits = BITS;
+    cassini_emit(peer.user.tx, &cmd, sizeof(cmd.dma));
+    (void)cassini_event_is_there(&peer.user, 30000);
 }
 
 /** This process, and the other one. */
@@ -67,19 +101,29 @@ static cassini_command_t to_peer(pair_t *pair, unsigned op, const void *local,
     return cmd;
 }
 
-static void open_pair(pair_t *pair)
+/* The peer's part, and the operation at which it vanishes: none, or a number */
+static void open_pair_with(pair_t *pair, const char *part, const char *vanish)
 {
     volatile uint64_t *word;
     cassini_command_t cmd;
 
     cassini_user_open(&pair->user, CASSINI_PID_ANY);
-    pair->pid = cassini_child("peer", NULL);
+    if (vanish != NULL) {
+        setenv("CASSINI_VANISH", vanish, 1); /* The NIC here has read its own */
+    }
+    pair->pid = cassini_child(part, NULL);
+    unsetenv("CASSINI_VANISH");
     cassini_child_await();
     word = (volatile uint64_t*)(pair->user.memory + 40000);
     cmd  = to_peer(pair, CASSINI_OP_GET, (const void*)word, 8, PEER_READY);
     cassini_emit(pair->user.tx, &cmd, sizeof(cmd.dma));
     cassini_event_rc(&pair->user, CASSINI_EV_REPLY, CASSINI_RC_OK);
     CU_ASSERT(*word == 1);
+}
+
+static void open_pair(pair_t *pair)
+{
+    open_pair_with(pair, "peer", NULL);
 }
 
 /* Tell the peer to go on with its end */
@@ -92,6 +136,16 @@ static void write_finish(pair_t *pair)
                   PEER_FINISH);
     cassini_emit(pair->user.tx, &cmd, sizeof(cmd.dma));
     cassini_event_rc(&pair->user, CASSINI_EV_ACK, CASSINI_RC_OK);
+}
+
+/* All its threads stand still */
+static void stop_peer(const pair_t *pair)
+{
+    int status = 0;
+
+    CU_ASSERT(kill(pair->pid, SIGSTOP) == 0);
+    CU_ASSERT(waitpid(pair->pid, &status, WUNTRACED) == pair->pid);
+    CU_ASSERT(WIFSTOPPED(status));
 }
 
 static void close_pair(pair_t *pair)
@@ -193,31 +247,74 @@ ST_CASE_WITH(triggered, pair_t, pair, open_pair(pair), close_pair(pair))
     cassini_ct_close(&b);
 }
 
+/* What goes to a process until it is known as dead; then its code */
+static unsigned put_until_error(pair_t *pair)
+{
+    cassini_command_t cmd = to_peer(pair, CASSINI_OP_PUT, pair->user.memory,
+                                    64, 0);
+    double end            = cassini_now() + cassini_limit();
+
+    do {
+        cassini_emit(pair->user.tx, &cmd, sizeof(cmd.dma));
+        (void)cassini_event(&pair->user, CASSINI_EV_ACK);
+    } while ((cassini_event_code(&pair->user.event) == CASSINI_RC_OK) &&
+             (cassini_now() < end));
+    return cassini_event_code(&pair->user.event);
+}
+
 /* A process that is killed: what goes to it finds no portal entry, also what
  * waited for a count. Its number can be had again. */
 ST_CASE(killed)
 {
     cassini_domain_t *domain = NULL;
-    cassini_command_t cmd;
     pair_t pair;
-    double end;
 
     open_pair(&pair);
     CU_ASSERT(kill(pair.pid, SIGKILL) == 0);
     CU_ASSERT(cassini_child_wait(pair.pid) == 256 + SIGKILL);
-    cmd = to_peer(&pair, CASSINI_OP_PUT, pair.user.memory, 64, 0);
-    end = cassini_now() + cassini_limit();
-    do {
-        cassini_emit(pair.user.tx, &cmd, sizeof(cmd.dma));
-        (void)cassini_event(&pair.user, CASSINI_EV_ACK);
-    } while ((cassini_event_code(&pair.user.event) == CASSINI_RC_OK) &&
-             (cassini_now() < end));
-    CU_ASSERT(cassini_event_code(&pair.user.event) ==
-              CASSINI_RC_PTE_NOT_FOUND);
+    CU_ASSERT(put_until_error(&pair) == CASSINI_RC_PTE_NOT_FOUND);
     CU_ASSERT(cxil_alloc_domain(pair.user.lni, CASSINI_USER_VNI, PEER_PID,
                                 &domain) == 0);
     CU_ASSERT(cxil_destroy_domain(domain) == 0);
     cassini_user_close(&pair.user);
+}
+
+/* A process that vanishes at an operation of its own: what it has answered is
+ * done, what goes to it later finds no portal entry */
+ST_CASE(vanished)
+{
+    pair_t pair;
+
+    open_pair_with(&pair, "vanishing", "1");
+    write_finish(&pair);
+    CU_ASSERT(cassini_child_wait(pair.pid) == 256 + SIGKILL);
+    CU_ASSERT(put_until_error(&pair) == CASSINI_RC_PTE_NOT_FOUND);
+    cassini_user_close(&pair.user);
+}
+
+/* An operation without an answer, whose target dies, ends with the code that is
+ * set */
+static void part_gone(void)
+{
+    cassini_command_t cmd;
+    pair_t pair;
+
+    open_pair(&pair);
+    stop_peer(&pair);
+    cmd = to_peer(&pair, CASSINI_OP_GET, pair.user.memory, 64, 0);
+    cassini_emit(pair.user.tx, &cmd, sizeof(cmd.dma));
+    CU_ASSERT(cassini_drained(pair.user.tx, 30000));
+    CU_ASSERT(kill(pair.pid, SIGKILL) == 0);
+    CU_ASSERT(cassini_child_wait(pair.pid) == 256 + SIGKILL);
+    cassini_event_rc(&pair.user, CASSINI_EV_REPLY, CASSINI_RC_NO_TARGET_MST);
+    CU_ASSERT(pair.user.event.init.tgt_error);
+    cassini_user_close(&pair.user);
+}
+
+ST_CASE(gone)
+{
+    CU_ASSERT(cassini_child_wait(cassini_child("gone", "CASSINI_GONE=20")) ==
+              0);
 }
 
 /* A process that is stopped is slow, not dead: what goes to it is done once it
@@ -228,7 +325,7 @@ ST_CASE(stopped)
     pair_t pair;
 
     open_pair(&pair);
-    CU_ASSERT(kill(pair.pid, SIGSTOP) == 0);
+    stop_peer(&pair);
     cmd = to_peer(&pair, CASSINI_OP_GET, pair.user.memory, 64, 0);
     cassini_emit(pair.user.tx, &cmd, sizeof(cmd.dma));
     (void)cassini_event_is_there(&pair.user, 200);
@@ -237,13 +334,59 @@ ST_CASE(stopped)
     close_pair(&pair);
 }
 
-/* The third operation of a process ends with the code that is asked for */
+/* Nor does it cost much to wait for it, though the NIC looks if it lives */
+ST_CASE_WITH(idle, pair_t, pair, open_pair(pair), close_pair(pair))
+{
+    cassini_command_t cmd = to_peer(pair, CASSINI_OP_GET, pair->user.memory,
+                                    64, 0);
+
+    stop_peer(pair);
+    cassini_emit(pair->user.tx, &cmd, sizeof(cmd.dma));
+    cassini_expect_idle();
+    CU_ASSERT(!cassini_event_is_there(&pair->user, 0));
+    CU_ASSERT(kill(pair->pid, SIGCONT) == 0);
+    cassini_event_rc(&pair->user, CASSINI_EV_REPLY, CASSINI_RC_OK);
+}
+
+/* Behind a fence nothing begins before all ahead of it has an answer */
+ST_CASE_WITH(fence, pair_t, pair, open_pair(pair), close_pair(pair))
+{
+    cassini_user_t *user    = &pair->user;
+    cassini_command_t fence = cassini_command(CASSINI_CQ, CASSINI_CQ_FENCE);
+    cassini_command_t entry = cassini_entry(user, CASSINI_PRIORITY,
+                                            user->memory, 64, BITS);
+    cassini_command_t get   = to_peer(pair, CASSINI_OP_GET, user->memory + 64,
+                                      64, 0);
+    cassini_command_t put   = cassini_dma(user, CASSINI_OP_PUT,
+                                          user->domain->pid,
+                                          user->memory + 128, 8);
+
+    cassini_append(user, &entry);
+    put.dma.match_bits = BITS;
+    put.dma.no_send    = 1;
+    stop_peer(pair);
+    cassini_emit(user->tx, &get, sizeof(get.dma));
+    cassini_emit(user->tx, &fence, sizeof(fence.cq));
+    cassini_emit(user->tx, &put, sizeof(put.dma));
+    CU_ASSERT(!cassini_event_is_there(user, 200));
+    CU_ASSERT(!cassini_drained(user->tx, 0));
+    CU_ASSERT(kill(pair->pid, SIGCONT) == 0);
+    cassini_event_rc(user, CASSINI_EV_REPLY, CASSINI_RC_OK);
+    cassini_event_rc(user, CASSINI_EV_PUT, CASSINI_RC_OK);
+    cassini_event_rc(user, CASSINI_EV_ACK, CASSINI_RC_OK);
+    cassini_unlink(user, CASSINI_PRIORITY, 77);
+}
+
+/* An operation of a process ends with the code that is asked for, and does
+ * nothing */
 static void part_injected(void)
 {
     cassini_command_t entry, cmd;
     cassini_user_t user;
-    int i;
+    unsigned code, at, i;
 
+    CASSINI_REQUIRE(sscanf(getenv("CASSINI_INJECT"), "%u@%u", &code, &at) ==
+                    2);
     cassini_user_open(&user, CASSINI_PID_ANY);
     entry                = cassini_entry(&user, CASSINI_PRIORITY, user.memory,
                                          4096, BITS);
@@ -254,17 +397,26 @@ static void part_injected(void)
     cmd.dma.match_bits = BITS;
     cmd.dma.no_send    = 1;
     for (i = 1; i <= 5; ++i) {
+        user.memory[8192] = (uint8_t)i;
         cassini_emit(user.tx, &cmd, sizeof(cmd.dma));
-        cassini_event_rc(&user, CASSINI_EV_ACK, (i == 3) ?
-                         CASSINI_RC_UNDELIVERABLE : CASSINI_RC_OK);
+        cassini_event_rc(&user, CASSINI_EV_ACK, (i == at) ? code :
+                         CASSINI_RC_OK);
+        CU_ASSERT(user.memory[0] == ((i == at) ? i - 1 : i));
     }
     cassini_user_close(&user);
 }
 
+/* Of the link, and of the memory of a NIC, which it has no other reason for */
 ST_CASE(injected)
 {
-    CU_ASSERT(cassini_child_wait(cassini_child("injected",
-                                               "CASSINI_INJECT=2@3")) == 0);
+    char setting[64];
+
+    snprintf(setting, sizeof(setting), "CASSINI_INJECT=%d@3",
+             CASSINI_RC_UNDELIVERABLE);
+    CU_ASSERT(cassini_child_wait(cassini_child("injected", setting)) == 0);
+    snprintf(setting, sizeof(setting), "CASSINI_INJECT=%d@1",
+             CASSINI_RC_UNCORRECTABLE);
+    CU_ASSERT(cassini_child_wait(cassini_child("injected", setting)) == 0);
 }
 
 /* Behind the third operation the link is down */
@@ -387,6 +539,8 @@ ST_CASE(leaks)
 static const cassini_part_t parts[] = {
     {"peer", part_peer},
     {"adder", part_adder},
+    {"vanishing", part_vanishing},
+    {"gone", part_gone},
     {"injected", part_injected},
     {"down", part_down},
     {"no_service", part_no_service},
