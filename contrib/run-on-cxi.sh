@@ -19,12 +19,15 @@ usage: contrib/run-on-cxi.sh --libfabric PREFIX [--card DIR] [--no-deps]
 Builds the project in build-cxi-VERSION/ against a libfabric, 1.21 or later,
 that has been built with the provider cxi, and runs on that provider:
 
+    bad/*              cards that lack something, or fail: what is said, and how
+                       programs end
     provider/*         the suites that judge cxiemu, now cxi: the two agree
     unit-cxi/*         the unit suites of the transport and of ucp_st.h
     unit-cxi-host/*    those of ucp_st.h on the lane host
     progress/*         P1 to P10 on 2 to 8 ranks
-    random/*           5,000 random programs (P6)
-    storm/*            storms of 200 kills
+    random/*           5,000 random programs (P6), and some with few slots for
+                       events
+    storm/*            storms of 200 kills; in some, the dead are unreachable
     bench/*            st_faces and st_pingpong; their data is checked, their
                        speed is not judged
     integration-cxi/*  OpenMPI's point to point, collectives and osc/ucx, UCX's
@@ -32,8 +35,9 @@ that has been built with the provider cxi, and runs on that provider:
 
 over the emulated NIC test/cassini, a card of its own for each test, in a
 namespace that has the network device which the provider looks for. A test
-fails, too, if the NIC tells at its end that something was left open. What can
-make no sense on the provider is in test/cxi-known.txt, and is counted as
+fails, too, if the NIC tells at its end that something was left open. But for
+bad/* and bench/*, the NIC draws order and lateness at random, from CASSINI_SEED
+or from a seed that is printed at first; 0 draws nothing. What can make no sense on the provider is in test/cxi-known.txt, and is counted as
 skipped. Ends with "N passed, N failed, N skipped". Output is in
 build-cxi-VERSION/test-logs.
 
@@ -141,6 +145,15 @@ is_known()
     return 1
 }
 
+# What the emulated NIC draws from: the same for all
+if [ -z "${CASSINI_SEED:-}" ]; then
+    CASSINI_SEED=$((RANDOM * 32768 + RANDOM + 1))
+fi
+[[ $CASSINI_SEED =~ ^(0|[1-9][0-9]*)$ ]] ||
+    st_die "CASSINI_SEED is no number: $CASSINI_SEED"
+seed=$CASSINI_SEED
+export CASSINI_SEED
+
 # As check_sized(), but for what is left out.
 # Usage: try_sized PLACES NAME COMMAND...
 try_sized()
@@ -190,6 +203,20 @@ unit_suites()
     done
 }
 
+# Cards that lack something: they have no need of other liberties
+bad()
+{
+    local name script=$ST_TOP/test/integration/cxi_bad.sh
+    export CASSINI_SEED=0
+    for name in $("$script" --list); do
+        # Ranks that fail leave everything open
+        [[ $name != down* ]] || export ST_CARD_LEAKS=no
+        try_sized 2 "bad/$name" "${one[@]}" "$script" "$name"
+        unset ST_CARD_LEAKS
+    done
+    CASSINI_SEED=$seed
+}
+
 unit_tests()
 {
     # The provider forgets what it has mapped for work that it refuses
@@ -222,6 +249,11 @@ progress()
         program "progress/few_$name.4" test/integration/st_progress \
             --ranks 4 --percent "$percent" --limit 120 "$name"
     done
+    if [ $hardware = no ]; then
+        export CASSINI_TLES=32
+        program progress/few_p6.4 test/integration/st_random --ranks 4 \
+            --max-uses 40 --limit 120 --seed 30000 --count $((programs / 10))
+    fi
     export CASSINI_TLES=2048
     for number in "${ranks[@]}"; do
         share=$percent
@@ -241,6 +273,10 @@ random()
         program "random/$i" test/integration/st_random --limit 120 \
             --seed $((20000 + (i * part))) --count "$part"
     done
+    [ $hardware = no ] || return
+    # Messages meet full queues, and are sent again
+    CASSINI_EQ_SLOTS=8 program random/few_slots test/integration/st_random \
+        --limit 120 --seed 26000 --count "$part"
 }
 
 storms()
@@ -249,13 +285,16 @@ storms()
     program storm/st_host test/integration/st_storm --lanes host \
         --kills "$kills"
     program storm/ucx test/integration/ucx_storm --kills "$kills"
+    # As if the node had died: the network says that of its processes
+    CASSINI_GONE=2 program storm/st_unreachable test/integration/st_storm \
+        --kills "$kills"
 }
 
 # Programs of MPI on this node
 bench()
 {
     local grid
-    export CASSINI_TLES=2048
+    export CASSINI_TLES=2048 CASSINI_SEED=0
     for grid in 2x1x1 4x1x1 2x2x1 2x2x2; do
         try_sized $((${grid//x/*})) "bench/faces.$grid" "${one[@]}" \
             "$ST_TOP/contrib/ucx-st-run" mpirun -n $((${grid//x/*})) \
@@ -265,6 +304,7 @@ bench()
     try_sized 2 bench/pingpong "${one[@]}" "$ST_TOP/contrib/ucx-st-run" \
         mpirun -n 2 "$ST_BUILD/bench/st_pingpong" --max 1m --trials 1
     unset CASSINI_TLES
+    CASSINI_SEED=$seed
 }
 
 integration()
@@ -425,7 +465,14 @@ if [ $hardware = yes ]; then
 else
     emulate
 fi
-[ $list = yes ] || { check_provider >&2; st_say "libfabric $version"; }
+if [ $list = no ]; then
+    check_provider >&2
+    st_say "libfabric $version"
+fi
+if [ $hardware = no ]; then
+    [ $list = yes ] || echo "seed $seed: CASSINI_SEED=$seed repeats it"
+    bad
+fi
 unit_tests
 progress
 random

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #define CASSINI_PAGE_SIZE 4096ull
 
@@ -91,6 +92,12 @@ int cxil_open_device(uint32_t dev_id, cassini_dev_t **dev_p)
     ret = cassini_nic_start();
     if (ret != 0) {
         free(dev);
+        return ret;
+    }
+    if ((cassini_settings.file != NULL) &&
+        (access(cassini_settings.file, R_OK | W_OK) != 0)) {
+        ret = -errno;
+        cxil_close_device(dev);
         return ret;
     }
     *dev_p = dev;

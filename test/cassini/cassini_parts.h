@@ -218,6 +218,7 @@ typedef struct cassini_settings {
     uint64_t   vanish_at;
     unsigned   gone_rc;
     const char *service;
+    const char *file;    /**< Has to be open to the user; NULL: none has */
     unsigned   vni;
     int        rdzv_get;
     const char *leaks;

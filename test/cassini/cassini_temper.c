@@ -57,6 +57,7 @@ void cassini_temper_read(void)
     settings->gone_rc   = cassini_temper_number("CASSINI_GONE",
                                                 CASSINI_RC_PTE_NOT_FOUND);
     settings->service   = cassini_temper_text("CASSINI_SERVICE", "open");
+    settings->file      = cassini_temper_text("CASSINI_FILE", NULL);
     settings->vni       = cassini_temper_number("CASSINI_VNI", 10);
     settings->rdzv_get  = cassini_temper_number("CASSINI_RDZV_GET", 1);
     settings->leaks     = cassini_temper_text("CASSINI_LEAKS", NULL);

@@ -104,7 +104,7 @@ static int cassini_tgt_overrun(cassini_pte_obj_t *pte,
         cassini_pte_change(pte, CASSINI_PTE_DISABLED, why);
         return CASSINI_RC_PT_DISABLED;
     }
-    if ((why == CASSINI_WHY_NO_MATCH) && cassini_eq_has_room(pte->eqn, 1)) {
+    if (why == CASSINI_WHY_NO_MATCH) { /* Lost where there is no room */
         cassini_tgt_describe(request, &event);
         cassini_pte_post(pte, &event, request->kind,
                          CASSINI_RC_ENTRY_NOT_FOUND);

@@ -17,6 +17,7 @@ static int        is_set;
 static fab_card_t card;
 static int        refused_code = FI_EACCES;
 static const char *refused_device;
+static int        counter_code; /* 0: counters can be opened */
 static unsigned   service = 1;
 static uint64_t   orders; /* 0: all */
 static uint32_t   version = FI_VERSION(2, 0);
@@ -40,6 +41,11 @@ void fab_card_refuse(int code, const char *device)
 {
     refused_code   = code;
     refused_device = device;
+}
+
+void fab_card_refuse_counters(int code)
+{
+    counter_code = code;
 }
 
 void fab_card_set_service(unsigned new_service)
@@ -82,9 +88,18 @@ static int is_card(const struct fi_fabric_attr *attr)
            !strcmp(attr->prov_name, "cxi") && (what() != FAB_CARD_REAL);
 }
 
+static int refuse_counter(struct fid_domain *domain, struct fi_cntr_attr *attr,
+                          struct fid_cntr **cntr, void *context)
+{
+    return -counter_code;
+}
+
 static int refuse_domain(struct fid_fabric *fabric, struct fi_info *info,
                          struct fid_domain **domain, void *context)
 {
+    static struct fi_ops_domain ops;
+    int ret;
+
     classes[0] = info->domain_attr->tclass;
     classes[1] = info->tx_attr->tclass;
     if ((what() == FAB_CARD_CLOSED) &&
@@ -92,7 +107,13 @@ static int refuse_domain(struct fid_fabric *fabric, struct fi_info *info,
          !strcmp(refused_device, info->domain_attr->name))) {
         return -refused_code;
     }
-    return real_ops->domain(fabric, info, domain, context);
+    ret = real_ops->domain(fabric, info, domain, context);
+    if ((ret == 0) && (counter_code != 0)) {
+        ops            = *(*domain)->ops;
+        ops.cntr_open  = refuse_counter;
+        (*domain)->ops = &ops;
+    }
+    return ret;
 }
 
 static int rename_provider(struct fi_info *info)

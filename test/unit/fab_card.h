@@ -26,6 +26,9 @@ void fab_card_reset(void);
 /** With what code domains are refused, and of which device; NULL: of all. */
 void fab_card_refuse(int code, const char *device);
 
+/** With what code domains refuse counters; 0: they do not. */
+void fab_card_refuse_counters(int code);
+
 /** The service that devices tell of; 0: none is for this user. */
 void fab_card_set_service(unsigned service);
 

@@ -80,6 +80,20 @@ ST_CASE(no_service)
     fab_card_set_service(1);
 }
 
+/* A domain that opens, and has nothing to give: a VNI that its service lacks,
+ * or no counter left */
+ST_CASE(no_counter)
+{
+    fab_card_set(FAB_CARD_OPEN);
+    fab_card_refuse_counters(FI_ENOSPC);
+    CHECK_OFF(0, "opens none", fi_strerror(FI_ENOSPC), "be none for VNI 10",
+              "SLINGSHOT_");
+    fab_card_refuse_counters(FI_EDOMAIN);
+    CHECK_OFF(0, "opens none", fi_strerror(FI_EDOMAIN), "service 1",
+              "no counter left", "--network=res_cts=N");
+    fab_card_refuse_counters(0);
+}
+
 ST_CASE(gone)
 {
     fab_card_set(FAB_CARD_CLOSED);

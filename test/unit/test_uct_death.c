@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_uct_death.c - a peer's process that is killed is told from a key that is
- * none, by operations of every kind.
+ * none, by operations of every kind; and what is done with keys of memory that
+ * it has closed leaves it alone.
  *
  * The victim is this program, started anew: it opens a pair of its own, gives
  * address and keys of one side, and makes progress until it is killed.
@@ -21,6 +22,10 @@
 #define VICTIM "ST_DEATH_VICTIM"
 #define LENGTH 4096
 #define AM_ID  4
+
+/* Far more than the provider's queues for what targets are told hold */
+#define CLOSED_PUTS  2000
+#define CLOSED_BATCH 50
 
 extern char **environ;
 
@@ -45,6 +50,8 @@ typedef struct {
     uint8_t  iface_addr[128];
     uint8_t  key[UCT_TRIG_RKEY_PACKED_LEN];      /* of UCT */
     uint8_t  trig_key[UCT_TRIG_RKEY_PACKED_LEN]; /* of the extension */
+    uint8_t  closed_key[UCT_TRIG_RKEY_PACKED_LEN]; /* As above, taken back */
+    uint8_t  closed_trig_key[UCT_TRIG_RKEY_PACKED_LEN];
     uint64_t address;
 } victim_t;
 
@@ -78,23 +85,41 @@ static void read_all(int fd, void *data, size_t length)
     }
 }
 
+/* Opens its memory, once more for keys that it takes back; 0, or -1 */
+static int victim_open(uct_pair_t *pair, victim_t *victim)
+{
+    uct_mem_h memh, closed_memh;
+    uct_trig_mem_h mem, closed;
+
+    if ((uct_md_mem_reg(pair->b.md, memory, LENGTH, UCT_MD_MEM_ACCESS_ALL,
+                        &memh) != UCS_OK) ||
+        (uct_md_mem_reg(pair->b.md, memory, LENGTH, UCT_MD_MEM_ACCESS_ALL,
+                        &closed_memh) != UCS_OK) ||
+        (uct_md_mkey_pack(pair->b.md, memh, victim->key) != UCS_OK) ||
+        (uct_md_mkey_pack(pair->b.md, closed_memh, victim->closed_key) !=
+         UCS_OK) ||
+        (uct_trig_mem_reg(pair->b.iface, memory, LENGTH, NULL, &mem) !=
+         UCS_OK) ||
+        (uct_trig_mem_reg(pair->b.iface, memory, LENGTH, NULL, &closed) !=
+         UCS_OK)) {
+        return -1;
+    }
+    uct_trig_mem_pack(mem, victim->trig_key);
+    uct_trig_mem_pack(closed, victim->closed_trig_key);
+    return ((uct_trig_mem_dereg(closed) == UCS_OK) &&
+            (uct_md_mem_dereg(pair->b.md, closed_memh) == UCS_OK)) ? 0 : -1;
+}
+
 /* Never returns; ends with the process that has started it */
 static int victim_main(int fd)
 {
     victim_t victim = {.address = (uintptr_t)memory};
     uct_pair_t pair;
-    uct_trig_mem_h mem;
-    uct_mem_h memh;
 
     if ((uct_pair_create(&pair, NULL) != 0) ||
-        (uct_md_mem_reg(pair.b.md, memory, LENGTH, UCT_MD_MEM_ACCESS_ALL,
-                        &memh) != UCS_OK) ||
-        (uct_md_mkey_pack(pair.b.md, memh, victim.key) != UCS_OK) ||
-        (uct_trig_mem_reg(pair.b.iface, memory, LENGTH, NULL, &mem) !=
-         UCS_OK)) {
+        (victim_open(&pair, &victim) != 0)) {
         return EXIT_FAILURE;
     }
-    uct_trig_mem_pack(mem, victim.trig_key);
     memcpy(victim.dev_addr, pair.b.dev_addr, pair.b.attr.device_addr_len);
     memcpy(victim.iface_addr, pair.b.iface_addr, pair.b.attr.iface_addr_len);
     if (write(fd, &victim, sizeof(victim)) != sizeof(victim)) {
@@ -334,6 +359,57 @@ static void check_key(scene_t *scene, op_kind_t kind)
               (uct_done_wait(&scene->done, &scene->pair) == UCS_ERR_IO_ERROR));
 }
 
+/* Uses keys that were taken back; the scene gets its good ones back */
+static void use_closed(scene_t *scene)
+{
+    uct_rkey_bundle_t rkey    = scene->rkey;
+    uct_trig_rkey_t trig_rkey = scene->trig_rkey;
+    unsigned failures         = 0;
+    unsigned i;
+
+    CU_ASSERT_FATAL(uct_rkey_unpack(scene->pair.component,
+                                    scene->victim.closed_key, &scene->rkey) ==
+                    UCS_OK);
+    CU_ASSERT_FATAL(uct_trig_rkey_unpack(scene->victim.closed_trig_key,
+                                         UCT_TRIG_RKEY_PACKED_LEN,
+                                         &scene->trig_rkey) == UCS_OK);
+    for (i = 0; i < CLOSED_PUTS; ++i) { /* Leave their endpoint alone */
+        scene->status = UCS_OK;
+        CU_ASSERT_FATAL(start(scene, OP_DEFERRED_PUT) == UCS_OK);
+        uct_pair_wait(&scene->pair, &scene->num_done, i + 1);
+        CU_ASSERT(scene->status == UCS_ERR_IO_ERROR);
+    }
+    CU_ASSERT(scene->pair.a.errors == 0);
+    for (i = 0; i < CLOSED_PUTS; ++i) { /* Fail it */
+        CU_ASSERT(start(scene, OP_PUT_SHORT) == UCS_OK);
+        if (((i + 1) % CLOSED_BATCH) != 0) {
+            continue;
+        }
+        for (++failures; scene->pair.a.errors < failures;) {
+            uct_pair_progress(&scene->pair);
+        }
+        uct_ep_destroy(scene->ep);
+        connect_victim(scene);
+    }
+    CU_ASSERT(uct_rkey_release(scene->pair.component, &scene->rkey) == UCS_OK);
+    scene->rkey          = rkey;
+    scene->trig_rkey     = trig_rkey;
+    scene->num_done      = 0;
+    scene->pair.a.errors = 0;
+}
+
+/* Cassini tells a target of each operation that found no region, in a queue
+ * whose overflow ends the process: one that makes progress lives */
+static void check_closed(scene_t *scene, op_kind_t kind)
+{
+    check_alive(scene, kind);
+    use_closed(scene);
+    CU_ASSERT(waitpid(scene->pid, NULL, WNOHANG) == 0);
+    check_alive(scene, kind);
+    check_alive(scene, OP_PUT_ZCOPY);
+    CU_ASSERT(waitpid(scene->pid, NULL, WNOHANG) == 0);
+}
+
 static void run(void (*check)(scene_t *scene, op_kind_t kind), op_kind_t kind)
 {
     static scene_t scene;
@@ -369,6 +445,8 @@ ST_CASE_CALL(key_fadd, run(check_key, OP_FADD))
 ST_CASE_CALL(key_deferred_put, run(check_key, OP_DEFERRED_PUT))
 ST_CASE_CALL(key_deferred_get, run(check_key, OP_DEFERRED_GET))
 ST_CASE_CALL(key_deferred_add, run(check_key, OP_DEFERRED_ADD))
+
+ST_CASE_CALL(keys_closed, run(check_closed, OP_DEFERRED_PUT))
 
 int main(int argc, char **argv)
 {

@@ -21,7 +21,7 @@
 /* An emulated card takes long to open: some calls only are refused, so that all
  * ends in about so many seconds */
 #define RUN_TIME  60.0
-#define RUN_LIVES 600
+#define RUN_LIVES 3000
 
 /* What a call is refused with, in turn */
 static const int codes[] = {FI_EIO, FI_ENOMEM, FI_EAGAIN, FI_ENOSPC};

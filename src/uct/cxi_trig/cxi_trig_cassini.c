@@ -198,6 +198,9 @@ void uct_cxi_trig_cassini_advise(const struct fi_info *info, int ret,
                  "the program by a launcher that makes one, and sets "
                  "SLINGSHOT_SVC_IDS, _VNIS and _DEVICES, or have one made "
                  "(\"cxi_service\")");
+    } else if ((nic != NULL) && (ret == -FI_EDOMAIN)) {
+        snprintf(text, max, "service %u has no counter left for this process "
+                 "(more: srun --network=res_cts=N)", nic->service);
     } else if (nic != NULL) {
         snprintf(text, max, "service %u may be closed to this user, be none "
                  "for VNI %u, or have nothing left, or the link be down "

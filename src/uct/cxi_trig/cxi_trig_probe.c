@@ -18,6 +18,26 @@
 #include <stdio.h>
 
 
+/* Whether something can be opened on a domain. The provider takes a VNI which
+ * the service lacks, and refuses a counter's queue then: so does a service
+ * that has no counter left. UCX gives up all transports if an interface of one
+ * that was found does not open. */
+static int uct_cxi_trig_probe_domain(struct fid_domain *domain)
+{
+    struct fi_cntr_attr attr = {
+        .events   = FI_CNTR_EVENTS_COMP,
+        .wait_obj = FI_WAIT_NONE
+    };
+    struct fid_cntr *cntr;
+    int ret;
+
+    ret = fi_cntr_open(domain, &attr, &cntr, NULL);
+    if (ret == 0) {
+        fi_close(&cntr->fid);
+    }
+    return ret;
+}
+
 /* 0, or -FI_E */
 static int uct_cxi_trig_probe_one(const uct_cxi_trig_prov_t *prov,
                                   struct fi_info *info)
@@ -33,6 +53,7 @@ static int uct_cxi_trig_probe_one(const uct_cxi_trig_prov_t *prov,
 
     ret = fi_domain(fabric, info, &domain, NULL);
     if (ret == 0) {
+        ret = uct_cxi_trig_probe_domain(domain);
         fi_close(&domain->fid);
     }
     fi_close(&fabric->fid);
