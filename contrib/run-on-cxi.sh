@@ -219,8 +219,11 @@ bad()
 
 unit_tests()
 {
-    # The provider forgets what it has mapped for work that it refuses
-    ST_CARD_LEAKS=no unit_suites provider print-cxi-tests
+    # The provider forgets what it has mapped for work that it refuses. Before
+    # libfabric 2.1 it lets writes overtake each other in spite of their order
+    # where keys are optimized, which the transport's are not.
+    ST_CARD_LEAKS=no FI_CXI_ENABLE_UNRESTRICTED_END_RO=0 \
+        unit_suites provider print-cxi-tests
     unit_suites unit-cxi print-card-tests
     st_lane host
     unit_suites unit-cxi-host print-lane-tests

@@ -3,6 +3,7 @@
 #include "fab_card.h"
 #include "trig_util.h"
 #include "uct_errors.h"
+#include "uct_region.h"
 
 #include <cxi_trig_cassini.h>
 #include <cxi_trig_prov.h>
@@ -22,9 +23,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define AM_ID 5
-
-#define ROUNDS 20
+#define AM_ID      5
+#define ROUNDS     20
+#define PLAIN_PUTS 400
 
 
 /* The name of what "auto" takes; empty if it takes nothing */
@@ -343,6 +344,31 @@ ST_CASE(strict_order_of_puts)
         CU_ASSERT(value == (i + 1) * TRIG_SLOTS);
     }
     trig_destroy(&trig);
+}
+
+
+/* The same by puts that are started at once, to memory of the domain */
+ST_CASE(strict_order_of_plain_puts)
+{
+    static const char *const settings[] = {NULL};
+    uct_region_t region;
+    uct_pair_t pair;
+    uint64_t value;
+
+    CU_ASSERT_FATAL(setenv("UCX_CXI_TRIG_ORDERING", "strict", 1) == 0);
+    uct_region_open_pair(&region, &pair, settings, sizeof(value));
+    CU_ASSERT_FATAL(unsetenv("UCX_CXI_TRIG_ORDERING") == 0);
+    for (value = 1; value <= PLAIN_PUTS; ++value) {
+        while (uct_ep_put_short(pair.a.peer, &value, sizeof(value),
+                                uct_region_at(&region, 0),
+                                region.rkey.rkey) == UCS_ERR_NO_RESOURCE) {
+            uct_pair_progress(&pair);
+        }
+    }
+    CU_ASSERT(uct_pair_flush(&pair, pair.a.peer) == UCS_OK);
+    memcpy(&value, region.data, sizeof(value));
+    CU_ASSERT(value == PLAIN_PUTS);
+    uct_region_close_pair(&region, &pair);
 }
 
 
