@@ -228,6 +228,23 @@ static void part_late(void)
 
 ST_CASE_CALL(late_payload, run_seeds("late"))
 
+/* A child with a NIC of its own. Not with the address sanitizer: in a child its
+ * allocator may be locked forever by the parent's engine. */
+static void fork_user(void)
+{
+#if !defined(__SANITIZE_ADDRESS__)
+    cassini_user_t user;
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        cassini_user_open_lni(&user);
+        cassini_user_close_lni(&user);
+        _exit(EXIT_SUCCESS);
+    }
+    CU_ASSERT(cassini_child_wait(pid) == 0);
+#endif
+}
+
 /* What the process and a child of it write to stderr while NICs start */
 static void read_stderr(char *text, size_t size)
 {
@@ -235,20 +252,13 @@ static void read_stderr(char *text, size_t size)
     int before = dup(STDERR_FILENO);
     cassini_user_t user;
     ssize_t length;
-    pid_t pid;
     int i;
 
     CU_ASSERT_FATAL(file != NULL);
     CU_ASSERT_FATAL(dup2(fileno(file), STDERR_FILENO) >= 0);
     for (i = 0; i < 2; ++i) {
         cassini_user_open_lni(&user);
-        pid = fork();
-        if (pid == 0) {
-            cassini_user_open_lni(&user);
-            cassini_user_close_lni(&user);
-            _exit(EXIT_SUCCESS);
-        }
-        CU_ASSERT(cassini_child_wait(pid) == 0);
+        fork_user();
         cassini_user_close_lni(&user);
     }
     (void)dup2(before, STDERR_FILENO);
