@@ -120,7 +120,8 @@ test_measure()
     expect_status 0 0
     tests=$(grep -cE '^ *[0-9]+ +(st|tag)_.* right$' "$temp/client")
     [ "$tests" -gt 0 ] || fail "no result"
-    [ ! -s "$temp/server" ] || fail "the server complains"
+    # The emulated Cassini says what it draws from
+    ! grep -qv '^cassini: seed ' "$temp/server" || fail "the server complains"
     command -v python3 >/dev/null ||
         { echo "skipped: python3 is not installed"; exit 77; }
     python3 -m json.tool "$json" >"$temp/pretty" || fail "this is no JSON"
