@@ -35,11 +35,11 @@ that has been built with the provider cxi, and runs on that provider:
 
 over the emulated NIC test/cassini, a card of its own for each test, in a
 namespace that has the network device which the provider looks for. A test
-fails, too, if the NIC tells at its end that something was left open. But for
+fails, too, if the NIC tells at its end that something was left open. Except in
 bad/* and bench/*, the NIC draws order and lateness at random, from CASSINI_SEED
-or from a seed that is printed at first; 0 draws nothing. What can make no sense on the provider is in test/cxi-known.txt, and is counted as
-skipped. Ends with "N passed, N failed, N skipped". Output is in
-build-cxi-VERSION/test-logs.
+or from a seed that is printed at first; 0 draws nothing. What can make no sense
+on the provider is in test/cxi-known.txt, and is counted as skipped. Ends with
+"N passed, N failed, N skipped". Output is in build-cxi-VERSION/test-logs.
 
     --libfabric PREFIX  where it is installed
     --card DIR          a folder with another libcxi.so.1
@@ -203,7 +203,7 @@ unit_suites()
     done
 }
 
-# Cards that lack something: they have no need of other liberties
+# Cards that lack something, without a random order
 bad()
 {
     local name script=$ST_TOP/test/integration/cxi_bad.sh

@@ -113,7 +113,7 @@ void cxil_close_device(cassini_dev_t *dev)
     cassini_nic_stop();
 }
 
-/* The driver's property, if somebody has put one in place: the atomic that the
+/* The driver's property, where a test has put one in place: the atomic that the
  * card carries out as an addition on the PCIe bus; -1: none */
 int cxil_get_amo_remap_to_pcie_fadd(cassini_dev_t *dev, int *op_p)
 {
@@ -122,10 +122,10 @@ int cxil_get_amo_remap_to_pcie_fadd(cassini_dev_t *dev, int *op_p)
     int op     = -1;
 
     (void)dev;
-    if ((file != NULL) && (fscanf(file, "%d", &op) != 1)) {
-        op = -1;
-    }
     if (file != NULL) {
+        if (fscanf(file, "%d", &op) != 1) {
+            op = -1;
+        }
         fclose(file);
     }
     cassini_nic_lock();

@@ -73,17 +73,11 @@ void cassini_temper_read(void)
 void cassini_temper_tell(void)
 {
     static int told;
-    char text[64];
-    int length;
 
-    if ((cassini_settings.seed == 0) || told) {
-        return;
-    }
-    told   = 1;
-    length = snprintf(text, sizeof(text), "cassini: seed %llu\n",
+    if ((cassini_settings.seed != 0) && !told) {
+        told = 1;
+        (void)dprintf(STDERR_FILENO, "cassini: seed %llu\n",
                       (unsigned long long)cassini_settings.seed);
-    if (write(STDERR_FILENO, text, length) < 0) {
-        return;
     }
 }
 
@@ -168,9 +162,9 @@ int cassini_temper_put_off(const cassini_work_t *work)
     return 1;
 }
 
-/* Whether it is time for something that was put off. As requests come and not
- * as the engine goes round, so that the same requests have the same order; at
- * last when no more come. */
+/* Whether it is time for something that was put off. Draws once a request, not
+ * once a turn of the engine, so that the same requests have the same order.
+ * When no more requests come, all is due after a while. */
 static int cassini_temper_is_due(void)
 {
     while (cassini_temper.fresh > 0) {

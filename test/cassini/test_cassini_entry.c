@@ -200,19 +200,32 @@ static void take_entries(portal_t *portal, unsigned left)
     }
 }
 
-/* No entry is left to note an unexpected message in */
-static void part_unexpected_fail(void)
+/* A portal entry with one entry in each of these lists. A first message has
+ * taken the last free list entry of the service; a second one finds none. */
+static void open_short(portal_t *portal, cassini_pte_opts_t opts,
+                       const unsigned *lists, unsigned num_lists)
 {
-    portal_t object, *portal = &object;
     cassini_command_t room;
+    unsigned i;
 
-    open_portal(portal, flow);
-    room = entry_of(portal, CASSINI_OVERFLOW);
-    cassini_append(&portal->user, &room);
+    open_portal(portal, opts);
+    for (i = 0; i < num_lists; ++i) {
+        room = entry_of(portal, lists[i]);
+        cassini_append(&portal->user, &room);
+    }
     take_entries(portal, 1);
     put(portal);
     expect_put(portal, CASSINI_OVERFLOW);
     put(portal);
+}
+
+/* No entry is left to note an unexpected message in */
+static void part_unexpected_fail(void)
+{
+    static const unsigned lists[] = {CASSINI_OVERFLOW};
+    portal_t object, *portal      = &object;
+
+    open_short(portal, flow, lists, 1);
     expect_stopped(portal, CASSINI_WHY_UNEXPECTED_FAIL);
     close_portal(portal);
 }
@@ -221,18 +234,10 @@ static void part_unexpected_fail(void)
  * one of the request list */
 static void part_software_unexpected(void)
 {
-    portal_t object, *portal = &object;
-    cassini_command_t room;
+    static const unsigned lists[] = {CASSINI_OVERFLOW, CASSINI_REQUEST};
+    portal_t object, *portal      = &object;
 
-    open_portal(portal, hybrid);
-    room = entry_of(portal, CASSINI_OVERFLOW);
-    cassini_append(&portal->user, &room);
-    room = entry_of(portal, CASSINI_REQUEST);
-    cassini_append(&portal->user, &room);
-    take_entries(portal, 1);
-    put(portal);
-    expect_put(portal, CASSINI_OVERFLOW);
-    put(portal);
+    open_short(portal, hybrid, lists, 2);
     expect_state(portal, CASSINI_PTE_SOFTWARE,
                  CASSINI_WHY_SW_UNEXPECTED_FAIL);
     expect_put(portal, CASSINI_REQUEST);

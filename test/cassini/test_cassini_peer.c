@@ -292,17 +292,24 @@ ST_CASE(vanished)
     cassini_user_close(&pair.user);
 }
 
+/* Stop the peer, and start a get from it, which then has no answer */
+static void get_from_stopped(pair_t *pair)
+{
+    cassini_command_t cmd = to_peer(pair, CASSINI_OP_GET, pair->user.memory,
+                                    64, 0);
+
+    stop_peer(pair);
+    cassini_emit(pair->user.tx, &cmd, sizeof(cmd.dma));
+}
+
 /* An operation without an answer, whose target dies, ends with the code that is
  * set */
 static void part_gone(void)
 {
-    cassini_command_t cmd;
     pair_t pair;
 
     open_pair(&pair);
-    stop_peer(&pair);
-    cmd = to_peer(&pair, CASSINI_OP_GET, pair.user.memory, 64, 0);
-    cassini_emit(pair.user.tx, &cmd, sizeof(cmd.dma));
+    get_from_stopped(&pair);
     CU_ASSERT(cassini_drained(pair.user.tx, 30000));
     CU_ASSERT(kill(pair.pid, SIGKILL) == 0);
     CU_ASSERT(cassini_child_wait(pair.pid) == 256 + SIGKILL);
@@ -321,13 +328,10 @@ ST_CASE(gone)
  * goes on */
 ST_CASE(stopped)
 {
-    cassini_command_t cmd;
     pair_t pair;
 
     open_pair(&pair);
-    stop_peer(&pair);
-    cmd = to_peer(&pair, CASSINI_OP_GET, pair.user.memory, 64, 0);
-    cassini_emit(pair.user.tx, &cmd, sizeof(cmd.dma));
+    get_from_stopped(&pair);
     (void)cassini_event_is_there(&pair.user, 200);
     CU_ASSERT(kill(pair.pid, SIGCONT) == 0);
     cassini_event_rc(&pair.user, CASSINI_EV_REPLY, CASSINI_RC_OK);
@@ -337,11 +341,7 @@ ST_CASE(stopped)
 /* Nor does it cost much to wait for it, though the NIC looks if it lives */
 ST_CASE_WITH(idle, pair_t, pair, open_pair(pair), close_pair(pair))
 {
-    cassini_command_t cmd = to_peer(pair, CASSINI_OP_GET, pair->user.memory,
-                                    64, 0);
-
-    stop_peer(pair);
-    cassini_emit(pair->user.tx, &cmd, sizeof(cmd.dma));
+    get_from_stopped(pair);
     cassini_expect_idle();
     CU_ASSERT(!cassini_event_is_there(&pair->user, 0));
     CU_ASSERT(kill(pair->pid, SIGCONT) == 0);

@@ -57,7 +57,7 @@ ucs_status_t uct_cxi_trig_addr_get_iface(uct_iface_h uct_iface,
     uct_cxi_trig_iface_t *iface = ucs_derived_of(uct_iface,
                                                  uct_cxi_trig_iface_t);
     const uct_cxi_trig_md_t *md = uct_cxi_trig_iface_md(iface);
-    uint64_t word               = (uintptr_t)&iface->alive.word;
+    uint64_t word               = (uintptr_t)&iface->probe.word;
     uct_cxi_trig_iface_addr_t addr;
 
     memset(&addr, 0, sizeof(addr));
@@ -71,7 +71,7 @@ ucs_status_t uct_cxi_trig_addr_get_iface(uct_iface_h uct_iface,
     addr.provider    = md->prov->id;
     addr.name_length = iface->net.name_length;
     addr.seg_size    = iface->max_am;
-    addr.alive_key   = fi_mr_key(iface->alive.mr);
+    addr.probe_key   = fi_mr_key(iface->probe.mr);
     if (!uct_cxi_trig_mr_has_offsets(md)) {
         memcpy(addr.names + iface->net.name_length + addr.target_length, &word,
                sizeof(word));
@@ -81,26 +81,33 @@ ucs_status_t uct_cxi_trig_addr_get_iface(uct_iface_h uct_iface,
     return UCS_OK;
 }
 
+/* Whether the names leave room for the address of the probe word */
+static int uct_cxi_trig_addr_has_room(const uct_cxi_trig_md_t *md,
+                                      size_t names_length)
+{
+    return names_length + (uct_cxi_trig_mr_has_offsets(md) ?
+                           0 : sizeof(uint64_t)) <= UCT_CXI_TRIG_NAME_BLOB_MAX;
+}
+
 int uct_cxi_trig_addr_fits(const uct_cxi_trig_iface_t *iface)
 {
     const uct_cxi_trig_md_t *md = uct_cxi_trig_iface_md(iface);
-    size_t length               = iface->net.name_length;
+    size_t target_length        = (md->target == NULL) ?
+                                  0 : md->target->name_length;
 
-    length += (md->target == NULL) ? 0 : md->target->name_length;
-    length += uct_cxi_trig_mr_has_offsets(md) ? 0 : sizeof(uint64_t);
-    return (length <= UCT_CXI_TRIG_NAME_BLOB_MAX) &&
-           (fi_mr_key(iface->alive.mr) <= UINT32_MAX);
+    return uct_cxi_trig_addr_has_room(md, iface->net.name_length +
+                                          target_length) &&
+           (fi_mr_key(iface->probe.mr) <= UINT32_MAX);
 }
 
-uint64_t uct_cxi_trig_addr_alive(const uct_cxi_trig_iface_t *iface,
+uint64_t uct_cxi_trig_addr_probe(const uct_cxi_trig_iface_t *iface,
                                  const uct_cxi_trig_iface_addr_t *peer)
 {
-    size_t place = (size_t)peer->name_length + peer->target_length;
     uint64_t word = 0;
 
-    if (!uct_cxi_trig_mr_has_offsets(uct_cxi_trig_iface_md(iface)) &&
-        (place + sizeof(word) <= sizeof(peer->names))) {
-        memcpy(&word, peer->names + place, sizeof(word));
+    if (!uct_cxi_trig_mr_has_offsets(uct_cxi_trig_iface_md(iface))) {
+        memcpy(&word, peer->names + peer->name_length + peer->target_length,
+               sizeof(word));
     }
     return word;
 }
@@ -167,7 +174,9 @@ uct_cxi_trig_addr_refuse_iface(const uct_cxi_trig_iface_t *iface,
                 peer.provider, uct_cxi_trig_iface_md(iface)->prov->id);
     }
     if ((peer.name_length == 0) ||
-        ((size_t)peer.name_length + peer.target_length > sizeof(peer.names))) {
+        !uct_cxi_trig_addr_has_room(uct_cxi_trig_iface_md(iface),
+                                    (size_t)peer.name_length +
+                                    peer.target_length)) {
         return "its name is damaged";
     }
     if (peer.seg_size < iface->max_am) {

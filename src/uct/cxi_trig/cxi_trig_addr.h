@@ -20,9 +20,9 @@ ucs_status_t uct_cxi_trig_addr_get_iface(uct_iface_h iface,
 /** Whether all that the interface's address is to have fits it. */
 int uct_cxi_trig_addr_fits(const uct_cxi_trig_iface_t *iface);
 
-/** Where the word is that tells that a peer's interface is there, as the
- *  provider wants it; its key is alive_key of the peer's checked address. */
-uint64_t uct_cxi_trig_addr_alive(const uct_cxi_trig_iface_t *iface,
+/** Where a peer's probe word is, as the provider wants it, by the peer's
+ *  checked address. */
+uint64_t uct_cxi_trig_addr_probe(const uct_cxi_trig_iface_t *iface,
                                  const uct_cxi_trig_iface_addr_t *peer);
 
 /**

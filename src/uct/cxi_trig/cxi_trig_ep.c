@@ -263,13 +263,13 @@ ucs_status_t uct_cxi_trig_ep_check(uct_ep_h uct_ep, unsigned flags,
     UCT_CXI_TRIG_KEEPALIVE_CHECK(flags, comp);
 
     if (comp != NULL) { /* From 1.22 on: wants to know, of this very peer */
-        return uct_cxi_trig_rma_ask(ep, comp);
+        return uct_cxi_trig_rma_probe(ep, comp);
     }
     if (!ucs_list_is_empty(&ep->peer->track.ops)) {
         return UCS_OK; /* Something in flight tells as well */
     }
 
-    status = uct_cxi_trig_rma_ask(ep, NULL);
+    status = uct_cxi_trig_rma_probe(ep, NULL);
     /* Asked too often, or it has failed: the next check, or the error handler,
      * tells */
     return (status == UCS_ERR_NO_MEMORY) ? status : UCS_OK;

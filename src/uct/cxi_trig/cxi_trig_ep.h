@@ -72,7 +72,7 @@ int uct_cxi_trig_ep_is_connected(uct_ep_h ep,
                                  const uct_ep_is_connected_params_t *params);
 #endif
 
-/** UCT's question whether a peer is there: sends it a message. */
+/** UCT's check whether a peer is there: sends a probe, see cxi_trig_rma.h. */
 ucs_status_t uct_cxi_trig_ep_check(uct_ep_h ep, unsigned flags,
                                    uct_completion_t *comp);
 

@@ -356,23 +356,22 @@ uct_cxi_trig_iface_configure(uct_cxi_trig_iface_t *iface,
     ucs_list_head_init(&iface->mems);
 }
 
-static ucs_status_t uct_cxi_trig_iface_be_alive(uct_cxi_trig_iface_t *iface)
+static ucs_status_t uct_cxi_trig_iface_open_probe(uct_cxi_trig_iface_t *iface)
 {
     uct_cxi_trig_md_t *md           = uct_cxi_trig_iface_md(iface);
     uct_cxi_trig_mr_params_t params = {
-        .address = &iface->alive.word,
-        .length  = sizeof(iface->alive.word),
+        .address = &iface->probe.word,
+        .length  = sizeof(iface->probe.word),
         .ep      = uct_cxi_trig_target_ep(md),
         .level   = UCS_LOG_LEVEL_ERROR
     };
-
     ucs_status_t status;
 
-    status = uct_cxi_trig_mr_open(md, &params, &iface->alive.mr);
+    status = uct_cxi_trig_mr_open(md, &params, &iface->probe.mr);
     if ((status == UCS_OK) && !uct_cxi_trig_addr_fits(iface)) {
         ucs_error("an interface's address does not hold names and keys of "
                   "libfabric provider %s", md->info->fabric_attr->prov_name);
-        uct_cxi_trig_mr_close(md, iface->alive.mr);
+        uct_cxi_trig_mr_close(md, iface->probe.mr);
         status = UCS_ERR_UNSUPPORTED;
     }
     return status;
@@ -407,7 +406,7 @@ uct_cxi_trig_iface_open(uct_cxi_trig_iface_t *iface,
         goto err;
     }
 
-    status = uct_cxi_trig_iface_be_alive(iface);
+    status = uct_cxi_trig_iface_open_probe(iface);
     if (status != UCS_OK) {
         goto err_net;
     }
@@ -415,7 +414,7 @@ uct_cxi_trig_iface_open(uct_cxi_trig_iface_t *iface,
     uct_cxi_trig_amo_init(iface);
     status = uct_cxi_trig_tx_init(iface, tx_len);
     if (status != UCS_OK) {
-        goto err_alive;
+        goto err_probe;
     }
 
     status = uct_cxi_trig_rx_init(iface, params, rx_len);
@@ -427,7 +426,6 @@ uct_cxi_trig_iface_open(uct_cxi_trig_iface_t *iface,
     if (status != UCS_OK) {
         goto err_rx;
     }
-
     uct_cxi_trig_md_count_iface(md, 1);
     return UCS_OK;
 
@@ -435,8 +433,8 @@ err_rx:
     uct_cxi_trig_rx_cleanup(iface);
 err_tx:
     uct_cxi_trig_tx_cleanup(iface);
-err_alive:
-    uct_cxi_trig_mr_close(md, iface->alive.mr);
+err_probe:
+    uct_cxi_trig_mr_close(md, iface->probe.mr);
 err_net:
     uct_cxi_trig_net_close_ep(&iface->net);
     uct_cxi_trig_net_close(&iface->net);
@@ -485,7 +483,7 @@ static UCS_CLASS_CLEANUP_FUNC(uct_cxi_trig_iface_t)
                                     UCT_PROGRESS_SEND | UCT_PROGRESS_RECV);
     uct_cxi_trig_cancel_quietly(self);
     uct_cxi_trig_mem_close_all(self);
-    uct_cxi_trig_mr_close(uct_cxi_trig_iface_md(self), self->alive.mr);
+    uct_cxi_trig_mr_close(uct_cxi_trig_iface_md(self), self->probe.mr);
     uct_cxi_trig_net_close_ep(&self->net);
     uct_cxi_trig_stats_tell_iface(self);
     uct_cxi_trig_dwq_cleanup(self);

@@ -59,10 +59,10 @@ typedef struct uct_cxi_trig_iface {
     uct_trig_iface_stats_t stats;
 
     struct {
-        uint64_t                   word;      /**< Peers get it, to see whether
+        uint64_t                   word;      /**< Peers get it to see whether
                                                    the interface is there */
         struct fid_mr              *mr;
-    } alive;
+    } probe;
 
     struct {
         size_t                     max_iov;   /**< Without a copy */

@@ -21,16 +21,22 @@
 #define UCT_CXI_TRIG_NET_SPARE 64
 
 
-int uct_cxi_trig_net_open_cntr(uct_cxi_trig_md_t *md, void *context,
-                               struct fid_cntr **cntr_p)
+int uct_cxi_trig_net_open_domain_cntr(struct fid_domain *domain, void *context,
+                                      struct fid_cntr **cntr_p)
 {
     struct fi_cntr_attr attr = {
         .events   = FI_CNTR_EVENTS_COMP,
         .wait_obj = FI_WAIT_NONE
     };
-    int ret;
 
-    ret = fi_cntr_open(md->domain, &attr, cntr_p, context);
+    return fi_cntr_open(domain, &attr, cntr_p, context);
+}
+
+int uct_cxi_trig_net_open_cntr(uct_cxi_trig_md_t *md, void *context,
+                               struct fid_cntr **cntr_p)
+{
+    int ret = uct_cxi_trig_net_open_domain_cntr(md->domain, context, cntr_p);
+
     if ((ret == 0) && md->prov->is_cassini) {
         uct_cxi_trig_cassini_read_cached(*cntr_p);
     }

@@ -8,6 +8,7 @@
 
 #include "cxi_trig_probe.h"
 #include "cxi_trig_cassini.h"
+#include "cxi_trig_net.h"
 
 #include <uct_trig.h>
 
@@ -18,20 +19,16 @@
 #include <stdio.h>
 
 
-/* Whether something can be opened on a domain. The provider takes a VNI which
- * the service lacks, and refuses a counter's queue then: so does a service
- * that has no counter left. UCX gives up all transports if an interface of one
- * that was found does not open. */
+/* Whether a counter can be opened: 0, or -FI_E. The provider opens a domain
+ * with a VNI that the service lacks, or without a counter left, and refuses the
+ * first counter. UCX gives up all transports if an interface of a domain that
+ * was found does not open. */
 static int uct_cxi_trig_probe_domain(struct fid_domain *domain)
 {
-    struct fi_cntr_attr attr = {
-        .events   = FI_CNTR_EVENTS_COMP,
-        .wait_obj = FI_WAIT_NONE
-    };
     struct fid_cntr *cntr;
     int ret;
 
-    ret = fi_cntr_open(domain, &attr, &cntr, NULL);
+    ret = uct_cxi_trig_net_open_domain_cntr(domain, NULL, &cntr);
     if (ret == 0) {
         fi_close(&cntr->fid);
     }

@@ -50,11 +50,10 @@ typedef struct uct_cxi_trig_dev_addr {
 
 
 /**
- * Interface address: libfabric's name of the endpoint that takes messages,
- * behind it that of the memory domain's endpoint, where memory has one, and
- * behind that the address (8 bytes) of the word that peers get to see whether
- * the interface is there, where the provider does not take offsets. UCX takes
- * no more than 63 bytes.
+ * Interface address. `names` has libfabric's name of the endpoint that takes
+ * messages, then that of the memory domain's endpoint where memory has one,
+ * then the address of the probe word, 8 bytes, where the provider does not take
+ * offsets. UCX takes no more than 63 bytes.
  */
 typedef struct uct_cxi_trig_iface_addr {
     uct_cxi_trig_proto_head_t head;
@@ -62,7 +61,7 @@ typedef struct uct_cxi_trig_iface_addr {
     uint8_t                   name_length;
     uint8_t                   target_length; /**< 0: the same endpoint */
     uint32_t                  seg_size;  /**< Longest message it receives */
-    uint32_t                  alive_key; /**< Provider's key of that word */
+    uint32_t                  probe_key; /**< Key of the probe word */
     uint8_t                   names[UCT_CXI_TRIG_NAME_BLOB_MAX];
 } UCS_S_PACKED uct_cxi_trig_iface_addr_t;
 

@@ -104,13 +104,13 @@ static const uct_cxi_trig_tx_kind_t uct_cxi_trig_rma_get_zcopied = {
     .stat     = UCT_TRIG_STATS_GET_ZCOPY
 };
 
-static const uct_cxi_trig_tx_kind_t uct_cxi_trig_rma_question = {
-    .post        = uct_cxi_trig_rma_post_get,
-    .finish      = uct_cxi_trig_tx_finish_none,
-    .is_zcopy    = 0,
-    .is_rma      = 0, /* nothing of the user's */
-    .is_question = 1,
-    .stat        = UCT_TRIG_STATS_PROBE
+static const uct_cxi_trig_tx_kind_t uct_cxi_trig_rma_get_probe = {
+    .post     = uct_cxi_trig_rma_post_get,
+    .finish   = uct_cxi_trig_tx_finish_none,
+    .is_zcopy = 0,
+    .is_rma   = 0, /* nothing of the user's */
+    .is_probe = 1,
+    .stat     = UCT_TRIG_STATS_PROBE
 };
 
 /* For UCX_LOG_LEVEL=data */
@@ -132,23 +132,24 @@ static void uct_cxi_trig_rma_use_payload(uct_cxi_trig_tx_op_t *op,
     };
 }
 
-ucs_status_t uct_cxi_trig_rma_ask(uct_cxi_trig_ep_t *ep, uct_completion_t *comp)
+ucs_status_t uct_cxi_trig_rma_probe(uct_cxi_trig_ep_t *ep,
+                                    uct_completion_t *comp)
 {
     uct_cxi_trig_iface_t *iface           = uct_cxi_trig_ep_iface(ep);
     const uct_cxi_trig_iface_addr_t *peer = &ep->peer->packed;
-    size_t length                         = sizeof(iface->alive.word);
+    size_t length                         = sizeof(iface->probe.word);
     uct_cxi_trig_tx_op_t *op;
     ucs_status_t status;
 
-    status = uct_cxi_trig_tx_get(ep, &uct_cxi_trig_rma_question, &op);
+    status = uct_cxi_trig_tx_get(ep, &uct_cxi_trig_rma_get_probe, &op);
     if (status != UCS_OK) {
         return status;
     }
 
-    op->remote.key  = peer->alive_key;
-    op->remote.addr = uct_cxi_trig_addr_alive(iface, peer);
+    op->remote.key  = peer->probe_key;
+    op->remote.addr = uct_cxi_trig_addr_probe(iface, peer);
     uct_cxi_trig_rma_use_payload(op, length);
-    ucs_trace_data("TX: question");
+    ucs_trace_data("TX: probe");
     status = uct_cxi_trig_tx_start(op, length, comp);
     return (comp == NULL) ? UCS_OK : status; /* The error handler tells */
 }
@@ -166,7 +167,7 @@ ucs_status_t uct_cxi_trig_ep_put_short(uct_ep_h uct_ep, const void *buffer,
 
     if (length == 0) {
         /* No key is needed; but users expect to hear of a peer that is gone */
-        return uct_cxi_trig_rma_ask(ep, NULL);
+        return uct_cxi_trig_rma_probe(ep, NULL);
     }
 
     status = uct_cxi_trig_tx_get(ep, &uct_cxi_trig_rma_put_copied, &op);

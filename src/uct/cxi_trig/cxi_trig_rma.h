@@ -13,15 +13,14 @@
 
 
 /**
- * Get the word that tells whether the peer's interface is there: the endpoint
- * fails if not, by the error handler even where that is known at once. Unlike a
- * message it takes no receive of the peer. And where the peer is just closing
- * its endpoint it is only refused: on Cassini a message may end its sender's
- * process then. Returns as UCT's short puts, and with a completion, which is
- * told as well, as its gets.
+ * Get the peer's probe word: the endpoint fails if the peer's interface is
+ * gone, through the error handler even where that is known at once. A probe
+ * takes no receive of the peer. A peer that is closing its endpoint refuses it,
+ * where a message can end its sender's process on Cassini. Returns as UCT's
+ * short puts; with a completion, which is told as well, as its gets.
  */
-ucs_status_t uct_cxi_trig_rma_ask(uct_cxi_trig_ep_t *ep,
-                                  uct_completion_t *comp);
+ucs_status_t uct_cxi_trig_rma_probe(uct_cxi_trig_ep_t *ep,
+                                    uct_completion_t *comp);
 
 /** UCT's put of a buffer. */
 ucs_status_t uct_cxi_trig_ep_put_short(uct_ep_h ep, const void *buffer,

@@ -137,11 +137,11 @@ void uct_cxi_trig_tx_cleanup(uct_cxi_trig_iface_t *iface)
     ucs_mpool_cleanup(&iface->tx.mp, 1);
 }
 
-/* The word that was to be got is there as long as the peer's interface */
+/* The probe word is registered as long as the peer's interface is open */
 static ucs_status_t uct_cxi_trig_tx_status(const uct_cxi_trig_tx_op_t *op,
                                            ucs_status_t status)
 {
-    return (op->kind->is_question && ((status == UCS_ERR_IO_ERROR) ||
+    return (op->kind->is_probe && ((status == UCS_ERR_IO_ERROR) ||
                                       (status == UCS_ERR_INVALID_ADDR))) ?
            UCS_ERR_ENDPOINT_TIMEOUT : status;
 }

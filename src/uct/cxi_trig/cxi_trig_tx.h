@@ -39,8 +39,8 @@ typedef struct uct_cxi_trig_tx_kind {
     int is_zcopy;
     /** ... or the peer's. */
     int is_rma;
-    /** It fails only if the peer is gone. */
-    int is_question;
+    /** It gets the peer's probe word. */
+    int is_probe;
     /** Where it is counted. */
     uct_trig_stats_kind_t stat;
 } uct_cxi_trig_tx_kind_t;

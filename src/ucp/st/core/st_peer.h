@@ -112,10 +112,10 @@ void ucp_st_peer_fail(ucp_st_peer_t *peer, ucs_status_t status);
 /** Find out whether the peer is there. The lock is held. */
 void ucp_st_peer_check(ucp_st_peer_t *peer);
 
-/** Whether a side has said BYE: the peer may take that for its leave, and close
- *  its endpoints. A message that meets this ends its sender's process on
- *  Cassini, so that none is sent any more. Lanes ask all the same whether the
- *  peer is there: what it still has not written must end. */
+/** Whether a side has said BYE. The peer may take BYE for its leave and close
+ *  its endpoints. A message to a closing endpoint can end its sender's process
+ *  on Cassini, so no message is sent any more. Lanes still check whether the
+ *  peer is there: their operations to it have to end. */
 static inline int ucp_st_peer_leaves(const ucp_st_peer_t *peer)
 {
     return peer->told_bye || peer->said_bye;
