@@ -41,7 +41,7 @@ count=0
 with_mpi=$(found MPI_LIBS)
 for header in "$top"/src/*/api/*.h "$top"/src/*/*/api/*.h \
               "$top"/src/prov/cxiemu/api/rdma/*.h \
-              "$top"/contrib/openmpi/mpix_queue/mpix_{queue,host_*}.h; do
+              "$top"/contrib/openmpi/mpix_queue/mpix_{queue,queue_*,host_*}.h; do
     [ -f "$header" ] || continue
     case $header in
     */mpix_*.h) [ -n "$with_mpi" ] || continue ;;
@@ -62,5 +62,17 @@ for header in "$top"/src/*/api/*.h "$top"/src/*/*/api/*.h \
         count=$((count + 1))
     done
 done
+
+# Calls that the number of arguments tells apart: macros in C, overloads in C++
+if [ -n "$with_mpi" ]; then
+    for language in "$cc -x c -std=c11" "$cxx -x c++ -std=c++11"; do
+        if ! $language "${warnings[@]}" "${flags[@]}" \
+             "$top/examples/st_hpe.c"; then
+            echo "st_hpe.c: does not compile with $language"
+            status=1
+        fi
+        count=$((count + 1))
+    done
+fi
 echo "$count compilations"
 exit $status

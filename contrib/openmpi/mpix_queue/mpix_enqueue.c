@@ -153,6 +153,9 @@ static int mpix_enqueue(const char *func, struct mpix_queue *queue, int count,
     }
 
     rc = mpix_enqueue_ops(func, queue, count, requests, &ops);
+    if ((rc == MPI_SUCCESS) && (queue->st_queue == NULL)) {
+        rc = mpix_queue_get_st(func, queue);
+    }
     if (rc != MPI_SUCCESS) {
         return rc;
     }

@@ -17,6 +17,7 @@
 #endif
 
 #include "mpix_global.h"
+#include "mpix_batch.h"
 #include "mpix_capture.h"
 #include "mpix_error.h"
 #include "mpix_leave.h"
@@ -24,6 +25,8 @@
 #include "mpix_queues.h"
 
 #include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
 
 mpix_global_t mpix_global = {
     .lock       = PTHREAD_MUTEX_INITIALIZER,
@@ -41,14 +44,26 @@ static pthread_mutex_t mpix_global_init_lock = PTHREAD_MUTEX_INITIALIZER;
 static int mpix_global_is_wrapped;
 
 
+/* Whether MPI is to be asked for more than the program asks for. */
+static int mpix_global_wants_multiple(void)
+{
+    const char *value = getenv("MPIX_QUEUE_THREAD_MULTIPLE");
+
+    return (value != NULL) && (strchr("yY1", *value) != NULL) &&
+           (*value != '\0');
+}
+
 int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
-    int rc = PMPI_Init_thread(argc, argv,
-                              (required < MPI_THREAD_FUNNELED) ?
-                                      MPI_THREAD_FUNNELED :
-                                      required,
-                              provided);
+    int rc;
 
+    if (mpix_global_wants_multiple()) {
+        required = MPI_THREAD_MULTIPLE;
+    } else if (required < MPI_THREAD_FUNNELED) {
+        required = MPI_THREAD_FUNNELED;
+    }
+
+    rc = PMPI_Init_thread(argc, argv, required, provided);
     if (rc == MPI_SUCCESS) {
         mpix_global.is_serial = (*provided < MPI_THREAD_MULTIPLE);
     }
@@ -218,9 +233,9 @@ static void mpix_global_cleanup(void)
     ucp_st_worker_h st_worker;
 
     mpix_lock();
+    mpix_queues_cleanup();
     st_worker = mpix_global.st_worker;
     if (st_worker != NULL) {
-        mpix_queues_cleanup();
         mpix_request_cleanup();
         mpix_global.st_worker = NULL; /* For the threads that come now */
     }
@@ -248,19 +263,24 @@ static int mpix_global_finalized(MPI_Comm comm, int keyval, void *value,
 {
     MPI_Comm self;
 
+    mpix_batch_thread_stop();
+    mpix_queues_cancel();
+
     mpix_lock();
     mpix_leave_begin();
     self = mpix_global.self;
     mpix_unlock();
 
-    PMPI_Comm_free(&self);
+    if (self != MPI_COMM_NULL) {
+        PMPI_Comm_free(&self);
+    }
     if (!mpix_global_is_wrapped) {
         mpix_global_cleanup();
     }
     return PMPI_Comm_free_keyval(&keyval);
 }
 
-static int mpix_global_init_finalize(const char *func)
+static int mpix_global_attach(const char *func)
 {
     int keyval;
 
@@ -271,6 +291,21 @@ static int mpix_global_init_finalize(const char *func)
                          "cannot attach to MPI_COMM_SELF");
     }
     return MPI_SUCCESS;
+}
+
+int mpix_global_init_finalize(const char *func)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static int is_attached;
+    int rc = MPI_SUCCESS;
+
+    pthread_mutex_lock(&lock);
+    if (!is_attached) {
+        rc          = mpix_global_attach(func);
+        is_attached = (rc == MPI_SUCCESS);
+    }
+    pthread_mutex_unlock(&lock);
+    return rc;
 }
 
 /* With the init lock. */

@@ -65,6 +65,10 @@ int mpix_mpi_is_active(void);
  * MPI code, whose cause has been printed. Takes the lock. */
 int mpix_global_init(const char *func);
 
+/* Have MPI_Finalize tell this library, once. 'func' is named in messages.
+ * Returns an MPI code. */
+int mpix_global_init_finalize(const char *func);
+
 /* The state. Takes the lock. */
 mpix_state_t mpix_global_get_state(void);
 

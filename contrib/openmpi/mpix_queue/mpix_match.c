@@ -258,7 +258,9 @@ void mpix_match_progress_mpi(void)
 
     /* Nobody sends on this communicator: the probe finds nothing, and
      * progresses everything of MPI */
-    PMPI_Iprobe(0, 0, mpix_global.self, &flag, MPI_STATUS_IGNORE);
+    if (mpix_global.self != MPI_COMM_NULL) {
+        PMPI_Iprobe(0, 0, mpix_global.self, &flag, MPI_STATUS_IGNORE);
+    }
 }
 
 void mpix_match_backoff(unsigned *spins)

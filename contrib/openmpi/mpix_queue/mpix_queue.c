@@ -38,10 +38,8 @@ int mpix_queue_is_valid(MPIX_Queue queue)
     return is_valid;
 }
 
-static int mpix_queue_check_stream(int type, void *stream)
+static int mpix_queue_check_stream(const char *func, int type, void *stream)
 {
-    static const char func[] = "MPIX_Queue_init";
-
     switch (type) {
     case MPIX_QUEUE_HOST:
         break;
@@ -61,92 +59,175 @@ static int mpix_queue_check_stream(int type, void *stream)
     return MPI_SUCCESS;
 }
 
-static int mpix_queue_create(ucs_gstream_h stream, MPIX_Queue *queue_p)
+int mpix_queue_get_st(const char *func, struct mpix_queue *queue)
 {
     const ucp_st_queue_params_t params = {
         .field_mask = UCP_ST_QUEUE_PARAM_FIELD_STREAM,
-        .stream     = stream
+        .stream     = queue->stream
     };
-    struct mpix_queue *queue;
-    ucs_status_t status;
-
-    queue = calloc(1, sizeof(*queue));
-    if (queue == NULL) {
-        return mpix_fail("MPIX_Queue_init", MPI_ERR_NO_MEM, "no memory");
-    }
-
-    queue->stream = stream;
+    ucs_status_t status = UCS_OK;
 
     mpix_lock();
-    status = ucp_st_queue_create(mpix_global.st_worker, &params,
-                                 &queue->st_queue);
-    if (status == UCS_OK) {
-        ucs_list_add_tail(&mpix_queues, &queue->list);
+    if (queue->st_queue == NULL) {
+        status = ucp_st_queue_create(mpix_global.st_worker, &params,
+                                     &queue->st_queue);
     }
     mpix_unlock();
 
     if (status != UCS_OK) {
-        free(queue);
-        return mpix_fail("MPIX_Queue_init",
-                         (status == UCS_ERR_NO_MEMORY) ? MPI_ERR_NO_MEM :
-                                                         MPI_ERR_OTHER,
+        return mpix_fail(func, mpix_status_code(status),
                          "cannot create a queue: %s",
                          ucs_status_string(status));
     }
+    return MPI_SUCCESS;
+}
+
+/* Makes a queue without an st queue. */
+static int mpix_queue_create(const char *func, ucs_gstream_h stream,
+                             mpix_comm_t *comm, MPIX_Queue *queue_p)
+{
+    struct mpix_queue *queue = calloc(1, sizeof(*queue));
+
+    if (queue == NULL) {
+        return mpix_fail(func, MPI_ERR_NO_MEM, "no memory");
+    }
+
+    queue->stream = stream;
+    queue->comm   = comm;
+    mpix_lock();
+    ucs_list_add_tail(&mpix_queues, &queue->list);
+    mpix_unlock();
 
     *queue_p = queue;
     return MPI_SUCCESS;
 }
 
+/* Gives a queue back, if it is idle. Needs the lock. */
+static ucs_status_t mpix_queue_destroy(struct mpix_queue *queue)
+{
+    ucs_status_t status = UCS_OK;
+    unsigned i;
+
+    if ((queue->batch != NULL) && !mpix_batch_is_idle(queue->batch)) {
+        return UCS_ERR_BUSY;
+    }
+    if (queue->st_queue != NULL) {
+        status = ucp_st_queue_destroy(queue->st_queue);
+    }
+    if (status != UCS_OK) {
+        return status;
+    }
+
+    ucs_list_del(&queue->list);
+    if (queue->batch != NULL) {
+        mpix_batch_destroy(queue->batch);
+    }
+    if (queue->comm != NULL) {
+        mpix_comm_put(queue->comm);
+    }
+    for (i = 0; i < MPIX_QUEUE_MAX_SETS; ++i) {
+        free(queue->sets[i].requests);
+        free(queue->sets[i].ops);
+    }
+    free(queue);
+    return UCS_OK;
+}
+
 int MPIX_Queue_init(int type, void *stream, MPIX_Queue *queue)
 {
+    static const char func[] = "MPIX_Queue_init";
+    MPIX_Queue created;
     int rc;
 
     if (queue == NULL) {
-        rc = mpix_fail("MPIX_Queue_init", MPI_ERR_ARG, "NULL argument");
+        rc = mpix_fail(func, MPI_ERR_ARG, "NULL argument");
         return mpix_raise(MPI_COMM_NULL, rc);
     }
 
-    rc = mpix_queue_check_stream(type, stream);
+    rc = mpix_queue_check_stream(func, type, stream);
     if (rc == MPI_SUCCESS) {
-        rc = mpix_global_init("MPIX_Queue_init");
+        rc = mpix_global_init(func);
     }
     if (rc == MPI_SUCCESS) {
-        rc = mpix_queue_create(stream, queue);
+        rc = mpix_queue_create(func, stream, NULL, &created);
+    }
+    if (rc == MPI_SUCCESS) {
+        rc = mpix_queue_get_st(func, created);
+        if (rc == MPI_SUCCESS) {
+            *queue = created;
+        } else {
+            mpix_lock();
+            mpix_queue_destroy(created);
+            mpix_unlock();
+        }
     }
     return mpix_raise(MPI_COMM_NULL, rc);
 }
 
-/* Gives a queue back, if it is idle. Needs the lock. */
-static ucs_status_t mpix_queue_destroy(struct mpix_queue *queue)
+/* The st worker is not needed, and may not be to be had. */
+static int mpix_queue_create_any(void *stream, MPI_Comm handle,
+                                 MPIX_Queue *queue)
 {
-    ucs_status_t status = ucp_st_queue_destroy(queue->st_queue);
-    unsigned i;
+    static const char func[] = "MPIX_Create_queue";
+    mpix_comm_t *comm        = NULL;
+    int rc;
 
-    if (status == UCS_OK) {
-        ucs_list_del(&queue->list);
-        for (i = 0; i < MPIX_QUEUE_MAX_SETS; ++i) {
-            free(queue->sets[i].requests);
-            free(queue->sets[i].ops);
-        }
-        free(queue);
+    if (queue == NULL) {
+        return mpix_fail(func, MPI_ERR_ARG, "NULL argument");
     }
-    return status;
+    if (!mpix_mpi_is_active()) {
+        return mpix_fail(func, MPI_ERR_OTHER,
+                         "MPI is not initialised, or finalised already");
+    }
+
+    rc = mpix_queue_check_stream(func, MPIX_QUEUE_HOST, stream);
+    if ((rc == MPI_SUCCESS) && (handle != MPI_COMM_WORLD)) {
+        rc = mpix_comm_get(handle, &comm);
+    }
+    if (rc != MPI_SUCCESS) {
+        return rc;
+    }
+
+    rc = mpix_queue_create(func, stream, comm, queue);
+    if ((rc != MPI_SUCCESS) && (comm != NULL)) {
+        mpix_lock();
+        mpix_comm_put(comm);
+        mpix_unlock();
+    }
+    return rc;
 }
 
-int MPIX_Queue_free(MPIX_Queue *queue)
+int MPIX_Create_queue_stream(void *stream, MPIX_Queue *queue)
 {
-    static const char func[] = "MPIX_Queue_free";
+    return mpix_raise(MPI_COMM_NULL,
+                      mpix_queue_create_any(stream, MPI_COMM_WORLD, queue));
+}
+
+int MPIX_Create_queue_comm(MPI_Comm comm, void *stream, MPIX_Queue *queue)
+{
+    int rc;
+
+    if (comm == MPI_COMM_NULL) {
+        rc = mpix_fail("MPIX_Create_queue", MPI_ERR_COMM,
+                       "the communicator is MPI_COMM_NULL");
+    } else {
+        rc = mpix_queue_create_any(stream, comm, queue);
+    }
+    return mpix_raise(comm, rc);
+}
+
+static int mpix_queue_free(const char *func, MPIX_Queue queue)
+{
     ucs_status_t status;
 
-    if ((queue == NULL) || !mpix_queue_is_valid(*queue)) {
+    if (!mpix_queue_is_valid(queue)) {
         return mpix_raise(MPI_COMM_NULL,
                           mpix_fail(func, MPI_ERR_ARG, "%p is no live queue",
-                                    (queue == NULL) ? NULL : (void*)*queue));
+                                    (void*)queue));
     }
 
     mpix_lock();
-    status = mpix_queue_destroy(*queue);
+    status = mpix_queue_destroy(queue);
     mpix_unlock();
 
     if (status != UCS_OK) {
@@ -155,9 +236,36 @@ int MPIX_Queue_free(MPIX_Queue *queue)
                                     "commands are in flight: call "
                                     "MPIX_Queue_wait first"));
     }
-
-    *queue = MPIX_QUEUE_NULL;
     return MPI_SUCCESS;
+}
+
+int MPIX_Queue_free(MPIX_Queue *queue)
+{
+    int rc = mpix_queue_free("MPIX_Queue_free",
+                             (queue == NULL) ? MPIX_QUEUE_NULL : *queue);
+
+    if (rc == MPI_SUCCESS) {
+        *queue = MPIX_QUEUE_NULL;
+    }
+    return rc;
+}
+
+int MPIX_Free_queue(MPIX_Queue queue)
+{
+    return mpix_queue_free("MPIX_Free_queue", queue);
+}
+
+void mpix_queues_cancel(void)
+{
+    struct mpix_queue *queue;
+
+    mpix_lock();
+    ucs_list_for_each(queue, &mpix_queues, list) {
+        if (queue->batch != NULL) {
+            mpix_batch_cancel(queue->batch);
+        }
+    }
+    mpix_unlock();
 }
 
 void mpix_queues_cleanup(void)
@@ -193,6 +301,26 @@ static int mpix_queue_failed(const char *func, ucs_status_t status,
                      ucs_status_string(status));
 }
 
+/* Whether matched requests and messages of the queue have run, as
+ * ucp_st_queue_query(). */
+static ucs_status_t mpix_queue_query(struct mpix_queue *queue,
+                                     ucp_st_queue_error_t *error)
+{
+    ucs_status_t status = UCS_OK;
+
+    mpix_lock();
+    if (queue->st_queue != NULL) {
+        ucp_st_worker_progress(mpix_global.st_worker);
+        status = ucp_st_queue_query(queue->st_queue, error);
+    }
+    mpix_unlock();
+
+    return ((status == UCS_OK) && (queue->batch != NULL) &&
+            !mpix_batch_is_idle(queue->batch)) ?
+                   UCS_INPROGRESS :
+                   status;
+}
+
 /* Both MPI and the st worker go on while the host waits: the commands that it
  * waits for may need what the peers do after a message of MPI. */
 static int mpix_queue_wait(struct mpix_queue *queue)
@@ -202,15 +330,7 @@ static int mpix_queue_wait(struct mpix_queue *queue)
     double sleep_time          = MPIX_QUEUE_SLEEP_MIN;
     ucs_status_t status;
 
-    for (;;) {
-        mpix_lock();
-        ucp_st_worker_progress(mpix_global.st_worker);
-        status = ucp_st_queue_query(queue->st_queue, &error);
-        mpix_unlock();
-        if (status != UCS_INPROGRESS) {
-            break;
-        }
-
+    while ((status = mpix_queue_query(queue, &error)) == UCS_INPROGRESS) {
         mpix_match_progress_mpi();
 
         status = ucs_gstream_synchronize_timeout(queue->stream, sleep_time);
@@ -221,8 +341,16 @@ static int mpix_queue_wait(struct mpix_queue *queue)
         sleep_time = ucs_min(2 * sleep_time, MPIX_QUEUE_SLEEP_MAX);
     }
 
-    return (status == UCS_OK) ? MPI_SUCCESS :
-                                mpix_queue_failed(func, status, &error);
+    if (status != UCS_OK) {
+        return mpix_queue_failed(func, status, &error);
+    }
+    if ((queue->batch != NULL) &&
+        (mpix_batch_code(queue->batch) != MPI_SUCCESS)) {
+        return mpix_fail(func, MPI_ERR_OTHER,
+                         "a message of MPIX_Enqueue_send or MPIX_Enqueue_recv "
+                         "has failed: its request says why");
+    }
+    return MPI_SUCCESS;
 }
 
 int MPIX_Queue_wait(MPIX_Queue queue)
@@ -259,7 +387,7 @@ int MPIX_Queue_get_stats(MPIX_Queue_stats *stats)
     stats->writes_fired = attr.stats.writes_fired;
     stats->chunks       = attr.stats.chunks;
     stats->copies       = attr.stats.copies;
-    stats->proxied      = attr.stats.proxied;
+    stats->proxied      = attr.stats.proxied + mpix_batch_begun();
     snprintf(stats->provider, sizeof(stats->provider), "%s", attr.provider);
     snprintf(stats->device, sizeof(stats->device), "%s", attr.device);
     return MPI_SUCCESS;

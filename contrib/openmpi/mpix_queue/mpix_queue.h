@@ -3,7 +3,8 @@
  * mpix_queue.h - stream-triggered MPI messages.
  *
  * Persistent requests of MPI_Send_init, MPI_Rsend_init and MPI_Recv_init are
- * matched once and then started and waited for on a stream. Link with
+ * matched once and then started and waited for on a stream. Messages that are
+ * used once, and matched when they run, are in mpix_queue_batch.h. Link with
  * -lmpix_queue, before the MPI library and any -lucp (mpicc puts the MPI
  * library last by itself).
  *
@@ -273,15 +274,10 @@ int MPIX_Queue_get_stats(MPIX_Queue_stats *stats);
  */
 int MPIX_Queue_print_stats(FILE *stream);
 
-
-/*
- * Reserved for HPE's family, which comes later: MPIX_Create_queue,
- * MPIX_Free_queue, MPIX_Enqueue_send, MPIX_Enqueue_recv, MPIX_Enqueue_start,
- * MPIX_Enqueue_wait. Programs must not define these names.
- */
-
 #ifdef __cplusplus
 }
 #endif
+
+#include "mpix_queue_batch.h"
 
 #endif

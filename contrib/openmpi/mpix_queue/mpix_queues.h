@@ -6,6 +6,8 @@
 #define MPIX_QUEUES_H_
 
 #include "mpix_queue.h"
+#include "mpix_batch.h"
+#include "mpix_comm.h"
 
 #include <ucp_st.h>
 #include <ucs_gstream.h>
@@ -30,8 +32,13 @@ typedef struct mpix_queue_set {
 struct mpix_queue {
     ucs_list_link_t  list;     /* In the table; protected by the lock. First:
                                   mpix_handle.h */
-    ucp_st_queue_h   st_queue; /* Constant */
+    ucp_st_queue_h   st_queue; /* NULL until needed; of the thread that calls
+                                  for the queue */
     ucs_gstream_h    stream;   /* Constant */
+    mpix_comm_t      *comm;    /* Of messages without one; NULL if that is
+                                  MPI_COMM_WORLD. Constant */
+    mpix_batch_t     *batch;   /* Messages that are used once; NULL until
+                                  needed; of the same thread */
     mpix_queue_set_t sets[MPIX_QUEUE_MAX_SETS];
     unsigned         next_set; /* The next one to go, of the same thread */
 };
@@ -39,6 +46,14 @@ struct mpix_queue {
 
 /* Tell whether a handle, of any value, is a live queue. Takes the lock. */
 int mpix_queue_is_valid(MPIX_Queue queue);
+
+/* Have an st queue, where the st worker is there. Returns an MPI code, whose
+ * cause has been printed. Takes the lock. */
+int mpix_queue_get_st(const char *func, struct mpix_queue *queue);
+
+/* MPI_Finalize has begun: cancel the messages that are not started. Takes the
+ * lock. */
+void mpix_queues_cancel(void);
 
 /* Destroy the queues that the application has left, and warn of them. Needs the
  * lock. */

@@ -1,0 +1,505 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mpix_batch.c - messages on a stream that are used once: the calls that
+ * enqueue, start and wait for them.
+ */
+#ifdef HAVE_CONFIG_H
+#  include "config.h"
+#endif
+
+#include "mpix_batch.h"
+#include "mpix_comm.h"
+#include "mpix_datatype.h"
+#include "mpix_error.h"
+#include "mpix_global.h"
+#include "mpix_queues.h"
+
+#include <ucs/sys/compiler_def.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+
+/* What the application gives. */
+typedef struct mpix_msg_args {
+    const char   *func;
+    int          is_recv;
+    const void   *buffer;
+    int          count;
+    MPI_Datatype datatype;
+    int          rank;
+    int          tag;
+    MPI_Comm     comm;
+} mpix_msg_args_t;
+
+
+mpix_batch_t *mpix_batch_create(void)
+{
+    mpix_batch_t *batch = calloc(1, sizeof(*batch));
+
+    if (batch != NULL) {
+        batch->refs = 1;
+        batch->code = MPI_SUCCESS;
+        ucs_list_head_init(&batch->enqueued);
+    }
+    return batch;
+}
+
+static void mpix_batch_put(mpix_batch_t *batch)
+{
+    if (__atomic_sub_fetch(&batch->refs, 1, __ATOMIC_ACQ_REL) == 0) {
+        free(batch);
+    }
+}
+
+int mpix_batch_is_idle(const mpix_batch_t *batch)
+{
+    return __atomic_load_n(&batch->passed, __ATOMIC_ACQUIRE) ==
+           batch->commands;
+}
+
+void mpix_batch_cancel(mpix_batch_t *batch)
+{
+    MPI_Status status;
+    mpix_msg_t *msg;
+
+    memset(&status, 0, sizeof(status));
+    PMPI_Status_set_cancelled(&status, 1);
+    while (!ucs_list_is_empty(&batch->enqueued)) {
+        msg = ucs_list_extract_head(&batch->enqueued, mpix_msg_t, list);
+        mpix_batch_end(msg, MPI_SUCCESS, &status);
+    }
+    batch->count = 0;
+}
+
+void mpix_batch_destroy(mpix_batch_t *batch)
+{
+    mpix_batch_cancel(batch);
+    mpix_batch_put(batch);
+}
+
+int mpix_batch_code(const mpix_batch_t *batch)
+{
+    return __atomic_load_n(&batch->code, __ATOMIC_RELAXED);
+}
+
+void mpix_batch_release(mpix_batch_t *batch)
+{
+    /* Pairs with the acquire load of the stream's wait: what MPI has received
+     * is in memory */
+    __atomic_add_fetch(&batch->done, 1, __ATOMIC_RELEASE);
+    ucs_gstream_wake(&batch->done);
+    mpix_batch_put(batch);
+}
+
+void mpix_batch_end(mpix_msg_t *msg, int code, const MPI_Status *status)
+{
+    mpix_batch_t *batch = msg->batch;
+    int expected        = MPI_SUCCESS;
+
+    msg->code   = code;
+    msg->status = *status;
+    if (msg->inner != MPI_REQUEST_NULL) {
+        PMPI_Request_free(&msg->inner);
+    }
+    if (code != MPI_SUCCESS) {
+        __atomic_compare_exchange_n(&batch->code, &expected, code, 0,
+                                    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    }
+    mpix_batch_release(batch);
+
+    PMPI_Grequest_complete(msg->outer);
+}
+
+/* The application's request: MPI asks how it ended. */
+static int mpix_msg_query(void *arg, MPI_Status *status)
+{
+    const mpix_msg_t *msg = arg;
+    MPI_Count length      = 0;
+    int is_cancelled      = 0;
+
+    PMPI_Test_cancelled(&msg->status, &is_cancelled);
+    if (msg->is_recv && !is_cancelled) {
+        PMPI_Get_elements_x(&msg->status, MPI_BYTE, &length);
+    }
+    mpix_datatype_set_elements(status, MPI_BYTE, length);
+    PMPI_Status_set_cancelled(status, is_cancelled);
+    status->MPI_SOURCE = msg->is_recv ? msg->status.MPI_SOURCE : MPI_ANY_SOURCE;
+    status->MPI_TAG    = msg->is_recv ? msg->status.MPI_TAG : MPI_ANY_TAG;
+    return msg->code;
+}
+
+static int mpix_msg_free(void *arg)
+{
+    free(arg);
+    return MPI_SUCCESS;
+}
+
+static int mpix_msg_cancel(void *arg, int is_complete)
+{
+    return is_complete ? MPI_SUCCESS :
+                         mpix_fail("MPI_Cancel", MPI_ERR_REQUEST,
+                                   "a request of MPIX_Enqueue_send or "
+                                   "MPIX_Enqueue_recv cannot be cancelled");
+}
+
+static int mpix_msg_check_rank(const mpix_msg_args_t *args)
+{
+    int is_inter, size;
+
+    if ((args->rank == MPI_PROC_NULL) ||
+        (args->is_recv && (args->rank == MPI_ANY_SOURCE))) {
+        return MPI_SUCCESS;
+    }
+
+    PMPI_Comm_test_inter(args->comm, &is_inter);
+    if (is_inter) {
+        PMPI_Comm_remote_size(args->comm, &size);
+    } else {
+        PMPI_Comm_size(args->comm, &size);
+    }
+    if ((args->rank < 0) || (args->rank >= size)) {
+        return mpix_fail(args->func, MPI_ERR_RANK,
+                         "%s %d: the communicator has ranks from 0 to %d",
+                         args->is_recv ? "source" : "destination", args->rank,
+                         size - 1);
+    }
+    return MPI_SUCCESS;
+}
+
+static int mpix_msg_check_tag(const mpix_msg_args_t *args)
+{
+    int *max, found;
+
+    if (args->is_recv && (args->tag == MPI_ANY_TAG)) {
+        return MPI_SUCCESS;
+    }
+
+    PMPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &max, &found);
+    if ((args->tag < 0) || (found && (args->tag > *max))) {
+        return mpix_fail(args->func, MPI_ERR_TAG,
+                         "tag %d is not between 0 and MPI_TAG_UB", args->tag);
+    }
+    return MPI_SUCCESS;
+}
+
+/* What MPI would refuse too, with this call's name. The rest is left to MPI. */
+static int mpix_msg_check(const mpix_msg_args_t *args)
+{
+    int rc;
+
+    if (args->buffer == MPI_IN_PLACE) {
+        return mpix_fail(args->func, MPI_ERR_ARG,
+                         "MPI_IN_PLACE is no buffer of a message");
+    }
+    if (args->count < 0) {
+        return mpix_fail(args->func, MPI_ERR_COUNT, "count %d is negative",
+                         args->count);
+    }
+    if (args->datatype == MPI_DATATYPE_NULL) {
+        return mpix_fail(args->func, MPI_ERR_TYPE,
+                         "the datatype is MPI_DATATYPE_NULL");
+    }
+
+    rc = mpix_msg_check_rank(args);
+    return (rc == MPI_SUCCESS) ? mpix_msg_check_tag(args) : rc;
+}
+
+/* Makes both requests of a message. MPI raises its own errors. */
+static int mpix_msg_create(const mpix_msg_args_t *args, mpix_batch_t *batch,
+                           mpix_msg_t **msg_p)
+{
+    mpix_msg_t *msg = malloc(sizeof(*msg));
+    int rc;
+
+    if (msg == NULL) {
+        return mpix_raise(args->comm,
+                          mpix_fail(args->func, MPI_ERR_NO_MEM, "no memory"));
+    }
+
+    msg->batch   = batch;
+    msg->is_recv = args->is_recv;
+    rc = args->is_recv ?
+         PMPI_Recv_init((void*)args->buffer, args->count, args->datatype,
+                        args->rank, args->tag, args->comm, &msg->inner) :
+         PMPI_Send_init(args->buffer, args->count, args->datatype, args->rank,
+                        args->tag, args->comm, &msg->inner);
+    if (rc != MPI_SUCCESS) {
+        goto err_free;
+    }
+
+    rc = PMPI_Grequest_start(mpix_msg_query, mpix_msg_free, mpix_msg_cancel,
+                             msg, &msg->outer);
+    if (rc != MPI_SUCCESS) {
+        goto err_free_inner;
+    }
+
+    *msg_p = msg;
+    return MPI_SUCCESS;
+
+err_free_inner:
+    PMPI_Request_free(&msg->inner);
+err_free:
+    free(msg);
+    return rc;
+}
+
+/* Refuses what is no queue, or one whose message has failed. */
+static int mpix_batch_check_queue(const char *func, MPIX_Queue queue)
+{
+    if (!mpix_queue_is_valid(queue)) {
+        return mpix_fail(func, MPI_ERR_ARG, "%p is no live queue",
+                         (void*)queue);
+    }
+    if ((queue->batch != NULL) &&
+        (mpix_batch_code(queue->batch) != MPI_SUCCESS)) {
+        return mpix_fail(func, MPI_ERR_OTHER,
+                         "a message of the queue has failed");
+    }
+    return MPI_SUCCESS;
+}
+
+static int mpix_batch_get(const char *func, struct mpix_queue *queue)
+{
+    int rc;
+
+    if (queue->batch != NULL) {
+        return MPI_SUCCESS;
+    }
+
+    rc = mpix_batch_thread_get(func);
+    if (rc != MPI_SUCCESS) {
+        return rc;
+    }
+
+    queue->batch = mpix_batch_create();
+    return (queue->batch != NULL) ?
+                   MPI_SUCCESS :
+                   mpix_fail(func, MPI_ERR_NO_MEM, "no memory");
+}
+
+static int mpix_batch_enqueue(const mpix_msg_args_t *args,
+                              struct mpix_queue *queue, MPI_Request *request)
+{
+    mpix_msg_t *msg = NULL;
+    int rc;
+
+    rc = mpix_msg_check(args);
+    if (rc == MPI_SUCCESS) {
+        rc = mpix_batch_get(args->func, queue);
+    }
+    if (rc != MPI_SUCCESS) {
+        return mpix_raise(args->comm, rc);
+    }
+
+    rc = mpix_msg_create(args, queue->batch, &msg);
+    if (msg == NULL) {
+        return rc;
+    }
+
+    __atomic_add_fetch(&queue->batch->refs, 1, __ATOMIC_RELAXED);
+    ucs_list_add_tail(&queue->batch->enqueued, &msg->list);
+    ++queue->batch->count;
+    *request = msg->outer;
+    return MPI_SUCCESS;
+}
+
+/* The communicator of messages without one; MPI_COMM_NULL if it was freed. */
+static MPI_Comm mpix_batch_comm(const struct mpix_queue *queue)
+{
+    MPI_Comm comm = MPI_COMM_WORLD;
+
+    if (queue->comm != NULL) {
+        mpix_lock();
+        comm = queue->comm->handle;
+        mpix_unlock();
+    }
+    return comm;
+}
+
+/* The way out of a call that names no communicator. */
+static int mpix_batch_raise(MPIX_Queue queue, int rc)
+{
+    if (rc == MPI_SUCCESS) {
+        return rc;
+    }
+    return mpix_raise(mpix_queue_is_valid(queue) ? mpix_batch_comm(queue) :
+                                                   MPI_COMM_NULL, rc);
+}
+
+static int mpix_batch_enqueue_comm(const mpix_msg_args_t *args,
+                                   MPIX_Queue queue, MPI_Request *request)
+{
+    int rc;
+
+    if (args->comm == MPI_COMM_NULL) {
+        return mpix_raise(MPI_COMM_NULL,
+                          mpix_fail(args->func, MPI_ERR_COMM,
+                                    "the communicator is MPI_COMM_NULL"));
+    }
+    if (request == NULL) {
+        return mpix_raise(args->comm, mpix_fail(args->func, MPI_ERR_ARG,
+                                                "the request is NULL"));
+    }
+
+    rc = mpix_batch_check_queue(args->func, queue);
+    if (rc != MPI_SUCCESS) {
+        return mpix_raise(args->comm, rc);
+    }
+    return mpix_batch_enqueue(args, queue, request);
+}
+
+static int mpix_batch_enqueue_queue(mpix_msg_args_t *args, MPIX_Queue queue,
+                                    MPI_Request *request)
+{
+    int rc = mpix_batch_check_queue(args->func, queue);
+
+    if (rc != MPI_SUCCESS) {
+        return mpix_batch_raise(queue, rc);
+    }
+
+    args->comm = mpix_batch_comm(queue);
+    if (args->comm == MPI_COMM_NULL) {
+        return mpix_raise(MPI_COMM_NULL,
+                          mpix_fail(args->func, MPI_ERR_COMM,
+                                    "the queue's communicator was freed"));
+    }
+    return mpix_batch_enqueue_comm(args, queue, request);
+}
+
+int MPIX_Enqueue_send_comm(const void *buf, int count, MPI_Datatype datatype,
+                           int dest, int tag, MPI_Comm comm, MPIX_Queue queue,
+                           MPI_Request *request)
+{
+    const mpix_msg_args_t args = {
+        "MPIX_Enqueue_send", 0, buf, count, datatype, dest, tag, comm
+    };
+
+    return mpix_batch_enqueue_comm(&args, queue, request);
+}
+
+int MPIX_Enqueue_send_queue(const void *buf, int count, MPI_Datatype datatype,
+                            int dest, int tag, MPIX_Queue queue,
+                            MPI_Request *request)
+{
+    mpix_msg_args_t args = {
+        "MPIX_Enqueue_send", 0, buf, count, datatype, dest, tag, MPI_COMM_NULL
+    };
+
+    return mpix_batch_enqueue_queue(&args, queue, request);
+}
+
+int MPIX_Enqueue_recv_comm(void *buf, int count, MPI_Datatype datatype,
+                           int source, int tag, MPI_Comm comm, MPIX_Queue queue,
+                           MPI_Request *request)
+{
+    const mpix_msg_args_t args = {
+        "MPIX_Enqueue_recv", 1, buf, count, datatype, source, tag, comm
+    };
+
+    return mpix_batch_enqueue_comm(&args, queue, request);
+}
+
+int MPIX_Enqueue_recv_queue(void *buf, int count, MPI_Datatype datatype,
+                            int source, int tag, MPIX_Queue queue,
+                            MPI_Request *request)
+{
+    mpix_msg_args_t args = {
+        "MPIX_Enqueue_recv", 1, buf, count, datatype, source, tag, MPI_COMM_NULL
+    };
+
+    return mpix_batch_enqueue_queue(&args, queue, request);
+}
+
+/* Enqueues a command, and a store that tells that it has run. */
+static int mpix_batch_command(const char *func, struct mpix_queue *queue,
+                              const ucs_gstream_cmd_t *cmd)
+{
+    mpix_batch_t *batch = queue->batch;
+    ucs_gstream_cmd_t cmds[2];
+    ucs_status_t status;
+
+    cmds[0]                = *cmd;
+    cmds[1].type           = UCS_GSTREAM_CMD_WRITE64;
+    cmds[1].u.word.address = &batch->passed;
+    cmds[1].u.word.value   = batch->commands + 1;
+    status                 = ucs_gstream_enqueue(queue->stream, cmds, 2);
+    if (status != UCS_OK) {
+        return mpix_fail(func, mpix_status_code(status),
+                         "the stream does not take the command: %s",
+                         ucs_status_string(status));
+    }
+    ++batch->commands;
+    return MPI_SUCCESS;
+}
+
+/* Enqueues the start of all that is enqueued, if anything is. */
+static int mpix_batch_start(const char *func, struct mpix_queue *queue)
+{
+    mpix_batch_t *batch   = queue->batch;
+    ucs_gstream_cmd_t cmd = {.type = UCS_GSTREAM_CMD_FUNC};
+    mpix_start_t *start;
+    int rc;
+
+    if ((batch == NULL) || ucs_list_is_empty(&batch->enqueued)) {
+        return MPI_SUCCESS;
+    }
+
+    start = malloc(sizeof(*start));
+    if (start == NULL) {
+        return mpix_fail(func, MPI_ERR_NO_MEM, "no memory");
+    }
+
+    /* Once the command is enqueued, the thread may have the messages */
+    ucs_list_head_init(&start->messages);
+    ucs_list_splice_tail(&start->messages, &batch->enqueued);
+    ucs_list_head_init(&batch->enqueued);
+    cmd.u.func.func = mpix_batch_thread_begin;
+    cmd.u.func.arg  = start;
+    rc              = mpix_batch_command(func, queue, &cmd);
+    if (rc != MPI_SUCCESS) {
+        ucs_list_splice_tail(&batch->enqueued, &start->messages);
+        free(start);
+        return rc;
+    }
+
+    batch->started += batch->count;
+    batch->count    = 0;
+    return MPI_SUCCESS;
+}
+
+int MPIX_Enqueue_start_batch(MPIX_Queue queue)
+{
+    static const char func[] = "MPIX_Enqueue_start";
+    int rc                   = mpix_batch_check_queue(func, queue);
+
+    if (rc == MPI_SUCCESS) {
+        rc = mpix_batch_start(func, queue);
+    }
+    return mpix_batch_raise(queue, rc);
+}
+
+static int mpix_batch_wait(const char *func, struct mpix_queue *queue)
+{
+    mpix_batch_t *batch   = queue->batch;
+    ucs_gstream_cmd_t cmd = {.type = UCS_GSTREAM_CMD_WAIT64};
+
+    if ((batch == NULL) || (batch->started == 0)) {
+        return MPI_SUCCESS;
+    }
+
+    cmd.u.word.address = &batch->done;
+    cmd.u.word.value   = batch->started;
+    return mpix_batch_command(func, queue, &cmd);
+}
+
+int MPIX_Enqueue_wait_batch(MPIX_Queue queue)
+{
+    static const char func[] = "MPIX_Enqueue_wait";
+    int rc                   = mpix_batch_check_queue(func, queue);
+
+    if (rc == MPI_SUCCESS) {
+        rc = mpix_batch_wait(func, queue);
+    }
+    return mpix_batch_raise(queue, rc);
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mpix_batch.h - messages on a stream that are used once.
+ *
+ *   ENQUEUED --- its start is a command of the stream ---> STARTED
+ *       |                                                     |
+ *       | its queue is freed               the stream got there; the library's
+ *       |                                  thread has begun it, and MPI says
+ *       v                                  that it is over
+ *     DONE <--------------------------------------------------+
+ *
+ * A message is a persistent request of MPI, which the thread starts, and a
+ * generalized request, which the application has.
+ */
+#ifndef MPIX_BATCH_H_
+#define MPIX_BATCH_H_
+
+#include <mpi.h>
+
+#include <ucs_gstream.h>
+#include <ucs/datastruct/list.h>
+
+#include <stdint.h>
+
+
+/* A queue's part. Outlives the queue until its messages are over. */
+typedef struct mpix_batch {
+    unsigned          refs;     /* The queue's, and its messages' that are not
+                                   over; atomic */
+    ucs_list_link_t   enqueued; /* mpix_msg_t; of the thread that calls for the
+                                   queue, as are the next three */
+    uint64_t          count;    /* Messages in there */
+    uint64_t          started;  /* Messages whose starts were enqueued */
+    uint64_t          commands; /* Starts and waits that were enqueued */
+    volatile uint64_t passed;   /* Of these, those that the stream has run;
+                                   stored by it */
+    volatile uint64_t done;     /* Of these, those that are over: the stream
+                                   waits for it; atomic */
+    int               code;     /* With which the first one failed; atomic */
+} mpix_batch_t;
+
+
+/* A message. Constant but for the list, until the thread has stored how it
+ * ended, which it does before it completes the outer request; that request's
+ * last function frees the message. */
+typedef struct mpix_msg {
+    ucs_list_link_t list;
+    mpix_batch_t    *batch;
+    MPI_Request     inner;  /* Persistent */
+    MPI_Request     outer;  /* Generalized */
+    int             is_recv;
+    MPI_Status      status; /* Once it is over */
+    int             code;   /* The same */
+} mpix_msg_t;
+
+
+/* What a start begins: one command of a stream. */
+typedef struct mpix_start {
+    ucs_list_link_t list;     /* In the thread's */
+    ucs_list_link_t messages; /* mpix_msg_t, in the order of the calls */
+} mpix_start_t;
+
+
+/* Make a queue's part. NULL if there is no memory. */
+mpix_batch_t *mpix_batch_create(void);
+
+/* Non-zero if the stream has run all starts and waits. */
+int mpix_batch_is_idle(const mpix_batch_t *batch);
+
+/* Cancel the messages that are not started. */
+void mpix_batch_cancel(mpix_batch_t *batch);
+
+/* The same, and the queue goes. */
+void mpix_batch_destroy(mpix_batch_t *batch);
+
+/* The code with which the first message of a queue has failed; MPI_SUCCESS if
+ * none has. */
+int mpix_batch_code(const mpix_batch_t *batch);
+
+/* Messages that the thread has begun. Any thread. */
+uint64_t mpix_batch_begun(void);
+
+/* A message is over: let the stream pass, and drop the message's reference. */
+void mpix_batch_release(mpix_batch_t *batch);
+
+/* A message is over: tell the stream and the application. It may be gone on
+ * return. */
+void mpix_batch_end(mpix_msg_t *msg, int code, const MPI_Status *status);
+
+
+/* Have the thread, which is made if there is none. Returns an MPI code, whose
+ * cause has been printed with 'func'. */
+int mpix_batch_thread_get(const char *func);
+
+/* Run by a stream: the thread begins the messages of a mpix_start_t, which is
+ * the thread's from now on. */
+void mpix_batch_thread_begin(void *arg);
+
+/* MPI_Finalize has begun: end the thread, and what it has. Receives that have
+ * not matched are cancelled. */
+void mpix_batch_thread_stop(void);
+
+#endif

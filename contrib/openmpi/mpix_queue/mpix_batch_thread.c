@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mpix_batch_thread.c - the thread that calls MPI for messages on streams.
+ *
+ * It sleeps while no message is begun. While some are, it looks after them
+ * again and again, with pauses that get longer while nothing happens: MPI has
+ * nothing to sleep on. A stream that begins more wakes it at once.
+ */
+#ifdef HAVE_CONFIG_H
+#  include "config.h"
+#endif
+
+#include "mpix_batch.h"
+#include "mpix_error.h"
+#include "mpix_global.h"
+
+#include <ucs/sys/math.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* Looks without a pause, then looks behind which other threads get the
+ * processor, then sleeps of so many nanoseconds, doubled each time */
+#define MPIX_BATCH_POLLS     16
+#define MPIX_BATCH_YIELDS    64
+#define MPIX_BATCH_SLEEP_MIN 50000l
+#define MPIX_BATCH_SLEEP_MAX 1000000l
+
+
+/* What the thread has begun, in arrays of the same order. Its own. */
+typedef struct mpix_active {
+    MPI_Request *inners;
+    mpix_msg_t  **messages;
+    int         *indices;  /* For MPI_Testsome */
+    MPI_Status  *statuses; /* The same */
+    int         count;
+    int         max;       /* There is room for so many */
+} mpix_active_t;
+
+
+static struct {
+    pthread_mutex_t lock;  /* Protects all but the last one. Streams take it,
+                              for a few instructions */
+    pthread_cond_t  cond;
+    int             is_running;
+    int             is_stopping;
+    pthread_t       thread;
+    ucs_list_link_t begun; /* mpix_start_t, oldest first */
+    uint64_t        count; /* Messages that were begun; atomic */
+} mpix_thread = {
+    .lock  = PTHREAD_MUTEX_INITIALIZER,
+    .begun = UCS_LIST_INITIALIZER(&mpix_thread.begun, &mpix_thread.begun)
+};
+
+
+static void *mpix_active_grow(void **array_p, size_t size)
+{
+    void *array = realloc(*array_p, size);
+
+    if (array != NULL) {
+        *array_p = array;
+    }
+    return array;
+}
+
+/* Makes room for one more. */
+static int mpix_active_reserve(mpix_active_t *active)
+{
+    const int max = ucs_max(2 * active->max, 64);
+
+    if (active->count < active->max) {
+        return 1;
+    }
+    if (!mpix_active_grow((void**)&active->inners,
+                          max * sizeof(*active->inners)) ||
+        !mpix_active_grow((void**)&active->messages,
+                          max * sizeof(*active->messages)) ||
+        !mpix_active_grow((void**)&active->indices,
+                          max * sizeof(*active->indices)) ||
+        !mpix_active_grow((void**)&active->statuses,
+                          max * sizeof(*active->statuses))) {
+        return 0;
+    }
+    active->max = max;
+    return 1;
+}
+
+/* Ends a message that was not begun, or is given up. */
+static void mpix_active_fail(mpix_msg_t *msg, int code)
+{
+    MPI_Status status;
+
+    memset(&status, 0, sizeof(status));
+    mpix_batch_end(msg, code, &status);
+}
+
+static void mpix_active_begin(mpix_active_t *active, mpix_msg_t *msg)
+{
+    int rc = MPI_ERR_NO_MEM;
+
+    if (mpix_active_reserve(active)) {
+        rc = PMPI_Start(&msg->inner);
+    }
+    if (rc != MPI_SUCCESS) {
+        mpix_active_fail(msg, rc);
+        return;
+    }
+
+    active->inners[active->count]   = msg->inner;
+    active->messages[active->count] = msg;
+    ++active->count;
+    __atomic_add_fetch(&mpix_thread.count, 1, __ATOMIC_RELAXED);
+}
+
+/* Begins all messages of a start. */
+static void mpix_active_begin_all(mpix_active_t *active, mpix_start_t *start)
+{
+    mpix_msg_t *msg;
+
+    while (!ucs_list_is_empty(&start->messages)) {
+        msg = ucs_list_extract_head(&start->messages, mpix_msg_t, list);
+        mpix_active_begin(active, msg);
+    }
+    free(start);
+}
+
+/* Takes the messages out that were ended: the others stay in their order. */
+static void mpix_active_compact(mpix_active_t *active)
+{
+    int i, count = 0;
+
+    for (i = 0; i < active->count; ++i) {
+        if (active->messages[i] != NULL) {
+            active->messages[count] = active->messages[i];
+            active->inners[count]   = active->inners[i];
+            ++count;
+        }
+    }
+    active->count = count;
+}
+
+/* Ends the messages that MPI has completed; returns how many. */
+static int mpix_active_test(mpix_active_t *active)
+{
+    int count = 0;
+    int rc, i, index, code;
+    mpix_msg_t *msg;
+
+    rc = PMPI_Testsome(active->count, active->inners, &count, active->indices,
+                       active->statuses);
+    if ((count == MPI_UNDEFINED) ||
+        ((rc != MPI_SUCCESS) && (rc != MPI_ERR_IN_STATUS))) {
+        count = 0; /* MPI has raised it; nothing can be said of the requests */
+    }
+
+    for (i = 0; i < count; ++i) {
+        index = active->indices[i];
+        code  = (rc == MPI_SUCCESS) ? MPI_SUCCESS :
+                                      active->statuses[i].MPI_ERROR;
+        msg   = active->messages[index];
+
+        active->messages[index] = NULL;
+        msg->inner              = active->inners[index]; /* OpenMPI frees one
+                                                            that failed */
+        mpix_batch_end(msg, code, &active->statuses[i]);
+    }
+    if (count > 0) {
+        mpix_active_compact(active);
+    }
+    return count;
+}
+
+/* MPI goes: receives that have not matched are cancelled, sends are left to
+ * it. */
+static void mpix_active_end(mpix_active_t *active)
+{
+    MPI_Status status;
+    int i;
+
+    if (active->count > 0) {
+        mpix_warn("%d messages of MPIX_Enqueue_send and MPIX_Enqueue_recv are "
+                  "not complete at MPI_Finalize", active->count);
+    }
+
+    for (i = 0; i < active->count; ++i) {
+        if (active->messages[i]->is_recv) {
+            PMPI_Cancel(&active->inners[i]);
+            PMPI_Wait(&active->inners[i], &status);
+        } else {
+            memset(&status, 0, sizeof(status));
+        }
+        mpix_batch_end(active->messages[i], MPI_SUCCESS, &status);
+    }
+    free(active->inners);
+    free(active->messages);
+    free(active->indices);
+    free(active->statuses);
+}
+
+/* Nothing happened in so many looks: pauses, unless a stream begins something
+ * meanwhile. Called, and returns, with the lock. */
+static void mpix_thread_pause(unsigned idle)
+{
+    struct timespec end;
+    long sleep;
+
+    if (idle <= MPIX_BATCH_POLLS) {
+        return;
+    }
+    if (idle <= (MPIX_BATCH_POLLS + MPIX_BATCH_YIELDS)) {
+        pthread_mutex_unlock(&mpix_thread.lock);
+        sched_yield();
+        pthread_mutex_lock(&mpix_thread.lock);
+        return;
+    }
+
+    idle -= MPIX_BATCH_POLLS + MPIX_BATCH_YIELDS;
+    sleep = ucs_min(MPIX_BATCH_SLEEP_MIN << ucs_min(idle, 10u),
+                    MPIX_BATCH_SLEEP_MAX);
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    end.tv_nsec += sleep;
+    end.tv_sec  += end.tv_nsec / 1000000000l;
+    end.tv_nsec %= 1000000000l;
+    pthread_cond_timedwait(&mpix_thread.cond, &mpix_thread.lock, &end);
+}
+
+/* Waits until there is something to begin or to look after. Returns 0 if there
+ * never will be. */
+static int mpix_thread_wait(int num_active, unsigned idle,
+                            ucs_list_link_t *starts)
+{
+    int is_stopping;
+
+    pthread_mutex_lock(&mpix_thread.lock);
+    while (ucs_list_is_empty(&mpix_thread.begun) && (num_active == 0) &&
+           !mpix_thread.is_stopping) {
+        pthread_cond_wait(&mpix_thread.cond, &mpix_thread.lock);
+    }
+    if (ucs_list_is_empty(&mpix_thread.begun) && !mpix_thread.is_stopping) {
+        mpix_thread_pause(idle);
+    }
+    ucs_list_splice_tail(starts, &mpix_thread.begun);
+    ucs_list_head_init(&mpix_thread.begun);
+    is_stopping = mpix_thread.is_stopping;
+    pthread_mutex_unlock(&mpix_thread.lock);
+    return !is_stopping;
+}
+
+static void *mpix_thread_run(void *arg)
+{
+    mpix_active_t active = {.count = 0};
+    unsigned idle        = 0;
+    ucs_list_link_t starts;
+    mpix_start_t *start;
+    int is_going;
+
+    ucs_list_head_init(&starts);
+    do {
+        is_going = mpix_thread_wait(active.count, idle, &starts);
+        ++idle;
+        while (!ucs_list_is_empty(&starts)) {
+            start = ucs_list_extract_head(&starts, mpix_start_t, list);
+            mpix_active_begin_all(&active, start);
+            idle = 0;
+        }
+        if ((active.count > 0) && (mpix_active_test(&active) > 0)) {
+            idle = 0;
+        }
+    } while (is_going);
+
+    mpix_active_end(&active);
+    return arg;
+}
+
+/* The application's signals are for its own threads. Needs the lock. */
+static int mpix_thread_start(void)
+{
+    pthread_condattr_t attr;
+    sigset_t all, old;
+    int ret;
+
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&mpix_thread.cond, &attr);
+    pthread_condattr_destroy(&attr);
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    ret = pthread_create(&mpix_thread.thread, NULL, mpix_thread_run, NULL);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (ret == 0) {
+        mpix_thread.is_running = 1;
+    }
+    return ret;
+}
+
+int mpix_batch_thread_get(const char *func)
+{
+    int ret = 0;
+    int level, rc;
+
+    PMPI_Query_thread(&level);
+    if (level < MPI_THREAD_MULTIPLE) {
+        return mpix_fail(func, MPI_ERR_OTHER,
+                         "a thread of the library sends and receives, and MPI "
+                         "was initialised without MPI_THREAD_MULTIPLE: call "
+                         "MPI_Init_thread with it, or set "
+                         "MPIX_QUEUE_THREAD_MULTIPLE=y");
+    }
+
+    rc = mpix_global_init_finalize(func);
+    if (rc != MPI_SUCCESS) {
+        return rc;
+    }
+
+    pthread_mutex_lock(&mpix_thread.lock);
+    if (mpix_thread.is_stopping) {
+        ret = ECANCELED;
+    } else if (!mpix_thread.is_running) {
+        ret = mpix_thread_start();
+    }
+    pthread_mutex_unlock(&mpix_thread.lock);
+
+    if (ret != 0) {
+        return mpix_fail(func, MPI_ERR_OTHER, "no thread for messages: %s",
+                         (ret == ECANCELED) ? "MPI is being finalised" :
+                                              strerror(ret));
+    }
+    return MPI_SUCCESS;
+}
+
+void mpix_batch_thread_begin(void *arg)
+{
+    mpix_start_t *start = arg;
+
+    mpix_msg_t *msg;
+
+    pthread_mutex_lock(&mpix_thread.lock);
+    if (mpix_thread.is_running) {
+        ucs_list_add_tail(&mpix_thread.begun, &start->list);
+        pthread_cond_signal(&mpix_thread.cond);
+        start = NULL;
+    }
+    pthread_mutex_unlock(&mpix_thread.lock);
+
+    if (start != NULL) { /* MPI is finalised: what there is of it is gone */
+        ucs_list_for_each(msg, &start->messages, list) {
+            mpix_batch_release(msg->batch);
+        }
+        free(start);
+    }
+}
+
+void mpix_batch_thread_stop(void)
+{
+    int is_running;
+
+    pthread_mutex_lock(&mpix_thread.lock);
+    is_running              = mpix_thread.is_running;
+    mpix_thread.is_running  = 0;
+    mpix_thread.is_stopping = 1;
+    if (is_running) {
+        pthread_cond_signal(&mpix_thread.cond);
+    }
+    pthread_mutex_unlock(&mpix_thread.lock);
+
+    if (is_running) {
+        pthread_join(mpix_thread.thread, NULL);
+    }
+}
+
+uint64_t mpix_batch_begun(void)
+{
+    return __atomic_load_n(&mpix_thread.count, __ATOMIC_RELAXED);
+}

@@ -1,0 +1,656 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mpix_batch.c - messages that are used once, with ordinary messages of MPI and
+ * with their like on the other side.
+ *
+ * Each rank sends to the next one and receives from the one before.
+ */
+#include "mpix_test.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TAG   30
+#define COUNT 500
+#define MANY  200
+#define LARGE 300000 /* Words: beyond MPI's eager limit */
+
+
+/* How the other side of an enqueued receive sends. */
+typedef enum {
+    SEND_PLAIN,
+    SEND_ISEND,
+    SEND_SYNC,
+    SEND_BUFFERED,
+    SEND_ENQUEUED,
+    SEND_LAST
+} send_kind_t;
+
+/* How the other side of an enqueued send receives. */
+typedef enum {
+    RECV_PLAIN,
+    RECV_IRECV,
+    RECV_ANY_SOURCE,
+    RECV_ANY_TAG,
+    RECV_MATCHED_PROBE,
+    RECV_LAST
+} recv_kind_t;
+
+
+
+static void check_status(const MPI_Status *status, int source, int tag,
+                         size_t words)
+{
+    int count;
+
+    MPIX_OK(MPI_Get_count(status, MPI_UINT64_T, &count));
+    MPIX_CHECK((status->MPI_SOURCE == source) && (status->MPI_TAG == tag) &&
+               ((size_t)count == words), "source %d tag %d count %d",
+               status->MPI_SOURCE, status->MPI_TAG, count);
+}
+
+/* Puts a message between two functions of the stream. */
+static void enqueue_send(mpix_test_msg_t *msg, int tag, MPI_Comm comm)
+{
+    MPIX_OK(MPIX_Host_stream_launch(mpix_test.stream, mpix_test_fill, msg));
+    MPIX_OK(MPIX_Enqueue_send(msg->words, msg->count, MPI_UINT64_T, msg->dest,
+                              tag, comm, mpix_test.queue, &msg->request));
+}
+
+static void enqueue_recv(mpix_test_msg_t *msg, int source, int tag,
+                         MPI_Comm comm)
+{
+    MPIX_OK(MPIX_Enqueue_recv(msg->words, msg->count, MPI_UINT64_T, source, tag,
+                              comm, mpix_test.queue, &msg->request));
+}
+
+static void enqueue_start(void)
+{
+    MPIX_OK(MPIX_Enqueue_start(mpix_test.queue));
+}
+
+static void enqueue_wait(void)
+{
+    MPIX_OK(MPIX_Enqueue_wait(mpix_test.queue));
+}
+
+static void enqueue_verify(mpix_test_msg_t *msg)
+{
+    MPIX_OK(MPIX_Host_stream_launch(mpix_test.stream, mpix_test_verify, msg));
+}
+
+static void queue_wait(void)
+{
+    MPIX_OK(MPIX_Queue_wait(mpix_test.queue));
+    MPIX_OK(MPIX_Host_stream_synchronize(mpix_test.stream));
+}
+
+/* Frees what has no request any more. */
+static void free_msg(mpix_test_msg_t *msg)
+{
+    MPIX_CHECK(msg->request == MPI_REQUEST_NULL, "the request is still there");
+    msg->request = MPI_REQUEST_NULL;
+    mpix_test_msg_free(msg);
+}
+
+/* Sends a message by a call of MPI. */
+static void plain_send(mpix_test_msg_t *msg, send_kind_t kind)
+{
+    const int size = msg->count * sizeof(*msg->words) + MPI_BSEND_OVERHEAD;
+    void *buffer   = malloc(size);
+
+    mpix_test_fill(msg);
+    switch (kind) {
+    case SEND_PLAIN:
+        MPIX_OK(MPI_Send(msg->words, msg->count, MPI_UINT64_T, msg->dest, TAG,
+                         MPI_COMM_WORLD));
+        break;
+    case SEND_SYNC:
+        MPIX_OK(MPI_Ssend(msg->words, msg->count, MPI_UINT64_T, msg->dest, TAG,
+                          MPI_COMM_WORLD));
+        break;
+    case SEND_BUFFERED:
+        MPI_Buffer_attach(buffer, size);
+        MPIX_OK(MPI_Bsend(msg->words, msg->count, MPI_UINT64_T, msg->dest, TAG,
+                          MPI_COMM_WORLD));
+        break;
+    default:
+        MPIX_OK(MPI_Isend(msg->words, msg->count, MPI_UINT64_T, msg->dest, TAG,
+                          MPI_COMM_WORLD, &msg->request));
+        MPIX_OK(MPI_Wait(&msg->request, MPI_STATUS_IGNORE));
+        break;
+    }
+    if (kind == SEND_BUFFERED) {
+        int attached;
+        void *address;
+
+        MPI_Buffer_detach(&address, &attached);
+    }
+    free(buffer);
+}
+
+/* Receives a message by calls of MPI. */
+static void plain_recv(mpix_test_msg_t *msg, recv_kind_t kind)
+{
+    MPI_Message message;
+    MPI_Request request;
+    MPI_Status status;
+
+    switch (kind) {
+    case RECV_PLAIN:
+        MPIX_OK(MPI_Recv(msg->words, msg->count, MPI_UINT64_T, msg->source, TAG,
+                         MPI_COMM_WORLD, &status));
+        break;
+    case RECV_ANY_SOURCE:
+        MPIX_OK(MPI_Recv(msg->words, msg->count, MPI_UINT64_T, MPI_ANY_SOURCE,
+                         TAG, MPI_COMM_WORLD, &status));
+        break;
+    case RECV_ANY_TAG:
+        MPIX_OK(MPI_Recv(msg->words, msg->count, MPI_UINT64_T, msg->source,
+                         MPI_ANY_TAG, MPI_COMM_WORLD, &status));
+        break;
+    case RECV_MATCHED_PROBE:
+        MPIX_OK(MPI_Mprobe(msg->source, TAG, MPI_COMM_WORLD, &message,
+                           &status));
+        MPIX_OK(MPI_Imrecv(msg->words, msg->count, MPI_UINT64_T, &message,
+                           &request));
+        MPIX_OK(MPI_Wait(&request, &status));
+        break;
+    default:
+        MPIX_OK(MPI_Irecv(msg->words, msg->count, MPI_UINT64_T, msg->source,
+                          TAG, MPI_COMM_WORLD, &request));
+        MPIX_OK(MPI_Wait(&request, &status));
+        break;
+    }
+    check_status(&status, msg->source, TAG, msg->actual);
+    mpix_test_verify(msg);
+}
+
+static void send_to_plain(recv_kind_t kind, size_t count)
+{
+    mpix_test_msg_t send, recv;
+
+    mpix_test_msg_init(&send, count, mpix_test.rank, mpix_test.right, kind);
+    mpix_test_msg_init(&recv, count, mpix_test.left, mpix_test.rank, kind);
+
+    enqueue_send(&send, TAG, MPI_COMM_WORLD);
+    enqueue_start();
+    enqueue_wait();
+    plain_recv(&recv, kind);
+    queue_wait();
+    MPIX_OK(MPI_Wait(&send.request, MPI_STATUS_IGNORE));
+
+    free_msg(&send);
+    free_msg(&recv);
+}
+
+/* Every kind of receive takes an enqueued send. */
+static void test_send_to_plain(void)
+{
+    recv_kind_t kind;
+
+    for (kind = 0; kind < RECV_LAST; ++kind) {
+        send_to_plain(kind, COUNT);
+        send_to_plain(kind, LARGE);
+        send_to_plain(kind, 0);
+    }
+}
+
+static void recv_from_plain(send_kind_t kind, int source, int tag, size_t count)
+{
+    mpix_test_msg_t send, recv;
+    MPI_Status status;
+
+    mpix_test_msg_init(&send, count, mpix_test.rank, mpix_test.right, kind);
+    mpix_test_msg_init(&recv, count + 7, mpix_test.left, mpix_test.rank, kind);
+    recv.actual = count;
+
+    enqueue_recv(&recv, source, tag, MPI_COMM_WORLD);
+    if (kind == SEND_ENQUEUED) {
+        enqueue_send(&send, TAG, MPI_COMM_WORLD);
+    }
+    enqueue_start();
+    enqueue_wait();
+    enqueue_verify(&recv);
+    if (kind != SEND_ENQUEUED) {
+        plain_send(&send, kind);
+    }
+    queue_wait();
+    MPIX_OK(MPI_Wait(&recv.request, &status));
+    check_status(&status, mpix_test.left, TAG, count);
+    if (kind == SEND_ENQUEUED) {
+        MPIX_OK(MPI_Wait(&send.request, MPI_STATUS_IGNORE));
+    }
+
+    free_msg(&send);
+    free_msg(&recv);
+}
+
+/* An enqueued receive, with and without wildcards, takes every kind of send. */
+static void test_recv_from_plain(void)
+{
+    send_kind_t kind;
+
+    for (kind = 0; kind < SEND_LAST; ++kind) {
+        recv_from_plain(kind, mpix_test.left, TAG, COUNT);
+        recv_from_plain(kind, MPI_ANY_SOURCE, MPI_ANY_TAG, LARGE);
+        recv_from_plain(kind, MPI_ANY_SOURCE, TAG, 0);
+    }
+}
+
+/* Messages of equal tags, every third of them ordinary, come in the order in
+ * which their sends began. */
+static void test_order(void)
+{
+    int i, out[MANY], in[MANY];
+    MPI_Request requests[MANY];
+
+    for (i = 0; i < MANY; ++i) {
+        out[i] = 1000 * mpix_test.rank + i;
+        if ((i % 3) == 2) {
+            MPIX_OK(MPIX_Queue_wait(mpix_test.queue));
+            MPIX_OK(MPI_Isend(&out[i], 1, MPI_INT, mpix_test.right, TAG,
+                              MPI_COMM_WORLD, &requests[i]));
+        } else {
+            MPIX_OK(MPIX_Enqueue_send(&out[i], 1, MPI_INT, mpix_test.right, TAG,
+                                      MPI_COMM_WORLD, mpix_test.queue,
+                                      &requests[i]));
+            enqueue_start();
+            enqueue_wait();
+        }
+    }
+    for (i = 0; i < MANY; ++i) {
+        MPIX_OK(MPI_Recv(&in[i], 1, MPI_INT, mpix_test.left, MPI_ANY_TAG,
+                         MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        MPIX_CHECK(in[i] == (1000 * mpix_test.left + i), "%d: %d", i, in[i]);
+    }
+    MPIX_OK(MPI_Waitall(MANY, requests, MPI_STATUSES_IGNORE));
+}
+
+/* The stream is held while many batches are enqueued. Nothing is sent before it
+ * is let go. */
+static void test_many_ahead(void)
+{
+    static mpix_test_msg_t sends[MANY], recvs[MANY];
+    MPI_Request requests[2 * MANY];
+    int i, flag, go = 0;
+
+    MPIX_OK(MPIX_Host_stream_launch(mpix_test.stream, mpix_test_hold, &go));
+    for (i = 0; i < MANY; ++i) {
+        mpix_test_msg_init(&sends[i], 10 + i, mpix_test.rank, mpix_test.right,
+                           i);
+        mpix_test_msg_init(&recvs[i], 10 + i, mpix_test.left, mpix_test.rank,
+                           i);
+        enqueue_recv(&recvs[i], mpix_test.left, TAG + i, MPI_COMM_WORLD);
+        enqueue_send(&sends[i], TAG + i, MPI_COMM_WORLD);
+        enqueue_start();
+        enqueue_wait();
+        enqueue_verify(&recvs[i]);
+        requests[2 * i]     = sends[i].request;
+        requests[2 * i + 1] = recvs[i].request;
+    }
+
+    MPIX_OK(MPI_Testall(2 * MANY, requests, &flag, MPI_STATUSES_IGNORE));
+    MPIX_CHECK(!flag, "complete before the stream got there");
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPIX_OK(MPI_Iprobe(mpix_test.left, TAG, MPI_COMM_WORLD, &flag,
+                       MPI_STATUS_IGNORE));
+    MPIX_CHECK(!flag, "sent before the stream got there");
+    MPI_Barrier(MPI_COMM_WORLD);
+    __atomic_store_n(&go, 1, __ATOMIC_RELEASE);
+
+    MPIX_OK(MPI_Waitall(2 * MANY, requests, MPI_STATUSES_IGNORE));
+    queue_wait();
+    for (i = 0; i < MANY; ++i) {
+        sends[i].request = requests[2 * i];
+        recvs[i].request = requests[2 * i + 1];
+        free_msg(&sends[i]);
+        free_msg(&recvs[i]);
+    }
+}
+
+/* A host tests and frees requests whose stream never waits. */
+static void test_requests(void)
+{
+    mpix_test_msg_t sends[3], recvs[3];
+    MPI_Request requests[3];
+    int i, index, flag = 0;
+    MPI_Status status;
+
+    for (i = 0; i < 3; ++i) {
+        mpix_test_msg_init(&sends[i], COUNT, mpix_test.rank, mpix_test.right,
+                           i);
+        mpix_test_msg_init(&recvs[i], COUNT, mpix_test.left, mpix_test.rank, i);
+        enqueue_recv(&recvs[i], mpix_test.left, TAG + i, MPI_COMM_WORLD);
+        enqueue_send(&sends[i], TAG + i, MPI_COMM_WORLD);
+        requests[i] = recvs[i].request;
+        MPIX_OK(MPI_Request_free(&sends[i].request)); /* Before the start */
+    }
+    MPIX_IS(MPI_ERR_REQUEST, MPI_Cancel(&requests[0]));
+    enqueue_start();
+    enqueue_start(); /* Of nothing */
+
+    while (!flag) {
+        MPIX_OK(MPI_Test(&requests[2], &flag, &status));
+    }
+    check_status(&status, mpix_test.left, TAG + 2, COUNT);
+    for (i = 0; i < 2; ++i) {
+        MPIX_OK(MPI_Waitany(3, requests, &index, &status));
+        check_status(&status, mpix_test.left, TAG + index, COUNT);
+    }
+    enqueue_wait();
+    queue_wait();
+    for (i = 0; i < 3; ++i) {
+        mpix_test_verify(&recvs[i]);
+        recvs[i].request = requests[i];
+        free_msg(&sends[i]);
+        free_msg(&recvs[i]);
+    }
+}
+
+/* Types with gaps, backwards, and at absolute addresses, freed at once. */
+static void test_datatypes(void)
+{
+    int out[40], in[40], i;
+    MPI_Datatype type, absolute;
+    MPI_Request requests[2];
+    MPI_Aint address;
+
+    for (i = 0; i < 40; ++i) {
+        out[i] = 100 * mpix_test.rank + i;
+        in[i]  = -1;
+    }
+    MPI_Type_vector(10, 1, -2, MPI_INT, &type);
+    MPI_Type_commit(&type);
+    MPI_Get_address(&in[20], &address);
+    MPI_Type_create_hindexed_block(1, 10, &address, MPI_INT, &absolute);
+    MPI_Type_commit(&absolute);
+
+    MPIX_OK(MPIX_Enqueue_recv(MPI_BOTTOM, 1, absolute, mpix_test.left, TAG,
+                              mpix_test.queue, &requests[0]));
+    MPIX_OK(MPIX_Enqueue_send(&out[30], 1, type, mpix_test.right, TAG,
+                              mpix_test.queue, &requests[1]));
+    MPI_Type_free(&type);
+    MPI_Type_free(&absolute);
+    enqueue_start();
+    enqueue_wait();
+    queue_wait();
+    MPIX_OK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
+    for (i = 0; i < 40; ++i) {
+        MPIX_CHECK(in[i] == (((i >= 20) && (i < 30)) ?
+                             100 * mpix_test.left + 30 - 2 * (i - 20) : -1),
+                   "%d: %d", i, in[i]);
+    }
+}
+
+/* Nobody, and the process itself. */
+static void test_null_and_self(void)
+{
+    mpix_test_msg_t send, recv;
+    MPI_Request requests[4];
+    MPI_Status statuses[4];
+    int count, word = 5;
+
+    mpix_test_msg_init(&send, COUNT, mpix_test.rank, mpix_test.rank, 1);
+    mpix_test_msg_init(&recv, COUNT, mpix_test.rank, mpix_test.rank, 1);
+    MPIX_OK(MPIX_Enqueue_recv(&word, 1, MPI_INT, MPI_PROC_NULL, TAG,
+                              MPI_COMM_WORLD, mpix_test.queue, &requests[0]));
+    MPIX_OK(MPIX_Enqueue_send(&word, 1, MPI_INT, MPI_PROC_NULL, TAG,
+                              MPI_COMM_WORLD, mpix_test.queue, &requests[1]));
+    enqueue_send(&send, TAG, MPI_COMM_WORLD);
+    enqueue_recv(&recv, mpix_test.rank, TAG, MPI_COMM_WORLD);
+    requests[2] = send.request;
+    requests[3] = recv.request;
+    enqueue_start();
+    enqueue_wait();
+    enqueue_verify(&recv);
+    queue_wait();
+    MPIX_OK(MPI_Waitall(4, requests, statuses));
+    MPI_Get_count(&statuses[0], MPI_INT, &count);
+    MPIX_CHECK((statuses[0].MPI_SOURCE == MPI_PROC_NULL) && (count == 0) &&
+               (word == 5), "source %d count %d word %d",
+               statuses[0].MPI_SOURCE, count, word);
+    check_status(&statuses[3], mpix_test.rank, TAG, COUNT);
+    send.request = requests[2];
+    recv.request = requests[3];
+    free_msg(&send);
+    free_msg(&recv);
+}
+
+/* Sends to the same place of the other group, and receives from there. */
+static void swap_inter(MPI_Comm inter, int rank)
+{
+    MPI_Request requests[2];
+    int value = mpix_test.rank, other = -1;
+    MPI_Status statuses[2];
+
+    MPIX_OK(MPIX_Enqueue_recv(&other, 1, MPI_INT, rank, TAG, inter,
+                              mpix_test.queue, &requests[0]));
+    MPIX_OK(MPIX_Enqueue_send(&value, 1, MPI_INT, rank, TAG, inter,
+                              mpix_test.queue, &requests[1]));
+    enqueue_start();
+    enqueue_wait();
+    queue_wait();
+    MPIX_OK(MPI_Waitall(2, requests, statuses));
+    MPIX_CHECK((other == (mpix_test.rank ^ 1)) &&
+               (statuses[0].MPI_SOURCE == rank), "%d from %d", other,
+               statuses[0].MPI_SOURCE);
+}
+
+/* An intercommunicator; and a queue's own communicator, which is freed. */
+static void test_communicators(void)
+{
+    const int is_odd = mpix_test.rank % 2;
+    MPI_Comm local, inter, dup;
+    MPI_Request requests[2];
+    int value = -1, mine = mpix_test.rank;
+    MPIX_Queue queue;
+
+    MPI_Comm_split(MPI_COMM_WORLD, is_odd, 0, &local);
+    MPI_Intercomm_create(local, 0, MPI_COMM_WORLD, 1 - is_odd, 0, &inter);
+    if ((mpix_test.rank ^ 1) < mpix_test.size) {
+        swap_inter(inter, mpix_test.rank / 2);
+    }
+    MPI_Comm_free(&inter);
+    MPI_Comm_free(&local);
+
+    MPI_Comm_dup(MPI_COMM_WORLD, &dup);
+    MPI_Comm_set_errhandler(dup, MPI_ERRORS_RETURN);
+    MPIX_OK(MPIX_Create_queue(dup, mpix_test.stream, &queue));
+    MPIX_OK(MPIX_Enqueue_recv(&value, 1, MPI_INT, mpix_test.left, TAG, queue,
+                              &requests[0]));
+    MPIX_OK(MPIX_Enqueue_send(&mine, 1, MPI_INT, mpix_test.right, TAG, queue,
+                              &requests[1]));
+    MPI_Comm_free(&dup); /* Messages that are enqueued keep it */
+    MPIX_OK(MPIX_Enqueue_start(queue));
+    MPIX_OK(MPIX_Enqueue_wait(queue));
+    MPIX_OK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
+    MPIX_OK(MPIX_Queue_wait(queue));
+    MPIX_CHECK(value == mpix_test.left, "%d", value);
+    MPIX_IS(MPI_ERR_COMM, MPIX_Enqueue_send(&mine, 1, MPI_INT, 0, TAG, queue,
+                                            &requests[0]));
+    MPIX_OK(MPIX_Free_queue(queue));
+}
+
+/* What is refused enqueues nothing. */
+static void test_refuse(void)
+{
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPIX_Queue other    = MPIX_QUEUE_NULL;
+    int word            = 0;
+
+    MPIX_IS(MPI_ERR_ARG, MPIX_Create_queue(NULL, &other));
+    MPIX_IS(MPI_ERR_ARG, MPIX_Create_queue(&word, &other));
+    MPIX_IS(MPI_ERR_ARG, MPIX_Create_queue(mpix_test.stream, NULL));
+    MPIX_IS(MPI_ERR_COMM, MPIX_Create_queue(MPI_COMM_NULL, mpix_test.stream,
+                                            &other));
+    MPIX_IS(MPI_ERR_ARG, MPIX_Free_queue(other));
+    MPIX_IS(MPI_ERR_ARG, MPIX_Enqueue_start(other));
+    MPIX_IS(MPI_ERR_ARG, MPIX_Enqueue_wait((MPIX_Queue)&word));
+    MPIX_IS(MPI_ERR_ARG, MPIX_Enqueue_send(&word, 1, MPI_INT, 0, TAG, other,
+                                           &request));
+    MPIX_IS(MPI_ERR_COMM,
+            MPIX_Enqueue_send(&word, 1, MPI_INT, 0, TAG, MPI_COMM_NULL,
+                              mpix_test.queue, &request));
+    MPIX_IS(MPI_ERR_ARG, MPIX_Enqueue_send(&word, 1, MPI_INT, 0, TAG,
+                                           mpix_test.queue, NULL));
+    MPIX_IS(MPI_ERR_ARG, MPIX_Enqueue_recv(MPI_IN_PLACE, 1, MPI_INT, 0, TAG,
+                                           mpix_test.queue, &request));
+    MPIX_IS(MPI_ERR_COUNT, MPIX_Enqueue_recv(&word, -1, MPI_INT, 0, TAG,
+                                             mpix_test.queue, &request));
+    MPIX_IS(MPI_ERR_TYPE,
+            MPIX_Enqueue_recv(&word, 1, MPI_DATATYPE_NULL, 0, TAG,
+                              mpix_test.queue, &request));
+    MPIX_IS(MPI_ERR_RANK,
+            MPIX_Enqueue_send(&word, 1, MPI_INT, mpix_test.size, TAG,
+                              mpix_test.queue, &request));
+    MPIX_IS(MPI_ERR_RANK, MPIX_Enqueue_send(&word, 1, MPI_INT, MPI_ANY_SOURCE,
+                                            TAG, mpix_test.queue, &request));
+    MPIX_IS(MPI_ERR_TAG, MPIX_Enqueue_send(&word, 1, MPI_INT, 0, MPI_ANY_TAG,
+                                           mpix_test.queue, &request));
+    MPIX_IS(MPI_ERR_TAG, MPIX_Enqueue_recv(&word, 1, MPI_INT, 0, -5,
+                                           mpix_test.queue, &request));
+    MPIX_CHECK(request == MPI_REQUEST_NULL, "a request was made");
+    enqueue_start();
+    enqueue_wait();
+    queue_wait();
+}
+
+/* A message that is too long ends its request and its queue, and nothing
+ * else. */
+static void test_truncation(void)
+{
+    int values[2] = {1, 2}, word = 0, rc;
+    MPI_Request request, other = MPI_REQUEST_NULL;
+    MPIX_Queue queue;
+    MPI_Status status;
+
+    MPIX_OK(MPIX_Create_queue(mpix_test.stream, &queue));
+    MPIX_OK(MPIX_Enqueue_recv(&word, 1, MPI_INT, mpix_test.left, TAG, queue,
+                              &request));
+    MPIX_OK(MPIX_Enqueue_start(queue));
+    MPIX_OK(MPIX_Enqueue_wait(queue));
+    MPI_Barrier(MPI_COMM_WORLD); /* The queue is in error soon */
+    MPI_Send(values, 2, MPI_INT, mpix_test.right, TAG, MPI_COMM_WORLD);
+    rc = MPI_Wait(&request, &status);
+    MPI_Error_class(rc, &rc);
+    MPIX_CHECK(rc == MPI_ERR_TRUNCATE, "class %d", rc);
+    MPIX_IS(MPI_ERR_OTHER, MPIX_Queue_wait(queue));
+    MPIX_IS(MPI_ERR_OTHER, MPIX_Enqueue_send(values, 1, MPI_INT, 0, TAG, queue,
+                                             &other));
+    MPIX_IS(MPI_ERR_OTHER, MPIX_Enqueue_start(queue));
+    MPIX_OK(MPIX_Free_queue(queue));
+    send_to_plain(RECV_PLAIN, COUNT);
+}
+
+/* A queue goes with messages that are not started, and with some that are. */
+static void test_free(void)
+{
+    MPI_Request requests[2];
+    int is_cancelled, value = -1;
+    MPI_Status statuses[2];
+    MPIX_Queue queue;
+
+    MPIX_OK(MPIX_Create_queue(mpix_test.stream, &queue));
+    MPIX_OK(MPIX_Enqueue_recv(&value, 1, MPI_INT, mpix_test.left, TAG, queue,
+                              &requests[0]));
+    MPIX_OK(MPIX_Enqueue_start(queue));
+    MPIX_OK(MPIX_Enqueue_send(&value, 1, MPI_INT, mpix_test.right, TAG, queue,
+                              &requests[1]));
+    MPIX_OK(MPIX_Queue_wait(queue));
+    MPIX_OK(MPIX_Free_queue(queue));
+
+    MPI_Send(&mpix_test.rank, 1, MPI_INT, mpix_test.right, TAG, MPI_COMM_WORLD);
+    MPIX_OK(MPI_Waitall(2, requests, statuses));
+    MPI_Test_cancelled(&statuses[1], &is_cancelled);
+    MPIX_CHECK((value == mpix_test.left) && is_cancelled, "%d %d", value,
+               is_cancelled);
+}
+
+/* Many queues come and go. */
+static void test_many_queues(void)
+{
+    MPIX_Queue queues[MANY];
+    MPI_Request requests[2];
+    int i, round, value;
+
+    for (round = 0; round < 50; ++round) {
+        for (i = 0; i < MANY; ++i) {
+            MPIX_OK(MPIX_Create_queue(mpix_test.stream, &queues[i]));
+        }
+        MPIX_OK(MPIX_Enqueue_recv(&value, 1, MPI_INT, mpix_test.left, TAG,
+                                  queues[round], &requests[0]));
+        MPIX_OK(MPIX_Enqueue_send(&round, 1, MPI_INT, mpix_test.right, TAG,
+                                  queues[round], &requests[1]));
+        MPIX_OK(MPIX_Enqueue_start(queues[round]));
+        MPIX_OK(MPIX_Enqueue_wait(queues[round]));
+        MPIX_OK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
+        MPIX_CHECK(value == round, "%d instead of %d", value, round);
+        MPIX_OK(MPIX_Host_stream_synchronize(mpix_test.stream));
+        for (i = 0; i < MANY; ++i) {
+            MPIX_OK(MPIX_Free_queue(queues[i]));
+        }
+    }
+}
+
+/* Matched requests on the same queue, between messages that are used once. */
+static void test_both_families(void)
+{
+    mpix_test_msg_t send, recv, once_send, once_recv;
+    int i;
+
+    mpix_test_send_init(&send, COUNT, mpix_test.right, TAG, 1);
+    mpix_test_recv_init(&recv, COUNT, mpix_test.left, TAG, 1);
+    mpix_test_match(&send, 1, &recv, 1);
+    for (i = 0; i < 10; ++i) {
+        mpix_test_msg_init(&once_send, COUNT, mpix_test.rank, mpix_test.right,
+                           2);
+        mpix_test_msg_init(&once_recv, COUNT, mpix_test.left, mpix_test.rank,
+                           2);
+        once_send.use = i;
+        once_recv.use = i;
+        enqueue_recv(&once_recv, mpix_test.left, TAG, MPI_COMM_WORLD);
+        enqueue_send(&once_send, TAG, MPI_COMM_WORLD);
+        MPIX_OK(MPIX_Host_stream_launch(mpix_test.stream, mpix_test_fill,
+                                        &send));
+        MPIX_OK(MPIX_Enqueue_start(mpix_test.queue, &recv.request));
+        MPIX_OK(MPIX_Enqueue_start(mpix_test.queue, &send.request));
+        enqueue_start();
+        MPIX_OK(MPIX_Enqueue_wait(mpix_test.queue, &send.request));
+        enqueue_wait();
+        MPIX_OK(MPIX_Enqueue_wait(mpix_test.queue, &recv.request));
+        enqueue_verify(&recv);
+        enqueue_verify(&once_recv);
+        queue_wait();
+        MPIX_OK(MPI_Wait(&once_send.request, MPI_STATUS_IGNORE));
+        MPIX_OK(MPI_Wait(&once_recv.request, MPI_STATUS_IGNORE));
+        free_msg(&once_send);
+        free_msg(&once_recv);
+    }
+    mpix_test_msg_free(&send);
+    mpix_test_msg_free(&recv);
+}
+
+int main(int argc, char **argv)
+{
+    static const mpix_test_case_t cases[] = {
+        {"send_to_plain", test_send_to_plain},
+        {"recv_from_plain", test_recv_from_plain},
+        {"order", test_order},
+        {"many_ahead", test_many_ahead},
+        {"requests", test_requests},
+        {"datatypes", test_datatypes},
+        {"null_and_self", test_null_and_self},
+        {"communicators", test_communicators},
+        {"refuse", test_refuse},
+        {"truncation", test_truncation},
+        {"free", test_free},
+        {"many_queues", test_many_queues},
+        {"both_families", test_both_families},
+        {NULL, NULL}
+    };
+
+    mpix_test_init_thread(&argc, &argv, MPI_THREAD_MULTIPLE);
+    mpix_test_cases(cases, argc, argv);
+    return mpix_test_end("mpix_batch");
+}
