@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mpix_multi.c - several threads match and use requests at the same time, each
- * with its own communicator, stream and queue, while another calls MPI.
+ * mpix_multi.c - several threads match and use requests, and send messages that
+ * are used once, at the same time, each with its own communicator, stream and
+ * queue, while another calls MPI.
  */
 #include "mpix_test.h"
 
@@ -50,6 +51,34 @@ static int use_pair(worker_t *worker, MPI_Request *requests,
     return failed;
 }
 
+/* Sends and receives messages that are used once. */
+static int use_once(worker_t *worker, mpix_test_msg_t *send,
+                    mpix_test_msg_t *recv)
+{
+    MPI_Request requests[2];
+    int failed = 0;
+    int k;
+
+    for (k = 0; k < USES; ++k) {
+        failed += call(MPIX_Host_stream_launch(worker->stream, mpix_test_fill,
+                                               send));
+        failed += call(MPIX_Enqueue_recv(recv->words, WORDS, MPI_UINT64_T,
+                                         mpix_test.left, 2, worker->comm,
+                                         worker->queue, &requests[0]));
+        failed += call(MPIX_Enqueue_send(send->words, WORDS, MPI_UINT64_T,
+                                         mpix_test.right, 2, worker->comm,
+                                         worker->queue, &requests[1]));
+        failed += call(MPIX_Enqueue_start(worker->queue));
+        failed += call(MPIX_Enqueue_wait(worker->queue));
+        failed += call(MPIX_Host_stream_launch(worker->stream, mpix_test_verify,
+                                               recv));
+        failed += call(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
+    }
+    failed += call(MPIX_Queue_wait(worker->queue));
+    failed += call(MPIX_Host_stream_synchronize(worker->stream));
+    return failed;
+}
+
 /* One round: new requests are made, matched, used and freed. */
 static int run_round(worker_t *worker, int round)
 {
@@ -70,6 +99,7 @@ static int run_round(worker_t *worker, int round)
     failed += call(MPIX_Matchall(2, requests, MPI_STATUSES_IGNORE));
     if (failed == 0) {
         failed += use_pair(worker, requests, &send, &recv);
+        failed += use_once(worker, &send, &recv);
     }
     failed += (recv.wrong > 0);
     failed += call(MPI_Request_free(&requests[0]));

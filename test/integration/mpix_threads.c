@@ -8,13 +8,34 @@
 
 
 /* Calls that need MPI. */
-static void check_refused(void *stream)
+static void check_refused(void *stream, int has_mpi)
 {
     MPIX_Queue queue = MPIX_QUEUE_NULL;
 
     MPIX_CHECK(MPIX_Queue_init(MPIX_QUEUE_HOST, stream, &queue) ==
                MPI_ERR_OTHER, "MPIX_Queue_init");
+    if (!has_mpi) {
+        MPIX_CHECK(MPIX_Create_queue(stream, &queue) == MPI_ERR_OTHER,
+                   "MPIX_Create_queue");
+    }
     MPIX_CHECK(queue == MPIX_QUEUE_NULL, "a queue was made");
+}
+
+/* The first one that calls MPI for messages of streams needs a thread. */
+static void check_batch(void *stream)
+{
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPIX_Queue queue;
+    int word = 0;
+
+    MPIX_OK(MPIX_Create_queue(stream, &queue));
+    MPIX_IS(MPI_ERR_OTHER, MPIX_Enqueue_send(&word, 1, MPI_INT, 0, 0,
+                                             MPI_COMM_WORLD, queue, &request));
+    MPIX_OK(MPIX_Enqueue_start(queue));
+    MPIX_OK(MPIX_Enqueue_wait(queue));
+    MPIX_OK(MPIX_Queue_wait(queue));
+    MPIX_OK(MPIX_Free_queue(queue));
+    MPIX_CHECK(request == MPI_REQUEST_NULL, "a request was made");
 }
 
 int main(int argc, char **argv)
@@ -26,7 +47,7 @@ int main(int argc, char **argv)
 
     MPIX_CHECK(MPIX_Host_stream_create(&stream) == MPI_SUCCESS,
                "streams need no MPI");
-    check_refused(stream);
+    check_refused(stream, 0);
 
     /* Past this library, which would ask for more */
     PMPI_Init(&argc, &argv);
@@ -39,18 +60,19 @@ int main(int argc, char **argv)
 
     MPI_Comm_rank(MPI_COMM_WORLD, &mpix_test.rank);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    check_refused(stream);
+    check_refused(stream, 1);
 
     MPIX_OK(MPI_Send_init(&word, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, &request));
     MPIX_IS(MPI_ERR_OTHER, MPIX_Match(&request, MPI_STATUS_IGNORE));
     MPIX_IS(MPI_ERR_OTHER, MPIX_Imatch(&request));
     MPIX_OK(MPI_Request_free(&request));
+    check_batch(stream);
 
     MPIX_OK(MPIX_Queue_get_stats(&stats));
     MPIX_CHECK((stats.starts == 0) && (stats.provider[0] == '\0'), "stats");
 
     MPI_Finalize();
-    check_refused(stream);
+    check_refused(stream, 0);
     MPIX_CHECK(MPIX_Host_stream_free(&stream) == MPI_SUCCESS, "stream");
     printf("mpix_threads: rank %d, %d checks failed\n", mpix_test.rank,
            mpix_test.failed);

@@ -63,6 +63,10 @@ void mpix_batch_cancel(mpix_batch_t *batch)
     MPI_Status status;
     mpix_msg_t *msg;
 
+    if (ucs_list_is_empty(&batch->enqueued)) {
+        return; /* MPI may be finalised */
+    }
+
     memset(&status, 0, sizeof(status));
     PMPI_Status_set_cancelled(&status, 1);
     while (!ucs_list_is_empty(&batch->enqueued)) {
@@ -95,6 +99,7 @@ void mpix_batch_release(mpix_batch_t *batch)
 void mpix_batch_end(mpix_msg_t *msg, int code, const MPI_Status *status)
 {
     mpix_batch_t *batch = msg->batch;
+    MPI_Request outer   = msg->outer;
     int expected        = MPI_SUCCESS;
 
     msg->code   = code;
@@ -106,9 +111,17 @@ void mpix_batch_end(mpix_msg_t *msg, int code, const MPI_Status *status)
         __atomic_compare_exchange_n(&batch->code, &expected, code, 0,
                                     __ATOMIC_RELAXED, __ATOMIC_RELAXED);
     }
+    /* The application may have the message as soon as MPI knows */
+    __atomic_store_n(&msg->is_over, 1, __ATOMIC_RELEASE);
     mpix_batch_release(batch);
+    PMPI_Grequest_complete(outer);
+}
 
-    PMPI_Grequest_complete(msg->outer);
+/* Always true where MPI asks. The acquire pairs with the release of
+ * mpix_batch_end(), whatever MPI does in between. */
+static int mpix_msg_is_over(const mpix_msg_t *msg)
+{
+    return __atomic_load_n(&msg->is_over, __ATOMIC_ACQUIRE);
 }
 
 /* The application's request: MPI asks how it ended. */
@@ -118,6 +131,7 @@ static int mpix_msg_query(void *arg, MPI_Status *status)
     MPI_Count length      = 0;
     int is_cancelled      = 0;
 
+    (void)mpix_msg_is_over(msg);
     PMPI_Test_cancelled(&msg->status, &is_cancelled);
     if (msg->is_recv && !is_cancelled) {
         PMPI_Get_elements_x(&msg->status, MPI_BYTE, &length);
@@ -131,6 +145,7 @@ static int mpix_msg_query(void *arg, MPI_Status *status)
 
 static int mpix_msg_free(void *arg)
 {
+    (void)mpix_msg_is_over(arg);
     free(arg);
     return MPI_SUCCESS;
 }
@@ -217,6 +232,7 @@ static int mpix_msg_create(const mpix_msg_args_t *args, mpix_batch_t *batch,
                           mpix_fail(args->func, MPI_ERR_NO_MEM, "no memory"));
     }
 
+    msg->is_over = 0;
     msg->batch   = batch;
     msg->is_recv = args->is_recv;
     rc = args->is_recv ?

@@ -46,11 +46,12 @@ typedef struct mpix_batch {
 typedef struct mpix_msg {
     ucs_list_link_t list;
     mpix_batch_t    *batch;
-    MPI_Request     inner;  /* Persistent */
-    MPI_Request     outer;  /* Generalized */
+    MPI_Request     inner;   /* Persistent */
+    MPI_Request     outer;   /* Generalized */
     int             is_recv;
-    MPI_Status      status; /* Once it is over */
-    int             code;   /* The same */
+    MPI_Status      status;  /* Once it is over */
+    int             code;    /* The same */
+    int             is_over; /* Stored last, with release order */
 } mpix_msg_t;
 
 
