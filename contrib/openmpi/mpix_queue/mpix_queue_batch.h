@@ -66,7 +66,8 @@ int MPIX_Create_queue_stream(void *stream, MPIX_Queue *queue);
 
 
 /**
- * The same with the communicator of messages that are enqueued without one.
+ * Create a queue on a stream, with the communicator of messages that are
+ * enqueued without one.
  *
  * @param [in]  comm   The communicator. It may be freed before the queue: such
  *                     messages are refused then.
@@ -126,7 +127,7 @@ int MPIX_Enqueue_send_comm(const void *buf, int count, MPI_Datatype datatype,
 
 
 /**
- * The same on the queue's communicator.
+ * Enqueue a send on the queue's communicator.
  *
  * @param [in]  buf      As @ref MPIX_Enqueue_send_comm.
  * @param [in]  count    As @ref MPIX_Enqueue_send_comm.
@@ -175,7 +176,7 @@ int MPIX_Enqueue_recv_comm(void *buf, int count, MPI_Datatype datatype,
 
 
 /**
- * The same on the queue's communicator.
+ * Enqueue a receive on the queue's communicator.
  *
  * @param [out] buf      As @ref MPIX_Enqueue_recv_comm.
  * @param [in]  count    As @ref MPIX_Enqueue_recv_comm.

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Makes a manual page of each call of a header, from its comment: a page in
+# scdoc's language for a function, a reference for a name that stands for one by
+# the number of its arguments.
+#
+#     awk -v dir=DIR -f calls.awk HEADER...
+
+function literal(text)
+{
+    gsub(/\\/, "\\\\", text)
+    gsub(/\*/, "\\*", text)
+    return text
+}
+
+# Text of a comment: other calls as pages, arguments in italics.
+function prose(text)
+{
+    text = literal(text)
+    while (match(text, /@ref [A-Za-z0-9_]+/))
+        text = substr(text, 1, RSTART - 1) "*" \
+               substr(text, RSTART + 5, RLENGTH - 5) "*(3)" \
+               substr(text, RSTART + RLENGTH)
+    while (match(text, /@a [A-Za-z0-9_]+/))
+        text = substr(text, 1, RSTART - 1) "_" \
+               substr(text, RSTART + 3, RLENGTH - 3) "_" \
+               substr(text, RSTART + RLENGTH)
+    return text
+}
+
+function sentence(text)
+{
+    return toupper(substr(text, 1, 1)) substr(text, 2)
+}
+
+# What the page's first line says of the call.
+function summary(text)
+{
+    sub(/\. .*/, "", text)
+    sub(/\.$/, "", text)
+    sub(/ \(.*/, "", text)
+    return tolower(substr(text, 1, 1)) substr(text, 2)
+}
+
+function page(name, prototype,    file, i, header)
+{
+    file   = dir "/" name ".3.scd"
+    header = FILENAME
+    sub(/.*\//, "", header)
+    print name "(3)\n\n# NAME\n" > file
+    print name " - " prose(summary(text[1])) > file
+    print "\n# SYNOPSIS\n\n*#include <mpix_queue.h>*\n" > file
+    print "*" literal(prototype) "*" > file
+    print "\n# DESCRIPTION\n" > file
+    for (i = 1; i <= paragraphs; ++i)
+        print prose(text[i]) "\n" > file
+    if (params > 0) {
+        print "# PARAMETERS\n" > file
+        for (i = 1; i <= params; ++i)
+            print "_" param_name[i] "_ (" param_dir[i] ")\n\t" \
+                  prose(param_text[i]) "\n" > file
+    }
+    if (returns != "")
+        print "# RETURN VALUE\n\n" prose(returns) "\n" > file
+    if (owner != "")
+        print "# OWNERSHIP\n\n" prose(sentence(owner)) "\n" > file
+    if (threads != "")
+        print "# THREADS\n\n" prose(sentence(threads)) "\n" > file
+    print "# SEE ALSO\n\n*mpix_queue*(3), *mpix_host*(3), " header > file
+    close(file)
+}
+
+# Where the words of a line go: 'where' is the part of the comment, 'new' whether
+# the line begins it.
+function add(words, new)
+{
+    if (where == "text") {
+        if (new) text[++paragraphs] = words
+        else text[paragraphs] = text[paragraphs] " " words
+    } else if (where == "param") {
+        param_text[params] = param_text[params] (new ? "" : " ") words
+    } else if (where == "return") {
+        returns = returns (returns == "" ? "" : " ") words
+    } else if (where == "owner") {
+        owner = owner (owner == "" ? "" : " ") words
+    } else if (where == "threads") {
+        threads = threads (threads == "" ? "" : " ") words
+    }
+}
+
+# A comment begins.
+/^\/\*\*/ {
+    in_comment = 1
+    is_new     = 1
+    where      = "text"
+    paragraphs = params = 0
+    returns = owner = threads = ""
+    if (/\*\/$/)
+        in_comment = has_comment = 0
+    next
+}
+
+in_comment && /^ \*\// { in_comment = 0; has_comment = 1; prototype = ""; next }
+
+in_comment {
+    sub(/^ \* ?/, "")
+    line = $0
+    sub(/^ +/, line == $0 && line ~ /^ / ? "" : "&", line)
+    if (line == "") {
+        is_new = 1
+        if (where != "text") where = "none"
+        next
+    }
+    if (line ~ /^@param/) {
+        match(line, /\[[a-z,]+\]/)
+        param_dir[++params] = substr(line, RSTART + 1, RLENGTH - 2)
+        sub(/^@param *\[[a-z,]+\] */, "", line)
+        param_name[params] = line
+        sub(/ .*/, "", param_name[params])
+        sub(/^[^ ]+ */, "", line)
+        param_text[params] = ""
+        where  = "param"
+        is_new = 1
+    } else if (line ~ /^@return/) {
+        sub(/^@return */, "", line)
+        where = "return"
+    } else if (line ~ /^Ownership:/) {
+        sub(/^Ownership: */, "", line)
+        where = "owner"
+    } else if (line ~ /^Threads:/) {
+        sub(/^Threads: */, "", line)
+        where = "threads"
+    }
+    sub(/^ +/, "", line)
+    add(line, is_new)
+    is_new = 0
+    next
+}
+
+# The prototype behind a comment.
+has_comment {
+    prototype = prototype (prototype == "" ? "" : " ") $0
+    gsub(/ +/, " ", prototype)
+    if (prototype ~ /^(typedef|enum|#|struct)/ || prototype == "") {
+        has_comment = 0
+    } else if (prototype ~ /;$/) {
+        has_comment = 0
+        if (match(prototype, /MPIX_[A-Za-z0-9_]+\(/))
+            page(substr(prototype, RSTART, RLENGTH - 1), prototype)
+    }
+    next
+}
+
+# In C++ an overload, in C a macro
+/^static inline int MPIX_/ {
+    alias = $4
+    sub(/\(.*/, "", alias)
+}
+alias != "" && /return MPIX_/ {
+    target = $2
+    sub(/\(.*/, "", target)
+    if (!(alias in seen)) {
+        seen[alias] = 1
+        print ".so man3/" target ".3" > (dir "/" alias ".3")
+        close(dir "/" alias ".3")
+    }
+    alias = ""
+}
