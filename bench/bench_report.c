@@ -168,6 +168,7 @@ static int bench_report_count(bench_report_t *report, uint64_t messages)
     totals->chunks       = bench_sum(totals->chunks, comm);
     totals->copies       = bench_sum(totals->copies, comm);
     totals->proxied      = bench_sum(totals->proxied, comm);
+    totals->messages     = bench_sum(totals->messages, comm);
     bench_gather_counts(report);
     if (bench_rank() == 0) {
         ret = bench_check_lane(report);
@@ -227,6 +228,10 @@ static void bench_report_print(const bench_report_t *report)
         printf("beside them clear-to-sends = %" PRIu64 ", additions to words "
                "= %" PRIu64 "\n", report->clears, report->atomics);
     }
+    if (report->totals.messages > 0) {
+        printf("messages that were used once = %" PRIu64 "\n",
+               report->totals.messages);
+    }
     if (report->totals.chunks > 0) {
         printf("of the writes %" PRIu64 " are further parts of a message\n",
                report->totals.chunks);
@@ -249,10 +254,11 @@ static void bench_json_counts(FILE *file, const bench_report_t *report)
 {
     fprintf(file, "\"messages\":%" PRIu64 ",\"deferred_writes_fired\":%" PRIu64
             ",\"chunks\":%" PRIu64 ",\"copies\":%" PRIu64
-            ",\"operations_proxied\":%" PRIu64 ",",
+            ",\"operations_proxied\":%" PRIu64 ",\"messages_once\":%" PRIu64
+            ",",
             report->messages, report->totals.writes_fired,
             report->totals.chunks, report->totals.copies,
-            report->totals.proxied);
+            report->totals.proxied, report->totals.messages);
     fprintf(file, "\"clear_to_sends\":%" PRIu64 ",\"atomics\":%" PRIu64 ",",
             report->clears, report->atomics);
 }

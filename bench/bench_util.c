@@ -13,7 +13,8 @@
 
 
 const char *const bench_variants[BENCH_NUM_VARIANTS] = {
-    "mpi", "st", "st-ready", "put", "put-strict", "get", "get-strict"
+    "mpi", "st", "st-ready", "put", "put-strict", "get", "get-strict",
+    "st-hpe"
 };
 
 int bench_rank(void)
@@ -26,9 +27,15 @@ int bench_rank(void)
 
 void bench_init(int *argc, char ***argv)
 {
-    int provided;
+    int level = MPI_THREAD_FUNNELED;
+    int i, provided;
 
-    MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &provided);
+    for (i = 1; i < *argc; ++i) {
+        if (strstr((*argv)[i], bench_variants[BENCH_NUM_VARIANTS - 1])) {
+            level = MPI_THREAD_MULTIPLE;
+        }
+    }
+    MPI_Init_thread(argc, argv, level, &provided);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
 }
 
@@ -213,9 +220,10 @@ static void bench_help(const char *help, unsigned known)
             comma = ",";
         }
     }
-    printf(" (all)\n"
+    printf(" (all%s)\n"
            "  --json FILE      write the report to a file\n"
-           "  --help           print this and stop\n");
+           "  --help           print this and stop\n",
+           (known & BENCH_VARIANT_HPE) ? " but st-hpe" : "");
 }
 
 int bench_parse(bench_options_t *options, const bench_option_t *table,
@@ -253,7 +261,7 @@ int bench_parse(bench_options_t *options, const bench_option_t *table,
         }
     }
     if (variants == NULL) {
-        options->variants = options->known;
+        options->variants = options->known & ~BENCH_VARIANT_HPE;
         return 0;
     }
     return bench_parse_variants(variants, options->known, &options->variants);

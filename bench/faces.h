@@ -97,6 +97,7 @@ struct faces_ops {
 extern const faces_ops_t faces_mpi_ops;
 extern const faces_ops_t faces_st_ops;
 extern const faces_ops_t faces_st_ready_ops;
+extern const faces_ops_t faces_st_hpe_ops;
 
 
 /* Reads "4x2x1" and checks that it makes 'ranks'; NULL: a choice of MPI's.

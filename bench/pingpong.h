@@ -65,6 +65,7 @@ struct pp_ops {
 extern const pp_ops_t pp_mpi_ops;
 extern const pp_ops_t pp_st_ops;
 extern const pp_ops_t pp_st_ready_ops;
+extern const pp_ops_t pp_st_hpe_ops;
 
 
 /* Allocates buffers for messages of up to 'max_size': if 'by_mpi', those that

@@ -40,7 +40,8 @@ typedef struct faces_app {
 
 
 static const faces_ops_t *const faces_ops[BENCH_NUM_VARIANTS] = {
-    &faces_mpi_ops, &faces_st_ops, &faces_st_ready_ops
+    &faces_mpi_ops, &faces_st_ops, &faces_st_ready_ops, NULL, NULL, NULL, NULL,
+    &faces_st_hpe_ops
 };
 
 static const char faces_help[] =
@@ -198,7 +199,10 @@ int main(int argc, char **argv)
 {
     static faces_app_t app = {
         .opts = {
-            .common = {.known = BENCH_VARIANT_MPI | BENCH_VARIANTS_ST},
+            .common = {
+                .known = BENCH_VARIANT_MPI | BENCH_VARIANTS_ST |
+                         BENCH_VARIANT_HPE
+            },
             .block  = 8,
             .order  = 2,
             .outer  = 1,

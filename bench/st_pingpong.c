@@ -43,7 +43,8 @@ typedef struct pp_app {
 
 
 static const pp_ops_t *const pp_ops[BENCH_NUM_VARIANTS] = {
-    &pp_mpi_ops, &pp_st_ops, &pp_st_ready_ops
+    &pp_mpi_ops, &pp_st_ops, &pp_st_ready_ops, NULL, NULL, NULL, NULL,
+    &pp_st_hpe_ops
 };
 
 static const char pp_help[] =
@@ -159,7 +160,7 @@ static uint64_t pp_run(pp_app_t *app)
     pp_data_init(&app->data, ex->rank, app->opts.max, app->opts.by_mpi);
     bench_check(MPIX_Host_stream_create(&ex->stream),
                 "MPIX_Host_stream_create");
-    if (app->opts.common.variants & BENCH_VARIANTS_ST) {
+    if (app->opts.common.variants & (BENCH_VARIANTS_ST | BENCH_VARIANT_HPE)) {
         bench_check(MPIX_Queue_init(MPIX_QUEUE_HOST, ex->stream, &ex->queue),
                     "MPIX_Queue_init");
     }
@@ -209,7 +210,8 @@ int main(int argc, char **argv)
     static pp_app_t app = {
         .opts = {
             .common = {
-                .known = BENCH_VARIANT_MPI | BENCH_VARIANTS_ST
+                .known = BENCH_VARIANT_MPI | BENCH_VARIANTS_ST |
+                         BENCH_VARIANT_HPE
             },
             .min    = 8,
             .max    = 1ul << 20,

@@ -387,7 +387,8 @@ int MPIX_Queue_get_stats(MPIX_Queue_stats *stats)
     stats->writes_fired = attr.stats.writes_fired;
     stats->chunks       = attr.stats.chunks;
     stats->copies       = attr.stats.copies;
-    stats->proxied      = attr.stats.proxied + mpix_batch_begun();
+    stats->proxied      = attr.stats.proxied;
+    stats->messages     = mpix_batch_begun();
     snprintf(stats->provider, sizeof(stats->provider), "%s", attr.provider);
     snprintf(stats->device, sizeof(stats->device), "%s", attr.device);
     return MPI_SUCCESS;

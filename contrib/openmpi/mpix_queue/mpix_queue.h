@@ -244,6 +244,9 @@ typedef struct MPIX_Queue_stats {
     uint64_t copies;       /**< Pieces of messages that streams copied to
                                 processes of the same node */
     uint64_t proxied;      /**< Messages that a host thread had to move */
+    uint64_t messages;     /**< Messages of MPIX_Enqueue_send and
+                                MPIX_Enqueue_recv that were begun: a thread of
+                                the library gives them to MPI */
     char     provider[64]; /**< libfabric provider */
     char     device[64];   /**< Device */
 } MPIX_Queue_stats;

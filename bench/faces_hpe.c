@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * faces_hpe.c - the halo by messages that are used once: HPE's interface.
+ *
+ * Nothing is matched before. One start begins the 26 receives of an iteration,
+ * before the pack kernel, and one the 26 sends.
+ */
+#include "faces.h"
+
+
+static void faces_hpe_none(faces_exchange_t *ex)
+{
+    (void)ex;
+}
+
+static void faces_hpe_init(faces_exchange_t *ex)
+{
+    bench_check(MPIX_Create_queue(ex->stream, &ex->queue),
+                "MPIX_Create_queue");
+}
+
+static void faces_hpe_cleanup(faces_exchange_t *ex)
+{
+    bench_check(MPIX_Free_queue(ex->queue), "MPIX_Free_queue");
+}
+
+/* A tag is the direction that the message goes. */
+static void faces_hpe_recvs(faces_exchange_t *ex)
+{
+    const faces_field_t *field = ex->field;
+    MPI_Request request;
+    int dir;
+
+    for (dir = 0; dir < FACES_NUM_DIRS; ++dir) {
+        bench_check(MPIX_Enqueue_recv(field->recv[0][dir], field->length[dir],
+                                      MPI_DOUBLE, ex->grid->neighbour[dir],
+                                      faces_opposite(dir), MPI_COMM_WORLD,
+                                      ex->queue, &request),
+                    "MPIX_Enqueue_recv");
+        bench_check(MPI_Request_free(&request), "MPI_Request_free");
+    }
+    bench_check(MPIX_Enqueue_start(ex->queue), "MPIX_Enqueue_start");
+}
+
+static void faces_hpe_sends(faces_exchange_t *ex)
+{
+    const faces_field_t *field = ex->field;
+    MPI_Request request;
+    int dir;
+
+    for (dir = 0; dir < FACES_NUM_DIRS; ++dir) {
+        bench_check(MPIX_Enqueue_send(field->send[dir], field->length[dir],
+                                      MPI_DOUBLE, ex->grid->neighbour[dir], dir,
+                                      MPI_COMM_WORLD, ex->queue, &request),
+                    "MPIX_Enqueue_send");
+        bench_check(MPI_Request_free(&request), "MPI_Request_free");
+    }
+    bench_check(MPIX_Enqueue_start(ex->queue), "MPIX_Enqueue_start");
+}
+
+static void faces_hpe_launch(faces_exchange_t *ex, MPIX_Host_func kernel)
+{
+    bench_check(MPIX_Host_stream_launch(ex->stream, kernel, ex->field),
+                "MPIX_Host_stream_launch");
+}
+
+static void faces_hpe_run(faces_exchange_t *ex, int count)
+{
+    int i;
+
+    for (i = 0; i < count; ++i) {
+        faces_hpe_recvs(ex);
+        faces_hpe_launch(ex, faces_kernel_pack);
+        faces_hpe_sends(ex);
+        faces_hpe_launch(ex, faces_kernel_interior);
+        bench_check(MPIX_Enqueue_wait(ex->queue), "MPIX_Enqueue_wait");
+        faces_hpe_launch(ex, faces_kernel_unpack);
+    }
+    bench_check(MPIX_Queue_wait(ex->queue), "MPIX_Queue_wait");
+    bench_check(MPIX_Host_stream_synchronize(ex->stream),
+                "MPIX_Host_stream_synchronize");
+}
+
+const faces_ops_t faces_st_hpe_ops = {
+    .name     = "st-hpe",
+    .num_sets = 1,
+    .init     = faces_hpe_init,
+    .prepare  = faces_hpe_none,
+    .run      = faces_hpe_run,
+    .cleanup  = faces_hpe_cleanup
+};
