@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mpix_matrix.c - every pairing of how a message is sent and received with every
- * kind of datatype, length and communicator. What is of the process - lane,
- * binding, thread level, ranks - comes from outside: see tests.list.
+ * mpix_matrix.c - every pairing of how a message is sent and received with
+ * every kind of datatype, length and communicator. Lane, binding, thread level
+ * and number of ranks come from outside: see tests.list.
  *
  * usage: mpix_matrix [single | funneled | serialized | multiple]
  *
@@ -282,8 +282,8 @@ static MPI_Comm make_inter(void)
     return inter;
 }
 
-/* Fills the communicator and who is who there; returns 0 where this rank has no
- * part. */
+/* Fills in the communicator and the ranks; returns 0 where this rank is left
+ * over. */
 static int make_comm(exchange_t *ex)
 {
     const int last = mpix_test.size - 1;

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * life.h - Conway's Game of Life on a grid of cells that wraps around: a halo
+ * of 8 neighbours around a kernel of little work, as in the paper of 2026.
+ *
+ * The grid is divided among a grid of ranks. A rank has its own cells and,
+ * around them, copies of its neighbours' borders. A generation is
+ *
+ *     pack      own borders -> send buffers
+ *     exchange  8 messages
+ *     step      receive buffers -> copies of borders; the next generation
+ *
+ * Used by the main thread or, in kernels, by the stream; the stream's order and
+ * its synchronisation with the host protect it.
+ */
+#ifndef LIFE_H_
+#define LIFE_H_
+
+#include "bench_util.h"
+
+#define LIFE_NUM_DIRS 8
+
+
+/* Data of one rank. The kernels' argument. */
+typedef struct life_field {
+    int      total[2];    /* Cells in x and y, of all ranks */
+    int      ranks[2];
+    int      start[2];    /* Own cells: the first one's place */
+    int      size[2];     /* and how many there are */
+    int      neighbour[LIFE_NUM_DIRS];
+    int      length[LIFE_NUM_DIRS]; /* Of a message, in cells */
+    uint8_t  *cells;      /* (size[0] + 2) * (size[1] + 2), row by row */
+    uint8_t  *next;
+    uint8_t  *send[LIFE_NUM_DIRS];
+    uint8_t  *recv[LIFE_NUM_DIRS];
+} life_field_t;
+
+
+typedef struct life_ops life_ops_t;
+
+/* One exchange: requests and queue, made by ops->init(). */
+typedef struct life_exchange {
+    const life_ops_t *ops;
+    life_field_t     *field;
+    void             *stream;
+    MPIX_Queue       queue;
+    MPI_Request      requests[2 * LIFE_NUM_DIRS];
+    uint64_t         messages; /* Sends started of matched requests so far */
+} life_exchange_t;
+
+
+/* A variant. All slots are filled. */
+struct life_ops {
+    const char *name;
+    /* Makes and matches requests. Collective. */
+    void       (*init)(life_exchange_t *ex);
+    /* Computes 'count' generations and blocks until they are done. Timed. */
+    void       (*run)(life_exchange_t *ex, int count);
+    /* Releases what init() made. */
+    void       (*cleanup)(life_exchange_t *ex);
+};
+
+extern const life_ops_t life_mpi_ops;
+extern const life_ops_t life_st_ops;
+extern const life_ops_t life_st_hpe_ops;
+
+
+/* Divides the grid; returns 0, or -1 after printing why that cannot be. */
+int life_field_init(life_field_t *field, const int total[2], int rank,
+                    int ranks);
+
+void life_field_cleanup(life_field_t *field);
+
+/* Sets the first generation. */
+void life_field_reset(life_field_t *field);
+
+/* The direction that points back. */
+int life_opposite(int dir);
+
+/* Kernels; the argument is a life_field_t. */
+void life_kernel_pack(void *arg);
+void life_kernel_step(void *arg);
+
+/* Computes 'count' generations of the whole grid in a plain way; returns the
+ * own cells that differ. */
+uint64_t life_compare(const life_field_t *field, int count);
+
+#endif

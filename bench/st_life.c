@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_life.c - benchmark: the Game of Life on a grid of cells of a given size,
+ * however many ranks share it (strong scaling), host-driven and
+ * stream-triggered.
+ *
+ * Variants take turns within each trial. A trial makes its requests, computes
+ * some generations that are compared with those of one plain loop over the
+ * whole grid, then those that are timed. The first trial only warms up.
+ */
+#include "life.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define LIFE_CHECK_COUNT 8
+
+
+/* Command line. */
+typedef struct life_options {
+    bench_options_t common;
+    int             size[2];
+    int             generations;
+} life_options_t;
+
+
+/* The program's state. Main thread only, but for the field. */
+typedef struct life_app {
+    life_options_t  opts;
+    life_field_t    field;
+    life_exchange_t exchange;
+    bench_result_t  results[BENCH_NUM_VARIANTS];
+    bench_report_t  report;
+} life_app_t;
+
+
+static const life_ops_t *const life_ops[BENCH_NUM_VARIANTS] = {
+    &life_mpi_ops, &life_st_ops, NULL, NULL, NULL, NULL, NULL, &life_st_hpe_ops
+};
+
+static const char life_help[] =
+        "Usage: mpirun -n N st_life [options]\n"
+        "The Game of Life on a grid that all ranks share: pack kernel, "
+        "exchange with 8\nneighbours, kernel of a generation.\n\n"
+        "  --width N        cells in x (512)\n"
+        "  --height N       cells in y (512)\n"
+        "  --generations N  timed together (100)\n";
+
+
+static int life_parse(life_options_t *opts, int argc, char **argv)
+{
+    const bench_option_t table[] = {
+        {.name = "width", .min = 1, .max = 1 << 15, .number = &opts->size[0]},
+        {.name = "height", .min = 1, .max = 1 << 15, .number = &opts->size[1]},
+        {.name = "generations", .min = 1, .max = 1000000,
+         .number = &opts->generations},
+        {.name = NULL}
+    };
+
+    return bench_parse(&opts->common, table, life_help, argc, argv);
+}
+
+static void life_trial(void *arg, int variant, int trial)
+{
+    life_app_t *app        = arg;
+    life_exchange_t *ex    = &app->exchange;
+    bench_result_t *result = &app->results[variant];
+    double start, setup_us, time_us;
+
+    ex->ops = life_ops[variant];
+    bench_check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");
+    start = MPI_Wtime();
+    ex->ops->init(ex);
+    setup_us = bench_max(MPI_Wtime() - start) * 1e6;
+
+    life_field_reset(&app->field);
+    bench_check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");
+    ex->ops->run(ex, LIFE_CHECK_COUNT);
+    result->errors += life_compare(&app->field, LIFE_CHECK_COUNT);
+
+    bench_check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");
+    start = MPI_Wtime();
+    ex->ops->run(ex, app->opts.generations);
+    time_us = bench_max(MPI_Wtime() - start) * 1e6 / app->opts.generations;
+    if (trial >= 0) {
+        result->setup_us[trial] = setup_us;
+        result->time_us[trial]  = time_us;
+    }
+    bench_check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");
+    ex->ops->cleanup(ex);
+}
+
+/* Returns 0 if everything was right. */
+static int life_report(life_app_t *app)
+{
+    const life_options_t *opts = &app->opts;
+    const life_field_t *field  = &app->field;
+    uint64_t errors;
+    int ret;
+
+    snprintf(app->report.params, sizeof(app->report.params),
+             "\"width\":%d,\"height\":%d,\"ranks\":\"%dx%d\","
+             "\"generations\":%d,\"trials\":%d,", opts->size[0],
+             opts->size[1], field->ranks[0], field->ranks[1],
+             opts->generations, opts->common.trials);
+    errors = bench_report_add(&app->report, &opts->common,
+                              (size_t)opts->size[0] * opts->size[1],
+                              app->results, MPI_COMM_WORLD);
+    ret    = bench_report_finish(&app->report, &opts->common,
+                                 app->exchange.messages);
+    return (errors == 0) ? ret : -1;
+}
+
+static int life_main(life_app_t *app, int rank)
+{
+    life_exchange_t *ex = &app->exchange;
+    int ret;
+
+    if (rank == 0) {
+        printf("st_life: %dx%d cells on %dx%d ranks, %d generations, %d "
+               "trials; time is that of one generation\n", app->opts.size[0],
+               app->opts.size[1], app->field.ranks[0], app->field.ranks[1],
+               app->opts.generations, app->opts.common.trials);
+        fflush(stdout);
+    }
+    ex->field = &app->field;
+    bench_check(MPIX_Host_stream_create(&ex->stream),
+                "MPIX_Host_stream_create");
+    bench_run(&app->opts.common, -1, life_trial, app);
+    ret = life_report(app);
+    bench_check(MPIX_Host_stream_free(&ex->stream), "MPIX_Host_stream_free");
+    return ret;
+}
+
+int main(int argc, char **argv)
+{
+    static life_app_t app = {
+        .opts = {
+            .common = {
+                .known = BENCH_VARIANT_MPI | BENCH_VARIANT_HPE | (1u << 1)
+            },
+            .size        = {512, 512},
+            .generations = 100
+        },
+        .report.bench = "st_life"
+    };
+    int ranks, ret;
+
+    bench_init(&argc, &argv);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+
+    ret = life_parse(&app.opts, argc, argv);
+    if (ret == 0) {
+        ret = life_field_init(&app.field, app.opts.size, bench_rank(), ranks);
+        if (ret == 0) {
+            ret = life_main(&app, bench_rank());
+            life_field_cleanup(&app.field);
+        }
+    }
+
+    MPI_Finalize();
+    return (ret >= 0) ? EXIT_SUCCESS : EXIT_FAILURE;
+}
