@@ -178,7 +178,8 @@ static int bench_report_count(bench_report_t *report, uint64_t messages)
      * receive */
     moved = totals->writes_fired - totals->chunks +
             (report->half_starts / 2);
-    if (moved == report->messages) {
+    if ((moved == report->messages) ||
+        (report->has_more && (moved > report->messages))) {
         return ret;
     }
 

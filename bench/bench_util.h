@@ -19,6 +19,7 @@
 
 /* Masks of variants: those that use a queue of MPIX, and one-sided ones. */
 #define BENCH_VARIANT_MPI   (1u << 0)
+#define BENCH_VARIANT_ST    (1u << 1)
 #define BENCH_VARIANTS_ST   (3u << 1)
 #define BENCH_VARIANTS_RMA  (15u << 3)
 #define BENCH_VARIANT_HPE   (1u << 7) /* Only if it is asked for */
@@ -70,6 +71,8 @@ typedef struct bench_report {
                                       no rate */
     char             *more[BENCH_NUM_VARIANTS * BENCH_MAX_SIZES]; /* Of rows;
                                                                      or NULL */
+    int              has_more;    /* Collectives send messages besides those
+                                     that the benchmark counts */
     uint64_t         messages;    /* Messages x uses that went through queues */
     MPIX_Queue_stats totals;      /* Sums over ranks; names of rank 0 */
     uint64_t         clears;      /* Sum over ranks, of clear-to-sends fired */

@@ -137,7 +137,8 @@ int main(int argc, char **argv)
     static life_app_t app = {
         .opts = {
             .common = {
-                .known = BENCH_VARIANT_MPI | BENCH_VARIANT_HPE | (1u << 1)
+                .known = BENCH_VARIANT_MPI | BENCH_VARIANT_ST |
+                         BENCH_VARIANT_HPE
             },
             .size        = {512, 512},
             .generations = 100
