@@ -7,12 +7,15 @@
  */
 #include "mpix_test.h"
 
+#include <dirent.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define TAG   30
 #define COUNT 500
 #define MANY  200
+#define LEAK_MAX 30000 /* Bytes: less than 4 for each queue */
 #define LARGE 300000 /* Words: beyond MPI's eager limit */
 
 
@@ -567,16 +570,54 @@ static void test_free(void)
                is_cancelled);
 }
 
-/* Many queues come and go. */
+/* Entries of a folder of /proc/self. */
+static int count_entries(const char *path)
+{
+    DIR *dir  = opendir(path);
+    int count = 0;
+
+    while (readdir(dir) != NULL) {
+        ++count;
+    }
+    closedir(dir);
+    return count;
+}
+
+/* What a process has that could leak. */
+typedef struct resources {
+    int    files;
+    int    threads;
+    size_t bytes;
+} resources_t;
+
+static resources_t get_resources(void)
+{
+    resources_t now = {
+        .files   = count_entries("/proc/self/fd"),
+        .threads = count_entries("/proc/self/task"),
+        .bytes   = mallinfo2().uordblks
+    };
+
+    return now;
+}
+
+/* 10,000 queues come and go, of either kind. Those of the first round are what
+ * the library keeps. */
 static void test_many_queues(void)
 {
+    resources_t first = {0}, last;
     MPIX_Queue queues[MANY];
     MPI_Request requests[2];
     int i, round, value;
 
     for (round = 0; round < 50; ++round) {
         for (i = 0; i < MANY; ++i) {
-            MPIX_OK(MPIX_Create_queue(mpix_test.stream, &queues[i]));
+            if ((i % 2) == 0) {
+                MPIX_OK(MPIX_Create_queue(mpix_test.stream, &queues[i]));
+            } else {
+                MPIX_OK(MPIX_Queue_init(MPIX_QUEUE_HOST, mpix_test.stream,
+                                        &queues[i]));
+            }
         }
         MPIX_OK(MPIX_Enqueue_recv(&value, 1, MPI_INT, mpix_test.left, TAG,
                                   queues[round], &requests[0]));
@@ -590,7 +631,17 @@ static void test_many_queues(void)
         for (i = 0; i < MANY; ++i) {
             MPIX_OK(MPIX_Free_queue(queues[i]));
         }
+        if (round == 0) {
+            first = get_resources();
+        }
     }
+
+    last = get_resources();
+    MPIX_CHECK((last.files == first.files) && (last.threads == first.threads) &&
+               (last.bytes <= first.bytes + LEAK_MAX),
+               "%d files, %d threads, %zu bytes became %d, %d, %zu",
+               first.files, first.threads, first.bytes, last.files,
+               last.threads, last.bytes);
 }
 
 /* Matched requests on the same queue, between messages that are used once. */
