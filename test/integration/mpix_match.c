@@ -296,6 +296,52 @@ static void test_proc_null(void)
     mpix_test_use_up(&send, &recv, 1, 2);
 }
 
+/* MPI_REQUEST_NULL among the requests, as at the end of a chain of ranks: it is
+ * passed over, and an array may have nothing else. */
+static void test_request_null(void)
+{
+    MPI_Request requests[5], nulls[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+    mpix_test_msg_t send, recv;
+    MPI_Status statuses[5];
+    int i, use, flag = 0, count = -1;
+
+    mpix_test_send_init(&send, 7, mpix_test.right, TAG, 1);
+    mpix_test_recv_init(&recv, 7, mpix_test.left, TAG, 1);
+    for (i = 0; i < 5; ++i) {
+        requests[i] = MPI_REQUEST_NULL;
+    }
+    requests[1] = recv.request;
+    requests[3] = send.request;
+
+    MPIX_OK(MPIX_Matchall(5, requests, statuses));
+    MPI_Get_count(&statuses[1], MPI_UINT64_T, &count);
+    MPIX_CHECK((statuses[1].MPI_SOURCE == mpix_test.left) && (count == 7),
+               "source %d, count %d", statuses[1].MPI_SOURCE, count);
+    MPI_Get_count(&statuses[4], MPI_UINT64_T, &count);
+    MPIX_CHECK((statuses[4].MPI_SOURCE == MPI_ANY_SOURCE) &&
+               (statuses[4].MPI_TAG == MPI_ANY_TAG) && (count == 0) &&
+               (statuses[4].MPI_ERROR == MPI_SUCCESS),
+               "source %d tag %d count %d", statuses[4].MPI_SOURCE,
+               statuses[4].MPI_TAG, count);
+
+    for (use = 0; use < 3; ++use) {
+        MPIX_OK(MPIX_Host_stream_launch(mpix_test.stream, mpix_test_fill,
+                                        &send));
+        MPIX_OK(MPIX_Enqueue_startall(mpix_test.queue, 5, requests));
+        MPIX_OK(MPIX_Enqueue_waitall(mpix_test.queue, 5, requests));
+        MPIX_OK(MPIX_Host_stream_launch(mpix_test.stream, mpix_test_verify,
+                                        &recv));
+    }
+    MPIX_OK(MPIX_Matchall(2, nulls, MPI_STATUSES_IGNORE));
+    MPIX_OK(MPIX_Imatchall(2, nulls));
+    MPIX_OK(MPIX_Enqueue_startall(mpix_test.queue, 2, nulls));
+    MPIX_OK(MPIX_Enqueue_waitall(mpix_test.queue, 2, nulls));
+    MPIX_OK(MPIX_Enqueue_wait_req(mpix_test.queue, nulls));
+    MPIX_OK(MPIX_Is_matched(nulls, &flag, MPI_STATUS_IGNORE));
+    MPIX_CHECK(flag, "%d", flag);
+    mpix_test_use_up(&send, &recv, 1, 1);
+}
+
 /* Messages to the own process, matched in each way. */
 static void test_self(void)
 {
@@ -382,6 +428,7 @@ int main(int argc, char **argv)
         {"lengths", test_lengths},
         {"empty", test_empty},
         {"proc_null", test_proc_null},
+        {"request_null", test_request_null},
         {"self", test_self},
         {"datatype", test_datatype},
         {"reused_handles", test_reused_handles},

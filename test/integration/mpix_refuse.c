@@ -73,7 +73,11 @@ static void test_kinds(void)
     refuse_match(MPI_ERR_REQUEST, &request);
     MPIX_OK(MPI_Request_free(&request));
 
-    refuse_match(MPI_ERR_REQUEST, &request); /* MPI_REQUEST_NULL */
+    /* MPI_REQUEST_NULL: an array passes it over */
+    MPIX_IS(MPI_ERR_REQUEST, MPIX_Match(&request, MPI_STATUS_IGNORE));
+    MPIX_IS(MPI_ERR_REQUEST, MPIX_Imatch(&request));
+    MPIX_IS(MPI_ERR_REQUEST,
+            MPIX_Enqueue_start_req(mpix_test.queue, &request));
 
     MPI_Irecv(&word, 1, MPI_INT, mpix_test.rank, TAG, MPI_COMM_WORLD, &request);
     refuse_match(MPI_ERR_REQUEST, &request);
@@ -117,6 +121,40 @@ static void test_datatypes(void)
         MPIX_OK(MPI_Request_free(&request));
         MPI_Type_free(&types[i]);
     }
+}
+
+/* What the statuses tell if the check finds an error: nothing is matched. */
+static void test_statuses(void)
+{
+    mpix_test_msg_t recv;
+    MPI_Request requests[4];
+    MPI_Status statuses[4];
+    int i, word, flag = 1;
+
+    mpix_test_recv_init(&recv, 4, mpix_test.left, TAG + 3, 1);
+    requests[0] = recv.request;
+    MPI_Recv_init(&word, 1, MPI_INT, MPI_ANY_SOURCE, TAG, MPI_COMM_WORLD,
+                  &requests[1]);
+    requests[2] = MPI_REQUEST_NULL;
+    requests[3] = good_send.request;
+
+    memset(statuses, 0x5a, sizeof(statuses));
+    MPIX_IS(MPI_ERR_RANK, MPIX_Matchall(4, requests, statuses));
+    MPIX_IS(MPI_ERR_PENDING, statuses[0].MPI_ERROR);
+    MPIX_IS(MPI_ERR_RANK, statuses[1].MPI_ERROR);
+    MPIX_IS(MPI_ERR_PENDING, statuses[2].MPI_ERROR);
+    MPIX_IS(MPI_ERR_REQUEST, statuses[3].MPI_ERROR);
+    for (i = 0; i < 4; ++i) {
+        MPIX_CHECK(statuses[i].MPI_SOURCE == MPI_ANY_SOURCE, "%d",
+                   statuses[i].MPI_SOURCE);
+    }
+    MPIX_OK(MPIX_Is_matched(&recv.request, &flag, MPI_STATUS_IGNORE));
+    MPIX_CHECK(!flag, "nothing was given to match");
+
+    MPIX_OK(MPI_Request_free(&requests[1]));
+    recv.actual = 0;
+    mpix_test_msg_free(&recv);
+    use_good_pair();
 }
 
 /* A send that does not fit, seen by both sides; the requests are of no use
@@ -233,9 +271,6 @@ static void test_unmatched(void)
             MPIX_Enqueue_startall(mpix_test.queue, 2, requests));
     MPIX_IS(MPI_ERR_REQUEST,
             MPIX_Enqueue_wait_req(mpix_test.queue, &send.request));
-    requests[1] = MPI_REQUEST_NULL;
-    MPIX_IS(MPI_ERR_REQUEST,
-            MPIX_Enqueue_startall(mpix_test.queue, 2, requests));
     MPIX_IS(MPI_ERR_COUNT,
             MPIX_Enqueue_startall(mpix_test.queue, -1, requests));
     MPIX_IS(MPI_ERR_REQUEST, MPIX_Enqueue_startall(mpix_test.queue, 1, NULL));
@@ -470,6 +505,7 @@ int main(int argc, char **argv)
         {"kinds", test_kinds},
         {"active", test_active},
         {"datatypes", test_datatypes},
+        {"statuses", test_statuses},
         {"truncation", test_truncation},
         {"match_twice", test_match_twice},
         {"start_by_mpi", test_start_by_mpi},

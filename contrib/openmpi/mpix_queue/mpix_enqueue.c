@@ -49,15 +49,24 @@ static int mpix_enqueue_reserve(const char *func, mpix_queue_set_t *set,
     return MPI_SUCCESS;
 }
 
-/* Looks the operations of matched requests up. Needs the lock. */
+/* Looks the operations of matched requests up; those that are MPI_REQUEST_NULL
+ * have none. Needs the lock. */
 static int mpix_enqueue_collect(const char *func, mpix_queue_set_t *set,
                                 int count, const MPI_Request *requests)
 {
     char str[MPIX_REQ_STR_MAX];
     mpix_req_t *req;
+    int i;
 
-    for (set->count = 0; set->count < count; ++set->count) {
-        req = mpix_request_find(requests[set->count]);
+    set->count   = 0; /* Not to be found if this fails */
+    set->num_ops = 0;
+    for (i = 0; i < count; ++i) {
+        set->requests[i] = requests[i];
+        if (requests[i] == MPI_REQUEST_NULL) {
+            continue;
+        }
+
+        req = mpix_request_find(requests[i]);
         if (req == NULL) {
             return mpix_fail(func, MPI_ERR_REQUEST,
                              "the request is no persistent one, or is freed");
@@ -66,9 +75,9 @@ static int mpix_enqueue_collect(const char *func, mpix_queue_set_t *set,
             return mpix_fail(func, MPI_ERR_REQUEST, "%s is not matched",
                              mpix_request_str(req, str, sizeof(str)));
         }
-        set->requests[set->count] = requests[set->count];
-        set->ops[set->count]      = req->op;
+        set->ops[set->num_ops++] = req->op;
     }
+    set->count   = count;
     set->cancels = mpix_global.cancels;
     return MPI_SUCCESS;
 }
@@ -95,7 +104,7 @@ static mpix_queue_set_t *mpix_enqueue_recall(struct mpix_queue *queue,
  * over, so that the last ones are remembered. */
 static int mpix_enqueue_ops(const char *func, struct mpix_queue *queue,
                             int count, const MPI_Request *requests,
-                            const ucp_st_op_h **ops_p)
+                            mpix_queue_set_t **set_p)
 {
     int rc = MPI_SUCCESS;
     mpix_queue_set_t *set;
@@ -112,7 +121,7 @@ static int mpix_enqueue_ops(const char *func, struct mpix_queue *queue,
                           MPIX_QUEUE_MAX_SETS;
     }
     mpix_unlock();
-    *ops_p = set->ops;
+    *set_p = set;
     return rc;
 }
 
@@ -138,7 +147,7 @@ static int mpix_enqueue(const char *func, struct mpix_queue *queue, int count,
                         const MPI_Request *requests,
                         mpix_enqueue_func_t enqueue)
 {
-    const ucp_st_op_h *ops;
+    mpix_queue_set_t *set;
     ucs_status_t status;
     int rc;
 
@@ -152,12 +161,12 @@ static int mpix_enqueue(const char *func, struct mpix_queue *queue, int count,
                          "invalid array of %d requests", count);
     }
 
-    rc = mpix_enqueue_ops(func, queue, count, requests, &ops);
+    rc = mpix_enqueue_ops(func, queue, count, requests, &set);
     if (rc != MPI_SUCCESS) {
         return rc;
     }
 
-    status = enqueue(queue->st_queue, ops, count);
+    status = enqueue(queue->st_queue, set->ops, set->num_ops);
     if (status != UCS_OK) {
         return mpix_fail(func, mpix_status_code(status), "%s",
                          mpix_enqueue_cause(status));
@@ -177,9 +186,16 @@ static int mpix_enqueue_return(int count, const MPI_Request *requests, int rc)
 
 int MPIX_Enqueue_start_req(MPIX_Queue queue, MPI_Request *request)
 {
-    int rc = mpix_enqueue("MPIX_Enqueue_start_req", queue, 1, request,
-                          ucp_st_enqueue_startall);
+    static const char func[] = "MPIX_Enqueue_start_req";
+    int rc;
 
+    /* As MPI_Start */
+    if ((request != NULL) && (*request == MPI_REQUEST_NULL)) {
+        rc = mpix_fail(func, MPI_ERR_REQUEST,
+                       "the request is MPI_REQUEST_NULL");
+    } else {
+        rc = mpix_enqueue(func, queue, 1, request, ucp_st_enqueue_startall);
+    }
     return mpix_enqueue_return(1, request, rc);
 }
 

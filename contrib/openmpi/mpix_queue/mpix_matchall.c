@@ -84,13 +84,15 @@ static int mpix_matchall_get_peer(const char *func, mpix_req_t *req)
     return mpix_peer_get(func, req->comm, req->rank, &req->peer);
 }
 
-/* Checks one request of an array. */
+/* Looks at one request of an array. */
 static int mpix_matchall_check(const char *func, MPI_Request handle)
 {
     mpix_req_t *req = mpix_request_find(handle);
     int rc;
 
-    if (req == NULL) {
+    if (handle == MPI_REQUEST_NULL) {
+        return MPI_SUCCESS;
+    } else if (req == NULL) {
         return mpix_fail(func, MPI_ERR_REQUEST,
                          "the request was not made by MPI_Send_init, "
                          "MPI_Rsend_init or MPI_Recv_init, or is freed");
@@ -101,82 +103,135 @@ static int mpix_matchall_check(const char *func, MPI_Request handle)
         rc = mpix_matchall_check_state(func, req);
     }
     if (rc == MPI_SUCCESS) {
-        rc = mpix_matchall_get_peer(func, req);
-    }
-    if (rc == MPI_SUCCESS) {
         req->is_marked = 1;
     }
     return rc;
 }
 
-/* Checks all requests, and gives all or none of them to match. */
-static int mpix_matchall_begin_locked(const char *func, int count,
-                                      const MPI_Request *requests)
+/* Keeps the code of a request of an array, and the first error of all. */
+static void mpix_matchall_note(int code, int *rc_p, MPI_Status *status)
+{
+    if (code == MPI_SUCCESS) {
+        return;
+    }
+
+    if (*rc_p == MPI_SUCCESS) {
+        *rc_p = code;
+    }
+    if (status != NULL) {
+        status->MPI_ERROR = code;
+    }
+}
+
+/* Fills the status of a request that matching did nothing to. */
+static void mpix_matchall_empty_status(MPI_Status *status, int code)
+{
+    status->MPI_SOURCE = MPI_ANY_SOURCE;
+    status->MPI_TAG    = MPI_ANY_TAG;
+    status->MPI_ERROR  = code;
+    mpix_datatype_set_elements(status, MPI_BYTE, 0);
+    PMPI_Status_set_cancelled(status, 0);
+}
+
+/* Checks all requests. On an error each status, if there are any, has its
+ * request's, and MPI_ERR_PENDING for those without one. */
+static int mpix_matchall_check_all(const char *func, int count,
+                                   const MPI_Request *requests,
+                                   MPI_Status *statuses)
 {
     int rc = MPI_SUCCESS;
-    int i, checked;
+    mpix_req_t *req;
+    int i;
 
-    for (checked = 0; (checked < count) && (rc == MPI_SUCCESS); ++checked) {
-        rc = mpix_matchall_check(func, requests[checked]);
+    for (i = 0; (i < count) && (statuses != NULL); ++i) {
+        mpix_matchall_empty_status(&statuses[i], MPI_ERR_PENDING);
     }
 
-    if (rc != MPI_SUCCESS) {
-        --checked; /* The last one is not marked */
+    for (i = 0; i < count; ++i) {
+        mpix_matchall_note(mpix_matchall_check(func, requests[i]), &rc,
+                           (statuses == NULL) ? NULL : &statuses[i]);
     }
 
-    for (i = 0; i < checked; ++i) {
-        mpix_request_find(requests[i])->is_marked = 0;
+    for (i = 0; i < count; ++i) {
+        req = mpix_request_find(requests[i]);
+        if (req != NULL) {
+            req->is_marked = 0;
+        }
     }
 
     for (i = 0; (i < count) && (rc == MPI_SUCCESS); ++i) {
-        mpix_match_push(mpix_request_find(requests[i]));
+        req = mpix_request_find(requests[i]);
+        if (req != NULL) {
+            mpix_matchall_note(mpix_matchall_get_peer(func, req), &rc,
+                               (statuses == NULL) ? NULL : &statuses[i]);
+        }
     }
     return rc;
 }
 
-/* The first request that is one half of a message to the own process and lacks
- * the other; NULL if there is none. */
-static mpix_req_t *mpix_matchall_find_half(int count,
-                                           const MPI_Request *requests)
+static void mpix_matchall_push(int count, const MPI_Request *requests)
 {
     mpix_req_t *req;
     int i;
 
     for (i = 0; i < count; ++i) {
         req = mpix_request_find(requests[i]);
-        if (mpix_match_lacks_half(req)) {
-            return req;
+        if (req != NULL) {
+            mpix_match_push(req);
         }
     }
-    return NULL;
+}
+
+/* The first request that is one half of a message to the own process and lacks
+ * the other; its index, or 'count' if there is none. */
+static int mpix_matchall_find_half(int count, const MPI_Request *requests)
+{
+    mpix_req_t *req;
+    int i;
+
+    for (i = 0; i < count; ++i) {
+        req = mpix_request_find(requests[i]);
+        if ((req != NULL) && mpix_match_lacks_half(req)) {
+            break;
+        }
+    }
+    return i;
 }
 
 /* Takes back what was begun if it would wait forever. */
 static int mpix_matchall_check_halves(const char *func, int count,
-                                      const MPI_Request *requests)
+                                      const MPI_Request *requests,
+                                      MPI_Status *statuses)
 {
-    mpix_req_t *req = mpix_matchall_find_half(count, requests);
+    int half = mpix_matchall_find_half(count, requests);
+    int rc   = MPI_SUCCESS;
     char str[MPIX_REQ_STR_MAX];
-    int i;
+    mpix_req_t *req;
+    int i, code;
 
-    if (req == NULL) {
+    if (half == count) {
         return MPI_SUCCESS;
     }
 
-    mpix_fail(func, MPI_ERR_REQUEST,
-              "%s is one half of a message to the own process: match both in "
-              "one call, or begin with MPIX_Imatch",
-              mpix_request_str(req, str, sizeof(str)));
+    req  = mpix_request_find(requests[half]);
+    code = mpix_fail(func, MPI_ERR_REQUEST,
+                     "%s is one half of a message to the own process: match "
+                     "both in one call, or begin with MPIX_Imatch",
+                     mpix_request_str(req, str, sizeof(str)));
+    mpix_matchall_note(code, &rc, (statuses == NULL) ? NULL : &statuses[half]);
     for (i = 0; i < count; ++i) {
         req = mpix_request_find(requests[i]);
-        mpix_match_cancel(req);
-        req->state = MPIX_REQ_IDLE;
+        if (req != NULL) {
+            mpix_match_cancel(req);
+            req->state = MPIX_REQ_IDLE;
+        }
     }
-    return MPI_ERR_REQUEST;
+    return rc;
 }
 
 static int mpix_matchall_begin(const char *func, int count,
-                               const MPI_Request *requests, int is_blocking)
+                               const MPI_Request *requests, int is_blocking,
+                               MPI_Status *statuses)
 {
     int rc;
 
@@ -191,15 +246,29 @@ static int mpix_matchall_begin(const char *func, int count,
     }
 
     mpix_lock();
-    rc = mpix_matchall_begin_locked(func, count, requests);
+    rc = mpix_matchall_check_all(func, count, requests, statuses);
+    if (rc == MPI_SUCCESS) {
+        mpix_matchall_push(count, requests);
+    }
     if ((rc == MPI_SUCCESS) && is_blocking) {
-        rc = mpix_matchall_check_halves(func, count, requests);
+        rc = mpix_matchall_check_halves(func, count, requests, statuses);
     }
     if (rc == MPI_SUCCESS) {
         mpix_match_progress();
     }
     mpix_unlock();
     return rc;
+}
+
+/* The same for one request, which may not be MPI_REQUEST_NULL: as MPI_Start. */
+static int mpix_matchall_begin_one(const char *func, const MPI_Request *request,
+                                   int is_blocking)
+{
+    if ((request != NULL) && (*request == MPI_REQUEST_NULL)) {
+        return mpix_fail(func, MPI_ERR_REQUEST,
+                         "the request is MPI_REQUEST_NULL");
+    }
+    return mpix_matchall_begin(func, 1, request, is_blocking, NULL);
 }
 
 /* Fills what MPI_Recv would fill, and for a send what MPI_Send's request
@@ -222,6 +291,14 @@ static int mpix_matchall_test(MPI_Request handle, int *flag, MPI_Status *status)
 {
     mpix_req_t *req = mpix_request_find(handle);
 
+    if (req == NULL) { /* MPI_REQUEST_NULL, as for MPI_Test */
+        *flag = 1;
+        if (status != NULL) {
+            mpix_matchall_empty_status(status, MPI_SUCCESS);
+        }
+        return MPI_SUCCESS;
+    }
+
     *flag = (req->state == MPIX_REQ_MATCHED);
     if (*flag && (status != NULL)) {
         mpix_matchall_fill_status(req, status);
@@ -231,12 +308,13 @@ static int mpix_matchall_test(MPI_Request handle, int *flag, MPI_Status *status)
 
 static int mpix_matchall_is_done(int count, const MPI_Request *requests)
 {
-    mpix_req_state_t state;
+    mpix_req_t *req;
     int i;
 
     for (i = 0; i < count; ++i) {
-        state = mpix_request_find(requests[i])->state;
-        if ((state == MPIX_REQ_PENDING) || (state == MPIX_REQ_MATCHING)) {
+        req = mpix_request_find(requests[i]);
+        if ((req != NULL) && ((req->state == MPIX_REQ_PENDING) ||
+                              (req->state == MPIX_REQ_MATCHING))) {
             return 0;
         }
     }
@@ -289,7 +367,7 @@ static int mpix_matchall_finish(int count, const MPI_Request *requests,
 int MPIX_Match(MPI_Request *request, MPI_Status *status)
 {
     uint64_t begin = ucs_trace_begin();
-    int rc         = mpix_matchall_begin("MPIX_Match", 1, request, 1);
+    int rc         = mpix_matchall_begin_one("MPIX_Match", request, 1);
 
     if (rc == MPI_SUCCESS) {
         mpix_matchall_wait(1, request);
@@ -302,14 +380,14 @@ int MPIX_Match(MPI_Request *request, MPI_Status *status)
 
 int MPIX_Matchall(int count, MPI_Request requests[], MPI_Status statuses[])
 {
-    uint64_t begin = ucs_trace_begin();
-    int rc         = mpix_matchall_begin("MPIX_Matchall", count, requests, 1);
+    MPI_Status *filled = (statuses == MPI_STATUSES_IGNORE) ? NULL : statuses;
+    uint64_t begin     = ucs_trace_begin();
+    int rc             = mpix_matchall_begin("MPIX_Matchall", count, requests,
+                                             1, filled);
 
     if (rc == MPI_SUCCESS) {
         mpix_matchall_wait(count, requests);
-        rc = mpix_matchall_finish(
-                count, requests,
-                (statuses == MPI_STATUSES_IGNORE) ? NULL : statuses);
+        rc = mpix_matchall_finish(count, requests, filled);
     }
     ucs_trace_end("MPIX_Matchall", begin);
     return mpix_raise(mpix_request_comm(count, requests), rc);
@@ -318,14 +396,14 @@ int MPIX_Matchall(int count, MPI_Request requests[], MPI_Status statuses[])
 int MPIX_Imatch(MPI_Request *request)
 {
     return mpix_raise(mpix_request_comm(1, request),
-                      mpix_matchall_begin("MPIX_Imatch", 1, request, 0));
+                      mpix_matchall_begin_one("MPIX_Imatch", request, 0));
 }
 
 int MPIX_Imatchall(int count, MPI_Request requests[])
 {
     return mpix_raise(mpix_request_comm(count, requests),
-                      mpix_matchall_begin("MPIX_Imatchall", count, requests,
-                                          0));
+                      mpix_matchall_begin("MPIX_Imatchall", count, requests, 0,
+                                          NULL));
 }
 
 /* Progresses matching and looks at a request. */
@@ -336,7 +414,7 @@ static int mpix_matchall_poll(MPI_Request handle, int *flag, MPI_Status *status)
     mpix_match_progress_mpi();
 
     mpix_lock();
-    if (mpix_request_find(handle) == NULL) {
+    if ((handle != MPI_REQUEST_NULL) && (mpix_request_find(handle) == NULL)) {
         rc = mpix_fail("MPIX_Is_matched", MPI_ERR_REQUEST,
                        "the request is no persistent one, or is freed");
     } else {

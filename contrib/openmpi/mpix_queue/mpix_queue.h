@@ -120,12 +120,13 @@ int MPIX_Match(MPI_Request *request, MPI_Status *status);
  * Match several requests and block until all are done.
  *
  * @param [in]  count    Number of requests.
- * @param [in]  requests The requests, each once.
+ * @param [in]  requests The requests, each once; those that are
+ *                       MPI_REQUEST_NULL are passed over.
  * @param [out] statuses One each; may be MPI_STATUSES_IGNORE.
  *
  * @return As @ref MPIX_Match; the first error, and that of each request in
  *         its status. Requests are checked first: if one may not be matched,
- *         none is.
+ *         none is, and the good ones have MPI_ERR_PENDING in their statuses.
  *
  * Threads: MPI's rule for the calling thread.
  */
@@ -149,7 +150,8 @@ int MPIX_Imatch(MPI_Request *request);
  * Begin to match several requests and return at once.
  *
  * @param [in] count    Number of requests.
- * @param [in] requests The requests, each once.
+ * @param [in] requests The requests, each once; those that are
+ *                      MPI_REQUEST_NULL are passed over.
  *
  * @return As @ref MPIX_Imatch.
  *
@@ -161,7 +163,8 @@ int MPIX_Imatchall(int count, MPI_Request requests[]);
 /**
  * Tell whether a request is matched, and progress matching.
  *
- * @param [in]  request The request.
+ * @param [in]  request The request; or MPI_REQUEST_NULL, which counts as
+ *                      matched.
  * @param [out] flag    1 if it is matched, else 0.
  * @param [out] status  As @ref MPIX_Match, once matched; may be
  *                      MPI_STATUS_IGNORE.
@@ -194,7 +197,8 @@ int MPIX_Enqueue_start_req(MPIX_Queue queue, MPI_Request *request);
  *
  * @param [in] queue    The queue.
  * @param [in] count    Number of requests.
- * @param [in] requests The requests, each once.
+ * @param [in] requests The requests, each once; those that are
+ *                      MPI_REQUEST_NULL are passed over.
  *
  * @return As @ref MPIX_Enqueue_start_req.
  *
@@ -208,7 +212,8 @@ int MPIX_Enqueue_startall(MPIX_Queue queue, int count, MPI_Request requests[]);
  * receive's data and may overwrite a send's buffer.
  *
  * @param [in] queue   The queue it was started on.
- * @param [in] request A started request.
+ * @param [in] request A started request; or MPI_REQUEST_NULL, for which there
+ *                     is nothing to wait.
  *
  * @return MPI_SUCCESS; MPI_ERR_REQUEST if it is not started, or was started on
  *         another queue; MPI_ERR_OTHER if the queue is in error. Nothing is
@@ -224,7 +229,8 @@ int MPIX_Enqueue_wait_req(MPIX_Queue queue, MPI_Request *request);
  *
  * @param [in] queue    The queue.
  * @param [in] count    Number of requests.
- * @param [in] requests The requests, each once.
+ * @param [in] requests The requests, each once; those that are
+ *                      MPI_REQUEST_NULL are passed over.
  *
  * @return As @ref MPIX_Enqueue_wait_req.
  *
