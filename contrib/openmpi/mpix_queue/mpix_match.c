@@ -78,13 +78,16 @@ static void mpix_match_fail(mpix_req_t *req, ucs_status_t status)
 
 static ucs_status_t mpix_match_make_op(mpix_req_t *req)
 {
+    const int is_send         = (req->kind == MPIX_REQ_SEND);
+    mpix_buffer_t *buffer     = req->buffer;
+    ucs_status_t status       = mpix_buffer_stage(buffer);
     ucp_st_op_params_t params = {
         .field_mask = UCP_ST_OP_PARAM_FIELD_BUFFER |
                       UCP_ST_OP_PARAM_FIELD_LENGTH |
                       UCP_ST_OP_PARAM_FIELD_PEER | UCP_ST_OP_PARAM_FIELD_TAG |
                       UCP_ST_OP_PARAM_FIELD_SCOPE | UCP_ST_OP_PARAM_FIELD_MODE,
-        .buffer     = req->buffer,
-        .length     = req->length,
+        .buffer     = buffer->start,
+        .length     = buffer->length,
         .peer       = (req->peer == NULL) ? UCP_ST_PEER_NULL :
                                             req->peer->st_peer,
         .tag        = (uint64_t)req->tag,
@@ -92,10 +95,23 @@ static ucs_status_t mpix_match_make_op(mpix_req_t *req)
         .mode       = req->mode
     };
 
-    if (req->kind == MPIX_REQ_SEND) {
-        return ucp_st_send_init(mpix_global.st_worker, &params, &req->op);
+    if (buffer->map != NULL) {
+        params.field_mask  |= UCP_ST_OP_PARAM_FIELD_FUNC;
+        params.func         = is_send ? mpix_buffer_pack : mpix_buffer_unpack;
+        params.func_arg     = buffer;
+        params.func_release = mpix_buffer_put;
     }
-    return ucp_st_recv_init(mpix_global.st_worker, &params, &req->op);
+
+    if (status == UCS_OK) {
+        status = is_send ? ucp_st_send_init(mpix_global.st_worker, &params,
+                                            &req->op) :
+                           ucp_st_recv_init(mpix_global.st_worker, &params,
+                                            &req->op);
+    }
+    if ((status == UCS_OK) && (buffer->map != NULL)) {
+        __atomic_add_fetch(&buffer->refs, 1, __ATOMIC_RELAXED);
+    }
+    return status;
 }
 
 /* Gives a request whose peer is known to the st worker. */
@@ -157,8 +173,8 @@ static void mpix_match_end(mpix_req_t *req, ucs_status_t status)
         mpix_match_fail(req, status);
         return;
     }
-    req->actual = attr.length;
-    req->state  = MPIX_REQ_MATCHED;
+    req->buffer->actual = attr.length;
+    req->state          = MPIX_REQ_MATCHED;
 }
 
 static unsigned mpix_match_progress_running(void)

@@ -7,7 +7,6 @@
 #endif
 
 #include "mpix_queue.h"
-#include "mpix_datatype.h"
 #include "mpix_error.h"
 #include "mpix_global.h"
 #include "mpix_match.h"
@@ -35,10 +34,11 @@ static int mpix_matchall_check_kind(const char *func, const mpix_req_t *req)
     } else if ((req->tag == MPI_ANY_TAG) && (req->rank != MPI_PROC_NULL)) {
         return mpix_fail(func, MPI_ERR_TAG,
                          "a receive of MPI_ANY_TAG can not be matched");
-    } else if (!req->is_contig) {
+    } else if (req->is_in_place) {
+        return mpix_fail(func, MPI_ERR_BUFFER, "the buffer is MPI_IN_PLACE");
+    } else if (req->buffer == NULL) {
         return mpix_fail(func, MPI_ERR_TYPE,
-                         "the datatype of a request made by %s is not "
-                         "contiguous", req->maker);
+                         "the datatype, a %s one, is not known", req->type);
     }
     return MPI_SUCCESS;
 }
@@ -129,7 +129,7 @@ static void mpix_matchall_empty_status(MPI_Status *status, int code)
     status->MPI_SOURCE = MPI_ANY_SOURCE;
     status->MPI_TAG    = MPI_ANY_TAG;
     status->MPI_ERROR  = code;
-    mpix_datatype_set_elements(status, MPI_BYTE, 0);
+    mpix_typemap_set_elements(status, MPI_BYTE, 0);
     PMPI_Status_set_cancelled(status, 0);
 }
 
@@ -282,7 +282,8 @@ static void mpix_matchall_fill_status(const mpix_req_t *req, MPI_Status *status)
     status->MPI_TAG    = (is_recv && (req->rank != MPI_PROC_NULL)) ?
                                  req->tag :
                                  MPI_ANY_TAG;
-    mpix_datatype_set_elements(status, MPI_BYTE, is_recv ? req->actual : 0);
+    mpix_typemap_set_elements(status, MPI_BYTE,
+                              is_recv ? req->buffer->actual : 0);
     PMPI_Status_set_cancelled(status, 0);
 }
 

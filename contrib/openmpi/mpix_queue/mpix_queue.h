@@ -96,15 +96,20 @@ int MPIX_Queue_wait(MPIX_Queue queue);
  * MPI_Request_free ends the match; while a use is in flight it returns
  * MPI_ERR_PENDING and frees nothing.
  *
+ * The datatype may be any, and freed once the request is made. If the data is
+ * not contiguous the stream packs it in each start of a send and unpacks it in
+ * each wait for a receive, with as much memory as the message has.
+ *
  * @param [in]  request Inactive request of MPI_Send_init, MPI_Rsend_init or
- *                      MPI_Recv_init, of a contiguous datatype.
+ *                      MPI_Recv_init.
  * @param [out] status  Source, tag and actual length of a receive's message
  *                      (MPI_Get_count); may be MPI_STATUS_IGNORE.
  *
  * @return MPI_SUCCESS; MPI_ERR_REQUEST for another kind of request, an active
  *         or a matched one, or one half of a message to the own process;
- *         MPI_ERR_TYPE for a datatype that is not contiguous; MPI_ERR_TAG,
- *         MPI_ERR_RANK for a wildcard; MPI_ERR_TRUNCATE, on both sides, for a
+ *         MPI_ERR_TYPE for a datatype that MPI tells nothing about;
+ *         MPI_ERR_BUFFER for MPI_IN_PLACE; MPI_ERR_TAG, MPI_ERR_RANK for a
+ *         wildcard; MPI_ERR_TRUNCATE, on both sides, for a
  *         send larger than its receive; MPI_ERR_NO_MEM where no lane has the
  *         resources; MPI_ERR_OTHER if the peer is gone, or has called
  *         MPI_Finalize; otherwise as @ref MPIX_Queue_init. After

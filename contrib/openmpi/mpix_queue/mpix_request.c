@@ -10,7 +10,6 @@
 #endif
 
 #include "mpix_request.h"
-#include "mpix_datatype.h"
 #include "mpix_error.h"
 #include "mpix_global.h"
 #include "mpix_match.h"
@@ -79,7 +78,8 @@ const char *mpix_request_str(const mpix_req_t *req, char *buffer, size_t max)
                  (req->kind == MPIX_REQ_SEND) ? "send to" : "receive from");
     } else {
         snprintf(buffer, max, "%s of %zu bytes %s rank %d, tag %d",
-                 (req->kind == MPIX_REQ_SEND) ? "send" : "receive", req->length,
+                 (req->kind == MPIX_REQ_SEND) ? "send" : "receive",
+                 (req->buffer == NULL) ? 0 : req->buffer->length,
                  (req->kind == MPIX_REQ_SEND) ? "to" : "from", req->rank,
                  req->tag);
     }
@@ -123,6 +123,16 @@ void mpix_request_resolve_peers(mpix_comm_t *comm)
     })
 }
 
+/* Needs the lock. */
+static void mpix_request_destroy(mpix_req_t *req)
+{
+    if (req->buffer != NULL) {
+        mpix_buffer_put(req->buffer);
+    }
+    mpix_comm_put(req->comm);
+    free(req);
+}
+
 /* Puts a record into the table, in place of one whose request was freed behind
  * this library's back. */
 static int mpix_request_insert(mpix_req_t *req)
@@ -140,8 +150,7 @@ static int mpix_request_insert(mpix_req_t *req)
 
     if (old != NULL) {
         mpix_match_cancel(old);
-        mpix_comm_put(old->comm);
-        free(old);
+        mpix_request_destroy(old);
     }
     mpix_unlock();
     return (ret >= 0) ? MPI_SUCCESS : MPI_ERR_NO_MEM;
@@ -158,33 +167,35 @@ static int mpix_request_record(const mpix_req_args_t *args, MPI_Request handle)
         return MPI_ERR_NO_MEM;
     }
 
-    req->handle    = handle;
-    req->maker     = args->maker;
-    req->kind      = args->kind;
-    req->mode      = args->mode;
-    req->rank      = args->rank;
-    req->tag       = args->tag;
-    req->is_contig = mpix_datatype_is_contig(args->buffer, args->count,
-                                             args->datatype, &req->buffer,
-                                             &req->length);
+    req->handle      = handle;
+    req->maker       = args->maker;
+    req->kind        = args->kind;
+    req->mode        = args->mode;
+    req->rank        = args->rank;
+    req->tag         = args->tag;
+    req->type        = mpix_typemap_kind(args->datatype);
+    req->is_in_place = (args->buffer == MPI_IN_PLACE);
 
     rc = mpix_comm_get(args->comm, &req->comm);
     if (rc != MPI_SUCCESS) {
-        goto err_free;
+        free(req);
+        return rc;
     }
 
-    rc = mpix_request_insert(req);
+    /* The application may free the datatype. One that is not known is of no
+     * matter unless the request is to be matched. */
+    if (req->kind != MPIX_REQ_OTHER) {
+        rc = mpix_buffer_create(args->buffer, args->count, args->datatype,
+                                &req->buffer);
+    }
+    if (rc != MPI_ERR_NO_MEM) {
+        rc = mpix_request_insert(req);
+    }
     if (rc != MPI_SUCCESS) {
-        goto err_put_comm;
+        mpix_lock();
+        mpix_request_destroy(req);
+        mpix_unlock();
     }
-    return MPI_SUCCESS;
-
-err_put_comm:
-    mpix_lock();
-    mpix_comm_put(req->comm);
-    mpix_unlock();
-err_free:
-    free(req);
     return rc;
 }
 
@@ -296,8 +307,7 @@ static int mpix_request_drop(MPI_Request handle, MPI_Comm *comm_p)
 
     kh_del(mpix_req, &mpix_reqs,
            kh_get(mpix_req, &mpix_reqs, mpix_request_key(handle)));
-    mpix_comm_put(req->comm);
-    free(req);
+    mpix_request_destroy(req);
 
 out:
     mpix_unlock();
@@ -375,8 +385,7 @@ void mpix_request_cleanup(void)
             ++busy;
             continue;
         }
-        mpix_comm_put(req->comm);
-        free(req);
+        mpix_request_destroy(req);
     })
     kh_clear(mpix_req, &mpix_reqs);
 

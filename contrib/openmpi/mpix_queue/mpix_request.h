@@ -5,6 +5,7 @@
 #ifndef MPIX_REQUEST_H_
 #define MPIX_REQUEST_H_
 
+#include "mpix_buffer.h"
 #include "mpix_comm.h"
 #include "mpix_peer.h"
 
@@ -45,9 +46,9 @@ typedef struct mpix_req {
     const char       *maker;     /* MPI function that made it */
     mpix_req_kind_t  kind;
     ucp_st_mode_t    mode;
-    void             *buffer;    /* First byte, if contiguous */
-    size_t           length;     /* In bytes */
-    int              is_contig;
+    const char       *type;      /* Kind of its datatype */
+    mpix_buffer_t    *buffer;    /* NULL if the datatype is not known */
+    int              is_in_place; /* The buffer is MPI_IN_PLACE */
     int              rank;       /* Destination or source */
     int              tag;
     mpix_comm_t      *comm;
@@ -55,7 +56,6 @@ typedef struct mpix_req {
     ucp_st_op_h      op;         /* While MATCHING, MATCHED */
     mpix_req_state_t state;
     int              code;       /* How the last matching ended */
-    size_t           actual;     /* Bytes a use moves, once MATCHED */
     int              is_marked;  /* In the array that is being checked */
 } mpix_req_t;
 

@@ -201,7 +201,8 @@ enum ucp_st_op_params_field {
     UCP_ST_OP_PARAM_FIELD_TAG    = 1u << 3,
     UCP_ST_OP_PARAM_FIELD_SCOPE  = 1u << 4,
     UCP_ST_OP_PARAM_FIELD_MODE   = 1u << 5,
-    UCP_ST_OP_PARAM_FIELD_FLAGS  = 1u << 6
+    UCP_ST_OP_PARAM_FIELD_FLAGS  = 1u << 6,
+    UCP_ST_OP_PARAM_FIELD_FUNC   = 1u << 7
 };
 
 
@@ -222,6 +223,15 @@ typedef struct ucp_st_op_params {
     uint64_t      scope;      /**< Communicator: matching stays within one */
     ucp_st_mode_t mode;       /**< Of a send; standard if not set */
     uint64_t      flags;      /**< Mask of @ref ucp_st_op_flags */
+    /** If not NULL, part of each use but with the null peer. The stream runs it
+     *  in a send's start, before the buffer may be read, and in a receive's
+     *  wait, once the data is there: to pack and unpack. */
+    ucs_gstream_func_t func;
+    void          *func_arg;  /**< Passed to @a func and @a func_release */
+    /** If not NULL, called once the operation is freed and no command names
+     *  @a func any more, from within any call on the worker or its operations;
+     *  calls none itself. Not if the operation could not be made. */
+    void          (*func_release)(void *func_arg);
 } ucp_st_op_params_t;
 
 

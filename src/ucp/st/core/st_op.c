@@ -274,6 +274,10 @@ void ucp_st_op_reap(ucp_st_op_t *op)
      * here. */
     ucs_list_del(&op->list);
     ucs_list_add_tail(&op->worker->deferred, &op->list);
+    if (op->func_release != NULL) {
+        op->func_release(op->func_arg);
+        op->func_release = NULL;
+    }
     if (op->state != UCP_ST_OP_MATCHING) {
         ucp_st_op_destroy(op, 0);
     }
@@ -342,15 +346,18 @@ static ucs_status_t ucp_st_op_set_params(ucp_st_op_t *op,
 {
     uint64_t flags = UCP_ST_OP_PARAM(params, flags, FLAGS, 0);
 
-    op->buffer = UCP_ST_OP_PARAM(params, buffer, BUFFER, NULL);
-    op->length = UCP_ST_OP_PARAM(params, length, LENGTH, 0);
-    op->peer   = UCP_ST_OP_PARAM(params, peer, PEER, UCP_ST_PEER_NULL);
-    op->tag    = UCP_ST_OP_PARAM(params, tag, TAG, 0);
-    op->scope  = UCP_ST_OP_PARAM(params, scope, SCOPE, 0);
-    op->flags  = flags;
-    op->mode   = (op->dir == UCP_ST_DIR_SEND) ?
-                 UCP_ST_OP_PARAM(params, mode, MODE, UCP_ST_MODE_STANDARD) :
-                 UCP_ST_MODE_STANDARD;
+    op->buffer   = UCP_ST_OP_PARAM(params, buffer, BUFFER, NULL);
+    op->length   = UCP_ST_OP_PARAM(params, length, LENGTH, 0);
+    op->peer     = UCP_ST_OP_PARAM(params, peer, PEER, UCP_ST_PEER_NULL);
+    op->tag      = UCP_ST_OP_PARAM(params, tag, TAG, 0);
+    op->scope    = UCP_ST_OP_PARAM(params, scope, SCOPE, 0);
+    op->flags    = flags;
+    op->func     = UCP_ST_OP_PARAM(params, func, FUNC, NULL);
+    op->func_arg = UCP_ST_OP_PARAM(params, func_arg, FUNC, NULL);
+    op->func_release = UCP_ST_OP_PARAM(params, func_release, FUNC, NULL);
+    op->mode     = (op->dir == UCP_ST_DIR_SEND) ?
+                   UCP_ST_OP_PARAM(params, mode, MODE, UCP_ST_MODE_STANDARD) :
+                   UCP_ST_MODE_STANDARD;
     if ((op->buffer == NULL) && (op->length > 0)) {
         ucs_error("operation of %zu bytes without a buffer", op->length);
         return UCS_ERR_INVALID_PARAM;
