@@ -207,15 +207,6 @@ static void test_match_twice(void)
     use_good_pair();
 }
 
-static void test_start_by_mpi(void)
-{
-    MPI_Request requests[2] = {good_send.request, good_recv.request};
-
-    MPIX_IS(MPI_ERR_REQUEST, MPI_Start(&good_send.request));
-    MPIX_IS(MPI_ERR_REQUEST, MPI_Startall(2, requests));
-    use_good_pair();
-}
-
 static void test_start_twice(void)
 {
     MPI_Request requests[2] = {good_recv.request, good_send.request};
@@ -497,7 +488,6 @@ int main(int argc, char **argv)
         {"statuses", test_statuses},
         {"truncation", test_truncation},
         {"match_twice", test_match_twice},
-        {"start_by_mpi", test_start_by_mpi},
         {"start_twice", test_start_twice},
         {"unmatched", test_unmatched},
         {"other_queue", test_other_queue},

@@ -435,8 +435,8 @@ static void test_large_count(void)
     MPI_Type_free(&row);
 }
 
-/* Random types of random types. What is received must not overlap: blocks follow
- * each other at least by their extents. */
+/* Random types of random types. What is received must not overlap: blocks are
+ * apart by the extents of their elements, at least. */
 static MPI_Datatype make_random(unsigned *seed, int depth)
 {
     static const MPI_Datatype basic[] = {

@@ -19,6 +19,7 @@
 #include "mpix_global.h"
 #include "mpix_capture.h"
 #include "mpix_error.h"
+#include "mpix_host.h"
 #include "mpix_leave.h"
 #include "mpix_request.h"
 #include "mpix_queues.h"
@@ -221,6 +222,7 @@ static void mpix_global_cleanup(void)
     st_worker = mpix_global.st_worker;
     if (st_worker != NULL) {
         mpix_queues_cleanup();
+        mpix_host_cleanup();
         mpix_request_cleanup();
         mpix_global.st_worker = NULL; /* For the threads that come now */
     }

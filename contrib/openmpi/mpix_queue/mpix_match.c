@@ -30,7 +30,7 @@ static UCS_LIST_HEAD(mpix_match_running);
 static void mpix_match_enlist(mpix_req_t *req, mpix_req_state_t state,
                               ucs_list_link_t *list)
 {
-    req->state = state;
+    mpix_request_set_state(req, state);
     ucs_list_add_tail(list, &req->list);
     __atomic_store_n(&mpix_match_count, mpix_match_count + 1,
                      __ATOMIC_RELAXED);
@@ -68,9 +68,10 @@ static void mpix_match_fail(mpix_req_t *req, ucs_status_t status)
         req->op = NULL;
     }
 
-    req->code  = mpix_status_code(status);
-    req->state = (req->code == MPI_ERR_NO_MEM) ? MPIX_REQ_IDLE :
-                                                 MPIX_REQ_FAILED;
+    req->code = mpix_status_code(status);
+    mpix_request_set_state(req, (req->code == MPI_ERR_NO_MEM) ?
+                                        MPIX_REQ_IDLE :
+                                        MPIX_REQ_FAILED);
     mpix_fail("match", req->code, "%s: %s",
               mpix_request_str(req, str, sizeof(str)),
               mpix_match_cause(status));
@@ -174,7 +175,7 @@ static void mpix_match_end(mpix_req_t *req, ucs_status_t status)
         return;
     }
     req->buffer->actual = attr.length;
-    req->state          = MPIX_REQ_MATCHED;
+    mpix_request_set_state(req, MPIX_REQ_MATCHED);
 }
 
 static unsigned mpix_match_progress_running(void)
@@ -233,7 +234,7 @@ ucs_status_t mpix_match_cancel(mpix_req_t *req)
     if ((req->state == MPIX_REQ_PENDING) || (req->state == MPIX_REQ_MATCHING)) {
         mpix_match_delist(req);
     }
-    req->state = MPIX_REQ_FAILED;
+    mpix_request_set_state(req, MPIX_REQ_FAILED);
     return UCS_OK;
 }
 

@@ -123,16 +123,6 @@ static void mpix_matchall_note(int code, int *rc_p, MPI_Status *status)
     }
 }
 
-/* Fills the status of a request that matching did nothing to. */
-static void mpix_matchall_empty_status(MPI_Status *status, int code)
-{
-    status->MPI_SOURCE = MPI_ANY_SOURCE;
-    status->MPI_TAG    = MPI_ANY_TAG;
-    status->MPI_ERROR  = code;
-    mpix_typemap_set_elements(status, MPI_BYTE, 0);
-    PMPI_Status_set_cancelled(status, 0);
-}
-
 /* Checks all requests. On an error each status, if there are any, has its
  * request's, and MPI_ERR_PENDING for those without one. */
 static int mpix_matchall_check_all(const char *func, int count,
@@ -144,7 +134,7 @@ static int mpix_matchall_check_all(const char *func, int count,
     int i;
 
     for (i = 0; (i < count) && (statuses != NULL); ++i) {
-        mpix_matchall_empty_status(&statuses[i], MPI_ERR_PENDING);
+        mpix_request_empty_status(&statuses[i], MPI_ERR_PENDING);
     }
 
     for (i = 0; i < count; ++i) {
@@ -223,7 +213,7 @@ static int mpix_matchall_check_halves(const char *func, int count,
         req = mpix_request_find(requests[i]);
         if (req != NULL) {
             mpix_match_cancel(req);
-            req->state = MPIX_REQ_IDLE;
+            mpix_request_set_state(req, MPIX_REQ_IDLE);
         }
     }
     return rc;
@@ -271,22 +261,6 @@ static int mpix_matchall_begin_one(const char *func, const MPI_Request *request,
     return mpix_matchall_begin(func, 1, request, is_blocking, NULL);
 }
 
-/* Fills what MPI_Recv would fill, and for a send what MPI_Send's request
- * has. */
-static void mpix_matchall_fill_status(const mpix_req_t *req, MPI_Status *status)
-{
-    const int is_recv = (req->kind == MPIX_REQ_RECV) &&
-                        (req->code == MPI_SUCCESS);
-
-    status->MPI_SOURCE = is_recv ? req->rank : MPI_ANY_SOURCE;
-    status->MPI_TAG    = (is_recv && (req->rank != MPI_PROC_NULL)) ?
-                                 req->tag :
-                                 MPI_ANY_TAG;
-    mpix_typemap_set_elements(status, MPI_BYTE,
-                              is_recv ? req->buffer->actual : 0);
-    PMPI_Status_set_cancelled(status, 0);
-}
-
 /* Tells how matching of a request stands; 'status' may be NULL. */
 static int mpix_matchall_test(MPI_Request handle, int *flag, MPI_Status *status)
 {
@@ -295,14 +269,14 @@ static int mpix_matchall_test(MPI_Request handle, int *flag, MPI_Status *status)
     if (req == NULL) { /* MPI_REQUEST_NULL, as for MPI_Test */
         *flag = 1;
         if (status != NULL) {
-            mpix_matchall_empty_status(status, MPI_SUCCESS);
+            mpix_request_empty_status(status, MPI_SUCCESS);
         }
         return MPI_SUCCESS;
     }
 
     *flag = (req->state == MPIX_REQ_MATCHED);
     if (*flag && (status != NULL)) {
-        mpix_matchall_fill_status(req, status);
+        mpix_request_fill_status(req, req->code, status);
     }
     return req->code;
 }

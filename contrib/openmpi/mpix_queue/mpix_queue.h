@@ -91,10 +91,17 @@ int MPIX_Queue_wait(MPIX_Queue queue);
 /**
  * Match a persistent request with its counterpart and block until that is done.
  * The n-th unmatched send to (rank, tag, communicator) is paired with the n-th
- * unmatched receive of the same, for the life of both requests. From then on
- * the request is started on queues only; MPI_Start on it is refused.
+ * unmatched receive of the same, for the life of both requests.
  * MPI_Request_free ends the match; while a use is in flight it returns
  * MPI_ERR_PENDING and frees nothing.
+ *
+ * From then on each use is started on a queue, or by the host with MPI_Start
+ * and MPI_Startall, whichever way the other side does it. MPI_Wait, MPI_Test,
+ * their forms for several requests and MPI_Request_get_status wait for a use,
+ * or test it, however it was started, and give its status; the request is
+ * active for MPI until one of them has told of its end, and may then be started
+ * on any queue. A stream need not wait for a use that the host waits for; such
+ * a call then counts as one for the queue. MPI_Cancel is refused.
  *
  * The datatype may be any, and freed once the request is made. If the data is
  * not contiguous the stream packs it in each start of a send and unpacks it in

@@ -17,6 +17,7 @@
 #include <ucs/datastruct/khash.h>
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +26,9 @@ KHASH_MAP_INIT_INT64(mpix_req, mpix_req_t*)
 
 /* Records by handle. Protected by the lock. */
 static khash_t(mpix_req) mpix_reqs;
+
+unsigned mpix_request_given;
+unsigned mpix_request_filter[1 << MPIX_REQ_FILTER_BITS];
 
 
 /* What MPI_*_init is given. */
@@ -69,21 +73,83 @@ mpix_req_t *mpix_request_find_op(ucp_st_op_h op)
     return NULL;
 }
 
+static void mpix_request_count(unsigned *count, int change)
+{
+    __atomic_store_n(count, *count + change, __ATOMIC_RELAXED);
+}
+
+void mpix_request_set_state(mpix_req_t *req, mpix_req_state_t state)
+{
+    const int change = (state != MPIX_REQ_IDLE) - (req->state != MPIX_REQ_IDLE);
+
+    req->state = state;
+    if (change != 0) {
+        mpix_request_count(&mpix_request_given, change);
+        mpix_request_count(&mpix_request_filter[mpix_request_hash(req->handle)],
+                           change);
+    }
+}
+
+void mpix_request_fill_status(const mpix_req_t *req, int code,
+                              MPI_Status *status)
+{
+    const int is_recv = (req->kind == MPIX_REQ_RECV) && (code == MPI_SUCCESS);
+
+    status->MPI_SOURCE = is_recv ? req->rank : MPI_ANY_SOURCE;
+    status->MPI_TAG    = (is_recv && (req->rank != MPI_PROC_NULL)) ?
+                                 req->tag :
+                                 MPI_ANY_TAG;
+    mpix_typemap_set_elements(status, MPI_BYTE,
+                              is_recv ? req->buffer->actual : 0);
+    PMPI_Status_set_cancelled(status, 0);
+}
+
+void mpix_request_empty_status(MPI_Status *status, int code)
+{
+    status->MPI_SOURCE = MPI_ANY_SOURCE;
+    status->MPI_TAG    = MPI_ANY_TAG;
+    status->MPI_ERROR  = code;
+    mpix_typemap_set_elements(status, MPI_BYTE, 0);
+    PMPI_Status_set_cancelled(status, 0);
+}
+
 const char *mpix_request_str(const mpix_req_t *req, char *buffer, size_t max)
 {
+    const int is_send = (req->kind == MPIX_REQ_SEND);
+
     if (req->kind == MPIX_REQ_OTHER) {
         snprintf(buffer, max, "request of %s", req->maker);
     } else if (req->rank == MPI_PROC_NULL) {
         snprintf(buffer, max, "%s MPI_PROC_NULL",
-                 (req->kind == MPIX_REQ_SEND) ? "send to" : "receive from");
+                 is_send ? "send to" : "receive from");
+    } else if (req->buffer == NULL) {
+        snprintf(buffer, max, "%s rank %d, tag %d",
+                 is_send ? "send to" : "receive from", req->rank, req->tag);
     } else {
-        snprintf(buffer, max, "%s of %zu bytes %s rank %d, tag %d",
-                 (req->kind == MPIX_REQ_SEND) ? "send" : "receive",
-                 (req->buffer == NULL) ? 0 : req->buffer->length,
-                 (req->kind == MPIX_REQ_SEND) ? "to" : "from", req->rank,
-                 req->tag);
+        snprintf(buffer, max, "%s of %zu bytes (%s) %s rank %d, tag %d",
+                 is_send ? "send" : "receive", req->buffer->length, req->type,
+                 is_send ? "to" : "from", req->rank, req->tag);
     }
     return buffer;
+}
+
+int mpix_request_fail(const mpix_where_t *where, int code, const char *fmt, ...)
+{
+    char str[MPIX_REQ_STR_MAX], text[256], index[32] = "the request";
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+
+    if (where->count != 1) {
+        snprintf(index, sizeof(index), "requests[%d]", where->index);
+    }
+    if (where->req == NULL) {
+        return mpix_fail(where->func, code, "%s %s", index, text);
+    }
+    return mpix_fail(where->func, code, "%s, a %s, %s", index,
+                     mpix_request_str(where->req, str, sizeof(str)), text);
 }
 
 MPI_Comm mpix_request_comm(int count, const MPI_Request *requests)
@@ -126,6 +192,7 @@ void mpix_request_resolve_peers(mpix_comm_t *comm)
 /* Needs the lock. */
 static void mpix_request_destroy(mpix_req_t *req)
 {
+    mpix_request_set_state(req, MPIX_REQ_IDLE);
     if (req->buffer != NULL) {
         mpix_buffer_put(req->buffer);
     }
@@ -326,53 +393,6 @@ int MPI_Request_free(MPI_Request *request)
         }
     }
     return PMPI_Request_free(request);
-}
-
-/* Refuses requests that are started on queues only. */
-static int mpix_request_check_start(const char *func, int count,
-                                    const MPI_Request *requests)
-{
-    int rc = MPI_SUCCESS;
-    char str[MPIX_REQ_STR_MAX];
-    mpix_req_t *req;
-    int i;
-
-    mpix_lock();
-    for (i = 0; (i < count) && (rc == MPI_SUCCESS); ++i) {
-        req = mpix_request_find(requests[i]);
-        if ((req != NULL) && (req->state != MPIX_REQ_IDLE)) {
-            rc = mpix_fail(func, MPI_ERR_REQUEST,
-                           "%s was given to match: it can be started on a "
-                           "queue only",
-                           mpix_request_str(req, str, sizeof(str)));
-        }
-    }
-    mpix_unlock();
-    return rc;
-}
-
-int MPI_Start(MPI_Request *request)
-{
-    int rc = (request == NULL) ?
-                     MPI_SUCCESS :
-                     mpix_request_check_start("MPI_Start", 1, request);
-
-    if (rc != MPI_SUCCESS) {
-        return mpix_raise(mpix_request_comm(1, request), rc);
-    }
-    return PMPI_Start(request);
-}
-
-int MPI_Startall(int count, MPI_Request requests[])
-{
-    int rc = (requests == NULL) ?
-                     MPI_SUCCESS :
-                     mpix_request_check_start("MPI_Startall", count, requests);
-
-    if (rc != MPI_SUCCESS) {
-        return mpix_raise(mpix_request_comm(count, requests), rc);
-    }
-    return PMPI_Startall(count, requests);
 }
 
 void mpix_request_cleanup(void)

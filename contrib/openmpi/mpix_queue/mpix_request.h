@@ -10,9 +10,11 @@
 #include "mpix_peer.h"
 
 #include <ucp_st.h>
+#include <ucs/sys/compiler_def.h>
 #include <mpi.h>
 
 #include <stddef.h>
+#include <stdint.h>
 
 
 typedef enum {
@@ -31,10 +33,10 @@ typedef enum {
  *    +--- no resources ------------------------------- (error) ---> FAILED
  */
 typedef enum {
-    MPIX_REQ_IDLE,     /* MPI's own: MPI_Start may be called */
+    MPIX_REQ_IDLE,     /* MPI's own */
     MPIX_REQ_PENDING,  /* Waits for the peer's address */
     MPIX_REQ_MATCHING, /* Given to the st worker */
-    MPIX_REQ_MATCHED,  /* Started on queues only */
+    MPIX_REQ_MATCHED,  /* Started on queues, or by MPI_Start */
     MPIX_REQ_FAILED    /* Can only be freed */
 } mpix_req_state_t;
 
@@ -56,9 +58,65 @@ typedef struct mpix_req {
     ucp_st_op_h      op;         /* While MATCHING, MATCHED */
     mpix_req_state_t state;
     int              code;       /* How the last matching ended */
+    uint64_t         told;       /* Uses whose end the host was told of */
+    int              is_on_host; /* Last started by MPI_Start */
     int              is_marked;  /* In the array that is being checked */
 } mpix_req_t;
 
+
+#define MPIX_REQ_FILTER_BITS 10
+
+/* Requests that are not IDLE; and how many of them have a hash. Written under
+ * the lock, read without it by each call of MPI that takes requests: a request
+ * is not given to two such calls at a time. */
+extern unsigned mpix_request_given;
+extern unsigned mpix_request_filter[1 << MPIX_REQ_FILTER_BITS];
+
+static inline unsigned mpix_request_hash(MPI_Request handle)
+{
+    return ((uintptr_t)handle * 0x9e3779b97f4a7c15ull) >>
+           (64 - MPIX_REQ_FILTER_BITS);
+}
+
+/* Whether a request may be one that was given to match: if not, it is MPI's. */
+static inline int mpix_request_may_be_given(const MPI_Request *request)
+{
+    return ucs_unlikely(__atomic_load_n(&mpix_request_given,
+                                        __ATOMIC_RELAXED) != 0) &&
+           (request != NULL) &&
+           (__atomic_load_n(&mpix_request_filter[mpix_request_hash(*request)],
+                            __ATOMIC_RELAXED) != 0);
+}
+
+/* The same for any of several. */
+static inline int mpix_request_any_given(int count, const MPI_Request *requests)
+{
+    int i;
+
+    if (ucs_likely(__atomic_load_n(&mpix_request_given, __ATOMIC_RELAXED) ==
+                   0) ||
+        (requests == NULL)) {
+        return 0;
+    }
+
+    for (i = 0; i < count; ++i) {
+        if (mpix_request_may_be_given(&requests[i])) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Change the state. Needs the lock. */
+void mpix_request_set_state(mpix_req_t *req, mpix_req_state_t state);
+
+/* Fill what MPI_Recv would fill, and for a send what MPI_Send's request has,
+ * but for the error. */
+void mpix_request_fill_status(const mpix_req_t *req, int code,
+                              MPI_Status *status);
+
+/* Fill the status of a request that nothing was done with. */
+void mpix_request_empty_status(MPI_Status *status, int code);
 
 /* Look a handle up; NULL if it is no persistent request. Needs the lock. */
 mpix_req_t *mpix_request_find(MPI_Request handle);
@@ -66,9 +124,22 @@ mpix_req_t *mpix_request_find(MPI_Request handle);
 /* The request that owns an operation, or NULL. Needs the lock. */
 mpix_req_t *mpix_request_find_op(ucp_st_op_h op);
 
-/* What a message shows of a request: "send of 8 bytes to rank 1, tag 5". Writes
- * to 'buffer' and returns it. */
+/* What a message shows of a request: "send of 8 bytes (vector) to rank 1, tag
+ * 5". Writes to 'buffer' and returns it. */
 const char *mpix_request_str(const mpix_req_t *req, char *buffer, size_t max);
+
+/* A request of a call. */
+typedef struct mpix_where {
+    const char       *func;
+    int              count; /* Of the array; 1: the call takes one request */
+    int              index;
+    const mpix_req_t *req;  /* NULL if it is not known */
+} mpix_where_t;
+
+/* As mpix_fail(), of a request: the message begins with what it is, and goes on
+ * with the given words, as "is not matched". */
+int mpix_request_fail(const mpix_where_t *where, int code, const char *fmt, ...)
+        __attribute__((format(printf, 3, 4)));
 
 /* Communicator whose error handler is for these requests: that of the first one
  * that is known; MPI_COMM_NULL if there is none. Takes the lock. */

@@ -395,6 +395,8 @@ typedef struct ucp_st_op_attr {
                                   in its buffer once the wait has passed */
     ucs_status_t  status;    /**< UCS_OK, or why the operation or its last match
                                   failed */
+    ucp_st_queue_h queue;     /**< Of the last start; NULL if there was none, or
+                                   the queue was destroyed */
 } ucp_st_op_attr_t;
 
 
@@ -556,6 +558,24 @@ ucs_status_t ucp_st_enqueue_wait(ucp_st_queue_h queue, ucp_st_op_h op);
  */
 ucs_status_t ucp_st_enqueue_waitall(ucp_st_queue_h queue,
                                     const ucp_st_op_h *ops, size_t count);
+
+
+/**
+ * Tell whether an operation's last use is over for the host, without waiting.
+ * Other operations of its queue may be under way. Once this has returned UCS_OK
+ * the operation may be started on any queue.
+ *
+ * @param [in] op The operation.
+ *
+ * @return UCS_OK if the stream has passed the wait for the last start, or if it
+ *         was never started; UCS_INPROGRESS if not; UCS_ERR_NO_MESSAGE if its
+ *         start is complete, and a wait would pass, but none was enqueued, nor
+ *         can be if its queue is gone; else why the use, or the queue, failed,
+ *         once the stream has passed.
+ *
+ * Threads: the rule of the queue of its last start.
+ */
+ucs_status_t ucp_st_op_test(ucp_st_op_h op);
 
 
 /**
