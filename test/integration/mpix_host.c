@@ -413,6 +413,31 @@ static void test_vector(void)
     MPI_Type_free(&type);
 }
 
+/* A queue that is freed before a wait takes the way to the data with it: an
+ * error, and then the request may be used again. */
+static void test_freed_queue(void)
+{
+    MPI_Request requests[2] = {recv.request, send.request};
+    MPIX_Queue queue;
+    MPI_Status statuses[2];
+    int flag = 0;
+
+    MPIX_OK(MPIX_Queue_init(MPIX_QUEUE_HOST, mpix_test.stream, &queue));
+    MPIX_OK(MPIX_Host_stream_launch(mpix_test.stream, mpix_test_fill, &send));
+    MPIX_OK(MPIX_Enqueue_startall(queue, 2, requests));
+    MPIX_OK(MPIX_Queue_wait(queue));
+    MPIX_OK(MPIX_Queue_free(&queue));
+
+    MPIX_IS(MPI_ERR_IN_STATUS, MPI_Waitall(2, requests, statuses));
+    MPIX_IS(MPI_ERR_OTHER, statuses[0].MPI_ERROR);
+    MPIX_IS(MPI_SUCCESS, statuses[1].MPI_ERROR);
+    MPIX_OK(MPI_Test(&recv.request, &flag, MPI_STATUS_IGNORE));
+    MPIX_CHECK(flag, "told of its end");
+    ++recv.use;
+    MPI_Barrier(MPI_COMM_WORLD);
+    mpix_test_run(&send, 1, &recv, 1);
+}
+
 int main(int argc, char **argv)
 {
     static const mpix_test_case_t cases[] = {
@@ -423,6 +448,7 @@ int main(int argc, char **argv)
         {"startall_mixed", test_startall_mixed},
         {"refuse", test_refuse},
         {"vector", test_vector},
+        {"freed_queue", test_freed_queue},
         {NULL}
     };
 

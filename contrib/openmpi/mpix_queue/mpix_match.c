@@ -45,36 +45,35 @@ static void mpix_match_delist(mpix_req_t *req)
 
 void mpix_match_push(mpix_req_t *req)
 {
-    req->code = MPI_SUCCESS;
+    req->match_status = UCS_OK;
     mpix_match_enlist(req, MPIX_REQ_PENDING, &mpix_match_pending);
 }
 
-static const char *mpix_match_cause(ucs_status_t status)
+const char *mpix_match_cause(ucs_status_t status)
 {
-    return (status == UCS_ERR_CANCELED) ?
-                   "it will not be matched, the peer has entered "
-                   "MPI_Finalize" :
-                   ucs_status_string(status);
+    switch (status) {
+    case UCS_ERR_CANCELED:
+        return "the peer has entered MPI_Finalize, or has freed its half";
+    case UCS_ERR_MESSAGE_TRUNCATED:
+        return "the send is larger than the receive";
+    default:
+        return ucs_status_string(status);
+    }
 }
 
 /* Matching of a request, which is in no list any more, has failed. Where only
  * resources were short the request stays what it was. */
 static void mpix_match_fail(mpix_req_t *req, ucs_status_t status)
 {
-    char str[MPIX_REQ_STR_MAX];
-
     if (req->op != NULL) {
         ucp_st_op_free(req->op);
         req->op = NULL;
     }
 
-    req->code = mpix_status_code(status);
-    mpix_request_set_state(req, (req->code == MPI_ERR_NO_MEM) ?
+    req->match_status = status;
+    mpix_request_set_state(req, (mpix_status_code(status) == MPI_ERR_NO_MEM) ?
                                         MPIX_REQ_IDLE :
                                         MPIX_REQ_FAILED);
-    mpix_fail("match", req->code, "%s: %s",
-              mpix_request_str(req, str, sizeof(str)),
-              mpix_match_cause(status));
 }
 
 static ucs_status_t mpix_match_make_op(mpix_req_t *req)

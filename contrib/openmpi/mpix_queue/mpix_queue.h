@@ -9,7 +9,11 @@
  *
  * Every function returns an MPI error code, raised through the error handler of
  * the request's communicator (of MPI_COMM_WORLD where there is none), exactly
- * as MPI's own functions do. MPI_Error_string describes it.
+ * as MPI's own functions do. Its class is one of MPI's: MPI_Error_class gives
+ * those that are named below. MPI_Error_string names the call, the request and
+ * its index in an array, and the cause; the texts of the last 16 errors of a
+ * class are there. Where MPI has no codes for that (MPICH, and before MPI_Init)
+ * the class is the code, and the text is printed.
  */
 #ifndef MPIX_QUEUE_H_
 #define MPIX_QUEUE_H_
@@ -53,7 +57,7 @@ enum {
  *         stream; MPI_ERR_UNSUPPORTED_OPERATION for a type that is not built
  *         in, or if MPI does not run over pml/ucx; MPI_ERR_OTHER if MPI was
  *         initialised with less than MPI_THREAD_FUNNELED, is not initialised,
- *         or no lane is there (the cause is printed).
+ *         or no lane is there.
  *
  * Ownership: the caller's until @ref MPIX_Queue_free. The stream must outlive
  *            it.
@@ -80,8 +84,7 @@ int MPIX_Queue_free(MPIX_Queue *queue);
  *
  * @param [in] queue The queue.
  *
- * @return MPI_SUCCESS; MPI_ERR_OTHER if an operation failed (the cause is
- *         printed); MPI_ERR_ARG.
+ * @return MPI_SUCCESS; MPI_ERR_OTHER if an operation failed; MPI_ERR_ARG.
  *
  * Threads: MPI's rule for the calling thread; one at a time on a queue.
  */

@@ -116,20 +116,32 @@ void mpix_request_empty_status(MPI_Status *status, int code)
 const char *mpix_request_str(const mpix_req_t *req, char *buffer, size_t max)
 {
     const int is_send = (req->kind == MPIX_REQ_SEND);
+    char bytes[64]    = "";
+    char rank[16]     = "any";
+    char tag[16]      = "any";
 
     if (req->kind == MPIX_REQ_OTHER) {
         snprintf(buffer, max, "request of %s", req->maker);
+        return buffer;
     } else if (req->rank == MPI_PROC_NULL) {
         snprintf(buffer, max, "%s MPI_PROC_NULL",
                  is_send ? "send to" : "receive from");
-    } else if (req->buffer == NULL) {
-        snprintf(buffer, max, "%s rank %d, tag %d",
-                 is_send ? "send to" : "receive from", req->rank, req->tag);
-    } else {
-        snprintf(buffer, max, "%s of %zu bytes (%s) %s rank %d, tag %d",
-                 is_send ? "send" : "receive", req->buffer->length, req->type,
-                 is_send ? "to" : "from", req->rank, req->tag);
+        return buffer;
     }
+
+    if (req->buffer != NULL) {
+        snprintf(bytes, sizeof(bytes), " of %zu bytes (%s)",
+                 req->buffer->length, req->type);
+    }
+    if (req->rank != MPI_ANY_SOURCE) {
+        snprintf(rank, sizeof(rank), "%d", req->rank);
+    }
+    if (req->tag != MPI_ANY_TAG) {
+        snprintf(tag, sizeof(tag), "%d", req->tag);
+    }
+    snprintf(buffer, max, "%s%s %s rank %s, tag %s",
+             is_send ? "send" : "receive", bytes, is_send ? "to" : "from", rank,
+             tag);
     return buffer;
 }
 
@@ -277,7 +289,8 @@ static int mpix_request_made(const mpix_req_args_t *args, int rc,
     rc = mpix_request_record(args, *request);
     if (rc != MPI_SUCCESS) {
         PMPI_Request_free(request);
-        mpix_fail(args->maker, rc, "no memory for a record of the request");
+        rc = mpix_fail(args->maker, rc,
+                       "no memory for a record of the request");
         return mpix_raise(args->comm, rc);
     }
     return MPI_SUCCESS;
@@ -352,8 +365,8 @@ int MPI_Bsend_init(const void *buf, int count, MPI_Datatype datatype, int dest,
  * with no effect, if its operation is in use. */
 static int mpix_request_drop(MPI_Request handle, MPI_Comm *comm_p)
 {
-    int rc = MPI_SUCCESS;
-    char str[MPIX_REQ_STR_MAX];
+    mpix_where_t where = {"MPI_Request_free", 1};
+    int rc             = MPI_SUCCESS;
     mpix_req_t *req;
 
     *comm_p = MPI_COMM_NULL;
@@ -366,9 +379,10 @@ static int mpix_request_drop(MPI_Request handle, MPI_Comm *comm_p)
 
     *comm_p = req->comm->handle;
     if (mpix_match_cancel(req) == UCS_ERR_BUSY) {
-        rc = mpix_fail("MPI_Request_free", MPI_ERR_PENDING,
-                       "%s is started on a queue, and its wait has not passed",
-                       mpix_request_str(req, str, sizeof(str)));
+        where.req = req;
+        rc        = mpix_request_fail(&where, MPI_ERR_PENDING,
+                                      "is started, and its wait has not "
+                                      "passed");
         goto out;
     }
 

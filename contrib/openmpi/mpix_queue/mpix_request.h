@@ -57,7 +57,7 @@ typedef struct mpix_req {
     mpix_peer_t      *peer;      /* NULL until needed, and for MPI_PROC_NULL */
     ucp_st_op_h      op;         /* While MATCHING, MATCHED */
     mpix_req_state_t state;
-    int              code;       /* How the last matching ended */
+    ucs_status_t     match_status; /* How the last matching ended */
     uint64_t         told;       /* Uses whose end the host was told of */
     int              is_on_host; /* Last started by MPI_Start */
     int              is_marked;  /* In the array that is being checked */

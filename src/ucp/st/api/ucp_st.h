@@ -561,6 +561,23 @@ ucs_status_t ucp_st_enqueue_waitall(ucp_st_queue_h queue,
 
 
 /**
+ * Tell whether a start, or a wait, of an operation would be refused: which one
+ * of several it was.
+ *
+ * @param [in] queue    The queue.
+ * @param [in] op       The operation.
+ * @param [in] is_start Non-zero for a start, 0 for a wait.
+ *
+ * @return UCS_OK; else as @ref ucp_st_enqueue_start or @ref
+ *         ucp_st_enqueue_wait, unless the queue is in error.
+ *
+ * Threads: the queue's rule.
+ */
+ucs_status_t ucp_st_enqueue_check(ucp_st_queue_h queue, ucp_st_op_h op,
+                                  int is_start);
+
+
+/**
  * Tell whether an operation's last use is over for the host, without waiting.
  * Other operations of its queue may be under way. Once this has returned UCS_OK
  * the operation may be started on any queue.

@@ -561,3 +561,20 @@ ucs_status_t ucp_st_enqueue_wait(ucp_st_queue_h queue, ucp_st_op_h op)
 {
     return ucp_st_enqueue_waitall(queue, &op, 1);
 }
+
+ucs_status_t ucp_st_enqueue_check(ucp_st_queue_h queue, ucp_st_op_h op,
+                                  int is_start)
+{
+    ucs_status_t status = ucp_st_check_call((queue != NULL) && (op != NULL));
+    size_t marked;
+
+    if (status == UCS_OK) {
+        ucp_st_worker_lock(queue->worker);
+        status     = ucp_st_op_check_all(&op, 1, is_start ? ucp_st_start_check :
+                                                            ucp_st_wait_check,
+                                         queue, &marked);
+        op->marked = 0;
+        ucp_st_worker_unlock(queue->worker);
+    }
+    return status;
+}
