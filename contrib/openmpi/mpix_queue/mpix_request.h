@@ -78,14 +78,23 @@ static inline unsigned mpix_request_hash(MPI_Request handle)
            (64 - MPIX_REQ_FILTER_BITS);
 }
 
+static inline int mpix_request_none_given(void)
+{
+    return ucs_likely(__atomic_load_n(&mpix_request_given, __ATOMIC_RELAXED) ==
+                      0);
+}
+
+static inline int mpix_request_is_hash_given(MPI_Request handle)
+{
+    return __atomic_load_n(&mpix_request_filter[mpix_request_hash(handle)],
+                           __ATOMIC_RELAXED) != 0;
+}
+
 /* Whether a request may be one that was given to match: if not, it is MPI's. */
 static inline int mpix_request_may_be_given(const MPI_Request *request)
 {
-    return ucs_unlikely(__atomic_load_n(&mpix_request_given,
-                                        __ATOMIC_RELAXED) != 0) &&
-           (request != NULL) &&
-           (__atomic_load_n(&mpix_request_filter[mpix_request_hash(*request)],
-                            __ATOMIC_RELAXED) != 0);
+    return !mpix_request_none_given() && (request != NULL) &&
+           mpix_request_is_hash_given(*request);
 }
 
 /* The same for any of several. */
@@ -93,14 +102,12 @@ static inline int mpix_request_any_given(int count, const MPI_Request *requests)
 {
     int i;
 
-    if (ucs_likely(__atomic_load_n(&mpix_request_given, __ATOMIC_RELAXED) ==
-                   0) ||
-        (requests == NULL)) {
+    if (mpix_request_none_given() || (requests == NULL)) {
         return 0;
     }
 
     for (i = 0; i < count; ++i) {
-        if (mpix_request_may_be_given(&requests[i])) {
+        if (mpix_request_is_hash_given(requests[i])) {
             return 1;
         }
     }

@@ -140,14 +140,12 @@ static int mpix_wait_begin(mpix_host_set_t *set, const char *func, int count,
     return 0;
 }
 
-int MPI_Wait(MPI_Request *request, MPI_Status *status)
+static UCS_F_NOINLINE int
+mpix_wait_slow_wait(MPI_Request *request, MPI_Status *status)
 {
     mpix_host_set_t set;
     int rc;
 
-    if (ucs_likely(!mpix_request_may_be_given(request))) {
-        return PMPI_Wait(request, status);
-    }
     if (mpix_wait_begin(&set, "MPI_Wait", 1, request, &rc)) {
         return (rc == MPI_SUCCESS) ? PMPI_Wait(request, status) : rc;
     }
@@ -157,6 +155,14 @@ int MPI_Wait(MPI_Request *request, MPI_Status *status)
                          mpix_wait_end(&set, 0, mpix_wait_one_status(status)));
     mpix_host_set_cleanup(&set);
     return rc;
+}
+
+int MPI_Wait(MPI_Request *request, MPI_Status *status)
+{
+    if (ucs_unlikely(mpix_request_may_be_given(request))) {
+        return mpix_wait_slow_wait(request, status);
+    }
+    return PMPI_Wait(request, status);
 }
 
 /* MPI_Test, and MPI_Request_get_status, which leaves the request active. */
@@ -181,28 +187,33 @@ static int mpix_wait_test(mpix_host_set_t *set, int *flag, MPI_Status *status,
     return rc;
 }
 
-int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
+static UCS_F_NOINLINE int
+mpix_wait_slow_test(MPI_Request *request, int *flag, MPI_Status *status)
 {
     mpix_host_set_t set;
     int rc;
 
-    if (ucs_likely(!mpix_request_may_be_given(request))) {
-        return PMPI_Test(request, flag, status);
-    }
     if (mpix_wait_begin(&set, "MPI_Test", 1, request, &rc)) {
         return (rc == MPI_SUCCESS) ? PMPI_Test(request, flag, status) : rc;
     }
     return mpix_wait_test(&set, flag, status, 1);
 }
 
-int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
+int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
+{
+    if (ucs_unlikely(mpix_request_may_be_given(request))) {
+        return mpix_wait_slow_test(request, flag, status);
+    }
+    return PMPI_Test(request, flag, status);
+}
+
+static UCS_F_NOINLINE int
+mpix_wait_slow_request_get_status(MPI_Request request, int *flag,
+                                  MPI_Status *status)
 {
     mpix_host_set_t set;
     int rc;
 
-    if (ucs_likely(!mpix_request_may_be_given(&request))) {
-        return PMPI_Request_get_status(request, flag, status);
-    }
     if (mpix_wait_begin(&set, "MPI_Request_get_status", 1, &request, &rc)) {
         return (rc == MPI_SUCCESS) ?
                        PMPI_Request_get_status(request, flag, status) :
@@ -211,14 +222,20 @@ int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
     return mpix_wait_test(&set, flag, status, 0);
 }
 
-int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[])
+int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
+{
+    if (ucs_unlikely(mpix_request_may_be_given(&request))) {
+        return mpix_wait_slow_request_get_status(request, flag, status);
+    }
+    return PMPI_Request_get_status(request, flag, status);
+}
+
+static UCS_F_NOINLINE int
+mpix_wait_slow_waitall(int count, MPI_Request requests[], MPI_Status statuses[])
 {
     mpix_host_set_t set;
     int rc, i;
 
-    if (ucs_likely(!mpix_request_any_given(count, requests))) {
-        return PMPI_Waitall(count, requests, statuses);
-    }
     if (mpix_wait_begin(&set, "MPI_Waitall", count, requests, &rc)) {
         return (rc == MPI_SUCCESS) ? PMPI_Waitall(count, requests, statuses) :
                                      rc;
@@ -237,15 +254,21 @@ int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[])
     return rc;
 }
 
-int MPI_Testall(int count, MPI_Request requests[], int *flag,
-                MPI_Status statuses[])
+int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[])
+{
+    if (ucs_unlikely(mpix_request_any_given(count, requests))) {
+        return mpix_wait_slow_waitall(count, requests, statuses);
+    }
+    return PMPI_Waitall(count, requests, statuses);
+}
+
+static UCS_F_NOINLINE int
+mpix_wait_slow_testall(int count, MPI_Request requests[], int *flag,
+                       MPI_Status statuses[])
 {
     mpix_host_set_t set;
     int rc;
 
-    if (ucs_likely(!mpix_request_any_given(count, requests))) {
-        return PMPI_Testall(count, requests, flag, statuses);
-    }
     if (mpix_wait_begin(&set, "MPI_Testall", count, requests, &rc)) {
         return (rc == MPI_SUCCESS) ?
                        PMPI_Testall(count, requests, flag, statuses) :
@@ -263,6 +286,15 @@ int MPI_Testall(int count, MPI_Request requests[], int *flag,
     }
     mpix_host_set_cleanup(&set);
     return rc;
+}
+
+int MPI_Testall(int count, MPI_Request requests[], int *flag,
+                MPI_Status statuses[])
+{
+    if (ucs_unlikely(mpix_request_any_given(count, requests))) {
+        return mpix_wait_slow_testall(count, requests, flag, statuses);
+    }
+    return PMPI_Testall(count, requests, flag, statuses);
 }
 
 /* One round of MPI_Waitany or MPI_Testany. Sets '*flag' if there is a result,
@@ -291,15 +323,13 @@ static int mpix_wait_any(mpix_host_set_t *set, int *index, int *flag,
     return rc;
 }
 
-int MPI_Testany(int count, MPI_Request requests[], int *index, int *flag,
-                MPI_Status *status)
+static UCS_F_NOINLINE int
+mpix_wait_slow_testany(int count, MPI_Request requests[], int *index, int *flag,
+                       MPI_Status *status)
 {
     mpix_host_set_t set;
     int rc;
 
-    if (ucs_likely(!mpix_request_any_given(count, requests))) {
-        return PMPI_Testany(count, requests, index, flag, status);
-    }
     if (mpix_wait_begin(&set, "MPI_Testany", count, requests, &rc)) {
         return (rc == MPI_SUCCESS) ?
                        PMPI_Testany(count, requests, index, flag, status) :
@@ -314,16 +344,23 @@ int MPI_Testany(int count, MPI_Request requests[], int *index, int *flag,
     return rc;
 }
 
-int MPI_Waitany(int count, MPI_Request requests[], int *index,
+int MPI_Testany(int count, MPI_Request requests[], int *index, int *flag,
                 MPI_Status *status)
+{
+    if (ucs_unlikely(mpix_request_any_given(count, requests))) {
+        return mpix_wait_slow_testany(count, requests, index, flag, status);
+    }
+    return PMPI_Testany(count, requests, index, flag, status);
+}
+
+static UCS_F_NOINLINE int
+mpix_wait_slow_waitany(int count, MPI_Request requests[], int *index,
+                       MPI_Status *status)
 {
     unsigned spins = 0;
     mpix_host_set_t set;
     int rc, flag;
 
-    if (ucs_likely(!mpix_request_any_given(count, requests))) {
-        return PMPI_Waitany(count, requests, index, status);
-    }
     if (mpix_wait_begin(&set, "MPI_Waitany", count, requests, &rc)) {
         return (rc == MPI_SUCCESS) ?
                        PMPI_Waitany(count, requests, index, status) :
@@ -340,6 +377,15 @@ int MPI_Waitany(int count, MPI_Request requests[], int *index,
     }
     mpix_host_set_cleanup(&set);
     return rc;
+}
+
+int MPI_Waitany(int count, MPI_Request requests[], int *index,
+                MPI_Status *status)
+{
+    if (ucs_unlikely(mpix_request_any_given(count, requests))) {
+        return mpix_wait_slow_waitany(count, requests, index, status);
+    }
+    return PMPI_Waitany(count, requests, index, status);
 }
 
 /* One round of MPI_Waitsome or MPI_Testsome. */
@@ -376,15 +422,13 @@ static int mpix_wait_some(mpix_host_set_t *set, int *outcount, int indices[],
     return mpix_wait_codes(set, rc, own);
 }
 
-int MPI_Testsome(int incount, MPI_Request requests[], int *outcount,
-                 int indices[], MPI_Status statuses[])
+static UCS_F_NOINLINE int
+mpix_wait_slow_testsome(int incount, MPI_Request requests[], int *outcount,
+                        int indices[], MPI_Status statuses[])
 {
     mpix_host_set_t set;
     int rc;
 
-    if (ucs_likely(!mpix_request_any_given(incount, requests))) {
-        return PMPI_Testsome(incount, requests, outcount, indices, statuses);
-    }
     if (mpix_wait_begin(&set, "MPI_Testsome", incount, requests, &rc)) {
         return (rc == MPI_SUCCESS) ?
                        PMPI_Testsome(incount, requests, outcount, indices,
@@ -400,16 +444,24 @@ int MPI_Testsome(int incount, MPI_Request requests[], int *outcount,
     return rc;
 }
 
-int MPI_Waitsome(int incount, MPI_Request requests[], int *outcount,
+int MPI_Testsome(int incount, MPI_Request requests[], int *outcount,
                  int indices[], MPI_Status statuses[])
+{
+    if (ucs_unlikely(mpix_request_any_given(incount, requests))) {
+        return mpix_wait_slow_testsome(incount, requests, outcount, indices,
+                                       statuses);
+    }
+    return PMPI_Testsome(incount, requests, outcount, indices, statuses);
+}
+
+static UCS_F_NOINLINE int
+mpix_wait_slow_waitsome(int incount, MPI_Request requests[], int *outcount,
+                        int indices[], MPI_Status statuses[])
 {
     unsigned spins = 0;
     mpix_host_set_t set;
     int rc;
 
-    if (ucs_likely(!mpix_request_any_given(incount, requests))) {
-        return PMPI_Waitsome(incount, requests, outcount, indices, statuses);
-    }
     if (mpix_wait_begin(&set, "MPI_Waitsome", incount, requests, &rc)) {
         return (rc == MPI_SUCCESS) ?
                        PMPI_Waitsome(incount, requests, outcount, indices,
@@ -427,6 +479,16 @@ int MPI_Waitsome(int incount, MPI_Request requests[], int *outcount,
     }
     mpix_host_set_cleanup(&set);
     return rc;
+}
+
+int MPI_Waitsome(int incount, MPI_Request requests[], int *outcount,
+                 int indices[], MPI_Status statuses[])
+{
+    if (ucs_unlikely(mpix_request_any_given(incount, requests))) {
+        return mpix_wait_slow_waitsome(incount, requests, outcount, indices,
+                                       statuses);
+    }
+    return PMPI_Waitsome(incount, requests, outcount, indices, statuses);
 }
 
 int MPI_Cancel(MPI_Request *request)
