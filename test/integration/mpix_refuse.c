@@ -584,6 +584,24 @@ static void test_texts(void)
     use_good_pair();
 }
 
+/* What MPI itself refuses leaves no request. */
+static void test_ranges(void)
+{
+    MPI_Request request = MPI_REQUEST_NULL;
+    int word            = 0;
+
+    MPIX_IS(MPI_ERR_RANK, MPI_Send_init(&word, 1, MPI_INT, mpix_test.size, TAG,
+                                        MPI_COMM_WORLD, &request));
+    MPIX_IS(MPI_ERR_TAG, MPI_Recv_init(&word, 1, MPI_INT, mpix_test.left, -5,
+                                       MPI_COMM_WORLD, &request));
+    MPIX_IS(MPI_ERR_COUNT, MPI_Send_init(&word, -1, MPI_INT, mpix_test.right,
+                                         TAG, MPI_COMM_WORLD, &request));
+    MPIX_IS(MPI_ERR_TYPE, MPI_Send_init(&word, 1, MPI_DATATYPE_NULL,
+                                        mpix_test.right, TAG, MPI_COMM_WORLD,
+                                        &request));
+    MPIX_CHECK(request == MPI_REQUEST_NULL, "a handle was set");
+}
+
 /* A request that was freed, whose handle the program still has. */
 static void test_freed(void)
 {
@@ -660,6 +678,7 @@ int main(int argc, char **argv)
         {"busy", test_busy},
         {"errhandler", test_errhandler},
         {"texts", test_texts},
+        {"ranges", test_ranges},
         {"freed", test_freed},
         {"many_errors", test_many_errors},
         {NULL}
