@@ -144,6 +144,19 @@ static void use(caller_t *caller, MPI_Request *requests, mpix_test_msg_t *send,
     }
     CALL(caller, MPIX_Queue_wait(caller->queue));
     CALL(caller, MPIX_Host_stream_synchronize(caller->stream));
+
+    /* By the hosts, whose queue is one for all threads */
+    for (i = 0; (i < USES) && (caller->failed == 0); ++i) {
+        mpix_test_fill(send);
+        CALL(caller, MPI_Startall(2, requests));
+        if (i % 2) {
+            CALL(caller, MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
+        } else {
+            CALL(caller, MPI_Wait(&requests[0], MPI_STATUS_IGNORE));
+            CALL(caller, MPI_Wait(&requests[1], MPI_STATUS_IGNORE));
+        }
+        mpix_test_verify(recv);
+    }
 }
 
 static void run_messages(caller_t *caller, int round)

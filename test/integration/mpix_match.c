@@ -296,6 +296,113 @@ static void test_proc_null(void)
     mpix_test_use_up(&send, &recv, 1, 2);
 }
 
+/* A chain of ranks, whose ends have MPI_PROC_NULL as neighbours, in one array
+ * with a message to oneself, one of no bytes and one with the largest tag. */
+static void test_chain(void)
+{
+    const int is_first = (mpix_test.rank == 0);
+    const int is_last  = (mpix_test.rank == (mpix_test.size - 1));
+    const int left     = is_first ? MPI_PROC_NULL : mpix_test.left;
+    const int right    = is_last ? MPI_PROC_NULL : mpix_test.right;
+    mpix_test_msg_t sends[5], recvs[5];
+    MPI_Request requests[10];
+    MPI_Status statuses[10];
+    int *tag_ub, found, i, count;
+
+    MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &tag_ub, &found);
+    MPIX_CHECK(found, "MPI_TAG_UB");
+    mpix_test_send_init(&sends[0], 40, right, TAG, 0);
+    mpix_test_recv_init(&recvs[0], 40, left, TAG, 0);
+    mpix_test_send_init(&sends[1], 41, left, TAG, 1);
+    mpix_test_recv_init(&recvs[1], 41, right, TAG, 1);
+    mpix_test_send_init(&sends[2], 42, mpix_test.rank, TAG, 2);
+    mpix_test_recv_init(&recvs[2], 42, mpix_test.rank, TAG, 2);
+    mpix_test_send_init(&sends[3], 0, right, TAG + 1, 3);
+    mpix_test_recv_init(&recvs[3], 5, left, TAG + 1, 3);
+    mpix_test_send_init(&sends[4], 43, mpix_test.right, *tag_ub, 4);
+    mpix_test_recv_init(&recvs[4], 43, mpix_test.left, *tag_ub, 4);
+    recvs[0].actual = is_first ? 0 : 40;
+    recvs[1].actual = is_last ? 0 : 41;
+    recvs[3].actual = 0;
+    for (i = 0; i < 5; ++i) {
+        requests[i]     = sends[i].request;
+        requests[9 - i] = recvs[i].request;
+    }
+
+    MPIX_OK(MPIX_Matchall(10, requests, statuses));
+    for (i = 0; i < 5; ++i) {
+        MPI_Get_count(&statuses[9 - i], MPI_UINT64_T, &count);
+        MPIX_CHECK((size_t)count == recvs[i].actual, "%d of %zu", count,
+                   recvs[i].actual);
+    }
+    MPIX_CHECK((statuses[9].MPI_SOURCE == left) &&
+               (statuses[9].MPI_TAG == (is_first ? MPI_ANY_TAG : TAG)),
+               "source %d tag %d", statuses[9].MPI_SOURCE, statuses[9].MPI_TAG);
+    MPIX_CHECK((statuses[5].MPI_SOURCE == mpix_test.left) &&
+               (statuses[5].MPI_TAG == *tag_ub), "source %d tag %d",
+               statuses[5].MPI_SOURCE, statuses[5].MPI_TAG);
+    mpix_test_run(sends, 5, recvs, 5);
+
+    /* The same, started by the host */
+    for (i = 0; i < 5; ++i) {
+        mpix_test_fill(&sends[i]);
+    }
+    MPIX_OK(MPI_Startall(10, requests));
+    MPIX_OK(MPI_Waitall(10, requests, statuses));
+    MPIX_CHECK(statuses[9].MPI_SOURCE == left, "source %d",
+               statuses[9].MPI_SOURCE);
+    for (i = 0; i < 5; ++i) {
+        mpix_test_verify(&recvs[i]);
+    }
+    mpix_test_use_up(sends, recvs, 5, 2);
+}
+
+/* MPI_REQUEST_NULL among the requests, as at the end of a chain of ranks: it is
+ * passed over, and an array may have nothing else. */
+static void test_request_null(void)
+{
+    MPI_Request requests[5], nulls[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+    mpix_test_msg_t send, recv;
+    MPI_Status statuses[5];
+    int i, use, flag = 0, count = -1;
+
+    mpix_test_send_init(&send, 7, mpix_test.right, TAG, 1);
+    mpix_test_recv_init(&recv, 7, mpix_test.left, TAG, 1);
+    for (i = 0; i < 5; ++i) {
+        requests[i] = MPI_REQUEST_NULL;
+    }
+    requests[1] = recv.request;
+    requests[3] = send.request;
+
+    MPIX_OK(MPIX_Matchall(5, requests, statuses));
+    MPI_Get_count(&statuses[1], MPI_UINT64_T, &count);
+    MPIX_CHECK((statuses[1].MPI_SOURCE == mpix_test.left) && (count == 7),
+               "source %d, count %d", statuses[1].MPI_SOURCE, count);
+    MPI_Get_count(&statuses[4], MPI_UINT64_T, &count);
+    MPIX_CHECK((statuses[4].MPI_SOURCE == MPI_ANY_SOURCE) &&
+               (statuses[4].MPI_TAG == MPI_ANY_TAG) && (count == 0) &&
+               (statuses[4].MPI_ERROR == MPI_SUCCESS),
+               "source %d tag %d count %d", statuses[4].MPI_SOURCE,
+               statuses[4].MPI_TAG, count);
+
+    for (use = 0; use < 3; ++use) {
+        MPIX_OK(MPIX_Host_stream_launch(mpix_test.stream, mpix_test_fill,
+                                        &send));
+        MPIX_OK(MPIX_Enqueue_startall(mpix_test.queue, 5, requests));
+        MPIX_OK(MPIX_Enqueue_waitall(mpix_test.queue, 5, requests));
+        MPIX_OK(MPIX_Host_stream_launch(mpix_test.stream, mpix_test_verify,
+                                        &recv));
+    }
+    MPIX_OK(MPIX_Matchall(2, nulls, MPI_STATUSES_IGNORE));
+    MPIX_OK(MPIX_Imatchall(2, nulls));
+    MPIX_OK(MPIX_Enqueue_startall(mpix_test.queue, 2, nulls));
+    MPIX_OK(MPIX_Enqueue_waitall(mpix_test.queue, 2, nulls));
+    MPIX_OK(MPIX_Enqueue_wait_req(mpix_test.queue, nulls));
+    MPIX_OK(MPIX_Is_matched(nulls, &flag, MPI_STATUS_IGNORE));
+    MPIX_CHECK(flag, "%d", flag);
+    mpix_test_use_up(&send, &recv, 1, 1);
+}
+
 /* Messages to the own process, matched in each way. */
 static void test_self(void)
 {
@@ -382,6 +489,8 @@ int main(int argc, char **argv)
         {"lengths", test_lengths},
         {"empty", test_empty},
         {"proc_null", test_proc_null},
+        {"chain", test_chain},
+        {"request_null", test_request_null},
         {"self", test_self},
         {"datatype", test_datatype},
         {"reused_handles", test_reused_handles},

@@ -4,10 +4,14 @@
  */
 #include "mpix_test.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define TAG 9
+
+/* Failures where MPI cannot count them */
+static int without_mpi;
 
 /* A pair of this rank with its neighbours that is matched and works. */
 static mpix_test_msg_t good_send, good_recv;
@@ -73,7 +77,11 @@ static void test_kinds(void)
     refuse_match(MPI_ERR_REQUEST, &request);
     MPIX_OK(MPI_Request_free(&request));
 
-    refuse_match(MPI_ERR_REQUEST, &request); /* MPI_REQUEST_NULL */
+    /* MPI_REQUEST_NULL: an array passes it over */
+    MPIX_IS(MPI_ERR_REQUEST, MPIX_Match(&request, MPI_STATUS_IGNORE));
+    MPIX_IS(MPI_ERR_REQUEST, MPIX_Imatch(&request));
+    MPIX_IS(MPI_ERR_REQUEST,
+            MPIX_Enqueue_start_req(mpix_test.queue, &request));
 
     MPI_Irecv(&word, 1, MPI_INT, mpix_test.rank, TAG, MPI_COMM_WORLD, &request);
     refuse_match(MPI_ERR_REQUEST, &request);
@@ -97,26 +105,49 @@ static void test_active(void)
     MPIX_OK(MPI_Request_free(&request));
 }
 
-/* Types with holes, with another order, and with bytes that are sent twice. */
-static void test_datatypes(void)
+/* MPI_IN_PLACE is for collectives. */
+static void test_in_place(void)
 {
-    const int lengths[] = {1, 1}, swapped[] = {1, 0}, same[] = {0, 0};
-    int i, words[64] = {0};
-    MPI_Datatype types[4];
     MPI_Request request;
 
-    MPI_Type_vector(2, 1, 2, MPI_INT, &types[0]);
-    MPI_Type_indexed(2, lengths, swapped, MPI_INT, &types[1]);
-    MPI_Type_indexed(2, lengths, same, MPI_INT, &types[2]);
-    MPI_Type_create_resized(MPI_INT, 0, 8, &types[3]);
+    MPI_Send_init(MPI_IN_PLACE, 2, MPI_INT, mpix_test.right, TAG,
+                  MPI_COMM_WORLD, &request);
+    refuse_match(MPI_ERR_BUFFER, &request);
+    MPIX_OK(MPI_Request_free(&request));
+}
+
+/* What the statuses tell if the check finds an error: nothing is matched. */
+static void test_statuses(void)
+{
+    mpix_test_msg_t recv;
+    MPI_Request requests[4];
+    MPI_Status statuses[4];
+    int i, word, flag = 1;
+
+    mpix_test_recv_init(&recv, 4, mpix_test.left, TAG + 3, 1);
+    requests[0] = recv.request;
+    MPI_Recv_init(&word, 1, MPI_INT, MPI_ANY_SOURCE, TAG, MPI_COMM_WORLD,
+                  &requests[1]);
+    requests[2] = MPI_REQUEST_NULL;
+    requests[3] = good_send.request;
+
+    memset(statuses, 0x5a, sizeof(statuses));
+    MPIX_IS(MPI_ERR_RANK, MPIX_Matchall(4, requests, statuses));
+    MPIX_IS(MPI_ERR_PENDING, statuses[0].MPI_ERROR);
+    MPIX_IS(MPI_ERR_RANK, statuses[1].MPI_ERROR);
+    MPIX_IS(MPI_ERR_PENDING, statuses[2].MPI_ERROR);
+    MPIX_IS(MPI_ERR_REQUEST, statuses[3].MPI_ERROR);
     for (i = 0; i < 4; ++i) {
-        MPI_Type_commit(&types[i]);
-        MPI_Send_init(words, 2, types[i], mpix_test.right, TAG, MPI_COMM_WORLD,
-                      &request);
-        refuse_match(MPI_ERR_TYPE, &request);
-        MPIX_OK(MPI_Request_free(&request));
-        MPI_Type_free(&types[i]);
+        MPIX_CHECK(statuses[i].MPI_SOURCE == MPI_ANY_SOURCE, "%d",
+                   statuses[i].MPI_SOURCE);
     }
+    MPIX_OK(MPIX_Is_matched(&recv.request, &flag, MPI_STATUS_IGNORE));
+    MPIX_CHECK(!flag, "nothing was given to match");
+
+    MPIX_OK(MPI_Request_free(&requests[1]));
+    recv.actual = 0;
+    mpix_test_msg_free(&recv);
+    use_good_pair();
 }
 
 /* A send that does not fit, seen by both sides; the requests are of no use
@@ -133,9 +164,8 @@ static void test_truncation(void)
     requests[1] = recv.request;
 
     MPIX_IS(MPI_ERR_TRUNCATE, MPIX_Matchall(2, requests, statuses));
-    MPIX_CHECK((statuses[0].MPI_ERROR == MPI_ERR_TRUNCATE) &&
-               (statuses[1].MPI_ERROR == MPI_ERR_TRUNCATE), "%d %d",
-               statuses[0].MPI_ERROR, statuses[1].MPI_ERROR);
+    MPIX_IS(MPI_ERR_TRUNCATE, statuses[0].MPI_ERROR);
+    MPIX_IS(MPI_ERR_TRUNCATE, statuses[1].MPI_ERROR);
     refuse_match(MPI_ERR_REQUEST, &send.request);
     MPIX_IS(MPI_ERR_REQUEST,
             MPIX_Enqueue_start_req(mpix_test.queue, &recv.request));
@@ -177,15 +207,6 @@ static void test_match_twice(void)
     MPIX_OK(MPI_Wait(&recv.request, MPI_STATUS_IGNORE));
     recv.actual = 0;
     mpix_test_msg_free(&recv);
-    use_good_pair();
-}
-
-static void test_start_by_mpi(void)
-{
-    MPI_Request requests[2] = {good_send.request, good_recv.request};
-
-    MPIX_IS(MPI_ERR_REQUEST, MPI_Start(&good_send.request));
-    MPIX_IS(MPI_ERR_REQUEST, MPI_Startall(2, requests));
     use_good_pair();
 }
 
@@ -233,9 +254,6 @@ static void test_unmatched(void)
             MPIX_Enqueue_startall(mpix_test.queue, 2, requests));
     MPIX_IS(MPI_ERR_REQUEST,
             MPIX_Enqueue_wait_req(mpix_test.queue, &send.request));
-    requests[1] = MPI_REQUEST_NULL;
-    MPIX_IS(MPI_ERR_REQUEST,
-            MPIX_Enqueue_startall(mpix_test.queue, 2, requests));
     MPIX_IS(MPI_ERR_COUNT,
             MPIX_Enqueue_startall(mpix_test.queue, -1, requests));
     MPIX_IS(MPI_ERR_REQUEST, MPIX_Enqueue_startall(mpix_test.queue, 1, NULL));
@@ -426,6 +444,24 @@ static void test_busy(void)
     use_good_pair();
 }
 
+/* Of a generalized request */
+static int query_nothing(void *extra, MPI_Status *status)
+{
+    MPI_Status_set_elements(status, MPI_BYTE, 0);
+    MPI_Status_set_cancelled(status, 0);
+    return MPI_SUCCESS;
+}
+
+static int free_nothing(void *extra)
+{
+    return MPI_SUCCESS;
+}
+
+static int cancel_nothing(void *extra, int complete)
+{
+    return MPI_SUCCESS;
+}
+
 static int handler_calls, handler_code;
 
 static void handler(MPI_Comm *comm, int *code, ...)
@@ -450,11 +486,11 @@ static void test_errhandler(void)
     MPI_Recv_init(&word, 1, MPI_INT, mpix_test.left, MPI_ANY_TAG, comm,
                   &request);
     MPIX_IS(MPI_ERR_TAG, MPIX_Match(&request, MPI_STATUS_IGNORE));
-    MPIX_CHECK((handler_calls == 1) && (handler_code == MPI_ERR_TAG),
-               "%d calls, code %d", handler_calls, handler_code);
+    MPIX_IS(MPI_ERR_TAG, handler_code);
+    MPIX_CHECK(handler_calls == 1, "%d calls", handler_calls);
     MPIX_IS(MPI_ERR_REQUEST, MPIX_Enqueue_start_req(mpix_test.queue, &request));
-    MPIX_CHECK((handler_calls == 2) && (handler_code == MPI_ERR_REQUEST),
-               "%d calls, code %d", handler_calls, handler_code);
+    MPIX_IS(MPI_ERR_REQUEST, handler_code);
+    MPIX_CHECK(handler_calls == 2, "%d calls", handler_calls);
     MPIX_OK(MPI_Error_string(handler_code, text, &length));
     MPIX_CHECK(length > 0, "no text");
 
@@ -463,16 +499,176 @@ static void test_errhandler(void)
     MPI_Comm_free(&comm);
 }
 
+/* An error of this class, whose text has all these words. */
+static void check_text(int code, int class, const char *const words[])
+{
+    char text[MPI_MAX_ERROR_STRING];
+    int i, length;
+
+    MPIX_IS(class, code);
+    MPIX_OK(MPI_Error_string(code, text, &length));
+    for (i = 0; words[i] != NULL; ++i) {
+        MPIX_CHECK(strstr(text, words[i]) != NULL, "no \"%s\" in \"%s\"",
+                   words[i], text);
+    }
+}
+
+/* Texts name the call, which request it is and what is wrong; an earlier code
+ * keeps its own. */
+static void test_texts(void)
+{
+    static const char *const matchall[] = {
+        "MPIX_Matchall", "requests[2]", "receive of 12 bytes (vector)", "tag 9",
+        "MPI_ANY_SOURCE", NULL
+    };
+    static const char *const startall[] = {
+        "MPIX_Enqueue_startall", "requests[1]", "receive of 12 bytes (vector)",
+        "not matched", NULL
+    };
+    static const char *const twice[] = {
+        "MPIX_Enqueue_startall", "requests[2]", "send of 128 bytes", "to rank",
+        "twice", NULL
+    };
+    static const char *const wait[] = {
+        "MPIX_Enqueue_wait_req", "the request", "send of 128 bytes",
+        "not started", NULL
+    };
+    static const char *const foreign[] = {
+        "MPIX_Matchall", "requests[1]", "not made by", NULL
+    };
+    static const char *const cancel[] = {
+        "MPI_Cancel", "send of 128 bytes", "cancelled", NULL
+    };
+    static const char *const queue[] = {"MPIX_Queue_wait", "no live queue",
+                                        NULL};
+    MPI_Request requests[3] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL}, request;
+    int codes[7], words[9];
+    MPI_Status statuses[3];
+    MPI_Datatype type;
+
+    MPI_Type_vector(3, 1, 2, MPI_INT, &type);
+    MPI_Type_commit(&type);
+    MPI_Recv_init(words, 1, type, MPI_ANY_SOURCE, TAG, MPI_COMM_WORLD,
+                  &request);
+    MPI_Type_free(&type);
+
+    requests[2] = request;
+    codes[0]    = MPIX_Matchall(3, requests, statuses);
+    requests[0] = good_send.request;
+    requests[1] = request;
+    codes[1]    = MPIX_Enqueue_startall(mpix_test.queue, 3, requests);
+    requests[1] = MPI_REQUEST_NULL;
+    requests[2] = good_send.request;
+    codes[2]    = MPIX_Enqueue_startall(mpix_test.queue, 3, requests);
+    codes[3]    = MPIX_Enqueue_wait_req(mpix_test.queue, &good_send.request);
+    MPI_Grequest_start(query_nothing, free_nothing, cancel_nothing, NULL,
+                       &requests[1]);
+    requests[0] = MPI_REQUEST_NULL;
+    codes[4]    = MPIX_Matchall(2, requests, MPI_STATUSES_IGNORE);
+    codes[5]    = MPI_Cancel(&good_send.request);
+    codes[6]    = MPIX_Queue_wait(MPIX_QUEUE_NULL);
+
+    check_text(codes[0], MPI_ERR_RANK, matchall);
+    check_text(statuses[2].MPI_ERROR, MPI_ERR_RANK, matchall);
+    check_text(codes[1], MPI_ERR_REQUEST, startall);
+    check_text(codes[2], MPI_ERR_REQUEST, twice);
+    check_text(codes[3], MPI_ERR_REQUEST, wait);
+    check_text(codes[4], MPI_ERR_REQUEST, foreign);
+    check_text(codes[5], MPI_ERR_REQUEST, cancel);
+    check_text(codes[6], MPI_ERR_ARG, queue);
+    MPIX_IS(MPI_ERR_REQUEST,
+            MPIX_Enqueue_start_req(mpix_test.queue, &requests[1]));
+    MPIX_OK(MPI_Grequest_complete(requests[1]));
+    MPIX_OK(MPI_Wait(&requests[1], MPI_STATUS_IGNORE));
+    MPIX_OK(MPI_Request_free(&request));
+    use_good_pair();
+}
+
+/* What MPI itself refuses leaves no request. */
+static void test_ranges(void)
+{
+    MPI_Request request = MPI_REQUEST_NULL;
+    int word            = 0;
+
+    MPIX_IS(MPI_ERR_RANK, MPI_Send_init(&word, 1, MPI_INT, mpix_test.size, TAG,
+                                        MPI_COMM_WORLD, &request));
+    MPIX_IS(MPI_ERR_TAG, MPI_Recv_init(&word, 1, MPI_INT, mpix_test.left, -5,
+                                       MPI_COMM_WORLD, &request));
+    MPIX_IS(MPI_ERR_COUNT, MPI_Send_init(&word, -1, MPI_INT, mpix_test.right,
+                                         TAG, MPI_COMM_WORLD, &request));
+    MPIX_IS(MPI_ERR_TYPE, MPI_Send_init(&word, 1, MPI_DATATYPE_NULL,
+                                        mpix_test.right, TAG, MPI_COMM_WORLD,
+                                        &request));
+    MPIX_CHECK(request == MPI_REQUEST_NULL, "a handle was set");
+}
+
+/* A request that was freed, whose handle the program still has. */
+static void test_freed(void)
+{
+    mpix_test_msg_t recv;
+    MPI_Request request;
+
+    mpix_test_recv_init(&recv, 4, mpix_test.left, TAG + 4, 1);
+    request = recv.request;
+    recv.actual = 0;
+    mpix_test_msg_free(&recv);
+    MPIX_IS(MPI_ERR_REQUEST, MPIX_Imatch(&request));
+    MPIX_IS(MPI_ERR_REQUEST,
+            MPIX_Enqueue_start_req(mpix_test.queue, &request));
+    MPIX_IS(MPI_ERR_REQUEST, MPIX_Enqueue_wait_req(mpix_test.queue, &request));
+    use_good_pair();
+}
+
+/* More errors than MPI keeps texts of: the class stays, and no code is lost. */
+static void test_many_errors(void)
+{
+    int i, first = 0, code, most = 0;
+
+    for (i = 0; i < 1000; ++i) {
+        code  = MPIX_Imatch(NULL);
+        first = (i == 0) ? code : first;
+        most  = (code > most) ? code : most;
+        if (code == MPI_SUCCESS) {
+            MPIX_CHECK(0, "no error");
+        }
+    }
+    MPIX_IS(MPI_ERR_REQUEST, code);
+    MPIX_CHECK((most - first) < 500, "codes from %d to %d", first, most);
+}
+
+/* Without MPI: a plain class, as there are no other codes. */
+static void check_without_mpi(const char *when)
+{
+    MPI_Request request = MPI_REQUEST_NULL, start = good_send.request;
+    MPIX_Queue queue    = MPIX_QUEUE_NULL;
+    void *stream        = NULL;
+    int ok, flag;
+
+    ok = (MPIX_Host_stream_create(&stream) == MPI_SUCCESS) &&
+         (MPIX_Queue_init(MPIX_QUEUE_HOST, stream, &queue) == MPI_ERR_OTHER) &&
+         (queue == MPIX_QUEUE_NULL) &&
+         (MPIX_Matchall(1, &request, MPI_STATUSES_IGNORE) == MPI_ERR_OTHER) &&
+         (MPIX_Imatchall(1, &start) == MPI_ERR_OTHER) &&
+         (MPIX_Is_matched(&start, &flag, MPI_STATUS_IGNORE) == MPI_ERR_OTHER) &&
+         (MPIX_Enqueue_startall(queue, 1, &start) == MPI_ERR_ARG) &&
+         (MPIX_Queue_wait(queue) == MPI_ERR_ARG) &&
+         (MPIX_Host_stream_free(&stream) == MPI_SUCCESS);
+    if (!ok) {
+        printf("FAILED: calls %s\n", when);
+        ++without_mpi;
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const mpix_test_case_t cases[] = {
         {"wildcards", test_wildcards},
         {"kinds", test_kinds},
         {"active", test_active},
-        {"datatypes", test_datatypes},
+        {"in_place", test_in_place},
+        {"statuses", test_statuses},
         {"truncation", test_truncation},
         {"match_twice", test_match_twice},
-        {"start_by_mpi", test_start_by_mpi},
         {"start_twice", test_start_twice},
         {"unmatched", test_unmatched},
         {"other_queue", test_other_queue},
@@ -481,13 +677,23 @@ int main(int argc, char **argv)
         {"kernels", test_kernels},
         {"busy", test_busy},
         {"errhandler", test_errhandler},
+        {"texts", test_texts},
+        {"ranges", test_ranges},
+        {"freed", test_freed},
+        {"many_errors", test_many_errors},
         {NULL}
     };
+    int result;
 
+    check_without_mpi("before MPI_Init");
     mpix_test_init(&argc, &argv);
+    mpix_test.failed += without_mpi;
     make_good_pair();
     mpix_test_cases(cases, argc, argv);
     mpix_test_msg_free(&good_send);
     mpix_test_msg_free(&good_recv);
-    return mpix_test_end("mpix_refuse");
+    result = mpix_test_end("mpix_refuse");
+    without_mpi = 0;
+    check_without_mpi("after MPI_Finalize");
+    return (without_mpi > 0) ? 1 : result;
 }

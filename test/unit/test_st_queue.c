@@ -382,4 +382,133 @@ ST_PAIR_CASE(batch_captured)
     }
 }
 
+/* What a function of an operation works on */
+typedef struct {
+    uint8_t  *buffer;
+    uint64_t use;      /* how often it has run */
+    int      wrong;
+    int      released;
+} func_arg_t;
+
+static void func_pack(void *arg)
+{
+    func_arg_t *func = arg;
+
+    st_fill(func->buffer, LONG, ++func->use);
+}
+
+static void func_unpack(void *arg)
+{
+    func_arg_t *func = arg;
+
+    func->wrong += !st_check(func->buffer, LONG, ++func->use);
+    memset(func->buffer, ST_SPOILED, LONG);
+}
+
+static void func_release(void *arg)
+{
+    ++((func_arg_t*)arg)->released;
+}
+
+static ucp_st_op_h func_op(st_side_t *side, int is_send, func_arg_t *func)
+{
+    const ucp_st_op_params_t params = {
+        .field_mask   = UCP_ST_OP_PARAM_FIELD_BUFFER |
+                        UCP_ST_OP_PARAM_FIELD_LENGTH |
+                        UCP_ST_OP_PARAM_FIELD_PEER | UCP_ST_OP_PARAM_FIELD_FUNC,
+        .buffer       = func->buffer,
+        .length       = LONG,
+        .peer         = side->peer,
+        .func         = is_send ? func_pack : func_unpack,
+        .func_arg     = func,
+        .func_release = func_release
+    };
+
+    return st_op(side, is_send, &params);
+}
+
+/* A send packs in its start and a receive unpacks in its wait, and not in one
+ * that is refused; what they work on is given back once */
+ST_PAIR_CASE(functions)
+{
+    func_arg_t out = {.buffer = malloc(LONG)}, in = {.buffer = malloc(LONG)};
+    ucp_st_op_h send = func_op(a, 1, &out);
+    ucp_st_op_h recv = func_op(b, 0, &in);
+    int i;
+
+    st_match_ok(send, recv);
+    for (i = 0; i < 20; ++i) {
+        st_start(a, send);
+        CU_ASSERT_EQUAL(ucp_st_enqueue_start(a->queue, send), UCS_ERR_BUSY);
+        st_wait(a, send);
+        st_use(b, recv);
+        CU_ASSERT_EQUAL(ucp_st_enqueue_wait(b->queue, recv),
+                        UCS_ERR_NO_MESSAGE);
+    }
+    st_pair_sync(pair);
+    CU_ASSERT_EQUAL(out.use, 20);
+    CU_ASSERT_EQUAL(in.use, 20);
+    CU_ASSERT_EQUAL(in.wrong, 0);
+    CU_ASSERT_EQUAL(out.released + in.released, 0);
+    st_free2(send, recv);
+    st_drain(pair);
+    CU_ASSERT_EQUAL(out.released, 1);
+    CU_ASSERT_EQUAL(in.released, 1);
+    free(out.buffer);
+    free(in.buffer);
+}
+
+/* Waits until a use has ended; how */
+static ucs_status_t test_until_end(flow_t *flow, ucp_st_op_h op)
+{
+    ucs_status_t status;
+
+    while ((status = ucp_st_op_test(op)) == UCS_INPROGRESS) {
+        (void)ucp_st_worker_progress(flow->pair.side[ST_A].worker);
+        (void)ucp_st_worker_progress(flow->pair.side[ST_B].worker);
+    }
+    return status;
+}
+
+/* A use is over for the host once the stream has passed its wait; then another
+ * queue may start the operation, though commands of this one are in flight */
+FLOW_CASE(op_test, LONG, 0)
+{
+    ucp_st_queue_h other = st_queue(b, b->stream);
+    uint64_t gate        = 0;
+    ucp_st_op_attr_t attr;
+
+    CU_ASSERT_EQUAL(ucp_st_op_test(NULL), UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(ucp_st_op_test(flow->recv), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_check(b->queue, flow->recv, 1), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_check(b->queue, flow->recv, 0),
+                    UCS_ERR_NO_MESSAGE);
+    st_start(b, flow->recv);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_check(b->queue, flow->recv, 1),
+                    UCS_ERR_BUSY);
+    CU_ASSERT_EQUAL(ucp_st_op_test(flow->recv), UCS_INPROGRESS);
+    CU_ASSERT_EQUAL(ucp_st_op_query(flow->recv, &attr), UCS_OK);
+    CU_ASSERT_PTR_EQUAL(attr.queue, b->queue);
+
+    st_fill(flow->sbuf, LONG, 1);
+    st_use(a, flow->send);
+    CU_ASSERT_EQUAL(test_until_end(flow, flow->recv), UCS_ERR_NO_MESSAGE);
+    CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(b->stream, &gate, 1), UCS_OK);
+    st_wait(b, flow->recv);
+    CU_ASSERT_EQUAL(ucp_st_op_test(flow->recv), UCS_INPROGRESS);
+    __atomic_store_n(&gate, 1, __ATOMIC_RELEASE);
+    ucs_gstream_wake(&gate);
+    CU_ASSERT_EQUAL(test_until_end(flow, flow->recv), UCS_OK);
+    CU_ASSERT_TRUE(st_check(flow->rbuf, LONG, 1));
+    CU_ASSERT_EQUAL(test_until_end(flow, flow->send), UCS_OK);
+
+    CU_ASSERT_EQUAL(ucp_st_enqueue_start(other, flow->recv), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_wait(other, flow->recv), UCS_OK);
+    st_use(a, flow->send);
+    CU_ASSERT_EQUAL(test_until_end(flow, flow->recv), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_queue_wait(other, NULL), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_queue_destroy(other), UCS_OK);
+    st_sync(a);
+}
+
 ST_SUITE("st_queue")

@@ -21,6 +21,15 @@ typedef ucs_status_t (*mpix_enqueue_func_t)(ucp_st_queue_h queue,
                                             size_t count);
 
 
+/* A call of this interface. */
+typedef struct mpix_enqueue_call {
+    const char          *func;
+    struct mpix_queue   *queue;
+    int                 count;
+    mpix_enqueue_func_t enqueue;
+} mpix_enqueue_call_t;
+
+
 /* Room in a set. Grows with the largest call only. */
 static int mpix_enqueue_reserve(const char *func, mpix_queue_set_t *set,
                                 int count)
@@ -49,26 +58,36 @@ static int mpix_enqueue_reserve(const char *func, mpix_queue_set_t *set,
     return MPI_SUCCESS;
 }
 
-/* Looks the operations of matched requests up. Needs the lock. */
+/* Looks the operations of matched requests up; those that are MPI_REQUEST_NULL
+ * have none. Needs the lock. */
 static int mpix_enqueue_collect(const char *func, mpix_queue_set_t *set,
                                 int count, const MPI_Request *requests)
 {
-    char str[MPIX_REQ_STR_MAX];
+    mpix_where_t where = {func, count};
     mpix_req_t *req;
+    int i;
 
-    for (set->count = 0; set->count < count; ++set->count) {
-        req = mpix_request_find(requests[set->count]);
+    set->count   = 0; /* Not to be found if this fails */
+    set->num_ops = 0;
+    for (i = 0; i < count; ++i) {
+        set->requests[i] = requests[i];
+        if (requests[i] == MPI_REQUEST_NULL) {
+            continue;
+        }
+
+        req         = mpix_request_find(requests[i]);
+        where.index = i;
+        where.req   = req;
         if (req == NULL) {
-            return mpix_fail(func, MPI_ERR_REQUEST,
-                             "the request is no persistent one, or is freed");
+            return mpix_request_fail(&where, MPI_ERR_REQUEST,
+                                     "is no persistent one, or is freed");
         }
         if (req->state != MPIX_REQ_MATCHED) {
-            return mpix_fail(func, MPI_ERR_REQUEST, "%s is not matched",
-                             mpix_request_str(req, str, sizeof(str)));
+            return mpix_request_fail(&where, MPI_ERR_REQUEST, "is not matched");
         }
-        set->requests[set->count] = requests[set->count];
-        set->ops[set->count]      = req->op;
+        set->ops[set->num_ops++] = req->op;
     }
+    set->count   = count;
     set->cancels = mpix_global.cancels;
     return MPI_SUCCESS;
 }
@@ -95,7 +114,7 @@ static mpix_queue_set_t *mpix_enqueue_recall(struct mpix_queue *queue,
  * over, so that the last ones are remembered. */
 static int mpix_enqueue_ops(const char *func, struct mpix_queue *queue,
                             int count, const MPI_Request *requests,
-                            const ucp_st_op_h **ops_p)
+                            mpix_queue_set_t **set_p)
 {
     int rc = MPI_SUCCESS;
     mpix_queue_set_t *set;
@@ -112,60 +131,111 @@ static int mpix_enqueue_ops(const char *func, struct mpix_queue *queue,
                           MPIX_QUEUE_MAX_SETS;
     }
     mpix_unlock();
-    *ops_p = set->ops;
+    *set_p = set;
     return rc;
 }
 
 /* The cause of a refusal, in the words of this interface. */
-static const char *mpix_enqueue_cause(ucs_status_t status)
+static const char *mpix_enqueue_cause(ucs_status_t status, int is_start)
 {
     switch (status) {
     case UCS_ERR_BUSY:
-        return "a request is started already and not waited for, or was last "
-               "used on another queue and the host has not seen its wait pass";
+        return "is started already and not waited for, or was last used on "
+               "another queue and the host has not seen its wait pass";
     case UCS_ERR_NO_MESSAGE:
-        return "a request is not started, or its wait is enqueued already";
+        return "is not started, or its wait is enqueued already";
     case UCS_ERR_INVALID_PARAM:
-        return "a request was started on another queue, or is given twice";
-    case UCS_ERR_NOT_CONNECTED:
-        return "a request is not matched";
+        return is_start ? "is given twice" :
+                          "was started on another queue, or is given twice";
+    case UCS_ERR_CANCELED:
+        return "cannot be started: the peer has freed its half";
     default:
         return ucs_status_string(status);
     }
 }
 
-static int mpix_enqueue(const char *func, struct mpix_queue *queue, int count,
-                        const MPI_Request *requests,
-                        mpix_enqueue_func_t enqueue)
+static int mpix_enqueue_is_twice(const mpix_where_t *where,
+                                 const MPI_Request *requests)
 {
-    const ucp_st_op_h *ops;
+    int i;
+
+    for (i = 0; i < where->index; ++i) {
+        if (requests[i] == requests[where->index]) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Enqueueing failed: names the request that it is about. */
+static int mpix_enqueue_fail(const mpix_enqueue_call_t *call,
+                             const MPI_Request *requests, ucs_status_t status)
+{
+    const int is_start = (call->enqueue == ucp_st_enqueue_startall);
+    mpix_where_t where = {call->func, call->count};
+    ucs_status_t check;
+
+    mpix_lock();
+    for (; where.index < call->count; ++where.index) {
+        where.req = mpix_request_find(requests[where.index]);
+        if (where.req == NULL) {
+            continue; /* MPI_REQUEST_NULL */
+        }
+
+        check = mpix_enqueue_is_twice(&where, requests) ?
+                        UCS_ERR_INVALID_PARAM :
+                        ucp_st_enqueue_check(call->queue->st_queue,
+                                             where.req->op, is_start);
+        if (check == status) {
+            break;
+        }
+    }
+    mpix_unlock();
+
+    if (where.index == call->count) {
+        return mpix_fail(call->func, mpix_status_code(status),
+                         "the queue takes nothing: %s",
+                         ucs_status_string(status));
+    }
+    return mpix_request_fail(&where, mpix_status_code(status), "%s",
+                             mpix_enqueue_cause(status, is_start));
+}
+
+static int mpix_enqueue(const mpix_enqueue_call_t *call,
+                        const MPI_Request *requests)
+{
+    const int count = call->count;
+    mpix_queue_set_t *set;
     ucs_status_t status;
     int rc;
 
-    if (!mpix_queue_is_valid(queue)) {
-        return mpix_fail(func, MPI_ERR_ARG, "%p is no live queue",
-                         (void*)queue);
+    if (!mpix_queue_is_valid(call->queue)) {
+        return mpix_fail(call->func, MPI_ERR_ARG, "%p is no live queue",
+                         (void*)call->queue);
     }
 
     if ((count < 0) || ((count > 0) && (requests == NULL))) {
-        return mpix_fail(func, (count < 0) ? MPI_ERR_COUNT : MPI_ERR_REQUEST,
-                         "invalid array of %d requests", count);
+        return mpix_fail(call->func,
+                         (count < 0) ? MPI_ERR_COUNT : MPI_ERR_REQUEST,
+                         (count < 0) ? "the count of requests is %d" :
+                                       "%d requests at NULL", count);
     }
 
-    rc = mpix_enqueue_ops(func, queue, count, requests, &ops);
-    if ((rc == MPI_SUCCESS) && (queue->st_queue == NULL)) {
-        rc = mpix_queue_get_st(func, queue);
-    }
-    if (rc != MPI_SUCCESS) {
+    rc = mpix_enqueue_ops(call->func, call->queue, count, requests, &set);
+    if ((rc != MPI_SUCCESS) || (set->num_ops == 0)) {
         return rc;
     }
 
-    status = enqueue(queue->st_queue, ops, count);
-    if (status != UCS_OK) {
-        return mpix_fail(func, mpix_status_code(status), "%s",
-                         mpix_enqueue_cause(status));
+    if (call->queue->st_queue == NULL) {
+        rc = mpix_queue_get_st(call->func, call->queue);
+        if (rc != MPI_SUCCESS) {
+            return rc;
+        }
     }
-    return MPI_SUCCESS;
+
+    status = call->enqueue(call->queue->st_queue, set->ops, set->num_ops);
+    return (status == UCS_OK) ? MPI_SUCCESS :
+                                mpix_enqueue_fail(call, requests, status);
 }
 
 /* The way out of all functions here: the usual one does not look up
@@ -180,32 +250,44 @@ static int mpix_enqueue_return(int count, const MPI_Request *requests, int rc)
 
 int MPIX_Enqueue_start_req(MPIX_Queue queue, MPI_Request *request)
 {
-    int rc = mpix_enqueue("MPIX_Enqueue_start_req", queue, 1, request,
-                          ucp_st_enqueue_startall);
+    const mpix_enqueue_call_t call = {
+        "MPIX_Enqueue_start_req", queue, 1, ucp_st_enqueue_startall
+    };
+    int rc;
 
+    /* As MPI_Start */
+    if ((request != NULL) && (*request == MPI_REQUEST_NULL)) {
+        rc = mpix_fail(call.func, MPI_ERR_REQUEST,
+                       "the request is MPI_REQUEST_NULL");
+    } else {
+        rc = mpix_enqueue(&call, request);
+    }
     return mpix_enqueue_return(1, request, rc);
 }
 
 int MPIX_Enqueue_startall(MPIX_Queue queue, int count, MPI_Request requests[])
 {
-    int rc = mpix_enqueue("MPIX_Enqueue_startall", queue, count, requests,
-                          ucp_st_enqueue_startall);
+    const mpix_enqueue_call_t call = {
+        "MPIX_Enqueue_startall", queue, count, ucp_st_enqueue_startall
+    };
 
-    return mpix_enqueue_return(count, requests, rc);
+    return mpix_enqueue_return(count, requests, mpix_enqueue(&call, requests));
 }
 
 int MPIX_Enqueue_wait_req(MPIX_Queue queue, MPI_Request *request)
 {
-    int rc = mpix_enqueue("MPIX_Enqueue_wait_req", queue, 1, request,
-                          ucp_st_enqueue_waitall);
+    const mpix_enqueue_call_t call = {
+        "MPIX_Enqueue_wait_req", queue, 1, ucp_st_enqueue_waitall
+    };
 
-    return mpix_enqueue_return(1, request, rc);
+    return mpix_enqueue_return(1, request, mpix_enqueue(&call, request));
 }
 
 int MPIX_Enqueue_waitall(MPIX_Queue queue, int count, MPI_Request requests[])
 {
-    int rc = mpix_enqueue("MPIX_Enqueue_waitall", queue, count, requests,
-                          ucp_st_enqueue_waitall);
+    const mpix_enqueue_call_t call = {
+        "MPIX_Enqueue_waitall", queue, count, ucp_st_enqueue_waitall
+    };
 
-    return mpix_enqueue_return(count, requests, rc);
+    return mpix_enqueue_return(count, requests, mpix_enqueue(&call, requests));
 }

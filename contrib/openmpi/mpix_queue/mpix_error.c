@@ -2,8 +2,12 @@
 /*
  * mpix_error.c - MPI error codes, their causes and error handlers.
  *
- * The codes are MPI's own error classes, so that MPI_Error_string knows them.
- * What they cannot say goes to stderr in one line.
+ * An error has a code of its own, of one of MPI's classes, whose string says
+ * what failed and why: MPI_Error_string gives it to the application, and MPI
+ * prints it before it aborts. MPI cannot free codes, so that each class has a
+ * few, which are used again in turn. Where MPI has no such codes (before
+ * MPI_Init, and MPICH, which has its own strings for them) the class is the
+ * code, and the text goes to stderr.
  */
 #ifdef HAVE_CONFIG_H
 #  include "config.h"
@@ -12,10 +16,33 @@
 #include "mpix_error.h"
 #include "mpix_global.h"
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #define MPIX_LINE_MAX 512
+
+/* Classes that errors here have, and codes of each. A text stays until so many
+ * more errors of its class. */
+#define MPIX_ERROR_MAX_CLASSES 16
+#define MPIX_ERROR_MAX_CODES   16
+
+typedef struct mpix_error_class {
+    int      class;                       /* 0: free */
+    int      codes[MPIX_ERROR_MAX_CODES]; /* 0: not made yet */
+    unsigned next;
+} mpix_error_class_t;
+
+/* Protected by its lock, with which no other one is taken. */
+static struct {
+    pthread_mutex_t    lock;
+    int                is_checked; /* Whether MPI has what is needed */
+    int                is_usable;
+    mpix_error_class_t classes[MPIX_ERROR_MAX_CLASSES];
+} mpix_error = {
+    .lock = PTHREAD_MUTEX_INITIALIZER
+};
 
 
 /* One write per line: lines of several ranks do not mix. */
@@ -31,16 +58,100 @@ static void mpix_print(const char *level, const char *func, const char *text)
             (*func == '\0') ? "" : ": ", text);
 }
 
-int mpix_fail(const char *func, int code, const char *fmt, ...)
+/* Makes a code of one of MPI's classes; 0 if MPI does not take it. */
+static int mpix_error_add_code(int class)
 {
-    char text[MPIX_LINE_MAX];
+    int code;
+
+    return (PMPI_Add_error_code(class, &code) == MPI_SUCCESS) ? code : 0;
+}
+
+/* Whether a code of one of MPI's classes keeps its class, and has the strings
+ * that it is given. */
+static int mpix_error_check(void)
+{
+    static const char *const texts[] = {"first", "second"};
+    const int code = mpix_error_add_code(MPI_ERR_OTHER);
+    char text[MPI_MAX_ERROR_STRING];
+    int i, class, length;
+
+    for (i = 0; i < 2; ++i) {
+        if ((code == 0) ||
+            (PMPI_Add_error_string(code, texts[i]) != MPI_SUCCESS) ||
+            (PMPI_Error_class(code, &class) != MPI_SUCCESS) ||
+            (PMPI_Error_string(code, text, &length) != MPI_SUCCESS) ||
+            (class != MPI_ERR_OTHER) || strcmp(text, texts[i])) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* The next code of a class, that has not been used for longest; 0 if there is
+ * none. */
+static int mpix_error_next_code(int class)
+{
+    mpix_error_class_t *entry = mpix_error.classes;
+    int *code;
+
+    while ((entry->class != class) && (entry->class != 0)) {
+        if (++entry == (mpix_error.classes + MPIX_ERROR_MAX_CLASSES)) {
+            return 0;
+        }
+    }
+
+    entry->class = class;
+    code         = &entry->codes[entry->next];
+    entry->next  = (entry->next + 1) % MPIX_ERROR_MAX_CODES;
+    if (*code == 0) {
+        *code = mpix_error_add_code(class);
+    }
+    return *code;
+}
+
+/* A code of a class with a text; 0 if MPI has no such codes. */
+static int mpix_error_code(int class, const char *text)
+{
+    int code = 0;
+
+    if (!mpix_mpi_is_active()) {
+        return 0;
+    }
+
+    pthread_mutex_lock(&mpix_error.lock);
+    if (!mpix_error.is_checked) {
+        mpix_error.is_usable  = mpix_error_check();
+        mpix_error.is_checked = 1;
+    }
+    if (mpix_error.is_usable) {
+        code = mpix_error_next_code(class);
+    }
+    if ((code != 0) && (PMPI_Add_error_string(code, text) != MPI_SUCCESS)) {
+        code = 0;
+    }
+    pthread_mutex_unlock(&mpix_error.lock);
+    return code;
+}
+
+int mpix_fail(const char *func, int class, const char *fmt, ...)
+{
+    char text[MPIX_LINE_MAX], line[MPI_MAX_ERROR_STRING];
     va_list ap;
+    int code;
 
     va_start(ap, fmt);
     vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
 
-    mpix_print("error", func, text);
+    /* What is too long loses its end */
+    if (snprintf(line, sizeof(line), "%s: %s", func, text) < 0) {
+        line[0] = '\0';
+    }
+    code = mpix_error_code(class, line);
+    if (code == 0) {
+        mpix_print("error", func, text);
+        code = class;
+    }
     return code;
 }
 

@@ -10,9 +10,11 @@
 #include <ucs/type/status.h>
 
 
-/* Print one line that says what failed and why; returns 'code'. 'func' is the
- * function that the application called. */
-int mpix_fail(const char *func, int code, const char *fmt, ...)
+/* Make the error code of a failure: one of MPI's class 'class', whose string
+ * says what failed and why. Where MPI has no such codes the text is printed,
+ * and the code is the class. 'func' is the function that the application
+ * called. The caller returns the code, and has it raised. */
+int mpix_fail(const char *func, int class, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));
 
 /* Print one line about something that is no error of the current call. */

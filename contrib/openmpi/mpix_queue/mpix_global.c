@@ -20,6 +20,7 @@
 #include "mpix_batch.h"
 #include "mpix_capture.h"
 #include "mpix_error.h"
+#include "mpix_host.h"
 #include "mpix_leave.h"
 #include "mpix_request.h"
 #include "mpix_queues.h"
@@ -236,6 +237,7 @@ static void mpix_global_cleanup(void)
     mpix_queues_cleanup();
     st_worker = mpix_global.st_worker;
     if (st_worker != NULL) {
+        mpix_host_cleanup();
         mpix_request_cleanup();
         mpix_global.st_worker = NULL; /* For the threads that come now */
     }

@@ -62,7 +62,7 @@ extern mpix_global_t mpix_global;
 int mpix_mpi_is_active(void);
 
 /* Make the st worker if there is none. 'func' is named in messages. Returns an
- * MPI code, whose cause has been printed. Takes the lock. */
+ * MPI code. Takes the lock. */
 int mpix_global_init(const char *func);
 
 /* Have MPI_Finalize tell this library, once. 'func' is named in messages.

@@ -61,10 +61,10 @@ int MPIX_Host_group_create(int threads, int count, const unsigned cpus[],
     };
 
     if ((threads < 0) || (count < 0)) {
-        mpix_fail(func, MPI_ERR_ARG,
-                  "%d threads on %d processors: neither may be negative",
-                  threads, count);
-        return mpix_raise(MPI_COMM_NULL, MPI_ERR_ARG);
+        return mpix_raise(MPI_COMM_NULL,
+                          mpix_fail(func, MPI_ERR_ARG,
+                                    "%d threads on %d processors: neither "
+                                    "may be negative", threads, count));
     }
     if (group == NULL) {
         return mpix_stream_return(func, UCS_ERR_INVALID_PARAM);

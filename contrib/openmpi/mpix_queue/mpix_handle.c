@@ -72,6 +72,6 @@ void *mpix_handle_object(const ucs_list_link_t *table, void *handle)
 
 int mpix_handle_refuse(const char *func, const void *handle, const char *what)
 {
-    mpix_fail(func, MPI_ERR_ARG, "%p is no %s", handle, what);
-    return mpix_raise(MPI_COMM_NULL, MPI_ERR_ARG);
+    return mpix_raise(MPI_COMM_NULL, mpix_fail(func, MPI_ERR_ARG,
+                                               "%p is no %s", handle, what));
 }

@@ -30,7 +30,7 @@ static UCS_LIST_HEAD(mpix_match_running);
 static void mpix_match_enlist(mpix_req_t *req, mpix_req_state_t state,
                               ucs_list_link_t *list)
 {
-    req->state = state;
+    mpix_request_set_state(req, state);
     ucs_list_add_tail(list, &req->list);
     __atomic_store_n(&mpix_match_count, mpix_match_count + 1,
                      __ATOMIC_RELAXED);
@@ -45,46 +45,49 @@ static void mpix_match_delist(mpix_req_t *req)
 
 void mpix_match_push(mpix_req_t *req)
 {
-    req->code = MPI_SUCCESS;
+    req->match_status = UCS_OK;
     mpix_match_enlist(req, MPIX_REQ_PENDING, &mpix_match_pending);
 }
 
-static const char *mpix_match_cause(ucs_status_t status)
+const char *mpix_match_cause(ucs_status_t status)
 {
-    return (status == UCS_ERR_CANCELED) ?
-                   "it will not be matched, the peer has entered "
-                   "MPI_Finalize" :
-                   ucs_status_string(status);
+    switch (status) {
+    case UCS_ERR_CANCELED:
+        return "the peer has entered MPI_Finalize, or has freed its half";
+    case UCS_ERR_MESSAGE_TRUNCATED:
+        return "the send is larger than the receive";
+    default:
+        return ucs_status_string(status);
+    }
 }
 
 /* Matching of a request, which is in no list any more, has failed. Where only
  * resources were short the request stays what it was. */
 static void mpix_match_fail(mpix_req_t *req, ucs_status_t status)
 {
-    char str[MPIX_REQ_STR_MAX];
-
     if (req->op != NULL) {
         ucp_st_op_free(req->op);
         req->op = NULL;
     }
 
-    req->code  = mpix_status_code(status);
-    req->state = (req->code == MPI_ERR_NO_MEM) ? MPIX_REQ_IDLE :
-                                                 MPIX_REQ_FAILED;
-    mpix_fail("match", req->code, "%s: %s",
-              mpix_request_str(req, str, sizeof(str)),
-              mpix_match_cause(status));
+    req->match_status = status;
+    mpix_request_set_state(req, (mpix_status_code(status) == MPI_ERR_NO_MEM) ?
+                                        MPIX_REQ_IDLE :
+                                        MPIX_REQ_FAILED);
 }
 
 static ucs_status_t mpix_match_make_op(mpix_req_t *req)
 {
+    const int is_send         = (req->kind == MPIX_REQ_SEND);
+    mpix_buffer_t *buffer     = req->buffer;
+    ucs_status_t status       = mpix_buffer_stage(buffer);
     ucp_st_op_params_t params = {
         .field_mask = UCP_ST_OP_PARAM_FIELD_BUFFER |
                       UCP_ST_OP_PARAM_FIELD_LENGTH |
                       UCP_ST_OP_PARAM_FIELD_PEER | UCP_ST_OP_PARAM_FIELD_TAG |
                       UCP_ST_OP_PARAM_FIELD_SCOPE | UCP_ST_OP_PARAM_FIELD_MODE,
-        .buffer     = req->buffer,
-        .length     = req->length,
+        .buffer     = buffer->start,
+        .length     = buffer->length,
         .peer       = (req->peer == NULL) ? UCP_ST_PEER_NULL :
                                             req->peer->st_peer,
         .tag        = (uint64_t)req->tag,
@@ -92,10 +95,23 @@ static ucs_status_t mpix_match_make_op(mpix_req_t *req)
         .mode       = req->mode
     };
 
-    if (req->kind == MPIX_REQ_SEND) {
-        return ucp_st_send_init(mpix_global.st_worker, &params, &req->op);
+    if (buffer->map != NULL) {
+        params.field_mask  |= UCP_ST_OP_PARAM_FIELD_FUNC;
+        params.func         = is_send ? mpix_buffer_pack : mpix_buffer_unpack;
+        params.func_arg     = buffer;
+        params.func_release = mpix_buffer_put;
     }
-    return ucp_st_recv_init(mpix_global.st_worker, &params, &req->op);
+
+    if (status == UCS_OK) {
+        status = is_send ? ucp_st_send_init(mpix_global.st_worker, &params,
+                                            &req->op) :
+                           ucp_st_recv_init(mpix_global.st_worker, &params,
+                                            &req->op);
+    }
+    if ((status == UCS_OK) && (buffer->map != NULL)) {
+        __atomic_add_fetch(&buffer->refs, 1, __ATOMIC_RELAXED);
+    }
+    return status;
 }
 
 /* Gives a request whose peer is known to the st worker. */
@@ -157,8 +173,8 @@ static void mpix_match_end(mpix_req_t *req, ucs_status_t status)
         mpix_match_fail(req, status);
         return;
     }
-    req->actual = attr.length;
-    req->state  = MPIX_REQ_MATCHED;
+    req->buffer->actual = attr.length;
+    mpix_request_set_state(req, MPIX_REQ_MATCHED);
 }
 
 static unsigned mpix_match_progress_running(void)
@@ -217,7 +233,7 @@ ucs_status_t mpix_match_cancel(mpix_req_t *req)
     if ((req->state == MPIX_REQ_PENDING) || (req->state == MPIX_REQ_MATCHING)) {
         mpix_match_delist(req);
     }
-    req->state = MPIX_REQ_FAILED;
+    mpix_request_set_state(req, MPIX_REQ_FAILED);
     return UCS_OK;
 }
 

@@ -36,6 +36,9 @@ unsigned mpix_match_progress(void);
 /* Begin to match an IDLE request whose peer was got. Needs the lock. */
 void mpix_match_push(mpix_req_t *req);
 
+/* What to say of a failed matching. */
+const char *mpix_match_cause(ucs_status_t status);
+
 /* Non-zero for one half of a message to the own process, if the other was not
  * pushed: to wait for it would take forever. Needs the lock. */
 int mpix_match_lacks_half(const mpix_req_t *req);

@@ -7,7 +7,6 @@
 #endif
 
 #include "mpix_queue.h"
-#include "mpix_datatype.h"
 #include "mpix_error.h"
 #include "mpix_global.h"
 #include "mpix_match.h"
@@ -19,89 +18,88 @@
 
 
 /* Refuses what can never be matched. */
-static int mpix_matchall_check_kind(const char *func, const mpix_req_t *req)
+static int mpix_matchall_check_kind(const mpix_where_t *where)
 {
-    char str[MPIX_REQ_STR_MAX];
+    const mpix_req_t *req = where->req;
 
-    mpix_request_str(req, str, sizeof(str));
     if (req->kind == MPIX_REQ_OTHER) {
-        return mpix_fail(func, MPI_ERR_REQUEST,
-                         "a %s can not be matched, only those of "
-                         "MPI_Send_init, MPI_Rsend_init and MPI_Recv_init",
-                         str);
+        return mpix_request_fail(where, MPI_ERR_REQUEST,
+                                 "can not be matched, only those of "
+                                 "MPI_Send_init, MPI_Rsend_init and "
+                                 "MPI_Recv_init");
     } else if (req->rank == MPI_ANY_SOURCE) {
-        return mpix_fail(func, MPI_ERR_RANK,
-                         "a receive from MPI_ANY_SOURCE can not be matched");
+        return mpix_request_fail(where, MPI_ERR_RANK,
+                                 "can not be matched: its source is "
+                                 "MPI_ANY_SOURCE");
     } else if ((req->tag == MPI_ANY_TAG) && (req->rank != MPI_PROC_NULL)) {
-        return mpix_fail(func, MPI_ERR_TAG,
-                         "a receive of MPI_ANY_TAG can not be matched");
-    } else if (!req->is_contig) {
-        return mpix_fail(func, MPI_ERR_TYPE,
-                         "the datatype of a request made by %s is not "
-                         "contiguous", req->maker);
+        return mpix_request_fail(where, MPI_ERR_TAG,
+                                 "can not be matched: its tag is MPI_ANY_TAG");
+    } else if (req->is_in_place) {
+        return mpix_request_fail(where, MPI_ERR_BUFFER,
+                                 "can not be matched: its buffer is "
+                                 "MPI_IN_PLACE");
+    } else if (req->buffer == NULL) {
+        return mpix_request_fail(where, MPI_ERR_TYPE,
+                                 "can not be matched: its datatype, a %s one, "
+                                 "is not known", req->type);
     }
     return MPI_SUCCESS;
 }
 
 /* Refuses a request that is in use, or cannot be matched a second time. */
-static int mpix_matchall_check_state(const char *func, const mpix_req_t *req)
+static int mpix_matchall_check_state(const mpix_where_t *where)
 {
-    char str[MPIX_REQ_STR_MAX];
+    const mpix_req_t *req = where->req;
     int is_inactive;
 
-    mpix_request_str(req, str, sizeof(str));
     if (req->is_marked) {
-        return mpix_fail(func, MPI_ERR_REQUEST, "%s: given twice", str);
+        return mpix_request_fail(where, MPI_ERR_REQUEST, "is given twice");
     } else if (req->state == MPIX_REQ_FAILED) {
-        return mpix_fail(func, MPI_ERR_REQUEST,
-                         "%s: matching failed before, it can only be freed",
-                         str);
+        return mpix_request_fail(where, MPI_ERR_REQUEST,
+                                 "can only be freed: matching failed before");
     } else if (req->state != MPIX_REQ_IDLE) {
-        return mpix_fail(func, MPI_ERR_REQUEST, "%s: was given to match before",
-                         str);
+        return mpix_request_fail(where, MPI_ERR_REQUEST,
+                                 "was given to match before");
     }
 
     if ((PMPI_Request_get_status(req->handle, &is_inactive,
                                  MPI_STATUS_IGNORE) != MPI_SUCCESS) ||
         !is_inactive) {
-        return mpix_fail(func, MPI_ERR_REQUEST, "%s: is active", str);
+        return mpix_request_fail(where, MPI_ERR_REQUEST, "is active");
     }
     return MPI_SUCCESS;
 }
 
 /* Finds what has to be there before the request is matched. */
-static int mpix_matchall_get_peer(const char *func, mpix_req_t *req)
+static int mpix_matchall_get_peer(const mpix_where_t *where, mpix_req_t *req)
 {
     if ((req->rank == MPI_PROC_NULL) || (req->peer != NULL)) {
         return MPI_SUCCESS;
     }
 
     if (req->comm->handle == MPI_COMM_NULL) {
-        return mpix_fail(func, MPI_ERR_COMM,
-                         "the request's communicator was freed before the "
-                         "first call of this library");
+        return mpix_request_fail(where, MPI_ERR_COMM,
+                                 "can not be matched: its communicator was "
+                                 "freed before the first call of this library");
     }
-    return mpix_peer_get(func, req->comm, req->rank, &req->peer);
+    return mpix_peer_get(where->func, req->comm, req->rank, &req->peer);
 }
 
-/* Checks one request of an array. */
-static int mpix_matchall_check(const char *func, MPI_Request handle)
+/* Looks at one request of an array. */
+static int mpix_matchall_check(const mpix_where_t *where, mpix_req_t *req)
 {
-    mpix_req_t *req = mpix_request_find(handle);
     int rc;
 
     if (req == NULL) {
-        return mpix_fail(func, MPI_ERR_REQUEST,
-                         "the request was not made by MPI_Send_init, "
-                         "MPI_Rsend_init or MPI_Recv_init, or is freed");
+        return mpix_request_fail(where, MPI_ERR_REQUEST,
+                                 "was not made by MPI_Send_init, "
+                                 "MPI_Rsend_init or MPI_Recv_init, or is "
+                                 "freed");
     }
 
-    rc = mpix_matchall_check_kind(func, req);
+    rc = mpix_matchall_check_kind(where);
     if (rc == MPI_SUCCESS) {
-        rc = mpix_matchall_check_state(func, req);
-    }
-    if (rc == MPI_SUCCESS) {
-        rc = mpix_matchall_get_peer(func, req);
+        rc = mpix_matchall_check_state(where);
     }
     if (rc == MPI_SUCCESS) {
         req->is_marked = 1;
@@ -109,74 +107,128 @@ static int mpix_matchall_check(const char *func, MPI_Request handle)
     return rc;
 }
 
-/* Checks all requests, and gives all or none of them to match. */
-static int mpix_matchall_begin_locked(const char *func, int count,
-                                      const MPI_Request *requests)
+/* Keeps the code of a request of an array, and the first error of all. */
+static void mpix_matchall_note(int code, int *rc_p, MPI_Status *status)
 {
-    int rc = MPI_SUCCESS;
-    int i, checked;
-
-    for (checked = 0; (checked < count) && (rc == MPI_SUCCESS); ++checked) {
-        rc = mpix_matchall_check(func, requests[checked]);
+    if (code == MPI_SUCCESS) {
+        return;
     }
 
-    if (rc != MPI_SUCCESS) {
-        --checked; /* The last one is not marked */
+    if (*rc_p == MPI_SUCCESS) {
+        *rc_p = code;
+    }
+    if (status != NULL) {
+        status->MPI_ERROR = code;
+    }
+}
+
+/* Checks all requests. On an error each status, if there are any, has its
+ * request's, and MPI_ERR_PENDING for those without one. */
+static int mpix_matchall_check_all(const char *func, int count,
+                                   const MPI_Request *requests,
+                                   MPI_Status *statuses)
+{
+    mpix_where_t where = {func, count};
+    int rc             = MPI_SUCCESS;
+    mpix_req_t *req;
+    int i;
+
+    for (i = 0; (i < count) && (statuses != NULL); ++i) {
+        mpix_request_empty_status(&statuses[i], MPI_ERR_PENDING);
     }
 
-    for (i = 0; i < checked; ++i) {
-        mpix_request_find(requests[i])->is_marked = 0;
+    for (i = 0; i < count; ++i) {
+        if (requests[i] != MPI_REQUEST_NULL) {
+            req         = mpix_request_find(requests[i]);
+            where.index = i;
+            where.req   = req;
+            mpix_matchall_note(mpix_matchall_check(&where, req), &rc,
+                               (statuses == NULL) ? NULL : &statuses[i]);
+        }
+    }
+
+    for (i = 0; i < count; ++i) {
+        req = mpix_request_find(requests[i]);
+        if (req != NULL) {
+            req->is_marked = 0;
+        }
     }
 
     for (i = 0; (i < count) && (rc == MPI_SUCCESS); ++i) {
-        mpix_match_push(mpix_request_find(requests[i]));
+        req = mpix_request_find(requests[i]);
+        if (req != NULL) {
+            where.index = i;
+            where.req   = req;
+            mpix_matchall_note(mpix_matchall_get_peer(&where, req), &rc,
+                               (statuses == NULL) ? NULL : &statuses[i]);
+        }
     }
     return rc;
 }
 
-/* The first request that is one half of a message to the own process and lacks
- * the other; NULL if there is none. */
-static mpix_req_t *mpix_matchall_find_half(int count,
-                                           const MPI_Request *requests)
+static void mpix_matchall_push(int count, const MPI_Request *requests)
 {
     mpix_req_t *req;
     int i;
 
     for (i = 0; i < count; ++i) {
         req = mpix_request_find(requests[i]);
-        if (mpix_match_lacks_half(req)) {
-            return req;
+        if (req != NULL) {
+            mpix_match_push(req);
         }
     }
-    return NULL;
+}
+
+/* The first request that is one half of a message to the own process and lacks
+ * the other; its index, or 'count' if there is none. */
+static int mpix_matchall_find_half(int count, const MPI_Request *requests)
+{
+    mpix_req_t *req;
+    int i;
+
+    for (i = 0; i < count; ++i) {
+        req = mpix_request_find(requests[i]);
+        if ((req != NULL) && mpix_match_lacks_half(req)) {
+            break;
+        }
+    }
+    return i;
 }
 
 /* Takes back what was begun if it would wait forever. */
 static int mpix_matchall_check_halves(const char *func, int count,
-                                      const MPI_Request *requests)
+                                      const MPI_Request *requests,
+                                      MPI_Status *statuses)
 {
-    mpix_req_t *req = mpix_matchall_find_half(count, requests);
-    char str[MPIX_REQ_STR_MAX];
-    int i;
+    int half           = mpix_matchall_find_half(count, requests);
+    mpix_where_t where = {func, count, half};
+    int rc             = MPI_SUCCESS;
+    mpix_req_t *req;
+    int i, code;
 
-    if (req == NULL) {
+    if (half == count) {
         return MPI_SUCCESS;
     }
 
-    mpix_fail(func, MPI_ERR_REQUEST,
-              "%s is one half of a message to the own process: match both in "
-              "one call, or begin with MPIX_Imatch",
-              mpix_request_str(req, str, sizeof(str)));
+    where.req = mpix_request_find(requests[half]);
+    code      = mpix_request_fail(&where, MPI_ERR_REQUEST,
+                                  "is one half of a message to the own "
+                                  "process: match both in one call, or begin "
+                                  "with MPIX_Imatch");
+    mpix_matchall_note(code, &rc, (statuses == NULL) ? NULL : &statuses[half]);
     for (i = 0; i < count; ++i) {
         req = mpix_request_find(requests[i]);
-        mpix_match_cancel(req);
-        req->state = MPIX_REQ_IDLE;
+        if (req != NULL) {
+            mpix_match_cancel(req);
+            mpix_request_set_state(req, MPIX_REQ_IDLE);
+        }
     }
-    return MPI_ERR_REQUEST;
+    return rc;
 }
 
 static int mpix_matchall_begin(const char *func, int count,
-                               const MPI_Request *requests, int is_blocking)
+                               const MPI_Request *requests, int is_blocking,
+                               MPI_Status *statuses)
 {
     int rc;
 
@@ -191,9 +243,12 @@ static int mpix_matchall_begin(const char *func, int count,
     }
 
     mpix_lock();
-    rc = mpix_matchall_begin_locked(func, count, requests);
+    rc = mpix_matchall_check_all(func, count, requests, statuses);
+    if (rc == MPI_SUCCESS) {
+        mpix_matchall_push(count, requests);
+    }
     if ((rc == MPI_SUCCESS) && is_blocking) {
-        rc = mpix_matchall_check_halves(func, count, requests);
+        rc = mpix_matchall_check_halves(func, count, requests, statuses);
     }
     if (rc == MPI_SUCCESS) {
         mpix_match_progress();
@@ -202,41 +257,51 @@ static int mpix_matchall_begin(const char *func, int count,
     return rc;
 }
 
-/* Fills what MPI_Recv would fill, and for a send what MPI_Send's request
- * has. */
-static void mpix_matchall_fill_status(const mpix_req_t *req, MPI_Status *status)
+/* The same for one request, which may not be MPI_REQUEST_NULL: as MPI_Start. */
+static int mpix_matchall_begin_one(const char *func, const MPI_Request *request,
+                                   int is_blocking)
 {
-    const int is_recv = (req->kind == MPIX_REQ_RECV) &&
-                        (req->code == MPI_SUCCESS);
-
-    status->MPI_SOURCE = is_recv ? req->rank : MPI_ANY_SOURCE;
-    status->MPI_TAG    = (is_recv && (req->rank != MPI_PROC_NULL)) ?
-                                 req->tag :
-                                 MPI_ANY_TAG;
-    mpix_datatype_set_elements(status, MPI_BYTE, is_recv ? req->actual : 0);
-    PMPI_Status_set_cancelled(status, 0);
+    if ((request != NULL) && (*request == MPI_REQUEST_NULL)) {
+        return mpix_fail(func, MPI_ERR_REQUEST,
+                         "the request is MPI_REQUEST_NULL");
+    }
+    return mpix_matchall_begin(func, 1, request, is_blocking, NULL);
 }
 
-/* Tells how matching of a request stands; 'status' may be NULL. */
-static int mpix_matchall_test(MPI_Request handle, int *flag, MPI_Status *status)
+/* Tells how matching of a request stands; 'status' may be NULL. The request of
+ * MPI_REQUEST_NULL is NULL: it counts as matched, as for MPI_Test. */
+static int mpix_matchall_test(const mpix_where_t *where, int *flag,
+                              MPI_Status *status)
 {
-    mpix_req_t *req = mpix_request_find(handle);
+    const mpix_req_t *req = where->req;
+    int rc                = MPI_SUCCESS;
 
-    *flag = (req->state == MPIX_REQ_MATCHED);
-    if (*flag && (status != NULL)) {
-        mpix_matchall_fill_status(req, status);
+    *flag = (req == NULL) || (req->state == MPIX_REQ_MATCHED);
+    if ((req != NULL) && (req->match_status != UCS_OK)) {
+        rc = mpix_request_fail(where, mpix_status_code(req->match_status),
+                               "can not be matched: %s",
+                               mpix_match_cause(req->match_status));
     }
-    return req->code;
+
+    if (status == NULL) {
+        return rc;
+    } else if (req == NULL) {
+        mpix_request_empty_status(status, MPI_SUCCESS);
+    } else if (*flag || (rc != MPI_SUCCESS)) {
+        mpix_request_fill_status(req, rc, status);
+    }
+    return rc;
 }
 
 static int mpix_matchall_is_done(int count, const MPI_Request *requests)
 {
-    mpix_req_state_t state;
+    mpix_req_t *req;
     int i;
 
     for (i = 0; i < count; ++i) {
-        state = mpix_request_find(requests[i])->state;
-        if ((state == MPIX_REQ_PENDING) || (state == MPIX_REQ_MATCHING)) {
+        req = mpix_request_find(requests[i]);
+        if ((req != NULL) && ((req->state == MPIX_REQ_PENDING) ||
+                              (req->state == MPIX_REQ_MATCHING))) {
             return 0;
         }
     }
@@ -264,23 +329,27 @@ static void mpix_matchall_wait(int count, const MPI_Request *requests)
     }
 }
 
-/* Fills the statuses, and returns the first error. */
-static int mpix_matchall_finish(int count, const MPI_Request *requests,
+/* Fills the statuses, and returns the first error. It is made last: MPI keeps
+ * only so many texts. */
+static int mpix_matchall_finish(const char *func, int count,
+                                const MPI_Request *requests,
                                 MPI_Status *statuses)
 {
-    int rc = MPI_SUCCESS;
+    mpix_where_t where = {func, count};
+    int rc             = MPI_SUCCESS;
     int i, ret, flag;
 
     mpix_lock();
-    for (i = 0; i < count; ++i) {
-        ret = mpix_matchall_test(requests[i], &flag,
-                                 (statuses == NULL) ? NULL : &statuses[i]);
+    for (i = count - 1; i >= 0; --i) {
+        where.index = i;
+        where.req   = mpix_request_find(requests[i]);
+        ret         = mpix_matchall_test(&where, &flag,
+                                         (statuses == NULL) ? NULL :
+                                                              &statuses[i]);
         if (statuses != NULL) {
             statuses[i].MPI_ERROR = ret;
         }
-        if (rc == MPI_SUCCESS) {
-            rc = ret;
-        }
+        rc = (ret == MPI_SUCCESS) ? rc : ret;
     }
     mpix_unlock();
     return rc;
@@ -289,12 +358,13 @@ static int mpix_matchall_finish(int count, const MPI_Request *requests,
 int MPIX_Match(MPI_Request *request, MPI_Status *status)
 {
     uint64_t begin = ucs_trace_begin();
-    int rc         = mpix_matchall_begin("MPIX_Match", 1, request, 1);
+    int rc         = mpix_matchall_begin_one("MPIX_Match", request, 1);
 
     if (rc == MPI_SUCCESS) {
         mpix_matchall_wait(1, request);
-        rc = mpix_matchall_finish(
-                1, request, (status == MPI_STATUS_IGNORE) ? NULL : status);
+        rc = mpix_matchall_finish("MPIX_Match", 1, request,
+                                  (status == MPI_STATUS_IGNORE) ? NULL :
+                                                                  status);
     }
     ucs_trace_end("MPIX_Match", begin);
     return mpix_raise(mpix_request_comm(1, request), rc);
@@ -302,14 +372,14 @@ int MPIX_Match(MPI_Request *request, MPI_Status *status)
 
 int MPIX_Matchall(int count, MPI_Request requests[], MPI_Status statuses[])
 {
-    uint64_t begin = ucs_trace_begin();
-    int rc         = mpix_matchall_begin("MPIX_Matchall", count, requests, 1);
+    MPI_Status *filled = (statuses == MPI_STATUSES_IGNORE) ? NULL : statuses;
+    uint64_t begin     = ucs_trace_begin();
+    int rc             = mpix_matchall_begin("MPIX_Matchall", count, requests,
+                                             1, filled);
 
     if (rc == MPI_SUCCESS) {
         mpix_matchall_wait(count, requests);
-        rc = mpix_matchall_finish(
-                count, requests,
-                (statuses == MPI_STATUSES_IGNORE) ? NULL : statuses);
+        rc = mpix_matchall_finish("MPIX_Matchall", count, requests, filled);
     }
     ucs_trace_end("MPIX_Matchall", begin);
     return mpix_raise(mpix_request_comm(count, requests), rc);
@@ -318,30 +388,32 @@ int MPIX_Matchall(int count, MPI_Request requests[], MPI_Status statuses[])
 int MPIX_Imatch(MPI_Request *request)
 {
     return mpix_raise(mpix_request_comm(1, request),
-                      mpix_matchall_begin("MPIX_Imatch", 1, request, 0));
+                      mpix_matchall_begin_one("MPIX_Imatch", request, 0));
 }
 
 int MPIX_Imatchall(int count, MPI_Request requests[])
 {
     return mpix_raise(mpix_request_comm(count, requests),
-                      mpix_matchall_begin("MPIX_Imatchall", count, requests,
-                                          0));
+                      mpix_matchall_begin("MPIX_Imatchall", count, requests, 0,
+                                          NULL));
 }
 
 /* Progresses matching and looks at a request. */
 static int mpix_matchall_poll(MPI_Request handle, int *flag, MPI_Status *status)
 {
+    mpix_where_t where = {"MPIX_Is_matched", 1};
     int rc;
 
     mpix_match_progress_mpi();
 
     mpix_lock();
-    if (mpix_request_find(handle) == NULL) {
-        rc = mpix_fail("MPIX_Is_matched", MPI_ERR_REQUEST,
-                       "the request is no persistent one, or is freed");
+    mpix_match_progress();
+    where.req = mpix_request_find(handle);
+    if ((where.req == NULL) && (handle != MPI_REQUEST_NULL)) {
+        rc = mpix_request_fail(&where, MPI_ERR_REQUEST,
+                               "is no persistent one, or is freed");
     } else {
-        mpix_match_progress();
-        rc = mpix_matchall_test(handle, flag, status);
+        rc = mpix_matchall_test(&where, flag, status);
     }
     mpix_unlock();
     return rc;

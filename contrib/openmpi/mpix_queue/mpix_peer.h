@@ -32,7 +32,7 @@ typedef struct mpix_peer {
 
 
 /* Get the peer of a rank. The first call sends the own address there. 'func' is
- * named in messages. Returns an MPI code, whose cause has been printed. */
+ * named in messages. Returns an MPI code. */
 int mpix_peer_get(const char *func, mpix_comm_t *comm, int rank,
                   mpix_peer_t **peer_p);
 

@@ -10,7 +10,11 @@
  *
  * Every function returns an MPI error code, raised through the error handler of
  * the request's communicator (of MPI_COMM_WORLD where there is none), exactly
- * as MPI's own functions do. MPI_Error_string describes it.
+ * as MPI's own functions do. Its class is one of MPI's: MPI_Error_class gives
+ * those that are named below. MPI_Error_string names the call, the request and
+ * its index in an array, and the cause; the texts of the last 16 errors of a
+ * class are there. Where MPI has no codes for that (MPICH, and before MPI_Init)
+ * the class is the code, and the text is printed.
  */
 #ifndef MPIX_QUEUE_H_
 #define MPIX_QUEUE_H_
@@ -54,7 +58,7 @@ enum {
  *         stream; MPI_ERR_UNSUPPORTED_OPERATION for a type that is not built
  *         in, or if MPI does not run over pml/ucx; MPI_ERR_OTHER if MPI was
  *         initialised with less than MPI_THREAD_FUNNELED, is not initialised,
- *         or no lane is there (the cause is printed).
+ *         or no lane is there.
  *
  * Ownership: the caller's until @ref MPIX_Queue_free. The stream must outlive
  *            it.
@@ -81,8 +85,7 @@ int MPIX_Queue_free(MPIX_Queue *queue);
  *
  * @param [in] queue The queue.
  *
- * @return MPI_SUCCESS; MPI_ERR_OTHER if an operation failed (the cause is
- *         printed); MPI_ERR_ARG.
+ * @return MPI_SUCCESS; MPI_ERR_OTHER if an operation failed; MPI_ERR_ARG.
  *
  * Threads: MPI's rule for the calling thread; one at a time on a queue.
  */
@@ -92,20 +95,32 @@ int MPIX_Queue_wait(MPIX_Queue queue);
 /**
  * Match a persistent request with its counterpart and block until that is done.
  * The n-th unmatched send to (rank, tag, communicator) is paired with the n-th
- * unmatched receive of the same, for the life of both requests. From then on
- * the request is started on queues only; MPI_Start on it is refused.
+ * unmatched receive of the same, for the life of both requests.
  * MPI_Request_free ends the match; while a use is in flight it returns
  * MPI_ERR_PENDING and frees nothing.
  *
+ * From then on each use is started on a queue, or by the host with MPI_Start
+ * and MPI_Startall, whichever way the other side does it. MPI_Wait, MPI_Test,
+ * their forms for several requests and MPI_Request_get_status wait for a use,
+ * or test it, however it was started, and give its status; the request is
+ * active for MPI until one of them has told of its end, and may then be started
+ * on any queue. A stream need not wait for a use that the host waits for; such
+ * a call then counts as one for the queue. MPI_Cancel is refused.
+ *
+ * The datatype may be any, and freed once the request is made. If the data is
+ * not contiguous the stream packs it in each start of a send and unpacks it in
+ * each wait for a receive, with as much memory as the message has.
+ *
  * @param [in]  request Inactive request of MPI_Send_init, MPI_Rsend_init or
- *                      MPI_Recv_init, of a contiguous datatype.
+ *                      MPI_Recv_init.
  * @param [out] status  Source, tag and actual length of a receive's message
  *                      (MPI_Get_count); may be MPI_STATUS_IGNORE.
  *
  * @return MPI_SUCCESS; MPI_ERR_REQUEST for another kind of request, an active
  *         or a matched one, or one half of a message to the own process;
- *         MPI_ERR_TYPE for a datatype that is not contiguous; MPI_ERR_TAG,
- *         MPI_ERR_RANK for a wildcard; MPI_ERR_TRUNCATE, on both sides, for a
+ *         MPI_ERR_TYPE for a datatype that MPI tells nothing about;
+ *         MPI_ERR_BUFFER for MPI_IN_PLACE; MPI_ERR_TAG, MPI_ERR_RANK for a
+ *         wildcard; MPI_ERR_TRUNCATE, on both sides, for a
  *         send larger than its receive; MPI_ERR_NO_MEM where no lane has the
  *         resources; MPI_ERR_OTHER if the peer is gone, or has called
  *         MPI_Finalize; otherwise as @ref MPIX_Queue_init. After
@@ -121,12 +136,13 @@ int MPIX_Match(MPI_Request *request, MPI_Status *status);
  * Match several requests and block until all are done.
  *
  * @param [in]  count    Number of requests.
- * @param [in]  requests The requests, each once.
+ * @param [in]  requests The requests, each once; those that are
+ *                       MPI_REQUEST_NULL are passed over.
  * @param [out] statuses One each; may be MPI_STATUSES_IGNORE.
  *
  * @return As @ref MPIX_Match; the first error, and that of each request in
  *         its status. Requests are checked first: if one may not be matched,
- *         none is.
+ *         none is, and the good ones have MPI_ERR_PENDING in their statuses.
  *
  * Threads: MPI's rule for the calling thread.
  */
@@ -150,7 +166,8 @@ int MPIX_Imatch(MPI_Request *request);
  * Begin to match several requests and return at once.
  *
  * @param [in] count    Number of requests.
- * @param [in] requests The requests, each once.
+ * @param [in] requests The requests, each once; those that are
+ *                      MPI_REQUEST_NULL are passed over.
  *
  * @return As @ref MPIX_Imatch.
  *
@@ -162,7 +179,8 @@ int MPIX_Imatchall(int count, MPI_Request requests[]);
 /**
  * Tell whether a request is matched, and progress matching.
  *
- * @param [in]  request The request.
+ * @param [in]  request The request; or MPI_REQUEST_NULL, which counts as
+ *                      matched.
  * @param [out] flag    1 if it is matched, else 0.
  * @param [out] status  As @ref MPIX_Match, once matched; may be
  *                      MPI_STATUS_IGNORE.
@@ -195,7 +213,8 @@ int MPIX_Enqueue_start_req(MPIX_Queue queue, MPI_Request *request);
  *
  * @param [in] queue    The queue.
  * @param [in] count    Number of requests.
- * @param [in] requests The requests, each once.
+ * @param [in] requests The requests, each once; those that are
+ *                      MPI_REQUEST_NULL are passed over.
  *
  * @return As @ref MPIX_Enqueue_start_req.
  *
@@ -209,7 +228,8 @@ int MPIX_Enqueue_startall(MPIX_Queue queue, int count, MPI_Request requests[]);
  * receive's data and may overwrite a send's buffer.
  *
  * @param [in] queue   The queue it was started on.
- * @param [in] request A started request.
+ * @param [in] request A started request; or MPI_REQUEST_NULL, for which there
+ *                     is nothing to wait.
  *
  * @return MPI_SUCCESS; MPI_ERR_REQUEST if it is not started, or was started on
  *         another queue; MPI_ERR_OTHER if the queue is in error. Nothing is
@@ -225,7 +245,8 @@ int MPIX_Enqueue_wait_req(MPIX_Queue queue, MPI_Request *request);
  *
  * @param [in] queue    The queue.
  * @param [in] count    Number of requests.
- * @param [in] requests The requests, each once.
+ * @param [in] requests The requests, each once; those that are
+ *                      MPI_REQUEST_NULL are passed over.
  *
  * @return As @ref MPIX_Enqueue_wait_req.
  *

@@ -23,7 +23,8 @@
 typedef struct mpix_queue_set {
     MPI_Request *requests;
     ucp_st_op_h *ops;
-    int         count;
+    int         count;   /* Of requests */
+    int         num_ops; /* Of those that are not MPI_REQUEST_NULL */
     int         max;     /* There is room for so many */
     uint64_t    cancels; /* mpix_global's when they were looked up */
 } mpix_queue_set_t;

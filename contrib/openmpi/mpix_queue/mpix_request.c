@@ -10,7 +10,6 @@
 #endif
 
 #include "mpix_request.h"
-#include "mpix_datatype.h"
 #include "mpix_error.h"
 #include "mpix_global.h"
 #include "mpix_match.h"
@@ -18,6 +17,7 @@
 #include <ucs/datastruct/khash.h>
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,6 +26,9 @@ KHASH_MAP_INIT_INT64(mpix_req, mpix_req_t*)
 
 /* Records by handle. Protected by the lock. */
 static khash_t(mpix_req) mpix_reqs;
+
+unsigned mpix_request_given;
+unsigned mpix_request_filter[1 << MPIX_REQ_FILTER_BITS];
 
 
 /* What MPI_*_init is given. */
@@ -70,20 +73,95 @@ mpix_req_t *mpix_request_find_op(ucp_st_op_h op)
     return NULL;
 }
 
+static void mpix_request_count(unsigned *count, int change)
+{
+    __atomic_store_n(count, *count + change, __ATOMIC_RELAXED);
+}
+
+void mpix_request_set_state(mpix_req_t *req, mpix_req_state_t state)
+{
+    const int change = (state != MPIX_REQ_IDLE) - (req->state != MPIX_REQ_IDLE);
+
+    req->state = state;
+    if (change != 0) {
+        mpix_request_count(&mpix_request_given, change);
+        mpix_request_count(&mpix_request_filter[mpix_request_hash(req->handle)],
+                           change);
+    }
+}
+
+void mpix_request_fill_status(const mpix_req_t *req, int code,
+                              MPI_Status *status)
+{
+    const int is_recv = (req->kind == MPIX_REQ_RECV) && (code == MPI_SUCCESS);
+
+    status->MPI_SOURCE = is_recv ? req->rank : MPI_ANY_SOURCE;
+    status->MPI_TAG    = (is_recv && (req->rank != MPI_PROC_NULL)) ?
+                                 req->tag :
+                                 MPI_ANY_TAG;
+    mpix_typemap_set_elements(status, MPI_BYTE,
+                              is_recv ? req->buffer->actual : 0);
+    PMPI_Status_set_cancelled(status, 0);
+}
+
+void mpix_request_empty_status(MPI_Status *status, int code)
+{
+    status->MPI_SOURCE = MPI_ANY_SOURCE;
+    status->MPI_TAG    = MPI_ANY_TAG;
+    status->MPI_ERROR  = code;
+    mpix_typemap_set_elements(status, MPI_BYTE, 0);
+    PMPI_Status_set_cancelled(status, 0);
+}
+
 const char *mpix_request_str(const mpix_req_t *req, char *buffer, size_t max)
 {
+    const int is_send = (req->kind == MPIX_REQ_SEND);
+    char bytes[64]    = "";
+    char rank[16]     = "any";
+    char tag[16]      = "any";
+
     if (req->kind == MPIX_REQ_OTHER) {
         snprintf(buffer, max, "request of %s", req->maker);
+        return buffer;
     } else if (req->rank == MPI_PROC_NULL) {
         snprintf(buffer, max, "%s MPI_PROC_NULL",
-                 (req->kind == MPIX_REQ_SEND) ? "send to" : "receive from");
-    } else {
-        snprintf(buffer, max, "%s of %zu bytes %s rank %d, tag %d",
-                 (req->kind == MPIX_REQ_SEND) ? "send" : "receive", req->length,
-                 (req->kind == MPIX_REQ_SEND) ? "to" : "from", req->rank,
-                 req->tag);
+                 is_send ? "send to" : "receive from");
+        return buffer;
     }
+
+    if (req->buffer != NULL) {
+        snprintf(bytes, sizeof(bytes), " of %zu bytes (%s)",
+                 req->buffer->length, req->type);
+    }
+    if (req->rank != MPI_ANY_SOURCE) {
+        snprintf(rank, sizeof(rank), "%d", req->rank);
+    }
+    if (req->tag != MPI_ANY_TAG) {
+        snprintf(tag, sizeof(tag), "%d", req->tag);
+    }
+    snprintf(buffer, max, "%s%s %s rank %s, tag %s",
+             is_send ? "send" : "receive", bytes, is_send ? "to" : "from", rank,
+             tag);
     return buffer;
+}
+
+int mpix_request_fail(const mpix_where_t *where, int code, const char *fmt, ...)
+{
+    char str[MPIX_REQ_STR_MAX], text[256], index[32] = "the request";
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+
+    if (where->count != 1) {
+        snprintf(index, sizeof(index), "requests[%d]", where->index);
+    }
+    if (where->req == NULL) {
+        return mpix_fail(where->func, code, "%s %s", index, text);
+    }
+    return mpix_fail(where->func, code, "%s, a %s, %s", index,
+                     mpix_request_str(where->req, str, sizeof(str)), text);
 }
 
 MPI_Comm mpix_request_comm(int count, const MPI_Request *requests)
@@ -123,6 +201,17 @@ void mpix_request_resolve_peers(mpix_comm_t *comm)
     })
 }
 
+/* Needs the lock. */
+static void mpix_request_destroy(mpix_req_t *req)
+{
+    mpix_request_set_state(req, MPIX_REQ_IDLE);
+    if (req->buffer != NULL) {
+        mpix_buffer_put(req->buffer);
+    }
+    mpix_comm_put(req->comm);
+    free(req);
+}
+
 /* Puts a record into the table, in place of one whose request was freed behind
  * this library's back. */
 static int mpix_request_insert(mpix_req_t *req)
@@ -140,8 +229,7 @@ static int mpix_request_insert(mpix_req_t *req)
 
     if (old != NULL) {
         mpix_match_cancel(old);
-        mpix_comm_put(old->comm);
-        free(old);
+        mpix_request_destroy(old);
     }
     mpix_unlock();
     return (ret >= 0) ? MPI_SUCCESS : MPI_ERR_NO_MEM;
@@ -158,33 +246,35 @@ static int mpix_request_record(const mpix_req_args_t *args, MPI_Request handle)
         return MPI_ERR_NO_MEM;
     }
 
-    req->handle    = handle;
-    req->maker     = args->maker;
-    req->kind      = args->kind;
-    req->mode      = args->mode;
-    req->rank      = args->rank;
-    req->tag       = args->tag;
-    req->is_contig = mpix_datatype_is_contig(args->buffer, args->count,
-                                             args->datatype, &req->buffer,
-                                             &req->length);
+    req->handle      = handle;
+    req->maker       = args->maker;
+    req->kind        = args->kind;
+    req->mode        = args->mode;
+    req->rank        = args->rank;
+    req->tag         = args->tag;
+    req->type        = mpix_typemap_kind(args->datatype);
+    req->is_in_place = (args->buffer == MPI_IN_PLACE);
 
     rc = mpix_comm_get(args->comm, &req->comm);
     if (rc != MPI_SUCCESS) {
-        goto err_free;
+        free(req);
+        return rc;
     }
 
-    rc = mpix_request_insert(req);
+    /* The application may free the datatype. One that is not known is of no
+     * matter unless the request is to be matched. */
+    if (req->kind != MPIX_REQ_OTHER) {
+        rc = mpix_buffer_create(args->buffer, args->count, args->datatype,
+                                &req->buffer);
+    }
+    if (rc != MPI_ERR_NO_MEM) {
+        rc = mpix_request_insert(req);
+    }
     if (rc != MPI_SUCCESS) {
-        goto err_put_comm;
+        mpix_lock();
+        mpix_request_destroy(req);
+        mpix_unlock();
     }
-    return MPI_SUCCESS;
-
-err_put_comm:
-    mpix_lock();
-    mpix_comm_put(req->comm);
-    mpix_unlock();
-err_free:
-    free(req);
     return rc;
 }
 
@@ -199,7 +289,8 @@ static int mpix_request_made(const mpix_req_args_t *args, int rc,
     rc = mpix_request_record(args, *request);
     if (rc != MPI_SUCCESS) {
         PMPI_Request_free(request);
-        mpix_fail(args->maker, rc, "no memory for a record of the request");
+        rc = mpix_fail(args->maker, rc,
+                       "no memory for a record of the request");
         return mpix_raise(args->comm, rc);
     }
     return MPI_SUCCESS;
@@ -274,8 +365,8 @@ int MPI_Bsend_init(const void *buf, int count, MPI_Datatype datatype, int dest,
  * with no effect, if its operation is in use. */
 static int mpix_request_drop(MPI_Request handle, MPI_Comm *comm_p)
 {
-    int rc = MPI_SUCCESS;
-    char str[MPIX_REQ_STR_MAX];
+    mpix_where_t where = {"MPI_Request_free", 1};
+    int rc             = MPI_SUCCESS;
     mpix_req_t *req;
 
     *comm_p = MPI_COMM_NULL;
@@ -288,16 +379,16 @@ static int mpix_request_drop(MPI_Request handle, MPI_Comm *comm_p)
 
     *comm_p = req->comm->handle;
     if (mpix_match_cancel(req) == UCS_ERR_BUSY) {
-        rc = mpix_fail("MPI_Request_free", MPI_ERR_PENDING,
-                       "%s is started on a queue, and its wait has not passed",
-                       mpix_request_str(req, str, sizeof(str)));
+        where.req = req;
+        rc        = mpix_request_fail(&where, MPI_ERR_PENDING,
+                                      "is started, and its wait has not "
+                                      "passed");
         goto out;
     }
 
     kh_del(mpix_req, &mpix_reqs,
            kh_get(mpix_req, &mpix_reqs, mpix_request_key(handle)));
-    mpix_comm_put(req->comm);
-    free(req);
+    mpix_request_destroy(req);
 
 out:
     mpix_unlock();
@@ -318,53 +409,6 @@ int MPI_Request_free(MPI_Request *request)
     return PMPI_Request_free(request);
 }
 
-/* Refuses requests that are started on queues only. */
-static int mpix_request_check_start(const char *func, int count,
-                                    const MPI_Request *requests)
-{
-    int rc = MPI_SUCCESS;
-    char str[MPIX_REQ_STR_MAX];
-    mpix_req_t *req;
-    int i;
-
-    mpix_lock();
-    for (i = 0; (i < count) && (rc == MPI_SUCCESS); ++i) {
-        req = mpix_request_find(requests[i]);
-        if ((req != NULL) && (req->state != MPIX_REQ_IDLE)) {
-            rc = mpix_fail(func, MPI_ERR_REQUEST,
-                           "%s was given to match: it can be started on a "
-                           "queue only",
-                           mpix_request_str(req, str, sizeof(str)));
-        }
-    }
-    mpix_unlock();
-    return rc;
-}
-
-int MPI_Start(MPI_Request *request)
-{
-    int rc = (request == NULL) ?
-                     MPI_SUCCESS :
-                     mpix_request_check_start("MPI_Start", 1, request);
-
-    if (rc != MPI_SUCCESS) {
-        return mpix_raise(mpix_request_comm(1, request), rc);
-    }
-    return PMPI_Start(request);
-}
-
-int MPI_Startall(int count, MPI_Request requests[])
-{
-    int rc = (requests == NULL) ?
-                     MPI_SUCCESS :
-                     mpix_request_check_start("MPI_Startall", count, requests);
-
-    if (rc != MPI_SUCCESS) {
-        return mpix_raise(mpix_request_comm(count, requests), rc);
-    }
-    return PMPI_Startall(count, requests);
-}
-
 void mpix_request_cleanup(void)
 {
     unsigned busy = 0;
@@ -375,8 +419,7 @@ void mpix_request_cleanup(void)
             ++busy;
             continue;
         }
-        mpix_comm_put(req->comm);
-        free(req);
+        mpix_request_destroy(req);
     })
     kh_clear(mpix_req, &mpix_reqs);
 

@@ -5,13 +5,16 @@
 #ifndef MPIX_REQUEST_H_
 #define MPIX_REQUEST_H_
 
+#include "mpix_buffer.h"
 #include "mpix_comm.h"
 #include "mpix_peer.h"
 
 #include <ucp_st.h>
+#include <ucs/sys/compiler_def.h>
 #include <mpi.h>
 
 #include <stddef.h>
+#include <stdint.h>
 
 
 typedef enum {
@@ -30,10 +33,10 @@ typedef enum {
  *    +--- no resources ------------------------------- (error) ---> FAILED
  */
 typedef enum {
-    MPIX_REQ_IDLE,     /* MPI's own: MPI_Start may be called */
+    MPIX_REQ_IDLE,     /* MPI's own */
     MPIX_REQ_PENDING,  /* Waits for the peer's address */
     MPIX_REQ_MATCHING, /* Given to the st worker */
-    MPIX_REQ_MATCHED,  /* Started on queues only */
+    MPIX_REQ_MATCHED,  /* Started on queues, or by MPI_Start */
     MPIX_REQ_FAILED    /* Can only be freed */
 } mpix_req_state_t;
 
@@ -45,20 +48,82 @@ typedef struct mpix_req {
     const char       *maker;     /* MPI function that made it */
     mpix_req_kind_t  kind;
     ucp_st_mode_t    mode;
-    void             *buffer;    /* First byte, if contiguous */
-    size_t           length;     /* In bytes */
-    int              is_contig;
+    const char       *type;      /* Kind of its datatype */
+    mpix_buffer_t    *buffer;    /* NULL if the datatype is not known */
+    int              is_in_place; /* The buffer is MPI_IN_PLACE */
     int              rank;       /* Destination or source */
     int              tag;
     mpix_comm_t      *comm;
     mpix_peer_t      *peer;      /* NULL until needed, and for MPI_PROC_NULL */
     ucp_st_op_h      op;         /* While MATCHING, MATCHED */
     mpix_req_state_t state;
-    int              code;       /* How the last matching ended */
-    size_t           actual;     /* Bytes a use moves, once MATCHED */
+    ucs_status_t     match_status; /* How the last matching ended */
+    uint64_t         told;       /* Uses whose end the host was told of */
+    int              is_on_host; /* Last started by MPI_Start */
     int              is_marked;  /* In the array that is being checked */
 } mpix_req_t;
 
+
+#define MPIX_REQ_FILTER_BITS 10
+
+/* Requests that are not IDLE; and how many of them have a hash. Written under
+ * the lock, read without it by each call of MPI that takes requests: a request
+ * is not given to two such calls at a time. */
+extern unsigned mpix_request_given;
+extern unsigned mpix_request_filter[1 << MPIX_REQ_FILTER_BITS];
+
+static inline unsigned mpix_request_hash(MPI_Request handle)
+{
+    return ((uintptr_t)handle * 0x9e3779b97f4a7c15ull) >>
+           (64 - MPIX_REQ_FILTER_BITS);
+}
+
+static inline int mpix_request_none_given(void)
+{
+    return ucs_likely(__atomic_load_n(&mpix_request_given, __ATOMIC_RELAXED) ==
+                      0);
+}
+
+static inline int mpix_request_is_hash_given(MPI_Request handle)
+{
+    return __atomic_load_n(&mpix_request_filter[mpix_request_hash(handle)],
+                           __ATOMIC_RELAXED) != 0;
+}
+
+/* Whether a request may be one that was given to match: if not, it is MPI's. */
+static inline int mpix_request_may_be_given(const MPI_Request *request)
+{
+    return !mpix_request_none_given() && (request != NULL) &&
+           mpix_request_is_hash_given(*request);
+}
+
+/* The same for any of several. */
+static inline int mpix_request_any_given(int count, const MPI_Request *requests)
+{
+    int i;
+
+    if (mpix_request_none_given() || (requests == NULL)) {
+        return 0;
+    }
+
+    for (i = 0; i < count; ++i) {
+        if (mpix_request_is_hash_given(requests[i])) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Change the state. Needs the lock. */
+void mpix_request_set_state(mpix_req_t *req, mpix_req_state_t state);
+
+/* Fill what MPI_Recv would fill, and for a send what MPI_Send's request has,
+ * but for the error. */
+void mpix_request_fill_status(const mpix_req_t *req, int code,
+                              MPI_Status *status);
+
+/* Fill the status of a request that nothing was done with. */
+void mpix_request_empty_status(MPI_Status *status, int code);
 
 /* Look a handle up; NULL if it is no persistent request. Needs the lock. */
 mpix_req_t *mpix_request_find(MPI_Request handle);
@@ -66,9 +131,22 @@ mpix_req_t *mpix_request_find(MPI_Request handle);
 /* The request that owns an operation, or NULL. Needs the lock. */
 mpix_req_t *mpix_request_find_op(ucp_st_op_h op);
 
-/* What a message shows of a request: "send of 8 bytes to rank 1, tag 5". Writes
- * to 'buffer' and returns it. */
+/* What a message shows of a request: "send of 8 bytes (vector) to rank 1, tag
+ * 5". Writes to 'buffer' and returns it. */
 const char *mpix_request_str(const mpix_req_t *req, char *buffer, size_t max);
+
+/* A request of a call. */
+typedef struct mpix_where {
+    const char       *func;
+    int              count; /* Of the array; 1: the call takes one request */
+    int              index;
+    const mpix_req_t *req;  /* NULL if it is not known */
+} mpix_where_t;
+
+/* As mpix_fail(), of a request: the message begins with what it is, and goes on
+ * with the given words, as "is not matched". */
+int mpix_request_fail(const mpix_where_t *where, int code, const char *fmt, ...)
+        __attribute__((format(printf, 3, 4)));
 
 /* Communicator whose error handler is for these requests: that of the first one
  * that is known; MPI_COMM_NULL if there is none. Takes the lock. */

@@ -41,8 +41,8 @@ int mpix_stream_return(const char *func, ucs_status_t status)
         break;
     }
 
-    mpix_fail(func, code, "%s", ucs_status_string(status));
-    return mpix_raise(MPI_COMM_NULL, code);
+    return mpix_raise(MPI_COMM_NULL, mpix_fail(func, code, "%s",
+                                               ucs_status_string(status)));
 }
 
 int mpix_stream_refuse(const char *func, const void *stream)
@@ -90,9 +90,10 @@ int MPIX_Host_stream_create_bound(int count, const unsigned cpus[],
     };
 
     if (count < 0) {
-        mpix_fail(func, MPI_ERR_ARG, "%d processors, must be 1 at least",
-                  count);
-        return mpix_raise(MPI_COMM_NULL, MPI_ERR_ARG);
+        return mpix_raise(MPI_COMM_NULL,
+                          mpix_fail(func, MPI_ERR_ARG,
+                                    "%d processors, must be 1 at least",
+                                    count));
     }
     return mpix_stream_create(func, &params, stream);
 }

@@ -201,7 +201,8 @@ enum ucp_st_op_params_field {
     UCP_ST_OP_PARAM_FIELD_TAG    = 1u << 3,
     UCP_ST_OP_PARAM_FIELD_SCOPE  = 1u << 4,
     UCP_ST_OP_PARAM_FIELD_MODE   = 1u << 5,
-    UCP_ST_OP_PARAM_FIELD_FLAGS  = 1u << 6
+    UCP_ST_OP_PARAM_FIELD_FLAGS  = 1u << 6,
+    UCP_ST_OP_PARAM_FIELD_FUNC   = 1u << 7
 };
 
 
@@ -222,6 +223,15 @@ typedef struct ucp_st_op_params {
     uint64_t      scope;      /**< Communicator: matching stays within one */
     ucp_st_mode_t mode;       /**< Of a send; standard if not set */
     uint64_t      flags;      /**< Mask of @ref ucp_st_op_flags */
+    /** If not NULL, part of each use but with the null peer. The stream runs it
+     *  in a send's start, before the buffer may be read, and in a receive's
+     *  wait, once the data is there: to pack and unpack. */
+    ucs_gstream_func_t func;
+    void          *func_arg;  /**< Passed to @a func and @a func_release */
+    /** If not NULL, called once the operation is freed and no command names
+     *  @a func any more, from within any call on the worker or its operations;
+     *  calls none itself. Not if the operation could not be made. */
+    void          (*func_release)(void *func_arg);
 } ucp_st_op_params_t;
 
 
@@ -385,6 +395,8 @@ typedef struct ucp_st_op_attr {
                                   in its buffer once the wait has passed */
     ucs_status_t  status;    /**< UCS_OK, or why the operation or its last match
                                   failed */
+    ucp_st_queue_h queue;     /**< Of the last start; NULL if there was none, or
+                                   the queue was destroyed */
 } ucp_st_op_attr_t;
 
 
@@ -546,6 +558,41 @@ ucs_status_t ucp_st_enqueue_wait(ucp_st_queue_h queue, ucp_st_op_h op);
  */
 ucs_status_t ucp_st_enqueue_waitall(ucp_st_queue_h queue,
                                     const ucp_st_op_h *ops, size_t count);
+
+
+/**
+ * Tell whether a start, or a wait, of an operation would be refused: which one
+ * of several it was.
+ *
+ * @param [in] queue    The queue.
+ * @param [in] op       The operation.
+ * @param [in] is_start Non-zero for a start, 0 for a wait.
+ *
+ * @return UCS_OK; else as @ref ucp_st_enqueue_start or @ref
+ *         ucp_st_enqueue_wait, unless the queue is in error.
+ *
+ * Threads: the queue's rule.
+ */
+ucs_status_t ucp_st_enqueue_check(ucp_st_queue_h queue, ucp_st_op_h op,
+                                  int is_start);
+
+
+/**
+ * Tell whether an operation's last use is over for the host, without waiting.
+ * Other operations of its queue may be under way. Once this has returned UCS_OK
+ * the operation may be started on any queue.
+ *
+ * @param [in] op The operation.
+ *
+ * @return UCS_OK if the stream has passed the wait for the last start, or if it
+ *         was never started; UCS_INPROGRESS if not; UCS_ERR_NO_MESSAGE if its
+ *         start is complete, and a wait would pass, but none was enqueued, nor
+ *         can be if its queue is gone; else why the use, or the queue, failed,
+ *         once the stream has passed.
+ *
+ * Threads: the rule of the queue of its last start.
+ */
+ucs_status_t ucp_st_op_test(ucp_st_op_h op);
 
 
 /**

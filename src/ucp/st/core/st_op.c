@@ -15,6 +15,7 @@
 #include "core/st_queue.h"
 #include "core/st_worker.h"
 
+#include <ucs/sys/math.h>
 #include <ucs/type/param.h>
 
 #include <stdlib.h>
@@ -274,6 +275,10 @@ void ucp_st_op_reap(ucp_st_op_t *op)
      * here. */
     ucs_list_del(&op->list);
     ucs_list_add_tail(&op->worker->deferred, &op->list);
+    if (op->func_release != NULL) {
+        op->func_release(op->func_arg);
+        op->func_release = NULL;
+    }
     if (op->state != UCP_ST_OP_MATCHING) {
         ucp_st_op_destroy(op, 0);
     }
@@ -342,15 +347,18 @@ static ucs_status_t ucp_st_op_set_params(ucp_st_op_t *op,
 {
     uint64_t flags = UCP_ST_OP_PARAM(params, flags, FLAGS, 0);
 
-    op->buffer = UCP_ST_OP_PARAM(params, buffer, BUFFER, NULL);
-    op->length = UCP_ST_OP_PARAM(params, length, LENGTH, 0);
-    op->peer   = UCP_ST_OP_PARAM(params, peer, PEER, UCP_ST_PEER_NULL);
-    op->tag    = UCP_ST_OP_PARAM(params, tag, TAG, 0);
-    op->scope  = UCP_ST_OP_PARAM(params, scope, SCOPE, 0);
-    op->flags  = flags;
-    op->mode   = (op->dir == UCP_ST_DIR_SEND) ?
-                 UCP_ST_OP_PARAM(params, mode, MODE, UCP_ST_MODE_STANDARD) :
-                 UCP_ST_MODE_STANDARD;
+    op->buffer   = UCP_ST_OP_PARAM(params, buffer, BUFFER, NULL);
+    op->length   = UCP_ST_OP_PARAM(params, length, LENGTH, 0);
+    op->peer     = UCP_ST_OP_PARAM(params, peer, PEER, UCP_ST_PEER_NULL);
+    op->tag      = UCP_ST_OP_PARAM(params, tag, TAG, 0);
+    op->scope    = UCP_ST_OP_PARAM(params, scope, SCOPE, 0);
+    op->flags    = flags;
+    op->func     = UCP_ST_OP_PARAM(params, func, FUNC, NULL);
+    op->func_arg = UCP_ST_OP_PARAM(params, func_arg, FUNC, NULL);
+    op->func_release = UCP_ST_OP_PARAM(params, func_release, FUNC, NULL);
+    op->mode     = (op->dir == UCP_ST_DIR_SEND) ?
+                   UCP_ST_OP_PARAM(params, mode, MODE, UCP_ST_MODE_STANDARD) :
+                   UCP_ST_MODE_STANDARD;
     if ((op->buffer == NULL) && (op->length > 0)) {
         ucs_error("operation of %zu bytes without a buffer", op->length);
         return UCS_ERR_INVALID_PARAM;
@@ -449,8 +457,46 @@ ucs_status_t ucp_st_op_query(ucp_st_op_h op, ucp_st_op_attr_t *attr)
     attr->started   = op->started;
     attr->completed = ucp_st_op_uses_done(op);
     attr->status    = op->status;
+    attr->queue     = op->queue;
     ucp_st_worker_unlock(op->worker);
     return UCS_OK;
+}
+
+/* How the last use stands, whose commands have run; the lock is held */
+static ucs_status_t ucp_st_op_test_passed(const ucp_st_op_t *op)
+{
+    ucs_status_t status = (op->queue == NULL) ? UCS_OK :
+                          ucp_st_queue_status(op->queue);
+
+    if (ucp_st_op_uses_done(op) >= op->started) {
+        /* A receive's data may not be in place before a wait */
+        return ((op->started == op->waited) ||
+                (ucp_st_op_is_left(op) && (op->dir == UCP_ST_DIR_SEND))) ?
+               UCS_OK : UCS_ERR_NO_MESSAGE;
+    }
+    if (op->state == UCP_ST_OP_FAILED) {
+        return op->status;
+    }
+    return ((status == UCS_OK) && (op->started > op->waited)) ?
+           UCS_INPROGRESS : status;
+}
+
+ucs_status_t ucp_st_op_test(ucp_st_op_h op)
+{
+    ucs_status_t status = ucp_st_check_call(op != NULL);
+
+    if (status != UCS_OK) {
+        return status;
+    }
+    ucp_st_worker_lock(op->worker);
+    ucp_st_lanes_poll(op->worker);
+    status = ucp_st_op_is_on_stream(op) ? UCS_INPROGRESS :
+                                          ucp_st_op_test_passed(op);
+    if ((status == UCS_OK) && (op->queue != NULL)) {
+        op->queue->seen = ucs_max(op->queue->seen, op->last_seq);
+    }
+    ucp_st_worker_unlock(op->worker);
+    return status;
 }
 
 /* Tell the counterpart that this half ends */

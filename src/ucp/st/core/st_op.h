@@ -95,6 +95,9 @@ typedef struct ucp_st_op {
     uint64_t            max_uses;   /* how many the peer takes part in */
     const struct ucp_st_lane_ops *lane; /* NULL: none chosen, or nothing to
                                            move */
+    ucs_gstream_func_t  func;       /* of the user, in each use; or NULL */
+    void                *func_arg;
+    void                (*func_release)(void*); /* NULL once it was called */
     void                *parts[UCP_ST_LANE_LAST]; /* of lanes, from offer() to
                                            release(); or NULL */
 } ucp_st_op_t;

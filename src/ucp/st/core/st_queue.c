@@ -341,6 +341,20 @@ static ucs_status_t ucp_st_wait_check(ucp_st_queue_h queue,
     return UCS_OK;
 }
 
+/* Write to `cmd` the call of the user's function, if there is one and it is
+ * this direction's; how many commands */
+static size_t ucp_st_queue_add_func(const ucp_st_op_t *op, ucp_st_dir_t dir,
+                                    ucs_gstream_cmd_t *cmd)
+{
+    if ((op->func == NULL) || (op->dir != dir)) {
+        return 0;
+    }
+    cmd->type        = UCS_GSTREAM_CMD_FUNC;
+    cmd->u.func.func = op->func;
+    cmd->u.func.arg  = op->func_arg;
+    return 1;
+}
+
 /* Make the commands that start operations; the lock is held */
 static ucs_status_t ucp_st_start_make(ucp_st_queue_h queue,
                                       const ucp_st_op_h *ops, size_t count,
@@ -359,6 +373,8 @@ static ucs_status_t ucp_st_start_make(ucp_st_queue_h queue,
         if (status != UCS_OK) {
             return status;
         }
+        *num_cmds += ucp_st_queue_add_func(op, UCP_ST_DIR_SEND,
+                                           &queue->cmds[*num_cmds]);
         *num_cmds += op->lane->op.start(op, queue, op->started + 1,
                                         &queue->cmds[*num_cmds]);
     }
@@ -393,7 +409,7 @@ static size_t ucp_st_queue_add_waits(ucp_st_queue_h queue, size_t count,
 }
 
 /* Make the commands that wait for operations: the waits for the words of all of
- * them, then the commands that follow these waits */
+ * them, then the commands that follow these waits, then the user's functions */
 static ucs_status_t ucp_st_wait_make(ucp_st_queue_h queue,
                                      const ucp_st_op_h *ops, size_t count,
                                      size_t *num_cmds)
@@ -412,6 +428,12 @@ static ucs_status_t ucp_st_wait_make(ucp_st_queue_h queue,
     for (i = 0; i < count; ++i) {
         if (ops[i]->lane != NULL) {
             *num_cmds += ops[i]->lane->op.land(ops[i], &queue->cmds[*num_cmds]);
+        }
+    }
+    for (i = 0; i < count; ++i) {
+        if (ops[i]->lane != NULL) {
+            *num_cmds += ucp_st_queue_add_func(ops[i], UCP_ST_DIR_RECV,
+                                               &queue->cmds[*num_cmds]);
         }
     }
     return UCS_OK;
@@ -498,7 +520,7 @@ static ucs_status_t ucp_st_enqueue_prepare(ucp_st_queue_h queue,
 {
     return ((ops == NULL) && (count > 0)) ?
            ucp_st_check_call(0) :
-           ucp_st_queue_prepare(queue, count * (UCP_ST_LANE_MAX_CMDS +
+           ucp_st_queue_prepare(queue, count * (UCP_ST_LANE_MAX_CMDS + 1 +
                                                 UCP_ST_TRACE_MAX_CMDS));
 }
 
@@ -538,4 +560,21 @@ ucs_status_t ucp_st_enqueue_waitall(ucp_st_queue_h queue,
 ucs_status_t ucp_st_enqueue_wait(ucp_st_queue_h queue, ucp_st_op_h op)
 {
     return ucp_st_enqueue_waitall(queue, &op, 1);
+}
+
+ucs_status_t ucp_st_enqueue_check(ucp_st_queue_h queue, ucp_st_op_h op,
+                                  int is_start)
+{
+    ucs_status_t status = ucp_st_check_call((queue != NULL) && (op != NULL));
+    size_t marked;
+
+    if (status == UCS_OK) {
+        ucp_st_worker_lock(queue->worker);
+        status     = ucp_st_op_check_all(&op, 1, is_start ? ucp_st_start_check :
+                                                            ucp_st_wait_check,
+                                         queue, &marked);
+        op->marked = 0;
+        ucp_st_worker_unlock(queue->worker);
+    }
+    return status;
 }

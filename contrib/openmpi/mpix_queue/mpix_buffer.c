@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mpix_buffer.c - the buffer of a persistent request.
+ */
+#ifdef HAVE_CONFIG_H
+#  include "config.h"
+#endif
+
+#include "mpix_buffer.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+
+
+int mpix_buffer_create(const void *address, MPI_Count count,
+                       MPI_Datatype datatype, mpix_buffer_t **buffer_p)
+{
+    mpix_buffer_t *buffer = calloc(1, sizeof(*buffer));
+    ptrdiff_t disp;
+    int rc;
+
+    if (buffer == NULL) {
+        return MPI_ERR_NO_MEM;
+    }
+
+    rc = mpix_typemap_create(count, datatype, &buffer->map);
+    if (rc != MPI_SUCCESS) {
+        free(buffer);
+        return rc;
+    }
+
+    buffer->refs    = 1;
+    buffer->address = (void*)address;
+    buffer->length  = mpix_typemap_size(buffer->map);
+    buffer->actual  = buffer->length;
+    if (mpix_typemap_is_contig(buffer->map, &disp)) {
+        mpix_typemap_destroy(buffer->map);
+        buffer->map   = NULL;
+        buffer->start = (buffer->length == 0) ?
+                                NULL :
+                                (void*)((uintptr_t)address + disp);
+    }
+    *buffer_p = buffer;
+    return MPI_SUCCESS;
+}
+
+ucs_status_t mpix_buffer_stage(mpix_buffer_t *buffer)
+{
+    if ((buffer->map != NULL) && (buffer->start == NULL)) {
+        buffer->start = malloc(buffer->length);
+        if (buffer->start == NULL) {
+            return UCS_ERR_NO_MEMORY;
+        }
+    }
+    return UCS_OK;
+}
+
+void mpix_buffer_put(void *arg)
+{
+    mpix_buffer_t *buffer = arg;
+
+    if (__atomic_sub_fetch(&buffer->refs, 1, __ATOMIC_ACQ_REL) > 0) {
+        return;
+    }
+
+    if (buffer->map != NULL) {
+        mpix_typemap_destroy(buffer->map);
+        free(buffer->start);
+    }
+    free(buffer);
+}
+
+void mpix_buffer_pack(void *arg)
+{
+    mpix_buffer_t *buffer = arg;
+
+    mpix_typemap_pack(buffer->map, buffer->address, buffer->start);
+}
+
+void mpix_buffer_unpack(void *arg)
+{
+    mpix_buffer_t *buffer = arg;
+
+    mpix_typemap_unpack(buffer->map, buffer->address, buffer->start,
+                        buffer->actual);
+}

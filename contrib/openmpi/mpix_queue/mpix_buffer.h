@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mpix_buffer.h - the buffer of a persistent request.
+ *
+ * One that is contiguous in memory is sent from, or received into, where it is.
+ * Another one is packed into memory of the library's by a command of the
+ * stream, in each start of a send, and unpacked from there in each wait for a
+ * receive.
+ */
+#ifndef MPIX_BUFFER_H_
+#define MPIX_BUFFER_H_
+
+#include "mpix_typemap.h"
+
+#include <ucs/type/status.h>
+
+
+/* Constant but for what is noted. */
+typedef struct mpix_buffer {
+    int            refs;     /* The request's and its operation's; atomic */
+    void           *address; /* The application's */
+    void           *start;   /* What is sent or received; NULL for one that is
+                                to be packed, until it is staged */
+    size_t         length;   /* In bytes */
+    size_t         actual;   /* Of a receive: what comes; set before the first
+                                use */
+    mpix_typemap_t *map;     /* NULL if it is contiguous */
+} mpix_buffer_t;
+
+
+/* Describe a buffer of so many elements. Returns an MPI code: MPI_ERR_TYPE for
+ * a datatype that is not known. */
+int mpix_buffer_create(const void *address, MPI_Count count,
+                       MPI_Datatype datatype, mpix_buffer_t **buffer_p);
+
+/* Allocate what a buffer is packed into, if it needs that. */
+ucs_status_t mpix_buffer_stage(mpix_buffer_t *buffer);
+
+/* Drop a reference. From any thread. */
+void mpix_buffer_put(void *buffer);
+
+/* For the stream. */
+void mpix_buffer_pack(void *buffer);
+void mpix_buffer_unpack(void *buffer);
+
+#endif

@@ -1,0 +1,512 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mpix_wait.c - MPI's calls that test requests and wait for them.
+ *
+ * MPI takes matched requests for inactive and so passes them over. Those that
+ * are active are tested here; the rest of an array is left to MPI. A call
+ * without a matched request goes straight to MPI.
+ */
+#ifdef HAVE_CONFIG_H
+#  include "config.h"
+#endif
+
+#include "mpix_error.h"
+#include "mpix_global.h"
+#include "mpix_host.h"
+#include "mpix_match.h"
+
+
+static int mpix_wait_raise(const mpix_host_set_t *set, int rc)
+{
+    return mpix_raise(mpix_request_comm(set->count, set->requests), rc);
+}
+
+/* Ends the use of one active request. Returns its code, which is not raised. */
+static int mpix_wait_end(mpix_host_set_t *set, int index, MPI_Status *status)
+{
+    int rc = mpix_host_result(set, index, status);
+
+    mpix_host_told(set->active[index]);
+    return rc;
+}
+
+/* The n-th status of an array, or NULL. */
+static MPI_Status *mpix_wait_status(MPI_Status *statuses, int n)
+{
+    return (statuses == MPI_STATUSES_IGNORE) ? NULL : &statuses[n];
+}
+
+static MPI_Status *mpix_wait_one_status(MPI_Status *status)
+{
+    return (status == MPI_STATUS_IGNORE) ? NULL : status;
+}
+
+/* What a call that has an array of statuses returns: 'mpi' is what MPI has said
+ * of its requests and raised, 'own' the first error of ours. */
+static int mpix_wait_codes(const mpix_host_set_t *set, int mpi, int own)
+{
+    if (own == MPI_SUCCESS) {
+        return mpi;
+    }
+    if (mpi == MPI_SUCCESS) {
+        mpix_wait_raise(set, own);
+    }
+    return MPI_ERR_IN_STATUS;
+}
+
+static int mpix_wait_is_in_status(int rc)
+{
+    int class = rc;
+
+    PMPI_Error_class(rc, &class);
+    return (rc == MPI_SUCCESS) || (class == MPI_ERR_IN_STATUS);
+}
+
+/* MPI sets the errors in statuses if there is one; so do we for its. */
+static void mpix_wait_set_errors(MPI_Status *statuses, int count, int mpi)
+{
+    int i;
+
+    for (i = 0; (i < count) && (statuses != MPI_STATUSES_IGNORE) &&
+                (mpi == MPI_SUCCESS); ++i) {
+        statuses[i].MPI_ERROR = MPI_SUCCESS;
+    }
+}
+
+/* Ends all active requests of an array, where MPI's own are complete. */
+static int mpix_wait_end_all(mpix_host_set_t *set, MPI_Status *statuses,
+                             int mpi)
+{
+    int own = MPI_SUCCESS;
+    MPI_Status *status;
+    int i, code;
+
+    mpix_wait_set_errors(statuses, set->count, mpi);
+    for (i = 0; i < set->count; ++i) {
+        if (set->active[i] == NULL) {
+            continue;
+        }
+
+        status = mpix_wait_status(statuses, i);
+        code   = mpix_wait_end(set, i, status);
+        own    = (own == MPI_SUCCESS) ? code : own;
+        if (status != NULL) {
+            status->MPI_ERROR = code;
+        }
+    }
+    return mpix_wait_codes(set, mpi, own);
+}
+
+/* The first active request whose use is over; -1 if there is none. */
+static int mpix_wait_find(const mpix_host_set_t *set)
+{
+    int i;
+
+    for (i = 0; i < set->count; ++i) {
+        if ((set->active[i] != NULL) && mpix_host_is_over(set->active[i])) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+static int mpix_wait_all_over(const mpix_host_set_t *set)
+{
+    int i;
+
+    for (i = 0; i < set->count; ++i) {
+        if ((set->active[i] != NULL) && !mpix_host_is_over(set->active[i])) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* Begins a call. Non-zero if MPI is to be called: no request is active, or on
+ * an error, which is raised. */
+static int mpix_wait_begin(mpix_host_set_t *set, const char *func, int count,
+                           const MPI_Request *requests, int *rc_p)
+{
+    *rc_p = mpix_host_set_init(set, func, count, requests);
+    if (*rc_p != MPI_SUCCESS) {
+        mpix_raise(MPI_COMM_NULL, *rc_p);
+        return 1;
+    }
+
+    if (set->num_active == 0) {
+        mpix_host_set_cleanup(set);
+        return 1;
+    }
+    return 0;
+}
+
+static UCS_F_NOINLINE int
+mpix_wait_slow_wait(MPI_Request *request, MPI_Status *status)
+{
+    mpix_host_set_t set;
+    int rc;
+
+    if (mpix_wait_begin(&set, "MPI_Wait", 1, request, &rc)) {
+        return (rc == MPI_SUCCESS) ? PMPI_Wait(request, status) : rc;
+    }
+
+    mpix_host_wait(set.active[0]);
+    rc = mpix_wait_raise(&set,
+                         mpix_wait_end(&set, 0, mpix_wait_one_status(status)));
+    mpix_host_set_cleanup(&set);
+    return rc;
+}
+
+int MPI_Wait(MPI_Request *request, MPI_Status *status)
+{
+    if (ucs_unlikely(mpix_request_may_be_given(request))) {
+        return mpix_wait_slow_wait(request, status);
+    }
+    return PMPI_Wait(request, status);
+}
+
+/* MPI_Test, and MPI_Request_get_status, which leaves the request active. */
+static int mpix_wait_test(mpix_host_set_t *set, int *flag, MPI_Status *status,
+                          int is_told)
+{
+    int rc = MPI_SUCCESS;
+
+    *flag = mpix_host_is_over(set->active[0]);
+    if (!*flag) {
+        mpix_host_progress();
+        *flag = mpix_host_is_over(set->active[0]);
+    }
+    if (*flag) {
+        rc = mpix_host_result(set, 0, mpix_wait_one_status(status));
+        if (is_told) {
+            mpix_host_told(set->active[0]);
+        }
+    }
+    rc = mpix_wait_raise(set, rc);
+    mpix_host_set_cleanup(set);
+    return rc;
+}
+
+static UCS_F_NOINLINE int
+mpix_wait_slow_test(MPI_Request *request, int *flag, MPI_Status *status)
+{
+    mpix_host_set_t set;
+    int rc;
+
+    if (mpix_wait_begin(&set, "MPI_Test", 1, request, &rc)) {
+        return (rc == MPI_SUCCESS) ? PMPI_Test(request, flag, status) : rc;
+    }
+    return mpix_wait_test(&set, flag, status, 1);
+}
+
+int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
+{
+    if (ucs_unlikely(mpix_request_may_be_given(request))) {
+        return mpix_wait_slow_test(request, flag, status);
+    }
+    return PMPI_Test(request, flag, status);
+}
+
+static UCS_F_NOINLINE int
+mpix_wait_slow_request_get_status(MPI_Request request, int *flag,
+                                  MPI_Status *status)
+{
+    mpix_host_set_t set;
+    int rc;
+
+    if (mpix_wait_begin(&set, "MPI_Request_get_status", 1, &request, &rc)) {
+        return (rc == MPI_SUCCESS) ?
+                       PMPI_Request_get_status(request, flag, status) :
+                       rc;
+    }
+    return mpix_wait_test(&set, flag, status, 0);
+}
+
+int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
+{
+    if (ucs_unlikely(mpix_request_may_be_given(&request))) {
+        return mpix_wait_slow_request_get_status(request, flag, status);
+    }
+    return PMPI_Request_get_status(request, flag, status);
+}
+
+static UCS_F_NOINLINE int
+mpix_wait_slow_waitall(int count, MPI_Request requests[], MPI_Status statuses[])
+{
+    mpix_host_set_t set;
+    int rc, i;
+
+    if (mpix_wait_begin(&set, "MPI_Waitall", count, requests, &rc)) {
+        return (rc == MPI_SUCCESS) ? PMPI_Waitall(count, requests, statuses) :
+                                     rc;
+    }
+
+    for (i = 0; i < count; ++i) {
+        if (set.active[i] != NULL) {
+            mpix_host_wait(set.active[i]);
+        }
+    }
+    rc = PMPI_Waitall(count, requests, statuses);
+    if (mpix_wait_is_in_status(rc)) {
+        rc = mpix_wait_end_all(&set, statuses, rc);
+    }
+    mpix_host_set_cleanup(&set);
+    return rc;
+}
+
+int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[])
+{
+    if (ucs_unlikely(mpix_request_any_given(count, requests))) {
+        return mpix_wait_slow_waitall(count, requests, statuses);
+    }
+    return PMPI_Waitall(count, requests, statuses);
+}
+
+static UCS_F_NOINLINE int
+mpix_wait_slow_testall(int count, MPI_Request requests[], int *flag,
+                       MPI_Status statuses[])
+{
+    mpix_host_set_t set;
+    int rc;
+
+    if (mpix_wait_begin(&set, "MPI_Testall", count, requests, &rc)) {
+        return (rc == MPI_SUCCESS) ?
+                       PMPI_Testall(count, requests, flag, statuses) :
+                       rc;
+    }
+
+    *flag = mpix_wait_all_over(&set);
+    if (*flag) {
+        rc = PMPI_Testall(count, requests, flag, statuses);
+        if (*flag && mpix_wait_is_in_status(rc)) {
+            rc = mpix_wait_end_all(&set, statuses, rc);
+        }
+    } else {
+        mpix_host_progress();
+    }
+    mpix_host_set_cleanup(&set);
+    return rc;
+}
+
+int MPI_Testall(int count, MPI_Request requests[], int *flag,
+                MPI_Status statuses[])
+{
+    if (ucs_unlikely(mpix_request_any_given(count, requests))) {
+        return mpix_wait_slow_testall(count, requests, flag, statuses);
+    }
+    return PMPI_Testall(count, requests, flag, statuses);
+}
+
+/* One round of MPI_Waitany or MPI_Testany. Sets '*flag' if there is a result,
+ * or if MPI has an error. */
+static int mpix_wait_any(mpix_host_set_t *set, int *index, int *flag,
+                         MPI_Status *status)
+{
+    const int found = mpix_wait_find(set);
+    int rc;
+
+    if (found >= 0) {
+        *flag  = 1;
+        *index = found;
+        return mpix_wait_raise(set,
+                               mpix_wait_end(set, found,
+                                             mpix_wait_one_status(status)));
+    }
+
+    rc = PMPI_Testany(set->count, (MPI_Request*)set->requests, index, flag,
+                      status);
+    if (rc != MPI_SUCCESS) {
+        *flag = 1;
+    } else if (*index == MPI_UNDEFINED) {
+        *flag = 0; /* Ours are active */
+    }
+    return rc;
+}
+
+static UCS_F_NOINLINE int
+mpix_wait_slow_testany(int count, MPI_Request requests[], int *index, int *flag,
+                       MPI_Status *status)
+{
+    mpix_host_set_t set;
+    int rc;
+
+    if (mpix_wait_begin(&set, "MPI_Testany", count, requests, &rc)) {
+        return (rc == MPI_SUCCESS) ?
+                       PMPI_Testany(count, requests, index, flag, status) :
+                       rc;
+    }
+
+    rc = mpix_wait_any(&set, index, flag, status);
+    if (!*flag) {
+        mpix_host_progress();
+    }
+    mpix_host_set_cleanup(&set);
+    return rc;
+}
+
+int MPI_Testany(int count, MPI_Request requests[], int *index, int *flag,
+                MPI_Status *status)
+{
+    if (ucs_unlikely(mpix_request_any_given(count, requests))) {
+        return mpix_wait_slow_testany(count, requests, index, flag, status);
+    }
+    return PMPI_Testany(count, requests, index, flag, status);
+}
+
+static UCS_F_NOINLINE int
+mpix_wait_slow_waitany(int count, MPI_Request requests[], int *index,
+                       MPI_Status *status)
+{
+    unsigned spins = 0;
+    mpix_host_set_t set;
+    int rc, flag;
+
+    if (mpix_wait_begin(&set, "MPI_Waitany", count, requests, &rc)) {
+        return (rc == MPI_SUCCESS) ?
+                       PMPI_Waitany(count, requests, index, status) :
+                       rc;
+    }
+
+    for (;;) {
+        rc = mpix_wait_any(&set, index, &flag, status);
+        if (flag) {
+            break;
+        }
+        mpix_host_progress();
+        mpix_match_backoff(&spins);
+    }
+    mpix_host_set_cleanup(&set);
+    return rc;
+}
+
+int MPI_Waitany(int count, MPI_Request requests[], int *index,
+                MPI_Status *status)
+{
+    if (ucs_unlikely(mpix_request_any_given(count, requests))) {
+        return mpix_wait_slow_waitany(count, requests, index, status);
+    }
+    return PMPI_Waitany(count, requests, index, status);
+}
+
+/* One round of MPI_Waitsome or MPI_Testsome. */
+static int mpix_wait_some(mpix_host_set_t *set, int *outcount, int indices[],
+                          MPI_Status statuses[])
+{
+    int own = MPI_SUCCESS;
+    MPI_Status *status;
+    int rc, i, code;
+
+    rc = PMPI_Testsome(set->count, (MPI_Request*)set->requests, outcount,
+                       indices, statuses);
+    if (!mpix_wait_is_in_status(rc)) {
+        return rc;
+    }
+
+    if (*outcount == MPI_UNDEFINED) {
+        *outcount = 0; /* Ours are active */
+    }
+    mpix_wait_set_errors(statuses, *outcount, rc);
+    for (i = 0; i < set->count; ++i) {
+        if ((set->active[i] == NULL) || !mpix_host_is_over(set->active[i])) {
+            continue;
+        }
+
+        status = mpix_wait_status(statuses, *outcount);
+        code   = mpix_wait_end(set, i, status);
+        own    = (own == MPI_SUCCESS) ? code : own;
+        if (status != NULL) {
+            status->MPI_ERROR = code;
+        }
+        indices[(*outcount)++] = i;
+    }
+    return mpix_wait_codes(set, rc, own);
+}
+
+static UCS_F_NOINLINE int
+mpix_wait_slow_testsome(int incount, MPI_Request requests[], int *outcount,
+                        int indices[], MPI_Status statuses[])
+{
+    mpix_host_set_t set;
+    int rc;
+
+    if (mpix_wait_begin(&set, "MPI_Testsome", incount, requests, &rc)) {
+        return (rc == MPI_SUCCESS) ?
+                       PMPI_Testsome(incount, requests, outcount, indices,
+                                     statuses) :
+                       rc;
+    }
+
+    rc = mpix_wait_some(&set, outcount, indices, statuses);
+    if (*outcount == 0) {
+        mpix_host_progress();
+    }
+    mpix_host_set_cleanup(&set);
+    return rc;
+}
+
+int MPI_Testsome(int incount, MPI_Request requests[], int *outcount,
+                 int indices[], MPI_Status statuses[])
+{
+    if (ucs_unlikely(mpix_request_any_given(incount, requests))) {
+        return mpix_wait_slow_testsome(incount, requests, outcount, indices,
+                                       statuses);
+    }
+    return PMPI_Testsome(incount, requests, outcount, indices, statuses);
+}
+
+static UCS_F_NOINLINE int
+mpix_wait_slow_waitsome(int incount, MPI_Request requests[], int *outcount,
+                        int indices[], MPI_Status statuses[])
+{
+    unsigned spins = 0;
+    mpix_host_set_t set;
+    int rc;
+
+    if (mpix_wait_begin(&set, "MPI_Waitsome", incount, requests, &rc)) {
+        return (rc == MPI_SUCCESS) ?
+                       PMPI_Waitsome(incount, requests, outcount, indices,
+                                     statuses) :
+                       rc;
+    }
+
+    for (;;) {
+        rc = mpix_wait_some(&set, outcount, indices, statuses);
+        if ((rc != MPI_SUCCESS) || (*outcount > 0)) {
+            break;
+        }
+        mpix_host_progress();
+        mpix_match_backoff(&spins);
+    }
+    mpix_host_set_cleanup(&set);
+    return rc;
+}
+
+int MPI_Waitsome(int incount, MPI_Request requests[], int *outcount,
+                 int indices[], MPI_Status statuses[])
+{
+    if (ucs_unlikely(mpix_request_any_given(incount, requests))) {
+        return mpix_wait_slow_waitsome(incount, requests, outcount, indices,
+                                       statuses);
+    }
+    return PMPI_Waitsome(incount, requests, outcount, indices, statuses);
+}
+
+int MPI_Cancel(MPI_Request *request)
+{
+    mpix_where_t where = {"MPI_Cancel", 1};
+    int rc             = MPI_SUCCESS;
+
+    if (ucs_likely(!mpix_request_may_be_given(request))) {
+        return PMPI_Cancel(request);
+    }
+
+    mpix_lock();
+    where.req = mpix_request_find(*request);
+    if ((where.req != NULL) && (where.req->state != MPIX_REQ_IDLE)) {
+        rc = mpix_request_fail(&where, MPI_ERR_REQUEST,
+                               "cannot be cancelled: it was given to match");
+    }
+    mpix_unlock();
+    return (rc == MPI_SUCCESS) ? PMPI_Cancel(request) :
+                                 mpix_raise(mpix_request_comm(1, request), rc);
+}
