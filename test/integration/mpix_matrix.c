@@ -19,8 +19,8 @@
 #define TAG 40
 
 /* Bytes of a buffer: the longest message, its gaps and guards */
-#define ROOM  (1 << 18)
-#define START (1 << 17) /* Types with negative strides begin here */
+#define ROOM  (1 << 19)
+#define START (1 << 18) /* Types with negative strides begin here */
 
 
 typedef enum {
@@ -65,7 +65,7 @@ static const char *const comm_names[] = {
     "world", "dup", "reversed", "inter", "self", "freed"
 };
 
-static const int counts[] = {0, 1, 5, 300, 1000};
+static const int counts[] = {0, 1, 5, 300, 2000};
 
 /* One exchange. */
 typedef struct exchange {
@@ -135,13 +135,21 @@ static place_t make_place(type_t kind, char *buffer)
     return place;
 }
 
+/* Bytes on each side of START that a message may reach, and more. */
+static size_t reach(const exchange_t *ex)
+{
+    const size_t bytes = 128 * ((size_t)ex->count + 2);
+
+    return (bytes < START) ? bytes : START;
+}
+
 static void fill(char *buffer, int rank, const exchange_t *ex)
 {
     uint64_t word = 1 + rank + 100 * (uint64_t)ex->pair + 1000 * ex->type +
                     10000 * ex->kind + 100000 * (uint64_t)ex->count;
     size_t i;
 
-    for (i = 0; i < ROOM; i += sizeof(word)) {
+    for (i = START - reach(ex); i < START + reach(ex); i += sizeof(word)) {
         word = word * 0x9e3779b97f4a7c15ull + 1;
         memcpy(buffer + i, &word, sizeof(word));
     }
@@ -158,7 +166,7 @@ static void expect(const exchange_t *ex)
     MPI_Pack(place.address, ex->count, place.type, packed, ROOM, &position,
              MPI_COMM_SELF);
     size = position;
-    memset(expected, 0x5a, ROOM);
+    memset(expected + START - reach(ex), 0x5a, 2 * reach(ex));
     position = 0;
     MPI_Unpack(packed, size, &position, place.address, ex->count, place.type,
                MPI_COMM_SELF);
@@ -253,7 +261,7 @@ static void run_exchange(exchange_t *ex)
     place_t from, to;
 
     fill(out, mpix_test.rank, ex);
-    memset(in, 0x5a, ROOM);
+    memset(in + START - reach(ex), 0x5a, 2 * reach(ex));
     from = make_place(ex->type, out);
     to   = make_place(ex->type, in);
     if (ex->pair < PAIR_MATCHED) {
@@ -265,7 +273,8 @@ static void run_exchange(exchange_t *ex)
     MPI_Type_free(&to.type);
 
     expect(ex);
-    MPIX_CHECK(!memcmp(in, expected, ROOM), "%s %s %s %d: wrong bytes",
+    MPIX_CHECK(!memcmp(in + START - reach(ex), expected + START - reach(ex),
+                       2 * reach(ex)), "%s %s %s %d: wrong bytes",
                pair_names[ex->pair], type_names[ex->type],
                comm_names[ex->kind], ex->count);
 }
