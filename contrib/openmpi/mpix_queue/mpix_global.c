@@ -17,7 +17,8 @@
 #endif
 
 #include "mpix_global.h"
-#include "mpix_capture.h"
+#include "mpix_binding.h"
+#include "mpix_comm.h"
 #include "mpix_error.h"
 #include "mpix_leave.h"
 #include "mpix_request.h"
@@ -41,6 +42,15 @@ static pthread_mutex_t mpix_global_init_lock = PTHREAD_MUTEX_INITIALIZER;
 static int mpix_global_is_wrapped;
 
 
+/* Attaches to MPI what has to be there whether the library is used or not: its
+ * peers may use it. */
+static void mpix_global_begin(void)
+{
+    const char *cause; /* The first use says it */
+
+    mpix_global_bind(1, &cause);
+}
+
 int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
     int rc = PMPI_Init_thread(argc, argv,
@@ -51,6 +61,7 @@ int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 
     if (rc == MPI_SUCCESS) {
         mpix_global.is_serial = (*provided < MPI_THREAD_MULTIPLE);
+        mpix_global_begin();
     }
     return rc;
 }
@@ -125,47 +136,9 @@ mpix_state_t mpix_global_get_state(void)
     return state;
 }
 
-static void mpix_global_set_pml_worker(ucp_worker_h worker)
+void mpix_global_set_pml_worker(ucp_worker_h worker)
 {
     __atomic_store_n(&mpix_global.pml_worker, worker, __ATOMIC_RELAXED);
-}
-
-ucs_status_t mpix_global_init_pml(const char **cause_p)
-{
-    ucp_worker_h worker;
-    ucs_status_t status;
-    MPI_Comm other;
-
-    mpix_global_learn_rank();
-    PMPI_Comm_dup(MPI_COMM_SELF, &mpix_global.self);
-    PMPI_Comm_dup(MPI_COMM_SELF, &other);
-    PMPI_Comm_set_errhandler(mpix_global.self, MPI_ERRORS_RETURN);
-    PMPI_Comm_set_errhandler(other, MPI_ERRORS_RETURN);
-
-    status = mpix_capture_check(mpix_global.self, other, &worker, cause_p);
-    PMPI_Comm_free(&other);
-    if (status != UCS_OK) {
-        goto err;
-    }
-
-    status = ucp_worker_get_address(worker, &mpix_global.pml_address,
-                                    &mpix_global.pml_address_length);
-    if (status != UCS_OK) {
-        *cause_p = "the address of MPI's worker is not known";
-        goto err;
-    }
-    mpix_global_set_pml_worker(worker);
-    return UCS_OK;
-
-err:
-    PMPI_Comm_free(&mpix_global.self);
-    return status;
-}
-
-void mpix_global_cleanup_pml(void)
-{
-    ucp_worker_release_address(mpix_global.pml_worker, mpix_global.pml_address);
-    mpix_global_set_pml_worker(NULL);
 }
 
 static int mpix_global_init_worker(const char *func,
@@ -233,10 +206,13 @@ static void mpix_global_cleanup(void)
 
 int MPI_Finalize(void)
 {
+    const char *cause; /* Nobody can ask where this fails */
     int rc;
 
     mpix_global_is_wrapped = 1;
-    mpix_leave_prepare();
+    if (mpix_mpi_is_active()) {
+        mpix_global_bind(0, &cause);
+    }
     rc = PMPI_Finalize();
     mpix_global_cleanup();
     return rc;
@@ -246,52 +222,78 @@ int MPI_Finalize(void)
 static int mpix_global_finalized(MPI_Comm comm, int keyval, void *value,
                                  void *extra)
 {
-    MPI_Comm self;
+    const mpix_binding_t *binding = mpix_binding();
 
     mpix_lock();
     mpix_leave_begin();
-    self = mpix_global.self;
     mpix_unlock();
 
-    PMPI_Comm_free(&self);
+    if (binding->finalize != NULL) {
+        binding->finalize();
+    }
+    PMPI_Comm_free(&mpix_global.self);
     if (!mpix_global_is_wrapped) {
         mpix_global_cleanup();
     }
     return PMPI_Comm_free_keyval(&keyval);
 }
 
-static int mpix_global_init_finalize(const char *func)
+static int mpix_global_attach_finalize(void)
 {
     int keyval;
 
-    if ((PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, mpix_global_finalized,
-                                 &keyval, NULL) != MPI_SUCCESS) ||
-        (PMPI_Comm_set_attr(MPI_COMM_SELF, keyval, NULL) != MPI_SUCCESS)) {
-        return mpix_fail(func, MPI_ERR_OTHER,
-                         "cannot attach to MPI_COMM_SELF");
+    return (PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN,
+                                    mpix_global_finalized, &keyval,
+                                    NULL) == MPI_SUCCESS) &&
+           (PMPI_Comm_set_attr(MPI_COMM_SELF, keyval, NULL) == MPI_SUCCESS);
+}
+
+/* With the init lock. */
+static ucs_status_t mpix_global_bind_once(int is_collective,
+                                          const char **cause_p)
+{
+    ucs_status_t status;
+
+    mpix_global_learn_rank();
+    PMPI_Comm_dup(MPI_COMM_SELF, &mpix_global.self);
+    PMPI_Comm_set_errhandler(mpix_global.self, MPI_ERRORS_RETURN);
+
+    status = mpix_binding_choose(is_collective, cause_p);
+    if (status != UCS_OK) {
+        PMPI_Comm_free(&mpix_global.self);
+        return status;
     }
-    return MPI_SUCCESS;
+
+    if (!mpix_global_attach_finalize() ||
+        (mpix_comm_agree(MPI_COMM_WORLD) != MPI_SUCCESS) ||
+        (mpix_comm_agree(MPI_COMM_SELF) != MPI_SUCCESS)) {
+        *cause_p = "cannot attach to MPI_COMM_WORLD and MPI_COMM_SELF";
+        return UCS_ERR_NO_MEMORY;
+    }
+    return UCS_OK;
+}
+
+ucs_status_t mpix_global_bind(int is_collective, const char **cause_p)
+{
+    ucs_status_t status = UCS_OK;
+
+    pthread_mutex_lock(&mpix_global_init_lock);
+    if (mpix_binding() == NULL) {
+        status = mpix_global_bind_once(is_collective, cause_p);
+    }
+    pthread_mutex_unlock(&mpix_global_init_lock);
+    return status;
 }
 
 /* With the init lock. */
 static int mpix_global_init_once(const char *func)
 {
     ucp_st_worker_h st_worker = NULL;
-    const char *cause;
     int rc;
-
-    if (mpix_global_init_pml(&cause) != UCS_OK) {
-        return mpix_fail(func, MPI_ERR_UNSUPPORTED_OPERATION, "%s", cause);
-    }
 
     rc = mpix_global_init_worker(func, &st_worker);
     if (rc != MPI_SUCCESS) {
-        goto err_free_self;
-    }
-
-    rc = mpix_global_init_finalize(func);
-    if (rc != MPI_SUCCESS) {
-        goto err_cleanup_worker;
+        return rc;
     }
 
     mpix_lock();
@@ -299,23 +301,21 @@ static int mpix_global_init_once(const char *func)
     mpix_global.state     = MPIX_STATE_READY;
     mpix_unlock();
     return MPI_SUCCESS;
-
-err_cleanup_worker:
-    mpix_global_cleanup_worker(st_worker);
-err_free_self:
-    mpix_global_cleanup_pml();
-    PMPI_Comm_free(&mpix_global.self);
-    return rc;
 }
 
 int mpix_global_init(const char *func)
 {
+    const char *cause;
     int rc;
 
     rc = mpix_global_check_mpi(func);
     if ((rc != MPI_SUCCESS) ||
         (mpix_global_get_state() == MPIX_STATE_READY)) {
         return rc;
+    }
+
+    if (mpix_global_bind(0, &cause) != UCS_OK) {
+        return mpix_fail(func, MPI_ERR_UNSUPPORTED_OPERATION, "%s", cause);
     }
 
     pthread_mutex_lock(&mpix_global_init_lock);

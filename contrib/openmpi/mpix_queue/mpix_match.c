@@ -190,13 +190,12 @@ void mpix_match_hook(ucp_worker_h worker)
         return;
     }
 
-    if ((mpix_global.state == MPIX_STATE_READY) && mpix_match_is_active()) {
+    if (mpix_global.state == MPIX_STATE_CLOSED) {
+        mpix_leave_progress();
+    } else if (mpix_match_is_active()) {
         mpix_match_progress();
     } else if (mpix_global.st_worker != NULL) {
         ucp_st_worker_progress(mpix_global.st_worker);
-    }
-    if (mpix_global.state == MPIX_STATE_CLOSED) {
-        mpix_leave_progress();
     }
     mpix_unlock();
 }
@@ -259,6 +258,14 @@ void mpix_match_progress_mpi(void)
     /* Nobody sends on this communicator: the probe finds nothing, and
      * progresses everything of MPI */
     PMPI_Iprobe(0, 0, mpix_global.self, &flag, MPI_STATUS_IGNORE);
+}
+
+double mpix_match_now(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec + (now.tv_nsec * 1e-9);
 }
 
 void mpix_match_backoff(unsigned *spins)
