@@ -75,14 +75,12 @@ static ucs_status_t mpix_binding_choose_any(int is_collective,
     return status;
 }
 
-ucs_status_t mpix_binding_choose(int is_collective, const char **cause_p)
+/* What MPIX_QUEUE_BINDING says. */
+static ucs_status_t mpix_binding_choose_set(int is_collective,
+                                            const char **cause_p)
 {
     const char *name = getenv(MPIX_BINDING_ENV);
     unsigned i;
-
-    if (mpix_binding() != NULL) {
-        return UCS_OK;
-    }
 
     if ((name == NULL) || (*name == '\0') || !strcmp(name, "auto")) {
         return mpix_binding_choose_any(is_collective, cause_p);
@@ -97,4 +95,17 @@ ucs_status_t mpix_binding_choose(int is_collective, const char **cause_p)
 
     *cause_p = MPIX_BINDING_ENV " is none of ucx, mpi and auto";
     return UCS_ERR_INVALID_PARAM;
+}
+
+ucs_status_t mpix_binding_choose(int is_collective, const char **cause_p)
+{
+    ucs_status_t status = UCS_OK;
+
+    if (mpix_binding() == NULL) {
+        status = mpix_binding_choose_set(is_collective, cause_p);
+        if (status != UCS_OK) {
+            mpix_binding_why = *cause_p;
+        }
+    }
+    return status;
 }

@@ -25,7 +25,7 @@
 #define MPIX_MPI_TAG        0
 
 /* A process that waits for all others says so after this time, in seconds */
-#define MPIX_MPI_PATIENCE   10.0
+#define MPIX_MPI_WARN_TIME  10.0
 
 
 static struct {
@@ -47,7 +47,7 @@ static struct {
  * with another setting. */
 static void mpix_mpi_open_wait(MPI_Request *request)
 {
-    const double end = mpix_match_now() + MPIX_MPI_PATIENCE;
+    const double end = mpix_match_now() + MPIX_MPI_WARN_TIME;
     unsigned spins   = 0;
     int has_warned   = 0;
     int is_done;

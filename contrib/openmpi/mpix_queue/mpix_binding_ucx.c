@@ -60,11 +60,11 @@ static ucs_status_t mpix_ucx_open(const char **cause_p)
     PMPI_Comm_free(&other);
     if (status != UCS_OK) {
         *cause_p = (status == UCS_ERR_NO_ELEM) ?
-                           "MPI does not run over pml/ucx, or libucp was loaded "
-                           "before libmpix_queue: run with --mca pml ucx --mca "
-                           "opal_common_ucx_tls any --mca "
-                           "opal_common_ucx_devices any, and link -lmpix_queue "
-                           "before any -lucp" :
+                           "MPI does not run over pml/ucx, or libucp was "
+                           "loaded before libmpix_queue: run with --mca pml "
+                           "ucx --mca opal_common_ucx_tls any --mca "
+                           "opal_common_ucx_devices any, and link "
+                           "-lmpix_queue before any -lucp" :
                            mpix_ucx_unknown_layout;
         return UCS_ERR_UNSUPPORTED;
     }

@@ -21,6 +21,7 @@
 #include "mpix_comm.h"
 #include "mpix_error.h"
 #include "mpix_leave.h"
+#include "mpix_next.h"
 #include "mpix_request.h"
 #include "mpix_queues.h"
 
@@ -41,6 +42,10 @@ static pthread_mutex_t mpix_global_init_lock = PTHREAD_MUTEX_INITIALIZER;
 /* MPI_Finalize came through this library, which has the last word. */
 static int mpix_global_is_wrapped;
 
+/* MPI_Init or MPIX_Queue_attach came through this library. Protected by the
+ * init lock. */
+static int mpix_global_is_attached;
+
 
 /* Attaches to MPI what has to be there whether the library is used or not: its
  * peers may use it. */
@@ -53,11 +58,9 @@ static void mpix_global_begin(void)
 
 int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
-    int rc = PMPI_Init_thread(argc, argv,
-                              (required < MPI_THREAD_FUNNELED) ?
-                                      MPI_THREAD_FUNNELED :
-                                      required,
-                              provided);
+    const int level = (required < MPI_THREAD_FUNNELED) ? MPI_THREAD_FUNNELED :
+                                                         required;
+    int rc          = MPIX_NEXT(Init_thread)(argc, argv, level, provided);
 
     if (rc == MPI_SUCCESS) {
         mpix_global.is_serial = (*provided < MPI_THREAD_MULTIPLE);
@@ -82,16 +85,6 @@ int mpix_mpi_is_active(void)
     return initialized && !finalized;
 }
 
-/* Whether the application calls this library's MPI_Send_init, and not MPI's. */
-static int mpix_global_wraps_mpi(void)
-{
-    void *called = dlsym(RTLD_DEFAULT, "MPI_Send_init");
-    Dl_info own, used;
-
-    return (dladdr(&mpix_global, &own) == 0) ||
-           (dladdr(called, &used) == 0) || (own.dli_fbase == used.dli_fbase);
-}
-
 static void mpix_global_learn_rank(void)
 {
     int rank;
@@ -110,12 +103,6 @@ static int mpix_global_check_mpi(const char *func)
     }
 
     mpix_global_learn_rank();
-    if (!mpix_global_wraps_mpi()) {
-        return mpix_fail(func, MPI_ERR_OTHER,
-                         "the program calls MPI past libmpix_queue: link "
-                         "-lmpix_queue before the MPI library");
-    }
-
     PMPI_Query_thread(&level);
     if (level < MPI_THREAD_FUNNELED) {
         return mpix_fail(func, MPI_ERR_OTHER,
@@ -213,7 +200,7 @@ int MPI_Finalize(void)
     if (mpix_mpi_is_active()) {
         mpix_global_bind(0, &cause);
     }
-    rc = PMPI_Finalize();
+    rc = MPIX_NEXT(Finalize)();
     mpix_global_cleanup();
     return rc;
 }
@@ -270,6 +257,7 @@ static ucs_status_t mpix_global_bind_once(int is_collective,
         *cause_p = "cannot attach to MPI_COMM_WORLD and MPI_COMM_SELF";
         return UCS_ERR_NO_MEMORY;
     }
+    mpix_global_is_attached = is_collective;
     return UCS_OK;
 }
 
@@ -285,11 +273,37 @@ ucs_status_t mpix_global_bind(int is_collective, const char **cause_p)
     return status;
 }
 
+/* Whether a persistent request that the program makes becomes known here: tries
+ * what it would call. A program that attached the library knows. */
+static int mpix_global_is_called(void)
+{
+    __typeof__(&MPI_Recv_init) make = dlsym(RTLD_DEFAULT, "MPI_Recv_init");
+    MPI_Request request;
+    int is_known;
+
+    if ((make == NULL) || (make(NULL, 0, MPI_BYTE, 0, 0, mpix_global.self,
+                                &request) != MPI_SUCCESS)) {
+        return 1; /* The program's own ones tell */
+    }
+
+    mpix_lock();
+    is_known = (mpix_request_find(request) != NULL);
+    mpix_unlock();
+    MPI_Request_free(&request);
+    return is_known;
+}
+
 /* With the init lock. */
 static int mpix_global_init_once(const char *func)
 {
     ucp_st_worker_h st_worker = NULL;
     int rc;
+
+    if (!mpix_global_is_attached && !mpix_global_is_called()) {
+        return mpix_fail(func, MPI_ERR_OTHER,
+                         "the program calls MPI past libmpix_queue: link "
+                         "-lmpix_queue before the MPI library");
+    }
 
     rc = mpix_global_init_worker(func, &st_worker);
     if (rc != MPI_SUCCESS) {

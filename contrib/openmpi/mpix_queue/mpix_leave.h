@@ -21,8 +21,9 @@
 /* MPI_Finalize has begun: match nothing more. Needs the lock. */
 void mpix_leave_begin(void);
 
-/* Progress the st worker, and answer peers that ask, up to so many a call. MPI may not be called any more,
- * but by the binding. Needs the lock, which it gives up meanwhile. */
+/* Progress the st worker, and answer peers that ask, up to so many a call. MPI
+ * may not be called any more, but by the binding. Needs the lock, which it
+ * gives up meanwhile. */
 void mpix_leave_progress(void);
 
 #endif

@@ -93,7 +93,9 @@ static int mpix_matchall_check(const char *func, MPI_Request handle)
     if (req == NULL) {
         return mpix_fail(func, MPI_ERR_REQUEST,
                          "the request was not made by MPI_Send_init, "
-                         "MPI_Rsend_init or MPI_Recv_init, or is freed");
+                         "MPI_Rsend_init or MPI_Recv_init of libmpix_queue, or "
+                         "is freed: where the library is loaded late, as by "
+                         "dlopen, call its functions of these names");
     }
 
     rc = mpix_matchall_check_kind(func, req);
