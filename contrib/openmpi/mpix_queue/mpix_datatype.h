@@ -12,9 +12,14 @@
 /* Calls with counts of type MPI_Count: MPI 4 has others than MPI 3 */
 #if MPI_VERSION >= 4
 #define mpix_datatype_size         PMPI_Type_size_c
-#define mpix_datatype_set_elements PMPI_Status_set_elements_c
 #else
 #define mpix_datatype_size         PMPI_Type_size_x
+#endif
+
+/* One of MPI 4.1 */
+#if (MPI_VERSION > 4) || ((MPI_VERSION == 4) && (MPI_SUBVERSION >= 1))
+#define mpix_datatype_set_elements PMPI_Status_set_elements_c
+#else
 #define mpix_datatype_set_elements PMPI_Status_set_elements_x
 #endif
 

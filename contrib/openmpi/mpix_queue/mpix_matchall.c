@@ -302,7 +302,7 @@ int MPIX_Match(MPI_Request *request, MPI_Status *status)
     return mpix_raise(mpix_request_comm(1, request), rc);
 }
 
-int MPIX_Matchall(int count, MPI_Request requests[], MPI_Status statuses[])
+int MPIX_Matchall(int count, MPI_Request requests[], MPI_Status *statuses)
 {
     uint64_t begin = ucs_trace_begin();
     int rc         = mpix_matchall_begin("MPIX_Matchall", count, requests, 1);

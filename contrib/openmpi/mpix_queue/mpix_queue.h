@@ -130,7 +130,7 @@ int MPIX_Match(MPI_Request *request, MPI_Status *status);
  *
  * Threads: MPI's rule for the calling thread.
  */
-int MPIX_Matchall(int count, MPI_Request requests[], MPI_Status statuses[]);
+int MPIX_Matchall(int count, MPI_Request requests[], MPI_Status *statuses);
 
 
 /**
