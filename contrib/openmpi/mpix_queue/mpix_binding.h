@@ -50,6 +50,9 @@ typedef struct mpix_binding {
      * up meanwhile. */
     unsigned     (*progress)(void);
 
+    /* Something is to be matched. NULL if MPI calls progress() by itself. */
+    void         (*wake)(void);
+
     /* MPI_Finalize has begun, and still MPI may be called: answer peers until
      * nobody asks any more. NULL if that happens elsewhere. Takes the lock. */
     void         (*finalize)(void);

@@ -16,6 +16,7 @@
 #include "mpix_global.h"
 #include "mpix_leave.h"
 #include "mpix_match.h"
+#include "mpix_match_thread.h"
 #include "mpix_peer.h"
 
 #include <stdio.h>
@@ -80,6 +81,7 @@ static ucs_status_t mpix_mpi_open(const char **cause_p)
         goto err;
     }
     PMPI_Comm_set_errhandler(mpix_mpi.comm, MPI_ERRORS_RETURN);
+    mpix_global.probed = mpix_mpi.comm;
     return UCS_OK;
 
 err:
@@ -303,6 +305,7 @@ static void mpix_mpi_meet(void)
  * their answers. */
 static void mpix_mpi_finalize(void)
 {
+    mpix_match_thread_stop();
     mpix_mpi_meet();
     mpix_mpi_meet();
 
@@ -320,5 +323,6 @@ const mpix_binding_t mpix_binding_mpi = {
     .resolve_reply = mpix_mpi_resolve_reply,
     .send          = mpix_mpi_send,
     .progress      = mpix_mpi_progress,
+    .wake          = mpix_match_thread_wake,
     .finalize      = mpix_mpi_finalize
 };

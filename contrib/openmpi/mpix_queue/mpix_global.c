@@ -244,6 +244,7 @@ static ucs_status_t mpix_global_bind_once(int is_collective,
     mpix_global_learn_rank();
     PMPI_Comm_dup(MPI_COMM_SELF, &mpix_global.self);
     PMPI_Comm_set_errhandler(mpix_global.self, MPI_ERRORS_RETURN);
+    mpix_global.probed = mpix_global.self;
 
     status = mpix_binding_choose(is_collective, cause_p);
     if (status != UCS_OK) {

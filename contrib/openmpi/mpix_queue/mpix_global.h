@@ -47,6 +47,7 @@ typedef struct mpix_global {
     ucp_address_t   *pml_address;   /* Of pml_worker; NULL without */
     size_t          pml_address_length;
     MPI_Comm        self;           /* Own duplicate of MPI_COMM_SELF */
+    MPI_Comm        probed;         /* One that nobody else has, for probes */
     ucp_st_worker_h st_worker;      /* NULL if there is none */
     uint64_t        cancels;        /* Calls of mpix_match_cancel(): whoever
                                        remembers an operation of before looks

@@ -7,6 +7,7 @@
 #endif
 
 #include "mpix_match.h"
+#include "mpix_binding.h"
 #include "mpix_error.h"
 #include "mpix_global.h"
 #include "mpix_leave.h"
@@ -19,6 +20,9 @@
 #define MPIX_BACKOFF_POLLS    16
 #define MPIX_BACKOFF_YIELDS   64
 #define MPIX_BACKOFF_SLEEP_NS 100000l
+
+/* Of this library's own messages, those of MPI have another tag */
+#define MPIX_MATCH_TAG_NEVER 1
 
 unsigned mpix_match_count;
 
@@ -47,6 +51,9 @@ void mpix_match_push(mpix_req_t *req)
 {
     req->code = MPI_SUCCESS;
     mpix_match_enlist(req, MPIX_REQ_PENDING, &mpix_match_pending);
+    if (mpix_binding()->wake != NULL) {
+        mpix_binding()->wake();
+    }
 }
 
 static const char *mpix_match_cause(ucs_status_t status)
@@ -255,9 +262,10 @@ void mpix_match_progress_mpi(void)
 {
     int flag;
 
-    /* Nobody sends on this communicator: the probe finds nothing, and
-     * progresses everything of MPI */
-    PMPI_Iprobe(0, 0, mpix_global.self, &flag, MPI_STATUS_IGNORE);
+    /* Nobody sends such a message: the probe finds nothing, and progresses
+     * everything of MPI */
+    PMPI_Iprobe(0, MPIX_MATCH_TAG_NEVER, mpix_global.probed, &flag,
+                MPI_STATUS_IGNORE);
 }
 
 double mpix_match_now(void)
