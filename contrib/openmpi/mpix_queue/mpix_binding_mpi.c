@@ -92,18 +92,18 @@ err:
 static int mpix_mpi_resolve(const char *func, mpix_peer_t *peer,
                             mpix_route_t *route)
 {
-    if (peer->comm->id == MPIX_COMM_ID_NONE) {
-        return mpix_fail(func, MPI_ERR_COMM,
-                         "the communicator was made past libmpix_queue: all "
-                         "its processes must call MPIX_Queue_attach on it "
-                         "first");
-    }
-
     if (peer->world_rank < 0) {
         return mpix_fail(func, MPI_ERR_UNSUPPORTED_OPERATION,
                          "rank %d of the communicator is not in this process' "
                          "MPI_COMM_WORLD, which the binding mpi needs",
                          peer->rank);
+    }
+
+    if (peer->comm->id == MPIX_COMM_ID_NONE) {
+        return mpix_fail(func, MPI_ERR_COMM,
+                         "the communicator was made past libmpix_queue: all "
+                         "its processes must call MPIX_Queue_attach on it "
+                         "first");
     }
 
     peer->context     = peer->comm->id;
