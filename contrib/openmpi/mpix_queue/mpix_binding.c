@@ -99,13 +99,17 @@ static ucs_status_t mpix_binding_choose_set(int is_collective,
 
 ucs_status_t mpix_binding_choose(int is_collective, const char **cause_p)
 {
-    ucs_status_t status = UCS_OK;
+    static ucs_status_t status = UCS_INPROGRESS;
 
-    if (mpix_binding() == NULL) {
-        status = mpix_binding_choose_set(is_collective, cause_p);
-        if (status != UCS_OK) {
-            mpix_binding_why = *cause_p;
-        }
+    if (mpix_binding() != NULL) {
+        return UCS_OK;
     }
+
+    /* What all processes have tried together, one alone does not try again */
+    if (is_collective || (status == UCS_INPROGRESS) ||
+        (status == UCS_ERR_NO_ELEM)) {
+        status = mpix_binding_choose_set(is_collective, &mpix_binding_why);
+    }
+    *cause_p = mpix_binding_why;
     return status;
 }

@@ -44,49 +44,59 @@ static struct {
 };
 
 
+static const char mpix_mpi_need[] =
+        "the binding mpi needs all processes of MPI_COMM_WORLD: each must come "
+        "through this library's MPI_Init or MPIX_Queue_attach, with the same "
+        "MPIX_QUEUE_BINDING and the same PML";
+
+
 /* Waits for all processes, which may never come: those without this library, or
  * with another setting. */
-static void mpix_mpi_open_wait(MPI_Request *request)
+static int mpix_mpi_open_wait(void)
 {
     const double end = mpix_match_now() + MPIX_MPI_WARN_TIME;
     unsigned spins   = 0;
     int has_warned   = 0;
-    int is_done;
+    int is_done      = 0;
+    MPI_Request request;
+    int rc;
 
-    for (;;) {
-        PMPI_Test(request, &is_done, MPI_STATUS_IGNORE);
+    rc = PMPI_Ibarrier(MPI_COMM_WORLD, &request);
+    while (rc == MPI_SUCCESS) {
+        rc = PMPI_Test(&request, &is_done, MPI_STATUS_IGNORE);
         if (is_done) {
-            return;
+            break;
         }
         if (!has_warned && (mpix_match_now() > end)) {
-            mpix_warn("waits for all processes of MPI_COMM_WORLD to begin with "
-                      "the binding mpi: each must come through this library's "
-                      "MPI_Init or MPIX_Queue_attach, with the same "
-                      "MPIX_QUEUE_BINDING and the same PML");
+            mpix_warn("waits for other processes: %s", mpix_mpi_need);
             has_warned = 1;
         }
         mpix_match_backoff(&spins);
     }
+    return rc;
 }
 
 static ucs_status_t mpix_mpi_open(const char **cause_p)
 {
-    MPI_Request request;
+    MPI_Errhandler errhandler;
+    int rc;
 
-    if (PMPI_Ibarrier(MPI_COMM_WORLD, &request) != MPI_SUCCESS) {
-        goto err;
+    /* What others do instead may meet this */
+    PMPI_Comm_get_errhandler(MPI_COMM_WORLD, &errhandler);
+    PMPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    rc = mpix_mpi_open_wait();
+    if (rc == MPI_SUCCESS) {
+        rc = PMPI_Comm_dup(MPI_COMM_WORLD, &mpix_mpi.comm);
     }
-    mpix_mpi_open_wait(&request);
-    if (PMPI_Comm_dup(MPI_COMM_WORLD, &mpix_mpi.comm) != MPI_SUCCESS) {
-        goto err;
+    PMPI_Comm_set_errhandler(MPI_COMM_WORLD, errhandler);
+    PMPI_Errhandler_free(&errhandler);
+    if (rc != MPI_SUCCESS) {
+        *cause_p = mpix_mpi_need;
+        return UCS_ERR_IO_ERROR;
     }
-    PMPI_Comm_set_errhandler(mpix_mpi.comm, MPI_ERRORS_RETURN);
+
     mpix_global.probed = mpix_mpi.comm;
     return UCS_OK;
-
-err:
-    *cause_p = "MPI_COMM_WORLD cannot be duplicated";
-    return UCS_ERR_IO_ERROR;
 }
 
 static int mpix_mpi_resolve(const char *func, mpix_peer_t *peer,
