@@ -98,7 +98,10 @@ static int mpix_match_thread_start(void)
 
 void mpix_match_thread_wake(void)
 {
-    if (mpix_global.is_serial) {
+    int level;
+
+    PMPI_Query_thread(&level);
+    if (level < MPI_THREAD_MULTIPLE) {
         return; /* MPI lets no other thread in */
     }
 
