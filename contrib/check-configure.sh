@@ -195,7 +195,7 @@ refuses no-mpi 'install the package libopenmpi-dev' \
 refuses wrong-mpi 'MPI is missing' --with-mpi=/nonexistent
 printf '#!/bin/sh\nexit 1\n' > "$temp/mpicc"
 chmod +x "$temp/mpicc"
-refuses other-mpi "is not OpenMPI's" \
+refuses other-mpi "is not OpenMPI's, nor MPICH's" \
     PKG_CONFIG_LIBDIR="$temp/pc-mpi" MPICC="$temp/mpicc"
 refuses no-mpirun 'install the package openmpi-bin' MPIRUN=/nonexistent
 

@@ -25,6 +25,8 @@ Removes the folder at the end. Needs root, debootstrap, git and about 3 GB.
                   the archive has none of the release's version
     --only NAME   run one of the commands only
     ARGUMENT      of run-tests.sh, such as --quick
+
+ST_MPI=mpich in the environment takes MPICH instead of OpenMPI.
 STEOF
 }
 
@@ -93,7 +95,7 @@ enter_system()
             exec chroot "$root" /usr/bin/env -i HOME=/root LANG=C.UTF-8 \
                 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
                 http_proxy="${http_proxy:-}" https_proxy="${https_proxy:-}" \
-                no_proxy="${no_proxy:-}" \
+                no_proxy="${no_proxy:-}" ST_MPI="${ST_MPI:-openmpi}" \
                 bash -c "cd /ucx-st && exec \"\$@\"" - "$@"
         ' - "$root" "$@"
 }
@@ -125,7 +127,7 @@ clean_up()
 show_versions()
 {
     chroot "$root" dpkg-query -W -f '==> ${Package} ${Version}\n' \
-        libucx-dev libfabric-dev libopenmpi-dev 2>/dev/null || true
+        libucx-dev libfabric-dev libopenmpi-dev libmpich-dev 2>/dev/null || true
 }
 
 # Runs a command, shows its output and judges it.

@@ -6,12 +6,18 @@ ST_TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 # Another build folder, as contrib/coverage.sh has, may be in the environment
 ST_BUILD=${ST_BUILD:-$ST_TOP/build}
 
+# The packages of the MPI to build with: ST_MPI in the environment, which is for
+# systems that have no other one
+case ${ST_MPI:-openmpi} in
+mpich) ST_MPI_PACKAGES=(libmpich-dev mpich) ;;
+*)     ST_MPI_PACKAGES=(libopenmpi-dev openmpi-bin) ;;
+esac
+
 # What a build needs, and what the tests need beyond it
 # shellcheck disable=SC2034 # used by the scripts
 ST_BUILD_PACKAGES=(autoconf automake libtool pkg-config make gcc g++ libc6-dev
-                   libucx-dev ucx-utils libfabric-dev libopenmpi-dev
-                   openmpi-bin libcunit1-dev dpkg-dev xz-utils
-                   scdoc)
+                   libucx-dev ucx-utils libfabric-dev "${ST_MPI_PACKAGES[@]}"
+                   libcunit1-dev dpkg-dev xz-utils scdoc)
 # shellcheck disable=SC2034
 ST_TEST_PACKAGES=(shellcheck codespell doxygen procps python3 libfabric-bin
                   spin iproute2)

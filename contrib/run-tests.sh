@@ -157,6 +157,28 @@ integration_tests()
     done
 }
 
+# Tests of the MPI layer that run without pml/ucx, too
+ob1_tests=(mpix_match.4 mpix_match.in_mpi mpix_refuse.2 mpix_stream.2 mpix_mixed.2
+           mpix_calls.2 mpix_multi.3 mpix_lock.2 mpix_p5.4 mpix_p7.2 mpix_leave.3
+           mpix_finalize.never mpix_finalize.before mpix_finalize.pmpi
+           mpix_finalize.comm mpix_finalize.after mpix_finalize.pending
+           mpix_finalize.chain mpix_comms.mpi mpix_tool.preload mpix_tool.behind
+           mpix_plugin.local mpix_plugin.late)
+
+# Those on MPI's own messages, with OpenMPI's pml/ob1.
+integration_tests_ob1()
+{
+    local name size
+    st_nic strict
+    export OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self,vader
+    export OMPI_MCA_btl_vader_single_copy_mechanism=none
+    while read -r name size; do
+        check_sized "$size" "integration-ob1/$name" \
+            test/integration/run.sh --build "$ST_BUILD" "$name"
+    done < <(test/integration/run.sh --busy "${ob1_tests[@]}")
+    unset OMPI_MCA_pml OMPI_MCA_btl OMPI_MCA_btl_vader_single_copy_mechanism
+}
+
 # Programs of the MPI layer that run with the thread sanitizer: names of tests, each
 # a program's and the number of its ranks
 tsan_mpi=(mpix_multi.3 mpix_calls.2 mpix_lock.2)
@@ -318,6 +340,7 @@ if set_up; then
     fi
     st_say "Integration tests"
     [ $has_integration = no ] || integration_tests
+    [ $has_integration = no ] || integration_tests_ob1
     [ $has_integration = no ] || on_cxi
     if [ $quick = no ]; then
         st_say "make distcheck, unit tests with the sanitizers"

@@ -6,8 +6,8 @@
 AC_DEFUN([ST_CHECK_MPI], [
     AC_ARG_WITH([mpi],
         [AS_HELP_STRING([--with-mpi=PREFIX],
-            [where OpenMPI is installed (default: found by pkg-config or
-             mpicc); --without-mpi leaves the MPI layer, the benchmarks and
+            [where OpenMPI or MPICH is installed (default: OpenMPI, found by
+             pkg-config, or that of mpicc); --without-mpi leaves the MPI layer, the benchmarks and
              their tests out])],
         [], [with_mpi=yes])
     MPI_CFLAGS= MPI_LIBS= ST_MPI_VERSION=none
@@ -47,18 +47,29 @@ AC_DEFUN([ST_CHECK_MPI], [
     AM_CONDITIONAL([HAVE_MPI], [test "x$with_mpi" != xno])
 ])
 
-# ST_MPI_WRAPPER(MPICC): asks the compiler wrapper for its flags.
+# ST_MPI_WRAPPER(MPICC): asks the compiler wrapper for its flags: OpenMPI's, or
+# MPICH's, which prints them with the compiler.
 AC_DEFUN([ST_MPI_WRAPPER], [
     AS_IF([test -n "$1" && test -x "$1"], [],
           [ST_FAIL([MPI is missing: install the package libopenmpi-dev,
                          name its place by --with-mpi=PREFIX, or build without
                          the MPI layer by --without-mpi])])
     AS_IF([MPI_CFLAGS=$($1 --showme:compile 2>/dev/null) &&
-           MPI_LIBS=$($1 --showme:link 2>/dev/null)], [],
-          [ST_FAIL([$1 is not OpenMPI's: install the package
+           MPI_LIBS=$($1 --showme:link 2>/dev/null)],
+          [ST_MPI_VERSION=$($1 --showme:version |
+                            sed 's/.*MPI \(@<:@0-9.@:>@*\).*/\1/')],
+          [st_info=$($1 -compile_info 2>/dev/null)],
+          [# gcc takes MPI_STATUSES_IGNORE for an array, as the header has it
+           MPI_CFLAGS="-Wno-stringop-overflow "
+           MPI_CFLAGS=$MPI_CFLAGS$(echo "$st_info" | tr ' ' '\n' |
+                         grep '^-@<:@ID@:>@' | tr '\n' ' ')
+           MPI_LIBS=$($1 -link_info | tr ' ' '\n' |
+                      grep -e '^-@<:@Ll@:>@' -e '^-Wl,' | tr '\n' ' ')
+           ST_MPI_VERSION=$($1 -v 2>&1 |
+                            sed -n 's/^.* for \(MPICH\) version /\1 /p')],
+          [ST_FAIL([$1 is not OpenMPI's, nor MPICH's: install the package
                          libopenmpi-dev, or name OpenMPI's place by
                          --with-mpi=PREFIX])])
-    ST_MPI_VERSION=$($1 --showme:version | sed 's/.*MPI \(@<:@0-9.@:>@*\).*/\1/')
 ])
 
 # Components need headers that not every package of OpenMPI has, or has whole.
@@ -88,15 +99,15 @@ AC_DEFUN([ST_MPI_LINK], [
     st_save_LIBS=$LIBS
     CPPFLAGS="$CPPFLAGS $MPI_CFLAGS"
     LIBS="$MPI_LIBS $LIBS"
-    AC_MSG_CHECKING([whether OpenMPI $ST_MPI_VERSION links])
+    AC_MSG_CHECKING([whether MPI ($ST_MPI_VERSION) links])
     AC_LINK_IFELSE(
         [AC_LANG_PROGRAM([[#include <mpi.h>
-            #ifndef OPEN_MPI
-            #error only OpenMPI is supported
+            #if !defined(OPEN_MPI) && !defined(MPICH_VERSION)
+            #error only OpenMPI and MPICH are supported
             #endif]], [[return MPI_Init(0, 0);]])],
         [AC_MSG_RESULT([yes])],
         [AC_MSG_RESULT([no])
-         ST_FAIL([cannot link an OpenMPI program: install the package
+         ST_FAIL([cannot link a program of OpenMPI or MPICH: install the package
                        libopenmpi-dev, or correct --with-mpi=PREFIX])])
     CPPFLAGS=$st_save_CPPFLAGS
     LIBS=$st_save_LIBS

@@ -133,7 +133,7 @@ int main(int argc, char **argv)
     }
 
     if (!strcmp(where, "pmpi") && (rank == last)) {
-        PMPI_Finalize();
+        ((__typeof__(&MPI_Finalize))mpix_test_past("MPI_Finalize"))();
     } else {
         MPI_Finalize();
     }

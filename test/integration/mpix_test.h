@@ -75,6 +75,9 @@ void mpix_test_init(int *argc, char ***argv);
 /* What is left to do where the program has called MPI_Init itself. */
 void mpix_test_start(void);
 
+/* MPI's own function of this name, past the library's. */
+void *mpix_test_past(const char *name);
+
 /* A case of a program that has several. */
 typedef struct mpix_test_case {
     const char *name;

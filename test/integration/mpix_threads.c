@@ -44,6 +44,7 @@ static void check_batch(void *stream)
 int main(int argc, char **argv)
 {
     MPI_Request request = MPI_REQUEST_NULL;
+    __typeof__(&MPI_Init) init;
     MPIX_Queue_stats stats;
     int level, word = 0;
     void *stream;
@@ -53,10 +54,11 @@ int main(int argc, char **argv)
     check_refused(stream, 0);
 
     /* Past this library, which would ask for more */
-    PMPI_Init(&argc, &argv);
+    init = (__typeof__(&MPI_Init))mpix_test_past("MPI_Init");
+    init(&argc, &argv);
     PMPI_Query_thread(&level);
     if (level > MPI_THREAD_SINGLE) {
-        printf("skipped: PMPI_Init gives threads here\n");
+        printf("skipped: MPI_Init gives threads here\n");
         MPI_Finalize();
         return 77;
     }

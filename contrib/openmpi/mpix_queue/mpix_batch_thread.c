@@ -302,7 +302,7 @@ static int mpix_thread_start(void)
 int mpix_batch_thread_get(const char *func)
 {
     int ret = 0;
-    int level, rc;
+    int level;
 
     PMPI_Query_thread(&level);
     if (level < MPI_THREAD_MULTIPLE) {
@@ -313,9 +313,9 @@ int mpix_batch_thread_get(const char *func)
                          "MPIX_QUEUE_THREAD_MULTIPLE=y");
     }
 
-    rc = mpix_global_init_finalize(func);
-    if (rc != MPI_SUCCESS) {
-        return rc;
+    if (!mpix_global_attach_finalize()) {
+        return mpix_fail(func, MPI_ERR_OTHER,
+                         "cannot attach to MPI_COMM_SELF");
     }
 
     pthread_mutex_lock(&mpix_thread.lock);

@@ -10,7 +10,7 @@
 #endif
 
 #include "mpix_capture.h"
-#include "mpix_leave.h"
+#include "mpix_binding.h"
 #include "mpix_match.h"
 
 #include <ucs/sys/compiler_def.h>
@@ -187,7 +187,7 @@ unsigned ucp_worker_progress(ucp_worker_h worker)
 /* MPI_Finalize comes through here, when all processes have entered it. */
 void ucp_worker_destroy(ucp_worker_h worker)
 {
-    mpix_leave_end(worker);
+    mpix_binding_ucx_end(worker);
     mpix_real.worker_destroy(worker);
 }
 
@@ -255,21 +255,15 @@ static int mpix_capture_layout_is_known(MPI_Comm self, MPI_Comm other)
 }
 
 ucs_status_t mpix_capture_check(MPI_Comm self, MPI_Comm other,
-                                ucp_worker_h *worker_p, const char **cause_p)
+                                ucp_worker_h *worker_p)
 {
     mpix_capture_t capture;
 
     if (!mpix_capture_irecv(self, &capture)) {
-        *cause_p = "MPI does not run over pml/ucx, or libucp was loaded before "
-                   "libmpix_queue: run with --mca pml ucx --mca "
-                   "opal_common_ucx_tls any --mca opal_common_ucx_devices any, "
-                   "and link -lmpix_queue before any -lucp";
-        return UCS_ERR_UNSUPPORTED;
+        return UCS_ERR_NO_ELEM;
     }
 
     if (!mpix_capture_layout_is_known(self, other)) {
-        *cause_p = "the tags of this OpenMPI's pml/ucx are laid out in a way "
-                   "that is not known";
         return UCS_ERR_UNSUPPORTED;
     }
 

@@ -28,10 +28,10 @@
 
 /* Check that MPI runs over pml/ucx, that calls are captured and that tags are
  * as described above. Needs two communicators of this process alone that nobody
- * else uses. On UCS_OK the PML's worker is filled in; else a sentence with the
- * cause. */
+ * else uses. On UCS_OK the PML's worker is filled in; UCS_ERR_NO_ELEM if calls
+ * are not captured, UCS_ERR_UNSUPPORTED if tags are something else. */
 ucs_status_t mpix_capture_check(MPI_Comm self, MPI_Comm other,
-                                ucp_worker_h *worker_p, const char **cause_p);
+                                ucp_worker_h *worker_p);
 
 /* Find the endpoint of a rank of a communicator, and the context id. Nothing is
  * sent. Only after mpix_capture_check() was successful. */

@@ -7,6 +7,7 @@
 #endif
 
 #include "mpix_comm.h"
+#include "mpix_binding.h"
 #include "mpix_global.h"
 #include "mpix_peer.h"
 #include "mpix_request.h"
@@ -31,20 +32,7 @@ static int mpix_comm_deleted(MPI_Comm handle, int keyval, void *value,
     return MPI_SUCCESS;
 }
 
-static int mpix_comm_keyval_init(void)
-{
-    int rc = MPI_SUCCESS;
-
-    mpix_lock();
-    if (mpix_comm_keyval == MPI_KEYVAL_INVALID) {
-        rc = PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, mpix_comm_deleted,
-                                     &mpix_comm_keyval, NULL);
-    }
-    mpix_unlock();
-    return rc;
-}
-
-static mpix_comm_t *mpix_comm_create(MPI_Comm handle)
+static mpix_comm_t *mpix_comm_create(uint64_t id)
 {
     mpix_comm_t *comm = malloc(sizeof(*comm));
 
@@ -52,17 +40,75 @@ static mpix_comm_t *mpix_comm_create(MPI_Comm handle)
         return NULL;
     }
 
-    comm->handle = handle;
+    comm->handle = MPI_COMM_NULL;
+    comm->rank   = -1;
+    comm->id     = id;
+    comm->dups   = 0;
     comm->refs   = 1;
     ucs_list_head_init(&comm->peers);
-    PMPI_Comm_rank(handle, &comm->rank);
     return comm;
 }
 
-int mpix_comm_get(MPI_Comm handle, mpix_comm_t **comm_p)
+/* The id of a duplicate: all processes make them in the same order. Ids that
+ * are agreed on have no such bit. */
+static uint64_t mpix_comm_derive_id(uint64_t id, uint64_t count)
+{
+    uint64_t word = (id * 0x9e3779b97f4a7c15ull) + count;
+
+    word = (word ^ (word >> 30)) * 0xbf58476d1ce4e5b9ull;
+    word = (word ^ (word >> 27)) * 0x94d049bb133111ebull;
+    return (word ^ (word >> 31)) | (1ull << 63);
+}
+
+/* The application duplicates a communicator. */
+static int mpix_comm_copied(MPI_Comm handle, int keyval, void *extra,
+                            void *value, void *copy_p, int *flag)
+{
+    mpix_comm_t *comm = value;
+    mpix_comm_t *copy;
+
+    *flag = 0;
+    if (!mpix_binding_needs_ids() || (comm->id == MPIX_COMM_ID_NONE)) {
+        return MPI_SUCCESS;
+    }
+
+    mpix_lock();
+    copy = mpix_comm_create(mpix_comm_derive_id(comm->id, ++comm->dups));
+    mpix_unlock();
+    if (copy == NULL) {
+        return MPI_ERR_NO_MEM;
+    }
+
+    *(mpix_comm_t**)copy_p = copy;
+    *flag                  = 1;
+    return MPI_SUCCESS;
+}
+
+static int mpix_comm_keyval_init(void)
+{
+    int rc = MPI_SUCCESS;
+
+    mpix_lock();
+    if (mpix_comm_keyval == MPI_KEYVAL_INVALID) {
+        rc = PMPI_Comm_create_keyval(mpix_comm_copied, mpix_comm_deleted,
+                                     &mpix_comm_keyval, NULL);
+    }
+    mpix_unlock();
+    return rc;
+}
+
+static uint64_t mpix_comm_fixed_id(MPI_Comm handle)
+{
+    return (handle == MPI_COMM_WORLD) ? MPIX_COMM_ID_WORLD :
+           (handle == MPI_COMM_SELF)  ? MPIX_COMM_ID_SELF :
+                                        MPIX_COMM_ID_NONE;
+}
+
+/* Finds the object, or makes it. */
+static int mpix_comm_find(MPI_Comm handle, mpix_comm_t **comm_p)
 {
     mpix_comm_t *comm;
-    int rc, found;
+    int rc, found, rank;
 
     rc = mpix_comm_keyval_init();
     if (rc != MPI_SUCCESS) {
@@ -75,7 +121,7 @@ int mpix_comm_get(MPI_Comm handle, mpix_comm_t **comm_p)
     }
 
     if (!found) {
-        comm = mpix_comm_create(handle);
+        comm = mpix_comm_create(mpix_comm_fixed_id(handle));
         if (comm == NULL) {
             return MPI_ERR_NO_MEM;
         }
@@ -87,12 +133,82 @@ int mpix_comm_get(MPI_Comm handle, mpix_comm_t **comm_p)
         }
     }
 
+    PMPI_Comm_rank(handle, &rank);
     mpix_lock();
-    ++comm->refs;
+    comm->handle = handle;
+    comm->rank   = rank;
     mpix_unlock();
 
     *comm_p = comm;
     return MPI_SUCCESS;
+}
+
+int mpix_comm_get(MPI_Comm handle, mpix_comm_t **comm_p)
+{
+    int rc = mpix_comm_find(handle, comm_p);
+
+    if (rc == MPI_SUCCESS) {
+        mpix_lock();
+        ++(*comm_p)->refs;
+        mpix_unlock();
+    }
+    return rc;
+}
+
+/* One process of a communicator makes an id for all. */
+static uint64_t mpix_comm_new_id(void)
+{
+    static uint32_t count; /* Atomic */
+
+    return ((uint64_t)(mpix_global_world_rank() + 1) << 32) |
+           __atomic_add_fetch(&count, 1, __ATOMIC_RELAXED);
+}
+
+/* Rank 0 makes the id; for an intercommunicator, that of its union. */
+static int mpix_comm_share_id(MPI_Comm handle, int is_inter, uint64_t *id_p)
+{
+    MPI_Comm intra = handle;
+    int rc, rank;
+
+    if (is_inter) {
+        rc = PMPI_Intercomm_merge(handle, 0, &intra);
+        if (rc != MPI_SUCCESS) {
+            return rc;
+        }
+    }
+
+    PMPI_Comm_rank(intra, &rank);
+    *id_p = (rank == 0) ? mpix_comm_new_id() : MPIX_COMM_ID_NONE;
+    rc    = PMPI_Bcast(id_p, 1, MPI_UINT64_T, 0, intra);
+    if (is_inter) {
+        PMPI_Comm_free(&intra);
+    }
+    return rc;
+}
+
+int mpix_comm_agree(MPI_Comm handle)
+{
+    mpix_comm_t *comm;
+    int rc, is_inter;
+    uint64_t id;
+
+    if (!mpix_binding_needs_ids() || (handle == MPI_COMM_NULL)) {
+        return MPI_SUCCESS;
+    }
+
+    rc = mpix_comm_find(handle, &comm);
+    if ((rc != MPI_SUCCESS) || (comm->id != MPIX_COMM_ID_NONE)) {
+        return rc;
+    }
+
+    PMPI_Comm_test_inter(handle, &is_inter);
+    rc = mpix_comm_share_id(handle, is_inter, &id);
+    if (rc == MPI_SUCCESS) {
+        mpix_lock();
+        comm->id = id;
+        mpix_unlock();
+    }
+    return rc;
 }
 
 void mpix_comm_put(mpix_comm_t *comm)

@@ -12,11 +12,25 @@
 
 #include <ucs/datastruct/list.h>
 
+#include <stdint.h>
+
+
+/* Ids of communicators: the same at all their processes, and no other one's
+ * that a process of them is in. Only where the binding needs them. */
+enum {
+    MPIX_COMM_ID_NONE, /* Made past this library */
+    MPIX_COMM_ID_WORLD,
+    MPIX_COMM_ID_SELF
+};
+
 
 /* Protected by the lock. */
 typedef struct mpix_comm {
-    MPI_Comm        handle; /* MPI_COMM_NULL once the application freed it */
+    MPI_Comm        handle; /* MPI_COMM_NULL once the application freed it, and
+                               for a duplicate that nobody asked for yet */
     int             rank;   /* Own */
+    uint64_t        id;
+    uint64_t        dups;   /* Duplicates made so far, at all its processes */
     unsigned        refs;   /* The attribute's and the requests' */
     ucs_list_link_t peers;  /* mpix_peer_t, each once */
 } mpix_comm_t;
@@ -25,6 +39,10 @@ typedef struct mpix_comm {
 /* Get the object of a communicator, made at the first call, with one more
  * reference. Returns an MPI code. Takes the lock. */
 int mpix_comm_get(MPI_Comm handle, mpix_comm_t **comm_p);
+
+/* Agree on the id of a new communicator, if the binding needs one and there is
+ * none yet. Collective over it. Returns an MPI code. Takes the lock. */
+int mpix_comm_agree(MPI_Comm handle);
 
 /* Return a reference. To be called with the lock held. */
 void mpix_comm_put(mpix_comm_t *comm);

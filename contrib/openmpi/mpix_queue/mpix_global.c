@@ -18,10 +18,12 @@
 
 #include "mpix_global.h"
 #include "mpix_batch.h"
-#include "mpix_capture.h"
+#include "mpix_binding.h"
+#include "mpix_comm.h"
 #include "mpix_error.h"
 #include "mpix_host.h"
 #include "mpix_leave.h"
+#include "mpix_next.h"
 #include "mpix_request.h"
 #include "mpix_queues.h"
 
@@ -33,7 +35,8 @@ mpix_global_t mpix_global = {
     .lock       = PTHREAD_MUTEX_INITIALIZER,
     .state      = MPIX_STATE_NONE,
     .world_rank = -1,
-    .self       = MPI_COMM_NULL
+    .self       = MPI_COMM_NULL,
+    .probed     = MPI_COMM_NULL
 };
 
 /* Held by the thread that makes the st worker, while others wait for it. Not
@@ -44,6 +47,19 @@ static pthread_mutex_t mpix_global_init_lock = PTHREAD_MUTEX_INITIALIZER;
 /* MPI_Finalize came through this library, which has the last word. */
 static int mpix_global_is_wrapped;
 
+/* MPI_Init or MPIX_Queue_attach came through this library. Protected by the
+ * init lock. */
+static int mpix_global_is_attached;
+
+
+/* Attaches to MPI what has to be there whether the library is used or not: its
+ * peers may use it. */
+static void mpix_global_begin(void)
+{
+    const char *cause; /* The first use says it */
+
+    mpix_global_bind(1, &cause);
+}
 
 /* Whether MPI is to be asked for more than the program asks for. */
 static int mpix_global_wants_multiple(void)
@@ -64,9 +80,10 @@ int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
         required = MPI_THREAD_FUNNELED;
     }
 
-    rc = PMPI_Init_thread(argc, argv, required, provided);
+    rc = MPIX_NEXT(Init_thread)(argc, argv, required, provided);
     if (rc == MPI_SUCCESS) {
         mpix_global.is_serial = (*provided < MPI_THREAD_MULTIPLE);
+        mpix_global_begin();
     }
     return rc;
 }
@@ -87,16 +104,6 @@ int mpix_mpi_is_active(void)
     return initialized && !finalized;
 }
 
-/* Whether the application calls this library's MPI_Send_init, and not MPI's. */
-static int mpix_global_wraps_mpi(void)
-{
-    void *called = dlsym(RTLD_DEFAULT, "MPI_Send_init");
-    Dl_info own, used;
-
-    return (dladdr(&mpix_global, &own) == 0) ||
-           (dladdr(called, &used) == 0) || (own.dli_fbase == used.dli_fbase);
-}
-
 static void mpix_global_learn_rank(void)
 {
     int rank;
@@ -115,12 +122,6 @@ static int mpix_global_check_mpi(const char *func)
     }
 
     mpix_global_learn_rank();
-    if (!mpix_global_wraps_mpi()) {
-        return mpix_fail(func, MPI_ERR_OTHER,
-                         "the program calls MPI past libmpix_queue: link "
-                         "-lmpix_queue before the MPI library");
-    }
-
     PMPI_Query_thread(&level);
     if (level < MPI_THREAD_FUNNELED) {
         return mpix_fail(func, MPI_ERR_OTHER,
@@ -141,47 +142,9 @@ mpix_state_t mpix_global_get_state(void)
     return state;
 }
 
-static void mpix_global_set_pml_worker(ucp_worker_h worker)
+void mpix_global_set_pml_worker(ucp_worker_h worker)
 {
     __atomic_store_n(&mpix_global.pml_worker, worker, __ATOMIC_RELAXED);
-}
-
-ucs_status_t mpix_global_init_pml(const char **cause_p)
-{
-    ucp_worker_h worker;
-    ucs_status_t status;
-    MPI_Comm other;
-
-    mpix_global_learn_rank();
-    PMPI_Comm_dup(MPI_COMM_SELF, &mpix_global.self);
-    PMPI_Comm_dup(MPI_COMM_SELF, &other);
-    PMPI_Comm_set_errhandler(mpix_global.self, MPI_ERRORS_RETURN);
-    PMPI_Comm_set_errhandler(other, MPI_ERRORS_RETURN);
-
-    status = mpix_capture_check(mpix_global.self, other, &worker, cause_p);
-    PMPI_Comm_free(&other);
-    if (status != UCS_OK) {
-        goto err;
-    }
-
-    status = ucp_worker_get_address(worker, &mpix_global.pml_address,
-                                    &mpix_global.pml_address_length);
-    if (status != UCS_OK) {
-        *cause_p = "the address of MPI's worker is not known";
-        goto err;
-    }
-    mpix_global_set_pml_worker(worker);
-    return UCS_OK;
-
-err:
-    PMPI_Comm_free(&mpix_global.self);
-    return status;
-}
-
-void mpix_global_cleanup_pml(void)
-{
-    ucp_worker_release_address(mpix_global.pml_worker, mpix_global.pml_address);
-    mpix_global_set_pml_worker(NULL);
 }
 
 static int mpix_global_init_worker(const char *func,
@@ -250,11 +213,14 @@ static void mpix_global_cleanup(void)
 
 int MPI_Finalize(void)
 {
+    const char *cause; /* Nobody can ask where this fails */
     int rc;
 
     mpix_global_is_wrapped = 1;
-    mpix_leave_prepare();
-    rc = PMPI_Finalize();
+    if (mpix_mpi_is_active()) {
+        mpix_global_bind(0, &cause);
+    }
+    rc = MPIX_NEXT(Finalize)();
     mpix_global_cleanup();
     return rc;
 }
@@ -263,18 +229,20 @@ int MPI_Finalize(void)
 static int mpix_global_finalized(MPI_Comm comm, int keyval, void *value,
                                  void *extra)
 {
-    MPI_Comm self;
+    const mpix_binding_t *binding = mpix_binding();
 
     mpix_batch_thread_stop();
     mpix_queues_cancel();
 
     mpix_lock();
     mpix_leave_begin();
-    self = mpix_global.self;
     mpix_unlock();
 
-    if (self != MPI_COMM_NULL) {
-        PMPI_Comm_free(&self);
+    if ((binding != NULL) && (binding->finalize != NULL)) {
+        binding->finalize();
+    }
+    if (mpix_global.self != MPI_COMM_NULL) {
+        PMPI_Comm_free(&mpix_global.self);
     }
     if (!mpix_global_is_wrapped) {
         mpix_global_cleanup();
@@ -282,53 +250,99 @@ static int mpix_global_finalized(MPI_Comm comm, int keyval, void *value,
     return PMPI_Comm_free_keyval(&keyval);
 }
 
-static int mpix_global_attach(const char *func)
-{
-    int keyval;
-
-    if ((PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, mpix_global_finalized,
-                                 &keyval, NULL) != MPI_SUCCESS) ||
-        (PMPI_Comm_set_attr(MPI_COMM_SELF, keyval, NULL) != MPI_SUCCESS)) {
-        return mpix_fail(func, MPI_ERR_OTHER,
-                         "cannot attach to MPI_COMM_SELF");
-    }
-    return MPI_SUCCESS;
-}
-
-int mpix_global_init_finalize(const char *func)
+int mpix_global_attach_finalize(void)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static int is_attached;
-    int rc = MPI_SUCCESS;
+    int keyval, ret;
 
     pthread_mutex_lock(&lock);
     if (!is_attached) {
-        rc          = mpix_global_attach(func);
-        is_attached = (rc == MPI_SUCCESS);
+        is_attached = (PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN,
+                                               mpix_global_finalized, &keyval,
+                                               NULL) == MPI_SUCCESS) &&
+                      (PMPI_Comm_set_attr(MPI_COMM_SELF, keyval,
+                                          NULL) == MPI_SUCCESS);
     }
+    ret = is_attached;
     pthread_mutex_unlock(&lock);
-    return rc;
+    return ret;
+}
+
+/* With the init lock. */
+static ucs_status_t mpix_global_bind_once(int is_collective,
+                                          const char **cause_p)
+{
+    ucs_status_t status;
+
+    mpix_global_learn_rank();
+    PMPI_Comm_dup(MPI_COMM_SELF, &mpix_global.self);
+    PMPI_Comm_set_errhandler(mpix_global.self, MPI_ERRORS_RETURN);
+    mpix_global.probed = mpix_global.self;
+
+    status = mpix_binding_choose(is_collective, cause_p);
+    if (status != UCS_OK) {
+        PMPI_Comm_free(&mpix_global.self);
+        return status;
+    }
+
+    if (!mpix_global_attach_finalize() ||
+        (mpix_comm_agree(MPI_COMM_WORLD) != MPI_SUCCESS) ||
+        (mpix_comm_agree(MPI_COMM_SELF) != MPI_SUCCESS)) {
+        *cause_p = "cannot attach to MPI_COMM_WORLD and MPI_COMM_SELF";
+        return UCS_ERR_NO_MEMORY;
+    }
+    mpix_global_is_attached = is_collective;
+    return UCS_OK;
+}
+
+ucs_status_t mpix_global_bind(int is_collective, const char **cause_p)
+{
+    ucs_status_t status = UCS_OK;
+
+    pthread_mutex_lock(&mpix_global_init_lock);
+    if (mpix_binding() == NULL) {
+        status = mpix_global_bind_once(is_collective, cause_p);
+    }
+    pthread_mutex_unlock(&mpix_global_init_lock);
+    return status;
+}
+
+/* Whether a persistent request that the program makes becomes known here: tries
+ * what it would call. A program that attached the library knows. */
+static int mpix_global_is_called(void)
+{
+    __typeof__(&MPI_Recv_init) make = dlsym(RTLD_DEFAULT, "MPI_Recv_init");
+    MPI_Request request;
+    int is_known;
+
+    if ((make == NULL) || (make(NULL, 0, MPI_BYTE, 0, 0, mpix_global.self,
+                                &request) != MPI_SUCCESS)) {
+        return 1; /* The program's own ones tell */
+    }
+
+    mpix_lock();
+    is_known = (mpix_request_find(request) != NULL);
+    mpix_unlock();
+    MPI_Request_free(&request);
+    return is_known;
 }
 
 /* With the init lock. */
 static int mpix_global_init_once(const char *func)
 {
     ucp_st_worker_h st_worker = NULL;
-    const char *cause;
     int rc;
 
-    if (mpix_global_init_pml(&cause) != UCS_OK) {
-        return mpix_fail(func, MPI_ERR_UNSUPPORTED_OPERATION, "%s", cause);
+    if (!mpix_global_is_attached && !mpix_global_is_called()) {
+        return mpix_fail(func, MPI_ERR_OTHER,
+                         "the program calls MPI past libmpix_queue: link "
+                         "-lmpix_queue before the MPI library");
     }
 
     rc = mpix_global_init_worker(func, &st_worker);
     if (rc != MPI_SUCCESS) {
-        goto err_free_self;
-    }
-
-    rc = mpix_global_init_finalize(func);
-    if (rc != MPI_SUCCESS) {
-        goto err_cleanup_worker;
+        return rc;
     }
 
     mpix_lock();
@@ -336,23 +350,21 @@ static int mpix_global_init_once(const char *func)
     mpix_global.state     = MPIX_STATE_READY;
     mpix_unlock();
     return MPI_SUCCESS;
-
-err_cleanup_worker:
-    mpix_global_cleanup_worker(st_worker);
-err_free_self:
-    mpix_global_cleanup_pml();
-    PMPI_Comm_free(&mpix_global.self);
-    return rc;
 }
 
 int mpix_global_init(const char *func)
 {
+    const char *cause;
     int rc;
 
     rc = mpix_global_check_mpi(func);
     if ((rc != MPI_SUCCESS) ||
         (mpix_global_get_state() == MPIX_STATE_READY)) {
         return rc;
+    }
+
+    if (mpix_global_bind(0, &cause) != UCS_OK) {
+        return mpix_fail(func, MPI_ERR_UNSUPPORTED_OPERATION, "%s", cause);
     }
 
     pthread_mutex_lock(&mpix_global_init_lock);

@@ -44,9 +44,10 @@ typedef struct mpix_global {
     int             world_rank;     /* -1 until known; atomic */
     ucp_worker_h    pml_worker;     /* pml/ucx's; NULL if not known, or gone;
                                        atomic */
-    ucp_address_t   *pml_address;   /* Of pml_worker */
+    ucp_address_t   *pml_address;   /* Of pml_worker; NULL without */
     size_t          pml_address_length;
     MPI_Comm        self;           /* Own duplicate of MPI_COMM_SELF */
+    MPI_Comm        probed;         /* One that nobody else has, for probes */
     ucp_st_worker_h st_worker;      /* NULL if there is none */
     uint64_t        cancels;        /* Calls of mpix_match_cancel(): whoever
                                        remembers an operation of before looks
@@ -65,20 +66,19 @@ int mpix_mpi_is_active(void);
  * MPI code. Takes the lock. */
 int mpix_global_init(const char *func);
 
-/* Have MPI_Finalize tell this library, once. 'func' is named in messages.
- * Returns an MPI code. */
-int mpix_global_init_finalize(const char *func);
+/* Have MPI_Finalize tell this library, once. Returns 0 if that cannot be. */
+int mpix_global_attach_finalize(void);
 
 /* The state. Takes the lock. */
 mpix_state_t mpix_global_get_state(void);
 
-/* Check that the PML is what this library knows, and learn what there is to
- * know. A sentence with the cause if it is not. One thread at a time, while the
- * state is NONE. */
-ucs_status_t mpix_global_init_pml(const char **cause_p);
+/* Choose a binding, if there is none, and be told of MPI_Finalize. A sentence
+ * with the cause if there can be none. Collective over MPI_COMM_WORLD if
+ * is_collective. Needs MPI; takes the lock. */
+ucs_status_t mpix_global_bind(int is_collective, const char **cause_p);
 
-/* Forget about the PML's worker. Needs the lock. */
-void mpix_global_cleanup_pml(void);
+/* Set by the binding that knows it. */
+void mpix_global_set_pml_worker(ucp_worker_h worker);
 
 /* The own rank in MPI_COMM_WORLD; -1 if it is not known. */
 static inline int mpix_global_world_rank(void)

@@ -330,7 +330,7 @@ static int mpix_host_start(mpix_host_start_t *start)
 
     for (i = 0; (i < start->count) && (rc == MPI_SUCCESS); ++i) {
         if (start->reqs[i] == NULL) {
-            rc = PMPI_Start(&start->requests[i]);
+            rc = MPIX_NEXT(Start)(&start->requests[i]);
         }
     }
     return rc;
@@ -363,7 +363,7 @@ static int mpix_host_startall(const char *func, int count,
 int MPI_Start(MPI_Request *request)
 {
     if (ucs_likely(!mpix_request_may_be_given(request))) {
-        return PMPI_Start(request);
+        return MPIX_NEXT(Start)(request);
     }
     return mpix_host_startall("MPI_Start", 1, request);
 }
@@ -371,7 +371,7 @@ int MPI_Start(MPI_Request *request)
 int MPI_Startall(int count, MPI_Request requests[])
 {
     if (ucs_likely(!mpix_request_any_given(count, requests))) {
-        return PMPI_Startall(count, requests);
+        return MPIX_NEXT(Startall)(count, requests);
     }
     return mpix_host_startall("MPI_Startall", count, requests);
 }

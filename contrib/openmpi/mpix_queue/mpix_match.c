@@ -7,6 +7,7 @@
 #endif
 
 #include "mpix_match.h"
+#include "mpix_binding.h"
 #include "mpix_error.h"
 #include "mpix_global.h"
 #include "mpix_leave.h"
@@ -19,6 +20,9 @@
 #define MPIX_BACKOFF_POLLS    16
 #define MPIX_BACKOFF_YIELDS   64
 #define MPIX_BACKOFF_SLEEP_NS 100000l
+
+/* Of this library's own messages, those of MPI have another tag */
+#define MPIX_MATCH_TAG_NEVER 1
 
 unsigned mpix_match_count;
 
@@ -47,6 +51,9 @@ void mpix_match_push(mpix_req_t *req)
 {
     req->match_status = UCS_OK;
     mpix_match_enlist(req, MPIX_REQ_PENDING, &mpix_match_pending);
+    if (mpix_binding()->wake != NULL) {
+        mpix_binding()->wake();
+    }
 }
 
 const char *mpix_match_cause(ucs_status_t status)
@@ -206,13 +213,12 @@ void mpix_match_hook(ucp_worker_h worker)
         return;
     }
 
-    if ((mpix_global.state == MPIX_STATE_READY) && mpix_match_is_active()) {
+    if (mpix_global.state == MPIX_STATE_CLOSED) {
+        mpix_leave_progress();
+    } else if (mpix_match_is_active()) {
         mpix_match_progress();
     } else if (mpix_global.st_worker != NULL) {
         ucp_st_worker_progress(mpix_global.st_worker);
-    }
-    if (mpix_global.state == MPIX_STATE_CLOSED) {
-        mpix_leave_progress();
     }
     mpix_unlock();
 }
@@ -272,11 +278,20 @@ void mpix_match_progress_mpi(void)
 {
     int flag;
 
-    /* Nobody sends on this communicator: the probe finds nothing, and
-     * progresses everything of MPI */
-    if (mpix_global.self != MPI_COMM_NULL) {
-        PMPI_Iprobe(0, 0, mpix_global.self, &flag, MPI_STATUS_IGNORE);
+    /* Nobody sends such a message: the probe finds nothing, and progresses
+     * everything of MPI */
+    if (mpix_global.probed != MPI_COMM_NULL) {
+        PMPI_Iprobe(0, MPIX_MATCH_TAG_NEVER, mpix_global.probed, &flag,
+                    MPI_STATUS_IGNORE);
     }
+}
+
+double mpix_match_now(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec + (now.tv_nsec * 1e-9);
 }
 
 void mpix_match_backoff(unsigned *spins)

@@ -51,6 +51,9 @@ ucs_status_t mpix_match_cancel(mpix_req_t *req);
  * the caller's, 0 at first. */
 void mpix_match_backoff(unsigned *spins);
 
+/* Seconds since some time, for such loops. */
+double mpix_match_now(void);
+
 /* Progress the PML and all that MPI does. Takes no lock. */
 void mpix_match_progress_mpi(void);
 

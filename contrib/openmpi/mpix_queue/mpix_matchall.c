@@ -93,8 +93,10 @@ static int mpix_matchall_check(const mpix_where_t *where, mpix_req_t *req)
     if (req == NULL) {
         return mpix_request_fail(where, MPI_ERR_REQUEST,
                                  "was not made by MPI_Send_init, "
-                                 "MPI_Rsend_init or MPI_Recv_init, or is "
-                                 "freed");
+                                 "MPI_Rsend_init or MPI_Recv_init of "
+                                 "libmpix_queue, or is freed: where the "
+                                 "library is loaded late, as by dlopen, call "
+                                 "its functions of these names");
     }
 
     rc = mpix_matchall_check_kind(where);
@@ -370,7 +372,7 @@ int MPIX_Match(MPI_Request *request, MPI_Status *status)
     return mpix_raise(mpix_request_comm(1, request), rc);
 }
 
-int MPIX_Matchall(int count, MPI_Request requests[], MPI_Status statuses[])
+int MPIX_Matchall(int count, MPI_Request requests[], MPI_Status *statuses)
 {
     MPI_Status *filled = (statuses == MPI_STATUSES_IGNORE) ? NULL : statuses;
     uint64_t begin     = ucs_trace_begin();

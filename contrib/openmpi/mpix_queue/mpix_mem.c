@@ -8,6 +8,7 @@
 #endif
 
 #include "mpix_global.h"
+#include "mpix_next.h"
 
 int MPI_Alloc_mem(MPI_Aint size, MPI_Info info, void *baseptr)
 {
@@ -15,7 +16,7 @@ int MPI_Alloc_mem(MPI_Aint size, MPI_Info info, void *baseptr)
 
     if (!mpix_mpi_is_active() || (size <= 0) || (baseptr == NULL) ||
         (ucp_st_mem_alloc((size_t)size, &address) != UCS_OK)) {
-        return PMPI_Alloc_mem(size, info, baseptr);
+        return MPIX_NEXT(Alloc_mem)(size, info, baseptr);
     }
     *(void**)baseptr = address;
     return MPI_SUCCESS;
@@ -25,6 +26,6 @@ int MPI_Free_mem(void *base)
 {
     /* Any other status is that of a forked process, whose copy stays */
     return (ucp_st_mem_free(base) == UCS_ERR_INVALID_PARAM) ?
-                   PMPI_Free_mem(base) :
+                   MPIX_NEXT(Free_mem)(base) :
                    MPI_SUCCESS;
 }

@@ -13,11 +13,10 @@
 #endif
 
 #include "mpix_peer.h"
-#include "mpix_capture.h"
+#include "mpix_binding.h"
 #include "mpix_error.h"
 #include "mpix_exchange.h"
 #include "mpix_global.h"
-#include "mpix_proto.h"
 
 #include <stdlib.h>
 
@@ -32,13 +31,11 @@ static UCS_LIST_HEAD(mpix_peers_known);
 
 
 /* Sends the own address to another process and waits for its. */
-static int mpix_peer_exchange(const char *func, mpix_peer_t *peer, int own_rank,
-                              ucp_ep_h ep)
+static int mpix_peer_exchange(const char *func, mpix_peer_t *peer,
+                              const mpix_route_t *route)
 {
-    ucs_status_t status;
+    ucs_status_t status = mpix_exchange_send(peer, route);
 
-    status = mpix_exchange_send(ep, mpix_proto_tag(own_rank, peer->context),
-                                peer->rank);
     if (status != UCS_OK) {
         return mpix_fail(func, mpix_status_code(status),
                          "cannot send the own address to rank %d: %s",
@@ -50,40 +47,11 @@ static int mpix_peer_exchange(const char *func, mpix_peer_t *peer, int own_rank,
     return MPI_SUCCESS;
 }
 
-/* Learns from the PML how to reach the peer. */
-static int mpix_peer_resolve(const char *func, mpix_peer_t *peer,
-                             MPI_Comm comm, ucp_ep_h *ep_p)
-{
-    ucs_status_t status;
-
-    status = mpix_capture_peer(comm, peer->rank, ep_p, &peer->context);
-    if (status == UCS_ERR_UNSUPPORTED) {
-        return mpix_fail(func, MPI_ERR_UNSUPPORTED_OPERATION,
-                         "the tags of this OpenMPI's pml/ucx are laid out in a "
-                         "way that is not known");
-    } else if (status != UCS_OK) {
-        return mpix_fail(func, MPI_ERR_OTHER,
-                         "MPI has no connection to rank %d", peer->rank);
-    }
-
-    if (peer->context >= MPIX_TAG_CONTEXT_BIT) {
-        return mpix_fail(func, MPI_ERR_UNSUPPORTED_OPERATION,
-                         "the communicator's context id is %llu, only ids "
-                         "below %llu are supported",
-                         (unsigned long long)peer->context,
-                         (unsigned long long)MPIX_TAG_CONTEXT_BIT);
-    }
-
-    peer->world_rank = mpix_comm_world_rank(comm, peer->rank);
-    peer->is_self    = (peer->world_rank == mpix_global_world_rank());
-    return MPI_SUCCESS;
-}
-
 static int mpix_peer_create(const char *func, mpix_comm_t *comm, int rank,
                             mpix_peer_t **peer_p)
 {
     mpix_peer_t *peer;
-    ucp_ep_h ep;
+    mpix_route_t route;
     int rc;
 
     peer = calloc(1, sizeof(*peer));
@@ -91,11 +59,13 @@ static int mpix_peer_create(const char *func, mpix_comm_t *comm, int rank,
         return mpix_fail(func, MPI_ERR_NO_MEM, "no memory for a peer");
     }
 
-    peer->comm    = comm;
-    peer->rank    = rank;
-    peer->st_peer = UCP_ST_PEER_NULL;
+    peer->comm       = comm;
+    peer->rank       = rank;
+    peer->st_peer    = UCP_ST_PEER_NULL;
+    peer->world_rank = mpix_comm_world_rank(comm->handle, rank);
+    peer->is_self    = (peer->world_rank == mpix_global_world_rank());
 
-    rc = mpix_peer_resolve(func, peer, comm->handle, &ep);
+    rc = mpix_binding()->resolve(func, peer, &route);
     if (rc != MPI_SUCCESS) {
         goto err;
     }
@@ -104,7 +74,7 @@ static int mpix_peer_create(const char *func, mpix_comm_t *comm, int rank,
         peer->status = UCS_INPROGRESS;
         ucs_list_add_tail(&mpix_peers_known, &peer->waiting);
     } else {
-        rc = mpix_peer_exchange(func, peer, comm->rank, ep);
+        rc = mpix_peer_exchange(func, peer, &route);
         if (rc != MPI_SUCCESS) {
             goto err;
         }
@@ -154,7 +124,7 @@ static void mpix_peers_take(void)
     mpix_peer_t *peer, *tmp;
 
     ucs_list_for_each_safe(peer, tmp, &mpix_peers_waiting, waiting) {
-        peer->in = mpix_exchange_take(mpix_proto_tag(peer->rank, peer->context),
+        peer->in = mpix_exchange_take(peer->rank, peer->context,
                                       peer->world_rank);
         if (peer->in != NULL) {
             ucs_list_del(&peer->waiting);
@@ -210,7 +180,7 @@ static void mpix_peer_connect_known(mpix_peer_t *peer)
 
 unsigned mpix_peer_progress(void)
 {
-    unsigned count = mpix_exchange_progress();
+    unsigned count = mpix_binding()->progress();
     mpix_peer_t *peer;
     unsigned i;
 

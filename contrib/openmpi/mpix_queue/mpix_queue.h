@@ -56,9 +56,9 @@ enum {
  *
  * @return MPI_SUCCESS; MPI_ERR_ARG for an unknown type or a handle that is no
  *         stream; MPI_ERR_UNSUPPORTED_OPERATION for a type that is not built
- *         in, or if MPI does not run over pml/ucx; MPI_ERR_OTHER if MPI was
- *         initialised with less than MPI_THREAD_FUNNELED, is not initialised,
- *         or no lane is there.
+ *         in, or if no binding can be used (@ref MPIX_Queue_get_info);
+ *         MPI_ERR_OTHER if MPI was initialised with less than
+ *         MPI_THREAD_FUNNELED, is not initialised, or no lane is there.
  *
  * Ownership: the caller's until @ref MPIX_Queue_free. The stream must outlive
  *            it.
@@ -146,12 +146,12 @@ int MPIX_Match(MPI_Request *request, MPI_Status *status);
  *
  * Threads: MPI's rule for the calling thread.
  */
-int MPIX_Matchall(int count, MPI_Request requests[], MPI_Status statuses[]);
+int MPIX_Matchall(int count, MPI_Request requests[], MPI_Status *statuses);
 
 
 /**
  * Begin to match a request and return at once. Matching goes on in all calls
- * of this library and of MPI that wait.
+ * of this library that wait and, with the binding "ucx", in those of MPI, too.
  *
  * @param [in] request As @ref MPIX_Match.
  *
@@ -255,6 +255,26 @@ int MPIX_Enqueue_wait_req(MPIX_Queue queue, MPI_Request *request);
 int MPIX_Enqueue_waitall(MPIX_Queue queue, int count, MPI_Request requests[]);
 
 
+/**
+ * Let all processes of a communicator use the library on it. Only for programs
+ * that load it after MPI_Init, as by dlopen or from Python, or where others
+ * make communicators past it; else everything is attached when it is made.
+ *
+ * Call it once on MPI_COMM_WORLD, and then on each communicator of which
+ * @ref MPIX_Match says so. Collective over the communicator.
+ *
+ * @param [in] comm MPI_COMM_WORLD or, after that, any other communicator.
+ *
+ * @return MPI_SUCCESS, also if nothing was to be done; MPI_ERR_COMM for
+ *         another communicator than MPI_COMM_WORLD where that was not attached;
+ *         MPI_ERR_UNSUPPORTED_OPERATION if no binding can be used (the cause
+ *         is printed); MPI_ERR_OTHER if MPI is not initialised.
+ *
+ * Threads: MPI's rule for the calling thread.
+ */
+int MPIX_Queue_attach(MPI_Comm comm);
+
+
 /** What the process has done so far on all its queues. */
 typedef struct MPIX_Queue_stats {
     uint64_t starts;       /**< Starts enqueued */
@@ -297,6 +317,47 @@ int MPIX_Queue_get_stats(MPIX_Queue_stats *stats);
  * Threads: MPI's rule for the calling thread.
  */
 int MPIX_Queue_print_stats(FILE *stream);
+
+
+/** Lanes that @ref MPIX_Queue_info has room for. */
+#define MPIX_QUEUE_MAX_LANES 8
+
+/** How the library works in this process. Texts are empty where there is
+ *  nothing to tell. */
+typedef struct MPIX_Queue_info {
+    char binding[16];      /**< How processes find each other: "ucx", over
+                                pml/ucx, or "mpi", by MPI's own messages */
+    char reason[256];      /**< Why that one, or why none */
+    char mpi_library[128]; /**< The first line of MPI_Get_library_version */
+    int  thread_level;     /**< Of MPI, MPI_THREAD_SINGLE and so on */
+    int  num_lanes;        /**< Lanes for data, in the order of preference */
+    char lanes[MPIX_QUEUE_MAX_LANES][16]; /**< Their names */
+    char provider[64];     /**< libfabric provider */
+    char device[64];       /**< Device */
+} MPIX_Queue_info;
+
+
+/**
+ * Query how the library works in this process. Lanes, provider and device are
+ * known once the first queue was made.
+ *
+ * The binding is chosen in MPI_Init (or @ref MPIX_Queue_attach), and is the
+ * same in all processes: "ucx" where MPI runs over pml/ucx, else "mpi". The
+ * variable MPIX_QUEUE_BINDING in the environment of all processes forces one of
+ * them; if that cannot be used, the first call that needs it says why. With
+ * "mpi" all processes of MPI_COMM_WORLD must use this library: MPI_Init waits
+ * for all others, and says so after ten seconds. Below MPI_THREAD_MULTIPLE,
+ * matching with "mpi" goes on in calls of this library only.
+ *
+ * @param [out] info Filled.
+ *
+ * @return MPI_SUCCESS; MPI_ERR_ARG for NULL; MPI_ERR_OTHER if MPI is not
+ *         initialised.
+ *
+ * Threads: MPI's rule for the calling thread.
+ */
+int MPIX_Queue_get_info(MPIX_Queue_info *info);
+
 
 #ifdef __cplusplus
 }

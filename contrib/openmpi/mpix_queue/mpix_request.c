@@ -13,6 +13,7 @@
 #include "mpix_error.h"
 #include "mpix_global.h"
 #include "mpix_match.h"
+#include "mpix_next.h"
 
 #include <ucs/datastruct/khash.h>
 
@@ -303,10 +304,10 @@ int MPI_Send_init(const void *buf, int count, MPI_Datatype datatype, int dest,
         "MPI_Send_init", MPIX_REQ_SEND, UCP_ST_MODE_STANDARD, buf, count,
         datatype, dest, tag, comm
     };
+    int rc = MPIX_NEXT(Send_init)(buf, count, datatype, dest, tag, comm,
+                                  request);
 
-    return mpix_request_made(&args, PMPI_Send_init(buf, count, datatype, dest,
-                                                   tag, comm, request),
-                             request);
+    return mpix_request_made(&args, rc, request);
 }
 
 int MPI_Rsend_init(const void *buf, int count, MPI_Datatype datatype, int dest,
@@ -316,10 +317,10 @@ int MPI_Rsend_init(const void *buf, int count, MPI_Datatype datatype, int dest,
         "MPI_Rsend_init", MPIX_REQ_SEND, UCP_ST_MODE_READY, buf, count,
         datatype, dest, tag, comm
     };
+    int rc = MPIX_NEXT(Rsend_init)(buf, count, datatype, dest, tag, comm,
+                                   request);
 
-    return mpix_request_made(&args, PMPI_Rsend_init(buf, count, datatype, dest,
-                                                    tag, comm, request),
-                             request);
+    return mpix_request_made(&args, rc, request);
 }
 
 int MPI_Recv_init(void *buf, int count, MPI_Datatype datatype, int source,
@@ -329,10 +330,10 @@ int MPI_Recv_init(void *buf, int count, MPI_Datatype datatype, int source,
         "MPI_Recv_init", MPIX_REQ_RECV, UCP_ST_MODE_STANDARD, buf, count,
         datatype, source, tag, comm
     };
+    int rc = MPIX_NEXT(Recv_init)(buf, count, datatype, source, tag, comm,
+                                  request);
 
-    return mpix_request_made(&args, PMPI_Recv_init(buf, count, datatype, source,
-                                                   tag, comm, request),
-                             request);
+    return mpix_request_made(&args, rc, request);
 }
 
 int MPI_Ssend_init(const void *buf, int count, MPI_Datatype datatype, int dest,
@@ -342,10 +343,10 @@ int MPI_Ssend_init(const void *buf, int count, MPI_Datatype datatype, int dest,
         "MPI_Ssend_init", MPIX_REQ_OTHER, UCP_ST_MODE_STANDARD, buf, count,
         datatype, dest, tag, comm
     };
+    int rc = MPIX_NEXT(Ssend_init)(buf, count, datatype, dest, tag, comm,
+                                   request);
 
-    return mpix_request_made(&args, PMPI_Ssend_init(buf, count, datatype, dest,
-                                                    tag, comm, request),
-                             request);
+    return mpix_request_made(&args, rc, request);
 }
 
 int MPI_Bsend_init(const void *buf, int count, MPI_Datatype datatype, int dest,
@@ -355,10 +356,10 @@ int MPI_Bsend_init(const void *buf, int count, MPI_Datatype datatype, int dest,
         "MPI_Bsend_init", MPIX_REQ_OTHER, UCP_ST_MODE_STANDARD, buf, count,
         datatype, dest, tag, comm
     };
+    int rc = MPIX_NEXT(Bsend_init)(buf, count, datatype, dest, tag, comm,
+                                   request);
 
-    return mpix_request_made(&args, PMPI_Bsend_init(buf, count, datatype, dest,
-                                                    tag, comm, request),
-                             request);
+    return mpix_request_made(&args, rc, request);
 }
 
 /* Drops the record of a request that is about to be freed. MPI_ERR_PENDING,
@@ -406,7 +407,7 @@ int MPI_Request_free(MPI_Request *request)
             return mpix_raise(comm, rc);
         }
     }
-    return PMPI_Request_free(request);
+    return MPIX_NEXT(Request_free)(request);
 }
 
 void mpix_request_cleanup(void)

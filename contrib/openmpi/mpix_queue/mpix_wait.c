@@ -147,7 +147,7 @@ mpix_wait_slow_wait(MPI_Request *request, MPI_Status *status)
     int rc;
 
     if (mpix_wait_begin(&set, "MPI_Wait", 1, request, &rc)) {
-        return (rc == MPI_SUCCESS) ? PMPI_Wait(request, status) : rc;
+        return (rc == MPI_SUCCESS) ? MPIX_NEXT(Wait)(request, status) : rc;
     }
 
     mpix_host_wait(set.active[0]);
@@ -162,7 +162,7 @@ int MPI_Wait(MPI_Request *request, MPI_Status *status)
     if (ucs_unlikely(mpix_request_may_be_given(request))) {
         return mpix_wait_slow_wait(request, status);
     }
-    return PMPI_Wait(request, status);
+    return MPIX_NEXT(Wait)(request, status);
 }
 
 /* MPI_Test, and MPI_Request_get_status, which leaves the request active. */
@@ -194,7 +194,7 @@ mpix_wait_slow_test(MPI_Request *request, int *flag, MPI_Status *status)
     int rc;
 
     if (mpix_wait_begin(&set, "MPI_Test", 1, request, &rc)) {
-        return (rc == MPI_SUCCESS) ? PMPI_Test(request, flag, status) : rc;
+        return (rc == MPI_SUCCESS) ? MPIX_NEXT(Test)(request, flag, status) : rc;
     }
     return mpix_wait_test(&set, flag, status, 1);
 }
@@ -204,7 +204,7 @@ int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
     if (ucs_unlikely(mpix_request_may_be_given(request))) {
         return mpix_wait_slow_test(request, flag, status);
     }
-    return PMPI_Test(request, flag, status);
+    return MPIX_NEXT(Test)(request, flag, status);
 }
 
 static UCS_F_NOINLINE int
@@ -216,7 +216,7 @@ mpix_wait_slow_request_get_status(MPI_Request request, int *flag,
 
     if (mpix_wait_begin(&set, "MPI_Request_get_status", 1, &request, &rc)) {
         return (rc == MPI_SUCCESS) ?
-                       PMPI_Request_get_status(request, flag, status) :
+                       MPIX_NEXT(Request_get_status)(request, flag, status) :
                        rc;
     }
     return mpix_wait_test(&set, flag, status, 0);
@@ -227,7 +227,7 @@ int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
     if (ucs_unlikely(mpix_request_may_be_given(&request))) {
         return mpix_wait_slow_request_get_status(request, flag, status);
     }
-    return PMPI_Request_get_status(request, flag, status);
+    return MPIX_NEXT(Request_get_status)(request, flag, status);
 }
 
 static UCS_F_NOINLINE int
@@ -237,7 +237,7 @@ mpix_wait_slow_waitall(int count, MPI_Request requests[], MPI_Status statuses[])
     int rc, i;
 
     if (mpix_wait_begin(&set, "MPI_Waitall", count, requests, &rc)) {
-        return (rc == MPI_SUCCESS) ? PMPI_Waitall(count, requests, statuses) :
+        return (rc == MPI_SUCCESS) ? MPIX_NEXT(Waitall)(count, requests, statuses) :
                                      rc;
     }
 
@@ -246,7 +246,7 @@ mpix_wait_slow_waitall(int count, MPI_Request requests[], MPI_Status statuses[])
             mpix_host_wait(set.active[i]);
         }
     }
-    rc = PMPI_Waitall(count, requests, statuses);
+    rc = MPIX_NEXT(Waitall)(count, requests, statuses);
     if (mpix_wait_is_in_status(rc)) {
         rc = mpix_wait_end_all(&set, statuses, rc);
     }
@@ -259,7 +259,7 @@ int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[])
     if (ucs_unlikely(mpix_request_any_given(count, requests))) {
         return mpix_wait_slow_waitall(count, requests, statuses);
     }
-    return PMPI_Waitall(count, requests, statuses);
+    return MPIX_NEXT(Waitall)(count, requests, statuses);
 }
 
 static UCS_F_NOINLINE int
@@ -271,13 +271,13 @@ mpix_wait_slow_testall(int count, MPI_Request requests[], int *flag,
 
     if (mpix_wait_begin(&set, "MPI_Testall", count, requests, &rc)) {
         return (rc == MPI_SUCCESS) ?
-                       PMPI_Testall(count, requests, flag, statuses) :
+                       MPIX_NEXT(Testall)(count, requests, flag, statuses) :
                        rc;
     }
 
     *flag = mpix_wait_all_over(&set);
     if (*flag) {
-        rc = PMPI_Testall(count, requests, flag, statuses);
+        rc = MPIX_NEXT(Testall)(count, requests, flag, statuses);
         if (*flag && mpix_wait_is_in_status(rc)) {
             rc = mpix_wait_end_all(&set, statuses, rc);
         }
@@ -294,7 +294,7 @@ int MPI_Testall(int count, MPI_Request requests[], int *flag,
     if (ucs_unlikely(mpix_request_any_given(count, requests))) {
         return mpix_wait_slow_testall(count, requests, flag, statuses);
     }
-    return PMPI_Testall(count, requests, flag, statuses);
+    return MPIX_NEXT(Testall)(count, requests, flag, statuses);
 }
 
 /* One round of MPI_Waitany or MPI_Testany. Sets '*flag' if there is a result,
@@ -313,7 +313,7 @@ static int mpix_wait_any(mpix_host_set_t *set, int *index, int *flag,
                                              mpix_wait_one_status(status)));
     }
 
-    rc = PMPI_Testany(set->count, (MPI_Request*)set->requests, index, flag,
+    rc = MPIX_NEXT(Testany)(set->count, (MPI_Request*)set->requests, index, flag,
                       status);
     if (rc != MPI_SUCCESS) {
         *flag = 1;
@@ -332,7 +332,7 @@ mpix_wait_slow_testany(int count, MPI_Request requests[], int *index, int *flag,
 
     if (mpix_wait_begin(&set, "MPI_Testany", count, requests, &rc)) {
         return (rc == MPI_SUCCESS) ?
-                       PMPI_Testany(count, requests, index, flag, status) :
+                       MPIX_NEXT(Testany)(count, requests, index, flag, status) :
                        rc;
     }
 
@@ -350,7 +350,7 @@ int MPI_Testany(int count, MPI_Request requests[], int *index, int *flag,
     if (ucs_unlikely(mpix_request_any_given(count, requests))) {
         return mpix_wait_slow_testany(count, requests, index, flag, status);
     }
-    return PMPI_Testany(count, requests, index, flag, status);
+    return MPIX_NEXT(Testany)(count, requests, index, flag, status);
 }
 
 static UCS_F_NOINLINE int
@@ -363,7 +363,7 @@ mpix_wait_slow_waitany(int count, MPI_Request requests[], int *index,
 
     if (mpix_wait_begin(&set, "MPI_Waitany", count, requests, &rc)) {
         return (rc == MPI_SUCCESS) ?
-                       PMPI_Waitany(count, requests, index, status) :
+                       MPIX_NEXT(Waitany)(count, requests, index, status) :
                        rc;
     }
 
@@ -385,7 +385,7 @@ int MPI_Waitany(int count, MPI_Request requests[], int *index,
     if (ucs_unlikely(mpix_request_any_given(count, requests))) {
         return mpix_wait_slow_waitany(count, requests, index, status);
     }
-    return PMPI_Waitany(count, requests, index, status);
+    return MPIX_NEXT(Waitany)(count, requests, index, status);
 }
 
 /* One round of MPI_Waitsome or MPI_Testsome. */
@@ -396,7 +396,7 @@ static int mpix_wait_some(mpix_host_set_t *set, int *outcount, int indices[],
     MPI_Status *status;
     int rc, i, code;
 
-    rc = PMPI_Testsome(set->count, (MPI_Request*)set->requests, outcount,
+    rc = MPIX_NEXT(Testsome)(set->count, (MPI_Request*)set->requests, outcount,
                        indices, statuses);
     if (!mpix_wait_is_in_status(rc)) {
         return rc;
@@ -431,7 +431,7 @@ mpix_wait_slow_testsome(int incount, MPI_Request requests[], int *outcount,
 
     if (mpix_wait_begin(&set, "MPI_Testsome", incount, requests, &rc)) {
         return (rc == MPI_SUCCESS) ?
-                       PMPI_Testsome(incount, requests, outcount, indices,
+                       MPIX_NEXT(Testsome)(incount, requests, outcount, indices,
                                      statuses) :
                        rc;
     }
@@ -451,7 +451,7 @@ int MPI_Testsome(int incount, MPI_Request requests[], int *outcount,
         return mpix_wait_slow_testsome(incount, requests, outcount, indices,
                                        statuses);
     }
-    return PMPI_Testsome(incount, requests, outcount, indices, statuses);
+    return MPIX_NEXT(Testsome)(incount, requests, outcount, indices, statuses);
 }
 
 static UCS_F_NOINLINE int
@@ -464,7 +464,7 @@ mpix_wait_slow_waitsome(int incount, MPI_Request requests[], int *outcount,
 
     if (mpix_wait_begin(&set, "MPI_Waitsome", incount, requests, &rc)) {
         return (rc == MPI_SUCCESS) ?
-                       PMPI_Waitsome(incount, requests, outcount, indices,
+                       MPIX_NEXT(Waitsome)(incount, requests, outcount, indices,
                                      statuses) :
                        rc;
     }
@@ -488,7 +488,7 @@ int MPI_Waitsome(int incount, MPI_Request requests[], int *outcount,
         return mpix_wait_slow_waitsome(incount, requests, outcount, indices,
                                        statuses);
     }
-    return PMPI_Waitsome(incount, requests, outcount, indices, statuses);
+    return MPIX_NEXT(Waitsome)(incount, requests, outcount, indices, statuses);
 }
 
 int MPI_Cancel(MPI_Request *request)
@@ -497,7 +497,7 @@ int MPI_Cancel(MPI_Request *request)
     int rc             = MPI_SUCCESS;
 
     if (ucs_likely(!mpix_request_may_be_given(request))) {
-        return PMPI_Cancel(request);
+        return MPIX_NEXT(Cancel)(request);
     }
 
     mpix_lock();
@@ -507,6 +507,6 @@ int MPI_Cancel(MPI_Request *request)
                                "cannot be cancelled: it was given to match");
     }
     mpix_unlock();
-    return (rc == MPI_SUCCESS) ? PMPI_Cancel(request) :
+    return (rc == MPI_SUCCESS) ? MPIX_NEXT(Cancel)(request) :
                                  mpix_raise(mpix_request_comm(1, request), rc);
 }

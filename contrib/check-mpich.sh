@@ -1,0 +1,33 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Builds with MPICH in a fresh, minimal Debian 12, and runs the tests of the MPI
+# layer there: MPICH 4.0.
+set -euo pipefail
+
+usage()
+{
+    cat <<STEOF
+usage: contrib/check-mpich.sh [--dir DIR] [--keep] [--ucx-source TREE]
+                              [-- ARGUMENT...]
+
+Makes a minimal Debian 12 system in a temporary folder and runs
+./contrib/run-tests.sh in it, with the ARGUMENTs (default: --quick and the tests
+of the MPI layer); see check-fresh.sh --help, of which these are options. Needs
+root, debootstrap, git and about 3 GB.
+STEOF
+}
+
+options=()
+while [ $# -gt 0 ] && [ "$1" != -- ]; do
+    case $1 in
+    -h|--help) usage; exit 0 ;;
+    --keep) options+=("$1") ;;
+    --dir|--ucx-source) options+=("$1" "${2:?$1 needs a folder}"); shift ;;
+    *) usage >&2; exit 2 ;;
+    esac
+    shift
+done
+[ $# -gt 0 ] || set -- -- --quick 'integration-strict/mpix_*'
+export ST_MPI=mpich
+exec "$(dirname "${BASH_SOURCE[0]}")/check-fresh.sh" --only run-tests \
+    "${options[@]}" "$@"

@@ -1,0 +1,27 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# A binding that is asked for and cannot be had is refused, and the message says
+# why.
+# usage: mpix_forced.sh
+# Needs builddir and ST_RUN in the environment, as run.sh sets them.
+set -uo pipefail
+
+# Usage: refused BINDING REGEX [VARIABLE=VALUE...]
+refused()
+{
+    local binding=$1 regex=$2 out
+    shift 2
+    if out=$(env "$@" MPIX_QUEUE_BINDING="$binding" "$ST_RUN" mpirun -n 1 \
+             "${builddir:?}/test/integration/mpix_comms" 2>&1); then
+        echo "mpix_forced.sh: $binding is accepted" >&2
+        exit 1
+    fi
+    grep -q "MPIX_Queue_init: $regex" <<<"$out" || {
+        echo "$out" >&2
+        echo "mpix_forced.sh: no message \"$regex\" for $binding" >&2
+        exit 1
+    }
+}
+
+refused ucx "MPI does not run over pml/ucx" OMPI_MCA_pml=ob1
+refused other "MPIX_QUEUE_BINDING is none of ucx, mpi and auto"
