@@ -23,8 +23,8 @@ ST_TEST_PACKAGES=(shellcheck codespell doxygen procps python3 libfabric-bin
                   spin iproute2)
 # What single tests are skipped without, or take less of
 # shellcheck disable=SC2034
-ST_OPTIONAL_PACKAGES=(python3-matplotlib clang gcc-aarch64-linux-gnu
-                      libc6-dev-arm64-cross)
+ST_OPTIONAL_PACKAGES=(python3-matplotlib python3-mpi4py clang
+                      gcc-aarch64-linux-gnu libc6-dev-arm64-cross)
 
 # Ends the script with a cause.
 st_die()

@@ -40,8 +40,8 @@ stream, queue = ctypes.c_void_p(), ctypes.c_void_p()
 call("MPIX_Host_stream_create", ctypes.byref(stream))
 call("MPIX_Queue_init", HOST, stream, ctypes.byref(queue))
 
-requests = [comm.Recv_init(came, (rank - 1) % size),
-            comm.Send_init(out, (rank + 1) % size)]
+requests = [comm.Recv_init(came, (rank - 1) % size, tag=0),
+            comm.Send_init(out, (rank + 1) % size, tag=0)]
 # The handles of MPI behind mpi4py's objects
 handle = ctypes.c_void_p if MPI._sizeof(MPI.Request) == 8 else ctypes.c_int
 both = (handle * 2)(*[handle.from_address(MPI._addressof(r)).value

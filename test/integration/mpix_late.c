@@ -29,8 +29,16 @@ static void check(int ok, const char *what)
     }
 }
 
-/* A call that must return this code */
-#define IS(_code, _call) check((_call) == (_code), #_call)
+static int class_of(int code)
+{
+    int class = code;
+
+    MPI_Error_class(code, &class);
+    return class;
+}
+
+/* A call that must return a code of this class. */
+#define IS(_class, _call) check(class_of(_call) == (_class), #_call)
 
 static int make_requests(MPI_Comm comm, int (*words)[WORDS],
                          MPI_Request *requests)

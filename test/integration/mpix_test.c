@@ -63,16 +63,23 @@ void mpix_test_init_thread(int *argc, char ***argv, int level)
 
 void mpix_test_start(void)
 {
+    char text[MPI_MAX_ERROR_STRING];
+    int code, length;
+
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_rank(MPI_COMM_WORLD, &mpix_test.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &mpix_test.size);
     mpix_test.right = (mpix_test.rank + 1) % mpix_test.size;
     mpix_test.left  = (mpix_test.rank + mpix_test.size - 1) % mpix_test.size;
 
-    if ((MPIX_Host_stream_create(&mpix_test.stream) != MPI_SUCCESS) ||
-        (MPIX_Queue_init(MPIX_QUEUE_HOST, mpix_test.stream, &mpix_test.queue) !=
-         MPI_SUCCESS)) {
-        printf("FAILED rank %d: no queue\n", mpix_test.rank);
+    code = MPIX_Host_stream_create(&mpix_test.stream);
+    if (code == MPI_SUCCESS) {
+        code = MPIX_Queue_init(MPIX_QUEUE_HOST, mpix_test.stream,
+                               &mpix_test.queue);
+    }
+    if (code != MPI_SUCCESS) {
+        MPI_Error_string(code, text, &length);
+        printf("FAILED rank %d: no queue: %s\n", mpix_test.rank, text);
         fflush(stdout);
         MPI_Abort(MPI_COMM_WORLD, 1);
     }

@@ -9,7 +9,6 @@
 
 #include "mpix_batch.h"
 #include "mpix_comm.h"
-#include "mpix_typemap.h"
 #include "mpix_error.h"
 #include "mpix_global.h"
 #include "mpix_queues.h"
@@ -136,7 +135,7 @@ static int mpix_msg_query(void *arg, MPI_Status *status)
     if (msg->is_recv && !is_cancelled) {
         PMPI_Get_elements_x(&msg->status, MPI_BYTE, &length);
     }
-    mpix_typemap_set_elements(status, MPI_BYTE, length);
+    PMPI_Status_set_elements_x(status, MPI_BYTE, length);
     PMPI_Status_set_cancelled(status, is_cancelled);
     status->MPI_SOURCE = msg->is_recv ? msg->status.MPI_SOURCE : MPI_ANY_SOURCE;
     status->MPI_TAG    = msg->is_recv ? msg->status.MPI_TAG : MPI_ANY_TAG;

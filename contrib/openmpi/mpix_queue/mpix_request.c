@@ -100,8 +100,8 @@ void mpix_request_fill_status(const mpix_req_t *req, int code,
     status->MPI_TAG    = (is_recv && (req->rank != MPI_PROC_NULL)) ?
                                  req->tag :
                                  MPI_ANY_TAG;
-    mpix_typemap_set_elements(status, MPI_BYTE,
-                              is_recv ? req->buffer->actual : 0);
+    PMPI_Status_set_elements_x(status, MPI_BYTE,
+                               is_recv ? req->buffer->actual : 0);
     PMPI_Status_set_cancelled(status, 0);
 }
 
@@ -110,7 +110,7 @@ void mpix_request_empty_status(MPI_Status *status, int code)
     status->MPI_SOURCE = MPI_ANY_SOURCE;
     status->MPI_TAG    = MPI_ANY_TAG;
     status->MPI_ERROR  = code;
-    mpix_typemap_set_elements(status, MPI_BYTE, 0);
+    PMPI_Status_set_elements_x(status, MPI_BYTE, 0);
     PMPI_Status_set_cancelled(status, 0);
 }
 

@@ -19,13 +19,6 @@
 
 #include <stddef.h>
 
-/* Calls with counts of type MPI_Count: MPI 4 has others than MPI 3 */
-#if MPI_VERSION >= 4
-#define mpix_typemap_set_elements PMPI_Status_set_elements_c
-#else
-#define mpix_typemap_set_elements PMPI_Status_set_elements_x
-#endif
-
 
 /* The map of a buffer. */
 typedef struct mpix_typemap mpix_typemap_t;
