@@ -41,7 +41,7 @@ count=0
 with_mpi=$(found MPI_LIBS)
 for header in "$top"/src/*/api/*.h "$top"/src/*/*/api/*.h \
               "$top"/src/prov/cxiemu/api/rdma/*.h \
-              "$top"/contrib/openmpi/mpix_queue/mpix_{queue,queue_*,host_*}.h; do
+              "$top"/contrib/openmpi/mpix_queue/mpix_{queue,queue_*,halo,host_*}.h; do
     [ -f "$header" ] || continue
     case $header in
     */mpix_*.h) [ -n "$with_mpi" ] || continue ;;
