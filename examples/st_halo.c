@@ -31,8 +31,8 @@ static void average(void *arg)
     value = (recv[0] + recv[1] + recv[2] + recv[3]) / SIDES;
 }
 
-/* Before: requests by hand. A tag tells the direction: where a periodic dimension
- * has two ranks, two messages go to the same one. */
+/* Before: requests by hand. A tag tells the direction: where a periodic
+ * dimension has two ranks, two messages go to the same one. */
 static void by_hand(MPI_Comm cart, MPIX_Queue queue, void *stream)
 {
     MPI_Request requests[2 * SIDES];
