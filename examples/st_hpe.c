@@ -2,8 +2,8 @@
 /*
  * st_hpe.c - the program of HPE's paper: rank 0 runs a kernel and starts four
  * sends by one start; rank 1 starts four receives and runs a kernel. The
- * published texts have two forms of these calls. mpix_queue.h has both, and both
- * are shown.
+ * published texts have two forms of these calls. Both are in mpix_queue.h, and
+ * both are shown.
  *
  *     contrib/ucx-st-run mpirun -n 2 build/examples/st_hpe
  */
