@@ -38,6 +38,8 @@ module mpix_queue_f08
     integer, parameter :: MPIX_QUEUE_HOST = 0
     integer, parameter :: MPIX_QUEUE_HIP = 1
     integer, parameter :: MPIX_QUEUE_CUDA = 2
+    integer, parameter :: MPIX_QUEUE_GPU_MEM_OPS = 3
+    integer, parameter :: MPIX_QUEUE_CXI = 4
     integer, parameter :: MPIX_HOST_ARGS_MAX = 4096
 
     ! One neighbour of a halo. The buffers are given by c_loc()

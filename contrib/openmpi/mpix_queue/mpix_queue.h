@@ -37,16 +37,21 @@ typedef struct mpix_queue *MPIX_Queue;
 
 /** Kind of a queue's stream. */
 enum {
-    MPIX_QUEUE_HOST = 0, /**< A host stream of @ref MPIX_Host_stream_create */
-    MPIX_QUEUE_HIP  = 1, /**< A hipStream_t; not supported yet */
-    MPIX_QUEUE_CUDA = 2  /**< A cudaStream_t; not supported yet */
+    MPIX_QUEUE_HOST        = 0, /**< A host stream of
+                                     @ref MPIX_Host_stream_create */
+    MPIX_QUEUE_HIP         = 1, /**< A hipStream_t; not supported yet */
+    MPIX_QUEUE_CUDA        = 2, /**< A cudaStream_t; not supported yet */
+    MPIX_QUEUE_GPU_MEM_OPS = 3, /**< Any of these: a type of MPI Advance's
+                                     library. The lane of each message decides
+                                     how it is started */
+    MPIX_QUEUE_CXI         = 4  /**< The same */
 };
 
 
 /**
  * Create a queue on a stream. Local.
  *
- * @param [in]  type   MPIX_QUEUE_HOST; others are refused for now.
+ * @param [in]  type   Kind of the stream.
  * @param [in]  stream Handle of a stream of that type.
  * @param [out] queue  Filled on success only.
  *
