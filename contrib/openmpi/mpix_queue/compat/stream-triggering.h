@@ -5,8 +5,8 @@
  * with this header and -lmpix_queue, and run unchanged.
  *
  * What ends the program by an exception there is an error here: one of the
- * codes below, with a line on stderr, or MPI's code of a call that failed, which
- * is raised through MPI's error handlers.
+ * codes below, with a line on stderr, or MPI's code of a call that failed,
+ * which is raised through MPI's error handlers.
  */
 #ifndef MPIX_COMPAT_STREAM_TRIGGERING_H_
 #define MPIX_COMPAT_STREAM_TRIGGERING_H_
