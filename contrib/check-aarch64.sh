@@ -40,6 +40,9 @@ for name in ucm ucp ucs uct rdma; do
     [ ! -d "/usr/include/$name" ] ||
         ln -s "/usr/include/$name" "$work/include/"
 done
+# The compiler has this one where it has Fortran
+name=$($(found CC) -print-file-name=include/ISO_Fortran_binding.h)
+[ ! -f "$name" ] || ln -s "$name" "$work/include/"
 
 # As in config/common.am, and in the Makefile.am of the folders, for all of them
 read -ra flags <<<"$(found BASE_CFLAGS) $(found UCX_CPPFLAGS) \

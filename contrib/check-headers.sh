@@ -27,7 +27,7 @@ for ((i = 0; i < ${#flags[@]}; ++i)); do
 done
 for dir in src/ucs_ext/api src/uct/cxi_trig/api src/ucp/st/api \
            src/prov/cxiemu/api \
-           contrib/openmpi/mpix_queue; do
+           contrib/openmpi/mpix_queue contrib/openmpi/mpix_queue/compat; do
     flags+=("-I$top/$dir")
 done
 
@@ -41,10 +41,11 @@ count=0
 with_mpi=$(found MPI_LIBS)
 for header in "$top"/src/*/api/*.h "$top"/src/*/*/api/*.h \
               "$top"/src/prov/cxiemu/api/rdma/*.h \
-              "$top"/contrib/openmpi/mpix_queue/mpix_{queue,queue_*,host_*}.h; do
+              "$top"/contrib/openmpi/mpix_queue/mpix_{queue,queue_*,halo,host_*}.h \
+              "$top"/contrib/openmpi/mpix_queue/compat/*.h; do
     [ -f "$header" ] || continue
     case $header in
-    */mpix_*.h) [ -n "$with_mpi" ] || continue ;;
+    */mpix_queue/*.h) [ -n "$with_mpi" ] || continue ;;
     esac
     case $header in
     */api/*) name=${header##*/api/} ;;
@@ -63,15 +64,19 @@ for header in "$top"/src/*/api/*.h "$top"/src/*/*/api/*.h \
     done
 done
 
-# Calls that the number of arguments tells apart: macros in C, overloads in C++
+# Calls that the number of arguments tells apart: macros in C, overloads in C++;
+# and programs for other interfaces
 if [ -n "$with_mpi" ]; then
-    for language in "$cc -x c -std=c11" "$cxx -x c++ -std=c++11"; do
-        if ! $language "${warnings[@]}" "${flags[@]}" \
-             "$top/examples/st_hpe.c"; then
-            echo "st_hpe.c: does not compile with $language"
-            status=1
-        fi
-        count=$((count + 1))
+    for program in "$top"/examples/st_hpe.c "$top"/test/integration/compat_*.c
+    do
+        for language in "$cc -x c -std=c11" "$cxx -x c++ -std=c++11"; do
+            if ! $language "${warnings[@]}" -Wno-unused-parameter \
+                 "${flags[@]}" "$program"; then
+                echo "${program##*/}: does not compile with $language"
+                status=1
+            fi
+            count=$((count + 1))
+        done
     done
 fi
 echo "$count compilations"

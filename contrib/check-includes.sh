@@ -100,14 +100,16 @@ done
 check_st rma '(core|ctrl|rma)/.*|(trig|direct)/st_(trig|direct)_rma\.h'
 check_st tag '(core|ctrl|tag)/.*'
 check_folder src/tools "$outside|ucs_ext_config\.h"
-check_folder contrib "$outside" '/hook_' 'ompi_config\.h|ompi/mca/hook/.*'
+check_folder contrib "$outside" '/hook_|/mpix_f08\.c$' \
+    'ompi_config\.h|ompi/mca/hook/.*|ISO_Fortran_binding\.h'
 # What the programs share
 check_folder bench "$outside|st_(counts|number|report)\.h" \
     '/trig_' 'rdma/.*|cxiemu\.h'
 check_folder examples "$outside" '/cxi_chain\.c$' 'rdma/.*'
 # The emulated NIC needs no header of others
 check_folder test/cassini 'setjmp\.h|complex\.h|cxi/cxiemu_decode\.h|st_cunit\.h'
-check_folder test/integration "$outside|CUnit/.*" '/fab_' 'rdma/.*'
+check_folder test/integration "$outside|CUnit/.*" '/fab_|/compat_' \
+    'rdma/.*|mpi(x_queue_comm|_queue_paper|x_host_stream)\.h|stream-triggering\.h'
 
 echo "$files files checked"
 exit $status

@@ -42,6 +42,8 @@ static int mpix_queue_check_stream(const char *func, int type, void *stream)
 {
     switch (type) {
     case MPIX_QUEUE_HOST:
+    case MPIX_QUEUE_GPU_MEM_OPS:
+    case MPIX_QUEUE_CXI:
         break;
     case MPIX_QUEUE_HIP:
     case MPIX_QUEUE_CUDA:

@@ -4,9 +4,9 @@
  *
  * Persistent requests of MPI_Send_init, MPI_Rsend_init and MPI_Recv_init are
  * matched once and then started and waited for on a stream. Messages that are
- * used once, and matched when they run, are in mpix_queue_batch.h. Link with
- * -lmpix_queue, before the MPI library and any -lucp (mpicc puts the MPI
- * library last by itself).
+ * used once, and matched when they run, are in mpix_queue_batch.h; the exchange
+ * with all neighbours is in mpix_halo.h. Link with -lmpix_queue, before the MPI
+ * library and any -lucp (mpicc puts the MPI library last by itself).
  *
  * Every function returns an MPI error code, raised through the error handler of
  * the request's communicator (of MPI_COMM_WORLD where there is none), exactly
@@ -41,16 +41,21 @@ typedef struct mpix_queue *MPIX_Queue;
 
 /** Kind of a queue's stream. */
 enum {
-    MPIX_QUEUE_HOST = 0, /**< A host stream of @ref MPIX_Host_stream_create */
-    MPIX_QUEUE_HIP  = 1, /**< A hipStream_t; not supported yet */
-    MPIX_QUEUE_CUDA = 2  /**< A cudaStream_t; not supported yet */
+    MPIX_QUEUE_HOST        = 0, /**< A host stream of
+                                     @ref MPIX_Host_stream_create */
+    MPIX_QUEUE_HIP         = 1, /**< A hipStream_t; not supported yet */
+    MPIX_QUEUE_CUDA        = 2, /**< A cudaStream_t; not supported yet */
+    MPIX_QUEUE_GPU_MEM_OPS = 3, /**< Any of these: a type of MPI Advance's
+                                     library. The lane of each message decides
+                                     how it is started */
+    MPIX_QUEUE_CXI         = 4  /**< The same */
 };
 
 
 /**
  * Create a queue on a stream. Local.
  *
- * @param [in]  type   MPIX_QUEUE_HOST; others are refused for now.
+ * @param [in]  type   Kind of the stream.
  * @param [in]  stream Handle of a stream of that type.
  * @param [out] queue  Filled on success only.
  *
@@ -364,5 +369,6 @@ int MPIX_Queue_get_info(MPIX_Queue_info *info);
 #endif
 
 #include "mpix_queue_batch.h"
+#include "mpix_halo.h"
 
 #endif

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * compat_mpis.c - a program for MPI Advance's stream-triggering library, as
+ * that is used, on compat/stream-triggering.h. C and C++.
+ */
+#include <mpi.h>
+#include "stream-triggering.h"
+
+/* For a host stream: that library's own are those of GPUs */
+#include <mpix_host_stream.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { COUNT = 10, STEPS = 20 };
+
+static int rank, size, failed;
+
+#define CHECK(_cond) check((_cond) ? 1 : 0, #_cond, __LINE__)
+
+static void check(int ok, const char *what, int line)
+{
+    if (!ok) {
+        printf("FAILED rank %d line %d: %s\n", rank, line, what);
+        ++failed;
+    }
+}
+
+static int *alloc_ints(int count)
+{
+    void *place = NULL;
+    MPI_Info info;
+    int i;
+
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "mpi_memory_alloc_kinds", "system");
+    CHECK(MPIS_Alloc_mem(sizeof(int) * count, info, &place) == MPIS_SUCCESS);
+    MPI_Info_free(&info);
+    for (i = 0; i < count; ++i) {
+        ((int*)place)[i] = -1;
+    }
+    return (int*)place;
+}
+
+/* A message goes around a ring. The host waits before it reads what came, as it
+ * has to with a queue of type THREAD. */
+static void run_ring(void)
+{
+    int *send_buf = alloc_ints(COUNT);
+    int *recv_buf = alloc_ints(COUNT);
+    MPIS_Request requests[2];
+    MPIS_Queue queue;
+    int i;
+
+    CHECK(MPIS_Queue_init(&queue, THREAD, NULL) == MPIS_SUCCESS);
+    MPIS_Send_init(send_buf, COUNT, MPI_INT, (rank + 1) % size, 0,
+                   MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]);
+    MPIS_Recv_init(recv_buf, COUNT, MPI_INT, (rank - 1 + size) % size, 0,
+                   MPI_COMM_WORLD, MPI_INFO_NULL, &requests[1]);
+    CHECK(MPIS_Matchall(2, requests, MPI_STATUSES_IGNORE) == MPIS_SUCCESS);
+
+    if (rank == 0) {
+        for (i = 0; i < COUNT; ++i) {
+            send_buf[i] = i;
+        }
+        MPIS_Enqueue_startall(queue, 2, requests);
+        MPIS_Enqueue_waitall(queue);
+    } else {
+        MPIS_Enqueue_start(queue, &requests[1]);
+        MPIS_Enqueue_waitall(queue);
+        MPIS_Queue_wait(queue);
+        for (i = 0; i < COUNT; ++i) {
+            send_buf[i] = recv_buf[i] + 100;
+        }
+        MPIS_Enqueue_start(queue, &requests[0]);
+        MPIS_Enqueue_waitall(queue);
+    }
+    CHECK(MPIS_Queue_wait(queue) == MPIS_SUCCESS);
+    CHECK(recv_buf[COUNT - 1] ==
+          (COUNT - 1 + 100 * ((rank + size - 1) % size)));
+
+    CHECK(MPIS_Request_freeall(2, requests) == MPIS_SUCCESS);
+    CHECK(requests[1] == MPIS_REQUEST_NULL);
+    MPIS_Free_mem(send_buf);
+    MPIS_Free_mem(recv_buf);
+    CHECK(MPIS_Queue_free(&queue) == MPIS_SUCCESS);
+    CHECK(queue == MPIS_QUEUE_NULL);
+}
+
+/* A step of run_steps(), of the stream. */
+struct step {
+    int *send_buf;
+    int *recv_buf;
+    int number;
+    int wrong;
+};
+
+static void pack(void *arg)
+{
+    struct step *step = (struct step*)arg;
+
+    step->send_buf[0] = 1000 * rank + step->number;
+    step->send_buf[1] = -step->send_buf[0];
+}
+
+static void verify(void *arg)
+{
+    struct step *step = (struct step*)arg;
+    int from          = (rank + size - 1) % size;
+
+    step->wrong += (step->recv_buf[0] != (1000 * from + step->number)) ||
+                   (step->recv_buf[1] != -step->recv_buf[0]);
+    ++step->number;
+}
+
+/* Many steps on a stream that is given by its place; two messages, which are
+ * matched one by one, of types of queues that are for GPUs. */
+static void run_steps(MPIS_Queue_type type)
+{
+    struct step step = {alloc_ints(2), alloc_ints(2), 0, 0};
+    int left = (rank + size - 1) % size, right = (rank + 1) % size;
+    MPIS_Request requests[4], matches[4];
+    MPIS_Queue queue;
+    void *stream;
+    int i, is_matched = 0;
+
+    MPIX_Host_stream_create(&stream);
+    CHECK(MPIS_Queue_init(&queue, type, &stream) == MPIS_SUCCESS);
+    for (i = 0; i < 2; ++i) {
+        MPIS_Recv_init(&step.recv_buf[i], 1, MPI_INT, left, i, MPI_COMM_WORLD,
+                       MPI_INFO_NULL, &requests[i]);
+        MPIS_Send_init(&step.send_buf[i], 1, MPI_INT, right, i, MPI_COMM_WORLD,
+                       MPI_INFO_NULL, &requests[2 + i]);
+    }
+    CHECK(MPIS_Is_matched(&requests[0], &is_matched) == MPIS_SUCCESS);
+    CHECK(!is_matched);
+    for (i = 0; i < 4; ++i) {
+        CHECK(MPIS_Imatch(&requests[i], &matches[i]) == MPIS_SUCCESS);
+    }
+    CHECK(MPIS_Wait(&matches[0], MPI_STATUS_IGNORE) == MPIS_SUCCESS);
+    CHECK(matches[0] == MPIS_REQUEST_NULL);
+    CHECK(MPIS_Waitall(4, matches, MPI_STATUSES_IGNORE) == MPIS_SUCCESS);
+    for (i = 0; i < 4; ++i) {
+        CHECK(MPIS_Is_matched(&requests[i], &is_matched) == MPIS_SUCCESS);
+        CHECK(is_matched);
+    }
+
+    for (i = 0; i < STEPS; ++i) {
+        MPIX_Host_stream_launch(stream, pack, &step);
+        MPIS_Enqueue_startall(queue, 2, requests);
+        MPIS_Enqueue_start(queue, &requests[2]);
+        MPIS_Enqueue_start(queue, &requests[3]);
+        MPIS_Enqueue_waitall(queue);
+        MPIX_Host_stream_launch(stream, verify, &step);
+    }
+    CHECK(MPIS_Enqueue_waitall(queue) == MPIS_SUCCESS); /* Of nothing */
+    CHECK(MPIS_Queue_wait(queue) == MPIS_SUCCESS);
+    MPIX_Host_stream_synchronize(stream);
+    CHECK((step.wrong == 0) && (step.number == STEPS));
+
+    MPIS_Request_freeall(4, requests);
+    MPIS_Queue_free(&queue);
+    MPIX_Host_stream_free(&stream);
+    MPIS_Free_mem(step.send_buf);
+    MPIS_Free_mem(step.recv_buf);
+}
+
+/* A ready send, whose receive is started before a barrier. */
+static void run_ready(void)
+{
+    int in = -1, out = rank;
+    MPIS_Request requests[2];
+    MPIS_Queue queue;
+    MPI_Status status;
+    int count;
+
+    MPIS_Queue_init(&queue, THREAD, NULL);
+    MPIS_Recv_init(&in, 1, MPI_INT, size - 1 - rank, 5, MPI_COMM_WORLD,
+                   MPI_INFO_NULL, &requests[0]);
+    MPIS_Rsend_init(&out, 1, MPI_INT, size - 1 - rank, 5, MPI_COMM_WORLD,
+                    MPI_INFO_NULL, &requests[1]);
+    if (2 * rank + 1 == size) {
+        MPIS_Matchall(2, requests, MPI_STATUSES_IGNORE);
+    } else if (2 * rank < size) {
+        CHECK(MPIS_Match(&requests[0], &status) == MPIS_SUCCESS);
+        MPI_Get_count(&status, MPI_INT, &count);
+        CHECK((count == 1) && (status.MPI_SOURCE == (size - 1 - rank)));
+        CHECK(MPIS_Queue_match(queue, &requests[1], MPI_STATUS_IGNORE) ==
+              MPIS_SUCCESS);
+    } else {
+        MPIS_Match(&requests[1], MPI_STATUS_IGNORE);
+        MPIS_Match(&requests[0], MPI_STATUS_IGNORE);
+    }
+    MPIS_Enqueue_start(queue, &requests[0]);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPIS_Enqueue_start(queue, &requests[1]);
+    MPIS_Enqueue_waitall(queue);
+    MPIS_Queue_wait(queue);
+    CHECK(in == (size - 1 - rank));
+    MPIS_Request_freeall(2, requests);
+    MPIS_Queue_free(&queue);
+}
+
+/* What is refused, and by which code. */
+static void run_refused(void)
+{
+    void *no_stream    = &no_stream;
+    void *place        = NULL;
+    MPIS_Queue queue   = MPIS_QUEUE_NULL;
+    MPIS_Request match = MPIS_REQUEST_NULL;
+    MPIS_Request request;
+    MPI_Info info;
+    int number = 0;
+
+    CHECK(MPIS_Queue_init(&queue, GPU_MEM_OPS, &no_stream) ==
+          MPIS_UNSUPPORTED_BEHAVIOR);
+    CHECK(MPIS_Queue_init(&queue, CXI, NULL) == MPIS_UNSUPPORTED_BEHAVIOR);
+    CHECK(MPIS_Queue_init(&queue, THREAD, &no_stream) ==
+          MPIS_UNSUPPORTED_BEHAVIOR);
+    CHECK(MPIS_Queue_init(&queue, (MPIS_Queue_type)2, NULL) ==
+          MPIS_UNSUPPORTED_BEHAVIOR);
+    CHECK(queue == MPIS_QUEUE_NULL);
+    CHECK(MPIS_Queue_wait(queue) == MPI_ERR_ARG);
+    CHECK(MPIS_Queue_free(&queue) == MPI_ERR_ARG);
+
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "mpi_memory_alloc_kinds", "rocm:device:fine");
+    CHECK(MPIS_Alloc_mem(8, info, &place) == MPIS_UNSUPPORTED_BEHAVIOR);
+    CHECK(place == NULL);
+    MPI_Info_free(&info);
+
+    MPIS_Queue_init(&queue, THREAD, NULL);
+    MPIS_Recv_init(&number, 1, MPI_INT, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD,
+                   MPI_INFO_NULL, &request);
+    CHECK(MPIS_Enqueue_start(queue, &request) == MPIS_INVALID_REQUEST_STATE);
+    CHECK(MPIS_Wait(&request, MPI_STATUS_IGNORE) == MPIS_UNSUPPORTED_BEHAVIOR);
+    CHECK(MPIS_Match(&request, MPI_STATUS_IGNORE) == MPI_ERR_RANK);
+    CHECK(MPIS_Imatch(&request, &match) == MPI_ERR_RANK);
+    CHECK(match == MPIS_REQUEST_NULL);
+    CHECK(MPIS_Request_free(&request) == MPIS_SUCCESS);
+    CHECK(MPIS_Request_free(&request) == MPIS_SUCCESS);
+    CHECK(MPIS_Match(&request, MPI_STATUS_IGNORE) ==
+          MPIS_INVALID_REQUEST_STATE);
+    CHECK(MPIS_Recv_init(&number, -5, MPI_INT, 0, 0, MPI_COMM_WORLD,
+                         MPI_INFO_NULL, &request) == MPI_ERR_COUNT);
+    MPIS_Queue_free(&queue);
+}
+
+int main(int argc, char **argv)
+{
+    int total, mode;
+
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &mode);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+
+    if (rank == 0) {
+        MPIS_Hello_world();
+    }
+    run_ring();
+    run_steps(THREAD);
+    run_steps(GPU_MEM_OPS);
+    run_steps(CXI);
+    run_ready();
+    run_refused();
+
+    MPI_Allreduce(&failed, &total, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    if (rank == 0) {
+        printf("compat_mpis: %d ranks, %d checks failed\n", size, total);
+    }
+    MPI_Finalize();
+    return total != 0;
+}
