@@ -161,9 +161,6 @@ contains
         call check(ierror == MPI_SUCCESS .and. length == COUNT - 1 .and. &
                    statuses(1)%MPI_SOURCE == left .and. &
                    statuses(1)%MPI_TAG == 7, "statuses of a match")
-        call MPI_Start(requests(1), ierror)
-        call check_code(ierror, MPI_ERR_REQUEST, "start of a matched request")
-
         call MPIX_Queue_get_stats(before)
         in = -1
         out = [(1000 * rank + i, i = 1, COUNT)]

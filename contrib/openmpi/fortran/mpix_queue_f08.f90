@@ -60,6 +60,7 @@ module mpix_queue_f08
         integer(c_int64_t) :: chunks
         integer(c_int64_t) :: copies
         integer(c_int64_t) :: proxied
+        integer(c_int64_t) :: messages
         character(kind=c_char) :: provider(64)
         character(kind=c_char) :: device(64)
     end type

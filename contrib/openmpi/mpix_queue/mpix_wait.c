@@ -194,7 +194,9 @@ mpix_wait_slow_test(MPI_Request *request, int *flag, MPI_Status *status)
     int rc;
 
     if (mpix_wait_begin(&set, "MPI_Test", 1, request, &rc)) {
-        return (rc == MPI_SUCCESS) ? MPIX_NEXT(Test)(request, flag, status) : rc;
+        return (rc == MPI_SUCCESS) ?
+                       MPIX_NEXT(Test)(request, flag, status) :
+                       rc;
     }
     return mpix_wait_test(&set, flag, status, 1);
 }
@@ -237,8 +239,9 @@ mpix_wait_slow_waitall(int count, MPI_Request requests[], MPI_Status statuses[])
     int rc, i;
 
     if (mpix_wait_begin(&set, "MPI_Waitall", count, requests, &rc)) {
-        return (rc == MPI_SUCCESS) ? MPIX_NEXT(Waitall)(count, requests, statuses) :
-                                     rc;
+        return (rc == MPI_SUCCESS) ?
+                       MPIX_NEXT(Waitall)(count, requests, statuses) :
+                       rc;
     }
 
     for (i = 0; i < count; ++i) {
@@ -313,8 +316,8 @@ static int mpix_wait_any(mpix_host_set_t *set, int *index, int *flag,
                                              mpix_wait_one_status(status)));
     }
 
-    rc = MPIX_NEXT(Testany)(set->count, (MPI_Request*)set->requests, index, flag,
-                      status);
+    rc = MPIX_NEXT(Testany)(set->count, (MPI_Request*)set->requests, index,
+                            flag, status);
     if (rc != MPI_SUCCESS) {
         *flag = 1;
     } else if (*index == MPI_UNDEFINED) {
@@ -332,7 +335,8 @@ mpix_wait_slow_testany(int count, MPI_Request requests[], int *index, int *flag,
 
     if (mpix_wait_begin(&set, "MPI_Testany", count, requests, &rc)) {
         return (rc == MPI_SUCCESS) ?
-                       MPIX_NEXT(Testany)(count, requests, index, flag, status) :
+                       MPIX_NEXT(Testany)(count, requests, index, flag,
+                                          status) :
                        rc;
     }
 
