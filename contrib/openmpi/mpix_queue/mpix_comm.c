@@ -54,6 +54,7 @@ static mpix_comm_t *mpix_comm_create(MPI_Comm handle)
 
     comm->handle = handle;
     comm->refs   = 1;
+    comm->colls  = 0;
     ucs_list_head_init(&comm->peers);
     PMPI_Comm_rank(handle, &comm->rank);
     return comm;

@@ -19,6 +19,7 @@ typedef struct mpix_comm {
     int             rank;   /* Own */
     unsigned        refs;   /* The attribute's and the requests' */
     ucs_list_link_t peers;  /* mpix_peer_t, each once */
+    unsigned        colls;  /* Persistent collectives that were made */
 } mpix_comm_t;
 
 

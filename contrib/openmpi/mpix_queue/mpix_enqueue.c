@@ -7,6 +7,7 @@
 #endif
 
 #include "mpix_queue.h"
+#include "mpix_coll.h"
 #include "mpix_error.h"
 #include "mpix_global.h"
 #include "mpix_queues.h"
@@ -61,6 +62,9 @@ static int mpix_enqueue_collect(const char *func, mpix_queue_set_t *set,
         if (req == NULL) {
             return mpix_fail(func, MPI_ERR_REQUEST,
                              "the request is no persistent one, or is freed");
+        }
+        if (req->kind == MPIX_REQ_COLL) {
+            return MPIX_COLL_FOUND;
         }
         if (req->state != MPIX_REQ_MATCHED) {
             return mpix_fail(func, MPI_ERR_REQUEST, "%s is not matched",
@@ -138,6 +142,9 @@ static int mpix_enqueue(const char *func, struct mpix_queue *queue, int count,
                         const MPI_Request *requests,
                         mpix_enqueue_func_t enqueue)
 {
+    const mpix_coll_call_t call = {
+        func, queue, count, requests, enqueue == ucp_st_enqueue_waitall
+    };
     const ucp_st_op_h *ops;
     ucs_status_t status;
     int rc;
@@ -156,7 +163,9 @@ static int mpix_enqueue(const char *func, struct mpix_queue *queue, int count,
     if ((rc == MPI_SUCCESS) && (queue->st_queue == NULL)) {
         rc = mpix_queue_get_st(func, queue);
     }
-    if (rc != MPI_SUCCESS) {
+    if (rc == MPIX_COLL_FOUND) {
+        return mpix_coll_enqueue(&call);
+    } else if (rc != MPI_SUCCESS) {
         return rc;
     }
 
@@ -166,6 +175,14 @@ static int mpix_enqueue(const char *func, struct mpix_queue *queue, int count,
                          mpix_enqueue_cause(status));
     }
     return MPI_SUCCESS;
+}
+
+int mpix_enqueue_requests(const char *func, struct mpix_queue *queue, int count,
+                          const MPI_Request *requests, int is_wait)
+{
+    return mpix_enqueue(func, queue, count, requests,
+                        is_wait ? ucp_st_enqueue_waitall :
+                                  ucp_st_enqueue_startall);
 }
 
 /* The way out of all functions here: the usual one does not look up

@@ -19,6 +19,7 @@
 #include "mpix_global.h"
 #include "mpix_batch.h"
 #include "mpix_capture.h"
+#include "mpix_coll.h"
 #include "mpix_error.h"
 #include "mpix_leave.h"
 #include "mpix_request.h"
@@ -234,6 +235,7 @@ static void mpix_global_cleanup(void)
 
     mpix_lock();
     mpix_queues_cleanup();
+    mpix_colls_cleanup();
     st_worker = mpix_global.st_worker;
     if (st_worker != NULL) {
         mpix_request_cleanup();

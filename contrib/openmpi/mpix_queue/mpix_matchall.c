@@ -7,6 +7,7 @@
 #endif
 
 #include "mpix_queue.h"
+#include "mpix_coll.h"
 #include "mpix_datatype.h"
 #include "mpix_error.h"
 #include "mpix_global.h"
@@ -100,7 +101,9 @@ static int mpix_matchall_check(const char *func, MPI_Request handle)
     if (rc == MPI_SUCCESS) {
         rc = mpix_matchall_check_state(func, req);
     }
-    if (rc == MPI_SUCCESS) {
+    if ((rc == MPI_SUCCESS) && (req->kind == MPIX_REQ_COLL)) {
+        rc = mpix_coll_check(func, req, mpix_matchall_check);
+    } else if (rc == MPI_SUCCESS) {
         rc = mpix_matchall_get_peer(func, req);
     }
     if (rc == MPI_SUCCESS) {

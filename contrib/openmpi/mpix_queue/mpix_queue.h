@@ -279,5 +279,6 @@ int MPIX_Queue_print_stats(FILE *stream);
 #endif
 
 #include "mpix_queue_batch.h"
+#include "mpix_queue_coll.h"
 
 #endif

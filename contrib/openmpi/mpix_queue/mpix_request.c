@@ -10,6 +10,7 @@
 #endif
 
 #include "mpix_request.h"
+#include "mpix_coll.h"
 #include "mpix_datatype.h"
 #include "mpix_error.h"
 #include "mpix_global.h"
@@ -39,6 +40,7 @@ typedef struct mpix_req_args {
     int             rank;
     int             tag;
     MPI_Comm        comm;
+    mpix_coll_t     *coll;
 } mpix_req_args_t;
 
 
@@ -72,7 +74,7 @@ mpix_req_t *mpix_request_find_op(ucp_st_op_h op)
 
 const char *mpix_request_str(const mpix_req_t *req, char *buffer, size_t max)
 {
-    if (req->kind == MPIX_REQ_OTHER) {
+    if ((req->kind == MPIX_REQ_OTHER) || (req->kind == MPIX_REQ_COLL)) {
         snprintf(buffer, max, "request of %s", req->maker);
     } else if (req->rank == MPI_PROC_NULL) {
         snprintf(buffer, max, "%s MPI_PROC_NULL",
@@ -164,6 +166,7 @@ static int mpix_request_record(const mpix_req_args_t *args, MPI_Request handle)
     req->mode      = args->mode;
     req->rank      = args->rank;
     req->tag       = args->tag;
+    req->coll      = args->coll;
     req->is_contig = mpix_datatype_is_contig(args->buffer, args->count,
                                              args->datatype, &req->buffer,
                                              &req->length);
@@ -173,6 +176,9 @@ static int mpix_request_record(const mpix_req_args_t *args, MPI_Request handle)
         goto err_free;
     }
 
+    if (args->coll != NULL) {
+        args->coll->req = req;
+    }
     rc = mpix_request_insert(req);
     if (rc != MPI_SUCCESS) {
         goto err_put_comm;
@@ -210,7 +216,7 @@ int MPI_Send_init(const void *buf, int count, MPI_Datatype datatype, int dest,
 {
     mpix_req_args_t args = {
         "MPI_Send_init", MPIX_REQ_SEND, UCP_ST_MODE_STANDARD, buf, count,
-        datatype, dest, tag, comm
+        datatype, dest, tag, comm, NULL
     };
 
     return mpix_request_made(&args, PMPI_Send_init(buf, count, datatype, dest,
@@ -223,7 +229,7 @@ int MPI_Rsend_init(const void *buf, int count, MPI_Datatype datatype, int dest,
 {
     mpix_req_args_t args = {
         "MPI_Rsend_init", MPIX_REQ_SEND, UCP_ST_MODE_READY, buf, count,
-        datatype, dest, tag, comm
+        datatype, dest, tag, comm, NULL
     };
 
     return mpix_request_made(&args, PMPI_Rsend_init(buf, count, datatype, dest,
@@ -236,7 +242,7 @@ int MPI_Recv_init(void *buf, int count, MPI_Datatype datatype, int source,
 {
     mpix_req_args_t args = {
         "MPI_Recv_init", MPIX_REQ_RECV, UCP_ST_MODE_STANDARD, buf, count,
-        datatype, source, tag, comm
+        datatype, source, tag, comm, NULL
     };
 
     return mpix_request_made(&args, PMPI_Recv_init(buf, count, datatype, source,
@@ -249,7 +255,7 @@ int MPI_Ssend_init(const void *buf, int count, MPI_Datatype datatype, int dest,
 {
     mpix_req_args_t args = {
         "MPI_Ssend_init", MPIX_REQ_OTHER, UCP_ST_MODE_STANDARD, buf, count,
-        datatype, dest, tag, comm
+        datatype, dest, tag, comm, NULL
     };
 
     return mpix_request_made(&args, PMPI_Ssend_init(buf, count, datatype, dest,
@@ -262,7 +268,7 @@ int MPI_Bsend_init(const void *buf, int count, MPI_Datatype datatype, int dest,
 {
     mpix_req_args_t args = {
         "MPI_Bsend_init", MPIX_REQ_OTHER, UCP_ST_MODE_STANDARD, buf, count,
-        datatype, dest, tag, comm
+        datatype, dest, tag, comm, NULL
     };
 
     return mpix_request_made(&args, PMPI_Bsend_init(buf, count, datatype, dest,
@@ -270,11 +276,26 @@ int MPI_Bsend_init(const void *buf, int count, MPI_Datatype datatype, int dest,
                              request);
 }
 
+int mpix_request_made_coll(mpix_coll_t *coll, MPI_Comm comm, MPI_Request handle)
+{
+    const mpix_req_args_t args = {
+        coll->func, MPIX_REQ_COLL, UCP_ST_MODE_STANDARD, NULL, 0, MPI_BYTE,
+        MPI_PROC_NULL, 0, comm, coll
+    };
+    int rc = mpix_request_record(&args, handle);
+
+    return (rc == MPI_SUCCESS) ?
+                   rc :
+                   mpix_raise(comm, mpix_fail(coll->func, rc, "no memory for a "
+                                              "record of the request"));
+}
+
 /* Drops the record of a request that is about to be freed. MPI_ERR_PENDING,
  * with no effect, if its operation is in use. */
 static int mpix_request_drop(MPI_Request handle, MPI_Comm *comm_p)
 {
-    int rc = MPI_SUCCESS;
+    mpix_coll_t *coll = NULL;
+    int rc            = MPI_SUCCESS;
     char str[MPIX_REQ_STR_MAX];
     mpix_req_t *req;
 
@@ -297,10 +318,12 @@ static int mpix_request_drop(MPI_Request handle, MPI_Comm *comm_p)
     kh_del(mpix_req, &mpix_reqs,
            kh_get(mpix_req, &mpix_reqs, mpix_request_key(handle)));
     mpix_comm_put(req->comm);
+    coll = req->coll;
     free(req);
 
 out:
     mpix_unlock();
+    mpix_coll_destroy(coll);
     return rc;
 }
 
@@ -330,7 +353,12 @@ static int mpix_request_check_start(const char *func, int count,
     mpix_lock();
     for (i = 0; (i < count) && (rc == MPI_SUCCESS); ++i) {
         req = mpix_request_find(requests[i]);
-        if ((req != NULL) && (req->state != MPIX_REQ_IDLE)) {
+        if ((req != NULL) && mpix_coll_is_queue_only(req)) {
+            rc = mpix_fail(func, MPI_ERR_REQUEST,
+                           "the MPI library has no persistent collectives: %s "
+                           "can be started on a queue only",
+                           mpix_request_str(req, str, sizeof(str)));
+        } else if ((req != NULL) && (req->state != MPIX_REQ_IDLE)) {
             rc = mpix_fail(func, MPI_ERR_REQUEST,
                            "%s was given to match: it can be started on a "
                            "queue only",

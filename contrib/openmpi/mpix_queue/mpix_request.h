@@ -12,12 +12,14 @@
 #include <mpi.h>
 
 #include <stddef.h>
+#include <stdint.h>
 
 
 typedef enum {
     MPIX_REQ_SEND,
     MPIX_REQ_RECV,
-    MPIX_REQ_OTHER /* Persistent, but can not be matched */
+    MPIX_REQ_OTHER, /* Persistent, but can not be matched */
+    MPIX_REQ_COLL   /* A collective */
 } mpix_req_kind_t;
 
 
@@ -38,6 +40,12 @@ typedef enum {
 } mpix_req_state_t;
 
 
+/* Scope of the messages of collectives, with the context's bits beside it. */
+#define MPIX_REQ_SCOPE_COLL (1ull << 63)
+
+
+struct mpix_coll;
+
 /* Protected by the lock. What MPI_*_init was given never changes. */
 typedef struct mpix_req {
     ucs_list_link_t  list;       /* In a list while PENDING or MATCHING */
@@ -57,8 +65,15 @@ typedef struct mpix_req {
     int              code;       /* How the last matching ended */
     size_t           actual;     /* Bytes a use moves, once MATCHED */
     int              is_marked;  /* In the array that is being checked */
+    uint64_t         scope;      /* 0, or of messages of a collective */
+    struct mpix_coll *coll;      /* Of MPIX_REQ_COLL */
 } mpix_req_t;
 
+
+/* Leave a record of a collective's request that MPI has made. Returns an MPI
+ * code, which has been raised. Takes the lock. */
+int mpix_request_made_coll(struct mpix_coll *coll, MPI_Comm comm,
+                           MPI_Request handle);
 
 /* Look a handle up; NULL if it is no persistent request. Needs the lock. */
 mpix_req_t *mpix_request_find(MPI_Request handle);
