@@ -29,7 +29,8 @@
  * Before it is matched MPI_Start starts it on the host, if the MPI library has
  * persistent collectives (OpenMPI 4.1 and later, MPICH 4). With
  * MPIX_QUEUE_NATIVE_COLLECTIVES=n in the environment its own are not made,
- * which saves the memory that they take.
+ * which saves the memory that they take; OpenMPI 4.1 does not give all of it
+ * back.
  *
  * All ranks get the same result, which is that of MPI's function where the
  * operation is exact. Predefined operations on integers and floating-point

@@ -129,7 +129,8 @@ void mpix_request_resolve_peers(mpix_comm_t *comm)
  * this library's back. */
 static int mpix_request_insert(mpix_req_t *req)
 {
-    mpix_req_t *old = NULL;
+    mpix_coll_t *coll = NULL;
+    mpix_req_t *old   = NULL;
     khiter_t iter;
     int ret;
 
@@ -141,11 +142,16 @@ static int mpix_request_insert(mpix_req_t *req)
     }
 
     if (old != NULL) {
-        mpix_match_cancel(old);
+        if (mpix_match_cancel(old) == UCS_OK) {
+            coll = old->coll;
+        }
         mpix_comm_put(old->comm);
-        free(old);
+        if (old->coll == coll) {
+            free(old);
+        } /* Else a collective that is in use needs it */
     }
     mpix_unlock();
+    mpix_coll_destroy(coll);
     return (ret >= 0) ? MPI_SUCCESS : MPI_ERR_NO_MEM;
 }
 
