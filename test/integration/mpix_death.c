@@ -26,12 +26,48 @@
 /* A message that the last rank has matched, but never starts. */
 static mpix_test_msg_t awaited;
 
+/* A barrier that the last rank has matched, but never starts; on a queue of its
+ * own. */
+static struct {
+    void        *stream;
+    MPIX_Queue  queue;
+    MPI_Request request;
+} barrier;
+
+static void meet_barrier(int is_last)
+{
+    MPIX_OK(MPIX_Host_stream_create(&barrier.stream));
+    MPIX_OK(MPIX_Create_queue(barrier.stream, &barrier.queue));
+    MPIX_OK(MPIX_Barrier_init(MPI_COMM_WORLD, MPI_INFO_NULL,
+                              &barrier.request));
+    MPIX_OK(MPIX_Match(&barrier.request, MPI_STATUS_IGNORE));
+    if (!is_last) {
+        MPIX_OK(MPIX_Enqueue_start(barrier.queue, &barrier.request));
+        MPIX_OK(MPIX_Enqueue_wait(barrier.queue, &barrier.request));
+    }
+}
+
+/* The queue is let go, and says why; the barrier can only be freed. */
+static void end_barrier(void)
+{
+    int rc;
+
+    MPIX_IS(MPI_ERR_OTHER, MPIX_Queue_wait(barrier.queue));
+    rc = MPIX_Enqueue_start(barrier.queue, &barrier.request);
+    MPIX_CHECK(rc != MPI_SUCCESS, "started after an error");
+    MPIX_OK(MPI_Request_free(&barrier.request));
+    MPIX_OK(MPIX_Queue_free(&barrier.queue));
+    MPIX_OK(MPIX_Host_stream_synchronize(barrier.stream));
+    MPIX_OK(MPIX_Host_stream_free(&barrier.stream));
+}
+
 /* One pair each way between the last rank and each other one. */
 static void meet(int last)
 {
     mpix_test_msg_t msg;
     int i;
 
+    meet_barrier(mpix_test.rank == last);
     if (mpix_test.rank != last) {
         mpix_test_send_init(&msg, 10, last, TAG_FIRST, 0);
         MPIX_OK(MPIX_Match(&msg.request, MPI_STATUS_IGNORE));
@@ -74,6 +110,7 @@ static void wait_in_vain(int last)
     MPIX_IS(MPI_ERR_OTHER, MPIX_Match(&msg.request, MPI_STATUS_IGNORE));
     mpix_test_msg_free(&msg);
     MPIX_IS(MPI_ERR_OTHER, MPIX_Queue_wait(mpix_test.queue));
+    end_barrier();
     printf("mpix_death: rank %d survives, %d checks failed\n", mpix_test.rank,
            mpix_test.failed);
     fflush(NULL);

@@ -44,6 +44,24 @@ int mpix_buffer_create(const void *address, MPI_Count count,
     return MPI_SUCCESS;
 }
 
+int mpix_buffer_is_contig(const void *address, MPI_Count count,
+                          MPI_Datatype datatype, void **start_p,
+                          size_t *length_p)
+{
+    mpix_buffer_t *buffer;
+    int is_contig;
+
+    if (mpix_buffer_create(address, count, datatype, &buffer) != MPI_SUCCESS) {
+        return 0;
+    }
+
+    is_contig = (buffer->map == NULL);
+    *start_p  = buffer->start;
+    *length_p = buffer->length;
+    mpix_buffer_put(buffer);
+    return is_contig;
+}
+
 ucs_status_t mpix_buffer_stage(mpix_buffer_t *buffer)
 {
     if ((buffer->map != NULL) && (buffer->start == NULL)) {

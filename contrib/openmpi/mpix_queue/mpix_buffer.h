@@ -33,6 +33,12 @@ typedef struct mpix_buffer {
 int mpix_buffer_create(const void *address, MPI_Count count,
                        MPI_Datatype datatype, mpix_buffer_t **buffer_p);
 
+/* Where a buffer is in memory. Returns 0 if it is not contiguous, or nothing is
+ * known of it. */
+int mpix_buffer_is_contig(const void *address, MPI_Count count,
+                          MPI_Datatype datatype, void **start_p,
+                          size_t *length_p);
+
 /* Allocate what a buffer is packed into, if it needs that. */
 ucs_status_t mpix_buffer_stage(mpix_buffer_t *buffer);
 

@@ -45,6 +45,7 @@ static mpix_comm_t *mpix_comm_create(uint64_t id)
     comm->id     = id;
     comm->dups   = 0;
     comm->refs   = 1;
+    comm->colls  = 0;
     ucs_list_head_init(&comm->peers);
     return comm;
 }

@@ -33,6 +33,7 @@ typedef struct mpix_comm {
     uint64_t        dups;   /* Duplicates made so far, at all its processes */
     unsigned        refs;   /* The attribute's and the requests' */
     ucs_list_link_t peers;  /* mpix_peer_t, each once */
+    unsigned        colls;  /* Persistent collectives that were made */
 } mpix_comm_t;
 
 

@@ -7,6 +7,7 @@
 #endif
 
 #include "mpix_queue.h"
+#include "mpix_coll.h"
 #include "mpix_error.h"
 #include "mpix_global.h"
 #include "mpix_queues.h"
@@ -81,6 +82,9 @@ static int mpix_enqueue_collect(const char *func, mpix_queue_set_t *set,
         if (req == NULL) {
             return mpix_request_fail(&where, MPI_ERR_REQUEST,
                                      "is no persistent one, or is freed");
+        }
+        if (req->kind == MPIX_REQ_COLL) {
+            return MPIX_COLL_FOUND;
         }
         if (req->state != MPIX_REQ_MATCHED) {
             return mpix_request_fail(&where, MPI_ERR_REQUEST, "is not matched");
@@ -204,7 +208,11 @@ static int mpix_enqueue_fail(const mpix_enqueue_call_t *call,
 static int mpix_enqueue(const mpix_enqueue_call_t *call,
                         const MPI_Request *requests)
 {
-    const int count = call->count;
+    const int count                  = call->count;
+    const mpix_coll_call_t coll_call = {
+        call->func, call->queue, count, requests,
+        call->enqueue == ucp_st_enqueue_waitall
+    };
     mpix_queue_set_t *set;
     ucs_status_t status;
     int rc;
@@ -222,11 +230,17 @@ static int mpix_enqueue(const mpix_enqueue_call_t *call,
     }
 
     rc = mpix_enqueue_ops(call->func, call->queue, count, requests, &set);
-    if ((rc != MPI_SUCCESS) || (set->num_ops == 0)) {
+    if (rc == MPIX_COLL_FOUND) {
+        return mpix_coll_enqueue(&coll_call);
+    }
+    if (rc != MPI_SUCCESS) {
         return rc;
     }
 
     if (call->queue->st_queue == NULL) {
+        if (set->num_ops == 0) {
+            return MPI_SUCCESS;
+        }
         rc = mpix_queue_get_st(call->func, call->queue);
         if (rc != MPI_SUCCESS) {
             return rc;
@@ -236,6 +250,17 @@ static int mpix_enqueue(const mpix_enqueue_call_t *call,
     status = call->enqueue(call->queue->st_queue, set->ops, set->num_ops);
     return (status == UCS_OK) ? MPI_SUCCESS :
                                 mpix_enqueue_fail(call, requests, status);
+}
+
+int mpix_enqueue_requests(const char *func, struct mpix_queue *queue, int count,
+                          const MPI_Request *requests, int is_wait)
+{
+    const mpix_enqueue_call_t call = {
+        func, queue, count,
+        is_wait ? ucp_st_enqueue_waitall : ucp_st_enqueue_startall
+    };
+
+    return mpix_enqueue(&call, requests);
 }
 
 /* The way out of all functions here: the usual one does not look up

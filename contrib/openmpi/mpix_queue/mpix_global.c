@@ -19,6 +19,7 @@
 #include "mpix_global.h"
 #include "mpix_batch.h"
 #include "mpix_binding.h"
+#include "mpix_coll.h"
 #include "mpix_comm.h"
 #include "mpix_error.h"
 #include "mpix_host.h"
@@ -198,6 +199,7 @@ static void mpix_global_cleanup(void)
 
     mpix_lock();
     mpix_queues_cleanup();
+    mpix_colls_cleanup();
     st_worker = mpix_global.st_worker;
     if (st_worker != NULL) {
         mpix_host_cleanup();

@@ -7,6 +7,7 @@
 #endif
 
 #include "mpix_host.h"
+#include "mpix_coll.h"
 #include "mpix_error.h"
 #include "mpix_global.h"
 #include "mpix_match.h"
@@ -33,6 +34,10 @@ static int mpix_host_is_active(const mpix_req_t *req)
 {
     ucp_st_op_attr_t attr;
 
+    if (req->kind == MPIX_REQ_COLL) {
+        return (req->state == MPIX_REQ_MATCHED) &&
+               (req->coll->started > req->told);
+    }
     return (req->state == MPIX_REQ_MATCHED) &&
            (ucp_st_op_query(req->op, &attr) == UCS_OK) &&
            (attr.started > req->told);
@@ -88,9 +93,14 @@ void mpix_host_progress(void)
  * the queue is held. */
 static ucs_status_t mpix_host_test(const mpix_req_t *req)
 {
-    ucs_status_t status = ucp_st_op_test(req->op);
     ucp_st_op_attr_t attr;
+    ucs_status_t status;
 
+    if (req->kind == MPIX_REQ_COLL) {
+        return mpix_coll_status(req->coll);
+    }
+
+    status = ucp_st_op_test(req->op);
     if (status != UCS_ERR_NO_MESSAGE) {
         return status;
     }
@@ -153,7 +163,10 @@ void mpix_host_told(mpix_req_t *req)
     ucp_st_op_attr_t attr;
 
     mpix_lock();
-    if (ucp_st_op_query(req->op, &attr) == UCS_OK) {
+    if (req->kind == MPIX_REQ_COLL) {
+        mpix_coll_told(req->coll);
+        req->told = req->coll->started;
+    } else if (ucp_st_op_query(req->op, &attr) == UCS_OK) {
         req->told = attr.started;
     }
     req->is_on_host = 0;
@@ -244,7 +257,10 @@ static int mpix_host_start_check(const mpix_where_t *where)
 {
     const mpix_req_t *req = where->req;
 
-    if ((req->state == MPIX_REQ_PENDING) || (req->state == MPIX_REQ_MATCHING)) {
+    if (req->kind == MPIX_REQ_COLL) {
+        return mpix_request_fail(where, MPI_ERR_REQUEST,
+                                 "can be started on a queue only");
+    } else if ((req->state == MPIX_REQ_PENDING) || (req->state == MPIX_REQ_MATCHING)) {
         return mpix_request_fail(where, MPI_ERR_REQUEST,
                                  "is being matched: MPIX_Is_matched tells when "
                                  "that is done");
@@ -270,7 +286,7 @@ static int mpix_host_start_sort(mpix_host_start_t *start)
     for (i = 0; i < start->count; ++i) {
         start->reqs[i] = NULL;
         req            = mpix_request_find(start->requests[i]);
-        if ((req == NULL) || (req->state == MPIX_REQ_IDLE)) {
+        if ((req == NULL) || !mpix_request_is_given(req)) {
             continue;
         }
 

@@ -8,6 +8,7 @@
 
 #include "mpix_match.h"
 #include "mpix_binding.h"
+#include "mpix_coll.h"
 #include "mpix_error.h"
 #include "mpix_global.h"
 #include "mpix_leave.h"
@@ -49,6 +50,11 @@ static void mpix_match_delist(mpix_req_t *req)
 
 void mpix_match_push(mpix_req_t *req)
 {
+    if (req->kind == MPIX_REQ_COLL) {
+        mpix_coll_push(req);
+        return;
+    }
+
     req->match_status = UCS_OK;
     mpix_match_enlist(req, MPIX_REQ_PENDING, &mpix_match_pending);
     if (mpix_binding()->wake != NULL) {
@@ -98,7 +104,8 @@ static ucs_status_t mpix_match_make_op(mpix_req_t *req)
         .peer       = (req->peer == NULL) ? UCP_ST_PEER_NULL :
                                             req->peer->st_peer,
         .tag        = (uint64_t)req->tag,
-        .scope      = (req->peer == NULL) ? 0 : req->peer->context,
+        .scope      = req->scope |
+                      ((req->peer == NULL) ? 0 : req->peer->context),
         .mode       = req->mode
     };
 
@@ -204,7 +211,7 @@ unsigned mpix_match_progress(void)
 {
     return mpix_peer_progress() + mpix_match_progress_pending() +
            ucp_st_worker_progress(mpix_global.st_worker) +
-           mpix_match_progress_running();
+           mpix_match_progress_running() + mpix_coll_progress();
 }
 
 void mpix_match_hook(ucp_worker_h worker)
@@ -226,6 +233,10 @@ void mpix_match_hook(ucp_worker_h worker)
 ucs_status_t mpix_match_cancel(mpix_req_t *req)
 {
     ucs_status_t status;
+
+    if (req->kind == MPIX_REQ_COLL) {
+        return mpix_coll_cancel(req);
+    }
 
     ++mpix_global.cancels;
     if (req->op != NULL) {
@@ -253,7 +264,7 @@ static int mpix_match_count_self(const ucs_list_link_t *list,
 
     ucs_list_for_each(other, list, list) {
         count += (other->kind == kind) && (other->peer == req->peer) &&
-                 (other->tag == req->tag);
+                 (other->tag == req->tag) && (other->scope == req->scope);
     }
     return count;
 }

@@ -7,6 +7,7 @@
 #endif
 
 #include "mpix_queue.h"
+#include "mpix_coll.h"
 #include "mpix_error.h"
 #include "mpix_global.h"
 #include "mpix_match.h"
@@ -38,7 +39,7 @@ static int mpix_matchall_check_kind(const mpix_where_t *where)
         return mpix_request_fail(where, MPI_ERR_BUFFER,
                                  "can not be matched: its buffer is "
                                  "MPI_IN_PLACE");
-    } else if (req->buffer == NULL) {
+    } else if ((req->buffer == NULL) && (req->kind != MPIX_REQ_COLL)) {
         return mpix_request_fail(where, MPI_ERR_TYPE,
                                  "can not be matched: its datatype, a %s one, "
                                  "is not known", req->type);
@@ -73,6 +74,9 @@ static int mpix_matchall_check_state(const mpix_where_t *where)
 /* Finds what has to be there before the request is matched. */
 static int mpix_matchall_get_peer(const mpix_where_t *where, mpix_req_t *req)
 {
+    if (req->kind == MPIX_REQ_COLL) {
+        return mpix_coll_for_each(where, req->coll, mpix_matchall_get_peer);
+    }
     if ((req->rank == MPI_PROC_NULL) || (req->peer != NULL)) {
         return MPI_SUCCESS;
     }
@@ -83,6 +87,16 @@ static int mpix_matchall_get_peer(const mpix_where_t *where, mpix_req_t *req)
                                  "freed before the first call of this library");
     }
     return mpix_peer_get(where->func, req->comm, req->rank, &req->peer);
+}
+
+/* Looks at a message of a collective. */
+static int mpix_matchall_check_message(const mpix_where_t *where,
+                                       mpix_req_t *req)
+{
+    int rc = mpix_matchall_check_kind(where);
+
+    (void)req;
+    return (rc == MPI_SUCCESS) ? mpix_matchall_check_state(where) : rc;
 }
 
 /* Looks at one request of an array. */
@@ -102,6 +116,13 @@ static int mpix_matchall_check(const mpix_where_t *where, mpix_req_t *req)
     rc = mpix_matchall_check_kind(where);
     if (rc == MPI_SUCCESS) {
         rc = mpix_matchall_check_state(where);
+    }
+    if ((rc == MPI_SUCCESS) && (req->kind == MPIX_REQ_COLL)) {
+        rc = mpix_coll_check(where);
+        if (rc == MPI_SUCCESS) {
+            rc = mpix_coll_for_each(where, req->coll,
+                                    mpix_matchall_check_message);
+        }
     }
     if (rc == MPI_SUCCESS) {
         req->is_marked = 1;

@@ -7,6 +7,7 @@
 #endif
 
 #include "mpix_queues.h"
+#include "mpix_coll.h"
 #include "mpix_error.h"
 #include "mpix_global.h"
 #include "mpix_handle.h"
@@ -96,6 +97,7 @@ static int mpix_queue_create(const char *func, ucs_gstream_h stream,
 
     queue->stream = stream;
     queue->comm   = comm;
+    ucs_list_head_init(&queue->colls);
     mpix_lock();
     ucs_list_add_tail(&mpix_queues, &queue->list);
     mpix_unlock();
@@ -110,7 +112,8 @@ static ucs_status_t mpix_queue_destroy(struct mpix_queue *queue)
     ucs_status_t status = UCS_OK;
     unsigned i;
 
-    if ((queue->batch != NULL) && !mpix_batch_is_idle(queue->batch)) {
+    if (((queue->batch != NULL) && !mpix_batch_is_idle(queue->batch)) ||
+        !mpix_coll_is_idle(queue)) {
         return UCS_ERR_BUSY;
     }
     if (queue->st_queue != NULL) {
@@ -120,6 +123,7 @@ static ucs_status_t mpix_queue_destroy(struct mpix_queue *queue)
         return status;
     }
 
+    mpix_coll_leave_queue(queue);
     ucs_list_del(&queue->list);
     if (queue->batch != NULL) {
         mpix_batch_destroy(queue->batch);
@@ -276,8 +280,8 @@ void mpix_queues_cleanup(void)
     struct mpix_queue *queue, *tmp;
 
     ucs_list_for_each_safe(queue, tmp, &mpix_queues, list) {
+        count += !queue->is_internal;
         mpix_queue_destroy(queue);
-        ++count;
     }
 
     if (count > 0) {
@@ -314,6 +318,9 @@ static ucs_status_t mpix_queue_query(struct mpix_queue *queue,
     if (queue->st_queue != NULL) {
         ucp_st_worker_progress(mpix_global.st_worker);
         status = ucp_st_queue_query(queue->st_queue, error);
+    }
+    if ((status == UCS_OK) && !mpix_coll_is_idle(queue)) {
+        status = UCS_INPROGRESS;
     }
     mpix_unlock();
 
@@ -352,7 +359,7 @@ static int mpix_queue_wait(struct mpix_queue *queue)
                          "a message of MPIX_Enqueue_send or MPIX_Enqueue_recv "
                          "has failed: its request says why");
     }
-    return MPI_SUCCESS;
+    return mpix_coll_check_queue(func, queue);
 }
 
 int MPIX_Queue_wait(MPIX_Queue queue)

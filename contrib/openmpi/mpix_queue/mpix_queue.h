@@ -369,6 +369,7 @@ int MPIX_Queue_get_info(MPIX_Queue_info *info);
 #endif
 
 #include "mpix_queue_batch.h"
+#include "mpix_queue_coll.h"
 #include "mpix_halo.h"
 
 #endif

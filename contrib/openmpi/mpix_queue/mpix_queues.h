@@ -40,6 +40,9 @@ struct mpix_queue {
                                   MPI_COMM_WORLD. Constant */
     mpix_batch_t     *batch;   /* Messages that are used once; NULL until
                                   needed; of the same thread */
+    ucs_list_link_t  colls;    /* Collectives that were last started here; needs
+                                  the lock */
+    int              is_internal; /* Of a collective */
     mpix_queue_set_t sets[MPIX_QUEUE_MAX_SETS];
     unsigned         next_set; /* The next one to go, of the same thread */
 };
@@ -51,6 +54,11 @@ int mpix_queue_is_valid(MPIX_Queue queue);
 /* Have an st queue, where the st worker is there. Returns an MPI code, whose
  * cause has been printed. Takes the lock. */
 int mpix_queue_get_st(const char *func, struct mpix_queue *queue);
+
+/* Start or wait for requests, none of them a collective. Returns an MPI code,
+ * whose cause has been printed and which is not raised. Takes the lock. */
+int mpix_enqueue_requests(const char *func, struct mpix_queue *queue, int count,
+                          const MPI_Request *requests, int is_wait);
 
 /* MPI_Finalize has begun: cancel the messages that are not started. Takes the
  * lock. */

@@ -10,6 +10,7 @@
 #endif
 
 #include "mpix_request.h"
+#include "mpix_coll.h"
 #include "mpix_error.h"
 #include "mpix_global.h"
 #include "mpix_match.h"
@@ -43,6 +44,7 @@ typedef struct mpix_req_args {
     int             rank;
     int             tag;
     MPI_Comm        comm;
+    mpix_coll_t     *coll;
 } mpix_req_args_t;
 
 
@@ -79,15 +81,28 @@ static void mpix_request_count(unsigned *count, int change)
     __atomic_store_n(count, *count + change, __ATOMIC_RELAXED);
 }
 
+int mpix_request_is_given(const mpix_req_t *req)
+{
+    return (req->state != MPIX_REQ_IDLE) ||
+           ((req->coll != NULL) && !req->coll->is_native);
+}
+
+static void mpix_request_count_given(const mpix_req_t *req, int change)
+{
+    mpix_request_count(&mpix_request_given, change);
+    mpix_request_count(&mpix_request_filter[mpix_request_hash(req->handle)],
+                       change);
+}
+
 void mpix_request_set_state(mpix_req_t *req, mpix_req_state_t state)
 {
-    const int change = (state != MPIX_REQ_IDLE) - (req->state != MPIX_REQ_IDLE);
+    const int was_given = mpix_request_is_given(req);
+    int change;
 
     req->state = state;
+    change     = mpix_request_is_given(req) - was_given;
     if (change != 0) {
-        mpix_request_count(&mpix_request_given, change);
-        mpix_request_count(&mpix_request_filter[mpix_request_hash(req->handle)],
-                           change);
+        mpix_request_count_given(req, change);
     }
 }
 
@@ -121,7 +136,7 @@ const char *mpix_request_str(const mpix_req_t *req, char *buffer, size_t max)
     char rank[16]     = "any";
     char tag[16]      = "any";
 
-    if (req->kind == MPIX_REQ_OTHER) {
+    if ((req->kind == MPIX_REQ_OTHER) || (req->kind == MPIX_REQ_COLL)) {
         snprintf(buffer, max, "request of %s", req->maker);
         return buffer;
     } else if (req->rank == MPI_PROC_NULL) {
@@ -206,6 +221,9 @@ void mpix_request_resolve_peers(mpix_comm_t *comm)
 static void mpix_request_destroy(mpix_req_t *req)
 {
     mpix_request_set_state(req, MPIX_REQ_IDLE);
+    if (mpix_request_is_given(req)) {
+        mpix_request_count_given(req, -1);
+    }
     if (req->buffer != NULL) {
         mpix_buffer_put(req->buffer);
     }
@@ -217,7 +235,8 @@ static void mpix_request_destroy(mpix_req_t *req)
  * this library's back. */
 static int mpix_request_insert(mpix_req_t *req)
 {
-    mpix_req_t *old = NULL;
+    mpix_coll_t *coll = NULL;
+    mpix_req_t *old   = NULL;
     khiter_t iter;
     int ret;
 
@@ -229,10 +248,15 @@ static int mpix_request_insert(mpix_req_t *req)
     }
 
     if (old != NULL) {
-        mpix_match_cancel(old);
-        mpix_request_destroy(old);
+        if (mpix_match_cancel(old) == UCS_OK) {
+            coll = old->coll;
+        }
+        if (old->coll == coll) {
+            mpix_request_destroy(old);
+        } /* Else a collective that is in use needs it */
     }
     mpix_unlock();
+    mpix_coll_destroy(coll);
     return (ret >= 0) ? MPI_SUCCESS : MPI_ERR_NO_MEM;
 }
 
@@ -255,6 +279,7 @@ static int mpix_request_record(const mpix_req_args_t *args, MPI_Request handle)
     req->tag         = args->tag;
     req->type        = mpix_typemap_kind(args->datatype);
     req->is_in_place = (args->buffer == MPI_IN_PLACE);
+    req->coll        = args->coll;
 
     rc = mpix_comm_get(args->comm, &req->comm);
     if (rc != MPI_SUCCESS) {
@@ -262,13 +287,22 @@ static int mpix_request_record(const mpix_req_args_t *args, MPI_Request handle)
         return rc;
     }
 
+    mpix_lock();
+    if (mpix_request_is_given(req)) {
+        mpix_request_count_given(req, 1);
+    }
+    mpix_unlock();
+
     /* The application may free the datatype. One that is not known is of no
      * matter unless the request is to be matched. */
-    if (req->kind != MPIX_REQ_OTHER) {
+    if ((req->kind == MPIX_REQ_SEND) || (req->kind == MPIX_REQ_RECV)) {
         rc = mpix_buffer_create(args->buffer, args->count, args->datatype,
                                 &req->buffer);
     }
     if (rc != MPI_ERR_NO_MEM) {
+        if (args->coll != NULL) {
+            args->coll->req = req;
+        }
         rc = mpix_request_insert(req);
     }
     if (rc != MPI_SUCCESS) {
@@ -302,7 +336,7 @@ int MPI_Send_init(const void *buf, int count, MPI_Datatype datatype, int dest,
 {
     mpix_req_args_t args = {
         "MPI_Send_init", MPIX_REQ_SEND, UCP_ST_MODE_STANDARD, buf, count,
-        datatype, dest, tag, comm
+        datatype, dest, tag, comm, NULL
     };
     int rc = MPIX_NEXT(Send_init)(buf, count, datatype, dest, tag, comm,
                                   request);
@@ -315,7 +349,7 @@ int MPI_Rsend_init(const void *buf, int count, MPI_Datatype datatype, int dest,
 {
     mpix_req_args_t args = {
         "MPI_Rsend_init", MPIX_REQ_SEND, UCP_ST_MODE_READY, buf, count,
-        datatype, dest, tag, comm
+        datatype, dest, tag, comm, NULL
     };
     int rc = MPIX_NEXT(Rsend_init)(buf, count, datatype, dest, tag, comm,
                                    request);
@@ -328,7 +362,7 @@ int MPI_Recv_init(void *buf, int count, MPI_Datatype datatype, int source,
 {
     mpix_req_args_t args = {
         "MPI_Recv_init", MPIX_REQ_RECV, UCP_ST_MODE_STANDARD, buf, count,
-        datatype, source, tag, comm
+        datatype, source, tag, comm, NULL
     };
     int rc = MPIX_NEXT(Recv_init)(buf, count, datatype, source, tag, comm,
                                   request);
@@ -341,7 +375,7 @@ int MPI_Ssend_init(const void *buf, int count, MPI_Datatype datatype, int dest,
 {
     mpix_req_args_t args = {
         "MPI_Ssend_init", MPIX_REQ_OTHER, UCP_ST_MODE_STANDARD, buf, count,
-        datatype, dest, tag, comm
+        datatype, dest, tag, comm, NULL
     };
     int rc = MPIX_NEXT(Ssend_init)(buf, count, datatype, dest, tag, comm,
                                    request);
@@ -354,7 +388,7 @@ int MPI_Bsend_init(const void *buf, int count, MPI_Datatype datatype, int dest,
 {
     mpix_req_args_t args = {
         "MPI_Bsend_init", MPIX_REQ_OTHER, UCP_ST_MODE_STANDARD, buf, count,
-        datatype, dest, tag, comm
+        datatype, dest, tag, comm, NULL
     };
     int rc = MPIX_NEXT(Bsend_init)(buf, count, datatype, dest, tag, comm,
                                    request);
@@ -362,11 +396,26 @@ int MPI_Bsend_init(const void *buf, int count, MPI_Datatype datatype, int dest,
     return mpix_request_made(&args, rc, request);
 }
 
+int mpix_request_made_coll(mpix_coll_t *coll, MPI_Comm comm, MPI_Request handle)
+{
+    const mpix_req_args_t args = {
+        coll->func, MPIX_REQ_COLL, UCP_ST_MODE_STANDARD, NULL, 0, MPI_BYTE,
+        MPI_PROC_NULL, 0, comm, coll
+    };
+    int rc = mpix_request_record(&args, handle);
+
+    return (rc == MPI_SUCCESS) ?
+                   rc :
+                   mpix_raise(comm, mpix_fail(coll->func, rc, "no memory for a "
+                                              "record of the request"));
+}
+
 /* Drops the record of a request that is about to be freed. MPI_ERR_PENDING,
  * with no effect, if its operation is in use. */
 static int mpix_request_drop(MPI_Request handle, MPI_Comm *comm_p)
 {
     mpix_where_t where = {"MPI_Request_free", 1};
+    mpix_coll_t *coll  = NULL;
     int rc             = MPI_SUCCESS;
     mpix_req_t *req;
 
@@ -389,10 +438,12 @@ static int mpix_request_drop(MPI_Request handle, MPI_Comm *comm_p)
 
     kh_del(mpix_req, &mpix_reqs,
            kh_get(mpix_req, &mpix_reqs, mpix_request_key(handle)));
+    coll = req->coll;
     mpix_request_destroy(req);
 
 out:
     mpix_unlock();
+    mpix_coll_destroy(coll);
     return rc;
 }
 

@@ -20,7 +20,8 @@
 typedef enum {
     MPIX_REQ_SEND,
     MPIX_REQ_RECV,
-    MPIX_REQ_OTHER /* Persistent, but can not be matched */
+    MPIX_REQ_OTHER, /* Persistent, but can not be matched */
+    MPIX_REQ_COLL   /* A collective */
 } mpix_req_kind_t;
 
 
@@ -40,6 +41,12 @@ typedef enum {
     MPIX_REQ_FAILED    /* Can only be freed */
 } mpix_req_state_t;
 
+
+/* Scope of the messages of collectives, with the context's bits beside it. */
+#define MPIX_REQ_SCOPE_COLL (1ull << 63)
+
+
+struct mpix_coll;
 
 /* Protected by the lock. What MPI_*_init was given never changes. */
 typedef struct mpix_req {
@@ -61,12 +68,14 @@ typedef struct mpix_req {
     uint64_t         told;       /* Uses whose end the host was told of */
     int              is_on_host; /* Last started by MPI_Start */
     int              is_marked;  /* In the array that is being checked */
+    uint64_t         scope;      /* 0, or of messages of a collective */
+    struct mpix_coll *coll;      /* Of MPIX_REQ_COLL */
 } mpix_req_t;
 
 
 #define MPIX_REQ_FILTER_BITS 10
 
-/* Requests that are not IDLE; and how many of them have a hash. Written under
+/* Requests that are given (mpix_request_is_given()); and how many of them have a hash. Written under
  * the lock, read without it by each call of MPI that takes requests: a request
  * is not given to two such calls at a time. */
 extern unsigned mpix_request_given;
@@ -114,6 +123,10 @@ static inline int mpix_request_any_given(int count, const MPI_Request *requests)
     return 0;
 }
 
+/* Non-zero if the request is not MPI's: it was given to match, or is a
+ * collective of an MPI that has none. */
+int mpix_request_is_given(const mpix_req_t *req);
+
 /* Change the state. Needs the lock. */
 void mpix_request_set_state(mpix_req_t *req, mpix_req_state_t state);
 
@@ -124,6 +137,11 @@ void mpix_request_fill_status(const mpix_req_t *req, int code,
 
 /* Fill the status of a request that nothing was done with. */
 void mpix_request_empty_status(MPI_Status *status, int code);
+
+/* Leave a record of a collective's request that MPI has made. Returns an MPI
+ * code, which has been raised. Takes the lock. */
+int mpix_request_made_coll(struct mpix_coll *coll, MPI_Comm comm,
+                           MPI_Request handle);
 
 /* Look a handle up; NULL if it is no persistent request. Needs the lock. */
 mpix_req_t *mpix_request_find(MPI_Request handle);

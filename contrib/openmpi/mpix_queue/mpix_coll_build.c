@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mpix_coll_build.c - the algorithms, as steps.
+ *
+ * Barrier: dissemination (D. Hensgen, R. Finkel, U. Manber: Two Algorithms for
+ * Barrier Synchronization, 1988). Bcast, Reduce: binomial trees. Allreduce:
+ * recursive doubling for short vectors, for long ones a ring of reductions and
+ * one of copies (P. Patarasuk, X. Yuan: Bandwidth Optimal All-reduce Algorithms
+ * for Clusters of Workstations, 2009). Allgather: ring. Alltoall: pairwise
+ * exchange. For those, and the order of operands where an operation is not
+ * commutative, see R. Thakur, R. Rabenseifner, W. Gropp: Optimization of
+ * Collective Communication Operations in MPICH, 2005.
+ *
+ * A reduction combines neighbouring ranges of ranks, of which the left operand
+ * is the lower one, unless the operation is commutative: this is MPI's
+ * canonical order.
+ */
+#ifdef HAVE_CONFIG_H
+#  include "config.h"
+#endif
+
+#include "mpix_coll.h"
+#include "mpix_buffer.h"
+
+/* From so many bytes on an Allreduce is a ring */
+#define MPIX_COLL_RING_MIN 65536
+
+
+static size_t mpix_coll_extent(MPI_Datatype datatype)
+{
+    MPI_Aint lb, extent;
+
+    PMPI_Type_get_extent(datatype, &lb, &extent);
+    return extent;
+}
+
+static void *mpix_coll_at(const void *buffer, size_t index, size_t size)
+{
+    return (char*)buffer + index * size;
+}
+
+static int mpix_coll_rank_at(const mpix_coll_t *coll, int distance)
+{
+    return (int)(((int64_t)coll->rank + distance + coll->size) % coll->size);
+}
+
+/* Adds a copy from a buffer of the application to another one: a message to
+ * oneself where one is not contiguous. */
+static void mpix_coll_move(mpix_coll_t *coll, void *dst, const void *src,
+                           const mpix_coll_args_t *args)
+{
+    size_t length, dst_length;
+    void *from, *to;
+
+    if (!mpix_buffer_is_contig(src, args->sendcount, args->sendtype, &from,
+                                 &length) ||
+        !mpix_buffer_is_contig(dst, args->recvcount, args->recvtype, &to,
+                                 &dst_length)) {
+        mpix_coll_send(coll, src, args->sendcount, args->sendtype, coll->rank);
+        mpix_coll_recv(coll, dst, args->recvcount, args->recvtype, coll->rank);
+        mpix_coll_end_round(coll);
+        return;
+    }
+    mpix_coll_copy(coll, to, from, (length < dst_length) ? length : dst_length);
+}
+
+static void mpix_coll_barrier(mpix_coll_t *coll, const mpix_coll_args_t *args)
+{
+    int64_t distance;
+
+    for (distance = 1; distance < coll->size; distance *= 2) {
+        mpix_coll_recv(coll, NULL, 0, MPI_BYTE,
+                       mpix_coll_rank_at(coll, -(int)distance));
+        mpix_coll_send(coll, NULL, 0, MPI_BYTE,
+                       mpix_coll_rank_at(coll, (int)distance));
+        mpix_coll_end_round(coll);
+    }
+}
+
+static void mpix_coll_bcast(mpix_coll_t *coll, const mpix_coll_args_t *args)
+{
+    const int place = mpix_coll_rank_at(coll, -args->root);
+    int64_t mask    = 1;
+
+    for (; (mask < coll->size) && !(place & mask); mask *= 2) {
+    }
+    if (place != 0) {
+        mpix_coll_recv(coll, args->recvbuf, args->recvcount, args->recvtype,
+                       mpix_coll_rank_at(coll, -(int)mask));
+        mpix_coll_end_round(coll);
+    }
+    for (mask /= 2; mask > 0; mask /= 2) {
+        if ((place + mask) < coll->size) {
+            mpix_coll_send(coll, args->recvbuf, args->recvcount, args->recvtype,
+                           mpix_coll_rank_at(coll, (int)mask));
+        }
+    }
+    mpix_coll_end_round(coll);
+}
+
+/* What a reduction needs, and what this process puts in. */
+static const void *mpix_coll_reduce_begin(mpix_coll_t *coll,
+                                          const mpix_coll_args_t *args,
+                                          int has_result)
+{
+    const int is_in_place = has_result && (args->sendbuf == MPI_IN_PLACE);
+    const void *input     = is_in_place ? args->recvbuf : args->sendbuf;
+    const char *refusal;
+    size_t length;
+    void *start;
+
+    refusal = mpix_coll_op_init(&coll->op, args->op, args->recvtype);
+    if (refusal != NULL) {
+        mpix_coll_refuse(coll, refusal);
+    } else if (!mpix_buffer_is_contig(input, 2, args->recvtype, &start,
+                                        &length) || (start != input)) {
+        mpix_coll_refuse(coll, "a datatype is not contiguous");
+    }
+    return input;
+}
+
+/* A binomial tree. It ends at rank 0, which sends to the root, where the order
+ * matters: there places in the tree are ranks. A rank's sum is in the buffer
+ * that the last child's came to. */
+static void mpix_coll_reduce_tree(mpix_coll_t *coll,
+                                  const mpix_coll_args_t *args)
+{
+    const int is_root = (coll->rank == args->root);
+    const void *acc   = mpix_coll_reduce_begin(coll, args, is_root);
+    const int top     = coll->op.is_commutative ? args->root : 0;
+    const int place   = mpix_coll_rank_at(coll, -top);
+    const size_t size = args->recvcount * coll->op.size;
+    void *buffers[2]  = {NULL, NULL};
+    unsigned child    = 0;
+    int64_t mask;
+    void *buffer;
+
+    for (mask = 1; (mask < coll->size) && !(place & mask); mask *= 2) {
+        if ((place + mask) >= coll->size) {
+            continue;
+        }
+        if (child < 2) {
+            buffers[child] = mpix_coll_tmp(coll, size);
+        }
+        buffer = buffers[child++ % 2];
+        mpix_coll_recv(coll, buffer, args->recvcount, args->recvtype,
+                       mpix_coll_rank_at(coll, (int)mask));
+        mpix_coll_end_round(coll);
+        mpix_coll_reduce(coll, acc, buffer, args->recvcount);
+        acc = buffer;
+    }
+
+    if (place != 0) {
+        mpix_coll_send(coll, acc, args->recvcount, args->recvtype,
+                       mpix_coll_rank_at(coll, -(int)mask));
+    } else if (!is_root) {
+        mpix_coll_send(coll, acc, args->recvcount, args->recvtype, args->root);
+    } else {
+        mpix_coll_copy(coll, args->recvbuf, acc, size);
+    }
+    mpix_coll_end_round(coll);
+    if (is_root && (place != 0)) {
+        mpix_coll_recv(coll, args->recvbuf, args->recvcount, args->recvtype,
+                       top);
+        mpix_coll_end_round(coll);
+    }
+}
+
+/* The sum of this process and what comes from a rank: 'acc' and 'other' change
+ * places where the own one is the left operand. */
+static void mpix_coll_combine(mpix_coll_t *coll, void **acc, void **other,
+                              int rank, int count)
+{
+    void *left = *acc;
+
+    if (coll->op.is_commutative || (rank < coll->rank)) {
+        mpix_coll_reduce(coll, *other, *acc, count);
+    } else {
+        mpix_coll_reduce(coll, *acc, *other, count);
+        *acc   = *other;
+        *other = left;
+    }
+}
+
+/* The ranks beyond the largest power of two that there is leave the exchange to
+ * neighbours: of the first 2 * 'extra' ranks only the odd ones take part. */
+static void mpix_coll_allreduce_doubling(mpix_coll_t *coll,
+                                         const mpix_coll_args_t *args,
+                                         const void *input)
+{
+    const size_t size  = args->recvcount * coll->op.size;
+    void *acc          = args->recvbuf;
+    void *other        = mpix_coll_tmp(coll, size);
+    int power          = 1;
+    const int rank     = coll->rank;
+    int mask, extra, place, peer;
+
+    while (power <= (coll->size / 2)) {
+        power *= 2;
+    }
+    extra = coll->size - power;
+
+    mpix_coll_copy(coll, acc, input, size);
+    if ((rank < (2 * extra)) && (rank % 2 == 0)) {
+        mpix_coll_send(coll, acc, args->recvcount, args->recvtype, rank + 1);
+        mpix_coll_end_round(coll);
+        mpix_coll_recv(coll, acc, args->recvcount, args->recvtype, rank + 1);
+        mpix_coll_end_round(coll);
+        return;
+    }
+    if (rank < (2 * extra)) {
+        mpix_coll_recv(coll, other, args->recvcount, args->recvtype, rank - 1);
+        mpix_coll_end_round(coll);
+        mpix_coll_combine(coll, &acc, &other, rank - 1, args->recvcount);
+    }
+
+    place = (rank < (2 * extra)) ? rank / 2 : rank - extra;
+    for (mask = 1; mask < power; mask *= 2) {
+        peer = place ^ mask;
+        peer = (peer < extra) ? 2 * peer + 1 : peer + extra;
+        mpix_coll_recv(coll, other, args->recvcount, args->recvtype, peer);
+        mpix_coll_send(coll, acc, args->recvcount, args->recvtype, peer);
+        mpix_coll_end_round(coll);
+        mpix_coll_combine(coll, &acc, &other, peer, args->recvcount);
+    }
+
+    if (rank < (2 * extra)) {
+        mpix_coll_send(coll, acc, args->recvcount, args->recvtype, rank - 1);
+        mpix_coll_end_round(coll);
+    }
+    mpix_coll_copy(coll, args->recvbuf, acc, size);
+}
+
+/* First element of a rank's part of a vector. */
+static int mpix_coll_part(const mpix_coll_t *coll, int count, int rank)
+{
+    return (int)((int64_t)count * rank / coll->size);
+}
+
+static void mpix_coll_allreduce_ring(mpix_coll_t *coll,
+                                     const mpix_coll_args_t *args,
+                                     const void *input)
+{
+    const size_t size = coll->op.size;
+    const int right   = mpix_coll_rank_at(coll, 1);
+    const int left    = mpix_coll_rank_at(coll, -1);
+    const int count   = args->recvcount;
+    void *tmp         = mpix_coll_tmp(coll, (count / coll->size + 1) * size);
+    int i, in, out, in_first, out_first, in_count, out_count;
+    void *to;
+
+    /* Sums go around, then results */
+    mpix_coll_copy(coll, args->recvbuf, input, count * size);
+    for (i = 0; i < 2 * (coll->size - 1); ++i) {
+        out       = mpix_coll_rank_at(coll, (i < (coll->size - 1)) ?
+                                                    -i :
+                                                    coll->size - i);
+        in        = (out + coll->size - 1) % coll->size;
+        out_first = mpix_coll_part(coll, count, out);
+        out_count = mpix_coll_part(coll, count, out + 1) - out_first;
+        in_first  = mpix_coll_part(coll, count, in);
+        in_count  = mpix_coll_part(coll, count, in + 1) - in_first;
+        to        = mpix_coll_at(args->recvbuf, in_first, size);
+
+        mpix_coll_recv(coll, (i < (coll->size - 1)) ? tmp : to, in_count,
+                       args->recvtype, left);
+        mpix_coll_send(coll, mpix_coll_at(args->recvbuf, out_first, size),
+                       out_count, args->recvtype, right);
+        mpix_coll_end_round(coll);
+        if (i < (coll->size - 1)) {
+            mpix_coll_reduce(coll, tmp, to, in_count);
+        }
+    }
+}
+
+static void mpix_coll_allreduce(mpix_coll_t *coll, const mpix_coll_args_t *args)
+{
+    const void *input = mpix_coll_reduce_begin(coll, args, 1);
+
+    if ((args->recvcount >= coll->size) && coll->op.is_commutative &&
+        ((args->recvcount * coll->op.size) >= MPIX_COLL_RING_MIN)) {
+        mpix_coll_allreduce_ring(coll, args, input);
+    } else {
+        mpix_coll_allreduce_doubling(coll, args, input);
+    }
+}
+
+static void mpix_coll_allgather(mpix_coll_t *coll, const mpix_coll_args_t *args)
+{
+    const size_t size = args->recvcount * mpix_coll_extent(args->recvtype);
+    int i, out;
+
+    if (args->sendbuf != MPI_IN_PLACE) {
+        mpix_coll_move(coll, mpix_coll_at(args->recvbuf, coll->rank, size),
+                       args->sendbuf, args);
+    }
+    for (i = 0; i < (coll->size - 1); ++i) {
+        out = mpix_coll_rank_at(coll, -i);
+        mpix_coll_recv(coll,
+                       mpix_coll_at(args->recvbuf,
+                                    (out + coll->size - 1) % coll->size, size),
+                       args->recvcount, args->recvtype,
+                       mpix_coll_rank_at(coll, -1));
+        mpix_coll_send(coll, mpix_coll_at(args->recvbuf, out, size),
+                       args->recvcount, args->recvtype,
+                       mpix_coll_rank_at(coll, 1));
+        mpix_coll_end_round(coll);
+    }
+}
+
+static void mpix_coll_alltoall(mpix_coll_t *coll, const mpix_coll_args_t *args)
+{
+    const size_t size     = args->recvcount * mpix_coll_extent(args->recvtype);
+    mpix_coll_args_t from = *args;
+    size_t from_size      = size;
+    int i, to, source;
+
+    if (args->sendbuf == MPI_IN_PLACE) {
+        from.sendbuf   = mpix_coll_tmp(coll, coll->size * size);
+        from.sendcount = args->recvcount;
+        from.sendtype  = args->recvtype;
+        mpix_coll_copy(coll, (void*)from.sendbuf, args->recvbuf,
+                       coll->size * size);
+    } else {
+        from_size = args->sendcount * mpix_coll_extent(args->sendtype);
+    }
+
+    mpix_coll_move(coll, mpix_coll_at(args->recvbuf, coll->rank, size),
+                   mpix_coll_at(from.sendbuf, coll->rank, from_size), &from);
+    for (i = 1; i < coll->size; ++i) {
+        to     = mpix_coll_rank_at(coll, i);
+        source = mpix_coll_rank_at(coll, -i);
+        mpix_coll_recv(coll, mpix_coll_at(args->recvbuf, source, size),
+                       args->recvcount, args->recvtype, source);
+        mpix_coll_send(coll, mpix_coll_at(from.sendbuf, to, from_size),
+                       from.sendcount, from.sendtype, to);
+        mpix_coll_end_round(coll);
+    }
+}
+
+int mpix_coll_build(mpix_coll_t *coll, const mpix_coll_args_t *args)
+{
+    static void (*const build[])(mpix_coll_t *coll,
+                                 const mpix_coll_args_t *args) = {
+        [MPIX_COLL_BARRIER]            = mpix_coll_barrier,
+        [MPIX_COLL_BCAST]              = mpix_coll_bcast,
+        [MPIX_COLL_ALLREDUCE]          = mpix_coll_allreduce,
+        [MPIX_COLL_REDUCE]             = mpix_coll_reduce_tree,
+        [MPIX_COLL_ALLGATHER]          = mpix_coll_allgather,
+        [MPIX_COLL_ALLTOALL]           = mpix_coll_alltoall,
+        [MPIX_COLL_NEIGHBOR_ALLTOALL]  = mpix_coll_build_neighbor,
+        [MPIX_COLL_NEIGHBOR_ALLTOALLV] = mpix_coll_build_neighbor
+    };
+    int is_inter;
+
+    coll->comm = args->comm;
+    PMPI_Comm_rank(args->comm, &coll->rank);
+    PMPI_Comm_size(args->comm, &coll->size);
+    PMPI_Comm_test_inter(args->comm, &is_inter);
+    if (is_inter) {
+        mpix_coll_refuse(coll, "its communicator is an intercommunicator");
+    } else {
+        build[args->kind](coll, args);
+    }
+    return coll->code;
+}

@@ -1,0 +1,538 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mpix_coll_init.c - the functions that make persistent collectives.
+ *
+ * MPI 4 has them as MPI_*_init, OpenMPI 4.1 as MPIX_*_init, other libraries of
+ * MPI 3 not at all. What is there makes the request, so that it can be started
+ * by the host until it is matched; else it is a receive from nobody.
+ */
+#ifdef HAVE_CONFIG_H
+#  include "config.h"
+#endif
+
+#include "mpix_coll.h"
+#include "mpix_error.h"
+#include "mpix_global.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Tags come again after so many collectives of a communicator: MPI_TAG_UB is at
+ * least 32767 */
+#define MPIX_COLL_TAG_MASK 0x7fff
+
+
+/* MPI's functions, NULL where it has none */
+#define MPIX_COLL_WEAK(_name, ...) \
+    extern int PMPI_##_name(__VA_ARGS__, MPI_Comm, MPI_Info, MPI_Request*) \
+            __attribute__((weak)); \
+    extern int PMPIX_##_name(__VA_ARGS__, MPI_Comm, MPI_Info, MPI_Request*) \
+            __attribute__((weak));
+
+extern int PMPI_Barrier_init(MPI_Comm, MPI_Info, MPI_Request*)
+        __attribute__((weak));
+extern int PMPIX_Barrier_init(MPI_Comm, MPI_Info, MPI_Request*)
+        __attribute__((weak));
+MPIX_COLL_WEAK(Bcast_init, void*, int, MPI_Datatype, int)
+MPIX_COLL_WEAK(Allreduce_init, const void*, void*, int, MPI_Datatype, MPI_Op)
+MPIX_COLL_WEAK(Reduce_init, const void*, void*, int, MPI_Datatype, MPI_Op, int)
+MPIX_COLL_WEAK(Allgather_init, const void*, int, MPI_Datatype, void*, int,
+               MPI_Datatype)
+MPIX_COLL_WEAK(Alltoall_init, const void*, int, MPI_Datatype, void*, int,
+               MPI_Datatype)
+MPIX_COLL_WEAK(Neighbor_alltoall_init, const void*, int, MPI_Datatype, void*,
+               int, MPI_Datatype)
+MPIX_COLL_WEAK(Neighbor_alltoallv_init, const void*, const int[], const int[],
+               MPI_Datatype, void*, const int[], const int[], MPI_Datatype)
+
+/* Call the one that there is; -1 if there is none. */
+#define MPIX_COLL_NATIVE(_name, ...) \
+    ((PMPI_##_name != NULL)  ? PMPI_##_name(__VA_ARGS__) : \
+     (PMPIX_##_name != NULL) ? PMPIX_##_name(__VA_ARGS__) : \
+                               -1)
+
+
+/* Has MPI make the request; -1 if it has no such function. MPI checks the
+ * arguments, and raises its errors. */
+static int mpix_coll_native(const mpix_coll_args_t *a, MPI_Request *request)
+{
+    switch (a->kind) {
+    case MPIX_COLL_BARRIER:
+        return MPIX_COLL_NATIVE(Barrier_init, a->comm, a->info, request);
+    case MPIX_COLL_BCAST:
+        return MPIX_COLL_NATIVE(Bcast_init, a->recvbuf, a->recvcount,
+                                a->recvtype, a->root, a->comm, a->info,
+                                request);
+    case MPIX_COLL_ALLREDUCE:
+        return MPIX_COLL_NATIVE(Allreduce_init, a->sendbuf, a->recvbuf,
+                                a->recvcount, a->recvtype, a->op, a->comm,
+                                a->info, request);
+    case MPIX_COLL_REDUCE:
+        return MPIX_COLL_NATIVE(Reduce_init, a->sendbuf, a->recvbuf,
+                                a->recvcount, a->recvtype, a->op, a->root,
+                                a->comm, a->info, request);
+    case MPIX_COLL_ALLGATHER:
+        return MPIX_COLL_NATIVE(Allgather_init, a->sendbuf, a->sendcount,
+                                a->sendtype, a->recvbuf, a->recvcount,
+                                a->recvtype, a->comm, a->info, request);
+    case MPIX_COLL_ALLTOALL:
+        return MPIX_COLL_NATIVE(Alltoall_init, a->sendbuf, a->sendcount,
+                                a->sendtype, a->recvbuf, a->recvcount,
+                                a->recvtype, a->comm, a->info, request);
+    case MPIX_COLL_NEIGHBOR_ALLTOALL:
+        return MPIX_COLL_NATIVE(Neighbor_alltoall_init, a->sendbuf,
+                                a->sendcount, a->sendtype, a->recvbuf,
+                                a->recvcount, a->recvtype, a->comm, a->info,
+                                request);
+    case MPIX_COLL_NEIGHBOR_ALLTOALLV:
+        return MPIX_COLL_NATIVE(Neighbor_alltoallv_init, a->sendbuf,
+                                a->sendcounts, a->sdispls, a->sendtype,
+                                a->recvbuf, a->recvcounts, a->rdispls,
+                                a->recvtype, a->comm, a->info, request);
+    }
+    return -1;
+}
+
+/* What MPI would check. The messages' arguments are checked with them. */
+static int mpix_coll_check_args(const mpix_coll_args_t *args)
+{
+    int is_inter, size;
+
+    if ((args->kind == MPIX_COLL_ALLREDUCE) ||
+        (args->kind == MPIX_COLL_REDUCE)) {
+        return PMPI_Reduce_local(NULL, NULL, 0, args->recvtype, args->op);
+    }
+
+    PMPI_Comm_test_inter(args->comm, &is_inter);
+    PMPI_Comm_size(args->comm, &size);
+    if (is_inter) {
+        return mpix_raise(args->comm,
+                          mpix_fail(args->func, MPI_ERR_COMM,
+                                    "the communicator is an "
+                                    "intercommunicator"));
+    }
+    if ((args->root < 0) || (args->root >= size)) {
+        return mpix_raise(args->comm,
+                          mpix_fail(args->func, MPI_ERR_ROOT,
+                                    "root %d is no rank of the communicator",
+                                    args->root));
+    }
+    return MPI_SUCCESS;
+}
+
+/* Whether requests are to be MPI's own collectives where it has them. */
+static int mpix_coll_wants_native(void)
+{
+    const char *value = getenv("MPIX_QUEUE_NATIVE_COLLECTIVES");
+
+    return (value == NULL) || (*value == '\0') ||
+           (strchr("nN0", *value) == NULL);
+}
+
+/* Makes the request. Errors are raised. */
+static int mpix_coll_make_request(mpix_coll_t *coll,
+                                  const mpix_coll_args_t *args,
+                                  MPI_Request *request)
+{
+    int rc = mpix_coll_wants_native() ? mpix_coll_native(args, request) : -1;
+
+    coll->is_native = (rc != -1);
+    if (coll->is_native) {
+        return rc;
+    }
+
+    rc = mpix_coll_check_args(args);
+    return (rc == MPI_SUCCESS) ?
+                   PMPI_Recv_init(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0,
+                                  args->comm, request) :
+                   rc;
+}
+
+/* All ranks call in the same order, so that they count alike. */
+static int mpix_coll_count(MPI_Comm handle, int *tag_p)
+{
+    mpix_comm_t *comm;
+    int rc;
+
+    rc = mpix_comm_get(handle, &comm);
+    if (rc != MPI_SUCCESS) {
+        return rc;
+    }
+
+    mpix_lock();
+    *tag_p = comm->colls++ & MPIX_COLL_TAG_MASK;
+    mpix_comm_put(comm);
+    mpix_unlock();
+    return MPI_SUCCESS;
+}
+
+/* Makes the request, the steps and the record. */
+static int mpix_coll_make(mpix_coll_t *coll, const mpix_coll_args_t *args,
+                          MPI_Request *request)
+{
+    MPI_Request made = MPI_REQUEST_NULL;
+    int rc;
+
+    rc = mpix_coll_make_request(coll, args, &made);
+    if (rc != MPI_SUCCESS) {
+        return rc;
+    }
+
+    rc = mpix_coll_build(coll, args);
+    if (rc == MPI_SUCCESS) {
+        rc = mpix_request_made_coll(coll, args->comm, made);
+    }
+    if (rc != MPI_SUCCESS) {
+        PMPI_Request_free(&made);
+        return rc;
+    }
+    *request = made;
+    return MPI_SUCCESS;
+}
+
+static int mpix_coll_init(const mpix_coll_args_t *args, MPI_Request *request)
+{
+    mpix_coll_t *coll;
+    int rc, tag;
+
+    if ((args->comm == MPI_COMM_NULL) || (request == NULL) ||
+        !mpix_mpi_is_active()) {
+        rc = mpix_fail(args->func,
+                       (args->comm == MPI_COMM_NULL) ? MPI_ERR_COMM :
+                                                       MPI_ERR_OTHER,
+                       "MPI is not active, the communicator is MPI_COMM_NULL, "
+                       "or the request is NULL");
+        return mpix_raise(args->comm, rc);
+    }
+
+    rc = mpix_coll_count(args->comm, &tag);
+    if (rc != MPI_SUCCESS) {
+        return mpix_raise(args->comm, rc);
+    }
+
+    coll = mpix_coll_create(args->func);
+    if (coll == NULL) {
+        return mpix_raise(args->comm, mpix_fail(args->func, MPI_ERR_NO_MEM,
+                                                "no memory"));
+    }
+
+    coll->tag = tag;
+    rc        = mpix_coll_make(coll, args, request);
+    if (rc != MPI_SUCCESS) {
+        mpix_coll_destroy(coll);
+    }
+    return rc;
+}
+
+int MPIX_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    const mpix_coll_args_t args = {
+        .func = "MPIX_Barrier_init",
+        .kind = MPIX_COLL_BARRIER,
+        .comm = comm,
+        .info = info
+    };
+
+    return mpix_coll_init(&args, request);
+}
+
+int MPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    const mpix_coll_args_t args = {
+        .func = "MPI_Barrier_init",
+        .kind = MPIX_COLL_BARRIER,
+        .comm = comm,
+        .info = info
+    };
+
+    return mpix_coll_init(&args, request);
+}
+
+int MPIX_Bcast_init(void *buffer, int count, MPI_Datatype datatype, int root,
+                    MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    const mpix_coll_args_t args = {
+        .func      = "MPIX_Bcast_init",
+        .kind      = MPIX_COLL_BCAST,
+        .recvbuf   = buffer,
+        .recvcount = count,
+        .recvtype  = datatype,
+        .root      = root,
+        .comm      = comm,
+        .info      = info
+    };
+
+    return mpix_coll_init(&args, request);
+}
+
+int MPI_Bcast_init(void *buffer, int count, MPI_Datatype datatype, int root,
+                   MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    const mpix_coll_args_t args = {
+        .func      = "MPI_Bcast_init",
+        .kind      = MPIX_COLL_BCAST,
+        .recvbuf   = buffer,
+        .recvcount = count,
+        .recvtype  = datatype,
+        .root      = root,
+        .comm      = comm,
+        .info      = info
+    };
+
+    return mpix_coll_init(&args, request);
+}
+
+int MPIX_Allreduce_init(const void *sendbuf, void *recvbuf, int count,
+                        MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+                        MPI_Info info, MPI_Request *request)
+{
+    const mpix_coll_args_t args = {
+        .func      = "MPIX_Allreduce_init",
+        .kind      = MPIX_COLL_ALLREDUCE,
+        .sendbuf   = sendbuf,
+        .recvbuf   = recvbuf,
+        .recvcount = count,
+        .recvtype  = datatype,
+        .op        = op,
+        .comm      = comm,
+        .info      = info
+    };
+
+    return mpix_coll_init(&args, request);
+}
+
+int MPI_Allreduce_init(const void *sendbuf, void *recvbuf, int count,
+                       MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+                       MPI_Info info, MPI_Request *request)
+{
+    const mpix_coll_args_t args = {
+        .func      = "MPI_Allreduce_init",
+        .kind      = MPIX_COLL_ALLREDUCE,
+        .sendbuf   = sendbuf,
+        .recvbuf   = recvbuf,
+        .recvcount = count,
+        .recvtype  = datatype,
+        .op        = op,
+        .comm      = comm,
+        .info      = info
+    };
+
+    return mpix_coll_init(&args, request);
+}
+
+int MPIX_Reduce_init(const void *sendbuf, void *recvbuf, int count,
+                     MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm,
+                     MPI_Info info, MPI_Request *request)
+{
+    const mpix_coll_args_t args = {
+        .func      = "MPIX_Reduce_init",
+        .kind      = MPIX_COLL_REDUCE,
+        .sendbuf   = sendbuf,
+        .recvbuf   = recvbuf,
+        .recvcount = count,
+        .recvtype  = datatype,
+        .op        = op,
+        .root      = root,
+        .comm      = comm,
+        .info      = info
+    };
+
+    return mpix_coll_init(&args, request);
+}
+
+int MPI_Reduce_init(const void *sendbuf, void *recvbuf, int count,
+                    MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm,
+                    MPI_Info info, MPI_Request *request)
+{
+    const mpix_coll_args_t args = {
+        .func      = "MPI_Reduce_init",
+        .kind      = MPIX_COLL_REDUCE,
+        .sendbuf   = sendbuf,
+        .recvbuf   = recvbuf,
+        .recvcount = count,
+        .recvtype  = datatype,
+        .op        = op,
+        .root      = root,
+        .comm      = comm,
+        .info      = info
+    };
+
+    return mpix_coll_init(&args, request);
+}
+
+int MPIX_Allgather_init(const void *sendbuf, int sendcount,
+                        MPI_Datatype sendtype, void *recvbuf, int recvcount,
+                        MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                        MPI_Request *request)
+{
+    const mpix_coll_args_t args = {
+        .func      = "MPIX_Allgather_init",
+        .kind      = MPIX_COLL_ALLGATHER,
+        .sendbuf   = sendbuf,
+        .sendcount = sendcount,
+        .sendtype  = sendtype,
+        .recvbuf   = recvbuf,
+        .recvcount = recvcount,
+        .recvtype  = recvtype,
+        .comm      = comm,
+        .info      = info
+    };
+
+    return mpix_coll_init(&args, request);
+}
+
+int MPI_Allgather_init(const void *sendbuf, int sendcount,
+                       MPI_Datatype sendtype, void *recvbuf, int recvcount,
+                       MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                       MPI_Request *request)
+{
+    const mpix_coll_args_t args = {
+        .func      = "MPI_Allgather_init",
+        .kind      = MPIX_COLL_ALLGATHER,
+        .sendbuf   = sendbuf,
+        .sendcount = sendcount,
+        .sendtype  = sendtype,
+        .recvbuf   = recvbuf,
+        .recvcount = recvcount,
+        .recvtype  = recvtype,
+        .comm      = comm,
+        .info      = info
+    };
+
+    return mpix_coll_init(&args, request);
+}
+
+int MPIX_Alltoall_init(const void *sendbuf, int sendcount,
+                       MPI_Datatype sendtype, void *recvbuf, int recvcount,
+                       MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                       MPI_Request *request)
+{
+    const mpix_coll_args_t args = {
+        .func      = "MPIX_Alltoall_init",
+        .kind      = MPIX_COLL_ALLTOALL,
+        .sendbuf   = sendbuf,
+        .sendcount = sendcount,
+        .sendtype  = sendtype,
+        .recvbuf   = recvbuf,
+        .recvcount = recvcount,
+        .recvtype  = recvtype,
+        .comm      = comm,
+        .info      = info
+    };
+
+    return mpix_coll_init(&args, request);
+}
+
+int MPI_Alltoall_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
+                      void *recvbuf, int recvcount, MPI_Datatype recvtype,
+                      MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    const mpix_coll_args_t args = {
+        .func      = "MPI_Alltoall_init",
+        .kind      = MPIX_COLL_ALLTOALL,
+        .sendbuf   = sendbuf,
+        .sendcount = sendcount,
+        .sendtype  = sendtype,
+        .recvbuf   = recvbuf,
+        .recvcount = recvcount,
+        .recvtype  = recvtype,
+        .comm      = comm,
+        .info      = info
+    };
+
+    return mpix_coll_init(&args, request);
+}
+
+int MPIX_Neighbor_alltoall_init(const void *sendbuf, int sendcount,
+                                MPI_Datatype sendtype, void *recvbuf,
+                                int recvcount, MPI_Datatype recvtype,
+                                MPI_Comm comm, MPI_Info info,
+                                MPI_Request *request)
+{
+    const mpix_coll_args_t args = {
+        .func      = "MPIX_Neighbor_alltoall_init",
+        .kind      = MPIX_COLL_NEIGHBOR_ALLTOALL,
+        .sendbuf   = sendbuf,
+        .sendcount = sendcount,
+        .sendtype  = sendtype,
+        .recvbuf   = recvbuf,
+        .recvcount = recvcount,
+        .recvtype  = recvtype,
+        .comm      = comm,
+        .info      = info
+    };
+
+    return mpix_coll_init(&args, request);
+}
+
+int MPI_Neighbor_alltoall_init(const void *sendbuf, int sendcount,
+                               MPI_Datatype sendtype, void *recvbuf,
+                               int recvcount, MPI_Datatype recvtype,
+                               MPI_Comm comm, MPI_Info info,
+                               MPI_Request *request)
+{
+    const mpix_coll_args_t args = {
+        .func      = "MPI_Neighbor_alltoall_init",
+        .kind      = MPIX_COLL_NEIGHBOR_ALLTOALL,
+        .sendbuf   = sendbuf,
+        .sendcount = sendcount,
+        .sendtype  = sendtype,
+        .recvbuf   = recvbuf,
+        .recvcount = recvcount,
+        .recvtype  = recvtype,
+        .comm      = comm,
+        .info      = info
+    };
+
+    return mpix_coll_init(&args, request);
+}
+
+int MPIX_Neighbor_alltoallv_init(const void *sendbuf, const int sendcounts[],
+                                 const int sdispls[], MPI_Datatype sendtype,
+                                 void *recvbuf, const int recvcounts[],
+                                 const int rdispls[], MPI_Datatype recvtype,
+                                 MPI_Comm comm, MPI_Info info,
+                                 MPI_Request *request)
+{
+    const mpix_coll_args_t args = {
+        .func       = "MPIX_Neighbor_alltoallv_init",
+        .kind       = MPIX_COLL_NEIGHBOR_ALLTOALLV,
+        .sendbuf    = sendbuf,
+        .sendcounts = sendcounts,
+        .sdispls    = sdispls,
+        .sendtype   = sendtype,
+        .recvbuf    = recvbuf,
+        .recvcounts = recvcounts,
+        .rdispls    = rdispls,
+        .recvtype   = recvtype,
+        .comm       = comm,
+        .info       = info
+    };
+
+    return mpix_coll_init(&args, request);
+}
+
+int MPI_Neighbor_alltoallv_init(const void *sendbuf, const int sendcounts[],
+                                const int sdispls[], MPI_Datatype sendtype,
+                                void *recvbuf, const int recvcounts[],
+                                const int rdispls[], MPI_Datatype recvtype,
+                                MPI_Comm comm, MPI_Info info,
+                                MPI_Request *request)
+{
+    const mpix_coll_args_t args = {
+        .func       = "MPI_Neighbor_alltoallv_init",
+        .kind       = MPIX_COLL_NEIGHBOR_ALLTOALLV,
+        .sendbuf    = sendbuf,
+        .sendcounts = sendcounts,
+        .sdispls    = sdispls,
+        .sendtype   = sendtype,
+        .recvbuf    = recvbuf,
+        .recvcounts = recvcounts,
+        .rdispls    = rdispls,
+        .recvtype   = recvtype,
+        .comm       = comm,
+        .info       = info
+    };
+
+    return mpix_coll_init(&args, request);
+}

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mpix_coll_run.c - starts and waits of collectives.
+ */
+#ifdef HAVE_CONFIG_H
+#  include "config.h"
+#endif
+
+#include "mpix_coll.h"
+#include "mpix_error.h"
+#include "mpix_global.h"
+
+#include <stdlib.h>
+
+/* Other requests of a call that need no memory to be allocated */
+#define MPIX_COLL_MAX_REST 32
+
+
+static void mpix_coll_run_reduce(void *arg)
+{
+    const mpix_coll_step_t *step = arg;
+
+    mpix_coll_op_run(step->op, step->src, step->dst, step->length);
+}
+
+static int mpix_coll_stream_code(const char *func, ucs_status_t status)
+{
+    return (status == UCS_OK) ?
+                   MPI_SUCCESS :
+                   mpix_fail(func, mpix_status_code(status),
+                             "a stream does not take the command: %s",
+                             ucs_status_string(status));
+}
+
+/* Enqueues a step on the own stream. */
+static int mpix_coll_run_step(const char *func, mpix_coll_t *coll,
+                              mpix_coll_step_t *step)
+{
+    const MPI_Request *messages = coll->messages + step->first;
+    int rc;
+
+    switch (step->kind) {
+    case MPIX_COLL_STEP_COPY:
+        return mpix_coll_stream_code(
+                func, ucs_gstream_enqueue_copy(coll->stream, step->dst,
+                                               step->src, step->length));
+    case MPIX_COLL_STEP_REDUCE:
+        return mpix_coll_stream_code(
+                func, ucs_gstream_enqueue_func(coll->stream,
+                                               mpix_coll_run_reduce, step));
+    default:
+        break;
+    }
+
+    rc = mpix_enqueue_requests(func, coll->queue, step->count, messages, 0);
+    if (rc == MPI_SUCCESS) {
+        rc = mpix_enqueue_requests(func, coll->queue, step->count, messages, 1);
+    }
+    return rc;
+}
+
+/* Has what a start needs, and refuses if the own queue is in error. */
+static int mpix_coll_ready(const char *func, mpix_coll_t *coll)
+{
+    int rc = mpix_coll_get_queue(func, coll);
+
+    if (rc == MPI_SUCCESS) {
+        rc = mpix_enqueue_requests(func, coll->queue, 0, NULL, 0);
+    }
+    return rc;
+}
+
+/* Enqueues the next use on the own stream, where it waits for the start. A use
+ * that is there in part, for lack of memory or as a peer is gone, is the last
+ * one. */
+static int mpix_coll_prepare(const char *func, mpix_coll_t *coll)
+{
+    const uint64_t use = coll->started + 1;
+    int rc, i;
+
+    if (coll->prepared == use) {
+        return MPI_SUCCESS; /* A call that failed later */
+    }
+
+    rc = mpix_coll_stream_code(
+            func, ucs_gstream_enqueue_wait64(coll->stream, &coll->go, use));
+    if (rc != MPI_SUCCESS) {
+        return rc;
+    }
+
+    for (i = 0; (i < coll->num_steps) && (rc == MPI_SUCCESS); ++i) {
+        rc = mpix_coll_run_step(func, coll, &coll->steps[i]);
+    }
+    if (rc == MPI_SUCCESS) {
+        rc = mpix_coll_stream_code(
+                func,
+                ucs_gstream_enqueue_write64(coll->stream, &coll->done, use));
+    }
+
+    if (rc == MPI_SUCCESS) {
+        coll->prepared = use;
+    } else {
+        coll->is_failed = 1;
+    }
+    return rc;
+}
+
+/* Enqueues a use, and its start on the application's stream. */
+static int mpix_coll_start(const char *func, struct mpix_queue *queue,
+                           mpix_coll_t *coll)
+{
+    int rc = mpix_coll_prepare(func, coll);
+
+    if (rc == MPI_SUCCESS) {
+        rc = mpix_coll_stream_code(
+                func, ucs_gstream_enqueue_write64(queue->stream, &coll->go,
+                                                  coll->prepared));
+    }
+    if (rc != MPI_SUCCESS) {
+        return rc;
+    }
+
+    coll->started = coll->prepared;
+    if (coll->user != queue) {
+        mpix_lock();
+        ucs_list_del(&coll->user_link);
+        ucs_list_add_tail(&queue->colls, &coll->user_link);
+        coll->user = queue;
+        mpix_unlock();
+    }
+    return MPI_SUCCESS;
+}
+
+static int mpix_coll_wait(const char *func, struct mpix_queue *queue,
+                          mpix_coll_t *coll)
+{
+    ucs_gstream_cmd_t cmds[2] = {
+        {.type = UCS_GSTREAM_CMD_WAIT64}, {.type = UCS_GSTREAM_CMD_WRITE64}
+    };
+    int rc;
+
+    cmds[0].u.word.address = &coll->done;
+    cmds[0].u.word.value   = coll->started;
+    cmds[1].u.word.address = &coll->passed;
+    cmds[1].u.word.value   = coll->started;
+
+    rc = mpix_coll_stream_code(func,
+                               ucs_gstream_enqueue(queue->stream, cmds, 2));
+    if (rc == MPI_SUCCESS) {
+        coll->waited = coll->started;
+    }
+    return rc;
+}
+
+/* Whether this is the time to start it on a queue. */
+static int mpix_coll_check_start(const mpix_coll_call_t *call,
+                                 mpix_coll_t *coll)
+{
+    if (coll->user == NULL) {
+        coll->waited = coll->started; /* Its queue went without a wait */
+        coll->passed = coll->started;
+    }
+
+    if (coll->is_failed) {
+        return mpix_fail(call->func, MPI_ERR_OTHER,
+                         "a use of %s failed, it can only be freed",
+                         coll->func);
+    }
+    if ((coll->started > coll->waited) ||
+        ((coll->user != call->queue) &&
+         (mpix_coll_word(&coll->passed) < coll->waited))) {
+        return mpix_fail(call->func, MPI_ERR_REQUEST,
+                         "a request of %s is started already and not waited "
+                         "for, or was last used on another queue and the host "
+                         "has not seen its wait pass", coll->func);
+    }
+    return MPI_SUCCESS;
+}
+
+static int mpix_coll_check_wait(const mpix_coll_call_t *call,
+                                const mpix_coll_t *coll)
+{
+    if (coll->started == coll->waited) {
+        return mpix_fail(call->func, MPI_ERR_REQUEST,
+                         "a request of %s is not started, or its wait is "
+                         "enqueued already", coll->func);
+    }
+    if (coll->user != call->queue) {
+        return mpix_fail(call->func, MPI_ERR_REQUEST,
+                         "a request of %s was started on another queue",
+                         coll->func);
+    }
+    return MPI_SUCCESS;
+}
+
+/* Checks a request that is a collective. With the lock. */
+static int mpix_coll_check_call(const mpix_coll_call_t *call, mpix_req_t *req)
+{
+    if (req->state != MPIX_REQ_MATCHED) {
+        return mpix_fail(call->func, MPI_ERR_REQUEST,
+                         "a request of %s is not matched", req->coll->func);
+    }
+    if (req->is_marked) {
+        return mpix_fail(call->func, MPI_ERR_REQUEST,
+                         "a request of %s is given twice", req->coll->func);
+    }
+    return call->is_wait ? mpix_coll_check_wait(call, req->coll) :
+                           mpix_coll_check_start(call, req->coll);
+}
+
+/* Tells a call's collectives, as a list, from the rest. */
+static int mpix_coll_split(const mpix_coll_call_t *call, mpix_coll_t **colls_p,
+                           MPI_Request *rest, int *num_rest_p)
+{
+    mpix_coll_t *colls = NULL;
+    mpix_coll_t **tail = &colls;
+    int num_rest       = 0;
+    int rc             = MPI_SUCCESS;
+    mpix_coll_t *coll;
+    mpix_req_t *req;
+    int i;
+
+    mpix_lock();
+    for (i = 0; (i < call->count) && (rc == MPI_SUCCESS); ++i) {
+        req = mpix_request_find(call->requests[i]);
+        if ((req == NULL) || (req->kind != MPIX_REQ_COLL)) {
+            rest[num_rest++] = call->requests[i];
+            continue;
+        }
+
+        rc = mpix_coll_check_call(call, req);
+        if (rc == MPI_SUCCESS) {
+            req->is_marked  = 1;
+            req->coll->next = NULL;
+            *tail           = req->coll;
+            tail            = &req->coll->next;
+        }
+    }
+    for (coll = colls; coll != NULL; coll = coll->next) {
+        coll->req->is_marked = 0;
+    }
+    mpix_unlock();
+
+    *colls_p    = colls;
+    *num_rest_p = num_rest;
+    return rc;
+}
+
+/* All that can be refused comes before what cannot be taken back: only where a
+ * stream finds no memory, or a peer goes during the call, is a part of the
+ * requests started. */
+static int mpix_coll_enqueue_rest(const mpix_coll_call_t *call,
+                                  MPI_Request *rest)
+{
+    mpix_coll_t *colls, *coll;
+    int rc, num_rest;
+
+    rc = mpix_coll_split(call, &colls, rest, &num_rest);
+    for (coll = colls; (rc == MPI_SUCCESS) && (coll != NULL) && !call->is_wait;
+         coll = coll->next) {
+        rc = mpix_coll_ready(call->func, coll);
+    }
+    if (rc == MPI_SUCCESS) {
+        rc = mpix_enqueue_requests(call->func, call->queue, num_rest, rest,
+                                   call->is_wait);
+    }
+    for (coll = colls; (rc == MPI_SUCCESS) && (coll != NULL);
+         coll = coll->next) {
+        rc = call->is_wait ? mpix_coll_wait(call->func, call->queue, coll) :
+                             mpix_coll_start(call->func, call->queue, coll);
+    }
+    return rc;
+}
+
+int mpix_coll_enqueue(const mpix_coll_call_t *call)
+{
+    MPI_Request few[MPIX_COLL_MAX_REST];
+    MPI_Request *rest = few;
+    int rc;
+
+    if (call->count > MPIX_COLL_MAX_REST) {
+        rest = malloc(call->count * sizeof(*rest));
+        if (rest == NULL) {
+            return mpix_fail(call->func, MPI_ERR_NO_MEM,
+                             "no memory for %d requests", call->count);
+        }
+    }
+
+    rc = mpix_coll_enqueue_rest(call, rest);
+    if (rest != few) {
+        free(rest);
+    }
+    return rc;
+}
+
+ucs_status_t mpix_coll_status(const mpix_coll_t *coll)
+{
+    ucp_st_queue_error_t error;
+    ucs_status_t status;
+
+    if (mpix_coll_word(&coll->done) < coll->started) {
+        return UCS_INPROGRESS;
+    }
+
+    status = ucp_st_queue_query(coll->queue->st_queue, &error);
+    return (status == UCS_INPROGRESS) ? UCS_OK : status;
+}
+
+void mpix_coll_told(mpix_coll_t *coll)
+{
+    if (coll->waited < coll->started) { /* No stream stores it */
+        coll->waited = coll->started;
+        __atomic_store_n(&coll->passed, coll->started, __ATOMIC_RELEASE);
+    }
+}
+
+int mpix_coll_is_idle(const struct mpix_queue *queue)
+{
+    const mpix_coll_t *coll;
+
+    ucs_list_for_each(coll, &queue->colls, user_link) {
+        if ((mpix_coll_word(&coll->go) < coll->started) ||
+            (mpix_coll_word(&coll->passed) < coll->waited)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+void mpix_coll_leave_queue(struct mpix_queue *queue)
+{
+    mpix_coll_t *coll, *tmp;
+
+    ucs_list_for_each_safe(coll, tmp, &queue->colls, user_link) {
+        ucs_list_del(&coll->user_link);
+        ucs_list_head_init(&coll->user_link);
+        coll->user = NULL;
+    }
+}
+
+int mpix_coll_check_queue(const char *func, struct mpix_queue *queue)
+{
+    ucs_status_t status = UCS_OK;
+    ucp_st_queue_error_t error;
+    const char *failed = NULL;
+    mpix_coll_t *coll;
+
+    mpix_lock();
+    ucs_list_for_each(coll, &queue->colls, user_link) {
+        if (coll->queue != MPIX_QUEUE_NULL) {
+            status = ucp_st_queue_query(coll->queue->st_queue, &error);
+        }
+        if ((status != UCS_OK) && (status != UCS_INPROGRESS)) {
+            failed = coll->func;
+            break;
+        }
+    }
+    mpix_unlock();
+
+    return (failed == NULL) ?
+                   MPI_SUCCESS :
+                   mpix_fail(func, MPI_ERR_OTHER, "%s failed: %s", failed,
+                             ucs_status_string(status));
+}
