@@ -76,22 +76,17 @@ mpix_req_t *mpix_request_find_op(ucp_st_op_h op)
     return NULL;
 }
 
-static void mpix_request_count(unsigned *count, int change)
+void mpix_request_count(MPI_Request handle, int change)
 {
-    __atomic_store_n(count, *count + change, __ATOMIC_RELAXED);
+    __atomic_add_fetch(&mpix_request_given, change, __ATOMIC_RELAXED);
+    __atomic_add_fetch(&mpix_request_filter[mpix_request_hash(handle)], change,
+                       __ATOMIC_RELAXED);
 }
 
 int mpix_request_is_given(const mpix_req_t *req)
 {
     return (req->state != MPIX_REQ_IDLE) ||
            ((req->coll != NULL) && !req->coll->is_native);
-}
-
-static void mpix_request_count_given(const mpix_req_t *req, int change)
-{
-    mpix_request_count(&mpix_request_given, change);
-    mpix_request_count(&mpix_request_filter[mpix_request_hash(req->handle)],
-                       change);
 }
 
 void mpix_request_set_state(mpix_req_t *req, mpix_req_state_t state)
@@ -102,7 +97,7 @@ void mpix_request_set_state(mpix_req_t *req, mpix_req_state_t state)
     req->state = state;
     change     = mpix_request_is_given(req) - was_given;
     if (change != 0) {
-        mpix_request_count_given(req, change);
+        mpix_request_count(req->handle, change);
     }
 }
 
@@ -222,7 +217,7 @@ static void mpix_request_destroy(mpix_req_t *req)
 {
     mpix_request_set_state(req, MPIX_REQ_IDLE);
     if (mpix_request_is_given(req)) {
-        mpix_request_count_given(req, -1);
+        mpix_request_count(req->handle, -1);
     }
     if (req->buffer != NULL) {
         mpix_buffer_put(req->buffer);
@@ -289,7 +284,7 @@ static int mpix_request_record(const mpix_req_args_t *args, MPI_Request handle)
 
     mpix_lock();
     if (mpix_request_is_given(req)) {
-        mpix_request_count_given(req, 1);
+        mpix_request_count(req->handle, 1);
     }
     mpix_unlock();
 
