@@ -76,8 +76,8 @@ typedef struct mpix_req {
 #define MPIX_REQ_FILTER_BITS 10
 
 /* Requests that are given (mpix_request_is_given()), or of messages that are
- * used once; and how many of them have a hash. Read by each call of MPI that
- * takes requests: a request is not given to two such calls at a time. Atomic. */
+ * used once; and how many of them have a hash. Atomic: read by each call of MPI
+ * that takes requests. A request is not given to two such calls at a time. */
 extern unsigned mpix_request_given;
 extern unsigned mpix_request_filter[1 << MPIX_REQ_FILTER_BITS];
 
