@@ -75,9 +75,9 @@ typedef struct mpix_req {
 
 #define MPIX_REQ_FILTER_BITS 10
 
-/* Requests that are given (mpix_request_is_given()); and how many of them have a hash. Written under
- * the lock, read without it by each call of MPI that takes requests: a request
- * is not given to two such calls at a time. */
+/* Requests that are given (mpix_request_is_given()); and how many of them have
+ * a hash. Written under the lock, read without it by each call of MPI that
+ * takes requests: a request is not given to two such calls at a time. */
 extern unsigned mpix_request_given;
 extern unsigned mpix_request_filter[1 << MPIX_REQ_FILTER_BITS];
 
