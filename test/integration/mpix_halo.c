@@ -278,8 +278,8 @@ static void field_fill(void *arg)
     }
 }
 
-/* The neighbour that has a cell, in one dimension, and which cell that is there.
- * Returns 0 beyond the border. */
+/* The neighbour that has a cell, in one dimension, and which of its cells that
+ * is. Returns 0 beyond the border. */
 static int field_owner(int dim, int place, int *coord, int *cell)
 {
     int offset = (place < GHOSTS)                      ? -1 :
