@@ -234,8 +234,8 @@ static void run_list(void)
     exchange_run("no sides");
 }
 
-/* A part of a field that is spread over a grid, with ghost cells all around. The
- * part of the rank at (x, y) has 4 + x by 3 + y cells of its own. */
+/* A part of a field that is spread over a grid, with ghost cells all around. At
+ * (x, y) of the grid it has 4 + x by 3 + y cells of its own. */
 typedef struct field {
     MPI_Comm cart;
     int      with_corners;

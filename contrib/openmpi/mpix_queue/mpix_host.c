@@ -11,6 +11,7 @@
 #include "mpix_error.h"
 #include "mpix_global.h"
 #include "mpix_match.h"
+#include "mpix_next.h"
 
 #include <ucs_gstream.h>
 

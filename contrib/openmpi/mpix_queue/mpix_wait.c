@@ -17,6 +17,7 @@
 #include "mpix_global.h"
 #include "mpix_host.h"
 #include "mpix_match.h"
+#include "mpix_next.h"
 
 
 static int mpix_wait_raise(const mpix_host_set_t *set, int rc)
