@@ -221,7 +221,8 @@ int MPIX_Neighbor_alltoall_init(const void *sendbuf, int sendcount,
 
 
 /**
- * The same with blocks of different lengths.
+ * Make a persistent exchange of blocks of different lengths with the neighbours
+ * of a topology.
  *
  * @param [in]  sendbuf    As MPI_Neighbor_alltoallv.
  * @param [in]  sendcounts As MPI_Neighbor_alltoallv; unchanged while the
