@@ -17,8 +17,20 @@
 #include <rdma/fi_cm.h>
 #include <rdma/fi_errno.h>
 
+#include <stdlib.h>
+
 /* Room for what is not ours in the queues */
 #define UCT_CXI_TRIG_NET_SPARE 64
+
+/* Cassini's queues of events have as many slots of 64 bytes as the completion
+ * queue has entries. While a receiver makes no progress each message that comes
+ * takes one, and what the provider does when they are full may need as many
+ * again: the process ends if there are none. 36 MiB of messages of 4 KiB and
+ * more, which the provider has buffers for, fit. */
+#define UCT_CXI_TRIG_NET_CASSINI_EVENTS 16384
+
+/* The provider's own setting */
+#define UCT_CXI_TRIG_NET_CASSINI_SETTING "FI_CXI_DEFAULT_CQ_SIZE"
 
 
 int uct_cxi_trig_net_open_domain_cntr(struct fid_domain *domain, void *context,
@@ -43,6 +55,17 @@ int uct_cxi_trig_net_open_cntr(uct_cxi_trig_md_t *md, void *context,
     return ret;
 }
 
+/* Entries to ask for; 0: as the provider is set. `size` is what is used. */
+static size_t uct_cxi_trig_net_cq_entries(const uct_cxi_trig_md_t *md,
+                                          size_t size, int passive)
+{
+    if (!md->prov->is_cassini || passive) {
+        return size;
+    }
+    return (getenv(UCT_CXI_TRIG_NET_CASSINI_SETTING) != NULL) ?
+           0 : ucs_max(size, UCT_CXI_TRIG_NET_CASSINI_EVENTS);
+}
+
 /* Prefers a queue that can be slept on. */
 static int uct_cxi_trig_net_open_cq(uct_cxi_trig_net_t *net,
                                     uct_cxi_trig_md_t *md,
@@ -58,6 +81,7 @@ static int uct_cxi_trig_net_open_cq(uct_cxi_trig_net_t *net,
 
     net->wait_fd = -1;
     net->cq_size = attr.size;
+    attr.size    = uct_cxi_trig_net_cq_entries(md, attr.size, params->passive);
     ret          = fi_cq_open(md->domain, &attr, &net->cq, NULL);
     if (params->passive) {
         return ret;
