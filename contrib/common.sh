@@ -7,10 +7,11 @@ ST_TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 ST_BUILD=${ST_BUILD:-$ST_TOP/build}
 
 # The packages of the MPI to build with: ST_MPI in the environment, which is for
-# systems that have no other one
+# systems that have no other one. Debian's mpi4py is for OpenMPI, and brings it.
 case ${ST_MPI:-openmpi} in
-mpich) ST_MPI_PACKAGES=(libmpich-dev mpich) ;;
-*)     ST_MPI_PACKAGES=(libopenmpi-dev openmpi-bin) ;;
+mpich) ST_MPI_PACKAGES=(libmpich-dev mpich) ST_MPI4PY=() ;;
+*)     ST_MPI_PACKAGES=(libopenmpi-dev openmpi-bin)
+       ST_MPI4PY=(python3-mpi4py) ;;
 esac
 
 # What a build needs, and what the tests need beyond it
@@ -23,7 +24,7 @@ ST_TEST_PACKAGES=(shellcheck codespell doxygen procps python3 libfabric-bin
                   spin iproute2)
 # What single tests are skipped without, or take less of
 # shellcheck disable=SC2034
-ST_OPTIONAL_PACKAGES=(python3-matplotlib python3-mpi4py clang
+ST_OPTIONAL_PACKAGES=(python3-matplotlib "${ST_MPI4PY[@]}" clang
                       gcc-aarch64-linux-gnu libc6-dev-arm64-cross)
 
 # Ends the script with a cause.
