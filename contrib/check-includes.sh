@@ -100,7 +100,7 @@ done
 check_st rma '(core|ctrl|rma)/.*|(trig|direct)/st_(trig|direct)_rma\.h'
 check_st tag '(core|ctrl|tag)/.*'
 check_folder src/tools "$outside|ucs_ext_config\.h"
-check_folder contrib "$outside" '/hook_|/mpix_f08\.c$' \
+check_folder contrib "$outside" '/hook_|/mpix_f08\.h$' \
     'ompi_config\.h|ompi/mca/hook/.*|ISO_Fortran_binding\.h'
 # What the programs share
 check_folder bench "$outside|st_(counts|number|report)\.h" \

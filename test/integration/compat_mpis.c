@@ -202,6 +202,56 @@ static void run_ready(void)
     MPIS_Queue_free(&queue);
 }
 
+/* Collectives, which are matched together with a message, by one call or one by
+ * one; a queue waits for all of them. */
+static void run_collectives(int is_together)
+{
+    int in = -1, out = 0, sum[2] = {-1, -1}, part[2] = {0, 0};
+    MPIS_Request requests[4], matches[3];
+    MPIS_Queue queue;
+    int i, is_matched = 0;
+
+    MPIS_Queue_init(&queue, THREAD, NULL);
+    MPIS_Recv_init(&in, 1, MPI_INT, (rank + size - 1) % size, 7,
+                   MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]);
+    CHECK(MPIS_Barrier_init(MPI_COMM_WORLD, MPI_INFO_NULL, &requests[1]) ==
+          MPIS_SUCCESS);
+    CHECK(MPIS_Allreduce_init(part, sum, 2, MPI_INT, MPI_SUM, MPI_COMM_WORLD,
+                              MPI_INFO_NULL, &requests[2]) == MPIS_SUCCESS);
+    MPIS_Send_init(&out, 1, MPI_INT, (rank + 1) % size, 7, MPI_COMM_WORLD,
+                   MPI_INFO_NULL, &requests[3]);
+    CHECK(MPIS_Enqueue_start(queue, &requests[1]) ==
+          MPIS_INVALID_REQUEST_STATE);
+    if (is_together) {
+        CHECK(MPIS_Matchall(4, requests, MPI_STATUSES_IGNORE) == MPIS_SUCCESS);
+    } else {
+        CHECK(MPIS_Imatch(&requests[1], &matches[0]) == MPIS_SUCCESS);
+        CHECK(MPIS_Match(&requests[2], MPI_STATUS_IGNORE) == MPIS_SUCCESS);
+        CHECK(MPIS_Imatch(&requests[0], &matches[1]) == MPIS_SUCCESS);
+        CHECK(MPIS_Imatch(&requests[3], &matches[2]) == MPIS_SUCCESS);
+        CHECK(MPIS_Waitall(3, matches, MPI_STATUSES_IGNORE) == MPIS_SUCCESS);
+        CHECK(MPIS_Is_matched(&requests[1], &is_matched) == MPIS_SUCCESS);
+        CHECK(is_matched);
+    }
+
+    for (i = 0; i < STEPS; ++i) {
+        out     = 100 * i + rank;
+        part[0] = rank + i;
+        part[1] = -i;
+        CHECK(MPIS_Enqueue_start(queue, &requests[2]) == MPIS_SUCCESS);
+        CHECK(MPIS_Enqueue_startall(queue, 2, requests) == MPIS_SUCCESS);
+        CHECK(MPIS_Enqueue_start(queue, &requests[3]) == MPIS_SUCCESS);
+        CHECK(MPIS_Enqueue_waitall(queue) == MPIS_SUCCESS);
+        CHECK(MPIS_Queue_wait(queue) == MPIS_SUCCESS);
+        CHECK(in == (100 * i + (rank + size - 1) % size));
+        CHECK(sum[0] == (size * (size - 1) / 2 + size * i));
+        CHECK(sum[1] == (-size * i));
+    }
+
+    CHECK(MPIS_Request_freeall(4, requests) == MPIS_SUCCESS);
+    CHECK(MPIS_Queue_free(&queue) == MPIS_SUCCESS);
+}
+
 /* What is refused, and by which code. */
 static void run_refused(void)
 {
@@ -212,7 +262,7 @@ static void run_refused(void)
     MPIS_Request request;
     MPI_Info info;
     int number = 0;
-    int class  = 0;
+    int kind   = 0;
 
     CHECK(MPIS_Queue_init(&queue, GPU_MEM_OPS, &no_stream) ==
           MPIS_UNSUPPORTED_BEHAVIOR);
@@ -236,10 +286,10 @@ static void run_refused(void)
                    MPI_INFO_NULL, &request);
     CHECK(MPIS_Enqueue_start(queue, &request) == MPIS_INVALID_REQUEST_STATE);
     CHECK(MPIS_Wait(&request, MPI_STATUS_IGNORE) == MPIS_UNSUPPORTED_BEHAVIOR);
-    MPI_Error_class(MPIS_Match(&request, MPI_STATUS_IGNORE), &class);
-    CHECK(class == MPI_ERR_RANK);
-    MPI_Error_class(MPIS_Imatch(&request, &match), &class);
-    CHECK(class == MPI_ERR_RANK);
+    MPI_Error_class(MPIS_Match(&request, MPI_STATUS_IGNORE), &kind);
+    CHECK(kind == MPI_ERR_RANK);
+    MPI_Error_class(MPIS_Imatch(&request, &match), &kind);
+    CHECK(kind == MPI_ERR_RANK);
     CHECK(match == MPIS_REQUEST_NULL);
     CHECK(MPIS_Request_free(&request) == MPIS_SUCCESS);
     CHECK(MPIS_Request_free(&request) == MPIS_SUCCESS);
@@ -267,6 +317,8 @@ int main(int argc, char **argv)
     run_steps(GPU_MEM_OPS);
     run_steps(CXI);
     run_ready();
+    run_collectives(1);
+    run_collectives(0);
     run_refused();
 
     MPI_Allreduce(&failed, &total, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);

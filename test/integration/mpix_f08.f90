@@ -58,7 +58,11 @@ program mpix_f08
     call host_streams()
     call MPIX_Host_stream_create(stream)
     call MPIX_Queue_init(MPIX_QUEUE_HOST, stream, queue)
+    call information()
     call matched()
+    call on_host()
+    call collectives()
+    call neighbours()
     call used_once()
     call halos()
     call errors()
@@ -204,6 +208,189 @@ contains
         call check(in(COUNT) == 1000 * left + COUNT, "data after MPIX_Imatch")
         call MPI_Request_free(requests(1))
         call MPI_Request_free(requests(2))
+    end subroutine
+
+    subroutine information()
+        type(MPIX_Queue_info) :: info
+        integer :: level, ierror
+
+        call MPI_Query_thread(level)
+        call MPIX_Queue_get_info(info, ierror)
+        call check(ierror == MPI_SUCCESS .and. &
+                   info%thread_level == level .and. info%num_lanes >= 1 .and. &
+                   info%num_lanes <= MPIX_QUEUE_MAX_LANES, "information")
+        call check(any(info%binding(1) == ["u", "m"]) .and. &
+                   all(info%lanes(1, 1:info%num_lanes) /= c_null_char) .and. &
+                   any(info%mpi_library == c_null_char), "texts")
+        call MPIX_Queue_attach(MPI_COMM_WORLD, ierror)
+        call check_code(ierror, MPI_SUCCESS, "attached before")
+    end subroutine
+
+    ! The stream starts and the host waits, or both is the host's, by MPI's own
+    ! calls
+    subroutine on_host()
+        integer, target, asynchronous :: in(COUNT), out(COUNT)
+        type(MPI_Request) :: requests(2)
+        type(MPI_Status) :: status, statuses(2)
+        integer :: use, length, ierror
+        logical :: flag
+
+        call MPI_Recv_init(in, COUNT, MPI_INTEGER, left, 9, MPI_COMM_WORLD, &
+                           requests(1))
+        call MPI_Send_init(out, COUNT - 2, MPI_INTEGER, right, 9, &
+                           MPI_COMM_WORLD, requests(2))
+        call MPIX_Matchall(2, requests, MPI_STATUSES_IGNORE)
+
+        do use = 1, 6
+            in = -1
+            out = 100 * rank + use
+            if (modulo(use, 2) == 0) then
+                call MPI_Startall(2, requests)
+            else
+                call MPIX_Enqueue_startall(queue, 2, requests)
+            end if
+
+            length = -1
+            select case (modulo(use, 3))
+            case (0)
+                call MPI_Wait(requests(1), status)
+                call MPI_Wait(requests(2), MPI_STATUS_IGNORE)
+            case (1)
+                flag = .false.
+                do while (.not. flag)
+                    call MPI_Test(requests(1), flag, status)
+                end do
+                flag = .false.
+                do while (.not. flag)
+                    call MPI_Test(requests(2), flag, MPI_STATUS_IGNORE)
+                end do
+            case (2)
+                call MPI_Waitall(2, requests, statuses, ierror)
+                call check(ierror == MPI_SUCCESS, "MPI_Waitall")
+                status = statuses(1)
+            end select
+            call MPI_Get_count(status, MPI_INTEGER, length)
+            call check(length == COUNT - 2 .and. &
+                       status%MPI_SOURCE == left .and. status%MPI_TAG == 9, &
+                       "status of a use that the host waits for")
+            call check(all(in(1:COUNT - 2) == 100 * left + use) .and. &
+                       all(in(COUNT - 1:) == -1), "data that it waits for")
+        end do
+
+        call MPIX_Queue_wait(queue)
+        call MPI_Wait(requests(1), status, ierror)
+        call check(ierror == MPI_SUCCESS .and. &
+                   status%MPI_SOURCE == MPI_ANY_SOURCE, "nothing to wait for")
+        call MPI_Request_free(requests(1))
+        call MPI_Request_free(requests(2))
+    end subroutine
+
+    ! Runs one use of collectives, and frees them
+    subroutine run(requests)
+        type(MPI_Request), intent(inout) :: requests(:)
+        integer :: i
+
+        call MPIX_Enqueue_startall(queue, size(requests), requests)
+        call MPIX_Enqueue_waitall(queue, size(requests), requests)
+        call MPIX_Queue_wait(queue)
+        do i = 1, size(requests)
+            call MPI_Request_free(requests(i))
+        end do
+    end subroutine
+
+    subroutine collectives()
+        integer, target, asynchronous :: buffer, own(2), blocks(2, ranks)
+        integer, target, asynchronous :: out(ranks), in(ranks)
+        real(c_double), target, asynchronous :: part, total, high(2)
+        type(MPI_Request) :: requests(7)
+        integer :: i, ierror
+
+        call MPIX_Barrier_init(MPI_COMM_WORLD, MPI_INFO_NULL, requests(1))
+        call MPIX_Bcast_init(buffer, 1, MPI_INTEGER, ranks - 1, &
+                             MPI_COMM_WORLD, MPI_INFO_NULL, requests(2))
+        call MPIX_Allreduce_init(part, total, 1, MPI_DOUBLE_PRECISION, &
+                                 MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &
+                                 requests(3))
+        if (rank == 0) then
+            call MPIX_Reduce_init(MPI_IN_PLACE, high, 2, MPI_DOUBLE_PRECISION, &
+                                  MPI_MAX, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &
+                                  requests(4))
+        else
+            call MPIX_Reduce_init(high, high, 2, MPI_DOUBLE_PRECISION, &
+                                  MPI_MAX, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &
+                                  requests(4))
+        end if
+        call MPIX_Allgather_init(own, 2, MPI_INTEGER, blocks, 2, MPI_INTEGER, &
+                                 MPI_COMM_WORLD, MPI_INFO_NULL, requests(5))
+        call MPIX_Alltoall_init(out, 1, MPI_INTEGER, in, 1, MPI_INTEGER, &
+                                MPI_COMM_WORLD, MPI_INFO_NULL, requests(6))
+        call MPIX_Allreduce_init(MPI_IN_PLACE, own, 0, MPI_INTEGER, MPI_SUM, &
+                                 MPI_COMM_WORLD, MPI_INFO_NULL, requests(7))
+        call MPIX_Matchall(7, requests, MPI_STATUSES_IGNORE, ierror)
+        call check_code(ierror, MPI_SUCCESS, "match of collectives")
+
+        buffer = rank
+        part = 0.5d0 * rank
+        high = [1d0 * rank, -1d0 * rank]
+        own = [rank, -rank]
+        out = [(100 * rank + i, i = 1, ranks)]
+        call run(requests)
+        call check(buffer == ranks - 1, "data of a broadcast")
+        call check(total == 0.25d0 * ranks * (ranks - 1), "sum of all")
+        if (rank == 0) then
+            call check(high(1) == ranks - 1 .and. high(2) == 0, "the highest")
+        end if
+        call check(all(blocks(1, :) == [(i, i = 0, ranks - 1)]) .and. &
+                   all(blocks(2, :) == [(-i, i = 0, ranks - 1)]), &
+                   "what is gathered")
+        call check(all(in == [(100 * i + rank + 1, i = 0, ranks - 1)]), &
+                   "what all sent")
+
+        call MPIX_Bcast_init(blocks(1, :), ranks, MPI_INTEGER, 0, &
+                             MPI_COMM_WORLD, MPI_INFO_NULL, requests(1), ierror)
+        call check_code(ierror, &
+                        merge(MPI_SUCCESS, MPI_ERR_BUFFER, ranks == 1), &
+                        "a broadcast with gaps")
+        if (ranks == 1) then
+            call MPI_Request_free(requests(1))
+        end if
+    end subroutine
+
+    ! In a ring, whose first neighbour is the left one
+    subroutine neighbours()
+        integer, target, asynchronous :: out(2), in(2), outv(3), inv(3)
+        integer, asynchronous :: sendcounts(2), sdispls(2)
+        integer, asynchronous :: recvcounts(2), rdispls(2)
+        type(MPI_Request) :: requests(2)
+        type(MPI_Comm) :: ring
+
+        call MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 2, [left, right], &
+                                            MPI_UNWEIGHTED, 2, [right, left], &
+                                            MPI_UNWEIGHTED, MPI_INFO_NULL, &
+                                            .false., ring)
+        ! Two go to the right, behind the one that goes to the left
+        sendcounts = [2, 1]
+        sdispls = [1, 0]
+        recvcounts = [2, 1]
+        rdispls = [0, 2]
+        call MPIX_Neighbor_alltoall_init(out, 1, MPI_INTEGER, in, 1, &
+                                         MPI_INTEGER, ring, MPI_INFO_NULL, &
+                                         requests(1))
+        call MPIX_Neighbor_alltoallv_init(outv, sendcounts, sdispls, &
+                                          MPI_INTEGER, inv, recvcounts, &
+                                          rdispls, MPI_INTEGER, ring, &
+                                          MPI_INFO_NULL, requests(2))
+        call MPIX_Matchall(2, requests, MPI_STATUSES_IGNORE)
+        out = [10 * rank + 1, 10 * rank + 2]
+        outv = [10 * rank + 3, 10 * rank + 4, 10 * rank + 5]
+        in = -1
+        inv = -1
+        call run(requests)
+        call check(all(in == [10 * left + 1, 10 * right + 2]), &
+                   "data of neighbours")
+        call check(all(inv == [10 * left + 4, 10 * left + 5, 10 * right + 3]), &
+                   "data of neighbours, of different lengths")
+        call MPI_Comm_free(ring)
     end subroutine
 
     subroutine used_once()

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * mpix_halo.c - exchanges with all neighbours: in grids of 1 to 3 dimensions,
- * periodic or not, with and without corners, and with listed neighbours.
+ * periodic or not, with and without corners, with listed neighbours, and
+ * between the ghost cells of a field.
  */
 #include "mpix_test.h"
 
@@ -10,6 +11,8 @@
 #define MAX_SIDES 26
 #define WORDS     20
 #define STEPS     10
+#define GHOSTS    2  /* Cells on each side of a field */
+#define MAX_CELLS 24 /* In a dimension, with ghosts */
 
 
 /* A halo with its buffers. The stream fills and checks them. */
@@ -231,6 +234,214 @@ static void run_list(void)
     exchange_run("no sides");
 }
 
+/* A part of a field that is spread over a grid, with ghost cells all around. At
+ * (x, y) of the grid it has 4 + x by 3 + y cells of its own. */
+typedef struct field {
+    MPI_Comm cart;
+    int      with_corners;
+    int      coord[2];
+    int      size[2]; /* Without ghosts */
+    int      is_periodic[2];
+    int      grid[2];
+    int      step;
+    int      wrong;
+    int      cells[MAX_CELLS][MAX_CELLS];
+} field_t;
+
+static field_t field;
+
+
+/* Cells of its own that a rank has. */
+static int cells_of(int dim, int coord)
+{
+    return 4 - dim + coord;
+}
+
+/* What the owner has in a cell, which is counted without its ghosts. */
+static int field_value(const int coord[2], int i, int j)
+{
+    int rank = (coord[0] * field.grid[1]) + coord[1];
+
+    return (((field.step * 64) + rank) * MAX_CELLS + i) * MAX_CELLS + j;
+}
+
+/* Kernel: computes the own cells. */
+static void field_fill(void *arg)
+{
+    int i, j;
+
+    for (i = 0; i < field.size[0]; ++i) {
+        for (j = 0; j < field.size[1]; ++j) {
+            field.cells[GHOSTS + i][GHOSTS + j] = field_value(field.coord, i,
+                                                              j);
+        }
+    }
+}
+
+/* The neighbour that has a cell, in one dimension, and which of its cells that
+ * is. Returns 0 beyond the border. */
+static int field_owner(int dim, int place, int *coord, int *cell)
+{
+    int offset = (place < GHOSTS)                      ? -1 :
+                 (place >= (GHOSTS + field.size[dim])) ? 1 :
+                                                         0;
+    int there  = field.coord[dim] + offset;
+
+    if (!field.is_periodic[dim] &&
+        ((there < 0) || (there >= field.grid[dim]))) {
+        return 0;
+    }
+
+    *coord = (there + field.grid[dim]) % field.grid[dim];
+    *cell  = (offset < 0) ? cells_of(dim, *coord) - GHOSTS + place :
+             (offset > 0) ? place - GHOSTS - field.size[dim] :
+                            place - GHOSTS;
+    return 1;
+}
+
+/* What has to be in a cell, own or ghost: -1 if nothing came. */
+static int field_expected(int i, int j)
+{
+    int is_ghost_row    = (i < GHOSTS) || (i >= (GHOSTS + field.size[0]));
+    int is_ghost_column = (j < GHOSTS) || (j >= (GHOSTS + field.size[1]));
+    int coord[2], cell[2];
+
+    if ((is_ghost_row && is_ghost_column && !field.with_corners) ||
+        !field_owner(0, i, &coord[0], &cell[0]) ||
+        !field_owner(1, j, &coord[1], &cell[1])) {
+        return -1;
+    }
+    return field_value(coord, cell[0], cell[1]);
+}
+
+/* Kernel: checks all cells. */
+static void field_verify(void *arg)
+{
+    int i, j;
+
+    for (i = 0; i < (field.size[0] + 2 * GHOSTS); ++i) {
+        for (j = 0; j < (field.size[1] + 2 * GHOSTS); ++j) {
+            field.wrong += (field.cells[i][j] != field_expected(i, j));
+        }
+    }
+    ++field.step;
+}
+
+/* The part of the field at an offset: own cells, or ghosts. */
+static MPI_Datatype field_type(int x, int y, int is_ghost)
+{
+    const int whole[2]  = {MAX_CELLS, MAX_CELLS};
+    const int offset[2] = {x, y};
+    int size[2], start[2], dim;
+    MPI_Datatype type;
+
+    for (dim = 0; dim < 2; ++dim) {
+        size[dim]  = (offset[dim] == 0) ? field.size[dim] : GHOSTS;
+        start[dim] = (offset[dim] == 1) ? field.size[dim] : GHOSTS;
+        if (is_ghost) {
+            start[dim] += offset[dim] * GHOSTS;
+        }
+    }
+    MPI_Type_create_subarray(2, whole, size, start, MPI_ORDER_C, MPI_INT,
+                             &type);
+    MPI_Type_commit(&type);
+    return type;
+}
+
+static MPIX_Halo_side field_side(int x, int y)
+{
+    return (MPIX_Halo_side){
+        .sendbuf   = field.cells,
+        .sendcount = 1,
+        .sendtype  = field_type(x, y, 0),
+        .recvbuf   = field.cells,
+        .recvcount = 1,
+        .recvtype  = field_type(x, y, 1)
+    };
+}
+
+/* The sides, in the order of MPIX_Halo_init; returns how many. */
+static int field_sides(MPIX_Halo_side *sides)
+{
+    int count = 0;
+    int x, y;
+
+    if (!field.with_corners) {
+        sides[count++] = field_side(-1, 0);
+        sides[count++] = field_side(1, 0);
+        sides[count++] = field_side(0, -1);
+        sides[count++] = field_side(0, 1);
+        return count;
+    }
+
+    for (x = -1; x <= 1; ++x) {
+        for (y = -1; y <= 1; ++y) {
+            if (x || y) {
+                sides[count++] = field_side(x, y);
+            }
+        }
+    }
+    return count;
+}
+
+/* Makes the halo of a field; its types are gone when it is used. */
+static void field_halo_init(MPIX_Halo *halo)
+{
+    MPIX_Halo_side sides[8];
+    int i, count;
+
+    count = field_sides(sides);
+    MPIX_OK(MPIX_Halo_init(field.cart, count, sides, mpix_test.queue, halo));
+    for (i = 0; i < count; ++i) {
+        MPI_Type_free(&sides[i].sendtype);
+        MPI_Type_free(&sides[i].recvtype);
+    }
+}
+
+static void field_init(int set, int with_corners)
+{
+    int dim;
+
+    memset(&field, 0, sizeof(field));
+    memset(field.cells, -1, sizeof(field.cells));
+    field.with_corners   = with_corners;
+    field.is_periodic[0] = set & 1;
+    field.is_periodic[1] = set >> 1;
+    MPIX_OK(MPI_Dims_create(mpix_test.size, 2, field.grid));
+    MPIX_OK(MPI_Cart_create(MPI_COMM_WORLD, 2, field.grid, field.is_periodic, 0,
+                            &field.cart));
+    MPI_Cart_coords(field.cart, mpix_test.rank, 2, field.coord);
+    for (dim = 0; dim < 2; ++dim) {
+        field.size[dim] = cells_of(dim, field.coord[dim]);
+    }
+}
+
+/* Ghost cells come from where they are, without a buffer of the application. */
+static void run_field(void)
+{
+    int set, i;
+    MPIX_Halo halo;
+
+    for (set = 0; set < 8; ++set) {
+        field_init(set & 3, set >> 2);
+        field_halo_init(&halo);
+        for (i = 0; i < STEPS; ++i) {
+            MPIX_OK(MPIX_Host_stream_launch(mpix_test.stream, field_fill,
+                                            NULL));
+            MPIX_OK(MPIX_Halo_start(halo));
+            MPIX_OK(MPIX_Halo_wait(halo));
+            MPIX_OK(MPIX_Host_stream_launch(mpix_test.stream, field_verify,
+                                            NULL));
+        }
+        MPIX_OK(MPIX_Queue_wait(mpix_test.queue));
+        MPIX_OK(MPIX_Host_stream_synchronize(mpix_test.stream));
+        MPIX_OK(MPIX_Halo_free(&halo));
+        MPIX_CHECK((field.wrong == 0) && (field.step == STEPS),
+                   "field, set %d: %d wrong cells", set, field.wrong);
+        MPI_Comm_free(&field.cart);
+    }
+}
+
 /* Freed too early, it cannot be started any more and is freed later. */
 static void run_early_free(void)
 {
@@ -310,6 +521,7 @@ int main(int argc, char **argv)
         {"faces", run_faces},
         {"corners", run_corners},
         {"list", run_list},
+        {"field", run_field},
         {"early_free", run_early_free},
         {"refused", run_refused},
         {NULL, NULL}

@@ -435,6 +435,48 @@ static void test_large_count(void)
     MPI_Type_free(&row);
 }
 
+#if MPI_VERSION >= 4
+/* The functions for large counts make the same requests. */
+static void test_large_makers(void)
+{
+    int in[2][4] = {{0}}, out[2][4] = {{1, 2, 3, 4}, {5, 6, 7, 8}};
+    MPI_Request requests[4], other[2];
+    MPI_Status statuses[4];
+    int count, i;
+
+    for (i = 0; i < 2; ++i) {
+        MPIX_OK(MPI_Recv_init_c(in[i], 4, MPI_INT, mpix_test.left, TAG + i,
+                                MPI_COMM_WORLD, &requests[i]));
+    }
+    MPIX_OK(MPI_Send_init_c(out[0], 4, MPI_INT, mpix_test.right, TAG,
+                            MPI_COMM_WORLD, &requests[2]));
+    MPIX_OK(MPI_Rsend_init_c(out[1], 3, MPI_INT, mpix_test.right, TAG + 1,
+                             MPI_COMM_WORLD, &requests[3]));
+    MPIX_OK(MPIX_Matchall(4, requests, statuses));
+    MPI_Get_count(&statuses[1], MPI_INT, &count);
+    MPIX_CHECK(count == 3, "%d", count);
+    MPIX_OK(MPIX_Enqueue_startall(mpix_test.queue, 3, requests));
+    MPIX_OK(MPIX_Host_stream_synchronize(mpix_test.stream));
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPIX_OK(MPIX_Enqueue_start_req(mpix_test.queue, &requests[3]));
+    MPIX_OK(MPI_Waitall(4, requests, statuses));
+    MPIX_CHECK((in[0][3] == 4) && (in[1][2] == 7) && (in[1][3] == 0),
+               "%d %d %d", in[0][3], in[1][2], in[1][3]);
+
+    MPIX_OK(MPI_Ssend_init_c(out, 1, MPI_INT, mpix_test.right, TAG,
+                             MPI_COMM_WORLD, &other[0]));
+    MPIX_OK(MPI_Bsend_init_c(out, 1, MPI_INT, mpix_test.right, TAG,
+                             MPI_COMM_WORLD, &other[1]));
+    for (i = 0; i < 2; ++i) {
+        MPIX_IS(MPI_ERR_REQUEST, MPIX_Match(&other[i], MPI_STATUS_IGNORE));
+        MPIX_OK(MPI_Request_free(&other[i]));
+    }
+    for (i = 0; i < 4; ++i) {
+        MPIX_OK(MPI_Request_free(&requests[i]));
+    }
+}
+#endif
+
 /* Random types of random types. What is received must not overlap: blocks are
  * apart by the extents of their elements, at least. */
 static MPI_Datatype make_random(unsigned *seed, int depth)
@@ -532,8 +574,13 @@ static void test_big(void)
     MPI_Type_commit(&type);
     mpix_test_msg_init(&msg, words, 0, 1, 1);
     if (mpix_test.rank == 0) {
+#if MPI_VERSION >= 4
+        MPIX_OK(MPI_Send_init_c(msg.words, (MPI_Count)2300 << 20, MPI_BYTE, 1,
+                                TAG, MPI_COMM_WORLD, &msg.request));
+#else
         MPIX_OK(MPI_Send_init(msg.words, 1, type, 1, TAG, MPI_COMM_WORLD,
                               &msg.request));
+#endif
         mpix_test_fill(&msg);
     } else {
         MPIX_OK(MPI_Recv_init(msg.words, 1, type, 0, TAG, MPI_COMM_WORLD,
@@ -561,6 +608,9 @@ int main(int argc, char **argv)
         {"overlap", test_overlap},
         {"bottom", test_bottom},
         {"large_count", test_large_count},
+#if MPI_VERSION >= 4
+        {"large_makers", test_large_makers},
+#endif
         {"random", test_random},
         {NULL}
     };

@@ -9,7 +9,8 @@
 !
 module mpix_queue_f08
     use, intrinsic :: iso_c_binding
-    use mpi_f08, only: MPI_Comm, MPI_Datatype, MPI_Request, MPI_Status
+    use mpi_f08, only: MPI_Comm, MPI_Datatype, MPI_Info, MPI_Op, MPI_Request, &
+                       MPI_Status
     implicit none
 
     type, bind(C) :: MPIX_Queue
@@ -65,6 +66,20 @@ module mpix_queue_f08
         character(kind=c_char) :: device(64)
     end type
 
+    integer, parameter :: MPIX_QUEUE_MAX_LANES = 8
+
+    ! Each column of the lanes is a name
+    type, bind(C) :: MPIX_Queue_info
+        character(kind=c_char) :: binding(16)
+        character(kind=c_char) :: reason(256)
+        character(kind=c_char) :: mpi_library(128)
+        integer(c_int) :: thread_level
+        integer(c_int) :: num_lanes
+        character(kind=c_char) :: lanes(16, MPIX_QUEUE_MAX_LANES)
+        character(kind=c_char) :: provider(64)
+        character(kind=c_char) :: device(64)
+    end type
+
     abstract interface
         ! A function that a host stream runs
         subroutine MPIX_Host_func(arg) bind(C)
@@ -111,6 +126,20 @@ module mpix_queue_f08
         subroutine MPIX_Queue_print_stats(ierror) &
             bind(C, name="mpix_f08_queue_print_stats")
             import
+            integer, optional, intent(out) :: ierror
+        end subroutine
+
+        subroutine MPIX_Queue_get_info(info, ierror) &
+            bind(C, name="mpix_f08_queue_get_info")
+            import
+            type(MPIX_Queue_info), intent(out) :: info
+            integer, optional, intent(out) :: ierror
+        end subroutine
+
+        subroutine MPIX_Queue_attach(comm, ierror) &
+            bind(C, name="mpix_f08_queue_attach")
+            import
+            type(MPI_Comm), intent(in) :: comm
             integer, optional, intent(out) :: ierror
         end subroutine
 
@@ -288,6 +317,133 @@ module mpix_queue_f08
             bind(C, name="mpix_f08_enqueue_wait_batch")
             import
             type(MPIX_Queue), intent(in) :: queue
+            integer, optional, intent(out) :: ierror
+        end subroutine
+
+        ! Persistent collectives
+
+        subroutine MPIX_Barrier_init(comm, info, request, ierror) &
+            bind(C, name="mpix_f08_barrier_init")
+            import
+            type(MPI_Comm), intent(in) :: comm
+            type(MPI_Info), intent(in) :: info
+            type(MPI_Request), intent(out) :: request
+            integer, optional, intent(out) :: ierror
+        end subroutine
+
+        subroutine MPIX_Bcast_init(buffer, count, datatype, root, comm, info, &
+                                   request, ierror) &
+            bind(C, name="mpix_f08_bcast_init")
+            import
+            type(*), dimension(..), asynchronous :: buffer
+            integer, value :: count
+            type(MPI_Datatype), intent(in) :: datatype
+            integer, value :: root
+            type(MPI_Comm), intent(in) :: comm
+            type(MPI_Info), intent(in) :: info
+            type(MPI_Request), intent(out) :: request
+            integer, optional, intent(out) :: ierror
+        end subroutine
+
+        subroutine MPIX_Allreduce_init(sendbuf, recvbuf, count, datatype, op, &
+                                       comm, info, request, ierror) &
+            bind(C, name="mpix_f08_allreduce_init")
+            import
+            type(*), dimension(..), intent(in), asynchronous :: sendbuf
+            type(*), dimension(..), asynchronous :: recvbuf
+            integer, value :: count
+            type(MPI_Datatype), intent(in) :: datatype
+            type(MPI_Op), intent(in) :: op
+            type(MPI_Comm), intent(in) :: comm
+            type(MPI_Info), intent(in) :: info
+            type(MPI_Request), intent(out) :: request
+            integer, optional, intent(out) :: ierror
+        end subroutine
+
+        subroutine MPIX_Reduce_init(sendbuf, recvbuf, count, datatype, op, &
+                                    root, comm, info, request, ierror) &
+            bind(C, name="mpix_f08_reduce_init")
+            import
+            type(*), dimension(..), intent(in), asynchronous :: sendbuf
+            type(*), dimension(..), asynchronous :: recvbuf
+            integer, value :: count
+            type(MPI_Datatype), intent(in) :: datatype
+            type(MPI_Op), intent(in) :: op
+            integer, value :: root
+            type(MPI_Comm), intent(in) :: comm
+            type(MPI_Info), intent(in) :: info
+            type(MPI_Request), intent(out) :: request
+            integer, optional, intent(out) :: ierror
+        end subroutine
+
+        subroutine MPIX_Allgather_init(sendbuf, sendcount, sendtype, recvbuf, &
+                                       recvcount, recvtype, comm, info, &
+                                       request, ierror) &
+            bind(C, name="mpix_f08_allgather_init")
+            import
+            type(*), dimension(..), intent(in), asynchronous :: sendbuf
+            integer, value :: sendcount
+            type(MPI_Datatype), intent(in) :: sendtype
+            type(*), dimension(..), asynchronous :: recvbuf
+            integer, value :: recvcount
+            type(MPI_Datatype), intent(in) :: recvtype
+            type(MPI_Comm), intent(in) :: comm
+            type(MPI_Info), intent(in) :: info
+            type(MPI_Request), intent(out) :: request
+            integer, optional, intent(out) :: ierror
+        end subroutine
+
+        subroutine MPIX_Alltoall_init(sendbuf, sendcount, sendtype, recvbuf, &
+                                      recvcount, recvtype, comm, info, &
+                                      request, ierror) &
+            bind(C, name="mpix_f08_alltoall_init")
+            import
+            type(*), dimension(..), intent(in), asynchronous :: sendbuf
+            integer, value :: sendcount
+            type(MPI_Datatype), intent(in) :: sendtype
+            type(*), dimension(..), asynchronous :: recvbuf
+            integer, value :: recvcount
+            type(MPI_Datatype), intent(in) :: recvtype
+            type(MPI_Comm), intent(in) :: comm
+            type(MPI_Info), intent(in) :: info
+            type(MPI_Request), intent(out) :: request
+            integer, optional, intent(out) :: ierror
+        end subroutine
+
+        subroutine MPIX_Neighbor_alltoall_init(sendbuf, sendcount, sendtype, &
+                                               recvbuf, recvcount, recvtype, &
+                                               comm, info, request, ierror) &
+            bind(C, name="mpix_f08_neighbor_alltoall_init")
+            import
+            type(*), dimension(..), intent(in), asynchronous :: sendbuf
+            integer, value :: sendcount
+            type(MPI_Datatype), intent(in) :: sendtype
+            type(*), dimension(..), asynchronous :: recvbuf
+            integer, value :: recvcount
+            type(MPI_Datatype), intent(in) :: recvtype
+            type(MPI_Comm), intent(in) :: comm
+            type(MPI_Info), intent(in) :: info
+            type(MPI_Request), intent(out) :: request
+            integer, optional, intent(out) :: ierror
+        end subroutine
+
+        subroutine MPIX_Neighbor_alltoallv_init(sendbuf, sendcounts, sdispls, &
+                                                sendtype, recvbuf, recvcounts, &
+                                                rdispls, recvtype, comm, info, &
+                                                request, ierror) &
+            bind(C, name="mpix_f08_neighbor_alltoallv_init")
+            import
+            type(*), dimension(..), intent(in), asynchronous :: sendbuf
+            integer, intent(in), asynchronous :: sendcounts(*)
+            integer, intent(in), asynchronous :: sdispls(*)
+            type(MPI_Datatype), intent(in) :: sendtype
+            type(*), dimension(..), asynchronous :: recvbuf
+            integer, intent(in), asynchronous :: recvcounts(*)
+            integer, intent(in), asynchronous :: rdispls(*)
+            type(MPI_Datatype), intent(in) :: recvtype
+            type(MPI_Comm), intent(in) :: comm
+            type(MPI_Info), intent(in) :: info
+            type(MPI_Request), intent(out) :: request
             integer, optional, intent(out) :: ierror
         end subroutine
 

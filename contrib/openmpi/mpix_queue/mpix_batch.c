@@ -12,6 +12,7 @@
 #include "mpix_error.h"
 #include "mpix_global.h"
 #include "mpix_queues.h"
+#include "mpix_request.h"
 
 #include <ucs/sys/compiler_def.h>
 
@@ -144,8 +145,11 @@ static int mpix_msg_query(void *arg, MPI_Status *status)
 
 static int mpix_msg_free(void *arg)
 {
-    (void)mpix_msg_is_over(arg);
-    free(arg);
+    mpix_msg_t *msg = arg;
+
+    (void)mpix_msg_is_over(msg);
+    mpix_request_count(msg->outer, -1);
+    free(msg);
     return MPI_SUCCESS;
 }
 
@@ -315,6 +319,7 @@ static int mpix_batch_enqueue(const mpix_msg_args_t *args,
     __atomic_add_fetch(&queue->batch->refs, 1, __ATOMIC_RELAXED);
     ucs_list_add_tail(&queue->batch->enqueued, &msg->list);
     ++queue->batch->count;
+    mpix_request_count(msg->outer, 1);
     *request = msg->outer;
     return MPI_SUCCESS;
 }

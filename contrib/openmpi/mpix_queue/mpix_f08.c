@@ -4,8 +4,6 @@
  */
 #include "mpix_f08.h"
 
-#include <ISO_Fortran_binding.h>
-
 #include <stdlib.h>
 
 
@@ -19,8 +17,9 @@ typedef struct mpix_f08_side {
     MPI_Fint recvtype;
 } mpix_f08_side_t;
 
-/* MPI_BOTTOM of Fortran is a variable of OpenMPI. */
+/* MPI_BOTTOM and MPI_IN_PLACE of Fortran are variables of OpenMPI. */
 extern MPI_Fint mpi_fortran_bottom_ __attribute__((weak));
+extern MPI_Fint mpi_fortran_in_place_ __attribute__((weak));
 
 
 static int mpix_f08_raise(int code)
@@ -54,6 +53,32 @@ void mpix_f08_requests_cleanup(mpix_f08_requests_t *requests)
     }
 }
 
+int mpix_f08_buffer(const CFI_cdesc_t *desc, void **buffer_p)
+{
+    CFI_index_t distance = (CFI_index_t)desc->elem_len;
+    int dim;
+
+    if (desc->base_addr == &mpi_fortran_bottom_) {
+        *buffer_p = MPI_BOTTOM;
+        return MPI_SUCCESS;
+    } else if (desc->base_addr == &mpi_fortran_in_place_) {
+        *buffer_p = MPI_IN_PLACE;
+        return MPI_SUCCESS;
+    }
+
+    for (dim = 0; dim < desc->rank; ++dim) {
+        if ((desc->dim[dim].sm != distance) && (desc->dim[dim].extent > 1)) {
+            fprintf(stderr, "mpix_queue: error: the buffer is an array that is "
+                            "not contiguous: describe it by a datatype\n");
+            return mpix_f08_raise(MPI_ERR_BUFFER);
+        }
+        distance *= desc->dim[dim].extent;
+    }
+
+    *buffer_p = desc->base_addr;
+    return MPI_SUCCESS;
+}
+
 /* Queues */
 
 void mpix_f08_queue_init(int type, void *stream, MPIX_Queue *queue,
@@ -81,6 +106,16 @@ void mpix_f08_queue_print_stats(MPI_Fint *ierror)
 {
     mpix_f08_return(ierror, MPIX_Queue_print_stats(stdout));
     fflush(stdout);
+}
+
+void mpix_f08_queue_get_info(MPIX_Queue_info *info, MPI_Fint *ierror)
+{
+    mpix_f08_return(ierror, MPIX_Queue_get_info(info));
+}
+
+void mpix_f08_queue_attach(const MPI_Fint *comm, MPI_Fint *ierror)
+{
+    mpix_f08_return(ierror, MPIX_Queue_attach(PMPI_Comm_f2c(*comm)));
 }
 
 /* Matching */
@@ -245,28 +280,6 @@ void mpix_f08_create_queue_comm(const MPI_Fint *comm, void *stream,
 void mpix_f08_free_queue(const MPIX_Queue *queue, MPI_Fint *ierror)
 {
     mpix_f08_return(ierror, MPIX_Free_queue(*queue));
-}
-
-/* The address of a buffer. Returns an MPI code, which has been raised, for one
- * whose elements are not one after the other: what counts and types mean there
- * nobody can tell. */
-static int mpix_f08_buffer(const CFI_cdesc_t *desc, void **buffer_p)
-{
-    CFI_index_t distance = (CFI_index_t)desc->elem_len;
-    int dim;
-
-    for (dim = 0; dim < desc->rank; ++dim) {
-        if ((desc->dim[dim].sm != distance) && (desc->dim[dim].extent > 1)) {
-            fprintf(stderr, "mpix_queue: error: the buffer is an array that is "
-                            "not contiguous: describe it by a datatype\n");
-            return mpix_f08_raise(MPI_ERR_BUFFER);
-        }
-        distance *= desc->dim[dim].extent;
-    }
-
-    *buffer_p = (desc->base_addr == &mpi_fortran_bottom_) ? MPI_BOTTOM :
-                                                            desc->base_addr;
-    return MPI_SUCCESS;
 }
 
 void mpix_f08_enqueue_send_comm(const CFI_cdesc_t *desc, int count,

@@ -11,6 +11,7 @@
 
 #include <mpix_queue.h>
 
+#include <ISO_Fortran_binding.h>
 #include <stddef.h>
 
 /* Requests of an array that are converted without memory of their own. */
@@ -31,6 +32,11 @@ int mpix_f08_requests_init(mpix_f08_requests_t *requests, int count,
 
 /* Free what mpix_f08_requests_init() has made. */
 void mpix_f08_requests_cleanup(mpix_f08_requests_t *requests);
+
+/* The address of a buffer. Returns an MPI code, which has been raised, for one
+ * whose elements are not one after the other: what counts and types mean there
+ * nobody can tell. */
+int mpix_f08_buffer(const CFI_cdesc_t *desc, void **buffer_p);
 
 /* Return a code. */
 static inline void mpix_f08_return(MPI_Fint *ierror, int rc)

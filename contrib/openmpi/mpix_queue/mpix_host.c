@@ -11,6 +11,7 @@
 #include "mpix_error.h"
 #include "mpix_global.h"
 #include "mpix_match.h"
+#include "mpix_next.h"
 
 #include <ucs_gstream.h>
 
@@ -260,7 +261,8 @@ static int mpix_host_start_check(const mpix_where_t *where)
     if (req->kind == MPIX_REQ_COLL) {
         return mpix_request_fail(where, MPI_ERR_REQUEST,
                                  "can be started on a queue only");
-    } else if ((req->state == MPIX_REQ_PENDING) || (req->state == MPIX_REQ_MATCHING)) {
+    } else if ((req->state == MPIX_REQ_PENDING) ||
+               (req->state == MPIX_REQ_MATCHING)) {
         return mpix_request_fail(where, MPI_ERR_REQUEST,
                                  "is being matched: MPIX_Is_matched tells when "
                                  "that is done");

@@ -62,14 +62,6 @@ typedef int (*mpix_mpis_init_t)(const mpix_mpis_args_t *args, int count,
                                 MPI_Datatype datatype, MPI_Request *request);
 
 
-/* Collectives on queues, where the library has them. */
-int MPIX_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request)
-        __attribute__((weak));
-int MPIX_Allreduce_init(const void *sendbuf, void *recvbuf, int count,
-                        MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
-                        MPI_Info info, MPI_Request *request)
-        __attribute__((weak));
-
 /* Live queues: handles of objects. */
 static UCS_LIST_HEAD(mpix_mpis_queues);
 
@@ -655,27 +647,15 @@ int MPIS_Recv_init(void *buf, MPI_Count count, MPI_Datatype datatype,
 
 /* Collectives */
 
-static int mpix_mpis_no_coll(const char *func)
-{
-    mpix_fail(func, MPI_ERR_UNSUPPORTED_OPERATION,
-              "there are no collectives on queues");
-    return MPIS_UNSUPPORTED_BEHAVIOR;
-}
-
 int MPIS_Barrier_init(MPI_Comm comm, MPI_Info info, MPIS_Request *request)
 {
-    static const char func[] = "MPIS_Barrier_init";
     MPI_Request made;
     int rc;
 
-    if (MPIX_Barrier_init == NULL) {
-        return mpix_mpis_no_coll(func);
-    }
-
     rc = MPIX_Barrier_init(comm, info, &made);
     return (rc == MPI_SUCCESS) ?
-                   mpix_mpis_request_create(func, &made, MPIX_MPIS_UNMATCHED,
-                                            request) :
+                   mpix_mpis_request_create("MPIS_Barrier_init", &made,
+                                            MPIX_MPIS_UNMATCHED, request) :
                    rc;
 }
 
@@ -683,19 +663,14 @@ int MPIS_Allreduce_init(const void *sendbuf, void *recvbuf, int count,
                         MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
                         MPI_Info info, MPIS_Request *request)
 {
-    static const char func[] = "MPIS_Allreduce_init";
     MPI_Request made;
     int rc;
-
-    if (MPIX_Allreduce_init == NULL) {
-        return mpix_mpis_no_coll(func);
-    }
 
     rc = MPIX_Allreduce_init(sendbuf, recvbuf, count, datatype, op, comm, info,
                              &made);
     return (rc == MPI_SUCCESS) ?
-                   mpix_mpis_request_create(func, &made, MPIX_MPIS_UNMATCHED,
-                                            request) :
+                   mpix_mpis_request_create("MPIS_Allreduce_init", &made,
+                                            MPIX_MPIS_UNMATCHED, request) :
                    rc;
 }
 

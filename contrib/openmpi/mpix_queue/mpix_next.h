@@ -65,6 +65,33 @@
        (void *base), \
        (base))
 
+/* MPI 4's forms for large counts. */
+#if MPI_VERSION >= 4
+#  define MPIX_NEXT_LIST_LARGE(_x) \
+    _x(Send_init_c, \
+       (const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, \
+        int tag, MPI_Comm comm, MPI_Request *request), \
+       (buf, count, datatype, dest, tag, comm, request)) \
+    _x(Rsend_init_c, \
+       (const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, \
+        int tag, MPI_Comm comm, MPI_Request *request), \
+       (buf, count, datatype, dest, tag, comm, request)) \
+    _x(Ssend_init_c, \
+       (const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, \
+        int tag, MPI_Comm comm, MPI_Request *request), \
+       (buf, count, datatype, dest, tag, comm, request)) \
+    _x(Bsend_init_c, \
+       (const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, \
+        int tag, MPI_Comm comm, MPI_Request *request), \
+       (buf, count, datatype, dest, tag, comm, request)) \
+    _x(Recv_init_c, \
+       (void *buf, MPI_Count count, MPI_Datatype datatype, int source, \
+        int tag, MPI_Comm comm, MPI_Request *request), \
+       (buf, count, datatype, source, tag, comm, request))
+#else
+#  define MPIX_NEXT_LIST_LARGE(_x)
+#endif
+
 /* Those that end uses. */
 #define MPIX_NEXT_LIST_WAIT(_x) \
     _x(Wait, \
@@ -169,6 +196,7 @@
 
 #define MPIX_NEXT_LIST(_x) \
     MPIX_NEXT_LIST_OTHER(_x) \
+    MPIX_NEXT_LIST_LARGE(_x) \
     MPIX_NEXT_LIST_WAIT(_x) \
     MPIX_NEXT_LIST_COMM(_x)
 
@@ -200,6 +228,11 @@ extern __thread int mpix_next_depth
 #define PMPI_Ssend_init mpix_next_pmpi.Ssend_init
 #define PMPI_Bsend_init mpix_next_pmpi.Bsend_init
 #define PMPI_Recv_init mpix_next_pmpi.Recv_init
+#define PMPI_Send_init_c mpix_next_pmpi.Send_init_c
+#define PMPI_Rsend_init_c mpix_next_pmpi.Rsend_init_c
+#define PMPI_Ssend_init_c mpix_next_pmpi.Ssend_init_c
+#define PMPI_Bsend_init_c mpix_next_pmpi.Bsend_init_c
+#define PMPI_Recv_init_c mpix_next_pmpi.Recv_init_c
 #define PMPI_Start mpix_next_pmpi.Start
 #define PMPI_Startall mpix_next_pmpi.Startall
 #define PMPI_Request_free mpix_next_pmpi.Request_free

@@ -117,7 +117,8 @@ int MPIX_Queue_wait(MPIX_Queue queue);
  * each wait for a receive, with as much memory as the message has.
  *
  * @param [in]  request Inactive request of MPI_Send_init, MPI_Rsend_init or
- *                      MPI_Recv_init.
+ *                      MPI_Recv_init, or of their forms for large counts,
+ *                      where MPI has them.
  * @param [out] status  Source, tag and actual length of a receive's message
  *                      (MPI_Get_count); may be MPI_STATUS_IGNORE.
  *

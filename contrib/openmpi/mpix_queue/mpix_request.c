@@ -39,7 +39,7 @@ typedef struct mpix_req_args {
     mpix_req_kind_t kind;
     ucp_st_mode_t   mode;
     const void      *buffer;
-    int             count;
+    MPI_Count       count;
     MPI_Datatype    datatype;
     int             rank;
     int             tag;
@@ -76,22 +76,17 @@ mpix_req_t *mpix_request_find_op(ucp_st_op_h op)
     return NULL;
 }
 
-static void mpix_request_count(unsigned *count, int change)
+void mpix_request_count(MPI_Request handle, int change)
 {
-    __atomic_store_n(count, *count + change, __ATOMIC_RELAXED);
+    __atomic_add_fetch(&mpix_request_given, change, __ATOMIC_RELAXED);
+    __atomic_add_fetch(&mpix_request_filter[mpix_request_hash(handle)], change,
+                       __ATOMIC_RELAXED);
 }
 
 int mpix_request_is_given(const mpix_req_t *req)
 {
     return (req->state != MPIX_REQ_IDLE) ||
            ((req->coll != NULL) && !req->coll->is_native);
-}
-
-static void mpix_request_count_given(const mpix_req_t *req, int change)
-{
-    mpix_request_count(&mpix_request_given, change);
-    mpix_request_count(&mpix_request_filter[mpix_request_hash(req->handle)],
-                       change);
 }
 
 void mpix_request_set_state(mpix_req_t *req, mpix_req_state_t state)
@@ -102,7 +97,7 @@ void mpix_request_set_state(mpix_req_t *req, mpix_req_state_t state)
     req->state = state;
     change     = mpix_request_is_given(req) - was_given;
     if (change != 0) {
-        mpix_request_count_given(req, change);
+        mpix_request_count(req->handle, change);
     }
 }
 
@@ -222,7 +217,7 @@ static void mpix_request_destroy(mpix_req_t *req)
 {
     mpix_request_set_state(req, MPIX_REQ_IDLE);
     if (mpix_request_is_given(req)) {
-        mpix_request_count_given(req, -1);
+        mpix_request_count(req->handle, -1);
     }
     if (req->buffer != NULL) {
         mpix_buffer_put(req->buffer);
@@ -289,7 +284,7 @@ static int mpix_request_record(const mpix_req_args_t *args, MPI_Request handle)
 
     mpix_lock();
     if (mpix_request_is_given(req)) {
-        mpix_request_count_given(req, 1);
+        mpix_request_count(req->handle, 1);
     }
     mpix_unlock();
 
@@ -331,70 +326,43 @@ static int mpix_request_made(const mpix_req_args_t *args, int rc,
     return MPI_SUCCESS;
 }
 
-int MPI_Send_init(const void *buf, int count, MPI_Datatype datatype, int dest,
-                  int tag, MPI_Comm comm, MPI_Request *request)
-{
-    mpix_req_args_t args = {
-        "MPI_Send_init", MPIX_REQ_SEND, UCP_ST_MODE_STANDARD, buf, count,
-        datatype, dest, tag, comm, NULL
-    };
-    int rc = MPIX_NEXT(Send_init)(buf, count, datatype, dest, tag, comm,
-                                  request);
+/* A function that makes requests. */
+#define MPIX_REQUEST_MAKER(_name, _buffer_t, _count_t, _kind, _mode) \
+    int MPI_##_name(_buffer_t buf, _count_t count, MPI_Datatype datatype, \
+                    int rank, int tag, MPI_Comm comm, MPI_Request *request) \
+    { \
+        const mpix_req_args_t args = { \
+            "MPI_" #_name, _kind, _mode, buf, count, datatype, rank, tag, \
+            comm, NULL \
+        }; \
+        int rc = MPIX_NEXT(_name)(buf, count, datatype, rank, tag, comm, \
+                                  request); \
+        \
+        return mpix_request_made(&args, rc, request); \
+    }
 
-    return mpix_request_made(&args, rc, request);
-}
+MPIX_REQUEST_MAKER(Send_init, const void*, int, MPIX_REQ_SEND,
+                   UCP_ST_MODE_STANDARD)
+MPIX_REQUEST_MAKER(Rsend_init, const void*, int, MPIX_REQ_SEND,
+                   UCP_ST_MODE_READY)
+MPIX_REQUEST_MAKER(Ssend_init, const void*, int, MPIX_REQ_OTHER,
+                   UCP_ST_MODE_STANDARD)
+MPIX_REQUEST_MAKER(Bsend_init, const void*, int, MPIX_REQ_OTHER,
+                   UCP_ST_MODE_STANDARD)
+MPIX_REQUEST_MAKER(Recv_init, void*, int, MPIX_REQ_RECV, UCP_ST_MODE_STANDARD)
 
-int MPI_Rsend_init(const void *buf, int count, MPI_Datatype datatype, int dest,
-                   int tag, MPI_Comm comm, MPI_Request *request)
-{
-    mpix_req_args_t args = {
-        "MPI_Rsend_init", MPIX_REQ_SEND, UCP_ST_MODE_READY, buf, count,
-        datatype, dest, tag, comm, NULL
-    };
-    int rc = MPIX_NEXT(Rsend_init)(buf, count, datatype, dest, tag, comm,
-                                   request);
-
-    return mpix_request_made(&args, rc, request);
-}
-
-int MPI_Recv_init(void *buf, int count, MPI_Datatype datatype, int source,
-                  int tag, MPI_Comm comm, MPI_Request *request)
-{
-    mpix_req_args_t args = {
-        "MPI_Recv_init", MPIX_REQ_RECV, UCP_ST_MODE_STANDARD, buf, count,
-        datatype, source, tag, comm, NULL
-    };
-    int rc = MPIX_NEXT(Recv_init)(buf, count, datatype, source, tag, comm,
-                                  request);
-
-    return mpix_request_made(&args, rc, request);
-}
-
-int MPI_Ssend_init(const void *buf, int count, MPI_Datatype datatype, int dest,
-                   int tag, MPI_Comm comm, MPI_Request *request)
-{
-    mpix_req_args_t args = {
-        "MPI_Ssend_init", MPIX_REQ_OTHER, UCP_ST_MODE_STANDARD, buf, count,
-        datatype, dest, tag, comm, NULL
-    };
-    int rc = MPIX_NEXT(Ssend_init)(buf, count, datatype, dest, tag, comm,
-                                   request);
-
-    return mpix_request_made(&args, rc, request);
-}
-
-int MPI_Bsend_init(const void *buf, int count, MPI_Datatype datatype, int dest,
-                   int tag, MPI_Comm comm, MPI_Request *request)
-{
-    mpix_req_args_t args = {
-        "MPI_Bsend_init", MPIX_REQ_OTHER, UCP_ST_MODE_STANDARD, buf, count,
-        datatype, dest, tag, comm, NULL
-    };
-    int rc = MPIX_NEXT(Bsend_init)(buf, count, datatype, dest, tag, comm,
-                                   request);
-
-    return mpix_request_made(&args, rc, request);
-}
+#if MPI_VERSION >= 4
+MPIX_REQUEST_MAKER(Send_init_c, const void*, MPI_Count, MPIX_REQ_SEND,
+                   UCP_ST_MODE_STANDARD)
+MPIX_REQUEST_MAKER(Rsend_init_c, const void*, MPI_Count, MPIX_REQ_SEND,
+                   UCP_ST_MODE_READY)
+MPIX_REQUEST_MAKER(Ssend_init_c, const void*, MPI_Count, MPIX_REQ_OTHER,
+                   UCP_ST_MODE_STANDARD)
+MPIX_REQUEST_MAKER(Bsend_init_c, const void*, MPI_Count, MPIX_REQ_OTHER,
+                   UCP_ST_MODE_STANDARD)
+MPIX_REQUEST_MAKER(Recv_init_c, void*, MPI_Count, MPIX_REQ_RECV,
+                   UCP_ST_MODE_STANDARD)
+#endif
 
 int mpix_request_made_coll(mpix_coll_t *coll, MPI_Comm comm, MPI_Request handle)
 {

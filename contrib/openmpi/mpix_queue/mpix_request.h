@@ -75,9 +75,9 @@ typedef struct mpix_req {
 
 #define MPIX_REQ_FILTER_BITS 10
 
-/* Requests that are given (mpix_request_is_given()); and how many of them have a hash. Written under
- * the lock, read without it by each call of MPI that takes requests: a request
- * is not given to two such calls at a time. */
+/* Requests that are given (mpix_request_is_given()), or of messages that are
+ * used once; and how many of them have a hash. Atomic: read by each call of MPI
+ * that takes requests. A request is not given to two such calls at a time. */
 extern unsigned mpix_request_given;
 extern unsigned mpix_request_filter[1 << MPIX_REQ_FILTER_BITS];
 
@@ -99,7 +99,7 @@ static inline int mpix_request_is_hash_given(MPI_Request handle)
                            __ATOMIC_RELAXED) != 0;
 }
 
-/* Whether a request may be one that was given to match: if not, it is MPI's. */
+/* Whether a request may be counted: if not, it is MPI's. */
 static inline int mpix_request_may_be_given(const MPI_Request *request)
 {
     return !mpix_request_none_given() && (request != NULL) &&
@@ -126,6 +126,9 @@ static inline int mpix_request_any_given(int count, const MPI_Request *requests)
 /* Non-zero if the request is not MPI's: it was given to match, or is a
  * collective of an MPI that has none. */
 int mpix_request_is_given(const mpix_req_t *req);
+
+/* Count a request, as above, by 1 or -1. */
+void mpix_request_count(MPI_Request handle, int change);
 
 /* Change the state. Needs the lock. */
 void mpix_request_set_state(mpix_req_t *req, mpix_req_state_t state);

@@ -4,7 +4,10 @@
  *
  * MPI takes matched requests for inactive and so passes them over. Those that
  * are active are tested here; the rest of an array is left to MPI. A call
- * without a matched request goes straight to MPI.
+ * without a matched request, or one of a message that is used once, goes
+ * straight to MPI. Else MPI only tests, and its calls that wait are made of
+ * that: a thread or stream of this library, which does what they wait for,
+ * needs a processor and MPI's locks.
  */
 #ifdef HAVE_CONFIG_H
 #  include "config.h"
@@ -14,6 +17,7 @@
 #include "mpix_global.h"
 #include "mpix_host.h"
 #include "mpix_match.h"
+#include "mpix_next.h"
 
 
 static int mpix_wait_raise(const mpix_host_set_t *set, int rc)
@@ -140,6 +144,60 @@ static int mpix_wait_begin(mpix_host_set_t *set, const char *func, int count,
     return 0;
 }
 
+static int mpix_wait_mpi(MPI_Request *request, MPI_Status *status)
+{
+    unsigned spins = 0;
+    int rc, flag   = 0;
+
+    while (((rc = MPIX_NEXT(Test)(request, &flag, status)) == MPI_SUCCESS) &&
+           !flag) {
+        mpix_match_backoff(&spins);
+    }
+    return rc;
+}
+
+static int mpix_wait_mpi_all(int count, MPI_Request requests[],
+                             MPI_Status statuses[])
+{
+    unsigned spins = 0;
+    int rc, flag   = 0;
+
+    while (((rc = MPIX_NEXT(Testall)(count, requests, &flag, statuses)) ==
+            MPI_SUCCESS) && !flag) {
+        mpix_match_backoff(&spins);
+    }
+    return rc;
+}
+
+static int mpix_wait_mpi_any(int count, MPI_Request requests[], int *index,
+                             MPI_Status *status)
+{
+    unsigned spins = 0;
+    int rc, flag   = 0;
+
+    while (((rc = MPIX_NEXT(Testany)(count, requests, index, &flag, status)) ==
+            MPI_SUCCESS) && !flag) {
+        mpix_match_backoff(&spins);
+    }
+    return rc;
+}
+
+static int mpix_wait_mpi_some(int incount, MPI_Request requests[],
+                              int *outcount, int indices[],
+                              MPI_Status statuses[])
+{
+    unsigned spins = 0;
+    int rc;
+
+    *outcount = 0;
+    while (((rc = MPIX_NEXT(Testsome)(incount, requests, outcount, indices,
+                                      statuses)) == MPI_SUCCESS) &&
+           (*outcount == 0)) {
+        mpix_match_backoff(&spins);
+    }
+    return rc;
+}
+
 static UCS_F_NOINLINE int
 mpix_wait_slow_wait(MPI_Request *request, MPI_Status *status)
 {
@@ -147,7 +205,7 @@ mpix_wait_slow_wait(MPI_Request *request, MPI_Status *status)
     int rc;
 
     if (mpix_wait_begin(&set, "MPI_Wait", 1, request, &rc)) {
-        return (rc == MPI_SUCCESS) ? MPIX_NEXT(Wait)(request, status) : rc;
+        return (rc == MPI_SUCCESS) ? mpix_wait_mpi(request, status) : rc;
     }
 
     mpix_host_wait(set.active[0]);
@@ -240,7 +298,7 @@ mpix_wait_slow_waitall(int count, MPI_Request requests[], MPI_Status statuses[])
 
     if (mpix_wait_begin(&set, "MPI_Waitall", count, requests, &rc)) {
         return (rc == MPI_SUCCESS) ?
-                       MPIX_NEXT(Waitall)(count, requests, statuses) :
+                       mpix_wait_mpi_all(count, requests, statuses) :
                        rc;
     }
 
@@ -249,7 +307,7 @@ mpix_wait_slow_waitall(int count, MPI_Request requests[], MPI_Status statuses[])
             mpix_host_wait(set.active[i]);
         }
     }
-    rc = MPIX_NEXT(Waitall)(count, requests, statuses);
+    rc = mpix_wait_mpi_all(count, requests, statuses);
     if (mpix_wait_is_in_status(rc)) {
         rc = mpix_wait_end_all(&set, statuses, rc);
     }
@@ -367,7 +425,7 @@ mpix_wait_slow_waitany(int count, MPI_Request requests[], int *index,
 
     if (mpix_wait_begin(&set, "MPI_Waitany", count, requests, &rc)) {
         return (rc == MPI_SUCCESS) ?
-                       MPIX_NEXT(Waitany)(count, requests, index, status) :
+                       mpix_wait_mpi_any(count, requests, index, status) :
                        rc;
     }
 
@@ -468,8 +526,8 @@ mpix_wait_slow_waitsome(int incount, MPI_Request requests[], int *outcount,
 
     if (mpix_wait_begin(&set, "MPI_Waitsome", incount, requests, &rc)) {
         return (rc == MPI_SUCCESS) ?
-                       MPIX_NEXT(Waitsome)(incount, requests, outcount, indices,
-                                     statuses) :
+                       mpix_wait_mpi_some(incount, requests, outcount, indices,
+                                          statuses) :
                        rc;
     }
 

@@ -176,8 +176,10 @@ ucs_status_t ucp_st_worker_leave(ucp_st_worker_h worker);
  * Destroy an st worker. Tells its peers that it leaves. Their operations with
  * it that remain fail with UCS_ERR_CANCELED once the uses that this side has
  * completed are complete there. Waits for their answers for some 0.2 seconds,
- * and for UCP to send what it has for 5 seconds at most. All operations must
- * have been freed, but the peers need not know of that yet.
+ * then for those of their service threads, which answer at once unless their
+ * process is stopped, for UCX_ST_ERR_TIMEOUT at most; and for UCP to send what
+ * it has for 5 seconds at most. All operations must have been freed, but the
+ * peers need not know of that yet.
  *
  * With UCX_ST_STATS=y it then writes the worker's counts to the standard error
  * output, as @ref ucp_st_worker_print_stats, in one piece and after a line that

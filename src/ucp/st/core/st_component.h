@@ -174,6 +174,11 @@ void ucp_st_watch_wake(ucp_st_worker_h worker);
 /** Send BYE to all peers, and have UCP deliver it. The lock is not held. */
 void ucp_st_leave_say_bye(ucp_st_worker_h worker);
 
+/** `time` seconds after that: ask the service threads of the peers that have
+ *  not answered, whose hosts make no calls or are slow. Non-zero while it is
+ *  worth while to wait for an answer. The lock is not held. */
+int ucp_st_leave_ask_last(ucp_st_worker_h worker, double time);
+
 /** Note that a transport has lost a peer. The lock is held. */
 void ucp_st_leave_lost(ucp_st_peer_h peer, ucs_status_t status);
 

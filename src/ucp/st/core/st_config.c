@@ -39,7 +39,8 @@ static ucs_config_field_t ucp_st_config_table[] = {
 
     {"ERR_TIMEOUT", "10s",
      "Longest time from the moment a peer is known to be dead until the\n"
-     "streams that wait for it are released.",
+     "streams that wait for it are released. The end of a worker waits so\n"
+     "long at most for a peer that is stopped.",
      ucs_offsetof(ucp_st_config_t, err_timeout), UCS_CONFIG_TYPE_TIME},
 
     {"TRIG_DEVICES", "1",

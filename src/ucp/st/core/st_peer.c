@@ -159,13 +159,15 @@ void ucp_st_outbox_take(ucp_st_frame_buf_t *buf)
     }
 }
 
-void ucp_st_outbox_cleanup(ucp_st_worker_h worker)
+void ucp_st_outbox_drop(ucp_st_worker_h worker, const ucp_st_peer_t *peer)
 {
     ucp_st_frame_buf_t *buf, *tmp;
 
     ucs_list_for_each_safe(buf, tmp, &worker->outbox, list) {
-        ucp_st_outbox_take(buf);
-        free(buf);
+        if ((peer == NULL) || (buf->peer == peer)) {
+            ucp_st_outbox_take(buf);
+            free(buf);
+        }
     }
 }
 
@@ -222,6 +224,14 @@ ucs_status_t ucp_st_outbox_post_match(ucp_st_op_t *op)
     return UCS_OK;
 }
 
+/* Behind BYE there is only the answer to the peer's, and nothing behind that */
+static int ucp_st_outbox_is_open(const ucp_st_peer_t *peer,
+                                 ucp_st_msg_type_t type)
+{
+    return (peer->status == UCS_OK) && !peer->told_last &&
+           (!peer->told_bye || (type == UCP_ST_MSG_BYE_ACK));
+}
+
 void ucp_st_outbox_post_with(ucp_st_peer_t *peer, ucp_st_msg_type_t type,
                              const ucp_st_msg_op_t *params, const void *data,
                              size_t length)
@@ -229,8 +239,7 @@ void ucp_st_outbox_post_with(ucp_st_peer_t *peer, ucp_st_msg_type_t type,
     ucp_st_msg_op_t *msg;
     ucp_st_msg_hdr_t hdr;
 
-    /* Behind BYE nobody waits for an answer: see ucp_st_peer_leaves() */
-    if ((peer->status != UCS_OK) || peer->told_bye) {
+    if (!ucp_st_outbox_is_open(peer, type)) {
         return;
     }
     msg = ucp_st_outbox_reserve(peer, type, sizeof(*msg) + length);

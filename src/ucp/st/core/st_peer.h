@@ -70,6 +70,10 @@ typedef struct ucp_st_peer {
     int             said_leave; /* it matches nothing more */
     int             said_bye;   /* it has no operations any more */
     int             told_bye;   /* this side has said so to the peer */
+    int             said_last;  /* it sends nothing any more: its BYE_ACK */
+    int             told_last;  /* nor does this side to it */
+    int             asked_last; /* its service thread was sent BYE, last */
+    int             owes_last;  /* that thread's BYE_ACK is still to be sent */
     int             said_gone;  /* it has declared this side gone, or waits for
                                    it although it is lost */
     int             is_noticed; /* it was told that it is declared gone */
@@ -85,6 +89,8 @@ typedef struct ucp_st_peer {
                                    with the worker's connect_lock as well */
     ucp_st_process_t process;
     struct ucp_st_svc_ep *svc_ep; /* to its service thread; or NULL */
+    unsigned        sends;      /* control messages that UCP has not completed;
+                                   of the worker's */
     uint32_t        next_tx_seq;
     uint32_t        next_rx_seq;
     struct ucp_st_frame_buf *frame; /* last in the outbox, or NULL */
@@ -112,13 +118,19 @@ void ucp_st_peer_fail(ucp_st_peer_t *peer, ucs_status_t status);
 /** Find out whether the peer is there. The lock is held. */
 void ucp_st_peer_check(ucp_st_peer_t *peer);
 
-/** Whether a side has said BYE. The peer may take BYE for its leave and close
- *  its endpoints. A message to a closing endpoint can end its sender's process
- *  on Cassini, so no message is sent any more. Lanes still check whether the
- *  peer is there: their operations to it have to end. */
+/** Whether a side has said BYE: neither asks by messages whether the other one
+ *  is there. Lanes still check that in their own ways: their operations with
+ *  the peer have to end. */
 static inline int ucp_st_peer_leaves(const ucp_st_peer_t *peer)
 {
     return peer->told_bye || peer->said_bye;
+}
+
+/** Whether the peer closes its endpoints, as the service thread knows, while
+ *  this side's host has not read its BYE or still uses what it has sent. */
+static inline int ucp_st_peer_is_closing(const ucp_st_peer_t *peer)
+{
+    return peer->told_last && !peer->told_bye;
 }
 
 /** From now on no write can reach the peer's memory. The lock is held. */
@@ -167,8 +179,8 @@ static inline void ucp_st_outbox_post(ucp_st_peer_t *peer,
 /** The frame leaves the outbox. */
 void ucp_st_outbox_take(ucp_st_frame_buf_t *buf);
 
-/** Drop what was not sent. The lock is not held, no other thread uses the
- *  worker. */
-void ucp_st_outbox_cleanup(ucp_st_worker_h worker);
+/** Drop what was not sent to a peer, with the lock held; or, if it is NULL, to
+ *  any, when no other thread uses the worker. */
+void ucp_st_outbox_drop(ucp_st_worker_h worker, const ucp_st_peer_t *peer);
 
 #endif

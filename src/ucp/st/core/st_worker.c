@@ -345,16 +345,20 @@ static ucp_st_drain_t ucp_st_worker_get_drain(ucp_st_worker_h worker)
 
 /* Give peers a bounded time to answer. One that does not is slow or gone: it
  * finds the BYE when it looks, and what is still held for it is freed when
- * the device is closed. */
+ * the device is closed. Its service thread is asked to send nothing behind
+ * that, and given more time. */
 static void ucp_st_worker_drain(ucp_st_worker_h worker)
 {
     double start    = ucp_st_worker_now();
     unsigned rounds = 0;
+    unsigned idle   = 0;
     ucp_st_drain_t drain;
+    unsigned progressed;
+    int is_late;
     double time;
 
     do {
-        (void)ucp_st_ctrl_progress(worker);
+        progressed = ucp_st_ctrl_progress(worker);
         ucp_st_worker_lock(worker);
         ucp_st_lanes_progress_all(worker);
         ucp_st_op_reap_freed(worker);
@@ -363,13 +367,14 @@ static void ucp_st_worker_drain(ucp_st_worker_h worker)
                                (++rounds % UCP_ST_WORKER_ASK_ROUNDS) == 0);
         drain = ucp_st_worker_get_drain(worker);
         ucp_st_worker_unlock(worker);
-        (void)sched_yield();
-        time = ucp_st_worker_now() - start;
+        ucp_st_worker_pause(&idle, progressed);
+        time    = ucp_st_worker_now() - start;
+        is_late = (time >= UCP_ST_WORKER_ANSWER_TIME) &&
+                  (rounds >= UCP_ST_WORKER_ANSWER_ROUNDS);
     } while (((drain == UCP_ST_DRAIN_SENDS) &&
               (time < UCP_ST_WORKER_SEND_TIME)) ||
              ((drain == UCP_ST_DRAIN_ANSWERS) &&
-              ((time < UCP_ST_WORKER_ANSWER_TIME) ||
-               (rounds < UCP_ST_WORKER_ANSWER_ROUNDS))));
+              (!is_late || ucp_st_leave_ask_last(worker, time))));
 }
 
 ucs_status_t ucp_st_worker_destroy(ucp_st_worker_h worker)
@@ -397,7 +402,7 @@ ucs_status_t ucp_st_worker_destroy(ucp_st_worker_h worker)
     ucp_st_worker_drain(worker);
     ucp_st_stats_remove_worker(worker);
     ucp_st_worker_stop(worker, UCP_ST_NUM_COMPONENTS);
-    ucp_st_outbox_cleanup(worker);
+    ucp_st_outbox_drop(worker, NULL);
     ucp_st_worker_lock(worker);
     worker->is_ending = 1;
     ucp_st_lanes_cancel(worker);

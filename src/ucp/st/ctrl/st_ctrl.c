@@ -206,9 +206,11 @@ void ucp_st_ctrl_sent(ucp_st_peer_t *peer, ucs_status_t status)
 
     ucp_st_worker_lock(worker);
     --ucp_st_ctrl(worker)->sends;
+    --peer->sends;
     if (status != UCS_OK) {
         ucp_st_leave_lost(peer, status);
     }
+    ucp_st_notice_answer_bye(peer);
     ucp_st_worker_unlock(worker);
 }
 
@@ -241,6 +243,7 @@ static void ucp_st_ctrl_send(ucp_st_frame_buf_t *buf)
     if (buf->peer->is_self) {
         ucp_st_worker_lock(worker);
         --ucp_st_ctrl(worker)->sends;
+        --buf->peer->sends;
         ucp_st_ctrl_handle(worker, buf->data, buf->length);
         ucp_st_worker_unlock(worker);
         free(buf);
@@ -277,6 +280,7 @@ static ucp_st_frame_buf_t *ucp_st_ctrl_pop(ucp_st_worker_h worker)
             frame.seq    = buf->peer->next_tx_seq++;
             memcpy(buf->data, &frame, sizeof(frame));
             ++ctrl->sends;
+            ++buf->peer->sends;
             return buf;
         }
         /* else it waits for the user to give the peer's address */
@@ -469,8 +473,8 @@ static ucp_st_drain_t ucp_st_ctrl_drain(ucp_st_worker_h worker)
         return UCP_ST_DRAIN_ANSWERS;
     }
     ucs_list_for_each(peer, &worker->peers, list) {
-        if ((peer->ucp_ep != NULL) && (peer->status == UCS_OK)) {
-            return UCP_ST_DRAIN_ANSWERS; /* to this side's BYE */
+        if (ucp_st_leave_is_unanswered(peer)) {
+            return UCP_ST_DRAIN_ANSWERS;
         }
     }
     return UCP_ST_DRAIN_DONE;

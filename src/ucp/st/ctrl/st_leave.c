@@ -26,6 +26,10 @@
  * UCX_ST_ERR_TIMEOUT is for the lanes, to end their operations. */
 #define UCP_ST_LEAVE_LOST_TIME 1.0
 
+/* How long the end of a worker waits for a peer that has sent nothing so far:
+ * that may not know this side's address, and never answer, seconds */
+#define UCP_ST_LEAVE_STRANGER_TIME 1.0
+
 /* The peer is among those that ucp_st_leave_settle() looks at */
 static void ucp_st_leave_begin(ucp_st_peer_t *peer)
 {
@@ -107,14 +111,27 @@ void ucp_st_leave_handle_leave(ucp_st_peer_t *peer, const ucp_st_msg_op_t *msg)
     }
 }
 
-/* The peer's last use is complete here as well: it may go. It takes this side's
- * BYE for an answer, and closes its endpoints: nothing may be sent behind. */
+/* The peer's last use is complete here as well: it may go. It closes its
+ * endpoints at this answer, so nothing may be sent behind it. A side that
+ * leaves itself waits for the answer of the peer. */
 static void ucp_st_leave_answer_bye(ucp_st_peer_t *peer)
 {
-    if (!peer->told_bye) {
-        ucp_st_outbox_post(peer, UCP_ST_MSG_BYE_ACK, 0, 0);
+    if (ucp_st_notice_is_sending(peer)) {
+        ucp_st_leave_begin(peer); /* it is the peer's service thread's */
+        return;
     }
-    ucp_st_leave_declare(peer);
+    ucp_st_outbox_post(peer, UCP_ST_MSG_BYE_ACK, 0, 0);
+    peer->told_last = 1;
+    if (!peer->told_bye || peer->said_last) {
+        ucp_st_leave_declare(peer);
+    }
+}
+
+/* The peer has said BYE, and was not answered */
+static int ucp_st_leave_is_to_answer(ucp_st_peer_t *peer)
+{
+    return peer->said_bye && !(peer->told_bye && peer->told_last) &&
+           !ucp_st_leave_has_open_use(peer);
 }
 
 void ucp_st_leave_handle_bye(ucp_st_peer_t *peer, const ucp_st_msg_op_t *msg)
@@ -122,18 +139,22 @@ void ucp_st_leave_handle_bye(ucp_st_peer_t *peer, const ucp_st_msg_op_t *msg)
     ucp_st_leave_handle_leave(peer, msg);
     peer->said_bye = 1;
     peer->closed   = 1;
-    if (ucp_st_leave_has_open_use(peer)) {
-        ucp_st_leave_begin(peer);
-    } else {
+    if (ucp_st_leave_is_to_answer(peer)) {
         ucp_st_leave_answer_bye(peer);
+    } else {
+        ucp_st_leave_begin(peer);
     }
 }
 
 void ucp_st_leave_handle_bye_ack(ucp_st_peer_t *peer,
                                  const ucp_st_msg_op_t *msg)
 {
+    peer->said_last = 1;
+    peer->closed    = 1;
+    if (peer->said_bye && !peer->told_last) {
+        return; /* it leaves, too: it is answered first */
+    }
     peer->said_bye = 1; /* it knows that this side has, which is as good */
-    peer->closed   = 1;
     ucp_st_peer_fail(peer, UCS_ERR_CANCELED);
 }
 
@@ -148,7 +169,7 @@ void ucp_st_leave_settle(ucp_st_worker_h worker, uint64_t round, int is_idle)
         if (!peer->going || (peer->status != UCS_OK)) {
             continue;
         }
-        if (peer->said_bye && !ucp_st_leave_has_open_use(peer)) {
+        if (ucp_st_leave_is_to_answer(peer)) {
             ucp_st_leave_answer_bye(peer);
         } else if ((peer->lost != UCS_OK) &&
                    ((is_idle && (round > peer->lost_round)) ||
@@ -197,7 +218,7 @@ static void ucp_st_leave_post_all(ucp_st_worker_h worker,
     ucs_list_for_each(peer, &worker->peers, list) {
         if (!peer->is_self || (type == UCP_ST_MSG_LEAVE)) {
             ucp_st_outbox_post(peer, type, 0, 0);
-            peer->told_bye |= (type == UCP_ST_MSG_BYE);
+            peer->told_bye |= (type == UCP_ST_MSG_BYE) && !peer->told_last;
         }
     }
 }
@@ -227,6 +248,7 @@ static void ucp_st_leave_flush(ucp_st_peer_t *peer)
         return;
     }
     ++ucp_st_ctrl(worker)->sends;
+    ++peer->sends;
     ucp_st_worker_unlock(worker);
     request = ucp_ep_flush_nbx(peer->ucp_ep, &param);
     if (!UCS_PTR_IS_PTR(request)) {
@@ -249,6 +271,37 @@ void ucp_st_leave_say_bye(ucp_st_worker_h worker)
         ucp_st_leave_flush(peer);
     }
     ucp_st_worker_unlock(worker);
+}
+
+int ucp_st_leave_is_unanswered(const ucp_st_peer_t *peer)
+{
+    int is_over = peer->said_last && (!peer->said_bye || peer->told_last);
+
+    return peer->told_bye && (peer->ucp_ep != NULL) &&
+           (peer->status == UCS_OK) && !is_over;
+}
+
+int ucp_st_leave_ask_last(ucp_st_worker_h worker, double time)
+{
+    int is_awaited = 0;
+    double limit;
+    ucp_st_peer_t *peer;
+
+    ucp_st_worker_lock(worker);
+    ucs_list_for_each(peer, &worker->peers, list) {
+        if (!ucp_st_leave_is_unanswered(peer)) {
+            continue;
+        }
+        /* The host of a peer that leaves as well makes calls, and answers */
+        if (!peer->said_bye && !peer->asked_last) {
+            peer->asked_last = ucp_st_notice_bye(peer);
+        }
+        limit       = (peer->next_rx_seq > 0) ? worker->config.err_timeout :
+                                                UCP_ST_LEAVE_STRANGER_TIME;
+        is_awaited |= (peer->said_bye || peer->asked_last) && (time < limit);
+    }
+    ucp_st_worker_unlock(worker);
+    return is_awaited;
 }
 
 ucs_status_t ucp_st_worker_leave(ucp_st_worker_h worker)

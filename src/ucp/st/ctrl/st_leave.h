@@ -9,9 +9,12 @@
  *   BYE: all is freed       --------->  waits for the last open use
  *   closes its endpoints    <---------  BYE_ACK: the leaver is CANCELED
  *
- * Where both leave, each takes the other's BYE for the answer. The answer is
- * the last message to a leaver: Cassini's provider ends a process whose message
- * meets an endpoint that is being closed.
+ * The answer is the last message to a leaver: Cassini's provider ends a process
+ * whose message meets an endpoint that is being closed. Where both leave, each
+ * closes when it has answered and was answered. A host that makes no calls does
+ * not answer. So a leaver that has waited for a moment asks the peer's service
+ * thread (notice BYE). From its answer on that side sends nothing, while its
+ * host learns of the leave as ever, when it reads.
  *
  * A transport that loses a peer does not know whether this side has read all of
  * the peer's messages. So a loss is only noted at first. It is decided when all
@@ -42,6 +45,10 @@ void ucp_st_leave_settle(ucp_st_worker_h worker, uint64_t round, int is_idle);
  *  have waited for them long enough. Milliseconds until the next call, or -1.
  *  The lock is held. */
 int ucp_st_leave_settle_late(ucp_st_worker_h worker);
+
+/** Non-zero while a peer has not answered this side's BYE, or was not answered.
+ *  The lock is held. */
+int ucp_st_leave_is_unanswered(const ucp_st_peer_t *peer);
 
 /** Have the service thread watch peers. The lock is not held. */
 ucs_status_t ucp_st_watch_start(ucp_st_worker_h worker);

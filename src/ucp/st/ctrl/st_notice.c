@@ -48,6 +48,7 @@ static int ucp_st_notice_post(ucp_st_peer_t *peer,
               msg->op_id);
     ucs_list_add_tail(&svc->notices, &notice->list);
     ++svc->num_notices;
+    ++peer->svc_ep->num_notices;
     ucp_st_svc_wake(svc);
     return 1;
 }
@@ -56,7 +57,30 @@ static int ucp_st_notice_post(ucp_st_peer_t *peer,
 static int ucp_st_notice_is_possible(const ucp_st_peer_t *peer)
 {
     return (peer->svc_ep != NULL) && !peer->svc_ep->notice_broken &&
-           !peer->is_self && !peer->said_bye && !peer->process.is_dead;
+           !peer->is_self && !peer->said_bye && !peer->asked_last &&
+           !peer->told_last && !peer->process.is_dead;
+}
+
+int ucp_st_notice_is_sending(const ucp_st_peer_t *peer)
+{
+    return (peer->svc_ep != NULL) && (peer->svc_ep->num_notices > 0);
+}
+
+int ucp_st_notice_bye(ucp_st_peer_t *peer)
+{
+    ucp_st_notice_msg_t msg = {.type = UCP_ST_NOTICE_BYE};
+
+    return ucp_st_notice_is_possible(peer) && ucp_st_notice_post(peer, &msg);
+}
+
+/* Earlier notices take the same way; control messages do not */
+void ucp_st_notice_answer_bye(ucp_st_peer_t *peer)
+{
+    ucp_st_notice_msg_t msg = {.type = UCP_ST_NOTICE_BYE_ACK};
+
+    if (peer->owes_last && (peer->sends == 0) && (peer->svc_ep != NULL)) {
+        peer->owes_last = !ucp_st_notice_post(peer, &msg);
+    }
 }
 
 int ucp_st_notice_is_wanted(const ucp_st_peer_t *peer)
@@ -70,6 +94,7 @@ void ucp_st_notice_look(ucp_st_peer_t *peer, double now)
     ucp_st_notice_msg_t msg = {.type = UCP_ST_NOTICE_GONE};
     ucp_st_op_t *op;
 
+    ucp_st_notice_answer_bye(peer);
     if (ucp_st_notice_is_wanted(peer)) {
         peer->is_noticed = ucp_st_notice_post(peer, &msg);
         return;
@@ -113,6 +138,10 @@ static void ucp_st_notice_again(const ucp_st_notice_t *notice)
         if (op != NULL) {
             op->is_noticed = 0;
         }
+    } else if (notice->msg.type == UCP_ST_NOTICE_BYE) {
+        notice->peer->asked_last = 0;
+    } else if (notice->msg.type == UCP_ST_NOTICE_BYE_ACK) {
+        notice->peer->owes_last = 1;
     }
 }
 
@@ -127,6 +156,7 @@ static void ucp_st_notice_sent_cb(void *request, ucs_status_t status, void *arg)
     ucs_debug("notice %u to peer 0x%lx is sent: %s", notice->msg.type,
               notice->peer->uuid, ucs_status_string(status));
     --ucp_st_svc(worker)->num_notices;
+    --notice->peer->svc_ep->num_notices;
     if (notice->msg.type == UCP_ST_NOTICE_PING) {
         notice->peer->svc_ep->is_pinging = 0;
     }
@@ -201,7 +231,23 @@ static void ucp_st_notice_handle_unmatch(ucp_st_peer_t *peer,
         }
         ucp_st_op_unmatched(op, msg->uses, (ucs_status_t)msg->status);
     }
-    (void)ucp_st_notice_post(peer, &ack);
+    if (!peer->told_last) {
+        (void)ucp_st_notice_post(peer, &ack);
+    }
+}
+
+/* The peer closes its endpoints at the answer. Where this side leaves as well
+ * the host makes calls, and answers. What the BYE means for operations is left
+ * to the host anyway: it reads what the peer has sent before. */
+static void ucp_st_notice_handle_bye(ucp_st_peer_t *peer)
+{
+    if (peer->told_bye || peer->told_last) {
+        return;
+    }
+    peer->told_last = 1;
+    ucp_st_outbox_drop(peer->worker, peer);
+    peer->owes_last = (peer->svc_ep != NULL) && !peer->svc_ep->notice_broken;
+    ucp_st_notice_answer_bye(peer);
 }
 
 void ucp_st_notice_handle(ucp_st_worker_h worker,
@@ -212,6 +258,10 @@ void ucp_st_notice_handle(ucp_st_worker_h worker,
 
     ucs_debug("notice %u of peer 0x%lx: operation %lu", msg->type, msg->src,
               msg->op_id);
+    if ((msg->type == UCP_ST_NOTICE_BYE) && (msg->dst == worker->uuid)) {
+        /* The host may still make it a peer */
+        peer = ucp_st_peer_get(worker, msg->src);
+    }
     if ((peer == NULL) || (msg->dst != worker->uuid)) {
         ucs_debug("dropped a notice of worker 0x%lx to 0x%lx", msg->src,
                   msg->dst);
@@ -234,6 +284,10 @@ void ucp_st_notice_handle(ucp_st_worker_h worker,
             peer->is_noticed            = 0;
             ucp_st_watch_wake(worker);
         }
+    } else if (msg->type == UCP_ST_NOTICE_BYE) {
+        ucp_st_notice_handle_bye(peer);
+    } else if (msg->type == UCP_ST_NOTICE_BYE_ACK) {
+        peer->said_last = 1; /* its regions may still be open */
     } else if (msg->type == UCP_ST_NOTICE_UNMATCH) {
         ucp_st_notice_handle_unmatch(peer, msg);
     } else if (msg->type == UCP_ST_NOTICE_UNMATCH_ACK) {

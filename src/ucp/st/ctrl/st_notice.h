@@ -16,6 +16,9 @@
  *                GONE, too
  *   PING         a stream waits for the peer. If the peer has lost this side it
  *                decides that, and sends GONE again if that did not arrive
+ *   BYE          as the control message, which the peer's host does not answer
+ *   BYE_ACK      ... the peer's host may read it later: from now on nothing is
+ *                sent to the leaver
  *
  * A notice may overtake control messages and data of other operations, may come
  * twice, and may not come at all. So its effects can be repeated, and its
@@ -33,7 +36,10 @@ typedef enum {
     UCP_ST_NOTICE_UNMATCH_ACK, /**< ... and its peer's region is closed */
     UCP_ST_NOTICE_GONE,        /**< The receiver was declared gone, and no
                                     region is open to it any more */
-    UCP_ST_NOTICE_PING         /**< A stream waits for the receiver */
+    UCP_ST_NOTICE_PING,        /**< A stream waits for the receiver */
+    UCP_ST_NOTICE_BYE,         /**< The worker is being destroyed */
+    UCP_ST_NOTICE_BYE_ACK,     /**< ... and is sent nothing any more */
+    UCP_ST_NOTICE_LAST
 } ucp_st_notice_type_t;
 
 /** A notice: the header of an active message without data. Fields that a type
@@ -58,6 +64,16 @@ void ucp_st_notice_look(ucp_st_peer_t *peer, double now);
 /** Ask whether the peer is there, unless it is known to be gone: otherwise the
  *  notice fails. The lock is held. */
 void ucp_st_notice_ping(ucp_st_peer_t *peer);
+
+/** Send BYE; zero if that is not possible. The lock is held, as for the next
+ *  ones. */
+int ucp_st_notice_bye(ucp_st_peer_t *peer);
+
+/** Answer the peer's BYE, if that is due, and nothing is under way to it. */
+void ucp_st_notice_answer_bye(ucp_st_peer_t *peer);
+
+/** Non-zero while notices to the peer have not left. */
+int ucp_st_notice_is_sending(const ucp_st_peer_t *peer);
 
 /** Non-zero if a peer that is gone is still to be told that. The lock is
  *  held. */

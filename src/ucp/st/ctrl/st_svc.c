@@ -288,6 +288,8 @@ ucs_status_t ucp_st_svc_ep_get(ucp_st_peer_t *peer, ucp_st_svc_ep_type_t type,
         status = UCS_ERR_CONNECTION_RESET;
     } else if (!is_notice && (peer->status != UCS_OK)) {
         status = peer->status;
+    } else if (!is_notice && ucp_st_peer_is_closing(peer)) {
+        status = UCS_ERR_CANCELED;
     } else if ((ep == NULL) && ucp_st_process_is_dead(&peer->process)) {
         /* UCX would log that it cannot connect */
         status = UCS_ERR_CONNECTION_RESET;
@@ -322,12 +324,15 @@ ucs_status_t ucp_st_svc_ep_get(ucp_st_peer_t *peer, ucp_st_svc_ep_type_t type,
 /* A message to a peer that is gone fails, and a peer that has lost this side
  * learns that this side waits for it. The endpoint of a peer that is gone is
  * closed: UCP then ends its operations with the peer, and their waits are
- * released. */
+ * released. A peer that is closing is asked no more: if something still waits
+ * for it, it waits in vain. */
 void ucp_st_svc_ep_check(ucp_st_peer_t *peer)
 {
     ucp_st_svc_ep_t *sep = peer->svc_ep;
 
-    if ((sep->ep != NULL) && !ucp_st_peer_leaves(peer)) {
+    if ((sep->ep != NULL) && ucp_st_peer_is_closing(peer)) {
+        ucp_st_leave_lost(peer, UCS_ERR_CONNECTION_RESET);
+    } else if ((sep->ep != NULL) && !ucp_st_peer_leaves(peer)) {
         ucp_st_notice_ping(peer);
     }
     if ((peer->status != UCS_OK) && (sep->ep != NULL) && !sep->closing) {

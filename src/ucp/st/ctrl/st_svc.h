@@ -61,6 +61,7 @@ typedef struct ucp_st_svc_ep {
     int             notice_broken; /* it has failed, or could not be made */
     int             notice_stale;  /* it has failed, and is to be replaced */
     int             is_pinging;    /* a PING is under way */
+    unsigned        num_notices;   /* to the peer, of the worker's */
     int             closing; /* in that list */
     char            address[]; /* UCP's; read-only */
 } ucp_st_svc_ep_t;

@@ -335,7 +335,9 @@ static unsigned ucp_st_batch_post_all(ucp_st_batch_t *batch)
                    (ucp_st_queue_status(req->queue) != UCS_OK)) {
             status = UCS_ERR_CANCELED;
         } else if (ucp_st_peer_is_real(req->peer)) {
-            status = req->peer->status;
+            status = ((req->dir == UCP_ST_DIR_SEND) &&
+                      ucp_st_peer_is_closing(req->peer)) ?
+                     UCS_ERR_CANCELED : req->peer->status;
         }
         if ((status != UCS_OK) || (req->peer == UCP_ST_PEER_NULL)) {
             ucp_st_req_finish_status(req, status);
