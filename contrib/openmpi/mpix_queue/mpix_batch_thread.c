@@ -148,13 +148,15 @@ static void mpix_active_compact(mpix_active_t *active)
 static int mpix_active_test(mpix_active_t *active)
 {
     int count = 0;
-    int rc, i, index, code;
+    int rc, i, index, code, class;
     mpix_msg_t *msg;
 
-    rc = PMPI_Testsome(active->count, active->inners, &count, active->indices,
-                       active->statuses);
+    rc    = PMPI_Testsome(active->count, active->inners, &count,
+                          active->indices, active->statuses);
+    class = rc;
+    PMPI_Error_class(rc, &class);
     if ((count == MPI_UNDEFINED) ||
-        ((rc != MPI_SUCCESS) && (rc != MPI_ERR_IN_STATUS))) {
+        ((rc != MPI_SUCCESS) && (class != MPI_ERR_IN_STATUS))) {
         count = 0; /* MPI has raised it; nothing can be said of the requests */
     }
 
@@ -318,6 +320,7 @@ int mpix_batch_thread_get(const char *func)
                          "cannot attach to MPI_COMM_SELF");
     }
 
+    mpix_error_init(); /* For mpix_msg_cancel() */
     pthread_mutex_lock(&mpix_thread.lock);
     if (mpix_thread.is_stopping) {
         ret = ECANCELED;
