@@ -90,24 +90,33 @@ static int mpix_active_reserve(mpix_active_t *active)
     return 1;
 }
 
-/* Ends a message that was not begun, or is given up. */
-static void mpix_active_fail(mpix_msg_t *msg, int code)
+/* Ends a message that MPI has not begun. */
+static void mpix_active_pass(mpix_msg_t *msg, int code)
 {
     MPI_Status status;
 
     memset(&status, 0, sizeof(status));
+    status.MPI_SOURCE = MPI_PROC_NULL;
+    status.MPI_TAG    = MPI_ANY_TAG;
     mpix_batch_end(msg, code, &status);
 }
 
+/* MPICH's MPI_Testsome passes over what is started to MPI_PROC_NULL. */
 static void mpix_active_begin(mpix_active_t *active, mpix_msg_t *msg)
 {
     int rc = MPI_ERR_NO_MEM;
+
+    if (msg->is_null) {
+        __atomic_add_fetch(&mpix_thread.count, 1, __ATOMIC_RELAXED);
+        mpix_active_pass(msg, MPI_SUCCESS);
+        return;
+    }
 
     if (mpix_active_reserve(active)) {
         rc = PMPI_Start(&msg->inner);
     }
     if (rc != MPI_SUCCESS) {
-        mpix_active_fail(msg, rc);
+        mpix_active_pass(msg, rc);
         return;
     }
 

@@ -10,8 +10,8 @@
 #include <ucs/type/status.h>
 
 
-/* Look what MPI has for errors. Where a function fails that MPI calls, it is too
- * late for that: MPICH 4.0 has locks then. MPI has to be active. */
+/* Look what an active MPI has for errors. It is too late for that where MPI
+ * calls a function that fails: MPICH 4.0 has locks then. */
 void mpix_error_init(void);
 
 /* Make the error code of a failure: one of MPI's class 'class', whose string
