@@ -236,16 +236,15 @@ static void init(side_t *out, side_t *in, MPI_Request requests[2])
                           MPI_COMM_WORLD, &requests[1]));
 }
 
-/* Basic elements of a message. MPICH 4.0 divides by the size of the type. */
+/* Basic elements of a message. MPICH 4.0 divides by 0 for pairs of numbers. */
 static MPI_Count get_elements(const MPI_Status *status, MPI_Datatype type)
 {
     MPI_Count count = 0;
-    int size;
 
-    MPI_Type_size(type, &size);
-    if (size > 0) {
-        MPI_Get_elements_x(status, type, &count);
-    }
+#ifdef MPICH_VERSION
+    type = MPI_BYTE;
+#endif
+    MPI_Get_elements_x((MPI_Status*)status, type, &count);
     return count;
 }
 
@@ -381,7 +380,7 @@ static void test_overlap(void)
     MPI_Type_create_indexed_block(5, 2, places, MPI_INT, &out.type);
     MPI_Type_commit(&out.type);
     in.type = MPI_INT;
-    exchange(&out, &in, 30);
+    exchange(&out, &in, count_elements(&out, &in));
     MPI_Type_free(&out.type);
     free(out.bytes);
     free(in.bytes);
