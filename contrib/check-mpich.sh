@@ -27,7 +27,10 @@ while [ $# -gt 0 ] && [ "$1" != -- ]; do
     esac
     shift
 done
-[ $# -gt 0 ] || set -- -- --quick 'integration-strict/mpix_*'
+[ $# -gt 0 ] ||
+    set -- -- --quick "integration-strict/"{mpix_,compat_,mpi_steps,mpi4py}'*' \
+        "integration-strict/"{st_h,st_ri,st_readme,bench.*_hpe,bench.life}'*' \
+        "integration-strict/"{host.,direct.}'[chmt]*'
 export ST_MPI=mpich
 exec "$(dirname "${BASH_SOURCE[0]}")/check-fresh.sh" --only run-tests \
     "${options[@]}" "$@"
