@@ -21,7 +21,7 @@ ST_BUILD_PACKAGES=(autoconf automake libtool pkg-config make gcc g++ libc6-dev
                    libcunit1-dev dpkg-dev xz-utils scdoc)
 # shellcheck disable=SC2034
 ST_TEST_PACKAGES=(shellcheck codespell doxygen procps python3 libfabric-bin
-                  spin iproute2)
+                  spin iproute2 gfortran)
 # What single tests are skipped without, or take less of
 # shellcheck disable=SC2034
 ST_OPTIONAL_PACKAGES=(python3-matplotlib "${ST_MPI4PY[@]}" clang

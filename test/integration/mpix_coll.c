@@ -285,8 +285,18 @@ static void test_reduce(void)
     run(COLL_REDUCE, MPI_FLOAT, MPI_SUM, 0, 0, 0);
 }
 
+/* MPICH 4.0 takes unsigned numbers for signed ones where it compares them. */
+static int mpi_compares_unsigned(void)
+{
+    uint8_t small = 1, large = 255;
+
+    MPI_Reduce_local(&small, &large, 1, MPI_UINT8_T, MPI_MAX);
+    return large == 255;
+}
+
 static void test_allreduce(void)
 {
+    const int has_unsigned = mpi_compares_unsigned();
     const MPI_Datatype numbers[] = {
         MPI_INT8_T, MPI_INT16_T, MPI_INT32_T, MPI_INT64_T, MPI_UINT8_T,
         MPI_UINT16_T, MPI_UINT32_T, MPI_UINT64_T, MPI_FLOAT, MPI_DOUBLE,
@@ -302,6 +312,10 @@ static void test_allreduce(void)
         for (j = 0; j < ((i < 8) ? 10 : 4); ++j) {
             if ((ops[j] == MPI_PROD) && (i >= 8)) {
                 continue; /* Rounded */
+            }
+            if (!has_unsigned && (i >= 4) && (i < 8) &&
+                ((ops[j] == MPI_MAX) || (ops[j] == MPI_MIN))) {
+                continue;
             }
             if (((i * 10 + j + mpix_test.size) % 4) == 0) {
                 run(COLL_ALLREDUCE, numbers[i], ops[j], 5 + i, 0, i % 2);

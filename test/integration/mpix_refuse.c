@@ -506,6 +506,11 @@ static void check_text(int code, int class, const char *const words[])
     int i, length;
 
     MPIX_IS(class, code);
+#ifdef MPICH_VERSION
+    if (code == class) {
+        return; /* It has no codes with texts: those went to stderr */
+    }
+#endif
     MPIX_OK(MPI_Error_string(code, text, &length));
     for (i = 0; words[i] != NULL; ++i) {
         MPIX_CHECK(strstr(text, words[i]) != NULL, "no \"%s\" in \"%s\"",

@@ -96,6 +96,13 @@ void mpix_batch_release(mpix_batch_t *batch)
     mpix_batch_put(batch);
 }
 
+static void mpix_msg_put(mpix_msg_t *msg)
+{
+    if (__atomic_sub_fetch(&msg->refs, 1, __ATOMIC_ACQ_REL) == 0) {
+        free(msg);
+    }
+}
+
 void mpix_batch_end(mpix_msg_t *msg, int code, const MPI_Status *status)
 {
     mpix_batch_t *batch = msg->batch;
@@ -115,6 +122,7 @@ void mpix_batch_end(mpix_msg_t *msg, int code, const MPI_Status *status)
     __atomic_store_n(&msg->is_over, 1, __ATOMIC_RELEASE);
     mpix_batch_release(batch);
     PMPI_Grequest_complete(outer);
+    mpix_msg_put(msg);
 }
 
 /* Always true where MPI asks. The acquire pairs with the release of
@@ -147,9 +155,8 @@ static int mpix_msg_free(void *arg)
 {
     mpix_msg_t *msg = arg;
 
-    (void)mpix_msg_is_over(msg);
     mpix_request_count(msg->outer, -1);
-    free(msg);
+    mpix_msg_put(msg);
     return MPI_SUCCESS;
 }
 
@@ -235,9 +242,11 @@ static int mpix_msg_create(const mpix_msg_args_t *args, mpix_batch_t *batch,
                           mpix_fail(args->func, MPI_ERR_NO_MEM, "no memory"));
     }
 
+    msg->refs    = 2;
     msg->is_over = 0;
     msg->batch   = batch;
     msg->is_recv = args->is_recv;
+    msg->is_null = (args->rank == MPI_PROC_NULL);
     rc = args->is_recv ?
          PMPI_Recv_init((void*)args->buffer, args->count, args->datatype,
                         args->rank, args->tag, args->comm, &msg->inner) :

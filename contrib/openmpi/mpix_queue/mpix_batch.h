@@ -41,14 +41,18 @@ typedef struct mpix_batch {
 
 
 /* A message. Constant but for the list, until the thread has stored how it
- * ended, which it does before it completes the outer request; that request's
- * last function frees the message. */
+ * ended, which it does before it completes the outer request. That request is
+ * freed after that but in MPICH 4.0, which frees at once what the application
+ * frees. */
 typedef struct mpix_msg {
+    unsigned        refs;    /* The outer request's, and one until the message
+                                is over; atomic */
     ucs_list_link_t list;
     mpix_batch_t    *batch;
     MPI_Request     inner;   /* Persistent */
     MPI_Request     outer;   /* Generalized */
     int             is_recv;
+    int             is_null; /* To or from MPI_PROC_NULL */
     MPI_Status      status;  /* Once it is over */
     int             code;    /* The same */
     int             is_over; /* Stored last, with release order */

@@ -90,24 +90,33 @@ static int mpix_active_reserve(mpix_active_t *active)
     return 1;
 }
 
-/* Ends a message that was not begun, or is given up. */
-static void mpix_active_fail(mpix_msg_t *msg, int code)
+/* Ends a message that MPI has not begun. */
+static void mpix_active_pass(mpix_msg_t *msg, int code)
 {
     MPI_Status status;
 
     memset(&status, 0, sizeof(status));
+    status.MPI_SOURCE = MPI_PROC_NULL;
+    status.MPI_TAG    = MPI_ANY_TAG;
     mpix_batch_end(msg, code, &status);
 }
 
+/* MPICH's MPI_Testsome passes over what is started to MPI_PROC_NULL. */
 static void mpix_active_begin(mpix_active_t *active, mpix_msg_t *msg)
 {
     int rc = MPI_ERR_NO_MEM;
+
+    if (msg->is_null) {
+        __atomic_add_fetch(&mpix_thread.count, 1, __ATOMIC_RELAXED);
+        mpix_active_pass(msg, MPI_SUCCESS);
+        return;
+    }
 
     if (mpix_active_reserve(active)) {
         rc = PMPI_Start(&msg->inner);
     }
     if (rc != MPI_SUCCESS) {
-        mpix_active_fail(msg, rc);
+        mpix_active_pass(msg, rc);
         return;
     }
 
@@ -148,13 +157,15 @@ static void mpix_active_compact(mpix_active_t *active)
 static int mpix_active_test(mpix_active_t *active)
 {
     int count = 0;
-    int rc, i, index, code;
+    int rc, i, index, code, class;
     mpix_msg_t *msg;
 
-    rc = PMPI_Testsome(active->count, active->inners, &count, active->indices,
-                       active->statuses);
+    rc    = PMPI_Testsome(active->count, active->inners, &count,
+                          active->indices, active->statuses);
+    class = rc;
+    PMPI_Error_class(rc, &class);
     if ((count == MPI_UNDEFINED) ||
-        ((rc != MPI_SUCCESS) && (rc != MPI_ERR_IN_STATUS))) {
+        ((rc != MPI_SUCCESS) && (class != MPI_ERR_IN_STATUS))) {
         count = 0; /* MPI has raised it; nothing can be said of the requests */
     }
 
@@ -318,6 +329,7 @@ int mpix_batch_thread_get(const char *func)
                          "cannot attach to MPI_COMM_SELF");
     }
 
+    mpix_error_init(); /* For mpix_msg_cancel() */
     pthread_mutex_lock(&mpix_thread.lock);
     if (mpix_thread.is_stopping) {
         ret = ECANCELED;

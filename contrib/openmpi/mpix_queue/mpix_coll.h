@@ -113,6 +113,8 @@ typedef struct mpix_coll {
     mpix_req_t        *req;       /* The application's */
     const char        *func;      /* That made it */
     int               is_native;  /* The request is MPI's own collective */
+    int               seems_active; /* MPI took it for active when it was new,
+                                     as MPICH 4.0 does until its first use */
 
     int               rank;       /* Own, in the communicator */
     int               size;

@@ -129,6 +129,15 @@ static int mpix_coll_wants_native(void)
            (strchr("nN0", *value) == NULL);
 }
 
+/* Whether MPI takes a new request for active. */
+static int mpix_coll_seems_active(MPI_Request request)
+{
+    int is_inactive = 0;
+
+    PMPI_Request_get_status(request, &is_inactive, MPI_STATUS_IGNORE);
+    return !is_inactive;
+}
+
 /* Makes the request. Errors are raised. */
 static int mpix_coll_make_request(mpix_coll_t *coll,
                                   const mpix_coll_args_t *args,
@@ -138,6 +147,8 @@ static int mpix_coll_make_request(mpix_coll_t *coll,
 
     coll->is_native = (rc != -1);
     if (coll->is_native) {
+        coll->seems_active = (rc == MPI_SUCCESS) &&
+                             mpix_coll_seems_active(*request);
         return rc;
     }
 

@@ -17,6 +17,10 @@
 /* Written once, under the lock. */
 static int mpix_comm_keyval = MPI_KEYVAL_INVALID;
 
+/* This thread makes a communicator that is no duplicate. */
+static __thread int mpix_comm_is_making
+        __attribute__((tls_model("initial-exec")));
+
 
 /* The application frees the communicator, which still works at this moment. */
 static int mpix_comm_deleted(MPI_Comm handle, int keyval, void *value,
@@ -69,7 +73,8 @@ static int mpix_comm_copied(MPI_Comm handle, int keyval, void *extra,
     mpix_comm_t *copy;
 
     *flag = 0;
-    if (!mpix_binding_needs_ids() || (comm->id == MPIX_COMM_ID_NONE)) {
+    if (mpix_comm_is_making || !mpix_binding_needs_ids() ||
+        (comm->id == MPIX_COMM_ID_NONE)) {
         return MPI_SUCCESS;
     }
 
@@ -83,6 +88,11 @@ static int mpix_comm_copied(MPI_Comm handle, int keyval, void *extra,
     *(mpix_comm_t**)copy_p = copy;
     *flag                  = 1;
     return MPI_SUCCESS;
+}
+
+void mpix_comm_set_making(int is_making)
+{
+    mpix_comm_is_making = is_making;
 }
 
 static int mpix_comm_keyval_init(void)

@@ -41,6 +41,11 @@ typedef struct mpix_comm {
  * reference. Returns an MPI code. Takes the lock. */
 int mpix_comm_get(MPI_Comm handle, mpix_comm_t **comm_p);
 
+/* This thread makes a communicator that is no duplicate, or does so no longer:
+ * OpenMPI 5.0 copies attributes in MPI_Comm_create_group, too, which not all
+ * processes call that count duplicates. */
+void mpix_comm_set_making(int is_making);
+
 /* Agree on the id of a new communicator, if the binding needs one and there is
  * none yet. Collective over it. Returns an MPI code. Takes the lock. */
 int mpix_comm_agree(MPI_Comm handle);

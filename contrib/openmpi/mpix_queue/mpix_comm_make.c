@@ -19,8 +19,11 @@
 #define MPIX_COMM_MAKE(_name, _params, _args) \
     int MPI_##_name _params \
     { \
-        int rc = MPIX_NEXT(_name) _args; \
+        int rc; \
         \
+        mpix_comm_set_making(1); \
+        rc = MPIX_NEXT(_name) _args; \
+        mpix_comm_set_making(0); \
         return (rc == MPI_SUCCESS) ? mpix_comm_made(*newcomm) : rc; \
     }
 

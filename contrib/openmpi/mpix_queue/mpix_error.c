@@ -109,6 +109,23 @@ static int mpix_error_next_code(int class)
     return *code;
 }
 
+/* Looks, once, whether MPI has such codes. The lock is held. */
+static int mpix_error_is_usable(void)
+{
+    if (!mpix_error.is_checked) {
+        mpix_error.is_usable  = mpix_error_check();
+        mpix_error.is_checked = 1;
+    }
+    return mpix_error.is_usable;
+}
+
+void mpix_error_init(void)
+{
+    pthread_mutex_lock(&mpix_error.lock);
+    (void)mpix_error_is_usable();
+    pthread_mutex_unlock(&mpix_error.lock);
+}
+
 /* A code of a class with a text; 0 if MPI has no such codes. */
 static int mpix_error_code(int class, const char *text)
 {
@@ -119,11 +136,7 @@ static int mpix_error_code(int class, const char *text)
     }
 
     pthread_mutex_lock(&mpix_error.lock);
-    if (!mpix_error.is_checked) {
-        mpix_error.is_usable  = mpix_error_check();
-        mpix_error.is_checked = 1;
-    }
-    if (mpix_error.is_usable) {
+    if (mpix_error_is_usable()) {
         code = mpix_error_next_code(class);
     }
     if ((code != 0) && (PMPI_Add_error_string(code, text) != MPI_SUCCESS)) {

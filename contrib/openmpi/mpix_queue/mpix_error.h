@@ -10,6 +10,10 @@
 #include <ucs/type/status.h>
 
 
+/* Look what an active MPI has for errors. It is too late for that where MPI
+ * calls a function that fails: MPICH 4.0 has locks then. */
+void mpix_error_init(void);
+
 /* Make the error code of a failure: one of MPI's class 'class', whose string
  * says what failed and why. Where MPI has no such codes the text is printed,
  * and the code is the class. 'func' is the function that the application

@@ -17,9 +17,20 @@ typedef struct mpix_f08_side {
     MPI_Fint recvtype;
 } mpix_f08_side_t;
 
-/* MPI_BOTTOM and MPI_IN_PLACE of Fortran are variables of OpenMPI. */
+/* What Fortran gives for MPI_BOTTOM, MPI_IN_PLACE and ignored statuses. */
+#ifdef MPICH_VERSION
+#  define MPIX_F08_BOTTOM          (&MPIR_F08_MPI_BOTTOM)
+#  define MPIX_F08_IN_PLACE        (&MPIR_F08_MPI_IN_PLACE)
+#  define MPIX_F08_STATUS_IGNORE   ((MPI_Fint*)MPI_F08_STATUS_IGNORE)
+#  define MPIX_F08_STATUSES_IGNORE ((MPI_Fint*)MPI_F08_STATUSES_IGNORE)
+#else
 extern MPI_Fint mpi_fortran_bottom_ __attribute__((weak));
 extern MPI_Fint mpi_fortran_in_place_ __attribute__((weak));
+#  define MPIX_F08_BOTTOM          (&mpi_fortran_bottom_)
+#  define MPIX_F08_IN_PLACE        (&mpi_fortran_in_place_)
+#  define MPIX_F08_STATUS_IGNORE   MPI_F_STATUS_IGNORE
+#  define MPIX_F08_STATUSES_IGNORE MPI_F_STATUSES_IGNORE
+#endif
 
 
 static int mpix_f08_raise(int code)
@@ -58,10 +69,10 @@ int mpix_f08_buffer(const CFI_cdesc_t *desc, void **buffer_p)
     CFI_index_t distance = (CFI_index_t)desc->elem_len;
     int dim;
 
-    if (desc->base_addr == &mpi_fortran_bottom_) {
+    if (desc->base_addr == MPIX_F08_BOTTOM) {
         *buffer_p = MPI_BOTTOM;
         return MPI_SUCCESS;
-    } else if (desc->base_addr == &mpi_fortran_in_place_) {
+    } else if (desc->base_addr == MPIX_F08_IN_PLACE) {
         *buffer_p = MPI_IN_PLACE;
         return MPI_SUCCESS;
     }
@@ -127,7 +138,7 @@ void mpix_f08_match(const MPI_Fint *request, MPI_Fint *status,
     MPI_Status result;
     int rc;
 
-    if (status == MPI_F_STATUS_IGNORE) {
+    if (status == MPIX_F08_STATUS_IGNORE) {
         rc = MPIX_Match(&handle, MPI_STATUS_IGNORE);
     } else {
         PMPI_Status_f2c(status, &result);
@@ -145,7 +156,7 @@ static int mpix_f08_matchall_statuses(int count, MPI_Request *requests,
     MPI_Status *results;
     int i, rc;
 
-    if ((statuses == MPI_F_STATUSES_IGNORE) || (count <= 0)) {
+    if ((statuses == MPIX_F08_STATUSES_IGNORE) || (count <= 0)) {
         return MPIX_Matchall(count, requests, MPI_STATUSES_IGNORE);
     }
 
@@ -206,7 +217,7 @@ void mpix_f08_is_matched(const MPI_Fint *request, int *flag, MPI_Fint *status,
     MPI_Status result;
     int rc;
 
-    if (status == MPI_F_STATUS_IGNORE) {
+    if (status == MPIX_F08_STATUS_IGNORE) {
         rc = MPIX_Is_matched(&handle, flag, MPI_STATUS_IGNORE);
     } else {
         PMPI_Status_f2c(status, &result);

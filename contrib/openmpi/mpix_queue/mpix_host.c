@@ -44,8 +44,26 @@ static int mpix_host_is_active(const mpix_req_t *req)
            (attr.started > req->told);
 }
 
+/* Memory for the arrays of a set. Returns 0 if there is none. */
+static int mpix_host_set_alloc(mpix_host_set_t *set)
+{
+    const size_t size = sizeof(*set->active) + sizeof(*set->mpi) +
+                        sizeof(*set->is_given);
+
+    set->active = (void*)set->few;
+    if ((set->count * size) > sizeof(set->few)) {
+        set->active = malloc(set->count * size);
+        if (set->active == NULL) {
+            return 0;
+        }
+    }
+    set->mpi      = (void*)(set->active + set->count);
+    set->is_given = (void*)(set->mpi + set->count);
+    return 1;
+}
+
 int mpix_host_set_init(mpix_host_set_t *set, const char *func, int count,
-                       const MPI_Request *requests)
+                       MPI_Request *requests)
 {
     mpix_req_t *req;
     int i;
@@ -53,25 +71,25 @@ int mpix_host_set_init(mpix_host_set_t *set, const char *func, int count,
     set->func       = func;
     set->count      = count;
     set->requests   = requests;
+    set->num_given  = 0;
     set->num_active = 0;
-    set->active     = (count <= (int)ucs_static_array_size(set->few)) ?
-                              set->few :
-                              malloc(count * sizeof(*set->active));
-    if (set->active == NULL) {
+    if (!mpix_host_set_alloc(set)) {
         return mpix_fail(func, MPI_ERR_NO_MEM, "no memory for %d requests",
                          count);
     }
 
     mpix_lock();
     for (i = 0; i < count; ++i) {
-        req            = mpix_request_may_be_given(&requests[i]) ?
-                                 mpix_request_find(requests[i]) :
-                                 NULL;
-        set->active[i] = NULL;
-        if ((req != NULL) && mpix_host_is_active(req)) {
-            set->active[i] = req;
-            ++set->num_active;
-        }
+        req              = mpix_request_may_be_given(&requests[i]) ?
+                                   mpix_request_find(requests[i]) :
+                                   NULL;
+        set->is_given[i] = (req != NULL) && mpix_request_is_given(req);
+        set->mpi[i]      = set->is_given[i] ? MPI_REQUEST_NULL : requests[i];
+        set->active[i]   = (set->is_given[i] && mpix_host_is_active(req)) ?
+                                   req :
+                                   NULL;
+        set->num_given  += set->is_given[i];
+        set->num_active += (set->active[i] != NULL);
     }
     mpix_unlock();
     return MPI_SUCCESS;
@@ -79,7 +97,14 @@ int mpix_host_set_init(mpix_host_set_t *set, const char *func, int count,
 
 void mpix_host_set_cleanup(mpix_host_set_t *set)
 {
-    if (set->active != set->few) {
+    int i;
+
+    for (i = 0; i < set->count; ++i) {
+        if (!set->is_given[i]) {
+            set->requests[i] = set->mpi[i];
+        }
+    }
+    if (set->active != (void*)set->few) {
         free(set->active);
     }
 }

@@ -17,21 +17,28 @@
 #include "mpix_request.h"
 
 
-/* The active requests of a call. */
+/* The requests of a call, if any are given. MPI sees null requests in their
+ * place, which it passes over as it does inactive ones: MPICH 4.0 takes a
+ * collective for active until its first use. */
 typedef struct mpix_host_set {
-    const char        *func;
-    int               count;
-    const MPI_Request *requests;
-    mpix_req_t        **active;   /* Each NULL if it is MPI's, or not active */
-    int               num_active;
-    mpix_req_t        *few[8];    /* What 'active' is for few requests */
+    const char  *func;
+    int         count;
+    MPI_Request *requests;
+    MPI_Request *mpi;       /* For MPI, in place of 'requests' */
+    char        *is_given;  /* Of each */
+    mpix_req_t  **active;   /* Each NULL if it is MPI's, or not active */
+    int         num_given;
+    int         num_active;
+    void        *few[16];   /* The arrays' memory for few requests */
 } mpix_host_set_t;
 
 
-/* Find the active requests of a call. Returns an MPI code. Takes the lock. */
+/* Find the requests of a call that are given, and those that are active.
+ * Returns an MPI code. Takes the lock. */
 int mpix_host_set_init(mpix_host_set_t *set, const char *func, int count,
-                       const MPI_Request *requests);
+                       MPI_Request *requests);
 
+/* The call's requests become what MPI has made of its own. */
 void mpix_host_set_cleanup(mpix_host_set_t *set);
 
 /* Progress what requests wait for: MPI and the st worker. */

@@ -126,10 +126,10 @@ static int mpix_wait_all_over(const mpix_host_set_t *set)
     return 1;
 }
 
-/* Begins a call. Non-zero if MPI is to be called: no request is active, or on
- * an error, which is raised. */
+/* Begins a call. Non-zero if MPI is to be called: no request is given, or on an
+ * error, which is raised. */
 static int mpix_wait_begin(mpix_host_set_t *set, const char *func, int count,
-                           const MPI_Request *requests, int *rc_p)
+                           MPI_Request *requests, int *rc_p)
 {
     *rc_p = mpix_host_set_init(set, func, count, requests);
     if (*rc_p != MPI_SUCCESS) {
@@ -137,7 +137,7 @@ static int mpix_wait_begin(mpix_host_set_t *set, const char *func, int count,
         return 1;
     }
 
-    if (set->num_active == 0) {
+    if (set->num_given == 0) {
         mpix_host_set_cleanup(set);
         return 1;
     }
@@ -208,9 +208,13 @@ mpix_wait_slow_wait(MPI_Request *request, MPI_Status *status)
         return (rc == MPI_SUCCESS) ? mpix_wait_mpi(request, status) : rc;
     }
 
-    mpix_host_wait(set.active[0]);
-    rc = mpix_wait_raise(&set,
-                         mpix_wait_end(&set, 0, mpix_wait_one_status(status)));
+    if (set.num_active == 0) {
+        rc = MPIX_NEXT(Wait)(set.mpi, status);
+    } else {
+        mpix_host_wait(set.active[0]);
+        rc = mpix_wait_end(&set, 0, mpix_wait_one_status(status));
+        rc = mpix_wait_raise(&set, rc);
+    }
     mpix_host_set_cleanup(&set);
     return rc;
 }
@@ -228,6 +232,12 @@ static int mpix_wait_test(mpix_host_set_t *set, int *flag, MPI_Status *status,
                           int is_told)
 {
     int rc = MPI_SUCCESS;
+
+    if (set->num_active == 0) {
+        rc = MPIX_NEXT(Test)(set->mpi, flag, status);
+        mpix_host_set_cleanup(set);
+        return rc;
+    }
 
     *flag = mpix_host_is_over(set->active[0]);
     if (!*flag) {
@@ -307,7 +317,7 @@ mpix_wait_slow_waitall(int count, MPI_Request requests[], MPI_Status statuses[])
             mpix_host_wait(set.active[i]);
         }
     }
-    rc = mpix_wait_mpi_all(count, requests, statuses);
+    rc = mpix_wait_mpi_all(count, set.mpi, statuses);
     if (mpix_wait_is_in_status(rc)) {
         rc = mpix_wait_end_all(&set, statuses, rc);
     }
@@ -338,7 +348,7 @@ mpix_wait_slow_testall(int count, MPI_Request requests[], int *flag,
 
     *flag = mpix_wait_all_over(&set);
     if (*flag) {
-        rc = MPIX_NEXT(Testall)(count, requests, flag, statuses);
+        rc = MPIX_NEXT(Testall)(count, set.mpi, flag, statuses);
         if (*flag && mpix_wait_is_in_status(rc)) {
             rc = mpix_wait_end_all(&set, statuses, rc);
         }
@@ -374,12 +384,11 @@ static int mpix_wait_any(mpix_host_set_t *set, int *index, int *flag,
                                              mpix_wait_one_status(status)));
     }
 
-    rc = MPIX_NEXT(Testany)(set->count, (MPI_Request*)set->requests, index,
-                            flag, status);
+    rc = MPIX_NEXT(Testany)(set->count, set->mpi, index, flag, status);
     if (rc != MPI_SUCCESS) {
         *flag = 1;
-    } else if (*index == MPI_UNDEFINED) {
-        *flag = 0; /* Ours are active */
+    } else if ((*index == MPI_UNDEFINED) && (set->num_active > 0)) {
+        *flag = 0;
     }
     return rc;
 }
@@ -458,9 +467,8 @@ static int mpix_wait_some(mpix_host_set_t *set, int *outcount, int indices[],
     MPI_Status *status;
     int rc, i, code;
 
-    rc = MPIX_NEXT(Testsome)(set->count, (MPI_Request*)set->requests, outcount,
-                       indices, statuses);
-    if (!mpix_wait_is_in_status(rc)) {
+    rc = MPIX_NEXT(Testsome)(set->count, set->mpi, outcount, indices, statuses);
+    if (!mpix_wait_is_in_status(rc) || (set->num_active == 0)) {
         return rc;
     }
 
@@ -533,7 +541,7 @@ mpix_wait_slow_waitsome(int incount, MPI_Request requests[], int *outcount,
 
     for (;;) {
         rc = mpix_wait_some(&set, outcount, indices, statuses);
-        if ((rc != MPI_SUCCESS) || (*outcount > 0)) {
+        if ((rc != MPI_SUCCESS) || (*outcount != 0)) {
             break;
         }
         mpix_host_progress();
