@@ -165,6 +165,45 @@ static void test_inter(void)
     MPI_Comm_free(&half);
 }
 
+/* A message with the tag of a collective's messages, on a duplicate that has an
+ * id of its own kind: each rank matches both in another order. */
+static void test_coll(void)
+{
+    const int is_odd     = mpix_test.rank % 2;
+    int values[2]        = {-1, -1};
+    MPI_Request coll     = MPI_REQUEST_NULL;
+    MPI_Request message  = MPI_REQUEST_NULL;
+    MPI_Request requests[2];
+    MPI_Comm comm;
+
+    MPIX_OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    if (mpix_test.rank == 0) {
+        values[0] = 10;
+        values[1] = 20;
+    }
+    MPIX_OK(MPIX_Bcast_init(&values[0], 1, MPI_INT, 0, comm, MPI_INFO_NULL,
+                            &coll));
+    if (mpix_test.rank == 0) {
+        MPIX_OK(MPI_Send_init(&values[1], 1, MPI_INT, 1, 0, comm, &message));
+    } else if (mpix_test.rank == 1) {
+        MPIX_OK(MPI_Recv_init(&values[1], 1, MPI_INT, 0, 0, comm, &message));
+    }
+    requests[is_odd]     = coll;
+    requests[1 - is_odd] = message;
+    MPIX_OK(MPIX_Matchall(2, requests, MPI_STATUSES_IGNORE));
+    MPIX_OK(MPIX_Enqueue_startall(mpix_test.queue, 2, requests));
+    MPIX_OK(MPIX_Enqueue_waitall(mpix_test.queue, 2, requests));
+    MPIX_OK(MPIX_Queue_wait(mpix_test.queue));
+    MPIX_CHECK(values[0] == 10, "the collective has brought %d", values[0]);
+    MPIX_CHECK((values[1] == 20) || (mpix_test.rank > 1),
+               "the message has brought %d", values[1]);
+    MPIX_OK(MPI_Request_free(&coll));
+    if (message != MPI_REQUEST_NULL) {
+        MPIX_OK(MPI_Request_free(&message));
+    }
+    MPI_Comm_free(&comm);
+}
+
 static void check_binding(const char *name)
 {
     MPIX_Queue_info info;
@@ -191,6 +230,7 @@ int main(int argc, char **argv)
         {"topologies", test_topologies},
         {"graph", test_graph},
         {"inter", test_inter},
+        {"coll", test_coll},
         {NULL}
     };
 

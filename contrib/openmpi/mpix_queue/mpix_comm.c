@@ -14,6 +14,9 @@
 
 #include <stdlib.h>
 
+/* In the id of a duplicate */
+#define MPIX_COMM_ID_DUP (1ull << 62)
+
 /* Written once, under the lock. */
 static int mpix_comm_keyval = MPI_KEYVAL_INVALID;
 
@@ -55,14 +58,15 @@ static mpix_comm_t *mpix_comm_create(uint64_t id)
 }
 
 /* The id of a duplicate: all processes make them in the same order. Ids that
- * are agreed on have no such bit. */
+ * are agreed on have no such bit, and none has that of collectives. */
 static uint64_t mpix_comm_derive_id(uint64_t id, uint64_t count)
 {
     uint64_t word = (id * 0x9e3779b97f4a7c15ull) + count;
 
     word = (word ^ (word >> 30)) * 0xbf58476d1ce4e5b9ull;
     word = (word ^ (word >> 27)) * 0x94d049bb133111ebull;
-    return (word ^ (word >> 31)) | (1ull << 63);
+    word = word ^ (word >> 31);
+    return (word & ~MPIX_REQ_SCOPE_COLL) | MPIX_COMM_ID_DUP;
 }
 
 /* The application duplicates a communicator. */
