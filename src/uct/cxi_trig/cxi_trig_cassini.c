@@ -9,7 +9,6 @@
 
 #include "cxi_trig_cassini.h"
 
-#include <ucs/sys/string.h>
 
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
@@ -19,7 +18,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 /* Operations on a domain, from version 5 on */
@@ -251,40 +249,29 @@ void uct_cxi_trig_cassini_read_cached(struct fid_cntr *cntr)
     (void)fi_control(&cntr->fid, FI_SETOPSFLAG, &flags);
 }
 
-/* What a setting of libfabric was set to, in the environment or in a file of
- * libfabric's; else text stays as it is. */
-static void uct_cxi_trig_cassini_param(const char *name, char *text, size_t max)
+/* What a setting of libfabric was set to. Not by fi_getparams(), which has no
+ * more than the environment: this provider adds to its list when a domain is
+ * opened, without a lock. */
+static const char *uct_cxi_trig_cassini_setting(const char *name,
+                                                const char *preset)
 {
-    struct fi_param *params;
-    int i, count;
+    const char *value = getenv(name);
 
-    if (fi_getparams(&params, &count) != 0) {
-        return;
-    }
-    for (i = 0; i < count; ++i) {
-        if (!strcmp(params[i].name, name) && (params[i].value != NULL)) {
-            ucs_snprintf_zero(text, max, "%s", params[i].value);
-        }
-    }
-    fi_freeparams(params);
+    return (value != NULL) ? value : preset;
 }
 
-void uct_cxi_trig_cassini_monitor(char *text, size_t max)
+const char *uct_cxi_trig_cassini_monitor(void)
 {
-    ucs_snprintf_zero(text, max, "default");
-    uct_cxi_trig_cassini_param("FI_MR_CACHE_MONITOR", text, max);
+    return uct_cxi_trig_cassini_setting("FI_MR_CACHE_MONITOR", "default");
 }
 
 size_t uct_cxi_trig_cassini_max_eager(void)
 {
-    char threshold[32], get_min[32] = "2049";
+    const char *preset = FI_VERSION_LT(fi_version(), FI_VERSION(2, 2)) ?
+                         "2048" : "16384";
+    const char *threshold, *get_min;
 
-    ucs_snprintf_zero(threshold, sizeof(threshold), "%d",
-                      FI_VERSION_LT(fi_version(), FI_VERSION(2, 2)) ? 2048 :
-                                                                    16384);
-    uct_cxi_trig_cassini_param("FI_CXI_RDZV_THRESHOLD", threshold,
-                               sizeof(threshold));
-    uct_cxi_trig_cassini_param("FI_CXI_RDZV_GET_MIN", get_min,
-                               sizeof(get_min));
+    threshold = uct_cxi_trig_cassini_setting("FI_CXI_RDZV_THRESHOLD", preset);
+    get_min   = uct_cxi_trig_cassini_setting("FI_CXI_RDZV_GET_MIN", "2049");
     return strtoul(threshold, NULL, 0) + strtoul(get_min, NULL, 0);
 }

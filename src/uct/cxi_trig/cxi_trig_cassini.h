@@ -80,6 +80,6 @@ void uct_cxi_trig_cassini_read_cached(struct fid_cntr *cntr);
 size_t uct_cxi_trig_cassini_max_eager(void);
 
 /** What FI_MR_CACHE_MONITOR is set to; "default" if it is not. */
-void uct_cxi_trig_cassini_monitor(char *text, size_t max);
+const char *uct_cxi_trig_cassini_monitor(void);
 
 #endif

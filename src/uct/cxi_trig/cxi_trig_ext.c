@@ -81,7 +81,8 @@ ucs_status_t uct_trig_iface_query_nic(uct_iface_h uct_iface,
         attr->optimizes_keys = uct_cxi_trig_cassini_optimizes_keys(md->domain);
     }
     if (md->prov->has_monitor) {
-        uct_cxi_trig_cassini_monitor(attr->monitor, sizeof(attr->monitor));
+        ucs_snprintf_zero(attr->monitor, sizeof(attr->monitor), "%s",
+                          uct_cxi_trig_cassini_monitor());
     }
     return UCS_OK;
 }
