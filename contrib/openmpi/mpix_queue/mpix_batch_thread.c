@@ -90,7 +90,7 @@ static int mpix_active_reserve(mpix_active_t *active)
     return 1;
 }
 
-/* Ends a message that MPI has not begun. */
+/* Ends a message that MPI has not begun, or does not end. */
 static void mpix_active_pass(mpix_msg_t *msg, int code)
 {
     MPI_Status status;
@@ -153,6 +153,21 @@ static void mpix_active_compact(mpix_active_t *active)
     active->count = count;
 }
 
+/* MPI has raised an error with which nothing can be said of its requests: they
+ * are left to it, and the messages fail. Returns how many. */
+static int mpix_active_give_up(mpix_active_t *active, int code)
+{
+    const int count = active->count;
+    int i;
+
+    for (i = 0; i < count; ++i) {
+        active->messages[i]->inner = MPI_REQUEST_NULL;
+        mpix_active_pass(active->messages[i], code);
+    }
+    active->count = 0;
+    return count;
+}
+
 /* Ends the messages that MPI has completed; returns how many. */
 static int mpix_active_test(mpix_active_t *active)
 {
@@ -164,9 +179,8 @@ static int mpix_active_test(mpix_active_t *active)
                           active->indices, active->statuses);
     class = rc;
     PMPI_Error_class(rc, &class);
-    if ((count == MPI_UNDEFINED) ||
-        ((rc != MPI_SUCCESS) && (class != MPI_ERR_IN_STATUS))) {
-        count = 0; /* MPI has raised it; nothing can be said of the requests */
+    if ((rc != MPI_SUCCESS) && (class != MPI_ERR_IN_STATUS)) {
+        return mpix_active_give_up(active, rc);
     }
 
     for (i = 0; i < count; ++i) {

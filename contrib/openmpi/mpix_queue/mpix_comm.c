@@ -12,12 +12,17 @@
 #include "mpix_peer.h"
 #include "mpix_request.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 
 /* In the id of a duplicate */
 #define MPIX_COMM_ID_DUP (1ull << 62)
 
-/* Written once, under the lock. */
+/* Held while the object of a communicator is looked for or made, by one thread
+ * at a time. Not the lock, which MPI's callbacks take. */
+static pthread_mutex_t mpix_comm_find_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Written once, under the lock above. */
 static int mpix_comm_keyval = MPI_KEYVAL_INVALID;
 
 /* This thread makes a communicator that is no duplicate. */
@@ -101,15 +106,10 @@ void mpix_comm_set_making(int is_making)
 
 static int mpix_comm_keyval_init(void)
 {
-    int rc = MPI_SUCCESS;
-
-    mpix_lock();
-    if (mpix_comm_keyval == MPI_KEYVAL_INVALID) {
-        rc = PMPI_Comm_create_keyval(mpix_comm_copied, mpix_comm_deleted,
-                                     &mpix_comm_keyval, NULL);
-    }
-    mpix_unlock();
-    return rc;
+    return (mpix_comm_keyval != MPI_KEYVAL_INVALID) ?
+                   MPI_SUCCESS :
+                   PMPI_Comm_create_keyval(mpix_comm_copied, mpix_comm_deleted,
+                                           &mpix_comm_keyval, NULL);
 }
 
 static uint64_t mpix_comm_fixed_id(MPI_Comm handle)
@@ -119,42 +119,52 @@ static uint64_t mpix_comm_fixed_id(MPI_Comm handle)
                                         MPIX_COMM_ID_NONE;
 }
 
-/* Finds the object, or makes it. */
-static int mpix_comm_find(MPI_Comm handle, mpix_comm_t **comm_p)
+/* Finds the object, or makes it. With the lock for that. */
+static int mpix_comm_find_locked(MPI_Comm handle, mpix_comm_t **comm_p)
 {
     mpix_comm_t *comm;
-    int rc, found, rank;
+    int rc, found;
 
     rc = mpix_comm_keyval_init();
     if (rc != MPI_SUCCESS) {
         return rc;
     }
 
-    rc = PMPI_Comm_get_attr(handle, mpix_comm_keyval, &comm, &found);
+    rc = PMPI_Comm_get_attr(handle, mpix_comm_keyval, comm_p, &found);
+    if ((rc != MPI_SUCCESS) || found) {
+        return rc;
+    }
+
+    comm = mpix_comm_create(mpix_comm_fixed_id(handle));
+    if (comm == NULL) {
+        return MPI_ERR_NO_MEM;
+    }
+
+    rc = PMPI_Comm_set_attr(handle, mpix_comm_keyval, comm);
+    if (rc != MPI_SUCCESS) {
+        free(comm);
+        return rc;
+    }
+    *comm_p = comm;
+    return MPI_SUCCESS;
+}
+
+static int mpix_comm_find(MPI_Comm handle, mpix_comm_t **comm_p)
+{
+    int rc, rank;
+
+    pthread_mutex_lock(&mpix_comm_find_lock);
+    rc = mpix_comm_find_locked(handle, comm_p);
+    pthread_mutex_unlock(&mpix_comm_find_lock);
     if (rc != MPI_SUCCESS) {
         return rc;
     }
 
-    if (!found) {
-        comm = mpix_comm_create(mpix_comm_fixed_id(handle));
-        if (comm == NULL) {
-            return MPI_ERR_NO_MEM;
-        }
-
-        rc = PMPI_Comm_set_attr(handle, mpix_comm_keyval, comm);
-        if (rc != MPI_SUCCESS) {
-            free(comm);
-            return rc;
-        }
-    }
-
     PMPI_Comm_rank(handle, &rank);
     mpix_lock();
-    comm->handle = handle;
-    comm->rank   = rank;
+    (*comm_p)->handle = handle;
+    (*comm_p)->rank   = rank;
     mpix_unlock();
-
-    *comm_p = comm;
     return MPI_SUCCESS;
 }
 

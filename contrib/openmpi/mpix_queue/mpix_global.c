@@ -227,6 +227,13 @@ int MPI_Finalize(void)
     return rc;
 }
 
+/* Nothing is probed any more, either. */
+static void mpix_global_forget_self(void)
+{
+    mpix_global.probed = MPI_COMM_NULL;
+    PMPI_Comm_free(&mpix_global.self);
+}
+
 /* MPI_Finalize has begun. */
 static int mpix_global_finalized(MPI_Comm comm, int keyval, void *value,
                                  void *extra)
@@ -244,7 +251,7 @@ static int mpix_global_finalized(MPI_Comm comm, int keyval, void *value,
         binding->finalize();
     }
     if (mpix_global.self != MPI_COMM_NULL) {
-        PMPI_Comm_free(&mpix_global.self);
+        mpix_global_forget_self();
     }
     if (!mpix_global_is_wrapped) {
         mpix_global_cleanup();
@@ -284,7 +291,7 @@ static ucs_status_t mpix_global_bind_once(int is_collective,
 
     status = mpix_binding_choose(is_collective, cause_p);
     if (status != UCS_OK) {
-        PMPI_Comm_free(&mpix_global.self);
+        mpix_global_forget_self();
         return status;
     }
 
@@ -294,7 +301,6 @@ static ucs_status_t mpix_global_bind_once(int is_collective,
         *cause_p = "cannot attach to MPI_COMM_WORLD and MPI_COMM_SELF";
         return UCS_ERR_NO_MEMORY;
     }
-    mpix_global_is_attached = is_collective;
     return UCS_OK;
 }
 
@@ -305,6 +311,9 @@ ucs_status_t mpix_global_bind(int is_collective, const char **cause_p)
     pthread_mutex_lock(&mpix_global_init_lock);
     if (mpix_binding() == NULL) {
         status = mpix_global_bind_once(is_collective, cause_p);
+    }
+    if ((status == UCS_OK) && is_collective) {
+        mpix_global_is_attached = 1;
     }
     pthread_mutex_unlock(&mpix_global_init_lock);
     return status;
