@@ -133,11 +133,11 @@ static int mpix_error_code(int class, const char *text)
     return code;
 }
 
-int mpix_fail(const char *func, int class, const char *fmt, ...)
+int mpix_fail(const char *func, int code, const char *fmt, ...)
 {
     char text[MPIX_LINE_MAX], line[MPI_MAX_ERROR_STRING];
+    int class = code;
     va_list ap;
-    int code;
 
     va_start(ap, fmt);
     vsnprintf(text, sizeof(text), fmt, ap);
@@ -147,12 +147,27 @@ int mpix_fail(const char *func, int class, const char *fmt, ...)
     if (snprintf(line, sizeof(line), "%s: %s", func, text) < 0) {
         line[0] = '\0';
     }
+    if (mpix_mpi_is_active()) {
+        PMPI_Error_class(code, &class);
+    }
     code = mpix_error_code(class, line);
     if (code == 0) {
         mpix_print("error", func, text);
         code = class;
     }
     return code;
+}
+
+void mpix_print_error(const char *func, const char *fmt, ...)
+{
+    char text[MPIX_LINE_MAX];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+
+    mpix_print("error", func, text);
 }
 
 void mpix_warn(const char *fmt, ...)

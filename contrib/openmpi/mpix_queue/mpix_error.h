@@ -10,12 +10,16 @@
 #include <ucs/type/status.h>
 
 
-/* Make the error code of a failure: one of MPI's class 'class', whose string
- * says what failed and why. Where MPI has no such codes the text is printed,
- * and the code is the class. 'func' is the function that the application
- * called. The caller returns the code, and has it raised. */
-int mpix_fail(const char *func, int class, const char *fmt, ...)
+/* Make the error code of a failure: one of the class of 'code', an MPI code,
+ * whose string says what failed and why. Where MPI has no such codes the text
+ * is printed, and the code is the class. 'func' is the function that the
+ * application called. The caller returns the code, and has it raised, once. */
+int mpix_fail(const char *func, int code, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));
+
+/* Print one line about the failure of a function whose codes are not MPI's. */
+void mpix_print_error(const char *func, const char *fmt, ...)
+        __attribute__((format(printf, 2, 3)));
 
 /* Print one line about something that is no error of the current call. */
 void mpix_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

@@ -86,17 +86,14 @@ static const char *mpix_mpis_type_name(MPIS_Queue_type type)
     return NULL;
 }
 
-/* The object of a handle; raises that it is none. */
-static mpix_mpis_queue_t *mpix_mpis_queue_get(const char *func,
-                                              MPIS_Queue handle)
+/* The object of a handle; raises that it is none, and returns the code. */
+static int mpix_mpis_queue_get(const char *func, MPIS_Queue handle,
+                               mpix_mpis_queue_t **queue_p)
 {
-    mpix_mpis_queue_t *queue = mpix_handle_object(&mpix_mpis_queues,
-                                                  (void*)handle);
-
-    if (queue == NULL) {
-        mpix_handle_refuse(func, (void*)handle, "queue of MPIS_Queue_init");
-    }
-    return queue;
+    *queue_p = mpix_handle_object(&mpix_mpis_queues, (void*)handle);
+    return (*queue_p != NULL) ? MPI_SUCCESS :
+                                mpix_handle_refuse(func, (void*)handle,
+                                                   "queue of MPIS_Queue_init");
 }
 
 /* Finds the stream, or makes one where 'stream_p' is NULL on return. */
@@ -108,14 +105,14 @@ static int mpix_mpis_queue_stream(MPIS_Queue_type type, void *place,
     void *stream             = (place == NULL) ? NULL : *(void**)place;
 
     if (name == NULL) {
-        mpix_fail(func, MPI_ERR_ARG, "unknown type %d of queue", (int)type);
+        mpix_print_error(func, "unknown type %d of queue", (int)type);
         return MPIS_UNSUPPORTED_BEHAVIOR;
     } else if (!ucs_gstream_is_valid(stream) &&
                ((type != THREAD) || (stream != NULL))) {
-        mpix_fail(func, MPI_ERR_UNSUPPORTED_OPERATION,
-                  "a queue of type %s on %p, which is no stream of "
-                  "MPIX_Host_stream_create: streams of GPUs are not supported "
-                  "yet", name, stream);
+        mpix_print_error(func,
+                         "a queue of type %s on %p, which is no stream of "
+                         "MPIX_Host_stream_create: streams of GPUs are not "
+                         "supported yet", name, stream);
         return MPIS_UNSUPPORTED_BEHAVIOR;
     }
 
@@ -186,12 +183,10 @@ int MPIS_Queue_free(MPIS_Queue *queue)
     mpix_mpis_queue_t *object;
     int rc;
 
-    object = mpix_mpis_queue_get("MPIS_Queue_free", handle);
-    if (object == NULL) {
-        return MPI_ERR_ARG;
+    rc = mpix_mpis_queue_get("MPIS_Queue_free", handle, &object);
+    if (rc == MPI_SUCCESS) {
+        rc = MPIX_Queue_free(&object->queue);
     }
-
-    rc = MPIX_Queue_free(&object->queue);
     if (rc != MPI_SUCCESS) {
         return rc;
     }
@@ -209,9 +204,11 @@ int MPIS_Queue_free(MPIS_Queue *queue)
 
 int MPIS_Queue_wait(MPIS_Queue queue)
 {
-    mpix_mpis_queue_t *object = mpix_mpis_queue_get("MPIS_Queue_wait", queue);
+    mpix_mpis_queue_t *object;
+    int rc;
 
-    return (object == NULL) ? MPI_ERR_ARG : MPIX_Queue_wait(object->queue);
+    rc = mpix_mpis_queue_get("MPIS_Queue_wait", queue, &object);
+    return (rc == MPI_SUCCESS) ? MPIX_Queue_wait(object->queue) : rc;
 }
 
 /* Starts and waits */
@@ -228,8 +225,7 @@ static int mpix_mpis_check(const char *func, const MPIS_Request *request,
 
     if ((request == NULL) || (*request == MPIS_REQUEST_NULL) ||
         ((*request)->state != state)) {
-        mpix_fail(func, MPI_ERR_REQUEST, "the request is not that of %s",
-                  wanted[state]);
+        mpix_print_error(func, "the request is not that of %s", wanted[state]);
         return MPIS_INVALID_REQUEST_STATE;
     }
     return MPIS_SUCCESS;
@@ -290,14 +286,13 @@ static int mpix_mpis_reserve(const char *func, mpix_mpis_queue_t *queue,
 static int mpix_mpis_start(const char *func, MPIS_Queue handle, int count,
                            const MPIS_Request *requests)
 {
-    mpix_mpis_queue_t *queue = mpix_mpis_queue_get(func, handle);
+    mpix_mpis_queue_t *queue;
     int rc;
 
-    if (queue == NULL) {
-        return MPI_ERR_ARG;
+    rc = mpix_mpis_queue_get(func, handle, &queue);
+    if (rc == MPI_SUCCESS) {
+        rc = mpix_mpis_check_array(func, count, requests);
     }
-
-    rc = mpix_mpis_check_array(func, count, requests);
     if (rc == MPI_SUCCESS) {
         rc = mpix_mpis_reserve(func, queue, count);
     }
@@ -327,15 +322,13 @@ int MPIS_Enqueue_startall(MPIS_Queue queue, int count, MPIS_Request requests[])
 
 int MPIS_Enqueue_waitall(MPIS_Queue handle)
 {
-    mpix_mpis_queue_t *queue = mpix_mpis_queue_get("MPIS_Enqueue_waitall",
-                                                   handle);
+    mpix_mpis_queue_t *queue;
     int rc;
 
-    if (queue == NULL) {
-        return MPI_ERR_ARG;
+    rc = mpix_mpis_queue_get("MPIS_Enqueue_waitall", handle, &queue);
+    if (rc == MPI_SUCCESS) {
+        rc = MPIX_Enqueue_waitall(queue->queue, queue->count, queue->started);
     }
-
-    rc = MPIX_Enqueue_waitall(queue->queue, queue->count, queue->started);
     if (rc == MPI_SUCCESS) {
         queue->count = 0;
     }
@@ -368,10 +361,11 @@ int MPIS_Queue_match(MPIS_Queue queue, MPIS_Request *request,
                      MPI_Status *status)
 {
     static const char func[] = "MPIS_Queue_match";
+    mpix_mpis_queue_t *object;
+    int rc;
 
-    return (mpix_mpis_queue_get(func, queue) == NULL) ?
-                   MPI_ERR_ARG :
-                   mpix_mpis_match(func, request, status);
+    rc = mpix_mpis_queue_get(func, queue, &object);
+    return (rc == MPI_SUCCESS) ? mpix_mpis_match(func, request, status) : rc;
 }
 
 int MPIS_Matchall(int count, MPIS_Request requests[], MPI_Status statuses[])
@@ -691,8 +685,9 @@ static int mpix_mpis_check_kind(MPI_Info info)
     if (!flag || !strcmp(kind, "system") || !strcmp(kind, "mpi")) {
         return MPIS_SUCCESS;
     }
-    mpix_fail("MPIS_Alloc_mem", MPI_ERR_UNSUPPORTED_OPERATION,
-              "memory of kind \"%s\" is not supported, only \"system\"", kind);
+    mpix_print_error("MPIS_Alloc_mem",
+                     "memory of kind \"%s\" is not supported, only \"system\"",
+                     kind);
     return MPIS_UNSUPPORTED_BEHAVIOR;
 }
 
