@@ -442,7 +442,7 @@ int mpix_coll_get_queue(const char *func, mpix_coll_t *coll)
                          ucs_status_string(status));
     }
 
-    rc = MPIX_Queue_init(MPIX_QUEUE_HOST, coll->stream, &coll->queue);
+    rc = mpix_queue_open(func, coll->stream, &coll->queue);
     if (rc == MPI_SUCCESS) {
         coll->queue->is_internal = 1;
     }

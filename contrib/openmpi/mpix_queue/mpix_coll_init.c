@@ -195,22 +195,18 @@ static int mpix_coll_init(const mpix_coll_args_t *args, MPI_Request *request)
     mpix_coll_t *coll;
     int rc, tag;
 
-    if ((args->comm == MPI_COMM_NULL) || (request == NULL) ||
-        !mpix_mpi_is_active()) {
-        rc = mpix_fail(args->func,
-                       (args->comm == MPI_COMM_NULL) ? MPI_ERR_COMM :
-                                                       MPI_ERR_OTHER,
-                       "MPI is not active, the communicator is MPI_COMM_NULL, "
-                       "or the request is NULL");
-        return mpix_raise(args->comm, rc);
-    }
-
-    rc = mpix_coll_count(args->comm, &tag);
+    rc = mpix_check_comm(args->func, args->comm);
     if (rc != MPI_SUCCESS) {
-        return mpix_raise(args->comm, rc);
+        return rc;
     }
 
-    coll = mpix_coll_create(args->func);
+    if (request == NULL) {
+        return mpix_raise(args->comm, mpix_fail(args->func, MPI_ERR_ARG,
+                                                "the request is NULL"));
+    }
+
+    rc   = mpix_coll_count(args->comm, &tag);
+    coll = (rc == MPI_SUCCESS) ? mpix_coll_create(args->func) : NULL;
     if (coll == NULL) {
         return mpix_raise(args->comm, mpix_fail(args->func, MPI_ERR_NO_MEM,
                                                 "no memory"));

@@ -191,6 +191,22 @@ int mpix_raise(MPI_Comm comm, int code)
     return code;
 }
 
+int mpix_check_comm(const char *func, MPI_Comm comm)
+{
+    int rc, size;
+
+    if (!mpix_mpi_is_active()) {
+        return mpix_fail(func, MPI_ERR_OTHER,
+                         "MPI is not initialised, or finalised already");
+    }
+
+    if (comm == MPI_COMM_NULL) {
+        rc = mpix_fail(func, MPI_ERR_COMM, "the communicator is MPI_COMM_NULL");
+        return mpix_raise(comm, rc);
+    }
+    return PMPI_Comm_size(comm, &size);
+}
+
 int mpix_status_code(ucs_status_t status)
 {
     switch (status) {

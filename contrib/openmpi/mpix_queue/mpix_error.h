@@ -29,6 +29,11 @@ void mpix_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
  * the lock held: a handler may call this library again. */
 int mpix_raise(MPI_Comm comm, int code);
 
+/* Refuse a call before MPI_Init, or after MPI_Finalize, or with what is no
+ * communicator. Returns an MPI code, which has been raised: MPI raises what it
+ * finds. */
+int mpix_check_comm(const char *func, MPI_Comm comm);
+
 /* The MPI error class of a failed matching or queue. */
 int mpix_status_code(ucs_status_t status);
 
