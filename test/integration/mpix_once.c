@@ -293,12 +293,11 @@ static void nothing(void *arg)
     (void)arg;
 }
 
-/* Starts a collective where its stream, or the application's one, has no room:
- * nothing is done then before the stream gets there, nor by the request's
- * end. */
-static void start_on_full(void *full)
+/* Starts a collective where the application's stream has no room: nothing is
+ * done then, nor by the request's end. */
+static void start_on_full(void)
 {
-    int go = 0, count = 0;
+    int go = 0;
 
     made.in[0]  = 5;
     made.out[0] = -1;
@@ -310,11 +309,11 @@ static void start_on_full(void *full)
     MPIX_CHECK(made.out[0] == 5, "%d", made.out[0]);
 
     made.out[0] = -1;
-    MPIX_OK(MPIX_Host_stream_launch(full, mpix_test_hold, &go));
+    MPIX_OK(MPIX_Host_stream_launch(mpix_test.stream, mpix_test_hold, &go));
     is_for_ever = 1;
     allocs_left = 0;
-    while ((MPIX_Host_stream_launch(full, nothing, NULL) == MPI_SUCCESS) &&
-           (++count < 100000)) {
+    while (MPIX_Host_stream_launch(mpix_test.stream, nothing, NULL) ==
+           MPI_SUCCESS) {
     }
     ONCE(MPI_ERR_NO_MEM, "MPIX_Enqueue_start",
          MPIX_Enqueue_start(mpix_test.queue, &made.request));
@@ -329,10 +328,62 @@ static void start_on_full(void *full)
     MPIX_CHECK(made.out[0] == -1, "the use has run: %d", made.out[0]);
 }
 
+/* A message to the process itself, which is packed and unpacked. */
+static int make_spaced(void)
+{
+    MPI_Datatype spaced;
+    int rc;
+
+    MPI_Type_vector(3, 1, 2, MPI_INT, &spaced);
+    MPI_Type_commit(&spaced);
+    rc = MPIX_Alltoall_init(made.in, 1, spaced, made.out, 1, spaced, made.comm,
+                            MPI_INFO_NULL, &made.request);
+    MPI_Type_free(&spaced);
+    return rc;
+}
+
+/* Starts a collective ahead until its own stream has no room, which has more to
+ * do than the application's. The request can only be freed then. */
+static void start_until_full(void)
+{
+    int go = 0, rc;
+
+    MPIX_OK(make_spaced());
+    MPIX_OK(MPIX_Match(&made.request, MPI_STATUS_IGNORE));
+    MPIX_OK(MPIX_Enqueue_start(mpix_test.queue, &made.request));
+    MPIX_OK(MPIX_Enqueue_wait(mpix_test.queue, &made.request));
+    MPIX_OK(MPIX_Host_stream_launch(mpix_test.stream, mpix_test_hold, &go));
+
+    is_for_ever = 1;
+    allocs_left = 0;
+    do {
+        raised = 0;
+        rc     = MPIX_Enqueue_start(mpix_test.queue, &made.request);
+        if (rc == MPI_SUCCESS) {
+            rc = MPIX_Enqueue_wait(mpix_test.queue, &made.request);
+        }
+    } while (rc == MPI_SUCCESS);
+    is_for_ever = 0;
+    allocs_left = INT_MAX;
+    MPIX_IS(MPI_ERR_NO_MEM, rc);
+    MPIX_CHECK(raised == 1, "raised %d times", raised);
+
+    MPIX_IS(MPI_ERR_PENDING, MPI_Request_free(&made.request));
+    __atomic_store_n(&go, 1, __ATOMIC_RELEASE);
+    MPIX_OK(MPIX_Queue_wait(mpix_test.queue));
+    MPIX_OK(MPIX_Host_stream_synchronize(mpix_test.stream));
+    ONCE(MPI_ERR_OTHER, "can only be freed",
+         MPIX_Enqueue_start(mpix_test.queue, &made.request));
+    ONCE(MPI_ERR_REQUEST, "is not started",
+         MPIX_Enqueue_wait(mpix_test.queue, &made.request));
+    MPIX_OK(MPI_Request_free(&made.request));
+}
+
 static void test_full(void)
 {
     if (CAN_FAIL) {
-        start_on_full(mpix_test.stream);
+        start_on_full();
+        start_until_full();
     }
 }
 

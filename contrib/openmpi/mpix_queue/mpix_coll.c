@@ -14,9 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How long a collective that has run everything may need to say so, in
- * seconds */
-#define MPIX_COLL_IDLE_TIME 1.0
+/* How long a collective that has run everything may need to say so at the end
+ * of MPI, in seconds: the lock is held */
+#define MPIX_COLL_IDLE_TIME 0.1
 
 /* All collectives, and those that are being matched. Protected by the lock. */
 static UCS_LIST_HEAD(mpix_colls);
@@ -292,50 +292,60 @@ unsigned mpix_coll_progress(void)
     return count;
 }
 
-int mpix_coll_is_queue_only(const mpix_req_t *req)
-{
-    return (req->kind == MPIX_REQ_COLL) && !req->coll->is_native;
-}
-
-/* Whether streams have anything left to do for it. Where a start was enqueued
- * in part, and the queue's stream has run what came before, the own stream is
- * let go: its queue is in error. */
-static int mpix_coll_is_busy(mpix_coll_t *coll)
+/* UCS_ERR_BUSY if streams have anything left to do for it; UCS_INPROGRESS if
+ * the own one has yet to say that it has not. */
+static ucs_status_t mpix_coll_is_over(const mpix_coll_t *coll)
 {
     if (coll->stream == NULL) {
-        return 0;
+        return UCS_OK;
     }
-    if ((mpix_coll_word(&coll->go) < coll->started) ||
+    if ((mpix_coll_word(&coll->go) < coll->stored) ||
         (mpix_coll_word(&coll->done) < coll->started) ||
         (mpix_coll_word(&coll->passed) < coll->waited) ||
         ((coll->user != NULL) && (coll->started > coll->waited))) {
-        return 1;
+        return UCS_ERR_BUSY;
     }
-    if (coll->is_failed || (coll->prepared > coll->started)) {
-        __atomic_store_n(&coll->go, UINT64_MAX, __ATOMIC_RELEASE);
-        ucs_gstream_wake(&coll->go);
+    return ucs_gstream_synchronize_timeout(coll->stream, 0);
+}
+
+/* Enqueues the waits that a use which failed has left out, as far as that can
+ * be done. */
+static void mpix_coll_wait_left(mpix_coll_t *coll)
+{
+    while ((coll->num_left > 0) &&
+           (ucp_st_enqueue_waitall(coll->queue->st_queue,
+                                   &coll->records[coll->first_left]->op,
+                                   1) == UCS_OK)) {
+        ++coll->first_left;
+        --coll->num_left;
     }
-    return ucs_gstream_synchronize_timeout(coll->stream,
-                                           MPIX_COLL_IDLE_TIME) != UCS_OK;
 }
 
 ucs_status_t mpix_coll_cancel(mpix_req_t *req)
 {
-    mpix_coll_t *coll   = req->coll;
-    ucs_status_t status = UCS_OK;
+    mpix_coll_t *coll = req->coll;
+    ucs_status_t status;
     int i;
 
-    if (mpix_coll_is_busy(coll)) {
-        return UCS_ERR_BUSY;
+    mpix_coll_wait_left(coll);
+    status = mpix_coll_is_over(coll);
+
+
+    for (i = 0; (i < coll->num_messages) && (status == UCS_OK); ++i) {
+        status = mpix_match_cancel(coll->records[i]);
+    }
+    if (status != UCS_OK) {
+        /* A message is left of a use that failed: the others are gone */
+        coll->is_failed |= (i > 1);
+        return status;
     }
 
     mpix_coll_leave_matching(coll);
     mpix_request_set_state(req, MPIX_REQ_FAILED);
-    for (i = 0; (i < coll->num_messages) && (status == UCS_OK); ++i) {
-        status = mpix_match_cancel(coll->records[i]);
+    for (i = 0; i < coll->num_messages; ++i) {
         mpix_request_set_state(coll->records[i], MPIX_REQ_IDLE);
     }
-    return status;
+    return UCS_OK;
 }
 
 /* Frees memory, and what is in a table. The queue is gone. */
@@ -384,7 +394,12 @@ void mpix_colls_cleanup(void)
     ucs_status_t status;
 
     ucs_list_for_each_safe(coll, tmp, &mpix_colls, list) {
-        status          = mpix_coll_cancel(coll->req);
+        status = mpix_coll_cancel(coll->req);
+        if (status == UCS_INPROGRESS) {
+            (void)ucs_gstream_synchronize_timeout(coll->stream,
+                                                  MPIX_COLL_IDLE_TIME);
+            status = mpix_coll_cancel(coll->req);
+        }
         coll->req->kind = MPIX_REQ_OTHER;
         coll->req->coll = NULL;
         if (status == UCS_OK) {

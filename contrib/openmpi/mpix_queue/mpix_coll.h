@@ -136,10 +136,13 @@ typedef struct mpix_coll {
     struct mpix_queue *user;      /* Queue of the last start; NULL if there was
                                      none, or it is gone */
     ucs_list_link_t   user_link;  /* In its list; needs the lock */
-    uint64_t          prepared;   /* Uses on the own stream */
-    uint64_t          started;    /* Starts enqueued */
+    uint64_t          stored;     /* Stores to 'go' enqueued */
+    uint64_t          started;    /* Of these, those whose uses are on the own
+                                     stream: all but one that failed */
     uint64_t          waited;     /* Of these, those whose waits are enqueued */
     int               is_failed;  /* A use is on the own stream only in part */
+    int               first_left; /* Messages of that which are started, and */
+    int               num_left;   /* whose waits are not enqueued */
     volatile uint64_t go;
     volatile uint64_t done;
     volatile uint64_t passed;
@@ -175,11 +178,9 @@ void mpix_coll_push(mpix_req_t *req);
 /* Look which collectives are matched; returns their number. */
 unsigned mpix_coll_progress(void);
 
-/* As mpix_match_cancel(). */
+/* As mpix_match_cancel(). UCS_INPROGRESS if that has no effect yet, but will
+ * have in a moment: everything has run. */
 ucs_status_t mpix_coll_cancel(mpix_req_t *req);
-
-/* Non-zero if MPI_Start would do nothing. */
-int mpix_coll_is_queue_only(const mpix_req_t *req);
 
 /* The host's calls as MPI_Wait: how the last use stands, UCS_INPROGRESS while
  * it is not over; and that the host was told of its end. */
@@ -207,8 +208,8 @@ typedef struct mpix_coll_call {
     int               is_wait;
 } mpix_coll_call_t;
 
-/* Start or wait for requests of which some are collectives. Returns an MPI
- * code, whose cause has been printed. Takes the lock. */
+/* Start or wait for requests of which some are collectives. Returns an MPI code
+ * that is not raised. Takes the lock. */
 int mpix_coll_enqueue(const mpix_coll_call_t *call);
 
 /* Non-zero if the queue's stream has run the starts and waits of collectives.
@@ -218,11 +219,12 @@ int mpix_coll_is_idle(const struct mpix_queue *queue);
 /* A queue that is idle goes. With the lock. */
 void mpix_coll_leave_queue(struct mpix_queue *queue);
 
-/* Whether a collective that was last started on the queue has failed; the cause
- * is printed. Takes the lock. */
+/* Whether a collective that was last started on the queue has failed. Returns an
+ * MPI code that is not raised. Takes the lock. */
 int mpix_coll_check_queue(const char *func, struct mpix_queue *queue);
 
-/* Have the own stream and queue. Returns an MPI code. Takes the lock. */
+/* Have the own stream and queue. Returns an MPI code that is not raised. Takes
+ * the lock. */
 int mpix_coll_get_queue(const char *func, mpix_coll_t *coll);
 
 
