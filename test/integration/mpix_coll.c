@@ -338,6 +338,50 @@ static void test_alltoall(void)
     run(COLL_ALLTOALL, MPI_DOUBLE, MPI_OP_NULL, 0, 0, 0);
 }
 
+/* What a rank has in a matrix, before. */
+static int cell(int rank, int row, int column)
+{
+    return (rank * 10 + row) * 100 + column;
+}
+
+/* Blocks are pairs of columns of a matrix, in place: elements lie in between
+ * each other, and the last one ends with the buffer. */
+static void test_alltoall_columns(void)
+{
+    enum { ROWS = 3 };
+    const int columns = 2 * mpix_test.size;
+    int *cells        = malloc(ROWS * columns * sizeof(*cells));
+    MPI_Datatype column, spaced;
+    MPI_Request request;
+    int use, i, from;
+
+    MPI_Type_vector(ROWS, 1, columns, MPI_INT, &spaced);
+    MPI_Type_create_resized(spaced, 0, sizeof(int), &column);
+    MPI_Type_commit(&column);
+    MPIX_OK(MPIX_Alltoall_init(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, cells, 2,
+                               column, MPI_COMM_WORLD, MPI_INFO_NULL,
+                               &request));
+    MPI_Type_free(&column);
+    MPI_Type_free(&spaced);
+    match(&request);
+    for (use = 0; use < USES; ++use) {
+        for (i = 0; i < ROWS * columns; ++i) {
+            cells[i] = cell(mpix_test.rank, i / columns, i % columns) + use;
+        }
+        start(&request);
+        wait(&request);
+        queue_wait();
+        for (i = 0; i < ROWS * columns; ++i) {
+            from = (i % columns) / 2;
+            MPIX_CHECK(cells[i] == (cell(from, i / columns,
+                                         2 * mpix_test.rank + i % 2) + use),
+                       "use %d, cell %d: %d", use, i, cells[i]);
+        }
+    }
+    MPIX_OK(MPI_Request_free(&request));
+    free(cells);
+}
+
 /* Products of matrices: not commutative. */
 static void matrix_product(void *in, void *inout, int *count,
                            MPI_Datatype *datatype)
@@ -533,6 +577,7 @@ int main(int argc, char **argv)
         {"allreduce_large", test_allreduce_large},
         {"allgather", test_allgather},
         {"alltoall", test_alltoall},
+        {"alltoall_columns", test_alltoall_columns},
         {"user_op", test_user_op},
         {"neighbor_cart", test_neighbor_cart},
         {"neighbor_graph", test_neighbor_graph},

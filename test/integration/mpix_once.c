@@ -162,6 +162,14 @@ static void test_refused(void)
     ONCE(MPI_ERR_COMM, "", MPIX_Halo_init(none, 0, NULL, queue, &made.halo));
     ONCE(MPI_ERR_COMM, "", MPIX_Queue_attach(none));
 
+    ONCE(MPI_ERR_TYPE, "", MPIX_Alltoall_init(made.in, 1, MPI_DATATYPE_NULL,
+                                              made.out, 1, MPI_INT, made.comm,
+                                              MPI_INFO_NULL, &made.request));
+    ONCE(MPI_ERR_TYPE, "", MPIX_Allgather_init(MPI_IN_PLACE, 1, MPI_INT,
+                                               made.out, 1, MPI_DATATYPE_NULL,
+                                               made.comm, MPI_INFO_NULL,
+                                               &made.request));
+
     ONCE(MPI_ERR_COUNT, "side 0", MPIX_Halo_init_list(made.comm, 1, ranks, NULL,
                                                       NULL, &side, queue,
                                                       &made.halo));

@@ -93,31 +93,51 @@ static int mpix_coll_native(const mpix_coll_args_t *a, MPI_Request *request)
     return -1;
 }
 
-/* What MPI would check. The messages' arguments are checked with them. */
+/* MPI_IN_PLACE stands for what is sent, and where a reduction has a root only
+ * there. */
+static int mpix_coll_check_buffers(const mpix_coll_args_t *args)
+{
+    int rank, is_root;
+
+    PMPI_Comm_rank(args->comm, &rank);
+    is_root = (args->kind != MPIX_COLL_REDUCE) || (rank == args->root);
+    if ((args->sendbuf == MPI_IN_PLACE) && !is_root) {
+        return mpix_fail(args->func, MPI_ERR_BUFFER,
+                         "the send buffer is MPI_IN_PLACE, at another rank "
+                         "than the root");
+    }
+    if ((args->recvbuf == MPI_IN_PLACE) && is_root) {
+        return mpix_fail(args->func, MPI_ERR_BUFFER,
+                         "MPI_IN_PLACE is no buffer to receive into");
+    }
+    return MPI_SUCCESS;
+}
+
+/* What MPI would check. Counts and ranks of neighbours are checked with their
+ * messages. Returns an MPI code that is not raised. */
 static int mpix_coll_check_args(const mpix_coll_args_t *args)
 {
+    const int has_sendtype = (args->kind >= MPIX_COLL_ALLGATHER) &&
+                             (args->sendbuf != MPI_IN_PLACE);
     int is_inter, size;
-
-    if ((args->kind == MPIX_COLL_ALLREDUCE) ||
-        (args->kind == MPIX_COLL_REDUCE)) {
-        return PMPI_Reduce_local(NULL, NULL, 0, args->recvtype, args->op);
-    }
 
     PMPI_Comm_test_inter(args->comm, &is_inter);
     PMPI_Comm_size(args->comm, &size);
     if (is_inter) {
-        return mpix_raise(args->comm,
-                          mpix_fail(args->func, MPI_ERR_COMM,
-                                    "the communicator is an "
-                                    "intercommunicator"));
+        return mpix_fail(args->func, MPI_ERR_COMM,
+                         "the communicator is an intercommunicator");
+    } else if ((args->root < 0) || (args->root >= size)) {
+        return mpix_fail(args->func, MPI_ERR_ROOT,
+                         "root %d is no rank of the communicator", args->root);
+    } else if ((args->recvcount < 0) || (args->sendcount < 0)) {
+        return mpix_fail(args->func, MPI_ERR_COUNT, "a count is negative");
+    } else if (((args->kind != MPIX_COLL_BARRIER) &&
+                (args->recvtype == MPI_DATATYPE_NULL)) ||
+               (has_sendtype && (args->sendtype == MPI_DATATYPE_NULL))) {
+        return mpix_fail(args->func, MPI_ERR_TYPE,
+                         "a datatype is MPI_DATATYPE_NULL");
     }
-    if ((args->root < 0) || (args->root >= size)) {
-        return mpix_raise(args->comm,
-                          mpix_fail(args->func, MPI_ERR_ROOT,
-                                    "root %d is no rank of the communicator",
-                                    args->root));
-    }
-    return MPI_SUCCESS;
+    return mpix_coll_check_buffers(args);
 }
 
 /* Whether requests are to be MPI's own collectives where it has them. */
@@ -142,6 +162,14 @@ static int mpix_coll_make_request(mpix_coll_t *coll,
     }
 
     rc = mpix_coll_check_args(args);
+    if (rc != MPI_SUCCESS) {
+        return mpix_raise(args->comm, rc);
+    }
+
+    if ((args->kind == MPIX_COLL_ALLREDUCE) ||
+        (args->kind == MPIX_COLL_REDUCE)) {
+        rc = PMPI_Reduce_local(NULL, NULL, 0, args->recvtype, args->op);
+    }
     return (rc == MPI_SUCCESS) ?
                    PMPI_Recv_init(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0,
                                   args->comm, request) :
