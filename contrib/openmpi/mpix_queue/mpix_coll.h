@@ -219,8 +219,8 @@ int mpix_coll_is_idle(const struct mpix_queue *queue);
 /* A queue that is idle goes. With the lock. */
 void mpix_coll_leave_queue(struct mpix_queue *queue);
 
-/* Whether a collective that was last started on the queue has failed. Returns an
- * MPI code that is not raised. Takes the lock. */
+/* Whether a collective that was last started on the queue has failed. Returns
+ * an MPI code that is not raised. Takes the lock. */
 int mpix_coll_check_queue(const char *func, struct mpix_queue *queue);
 
 /* Have the own stream and queue. Returns an MPI code that is not raised. Takes

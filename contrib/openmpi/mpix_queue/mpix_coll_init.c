@@ -248,315 +248,69 @@ static int mpix_coll_init(const mpix_coll_args_t *args, MPI_Request *request)
     return rc;
 }
 
-int MPIX_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request)
-{
-    const mpix_coll_args_t args = {
-        .func = "MPIX_Barrier_init",
-        .kind = MPIX_COLL_BARRIER,
-        .comm = comm,
-        .info = info
-    };
+/* A function under both of its names: that of MPI 4, and the other one. The
+ * last arguments are what it is given, as members of mpix_coll_args_t. */
+#define MPIX_COLL_MAKER(_func, _kind, _params, ...) \
+    int _func _params \
+    { \
+        const mpix_coll_args_t args = { \
+            .func = #_func, .kind = _kind, .comm = comm, .info = info, \
+            __VA_ARGS__ \
+        }; \
+        \
+        return mpix_coll_init(&args, request); \
+    }
 
-    return mpix_coll_init(&args, request);
-}
+#define MPIX_COLL_MAKERS(_name, ...) \
+    MPIX_COLL_MAKER(MPIX_##_name, __VA_ARGS__) \
+    MPIX_COLL_MAKER(MPI_##_name, __VA_ARGS__)
 
-int MPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request)
-{
-    const mpix_coll_args_t args = {
-        .func = "MPI_Barrier_init",
-        .kind = MPIX_COLL_BARRIER,
-        .comm = comm,
-        .info = info
-    };
+MPIX_COLL_MAKERS(Barrier_init, MPIX_COLL_BARRIER,
+                 (MPI_Comm comm, MPI_Info info, MPI_Request *request),
+                 .root = 0)
 
-    return mpix_coll_init(&args, request);
-}
+MPIX_COLL_MAKERS(Bcast_init, MPIX_COLL_BCAST,
+                 (void *buffer, int count, MPI_Datatype datatype, int root,
+                  MPI_Comm comm, MPI_Info info, MPI_Request *request),
+                 .recvbuf = buffer, .recvcount = count, .recvtype = datatype,
+                 .root = root)
 
-int MPIX_Bcast_init(void *buffer, int count, MPI_Datatype datatype, int root,
-                    MPI_Comm comm, MPI_Info info, MPI_Request *request)
-{
-    const mpix_coll_args_t args = {
-        .func      = "MPIX_Bcast_init",
-        .kind      = MPIX_COLL_BCAST,
-        .recvbuf   = buffer,
-        .recvcount = count,
-        .recvtype  = datatype,
-        .root      = root,
-        .comm      = comm,
-        .info      = info
-    };
+MPIX_COLL_MAKERS(Allreduce_init, MPIX_COLL_ALLREDUCE,
+                 (const void *sendbuf, void *recvbuf, int count,
+                  MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+                  MPI_Info info, MPI_Request *request),
+                 .sendbuf = sendbuf, .recvbuf = recvbuf, .recvcount = count,
+                 .recvtype = datatype, .op = op)
 
-    return mpix_coll_init(&args, request);
-}
+MPIX_COLL_MAKERS(Reduce_init, MPIX_COLL_REDUCE,
+                 (const void *sendbuf, void *recvbuf, int count,
+                  MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm,
+                  MPI_Info info, MPI_Request *request),
+                 .sendbuf = sendbuf, .recvbuf = recvbuf, .recvcount = count,
+                 .recvtype = datatype, .op = op, .root = root)
 
-int MPI_Bcast_init(void *buffer, int count, MPI_Datatype datatype, int root,
-                   MPI_Comm comm, MPI_Info info, MPI_Request *request)
-{
-    const mpix_coll_args_t args = {
-        .func      = "MPI_Bcast_init",
-        .kind      = MPIX_COLL_BCAST,
-        .recvbuf   = buffer,
-        .recvcount = count,
-        .recvtype  = datatype,
-        .root      = root,
-        .comm      = comm,
-        .info      = info
-    };
+/* Those that exchange blocks of one length. */
+#define MPIX_COLL_MAKERS_BLOCKS(_name, _kind) \
+    MPIX_COLL_MAKERS(_name, _kind, \
+                     (const void *sendbuf, int sendcount, \
+                      MPI_Datatype sendtype, void *recvbuf, int recvcount, \
+                      MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, \
+                      MPI_Request *request), \
+                     .sendbuf = sendbuf, .sendcount = sendcount, \
+                     .sendtype = sendtype, .recvbuf = recvbuf, \
+                     .recvcount = recvcount, .recvtype = recvtype)
 
-    return mpix_coll_init(&args, request);
-}
+MPIX_COLL_MAKERS_BLOCKS(Allgather_init, MPIX_COLL_ALLGATHER)
+MPIX_COLL_MAKERS_BLOCKS(Alltoall_init, MPIX_COLL_ALLTOALL)
+MPIX_COLL_MAKERS_BLOCKS(Neighbor_alltoall_init, MPIX_COLL_NEIGHBOR_ALLTOALL)
 
-int MPIX_Allreduce_init(const void *sendbuf, void *recvbuf, int count,
-                        MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
-                        MPI_Info info, MPI_Request *request)
-{
-    const mpix_coll_args_t args = {
-        .func      = "MPIX_Allreduce_init",
-        .kind      = MPIX_COLL_ALLREDUCE,
-        .sendbuf   = sendbuf,
-        .recvbuf   = recvbuf,
-        .recvcount = count,
-        .recvtype  = datatype,
-        .op        = op,
-        .comm      = comm,
-        .info      = info
-    };
-
-    return mpix_coll_init(&args, request);
-}
-
-int MPI_Allreduce_init(const void *sendbuf, void *recvbuf, int count,
-                       MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
-                       MPI_Info info, MPI_Request *request)
-{
-    const mpix_coll_args_t args = {
-        .func      = "MPI_Allreduce_init",
-        .kind      = MPIX_COLL_ALLREDUCE,
-        .sendbuf   = sendbuf,
-        .recvbuf   = recvbuf,
-        .recvcount = count,
-        .recvtype  = datatype,
-        .op        = op,
-        .comm      = comm,
-        .info      = info
-    };
-
-    return mpix_coll_init(&args, request);
-}
-
-int MPIX_Reduce_init(const void *sendbuf, void *recvbuf, int count,
-                     MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm,
-                     MPI_Info info, MPI_Request *request)
-{
-    const mpix_coll_args_t args = {
-        .func      = "MPIX_Reduce_init",
-        .kind      = MPIX_COLL_REDUCE,
-        .sendbuf   = sendbuf,
-        .recvbuf   = recvbuf,
-        .recvcount = count,
-        .recvtype  = datatype,
-        .op        = op,
-        .root      = root,
-        .comm      = comm,
-        .info      = info
-    };
-
-    return mpix_coll_init(&args, request);
-}
-
-int MPI_Reduce_init(const void *sendbuf, void *recvbuf, int count,
-                    MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm,
-                    MPI_Info info, MPI_Request *request)
-{
-    const mpix_coll_args_t args = {
-        .func      = "MPI_Reduce_init",
-        .kind      = MPIX_COLL_REDUCE,
-        .sendbuf   = sendbuf,
-        .recvbuf   = recvbuf,
-        .recvcount = count,
-        .recvtype  = datatype,
-        .op        = op,
-        .root      = root,
-        .comm      = comm,
-        .info      = info
-    };
-
-    return mpix_coll_init(&args, request);
-}
-
-int MPIX_Allgather_init(const void *sendbuf, int sendcount,
-                        MPI_Datatype sendtype, void *recvbuf, int recvcount,
-                        MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
-                        MPI_Request *request)
-{
-    const mpix_coll_args_t args = {
-        .func      = "MPIX_Allgather_init",
-        .kind      = MPIX_COLL_ALLGATHER,
-        .sendbuf   = sendbuf,
-        .sendcount = sendcount,
-        .sendtype  = sendtype,
-        .recvbuf   = recvbuf,
-        .recvcount = recvcount,
-        .recvtype  = recvtype,
-        .comm      = comm,
-        .info      = info
-    };
-
-    return mpix_coll_init(&args, request);
-}
-
-int MPI_Allgather_init(const void *sendbuf, int sendcount,
-                       MPI_Datatype sendtype, void *recvbuf, int recvcount,
-                       MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
-                       MPI_Request *request)
-{
-    const mpix_coll_args_t args = {
-        .func      = "MPI_Allgather_init",
-        .kind      = MPIX_COLL_ALLGATHER,
-        .sendbuf   = sendbuf,
-        .sendcount = sendcount,
-        .sendtype  = sendtype,
-        .recvbuf   = recvbuf,
-        .recvcount = recvcount,
-        .recvtype  = recvtype,
-        .comm      = comm,
-        .info      = info
-    };
-
-    return mpix_coll_init(&args, request);
-}
-
-int MPIX_Alltoall_init(const void *sendbuf, int sendcount,
-                       MPI_Datatype sendtype, void *recvbuf, int recvcount,
-                       MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
-                       MPI_Request *request)
-{
-    const mpix_coll_args_t args = {
-        .func      = "MPIX_Alltoall_init",
-        .kind      = MPIX_COLL_ALLTOALL,
-        .sendbuf   = sendbuf,
-        .sendcount = sendcount,
-        .sendtype  = sendtype,
-        .recvbuf   = recvbuf,
-        .recvcount = recvcount,
-        .recvtype  = recvtype,
-        .comm      = comm,
-        .info      = info
-    };
-
-    return mpix_coll_init(&args, request);
-}
-
-int MPI_Alltoall_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
-                      void *recvbuf, int recvcount, MPI_Datatype recvtype,
-                      MPI_Comm comm, MPI_Info info, MPI_Request *request)
-{
-    const mpix_coll_args_t args = {
-        .func      = "MPI_Alltoall_init",
-        .kind      = MPIX_COLL_ALLTOALL,
-        .sendbuf   = sendbuf,
-        .sendcount = sendcount,
-        .sendtype  = sendtype,
-        .recvbuf   = recvbuf,
-        .recvcount = recvcount,
-        .recvtype  = recvtype,
-        .comm      = comm,
-        .info      = info
-    };
-
-    return mpix_coll_init(&args, request);
-}
-
-int MPIX_Neighbor_alltoall_init(const void *sendbuf, int sendcount,
-                                MPI_Datatype sendtype, void *recvbuf,
-                                int recvcount, MPI_Datatype recvtype,
-                                MPI_Comm comm, MPI_Info info,
-                                MPI_Request *request)
-{
-    const mpix_coll_args_t args = {
-        .func      = "MPIX_Neighbor_alltoall_init",
-        .kind      = MPIX_COLL_NEIGHBOR_ALLTOALL,
-        .sendbuf   = sendbuf,
-        .sendcount = sendcount,
-        .sendtype  = sendtype,
-        .recvbuf   = recvbuf,
-        .recvcount = recvcount,
-        .recvtype  = recvtype,
-        .comm      = comm,
-        .info      = info
-    };
-
-    return mpix_coll_init(&args, request);
-}
-
-int MPI_Neighbor_alltoall_init(const void *sendbuf, int sendcount,
-                               MPI_Datatype sendtype, void *recvbuf,
-                               int recvcount, MPI_Datatype recvtype,
-                               MPI_Comm comm, MPI_Info info,
-                               MPI_Request *request)
-{
-    const mpix_coll_args_t args = {
-        .func      = "MPI_Neighbor_alltoall_init",
-        .kind      = MPIX_COLL_NEIGHBOR_ALLTOALL,
-        .sendbuf   = sendbuf,
-        .sendcount = sendcount,
-        .sendtype  = sendtype,
-        .recvbuf   = recvbuf,
-        .recvcount = recvcount,
-        .recvtype  = recvtype,
-        .comm      = comm,
-        .info      = info
-    };
-
-    return mpix_coll_init(&args, request);
-}
-
-int MPIX_Neighbor_alltoallv_init(const void *sendbuf, const int sendcounts[],
-                                 const int sdispls[], MPI_Datatype sendtype,
-                                 void *recvbuf, const int recvcounts[],
-                                 const int rdispls[], MPI_Datatype recvtype,
-                                 MPI_Comm comm, MPI_Info info,
-                                 MPI_Request *request)
-{
-    const mpix_coll_args_t args = {
-        .func       = "MPIX_Neighbor_alltoallv_init",
-        .kind       = MPIX_COLL_NEIGHBOR_ALLTOALLV,
-        .sendbuf    = sendbuf,
-        .sendcounts = sendcounts,
-        .sdispls    = sdispls,
-        .sendtype   = sendtype,
-        .recvbuf    = recvbuf,
-        .recvcounts = recvcounts,
-        .rdispls    = rdispls,
-        .recvtype   = recvtype,
-        .comm       = comm,
-        .info       = info
-    };
-
-    return mpix_coll_init(&args, request);
-}
-
-int MPI_Neighbor_alltoallv_init(const void *sendbuf, const int sendcounts[],
-                                const int sdispls[], MPI_Datatype sendtype,
-                                void *recvbuf, const int recvcounts[],
-                                const int rdispls[], MPI_Datatype recvtype,
-                                MPI_Comm comm, MPI_Info info,
-                                MPI_Request *request)
-{
-    const mpix_coll_args_t args = {
-        .func       = "MPI_Neighbor_alltoallv_init",
-        .kind       = MPIX_COLL_NEIGHBOR_ALLTOALLV,
-        .sendbuf    = sendbuf,
-        .sendcounts = sendcounts,
-        .sdispls    = sdispls,
-        .sendtype   = sendtype,
-        .recvbuf    = recvbuf,
-        .recvcounts = recvcounts,
-        .rdispls    = rdispls,
-        .recvtype   = recvtype,
-        .comm       = comm,
-        .info       = info
-    };
-
-    return mpix_coll_init(&args, request);
-}
+MPIX_COLL_MAKERS(Neighbor_alltoallv_init, MPIX_COLL_NEIGHBOR_ALLTOALLV,
+                 (const void *sendbuf, const int sendcounts[],
+                  const int sdispls[], MPI_Datatype sendtype, void *recvbuf,
+                  const int recvcounts[], const int rdispls[],
+                  MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                  MPI_Request *request),
+                 .sendbuf = sendbuf, .sendcounts = sendcounts,
+                 .sdispls = sdispls, .sendtype = sendtype, .recvbuf = recvbuf,
+                 .recvcounts = recvcounts, .rdispls = rdispls,
+                 .recvtype = recvtype)

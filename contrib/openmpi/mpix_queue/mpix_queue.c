@@ -166,11 +166,10 @@ int mpix_queue_open(const char *func, void *stream, MPIX_Queue *queue_p)
 int MPIX_Queue_init(int type, void *stream, MPIX_Queue *queue)
 {
     static const char func[] = "MPIX_Queue_init";
-    int rc                   = (queue == NULL) ?
-                                       mpix_fail(func, MPI_ERR_ARG,
-                                                 "NULL argument") :
-                                       mpix_queue_check_stream(func, type, stream);
+    int rc;
 
+    rc = (queue == NULL) ? mpix_fail(func, MPI_ERR_ARG, "NULL argument") :
+                           mpix_queue_check_stream(func, type, stream);
     if (rc == MPI_SUCCESS) {
         rc = mpix_queue_open(func, stream, queue);
     }

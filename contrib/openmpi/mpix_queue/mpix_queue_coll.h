@@ -39,10 +39,11 @@
  * which MPI must be initialised with MPI_THREAD_MULTIPLE. The operation and the
  * datatype of a reduction must not be freed before the request.
  *
- * Refused by match, with MPI_ERR_REQUEST and a line that says why: datatypes
- * that are not contiguous, intercommunicators, and operations that need
- * MPI_THREAD_MULTIPLE without it. If one message does not match, the collective
- * fails on the ranks that have a part in it, and can only be freed.
+ * Refused by match, with MPI_ERR_REQUEST and a text that says why:
+ * intercommunicators, and of reductions datatypes that are not contiguous and
+ * operations that need MPI_THREAD_MULTIPLE without it. Other collectives take
+ * any datatype that MPIX_Match takes. If one message does not match, the
+ * collective fails on the ranks that have a part in it, and can only be freed.
  *
  * If a rank dies, collectives end with an error of MPIX_Queue_wait on the ranks
  * that exchange messages with it. Others may not notice: their results are
