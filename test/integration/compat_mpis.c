@@ -3,6 +3,9 @@
  * compat_mpis.c - a program for MPI Advance's stream-triggering library, as
  * that is used, on compat/stream-triggering.h. C and C++.
  */
+#ifndef _GNU_SOURCE
+#  define _GNU_SOURCE
+#endif
 #include <mpi.h>
 #include "stream-triggering.h"
 
