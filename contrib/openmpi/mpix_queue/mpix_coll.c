@@ -329,8 +329,6 @@ ucs_status_t mpix_coll_cancel(mpix_req_t *req)
 
     mpix_coll_wait_left(coll);
     status = mpix_coll_is_over(coll);
-
-
     for (i = 0; (i < coll->num_messages) && (status == UCS_OK); ++i) {
         status = mpix_match_cancel(coll->records[i]);
     }
