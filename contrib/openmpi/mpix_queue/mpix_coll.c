@@ -11,6 +11,7 @@
 #include "mpix_global.h"
 #include "mpix_match.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -137,7 +138,7 @@ void mpix_coll_end_round(mpix_coll_t *coll)
     coll->is_open = 0;
 }
 
-/* Adds a message, whose request was made with a code, to the round. */
+/* Puts a message, whose request was made with a code, into the round. */
 static void mpix_coll_message(mpix_coll_t *coll, int rc, MPI_Request message)
 {
     mpix_coll_step_t *step;
@@ -182,30 +183,45 @@ static int mpix_coll_has_room(mpix_coll_t *coll)
     return mpix_coll_is_building(coll);
 }
 
-void mpix_coll_send(mpix_coll_t *coll, const void *buffer, int count,
-                    MPI_Datatype datatype, int rank)
+/* Adds a message to the round: of one large element, if an int does not count
+ * the elements. */
+static void mpix_coll_add(mpix_coll_t *coll, int is_send, void *buffer,
+                          MPI_Count count, MPI_Datatype datatype, int rank)
 {
     MPI_Request message = MPI_REQUEST_NULL;
-    int rc;
+    MPI_Datatype type   = datatype;
+    int rc              = MPI_SUCCESS;
 
-    if (mpix_coll_has_room(coll)) {
-        rc = MPI_Send_init(buffer, count, datatype, rank, coll->tag, coll->comm,
-                           &message);
-        mpix_coll_message(coll, rc, message);
+    if (!mpix_coll_has_room(coll)) {
+        return;
     }
+
+    if (count > INT_MAX) {
+        rc    = mpix_buffer_large_type(count, datatype, &type);
+        count = 1;
+    }
+    if (rc == MPI_SUCCESS) {
+        rc = is_send ? MPI_Send_init(buffer, count, type, rank, coll->tag,
+                                     coll->comm, &message) :
+                       MPI_Recv_init(buffer, count, type, rank, coll->tag,
+                                     coll->comm, &message);
+    }
+    if (type != datatype) {
+        PMPI_Type_free(&type);
+    }
+    mpix_coll_message(coll, rc, message);
 }
 
-void mpix_coll_recv(mpix_coll_t *coll, void *buffer, int count,
+void mpix_coll_send(mpix_coll_t *coll, const void *buffer, MPI_Count count,
                     MPI_Datatype datatype, int rank)
 {
-    MPI_Request message = MPI_REQUEST_NULL;
-    int rc;
+    mpix_coll_add(coll, 1, (void*)buffer, count, datatype, rank);
+}
 
-    if (mpix_coll_has_room(coll)) {
-        rc = MPI_Recv_init(buffer, count, datatype, rank, coll->tag, coll->comm,
-                           &message);
-        mpix_coll_message(coll, rc, message);
-    }
+void mpix_coll_recv(mpix_coll_t *coll, void *buffer, MPI_Count count,
+                    MPI_Datatype datatype, int rank)
+{
+    mpix_coll_add(coll, 0, buffer, count, datatype, rank);
 }
 
 int mpix_coll_check(const mpix_where_t *where)

@@ -71,14 +71,14 @@ typedef struct mpix_coll_args {
     const char       *func;      /* The function that it called */
     mpix_coll_kind_t kind;
     const void       *sendbuf;
-    int              sendcount;
+    MPI_Count        sendcount;
     const int        *sendcounts; /* Neighbor_alltoallv, and the next three */
     const int        *sdispls;
     const int        *recvcounts;
     const int        *rdispls;
     MPI_Datatype     sendtype;
     void             *recvbuf;   /* Bcast: the buffer */
-    int              recvcount;  /* Reductions and Bcast: the count */
+    MPI_Count        recvcount;  /* Reductions and Bcast: the count */
     MPI_Datatype     recvtype;   /* The same: the datatype */
     MPI_Op           op;
     int              root;
@@ -239,9 +239,9 @@ void mpix_coll_build_neighbor(mpix_coll_t *coll, const mpix_coll_args_t *args);
 
 /* Add a message to the round that is open, or opens. The n-th send of a
  * collective to a rank is paired with the n-th receive from there. */
-void mpix_coll_send(mpix_coll_t *coll, const void *buffer, int count,
+void mpix_coll_send(mpix_coll_t *coll, const void *buffer, MPI_Count count,
                     MPI_Datatype datatype, int rank);
-void mpix_coll_recv(mpix_coll_t *coll, void *buffer, int count,
+void mpix_coll_recv(mpix_coll_t *coll, void *buffer, MPI_Count count,
                     MPI_Datatype datatype, int rank);
 
 /* End the round: what follows comes after its messages. */

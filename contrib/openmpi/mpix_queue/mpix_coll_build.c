@@ -169,7 +169,7 @@ static void mpix_coll_reduce_tree(mpix_coll_t *coll,
 /* The sum of this process and what comes from a rank: 'acc' and 'other' change
  * places where the own one is the left operand. */
 static void mpix_coll_combine(mpix_coll_t *coll, void **acc, void **other,
-                              int rank, int count)
+                              int rank, MPI_Count count)
 {
     void *left = *acc;
 
@@ -232,21 +232,23 @@ static void mpix_coll_allreduce_doubling(mpix_coll_t *coll,
 }
 
 /* First element of a rank's part of a vector. */
-static int mpix_coll_part(const mpix_coll_t *coll, int count, int rank)
+static MPI_Count mpix_coll_part(const mpix_coll_t *coll, MPI_Count count,
+                                int rank)
 {
-    return (int)((int64_t)count * rank / coll->size);
+    return count / coll->size * rank + count % coll->size * rank / coll->size;
 }
 
 static void mpix_coll_allreduce_ring(mpix_coll_t *coll,
                                      const mpix_coll_args_t *args,
                                      const void *input)
 {
-    const size_t size = coll->op.size;
-    const int right   = mpix_coll_rank_at(coll, 1);
-    const int left    = mpix_coll_rank_at(coll, -1);
-    const int count   = args->recvcount;
-    void *tmp         = mpix_coll_tmp(coll, (count / coll->size + 1) * size);
-    int i, in, out, in_first, out_first, in_count, out_count;
+    const size_t size     = coll->op.size;
+    const int right       = mpix_coll_rank_at(coll, 1);
+    const int left        = mpix_coll_rank_at(coll, -1);
+    const MPI_Count count = args->recvcount;
+    void *tmp = mpix_coll_tmp(coll, (count / coll->size + 1) * size);
+    MPI_Count in_first, out_first, in_count, out_count;
+    int i, in, out;
     void *to;
 
     /* Sums go around, then results */

@@ -14,6 +14,7 @@
 #include "mpix_error.h"
 #include "mpix_global.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -149,12 +150,20 @@ static int mpix_coll_wants_native(void)
            (strchr("nN0", *value) == NULL);
 }
 
+/* Whether a count is none for those functions, which take an int. */
+static int mpix_coll_is_large(const mpix_coll_args_t *args)
+{
+    return (args->sendcount > INT_MAX) || (args->recvcount > INT_MAX);
+}
+
 /* Makes the request. Errors are raised. */
 static int mpix_coll_make_request(mpix_coll_t *coll,
                                   const mpix_coll_args_t *args,
                                   MPI_Request *request)
 {
-    int rc = mpix_coll_wants_native() ? mpix_coll_native(args, request) : -1;
+    int rc = (mpix_coll_wants_native() && !mpix_coll_is_large(args)) ?
+                     mpix_coll_native(args, request) :
+                     -1;
 
     coll->is_native = (rc != -1);
     if (coll->is_native) {
@@ -248,8 +257,8 @@ static int mpix_coll_init(const mpix_coll_args_t *args, MPI_Request *request)
     return rc;
 }
 
-/* A function under both of its names: that of MPI 4, and the other one. The
- * last arguments are what it is given, as members of mpix_coll_args_t. */
+/* A function of this name. The last arguments are what it is given, as members
+ * of mpix_coll_args_t. */
 #define MPIX_COLL_MAKER(_func, _kind, _params, ...) \
     int _func _params \
     { \
@@ -261,56 +270,80 @@ static int mpix_coll_init(const mpix_coll_args_t *args, MPI_Request *request)
         return mpix_coll_init(&args, request); \
     }
 
-#define MPIX_COLL_MAKERS(_name, ...) \
-    MPIX_COLL_MAKER(MPIX_##_name, __VA_ARGS__) \
-    MPIX_COLL_MAKER(MPI_##_name, __VA_ARGS__)
+#define MPIX_COLL_BARRIER_MAKER(_func) \
+    MPIX_COLL_MAKER(_func, MPIX_COLL_BARRIER, \
+                    (MPI_Comm comm, MPI_Info info, MPI_Request *request), \
+                    .root = 0)
 
-MPIX_COLL_MAKERS(Barrier_init, MPIX_COLL_BARRIER,
-                 (MPI_Comm comm, MPI_Info info, MPI_Request *request),
-                 .root = 0)
+#define MPIX_COLL_BCAST_MAKER(_func, _count_t) \
+    MPIX_COLL_MAKER(_func, MPIX_COLL_BCAST, \
+                    (void *buffer, _count_t count, MPI_Datatype datatype, \
+                     int root, MPI_Comm comm, MPI_Info info, \
+                     MPI_Request *request), \
+                    .recvbuf = buffer, .recvcount = count, \
+                    .recvtype = datatype, .root = root)
 
-MPIX_COLL_MAKERS(Bcast_init, MPIX_COLL_BCAST,
-                 (void *buffer, int count, MPI_Datatype datatype, int root,
-                  MPI_Comm comm, MPI_Info info, MPI_Request *request),
-                 .recvbuf = buffer, .recvcount = count, .recvtype = datatype,
-                 .root = root)
+#define MPIX_COLL_ALLREDUCE_MAKER(_func, _count_t) \
+    MPIX_COLL_MAKER(_func, MPIX_COLL_ALLREDUCE, \
+                    (const void *sendbuf, void *recvbuf, _count_t count, \
+                     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, \
+                     MPI_Info info, MPI_Request *request), \
+                    .sendbuf = sendbuf, .recvbuf = recvbuf, \
+                    .recvcount = count, .recvtype = datatype, .op = op)
 
-MPIX_COLL_MAKERS(Allreduce_init, MPIX_COLL_ALLREDUCE,
-                 (const void *sendbuf, void *recvbuf, int count,
-                  MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
-                  MPI_Info info, MPI_Request *request),
-                 .sendbuf = sendbuf, .recvbuf = recvbuf, .recvcount = count,
-                 .recvtype = datatype, .op = op)
+#define MPIX_COLL_REDUCE_MAKER(_func, _count_t) \
+    MPIX_COLL_MAKER(_func, MPIX_COLL_REDUCE, \
+                    (const void *sendbuf, void *recvbuf, _count_t count, \
+                     MPI_Datatype datatype, MPI_Op op, int root, \
+                     MPI_Comm comm, MPI_Info info, MPI_Request *request), \
+                    .sendbuf = sendbuf, .recvbuf = recvbuf, \
+                    .recvcount = count, .recvtype = datatype, .op = op, \
+                    .root = root)
 
-MPIX_COLL_MAKERS(Reduce_init, MPIX_COLL_REDUCE,
-                 (const void *sendbuf, void *recvbuf, int count,
-                  MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm,
-                  MPI_Info info, MPI_Request *request),
-                 .sendbuf = sendbuf, .recvbuf = recvbuf, .recvcount = count,
-                 .recvtype = datatype, .op = op, .root = root)
+/* Exchanges of blocks of one length. */
+#define MPIX_COLL_BLOCKS_MAKER(_func, _count_t, _kind) \
+    MPIX_COLL_MAKER(_func, _kind, \
+                    (const void *sendbuf, _count_t sendcount, \
+                     MPI_Datatype sendtype, void *recvbuf, \
+                     _count_t recvcount, MPI_Datatype recvtype, \
+                     MPI_Comm comm, MPI_Info info, MPI_Request *request), \
+                    .sendbuf = sendbuf, .sendcount = sendcount, \
+                    .sendtype = sendtype, .recvbuf = recvbuf, \
+                    .recvcount = recvcount, .recvtype = recvtype)
 
-/* Those that exchange blocks of one length. */
-#define MPIX_COLL_MAKERS_BLOCKS(_name, _kind) \
-    MPIX_COLL_MAKERS(_name, _kind, \
-                     (const void *sendbuf, int sendcount, \
-                      MPI_Datatype sendtype, void *recvbuf, int recvcount, \
-                      MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, \
-                      MPI_Request *request), \
-                     .sendbuf = sendbuf, .sendcount = sendcount, \
-                     .sendtype = sendtype, .recvbuf = recvbuf, \
-                     .recvcount = recvcount, .recvtype = recvtype)
+#define MPIX_COLL_ALLTOALLV_MAKER(_func) \
+    MPIX_COLL_MAKER(_func, MPIX_COLL_NEIGHBOR_ALLTOALLV, \
+                    (const void *sendbuf, const int sendcounts[], \
+                     const int sdispls[], MPI_Datatype sendtype, \
+                     void *recvbuf, const int recvcounts[], \
+                     const int rdispls[], MPI_Datatype recvtype, \
+                     MPI_Comm comm, MPI_Info info, MPI_Request *request), \
+                    .sendbuf = sendbuf, .sendcounts = sendcounts, \
+                    .sdispls = sdispls, .sendtype = sendtype, \
+                    .recvbuf = recvbuf, .recvcounts = recvcounts, \
+                    .rdispls = rdispls, .recvtype = recvtype)
 
-MPIX_COLL_MAKERS_BLOCKS(Allgather_init, MPIX_COLL_ALLGATHER)
-MPIX_COLL_MAKERS_BLOCKS(Alltoall_init, MPIX_COLL_ALLTOALL)
-MPIX_COLL_MAKERS_BLOCKS(Neighbor_alltoall_init, MPIX_COLL_NEIGHBOR_ALLTOALL)
-
-MPIX_COLL_MAKERS(Neighbor_alltoallv_init, MPIX_COLL_NEIGHBOR_ALLTOALLV,
-                 (const void *sendbuf, const int sendcounts[],
-                  const int sdispls[], MPI_Datatype sendtype, void *recvbuf,
-                  const int recvcounts[], const int rdispls[],
-                  MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
-                  MPI_Request *request),
-                 .sendbuf = sendbuf, .sendcounts = sendcounts,
-                 .sdispls = sdispls, .sendtype = sendtype, .recvbuf = recvbuf,
-                 .recvcounts = recvcounts, .rdispls = rdispls,
-                 .recvtype = recvtype)
+/* MPI 4's names, those without MPI 4, and those for large counts */
+MPIX_COLL_BARRIER_MAKER(MPI_Barrier_init)
+MPIX_COLL_BARRIER_MAKER(MPIX_Barrier_init)
+MPIX_COLL_BCAST_MAKER(MPI_Bcast_init, int)
+MPIX_COLL_BCAST_MAKER(MPIX_Bcast_init, int)
+MPIX_COLL_BCAST_MAKER(MPIX_Bcast_init_c, MPI_Count)
+MPIX_COLL_ALLREDUCE_MAKER(MPI_Allreduce_init, int)
+MPIX_COLL_ALLREDUCE_MAKER(MPIX_Allreduce_init, int)
+MPIX_COLL_ALLREDUCE_MAKER(MPIX_Allreduce_init_c, MPI_Count)
+MPIX_COLL_REDUCE_MAKER(MPI_Reduce_init, int)
+MPIX_COLL_REDUCE_MAKER(MPIX_Reduce_init, int)
+MPIX_COLL_REDUCE_MAKER(MPIX_Reduce_init_c, MPI_Count)
+MPIX_COLL_BLOCKS_MAKER(MPI_Allgather_init, int, MPIX_COLL_ALLGATHER)
+MPIX_COLL_BLOCKS_MAKER(MPIX_Allgather_init, int, MPIX_COLL_ALLGATHER)
+MPIX_COLL_BLOCKS_MAKER(MPIX_Allgather_init_c, MPI_Count, MPIX_COLL_ALLGATHER)
+MPIX_COLL_BLOCKS_MAKER(MPI_Alltoall_init, int, MPIX_COLL_ALLTOALL)
+MPIX_COLL_BLOCKS_MAKER(MPIX_Alltoall_init, int, MPIX_COLL_ALLTOALL)
+MPIX_COLL_BLOCKS_MAKER(MPIX_Alltoall_init_c, MPI_Count, MPIX_COLL_ALLTOALL)
+MPIX_COLL_BLOCKS_MAKER(MPI_Neighbor_alltoall_init, int,
+                       MPIX_COLL_NEIGHBOR_ALLTOALL)
+MPIX_COLL_BLOCKS_MAKER(MPIX_Neighbor_alltoall_init, int,
+                       MPIX_COLL_NEIGHBOR_ALLTOALL)
+MPIX_COLL_ALLTOALLV_MAKER(MPI_Neighbor_alltoallv_init)
+MPIX_COLL_ALLTOALLV_MAKER(MPIX_Neighbor_alltoallv_init)

@@ -11,6 +11,7 @@
 
 #include "compat/stream-triggering.h"
 #include "mpix_queue.h"
+#include "mpix_buffer.h"
 #include "mpix_error.h"
 #include "mpix_handle.h"
 #include "mpix_match.h"
@@ -21,9 +22,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Elements of a block, where there are more than an int counts */
-#define MPIX_MPIS_BLOCK (1 << 30)
 
 
 typedef enum {
@@ -539,32 +537,6 @@ int MPIS_Request_freeall(int count, MPIS_Request requests[])
     return rc;
 }
 
-/* One element that is as many as an int cannot count. */
-static int mpix_mpis_type_create(MPI_Count count, MPI_Datatype datatype,
-                                 MPI_Datatype *type_p)
-{
-    const MPI_Count blocks     = count / MPIX_MPIS_BLOCK;
-    int lengths[2]             = {(int)blocks, (int)(count % MPIX_MPIS_BLOCK)};
-    MPI_Datatype types[2]      = {MPI_DATATYPE_NULL, datatype};
-    MPI_Aint displacements[2]  = {0, 0};
-    MPI_Aint lb, extent;
-    int rc;
-
-    rc = PMPI_Type_get_extent(datatype, &lb, &extent);
-    if (rc == MPI_SUCCESS) {
-        rc = PMPI_Type_contiguous(MPIX_MPIS_BLOCK, datatype, &types[0]);
-    }
-    if (rc == MPI_SUCCESS) {
-        displacements[1] = blocks * MPIX_MPIS_BLOCK * extent;
-        rc = PMPI_Type_create_struct(2, lengths, displacements, types, type_p);
-        PMPI_Type_free(&types[0]);
-    }
-    if (rc == MPI_SUCCESS) {
-        rc = PMPI_Type_commit(type_p);
-    }
-    return rc;
-}
-
 /* Makes a request of any count. What MPI refuses it has raised. */
 static int mpix_mpis_make(const char *func, const mpix_mpis_args_t *args,
                           mpix_mpis_init_t init, MPIS_Request *request)
@@ -577,7 +549,7 @@ static int mpix_mpis_make(const char *func, const mpix_mpis_args_t *args,
         rc = init(args, (args->count < 0) ? -1 : (int)args->count,
                   args->datatype, &made);
     } else {
-        rc = mpix_mpis_type_create(args->count, args->datatype, &type);
+        rc = mpix_buffer_large_type(args->count, args->datatype, &type);
         if (rc == MPI_SUCCESS) {
             rc = init(args, 1, type, &made);
             PMPI_Type_free(&type);

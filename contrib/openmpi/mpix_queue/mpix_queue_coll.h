@@ -30,7 +30,8 @@
  * persistent collectives (OpenMPI 4.1 and later, MPICH 4). With
  * MPIX_QUEUE_NATIVE_COLLECTIVES=n in the environment its own are not made,
  * which saves the memory that they take; OpenMPI 4.1 does not give all of it
- * back.
+ * back. Nor are they where a count, of the functions MPIX_*_init_c, is larger
+ * than an int: such a request is started on queues only.
  *
  * All ranks get the same result, which is that of MPI's function where the
  * operation is exact. Predefined operations on integers and floating-point
@@ -253,6 +254,120 @@ int MPIX_Neighbor_alltoallv_init(const void *sendbuf, const int sendcounts[],
                                  const int rdispls[], MPI_Datatype recvtype,
                                  MPI_Comm comm, MPI_Info info,
                                  MPI_Request *request);
+
+
+/**
+ * Make a persistent broadcast of any count.
+ *
+ * @param [in,out] buffer   As @ref MPIX_Bcast_init.
+ * @param [in]     count    As @ref MPIX_Bcast_init.
+ * @param [in]     datatype As @ref MPIX_Bcast_init.
+ * @param [in]     root     As @ref MPIX_Bcast_init.
+ * @param [in]     comm     As @ref MPIX_Bcast_init.
+ * @param [in]     info     As @ref MPIX_Bcast_init.
+ * @param [out]    request  As @ref MPIX_Bcast_init.
+ *
+ * @return As @ref MPIX_Barrier_init.
+ *
+ * Ownership: as @ref MPIX_Barrier_init.
+ * Threads: as @ref MPIX_Barrier_init.
+ */
+int MPIX_Bcast_init_c(void *buffer, MPI_Count count, MPI_Datatype datatype,
+                      int root, MPI_Comm comm, MPI_Info info,
+                      MPI_Request *request);
+
+
+/**
+ * Make a persistent reduction of any count whose result all ranks get.
+ *
+ * @param [in]  sendbuf  As @ref MPIX_Allreduce_init.
+ * @param [out] recvbuf  As @ref MPIX_Allreduce_init.
+ * @param [in]  count    As @ref MPIX_Allreduce_init.
+ * @param [in]  datatype As @ref MPIX_Allreduce_init.
+ * @param [in]  op       As @ref MPIX_Allreduce_init.
+ * @param [in]  comm     As @ref MPIX_Allreduce_init.
+ * @param [in]  info     As @ref MPIX_Allreduce_init.
+ * @param [out] request  As @ref MPIX_Allreduce_init.
+ *
+ * @return As @ref MPIX_Barrier_init.
+ *
+ * Ownership: as @ref MPIX_Barrier_init.
+ * Threads: as @ref MPIX_Barrier_init.
+ */
+int MPIX_Allreduce_init_c(const void *sendbuf, void *recvbuf, MPI_Count count,
+                          MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+                          MPI_Info info, MPI_Request *request);
+
+
+/**
+ * Make a persistent reduction of any count whose result one rank gets.
+ *
+ * @param [in]  sendbuf  As @ref MPIX_Reduce_init.
+ * @param [out] recvbuf  As @ref MPIX_Reduce_init.
+ * @param [in]  count    As @ref MPIX_Reduce_init.
+ * @param [in]  datatype As @ref MPIX_Reduce_init.
+ * @param [in]  op       As @ref MPIX_Reduce_init.
+ * @param [in]  root     As @ref MPIX_Reduce_init.
+ * @param [in]  comm     As @ref MPIX_Reduce_init.
+ * @param [in]  info     As @ref MPIX_Reduce_init.
+ * @param [out] request  As @ref MPIX_Reduce_init.
+ *
+ * @return As @ref MPIX_Barrier_init.
+ *
+ * Ownership: as @ref MPIX_Barrier_init.
+ * Threads: as @ref MPIX_Barrier_init.
+ */
+int MPIX_Reduce_init_c(const void *sendbuf, void *recvbuf, MPI_Count count,
+                       MPI_Datatype datatype, MPI_Op op, int root,
+                       MPI_Comm comm, MPI_Info info, MPI_Request *request);
+
+
+/**
+ * Make a persistent gathering of blocks of any length that all ranks get.
+ *
+ * @param [in]  sendbuf   As @ref MPIX_Allgather_init.
+ * @param [in]  sendcount As @ref MPIX_Allgather_init.
+ * @param [in]  sendtype  As @ref MPIX_Allgather_init.
+ * @param [out] recvbuf   As @ref MPIX_Allgather_init.
+ * @param [in]  recvcount As @ref MPIX_Allgather_init.
+ * @param [in]  recvtype  As @ref MPIX_Allgather_init.
+ * @param [in]  comm      As @ref MPIX_Allgather_init.
+ * @param [in]  info      As @ref MPIX_Allgather_init.
+ * @param [out] request   As @ref MPIX_Allgather_init.
+ *
+ * @return As @ref MPIX_Barrier_init.
+ *
+ * Ownership: as @ref MPIX_Barrier_init.
+ * Threads: as @ref MPIX_Barrier_init.
+ */
+int MPIX_Allgather_init_c(const void *sendbuf, MPI_Count sendcount,
+                          MPI_Datatype sendtype, void *recvbuf,
+                          MPI_Count recvcount, MPI_Datatype recvtype,
+                          MPI_Comm comm, MPI_Info info, MPI_Request *request);
+
+
+/**
+ * Make a persistent exchange of blocks of any length between all ranks.
+ *
+ * @param [in]  sendbuf   As @ref MPIX_Alltoall_init.
+ * @param [in]  sendcount As @ref MPIX_Alltoall_init.
+ * @param [in]  sendtype  As @ref MPIX_Alltoall_init.
+ * @param [out] recvbuf   As @ref MPIX_Alltoall_init.
+ * @param [in]  recvcount As @ref MPIX_Alltoall_init.
+ * @param [in]  recvtype  As @ref MPIX_Alltoall_init.
+ * @param [in]  comm      As @ref MPIX_Alltoall_init.
+ * @param [in]  info      As @ref MPIX_Alltoall_init.
+ * @param [out] request   As @ref MPIX_Alltoall_init.
+ *
+ * @return As @ref MPIX_Barrier_init.
+ *
+ * Ownership: as @ref MPIX_Barrier_init.
+ * Threads: as @ref MPIX_Barrier_init.
+ */
+int MPIX_Alltoall_init_c(const void *sendbuf, MPI_Count sendcount,
+                         MPI_Datatype sendtype, void *recvbuf,
+                         MPI_Count recvcount, MPI_Datatype recvtype,
+                         MPI_Comm comm, MPI_Info info, MPI_Request *request);
 
 #ifdef __cplusplus
 }
