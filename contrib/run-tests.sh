@@ -162,7 +162,8 @@ ob1_tests=(mpix_match.4 mpix_match.in_mpi mpix_refuse.2 mpix_stream.2 mpix_mixed
            mpix_calls.2 mpix_multi.3 mpix_lock.2 mpix_p5.4 mpix_p7.2 mpix_leave.3
            mpix_finalize.never mpix_finalize.before mpix_finalize.pmpi
            mpix_finalize.comm mpix_finalize.after mpix_finalize.pending
-           mpix_finalize.chain mpix_comms.mpi mpix_tool.preload mpix_tool.behind
+           mpix_finalize.chain mpix_comms.mpi mpix_once
+           mpix_tool.preload mpix_tool.behind
            mpix_plugin.local mpix_plugin.late mpix_batch.2 mpix_batch.4
            mpix_coll_use.2 mpix_coll_use.5 mpix_matrix.5 mpix_matrix.6)
 

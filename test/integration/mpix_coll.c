@@ -4,6 +4,7 @@
  */
 #include "mpix_test.h"
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +31,7 @@ typedef struct coll {
     int          count;
     int          root;
     int          is_in_place;
+    int          is_large; /* Made by the function for large counts */
     MPI_Comm     comm;
     int          rank;
     int          size;
@@ -79,36 +81,37 @@ static char *coll_alloc(const coll_t *coll)
     return buffer;
 }
 
+/* By the function, or that for large counts. */
+#define MAKE(_name, ...) \
+    MPIX_OK(coll->is_large ? MPIX_##_name##_init_c(__VA_ARGS__) : \
+                             MPIX_##_name##_init(__VA_ARGS__))
+
 static void coll_make(coll_t *coll)
 {
     const void *in = coll->is_in_place ? MPI_IN_PLACE : coll->in;
 
     switch (coll->kind) {
     case COLL_BCAST:
-        MPIX_OK(MPIX_Bcast_init(coll->out, coll->count, coll->datatype,
-                                coll->root, coll->comm, MPI_INFO_NULL,
-                                &coll->request));
+        MAKE(Bcast, coll->out, coll->count, coll->datatype, coll->root,
+             coll->comm, MPI_INFO_NULL, &coll->request);
         break;
     case COLL_REDUCE:
-        MPIX_OK(MPIX_Reduce_init((coll->rank == coll->root) ? in : coll->in,
-                                 coll->out, coll->count, coll->datatype,
-                                 coll->op, coll->root, coll->comm,
-                                 MPI_INFO_NULL, &coll->request));
+        MAKE(Reduce, (coll->rank == coll->root) ? in : coll->in, coll->out,
+             coll->count, coll->datatype, coll->op, coll->root, coll->comm,
+             MPI_INFO_NULL, &coll->request);
         break;
     case COLL_ALLREDUCE:
-        MPIX_OK(MPIX_Allreduce_init(in, coll->out, coll->count, coll->datatype,
-                                    coll->op, coll->comm, MPI_INFO_NULL,
-                                    &coll->request));
+        MAKE(Allreduce, in, coll->out, coll->count, coll->datatype, coll->op,
+             coll->comm, MPI_INFO_NULL, &coll->request);
         break;
     case COLL_ALLGATHER:
-        MPIX_OK(MPIX_Allgather_init(in, coll->count, coll->datatype, coll->out,
-                                    coll->count, coll->datatype, coll->comm,
-                                    MPI_INFO_NULL, &coll->request));
+        MAKE(Allgather, in, coll->count, coll->datatype, coll->out,
+             coll->count, coll->datatype, coll->comm, MPI_INFO_NULL,
+             &coll->request);
         break;
     case COLL_ALLTOALL:
-        MPIX_OK(MPIX_Alltoall_init(in, coll->count, coll->datatype, coll->out,
-                                   coll->count, coll->datatype, coll->comm,
-                                   MPI_INFO_NULL, &coll->request));
+        MAKE(Alltoall, in, coll->count, coll->datatype, coll->out, coll->count,
+             coll->datatype, coll->comm, MPI_INFO_NULL, &coll->request);
         break;
     }
 }
@@ -213,6 +216,7 @@ static void coll_use(coll_t *coll, int use)
 static void run(coll_kind_t kind, MPI_Datatype datatype, MPI_Op op, int count,
                 int root, int is_in_place)
 {
+    static int count_runs;
     coll_t coll = {
         .kind        = kind,
         .datatype    = datatype,
@@ -220,6 +224,7 @@ static void run(coll_kind_t kind, MPI_Datatype datatype, MPI_Op op, int count,
         .count       = count,
         .root        = root,
         .is_in_place = is_in_place,
+        .is_large    = count_runs++ % 2,
         .comm        = MPI_COMM_WORLD
     };
     int use;
@@ -350,6 +355,50 @@ static void test_alltoall(void)
     run(COLL_ALLTOALL, MPI_CHAR, MPI_OP_NULL, 3, 0, 1);
     run(COLL_ALLTOALL, MPI_DOUBLE, MPI_OP_NULL, LARGE / 4, 0, 0);
     run(COLL_ALLTOALL, MPI_DOUBLE, MPI_OP_NULL, 0, 0, 0);
+}
+
+/* What a rank has in a matrix, before. */
+static int cell(int rank, int row, int column)
+{
+    return (rank * 10 + row) * 100 + column;
+}
+
+/* Blocks are pairs of columns of a matrix, in place: elements lie in between
+ * each other, and the last one ends with the buffer. */
+static void test_alltoall_columns(void)
+{
+    enum { ROWS = 3 };
+    const int columns = 2 * mpix_test.size;
+    int *cells        = malloc(ROWS * columns * sizeof(*cells));
+    MPI_Datatype column, spaced;
+    MPI_Request request;
+    int use, i, from;
+
+    MPI_Type_vector(ROWS, 1, columns, MPI_INT, &spaced);
+    MPI_Type_create_resized(spaced, 0, sizeof(int), &column);
+    MPI_Type_commit(&column);
+    MPIX_OK(MPIX_Alltoall_init(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, cells, 2,
+                               column, MPI_COMM_WORLD, MPI_INFO_NULL,
+                               &request));
+    MPI_Type_free(&column);
+    MPI_Type_free(&spaced);
+    match(&request);
+    for (use = 0; use < USES; ++use) {
+        for (i = 0; i < ROWS * columns; ++i) {
+            cells[i] = cell(mpix_test.rank, i / columns, i % columns) + use;
+        }
+        start(&request);
+        wait(&request);
+        queue_wait();
+        for (i = 0; i < ROWS * columns; ++i) {
+            from = (i % columns) / 2;
+            MPIX_CHECK(cells[i] == (cell(from, i / columns,
+                                         2 * mpix_test.rank + i % 2) + use),
+                       "use %d, cell %d: %d", use, i, cells[i]);
+        }
+    }
+    MPIX_OK(MPI_Request_free(&request));
+    free(cells);
 }
 
 /* Products of matrices: not commutative. */
@@ -537,6 +586,56 @@ static void test_neighbor_ring(void)
     free(edges);
 }
 
+/* More elements than an int counts, of nothing. */
+static void test_many_empty(void)
+{
+    const MPI_Count count = (MPI_Count)INT_MAX + 6;
+    MPI_Request requests[3];
+    MPI_Datatype empty;
+    int out[2] = {-1, -1};
+
+    MPI_Type_contiguous(0, MPI_INT, &empty);
+    MPI_Type_commit(&empty);
+    MPIX_OK(MPIX_Bcast_init_c(out, count, empty, 0, MPI_COMM_WORLD,
+                              MPI_INFO_NULL, &requests[0]));
+    MPIX_OK(MPIX_Allgather_init_c(out, count, empty, out, count, empty,
+                                  MPI_COMM_WORLD, MPI_INFO_NULL, &requests[1]));
+    MPIX_OK(MPIX_Alltoall_init_c(MPI_IN_PLACE, 0, empty, out, count, empty,
+                                 MPI_COMM_WORLD, MPI_INFO_NULL, &requests[2]));
+    MPI_Type_free(&empty);
+    MPIX_IS(MPI_ERR_REQUEST, MPI_Start(&requests[0]));
+    MPIX_OK(MPIX_Matchall(3, requests, MPI_STATUSES_IGNORE));
+    MPIX_OK(MPIX_Enqueue_startall(mpix_test.queue, 3, requests));
+    MPIX_OK(MPIX_Enqueue_waitall(mpix_test.queue, 3, requests));
+    queue_wait();
+    MPIX_CHECK((out[0] == -1) && (out[1] == -1), "%d %d", out[0], out[1]);
+    MPIX_OK(MPI_Request_free(&requests[0]));
+    MPIX_OK(MPI_Request_free(&requests[1]));
+    MPIX_OK(MPI_Request_free(&requests[2]));
+}
+
+/* 2,300 MiB of bytes: on its own in tests.list, as two ranks need 4.5 GiB. */
+static void test_big(void)
+{
+    const MPI_Count bytes = (MPI_Count)2300 << 20;
+    mpix_test_msg_t msg;
+
+    mpix_test_msg_init(&msg, bytes / sizeof(uint64_t), 0, 1, 1);
+    MPIX_OK(MPIX_Bcast_init_c(msg.words, bytes, MPI_BYTE, 0, MPI_COMM_WORLD,
+                              MPI_INFO_NULL, &msg.request));
+    match(&msg.request);
+    if (mpix_test.rank == 0) {
+        mpix_test_fill(&msg);
+    }
+    start(&msg.request);
+    wait(&msg.request);
+    queue_wait();
+    if (mpix_test.rank != 0) {
+        mpix_test_verify(&msg);
+    }
+    mpix_test_msg_free(&msg);
+}
+
 int main(int argc, char **argv)
 {
     static const mpix_test_case_t cases[] = {
@@ -547,14 +646,18 @@ int main(int argc, char **argv)
         {"allreduce_large", test_allreduce_large},
         {"allgather", test_allgather},
         {"alltoall", test_alltoall},
+        {"alltoall_columns", test_alltoall_columns},
         {"user_op", test_user_op},
         {"neighbor_cart", test_neighbor_cart},
         {"neighbor_graph", test_neighbor_graph},
         {"neighbor_ring", test_neighbor_ring},
+        {"many_empty", test_many_empty},
         {NULL, NULL}
     };
+    static const mpix_test_case_t big[] = {{"big", test_big}, {NULL, NULL}};
+    const int is_big = (argc > 1) && !strcmp(argv[1], "big");
 
     mpix_test_init_thread(&argc, &argv, MPI_THREAD_MULTIPLE);
-    mpix_test_cases(cases, argc, argv);
+    mpix_test_cases(is_big ? big : cases, argc, argv);
     return mpix_test_end("mpix_coll");
 }

@@ -269,6 +269,36 @@ static void test_host_start(void)
     MPIX_OK(MPI_Request_free(&request));
 }
 
+/* MPI_IN_PLACE where MPI has no place for it. Its own functions see to that
+ * where they are called. */
+static void refuse_places(MPI_Request *request)
+{
+    int in[4] = {0}, out[4];
+    const int other = (mpix_test.rank + 1) % mpix_test.size;
+
+    if (other != mpix_test.rank) {
+        MPIX_IS(MPI_ERR_BUFFER,
+                MPIX_Reduce_init(MPI_IN_PLACE, out, 1, MPI_INT, MPI_SUM, other,
+                                 MPI_COMM_WORLD, MPI_INFO_NULL, request));
+    }
+    MPIX_IS(MPI_ERR_BUFFER,
+            MPIX_Reduce_init(in, MPI_IN_PLACE, 1, MPI_INT, MPI_SUM,
+                             mpix_test.rank, MPI_COMM_WORLD, MPI_INFO_NULL,
+                             request));
+    MPIX_IS(MPI_ERR_BUFFER,
+            MPIX_Bcast_init(MPI_IN_PLACE, 1, MPI_INT, 0, MPI_COMM_WORLD,
+                            MPI_INFO_NULL, request));
+    MPIX_IS(MPI_ERR_BUFFER,
+            MPIX_Allreduce_init(in, MPI_IN_PLACE, 1, MPI_INT, MPI_SUM,
+                                MPI_COMM_WORLD, MPI_INFO_NULL, request));
+    MPIX_IS(MPI_ERR_BUFFER,
+            MPIX_Alltoall_init(in, 1, MPI_INT, MPI_IN_PLACE, 1, MPI_INT,
+                               MPI_COMM_WORLD, MPI_INFO_NULL, request));
+    MPIX_IS(MPI_ERR_COUNT,
+            MPIX_Alltoall_init(MPI_IN_PLACE, 0, MPI_INT, out, -1, MPI_INT,
+                               MPI_COMM_WORLD, MPI_INFO_NULL, request));
+}
+
 /* What is refused, by the name of the function. */
 static void test_refuse(void)
 {
@@ -288,6 +318,9 @@ static void test_refuse(void)
     MPIX_IS(MPI_ERR_OP, MPIX_Allreduce_init(in, out, 1, MPI_DOUBLE, MPI_BAND,
                                             MPI_COMM_WORLD, MPI_INFO_NULL,
                                             &request));
+    if (getenv("MPIX_QUEUE_NATIVE_COLLECTIVES") != NULL) {
+        refuse_places(&request);
+    }
     MPIX_CHECK(request == MPI_REQUEST_NULL, "a request was made");
 
     MPI_Cart_create(MPI_COMM_WORLD, 1, dims, periods, 0, &cart_comm);

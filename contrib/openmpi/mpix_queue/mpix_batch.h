@@ -93,8 +93,8 @@ void mpix_batch_release(mpix_batch_t *batch);
 void mpix_batch_end(mpix_msg_t *msg, int code, const MPI_Status *status);
 
 
-/* Have the thread, which is made if there is none. Returns an MPI code, whose
- * cause has been printed with 'func'. */
+/* Have the thread, which is made if there is none. Returns an MPI code that is
+ * not raised. */
 int mpix_batch_thread_get(const char *func);
 
 /* Run by a stream: the thread begins the messages of a mpix_start_t, which is

@@ -33,7 +33,7 @@ typedef struct mpix_binding {
     int          is_collective;
 
     /* Find the way to a peer, whose communicator and rank are set, and set its
-     * context. Returns an MPI code, whose cause has been printed. */
+     * context. Returns an MPI code that is not raised. */
     int          (*resolve)(const char *func, struct mpix_peer *peer,
                             mpix_route_t *route);
 

@@ -11,6 +11,34 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+/* Elements of a block, where there are more than an int counts */
+#define MPIX_BUFFER_BLOCK (1 << 30)
+
+
+int mpix_buffer_large_type(MPI_Count count, MPI_Datatype datatype,
+                           MPI_Datatype *type_p)
+{
+    const MPI_Count blocks = count / MPIX_BUFFER_BLOCK;
+    int lengths[2]         = {blocks, count % MPIX_BUFFER_BLOCK};
+    MPI_Datatype types[2]  = {MPI_DATATYPE_NULL, datatype};
+    MPI_Aint displs[2]     = {0, 0};
+    MPI_Aint lb, extent;
+    int rc;
+
+    rc = PMPI_Type_get_extent(datatype, &lb, &extent);
+    if (rc == MPI_SUCCESS) {
+        rc = PMPI_Type_contiguous(MPIX_BUFFER_BLOCK, datatype, &types[0]);
+    }
+    if (rc == MPI_SUCCESS) {
+        displs[1] = blocks * MPIX_BUFFER_BLOCK * extent;
+        rc = PMPI_Type_create_struct(2, lengths, displs, types, type_p);
+        PMPI_Type_free(&types[0]);
+    }
+    if (rc == MPI_SUCCESS) {
+        rc = PMPI_Type_commit(type_p);
+    }
+    return rc;
+}
 
 int mpix_buffer_create(const void *address, MPI_Count count,
                        MPI_Datatype datatype, mpix_buffer_t **buffer_p)

@@ -28,6 +28,11 @@ typedef struct mpix_buffer {
 } mpix_buffer_t;
 
 
+/* Make a datatype, committed, of more elements than an int counts. Returns an
+ * MPI code, which MPI has raised. */
+int mpix_buffer_large_type(MPI_Count count, MPI_Datatype datatype,
+                           MPI_Datatype *type_p);
+
 /* Describe a buffer of so many elements. Returns an MPI code: MPI_ERR_TYPE for
  * a datatype that is not known. */
 int mpix_buffer_create(const void *address, MPI_Count count,

@@ -11,12 +11,13 @@
 #include "mpix_global.h"
 #include "mpix_match.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* How long a collective that has run everything may need to say so, in
- * seconds */
-#define MPIX_COLL_IDLE_TIME 1.0
+/* How long a collective that has run everything may need to say so at the end
+ * of MPI, in seconds: the lock is held */
+#define MPIX_COLL_IDLE_TIME 0.1
 
 /* All collectives, and those that are being matched. Protected by the lock. */
 static UCS_LIST_HEAD(mpix_colls);
@@ -137,7 +138,7 @@ void mpix_coll_end_round(mpix_coll_t *coll)
     coll->is_open = 0;
 }
 
-/* Adds a message, whose request was made with a code, to the round. */
+/* Puts a message, whose request was made with a code, into the round. */
 static void mpix_coll_message(mpix_coll_t *coll, int rc, MPI_Request message)
 {
     mpix_coll_step_t *step;
@@ -182,30 +183,45 @@ static int mpix_coll_has_room(mpix_coll_t *coll)
     return mpix_coll_is_building(coll);
 }
 
-void mpix_coll_send(mpix_coll_t *coll, const void *buffer, int count,
-                    MPI_Datatype datatype, int rank)
+/* Adds a message to the round: of one large element, if an int does not count
+ * the elements. */
+static void mpix_coll_add(mpix_coll_t *coll, int is_send, void *buffer,
+                          MPI_Count count, MPI_Datatype datatype, int rank)
 {
     MPI_Request message = MPI_REQUEST_NULL;
-    int rc;
+    MPI_Datatype type   = datatype;
+    int rc              = MPI_SUCCESS;
 
-    if (mpix_coll_has_room(coll)) {
-        rc = MPI_Send_init(buffer, count, datatype, rank, coll->tag, coll->comm,
-                           &message);
-        mpix_coll_message(coll, rc, message);
+    if (!mpix_coll_has_room(coll)) {
+        return;
     }
+
+    if (count > INT_MAX) {
+        rc    = mpix_buffer_large_type(count, datatype, &type);
+        count = 1;
+    }
+    if (rc == MPI_SUCCESS) {
+        rc = is_send ? MPI_Send_init(buffer, count, type, rank, coll->tag,
+                                     coll->comm, &message) :
+                       MPI_Recv_init(buffer, count, type, rank, coll->tag,
+                                     coll->comm, &message);
+    }
+    if (type != datatype) {
+        PMPI_Type_free(&type);
+    }
+    mpix_coll_message(coll, rc, message);
 }
 
-void mpix_coll_recv(mpix_coll_t *coll, void *buffer, int count,
+void mpix_coll_send(mpix_coll_t *coll, const void *buffer, MPI_Count count,
                     MPI_Datatype datatype, int rank)
 {
-    MPI_Request message = MPI_REQUEST_NULL;
-    int rc;
+    mpix_coll_add(coll, 1, (void*)buffer, count, datatype, rank);
+}
 
-    if (mpix_coll_has_room(coll)) {
-        rc = MPI_Recv_init(buffer, count, datatype, rank, coll->tag, coll->comm,
-                           &message);
-        mpix_coll_message(coll, rc, message);
-    }
+void mpix_coll_recv(mpix_coll_t *coll, void *buffer, MPI_Count count,
+                    MPI_Datatype datatype, int rank)
+{
+    mpix_coll_add(coll, 0, buffer, count, datatype, rank);
 }
 
 int mpix_coll_check(const mpix_where_t *where)
@@ -292,50 +308,58 @@ unsigned mpix_coll_progress(void)
     return count;
 }
 
-int mpix_coll_is_queue_only(const mpix_req_t *req)
-{
-    return (req->kind == MPIX_REQ_COLL) && !req->coll->is_native;
-}
-
-/* Whether streams have anything left to do for it. Where a start was enqueued
- * in part, and the queue's stream has run what came before, the own stream is
- * let go: its queue is in error. */
-static int mpix_coll_is_busy(mpix_coll_t *coll)
+/* UCS_ERR_BUSY if streams have anything left to do for it; UCS_INPROGRESS if
+ * the own one has yet to say that it has not. */
+static ucs_status_t mpix_coll_is_over(const mpix_coll_t *coll)
 {
     if (coll->stream == NULL) {
-        return 0;
+        return UCS_OK;
     }
-    if ((mpix_coll_word(&coll->go) < coll->started) ||
+    if ((mpix_coll_word(&coll->go) < coll->stored) ||
         (mpix_coll_word(&coll->done) < coll->started) ||
         (mpix_coll_word(&coll->passed) < coll->waited) ||
         ((coll->user != NULL) && (coll->started > coll->waited))) {
-        return 1;
+        return UCS_ERR_BUSY;
     }
-    if (coll->is_failed || (coll->prepared > coll->started)) {
-        __atomic_store_n(&coll->go, UINT64_MAX, __ATOMIC_RELEASE);
-        ucs_gstream_wake(&coll->go);
+    return ucs_gstream_synchronize_timeout(coll->stream, 0);
+}
+
+/* Enqueues the waits that a use which failed has left out, as far as that can
+ * be done. */
+static void mpix_coll_wait_left(mpix_coll_t *coll)
+{
+    while ((coll->num_left > 0) &&
+           (ucp_st_enqueue_waitall(coll->queue->st_queue,
+                                   &coll->records[coll->first_left]->op,
+                                   1) == UCS_OK)) {
+        ++coll->first_left;
+        --coll->num_left;
     }
-    return ucs_gstream_synchronize_timeout(coll->stream,
-                                           MPIX_COLL_IDLE_TIME) != UCS_OK;
 }
 
 ucs_status_t mpix_coll_cancel(mpix_req_t *req)
 {
-    mpix_coll_t *coll   = req->coll;
-    ucs_status_t status = UCS_OK;
+    mpix_coll_t *coll = req->coll;
+    ucs_status_t status;
     int i;
 
-    if (mpix_coll_is_busy(coll)) {
-        return UCS_ERR_BUSY;
+    mpix_coll_wait_left(coll);
+    status = mpix_coll_is_over(coll);
+    for (i = 0; (i < coll->num_messages) && (status == UCS_OK); ++i) {
+        status = mpix_match_cancel(coll->records[i]);
+    }
+    if (status != UCS_OK) {
+        /* A message is left of a use that failed: the others are gone */
+        coll->is_failed |= (i > 1);
+        return status;
     }
 
     mpix_coll_leave_matching(coll);
     mpix_request_set_state(req, MPIX_REQ_FAILED);
-    for (i = 0; (i < coll->num_messages) && (status == UCS_OK); ++i) {
-        status = mpix_match_cancel(coll->records[i]);
+    for (i = 0; i < coll->num_messages; ++i) {
         mpix_request_set_state(coll->records[i], MPIX_REQ_IDLE);
     }
-    return status;
+    return UCS_OK;
 }
 
 /* Frees memory, and what is in a table. The queue is gone. */
@@ -384,7 +408,12 @@ void mpix_colls_cleanup(void)
     ucs_status_t status;
 
     ucs_list_for_each_safe(coll, tmp, &mpix_colls, list) {
-        status          = mpix_coll_cancel(coll->req);
+        status = mpix_coll_cancel(coll->req);
+        if (status == UCS_INPROGRESS) {
+            (void)ucs_gstream_synchronize_timeout(coll->stream,
+                                                  MPIX_COLL_IDLE_TIME);
+            status = mpix_coll_cancel(coll->req);
+        }
         coll->req->kind = MPIX_REQ_OTHER;
         coll->req->coll = NULL;
         if (status == UCS_OK) {
@@ -442,7 +471,7 @@ int mpix_coll_get_queue(const char *func, mpix_coll_t *coll)
                          ucs_status_string(status));
     }
 
-    rc = MPIX_Queue_init(MPIX_QUEUE_HOST, coll->stream, &coll->queue);
+    rc = mpix_queue_open(func, coll->stream, &coll->queue);
     if (rc == MPI_SUCCESS) {
         coll->queue->is_internal = 1;
     }

@@ -71,14 +71,14 @@ typedef struct mpix_coll_args {
     const char       *func;      /* The function that it called */
     mpix_coll_kind_t kind;
     const void       *sendbuf;
-    int              sendcount;
+    MPI_Count        sendcount;
     const int        *sendcounts; /* Neighbor_alltoallv, and the next three */
     const int        *sdispls;
     const int        *recvcounts;
     const int        *rdispls;
     MPI_Datatype     sendtype;
     void             *recvbuf;   /* Bcast: the buffer */
-    int              recvcount;  /* Reductions and Bcast: the count */
+    MPI_Count        recvcount;  /* Reductions and Bcast: the count */
     MPI_Datatype     recvtype;   /* The same: the datatype */
     MPI_Op           op;
     int              root;
@@ -138,10 +138,13 @@ typedef struct mpix_coll {
     struct mpix_queue *user;      /* Queue of the last start; NULL if there was
                                      none, or it is gone */
     ucs_list_link_t   user_link;  /* In its list; needs the lock */
-    uint64_t          prepared;   /* Uses on the own stream */
-    uint64_t          started;    /* Starts enqueued */
+    uint64_t          stored;     /* Stores to 'go' enqueued */
+    uint64_t          started;    /* Of these, those whose uses are on the own
+                                     stream: all but one that failed */
     uint64_t          waited;     /* Of these, those whose waits are enqueued */
     int               is_failed;  /* A use is on the own stream only in part */
+    int               first_left; /* Messages of that which are started, and */
+    int               num_left;   /* whose waits are not enqueued */
     volatile uint64_t go;
     volatile uint64_t done;
     volatile uint64_t passed;
@@ -177,11 +180,9 @@ void mpix_coll_push(mpix_req_t *req);
 /* Look which collectives are matched; returns their number. */
 unsigned mpix_coll_progress(void);
 
-/* As mpix_match_cancel(). */
+/* As mpix_match_cancel(). UCS_INPROGRESS if that has no effect yet, but will
+ * have in a moment: everything has run. */
 ucs_status_t mpix_coll_cancel(mpix_req_t *req);
-
-/* Non-zero if MPI_Start would do nothing. */
-int mpix_coll_is_queue_only(const mpix_req_t *req);
 
 /* The host's calls as MPI_Wait: how the last use stands, UCS_INPROGRESS while
  * it is not over; and that the host was told of its end. */
@@ -209,8 +210,8 @@ typedef struct mpix_coll_call {
     int               is_wait;
 } mpix_coll_call_t;
 
-/* Start or wait for requests of which some are collectives. Returns an MPI
- * code, whose cause has been printed. Takes the lock. */
+/* Start or wait for requests of which some are collectives. Returns an MPI code
+ * that is not raised. Takes the lock. */
 int mpix_coll_enqueue(const mpix_coll_call_t *call);
 
 /* Non-zero if the queue's stream has run the starts and waits of collectives.
@@ -220,11 +221,12 @@ int mpix_coll_is_idle(const struct mpix_queue *queue);
 /* A queue that is idle goes. With the lock. */
 void mpix_coll_leave_queue(struct mpix_queue *queue);
 
-/* Whether a collective that was last started on the queue has failed; the cause
- * is printed. Takes the lock. */
+/* Whether a collective that was last started on the queue has failed. Returns
+ * an MPI code that is not raised. Takes the lock. */
 int mpix_coll_check_queue(const char *func, struct mpix_queue *queue);
 
-/* Have the own stream and queue. Returns an MPI code. Takes the lock. */
+/* Have the own stream and queue. Returns an MPI code that is not raised. Takes
+ * the lock. */
 int mpix_coll_get_queue(const char *func, mpix_coll_t *coll);
 
 
@@ -239,9 +241,9 @@ void mpix_coll_build_neighbor(mpix_coll_t *coll, const mpix_coll_args_t *args);
 
 /* Add a message to the round that is open, or opens. The n-th send of a
  * collective to a rank is paired with the n-th receive from there. */
-void mpix_coll_send(mpix_coll_t *coll, const void *buffer, int count,
+void mpix_coll_send(mpix_coll_t *coll, const void *buffer, MPI_Count count,
                     MPI_Datatype datatype, int rank);
-void mpix_coll_recv(mpix_coll_t *coll, void *buffer, int count,
+void mpix_coll_recv(mpix_coll_t *coll, void *buffer, MPI_Count count,
                     MPI_Datatype datatype, int rank);
 
 /* End the round: what follows comes after its messages. */

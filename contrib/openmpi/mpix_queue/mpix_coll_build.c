@@ -169,7 +169,7 @@ static void mpix_coll_reduce_tree(mpix_coll_t *coll,
 /* The sum of this process and what comes from a rank: 'acc' and 'other' change
  * places where the own one is the left operand. */
 static void mpix_coll_combine(mpix_coll_t *coll, void **acc, void **other,
-                              int rank, int count)
+                              int rank, MPI_Count count)
 {
     void *left = *acc;
 
@@ -232,21 +232,23 @@ static void mpix_coll_allreduce_doubling(mpix_coll_t *coll,
 }
 
 /* First element of a rank's part of a vector. */
-static int mpix_coll_part(const mpix_coll_t *coll, int count, int rank)
+static MPI_Count mpix_coll_part(const mpix_coll_t *coll, MPI_Count count,
+                                int rank)
 {
-    return (int)((int64_t)count * rank / coll->size);
+    return count / coll->size * rank + count % coll->size * rank / coll->size;
 }
 
 static void mpix_coll_allreduce_ring(mpix_coll_t *coll,
                                      const mpix_coll_args_t *args,
                                      const void *input)
 {
-    const size_t size = coll->op.size;
-    const int right   = mpix_coll_rank_at(coll, 1);
-    const int left    = mpix_coll_rank_at(coll, -1);
-    const int count   = args->recvcount;
-    void *tmp         = mpix_coll_tmp(coll, (count / coll->size + 1) * size);
-    int i, in, out, in_first, out_first, in_count, out_count;
+    const size_t size     = coll->op.size;
+    const int right       = mpix_coll_rank_at(coll, 1);
+    const int left        = mpix_coll_rank_at(coll, -1);
+    const MPI_Count count = args->recvcount;
+    void *tmp = mpix_coll_tmp(coll, (count / coll->size + 1) * size);
+    MPI_Count in_first, out_first, in_count, out_count;
+    int i, in, out;
     void *to;
 
     /* Sums go around, then results */
@@ -308,34 +310,68 @@ static void mpix_coll_allgather(mpix_coll_t *coll, const mpix_coll_args_t *args)
     }
 }
 
-static void mpix_coll_alltoall(mpix_coll_t *coll, const mpix_coll_args_t *args)
+/* The exchange, out of place. */
+static void mpix_coll_alltoall_run(mpix_coll_t *coll,
+                                   const mpix_coll_args_t *args)
 {
-    const size_t size     = args->recvcount * mpix_coll_extent(args->recvtype);
-    mpix_coll_args_t from = *args;
-    size_t from_size      = size;
-    int i, to, source;
+    const size_t out_size = args->sendcount * mpix_coll_extent(args->sendtype);
+    const size_t in_size  = args->recvcount * mpix_coll_extent(args->recvtype);
+    int i, to, from;
 
-    if (args->sendbuf == MPI_IN_PLACE) {
-        from.sendbuf   = mpix_coll_tmp(coll, coll->size * size);
-        from.sendcount = args->recvcount;
-        from.sendtype  = args->recvtype;
-        mpix_coll_copy(coll, (void*)from.sendbuf, args->recvbuf,
-                       coll->size * size);
-    } else {
-        from_size = args->sendcount * mpix_coll_extent(args->sendtype);
-    }
-
-    mpix_coll_move(coll, mpix_coll_at(args->recvbuf, coll->rank, size),
-                   mpix_coll_at(from.sendbuf, coll->rank, from_size), &from);
+    mpix_coll_move(coll, mpix_coll_at(args->recvbuf, coll->rank, in_size),
+                   mpix_coll_at(args->sendbuf, coll->rank, out_size), args);
     for (i = 1; i < coll->size; ++i) {
-        to     = mpix_coll_rank_at(coll, i);
-        source = mpix_coll_rank_at(coll, -i);
-        mpix_coll_recv(coll, mpix_coll_at(args->recvbuf, source, size),
-                       args->recvcount, args->recvtype, source);
-        mpix_coll_send(coll, mpix_coll_at(from.sendbuf, to, from_size),
-                       from.sendcount, from.sendtype, to);
+        to   = mpix_coll_rank_at(coll, i);
+        from = mpix_coll_rank_at(coll, -i);
+        mpix_coll_recv(coll, mpix_coll_at(args->recvbuf, from, in_size),
+                       args->recvcount, args->recvtype, from);
+        mpix_coll_send(coll, mpix_coll_at(args->sendbuf, to, out_size),
+                       args->sendcount, args->sendtype, to);
         mpix_coll_end_round(coll);
     }
+}
+
+/* In place, blocks are sent from memory that they are packed into first: with
+ * gaps, they may reach beyond their extents. */
+static void mpix_coll_alltoall(mpix_coll_t *coll, const mpix_coll_args_t *args)
+{
+    const size_t block      = args->recvcount *
+                              mpix_coll_extent(args->recvtype);
+    mpix_coll_args_t pack   = *args;
+    mpix_coll_args_t packed = *args;
+    MPI_Datatype bytes;
+    int i, size;
+    void *tmp;
+
+    if (args->sendbuf != MPI_IN_PLACE) {
+        mpix_coll_alltoall_run(coll, args);
+        return;
+    }
+
+    PMPI_Type_size(args->recvtype, &size);
+    if (size == MPI_UNDEFINED) {
+        mpix_coll_refuse(coll, "in place, and an element has over 2 GiB");
+        return;
+    }
+
+    PMPI_Type_contiguous(size, MPI_BYTE, &bytes);
+    PMPI_Type_commit(&bytes);
+    tmp = mpix_coll_tmp(coll, (size_t)coll->size * args->recvcount * size);
+
+    pack.sendcount = args->recvcount;
+    pack.sendtype  = args->recvtype;
+    pack.recvtype  = bytes;
+    for (i = 0; i < coll->size; ++i) {
+        mpix_coll_move(coll,
+                       mpix_coll_at(tmp, i, (size_t)args->recvcount * size),
+                       mpix_coll_at(args->recvbuf, i, block), &pack);
+    }
+
+    packed.sendbuf   = tmp;
+    packed.sendcount = args->recvcount;
+    packed.sendtype  = bytes;
+    mpix_coll_alltoall_run(coll, &packed);
+    PMPI_Type_free(&bytes);
 }
 
 int mpix_coll_build(mpix_coll_t *coll, const mpix_coll_args_t *args)

@@ -14,6 +14,7 @@
 #include "mpix_error.h"
 #include "mpix_global.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -93,31 +94,51 @@ static int mpix_coll_native(const mpix_coll_args_t *a, MPI_Request *request)
     return -1;
 }
 
-/* What MPI would check. The messages' arguments are checked with them. */
+/* MPI_IN_PLACE stands for what is sent, and where a reduction has a root only
+ * there. */
+static int mpix_coll_check_buffers(const mpix_coll_args_t *args)
+{
+    int rank, is_root;
+
+    PMPI_Comm_rank(args->comm, &rank);
+    is_root = (args->kind != MPIX_COLL_REDUCE) || (rank == args->root);
+    if ((args->sendbuf == MPI_IN_PLACE) && !is_root) {
+        return mpix_fail(args->func, MPI_ERR_BUFFER,
+                         "the send buffer is MPI_IN_PLACE, at another rank "
+                         "than the root");
+    }
+    if ((args->recvbuf == MPI_IN_PLACE) && is_root) {
+        return mpix_fail(args->func, MPI_ERR_BUFFER,
+                         "MPI_IN_PLACE is no buffer to receive into");
+    }
+    return MPI_SUCCESS;
+}
+
+/* What MPI would check. Counts and ranks of neighbours are checked with their
+ * messages. Returns an MPI code that is not raised. */
 static int mpix_coll_check_args(const mpix_coll_args_t *args)
 {
+    const int has_sendtype = (args->kind >= MPIX_COLL_ALLGATHER) &&
+                             (args->sendbuf != MPI_IN_PLACE);
     int is_inter, size;
-
-    if ((args->kind == MPIX_COLL_ALLREDUCE) ||
-        (args->kind == MPIX_COLL_REDUCE)) {
-        return PMPI_Reduce_local(NULL, NULL, 0, args->recvtype, args->op);
-    }
 
     PMPI_Comm_test_inter(args->comm, &is_inter);
     PMPI_Comm_size(args->comm, &size);
     if (is_inter) {
-        return mpix_raise(args->comm,
-                          mpix_fail(args->func, MPI_ERR_COMM,
-                                    "the communicator is an "
-                                    "intercommunicator"));
+        return mpix_fail(args->func, MPI_ERR_COMM,
+                         "the communicator is an intercommunicator");
+    } else if ((args->root < 0) || (args->root >= size)) {
+        return mpix_fail(args->func, MPI_ERR_ROOT,
+                         "root %d is no rank of the communicator", args->root);
+    } else if ((args->recvcount < 0) || (args->sendcount < 0)) {
+        return mpix_fail(args->func, MPI_ERR_COUNT, "a count is negative");
+    } else if (((args->kind != MPIX_COLL_BARRIER) &&
+                (args->recvtype == MPI_DATATYPE_NULL)) ||
+               (has_sendtype && (args->sendtype == MPI_DATATYPE_NULL))) {
+        return mpix_fail(args->func, MPI_ERR_TYPE,
+                         "a datatype is MPI_DATATYPE_NULL");
     }
-    if ((args->root < 0) || (args->root >= size)) {
-        return mpix_raise(args->comm,
-                          mpix_fail(args->func, MPI_ERR_ROOT,
-                                    "root %d is no rank of the communicator",
-                                    args->root));
-    }
-    return MPI_SUCCESS;
+    return mpix_coll_check_buffers(args);
 }
 
 /* Whether requests are to be MPI's own collectives where it has them. */
@@ -138,12 +159,20 @@ static int mpix_coll_seems_active(MPI_Request request)
     return !is_inactive;
 }
 
+/* Whether a count is none for those functions, which take an int. */
+static int mpix_coll_is_large(const mpix_coll_args_t *args)
+{
+    return (args->sendcount > INT_MAX) || (args->recvcount > INT_MAX);
+}
+
 /* Makes the request. Errors are raised. */
 static int mpix_coll_make_request(mpix_coll_t *coll,
                                   const mpix_coll_args_t *args,
                                   MPI_Request *request)
 {
-    int rc = mpix_coll_wants_native() ? mpix_coll_native(args, request) : -1;
+    int rc = (mpix_coll_wants_native() && !mpix_coll_is_large(args)) ?
+                     mpix_coll_native(args, request) :
+                     -1;
 
     coll->is_native = (rc != -1);
     if (coll->is_native) {
@@ -153,6 +182,14 @@ static int mpix_coll_make_request(mpix_coll_t *coll,
     }
 
     rc = mpix_coll_check_args(args);
+    if (rc != MPI_SUCCESS) {
+        return mpix_raise(args->comm, rc);
+    }
+
+    if ((args->kind == MPIX_COLL_ALLREDUCE) ||
+        (args->kind == MPIX_COLL_REDUCE)) {
+        rc = PMPI_Reduce_local(NULL, NULL, 0, args->recvtype, args->op);
+    }
     return (rc == MPI_SUCCESS) ?
                    PMPI_Recv_init(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0,
                                   args->comm, request) :
@@ -206,22 +243,18 @@ static int mpix_coll_init(const mpix_coll_args_t *args, MPI_Request *request)
     mpix_coll_t *coll;
     int rc, tag;
 
-    if ((args->comm == MPI_COMM_NULL) || (request == NULL) ||
-        !mpix_mpi_is_active()) {
-        rc = mpix_fail(args->func,
-                       (args->comm == MPI_COMM_NULL) ? MPI_ERR_COMM :
-                                                       MPI_ERR_OTHER,
-                       "MPI is not active, the communicator is MPI_COMM_NULL, "
-                       "or the request is NULL");
-        return mpix_raise(args->comm, rc);
-    }
-
-    rc = mpix_coll_count(args->comm, &tag);
+    rc = mpix_check_comm(args->func, args->comm);
     if (rc != MPI_SUCCESS) {
-        return mpix_raise(args->comm, rc);
+        return rc;
     }
 
-    coll = mpix_coll_create(args->func);
+    if (request == NULL) {
+        return mpix_raise(args->comm, mpix_fail(args->func, MPI_ERR_ARG,
+                                                "the request is NULL"));
+    }
+
+    rc   = mpix_coll_count(args->comm, &tag);
+    coll = (rc == MPI_SUCCESS) ? mpix_coll_create(args->func) : NULL;
     if (coll == NULL) {
         return mpix_raise(args->comm, mpix_fail(args->func, MPI_ERR_NO_MEM,
                                                 "no memory"));
@@ -235,315 +268,93 @@ static int mpix_coll_init(const mpix_coll_args_t *args, MPI_Request *request)
     return rc;
 }
 
-int MPIX_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request)
-{
-    const mpix_coll_args_t args = {
-        .func = "MPIX_Barrier_init",
-        .kind = MPIX_COLL_BARRIER,
-        .comm = comm,
-        .info = info
-    };
+/* A function of this name. The last arguments are what it is given, as members
+ * of mpix_coll_args_t. */
+#define MPIX_COLL_MAKER(_func, _kind, _params, ...) \
+    int _func _params \
+    { \
+        const mpix_coll_args_t args = { \
+            .func = #_func, .kind = _kind, .comm = comm, .info = info, \
+            __VA_ARGS__ \
+        }; \
+        \
+        return mpix_coll_init(&args, request); \
+    }
 
-    return mpix_coll_init(&args, request);
-}
+#define MPIX_COLL_BARRIER_MAKER(_func) \
+    MPIX_COLL_MAKER(_func, MPIX_COLL_BARRIER, \
+                    (MPI_Comm comm, MPI_Info info, MPI_Request *request), \
+                    .root = 0)
 
-int MPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request)
-{
-    const mpix_coll_args_t args = {
-        .func = "MPI_Barrier_init",
-        .kind = MPIX_COLL_BARRIER,
-        .comm = comm,
-        .info = info
-    };
+#define MPIX_COLL_BCAST_MAKER(_func, _count_t) \
+    MPIX_COLL_MAKER(_func, MPIX_COLL_BCAST, \
+                    (void *buffer, _count_t count, MPI_Datatype datatype, \
+                     int root, MPI_Comm comm, MPI_Info info, \
+                     MPI_Request *request), \
+                    .recvbuf = buffer, .recvcount = count, \
+                    .recvtype = datatype, .root = root)
 
-    return mpix_coll_init(&args, request);
-}
+#define MPIX_COLL_ALLREDUCE_MAKER(_func, _count_t) \
+    MPIX_COLL_MAKER(_func, MPIX_COLL_ALLREDUCE, \
+                    (const void *sendbuf, void *recvbuf, _count_t count, \
+                     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, \
+                     MPI_Info info, MPI_Request *request), \
+                    .sendbuf = sendbuf, .recvbuf = recvbuf, \
+                    .recvcount = count, .recvtype = datatype, .op = op)
 
-int MPIX_Bcast_init(void *buffer, int count, MPI_Datatype datatype, int root,
-                    MPI_Comm comm, MPI_Info info, MPI_Request *request)
-{
-    const mpix_coll_args_t args = {
-        .func      = "MPIX_Bcast_init",
-        .kind      = MPIX_COLL_BCAST,
-        .recvbuf   = buffer,
-        .recvcount = count,
-        .recvtype  = datatype,
-        .root      = root,
-        .comm      = comm,
-        .info      = info
-    };
+#define MPIX_COLL_REDUCE_MAKER(_func, _count_t) \
+    MPIX_COLL_MAKER(_func, MPIX_COLL_REDUCE, \
+                    (const void *sendbuf, void *recvbuf, _count_t count, \
+                     MPI_Datatype datatype, MPI_Op op, int root, \
+                     MPI_Comm comm, MPI_Info info, MPI_Request *request), \
+                    .sendbuf = sendbuf, .recvbuf = recvbuf, \
+                    .recvcount = count, .recvtype = datatype, .op = op, \
+                    .root = root)
 
-    return mpix_coll_init(&args, request);
-}
+/* Exchanges of blocks of one length. */
+#define MPIX_COLL_BLOCKS_MAKER(_func, _count_t, _kind) \
+    MPIX_COLL_MAKER(_func, _kind, \
+                    (const void *sendbuf, _count_t sendcount, \
+                     MPI_Datatype sendtype, void *recvbuf, \
+                     _count_t recvcount, MPI_Datatype recvtype, \
+                     MPI_Comm comm, MPI_Info info, MPI_Request *request), \
+                    .sendbuf = sendbuf, .sendcount = sendcount, \
+                    .sendtype = sendtype, .recvbuf = recvbuf, \
+                    .recvcount = recvcount, .recvtype = recvtype)
 
-int MPI_Bcast_init(void *buffer, int count, MPI_Datatype datatype, int root,
-                   MPI_Comm comm, MPI_Info info, MPI_Request *request)
-{
-    const mpix_coll_args_t args = {
-        .func      = "MPI_Bcast_init",
-        .kind      = MPIX_COLL_BCAST,
-        .recvbuf   = buffer,
-        .recvcount = count,
-        .recvtype  = datatype,
-        .root      = root,
-        .comm      = comm,
-        .info      = info
-    };
+#define MPIX_COLL_ALLTOALLV_MAKER(_func) \
+    MPIX_COLL_MAKER(_func, MPIX_COLL_NEIGHBOR_ALLTOALLV, \
+                    (const void *sendbuf, const int sendcounts[], \
+                     const int sdispls[], MPI_Datatype sendtype, \
+                     void *recvbuf, const int recvcounts[], \
+                     const int rdispls[], MPI_Datatype recvtype, \
+                     MPI_Comm comm, MPI_Info info, MPI_Request *request), \
+                    .sendbuf = sendbuf, .sendcounts = sendcounts, \
+                    .sdispls = sdispls, .sendtype = sendtype, \
+                    .recvbuf = recvbuf, .recvcounts = recvcounts, \
+                    .rdispls = rdispls, .recvtype = recvtype)
 
-    return mpix_coll_init(&args, request);
-}
-
-int MPIX_Allreduce_init(const void *sendbuf, void *recvbuf, int count,
-                        MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
-                        MPI_Info info, MPI_Request *request)
-{
-    const mpix_coll_args_t args = {
-        .func      = "MPIX_Allreduce_init",
-        .kind      = MPIX_COLL_ALLREDUCE,
-        .sendbuf   = sendbuf,
-        .recvbuf   = recvbuf,
-        .recvcount = count,
-        .recvtype  = datatype,
-        .op        = op,
-        .comm      = comm,
-        .info      = info
-    };
-
-    return mpix_coll_init(&args, request);
-}
-
-int MPI_Allreduce_init(const void *sendbuf, void *recvbuf, int count,
-                       MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
-                       MPI_Info info, MPI_Request *request)
-{
-    const mpix_coll_args_t args = {
-        .func      = "MPI_Allreduce_init",
-        .kind      = MPIX_COLL_ALLREDUCE,
-        .sendbuf   = sendbuf,
-        .recvbuf   = recvbuf,
-        .recvcount = count,
-        .recvtype  = datatype,
-        .op        = op,
-        .comm      = comm,
-        .info      = info
-    };
-
-    return mpix_coll_init(&args, request);
-}
-
-int MPIX_Reduce_init(const void *sendbuf, void *recvbuf, int count,
-                     MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm,
-                     MPI_Info info, MPI_Request *request)
-{
-    const mpix_coll_args_t args = {
-        .func      = "MPIX_Reduce_init",
-        .kind      = MPIX_COLL_REDUCE,
-        .sendbuf   = sendbuf,
-        .recvbuf   = recvbuf,
-        .recvcount = count,
-        .recvtype  = datatype,
-        .op        = op,
-        .root      = root,
-        .comm      = comm,
-        .info      = info
-    };
-
-    return mpix_coll_init(&args, request);
-}
-
-int MPI_Reduce_init(const void *sendbuf, void *recvbuf, int count,
-                    MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm,
-                    MPI_Info info, MPI_Request *request)
-{
-    const mpix_coll_args_t args = {
-        .func      = "MPI_Reduce_init",
-        .kind      = MPIX_COLL_REDUCE,
-        .sendbuf   = sendbuf,
-        .recvbuf   = recvbuf,
-        .recvcount = count,
-        .recvtype  = datatype,
-        .op        = op,
-        .root      = root,
-        .comm      = comm,
-        .info      = info
-    };
-
-    return mpix_coll_init(&args, request);
-}
-
-int MPIX_Allgather_init(const void *sendbuf, int sendcount,
-                        MPI_Datatype sendtype, void *recvbuf, int recvcount,
-                        MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
-                        MPI_Request *request)
-{
-    const mpix_coll_args_t args = {
-        .func      = "MPIX_Allgather_init",
-        .kind      = MPIX_COLL_ALLGATHER,
-        .sendbuf   = sendbuf,
-        .sendcount = sendcount,
-        .sendtype  = sendtype,
-        .recvbuf   = recvbuf,
-        .recvcount = recvcount,
-        .recvtype  = recvtype,
-        .comm      = comm,
-        .info      = info
-    };
-
-    return mpix_coll_init(&args, request);
-}
-
-int MPI_Allgather_init(const void *sendbuf, int sendcount,
-                       MPI_Datatype sendtype, void *recvbuf, int recvcount,
-                       MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
-                       MPI_Request *request)
-{
-    const mpix_coll_args_t args = {
-        .func      = "MPI_Allgather_init",
-        .kind      = MPIX_COLL_ALLGATHER,
-        .sendbuf   = sendbuf,
-        .sendcount = sendcount,
-        .sendtype  = sendtype,
-        .recvbuf   = recvbuf,
-        .recvcount = recvcount,
-        .recvtype  = recvtype,
-        .comm      = comm,
-        .info      = info
-    };
-
-    return mpix_coll_init(&args, request);
-}
-
-int MPIX_Alltoall_init(const void *sendbuf, int sendcount,
-                       MPI_Datatype sendtype, void *recvbuf, int recvcount,
-                       MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
-                       MPI_Request *request)
-{
-    const mpix_coll_args_t args = {
-        .func      = "MPIX_Alltoall_init",
-        .kind      = MPIX_COLL_ALLTOALL,
-        .sendbuf   = sendbuf,
-        .sendcount = sendcount,
-        .sendtype  = sendtype,
-        .recvbuf   = recvbuf,
-        .recvcount = recvcount,
-        .recvtype  = recvtype,
-        .comm      = comm,
-        .info      = info
-    };
-
-    return mpix_coll_init(&args, request);
-}
-
-int MPI_Alltoall_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
-                      void *recvbuf, int recvcount, MPI_Datatype recvtype,
-                      MPI_Comm comm, MPI_Info info, MPI_Request *request)
-{
-    const mpix_coll_args_t args = {
-        .func      = "MPI_Alltoall_init",
-        .kind      = MPIX_COLL_ALLTOALL,
-        .sendbuf   = sendbuf,
-        .sendcount = sendcount,
-        .sendtype  = sendtype,
-        .recvbuf   = recvbuf,
-        .recvcount = recvcount,
-        .recvtype  = recvtype,
-        .comm      = comm,
-        .info      = info
-    };
-
-    return mpix_coll_init(&args, request);
-}
-
-int MPIX_Neighbor_alltoall_init(const void *sendbuf, int sendcount,
-                                MPI_Datatype sendtype, void *recvbuf,
-                                int recvcount, MPI_Datatype recvtype,
-                                MPI_Comm comm, MPI_Info info,
-                                MPI_Request *request)
-{
-    const mpix_coll_args_t args = {
-        .func      = "MPIX_Neighbor_alltoall_init",
-        .kind      = MPIX_COLL_NEIGHBOR_ALLTOALL,
-        .sendbuf   = sendbuf,
-        .sendcount = sendcount,
-        .sendtype  = sendtype,
-        .recvbuf   = recvbuf,
-        .recvcount = recvcount,
-        .recvtype  = recvtype,
-        .comm      = comm,
-        .info      = info
-    };
-
-    return mpix_coll_init(&args, request);
-}
-
-int MPI_Neighbor_alltoall_init(const void *sendbuf, int sendcount,
-                               MPI_Datatype sendtype, void *recvbuf,
-                               int recvcount, MPI_Datatype recvtype,
-                               MPI_Comm comm, MPI_Info info,
-                               MPI_Request *request)
-{
-    const mpix_coll_args_t args = {
-        .func      = "MPI_Neighbor_alltoall_init",
-        .kind      = MPIX_COLL_NEIGHBOR_ALLTOALL,
-        .sendbuf   = sendbuf,
-        .sendcount = sendcount,
-        .sendtype  = sendtype,
-        .recvbuf   = recvbuf,
-        .recvcount = recvcount,
-        .recvtype  = recvtype,
-        .comm      = comm,
-        .info      = info
-    };
-
-    return mpix_coll_init(&args, request);
-}
-
-int MPIX_Neighbor_alltoallv_init(const void *sendbuf, const int sendcounts[],
-                                 const int sdispls[], MPI_Datatype sendtype,
-                                 void *recvbuf, const int recvcounts[],
-                                 const int rdispls[], MPI_Datatype recvtype,
-                                 MPI_Comm comm, MPI_Info info,
-                                 MPI_Request *request)
-{
-    const mpix_coll_args_t args = {
-        .func       = "MPIX_Neighbor_alltoallv_init",
-        .kind       = MPIX_COLL_NEIGHBOR_ALLTOALLV,
-        .sendbuf    = sendbuf,
-        .sendcounts = sendcounts,
-        .sdispls    = sdispls,
-        .sendtype   = sendtype,
-        .recvbuf    = recvbuf,
-        .recvcounts = recvcounts,
-        .rdispls    = rdispls,
-        .recvtype   = recvtype,
-        .comm       = comm,
-        .info       = info
-    };
-
-    return mpix_coll_init(&args, request);
-}
-
-int MPI_Neighbor_alltoallv_init(const void *sendbuf, const int sendcounts[],
-                                const int sdispls[], MPI_Datatype sendtype,
-                                void *recvbuf, const int recvcounts[],
-                                const int rdispls[], MPI_Datatype recvtype,
-                                MPI_Comm comm, MPI_Info info,
-                                MPI_Request *request)
-{
-    const mpix_coll_args_t args = {
-        .func       = "MPI_Neighbor_alltoallv_init",
-        .kind       = MPIX_COLL_NEIGHBOR_ALLTOALLV,
-        .sendbuf    = sendbuf,
-        .sendcounts = sendcounts,
-        .sdispls    = sdispls,
-        .sendtype   = sendtype,
-        .recvbuf    = recvbuf,
-        .recvcounts = recvcounts,
-        .rdispls    = rdispls,
-        .recvtype   = recvtype,
-        .comm       = comm,
-        .info       = info
-    };
-
-    return mpix_coll_init(&args, request);
-}
+/* MPI 4's names, those without MPI 4, and those for large counts */
+MPIX_COLL_BARRIER_MAKER(MPI_Barrier_init)
+MPIX_COLL_BARRIER_MAKER(MPIX_Barrier_init)
+MPIX_COLL_BCAST_MAKER(MPI_Bcast_init, int)
+MPIX_COLL_BCAST_MAKER(MPIX_Bcast_init, int)
+MPIX_COLL_BCAST_MAKER(MPIX_Bcast_init_c, MPI_Count)
+MPIX_COLL_ALLREDUCE_MAKER(MPI_Allreduce_init, int)
+MPIX_COLL_ALLREDUCE_MAKER(MPIX_Allreduce_init, int)
+MPIX_COLL_ALLREDUCE_MAKER(MPIX_Allreduce_init_c, MPI_Count)
+MPIX_COLL_REDUCE_MAKER(MPI_Reduce_init, int)
+MPIX_COLL_REDUCE_MAKER(MPIX_Reduce_init, int)
+MPIX_COLL_REDUCE_MAKER(MPIX_Reduce_init_c, MPI_Count)
+MPIX_COLL_BLOCKS_MAKER(MPI_Allgather_init, int, MPIX_COLL_ALLGATHER)
+MPIX_COLL_BLOCKS_MAKER(MPIX_Allgather_init, int, MPIX_COLL_ALLGATHER)
+MPIX_COLL_BLOCKS_MAKER(MPIX_Allgather_init_c, MPI_Count, MPIX_COLL_ALLGATHER)
+MPIX_COLL_BLOCKS_MAKER(MPI_Alltoall_init, int, MPIX_COLL_ALLTOALL)
+MPIX_COLL_BLOCKS_MAKER(MPIX_Alltoall_init, int, MPIX_COLL_ALLTOALL)
+MPIX_COLL_BLOCKS_MAKER(MPIX_Alltoall_init_c, MPI_Count, MPIX_COLL_ALLTOALL)
+MPIX_COLL_BLOCKS_MAKER(MPI_Neighbor_alltoall_init, int,
+                       MPIX_COLL_NEIGHBOR_ALLTOALL)
+MPIX_COLL_BLOCKS_MAKER(MPIX_Neighbor_alltoall_init, int,
+                       MPIX_COLL_NEIGHBOR_ALLTOALL)
+MPIX_COLL_ALLTOALLV_MAKER(MPI_Neighbor_alltoallv_init)
+MPIX_COLL_ALLTOALLV_MAKER(MPIX_Neighbor_alltoallv_init)

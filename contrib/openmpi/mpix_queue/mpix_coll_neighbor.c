@@ -125,7 +125,7 @@ static void mpix_coll_neighbor_send(mpix_coll_t *coll,
                                     const mpix_coll_args_t *args, int rank,
                                     int index)
 {
-    const int count = (args->sendcounts == NULL) ? args->sendcount :
+    MPI_Count count = (args->sendcounts == NULL) ? args->sendcount :
                                                    args->sendcounts[index];
     MPI_Aint place  = (args->sdispls == NULL) ?
                               (MPI_Aint)index * args->sendcount :
@@ -143,7 +143,7 @@ static void mpix_coll_neighbor_recv(mpix_coll_t *coll,
                                     const mpix_coll_args_t *args, int rank,
                                     int index)
 {
-    const int count = (args->recvcounts == NULL) ? args->recvcount :
+    MPI_Count count = (args->recvcounts == NULL) ? args->recvcount :
                                                    args->recvcounts[index];
     MPI_Aint place  = (args->rdispls == NULL) ?
                               (MPI_Aint)index * args->recvcount :

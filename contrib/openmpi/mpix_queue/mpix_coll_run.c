@@ -53,8 +53,14 @@ static int mpix_coll_run_step(const char *func, mpix_coll_t *coll,
     }
 
     rc = mpix_enqueue_requests(func, coll->queue, step->count, messages, 0);
-    if (rc == MPI_SUCCESS) {
-        rc = mpix_enqueue_requests(func, coll->queue, step->count, messages, 1);
+    if (rc != MPI_SUCCESS) {
+        return rc;
+    }
+
+    rc = mpix_enqueue_requests(func, coll->queue, step->count, messages, 1);
+    if (rc != MPI_SUCCESS) {
+        coll->first_left = step->first;
+        coll->num_left   = step->count;
     }
     return rc;
 }
@@ -70,24 +76,14 @@ static int mpix_coll_ready(const char *func, mpix_coll_t *coll)
     return rc;
 }
 
-/* Enqueues the next use on the own stream, where it waits for the start. A use
- * that is there in part, for lack of memory or as a peer is gone, is the last
- * one. */
-static int mpix_coll_prepare(const char *func, mpix_coll_t *coll)
+/* Enqueues a use on the own stream, where it waits for the start. */
+static int mpix_coll_enqueue_use(const char *func, mpix_coll_t *coll,
+                                 uint64_t use)
 {
-    const uint64_t use = coll->started + 1;
     int rc, i;
-
-    if (coll->prepared == use) {
-        return MPI_SUCCESS; /* A call that failed later */
-    }
 
     rc = mpix_coll_stream_code(
             func, ucs_gstream_enqueue_wait64(coll->stream, &coll->go, use));
-    if (rc != MPI_SUCCESS) {
-        return rc;
-    }
-
     for (i = 0; (i < coll->num_steps) && (rc == MPI_SUCCESS); ++i) {
         rc = mpix_coll_run_step(func, coll, &coll->steps[i]);
     }
@@ -96,31 +92,25 @@ static int mpix_coll_prepare(const char *func, mpix_coll_t *coll)
                 func,
                 ucs_gstream_enqueue_write64(coll->stream, &coll->done, use));
     }
-
-    if (rc == MPI_SUCCESS) {
-        coll->prepared = use;
-    } else {
-        coll->is_failed = 1;
-    }
     return rc;
 }
 
-/* Enqueues a use, and its start on the application's stream. */
+/* Enqueues a start on the application's stream, and then its use: what is on
+ * the own stream always has a start. A use that is there in part, for lack of
+ * memory or as a peer is gone, is the last one. */
 static int mpix_coll_start(const char *func, struct mpix_queue *queue,
                            mpix_coll_t *coll)
 {
-    int rc = mpix_coll_prepare(func, coll);
+    const uint64_t use = coll->started + 1;
+    int rc;
 
-    if (rc == MPI_SUCCESS) {
-        rc = mpix_coll_stream_code(
-                func, ucs_gstream_enqueue_write64(queue->stream, &coll->go,
-                                                  coll->prepared));
-    }
+    rc = mpix_coll_stream_code(
+            func, ucs_gstream_enqueue_write64(queue->stream, &coll->go, use));
     if (rc != MPI_SUCCESS) {
         return rc;
     }
 
-    coll->started = coll->prepared;
+    coll->stored = use;
     if (coll->user != queue) {
         mpix_lock();
         ucs_list_del(&coll->user_link);
@@ -128,7 +118,14 @@ static int mpix_coll_start(const char *func, struct mpix_queue *queue,
         coll->user = queue;
         mpix_unlock();
     }
-    return MPI_SUCCESS;
+
+    rc = mpix_coll_enqueue_use(func, coll, use);
+    if (rc == MPI_SUCCESS) {
+        coll->started = use;
+    } else {
+        coll->is_failed = 1;
+    }
+    return rc;
 }
 
 static int mpix_coll_wait(const char *func, struct mpix_queue *queue,
@@ -319,7 +316,7 @@ int mpix_coll_is_idle(const struct mpix_queue *queue)
     const mpix_coll_t *coll;
 
     ucs_list_for_each(coll, &queue->colls, user_link) {
-        if ((mpix_coll_word(&coll->go) < coll->started) ||
+        if ((mpix_coll_word(&coll->go) < coll->stored) ||
             (mpix_coll_word(&coll->passed) < coll->waited)) {
             return 0;
         }

@@ -146,11 +146,11 @@ static int mpix_error_code(int class, const char *text)
     return code;
 }
 
-int mpix_fail(const char *func, int class, const char *fmt, ...)
+int mpix_fail(const char *func, int code, const char *fmt, ...)
 {
     char text[MPIX_LINE_MAX], line[MPI_MAX_ERROR_STRING];
+    int class = code;
     va_list ap;
-    int code;
 
     va_start(ap, fmt);
     vsnprintf(text, sizeof(text), fmt, ap);
@@ -160,12 +160,27 @@ int mpix_fail(const char *func, int class, const char *fmt, ...)
     if (snprintf(line, sizeof(line), "%s: %s", func, text) < 0) {
         line[0] = '\0';
     }
+    if (mpix_mpi_is_active()) {
+        PMPI_Error_class(code, &class);
+    }
     code = mpix_error_code(class, line);
     if (code == 0) {
         mpix_print("error", func, text);
         code = class;
     }
     return code;
+}
+
+void mpix_print_error(const char *func, const char *fmt, ...)
+{
+    char text[MPIX_LINE_MAX];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+
+    mpix_print("error", func, text);
 }
 
 void mpix_warn(const char *fmt, ...)
@@ -187,6 +202,22 @@ int mpix_raise(MPI_Comm comm, int code)
                 (comm == MPI_COMM_NULL) ? MPI_COMM_WORLD : comm, code);
     }
     return code;
+}
+
+int mpix_check_comm(const char *func, MPI_Comm comm)
+{
+    int rc, size;
+
+    if (!mpix_mpi_is_active()) {
+        return mpix_fail(func, MPI_ERR_OTHER,
+                         "MPI is not initialised, or finalised already");
+    }
+
+    if (comm == MPI_COMM_NULL) {
+        rc = mpix_fail(func, MPI_ERR_COMM, "the communicator is MPI_COMM_NULL");
+        return mpix_raise(comm, rc);
+    }
+    return PMPI_Comm_size(comm, &size);
 }
 
 int mpix_status_code(ucs_status_t status)

@@ -14,12 +14,16 @@
  * calls a function that fails: MPICH 4.0 has locks then. */
 void mpix_error_init(void);
 
-/* Make the error code of a failure: one of MPI's class 'class', whose string
- * says what failed and why. Where MPI has no such codes the text is printed,
- * and the code is the class. 'func' is the function that the application
- * called. The caller returns the code, and has it raised. */
-int mpix_fail(const char *func, int class, const char *fmt, ...)
+/* Make the error code of a failure: one of the class of 'code', an MPI code,
+ * whose string says what failed and why. Where MPI has no such codes the text
+ * is printed, and the code is the class. 'func' is the function that the
+ * application called. The caller returns the code, and has it raised, once. */
+int mpix_fail(const char *func, int code, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));
+
+/* Print one line about the failure of a function whose codes are not MPI's. */
+void mpix_print_error(const char *func, const char *fmt, ...)
+        __attribute__((format(printf, 2, 3)));
 
 /* Print one line about something that is no error of the current call. */
 void mpix_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -28,6 +32,11 @@ void mpix_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
  * MPI_COMM_WORLD if it is MPI_COMM_NULL; returns 'code'. Not to be called with
  * the lock held: a handler may call this library again. */
 int mpix_raise(MPI_Comm comm, int code);
+
+/* Refuse a call before MPI_Init, or after MPI_Finalize, or with what is no
+ * communicator. Returns an MPI code, which has been raised: MPI raises what it
+ * finds. */
+int mpix_check_comm(const char *func, MPI_Comm comm);
 
 /* The MPI error class of a failed matching or queue. */
 int mpix_status_code(ucs_status_t status);

@@ -11,6 +11,7 @@
 #include "mpix_global.h"
 #include "mpix_handle.h"
 #include "mpix_queues.h"
+#include "mpix_request.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -59,15 +60,9 @@ static UCS_LIST_HEAD(mpix_halos);
 
 static int mpix_halo_check(const mpix_halo_args_t *args, const MPIX_Halo *halo)
 {
-    if (!mpix_mpi_is_active()) {
-        return mpix_fail(args->func, MPI_ERR_OTHER,
-                         "MPI is not initialised, or finalised already");
-    } else if (halo == NULL) {
+    if (halo == NULL) {
         return mpix_fail(args->func, MPI_ERR_ARG,
                          "the place for the halo is NULL");
-    } else if (args->comm == MPI_COMM_NULL) {
-        return mpix_fail(args->func, MPI_ERR_COMM,
-                         "the communicator is MPI_COMM_NULL");
     } else if (!mpix_queue_is_valid(args->queue)) {
         return mpix_fail(args->func, MPI_ERR_ARG, "%p is no live queue",
                          (void*)args->queue);
@@ -93,22 +88,68 @@ static int mpix_halo_free_requests(mpix_halo_object_t *object)
     return rc;
 }
 
-/* Makes the requests of one side. MPI has raised the error, if there is one. */
+static int mpix_halo_tag_ub(void)
+{
+    int *value, flag;
+
+    PMPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &value, &flag);
+    return flag ? *value : 32767;
+}
+
+/* What MPI would refuse without a word of the side. */
+static int mpix_halo_check_side(const mpix_halo_args_t *args, int index)
+{
+    const MPIX_Halo_side *side   = &args->sides[index];
+    const mpix_halo_link_t *link = &args->links[index];
+    const int tag_ub             = mpix_halo_tag_ub();
+    int is_inter, size;
+
+    PMPI_Comm_test_inter(args->comm, &is_inter);
+    if (is_inter) {
+        PMPI_Comm_remote_size(args->comm, &size);
+    } else {
+        PMPI_Comm_size(args->comm, &size);
+    }
+
+    if ((link->rank < 0) || (link->rank >= size)) {
+        return mpix_fail(args->func, MPI_ERR_RANK,
+                         "side %d: rank %d, of %d processes", index, link->rank,
+                         size);
+    } else if ((side->sendcount < 0) || (side->recvcount < 0)) {
+        return mpix_fail(args->func, MPI_ERR_COUNT,
+                         "side %d: counts %d to send, %d to receive", index,
+                         side->sendcount, side->recvcount);
+    } else if ((side->sendtype == MPI_DATATYPE_NULL) ||
+               (side->recvtype == MPI_DATATYPE_NULL)) {
+        return mpix_fail(args->func, MPI_ERR_TYPE,
+                         "side %d: a datatype is MPI_DATATYPE_NULL", index);
+    } else if ((link->sendtag < 0) || (link->sendtag > tag_ub) ||
+               (link->recvtag < 0) || (link->recvtag > tag_ub)) {
+        return mpix_fail(args->func, MPI_ERR_TAG,
+                         "side %d: tags %d to send, %d to receive", index,
+                         link->sendtag, link->recvtag);
+    }
+    return MPI_SUCCESS;
+}
+
+/* Makes the requests of one side. The error, if there is one, has been
+ * raised. */
 static int mpix_halo_make_requests(const mpix_halo_args_t *args, int index,
                                    MPI_Request *recv, MPI_Request *send)
 {
     const MPIX_Halo_side *side   = &args->sides[index];
     const mpix_halo_link_t *link = &args->links[index];
-    int rc;
+    int rc                       = mpix_halo_check_side(args, index);
+
+    if (rc != MPI_SUCCESS) {
+        return mpix_raise(args->comm, rc);
+    }
 
     rc = MPI_Recv_init(side->recvbuf, side->recvcount, side->recvtype,
                        link->rank, link->recvtag, args->comm, recv);
     if (rc == MPI_SUCCESS) {
         rc = MPI_Send_init(side->sendbuf, side->sendcount, side->sendtype,
                            link->rank, link->sendtag, args->comm, send);
-    }
-    if (rc != MPI_SUCCESS) {
-        mpix_fail(args->func, rc, "MPI refuses side %d", index);
     }
     return rc;
 }
@@ -159,12 +200,13 @@ static mpix_halo_object_t *mpix_halo_alloc(const mpix_halo_args_t *args)
     return object;
 }
 
-/* Makes a halo of sides with links. */
+/* Makes a halo of sides with links. The error, if there is one, has been
+ * raised. */
 static int mpix_halo_create(const mpix_halo_args_t *args, MPIX_Halo *halo_p)
 {
     mpix_halo_object_t *object = mpix_halo_alloc(args);
     MPIX_Halo halo             = NULL;
-    int rc;
+    int rc, i;
 
     if (object != NULL) {
         halo = mpix_handle_create(&mpix_halos, object);
@@ -177,7 +219,11 @@ static int mpix_halo_create(const mpix_halo_args_t *args, MPIX_Halo *halo_p)
 
     rc = mpix_halo_match(args, object);
     if (rc != MPI_SUCCESS) {
-        mpix_halo_free_requests(object);
+        for (i = 0; i < object->count; ++i) {
+            if (object->requests[i] != MPI_REQUEST_NULL) {
+                MPI_Request_free(&object->requests[i]);
+            }
+        }
         mpix_handle_destroy(halo);
         free(object);
         return rc;
@@ -185,14 +231,6 @@ static int mpix_halo_create(const mpix_halo_args_t *args, MPIX_Halo *halo_p)
 
     *halo_p = halo;
     return MPI_SUCCESS;
-}
-
-static int mpix_halo_tag_ub(void)
-{
-    int *value, flag;
-
-    PMPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &value, &flag);
-    return flag ? *value : 32767;
 }
 
 static int mpix_halo_grid_init(const char *func, MPI_Comm comm,
@@ -213,8 +251,9 @@ static int mpix_halo_grid_init(const char *func, MPI_Comm comm,
                          "%d dimensions, at most %d are supported",
                          grid->num_dims, MPIX_HALO_MAX_DIMS);
     }
-    return PMPI_Cart_get(comm, grid->num_dims, grid->size, grid->is_periodic,
-                         grid->coord);
+    PMPI_Cart_get(comm, grid->num_dims, grid->size, grid->is_periodic,
+                  grid->coord);
+    return MPI_SUCCESS;
 }
 
 /* Number of offsets of -1, 0 and 1 in all dimensions. */
@@ -285,10 +324,28 @@ static int mpix_halo_grid_links(const mpix_halo_grid_t *grid,
                      2 * grid->num_dims, all - 1);
 }
 
-/* Room for the links of all sides; not NULL for none. */
-static mpix_halo_link_t *mpix_halo_links_alloc(int count)
+/* Begins to make a halo: makes room for the links, also of no sides. */
+static int mpix_halo_begin(mpix_halo_args_t *args, const MPIX_Halo *halo)
 {
-    return calloc((size_t)count + 1, sizeof(mpix_halo_link_t));
+    int rc = mpix_halo_check(args, halo);
+
+    if (rc != MPI_SUCCESS) {
+        return rc;
+    }
+
+    args->links = calloc((size_t)args->count + 1, sizeof(*args->links));
+    return (args->links == NULL) ?
+                   mpix_fail(args->func, MPI_ERR_NO_MEM, "no memory") :
+                   MPI_SUCCESS;
+}
+
+/* Ends it. 'rc' is not raised yet. */
+static int mpix_halo_end(mpix_halo_args_t *args, int rc, MPIX_Halo *halo)
+{
+    rc = (rc == MPI_SUCCESS) ? mpix_halo_create(args, halo) :
+                               mpix_raise(args->comm, rc);
+    free(args->links);
+    return rc;
 }
 
 int MPIX_Halo_init(MPI_Comm comm, int count, const MPIX_Halo_side sides[],
@@ -298,21 +355,19 @@ int MPIX_Halo_init(MPI_Comm comm, int count, const MPIX_Halo_side sides[],
     mpix_halo_grid_t grid;
     int rc;
 
-    rc = mpix_halo_check(&args, halo);
+    rc = mpix_check_comm(args.func, comm);
+    if (rc != MPI_SUCCESS) {
+        return rc;
+    }
+
+    rc = mpix_halo_begin(&args, halo);
     if (rc == MPI_SUCCESS) {
         rc = mpix_halo_grid_init(args.func, comm, &grid);
     }
     if (rc == MPI_SUCCESS) {
-        args.links = mpix_halo_links_alloc(count);
-        rc         = (args.links == NULL) ?
-                             mpix_fail(args.func, MPI_ERR_NO_MEM, "no memory") :
-                             mpix_halo_grid_links(&grid, &args);
+        rc = mpix_halo_grid_links(&grid, &args);
     }
-
-    rc = (rc == MPI_SUCCESS) ? mpix_halo_create(&args, halo) :
-                               mpix_raise(comm, rc);
-    free(args.links);
-    return rc;
+    return mpix_halo_end(&args, rc, halo);
 }
 
 /* Fills the links of listed neighbours. */
@@ -344,65 +399,70 @@ int MPIX_Halo_init_list(MPI_Comm comm, int count, const int ranks[],
     };
     int rc;
 
-    rc = mpix_halo_check(&args, halo);
-    if (rc == MPI_SUCCESS) {
-        args.links = mpix_halo_links_alloc(count);
-        rc         = (args.links == NULL) ?
-                             mpix_fail(args.func, MPI_ERR_NO_MEM, "no memory") :
-                             mpix_halo_list_links(&args, ranks, sendtags,
-                                                  recvtags);
+    rc = mpix_check_comm(args.func, comm);
+    if (rc != MPI_SUCCESS) {
+        return rc;
     }
 
-    rc = (rc == MPI_SUCCESS) ? mpix_halo_create(&args, halo) :
-                               mpix_raise(comm, rc);
-    free(args.links);
-    return rc;
+    rc = mpix_halo_begin(&args, halo);
+    if (rc == MPI_SUCCESS) {
+        rc = mpix_halo_list_links(&args, ranks, sendtags, recvtags);
+    }
+    return mpix_halo_end(&args, rc, halo);
 }
 
-/* The object of a handle that may be used; NULL, and why is printed, if it may
- * not. */
-static mpix_halo_object_t *mpix_halo_get(const char *func, MPIX_Halo halo)
+/* The object of a handle; raises that it is none, and returns the code. */
+static int mpix_halo_get(const char *func, MPIX_Halo halo,
+                         mpix_halo_object_t **object_p)
 {
-    mpix_halo_object_t *object = mpix_handle_object(&mpix_halos, halo);
+    *object_p = mpix_handle_object(&mpix_halos, halo);
+    return (*object_p != NULL) ? MPI_SUCCESS :
+                                 mpix_handle_refuse(func, halo,
+                                                    "halo of MPIX_Halo_init");
+}
 
-    if (object == NULL) {
-        mpix_fail(func, MPI_ERR_ARG, "%p is no halo of MPIX_Halo_init",
-                  (void*)halo);
-    } else if (object->is_ending) {
-        mpix_fail(func, MPI_ERR_ARG, "MPIX_Halo_free was called before");
-        object = NULL;
+static int mpix_halo_enqueue(const char *func, MPIX_Halo halo, int is_wait)
+{
+    mpix_halo_object_t *object;
+    MPI_Comm comm;
+    int rc;
+
+    rc = mpix_halo_get(func, halo, &object);
+    if (rc != MPI_SUCCESS) {
+        return rc;
     }
-    return object;
+
+    rc = object->is_ending ?
+                 mpix_fail(func, MPI_ERR_ARG,
+                           "MPIX_Halo_free was called before") :
+                 mpix_enqueue_requests(func, object->queue, object->count,
+                                       object->requests, is_wait);
+    if (rc != MPI_SUCCESS) {
+        comm = mpix_request_comm(object->count, object->requests);
+        mpix_raise(comm, rc);
+    }
+    return rc;
 }
 
 int MPIX_Halo_start(MPIX_Halo halo)
 {
-    mpix_halo_object_t *object = mpix_halo_get("MPIX_Halo_start", halo);
-
-    return (object == NULL) ? mpix_raise(MPI_COMM_NULL, MPI_ERR_ARG) :
-                              MPIX_Enqueue_startall(object->queue,
-                                                    object->count,
-                                                    object->requests);
+    return mpix_halo_enqueue("MPIX_Halo_start", halo, 0);
 }
 
 int MPIX_Halo_wait(MPIX_Halo halo)
 {
-    mpix_halo_object_t *object = mpix_halo_get("MPIX_Halo_wait", halo);
-
-    return (object == NULL) ? mpix_raise(MPI_COMM_NULL, MPI_ERR_ARG) :
-                              MPIX_Enqueue_waitall(object->queue, object->count,
-                                                   object->requests);
+    return mpix_halo_enqueue("MPIX_Halo_wait", halo, 1);
 }
 
 int MPIX_Halo_free(MPIX_Halo *halo)
 {
-    static const char what[]   = "halo of MPIX_Halo_init";
-    MPIX_Halo handle           = (halo == NULL) ? MPIX_HALO_NULL : *halo;
-    mpix_halo_object_t *object = mpix_handle_object(&mpix_halos, handle);
+    MPIX_Halo handle = (halo == NULL) ? MPIX_HALO_NULL : *halo;
+    mpix_halo_object_t *object;
     int rc;
 
-    if (object == NULL) {
-        return mpix_handle_refuse("MPIX_Halo_free", handle, what);
+    rc = mpix_halo_get("MPIX_Halo_free", handle, &object);
+    if (rc != MPI_SUCCESS) {
+        return rc;
     }
 
     object->is_ending = 1;

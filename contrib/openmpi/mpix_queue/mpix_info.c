@@ -28,27 +28,9 @@ static const char *const mpix_info_lanes[UCP_ST_LANE_LAST] = {
 };
 
 
-static int mpix_info_check_mpi(const char *func)
-{
-    return mpix_mpi_is_active() ?
-                   MPI_SUCCESS :
-                   mpix_fail(func, MPI_ERR_OTHER,
-                             "MPI is not initialised, or finalised already");
-}
-
 static int mpix_info_attach(const char *func, MPI_Comm comm)
 {
     const char *cause;
-    int rc;
-
-    rc = mpix_info_check_mpi(func);
-    if (rc != MPI_SUCCESS) {
-        return rc;
-    }
-
-    if (comm == MPI_COMM_NULL) {
-        return mpix_fail(func, MPI_ERR_COMM, "MPI_COMM_NULL");
-    }
 
     if ((mpix_binding() == NULL) && (comm != MPI_COMM_WORLD)) {
         return mpix_fail(func, MPI_ERR_COMM,
@@ -63,7 +45,12 @@ static int mpix_info_attach(const char *func, MPI_Comm comm)
 
 int MPIX_Queue_attach(MPI_Comm comm)
 {
-    return mpix_raise(comm, mpix_info_attach("MPIX_Queue_attach", comm));
+    static const char func[] = "MPIX_Queue_attach";
+    int rc                   = mpix_check_comm(func, comm);
+
+    return (rc == MPI_SUCCESS) ?
+                   mpix_raise(comm, mpix_info_attach(func, comm)) :
+                   rc;
 }
 
 static void mpix_info_fill_mpi(MPIX_Queue_info *info)
@@ -104,7 +91,7 @@ int MPIX_Queue_get_info(MPIX_Queue_info *info)
     }
 
     memset(info, 0, sizeof(*info));
-    rc = mpix_info_check_mpi(func);
+    rc = mpix_check_comm(func, MPI_COMM_WORLD);
     if (rc != MPI_SUCCESS) {
         return rc;
     }

@@ -11,6 +11,7 @@
 
 #include "compat/stream-triggering.h"
 #include "mpix_queue.h"
+#include "mpix_buffer.h"
 #include "mpix_error.h"
 #include "mpix_handle.h"
 #include "mpix_match.h"
@@ -21,9 +22,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Elements of a block, where there are more than an int counts */
-#define MPIX_MPIS_BLOCK (1 << 30)
 
 
 typedef enum {
@@ -86,17 +84,14 @@ static const char *mpix_mpis_type_name(MPIS_Queue_type type)
     return NULL;
 }
 
-/* The object of a handle; raises that it is none. */
-static mpix_mpis_queue_t *mpix_mpis_queue_get(const char *func,
-                                              MPIS_Queue handle)
+/* The object of a handle; raises that it is none, and returns the code. */
+static int mpix_mpis_queue_get(const char *func, MPIS_Queue handle,
+                               mpix_mpis_queue_t **queue_p)
 {
-    mpix_mpis_queue_t *queue = mpix_handle_object(&mpix_mpis_queues,
-                                                  (void*)handle);
-
-    if (queue == NULL) {
-        mpix_handle_refuse(func, (void*)handle, "queue of MPIS_Queue_init");
-    }
-    return queue;
+    *queue_p = mpix_handle_object(&mpix_mpis_queues, (void*)handle);
+    return (*queue_p != NULL) ? MPI_SUCCESS :
+                                mpix_handle_refuse(func, (void*)handle,
+                                                   "queue of MPIS_Queue_init");
 }
 
 /* Finds the stream, or makes one where 'stream_p' is NULL on return. */
@@ -108,14 +103,14 @@ static int mpix_mpis_queue_stream(MPIS_Queue_type type, void *place,
     void *stream             = (place == NULL) ? NULL : *(void**)place;
 
     if (name == NULL) {
-        mpix_fail(func, MPI_ERR_ARG, "unknown type %d of queue", (int)type);
+        mpix_print_error(func, "unknown type %d of queue", (int)type);
         return MPIS_UNSUPPORTED_BEHAVIOR;
     } else if (!ucs_gstream_is_valid(stream) &&
                ((type != THREAD) || (stream != NULL))) {
-        mpix_fail(func, MPI_ERR_UNSUPPORTED_OPERATION,
-                  "a queue of type %s on %p, which is no stream of "
-                  "MPIX_Host_stream_create: streams of GPUs are not supported "
-                  "yet", name, stream);
+        mpix_print_error(func,
+                         "a queue of type %s on %p, which is no stream of "
+                         "MPIX_Host_stream_create: streams of GPUs are not "
+                         "supported yet", name, stream);
         return MPIS_UNSUPPORTED_BEHAVIOR;
     }
 
@@ -186,12 +181,10 @@ int MPIS_Queue_free(MPIS_Queue *queue)
     mpix_mpis_queue_t *object;
     int rc;
 
-    object = mpix_mpis_queue_get("MPIS_Queue_free", handle);
-    if (object == NULL) {
-        return MPI_ERR_ARG;
+    rc = mpix_mpis_queue_get("MPIS_Queue_free", handle, &object);
+    if (rc == MPI_SUCCESS) {
+        rc = MPIX_Queue_free(&object->queue);
     }
-
-    rc = MPIX_Queue_free(&object->queue);
     if (rc != MPI_SUCCESS) {
         return rc;
     }
@@ -209,9 +202,11 @@ int MPIS_Queue_free(MPIS_Queue *queue)
 
 int MPIS_Queue_wait(MPIS_Queue queue)
 {
-    mpix_mpis_queue_t *object = mpix_mpis_queue_get("MPIS_Queue_wait", queue);
+    mpix_mpis_queue_t *object;
+    int rc;
 
-    return (object == NULL) ? MPI_ERR_ARG : MPIX_Queue_wait(object->queue);
+    rc = mpix_mpis_queue_get("MPIS_Queue_wait", queue, &object);
+    return (rc == MPI_SUCCESS) ? MPIX_Queue_wait(object->queue) : rc;
 }
 
 /* Starts and waits */
@@ -228,8 +223,7 @@ static int mpix_mpis_check(const char *func, const MPIS_Request *request,
 
     if ((request == NULL) || (*request == MPIS_REQUEST_NULL) ||
         ((*request)->state != state)) {
-        mpix_fail(func, MPI_ERR_REQUEST, "the request is not that of %s",
-                  wanted[state]);
+        mpix_print_error(func, "the request is not that of %s", wanted[state]);
         return MPIS_INVALID_REQUEST_STATE;
     }
     return MPIS_SUCCESS;
@@ -290,14 +284,13 @@ static int mpix_mpis_reserve(const char *func, mpix_mpis_queue_t *queue,
 static int mpix_mpis_start(const char *func, MPIS_Queue handle, int count,
                            const MPIS_Request *requests)
 {
-    mpix_mpis_queue_t *queue = mpix_mpis_queue_get(func, handle);
+    mpix_mpis_queue_t *queue;
     int rc;
 
-    if (queue == NULL) {
-        return MPI_ERR_ARG;
+    rc = mpix_mpis_queue_get(func, handle, &queue);
+    if (rc == MPI_SUCCESS) {
+        rc = mpix_mpis_check_array(func, count, requests);
     }
-
-    rc = mpix_mpis_check_array(func, count, requests);
     if (rc == MPI_SUCCESS) {
         rc = mpix_mpis_reserve(func, queue, count);
     }
@@ -327,15 +320,13 @@ int MPIS_Enqueue_startall(MPIS_Queue queue, int count, MPIS_Request requests[])
 
 int MPIS_Enqueue_waitall(MPIS_Queue handle)
 {
-    mpix_mpis_queue_t *queue = mpix_mpis_queue_get("MPIS_Enqueue_waitall",
-                                                   handle);
+    mpix_mpis_queue_t *queue;
     int rc;
 
-    if (queue == NULL) {
-        return MPI_ERR_ARG;
+    rc = mpix_mpis_queue_get("MPIS_Enqueue_waitall", handle, &queue);
+    if (rc == MPI_SUCCESS) {
+        rc = MPIX_Enqueue_waitall(queue->queue, queue->count, queue->started);
     }
-
-    rc = MPIX_Enqueue_waitall(queue->queue, queue->count, queue->started);
     if (rc == MPI_SUCCESS) {
         queue->count = 0;
     }
@@ -368,10 +359,11 @@ int MPIS_Queue_match(MPIS_Queue queue, MPIS_Request *request,
                      MPI_Status *status)
 {
     static const char func[] = "MPIS_Queue_match";
+    mpix_mpis_queue_t *object;
+    int rc;
 
-    return (mpix_mpis_queue_get(func, queue) == NULL) ?
-                   MPI_ERR_ARG :
-                   mpix_mpis_match(func, request, status);
+    rc = mpix_mpis_queue_get(func, queue, &object);
+    return (rc == MPI_SUCCESS) ? mpix_mpis_match(func, request, status) : rc;
 }
 
 int MPIS_Matchall(int count, MPIS_Request requests[], MPI_Status statuses[])
@@ -545,32 +537,6 @@ int MPIS_Request_freeall(int count, MPIS_Request requests[])
     return rc;
 }
 
-/* One element that is as many as an int cannot count. */
-static int mpix_mpis_type_create(MPI_Count count, MPI_Datatype datatype,
-                                 MPI_Datatype *type_p)
-{
-    const MPI_Count blocks     = count / MPIX_MPIS_BLOCK;
-    int lengths[2]             = {(int)blocks, (int)(count % MPIX_MPIS_BLOCK)};
-    MPI_Datatype types[2]      = {MPI_DATATYPE_NULL, datatype};
-    MPI_Aint displacements[2]  = {0, 0};
-    MPI_Aint lb, extent;
-    int rc;
-
-    rc = PMPI_Type_get_extent(datatype, &lb, &extent);
-    if (rc == MPI_SUCCESS) {
-        rc = PMPI_Type_contiguous(MPIX_MPIS_BLOCK, datatype, &types[0]);
-    }
-    if (rc == MPI_SUCCESS) {
-        displacements[1] = blocks * MPIX_MPIS_BLOCK * extent;
-        rc = PMPI_Type_create_struct(2, lengths, displacements, types, type_p);
-        PMPI_Type_free(&types[0]);
-    }
-    if (rc == MPI_SUCCESS) {
-        rc = PMPI_Type_commit(type_p);
-    }
-    return rc;
-}
-
 /* Makes a request of any count. What MPI refuses it has raised. */
 static int mpix_mpis_make(const char *func, const mpix_mpis_args_t *args,
                           mpix_mpis_init_t init, MPIS_Request *request)
@@ -583,7 +549,7 @@ static int mpix_mpis_make(const char *func, const mpix_mpis_args_t *args,
         rc = init(args, (args->count < 0) ? -1 : (int)args->count,
                   args->datatype, &made);
     } else {
-        rc = mpix_mpis_type_create(args->count, args->datatype, &type);
+        rc = mpix_buffer_large_type(args->count, args->datatype, &type);
         if (rc == MPI_SUCCESS) {
             rc = init(args, 1, type, &made);
             PMPI_Type_free(&type);
@@ -691,8 +657,9 @@ static int mpix_mpis_check_kind(MPI_Info info)
     if (!flag || !strcmp(kind, "system") || !strcmp(kind, "mpi")) {
         return MPIS_SUCCESS;
     }
-    mpix_fail("MPIS_Alloc_mem", MPI_ERR_UNSUPPORTED_OPERATION,
-              "memory of kind \"%s\" is not supported, only \"system\"", kind);
+    mpix_print_error("MPIS_Alloc_mem",
+                     "memory of kind \"%s\" is not supported, only \"system\"",
+                     kind);
     return MPIS_UNSUPPORTED_BEHAVIOR;
 }
 

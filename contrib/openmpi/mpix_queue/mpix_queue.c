@@ -139,59 +139,64 @@ static ucs_status_t mpix_queue_destroy(struct mpix_queue *queue)
     return UCS_OK;
 }
 
+int mpix_queue_open(const char *func, void *stream, MPIX_Queue *queue_p)
+{
+    MPIX_Queue queue;
+    int rc;
+
+    rc = mpix_global_init(func);
+    if (rc == MPI_SUCCESS) {
+        rc = mpix_queue_create(func, stream, NULL, &queue);
+    }
+    if (rc != MPI_SUCCESS) {
+        return rc;
+    }
+
+    rc = mpix_queue_get_st(func, queue);
+    if (rc == MPI_SUCCESS) {
+        *queue_p = queue;
+    } else {
+        mpix_lock();
+        mpix_queue_destroy(queue);
+        mpix_unlock();
+    }
+    return rc;
+}
+
 int MPIX_Queue_init(int type, void *stream, MPIX_Queue *queue)
 {
     static const char func[] = "MPIX_Queue_init";
-    MPIX_Queue created;
     int rc;
 
-    if (queue == NULL) {
-        rc = mpix_fail(func, MPI_ERR_ARG, "NULL argument");
-        return mpix_raise(MPI_COMM_NULL, rc);
-    }
-
-    rc = mpix_queue_check_stream(func, type, stream);
+    rc = (queue == NULL) ? mpix_fail(func, MPI_ERR_ARG, "NULL argument") :
+                           mpix_queue_check_stream(func, type, stream);
     if (rc == MPI_SUCCESS) {
-        rc = mpix_global_init(func);
-    }
-    if (rc == MPI_SUCCESS) {
-        rc = mpix_queue_create(func, stream, NULL, &created);
-    }
-    if (rc == MPI_SUCCESS) {
-        rc = mpix_queue_get_st(func, created);
-        if (rc == MPI_SUCCESS) {
-            *queue = created;
-        } else {
-            mpix_lock();
-            mpix_queue_destroy(created);
-            mpix_unlock();
-        }
+        rc = mpix_queue_open(func, stream, queue);
     }
     return mpix_raise(MPI_COMM_NULL, rc);
 }
 
 /* The st worker is not needed, and may not be to be had. */
-static int mpix_queue_create_any(void *stream, MPI_Comm handle,
-                                 MPIX_Queue *queue)
+static int mpix_queue_create_any(const char *func, void *stream,
+                                 MPI_Comm handle, MPIX_Queue *queue)
 {
-    static const char func[] = "MPIX_Create_queue";
-    mpix_comm_t *comm        = NULL;
+    mpix_comm_t *comm = NULL;
     int rc;
 
     if (queue == NULL) {
         return mpix_fail(func, MPI_ERR_ARG, "NULL argument");
     }
-    if (!mpix_mpi_is_active()) {
-        return mpix_fail(func, MPI_ERR_OTHER,
-                         "MPI is not initialised, or finalised already");
-    }
 
     rc = mpix_queue_check_stream(func, MPIX_QUEUE_HOST, stream);
-    if ((rc == MPI_SUCCESS) && (handle != MPI_COMM_WORLD)) {
-        rc = mpix_comm_get(handle, &comm);
-    }
     if (rc != MPI_SUCCESS) {
         return rc;
+    }
+
+    if (handle != MPI_COMM_WORLD) {
+        rc = mpix_comm_get(handle, &comm);
+        if (rc != MPI_SUCCESS) {
+            return mpix_fail(func, rc, "no memory for a communicator");
+        }
     }
 
     rc = mpix_queue_create(func, stream, comm, queue);
@@ -203,23 +208,20 @@ static int mpix_queue_create_any(void *stream, MPI_Comm handle,
     return rc;
 }
 
-int MPIX_Create_queue_stream(void *stream, MPIX_Queue *queue)
-{
-    return mpix_raise(MPI_COMM_NULL,
-                      mpix_queue_create_any(stream, MPI_COMM_WORLD, queue));
-}
-
 int MPIX_Create_queue_comm(MPI_Comm comm, void *stream, MPIX_Queue *queue)
 {
-    int rc;
+    static const char func[] = "MPIX_Create_queue";
+    int rc                   = mpix_check_comm(func, comm);
 
-    if (comm == MPI_COMM_NULL) {
-        rc = mpix_fail("MPIX_Create_queue", MPI_ERR_COMM,
-                       "the communicator is MPI_COMM_NULL");
-    } else {
-        rc = mpix_queue_create_any(stream, comm, queue);
-    }
-    return mpix_raise(comm, rc);
+    return (rc == MPI_SUCCESS) ?
+                   mpix_raise(comm, mpix_queue_create_any(func, stream, comm,
+                                                          queue)) :
+                   rc;
+}
+
+int MPIX_Create_queue_stream(void *stream, MPIX_Queue *queue)
+{
+    return MPIX_Create_queue_comm(MPI_COMM_WORLD, stream, queue);
 }
 
 static int mpix_queue_free(const char *func, MPIX_Queue queue)

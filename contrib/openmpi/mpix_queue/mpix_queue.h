@@ -272,9 +272,9 @@ int MPIX_Enqueue_waitall(MPIX_Queue queue, int count, MPI_Request requests[]);
  * @param [in] comm MPI_COMM_WORLD or, after that, any other communicator.
  *
  * @return MPI_SUCCESS, also if nothing was to be done; MPI_ERR_COMM for
- *         another communicator than MPI_COMM_WORLD where that was not attached;
- *         MPI_ERR_UNSUPPORTED_OPERATION if no binding can be used (the cause
- *         is printed); MPI_ERR_OTHER if MPI is not initialised.
+ *         what is no communicator, or for another one than MPI_COMM_WORLD where
+ *         that was not attached; MPI_ERR_UNSUPPORTED_OPERATION if no binding
+ *         can be used; MPI_ERR_OTHER if MPI is not initialised.
  *
  * Threads: MPI's rule for the calling thread.
  */

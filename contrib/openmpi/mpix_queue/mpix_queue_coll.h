@@ -30,7 +30,8 @@
  * persistent collectives (OpenMPI 4.1 and later, MPICH 4). With
  * MPIX_QUEUE_NATIVE_COLLECTIVES=n in the environment its own are not made,
  * which saves the memory that they take; OpenMPI 4.1 does not give all of it
- * back.
+ * back. Nor are they where a count, of the functions MPIX_*_init_c, is larger
+ * than an int: such a request is started on queues only.
  *
  * All ranks get the same result, which is that of MPI's function where the
  * operation is exact. Predefined operations on integers and floating-point
@@ -39,10 +40,11 @@
  * which MPI must be initialised with MPI_THREAD_MULTIPLE. The operation and the
  * datatype of a reduction must not be freed before the request.
  *
- * Refused by match, with MPI_ERR_REQUEST and a line that says why: datatypes
- * that are not contiguous, intercommunicators, and operations that need
- * MPI_THREAD_MULTIPLE without it. If one message does not match, the collective
- * fails on the ranks that have a part in it, and can only be freed.
+ * Refused by match, with MPI_ERR_REQUEST and a text that says why:
+ * intercommunicators, and of reductions datatypes that are not contiguous and
+ * operations that need MPI_THREAD_MULTIPLE without it. Other collectives take
+ * any datatype that MPIX_Match takes. If one message does not match, the
+ * collective fails on the ranks that have a part in it, and can only be freed.
  *
  * If a rank dies, collectives end with an error of MPIX_Queue_wait on the ranks
  * that exchange messages with it. Others may not notice: their results are
@@ -252,6 +254,120 @@ int MPIX_Neighbor_alltoallv_init(const void *sendbuf, const int sendcounts[],
                                  const int rdispls[], MPI_Datatype recvtype,
                                  MPI_Comm comm, MPI_Info info,
                                  MPI_Request *request);
+
+
+/**
+ * Make a persistent broadcast of any count.
+ *
+ * @param [in,out] buffer   As @ref MPIX_Bcast_init.
+ * @param [in]     count    As @ref MPIX_Bcast_init.
+ * @param [in]     datatype As @ref MPIX_Bcast_init.
+ * @param [in]     root     As @ref MPIX_Bcast_init.
+ * @param [in]     comm     As @ref MPIX_Bcast_init.
+ * @param [in]     info     As @ref MPIX_Bcast_init.
+ * @param [out]    request  As @ref MPIX_Bcast_init.
+ *
+ * @return As @ref MPIX_Barrier_init.
+ *
+ * Ownership: as @ref MPIX_Barrier_init.
+ * Threads: as @ref MPIX_Barrier_init.
+ */
+int MPIX_Bcast_init_c(void *buffer, MPI_Count count, MPI_Datatype datatype,
+                      int root, MPI_Comm comm, MPI_Info info,
+                      MPI_Request *request);
+
+
+/**
+ * Make a persistent reduction of any count whose result all ranks get.
+ *
+ * @param [in]  sendbuf  As @ref MPIX_Allreduce_init.
+ * @param [out] recvbuf  As @ref MPIX_Allreduce_init.
+ * @param [in]  count    As @ref MPIX_Allreduce_init.
+ * @param [in]  datatype As @ref MPIX_Allreduce_init.
+ * @param [in]  op       As @ref MPIX_Allreduce_init.
+ * @param [in]  comm     As @ref MPIX_Allreduce_init.
+ * @param [in]  info     As @ref MPIX_Allreduce_init.
+ * @param [out] request  As @ref MPIX_Allreduce_init.
+ *
+ * @return As @ref MPIX_Barrier_init.
+ *
+ * Ownership: as @ref MPIX_Barrier_init.
+ * Threads: as @ref MPIX_Barrier_init.
+ */
+int MPIX_Allreduce_init_c(const void *sendbuf, void *recvbuf, MPI_Count count,
+                          MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+                          MPI_Info info, MPI_Request *request);
+
+
+/**
+ * Make a persistent reduction of any count whose result one rank gets.
+ *
+ * @param [in]  sendbuf  As @ref MPIX_Reduce_init.
+ * @param [out] recvbuf  As @ref MPIX_Reduce_init.
+ * @param [in]  count    As @ref MPIX_Reduce_init.
+ * @param [in]  datatype As @ref MPIX_Reduce_init.
+ * @param [in]  op       As @ref MPIX_Reduce_init.
+ * @param [in]  root     As @ref MPIX_Reduce_init.
+ * @param [in]  comm     As @ref MPIX_Reduce_init.
+ * @param [in]  info     As @ref MPIX_Reduce_init.
+ * @param [out] request  As @ref MPIX_Reduce_init.
+ *
+ * @return As @ref MPIX_Barrier_init.
+ *
+ * Ownership: as @ref MPIX_Barrier_init.
+ * Threads: as @ref MPIX_Barrier_init.
+ */
+int MPIX_Reduce_init_c(const void *sendbuf, void *recvbuf, MPI_Count count,
+                       MPI_Datatype datatype, MPI_Op op, int root,
+                       MPI_Comm comm, MPI_Info info, MPI_Request *request);
+
+
+/**
+ * Make a persistent gathering of blocks of any length that all ranks get.
+ *
+ * @param [in]  sendbuf   As @ref MPIX_Allgather_init.
+ * @param [in]  sendcount As @ref MPIX_Allgather_init.
+ * @param [in]  sendtype  As @ref MPIX_Allgather_init.
+ * @param [out] recvbuf   As @ref MPIX_Allgather_init.
+ * @param [in]  recvcount As @ref MPIX_Allgather_init.
+ * @param [in]  recvtype  As @ref MPIX_Allgather_init.
+ * @param [in]  comm      As @ref MPIX_Allgather_init.
+ * @param [in]  info      As @ref MPIX_Allgather_init.
+ * @param [out] request   As @ref MPIX_Allgather_init.
+ *
+ * @return As @ref MPIX_Barrier_init.
+ *
+ * Ownership: as @ref MPIX_Barrier_init.
+ * Threads: as @ref MPIX_Barrier_init.
+ */
+int MPIX_Allgather_init_c(const void *sendbuf, MPI_Count sendcount,
+                          MPI_Datatype sendtype, void *recvbuf,
+                          MPI_Count recvcount, MPI_Datatype recvtype,
+                          MPI_Comm comm, MPI_Info info, MPI_Request *request);
+
+
+/**
+ * Make a persistent exchange of blocks of any length between all ranks.
+ *
+ * @param [in]  sendbuf   As @ref MPIX_Alltoall_init.
+ * @param [in]  sendcount As @ref MPIX_Alltoall_init.
+ * @param [in]  sendtype  As @ref MPIX_Alltoall_init.
+ * @param [out] recvbuf   As @ref MPIX_Alltoall_init.
+ * @param [in]  recvcount As @ref MPIX_Alltoall_init.
+ * @param [in]  recvtype  As @ref MPIX_Alltoall_init.
+ * @param [in]  comm      As @ref MPIX_Alltoall_init.
+ * @param [in]  info      As @ref MPIX_Alltoall_init.
+ * @param [out] request   As @ref MPIX_Alltoall_init.
+ *
+ * @return As @ref MPIX_Barrier_init.
+ *
+ * Ownership: as @ref MPIX_Barrier_init.
+ * Threads: as @ref MPIX_Barrier_init.
+ */
+int MPIX_Alltoall_init_c(const void *sendbuf, MPI_Count sendcount,
+                         MPI_Datatype sendtype, void *recvbuf,
+                         MPI_Count recvcount, MPI_Datatype recvtype,
+                         MPI_Comm comm, MPI_Info info, MPI_Request *request);
 
 #ifdef __cplusplus
 }

@@ -51,12 +51,16 @@ struct mpix_queue {
 /* Tell whether a handle, of any value, is a live queue. Takes the lock. */
 int mpix_queue_is_valid(MPIX_Queue queue);
 
-/* Have an st queue, where the st worker is there. Returns an MPI code, whose
- * cause has been printed. Takes the lock. */
+/* Make a queue on a host stream, as MPIX_Queue_init() does for an application.
+ * Returns an MPI code that is not raised. Takes the lock. */
+int mpix_queue_open(const char *func, void *stream, MPIX_Queue *queue_p);
+
+/* Have an st queue, where the st worker is there. Returns an MPI code that is
+ * not raised. Takes the lock. */
 int mpix_queue_get_st(const char *func, struct mpix_queue *queue);
 
-/* Start or wait for requests, none of them a collective. Returns an MPI code,
- * whose cause has been printed and which is not raised. Takes the lock. */
+/* Start or wait for requests. Returns an MPI code that is not raised. Takes the
+ * lock. */
 int mpix_enqueue_requests(const char *func, struct mpix_queue *queue, int count,
                           const MPI_Request *requests, int is_wait);
 

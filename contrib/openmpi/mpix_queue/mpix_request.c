@@ -24,6 +24,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* Looks at a collective that ends: some seconds at most */
+#define MPIX_REQUEST_MAX_SPINS 10000
+
 KHASH_MAP_INIT_INT64(mpix_req, mpix_req_t*)
 
 /* Records by handle. Protected by the lock. */
@@ -226,6 +229,22 @@ static void mpix_request_destroy(mpix_req_t *req)
     free(req);
 }
 
+/* Ends what a request has. A collective that has run everything may need a
+ * moment to say so, for which the lock is given up. Needs the lock. */
+static ucs_status_t mpix_request_cancel(mpix_req_t *req)
+{
+    unsigned spins = 0;
+    ucs_status_t status;
+
+    while (((status = mpix_match_cancel(req)) == UCS_INPROGRESS) &&
+           (spins < MPIX_REQUEST_MAX_SPINS)) {
+        mpix_unlock();
+        mpix_match_backoff(&spins);
+        mpix_lock();
+    }
+    return status;
+}
+
 /* Puts a record into the table, in place of one whose request was freed behind
  * this library's back. */
 static int mpix_request_insert(mpix_req_t *req)
@@ -243,7 +262,7 @@ static int mpix_request_insert(mpix_req_t *req)
     }
 
     if (old != NULL) {
-        if (mpix_match_cancel(old) == UCS_OK) {
+        if (mpix_request_cancel(old) == UCS_OK) {
             coll = old->coll;
         }
         if (old->coll == coll) {
@@ -396,7 +415,7 @@ static int mpix_request_drop(MPI_Request handle, MPI_Comm *comm_p)
     }
 
     *comm_p = req->comm->handle;
-    if (mpix_match_cancel(req) == UCS_ERR_BUSY) {
+    if (mpix_request_cancel(req) != UCS_OK) {
         where.req = req;
         rc        = mpix_request_fail(&where, MPI_ERR_PENDING,
                                       "is started, and its wait has not "
@@ -435,7 +454,7 @@ void mpix_request_cleanup(void)
     mpix_req_t *req;
 
     kh_foreach_value(&mpix_reqs, req, {
-        if (mpix_match_cancel(req) == UCS_ERR_BUSY) {
+        if (mpix_match_cancel(req) != UCS_OK) {
             ++busy;
             continue;
         }

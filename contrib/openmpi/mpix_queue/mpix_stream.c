@@ -32,12 +32,8 @@ int mpix_stream_return(const char *func, ucs_status_t status)
     case UCS_INPROGRESS:
         code = MPI_ERR_PENDING;
         break;
-    case UCS_ERR_NO_MEMORY:
-    case UCS_ERR_NO_RESOURCE:
-        code = MPI_ERR_NO_MEM;
-        break;
     default:
-        code = MPI_ERR_OTHER;
+        code = mpix_status_code(status);
         break;
     }
 

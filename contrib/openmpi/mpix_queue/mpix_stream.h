@@ -8,8 +8,8 @@
 #include <ucs/type/status.h>
 
 
-/* Print why a call on streams, groups or events failed, if it did, and raise
- * it; returns an MPI code. */
+/* Raise why a call on streams, groups or events failed, if it did; returns an
+ * MPI code. */
 int mpix_stream_return(const char *func, ucs_status_t status);
 
 /* Raise that a handle is no stream; returns the code. */

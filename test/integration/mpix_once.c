@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mpix_once.c - an error is raised once, by the code that the call returns:
+ * what is refused, and what fails where the library finds no memory. For one
+ * rank.
+ */
+#ifndef _GNU_SOURCE
+#  define _GNU_SOURCE
+#endif
+#include "mpix_test.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Sanitizers have their own functions */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#  define CAN_FAIL 0
+#else
+#  define CAN_FAIL 1
+#endif
+
+/* The error must be raised once, and its text must have a word. */
+#define ONCE(_class, _word, _call) \
+    do { \
+        raised = 0; \
+        once((_class), (_word), (_call), MPIX_HERE, #_call); \
+    } while (0)
+
+
+/* What a function that may find no memory leaves. */
+static struct {
+    MPIX_Queue  queue;
+    MPIX_Halo   halo;
+    MPI_Request request;
+    MPI_Comm    comm;
+    int         in[16];
+    int         out[16];
+} made;
+
+static int raised;    /* Errors */
+static int last_code; /* Of those */
+
+/* Allocations of this thread, by the library, that succeed until one fails, or
+ * all from there on. */
+static __thread int allocs_left = INT_MAX;
+static __thread int is_for_ever;
+static __thread int has_failed;
+
+
+#if CAN_FAIL
+extern void *__libc_malloc(size_t size);
+extern void *__libc_calloc(size_t count, size_t size);
+extern void *__libc_realloc(void *block, size_t size);
+
+static int fails(const void *caller)
+{
+    Dl_info info;
+
+    if ((allocs_left == INT_MAX) || (dladdr(caller, &info) == 0) ||
+        ((strstr(info.dli_fname, "libmpix_queue") == NULL) &&
+         (strstr(info.dli_fname, "libucs_ext") == NULL))) {
+        return 0;
+    }
+
+    if (allocs_left > 0) {
+        --allocs_left;
+        return 0;
+    }
+    has_failed  = 1;
+    allocs_left = is_for_ever ? 0 : INT_MAX;
+    return 1;
+}
+
+void *malloc(size_t size)
+{
+    return fails(__builtin_return_address(0)) ? NULL : __libc_malloc(size);
+}
+
+void *calloc(size_t count, size_t size)
+{
+    return fails(__builtin_return_address(0)) ? NULL :
+                                                __libc_calloc(count, size);
+}
+
+void *realloc(void *block, size_t size)
+{
+    return fails(__builtin_return_address(0)) ? NULL :
+                                                __libc_realloc(block, size);
+}
+#endif
+
+static void handler(MPI_Comm *comm, int *code, ...)
+{
+    (void)comm;
+    ++raised;
+    last_code = *code;
+}
+
+static void once(int class, const char *word, int code, const char *where,
+                 const char *what)
+{
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int length;
+
+    mpix_test_code(code, class, where, what);
+    MPI_Error_string(code, text, &length);
+    mpix_test_check(raised == 1, where, what, "raised %d times", raised);
+    mpix_test_check(last_code == code, where, what, "raised %d, returned %d",
+                    last_code, code);
+#ifndef MPICH_VERSION /* It has strings of its own */
+    mpix_test_check(strstr(text, word) != NULL, where, what,
+                    "\"%s\" does not say \"%s\"", text, word);
+#endif
+}
+
+/* Calls a function again and again, with one allocation failing each time,
+ * until all have failed once. */
+static void sweep(const char *name, int (*call)(void), void (*undo)(void))
+{
+    int rc, count;
+
+    for (count = 0; CAN_FAIL; ++count) {
+        raised      = 0;
+        has_failed  = 0;
+        allocs_left = count;
+        rc          = call();
+        allocs_left = INT_MAX;
+        MPIX_CHECK(raised == (rc != MPI_SUCCESS),
+                   "%s, allocation %d: returned %d, raised %d times", name,
+                   count, rc, raised);
+        MPIX_CHECK((rc == MPI_SUCCESS) || (rc == last_code),
+                   "%s, allocation %d: returned %d, raised %d", name, count, rc,
+                   last_code);
+        if (rc == MPI_SUCCESS) {
+            undo();
+        }
+        if (!has_failed) {
+            MPIX_OK(rc);
+            break;
+        }
+    }
+    MPIX_CHECK((count > 0) || !CAN_FAIL, "%s: nothing was allocated", name);
+}
+
+/* The NULL communicator is none of MPI's, and not MPI_COMM_NULL. */
+static void test_refused(void)
+{
+    const MPI_Comm none = (MPI_Comm)0;
+    const int ranks[1]  = {0};
+    MPIX_Halo_side side = {
+        made.out, 1, MPI_INT, made.in, -1, MPI_INT
+    };
+    const MPIX_Halo unset = (MPIX_Halo)&side;
+    MPIX_Queue queue      = mpix_test.queue;
+
+    ONCE(MPI_ERR_COMM, "", MPIX_Create_queue(none, mpix_test.stream,
+                                             &made.queue));
+    ONCE(MPI_ERR_COMM, "", MPIX_Barrier_init(none, MPI_INFO_NULL,
+                                             &made.request));
+    ONCE(MPI_ERR_COMM, "", MPIX_Halo_init(none, 0, NULL, queue, &made.halo));
+    ONCE(MPI_ERR_COMM, "", MPIX_Queue_attach(none));
+
+    ONCE(MPI_ERR_TYPE, "", MPIX_Alltoall_init(made.in, 1, MPI_DATATYPE_NULL,
+                                              made.out, 1, MPI_INT, made.comm,
+                                              MPI_INFO_NULL, &made.request));
+    ONCE(MPI_ERR_TYPE, "", MPIX_Allgather_init(MPI_IN_PLACE, 1, MPI_INT,
+                                               made.out, 1, MPI_DATATYPE_NULL,
+                                               made.comm, MPI_INFO_NULL,
+                                               &made.request));
+
+    ONCE(MPI_ERR_COUNT, "side 0", MPIX_Halo_init_list(made.comm, 1, ranks, NULL,
+                                                      NULL, &side, queue,
+                                                      &made.halo));
+    side.recvcount = 1;
+    side.sendtype  = MPI_DATATYPE_NULL;
+    ONCE(MPI_ERR_TYPE, "side 0", MPIX_Halo_init_list(made.comm, 1, ranks, NULL,
+                                                     NULL, &side, queue,
+                                                     &made.halo));
+    ONCE(MPI_ERR_ARG, "MPIX_Halo_start", MPIX_Halo_start(unset));
+    ONCE(MPI_ERR_ARG, "MPIX_Halo_wait", MPIX_Halo_wait(unset));
+
+    side.sendtype = MPI_INT;
+    MPIX_OK(MPIX_Halo_init_list(made.comm, 1, ranks, NULL, NULL, &side, queue,
+                                &made.halo));
+    ONCE(MPI_ERR_REQUEST, "MPIX_Halo_wait: requests[0]",
+         MPIX_Halo_wait(made.halo));
+    MPIX_OK(MPIX_Halo_free(&made.halo));
+}
+
+static int make_queue(void)
+{
+    return MPIX_Queue_init(MPIX_QUEUE_HOST, mpix_test.stream, &made.queue);
+}
+
+static int make_batch_queue(void)
+{
+    return MPIX_Create_queue(made.comm, mpix_test.stream, &made.queue);
+}
+
+static void free_queue(void)
+{
+    MPIX_OK(MPIX_Queue_free(&made.queue));
+}
+
+static int make_send(void)
+{
+    return MPI_Send_init(made.out, 1, MPI_INT, 0, 0, made.comm, &made.request);
+}
+
+static int make_bcast(void)
+{
+    return MPIX_Bcast_init(made.out, 1, MPI_INT, 0, made.comm, MPI_INFO_NULL,
+                           &made.request);
+}
+
+static int make_alltoall(void)
+{
+    return MPIX_Alltoall_init(MPI_IN_PLACE, 0, MPI_INT, made.out, 1, MPI_INT,
+                              made.comm, MPI_INFO_NULL, &made.request);
+}
+
+static int make_allreduce(void)
+{
+    return MPIX_Allreduce_init(made.in, made.out, 1, MPI_INT, MPI_SUM,
+                               made.comm, MPI_INFO_NULL, &made.request);
+}
+
+static void free_request(void)
+{
+    MPIX_OK(MPI_Request_free(&made.request));
+}
+
+static int make_halo(void)
+{
+    static const int ranks[2]       = {0, 0};
+    const MPIX_Halo_side sides[2] = {
+        {made.out, 1, MPI_INT, made.in, 1, MPI_INT},
+        {made.out + 1, 1, MPI_INT, made.in + 1, 1, MPI_INT}
+    };
+
+    return MPIX_Halo_init_list(made.comm, 2, ranks, NULL, NULL, sides,
+                               mpix_test.queue, &made.halo);
+}
+
+static void free_halo(void)
+{
+    MPIX_OK(MPIX_Halo_free(&made.halo));
+}
+
+static void test_memory(void)
+{
+    sweep("MPIX_Queue_init", make_queue, free_queue);
+    sweep("MPIX_Create_queue", make_batch_queue, free_queue);
+    sweep("MPI_Send_init", make_send, free_request);
+    sweep("MPIX_Bcast_init", make_bcast, free_request);
+    sweep("MPIX_Alltoall_init", make_alltoall, free_request);
+    sweep("MPIX_Allreduce_init", make_allreduce, free_request);
+    sweep("MPIX_Halo_init_list", make_halo, free_halo);
+}
+
+/* The first start makes a stream and a queue. */
+static void sweep_start(void)
+{
+    int rc, count;
+
+    for (count = 0; CAN_FAIL; ++count) {
+        MPIX_OK(make_allreduce());
+        MPIX_OK(MPIX_Match(&made.request, MPI_STATUS_IGNORE));
+        made.in[0]  = count + 1;
+        raised      = 0;
+        has_failed  = 0;
+        allocs_left = count;
+        rc          = MPIX_Enqueue_start(mpix_test.queue, &made.request);
+        allocs_left = INT_MAX;
+        MPIX_CHECK(raised == (rc != MPI_SUCCESS), "allocation %d: raised %d",
+                   count, raised);
+        if (rc == MPI_SUCCESS) {
+            MPIX_OK(MPIX_Enqueue_wait(mpix_test.queue, &made.request));
+            MPIX_OK(MPIX_Queue_wait(mpix_test.queue));
+            MPIX_CHECK(made.out[0] == (count + 1), "%d", made.out[0]);
+        }
+        MPIX_OK(MPI_Request_free(&made.request));
+        if (!has_failed) {
+            MPIX_OK(rc);
+            break;
+        }
+    }
+}
+
+/* Again, as the queue keeps some of its memory. */
+static void test_start(void)
+{
+    sweep_start();
+    sweep_start();
+}
+
+static void nothing(void *arg)
+{
+    (void)arg;
+}
+
+/* Starts a collective where the application's stream has no room: nothing is
+ * done then, nor by the request's end. */
+static void start_on_full(void)
+{
+    int go = 0;
+
+    made.in[0]  = 5;
+    made.out[0] = -1;
+    MPIX_OK(make_allreduce());
+    MPIX_OK(MPIX_Match(&made.request, MPI_STATUS_IGNORE));
+    MPIX_OK(MPIX_Enqueue_start(mpix_test.queue, &made.request));
+    MPIX_OK(MPIX_Enqueue_wait(mpix_test.queue, &made.request));
+    MPIX_OK(MPIX_Queue_wait(mpix_test.queue));
+    MPIX_CHECK(made.out[0] == 5, "%d", made.out[0]);
+
+    made.out[0] = -1;
+    MPIX_OK(MPIX_Host_stream_launch(mpix_test.stream, mpix_test_hold, &go));
+    is_for_ever = 1;
+    allocs_left = 0;
+    while (MPIX_Host_stream_launch(mpix_test.stream, nothing, NULL) ==
+           MPI_SUCCESS) {
+    }
+    ONCE(MPI_ERR_NO_MEM, "MPIX_Enqueue_start",
+         MPIX_Enqueue_start(mpix_test.queue, &made.request));
+    is_for_ever = 0;
+    allocs_left = INT_MAX;
+
+    MPIX_OK(MPI_Request_free(&made.request));
+    MPIX_CHECK(made.out[0] == -1, "the use has run: %d", made.out[0]);
+    __atomic_store_n(&go, 1, __ATOMIC_RELEASE);
+    MPIX_OK(MPIX_Queue_wait(mpix_test.queue));
+    MPIX_OK(MPIX_Host_stream_synchronize(mpix_test.stream));
+    MPIX_CHECK(made.out[0] == -1, "the use has run: %d", made.out[0]);
+}
+
+/* A message to the process itself, which is packed and unpacked. */
+static int make_spaced(void)
+{
+    MPI_Datatype spaced;
+    int rc;
+
+    MPI_Type_vector(3, 1, 2, MPI_INT, &spaced);
+    MPI_Type_commit(&spaced);
+    rc = MPIX_Alltoall_init(made.in, 1, spaced, made.out, 1, spaced, made.comm,
+                            MPI_INFO_NULL, &made.request);
+    MPI_Type_free(&spaced);
+    return rc;
+}
+
+/* Starts a collective ahead until its own stream has no room, which has more to
+ * do than the application's. The request can only be freed then. */
+static void start_until_full(void)
+{
+    int go = 0, rc;
+
+    MPIX_OK(make_spaced());
+    MPIX_OK(MPIX_Match(&made.request, MPI_STATUS_IGNORE));
+    MPIX_OK(MPIX_Enqueue_start(mpix_test.queue, &made.request));
+    MPIX_OK(MPIX_Enqueue_wait(mpix_test.queue, &made.request));
+    MPIX_OK(MPIX_Host_stream_launch(mpix_test.stream, mpix_test_hold, &go));
+
+    is_for_ever = 1;
+    allocs_left = 0;
+    do {
+        raised = 0;
+        rc     = MPIX_Enqueue_start(mpix_test.queue, &made.request);
+        if (rc == MPI_SUCCESS) {
+            rc = MPIX_Enqueue_wait(mpix_test.queue, &made.request);
+        }
+    } while (rc == MPI_SUCCESS);
+    is_for_ever = 0;
+    allocs_left = INT_MAX;
+    MPIX_IS(MPI_ERR_NO_MEM, rc);
+    MPIX_CHECK(raised == 1, "raised %d times", raised);
+
+    MPIX_IS(MPI_ERR_PENDING, MPI_Request_free(&made.request));
+    __atomic_store_n(&go, 1, __ATOMIC_RELEASE);
+    MPIX_OK(MPIX_Queue_wait(mpix_test.queue));
+    MPIX_OK(MPIX_Host_stream_synchronize(mpix_test.stream));
+    ONCE(MPI_ERR_OTHER, "can only be freed",
+         MPIX_Enqueue_start(mpix_test.queue, &made.request));
+    ONCE(MPI_ERR_REQUEST, "is not started",
+         MPIX_Enqueue_wait(mpix_test.queue, &made.request));
+    MPIX_OK(MPI_Request_free(&made.request));
+}
+
+static void test_full(void)
+{
+    if (CAN_FAIL) {
+        start_on_full();
+        start_until_full();
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static const mpix_test_case_t cases[] = {
+        {"refused", test_refused},
+        {"memory", test_memory},
+        {"start", test_start},
+        {"full", test_full},
+        {NULL, NULL}
+    };
+    MPI_Errhandler errhandler;
+
+    mpix_test_init_thread(&argc, &argv, MPI_THREAD_MULTIPLE);
+    MPI_Comm_create_errhandler(handler, &errhandler);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, errhandler);
+    MPI_Comm_dup(MPI_COMM_WORLD, &made.comm);
+    mpix_test_cases(cases, argc, argv);
+    MPI_Comm_free(&made.comm);
+    MPI_Errhandler_free(&errhandler);
+    return mpix_test_end("mpix_once");
+}
