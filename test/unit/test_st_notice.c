@@ -439,6 +439,72 @@ ST_CASE(bye_crosses)
     run_bye_crosses(ST_B);
 }
 
+/* A peer to which the service thread is to be held; NULL for none. And that it
+ * is; atomic */
+static ucp_st_peer_h held_peer;
+static int is_held;
+
+/* The service thread is about to make an endpoint for a notice: it stays here
+ * until the peer has none to make, or for so many looks. The peer's worker is
+ * gone, so nothing is sent. */
+static ucs_status_t refuse_ep(void)
+{
+    unsigned looks = 10000;
+    int is_there   = (held_peer != NULL);
+
+    __atomic_store_n(&is_held, 1, __ATOMIC_RELEASE);
+    while (is_there && (--looks > 0)) {
+        (void)sched_yield();
+        ucp_st_worker_lock(held_peer->worker);
+        is_there = (held_peer->svc_ep != NULL);
+        ucp_st_worker_unlock(held_peer->worker);
+    }
+    return UCS_ERR_UNREACHABLE;
+}
+
+/* The end of a worker comes when the first notice to a peer is on its way, or
+ * was not taken by the service thread yet */
+static void run_ends_meanwhile(int is_begun)
+{
+    static scene_t scene;
+    st_side_t *side = scene.pair.side;
+    ucp_st_worker_h worker;
+    ucp_st_peer_h peer;
+    int i;
+
+    if (!scene_init(&scene, 0)) {
+        return;
+    }
+    for (i = 0; i < 2; ++i) {
+        st_free(scene.op[i]);
+    }
+    worker = side[ST_A].worker;
+    peer   = side[ST_A].peer;
+    st_side_leave(&side[ST_B], &side[ST_A]);
+    held_peer = is_begun ? peer : NULL;
+    is_held   = 0;
+    st_hook_ep_create(refuse_ep);
+    ucp_st_worker_lock(worker);
+    CU_ASSERT_PTR_NULL(peer->svc_ep->notice_ep);
+    peer->owes_last = 1;
+    ucp_st_notice_answer_bye(peer);
+    CU_ASSERT_EQUAL(ucp_st_svc(worker)->num_notices, 1);
+    ucp_st_worker_unlock(worker);
+    while (is_begun && !__atomic_load_n(&is_held, __ATOMIC_ACQUIRE)) {
+        (void)sched_yield();
+    }
+    ucp_st_svc_ep_disconnect(peer);
+    st_hook_ep_create(NULL);
+    CU_ASSERT_EQUAL(ucp_st_svc(worker)->num_notices, 0);
+    st_side_cleanup(&side[ST_A]);
+}
+
+ST_CASE(ends_meanwhile)
+{
+    run_ends_meanwhile(1);
+    run_ends_meanwhile(0);
+}
+
 /* By their type; atomic */
 static unsigned num_sent[UCP_ST_NOTICE_LAST];
 

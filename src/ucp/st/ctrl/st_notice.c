@@ -231,7 +231,7 @@ static void ucp_st_notice_handle_unmatch(ucp_st_peer_t *peer,
         }
         ucp_st_op_unmatched(op, msg->uses, (ucs_status_t)msg->status);
     }
-    if (!peer->told_last) {
+    if (!peer->told_last && (peer->svc_ep != NULL)) {
         (void)ucp_st_notice_post(peer, &ack);
     }
 }

@@ -363,10 +363,11 @@ static void ucp_st_svc_ep_flush(ucp_st_svc_t *svc, ucp_ep_h ep, double end)
 static int ucp_st_svc_ep_is_used(ucp_st_peer_t *peer)
 {
     ucp_st_svc_t *svc = ucp_st_svc(peer->worker);
-    int is_used       = 0;
+    int is_used;
     unsigned i;
 
     ucp_st_worker_lock(peer->worker);
+    is_used = ucp_st_notice_is_sending(peer);
     for (i = 0; i < svc->num_clients; ++i) {
         is_used |= svc->clients[i]->is_used(peer);
     }
@@ -382,7 +383,9 @@ static void ucp_st_svc_ep_end(ucp_st_peer_t *peer)
     ucp_st_svc_ep_t *sep   = peer->svc_ep;
 
     ucp_st_svc_stop(svc);
-    (void)ucp_st_svc_work(worker);
+    do { /* Nobody posts notices any more */
+        (void)ucp_st_svc_work(worker);
+    } while (!ucs_list_is_empty(&svc->notices));
     if ((sep->ep != NULL) && (peer->status == UCS_OK)) {
         ucp_st_svc_ep_flush(svc, sep->ep, svc->stop_time);
     }
@@ -410,18 +413,20 @@ void ucp_st_svc_ep_disconnect(ucp_st_peer_t *peer)
 {
     ucp_st_worker_h worker = peer->worker;
     ucp_st_svc_ep_t *sep   = peer->svc_ep;
-    int is_used;
 
     if (sep == NULL) {
         return;
     }
     ucp_st_worker_lock(worker);
-    is_used = (sep->ep != NULL) || (sep->notice_ep != NULL) ||
-              !ucs_list_is_empty(&peer->ops);
-    ucp_st_worker_unlock(worker);
-    if (is_used) {
+    if ((sep->ep != NULL) || (sep->notice_ep != NULL) ||
+        ucp_st_notice_is_sending(peer) || !ucs_list_is_empty(&peer->ops)) {
+        ucp_st_worker_unlock(worker);
         ucp_st_svc_ep_end(peer);
+        ucp_st_worker_lock(worker);
     }
+    /* In one go with the question, as the service thread may still serve other
+     * peers, and answer this one until here */
     peer->svc_ep = NULL;
+    ucp_st_worker_unlock(worker);
     free(sep);
 }
