@@ -18,7 +18,8 @@ ONE_SIDED = ("direct put", "direct put-strict", "direct get",
              "direct get-strict", "trig put", "trig put-strict", "trig get",
              "trig get-strict")
 # Of the benchmarks of MPI
-COMPARED = ("st_pingpong", "st_faces", "st_mbw")
+APPLICATIONS = {"st_life": "generation", "st_cg": "iteration"}
+COMPARED = ("st_pingpong", "st_faces", "st_mbw", *APPLICATIONS)
 K = 1 << 10
 M = 1 << 20
 # Blocks of st_faces: by the bytes of the longest message, which tell them
@@ -160,6 +161,8 @@ def describe(figure):
         parts += [size_text(figure["size"]), figure["memory"]]
     elif figure["bench"] == "st_faces":
         parts.append(halo_text(figure))
+    elif figure["bench"] in APPLICATIONS:
+        parts.append(f"{figure['ranks']} ranks")
     elif figure["bench"] in ("st_trig", "st_ucx"):
         parts.append(size_text(figure["size"]))
     return ", ".join(parts)
@@ -477,6 +480,11 @@ def compared_tables(figures):
     some = [figure for figure in figures if figure["bench"] == "st_faces"]
     if some:
         text += compared_table(some, "st_faces: iteration", halo_text)
+    for bench, what in APPLICATIONS.items():
+        some = [figure for figure in figures if figure["bench"] == bench]
+        if some:
+            text += compared_table(some, f"{bench}: {what}", lambda figure:
+                                   f"{figure['ranks']} ranks")
     some = [figure for figure in figures if figure["bench"] == "st_mbw"]
     for what, series in (("matched", MATCHED), ("one-sided", ONE_SIDED)):
         if any(figure["series"] in series for figure in some):

@@ -99,7 +99,7 @@ static int life_report(life_app_t *app)
     int ret;
 
     snprintf(app->report.params, sizeof(app->report.params),
-             "\"width\":%d,\"height\":%d,\"ranks\":\"%dx%d\","
+             "\"width\":%d,\"height\":%d,\"grid\":\"%dx%d\","
              "\"generations\":%d,\"trials\":%d,", opts->size[0],
              opts->size[1], field->ranks[0], field->ranks[1],
              opts->generations, opts->common.trials);

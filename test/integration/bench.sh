@@ -236,8 +236,8 @@ test_all()
     [ "$rc" -eq 0 ] || fail "status $rc"
     expect_file "not all ran, or settings or load are not told" "
 assert {run['bench'] for run in all['runs']} == {
-    'st_pingpong', 'st_faces', 'st_mbw', 'st_cost', 'st_wrt', 'st_trig',
-    'st_ucx'}
+    'st_pingpong', 'st_faces', 'st_mbw', 'st_life', 'st_cg', 'st_cost', 'st_wrt',
+    'st_trig', 'st_ucx'}
 for run in all['runs']:
     assert 'error' not in run and run['report']['rows']
     assert run['load_before'] >= 0 and run['load_after'] >= 0
