@@ -139,7 +139,7 @@ static void use_merged(MPI_Comm inter)
     MPI_Comm_free(&merged);
 }
 
-/* Matched requests that outlive the communicator, and maybe the other process */
+/* Matched requests that outlive the communicator, maybe the other process. */
 static void outlive(MPI_Comm *inter)
 {
     int in = -1, out = mpix_test.rank;
@@ -178,6 +178,9 @@ int main(int argc, char **argv)
         inter = spawn(argv[0], argv[1], mpix_test.size);
     }
 
+    MPI_Comm_set_errhandler(inter, MPI_ERRORS_RETURN);
+    MPIX_IS(is_refused ? MPI_ERR_UNSUPPORTED_OPERATION : MPI_SUCCESS,
+            MPIX_Queue_attach(inter));
     use_pair(inter, mpix_test.rank, is_refused);
     use_merged(inter);
     if (is_refused) {

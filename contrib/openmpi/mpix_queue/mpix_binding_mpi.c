@@ -103,10 +103,7 @@ static int mpix_mpi_resolve(const char *func, mpix_peer_t *peer,
                             mpix_route_t *route)
 {
     if ((peer->world_rank < 0) || (peer->comm->id == MPIX_COMM_ID_FOREIGN)) {
-        return mpix_fail(func, MPI_ERR_UNSUPPORTED_OPERATION,
-                         "the communicator has processes that are not in this "
-                         "one's MPI_COMM_WORLD, as those of MPI_Comm_spawn, "
-                         "which needs the binding ucx");
+        return mpix_comm_foreign_error(func);
     }
 
     if (peer->comm->id == MPIX_COMM_ID_NONE) {

@@ -8,6 +8,7 @@
 
 #include "mpix_comm.h"
 #include "mpix_binding.h"
+#include "mpix_error.h"
 #include "mpix_global.h"
 #include "mpix_peer.h"
 #include "mpix_request.h"
@@ -231,7 +232,7 @@ static int mpix_comm_group_is_foreign(MPI_Group group)
     return size > 0;
 }
 
-static int mpix_comm_is_foreign(MPI_Comm handle)
+int mpix_comm_is_foreign(MPI_Comm handle)
 {
     int is_inter, ret;
     MPI_Group group;
@@ -247,6 +248,14 @@ static int mpix_comm_is_foreign(MPI_Comm handle)
         PMPI_Group_free(&group);
     }
     return ret;
+}
+
+int mpix_comm_foreign_error(const char *func)
+{
+    return mpix_fail(func, MPI_ERR_UNSUPPORTED_OPERATION,
+                     "the communicator has processes that are not in this "
+                     "one's MPI_COMM_WORLD, as those of MPI_Comm_spawn, which "
+                     "needs the binding ucx");
 }
 
 int mpix_comm_agree(MPI_Comm handle)

@@ -53,6 +53,12 @@ void mpix_comm_set_making(int is_making);
  * lock. */
 int mpix_comm_agree(MPI_Comm handle);
 
+/* Tell whether processes of another MPI_COMM_WORLD are in there. */
+int mpix_comm_is_foreign(MPI_Comm handle);
+
+/* The error for that, where the binding does not have it. */
+int mpix_comm_foreign_error(const char *func);
+
 /* Return a reference. To be called with the lock held. */
 void mpix_comm_put(mpix_comm_t *comm);
 
