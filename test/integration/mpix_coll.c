@@ -65,7 +65,9 @@ static void coll_fill(coll_t *coll, char *buffer, int use)
             ((bool*)buffer)[i] = (value > 5);
         } else {
             memset(buffer + i * coll->elem,
-                   (coll->op == MPI_SUM) ? value : value - 3, coll->elem);
+                   ((coll->op == MPI_SUM) || (coll->op == MPI_MAXLOC)) ?
+                           value :
+                           value - 3, coll->elem);
         }
     }
 }
@@ -339,6 +341,19 @@ static void test_allreduce_large(void)
     run(COLL_ALLREDUCE, MPI_INT, MPI_SUM, LARGE, 0, 0);
     run(COLL_ALLREDUCE, MPI_DOUBLE, MPI_SUM, LARGE + 5, 0, 1);
     run(COLL_ALLREDUCE, MPI_UINT64_T, MPI_BXOR, 8 * LARGE + 3, 0, 0);
+}
+
+/* A pair with a gap, which no result may touch */
+static void test_reduce_gaps(void)
+{
+    int root;
+
+    for (root = 0; root < mpix_test.size; ++root) {
+        run(COLL_REDUCE, MPI_DOUBLE_INT, MPI_MAXLOC, 5, root, root % 2);
+    }
+    run(COLL_ALLREDUCE, MPI_DOUBLE_INT, MPI_MAXLOC, 9, 0, 0);
+    run(COLL_ALLREDUCE, MPI_DOUBLE_INT, MPI_MAXLOC, 9, 0, 1);
+    run(COLL_ALLREDUCE, MPI_DOUBLE_INT, MPI_MAXLOC, LARGE, 0, 0);
 }
 
 static void test_allgather(void)
@@ -644,6 +659,7 @@ int main(int argc, char **argv)
         {"reduce", test_reduce},
         {"allreduce", test_allreduce},
         {"allreduce_large", test_allreduce_large},
+        {"reduce_gaps", test_reduce_gaps},
         {"allgather", test_allgather},
         {"alltoall", test_alltoall},
         {"alltoall_columns", test_alltoall_columns},

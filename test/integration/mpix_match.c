@@ -507,8 +507,11 @@ int main(int argc, char **argv)
     };
 
     /* With an argument, in threads' presence */
-    mpix_test_init_thread(&argc, &argv, (argc > 1) ? MPI_THREAD_MULTIPLE :
-                                                     MPI_THREAD_SINGLE);
+    if (argc > 1) {
+        mpix_test_init_thread(&argc, &argv, MPI_THREAD_MULTIPLE);
+    } else {
+        mpix_test_init(&argc, &argv);
+    }
     mpix_test_cases(cases, argc, argv);
     return mpix_test_end("mpix_match");
 }

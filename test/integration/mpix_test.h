@@ -69,7 +69,7 @@ typedef struct mpix_test_msg {
  * returned. */
 void mpix_test_init_thread(int *argc, char ***argv, int level);
 
-/* The same with the least level, which the library raises. */
+/* The same by MPI_Init, whose level the library raises. */
 void mpix_test_init(int *argc, char ***argv);
 
 /* What is left to do where the program has called MPI_Init itself. */

@@ -102,11 +102,8 @@ static ucs_status_t mpix_mpi_open(const char **cause_p)
 static int mpix_mpi_resolve(const char *func, mpix_peer_t *peer,
                             mpix_route_t *route)
 {
-    if (peer->world_rank < 0) {
-        return mpix_fail(func, MPI_ERR_UNSUPPORTED_OPERATION,
-                         "rank %d of the communicator is not in this process' "
-                         "MPI_COMM_WORLD, which the binding mpi needs",
-                         peer->rank);
+    if ((peer->world_rank < 0) || (peer->comm->id == MPIX_COMM_ID_FOREIGN)) {
+        return mpix_comm_foreign_error(func);
     }
 
     if (peer->comm->id == MPIX_COMM_ID_NONE) {

@@ -52,6 +52,10 @@ static void mpix_coll_move(mpix_coll_t *coll, void *dst, const void *src,
     size_t length, dst_length;
     void *from, *to;
 
+    if (dst == src) {
+        return;
+    }
+
     if (!mpix_buffer_is_contig(src, args->sendcount, args->sendtype, &from,
                                  &length) ||
         !mpix_buffer_is_contig(dst, args->recvcount, args->recvtype, &to,
@@ -106,15 +110,10 @@ static const void *mpix_coll_reduce_begin(mpix_coll_t *coll,
     const int is_in_place = has_result && (args->sendbuf == MPI_IN_PLACE);
     const void *input     = is_in_place ? args->recvbuf : args->sendbuf;
     const char *refusal;
-    size_t length;
-    void *start;
 
     refusal = mpix_coll_op_init(&coll->op, args->op, args->recvtype);
     if (refusal != NULL) {
         mpix_coll_refuse(coll, refusal);
-    } else if (!mpix_buffer_is_contig(input, 2, args->recvtype, &start,
-                                        &length) || (start != input)) {
-        mpix_coll_refuse(coll, "a datatype is not contiguous");
     }
     return input;
 }
@@ -156,7 +155,7 @@ static void mpix_coll_reduce_tree(mpix_coll_t *coll,
     } else if (!is_root) {
         mpix_coll_send(coll, acc, args->recvcount, args->recvtype, args->root);
     } else {
-        mpix_coll_copy(coll, args->recvbuf, acc, size);
+        mpix_coll_move(coll, args->recvbuf, acc, args);
     }
     mpix_coll_end_round(coll);
     if (is_root && (place != 0)) {
@@ -200,7 +199,7 @@ static void mpix_coll_allreduce_doubling(mpix_coll_t *coll,
     }
     extra = coll->size - power;
 
-    mpix_coll_copy(coll, acc, input, size);
+    mpix_coll_move(coll, acc, input, args);
     if ((rank < (2 * extra)) && (rank % 2 == 0)) {
         mpix_coll_send(coll, acc, args->recvcount, args->recvtype, rank + 1);
         mpix_coll_end_round(coll);
@@ -228,7 +227,7 @@ static void mpix_coll_allreduce_doubling(mpix_coll_t *coll,
         mpix_coll_send(coll, acc, args->recvcount, args->recvtype, rank - 1);
         mpix_coll_end_round(coll);
     }
-    mpix_coll_copy(coll, args->recvbuf, acc, size);
+    mpix_coll_move(coll, args->recvbuf, acc, args);
 }
 
 /* First element of a rank's part of a vector. */
@@ -252,7 +251,7 @@ static void mpix_coll_allreduce_ring(mpix_coll_t *coll,
     void *to;
 
     /* Sums go around, then results */
-    mpix_coll_copy(coll, args->recvbuf, input, count * size);
+    mpix_coll_move(coll, args->recvbuf, input, args);
     for (i = 0; i < 2 * (coll->size - 1); ++i) {
         out       = mpix_coll_rank_at(coll, (i < (coll->size - 1)) ?
                                                     -i :

@@ -299,7 +299,8 @@ static int mpix_coll_init(const mpix_coll_args_t *args, MPI_Request *request)
                     (const void *sendbuf, void *recvbuf, _count_t count, \
                      MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, \
                      MPI_Info info, MPI_Request *request), \
-                    .sendbuf = sendbuf, .recvbuf = recvbuf, \
+                    .sendbuf = sendbuf, .sendcount = count, \
+                    .sendtype = datatype, .recvbuf = recvbuf, \
                     .recvcount = count, .recvtype = datatype, .op = op)
 
 #define MPIX_COLL_REDUCE_MAKER(_func, _count_t) \
@@ -307,7 +308,8 @@ static int mpix_coll_init(const mpix_coll_args_t *args, MPI_Request *request)
                     (const void *sendbuf, void *recvbuf, _count_t count, \
                      MPI_Datatype datatype, MPI_Op op, int root, \
                      MPI_Comm comm, MPI_Info info, MPI_Request *request), \
-                    .sendbuf = sendbuf, .recvbuf = recvbuf, \
+                    .sendbuf = sendbuf, .sendcount = count, \
+                    .sendtype = datatype, .recvbuf = recvbuf, \
                     .recvcount = count, .recvtype = datatype, .op = op, \
                     .root = root)
 

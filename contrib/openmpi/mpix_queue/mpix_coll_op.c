@@ -182,17 +182,21 @@ const char *mpix_coll_op_init(mpix_coll_op_t *op, MPI_Op handle,
                               MPI_Datatype datatype)
 {
     const mpix_coll_op_func_t *row = mpix_coll_op_row(handle);
+    MPI_Aint lb, extent, true_lb, true_extent;
     mpix_elem_t elem;
-    MPI_Count size;
     int level;
 
-    PMPI_Type_size_x(datatype, &size);
+    PMPI_Type_get_extent(datatype, &lb, &extent);
+    PMPI_Type_get_true_extent(datatype, &true_lb, &true_extent);
     PMPI_Op_commutative(handle, &op->is_commutative);
     op->op       = handle;
     op->datatype = datatype;
-    op->size     = size;
+    op->size     = extent;
+    if ((lb != 0) || (true_lb < 0) || ((true_lb + true_extent) > extent)) {
+        return "the elements of a datatype are not one behind the other";
+    }
 
-    elem     = mpix_coll_op_elem(datatype, size);
+    elem     = mpix_coll_op_elem(datatype, extent);
     op->func = ((row != NULL) && (elem != MPIX_ELEM_LAST)) ? row[elem] : NULL;
     if (op->func == NULL) {
         PMPI_Query_thread(&level);

@@ -22,13 +22,13 @@ typedef struct mpix_coll_op {
     mpix_coll_op_func_t func;        /* NULL: by MPI */
     MPI_Op              op;
     MPI_Datatype        datatype;
-    size_t              size;        /* Of an element, in bytes */
+    size_t              size;        /* Of an element, with its gaps */
     int                 is_commutative;
 } mpix_coll_op_t;
 
 
-/* Find out how to reduce elements of a datatype, which has no gaps. Returns
- * NULL, or why a stream cannot. */
+/* Find out how to reduce elements of a datatype. Returns NULL, or why a stream
+ * cannot. */
 const char *mpix_coll_op_init(mpix_coll_op_t *op, MPI_Op handle,
                               MPI_Datatype datatype);
 

@@ -8,6 +8,7 @@
 
 #include "mpix_comm.h"
 #include "mpix_binding.h"
+#include "mpix_error.h"
 #include "mpix_global.h"
 #include "mpix_peer.h"
 #include "mpix_request.h"
@@ -88,7 +89,10 @@ static int mpix_comm_copied(MPI_Comm handle, int keyval, void *extra,
     }
 
     mpix_lock();
-    copy = mpix_comm_create(mpix_comm_derive_id(comm->id, ++comm->dups));
+    copy = mpix_comm_create((comm->id == MPIX_COMM_ID_FOREIGN) ?
+                                    MPIX_COMM_ID_FOREIGN :
+                                    mpix_comm_derive_id(comm->id,
+                                                        ++comm->dups));
     mpix_unlock();
     if (copy == NULL) {
         return MPI_ERR_NO_MEM;
@@ -211,6 +215,49 @@ static int mpix_comm_share_id(MPI_Comm handle, int is_inter, uint64_t *id_p)
     return rc;
 }
 
+/* Whether not all processes of the group are in MPI_COMM_WORLD. */
+static int mpix_comm_group_is_foreign(MPI_Group group)
+{
+    MPI_Group world, rest;
+    int size;
+
+    PMPI_Comm_group(MPI_COMM_WORLD, &world);
+    PMPI_Group_difference(group, world, &rest);
+    PMPI_Group_size(rest, &size);
+
+    if (rest != MPI_GROUP_EMPTY) {
+        PMPI_Group_free(&rest);
+    }
+    PMPI_Group_free(&world);
+    return size > 0;
+}
+
+int mpix_comm_is_foreign(MPI_Comm handle)
+{
+    int is_inter, ret;
+    MPI_Group group;
+
+    PMPI_Comm_group(handle, &group);
+    ret = mpix_comm_group_is_foreign(group);
+    PMPI_Group_free(&group);
+
+    PMPI_Comm_test_inter(handle, &is_inter);
+    if (is_inter && !ret) {
+        PMPI_Comm_remote_group(handle, &group);
+        ret = mpix_comm_group_is_foreign(group);
+        PMPI_Group_free(&group);
+    }
+    return ret;
+}
+
+int mpix_comm_foreign_error(const char *func)
+{
+    return mpix_fail(func, MPI_ERR_UNSUPPORTED_OPERATION,
+                     "the communicator has processes that are not in this "
+                     "one's MPI_COMM_WORLD, as those of MPI_Comm_spawn, which "
+                     "needs the binding ucx");
+}
+
 int mpix_comm_agree(MPI_Comm handle)
 {
     mpix_comm_t *comm;
@@ -226,8 +273,12 @@ int mpix_comm_agree(MPI_Comm handle)
         return rc;
     }
 
-    PMPI_Comm_test_inter(handle, &is_inter);
-    rc = mpix_comm_share_id(handle, is_inter, &id);
+    if (mpix_comm_is_foreign(handle)) {
+        id = MPIX_COMM_ID_FOREIGN;
+    } else {
+        PMPI_Comm_test_inter(handle, &is_inter);
+        rc = mpix_comm_share_id(handle, is_inter, &id);
+    }
     if (rc == MPI_SUCCESS) {
         mpix_lock();
         comm->id = id;

@@ -18,9 +18,10 @@
 /* Ids of communicators: the same at all their processes, and no other one's
  * that a process of them is in. Only where the binding needs them. */
 enum {
-    MPIX_COMM_ID_NONE, /* Made past this library */
+    MPIX_COMM_ID_NONE,    /* Made past this library */
     MPIX_COMM_ID_WORLD,
-    MPIX_COMM_ID_SELF
+    MPIX_COMM_ID_SELF,
+    MPIX_COMM_ID_FOREIGN  /* A process is of another MPI_COMM_WORLD */
 };
 
 
@@ -47,8 +48,16 @@ int mpix_comm_get(MPI_Comm handle, mpix_comm_t **comm_p);
 void mpix_comm_set_making(int is_making);
 
 /* Agree on the id of a new communicator, if the binding needs one and there is
- * none yet. Collective over it. Returns an MPI code. Takes the lock. */
+ * none yet. Collective over it, unless processes of another MPI_COMM_WORLD are
+ * in there: those may not use this library. Returns an MPI code. Takes the
+ * lock. */
 int mpix_comm_agree(MPI_Comm handle);
+
+/* Tell whether processes of another MPI_COMM_WORLD are in there. */
+int mpix_comm_is_foreign(MPI_Comm handle);
+
+/* The error for that, where the binding does not have it. */
+int mpix_comm_foreign_error(const char *func);
 
 /* Return a reference. To be called with the lock held. */
 void mpix_comm_put(mpix_comm_t *comm);

@@ -93,6 +93,11 @@ int MPI_Init(int *argc, char ***argv)
 {
     int provided;
 
+    /* A tool behind this library may have MPI_Init alone. It calls PMPI_Init,
+     * which gets here again. */
+    if ((mpix_next_depth == 0) && (mpix_next_mpi.Init != mpix_next_pmpi.Init)) {
+        return MPIX_NEXT(Init)(argc, argv);
+    }
     return MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &provided);
 }
 

@@ -40,7 +40,9 @@ static int mpix_info_attach(const char *func, MPI_Comm comm)
     if (mpix_global_bind(1, &cause) != UCS_OK) {
         return mpix_fail(func, MPI_ERR_UNSUPPORTED_OPERATION, "%s", cause);
     }
-    return mpix_comm_agree(comm);
+    return (mpix_binding_needs_ids() && mpix_comm_is_foreign(comm)) ?
+                   mpix_comm_foreign_error(func) :
+                   mpix_comm_agree(comm);
 }
 
 int MPIX_Queue_attach(MPI_Comm comm)

@@ -41,10 +41,12 @@
  * datatype of a reduction must not be freed before the request.
  *
  * Refused by match, with MPI_ERR_REQUEST and a text that says why:
- * intercommunicators, and of reductions datatypes that are not contiguous and
- * operations that need MPI_THREAD_MULTIPLE without it. Other collectives take
- * any datatype that MPIX_Match takes. If one message does not match, the
- * collective fails on the ranks that have a part in it, and can only be freed.
+ * intercommunicators, and of reductions operations that need
+ * MPI_THREAD_MULTIPLE without it and datatypes with a lower bound other than 0
+ * or with data beyond their extent; gaps, as those of MPI_DOUBLE_INT, are legal.
+ * Other collectives take any datatype that MPIX_Match takes. If one message
+ * does not match, the collective fails on the ranks that have a part in it, and
+ * can only be freed.
  *
  * If a rank dies, collectives end with an error of MPIX_Queue_wait on the ranks
  * that exchange messages with it. Others may not notice: their results are
