@@ -43,7 +43,7 @@
  * Refused by match, with MPI_ERR_REQUEST and a text that says why:
  * intercommunicators, and of reductions operations that need
  * MPI_THREAD_MULTIPLE without it and datatypes with a lower bound other than 0
- * or with data beyond their extent; gaps, as those of MPI_DOUBLE_INT, are legal.
+ * or with data beyond their extent. They may have gaps, as MPI_DOUBLE_INT has.
  * Other collectives take any datatype that MPIX_Match takes. If one message
  * does not match, the collective fails on the ranks that have a part in it, and
  * can only be freed.
