@@ -89,13 +89,23 @@ int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
     return rc;
 }
 
+/* Whether a tool behind this library has MPI_Init. */
+static int mpix_global_has_tool(void)
+{
+    Dl_info next, mpi;
+
+    return dladdr((void*)mpix_next_mpi.Init, &next) &&
+           dladdr((void*)mpix_next_pmpi.Init, &mpi) &&
+           (next.dli_fbase != mpi.dli_fbase);
+}
+
 int MPI_Init(int *argc, char ***argv)
 {
     int provided;
 
-    /* A tool behind this library may have MPI_Init alone. It calls PMPI_Init,
-     * which gets here again. */
-    if ((mpix_next_depth == 0) && (mpix_next_mpi.Init != mpix_next_pmpi.Init)) {
+    /* It may not have MPI_Init_thread. It calls PMPI_Init, which gets here
+     * again. */
+    if ((mpix_next_depth == 0) && mpix_global_has_tool()) {
         return MPIX_NEXT(Init)(argc, argv);
     }
     return MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &provided);
