@@ -81,7 +81,8 @@ void cg_kernel_update(void *arg);
 void cg_kernel_direction(void *arg);
 
 /* Computes b - A x anew. Returns 1 on every rank if that is not the r of the
- * iterations, or is not smaller than b. Collective. */
+ * iterations, if the next direction is not conjugate to the last one, or if
+ * nothing was solved. Collective. */
 uint64_t cg_check(cg_data_t *data);
 
 #endif

@@ -6,9 +6,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What rounding may do to the residual of some hundred iterations, of that of
- * the start */
+/* What rounding may do in some hundred iterations, of vectors' lengths */
 #define CG_TOLERANCE 1e-9
+
+/* What the check sums up over all ranks */
+enum {
+    CG_SUM_DIFF,     /* Square of the difference of b - A x and r */
+    CG_SUM_B,        /* Square of b */
+    CG_SUM_P,        /* Square of p */
+    CG_SUM_Q,        /* Square of q, which is A times the p before */
+    CG_SUM_PQ,       /* Their product */
+    CG_SUM_DESCENT,  /* x (b + r): by how much the energy is below that of 0,
+                        twice */
+    CG_SUM_LAST
+};
 
 
 static size_t cg_length(const cg_data_t *data)
@@ -130,11 +141,14 @@ void cg_kernel_direction(void *arg)
 
 uint64_t cg_check(cg_data_t *data)
 {
-    const int width = data->width;
-    double norms[3] = {0, 0, 0}; /* Squares: of the difference, of r, of b */
+    const int width          = data->width;
+    double sums[CG_SUM_LAST] = {0};
     double value;
     size_t i;
 
+    sums[CG_SUM_P]  = cg_dot(data, data->p, data->p);
+    sums[CG_SUM_Q]  = cg_dot(data, data->q, data->q);
+    sums[CG_SUM_PQ] = cg_dot(data, data->p, data->q);
     bench_check(MPI_Sendrecv(&data->x[width], width, MPI_DOUBLE, data->up, 1,
                              &data->x[(size_t)(data->rows + 1) * width], width,
                              MPI_DOUBLE, data->down, 1, MPI_COMM_WORLD,
@@ -145,13 +159,16 @@ uint64_t cg_check(cg_data_t *data)
                              MPI_STATUS_IGNORE), "MPI_Sendrecv");
     cg_multiply(data, data->x, data->q);
     for (i = width; i < cg_length(data) - width; ++i) {
-        value     = data->b[i] - data->q[i] - data->r[i];
-        norms[0] += value * value;
-        norms[1] += data->r[i] * data->r[i];
-        norms[2] += data->b[i] * data->b[i];
+        value                 = data->b[i] - data->q[i] - data->r[i];
+        sums[CG_SUM_DIFF]    += value * value;
+        sums[CG_SUM_B]       += data->b[i] * data->b[i];
+        sums[CG_SUM_DESCENT] += data->x[i] * (data->b[i] + data->r[i]);
     }
-    bench_check(MPI_Allreduce(MPI_IN_PLACE, norms, 3, MPI_DOUBLE, MPI_SUM,
-                              MPI_COMM_WORLD), "MPI_Allreduce");
-    return !((sqrt(norms[0]) <= CG_TOLERANCE * sqrt(norms[2])) &&
-             (norms[1] < norms[2]));
+    bench_check(MPI_Allreduce(MPI_IN_PLACE, sums, CG_SUM_LAST, MPI_DOUBLE,
+                              MPI_SUM, MPI_COMM_WORLD), "MPI_Allreduce");
+    return !((sqrt(sums[CG_SUM_DIFF]) <=
+              (CG_TOLERANCE * sqrt(sums[CG_SUM_B]))) &&
+             (fabs(sums[CG_SUM_PQ]) <=
+              (CG_TOLERANCE * sqrt(sums[CG_SUM_P] * sums[CG_SUM_Q]))) &&
+             (sums[CG_SUM_DESCENT] > 0));
 }
