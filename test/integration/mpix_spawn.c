@@ -6,6 +6,7 @@
  */
 #include "mpix_test.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -167,6 +168,11 @@ int main(int argc, char **argv)
     if (argc != 2) {
         return 2;
     }
+#ifdef MPICH_VERSION
+    /* Of a program without this library as well */
+    printf("skipped: MPI_Comm_spawn of Debian's MPICH returns an error\n");
+    return 77;
+#endif
     /* Children do not have what env(1) has set */
     setenv("MPIX_QUEUE_BINDING", argv[1], 1);
     is_refused = !strcmp(argv[1], "mpi");
