@@ -170,19 +170,14 @@ static int mpix_msg_cancel(void *arg, int is_complete)
 
 static int mpix_msg_check_rank(const mpix_msg_args_t *args)
 {
-    int is_inter, size;
+    int size;
 
     if ((args->rank == MPI_PROC_NULL) ||
         (args->is_recv && (args->rank == MPI_ANY_SOURCE))) {
         return MPI_SUCCESS;
     }
 
-    PMPI_Comm_test_inter(args->comm, &is_inter);
-    if (is_inter) {
-        PMPI_Comm_remote_size(args->comm, &size);
-    } else {
-        PMPI_Comm_size(args->comm, &size);
-    }
+    size = mpix_comm_num_peers(args->comm);
     if ((args->rank < 0) || (args->rank >= size)) {
         return mpix_fail(args->func, MPI_ERR_RANK,
                          "%s %d: the communicator has ranks from 0 to %d",
@@ -194,14 +189,11 @@ static int mpix_msg_check_rank(const mpix_msg_args_t *args)
 
 static int mpix_msg_check_tag(const mpix_msg_args_t *args)
 {
-    int *max, found;
-
     if (args->is_recv && (args->tag == MPI_ANY_TAG)) {
         return MPI_SUCCESS;
     }
 
-    PMPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &max, &found);
-    if ((args->tag < 0) || (found && (args->tag > *max))) {
+    if ((args->tag < 0) || (args->tag > mpix_comm_tag_ub())) {
         return mpix_fail(args->func, MPI_ERR_TAG,
                          "tag %d is not between 0 and MPI_TAG_UB", args->tag);
     }

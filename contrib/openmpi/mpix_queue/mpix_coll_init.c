@@ -159,7 +159,7 @@ static int mpix_coll_seems_active(MPI_Request request)
     return !is_inactive;
 }
 
-/* Whether a count is none for those functions, which take an int. */
+/* Whether a count does not fit into the int that those functions take. */
 static int mpix_coll_is_large(const mpix_coll_args_t *args)
 {
     return (args->sendcount > INT_MAX) || (args->recvcount > INT_MAX);

@@ -19,6 +19,9 @@
 /* In the id of a duplicate */
 #define MPIX_COMM_ID_DUP (1ull << 62)
 
+/* What MPI_TAG_UB is at least */
+#define MPIX_COMM_LEAST_TAG_UB 32767
+
 /* Held while the object of a communicator is looked for or made, by one thread
  * at a time. Not the lock, which MPI's callbacks take. */
 static pthread_mutex_t mpix_comm_find_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -299,6 +302,27 @@ void mpix_comm_put(mpix_comm_t *comm)
         mpix_peer_destroy(peer);
     }
     free(comm);
+}
+
+int mpix_comm_num_peers(MPI_Comm comm)
+{
+    int is_inter, size;
+
+    PMPI_Comm_test_inter(comm, &is_inter);
+    if (is_inter) {
+        PMPI_Comm_remote_size(comm, &size);
+    } else {
+        PMPI_Comm_size(comm, &size);
+    }
+    return size;
+}
+
+int mpix_comm_tag_ub(void)
+{
+    int *value, found;
+
+    PMPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &value, &found);
+    return found ? *value : MPIX_COMM_LEAST_TAG_UB;
 }
 
 int mpix_comm_world_rank(MPI_Comm comm, int rank)

@@ -62,6 +62,13 @@ int mpix_comm_foreign_error(const char *func);
 /* Return a reference. To be called with the lock held. */
 void mpix_comm_put(mpix_comm_t *comm);
 
+/* How many ranks messages may have: those of the remote group, for an
+ * intercommunicator. */
+int mpix_comm_num_peers(MPI_Comm comm);
+
+/* The largest tag. */
+int mpix_comm_tag_ub(void);
+
 /* Rank in MPI_COMM_WORLD of a rank of a communicator (of its remote group, for
  * an intercommunicator); -1 if it is not in there. */
 int mpix_comm_world_rank(MPI_Comm comm, int rank);

@@ -7,6 +7,7 @@
 #endif
 
 #include "mpix_queue.h"
+#include "mpix_comm.h"
 #include "mpix_error.h"
 #include "mpix_global.h"
 #include "mpix_handle.h"
@@ -88,28 +89,13 @@ static int mpix_halo_free_requests(mpix_halo_object_t *object)
     return rc;
 }
 
-static int mpix_halo_tag_ub(void)
-{
-    int *value, flag;
-
-    PMPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &value, &flag);
-    return flag ? *value : 32767;
-}
-
-/* What MPI would refuse without a word of the side. */
+/* What MPI would refuse without naming the side. */
 static int mpix_halo_check_side(const mpix_halo_args_t *args, int index)
 {
     const MPIX_Halo_side *side   = &args->sides[index];
     const mpix_halo_link_t *link = &args->links[index];
-    const int tag_ub             = mpix_halo_tag_ub();
-    int is_inter, size;
-
-    PMPI_Comm_test_inter(args->comm, &is_inter);
-    if (is_inter) {
-        PMPI_Comm_remote_size(args->comm, &size);
-    } else {
-        PMPI_Comm_size(args->comm, &size);
-    }
+    const int tag_ub             = mpix_comm_tag_ub();
+    const int size               = mpix_comm_num_peers(args->comm);
 
     if ((link->rank < 0) || (link->rank >= size)) {
         return mpix_fail(args->func, MPI_ERR_RANK,
@@ -272,7 +258,7 @@ static int mpix_halo_grid_offsets(const mpix_halo_grid_t *grid)
 static mpix_halo_link_t mpix_halo_grid_link(const mpix_halo_grid_t *grid,
                                             MPI_Comm comm, int direction)
 {
-    int tag_ub            = mpix_halo_tag_ub();
+    int tag_ub            = mpix_comm_tag_ub();
     mpix_halo_link_t link = {
         .sendtag = tag_ub - direction,
         .recvtag = tag_ub - (mpix_halo_grid_offsets(grid) - 1 - direction)
@@ -374,7 +360,7 @@ int MPIX_Halo_init(MPI_Comm comm, int count, const MPIX_Halo_side sides[],
 static int mpix_halo_list_links(const mpix_halo_args_t *args, const int *ranks,
                                 const int *sendtags, const int *recvtags)
 {
-    int tag_ub = mpix_halo_tag_ub();
+    int tag_ub = mpix_comm_tag_ub();
     int i;
 
     if ((args->count > 0) && (ranks == NULL)) {
