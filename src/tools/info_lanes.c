@@ -40,6 +40,12 @@ unsigned info_streams(void)
     for (type = 0; type < UCS_GSTREAM_TYPE_LAST; ++type) {
         status = ucs_gstream_query_type((ucs_gstream_type_t)type, &attr);
         info_print("Streams:", attr.name, status == UCS_OK, attr.reason);
+        if (attr.num_devices > 0) {
+            printf("#   library: %s\n#   version: %d\n#   devices: %d\n"
+                   "#   stores and waits: %s\n", attr.library, attr.version,
+                   attr.num_devices, attr.has_batches ? "several a call" :
+                                                        "one a call");
+        }
         found += (status == UCS_OK);
     }
     return found;

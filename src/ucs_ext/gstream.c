@@ -5,6 +5,7 @@
 #endif
 
 #include "gstream.h"
+#include "gstream_gpu.h"
 #include "gstream_host.h"
 #include "gstream_sleep.h"
 #include "api/ucs_trace.h"
@@ -15,6 +16,7 @@
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <string.h>
 
 
 /* Live streams; entries and their list links are protected by lock. A stream
@@ -37,16 +39,11 @@ static __thread struct {
 } gstream_found;
 
 
-/* Back ends by type; NULL where this build has none. */
+/* Back ends by type */
 static const gstream_ops_t *const gstream_backends[UCS_GSTREAM_TYPE_LAST] = {
-    [UCS_GSTREAM_TYPE_HOST] = &gstream_host_ops
-};
-
-
-static const char *const gstream_type_names[UCS_GSTREAM_TYPE_LAST] = {
-    [UCS_GSTREAM_TYPE_HOST] = "host",
-    [UCS_GSTREAM_TYPE_HIP]  = "HIP",
-    [UCS_GSTREAM_TYPE_CUDA] = "CUDA"
+    [UCS_GSTREAM_TYPE_HOST] = &gstream_host_ops,
+    [UCS_GSTREAM_TYPE_HIP]  = &gstream_hip_ops,
+    [UCS_GSTREAM_TYPE_CUDA] = &gstream_cuda_ops
 };
 
 
@@ -95,15 +92,12 @@ ucs_status_t ucs_gstream_query_type(ucs_gstream_type_t type,
         return UCS_ERR_INVALID_PARAM;
     }
 
-    snprintf(attr->name, sizeof(attr->name), "%s", gstream_type_names[type]);
-    if (gstream_backends[type] == NULL) {
-        snprintf(attr->reason, sizeof(attr->reason),
-                 "this version of the library has no %s streams",
-                 gstream_type_names[type]);
-        return UCS_ERR_UNSUPPORTED;
-    }
-    attr->reason[0] = '\0';
-    return UCS_OK;
+    memset(attr, 0, sizeof(*attr));
+    snprintf(attr->name, sizeof(attr->name), "%s",
+             gstream_backends[type]->name);
+    return (type == UCS_GSTREAM_TYPE_HOST) ?
+                   UCS_OK :
+                   gstream_gpu_query_type(type, attr);
 }
 
 ucs_status_t ucs_gstream_create(const ucs_gstream_params_t *params,
@@ -190,6 +184,28 @@ int ucs_gstream_is_valid(ucs_gstream_h stream)
 ucs_gstream_type_t ucs_gstream_type(ucs_gstream_h stream)
 {
     return (stream != NULL) ? stream->type : UCS_GSTREAM_TYPE_LAST;
+}
+
+unsigned ucs_gstream_caps(ucs_gstream_h stream)
+{
+    return (stream != NULL) ? stream->ops->caps : 0;
+}
+
+void *ucs_gstream_native(ucs_gstream_h stream)
+{
+    return (stream != NULL) ? stream->ops->native(stream) : NULL;
+}
+
+ucs_status_t ucs_gstream_detect(void *handle, ucs_gstream_type_t *type_p)
+{
+    if (type_p == NULL) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    if ((handle != NULL) && ucs_gstream_is_valid(handle)) {
+        *type_p = ucs_gstream_type(handle);
+        return UCS_OK;
+    }
+    return gstream_gpu_detect(handle, type_p);
 }
 
 /* What is wrong with the word of a command; NULL if nothing. */

@@ -18,6 +18,9 @@ typedef struct gstream_ops {
     /** For logs. */
     const char *name;
 
+    /** Mask of ucs_gstream_cap. */
+    unsigned caps;
+
     /** Makes a stream with ops and type set; the front registers it. */
     ucs_status_t (*create)(const ucs_gstream_params_t *params,
                            ucs_gstream_h *stream_p);
@@ -38,6 +41,9 @@ typedef struct gstream_ops {
 
     /** UCS_OK if idle, UCS_INPROGRESS if not. */
     ucs_status_t (*query)(ucs_gstream_h stream);
+
+    /** The runtime's stream; NULL for a host stream. */
+    void *(*native)(ucs_gstream_h stream);
 } gstream_ops_t;
 
 

@@ -578,11 +578,22 @@ static ucs_status_t gstream_host_synchronize(ucs_gstream_h stream,
                                   timeout);
 }
 
+static void *gstream_host_native(ucs_gstream_h stream)
+{
+    (void)stream;
+    return NULL;
+}
+
 const gstream_ops_t gstream_host_ops = {
     .name        = "host",
+    .caps        = UCS_GSTREAM_CAP_WRITE | UCS_GSTREAM_CAP_WAIT |
+                   UCS_GSTREAM_CAP_COPY | UCS_GSTREAM_CAP_FUNC |
+                   UCS_GSTREAM_CAP_CHEAP | UCS_GSTREAM_CAP_HELP |
+                   UCS_GSTREAM_CAP_WAKE,
     .create      = gstream_host_create,
     .destroy     = gstream_host_destroy,
     .enqueue     = gstream_host_enqueue,
     .synchronize = gstream_host_synchronize,
-    .query       = gstream_host_query
+    .query       = gstream_host_query,
+    .native      = gstream_host_native
 };

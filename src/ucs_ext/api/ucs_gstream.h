@@ -60,14 +60,19 @@ typedef struct ucs_gstream_params {
     uint64_t            field_mask;
     /** What executes the commands; host if not set. */
     ucs_gstream_type_t  type;
-    /** The application's hipStream_t or cudaStream_t; not used by host
-     *  streams. */
+    /** The application's hipStream_t, cudaStream_t or CUstream, which may be a
+     *  default stream (NULL, or the runtime's two other handles), and then is
+     *  that of the context or device that is the caller's current one. It
+     *  outlives the stream. If not set, a stream of the runtime is made at
+     *  the caller's current device, apart from the default stream. Not used by
+     *  host streams. */
     void                *native;
     /** Whose threads run a host stream; a thread of its own if not set. */
     ucs_gstream_group_h group;
     /** Of a host stream, in the range of @ref ucs_gstream_priority_range; 0 if
      *  not set. It orders streams of a group; a stream with a thread of its own
-     *  has the same whatever it is, as the kernel schedules that thread. */
+     *  has the same whatever it is, as the kernel schedules that thread. Of a
+     *  stream that is made in a runtime, by its rules. Not with @a native. */
     int                 priority;
     /** The thread of a host stream's own runs on one of these processors, of
      *  which those are ignored that the process cannot use; where the caller
@@ -208,14 +213,19 @@ ucs_status_t ucs_gstream_create(const ucs_gstream_params_t *params,
 
 
 /** Longest text of @ref ucs_gstream_type_attr_t, with the final zero. */
-#define UCS_GSTREAM_TEXT_MAX 128
+#define UCS_GSTREAM_TEXT_MAX 192
 
 
 /** What @ref ucs_gstream_query_type tells. */
 typedef struct ucs_gstream_type_attr {
     char name[UCS_GSTREAM_TEXT_MAX];   /**< Of the type */
-    char reason[UCS_GSTREAM_TEXT_MAX]; /**< Why no stream of it can be created;
-                                            empty if one can */
+    char reason[UCS_GSTREAM_TEXT_MAX]; /**< Why no stream of it can be created,
+                                            and what to set; empty if one can */
+    char library[UCS_GSTREAM_TEXT_MAX]; /**< Where its runtime was found; empty
+                                            for the host's, and where none was */
+    int  version;     /**< The runtime's own number; 0 as above */
+    int  num_devices; /**< Devices of the runtime; 0 as above */
+    int  has_batches; /**< Several stores and waits are one call */
 } ucs_gstream_type_attr_t;
 
 
@@ -565,6 +575,64 @@ ucs_status_t ucs_gstream_synchronize(ucs_gstream_h stream);
  */
 ucs_status_t ucs_gstream_synchronize_timeout(ucs_gstream_h stream,
                                              double timeout);
+
+
+/** What a stream can do, as bits. */
+enum ucs_gstream_cap {
+    UCS_GSTREAM_CAP_WRITE = 1u << 0, /**< Store words */
+    UCS_GSTREAM_CAP_WAIT  = 1u << 1, /**< Wait for words */
+    UCS_GSTREAM_CAP_COPY  = 1u << 2, /**< Copy bytes */
+    UCS_GSTREAM_CAP_FUNC  = 1u << 3, /**< Run host functions; kernels as
+                                          UCS_GSTREAM_CMD_LAUNCH, too */
+    UCS_GSTREAM_CAP_CHEAP = 1u << 4, /**< Host functions cost it no more than
+                                          stores: no other processor has to wake
+                                          up for them */
+    UCS_GSTREAM_CAP_HELP  = 1u << 5, /**< Call helpers while it waits */
+    UCS_GSTREAM_CAP_WAKE  = 1u << 6  /**< Its stores wake host streams that
+                                          sleep on the word */
+};
+
+
+/**
+ * What a stream can do. Callers ask this, not the type.
+ *
+ * @param [in] stream A live stream.
+ *
+ * @return Mask of @ref ucs_gstream_cap.
+ *
+ * Threads: may be called from any thread.
+ */
+unsigned ucs_gstream_caps(ucs_gstream_h stream);
+
+
+/**
+ * The runtime's stream, for kernels of the application.
+ *
+ * @param [in] stream A live stream.
+ *
+ * @return The hipStream_t or CUstream; NULL for a stream of the host. A default
+ *         stream of CUDA may be NULL, too.
+ *
+ * Threads: may be called from any thread.
+ */
+void *ucs_gstream_native(ucs_gstream_h stream);
+
+
+/**
+ * Tell what kind of stream a handle of the application is: a stream of this
+ * library, a hipStream_t or a cudaStream_t.
+ *
+ * @param [in]  handle The handle. NULL is the default stream of the runtime
+ *                     that the process has loaded.
+ * @param [out] type_p Filled on success only.
+ *
+ * @return UCS_OK; UCS_ERR_INVALID_PARAM, after an error in the log that says
+ *         why, if it is none of them, or NULL in a process that has loaded
+ *         both runtimes or none.
+ *
+ * Threads: may be called from any thread.
+ */
+ucs_status_t ucs_gstream_detect(void *handle, ucs_gstream_type_t *type_p);
 
 
 /**

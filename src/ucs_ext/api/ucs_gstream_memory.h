@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ucs_gstream_memory.h - memory that streams of devices reach: words that they
+ * store to and wait for, and whose memory an address is.
+ *
+ * A GPU reaches only those words of the host's memory that are registered with
+ * its runtime. They are registered here once, and with each runtime when a
+ * stream of it first has a command that names one.
+ */
+#ifndef UCS_GSTREAM_MEMORY_H_
+#define UCS_GSTREAM_MEMORY_H_
+
+#include <ucs_gstream.h>
+#include <ucs/type/status.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Kinds of memory that @ref ucs_gstream_memory_add takes. */
+typedef enum {
+    UCS_GSTREAM_MEMORY_HOST, /**< Memory of this process */
+    UCS_GSTREAM_MEMORY_IO    /**< A device's registers, such as doorbells */
+} ucs_gstream_memory_kind_t;
+
+
+/**
+ * Have streams of devices reach a range of memory. Streams of the host need no
+ * such call.
+ *
+ * @param [in] start  The range, @a length bytes; apart from other ranges by
+ *                    whole pages, as pages are what is registered.
+ * @param [in] length In bytes, not 0.
+ * @param [in] kind   What is there.
+ *
+ * @return UCS_OK; UCS_ERR_INVALID_PARAM for a NULL or empty range or an unknown
+ *         kind; UCS_ERR_ALREADY_EXISTS if a page of it is in another range;
+ *         UCS_ERR_NO_MEMORY. Whether a device can reach it is known when a
+ *         command first names it: @ref ucs_gstream_enqueue then fails.
+ *
+ * Ownership: the memory stays the caller's and must live until
+ *            @ref ucs_gstream_memory_remove.
+ * Threads: may be called from any thread.
+ */
+ucs_status_t ucs_gstream_memory_add(void *start, size_t length,
+                                    ucs_gstream_memory_kind_t kind);
+
+
+/**
+ * Undo @ref ucs_gstream_memory_add. No command that names the range is pending.
+ *
+ * @param [in] start As it was added.
+ *
+ * @return UCS_OK; UCS_ERR_NO_ELEM if it is not there.
+ *
+ * Threads: may be called from any thread.
+ */
+ucs_status_t ucs_gstream_memory_remove(void *start);
+
+
+/**
+ * Get a word that streams of all types reach: 0 at first, in a cache line of
+ * its own.
+ *
+ * @return The word; NULL without memory.
+ *
+ * Ownership: the caller owns the word until @ref ucs_gstream_word_put.
+ * Threads: may be called from any thread.
+ */
+volatile uint64_t *ucs_gstream_word_get(void);
+
+
+/**
+ * Give a word back that no command names any more.
+ *
+ * @param [in] word From @ref ucs_gstream_word_get, or NULL.
+ *
+ * Threads: may be called from any thread.
+ */
+void ucs_gstream_word_put(volatile uint64_t *word);
+
+
+/** What @ref ucs_gstream_memory_query tells. */
+typedef struct ucs_gstream_memory_attr {
+    /** Whose memory it is: UCS_GSTREAM_TYPE_HOST if the host reaches it and no
+     *  runtime says that it lies in a device. */
+    ucs_gstream_type_t type;
+    /** The device's number in its runtime; 0 for the host's memory. */
+    int                device;
+    /** The runtime moves it between host and device, which both reach it. */
+    int                is_managed;
+    /** A runtime knows it: it is in a device, or was registered or allocated
+     *  for devices, so that copies of streams do not block the host. */
+    int                is_pinned;
+} ucs_gstream_memory_attr_t;
+
+
+/**
+ * Tell whose memory an address is. A process that has no runtime of GPUs loaded
+ * has memory of the host only, and none is loaded for this call.
+ *
+ * @param [in]  address Any address; never dereferenced.
+ * @param [out] attr    Filled on success only.
+ *
+ * @return UCS_OK; UCS_ERR_INVALID_PARAM if @a attr is NULL.
+ *
+ * Threads: may be called from any thread.
+ */
+ucs_status_t ucs_gstream_memory_query(const void *address,
+                                      ucs_gstream_memory_attr_t *attr);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * gstream_cuda.c - what streams of GPUs need of CUDA's driver, 11 to 13.
+ *
+ * The driver's functions work on the thread's current context, which is made
+ * that of the stream for the time of a call. Memory is registered in the
+ * primary context of a device, which is kept: it is that of programs that use
+ * cuda*() functions, and the last to go.
+ */
+#ifdef HAVE_CONFIG_H
+#  include "ucx_st_config.h"
+#endif
+
+#ifndef _GNU_SOURCE
+#  define _GNU_SOURCE /* process_vm_readv() */
+#endif
+
+#include "gstream_gpu.h"
+
+#include <ucs/sys/preprocessor.h>
+
+#include <errno.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+/* Of cuda.h */
+enum {
+    GSTREAM_CUDA_INVALID_HANDLE   = 400,
+    GSTREAM_CUDA_MEMORY_DEVICE    = 2,
+    GSTREAM_CUDA_HAS_64_BIT_V1    = 93,
+    GSTREAM_CUDA_CAN_FLUSH        = 98,
+    GSTREAM_CUDA_HAS_64_BIT       = 122,
+    GSTREAM_CUDA_VERSION_64_BIT   = 11070, /* The second form of memory
+                                              operations, always on */
+    GSTREAM_CUDA_LAST_DEFAULT     = 2      /* Handles of default streams */
+};
+
+
+/* Functions in `special` */
+enum {
+    GSTREAM_CUDA_STREAM_CONTEXT,
+    GSTREAM_CUDA_GET_CURRENT,
+    GSTREAM_CUDA_PUSH,
+    GSTREAM_CUDA_POP,
+    GSTREAM_CUDA_GET_DEVICE,
+    GSTREAM_CUDA_RETAIN,
+    GSTREAM_CUDA_WAIT64,
+    GSTREAM_CUDA_COPY,
+    GSTREAM_CUDA_RESULT_NAME
+};
+
+typedef int (*gstream_cuda_context_func_t)(void *stream, void **context_p);
+typedef int (*gstream_cuda_get_func_t)(void **context_p);
+typedef int (*gstream_cuda_push_func_t)(void *context);
+typedef int (*gstream_cuda_device_func_t)(int *device_p);
+typedef int (*gstream_cuda_retain_func_t)(void **context_p, int device);
+typedef int (*gstream_cuda_wait64_func_t)(void *stream, uint64_t address,
+                                          uint64_t value, unsigned flags);
+typedef int (*gstream_cuda_copy_func_t)(uint64_t dst, uint64_t src,
+                                        size_t length, void *stream);
+typedef int (*gstream_cuda_name_func_t)(int result, const char **name_p);
+
+#define GSTREAM_CUDA_CALL(_gpu, _type, _index) \
+    ((_type)(_gpu)->calls.special[_index])
+
+
+static int gstream_cuda_retain(const gstream_gpu_t *gpu, int device,
+                               gstream_gpu_place_t *place)
+{
+    place->device = device;
+    return GSTREAM_CUDA_CALL(gpu, gstream_cuda_retain_func_t,
+                             GSTREAM_CUDA_RETAIN)(&place->context, device);
+}
+
+static int gstream_cuda_enter(const gstream_gpu_t *gpu,
+                              const gstream_gpu_place_t *place,
+                              gstream_gpu_place_t *last)
+{
+    void *current = NULL;
+    int result;
+
+    last->context = NULL;
+    result        = GSTREAM_CUDA_CALL(gpu, gstream_cuda_get_func_t,
+                                      GSTREAM_CUDA_GET_CURRENT)(&current);
+    if ((result != GSTREAM_GPU_OK) || (current == place->context)) {
+        return result;
+    }
+    last->context = place->context;
+    return GSTREAM_CUDA_CALL(gpu, gstream_cuda_push_func_t,
+                             GSTREAM_CUDA_PUSH)(place->context);
+}
+
+static void gstream_cuda_leave(const gstream_gpu_t *gpu,
+                               const gstream_gpu_place_t *last)
+{
+    void *context;
+
+    if (last->context != NULL) {
+        (void)GSTREAM_CUDA_CALL(gpu, gstream_cuda_get_func_t,
+                                GSTREAM_CUDA_POP)(&context);
+    }
+}
+
+/* The driver looks into what a handle points to: it must be memory */
+static int gstream_cuda_is_stream(const gstream_gpu_t *gpu, void *handle)
+{
+    char byte;
+    struct iovec local  = {.iov_base = &byte, .iov_len = 1};
+    struct iovec remote = {.iov_base = handle, .iov_len = 1};
+
+    (void)gpu;
+    if ((uintptr_t)handle <= GSTREAM_CUDA_LAST_DEFAULT) {
+        return 1;
+    }
+    return (process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == 1) ||
+           (errno != EFAULT);
+}
+
+static int gstream_cuda_find_place(const gstream_gpu_t *gpu, void *native,
+                                   gstream_gpu_place_t *place)
+{
+    gstream_gpu_place_t last;
+    int result;
+
+    place->context = NULL;
+    if (!gstream_cuda_is_stream(gpu, native)) {
+        return GSTREAM_CUDA_INVALID_HANDLE;
+    }
+    if ((uintptr_t)native <= GSTREAM_CUDA_LAST_DEFAULT) {
+        result = GSTREAM_CUDA_CALL(gpu, gstream_cuda_get_func_t,
+                                   GSTREAM_CUDA_GET_CURRENT)(&place->context);
+        if ((result == GSTREAM_GPU_OK) && (place->context == NULL)) {
+            return gstream_cuda_retain(gpu, 0, place); /* as cuda*() do */
+        }
+    } else {
+        result = GSTREAM_CUDA_CALL(gpu, gstream_cuda_context_func_t,
+                                   GSTREAM_CUDA_STREAM_CONTEXT)(
+                native, &place->context);
+    }
+    if (result == GSTREAM_GPU_OK) {
+        result = gstream_cuda_enter(gpu, place, &last);
+    }
+    if (result == GSTREAM_GPU_OK) {
+        result = GSTREAM_CUDA_CALL(gpu, gstream_cuda_device_func_t,
+                                   GSTREAM_CUDA_GET_DEVICE)(&place->device);
+        gstream_cuda_leave(gpu, &last);
+    }
+    return result;
+}
+
+static int gstream_cuda_make_home(const gstream_gpu_t *gpu,
+                                  const gstream_gpu_place_t *place,
+                                  gstream_gpu_place_t *home)
+{
+    return gstream_cuda_retain(gpu, place->device, home);
+}
+
+static int gstream_cuda_wait64(const gstream_gpu_t *gpu, void *native,
+                               uint64_t address, uint64_t value, unsigned flags)
+{
+    return GSTREAM_CUDA_CALL(gpu, gstream_cuda_wait64_func_t,
+                             GSTREAM_CUDA_WAIT64)(native, address, value,
+                                                  flags);
+}
+
+static int gstream_cuda_copy(const gstream_gpu_t *gpu, void *native, void *dst,
+                             const void *src, size_t length)
+{
+    return GSTREAM_CUDA_CALL(gpu, gstream_cuda_copy_func_t,
+                             GSTREAM_CUDA_COPY)((uintptr_t)dst, (uintptr_t)src,
+                                                length, native);
+}
+
+static int gstream_cuda_is_device_type(const gstream_gpu_t *gpu, int type)
+{
+    (void)gpu;
+    return type == GSTREAM_CUDA_MEMORY_DEVICE;
+}
+
+static const char *gstream_cuda_result_name(const gstream_gpu_t *gpu,
+                                            int result)
+{
+    const char *name = NULL;
+
+    (void)GSTREAM_CUDA_CALL(gpu, gstream_cuda_name_func_t,
+                            GSTREAM_CUDA_RESULT_NAME)(result, &name);
+    return (name != NULL) ? name : "unknown error";
+}
+
+static const char *gstream_cuda_check_device(const gstream_gpu_t *gpu,
+                                             int device)
+{
+    int has_new = (gpu->version >= GSTREAM_CUDA_VERSION_64_BIT);
+    int value   = 0;
+
+    if ((gpu->calls.get_attribute(&value,
+                                  has_new ? GSTREAM_CUDA_HAS_64_BIT :
+                                            GSTREAM_CUDA_HAS_64_BIT_V1,
+                                  device) == GSTREAM_GPU_OK) && value) {
+        return NULL;
+    }
+    return has_new ? "it has no stream memory operations of 64 bits" :
+                     "its stream memory operations of 64 bits are off: load "
+                     "the driver's module with NVreg_EnableStreamMemOPs=1, or "
+                     "take a driver of CUDA 11.7 or later";
+}
+
+static unsigned gstream_cuda_wait_flags(const gstream_gpu_t *gpu, int device)
+{
+    int value = 0;
+
+    return ((gpu->calls.get_attribute(&value, GSTREAM_CUDA_CAN_FLUSH,
+                                      device) == GSTREAM_GPU_OK) && value) ?
+                   GSTREAM_GPU_WAIT_FLUSH :
+                   0;
+}
+
+#define GSTREAM_CUDA_NAME(_field, ...) \
+    { \
+        .offset = ucs_offsetof(gstream_gpu_calls_t, _field), \
+        .names  = {__VA_ARGS__} \
+    }
+
+static const gstream_gpu_name_t gstream_cuda_names[] = {
+    GSTREAM_CUDA_NAME(init, "cuInit"),
+    GSTREAM_CUDA_NAME(get_version, "cuDriverGetVersion"),
+    GSTREAM_CUDA_NAME(get_count, "cuDeviceGetCount"),
+    GSTREAM_CUDA_NAME(get_attribute, "cuDeviceGetAttribute"),
+    GSTREAM_CUDA_NAME(create, "cuStreamCreateWithPriority"),
+    GSTREAM_CUDA_NAME(destroy, "cuStreamDestroy_v2"),
+    GSTREAM_CUDA_NAME(get_range, "cuCtxGetStreamPriorityRange"),
+    GSTREAM_CUDA_NAME(write64, "cuStreamWriteValue64_v2",
+                      "cuStreamWriteValue64"),
+    GSTREAM_CUDA_NAME(batch, "cuStreamBatchMemOp_v2", "cuStreamBatchMemOp"),
+    GSTREAM_CUDA_NAME(launch, "cuLaunchHostFunc"),
+    GSTREAM_CUDA_NAME(query, "cuStreamQuery"),
+    GSTREAM_CUDA_NAME(synchronize, "cuStreamSynchronize"),
+    GSTREAM_CUDA_NAME(is_capturing, "cuStreamIsCapturing"),
+    GSTREAM_CUDA_NAME(event_create, "cuEventCreate"),
+    GSTREAM_CUDA_NAME(event_destroy, "cuEventDestroy_v2"),
+    GSTREAM_CUDA_NAME(event_record, "cuEventRecord"),
+    GSTREAM_CUDA_NAME(event_query, "cuEventQuery"),
+    GSTREAM_CUDA_NAME(memory_register, "cuMemHostRegister_v2"),
+    GSTREAM_CUDA_NAME(memory_unregister, "cuMemHostUnregister"),
+    GSTREAM_CUDA_NAME(memory_device, "cuMemHostGetDevicePointer_v2"),
+    GSTREAM_CUDA_NAME(pointer, "cuPointerGetAttribute"),
+    GSTREAM_CUDA_NAME(special[GSTREAM_CUDA_STREAM_CONTEXT], "cuStreamGetCtx"),
+    GSTREAM_CUDA_NAME(special[GSTREAM_CUDA_GET_CURRENT], "cuCtxGetCurrent"),
+    GSTREAM_CUDA_NAME(special[GSTREAM_CUDA_PUSH], "cuCtxPushCurrent_v2"),
+    GSTREAM_CUDA_NAME(special[GSTREAM_CUDA_POP], "cuCtxPopCurrent_v2"),
+    GSTREAM_CUDA_NAME(special[GSTREAM_CUDA_GET_DEVICE], "cuCtxGetDevice"),
+    GSTREAM_CUDA_NAME(special[GSTREAM_CUDA_RETAIN],
+                      "cuDevicePrimaryCtxRetain"),
+    GSTREAM_CUDA_NAME(special[GSTREAM_CUDA_WAIT64], "cuStreamWaitValue64_v2",
+                      "cuStreamWaitValue64"),
+    GSTREAM_CUDA_NAME(special[GSTREAM_CUDA_COPY], "cuMemcpyAsync"),
+    GSTREAM_CUDA_NAME(special[GSTREAM_CUDA_RESULT_NAME], "cuGetErrorName")
+};
+
+static const char *const gstream_cuda_libraries[] = {
+#ifdef ST_CUDA_PREFIX
+    ST_CUDA_PREFIX "/lib/libcuda.so.1", ST_CUDA_PREFIX "/lib64/libcuda.so.1",
+#endif
+    "libcuda.so.1", NULL
+};
+
+static const gstream_gpu_ops_t gstream_cuda_gpu_ops = {
+    .find_place     = gstream_cuda_find_place,
+    .make_home      = gstream_cuda_make_home,
+    .enter          = gstream_cuda_enter,
+    .leave          = gstream_cuda_leave,
+    .wait64         = gstream_cuda_wait64,
+    .copy           = gstream_cuda_copy,
+    .is_stream      = gstream_cuda_is_stream,
+    .is_device_type = gstream_cuda_is_device_type,
+    .result_name    = gstream_cuda_result_name,
+    .check_device   = gstream_cuda_check_device,
+    .wait_flags     = gstream_cuda_wait_flags
+};
+
+gstream_gpu_t gstream_cuda = {
+    .type      = UCS_GSTREAM_TYPE_CUDA,
+    .name      = "CUDA",
+    .libraries = gstream_cuda_libraries,
+#ifdef ST_CUDA_DISABLED
+    .is_off    = 1,
+#endif
+    .names     = gstream_cuda_names,
+    .num_names = sizeof(gstream_cuda_names) / sizeof(gstream_cuda_names[0]),
+    .ops       = &gstream_cuda_gpu_ops
+};

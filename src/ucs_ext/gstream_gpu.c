@@ -1,0 +1,772 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * gstream_gpu.c - streams of GPUs.
+ *
+ * A stream here is a handle of the application's stream, or of one that was
+ * made for it, and enqueues to that at once. Stores and waits go in one batch
+ * where the runtime has such; a function is a host function of the runtime.
+ *
+ * What is visible when (the runtimes' documents of the functions named):
+ *
+ *   - A store comes after all that the stream did before, for the whole system:
+ *     cuStreamWriteValue64() without CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER
+ *     puts a barrier like __threadfence_system() in front, and
+ *     hipStreamWriteValue64() is a packet with a release of system scope. So a
+ *     NIC that the store starts sees what kernels wrote.
+ *   - What comes after a wait comes after the store that ended it. What a NIC
+ *     wrote to the device's memory before it wrote the word may still be under
+ *     way inside the device: CU_STREAM_WAIT_VALUE_FLUSH, where the device has
+ *     it, makes it visible (see gstream_gpu_ops_t.wait_flags). Words and data
+ *     that both lie in the host's memory need no more than the order of the
+ *     bus.
+ *
+ * A stream's `lock` keeps the commands of one call together and protects its
+ * scratch memory. It is held during calls of the runtime that enqueue, which
+ * wait for nothing but room in the stream.
+ */
+#ifdef HAVE_CONFIG_H
+#  include "config.h"
+#endif
+
+#include "gstream_gpu.h"
+#include "gstream_memory.h"
+#include "gstream_futex.h"
+
+#include <ucs/debug/log_def.h>
+#include <ucs/sys/compiler_def.h>
+#include <ucs/sys/math.h>
+
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* A host that waits with a time-out looks this often, ns */
+#define GSTREAM_GPU_PAUSE 20000
+
+/* Operations of a batch: drivers take no more at once */
+#define GSTREAM_GPU_BATCH_MAX 256
+
+#define GSTREAM_GPU_CAPS \
+    (UCS_GSTREAM_CAP_WRITE | UCS_GSTREAM_CAP_WAIT | UCS_GSTREAM_CAP_COPY | \
+     UCS_GSTREAM_CAP_FUNC)
+
+
+typedef struct gstream_gpu_func gstream_gpu_func_t;
+
+/* One thing to enqueue: stores and waits in a row, or a host function, or a
+ * copy by the device. */
+typedef struct gstream_gpu_step {
+    size_t                  num_ops; /* in the stream's scratch memory */
+    gstream_gpu_func_t      *func;
+    const ucs_gstream_cmd_t *copy;
+} gstream_gpu_step_t;
+
+
+/* A stream. Fields without a remark are constant. */
+typedef struct gstream_gpu_stream {
+    struct ucs_gstream  super;
+    const gstream_gpu_t *gpu;
+    void                *native;
+    int                 is_own;   /* made here */
+    gstream_gpu_place_t place;
+    unsigned            wait_flags;
+    pthread_mutex_t     lock;
+    gstream_gpu_op_t    *ops;     /* scratch for a call, */
+    size_t              max_ops;  /* that there is room for, */
+    gstream_gpu_step_t  *steps;   /* and what is to be done with them; */
+    size_t              max_steps;/* all under the lock */
+    int                 failed;   /* a call failed in the midst; the lock */
+} gstream_gpu_stream_t;
+
+
+/* A function with its argument, or a copy of its arguments, or a copy between
+ * two places of the host's memory. Freed when it has run. */
+struct gstream_gpu_func {
+    gstream_gpu_stream_t *stream;
+    ucs_gstream_func_t   func;    /* NULL: a copy */
+    void                 *arg;    /* or where the copy goes */
+    const void           *src;
+    size_t               length;
+    char                 args[] UCS_V_ALIGNED(16);
+};
+
+
+/* The stream whose function the calling thread runs */
+static __thread gstream_gpu_stream_t *gstream_gpu_current;
+
+static gstream_gpu_stream_t *gstream_gpu_derived(ucs_gstream_h stream)
+{
+    return ucs_derived_of(stream, gstream_gpu_stream_t);
+}
+
+/* Makes the stream's place the caller's */
+static ucs_status_t gstream_gpu_enter(gstream_gpu_stream_t *stream,
+                                      gstream_gpu_place_t *last)
+{
+    const gstream_gpu_t *gpu = stream->gpu;
+
+    return (gstream_gpu_status(gpu,
+                               gpu->ops->enter(gpu, &stream->place, last),
+                               "the stream's context or device is gone") ==
+            UCS_OK) ?
+                   UCS_OK :
+                   UCS_ERR_IO_ERROR;
+}
+
+/* The same for a call that a capture forbids, or that it would record */
+static ucs_status_t gstream_gpu_enter_checked(gstream_gpu_stream_t *stream,
+                                              const char *call,
+                                              gstream_gpu_place_t *last)
+{
+    const gstream_gpu_t *gpu = stream->gpu;
+    int is_capturing         = 0;
+    ucs_status_t status;
+
+    status = gstream_gpu_enter(stream, last);
+    if (status != UCS_OK) {
+        return status;
+    }
+    status = gstream_gpu_status(gpu,
+                                gpu->calls.is_capturing(stream->native,
+                                                        &is_capturing),
+                                call);
+    if ((status == UCS_OK) && is_capturing) {
+        ucs_error("%s: %s: the stream is being captured into a graph",
+                  gpu->name, call);
+        status = UCS_ERR_UNSUPPORTED;
+    }
+    if (status != UCS_OK) {
+        gpu->ops->leave(gpu, last);
+    }
+    return status;
+}
+
+/* What is wrong with the parameters; NULL if nothing. */
+static const char *gstream_gpu_check(const ucs_gstream_params_t *params)
+{
+    if (params->field_mask & (UCS_GSTREAM_PARAM_FIELD_GROUP |
+                              UCS_GSTREAM_PARAM_FIELD_CPUS)) {
+        return "groups and processors are for streams of the host";
+    }
+    if ((params->field_mask & UCS_GSTREAM_PARAM_FIELD_NATIVE) &&
+        (params->field_mask & UCS_GSTREAM_PARAM_FIELD_PRIORITY)) {
+        return "the application's stream has its priority already";
+    }
+    return NULL;
+}
+
+/* Makes a stream of the runtime at the caller's place */
+static ucs_status_t gstream_gpu_make_native(gstream_gpu_stream_t *stream,
+                                            const ucs_gstream_params_t *params)
+{
+    const gstream_gpu_t *gpu = stream->gpu;
+    int least                = 0;
+    int greatest             = 0;
+    int priority             = 0;
+    gstream_gpu_place_t last;
+    ucs_status_t status;
+
+    status = gstream_gpu_enter(stream, &last);
+    if (status != UCS_OK) {
+        return status;
+    }
+    (void)gpu->calls.get_range(&least, &greatest);
+    if (params->field_mask & UCS_GSTREAM_PARAM_FIELD_PRIORITY) {
+        /* Smaller is more urgent for both */
+        priority = ucs_max(ucs_min(params->priority, least), greatest);
+    }
+    status         = gstream_gpu_status(
+            gpu, gpu->calls.create(&stream->native, GSTREAM_GPU_NON_BLOCKING,
+                                   priority), "cannot create a stream");
+    stream->is_own = (status == UCS_OK);
+    gpu->ops->leave(gpu, &last);
+    return status;
+}
+
+/* Finds the stream's place, or makes the stream; and what its device can do */
+static ucs_status_t gstream_gpu_init(gstream_gpu_stream_t *stream,
+                                     const ucs_gstream_params_t *params)
+{
+    const gstream_gpu_t *gpu = stream->gpu;
+    int has_native           = !!(params->field_mask &
+                                  UCS_GSTREAM_PARAM_FIELD_NATIVE);
+    ucs_status_t status;
+    const char *why;
+    int result;
+
+    stream->native = has_native ? params->native : NULL;
+    result         = gpu->ops->find_place(gpu, stream->native, &stream->place);
+    status         = gstream_gpu_status(
+            gpu, result, has_native ? "the handle is no stream of a live "
+                                      "context" : "no context for a stream");
+    if (status != UCS_OK) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+
+    why = gpu->ops->check_device(gpu, stream->place.device);
+    if (why != NULL) {
+        ucs_error("%s: no stream on device %d: %s", gpu->name,
+                  stream->place.device, why);
+        return UCS_ERR_UNSUPPORTED;
+    }
+    stream->wait_flags = gpu->ops->wait_flags(gpu, stream->place.device);
+    status             = gstream_gpu_set_home(gpu->type, &stream->place);
+    if (status != UCS_OK) {
+        return status;
+    }
+    return has_native ? UCS_OK : gstream_gpu_make_native(stream, params);
+}
+
+static ucs_status_t gstream_gpu_create(ucs_gstream_type_t type,
+                                       const gstream_ops_t *ops,
+                                       const ucs_gstream_params_t *params,
+                                       ucs_gstream_h *stream_p)
+{
+    const gstream_gpu_t *gpu = gstream_gpu_open(type, 0);
+    const char *defect       = gstream_gpu_check(params);
+    gstream_gpu_stream_t *stream;
+    ucs_status_t status;
+
+    if (defect != NULL) {
+        ucs_error("cannot create a stream of %s: %s", ops->name, defect);
+        return UCS_ERR_INVALID_PARAM;
+    }
+    if (gpu == NULL) {
+        return UCS_ERR_UNSUPPORTED; /* The front has said why */
+    }
+
+    stream = calloc(1, sizeof(*stream));
+    if (stream == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    stream->super.ops  = ops;
+    stream->super.type = type;
+    stream->gpu        = gpu;
+    pthread_mutex_init(&stream->lock, NULL);
+    status = gstream_gpu_init(stream, params);
+    if (status != UCS_OK) {
+        pthread_mutex_destroy(&stream->lock);
+        free(stream);
+        return status;
+    }
+    *stream_p = &stream->super;
+    return UCS_OK;
+}
+
+static ucs_status_t gstream_cuda_create(const ucs_gstream_params_t *params,
+                                        ucs_gstream_h *stream_p)
+{
+    return gstream_gpu_create(UCS_GSTREAM_TYPE_CUDA, &gstream_cuda_ops, params,
+                              stream_p);
+}
+
+static ucs_status_t gstream_hip_create(const ucs_gstream_params_t *params,
+                                       ucs_gstream_h *stream_p)
+{
+    return gstream_gpu_create(UCS_GSTREAM_TYPE_HIP, &gstream_hip_ops, params,
+                              stream_p);
+}
+
+static ucs_status_t gstream_gpu_query(ucs_gstream_h super)
+{
+    gstream_gpu_stream_t *stream = gstream_gpu_derived(super);
+    const gstream_gpu_t *gpu     = stream->gpu;
+    gstream_gpu_place_t last;
+    ucs_status_t status;
+    int result;
+
+    if (gstream_gpu_current != NULL) {
+        /* A host function may not call the runtime */
+        return (gstream_gpu_current == stream) ? UCS_INPROGRESS : UCS_ERR_BUSY;
+    }
+    status = gstream_gpu_enter_checked(stream, "query of a stream", &last);
+    if (status != UCS_OK) {
+        return status;
+    }
+    result = gpu->calls.query(stream->native);
+    gpu->ops->leave(gpu, &last);
+    if (result == GSTREAM_GPU_NOT_READY) {
+        return UCS_INPROGRESS;
+    }
+    return (gstream_gpu_status(gpu, result, "a stream failed") == UCS_OK) ?
+                   UCS_OK :
+                   UCS_ERR_IO_ERROR;
+}
+
+static ucs_status_t gstream_gpu_destroy(ucs_gstream_h super)
+{
+    gstream_gpu_stream_t *stream = gstream_gpu_derived(super);
+    const gstream_gpu_t *gpu     = stream->gpu;
+    ucs_status_t status          = gstream_gpu_query(super);
+    gstream_gpu_place_t last;
+
+    /* One that failed runs nothing any more */
+    if ((status != UCS_OK) && (status != UCS_ERR_IO_ERROR)) {
+        return UCS_ERR_BUSY;
+    }
+    if (stream->is_own &&
+        (gpu->ops->enter(gpu, &stream->place, &last) == GSTREAM_GPU_OK)) {
+        (void)gpu->calls.destroy(stream->native);
+        gpu->ops->leave(gpu, &last);
+    }
+    pthread_mutex_destroy(&stream->lock);
+    free(stream->ops);
+    free(stream->steps);
+    free(stream);
+    return UCS_OK;
+}
+
+/* Waits for what was enqueued before, by an event, until a time has passed. The
+ * stream's place is the caller's. A result of the runtime. */
+static int gstream_gpu_wait_event(gstream_gpu_stream_t *stream, double timeout)
+{
+    const gstream_gpu_calls_t *calls = &stream->gpu->calls;
+    const struct timespec pause      = {.tv_nsec = GSTREAM_GPU_PAUSE};
+    uint64_t start                   = gstream_time();
+    void *event;
+    int result;
+
+    result = calls->event_create(&event, GSTREAM_GPU_EVENT_NO_TIMING);
+    if (result != GSTREAM_GPU_OK) {
+        return result;
+    }
+    result = calls->event_record(event, stream->native);
+    if (result == GSTREAM_GPU_OK) {
+        while (((result = calls->event_query(event)) ==
+                GSTREAM_GPU_NOT_READY) &&
+               ((gstream_time() - start) < (timeout * GSTREAM_NSEC_PER_SEC))) {
+            (void)nanosleep(&pause, NULL);
+        }
+    }
+    (void)calls->event_destroy(event);
+    return result;
+}
+
+static ucs_status_t gstream_gpu_synchronize(ucs_gstream_h super, double timeout)
+{
+    gstream_gpu_stream_t *stream = gstream_gpu_derived(super);
+    const gstream_gpu_t *gpu     = stream->gpu;
+    gstream_gpu_place_t last;
+    ucs_status_t status;
+    int result;
+
+    if (gstream_gpu_current != NULL) {
+        return UCS_ERR_BUSY; /* A host function may not call the runtime */
+    }
+    status = gstream_gpu_enter_checked(stream, "wait of the host for a stream",
+                                       &last);
+    if (status != UCS_OK) {
+        return status;
+    }
+    /* The stream may be idle, or be needed for nothing but to tell */
+    result = gpu->calls.query(stream->native);
+    if ((result == GSTREAM_GPU_NOT_READY) && isinf(timeout)) {
+        result = gpu->calls.synchronize(stream->native);
+    } else if ((result == GSTREAM_GPU_NOT_READY) && (timeout > 0)) {
+        result = gstream_gpu_wait_event(stream, timeout);
+    }
+    gpu->ops->leave(gpu, &last);
+    if (result == GSTREAM_GPU_NOT_READY) {
+        return UCS_INPROGRESS;
+    }
+    return (gstream_gpu_status(gpu, result, "a stream failed") == UCS_OK) ?
+                   UCS_OK :
+                   UCS_ERR_IO_ERROR;
+}
+
+/* Runs on a thread of the runtime */
+static void gstream_gpu_run_func(void *arg)
+{
+    gstream_gpu_func_t *func = arg;
+
+    gstream_gpu_current = func->stream;
+    if (func->func != NULL) {
+        func->func(func->arg);
+    } else {
+        memcpy(func->arg, func->src, func->length);
+    }
+    gstream_gpu_current = NULL;
+    free(func);
+}
+
+/* What a host function needs for a command; NULL without memory */
+static gstream_gpu_func_t *gstream_gpu_make_func(gstream_gpu_stream_t *stream,
+                                                 const ucs_gstream_cmd_t *cmd)
+{
+    size_t size = (cmd->type == UCS_GSTREAM_CMD_LAUNCH) ? cmd->u.launch.size :
+                                                          0;
+    gstream_gpu_func_t *func;
+
+    func = calloc(1, sizeof(*func) + size);
+    if (func == NULL) {
+        return NULL;
+    }
+    func->stream = stream;
+    if (cmd->type == UCS_GSTREAM_CMD_FUNC) {
+        func->func = cmd->u.func.func;
+        func->arg  = cmd->u.func.arg;
+    } else if (cmd->type == UCS_GSTREAM_CMD_LAUNCH) {
+        func->func = cmd->u.launch.func;
+        if (size > 0) {
+            func->arg = memcpy(func->args, cmd->u.launch.args, size);
+        }
+    } else {
+        func->arg    = cmd->u.copy.dst;
+        func->src    = cmd->u.copy.src;
+        func->length = cmd->u.copy.length;
+    }
+    return func;
+}
+
+/* The device's address of a word: of a range that was added, or of what the
+ * runtime knows itself */
+static ucs_status_t gstream_gpu_map_word(gstream_gpu_stream_t *stream,
+                                         const volatile uint64_t *word,
+                                         uint64_t *address_p)
+{
+    const gstream_gpu_t *gpu = stream->gpu;
+    ucs_status_t status      = gstream_memory_map(gpu, word, address_p);
+    int result;
+
+    if (status != UCS_ERR_NO_ELEM) {
+        return status;
+    }
+    *address_p = 0;
+    result     = gpu->calls.pointer(address_p, GSTREAM_GPU_POINTER_DEVICE,
+                                    (uintptr_t)word);
+    if ((result != GSTREAM_GPU_OK) || (*address_p == 0)) {
+        ucs_error("%s stream %p: the device does not reach word %p: it is "
+                  "neither in memory of the runtime nor in a range of "
+                  "ucs_gstream_memory_add()", gpu->name, (void*)stream,
+                  (void*)word);
+        return UCS_ERR_INVALID_PARAM;
+    }
+    return UCS_OK;
+}
+
+/* A store or a wait, at a place in the stream's scratch memory */
+static ucs_status_t gstream_gpu_set_op(gstream_gpu_stream_t *stream,
+                                       const volatile uint64_t *word,
+                                       uint64_t value, int is_wait,
+                                       gstream_gpu_op_t *op)
+{
+    memset(op, 0, sizeof(*op));
+    op->operation = is_wait ? GSTREAM_GPU_OP_WAIT64 : GSTREAM_GPU_OP_WRITE64;
+    op->value     = value;
+    op->flags     = is_wait ? (GSTREAM_GPU_WAIT_GEQ | stream->wait_flags) : 0;
+    if (is_wait && (value > INT64_MAX)) {
+        ucs_error("%s stream %p: wait for a value of 2^63 or more: the device "
+                  "compares cyclically", stream->gpu->name, (void*)stream);
+        return UCS_ERR_INVALID_PARAM;
+    }
+    return gstream_gpu_map_word(stream, word, &op->address);
+}
+
+/* Whether a copy is between two places of the host's memory, so that a host
+ * function does it: the runtime would do it at once, or wait for the stream.
+ * Refused where it would block the caller for memory that is not pinned. */
+static ucs_status_t gstream_gpu_check_copy(gstream_gpu_stream_t *stream,
+                                           const ucs_gstream_cmd_t *cmd,
+                                           int *is_host_p)
+{
+    const void *places[] = {cmd->u.copy.dst, cmd->u.copy.src};
+    const void *pageable = NULL;
+    int is_host          = 1;
+    ucs_gstream_memory_attr_t attr;
+    uint64_t address;
+    unsigned i;
+
+    for (i = 0; i < ucs_static_array_size(places); ++i) {
+        (void)ucs_gstream_memory_query(places[i], &attr);
+        is_host &= (attr.type == UCS_GSTREAM_TYPE_HOST);
+        if (!attr.is_pinned &&
+            (gstream_memory_map(stream->gpu, places[i], &address) != UCS_OK)) {
+            pageable = places[i];
+        }
+    }
+    *is_host_p = is_host;
+    if (!is_host && (pageable != NULL)) {
+        ucs_error("%s stream %p: a copy between the device and memory %p of "
+                  "the host, which is not registered, would block the caller",
+                  stream->gpu->name, (void*)stream, pageable);
+        return UCS_ERR_UNSUPPORTED;
+    }
+    return UCS_OK;
+}
+
+/* Room in the scratch memory for commands */
+static ucs_status_t gstream_gpu_prepare(gstream_gpu_stream_t *stream,
+                                        const ucs_gstream_cmd_t *cmds,
+                                        size_t count)
+{
+    size_t num_ops = 0;
+    gstream_gpu_step_t *steps;
+    gstream_gpu_op_t *ops;
+    size_t i;
+
+    for (i = 0; i < count; ++i) {
+        num_ops += (cmds[i].type == UCS_GSTREAM_CMD_WAITALL) ?
+                           cmds[i].u.waitall.count :
+                           1;
+    }
+    if (num_ops > stream->max_ops) {
+        ops = realloc(stream->ops, 2 * num_ops * sizeof(*ops));
+        if (ops == NULL) {
+            return UCS_ERR_NO_MEMORY;
+        }
+        stream->ops     = ops;
+        stream->max_ops = 2 * num_ops;
+    }
+    if (count > stream->max_steps) {
+        steps = realloc(stream->steps, 2 * count * sizeof(*steps));
+        if (steps == NULL) {
+            return UCS_ERR_NO_MEMORY;
+        }
+        stream->steps     = steps;
+        stream->max_steps = 2 * count;
+    }
+    return UCS_OK;
+}
+
+/* The stores and waits of a command; `*num_p` is set to how many, 0 if it is
+ * another kind of command */
+static ucs_status_t gstream_gpu_make_ops(gstream_gpu_stream_t *stream,
+                                         const ucs_gstream_cmd_t *cmd,
+                                         gstream_gpu_op_t *ops, size_t *num_p)
+{
+    ucs_status_t status = UCS_OK;
+    const ucs_gstream_word_t *words;
+    size_t i;
+
+    *num_p = 0;
+    switch (cmd->type) {
+    case UCS_GSTREAM_CMD_WRITE64:
+    case UCS_GSTREAM_CMD_WAIT64:
+    case UCS_GSTREAM_CMD_HELP64:
+        *num_p = 1;
+        return gstream_gpu_set_op(stream, cmd->u.word.address,
+                                  cmd->u.word.value,
+                                  cmd->type != UCS_GSTREAM_CMD_WRITE64, ops);
+    case UCS_GSTREAM_CMD_WAITALL:
+        *num_p = cmd->u.waitall.count;
+        words  = cmd->u.waitall.words;
+        for (i = 0; (i < *num_p) && (status == UCS_OK); ++i) {
+            status = gstream_gpu_set_op(stream, words[i].address,
+                                        words[i].value, 1, &ops[i]);
+        }
+        return status;
+    default:
+        return UCS_OK;
+    }
+}
+
+/* Makes the next step of a command that is no store or wait; none for an empty
+ * copy */
+static ucs_status_t gstream_gpu_make_step(gstream_gpu_stream_t *stream,
+                                          const ucs_gstream_cmd_t *cmd,
+                                          size_t *num_steps)
+{
+    gstream_gpu_step_t *step = &stream->steps[*num_steps];
+    int is_host              = 1;
+    ucs_status_t status;
+
+    if (cmd->type == UCS_GSTREAM_CMD_COPY) {
+        if (cmd->u.copy.length == 0) {
+            return UCS_OK;
+        }
+        status = gstream_gpu_check_copy(stream, cmd, &is_host);
+        if (status != UCS_OK) {
+            return status;
+        }
+    }
+    step->num_ops = 0;
+    step->copy    = is_host ? NULL : cmd;
+    step->func    = is_host ? gstream_gpu_make_func(stream, cmd) : NULL;
+    if (is_host && (step->func == NULL)) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    ++*num_steps;
+    return UCS_OK;
+}
+
+/* Makes all steps, before anything is enqueued */
+static ucs_status_t gstream_gpu_make_steps(gstream_gpu_stream_t *stream,
+                                           const ucs_gstream_cmd_t *cmds,
+                                           size_t count, size_t *num_steps)
+{
+    size_t num_ops      = 0;
+    size_t begun        = 0; /* ops of the steps before */
+    ucs_status_t status = UCS_OK;
+    size_t num, i;
+
+    for (i = 0; (i < count) && (status == UCS_OK); ++i) {
+        status = gstream_gpu_make_ops(stream, &cmds[i], &stream->ops[num_ops],
+                                      &num);
+        if (status != UCS_OK) {
+            break;
+        }
+        if (num == 0) {
+            status = gstream_gpu_make_step(stream, &cmds[i], num_steps);
+            begun  = num_ops;
+            continue;
+        }
+        if (num_ops == begun) { /* a row of them begins */
+            stream->steps[*num_steps] = (gstream_gpu_step_t){.num_ops = 0};
+            ++*num_steps;
+        }
+        stream->steps[*num_steps - 1].num_ops += num;
+        num_ops                               += num;
+    }
+    return status;
+}
+
+/* Enqueues stores and waits. A result of the runtime. */
+static int gstream_gpu_run_ops(gstream_gpu_stream_t *stream,
+                               gstream_gpu_op_t *ops, size_t count)
+{
+    const gstream_gpu_t *gpu = stream->gpu;
+    int result               = GSTREAM_GPU_OK;
+    size_t i;
+
+    if ((gpu->calls.batch != NULL) && (count > 1)) {
+        for (i = 0; (i < count) && (result == GSTREAM_GPU_OK);
+             i += GSTREAM_GPU_BATCH_MAX) {
+            result = gpu->calls.batch(stream->native,
+                                      ucs_min(count - i, GSTREAM_GPU_BATCH_MAX),
+                                      &ops[i], 0);
+        }
+        return result;
+    }
+    for (i = 0; (i < count) && (result == GSTREAM_GPU_OK); ++i) {
+        result = (ops[i].operation == GSTREAM_GPU_OP_WAIT64) ?
+                         gpu->ops->wait64(gpu, stream->native, ops[i].address,
+                                          ops[i].value, ops[i].flags) :
+                         gpu->calls.write64(stream->native, ops[i].address,
+                                            ops[i].value, ops[i].flags);
+    }
+    return result;
+}
+
+static int gstream_gpu_run_step(gstream_gpu_stream_t *stream,
+                                const gstream_gpu_step_t *step,
+                                gstream_gpu_op_t *ops)
+{
+    const gstream_gpu_t *gpu = stream->gpu;
+
+    if (step->func != NULL) {
+        return gpu->calls.launch(stream->native, gstream_gpu_run_func,
+                                 step->func);
+    }
+    return (step->copy != NULL) ?
+                   gpu->ops->copy(gpu, stream->native, step->copy->u.copy.dst,
+                                  step->copy->u.copy.src,
+                                  step->copy->u.copy.length) :
+                   gstream_gpu_run_ops(stream, ops, step->num_ops);
+}
+
+/* Enqueues all steps. If a later one fails the stream has run, or will run, a
+ * part of the call: it takes no more. Where nothing failed before, the first
+ * one has had no effect. */
+static ucs_status_t gstream_gpu_run_steps(gstream_gpu_stream_t *stream,
+                                          size_t num_steps)
+{
+    gstream_gpu_op_t *ops = stream->ops;
+    int result            = GSTREAM_GPU_OK;
+    ucs_status_t status;
+    size_t i, j;
+
+    for (i = 0; i < num_steps; ++i) {
+        result = gstream_gpu_run_step(stream, &stream->steps[i], ops);
+        if (result != GSTREAM_GPU_OK) {
+            break;
+        }
+        ops += stream->steps[i].num_ops;
+    }
+    if (result == GSTREAM_GPU_OK) {
+        return UCS_OK;
+    }
+    status         = gstream_gpu_status(stream->gpu, result, "enqueue");
+    stream->failed = (i > 0);
+    for (j = i; j < num_steps; ++j) {
+        free(stream->steps[j].func);
+    }
+    return (i > 0) ? UCS_ERR_IO_ERROR : status;
+}
+
+static ucs_status_t gstream_gpu_enqueue_locked(gstream_gpu_stream_t *stream,
+                                               const ucs_gstream_cmd_t *cmds,
+                                               size_t count)
+{
+    size_t num_steps = 0;
+    ucs_status_t status;
+
+    if (stream->failed) {
+        ucs_error("%s stream %p: a part of an earlier call failed",
+                  stream->gpu->name, (void*)stream);
+        return UCS_ERR_IO_ERROR;
+    }
+    status = gstream_gpu_prepare(stream, cmds, count);
+    if (status != UCS_OK) {
+        return status;
+    }
+    status = gstream_gpu_make_steps(stream, cmds, count, &num_steps);
+    if (status != UCS_OK) {
+        while (num_steps > 0) {
+            free(stream->steps[--num_steps].func);
+        }
+        return status;
+    }
+    return gstream_gpu_run_steps(stream, num_steps);
+}
+
+static ucs_status_t gstream_gpu_enqueue(ucs_gstream_h super,
+                                        const ucs_gstream_cmd_t *cmds,
+                                        size_t count)
+{
+    gstream_gpu_stream_t *stream = gstream_gpu_derived(super);
+    gstream_gpu_place_t last;
+    ucs_status_t status;
+
+    if (gstream_gpu_current != NULL) {
+        ucs_error("%s stream %p: a host function of a stream cannot enqueue",
+                  stream->gpu->name, (void*)stream);
+        return UCS_ERR_BUSY;
+    }
+    status = gstream_gpu_enter_checked(stream, "enqueue", &last);
+    if (status == UCS_OK) {
+        pthread_mutex_lock(&stream->lock);
+        status = gstream_gpu_enqueue_locked(stream, cmds, count);
+        pthread_mutex_unlock(&stream->lock);
+        stream->gpu->ops->leave(stream->gpu, &last);
+    }
+    return status;
+}
+
+static void *gstream_gpu_native(ucs_gstream_h super)
+{
+    return gstream_gpu_derived(super)->native;
+}
+
+const gstream_ops_t gstream_cuda_ops = {
+    .name        = "CUDA",
+    .caps        = GSTREAM_GPU_CAPS,
+    .create      = gstream_cuda_create,
+    .destroy     = gstream_gpu_destroy,
+    .enqueue     = gstream_gpu_enqueue,
+    .synchronize = gstream_gpu_synchronize,
+    .query       = gstream_gpu_query,
+    .native      = gstream_gpu_native
+};
+
+const gstream_ops_t gstream_hip_ops = {
+    .name        = "HIP",
+    .caps        = GSTREAM_GPU_CAPS,
+    .create      = gstream_hip_create,
+    .destroy     = gstream_gpu_destroy,
+    .enqueue     = gstream_gpu_enqueue,
+    .synchronize = gstream_gpu_synchronize,
+    .query       = gstream_gpu_query,
+    .native      = gstream_gpu_native
+};

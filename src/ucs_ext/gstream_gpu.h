@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * gstream_gpu.h - streams of GPUs, over a table of the runtime's functions.
+ *
+ * CUDA's driver and HIP have nearly the same functions: those of one shape are
+ * in gstream_gpu_calls_t, found by their names; where the two differ is what
+ * gstream_cuda.c and gstream_hip.c give. Nothing of a runtime is needed to
+ * build, and a runtime is opened when it is first needed.
+ */
+#ifndef GSTREAM_GPU_H_
+#define GSTREAM_GPU_H_
+
+#include "gstream.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/** Results of both runtimes. */
+enum {
+    GSTREAM_GPU_OK            = 0,
+    GSTREAM_GPU_NO_MEMORY     = 2,
+    GSTREAM_GPU_NO_DEVICE     = 100,
+    GSTREAM_GPU_NOT_READY     = 600,
+    GSTREAM_GPU_NOT_SUPPORTED = 801
+};
+
+/** Attributes of pointers, of both runtimes. */
+enum {
+    GSTREAM_GPU_POINTER_TYPE    = 2,
+    GSTREAM_GPU_POINTER_DEVICE  = 3, /**< Its address for the device */
+    GSTREAM_GPU_POINTER_MANAGED = 8,
+    GSTREAM_GPU_POINTER_ORDINAL = 9
+};
+
+/** Operations of a batch, and flags; of both runtimes. */
+enum {
+    GSTREAM_GPU_OP_WAIT64       = 4,
+    GSTREAM_GPU_OP_WRITE64      = 5,
+    GSTREAM_GPU_WAIT_GEQ        = 0,
+    GSTREAM_GPU_WAIT_FLUSH      = 1 << 30,
+    GSTREAM_GPU_REGISTER_ALL    = 1, /**< For all contexts */
+    GSTREAM_GPU_REGISTER_MAP    = 2,
+    GSTREAM_GPU_REGISTER_IO     = 4,
+    GSTREAM_GPU_NON_BLOCKING    = 1, /**< Of a stream: apart from the default
+                                          one */
+    GSTREAM_GPU_EVENT_NO_TIMING = 2
+};
+
+
+/** One operation of a batch: a union of this size in both runtimes. */
+typedef struct gstream_gpu_op {
+    uint32_t operation;
+    uint64_t address; /**< The device's */
+    uint64_t value;
+    uint32_t flags;
+    uint64_t alias;   /**< The driver's */
+    uint64_t pad;
+} gstream_gpu_op_t;
+
+
+/** Functions of one shape in both runtimes; they return a result of theirs.
+ *  Those with a remark may be NULL. */
+typedef struct gstream_gpu_calls {
+    int (*init)(unsigned flags);
+    int (*get_version)(int *version_p);
+    int (*get_count)(int *count_p);
+    int (*get_attribute)(int *value_p, int attribute, int device);
+    int (*create)(void **stream_p, unsigned flags, int priority);
+    int (*destroy)(void *stream);
+    int (*get_range)(int *least_p, int *greatest_p);
+    int (*write64)(void *stream, uint64_t address, uint64_t value,
+                   unsigned flags);
+    int (*batch)(void *stream, unsigned count, gstream_gpu_op_t *ops,
+                 unsigned flags); /* Or NULL */
+    int (*launch)(void *stream, void (*func)(void*), void *arg);
+    int (*query)(void *stream);
+    int (*synchronize)(void *stream);
+    int (*is_capturing)(void *stream, int *status_p);
+    int (*event_create)(void **event_p, unsigned flags);
+    int (*event_destroy)(void *event);
+    int (*event_record)(void *event, void *stream);
+    int (*event_query)(void *event);
+    int (*memory_register)(void *start, size_t length, unsigned flags);
+    int (*memory_unregister)(void *start);
+    int (*memory_device)(uint64_t *device_p, void *host, unsigned flags);
+    int (*pointer)(void *value, int attribute, uint64_t address);
+    void *special[10]; /**< Functions that only this runtime's file calls */
+} gstream_gpu_calls_t;
+
+
+/** The place of a function in the table, and its names, the newest first. */
+typedef struct gstream_gpu_name {
+    size_t     offset;
+    const char *names[2];
+    int        is_optional;
+} gstream_gpu_name_t;
+
+
+typedef struct gstream_gpu gstream_gpu_t;
+
+
+/** Where commands of a stream go: a CUcontext, or the number of a device. */
+typedef struct gstream_gpu_place {
+    void *context; /* CUDA's */
+    int  device;
+} gstream_gpu_place_t;
+
+
+/** What the runtimes differ in. All are called with the runtime open. */
+typedef struct gstream_gpu_ops {
+    /** The place of an application's stream, or for NULL of a new one: the
+     *  caller's current one. A result of the runtime. */
+    int (*find_place)(const gstream_gpu_t *gpu, void *native,
+                      gstream_gpu_place_t *place);
+
+    /** A place on the device of another one that lasts: memory is registered
+     *  there for all places. */
+    int (*make_home)(const gstream_gpu_t *gpu, const gstream_gpu_place_t *place,
+                     gstream_gpu_place_t *home);
+
+    /** Make the place the caller's current one. `*last` is what leave() needs
+     *  to restore. */
+    int (*enter)(const gstream_gpu_t *gpu, const gstream_gpu_place_t *place,
+                 gstream_gpu_place_t *last);
+    void (*leave)(const gstream_gpu_t *gpu, const gstream_gpu_place_t *last);
+
+    int (*wait64)(const gstream_gpu_t *gpu, void *native, uint64_t address,
+                  uint64_t value, unsigned flags);
+    int (*copy)(const gstream_gpu_t *gpu, void *native, void *dst,
+                const void *src, size_t length);
+
+    /** Whether a handle can be a stream of the runtime; any value. */
+    int (*is_stream)(const gstream_gpu_t *gpu, void *handle);
+
+    /** Whether memory type `type` of the runtime is in a device. */
+    int (*is_device_type)(const gstream_gpu_t *gpu, int type);
+
+    /** Name of a result. */
+    const char *(*result_name)(const gstream_gpu_t *gpu, int result);
+
+    /** Why a device has no memory operations of 64 bits, and what to set; NULL
+     *  if it has them. */
+    const char *(*check_device)(const gstream_gpu_t *gpu, int device);
+
+    /** Flags of waits, so that what others wrote to a device's memory is
+     *  visible behind them. */
+    unsigned (*wait_flags)(const gstream_gpu_t *gpu, int device);
+} gstream_gpu_ops_t;
+
+
+/** A runtime. Constant but for what opening it finds, which is written once
+ *  under the lock of gstream_gpu.c before `is_open` is stored. */
+struct gstream_gpu {
+    ucs_gstream_type_t       type;
+    const char               *name;
+    const char *const        *libraries; /* NULL behind the last */
+    int                      is_off;     /* by configure: never opened */
+    const gstream_gpu_name_t *names;
+    size_t                   num_names;
+    const gstream_gpu_ops_t  *ops;
+
+    gstream_gpu_calls_t      calls;
+    char                     library[UCS_GSTREAM_TEXT_MAX]; /* where found */
+    int                      version;
+    int                      num_devices;
+    char                     reason[UCS_GSTREAM_TEXT_MAX]; /* why it cannot be
+                                used; empty if it can */
+    int                      is_open;   /* atomic: `calls` is complete */
+    gstream_gpu_place_t      home;      /* of registered memory; written once
+                                           under the lock, before the first
+                                           stream is there */
+    int                      has_home;
+};
+
+extern gstream_gpu_t gstream_cuda;
+extern gstream_gpu_t gstream_hip;
+
+extern const gstream_ops_t gstream_cuda_ops;
+extern const gstream_ops_t gstream_hip_ops;
+
+/** Open a runtime, once: with `is_loaded` only if the process has loaded it.
+ *  NULL if it cannot be used; `reason` says why, if the runtime is there. */
+const gstream_gpu_t *gstream_gpu_open(ucs_gstream_type_t type, int is_loaded);
+
+/** Fill in what a runtime says of itself; UCS_ERR_UNSUPPORTED, with the reason,
+ *  if it cannot be used. */
+ucs_status_t gstream_gpu_query_type(ucs_gstream_type_t type,
+                                    ucs_gstream_type_attr_t *attr);
+
+/** ucs_gstream_detect(), for a handle that is not a stream of this library. */
+ucs_status_t gstream_gpu_detect(void *handle, ucs_gstream_type_t *type_p);
+
+/** Have memory be registered at the device of a stream, if it is the first one
+ *  of the runtime. */
+ucs_status_t gstream_gpu_set_home(ucs_gstream_type_t type,
+                                  const gstream_gpu_place_t *place);
+
+/** Register memory of the host, or registers of a device, with a runtime; the
+ *  device's address goes to `*device_p`. Errors are logged. */
+ucs_status_t gstream_gpu_register(const gstream_gpu_t *gpu, void *start,
+                                  size_t length, int is_io,
+                                  uint64_t *device_p);
+
+/** Undo that. */
+void gstream_gpu_unregister(ucs_gstream_type_t type, void *start);
+
+/** Log a result of a runtime, as an error: "HIP: <what>: <name>"; UCS_OK for
+ *  success, and else the status that it stands for. */
+ucs_status_t gstream_gpu_status(const gstream_gpu_t *gpu, int result,
+                                const char *what);
+
+#endif

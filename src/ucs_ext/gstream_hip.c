@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * gstream_hip.c - what streams of GPUs need of HIP, of ROCm 5 to 7.
+ *
+ * HIP's functions work on the thread's current device, which is made that of
+ * the stream for the time of a call. HIP knows its streams: a wrong handle is
+ * an error of its.
+ */
+#ifdef HAVE_CONFIG_H
+#  include "ucx_st_config.h"
+#endif
+
+#include "gstream_gpu.h"
+
+#include <ucs/sys/preprocessor.h>
+
+/* Of hip_runtime_api.h */
+enum {
+    GSTREAM_HIP_MEMORY_DEVICE_5 = 1,     /* of ROCm 5, and of later ones */
+    GSTREAM_HIP_MEMORY_DEVICE   = 2,
+    GSTREAM_HIP_COPY_DEFAULT    = 4,
+    GSTREAM_HIP_CAN_WAIT        = 10013, /* CanUseStreamWaitValue */
+    GSTREAM_HIP_LAST_DEFAULT    = 2      /* Handles of default streams */
+};
+
+
+/* Functions in `special` */
+enum {
+    GSTREAM_HIP_GET_DEVICE,
+    GSTREAM_HIP_SET_DEVICE,
+    GSTREAM_HIP_GET_PRIORITY,
+    GSTREAM_HIP_STREAM_DEVICE, /* Or NULL: since ROCm 5.6 */
+    GSTREAM_HIP_WAIT64,
+    GSTREAM_HIP_COPY,
+    GSTREAM_HIP_RESULT_NAME,
+    GSTREAM_HIP_SINCE_6        /* NULL: ROCm 5; not called */
+};
+
+typedef int (*gstream_hip_get_func_t)(int *device_p);
+typedef int (*gstream_hip_set_func_t)(int device);
+typedef int (*gstream_hip_stream_func_t)(void *stream, int *value_p);
+typedef int (*gstream_hip_wait64_func_t)(void *stream, void *address,
+                                         uint64_t value, unsigned flags,
+                                         uint64_t mask);
+typedef int (*gstream_hip_copy_func_t)(void *dst, const void *src,
+                                       size_t length, int kind, void *stream);
+typedef const char *(*gstream_hip_name_func_t)(int result);
+
+#define GSTREAM_HIP_CALL(_gpu, _type, _index) \
+    ((_type)(_gpu)->calls.special[_index])
+
+
+/* `last` has device -1 where the caller's is the right one */
+static int gstream_hip_enter(const gstream_gpu_t *gpu,
+                             const gstream_gpu_place_t *place,
+                             gstream_gpu_place_t *last)
+{
+    int current, result;
+
+    last->device = -1;
+    result       = GSTREAM_HIP_CALL(gpu, gstream_hip_get_func_t,
+                                    GSTREAM_HIP_GET_DEVICE)(&current);
+    if ((result != GSTREAM_GPU_OK) || (current == place->device)) {
+        return result;
+    }
+    last->device = current;
+    return GSTREAM_HIP_CALL(gpu, gstream_hip_set_func_t,
+                            GSTREAM_HIP_SET_DEVICE)(place->device);
+}
+
+static void gstream_hip_leave(const gstream_gpu_t *gpu,
+                              const gstream_gpu_place_t *last)
+{
+    if (last->device >= 0) {
+        (void)GSTREAM_HIP_CALL(gpu, gstream_hip_set_func_t,
+                               GSTREAM_HIP_SET_DEVICE)(last->device);
+    }
+}
+
+static int gstream_hip_check_stream(const gstream_gpu_t *gpu, void *handle)
+{
+    int priority;
+
+    return ((uintptr_t)handle <= GSTREAM_HIP_LAST_DEFAULT) ?
+                   GSTREAM_GPU_OK :
+                   GSTREAM_HIP_CALL(gpu, gstream_hip_stream_func_t,
+                                    GSTREAM_HIP_GET_PRIORITY)(handle,
+                                                              &priority);
+}
+
+static int gstream_hip_is_stream(const gstream_gpu_t *gpu, void *handle)
+{
+    return gstream_hip_check_stream(gpu, handle) == GSTREAM_GPU_OK;
+}
+
+/* An older HIP does not tell a stream's device: that is the caller's */
+static int gstream_hip_find_place(const gstream_gpu_t *gpu, void *native,
+                                  gstream_gpu_place_t *place)
+{
+    int result = gstream_hip_check_stream(gpu, native);
+
+    place->context = NULL;
+    if (result != GSTREAM_GPU_OK) {
+        return result;
+    }
+    if (((uintptr_t)native > GSTREAM_HIP_LAST_DEFAULT) &&
+        (gpu->calls.special[GSTREAM_HIP_STREAM_DEVICE] != NULL)) {
+        return GSTREAM_HIP_CALL(gpu, gstream_hip_stream_func_t,
+                                GSTREAM_HIP_STREAM_DEVICE)(native,
+                                                           &place->device);
+    }
+    return GSTREAM_HIP_CALL(gpu, gstream_hip_get_func_t,
+                            GSTREAM_HIP_GET_DEVICE)(&place->device);
+}
+
+static int gstream_hip_make_home(const gstream_gpu_t *gpu,
+                                 const gstream_gpu_place_t *place,
+                                 gstream_gpu_place_t *home)
+{
+    (void)gpu;
+    *home = *place;
+    return GSTREAM_GPU_OK;
+}
+
+static int gstream_hip_wait64(const gstream_gpu_t *gpu, void *native,
+                              uint64_t address, uint64_t value, unsigned flags)
+{
+    return GSTREAM_HIP_CALL(gpu, gstream_hip_wait64_func_t,
+                            GSTREAM_HIP_WAIT64)(native,
+                                                (void*)(uintptr_t)address,
+                                                value, flags, UINT64_MAX);
+}
+
+static int gstream_hip_copy(const gstream_gpu_t *gpu, void *native, void *dst,
+                            const void *src, size_t length)
+{
+    return GSTREAM_HIP_CALL(gpu, gstream_hip_copy_func_t,
+                            GSTREAM_HIP_COPY)(dst, src, length,
+                                              GSTREAM_HIP_COPY_DEFAULT, native);
+}
+
+/* The numbers of memory types changed with ROCm 6 */
+static int gstream_hip_is_device_type(const gstream_gpu_t *gpu, int type)
+{
+    return type == ((gpu->calls.special[GSTREAM_HIP_SINCE_6] != NULL) ?
+                            GSTREAM_HIP_MEMORY_DEVICE :
+                            GSTREAM_HIP_MEMORY_DEVICE_5);
+}
+
+static const char *gstream_hip_result_name(const gstream_gpu_t *gpu, int result)
+{
+    const char *name = GSTREAM_HIP_CALL(gpu, gstream_hip_name_func_t,
+                                        GSTREAM_HIP_RESULT_NAME)(result);
+
+    return (name != NULL) ? name : "unknown error";
+}
+
+static const char *gstream_hip_check_device(const gstream_gpu_t *gpu,
+                                            int device)
+{
+    int value = 0;
+
+    return ((gpu->calls.get_attribute(&value, GSTREAM_HIP_CAN_WAIT, device) ==
+             GSTREAM_GPU_OK) && value) ?
+                   NULL :
+                   "it cannot wait for words (hipStreamWaitValue64): take a "
+                   "device and driver that can";
+}
+
+/* HIP has no such flag: its waits are packets with an acquire of system scope,
+ * and what comes over the bus is in order */
+static unsigned gstream_hip_wait_flags(const gstream_gpu_t *gpu, int device)
+{
+    (void)gpu;
+    (void)device;
+    return 0;
+}
+
+#define GSTREAM_HIP_NAME(_field, _name) \
+    { \
+        .offset = ucs_offsetof(gstream_gpu_calls_t, _field), \
+        .names  = {_name} \
+    }
+
+#define GSTREAM_HIP_NAME_OR_NULL(_field, _name) \
+    { \
+        .offset      = ucs_offsetof(gstream_gpu_calls_t, _field), \
+        .names       = {_name}, \
+        .is_optional = 1 \
+    }
+
+static const gstream_gpu_name_t gstream_hip_names[] = {
+    GSTREAM_HIP_NAME(init, "hipInit"),
+    GSTREAM_HIP_NAME(get_version, "hipRuntimeGetVersion"),
+    GSTREAM_HIP_NAME(get_count, "hipGetDeviceCount"),
+    GSTREAM_HIP_NAME(get_attribute, "hipDeviceGetAttribute"),
+    GSTREAM_HIP_NAME(create, "hipStreamCreateWithPriority"),
+    GSTREAM_HIP_NAME(destroy, "hipStreamDestroy"),
+    GSTREAM_HIP_NAME(get_range, "hipDeviceGetStreamPriorityRange"),
+    GSTREAM_HIP_NAME(write64, "hipStreamWriteValue64"),
+    GSTREAM_HIP_NAME_OR_NULL(batch, "hipStreamBatchMemOp"),
+    GSTREAM_HIP_NAME(launch, "hipLaunchHostFunc"),
+    GSTREAM_HIP_NAME(query, "hipStreamQuery"),
+    GSTREAM_HIP_NAME(synchronize, "hipStreamSynchronize"),
+    GSTREAM_HIP_NAME(is_capturing, "hipStreamIsCapturing"),
+    GSTREAM_HIP_NAME(event_create, "hipEventCreateWithFlags"),
+    GSTREAM_HIP_NAME(event_destroy, "hipEventDestroy"),
+    GSTREAM_HIP_NAME(event_record, "hipEventRecord"),
+    GSTREAM_HIP_NAME(event_query, "hipEventQuery"),
+    GSTREAM_HIP_NAME(memory_register, "hipHostRegister"),
+    GSTREAM_HIP_NAME(memory_unregister, "hipHostUnregister"),
+    GSTREAM_HIP_NAME(memory_device, "hipHostGetDevicePointer"),
+    GSTREAM_HIP_NAME(pointer, "hipPointerGetAttribute"),
+    GSTREAM_HIP_NAME(special[GSTREAM_HIP_GET_DEVICE], "hipGetDevice"),
+    GSTREAM_HIP_NAME(special[GSTREAM_HIP_SET_DEVICE], "hipSetDevice"),
+    GSTREAM_HIP_NAME(special[GSTREAM_HIP_GET_PRIORITY], "hipStreamGetPriority"),
+    GSTREAM_HIP_NAME_OR_NULL(special[GSTREAM_HIP_STREAM_DEVICE],
+                             "hipStreamGetDevice"),
+    GSTREAM_HIP_NAME(special[GSTREAM_HIP_WAIT64], "hipStreamWaitValue64"),
+    GSTREAM_HIP_NAME(special[GSTREAM_HIP_COPY], "hipMemcpyAsync"),
+    GSTREAM_HIP_NAME(special[GSTREAM_HIP_RESULT_NAME], "hipGetErrorName"),
+    GSTREAM_HIP_NAME_OR_NULL(special[GSTREAM_HIP_SINCE_6],
+                             "hipGetDevicePropertiesR0600")
+};
+
+static const char *const gstream_hip_libraries[] = {
+#ifdef ST_ROCM_PREFIX
+    ST_ROCM_PREFIX "/lib/libamdhip64.so", ST_ROCM_PREFIX "/lib64/libamdhip64.so",
+#endif
+    "libamdhip64.so", "libamdhip64.so.7", "libamdhip64.so.6",
+    "libamdhip64.so.5", NULL
+};
+
+static const gstream_gpu_ops_t gstream_hip_gpu_ops = {
+    .find_place     = gstream_hip_find_place,
+    .make_home      = gstream_hip_make_home,
+    .enter          = gstream_hip_enter,
+    .leave          = gstream_hip_leave,
+    .wait64         = gstream_hip_wait64,
+    .copy           = gstream_hip_copy,
+    .is_stream      = gstream_hip_is_stream,
+    .is_device_type = gstream_hip_is_device_type,
+    .result_name    = gstream_hip_result_name,
+    .check_device   = gstream_hip_check_device,
+    .wait_flags     = gstream_hip_wait_flags
+};
+
+gstream_gpu_t gstream_hip = {
+    .type      = UCS_GSTREAM_TYPE_HIP,
+    .name      = "HIP",
+    .libraries = gstream_hip_libraries,
+#ifdef ST_ROCM_DISABLED
+    .is_off    = 1,
+#endif
+    .names     = gstream_hip_names,
+    .num_names = sizeof(gstream_hip_names) / sizeof(gstream_hip_names[0]),
+    .ops       = &gstream_hip_gpu_ops
+};

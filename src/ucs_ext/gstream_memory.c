@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * gstream_memory.c - ranges of memory that devices reach, and words in such.
+ *
+ * A range is registered with a runtime when a command first names it, and stays
+ * so until it is removed. The ranges are few: words come out of large areas,
+ * which stay for the life of the process.
+ */
+#ifdef HAVE_CONFIG_H
+#  include "config.h"
+#endif
+
+#include "gstream_memory.h"
+
+#include <ucs/debug/log_def.h>
+#include <ucs/arch/cpu.h>
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* Of an area of words, in bytes */
+#define GSTREAM_MEMORY_AREA_SIZE 65536
+
+
+/* A range. All but `mapped` is constant. */
+typedef struct gstream_range {
+    uintptr_t                 start;
+    size_t                    length;
+    ucs_gstream_memory_kind_t kind;
+    uint64_t                  mapped[UCS_GSTREAM_TYPE_LAST]; /* The device's
+                                       address of the start; 0: not registered */
+} gstream_range_t;
+
+
+/* A free word: the first bytes of its line name the next one. */
+typedef union gstream_line {
+    volatile uint64_t  word;
+    union gstream_line *next;
+    char               bytes[UCS_ARCH_CACHE_LINE_SIZE];
+} gstream_line_t;
+
+
+/* The ranges in ascending order, and the free words; all under the lock, which
+ * is held while a range is registered or unregistered. */
+static struct {
+    pthread_mutex_t lock;
+    gstream_range_t *ranges;
+    size_t          count;
+    size_t          max;
+    gstream_line_t  *free;
+} gstream_memory = {
+    .lock = PTHREAD_MUTEX_INITIALIZER
+};
+
+
+/* The number of ranges that start at or below an address: the last of them is
+ * the only one that may have it. */
+static size_t gstream_memory_upper(uintptr_t address)
+{
+    size_t low  = 0;
+    size_t high = gstream_memory.count;
+    size_t middle;
+
+    while (low < high) {
+        middle = low + (high - low) / 2;
+        if (gstream_memory.ranges[middle].start <= address) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+/* The range that an address is in; NULL if there is none */
+static gstream_range_t *gstream_memory_find(uintptr_t address)
+{
+    size_t count           = gstream_memory_upper(address);
+    gstream_range_t *range = (count > 0) ? &gstream_memory.ranges[count - 1] :
+                                           NULL;
+
+    return ((range != NULL) && ((address - range->start) < range->length)) ?
+                   range :
+                   NULL;
+}
+
+static ucs_status_t gstream_memory_insert(const gstream_range_t *range)
+{
+    uintptr_t page = sysconf(_SC_PAGESIZE);
+    size_t place   = gstream_memory_upper(range->start);
+    size_t max     = gstream_memory.max + 16;
+    gstream_range_t *ranges;
+
+    /* Neighbours may not share its first or last page */
+    ranges = gstream_memory.ranges;
+    if (((place > 0) &&
+         (((ranges[place - 1].start + ranges[place - 1].length - 1) / page) >=
+          (range->start / page))) ||
+        ((place < gstream_memory.count) &&
+         ((ranges[place].start / page) <=
+          ((range->start + range->length - 1) / page)))) {
+        ucs_error("memory %p: a page of it is in another range",
+                  (void*)range->start);
+        return UCS_ERR_ALREADY_EXISTS;
+    }
+
+    if (gstream_memory.count == gstream_memory.max) {
+        ranges = realloc(ranges, max * sizeof(*ranges));
+        if (ranges == NULL) {
+            return UCS_ERR_NO_MEMORY;
+        }
+        gstream_memory.ranges = ranges;
+        gstream_memory.max    = max;
+    }
+    memmove(&ranges[place + 1], &ranges[place],
+            (gstream_memory.count - place) * sizeof(*ranges));
+    ranges[place] = *range;
+    ++gstream_memory.count;
+    return UCS_OK;
+}
+
+ucs_status_t ucs_gstream_memory_add(void *start, size_t length,
+                                    ucs_gstream_memory_kind_t kind)
+{
+    gstream_range_t range = {
+        .start  = (uintptr_t)start,
+        .length = length,
+        .kind   = kind
+    };
+    ucs_status_t status;
+
+    if ((start == NULL) || (length == 0) ||
+        ((kind != UCS_GSTREAM_MEMORY_HOST) &&
+         (kind != UCS_GSTREAM_MEMORY_IO))) {
+        ucs_error("cannot add memory %p of %zu bytes, kind %d", start, length,
+                  (int)kind);
+        return UCS_ERR_INVALID_PARAM;
+    }
+
+    pthread_mutex_lock(&gstream_memory.lock);
+    status = gstream_memory_insert(&range);
+    pthread_mutex_unlock(&gstream_memory.lock);
+    return status;
+}
+
+ucs_status_t ucs_gstream_memory_remove(void *start)
+{
+    ucs_status_t status = UCS_ERR_NO_ELEM;
+    gstream_range_t *range;
+    unsigned type;
+    size_t place;
+
+    pthread_mutex_lock(&gstream_memory.lock);
+    range = gstream_memory_find((uintptr_t)start);
+    if ((range != NULL) && (range->start == (uintptr_t)start)) {
+        for (type = 0; type < UCS_GSTREAM_TYPE_LAST; ++type) {
+            if (range->mapped[type] != 0) {
+                gstream_gpu_unregister((ucs_gstream_type_t)type, start);
+            }
+        }
+        place = range - gstream_memory.ranges;
+        --gstream_memory.count;
+        memmove(range, range + 1,
+                (gstream_memory.count - place) * sizeof(*range));
+        status = UCS_OK;
+    }
+    pthread_mutex_unlock(&gstream_memory.lock);
+    return status;
+}
+
+ucs_status_t gstream_memory_map(const gstream_gpu_t *gpu,
+                                const volatile uint64_t *word,
+                                uint64_t *address_p)
+{
+    ucs_status_t status = UCS_ERR_NO_ELEM;
+    gstream_range_t *range;
+    uint64_t *mapped;
+
+    pthread_mutex_lock(&gstream_memory.lock);
+    range = gstream_memory_find((uintptr_t)word);
+    if (range != NULL) {
+        mapped = &range->mapped[gpu->type];
+        status = (*mapped != 0) ?
+                         UCS_OK :
+                         gstream_gpu_register(gpu, (void*)range->start,
+                                              range->length,
+                                              range->kind ==
+                                                      UCS_GSTREAM_MEMORY_IO,
+                                              mapped);
+        *address_p = *mapped + ((uintptr_t)word - range->start);
+    }
+    pthread_mutex_unlock(&gstream_memory.lock);
+    return status;
+}
+
+/* Another area of free words. The lock is held. */
+static void gstream_memory_grow(void)
+{
+    size_t count          = GSTREAM_MEMORY_AREA_SIZE / sizeof(gstream_line_t);
+    gstream_range_t range = {.length = GSTREAM_MEMORY_AREA_SIZE};
+    gstream_line_t *lines;
+
+    lines = mmap(NULL, range.length, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (lines == MAP_FAILED) {
+        return;
+    }
+    range.start = (uintptr_t)lines;
+    if (gstream_memory_insert(&range) != UCS_OK) {
+        munmap(lines, range.length);
+        return;
+    }
+    while (count-- > 0) {
+        lines[count].next   = gstream_memory.free;
+        gstream_memory.free = &lines[count];
+    }
+}
+
+volatile uint64_t *ucs_gstream_word_get(void)
+{
+    gstream_line_t *line;
+
+    pthread_mutex_lock(&gstream_memory.lock);
+    if (gstream_memory.free == NULL) {
+        gstream_memory_grow();
+    }
+    line = gstream_memory.free;
+    if (line != NULL) {
+        gstream_memory.free = line->next;
+        line->word          = 0;
+    }
+    pthread_mutex_unlock(&gstream_memory.lock);
+    return (line == NULL) ? NULL : &line->word;
+}
+
+void ucs_gstream_word_put(volatile uint64_t *word)
+{
+    gstream_line_t *line = (gstream_line_t*)word;
+
+    if (line == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&gstream_memory.lock);
+    line->next          = gstream_memory.free;
+    gstream_memory.free = line;
+    pthread_mutex_unlock(&gstream_memory.lock);
+}

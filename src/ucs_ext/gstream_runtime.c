@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * gstream_runtime.c - the runtimes of GPUs: opened when they are first needed,
+ * and what they say of devices, memory and handles.
+ */
+#ifdef HAVE_CONFIG_H
+#  include "config.h"
+#endif
+
+#ifndef _GNU_SOURCE
+#  define _GNU_SOURCE /* dladdr() */
+#endif
+
+#include "gstream_gpu.h"
+#include "api/ucs_gstream_memory.h"
+
+#include <ucs/debug/log_def.h>
+#include <ucs/sys/math.h>
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Of opening runtimes */
+static pthread_mutex_t gstream_gpu_lock = PTHREAD_MUTEX_INITIALIZER;
+
+
+static gstream_gpu_t *gstream_gpu_get(ucs_gstream_type_t type)
+{
+    return (type == UCS_GSTREAM_TYPE_CUDA) ? &gstream_cuda : &gstream_hip;
+}
+
+ucs_status_t gstream_gpu_status(const gstream_gpu_t *gpu, int result,
+                                const char *what)
+{
+    if (result == GSTREAM_GPU_OK) {
+        return UCS_OK;
+    }
+    ucs_error("%s: %s: %s", gpu->name, what,
+              gpu->ops->result_name(gpu, result));
+    switch (result) {
+    case GSTREAM_GPU_NO_MEMORY:
+        return UCS_ERR_NO_MEMORY;
+    case GSTREAM_GPU_NO_DEVICE:
+        return UCS_ERR_NO_DEVICE;
+    case GSTREAM_GPU_NOT_SUPPORTED:
+        return UCS_ERR_UNSUPPORTED;
+    default:
+        return UCS_ERR_IO_ERROR;
+    }
+}
+
+/* Opens one library that has the runtime's functions; 0 if there is none, or
+ * one of its functions is missing. */
+static int gstream_gpu_open_library(gstream_gpu_t *gpu, int is_loaded)
+{
+    void *library = NULL;
+    const gstream_gpu_name_t *name;
+    Dl_info info;
+    size_t i, j;
+    void *func;
+
+    if (gpu->is_off) {
+        snprintf(gpu->reason, sizeof(gpu->reason),
+                 "this build has no %s: configure it without --without-%s",
+                 gpu->name,
+                 (gpu->type == UCS_GSTREAM_TYPE_HIP) ? "rocm" : "cuda");
+        return 0;
+    }
+    for (i = 0; (library == NULL) && (gpu->libraries[i] != NULL); ++i) {
+        library = dlopen(gpu->libraries[i], RTLD_LAZY | RTLD_NOLOAD);
+    }
+    for (i = 0; !is_loaded && (library == NULL) && (gpu->libraries[i] != NULL);
+         ++i) {
+        library = dlopen(gpu->libraries[i], RTLD_LAZY);
+    }
+    if (library == NULL) {
+        snprintf(gpu->reason, sizeof(gpu->reason),
+                 "no library %s: install the driver or set LD_LIBRARY_PATH",
+                 gpu->libraries[0]);
+        return 0;
+    }
+
+    for (i = 0; i < gpu->num_names; ++i) {
+        name = &gpu->names[i];
+        func = NULL;
+        for (j = 0; (func == NULL) && (j < ucs_static_array_size(name->names)) &&
+                    (name->names[j] != NULL); ++j) {
+            func = dlsym(library, name->names[j]);
+        }
+        if ((func == NULL) && !name->is_optional) {
+            snprintf(gpu->reason, sizeof(gpu->reason),
+                     "%s has no %s: the version is too old",
+                     gpu->libraries[0], name->names[0]);
+            (void)dlclose(library);
+            return 0;
+        }
+        memcpy((char*)&gpu->calls + name->offset, &func, sizeof(func));
+        if ((func != NULL) && (dladdr(func, &info) != 0)) {
+            snprintf(gpu->library, sizeof(gpu->library), "%s",
+                     info.dli_fname);
+        }
+    }
+    return 1; /* The handle is kept: the functions must not go away */
+}
+
+/* Looks at what was opened; 0 if it cannot be used. */
+static int gstream_gpu_open_devices(gstream_gpu_t *gpu)
+{
+    int result = gpu->calls.init(0);
+
+    if (result == GSTREAM_GPU_OK) {
+        (void)gpu->calls.get_version(&gpu->version);
+        result = gpu->calls.get_count(&gpu->num_devices);
+    }
+    if (result != GSTREAM_GPU_OK) {
+        snprintf(gpu->reason, sizeof(gpu->reason), "%s finds no device: %s",
+                 gpu->libraries[0], gpu->ops->result_name(gpu, result));
+        return 0;
+    }
+    if (gpu->num_devices == 0) {
+        snprintf(gpu->reason, sizeof(gpu->reason), "%s finds no device",
+                 gpu->libraries[0]);
+        return 0;
+    }
+    return 1;
+}
+
+const gstream_gpu_t *gstream_gpu_open(ucs_gstream_type_t type, int is_loaded)
+{
+    gstream_gpu_t *gpu = gstream_gpu_get(type);
+    int is_open        = __atomic_load_n(&gpu->is_open, __ATOMIC_ACQUIRE);
+
+    if (!is_open) {
+        pthread_mutex_lock(&gstream_gpu_lock);
+        is_open = gpu->is_open;
+        if (!is_open && gstream_gpu_open_library(gpu, is_loaded) &&
+            gstream_gpu_open_devices(gpu)) {
+            is_open        = 1;
+            gpu->reason[0] = '\0';
+            __atomic_store_n(&gpu->is_open, 1, __ATOMIC_RELEASE);
+        }
+        pthread_mutex_unlock(&gstream_gpu_lock);
+    }
+    return is_open ? gpu : NULL;
+}
+
+ucs_status_t gstream_gpu_query_type(ucs_gstream_type_t type,
+                                    ucs_gstream_type_attr_t *attr)
+{
+    const gstream_gpu_t *gpu = gstream_gpu_open(type, 0);
+    const char *why          = NULL;
+    int device;
+
+    if (gpu == NULL) {
+        gpu = gstream_gpu_get(type);
+        pthread_mutex_lock(&gstream_gpu_lock);
+        snprintf(attr->reason, sizeof(attr->reason), "%s", gpu->reason);
+        pthread_mutex_unlock(&gstream_gpu_lock);
+        return UCS_ERR_UNSUPPORTED;
+    }
+
+    snprintf(attr->library, sizeof(attr->library), "%s", gpu->library);
+    attr->version     = gpu->version;
+    attr->num_devices = gpu->num_devices;
+    attr->has_batches = (gpu->calls.batch != NULL);
+    for (device = 0; device < gpu->num_devices; ++device) {
+        why = gpu->ops->check_device(gpu, device);
+        if (why == NULL) {
+            return UCS_OK; /* one is enough */
+        }
+    }
+    snprintf(attr->reason, sizeof(attr->reason), "%s", why);
+    return UCS_ERR_UNSUPPORTED;
+}
+
+ucs_status_t gstream_gpu_register(const gstream_gpu_t *gpu, void *start,
+                                  size_t length, int is_io,
+                                  uint64_t *device_p)
+{
+    unsigned flags = GSTREAM_GPU_REGISTER_ALL | GSTREAM_GPU_REGISTER_MAP |
+                     (is_io ? GSTREAM_GPU_REGISTER_IO : 0);
+    gstream_gpu_place_t last;
+    ucs_status_t status;
+    char what[96];
+    int result;
+
+    snprintf(what, sizeof(what), "cannot register %s %p of %zu bytes",
+             is_io ? "a device's registers" : "memory", start, length);
+    result = gpu->ops->enter(gpu, &gpu->home, &last);
+    if (result != GSTREAM_GPU_OK) {
+        return gstream_gpu_status(gpu, result, what);
+    }
+
+    result = gpu->calls.memory_register(start, length, flags);
+    status = gstream_gpu_status(gpu, result, what);
+    if (status == UCS_OK) {
+        result = gpu->calls.memory_device(device_p, start, 0);
+        status = gstream_gpu_status(gpu, result, what);
+        if (status != UCS_OK) {
+            (void)gpu->calls.memory_unregister(start);
+            *device_p = 0;
+        }
+    }
+    gpu->ops->leave(gpu, &last);
+    return status;
+}
+
+void gstream_gpu_unregister(ucs_gstream_type_t type, void *start)
+{
+    const gstream_gpu_t *gpu = gstream_gpu_get(type);
+    gstream_gpu_place_t last;
+
+    /* Where the context is gone, so is what was registered */
+    if (gpu->ops->enter(gpu, &gpu->home, &last) == GSTREAM_GPU_OK) {
+        (void)gpu->calls.memory_unregister(start);
+        gpu->ops->leave(gpu, &last);
+    }
+}
+
+ucs_status_t ucs_gstream_memory_query(const void *address,
+                                      ucs_gstream_memory_attr_t *attr)
+{
+    static const ucs_gstream_type_t types[] = {UCS_GSTREAM_TYPE_CUDA,
+                                               UCS_GSTREAM_TYPE_HIP};
+    const gstream_gpu_t *gpu;
+    uint64_t place = (uintptr_t)address;
+    int type, is_managed, device;
+    unsigned i;
+
+    if (attr == NULL) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    memset(attr, 0, sizeof(*attr));
+    attr->type = UCS_GSTREAM_TYPE_HOST;
+    for (i = 0; i < ucs_static_array_size(types); ++i) {
+        gpu  = gstream_gpu_open(types[i], 1);
+        type = 0;
+        /* What a runtime does not know is an error of its */
+        if ((gpu == NULL) ||
+            (gpu->calls.pointer(&type, GSTREAM_GPU_POINTER_TYPE, place) !=
+             GSTREAM_GPU_OK)) {
+            continue;
+        }
+        is_managed = 0;
+        device     = 0;
+        (void)gpu->calls.pointer(&is_managed, GSTREAM_GPU_POINTER_MANAGED,
+                                 place);
+        (void)gpu->calls.pointer(&device, GSTREAM_GPU_POINTER_ORDINAL, place);
+        attr->is_pinned  = 1;
+        attr->is_managed = !!(is_managed & 0xff);
+        if (attr->is_managed || gpu->ops->is_device_type(gpu, type)) {
+            attr->type   = types[i];
+            attr->device = device;
+        }
+        break;
+    }
+    return UCS_OK;
+}
+
+ucs_status_t gstream_gpu_detect(void *handle, ucs_gstream_type_t *type_p)
+{
+    const gstream_gpu_t *hip  = gstream_gpu_open(UCS_GSTREAM_TYPE_HIP, 1);
+    const gstream_gpu_t *cuda = gstream_gpu_open(UCS_GSTREAM_TYPE_CUDA, 1);
+    const char *what          = "is no stream of HIP nor of CUDA";
+
+    if ((hip == NULL) && (cuda == NULL)) {
+        what = "is none of this library, and no runtime of GPUs that works is "
+               "loaded";
+    } else if ((uintptr_t)handle <= 2) { /* default streams, of either */
+        if ((hip == NULL) || (cuda == NULL)) {
+            *type_p = (hip != NULL) ? UCS_GSTREAM_TYPE_HIP :
+                                      UCS_GSTREAM_TYPE_CUDA;
+            return UCS_OK;
+        }
+        what = "is a default stream of both HIP and CUDA, which are loaded";
+    } else if ((hip != NULL) && hip->ops->is_stream(hip, handle)) {
+        *type_p = UCS_GSTREAM_TYPE_HIP; /* it knows its streams */
+        return UCS_OK;
+    } else if ((cuda != NULL) && cuda->ops->is_stream(cuda, handle)) {
+        *type_p = UCS_GSTREAM_TYPE_CUDA;
+        return UCS_OK;
+    }
+    ucs_error("stream %p %s", handle, what);
+    return UCS_ERR_INVALID_PARAM;
+}
+
+ucs_status_t gstream_gpu_set_home(ucs_gstream_type_t type,
+                                  const gstream_gpu_place_t *place)
+{
+    gstream_gpu_t *gpu = gstream_gpu_get(type);
+    int result         = GSTREAM_GPU_OK;
+
+    pthread_mutex_lock(&gstream_gpu_lock);
+    if (!gpu->has_home) {
+        result        = gpu->ops->make_home(gpu, place, &gpu->home);
+        gpu->has_home = (result == GSTREAM_GPU_OK);
+    }
+    pthread_mutex_unlock(&gstream_gpu_lock);
+    return gstream_gpu_status(gpu, result, "no context for registered memory");
+}
