@@ -10,7 +10,7 @@ libc+='pthread|sched|semaphore|signal|stdalign|stdarg|stdatomic|stdbool|'
 libc+='stddef|stdint|stdio|stdlib|string|strings|syslog|time|ucontext|unistd)\.h|'
 libc+='(sys|linux|net|netinet|arpa)/.*'
 config='config\.h|ucx_st_config\.h'
-ours='ucs_gstream(_event|_group)?\.h|ucs_trace\.h|uct_trig(_stats)?\.h|ucp_st\.h|ucp_st_batch\.h|ucp_st_def\.h|ucp_st_mem\.h|ucp_st_rma\.h|ucp_st_channel\.h|mpix_queue\.h'
+ours='ucs_gstream(_event|_group|_memory)?\.h|ucs_trace\.h|uct_trig(_stats)?\.h|ucp_st\.h|ucp_st_batch\.h|ucp_st_def\.h|ucp_st_mem\.h|ucp_st_rma\.h|ucp_st_channel\.h|mpix_queue\.h'
 # What libucx-dev installs
 ucx_api='ucp/api/.*|uct/api/.*|'
 ucx_api+='ucs/(arch|config|datastruct|memory|sys|time|type)/.*'

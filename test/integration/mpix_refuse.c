@@ -299,10 +299,15 @@ static void test_handles(void)
     MPIX_IS(MPI_ERR_ARG, MPIX_Queue_init(17, mpix_test.stream, &queue));
     MPIX_IS(MPI_ERR_ARG, MPIX_Queue_init(MPIX_QUEUE_HOST, mpix_test.stream,
                                          NULL));
+    MPIX_IS(MPI_ERR_ARG, MPIX_Queue_init(MPIX_QUEUE_HIP, mpix_test.stream,
+                                         &queue));
+    MPIX_IS(MPI_ERR_ARG, MPIX_Queue_init(MPIX_QUEUE_CUDA, mpix_test.stream,
+                                         &queue));
+    /* No runtime is there */
     MPIX_IS(MPI_ERR_UNSUPPORTED_OPERATION,
-            MPIX_Queue_init(MPIX_QUEUE_HIP, mpix_test.stream, &queue));
+            MPIX_Queue_init(MPIX_QUEUE_HIP, NULL, &queue));
     MPIX_IS(MPI_ERR_UNSUPPORTED_OPERATION,
-            MPIX_Queue_init(MPIX_QUEUE_CUDA, mpix_test.stream, &queue));
+            MPIX_Queue_init(MPIX_QUEUE_CUDA, garbage, &queue));
     MPIX_CHECK(queue == MPIX_QUEUE_NULL, "%p", (void*)queue);
 
     MPIX_IS(MPI_ERR_ARG, MPIX_Queue_free(NULL));
