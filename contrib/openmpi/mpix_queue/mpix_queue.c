@@ -211,7 +211,7 @@ static ucs_status_t mpix_queue_destroy(struct mpix_queue *queue)
 
 int mpix_queue_open(const char *func, ucs_gstream_h stream, MPIX_Queue *queue_p)
 {
-    MPIX_Queue queue;
+    MPIX_Queue queue = MPIX_QUEUE_NULL;
     int rc;
 
     rc = mpix_global_init(func);
