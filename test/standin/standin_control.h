@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * standin_control.h - what a stand-in for a GPU's runtime has for tests alone.
+ * Each library has these functions; dlsym() tells them apart.
+ */
+#ifndef STANDIN_CONTROL_H_
+#define STANDIN_CONTROL_H_
+
+#define STANDIN_API __attribute__((visibility("default")))
+
+/** What the runtime was asked for since the process began. */
+typedef struct {
+    unsigned long calls;      /**< Of the runtime, all together */
+    unsigned long writes;     /**< Also those in batches */
+    unsigned long waits;      /**< Also those in batches */
+    unsigned long batches;
+    unsigned long copies;
+    unsigned long pageable;   /**< Copies that made the caller wait, since
+                                   memory is neither registered nor a device's */
+    unsigned long kernels;
+    unsigned long host_funcs; /**< Callbacks, too */
+} standin_counts_t;
+
+/** How a device's memory is kept from the host; see standin_has_protection(). */
+enum {
+    STANDIN_PROTECT_NONE,   /**< It is not: STANDIN_PROTECT=0 */
+    STANDIN_PROTECT_WINDOW, /**< It is while no kernel runs */
+    STANDIN_PROTECT_KEYS    /**< It is, by the processor's protection keys */
+};
+
+STANDIN_API void standin_counts(standin_counts_t *counts);
+
+STANDIN_API int standin_has_protection(void);
+
+/** From now on every call that needs the device fails; what its streams have
+ *  not done is dropped. */
+STANDIN_API void standin_lose_device(int device);
+
+#endif

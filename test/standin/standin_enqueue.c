@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * standin_enqueue.c - checks of what is put into streams: memory operations,
+ * copies, kernels, host functions. What a real runtime checks when the call is
+ * made is checked here; what a device finds when it gets there, in
+ * standin_cmd.c.
+ */
+#include "standin.h"
+
+#include <string.h>
+
+#define STANDIN_MAX_BATCH 256
+
+
+/* Memory operations */
+
+static int standin_is_wait(const standin_op_t *op)
+{
+    return (op->op == STANDIN_OP_WAIT32) || (op->op == STANDIN_OP_WAIT64);
+}
+
+static int standin_is_write(const standin_op_t *op)
+{
+    return (op->op == STANDIN_OP_WRITE32) || (op->op == STANDIN_OP_WRITE64);
+}
+
+static int standin_op_check(const standin_op_t *op, int device)
+{
+    size_t size = (op->op >= STANDIN_OP_WAIT64) ? 8 : 4;
+    standin_range_t *range;
+
+    if ((op->op == STANDIN_OP_FLUSH) || (op->op == STANDIN_OP_BARRIER)) {
+        return STANDIN_OK;
+    }
+    if (!standin_is_wait(op) && !standin_is_write(op)) {
+        return STANDIN_ERR_INVALID;
+    }
+    if ((op->flags & ~(standin_kind.is_hip ? 3u : 3u | STANDIN_WAIT_FLUSH)) ||
+        (standin_is_write(op) && (op->flags > !standin_kind.is_hip))) {
+        return STANDIN_ERR_INVALID;
+    }
+    range = standin_mem_find(op->address, 1);
+    if ((op->address % size) || (range == NULL) ||
+        !standin_mem_holds(range, op->address, size)) {
+        return STANDIN_ERR_INVALID;
+    }
+    if (standin_is_wait(op) &&
+        (range->is_io ||
+         (standin_set.signal && (range->kind != STANDIN_SIGNAL)))) {
+        return STANDIN_ERR_INVALID;
+    }
+    /* Memory of another device */
+    if (((range->kind == STANDIN_DEVICE) || (range->kind == STANDIN_IPC)) &&
+        (range->device != device) &&
+        !(standin_devices[device].peers & (1u << range->device))) {
+        return STANDIN_ERR_INVALID;
+    }
+    return STANDIN_OK;
+}
+
+static void standin_ops_count(const standin_op_t *ops, size_t count,
+                              int is_batch)
+{
+    size_t i;
+
+    standin_count.batches += (unsigned)is_batch;
+    for (i = 0; i < count; ++i) {
+        standin_count.waits  += (unsigned)standin_is_wait(&ops[i]);
+        standin_count.writes += (unsigned)standin_is_write(&ops[i]);
+    }
+}
+
+int standin_enqueue_ops(void *handle, const standin_op_t *ops, size_t count,
+                        int is_batch)
+{
+    standin_stream_t *stream;
+    standin_cmd_t *cmd;
+    size_t i;
+    int err = standin_enter_stream(handle, &stream);
+
+    if (err != STANDIN_OK) {
+        return err;
+    }
+    if (standin_set.memops == 0) {
+        return standin_leave(STANDIN_ERR_UNSUPPORTED);
+    }
+    err = (count <= STANDIN_MAX_BATCH) ? STANDIN_OK : STANDIN_ERR_INVALID;
+    for (i = 0; (i < count) && (err == STANDIN_OK); ++i) {
+        err = standin_op_check(&ops[i], stream->device);
+    }
+    if ((err != STANDIN_OK) || (count == 0)) {
+        return standin_leave(err);
+    }
+    cmd = standin_cmd_new(stream, STANDIN_CMD_OPS, count * sizeof(*ops));
+    if (cmd == NULL) {
+        return standin_leave(STANDIN_ERR_NO_MEMORY);
+    }
+    cmd->op_count = count;
+    memcpy(cmd->data, ops, count * sizeof(*ops));
+    standin_ops_count(ops, count, is_batch);
+    return standin_leave(standin_enqueue(cmd));
+}
+
+/* Copies, kernels, host functions */
+
+/* One side of a copy: 1 if it is memory that no runtime knows */
+static int standin_side_check(uint64_t address, size_t span, int is_device,
+                              int *is_pageable)
+{
+    standin_range_t *range = standin_mem_find(address, 0);
+
+    if (range == NULL) {
+        *is_pageable = 1;
+        return is_device ? STANDIN_ERR_INVALID : STANDIN_OK;
+    }
+    return (standin_mem_holds(range, address, span) && !range->is_io) ?
+           STANDIN_OK : STANDIN_ERR_INVALID;
+}
+
+static int standin_copy_check(const standin_copy_t *copy, int *is_pageable)
+{
+    size_t rows = copy->height - 1;
+    int err;
+
+    if ((copy->height > 1) && ((copy->dpitch < copy->width) ||
+                               (copy->spitch < copy->width))) {
+        return STANDIN_ERR_INVALID;
+    }
+    err = standin_side_check(copy->dst, rows * copy->dpitch + copy->width,
+                             copy->is_dst_device, is_pageable);
+    return (err != STANDIN_OK) ? err :
+           standin_side_check(copy->src, rows * copy->spitch + copy->width,
+                              copy->is_src_device, is_pageable);
+}
+
+int standin_enqueue_copy(void *handle, const standin_copy_t *copy,
+                         int is_synchronous)
+{
+    int is_pageable = 0;
+    standin_stream_t *stream;
+    standin_cmd_t *cmd;
+    int err = standin_enter_stream(handle, &stream);
+
+    if (err != STANDIN_OK) {
+        return err;
+    }
+    if ((copy->width == 0) || (copy->height == 0)) {
+        return standin_leave(STANDIN_OK);
+    }
+    err = standin_copy_check(copy, &is_pageable);
+    if (err != STANDIN_OK) {
+        return standin_leave(err);
+    }
+    cmd = standin_cmd_new(stream, STANDIN_CMD_COPY, 0);
+    if (cmd == NULL) {
+        return standin_leave(STANDIN_ERR_NO_MEMORY);
+    }
+    cmd->copy = *copy;
+    ++standin_count.copies;
+    standin_count.pageable += (unsigned)is_pageable;
+    err = standin_enqueue(cmd);
+    if ((err == STANDIN_OK) && (is_pageable || is_synchronous)) {
+        err = standin_wait(stream, stream->enqueued);
+    }
+    return standin_leave(err);
+}
+
+int standin_enqueue_fill(void *handle, const standin_fill_t *fill)
+{
+    standin_stream_t *stream;
+    standin_range_t *range;
+    standin_cmd_t *cmd;
+    int err = standin_enter_stream(handle, &stream);
+
+    if (err != STANDIN_OK) {
+        return err;
+    }
+    if (fill->size == 0) {
+        return standin_leave(STANDIN_OK);
+    }
+    range = standin_mem_find(fill->dst, 1);
+    if ((range == NULL) || range->is_io ||
+        !standin_mem_holds(range, fill->dst, fill->size)) {
+        return standin_leave(STANDIN_ERR_INVALID);
+    }
+    cmd = standin_cmd_new(stream, STANDIN_CMD_FILL, 0);
+    if (cmd == NULL) {
+        return standin_leave(STANDIN_ERR_NO_MEMORY);
+    }
+    cmd->fill = *fill;
+    return standin_leave(standin_enqueue(cmd));
+}
+
+int standin_launch_args(void **extra, uintptr_t end, const void **args,
+                        size_t *size)
+{
+    *args = NULL;
+    *size = 0;
+    for (; (extra != NULL) && ((uintptr_t)extra[0] != end); extra += 2) {
+        switch ((uintptr_t)extra[0]) {
+        case 1:
+            *args = extra[1];
+            break;
+        case 2:
+            *size = *(const size_t*)extra[1];
+            break;
+        default:
+            return STANDIN_ERR_INVALID;
+        }
+    }
+    return ((*args == NULL) == (*size == 0)) ? STANDIN_OK :
+                                               STANDIN_ERR_INVALID;
+}
+
+/* A kernel is of the current context */
+int standin_enqueue_kernel(void *handle, void (*func)(void *args),
+                           const void *args, size_t size)
+{
+    standin_ctx_t *ctx;
+    standin_stream_t *stream;
+    standin_cmd_t *cmd;
+    int err = standin_enter_ctx(&ctx);
+
+    if (err != STANDIN_OK) {
+        return err;
+    }
+    err = standin_stream_find(handle, ctx, &stream);
+    if ((err == STANDIN_OK) && (stream->ctx != ctx)) {
+        err = STANDIN_ERR_HANDLE;
+    }
+    if (func == NULL) {
+        err = STANDIN_ERR_HANDLE;
+    }
+    cmd = (err != STANDIN_OK) ? NULL :
+          standin_cmd_new(stream, STANDIN_CMD_KERNEL, size);
+    if (cmd == NULL) {
+        return standin_leave((err != STANDIN_OK) ? err :
+                             STANDIN_ERR_NO_MEMORY);
+    }
+    cmd->kernel.func = func;
+    if (size > 0) {
+        memcpy(cmd->data, args, size);
+    }
+    ++standin_count.kernels;
+    return standin_leave(standin_enqueue(cmd));
+}
+
+int standin_enqueue_host(void *handle, standin_host_func_t func,
+                         standin_callback_t callback, void *arg)
+{
+    standin_stream_t *stream;
+    standin_cmd_t *cmd;
+    int err = standin_enter_stream(handle, &stream);
+
+    if (err != STANDIN_OK) {
+        return err;
+    }
+    if ((func == NULL) && (callback == NULL)) {
+        return standin_leave(STANDIN_ERR_INVALID);
+    }
+    cmd = standin_cmd_new(stream,
+                          (func != NULL) ? STANDIN_CMD_HOST :
+                                           STANDIN_CMD_CALLBACK, 0);
+    if (cmd == NULL) {
+        return standin_leave(STANDIN_ERR_NO_MEMORY);
+    }
+    cmd->host.func     = func;
+    cmd->host.callback = callback;
+    cmd->host.handle   = handle;
+    cmd->host.arg      = arg;
+    ++standin_count.host_funcs;
+    return standin_leave(standin_enqueue(cmd));
+}
