@@ -26,6 +26,7 @@
 #include "core/st_trace.h"
 #include "core/st_worker.h"
 
+#include <ucs_gstream_memory.h>
 #include <ucs_trace.h>
 
 #include <ucs/sys/math.h>
@@ -39,6 +40,29 @@
 
 /* A blocked host looks after its peers this often, seconds */
 #define UCP_ST_QUEUE_WAIT_SLICE 1e-3
+
+/* Get the queue's words; what it has on errors is given back */
+static ucs_status_t ucp_st_queue_get_marks(ucp_st_queue_h queue)
+{
+    unsigned i;
+
+    for (i = 0; i < UCP_ST_QUEUE_WORD_LAST; ++i) {
+        queue->marks[i] = ucs_gstream_word_get();
+        if (queue->marks[i] == NULL) {
+            return UCS_ERR_NO_MEMORY;
+        }
+    }
+    return UCS_OK;
+}
+
+static void ucp_st_queue_put_marks(ucp_st_queue_h queue)
+{
+    unsigned i;
+
+    for (i = 0; i < UCP_ST_QUEUE_WORD_LAST; ++i) {
+        ucs_gstream_word_put(queue->marks[i]);
+    }
+}
 
 ucs_status_t ucp_st_queue_create(ucp_st_worker_h worker,
                                  const ucp_st_queue_params_t *params,
@@ -67,6 +91,14 @@ ucs_status_t ucp_st_queue_create(ucp_st_worker_h worker,
     queue->worker = worker;
     queue->stream = params->stream;
     queue->status = UCS_OK;
+    status        = ucp_st_queue_get_marks(queue);
+    if (status != UCS_OK) {
+        goto err;
+    }
+    status = ucp_st_calls_init(queue);
+    if (status != UCS_OK) {
+        goto err;
+    }
     ucp_st_for_each_component(component) {
         component->queue.init(queue);
     }
@@ -78,6 +110,11 @@ ucs_status_t ucp_st_queue_create(ucp_st_worker_h worker,
     ucp_st_worker_unlock(worker);
     *queue_p = queue;
     return UCS_OK;
+
+err:
+    ucp_st_queue_put_marks(queue);
+    free(queue);
+    return status;
 }
 
 /* The queue's operations are free to go to another one, and its counts stay */
@@ -110,6 +147,14 @@ static void ucp_st_queue_forget(ucp_st_queue_h queue)
     }
 }
 
+/* Do what the service thread would do soon */
+static void ucp_st_queue_run_calls(ucp_st_queue_h queue)
+{
+    if (queue->calls != NULL) {
+        (void)ucp_st_calls_run(queue->calls);
+    }
+}
+
 ucs_status_t ucp_st_queue_destroy(ucp_st_queue_h queue)
 {
     const ucp_st_component_t *component;
@@ -120,6 +165,7 @@ ucs_status_t ucp_st_queue_destroy(ucp_st_queue_h queue)
     if (status != UCS_OK) {
         return status;
     }
+    ucp_st_queue_run_calls(queue);
     if (ucp_st_queue_passed(queue) < queue->seq) {
         return UCS_ERR_BUSY;
     }
@@ -133,6 +179,8 @@ ucs_status_t ucp_st_queue_destroy(ucp_st_queue_h queue)
     ucp_st_queue_forget(queue);
     ucs_list_del(&queue->list);
     ucp_st_worker_unlock(worker);
+    ucp_st_calls_cleanup(queue);
+    ucp_st_queue_put_marks(queue);
     free(queue->cmds);
     free(queue);
     return UCS_OK;
@@ -176,6 +224,7 @@ ucs_status_t ucp_st_queue_query(ucp_st_queue_h queue,
     if (status != UCS_OK) {
         return status;
     }
+    ucp_st_queue_run_calls(queue);
     if (ucp_st_queue_passed(queue) < queue->seq) {
         (void)ucp_st_ctrl_progress(queue->worker);
         return UCS_INPROGRESS;
@@ -199,6 +248,7 @@ ucs_status_t ucp_st_queue_wait(ucp_st_queue_h queue,
                                ucp_st_queue_error_t *error)
 {
     uint64_t begin = ucs_trace_begin();
+    unsigned idle  = 0;
     ucs_status_t status;
 
     while ((status = ucp_st_queue_query(queue, error)) == UCS_INPROGRESS) {
@@ -208,6 +258,9 @@ ucs_status_t ucp_st_queue_wait(ucp_st_queue_h queue,
                                                  UCP_ST_QUEUE_WAIT_SLICE);
         if ((status != UCS_OK) && (status != UCS_INPROGRESS)) {
             break;
+        }
+        if ((status == UCS_OK) && (queue->calls != NULL)) {
+            ucp_st_worker_pause(&idle, 0); /* another thread runs its calls */
         }
     }
     ucs_trace_end("ucp_st_queue_wait", begin);
@@ -226,6 +279,9 @@ ucs_status_t ucp_st_queue_prepare(ucp_st_queue_h queue, size_t num_cmds)
     }
     queue->num_items = 0;
     queue->num_words = 0;
+    if (queue->calls != NULL) {
+        ucp_st_calls_drop(queue->calls);
+    }
     if (num_cmds >= queue->max_cmds) {
         max  = 2 * (num_cmds + 1);
         cmds = malloc(max * (sizeof(*cmds) + sizeof(*queue->words) +
@@ -242,9 +298,48 @@ ucs_status_t ucp_st_queue_prepare(ucp_st_queue_h queue, size_t num_cmds)
     return ucp_st_queue_status(queue);
 }
 
-size_t ucp_st_queue_add_call(ucp_st_queue_h queue, ucs_gstream_func_t func,
-                             void *const *items, size_t count,
-                             ucs_gstream_cmd_t *cmd)
+/* Write to `cmd` the store that has the service thread run a function, unless
+ * the command before is such a store */
+static size_t ucp_st_queue_add_number(ucp_st_queue_h queue,
+                                      ucs_gstream_func_t func, void *arg,
+                                      size_t size, ucs_gstream_cmd_t *cmd)
+{
+    volatile uint64_t *word = queue->marks[UCP_ST_QUEUE_WORD_CALL];
+    size_t count            = 0;
+
+    if ((cmd == queue->cmds) || (cmd[-1].type != UCS_GSTREAM_CMD_WRITE64) ||
+        (cmd[-1].u.word.address != word)) {
+        cmd->type           = UCS_GSTREAM_CMD_WRITE64;
+        cmd->u.word.address = word;
+        ++cmd;
+        ++count;
+    }
+    cmd[-1].u.word.value = ucp_st_calls_add(queue->calls, func, arg, size);
+    return count;
+}
+
+size_t ucp_st_queue_add_func(ucp_st_queue_h queue, ucs_gstream_func_t func,
+                             void *arg, size_t size, ucs_gstream_cmd_t *cmd)
+{
+    if (queue->calls != NULL) {
+        return ucp_st_queue_add_number(queue, func, arg, size, cmd);
+    }
+    if (size > 0) {
+        cmd->type          = UCS_GSTREAM_CMD_LAUNCH;
+        cmd->u.launch.func = func;
+        cmd->u.launch.args = arg;
+        cmd->u.launch.size = size;
+    } else {
+        cmd->type        = UCS_GSTREAM_CMD_FUNC;
+        cmd->u.func.func = func;
+        cmd->u.func.arg  = arg;
+    }
+    return 1;
+}
+
+size_t ucp_st_queue_add_launch(ucp_st_queue_h queue, ucs_gstream_func_t func,
+                               void *const *items, size_t count,
+                               ucs_gstream_cmd_t *cmd)
 {
     void **list             = &queue->items[queue->num_items];
     size_t size             = count * sizeof(*list);
@@ -269,11 +364,30 @@ size_t ucp_st_queue_add_call(ucp_st_queue_h queue, ucs_gstream_func_t func,
     return 1;
 }
 
+size_t ucp_st_queue_add_call(ucp_st_queue_h queue, ucs_gstream_func_t func,
+                             void *const *items, size_t count,
+                             ucs_gstream_cmd_t *cmd)
+{
+    void **list = &queue->items[queue->num_items];
+
+    if (queue->calls == NULL) {
+        return ucp_st_queue_add_launch(queue, func, items, count, cmd);
+    }
+    memcpy(list, items, count * sizeof(*list));
+    list[count] = NULL;
+    return ucp_st_queue_add_number(queue, func, list,
+                                   (count + 1) * sizeof(*list), cmd);
+}
+
 ucs_status_t ucp_st_queue_enqueue(ucp_st_queue_h queue, size_t num_cmds)
 {
     ucs_gstream_cmd_t *end = &queue->cmds[num_cmds];
     ucs_gstream_cmd_t *cmd;
     ucs_status_t status;
+
+    if ((queue->calls != NULL) && queue->calls->is_short) {
+        return UCS_ERR_NO_MEMORY;
+    }
 
     /* While the stream waits, for any lane, it goes on with what it has begun
      * on another one */
@@ -287,12 +401,15 @@ ucs_status_t ucp_st_queue_enqueue(ucp_st_queue_h queue, size_t num_cmds)
     }
 
     end->type           = UCS_GSTREAM_CMD_WRITE64;
-    end->u.word.address = &queue->passed;
+    end->u.word.address = queue->marks[UCP_ST_QUEUE_WORD_PASSED];
     end->u.word.value   = queue->seq + 1;
     status              = ucs_gstream_enqueue(queue->stream, queue->cmds,
                                               num_cmds + 1);
     if (status == UCS_OK) {
         ++queue->seq;
+        if (queue->calls != NULL) {
+            ucp_st_calls_commit(queue->calls, queue->seq);
+        }
     }
     return status;
 }
@@ -343,7 +460,7 @@ static ucs_status_t ucp_st_wait_check(ucp_st_queue_h queue,
 
 /* Write to `cmd` the call of the user's function, if there is one and it is
  * this direction's; how many commands */
-static size_t ucp_st_queue_add_func(const ucp_st_op_t *op, ucp_st_dir_t dir,
+static size_t ucp_st_queue_add_user(const ucp_st_op_t *op, ucp_st_dir_t dir,
                                     ucs_gstream_cmd_t *cmd)
 {
     if ((op->func == NULL) || (op->dir != dir)) {
@@ -373,7 +490,7 @@ static ucs_status_t ucp_st_start_make(ucp_st_queue_h queue,
         if (status != UCS_OK) {
             return status;
         }
-        *num_cmds += ucp_st_queue_add_func(op, UCP_ST_DIR_SEND,
+        *num_cmds += ucp_st_queue_add_user(op, UCP_ST_DIR_SEND,
                                            &queue->cmds[*num_cmds]);
         *num_cmds += op->lane->op.start(op, queue, op->started + 1,
                                         &queue->cmds[*num_cmds]);
@@ -432,7 +549,7 @@ static ucs_status_t ucp_st_wait_make(ucp_st_queue_h queue,
     }
     for (i = 0; i < count; ++i) {
         if (ops[i]->lane != NULL) {
-            *num_cmds += ucp_st_queue_add_func(ops[i], UCP_ST_DIR_RECV,
+            *num_cmds += ucp_st_queue_add_user(ops[i], UCP_ST_DIR_RECV,
                                                &queue->cmds[*num_cmds]);
         }
     }

@@ -7,15 +7,25 @@
 
 #include <ucp_st.h>
 
+#include "core/st_call.h"
 #include "core/st_component.h"
 
 #include <ucs/datastruct/list.h>
 
+/** Words of a queue that its stream stores to or waits for. */
+typedef enum {
+    UCP_ST_QUEUE_WORD_PASSED, /**< Batches that have run; the stream stores */
+    UCP_ST_QUEUE_WORD_CALL,   /**< See st_call.h; the stream stores */
+    UCP_ST_QUEUE_WORD_BATCH,  /**< Of messages that are used once */
+    UCP_ST_QUEUE_WORD_RMA,    /**< Of one-sided operations, and a lane's id */
+    UCP_ST_QUEUE_WORD_LAST = UCP_ST_QUEUE_WORD_RMA + UCP_ST_LANE_LAST
+} ucp_st_queue_word_t;
+
 /**
  * Fields without a note are used by the thread that calls for this queue only.
  *
- * Every batch of commands ends with a store of its number to `passed`. The
- * stream's release store pairs with ucp_st_queue_passed()'s acquire load.
+ * Every batch of commands ends with a store of its number. The stream's release
+ * store pairs with ucp_st_queue_passed()'s acquire load.
  */
 struct ucp_st_queue {
     ucs_list_link_t   list;   /* in the worker's queues; worker's lock */
@@ -24,7 +34,9 @@ struct ucp_st_queue {
     ucs_gstream_h     stream; /* read-only */
     uint64_t          seq;    /* number of the last batch */
     uint64_t          seen;   /* batches that the host was told have run */
-    volatile uint64_t passed; /* batches that have run; written by the stream */
+    volatile uint64_t *marks[UCP_ST_QUEUE_WORD_LAST]; /* its words; read-only */
+    ucp_st_calls_t    *calls; /* of a stream that does not run functions of
+                                 lanes itself, or NULL; read-only */
     ucs_status_t      status; /* set once under the lock, read without it */
     ucp_st_op_h       failed_op; /* first that failed, or else `failed_req`; */
     ucp_st_req_h      failed_req;/* set before `status` */
@@ -53,10 +65,20 @@ static inline uint64_t ucp_st_queue_count(uint64_t *count, uint64_t value)
     return result;
 }
 
-/** Batches that have run. What the stream did in them is visible. */
+/** Batches that have run, with their calls. What the stream did in them is
+ *  visible. */
 static inline uint64_t ucp_st_queue_passed(ucp_st_queue_h queue)
 {
-    return __atomic_load_n(&queue->passed, __ATOMIC_ACQUIRE);
+    uint64_t passed = __atomic_load_n(queue->marks[UCP_ST_QUEUE_WORD_PASSED],
+                                      __ATOMIC_ACQUIRE);
+    uint64_t first;
+
+    if (queue->calls == NULL) {
+        return passed;
+    }
+    /* Behind the word: calls of batches that the caller knows of are there */
+    first = __atomic_load_n(&queue->calls->first_seq, __ATOMIC_ACQUIRE);
+    return (passed < first) ? passed : (first - 1);
 }
 
 /** Why the queue is in error; UCS_OK if it is not. */
@@ -80,11 +102,26 @@ void ucp_st_queue_add_counts(ucp_st_queue_h queue, ucp_st_stats_t *stats);
 ucs_status_t ucp_st_queue_prepare(ucp_st_queue_h queue, size_t num_cmds);
 
 /**
- * Write to `cmd`, which is in `cmds`, a command that calls `func` with a list
- * of `count` items, which NULL ends; or, if the command before does that, add
- * the items to its list. How many commands were written: 1 or 0. Each list
- * takes the room of its items and its end.
+ * Write to `cmd`, which is in `cmds`, a command that has a function of a lane
+ * called: by the stream, or where that does not run such, soon after it comes
+ * to the command (st_call.h). If `size` is not 0 `arg` is so many bytes, which
+ * are copied when the batch is enqueued at the latest. How many commands were
+ * written: 1, or 0 if the one before serves this function, too.
  */
+size_t ucp_st_queue_add_func(ucp_st_queue_h queue, ucs_gstream_func_t func,
+                             void *arg, size_t size, ucs_gstream_cmd_t *cmd);
+
+/**
+ * Write to `cmd`, which is in `cmds`, a command that has the stream call `func`
+ * with a list of `count` items, which NULL ends; or, if the command before does
+ * that, add the items to its list. How many commands were written: 1 or 0. Each
+ * list takes the room of its items and its end.
+ */
+size_t ucp_st_queue_add_launch(ucp_st_queue_h queue, ucs_gstream_func_t func,
+                               void *const *items, size_t count,
+                               ucs_gstream_cmd_t *cmd);
+
+/** The same for a function of a lane, as ucp_st_queue_add_func(). */
 size_t ucp_st_queue_add_call(ucp_st_queue_h queue, ucs_gstream_func_t func,
                              void *const *items, size_t count,
                              ucs_gstream_cmd_t *cmd);

@@ -423,6 +423,18 @@ void ucp_st_ctrl_disconnect(ucp_st_peer_t *peer, double end)
     peer->ucp_ep = NULL;
 }
 
+static void ucp_st_ctrl_init(ucp_st_worker_h worker)
+{
+    ucp_st_svc_init(worker);
+    ucp_st_call_init(worker);
+}
+
+static void ucp_st_ctrl_cleanup(ucp_st_worker_h worker)
+{
+    ucp_st_call_cleanup(worker);
+    ucp_st_svc_close(worker);
+}
+
 static ucs_status_t ucp_st_ctrl_open(ucp_st_worker_h worker)
 {
     ucs_status_t status;
@@ -444,12 +456,18 @@ static ucs_status_t ucp_st_ctrl_open(ucp_st_worker_h worker)
     if (status != UCS_OK) {
         goto err_unlisten;
     }
-    status = ucp_st_watch_start(worker);
+    status = ucp_st_call_start(worker);
     if (status != UCS_OK) {
         goto err_stop;
     }
+    status = ucp_st_watch_start(worker);
+    if (status != UCS_OK) {
+        goto err_stop_calls;
+    }
     return UCS_OK;
 
+err_stop_calls:
+    ucp_st_call_stop(worker);
 err_stop:
     ucp_st_svc_stop(ucp_st_svc(worker));
 err_unlisten:
@@ -484,6 +502,7 @@ static ucp_st_drain_t ucp_st_ctrl_drain(ucp_st_worker_h worker)
 static void ucp_st_ctrl_stop(ucp_st_worker_h worker)
 {
     ucp_st_service_remove(&ucp_st_ctrl(worker)->watch);
+    ucp_st_call_stop(worker);
     ucp_st_ctrl_unlisten(worker);
 }
 
@@ -504,14 +523,14 @@ const ucp_st_component_t ucp_st_ctrl_component = {
     .part   = UCP_ST_PART_CTRL,
     .sizes  = {[UCP_ST_OBJECT_WORKER] = sizeof(ucp_st_ctrl_worker_t)},
     .worker = {
-        .init    = ucp_st_svc_init,
+        .init    = ucp_st_ctrl_init,
         .open    = ucp_st_ctrl_open,
         .is_used = ucp_st_ctrl_is_used,
         .drain   = ucp_st_ctrl_drain,
         .ask     = ucp_st_ctrl_ask_ops,
         .stop    = ucp_st_ctrl_stop,
         .close   = ucp_st_ctrl_close,
-        .cleanup = ucp_st_svc_close
+        .cleanup = ucp_st_ctrl_cleanup
     },
     .peer   = {
         .init       = ucp_st_peer_hook_none,

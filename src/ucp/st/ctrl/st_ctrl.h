@@ -8,6 +8,7 @@
 
 #include "core/st_peer.h"
 #include "core/st_worker.h"
+#include "ctrl/st_call.h"
 #include "ctrl/st_svc.h"
 
 /** A worker's part. Protected by its lock unless a field says otherwise. */
@@ -21,6 +22,7 @@ typedef struct ucp_st_ctrl_worker {
     ucp_st_service_client_t watch;       /* its own */
     double                  watch_time;  /* of its last questions; its own */
     ucp_st_svc_t            svc;         /* see there */
+    ucp_st_call_worker_t    calls;       /* likewise */
 } ucp_st_ctrl_worker_t;
 
 extern const ucp_st_component_t ucp_st_ctrl_component;

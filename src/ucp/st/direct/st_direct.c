@@ -11,6 +11,8 @@
 #include "core/st_log.h"
 #include "core/st_op.h"
 
+#include <ucs_gstream_memory.h>
+
 #include <ucs/sys/math.h>
 
 #include <stdlib.h>
@@ -99,9 +101,15 @@ static ucs_status_t ucp_st_direct_offer(ucp_st_op_t *op, void *buffer,
     direct->length = op->msg_length;
     direct->buffer = op->buffer;
     direct->is_nt  = (op->msg_length >= config->direct_nt_min);
+    direct->word   = ucs_gstream_word_get();
+    if (direct->word == NULL) {
+        free(direct);
+        return UCS_ERR_NO_MEMORY;
+    }
     if (op->dir == UCP_ST_DIR_RECV) {
         status = ucp_st_direct_get_pair(direct, op->worker);
         if (status != UCS_OK) {
+            ucs_gstream_word_put(direct->word);
             free(direct);
             return status;
         }
@@ -244,7 +252,7 @@ static size_t ucp_st_direct_start_cmds(ucp_st_op_t *op, ucp_st_queue_h queue,
 static size_t ucp_st_direct_wait_words(const ucp_st_op_t *op,
                                        ucs_gstream_word_t *words)
 {
-    words[0].address = &ucp_st_direct_op(op)->word;
+    words[0].address = ucp_st_direct_op(op)->word;
     words[0].value   = op->started;
     return 1;
 }
@@ -257,7 +265,7 @@ uint64_t ucp_st_direct_uses_done(const ucp_st_op_t *op)
     if (direct == NULL) {
         return 0;
     }
-    word = __atomic_load_n(&direct->word, __ATOMIC_ACQUIRE);
+    word = __atomic_load_n(direct->word, __ATOMIC_ACQUIRE);
     return (word < UCP_ST_RELEASE) ? word : 0;
 }
 
@@ -354,6 +362,7 @@ static void ucp_st_direct_release(ucp_st_op_t *op)
     ucp_st_direct_map_put(direct->map);
     ucp_st_direct_map_put(direct->other_map);
     op->parts[UCP_ST_LANE_DIRECT] = NULL;
+    ucs_gstream_word_put(direct->word);
     free(direct);
 }
 

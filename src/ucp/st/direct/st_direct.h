@@ -64,6 +64,8 @@ typedef struct ucp_st_direct_stream {
                                       before a start and behind a queue;
                                       read-only */
     unsigned             refs;     /* queues; worker's lock */
+    int                  is_served;/* by the service thread alone: it calls no
+                                      helper; read-only */
     ucs_list_link_t      list;     /* in the device's; worker's lock */
     pthread_mutex_t      lock;
     uint32_t             num_open; /* in the list; read without the lock */
@@ -91,7 +93,7 @@ typedef enum {
  * what says otherwise; read-only means from bind() on.
  */
 typedef struct ucp_st_direct_op {
-    volatile uint64_t     word;      /* uses; streams wait on it */
+    volatile uint64_t     *word;     /* uses; streams wait on it */
     uint64_t              begun;     /* uses that the stream has started */
     uint64_t              pos;       /* slots: pieces moved */
     uint32_t              left;      /* slots: pieces of the last use begun that

@@ -289,9 +289,9 @@ static void ucp_st_direct_complete(ucp_st_direct_op_t *direct,
                                    ucp_st_direct_mover_t mover)
 {
     ucp_st_direct_shut(direct);
-    ucp_st_direct_store(&direct->word, direct->begun);
+    ucp_st_direct_store(direct->word, direct->begun);
     if (mover != UCP_ST_DIRECT_STREAM) {
-        ucs_gstream_wake(&direct->word);
+        ucs_gstream_wake(direct->word);
     }
     direct->stream->proxied += direct->is_proxied;
     direct->is_proxied       = 0;
@@ -367,20 +367,24 @@ unsigned ucp_st_direct_moveall(ucp_st_direct_stream_t *stream,
  * `begun`, and nothing moved, has a reason to wake this side. */
 static void ucp_st_direct_begin(ucp_st_direct_op_t *direct)
 {
-    int is_done = 0;
+    ucp_st_direct_stream_t *stream = direct->stream;
+    int is_done                    = 0;
 
+    direct->is_proxied = stream->is_served;
     ucp_st_direct_store(&direct->mine->record, direct->stream->record_offset);
     if (direct->proto == UCP_ST_DIRECT_SLOTS) {
-        direct->stream->copies +=
+        stream->copies +=
                 ucp_st_direct_move_slots(direct, UCP_ST_DIRECT_NUM_SLOTS);
-        is_done                 = (direct->left == 0);
+        is_done         = (direct->left == 0);
     }
     if (!is_done) {
         ucp_st_direct_open(direct);
     }
     ucp_st_direct_store(&direct->mine->begun, direct->begun);
     if (is_done) {
-        ucp_st_direct_complete(direct, UCP_ST_DIRECT_STREAM);
+        ucp_st_direct_complete(direct, stream->is_served ?
+                                               UCP_ST_DIRECT_PROXY :
+                                               UCP_ST_DIRECT_STREAM);
     }
 }
 
@@ -412,6 +416,9 @@ void ucp_st_direct_startall(void *arg)
         }
     }
     (void)pthread_mutex_unlock(&stream->lock);
+    if (stream->is_served) { /* it wakes peers that have to go on */
+        ucp_st_direct_dev_wake(stream->worker);
+    }
 }
 
 int ucp_st_direct_needs_notify(const ucp_st_direct_op_t *direct)
@@ -489,11 +496,11 @@ int ucp_st_direct_settle(ucp_st_direct_op_t *direct)
     if (!is_moving) {
         direct->released = 1;
         ucp_st_direct_shut(direct);
-        ucp_st_direct_store(&direct->word, UCP_ST_RELEASE);
+        ucp_st_direct_store(direct->word, UCP_ST_RELEASE);
     }
     (void)pthread_mutex_unlock(&direct->stream->lock);
     if (!is_moving) {
-        ucs_gstream_wake(&direct->word);
+        ucs_gstream_wake(direct->word);
     }
     return is_moving;
 }

@@ -164,16 +164,23 @@ ucs_status_t ucp_st_direct_stream_init(ucp_st_direct_stream_t *stream,
     stream->worker        = worker;
     stream->handle        = handle;
     stream->refs          = 0;
+    stream->is_served     = (handle != NULL) &&
+                            !(ucs_gstream_caps(handle) & UCS_GSTREAM_CAP_HELP);
     stream->segment       = seg->map->address;
     stream->record_offset = UCS_PTR_BYTE_DIFF(stream->segment, stream->record);
     stream->helper.func   = ucp_st_direct_stream_help;
     stream->helper.arg    = stream;
     stream->helper.notify = &stream->record->notify;
+    if (stream->is_served) {
+        ucp_st_direct_stream_park(stream);
+    }
     return UCS_OK;
 }
 
 void ucp_st_direct_stream_cleanup(ucp_st_direct_stream_t *stream)
 {
+    ucp_st_direct_stream_set(stream, 0, 0);
+    ucp_st_direct_stream_count_sleeper(stream, 0);
     (void)pthread_mutex_destroy(&stream->lock);
     ucp_st_direct_seg_put_record(&ucp_st_direct_dev(stream->worker)->seg,
                                  stream->record);
@@ -239,7 +246,7 @@ void ucp_st_direct_queue_init(ucp_st_queue_h queue)
 
     stream = ucp_st_direct_stream_get(queue->worker, queue->stream);
     ++stream->refs;
-    if (stream->handle != NULL) {
+    if ((stream->handle != NULL) && !stream->is_served) {
         queue->helper = &stream->helper;
     }
     *(ucp_st_direct_stream_t**)

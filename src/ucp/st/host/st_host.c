@@ -25,6 +25,8 @@
 #include "ctrl/st_ctrl.h"
 #include "ctrl/st_leave.h"
 
+#include <ucs_gstream_memory.h>
+
 #include <ucs/datastruct/list.h>
 #include <ucs/sys/math.h>
 
@@ -61,7 +63,7 @@ typedef struct ucp_st_host_worker {
  * is not held.
  */
 typedef struct ucp_st_host_op {
-    volatile uint64_t   word;      /* streams wait on it; stored with the lock
+    volatile uint64_t   *word;     /* streams wait on it; stored with the lock
                                       held */
     uint64_t            begun;     /* uses; streams add to it, atomically */
     ucp_st_op_t         *op;       /* read-only */
@@ -123,8 +125,8 @@ static void ucp_st_host_add(ucp_st_op_t *op)
 /* The release store pairs with the acquire load of the stream's wait */
 static void ucp_st_host_store_word(ucp_st_host_op_t *host, uint64_t value)
 {
-    __atomic_store_n(&host->word, value, __ATOMIC_RELEASE);
-    ucs_gstream_wake(&host->word);
+    __atomic_store_n(host->word, value, __ATOMIC_RELEASE);
+    ucs_gstream_wake(host->word);
 }
 
 /* Release the waits as soon as nothing moves: from then on the buffer is the
@@ -146,7 +148,7 @@ static void ucp_st_host_complete(ucp_st_op_t *op, uint64_t use)
 {
     ucp_st_host_op_t *host = ucp_st_host_op(op);
 
-    if (!host->release && (use > host->word)) {
+    if (!host->release && (use > *host->word)) {
         ucp_st_host_store_word(host, use);
         ucp_st_op_complete_uses(op, 1);
     }
@@ -597,6 +599,11 @@ static ucs_status_t ucp_st_host_offer(ucp_st_op_t *op, void *blob,
     if (host == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
+    host->word = ucs_gstream_word_get();
+    if (host->word == NULL) {
+        free(host);
+        return UCS_ERR_NO_MEMORY;
+    }
     host->op                    = op;
     op->parts[UCP_ST_LANE_HOST] = host;
     *length_p                   = 0;
@@ -638,16 +645,13 @@ static void ucp_st_host_start_func(void *arg)
 static size_t ucp_st_host_start_cmds(ucp_st_op_t *op, ucp_st_queue_h queue,
                                      uint64_t use, ucs_gstream_cmd_t *cmd)
 {
-    cmd->type        = UCS_GSTREAM_CMD_FUNC;
-    cmd->u.func.func = ucp_st_host_start_func;
-    cmd->u.func.arg  = op;
-    return 1;
+    return ucp_st_queue_add_func(queue, ucp_st_host_start_func, op, 0, cmd);
 }
 
 static size_t ucp_st_host_wait_words(const ucp_st_op_t *op,
                                      ucs_gstream_word_t *words)
 {
-    words[0].address = &ucp_st_host_op(op)->word;
+    words[0].address = ucp_st_host_op(op)->word;
     words[0].value   = op->started;
     return 1;
 }
@@ -655,7 +659,7 @@ static size_t ucp_st_host_wait_words(const ucp_st_op_t *op,
 static uint64_t ucp_st_host_uses_done(const ucp_st_op_t *op)
 {
     ucp_st_host_op_t *host = ucp_st_host_op(op);
-    uint64_t word          = (host == NULL) ? 0 : host->word;
+    uint64_t word          = (host == NULL) ? 0 : *host->word;
 
     return (word < UCP_ST_RELEASE) ? word : 0;
 }
@@ -724,6 +728,7 @@ static void ucp_st_host_release(ucp_st_op_t *op)
     if (host->is_listed) {
         ucs_list_del(&host->list);
     }
+    ucs_gstream_word_put(host->word);
     free(host);
     op->parts[UCP_ST_LANE_HOST] = NULL;
 }

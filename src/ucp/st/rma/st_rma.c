@@ -93,7 +93,7 @@ void ucp_st_rma_drop(const ucp_st_rma_t *rma)
 
 void ucp_st_rma_ended(ucp_st_queue_h queue, ucp_st_lane_t lane)
 {
-    volatile uint64_t *word = &ucp_st_queue_rma(queue)->words[lane];
+    volatile uint64_t *word = ucp_st_rma_word(queue, lane);
 
     /* Pairs with the acquire load of the stream's wait. The queue may be gone
      * after it. */
@@ -251,11 +251,9 @@ static ucp_st_rma_flow_t *ucp_st_rma_get_flow(ucp_st_queue_h queue,
 ucs_status_t ucp_st_rma_wait_word(ucp_st_queue_h queue, ucp_st_lane_t lane,
                                   ucs_gstream_cmd_t *cmd)
 {
-    ucp_st_queue_rma_t *rma = ucp_st_queue_rma(queue);
-
     cmd->type           = UCS_GSTREAM_CMD_WAIT64;
-    cmd->u.word.address = &rma->words[lane];
-    cmd->u.word.value   = rma->issued[lane];
+    cmd->u.word.address = ucp_st_rma_word(queue, lane);
+    cmd->u.word.value   = ucp_st_queue_rma(queue)->issued[lane];
     return UCS_OK;
 }
 
@@ -322,8 +320,8 @@ static size_t ucp_st_rma_trace_cmd(const ucp_st_rma_t *rma, ucp_st_lane_t lane,
     };
 
     return ucs_trace_is_on() ?
-           ucp_st_queue_add_call(rma->queue, ucp_st_rma_trace_func, items, 4,
-                                 cmd) : 0;
+           ucp_st_queue_add_launch(rma->queue, ucp_st_rma_trace_func, items, 4,
+                                   cmd) : 0;
 }
 
 /* Enqueue an operation, whose signal is on the same lane; the lock is held */
@@ -558,7 +556,7 @@ static void ucp_st_rma_cleanup(ucp_st_worker_h worker)
 {
     ucp_st_rma_dev_t *dev = ucp_st_rma_dev(worker);
 
-    ucp_st_rma_objs_free(&dev->free_waits);
+    ucp_st_rma_waits_free(dev);
     ucp_st_rma_objs_free(&dev->free_ops);
     ucp_st_rma_objs_free(&dev->free_trig_ops);
     kh_destroy_inplace(ucp_st_mems, &dev->mems);
@@ -593,7 +591,7 @@ static void ucp_st_rma_peer_gone(ucp_st_peer_t *peer)
     /* Lane direct: only the stream ends its operations, and it has not come to
      * these yet. Its queue fails, so they have no effect. */
     ucs_list_for_each(queue, &peer->worker->queues, list) {
-        word = &ucp_st_queue_rma(queue)->words[UCP_ST_LANE_DIRECT];
+        word = ucp_st_rma_word(queue, UCP_ST_LANE_DIRECT);
         ucs_list_for_each(flow, &ucp_st_queue_rma(queue)->flows, list) {
             if ((flow->peer == peer) &&
                 (flow->last[UCP_ST_LANE_DIRECT] >
@@ -618,7 +616,7 @@ static int ucp_st_rma_queue_has_open(ucp_st_queue_h queue)
 
     for (i = 0; i < UCP_ST_LANE_LAST; ++i) {
         /* Pairs with the addition in ucp_st_rma_ended() */
-        if (__atomic_load_n(&rma->words[i], __ATOMIC_ACQUIRE) <
+        if (__atomic_load_n(ucp_st_rma_word(queue, i), __ATOMIC_ACQUIRE) <
             rma->issued[i]) {
             return 1;
         }

@@ -93,9 +93,6 @@ typedef struct ucp_st_rma_flow {
 /** A queue's part. Used by the thread that calls for the queue; the worker's
  *  lock protects `flows` and `trig`. */
 typedef struct ucp_st_queue_rma {
-    volatile uint64_t words[UCP_ST_LANE_LAST];  /* operations that have ended;
-                                                   streams wait on them;
-                                                   atomic */
     uint64_t          issued[UCP_ST_LANE_LAST]; /* enqueued; see
                                                    ucp_st_queue_count() */
     uint64_t          waited[UCP_ST_LANE_LAST]; /* of these, those that the
@@ -156,6 +153,14 @@ static inline ucp_st_rma_peer_t *ucp_st_rma_peer(ucp_st_peer_h peer)
 static inline ucp_st_queue_rma_t *ucp_st_queue_rma(ucp_st_queue_h queue)
 {
     return queue->parts[UCP_ST_PART_RMA];
+}
+
+/** The queue's word of a lane: counts operations that have ended. Streams wait
+ *  on it; atomic. */
+static inline volatile uint64_t *ucp_st_rma_word(ucp_st_queue_h queue,
+                                                 unsigned lane)
+{
+    return queue->marks[UCP_ST_QUEUE_WORD_RMA + lane];
 }
 
 /** A lane's functions for keys and operations. The worker's lock is held unless
@@ -222,6 +227,9 @@ void *ucp_st_rma_obj_get(ucs_list_link_t *unused, size_t size);
 
 /** Free them, at the worker's end. */
 void ucp_st_rma_objs_free(ucs_list_link_t *unused);
+
+/** Free the waits for signals, at the worker's end. */
+void ucp_st_rma_waits_free(ucp_st_rma_dev_t *dev);
 
 /** Log why a call is refused. Returns UCS_ERR_INVALID_PARAM. */
 ucs_status_t ucp_st_rma_refuse(ucp_st_queue_h queue, const char *what);

@@ -119,10 +119,8 @@ static ucs_status_t ucp_st_rma_direct_start(const ucp_st_rma_t *rma,
                                             ucp_st_rma_flow_t *flow,
                                             ucs_gstream_cmd_t *cmd)
 {
-    cmd->type          = UCS_GSTREAM_CMD_LAUNCH;
-    cmd->u.launch.func = ucp_st_rma_direct_func;
-    cmd->u.launch.args = rma;
-    cmd->u.launch.size = sizeof(*rma);
+    (void)ucp_st_queue_add_func(rma->queue, ucp_st_rma_direct_func, (void*)rma,
+                                sizeof(*rma), cmd);
     return UCS_OK;
 }
 

@@ -288,9 +288,8 @@ static ucs_status_t ucp_st_rma_host_start(const ucp_st_rma_t *rma,
     }
     ucs_list_add_tail(&ucp_st_rma_peer(rma->peer)->ops, &op->list);
     ucs_list_add_tail(&flow->ops, &op->flow_list);
-    cmd->type        = UCS_GSTREAM_CMD_FUNC;
-    cmd->u.func.func = ucp_st_rma_host_start_func;
-    cmd->u.func.arg  = op;
+    (void)ucp_st_queue_add_func(rma->queue, ucp_st_rma_host_start_func, op, 0,
+                                cmd);
     return UCS_OK;
 }
 

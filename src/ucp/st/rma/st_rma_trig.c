@@ -691,9 +691,8 @@ static ucs_status_t ucp_st_rma_trig_start(const ucp_st_rma_t *rma,
         cmd->u.word.address = trig->doorbell;
         cmd->u.word.value   = 1;
     } else {
-        cmd->type        = UCS_GSTREAM_CMD_FUNC;
-        cmd->u.func.func = ucp_st_rma_trig_start_func;
-        cmd->u.func.arg  = trig;
+        (void)ucp_st_queue_add_func(rma->queue, ucp_st_rma_trig_start_func,
+                                    trig, 0, cmd);
     }
     return UCS_OK;
 }

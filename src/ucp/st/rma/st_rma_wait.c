@@ -22,6 +22,8 @@
 #include "core/st_trace.h"
 #include "core/st_ucp.h"
 
+#include <ucs_gstream_memory.h>
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,7 +43,9 @@ typedef struct ucp_st_rma_wait {
     const uint64_t       *signal;
     uint64_t             value;
     ucp_st_signal_cmp_t  cmp;
-    volatile uint64_t    word;       /* 1: it passes; atomic */
+    volatile uint64_t    *word;      /* 1: it passes; atomic; stays when the
+                                        wait is unused */
+    uint8_t              is_helped;  /* the stream calls `helper` */
     uint8_t              is_watched; /* for the peer's end; wait_lock */
     uint8_t              is_listed;  /* the stream's */
     uint8_t              is_asleep;  /* counted as a sleeper; the stream's */
@@ -49,6 +53,50 @@ typedef struct ucp_st_rma_wait {
     ucs_gstream_notify_t notify;     /* if the queue's helper has none; the
                                         stream's */
 } ucp_st_rma_wait_t;
+
+static void ucp_st_rma_wait_free(ucp_st_rma_wait_t *wait)
+{
+    ucs_gstream_word_put(wait->word);
+    free(wait);
+}
+
+/* An unused wait, or a new one, of which all but the word is 0; NULL without
+ * memory */
+static ucp_st_rma_wait_t *ucp_st_rma_wait_get(ucp_st_rma_dev_t *dev)
+{
+    ucp_st_rma_wait_t *wait = NULL;
+    volatile uint64_t *word;
+
+    (void)pthread_mutex_lock(&dev->wait_lock);
+    if (!ucs_list_is_empty(&dev->free_waits)) {
+        wait = ucs_list_extract_head(&dev->free_waits, ucp_st_rma_wait_t, list);
+    }
+    (void)pthread_mutex_unlock(&dev->wait_lock);
+    if (wait == NULL) {
+        wait = calloc(1, sizeof(*wait));
+        if (wait == NULL) {
+            return NULL;
+        }
+        wait->word = ucs_gstream_word_get();
+        if (wait->word == NULL) {
+            free(wait);
+            return NULL;
+        }
+    }
+    word  = wait->word;
+    *wait = (ucp_st_rma_wait_t){.word = word};
+    *word = 0;
+    return wait;
+}
+
+void ucp_st_rma_waits_free(ucp_st_rma_dev_t *dev)
+{
+    ucp_st_rma_wait_t *wait, *tmp;
+
+    ucs_list_for_each_safe(wait, tmp, &dev->free_waits, list) {
+        ucp_st_rma_wait_free(wait);
+    }
+}
 
 static int ucp_st_rma_wait_is_met(const ucp_st_rma_wait_t *wait)
 {
@@ -66,7 +114,7 @@ static int ucp_st_rma_wait_try(ucp_st_rma_wait_t *wait)
         (ucp_st_queue_status(wait->queue) == UCS_OK)) {
         return 0;
     }
-    __atomic_store_n(&wait->word, 1, __ATOMIC_RELEASE);
+    __atomic_store_n(wait->word, 1, __ATOMIC_RELEASE);
     return 1;
 }
 
@@ -78,7 +126,7 @@ void ucp_st_rma_look(ucp_st_worker_h worker)
     (void)pthread_mutex_lock(&dev->wait_lock);
     ucs_list_for_each(wait, &dev->waits, list) {
         if (ucp_st_rma_wait_try(wait)) {
-            ucs_gstream_wake(&wait->word);
+            ucs_gstream_wake(wait->word);
         }
     }
     (void)pthread_mutex_unlock(&dev->wait_lock);
@@ -110,6 +158,17 @@ static void ucp_st_rma_wait_sleep(ucp_st_rma_wait_t *wait, int is_notified)
     }
 }
 
+/* The stream does not wait any more */
+static void ucp_st_rma_wait_awake(ucp_st_rma_wait_t *wait)
+{
+    if (wait->is_asleep) {
+        wait->is_asleep = 0;
+        ucp_st_direct_rma_awake(wait->queue);
+        __atomic_fetch_sub(&ucp_st_rma_dev(wait->queue->worker)->sleepers, 1,
+                           __ATOMIC_SEQ_CST);
+    }
+}
+
 /* Called for the stream while it waits */
 static int ucp_st_rma_wait_help(void *arg, ucs_gstream_help_t when)
 {
@@ -121,24 +180,19 @@ static int ucp_st_rma_wait_help(void *arg, ucs_gstream_help_t when)
         has_moved = helper->func(helper->arg, when);
     }
     if (when == UCS_GSTREAM_HELP_END) {
-        if (wait->is_asleep) {
-            wait->is_asleep = 0;
-            ucp_st_direct_rma_awake(wait->queue);
-            __atomic_fetch_sub(&ucp_st_rma_dev(wait->queue->worker)->sleepers,
-                               1, __ATOMIC_SEQ_CST);
-        }
+        ucp_st_rma_wait_awake(wait);
         return has_moved;
     }
     if ((when == UCS_GSTREAM_HELP_SLEEP) || (when == UCS_GSTREAM_HELP_PARK)) {
         ucp_st_rma_wait_sleep(wait, when == UCS_GSTREAM_HELP_SLEEP);
     }
     if (ucp_st_rma_wait_try(wait) && (when == UCS_GSTREAM_HELP_PARK)) {
-        ucs_gstream_wake(&wait->word);
+        ucs_gstream_wake(wait->word);
     }
     return has_moved;
 }
 
-/* Runs on the stream */
+/* Runs on the stream, or as a call of it */
 static void ucp_st_rma_wait_begin(void *arg)
 {
     ucp_st_rma_wait_t *wait = arg;
@@ -151,17 +205,21 @@ static void ucp_st_rma_wait_begin(void *arg)
     (void)pthread_mutex_lock(&dev->wait_lock);
     ucs_list_add_tail(&dev->waits, &wait->list);
     (void)pthread_mutex_unlock(&dev->wait_lock);
+    if (!wait->is_helped) {
+        ucp_st_rma_wait_sleep(wait, 0);
+    }
     /* Its queue may have failed before it was in the list */
     (void)ucp_st_rma_wait_try(wait);
 }
 
-/* The stream has passed the wait, or did not get it. On the stream, or in a
- * call. */
+/* The stream has passed the wait, or did not get it. As
+ * ucp_st_rma_wait_begin(), or in a call of the user's. */
 static void ucp_st_rma_wait_put(void *arg)
 {
     ucp_st_rma_wait_t *wait = arg;
     ucp_st_rma_dev_t *dev   = ucp_st_rma_dev(wait->queue->worker);
 
+    ucp_st_rma_wait_awake(wait);
     ucp_st_rma_release(&wait->mem->refs);
     if (wait->peer != NULL) {
         ucp_st_rma_release(&ucp_st_rma_peer(wait->peer)->num_waits);
@@ -319,20 +377,19 @@ static ucs_status_t ucp_st_rma_wait_enqueue(ucp_st_rma_wait_t *wait)
     wait->helper.arg    = wait;
     wait->helper.notify = (queue->helper != NULL) ? queue->helper->notify :
                                                     &wait->notify;
-    cmd                 = &queue->cmds[num_cmds];
-    cmd->type           = UCS_GSTREAM_CMD_FUNC;
-    cmd->u.func.func    = ucp_st_rma_wait_begin;
-    cmd->u.func.arg     = wait;
-    ++cmd;
+    wait->is_helped     = !!(ucs_gstream_caps(queue->stream) &
+                             UCS_GSTREAM_CAP_HELP);
+    num_cmds           += ucp_st_queue_add_func(queue, ucp_st_rma_wait_begin,
+                                                wait, 0,
+                                                &queue->cmds[num_cmds]);
+    cmd                 = &queue->cmds[num_cmds++];
     cmd->type           = UCS_GSTREAM_CMD_HELP64;
-    cmd->u.word.address = &wait->word;
+    cmd->u.word.address = wait->word;
     cmd->u.word.value   = 1;
     cmd->u.word.helper  = &wait->helper;
-    ++cmd;
-    cmd->type           = UCS_GSTREAM_CMD_FUNC;
-    cmd->u.func.func    = ucp_st_rma_wait_put;
-    cmd->u.func.arg     = wait;
-    num_cmds           += 3;
+    num_cmds           += ucp_st_queue_add_func(queue, ucp_st_rma_wait_put,
+                                                wait, 0,
+                                                &queue->cmds[num_cmds]);
     num_cmds           += ucp_st_trace_cmd(UCP_ST_TRACE_SIGNAL_WAIT, NULL,
                                            &queue->cmds[num_cmds]);
     return ucp_st_queue_enqueue(queue, num_cmds);
@@ -344,7 +401,6 @@ ucp_st_enqueue_wait_signal(ucp_st_queue_h queue,
 {
     ucs_status_t status = ucp_st_queue_prepare(queue, UCP_ST_RMA_WAIT_CMDS);
     ucp_st_rma_wait_t *wait;
-    ucp_st_rma_dev_t *dev;
 
     if (status != UCS_OK) {
         return status;
@@ -352,16 +408,13 @@ ucp_st_enqueue_wait_signal(ucp_st_queue_h queue,
     if (params == NULL) {
         return UCS_ERR_INVALID_PARAM;
     }
-    dev = ucp_st_rma_dev(queue->worker);
-    (void)pthread_mutex_lock(&dev->wait_lock);
-    wait = ucp_st_rma_obj_get(&dev->free_waits, sizeof(*wait));
-    (void)pthread_mutex_unlock(&dev->wait_lock);
+    wait = ucp_st_rma_wait_get(ucp_st_rma_dev(queue->worker));
     if (wait == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
     status = ucp_st_rma_wait_check(queue, params, wait);
     if (status != UCS_OK) {
-        free(wait);
+        ucp_st_rma_wait_free(wait);
         return status;
     }
     ucp_st_rma_hold(&wait->mem->refs);

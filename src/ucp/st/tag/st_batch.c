@@ -60,14 +60,17 @@ void ucp_st_req_set_state(ucp_st_req_t *req, ucp_st_req_state_t state)
 
 /* Set the word that the queue's waits look at. In a queue in error they pass
  * once UCP writes to none of its buffers. */
-static void ucp_st_batch_update_word(ucp_st_queue_batch_t *batch)
+static void ucp_st_batch_update_word(ucp_st_queue_h queue)
 {
-    uint64_t value = batch->is_failing ? UCP_ST_RELEASE : batch->done;
+    ucp_st_queue_batch_t *batch = ucp_st_queue_batch(queue);
+    volatile uint64_t *word     = queue->marks[UCP_ST_QUEUE_WORD_BATCH];
+    uint64_t value              = batch->is_failing ? UCP_ST_RELEASE :
+                                                      batch->done;
 
     if (!batch->is_failing || (batch->receives == 0)) {
         /* Pairs with the acquire load of the stream's wait */
-        __atomic_store_n(&batch->word, value, __ATOMIC_RELEASE);
-        ucs_gstream_wake(&batch->word);
+        __atomic_store_n(word, value, __ATOMIC_RELEASE);
+        ucs_gstream_wake(word);
     }
 }
 
@@ -120,7 +123,7 @@ static void ucp_st_req_fail_queue(ucp_st_req_t *req, ucs_status_t status)
         ++req->worker->stats.errors;
         ucp_st_batch_abort_receives(req->worker, queue);
     }
-    ucp_st_batch_update_word(batch);
+    ucp_st_batch_update_word(queue);
 }
 
 /* The message is complete: tell the queue, if its start was enqueued. The
@@ -151,7 +154,7 @@ static void ucp_st_req_finish(ucp_st_req_t *req, const ucp_st_req_info_t *info)
             ucp_st_req_fail_queue(req, req->info.status);
         } else {
             ++batch->done;
-            ucp_st_batch_update_word(batch);
+            ucp_st_batch_update_word(queue);
         }
     }
     if (req->is_freed && !req->is_calling) {

@@ -85,13 +85,12 @@ typedef struct ucp_st_batch {
 } ucp_st_batch_t;
 
 /** A queue's part. Of the thread that calls for the queue, but for what says
- *  otherwise. */
+ *  otherwise. The queue's word for batches counts complete messages, or is
+ *  released: the stream waits on it; stored with the worker's lock. */
 typedef struct ucp_st_queue_batch {
     ucs_list_link_t   enqueued; /* ucp_st_req_t that are not started */
     uint64_t          started;  /* messages */
     uint64_t          waited;   /* of these, the stream waits for */
-    volatile uint64_t word;     /* complete ones, or released: the stream waits
-                                   on it; stored with the worker's lock */
     uint64_t          done;     /* complete without error; worker's lock */
     unsigned          receives; /* that UCP has; worker's lock */
     int               is_failing; /* worker's lock */

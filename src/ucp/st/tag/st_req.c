@@ -120,16 +120,12 @@ ucs_status_t ucp_st_enqueue_recv(ucp_st_queue_h queue,
     return ucp_st_req_enqueue(queue, UCP_ST_DIR_RECV, params, req_p);
 }
 
-/* Enqueue one command, with its span where events are recorded */
-static ucs_status_t ucp_st_batch_enqueue(ucp_st_queue_h queue,
-                                         const ucs_gstream_cmd_t *cmd,
+/* Enqueue so many commands, with their span where events are recorded:
+ * ucp_st_trace_cmd() made the first of them */
+static ucs_status_t ucp_st_batch_enqueue(ucp_st_queue_h queue, size_t num_cmds,
                                          ucp_st_trace_cmd_t trace)
 {
-    ucs_gstream_cmd_t *cmds = queue->cmds;
-    size_t num_cmds         = ucp_st_trace_cmd(UCP_ST_TRACE_PUSH, NULL, cmds);
-
-    cmds[num_cmds++] = *cmd;
-    num_cmds        += ucp_st_trace_cmd(trace, NULL, &cmds[num_cmds]);
+    num_cmds += ucp_st_trace_cmd(trace, NULL, &queue->cmds[num_cmds]);
     return ucp_st_queue_enqueue(queue, num_cmds);
 }
 
@@ -164,9 +160,9 @@ static uint64_t ucp_st_batch_link(ucp_st_queue_h queue,
 
 ucs_status_t ucp_st_enqueue_batch_start(ucp_st_queue_h queue)
 {
-    ucs_status_t status   = ucp_st_queue_prepare(queue, UCP_ST_BATCH_CMDS);
-    ucs_gstream_cmd_t cmd = {.type = UCS_GSTREAM_CMD_FUNC};
+    ucs_status_t status = ucp_st_queue_prepare(queue, UCP_ST_BATCH_CMDS);
     ucp_st_queue_batch_t *batch;
+    size_t num_cmds;
     uint64_t count;
 
     if (status != UCS_OK) {
@@ -178,11 +174,13 @@ ucs_status_t ucp_st_enqueue_batch_start(ucp_st_queue_h queue)
     }
     /* Once the command is enqueued, the service thread may have the messages,
      * and may have freed them: the list must not be looked at any more */
-    count           = ucp_st_batch_link(queue, UCP_ST_REQ_STARTED);
-    cmd.u.func.func = ucp_st_batch_start_func;
-    cmd.u.func.arg  = ucs_list_head(&batch->enqueued, ucp_st_req_t, list);
-    status          = ucp_st_batch_enqueue(queue, &cmd,
-                                           UCP_ST_TRACE_BATCH_START);
+    count     = ucp_st_batch_link(queue, UCP_ST_REQ_STARTED);
+    num_cmds  = ucp_st_trace_cmd(UCP_ST_TRACE_PUSH, NULL, queue->cmds);
+    num_cmds += ucp_st_queue_add_func(queue, ucp_st_batch_start_func,
+                                      ucs_list_head(&batch->enqueued,
+                                                    ucp_st_req_t, list),
+                                      0, &queue->cmds[num_cmds]);
+    status    = ucp_st_batch_enqueue(queue, num_cmds, UCP_ST_TRACE_BATCH_START);
     if (status != UCS_OK) {
         (void)ucp_st_batch_link(queue, UCP_ST_REQ_ENQUEUED);
         return status;
@@ -194,9 +192,10 @@ ucs_status_t ucp_st_enqueue_batch_start(ucp_st_queue_h queue)
 
 ucs_status_t ucp_st_enqueue_batch_wait(ucp_st_queue_h queue)
 {
-    ucs_status_t status   = ucp_st_queue_prepare(queue, UCP_ST_BATCH_CMDS);
-    ucs_gstream_cmd_t cmd = {.type = UCS_GSTREAM_CMD_WAIT64};
+    ucs_status_t status = ucp_st_queue_prepare(queue, UCP_ST_BATCH_CMDS);
     ucp_st_queue_batch_t *batch;
+    ucs_gstream_cmd_t *cmd;
+    size_t num_cmds;
 
     if (status != UCS_OK) {
         return status;
@@ -205,10 +204,14 @@ ucs_status_t ucp_st_enqueue_batch_wait(ucp_st_queue_h queue)
     if (batch->waited == batch->started) {
         return UCS_OK;
     }
-    cmd.u.word.address = &batch->word;
-    cmd.u.word.value   = batch->started;
-    status             = ucp_st_batch_enqueue(queue, &cmd,
-                                              UCP_ST_TRACE_BATCH_WAIT);
+    num_cmds            = ucp_st_trace_cmd(UCP_ST_TRACE_PUSH, NULL,
+                                           queue->cmds);
+    cmd                 = &queue->cmds[num_cmds++];
+    cmd->type           = UCS_GSTREAM_CMD_WAIT64;
+    cmd->u.word.address = queue->marks[UCP_ST_QUEUE_WORD_BATCH];
+    cmd->u.word.value   = batch->started;
+    status              = ucp_st_batch_enqueue(queue, num_cmds,
+                                               UCP_ST_TRACE_BATCH_WAIT);
     if (status == UCS_OK) {
         batch->waited = batch->started;
     }

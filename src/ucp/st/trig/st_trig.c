@@ -357,35 +357,34 @@ static void ucp_st_trig_add_func(void *arg)
 
 /* Add to T or R. A stream's store to a trigger page comes after all that the
  * stream did before, loads as well. */
-static void ucp_st_trig_add_cmd(ucp_st_trig_part_t *part,
-                                ucs_gstream_cmd_t *cmd)
+static size_t ucp_st_trig_add_cmd(ucp_st_trig_part_t *part,
+                                  ucp_st_queue_h queue, ucs_gstream_cmd_t *cmd)
 {
     if (part->doorbell == NULL) {
-        cmd->type        = UCS_GSTREAM_CMD_FUNC;
-        cmd->u.func.func = ucp_st_trig_add_func;
-        cmd->u.func.arg  = part;
-    } else {
-        cmd->type           = UCS_GSTREAM_CMD_WRITE64;
-        cmd->u.word.address = part->doorbell;
-        cmd->u.word.value   = ucp_st_trig_weight(part->op);
+        return ucp_st_queue_add_func(queue, ucp_st_trig_add_func, part, 0, cmd);
     }
+    cmd->type           = UCS_GSTREAM_CMD_WRITE64;
+    cmd->u.word.address = part->doorbell;
+    cmd->u.word.value   = ucp_st_trig_weight(part->op);
+    return 1;
 }
 
 static size_t ucp_st_trig_start(ucp_st_op_t *op, ucp_st_queue_h queue,
                                 uint64_t use, ucs_gstream_cmd_t *cmds)
 {
     ucp_st_trig_op_t *trig = ucp_st_trig_op(op);
+    size_t num_cmds        = 0;
     unsigned i;
 
-    (void)queue;
     (void)use;
     if (!ucp_st_trig_has_put(op) || ucp_st_trig_has_inbox(op)) {
         return 0; /* the peer waits for nothing that is done here */
     }
     for (i = 0; i < trig->num_parts; ++i) {
-        ucp_st_trig_add_cmd(&trig->parts[i], &cmds[i]);
+        num_cmds += ucp_st_trig_add_cmd(&trig->parts[i], queue,
+                                        &cmds[num_cmds]);
     }
-    return trig->num_parts;
+    return num_cmds;
 }
 
 static size_t ucp_st_trig_wait_words(const ucp_st_op_t *op,
@@ -417,8 +416,7 @@ static size_t ucp_st_trig_land(ucp_st_op_t *op, ucs_gstream_cmd_t *cmds)
     if ((op->started % ucp_st_trig_plan_round(&trig->plan)) != 0) {
         return 1;
     }
-    ucp_st_trig_add_cmd(part, &cmds[1]);
-    return 2;
+    return 1 + ucp_st_trig_add_cmd(part, op->queue, &cmds[1]);
 }
 
 static const char *ucp_st_trig_protocol(const ucp_st_op_t *op)

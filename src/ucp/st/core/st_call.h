@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_call.h - functions that lanes give to a queue's stream.
+ *
+ * A stream whose host functions are cheap runs them itself. Any other one would
+ * stop for each, until a thread of its runtime has woken up. It stores a number
+ * instead, to the queue's call word, and goes on; the service thread, which
+ * looks at the word while calls are open, or a host call on the queue then runs
+ * the functions up to that number, in order. So a function of a lane may be
+ * late, and the stream never waits for one: what has to be over before the
+ * stream goes on is waited for by a word.
+ *
+ * ctrl/st_call.c has all but the types, as it needs the service thread.
+ */
+#ifndef UCP_ST_CALL_H_
+#define UCP_ST_CALL_H_
+
+#include <ucp_st.h>
+
+#include <ucs/datastruct/list.h>
+
+#include <pthread.h>
+
+/**
+ * The calls of a queue whose stream runs no functions. Calls are made for a
+ * batch, and open from when it is enqueued until they have run.
+ *
+ * The stream's store of a number, a release for the whole system, pairs with an
+ * acquire load of the word: a function sees all that the stream did before.
+ */
+typedef struct ucp_st_calls {
+    ucs_list_link_t   list;       /* in the worker's; its lock */
+    ucp_st_worker_h   worker;     /* read-only */
+    volatile uint64_t *word;      /* read-only */
+    ucs_list_link_t   made;       /* ucp_st_call_t, of the next batch; used by
+                                     the thread that calls for the queue alone,
+                                     as the next three */
+    uint64_t          number;     /* of the last call enqueued */
+    uint64_t          last_made;  /* ... made */
+    int               is_short;   /* one could not be made: likewise */
+    pthread_mutex_t   lock;       /* protects the rest; not held while a
+                                     function runs, no other is taken with it */
+    ucs_list_link_t   open;       /* in order of their numbers */
+    ucs_list_link_t   unused;
+    int               is_running; /* a thread runs the first one */
+    uint64_t          first_seq;  /* batch of the first open one, or UINT64_MAX;
+                                     atomic: read without the lock */
+} ucp_st_calls_t;
+
+/** Make the calls of a new queue, if its stream needs them. The worker's lock
+ *  is not held, as it is not for the next one. */
+ucs_status_t ucp_st_calls_init(ucp_st_queue_h queue);
+
+/** Undo that. None is open. */
+void ucp_st_calls_cleanup(ucp_st_queue_h queue);
+
+/** Drop the calls that were made for a batch which was not enqueued. */
+void ucp_st_calls_drop(ucp_st_calls_t *calls);
+
+/** Make a call: its number. If `size` is not 0 `arg` is so many bytes, which
+ *  are copied. Sets `is_short` without memory: the batch must be refused. */
+uint64_t ucp_st_calls_add(ucp_st_calls_t *calls, ucs_gstream_func_t func,
+                          void *arg, size_t size);
+
+/** The calls that were made were enqueued in this batch. */
+void ucp_st_calls_commit(ucp_st_calls_t *calls, uint64_t seq);
+
+/** Run those that the stream has come to, unless another thread does: how many
+ *  were run. With no lock. */
+unsigned ucp_st_calls_run(ucp_st_calls_t *calls);
+
+#endif
