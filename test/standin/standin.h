@@ -71,6 +71,7 @@ typedef struct {
     int          iomemory; /* Memory of devices can be registered */
     int          peer;     /* Devices reach each other */
     int          signal;   /* Waits are for signal memory only */
+    int          dmabuf;   /* Device memory has a file descriptor */
     int          protect;
     unsigned     delay_us; /* Longest delay before a command */
     unsigned     seed;
@@ -498,6 +499,8 @@ int standin_mem_register(void *host, size_t size, int is_io, unsigned flags);
 int standin_mem_unregister(void *host);
 int standin_mem_device_pointer(void *host, uint64_t *dev);
 int standin_mem_info(uint64_t address, standin_info_t *info);
+/* A file descriptor of whole pages of device memory. */
+int standin_mem_export(uint64_t address, size_t size, int *fd);
 int standin_mem_ipc_get(uint64_t address, standin_ipc_t *handle);
 int standin_mem_ipc_open(const standin_ipc_t *handle, uint64_t *dev);
 int standin_mem_ipc_close(uint64_t address);

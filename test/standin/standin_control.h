@@ -6,6 +6,8 @@
 #ifndef STANDIN_CONTROL_H_
 #define STANDIN_CONTROL_H_
 
+#include <stddef.h>
+
 #define STANDIN_API __attribute__((visibility("default")))
 
 /** What the runtime was asked for since the process began. */
@@ -31,6 +33,11 @@ enum {
 STANDIN_API void standin_counts(standin_counts_t *counts);
 
 STANDIN_API int standin_has_protection(void);
+
+/** Where an emulated NIC of this process has device memory, as a real one has it
+ *  by peer access: the host's own address is refused. NULL: it is no device
+ *  memory, or not all of it. Valid until the memory is freed. */
+STANDIN_API void *standin_dma(const void *address, size_t size);
 
 /** From now on every call that needs the device fails; what its streams have
  *  not done is dropped. */

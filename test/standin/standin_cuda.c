@@ -147,6 +147,10 @@ int cuDeviceGetAttribute(int *value, int attribute, int device)
     case 123: /* CAN_USE_STREAM_WAIT_VALUE_NOR */
         *value = memops;
         break;
+    case 124: /* DMA_BUF_SUPPORTED */
+        *value = standin_set.dmabuf &&
+                 (standin_set.version >= STANDIN_CUDA_11_7);
+        break;
     default:
         *value = 0;
         break;
@@ -526,12 +530,8 @@ int cuMemGetAddressRange_v2(uint64_t *base, size_t *size, uint64_t address)
 static int standin_cuda_dmabuf(void *handle, uint64_t address, size_t size,
                                int type, uint64_t flags)
 {
-    (void)handle;
-    (void)address;
-    (void)size;
-    (void)type;
-    (void)flags;
-    return STANDIN_ERR_UNSUPPORTED;
+    return ((type != 1) || (flags != 0)) ? STANDIN_ERR_INVALID :
+           standin_mem_export(address, size, handle);
 }
 
 STANDIN_SINCE(cuMemGetHandleForAddressRange, standin_cuda_dmabuf,

@@ -486,6 +486,18 @@ int hipMemGetAddressRange(void **base, size_t *size, void *address)
     return standin_hip_end(err);
 }
 
+static int standin_hip_dmabuf(void *handle, void *address, size_t size,
+                              int type, uint64_t flags)
+{
+    return standin_hip_end(((type != 1) || (flags != 0)) ?
+                           STANDIN_ERR_INVALID :
+                           standin_mem_export((uintptr_t)address, size,
+                                              handle));
+}
+
+STANDIN_SINCE(hipMemGetHandleForAddressRange, standin_hip_dmabuf,
+              STANDIN_HIP_6_4);
+
 /* The numbers of memory types have moved by one */
 static int standin_hip_type(const standin_info_t *info)
 {
