@@ -21,6 +21,8 @@
  * The surviving side's call must return the error of a dead peer, its queue and
  * operations must be freeable, and a new pair of another peer must still work.
  */
+#include "st_any.h"
+
 #include <ucp_st.h>
 
 #include <pthread.h>
@@ -78,13 +80,12 @@ typedef struct {
 
 static void side_init(side_t *side)
 {
-    ucs_gstream_params_t stream_params = {.field_mask = 0};
     ucp_st_worker_params_t params      = {.field_mask = 0};
     ucp_st_queue_params_t queue_params = {
         .field_mask = UCP_ST_QUEUE_PARAM_FIELD_STREAM
     };
 
-    CHECK(ucs_gstream_create(&stream_params, &side->stream) == UCS_OK);
+    CHECK(st_any_stream(&side->stream) == UCS_OK);
     CHECK(ucp_st_worker_create(&params, &side->worker) == UCS_OK);
     queue_params.stream = side->stream;
     CHECK(ucp_st_queue_create(side->worker, &queue_params, &side->queue) ==

@@ -8,6 +8,8 @@
  */
 #include "st_progress.h"
 
+#include <ucs_gstream_memory.h>
+
 #include <string.h>
 
 #define ORDER_ONE 1 /* tags */
@@ -167,21 +169,23 @@ void st_p3_idle_queue(st_rank_t *me)
  * for 1 when the second has passed that for Y. */
 void st_p3_compute(st_rank_t *me)
 {
-    uint64_t passed = 0;
-    uint64_t done   = 0;
+    volatile uint64_t *passed = ucs_gstream_word_get();
+    uint64_t done             = 0;
     order_t order;
     int k;
 
+    ST_CHECK(me, passed != NULL);
     if (!order_init(me, &order, 1, 300)) {
+        ucs_gstream_word_put(passed);
         return;
     }
     for (k = 0; k < order.uses; ++k) {
         if (order.is_a) {
             begin(&order, order.one, 0);
             st_msg_use(order.two, order.queue[1], order.stream[1]);
-            ST_OK(me, ucs_gstream_enqueue_write64(order.stream[1], &passed,
+            ST_OK(me, ucs_gstream_enqueue_write64(order.stream[1], passed,
                                                   k + 1));
-            ST_OK(me, ucs_gstream_enqueue_wait64(order.stream[0], &passed,
+            ST_OK(me, ucs_gstream_enqueue_wait64(order.stream[0], passed,
                                                  k + 1));
             end(&order, order.one, 0);
         } else {
@@ -195,6 +199,7 @@ void st_p3_compute(st_rank_t *me)
     st_rank_at(me, "computing until its streams have run everything");
     st_progress_compute(&done, 2);
     order_end(&order);
+    ucs_gstream_word_put(passed);
 }
 
 /* The host asks again and again; it makes no other call */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* st_rank.c - one rank of a group. */
 #include "st_rank.h"
+#include "st_any.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -143,14 +144,9 @@ void st_rank_barrier_idle(st_rank_t *me)
 
 ucs_gstream_h st_rank_stream(st_rank_t *me, int number)
 {
-    ucs_gstream_params_t params = {
-        .field_mask = UCS_GSTREAM_PARAM_FIELD_TYPE,
-        .type       = UCS_GSTREAM_TYPE_HOST
-    };
-
     ST_CHECK(me, (number >= 0) && (number < ST_RANK_MAX_STREAMS));
     if (me->streams[number] == NULL) {
-        ST_OK(me, ucs_gstream_create(&params, &me->streams[number]));
+        ST_OK(me, st_any_stream(&me->streams[number]));
     }
     return me->streams[number];
 }

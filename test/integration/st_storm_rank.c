@@ -10,6 +10,7 @@
  * complete.
  */
 #include "st_storm.h"
+#include "st_any.h"
 #include "st_bytes.h"
 #include "st_world.h"
 
@@ -141,13 +142,12 @@ static void check_func(void *arg)
 static void open_worker(rank_t *rank)
 {
     ucp_st_worker_params_t params      = {.field_mask = 0};
-    ucs_gstream_params_t stream_params = {.field_mask = 0};
     storm_card_t *card                 = card_of(rank);
     size_t length, i;
     void *address;
 
     at(rank, "opening its worker");
-    require(rank, ucs_gstream_create(&stream_params, &rank->stream), "stream");
+    require(rank, st_any_stream(&rank->stream), "stream");
     require(rank, ucp_st_worker_create(&params, &rank->worker), "worker");
     require(rank, ucp_st_worker_get_address(rank->worker, &address, &length),
             "address");

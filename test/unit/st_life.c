@@ -4,6 +4,7 @@
  * them.
  */
 #include "st_life.h"
+#include "../integration/st_any.h"
 
 #include <CUnit/CUnit.h>
 
@@ -42,14 +43,13 @@ static const size_t lengths[NUM_OPS] = {8, 1000, LENGTH, 0};
 ucs_status_t st_life_open(ucs_gstream_h *stream_p, ucp_st_worker_h *worker_p,
                           ucp_st_queue_h *queue_p)
 {
-    ucs_gstream_params_t stream_params = {.field_mask = 0};
     ucp_st_worker_params_t params      = {.field_mask = 0};
     ucp_st_queue_params_t queue_params = {
         .field_mask = UCP_ST_QUEUE_PARAM_FIELD_STREAM
     };
     ucs_status_t status;
 
-    status = ucs_gstream_create(&stream_params, stream_p);
+    status = st_any_stream(stream_p);
     if (status != UCS_OK) {
         return status;
     }

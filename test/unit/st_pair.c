@@ -3,6 +3,7 @@
  * st_pair.c - two st workers in one process.
  */
 #include "st_pair.h"
+#include "../integration/st_any.h"
 
 #include <CUnit/CUnit.h>
 
@@ -58,13 +59,9 @@ ucp_st_queue_h st_queue(st_side_t *side, ucs_gstream_h stream)
 static int st_side_init_on(st_side_t *side,
                            const ucp_st_worker_params_t *params)
 {
-    ucs_gstream_params_t stream_params = {
-        .field_mask = UCS_GSTREAM_PARAM_FIELD_TYPE,
-        .type       = UCS_GSTREAM_TYPE_HOST
-    };
     ucs_status_t status;
 
-    status = ucs_gstream_create(&stream_params, &side->stream);
+    status = st_any_stream(&side->stream);
     CU_ASSERT_EQUAL(status, UCS_OK);
     if (status != UCS_OK) {
         return 0;
@@ -114,10 +111,8 @@ int st_side_init_user(st_side_t *side, uint64_t features,
 
 void st_more_init(st_side_t *more, const st_side_t *side)
 {
-    ucs_gstream_params_t params = {.field_mask = 0};
-
     *more = *side;
-    CU_ASSERT_EQUAL(ucs_gstream_create(&params, &more->stream), UCS_OK);
+    CU_ASSERT_EQUAL(st_any_stream(&more->stream), UCS_OK);
     more->queue = st_queue(more, more->stream);
 }
 

@@ -6,6 +6,7 @@
  * both hosts are told.
  */
 #include "st_cunit.h"
+#include "../integration/st_any.h"
 #include "st_pair.h"
 #include "../integration/st_rank.h"
 
@@ -91,7 +92,7 @@ static void side_enqueue(side_t *side)
     ucs_gstream_h stream = st_rank_stream(me, 0);
     ucs_status_t status  = UCS_OK;
 
-    ST_OK(me, ucs_gstream_enqueue_wait64(stream, &side->gate, 1));
+    ST_OK(me, st_any_hold(stream, &side->gate));
     while ((status == UCS_OK) && (side->uses < USES)) {
         status = ucp_st_enqueue_start(side->queue, side->op);
         if (status == UCS_OK) {
@@ -105,8 +106,7 @@ static void side_enqueue(side_t *side)
 
 static void side_open_gate(side_t *side)
 {
-    __atomic_store_n(&side->gate, 1, __ATOMIC_RELEASE);
-    ucs_gstream_wake(&side->gate);
+    st_any_open(&side->gate);
 }
 
 /* Without a call */

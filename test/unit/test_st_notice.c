@@ -7,6 +7,7 @@
  * that it happens at one side alone and at a known moment.
  */
 #include "st_cunit.h"
+#include "../integration/st_any.h"
 #include "st_hook.h"
 #include "st_pair.h"
 
@@ -88,14 +89,13 @@ static void scene_block(scene_t *scene, int i)
 
 static void scene_close_gate(scene_t *scene, int i)
 {
-    CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(scene->pair.side[i].stream,
-                                               &scene->gate, 1), UCS_OK);
+    CU_ASSERT_EQUAL(st_any_hold(scene->pair.side[i].stream, &scene->gate),
+                    UCS_OK);
 }
 
 static void scene_open_gate(scene_t *scene)
 {
-    __atomic_store_n(&scene->gate, 1, __ATOMIC_RELEASE);
-    ucs_gstream_wake(&scene->gate);
+    st_any_open(&scene->gate);
 }
 
 static void scene_fail(scene_t *scene, int i, ucs_status_t status)

@@ -493,11 +493,10 @@ FLOW_CASE(op_test, LONG, 0)
     st_fill(flow->sbuf, LONG, 1);
     st_use(a, flow->send);
     CU_ASSERT_EQUAL(test_until_end(flow, flow->recv), UCS_ERR_NO_MESSAGE);
-    CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(b->stream, &gate, 1), UCS_OK);
+    st_hold(b, &gate);
     st_wait(b, flow->recv);
     CU_ASSERT_EQUAL(ucp_st_op_test(flow->recv), UCS_INPROGRESS);
-    __atomic_store_n(&gate, 1, __ATOMIC_RELEASE);
-    ucs_gstream_wake(&gate);
+    st_let_go(&gate);
     CU_ASSERT_EQUAL(test_until_end(flow, flow->recv), UCS_OK);
     CU_ASSERT_TRUE(st_check(flow->rbuf, LONG, 1));
     CU_ASSERT_EQUAL(test_until_end(flow, flow->send), UCS_OK);

@@ -9,6 +9,7 @@
  * What a NIC would say is said to the library from inside, at a known moment.
  */
 #include "st_cunit.h"
+#include "../integration/st_any.h"
 #include "../integration/st_rank.h"
 
 #include "core/st_op.h"
@@ -248,15 +249,13 @@ static void peer_main(side_t *side)
     ucp_st_queue_error_t error = {0};
 
     if (!side->scene->is_ready) {
-        ST_OK(me, ucs_gstream_enqueue_wait64(st_rank_stream(me, 0),
-                                             &side->gate, 1));
+        ST_OK(me, st_any_hold(st_rank_stream(me, 0), &side->gate));
     }
     side_use(side, side->op);
     st_rank_barrier(me);
     st_rank_at(me, "being stopped");
     ST_CHECK(me, raise(SIGSTOP) == 0);
-    __atomic_store_n(&side->gate, 1, __ATOMIC_RELEASE);
-    ucs_gstream_wake(&side->gate);
+    st_any_open(&side->gate);
     st_rank_at(me, "waiting for its queue");
     (void)ucp_st_queue_wait(side->queue, &error);
     ST_CHECK(me, error.op == side->op);

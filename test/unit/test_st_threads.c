@@ -16,6 +16,7 @@
  * One thread a queue: all others.
  */
 #include "st_caller.h"
+#include "../integration/st_any.h"
 #include "st_cunit.h"
 #include "st_msg.h"
 
@@ -281,12 +282,11 @@ static void run_rma(caller_t *caller)
 
 static void run_queue(caller_t *caller)
 {
-    ucs_gstream_params_t stream_params = {.field_mask = 0};
     ucp_st_queue_params_t params       = {
         .field_mask = UCP_ST_QUEUE_PARAM_FIELD_STREAM
     };
 
-    CHECK_OK(caller, ucs_gstream_create(&stream_params, &caller->stream));
+    CHECK_OK(caller, st_any_stream(&caller->stream));
     params.stream = caller->stream;
     CHECK_OK(caller, ucp_st_queue_create(caller->worker, &params,
                                          &caller->queue));

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_any.h - streams of tests: of the host, or of what ST_TEST_STREAM names
+ * (host, hip or cuda) in the environment.
+ */
+#ifndef ST_ANY_H_
+#define ST_ANY_H_
+
+#include <ucs_gstream.h>
+
+/** Type of the tests' streams; anything else than the names is the host. */
+ucs_gstream_type_t st_any_type(void);
+
+/** Create a stream of that type. */
+ucs_status_t st_any_stream(ucs_gstream_h *stream_p);
+
+/** Have a stream wait until a gate, which is 0 until then, is opened. It lives
+ *  until the stream has passed. */
+ucs_status_t st_any_hold(ucs_gstream_h stream, uint64_t *gate);
+
+/** Open a gate: it is 1. */
+void st_any_open(uint64_t *gate);
+
+#endif
