@@ -86,7 +86,7 @@ check_file src/ucs_ext/api/ucs_ledger.h ''
 check_folder src/prov/cxiemu 'rdma/.*|cxiemu\.h|ucs_ledger\.h'
 # The version of the running UCX is told by ucp alone
 check_folder src/uct/cxi_trig \
-    'ucs_ext/.*|ucs_(gstream|ledger|trace)\.h|uct_trig(_stats)?\.h|ucm/api/.*|ucs/.*|uct/(api|base)/.*|rdma/.*|cxiemu\.h' \
+    'ucs_ext/.*|ucs_(gstream(_memory)?|ledger|trace)\.h|uct_trig(_stats)?\.h|ucm/api/.*|ucs/.*|uct/(api|base)/.*|rdma/.*|cxiemu\.h' \
     '/cxi_trig_guard\.c$' 'ucp/api/.*'
 check_folder src/ucp/st \
     'ucs_ext/.*|ucs_(ext_config|gstream(_memory)?|trace)\.h|ucs/.*|ucp/api/.*|uct/api/.*|uct_trig\.h|ucp_st\.h|ucp_st_batch\.h|ucp_st_def\.h|ucp_st_channel\.h' \

@@ -9,10 +9,13 @@
 #include "cxi_trig_cntr.h"
 #include "cxi_trig_status.h"
 
+#include <ucs_gstream_memory.h>
+
 #include <ucs/arch/cpu.h>
 #include <ucs/debug/log.h>
 #include <ucs/debug/memtrack_int.h>
 #include <ucs/sys/math.h>
+#include <ucs/sys/sys.h>
 #include <ucs/time/time.h>
 
 #include <stdbool.h> /* fi_cxi_ext.h uses it */
@@ -171,9 +174,8 @@ void uct_cxi_trig_cntr_pool_put(uct_cxi_trig_md_t *md, struct fid_cntr *cntr)
     }
 }
 
-/* The register at offset 0 of what the provider gives adds to the counter. It
- * is not kept: the caller does that. */
-volatile uint64_t *uct_trig_cntr_doorbell(uct_trig_cntr_h cntr)
+/* What the provider gives: the register at offset 0 adds to the counter */
+static void *uct_cxi_trig_cntr_page(uct_trig_cntr_h cntr)
 {
     struct fi_cxi_cntr_ops *ops = NULL;
     void *address               = NULL;
@@ -184,6 +186,26 @@ volatile uint64_t *uct_trig_cntr_doorbell(uct_trig_cntr_h cntr)
         (ops == NULL) ||
         (ops->get_mmio_addr(&cntr->cntr->fid, &address, &length) != 0)) {
         return NULL;
+    }
+    return address;
+}
+
+/* The pages that the register is in, which no other counter's is in */
+static void *uct_cxi_trig_cntr_page_start(void *address)
+{
+    return (void*)ucs_align_down((uintptr_t)address, ucs_get_page_size());
+}
+
+/* The address is not kept: the caller does that */
+volatile uint64_t *uct_trig_cntr_doorbell(uct_trig_cntr_h cntr)
+{
+    void *address = uct_cxi_trig_cntr_page(cntr);
+
+    if ((address != NULL) && !cntr->has_page) {
+        cntr->has_page =
+                (ucs_gstream_memory_add(uct_cxi_trig_cntr_page_start(address),
+                                        ucs_get_page_size(),
+                                        UCS_GSTREAM_MEMORY_IO) == UCS_OK);
     }
     return address;
 }
@@ -219,6 +241,10 @@ ucs_status_t uct_trig_cntr_create(uct_iface_h uct_iface,
 
 static void uct_cxi_trig_cntr_free(uct_trig_cntr_h cntr)
 {
+    if (cntr->has_page) {
+        (void)ucs_gstream_memory_remove(
+                uct_cxi_trig_cntr_page_start(uct_cxi_trig_cntr_page(cntr)));
+    }
     --uct_cxi_trig_cntr_iface(cntr)->num_cntrs;
     ucs_list_del(&cntr->list);
     ucs_free(cntr);

@@ -11,6 +11,8 @@
 #include "trig/st_trig_dev.h"
 #include "core/st_worker.h"
 
+#include <ucs_gstream_memory.h>
+
 #include <ucs/sys/math.h>
 
 #include <stdlib.h>
@@ -39,10 +41,15 @@ static ucs_status_t ucp_st_trig_slab_add(ucp_st_trig_rail_t *rail)
         goto err_slab;
     }
     memset(slab->block, 0, UCP_ST_TRIG_PAGE);
+    status = ucs_gstream_memory_add(slab->block, UCP_ST_TRIG_PAGE,
+                                    UCS_GSTREAM_MEMORY_HOST);
+    if (status != UCS_OK) {
+        goto err_block;
+    }
     status = uct_trig_mem_reg(rail->iface, slab->block, UCP_ST_TRIG_PAGE, NULL,
                               &slab->mem);
     if (status != UCS_OK) {
-        goto err_block;
+        goto err_range;
     }
     uct_trig_mem_pack(slab->mem, packed);
     status = uct_trig_rkey_unpack(packed, sizeof(packed), &slab->rkey);
@@ -61,6 +68,8 @@ static ucs_status_t ucp_st_trig_slab_add(ucp_st_trig_rail_t *rail)
 
 err_mem:
     (void)uct_trig_mem_dereg(slab->mem);
+err_range:
+    (void)ucs_gstream_memory_remove(slab->block);
 err_block:
     free(slab->block);
 err_slab:
@@ -222,6 +231,7 @@ void ucp_st_trig_rail_close(ucp_st_trig_rail_t *rail)
     while ((slab = rail->slabs) != NULL) {
         rail->slabs = slab->next;
         (void)uct_trig_mem_dereg(slab->mem);
+        (void)ucs_gstream_memory_remove(slab->block);
         free(slab->block);
         free(slab);
     }
