@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_standin_set.c - the stand-ins of GPU runtimes with settings, with faults,
- * and between processes. Each case has a process of its own.
+ * test_standin_set.c - the stand-ins of GPU runtimes with settings, with
+ * faults, and between processes. Each case has a process of its own.
  */
 #include "standin_util.h"
 
@@ -69,7 +69,7 @@ RT_CASE_SET(three_queues, "STANDIN_QUEUES=3", "STANDIN_QUEUES=3")
     CU_ASSERT_EQUAL(test_load(&words[3]), 1);
 }
 
-/* 32 streams that are parked hold up no 33rd one but of their queue: all go on */
+/* More streams than there are queues, all parked: all go on */
 RT_CASE_SET(many_streams, "", "")
 {
     uint64_t *words = rt_host_alloc(rt, TEST_BYTES);
