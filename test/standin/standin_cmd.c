@@ -379,6 +379,7 @@ static standin_cmd_t *standin_next(standin_queue_t *queue)
 
     while (queue->head == NULL) {
         if (queue->post_count > 0) {
+            standin_delay(queue);
             standin_queue_post(queue);
         } else {
             pthread_cond_wait(&queue->cond, &standin_lock);

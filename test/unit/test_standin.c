@@ -457,8 +457,11 @@ static void *test_open_gate(void *arg)
 {
     test_t *test = arg;
 
-    while (rt_query(test->rt, test->stream) == RT_OK) {
-        usleep(100);
+    if (rt_set_device(test->rt, 0) == RT_OK) {
+        while (rt_query(test->rt, test->stream) == RT_OK) {
+            usleep(100);
+        }
+        usleep(1000); /* Gives a caller that does not wait the time to go on */
     }
     test_go(test);
     return NULL;
@@ -493,6 +496,23 @@ RT_CASE(pageable_copies)
 }
 
 /* Memory */
+
+/* A device is through with its memory when that is freed */
+RT_CASE(free_waits)
+{
+    test_t test  = test_open(rt);
+    void *device = NULL;
+    pthread_t thread;
+
+    CU_ASSERT_EQUAL(rt_alloc(rt, &device, TEST_BYTES), RT_OK);
+    test_gate(&test, test.stream);
+    CU_ASSERT_EQUAL(rt_write(rt, test.stream, device, 1), RT_OK);
+    CU_ASSERT_EQUAL(pthread_create(&thread, NULL, test_open_gate, &test), 0);
+    CU_ASSERT_EQUAL(rt_free(rt, device), RT_OK);
+    CU_ASSERT_EQUAL(rt_query(rt, test.stream), RT_OK);
+    CU_ASSERT_EQUAL(pthread_join(thread, NULL), 0);
+    test_close(&test);
+}
 
 RT_CASE(registration)
 {
