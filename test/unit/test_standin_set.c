@@ -520,6 +520,59 @@ RT_CASE_SET(word_gone, "", "")
     CU_ASSERT_EQUAL(rt_sync(rt, stream), RT_ADDRESS);
 }
 
+/* CUDA's contexts */
+
+static void test_contexts(const rt_t *rt)
+{
+    void *primary   = NULL;
+    void *ctx       = NULL;
+    void *found     = NULL;
+    uint64_t device = 0;
+    int number      = -1;
+    uint64_t *word;
+    void *stream;
+
+    CU_ASSERT_EQUAL(rt->cu.cuCtxGetCurrent(&primary), RT_OK);
+    CU_ASSERT_EQUAL(rt->cu.cuCtxCreate_v2(&ctx, 0, 1), RT_OK);
+    CU_ASSERT_EQUAL(rt->cu.cuCtxGetCurrent(&found), RT_OK);
+    CU_ASSERT_PTR_EQUAL(found, ctx);
+    CU_ASSERT_EQUAL(rt->cu.cuCtxGetDevice(&number), RT_OK);
+    CU_ASSERT_EQUAL(number, 1);
+    stream = rt_stream(rt);
+    word   = rt_host_alloc(rt, 8);
+    CU_ASSERT_EQUAL(rt->cu.cuMemAlloc_v2(&device, 64), RT_OK);
+    CU_ASSERT_EQUAL(rt->cu.cuStreamGetCtx(stream, &found), RT_OK);
+    CU_ASSERT_PTR_EQUAL(found, ctx);
+    CU_ASSERT_EQUAL(rt->cu.cuCtxPopCurrent_v2(&found), RT_OK);
+    CU_ASSERT_PTR_EQUAL(found, ctx);
+    CU_ASSERT_EQUAL(rt->cu.cuCtxGetCurrent(&found), RT_OK);
+    CU_ASSERT_PTR_EQUAL(found, primary);
+
+    /* A kernel is of the current context, a write of the stream's */
+    CU_ASSERT_EQUAL(rt_kernel(rt, stream, test_count, word, 8), RT_HANDLE);
+    CU_ASSERT_EQUAL(rt_wait(rt, stream, word, 1, RT_EQ), RT_OK);
+    CU_ASSERT_EQUAL(rt_query(rt, stream), RT_NOT_READY);
+
+    /* What the context had goes with it, parked or not */
+    CU_ASSERT_EQUAL(rt->cu.cuCtxDestroy_v2(ctx), RT_OK);
+    CU_ASSERT_EQUAL(rt_query(rt, stream), RT_HANDLE);
+    CU_ASSERT_EQUAL(rt->cu.cuMemFree_v2(device), RT_INVALID);
+    CU_ASSERT_EQUAL(rt->cu.cuCtxDestroy_v2(ctx), RT_CONTEXT);
+    CU_ASSERT_EQUAL(rt->cu.cuCtxPushCurrent_v2(ctx), RT_CONTEXT);
+    CU_ASSERT_EQUAL(rt->cu.cuCtxSetCurrent(NULL), RT_OK);
+    CU_ASSERT_EQUAL(rt_query(rt, NULL), RT_CONTEXT);
+    CU_ASSERT_EQUAL(rt->cu.cuMemAlloc_v2(&device, 64), RT_CONTEXT);
+    CU_ASSERT_EQUAL(rt->cu.cuCtxPushCurrent_v2(primary), RT_OK);
+    CU_ASSERT_EQUAL(rt_query(rt, NULL), RT_OK);
+}
+
+ST_CASE(contexts_cuda)
+{
+    if (rt_is_child("contexts_cuda", "")) {
+        test_contexts(rt_start(0));
+    }
+}
+
 /* Two devices */
 
 RT_CASE_SET(peers, "", "")
