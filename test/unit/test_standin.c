@@ -457,8 +457,11 @@ static void *test_open_gate(void *arg)
 {
     test_t *test = arg;
 
-    while (rt_query(test->rt, test->stream) == RT_OK) {
-        usleep(100);
+    if (rt_set_device(test->rt, 0) == RT_OK) {
+        while (rt_query(test->rt, test->stream) == RT_OK) {
+            usleep(100);
+        }
+        usleep(1000); /* Gives a caller that does not wait the time to go on */
     }
     test_go(test);
     return NULL;
@@ -493,6 +496,23 @@ RT_CASE(pageable_copies)
 }
 
 /* Memory */
+
+/* A device is through with its memory when that is freed */
+RT_CASE(free_waits)
+{
+    test_t test  = test_open(rt);
+    void *device = NULL;
+    pthread_t thread;
+
+    CU_ASSERT_EQUAL(rt_alloc(rt, &device, TEST_BYTES), RT_OK);
+    test_gate(&test, test.stream);
+    CU_ASSERT_EQUAL(rt_write(rt, test.stream, device, 1), RT_OK);
+    CU_ASSERT_EQUAL(pthread_create(&thread, NULL, test_open_gate, &test), 0);
+    CU_ASSERT_EQUAL(rt_free(rt, device), RT_OK);
+    CU_ASSERT_EQUAL(rt_query(rt, test.stream), RT_OK);
+    CU_ASSERT_EQUAL(pthread_join(thread, NULL), 0);
+    test_close(&test);
+}
 
 RT_CASE(registration)
 {
@@ -676,53 +696,6 @@ RT_CASE(capture)
     CU_ASSERT_EQUAL(rt_stream_destroy(rt, blocking), RT_OK);
     CU_ASSERT_EQUAL(rt_event_destroy(rt, mark), RT_OK);
     test_close(&test);
-}
-
-/* CUDA's contexts */
-
-ST_CASE(contexts)
-{
-    const rt_t *rt = rt_start(0);
-    void *primary  = NULL;
-    void *ctx      = NULL;
-    void *found    = NULL;
-    void *stream;
-    uint64_t device = 0;
-    uint64_t *word;
-    int number      = -1;
-
-    CU_ASSERT_EQUAL(rt->cu.cuCtxGetCurrent(&primary), RT_OK);
-    CU_ASSERT_EQUAL(rt->cu.cuCtxCreate_v2(&ctx, 0, 1), RT_OK);
-    CU_ASSERT_EQUAL(rt->cu.cuCtxGetCurrent(&found), RT_OK);
-    CU_ASSERT_PTR_EQUAL(found, ctx);
-    CU_ASSERT_EQUAL(rt->cu.cuCtxGetDevice(&number), RT_OK);
-    CU_ASSERT_EQUAL(number, 1);
-    stream = rt_stream(rt);
-    word   = rt_host_alloc(rt, 8);
-    CU_ASSERT_EQUAL(rt->cu.cuMemAlloc_v2(&device, 64), RT_OK);
-    CU_ASSERT_EQUAL(rt->cu.cuStreamGetCtx(stream, &found), RT_OK);
-    CU_ASSERT_PTR_EQUAL(found, ctx);
-    CU_ASSERT_EQUAL(rt->cu.cuCtxPopCurrent_v2(&found), RT_OK);
-    CU_ASSERT_PTR_EQUAL(found, ctx);
-    CU_ASSERT_EQUAL(rt->cu.cuCtxGetCurrent(&found), RT_OK);
-    CU_ASSERT_PTR_EQUAL(found, primary);
-
-    /* A kernel is of the current context, a write of the stream's */
-    CU_ASSERT_EQUAL(rt_kernel(rt, stream, test_on_host, word, 8), RT_HANDLE);
-    CU_ASSERT_EQUAL(rt_wait(rt, stream, word, 1, RT_EQ), RT_OK);
-    CU_ASSERT_EQUAL(rt_query(rt, stream), RT_NOT_READY);
-
-    /* What the context had goes with it, parked or not */
-    CU_ASSERT_EQUAL(rt->cu.cuCtxDestroy_v2(ctx), RT_OK);
-    CU_ASSERT_EQUAL(rt_query(rt, stream), RT_HANDLE);
-    CU_ASSERT_EQUAL(rt->cu.cuMemFree_v2(device), RT_INVALID);
-    CU_ASSERT_EQUAL(rt->cu.cuCtxDestroy_v2(ctx), RT_CONTEXT);
-    CU_ASSERT_EQUAL(rt->cu.cuCtxPushCurrent_v2(ctx), RT_CONTEXT);
-    CU_ASSERT_EQUAL(rt->cu.cuCtxSetCurrent(NULL), RT_OK);
-    CU_ASSERT_EQUAL(rt_query(rt, NULL), RT_CONTEXT);
-    CU_ASSERT_EQUAL(rt->cu.cuMemAlloc_v2(&device, 64), RT_CONTEXT);
-    CU_ASSERT_EQUAL(rt->cu.cuCtxPushCurrent_v2(primary), RT_OK);
-    CU_ASSERT_EQUAL(rt_query(rt, NULL), RT_OK);
 }
 
 ST_CASE(last_error_hip)

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_standin_set.c - the stand-ins of GPU runtimes with settings, with faults,
- * and between processes. Each case has a process of its own.
+ * test_standin_set.c - the stand-ins of GPU runtimes with settings, with
+ * faults, and between processes. Each case has a process of its own.
  */
 #include "standin_util.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -69,7 +70,7 @@ RT_CASE_SET(three_queues, "STANDIN_QUEUES=3", "STANDIN_QUEUES=3")
     CU_ASSERT_EQUAL(test_load(&words[3]), 1);
 }
 
-/* 32 streams that are parked hold up no 33rd one but of their queue: all go on */
+/* More streams than there are queues, all parked: all go on */
 RT_CASE_SET(many_streams, "", "")
 {
     uint64_t *words = rt_host_alloc(rt, TEST_BYTES);
@@ -163,6 +164,26 @@ RT_CASE_SET(io_memory, "", "")
 RT_CASE_SET(io_memory_late, "STANDIN_DELAY_US=100", "STANDIN_DELAY_US=100")
 {
     test_io(rt);
+}
+
+/* A stream is through before its store is done */
+RT_CASE_SET(io_memory_posted, "STANDIN_DELAY_US=2000", "STANDIN_DELAY_US=2000")
+{
+    uint64_t *io  = mmap(NULL, TEST_BYTES, PROT_READ | PROT_WRITE,
+                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    void *stream  = rt_stream(rt);
+    unsigned late = 0;
+    unsigned i;
+
+    CU_ASSERT_PTR_NOT_EQUAL_FATAL(io, MAP_FAILED);
+    CU_ASSERT_EQUAL(rt_register(rt, io, TEST_BYTES, RT_IO_MEMORY), RT_OK);
+    for (i = 1; i <= 40; ++i) {
+        CU_ASSERT_EQUAL(rt_write(rt, stream, io, i), RT_OK);
+        CU_ASSERT_EQUAL(rt_sync(rt, stream), RT_OK);
+        late += (test_load(io) != i);
+    }
+    CU_ASSERT(late > 0);
+    CU_ASSERT_EQUAL(rt_unregister(rt, io), RT_OK);
 }
 
 RT_CASE_SET(no_io_memory, "STANDIN_IOMEMORY=0", "STANDIN_IOMEMORY=0")
@@ -468,6 +489,23 @@ RT_CASE_SET(memory_gone, "", "")
     free(host);
 }
 
+/* The same for a copy: the memory is not taken for pageable memory */
+RT_CASE_SET(copy_gone, "", "")
+{
+    uint64_t *words = rt_host_alloc(rt, TEST_BYTES);
+    uint64_t *host  = calloc(TEST_WORDS, 8);
+    void *stream    = rt_stream(rt);
+
+    CU_ASSERT_EQUAL(rt_register(rt, host, TEST_BYTES, 0), RT_OK);
+    CU_ASSERT_EQUAL(rt_wait(rt, stream, &words[0], 1, RT_GEQ), RT_OK);
+    CU_ASSERT_EQUAL(rt_copy(rt, stream, host, words, 8), RT_OK);
+    CU_ASSERT_EQUAL(rt_unregister(rt, host), RT_OK);
+    test_store(&words[0], 1);
+    CU_ASSERT_EQUAL(rt_sync(rt, stream), RT_ADDRESS);
+    CU_ASSERT_EQUAL(host[0], 0);
+    free(host);
+}
+
 /* The same for a word that a stream waits for */
 RT_CASE_SET(word_gone, "", "")
 {
@@ -480,6 +518,59 @@ RT_CASE_SET(word_gone, "", "")
     CU_ASSERT_EQUAL(rt_unregister(rt, host), RT_OK);
     free(host);
     CU_ASSERT_EQUAL(rt_sync(rt, stream), RT_ADDRESS);
+}
+
+/* CUDA's contexts */
+
+static void test_contexts(const rt_t *rt)
+{
+    void *primary   = NULL;
+    void *ctx       = NULL;
+    void *found     = NULL;
+    uint64_t device = 0;
+    int number      = -1;
+    uint64_t *word;
+    void *stream;
+
+    CU_ASSERT_EQUAL(rt->cu.cuCtxGetCurrent(&primary), RT_OK);
+    CU_ASSERT_EQUAL(rt->cu.cuCtxCreate_v2(&ctx, 0, 1), RT_OK);
+    CU_ASSERT_EQUAL(rt->cu.cuCtxGetCurrent(&found), RT_OK);
+    CU_ASSERT_PTR_EQUAL(found, ctx);
+    CU_ASSERT_EQUAL(rt->cu.cuCtxGetDevice(&number), RT_OK);
+    CU_ASSERT_EQUAL(number, 1);
+    stream = rt_stream(rt);
+    word   = rt_host_alloc(rt, 8);
+    CU_ASSERT_EQUAL(rt->cu.cuMemAlloc_v2(&device, 64), RT_OK);
+    CU_ASSERT_EQUAL(rt->cu.cuStreamGetCtx(stream, &found), RT_OK);
+    CU_ASSERT_PTR_EQUAL(found, ctx);
+    CU_ASSERT_EQUAL(rt->cu.cuCtxPopCurrent_v2(&found), RT_OK);
+    CU_ASSERT_PTR_EQUAL(found, ctx);
+    CU_ASSERT_EQUAL(rt->cu.cuCtxGetCurrent(&found), RT_OK);
+    CU_ASSERT_PTR_EQUAL(found, primary);
+
+    /* A kernel is of the current context, a write of the stream's */
+    CU_ASSERT_EQUAL(rt_kernel(rt, stream, test_count, word, 8), RT_HANDLE);
+    CU_ASSERT_EQUAL(rt_wait(rt, stream, word, 1, RT_EQ), RT_OK);
+    CU_ASSERT_EQUAL(rt_query(rt, stream), RT_NOT_READY);
+
+    /* What the context had goes with it, parked or not */
+    CU_ASSERT_EQUAL(rt->cu.cuCtxDestroy_v2(ctx), RT_OK);
+    CU_ASSERT_EQUAL(rt_query(rt, stream), RT_HANDLE);
+    CU_ASSERT_EQUAL(rt->cu.cuMemFree_v2(device), RT_INVALID);
+    CU_ASSERT_EQUAL(rt->cu.cuCtxDestroy_v2(ctx), RT_CONTEXT);
+    CU_ASSERT_EQUAL(rt->cu.cuCtxPushCurrent_v2(ctx), RT_CONTEXT);
+    CU_ASSERT_EQUAL(rt->cu.cuCtxSetCurrent(NULL), RT_OK);
+    CU_ASSERT_EQUAL(rt_query(rt, NULL), RT_CONTEXT);
+    CU_ASSERT_EQUAL(rt->cu.cuMemAlloc_v2(&device, 64), RT_CONTEXT);
+    CU_ASSERT_EQUAL(rt->cu.cuCtxPushCurrent_v2(primary), RT_OK);
+    CU_ASSERT_EQUAL(rt_query(rt, NULL), RT_OK);
+}
+
+ST_CASE(contexts_cuda)
+{
+    if (rt_is_child("contexts_cuda", "")) {
+        test_contexts(rt_start(0));
+    }
 }
 
 /* Two devices */
@@ -560,7 +651,7 @@ RT_CASE_SET(forked, "", "")
 }
 
 /* The process that has the memory: fills it, and tells when it may go */
-static void test_ipc_owner(int is_hip, const int *ends)
+static void test_ipc_owner(int is_hip, int end)
 {
     const rt_t *rt = rt_start(is_hip);
     void *stream   = rt_stream(rt);
@@ -574,17 +665,21 @@ static void test_ipc_owner(int is_hip, const int *ends)
     CU_ASSERT_EQUAL(rt_sync(rt, stream), RT_OK);
     CU_ASSERT_EQUAL(rt_ipc_get(rt, device, &handle), RT_OK);
     CU_ASSERT_EQUAL(rt_ipc_open(rt, &handle, &opened), RT_CONTEXT);
-    CU_ASSERT_EQUAL(write(ends[1], &handle, sizeof(handle)), sizeof(handle));
+    CU_ASSERT_EQUAL(write(end, &handle, sizeof(handle)), sizeof(handle));
 
     /* What the other process writes is seen here */
     CU_ASSERT_EQUAL(rt_wait(rt, stream, device, 77, RT_EQ), RT_OK);
     CU_ASSERT_EQUAL(rt_copy(rt, stream, &seen, device, 8), RT_OK);
     CU_ASSERT_EQUAL(seen, 77);
     CU_ASSERT_EQUAL(rt_free(rt, device), RT_OK);
-    CU_ASSERT_EQUAL(write(ends[1], &handle, 1), 1);
+
+    /* Other memory has the number of the file now */
+    CU_ASSERT_EQUAL(rt_alloc(rt, &device, TEST_BYTES), RT_OK);
+    CU_ASSERT_EQUAL(write(end, &handle, 1), 1);
+    CU_ASSERT_EQUAL(read(end, &handle, 1), 1);
 }
 
-static void test_ipc_user(int is_hip, const int *ends)
+static void test_ipc_user(int is_hip, int end)
 {
     const rt_t *rt = rt_start(is_hip);
     void *stream   = rt_stream(rt);
@@ -595,8 +690,7 @@ static void test_ipc_user(int is_hip, const int *ends)
     char byte      = 0;
     rt_ipc_t handle;
 
-    CU_ASSERT_EQUAL_FATAL(read(ends[0], &handle, sizeof(handle)),
-                          sizeof(handle));
+    CU_ASSERT_EQUAL_FATAL(read(end, &handle, sizeof(handle)), sizeof(handle));
     CU_ASSERT_EQUAL_FATAL(rt_ipc_open(rt, &handle, (void**)&opened), RT_OK);
     CU_ASSERT_EQUAL(rt_ipc_open(rt, &handle, (void**)&again), RT_OK);
     CU_ASSERT_PTR_EQUAL(again, opened);
@@ -605,12 +699,12 @@ static void test_ipc_user(int is_hip, const int *ends)
     CU_ASSERT_EQUAL(info.size, TEST_BYTES);
     CU_ASSERT_EQUAL(rt_copy(rt, stream, &seen, opened, 8), RT_OK);
     CU_ASSERT_EQUAL(seen, 0x0909090909090909);
-    CU_ASSERT_EQUAL(write(ends[1], opened, 1), -1); /* Refused here, too */
+    CU_ASSERT_EQUAL(write(end, opened, 1), -1); /* Refused here, too */
     CU_ASSERT_EQUAL(rt_write(rt, stream, opened, 77), RT_OK);
     CU_ASSERT_EQUAL(rt_sync(rt, stream), RT_OK);
 
     /* The owner has freed it: here it stays, but cannot be opened anew */
-    CU_ASSERT_EQUAL(read(ends[0], &byte, 1), 1);
+    CU_ASSERT_EQUAL(read(end, &byte, 1), 1);
     CU_ASSERT_EQUAL(rt_copy(rt, stream, &seen, opened, 8), RT_OK);
     CU_ASSERT_EQUAL(seen, 77);
     CU_ASSERT_EQUAL(rt_ipc_close(rt, opened), RT_OK);
@@ -618,7 +712,8 @@ static void test_ipc_user(int is_hip, const int *ends)
     CU_ASSERT_EQUAL(rt_ipc_close(rt, opened), RT_OK);
     CU_ASSERT_EQUAL(rt_ipc_close(rt, opened), RT_INVALID);
     CU_ASSERT_EQUAL(rt_info(rt, opened, &info), RT_INVALID);
-    CU_ASSERT_NOT_EQUAL(rt_ipc_open(rt, &handle, (void**)&opened), RT_OK);
+    CU_ASSERT_EQUAL(rt_ipc_open(rt, &handle, (void**)&opened), 205);
+    CU_ASSERT_EQUAL(write(end, &byte, 1), 1);
 }
 
 /* Both sides start before either has opened a runtime */
@@ -628,17 +723,18 @@ static void test_ipc(int is_hip)
     int ends[2];
     pid_t child;
 
-    CU_ASSERT_EQUAL(pipe(ends), 0);
+    CU_ASSERT_EQUAL(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
     child = fork();
     if (child == 0) {
-        test_ipc_owner(is_hip, ends);
+        close(ends[1]);
+        test_ipc_owner(is_hip, ends[0]);
         _exit(CU_get_number_of_failure_records() != 0);
     }
-    test_ipc_user(is_hip, ends);
+    close(ends[0]);
+    test_ipc_user(is_hip, ends[1]);
+    close(ends[1]);
     CU_ASSERT_EQUAL(waitpid(child, &status, 0), child);
     CU_ASSERT_EQUAL(status, 0);
-    close(ends[0]);
-    close(ends[1]);
 }
 
 ST_CASE(ipc_cuda)
