@@ -65,8 +65,8 @@ check_file_rules()
 
 # Length and parameters of functions, and lines, of the C files.  A function's
 # body is between a "{" and a "}" in the first column.  Tables that others
-# define (UCT, UCP and libfabric functions, MPI calls, UCX's class macros) set
-# the parameters of the functions in them, and so does the C library.
+# define (UCT, UCP and libfabric functions, MPI calls, UCX's class macros, the
+# runtimes of GPUs) set the parameters of the functions in them, and so does the C library.
 # shellcheck disable=SC2016 # the dollars are of awk
 check_c_rules()
 {
@@ -105,6 +105,7 @@ check_c_rules()
                       fn ~ /^ucp_tag_|^ucp_am_send_nbx$|_am_handler$|(^fi|_emu)_getinfo$/ ||
                       sig ~ /^static ucs_log_func_rc_t/ || fn ~ /^cxil_/ ||
                       (FILENAME ~ /\/st_intercept/ && fn ~ /^mmap/) ||
+                      fn ~ /^(cu|hip)[A-Z]/ ||
                       (FILENAME ~ /src\/prov\/|\/fab_intercept/ &&
                        sig ~ /struct fi(d|_info)/)
             if (np > max_par && !foreign) {

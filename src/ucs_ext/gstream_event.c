@@ -17,6 +17,7 @@
 #endif
 
 #include "api/ucs_gstream_event.h"
+#include "api/ucs_gstream_memory.h"
 #include "gstream.h"
 #include "gstream_futex.h"
 #include "gstream_pace.h"
@@ -40,7 +41,7 @@ struct gstream_record {
     unsigned            refs;    /* Of the event, if it is the last one, and of
                                     each command and call that uses it */
     uint64_t            time;    /* ns; written before the word becomes 1 */
-    volatile uint64_t   word;    /* 1 once the stream has got there; set to 0
+    volatile uint64_t   *word;   /* 1 once the stream has got there; set to 0
                                     again while nobody refers to it */
 };
 
@@ -56,7 +57,7 @@ struct ucs_gstream_event {
 
 static int gstream_record_is_passed(const gstream_record_t *record)
 {
-    return __atomic_load_n(&record->word, __ATOMIC_ACQUIRE) != 0;
+    return __atomic_load_n(record->word, __ATOMIC_ACQUIRE) != 0;
 }
 
 /* Drops a reference; the caller holds the lock. */
@@ -105,8 +106,8 @@ static void gstream_record_pass(void *arg)
 
     pthread_mutex_lock(&event->lock);
     record->time = gstream_time();
-    __atomic_store_n(&record->word, 1, __ATOMIC_RELEASE);
-    ucs_gstream_wake(&record->word);
+    __atomic_store_n(record->word, 1, __ATOMIC_RELEASE);
+    ucs_gstream_wake(record->word);
     gstream_record_unuse(record);
     pthread_mutex_unlock(&event->lock);
 }
@@ -125,10 +126,15 @@ static gstream_record_t *gstream_record_get(ucs_gstream_event_h event)
             return NULL;
         }
         record->event = event;
+        record->word  = ucs_gstream_word_get();
+        if (record->word == NULL) {
+            free(record);
+            return NULL;
+        }
     }
 
-    record->refs = 1;
-    record->word = 0;
+    record->refs  = 1;
+    *record->word = 0;
     return record;
 }
 
@@ -204,6 +210,7 @@ ucs_status_t ucs_gstream_event_destroy(ucs_gstream_event_h event)
 
     while ((record = event->free) != NULL) {
         event->free = record->next;
+        ucs_gstream_word_put(record->word);
         free(record);
     }
     pthread_mutex_destroy(&event->lock);
@@ -211,76 +218,85 @@ ucs_status_t ucs_gstream_event_destroy(ucs_gstream_event_h event)
     return UCS_OK;
 }
 
-/* Enqueues a new recording, which becomes the last one. The caller holds the
- * lock, so that all agree on which is the last. */
+/* Enqueues a new recording, which becomes the last one. The lock is not held
+ * meanwhile: a stream of a device may have no room until it has run functions
+ * that take the lock. */
 static ucs_status_t gstream_event_record(ucs_gstream_event_h event,
-                                         ucs_gstream_h stream)
+                                         gstream_record_t *record)
 {
-    gstream_record_t *record = gstream_record_get(event);
     ucs_status_t status;
 
-    if (record == NULL) {
-        ucs_error("event %p: no memory", (void*)event);
-        return UCS_ERR_NO_MEMORY;
-    }
-
-    record->stream = stream;
-    gstream_record_use(record);
-    status = ucs_gstream_enqueue_func(stream, gstream_record_pass, record);
+    status = ucs_gstream_enqueue_func(record->stream, gstream_record_pass,
+                                      record);
+    pthread_mutex_lock(&event->lock);
     if (status != UCS_OK) {
         gstream_record_unuse(record);
         gstream_record_put(record);
-        return status;
+    } else {
+        if (event->last != NULL) {
+            gstream_record_put(event->last);
+        }
+        event->last = record;
     }
-
-    if (event->last != NULL) {
-        gstream_record_put(event->last);
-    }
-    event->last = record;
-    return UCS_OK;
+    pthread_mutex_unlock(&event->lock);
+    return status;
 }
 
 ucs_status_t ucs_gstream_enqueue_record(ucs_gstream_h stream,
                                         ucs_gstream_event_h event)
 {
+    gstream_record_t *record;
     ucs_status_t status;
 
     status = gstream_event_lock(event, 0);
-    if (status == UCS_OK) {
-        status = gstream_event_record(event, stream);
-        pthread_mutex_unlock(&event->lock);
+    if (status != UCS_OK) {
+        return status;
     }
-    return status;
+
+    record = gstream_record_get(event);
+    if (record != NULL) {
+        record->stream = stream;
+        gstream_record_use(record);
+    }
+    pthread_mutex_unlock(&event->lock);
+    if (record == NULL) {
+        ucs_error("event %p: no memory", (void*)event);
+        return UCS_ERR_NO_MEMORY;
+    }
+    return gstream_event_record(event, record);
 }
 
-/* Enqueues the wait for a recording. The caller holds the lock. */
+/* Enqueues the wait for a recording that the caller uses. */
 static ucs_status_t gstream_record_wait(gstream_record_t *record,
                                         ucs_gstream_h stream)
 {
     const ucs_gstream_cmd_t cmds[] = {
-        {.type = UCS_GSTREAM_CMD_WAIT64, .u.word = {&record->word, 1}},
+        {.type = UCS_GSTREAM_CMD_WAIT64, .u.word = {record->word, 1}},
         {.type = UCS_GSTREAM_CMD_FUNC,
          .u.func = {gstream_record_release, record}}
     };
-    ucs_status_t status;
 
-    gstream_record_use(record);
-    status = ucs_gstream_enqueue(stream, cmds, 2);
-    if (status != UCS_OK) {
-        gstream_record_unuse(record);
-    }
-    return status;
+    return ucs_gstream_enqueue(stream, cmds, 2);
 }
 
 ucs_status_t ucs_gstream_enqueue_wait_event(ucs_gstream_h stream,
                                             ucs_gstream_event_h event)
 {
+    gstream_record_t *record;
     ucs_status_t status;
 
     status = gstream_event_lock(event, 1);
-    if (status == UCS_OK) {
-        status = gstream_record_wait(event->last, stream);
-        pthread_mutex_unlock(&event->lock);
+    if (status != UCS_OK) {
+        return status;
+    }
+
+    record = event->last;
+    gstream_record_use(record);
+    pthread_mutex_unlock(&event->lock);
+
+    status = gstream_record_wait(record, stream);
+    if (status != UCS_OK) {
+        gstream_record_release(record);
     }
     return status;
 }
@@ -335,21 +351,25 @@ ucs_status_t ucs_gstream_event_elapsed(ucs_gstream_event_h start,
     return status;
 }
 
-static void gstream_record_wait_host(const gstream_record_t *record)
+/* Whether a recording has run: UCS_OK, UCS_INPROGRESS, or why the caller cannot
+ * wait for it. The stream is there as long as it has not run it, for which it
+ * needs the lock, or has failed. */
+static ucs_status_t gstream_record_test(const gstream_record_t *record)
 {
-    gstream_pace_t pace;
+    ucs_status_t status = UCS_OK;
 
-    gstream_pace_begin_yield(&pace, &record->event->config);
-    while (!gstream_record_is_passed(record)) {
-        if (!gstream_pace_step(&pace)) {
-            gstream_sleep_until(&record->word, 1, NULL);
-        }
+    pthread_mutex_lock(&record->event->lock);
+    if (!gstream_record_is_passed(record)) {
+        status = record->stream->ops->synchronize(record->stream, 0);
     }
+    pthread_mutex_unlock(&record->event->lock);
+    return status;
 }
 
 ucs_status_t ucs_gstream_event_synchronize(ucs_gstream_event_h event)
 {
     gstream_record_t *record;
+    gstream_pace_t pace;
     ucs_status_t status;
 
     status = gstream_event_lock(event, 1);
@@ -359,16 +379,16 @@ ucs_status_t ucs_gstream_event_synchronize(ucs_gstream_event_h event)
 
     record = event->last;
     gstream_record_use(record);
-    if (!gstream_record_is_passed(record)) {
-        /* Tells a command that it would wait for itself */
-        status = record->stream->ops->synchronize(record->stream, 0);
-    }
     pthread_mutex_unlock(&event->lock);
 
-    if (status == UCS_INPROGRESS) {
-        gstream_record_wait_host(record);
-        status = UCS_OK;
+    gstream_pace_begin_yield(&pace, &event->config);
+    status = gstream_record_test(record);
+    while ((status == UCS_INPROGRESS) && !gstream_record_is_passed(record)) {
+        if (!gstream_pace_step(&pace)) {
+            gstream_sleep_until(record->word, 1, NULL);
+            status = gstream_record_test(record);
+        }
     }
     gstream_record_release(record);
-    return status;
+    return (status == UCS_INPROGRESS) ? UCS_OK : status;
 }

@@ -299,10 +299,14 @@ static ucs_status_t gstream_gpu_destroy(ucs_gstream_h super)
 {
     gstream_gpu_stream_t *stream = gstream_gpu_derived(super);
     const gstream_gpu_t *gpu     = stream->gpu;
-    ucs_status_t status          = gstream_gpu_query(super);
+    ucs_status_t status          = UCS_OK;
     gstream_gpu_place_t last;
 
-    /* One that failed runs nothing any more */
+    /* One that failed runs nothing any more. The application's streams run what
+     * they have, which needs nothing of this. */
+    if (stream->is_own) {
+        status = gstream_gpu_query(super);
+    }
     if ((status != UCS_OK) && (status != UCS_ERR_IO_ERROR)) {
         return UCS_ERR_BUSY;
     }

@@ -88,10 +88,14 @@ typedef struct gstream_gpu_calls {
 } gstream_gpu_calls_t;
 
 
+/** Names that a function may have. */
+#define GSTREAM_GPU_MAX_NAMES 2
+
+
 /** The place of a function in the table, and its names, the newest first. */
 typedef struct gstream_gpu_name {
     size_t     offset;
-    const char *names[2];
+    const char *names[GSTREAM_GPU_MAX_NAMES];
     int        is_optional;
 } gstream_gpu_name_t;
 

@@ -225,7 +225,8 @@ static const gstream_gpu_name_t gstream_hip_names[] = {
 
 static const char *const gstream_hip_libraries[] = {
 #ifdef ST_ROCM_PREFIX
-    ST_ROCM_PREFIX "/lib/libamdhip64.so", ST_ROCM_PREFIX "/lib64/libamdhip64.so",
+    ST_ROCM_PREFIX "/lib/libamdhip64.so",
+    ST_ROCM_PREFIX "/lib64/libamdhip64.so",
 #endif
     "libamdhip64.so", "libamdhip64.so.7", "libamdhip64.so.6",
     "libamdhip64.so.5", NULL

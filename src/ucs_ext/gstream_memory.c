@@ -31,7 +31,7 @@ typedef struct gstream_range {
     size_t                    length;
     ucs_gstream_memory_kind_t kind;
     uint64_t                  mapped[UCS_GSTREAM_TYPE_LAST]; /* The device's
-                                       address of the start; 0: not registered */
+                                       address of it; 0: not registered */
 } gstream_range_t;
 
 

@@ -85,7 +85,7 @@ static int gstream_gpu_open_library(gstream_gpu_t *gpu, int is_loaded)
     for (i = 0; i < gpu->num_names; ++i) {
         name = &gpu->names[i];
         func = NULL;
-        for (j = 0; (func == NULL) && (j < ucs_static_array_size(name->names)) &&
+        for (j = 0; (func == NULL) && (j < GSTREAM_GPU_MAX_NAMES) &&
                     (name->names[j] != NULL); ++j) {
             func = dlsym(library, name->names[j]);
         }

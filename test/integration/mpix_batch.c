@@ -483,7 +483,9 @@ static void test_refuse(void)
     MPIX_Queue other    = MPIX_QUEUE_NULL;
     int word            = 0;
 
-    MPIX_IS(MPI_ERR_ARG, MPIX_Create_queue(NULL, &other));
+    if (mpix_test.queue_type == MPIX_QUEUE_HOST) {
+        MPIX_IS(MPI_ERR_ARG, MPIX_Create_queue(NULL, &other));
+    }
     MPIX_IS(MPI_ERR_ARG, MPIX_Create_queue(&word, &other));
     MPIX_IS(MPI_ERR_ARG, MPIX_Create_queue(mpix_test.stream, NULL));
     MPIX_IS(MPI_ERR_COMM, MPIX_Create_queue(MPI_COMM_NULL, mpix_test.stream,
@@ -616,7 +618,7 @@ static void test_many_queues(void)
             if ((i % 2) == 0) {
                 MPIX_OK(MPIX_Create_queue(mpix_test.stream, &queues[i]));
             } else {
-                MPIX_OK(MPIX_Queue_init(MPIX_QUEUE_HOST, mpix_test.stream,
+                MPIX_OK(MPIX_Queue_init(mpix_test.queue_type, mpix_test.stream,
                                         &queues[i]));
             }
         }

@@ -489,7 +489,7 @@ contains
 
         none = MPIX_QUEUE_NULL
         call MPIX_Queue_init(MPIX_QUEUE_CUDA, stream, none, ierror)
-        call check_code(ierror, MPI_ERR_UNSUPPORTED_OPERATION, "CUDA")
+        call check_code(ierror, MPI_ERR_ARG, "CUDA")
         call MPIX_Queue_wait(none, ierror)
         call check_code(ierror, MPI_ERR_ARG, "no queue")
         call MPI_Recv_init(number, 1, MPI_INTEGER, MPI_ANY_SOURCE, 1, &

@@ -126,8 +126,8 @@ static void test_other_stream(void)
     MPIX_OK(MPI_Wait(&send.request, MPI_STATUS_IGNORE));
     verify();
 
-    MPIX_OK(MPIX_Host_stream_create(&mpix_test.stream));
-    MPIX_OK(MPIX_Queue_init(MPIX_QUEUE_HOST, mpix_test.stream,
+    MPIX_OK(mpix_test_stream(&mpix_test.stream));
+    MPIX_OK(MPIX_Queue_init(mpix_test.queue_type, mpix_test.stream,
                             &mpix_test.queue));
     mpix_test_run(&send, 1, &recv, 1);
     MPIX_OK(MPIX_Queue_free(&mpix_test.queue));
@@ -422,7 +422,7 @@ static void test_freed_queue(void)
     MPI_Status statuses[2];
     int flag = 0;
 
-    MPIX_OK(MPIX_Queue_init(MPIX_QUEUE_HOST, mpix_test.stream, &queue));
+    MPIX_OK(MPIX_Queue_init(mpix_test.queue_type, mpix_test.stream, &queue));
     MPIX_OK(MPIX_Host_stream_launch(mpix_test.stream, mpix_test_fill, &send));
     MPIX_OK(MPIX_Enqueue_startall(queue, 2, requests));
     MPIX_OK(MPIX_Queue_wait(queue));

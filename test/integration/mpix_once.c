@@ -191,7 +191,7 @@ static void test_refused(void)
 
 static int make_queue(void)
 {
-    return MPIX_Queue_init(MPIX_QUEUE_HOST, mpix_test.stream, &made.queue);
+    return MPIX_Queue_init(mpix_test.queue_type, mpix_test.stream, &made.queue);
 }
 
 static int make_batch_queue(void)

@@ -168,9 +168,11 @@ int main(int argc, char **argv)
     if (argc != 2) {
         return 2;
     }
-#ifdef MPICH_VERSION
+#if defined(MPICH_VERSION) || (defined(OMPI_MAJOR_VERSION) && \
+                               (OMPI_MAJOR_VERSION >= 5))
     /* Of a program without this library as well */
-    printf("skipped: MPI_Comm_spawn of Debian's MPICH returns an error\n");
+    printf("skipped: MPI_Comm_spawn of Debian's MPICH returns an error, and "
+           "the children of OpenMPI 5.0.7 are not reached\n");
     return 77;
 #endif
     /* Children do not have what env(1) has set */

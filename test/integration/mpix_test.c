@@ -4,6 +4,8 @@
  */
 #include "mpix_test.h"
 
+#include <ucs_gstream.h>
+
 #include <dlfcn.h>
 #include <sched.h>
 #include <stdarg.h>
@@ -62,6 +64,30 @@ void mpix_test_init_thread(int *argc, char ***argv, int level)
     mpix_test_start();
 }
 
+/* Streams of GPUs run what MPIX_Host_stream_launch() gives them as functions of
+ * the host */
+int mpix_test_stream(void **stream)
+{
+    static const char *const names[] = {"host", "hip", "cuda"};
+    const char *name                 = getenv("ST_TEST_STREAM");
+    ucs_gstream_params_t params      = {
+        .field_mask = UCS_GSTREAM_PARAM_FIELD_TYPE
+    };
+    int type = 0;
+
+    while ((name != NULL) && (type < 3) && strcmp(names[type], name)) {
+        ++type;
+    }
+    mpix_test.queue_type = type;
+    if (type == MPIX_QUEUE_HOST) {
+        return MPIX_Host_stream_create(stream);
+    }
+    params.type = (ucs_gstream_type_t)type;
+    return (ucs_gstream_create(&params, (ucs_gstream_h*)stream) == UCS_OK) ?
+                   MPI_SUCCESS :
+                   MPI_ERR_OTHER;
+}
+
 void mpix_test_start(void)
 {
     char text[MPI_MAX_ERROR_STRING];
@@ -73,9 +99,9 @@ void mpix_test_start(void)
     mpix_test.right = (mpix_test.rank + 1) % mpix_test.size;
     mpix_test.left  = (mpix_test.rank + mpix_test.size - 1) % mpix_test.size;
 
-    code = MPIX_Host_stream_create(&mpix_test.stream);
+    code = mpix_test_stream(&mpix_test.stream);
     if (code == MPI_SUCCESS) {
-        code = MPIX_Queue_init(MPIX_QUEUE_HOST, mpix_test.stream,
+        code = MPIX_Queue_init(mpix_test.queue_type, mpix_test.stream,
                                &mpix_test.queue);
     }
     if (code != MPI_SUCCESS) {

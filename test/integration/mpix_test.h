@@ -44,6 +44,7 @@ typedef struct mpix_test {
     int        right;   /* Rank after this one */
     int        failed;  /* Checks */
     void       *stream;
+    int        queue_type; /* MPIX_QUEUE_*: ST_TEST_STREAM of the environment */
     MPIX_Queue queue;   /* On stream */
 } mpix_test_t;
 
@@ -74,6 +75,10 @@ void mpix_test_init(int *argc, char ***argv);
 
 /* What is left to do where the program has called MPI_Init itself. */
 void mpix_test_start(void);
+
+/* Makes a stream as ST_TEST_STREAM asks for: host (default), hip or cuda, on
+ * which MPIX_Host_stream_*() work, too; sets the type of queues. */
+int mpix_test_stream(void **stream);
 
 /* MPI's own function of this name, past the library's. */
 void *mpix_test_past(const char *name);

@@ -8,12 +8,13 @@
  * standin_event.c   events
  * standin_cmd.c     what a queue's thread does for each command
  * standin_mem.c     device memory, pinned and registered memory, IPC handles
- * standin_cuda.c    the names of CUDA's driver
+ * standin_cuda.c    the names of CUDA's driver, with standin_cuda_mem.c
  * standin_hip.c     the names of HIP's runtime
  *
  * One lock protects all. A call of a runtime takes it by standin_enter() or a
- * relative of that, and gives it back by standin_leave(). A queue's thread gives
- * it back for the time of a delay, a sleep, a copy, a kernel or a host function.
+ * relative of that, and gives it back by standin_leave(). A queue's thread
+ * gives it back for the time of a delay, a sleep, a copy, a kernel or a host
+ * function.
  */
 #ifndef STANDIN_H_
 #define STANDIN_H_
@@ -53,6 +54,11 @@ enum {
     STANDIN_ERR_CAPTURED        = 907
 };
 
+/* Versions from which functions are there */
+#define STANDIN_CUDA_11_3 11030
+#define STANDIN_CUDA_11_7 11070
+#define STANDIN_CUDA_12   12000
+
 /* Where the runtimes differ */
 typedef struct {
     const char *name;
@@ -71,6 +77,7 @@ typedef struct {
     int          iomemory; /* Memory of devices can be registered */
     int          peer;     /* Devices reach each other */
     int          signal;   /* Waits are for signal memory only */
+    int          dmabuf;   /* Device memory has a file descriptor */
     int          protect;
     unsigned     delay_us; /* Longest delay before a command */
     unsigned     seed;
@@ -196,12 +203,13 @@ typedef struct {
 #define STANDIN_WAIT_NOR   3u
 #define STANDIN_WAIT_FLUSH (1u << 30)
 
-/* A copy of rows; an address is of either side */
+/* A copy of rows. An address is of the host or a device; one that is known has
+ * to be in a range. */
 typedef struct {
     uint64_t dst, src;
     size_t   dpitch, spitch;
     size_t   width, height;
-    int      is_dst_device, is_src_device; /* The call says so */
+    int      is_dst_known, is_src_known;
 } standin_copy_t;
 
 typedef struct {
@@ -370,7 +378,7 @@ int standin_device_check(int device);
 /* Whether the version that is played has what came with @a version. */
 int standin_has_version(int version);
 
-/* A function that dlsym() finds from a version on: the resolver decides then. */
+/* A function that dlsym() finds from a version on: the resolver decides. */
 #define STANDIN_SINCE(_name, _func, _version) \
     static __typeof__(_func) *standin_resolve_##_name(void) \
     { \
@@ -412,7 +420,7 @@ int standin_stream_legacy(standin_ctx_t *ctx);
 /* All streams and events of a context that ends. */
 void standin_stream_end_ctx(standin_ctx_t *ctx);
 
-/* The stream of a handle; of a default stream, the context's or the thread's. */
+/* The stream of a handle; a default stream is the context's or the thread's. */
 int standin_stream_find(void *handle, standin_ctx_t *ctx,
                         standin_stream_t **stream_p);
 
@@ -450,7 +458,7 @@ void standin_stream_wake(void);
 
 int standin_enqueue_ops(void *handle, const standin_op_t *ops, size_t count,
                         int is_batch);
-int standin_enqueue_copy(void *handle, const standin_copy_t *copy,
+int standin_enqueue_copy(void *handle, standin_copy_t *copy,
                          int is_synchronous);
 int standin_enqueue_fill(void *handle, const standin_fill_t *fill);
 int standin_enqueue_kernel(void *handle, void (*func)(void *args),
@@ -498,6 +506,8 @@ int standin_mem_register(void *host, size_t size, int is_io, unsigned flags);
 int standin_mem_unregister(void *host);
 int standin_mem_device_pointer(void *host, uint64_t *dev);
 int standin_mem_info(uint64_t address, standin_info_t *info);
+/* A file descriptor of whole pages of device memory. */
+int standin_mem_export(uint64_t address, size_t size, int *fd);
 int standin_mem_ipc_get(uint64_t address, standin_ipc_t *handle);
 int standin_mem_ipc_open(const standin_ipc_t *handle, uint64_t *dev);
 int standin_mem_ipc_close(uint64_t address);

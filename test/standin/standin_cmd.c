@@ -6,9 +6,10 @@
  * there any more is a fault of the device: it is lost then.
  *
  * A store to memory of a device (IO memory) is posted: its command is over
- * before the store is done. Stores of one queue stay in order. They are on their
- * way until the thread has nothing to do, has to wait, or has
- * STANDIN_MAX_POSTS of them; without STANDIN_DELAY_US, until the command's end.
+ * before the store is done. Stores of one queue stay in order. They are on
+ * their way until the thread has nothing to do, has to wait, or has
+ * STANDIN_MAX_POSTS of them; without STANDIN_DELAY_US, until just after the
+ * command's end.
  */
 #include "standin.h"
 
@@ -241,17 +242,15 @@ static int standin_run_ops(standin_queue_t *queue, const standin_cmd_t *cmd)
     return err;
 }
 
-/* An address that no range has is the host's, whose caller waits; one that had
- * a range when the call was made cannot be told from it, but is no fault of ours
- * if it is mapped */
-static void *standin_side(uint64_t address, size_t span, int is_device,
+/* An address that no range had is the host's, and the caller waits */
+static void *standin_side(uint64_t address, size_t span, int is_known,
                           standin_range_t **range_p)
 {
     *range_p = standin_use(address, span, 0);
     if (*range_p != NULL) {
         return standin_mem_inner(*range_p, address);
     }
-    return is_device ? NULL : (void*)(uintptr_t)address;
+    return is_known ? NULL : (void*)(uintptr_t)address;
 }
 
 static int standin_run_copy(const standin_copy_t *copy)
@@ -262,9 +261,9 @@ static int standin_run_copy(const standin_copy_t *copy)
     size_t row;
 
     dst = standin_side(copy->dst, rows * copy->dpitch + copy->width,
-                       copy->is_dst_device, &dst_range);
+                       copy->is_dst_known, &dst_range);
     src = standin_side(copy->src, rows * copy->spitch + copy->width,
-                       copy->is_src_device, &src_range);
+                       copy->is_src_known, &src_range);
     if ((dst != NULL) && (src != NULL)) {
         pthread_mutex_unlock(&standin_lock);
         for (row = 0; row < copy->height; ++row) {
@@ -380,6 +379,7 @@ static standin_cmd_t *standin_next(standin_queue_t *queue)
 
     while (queue->head == NULL) {
         if (queue->post_count > 0) {
+            standin_delay(queue);
             standin_queue_post(queue);
         } else {
             pthread_cond_wait(&queue->cond, &standin_lock);

@@ -6,6 +6,8 @@
 #ifndef STANDIN_CONTROL_H_
 #define STANDIN_CONTROL_H_
 
+#include <stddef.h>
+
 #define STANDIN_API __attribute__((visibility("default")))
 
 /** What the runtime was asked for since the process began. */
@@ -15,13 +17,13 @@ typedef struct {
     unsigned long waits;      /**< Also those in batches */
     unsigned long batches;
     unsigned long copies;
-    unsigned long pageable;   /**< Copies that made the caller wait, since
-                                   memory is neither registered nor a device's */
+    unsigned long pageable;   /**< Copies that made the caller wait: of memory
+                                   that is neither registered nor a device's */
     unsigned long kernels;
     unsigned long host_funcs; /**< Callbacks, too */
 } standin_counts_t;
 
-/** How a device's memory is kept from the host; see standin_has_protection(). */
+/** How a device's memory is kept from the host. */
 enum {
     STANDIN_PROTECT_NONE,   /**< It is not: STANDIN_PROTECT=0 */
     STANDIN_PROTECT_WINDOW, /**< It is while no kernel runs */
@@ -31,6 +33,11 @@ enum {
 STANDIN_API void standin_counts(standin_counts_t *counts);
 
 STANDIN_API int standin_has_protection(void);
+
+/** Where an emulated NIC of this process has device memory, as a real one has
+ *  it by peer access: the application's address is refused. NULL: it is no
+ *  device memory, or not all of it. Valid until the memory is freed. */
+STANDIN_API void *standin_dma(const void *address, size_t size);
 
 /** From now on every call that needs the device fails; what its streams have
  *  not done is dropped. */

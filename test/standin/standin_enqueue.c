@@ -103,21 +103,20 @@ int standin_enqueue_ops(void *handle, const standin_op_t *ops, size_t count,
 
 /* Copies, kernels, host functions */
 
-/* One side of a copy: 1 if it is memory that no runtime knows */
-static int standin_side_check(uint64_t address, size_t span, int is_device,
-                              int *is_pageable)
+/* One side of a copy: whether it is memory that the runtime knows */
+static int standin_side_check(uint64_t address, size_t span, int *is_known)
 {
     standin_range_t *range = standin_mem_find(address, 0);
 
     if (range == NULL) {
-        *is_pageable = 1;
-        return is_device ? STANDIN_ERR_INVALID : STANDIN_OK;
+        return *is_known ? STANDIN_ERR_INVALID : STANDIN_OK;
     }
+    *is_known = 1;
     return (standin_mem_holds(range, address, span) && !range->is_io) ?
            STANDIN_OK : STANDIN_ERR_INVALID;
 }
 
-static int standin_copy_check(const standin_copy_t *copy, int *is_pageable)
+static int standin_copy_check(standin_copy_t *copy)
 {
     size_t rows = copy->height - 1;
     int err;
@@ -127,18 +126,18 @@ static int standin_copy_check(const standin_copy_t *copy, int *is_pageable)
         return STANDIN_ERR_INVALID;
     }
     err = standin_side_check(copy->dst, rows * copy->dpitch + copy->width,
-                             copy->is_dst_device, is_pageable);
+                             &copy->is_dst_known);
     return (err != STANDIN_OK) ? err :
            standin_side_check(copy->src, rows * copy->spitch + copy->width,
-                              copy->is_src_device, is_pageable);
+                              &copy->is_src_known);
 }
 
-int standin_enqueue_copy(void *handle, const standin_copy_t *copy,
+int standin_enqueue_copy(void *handle, standin_copy_t *copy,
                          int is_synchronous)
 {
-    int is_pageable = 0;
     standin_stream_t *stream;
     standin_cmd_t *cmd;
+    int is_pageable;
     int err = standin_enter_stream(handle, &stream);
 
     if (err != STANDIN_OK) {
@@ -147,7 +146,8 @@ int standin_enqueue_copy(void *handle, const standin_copy_t *copy,
     if ((copy->width == 0) || (copy->height == 0)) {
         return standin_leave(STANDIN_OK);
     }
-    err = standin_copy_check(copy, &is_pageable);
+    err         = standin_copy_check(copy);
+    is_pageable = !copy->is_dst_known || !copy->is_src_known;
     if (err != STANDIN_OK) {
         return standin_leave(err);
     }

@@ -5,8 +5,9 @@
  * A hipFunction_t is a C function with one argument, a copy of the buffer of
  * HIP_LAUNCH_PARAM_BUFFER_POINTER. The grid is for the function to know.
  *
- * hipStreamGetDevice() is there from HIP 5.6 on, hipStreamBatchMemOp() from 6.4.
- * Memory types have new numbers from HIP 6 on.
+ * hipStreamGetDevice() is there from HIP 5.6 on, hipStreamBatchMemOp() and
+ * hipMemGetHandleForAddressRange() from 6.4. Memory types have new numbers from
+ * HIP 6 on.
  */
 #include "standin.h"
 #include "standin_hip.h"
@@ -486,6 +487,18 @@ int hipMemGetAddressRange(void **base, size_t *size, void *address)
     return standin_hip_end(err);
 }
 
+static int standin_hip_dmabuf(void *handle, void *address, size_t size,
+                              int type, uint64_t flags)
+{
+    return standin_hip_end(((type != 1) || (flags != 0)) ?
+                           STANDIN_ERR_INVALID :
+                           standin_mem_export((uintptr_t)address, size,
+                                              handle));
+}
+
+STANDIN_SINCE(hipMemGetHandleForAddressRange, standin_hip_dmabuf,
+              STANDIN_HIP_6_4);
+
 /* The numbers of memory types have moved by one */
 static int standin_hip_type(const standin_info_t *info)
 {
@@ -556,19 +569,19 @@ int hipPointerGetAttribute(void *value, int attribute, void *address)
     return standin_hip_end(err);
 }
 
-/* Copies. Kinds: 1 host to device, 2 device to host, 3 both are devices, 4 or 0:
- * whatever they are */
+/* Copies. Kinds: 1 host to device, 2 device to host, 3 both are devices, 4 or
+ * 0 whatever they are */
 
 static standin_copy_t standin_hip_copy(void *dst, const void *src, size_t size,
                                        int kind)
 {
     return (standin_copy_t){
-        .dst           = (uintptr_t)dst,
-        .src           = (uintptr_t)src,
-        .width         = size,
-        .height        = 1,
-        .is_dst_device = (kind & 1) != 0,
-        .is_src_device = (kind & 2) != 0
+        .dst          = (uintptr_t)dst,
+        .src          = (uintptr_t)src,
+        .width        = size,
+        .height       = 1,
+        .is_dst_known = (kind & 1) != 0,
+        .is_src_known = (kind & 2) != 0
     };
 }
 

@@ -109,6 +109,9 @@ STANDIN_API int hipHostGetDevicePointer(void **device, void *host,
                                         unsigned flags);
 STANDIN_API int hipMemGetAddressRange(void **base, size_t *size,
                                       void *address);
+STANDIN_API int hipMemGetHandleForAddressRange(void *handle, void *address,
+                                               size_t size, int type,
+                                               uint64_t flags);
 STANDIN_API int hipPointerGetAttributes(standin_hip_pointer_t *attributes,
                                         const void *address);
 STANDIN_API int hipPointerGetAttribute(void *value, int attribute,

@@ -479,6 +479,49 @@ int standin_mem_info(uint64_t address, standin_info_t *info)
     return standin_leave(STANDIN_OK);
 }
 
+/* Memory for NICs: by its address or as a file descriptor, which stands for the
+ * one of a dmabuf and can be mapped, too */
+
+void *standin_dma(const void *address, size_t size)
+{
+    uint64_t start = (uintptr_t)address;
+    standin_range_t *range;
+    void *inner = NULL;
+
+    pthread_mutex_lock(&standin_lock);
+    range = standin_mem_find(start, 1);
+    if ((range != NULL) && standin_is_device(range) &&
+        standin_mem_holds(range, start, size)) {
+        inner = standin_mem_inner(range, start);
+    }
+    pthread_mutex_unlock(&standin_lock);
+    return inner;
+}
+
+int standin_mem_export(uint64_t address, size_t size, int *fd)
+{
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    const standin_range_t *range;
+    standin_ctx_t *ctx;
+    int err = standin_enter_ctx(&ctx);
+
+    if (err != STANDIN_OK) {
+        return err;
+    }
+    range = standin_mem_find(address, 1);
+    if (!standin_set.dmabuf) {
+        err = STANDIN_ERR_UNSUPPORTED;
+    } else if ((range == NULL) || (range->kind != STANDIN_DEVICE) ||
+               (address != range->dev) || (size % page) ||
+               (size > range->mapped)) {
+        err = STANDIN_ERR_INVALID;
+    } else {
+        *fd = fcntl(range->fd, F_DUPFD_CLOEXEC, 0);
+        err = (*fd < 0) ? STANDIN_ERR_NO_MEMORY : STANDIN_OK;
+    }
+    return standin_leave(err);
+}
+
 /* IPC handles */
 
 int standin_mem_ipc_get(uint64_t address, standin_ipc_t *handle)

@@ -2,10 +2,10 @@
 /*
  * standin_stream.c - streams, their queues, and capture.
  *
- * A device has a few queues with a thread each; a stream is bound to one when it
- * is made: to the one with the fewest streams. Commands of one queue run in the
- * order in which they were put there, whatever their stream, so one that waits
- * holds up all streams of its queue.
+ * A device has a few queues with a thread each; a stream is bound to one when
+ * it is made: to the one with the fewest streams. Commands of one queue run in
+ * the order in which they were put there, whatever their stream, so one that
+ * waits holds up all streams of its queue. Priorities change nothing.
  *
  * The legacy default stream of a context and its blocking streams wait for each
  * other: whatever is put into one is put behind a command that waits for what

@@ -4,7 +4,7 @@
 BEGIN {
     print "# SPDX-License-Identifier: BSD-3-Clause"
     print "# Made by suites.awk from suites.list."
-    groups = " gstream wrap objects ledger st uct emu fab cassini "
+    groups = " gstream wrap objects ledger st uct emu fab cassini standin "
     runs = " once nics lanes nics,lanes sockets "
 }
 

@@ -33,28 +33,43 @@ typedef struct mpix_msg_args {
 } mpix_msg_args_t;
 
 
+static void mpix_batch_free(mpix_batch_t *batch)
+{
+    ucs_gstream_word_put(batch->passed);
+    ucs_gstream_word_put(batch->done);
+    free(batch);
+}
+
 mpix_batch_t *mpix_batch_create(void)
 {
     mpix_batch_t *batch = calloc(1, sizeof(*batch));
 
-    if (batch != NULL) {
-        batch->refs = 1;
-        batch->code = MPI_SUCCESS;
-        ucs_list_head_init(&batch->enqueued);
+    if (batch == NULL) {
+        return NULL;
     }
+
+    batch->passed = ucs_gstream_word_get();
+    batch->done   = ucs_gstream_word_get();
+    if ((batch->passed == NULL) || (batch->done == NULL)) {
+        mpix_batch_free(batch);
+        return NULL;
+    }
+    batch->refs = 1;
+    batch->code = MPI_SUCCESS;
+    ucs_list_head_init(&batch->enqueued);
     return batch;
 }
 
 static void mpix_batch_put(mpix_batch_t *batch)
 {
     if (__atomic_sub_fetch(&batch->refs, 1, __ATOMIC_ACQ_REL) == 0) {
-        free(batch);
+        mpix_batch_free(batch);
     }
 }
 
 int mpix_batch_is_idle(const mpix_batch_t *batch)
 {
-    return __atomic_load_n(&batch->passed, __ATOMIC_ACQUIRE) ==
+    return __atomic_load_n(batch->passed, __ATOMIC_ACQUIRE) ==
            batch->commands;
 }
 
@@ -91,8 +106,8 @@ void mpix_batch_release(mpix_batch_t *batch)
 {
     /* Pairs with the acquire load of the stream's wait: what MPI has received
      * is in memory */
-    __atomic_add_fetch(&batch->done, 1, __ATOMIC_RELEASE);
-    ucs_gstream_wake(&batch->done);
+    __atomic_add_fetch(batch->done, 1, __ATOMIC_RELEASE);
+    ucs_gstream_wake(batch->done);
     mpix_batch_put(batch);
 }
 
@@ -442,7 +457,7 @@ static int mpix_batch_command(const char *func, struct mpix_queue *queue,
 
     cmds[0]                = *cmd;
     cmds[1].type           = UCS_GSTREAM_CMD_WRITE64;
-    cmds[1].u.word.address = &batch->passed;
+    cmds[1].u.word.address = batch->passed;
     cmds[1].u.word.value   = batch->commands + 1;
     status                 = ucs_gstream_enqueue(queue->stream, cmds, 2);
     if (status != UCS_OK) {
@@ -509,7 +524,7 @@ static int mpix_batch_wait(const char *func, struct mpix_queue *queue)
         return MPI_SUCCESS;
     }
 
-    cmd.u.word.address = &batch->done;
+    cmd.u.word.address = batch->done;
     cmd.u.word.value   = batch->started;
     return mpix_batch_command(func, queue, &cmd);
 }

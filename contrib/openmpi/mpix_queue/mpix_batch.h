@@ -18,6 +18,7 @@
 #include <mpi.h>
 
 #include <ucs_gstream.h>
+#include <ucs_gstream_memory.h>
 #include <ucs/datastruct/list.h>
 
 #include <stdint.h>
@@ -32,9 +33,9 @@ typedef struct mpix_batch {
     uint64_t          count;    /* Messages in there */
     uint64_t          started;  /* Messages whose starts were enqueued */
     uint64_t          commands; /* Starts and waits that were enqueued */
-    volatile uint64_t passed;   /* Of these, those that the stream has run;
+    volatile uint64_t *passed;  /* Of these, those that the stream has run;
                                    stored by it */
-    volatile uint64_t done;     /* Of these, those that are over: the stream
+    volatile uint64_t *done;    /* Of these, those that are over: the stream
                                    waits for it; atomic */
     int               code;     /* With which the first one failed; atomic */
 } mpix_batch_t;

@@ -315,9 +315,9 @@ static ucs_status_t mpix_coll_is_over(const mpix_coll_t *coll)
     if (coll->stream == NULL) {
         return UCS_OK;
     }
-    if ((mpix_coll_word(&coll->go) < coll->stored) ||
-        (mpix_coll_word(&coll->done) < coll->started) ||
-        (mpix_coll_word(&coll->passed) < coll->waited) ||
+    if ((mpix_coll_word(coll->go) < coll->stored) ||
+        (mpix_coll_word(coll->done) < coll->started) ||
+        (mpix_coll_word(coll->passed) < coll->waited) ||
         ((coll->user != NULL) && (coll->started > coll->waited))) {
         return UCS_ERR_BUSY;
     }
@@ -362,6 +362,13 @@ ucs_status_t mpix_coll_cancel(mpix_req_t *req)
     return UCS_OK;
 }
 
+static void mpix_coll_put_words(mpix_coll_t *coll)
+{
+    ucs_gstream_word_put(coll->go);
+    ucs_gstream_word_put(coll->done);
+    ucs_gstream_word_put(coll->passed);
+}
+
 /* Frees memory, and what is in a table. The queue is gone. */
 static void mpix_coll_free(mpix_coll_t *coll)
 {
@@ -379,6 +386,7 @@ static void mpix_coll_free(mpix_coll_t *coll)
     free(coll->steps);
     free(coll->records);
     free(coll->messages);
+    mpix_coll_put_words(coll);
     free(coll);
 }
 
@@ -486,6 +494,14 @@ mpix_coll_t *mpix_coll_create(const char *func)
         return NULL;
     }
 
+    coll->go     = ucs_gstream_word_get();
+    coll->done   = ucs_gstream_word_get();
+    coll->passed = ucs_gstream_word_get();
+    if ((coll->go == NULL) || (coll->done == NULL) || (coll->passed == NULL)) {
+        mpix_coll_put_words(coll);
+        free(coll);
+        return NULL;
+    }
     coll->func = func;
     coll->code = MPI_SUCCESS;
     ucs_list_head_init(&coll->matching);

@@ -46,6 +46,7 @@
 #include <mpi.h>
 
 #include <ucs_gstream.h>
+#include <ucs_gstream_memory.h>
 #include <ucs/datastruct/list.h>
 
 #include <stddef.h>
@@ -145,9 +146,9 @@ typedef struct mpix_coll {
     int               is_failed;  /* A use is on the own stream only in part */
     int               first_left; /* Messages of that which are started, and */
     int               num_left;   /* whose waits are not enqueued */
-    volatile uint64_t go;
-    volatile uint64_t done;
-    volatile uint64_t passed;
+    volatile uint64_t *go;
+    volatile uint64_t *done;
+    volatile uint64_t *passed;
     struct mpix_coll  *next;      /* Of the same call */
 } mpix_coll_t;
 

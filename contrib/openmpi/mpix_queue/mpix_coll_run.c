@@ -83,16 +83,35 @@ static int mpix_coll_enqueue_use(const char *func, mpix_coll_t *coll,
     int rc, i;
 
     rc = mpix_coll_stream_code(
-            func, ucs_gstream_enqueue_wait64(coll->stream, &coll->go, use));
+            func, ucs_gstream_enqueue_wait64(coll->stream, coll->go, use));
     for (i = 0; (i < coll->num_steps) && (rc == MPI_SUCCESS); ++i) {
         rc = mpix_coll_run_step(func, coll, &coll->steps[i]);
     }
     if (rc == MPI_SUCCESS) {
         rc = mpix_coll_stream_code(
                 func,
-                ucs_gstream_enqueue_write64(coll->stream, &coll->done, use));
+                ucs_gstream_enqueue_write64(coll->stream, coll->done, use));
     }
     return rc;
+}
+
+/* A stream of a GPU cannot wake the own one. */
+static void mpix_coll_go(void *arg)
+{
+    volatile uint64_t *go = arg;
+
+    __atomic_add_fetch(go, 1, __ATOMIC_RELEASE);
+    ucs_gstream_wake(go);
+}
+
+/* Enqueues the store that starts a use on the own stream. */
+static ucs_status_t mpix_coll_enqueue_go(ucs_gstream_h stream,
+                                         mpix_coll_t *coll, uint64_t use)
+{
+    return (ucs_gstream_caps(stream) & UCS_GSTREAM_CAP_WAKE) ?
+                   ucs_gstream_enqueue_write64(stream, coll->go, use) :
+                   ucs_gstream_enqueue_func(stream, mpix_coll_go,
+                                            (void*)coll->go);
 }
 
 /* Enqueues a start on the application's stream, and then its use: what is on
@@ -104,8 +123,8 @@ static int mpix_coll_start(const char *func, struct mpix_queue *queue,
     const uint64_t use = coll->started + 1;
     int rc;
 
-    rc = mpix_coll_stream_code(
-            func, ucs_gstream_enqueue_write64(queue->stream, &coll->go, use));
+    rc = mpix_coll_stream_code(func, mpix_coll_enqueue_go(queue->stream, coll,
+                                                          use));
     if (rc != MPI_SUCCESS) {
         return rc;
     }
@@ -136,9 +155,9 @@ static int mpix_coll_wait(const char *func, struct mpix_queue *queue,
     };
     int rc;
 
-    cmds[0].u.word.address = &coll->done;
+    cmds[0].u.word.address = coll->done;
     cmds[0].u.word.value   = coll->started;
-    cmds[1].u.word.address = &coll->passed;
+    cmds[1].u.word.address = coll->passed;
     cmds[1].u.word.value   = coll->started;
 
     rc = mpix_coll_stream_code(func,
@@ -155,7 +174,7 @@ static int mpix_coll_check_start(const mpix_coll_call_t *call,
 {
     if (coll->user == NULL) {
         coll->waited = coll->started; /* Its queue went without a wait */
-        coll->passed = coll->started;
+        *coll->passed = coll->started;
     }
 
     if (coll->is_failed) {
@@ -165,7 +184,7 @@ static int mpix_coll_check_start(const mpix_coll_call_t *call,
     }
     if ((coll->started > coll->waited) ||
         ((coll->user != call->queue) &&
-         (mpix_coll_word(&coll->passed) < coll->waited))) {
+         (mpix_coll_word(coll->passed) < coll->waited))) {
         return mpix_fail(call->func, MPI_ERR_REQUEST,
                          "a request of %s is started already and not waited "
                          "for, or was last used on another queue and the host "
@@ -295,7 +314,7 @@ ucs_status_t mpix_coll_status(const mpix_coll_t *coll)
     ucp_st_queue_error_t error;
     ucs_status_t status;
 
-    if (mpix_coll_word(&coll->done) < coll->started) {
+    if (mpix_coll_word(coll->done) < coll->started) {
         return UCS_INPROGRESS;
     }
 
@@ -307,7 +326,7 @@ void mpix_coll_told(mpix_coll_t *coll)
 {
     if (coll->waited < coll->started) { /* No stream stores it */
         coll->waited = coll->started;
-        __atomic_store_n(&coll->passed, coll->started, __ATOMIC_RELEASE);
+        __atomic_store_n(coll->passed, coll->started, __ATOMIC_RELEASE);
     }
 }
 
@@ -316,8 +335,8 @@ int mpix_coll_is_idle(const struct mpix_queue *queue)
     const mpix_coll_t *coll;
 
     ucs_list_for_each(coll, &queue->colls, user_link) {
-        if ((mpix_coll_word(&coll->go) < coll->stored) ||
-            (mpix_coll_word(&coll->passed) < coll->waited)) {
+        if ((mpix_coll_word(coll->go) < coll->stored) ||
+            (mpix_coll_word(coll->passed) < coll->waited)) {
             return 0;
         }
     }

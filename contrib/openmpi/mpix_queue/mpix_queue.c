@@ -13,6 +13,7 @@
 #include "mpix_handle.h"
 #include "mpix_match.h"
 
+#include <ucs_gstream.h>
 #include <ucs_trace.h>
 #include <ucs/sys/math.h>
 
@@ -24,6 +25,9 @@
  * everything. */
 #define MPIX_QUEUE_SLEEP_MIN 1e-3
 #define MPIX_QUEUE_SLEEP_MAX 8e-3
+
+/* In place of a type of MPIX_Queue_init(): the handle tells. */
+#define MPIX_QUEUE_ANY (-1)
 
 /* Live queues. Protected by the lock. */
 static UCS_LIST_HEAD(mpix_queues);
@@ -39,26 +43,89 @@ int mpix_queue_is_valid(MPIX_Queue queue)
     return is_valid;
 }
 
-static int mpix_queue_check_stream(const char *func, int type, void *stream)
+/* The kind of stream that a handle is, for the type that the application gave;
+ * MPIX_QUEUE_ANY stands for any. */
+static int mpix_queue_find_type(const char *func, int type, void *stream,
+                                ucs_gstream_type_t *type_p)
 {
+    static const ucs_gstream_type_t types[] = {
+        [MPIX_QUEUE_HOST] = UCS_GSTREAM_TYPE_HOST,
+        [MPIX_QUEUE_HIP]  = UCS_GSTREAM_TYPE_HIP,
+        [MPIX_QUEUE_CUDA] = UCS_GSTREAM_TYPE_CUDA
+    };
+    int is_host = ucs_gstream_is_valid(stream);
+
     switch (type) {
     case MPIX_QUEUE_HOST:
-    case MPIX_QUEUE_GPU_MEM_OPS:
-    case MPIX_QUEUE_CXI:
+        if (!is_host || (ucs_gstream_type(stream) != UCS_GSTREAM_TYPE_HOST)) {
+            return mpix_fail(func, MPI_ERR_ARG,
+                             "%p is no stream of MPIX_Host_stream_create",
+                             stream);
+        }
         break;
     case MPIX_QUEUE_HIP:
     case MPIX_QUEUE_CUDA:
-        return mpix_fail(func, MPI_ERR_UNSUPPORTED_OPERATION,
-                         "streams of GPUs are not supported yet");
+        if (is_host && (ucs_gstream_type(stream) != types[type])) {
+            return mpix_fail(func, MPI_ERR_ARG,
+                             "%p is a stream of MPIX_Host_stream_create, and "
+                             "of no GPU", stream);
+        }
+        break;
+    case MPIX_QUEUE_ANY:
+    case MPIX_QUEUE_GPU_MEM_OPS:
+    case MPIX_QUEUE_CXI:
+        if (ucs_gstream_detect(stream, type_p) != UCS_OK) {
+            return mpix_fail(func, MPI_ERR_ARG,
+                             "%p is no stream of MPIX_Host_stream_create, HIP "
+                             "or CUDA", stream);
+        }
+        return MPI_SUCCESS;
     default:
         return mpix_fail(func, MPI_ERR_ARG, "unknown type %d of stream", type);
     }
+    *type_p = types[type];
+    return MPI_SUCCESS;
+}
 
-    if (!ucs_gstream_is_valid(stream) ||
-        (ucs_gstream_type(stream) != UCS_GSTREAM_TYPE_HOST)) {
-        return mpix_fail(func, MPI_ERR_ARG,
-                         "%p is no stream of MPIX_Host_stream_create", stream);
+/* A stream of this library for what the application gave: that one, or one that
+ * is made on a stream of a GPU's runtime, and then is the queue's. */
+static int mpix_queue_get_stream(const char *func, int type, void *stream,
+                                 ucs_gstream_h *stream_p, int *is_made_p)
+{
+    ucs_gstream_params_t params = {
+        .field_mask = UCS_GSTREAM_PARAM_FIELD_TYPE |
+                      UCS_GSTREAM_PARAM_FIELD_NATIVE,
+        .native     = stream
+    };
+    ucs_gstream_type_attr_t attr;
+    ucs_status_t status;
+    int rc;
+
+    rc = mpix_queue_find_type(func, type, stream, &params.type);
+    if (rc != MPI_SUCCESS) {
+        return rc;
     }
+
+    *is_made_p = 0;
+    *stream_p  = stream;
+    if ((stream != NULL) && ucs_gstream_is_valid(stream)) {
+        return MPI_SUCCESS;
+    }
+
+    status = ucs_gstream_query_type(params.type, &attr);
+    if (status != UCS_OK) {
+        return mpix_fail(func, MPI_ERR_UNSUPPORTED_OPERATION,
+                         "no streams of %s: %s", attr.name, attr.reason);
+    }
+    status = ucs_gstream_create(&params, stream_p);
+    if (status != UCS_OK) {
+        return mpix_fail(func, (status == UCS_ERR_INVALID_PARAM) ?
+                                       MPI_ERR_ARG :
+                                       mpix_status_code(status),
+                         "%p cannot be used as a stream of %s: %s", stream,
+                         attr.name, ucs_status_string(status));
+    }
+    *is_made_p = 1;
     return MPI_SUCCESS;
 }
 
@@ -128,6 +195,9 @@ static ucs_status_t mpix_queue_destroy(struct mpix_queue *queue)
     if (queue->batch != NULL) {
         mpix_batch_destroy(queue->batch);
     }
+    if (queue->is_made) {
+        (void)ucs_gstream_destroy(queue->stream);
+    }
     if (queue->comm != NULL) {
         mpix_comm_put(queue->comm);
     }
@@ -139,9 +209,9 @@ static ucs_status_t mpix_queue_destroy(struct mpix_queue *queue)
     return UCS_OK;
 }
 
-int mpix_queue_open(const char *func, void *stream, MPIX_Queue *queue_p)
+int mpix_queue_open(const char *func, ucs_gstream_h stream, MPIX_Queue *queue_p)
 {
-    MPIX_Queue queue;
+    MPIX_Queue queue = MPIX_QUEUE_NULL;
     int rc;
 
     rc = mpix_global_init(func);
@@ -163,15 +233,40 @@ int mpix_queue_open(const char *func, void *stream, MPIX_Queue *queue_p)
     return rc;
 }
 
+/* Makes a queue on what the application gave, with an st queue if it needs one.
+ * The communicator is the queue's. */
+static int mpix_queue_make(const char *func, int type, void *handle,
+                           mpix_comm_t *comm, MPIX_Queue *queue_p)
+{
+    ucs_gstream_h stream;
+    int is_made, rc;
+
+    rc = mpix_queue_get_stream(func, type, handle, &stream, &is_made);
+    if (rc != MPI_SUCCESS) {
+        return rc;
+    }
+
+    rc = (type != MPIX_QUEUE_ANY) ? mpix_queue_open(func, stream, queue_p) :
+                       mpix_queue_create(func, stream, comm, queue_p);
+    if (rc == MPI_SUCCESS) {
+        (*queue_p)->is_made = is_made;
+    } else if (is_made) {
+        (void)ucs_gstream_destroy(stream);
+    }
+    return rc;
+}
+
 int MPIX_Queue_init(int type, void *stream, MPIX_Queue *queue)
 {
     static const char func[] = "MPIX_Queue_init";
     int rc;
 
-    rc = (queue == NULL) ? mpix_fail(func, MPI_ERR_ARG, "NULL argument") :
-                           mpix_queue_check_stream(func, type, stream);
-    if (rc == MPI_SUCCESS) {
-        rc = mpix_queue_open(func, stream, queue);
+    if (queue == NULL) {
+        rc = mpix_fail(func, MPI_ERR_ARG, "NULL argument");
+    } else if (type == MPIX_QUEUE_ANY) {
+        rc = mpix_fail(func, MPI_ERR_ARG, "unknown type %d of stream", type);
+    } else {
+        rc = mpix_queue_make(func, type, stream, NULL, queue);
     }
     return mpix_raise(MPI_COMM_NULL, rc);
 }
@@ -187,11 +282,6 @@ static int mpix_queue_create_any(const char *func, void *stream,
         return mpix_fail(func, MPI_ERR_ARG, "NULL argument");
     }
 
-    rc = mpix_queue_check_stream(func, MPIX_QUEUE_HOST, stream);
-    if (rc != MPI_SUCCESS) {
-        return rc;
-    }
-
     if (handle != MPI_COMM_WORLD) {
         rc = mpix_comm_get(handle, &comm);
         if (rc != MPI_SUCCESS) {
@@ -199,7 +289,7 @@ static int mpix_queue_create_any(const char *func, void *stream,
         }
     }
 
-    rc = mpix_queue_create(func, stream, comm, queue);
+    rc = mpix_queue_make(func, MPIX_QUEUE_ANY, stream, comm, queue);
     if ((rc != MPI_SUCCESS) && (comm != NULL)) {
         mpix_lock();
         mpix_comm_put(comm);

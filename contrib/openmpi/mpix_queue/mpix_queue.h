@@ -43,8 +43,8 @@ typedef struct mpix_queue *MPIX_Queue;
 enum {
     MPIX_QUEUE_HOST        = 0, /**< A host stream of
                                      @ref MPIX_Host_stream_create */
-    MPIX_QUEUE_HIP         = 1, /**< A hipStream_t; not supported yet */
-    MPIX_QUEUE_CUDA        = 2, /**< A cudaStream_t; not supported yet */
+    MPIX_QUEUE_HIP         = 1, /**< A hipStream_t; NULL is the default one */
+    MPIX_QUEUE_CUDA        = 2, /**< A cudaStream_t; NULL is the default one */
     MPIX_QUEUE_GPU_MEM_OPS = 3, /**< Any of these: a type of MPI Advance's
                                      library. The lane of each message decides
                                      how it is started */

@@ -36,6 +36,8 @@ struct mpix_queue {
     ucp_st_queue_h   st_queue; /* NULL until needed; of the thread that calls
                                   for the queue */
     ucs_gstream_h    stream;   /* Constant */
+    int              is_made;  /* The stream is the queue's, on one of a GPU's
+                                  runtime. Constant */
     mpix_comm_t      *comm;    /* Of messages without one; NULL if that is
                                   MPI_COMM_WORLD. Constant */
     mpix_batch_t     *batch;   /* Messages that are used once; NULL until
@@ -51,9 +53,10 @@ struct mpix_queue {
 /* Tell whether a handle, of any value, is a live queue. Takes the lock. */
 int mpix_queue_is_valid(MPIX_Queue queue);
 
-/* Make a queue on a host stream, as MPIX_Queue_init() does for an application.
- * Returns an MPI code that is not raised. Takes the lock. */
-int mpix_queue_open(const char *func, void *stream, MPIX_Queue *queue_p);
+/* Make a queue on a stream of this library, as MPIX_Queue_init() does for an
+ * application. Returns an MPI code that is not raised. Takes the lock. */
+int mpix_queue_open(const char *func, ucs_gstream_h stream,
+                    MPIX_Queue *queue_p);
 
 /* Have an st queue, where the st worker is there. Returns an MPI code that is
  * not raised. Takes the lock. */

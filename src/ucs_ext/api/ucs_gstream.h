@@ -222,7 +222,7 @@ typedef struct ucs_gstream_type_attr {
     char reason[UCS_GSTREAM_TEXT_MAX]; /**< Why no stream of it can be created,
                                             and what to set; empty if one can */
     char library[UCS_GSTREAM_TEXT_MAX]; /**< Where its runtime was found; empty
-                                            for the host's, and where none was */
+                                            where none was, and for the host */
     int  version;     /**< The runtime's own number; 0 as above */
     int  num_devices; /**< Devices of the runtime; 0 as above */
     int  has_batches; /**< Several stores and waits are one call */
@@ -245,7 +245,9 @@ ucs_status_t ucs_gstream_query_type(ucs_gstream_type_t type,
 
 
 /**
- * Destroy a stream that has run all its commands.
+ * Destroy a stream that has run all its commands. One that was made on a stream
+ * of the application may be destroyed at any time: that stream runs what it
+ * has.
  *
  * @param [in] stream The stream.
  *
