@@ -3,12 +3,15 @@
  * st_stream.c - what the cases have their streams do beside messages.
  */
 #include "st_stream.h"
+#include "st_cunit.h"
 #include "../integration/st_any.h"
 
 #include <CUnit/CUnit.h>
 
+#include <core/st_queue.h>
 #include <gstream.h>
 
+#include <sched.h>
 #include <string.h>
 
 void st_fill_func(void *arg)
@@ -76,6 +79,23 @@ void st_capture_begin(st_side_t *side)
 void st_capture_end(st_side_t *side)
 {
     side->stream->ops = real_ops;
+}
+
+void st_begun(st_side_t *side)
+{
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize(side->stream), UCS_OK);
+    while (ucp_st_queue_passed(side->queue) < side->queue->seq) {
+        (void)sched_yield(); /* the service thread runs them */
+    }
+}
+
+int st_needs_host(void)
+{
+    if (st_any_type() == UCS_GSTREAM_TYPE_HOST) {
+        return 0;
+    }
+    st_cunit_skip("streams of the host are meant");
+    return 1;
 }
 
 void st_hold(st_side_t *side, uint64_t *gate)

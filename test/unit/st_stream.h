@@ -34,6 +34,14 @@ void st_launch(st_side_t *side, ucs_gstream_func_t func, void *arg);
 void st_capture_begin(st_side_t *side);
 void st_capture_end(st_side_t *side);
 
+/** Wait until the side's stream, which comes to no wait, has run all starts: one
+ *  that does not run functions of lanes itself may be over before that. */
+void st_begun(st_side_t *side);
+
+/** Skip the case, and return 1, if streams are not of the host: for what only
+ *  those do. */
+int st_needs_host(void);
+
 /** Let the side's stream wait for a gate, which is 0; asserts. */
 void st_hold(st_side_t *side, uint64_t *gate);
 

@@ -368,6 +368,9 @@ ST_CASE(sleeper)
 {
     const char *const slots[] = NEAR_SMALL_SLOTS;
 
+    if (st_needs_host()) {
+        return; /* others sleep on nothing */
+    }
     run_sleeper(slots, SHORT, ST_B);
     run_sleeper(slots, LARGE, ST_A);
     run_sleeper(slots, LARGE, ST_B);

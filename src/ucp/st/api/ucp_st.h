@@ -243,7 +243,8 @@ typedef struct ucp_st_op_params {
  * @param [out] op_p   Filled on success only.
  *
  * @return UCS_OK; UCS_ERR_INVALID_PARAM also for a NULL buffer with a length,
- *         an unknown mode or flag, or a peer of another worker.
+ *         an unknown mode or flag, or a peer of another worker;
+ *         UCS_ERR_UNSUPPORTED, logged, for a buffer in a device's memory.
  *
  * Ownership: the operation is the caller's until @ref ucp_st_op_free. The
  *            buffer stays the caller's and must live until then.

@@ -66,8 +66,9 @@ extern "C" {
  * @param [out] memh_p  Filled on success only.
  *
  * @return UCS_OK; UCS_ERR_INVALID_PARAM also for length 0, or an address range
- *         that wraps around; UCS_ERR_NO_RESOURCE or an error of the transport
- *         if no lane can serve the memory (logged).
+ *         that wraps around; UCS_ERR_UNSUPPORTED, logged, for a device's
+ *         memory; UCS_ERR_NO_RESOURCE or an error of the transport if no lane
+ *         can serve the memory (logged).
  *
  * Ownership: the handle is the caller's until @ref ucp_st_mem_dereg; the memory
  *            stays the caller's and must live as long.

@@ -375,7 +375,7 @@ static ucs_status_t ucp_st_op_set_params(ucp_st_op_t *op,
         ucs_error("the operation's peer belongs to another worker");
         return UCS_ERR_INVALID_PARAM;
     }
-    return UCS_OK;
+    return ucp_st_check_memory(op->buffer, op->length);
 }
 
 static ucs_status_t ucp_st_op_create(ucp_st_worker_h worker, ucp_st_dir_t dir,

@@ -14,6 +14,7 @@
 #include "core/st_process.h"
 #include "core/st_ucp.h"
 
+#include <ucs_gstream_memory.h>
 #include <ucs_trace.h>
 
 #include <ucs/sys/math.h>
@@ -99,6 +100,23 @@ ucs_status_t ucp_st_fork_refuse(void)
         ucs_error("this process was forked from one that uses ucp_st: it may "
                   "use ucp_st only after exec");
     }
+    return UCS_ERR_UNSUPPORTED;
+}
+
+ucs_status_t ucp_st_check_memory(const void *address, size_t length)
+{
+    static const char *const names[] = {
+        [UCS_GSTREAM_TYPE_HIP]  = "HIP",
+        [UCS_GSTREAM_TYPE_CUDA] = "CUDA"
+    };
+    ucs_gstream_memory_attr_t attr;
+
+    if ((length == 0) || (ucs_gstream_memory_query(address, &attr) != UCS_OK) ||
+        (attr.type == UCS_GSTREAM_TYPE_HOST) || attr.is_managed) {
+        return UCS_OK;
+    }
+    ucs_error("memory %p lies in device %d of %s, whose memory no lane moves: "
+              "use memory of the host", address, attr.device, names[attr.type]);
     return UCS_ERR_UNSUPPORTED;
 }
 

@@ -97,6 +97,10 @@ static inline ucs_status_t ucp_st_check_call(int is_good)
     return is_good ? UCS_OK : UCS_ERR_INVALID_PARAM;
 }
 
+/** UCS_ERR_UNSUPPORTED, logged, if the host does not reach memory of the
+ *  application, as it lies in a device: no lane moves that yet. */
+ucs_status_t ucp_st_check_memory(const void *address, size_t length);
+
 /** A worker is open: number it. With UCX_ST_STATS its counts are written if the
  *  process exits before it is destroyed. */
 void ucp_st_stats_add_worker(ucp_st_worker_h worker);

@@ -74,6 +74,10 @@ ucs_status_t ucp_st_mem_reg(ucp_st_worker_h worker, void *address,
         ucs_error("%zu bytes of memory at %p wrap around", length, address);
         return UCS_ERR_INVALID_PARAM;
     }
+    status = ucp_st_check_memory(address, length);
+    if (status != UCS_OK) {
+        return status;
+    }
     mem = calloc(1, sizeof(*mem));
     if (mem == NULL) {
         return UCS_ERR_NO_MEMORY;

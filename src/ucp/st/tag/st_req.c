@@ -61,7 +61,7 @@ static ucs_status_t ucp_st_req_init(ucp_st_req_t *req, ucp_st_queue_h queue,
         ucs_error("the message's peer belongs to another worker");
         return UCS_ERR_INVALID_PARAM;
     }
-    return UCS_OK;
+    return ucp_st_check_memory(req->buffer, req->length);
 }
 
 static ucs_status_t ucp_st_req_enqueue(ucp_st_queue_h queue, ucp_st_dir_t dir,
