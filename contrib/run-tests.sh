@@ -100,7 +100,7 @@ unit_tests()
 }
 
 # The unit tests of ucp_st on the direct lane, where UCX has shared memory alone.
-# Usage: unit_tests_direct DIR PREFIX
+# Usage: unit_tests_direct DIR PREFIX [TARGET]
 unit_tests_direct()
 {
     local outer=$UCX_TLS
@@ -109,10 +109,29 @@ unit_tests_direct()
     export UCX_MM_ERROR_HANDLING=y UCX_WARN_UNUSED_ENV_VARS=n
     export UCX_TLS=posix,self
     st_lane direct
-    unit_run "$1" "$2" print-lane-tests
+    unit_run "$1" "$2" "${3:-print-lane-tests}"
     st_lane trig
     export UCX_TLS=$outer
     unset UCX_MM_ERROR_HANDLING UCX_WARN_UNUSED_ENV_VARS
+}
+
+# The unit tests of ucp_st on streams of GPUs, over the stand-ins for the runtimes.
+# Usage: unit_tests_gpu DIR PREFIX
+unit_tests_gpu()
+{
+    local outer=$UCX_TLS path=${LD_LIBRARY_PATH:-}
+    export LD_LIBRARY_PATH=$1/test/standin${path:+:$path}
+    for ST_TEST_STREAM in hip cuda; do
+        export ST_TEST_STREAM
+        st_lane host
+        unit_run "$1" "$2-$ST_TEST_STREAM-host" print-gpu-tests
+        st_lane trig
+        unit_tests_direct "$1" "$2-$ST_TEST_STREAM-direct" print-gpu-tests
+    done
+    unset ST_TEST_STREAM
+    export LD_LIBRARY_PATH=$path
+    [ -n "$path" ] || unset LD_LIBRARY_PATH
+    export UCX_TLS=$outer
 }
 
 # Again where it matters: on the other NICs the suites that use one, on the lane
@@ -137,6 +156,7 @@ unit_tests_elsewhere()
     export UCX_TLS=$outer
     unset UCX_MM_ERROR_HANDLING UCX_WARN_UNUSED_ENV_VARS
     unit_tests_direct "$ST_BUILD" unit-posix-direct
+    unit_tests_gpu "$ST_BUILD" unit
 }
 
 # Programs, each on the NICs that it is for. Ranks of MPI poll, each on a processor.
@@ -241,6 +261,7 @@ sanitized()
     [ $rc -eq 0 ] || return 0
     unit_tests "$ST_TOP/build-$name" "$name"
     unit_tests_direct "$ST_TOP/build-$name" "$name-direct"
+    unit_tests_gpu "$ST_TOP/build-$name" "$name"
     [ "$name" != tsan ] || sanitized_mpi
 }
 

@@ -5,12 +5,12 @@ BEGIN {
     print "# SPDX-License-Identifier: BSD-3-Clause"
     print "# Made by suites.awk from suites.list."
     groups = " gstream wrap objects ledger st uct emu fab cassini standin "
-    runs = " once nics lanes nics,lanes sockets "
+    runs = "^(once|sockets|(nics|lanes|gpus)(,(nics|lanes|gpus))*)$"
 }
 
 /^#/ || NF == 0 { next }
 
-NF < 3 || !index(groups, " " $2 " ") || !index(runs, " " $3 " ") {
+NF < 3 || !index(groups, " " $2 " ") || $3 !~ runs {
     print "suites.list:" FNR ": no suite's line: " $0 > "/dev/stderr"
     failed = 1
     exit
@@ -44,6 +44,7 @@ NF < 3 || !index(groups, " " $2 " ") || !index(runs, " " $3 " ") {
         once = once " " suite
         nics = nics ($3 ~ /nics/ ? " " suite : "")
         lanes = lanes ($3 ~ /lanes/ ? " " suite : "")
+        gpus = gpus ($3 ~ /gpus/ ? " " suite : "")
         card = card ($2 == "st" || $2 == "uct" ? " " suite : "")
     }
 }
@@ -56,6 +57,7 @@ END {
     print "ST_SUITES =" once
     print "ST_NICS_SUITES =" nics
     print "ST_LANES_SUITES =" lanes
+    print "ST_GPUS_SUITES =" gpus
     print "ST_CARD_SUITES =" card
     print "CASSINI_SUITES =" cassini
     print "FAB_SUITES =" fab
