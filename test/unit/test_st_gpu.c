@@ -7,6 +7,7 @@
 #include "st_cunit.h"
 #include "st_pair.h"
 #include "st_stream.h"
+#include "../integration/st_any.h"
 
 #include "standin_control.h"
 
@@ -390,5 +391,54 @@ static void run_memory(gpu_t *gpu)
 }
 
 ST_CASE_CALL(memory, gpu_run(1, "host", run_memory))
+
+/* The device is lost while the stream waits: the queue is in error and can be
+ * destroyed, and its peer's stream, on another device, passes its wait */
+static void run_lost(gpu_t *gpu)
+{
+    ucp_st_queue_error_t error = {0};
+    uint64_t gate              = 0;
+    st_side_t *a               = &gpu->side[ST_A];
+    st_side_t *b               = &gpu->side[ST_B];
+    void (*lose)(int device);
+    int (*set)(int device);
+    ucs_status_t status;
+    ucp_st_op_h op[2];
+    st_side_t more;
+    int i;
+
+    *(void**)&lose = dlsym(gpu->runtime, "standin_lose_device");
+    *(void**)&set  = dlsym(gpu->runtime, "hipSetDevice");
+    op[ST_A]       = st_send(a, sent[0], LENGTH, 0);
+    op[ST_B]       = st_recv(b, received[0], LENGTH, 0);
+    st_match_ok(op[ST_A], op[ST_B]);
+    CU_ASSERT_EQUAL(set(1), 0);
+    st_more_init(&more, a);
+    CU_ASSERT_EQUAL(set(0), 0);
+    st_hold(b, &gate);
+    st_use(b, op[ST_B]);
+    st_use(&more, op[ST_A]);
+    lose(0);
+    do {
+        status = ucp_st_queue_query(b->queue, &error);
+    } while (status == UCS_INPROGRESS);
+    CU_ASSERT_EQUAL(status, UCS_ERR_IO_ERROR);
+    CU_ASSERT_EQUAL(error.status, UCS_ERR_IO_ERROR);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_start(b->queue, op[ST_B]), UCS_ERR_IO_ERROR);
+    /* The receive was not begun: its peer hears of it */
+    CU_ASSERT_NOT_EQUAL(ucp_st_queue_wait(more.queue, NULL), UCS_OK);
+    st_free2(op[ST_A], op[ST_B]);
+    st_more_cleanup(&more);
+    CU_ASSERT_EQUAL(set(1), 0);
+    for (i = 0; i < 2; ++i) {
+        CU_ASSERT_EQUAL(ucp_st_queue_destroy(gpu->side[i].queue), UCS_OK);
+        CU_ASSERT_EQUAL(ucs_gstream_destroy(gpu->side[i].stream), UCS_OK);
+        CU_ASSERT_EQUAL(st_any_stream(&gpu->side[i].stream), UCS_OK);
+        gpu->side[i].queue = NULL;
+    }
+}
+
+/* The last case of its runtime */
+ST_CASE_CALL(lost, gpu_run(1, "host", run_lost))
 
 ST_SUITE("st_gpu")
