@@ -24,6 +24,7 @@ enum {
     PERFTEST_OPT_DIE_AT,
     PERFTEST_OPT_STOP_AT,
     PERFTEST_OPT_SPOIL,
+    PERFTEST_OPT_STREAM,
     PERFTEST_OPT_TIMEOUT,
     PERFTEST_OPT_VERSION
 };
@@ -36,6 +37,7 @@ static const struct option perftest_long_options[] = {
     {"die-at", required_argument, NULL, PERFTEST_OPT_DIE_AT},
     {"stop-at", required_argument, NULL, PERFTEST_OPT_STOP_AT},
     {"spoil", no_argument, NULL, PERFTEST_OPT_SPOIL},
+    {"stream", required_argument, NULL, PERFTEST_OPT_STREAM},
     {"timeout", required_argument, NULL, PERFTEST_OPT_TIMEOUT},
     {"version", no_argument, NULL, PERFTEST_OPT_VERSION},
     {"help", no_argument, NULL, 'h'},
@@ -72,6 +74,7 @@ static void perftest_help(void)
            "  -c LIST          run on these processors\n"
            "  -f               print only the numbers\n"
            "  -v               print CSV\n"
+           "  --stream TYPE    this side's streams: host, hip or cuda (host)\n"
            "  --json FILE      write a report (client)\n"
            "  --timeout TIME   limit for this side to end once the other is "
            "gone\n"
@@ -117,6 +120,25 @@ static perftest_ret_t perftest_parse_die(perftest_options_t *options,
     return PERFTEST_OK;
 }
 
+static perftest_ret_t perftest_parse_stream(perftest_options_t *options,
+                                            const char *text)
+{
+    static const char *const names[UCS_GSTREAM_TYPE_LAST] = {
+        [UCS_GSTREAM_TYPE_HOST] = "host",
+        [UCS_GSTREAM_TYPE_HIP]  = "hip",
+        [UCS_GSTREAM_TYPE_CUDA] = "cuda"
+    };
+    unsigned type;
+
+    for (type = 0; type < UCS_GSTREAM_TYPE_LAST; ++type) {
+        if (!strcmp(names[type], text)) {
+            options->stream = (ucs_gstream_type_t)type;
+            return PERFTEST_OK;
+        }
+    }
+    return perftest_usage("--stream takes host, hip or cuda", text);
+}
+
 static perftest_ret_t perftest_parse_timeout(perftest_options_t *options,
                                              const char *text)
 {
@@ -156,6 +178,8 @@ static perftest_ret_t perftest_parse_own(perftest_options_t *options, int opt)
     case PERFTEST_OPT_SPOIL:
         options->spoil = 1;
         return PERFTEST_OK;
+    case PERFTEST_OPT_STREAM:
+        return perftest_parse_stream(options, optarg);
     case PERFTEST_OPT_TIMEOUT:
         return perftest_parse_timeout(options, optarg);
     default:

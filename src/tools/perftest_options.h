@@ -12,6 +12,8 @@
 #include "perftest_die.h"
 #include "perftest_log.h"
 
+#include <ucs_gstream.h>
+
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -49,6 +51,7 @@ typedef struct perftest_options {
     int            csv;
     const char     *json;
     int            spoil;
+    ucs_gstream_type_t stream;
     double         timeout;                   /* Seconds; < 0: by setting */
     perftest_die_t die;
 } perftest_options_t;

@@ -122,7 +122,10 @@ static perftest_ret_t perftest_side_ucp_init(perftest_side_t *side)
 static perftest_ret_t perftest_stream_init(perftest_side_t *side,
                                            perftest_stream_t *stream)
 {
-    ucs_gstream_params_t params        = {.field_mask = 0};
+    ucs_gstream_params_t params        = {
+        .field_mask = UCS_GSTREAM_PARAM_FIELD_TYPE,
+        .type       = side->options->stream
+    };
     ucp_st_queue_params_t queue_params = {
         .field_mask = UCP_ST_QUEUE_PARAM_FIELD_STREAM
     };

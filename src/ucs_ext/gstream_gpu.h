@@ -170,6 +170,10 @@ struct gstream_gpu {
     char                     reason[UCS_GSTREAM_TEXT_MAX]; /* why it cannot be
                                 used; empty if it can */
     int                      is_open;   /* atomic: `calls` is complete */
+    int                      is_useless;/* it is there, and finds no device; as
+                                           the next one under the lock */
+    uint64_t                 loads;     /* libraries that had been loaded when
+                                           it was looked for */
     gstream_gpu_place_t      home;      /* of registered memory; written once
                                            under the lock, before the first
                                            stream is there */

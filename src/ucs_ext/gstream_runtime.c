@@ -18,7 +18,9 @@
 #include <ucs/sys/math.h>
 
 #include <dlfcn.h>
+#include <link.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -127,6 +129,54 @@ static int gstream_gpu_open_devices(gstream_gpu_t *gpu)
     return 1;
 }
 
+static int gstream_gpu_read_loads(struct dl_phdr_info *info, size_t size,
+                                  void *arg)
+{
+    uint64_t *loads_p = arg;
+
+    if (size >= (offsetof(struct dl_phdr_info, dlpi_adds) +
+                 sizeof(info->dlpi_adds))) {
+        *loads_p = info->dlpi_adds;
+    }
+    return 1; /* The first library knows it */
+}
+
+/* Whether a runtime may be there that was not there before. To ask for a
+ * library that is not loaded searches folders: it is done when others were
+ * loaded meanwhile. */
+static int gstream_gpu_is_new(gstream_gpu_t *gpu, int is_loaded)
+{
+    uint64_t loads = 0;
+
+    if (gpu->is_useless) {
+        return 0;
+    }
+    (void)dl_iterate_phdr(gstream_gpu_read_loads, &loads);
+    if (is_loaded && (loads != 0) && (loads == gpu->loads)) {
+        return 0;
+    }
+    gpu->loads = loads;
+    return 1;
+}
+
+static int gstream_gpu_open_locked(gstream_gpu_t *gpu, int is_loaded)
+{
+    if (gpu->is_open) {
+        return 1;
+    }
+    if (!gstream_gpu_is_new(gpu, is_loaded) ||
+        !gstream_gpu_open_library(gpu, is_loaded)) {
+        return 0;
+    }
+    if (!gstream_gpu_open_devices(gpu)) {
+        gpu->is_useless = 1; /* It finds none later either */
+        return 0;
+    }
+    gpu->reason[0] = '\0';
+    __atomic_store_n(&gpu->is_open, 1, __ATOMIC_RELEASE);
+    return 1;
+}
+
 const gstream_gpu_t *gstream_gpu_open(ucs_gstream_type_t type, int is_loaded)
 {
     gstream_gpu_t *gpu = gstream_gpu_get(type);
@@ -134,13 +184,7 @@ const gstream_gpu_t *gstream_gpu_open(ucs_gstream_type_t type, int is_loaded)
 
     if (!is_open) {
         pthread_mutex_lock(&gstream_gpu_lock);
-        is_open = gpu->is_open;
-        if (!is_open && gstream_gpu_open_library(gpu, is_loaded) &&
-            gstream_gpu_open_devices(gpu)) {
-            is_open        = 1;
-            gpu->reason[0] = '\0';
-            __atomic_store_n(&gpu->is_open, 1, __ATOMIC_RELEASE);
-        }
+        is_open = gstream_gpu_open_locked(gpu, is_loaded);
         pthread_mutex_unlock(&gstream_gpu_lock);
     }
     return is_open ? gpu : NULL;

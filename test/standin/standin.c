@@ -97,7 +97,7 @@ static void standin_forked(void)
     standin_is_child = standin_initialized;
 }
 
-/* The start of every call: the lock is taken in any case */
+/* The start of every call: it takes the lock in any case */
 static int standin_call(void)
 {
     pthread_mutex_lock(&standin_lock);
@@ -375,6 +375,21 @@ int standin_ctx_set(void *handle)
         standin_stack[standin_depth++] = handle;
     }
     return standin_leave(STANDIN_OK);
+}
+
+int standin_ctx_device(void *handle, int *device)
+{
+    standin_ctx_t *ctx;
+    int err = standin_enter();
+
+    if (err != STANDIN_OK) {
+        return err;
+    }
+    ctx = standin_ctx_find(handle);
+    if (ctx != NULL) {
+        *device = ctx->device;
+    }
+    return standin_leave((ctx == NULL) ? STANDIN_ERR_CONTEXT : STANDIN_OK);
 }
 
 int standin_ctx_get(void **handle)

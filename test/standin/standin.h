@@ -367,6 +367,7 @@ int standin_ctx_push(void *handle);
 int standin_ctx_pop(void **handle);
 int standin_ctx_set(void *handle);
 int standin_ctx_get(void **handle);
+int standin_ctx_device(void *handle, int *device);
 
 /* The current device of a thread, for HIP. */
 int standin_device_set(int device);
@@ -380,6 +381,7 @@ int standin_has_version(int version);
 
 /* A function that dlsym() finds from a version on: the resolver decides. */
 #define STANDIN_SINCE(_name, _func, _version) \
+    __attribute__((used)) \
     static __typeof__(_func) *standin_resolve_##_name(void) \
     { \
         return standin_has_version(_version) ? _func : NULL; \

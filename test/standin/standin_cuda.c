@@ -218,8 +218,11 @@ int cuCtxSynchronize(void)
 
 int cuCtxEnablePeerAccess(void *peer, unsigned flags)
 {
-    return (flags == 0) ? standin_peer_enable(((standin_ctx_t*)peer)->device) :
-                          STANDIN_ERR_INVALID;
+    int device;
+    int err = (flags == 0) ? standin_ctx_device(peer, &device) :
+                             STANDIN_ERR_INVALID;
+
+    return (err != STANDIN_OK) ? err : standin_peer_enable(device);
 }
 
 int cuCtxGetStreamPriorityRange(int *least, int *greatest)

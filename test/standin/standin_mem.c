@@ -28,6 +28,11 @@ static unsigned standin_kernels; /* That run now */
 static int standin_key = -1;
 
 
+static uint64_t standin_page(void)
+{
+    return (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
 /* Protection */
 
 static int standin_protect_mode(void)
@@ -153,7 +158,7 @@ char *standin_mem_inner(const standin_range_t *range, uint64_t address)
 static standin_range_t *standin_range_new(standin_ctx_t *ctx, int kind,
                                           size_t size)
 {
-    size_t page            = (size_t)sysconf(_SC_PAGESIZE);
+    size_t page            = standin_page();
     standin_range_t *range = calloc(1, sizeof(*range));
 
     if (range != NULL) {
@@ -186,14 +191,14 @@ static void standin_range_remove(standin_range_t *range)
     while (range->users > 0) {
         pthread_cond_wait(&standin_done, &standin_lock);
     }
-    if ((range->kind == STANDIN_DEVICE)) {
+    if (range->kind == STANDIN_DEVICE) {
         standin_devices[range->device].used -= range->size;
     }
     if (range->kind != STANDIN_REGISTERED) {
         munmap(range->inner, range->mapped);
     }
     if (range->dev != (uintptr_t)range->inner) {
-        munmap((void*)(uintptr_t)(range->dev & ~(uint64_t)4095),
+        munmap((void*)(uintptr_t)(range->dev & ~(standin_page() - 1)),
                range->mapped);
     }
     if (range->fd >= 0) {
@@ -352,7 +357,7 @@ static int standin_overlaps(uint64_t start, size_t size)
 /* All pages are there; whether they may be read is not asked */
 static int standin_is_mapped(uint64_t start, size_t size)
 {
-    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t page = standin_page();
     unsigned char in_core;
 
     for (start -= start % page; size > 0;) {
@@ -368,7 +373,7 @@ static int standin_is_mapped(uint64_t start, size_t size)
 /* A second mapping, where the memory is one that can be shared */
 static void standin_map_offset(standin_range_t *range)
 {
-    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t page = standin_page();
     uint64_t skip = range->host % page;
     size_t mapped = (range->size + skip + page - 1) / page * page;
     void *address = mremap((void*)(uintptr_t)(range->host - skip), 0, mapped,
@@ -500,7 +505,7 @@ void *standin_dma(const void *address, size_t size)
 
 int standin_mem_export(uint64_t address, size_t size, int *fd)
 {
-    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t page = standin_page();
     const standin_range_t *range;
     standin_ctx_t *ctx;
     int err = standin_enter_ctx(&ctx);

@@ -27,7 +27,7 @@ typedef struct {
     const char         *name;
     const char         *file;
     ucs_gstream_type_t type;
-    const char         *alloc, *free, *create, *destroy, *begin, *end;
+    const char         *alloc, *free, *create, *destroy, *begin, *end, *graph;
     int                has_batches; /* HIP 5.2 has none */
     void               *library;
 } runtime_t;
@@ -35,10 +35,11 @@ typedef struct {
 static runtime_t runtimes[] = {
     {"CUDA", "libcuda.so.1", UCS_GSTREAM_TYPE_CUDA, "cuMemAlloc_v2",
      "cuMemFree_v2", "cuStreamCreate", "cuStreamDestroy_v2",
-     "cuStreamBeginCapture_v2", "cuStreamEndCapture", 1, NULL},
+     "cuStreamBeginCapture_v2", "cuStreamEndCapture", "cuGraphDestroy", 1,
+     NULL},
     {"HIP", "libamdhip64.so", UCS_GSTREAM_TYPE_HIP, "hipMalloc", "hipFree",
      "hipStreamCreateWithFlags", "hipStreamDestroy", "hipStreamBeginCapture",
-     "hipStreamEndCapture", 0, NULL}
+     "hipStreamEndCapture", "hipGraphDestroy", 0, NULL}
 };
 
 static runtime_t *runtime; /* Of the case that runs */
@@ -599,6 +600,7 @@ GPU_CASE(capture)
 {
     int (*begin)(void*, int)  = find(runtime->begin);
     int (*end)(void*, void**) = find(runtime->end);
+    int (*drop)(void*)        = find(runtime->graph);
     void *native              = make_native();
     ucs_gstream_h stream      = make_on(native);
     volatile uint64_t *word   = get_word();
@@ -612,6 +614,7 @@ GPU_CASE(capture)
     CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_ERR_UNSUPPORTED);
     gstream_util_quiet(0);
     CU_ASSERT_EQUAL(end(native, &graph), 0);
+    CU_ASSERT_EQUAL(drop(graph), 0);
     CU_ASSERT_EQUAL(*word, 0);
     gstream_util_write(stream, word, 1);
     finish(stream);
