@@ -34,8 +34,8 @@ void st_launch(st_side_t *side, ucs_gstream_func_t func, void *arg);
 void st_capture_begin(st_side_t *side);
 void st_capture_end(st_side_t *side);
 
-/** Wait until the side's stream, which comes to no wait, has run all starts: one
- *  that does not run functions of lanes itself may be over before that. */
+/** Wait until the stream of a side, which comes to no wait, has run all starts:
+ *  one that does not run functions of lanes itself may be over before that. */
 void st_begun(st_side_t *side);
 
 /** Skip the case, and return 1, if streams are not of the host: for what only

@@ -356,8 +356,12 @@ static void run_taken(death_mode_t mode, int is_send)
 
 ST_CASE(taken)
 {
-    char *before = st_env_set("UCX_ST_DIRECT_ATTACH_MIN", "1");
+    char *before;
 
+    if (st_needs_host()) {
+        return; /* the service thread of another one copies at once */
+    }
+    before = st_env_set("UCX_ST_DIRECT_ATTACH_MIN", "1");
     run_taken(MODE_TAKEN, 0);
     run_taken(MODE_TAKEN, 1);
     run_taken(MODE_COPYING, 0);

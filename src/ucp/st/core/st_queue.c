@@ -38,6 +38,9 @@
 /* Up to so many words are waited for one by one, more by one command */
 #define UCP_ST_QUEUE_MAX_WAITS 2
 
+/* A host that asks looks after a device's stream every so many times */
+#define UCP_ST_QUEUE_ASK_ROUNDS 1000
+
 /* A blocked host looks after its peers this often, seconds */
 #define UCP_ST_QUEUE_WAIT_SLICE 1e-3
 
@@ -216,6 +219,35 @@ void ucp_st_queue_fail(ucp_st_queue_h queue, ucp_st_op_h op,
     ucp_st_op_fail_unbegun(queue);
 }
 
+/* The stream's device is lost, so that it runs nothing any more: the queue is
+ * in error, what is open in it ends without effect, and all has passed */
+static void ucp_st_queue_lose(ucp_st_queue_h queue)
+{
+    ucp_st_worker_h worker = queue->worker;
+
+    ucs_error("queue %p: its stream has failed", queue);
+    ucp_st_worker_lock(worker);
+    ++worker->stats.errors;
+    ucp_st_queue_fail(queue, NULL, UCS_ERR_IO_ERROR);
+    ucp_st_worker_unlock(worker);
+    __atomic_store_n(queue->marks[UCP_ST_QUEUE_WORD_CALL], UINT64_MAX,
+                     __ATOMIC_RELEASE);
+    ucp_st_queue_run_calls(queue);
+    __atomic_store_n(queue->marks[UCP_ST_QUEUE_WORD_PASSED], queue->seq,
+                     __ATOMIC_RELEASE);
+}
+
+/* Look after the stream now and then: nobody tells that it has failed, which
+ * one without devices does not */
+static void ucp_st_queue_check_stream(ucp_st_queue_h queue)
+{
+    if ((queue->calls != NULL) &&
+        ((++queue->asked % UCP_ST_QUEUE_ASK_ROUNDS) == 0) &&
+        (ucs_gstream_query(queue->stream) == UCS_ERR_IO_ERROR)) {
+        ucp_st_queue_lose(queue);
+    }
+}
+
 ucs_status_t ucp_st_queue_query(ucp_st_queue_h queue,
                                 ucp_st_queue_error_t *error)
 {
@@ -227,6 +259,7 @@ ucs_status_t ucp_st_queue_query(ucp_st_queue_h queue,
     ucp_st_queue_run_calls(queue);
     if (ucp_st_queue_passed(queue) < queue->seq) {
         (void)ucp_st_ctrl_progress(queue->worker);
+        ucp_st_queue_check_stream(queue);
         return UCS_INPROGRESS;
     }
     queue->seen = queue->seq;
@@ -256,6 +289,10 @@ ucs_status_t ucp_st_queue_wait(ucp_st_queue_h queue,
          * ours. It is what wakes this thread most often. */
         status = ucs_gstream_synchronize_timeout(queue->stream,
                                                  UCP_ST_QUEUE_WAIT_SLICE);
+        if ((status == UCS_ERR_IO_ERROR) && (queue->calls != NULL)) {
+            ucp_st_queue_lose(queue);
+            continue;
+        }
         if ((status != UCS_OK) && (status != UCS_INPROGRESS)) {
             break;
         }

@@ -33,6 +33,7 @@ struct ucp_st_queue {
     ucp_st_worker_h   worker; /* read-only */
     ucs_gstream_h     stream; /* read-only */
     uint64_t          seq;    /* number of the last batch */
+    unsigned          asked;  /* times that the host has asked in vain */
     uint64_t          seen;   /* batches that the host was told have run */
     volatile uint64_t *marks[UCP_ST_QUEUE_WORD_LAST]; /* its words; read-only */
     ucp_st_calls_t    *calls; /* of a stream that does not run functions of
