@@ -115,23 +115,33 @@ unit_tests_direct()
     unset UCX_MM_ERROR_HANDLING UCX_WARN_UNUSED_ENV_VARS
 }
 
-# The unit tests of ucp_st on streams of GPUs, over the stand-ins for the runtimes.
-# Usage: unit_tests_gpu DIR PREFIX
+# Has tests use streams of a GPU's runtime, over its stand-in; "host" ends that.
+# Usage: standin DIR host|hip|cuda
+standin()
+{
+    unset ST_TEST_STREAM
+    export LD_LIBRARY_PATH=$outer_path
+    [ -n "$outer_path" ] || unset LD_LIBRARY_PATH
+    [ "$2" != host ] || return 0
+    export ST_TEST_STREAM=$2
+    export LD_LIBRARY_PATH=$1/test/standin${outer_path:+:$outer_path}
+}
+outer_path=${LD_LIBRARY_PATH:-}
+
+# The unit tests of ucp_st on streams of GPUs, on a lane.
+# Usage: unit_tests_gpu DIR PREFIX hip|cuda LANE
 unit_tests_gpu()
 {
-    local outer=$UCX_TLS path=${LD_LIBRARY_PATH:-}
-    export LD_LIBRARY_PATH=$1/test/standin${path:+:$path}
-    for ST_TEST_STREAM in hip cuda; do
-        export ST_TEST_STREAM
-        st_lane host
-        unit_run "$1" "$2-$ST_TEST_STREAM-host" print-gpu-tests
+    standin "$1" "$3"
+    if [ "$4" = direct ]; then
+        unit_tests_direct "$1" "$2-$3-$4" print-gpu-tests
+    else
+        st_nic strict
+        st_lane "$4"
+        unit_run "$1" "$2-$3-$4" print-gpu-tests
         st_lane trig
-        unit_tests_direct "$1" "$2-$ST_TEST_STREAM-direct" print-gpu-tests
-    done
-    unset ST_TEST_STREAM
-    export LD_LIBRARY_PATH=$path
-    [ -n "$path" ] || unset LD_LIBRARY_PATH
-    export UCX_TLS=$outer
+    fi
+    standin "$1" host
 }
 
 # Again where it matters: on the other NICs the suites that use one, on the lane
@@ -156,7 +166,9 @@ unit_tests_elsewhere()
     export UCX_TLS=$outer
     unset UCX_MM_ERROR_HANDLING UCX_WARN_UNUSED_ENV_VARS
     unit_tests_direct "$ST_BUILD" unit-posix-direct
-    unit_tests_gpu "$ST_BUILD" unit
+    unit_tests_gpu "$ST_BUILD" standin hip host
+    unit_tests_gpu "$ST_BUILD" standin hip trig
+    unit_tests_gpu "$ST_BUILD" standin cuda direct
 }
 
 # Programs, each on the NICs that it is for. Ranks of MPI poll, each on a processor.
@@ -199,6 +211,26 @@ integration_tests_ob1()
             test/integration/run.sh --build "$ST_BUILD" "$name"
     done < <(test/integration/run.sh --busy "${ob1_tests[@]}")
     unset OMPI_MCA_pml OMPI_MCA_btl OMPI_MCA_btl_vader_single_copy_mechanism
+}
+
+# Tests of the MPI layer that make their streams as ST_TEST_STREAM says
+standin_tests=(mpix_match.4 mpix_types.2 mpix_batch.2 mpix_batch.4 mpix_halo.4
+               mpix_coll.3 mpix_coll_use.2 mpix_host.2 mpix_refuse.2 mpix_p5.4
+               mpix_p7.2)
+
+# Those on streams of GPUs.  Usage: integration_tests_gpu hip|cuda LANE
+integration_tests_gpu()
+{
+    local name size
+    st_nic strict
+    st_lane "$2"
+    standin "$ST_BUILD" "$1"
+    while read -r name size; do
+        check_sized "$size" "standin-$1-$2/$name" \
+            test/integration/run.sh --build "$ST_BUILD" "$name"
+    done < <(test/integration/run.sh --busy "${standin_tests[@]}")
+    standin "$ST_BUILD" host
+    st_lane trig
 }
 
 # Programs of the MPI layer that run with the thread sanitizer: names of tests, each
@@ -261,7 +293,7 @@ sanitized()
     [ $rc -eq 0 ] || return 0
     unit_tests "$ST_TOP/build-$name" "$name"
     unit_tests_direct "$ST_TOP/build-$name" "$name-direct"
-    unit_tests_gpu "$ST_TOP/build-$name" "$name"
+    unit_tests_gpu "$ST_TOP/build-$name" "$name-standin" hip host
     [ "$name" != tsan ] || sanitized_mpi
 }
 
@@ -364,6 +396,8 @@ if set_up; then
     st_say "Integration tests"
     [ $has_integration = no ] || integration_tests
     [ $has_integration = no ] || integration_tests_ob1
+    [ $has_integration = no ] || integration_tests_gpu hip trig
+    [ $has_integration = no ] || integration_tests_gpu cuda host
     [ $has_integration = no ] || on_cxi
     if [ $quick = no ]; then
         st_say "make distcheck, unit tests with the sanitizers"

@@ -8,6 +8,7 @@
 #include "gstream_gpu.h"
 #include "gstream_host.h"
 #include "gstream_sleep.h"
+#include "api/ucs_gstream_memory.h"
 #include "api/ucs_trace.h"
 
 #include <ucs/debug/log_def.h>
@@ -194,6 +195,12 @@ unsigned ucs_gstream_caps(ucs_gstream_h stream)
 void *ucs_gstream_native(ucs_gstream_h stream)
 {
     return (stream != NULL) ? stream->ops->native(stream) : NULL;
+}
+
+int ucs_gstream_reaches(ucs_gstream_h stream, const volatile uint64_t *word)
+{
+    return (stream != NULL) && (word != NULL) &&
+           stream->ops->reaches(stream, word);
 }
 
 ucs_status_t ucs_gstream_detect(void *handle, ucs_gstream_type_t *type_p)

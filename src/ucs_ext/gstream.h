@@ -42,6 +42,9 @@ typedef struct gstream_ops {
     /** UCS_OK if idle, UCS_INPROGRESS if not. */
     ucs_status_t (*query)(ucs_gstream_h stream);
 
+    /** Non-zero if the stream reaches a word, which is not NULL. */
+    int (*reaches)(ucs_gstream_h stream, const volatile uint64_t *word);
+
     /** The runtime's stream; NULL for a host stream. */
     void *(*native)(ucs_gstream_h stream);
 } gstream_ops_t;

@@ -77,6 +77,18 @@ int gstream_device_give(volatile uint64_t *address, uint64_t value)
     return taken;
 }
 
+int gstream_device_covers(const volatile uint64_t *address)
+{
+    gstream_device_t *device = atomic_load(&gstream_devices);
+
+    while ((device != NULL) &&
+           !gstream_device_has(device, atomic_load(&device->start),
+                               (uintptr_t)address)) {
+        device = device->next;
+    }
+    return device != NULL;
+}
+
 /* A slot that nobody has, which is then taken. Lock held. */
 static gstream_device_t *gstream_device_get(void)
 {

@@ -29,4 +29,7 @@ static inline int gstream_device_store(volatile uint64_t *address,
            gstream_device_give(address, value);
 }
 
+/** Whether an address is in a range. Any thread. */
+int gstream_device_covers(const volatile uint64_t *address);
+
 #endif

@@ -29,6 +29,7 @@
 #endif
 
 #include "gstream_gpu.h"
+#include "gstream_device.h"
 #include "gstream_memory.h"
 #include "gstream_futex.h"
 
@@ -440,14 +441,17 @@ static ucs_status_t gstream_gpu_map_word(gstream_gpu_stream_t *stream,
     *address_p = 0;
     result     = gpu->calls.pointer(address_p, GSTREAM_GPU_POINTER_DEVICE,
                                     (uintptr_t)word);
-    if ((result != GSTREAM_GPU_OK) || (*address_p == 0)) {
-        ucs_error("%s stream %p: the device does not reach word %p: it is "
-                  "neither in memory of the runtime nor in a range of "
-                  "ucs_gstream_memory_add()", gpu->name, (void*)stream,
-                  (void*)word);
-        return UCS_ERR_INVALID_PARAM;
-    }
-    return UCS_OK;
+    return ((result == GSTREAM_GPU_OK) && (*address_p != 0)) ? UCS_OK : status;
+}
+
+static int gstream_gpu_reaches(ucs_gstream_h super,
+                               const volatile uint64_t *word)
+{
+    uint64_t address;
+
+    return !gstream_device_covers(word) &&
+           (gstream_gpu_map_word(gstream_gpu_derived(super), word, &address) ==
+            UCS_OK);
 }
 
 /* A store or a wait, at a place in the stream's scratch memory */
@@ -465,7 +469,14 @@ static ucs_status_t gstream_gpu_set_op(gstream_gpu_stream_t *stream,
                   "compares cyclically", stream->gpu->name, (void*)stream);
         return UCS_ERR_INVALID_PARAM;
     }
-    return gstream_gpu_map_word(stream, word, &op->address);
+    if (gstream_gpu_map_word(stream, word, &op->address) != UCS_OK) {
+        ucs_error("%s stream %p: the device does not reach word %p: it is "
+                  "neither in memory of the runtime nor in a range of "
+                  "ucs_gstream_memory_add() that the runtime takes",
+                  stream->gpu->name, (void*)stream, (void*)word);
+        return UCS_ERR_INVALID_PARAM;
+    }
+    return UCS_OK;
 }
 
 /* Whether a copy is between two places of the host's memory, so that a host
@@ -761,6 +772,7 @@ const gstream_ops_t gstream_cuda_ops = {
     .enqueue     = gstream_gpu_enqueue,
     .synchronize = gstream_gpu_synchronize,
     .query       = gstream_gpu_query,
+    .reaches     = gstream_gpu_reaches,
     .native      = gstream_gpu_native
 };
 
@@ -772,5 +784,6 @@ const gstream_ops_t gstream_hip_ops = {
     .enqueue     = gstream_gpu_enqueue,
     .synchronize = gstream_gpu_synchronize,
     .query       = gstream_gpu_query,
+    .reaches     = gstream_gpu_reaches,
     .native      = gstream_gpu_native
 };

@@ -204,10 +204,10 @@ ucs_status_t gstream_gpu_set_home(ucs_gstream_type_t type,
                                   const gstream_gpu_place_t *place);
 
 /** Register memory of the host, or registers of a device, with a runtime; the
- *  device's address goes to `*device_p`. Errors are logged. */
-ucs_status_t gstream_gpu_register(const gstream_gpu_t *gpu, void *start,
-                                  size_t length, int is_io,
-                                  uint64_t *device_p);
+ *  device's address goes to `*device_p` on success. A result of the runtime;
+ *  the reason of a failure is logged. */
+int gstream_gpu_register(const gstream_gpu_t *gpu, void *start, size_t length,
+                         int is_io, uint64_t *device_p);
 
 /** Undo that. */
 void gstream_gpu_unregister(ucs_gstream_type_t type, void *start);

@@ -25,13 +25,18 @@
 #define GSTREAM_MEMORY_AREA_SIZE 65536
 
 
+/* In place of a device's address */
+#define GSTREAM_MEMORY_UNKNOWN 0          /* Not registered yet */
+#define GSTREAM_MEMORY_REFUSED UINT64_MAX /* The runtime does not take it */
+
+
 /* A range. All but `mapped` is constant. */
 typedef struct gstream_range {
     uintptr_t                 start;
     size_t                    length;
     ucs_gstream_memory_kind_t kind;
     uint64_t                  mapped[UCS_GSTREAM_TYPE_LAST]; /* The device's
-                                       address of it; 0: not registered */
+                                       address of it; or one of these two */
 } gstream_range_t;
 
 
@@ -157,7 +162,8 @@ ucs_status_t ucs_gstream_memory_remove(void *start)
     range = gstream_memory_find((uintptr_t)start);
     if ((range != NULL) && (range->start == (uintptr_t)start)) {
         for (type = 0; type < UCS_GSTREAM_TYPE_LAST; ++type) {
-            if (range->mapped[type] != 0) {
+            if ((range->mapped[type] != GSTREAM_MEMORY_UNKNOWN) &&
+                (range->mapped[type] != GSTREAM_MEMORY_REFUSED)) {
                 gstream_gpu_unregister((ucs_gstream_type_t)type, start);
             }
         }
@@ -183,13 +189,14 @@ ucs_status_t gstream_memory_map(const gstream_gpu_t *gpu,
     range = gstream_memory_find((uintptr_t)word);
     if (range != NULL) {
         mapped = &range->mapped[gpu->type];
-        status = (*mapped != 0) ?
-                         UCS_OK :
-                         gstream_gpu_register(gpu, (void*)range->start,
-                                              range->length,
-                                              range->kind ==
-                                                      UCS_GSTREAM_MEMORY_IO,
-                                              mapped);
+        if ((*mapped == GSTREAM_MEMORY_UNKNOWN) &&
+            (gstream_gpu_register(gpu, (void*)range->start, range->length,
+                                  range->kind == UCS_GSTREAM_MEMORY_IO,
+                                  mapped) != GSTREAM_GPU_OK)) {
+            *mapped = GSTREAM_MEMORY_REFUSED;
+        }
+        status     = (*mapped == GSTREAM_MEMORY_REFUSED) ? UCS_ERR_UNSUPPORTED :
+                                                           UCS_OK;
         *address_p = *mapped + ((uintptr_t)word - range->start);
     }
     pthread_mutex_unlock(&gstream_memory.lock);

@@ -10,8 +10,8 @@
 
 /** The device's address of a word in a range that was added, which is
  *  registered with the runtime first if it is not yet. UCS_ERR_NO_ELEM if the
- *  word is in no range; otherwise an error of the runtime, which was logged.
- *  A context of the runtime is current. */
+ *  word is in no range; UCS_ERR_UNSUPPORTED if the runtime does not take the
+ *  range, which was logged once. */
 ucs_status_t gstream_memory_map(const gstream_gpu_t *gpu,
                                 const volatile uint64_t *word,
                                 uint64_t *address_p);

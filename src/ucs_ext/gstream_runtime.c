@@ -219,36 +219,31 @@ ucs_status_t gstream_gpu_query_type(ucs_gstream_type_t type,
     return UCS_ERR_UNSUPPORTED;
 }
 
-ucs_status_t gstream_gpu_register(const gstream_gpu_t *gpu, void *start,
-                                  size_t length, int is_io,
-                                  uint64_t *device_p)
+int gstream_gpu_register(const gstream_gpu_t *gpu, void *start, size_t length,
+                         int is_io, uint64_t *device_p)
 {
     unsigned flags = GSTREAM_GPU_REGISTER_ALL | GSTREAM_GPU_REGISTER_MAP |
                      (is_io ? GSTREAM_GPU_REGISTER_IO : 0);
     gstream_gpu_place_t last;
-    ucs_status_t status;
-    char what[96];
     int result;
 
-    snprintf(what, sizeof(what), "cannot register %s %p of %zu bytes",
-             is_io ? "a device's registers" : "memory", start, length);
     result = gpu->ops->enter(gpu, &gpu->home, &last);
-    if (result != GSTREAM_GPU_OK) {
-        return gstream_gpu_status(gpu, result, what);
-    }
-
-    result = gpu->calls.memory_register(start, length, flags);
-    status = gstream_gpu_status(gpu, result, what);
-    if (status == UCS_OK) {
-        result = gpu->calls.memory_device(device_p, start, 0);
-        status = gstream_gpu_status(gpu, result, what);
-        if (status != UCS_OK) {
-            (void)gpu->calls.memory_unregister(start);
-            *device_p = 0;
+    if (result == GSTREAM_GPU_OK) {
+        result = gpu->calls.memory_register(start, length, flags);
+        if (result == GSTREAM_GPU_OK) {
+            result = gpu->calls.memory_device(device_p, start, 0);
+            if (result != GSTREAM_GPU_OK) {
+                (void)gpu->calls.memory_unregister(start);
+            }
         }
+        gpu->ops->leave(gpu, &last);
     }
-    gpu->ops->leave(gpu, &last);
-    return status;
+    if (result != GSTREAM_GPU_OK) {
+        ucs_diag("%s: %s %p of %zu bytes cannot be registered: %s", gpu->name,
+                 is_io ? "a device's registers" : "memory", start, length,
+                 gpu->ops->result_name(gpu, result));
+    }
+    return result;
 }
 
 void gstream_gpu_unregister(ucs_gstream_type_t type, void *start)

@@ -233,7 +233,10 @@ static void check_stats(void)
                    "nothing was copied by a stream");
         return;
     }
-    MPIX_CHECK(stats.proxied == 0, "%llu messages moved by a host thread",
+    /* A stream of a GPU does not reach the emulated card's trigger pages */
+    MPIX_CHECK((stats.proxied == 0) ||
+               (mpix_test.queue_type != MPIX_QUEUE_HOST),
+               "%llu messages moved by a host thread",
                (unsigned long long)stats.proxied);
     MPIX_CHECK((stats.starts == 0) || (stats.writes_fired > 0) ||
                !is_first(), "no deferred write was carried out");

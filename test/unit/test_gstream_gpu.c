@@ -595,6 +595,37 @@ GPU_CASE(refused)
     ucs_gstream_word_put(known);
 }
 
+static void take_store(void *arg, size_t offset, uint64_t value)
+{
+    (void)arg;
+    (void)offset;
+    (void)value;
+}
+
+/* Registers of an emulated device are not reached, unlike a stream's words */
+GPU_CASE(reaches)
+{
+    static volatile uint64_t registers[8];
+    ucs_gstream_h stream    = make();
+    ucs_gstream_h host      = gstream_util_create();
+    volatile uint64_t *word = get_word();
+    uint64_t plain          = 0;
+
+    CU_ASSERT_EQUAL(ucs_gstream_device_add((void*)registers, sizeof(registers),
+                                           take_store, NULL), UCS_OK);
+    CU_ASSERT(ucs_gstream_reaches(stream, word));
+    CU_ASSERT(!ucs_gstream_reaches(stream, &plain));
+    CU_ASSERT(!ucs_gstream_reaches(stream, &registers[1]));
+    CU_ASSERT(!ucs_gstream_reaches(stream, NULL));
+    CU_ASSERT(!ucs_gstream_reaches(NULL, word));
+    CU_ASSERT(ucs_gstream_reaches(host, &plain));
+    CU_ASSERT(ucs_gstream_reaches(host, &registers[1]));
+    CU_ASSERT_EQUAL(ucs_gstream_device_remove((void*)registers), UCS_OK);
+    finish(stream);
+    gstream_util_finish(host);
+    ucs_gstream_word_put(word);
+}
+
 /* S13: while a stream is captured nothing is enqueued, asked or waited for */
 GPU_CASE(capture)
 {

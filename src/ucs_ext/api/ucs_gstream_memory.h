@@ -83,6 +83,23 @@ volatile uint64_t *ucs_gstream_word_get(void);
 void ucs_gstream_word_put(volatile uint64_t *word);
 
 
+/**
+ * Tell whether a stream reaches a word, before it is named in a command.
+ * Registers the word's range if need be.
+ *
+ * @param [in] stream A live stream.
+ * @param [in] word   The word; naturally aligned.
+ *
+ * @return Non-zero if it does: always for a stream of the host, except if NULL.
+ *         A stream of a device does not reach the registers of an emulated
+ *         device (@ref ucs_gstream_device_add), nor what its runtime does not
+ *         take.
+ *
+ * Threads: may be called from any thread.
+ */
+int ucs_gstream_reaches(ucs_gstream_h stream, const volatile uint64_t *word);
+
+
 /** What @ref ucs_gstream_memory_query tells. */
 typedef struct ucs_gstream_memory_attr {
     /** Whose memory it is: UCS_GSTREAM_TYPE_HOST if the host reaches it and no

@@ -17,6 +17,8 @@
 #include "core/st_queue.h"
 #include "core/st_worker.h"
 
+#include <ucs_gstream_memory.h>
+
 #include <ucs/sys/math.h>
 
 #include <stdlib.h>
@@ -355,11 +357,26 @@ static void ucp_st_trig_add_func(void *arg)
     }
 }
 
+/* The same for a stream of a device that does not reach the trigger page; runs
+ * in the service thread, or in the one that calls for the queue */
+static void ucp_st_trig_add_call(void *arg)
+{
+    ucp_st_trig_part_t *part = arg;
+
+    __atomic_fetch_add(&ucp_st_trig_dev(part->op->worker)->proxied, 1,
+                       __ATOMIC_RELAXED);
+    ucp_st_trig_add_func(part);
+}
+
 /* Add to T or R. A stream's store to a trigger page comes after all that the
  * stream did before, loads as well. */
 static size_t ucp_st_trig_add_cmd(ucp_st_trig_part_t *part,
                                   ucp_st_queue_h queue, ucs_gstream_cmd_t *cmd)
 {
+    if ((queue->calls != NULL) &&
+        !ucs_gstream_reaches(queue->stream, part->doorbell)) {
+        return ucp_st_queue_add_func(queue, ucp_st_trig_add_call, part, 0, cmd);
+    }
     if (part->doorbell == NULL) {
         return ucp_st_queue_add_func(queue, ucp_st_trig_add_func, part, 0, cmd);
     }

@@ -377,6 +377,7 @@ ucs_status_t ucp_st_trig_dev_query(ucp_st_worker_h worker,
     ucs_status_t status;
     unsigned i;
 
+    attr->stats.proxied += __atomic_load_n(&dev->proxied, __ATOMIC_RELAXED);
     for (i = 0; i < dev->num_rails; ++i) {
         status = uct_trig_iface_query(dev->rails[i].iface, &trig_attr);
         if (status != UCS_OK) {

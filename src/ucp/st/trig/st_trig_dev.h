@@ -34,6 +34,8 @@ typedef struct ucp_st_trig_dev {
                                       ones whose puts are not over */
     uct_trig_iface_attr_t few;     /* of a device that has too few entries for
                                       the lane, or zeroes; read-only */
+    uint64_t            proxied;   /* triggers by another thread than a
+                                      stream's; atomic */
     int                 untriggered; /* an operation is; atomic, by streams */
     void                (*progress_rma)(ucp_st_worker_h worker); /* see
                                       st_trig_rma.h; read-only */
