@@ -46,6 +46,7 @@ enum {
     GSTREAM_CUDA_RETAIN,
     GSTREAM_CUDA_WAIT64,
     GSTREAM_CUDA_COPY,
+    GSTREAM_CUDA_LAUNCH,
     GSTREAM_CUDA_RESULT_NAME
 };
 
@@ -58,6 +59,8 @@ typedef int (*gstream_cuda_wait64_func_t)(void *stream, uint64_t address,
                                           uint64_t value, unsigned flags);
 typedef int (*gstream_cuda_copy_func_t)(uint64_t dst, uint64_t src,
                                         size_t length, void *stream);
+typedef int (*gstream_cuda_launch_func_t)(void *stream, void (*func)(void*),
+                                          void *arg);
 typedef int (*gstream_cuda_name_func_t)(int result, const char **name_p);
 
 #define GSTREAM_CUDA_CALL(_gpu, _type, _index) \
@@ -171,6 +174,14 @@ static int gstream_cuda_copy(const gstream_gpu_t *gpu, void *native, void *dst,
                                                 length, native);
 }
 
+static int gstream_cuda_launch(const gstream_gpu_t *gpu, void *native,
+                               void *arg)
+{
+    return GSTREAM_CUDA_CALL(gpu, gstream_cuda_launch_func_t,
+                             GSTREAM_CUDA_LAUNCH)(native, gstream_gpu_run_func,
+                                                  arg);
+}
+
 static int gstream_cuda_is_device_type(const gstream_gpu_t *gpu, int type)
 {
     (void)gpu;
@@ -232,7 +243,6 @@ static const gstream_gpu_name_t gstream_cuda_names[] = {
     GSTREAM_CUDA_NAME(write64, "cuStreamWriteValue64_v2",
                       "cuStreamWriteValue64"),
     GSTREAM_CUDA_NAME(batch, "cuStreamBatchMemOp_v2", "cuStreamBatchMemOp"),
-    GSTREAM_CUDA_NAME(launch, "cuLaunchHostFunc"),
     GSTREAM_CUDA_NAME(query, "cuStreamQuery"),
     GSTREAM_CUDA_NAME(synchronize, "cuStreamSynchronize"),
     GSTREAM_CUDA_NAME(is_capturing, "cuStreamIsCapturing"),
@@ -254,6 +264,7 @@ static const gstream_gpu_name_t gstream_cuda_names[] = {
     GSTREAM_CUDA_NAME(special[GSTREAM_CUDA_WAIT64], "cuStreamWaitValue64_v2",
                       "cuStreamWaitValue64"),
     GSTREAM_CUDA_NAME(special[GSTREAM_CUDA_COPY], "cuMemcpyAsync"),
+    GSTREAM_CUDA_NAME(special[GSTREAM_CUDA_LAUNCH], "cuLaunchHostFunc"),
     GSTREAM_CUDA_NAME(special[GSTREAM_CUDA_RESULT_NAME], "cuGetErrorName")
 };
 
@@ -271,6 +282,7 @@ static const gstream_gpu_ops_t gstream_cuda_gpu_ops = {
     .leave          = gstream_cuda_leave,
     .wait64         = gstream_cuda_wait64,
     .copy           = gstream_cuda_copy,
+    .launch         = gstream_cuda_launch,
     .is_stream      = gstream_cuda_is_stream,
     .is_device_type = gstream_cuda_is_device_type,
     .result_name    = gstream_cuda_result_name,

@@ -381,8 +381,7 @@ static ucs_status_t gstream_gpu_synchronize(ucs_gstream_h super, double timeout)
                    UCS_ERR_IO_ERROR;
 }
 
-/* Runs on a thread of the runtime */
-static void gstream_gpu_run_func(void *arg)
+void gstream_gpu_run_func(void *arg)
 {
     gstream_gpu_func_t *func = arg;
 
@@ -671,8 +670,7 @@ static int gstream_gpu_run_step(gstream_gpu_stream_t *stream,
     const gstream_gpu_t *gpu = stream->gpu;
 
     if (step->func != NULL) {
-        return gpu->calls.launch(stream->native, gstream_gpu_run_func,
-                                 step->func);
+        return gpu->ops->launch(gpu, stream->native, step->func);
     }
     return (step->copy != NULL) ?
                    gpu->ops->copy(gpu, stream->native, step->copy->u.copy.dst,

@@ -72,7 +72,6 @@ typedef struct gstream_gpu_calls {
                    unsigned flags);
     int (*batch)(void *stream, unsigned count, gstream_gpu_op_t *ops,
                  unsigned flags); /* Or NULL */
-    int (*launch)(void *stream, void (*func)(void*), void *arg);
     int (*query)(void *stream);
     int (*synchronize)(void *stream);
     int (*is_capturing)(void *stream, int *status_p);
@@ -133,6 +132,9 @@ typedef struct gstream_gpu_ops {
     int (*copy)(const gstream_gpu_t *gpu, void *native, void *dst,
                 const void *src, size_t length);
 
+    /** Enqueue gstream_gpu_run_func() with this argument. */
+    int (*launch)(const gstream_gpu_t *gpu, void *native, void *arg);
+
     /** Whether a handle can be a stream of the runtime; any value. */
     int (*is_stream)(const gstream_gpu_t *gpu, void *handle);
 
@@ -185,6 +187,10 @@ extern gstream_gpu_t gstream_hip;
 
 extern const gstream_ops_t gstream_cuda_ops;
 extern const gstream_ops_t gstream_hip_ops;
+
+/** Run a function of a stream; called by a thread of the runtime. The argument
+ *  is gone then, which free() otherwise releases. */
+void gstream_gpu_run_func(void *arg);
 
 /** Open a runtime, once: with `is_loaded` only if the process has loaded it.
  *  NULL if it cannot be used; `reason` says why, if the runtime is there. */

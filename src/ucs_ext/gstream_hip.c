@@ -14,6 +14,8 @@
 
 #include <ucs/sys/preprocessor.h>
 
+#include <stdlib.h>
+
 /* Of hip_runtime_api.h */
 enum {
     GSTREAM_HIP_MEMORY_DEVICE_5 = 1,     /* of ROCm 5, and of later ones */
@@ -32,6 +34,9 @@ enum {
     GSTREAM_HIP_STREAM_DEVICE, /* Or NULL: since ROCm 5.6 */
     GSTREAM_HIP_WAIT64,
     GSTREAM_HIP_COPY,
+    GSTREAM_HIP_LAUNCH,        /* Or NULL: Debian 12's HIP 5.2 has it in the
+                                  header alone */
+    GSTREAM_HIP_CALLBACK,
     GSTREAM_HIP_RESULT_NAME,
     GSTREAM_HIP_SINCE_6        /* NULL: ROCm 5; not called */
 };
@@ -44,6 +49,12 @@ typedef int (*gstream_hip_wait64_func_t)(void *stream, void *address,
                                          uint64_t mask);
 typedef int (*gstream_hip_copy_func_t)(void *dst, const void *src,
                                        size_t length, int kind, void *stream);
+typedef int (*gstream_hip_launch_func_t)(void *stream, void (*func)(void*),
+                                         void *arg);
+typedef void (*gstream_hip_callback_t)(void *stream, int status, void *arg);
+typedef int (*gstream_hip_callback_func_t)(void *stream,
+                                           gstream_hip_callback_t func,
+                                           void *arg, unsigned flags);
 typedef const char *(*gstream_hip_name_func_t)(int result);
 
 #define GSTREAM_HIP_CALL(_gpu, _type, _index) \
@@ -139,6 +150,28 @@ static int gstream_hip_copy(const gstream_gpu_t *gpu, void *native, void *dst,
                                               GSTREAM_HIP_COPY_DEFAULT, native);
 }
 
+static void gstream_hip_callback(void *stream, int status, void *arg)
+{
+    (void)stream;
+    if (status == GSTREAM_GPU_OK) {
+        gstream_gpu_run_func(arg);
+    } else {
+        free(arg); /* hipLaunchHostFunc() calls nothing then */
+    }
+}
+
+static int gstream_hip_launch(const gstream_gpu_t *gpu, void *native, void *arg)
+{
+    if (gpu->calls.special[GSTREAM_HIP_LAUNCH] != NULL) {
+        return GSTREAM_HIP_CALL(gpu, gstream_hip_launch_func_t,
+                                GSTREAM_HIP_LAUNCH)(native,
+                                                    gstream_gpu_run_func, arg);
+    }
+    return GSTREAM_HIP_CALL(gpu, gstream_hip_callback_func_t,
+                            GSTREAM_HIP_CALLBACK)(native, gstream_hip_callback,
+                                                  arg, 0);
+}
+
 /* The numbers of memory types changed with ROCm 6 */
 static int gstream_hip_is_device_type(const gstream_gpu_t *gpu, int type)
 {
@@ -199,7 +232,6 @@ static const gstream_gpu_name_t gstream_hip_names[] = {
     GSTREAM_HIP_NAME(get_range, "hipDeviceGetStreamPriorityRange"),
     GSTREAM_HIP_NAME(write64, "hipStreamWriteValue64"),
     GSTREAM_HIP_NAME_OR_NULL(batch, "hipStreamBatchMemOp"),
-    GSTREAM_HIP_NAME(launch, "hipLaunchHostFunc"),
     GSTREAM_HIP_NAME(query, "hipStreamQuery"),
     GSTREAM_HIP_NAME(synchronize, "hipStreamSynchronize"),
     GSTREAM_HIP_NAME(is_capturing, "hipStreamIsCapturing"),
@@ -218,6 +250,8 @@ static const gstream_gpu_name_t gstream_hip_names[] = {
                              "hipStreamGetDevice"),
     GSTREAM_HIP_NAME(special[GSTREAM_HIP_WAIT64], "hipStreamWaitValue64"),
     GSTREAM_HIP_NAME(special[GSTREAM_HIP_COPY], "hipMemcpyAsync"),
+    GSTREAM_HIP_NAME_OR_NULL(special[GSTREAM_HIP_LAUNCH], "hipLaunchHostFunc"),
+    GSTREAM_HIP_NAME(special[GSTREAM_HIP_CALLBACK], "hipStreamAddCallback"),
     GSTREAM_HIP_NAME(special[GSTREAM_HIP_RESULT_NAME], "hipGetErrorName"),
     GSTREAM_HIP_NAME_OR_NULL(special[GSTREAM_HIP_SINCE_6],
                              "hipGetDevicePropertiesR0600")
@@ -239,6 +273,7 @@ static const gstream_gpu_ops_t gstream_hip_gpu_ops = {
     .leave          = gstream_hip_leave,
     .wait64         = gstream_hip_wait64,
     .copy           = gstream_hip_copy,
+    .launch         = gstream_hip_launch,
     .is_stream      = gstream_hip_is_stream,
     .is_device_type = gstream_hip_is_device_type,
     .result_name    = gstream_hip_result_name,

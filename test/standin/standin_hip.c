@@ -5,7 +5,8 @@
  * A hipFunction_t is a C function with one argument, a copy of the buffer of
  * HIP_LAUNCH_PARAM_BUFFER_POINTER. The grid is for the function to know.
  *
- * hipStreamGetDevice() is there from HIP 5.6 on, hipStreamBatchMemOp() and
+ * hipLaunchHostFunc() is there from HIP 5.3 on (the header of 5.2 has it, the
+ * library has not), hipStreamGetDevice() from 5.6 on, hipStreamBatchMemOp() and
  * hipMemGetHandleForAddressRange() from 6.4. Memory types have new numbers from
  * HIP 6 on.
  */
@@ -16,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define STANDIN_HIP_5_3 50300000
 #define STANDIN_HIP_5_6 50600000
 #define STANDIN_HIP_6   60000000
 #define STANDIN_HIP_6_4 60400000
@@ -369,10 +371,12 @@ STANDIN_SINCE(hipStreamGetDevice, standin_hip_stream_device, STANDIN_HIP_5_6);
 
 /* Kernels and host functions */
 
-int hipLaunchHostFunc(void *stream, void (*func)(void *arg), void *arg)
+static int standin_hip_launch(void *stream, void (*func)(void *arg), void *arg)
 {
     return standin_hip_end(standin_enqueue_host(stream, func, NULL, arg));
 }
+
+STANDIN_SINCE(hipLaunchHostFunc, standin_hip_launch, STANDIN_HIP_5_3);
 
 int hipStreamAddCallback(void *stream,
                          void (*func)(void *stream, int status, void *arg),
