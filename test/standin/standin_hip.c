@@ -366,6 +366,16 @@ static int standin_hip_batch(void *stream, unsigned count,
     return standin_hip_end(err);
 }
 
+/* Its name is what tells HIP 6 */
+static int standin_hip_properties(void *properties, int device)
+{
+    (void)properties;
+    (void)device;
+    return standin_hip_end(STANDIN_ERR_UNSUPPORTED);
+}
+
+STANDIN_SINCE(hipGetDevicePropertiesR0600, standin_hip_properties,
+              STANDIN_HIP_6);
 STANDIN_SINCE(hipStreamBatchMemOp, standin_hip_batch, STANDIN_HIP_6_4);
 STANDIN_SINCE(hipStreamGetDevice, standin_hip_stream_device, STANDIN_HIP_5_6);
 

@@ -84,6 +84,7 @@ STANDIN_API int hipStreamWaitValue64(void *stream, void *address,
 STANDIN_API int hipStreamBatchMemOp(void *stream, unsigned count,
                                     standin_hip_op_t *ops, unsigned flags);
 
+STANDIN_API int hipGetDevicePropertiesR0600(void *properties, int device);
 STANDIN_API int hipLaunchHostFunc(void *stream, void (*func)(void *arg),
                                   void *arg);
 STANDIN_API int hipStreamAddCallback(void *stream,

@@ -28,14 +28,14 @@ typedef struct {
     const char         *file;
     ucs_gstream_type_t type;
     const char         *alloc, *free, *create, *destroy, *begin, *end, *graph;
-    int                has_batches; /* HIP 5.2 has none */
+    int                has_batches;
     void               *library;
 } runtime_t;
 
 static runtime_t runtimes[] = {
     {"CUDA", "libcuda.so.1", UCS_GSTREAM_TYPE_CUDA, "cuMemAlloc_v2",
      "cuMemFree_v2", "cuStreamCreate", "cuStreamDestroy_v2",
-     "cuStreamBeginCapture_v2", "cuStreamEndCapture", "cuGraphDestroy", 1,
+     "cuStreamBeginCapture_v2", "cuStreamEndCapture", "cuGraphDestroy", 0,
      NULL},
     {"HIP", "libamdhip64.so", UCS_GSTREAM_TYPE_HIP, "hipMalloc", "hipFree",
      "hipStreamCreateWithFlags", "hipStreamDestroy", "hipStreamBeginCapture",
@@ -78,7 +78,11 @@ static void load(runtime_t *which)
     which->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     CU_ASSERT_PTR_NOT_NULL_FATAL(which->library);
     if (which->type == UCS_GSTREAM_TYPE_CUDA) {
+        which->has_batches = 1;
         load_context();
+    } else { /* Of ROCm 6.4 and later */
+        which->has_batches = (dlsym(which->library, "hipStreamBatchMemOp") !=
+                              NULL);
     }
 }
 
