@@ -46,8 +46,8 @@
 /* A host that waits with a time-out looks this often, ns */
 #define GSTREAM_GPU_PAUSE 20000
 
-/* Operations of a batch: drivers take no more at once */
-#define GSTREAM_GPU_BATCH_MAX 256
+/* Operations of a batch: cuStreamBatchMemOp() wants less than 256 */
+#define GSTREAM_GPU_BATCH_MAX 255
 
 #define GSTREAM_GPU_CAPS \
     (UCS_GSTREAM_CAP_WRITE | UCS_GSTREAM_CAP_WAIT | UCS_GSTREAM_CAP_COPY | \
@@ -270,6 +270,15 @@ static ucs_status_t gstream_hip_create(const ucs_gstream_params_t *params,
                               stream_p);
 }
 
+/* What a query or a wait of the host returns for a result */
+static ucs_status_t gstream_gpu_host_status(const gstream_gpu_t *gpu,
+                                            int result)
+{
+    return (result == GSTREAM_GPU_NOT_READY) ?
+                   UCS_INPROGRESS :
+                   gstream_gpu_status(gpu, result, "a stream cannot be asked");
+}
+
 static ucs_status_t gstream_gpu_query(ucs_gstream_h super)
 {
     gstream_gpu_stream_t *stream = gstream_gpu_derived(super);
@@ -288,12 +297,7 @@ static ucs_status_t gstream_gpu_query(ucs_gstream_h super)
     }
     result = gpu->calls.query(stream->native);
     gpu->ops->leave(gpu, &last);
-    if (result == GSTREAM_GPU_NOT_READY) {
-        return UCS_INPROGRESS;
-    }
-    return (gstream_gpu_status(gpu, result, "a stream failed") == UCS_OK) ?
-                   UCS_OK :
-                   UCS_ERR_IO_ERROR;
+    return gstream_gpu_host_status(gpu, result);
 }
 
 static ucs_status_t gstream_gpu_destroy(ucs_gstream_h super)
@@ -323,29 +327,20 @@ static ucs_status_t gstream_gpu_destroy(ucs_gstream_h super)
     return UCS_OK;
 }
 
-/* Waits for what was enqueued before, by an event, until a time has passed. The
- * stream's place is the caller's. A result of the runtime. */
-static int gstream_gpu_wait_event(gstream_gpu_stream_t *stream, double timeout)
+/* Looks until the stream is idle, or a time has passed. An event would tell of
+ * what was enqueued before the call, but takes room in a stream that may have
+ * none. The stream's place is the caller's. A result of the runtime. */
+static int gstream_gpu_poll(gstream_gpu_stream_t *stream, double timeout)
 {
-    const gstream_gpu_calls_t *calls = &stream->gpu->calls;
-    const struct timespec pause      = {.tv_nsec = GSTREAM_GPU_PAUSE};
-    uint64_t start                   = gstream_time();
-    void *event;
+    const struct timespec pause = {.tv_nsec = GSTREAM_GPU_PAUSE};
+    uint64_t start              = gstream_time();
     int result;
 
-    result = calls->event_create(&event, GSTREAM_GPU_EVENT_NO_TIMING);
-    if (result != GSTREAM_GPU_OK) {
-        return result;
+    while (((result = stream->gpu->calls.query(stream->native)) ==
+            GSTREAM_GPU_NOT_READY) &&
+           ((gstream_time() - start) < (timeout * GSTREAM_NSEC_PER_SEC))) {
+        (void)nanosleep(&pause, NULL);
     }
-    result = calls->event_record(event, stream->native);
-    if (result == GSTREAM_GPU_OK) {
-        while (((result = calls->event_query(event)) ==
-                GSTREAM_GPU_NOT_READY) &&
-               ((gstream_time() - start) < (timeout * GSTREAM_NSEC_PER_SEC))) {
-            (void)nanosleep(&pause, NULL);
-        }
-    }
-    (void)calls->event_destroy(event);
     return result;
 }
 
@@ -365,20 +360,10 @@ static ucs_status_t gstream_gpu_synchronize(ucs_gstream_h super, double timeout)
     if (status != UCS_OK) {
         return status;
     }
-    /* The stream may be idle, or be needed for nothing but to tell */
-    result = gpu->calls.query(stream->native);
-    if ((result == GSTREAM_GPU_NOT_READY) && isinf(timeout)) {
-        result = gpu->calls.synchronize(stream->native);
-    } else if ((result == GSTREAM_GPU_NOT_READY) && (timeout > 0)) {
-        result = gstream_gpu_wait_event(stream, timeout);
-    }
+    result = isinf(timeout) ? gpu->calls.synchronize(stream->native) :
+                              gstream_gpu_poll(stream, timeout);
     gpu->ops->leave(gpu, &last);
-    if (result == GSTREAM_GPU_NOT_READY) {
-        return UCS_INPROGRESS;
-    }
-    return (gstream_gpu_status(gpu, result, "a stream failed") == UCS_OK) ?
-                   UCS_OK :
-                   UCS_ERR_IO_ERROR;
+    return gstream_gpu_host_status(gpu, result);
 }
 
 void gstream_gpu_run_func(void *arg)
@@ -440,17 +425,27 @@ static ucs_status_t gstream_gpu_map_word(gstream_gpu_stream_t *stream,
     *address_p = 0;
     result     = gpu->calls.pointer(address_p, GSTREAM_GPU_POINTER_DEVICE,
                                     (uintptr_t)word);
+    if (result != GSTREAM_GPU_OK) {
+        gstream_gpu_forget(gpu);
+    }
     return ((result == GSTREAM_GPU_OK) && (*address_p != 0)) ? UCS_OK : status;
 }
 
 static int gstream_gpu_reaches(ucs_gstream_h super,
                                const volatile uint64_t *word)
 {
+    gstream_gpu_stream_t *stream = gstream_gpu_derived(super);
+    gstream_gpu_place_t last;
     uint64_t address;
+    int is_reached;
 
-    return !gstream_device_covers(word) &&
-           (gstream_gpu_map_word(gstream_gpu_derived(super), word, &address) ==
-            UCS_OK);
+    if (gstream_device_covers(word) ||
+        (gstream_gpu_enter(stream, &last) != UCS_OK)) {
+        return 0;
+    }
+    is_reached = (gstream_gpu_map_word(stream, word, &address) == UCS_OK);
+    stream->gpu->ops->leave(stream->gpu, &last);
+    return is_reached;
 }
 
 /* A store or a wait, at a place in the stream's scratch memory */
@@ -636,62 +631,67 @@ static ucs_status_t gstream_gpu_make_steps(gstream_gpu_stream_t *stream,
     return status;
 }
 
-/* Enqueues stores and waits. A result of the runtime. */
+/* Enqueues stores and waits, and counts the calls that were made. A result of
+ * the runtime. */
 static int gstream_gpu_run_ops(gstream_gpu_stream_t *stream,
-                               gstream_gpu_op_t *ops, size_t count)
+                               gstream_gpu_op_t *ops, size_t count,
+                               size_t *num_calls)
 {
     const gstream_gpu_t *gpu = stream->gpu;
+    int has_batch            = (gpu->calls.batch != NULL) && (count > 1);
     int result               = GSTREAM_GPU_OK;
-    size_t i;
+    size_t num, i;
 
-    if ((gpu->calls.batch != NULL) && (count > 1)) {
-        for (i = 0; (i < count) && (result == GSTREAM_GPU_OK);
-             i += GSTREAM_GPU_BATCH_MAX) {
-            result = gpu->calls.batch(stream->native,
-                                      ucs_min(count - i, GSTREAM_GPU_BATCH_MAX),
-                                      &ops[i], 0);
+    for (i = 0; (i < count) && (result == GSTREAM_GPU_OK); i += num) {
+        num = has_batch ? ucs_min(count - i, GSTREAM_GPU_BATCH_MAX) : 1;
+        if (has_batch) {
+            result = gpu->calls.batch(stream->native, num, &ops[i], 0);
+        } else if (ops[i].operation == GSTREAM_GPU_OP_WAIT64) {
+            result = gpu->ops->wait64(gpu, stream->native, ops[i].address,
+                                      ops[i].value, ops[i].flags);
+        } else {
+            result = gpu->calls.write64(stream->native, ops[i].address,
+                                        ops[i].value, ops[i].flags);
         }
-        return result;
-    }
-    for (i = 0; (i < count) && (result == GSTREAM_GPU_OK); ++i) {
-        result = (ops[i].operation == GSTREAM_GPU_OP_WAIT64) ?
-                         gpu->ops->wait64(gpu, stream->native, ops[i].address,
-                                          ops[i].value, ops[i].flags) :
-                         gpu->calls.write64(stream->native, ops[i].address,
-                                            ops[i].value, ops[i].flags);
+        *num_calls += (result == GSTREAM_GPU_OK);
     }
     return result;
 }
 
 static int gstream_gpu_run_step(gstream_gpu_stream_t *stream,
                                 const gstream_gpu_step_t *step,
-                                gstream_gpu_op_t *ops)
+                                gstream_gpu_op_t *ops, size_t *num_calls)
 {
     const gstream_gpu_t *gpu = stream->gpu;
+    int result;
 
-    if (step->func != NULL) {
-        return gpu->ops->launch(gpu, stream->native, step->func);
+    if (step->num_ops > 0) {
+        return gstream_gpu_run_ops(stream, ops, step->num_ops, num_calls);
     }
-    return (step->copy != NULL) ?
-                   gpu->ops->copy(gpu, stream->native, step->copy->u.copy.dst,
-                                  step->copy->u.copy.src,
-                                  step->copy->u.copy.length) :
-                   gstream_gpu_run_ops(stream, ops, step->num_ops);
+    result      = (step->func != NULL) ?
+                          gpu->ops->launch(gpu, stream->native, step->func) :
+                          gpu->ops->copy(gpu, stream->native,
+                                         step->copy->u.copy.dst,
+                                         step->copy->u.copy.src,
+                                         step->copy->u.copy.length);
+    *num_calls += (result == GSTREAM_GPU_OK);
+    return result;
 }
 
-/* Enqueues all steps. If a later one fails the stream has run, or will run, a
- * part of the call: it takes no more. Where nothing failed before, the first
- * one has had no effect. */
+/* Enqueues all steps. If a call of the runtime fails behind others the stream
+ * has run, or will run, a part: it takes no more. */
 static ucs_status_t gstream_gpu_run_steps(gstream_gpu_stream_t *stream,
                                           size_t num_steps)
 {
     gstream_gpu_op_t *ops = stream->ops;
+    size_t num_calls      = 0;
     int result            = GSTREAM_GPU_OK;
     ucs_status_t status;
-    size_t i, j;
+    size_t i;
 
     for (i = 0; i < num_steps; ++i) {
-        result = gstream_gpu_run_step(stream, &stream->steps[i], ops);
+        result = gstream_gpu_run_step(stream, &stream->steps[i], ops,
+                                      &num_calls);
         if (result != GSTREAM_GPU_OK) {
             break;
         }
@@ -701,11 +701,11 @@ static ucs_status_t gstream_gpu_run_steps(gstream_gpu_stream_t *stream,
         return UCS_OK;
     }
     status         = gstream_gpu_status(stream->gpu, result, "enqueue");
-    stream->failed = (i > 0);
-    for (j = i; j < num_steps; ++j) {
-        free(stream->steps[j].func);
+    stream->failed = (num_calls > 0);
+    for (; i < num_steps; ++i) {
+        free(stream->steps[i].func);
     }
-    return (i > 0) ? UCS_ERR_IO_ERROR : status;
+    return stream->failed ? UCS_ERR_IO_ERROR : status;
 }
 
 static ucs_status_t gstream_gpu_enqueue_locked(gstream_gpu_stream_t *stream,

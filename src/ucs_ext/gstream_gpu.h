@@ -18,10 +18,13 @@
 /** Results of both runtimes. */
 enum {
     GSTREAM_GPU_OK            = 0,
+    GSTREAM_GPU_INVALID       = 1,
     GSTREAM_GPU_NO_MEMORY     = 2,
     GSTREAM_GPU_NO_DEVICE     = 100,
     GSTREAM_GPU_NOT_READY     = 600,
-    GSTREAM_GPU_NOT_SUPPORTED = 801
+    GSTREAM_GPU_NOT_SUPPORTED = 801,
+    GSTREAM_GPU_CAPTURE_FIRST = 900,
+    GSTREAM_GPU_CAPTURE_LAST  = 909
 };
 
 /** Attributes of pointers, of both runtimes. */
@@ -41,9 +44,8 @@ enum {
     GSTREAM_GPU_REGISTER_ALL    = 1, /**< For all contexts */
     GSTREAM_GPU_REGISTER_MAP    = 2,
     GSTREAM_GPU_REGISTER_IO     = 4,
-    GSTREAM_GPU_NON_BLOCKING    = 1, /**< Of a stream: apart from the default
+    GSTREAM_GPU_NON_BLOCKING    = 1  /**< Of a stream: apart from the default
                                           one */
-    GSTREAM_GPU_EVENT_NO_TIMING = 2
 };
 
 
@@ -75,14 +77,11 @@ typedef struct gstream_gpu_calls {
     int (*query)(void *stream);
     int (*synchronize)(void *stream);
     int (*is_capturing)(void *stream, int *status_p);
-    int (*event_create)(void **event_p, unsigned flags);
-    int (*event_destroy)(void *event);
-    int (*event_record)(void *event, void *stream);
-    int (*event_query)(void *event);
     int (*memory_register)(void *start, size_t length, unsigned flags);
     int (*memory_unregister)(void *start);
     int (*memory_device)(uint64_t *device_p, void *host, unsigned flags);
     int (*pointer)(void *value, int attribute, uint64_t address);
+    int (*clear)(void); /* Or NULL: forgets the thread's last error */
     void *special[10]; /**< Functions that only this runtime's file calls */
 } gstream_gpu_calls_t;
 
@@ -217,6 +216,15 @@ int gstream_gpu_register(const gstream_gpu_t *gpu, void *start, size_t length,
 
 /** Undo that. */
 void gstream_gpu_unregister(ucs_gstream_type_t type, void *start);
+
+/** A call of ours failed as it may: the application does not see that when it
+ *  asks for its last error. */
+static inline void gstream_gpu_forget(const gstream_gpu_t *gpu)
+{
+    if (gpu->calls.clear != NULL) {
+        (void)gpu->calls.clear();
+    }
+}
 
 /** Log a result of a runtime, as an error: "HIP: <what>: <name>"; UCS_OK for
  *  success, and else the status that it stands for. */

@@ -5,6 +5,10 @@
  * HIP's functions work on the thread's current device, which is made that of
  * the stream for the time of a call. HIP knows its streams: a wrong handle is
  * an error of its.
+ *
+ * hipStreamBatchMemOp() is not used: it runs the operations of a batch at the
+ * same time, where those of a stream have an order (its source, ROCm 6.4 and
+ * 7).
  */
 #ifdef HAVE_CONFIG_H
 #  include "ucx_st_config.h"
@@ -101,7 +105,12 @@ static int gstream_hip_check_stream(const gstream_gpu_t *gpu, void *handle)
 
 static int gstream_hip_is_stream(const gstream_gpu_t *gpu, void *handle)
 {
-    return gstream_hip_check_stream(gpu, handle) == GSTREAM_GPU_OK;
+    int result = gstream_hip_check_stream(gpu, handle);
+
+    if (result != GSTREAM_GPU_OK) {
+        gstream_gpu_forget(gpu);
+    }
+    return result == GSTREAM_GPU_OK;
 }
 
 /* An older HIP does not tell a stream's device: that is the caller's */
@@ -231,18 +240,14 @@ static const gstream_gpu_name_t gstream_hip_names[] = {
     GSTREAM_HIP_NAME(destroy, "hipStreamDestroy"),
     GSTREAM_HIP_NAME(get_range, "hipDeviceGetStreamPriorityRange"),
     GSTREAM_HIP_NAME(write64, "hipStreamWriteValue64"),
-    GSTREAM_HIP_NAME_OR_NULL(batch, "hipStreamBatchMemOp"),
     GSTREAM_HIP_NAME(query, "hipStreamQuery"),
     GSTREAM_HIP_NAME(synchronize, "hipStreamSynchronize"),
     GSTREAM_HIP_NAME(is_capturing, "hipStreamIsCapturing"),
-    GSTREAM_HIP_NAME(event_create, "hipEventCreateWithFlags"),
-    GSTREAM_HIP_NAME(event_destroy, "hipEventDestroy"),
-    GSTREAM_HIP_NAME(event_record, "hipEventRecord"),
-    GSTREAM_HIP_NAME(event_query, "hipEventQuery"),
     GSTREAM_HIP_NAME(memory_register, "hipHostRegister"),
     GSTREAM_HIP_NAME(memory_unregister, "hipHostUnregister"),
     GSTREAM_HIP_NAME(memory_device, "hipHostGetDevicePointer"),
     GSTREAM_HIP_NAME(pointer, "hipPointerGetAttribute"),
+    GSTREAM_HIP_NAME_OR_NULL(clear, "hipGetLastError"),
     GSTREAM_HIP_NAME(special[GSTREAM_HIP_GET_DEVICE], "hipGetDevice"),
     GSTREAM_HIP_NAME(special[GSTREAM_HIP_SET_DEVICE], "hipSetDevice"),
     GSTREAM_HIP_NAME(special[GSTREAM_HIP_GET_PRIORITY], "hipStreamGetPriority"),

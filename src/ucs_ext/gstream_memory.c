@@ -49,7 +49,7 @@ typedef union gstream_line {
 
 
 /* The ranges in ascending order, and the free words; all under the lock, which
- * is held while a range is registered or unregistered. */
+ * is held while a range is registered. */
 static struct {
     pthread_mutex_t lock;
     gstream_range_t *ranges;
@@ -94,10 +94,16 @@ static gstream_range_t *gstream_memory_find(uintptr_t address)
 
 static ucs_status_t gstream_memory_insert(const gstream_range_t *range)
 {
-    uintptr_t page = sysconf(_SC_PAGESIZE);
-    size_t place   = gstream_memory_upper(range->start);
-    size_t max     = gstream_memory.max + 16;
+    uintptr_t page        = sysconf(_SC_PAGESIZE);
+    size_t place          = gstream_memory_upper(range->start);
+    size_t max            = gstream_memory.max + 16;
+    gstream_range_t *last = gstream_memory_find(range->start);
     gstream_range_t *ranges;
+
+    if ((last != NULL) && (last->start == range->start) &&
+        (last->length == range->length) && (last->kind == range->kind)) {
+        return UCS_OK; /* It is there */
+    }
 
     /* Neighbours may not share its first or last page */
     ranges = gstream_memory.ranges;
@@ -153,7 +159,8 @@ ucs_status_t ucs_gstream_memory_add(void *start, size_t length,
 
 ucs_status_t ucs_gstream_memory_remove(void *start)
 {
-    ucs_status_t status = UCS_ERR_NO_ELEM;
+    ucs_status_t status  = UCS_ERR_NO_ELEM;
+    gstream_range_t gone = {.length = 0};
     gstream_range_t *range;
     unsigned type;
     size_t place;
@@ -161,12 +168,7 @@ ucs_status_t ucs_gstream_memory_remove(void *start)
     pthread_mutex_lock(&gstream_memory.lock);
     range = gstream_memory_find((uintptr_t)start);
     if ((range != NULL) && (range->start == (uintptr_t)start)) {
-        for (type = 0; type < UCS_GSTREAM_TYPE_LAST; ++type) {
-            if ((range->mapped[type] != GSTREAM_MEMORY_UNKNOWN) &&
-                (range->mapped[type] != GSTREAM_MEMORY_REFUSED)) {
-                gstream_gpu_unregister((ucs_gstream_type_t)type, start);
-            }
-        }
+        gone  = *range;
         place = range - gstream_memory.ranges;
         --gstream_memory.count;
         memmove(range, range + 1,
@@ -174,6 +176,14 @@ ucs_status_t ucs_gstream_memory_remove(void *start)
         status = UCS_OK;
     }
     pthread_mutex_unlock(&gstream_memory.lock);
+
+    /* Without the lock, as a runtime may wait for its streams here */
+    for (type = 0; type < UCS_GSTREAM_TYPE_LAST; ++type) {
+        if ((gone.mapped[type] != GSTREAM_MEMORY_UNKNOWN) &&
+            (gone.mapped[type] != GSTREAM_MEMORY_REFUSED)) {
+            gstream_gpu_unregister((ucs_gstream_type_t)type, start);
+        }
+    }
     return status;
 }
 
@@ -182,6 +192,7 @@ ucs_status_t gstream_memory_map(const gstream_gpu_t *gpu,
                                 uint64_t *address_p)
 {
     ucs_status_t status = UCS_ERR_NO_ELEM;
+    int result          = GSTREAM_GPU_OK;
     gstream_range_t *range;
     uint64_t *mapped;
 
@@ -189,14 +200,21 @@ ucs_status_t gstream_memory_map(const gstream_gpu_t *gpu,
     range = gstream_memory_find((uintptr_t)word);
     if (range != NULL) {
         mapped = &range->mapped[gpu->type];
-        if ((*mapped == GSTREAM_MEMORY_UNKNOWN) &&
-            (gstream_gpu_register(gpu, (void*)range->start, range->length,
-                                  range->kind == UCS_GSTREAM_MEMORY_IO,
-                                  mapped) != GSTREAM_GPU_OK)) {
+        if (*mapped == GSTREAM_MEMORY_UNKNOWN) {
+            result = gstream_gpu_register(gpu, (void*)range->start,
+                                          range->length,
+                                          range->kind == UCS_GSTREAM_MEMORY_IO,
+                                          mapped);
+        }
+        /* Another reason, such as a capture or lack of memory, may pass */
+        if ((result == GSTREAM_GPU_INVALID) ||
+            (result == GSTREAM_GPU_NOT_SUPPORTED)) {
             *mapped = GSTREAM_MEMORY_REFUSED;
         }
-        status     = (*mapped == GSTREAM_MEMORY_REFUSED) ? UCS_ERR_UNSUPPORTED :
-                                                           UCS_OK;
+        status     = ((result == GSTREAM_GPU_OK) &&
+                      (*mapped != GSTREAM_MEMORY_REFUSED)) ?
+                             UCS_OK :
+                             UCS_ERR_UNSUPPORTED;
         *address_p = *mapped + ((uintptr_t)word - range->start);
     }
     pthread_mutex_unlock(&gstream_memory.lock);

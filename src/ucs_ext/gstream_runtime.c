@@ -49,7 +49,10 @@ ucs_status_t gstream_gpu_status(const gstream_gpu_t *gpu, int result,
     case GSTREAM_GPU_NOT_SUPPORTED:
         return UCS_ERR_UNSUPPORTED;
     default:
-        return UCS_ERR_IO_ERROR;
+        /* A capture of this or of another stream forbids the call */
+        return ((result >= GSTREAM_GPU_CAPTURE_FIRST) &&
+                (result <= GSTREAM_GPU_CAPTURE_LAST)) ? UCS_ERR_UNSUPPORTED :
+                                                        UCS_ERR_IO_ERROR;
     }
 }
 
@@ -239,6 +242,7 @@ int gstream_gpu_register(const gstream_gpu_t *gpu, void *start, size_t length,
         gpu->ops->leave(gpu, &last);
     }
     if (result != GSTREAM_GPU_OK) {
+        gstream_gpu_forget(gpu);
         ucs_diag("%s: %s %p of %zu bytes cannot be registered: %s", gpu->name,
                  is_io ? "a device's registers" : "memory", start, length,
                  gpu->ops->result_name(gpu, result));
@@ -277,9 +281,12 @@ ucs_status_t ucs_gstream_memory_query(const void *address,
         gpu  = gstream_gpu_open(types[i], 1);
         type = 0;
         /* What a runtime does not know is an error of its */
-        if ((gpu == NULL) ||
-            (gpu->calls.pointer(&type, GSTREAM_GPU_POINTER_TYPE, place) !=
-             GSTREAM_GPU_OK)) {
+        if (gpu == NULL) {
+            continue;
+        }
+        if (gpu->calls.pointer(&type, GSTREAM_GPU_POINTER_TYPE, place) !=
+            GSTREAM_GPU_OK) {
+            gstream_gpu_forget(gpu);
             continue;
         }
         is_managed = 0;

@@ -80,10 +80,7 @@ static void load(runtime_t *which)
     if (which->type == UCS_GSTREAM_TYPE_CUDA) {
         which->has_batches = 1;
         load_context();
-    } else { /* Of ROCm 6.4 and later */
-        which->has_batches = (dlsym(which->library, "hipStreamBatchMemOp") !=
-                              NULL);
-    }
+    } /* HIP's have no order */
 }
 
 /* A case of each runtime: those of HIP come after all of CUDA */
@@ -257,7 +254,12 @@ ST_CASE(ranges)
     CU_ASSERT_PTR_NOT_EQUAL_FATAL(area, MAP_FAILED);
     CU_ASSERT_EQUAL(ucs_gstream_memory_add(area + page, page,
                                            UCS_GSTREAM_MEMORY_HOST), UCS_OK);
+    CU_ASSERT_EQUAL(ucs_gstream_memory_add(area + page, page,
+                                           UCS_GSTREAM_MEMORY_HOST), UCS_OK);
     gstream_util_quiet(1);
+    CU_ASSERT_EQUAL(ucs_gstream_memory_add(area + page, page,
+                                           UCS_GSTREAM_MEMORY_IO),
+                    UCS_ERR_ALREADY_EXISTS);
     CU_ASSERT_EQUAL(ucs_gstream_memory_add(area, page + 1,
                                            UCS_GSTREAM_MEMORY_HOST),
                     UCS_ERR_ALREADY_EXISTS);

@@ -320,6 +320,10 @@ static void run_trigger(int is_put)
     if (!scene_init(&scene)) {
         return;
     }
+    /* What the first put makes may set a counter, too */
+    st_put(&scene.windows[ST_A], 0, LEN, 0);
+    st_quiet(&scene.windows[ST_A]);
+    st_sync(scene.a);
     fab_intercept_fail(-1, 0);
     scene_use(&scene);
     if (fab_intercept_count(FAB_CALL_CNTR_ADD) == 0) {

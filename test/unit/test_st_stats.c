@@ -91,7 +91,8 @@ static void check_two(const char *text, pid_t pid, const char *when)
                                (st_lane() == UCP_ST_LANE_HOST)   ?
                                "\nhost_starts 1\n" :
                                (st_lane() == UCP_ST_LANE_DIRECT) ?
-                               "\ndirect_starts 1\n" : "\nproxied 0\n"), 2);
+                               "\ndirect_starts 1\n" :
+                               "\ntrig_starts 1\n"), 2);
     CU_ASSERT_EQUAL(count_text(text, "\nerrors 0\n"), 2);
     /* The blocks are whole, one behind the other */
     CU_ASSERT_EQUAL(count_text(text, "\n---\n"), 2);

@@ -439,6 +439,13 @@ static int mpix_queue_wait(struct mpix_queue *queue)
             return mpix_fail(func, MPI_ERR_OTHER,
                              "called by a function of the queue's own stream");
         }
+        /* A queue of matched requests learns itself that its stream is lost */
+        if ((status != UCS_OK) && (status != UCS_INPROGRESS) &&
+            ((queue->st_queue == NULL) || (status == UCS_ERR_UNSUPPORTED))) {
+            return mpix_fail(func, MPI_ERR_OTHER,
+                             "the stream cannot be waited for: %s",
+                             ucs_status_string(status));
+        }
         sleep_time = ucs_min(2 * sleep_time, MPIX_QUEUE_SLEEP_MAX);
     }
 

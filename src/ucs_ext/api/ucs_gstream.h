@@ -62,8 +62,9 @@ typedef struct ucs_gstream_params {
     ucs_gstream_type_t  type;
     /** The application's hipStream_t, cudaStream_t or CUstream, which may be a
      *  default stream (NULL, or the runtime's two other handles), and then is
-     *  that of the context or device that is the caller's current one. It
-     *  outlives the stream. If not set, a stream of the runtime is made at
+     *  that of the context or device that is the caller's current one; the
+     *  one of each thread is used by the thread that has created this alone.
+     *  It outlives the stream. If not set, a stream of the runtime is made at
      *  the caller's current device, apart from the default stream. Not used by
      *  host streams. */
     void                *native;
@@ -246,8 +247,8 @@ ucs_status_t ucs_gstream_query_type(ucs_gstream_type_t type,
 
 /**
  * Destroy a stream that has run all its commands. One that was made on a stream
- * of the application may be destroyed at any time: that stream runs what it
- * has.
+ * of the application may be destroyed at any time at which no recording of an
+ * event is pending there: that stream runs what it has.
  *
  * @param [in] stream The stream.
  *
@@ -565,7 +566,8 @@ ucs_status_t ucs_gstream_synchronize(ucs_gstream_h stream);
 
 
 /**
- * As @ref ucs_gstream_synchronize, for at most a given time.
+ * As @ref ucs_gstream_synchronize, for at most a given time. A stream of a
+ * device is waited for until it is idle.
  *
  * @param [in] stream  The stream.
  * @param [in] timeout In seconds; 0 only tests.
@@ -643,7 +645,9 @@ ucs_status_t ucs_gstream_detect(void *handle, ucs_gstream_type_t *type_p);
  * @param [in] stream The stream.
  *
  * @return UCS_OK if it is idle; UCS_INPROGRESS if commands are pending;
- *         UCS_ERR_IO_ERROR if a device stream failed.
+ *         UCS_ERR_IO_ERROR if a device stream failed; UCS_ERR_UNSUPPORTED while
+ *         it is being captured; UCS_ERR_BUSY from a host function of another
+ *         stream of its runtime.
  *
  * Threads: may be called from any thread.
  */

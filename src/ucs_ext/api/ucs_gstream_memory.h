@@ -36,8 +36,9 @@ typedef enum {
  * @param [in] length In bytes, not 0.
  * @param [in] kind   What is there.
  *
- * @return UCS_OK; UCS_ERR_INVALID_PARAM for a NULL or empty range or an unknown
- *         kind; UCS_ERR_ALREADY_EXISTS if a page of it is in another range;
+ * @return UCS_OK, also if the same range was added before;
+ *         UCS_ERR_INVALID_PARAM for a NULL or empty range or an unknown kind;
+ *         UCS_ERR_ALREADY_EXISTS if a page of it is in another range;
  *         UCS_ERR_NO_MEMORY. Whether a device can reach it is known when a
  *         command first names it: @ref ucs_gstream_enqueue then fails.
  *

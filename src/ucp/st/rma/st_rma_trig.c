@@ -35,6 +35,8 @@
 #include "ctrl/st_leave.h"
 #include "core/st_log.h"
 
+#include <ucs_gstream_memory.h>
+
 #include <ucs/sys/math.h>
 
 #include <stdlib.h>
@@ -653,6 +655,15 @@ static void ucp_st_rma_trig_start_func(void *arg)
     }
 }
 
+/* The same for a stream of a device that does not reach the trigger page */
+static void ucp_st_rma_trig_start_call(void *arg)
+{
+    ucp_st_rma_trig_t *trig = arg;
+
+    ucp_st_trig_dev_proxied(trig->worker);
+    ucp_st_rma_trig_start_func(trig);
+}
+
 static ucs_status_t ucp_st_rma_trig_start(const ucp_st_rma_t *rma,
                                           ucp_st_rma_flow_t *flow,
                                           ucs_gstream_cmd_t *cmd)
@@ -686,7 +697,11 @@ static ucs_status_t ucp_st_rma_trig_start(const ucp_st_rma_t *rma,
     op->threshold  = self->issued[UCP_ST_LANE_TRIG] + 1;
     trig->counted += ucp_st_rma_trig_counts(op);
     ++ucp_st_rma_peer(rma->peer)->num_trig;
-    if (trig->doorbell != NULL) {
+    if ((rma->queue->calls != NULL) &&
+        !ucs_gstream_reaches(rma->queue->stream, trig->doorbell)) {
+        (void)ucp_st_queue_add_func(rma->queue, ucp_st_rma_trig_start_call,
+                                    trig, 0, cmd);
+    } else if (trig->doorbell != NULL) {
         cmd->type           = UCS_GSTREAM_CMD_WRITE64;
         cmd->u.word.address = trig->doorbell;
         cmd->u.word.value   = 1;

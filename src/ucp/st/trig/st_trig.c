@@ -363,8 +363,7 @@ static void ucp_st_trig_add_call(void *arg)
 {
     ucp_st_trig_part_t *part = arg;
 
-    __atomic_fetch_add(&ucp_st_trig_dev(part->op->worker)->proxied, 1,
-                       __ATOMIC_RELAXED);
+    ucp_st_trig_dev_proxied(part->op->worker);
     ucp_st_trig_add_func(part);
 }
 

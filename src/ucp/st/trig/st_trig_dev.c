@@ -368,6 +368,11 @@ void ucp_st_trig_dev_cleanup(ucp_st_worker_h worker)
     ucs_async_context_destroy(dev->async);
 }
 
+void ucp_st_trig_dev_proxied(ucp_st_worker_h worker)
+{
+    __atomic_fetch_add(&ucp_st_trig_dev(worker)->proxied, 1, __ATOMIC_RELAXED);
+}
+
 ucs_status_t ucp_st_trig_dev_query(ucp_st_worker_h worker,
                                    ucp_st_worker_attr_t *attr)
 {

@@ -33,6 +33,10 @@ size_t ucp_st_trig_rma_put_max(ucp_st_peer_t *peer);
  *  not. */
 void ucp_st_trig_dev_wake(ucp_st_worker_h worker);
 
+/** Count a trigger by another thread than a stream's. With the lock held or
+ *  not. */
+void ucp_st_trig_dev_proxied(ucp_st_worker_h worker);
+
 /** The NIC says that the peer cannot be reached, not that a put is wrong. */
 int ucp_st_trig_is_loss(ucs_status_t status);
 
