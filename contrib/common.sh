@@ -25,6 +25,7 @@ ST_TEST_PACKAGES=(shellcheck codespell doxygen procps python3 libfabric-bin
 # What single tests are skipped without, or take less of
 # shellcheck disable=SC2034
 ST_OPTIONAL_PACKAGES=(python3-matplotlib "${ST_MPI4PY[@]}" clang
+                      hipcc libamdhip64-dev
                       gcc-aarch64-linux-gnu libc6-dev-arm64-cross)
 
 # Ends the script with a cause.

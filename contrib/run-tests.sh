@@ -77,6 +77,7 @@ static_checks()
     check check/shellcheck contrib/check-tools.sh shellcheck
     check check/codespell contrib/check-tools.sh codespell
     check check/doxygen contrib/check-tools.sh doxygen
+    check check/gpu contrib/check-gpu.sh
     check check/configure contrib/check-configure.sh "$ST_BUILD"
     check check/scripts contrib/check-scripts.sh "$ST_BUILD"
 }

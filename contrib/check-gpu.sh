@@ -1,0 +1,63 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Compiles the examples for GPUs by the compilers that are there: with HIP to
+# objects and to code for a GPU. Nothing is run.
+set -uo pipefail
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+usage()
+{
+    cat <<STEOF
+usage: contrib/check-gpu.sh
+
+Compiles examples/gpu/*.cpp by hipcc and by nvcc, where they and MPI's compiler
+are there. The status is 77 if there is neither.
+STEOF
+}
+
+case ${1:-} in
+-h|--help) usage; exit 0 ;;
+"") ;;
+*) usage >&2; exit 2 ;;
+esac
+
+PATH=$PATH:/opt/rocm/bin:/usr/local/cuda/bin
+if ! mpi=$(mpicc -show 2>/dev/null); then
+    echo "there is no mpicc"
+    exit 77
+fi
+options=(-I"$top/examples/gpu" -I"$top/contrib/openmpi/mpix_queue")
+for word in $mpi; do
+    case $word in -I*) options+=("$word") ;; esac
+done
+out=$(mktemp -d)
+trap 'rm -rf "$out"' EXIT
+found=no
+rc=0
+
+# Usage: compile COMMAND...
+compile()
+{
+    "$@" "${options[@]}" >"$out/log" 2>&1 && return
+    echo "failed: $*"
+    cat "$out/log"
+    rc=1
+}
+
+for source in "$top"/examples/gpu/*.cpp; do
+    if command -v hipcc >/dev/null; then
+        found=yes
+        # gfx90a: MI200, the newest that Debian 12's compiler knows of its kind
+        compile hipcc --offload-arch=gfx90a -c "$source" -o "$out/object"
+        compile hipcc --offload-arch=gfx90a --genco "$source" -o "$out/code"
+    fi
+    if command -v nvcc >/dev/null; then
+        found=yes
+        compile nvcc -x cu -c "$source" -o "$out/object"
+    fi
+done
+if [ $found = no ]; then
+    echo "there is neither hipcc nor nvcc"
+    exit 77
+fi
+exit $rc
