@@ -105,7 +105,8 @@ check_folder contrib "$outside" '/hook_|/mpix_f08\.h$' \
 # What the programs share
 check_folder bench "$outside|st_(counts|number|report)\.h" \
     '/trig_' 'rdma/.*|cxiemu\.h'
-check_folder examples "$outside" '/cxi_chain\.c$' 'rdma/.*'
+check_folder examples "$outside" '/(cxi_chain\.c|gpu\.h)$' \
+    'rdma/.*|hip/hip_runtime\.h|cuda_runtime\.h'
 # The emulated NIC needs no header of others
 check_folder test/cassini 'setjmp\.h|complex\.h|cxi/cxiemu_decode\.h|st_cunit\.h'
 # The stand-ins for GPU runtimes need none, either
