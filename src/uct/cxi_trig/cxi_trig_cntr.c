@@ -75,37 +75,10 @@ static void uct_cxi_trig_cntr_pool_push(uct_cxi_trig_md_t *md,
     pthread_mutex_unlock(&md->cntrs.mutex);
 }
 
-/* What the provider gives: the register at offset 0 adds to the counter */
-static void *uct_cxi_trig_cntr_page(struct fid_cntr *cntr)
-{
-    struct fi_cxi_cntr_ops *ops = NULL;
-    void *address               = NULL;
-    size_t length               = 0;
-
-    if ((fi_open_ops(&cntr->fid, FI_CXI_COUNTER_OPS, 0, (void**)&ops, NULL) !=
-         0) ||
-        (ops == NULL) ||
-        (ops->get_mmio_addr(&cntr->fid, &address, &length) != 0)) {
-        return NULL;
-    }
-    return address;
-}
-
-/* The page that the register is in, which no other counter's is in */
-static void *uct_cxi_trig_cntr_page_start(void *address)
-{
-    return (void*)ucs_align_down((uintptr_t)address, ucs_get_page_size());
-}
-
 static void uct_cxi_trig_cntr_close_fid(struct fid_cntr *cntr)
 {
-    void *address = uct_cxi_trig_cntr_page(cntr);
-    int ret;
+    int ret = fi_close(&cntr->fid);
 
-    if (address != NULL) {
-        (void)ucs_gstream_memory_remove(uct_cxi_trig_cntr_page_start(address));
-    }
-    ret = fi_close(&cntr->fid);
     if (ret != 0) {
         ucs_warn("cannot close counter %p: %s", cntr, fi_strerror(-ret));
     }
@@ -201,17 +174,38 @@ void uct_cxi_trig_cntr_pool_put(uct_cxi_trig_md_t *md, struct fid_cntr *cntr)
     }
 }
 
-/* The address is not kept: the caller does that. Streams of devices may store
- * there until the provider's counter is closed: to end it with this counter
- * would make a runtime wait for streams. */
+/* What the provider gives: the register at offset 0 adds to the counter */
+static void *uct_cxi_trig_cntr_page(uct_trig_cntr_h cntr)
+{
+    struct fi_cxi_cntr_ops *ops = NULL;
+    void *address               = NULL;
+    size_t length               = 0;
+
+    if ((fi_open_ops(&cntr->cntr->fid, FI_CXI_COUNTER_OPS, 0, (void**)&ops,
+                     NULL) != 0) ||
+        (ops == NULL) ||
+        (ops->get_mmio_addr(&cntr->cntr->fid, &address, &length) != 0)) {
+        return NULL;
+    }
+    return address;
+}
+
+/* The pages that the register is in, which no other counter's is in */
+static void *uct_cxi_trig_cntr_page_start(void *address)
+{
+    return (void*)ucs_align_down((uintptr_t)address, ucs_get_page_size());
+}
+
+/* The address is not kept: the caller does that */
 volatile uint64_t *uct_trig_cntr_doorbell(uct_trig_cntr_h cntr)
 {
-    void *address = uct_cxi_trig_cntr_page(cntr->cntr);
+    void *address = uct_cxi_trig_cntr_page(cntr);
 
-    if (address != NULL) {
-        (void)ucs_gstream_memory_add(uct_cxi_trig_cntr_page_start(address),
-                                     ucs_get_page_size(),
-                                     UCS_GSTREAM_MEMORY_IO);
+    if ((address != NULL) && !cntr->has_page) {
+        cntr->has_page =
+                (ucs_gstream_memory_add(uct_cxi_trig_cntr_page_start(address),
+                                        ucs_get_page_size(),
+                                        UCS_GSTREAM_MEMORY_IO) == UCS_OK);
     }
     return address;
 }
@@ -247,6 +241,10 @@ ucs_status_t uct_trig_cntr_create(uct_iface_h uct_iface,
 
 static void uct_cxi_trig_cntr_free(uct_trig_cntr_h cntr)
 {
+    if (cntr->has_page) {
+        (void)ucs_gstream_memory_remove(
+                uct_cxi_trig_cntr_page_start(uct_cxi_trig_cntr_page(cntr)));
+    }
     --uct_cxi_trig_cntr_iface(cntr)->num_cntrs;
     ucs_list_del(&cntr->list);
     ucs_free(cntr);

@@ -46,6 +46,7 @@ struct uct_trig_cntr {
     uint8_t         failed;  /**< An operation that counts here failed; atomic
                                   */
     uint8_t         has_mem; /**< It counts the writes to a region */
+    uint8_t         has_page; /**< Streams of devices reach its trigger page */
 };
 
 /* A message takes up to four of them */
