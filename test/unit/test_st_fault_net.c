@@ -332,15 +332,15 @@ static void run_trigger(int is_put)
         return;
     }
     fab_intercept_fail_next(FAB_CALL_CNTR_ADD, 1, FI_EIO);
+    /* The wait is there before the start fails, else it is refused */
+    st_hold(scene.a, &gate);
     if (is_put) {
         st_put(&scene.windows[ST_A], 0, LEN, 0);
         st_quiet(&scene.windows[ST_A]);
     } else {
-        /* The wait is there before the start fails, else it is refused */
-        st_hold(scene.a, &gate);
         st_use(scene.a, scene.send);
-        st_let_go(&gate);
     }
+    st_let_go(&gate);
     scene_check_error(&scene);
     if (!is_put) {
         CU_ASSERT_TRUE(st_start_becomes(&scene.pair, scene.b, scene.recv,
