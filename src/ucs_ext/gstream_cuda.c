@@ -30,9 +30,8 @@ enum {
     GSTREAM_CUDA_HAS_64_BIT_V1    = 93,
     GSTREAM_CUDA_CAN_FLUSH        = 98,
     GSTREAM_CUDA_HAS_64_BIT       = 122,
-    GSTREAM_CUDA_VERSION_64_BIT   = 11070, /* The second form of memory
+    GSTREAM_CUDA_VERSION_64_BIT   = 11070  /* The second form of memory
                                               operations, always on */
-    GSTREAM_CUDA_LAST_DEFAULT     = 2      /* Handles of default streams */
 };
 
 
@@ -112,7 +111,7 @@ static int gstream_cuda_is_stream(const gstream_gpu_t *gpu, void *handle)
     struct iovec remote = {.iov_base = handle, .iov_len = 1};
 
     (void)gpu;
-    if ((uintptr_t)handle <= GSTREAM_CUDA_LAST_DEFAULT) {
+    if ((uintptr_t)handle <= GSTREAM_GPU_LAST_DEFAULT) {
         return 1;
     }
     return (process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == 1) ||
@@ -129,7 +128,7 @@ static int gstream_cuda_find_place(const gstream_gpu_t *gpu, void *native,
     if (!gstream_cuda_is_stream(gpu, native)) {
         return GSTREAM_CUDA_INVALID_HANDLE;
     }
-    if ((uintptr_t)native <= GSTREAM_CUDA_LAST_DEFAULT) {
+    if ((uintptr_t)native <= GSTREAM_GPU_LAST_DEFAULT) {
         result = GSTREAM_CUDA_CALL(gpu, gstream_cuda_get_func_t,
                                    GSTREAM_CUDA_GET_CURRENT)(&place->context);
         if ((result == GSTREAM_GPU_OK) && (place->context == NULL)) {

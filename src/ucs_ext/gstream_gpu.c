@@ -220,12 +220,14 @@ static ucs_status_t gstream_gpu_init(gstream_gpu_stream_t *stream,
     return has_native ? UCS_OK : gstream_gpu_make_native(stream, params);
 }
 
-static ucs_status_t gstream_gpu_create(ucs_gstream_type_t type,
-                                       const gstream_ops_t *ops,
-                                       const ucs_gstream_params_t *params,
+/* The front has set the type, as it is not the host's */
+static ucs_status_t gstream_gpu_create(const ucs_gstream_params_t *params,
                                        ucs_gstream_h *stream_p)
 {
-    const gstream_gpu_t *gpu = gstream_gpu_open(type, 0);
+    const gstream_ops_t *ops = (params->type == UCS_GSTREAM_TYPE_CUDA) ?
+                                       &gstream_cuda_ops :
+                                       &gstream_hip_ops;
+    const gstream_gpu_t *gpu = gstream_gpu_open(params->type, 0);
     const char *defect       = gstream_gpu_check(params);
     gstream_gpu_stream_t *stream;
     ucs_status_t status;
@@ -243,7 +245,7 @@ static ucs_status_t gstream_gpu_create(ucs_gstream_type_t type,
         return UCS_ERR_NO_MEMORY;
     }
     stream->super.ops  = ops;
-    stream->super.type = type;
+    stream->super.type = params->type;
     stream->gpu        = gpu;
     pthread_mutex_init(&stream->lock, NULL);
     status = gstream_gpu_init(stream, params);
@@ -254,20 +256,6 @@ static ucs_status_t gstream_gpu_create(ucs_gstream_type_t type,
     }
     *stream_p = &stream->super;
     return UCS_OK;
-}
-
-static ucs_status_t gstream_cuda_create(const ucs_gstream_params_t *params,
-                                        ucs_gstream_h *stream_p)
-{
-    return gstream_gpu_create(UCS_GSTREAM_TYPE_CUDA, &gstream_cuda_ops, params,
-                              stream_p);
-}
-
-static ucs_status_t gstream_hip_create(const ucs_gstream_params_t *params,
-                                       ucs_gstream_h *stream_p)
-{
-    return gstream_gpu_create(UCS_GSTREAM_TYPE_HIP, &gstream_hip_ops, params,
-                              stream_p);
 }
 
 /* What a query or a wait of the host returns for a result */
@@ -762,26 +750,18 @@ static void *gstream_gpu_native(ucs_gstream_h super)
     return gstream_gpu_derived(super)->native;
 }
 
-const gstream_ops_t gstream_cuda_ops = {
-    .name        = "CUDA",
-    .caps        = GSTREAM_GPU_CAPS,
-    .create      = gstream_cuda_create,
-    .destroy     = gstream_gpu_destroy,
-    .enqueue     = gstream_gpu_enqueue,
-    .synchronize = gstream_gpu_synchronize,
-    .query       = gstream_gpu_query,
-    .reaches     = gstream_gpu_reaches,
-    .native      = gstream_gpu_native
-};
+#define GSTREAM_GPU_OPS(_name) \
+    { \
+        .name        = _name, \
+        .caps        = GSTREAM_GPU_CAPS, \
+        .create      = gstream_gpu_create, \
+        .destroy     = gstream_gpu_destroy, \
+        .enqueue     = gstream_gpu_enqueue, \
+        .synchronize = gstream_gpu_synchronize, \
+        .query       = gstream_gpu_query, \
+        .reaches     = gstream_gpu_reaches, \
+        .native      = gstream_gpu_native \
+    }
 
-const gstream_ops_t gstream_hip_ops = {
-    .name        = "HIP",
-    .caps        = GSTREAM_GPU_CAPS,
-    .create      = gstream_hip_create,
-    .destroy     = gstream_gpu_destroy,
-    .enqueue     = gstream_gpu_enqueue,
-    .synchronize = gstream_gpu_synchronize,
-    .query       = gstream_gpu_query,
-    .reaches     = gstream_gpu_reaches,
-    .native      = gstream_gpu_native
-};
+const gstream_ops_t gstream_cuda_ops = GSTREAM_GPU_OPS("CUDA");
+const gstream_ops_t gstream_hip_ops  = GSTREAM_GPU_OPS("HIP");

@@ -49,6 +49,10 @@ enum {
 };
 
 
+/** Handles of default streams are 0 to this one, of both runtimes. */
+#define GSTREAM_GPU_LAST_DEFAULT 2
+
+
 /** One operation of a batch: a union of this size in both runtimes. */
 typedef struct gstream_gpu_op {
     uint32_t operation;

@@ -25,8 +25,7 @@ enum {
     GSTREAM_HIP_MEMORY_DEVICE_5 = 1,     /* of ROCm 5, and of later ones */
     GSTREAM_HIP_MEMORY_DEVICE   = 2,
     GSTREAM_HIP_COPY_DEFAULT    = 4,
-    GSTREAM_HIP_CAN_WAIT        = 10013, /* CanUseStreamWaitValue */
-    GSTREAM_HIP_LAST_DEFAULT    = 2      /* Handles of default streams */
+    GSTREAM_HIP_CAN_WAIT        = 10013  /* CanUseStreamWaitValue */
 };
 
 
@@ -96,7 +95,7 @@ static int gstream_hip_check_stream(const gstream_gpu_t *gpu, void *handle)
 {
     int priority;
 
-    return ((uintptr_t)handle <= GSTREAM_HIP_LAST_DEFAULT) ?
+    return ((uintptr_t)handle <= GSTREAM_GPU_LAST_DEFAULT) ?
                    GSTREAM_GPU_OK :
                    GSTREAM_HIP_CALL(gpu, gstream_hip_stream_func_t,
                                     GSTREAM_HIP_GET_PRIORITY)(handle,
@@ -123,7 +122,7 @@ static int gstream_hip_find_place(const gstream_gpu_t *gpu, void *native,
     if (result != GSTREAM_GPU_OK) {
         return result;
     }
-    if (((uintptr_t)native > GSTREAM_HIP_LAST_DEFAULT) &&
+    if (((uintptr_t)native > GSTREAM_GPU_LAST_DEFAULT) &&
         (gpu->calls.special[GSTREAM_HIP_STREAM_DEVICE] != NULL)) {
         return GSTREAM_HIP_CALL(gpu, gstream_hip_stream_func_t,
                                 GSTREAM_HIP_STREAM_DEVICE)(native,

@@ -314,7 +314,7 @@ ucs_status_t gstream_gpu_detect(void *handle, ucs_gstream_type_t *type_p)
     if ((hip == NULL) && (cuda == NULL)) {
         what = "is none of this library, and no runtime of GPUs that works is "
                "loaded";
-    } else if ((uintptr_t)handle <= 2) { /* default streams, of either */
+    } else if ((uintptr_t)handle <= GSTREAM_GPU_LAST_DEFAULT) {
         if ((hip == NULL) || (cuda == NULL)) {
             *type_p = (hip != NULL) ? UCS_GSTREAM_TYPE_HIP :
                                       UCS_GSTREAM_TYPE_CUDA;

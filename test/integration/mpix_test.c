@@ -4,7 +4,7 @@
  */
 #include "mpix_test.h"
 
-#include <ucs_gstream.h>
+#include "st_any.h"
 
 #include <dlfcn.h>
 #include <sched.h>
@@ -68,24 +68,18 @@ void mpix_test_init_thread(int *argc, char ***argv, int level)
  * the host */
 int mpix_test_stream(void **stream)
 {
-    static const char *const names[] = {"host", "hip", "cuda"};
-    const char *name                 = getenv("ST_TEST_STREAM");
-    ucs_gstream_params_t params      = {
-        .field_mask = UCS_GSTREAM_PARAM_FIELD_TYPE
+    static const int types[UCS_GSTREAM_TYPE_LAST] = {
+        [UCS_GSTREAM_TYPE_HOST] = MPIX_QUEUE_HOST,
+        [UCS_GSTREAM_TYPE_HIP]  = MPIX_QUEUE_HIP,
+        [UCS_GSTREAM_TYPE_CUDA] = MPIX_QUEUE_CUDA
     };
-    int type = 0;
 
-    while ((name != NULL) && (type < 3) && strcmp(names[type], name)) {
-        ++type;
-    }
-    mpix_test.queue_type = type;
-    if (type == MPIX_QUEUE_HOST) {
+    mpix_test.queue_type = types[st_any_type()];
+    if (mpix_test.queue_type == MPIX_QUEUE_HOST) {
         return MPIX_Host_stream_create(stream);
     }
-    params.type = (ucs_gstream_type_t)type;
-    return (ucs_gstream_create(&params, (ucs_gstream_h*)stream) == UCS_OK) ?
-                   MPI_SUCCESS :
-                   MPI_ERR_OTHER;
+    return (st_any_stream((ucs_gstream_h*)stream) == UCS_OK) ? MPI_SUCCESS :
+                                                               MPI_ERR_OTHER;
 }
 
 void mpix_test_start(void)

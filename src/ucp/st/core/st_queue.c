@@ -237,8 +237,8 @@ static void ucp_st_queue_lose(ucp_st_queue_h queue)
                      __ATOMIC_RELEASE);
 }
 
-/* Look after the stream now and then: nobody tells that it has failed, which
- * one without devices does not */
+/* Ask the stream of a device now and then whether it has failed: the runtime
+ * does not report that. Streams of the host do not fail. */
 static void ucp_st_queue_check_stream(ucp_st_queue_h queue)
 {
     if ((queue->calls != NULL) &&
