@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * gstream_memory.c - ranges of memory that devices reach, and words in such.
+ * gstream_memory.c - ranges of memory that devices reach, and pieces of such.
  *
  * A range is registered with a runtime when a command first names it, and stays
- * so until it is removed. The ranges are few: words come out of large areas,
- * which stay for the life of the process.
+ * so until it is removed. The ranges are few: words and other small pieces come
+ * out of large areas. These stay for the life of the process, as to unregister
+ * memory waits for all of a device's streams.
  */
 #ifdef HAVE_CONFIG_H
 #  include "config.h"
@@ -13,7 +14,9 @@
 #include "gstream_memory.h"
 
 #include <ucs/debug/log_def.h>
+#include <ucs/arch/bitops.h>
 #include <ucs/arch/cpu.h>
+#include <ucs/sys/math.h>
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -21,8 +24,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Of an area of words, in bytes */
+/* The least size of an area that pieces are cut from, in bytes */
 #define GSTREAM_MEMORY_AREA_SIZE 65536
+
+/* Pieces have the size of a cache line times a power of 2, up to 2^47 bytes */
+#define GSTREAM_MEMORY_NUM_SIZES 42
 
 
 /* In place of a device's address */
@@ -40,22 +46,20 @@ typedef struct gstream_range {
 } gstream_range_t;
 
 
-/* A free word: the first bytes of its line name the next one. */
-typedef union gstream_line {
-    volatile uint64_t  word;
-    union gstream_line *next;
-    char               bytes[UCS_ARCH_CACHE_LINE_SIZE];
-} gstream_line_t;
+/* A free piece: its first bytes name the next one. */
+typedef struct gstream_piece {
+    struct gstream_piece *next;
+} gstream_piece_t;
 
 
-/* The ranges in ascending order, and the free words; all under the lock, which
- * is held while a range is registered. */
+/* The ranges in ascending order, and the free pieces by their size; all under
+ * the lock, which is held while a range is registered. */
 static struct {
     pthread_mutex_t lock;
     gstream_range_t *ranges;
     size_t          count;
     size_t          max;
-    gstream_line_t  *free;
+    gstream_piece_t *free[GSTREAM_MEMORY_NUM_SIZES];
 } gstream_memory = {
     .lock = PTHREAD_MUTEX_INITIALIZER
 };
@@ -221,55 +225,89 @@ ucs_status_t gstream_memory_map(const gstream_gpu_t *gpu,
     return status;
 }
 
-/* Another area of free words. The lock is held. */
-static void gstream_memory_grow(void)
+/* The number of the least size that a length fits in */
+static unsigned gstream_memory_size_index(size_t length)
 {
-    size_t count          = GSTREAM_MEMORY_AREA_SIZE / sizeof(gstream_line_t);
-    gstream_range_t range = {.length = GSTREAM_MEMORY_AREA_SIZE};
-    gstream_line_t *lines;
+    size_t lines = ucs_div_round_up(ucs_max(length, 1),
+                                    UCS_ARCH_CACHE_LINE_SIZE);
 
-    lines = mmap(NULL, range.length, PROT_READ | PROT_WRITE,
-                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (lines == MAP_FAILED) {
+    return (lines == 1) ? 0 : (ucs_ilog2(lines - 1) + 1);
+}
+
+/* Another area of free pieces. The lock is held. */
+static void gstream_memory_grow(unsigned index)
+{
+    size_t size           = (size_t)UCS_ARCH_CACHE_LINE_SIZE << index;
+    gstream_range_t range = {.length = ucs_max(size, GSTREAM_MEMORY_AREA_SIZE)};
+    size_t count          = range.length / size;
+    gstream_piece_t *piece;
+    void *area;
+
+    area = mmap(NULL, range.length, PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (area == MAP_FAILED) {
         return;
     }
-    range.start = (uintptr_t)lines;
+    /* A child process must not get a copy of what devices write to in its
+     * parent's place */
+    (void)madvise(area, range.length, MADV_DONTFORK);
+    range.start = (uintptr_t)area;
     if (gstream_memory_insert(&range) != UCS_OK) {
-        munmap(lines, range.length);
+        munmap(area, range.length);
         return;
     }
     while (count-- > 0) {
-        lines[count].next   = gstream_memory.free;
-        gstream_memory.free = &lines[count];
+        piece                      = UCS_PTR_BYTE_OFFSET(area, count * size);
+        piece->next                = gstream_memory.free[index];
+        gstream_memory.free[index] = piece;
     }
+}
+
+void *ucs_gstream_memory_get(size_t length)
+{
+    unsigned index = gstream_memory_size_index(length);
+    gstream_piece_t *piece;
+
+    if (index >= GSTREAM_MEMORY_NUM_SIZES) {
+        return NULL;
+    }
+    pthread_mutex_lock(&gstream_memory.lock);
+    if (gstream_memory.free[index] == NULL) {
+        gstream_memory_grow(index);
+    }
+    piece = gstream_memory.free[index];
+    if (piece != NULL) {
+        gstream_memory.free[index] = piece->next;
+    }
+    pthread_mutex_unlock(&gstream_memory.lock);
+    return piece;
+}
+
+void ucs_gstream_memory_put(void *start, size_t length)
+{
+    gstream_piece_t *piece = start;
+    unsigned index         = gstream_memory_size_index(length);
+
+    if (piece == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&gstream_memory.lock);
+    piece->next                = gstream_memory.free[index];
+    gstream_memory.free[index] = piece;
+    pthread_mutex_unlock(&gstream_memory.lock);
 }
 
 volatile uint64_t *ucs_gstream_word_get(void)
 {
-    gstream_line_t *line;
+    volatile uint64_t *word = ucs_gstream_memory_get(sizeof(*word));
 
-    pthread_mutex_lock(&gstream_memory.lock);
-    if (gstream_memory.free == NULL) {
-        gstream_memory_grow();
+    if (word != NULL) {
+        *word = 0;
     }
-    line = gstream_memory.free;
-    if (line != NULL) {
-        gstream_memory.free = line->next;
-        line->word          = 0;
-    }
-    pthread_mutex_unlock(&gstream_memory.lock);
-    return (line == NULL) ? NULL : &line->word;
+    return word;
 }
 
 void ucs_gstream_word_put(volatile uint64_t *word)
 {
-    gstream_line_t *line = (gstream_line_t*)word;
-
-    if (line == NULL) {
-        return;
-    }
-    pthread_mutex_lock(&gstream_memory.lock);
-    line->next          = gstream_memory.free;
-    gstream_memory.free = line;
-    pthread_mutex_unlock(&gstream_memory.lock);
+    ucs_gstream_memory_put((void*)word, sizeof(*word));
 }

@@ -63,6 +63,53 @@ ucs_status_t ucs_gstream_memory_remove(void *start);
 
 
 /**
+ * Get memory of the host that streams of all types reach, and copy to and from
+ * without blocking the host.
+ *
+ * @param [in] length In bytes.
+ *
+ * @return The memory, of undefined content, in cache lines of its own; NULL
+ *         without memory.
+ *
+ * Ownership: the caller owns the memory until @ref ucs_gstream_memory_put. What
+ *            is given back is kept for later calls, and registered memory is
+ *            not unregistered. It is not there in processes that are forked.
+ * Threads: may be called from any thread.
+ */
+void *ucs_gstream_memory_get(size_t length);
+
+
+/**
+ * Give memory back that no command names any more.
+ *
+ * @param [in] start  From @ref ucs_gstream_memory_get, or NULL.
+ * @param [in] length As it was given there.
+ *
+ * Threads: may be called from any thread.
+ */
+void ucs_gstream_memory_put(void *start, size_t length);
+
+
+/**
+ * Copy between memory of the host and of devices, each way and within a device.
+ * The call returns once that is done. It waits for no stream of the
+ * application, the default ones included.
+ *
+ * @param [out] dst    Where to.
+ * @param [in]  src    Where from; apart from @a dst.
+ * @param [in]  length In bytes.
+ *
+ * @return UCS_OK; UCS_ERR_UNSUPPORTED if the two are of different runtimes;
+ *         UCS_ERR_NO_MEMORY; UCS_ERR_IO_ERROR if the runtime fails, which logs
+ *         why.
+ *
+ * Threads: may be called from any thread, but not from a host function of a
+ *          device's stream.
+ */
+ucs_status_t ucs_gstream_memory_copy(void *dst, const void *src, size_t length);
+
+
+/**
  * Get a word that streams of all types reach: 0 at first, in a cache line of
  * its own.
  *

@@ -216,7 +216,8 @@ enum ucp_st_op_flags {
 /** What an operation sends or receives. Fields that are not set are 0. */
 typedef struct ucp_st_op_params {
     uint64_t      field_mask; /**< Mask of @ref ucp_st_op_params_field */
-    void          *buffer;    /**< May be NULL only if @a length is 0 */
+    void          *buffer;    /**< Memory of the host or of a GPU; may be NULL
+                                   only if @a length is 0 */
     size_t        length;     /**< In bytes */
     ucp_st_peer_h peer;       /**< The other side; the null peer if not set */
     uint64_t      tag;        /**< Any value */
@@ -243,8 +244,7 @@ typedef struct ucp_st_op_params {
  * @param [out] op_p   Filled on success only.
  *
  * @return UCS_OK; UCS_ERR_INVALID_PARAM also for a NULL buffer with a length,
- *         an unknown mode or flag, or a peer of another worker;
- *         UCS_ERR_UNSUPPORTED, logged, for a buffer in a device's memory.
+ *         an unknown mode or flag, or a peer of another worker.
  *
  * Ownership: the operation is the caller's until @ref ucp_st_op_free. The
  *            buffer stays the caller's and must live until then.
@@ -452,8 +452,9 @@ ucs_status_t ucp_st_op_query(ucp_st_op_h op, ucp_st_op_attr_t *attr);
  * @return UCS_OK; UCS_ERR_BUSY, with no effect, if its last start was not
  *         waited for on the queue, or that wait has not passed. In a queue in
  *         error an operation may be freed before that, but for one whose buffer
- *         is being read or written: until that is over, or the peer is declared
- *         dead; on the trig lane for two seconds at most.
+ *         is being read or written, or which the stream is yet to copy to or
+ *         from: until that is over, or the peer is declared dead; on the trig
+ *         lane a NIC's access lasts for two seconds at most.
  *
  * Ownership: on UCS_OK the handle is gone.
  * Threads: as the UCP worker; the queue that it was started on must not be in
@@ -475,9 +476,10 @@ ucs_status_t ucp_st_op_free(ucp_st_op_h op);
  *         UCS_ERR_INVALID_PARAM if it belongs to another worker than the queue;
  *         UCS_ERR_CANCELED if the peer has freed its half;
  *         UCS_ERR_EXCEEDS_LIMIT after as many uses as a NIC counter can count;
- *         UCS_ERR_UNSUPPORTED while the stream is being captured into a graph;
- *         the cause if the operation or the queue has failed; an error of the
- *         NIC that does not take the work. Nothing is enqueued on error.
+ *         UCS_ERR_UNSUPPORTED while the stream is being captured into a graph,
+ *         or if the buffer is another runtime's than the stream; the cause if
+ *         the operation or the queue has failed; an error of the NIC that does
+ *         not take the work. Nothing is enqueued on error.
  *
  * Ownership: the buffer belongs to the operation from the start's to the wait's
  *            place in the stream; a send's may be read meanwhile.

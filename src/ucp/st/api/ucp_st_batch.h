@@ -86,8 +86,7 @@ typedef struct ucp_st_req_info {
  * @return UCS_OK; UCS_ERR_INVALID_PARAM also for a NULL buffer with a length,
  *         UCP_ST_PEER_ANY, or a peer of another worker; UCS_ERR_UNSUPPORTED,
  *         logged with the cause, if the UCP worker is not of
- *         UCS_THREAD_MODE_MULTI or has no UCP_FEATURE_TAG, or the buffer is in
- *         a device's memory; an error of
+ *         UCS_THREAD_MODE_MULTI or has no UCP_FEATURE_TAG; an error of
  *         ucp_worker_get_efd() for the first message of a worker; the cause if
  *         the queue is in error, or the peer is gone. Nothing is enqueued on
  *         error.

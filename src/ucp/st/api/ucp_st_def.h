@@ -88,6 +88,8 @@ typedef struct ucp_st_stats {
                                   for which a host thread, the library's or one
                                   that makes a call, moved data or issued a
                                   control message after the trigger */
+    uint64_t staged;         /**< Operations matched whose buffer lies in a
+                                  device, and is copied by way of the host */
     uint64_t puts;           /**< Puts enqueued, with signals or without */
     uint64_t gets;           /**< Gets enqueued */
     uint64_t signals;        /**< Signals enqueued, with puts or alone */

@@ -8,6 +8,7 @@
 
 #include "core/st_lane.h"
 #include "core/st_log.h"
+#include "core/st_stage.h"
 #include "core/st_worker.h"
 
 #include <ucs/sys/math.h>
@@ -46,6 +47,11 @@ size_t ucp_st_lane_no_land(ucp_st_op_t *op, ucs_gstream_cmd_t *cmds)
 
 void ucp_st_lane_no_op(ucp_st_op_t *op)
 {
+}
+
+int ucp_st_lane_reaches_host(const ucp_st_op_t *op)
+{
+    return !ucp_st_stage_is_device(&op->memory);
 }
 
 void ucp_st_lane_no_leave_queue(ucp_st_op_t *op, ucp_st_queue_h queue)

@@ -80,6 +80,10 @@ typedef struct ucp_st_lane_queue_ops {
 
 /** For an operation. */
 typedef struct ucp_st_lane_op_ops {
+    /** Non-zero if the lane moves data of the memory that the operation's
+     *  buffer lies in; else it is given memory of the host in its place. */
+    int (*reaches)(const ucp_st_op_t *op);
+
     /** The operation was paired: set the lane's entry of its `parts`, allocate
      *  what one use needs, and describe it to the peer in `blob`, of
      *  UCP_ST_PROTO_MAX_BLOB bytes; `length_p` is set to the bytes written.
@@ -161,6 +165,9 @@ ucs_status_t ucp_st_lane_no_post(ucp_st_op_t *op, uint64_t use);
 size_t ucp_st_lane_no_land(ucp_st_op_t *op, ucs_gstream_cmd_t *cmds);
 void ucp_st_lane_no_leave_queue(ucp_st_op_t *op, ucp_st_queue_h queue);
 void ucp_st_lane_no_op(ucp_st_op_t *op);
+
+/** reaches() of a lane that reads and writes by the host. */
+int ucp_st_lane_reaches_host(const ucp_st_op_t *op);
 
 /** All lanes by id, from UCP_ST_LANE_NONE + 1 on; st_components.c. */
 extern const ucp_st_lane_ops_t *const ucp_st_lane_table[UCP_ST_LANE_LAST];

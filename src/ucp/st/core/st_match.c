@@ -27,6 +27,7 @@
 #include "core/st_match.h"
 #include "core/st_lane.h"
 #include "core/st_log.h"
+#include "core/st_stage.h"
 #include "core/st_trace.h"
 #include "core/st_worker.h"
 
@@ -126,6 +127,7 @@ static void ucp_st_match_end(ucp_st_op_t *op, ucs_status_t status)
     ucp_st_lanes_revoke(op);
     if ((status == UCS_ERR_NO_RESOURCE) || (status == UCS_ERR_NO_MEMORY)) {
         ucp_st_lanes_release(op, 0);
+        ucp_st_stage_release(op);
         ucp_st_op_set_state(op, UCP_ST_OP_INIT); /* may be tried again */
         op->status = status;
     } else {
@@ -151,7 +153,10 @@ static void ucp_st_match_offer(ucp_st_op_t *op, unsigned lanes)
         if (!(lanes & UCS_BIT(lane->id))) {
             continue;
         }
-        status = lane->op.offer(op, offer + 1, &length);
+        status = ucp_st_stage_set(op, lane);
+        if (status == UCS_OK) {
+            status = lane->op.offer(op, offer + 1, &length);
+        }
         if (status != UCS_OK) {
             ucs_diag("operation %p: lane %s cannot serve: %s", op, lane->name,
                      ucs_status_string(status));
@@ -252,7 +257,13 @@ void ucp_st_match_handle_bind(ucp_st_peer_t *peer, const ucp_st_msg_op_t *msg)
     }
     ucp_st_lanes_release(op, UCS_BIT(lane->id));
     op->lane = lane;
-    status   = lane->op.bind(op, offer + 1, offer->length);
+    (void)ucp_st_stage_set(op, lane); /* as it was for the lane's offer */
+    if (ucp_st_stage_is_used(op)) {
+        ++op->worker->stats.staged;
+    } else {
+        ucp_st_stage_release(op);
+    }
+    status = lane->op.bind(op, offer + 1, offer->length);
     ucp_st_op_set_state(op, UCP_ST_OP_MATCHED);
     ++op->worker->stats.matches;
     ucp_st_trace_match(op);

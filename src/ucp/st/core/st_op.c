@@ -13,6 +13,7 @@
 #include "core/st_match.h"
 #include "core/st_peer.h"
 #include "core/st_queue.h"
+#include "core/st_stage.h"
 #include "core/st_worker.h"
 
 #include <ucs/sys/math.h>
@@ -243,6 +244,7 @@ static void ucp_st_op_destroy(ucp_st_op_t *op, int is_forced)
         return;
     }
     ucp_st_lanes_release(op, 0);
+    ucp_st_stage_release(op);
     if (op->is_told && !op->peer_closed && (op->peer->status == UCS_OK) &&
         !is_forced) {
         return; /* a peer that does not confirm is told again */
@@ -375,7 +377,8 @@ static ucs_status_t ucp_st_op_set_params(ucp_st_op_t *op,
         ucs_error("the operation's peer belongs to another worker");
         return UCS_ERR_INVALID_PARAM;
     }
-    return ucp_st_check_memory(op->buffer, op->length);
+    ucp_st_stage_query(op->buffer, op->length, &op->memory);
+    return UCS_OK;
 }
 
 static ucs_status_t ucp_st_op_create(ucp_st_worker_h worker, ucp_st_dir_t dir,
@@ -521,8 +524,10 @@ static void ucp_st_op_detach(ucp_st_op_t *op)
 /* A use is under way and not known to have failed, or it cannot be stopped */
 static int ucp_st_op_is_in_use(ucp_st_op_t *op)
 {
-    if ((op->lane != NULL) && op->lane->op.uses_buffer(op)) {
-        return 1;
+    if (((op->lane != NULL) && op->lane->op.uses_buffer(op)) ||
+        ((op->early || ucp_st_stage_is_used(op)) &&
+         ucp_st_op_is_on_stream(op))) {
+        return 1; /* the stream copies to it, or from it */
     }
     if ((op->state == UCP_ST_OP_FAILED) ||
         ((op->queue != NULL) && (ucp_st_queue_status(op->queue) != UCS_OK))) {

@@ -20,6 +20,8 @@
 
 #include "core/st_proto.h"
 
+#include <ucs_gstream_memory.h>
+
 #include <ucs/datastruct/list.h>
 
 /** Stored to a word to let its waits pass. It is above any count, and below
@@ -62,6 +64,10 @@ typedef struct ucp_st_op {
     uint64_t            scope;
     void                *buffer;
     size_t              length;     /* of the buffer */
+    ucs_gstream_memory_attr_t memory; /* that it lies in */
+    void                *stage;     /* st_stage.h's memory in its place, or NULL
+                                     */
+    size_t              stage_length; /* ... of so many bytes */
     size_t              msg_length; /* of a use, once paired */
     uint64_t            completed;  /* uses whose completion was reaped */
     ucs_status_t        told_status; /* and why */
@@ -98,6 +104,8 @@ typedef struct ucp_st_op {
     ucs_gstream_func_t  func;       /* of the user, in each use; or NULL */
     void                *func_arg;
     void                (*func_release)(void*); /* NULL once it was called */
+    void                *data;      /* what a lane moves: the buffer or `stage`;
+                                       set before its offer() and bind() */
     void                *parts[UCP_ST_LANE_LAST]; /* of lanes, from offer() to
                                            release(); or NULL */
 } ucp_st_op_t;

@@ -23,6 +23,7 @@
 #include "core/st_lane.h"
 #include "core/st_log.h"
 #include "core/st_op.h"
+#include "core/st_stage.h"
 #include "core/st_trace.h"
 #include "core/st_worker.h"
 
@@ -477,7 +478,7 @@ static ucs_status_t ucp_st_start_check(ucp_st_queue_h queue,
                   "seen pass on another queue", op);
         return UCS_ERR_BUSY;
     }
-    return UCS_OK;
+    return ucp_st_stage_check(queue, op);
 }
 
 static ucs_status_t ucp_st_wait_check(ucp_st_queue_h queue,
@@ -518,6 +519,16 @@ static ucs_status_t ucp_st_start_make(ucp_st_queue_h queue,
     ucs_status_t status;
     size_t i;
 
+    /* All copies come before all starts, so that these are one batch of a
+     * device */
+    for (i = 0; i < count; ++i) {
+        if ((ops[i]->lane != NULL) && ucp_st_stage_is_used(ops[i])) {
+            *num_cmds += ucp_st_queue_add_user(ops[i], UCP_ST_DIR_SEND,
+                                               &queue->cmds[*num_cmds]);
+            *num_cmds += ucp_st_stage_copy(ops[i], queue, UCP_ST_DIR_SEND,
+                                           &queue->cmds[*num_cmds]);
+        }
+    }
     for (i = 0; i < count; ++i) {
         op = ops[i];
         if (op->lane == NULL) {
@@ -527,8 +538,10 @@ static ucs_status_t ucp_st_start_make(ucp_st_queue_h queue,
         if (status != UCS_OK) {
             return status;
         }
-        *num_cmds += ucp_st_queue_add_user(op, UCP_ST_DIR_SEND,
-                                           &queue->cmds[*num_cmds]);
+        if (!ucp_st_stage_is_used(op)) {
+            *num_cmds += ucp_st_queue_add_user(op, UCP_ST_DIR_SEND,
+                                               &queue->cmds[*num_cmds]);
+        }
         *num_cmds += op->lane->op.start(op, queue, op->started + 1,
                                         &queue->cmds[*num_cmds]);
     }
@@ -582,6 +595,8 @@ static ucs_status_t ucp_st_wait_make(ucp_st_queue_h queue,
     for (i = 0; i < count; ++i) {
         if (ops[i]->lane != NULL) {
             *num_cmds += ops[i]->lane->op.land(ops[i], &queue->cmds[*num_cmds]);
+            *num_cmds += ucp_st_stage_copy(ops[i], queue, UCP_ST_DIR_RECV,
+                                           &queue->cmds[*num_cmds]);
         }
     }
     for (i = 0; i < count; ++i) {
@@ -674,7 +689,7 @@ static ucs_status_t ucp_st_enqueue_prepare(ucp_st_queue_h queue,
 {
     return ((ops == NULL) && (count > 0)) ?
            ucp_st_check_call(0) :
-           ucp_st_queue_prepare(queue, count * (UCP_ST_LANE_MAX_CMDS + 1 +
+           ucp_st_queue_prepare(queue, count * (UCP_ST_LANE_MAX_CMDS + 2 +
                                                 UCP_ST_TRACE_MAX_CMDS));
 }
 

@@ -99,7 +99,7 @@ static void ucp_st_stats_print(const ucp_st_worker_attr_t *attr, FILE *stream)
             stats->eager);
     fprintf(stream, "cts_fired %lu\natomics_fired %lu\n", stats->cts_fired,
             stats->atomics_fired);
-    fprintf(stream, "copies %lu\n", stats->copies);
+    fprintf(stream, "copies %lu\nstaged %lu\n", stats->copies, stats->staged);
     fprintf(stream, "puts %lu\ngets %lu\nsignals %lu\n", stats->puts,
             stats->gets, stats->signals);
     fprintf(stream, "signal_waits %lu\nquiets %lu\n", stats->signal_waits,

@@ -9,6 +9,7 @@
 #include "core/st_worker.h"
 #include "core/st_lane.h"
 #include "core/st_log.h"
+#include "core/st_stage.h"
 #include "core/st_op.h"
 #include "core/st_peer.h"
 #include "core/st_process.h"
@@ -105,18 +106,15 @@ ucs_status_t ucp_st_fork_refuse(void)
 
 ucs_status_t ucp_st_check_memory(const void *address, size_t length)
 {
-    static const char *const names[] = {
-        [UCS_GSTREAM_TYPE_HIP]  = "HIP",
-        [UCS_GSTREAM_TYPE_CUDA] = "CUDA"
-    };
     ucs_gstream_memory_attr_t attr;
 
-    if ((length == 0) || (ucs_gstream_memory_query(address, &attr) != UCS_OK) ||
-        (attr.type == UCS_GSTREAM_TYPE_HOST) || attr.is_managed) {
+    ucp_st_stage_query(address, length, &attr);
+    if (!ucp_st_stage_is_device(&attr)) {
         return UCS_OK;
     }
-    ucs_error("memory %p lies in device %d of %s, whose memory no lane moves: "
-              "use memory of the host", address, attr.device, names[attr.type]);
+    ucs_error("memory %p is of device %d of %s: one-sided operations need "
+              "memory of the host", address, attr.device,
+              ucp_st_stage_runtime(attr.type));
     return UCS_ERR_UNSUPPORTED;
 }
 

@@ -85,7 +85,7 @@ static ucs_status_t ucp_st_direct_offer(ucp_st_op_t *op, void *buffer,
     ucp_st_direct_dev_t *dev      = ucp_st_direct_dev(op->worker);
     ucp_st_direct_op_t *direct    = calloc(1, sizeof(*direct));
     ucp_st_direct_blob_t blob     = {
-        .address    = (uintptr_t)op->buffer,
+        .address    = (uintptr_t)op->data,
         .map_min    = config->direct_map_min,
         .attach_min = config->direct_attach_min,
         .can_attach = ucp_st_direct_peer(op->peer)->can_attach
@@ -99,7 +99,7 @@ static ucs_status_t ucp_st_direct_offer(ucp_st_op_t *op, void *buffer,
     direct->stream = &dev->parked;
     direct->dir    = op->dir;
     direct->length = op->msg_length;
-    direct->buffer = op->buffer;
+    direct->buffer = op->data;
     direct->is_nt  = (op->msg_length >= config->direct_nt_min);
     direct->word   = ucs_gstream_word_get();
     if (direct->word == NULL) {
@@ -117,12 +117,12 @@ static ucs_status_t ucp_st_direct_offer(ucp_st_op_t *op, void *buffer,
         blob.piece = direct->piece;
     }
     if (op->msg_length >= config->direct_map_min) {
-        direct->map = ucp_st_direct_map_find(op->buffer, op->msg_length);
+        direct->map = ucp_st_direct_map_find(op->data, op->msg_length);
     }
     if (direct->map != NULL) {
         blob.is_mappable = 1;
         blob.file        = direct->map->file;
-        blob.offset      = UCS_PTR_BYTE_DIFF(direct->map->address, op->buffer);
+        blob.offset      = UCS_PTR_BYTE_DIFF(direct->map->address, op->data);
     }
     op->parts[UCP_ST_LANE_DIRECT] = direct;
     memcpy(buffer, &blob, sizeof(blob));
@@ -419,6 +419,7 @@ const ucp_st_lane_ops_t ucp_st_direct_lane = {
         .cleanup = ucp_st_direct_queue_cleanup
     },
     .op     = {
+        .reaches       = ucp_st_lane_reaches_host,
         .offer         = ucp_st_direct_offer,
         .bind          = ucp_st_direct_bind,
         .post          = ucp_st_lane_no_post,

@@ -270,7 +270,7 @@ static void ucp_st_host_send(ucp_st_op_t *op)
               ucp_am_send_nbx(ep, is_send ? UCP_ST_SVC_AM_DATA :
                                             UCP_ST_SVC_AM_ACK,
                               &host->header, sizeof(host->header),
-                              is_send ? op->buffer : NULL,
+                              is_send ? op->data : NULL,
                               is_send ? op->msg_length : 0, &param);
     ucp_st_worker_lock(op->worker);
     if (!UCS_PTR_IS_PTR(request)) {
@@ -297,11 +297,11 @@ static void ucp_st_host_recv(ucp_st_op_t *op)
     ucp_st_trace_move(op);
     ucp_st_worker_unlock(op->worker);
     if (msg->is_rndv && (op->msg_length > 0)) {
-        request = ucp_am_recv_data_nbx(ucp_worker, msg->data, op->buffer,
+        request = ucp_am_recv_data_nbx(ucp_worker, msg->data, op->data,
                                        op->msg_length, &param);
     } else {
         if (op->msg_length > 0) {
-            memcpy(op->buffer, msg->data, op->msg_length);
+            memcpy(op->data, msg->data, op->msg_length);
         }
         ucp_am_data_release(ucp_worker, msg->data);
     }
@@ -763,6 +763,7 @@ const ucp_st_lane_ops_t ucp_st_host_lane = {
         .cleanup = ucp_st_queue_hook_none
     },
     .op     = {
+        .reaches       = ucp_st_lane_reaches_host,
         .offer         = ucp_st_host_offer,
         .bind          = ucp_st_host_bind,
         .post          = ucp_st_lane_no_post,

@@ -14,6 +14,7 @@
 #include "ctrl/st_ctrl.h"
 #include "core/st_log.h"
 #include "core/st_peer.h"
+#include "core/st_stage.h"
 #include "core/st_ucp.h"
 
 #include <ucs/sys/math.h>
@@ -72,6 +73,12 @@ static void ucp_st_batch_update_word(ucp_st_queue_h queue)
         __atomic_store_n(word, value, __ATOMIC_RELEASE);
         ucs_gstream_wake(word);
     }
+}
+
+void ucp_st_req_release(ucp_st_req_t *req)
+{
+    ucs_gstream_memory_put(req->stage, req->length);
+    free(req);
 }
 
 void ucp_st_req_abort(ucp_st_req_t *req, ucs_status_t cause)
@@ -158,7 +165,7 @@ static void ucp_st_req_finish(ucp_st_req_t *req, const ucp_st_req_info_t *info)
         }
     }
     if (req->is_freed && !req->is_calling) {
-        free(req);
+        ucp_st_req_release(req);
     }
 }
 
@@ -167,6 +174,12 @@ void ucp_st_req_finish_status(ucp_st_req_t *req, ucs_status_t status)
     ucp_st_req_info_t info = {.status = status};
 
     ucp_st_req_finish(req, &info);
+}
+
+/* What UCP reads or writes */
+static void *ucp_st_batch_data(const ucp_st_req_t *req)
+{
+    return (req->stage != NULL) ? req->stage : req->buffer;
 }
 
 /* UCP's callback: in any thread, without the lock */
@@ -197,13 +210,18 @@ static void ucp_st_batch_received_cb(void *request, ucs_status_t status,
                                      const ucp_tag_recv_info_t *tag_info,
                                      void *arg)
 {
+    ucp_st_req_t *req      = arg;
     ucp_st_req_info_t info = {
         .status     = status,
         .length     = tag_info->length,
         .sender_tag = tag_info->sender_tag
     };
 
-    ucp_st_batch_completed(arg, request, &info);
+    if ((status == UCS_OK) && (req->stage != NULL)) {
+        info.status = ucs_gstream_memory_copy(req->buffer, req->stage,
+                                              info.length);
+    }
+    ucp_st_batch_completed(req, request, &info);
 }
 
 /* In the service thread. A message to oneself needs an endpoint, which the
@@ -239,7 +257,14 @@ static ucs_status_ptr_t ucp_st_batch_send(ucp_st_req_t *req)
             return UCS_STATUS_PTR(status);
         }
     }
-    return ucp_tag_send_nbx(*ep_p, req->buffer, req->length, req->tag, &param);
+    if (req->stage != NULL) {
+        status = ucs_gstream_memory_copy(req->stage, req->buffer, req->length);
+        if (status != UCS_OK) {
+            return UCS_STATUS_PTR(status);
+        }
+    }
+    return ucp_tag_send_nbx(*ep_p, ucp_st_batch_data(req), req->length,
+                            req->tag, &param);
 }
 
 /* UCX 1.13 tells length and tag of a message that is here already only to a
@@ -254,8 +279,8 @@ static ucs_status_ptr_t ucp_st_batch_recv(ucp_st_req_t *req)
         .user_data    = req
     };
 
-    return ucp_tag_recv_nbx(req->worker->ucp_worker, req->buffer, req->length,
-                            req->tag, req->tag_mask, &param);
+    return ucp_tag_recv_nbx(req->worker->ucp_worker, ucp_st_batch_data(req),
+                            req->length, req->tag, req->tag_mask, &param);
 }
 
 /* A call of UCP for a message has returned. If the message is complete by now,
@@ -270,7 +295,7 @@ static void ucp_st_batch_called(ucp_st_req_t *req, void *request)
         return;
     }
     if (req->is_freed) {
-        free(req);
+        ucp_st_req_release(req);
     }
     ucp_st_worker_unlock(worker);
     ucp_request_free(request);

@@ -55,6 +55,9 @@ typedef struct ucp_st_req {
     ucp_st_dir_t        dir;
     void                *buffer;
     size_t              length;
+    void                *stage;     /* memory of the host that UCP is given in
+                                       the buffer's place, if that lies in a
+                                       device (core/st_stage.h); or NULL */
     ucp_tag_t           tag;
     ucp_tag_t           tag_mask;
     ucp_st_req_state_t  state;
@@ -120,6 +123,9 @@ void ucp_st_req_set_state(ucp_st_req_t *req, ucp_st_req_state_t state);
 /** The message has ended before UCP got it: tell the queue, if its start was
  *  enqueued. The message is gone if the user has freed it. */
 void ucp_st_req_finish_status(ucp_st_req_t *req, ucs_status_t status);
+
+/** Free a message. */
+void ucp_st_req_release(ucp_st_req_t *req);
 
 /** Have the service thread cancel a message. */
 void ucp_st_req_abort(ucp_st_req_t *req, ucs_status_t cause);

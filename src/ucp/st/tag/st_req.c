@@ -15,6 +15,7 @@
 #include "ctrl/st_ctrl.h"
 #include "core/st_log.h"
 #include "core/st_peer.h"
+#include "core/st_stage.h"
 #include "core/st_trace.h"
 
 #include <ucs/type/param.h>
@@ -35,6 +36,7 @@ static ucs_status_t ucp_st_req_init(ucp_st_req_t *req, ucp_st_queue_h queue,
 {
     ucp_st_peer_h peer = (dir == UCP_ST_DIR_SEND) ? UCP_ST_PEER_NULL :
                                                     UCP_ST_PEER_ANY;
+    ucs_gstream_memory_attr_t memory;
 
     *req = (ucp_st_req_t){
         .worker      = queue->worker,
@@ -61,7 +63,12 @@ static ucs_status_t ucp_st_req_init(ucp_st_req_t *req, ucp_st_queue_h queue,
         ucs_error("the message's peer belongs to another worker");
         return UCS_ERR_INVALID_PARAM;
     }
-    return ucp_st_check_memory(req->buffer, req->length);
+    ucp_st_stage_query(req->buffer, req->length, &memory);
+    if (ucp_st_stage_is_device(&memory)) {
+        req->stage = ucs_gstream_memory_get(req->length);
+        return (req->stage != NULL) ? UCS_OK : UCS_ERR_NO_MEMORY;
+    }
+    return UCS_OK;
 }
 
 static ucs_status_t ucp_st_req_enqueue(ucp_st_queue_h queue, ucp_st_dir_t dir,
@@ -92,7 +99,7 @@ static ucs_status_t ucp_st_req_enqueue(ucp_st_queue_h queue, ucp_st_dir_t dir,
         status = req->peer->status;
     }
     if (status != UCS_OK) {
-        free(req);
+        ucp_st_req_release(req);
     } else {
         ucs_list_add_tail(&ucp_st_queue_batch(queue)->enqueued, &req->list);
         if (req_p == NULL) {
@@ -313,7 +320,7 @@ ucs_status_t ucp_st_req_free(ucp_st_req_h req)
     if (req->state == UCP_ST_REQ_ENQUEUED) {
         ucp_st_req_withdraw(req);
     } else if ((req->state == UCP_ST_REQ_DONE) && !req->is_calling) {
-        free(req);
+        ucp_st_req_release(req);
     }
     ucp_st_worker_unlock(worker);
     return UCS_OK;

@@ -99,7 +99,7 @@ static ucs_status_t ucp_st_trig_mem_reg(ucp_st_trig_part_t *part)
 
     ucp_st_trig_share(part, &share);
     address = (share.length == 0) ? pad :
-              UCS_PTR_BYTE_OFFSET(op->buffer, share.offset);
+              UCS_PTR_BYTE_OFFSET(op->data, share.offset);
     length  = (share.length == 0) ? sizeof(part->slot->pad) : share.length;
     if (is_send && (part->rail->attr.flags & UCT_TRIG_IFACE_FLAG_LOCAL_MEM)) {
         status = uct_trig_mem_reg(iface, address, length, NULL, &part->local);
@@ -425,7 +425,7 @@ static size_t ucp_st_trig_land(ucp_st_op_t *op, ucs_gstream_cmd_t *cmds)
         return 0;
     }
     cmds[0].type          = UCS_GSTREAM_CMD_COPY;
-    cmds[0].u.copy.dst    = op->buffer;
+    cmds[0].u.copy.dst    = op->data;
     cmds[0].u.copy.src    = UCS_PTR_BYTE_OFFSET(
             part->inbox, ucp_st_trig_inbox_offset(op, op->started));
     cmds[0].u.copy.length = op->msg_length;
@@ -490,6 +490,7 @@ const ucp_st_lane_ops_t ucp_st_trig_lane = {
         .cleanup = ucp_st_queue_hook_none
     },
     .op     = {
+        .reaches       = ucp_st_lane_reaches_host,
         .offer         = ucp_st_trig_offer,
         .bind          = ucp_st_trig_bind,
         .post          = ucp_st_trig_post,

@@ -212,7 +212,7 @@ static void ucp_st_trig_fill_put(ucp_st_trig_part_t *part, size_t chunk,
         return;
     }
     offset            = chunk * ucp_st_trig_op(op)->plan.put_max;
-    put->buffer       = UCS_PTR_BYTE_OFFSET(op->buffer, share.offset + offset);
+    put->buffer       = UCS_PTR_BYTE_OFFSET(op->data, share.offset + offset);
     put->length       = ucs_min(share.length - offset,
                                 ucp_st_trig_op(op)->plan.put_max);
     put->remote_addr += offset;

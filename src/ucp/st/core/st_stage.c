@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_stage.c - memory of devices that a lane does not reach.
+ *
+ * A stream of the buffer's own runtime copies by itself. A stream of the host
+ * calls a function that has the runtime copy, and waits for that. A stream of
+ * another runtime can do neither.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "core/st_stage.h"
+#include "core/st_lane.h"
+#include "core/st_log.h"
+#include "core/st_queue.h"
+#include "core/st_worker.h"
+
+const char *ucp_st_stage_runtime(ucs_gstream_type_t type)
+{
+    static const char *const names[] = {
+        [UCS_GSTREAM_TYPE_HOST] = "the host",
+        [UCS_GSTREAM_TYPE_HIP]  = "HIP",
+        [UCS_GSTREAM_TYPE_CUDA] = "CUDA"
+    };
+
+    return names[type];
+}
+
+void ucp_st_stage_query(const void *buffer, size_t length,
+                        ucs_gstream_memory_attr_t *attr)
+{
+    *attr = (ucs_gstream_memory_attr_t){.type = UCS_GSTREAM_TYPE_HOST};
+    if (length > 0) {
+        (void)ucs_gstream_memory_query(buffer, attr);
+    }
+}
+
+void ucp_st_stage_release(ucp_st_op_t *op)
+{
+    ucs_gstream_memory_put(op->stage, op->stage_length);
+    op->stage = NULL;
+}
+
+ucs_status_t ucp_st_stage_set(ucp_st_op_t *op, const ucp_st_lane_ops_t *lane)
+{
+    op->data = op->buffer;
+    if (lane->op.reaches(op) || (op->msg_length == 0)) {
+        return UCS_OK;
+    }
+    if ((op->stage != NULL) && (op->stage_length != op->msg_length)) {
+        ucp_st_stage_release(op);
+    }
+    if (op->stage == NULL) {
+        op->stage        = ucs_gstream_memory_get(op->msg_length);
+        op->stage_length = op->msg_length;
+    }
+    op->data = op->stage;
+    return (op->data == NULL) ? UCS_ERR_NO_MEMORY : UCS_OK;
+}
+
+/* A stream that runs functions at no cost has one copy */
+static int ucp_st_stage_is_func(ucp_st_queue_h queue)
+{
+    return (ucs_gstream_caps(queue->stream) & UCS_GSTREAM_CAP_CHEAP) != 0;
+}
+
+ucs_status_t ucp_st_stage_check(ucp_st_queue_h queue, const ucp_st_op_t *op)
+{
+    ucs_gstream_type_t type = ucs_gstream_type(queue->stream);
+
+    if (!ucp_st_stage_is_used(op) || ucp_st_stage_is_func(queue) ||
+        (type == op->memory.type)) {
+        return UCS_OK;
+    }
+    ucs_error("start of operation %p: its buffer lies in memory of %s, which "
+              "streams of %s do not copy", op,
+              ucp_st_stage_runtime(op->memory.type),
+              ucp_st_stage_runtime(type));
+    return UCS_ERR_UNSUPPORTED;
+}
+
+/* A stream of the host could not copy. The start that follows a send's copy has
+ * no effect then. A receive is complete by now: its queue is told. */
+static void ucp_st_stage_failed(ucp_st_op_t *op, ucs_status_t status)
+{
+    ucp_st_worker_lock(op->worker);
+    if (op->dir == UCP_ST_DIR_SEND) {
+        ucp_st_op_fail(op, status);
+    } else if (op->queue != NULL) {
+        ucp_st_queue_fail(op->queue, op, status);
+    }
+    ucp_st_worker_unlock(op->worker);
+}
+
+/* Runs on a stream of the host. The operation stays while the stream names it.
+ */
+static void ucp_st_stage_func(void *arg)
+{
+    ucp_st_op_t *op = arg;
+    int is_send     = (op->dir == UCP_ST_DIR_SEND);
+    ucs_status_t status;
+
+    status = ucs_gstream_memory_copy(is_send ? op->data : op->buffer,
+                                     is_send ? op->buffer : op->data,
+                                     op->msg_length);
+    if (status != UCS_OK) {
+        ucp_st_stage_failed(op, status);
+    }
+}
+
+size_t ucp_st_stage_copy(ucp_st_op_t *op, ucp_st_queue_h queue,
+                         ucp_st_dir_t dir, ucs_gstream_cmd_t *cmd)
+{
+    if (!ucp_st_stage_is_used(op) || (op->dir != dir)) {
+        return 0;
+    }
+    if (ucp_st_stage_is_func(queue)) {
+        cmd->type        = UCS_GSTREAM_CMD_FUNC;
+        cmd->u.func.func = ucp_st_stage_func;
+        cmd->u.func.arg  = op;
+    } else {
+        cmd->type          = UCS_GSTREAM_CMD_COPY;
+        cmd->u.copy.dst    = (dir == UCP_ST_DIR_SEND) ? op->data : op->buffer;
+        cmd->u.copy.src    = (dir == UCP_ST_DIR_SEND) ? op->buffer : op->data;
+        cmd->u.copy.length = op->msg_length;
+    }
+    return 1;
+}

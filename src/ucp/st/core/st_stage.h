@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_stage.h - memory of devices that a lane does not reach.
+ *
+ * Such a buffer is staged: the lane moves host memory in its place, which
+ * devices reach. The stream copies a send's data to there before it starts it,
+ * and a receive's data from there once it has waited for it. So it is all in
+ * the order of the stream, and a lane knows nothing of it. A use ends before
+ * the next one starts: one piece of memory serves all uses of an operation.
+ */
+#ifndef UCP_ST_STAGE_H_
+#define UCP_ST_STAGE_H_
+
+#include "core/st_op.h"
+
+struct ucp_st_lane_ops;
+
+/** Name of a runtime of GPUs, for messages. */
+const char *ucp_st_stage_runtime(ucs_gstream_type_t type);
+
+/** Ask whose the buffer's memory is, before it is matched. */
+void ucp_st_stage_query(const void *buffer, size_t length,
+                        ucs_gstream_memory_attr_t *attr);
+
+/** The buffer lies in memory of a device, or in one that moves to devices. */
+static inline int ucp_st_stage_is_device(const ucs_gstream_memory_attr_t *attr)
+{
+    return attr->type != UCS_GSTREAM_TYPE_HOST;
+}
+
+/** The lane moves other memory in place of the buffer. */
+static inline int ucp_st_stage_is_used(const ucp_st_op_t *op)
+{
+    return (op->stage != NULL) && (op->data == op->stage);
+}
+
+/** Set the operation's `data` to what a lane is to move. UCS_ERR_NO_MEMORY. The
+ *  worker's lock is held, as it is for the next one. */
+ucs_status_t ucp_st_stage_set(ucp_st_op_t *op,
+                              const struct ucp_st_lane_ops *lane);
+
+/** Nothing is staged any more; no lane uses the memory. */
+void ucp_st_stage_release(ucp_st_op_t *op);
+
+/** A start on the queue: UCS_ERR_UNSUPPORTED, logged, if its stream cannot copy
+ *  the buffer. */
+ucs_status_t ucp_st_stage_check(ucp_st_queue_h queue, const ucp_st_op_t *op);
+
+/** Write to `cmd` the copy of a use's data to or from the memory in its place,
+ *  if the buffer is staged and the operation of this direction: how many
+ *  commands, at most 1. */
+size_t ucp_st_stage_copy(ucp_st_op_t *op, ucp_st_queue_h queue,
+                         ucp_st_dir_t dir, ucs_gstream_cmd_t *cmd);
+
+#endif
