@@ -192,6 +192,13 @@ unsigned ucs_gstream_caps(ucs_gstream_h stream)
     return (stream != NULL) ? stream->ops->caps : 0;
 }
 
+unsigned ucs_gstream_type_caps(ucs_gstream_type_t type)
+{
+    return ((unsigned)type < UCS_GSTREAM_TYPE_LAST) ?
+                   gstream_backends[type]->caps :
+                   0;
+}
+
 void *ucs_gstream_native(ucs_gstream_h stream)
 {
     return (stream != NULL) ? stream->ops->native(stream) : NULL;

@@ -12,7 +12,8 @@
 #endif
 
 #include "gstream_gpu.h"
-#include "api/ucs_gstream_memory.h"
+#include "gstream_device.h"
+#include "gstream_memory.h"
 
 #include <ucs/debug/log_def.h>
 #include <ucs/sys/math.h>
@@ -260,6 +261,26 @@ void gstream_gpu_unregister(ucs_gstream_type_t type, void *start)
         (void)gpu->calls.memory_unregister(start);
         gpu->ops->leave(gpu, &last);
     }
+}
+
+int ucs_gstream_type_reaches(ucs_gstream_type_t type,
+                             const volatile uint64_t *word)
+{
+    const gstream_gpu_t *gpu;
+    gstream_gpu_place_t place;
+    uint64_t address;
+
+    if ((word == NULL) || ((unsigned)type >= UCS_GSTREAM_TYPE_LAST)) {
+        return 0;
+    }
+    if (type == UCS_GSTREAM_TYPE_HOST) {
+        return 1;
+    }
+    gpu = gstream_gpu_open(type, 0);
+    return (gpu != NULL) && !gstream_device_covers(word) &&
+           (gpu->ops->find_place(gpu, NULL, &place) == GSTREAM_GPU_OK) &&
+           (gstream_gpu_set_home(type, &place) == UCS_OK) &&
+           (gstream_memory_map(gpu, word, &address) == UCS_OK);
 }
 
 ucs_status_t ucs_gstream_memory_query(const void *address,

@@ -18,6 +18,7 @@
 #include "core/st_op.h"
 #include "core/st_queue.h"
 #include "core/st_worker.h"
+#include "trig/st_trig_dev.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -68,6 +69,7 @@ static int gpu_load(gpu_t *gpu)
     return gpu->counts != NULL;
 }
 
+/* `lane` NULL: all of them are there, in no order of the user's */
 static void gpu_run(int is_hip, const char *lane, gpu_body_t body)
 {
     gpu_t gpu     = {.is_hip = is_hip};
@@ -75,7 +77,8 @@ static void gpu_run(int is_hip, const char *lane, gpu_body_t body)
     char *st_lane = st_env_set("ST_LANE", lane);
     char *lanes   = st_env_set("UCX_ST_LANES", lane);
     char *errors  = st_env_set("UCX_MM_ERROR_HANDLING", "y");
-    char *tls     = st_env_set("UCX_TLS", "posix,self");
+    char *tls     = st_env_set("UCX_TLS", (lane != NULL) ? "posix,self" :
+                                          "posix,self,cxi_trig");
 
     if (gpu_load(&gpu) && st_pair_init(&gpu.pair)) {
         gpu.side = gpu.pair.side;
@@ -604,6 +607,49 @@ static void run_device_once(gpu_t *gpu)
 
 ST_CASE_CALL(device_once_hip, gpu_run(1, "host", run_device_once))
 ST_CASE_CALL(device_once_cuda, gpu_run(0, "host", run_device_once))
+
+/* The lane of a new pair */
+static ucp_st_lane_t lane_of_pair(st_pair_t *pair)
+{
+    ucp_st_op_attr_t attr = {.lane = UCP_ST_LANE_NONE};
+    ucp_st_op_h op[2];
+
+    op[ST_A] = st_send(&pair->side[ST_A], sent[0], LENGTH, 0);
+    op[ST_B] = st_recv(&pair->side[ST_B], received[0], LENGTH, 0);
+    st_match_ok(op[ST_A], op[ST_B]);
+    CU_ASSERT_EQUAL(ucp_st_op_query(op[ST_A], &attr), UCS_OK);
+    st_free2(op[ST_A], op[ST_B]);
+    return attr.lane;
+}
+
+/* The worker's queues decide on the lane: streams of a device move nothing on
+ * lane direct, nor on lane trig unless they reach the card's trigger pages. No
+ * stand-in reaches those of the emulated card. */
+static void run_lane(gpu_t *gpu)
+{
+    ucs_gstream_type_t type = ucs_gstream_type(gpu->side[ST_A].stream);
+    ucp_st_worker_h worker  = gpu->side[ST_A].worker;
+    st_side_t more;
+    char *stream;
+
+    CU_ASSERT_EQUAL(lane_of_pair(&gpu->pair), UCP_ST_LANE_DIRECT);
+    CU_ASSERT_EQUAL(ucp_st_trig_dev(worker)->serves[type], -1);
+    ucp_st_trig_dev(worker)->serves[type] = 1;
+    CU_ASSERT_EQUAL(lane_of_pair(&gpu->pair), UCP_ST_LANE_TRIG);
+    stream = st_env_set("ST_TEST_STREAM", NULL);
+    st_more_init(&more, &gpu->side[ST_A]);
+    CU_ASSERT_EQUAL(lane_of_pair(&gpu->pair), UCP_ST_LANE_TRIG);
+    worker->stream_types = UCS_BIT(UCS_GSTREAM_TYPE_HOST);
+    CU_ASSERT_EQUAL(lane_of_pair(&gpu->pair), UCP_ST_LANE_DIRECT);
+    worker->stream_types = 0;
+    worker->is_ordered   = 1;
+    CU_ASSERT_EQUAL(lane_of_pair(&gpu->pair), UCP_ST_LANE_DIRECT);
+    st_more_cleanup(&more);
+    st_env_restore("ST_TEST_STREAM", stream);
+}
+
+ST_CASE_CALL(lane_hip, gpu_run(1, NULL, run_lane))
+ST_CASE_CALL(lane_cuda, gpu_run(0, NULL, run_lane))
 
 /* Windows are of the host's memory */
 static void run_memory(gpu_t *gpu)

@@ -140,6 +140,32 @@ ST_CASE(worker_refusals)
 }
 
 /* Lanes are told as a worker has them; without a worker each has a reason */
+/* Kinds of streams that the user names must be known, and be there */
+ST_CASE(stream_types)
+{
+    static const uint64_t bad[]   = {0, UCS_BIT(UCS_GSTREAM_TYPE_LAST)};
+    ucp_st_worker_params_t params = {
+        .field_mask   = UCP_ST_WORKER_PARAM_FIELD_STREAM_TYPES,
+        .stream_types = UCS_BIT(UCS_GSTREAM_TYPE_HOST)
+    };
+    ucp_st_worker_h worker;
+    ucs_gstream_type_attr_t attr;
+    unsigned i;
+
+    CU_ASSERT_EQUAL(ucp_st_worker_create(&params, &worker), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_worker_destroy(worker), UCS_OK);
+    for (i = 0; i < 2; ++i) {
+        params.stream_types = bad[i];
+        CU_ASSERT_EQUAL(ucp_st_worker_create(&params, &worker),
+                        UCS_ERR_INVALID_PARAM);
+    }
+    if (ucs_gstream_query_type(UCS_GSTREAM_TYPE_CUDA, &attr) != UCS_OK) {
+        params.stream_types = UCS_BIT(UCS_GSTREAM_TYPE_CUDA);
+        CU_ASSERT_EQUAL(ucp_st_worker_create(&params, &worker),
+                        UCS_ERR_UNSUPPORTED);
+    }
+}
+
 ST_CASE(lanes_query)
 {
     ucp_st_worker_params_t params = {.field_mask = 0};

@@ -610,6 +610,18 @@ unsigned ucs_gstream_caps(ucs_gstream_h stream);
 
 
 /**
+ * What streams of a type can do, whether or not there are any.
+ *
+ * @param [in] type The type.
+ *
+ * @return Mask of @ref ucs_gstream_cap; 0 for an unknown type.
+ *
+ * Threads: may be called from any thread.
+ */
+unsigned ucs_gstream_type_caps(ucs_gstream_type_t type);
+
+
+/**
  * The runtime's stream, for kernels of the application.
  *
  * @param [in] stream A live stream.

@@ -148,6 +148,21 @@ void ucs_gstream_word_put(volatile uint64_t *word);
 int ucs_gstream_reaches(ucs_gstream_h stream, const volatile uint64_t *word);
 
 
+/**
+ * The same for streams of a type, of which there need not be one yet: on the
+ * device that memory is registered at, or else the caller's current one.
+ *
+ * @param [in] type The type.
+ * @param [in] word The word; naturally aligned.
+ *
+ * @return As @ref ucs_gstream_reaches; 0 where the type's runtime is not there.
+ *
+ * Threads: may be called from any thread.
+ */
+int ucs_gstream_type_reaches(ucs_gstream_type_t type,
+                             const volatile uint64_t *word);
+
+
 /** What @ref ucs_gstream_memory_query tells. */
 typedef struct ucs_gstream_memory_attr {
     /** Whose memory it is: UCS_GSTREAM_TYPE_HOST if the host reaches it and no

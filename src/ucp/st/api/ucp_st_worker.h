@@ -20,7 +20,8 @@ extern "C" {
 enum ucp_st_worker_params_field {
     UCP_ST_WORKER_PARAM_FIELD_UCP_WORKER   = 1u << 0,
     UCP_ST_WORKER_PARAM_FIELD_AM_ID        = 1u << 1,
-    UCP_ST_WORKER_PARAM_FIELD_UCP_FEATURES = 1u << 2
+    UCP_ST_WORKER_PARAM_FIELD_UCP_FEATURES = 1u << 2,
+    UCP_ST_WORKER_PARAM_FIELD_STREAM_TYPES = 1u << 3
 };
 
 
@@ -38,6 +39,12 @@ typedef struct ucp_st_worker_params {
      *  UCP_FEATURE_WAKEUP in them the library's thread sleeps while messages of
      *  ucp_st_batch.h are under way, and else looks every millisecond. */
     uint64_t     ucp_features;
+    /** Kinds of streams that operations will be started on, by which a match
+     *  chooses its lane: mask of 1 << @ref ucs_gstream_type_t, not 0. If not
+     *  set: those of the worker's queues at the time of the match, or streams
+     *  of the host while it has none. A start on a stream of another kind works
+     *  as well, but a thread of the host may move its data. */
+    uint64_t     stream_types;
 } ucp_st_worker_params_t;
 
 /** Active message id of control messages unless another is given. */
@@ -75,7 +82,9 @@ typedef struct ucp_st_lanes_attr {
 
 /**
  * Create an st worker, with the lanes that UCX_ST_LANES names and that can be
- * opened here. A pair takes the first one that can serve it on both sides.
+ * opened here. A pair takes the first one that can serve it on both sides;
+ * unless UCX_ST_LANES is set, those come first that streams of the given kinds
+ * use without a thread of the host.
  *
  * - direct: memory that it shares with processes of the same node, if UCX_TLS
  *   leaves a transport of shared memory.
@@ -108,8 +117,9 @@ typedef struct ucp_st_lanes_attr {
  * @param [out] worker_p Filled on success only.
  *
  * @return UCS_OK; UCS_ERR_UNSUPPORTED if UCX_TLS or UCX_ST_LANES leave no lane,
- *         or the UCP worker's active messages are too short;
- *         UCS_ERR_INVALID_PARAM if a setting of UCX_ST_* has a value that it
+ *         the UCP worker's active messages are too short, or the runtime of a
+ *         kind of streams is not there; UCS_ERR_INVALID_PARAM if a kind is
+ *         unknown or none is named, a setting of UCX_ST_* has a value that it
  *         cannot have (an unknown lane), or the UCP worker's context lacks
  *         UCP_FEATURE_AM; UCS_ERR_NO_DEVICE if no device can serve the lanes
  *         that are asked for; UCS_ERR_NO_RESOURCE if no thread can be started;

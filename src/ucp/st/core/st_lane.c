@@ -133,13 +133,14 @@ ucs_status_t ucp_st_lanes_open(ucp_st_worker_h worker)
     ucs_status_t status;
     unsigned i;
 
+    worker->is_ordered = (getenv("UCX_ST_LANES") != NULL);
     for (i = 0; i < names->count; ++i) {
         lane = ucp_st_lane_find(names->names[i]);
         /* The last lane must open if no other has; one that the user has named
          * should */
         if ((i == (names->count - 1)) && (worker->num_lanes == 0)) {
             worker->lane_log_level = UCS_LOG_LEVEL_ERROR;
-        } else if (getenv("UCX_ST_LANES") != NULL) {
+        } else if (worker->is_ordered) {
             worker->lane_log_level = UCS_LOG_LEVEL_WARN;
         } else {
             worker->lane_log_level = UCS_LOG_LEVEL_DIAG;
@@ -159,6 +160,59 @@ ucs_status_t ucp_st_lanes_open(ucp_st_worker_h worker)
         result = (result == UCS_OK) ? status : result;
     }
     return (worker->num_lanes > 0) ? UCS_OK : result;
+}
+
+/* Kinds of streams that operations of the worker are started on */
+static uint64_t ucp_st_lanes_stream_types(ucp_st_worker_h worker)
+{
+    uint64_t types = worker->stream_types;
+    unsigned type;
+
+    for (type = 0; (worker->stream_types == 0) &&
+                   (type < UCS_GSTREAM_TYPE_LAST); ++type) {
+        if (worker->num_queues[type] > 0) {
+            types |= UCS_BIT(type);
+        }
+    }
+    return (types != 0) ? types : UCS_BIT(UCS_GSTREAM_TYPE_HOST);
+}
+
+static int ucp_st_lane_serves_all(ucp_st_worker_h worker,
+                                  const ucp_st_lane_ops_t *lane, uint64_t types)
+{
+    unsigned type;
+
+    ucs_for_each_bit(type, types) {
+        if (!lane->worker.serves(worker, (ucs_gstream_type_t)type)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+void ucp_st_lanes_order(ucp_st_op_t *op)
+{
+    ucp_st_worker_h worker = op->worker;
+    uint64_t types         = ucp_st_lanes_stream_types(worker);
+    unsigned num_left      = 0;
+    unsigned count         = 0;
+    uint8_t left[UCP_ST_PROTO_MAX_LANES];
+    const ucp_st_lane_ops_t *lane;
+    unsigned i;
+
+    memset(op->lane_order, 0, sizeof(op->lane_order));
+    for (i = 0; i < worker->num_lanes; ++i) {
+        lane = worker->lanes[i];
+        if (!(op->peer->lanes & UCS_BIT(lane->id))) {
+            continue;
+        }
+        if (worker->is_ordered || ucp_st_lane_serves_all(worker, lane, types)) {
+            op->lane_order[count++] = lane->id;
+        } else {
+            left[num_left++] = lane->id;
+        }
+    }
+    memcpy(&op->lane_order[count], left, num_left);
 }
 
 void ucp_st_lanes_close(ucp_st_worker_h worker)

@@ -50,6 +50,10 @@ typedef struct ucp_st_lane_worker_ops {
      *  ends without effect. */
     void (*cancel)(ucp_st_worker_h worker);
 
+    /** Non-zero if streams of this type start messages on the lane, and wait
+     *  for them, with no thread of the host on the way. */
+    int (*serves)(ucp_st_worker_h worker, ucs_gstream_type_t type);
+
     /** Add this lane's part to the worker's attributes. */
     ucs_status_t (*query)(ucp_st_worker_h worker, ucp_st_worker_attr_t *attr);
 } ucp_st_lane_worker_ops_t;
@@ -198,6 +202,10 @@ ucs_status_t ucp_st_lanes_check_names(ucp_st_worker_h worker);
  * UCS_ERR_INVALID_PARAM if one has a setting that is wrong.
  */
 ucs_status_t ucp_st_lanes_open(ucp_st_worker_h worker);
+
+/** Set the order in which the operation tries the lanes that the peer has. The
+ *  lock is held. */
+void ucp_st_lanes_order(ucp_st_op_t *op);
 
 /** Close all open lanes. */
 void ucp_st_lanes_close(ucp_st_worker_h worker);

@@ -199,9 +199,7 @@ static void *ucp_st_outbox_reserve(ucp_st_peer_t *peer, ucp_st_msg_type_t type,
 
 ucs_status_t ucp_st_outbox_post_match(ucp_st_op_t *op)
 {
-    ucp_st_worker_h worker = op->worker;
     ucp_st_msg_match_t *msg;
-    unsigned i, count;
 
     msg = ucp_st_outbox_reserve(op->peer, UCP_ST_MSG_MATCH, sizeof(*msg));
     if (msg == NULL) {
@@ -214,12 +212,7 @@ ucs_status_t ucp_st_outbox_post_match(ucp_st_op_t *op)
     msg->dir    = op->dir;
     msg->mode   = op->mode;
     memset(msg->reserved, 0, sizeof(msg->reserved));
-    memset(op->lane_order, 0, sizeof(op->lane_order));
-    for (i = 0, count = 0; i < worker->num_lanes; ++i) {
-        if (op->peer->lanes & UCS_BIT(worker->lanes[i]->id)) {
-            op->lane_order[count++] = worker->lanes[i]->id;
-        }
-    }
+    ucp_st_lanes_order(op);
     memcpy(msg->lanes, op->lane_order, sizeof(msg->lanes));
     return UCS_OK;
 }

@@ -111,6 +111,7 @@ ucs_status_t ucp_st_queue_create(ucp_st_worker_h worker,
         worker->lanes[i]->queue.init(queue);
     }
     ucs_list_add_tail(&worker->queues, &queue->list);
+    ++worker->num_queues[ucs_gstream_type(queue->stream)];
     ucp_st_worker_unlock(worker);
     *queue_p = queue;
     return UCS_OK;
@@ -182,6 +183,7 @@ ucs_status_t ucp_st_queue_destroy(ucp_st_queue_h queue)
     ucp_st_worker_lock(worker);
     ucp_st_queue_forget(queue);
     ucs_list_del(&queue->list);
+    --worker->num_queues[ucs_gstream_type(queue->stream)];
     ucp_st_worker_unlock(worker);
     ucp_st_calls_cleanup(queue);
     ucp_st_queue_put_marks(queue);

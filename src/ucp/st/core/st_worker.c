@@ -118,6 +118,36 @@ ucs_status_t ucp_st_check_memory(const void *address, size_t length)
     return UCS_ERR_UNSUPPORTED;
 }
 
+/* Kinds of streams that the user names must be there */
+static ucs_status_t
+ucp_st_worker_set_types(ucp_st_worker_h worker,
+                        const ucp_st_worker_params_t *params)
+{
+    uint64_t types      = UCP_ST_WORKER_PARAM(params, stream_types,
+                                              STREAM_TYPES, 0);
+    ucs_status_t status = UCS_OK;
+    ucs_gstream_type_attr_t attr;
+    unsigned type;
+
+    if ((types >= UCS_BIT(UCS_GSTREAM_TYPE_LAST)) ||
+        ((types == 0) && (params->field_mask &
+                          UCP_ST_WORKER_PARAM_FIELD_STREAM_TYPES))) {
+        ucs_error("kinds of streams 0x%lx: there are %u", types,
+                  UCS_GSTREAM_TYPE_LAST);
+        return UCS_ERR_INVALID_PARAM;
+    }
+    worker->stream_types = types;
+    ucs_for_each_bit(type, types) {
+        status = ucs_gstream_query_type((ucs_gstream_type_t)type, &attr);
+        if (status != UCS_OK) {
+            ucp_st_lane_refuse(worker, UCP_ST_LANE_NONE,
+                               "no streams of %s: %s", attr.name, attr.reason);
+            return status;
+        }
+    }
+    return status;
+}
+
 /* Take the user's UCP worker, or make a context and a worker */
 static ucs_status_t ucp_st_worker_ucp_init(ucp_st_worker_h worker,
                                            const ucp_st_worker_params_t *params)
@@ -270,6 +300,10 @@ static ucs_status_t ucp_st_worker_open(const ucp_st_worker_params_t *params,
     }
     ucp_st_process_get_place(&worker->place);
     status = ucp_st_lanes_check_names(worker);
+    if (status != UCS_OK) {
+        goto err_free;
+    }
+    status = ucp_st_worker_set_types(worker, params);
     if (status != UCS_OK) {
         goto err_free;
     }

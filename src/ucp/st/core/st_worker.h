@@ -41,6 +41,8 @@ struct ucp_st_worker {
     const struct ucp_st_lane_ops *lanes[UCP_ST_PROTO_MAX_LANES]; /* that are
                                      open, in order of preference; read-only */
     unsigned          num_lanes;
+    int               is_ordered; /* ... by the user; read-only */
+    uint64_t          stream_types; /* given by the user, or 0; read-only */
     ucs_log_level_t   lane_log_level; /* while lanes are opened, as is */
     ucp_st_lanes_attr_t *lanes_attr; /* to be filled in, or NULL */
 
@@ -54,6 +56,7 @@ struct ucp_st_worker {
     ucs_list_link_t   deferred;   /* kept for a lane or the peer */
     khash_t(ucp_st_ops) op_table; /* all of them by id */
     ucs_list_link_t   queues;     /* ucp_st_queue */
+    unsigned          num_queues[UCS_GSTREAM_TYPE_LAST]; /* by their streams */
     uint64_t          next_op_id;
     ucs_list_link_t   outbox;     /* ucp_st_frame_buf_t, in order of sending */
     int               leaving;    /* nothing more is matched */

@@ -204,6 +204,7 @@ ucs_status_t ucp_st_direct_dev_address_pack(ucp_st_worker_h worker,
                                             void *buffer);
 unsigned ucp_st_direct_dev_progress(ucp_st_worker_h worker);
 void ucp_st_direct_dev_poll(ucp_st_worker_h worker);
+int ucp_st_direct_dev_serves(ucp_st_worker_h worker, ucs_gstream_type_t type);
 ucs_status_t ucp_st_direct_dev_query(ucp_st_worker_h worker,
                                      ucp_st_worker_attr_t *attr);
 ucs_status_t ucp_st_direct_dev_connect(ucp_st_peer_h peer, const void *address,

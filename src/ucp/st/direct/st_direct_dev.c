@@ -148,6 +148,14 @@ void ucp_st_direct_dev_poll(ucp_st_worker_h worker)
     }
 }
 
+/* Streams move the messages by functions, and while they wait */
+int ucp_st_direct_dev_serves(ucp_st_worker_h worker, ucs_gstream_type_t type)
+{
+    const unsigned caps = UCS_GSTREAM_CAP_CHEAP | UCS_GSTREAM_CAP_HELP;
+
+    return (ucs_gstream_type_caps(type) & caps) == caps;
+}
+
 ucs_status_t ucp_st_direct_dev_query(ucp_st_worker_h worker,
                                      ucp_st_worker_attr_t *attr)
 {

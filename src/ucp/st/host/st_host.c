@@ -579,6 +579,12 @@ static unsigned ucp_st_host_progress(ucp_st_worker_h worker)
     return 0; /* the service thread does it all */
 }
 
+/* The service thread moves all messages */
+static int ucp_st_host_serves(ucp_st_worker_h worker, ucs_gstream_type_t type)
+{
+    return 0;
+}
+
 static ucs_status_t ucp_st_host_query(ucp_st_worker_h worker,
                                       ucp_st_worker_attr_t *attr)
 {
@@ -751,6 +757,7 @@ const ucp_st_lane_ops_t ucp_st_host_lane = {
         .progress       = ucp_st_host_progress,
         .poll           = ucp_st_worker_hook_none,
         .cancel         = ucp_st_worker_hook_none,
+        .serves         = ucp_st_host_serves,
         .query          = ucp_st_host_query
     },
     .peer   = {

@@ -14,6 +14,8 @@
 #include "core/st_log.h"
 #include "core/st_worker.h"
 
+#include <ucs_gstream_memory.h>
+
 #include <ucs/sys/math.h>
 #include <ucs/type/thread_mode.h>
 
@@ -371,6 +373,35 @@ void ucp_st_trig_dev_cleanup(ucp_st_worker_h worker)
 void ucp_st_trig_dev_proxied(ucp_st_worker_h worker)
 {
     __atomic_fetch_add(&ucp_st_trig_dev(worker)->proxied, 1, __ATOMIC_RELAXED);
+}
+
+/* Whether streams of the type store to the NIC's trigger pages, as a counter
+ * that is made for this tells */
+static int ucp_st_trig_dev_probe(ucp_st_trig_dev_t *dev,
+                                 ucs_gstream_type_t type)
+{
+    uct_trig_cntr_h cntr;
+    int is_reached;
+
+    if (uct_trig_cntr_create(dev->rails[0].iface, &cntr) != UCS_OK) {
+        return 0;
+    }
+    is_reached = ucs_gstream_type_reaches(type, uct_trig_cntr_doorbell(cntr));
+    (void)uct_trig_cntr_destroy(cntr);
+    return is_reached;
+}
+
+int ucp_st_trig_dev_serves(ucp_st_worker_h worker, ucs_gstream_type_t type)
+{
+    ucp_st_trig_dev_t *dev = ucp_st_trig_dev(worker);
+
+    if (ucs_gstream_type_caps(type) & UCS_GSTREAM_CAP_CHEAP) {
+        return 1; /* it calls the provider where there are no such pages */
+    }
+    if (dev->serves[type] == 0) {
+        dev->serves[type] = ucp_st_trig_dev_probe(dev, type) ? 1 : -1;
+    }
+    return dev->serves[type] > 0;
 }
 
 ucs_status_t ucp_st_trig_dev_query(ucp_st_worker_h worker,

@@ -34,6 +34,8 @@ typedef struct ucp_st_trig_dev {
                                       ones whose puts are not over */
     uct_trig_iface_attr_t few;     /* of a device that has too few entries for
                                       the lane, or zeroes; read-only */
+    int8_t              serves[UCS_GSTREAM_TYPE_LAST]; /* 1 or -1 once it is
+                                      known */
     uint64_t            proxied;   /* triggers by another thread than a
                                       stream's; atomic */
     int                 untriggered; /* an operation is; atomic, by streams */
@@ -54,6 +56,7 @@ ucs_status_t ucp_st_trig_dev_init(ucp_st_worker_h worker);
 void ucp_st_trig_dev_cleanup(ucp_st_worker_h worker);
 unsigned ucp_st_trig_dev_progress(ucp_st_worker_h worker);
 void ucp_st_trig_dev_cancel(ucp_st_worker_h worker);
+int ucp_st_trig_dev_serves(ucp_st_worker_h worker, ucs_gstream_type_t type);
 ucs_status_t ucp_st_trig_dev_query(ucp_st_worker_h worker,
                                    ucp_st_worker_attr_t *attr);
 
