@@ -4,6 +4,10 @@
 
 #include <stdlib.h>
 
+/* How long an operation is tried to be freed: more than the library lets a
+ * card's access last, and than it takes to declare a peer dead */
+#define PERFTEST_ST_FREE_NS 30000000000ull
+
 /* Kinds of messages, for their tags */
 typedef enum {
     PERFTEST_ST_DATA,
@@ -158,7 +162,23 @@ ucs_status_t perftest_st_flow_create(perftest_channel_t *channel,
     return status;
 }
 
-static ucs_status_t perftest_st_free_uses(perftest_st_use_t *uses,
+/* An operation that failed is busy while its buffer is read or written */
+static ucs_status_t perftest_st_free(perftest_side_t *side, ucp_st_op_h op)
+{
+    uint64_t start = perftest_now();
+    unsigned idle  = 0;
+    ucs_status_t status;
+
+    while (((status = ucp_st_op_free(op)) == UCS_ERR_BUSY) &&
+           ((perftest_now() - start) < PERFTEST_ST_FREE_NS)) {
+        perftest_side_progress(side);
+        perftest_idle(idle++);
+    }
+    return status;
+}
+
+static ucs_status_t perftest_st_free_uses(perftest_side_t *side,
+                                          perftest_st_use_t *uses,
                                           unsigned count)
 {
     ucs_status_t result = UCS_OK;
@@ -167,7 +187,7 @@ static ucs_status_t perftest_st_free_uses(perftest_st_use_t *uses,
 
     for (i = 0; (uses != NULL) && (i < count); ++i) {
         if (uses[i].op != NULL) {
-            status = ucp_st_op_free(uses[i].op);
+            status = perftest_st_free(side, uses[i].op);
             result = (status == UCS_OK) ? result : status;
         }
     }
@@ -177,15 +197,17 @@ static ucs_status_t perftest_st_free_uses(perftest_st_use_t *uses,
 ucs_status_t perftest_st_flow_destroy(perftest_st_flow_t *flow)
 {
     ucs_status_t status = UCS_OK;
+    perftest_side_t *side;
     ucs_status_t next;
 
     if (flow == NULL) {
         return UCS_OK;
     }
-    status = perftest_st_free_uses(flow->sends, flow->channel->slots);
-    next   = perftest_st_free_uses(flow->recvs, flow->channel->slots);
+    side   = flow->channel->run->side;
+    status = perftest_st_free_uses(side, flow->sends, flow->channel->slots);
+    next   = perftest_st_free_uses(side, flow->recvs, flow->channel->slots);
     status = (status == UCS_OK) ? next : status;
-    next   = perftest_st_free_uses(flow->acks, flow->num_acks);
+    next   = perftest_st_free_uses(side, flow->acks, flow->num_acks);
     status = (status == UCS_OK) ? next : status;
     next   = perftest_rma_destroy(flow);
     status = (status == UCS_OK) ? next : status;
