@@ -53,6 +53,14 @@ typedef struct bench_option {
 typedef void (*bench_trial_func_t)(void *arg, int variant, int trial);
 
 
+/* Where messages are. */
+typedef enum {
+    BENCH_MEMORY_MALLOC,
+    BENCH_MEMORY_MPI,   /* Of MPI_Alloc_mem() */
+    BENCH_MEMORY_DEVICE /* Of the stream's GPU */
+} bench_memory_t;
+
+
 /* What was measured of one variant. */
 typedef struct bench_result {
     double   time_us[BENCH_MAX_TRIALS];  /* Of one iteration */
@@ -64,6 +72,8 @@ typedef struct bench_result {
 /* What a run leaves behind, all 0 at first. Main thread only. */
 typedef struct bench_report {
     const char       *bench;
+    const char       *stream;     /* Type of the streams; NULL: host */
+    const char       *stream_device; /* The same, and what runs them */
     char             params[256]; /* The benchmark's own JSON members, or "" */
     st_report_row_t  rows[BENCH_NUM_VARIANTS * BENCH_MAX_SIZES];
     int              num_rows;

@@ -18,7 +18,7 @@
 #ifndef FACES_H_
 #define FACES_H_
 
-#include "bench_util.h"
+#include "bench_stream.h"
 
 #define FACES_NUM_DIRS 26
 #define FACES_MAX_SETS 2
@@ -58,8 +58,14 @@ typedef struct faces_field {
     size_t   length[FACES_NUM_DIRS]; /* Of a message, in doubles */
     uint32_t *from[FACES_NUM_DIRS];  /* In order; of the surface's places */
     uint32_t *to[FACES_NUM_DIRS];    /* The same, of all places */
-    double   *send[FACES_NUM_DIRS];
+    double   *send[FACES_NUM_DIRS];  /* Of the kernels, as the next one */
     double   *recv[FACES_MAX_SETS][FACES_NUM_DIRS];
+    double   *out[FACES_NUM_DIRS];   /* Messages: the same memory, or in the
+                                        stream's device */
+    double   *in[FACES_MAX_SETS][FACES_NUM_DIRS];
+    size_t   area;       /* Bytes of all messages one behind the other */
+    const bench_stream_t *stream;
+    unsigned unpacks;    /* Enqueued since the start values were set */
     unsigned num_sets;   /* Receive buffers used in turn: 1 or 2 */
     unsigned iter;       /* Iterations done since the start values were set */
 } faces_field_t;
@@ -72,7 +78,7 @@ typedef struct faces_exchange {
     const faces_ops_t *ops;
     faces_grid_t      *grid;
     faces_field_t     *field;
-    void              *stream;
+    bench_stream_t    stream;
     MPIX_Queue        queue;
     MPI_Request       recv[FACES_MAX_SETS][FACES_NUM_DIRS];
     MPI_Request       send[FACES_MAX_SETS][FACES_NUM_DIRS];
@@ -84,6 +90,7 @@ typedef struct faces_exchange {
 struct faces_ops {
     const char *name;
     unsigned   num_sets; /* Receive buffers used in turn */
+    int        is_mpi;   /* MPI moves the messages */
     /* Makes what one outer iteration needs. Collective. */
     void       (*init)(faces_exchange_t *ex);
     /* Brings the inner loop to its start; not timed. Collective. */
@@ -113,8 +120,9 @@ int faces_opposite(int dir);
 /* Rank at a place of the grid; coordinates wrap around. */
 int faces_grid_rank(const faces_grid_t *grid, const int coord[3]);
 
-/* Makes the data of a rank. */
-void faces_field_init(faces_field_t *field, int rank, int block, int order);
+/* Makes the data of a rank, with messages where the stream's options say. */
+void faces_field_init(faces_field_t *field, const bench_stream_t *stream,
+                      int rank, int block, int order);
 
 /* Frees what faces_field_init() made. */
 void faces_field_cleanup(faces_field_t *field);
@@ -136,6 +144,18 @@ double faces_update(double value, double source, double drift);
 void faces_kernel_pack(void *arg);
 void faces_kernel_interior(void *arg);
 void faces_kernel_unpack(void *arg);
+
+/* Make and free messages whose lengths are set. */
+void faces_messages_init(faces_field_t *field);
+void faces_messages_cleanup(faces_field_t *field);
+
+/* Has messages in a device be as the kernels' buffers, which are spoiled. */
+void faces_messages_spoil(faces_field_t *field);
+
+/* Enqueue the kernels, with what moves messages to and from a device. */
+void faces_pack(faces_exchange_t *ex);
+void faces_interior(faces_exchange_t *ex);
+void faces_unpack(faces_exchange_t *ex);
 
 /* Computes the values of all ranks after 'count' iterations in a plain way and
  * copies those of the field's rank to 'expected' (num_values). */

@@ -124,24 +124,21 @@ static void faces_field_list_places(faces_field_t *field, int dir,
 static void faces_field_init_messages(faces_field_t *field,
                                       const uint32_t *number)
 {
-    size_t size;
-    int dir, set;
+    int dir;
 
     for (dir = 0; dir < FACES_NUM_DIRS; ++dir) {
         faces_field_list_places(field, dir, number);
-        size             = field->length[dir] * sizeof(double);
-        field->send[dir] = bench_alloc(size);
-        for (set = 0; set < FACES_MAX_SETS; ++set) {
-            field->recv[set][dir] = bench_alloc(size);
-        }
     }
+    faces_messages_init(field);
 }
 
-void faces_field_init(faces_field_t *field, int rank, int block, int order)
+void faces_field_init(faces_field_t *field, const bench_stream_t *stream,
+                      int rank, int block, int order)
 {
     size_t nodes_axis = (size_t)block * (order + 1);
     uint32_t *number;
 
+    field->stream     = stream;
     field->rank       = rank;
     field->block      = block;
     field->points     = order + 1;
@@ -159,13 +156,10 @@ void faces_field_init(faces_field_t *field, int rank, int block, int order)
 
 void faces_field_cleanup(faces_field_t *field)
 {
-    int dir, set;
+    int dir;
 
+    faces_messages_cleanup(field);
     for (dir = 0; dir < FACES_NUM_DIRS; ++dir) {
-        for (set = 0; set < FACES_MAX_SETS; ++set) {
-            free(field->recv[set][dir]);
-        }
-        free(field->send[dir]);
         free(field->to[dir]);
         free(field->from[dir]);
     }
@@ -204,8 +198,10 @@ void faces_field_reset(faces_field_t *field, unsigned num_sets)
         }
     }
 
+    faces_messages_spoil(field);
     field->num_sets = num_sets;
     field->iter     = 0;
+    field->unpacks  = 0;
 }
 
 /* A number in [0, 1), different for what is near by. */

@@ -15,7 +15,7 @@ static void faces_hpe_none(faces_exchange_t *ex)
 
 static void faces_hpe_init(faces_exchange_t *ex)
 {
-    bench_check(MPIX_Create_queue(ex->stream, &ex->queue),
+    bench_check(MPIX_Create_queue(ex->stream.handle, &ex->queue),
                 "MPIX_Create_queue");
 }
 
@@ -32,7 +32,7 @@ static void faces_hpe_recvs(faces_exchange_t *ex)
     int dir;
 
     for (dir = 0; dir < FACES_NUM_DIRS; ++dir) {
-        bench_check(MPIX_Enqueue_recv(field->recv[0][dir], field->length[dir],
+        bench_check(MPIX_Enqueue_recv(field->in[0][dir], field->length[dir],
                                       MPI_DOUBLE, ex->grid->neighbour[dir],
                                       faces_opposite(dir), MPI_COMM_WORLD,
                                       ex->queue, &request),
@@ -49,7 +49,7 @@ static void faces_hpe_sends(faces_exchange_t *ex)
     int dir;
 
     for (dir = 0; dir < FACES_NUM_DIRS; ++dir) {
-        bench_check(MPIX_Enqueue_send(field->send[dir], field->length[dir],
+        bench_check(MPIX_Enqueue_send(field->out[dir], field->length[dir],
                                       MPI_DOUBLE, ex->grid->neighbour[dir], dir,
                                       MPI_COMM_WORLD, ex->queue, &request),
                     "MPIX_Enqueue_send");
@@ -58,32 +58,27 @@ static void faces_hpe_sends(faces_exchange_t *ex)
     bench_check(MPIX_Enqueue_start(ex->queue), "MPIX_Enqueue_start");
 }
 
-static void faces_hpe_launch(faces_exchange_t *ex, MPIX_Host_func kernel)
-{
-    bench_check(MPIX_Host_stream_launch(ex->stream, kernel, ex->field),
-                "MPIX_Host_stream_launch");
-}
-
 static void faces_hpe_run(faces_exchange_t *ex, int count)
 {
     int i;
 
     for (i = 0; i < count; ++i) {
         faces_hpe_recvs(ex);
-        faces_hpe_launch(ex, faces_kernel_pack);
+        faces_pack(ex);
         faces_hpe_sends(ex);
-        faces_hpe_launch(ex, faces_kernel_interior);
+        faces_interior(ex);
         bench_check(MPIX_Enqueue_wait(ex->queue), "MPIX_Enqueue_wait");
-        faces_hpe_launch(ex, faces_kernel_unpack);
+        faces_unpack(ex);
     }
     bench_check(MPIX_Queue_wait(ex->queue), "MPIX_Queue_wait");
-    bench_check(MPIX_Host_stream_synchronize(ex->stream),
+    bench_check(MPIX_Host_stream_synchronize(ex->stream.handle),
                 "MPIX_Host_stream_synchronize");
 }
 
 const faces_ops_t faces_st_hpe_ops = {
     .name     = "st-hpe",
     .num_sets = 1,
+    .is_mpi   = 0,
     .init     = faces_hpe_init,
     .prepare  = faces_hpe_none,
     .run      = faces_hpe_run,

@@ -56,15 +56,9 @@ static void faces_mpi_waitall(faces_exchange_t *ex)
     ucs_trace_end("MPI_Waitall", begin);
 }
 
-static void faces_mpi_launch(faces_exchange_t *ex, MPIX_Host_func kernel)
-{
-    bench_check(MPIX_Host_stream_launch(ex->stream, kernel, ex->field),
-                "MPIX_Host_stream_launch");
-}
-
 static void faces_mpi_synchronize(faces_exchange_t *ex)
 {
-    bench_check(MPIX_Host_stream_synchronize(ex->stream),
+    bench_check(MPIX_Host_stream_synchronize(ex->stream.handle),
                 "MPIX_Host_stream_synchronize");
 }
 
@@ -73,13 +67,13 @@ static void faces_mpi_run(faces_exchange_t *ex, int count)
     int i;
 
     for (i = 0; i < count; ++i) {
-        faces_mpi_launch(ex, faces_kernel_pack);
+        faces_pack(ex);
         faces_mpi_post_recvs(ex, i % ex->ops->num_sets);
         faces_mpi_synchronize(ex);
         faces_mpi_post_sends(ex);
-        faces_mpi_launch(ex, faces_kernel_interior);
+        faces_interior(ex);
         faces_mpi_waitall(ex);
-        faces_mpi_launch(ex, faces_kernel_unpack);
+        faces_unpack(ex);
     }
     faces_mpi_synchronize(ex);
 }
@@ -87,6 +81,7 @@ static void faces_mpi_run(faces_exchange_t *ex, int count)
 const faces_ops_t faces_mpi_ops = {
     .name     = "mpi",
     .num_sets = 2,
+    .is_mpi   = 1,
     .init     = faces_mpi_none,
     .prepare  = faces_mpi_none,
     .run      = faces_mpi_run,

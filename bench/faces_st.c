@@ -50,12 +50,12 @@ static void faces_st_init_set(faces_exchange_t *ex, int set,
 
     for (dir = 0; dir < FACES_NUM_DIRS; ++dir) {
         peer = ex->grid->neighbour[dir];
-        bench_check(MPI_Recv_init(field->recv[set][dir], field->length[dir],
+        bench_check(MPI_Recv_init(field->in[set][dir], field->length[dir],
                                   MPI_DOUBLE, peer,
                                   faces_st_tag(faces_opposite(dir), set),
                                   MPI_COMM_WORLD, &ex->recv[set][dir]),
                     "MPI_Recv_init");
-        bench_check(send_init(field->send[dir], field->length[dir], MPI_DOUBLE,
+        bench_check(send_init(field->out[dir], field->length[dir], MPI_DOUBLE,
                               peer, faces_st_tag(dir, set), MPI_COMM_WORLD,
                               &ex->send[set][dir]), "send init");
     }
@@ -84,8 +84,8 @@ static void faces_st_init_common(faces_exchange_t *ex,
 {
     unsigned set;
 
-    bench_check(MPIX_Queue_init(MPIX_QUEUE_HOST, ex->stream, &ex->queue),
-                "MPIX_Queue_init");
+    bench_check(MPIX_Queue_init(ex->stream.queue, ex->stream.handle,
+                                &ex->queue), "MPIX_Queue_init");
     for (set = 0; set < ex->ops->num_sets; ++set) {
         faces_st_init_set(ex, set, send_init);
     }
@@ -118,12 +118,6 @@ static void faces_st_cleanup(faces_exchange_t *ex)
     bench_check(MPIX_Queue_free(&ex->queue), "MPIX_Queue_free");
 }
 
-static void faces_st_launch(faces_exchange_t *ex, MPIX_Host_func kernel)
-{
-    bench_check(MPIX_Host_stream_launch(ex->stream, kernel, ex->field),
-                "MPIX_Host_stream_launch");
-}
-
 static void faces_st_start(faces_exchange_t *ex, MPI_Request *requests)
 {
     bench_check(MPIX_Enqueue_startall(ex->queue, FACES_NUM_DIRS, requests),
@@ -143,9 +137,9 @@ static void faces_st_finish(faces_exchange_t *ex, int set)
 {
     faces_st_start(ex, ex->send[set]);
     ex->messages += FACES_NUM_DIRS;
-    faces_st_launch(ex, faces_kernel_interior);
+    faces_interior(ex);
     faces_st_wait(ex, set);
-    faces_st_launch(ex, faces_kernel_unpack);
+    faces_unpack(ex);
 }
 
 static void faces_st_prepare(faces_exchange_t *ex)
@@ -161,11 +155,11 @@ static void faces_st_run(faces_exchange_t *ex, int count)
 
     for (i = 0; i < count; ++i) {
         faces_st_start(ex, ex->recv[0]);
-        faces_st_launch(ex, faces_kernel_pack);
+        faces_pack(ex);
         faces_st_finish(ex, 0);
     }
     bench_check(MPIX_Queue_wait(ex->queue), "MPIX_Queue_wait");
-    bench_check(MPIX_Host_stream_synchronize(ex->stream),
+    bench_check(MPIX_Host_stream_synchronize(ex->stream.handle),
                 "MPIX_Host_stream_synchronize");
 }
 
@@ -173,7 +167,7 @@ static void faces_st_run(faces_exchange_t *ex, int count)
 static void faces_st_ready_prepare(faces_exchange_t *ex)
 {
     faces_st_start(ex, ex->recv[0]);
-    bench_check(MPIX_Host_stream_synchronize(ex->stream),
+    bench_check(MPIX_Host_stream_synchronize(ex->stream.handle),
                 "MPIX_Host_stream_synchronize");
     bench_check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");
 }
@@ -183,20 +177,21 @@ static void faces_st_ready_run(faces_exchange_t *ex, int count)
     int i;
 
     for (i = 0; i < count; ++i) {
-        faces_st_launch(ex, faces_kernel_pack);
+        faces_pack(ex);
         if (i + 1 < count) {
             faces_st_start(ex, ex->recv[(i + 1) % FACES_MAX_SETS]);
         }
         faces_st_finish(ex, i % FACES_MAX_SETS);
     }
     bench_check(MPIX_Queue_wait(ex->queue), "MPIX_Queue_wait");
-    bench_check(MPIX_Host_stream_synchronize(ex->stream),
+    bench_check(MPIX_Host_stream_synchronize(ex->stream.handle),
                 "MPIX_Host_stream_synchronize");
 }
 
 const faces_ops_t faces_st_ops = {
     .name     = "st",
     .num_sets = 1,
+    .is_mpi   = 0,
     .init     = faces_st_init,
     .prepare  = faces_st_prepare,
     .run      = faces_st_run,
@@ -206,6 +201,7 @@ const faces_ops_t faces_st_ops = {
 const faces_ops_t faces_st_ready_ops = {
     .name     = "st-ready",
     .num_sets = FACES_MAX_SETS,
+    .is_mpi   = 0,
     .init     = faces_st_ready_init,
     .prepare  = faces_st_ready_prepare,
     .run      = faces_st_ready_run,

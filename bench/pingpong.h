@@ -3,36 +3,58 @@
  * pingpong.h - round trips of two ranks: pack kernel, send, receive, unpack
  * kernel, and back.
  *
+ * Messages in a device are packed by copies of the stream, as there are no
+ * kernels of a device here: the application's data is there, too, the messages'
+ * stamps come from pinned memory, and those that were received go there. MPI,
+ * which cannot be expected to know the device's memory, has pinned memory, to
+ * and from which the stream copies.
+ *
  * Used by the main thread or, in kernels, by the stream; the stream's order and
  * its synchronisation with the host protect it.
  */
 #ifndef PINGPONG_H_
 #define PINGPONG_H_
 
-#include "bench_util.h"
+#include "bench_stream.h"
 
 #define PP_NUM_SETS 2
 #define PP_TAG      7
 
 
+typedef struct pp_ops pp_ops_t;
+
+
+/* What messages in a device need besides. The main thread's. */
+typedef struct pp_device {
+    uint8_t  *source;            /* In the device */
+    uint8_t  *sink;
+    uint8_t  *send;              /* MPI's, pinned */
+    uint8_t  *recv[PP_NUM_SETS];
+    uint64_t *stamps;            /* Of messages to come, pinned */
+    uint64_t *seen;              /* Of those that came */
+    unsigned packs;              /* Enqueued so far */
+    unsigned unpacks;
+} pp_device_t;
+
+
 /* Data of one rank. The kernels' argument: changed by them in stream order. */
 typedef struct pp_data {
     int      rank;
-    int      by_mpi;             /* Messages' buffers are MPI's */
+    const bench_stream_t *stream;
     size_t   size;
     uint8_t  *source;            /* Packed into 'send' */
     uint8_t  *sink;              /* Unpacked from 'recv' */
+    pp_device_t *device;         /* NULL: messages are in the host's memory */
     uint8_t  *send;
     uint8_t  *recv[PP_NUM_SETS];
     unsigned num_sets;           /* Receive buffers used in turn: 1 or 2 */
     unsigned sent;               /* Messages packed so far */
     unsigned received;           /* Messages unpacked so far */
+    int      is_mpi;             /* MPI moves the messages */
     int      full;               /* New payload and full check for each use */
     uint64_t errors;             /* Messages with wrong data */
 } pp_data_t;
 
-
-typedef struct pp_ops pp_ops_t;
 
 /* What the two ranks work with; requests are those of one trial. */
 typedef struct pp_exchange {
@@ -40,7 +62,7 @@ typedef struct pp_exchange {
     pp_data_t      *data;
     int            rank;       /* 0 or 1 */
     MPI_Comm       comm;       /* Of the two */
-    void           *stream;
+    bench_stream_t stream;
     MPIX_Queue     queue;      /* NULL unless a queue is used */
     MPI_Request    send;
     MPI_Request    recv;
@@ -52,6 +74,7 @@ typedef struct pp_exchange {
 struct pp_ops {
     const char *name;
     unsigned   num_sets; /* Receive buffers used in turn */
+    int        is_mpi;   /* MPI moves the messages */
     /* Makes and matches requests. Collective of the two ranks. */
     void       (*init)(pp_exchange_t *ex);
     /* Starts rank 1's first receive; not timed. */
@@ -68,19 +91,45 @@ extern const pp_ops_t pp_st_ready_ops;
 extern const pp_ops_t pp_st_hpe_ops;
 
 
-/* Allocates buffers for messages of up to 'max_size': if 'by_mpi', those that
- * are sent and received by MPI_Alloc_mem(). */
-void pp_data_init(pp_data_t *data, int rank, size_t max_size, int by_mpi);
+/* Allocates buffers for messages of up to 'max_size', where the stream's
+ * options say, for runs of up to 'max_count' round trips. */
+void pp_data_init(pp_data_t *data, int rank, const bench_stream_t *stream,
+                  size_t max_size, unsigned max_count);
 
 /* Frees them. */
 void pp_data_cleanup(pp_data_t *data);
 
-/* Prepares for a run: counters to 0, sink and receive buffers spoiled. */
-void pp_data_reset(pp_data_t *data, size_t size, unsigned num_sets, int full);
+/* Prepares for a run of a variant: counters to 0, sink and receive buffers
+ * spoiled. */
+void pp_data_reset(pp_data_t *data, size_t size, const pp_ops_t *ops, int full);
 
-/* Kernels; the argument is a pp_data_t. */
-void pp_kernel_pack(void *arg);
-void pp_kernel_unpack(void *arg);
+/* Enqueue what packs a message, and what unpacks one. */
+void pp_data_pack(pp_data_t *data);
+void pp_data_unpack(pp_data_t *data);
+
+/* What MPI sends, and receives at a use. */
+uint8_t *pp_data_mpi_send(const pp_data_t *data);
+uint8_t *pp_data_mpi_recv(const pp_data_t *data, unsigned use);
+
+/* The same of messages in a device. */
+void pp_device_init(pp_data_t *data, size_t max_size, unsigned max_count);
+void pp_device_cleanup(pp_data_t *data);
+void pp_device_reset(pp_data_t *data);
+void pp_device_pack(pp_data_t *data);
+void pp_device_unpack(pp_data_t *data);
+
+/* Fetches what was received, and counts wrong stamps. */
+void pp_device_fetch(pp_data_t *data, unsigned count);
+
+/* The first bytes of a message; and how many of them a message has. */
+uint64_t pp_stamp(int rank, unsigned use);
+size_t pp_stamp_size(const pp_data_t *data);
+
+/* A new payload for the next message, in 'source'. */
+void pp_kernel_fill(void *arg);
+
+/* Counts what is wrong with 'sink'. */
+void pp_kernel_check(void *arg);
 
 /* After a run of 'count' round trips: checks the last message in full. Returns
  * the number of wrong messages. */

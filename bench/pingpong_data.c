@@ -8,12 +8,12 @@
 
 
 /* A message starts with its stamp: its sender, and which use it is. */
-static size_t pp_stamp_size(const pp_data_t *data)
+size_t pp_stamp_size(const pp_data_t *data)
 {
     return (data->size < sizeof(uint64_t)) ? data->size : sizeof(uint64_t);
 }
 
-static uint64_t pp_stamp(int rank, unsigned use)
+uint64_t pp_stamp(int rank, unsigned use)
 {
     return (((uint64_t)rank + 1) << 7) + ((uint64_t)use << 16) + use % 127;
 }
@@ -50,13 +50,19 @@ static int pp_is_wrong(const pp_data_t *data, unsigned use, unsigned stamp_use)
     return 0;
 }
 
-void pp_data_init(pp_data_t *data, int rank, size_t max_size, int by_mpi)
+void pp_data_init(pp_data_t *data, int rank, const bench_stream_t *stream,
+                  size_t max_size, unsigned max_count)
 {
+    int by_mpi = (stream->kind == BENCH_MEMORY_MPI);
     int set;
 
     memset(data, 0, sizeof(*data));
     data->rank   = rank;
-    data->by_mpi = by_mpi;
+    data->stream = stream;
+    if (stream->kind == BENCH_MEMORY_DEVICE) {
+        pp_device_init(data, max_size, max_count);
+        return;
+    }
     data->source = bench_alloc(max_size);
     data->sink   = bench_alloc(max_size);
     data->send   = bench_message_alloc(max_size, by_mpi);
@@ -67,34 +73,59 @@ void pp_data_init(pp_data_t *data, int rank, size_t max_size, int by_mpi)
 
 void pp_data_cleanup(pp_data_t *data)
 {
+    int by_mpi = (data->stream->kind == BENCH_MEMORY_MPI);
     int set;
 
-    for (set = 0; set < PP_NUM_SETS; ++set) {
-        bench_message_free(data->recv[set], data->by_mpi);
+    if (data->device != NULL) {
+        pp_device_cleanup(data);
+        return;
     }
-    bench_message_free(data->send, data->by_mpi);
+    for (set = 0; set < PP_NUM_SETS; ++set) {
+        bench_message_free(data->recv[set], by_mpi);
+    }
+    bench_message_free(data->send, by_mpi);
     free(data->sink);
     free(data->source);
 }
 
-void pp_data_reset(pp_data_t *data, size_t size, unsigned num_sets, int full)
+void pp_data_reset(pp_data_t *data, size_t size, const pp_ops_t *ops, int full)
 {
     int set;
 
     data->size     = size;
-    data->num_sets = num_sets;
+    data->num_sets = ops->num_sets;
+    data->is_mpi   = ops->is_mpi;
     data->sent     = 0;
     data->received = 0;
     data->full     = full;
     data->errors   = 0;
     pp_fill(data, 0);
     memset(data->sink, 0xee, size);
+    if (data->device != NULL) {
+        pp_device_reset(data);
+        return;
+    }
     for (set = 0; set < PP_NUM_SETS; ++set) {
         memset(data->recv[set], 0xee, size);
     }
 }
 
-void pp_kernel_pack(void *arg)
+void pp_kernel_fill(void *arg)
+{
+    pp_data_t *data = arg;
+
+    pp_fill(data, data->sent++);
+}
+
+void pp_kernel_check(void *arg)
+{
+    pp_data_t *data = arg;
+
+    data->errors += pp_is_wrong(data, data->received, data->received);
+    ++data->received;
+}
+
+static void pp_kernel_pack(void *arg)
 {
     pp_data_t *data = arg;
     uint64_t stamp  = pp_stamp(data->rank, data->sent);
@@ -107,7 +138,7 @@ void pp_kernel_pack(void *arg)
     ++data->sent;
 }
 
-void pp_kernel_unpack(void *arg)
+static void pp_kernel_unpack(void *arg)
 {
     pp_data_t *data     = arg;
     const uint8_t *recv = data->recv[data->received % data->num_sets];
@@ -123,10 +154,43 @@ void pp_kernel_unpack(void *arg)
     ++data->received;
 }
 
+void pp_data_pack(pp_data_t *data)
+{
+    if (data->device != NULL) {
+        pp_device_pack(data);
+    } else {
+        bench_stream_launch(data->stream, pp_kernel_pack, data);
+    }
+}
+
+void pp_data_unpack(pp_data_t *data)
+{
+    if (data->device != NULL) {
+        pp_device_unpack(data);
+    } else {
+        bench_stream_launch(data->stream, pp_kernel_unpack, data);
+    }
+}
+
+uint8_t *pp_data_mpi_send(const pp_data_t *data)
+{
+    return (data->device != NULL) ? data->device->send : data->send;
+}
+
+uint8_t *pp_data_mpi_recv(const pp_data_t *data, unsigned use)
+{
+    unsigned set = use % data->num_sets;
+
+    return (data->device != NULL) ? data->device->recv[set] : data->recv[set];
+}
+
 uint64_t pp_data_check(pp_data_t *data, unsigned count)
 {
     unsigned last = count - 1;
 
+    if (data->device != NULL) {
+        pp_device_fetch(data, count);
+    }
     if ((data->received != count) ||
         pp_is_wrong(data, data->full ? last : 0, last)) {
         ++data->errors;

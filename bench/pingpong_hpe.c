@@ -13,12 +13,6 @@ static void pp_hpe_none(pp_exchange_t *ex)
     (void)ex;
 }
 
-static void pp_hpe_launch(pp_exchange_t *ex, MPIX_Host_func kernel)
-{
-    bench_check(MPIX_Host_stream_launch(ex->stream, kernel, ex->data),
-                "MPIX_Host_stream_launch");
-}
-
 static void pp_hpe_start(pp_exchange_t *ex, MPI_Request *request)
 {
     bench_check(MPIX_Enqueue_start(ex->queue), "MPIX_Enqueue_start");
@@ -52,25 +46,26 @@ static void pp_hpe_run(pp_exchange_t *ex, int count)
     for (i = 0; i < count; ++i) {
         pp_hpe_recv(ex);
         if (ex->rank == 0) {
-            pp_hpe_launch(ex, pp_kernel_pack);
+            pp_data_pack(ex->data);
             pp_hpe_send(ex);
         }
         bench_check(MPIX_Enqueue_wait(ex->queue), "MPIX_Enqueue_wait");
-        pp_hpe_launch(ex, pp_kernel_unpack);
+        pp_data_unpack(ex->data);
         if (ex->rank == 1) {
-            pp_hpe_launch(ex, pp_kernel_pack);
+            pp_data_pack(ex->data);
             pp_hpe_send(ex);
         }
     }
     bench_check(MPIX_Enqueue_wait(ex->queue), "MPIX_Enqueue_wait");
     bench_check(MPIX_Queue_wait(ex->queue), "MPIX_Queue_wait");
-    bench_check(MPIX_Host_stream_synchronize(ex->stream),
+    bench_check(MPIX_Host_stream_synchronize(ex->stream.handle),
                 "MPIX_Host_stream_synchronize");
 }
 
 const pp_ops_t pp_st_hpe_ops = {
     .name     = "st-hpe",
     .num_sets = 1,
+    .is_mpi   = 0,
     .init     = pp_hpe_none,
     .prepare  = pp_hpe_none,
     .run      = pp_hpe_run,

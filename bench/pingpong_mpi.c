@@ -15,9 +15,7 @@ static void pp_mpi_none(pp_exchange_t *ex)
 
 static void pp_mpi_post(pp_exchange_t *ex, unsigned use)
 {
-    pp_data_t *data = ex->data;
-
-    bench_check(MPI_Irecv(data->recv[use % data->num_sets], (int)data->size,
+    bench_check(MPI_Irecv(pp_data_mpi_recv(ex->data, use), (int)ex->data->size,
                           MPI_BYTE, !ex->rank, PP_TAG, ex->comm, &ex->recv),
                 "MPI_Irecv");
 }
@@ -29,22 +27,16 @@ static void pp_mpi_prepare(pp_exchange_t *ex)
     }
 }
 
-static void pp_mpi_launch(pp_exchange_t *ex, MPIX_Host_func kernel)
-{
-    bench_check(MPIX_Host_stream_launch(ex->stream, kernel, ex->data),
-                "MPIX_Host_stream_launch");
-}
-
 static void pp_mpi_synchronize(pp_exchange_t *ex)
 {
-    bench_check(MPIX_Host_stream_synchronize(ex->stream),
+    bench_check(MPIX_Host_stream_synchronize(ex->stream.handle),
                 "MPIX_Host_stream_synchronize");
 }
 
 static void pp_mpi_send(pp_exchange_t *ex)
 {
-    bench_check(MPI_Send(ex->data->send, (int)ex->data->size, MPI_BYTE,
-                         !ex->rank, PP_TAG, ex->comm), "MPI_Send");
+    bench_check(MPI_Send(pp_data_mpi_send(ex->data), (int)ex->data->size,
+                         MPI_BYTE, !ex->rank, PP_TAG, ex->comm), "MPI_Send");
 }
 
 static void pp_mpi_wait(pp_exchange_t *ex)
@@ -57,12 +49,12 @@ static void pp_mpi_ping(pp_exchange_t *ex, int count)
     int i;
 
     for (i = 0; i < count; ++i) {
-        pp_mpi_launch(ex, pp_kernel_pack);
+        pp_data_pack(ex->data);
         pp_mpi_post(ex, i);
         pp_mpi_synchronize(ex);
         pp_mpi_send(ex);
         pp_mpi_wait(ex);
-        pp_mpi_launch(ex, pp_kernel_unpack);
+        pp_data_unpack(ex->data);
     }
 }
 
@@ -72,8 +64,8 @@ static void pp_mpi_pong(pp_exchange_t *ex, int count)
 
     for (i = 0; i < count; ++i) {
         pp_mpi_wait(ex);
-        pp_mpi_launch(ex, pp_kernel_unpack);
-        pp_mpi_launch(ex, pp_kernel_pack);
+        pp_data_unpack(ex->data);
+        pp_data_pack(ex->data);
         if (i + 1 < count) {
             pp_mpi_post(ex, i + 1);
         }
@@ -95,6 +87,7 @@ static void pp_mpi_run(pp_exchange_t *ex, int count)
 const pp_ops_t pp_mpi_ops = {
     .name     = "mpi",
     .num_sets = PP_NUM_SETS,
+    .is_mpi   = 1,
     .init     = pp_mpi_none,
     .prepare  = pp_mpi_prepare,
     .run      = pp_mpi_run,

@@ -59,12 +59,6 @@ static void pp_st_cleanup(pp_exchange_t *ex)
     bench_check(MPI_Request_free(&ex->send), "MPI_Request_free");
 }
 
-static void pp_st_launch(pp_exchange_t *ex, MPIX_Host_func kernel)
-{
-    bench_check(MPIX_Host_stream_launch(ex->stream, kernel, ex->data),
-                "MPIX_Host_stream_launch");
-}
-
 static void pp_st_start(pp_exchange_t *ex, MPI_Request *request)
 {
     bench_check(MPIX_Enqueue_start_req(ex->queue, request),
@@ -98,7 +92,7 @@ static void pp_st_prepare(pp_exchange_t *ex)
     if (ex->rank == 1) {
         pp_st_start(ex, &ex->recv);
     }
-    bench_check(MPIX_Host_stream_synchronize(ex->stream),
+    bench_check(MPIX_Host_stream_synchronize(ex->stream.handle),
                 "MPIX_Host_stream_synchronize");
     bench_check(MPI_Barrier(ex->comm), "MPI_Barrier");
 }
@@ -109,11 +103,11 @@ static void pp_st_ping(pp_exchange_t *ex, int count)
 
     for (i = 0; i < count; ++i) {
         pp_st_start(ex, &ex->recv);
-        pp_st_launch(ex, pp_kernel_pack);
+        pp_data_pack(ex->data);
         pp_st_start(ex, &ex->send);
         ++ex->messages;
         pp_st_wait_both(ex);
-        pp_st_launch(ex, pp_kernel_unpack);
+        pp_data_unpack(ex->data);
     }
 }
 
@@ -127,8 +121,8 @@ static void pp_st_pong(pp_exchange_t *ex, int count)
         } else {
             pp_st_wait_both(ex);
         }
-        pp_st_launch(ex, pp_kernel_unpack);
-        pp_st_launch(ex, pp_kernel_pack);
+        pp_data_unpack(ex->data);
+        pp_data_pack(ex->data);
         if (i + 1 < count) {
             pp_st_start_both(ex);
         } else {
@@ -147,13 +141,14 @@ static void pp_st_run(pp_exchange_t *ex, int count)
         pp_st_pong(ex, count);
     }
     bench_check(MPIX_Queue_wait(ex->queue), "MPIX_Queue_wait");
-    bench_check(MPIX_Host_stream_synchronize(ex->stream),
+    bench_check(MPIX_Host_stream_synchronize(ex->stream.handle),
                 "MPIX_Host_stream_synchronize");
 }
 
 const pp_ops_t pp_st_ops = {
     .name     = "st",
     .num_sets = 1,
+    .is_mpi   = 0,
     .init     = pp_st_init,
     .prepare  = pp_st_prepare,
     .run      = pp_st_run,
@@ -163,6 +158,7 @@ const pp_ops_t pp_st_ops = {
 const pp_ops_t pp_st_ready_ops = {
     .name     = "st-ready",
     .num_sets = 1,
+    .is_mpi   = 0,
     .init     = pp_st_ready_init,
     .prepare  = pp_st_prepare,
     .run      = pp_st_run,

@@ -54,11 +54,16 @@ static const char faces_help[] =
         "  --order N        polynomial order: N+1 points an edge (2)\n"
         "  --outer N        times that requests are made and matched (1)\n"
         "  --middle N       times that the field is set and verified (2)\n"
-        "  --inner N        iterations timed together (20)\n";
+        "  --inner N        iterations timed together (20)\n"
+        "  --memory WHOSE   messages' memory: malloc (or host), mpi "
+        "(MPI_Alloc_mem()),\n"
+        "                   or device: the stream's, with copies by the "
+        "stream (host)\n" BENCH_STREAM_HELP;
 
 
 /* As bench_parse(). */
-static int faces_parse(faces_options_t *opts, int argc, char **argv)
+static int faces_parse(faces_options_t *opts, bench_stream_t *stream, int argc,
+                       char **argv)
 {
     const bench_option_t table[] = {
         {.name = "grid", .text = &opts->grid},
@@ -67,10 +72,13 @@ static int faces_parse(faces_options_t *opts, int argc, char **argv)
         {.name = "outer", .min = 1, .max = 100000, .number = &opts->outer},
         {.name = "middle", .min = 1, .max = 100000, .number = &opts->middle},
         {.name = "inner", .min = 1, .max = 100000, .number = &opts->inner},
+        {.name = "memory", .text = &stream->memory},
+        {.name = "stream", .text = &stream->name},
         {.name = NULL}
     };
+    int ret = bench_parse(&opts->common, table, faces_help, argc, argv);
 
-    return bench_parse(&opts->common, table, faces_help, argc, argv);
+    return (ret == 0) ? bench_stream_parse(stream) : ret;
 }
 
 /* One middle iteration; returns the time of its inner loop, us. */
@@ -144,9 +152,10 @@ static int faces_report(faces_app_t *app)
 
     snprintf(app->report.params, sizeof(app->report.params),
              "\"grid\":\"%dx%dx%d\",\"block\":%d,\"order\":%d,\"outer\":%d,"
-             "\"middle\":%d,\"inner\":%d,\"trials\":%d,", size[0], size[1],
-             size[2], opts->block, opts->order, opts->outer, opts->middle,
-             opts->inner, opts->common.trials);
+             "\"middle\":%d,\"inner\":%d,\"trials\":%d,\"memory\":\"%s\",",
+             size[0], size[1], size[2], opts->block, opts->order, opts->outer,
+             opts->middle, opts->inner, opts->common.trials,
+             app->exchange.stream.memory);
     errors = bench_report_add(&app->report, &opts->common,
                               faces_largest_message(&app->field), app->results,
                               MPI_COMM_WORLD);
@@ -174,12 +183,12 @@ static int faces_main(faces_app_t *app, int rank)
 {
     int ret;
 
-    faces_field_init(&app->field, rank, app->opts.block, app->opts.order);
+    bench_stream_create(&app->exchange.stream, &app->report);
+    faces_field_init(&app->field, &app->exchange.stream, rank, app->opts.block,
+                     app->opts.order);
     app->expected       = bench_alloc(app->field.num_values * sizeof(double));
     app->exchange.grid  = &app->grid;
     app->exchange.field = &app->field;
-    bench_check(MPIX_Host_stream_create(&app->exchange.stream),
-                "MPIX_Host_stream_create");
     if (rank == 0) {
         faces_print_head(app);
     }
@@ -188,10 +197,9 @@ static int faces_main(faces_app_t *app, int rank)
     bench_run(&app->opts.common, -1, faces_trial, app);
     ret = faces_report(app);
 
-    bench_check(MPIX_Host_stream_free(&app->exchange.stream),
-                "MPIX_Host_stream_free");
     free(app->expected);
     faces_field_cleanup(&app->field);
+    bench_stream_free(&app->exchange.stream);
     return ret;
 }
 
@@ -209,6 +217,7 @@ int main(int argc, char **argv)
             .middle = 2,
             .inner  = 20
         },
+        .exchange.stream = {.name = "host", .memory = "host"},
         .report.bench = "st_faces"
     };
     int ranks, ret;
@@ -216,7 +225,8 @@ int main(int argc, char **argv)
     bench_init(&argc, &argv);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
 
-    ret = faces_parse(&app.opts, argc, argv);
+    ret = faces_parse(&app.opts, &app.exchange.stream, argc,
+                      argv);
     if (ret == 0) {
         ret = faces_grid_init(&app.grid, app.opts.grid, bench_rank(), ranks);
         if (ret == 0) {

@@ -27,8 +27,6 @@ typedef struct pp_options {
     size_t          max;
     int             factor;
     int             iters;
-    const char      *memory;
-    int             by_mpi; /* What that means */
 } pp_options_t;
 
 
@@ -56,19 +54,23 @@ static const char pp_help[] =
         "  --factor N       from one size to the next (4)\n"
         "  --iters N        round trips timed together (20); above 1m\n"
         "                   fewer, but not below 30\n"
-        "  --memory WHOSE   malloc, or mpi: MPI_Alloc_mem() for messages "
-        "(malloc)\n";
+        "  --memory WHOSE   messages' memory: malloc (or host), mpi "
+        "(MPI_Alloc_mem()),\n"
+        "                   or device: the stream's, packed by its copies "
+        "(malloc)\n" BENCH_STREAM_HELP;
 
 
 /* As bench_parse(). */
-static int pp_parse(pp_options_t *opts, int argc, char **argv)
+static int pp_parse(pp_options_t *opts, bench_stream_t *stream, int argc,
+                    char **argv)
 {
     const bench_option_t table[] = {
         {.name = "min", .min = 1, .max = PP_MAX_SIZE, .size = &opts->min},
         {.name = "max", .min = 1, .max = PP_MAX_SIZE, .size = &opts->max},
         {.name = "factor", .min = 2, .max = 1024, .number = &opts->factor},
         {.name = "iters", .min = 1, .max = 1000000, .number = &opts->iters},
-        {.name = "memory", .text = &opts->memory},
+        {.name = "memory", .text = &stream->memory},
+        {.name = "stream", .text = &stream->name},
         {.name = NULL}
     };
     int ret = bench_parse(&opts->common, table, pp_help, argc, argv);
@@ -77,11 +79,7 @@ static int pp_parse(pp_options_t *opts, int argc, char **argv)
         bench_error("--max is smaller than --min\n");
         return -1;
     }
-    if (ret == 0) {
-        opts->by_mpi = bench_parse_memory(opts->memory);
-        ret          = (opts->by_mpi < 0) ? -1 : 0;
-    }
-    return ret;
+    return (ret == 0) ? bench_stream_parse(stream) : ret;
 }
 
 /* Runs round trips and checks their data; returns the time of one, us. */
@@ -91,7 +89,7 @@ static double pp_measure(pp_app_t *app, bench_result_t *result, int count,
     pp_exchange_t *ex = &app->exchange;
     double start, time;
 
-    pp_data_reset(&app->data, app->data.size, ex->ops->num_sets, full);
+    pp_data_reset(&app->data, app->data.size, ex->ops, full);
     ex->ops->prepare(ex);
     bench_check(MPI_Barrier(ex->comm), "MPI_Barrier");
     start = MPI_Wtime();
@@ -157,12 +155,14 @@ static uint64_t pp_run(pp_app_t *app)
     size_t size;
 
     MPI_Comm_set_errhandler(ex->comm, MPI_ERRORS_RETURN);
-    pp_data_init(&app->data, ex->rank, app->opts.max, app->opts.by_mpi);
-    bench_check(MPIX_Host_stream_create(&ex->stream),
-                "MPIX_Host_stream_create");
+    bench_stream_create(&ex->stream, &app->report);
+    pp_data_init(&app->data, ex->rank, &ex->stream, app->opts.max,
+                 (unsigned)((app->opts.iters > PP_CHECK_COUNT) ?
+                                    app->opts.iters :
+                                    PP_CHECK_COUNT));
     if (app->opts.common.variants & (BENCH_VARIANTS_ST | BENCH_VARIANT_HPE)) {
-        bench_check(MPIX_Queue_init(MPIX_QUEUE_HOST, ex->stream, &ex->queue),
-                    "MPIX_Queue_init");
+        bench_check(MPIX_Queue_init(ex->stream.queue, ex->stream.handle,
+                                    &ex->queue), "MPIX_Queue_init");
     }
 
     for (size = app->opts.min; size < app->opts.max;
@@ -174,8 +174,8 @@ static uint64_t pp_run(pp_app_t *app)
     if (ex->queue != MPIX_QUEUE_NULL) {
         bench_check(MPIX_Queue_free(&ex->queue), "MPIX_Queue_free");
     }
-    bench_check(MPIX_Host_stream_free(&ex->stream), "MPIX_Host_stream_free");
     pp_data_cleanup(&app->data);
+    bench_stream_free(&ex->stream);
     return errors;
 }
 
@@ -200,7 +200,7 @@ static int pp_main(pp_app_t *app, int rank)
 
     snprintf(app->report.params, sizeof(app->report.params),
              "\"iters\":%d,\"trials\":%d,\"memory\":\"%s\",",
-             app->opts.iters, app->opts.common.trials, app->opts.memory);
+             app->opts.iters, app->opts.common.trials, ex->stream.memory);
     ret = bench_report_finish(&app->report, &app->opts.common, ex->messages);
     return (errors == 0) ? ret : -1;
 }
@@ -216,9 +216,9 @@ int main(int argc, char **argv)
             .min    = 8,
             .max    = 1ul << 20,
             .factor = 4,
-            .iters  = 20,
-            .memory = "malloc"
+            .iters  = 20
         },
+        .exchange.stream = {.name = "host", .memory = "malloc"},
         .report.bench = "st_pingpong"
     };
     int ranks, ret;
@@ -226,7 +226,7 @@ int main(int argc, char **argv)
     bench_init(&argc, &argv);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
 
-    ret = pp_parse(&app.opts, argc, argv);
+    ret = pp_parse(&app.opts, &app.exchange.stream, argc, argv);
     if ((ret == 0) && (ranks < 2)) {
         bench_error("st_pingpong needs two ranks\n");
         ret = -1;

@@ -6,10 +6,16 @@
  *
  * Each stream waits for a word of its own. The host stores to one of them after
  * the other; a kernel behind the wait takes the time. The variants take turns.
+ *
+ * Streams of GPUs have variants of their own, as they wait as their device
+ * does: behind the wait is a function of the host, or a store of the stream,
+ * for which the host looks.
  */
 #include <st_number.h>
 #include <st_report.h>
+#include <st_stream.h>
 #include <ucs_gstream.h>
+#include <ucs_gstream_memory.h>
 
 #include <getopt.h>
 #include <sched.h>
@@ -30,17 +36,21 @@
 /* Whose threads run the streams, and what they do while they wait */
 typedef struct st_wrt_variant {
     const char *name;
+    int        is_gpu;      /* Of streams of GPUs, else of the host */
     unsigned   num_threads; /* Of a group; 0: one of each stream's own */
     int        sleeps;
+    int        stores;      /* Behind the wait is a store, else a function */
 } st_wrt_variant_t;
 
 static const st_wrt_variant_t st_wrt_variants[] = {
-    {"own-poll", 0, 0},
-    {"own-sleep", 0, 1},
-    {"group-1-poll", 1, 0},
-    {"group-1-sleep", 1, 1},
-    {"group-2-poll", 2, 0},
-    {"group-2-sleep", 2, 1}
+    {"own-poll", 0, 0, 0, 0},
+    {"own-sleep", 0, 0, 1, 0},
+    {"group-1-poll", 0, 1, 0, 0},
+    {"group-1-sleep", 0, 1, 1, 0},
+    {"group-2-poll", 0, 2, 0, 0},
+    {"group-2-sleep", 0, 2, 1, 0},
+    {"gpu-function", 1, 0, 0, 0},
+    {"gpu-store", 1, 0, 0, 1}
 };
 
 #define ST_WRT_NUM_VARIANTS \
@@ -61,8 +71,9 @@ typedef struct st_wrt_row {
 /* A stream that waits; the word has a cache line of its own, as has what the
  * kernel writes. */
 typedef struct st_wrt_stream {
-    _Alignas(ST_WRT_LINE) volatile uint64_t word;
     _Alignas(ST_WRT_LINE) ucs_gstream_h stream;
+    volatile uint64_t *word;   /* Of streams of all types, as the next one */
+    volatile uint64_t *stored; /* By the stream: round that it passed */
     double   seen;   /* us; when the wait was over */
     uint64_t passed; /* Round of that; atomic */
     uint64_t errors; /* Words that were not there */
@@ -74,6 +85,8 @@ typedef struct st_wrt {
     size_t              trials;
     size_t              count;       /* Reactions of a trial */
     size_t              max_streams;
+    ucs_gstream_type_t  type;
+    char                text[ST_STREAM_TEXT_MAX]; /* What runs the streams */
     st_wrt_row_t        rows[ST_WRT_MAX_ROWS];
     int                 num_rows;
     ucs_gstream_group_h group;       /* Of the row that runs */
@@ -134,19 +147,34 @@ static void react(void *arg)
     st_wrt_stream_t *stream   = args->stream;
 
     stream->seen    = now_us();
-    stream->errors += (stream->word != args->round);
+    stream->errors += (*stream->word != args->round);
     __atomic_store_n(&stream->passed, args->round, __ATOMIC_RELEASE);
 }
 
-static void enqueue_wait(st_wrt_stream_t *stream, uint64_t round)
+static void enqueue_wait(const st_wrt_variant_t *variant,
+                         st_wrt_stream_t *stream, uint64_t round)
 {
     const st_wrt_args_t args = {stream, round};
 
     must("ucs_gstream_enqueue_wait64",
-         ucs_gstream_enqueue_wait64(stream->stream, &stream->word, round));
+         ucs_gstream_enqueue_wait64(stream->stream, stream->word, round));
+    if (variant->stores) {
+        must("ucs_gstream_enqueue_write64",
+             ucs_gstream_enqueue_write64(stream->stream, stream->stored,
+                                         round));
+        return;
+    }
     must("ucs_gstream_enqueue_launch",
          ucs_gstream_enqueue_launch(stream->stream, react, &args,
                                     sizeof(args)));
+}
+
+static volatile uint64_t *must_get_word(void)
+{
+    volatile uint64_t *word = ucs_gstream_word_get();
+
+    must("ucs_gstream_word_get", (word != NULL) ? UCS_OK : UCS_ERR_NO_MEMORY);
+    return word;
 }
 
 static void open_streams(st_wrt_t *bench, const st_wrt_row_t *row)
@@ -155,7 +183,11 @@ static void open_streams(st_wrt_t *bench, const st_wrt_row_t *row)
         .field_mask  = UCS_GSTREAM_GROUP_PARAM_FIELD_NUM_THREADS,
         .num_threads = row->variant->num_threads
     };
-    ucs_gstream_params_t params                   = {0};
+    ucs_gstream_params_t params                   = {
+        .field_mask = UCS_GSTREAM_PARAM_FIELD_TYPE,
+        .type       = bench->type
+    };
+    st_wrt_stream_t *stream;
     size_t i;
 
     set_pace(row->variant->sleeps ? "0" : "50",
@@ -163,18 +195,22 @@ static void open_streams(st_wrt_t *bench, const st_wrt_row_t *row)
     if (row->variant->num_threads > 0) {
         must("ucs_gstream_group_create",
              ucs_gstream_group_create(&group_params, &bench->group));
-        params.field_mask = UCS_GSTREAM_PARAM_FIELD_GROUP;
-        params.group      = bench->group;
+        params.field_mask |= UCS_GSTREAM_PARAM_FIELD_GROUP;
+        params.group       = bench->group;
     }
     for (i = 0; i < row->num_streams; ++i) {
-        memset(&bench->streams[i], 0, sizeof(bench->streams[i]));
+        stream = &bench->streams[i];
+        memset(stream, 0, sizeof(*stream));
+        stream->word   = must_get_word();
+        stream->stored = must_get_word();
         must("ucs_gstream_create",
-             ucs_gstream_create(&params, &bench->streams[i].stream));
-        enqueue_wait(&bench->streams[i], 1);
+             ucs_gstream_create(&params, &stream->stream));
+        enqueue_wait(row->variant, stream, 1);
     }
 }
 
-/* Lets the last wait of each stream pass, and ends it. */
+/* Lets the last wait of each stream pass, all before one is waited for: streams
+ * of GPUs share queues, in which one waits behind another. Ends them. */
 static void close_streams(st_wrt_t *bench, const st_wrt_row_t *row)
 {
     st_wrt_stream_t *stream;
@@ -182,11 +218,16 @@ static void close_streams(st_wrt_t *bench, const st_wrt_row_t *row)
 
     for (i = 0; i < row->num_streams; ++i) {
         stream = &bench->streams[i];
-        __atomic_store_n(&stream->word, stream->passed + 1, __ATOMIC_RELEASE);
-        ucs_gstream_wake(&stream->word);
+        __atomic_store_n(stream->word, *stream->word + 1, __ATOMIC_RELEASE);
+        ucs_gstream_wake(stream->word);
+    }
+    for (i = 0; i < row->num_streams; ++i) {
+        stream = &bench->streams[i];
         must("ucs_gstream_synchronize",
              ucs_gstream_synchronize(stream->stream));
         must("ucs_gstream_destroy", ucs_gstream_destroy(stream->stream));
+        ucs_gstream_word_put(stream->stored);
+        ucs_gstream_word_put(stream->word);
         bench->errors += stream->errors;
     }
     if (row->variant->num_threads > 0) {
@@ -213,12 +254,19 @@ static void let_wait(const st_wrt_row_t *row)
 }
 
 /* One reaction, in microseconds. */
-static double run_round(st_wrt_stream_t *stream, uint64_t round)
+static double run_round(const st_wrt_variant_t *variant,
+                        st_wrt_stream_t *stream, uint64_t round)
 {
     double start = now_us();
 
-    __atomic_store_n(&stream->word, round, __ATOMIC_RELEASE);
-    ucs_gstream_wake(&stream->word);
+    __atomic_store_n(stream->word, round, __ATOMIC_RELEASE);
+    ucs_gstream_wake(stream->word);
+    if (variant->stores) {
+        while (__atomic_load_n(stream->stored, __ATOMIC_ACQUIRE) != round) {
+            sched_yield();
+        }
+        return now_us() - start;
+    }
     while (__atomic_load_n(&stream->passed, __ATOMIC_ACQUIRE) != round) {
         sched_yield();
     }
@@ -238,8 +286,8 @@ static double run_row(st_wrt_t *bench, st_wrt_row_t *row)
         stream              = &bench->streams[i % row->num_streams];
         round               = 1 + (i / row->num_streams);
         let_wait(row);
-        bench->reactions[i] = run_round(stream, round);
-        enqueue_wait(stream, round + 1);
+        bench->reactions[i] = run_round(row->variant, stream, round);
+        enqueue_wait(row->variant, stream, round + 1);
     }
     close_streams(bench, row);
     st_report_stats_get(bench->reactions, (int)bench->count, &stats);
@@ -249,16 +297,22 @@ static double run_row(st_wrt_t *bench, st_wrt_row_t *row)
 
 static void add_rows(st_wrt_t *bench)
 {
+    int is_gpu       = (bench->type != UCS_GSTREAM_TYPE_HOST);
+    int num_variants = 0;
     size_t num_streams, i;
     st_wrt_row_t *row;
 
     for (num_streams = 1; num_streams <= bench->max_streams;
          num_streams *= 2) {
         for (i = 0; i < ST_WRT_NUM_VARIANTS; ++i) {
-            row              = &bench->rows[bench->num_rows++];
+            if (st_wrt_variants[i].is_gpu != is_gpu) {
+                continue;
+            }
+            row              = &bench->rows[bench->num_rows];
             row->variant     = &st_wrt_variants[i];
             row->num_streams = num_streams;
-            row->baseline    = (int)i;
+            num_variants    += (num_streams == 1);
+            row->baseline    = bench->num_rows++ % num_variants;
         }
     }
 }
@@ -308,8 +362,9 @@ static void print_table(st_wrt_t *bench)
     st_report_row_t row;
     int i;
 
-    printf("host streams, %ld cores, load %.2f, %zu trials of %zu reactions\n",
-           st_report_cores(), st_report_load(), bench->trials, bench->count);
+    printf("%s, %ld cores, load %.2f, %zu trials of %zu reactions\n",
+           bench->text, st_report_cores(), st_report_load(), bench->trials,
+           bench->count);
     printf("%7s %-14s %10s %10s %10s %7s %10s\n", "streams", "variant",
            "median us", "min us", "max us", "ratio", "worst us");
     for (i = 0; i < bench->num_rows; ++i) {
@@ -333,7 +388,8 @@ static int write_json(st_wrt_t *bench)
     fputc('{', file);
     st_report_json_string(file, "bench", "st_wrt");
     st_report_json_string(file, "provider", "none");
-    st_report_json_string(file, "stream", "host");
+    st_report_json_string(file, "stream", st_stream_name(bench->type));
+    st_report_json_string(file, "stream_device", bench->text);
     fprintf(file, "\"ranks\":1,\"trials\":%zu,\"count\":%zu,", bench->trials,
             bench->count);
     st_report_json_machine(file);
@@ -357,9 +413,29 @@ static void usage(FILE *file)
             "  --streams N  most streams that wait, 1 to %d (32)\n"
             "  --trials N   repetitions, all taking turns, 1 to %d (9)\n"
             "  --count N    reactions of a trial, 1 to %d (200)\n"
+            "  --stream TYPE  host, hip or cuda (host). Streams of GPUs have "
+            "variants of\n               their own: behind the wait is a "
+            "function of the host, which\n               the runtime calls, or "
+            "a store of the stream\n"
             "  --json FILE  write the report to a file\n"
             "  --help       print this and stop\n", ST_WRT_MAX_STREAMS,
             ST_WRT_MAX_TRIALS, ST_WRT_MAX_COUNT);
+}
+
+static int parse_stream(st_wrt_t *bench, const char *text)
+{
+    char reason[UCS_GSTREAM_TEXT_MAX];
+
+    if (st_stream_parse(text, &bench->type) != 0) {
+        fprintf(stderr, "st_wrt: --stream: '%s' is none of host, hip and "
+                "cuda\n", text);
+        return -1;
+    }
+    if (st_stream_check(bench->type, reason) != 0) {
+        fprintf(stderr, "st_wrt: --stream %s: %s\n", text, reason);
+        return -1;
+    }
+    return 0;
 }
 
 static int parse_option(st_wrt_t *bench, int opt)
@@ -372,6 +448,8 @@ static int parse_option(st_wrt_t *bench, int opt)
         return st_number_option("trials", 1, ST_WRT_MAX_TRIALS, &bench->trials);
     case 'c':
         return st_number_option("count", 1, ST_WRT_MAX_COUNT, &bench->count);
+    case 'g':
+        return parse_stream(bench, optarg);
     case 'j':
         bench->json = optarg;
         return 0;
@@ -390,6 +468,7 @@ static int parse(st_wrt_t *bench, int argc, char **argv)
         {"streams", required_argument, NULL, 's'},
         {"trials", required_argument, NULL, 't'},
         {"count", required_argument, NULL, 'c'},
+        {"stream", required_argument, NULL, 'g'},
         {"json", required_argument, NULL, 'j'},
         {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0}
@@ -420,6 +499,7 @@ int main(int argc, char **argv)
     if (parse(&bench, argc, argv) != 0) {
         return 2;
     }
+    st_stream_describe(bench.type, bench.text);
     run_all(&bench);
     print_table(&bench);
     if (bench.json != NULL) {

@@ -103,7 +103,7 @@ check_folder src/tools "$outside|ucs_ext_config\.h"
 check_folder contrib "$outside" '/hook_|/mpix_f08\.h$' \
     'ompi_config\.h|ompi/mca/hook/.*|ISO_Fortran_binding\.h'
 # What the programs share
-check_folder bench "$outside|st_(counts|number|report)\.h" \
+check_folder bench "$outside|st_(counts|number|report|stream)\.h" \
     '/trig_' 'rdma/.*|cxiemu\.h'
 check_folder examples "$outside" '/(cxi_chain\.c|gpu\.h)$' \
     'rdma/.*|hip/hip_runtime\.h|cuda_runtime\.h'

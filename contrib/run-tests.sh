@@ -214,10 +214,10 @@ integration_tests_ob1()
     unset OMPI_MCA_pml OMPI_MCA_btl OMPI_MCA_btl_vader_single_copy_mechanism
 }
 
-# Tests of the MPI layer that make their streams as ST_TEST_STREAM says
+# Tests that make their streams as ST_TEST_STREAM says
 standin_tests=(mpix_match.4 mpix_types.2 mpix_batch.2 mpix_batch.4 mpix_halo.4
                mpix_coll.3 mpix_coll_use.2 mpix_host.2 mpix_refuse.2 mpix_p5.4
-               mpix_p7.2)
+               mpix_p7.2 bench.stream.2 bench.stream_faces.2 bench.stream_wrt)
 
 # Those on streams of GPUs.  Usage: integration_tests_gpu hip|cuda LANE
 integration_tests_gpu()
@@ -227,6 +227,7 @@ integration_tests_gpu()
     st_lane "$2"
     standin "$ST_BUILD" "$1"
     while read -r name size; do
+        [ "$size" != all ] || size=$places
         check_sized "$size" "standin-$1-$2/$name" \
             test/integration/run.sh --build "$ST_BUILD" "$name"
     done < <(test/integration/run.sh --busy "${standin_tests[@]}")

@@ -6,6 +6,7 @@
 #include "perftest_shared.h"
 #include "perftest_test.h"
 #include "st_number.h"
+#include "st_stream.h"
 
 #include <ucs/config/parser.h>
 
@@ -123,20 +124,10 @@ static perftest_ret_t perftest_parse_die(perftest_options_t *options,
 static perftest_ret_t perftest_parse_stream(perftest_options_t *options,
                                             const char *text)
 {
-    static const char *const names[UCS_GSTREAM_TYPE_LAST] = {
-        [UCS_GSTREAM_TYPE_HOST] = "host",
-        [UCS_GSTREAM_TYPE_HIP]  = "hip",
-        [UCS_GSTREAM_TYPE_CUDA] = "cuda"
-    };
-    unsigned type;
-
-    for (type = 0; type < UCS_GSTREAM_TYPE_LAST; ++type) {
-        if (!strcmp(names[type], text)) {
-            options->stream = (ucs_gstream_type_t)type;
-            return PERFTEST_OK;
-        }
+    if (st_stream_parse(text, &options->stream) != 0) {
+        return perftest_usage("--stream takes host, hip or cuda", text);
     }
-    return perftest_usage("--stream takes host, hip or cuda", text);
+    return PERFTEST_OK;
 }
 
 static perftest_ret_t perftest_parse_timeout(perftest_options_t *options,

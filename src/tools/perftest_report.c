@@ -4,6 +4,7 @@
 
 #include "perftest_report.h"
 #include "st_counts.h"
+#include "st_stream.h"
 
 #include <string.h>
 
@@ -177,13 +178,17 @@ static perftest_ret_t perftest_report_write(perftest_report_t *report,
                                             const char *server)
 {
     FILE *file = report->json;
+    char stream[ST_STREAM_TEXT_MAX];
     int i;
 
     fputc('{', file);
     st_report_json_string(file, "bench", "ucx_st_perftest");
     perftest_report_json_name(file, "provider", client);
     perftest_report_json_name(file, "device", client);
-    st_report_json_string(file, "stream", "host");
+    st_report_json_string(file, "stream",
+                          st_stream_name(report->options->stream));
+    st_stream_describe(report->options->stream, stream);
+    st_report_json_string(file, "stream_device", stream);
     fprintf(file, "\"ranks\":2,");
     st_report_json_machine(file);
     perftest_report_json_options(file, report->options);
@@ -202,18 +207,21 @@ static perftest_ret_t perftest_report_write(perftest_report_t *report,
            PERFTEST_OK : PERFTEST_REFUSED;
 }
 
-static void perftest_report_print_end(const char *client, const char *server)
+static void perftest_report_print_end(const perftest_report_t *report,
+                                      const char *client, const char *server)
 {
     const char *provider, *device;
     int provider_length, device_length;
+    char stream[ST_STREAM_TEXT_MAX];
 
+    st_stream_describe(report->options->stream, stream);
     provider = st_counts_find(client, "provider", &provider_length);
     device   = st_counts_find(client, "device", &device_length);
-    printf("provider %.*s on %.*s, host stream, UCX_TLS=%s, %ld cores, "
-           "load %.2f\n", (provider_length > 0) ? provider_length : 4,
+    printf("provider %.*s on %.*s, %s, UCX_TLS=%s, %ld cores, load %.2f\n",
+           (provider_length > 0) ? provider_length : 4,
            (provider_length > 0) ? provider : "none",
            (device_length > 0) ? device_length : 4,
-           (device_length > 0) ? device : "none", st_report_tls(),
+           (device_length > 0) ? device : "none", stream, st_report_tls(),
            st_report_cores(), st_report_load());
     st_counts_print("client", client);
     st_counts_print("server", server);
@@ -223,7 +231,7 @@ perftest_ret_t perftest_report_end(perftest_report_t *report,
                                    const char *client, const char *server)
 {
     if (!report->options->only_final && !report->options->csv) {
-        perftest_report_print_end(client, server);
+        perftest_report_print_end(report, client, server);
     }
     (void)fflush(stdout);
     (void)st_counts_check_trig("ucx_st_perftest", "client", client);

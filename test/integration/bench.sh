@@ -12,7 +12,7 @@
 #   mbw    st_mbw tells the rate of each of these variants, on the direct lane,
 #          and that this is what one-sided ones go over
 #   cost   st_cost measures what it is to, on all lanes
-#   wrt    st_wrt does, for 1 to 4 streams
+#   wrt    st_wrt does, for 1 to 4 streams of the kind that --stream says
 #   numbers  what is no number, or too large or small, is refused by name
 #   all    run-all runs everything once, and its file, tables and plots have it
 #   fails  it tells what failed, and keeps the rest
@@ -172,6 +172,16 @@ test_wrt()
     local streams threads how
     run_program "${builddir:?}/bench/st_wrt" --streams 4 "$@"
     expect_quiet
+    if [[ "$* " != *"--stream host "* ]]; then
+        grep -qE '"stream_device":"(hip|cuda) stream \((HIP|CUDA) [0-9]+ on ' \
+            "$temp/json" || fail "it does not say on what"
+        for streams in 1 2 4; do
+            expect_row "$streams" gpu-function median_us worst_us
+            expect_row "$streams" gpu-store median_us worst_us
+        done
+        ! grep -q '"verified":false' "$temp/json" || fail "words are wrong"
+        return
+    fi
     for streams in 1 2 4; do
         for threads in own group-1 group-2; do
             for how in poll sleep; do

@@ -27,7 +27,8 @@ CARDS are the NICs that it runs on unless it is named: one or more of strict,
 fast, sockets and cxi, with commas, or all. mpirun starts the ranks; a script starts
 them itself. The command runs in the build folder. Its environment has srcdir,
 builddir, ST_RUN (the script ucx-st-run), ST_NIC and ST_DEVICE (the device in
-UCX's terms).
+UCX's terms). In it \$stream is what ST_TEST_STREAM says (environment): host, hip or
+cuda.
 STEOF
 }
 
@@ -66,6 +67,7 @@ run_one()
     command=${command//\$srcdir/$srcdir}
     command=${command//\$builddir/$builddir}
     command=${command//\$device/$ST_DEVICE}
+    command=${command//\$stream/${ST_TEST_STREAM:-host}}
     # shellcheck disable=SC2086 # the command is words
     (cd "$builddir" &&
      exec timeout -k 10 "$limit" "${ST_NET[@]}" "${launch[@]}" $command \

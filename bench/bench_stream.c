@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* bench_stream.c - the stream of a benchmark, and memory of its runtime. */
+#include "bench_stream.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+
+int bench_stream_parse(bench_stream_t *stream)
+{
+    static const int queues[UCS_GSTREAM_TYPE_LAST] = {
+        [UCS_GSTREAM_TYPE_HOST] = MPIX_QUEUE_HOST,
+        [UCS_GSTREAM_TYPE_HIP]  = MPIX_QUEUE_HIP,
+        [UCS_GSTREAM_TYPE_CUDA] = MPIX_QUEUE_CUDA
+    };
+
+    if (st_stream_parse(stream->name, &stream->type) != 0) {
+        bench_error("--stream: '%s' is none of host, hip and cuda\n",
+                    stream->name);
+        return -1;
+    }
+    stream->queue = queues[stream->type];
+    if ((strcmp(stream->memory, "malloc") == 0) ||
+        (strcmp(stream->memory, "host") == 0)) {
+        stream->kind = BENCH_MEMORY_MALLOC;
+    } else if (strcmp(stream->memory, "mpi") == 0) {
+        stream->kind = BENCH_MEMORY_MPI;
+    } else if (strcmp(stream->memory, "device") == 0) {
+        stream->kind = BENCH_MEMORY_DEVICE;
+    } else {
+        bench_error("--memory: '%s' is none of malloc (host), mpi and device\n",
+                    stream->memory);
+        return -1;
+    }
+    if ((stream->kind == BENCH_MEMORY_DEVICE) &&
+        (stream->type == UCS_GSTREAM_TYPE_HOST)) {
+        bench_error("--memory device needs --stream hip or cuda\n");
+        return -1;
+    }
+    return 0;
+}
+
+/* Ends the job. */
+static void bench_stream_fail(const bench_stream_t *stream, const char *what)
+{
+    fprintf(stderr, "rank %d: --stream %s: %s\n", bench_rank(), stream->name,
+            what);
+    MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
+}
+
+/* Does so unless the status is UCS_OK. */
+static void bench_stream_check(const bench_stream_t *stream,
+                               ucs_status_t status, const char *what)
+{
+    char text[UCS_GSTREAM_TEXT_MAX];
+
+    if (status != UCS_OK) {
+        snprintf(text, sizeof(text), "%s failed: status %d", what, (int)status);
+        bench_stream_fail(stream, text);
+    }
+}
+
+/* What a reader has to know of the figures; rank 0. */
+static void bench_stream_print(const bench_stream_t *stream)
+{
+    if ((stream->type == UCS_GSTREAM_TYPE_HOST) || (bench_rank() != 0)) {
+        return;
+    }
+    printf("%s; %s\n", stream->text,
+           (stream->kind == BENCH_MEMORY_DEVICE) ?
+                   "messages are in the device, those of MPI go through pinned "
+                   "memory" :
+                   "kernels are functions of the host, which the runtime "
+                   "calls");
+    fflush(stdout);
+}
+
+void bench_stream_create(bench_stream_t *stream, bench_report_t *report)
+{
+    const ucs_gstream_params_t params = {
+        .field_mask = UCS_GSTREAM_PARAM_FIELD_TYPE,
+        .type       = stream->type
+    };
+    char reason[UCS_GSTREAM_TEXT_MAX];
+    ucs_gstream_h made;
+
+    if (stream->type == UCS_GSTREAM_TYPE_HOST) {
+        bench_check(MPIX_Host_stream_create(&stream->handle),
+                    "MPIX_Host_stream_create");
+    } else {
+        if (st_stream_check(stream->type, reason) != 0) {
+            bench_stream_fail(stream, reason);
+        }
+        bench_stream_check(stream, ucs_gstream_create(&params, &made),
+                           "ucs_gstream_create");
+        stream->handle = made;
+    }
+    st_stream_describe(stream->type, stream->text);
+    report->stream        = stream->name;
+    report->stream_device = stream->text;
+    bench_stream_print(stream);
+}
+
+void bench_stream_free(bench_stream_t *stream)
+{
+    bench_check(MPIX_Host_stream_free(&stream->handle),
+                "MPIX_Host_stream_free");
+}
+
+static void *bench_stream_alloc(const bench_stream_t *stream,
+                                st_stream_memory_t kind, size_t size)
+{
+    void *memory = st_stream_alloc(stream->type, kind, size);
+
+    if (memory == NULL) {
+        bench_stream_fail(stream, "the runtime has no memory for messages");
+    }
+    return memory;
+}
+
+void *bench_stream_pinned_alloc(const bench_stream_t *stream, size_t size)
+{
+    return memset(bench_stream_alloc(stream, ST_STREAM_MEMORY_PINNED, size), 0,
+                  size);
+}
+
+void bench_stream_pinned_free(const bench_stream_t *stream, void *memory)
+{
+    st_stream_free(stream->type, ST_STREAM_MEMORY_PINNED, memory);
+}
+
+void *bench_stream_device_alloc(const bench_stream_t *stream, size_t size)
+{
+    return bench_stream_alloc(stream, ST_STREAM_MEMORY_DEVICE, size);
+}
+
+void bench_stream_device_free(const bench_stream_t *stream, void *memory)
+{
+    st_stream_free(stream->type, ST_STREAM_MEMORY_DEVICE, memory);
+}
+
+void bench_stream_launch(const bench_stream_t *stream, MPIX_Host_func kernel,
+                         void *arg)
+{
+    bench_check(MPIX_Host_stream_launch(stream->handle, kernel, arg),
+                "MPIX_Host_stream_launch");
+}
+
+void bench_stream_copy(const bench_stream_t *stream, void *dst, const void *src,
+                       size_t size)
+{
+    bench_stream_check(stream, ucs_gstream_enqueue_copy(stream->handle, dst,
+                                                        src, size),
+                       "ucs_gstream_enqueue_copy");
+}
+
+void bench_stream_synchronize(const bench_stream_t *stream)
+{
+    bench_check(MPIX_Host_stream_synchronize(stream->handle),
+                "MPIX_Host_stream_synchronize");
+}
