@@ -31,7 +31,7 @@ expect()
 
 for script in quickstart.sh run-tests.sh run-ucx-gtest.sh run-mpi-asan.sh \
               get-ucx-source.sh check-fresh.sh check-debian13.sh \
-              run-on-cxi.sh; do
+              run-on-cxi.sh gpu-check.sh; do
     expect "$script --help" 0 '^usage: contrib/' "$top/contrib/$script" --help
     expect "$script --nonsense" 2 'usage' "$top/contrib/$script" --nonsense
 done

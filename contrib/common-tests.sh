@@ -16,9 +16,17 @@ failed=0
 skipped=0
 failures=()
 logs=$ST_BUILD/test-logs
+# A file for lines NAME, STATUS, SECONDS and REASON of the tests, if one is named
+results=
 # What runs now: by process id, "NAME PLACES SECOND-OF-ITS-START"
 declare -A running=()
 taken=0
+
+# Integration tests that make their streams as ST_TEST_STREAM says
+# shellcheck disable=SC2034 # used by the scripts
+stream_tests=(mpix_match.4 mpix_types.2 mpix_batch.2 mpix_batch.4 mpix_halo.4
+              mpix_coll.3 mpix_coll_use.2 mpix_host.2 mpix_refuse.2 mpix_p5.4
+              mpix_p7.2 bench.stream.2 bench.stream_faces.2 bench.stream_wrt)
 
 # True if the test is asked for.
 wanted()
@@ -36,7 +44,7 @@ wanted()
 # Usage: count NAME STATUS SECONDS LOG
 count()
 {
-    local name=$1 rc=$2 seconds=$3 log=$4 reason
+    local name=$1 rc=$2 seconds=$3 log=$4 reason=
     case $rc in
     0)
         passed=$((passed + 1))
@@ -46,8 +54,8 @@ count()
         skipped=$((skipped + 1))
         # A program of MPI says it before mpirun has its say
         reason=$(sed -n 's/^SKIP: rank/rank/p' "$log" | tail -n 1)
-        echo "skip  $name: ${reason:-$(tail -n 2 "$log" | grep -v '^SKIP:' |
-                                       tail -n 1)}"
+        reason=${reason:-$(tail -n 2 "$log" | grep -v '^SKIP:' | tail -n 1)}
+        echo "skip  $name: $reason"
         ;;
     *)
         failed=$((failed + 1))
@@ -58,6 +66,9 @@ count()
         echo "      | (all of it: $log)"
         ;;
     esac
+    [ -z "$results" ] ||
+        printf '%s\t%s\t%s\t%s\n' "$name" "${rc%%,*}" "$seconds" "$reason" \
+            >>"$results"
 }
 
 log_of()
@@ -136,12 +147,13 @@ unit_run()
     done
 }
 
-# The last lines: what failed, and the counts. The status is 0 if nothing failed.
+# The last lines: what failed, and the counts, of skipped ones where they are
+# recorded or not 0. The status is 0 if nothing failed.
 summary()
 {
     local text="$passed passed, $failed failed"
     [ ${#failures[@]} -eq 0 ] || echo "failed: ${failures[*]}"
-    [ $skipped -eq 0 ] || text+=", $skipped skipped"
+    { [ $skipped -eq 0 ] && [ -z "$results" ]; } || text+=", $skipped skipped"
     echo "$text"
     [ $failed -eq 0 ]
 }

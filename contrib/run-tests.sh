@@ -214,11 +214,6 @@ integration_tests_ob1()
     unset OMPI_MCA_pml OMPI_MCA_btl OMPI_MCA_btl_vader_single_copy_mechanism
 }
 
-# Tests that make their streams as ST_TEST_STREAM says
-standin_tests=(mpix_match.4 mpix_types.2 mpix_batch.2 mpix_batch.4 mpix_halo.4
-               mpix_coll.3 mpix_coll_use.2 mpix_host.2 mpix_refuse.2 mpix_p5.4
-               mpix_p7.2 bench.stream.2 bench.stream_faces.2 bench.stream_wrt)
-
 # Those on streams of GPUs.  Usage: integration_tests_gpu hip|cuda LANE
 integration_tests_gpu()
 {
@@ -230,9 +225,23 @@ integration_tests_gpu()
         [ "$size" != all ] || size=$places
         check_sized "$size" "standin-$1-$2/$name" \
             test/integration/run.sh --build "$ST_BUILD" "$name"
-    done < <(test/integration/run.sh --busy "${standin_tests[@]}")
+    done < <(test/integration/run.sh --busy "${stream_tests[@]}")
     standin "$ST_BUILD" host
     st_lane trig
+}
+
+# The pack for machines with a GPU, and a part of what it runs, on a stand-in.
+# Usage: gpu_pack hip|cuda
+gpu_pack()
+{
+    local pack=$ST_BUILD/gpu-check-$1.tgz
+    type -P ompi_info >/dev/null || return 0
+    # shellcheck disable=SC2016 # the inner bash expands it
+    check_sized "$places" "standin-pack/$1" env -u UCX_TLS -u FI_CXIEMU_MODE \
+        bash -c '"$0" --pack "$1" --build "$3" &&
+            "$0" --run "$1" --standin "$2" --quick --out "$1.results"
+            rc=$?; rm -f "$1"; exit $rc' \
+        "$ST_TOP/contrib/gpu-check.sh" "$pack" "$1" "$ST_BUILD"
 }
 
 # Programs of the MPI layer that run with the thread sanitizer: names of tests, each
@@ -400,6 +409,10 @@ if set_up; then
     [ $has_integration = no ] || integration_tests_ob1
     [ $has_integration = no ] || integration_tests_gpu hip trig
     [ $has_integration = no ] || integration_tests_gpu cuda host
+    if [ $has_unit = yes ] && [ $has_integration = yes ]; then
+        gpu_pack hip
+        gpu_pack cuda
+    fi
     [ $has_integration = no ] || on_cxi
     if [ $quick = no ]; then
         st_say "make distcheck, unit tests with the sanitizers"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* info_lanes.c - lanes and streams for ucx_st_info. */
 #include "st_info.h"
+#include "st_stream.h"
 
 #include <ucp_st.h>
 #include <ucs_gstream.h>
@@ -36,15 +37,17 @@ unsigned info_streams(void)
     ucs_gstream_type_attr_t attr;
     ucs_status_t status;
     unsigned type;
+    char name[96];
 
     for (type = 0; type < UCS_GSTREAM_TYPE_LAST; ++type) {
         status = ucs_gstream_query_type((ucs_gstream_type_t)type, &attr);
         info_print("Streams:", attr.name, status == UCS_OK, attr.reason);
         if (attr.num_devices > 0) {
+            st_stream_device((ucs_gstream_type_t)type, name, sizeof(name));
             printf("#   library: %s\n#   version: %d\n#   devices: %d\n"
-                   "#   stores and waits: %s\n", attr.library, attr.version,
-                   attr.num_devices, attr.has_batches ? "several a call" :
-                                                        "one a call");
+                   "#   first device: %s\n#   stores and waits: %s\n",
+                   attr.library, attr.version, attr.num_devices, name,
+                   attr.has_batches ? "several a call" : "one a call");
         }
         found += (status == UCS_OK);
     }

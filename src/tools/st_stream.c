@@ -92,22 +92,32 @@ static void *st_stream_find(ucs_gstream_type_t type, const char *name)
     return (library == NULL) ? NULL : dlsym(library, name);
 }
 
+void st_stream_device(ucs_gstream_type_t type, char *name, size_t size)
+{
+    const char *symbol = st_stream_runtimes[type].device_name;
+    st_stream_name_func_t func;
+
+    snprintf(name, size, "an unknown device");
+    func = (symbol == NULL) ?
+                   NULL :
+                   (st_stream_name_func_t)st_stream_find(type, symbol);
+    if (func != NULL) {
+        (void)func(name, (int)size, 0);
+    }
+}
+
 void st_stream_describe(ucs_gstream_type_t type, char *text)
 {
     const st_stream_runtime_t *runtime = &st_stream_runtimes[type];
-    char name[96]                      = "an unknown device";
     ucs_gstream_type_attr_t attr;
-    st_stream_name_func_t func;
+    char name[96];
 
     if (runtime->device_name == NULL) {
         snprintf(text, ST_STREAM_TEXT_MAX, "%s stream", runtime->name);
         return;
     }
     (void)ucs_gstream_query_type(type, &attr);
-    func = (st_stream_name_func_t)st_stream_find(type, runtime->device_name);
-    if (func != NULL) {
-        (void)func(name, sizeof(name), 0);
-    }
+    st_stream_device(type, name, sizeof(name));
     snprintf(text, ST_STREAM_TEXT_MAX, "%s stream (%s %d on %s)",
              runtime->name, attr.name, attr.version, name);
 }

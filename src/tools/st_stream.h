@@ -11,7 +11,7 @@
 #include <stddef.h>
 
 /* Longest text of st_stream_describe(), with the final zero */
-#define ST_STREAM_TEXT_MAX 256
+#define ST_STREAM_TEXT_MAX 384
 
 
 /* Kinds of memory that a runtime allocates. */
@@ -30,6 +30,9 @@ int st_stream_parse(const char *text, ucs_gstream_type_t *type_p);
 /* Why there are no streams of a type: the text of ucs_gstream_query_type(), in
  * 'reason' of UCS_GSTREAM_TEXT_MAX bytes. Returns 0 if there are, else -1. */
 int st_stream_check(ucs_gstream_type_t type, char *reason);
+
+/* Name of a runtime's first device; "an unknown device" if it has none. */
+void st_stream_device(ucs_gstream_type_t type, char *name, size_t size);
 
 /* What runs streams of a type, in 'text' of ST_STREAM_TEXT_MAX bytes: "host
  * stream", or "hip stream (HIP 60342134 on NAME)", where a stand-in for the
