@@ -96,7 +96,7 @@ pack_programs()
         echo "test/unit/$name"
     done
     (cd "$build/test/integration" && ls .libs) |
-        sed -n 's,^\(mpix_[a-z0-9]*\|st_progress\|st_storm\|st_random\)$,&,p' |
+        sed -n 's,^\(mpix_[a-z0-9_]*\|st_progress\|st_storm\|st_random\)$,&,p' |
         sed 's,^,test/integration/,'
     printf '%s\n' bench/st_pingpong bench/st_faces bench/st_wrt \
         src/tools/ucx_st_info src/tools/ucx_st_perftest
@@ -364,7 +364,7 @@ run_mpi()
 # P1 to P10 and killed processes, without MPI.  Usage: run_programs LABEL
 run_programs()
 {
-    local lane name percent=100 names=(p1 p2 p3 p4 p5 p7 p8 p9 p10)
+    local lane name percent=100 names=(p1 p2 p3 p4 p5 p7 p9 p10)
     local dir=$build/test/integration
     [ $quick = no ] || { percent=10; names=(p1 p4); }
     for lane in "${lanes[@]}"; do
@@ -376,6 +376,11 @@ run_programs()
                 --percent $percent "$name"
         done
         [ $quick = no ] || continue
+        [ "$lane" != direct ] || # Of two lanes, one after the other
+            UCX_TLS=cxi_trig,posix,self UCX_ST_LANES='' \
+            check_sized 2 "$1/st_progress.p8" env -u UCX_ST_LANES \
+                "$ST_TOP/contrib/ucx-st-run" "$dir/st_progress" \
+                --lanes direct,trig p8
         check_sized 2 "$1-$lane/st_random" "$ST_TOP/contrib/ucx-st-run" \
             "$dir/st_random" --seed 20000 --count 100
         check_sized 2 "$1-$lane/st_storm" "$ST_TOP/contrib/ucx-st-run" \

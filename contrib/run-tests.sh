@@ -145,6 +145,26 @@ unit_tests_gpu()
     standin "$1" host
 }
 
+# HIP's back end over CUDA's: a library that forwards the calls, on the stand-in
+# for CUDA's driver.  Usage: unit_tests_forward DIR
+unit_tests_forward()
+{
+    local name prefix=standin-hip-on-cuda-host
+    standin "$1" hip
+    export ST_HIP_DIR=$1/test/standin/forward
+    export LD_LIBRARY_PATH=$ST_HIP_DIR:$LD_LIBRARY_PATH
+    st_nic strict
+    st_lane host
+    for name in test_gstream_gpu test_st_gpu test_st_queue test_st_batch \
+                test_st_match; do
+        check "$prefix/$name" env -C "$1/test/unit" ST_BUILDDIR="$1" \
+            srcdir="$ST_TOP/test/unit" "./$name"
+    done
+    st_lane trig
+    unset ST_HIP_DIR
+    standin "$1" host
+}
+
 # Again where it matters: on the other NICs the suites that use one, on the lane
 # that such a NIC is for; and the suites of lanes on the host lane over transports
 # of UCX, and on the direct lane.
@@ -170,6 +190,7 @@ unit_tests_elsewhere()
     unit_tests_gpu "$ST_BUILD" standin hip host
     unit_tests_gpu "$ST_BUILD" standin hip trig
     unit_tests_gpu "$ST_BUILD" standin cuda direct
+    unit_tests_forward "$ST_BUILD"
 }
 
 # Programs, each on the NICs that it is for. Ranks of MPI poll, each on a processor.

@@ -286,8 +286,9 @@ int ucs_gstream_type_reaches(ucs_gstream_type_t type,
 ucs_status_t ucs_gstream_memory_query(const void *address,
                                       ucs_gstream_memory_attr_t *attr)
 {
-    static const ucs_gstream_type_t types[] = {UCS_GSTREAM_TYPE_CUDA,
-                                               UCS_GSTREAM_TYPE_HIP};
+    /* HIP may lie over CUDA, which knows all of its memory, too */
+    static const ucs_gstream_type_t types[] = {UCS_GSTREAM_TYPE_HIP,
+                                               UCS_GSTREAM_TYPE_CUDA};
     const gstream_gpu_t *gpu;
     uint64_t place = (uintptr_t)address;
     int type, is_managed, device;

@@ -57,9 +57,12 @@ static uint8_t sent[NUM_OPS][LENGTH], received[NUM_OPS][LENGTH];
 /* The library finds a runtime that the process has loaded already */
 static int gpu_load(gpu_t *gpu)
 {
-    gpu->runtime = dlopen(gpu->is_hip ? STANDIN_DIR "/libamdhip64.so.5" :
-                                        STANDIN_DIR "/libcuda.so.1",
-                          RTLD_NOW | RTLD_LOCAL);
+    const char *dir = gpu->is_hip ? getenv("ST_HIP_DIR") : NULL;
+    char path[512];
+
+    snprintf(path, sizeof(path), "%s/%s", (dir != NULL) ? dir : STANDIN_DIR,
+             gpu->is_hip ? "libamdhip64.so" : "libcuda.so.1");
+    gpu->runtime = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     CU_ASSERT_PTR_NOT_NULL(gpu->runtime);
     if (gpu->runtime == NULL) {
         return 0;
@@ -69,17 +72,25 @@ static int gpu_load(gpu_t *gpu)
     return gpu->counts != NULL;
 }
 
-/* `lane` NULL: all of them are there, in no order of the user's */
+/* `lane` NULL: all of them are there, in no order of the user's. With
+ * ST_TEST_STREAM in the environment only that runtime's cases run. */
 static void gpu_run(int is_hip, const char *lane, gpu_body_t body)
 {
-    gpu_t gpu     = {.is_hip = is_hip};
-    char *stream  = st_env_set("ST_TEST_STREAM", is_hip ? "hip" : "cuda");
-    char *st_lane = st_env_set("ST_LANE", lane);
-    char *lanes   = st_env_set("UCX_ST_LANES", lane);
-    char *errors  = st_env_set("UCX_MM_ERROR_HANDLING", "y");
-    char *tls     = st_env_set("UCX_TLS", (lane != NULL) ? "posix,self" :
-                                          "posix,self,cxi_trig");
+    gpu_t gpu        = {.is_hip = is_hip};
+    const char *name = is_hip ? "hip" : "cuda";
+    char *stream, *st_lane, *lanes, *errors, *tls;
 
+    stream = getenv("ST_TEST_STREAM");
+    if ((stream != NULL) && (strcmp(stream, name) != 0)) {
+        st_cunit_skip("ST_TEST_STREAM names the other runtime");
+        return;
+    }
+    stream  = st_env_set("ST_TEST_STREAM", name);
+    st_lane = st_env_set("ST_LANE", lane);
+    lanes   = st_env_set("UCX_ST_LANES", lane);
+    errors  = st_env_set("UCX_MM_ERROR_HANDLING", "y");
+    tls     = st_env_set("UCX_TLS", (lane != NULL) ? "posix,self" :
+                                                     "posix,self,cxi_trig");
     if (gpu_load(&gpu) && st_pair_init(&gpu.pair)) {
         gpu.side = gpu.pair.side;
         body(&gpu);
