@@ -7,7 +7,7 @@
 #include <string.h>
 
 
-int bench_stream_parse(bench_stream_t *stream)
+int bench_stream_parse(bench_stream_t *stream, unsigned variants)
 {
     static const int queues[UCS_GSTREAM_TYPE_LAST] = {
         [UCS_GSTREAM_TYPE_HOST] = MPIX_QUEUE_HOST,
@@ -36,6 +36,12 @@ int bench_stream_parse(bench_stream_t *stream)
     if ((stream->kind == BENCH_MEMORY_DEVICE) &&
         (stream->type == UCS_GSTREAM_TYPE_HOST)) {
         bench_error("--memory device needs --stream hip or cuda\n");
+        return -1;
+    }
+    if ((stream->kind == BENCH_MEMORY_DEVICE) &&
+        (variants & BENCH_VARIANT_HPE)) {
+        bench_error("--memory device: messages of st-hpe are MPI's, which does "
+                    "not know it\n");
         return -1;
     }
     return 0;

@@ -79,7 +79,8 @@ static int pp_parse(pp_options_t *opts, bench_stream_t *stream, int argc,
         bench_error("--max is smaller than --min\n");
         return -1;
     }
-    return (ret == 0) ? bench_stream_parse(stream) : ret;
+    return (ret == 0) ? bench_stream_parse(stream, opts->common.variants) :
+                        ret;
 }
 
 /* Runs round trips and checks their data; returns the time of one, us. */

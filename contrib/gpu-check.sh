@@ -27,7 +27,8 @@ each runtime of GPUs that is there, each with a time limit, and ends with
 awk, tar, gzip and the driver. The script lies in the pack, too:
 gpu-check/contrib/gpu-check.sh.
 
-    --standin R  on our stand-in for that runtime, not on a GPU
+    --standin R  on our stand-in for that runtime, not on a GPU; with cuda, on
+                 streams of HIP over it, too
     --quick      a few of each kind, to see whether the pack works
     --jobs N     so many at a time (default: one a processor, at most 8)
     --out DIR    for results.json, results.md and logs (gpu-check-results)
@@ -91,8 +92,7 @@ shared_libraries+='|libevent.*)\.so.*'
 pack_programs()
 {
     local name
-    for name in $(make -s -C "$build/test/unit" print-gpu-tests | tail -n 1) \
-                test_gstream_gpu test_st_gpu; do
+    for name in $(make -s -C "$build/test/unit" print-gpu-tests | tail -n 1); do
         echo "test/unit/$name"
     done
     (cd "$build/test/integration" && ls .libs) |
@@ -300,6 +300,8 @@ find_streams()
         grep -qF "library: $folder/" <<<"$found" ||
             st_die "the pack has no stand-ins, or they do not work: $found"
         flavours=("standin-$standin $standin $folder")
+        [ "$standin" != cuda ] ||
+            flavours+=("standin-hip-on-cuda hip $folder/forward:$folder")
         return
     fi
     found=$(ask_streams '')
@@ -423,7 +425,7 @@ perftest()
 run_benchmarks()
 {
     local lane memory launch=(mpirun -n 2) pingpong=(--max 64m --factor 8)
-    local faces=(--grid 2x1x1) wrt=() memories=(host)
+    local faces=(--grid 2x1x1) wrt=() memories=(host device)
     if [ $quick = yes ]; then
         pingpong=(--max 8k --factor 32 --trials 1 --iters 5)
         faces+=(--trials 1 --middle 1 --inner 5)

@@ -28,7 +28,7 @@ fast, sockets and cxi, with commas, or all. mpirun starts the ranks; a script st
 them itself. The command runs in the build folder. Its environment has srcdir,
 builddir, ST_RUN (the script ucx-st-run), ST_NIC and ST_DEVICE (the device in
 UCX's terms). In it \$stream is what ST_TEST_STREAM says (environment): host, hip or
-cuda.
+cuda; \$memory is device with the last two, else host.
 STEOF
 }
 
@@ -58,7 +58,7 @@ busy()
 # Runs one test.  Usage: run_one RANKS COMMAND
 run_one()
 {
-    local ranks=$1 command=$2 limit=${ST_LIMIT:-600} rc=0
+    local ranks=$1 command=$2 limit=${ST_LIMIT:-600} rc=0 memory=host
     local launch=("$ST_RUN")
     [ "$ranks" -eq 0 ] || launch+=(mpirun -n "$ranks")
     case $command in
@@ -68,6 +68,8 @@ run_one()
     command=${command//\$builddir/$builddir}
     command=${command//\$device/$ST_DEVICE}
     command=${command//\$stream/${ST_TEST_STREAM:-host}}
+    [ "${ST_TEST_STREAM:-host}" = host ] || memory=device
+    command=${command//\$memory/$memory}
     # shellcheck disable=SC2086 # the command is words
     (cd "$builddir" &&
      exec timeout -k 10 "$limit" "${ST_NET[@]}" "${launch[@]}" $command \
