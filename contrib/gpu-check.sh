@@ -404,7 +404,7 @@ bench()
 # Usage: perftest LABEL RUNTIME
 perftest()
 {
-    local lane name words=(-s 8:512k:8 -n 1000 -w 100)
+    local lane name words=(-s 8:512k:64 -n 500 -w 50 --trials 3)
     [ $quick = no ] || words=(-s 8 -n 20 -w 2 --trials 1)
     for lane in "${lanes[@]}"; do
         st_lane "$lane"
@@ -424,7 +424,7 @@ perftest()
 # Usage: run_benchmarks LABEL RUNTIME
 run_benchmarks()
 {
-    local lane memory launch=(mpirun -n 2) pingpong=(--max 64m --factor 8)
+    local lane memory launch=(mpirun -n 2) pingpong=(--max 1m --factor 8)
     local faces=(--grid 2x1x1) wrt=() memories=(host device)
     if [ $quick = yes ]; then
         pingpong=(--max 8k --factor 32 --trials 1 --iters 5)
@@ -438,6 +438,11 @@ run_benchmarks()
             bench "$1-$lane/st_pingpong.$memory" "${launch[@]}" \
                 "$build/bench/st_pingpong" --stream "$2" --memory "$memory" \
                 "${pingpong[@]}"
+            [ $quick = yes ] ||
+                bench "$1-$lane/st_pingpong.$memory.long" "${launch[@]}" \
+                    "$build/bench/st_pingpong" --stream "$2" \
+                    --memory "$memory" --min 8m --max 64m --factor 8 \
+                    --iters 5 --trials 2
             bench "$1-$lane/st_faces.$memory" "${launch[@]}" \
                 "$build/bench/st_faces" --stream "$2" --memory "$memory" \
                 "${faces[@]}"
