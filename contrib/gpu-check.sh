@@ -23,7 +23,7 @@ scripts, but without those of libc and of the GPUs' runtimes.
 --run, on a machine with a GPU: runs the unit tests, programs of MPI, programs
 that must not deadlock, storms and benchmarks of such a pack on the streams of
 each runtime of GPUs that is there, each with a time limit, and ends with
-"N passed, N failed, N skipped". It needs bash, coreutils, findutils, grep, sed,
+"N passed, N failed, N skipped". It needs bash, coreutils, grep, sed,
 awk, tar, gzip and the driver. The script lies in the pack, too:
 gpu-check/contrib/gpu-check.sh.
 
@@ -551,11 +551,24 @@ write_page()
     } >"$out/results.md"
 }
 
+# Ends what runs when this script is ended.
+stop()
+{
+    local pid
+    trap - INT TERM
+    for pid in "${!running[@]}"; do
+        kill -- "$pid" 2>/dev/null
+    done
+    wait
+    exit 1
+}
+
 run()
 {
     local flavour label runtime folder
     local version commit packed glibc machine mpi
     local libc base_path gpu_text driver kind now cpu flavours lanes
+    trap stop INT TERM
     lanes=("${ST_LANES[@]}")
     [ $quick = no ] || lanes=(host direct)
     limit=900
