@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* perftest_buffer.c - memory of one message, its payload, and the check. */
 #include "perftest_buffer.h"
+#include "st_stream.h"
 
 #include <ucp_st.h>
+#include <ucs_gstream_memory.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,36 +21,59 @@ size_t perftest_buffer_memory(size_t size)
     return length - (length % PERFTEST_BUFFER_ALIGN);
 }
 
-static int perftest_buffer_init(perftest_buffer_t *buffer, size_t size,
-                                int is_shared)
+/* Has a device's memory be as the copy, or the copy as that. */
+static void perftest_buffer_push(perftest_buffer_t *buffer)
+{
+    if (buffer->view != buffer->data) {
+        (void)ucs_gstream_memory_copy(buffer->data, buffer->view,
+                                      buffer->size + PERFTEST_BUFFER_GUARD);
+    }
+}
+
+static void perftest_buffer_pull(const perftest_buffer_t *buffer)
+{
+    if (buffer->view != buffer->data) {
+        (void)ucs_gstream_memory_copy(buffer->view, buffer->data,
+                                      buffer->size + PERFTEST_BUFFER_GUARD);
+    }
+}
+
+static int perftest_buffer_init(perftest_buffer_t *buffer, size_t size)
 {
     size_t length = perftest_buffer_memory(size);
-    void *data    = NULL;
+    void *view    = NULL;
 
-    if (is_shared) {
-        (void)ucp_st_mem_alloc(length, &data);
+    if (buffer->memory == PERFTEST_MEMORY_SHARED) {
+        (void)ucp_st_mem_alloc(length, &view);
     } else {
-        data = aligned_alloc(PERFTEST_BUFFER_ALIGN, length);
+        view = aligned_alloc(PERFTEST_BUFFER_ALIGN, length);
     }
-    buffer->size      = size;
-    buffer->data      = data;
-    buffer->is_shared = is_shared;
-    if (data == NULL) {
+    buffer->size = size;
+    buffer->view = view;
+    buffer->data = (buffer->memory != PERFTEST_MEMORY_DEVICE) ?
+                           view :
+                           st_stream_alloc(buffer->type,
+                                           ST_STREAM_MEMORY_DEVICE, length);
+    if ((buffer->view == NULL) || (buffer->data == NULL)) {
         return -1;
     }
     /* All pages are there before anything is timed */
-    memset(buffer->data, PERFTEST_BUFFER_MARK, length);
+    memset(buffer->view, PERFTEST_BUFFER_MARK, length);
+    perftest_buffer_push(buffer);
     return 0;
 }
 
 perftest_buffer_t *perftest_buffers_create(unsigned count, size_t size,
-                                           int is_shared)
+                                           perftest_memory_t memory,
+                                           ucs_gstream_type_t type)
 {
     perftest_buffer_t *buffers = calloc(count, sizeof(*buffers));
     unsigned i;
 
     for (i = 0; (buffers != NULL) && (i < count); ++i) {
-        if (perftest_buffer_init(&buffers[i], size, is_shared) != 0) {
+        buffers[i].memory = memory;
+        buffers[i].type   = type;
+        if (perftest_buffer_init(&buffers[i], size) != 0) {
             perftest_buffers_destroy(buffers, count);
             return NULL;
         }
@@ -61,10 +86,14 @@ void perftest_buffers_destroy(perftest_buffer_t *buffers, unsigned count)
     unsigned i;
 
     for (i = 0; (buffers != NULL) && (i < count); ++i) {
-        if (!buffers[i].is_shared) {
-            free(buffers[i].data);
-        } else if (buffers[i].data != NULL) {
-            (void)ucp_st_mem_free(buffers[i].data);
+        if (buffers[i].memory == PERFTEST_MEMORY_DEVICE) {
+            st_stream_free(buffers[i].type, ST_STREAM_MEMORY_DEVICE,
+                           buffers[i].data);
+        }
+        if (buffers[i].memory != PERFTEST_MEMORY_SHARED) {
+            free(buffers[i].view);
+        } else if (buffers[i].view != NULL) {
+            (void)ucp_st_mem_free(buffers[i].view);
         }
     }
     free(buffers);
@@ -102,9 +131,10 @@ static void perftest_buffer_write(perftest_buffer_t *buffer, uint64_t seed,
 
     for (i = 0; i < count; ++i) {
         word = perftest_buffer_word(seed, i) ^ mask;
-        memcpy(buffer->data + (i * sizeof(word)), &word,
+        memcpy(buffer->view + (i * sizeof(word)), &word,
                perftest_buffer_part(buffer, i));
     }
+    perftest_buffer_push(buffer);
 }
 
 void perftest_buffer_fill(perftest_buffer_t *buffer, uint64_t seed)
@@ -117,19 +147,25 @@ void perftest_buffer_clear(perftest_buffer_t *buffer, uint64_t seed)
     perftest_buffer_write(buffer, seed, UINT64_MAX);
 }
 
+void perftest_buffer_spoil(perftest_buffer_t *buffer)
+{
+    buffer->view[buffer->size / 2] ^= 1;
+    perftest_buffer_push(buffer);
+}
+
 static int perftest_buffer_find(const perftest_buffer_t *buffer, size_t at,
                                 const uint8_t *expected, size_t length,
                                 perftest_wrong_t *wrong)
 {
     size_t i;
 
-    if (memcmp(buffer->data + at, expected, length) == 0) {
+    if (memcmp(buffer->view + at, expected, length) == 0) {
         return 0;
     }
     for (i = 0; i < length; ++i) {
-        if (buffer->data[at + i] != expected[i]) {
+        if (buffer->view[at + i] != expected[i]) {
             wrong->at       = at + i;
-            wrong->found    = buffer->data[at + i];
+            wrong->found    = buffer->view[at + i];
             wrong->expected = expected[i];
             break;
         }
@@ -145,6 +181,7 @@ int perftest_buffer_check(const perftest_buffer_t *buffer, uint64_t seed,
     uint64_t word;
     size_t i, at, part;
 
+    perftest_buffer_pull(buffer);
     for (i = 0; i < count; ++i) {
         word = perftest_buffer_word(seed, i);
         at   = i * sizeof(word);

@@ -68,7 +68,8 @@ static void perftest_help(void)
            "  -T COUNT         * streams, each with its own messages (1)\n"
            "  --ahead COUNT    * iterations that hosts enqueue ahead of "
            "streams (64)\n"
-           "  -m TYPE          * memory: host (host)\n"
+           "  -m TYPE          * memory: host, or device: of this side's "
+           "streams (host)\n"
            "  --check          * check the data, outside the timed part\n"
            "  -p PORT          TCP port; 0 at the server: any (13337)\n"
            "  -6               IPv6 only\n"
@@ -269,6 +270,30 @@ static int perftest_has_st(const perftest_options_t *options)
     return 0;
 }
 
+/* What moves messages in a device: sends and receives of streams of GPUs */
+static perftest_ret_t perftest_check_device(const perftest_options_t *options)
+{
+    const perftest_test_t *test;
+    size_t i;
+
+    if (!options->is_device) {
+        return PERFTEST_OK;
+    }
+    if (options->stream == UCS_GSTREAM_TYPE_HOST) {
+        return perftest_fail(PERFTEST_REFUSED, "-m device needs --stream hip "
+                             "or cuda at both sides");
+    }
+    for (i = 0; i < options->num_tests; ++i) {
+        test = &perftest_tests[options->tests[i]];
+        if (!perftest_test_is_st(test) || (test->rma != PERFTEST_RMA_NONE)) {
+            return perftest_fail(PERFTEST_REFUSED, "-m device: %s has no "
+                                 "messages in a device; name others by -t",
+                                 test->name);
+        }
+    }
+    return PERFTEST_OK;
+}
+
 perftest_ret_t perftest_options_check(const perftest_options_t *options)
 {
     size_t total = (options->warmup + options->iterations) * options->trials *
@@ -286,5 +311,5 @@ perftest_ret_t perftest_options_check(const perftest_options_t *options)
         return perftest_fail(PERFTEST_REFUSED, "--die-at or --stop-at needs a "
                              "number here: no test of -t has matches");
     }
-    return PERFTEST_OK;
+    return perftest_check_device(options);
 }

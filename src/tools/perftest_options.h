@@ -39,6 +39,8 @@ typedef struct perftest_options {
     size_t         ahead;                     /* Iterations; of st tests */
     size_t         streams;
     size_t         check;                     /* 0 or 1 */
+    int            is_device;                 /* Buffers are in the streams'
+                                                 GPUs */
 
     /* Of this side */
     uint64_t       given;                     /* Shared ones of the command

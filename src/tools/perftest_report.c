@@ -165,7 +165,8 @@ static void perftest_report_json_options(FILE *file,
                                          const perftest_options_t *options)
 {
     st_report_json_string(file, "version", PACKAGE_VERSION);
-    st_report_json_string(file, "memory", "host");
+    st_report_json_string(file, "memory",
+                          options->is_device ? "device" : "host");
     fprintf(file, "\"iterations\":%zu,\"warmup\":%zu,\"trials\":%zu,"
             "\"window\":%zu,\"streams\":%zu,\"ahead\":%zu,\"check\":%s,",
             options->iterations, options->warmup, options->trials,

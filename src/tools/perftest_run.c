@@ -59,17 +59,23 @@ static void perftest_channel_window(perftest_channel_t *channel)
 
 static int perftest_channel_init(perftest_channel_t *channel)
 {
-    size_t size   = channel->run->size;
-    int is_shared = (channel->run->test->rma != PERFTEST_RMA_NONE);
+    const perftest_options_t *options = channel->run->side->options;
+    size_t size                       = channel->run->size;
+    perftest_memory_t memory          = PERFTEST_MEMORY_HOST;
 
+    if (options->is_device) {
+        memory = PERFTEST_MEMORY_DEVICE;
+    } else if (channel->run->test->rma != PERFTEST_RMA_NONE) {
+        memory = PERFTEST_MEMORY_SHARED;
+    }
     perftest_channel_window(channel);
     if (channel->role != PERFTEST_ROLE_RECEIVER) {
         channel->send = perftest_buffers_create(channel->slots, size,
-                                                is_shared);
+                                                memory, options->stream);
     }
     if (channel->role != PERFTEST_ROLE_SENDER) {
         channel->recv = perftest_buffers_create(channel->slots, size,
-                                                is_shared);
+                                                memory, options->stream);
     }
     return (((channel->send != NULL) ||
              (channel->role == PERFTEST_ROLE_RECEIVER)) &&
@@ -171,7 +177,7 @@ static void perftest_channel_fill(perftest_channel_t *channel)
             perftest_buffer_fill(buffer, perftest_run_seed(channel, i,
                                                            side->is_server));
             if (side->options->spoil && (buffer->size > 0)) {
-                buffer->data[buffer->size / 2] ^= 1;
+                perftest_buffer_spoil(buffer);
             }
         }
         if (channel->recv != NULL) {

@@ -56,13 +56,14 @@ static void perftest_flag_print(const perftest_shared_t *shared,
     fputs(options->check ? "yes" : "no", file);
 }
 
-/* There is one type of memory, so far, and nothing to remember */
+/* Of both sides, as ucx_perftest has it */
 static int perftest_memory_parse(const perftest_shared_t *shared,
                                  perftest_options_t *options, const char *text)
 {
     (void)shared;
-    (void)options;
-    return ((strcmp(text, "host") == 0) ||
+    options->is_device = (strcmp(text, "device") == 0) ||
+                         (strcmp(text, "device,device") == 0);
+    return (options->is_device || (strcmp(text, "host") == 0) ||
             (strcmp(text, "host,host") == 0)) ? 0 : -1;
 }
 
@@ -70,8 +71,7 @@ static void perftest_memory_print(const perftest_shared_t *shared,
                                   const perftest_options_t *options, FILE *file)
 {
     (void)shared;
-    (void)options;
-    fputs("host", file);
+    fputs(options->is_device ? "device" : "host", file);
 }
 
 static int perftest_tests_have(const perftest_options_t *options, int test)
@@ -202,7 +202,7 @@ static const perftest_shared_t perftest_shared[] = {
     PERFTEST_NUMBER("-O", "32", window, 1, 1024),
     PERFTEST_NUMBER("-T", "1", streams, 1, 64),
     PERFTEST_NUMBER("--ahead", "64", ahead, 2, 1000000),
-    {"-m", "host", "host: this version has no other memory", 0, 0, 0,
+    {"-m", "host", "host or device: there is no other memory", 0, 0, 0,
      perftest_memory_parse, perftest_memory_print},
     {"--check", "no", "yes or no", 0, 0, 0, perftest_flag_parse,
      perftest_flag_print}

@@ -5,7 +5,8 @@
 # usage: perftest_st.sh measure|direct [OPTION...] |
 #                       die server|client TESTS POINT... |
 #                       stop server|client | spoil server|client | setup |
-#                       options | differ | strangers | silent | port
+#                       options | differ | strangers | silent | port |
+#                       stream host|hip|cuda
 # Needs builddir and ST_RUN in the environment, as run.sh sets them.
 set -uo pipefail
 
@@ -405,9 +406,42 @@ test_port()
     expect_status 0 0
 }
 
+# Streams of a type, and messages in their devices; those of the host have none.
+# Usage: test_stream host|hip|cuda
+test_stream()
+{
+    start_server --stream "$1"
+    run_client --stream "$1" -m device -t st_lat -n 20 -w 2 --trials 1
+    wait_server
+    if [ "$1" = host ]; then
+        expect_status 1 1
+        expect_text client '^ucx_st_perftest: .*-m device needs --stream hip or'
+        return
+    fi
+    expect_status 0 0
+    start_server --stream "$1"
+    run_client --stream "$1" -m device -t st_lat,tag_lat
+    wait_server
+    expect_status 1 1
+    expect_text client '^ucx_st_perftest: .*-m device: tag_lat has no messages'
+    start_server --stream "$1"
+    run_client --stream "$1" -m device --check -t st_lat,st_bw -s 8,100k \
+        -n 20 -w 2 --trials 2
+    wait_server
+    expect_status 0 0
+    [ "$(grep -cE '^ *[0-9]+ +st_.* right$' "$temp/client")" -eq 4 ] ||
+        fail "data is wrong"
+    expect_text client ", $1 stream \\((HIP|CUDA) [0-9]+ on "
+    start_server --stream "$1"
+    run_client --stream "$1" -m device --check --spoil -t st_lat -n 5 -w 2 \
+        --trials 1
+    wait_server
+    expect_status 2 2
+}
+
 what=${1:-}
 case $what in
-measure|direct|die|stop|spoil|setup|options|differ|strangers|silent|port)
+measure|direct|die|stop|spoil|setup|options|differ|strangers|silent|port|stream)
     shift
     "test_$what" "$@"
     ;;
