@@ -510,6 +510,8 @@ int standin_mem_device_pointer(void *host, uint64_t *dev);
 int standin_mem_info(uint64_t address, standin_info_t *info);
 /* A file descriptor of whole pages of device memory. */
 int standin_mem_export(uint64_t address, size_t size, int *fd);
+/* The same of any part, and where that is in the descriptor. */
+int standin_mem_share(uint64_t address, size_t size, int *fd, uint64_t *offset);
 int standin_mem_ipc_get(uint64_t address, standin_ipc_t *handle);
 int standin_mem_ipc_open(const standin_ipc_t *handle, uint64_t *dev);
 int standin_mem_ipc_close(uint64_t address);

@@ -12,6 +12,7 @@
  */
 #include "standin.h"
 #include "standin_hip.h"
+#include "standin_hsa.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,8 +75,9 @@ static int standin_hip_end(int err)
 
 int hipInit(unsigned flags)
 {
-    return standin_hip_end((flags == 0) ? standin_init() :
-                                          STANDIN_ERR_INVALID);
+    return standin_hip_end((flags != 0)      ? STANDIN_ERR_INVALID :
+                           (hsa_init() != 0) ? STANDIN_ERR_NOT_INITIALIZED :
+                                               standin_init());
 }
 
 int hipRuntimeGetVersion(int *version)
@@ -512,6 +514,26 @@ static int standin_hip_dmabuf(void *handle, void *address, size_t size,
 
 STANDIN_SINCE(hipMemGetHandleForAddressRange, standin_hip_dmabuf,
               STANDIN_HIP_6_4);
+
+/* For the stand-in of ROCr, which is below the real runtime */
+
+int standin_hsa_find(uint64_t address, uint64_t *start, size_t *size)
+{
+    standin_info_t info;
+
+    if ((standin_mem_info(address, &info) != STANDIN_OK) ||
+        ((info.kind != STANDIN_DEVICE) && (info.kind != STANDIN_IPC))) {
+        return 0;
+    }
+    *start = info.start;
+    *size  = info.size;
+    return 1;
+}
+
+int standin_hsa_share(uint64_t address, size_t size, int *fd, uint64_t *offset)
+{
+    return standin_mem_share(address, size, fd, offset);
+}
 
 /* The numbers of memory types have moved by one */
 static int standin_hip_type(const standin_info_t *info)

@@ -527,6 +527,30 @@ int standin_mem_export(uint64_t address, size_t size, int *fd)
     return standin_leave(err);
 }
 
+/* As ROCr has it: of the whole allocation, and any part of it */
+int standin_mem_share(uint64_t address, size_t size, int *fd, uint64_t *offset)
+{
+    const standin_range_t *range;
+    int err = standin_enter();
+
+    if (err != STANDIN_OK) {
+        return err;
+    }
+    range = standin_mem_find(address, 1);
+    if (!standin_set.dmabuf) {
+        err = STANDIN_ERR_UNSUPPORTED;
+    } else if ((range == NULL) || (range->kind != STANDIN_DEVICE) ||
+               (size > range->mapped) ||
+               (address - range->dev > range->mapped - size)) {
+        err = STANDIN_ERR_INVALID;
+    } else {
+        *offset = address - range->dev;
+        *fd     = fcntl(range->fd, F_DUPFD_CLOEXEC, 0);
+        err     = (*fd < 0) ? STANDIN_ERR_NO_MEMORY : STANDIN_OK;
+    }
+    return standin_leave(err);
+}
+
 /* IPC handles */
 
 int standin_mem_ipc_get(uint64_t address, standin_ipc_t *handle)
