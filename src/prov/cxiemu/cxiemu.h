@@ -73,6 +73,10 @@ void cxiemu_set_hooks(const cxiemu_hooks_t *hooks);
  *  others, or "" if they are its own. A domain has been opened. */
 const char *cxiemu_service_name(void);
 
+/** Whether the program has loaded a runtime of GPUs whose memory the card can
+ *  reach: one that gives file descriptors (dma-buf). Any thread. */
+int cxiemu_reaches_gpus(void);
+
 #ifdef __cplusplus
 }
 #endif

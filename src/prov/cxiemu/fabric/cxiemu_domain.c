@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cxiemu_domain.c - domains: each has an emulated NIC. */
 #include "fabric/cxiemu_domain.h"
+#include "fabric/cxiemu_dma.h"
 #include "fabric/cxiemu_info.h"
 #include "fabric/cxiemu_log.h"
 #include "nic/cxiemu_service.h"
@@ -121,6 +122,7 @@ int cxiemu_domain_open(struct fid_fabric *fabric, struct fi_info *info,
         goto err_info;
     }
     cxiemu_service_open();
+    (void)cxiemu_dma_load();
     domain->fid.fid.fclass  = FI_CLASS_DOMAIN;
     domain->fid.fid.context = context;
     domain->fid.fid.ops     = &cxiemu_domain_fid_ops;

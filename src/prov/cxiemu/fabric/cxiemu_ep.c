@@ -4,6 +4,7 @@
  * names.
  */
 #include "fabric/cxiemu_ep.h"
+#include "fabric/cxiemu_dma.h"
 #include "op/cxiemu_dwq.h"
 #include "fabric/cxiemu_log.h"
 
@@ -115,6 +116,7 @@ ssize_t cxiemu_ep_post(cxiemu_op_t *op, cxiemu_call_t call)
     cxiemu_nic_lock(nic);
     ret = cxiemu_txop_start(op, NULL);
     cxiemu_nic_unlock(nic);
+    cxiemu_op_unmap(op); /* What goes on has references of its own */
     return ret;
 }
 
@@ -131,6 +133,7 @@ int cxiemu_ep_post_recv(cxiemu_rx_t *rx, const cxiemu_recv_req_t *req)
         cxiemu_nic_progress(nic);
     }
     cxiemu_nic_unlock(nic);
+    cxiemu_dma_put(req->dma);
     return ret;
 }
 

@@ -15,6 +15,9 @@
  * process as long as the endpoint lives. Other keys have a number, which is
  * used again, and a sequence number. The first few numbers are *optimized*:
  * their sequence number is not looked at.
+ *
+ * A region of a GPU's memory is accessed through a mapping of its own
+ * (cxiemu_dma.h), and never has a cached key: that would be the address.
  */
 #include "fabric/cxiemu_mr.h"
 #include "fabric/cxiemu_ep.h"
@@ -194,7 +197,8 @@ static int cxiemu_mr_make_key(cxiemu_mr_t *mr)
         cxiemu_mr_list(mr, cxiemu_mr_key_fast(domain));
         return 0;
     }
-    if (domain->caches_keys && (mr->cntr == NULL) && !mr->has_event) {
+    if (domain->caches_keys && (mr->cntr == NULL) && !mr->has_event &&
+        !mr->is_gpus) {
         return cxiemu_mr_cache(mr);
     }
     ret = cxiemu_mr_number(domain, &number);
@@ -295,6 +299,17 @@ static int cxiemu_mr_control(struct fid *fid, int command, void *arg)
     }
 }
 
+static void cxiemu_mr_free(cxiemu_mr_t *mr)
+{
+    cxiemu_mr_gpu_t *gpu = (cxiemu_mr_gpu_t*)mr;
+
+    if (mr->is_gpus) {
+        cxiemu_dma_unlist(gpu->dma);
+        cxiemu_dma_put(gpu->dma);
+    }
+    free(mr);
+}
+
 static int cxiemu_mr_close(struct fid *fid)
 {
     cxiemu_mr_t *mr         = container_of(fid, cxiemu_mr_t, fid.fid);
@@ -325,7 +340,7 @@ static int cxiemu_mr_close(struct fid *fid)
     --domain->refs;
     cxiemu_open_del(CXIEMU_OPEN_MR);
     cxiemu_nic_unlock(nic);
-    free(mr);
+    cxiemu_mr_free(mr);
     return 0;
 }
 
@@ -356,6 +371,48 @@ static int cxiemu_mr_take_key(cxiemu_mr_t *mr, uint64_t key)
     return 0;
 }
 
+/* A region without a key. Whose memory it is, the runtimes are asked, as CXI's
+ * provider does; what the program says must be true. */
+static int cxiemu_mr_alloc(const cxiemu_domain_t *domain,
+                           const struct fi_mr_attr *attr, cxiemu_mr_t **mr_p)
+{
+    const struct iovec *iov = &attr->mr_iov[0];
+    cxiemu_dma_t *dma       = NULL;
+    cxiemu_mr_gpu_t *gpu;
+    int ret;
+
+    /* Programs older than the field have no such memory either */
+    if (domain->info->caps & FI_HMEM) {
+        (void)cxiemu_dma_load();
+        ret = cxiemu_dma_open(iov->iov_base, iov->iov_len, 1, &dma);
+        if (ret != 0) {
+            return ret;
+        }
+        if ((dma == NULL) && (attr->iface != FI_HMEM_SYSTEM)) {
+            cxiemu_warn(MR, "memory at %p: no runtime of GPUs that gives "
+                        "dma-bufs knows it\n", iov->iov_base);
+            return -FI_EOPNOTSUPP;
+        }
+    }
+
+    gpu = calloc(1, (dma != NULL) ? sizeof(*gpu) : sizeof(gpu->mr));
+    if (gpu == NULL) {
+        if (dma != NULL) {
+            cxiemu_dma_unlist(dma);
+        }
+        cxiemu_dma_put(dma);
+        return -FI_ENOMEM;
+    }
+    if (dma != NULL) {
+        gpu->dma        = dma;
+        gpu->mr.is_gpus = 1;
+    }
+    gpu->mr.address = cxiemu_dma_at(dma, iov->iov_base);
+    gpu->mr.length  = iov->iov_len;
+    *mr_p           = &gpu->mr;
+    return 0;
+}
+
 static int cxiemu_mr_regattr(struct fid *fid, const struct fi_mr_attr *attr,
                              uint64_t flags, struct fid_mr **mr_p)
 {
@@ -370,20 +427,13 @@ static int cxiemu_mr_regattr(struct fid *fid, const struct fi_mr_attr *attr,
     if (attr->iov_count != 1) {
         return -FI_ENOSYS;
     }
-    /* Programs older than the field have no such memory either */
-    if ((domain->info->caps & FI_HMEM) && (attr->iface != FI_HMEM_SYSTEM)) {
-        cxiemu_warn(MR, "memory of devices cannot be registered\n");
-        return -FI_EOPNOTSUPP;
-    }
-    mr = calloc(1, sizeof(*mr));
-    if (mr == NULL) {
-        return -FI_ENOMEM;
+    ret = cxiemu_mr_alloc(domain, attr, &mr);
+    if (ret != 0) {
+        return ret;
     }
 
     mr->domain          = domain;
-    mr->address         = attr->mr_iov[0].iov_base;
-    mr->length          = attr->mr_iov[0].iov_len;
-    mr->access          = (uint32_t)(attr->access & CXIEMU_MR_REMOTE);
+    mr->access          = (uint16_t)(attr->access & CXIEMU_MR_REMOTE);
     mr->has_event       = (flags & FI_RMA_EVENT) != 0;
     mr->fid.fid.fclass  = FI_CLASS_MR;
     mr->fid.fid.context = attr->context;
@@ -395,7 +445,7 @@ static int cxiemu_mr_regattr(struct fid *fid, const struct fi_mr_attr *attr,
     domain->refs  += (ret == 0);
     cxiemu_nic_unlock(domain->nic);
     if (ret != 0) {
-        free(mr);
+        cxiemu_mr_free(mr);
         return ret;
     }
     cxiemu_open_add(CXIEMU_OPEN_MR);

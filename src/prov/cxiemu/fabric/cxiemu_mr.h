@@ -6,6 +6,7 @@
 #define CXIEMU_MR_H_
 
 #include "fabric/cxiemu_cntr.h"
+#include "fabric/cxiemu_dma.h"
 #include "fabric/cxiemu_domain.h"
 
 struct cxiemu_ep;
@@ -18,15 +19,22 @@ typedef struct cxiemu_mr {
         cxiemu_domain_t  *domain;
         struct cxiemu_ep *ep;   /**< Of the domain; if it is bound */
     };
-    uint8_t           *address;
+    uint8_t           *address; /**< Where the card has it */
     size_t            length;
     cxiemu_cntr_t     *cntr;    /**< Bound, counts remote writes; or NULL */
-    uint32_t          access;   /**< FI_REMOTE_READ and FI_REMOTE_WRITE */
+    uint16_t          access;   /**< FI_REMOTE_READ and FI_REMOTE_WRITE */
+    uint8_t           is_gpus;  /**< It is a cxiemu_mr_gpu_t */
     uint8_t           has_event; /**< FI_RMA_EVENT */
     uint8_t           bound;    /**< To an endpoint */
     uint8_t           enabled;
     uint8_t           listed;   /**< In nic->mrs */
 } cxiemu_mr_t;
+
+/** A region of a GPU's memory. */
+typedef struct cxiemu_mr_gpu {
+    cxiemu_mr_t  mr;
+    cxiemu_dma_t *dma;
+} cxiemu_mr_gpu_t;
 
 /* A message takes up to two of them */
 _Static_assert(sizeof(cxiemu_mr_t) <= 88, "memory of a region");

@@ -179,18 +179,25 @@ int cxiemu_op_set_result(cxiemu_op_t *op, const struct fi_ioc *result,
     }
 
     op->result = result->addr;
-    return 0;
+    return cxiemu_op_map(op, CXIEMU_OP_RESULT, op->length, &op->result);
 }
 
 int cxiemu_op_set_compare(cxiemu_op_t *op, const struct fi_ioc *compare,
                           size_t count)
 {
+    int ret;
+
     if (cxiemu_atomic_ioc(compare, count) != 0) {
         return -FI_EINVAL;
     }
 
-    op->compare = cxiemu_atomic_load(compare->addr, op->length);
-    return 0;
+    op->other = compare->addr;
+    ret       = cxiemu_op_map(op, CXIEMU_OP_OTHER, op->length,
+                              (void**)&op->other);
+    if (ret == 0) {
+        op->compare = cxiemu_atomic_load(op->other, op->length);
+    }
+    return ret;
 }
 
 int cxiemu_op_from_atomic(cxiemu_ep_t *ep, const struct fi_msg_atomic *msg,
@@ -230,12 +237,17 @@ int cxiemu_op_from_atomic(cxiemu_ep_t *ep, const struct fi_msg_atomic *msg,
         .addr     = msg->rma_iov->addr,
         .key      = msg->rma_iov->key,
         .op       = msg->op,
-        .datatype = msg->datatype,
-        .operand  = (msg->op == FI_ATOMIC_READ) ?
-                            0 :
-                            cxiemu_atomic_load(msg->msg_iov->addr, size)
+        .datatype = msg->datatype
     };
-    return 0;
+    if (cxiemu_atomic_ioc(msg->msg_iov, msg->iov_count) != 0) {
+        return 0;
+    }
+    op->buffer = msg->msg_iov->addr;
+    ret        = cxiemu_op_map(op, CXIEMU_OP_BUFFER, size, (void**)&op->buffer);
+    if ((ret == 0) && (msg->op != FI_ATOMIC_READ)) {
+        op->operand = cxiemu_atomic_load(op->buffer, size);
+    }
+    return ret;
 }
 
 
@@ -277,7 +289,11 @@ static ssize_t cxiemu_atomic_post(struct fid_ep *fid,
     if ((ret == 0) && (call->kind == CXIEMU_OP_COMPARE_ATOMIC)) {
         ret = cxiemu_op_set_compare(&op, call->compare, call->compare_count);
     }
-    return (ret != 0) ? ret : cxiemu_ep_post(&op, call->call);
+    if (ret != 0) {
+        cxiemu_op_unmap(&op);
+        return ret;
+    }
+    return cxiemu_ep_post(&op, call->call);
 }
 
 /* The calls that have no message; parameters as theirs. */

@@ -118,6 +118,7 @@ static void cxiemu_dwq_free(cxiemu_nic_t *nic, cxiemu_dwq_entry_t *entry)
 static void cxiemu_dwq_forget(cxiemu_nic_t *nic, cxiemu_dwq_entry_t *entry)
 {
     LIST_REMOVE(entry, list);
+    cxiemu_op_unmap(&entry->op);
     cxiemu_dwq_free(nic, entry);
 }
 

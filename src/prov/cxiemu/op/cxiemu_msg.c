@@ -4,6 +4,7 @@
  *
  * Those without are described as those with a tag, of 0.
  */
+#include "fabric/cxiemu_dma.h"
 #include "fabric/cxiemu_ep.h"
 
 #include <rdma/fi_endpoint.h>
@@ -77,7 +78,8 @@ int cxiemu_op_from_tagged(cxiemu_ep_t *ep, const struct fi_msg_tagged *msg,
         .tag     = msg->tag,
         .data    = msg->data
     };
-    return 0;
+    return cxiemu_op_map(op, CXIEMU_OP_BUFFER, op->length,
+                         (void**)&op->buffer);
 }
 
 int cxiemu_rx_from_tagged(cxiemu_rx_t *rx, const struct fi_msg_tagged *msg,
@@ -117,7 +119,14 @@ int cxiemu_rx_from_tagged(cxiemu_rx_t *rx, const struct fi_msg_tagged *msg,
         .flags   = (flags & kept) | (ep->rx_selective ? 0 : FI_COMPLETION),
         .context = msg->context
     };
-    return 0;
+    if (!(ep->domain->info->caps & FI_HMEM)) {
+        return 0;
+    }
+    ret = cxiemu_dma_open(req->buffer, req->length, 0, &req->dma);
+    if (ret == 0) {
+        req->buffer = cxiemu_dma_at(req->dma, req->buffer);
+    }
+    return ret;
 }
 
 

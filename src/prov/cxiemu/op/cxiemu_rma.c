@@ -52,7 +52,8 @@ int cxiemu_op_from_rma(cxiemu_ep_t *ep, const struct fi_msg_rma *msg,
         .addr    = msg->rma_iov->addr,
         .key     = msg->rma_iov->key
     };
-    return 0;
+    return cxiemu_op_map(op, CXIEMU_OP_BUFFER, op->length,
+                         (void**)&op->buffer);
 }
 
 static ssize_t cxiemu_rma_post(struct fid_ep *fid, cxiemu_op_kind_t kind,

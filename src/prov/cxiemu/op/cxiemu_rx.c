@@ -9,6 +9,7 @@
  * takes has a receive of its own, a child.
  */
 #include "op/cxiemu_rx.h"
+#include "fabric/cxiemu_dma.h"
 #include "fabric/cxiemu_ep.h"
 #include "fabric/cxiemu_log.h"
 #include "op/cxiemu_target.h"
@@ -23,7 +24,8 @@
 typedef struct cxiemu_recv {
     TAILQ_ENTRY(cxiemu_recv) list;
     cxiemu_rx_t              *rx;
-    uint8_t                  *buffer;
+    uint8_t                  *buffer;   /* Where the card has it */
+    cxiemu_dma_t             *dma;      /* A GPU's memory; or NULL */
     size_t                   length;
     uint64_t                 tag;
     uint64_t                 ignore;
@@ -87,6 +89,8 @@ static void cxiemu_recv_put(cxiemu_recv_t *recv)
     if ((recv->completion != NULL) && (recv->parent == NULL)) {
         --recv->completion->refs;
     }
+    cxiemu_dma_put(recv->dma);
+    recv->dma       = NULL;
     recv->parent    = recv->rx->spare;
     recv->rx->spare = recv;
 }
@@ -126,7 +130,7 @@ static void cxiemu_recv_event(const cxiemu_recv_t *recv, int err,
     event->entry.flags      = flags | FI_RECV |
                               (rx->is_tagged ? FI_TAGGED : FI_MSG);
     cxiemu_error_set(&event->entry, err);
-    event->entry.buf        = recv->buffer;
+    event->entry.buf        = cxiemu_dma_user(recv->dma, recv->buffer);
     if (err != FI_ECANCELED) {
         event->entry.len = cxiemu_recv_taken(recv);
         event->entry.tag = rx->is_tagged ? recv->arrival.rec.tag : 0;
@@ -282,6 +286,7 @@ static cxiemu_recv_t *cxiemu_rx_split(cxiemu_recv_t *parent,
     }
 
     child->buffer      = parent->buffer + parent->used;
+    child->dma         = cxiemu_dma_get(parent->dma);
     child->length      = rest;
     child->flags       = parent->flags & ~FI_MULTI_RECV;
     child->context     = parent->context;
@@ -474,6 +479,7 @@ int cxiemu_rx_post(cxiemu_rx_t *rx, const cxiemu_recv_req_t *req)
     }
 
     recv->buffer     = req->buffer;
+    recv->dma        = cxiemu_dma_get(req->dma);
     recv->length     = req->length;
     recv->tag        = req->tag;
     recv->ignore     = req->ignore;

@@ -48,6 +48,8 @@ typedef struct cxiemu_recv_req {
     struct cxiemu_cntr *completion; /**< Deferred work's counter, counted
                                          instead of the endpoint's; or NULL. It
                                          keeps a reference while posted */
+    struct cxiemu_dma  *dma;        /**< That the buffer is in, referenced;
+                                         NULL: it is the host's */
 } cxiemu_recv_req_t;
 
 void cxiemu_rx_init(cxiemu_rx_t *rx, struct cxiemu_ep *ep, int is_tagged);

@@ -7,6 +7,7 @@
 #include "op/cxiemu_txop.h"
 #include "op/cxiemu_dwq.h"
 #include "op/cxiemu_emit.h"
+#include "fabric/cxiemu_dma.h"
 #include "fabric/cxiemu_ep.h"
 #include "fabric/cxiemu_log.h"
 #include "op/cxiemu_target.h"
@@ -107,6 +108,41 @@ void cxiemu_txop_cleanup(cxiemu_nic_t *nic)
 }
 
 
+int cxiemu_op_map(cxiemu_op_t *op, unsigned place, size_t length,
+                  void **address_p)
+{
+    int ret;
+
+    if (!(op->ep->domain->info->caps & FI_HMEM)) {
+        return 0;
+    }
+    ret = cxiemu_dma_open(*address_p, length, 0, &op->dmas[place]);
+    if (ret == 0) {
+        *address_p = cxiemu_dma_at(op->dmas[place], *address_p);
+    }
+    return ret;
+}
+
+void cxiemu_op_unmap(cxiemu_op_t *op)
+{
+    unsigned i;
+
+    for (i = 0; i < CXIEMU_OP_PLACES; ++i) {
+        cxiemu_dma_put(op->dmas[i]);
+        op->dmas[i] = NULL;
+    }
+}
+
+/* A copy of an operation has references of its own. */
+static void cxiemu_op_keep(const cxiemu_op_t *op)
+{
+    unsigned i;
+
+    for (i = 0; i < CXIEMU_OP_PLACES; ++i) {
+        (void)cxiemu_dma_get(op->dmas[i]);
+    }
+}
+
 /* Moves an operation to a list of its link, or for NULL to none. */
 static void cxiemu_txop_list(cxiemu_txop_t *txop, struct cxiemu_txop_list *list)
 {
@@ -131,6 +167,7 @@ static void cxiemu_txop_free(cxiemu_txop_t *txop)
         --txop->link->fencing;
     }
     free(txop->copy);
+    cxiemu_op_unmap(&txop->op);
     txop->copy    = NULL;
     txop->link    = NULL;
     txop->unacked = 0;
@@ -411,6 +448,7 @@ static int cxiemu_txop_begin(const cxiemu_op_t *op, cxiemu_dwq_entry_t *entry)
         .entry      = entry,
         .not_before = (delay == 0) ? 0 : cxiemu_nic_now() + delay * 1000
     };
+    cxiemu_op_keep(op);
     if (TAILQ_EMPTY(&link->pending) && cxiemu_txop_go_on(txop)) {
         cxiemu_txop_emitted(txop);
     } else {

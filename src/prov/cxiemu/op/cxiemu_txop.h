@@ -18,6 +18,7 @@
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_endpoint.h>
 
+struct cxiemu_dma;
 struct cxiemu_ep;
 struct cxiemu_dwq_entry;
 
@@ -32,6 +33,14 @@ typedef enum {
     CXIEMU_OP_COMPARE_ATOMIC
 } cxiemu_op_kind_t;
 
+/** Memory of a program that an operation may name. */
+enum {
+    CXIEMU_OP_BUFFER, /**< Of an atomic: its operand */
+    CXIEMU_OP_RESULT,
+    CXIEMU_OP_OTHER,  /**< What a compare-atomic compares with */
+    CXIEMU_OP_PLACES
+};
+
 /** What an operation is; checked by the caller. An entry in the completion
  *  queue is written if flags has FI_COMPLETION, or for an error. */
 typedef struct cxiemu_op {
@@ -40,7 +49,8 @@ typedef struct cxiemu_op {
     uint64_t          flags;     /**< FI_*, the endpoint's defaults included */
     void              *context;
     fi_addr_t         dest;
-    const void        *buffer;   /**< Source; destination of a read */
+    const void        *buffer;   /**< Source, or where the operand is;
+                                      destination of a read */
     size_t            length;    /**< Bytes */
     uint64_t          tag;
     uint64_t          data;      /**< Remote CQ data */
@@ -50,7 +60,11 @@ typedef struct cxiemu_op {
     enum fi_datatype  datatype;
     uint64_t          operand;   /**< Atomics; copied at posting */
     uint64_t          compare;
+    const void        *other;    /**< Where that is */
     void              *result;   /**< Fetching atomics */
+    struct cxiemu_dma *dmas[CXIEMU_OP_PLACES]; /**< Mappings of GPUs' memory
+                                      that the addresses are in, referenced;
+                                      NULL for the host's */
 } cxiemu_op_t;
 
 /** An operation under way. */
@@ -75,6 +89,15 @@ typedef struct cxiemu_txop {
     void                    *copy;     /**< Injected data, owned */
 } cxiemu_txop_t;
 
+
+/** Where the card has the memory of an operation, which keeps it until
+ *  cxiemu_op_unmap(); @a address_p has the program's address. 0, or as
+ *  cxiemu_dma_open(). No lock is held. */
+int cxiemu_op_map(cxiemu_op_t *op, unsigned place, size_t length,
+                  void **address_p);
+
+/** Give back what was mapped; also if that failed. */
+void cxiemu_op_unmap(cxiemu_op_t *op);
 
 /**
  * Start an operation. What CXI refuses has been refused by the caller. An

@@ -97,10 +97,10 @@ static int cxiemu_work_atomic(cxiemu_ep_t *ep,
     }
     /* What is only read may have no operand */
     if ((msg->msg_iov != NULL) && (msg->iov_count == 1)) {
-        entry->operand = msg->msg_iov->addr;
+        entry->operand = entry->op.buffer;
     }
     if (other != NULL) {
-        entry->compare = other->msg_iov->addr;
+        entry->compare = entry->op.other;
     }
     return 0;
 }
@@ -293,6 +293,7 @@ static int cxiemu_work_queue(cxiemu_domain_t *domain,
     }
     ret = cxiemu_work_op(ep, work, flags & ~CXIEMU_WORK_IGNORED, &entry);
     if (ret != 0) {
+        cxiemu_op_unmap(&entry.op);
         return ret;
     }
     /* CXI takes the flags as they are, whatever the endpoint's queue reports */
@@ -304,6 +305,9 @@ static int cxiemu_work_queue(cxiemu_domain_t *domain,
                   cxiemu_work_add(domain->nic, &entry,
                                   !!(flags & CXIEMU_CXI_CNTR_WB));
     cxiemu_nic_unlock(domain->nic);
+    if (ret != 0) {
+        cxiemu_op_unmap(&entry.op); /* Else they are the queue's now */
+    }
     return ret;
 }
 
