@@ -76,7 +76,8 @@ static void unlabel(void)
     }
 }
 
-static ucs_status_t domain_try(uct_md_h *md_p, const char *gpu_memory_setting)
+static ucs_status_t domain_try(uct_md_h *md_p, const char *gpu_memory_setting,
+                               const char *cache)
 {
     uct_component_h component = uct_pair_find_component();
     uct_md_config_t *config;
@@ -85,7 +86,7 @@ static ucs_status_t domain_try(uct_md_h *md_p, const char *gpu_memory_setting)
     CU_ASSERT_FATAL(component != NULL);
     CU_ASSERT_FATAL(uct_md_config_read(component, NULL, NULL, &config) ==
                     UCS_OK);
-    (void)uct_pair_set(config, "RCACHE", "n");
+    (void)uct_pair_set(config, "RCACHE", cache);
     CU_ASSERT_FATAL(uct_pair_set(config, "GPU_MEMORY",
                                       gpu_memory_setting) == UCS_OK);
     status = uct_md_open(component, uct_pair_device(), config, md_p);
@@ -93,12 +94,13 @@ static ucs_status_t domain_try(uct_md_h *md_p, const char *gpu_memory_setting)
     return status;
 }
 
-static uct_md_h domain_open(const char *gpu_memory_setting, uct_md_attr_t *attr)
+static uct_md_h domain_open_cache(const char *gpu_memory_setting,
+                                  const char *cache, uct_md_attr_t *attr)
 {
     uct_md_h md = NULL;
     uct_mem_h memh;
 
-    CU_ASSERT_FATAL(domain_try(&md, gpu_memory_setting) == UCS_OK);
+    CU_ASSERT_FATAL(domain_try(&md, gpu_memory_setting, cache) == UCS_OK);
     CU_ASSERT_FATAL(uct_md_query(md, attr) == UCS_OK);
     /* The first region opens what all need */
     CU_ASSERT_FATAL(uct_md_mem_reg(md, memory, 1, UCT_MD_MEM_ACCESS_ALL,
@@ -107,6 +109,11 @@ static uct_md_h domain_open(const char *gpu_memory_setting, uct_md_attr_t *attr)
     /* What is copied is copied by the processor */
     CU_ASSERT(attr->cap.access_mem_types == HOST);
     return md;
+}
+
+static uct_md_h domain_open(const char *gpu_memory_setting, uct_md_attr_t *attr)
+{
+    return domain_open_cache(gpu_memory_setting, "n", attr);
 }
 
 /* Registers, looks at what was asked of libfabric, and undoes it */
@@ -233,6 +240,31 @@ ST_CASE(registered)
     unlabel();
 }
 
+/* UCX without a module for a GPU does not notice that its memory is freed: what
+ * comes to lie there is registered anew */
+ST_CASE(not_kept)
+{
+    uct_md_attr_t attr;
+    unsigned i;
+    uct_md_h md;
+
+    for (i = 0; i < ST_CUNIT_COUNT(runtimes); ++i) {
+        unlabel();
+        label(i, LENGTH, 0);
+        fab_intercept_gpu_memory(1, 0);
+        md = domain_open_cache("try", "try", &attr);
+        CU_ASSERT(attr.cap.detect_mem_types == (CUDA | ROCM));
+        /* Nothing of it is open when it was given back */
+        check_registered(md, gpu_memory, runtimes[i].iface, runtimes[i].device,
+                         1);
+        check_registered(md, gpu_memory, runtimes[i].iface, runtimes[i].device,
+                         1);
+        uct_md_close(md);
+    }
+    fab_intercept_gpu_memory(0, 0);
+    unlabel();
+}
+
 /* A processor reaches both: UCX may copy them, and is not told of them. What
  * belongs to a processor is registered as such */
 ST_CASE(managed)
@@ -283,7 +315,7 @@ ST_CASE(refused)
         uct_md_close(md);
 
         uct_errors_begin();
-        CU_ASSERT(domain_try(&md, "y") != UCS_OK);
+        CU_ASSERT(domain_try(&md, "y", "n") != UCS_OK);
         CU_ASSERT(uct_errors_end() > 0);
     }
     unlabel();

@@ -59,10 +59,11 @@ static ucs_status_t uct_cxi_trig_cache_reg(void *context, ucs_rcache_t *rcache,
         flags |= UCT_MD_MEM_FLAG_HIDE_ERRORS; /* It is tried again */
     }
 
-    want->is_missed      = 1;
-    region->users        = 0;
-    region->memh.address = (void*)rregion->super.start;
-    region->memh.length  = rregion->super.end - rregion->super.start;
+    want->is_missed        = 1;
+    region->users          = 0;
+    region->memh.is_cached = 1;
+    region->memh.address   = (void*)rregion->super.start;
+    region->memh.length    = rregion->super.end - rregion->super.start;
     return uct_cxi_trig_memh_open(context, &region->memh, flags, NULL);
 }
 
@@ -103,6 +104,9 @@ ucs_status_t uct_cxi_trig_cache_create(uct_cxi_trig_md_t *md,
     params.region_struct_size = sizeof(uct_cxi_trig_cache_region_t);
     params.max_alignment      = ucs_get_page_size();
     params.ucm_events         = UCM_EVENT_VM_UNMAPPED;
+    if (md->cache_types != UCS_BIT(UCS_MEMORY_TYPE_HOST)) {
+        params.ucm_events    |= UCM_EVENT_MEM_TYPE_FREE;
+    }
     params.ops                = &uct_cxi_trig_cache_ops;
     params.context            = md;
 

@@ -82,14 +82,15 @@ static int uct_cxi_trig_emu_fabric(struct fi_fabric_attr *attr,
     return cxiemu_fabric(attr, fabric, context);
 }
 
-/* The provider's FI_HMEM is for programs that ask for it and have the host's
- * memory alone: with it, UCX would hand it memory of GPUs. */
+/* The provider has FI_HMEM whether it reaches a GPU's memory or not: there are
+ * programs that ask for it and have the host's alone. UCX would hand it all
+ * memory. */
 static int uct_cxi_trig_emu_getinfo(uint32_t version, const char *node,
                                     const char *service, uint64_t flags,
                                     const struct fi_info *hints,
                                     struct fi_info **info)
 {
-    return (hints->caps & FI_HMEM) ?
+    return ((hints->caps & FI_HMEM) && !cxiemu_reaches_gpus()) ?
            -FI_ENODATA :
            cxiemu_getinfo(version, node, service, flags, hints, info);
 }

@@ -190,7 +190,7 @@ static ucs_status_t uct_cxi_trig_md_query(uct_md_h uct_md,
     uct_md_base_md_query(attr);
 #endif
 #if UCT_CXI_TRIG_UCX_GE(1, 14)
-    attr->cache_mem_types = md->reg_types;
+    attr->cache_mem_types = md->cache_types;
 #endif
 #if UCT_CXI_TRIG_UCX_GE(1, 15)
     /* Where pages need not be there, registration does not wait for them */
@@ -307,6 +307,15 @@ static ucs_status_t uct_cxi_trig_md_mem_query(uct_md_h md, const void *address,
         attr->alloc_length = (gpu.length > 0) ? gpu.length : length;
     }
     return UCS_OK;
+}
+
+int uct_cxi_trig_md_caches(const uct_cxi_trig_md_t *md, const void *address)
+{
+    uct_cxi_trig_gpu_mem_t gpu;
+
+    return (md->cache_types == md->reg_types) ||
+           !uct_cxi_trig_gpu_find(address, &gpu) ||
+           !(md->reg_types & ~md->cache_types & UCS_BIT(gpu.type));
 }
 
 static ucs_status_t uct_cxi_trig_cm_open(uct_component_t *component,
@@ -500,8 +509,9 @@ static void uct_cxi_trig_md_warn_of_cache(ucs_ternary_auto_value_t asked)
 static void uct_cxi_trig_md_init_types(uct_cxi_trig_md_t *md,
                                        ucs_ternary_auto_value_t asked)
 {
-    md->sees_gpus = (asked != UCS_NO);
-    md->reg_types = UCS_BIT(UCS_MEMORY_TYPE_HOST);
+    md->sees_gpus   = (asked != UCS_NO);
+    md->reg_types   = UCS_BIT(UCS_MEMORY_TYPE_HOST);
+    md->cache_types = md->reg_types;
     if (!md->sees_gpus || !uct_cxi_trig_prov_has_gpu_memory(md->info)) {
         return;
     }
@@ -513,6 +523,9 @@ static void uct_cxi_trig_md_init_types(uct_cxi_trig_md_t *md,
                        uct_cxi_trig_gpu_loaded();
     md->detect_types = md->reg_types & ~UCS_BIT(UCS_MEMORY_TYPE_HOST) &
                        ~uct_cxi_trig_md_types_of_ucx();
+    /* What UCX has no module for, it does not notice to be freed: memory that
+     * has the same address afterwards would be taken for the old one */
+    md->cache_types  = md->reg_types & ~md->detect_types;
     if (md->detect_types != 0) {
         uct_cxi_trig_md_warn_of_cache(asked);
     }

@@ -59,6 +59,8 @@ typedef struct uct_cxi_trig_md {
     uint64_t                  reg_types;    /**< Memory that can be registered,
                                                  ... */
     uint64_t                  detect_types; /**< ... and told from others */
+    uint64_t                  cache_types;  /**< ... and whose registrations a
+                                                 cache may keep */
 #if UCT_CXI_TRIG_MD_HAS_CACHE
     ucs_rcache_t              *rcache;  /**< NULL if registrations are not
                                              kept */
@@ -103,6 +105,10 @@ size_t uct_cxi_trig_md_depth(const uct_cxi_trig_md_t *md);
 ucs_status_t uct_cxi_trig_md_open_failed(const uct_cxi_trig_md_t *md,
                                          const char *what, int ret);
 
+
+/** Whether a registration of the memory at an address may be kept for a next
+ *  use. Any thread. */
+int uct_cxi_trig_md_caches(const uct_cxi_trig_md_t *md, const void *address);
 
 /** An interface is open, and may post from then on; or it is closed. */
 void uct_cxi_trig_md_count_iface(uct_cxi_trig_md_t *md, int change);

@@ -12,6 +12,7 @@
 
 #include <ucs/debug/log.h>
 #include <ucs/debug/memtrack_int.h>
+#include <ucs/sys/string.h>
 
 
 static ucs_status_t uct_cxi_trig_mem_check(void *address, size_t length,
@@ -79,6 +80,41 @@ ucs_status_t uct_trig_mem_reg(uct_iface_h uct_iface, void *address,
     ucs_list_add_tail(&iface->mems, &mem->list);
     *mem_p = mem;
     return UCS_OK;
+}
+
+ucs_status_t uct_trig_mem_check(uct_iface_h uct_iface, void *address,
+                                size_t length, char *reason, size_t max)
+{
+    uct_cxi_trig_iface_t *iface     = uct_cxi_trig_iface_from_uct(uct_iface);
+    char text[UCT_TRIG_REASON_MAX]  = "";
+    uct_cxi_trig_mr_params_t params = {
+        .address = address,
+        .length  = length,
+        .level   = UCS_LOG_LEVEL_DEBUG,
+        .reason  = text,
+        .is_gpus = 1
+    };
+    uct_cxi_trig_md_t *md;
+    ucs_status_t status;
+    struct fid_mr *mr;
+
+    if (iface == NULL) {
+        return UCS_ERR_UNSUPPORTED;
+    }
+
+    status = uct_cxi_trig_mem_check(address, length, NULL);
+    if (status == UCS_OK) {
+        md        = uct_cxi_trig_iface_md(iface);
+        params.ep = iface->net.ep;
+        status    = uct_cxi_trig_mr_open(md, &params, &mr);
+        if (status == UCS_OK) {
+            uct_cxi_trig_mr_close(md, mr);
+        }
+    }
+    if (reason != NULL) {
+        ucs_snprintf_zero(reason, max, "%s", text);
+    }
+    return status;
 }
 
 static void uct_cxi_trig_mem_close(uct_trig_mem_h mem)

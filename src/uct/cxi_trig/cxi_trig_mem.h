@@ -33,6 +33,10 @@ typedef struct uct_cxi_trig_mr_params {
                                 the provider does not ask for one */
     struct fid_cntr *cntr; /**< Counts remote writes; may be NULL */
     ucs_log_level_t level; /**< Of what is said of a failure */
+    char            *reason; /**< UCT_TRIG_REASON_MAX bytes for the same; or
+                                  NULL */
+    int             is_gpus; /**< The caller knows that it is a GPU's: not to be
+                                  taken for the host's */
     const uct_cxi_trig_dmabuf_t *dmabuf; /**< NULL: by its address */
 } uct_cxi_trig_mr_params_t;
 

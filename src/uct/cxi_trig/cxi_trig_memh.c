@@ -94,7 +94,7 @@ ucs_status_t uct_cxi_trig_memh_reg(uct_md_h uct_md, void *address,
         return UCS_ERR_INVALID_ADDR;
     }
 
-    if (uct_cxi_trig_cache_is_on(md)) {
+    if (uct_cxi_trig_cache_is_on(md) && uct_cxi_trig_md_caches(md, address)) {
         return uct_cxi_trig_cache_get(md, address, length, flags, memh_p);
     }
 
@@ -103,11 +103,12 @@ ucs_status_t uct_cxi_trig_memh_reg(uct_md_h uct_md, void *address,
         return UCS_ERR_NO_MEMORY;
     }
 
-    memh->address = address;
-    memh->length  = length;
-    status        = uct_cxi_trig_memh_open(
-                            md, memh, flags,
-                            uct_cxi_trig_memh_dmabuf(params, &dmabuf));
+    memh->address   = address;
+    memh->length    = length;
+    memh->is_cached = 0;
+    status          = uct_cxi_trig_memh_open(
+                              md, memh, flags,
+                              uct_cxi_trig_memh_dmabuf(params, &dmabuf));
     if (status != UCS_OK) {
         ucs_free(memh);
         return status;
@@ -122,6 +123,7 @@ ucs_status_t uct_cxi_trig_memh_dereg(uct_md_h uct_md,
 {
     uct_cxi_trig_md_t *md  = ucs_derived_of(uct_md, uct_cxi_trig_md_t);
     uct_completion_t *comp = NULL;
+    uct_cxi_trig_memh_t *memh;
 
     UCT_MD_MEM_DEREG_CHECK_PARAMS(params, md->revokes);
 
@@ -130,13 +132,14 @@ ucs_status_t uct_cxi_trig_memh_dereg(uct_md_h uct_md,
         comp = params->comp;
     }
 
-    if (uct_cxi_trig_cache_is_on(md)) {
-        uct_cxi_trig_cache_put(md, params->memh, comp);
+    memh = params->memh;
+    if (memh->is_cached) {
+        uct_cxi_trig_cache_put(md, memh, comp);
         return UCS_OK;
     }
 
-    uct_cxi_trig_memh_close(md, params->memh);
-    ucs_free(params->memh);
+    uct_cxi_trig_memh_close(md, memh);
+    ucs_free(memh);
     if (comp != NULL) {
         uct_invoke_completion(comp, UCS_OK);
     }

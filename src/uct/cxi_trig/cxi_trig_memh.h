@@ -16,6 +16,7 @@ typedef struct uct_cxi_trig_memh {
     struct fid_mr *mr;
     void          *address;
     size_t        length;
+    int           is_cached; /**< It is a region of the cache */
 } uct_cxi_trig_memh_t;
 
 

@@ -14,6 +14,7 @@
 #include <ucs/arch/atomic.h>
 #include <ucs/debug/log.h>
 #include <ucs/sys/math.h>
+#include <ucs/sys/string.h>
 #include <ucs/sys/sys.h>
 
 #include <rdma/fi_endpoint.h>
@@ -49,6 +50,15 @@ static int uct_cxi_trig_mr_is_inside(const uct_cxi_trig_mr_params_t *params,
             (params->length <= gpu->length - offset));
 }
 
+/* Of memory that is a GPU's, but not known as one: why that is */
+static const char *uct_cxi_trig_mr_unseen(const uct_cxi_trig_md_t *md)
+{
+    return md->sees_gpus ?
+           "the runtime of GPUs whose memory it is is not loaded as "
+           "libcuda.so.1 or libhsa-runtime64.so.1" :
+           "UCX_CXI_TRIG_GPU_MEMORY=n has memory of GPUs taken for the host's";
+}
+
 /* Whose memory it is; not all providers look. UCS_OK, or a fault. */
 static ucs_status_t
 uct_cxi_trig_mr_locate(const uct_cxi_trig_md_t *md,
@@ -63,6 +73,10 @@ uct_cxi_trig_mr_locate(const uct_cxi_trig_md_t *md,
     if (!md->sees_gpus || !uct_cxi_trig_gpu_find(params->address, gpu)) {
         gpu->type  = UCS_MEMORY_TYPE_HOST;
         gpu->iface = FI_HMEM_SYSTEM;
+        if (params->is_gpus) {
+            *fault_p = uct_cxi_trig_mr_unseen(md);
+            return UCS_ERR_UNSUPPORTED;
+        }
         *fault_p   = "there is no memory at all of these addresses";
         return uct_cxi_trig_mr_is_mapped(params) ?
                UCS_OK : UCS_ERR_INVALID_ADDR;
@@ -70,7 +84,8 @@ uct_cxi_trig_mr_locate(const uct_cxi_trig_md_t *md,
 
     if (!uct_cxi_trig_prov_has_gpu_memory(md->info)) {
         *fault_p = "it is a GPU's memory, and the libfabric provider takes "
-                   "none (FI_HMEM)";
+                   "none (FI_HMEM), or was asked before the GPU's runtime was "
+                   "loaded (see UCX_CXI_TRIG_GPU_MEMORY)";
         return UCS_ERR_UNSUPPORTED;
     }
     *fault_p = "the GPU's memory of these addresses is smaller";
@@ -247,6 +262,10 @@ err:
     ucs_log(params->level, "cannot register %zu bytes at %p on device %s: %s",
             params->length, params->address, md->info->domain_attr->name,
             fault);
+    if (params->reason != NULL) {
+        ucs_snprintf_zero(params->reason, UCT_TRIG_REASON_MAX,
+                          "device %s: %s", md->info->domain_attr->name, fault);
+    }
     return status;
 }
 

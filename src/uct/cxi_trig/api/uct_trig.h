@@ -388,6 +388,26 @@ ucs_status_t uct_trig_mem_reg(uct_iface_h iface, void *address, size_t length,
 
 
 /**
+ * Tell whether memory of a GPU can be registered, by doing so for a moment.
+ *
+ * @param [in]  iface   Interface with the extension.
+ * @param [in]  address First byte, of memory of a GPU.
+ * @param [in]  length  In bytes, >= 1.
+ * @param [out] reason  Why not, with what to set where that helps; empty if it
+ *                      can be. NULL: it is not asked for.
+ * @param [in]  max     Bytes at @a reason; UCT_TRIG_REASON_MAX are enough.
+ *
+ * @return As @ref uct_trig_mem_reg; UCS_ERR_UNSUPPORTED also where the
+ *         interface does not tell memory of GPUs from the host's, which it
+ *         would take it for. Nothing is logged as an error.
+ *
+ * Threads: one thread at a time.
+ */
+ucs_status_t uct_trig_mem_check(uct_iface_h iface, void *address, size_t length,
+                                char *reason, size_t max);
+
+
+/**
  * Deregister memory. Later accesses by peers fail there.
  *
  * @param [in] mem The region.
