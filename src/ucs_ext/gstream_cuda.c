@@ -29,6 +29,8 @@ enum {
     GSTREAM_CUDA_MEMORY_DEVICE    = 2,
     GSTREAM_CUDA_HAS_64_BIT_V1    = 93,
     GSTREAM_CUDA_CAN_FLUSH        = 98,
+    GSTREAM_CUDA_ORDER_OWNER      = 100,
+    GSTREAM_CUDA_REMOTE_ORDER     = 118,
     GSTREAM_CUDA_HAS_64_BIT       = 122,
     GSTREAM_CUDA_VERSION_64_BIT   = 11070  /* The second form of memory
                                               operations, always on */
@@ -225,6 +227,28 @@ static unsigned gstream_cuda_wait_flags(const gstream_gpu_t *gpu, int device)
                    0;
 }
 
+/* Writes of others are in order for the device that owns the memory if
+ * CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING is
+ * CU_GPU_DIRECT_RDMA_WRITES_ORDERING_OWNER or more (CUDA 11.3). Else waits must
+ * flush them, as the document of CU_STREAM_WAIT_VALUE_FLUSH has it: it is
+ * required where two remote writes arrive in order, the second one ends the
+ * wait, and what follows is to see the first. Some devices have neither. */
+static const char *gstream_cuda_check_remote(const gstream_gpu_t *gpu,
+                                             int device)
+{
+    int order = 0;
+
+    if ((gstream_cuda_wait_flags(gpu, device) & GSTREAM_GPU_WAIT_FLUSH) ||
+        ((gpu->calls.get_attribute(&order, GSTREAM_CUDA_REMOTE_ORDER,
+                                   device) == GSTREAM_GPU_OK) &&
+         (order >= GSTREAM_CUDA_ORDER_OWNER))) {
+        return NULL;
+    }
+    return "the device neither keeps remote writes in order "
+           "(CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING) nor flushes "
+           "them in a wait (CU_STREAM_WAIT_VALUE_FLUSH)";
+}
+
 #define GSTREAM_CUDA_NAME(_field, ...) \
     { \
         .offset = ucs_offsetof(gstream_gpu_calls_t, _field), \
@@ -282,7 +306,8 @@ static const gstream_gpu_ops_t gstream_cuda_gpu_ops = {
     .is_device_type = gstream_cuda_is_device_type,
     .result_name    = gstream_cuda_result_name,
     .check_device   = gstream_cuda_check_device,
-    .wait_flags     = gstream_cuda_wait_flags
+    .wait_flags     = gstream_cuda_wait_flags,
+    .check_remote   = gstream_cuda_check_remote
 };
 
 gstream_gpu_t gstream_cuda = {

@@ -154,6 +154,9 @@ typedef struct gstream_gpu_ops {
     /** Flags of waits, so that what others wrote to a device's memory is
      *  visible behind them. */
     unsigned (*wait_flags)(const gstream_gpu_t *gpu, int device);
+
+    /** Why that cannot be had, with these flags or without; NULL if it can. */
+    const char *(*check_remote)(const gstream_gpu_t *gpu, int device);
 } gstream_gpu_ops_t;
 
 

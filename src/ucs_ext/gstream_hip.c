@@ -217,6 +217,21 @@ static unsigned gstream_hip_wait_flags(const gstream_gpu_t *gpu, int device)
     return 0;
 }
 
+/* A kernel begins with an acquire of system scope, which invalidates what the
+ * device has cached of memory that others write: coarse-grained memory, which
+ * hipMalloc() gives, is up to date where kernels begin and end (HIP's
+ * documentation, "Coherence control"), and lines of it in the device's L2 are
+ * invalidated by requests over PCIe (LLVM's "User Guide for AMDGPU", memory
+ * models of gfx90a and gfx940). A kernel that runs already may see old data, as
+ * long as the memory is not fine-grained. Not proved on hardware. */
+static const char *gstream_hip_check_remote(const gstream_gpu_t *gpu,
+                                            int device)
+{
+    (void)gpu;
+    (void)device;
+    return NULL;
+}
+
 #define GSTREAM_HIP_NAME(_field, _name) \
     { \
         .offset = ucs_offsetof(gstream_gpu_calls_t, _field), \
@@ -282,7 +297,8 @@ static const gstream_gpu_ops_t gstream_hip_gpu_ops = {
     .is_device_type = gstream_hip_is_device_type,
     .result_name    = gstream_hip_result_name,
     .check_device   = gstream_hip_check_device,
-    .wait_flags     = gstream_hip_wait_flags
+    .wait_flags     = gstream_hip_wait_flags,
+    .check_remote   = gstream_hip_check_remote
 };
 
 gstream_gpu_t gstream_hip = {

@@ -319,8 +319,9 @@ ucs_status_t ucs_gstream_memory_query(const void *address,
         attr->is_pinned  = 1;
         attr->is_managed = !!(is_managed & 0xff);
         if (attr->is_managed || gpu->ops->is_device_type(gpu, type)) {
-            attr->type   = types[i];
-            attr->device = device;
+            attr->type         = types[i];
+            attr->device       = device;
+            attr->remote_fault = gpu->ops->check_remote(gpu, device);
         }
         break;
     }

@@ -20,6 +20,7 @@
 #include <strings.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define WORDS 26 /* Neighbours of a halo */
@@ -133,6 +134,43 @@ static standin_counts_t counts(void)
 
     func(&now);
     return now;
+}
+
+/* Of a device that has neither an order of remote writes nor a flush of them:
+ * a process of its own, as settings are read once */
+static int lacks_order(void)
+{
+    ucs_gstream_memory_attr_t attr = {0};
+    int (*alloc)(uint64_t*, size_t);
+    uint64_t address;
+
+    if (setenv("STANDIN_VERSION", "11060", 1) ||
+        setenv("STANDIN_MEMOPS", "1", 1)) {
+        return 0;
+    }
+    load(&runtimes[0]);
+    *(void**)&alloc = find("cuMemAlloc_v2");
+    return (alloc(&address, 256) == 0) &&
+           (ucs_gstream_memory_query((void*)(uintptr_t)address, &attr) ==
+            UCS_OK) &&
+           (attr.type == UCS_GSTREAM_TYPE_CUDA) && (attr.remote_fault != NULL);
+}
+
+ST_CASE(remote_writes)
+{
+    int status = 0;
+    pid_t pid;
+
+    if (runtimes[0].library != NULL) {
+        st_cunit_skip("an earlier case has loaded the runtime");
+        return;
+    }
+    pid = fork();
+    if (pid == 0) {
+        _exit(lacks_order() ? EXIT_SUCCESS : EXIT_FAILURE);
+    }
+    CU_ASSERT_EQUAL(waitpid(pid, &status, 0), pid);
+    CU_ASSERT_EQUAL(status, 0);
 }
 
 /* A stream that the library makes in the runtime */
@@ -563,6 +601,7 @@ GPU_CASE(memory)
     CU_ASSERT_EQUAL(attr.device, 0);
     CU_ASSERT_EQUAL(attr.is_managed, 0);
     CU_ASSERT_EQUAL(attr.is_pinned, 1);
+    CU_ASSERT_PTR_NULL(attr.remote_fault);
     CU_ASSERT_EQUAL(ucs_gstream_memory_query(&attr, &attr), UCS_OK);
     CU_ASSERT_EQUAL(attr.type, UCS_GSTREAM_TYPE_HOST);
     CU_ASSERT_EQUAL(attr.is_pinned, 0);

@@ -175,6 +175,10 @@ typedef struct ucs_gstream_memory_attr {
     /** A runtime knows it: it is in a device, or was registered or allocated
      *  for devices, so that copies of streams do not block the host. */
     int                is_pinned;
+    /** Of a device's memory: NULL if what another device, such as a NIC, writes
+     *  there is visible to what a stream of the device does behind a wait that
+     *  such a device has ended; else why not. */
+    const char         *remote_fault;
 } ucs_gstream_memory_attr_t;
 
 
