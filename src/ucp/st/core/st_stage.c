@@ -59,18 +59,13 @@ ucs_status_t ucp_st_stage_set(ucp_st_op_t *op, const ucp_st_lane_ops_t *lane)
     return (op->data == NULL) ? UCS_ERR_NO_MEMORY : UCS_OK;
 }
 
-/* A stream that runs functions at no cost has one copy */
-static int ucp_st_stage_is_func(ucp_st_queue_h queue)
-{
-    return (ucs_gstream_caps(queue->stream) & UCS_GSTREAM_CAP_CHEAP) != 0;
-}
-
 ucs_status_t ucp_st_stage_check(ucp_st_queue_h queue, const ucp_st_op_t *op)
 {
     ucs_gstream_type_t type = ucs_gstream_type(queue->stream);
 
-    if (!ucp_st_stage_is_used(op) || ucp_st_stage_is_func(queue) ||
-        (type == op->memory.type)) {
+    if (!(ucp_st_stage_is_used(op) ||
+          (op->early && ucp_st_stage_is_device(&op->memory))) ||
+        ucp_st_stage_is_func(queue) || (type == op->memory.type)) {
         return UCS_OK;
     }
     ucs_error("start of operation %p: its buffer lies in memory of %s, which "
@@ -82,7 +77,7 @@ ucs_status_t ucp_st_stage_check(ucp_st_queue_h queue, const ucp_st_op_t *op)
 
 /* A stream of the host could not copy. The start that follows a send's copy has
  * no effect then. A receive is complete by now: its queue is told. */
-static void ucp_st_stage_failed(ucp_st_op_t *op, ucs_status_t status)
+void ucp_st_stage_failed(ucp_st_op_t *op, ucs_status_t status)
 {
     ucp_st_worker_lock(op->worker);
     if (op->dir == UCP_ST_DIR_SEND) {

@@ -12,6 +12,7 @@
 #define UCP_ST_STAGE_H_
 
 #include "core/st_op.h"
+#include "core/st_queue.h"
 
 struct ucp_st_lane_ops;
 
@@ -41,6 +42,17 @@ ucs_status_t ucp_st_stage_set(ucp_st_op_t *op,
 
 /** Nothing is staged any more; no lane uses the memory. */
 void ucp_st_stage_release(ucp_st_op_t *op);
+
+/** A stream that runs functions at no cost has one copy from or to memory of
+ *  devices, by ucs_gstream_memory_copy(). */
+static inline int ucp_st_stage_is_func(const struct ucp_st_queue *queue)
+{
+    return (ucs_gstream_caps(queue->stream) & UCS_GSTREAM_CAP_CHEAP) != 0;
+}
+
+/** Such a function could not copy: the operation or its queue fails. Runs on
+ *  the stream; takes the worker's lock. */
+void ucp_st_stage_failed(ucp_st_op_t *op, ucs_status_t status);
 
 /** A start on the queue: UCS_ERR_UNSUPPORTED, logged, if its stream cannot copy
  *  the buffer. */

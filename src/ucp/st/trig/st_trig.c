@@ -15,6 +15,7 @@
 #include "core/st_log.h"
 #include "core/st_peer.h"
 #include "core/st_queue.h"
+#include "core/st_stage.h"
 #include "core/st_worker.h"
 
 #include <ucs_gstream_memory.h>
@@ -55,7 +56,9 @@ static ucs_status_t ucp_st_trig_memory_get(ucp_st_trig_part_t *part)
     pages       = ucs_div_round_up(ucp_st_trig_inbox_length(part->op),
                                    UCP_ST_TRIG_PAGE);
     part->inbox = aligned_alloc(UCP_ST_TRIG_PAGE, pages * UCP_ST_TRIG_PAGE);
-    return (part->inbox == NULL) ? UCS_ERR_NO_MEMORY : UCS_OK;
+    return (part->inbox == NULL) ?
+           UCS_ERR_NO_MEMORY :
+           ucp_st_trig_landings_create(part, pages * UCP_ST_TRIG_PAGE);
 }
 
 /* A receive that puts no clear-to-sends starts nothing */
@@ -82,10 +85,20 @@ static ucs_status_t ucp_st_trig_cntrs_create(ucp_st_trig_part_t *part)
     return uct_trig_cntr_add(part->start, part->base);
 }
 
+/* A NIC that asks for nothing maps what it reads when it is told to: whether a
+ * device's memory can be mapped is to be known now, and it stays mapped. */
+static int ucp_st_trig_has_local(const ucp_st_trig_part_t *part)
+{
+    return (part->op->dir == UCP_ST_DIR_SEND) &&
+           ((part->rail->attr.flags & UCT_TRIG_IFACE_FLAG_LOCAL_MEM) ||
+            (ucp_st_trig_op(part->op)->reaches &&
+             ucp_st_stage_is_device(&part->op->memory)));
+}
+
 /* What the peer writes: a send's clear-to-send word, counted by the counter
  * that starts the send; a receive's data, counted by D. An empty send writes a
  * byte, which is not for the user's buffer. And what a send's puts read, where
- * the NIC asks for that. */
+ * the NIC asks for that, or it is a device's. */
 static ucs_status_t ucp_st_trig_mem_reg(ucp_st_trig_part_t *part)
 {
     const ucp_st_op_t *op = part->op;
@@ -101,7 +114,7 @@ static ucs_status_t ucp_st_trig_mem_reg(ucp_st_trig_part_t *part)
     address = (share.length == 0) ? pad :
               UCS_PTR_BYTE_OFFSET(op->data, share.offset);
     length  = (share.length == 0) ? sizeof(part->slot->pad) : share.length;
-    if (is_send && (part->rail->attr.flags & UCT_TRIG_IFACE_FLAG_LOCAL_MEM)) {
+    if (ucp_st_trig_has_local(part)) {
         status = uct_trig_mem_reg(iface, address, length, NULL, &part->local);
         if (status != UCS_OK) {
             return status;
@@ -169,6 +182,7 @@ static void ucp_st_trig_part_cleanup(ucp_st_trig_part_t *part)
     if (part->data != NULL) {
         (void)uct_trig_cntr_destroy(part->data);
     }
+    ucp_st_trig_landings_destroy(part);
     free(part->inbox);
     ucp_st_trig_piece_put(part->rail, &part->slot_piece);
     free(part->puts);
@@ -230,6 +244,7 @@ static ucs_status_t ucp_st_trig_offer(ucp_st_op_t *op, void *blob,
         return UCS_ERR_NO_MEMORY;
     }
     trig->op                    = op;
+    trig->reaches               = (op->data == op->buffer);
     op->parts[UCP_ST_LANE_TRIG] = trig;
     ucp_st_trig_plan_make(&facts, &trig->plan);
     status = ucp_st_trig_parts_init(op);
@@ -424,11 +439,7 @@ static size_t ucp_st_trig_land(ucp_st_op_t *op, ucs_gstream_cmd_t *cmds)
     if (!ucp_st_trig_has_inbox(op)) {
         return 0;
     }
-    cmds[0].type          = UCS_GSTREAM_CMD_COPY;
-    cmds[0].u.copy.dst    = op->data;
-    cmds[0].u.copy.src    = UCS_PTR_BYTE_OFFSET(
-            part->inbox, ucp_st_trig_inbox_offset(op, op->started));
-    cmds[0].u.copy.length = op->msg_length;
+    ucp_st_trig_landing_cmd(op, &cmds[0]);
     if ((op->started % ucp_st_trig_plan_round(&trig->plan)) != 0) {
         return 1;
     }
@@ -491,7 +502,7 @@ const ucp_st_lane_ops_t ucp_st_trig_lane = {
         .cleanup = ucp_st_queue_hook_none
     },
     .op     = {
-        .reaches       = ucp_st_lane_reaches_host,
+        .reaches       = ucp_st_trig_reaches,
         .offer         = ucp_st_trig_offer,
         .bind          = ucp_st_trig_bind,
         .post          = ucp_st_trig_post,

@@ -61,6 +61,12 @@ typedef enum {
     UCP_ST_TRIG_ENTRY_LAST
 } ucp_st_trig_entry_t;
 
+/** A place in an inbox that a stream of the host copies to a device from. */
+typedef struct ucp_st_trig_landing {
+    struct ucp_st_op *op;
+    const void       *data;
+} ucp_st_trig_landing_t;
+
 /** What an operation has on one NIC. Protected by the worker's lock, but for
  *  what streams use. */
 typedef struct ucp_st_trig_part {
@@ -68,6 +74,8 @@ typedef struct ucp_st_trig_part {
     /* Used by streams: */
     ucp_st_trig_slot_t  *slot;
     void                *inbox;    /* of an eager-ahead receive, or NULL */
+    ucp_st_trig_landing_t *landings; /* of the inbox if the data goes to a
+                                        device, which reaches it; or NULL */
     uct_trig_cntr_h     start;     /* T or R: streams add to it; or NULL */
     volatile uint64_t   *doorbell; /* of `start`; NULL: it is added to by a
                                       call */
@@ -100,6 +108,7 @@ typedef struct ucp_st_trig_op {
     struct ucp_st_op   *op;       /* read-only */
     ucp_st_trig_part_t *parts;
     uint8_t            num_parts;
+    uint8_t            reaches;   /* what moves is the user's buffer */
     uint8_t            is_late;
     uint8_t            halted;    /* starts must have no effect any more */
     uint8_t            untriggered; /* a start had none; atomic */
@@ -177,6 +186,21 @@ void ucp_st_trig_release_waits(struct ucp_st_op *op);
 void ucp_st_trig_dispose(struct ucp_st_op *op);
 
 /* The worker's lock is held for all of the following: */
+
+/** The NIC moves data of the memory that the operation's buffer lies in: the
+ *  host's, or that of a device which can be registered. st_trig_gpu.c. */
+int ucp_st_trig_reaches(const ucp_st_op_t *op);
+
+/** Have streams of devices copy out of a part's inbox; nothing to do if the
+ *  data goes to the host. UCS_ERR_NO_MEMORY. */
+ucs_status_t ucp_st_trig_landings_create(ucp_st_trig_part_t *part,
+                                         size_t length);
+
+/** Undo it; nothing copies any more. */
+void ucp_st_trig_landings_destroy(ucp_st_trig_part_t *part);
+
+/** The copy of a use's data out of its place in the inbox, for a stream. */
+void ucp_st_trig_landing_cmd(ucp_st_op_t *op, ucs_gstream_cmd_t *cmd);
 
 /** Describe the work of a use; the entries are set aside. What was made before
  *  an error is destroyed with the part. */

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_trig_gpu.c - memory of devices on lane trig.
+ *
+ * The NIC reads and writes it itself: no host thread copies, and no memory of
+ * the host is in between. Where it cannot be registered, the operation is given
+ * memory of the host in its place (st_stage.h), and it is said why.
+ *
+ * What makes it visible, by the documents of those who make the parts:
+ *
+ *   - A kernel's stores to the NIC's read. The doorbell is a store of the
+ *     stream, which comes after all that the stream did before, for the whole
+ *     system (gstream_gpu.c). Where the service thread stores it, that thread
+ *     saw a store of the stream first, for which the same holds.
+ *   - The NIC's data to what the stream does behind the wait. Each write asks
+ *     for FI_DELIVERY_COMPLETE, and the word is written behind the data. But
+ *     the two lie in different places, the word in memory of the host. So
+ *     behind the wait the device must not have older data in a cache, nor the
+ *     new one in a buffer: it keeps remote writes in order, or the wait flushes
+ *     them, or kernels begin with an acquire of system scope. Which it is
+ *     depends on the device (ucs_gstream_memory_attr_t.remote_fault; its
+ *     sources are in gstream_cuda.c and gstream_hip.c). A device that has none
+ *     of it gets its data by way of the host, whose copies are in order.
+ *   - That the data is at the device when the word is in memory of the host:
+ *     PCIe orders nothing between two targets. See docs/protocols.md, "Data in
+ *     a GPU": unproved, and it never ran on such a NIC.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "trig/st_trig.h"
+#include "core/st_log.h"
+#include "core/st_stage.h"
+#include "core/st_worker.h"
+
+#include <ucs/sys/math.h>
+
+#include <stdlib.h>
+
+
+/* All NICs that may get a share */
+static int ucp_st_trig_takes(const ucp_st_op_t *op)
+{
+    const ucp_st_trig_dev_t *dev = ucp_st_trig_dev(op->worker);
+    char reason[UCT_TRIG_REASON_MAX];
+    unsigned i;
+
+    for (i = 0; i < dev->num_rails; ++i) {
+        if (uct_trig_mem_check(dev->rails[i].iface, op->buffer, op->msg_length,
+                               reason, sizeof(reason)) != UCS_OK) {
+            ucs_diag("lane 'trig': memory %p of device %d of %s is copied by "
+                     "way of the host: %s", op->buffer, op->memory.device,
+                     ucp_st_stage_runtime(op->memory.type), reason);
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* Asked again when the operation is bound: as it was offered */
+int ucp_st_trig_reaches(const ucp_st_op_t *op)
+{
+    const ucp_st_trig_op_t *trig = ucp_st_trig_op(op);
+
+    if (trig != NULL) {
+        return trig->reaches;
+    }
+    if (!ucp_st_stage_is_device(&op->memory) || (op->msg_length == 0)) {
+        return 1;
+    }
+    if ((op->dir == UCP_ST_DIR_RECV) && (op->memory.remote_fault != NULL)) {
+        ucs_diag("lane 'trig': memory %p of device %d of %s is copied by way of "
+                 "the host: %s", op->buffer, op->memory.device,
+                 ucp_st_stage_runtime(op->memory.type),
+                 op->memory.remote_fault);
+        return 0;
+    }
+    return ucp_st_trig_takes(op);
+}
+
+/* Runs on a stream of the host */
+static void ucp_st_trig_landing_func(void *arg)
+{
+    const ucp_st_trig_landing_t *landing = arg;
+    ucp_st_op_t *op                      = landing->op;
+    ucs_status_t status;
+
+    status = ucs_gstream_memory_copy(op->data, landing->data, op->msg_length);
+    if (status != UCS_OK) {
+        ucp_st_stage_failed(op, status);
+    }
+}
+
+ucs_status_t ucp_st_trig_landings_create(ucp_st_trig_part_t *part,
+                                         size_t length)
+{
+    ucp_st_op_t *op                = part->op;
+    const ucp_st_trig_plan_t *plan = &ucp_st_trig_op(op)->plan;
+    ucs_status_t status;
+    size_t i;
+
+    if (!ucp_st_trig_op(op)->reaches || !ucp_st_stage_is_device(&op->memory)) {
+        return UCS_OK;
+    }
+    part->landings = calloc(plan->depth, sizeof(*part->landings));
+    if (part->landings == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    for (i = 0; i < plan->depth; ++i) {
+        part->landings[i].op   = op;
+        part->landings[i].data = UCS_PTR_BYTE_OFFSET(part->inbox,
+                                                     i * plan->stride);
+    }
+    status = ucs_gstream_memory_add(part->inbox, length,
+                                    UCS_GSTREAM_MEMORY_HOST);
+    if (status != UCS_OK) {
+        free(part->landings);
+        part->landings = NULL;
+    }
+    return status;
+}
+
+void ucp_st_trig_landings_destroy(ucp_st_trig_part_t *part)
+{
+    if (part->landings != NULL) {
+        (void)ucs_gstream_memory_remove(part->inbox);
+        free(part->landings);
+    }
+}
+
+void ucp_st_trig_landing_cmd(ucp_st_op_t *op, ucs_gstream_cmd_t *cmd)
+{
+    const ucp_st_trig_plan_t *plan = &ucp_st_trig_op(op)->plan;
+    ucp_st_trig_part_t *part       = ucp_st_trig_op(op)->parts;
+
+    if ((part->landings != NULL) && ucp_st_stage_is_func(op->queue)) {
+        cmd->type        = UCS_GSTREAM_CMD_FUNC;
+        cmd->u.func.func = ucp_st_trig_landing_func;
+        cmd->u.func.arg  = &part->landings[(op->started - 1) % plan->depth];
+        return;
+    }
+    cmd->type          = UCS_GSTREAM_CMD_COPY;
+    cmd->u.copy.dst    = op->data;
+    cmd->u.copy.src    = UCS_PTR_BYTE_OFFSET(
+            part->inbox, ucp_st_trig_inbox_offset(op, op->started));
+    cmd->u.copy.length = op->msg_length;
+}
