@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_st_gpu_trig.c - memory of devices on lane trig: the emulated card
+ * reaches what the stand-ins of the runtimes refuse to processors, and nobody
+ * copies.
+ */
+#include "st_cunit.h"
+#include "st_pair.h"
+#include "../integration/st_any.h"
+#include "standin_util.h"
+
+#include <ucs_gstream_memory.h>
+
+#include <ucs/sys/math.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#define GPU_BYTES (1 << 20)
+#define GPU_SHIFT 264 /* The buffer starts there in its allocation */
+#define USES      4
+
+/** What a case works on. */
+typedef struct gpu {
+    const rt_t *rt;
+    st_pair_t  pair;
+    uint8_t    *base[2];   /* GPU_SHIFT + GPU_BYTES */
+    int        on_gpu[2];
+} gpu_t;
+
+typedef void (*gpu_body_t)(gpu_t *gpu);
+
+static const size_t gpu_lengths[] = {
+    0, 1, 8, 100, 1000, 4096, 5000, 70001, GPU_BYTES
+};
+
+static uint8_t gpu_bytes[GPU_BYTES];
+
+
+/* HIP has dma-bufs from a version on; both are read when a runtime is loaded */
+static void gpu_run(int is_hip, const char *setting, gpu_body_t body)
+{
+    gpu_t gpu    = {.rt = NULL};
+    char *memory = st_env_set("UCX_CXI_TRIG_GPU_MEMORY", setting);
+    char *stream, *lane, *lanes;
+
+    if (setenv("STANDIN_VERSION", "60443484", 1) != 0) {
+        CU_FAIL("setenv");
+    }
+    stream = st_env_set("ST_TEST_STREAM", is_hip ? "hip" : "cuda");
+    lane   = st_env_set("ST_LANE", "trig");
+    lanes  = st_env_set("UCX_ST_LANES", "trig");
+    gpu.rt = rt_start(is_hip);
+    if (st_pair_init(&gpu.pair)) {
+        body(&gpu);
+        st_pair_cleanup(&gpu.pair);
+    }
+    st_env_restore("UCX_ST_LANES", lanes);
+    st_env_restore("ST_LANE", lane);
+    st_env_restore("ST_TEST_STREAM", stream);
+    st_env_restore("UCX_CXI_TRIG_GPU_MEMORY", memory);
+}
+
+static void gpu_get(gpu_t *gpu, int i, int on_gpu)
+{
+    void *memory = NULL;
+
+    gpu->on_gpu[i] = on_gpu;
+    if (on_gpu) {
+        CU_ASSERT_EQUAL_FATAL(rt_set_device(gpu->rt, 0), RT_OK);
+        CU_ASSERT_EQUAL_FATAL(rt_alloc(gpu->rt, &memory,
+                                       GPU_SHIFT + GPU_BYTES), RT_OK);
+    } else {
+        memory = malloc(GPU_SHIFT + GPU_BYTES);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(memory);
+    }
+    gpu->base[i] = memory;
+}
+
+static void gpu_put(gpu_t *gpu, int i)
+{
+    if (gpu->on_gpu[i]) {
+        CU_ASSERT_EQUAL(rt_free(gpu->rt, gpu->base[i]), RT_OK);
+    } else {
+        free(gpu->base[i]);
+    }
+}
+
+static void gpu_fill(void *to, size_t length, uint64_t seed)
+{
+    st_fill(gpu_bytes, length, seed);
+    CU_ASSERT_EQUAL(ucs_gstream_memory_copy(to, gpu_bytes, length), UCS_OK);
+}
+
+static int gpu_check(const void *from, size_t length, uint64_t seed)
+{
+    memset(gpu_bytes, 0, length);
+    CU_ASSERT_EQUAL(ucs_gstream_memory_copy(gpu_bytes, from, length), UCS_OK);
+    return st_check(gpu_bytes, length, seed);
+}
+
+/* Uses of one pair, in turn and all ahead of the receive */
+static void gpu_pair(gpu_t *gpu, size_t length, int is_ready)
+{
+    st_side_t *side = gpu->pair.side;
+    uint8_t *from   = gpu->base[ST_A] + GPU_SHIFT;
+    uint8_t *to     = gpu->base[ST_B] + GPU_SHIFT;
+    ucp_st_op_h op[2];
+    uint64_t k;
+
+    op[ST_A] = is_ready ? st_rsend(&side[ST_A], from, length, 0) :
+                          st_send(&side[ST_A], from, length, 0);
+    op[ST_B] = st_recv(&side[ST_B], to, length, 0);
+    st_match_ok(op[ST_A], op[ST_B]);
+    for (k = 0; k < USES; ++k) {
+        gpu_fill(from, length, k);
+        st_start(&side[ST_B], op[ST_B]);
+        if (is_ready) {
+            st_sync(&side[ST_B]); /* The start has passed */
+        }
+        st_use(&side[ST_A], op[ST_A]);
+        st_wait(&side[ST_B], op[ST_B]);
+        st_pair_sync(&gpu->pair);
+        CU_ASSERT_TRUE(gpu_check(to, length, k));
+    }
+    st_free2(op[ST_A], op[ST_B]);
+    st_drain(&gpu->pair);
+}
+
+static void gpu_pairs(gpu_t *gpu)
+{
+    unsigned i, k;
+
+    for (i = 1; i < 4; ++i) {
+        gpu_get(gpu, ST_A, (i & 1) != 0);
+        gpu_get(gpu, ST_B, (i & 2) != 0);
+        for (k = 0; k < ucs_static_array_size(gpu_lengths); ++k) {
+            gpu_pair(gpu, gpu_lengths[k], 0);
+            gpu_pair(gpu, gpu_lengths[k], 1);
+        }
+        gpu_put(gpu, ST_A);
+        gpu_put(gpu, ST_B);
+    }
+}
+
+static void gpu_zero_copy(gpu_t *gpu)
+{
+    ucp_st_stats_t stats;
+    int i;
+
+    gpu_pairs(gpu);
+    for (i = 0; i < 2; ++i) {
+        stats = st_stats(&gpu->pair.side[i]);
+        CU_ASSERT_EQUAL(stats.staged, 0);
+        CU_ASSERT_EQUAL(stats.lanes[UCP_ST_LANE_TRIG].matches, stats.matches);
+    }
+}
+
+ST_CASE_CALL(reached_hip, gpu_run(1, NULL, gpu_zero_copy))
+ST_CASE_CALL(reached_cuda, gpu_run(0, NULL, gpu_zero_copy))
+
+/* The same on streams of the host */
+static void gpu_on_host(gpu_t *gpu)
+{
+    char *stream    = st_env_set("ST_TEST_STREAM", NULL);
+    st_pair_t outer = gpu->pair;
+    int i;
+
+    for (i = 0; i < 2; ++i) {
+        st_more_init(&gpu->pair.side[i], &outer.side[i]);
+        CU_ASSERT_EQUAL(ucs_gstream_type(gpu->pair.side[i].stream),
+                        UCS_GSTREAM_TYPE_HOST);
+    }
+    gpu_zero_copy(gpu);
+    for (i = 0; i < 2; ++i) {
+        st_more_cleanup(&gpu->pair.side[i]);
+    }
+    gpu->pair = outer;
+    st_env_restore("ST_TEST_STREAM", stream);
+}
+
+ST_CASE_CALL(on_host_hip, gpu_run(1, NULL, gpu_on_host))
+ST_CASE_CALL(on_host_cuda, gpu_run(0, NULL, gpu_on_host))
+
+/* Memory that is freed and allocated again is not taken for the old one */
+static void gpu_again(gpu_t *gpu)
+{
+    unsigned i;
+
+    for (i = 0; i < 6; ++i) {
+        gpu_get(gpu, ST_A, 1);
+        gpu_get(gpu, ST_B, 1);
+        gpu_pair(gpu, (i % 2) ? 100 : 70001, 0);
+        gpu_put(gpu, ST_A);
+        gpu_put(gpu, ST_B);
+    }
+    CU_ASSERT_EQUAL(st_stats(&gpu->pair.side[ST_A]).staged, 0);
+}
+
+ST_CASE_CALL(again_hip, gpu_run(1, NULL, gpu_again))
+ST_CASE_CALL(again_cuda, gpu_run(0, NULL, gpu_again))
+
+/* A setting, or a provider, that does not have it: by way of the host */
+static void gpu_refused(gpu_t *gpu)
+{
+    gpu_pairs(gpu);
+    CU_ASSERT_EQUAL(st_stats(&gpu->pair.side[ST_A]).staged,
+                    2 * 2 * (ucs_static_array_size(gpu_lengths) - 1));
+    CU_ASSERT_EQUAL(st_stats(&gpu->pair.side[ST_B]).staged,
+                    2 * 2 * (ucs_static_array_size(gpu_lengths) - 1));
+}
+
+ST_CASE_CALL(off_hip, gpu_run(1, "n", gpu_refused))
+ST_CASE_CALL(off_cuda, gpu_run(0, "n", gpu_refused))
+
+/* One side's NIC does not, the other one's does */
+static void gpu_mixed(gpu_t *gpu)
+{
+    st_side_t own, *side = gpu->pair.side;
+    char *setting = st_env_set("UCX_CXI_TRIG_GPU_MEMORY", "n");
+    st_pair_t outer = gpu->pair;
+
+    CU_ASSERT_TRUE_FATAL(st_side_init(&own));
+    st_env_restore("UCX_CXI_TRIG_GPU_MEMORY", setting);
+    own.peer         = st_side_peer(&own, &side[ST_A]);
+    side[ST_A].peer  = st_side_peer(&side[ST_A], &own);
+    side[ST_B]       = own;
+    gpu_get(gpu, ST_A, 1);
+    gpu_get(gpu, ST_B, 1);
+    gpu_pair(gpu, 70001, 0);
+    gpu_pair(gpu, 100, 0);
+    gpu_put(gpu, ST_A);
+    gpu_put(gpu, ST_B);
+    CU_ASSERT_EQUAL(st_stats(&side[ST_A]).staged, 0);
+    CU_ASSERT_EQUAL(st_stats(&side[ST_B]).staged, 2);
+    st_side_leave(&side[ST_B], &side[ST_A]);
+    gpu->pair = outer;
+}
+
+ST_CASE_CALL(mixed, gpu_run(0, NULL, gpu_mixed))
+
+ST_SUITE("st_gpu_trig")
