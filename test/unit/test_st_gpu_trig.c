@@ -6,6 +6,7 @@
  */
 #include "st_cunit.h"
 #include "st_pair.h"
+#include "st_window.h"
 #include "../integration/st_any.h"
 #include "standin_util.h"
 
@@ -238,5 +239,110 @@ static void gpu_mixed(gpu_t *gpu)
 }
 
 ST_CASE_CALL(mixed, gpu_run(0, NULL, gpu_mixed))
+
+/* A window of a side, in an allocation */
+static void window_init(gpu_t *gpu, int i, st_window_t *window)
+{
+    *window = (st_window_t){
+        .side   = &gpu->pair.side[i],
+        .memory = gpu->base[i] + GPU_SHIFT,
+        .length = GPU_BYTES
+    };
+    CU_ASSERT_EQUAL_FATAL(ucp_st_mem_reg(window->side->worker, window->memory,
+                                         window->length, &window->memh),
+                          UCS_OK);
+}
+
+/* A put and a get of one length, and a signal in memory of the host */
+static void window_use(st_window_t windows[2], st_window_t signals[2],
+                       size_t length)
+{
+    ucp_st_rma_params_t params    = st_rma_params(&windows[ST_A], 0, length);
+    ucp_st_signal_params_t signal = st_signal_params(&signals[ST_A], 0, 1);
+    static uint64_t seed          = 1;
+    uint64_t zero                 = 0;
+
+    gpu_fill(windows[ST_A].memory, length, ++seed);
+    memcpy(st_signal(&signals[ST_B], 0), &zero, sizeof(zero));
+    CU_ASSERT_EQUAL(ucp_st_enqueue_put_signal(windows[ST_A].side->queue,
+                                              &params, &signal), UCS_OK);
+    st_wait_signal(&signals[ST_B], 0, 1);
+    st_sync(windows[ST_B].side);
+    CU_ASSERT_TRUE(gpu_check(windows[ST_B].memory, length, seed));
+    st_quiet(&windows[ST_A]);
+    st_sync(windows[ST_A].side);
+
+    gpu_fill(windows[ST_B].memory, length, ++seed);
+    st_get(&windows[ST_A], 0, length, 0);
+    st_quiet(&windows[ST_A]);
+    st_sync(windows[ST_A].side);
+    CU_ASSERT_TRUE(gpu_check(windows[ST_A].memory, length, seed));
+}
+
+/* Windows, on either side */
+static void gpu_windows(gpu_t *gpu)
+{
+    st_window_t windows[2], signals[2];
+    unsigned i, k;
+    int j;
+
+    st_windows_init(&gpu->pair, signals, 64, 0);
+    for (i = 1; i < 4; ++i) {
+        for (j = 0; j < 2; ++j) {
+            gpu_get(gpu, j, (i & (1u << j)) != 0);
+            window_init(gpu, j, &windows[j]);
+        }
+        for (j = 0; j < 2; ++j) {
+            windows[j].rkey = st_window_key(windows[j].side->peer,
+                                            &windows[!j]);
+        }
+        for (k = 1; k < ucs_static_array_size(gpu_lengths); ++k) {
+            window_use(windows, signals, gpu_lengths[k]);
+        }
+        for (j = 0; j < 2; ++j) {
+            CU_ASSERT_EQUAL(ucp_st_rkey_destroy(windows[j].rkey), UCS_OK);
+            CU_ASSERT_EQUAL(ucp_st_mem_dereg(windows[j].memh), UCS_OK);
+            gpu_put(gpu, j);
+        }
+    }
+    st_windows_cleanup(signals);
+}
+
+ST_CASE_CALL(windows_hip, gpu_run(1, NULL, gpu_windows))
+ST_CASE_CALL(windows_cuda, gpu_run(0, NULL, gpu_windows))
+
+/* Nobody but the NIC looks at a device's memory, so no stream waits there */
+static void gpu_wait_refused(gpu_t *gpu)
+{
+    st_window_t window;
+    ucp_st_wait_signal_params_t params;
+
+    gpu_get(gpu, ST_A, 1);
+    window_init(gpu, ST_A, &window);
+    params = (ucp_st_wait_signal_params_t){
+        .field_mask = UCP_ST_WAIT_SIGNAL_PARAM_FIELD_MEMH,
+        .memh       = window.memh
+    };
+    CU_ASSERT_EQUAL(ucp_st_enqueue_wait_signal(window.side->queue, &params),
+                    UCS_ERR_UNSUPPORTED);
+    CU_ASSERT_EQUAL(ucp_st_mem_dereg(window.memh), UCS_OK);
+    gpu_put(gpu, ST_A);
+}
+
+ST_CASE_CALL(wait_refused, gpu_run(1, NULL, gpu_wait_refused))
+
+/* No lane has it */
+static void gpu_window_refused(gpu_t *gpu)
+{
+    st_side_t *a = &gpu->pair.side[ST_A];
+    ucp_st_mem_h memh;
+
+    gpu_get(gpu, ST_A, 1);
+    CU_ASSERT_EQUAL(ucp_st_mem_reg(a->worker, gpu->base[ST_A], GPU_BYTES,
+                                   &memh), UCS_ERR_UNSUPPORTED);
+    gpu_put(gpu, ST_A);
+}
+
+ST_CASE_CALL(window_refused, gpu_run(0, "n", gpu_window_refused))
 
 ST_SUITE("st_gpu_trig")

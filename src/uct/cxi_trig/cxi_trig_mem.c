@@ -88,11 +88,11 @@ ucs_status_t uct_trig_mem_check(uct_iface_h uct_iface, void *address,
     uct_cxi_trig_iface_t *iface     = uct_cxi_trig_iface_from_uct(uct_iface);
     char text[UCT_TRIG_REASON_MAX]  = "";
     uct_cxi_trig_mr_params_t params = {
-        .address = address,
-        .length  = length,
-        .level   = UCS_LOG_LEVEL_DEBUG,
-        .reason  = text,
-        .is_gpus = 1
+        .address  = address,
+        .length   = length,
+        .level    = UCS_LOG_LEVEL_DEBUG,
+        .reason   = text,
+        .is_trial = 1
     };
     uct_cxi_trig_md_t *md;
     ucs_status_t status;
@@ -104,9 +104,8 @@ ucs_status_t uct_trig_mem_check(uct_iface_h uct_iface, void *address,
 
     status = uct_cxi_trig_mem_check(address, length, NULL);
     if (status == UCS_OK) {
-        md        = uct_cxi_trig_iface_md(iface);
-        params.ep = iface->net.ep;
-        status    = uct_cxi_trig_mr_open(md, &params, &mr);
+        md     = uct_cxi_trig_iface_md(iface);
+        status = uct_cxi_trig_mr_open(md, &params, &mr);
         if (status == UCS_OK) {
             uct_cxi_trig_mr_close(md, mr);
         }

@@ -35,8 +35,8 @@ typedef struct uct_cxi_trig_mr_params {
     ucs_log_level_t level; /**< Of what is said of a failure */
     char            *reason; /**< UCT_TRIG_REASON_MAX bytes for the same; or
                                   NULL */
-    int             is_gpus; /**< The caller knows that it is a GPU's: not to be
-                                  taken for the host's */
+    int             is_trial; /**< Of a GPU's memory: it is not taken for the
+                                   host's, and no peer is to reach it */
     const uct_cxi_trig_dmabuf_t *dmabuf; /**< NULL: by its address */
 } uct_cxi_trig_mr_params_t;
 

@@ -73,7 +73,7 @@ uct_cxi_trig_mr_locate(const uct_cxi_trig_md_t *md,
     if (!md->sees_gpus || !uct_cxi_trig_gpu_find(params->address, gpu)) {
         gpu->type  = UCS_MEMORY_TYPE_HOST;
         gpu->iface = FI_HMEM_SYSTEM;
-        if (params->is_gpus) {
+        if (params->is_trial) {
             *fault_p = uct_cxi_trig_mr_unseen(md);
             return UCS_ERR_UNSUPPORTED;
         }
@@ -242,7 +242,7 @@ ucs_status_t uct_cxi_trig_mr_open(uct_cxi_trig_md_t *md,
         goto err_fabric;
     }
 
-    ret = uct_cxi_trig_mr_bind(md, mr, params);
+    ret = params->is_trial ? 0 : uct_cxi_trig_mr_bind(md, mr, params);
     if (ret != 0) {
         goto err_close;
     }

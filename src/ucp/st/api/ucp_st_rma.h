@@ -66,8 +66,9 @@ extern "C" {
  * @param [out] memh_p  Filled on success only.
  *
  * @return UCS_OK; UCS_ERR_INVALID_PARAM also for length 0, or an address range
- *         that wraps around; UCS_ERR_UNSUPPORTED, logged, for a device's
- *         memory; UCS_ERR_NO_RESOURCE or an error of the transport if no lane
+ *         that wraps around; UCS_ERR_UNSUPPORTED, logged, for memory of a
+ *         device that lane trig does not reach, as no other lane does;
+ *         UCS_ERR_NO_RESOURCE or an error of the transport if no lane
  *         can serve the memory (logged).
  *
  * Ownership: the handle is the caller's until @ref ucp_st_mem_dereg; the memory
@@ -246,8 +247,9 @@ typedef struct ucp_st_rma_params {
  *         or at the peer, an unknown flag, or a handle of another worker than
  *         the queue's (logged); UCS_ERR_NO_RESOURCE if the lane has no room for
  *         it now; UCS_ERR_UNSUPPORTED while the stream is being captured into
- *         a graph; the cause if the queue is in error, or the peer is gone.
- *         Nothing is enqueued on error.
+ *         a graph, or if the memory here is a device's and the lane of the
+ *         peer's does not reach it (logged); the cause if the queue is in
+ *         error, or the peer is gone. Nothing is enqueued on error.
  *
  * Ownership: the source must not be changed until a quiet that is enqueued
  *            later has passed.
@@ -418,9 +420,9 @@ typedef struct ucp_st_wait_signal_params {
  * @return UCS_OK; UCS_ERR_INVALID_PARAM also for memory that is not set, a word
  *         that is misaligned or outside of it, an unknown comparison, or a
  *         handle of another worker than the queue's (logged);
- *         UCS_ERR_UNSUPPORTED while the stream is being captured into a graph;
- *         the cause if the queue is in error, or the peer is gone. Nothing is
- *         enqueued on error.
+ *         UCS_ERR_UNSUPPORTED while the stream is being captured into a graph,
+ *         or for a word in memory of a device (logged); the cause if the queue
+ *         is in error, or the peer is gone. Nothing is enqueued on error.
  *
  * Threads: the queue's rule.
  */

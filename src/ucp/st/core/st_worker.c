@@ -9,7 +9,6 @@
 #include "core/st_worker.h"
 #include "core/st_lane.h"
 #include "core/st_log.h"
-#include "core/st_stage.h"
 #include "core/st_op.h"
 #include "core/st_peer.h"
 #include "core/st_process.h"
@@ -101,20 +100,6 @@ ucs_status_t ucp_st_fork_refuse(void)
         ucs_error("this process was forked from one that uses ucp_st: it may "
                   "use ucp_st only after exec");
     }
-    return UCS_ERR_UNSUPPORTED;
-}
-
-ucs_status_t ucp_st_check_memory(const void *address, size_t length)
-{
-    ucs_gstream_memory_attr_t attr;
-
-    ucp_st_stage_query(address, length, &attr);
-    if (!ucp_st_stage_is_device(&attr)) {
-        return UCS_OK;
-    }
-    ucs_error("memory %p is of device %d of %s: one-sided operations need "
-              "memory of the host", address, attr.device,
-              ucp_st_stage_runtime(attr.type));
     return UCS_ERR_UNSUPPORTED;
 }
 

@@ -100,10 +100,6 @@ static inline ucs_status_t ucp_st_check_call(int is_good)
     return is_good ? UCS_OK : UCS_ERR_INVALID_PARAM;
 }
 
-/** UCS_ERR_UNSUPPORTED, logged, if memory for one-sided operations lies in a
- *  device. */
-ucs_status_t ucp_st_check_memory(const void *address, size_t length);
-
 /** A worker is open: number it. With UCX_ST_STATS its counts are written if the
  *  process exits before it is destroyed. */
 void ucp_st_stats_add_worker(ucp_st_worker_h worker);

@@ -14,6 +14,7 @@
 #include "rma/st_rma.h"
 #include "core/st_lane.h"
 #include "core/st_log.h"
+#include "core/st_stage.h"
 #include "core/st_trace.h"
 #include "trig/st_trig_rma.h"
 
@@ -143,6 +144,12 @@ static ucs_status_t ucp_st_rma_check_data(ucp_st_rma_t *rma, size_t offset)
                   "memory of %zu bytes", queue, rma->length, rma->offset,
                   rma->rkey->length);
         return UCS_ERR_INVALID_PARAM;
+    }
+    if (ucp_st_stage_is_device(&rma->mem->memory) &&
+        !(rma->mem->lanes & UCS_BIT(rma->rkey->lane->id))) {
+        ucs_error("queue %p: memory %p is of a device, which the lane of the "
+                  "peer's memory does not reach", queue, rma->mem->address);
+        return UCS_ERR_UNSUPPORTED;
     }
     rma->buffer = rma->mem->address + offset;
     return UCS_OK;

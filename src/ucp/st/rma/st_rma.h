@@ -42,6 +42,7 @@ typedef struct ucp_st_memh {
     size_t          length;
     uint64_t        id;    /* unique in the worker */
     unsigned        lanes; /* bit mask of those that serve it */
+    ucs_gstream_memory_attr_t memory; /* that it is */
     ucp_st_direct_map_t *map; /* that it lies in, or NULL */
     uct_trig_mem_h  trig;  /* lane trig */
     unsigned        refs;
@@ -171,6 +172,9 @@ typedef struct ucp_st_rma_lane_ops {
     /** Strict operations take their turn among others of the lane; else the
      *  stream has to wait for those. */
     int           is_orderly;
+
+    /** Memory may be a device's; else it is not asked to register such. */
+    int           reaches_devices;
 
     /** Register the memory with this lane, for access by peers and by own
      *  operations. An error means that the lane does not serve it. */

@@ -10,6 +10,7 @@
 #include "core/st_worker.h"
 #include "core/st_lane.h"
 #include "core/st_log.h"
+#include "core/st_stage.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +44,9 @@ static ucs_status_t ucp_st_mem_reg_lanes(ucp_st_memh_t *mem)
 
     for (i = 0; i < worker->num_lanes; ++i) {
         lane   = ucp_st_rma_lane(worker->lanes[i]->id);
-        status = lane->reg(mem);
+        status = (lane->reaches_devices ||
+                  !ucp_st_stage_is_device(&mem->memory)) ?
+                 lane->reg(mem) : UCS_ERR_UNSUPPORTED;
         if (status == UCS_OK) {
             mem->lanes |= UCS_BIT(lane->id);
         } else {
@@ -54,6 +57,19 @@ static ucs_status_t ucp_st_mem_reg_lanes(ucp_st_memh_t *mem)
         }
     }
     return (mem->lanes != 0) ? UCS_OK : result;
+}
+
+static void ucp_st_mem_complain(const ucp_st_memh_t *mem, ucs_status_t status)
+{
+    if (ucp_st_stage_is_device(&mem->memory)) {
+        ucs_error("memory %p is of device %d of %s: one-sided operations need "
+                  "memory of the host, or lane 'trig' with NICs that reach the "
+                  "device's", mem->address, mem->memory.device,
+                  ucp_st_stage_runtime(mem->memory.type));
+    } else {
+        ucs_error("no lane serves %zu bytes of memory at %p: %s", mem->length,
+                  mem->address, ucs_status_string(status));
+    }
 }
 
 ucs_status_t ucp_st_mem_reg(ucp_st_worker_h worker, void *address,
@@ -74,10 +90,6 @@ ucs_status_t ucp_st_mem_reg(ucp_st_worker_h worker, void *address,
         ucs_error("%zu bytes of memory at %p wrap around", length, address);
         return UCS_ERR_INVALID_PARAM;
     }
-    status = ucp_st_check_memory(address, length);
-    if (status != UCS_OK) {
-        return status;
-    }
     mem = calloc(1, sizeof(*mem));
     if (mem == NULL) {
         return UCS_ERR_NO_MEMORY;
@@ -85,6 +97,7 @@ ucs_status_t ucp_st_mem_reg(ucp_st_worker_h worker, void *address,
     mem->worker  = worker;
     mem->address = address;
     mem->length  = length;
+    ucp_st_stage_query(address, length, &mem->memory);
     dev          = ucp_st_rma_dev(worker);
     ucp_st_worker_lock(worker);
     mem->id = ++dev->next_id;
@@ -96,8 +109,7 @@ ucs_status_t ucp_st_mem_reg(ucp_st_worker_h worker, void *address,
     kh_value(&dev->mems, iter) = mem;
     status                     = ucp_st_mem_reg_lanes(mem);
     if (status != UCS_OK) {
-        ucs_error("no lane serves %zu bytes of memory at %p: %s", length,
-                  address, ucs_status_string(status));
+        ucp_st_mem_complain(mem, status);
         goto err_mems;
     }
     ucp_st_worker_unlock(worker);

@@ -34,6 +34,7 @@
 #include "rma/st_rma_trig.h"
 #include "ctrl/st_leave.h"
 #include "core/st_log.h"
+#include "core/st_stage.h"
 
 #include <ucs_gstream_memory.h>
 
@@ -64,6 +65,11 @@ static size_t ucp_st_rma_trig_parts(const ucp_st_rma_trig_op_t *op)
 
 static ucs_status_t ucp_st_rma_trig_reg(ucp_st_memh_t *mem)
 {
+    if (ucp_st_stage_is_device(&mem->memory) &&
+        !ucp_st_trig_takes(mem->worker, mem->address, mem->length,
+                           &mem->memory, 1)) {
+        return UCS_ERR_UNSUPPORTED;
+    }
     return uct_trig_mem_reg(ucp_st_trig_rma_rail(mem->worker)->iface,
                             mem->address, mem->length, NULL, &mem->trig);
 }
@@ -758,14 +764,15 @@ static ucs_status_t ucp_st_rma_trig_wait(ucp_st_queue_h queue,
 }
 
 const ucp_st_rma_lane_ops_t ucp_st_rma_trig_ops = {
-    .id         = UCP_ST_LANE_TRIG,
-    .is_orderly = 0,
-    .reg        = ucp_st_rma_trig_reg,
-    .dereg      = ucp_st_rma_trig_dereg,
-    .pack       = ucp_st_rma_trig_pack,
-    .unpack     = ucp_st_rma_trig_unpack,
-    .release    = ucp_st_rma_release_none,
-    .start      = ucp_st_rma_trig_start,
-    .undo       = ucp_st_rma_trig_undo,
-    .wait       = ucp_st_rma_trig_wait
+    .id              = UCP_ST_LANE_TRIG,
+    .is_orderly      = 0,
+    .reaches_devices = 1,
+    .reg             = ucp_st_rma_trig_reg,
+    .dereg           = ucp_st_rma_trig_dereg,
+    .pack            = ucp_st_rma_trig_pack,
+    .unpack          = ucp_st_rma_trig_unpack,
+    .release         = ucp_st_rma_release_none,
+    .start           = ucp_st_rma_trig_start,
+    .undo            = ucp_st_rma_trig_undo,
+    .wait            = ucp_st_rma_trig_wait
 };

@@ -19,6 +19,7 @@
 #include "ctrl/st_ctrl.h"
 #include "ctrl/st_leave.h"
 #include "core/st_log.h"
+#include "core/st_stage.h"
 #include "core/st_trace.h"
 #include "core/st_ucp.h"
 
@@ -360,6 +361,12 @@ ucp_st_rma_wait_check(ucp_st_queue_h queue,
     }
     if ((unsigned)wait->cmp > UCP_ST_SIGNAL_EQ) {
         return ucp_st_rma_refuse(queue, "unknown comparison");
+    }
+    if (ucp_st_stage_is_device(&wait->mem->memory)) {
+        /* The service thread looks at it, too */
+        (void)ucp_st_rma_refuse(queue, "a wait for a signal needs its word in "
+                                       "memory of the host");
+        return UCS_ERR_UNSUPPORTED;
     }
     return ucp_st_rma_check_word(queue, (uintptr_t)wait->mem->address, offset,
                                  wait->mem->length);

@@ -40,22 +40,26 @@
 
 
 /* All NICs that may get a share */
-static int ucp_st_trig_takes(const ucp_st_op_t *op)
+int ucp_st_trig_takes(ucp_st_worker_h worker, void *address, size_t length,
+                      const ucs_gstream_memory_attr_t *memory, int is_written)
 {
-    const ucp_st_trig_dev_t *dev = ucp_st_trig_dev(op->worker);
+    const ucp_st_trig_dev_t *dev = ucp_st_trig_dev(worker);
+    const char *fault            = is_written ? memory->remote_fault : NULL;
     char reason[UCT_TRIG_REASON_MAX];
     unsigned i;
 
-    for (i = 0; i < dev->num_rails; ++i) {
-        if (uct_trig_mem_check(dev->rails[i].iface, op->buffer, op->msg_length,
-                               reason, sizeof(reason)) != UCS_OK) {
-            ucs_diag("lane 'trig': memory %p of device %d of %s is copied by "
-                     "way of the host: %s", op->buffer, op->memory.device,
-                     ucp_st_stage_runtime(op->memory.type), reason);
-            return 0;
+    for (i = 0; (i < dev->num_rails) && (fault == NULL); ++i) {
+        if (uct_trig_mem_check(dev->rails[i].iface, address, length, reason,
+                               sizeof(reason)) != UCS_OK) {
+            fault = reason;
         }
     }
-    return 1;
+    if (fault != NULL) {
+        ucs_diag("lane 'trig' does not reach memory %p of device %d of %s: %s",
+                 address, memory->device, ucp_st_stage_runtime(memory->type),
+                 fault);
+    }
+    return fault == NULL;
 }
 
 /* Asked again when the operation is bound: as it was offered */
@@ -69,14 +73,8 @@ int ucp_st_trig_reaches(const ucp_st_op_t *op)
     if (!ucp_st_stage_is_device(&op->memory) || (op->msg_length == 0)) {
         return 1;
     }
-    if ((op->dir == UCP_ST_DIR_RECV) && (op->memory.remote_fault != NULL)) {
-        ucs_diag("lane 'trig': memory %p of device %d of %s is copied by way of "
-                 "the host: %s", op->buffer, op->memory.device,
-                 ucp_st_stage_runtime(op->memory.type),
-                 op->memory.remote_fault);
-        return 0;
-    }
-    return ucp_st_trig_takes(op);
+    return ucp_st_trig_takes(op->worker, op->buffer, op->msg_length,
+                             &op->memory, op->dir == UCP_ST_DIR_RECV);
 }
 
 /* Runs on a stream of the host */

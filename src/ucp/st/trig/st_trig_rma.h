@@ -9,6 +9,8 @@
 #include "core/st_peer.h"
 #include "trig/st_trig_rail.h"
 
+#include <ucs_gstream_memory.h>
+
 /** The lane is open: have it call `progress` whenever it has reaped
  *  completions; and its service thread `settle`, which may cancel deferred
  *  work. The lock is not held, no other thread uses the worker yet. */
@@ -28,6 +30,11 @@ uct_ep_h ucp_st_trig_rma_ep(ucp_st_peer_t *peer);
 
 /** Longest write to a peer, bytes. */
 size_t ucp_st_trig_rma_put_max(ucp_st_peer_t *peer);
+
+/** The NICs move data from and, if it is written, to memory of a device; if not
+ *  it is said why, for diagnosis. Calls the device's runtime. */
+int ucp_st_trig_takes(ucp_st_worker_h worker, void *address, size_t length,
+                      const ucs_gstream_memory_attr_t *memory, int is_written);
 
 /** Have the service thread look at the worker again. With the lock held or
  *  not. */
