@@ -12,6 +12,7 @@
 pthread_mutex_t standin_lock = PTHREAD_MUTEX_INITIALIZER;
 pthread_cond_t standin_done  = PTHREAD_COND_INITIALIZER;
 standin_settings_t standin_set;
+standin_fail_t standin_fail;
 standin_counts_t standin_count;
 standin_device_t standin_devices[STANDIN_MAX_DEVICES];
 __thread int standin_in_callback;
@@ -74,6 +75,7 @@ static void standin_settings_read(void)
     standin_set.signal   = (int)standin_number("STANDIN_SIGNAL", 0, 1);
     standin_set.dmabuf   = (int)standin_number("STANDIN_DMABUF", 1, 1);
     standin_set.protect  = (int)standin_number("STANDIN_PROTECT", 1, 1);
+    standin_set.depth    = (unsigned)standin_number("STANDIN_DEPTH", 0, 100000);
     standin_set.delay_us = (unsigned)standin_number("STANDIN_DELAY_US", 0,
                                                     1000000);
     standin_set.memory   = (size_t)standin_number("STANDIN_MEMORY", 0,
@@ -492,5 +494,21 @@ void standin_lose_device(int device)
     pthread_mutex_lock(&standin_lock);
     standin_devices[device].error = STANDIN_ERR_LOST;
     standin_stream_wake();
+    pthread_mutex_unlock(&standin_lock);
+}
+
+void standin_set_depth(unsigned depth)
+{
+    standin_settings();
+    pthread_mutex_lock(&standin_lock);
+    standin_set.depth = depth;
+    pthread_cond_broadcast(&standin_done);
+    pthread_mutex_unlock(&standin_lock);
+}
+
+void standin_fail_calls(unsigned skip, unsigned count, int error)
+{
+    pthread_mutex_lock(&standin_lock);
+    standin_fail = (standin_fail_t){skip, count, error};
     pthread_mutex_unlock(&standin_lock);
 }

@@ -79,10 +79,18 @@ typedef struct {
     int          signal;   /* Waits are for signal memory only */
     int          dmabuf;   /* Device memory has a file descriptor */
     int          protect;
+    unsigned     depth;    /* Commands in a hardware queue; 0: any number */
     unsigned     delay_us; /* Longest delay before a command */
     unsigned     seed;
     size_t       memory;   /* Bytes a device has; 0: no limit */
 } standin_settings_t;
+
+/* Calls that fail as a test has said */
+typedef struct {
+    unsigned skip;
+    unsigned count;
+    int      error;
+} standin_fail_t;
 
 #define STANDIN_MAX_DEVICES 16
 #define STANDIN_MAX_QUEUES  32
@@ -306,6 +314,7 @@ typedef struct {
 struct standin_queue {
     int            device;
     unsigned       streams; /* That share it */
+    unsigned       length;  /* Commands that are not done */
     int            has_thread;
     pthread_cond_t cond;
     standin_cmd_t  *head;
@@ -334,6 +343,7 @@ extern const standin_kind_t standin_kind;
 extern standin_settings_t standin_set;
 extern standin_device_t standin_devices[STANDIN_MAX_DEVICES];
 extern standin_counts_t standin_count; /* Under the lock */
+extern standin_fail_t standin_fail;    /* Likewise */
 extern pthread_mutex_t standin_lock;
 extern pthread_cond_t standin_done;    /* A command or the use of a range ended,
                                         * or a device was lost */

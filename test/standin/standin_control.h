@@ -21,6 +21,7 @@ typedef struct {
                                    that is neither registered nor a device's */
     unsigned long kernels;
     unsigned long host_funcs; /**< Callbacks, too */
+    unsigned long full;       /**< Calls that waited for room in a queue */
 } standin_counts_t;
 
 /** How a device's memory is kept from the host. */
@@ -42,5 +43,13 @@ STANDIN_API void *standin_dma(const void *address, size_t size);
 /** From now on every call that needs the device fails; what its streams have
  *  not done is dropped. */
 STANDIN_API void standin_lose_device(int device);
+
+/** From now on a hardware queue has room for so many commands, and a call that
+ *  finds none waits; 0: for any number. STANDIN_DEPTH, at any time. */
+STANDIN_API void standin_set_depth(unsigned depth);
+
+/** Have calls with a stream fail with an error, which they do at once: after
+ *  @a skip of them the next @a count. */
+STANDIN_API void standin_fail_calls(unsigned skip, unsigned count, int error);
 
 #endif

@@ -188,6 +188,20 @@ int standin_stream_find(void *handle, standin_ctx_t *ctx,
     return (stream == NULL) ? STANDIN_ERR_HANDLE : STANDIN_OK;
 }
 
+/* What a test has said of a call; the lock is held */
+static int standin_stream_fails(void)
+{
+    if (standin_fail.skip > 0) {
+        --standin_fail.skip;
+        return STANDIN_OK;
+    }
+    if (standin_fail.count > 0) {
+        --standin_fail.count;
+        return standin_fail.error;
+    }
+    return STANDIN_OK;
+}
+
 /* A call with a stream; takes the lock if it returns STANDIN_OK */
 int standin_enter_stream(void *handle, standin_stream_t **stream_p)
 {
@@ -200,6 +214,9 @@ int standin_enter_stream(void *handle, standin_stream_t **stream_p)
     err = standin_stream_find(handle, ctx, stream_p);
     if (err == STANDIN_OK) {
         err = standin_devices[(*stream_p)->device].error;
+    }
+    if (err == STANDIN_OK) {
+        err = standin_stream_fails();
     }
     return (err == STANDIN_OK) ? STANDIN_OK : standin_leave(err);
 }
@@ -258,6 +275,13 @@ standin_cmd_t *standin_cmd_new(standin_stream_t *stream, int type,
     return cmd;
 }
 
+static int standin_has_room(const standin_queue_t *queue)
+{
+    return (standin_set.depth == 0) || (queue->length < standin_set.depth) ||
+           standin_devices[queue->device].error;
+}
+
+/* As a ring of a device has it: a call waits for room */
 static int standin_push(standin_cmd_t *cmd)
 {
     standin_queue_t *queue = cmd->stream->queue;
@@ -266,6 +290,11 @@ static int standin_push(standin_cmd_t *cmd)
         standin_cmd_free(cmd);
         return STANDIN_ERR_NO_MEMORY;
     }
+    standin_count.full += !standin_has_room(queue);
+    while (!standin_has_room(queue)) {
+        pthread_cond_wait(&standin_done, &standin_lock);
+    }
+    ++queue->length;
     cmd->seq = ++cmd->stream->enqueued;
     if (queue->tail == NULL) {
         queue->head = cmd;
